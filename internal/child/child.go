@@ -1,0 +1,116 @@
+// Package child owns what the program starts: processes, and temporary folders.
+//
+// Every process gets a process group of its own, a tag in its environment, and on Linux the kernel's parent-death signal, so
+// that it goes when we go, also when we are killed. The signal is tied to the thread that started the process: code of this
+// program must therefore never end a goroutine that is locked to its thread. A browser's own children hold a pipe to it and
+// end when it does. Temporary folders carry our pid in their names; those of processes that no longer exist are swept at the
+// next start.
+package child
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// Tag is the environment variable that marks every process we start, and its children, with our pid.
+const Tag = "LLMPARITY_OWNER"
+
+// Own makes cmd ours: group, parent-death signal, tag. For commands that another package starts.
+func Own(cmd *exec.Cmd) {
+	if cmd.Env == nil {
+		cmd.Env = os.Environ()
+	}
+	cmd.Env = append(cmd.Env, fmt.Sprintf("%s=%d", Tag, os.Getpid()))
+	own(cmd)
+}
+
+// Process is a started command.
+type Process struct {
+	cmd  *exec.Cmd
+	done chan struct{}
+	err  error
+	once sync.Once
+}
+
+// Start starts cmd as ours. It ends when ctx is done, at the latest.
+func Start(ctx context.Context, cmd *exec.Cmd) (*Process, error) {
+	Own(cmd)
+	// A grandchild that inherited our pipes must not keep Wait from returning.
+	cmd.WaitDelay = time.Second
+	if err := cmd.Start(); err != nil {
+		return nil, fmt.Errorf("starting %s: %w", cmd.Path, err)
+	}
+	p := &Process{cmd: cmd, done: make(chan struct{})}
+	go func() {
+		p.err = cmd.Wait()
+		close(p.done)
+	}()
+	context.AfterFunc(ctx, p.Kill)
+	return p, nil
+}
+
+// PID is the process's id.
+func (p *Process) PID() int { return p.cmd.Process.Pid }
+
+// Done is closed when the process has ended and was reaped.
+func (p *Process) Done() <-chan struct{} { return p.done }
+
+// Err says how the process ended; valid once Done is closed.
+func (p *Process) Err() error { return p.err }
+
+// Kill ends the process and its group at once, and waits for it.
+func (p *Process) Kill() { p.stop(0) }
+
+// Stop asks the process to end, and kills it and its group when it has not after grace.
+func (p *Process) Stop(grace time.Duration) { p.stop(grace) }
+
+func (p *Process) stop(grace time.Duration) {
+	p.once.Do(func() {
+		if grace > 0 {
+			signalGroup(p.cmd.Process, syscall.SIGTERM)
+			select {
+			case <-p.done:
+			case <-time.After(grace):
+			}
+		}
+		// The group may outlive its leader, so it is killed in either case.
+		signalGroup(p.cmd.Process, syscall.SIGKILL)
+	})
+	<-p.done
+}
+
+// Tail keeps the last bytes of what is written to it: a server's last words for an error message.
+type Tail struct {
+	Max int
+	mu  sync.Mutex
+	buf []byte
+}
+
+func (t *Tail) Write(b []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.buf = append(t.buf, b...)
+	if over := len(t.buf) - t.Max; over > 0 {
+		t.buf = append(t.buf[:0], t.buf[over:]...)
+	}
+	return len(b), nil
+}
+
+// Lines gives the last n non-empty lines.
+func (t *Tail) Lines(n int) []string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var out []string
+	for _, l := range bytes.Split(t.buf, []byte("\n")) {
+		if l = bytes.TrimSpace(l); len(l) > 0 {
+			out = append(out, string(l))
+		}
+	}
+	return out[max(0, len(out)-n):]
+}

@@ -1,0 +1,141 @@
+package child_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"llmparity/internal/child"
+)
+
+// asParent makes the test binary start a sleeping tree and wait: the parent that the tests kill.
+const asParent = "CHILD_TEST_PARENT"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asParent) != "" {
+		parent()
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
+
+func parent() {
+	p, err := child.Start(context.Background(), exec.Command("sleep", "600"))
+	if err != nil {
+		fmt.Println(err)
+		os.Exit(1)
+	}
+	dir, err := child.Scratch("test")
+	if err != nil {
+		fmt.Println(err)
+		os.Exit(1)
+	}
+	fmt.Println(p.PID(), dir)
+	<-p.Done()
+}
+
+func gone(t *testing.T, pid int) {
+	t.Helper()
+	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+		if syscall.Kill(pid, 0) == syscall.ESRCH {
+			return
+		}
+		// An orphan that nobody reaps is dead too.
+		if s, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid)); err == nil && strings.Contains(string(s), ") Z ") {
+			return
+		}
+	}
+	t.Fatalf("process %d is still alive", pid)
+}
+
+func TestChildGoesWhenTheParentIsKilled(t *testing.T) {
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), asParent+"=1")
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	fields := strings.Fields(line)
+	pid, err := strconv.Atoi(fields[0])
+	if err != nil {
+		t.Fatal(line)
+	}
+	if got := child.Tagged(cmd.Process.Pid); !slices.Contains(got, pid) {
+		t.Errorf("Tagged = %v, want it to hold %d", got, pid)
+	}
+	child.Sweep()
+	if _, err := os.Stat(fields[1]); err != nil {
+		t.Errorf("a living process's folder was swept: %v", err)
+	}
+
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait() // killed, as it should be
+	gone(t, pid)
+	child.Sweep()
+	if _, err := os.Stat(fields[1]); !os.IsNotExist(err) {
+		t.Errorf("the folder %s of a dead process outlived a sweep: %v", fields[1], err)
+	}
+}
+
+func TestStopEndsTheWholeGroup(t *testing.T) {
+	pids := filepath.Join(t.TempDir(), "pid")
+	// The grandchild ignores the polite signal; its parent obeys it.
+	script := `sh -c 'trap "" TERM; echo $$ > ` + pids + `.tmp; mv ` + pids + `.tmp ` + pids + `; sleep 600 & wait' & wait`
+	p, err := child.Start(t.Context(), exec.Command("sh", "-c", script))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text []byte
+	for len(text) == 0 {
+		text, _ = os.ReadFile(pids)
+		time.Sleep(5 * time.Millisecond)
+	}
+	grandchild, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Stop(5 * time.Second)
+	gone(t, p.PID())
+	gone(t, grandchild)
+}
+
+func TestContextEndsTheProcess(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	p, err := child.Start(ctx, exec.Command("sleep", "600"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	cancel()
+	<-p.Done()
+	if p.Err() == nil {
+		t.Error("a killed process reports no error")
+	}
+}
+
+func TestTailKeepsTheLastLines(t *testing.T) {
+	tail := child.Tail{Max: 16}
+	fmt.Fprint(&tail, "first line\n\nsecond\nthird\n")
+	if got, want := fmt.Sprint(tail.Lines(2)), "[second third]"; got != want {
+		t.Errorf("Lines(2) = %s, want %s", got, want)
+	}
+}

@@ -1,0 +1,36 @@
+package child
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"syscall"
+)
+
+// Tagged lists the processes alive that were started by the process pid, or by their children.
+func Tagged(pid int) []int {
+	want := []byte(fmt.Sprintf("%s=%d", Tag, pid))
+	files, _ := filepath.Glob("/proc/[0-9]*/environ") // the pattern is well formed
+	var found []int
+	for _, f := range files {
+		env, err := os.ReadFile(f)
+		if err != nil {
+			continue // ended meanwhile, or not ours to read
+		}
+		for _, v := range bytes.Split(env, []byte{0}) {
+			if bytes.Equal(v, want) {
+				n, _ := strconv.Atoi(filepath.Base(filepath.Dir(f)))
+				found = append(found, n)
+				break
+			}
+		}
+	}
+	return found
+}
+
+func alive(pid int) bool {
+	return !errors.Is(syscall.Kill(pid, 0), syscall.ESRCH)
+}

@@ -1,0 +1,105 @@
+// Package engine is the seam between the runner and everything that can generate text.
+//
+// An engine is opened once a launch: Open, Load, Generate (any number), Unload, Close. The package holds no engine itself;
+// enginetest holds the suite that each of them must pass.
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"llmparity/internal/record"
+	"llmparity/internal/sample"
+)
+
+// Probe is how an engine tells the runner what it sees. The runner implements it; no method blocks.
+type Probe interface {
+	// Attach begins to sample a source: a renderer, a server. The function returned ends it.
+	Attach(sample.Source) (detach func())
+	// Span reports a stage of the load.
+	Span(record.Span)
+	// Event reports versions, device, clock offsets.
+	Event(record.Event)
+	// Warn reports what a reader of the figures must know.
+	Warn(record.Warning)
+}
+
+// Caps is what an engine can do; comparisons state what it can't.
+type Caps struct {
+	TokenIDs    bool // real ids of every token
+	ExactCounts bool // real token counts
+	IgnoreEOS   bool // generates the number of tokens asked for, whatever the model says
+	Parallel    int  // requests at a time
+	Resident    bool // the process exists before the model is loaded, so that a baseline can be taken
+}
+
+// Model is what an engine is asked to load.
+type Model struct {
+	record.Model
+	Path string // the GGUF file
+}
+
+// Request is one generation.
+type Request struct {
+	Prompt      string // raw: no chat template is applied
+	MaxTokens   int
+	Temperature float64
+	IgnoreEOS   bool
+}
+
+// Engine is a runtime that can generate; it is built with its own typed configuration.
+type Engine interface {
+	Name() string
+	Caps() Caps
+	// Check says whether the engine can run this model here. It starts nothing that outlives it.
+	Check(context.Context, Model) error
+	// Open starts what is needed before a model: the baseline is taken next.
+	Open(context.Context, Probe) (Session, error)
+}
+
+// Preparer is an engine that must make something of a model, once, before it can be loaded: a package, a library. What it
+// makes is cached; say is told about work that takes noticeable time.
+type Preparer interface {
+	Prepare(ctx context.Context, m Model, say func(string)) error
+}
+
+// Session is an open engine. Its methods are called one at a time; Close may be called at any time, any number of times.
+// When ctx is cancelled a method stops its work, returns soon, and leaves the session fit for Unload and Close.
+type Session interface {
+	Load(context.Context, Model) error
+	// Generate calls token for every real token, in order, from one goroutine, before it returns.
+	Generate(ctx context.Context, r Request, token func(record.Token)) (record.Usage, error)
+	// Unload returns when the model's memory is released, or says that it is not.
+	Unload(context.Context) error
+	// Close ends everything that Open and Load started and removes what they left on disk.
+	Close() error
+}
+
+// Failure is an error with its class. A crash fails the pending calls at once with one.
+type Failure struct {
+	Class record.Class
+	Err   error
+}
+
+func (f *Failure) Error() string { return f.Err.Error() }
+func (f *Failure) Unwrap() error { return f.Err }
+
+// Fail makes a Failure.
+func Fail(class record.Class, format string, args ...any) *Failure {
+	return &Failure{Class: class, Err: fmt.Errorf(format, args...)}
+}
+
+// ClassOf gives the class of an error: that of a Failure in its chain, else what the error itself tells.
+func ClassOf(err error) record.Class {
+	var f *Failure
+	switch {
+	case errors.As(err, &f):
+		return f.Class
+	case errors.Is(err, context.DeadlineExceeded):
+		return record.Timeout
+	case errors.Is(err, context.Canceled):
+		return record.Cancelled
+	}
+	return record.Other
+}

@@ -1,0 +1,253 @@
+// Package record is the vocabulary of a measurement and its files on disk.
+//
+// A run is a plan carried out, and a folder. A cell is a point of the plan: one engine, one model, one request shape. An
+// attempt is one launch of an engine for a cell: a repetition, or a warm-up launch that no statistic counts. Within an attempt
+// phases exclude one another and belong to the runner; prefill and decode are spans of a request, and load stages are spans
+// of the load phase. A source is who was read (renderer, server …) and by what (statm, smaps_rollup …); a sample is one reading
+// of one source.
+//
+// Times are time.Time values with their monotonic reading until they are written; on disk they are nanoseconds since the
+// run's zero on that one monotonic clock (t_ns), beside a wall-clock timestamp for people. Sizes are bytes in memory and MiB
+// in CSV columns that end in _mb.
+//
+// What was not measured is Absent, never zero. The package stores and reads; it judges nothing.
+package record
+
+import "time"
+
+// Schema identifies the layout of the run folder. Readers accept this version only, until there is a second one.
+const Schema = "llmparity.run/1"
+
+// Absent marks a figure that a source does not read.
+const Absent int64 = -1
+
+// MiB is what the column suffix _mb means.
+const MiB = 1 << 20
+
+// Meta is run.json: what the folder is and who wrote it.
+type Meta struct {
+	Schema  string    `json:"schema"`
+	Name    string    `json:"name"` // the plan's name
+	Started time.Time `json:"started"`
+	Tool    Tool      `json:"tool"`
+}
+
+// Tool names the program that wrote the record.
+type Tool struct {
+	Version string `json:"version"`
+	SHA256  string `json:"sha256,omitempty"` // of the executable
+	GoOS    string `json:"os"`
+	GoArch  string `json:"arch"`
+}
+
+// Environment is environment.json: the machine as it was when the run started.
+type Environment struct {
+	Hostname  string  `json:"hostname,omitempty"`
+	OS        string  `json:"os"`
+	Kernel    string  `json:"kernel"`
+	CPU       string  `json:"cpu"`
+	Cores     int     `json:"cores"`
+	MemoryB   int64   `json:"memory_bytes"`
+	Governor  string  `json:"governor,omitempty"`
+	Load1     float64 `json:"load1"`
+	Container bool    `json:"container,omitempty"`
+}
+
+// Model is weights with an identity.
+type Model struct {
+	Name         string `json:"name"`
+	SHA256       string `json:"sha256"`
+	Format       string `json:"format"` // gguf
+	Architecture string `json:"architecture"`
+	DType        string `json:"dtype"` // of the weights
+	Parameters   int64  `json:"parameters"`
+	FileB        int64  `json:"file_bytes"`
+	WeightsB     int64  `json:"weights_bytes"`
+	Layers       int    `json:"layers"`
+	Heads        int    `json:"heads"`
+	KVHeads      int    `json:"kv_heads"`
+	HeadDim      int    `json:"head_dim"`
+	Hidden       int    `json:"hidden_size"`
+	Vocab        int    `json:"vocab_size"`
+	Context      int    `json:"context"` // the window that the engines were given
+}
+
+// Cell is a point of the plan.
+type Cell struct {
+	ID          int     `json:"id"`
+	Engine      string  `json:"engine"`
+	Model       Model   `json:"model"`
+	PromptID    int     `json:"prompt_id"`
+	Prompt      string  `json:"prompt"`
+	MaxTokens   int     `json:"max_tokens"`
+	Temperature float64 `json:"temperature"`
+	Repetitions int     `json:"repetitions"`
+	Isolation   string  `json:"isolation"`    // "launch": a fresh browser or server a repetition
+	PromptCache string  `json:"prompt_cache"` // "off"
+}
+
+// Phase is a stretch of an attempt; phases exclude one another.
+type Phase string
+
+// The phases in the order in which an attempt goes through them.
+const (
+	Baseline Phase = "baseline" // the engine is open, no model is loaded
+	Load     Phase = "load"
+	Warmup   Phase = "warmup"
+	Measure  Phase = "measure"
+	Idle     Phase = "idle"
+	Unload   Phase = "unload"
+)
+
+// Phases lists every phase in order.
+func Phases() []Phase { return []Phase{Baseline, Load, Warmup, Measure, Idle, Unload} }
+
+// Span is a named stretch of time: a load stage (fetch, shaders …), or a request's prefill or decode.
+type Span struct {
+	Name       string
+	Begin, End time.Time
+	How        string // how both ends were obtained, in a few words
+}
+
+// Names of spans that every engine reports for a request.
+const (
+	Prefill = "prefill"
+	Decode  = "decode"
+)
+
+// Token is one real token, counted where the engine samples it and never guessed from text chunks.
+type Token struct {
+	Index int // from 0
+	ID    int
+	At    time.Time
+}
+
+// Usage is what a request came to.
+type Usage struct {
+	PromptIDs    []int // as the engine tokenised the prompt
+	CachedTokens int   // prompt tokens taken from a cache; 0 when caches are off
+	Text         string
+	Finish       string             // length, stop, cancelled
+	Sent         time.Time          // when the request left us
+	Spans        []Span             // prefill, decode
+	Reported     map[string]float64 // the engine's own counts and timings, under its own names
+}
+
+// Source is who was read and by what.
+type Source struct {
+	Role   string `json:"role"`   // renderer, gpu-process, browser, utility, server …
+	Method string `json:"method"` // statm, smaps_rollup …
+	PID    int    `json:"pid"`
+	// Start is the process's start time in clock ticks since boot: a pid alone can be used again.
+	Start uint64 `json:"start,omitempty"`
+	Every string `json:"every"` // rate: a duration, and phase edges where it says so
+	Sees  string `json:"sees"`  // what the figure includes
+	Blind string `json:"blind"` // what it can't see
+}
+
+// Sample is one reading of one source, in bytes; what the source does not read is Absent.
+type Sample struct {
+	Begin, End time.Time // the read's own begin and end
+	RSS        int64
+	VMS        int64
+	PSS        int64
+	USS        int64
+	Swap       int64
+	HWM        int64 // the highest RSS since the process started
+}
+
+// NewSample is a sample in which nothing was read yet.
+func NewSample() Sample {
+	return Sample{RSS: Absent, VMS: Absent, PSS: Absent, USS: Absent, Swap: Absent, HWM: Absent}
+}
+
+// Total is the sum over the processes of an engine at one tick of one method.
+type Total struct {
+	Sample
+	Method    string
+	Processes int
+}
+
+// Event is something that the engine learned or did; exactly one of the pointers is set, or Text alone is.
+type Event struct {
+	At     time.Time   `json:"-"`
+	Text   string      `json:"text,omitempty"`
+	Engine *EngineInfo `json:"engine,omitempty"`
+	Device *Device     `json:"device,omitempty"`
+	Clock  *Clock      `json:"clock,omitempty"`
+}
+
+// EngineInfo identifies what ran.
+type EngineInfo struct {
+	Name    string            `json:"name"`
+	Version string            `json:"version"`
+	Path    string            `json:"path,omitempty"`
+	SHA256  string            `json:"sha256,omitempty"`
+	Args    []string          `json:"args,omitempty"`   // without secrets
+	Parts   map[string]string `json:"parts,omitempty"`  // browser, webllm, model_library, model_library_sha256 …
+	Policy  map[string]string `json:"policy,omitempty"` // kv_dtype, weights_dtype, threads, context …
+}
+
+// Device says what the engine computes on.
+type Device struct {
+	Class  DeviceClass       `json:"class"`
+	Name   string            `json:"name"`
+	Detail map[string]string `json:"detail,omitempty"`
+}
+
+// DeviceClass decides what may be compared with what.
+type DeviceClass string
+
+// The classes. A software adapter is a GPU interface that computes on the CPU.
+const (
+	CPU             DeviceClass = "cpu"
+	GPU             DeviceClass = "gpu"
+	SoftwareAdapter DeviceClass = "software-adapter"
+)
+
+// Clock is the offset between an isolate's clock and ours, with its error bound.
+type Clock struct {
+	Isolate  string `json:"isolate"` // page
+	When     string `json:"when"`    // start, end
+	OffsetNS int64  `json:"offset_ns"`
+	ErrorNS  int64  `json:"error_ns"` // half the shortest round trip
+}
+
+// Warning is something that a reader of the figures must know; every renderer shows it.
+type Warning struct {
+	Code string `json:"code"` // short, for machines: noisy-machine, clock-drift …
+	Text string `json:"text"`
+}
+
+// Class says how an attempt failed.
+type Class string
+
+// The failure classes.
+const (
+	OOM        Class = "oom"
+	DeviceLost Class = "device-lost"
+	Crash      Class = "crash"
+	Timeout    Class = "timeout"
+	Download   Class = "download"
+	BadOutput  Class = "bad-output"
+	SetUp      Class = "set-up" // a part is missing or the input is wrong
+	Cancelled  Class = "cancelled"
+	Other      Class = "error"
+)
+
+// Status is how an attempt ended.
+type Status string
+
+// An attempt without an end in the journal is Interrupted: its rows are kept and never counted.
+const (
+	OK          Status = "ok"
+	Failed      Status = "failed"
+	Interrupted Status = "interrupted"
+)
+
+// Cost is what sampling an attempt took from the machine.
+type Cost struct {
+	Reads     int   `json:"reads"`
+	ReadNS    int64 `json:"read_ns"`     // time spent inside reads
+	SelfCPUNS int64 `json:"self_cpu_ns"` // CPU time of the whole of llmparity meanwhile
+}

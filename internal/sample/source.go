@@ -1,0 +1,23 @@
+// Package sample reads sources at their rate and at phase edges.
+//
+// It knows how to schedule reads and what they cost; where a reading comes from is a Source's business (sample/proc for
+// processes). A source is only ever read by one goroutine at a time.
+package sample
+
+import (
+	"context"
+	"errors"
+
+	"llmparity/internal/record"
+)
+
+// ErrGone is returned by a source whose process no longer exists; the sampler then drops it.
+var ErrGone = errors.New("the source is gone")
+
+// Source is something that can be read.
+type Source interface {
+	// Describe says who is read, by what, and what the figure can't see. It must not change.
+	Describe() record.Source
+	// Read fills in what the source knows and stamps Begin and End.
+	Read(context.Context, *record.Sample) error
+}

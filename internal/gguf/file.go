@@ -1,0 +1,131 @@
+// Package gguf reads and writes GGUF model files: metadata, the list of tensors, and each tensor's bytes, little-endian,
+// version 3 (version 2, which differs in nothing but its number, is read too).
+//
+// It is strict, because what it accepts is converted and then compared with another engine that read the same file: a
+// tensor that reaches past the end, overlaps another or has no known size is an error, and so is a llama model with a
+// tensor or a setting that the conversion would silently leave out. It never allocates more than the file's own size
+// can justify.
+//
+// It can't read big-endian files, version 1, models split over several files, or arrays of arrays. It knows the sizes
+// of the quantised tensor types but does not dequantise them.
+package gguf
+
+import (
+	"errors"
+	"io"
+	"os"
+
+	"llmparity/internal/fault"
+)
+
+// Entry is one piece of metadata. Value is a uint8, int8, uint16, int16, uint32, int32, uint64, int64, float32, float64,
+// bool or string, or a slice of one of these.
+type Entry struct {
+	Key   string
+	Value any
+}
+
+// Tensor is one tensor's description. Shape has the fastest-varying dimension first, as in the file: a matrix of R rows
+// with C columns has the shape [C, R].
+type Tensor struct {
+	Name   string
+	Type   Type
+	Shape  []uint64
+	Offset int64 // from the start of the file
+	Size   int64 // in bytes
+}
+
+// Elements counts the tensor's values.
+func (t Tensor) Elements() int64 {
+	n := int64(1)
+	for _, d := range t.Shape {
+		n *= int64(d)
+	}
+	return n
+}
+
+// File is an open GGUF file. Its fields are read-only.
+type File struct {
+	Name      string // the path, or what the caller calls the source
+	Size      int64
+	Version   uint32
+	Alignment int64
+	Metadata  []Entry // in the file's order
+	Tensors   []Tensor
+
+	source  io.ReaderAt
+	closer  io.Closer
+	entries map[string]int
+	tensors map[string]int
+}
+
+// Open reads the header of the file at path; tensor data stays on disk.
+func Open(path string) (*File, error) {
+	const do = "give the path of a GGUF model file"
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, fault.Wrap(fault.BadModel, bare(err), do, "cannot open model %s", path)
+	}
+	info, err := file.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = errors.New("it is not a regular file")
+	}
+	if err != nil {
+		file.Close()
+		return nil, fault.Wrap(fault.BadModel, bare(err), do, "cannot open model %s", path)
+	}
+	f, err := Read(file, info.Size(), path)
+	if err != nil {
+		file.Close()
+		return nil, err
+	}
+	f.closer = file
+	return f, nil
+}
+
+// bare drops the path that os errors repeat.
+func bare(err error) error {
+	var p *os.PathError
+	if errors.As(err, &p) {
+		return p.Err
+	}
+	return err
+}
+
+// Close releases the file. Readers made by Data stop working.
+func (f *File) Close() error {
+	if f.closer == nil {
+		return nil
+	}
+	return f.closer.Close()
+}
+
+// Lookup gives the value under a key.
+func (f *File) Lookup(key string) (any, bool) {
+	i, ok := f.entries[key]
+	if !ok {
+		return nil, false
+	}
+	return f.Metadata[i].Value, true
+}
+
+// Tensor gives the description of a tensor.
+func (f *File) Tensor(name string) (Tensor, bool) {
+	i, ok := f.tensors[name]
+	if !ok {
+		return Tensor{}, false
+	}
+	return f.Tensors[i], true
+}
+
+// Data reads a tensor's bytes, and nothing past them. t must come from f.
+func (f *File) Data(t Tensor) *io.SectionReader {
+	return io.NewSectionReader(f.source, t.Offset, t.Size)
+}
+
+// bad is an error about the file's content.
+func (f *File) bad(do, format string, args ...any) error {
+	e := fault.New(fault.BadModel, do, format, args...)
+	e.What = "model " + f.Name + ": " + e.What
+	return e
+}

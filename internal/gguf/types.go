@@ -1,0 +1,65 @@
+package gguf
+
+import "fmt"
+
+// Type is how a tensor's values are stored.
+type Type uint32
+
+// F32 is the only type whose values this project reads; the others are known by name and size.
+const F32 Type = 0
+
+// layouts holds, for each type, its name and the bytes that a block of so many values takes.
+var layouts = map[Type]struct {
+	name          string
+	values, bytes int64
+}{
+	0: {"F32", 1, 4}, 1: {"F16", 1, 2}, 2: {"Q4_0", 32, 18}, 3: {"Q4_1", 32, 20},
+	6: {"Q5_0", 32, 22}, 7: {"Q5_1", 32, 24}, 8: {"Q8_0", 32, 34}, 9: {"Q8_1", 32, 40},
+	10: {"Q2_K", 256, 84}, 11: {"Q3_K", 256, 110}, 12: {"Q4_K", 256, 144}, 13: {"Q5_K", 256, 176},
+	14: {"Q6_K", 256, 210}, 15: {"Q8_K", 256, 292}, 16: {"IQ2_XXS", 256, 66}, 17: {"IQ2_XS", 256, 74},
+	18: {"IQ3_XXS", 256, 98}, 19: {"IQ1_S", 256, 50}, 20: {"IQ4_NL", 32, 18}, 21: {"IQ3_S", 256, 110},
+	22: {"IQ2_S", 256, 82}, 23: {"IQ4_XS", 256, 136}, 24: {"I8", 1, 1}, 25: {"I16", 1, 2},
+	26: {"I32", 1, 4}, 27: {"I64", 1, 8}, 28: {"F64", 1, 8}, 29: {"IQ1_M", 256, 56},
+	30: {"BF16", 1, 2}, 34: {"TQ1_0", 256, 54}, 35: {"TQ2_0", 256, 66}, 39: {"MXFP4", 32, 17},
+	40: {"NVFP4", 64, 36}, 41: {"Q1_0", 128, 18},
+}
+
+func (t Type) String() string {
+	if l, ok := layouts[t]; ok {
+		return l.name
+	}
+	return fmt.Sprintf("type %d", uint32(t))
+}
+
+// The kinds of metadata values, by their number in the file.
+const (
+	kindUint8 = iota
+	kindInt8
+	kindUint16
+	kindInt16
+	kindUint32
+	kindInt32
+	kindFloat32
+	kindBool
+	kindString
+	kindArray
+	kindUint64
+	kindInt64
+	kindFloat64
+)
+
+// least is the fewest bytes that a value of a kind takes; 0 means that there is no such kind (or that it may not stand
+// in an array).
+func least(kind uint32) int64 {
+	switch kind {
+	case kindUint8, kindInt8, kindBool:
+		return 1
+	case kindUint16, kindInt16:
+		return 2
+	case kindUint32, kindInt32, kindFloat32:
+		return 4
+	case kindUint64, kindInt64, kindFloat64, kindString:
+		return 8
+	}
+	return 0
+}

@@ -1,0 +1,189 @@
+package gguf
+
+import (
+	"bufio"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"math"
+)
+
+// Weights is an F32 tensor to be written; Shape is as in Tensor.
+type Weights struct {
+	Name   string
+	Shape  []uint64
+	Values []float32
+}
+
+// Write writes a version 3 file. The same input gives the same bytes. It doesn't check what Read would refuse beyond
+// what it needs to know to write at all.
+func Write(w io.Writer, metadata []Entry, tensors []Weights) error {
+	e := &encoder{out: bufio.NewWriterSize(w, 1<<16)}
+	e.raw([]byte(magic))
+	e.u32(3)
+	e.u64(uint64(len(tensors)))
+	e.u64(uint64(len(metadata)))
+	for _, m := range metadata {
+		e.text(m.Key)
+		e.value(m)
+	}
+	offset := uint64(0)
+	for _, t := range tensors {
+		e.describe(t, offset)
+		offset += pad(4 * uint64(len(t.Values)))
+	}
+	e.fill()
+	for _, t := range tensors {
+		for _, v := range t.Values {
+			e.u32(math.Float32bits(v))
+		}
+		e.fill()
+	}
+	if e.err != nil {
+		return fmt.Errorf("write GGUF: %w", e.err)
+	}
+	if err := e.out.Flush(); err != nil {
+		return fmt.Errorf("write GGUF: %w", err)
+	}
+	return nil
+}
+
+func pad(n uint64) uint64 { return (n + defaultAlignment - 1) / defaultAlignment * defaultAlignment }
+
+// encoder remembers the first error and how much was written.
+type encoder struct {
+	out *bufio.Writer
+	pos uint64
+	err error
+}
+
+func (e *encoder) raw(b []byte) {
+	if e.err == nil {
+		_, e.err = e.out.Write(b)
+		e.pos += uint64(len(b))
+	}
+}
+
+func (e *encoder) u32(v uint32) {
+	var b [4]byte
+	binary.LittleEndian.PutUint32(b[:], v)
+	e.raw(b[:])
+}
+
+func (e *encoder) u64(v uint64) {
+	var b [8]byte
+	binary.LittleEndian.PutUint64(b[:], v)
+	e.raw(b[:])
+}
+
+func (e *encoder) text(s string) {
+	e.u64(uint64(len(s)))
+	e.raw([]byte(s))
+}
+
+// fill pads with zeros up to the alignment.
+func (e *encoder) fill() {
+	e.raw(make([]byte, pad(e.pos)-e.pos))
+}
+
+func (e *encoder) value(m Entry) {
+	kind, array, count := kindOf(m.Value)
+	switch {
+	case kind < 0:
+		if e.err == nil {
+			e.err = fmt.Errorf("metadata %s has a %T, which GGUF can't hold", m.Key, m.Value)
+		}
+		return
+	case array:
+		e.u32(kindArray)
+		e.u32(uint32(kind))
+		e.u64(uint64(count))
+	default:
+		e.u32(uint32(kind))
+	}
+	switch v := m.Value.(type) {
+	case string:
+		e.text(v)
+	case []string:
+		for _, s := range v {
+			e.text(s)
+		}
+	default:
+		b, err := binary.Append(nil, binary.LittleEndian, v)
+		if err != nil && e.err == nil {
+			e.err = err
+		}
+		e.raw(b)
+	}
+}
+
+func kindOf(v any) (kind int, array bool, count int) {
+	switch v := v.(type) {
+	case uint8:
+		return kindUint8, false, 0
+	case []uint8:
+		return kindUint8, true, len(v)
+	case int8:
+		return kindInt8, false, 0
+	case []int8:
+		return kindInt8, true, len(v)
+	case uint16:
+		return kindUint16, false, 0
+	case []uint16:
+		return kindUint16, true, len(v)
+	case int16:
+		return kindInt16, false, 0
+	case []int16:
+		return kindInt16, true, len(v)
+	case uint32:
+		return kindUint32, false, 0
+	case []uint32:
+		return kindUint32, true, len(v)
+	case int32:
+		return kindInt32, false, 0
+	case []int32:
+		return kindInt32, true, len(v)
+	case float32:
+		return kindFloat32, false, 0
+	case []float32:
+		return kindFloat32, true, len(v)
+	case bool:
+		return kindBool, false, 0
+	case []bool:
+		return kindBool, true, len(v)
+	case string:
+		return kindString, false, 0
+	case []string:
+		return kindString, true, len(v)
+	case uint64:
+		return kindUint64, false, 0
+	case []uint64:
+		return kindUint64, true, len(v)
+	case int64:
+		return kindInt64, false, 0
+	case []int64:
+		return kindInt64, true, len(v)
+	case float64:
+		return kindFloat64, false, 0
+	case []float64:
+		return kindFloat64, true, len(v)
+	}
+	return -1, false, 0
+}
+
+func (e *encoder) describe(t Weights, offset uint64) {
+	n := uint64(1)
+	for _, d := range t.Shape {
+		n *= d
+	}
+	if n != uint64(len(t.Values)) && e.err == nil {
+		e.err = fmt.Errorf("tensor %s of shape %v has %d values", t.Name, t.Shape, len(t.Values))
+	}
+	e.text(t.Name)
+	e.u32(uint32(len(t.Shape)))
+	for _, d := range t.Shape {
+		e.u64(d)
+	}
+	e.u32(uint32(F32))
+	e.u64(offset)
+}

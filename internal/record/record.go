@@ -140,9 +140,10 @@ type Source struct {
 	PID    int    `json:"pid"`
 	// Start is the process's start time in clock ticks since boot: a pid alone can be used again.
 	Start uint64 `json:"start,omitempty"`
-	Every string `json:"every"` // rate: a duration, and phase edges where it says so
-	Sees  string `json:"sees"`  // what the figure includes
-	Blind string `json:"blind"` // what it can't see
+	// Every is the sampling interval; sources of one method share it, and all are read at phase edges too.
+	Every time.Duration `json:"every_ns"`
+	Sees  string        `json:"sees"`  // what the figure includes
+	Blind string        `json:"blind"` // what it can't see
 }
 
 // Sample is one reading of one source, in bytes; what the source does not read is Absent.

@@ -1,0 +1,103 @@
+package record
+
+import "time"
+
+// entry is a line of journal.jsonl: exactly one of the pointers is set.
+type entry struct {
+	T       int64       `json:"t_ns"`
+	Time    string      `json:"time"`
+	Attempt int         `json:"attempt,omitempty"`
+	Cell    *Cell       `json:"cell,omitempty"`
+	Begin   *beginEntry `json:"begin,omitempty"`
+	Source  *sourceLine `json:"source,omitempty"`
+	Phase   *phaseLine  `json:"phase,omitempty"`
+	Span    *spanLine   `json:"span,omitempty"`
+	Request *requestRow `json:"request,omitempty"`
+	Event   *Event      `json:"event,omitempty"`
+	Warning *Warning    `json:"warning,omitempty"`
+	End     *endEntry   `json:"end,omitempty"`
+	Done    *doneEntry  `json:"done,omitempty"`
+}
+
+type beginEntry struct {
+	Cell       int     `json:"cell"`
+	Repetition int     `json:"repetition"` // from 1; a warm-up launch has 0
+	Warmup     bool    `json:"warmup,omitempty"`
+	Load1      float64 `json:"load1"` // the machine's load average just before
+}
+
+type sourceLine struct {
+	ID int `json:"id"`
+	Source
+}
+
+type phaseLine struct {
+	Name  Phase `json:"name"`
+	Begin int64 `json:"begin_ns"`
+	End   int64 `json:"end_ns"`
+}
+
+type spanLine struct {
+	Request int    `json:"request,omitempty"` // 0: a stage of the load
+	Name    string `json:"name"`
+	Begin   int64  `json:"begin_ns"`
+	End     int64  `json:"end_ns"`
+	How     string `json:"how,omitempty"`
+}
+
+type requestRow struct {
+	ID           int                `json:"id"`
+	Phase        Phase              `json:"phase"`
+	Sent         int64              `json:"sent_ns"`
+	Returned     int64              `json:"returned_ns"`
+	PromptIDs    []int              `json:"prompt_ids"`
+	CachedTokens int                `json:"cached_tokens"`
+	Tokens       int                `json:"tokens"` // rows of tokens.csv
+	Text         string             `json:"text"`
+	Finish       string             `json:"finish"`
+	Reported     map[string]float64 `json:"reported,omitempty"`
+}
+
+type endEntry struct {
+	Status Status `json:"status"`
+	Class  Class  `json:"class,omitempty"`
+	Error  string `json:"error,omitempty"`
+	Cost   Cost   `json:"cost"`
+}
+
+type doneEntry struct {
+	Status Status `json:"status"`
+}
+
+// The columns of the CSV files. Readers find columns by name, so that new ones may follow.
+var (
+	sampleColumns = []string{"timestamp", "label", "pid", "rss_mb", "vms_mb", "t_ns", "read_ns", "source", "cell", "attempt",
+		"role", "pss_mb", "uss_mb", "swap_mb", "hwm_mb"}
+	totalColumns = []string{"timestamp", "label", "method", "processes", "rss_sum_mb", "vms_sum_mb", "pss_mb", "uss_mb", "swap_mb",
+		"t_ns", "read_ns", "cell", "attempt"}
+	tokenColumns = []string{"cell", "attempt", "request", "index", "id", "t_ns"}
+)
+
+// Names of the files in a run folder.
+const (
+	metaFile    = "run.json"
+	planFile    = "plan.yaml"
+	envFile     = "environment.json"
+	journalFile = "journal.jsonl"
+	samplesFile = "samples.csv"
+	totalsFile  = "totals.csv"
+	tokensFile  = "tokens.csv"
+	lockFile    = ".lock"
+	logsDir     = "logs"
+)
+
+const timestampLayout = "2006-01-02T15:04:05.000000Z07:00"
+
+// clock turns times into nanoseconds since the run's zero. Times that carry a monotonic reading are subtracted by it.
+type clock struct{ zero time.Time }
+
+func (c clock) ns(t time.Time) int64 { return int64(t.Sub(c.zero)) }
+
+// stamp is wall-clock time as it was at zero plus the monotonic difference, so that rows never go backwards when somebody
+// sets the machine's clock.
+func (c clock) stamp(t time.Time) string { return c.zero.Add(t.Sub(c.zero)).Format(timestampLayout) }

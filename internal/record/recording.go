@@ -1,0 +1,154 @@
+package record
+
+import (
+	"fmt"
+	"time"
+)
+
+// Recording is an attempt while it is written. Its rows count once End has committed them.
+type Recording struct {
+	w        *Writer
+	id       int
+	cell     Cell
+	label    string
+	requests int
+	source   map[int]Source
+}
+
+// Begin starts an attempt of a cell. A warm-up launch has repetition 0.
+func (w *Writer) Begin(c Cell, repetition int, warmup bool, load1 float64) *Recording {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.attempts++
+	r := &Recording{w: w, id: w.attempts, cell: c, source: map[int]Source{}}
+	r.label = fmt.Sprintf("%s-c%d-r%d", c.Engine, c.ID, repetition)
+	if warmup {
+		r.label = fmt.Sprintf("%s-c%d-warmup", c.Engine, c.ID)
+	}
+	w.putLocked(entry{Attempt: r.id, Begin: &beginEntry{Cell: c.ID, Repetition: repetition, Warmup: warmup, Load1: load1}})
+	return r
+}
+
+// ID is the attempt's number, unique in the run.
+func (r *Recording) ID() int { return r.id }
+
+// Source announces a source and gives it its number.
+func (r *Recording) Source(s Source) int {
+	r.w.mu.Lock()
+	defer r.w.mu.Unlock()
+	r.w.sources++
+	id := r.w.sources
+	r.source[id] = s
+	r.w.putLocked(entry{Attempt: r.id, Source: &sourceLine{ID: id, Source: s}})
+	return id
+}
+
+// Sample writes a reading of a source.
+func (r *Recording) Sample(source int, s Sample) {
+	w := r.w
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	src := r.source[source]
+	l := text(w.line[:0], w.clock.stamp(s.End))
+	l = text(l, r.label)
+	l = integer(l, int64(src.PID))
+	l = mb(l, s.RSS)
+	l = mb(l, s.VMS)
+	l = integer(l, w.clock.ns(s.End))
+	l = integer(l, int64(s.End.Sub(s.Begin)))
+	l = integer(l, int64(source))
+	l = integer(l, int64(r.cell.ID))
+	l = integer(l, int64(r.id))
+	l = text(l, src.Role)
+	l = mb(l, s.PSS)
+	l = mb(l, s.USS)
+	l = mb(l, s.Swap)
+	l = mb(l, s.HWM)
+	w.line = end(l)
+	w.write(w.samples, w.line)
+}
+
+// Total writes the sum over an engine's processes at one tick.
+func (r *Recording) Total(t Total) {
+	w := r.w
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	l := text(w.line[:0], w.clock.stamp(t.End))
+	l = text(l, r.label)
+	l = text(l, t.Method)
+	l = integer(l, int64(t.Processes))
+	l = mb(l, t.RSS)
+	l = mb(l, t.VMS)
+	l = mb(l, t.PSS)
+	l = mb(l, t.USS)
+	l = mb(l, t.Swap)
+	l = integer(l, w.clock.ns(t.End))
+	l = integer(l, int64(t.End.Sub(t.Begin)))
+	l = integer(l, int64(r.cell.ID))
+	l = integer(l, int64(r.id))
+	w.line = end(l)
+	w.write(w.totals, w.line)
+}
+
+// Phase writes a phase that has ended.
+func (r *Recording) Phase(p Phase, begin, end time.Time) {
+	r.put(entry{Phase: &phaseLine{Name: p, Begin: r.w.clock.ns(begin), End: r.w.clock.ns(end)}})
+}
+
+// Span writes a stage of the load.
+func (r *Recording) Span(s Span) { r.put(entry{Span: r.span(0, s)}) }
+
+// Event writes what the engine learned or did.
+func (r *Recording) Event(e Event) { r.put(entry{Event: &e}) }
+
+// Warn writes what a reader of the attempt's figures must know.
+func (r *Recording) Warn(warning Warning) { r.put(entry{Warning: &warning}) }
+
+// Request writes a request that has returned: its tokens first, then what it came to.
+func (r *Recording) Request(p Phase, u Usage, tokens []Token, returned time.Time) {
+	w := r.w
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	r.requests++
+	for _, t := range tokens {
+		l := integer(w.line[:0], int64(r.cell.ID))
+		l = integer(l, int64(r.id))
+		l = integer(l, int64(r.requests))
+		l = integer(l, int64(t.Index))
+		l = integer(l, int64(t.ID))
+		l = integer(l, w.clock.ns(t.At))
+		w.line = end(l)
+		w.write(w.tokens, w.line)
+	}
+	w.putLocked(entry{Attempt: r.id, Request: &requestRow{
+		ID: r.requests, Phase: p, Sent: w.clock.ns(u.Sent), Returned: w.clock.ns(returned), PromptIDs: u.PromptIDs,
+		CachedTokens: u.CachedTokens, Tokens: len(tokens), Text: u.Text, Finish: u.Finish, Reported: u.Reported,
+	}})
+	for _, s := range u.Spans {
+		w.putLocked(entry{Attempt: r.id, Span: r.span(r.requests, s)})
+	}
+}
+
+// End commits the attempt: from here on its rows count and no kill can lose them.
+func (r *Recording) End(status Status, class Class, err error, cost Cost) {
+	w := r.w
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	e := &endEntry{Status: status, Class: class, Cost: cost}
+	if err != nil {
+		e.Error = err.Error()
+	}
+	w.sync() // the rows before the line that vouches for them
+	w.putLocked(entry{Attempt: r.id, End: e})
+	w.sync()
+}
+
+func (r *Recording) put(e entry) {
+	e.Attempt = r.id
+	r.w.put(e)
+}
+
+func (r *Recording) span(request int, s Span) *spanLine {
+	c := r.w.clock
+	return &spanLine{Request: request, Name: s.Name, Begin: c.ns(s.Begin), End: c.ns(s.End), How: s.How}
+}

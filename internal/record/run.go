@@ -1,0 +1,166 @@
+package record
+
+import "time"
+
+// Run is a run folder as it was read.
+type Run struct {
+	Dir         string
+	Meta        Meta
+	Environment Environment
+	Cells       []Cell
+	Attempts    []*Attempt // in the order in which they were begun
+	Warnings    []Warning  // about the whole run, and what the reader found
+	Status      Status     // Interrupted where the run's own end is missing
+}
+
+// Attempt is one launch as it was read. Times are nanoseconds since the run's zero.
+type Attempt struct {
+	ID         int
+	Cell       int
+	Repetition int // from 1; 0 for a warm-up launch
+	Warmup     bool
+	Load1      float64
+	BeginNS    int64
+	EndNS      int64
+	Status     Status
+	Class      Class
+	Error      string
+	Cost       Cost
+
+	Phases   []PhaseSpan
+	Stages   []NamedSpan // of the load
+	Requests []*Request
+	Sources  map[int]Source
+	Events   []EventAt
+	Warnings []Warning
+	Samples  []SampleRow
+	Totals   []TotalRow
+}
+
+// PhaseSpan is when a phase was.
+type PhaseSpan struct {
+	Name    Phase
+	BeginNS int64
+	EndNS   int64
+}
+
+// NamedSpan is a Span as it was read.
+type NamedSpan struct {
+	Name    string
+	BeginNS int64
+	EndNS   int64
+	How     string
+}
+
+// EventAt is an Event as it was read.
+type EventAt struct {
+	NS int64
+	Event
+}
+
+// Request is a request as it was read.
+type Request struct {
+	ID           int
+	Phase        Phase // Warmup or Measure
+	SentNS       int64
+	ReturnedNS   int64
+	PromptIDs    []int
+	CachedTokens int
+	Text         string
+	Finish       string
+	Reported     map[string]float64
+	Spans        []NamedSpan
+	Tokens       []TokenRow
+}
+
+// TokenRow is a Token as it was read.
+type TokenRow struct {
+	Index int
+	ID    int
+	NS    int64
+}
+
+// SampleRow is a row of samples.csv, sizes in MiB as they stand there; what a source does not read is NaN.
+type SampleRow struct {
+	Source                        int
+	NS, ReadNS                    int64
+	RSS, VMS, PSS, USS, Swap, HWM float64
+}
+
+// TotalRow is a row of totals.csv, sizes in MiB; what the method does not read is NaN.
+type TotalRow struct {
+	Method                   string
+	Processes                int
+	NS, ReadNS               int64
+	RSS, VMS, PSS, USS, Swap float64
+}
+
+// Counted tells whether the attempt's figures may enter statistics.
+func (a *Attempt) Counted() bool { return a.Status == OK && !a.Warmup }
+
+// Phase finds a phase; false where the attempt never reached its end.
+func (a *Attempt) Phase(p Phase) (PhaseSpan, bool) {
+	for _, s := range a.Phases {
+		if s.Name == p {
+			return s, true
+		}
+	}
+	return PhaseSpan{}, false
+}
+
+// Measured gives the requests of the measure phase.
+func (a *Attempt) Measured() []*Request {
+	var out []*Request
+	for _, r := range a.Requests {
+		if r.Phase == Measure {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+// Device is what the engine computed on, and whether it said so.
+func (a *Attempt) Device() (Device, bool) {
+	for _, e := range a.Events {
+		if e.Device != nil {
+			return *e.Device, true
+		}
+	}
+	return Device{}, false
+}
+
+// Engine is what ran, and whether it said so.
+func (a *Attempt) Engine() (EngineInfo, bool) {
+	for _, e := range a.Events {
+		if e.Engine != nil {
+			return *e.Engine, true
+		}
+	}
+	return EngineInfo{}, false
+}
+
+// Span finds a request's span.
+func (r *Request) Span(name string) (NamedSpan, bool) {
+	for _, s := range r.Spans {
+		if s.Name == name {
+			return s, true
+		}
+	}
+	return NamedSpan{}, false
+}
+
+// Duration is the length of the span.
+func (s NamedSpan) Duration() time.Duration { return time.Duration(s.EndNS - s.BeginNS) }
+
+// Duration is the length of the phase.
+func (s PhaseSpan) Duration() time.Duration { return time.Duration(s.EndNS - s.BeginNS) }
+
+// CellByID finds a cell; the zero cell where there is none.
+func (r *Run) CellByID(id int) Cell {
+	for _, c := range r.Cells {
+		if c.ID == id {
+			return c
+		}
+	}
+	return Cell{}
+}

@@ -1,0 +1,308 @@
+package record
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"llmparity/internal/fault"
+)
+
+// flushEvery bounds what a kill of the program can lose of an attempt that goes on.
+const flushEvery = 250 * time.Millisecond
+
+// Writer writes a run folder while the run happens. The first error sticks, is returned by every later call and closes
+// Failed; the folder stays readable.
+type Writer struct {
+	dir   string
+	clock clock
+	lock  *os.File
+
+	mu      sync.Mutex
+	err     error
+	failed  chan struct{}
+	journal *appender
+	samples *appender
+	totals  *appender
+	tokens  *appender
+	line    []byte // reused for CSV rows
+
+	attempts int
+	sources  int
+
+	stop chan struct{}
+	done sync.WaitGroup
+}
+
+// Create makes the folder <root>/<name>-<time> with everything that is known before the first cell, and points
+// <root>/latest at it.
+func Create(root string, meta Meta, env Environment, plan []byte) (*Writer, error) {
+	meta.Schema = Schema
+	dir, err := newFolder(root, meta)
+	if err != nil {
+		return nil, diskFault(err, root)
+	}
+	w := &Writer{dir: dir, clock: clock{meta.Started}, failed: make(chan struct{}), stop: make(chan struct{})}
+	if err := w.open(meta, env, plan); err != nil {
+		w.closeFiles()
+		return nil, diskFault(err, dir)
+	}
+	if err := pointLatest(root, dir); err != nil {
+		w.closeFiles()
+		return nil, diskFault(err, root)
+	}
+	w.done.Go(w.flushLoop)
+	return w, nil
+}
+
+func newFolder(root string, meta Meta) (string, error) {
+	if err := os.MkdirAll(root, 0o755); err != nil {
+		return "", err
+	}
+	base := filepath.Join(root, meta.Name+"-"+meta.Started.Format("20060102-150405"))
+	for n := 1; ; n++ {
+		dir := base
+		if n > 1 {
+			dir = fmt.Sprintf("%s-%d", base, n)
+		}
+		err := os.Mkdir(dir, 0o755)
+		if err == nil {
+			return dir, os.Mkdir(filepath.Join(dir, logsDir), 0o755)
+		}
+		if !errors.Is(err, os.ErrExist) {
+			return "", err
+		}
+	}
+}
+
+func (w *Writer) open(meta Meta, env Environment, plan []byte) (err error) {
+	if w.lock, err = lock(filepath.Join(w.dir, lockFile)); err != nil {
+		return err
+	}
+	if err := writeJSON(filepath.Join(w.dir, metaFile), meta); err != nil {
+		return err
+	}
+	if err := writeJSON(filepath.Join(w.dir, envFile), env); err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(w.dir, planFile), plan, 0o644); err != nil {
+		return err
+	}
+	for _, f := range []struct {
+		to      **appender
+		name    string
+		columns []string
+	}{{&w.journal, journalFile, nil}, {&w.samples, samplesFile, sampleColumns}, {&w.totals, totalsFile, totalColumns}, {&w.tokens, tokensFile, tokenColumns}} {
+		if *f.to, err = newAppender(filepath.Join(w.dir, f.name), f.columns); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// pointLatest replaces the link in one step; a reader sees the old target or the new one.
+func pointLatest(root, dir string) error {
+	tmp := filepath.Join(root, ".latest-"+filepath.Base(dir))
+	if err := os.Symlink(filepath.Base(dir), tmp); err != nil {
+		return err
+	}
+	if err := os.Rename(tmp, filepath.Join(root, "latest")); err != nil {
+		_ = os.Remove(tmp)
+		return err
+	}
+	return nil
+}
+
+func writeJSON(path string, v any) error {
+	text, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(path, append(text, '\n'), 0o644)
+}
+
+// Dir is the run folder.
+func (w *Writer) Dir() string { return w.dir }
+
+// LogDir is where engines keep their logs.
+func (w *Writer) LogDir() string { return filepath.Join(w.dir, logsDir) }
+
+// Failed is closed at the first error; Err then tells it.
+func (w *Writer) Failed() <-chan struct{} { return w.failed }
+
+// Err is the first error, or nil.
+func (w *Writer) Err() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.err
+}
+
+// Cell announces a cell.
+func (w *Writer) Cell(c Cell) { w.put(entry{Cell: &c}) }
+
+// Warn records a warning about the whole run.
+func (w *Writer) Warn(warning Warning) { w.put(entry{Warning: &warning}) }
+
+// Close writes how the run ended and closes the folder.
+func (w *Writer) Close(status Status) error {
+	w.put(entry{Done: &doneEntry{Status: status}})
+	close(w.stop)
+	w.done.Wait()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.sync()
+	w.closeFiles()
+	return w.err
+}
+
+func (w *Writer) closeFiles() {
+	for _, a := range w.appenders() {
+		if a != nil {
+			_ = a.file.Close() // flushed and synced before
+		}
+	}
+	if w.lock != nil {
+		_ = w.lock.Close()
+	}
+}
+
+func (w *Writer) appenders() []*appender {
+	return []*appender{w.samples, w.totals, w.tokens, w.journal}
+}
+
+func (w *Writer) put(e entry) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.putLocked(e)
+}
+
+func (w *Writer) putLocked(e entry) {
+	now := time.Now()
+	e.T, e.Time = w.clock.ns(now), w.clock.stamp(now)
+	line, err := json.Marshal(e)
+	if err != nil {
+		w.fail(fmt.Errorf("encoding a journal line: %w", err))
+		return
+	}
+	w.write(w.journal, append(line, '\n'))
+}
+
+func (w *Writer) write(a *appender, line []byte) {
+	if w.err == nil {
+		if _, err := a.buf.Write(line); err != nil {
+			w.fail(err)
+		}
+	}
+}
+
+func (w *Writer) fail(err error) {
+	if w.err == nil && err != nil {
+		w.err = diskFault(err, w.dir)
+		close(w.failed)
+	}
+}
+
+func (w *Writer) flushLoop() {
+	tick := time.NewTicker(flushEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-w.stop:
+			return
+		case <-tick.C:
+			w.mu.Lock()
+			w.flush()
+			w.mu.Unlock()
+		}
+	}
+}
+
+// flush hands rows to the system before the journal, whose lines may speak of them.
+func (w *Writer) flush() {
+	for _, a := range w.appenders() {
+		if w.err == nil {
+			w.fail(a.buf.Flush())
+		}
+	}
+}
+
+func (w *Writer) sync() {
+	w.flush()
+	for _, a := range w.appenders() {
+		if w.err == nil {
+			w.fail(a.file.Sync())
+		}
+	}
+}
+
+// appender is a file that only grows.
+type appender struct {
+	file *os.File
+	buf  *bufio.Writer
+}
+
+func newAppender(path string, columns []string) (*appender, error) {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY|os.O_APPEND, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	a := &appender{file: f, buf: bufio.NewWriterSize(f, 64<<10)}
+	if columns != nil {
+		// On disk at once: a file without its header can't be read by anybody.
+		if _, err := f.WriteString(strings.Join(columns, ",") + "\n"); err != nil {
+			return nil, err
+		}
+	}
+	return a, nil
+}
+
+// diskFault turns what the system says of a folder into a line for the user.
+func diskFault(err error, where string) error {
+	var known *fault.Error
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &known):
+		return err
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+		return fault.Wrap(fault.DiskFull, err, "free some space or name another folder with --out; what was measured so far stays readable",
+			"no space left for the record in %s", where)
+	case errors.Is(err, os.ErrPermission), errors.Is(err, syscall.EROFS), errors.Is(err, syscall.ENOTDIR), errors.Is(err, os.ErrNotExist):
+		return fault.Wrap(fault.Unwritable, err, "name a folder that you may write to with --out", "can't write the record in %s", where)
+	}
+	return fmt.Errorf("writing the record in %s: %w", where, err)
+}
+
+// mb appends a figure in MiB and a comma; an absent one leaves the field empty.
+func mb(line []byte, bytes int64) []byte {
+	if bytes != Absent {
+		line = strconv.AppendFloat(line, float64(bytes)/MiB, 'f', 4, 64)
+	}
+	return append(line, ',')
+}
+
+func integer(line []byte, n int64) []byte {
+	return append(strconv.AppendInt(line, n, 10), ',')
+}
+
+// text appends a CSV field. Labels and roles are ours, but engines may be named by users.
+func text(line []byte, s string) []byte {
+	if strings.ContainsAny(s, ",\"\r\n") {
+		s = `"` + strings.ReplaceAll(s, `"`, `""`) + `"`
+	}
+	return append(append(line, s...), ',')
+}
+
+// end closes a row: the last comma becomes a newline.
+func end(line []byte) []byte {
+	line[len(line)-1] = '\n'
+	return line
+}

@@ -1,0 +1,226 @@
+// Package enginetest is the suite that every engine passes, run on the real engine with a real model.
+//
+// It checks the contract of package engine: counts, ids, times, cancelling, crashes, and that nothing is left behind. It
+// asserts no speed: its time limits are watchdogs. It can't tell whether an engine's figures are right, only that they
+// are consistent; greedy ids from a reference (Case.Expected) are its one check of the arithmetic.
+package enginetest
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"llmparity/internal/child"
+	"llmparity/internal/engine"
+	"llmparity/internal/fault"
+	"llmparity/internal/record"
+)
+
+// Case is an engine and a model to run the suite with.
+type Case struct {
+	New    func(*testing.T) engine.Engine
+	Model  engine.Model // Context must be set
+	Prompt string
+	// What a reference says, where it is known; nil and "" are not checked.
+	PromptIDs []int
+	Expected  []int // the greedy continuation: its length is the number of tokens asked for
+	Text      string
+	// MaxTokens is the length of a generation where Expected is nil; 0 means 16.
+	MaxTokens int
+}
+
+// watchdog is how long anything may take before the suite calls it hung.
+const watchdog = 2 * time.Minute
+
+// Run runs the suite: three launches with a load, and one whose load is cancelled.
+func Run(t *testing.T, c Case) {
+	if c.Expected != nil {
+		c.MaxTokens = len(c.Expected)
+	} else if c.MaxTokens == 0 {
+		c.MaxTokens = 16
+	}
+	left := leftovers(t)
+	t.Run("session", c.session)
+	t.Run("killed", c.killed)
+	t.Run("closed", c.closed)
+	t.Run("cancelled load", c.cancelledLoad)
+	left()
+}
+
+// launch is an open session.
+type launch struct {
+	Case
+	engine  engine.Engine
+	session engine.Session
+	probe   *Probe
+}
+
+func (c Case) open(t *testing.T) *launch {
+	t.Helper()
+	e := c.New(t)
+	l := &launch{Case: c, engine: e, probe: &Probe{}}
+	ctx := limit(t)
+	if p, ok := e.(engine.Preparer); ok {
+		if err := p.Prepare(ctx, c.Model, func(s string) { t.Log(s) }); err != nil {
+			t.Fatalf("Prepare: %v", err)
+		}
+	}
+	s, err := e.Open(ctx, l.probe)
+	if err != nil {
+		t.Fatalf("Open: %v", err)
+	}
+	l.session = s
+	t.Cleanup(func() { l.close(t) }) // twice in every test that closes by itself
+	return l
+}
+
+func (l *launch) load(t *testing.T) {
+	t.Helper()
+	begin := time.Now()
+	if err := l.session.Load(limit(t), l.Model); err != nil {
+		t.Fatalf("Load: %v", err)
+	}
+	end := time.Now()
+	spans := l.probe.Spans()
+	if len(spans) == 0 {
+		t.Error("Load reported no stage")
+	}
+	f := &faults{slack: l.slack()}
+	for _, s := range spans {
+		f.exactly("load stage "+s.Name+"'s begin and end", s.Begin, s.End)
+		f.ordered("load, stage "+s.Name, begin, s.Begin)
+		f.ordered("stage "+s.Name+", end of load", s.End, end)
+		if s.How == "" {
+			f.add("load stage %s does not say how its ends were obtained", s.Name)
+		}
+	}
+	report(t, f.list)
+}
+
+func (l *launch) close(t *testing.T) {
+	t.Helper()
+	within(t, "Close", func() {
+		if err := l.session.Close(); err != nil {
+			t.Errorf("Close: %v", err)
+		}
+	})
+	if n := len(l.probe.Attached()); n != 0 {
+		t.Errorf("%d sources are still attached after Close", n)
+	}
+}
+
+// slack is the error of the engine's clocks, as it gave it.
+func (l *launch) slack() time.Duration {
+	var worst int64
+	for _, e := range l.probe.Events() {
+		if e.Clock != nil {
+			worst = max(worst, e.Clock.ErrorNS)
+		}
+	}
+	return time.Duration(worst)
+}
+
+func (l *launch) request(n int) engine.Request {
+	return engine.Request{Prompt: l.Prompt, MaxTokens: n, IgnoreEOS: l.engine.Caps().IgnoreEOS}
+}
+
+// generate runs r; on may be nil and sees every token.
+func (l *launch) generate(ctx context.Context, t *testing.T, r engine.Request, on func(record.Token)) (Generation, error) {
+	t.Helper()
+	var err error
+	g := Generation{MaxTokens: r.MaxTokens, Called: time.Now()}
+	within(t, "Generate", func() {
+		g.Usage, err = l.session.Generate(ctx, r, func(tok record.Token) {
+			g.Tokens = append(g.Tokens, tok)
+			if on != nil {
+				on(tok)
+			}
+		})
+	})
+	g.Returned = time.Now()
+	return g, err
+}
+
+// right generates n tokens and checks all that is known of them.
+func (l *launch) right(t *testing.T, n int) Generation {
+	t.Helper()
+	g, err := l.generate(limit(t), t, l.request(n), nil)
+	if err != nil {
+		t.Fatalf("Generate: %v", err)
+	}
+	report(t, g.Faults(l.slack()))
+	if l.PromptIDs != nil && !slices.Equal(g.Usage.PromptIDs, l.PromptIDs) {
+		t.Errorf("prompt ids %v, want %v", g.Usage.PromptIDs, l.PromptIDs)
+	}
+	if l.Expected != nil && !slices.Equal(g.IDs(), l.Expected[:n]) {
+		t.Errorf("ids  %v,\nwant %v", g.IDs(), l.Expected[:n])
+	}
+	if l.Text != "" && n == l.MaxTokens && g.Usage.Text != l.Text {
+		t.Errorf("text %q, want %q", g.Usage.Text, l.Text)
+	}
+	return g
+}
+
+func limit(t *testing.T) context.Context {
+	ctx, cancel := context.WithTimeout(t.Context(), watchdog)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// within fails, with every goroutine's stack, when f hangs.
+func within(t *testing.T, what string, f func()) {
+	t.Helper()
+	dog := time.AfterFunc(watchdog, func() { panic("enginetest: " + what + " hangs") })
+	defer dog.Stop()
+	f()
+}
+
+func report(t *testing.T, list []string) {
+	t.Helper()
+	for _, s := range list {
+		t.Error(s)
+	}
+}
+
+func alive(pid int) bool { return !errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) }
+
+// leftovers notes what there is now; the function returned checks that nothing was added: processes, folders, goroutines.
+func leftovers(t *testing.T) func() {
+	list := func() []string {
+		profiles, _ := filepath.Glob(filepath.Join(os.TempDir(), "chromedp-runner*")) // the pattern is well formed
+		return append(profiles, child.Scratches(os.Getpid())...)
+	}
+	dirs, pids, goroutines := list(), child.Tagged(os.Getpid()), goleak.IgnoreCurrent()
+	return func() {
+		t.Helper()
+		deadline := time.Now().Add(15 * time.Second) // a killed browser's children take a moment to go
+		for {
+			newDirs, newPIDs := added(list(), dirs), added(child.Tagged(os.Getpid()), pids)
+			if len(newDirs)+len(newPIDs) == 0 {
+				break
+			}
+			if time.Now().After(deadline) {
+				t.Errorf("left behind: processes %v, folders %v", newPIDs, newDirs)
+				break
+			}
+			time.Sleep(50 * time.Millisecond)
+		}
+		goleak.VerifyNone(t, goroutines)
+	}
+}
+
+func added[T comparable](now, before []T) []T {
+	return slices.DeleteFunc(now, func(x T) bool { return slices.Contains(before, x) })
+}
+
+func isTooLong(err error) bool {
+	return fault.Code(err) == int(fault.PromptTooLong) && !strings.Contains(err.Error(), "\n")
+}

@@ -1,0 +1,116 @@
+package enginetest
+
+import (
+	"slices"
+	"sync"
+
+	"llmparity/internal/engine"
+	"llmparity/internal/record"
+	"llmparity/internal/sample"
+)
+
+// Probe keeps what an engine tells the runner. The zero value is ready.
+type Probe struct {
+	mu       sync.Mutex
+	sources  []*attached
+	spans    []record.Span
+	events   []record.Event
+	warnings []record.Warning
+}
+
+type attached struct {
+	sample.Source
+	detached bool
+}
+
+var _ engine.Probe = (*Probe)(nil)
+
+// Attach keeps a source until it is detached; nothing reads it but the suite.
+func (p *Probe) Attach(s sample.Source) func() {
+	a := &attached{Source: s}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.sources = append(p.sources, a)
+	return func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		a.detached = true
+	}
+}
+
+// Span keeps a load stage.
+func (p *Probe) Span(s record.Span) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.spans = append(p.spans, s)
+}
+
+// Event keeps an event.
+func (p *Probe) Event(e record.Event) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.events = append(p.events, e)
+}
+
+// Warn keeps a warning.
+func (p *Probe) Warn(w record.Warning) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.warnings = append(p.warnings, w)
+}
+
+// Attached gives the sources that were attached and not detached since.
+func (p *Probe) Attached() []sample.Source {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var out []sample.Source
+	for _, a := range p.sources {
+		if !a.detached {
+			out = append(out, a.Source)
+		}
+	}
+	return out
+}
+
+// Spans gives the load stages so far.
+func (p *Probe) Spans() []record.Span {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(p.spans)
+}
+
+// Events gives the events so far.
+func (p *Probe) Events() []record.Event {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(p.events)
+}
+
+// Warnings gives the warnings so far.
+func (p *Probe) Warnings() []record.Warning {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(p.warnings)
+}
+
+// Engine gives the last description of the engine, nil when there was none.
+func (p *Probe) Engine() *record.EngineInfo {
+	var info *record.EngineInfo
+	for _, e := range p.Events() {
+		if e.Engine != nil {
+			info = e.Engine
+		}
+	}
+	return info
+}
+
+// Device gives the last description of the device, nil when there was none.
+func (p *Probe) Device() *record.Device {
+	var device *record.Device
+	for _, e := range p.Events() {
+		if e.Device != nil {
+			device = e.Device
+		}
+	}
+	return device
+}

@@ -1,0 +1,215 @@
+package enginetest
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"llmparity/internal/engine"
+	"llmparity/internal/record"
+	"llmparity/internal/sample"
+)
+
+// session goes through a whole life in one launch.
+func (c Case) session(t *testing.T) {
+	l := c.open(t)
+	l.check(t)
+	if resident, n := l.engine.Caps().Resident, len(l.probe.Attached()); resident != (n > 0) {
+		t.Errorf("Caps.Resident is %v but %d sources are attached before the load", resident, n)
+	}
+	l.load(t)
+	l.described(t)
+	l.readable(t)
+
+	var first Generation
+	t.Run("generate", func(t *testing.T) { first = l.right(t, l.MaxTokens) })
+	t.Run("again", func(t *testing.T) {
+		if again := l.right(t, l.MaxTokens); !slices.Equal(first.IDs(), again.IDs()) {
+			t.Errorf("two greedy generations differ:\n%v\n%v", first.IDs(), again.IDs())
+		}
+	})
+	t.Run("one token", func(t *testing.T) { l.right(t, 1) })
+	t.Run("cancel", func(t *testing.T) { l.cancel(t, first) })
+	t.Run("prompt too long", l.tooLong)
+	t.Run("after trouble", func(t *testing.T) { l.right(t, l.MaxTokens) })
+
+	within(t, "Unload", func() {
+		if err := l.session.Unload(limit(t)); err != nil {
+			t.Errorf("Unload: %v", err)
+		}
+	})
+	l.close(t)
+	if _, err := l.generate(limit(t), t, l.request(1), nil); err == nil {
+		t.Error("Generate after Close gives no error")
+	}
+}
+
+func (l *launch) check(t *testing.T) {
+	if err := l.engine.Check(limit(t), l.Model); err != nil {
+		t.Errorf("Check: %v", err)
+	}
+	missing := l.Model
+	missing.Path += ".missing"
+	if err := l.engine.Check(limit(t), missing); err == nil {
+		t.Error("Check finds nothing wrong with a model file that does not exist")
+	}
+}
+
+// described checks what a reader of the record must know once the model is loaded.
+func (l *launch) described(t *testing.T) {
+	if info := l.probe.Engine(); info == nil {
+		t.Error("no event describes the engine")
+	} else if info.Name != l.engine.Name() || info.Version == "" || len(info.Policy) == 0 {
+		t.Errorf("the engine's description lacks its name, version or policy: %+v", *info)
+	}
+	if device := l.probe.Device(); device == nil {
+		t.Error("no event describes the device")
+	} else if device.Class == "" || device.Name == "" {
+		t.Errorf("the device's description lacks its class or name: %+v", *device)
+	}
+	for _, w := range l.probe.Warnings() {
+		if w.Code == "" || w.Text == "" || strings.Contains(w.Text, "\n") {
+			t.Errorf("a warning is empty or longer than a line: %+v", w)
+		}
+	}
+}
+
+// readable checks that every source belongs to a living process and yields a figure.
+func (l *launch) readable(t *testing.T) {
+	sources := l.probe.Attached()
+	if len(sources) == 0 {
+		t.Error("no source is attached after the load")
+	}
+	for _, s := range sources {
+		d := s.Describe()
+		if d.Role == "" || d.Method == "" || d.Sees == "" || d.Blind == "" || !alive(d.PID) {
+			t.Errorf("a source's description lacks something, or its process is gone: %+v", d)
+		}
+		if err := readOne(t.Context(), s); err != nil {
+			t.Errorf("reading %s by %s: %v", d.Role, d.Method, err)
+		}
+	}
+}
+
+func readOne(ctx context.Context, s sample.Source) error {
+	got := record.NewSample()
+	if err := s.Read(ctx, &got); err != nil {
+		return err
+	}
+	if got.Begin.IsZero() || got.End.Before(got.Begin) {
+		return errors.New("the sample's begin and end are not stamped")
+	}
+	if max(got.RSS, got.VMS, got.PSS, got.USS, got.HWM) <= 0 {
+		return errors.New("the sample holds no figure")
+	}
+	return nil
+}
+
+// most is as long a generation as fits behind the prompt.
+func (l *launch) most(promptIDs []int) int { return l.Model.Context - len(promptIDs) - 1 }
+
+// cancel stops a long generation at its third token.
+func (l *launch) cancel(t *testing.T, known Generation) {
+	ctx, cancel := context.WithCancel(limit(t))
+	defer cancel()
+	r := l.request(l.most(known.Usage.PromptIDs))
+	g, err := l.generate(ctx, t, r, func(tok record.Token) {
+		if tok.Index == 2 {
+			cancel()
+		}
+	})
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("a cancelled Generate returns %v, want a context error", err)
+	}
+	if n := len(g.Tokens); n < 3 || n >= r.MaxTokens {
+		t.Errorf("a generation cancelled at its third token of %d yielded %d", r.MaxTokens, n)
+	}
+	l.right(t, l.MaxTokens)
+}
+
+func (l *launch) tooLong(t *testing.T) {
+	r := l.request(1)
+	// No common tokeniser makes one token of sixteen bytes of plain prose over and over.
+	r.Prompt = strings.Repeat(l.Prompt+" ", 1+l.Model.Context*16/len(l.Prompt+" "))
+	g, err := l.generate(limit(t), t, r, nil)
+	if !isTooLong(err) {
+		t.Errorf("a prompt longer than the context gives %v, want one line of kind PromptTooLong", err)
+	}
+	if len(g.Tokens) != 0 {
+		t.Errorf("a prompt longer than the context yields %d tokens", len(g.Tokens))
+	}
+	// A prompt that fits, with more tokens asked for than there is room.
+	if _, err := l.generate(limit(t), t, l.request(l.Model.Context), nil); !isTooLong(err) {
+		t.Errorf("more tokens than the context holds give %v, want one line of kind PromptTooLong", err)
+	}
+}
+
+// killed ends every process that is being sampled in mid-generation.
+func (c Case) killed(t *testing.T) {
+	l := c.open(t)
+	l.load(t)
+	g, err := l.generate(limit(t), t, l.request(l.Model.Context/2), func(tok record.Token) {
+		if tok.Index != 2 {
+			return
+		}
+		for _, s := range l.probe.Attached() {
+			_ = syscall.Kill(s.Describe().PID, syscall.SIGKILL) // a process has several sources
+		}
+	})
+	if class := engine.ClassOf(err); err == nil || (class != record.Crash && class != record.DeviceLost) {
+		t.Errorf("killed in mid-generation: error %v of class %q, want a crash", err, class)
+	}
+	if len(g.Tokens) < 3 {
+		t.Errorf("%d tokens before the kill at the third", len(g.Tokens))
+	}
+	if _, err := l.generate(limit(t), t, l.request(1), nil); err == nil {
+		t.Error("Generate after a crash gives no error")
+	}
+	l.close(t)
+}
+
+// closed closes the session in mid-generation.
+func (c Case) closed(t *testing.T) {
+	l := c.open(t)
+	l.load(t)
+	done := make(chan struct{})
+	_, err := l.generate(limit(t), t, l.request(l.Model.Context/2), func(tok record.Token) {
+		if tok.Index == 2 {
+			go func() {
+				defer close(done)
+				l.close(t)
+			}()
+			time.Sleep(50 * time.Millisecond) // give it the chance to interfere; a late Close is right too
+		}
+	})
+	within(t, "Close", func() { <-done })
+	if err == nil {
+		t.Error("Generate gives no error although the session was closed under it")
+	}
+	if _, err := l.generate(limit(t), t, l.request(1), nil); err == nil {
+		t.Error("Generate after Close gives no error")
+	}
+}
+
+// cancelledLoad gives up soon after the load began.
+func (c Case) cancelledLoad(t *testing.T) {
+	l := c.open(t)
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	within(t, "Load", func() {
+		// A load that is done by then is right.
+		if err := l.session.Load(ctx, l.Model); err != nil && !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("a cancelled Load returns %v, want a context error", err)
+		}
+	})
+	within(t, "Unload", func() {
+		if err := l.session.Unload(limit(t)); err != nil {
+			t.Errorf("Unload after a cancelled Load: %v", err)
+		}
+	})
+	l.close(t)
+}

@@ -1,0 +1,132 @@
+package proc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"syscall"
+	"time"
+
+	"github.com/prometheus/procfs"
+
+	"llmparity/internal/record"
+	"llmparity/internal/sample"
+)
+
+// Sources gives the sources of one process. Its role says what it is to its engine: renderer, server …
+func Sources(pid int, role string) ([]sample.Source, error) {
+	p, err := procfs.NewProc(pid)
+	if err != nil {
+		return nil, gone(pid, err)
+	}
+	stat, err := p.Stat()
+	if err != nil {
+		return nil, gone(pid, err)
+	}
+	quick, err := newStatm(pid, role, stat.Starttime)
+	if err != nil {
+		return nil, gone(pid, err)
+	}
+	return []sample.Source{quick, &rollup{proc: p, role: role, start: stat.Starttime}}, nil
+}
+
+// gone recognises the errors of a process that has ended: its folder is missing, or an open descriptor finds nobody.
+func gone(pid int, err error) error {
+	if errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ESRCH) {
+		return fmt.Errorf("process %d: %w", pid, sample.ErrGone)
+	}
+	return fmt.Errorf("process %d: %w", pid, err)
+}
+
+// statm keeps its descriptor, which stays bound to the process: a pid that is used again can't be mistaken for it.
+type statm struct {
+	pid   int
+	role  string
+	start uint64
+	file  *os.File
+	page  int64
+	buf   [128]byte
+}
+
+func newStatm(pid int, role string, start uint64) (*statm, error) {
+	f, err := os.Open(filepath.Join("/proc", strconv.Itoa(pid), "statm"))
+	if err != nil {
+		return nil, err
+	}
+	return &statm{pid: pid, role: role, start: start, file: f, page: int64(os.Getpagesize())}, nil
+}
+
+func (s *statm) Describe() record.Source {
+	return record.Source{Role: s.role, Method: Statm, PID: s.pid, Start: s.start, Every: FastEvery,
+		Sees:  "resident and virtual size of the process, shared pages counted in full",
+		Blind: "sharing between processes; GPU memory; peaks between two reads; up to 64 pages a thread that the kernel has not summed yet"}
+}
+
+func (s *statm) Read(_ context.Context, r *record.Sample) error {
+	r.Begin = time.Now()
+	n, err := s.file.ReadAt(s.buf[:], 0)
+	r.End = time.Now()
+	if n == 0 {
+		return gone(s.pid, err)
+	}
+	vms, rest := number(s.buf[:n])
+	rss, _ := number(rest)
+	if vms == 0 {
+		return fmt.Errorf("process %d: %w", s.pid, sample.ErrGone) // a zombie has no memory left
+	}
+	r.VMS, r.RSS = vms*s.page, rss*s.page
+	return nil
+}
+
+// Close lets go of the descriptor.
+func (s *statm) Close() error { return s.file.Close() }
+
+// number reads a decimal number and gives what follows the separator: no allocation at the sampling rate.
+func number(b []byte) (int64, []byte) {
+	var n int64
+	for i, c := range b {
+		if c < '0' || c > '9' {
+			return n, b[i+1:]
+		}
+		n = n*10 + int64(c-'0')
+	}
+	return n, nil
+}
+
+type rollup struct {
+	proc  procfs.Proc
+	role  string
+	start uint64
+}
+
+func (s *rollup) Describe() record.Source {
+	return record.Source{Role: s.role, Method: SmapsRollup, PID: s.proc.PID, Start: s.start, Every: DearEvery,
+		Sees:  "proportional (PSS: shared pages divided among their users), unique (USS: private pages) and swapped size, highest RSS so far",
+		Blind: "GPU memory; what happened between two reads, but for the highest RSS"}
+}
+
+func (s *rollup) Read(_ context.Context, r *record.Sample) error {
+	r.Begin = time.Now()
+	stat, err := s.proc.Stat()
+	if err != nil {
+		return gone(s.proc.PID, err)
+	}
+	if stat.Starttime != s.start {
+		return fmt.Errorf("process %d is another one now: %w", s.proc.PID, sample.ErrGone)
+	}
+	m, err := s.proc.ProcSMapsRollup()
+	if err != nil {
+		return gone(s.proc.PID, err)
+	}
+	status, err := s.proc.NewStatus()
+	if err != nil {
+		return gone(s.proc.PID, err)
+	}
+	r.End = time.Now()
+	r.RSS, r.PSS, r.USS, r.Swap = int64(m.Rss), int64(m.Pss), int64(m.PrivateClean+m.PrivateDirty), int64(m.Swap)
+	r.HWM, r.VMS = int64(status.VmHWM), int64(status.VmSize)
+	return nil
+}

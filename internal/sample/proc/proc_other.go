@@ -1,0 +1,54 @@
+//go:build !linux
+
+package proc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/shirou/gopsutil/v3/process"
+
+	"llmparity/internal/record"
+	"llmparity/internal/sample"
+)
+
+// Sources gives the sources of one process. Its role says what it is to its engine: renderer, server …
+func Sources(pid int, role string) ([]sample.Source, error) {
+	p, err := process.NewProcess(int32(pid))
+	if err != nil {
+		return nil, fmt.Errorf("process %d: %w", pid, err)
+	}
+	start, err := p.CreateTime()
+	if err != nil {
+		return nil, fmt.Errorf("process %d: %w", pid, err)
+	}
+	return []sample.Source{&portable{proc: p, role: role, start: uint64(start)}}, nil
+}
+
+type portable struct {
+	proc  *process.Process
+	role  string
+	start uint64
+}
+
+func (s *portable) Describe() record.Source {
+	return record.Source{Role: s.role, Method: Portable, PID: int(s.proc.Pid), Start: s.start, Every: FastEvery,
+		Sees:  "resident and virtual size as the system reports them",
+		Blind: "proportional and unique size, compression, GPU memory, peaks between two reads"}
+}
+
+func (s *portable) Read(ctx context.Context, r *record.Sample) error {
+	r.Begin = time.Now()
+	m, err := s.proc.MemoryInfoWithContext(ctx)
+	r.End = time.Now()
+	if errors.Is(err, process.ErrorProcessNotRunning) {
+		return sample.ErrGone
+	}
+	if err != nil {
+		return fmt.Errorf("process %d: %w", s.proc.Pid, err)
+	}
+	r.RSS, r.VMS = int64(m.RSS), int64(m.VMS)
+	return nil
+}

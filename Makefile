@@ -1,0 +1,42 @@
+# llmparity: every target sets up what it needs and is quick when all of it is there.
+
+STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.7.0
+
+# Packages whose tests start no browser and no server run under the race detector, side by side.
+HEAVY = llmparity/browser llmparity/native llmparity/reports llmparity/cmd/llmparity llmparity/internal/modellib
+LIGHT = $(filter-out $(HEAVY),$(shell go list ./...))
+
+.PHONY: setup build demo test test-all bench lint clean
+
+setup:
+	@scripts/setup
+
+build: setup
+	@go build -trimpath -o bin/llmparity ./cmd/llmparity
+
+# The main job: the tiny model in WebLLM and in llama.cpp, measured, compared, reported.
+demo: build
+	@bin/llmparity run
+
+lint: setup
+	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { echo "gofmt these files:"; gofmt -l $$(git ls-files '*.go'); exit 1; }
+	@go vet ./...
+	@go run $(STATICCHECK) ./...
+
+# One browser at a time: two on these cores would measure each other.
+test: lint
+	go test -race $(LIGHT)
+	go test -p 1 $(HEAVY)
+
+# Slow checks: what test does, with more of it and longer fuzzing.
+test-all: test
+	LLMPARITY_SLOW=1 go test -p 1 -count=1 ./...
+	@scripts/fuzz 20s
+
+# Figures about ourselves: the sampler against psrecord, paired in one run.
+bench: build
+	@scripts/setup bench
+	@scripts/bench/sampler
+
+clean:
+	rm -rf bin assets/node_modules assets/page/dist/web-llm.js assets/echarts/dist/echarts.min.js

@@ -5,6 +5,7 @@ go 1.26.0
 ignore ./assets/node_modules
 
 require (
+	github.com/aclements/go-moremath v0.0.0-20210112150236-f10218a38794 // indirect
 	github.com/chromedp/cdproto v0.159.2 // indirect
 	github.com/chromedp/chromedp v0.23.0 // indirect
 	github.com/go-echarts/go-echarts/v2 v2.6.7 // indirect

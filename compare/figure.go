@@ -1,0 +1,128 @@
+package compare
+
+import (
+	"math"
+	"slices"
+
+	"golang.org/x/perf/benchmath"
+)
+
+// Names of our own figures. Reported figures carry the engine's own names.
+const (
+	PeakPSS    = "peak_pss"
+	Increase   = "memory_increase"
+	Baseline   = "baseline_pss"
+	PostWarmup = "post_warmup_pss"
+	PeakUSS    = "peak_uss"
+	PeakRSS    = "peak_rss_sum"
+	LoadTime   = "load_time"
+	TTFT       = "ttft"
+	DecodeTPS  = "decode_tps"
+	PrefillTPS = "prefill_tps"
+	Latency    = "latency"
+	Tokens     = "tokens"
+	Prompt     = "prompt_tokens"
+	SamplerCPU = "sampler_cpu"
+	SamplerUS  = "sampler_read"
+)
+
+// confidence is that of every interval.
+const confidence = 0.95
+
+// TooFewRuns is an interval's note where the launches don't suffice for one.
+const TooFewRuns = "too few runs"
+
+// Figure is one quantity of a cell over its counted launches.
+type Figure struct {
+	Name  string `json:"name"`
+	Title string `json:"title"`
+	Unit  string `json:"unit"`
+	// Reported marks what the engine says of itself; we did not measure it.
+	Reported bool `json:"reported,omitempty"`
+	// Beside is the figure of ours that a reported one belongs next to.
+	Beside string  `json:"beside,omitempty"`
+	Values []Value `json:"values"`
+	N      int     `json:"n"`
+	Median float64 `json:"median"` // meaningless where N is 0
+	// Interval is nil where there is none, and Note then says why.
+	Interval *Interval `json:"interval"`
+	Note     string    `json:"interval_note,omitempty"`
+	// Absent says why there is no value.
+	Absent string `json:"absent,omitempty"`
+	How    string `json:"how"` // how it was obtained and what it can't see
+}
+
+// Value is a figure of one launch.
+type Value struct {
+	Attempt int     `json:"attempt"`
+	Value   float64 `json:"value"`
+}
+
+// Interval is an order-statistic interval of the median. Its confidence is at least the one asked for.
+type Interval struct {
+	Lo         float64 `json:"lo"`
+	Hi         float64 `json:"hi"`
+	Confidence float64 `json:"confidence"`
+}
+
+// Known tells whether there is anything to show.
+func (f Figure) Known() bool { return f.N > 0 }
+
+// add keeps a launch's value; what is not a number is no value.
+func (f *Figure) add(attempt int, v float64) {
+	if !math.IsNaN(v) && !math.IsInf(v, 0) {
+		f.Values = append(f.Values, Value{attempt, v})
+	}
+}
+
+// summarise fills in what follows from the values.
+func (f *Figure) summarise() {
+	f.N = len(f.Values)
+	if f.Values == nil {
+		f.Values = []Value{}
+	}
+	if f.N == 0 {
+		if f.Absent == "" {
+			f.Absent = "not measured"
+		}
+		return
+	}
+	s := benchmath.AssumeNothing.Summary(f.sample(), confidence)
+	f.Median = median(f.numbers())
+	if math.IsInf(s.Lo, 0) || math.IsInf(s.Hi, 0) || math.IsNaN(s.Lo) || math.IsNaN(s.Hi) {
+		f.Note = TooFewRuns
+		return
+	}
+	f.Interval = &Interval{Lo: s.Lo, Hi: s.Hi, Confidence: round(s.Confidence, 6)}
+}
+
+func (f Figure) numbers() []float64 {
+	out := make([]float64, len(f.Values))
+	for i, v := range f.Values {
+		out[i] = v.Value
+	}
+	return out
+}
+
+func (f Figure) sample() *benchmath.Sample {
+	return benchmath.NewSample(f.numbers(), &benchmath.DefaultThresholds)
+}
+
+// median of nothing is NaN.
+func median(values []float64) float64 {
+	values = slices.Clone(values)
+	slices.Sort(values)
+	n := len(values)
+	switch {
+	case n == 0:
+		return math.NaN()
+	case n%2 == 1:
+		return values[n/2]
+	}
+	return values[n/2-1]/2 + values[n/2]/2
+}
+
+func round(v float64, digits int) float64 {
+	p := math.Pow(10, float64(digits))
+	return math.Round(v*p) / p
+}

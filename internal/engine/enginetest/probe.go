@@ -1,6 +1,7 @@
 package enginetest
 
 import (
+	"io"
 	"slices"
 	"sync"
 
@@ -34,6 +35,9 @@ func (p *Probe) Attach(s sample.Source) func() {
 	return func() {
 		p.mu.Lock()
 		defer p.mu.Unlock()
+		if c, ok := s.(io.Closer); ok && !a.detached {
+			_ = c.Close() // as the sampler does
+		}
 		a.detached = true
 	}
 }

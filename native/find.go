@@ -1,0 +1,61 @@
+package native
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+
+	"llmparity/internal/engine"
+	"llmparity/internal/fault"
+	"llmparity/internal/record"
+)
+
+// PathVariable names a llama-server in the environment.
+const PathVariable = "LLMPARITY_LLAMA_SERVER"
+
+// find looks for llama-server where it was named, then on PATH, then among the builds in the cache, the latest first. One that
+// was named is taken or is an error: another one in its place would be measured without anybody's knowing.
+func find(c Config) (string, error) {
+	for _, named := range []struct{ path, by string }{{c.Path, "--llama-server"}, {os.Getenv(PathVariable), PathVariable}} {
+		if named.path == "" {
+			continue
+		}
+		path, err := exec.LookPath(named.path)
+		if err != nil {
+			return "", missing("%s names %s, which can't be run (%v)", named.by, named.path, unwrap(err))
+		}
+		return filepath.Abs(path)
+	}
+	if path, err := exec.LookPath("llama-server"); err == nil {
+		return filepath.Abs(path)
+	}
+	if c.Cache != "" {
+		built, _ := filepath.Glob(filepath.Join(c.Cache, "llamacpp", "*", "bin", "llama-server")) // Glob can fail on the pattern alone
+		slices.Sort(built)
+		for _, path := range slices.Backward(built) {
+			if _, err := exec.LookPath(path); err == nil {
+				return path, nil
+			}
+		}
+	}
+	return "", missing("no llama-server on PATH or in the cache")
+}
+
+func unwrap(err error) error {
+	if e, ok := err.(*exec.Error); ok {
+		return e.Err
+	}
+	return err
+}
+
+func missing(format string, args ...any) *fault.Error {
+	return fault.New(fault.NoLlamaServer,
+		"run `make setup` to build one, put one on PATH, or give its path with --llama-server", "%s", fmt.Sprintf(format, args...))
+}
+
+// noServer is for one that was found and is of no use.
+func noServer(format string, args ...any) *engine.Failure {
+	return &engine.Failure{Class: record.SetUp, Err: missing(format, args...)}
+}

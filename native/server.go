@@ -1,0 +1,288 @@
+package native
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"llmparity/internal/child"
+	"llmparity/internal/engine"
+	"llmparity/internal/fault"
+	"llmparity/internal/record"
+	"llmparity/internal/sample/proc"
+)
+
+// errPortTaken is a free port that was somebody else's before the server could have it.
+var errPortTaken = errors.New("the port was taken by another process")
+
+// server is one llama-server.
+type server struct {
+	proc    *child.Process
+	end     context.CancelFunc // of the process's context
+	client  *client
+	tail    *child.Tail
+	log     *os.File
+	args    []string
+	started time.Time
+
+	once    sync.Once
+	detach  []func()
+	stopped chan struct{} // closed as soon as we ask it to end: what follows is no crash
+}
+
+// freePort gives a port that was free a moment ago.
+func freePort() (int, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return 0, fmt.Errorf("looking for a free port: %w", err)
+	}
+	defer l.Close()
+	return l.Addr().(*net.TCPAddr).Port, nil
+}
+
+// environment is ours without llama-server's own variables, each of which sets an option behind our back. The key goes in here
+// because arguments can be read by everybody on the machine, a process's environment by its owner alone.
+func environment(key string) []string {
+	env := slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "LLAMA_") })
+	if key != "" {
+		env = append(env, "LLAMA_API_KEY="+key)
+	}
+	return env
+}
+
+// startServer starts the process and has it sampled; nothing answers yet.
+func startServer(c Config, b identity, m engine.Model, port int, p engine.Probe) (*server, error) {
+	key := make([]byte, 16)
+	_, _ = rand.Read(key) // never fails
+	s := &server{tail: &child.Tail{Max: 16 << 10}, args: c.args(m, port), stopped: make(chan struct{})}
+	s.client = newClient(port, hex.EncodeToString(key))
+
+	cmd := exec.Command(b.path, s.args...)
+	cmd.Env = environment(s.client.key)
+	cmd.Stdout, cmd.Stderr = s.tail, s.tail
+	if c.LogDir != "" {
+		log, err := os.CreateTemp(c.LogDir, "llama-server-*.log")
+		if err != nil {
+			return nil, fmt.Errorf("opening llama-server's log: %w", err)
+		}
+		s.log = log
+		cmd.Stdout, cmd.Stderr = both{s.tail, log}, both{s.tail, log}
+	}
+	ctx, end := context.WithCancel(context.Background()) // it outlives the Load that starts it
+	s.end = end
+	s.started = time.Now()
+	var err error
+	if s.proc, err = child.Start(ctx, cmd); err != nil {
+		s.release()
+		return nil, err
+	}
+	sources, err := proc.Sources(s.proc.PID(), "server")
+	for _, src := range sources {
+		s.detach = append(s.detach, p.Attach(src))
+	}
+	if err != nil && !s.ended(0) { // one that died already is the wait's to explain
+		s.stop(0)
+		return nil, fmt.Errorf("sampling llama-server: %w", err)
+	}
+	return s, nil
+}
+
+// both writes to the tail and to a file; a full disk must not end the server by a closed pipe.
+type both struct {
+	tail *child.Tail
+	log  *os.File
+}
+
+func (b both) Write(p []byte) (int, error) {
+	_, _ = b.log.Write(p) // the tail keeps what matters
+	return b.tail.Write(p)
+}
+
+// ready waits until the model is loaded and reports the stages.
+func (s *server) ready(ctx context.Context, m engine.Model, p engine.Probe) (properties, error) {
+	var first time.Time // when anybody answered
+	for pause := time.Millisecond; ; pause = min(2*pause, 20*time.Millisecond) {
+		answers, ready := s.client.health(ctx)
+		now := time.Now()
+		if answers && first.IsZero() {
+			first = now
+		}
+		if ready {
+			p.Span(record.Span{Name: "start", Begin: s.started, End: first,
+				How: "process started, to the first answer of /health, asked every 1 to 20 ms"})
+			p.Span(record.Span{Name: "model", Begin: first, End: now,
+				How: "first answer of /health to the first that says ready, asked every 1 to 20 ms; part of it may lie before"})
+			return s.ours(ctx, m)
+		}
+		select {
+		case <-ctx.Done():
+			return properties{}, fmt.Errorf("waiting for llama-server: %w", ctx.Err())
+		case <-s.proc.Done():
+			return properties{}, s.died(m)
+		case <-time.After(pause):
+		}
+	}
+}
+
+// ours makes sure that the server that answers is the one that we started: another one may listen on the same port when both
+// allow it. Only ours knows the key.
+func (s *server) ours(ctx context.Context, m engine.Model) (properties, error) {
+	props, err := s.client.props(ctx)
+	var refused *serverError
+	switch {
+	case ctx.Err() != nil:
+		return props, fmt.Errorf("asking llama-server for its properties: %w", ctx.Err())
+	case errors.As(err, &refused) && (refused.Code == http.StatusUnauthorized || refused.Code == http.StatusNotFound):
+		return props, errPortTaken
+	case err != nil && s.ended(time.Second):
+		return props, s.died(m)
+	case err != nil:
+		return props, fmt.Errorf("asking llama-server for its properties: %w", err)
+	case s.ended(0):
+		return props, errPortTaken // somebody else answered
+	}
+	return props, nil
+}
+
+// ended waits for the process's end, at most so long.
+func (s *server) ended(atMost time.Duration) bool {
+	select {
+	case <-s.proc.Done():
+		return true
+	default:
+	}
+	select {
+	case <-s.proc.Done():
+		return true
+	case <-time.After(atMost):
+		return false
+	}
+}
+
+// stop ends the process, by force once grace is over, and lets go of all that belongs to it.
+func (s *server) stop(grace time.Duration) {
+	s.once.Do(func() { close(s.stopped) })
+	s.proc.Stop(grace)
+	s.release()
+}
+
+func (s *server) release() {
+	for _, d := range s.detach {
+		d()
+	}
+	s.end()
+	s.client.close()
+	if s.log != nil {
+		_ = s.log.Close() // a log: nothing hangs on its last bytes
+	}
+}
+
+func (s *server) asked() bool {
+	select {
+	case <-s.stopped:
+		return true
+	default:
+		return false
+	}
+}
+
+// died says why the process ended before its model was loaded.
+func (s *server) died(m engine.Model) error {
+	words := said(s.tail.Lines(200))
+	how := exit(s.proc.Err())
+	switch {
+	case s.asked():
+		return errClosed
+	case contains(words, "couldn't bind"):
+		return errPortTaken
+	case outOfMemory(words):
+		return engine.Fail(record.OOM, "llama-server ran out of memory loading %s (%s): %s", m.Path, how, summary(words))
+	case signalled(s.proc.Err()):
+		return engine.Fail(record.Crash, "llama-server crashed loading %s (%s): %s", m.Path, how, summary(words))
+	case contains(words, "failed to load model"):
+		return &engine.Failure{Class: record.SetUp, Err: fault.New(fault.BadModel,
+			"check the file, or take a newer llama-server", "llama-server can't load %s: %s", m.Path, loadError(words))}
+	}
+	return engine.Fail(record.Other, "llama-server ended while loading %s (%s): %s", m.Path, how, summary(words))
+}
+
+// crashed says how the process ended in the middle of its work.
+func (s *server) crashed() error {
+	words := said(s.tail.Lines(200))
+	class := record.Crash
+	if outOfMemory(words) {
+		class = record.OOM
+	}
+	return engine.Fail(class, "llama-server crashed (%s); its last words: %s", exit(s.proc.Err()), summary(words))
+}
+
+func exit(err error) string {
+	if err == nil {
+		return "exit status 0"
+	}
+	return err.Error()
+}
+
+func signalled(err error) bool {
+	var e *exec.ExitError
+	if !errors.As(err, &e) {
+		return false
+	}
+	status, ok := e.Sys().(syscall.WaitStatus)
+	return ok && status.Signaled()
+}
+
+// prefix is what llama-server writes before a line: time since its start and level.
+var prefix = regexp.MustCompile(`^\d+(\.\d+)+ ([A-Z]) `)
+
+// said gives lines without their prefixes.
+func said(lines []string) []string {
+	out := make([]string, 0, len(lines))
+	for _, l := range lines {
+		out = append(out, strings.Join(strings.Fields(prefix.ReplaceAllString(l, "")), " "))
+	}
+	return out
+}
+
+func contains(lines []string, what string) bool {
+	return slices.ContainsFunc(lines, func(l string) bool { return strings.Contains(l, what) })
+}
+
+func outOfMemory(lines []string) bool {
+	return slices.ContainsFunc(lines, func(l string) bool {
+		l = strings.ToLower(l)
+		return strings.Contains(l, "out of memory") || strings.Contains(l, "failed to allocate") ||
+			strings.Contains(l, "unable to allocate") || strings.Contains(l, "cannot allocate memory") || strings.Contains(l, "bad_alloc")
+	})
+}
+
+// summary is the last three lines on one.
+func summary(lines []string) string {
+	if len(lines) == 0 {
+		return "it said nothing"
+	}
+	return strings.Join(lastOf(lines, 3), " | ")
+}
+
+// loadError is the line that gives the reason; the lines behind it only pass it on.
+func loadError(lines []string) string {
+	const mark = "error loading model: "
+	for _, l := range slices.Backward(lines) {
+		if _, reason, ok := strings.Cut(l, mark); ok {
+			return reason
+		}
+	}
+	return summary(lines)
+}

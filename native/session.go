@@ -1,0 +1,254 @@
+package native
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"llmparity/internal/engine"
+	"llmparity/internal/fault"
+	"llmparity/internal/record"
+)
+
+// errClosed is a call whose server was ended under it, or long before it.
+var errClosed = engine.Fail(record.Cancelled, "the llama-server session is closed")
+
+// grace is how long a server that is asked to end may take. It has nothing to save.
+const grace = 2 * time.Second
+
+// session is one launch.
+type session struct {
+	config Config
+	pick   func() (int, error)
+	binary identity
+	probe  engine.Probe
+
+	mu     sync.Mutex // guards what Close may meet in use
+	server *server
+	closed bool
+
+	context int  // what a prompt and its continuation may come to
+	busy    bool // the slot may still be at work for a request that was given up
+}
+
+// Load starts a server and waits for the model.
+func (s *session) Load(ctx context.Context, m engine.Model) error {
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("loading %s: %w", m.Path, err)
+	}
+	for try := 1; ; try++ {
+		srv, err := s.launch(m)
+		if err != nil {
+			return err
+		}
+		props, err := srv.ready(ctx, m, s.probe)
+		if err == nil {
+			s.loaded(srv, m, props)
+			return nil
+		}
+		s.drop(srv, 0)
+		if !errors.Is(err, errPortTaken) || try == 5 {
+			return err
+		}
+	}
+}
+
+// launch starts a server under the lock, so that a Close either prevents it or ends it.
+func (s *session) launch(m engine.Model) (*server, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return nil, errClosed
+	}
+	if s.server != nil {
+		return nil, errors.New("llama-server has a model already; unload it first")
+	}
+	port, err := s.pick()
+	if err != nil {
+		return nil, err
+	}
+	s.server, err = startServer(s.config, s.binary, m, port, s.probe)
+	return s.server, err
+}
+
+// loaded tells what now runs.
+func (s *session) loaded(srv *server, m engine.Model, props properties) {
+	s.context, s.busy = props.Settings.Context, false
+	if m.Context > 0 {
+		if s.context != m.Context {
+			s.probe.Warn(record.Warning{Code: "context-differs", Text: fmt.Sprintf(
+				"llama-server was asked for a context of %d tokens and made one of %d", m.Context, s.context)})
+		}
+		s.context = min(s.context, m.Context)
+	}
+	s.probe.Event(record.Event{At: time.Now(), Engine: &record.EngineInfo{
+		Name: Name, Version: s.binary.version, Path: s.binary.path, SHA256: s.binary.sha256, Args: srv.args,
+		Parts:  map[string]string{"build": props.Build},
+		Policy: s.config.policy(props.Settings.Context),
+	}})
+}
+
+// drop ends a server that is still the session's.
+func (s *session) drop(srv *server, grace time.Duration) {
+	srv.stop(grace)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.server == srv {
+		s.server = nil
+	}
+}
+
+func (s *session) current() (*server, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.closed:
+		return nil, errClosed
+	case s.server == nil:
+		return nil, errors.New("llama-server has no model; load one first")
+	}
+	return s.server, nil
+}
+
+// Unload ends the server: the memory is released when its process is gone.
+func (s *session) Unload(ctx context.Context) error {
+	srv, err := s.current()
+	if err != nil {
+		return nil // nothing is loaded
+	}
+	patience := grace
+	if ctx.Err() != nil {
+		patience = 0
+	}
+	s.drop(srv, patience)
+	return nil
+}
+
+// Close ends the server at once, also one that is loading or generating.
+func (s *session) Close() error {
+	s.mu.Lock()
+	s.closed = true
+	srv := s.server
+	s.server = nil
+	s.mu.Unlock()
+	if srv != nil {
+		srv.stop(0)
+	}
+	return nil
+}
+
+// Generate tokenises the prompt, which is not timed, and streams its continuation.
+func (s *session) Generate(ctx context.Context, r engine.Request, token func(record.Token)) (record.Usage, error) {
+	srv, err := s.current()
+	if err != nil {
+		return record.Usage{}, err
+	}
+	ids, err := s.prepare(ctx, srv, r)
+	if err != nil {
+		return record.Usage{PromptIDs: ids}, s.explain(ctx, srv, err)
+	}
+	g := &generation{
+		client: srv.client, token: token,
+		body:  newCompletion(ids, r.MaxTokens, r.Temperature, r.IgnoreEOS, seed(r.Temperature)),
+		usage: record.Usage{PromptIDs: ids},
+	}
+	err = g.run(ctx)
+	if g.heldBack > 0 {
+		s.probe.Warn(record.Warning{Code: "held-back-tokens", Text: fmt.Sprintf(
+			"llama-server sends no event for a token that ends inside a character: %d of %d tokens carry the time of the next event "+
+				"and the id of an untimed second generation", g.heldBack, g.count)})
+	}
+	if err != nil {
+		s.busy = true
+		if ctx.Err() != nil {
+			g.usage.Finish = "cancelled"
+		}
+		return g.usage, s.explain(ctx, srv, err)
+	}
+	return g.usage, nil
+}
+
+// prepare gives the prompt's ids, once the slot is free and if there is room for what is asked.
+func (s *session) prepare(ctx context.Context, srv *server, r engine.Request) ([]int, error) {
+	if r.MaxTokens < 1 {
+		return nil, engine.Fail(record.SetUp, "a generation of %d tokens was asked for", r.MaxTokens)
+	}
+	if err := s.free(ctx, srv); err != nil {
+		return nil, err
+	}
+	ids, err := srv.client.tokenize(ctx, r.Prompt)
+	if err != nil {
+		return nil, fmt.Errorf("tokenising the prompt: %w", err)
+	}
+	if len(ids) == 0 {
+		return nil, engine.Fail(record.SetUp, "the prompt has no tokens")
+	}
+	if len(ids)+r.MaxTokens > s.context {
+		return ids, &engine.Failure{Class: record.SetUp, Err: fault.New(fault.PromptTooLong,
+			"shorten the prompt, ask for fewer tokens or give the model a larger context",
+			"the prompt of %d tokens and %d tokens to generate do not fit in a context of %d", len(ids), r.MaxTokens, s.context)}
+	}
+	return ids, nil
+}
+
+// free waits until the server noticed that a request was given up. A server that doesn't tell about its slots queues the next
+// request, which is right too.
+func (s *session) free(ctx context.Context, srv *server) error {
+	for s.busy {
+		busy, err := srv.client.busy(ctx)
+		var refused *serverError
+		if err != nil && !errors.As(err, &refused) {
+			return fmt.Errorf("waiting for llama-server to be free: %w", err)
+		}
+		if !busy {
+			s.busy = false
+			break
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+	return nil
+}
+
+// explain tells what lies behind an error of the client's: our own doing, or the server's end.
+func (s *session) explain(ctx context.Context, srv *server, err error) error {
+	var failure *engine.Failure
+	switch {
+	case ctx.Err() != nil:
+		return fmt.Errorf("generating with llama-server: %w", ctx.Err())
+	case srv.asked():
+		return errClosed
+	case errors.As(err, &failure):
+		return err
+	case isRefusal(err):
+		return engine.Fail(record.Other, "%w", err)
+	case srv.ended(time.Second): // the connection breaks a moment before the process is reaped
+		if srv.asked() {
+			return errClosed
+		}
+		return srv.crashed()
+	}
+	return engine.Fail(record.Other, "generating with llama-server: %w", err)
+}
+
+func isRefusal(err error) bool {
+	var refused *serverError
+	return errors.As(err, &refused)
+}
+
+// seed is a fresh one for sampling; greedy generation has no use for it.
+func seed(temperature float64) uint32 {
+	if temperature <= 0 {
+		return 0
+	}
+	var b [4]byte
+	_, _ = rand.Read(b[:]) // never fails
+	return binary.LittleEndian.Uint32(b[:]) >> 1
+}

@@ -1,0 +1,121 @@
+"""Compiles the model library that WebLLM needs beside a model's weights.
+
+    compile.py --shape SHAPE.json --cache DIR --out OUT.wasm
+    compile.py --runtime-only --cache DIR
+
+Progress goes to stderr, a line a step. A failure is one line that begins with "error:", then whatever the tool said; the exit code is
+then 1. Everything that costs time is kept in the cache under the hash of all that it was made from. Files appear there complete:
+they are written aside and renamed, so that two compilers may run at once.
+"""
+
+import argparse
+import hashlib
+import os
+import shutil
+import sys
+import tempfile
+import time
+from importlib import metadata
+
+import link
+import shape as shapes
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+PACKAGES = ("apache-tvm", "apache-tvm-ffi", "numpy", "ml_dtypes")
+
+
+def main():
+    sys.dont_write_bytecode = True
+    options = parse()
+    try:
+        build(options)
+    except shapes.Refused as refused:
+        print(f"error: {refused}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def parse():
+    parser = argparse.ArgumentParser(description="compile a model library for WebLLM")
+    parser.add_argument("--shape", help="the model's shape, a JSON file")
+    parser.add_argument("--cache", required=True, help="folder that keeps what was compiled")
+    parser.add_argument("--out", help="the library to write")
+    parser.add_argument("--emcc", default="emcc", help="the Emscripten compiler")
+    parser.add_argument("--runtime-only", action="store_true", help="compile the runtime into the cache, no library")
+    options = parser.parse_args()
+    if not options.runtime_only and not (options.shape and options.out):
+        parser.error("--shape and --out are needed")
+    return options
+
+
+def build(options):
+    shape = None if options.runtime_only else shapes.load(options.shape)
+    os.makedirs(options.cache, exist_ok=True)
+    tools = [link.version(options.emcc), *(f"{name} {metadata.version(name)}" for name in PACKAGES)]
+    runtime_key = digest([*tools, *link.COMPILE, *files(os.path.join(HERE, "runtime"))])
+    runtime = os.path.join(options.cache, f"runtime-{runtime_key}.o")
+    if shape is None:
+        keep(runtime, "runtime", lambda folder: link.runtime(options.emcc, os.path.join(HERE, "runtime"), folder))
+        return
+    key = digest([runtime_key, *link.LINK, *files(HERE), shapes.canonical(shape)])
+    library = os.path.join(options.cache, f"library-{key}.wasm")
+    if not os.path.exists(library):
+        keep(runtime, "runtime", lambda folder: link.runtime(options.emcc, os.path.join(HERE, "runtime"), folder))
+        keep(library, "library", lambda folder: compile_library(options.emcc, shape, runtime, folder))
+    place(library, options.out)
+
+
+def compile_library(emcc, shape, runtime, folder):
+    import library  # takes a second: not before it is needed
+
+    objects = library.objects(shape, folder)
+    say("linking")
+    os.symlink(os.path.abspath(runtime), os.path.join(folder, "runtime.o"))
+    return link.library(emcc, [*objects, "runtime.o"], folder)
+
+
+def keep(path, what, make):
+    """Makes the file at path, unless it is there, in a folder beside it that is gone afterwards."""
+    if os.path.exists(path):
+        return
+    say(f"compiling the {what}")
+    began = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix=".work-", dir=os.path.dirname(path)) as folder:
+        os.rename(make(folder), path)
+    say(f"{what} compiled in {time.monotonic() - began:.1f} s")
+
+
+def place(source, out):
+    """Copies source to out, which appears complete or not at all."""
+    folder = os.path.dirname(os.path.abspath(out))
+    descriptor, aside = tempfile.mkstemp(prefix=".out-", dir=folder)
+    os.close(descriptor)
+    try:
+        shutil.copyfile(source, aside)
+        os.chmod(aside, 0o644)
+        os.rename(aside, out)
+    except BaseException:
+        os.unlink(aside)
+        raise
+
+
+def files(folder):
+    """Names and contents of everything in folder, in a fixed order."""
+    for base, folders, names in os.walk(folder):
+        folders[:] = sorted(f for f in folders if f != "__pycache__")
+        for name in sorted(names):
+            path = os.path.join(base, name)
+            with open(path, "rb") as file:
+                yield f"{os.path.relpath(path, folder)} {hashlib.sha256(file.read()).hexdigest()}"
+
+
+def digest(parts):
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
+
+
+def say(line):
+    print(line, file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

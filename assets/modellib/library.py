@@ -1,0 +1,100 @@
+"""From a shape to the object files of its library: the model's functions, their kernels as WGSL, and the metadata."""
+
+import json
+import os
+
+import tvm
+from tvm import relax
+
+import llama
+
+TARGET = {
+    "kind": "webgpu",
+    "host": {"kind": "llvm", "mtriple": "wasm32-unknown-unknown-wasm"},
+    "max_num_threads": 256,
+}
+
+
+def objects(shape, folder):
+    """Compiles the model into object files in folder and returns their names, in the order to link them."""
+    model = llama.Llama(shape)
+    module, params = model.export_tvm(spec=model.spec())
+    module = bounded(module, shape)
+    found = []
+    with tvm.target.Target(TARGET), tvm.transform.PassContext(config={"tirx.disable_cse_tir": True}):
+        built = relax.build(
+            module, tvm.target.Target(TARGET), relax_pipeline=pipeline(shape, params), system_lib=True)
+        built.export_library(
+            os.path.join(folder, "library.wasm"), workspace_dir=folder, fcompile=lambda _, files, **__: found.extend(files))
+    return [os.path.basename(file) for file in found]
+
+
+def bounded(module, shape):
+    """Tells the memory planner how long a prompt's piece can be, so that every buffer is allocated once at its greatest size."""
+    for name, func in module.functions_items():
+        if isinstance(func, relax.Function):
+            module[name] = func.with_attr("tir_var_upper_bound", {"seq_len": shape["prefill_chunk_size"]})
+    return module
+
+
+def pipeline(shape, params):
+    """The lowering of the graph. Every kernel comes scheduled, so there is nothing to legalise, fuse or schedule."""
+
+    @tvm.transform.module_pass(opt_level=0)
+    def lower(module, _context):
+        module = tvm.transform.Sequential([
+            relax.transform.RewriteDataflowReshape(),
+            relax.transform.ToNonDataflow(),
+            relax.transform.RemovePurityChecking(),
+            relax.transform.CallTIRRewrite(),
+            relax.transform.StaticPlanBlockMemory(),
+        ])(module)
+        module = with_metadata(module, shape, params)
+        return tvm.transform.Sequential([
+            relax.transform.LowerAllocTensor(),
+            relax.transform.KillAfterLastUse(),
+            relax.transform.LowerRuntimeBuiltin(),
+            relax.transform.ComputePrimValue(),
+            relax.transform.VMShapeLower(),
+            relax.transform.AttachGlobalSymbol(),
+        ])(module)
+
+    return lower
+
+
+def with_metadata(module, shape, params):
+    """Adds the function that tells the page what the library is for and what it needs."""
+    text = json.dumps({
+        "model_type": shape["model_type"],
+        "quantization": "q0f32",
+        "context_window_size": shape["context_window_size"],
+        "sliding_window_size": -1,
+        "attention_sink_size": -1,
+        "prefill_chunk_size": shape["prefill_chunk_size"],
+        "tensor_parallel_shards": 1,
+        "kv_state_kind": "kv_cache",
+        "kv_cache": {field: shape[field] for field in (
+            "num_hidden_layers", "num_attention_heads", "num_key_value_heads", "head_dim")},
+        "params": [
+            {"name": name, "shape": [int(n) for n in p.shape], "dtype": str(p.dtype), "preprocs": []} for name, p in params],
+        "memory_usage": {
+            name.name_hint: planned_bytes(func) for name, func in module.functions_items() if isinstance(func, relax.Function)},
+    }, sort_keys=True)
+    builder = relax.BlockBuilder(module)
+    with builder.function("_metadata", params=[]):
+        builder.emit_func_output(tvm.ir.StringImm(text))
+    return builder.get()
+
+
+def planned_bytes(func):
+    """The bytes that the memory planner allots to a function; what has no bound (the batch of a sampling step) counts as nothing."""
+    total = 0
+
+    def visit(expr):
+        nonlocal total
+        if isinstance(expr, relax.Call) and expr.op == tvm.ir.Op.get("relax.memory.alloc_storage"):
+            sizes = [s.value for s in expr.args[0].values if isinstance(s, tvm.tirx.IntImm)]
+            total += sum(sizes)
+
+    relax.analysis.post_order_visit(func, visit)
+    return total

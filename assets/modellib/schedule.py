@@ -1,0 +1,117 @@
+"""How a kernel is laid over the GPU: one thread an output, no barriers.
+
+Every kernel of the library is written with the helpers here and comes out already scheduled. Threads never wait for one another: a
+software adapter pays dearly for workgroup barriers, and a kernel without them is short, so that its pipeline compiles in
+milliseconds. On a real GPU this leaves speed on the table (no tiles in workgroup memory); figures from it are not MLC's kernels'.
+"""
+
+import contextlib
+import itertools
+
+from tvm import tirx
+from tvm.script.ir_builder import IRBuilder
+from tvm.tirx.script.builder import ir as T
+
+THREADS = 64  # threads a workgroup; 16 rows of four lanes on a software adapter
+
+
+class Kernel:
+    """A kernel under construction: its arguments, its thread grid, its local variables."""
+
+    def __init__(self, builder):
+        self._builder = builder
+        self._names = itertools.count()
+
+    def size(self, name):
+        """A size that is known only when the kernel is called."""
+        return tirx.Var(name, "int64")
+
+    def tensor(self, name, shape, dtype="float32", offset=False):
+        """A tensor argument; offset allows a view that begins inside its buffer."""
+        elem_offset = tirx.Var(f"{name}_offset", "int32") if offset else None
+        buffer = T.match_buffer(T.arg(name, T.handle()), shape, dtype, elem_offset=elem_offset)
+        return Named(self._builder, name, buffer)
+
+    def scalar(self, name, dtype):
+        return T.arg(name, getattr(T, dtype)())
+
+    def local(self, lanes=1, dtype="float32"):
+        """A variable of the thread's own; vectors stay in registers."""
+        return Local(self._builder.name(f"local{next(self._names)}", T.sblock_alloc_buffer((lanes,), dtype, scope="local")), lanes)
+
+    @contextlib.contextmanager
+    def threads(self, width, *rows):
+        """A thread for each of width outputs in each of up to one further dimension of rows; yields their indices.
+
+        The row is the workgroup's y. A third dimension would need blockIdx.z, which the page's runtime keeps for itself."""
+        assert len(rows) <= 1
+        with contextlib.ExitStack() as stack:
+            row = [stack.enter_context(T.thread_binding(r, thread="blockIdx.y")) for r in rows]
+            block = stack.enter_context(T.thread_binding((width + THREADS - 1) // THREADS, thread="blockIdx.x"))
+            thread = stack.enter_context(T.thread_binding(THREADS, thread="threadIdx.x"))
+            stack.enter_context(T.sblock("output"))
+            at = block * THREADS + thread
+            if not isinstance(width, int) or width % THREADS:
+                stack.enter_context(when(at < width))
+            yield (at, *row)
+
+
+class Named:
+    """A buffer that is read by calling it and written by set, at vectors of lanes when asked for."""
+
+    def __init__(self, builder, name, buffer):
+        self.buffer = builder.name(name, buffer)
+
+    def __call__(self, *at, lanes=1):
+        return self.buffer[(*at[:-1], span(at[-1], lanes))]
+
+    def set(self, value, *at, lanes=1):
+        T.buffer_store(self.buffer, value, [*at[:-1], span(at[-1], lanes)])
+
+
+class Local:
+    def __init__(self, buffer, lanes):
+        self._buffer, self._lanes = buffer, lanes
+
+    def get(self):
+        return self._buffer[span(0, self._lanes)]
+
+    def set(self, value):
+        if self._lanes > 1 and not isinstance(value, tirx.Expr):
+            value = T.broadcast(T.float32(value), self._lanes)
+        T.buffer_store(self._buffer, value, [span(0, self._lanes)])
+
+    def add(self, value):
+        self.set(self.get() + value)
+
+    def sum(self):
+        """The sum over the lanes."""
+        total = self._buffer[0]
+        for lane in range(1, self._lanes):
+            total = total + self._buffer[lane]
+        return total
+
+
+def span(at, lanes):
+    return at if lanes == 1 else T.ramp(at, 1, lanes)
+
+
+def lanes_of(size):
+    """The widest vector, up to four, that divides size."""
+    return 4 if size % 4 == 0 else 2 if size % 2 == 0 else 1
+
+
+@contextlib.contextmanager
+def when(condition):
+    with T.If(condition), T.Then():
+        yield
+
+
+def kernel(name, body):
+    """The kernel called name; body gets a Kernel and describes it."""
+    with IRBuilder() as builder:
+        with T.prim_func(s_tir=True):
+            T.func_name(name)
+            T.func_attr({"global_symbol": name, "tirx.is_scheduled": True, "tirx.noalias": True})
+            body(Kernel(builder))
+    return builder.get()

@@ -85,6 +85,9 @@ func (p *Process) stop(grace time.Duration) {
 	<-p.done
 }
 
+// KillGroup ends, at once, a process that was made ours with Own and its group. It does not wait.
+func KillGroup(p *os.Process) { signalGroup(p, syscall.SIGKILL) }
+
 // Tail keeps the last bytes of what is written to it: a server's last words for an error message.
 type Tail struct {
 	Max int

@@ -1,0 +1,46 @@
+package browser
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"time"
+
+	"llmparity/internal/record"
+)
+
+// pageClock converts the page's times to ours. The page's clock counts milliseconds since the Unix epoch from a wall-clock
+// reading at navigation, and then runs on monotonically; ours is anchored in the same way.
+type pageClock struct {
+	anchor time.Time
+	offset int64 // page's ns minus ours
+}
+
+// trips is how many round trips a measurement takes; the shortest one counts.
+const trips = 12
+
+// measureClock compares the page's clock with ours. The page's reading lies between our two, so half a round trip bounds the
+// error, whichever way is the slower one.
+func (p *tab) measureClock(ctx context.Context, when string) (record.Clock, error) {
+	best := record.Clock{Isolate: "page", When: when, ErrorNS: math.MaxInt64}
+	for range trips {
+		begin := time.Now()
+		page, err := call[float64](ctx, p, "llmparity.now()")
+		trip := time.Since(begin)
+		if err != nil {
+			return best, fmt.Errorf("reading the page's clock: %w", err)
+		}
+		if half := int64(trip / 2); half < best.ErrorNS {
+			best.ErrorNS = half
+			best.OffsetNS = int64(page*1e6) - p.clock.ours(begin.Add(trip/2))
+		}
+	}
+	return best, nil
+}
+
+func (c pageClock) ours(t time.Time) int64 { return c.anchor.UnixNano() + int64(t.Sub(c.anchor)) }
+
+// at gives the time at which the page's clock showed ms.
+func (c pageClock) at(ms float64) time.Time {
+	return c.anchor.Add(time.Duration(int64(ms*1e6) - c.offset - c.anchor.UnixNano()))
+}

@@ -1,0 +1,81 @@
+package browser
+
+import (
+	"context"
+	"errors"
+	"regexp"
+	"strings"
+
+	"github.com/chromedp/chromedp"
+
+	"llmparity/internal/engine"
+	"llmparity/internal/record"
+)
+
+var errClosed = errors.New("the browser session is closed")
+
+// errorOf makes an error of a call mean something: the loss of the browser comes first, since it makes every call fail in some
+// way; then the caller's own context; then what the page threw.
+func (p *tab) errorOf(ctx context.Context, err error) error {
+	if lost := p.lost(); lost != nil {
+		return lost
+	}
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	var thrown *chromedp.ExceptionError
+	if errors.As(err, &thrown) {
+		return thrownError(thrown)
+	}
+	return err
+}
+
+// lost says how the page was lost, nil while it is there.
+func (p *tab) lost() error {
+	if p.chrome.ctx.Err() == nil {
+		return nil
+	}
+	cause := context.Cause(p.chrome.ctx)
+	var f *engine.Failure
+	if errors.As(cause, &f) || errors.Is(cause, errClosed) {
+		return cause
+	}
+	// chromedp noticed first: it only cancels.
+	return engine.Fail(record.Crash, "the browser ended unexpectedly")
+}
+
+// thrownError is one line of what the page threw: the message without its stack.
+func thrownError(e *chromedp.ExceptionError) error {
+	text := e.Text
+	if o := e.Exception; o != nil && o.Description != "" {
+		text = o.Description
+	} else if o != nil && len(o.Value) > 0 {
+		text = strings.Trim(string(o.Value), `"`) // thrown as a bare string
+	}
+	text, _, _ = strings.Cut(text, "\n    at ")
+	text = strings.Join(strings.Fields(text), " ")
+	return engine.Fail(classify(text), "in the page: %s", text)
+}
+
+var (
+	outOfMemory = regexp.MustCompile(`(?i)out of memory|out-of-memory|OutOfMemory|array buffer allocation failed|invalid array buffer length|cannot allocate|allocation failed`)
+	deviceLost  = regexp.MustCompile(`(?i)device (was|is) lost|DeviceLost|lost device`)
+	fetchFailed = regexp.MustCompile(`(?i)failed to fetch|cannot fetch|networkerror|net::ERR_`)
+	// A TVM error can't be thrown through wasm built without exceptions: it aborts.
+	wasmAbort = regexp.MustCompile(`RuntimeError: (unreachable|memory access|Aborted|table index)|^Aborted\(`)
+)
+
+// classify judges an error message of WebLLM, the wasm or WebGPU.
+func classify(text string) record.Class {
+	switch {
+	case outOfMemory.MatchString(text):
+		return record.OOM
+	case deviceLost.MatchString(text):
+		return record.DeviceLost
+	case fetchFailed.MatchString(text):
+		return record.Download
+	case wasmAbort.MatchString(text):
+		return record.Crash
+	}
+	return record.Other
+}

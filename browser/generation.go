@@ -1,0 +1,90 @@
+package browser
+
+import (
+	"time"
+
+	"llmparity/internal/record"
+)
+
+// answer is what the page returns for a request; its tokens come before it, as events.
+type answer struct {
+	TooLong   int                `json:"tooLong"` // the prompt's length, where it does not fit
+	Sent      float64            `json:"sent"`
+	Text      string             `json:"text"`
+	Finish    string             `json:"finish"`
+	Reported  map[string]float64 `json:"reported"`
+	PromptIDs []int              `json:"promptIDs"`
+}
+
+// generation collects the tokens of a request.
+type generation struct {
+	clock       pageClock
+	token       func(record.Token)
+	count       int
+	first, last time.Time
+}
+
+// hand passes tokens on: id and page time, in turn.
+func (g *generation) hand(tokens []float64) {
+	for i := 0; i+1 < len(tokens); i += 2 {
+		t := record.Token{Index: g.count, ID: int(tokens[i]), At: g.clock.at(tokens[i+1])}
+		if g.count == 0 {
+			g.first = t.At
+		}
+		g.last = t.At
+		g.count++
+		g.token(t)
+	}
+}
+
+func (g *generation) usage(a answer) record.Usage {
+	u := record.Usage{PromptIDs: a.PromptIDs, Text: a.Text, Finish: finish(a.Finish), Reported: a.Reported}
+	if a.Sent == 0 {
+		return u // the page never answered
+	}
+	u.Sent = g.clock.at(a.Sent)
+	if g.count > 0 {
+		u.Spans = append(u.Spans, record.Span{Name: record.Prefill, Begin: u.Sent, End: g.first,
+			How: "page clock: request handed to WebLLM, first token sampled"})
+	}
+	if g.count > 1 {
+		u.Spans = append(u.Spans, record.Span{Name: record.Decode, Begin: g.first, End: g.last,
+			How: "page clock: first token sampled, last token sampled"})
+	}
+	return u
+}
+
+// finish puts WebLLM's words into ours.
+func finish(s string) string {
+	if s == "abort" {
+		return "cancelled"
+	}
+	return s
+}
+
+// stageNames are the stages of a load in order; each ends where the next one that took place begins.
+var stageNames = []struct{ name, how string }{
+	{"fetch", "page clock: load called, wasm instantiation called"},
+	{"wasm", "page clock: wasm instantiation called, adapter requested"},
+	{"device", "page clock: adapter requested, device given"},
+	{"tokenizer", "page clock: device given, WebLLM begins with the weights"},
+	{"weights", "page clock: WebLLM's progress, fetching and uploading"},
+	{"pipeline", "page clock: weights uploaded, first shader compilation called; VM and KV cache"},
+	{"shaders", "page clock: first shader compilation called, load done"},
+}
+
+// stages turns the page's marks into spans.
+func stages(marks map[string]float64, clock pageClock) []record.Span {
+	var spans []record.Span
+	for _, s := range stageNames {
+		begin, ok := marks[s.name]
+		if !ok {
+			continue
+		}
+		if n := len(spans); n > 0 {
+			spans[n-1].End = clock.at(begin)
+		}
+		spans = append(spans, record.Span{Name: s.name, Begin: clock.at(begin), End: clock.at(marks["end"]), How: s.how})
+	}
+	return spans
+}

@@ -1,0 +1,165 @@
+package browser
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/chromedp/cdproto/browser"
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/chromedp"
+
+	"llmparity/internal/child"
+	"llmparity/internal/fault"
+)
+
+// ChromeVariable names the environment variable that says which Chrome to start.
+const ChromeVariable = "LLMPARITY_CHROME"
+
+// FindChrome gives the browser to start: path where it is not empty, else what $LLMPARITY_CHROME names, else the first of
+// the usual names on PATH.
+func FindChrome(path string) (string, error) {
+	const get = "install Chromium or Chrome (Debian: apt install chromium), or name one with --chrome or $" + ChromeVariable
+	for _, given := range []string{path, os.Getenv(ChromeVariable)} {
+		if given == "" {
+			continue
+		}
+		found, err := exec.LookPath(given)
+		if err != nil {
+			return "", fault.Wrap(fault.NoChrome, err, get, "the browser %s can't be started", given)
+		}
+		return found, nil
+	}
+	for _, name := range []string{"google-chrome", "google-chrome-stable", "chromium", "chromium-browser", "chrome"} {
+		if found, err := exec.LookPath(name); err == nil {
+			return found, nil
+		}
+	}
+	return "", fault.New(fault.NoChrome, get, "no Chrome or Chromium is on PATH")
+}
+
+// chrome is a running browser with one tab.
+type chrome struct {
+	ctx     context.Context // of the tab; ends with its cause when the browser or the page is lost
+	lose    context.CancelCauseFunc
+	end     func() // ends the browser and waits for chromedp
+	pid     int
+	scratch string
+	version browser.GetVersionResult
+	args    []string
+}
+
+// launch starts path with a profile of its own. The browser lives until close. listen gets the tab's events, on the goroutine
+// that reads them.
+func launch(ctx context.Context, path string, adapter []string, listen func(any)) (_ *chrome, err error) {
+	scratch, err := child.Scratch("chrome")
+	if err != nil {
+		return nil, err
+	}
+	c := &chrome{scratch: scratch}
+	options, err := c.options(path, adapter)
+	if err != nil {
+		return nil, errors.Join(err, os.RemoveAll(scratch))
+	}
+	alloc, endAlloc := chromedp.NewExecAllocator(context.Background(), options...)
+	// What chromedp would log can't be acted upon: an event of a newer Chrome that it doesn't know.
+	quiet := func(string, ...any) {}
+	tab, endTab := chromedp.NewContext(alloc, chromedp.WithListener(listen), chromedp.WithLogf(quiet), chromedp.WithErrorf(quiet))
+	c.ctx, c.lose = context.WithCancelCause(tab)
+	c.end = func() { endTab(); endAlloc() }
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, c.close())
+		}
+	}()
+
+	defer context.AfterFunc(ctx, endTab)()
+	if err := chromedp.Do(tab); err != nil {
+		if ctx.Err() != nil {
+			return nil, fmt.Errorf("starting %s: %w", path, ctx.Err())
+		}
+		return nil, fault.Wrap(fault.NoChrome, err, "start it by hand to see why", "%s does not start", path)
+	}
+	c.pid = chromedp.FromContext(tab).Browser.Process().Pid
+	if c.version, err = chromedp.CallBrowser(tab, browser.GetVersion, cdp.Empty{}); err != nil {
+		return nil, fmt.Errorf("asking the browser for its version: %w", err)
+	}
+	return c, nil
+}
+
+// unwanted are features of the browser that take memory, or processes, without the page's doing: spare renderers, pages that could
+// be gone back to, the address bar's own page. The first two are chromedp's.
+var unwanted = []string{"Translate", "BlinkGenPropertyTrees", "SpareRendererForSitePerProcess", "BackForwardCache",
+	"WebUIOmniboxPopup", "WebUIOmniboxAimPopup", "WebUIOmniboxFullPopup", "OptimizationHints", "MediaRouter"}
+
+// options are chromedp's defaults, which follow those of other automation tools, and what measuring needs.
+func (c *chrome) options(path string, adapter []string) ([]chromedp.ExecAllocatorOption, error) {
+	env := []string{}
+	for variable, name := range map[string]string{
+		"HOME": "home", "TMPDIR": "tmp", "XDG_CONFIG_HOME": "config", "XDG_CACHE_HOME": "cache",
+	} {
+		dir := filepath.Join(c.scratch, name)
+		if err := os.Mkdir(dir, 0o700); err != nil {
+			return nil, fmt.Errorf("making the browser's folders: %w", err)
+		}
+		env = append(env, variable+"="+dir)
+	}
+	o := append(chromedp.DefaultExecAllocatorOptions[:],
+		chromedp.ExecPath(path),
+		// Not chromedp's own temporary profile: it would stay if we were killed, ours is swept at the next start.
+		chromedp.UserDataDir(filepath.Join(c.scratch, "profile")),
+		chromedp.Env(env...),
+		chromedp.ModifyCmdFunc(func(cmd *exec.Cmd) {
+			child.Own(cmd)
+			c.args = cmd.Args
+		}),
+		chromedp.Flag("headless", "new"),
+		chromedp.Flag("enable-precise-memory-info", true),
+		chromedp.Flag("enable-unsafe-webgpu", true),
+		// Shared memory in /dev/shm is what a browser does; in files it would be other memory. Small ones crash it.
+		chromedp.Flag("disable-dev-shm-usage", smallSharedMemory()),
+		chromedp.Flag("disable-component-update", true),
+		chromedp.Flag("disable-features", strings.Join(unwanted, ",")),
+		// The trace that finds the page's process would leave a service's process behind.
+		chromedp.Flag("enable-features", "NetworkService,NetworkServiceInProcess,TracingServiceInProcess"),
+	)
+	for _, flag := range adapter {
+		name, value := cutFlag(flag)
+		o = append(o, chromedp.Flag(name, value))
+	}
+	return o, nil
+}
+
+// close ends every process of the browser and removes its folders. The profile is worth nothing, so nobody is asked politely.
+func (c *chrome) close() error {
+	c.lose(errClosed)
+	b := chromedp.FromContext(c.ctx).Browser
+	if b != nil && b.Process() != nil {
+		child.KillGroup(b.Process())
+	}
+	c.end()
+	var err error
+	if b != nil && b.Process() != nil {
+		err = awaitGroup(b.Process())
+	}
+	return errors.Join(err, os.RemoveAll(c.scratch))
+}
+
+// awaitGroup waits for the browser's children, which end in their own time.
+func awaitGroup(p *os.Process) error {
+	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(2 * time.Millisecond) {
+		left := group(p.Pid)
+		if len(left) == 0 {
+			return nil
+		}
+		if time.Now().After(deadline) {
+			return fmt.Errorf("the browser's processes %v outlive it", left)
+		}
+		child.KillGroup(p) // one may have been forked meanwhile
+	}
+}

@@ -1,0 +1,150 @@
+package browser
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/systeminfo"
+	"github.com/chromedp/cdproto/tracing"
+	"github.com/chromedp/chromedp"
+
+	"llmparity/internal/engine"
+	"llmparity/internal/sample"
+	"llmparity/internal/sample/proc"
+)
+
+// processes are those of a browser that are being sampled.
+type processes struct {
+	renderer int // the page's
+	attached map[int][]func()
+}
+
+// attach samples every process of the browser that is not sampled yet. The list changes while a browser runs: a killed GPU
+// process is replaced, services start late.
+func (p *tab) attach(ctx context.Context, probe engine.Probe) error {
+	roles, err := p.roles(ctx)
+	if err != nil {
+		return err
+	}
+	for _, pid := range slices.Sorted(maps.Keys(roles)) {
+		if _, known := p.processes.attached[pid]; known {
+			continue
+		}
+		sources, err := proc.Sources(pid, roles[pid])
+		if errors.Is(err, sample.ErrGone) {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("sampling the %s: %w", roles[pid], err)
+		}
+		for _, s := range sources {
+			p.processes.attached[pid] = append(p.processes.attached[pid], probe.Attach(s))
+		}
+	}
+	return nil
+}
+
+func (ps *processes) detach() {
+	for _, all := range ps.attached {
+		for _, detach := range all {
+			detach()
+		}
+	}
+	clear(ps.attached)
+}
+
+// roles says what each process of the browser is. The browser names its main children; the rest, such as zygotes, are found by
+// their process group and called what their command line calls them.
+func (p *tab) roles(ctx context.Context) (map[int]string, error) {
+	bctx, cancel := p.within(ctx)
+	defer cancel()
+	info, err := chromedp.CallBrowser(bctx, systeminfo.GetProcessInfo, cdp.Empty{})
+	if err != nil {
+		return nil, fmt.Errorf("asking for the browser's processes: %w", p.errorOf(ctx, err))
+	}
+	roles := map[int]string{}
+	for _, pid := range group(p.chrome.pid) {
+		roles[pid] = typeOf(pid)
+	}
+	for _, i := range info.ProcessInfo {
+		roles[int(i.ID)] = roleOf(i.Type)
+	}
+	for pid, role := range roles {
+		if role == "renderer" && pid != p.processes.renderer {
+			roles[pid] = "other-renderer"
+		}
+	}
+	return roles, nil
+}
+
+// roleOf puts the browser's words into ours; a service such as network.mojom.NetworkService is utility-network.
+func roleOf(kind string) string {
+	kind = strings.ToLower(kind)
+	if service, _, ok := strings.Cut(kind, ".mojom."); ok {
+		return "utility-" + service
+	}
+	switch kind {
+	case "gpu":
+		return "gpu-process"
+	case "":
+		return "browser-helper"
+	}
+	return kind
+}
+
+// findRenderer asks a trace which process renders the page: no other interface says so. It must come after navigation.
+func (p *tab) findRenderer(ctx context.Context) error {
+	tctx, cancel := p.within(ctx)
+	defer cancel()
+	data := chromedp.Events(tctx, tracing.DataCollected)
+	if _, err := chromedp.Call(tctx, tracing.Start, tracing.StartParams{TraceConfig: &tracing.TraceConfig{
+		IncludedCategories:  []string{"disabled-by-default-devtools.timeline"},
+		TraceBufferSizeInKb: 1024, // the default takes 200 MB
+	}}); err != nil {
+		return fmt.Errorf("starting a trace: %w", p.errorOf(ctx, err))
+	}
+	if _, err := chromedp.Call(tctx, tracing.End, cdp.Empty{}); err != nil {
+		return fmt.Errorf("ending the trace: %w", p.errorOf(ctx, err))
+	}
+	for batch, err := range data {
+		if err != nil {
+			return fmt.Errorf("reading the trace: %w", p.errorOf(ctx, err))
+		}
+		for _, event := range batch.Value {
+			if p.processes.renderer = rendererIn(event, p.server.base); p.processes.renderer != 0 {
+				return nil
+			}
+		}
+	}
+	return errors.New("the trace does not name the page's process")
+}
+
+// rendererIn gives the process that renders the frame whose address begins with base; 0 where the event does not say.
+func rendererIn(event []byte, base string) int {
+	var e struct {
+		Name string `json:"name"`
+		Args struct {
+			Data struct {
+				Frames []struct {
+					URL       string `json:"url"`
+					ProcessID int    `json:"processId"`
+				} `json:"frames"`
+			} `json:"data"`
+		} `json:"args"`
+	}
+	if json.Unmarshal(event, &e) != nil || e.Name != "TracingStartedInBrowser" {
+		return 0
+	}
+	for _, f := range e.Args.Data.Frames {
+		if strings.HasPrefix(f.URL, base) {
+			return f.ProcessID
+		}
+	}
+	return 0
+}

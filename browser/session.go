@@ -1,0 +1,201 @@
+package browser
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"llmparity/internal/engine"
+	"llmparity/internal/fault"
+	"llmparity/internal/record"
+)
+
+// grace is how long a cancelled call waits for the page to stop. A step of a large model on a slow adapter takes longer: the page
+// then goes on alone, and the next call waits for it.
+const grace = 2 * time.Second
+
+// session is one browser with one page.
+type session struct {
+	webllm *WebLLM
+	tab    *tab
+	probe  engine.Probe
+	path   string // of the browser
+	bundle string // SHA-256
+
+	pending chan struct{} // closed when the page is done with a call that was given up; nil when there is none
+
+	once     sync.Once
+	closeErr error
+}
+
+// introduce tells the probe what is there before any model: engine, device, clock, processes.
+func (s *session) introduce(ctx context.Context) error {
+	device, err := s.tab.device(ctx, s.webllm.config.Adapter)
+	if err != nil {
+		return err
+	}
+	s.tab.clock = pageClock{anchor: time.Now()}
+	clock, err := s.tab.measureClock(ctx, "start")
+	if err != nil {
+		return err
+	}
+	s.tab.clock.offset = clock.OffsetNS
+	if err := s.tab.findRenderer(ctx); err != nil {
+		return err
+	}
+	s.event(record.Event{Engine: s.info(nil)})
+	s.event(record.Event{Device: &device})
+	s.event(record.Event{Clock: &clock})
+	return s.tab.attach(ctx, s.probe)
+}
+
+func (s *session) event(e record.Event) {
+	e.At = time.Now()
+	s.probe.Event(e)
+}
+
+// Load creates WebLLM's engine and loads the model into it.
+func (s *session) Load(ctx context.Context, m engine.Model) error {
+	if err := s.settle(ctx); err != nil {
+		return err
+	}
+	p, err := s.webllm.packageOf(ctx, m, func(string) {})
+	if err != nil {
+		return err
+	}
+	if err := s.tab.server.offer(p); err != nil {
+		return err
+	}
+	marks, err := background(ctx, s, "llmparity.giveUp()", func(ctx context.Context) (map[string]float64, error) {
+		return callWith[map[string]float64](ctx, s.tab, "llmparity.load", map[string]any{
+			"model": s.tab.server.modelURL(), "library": s.tab.server.libraryURL(), "id": p.ID, "window": p.Context,
+		})
+	})
+	if err != nil {
+		return fmt.Errorf("loading %s into WebLLM: %w", m.Name, err)
+	}
+	for _, span := range stages(marks, s.tab.clock) {
+		s.probe.Span(span)
+	}
+	s.event(record.Event{Engine: s.info(&p)})
+	return s.tab.attach(ctx, s.probe)
+}
+
+// Generate completes a raw prompt.
+func (s *session) Generate(ctx context.Context, r engine.Request, token func(record.Token)) (record.Usage, error) {
+	if err := s.settle(ctx); err != nil {
+		return record.Usage{}, err
+	}
+	s.tab.take() // of a request that was given up
+	g := generation{clock: s.tab.clock, token: token}
+	answer, err := s.generate(ctx, r, &g)
+	if err != nil {
+		return g.usage(answer), fmt.Errorf("generating with WebLLM: %w", err)
+	}
+	if answer.TooLong > 0 {
+		return record.Usage{}, fault.New(fault.PromptTooLong, "shorten the prompt, ask for fewer tokens or give a larger context",
+			"the prompt has %d tokens and %d more are asked for", answer.TooLong, r.MaxTokens)
+	}
+	return g.usage(answer), nil
+}
+
+// generate runs the request and hands over its tokens as they come, and the last of them before it returns.
+func (s *session) generate(ctx context.Context, r engine.Request, g *generation) (answer, error) {
+	type result struct {
+		answer answer
+		err    error
+	}
+	done := make(chan result, 1)
+	go func() {
+		a, err := background(ctx, s, "llmparity.interrupt()", func(ctx context.Context) (answer, error) {
+			return callWith[answer](ctx, s.tab, "llmparity.generate", map[string]any{
+				"prompt": r.Prompt, "maxTokens": r.MaxTokens, "temperature": r.Temperature, "ignoreEOS": r.IgnoreEOS,
+			})
+		})
+		done <- result{a, err}
+	}()
+	for {
+		select {
+		case <-s.tab.news:
+			g.hand(s.tab.take())
+		case r := <-done:
+			g.hand(s.tab.take())
+			return r.answer, r.err
+		}
+	}
+}
+
+// background runs a long call to the page. When ctx ends, the page is told to stop by stop, and the call is waited for a little; if
+// the page is not done by then, the call goes on by itself and s.pending says when it is.
+func background[T any](ctx context.Context, s *session, stop string, f func(context.Context) (T, error)) (T, error) {
+	type result struct {
+		value T
+		err   error
+	}
+	done, pending := make(chan result, 1), make(chan struct{})
+	go func() {
+		defer close(pending)
+		v, err := f(s.tab.chrome.ctx)
+		done <- result{v, err}
+	}()
+	select {
+	case r := <-done:
+		return r.value, r.err
+	case <-ctx.Done():
+	}
+	s.pending = pending
+	limit, cancel := context.WithTimeout(s.tab.chrome.ctx, grace)
+	defer cancel()
+	var value T
+	if _, err := call[any](limit, s.tab, stop); err == nil {
+		select {
+		case r := <-done:
+			value = r.value
+		case <-limit.Done():
+		}
+	}
+	if lost := s.tab.lost(); lost != nil {
+		return value, lost
+	}
+	return value, ctx.Err()
+}
+
+// settle waits for a call that was given up, and refuses when the page is gone.
+func (s *session) settle(ctx context.Context) error {
+	if s.pending != nil {
+		select {
+		case <-s.pending:
+			s.pending = nil
+		case <-ctx.Done():
+			return fmt.Errorf("waiting for the page to end what was cancelled: %w", ctx.Err())
+		}
+	}
+	return s.tab.lost()
+}
+
+// Unload frees the model and waits until the GPU process has done so too. It also measures the page's clock for the last time.
+func (s *session) Unload(ctx context.Context) error {
+	if err := s.settle(ctx); err != nil {
+		return err
+	}
+	if _, err := call[any](ctx, s.tab, "llmparity.unload()"); err != nil {
+		return fmt.Errorf("unloading: %w", err)
+	}
+	clock, err := s.tab.measureClock(ctx, "end")
+	if err != nil {
+		return err
+	}
+	s.event(record.Event{Clock: &clock})
+	return nil
+}
+
+// Close ends the browser and the server and removes what they left.
+func (s *session) Close() error {
+	s.once.Do(func() {
+		s.tab.processes.detach()
+		s.closeErr = errors.Join(s.tab.chrome.close(), s.tab.server.close())
+	})
+	return s.closeErr
+}

@@ -1,0 +1,195 @@
+package browser
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/css"
+	"github.com/chromedp/cdproto/dom"
+	"github.com/chromedp/cdproto/inspector"
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/cdproto/target"
+	"github.com/chromedp/chromedp"
+
+	"llmparity/internal/engine"
+	"llmparity/internal/record"
+)
+
+// binding is what page.js calls to tell us something while it is busy.
+const binding = "llmparityEvent"
+
+// tab is our page in a browser: what it is asked, and what it tells.
+type tab struct {
+	chrome    *chrome
+	server    *server
+	clock     pageClock
+	processes processes
+	warn      func(record.Warning)
+
+	mu     sync.Mutex
+	tokens []float64     // id and time, in turn, that nobody took yet
+	news   chan struct{} // holds one item when there are tokens
+}
+
+// pageEvent is one thing that the page tells by itself.
+type pageEvent struct {
+	Tokens []float64 `json:"tokens"`
+	Lost   *struct{ Reason, Message string }
+	GPU    *struct{ Kind, Message string }
+}
+
+// openTab starts the browser and opens the page in it.
+func openTab(ctx context.Context, path string, adapter Adapter, s *server, warn func(record.Warning)) (*tab, error) {
+	p := &tab{server: s, warn: warn, news: make(chan struct{}, 1), processes: processes{attached: map[int][]func(){}}}
+	ready := make(chan struct{}) // the listener must not run before p.chrome is set
+	c, err := launch(ctx, path, adapter.flags(), func(ev any) {
+		select {
+		case <-ready:
+			p.listen(ev)
+		default: // what happens on the blank page is of no interest
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	p.chrome = c
+	close(ready)
+	if err := p.navigate(ctx); err != nil {
+		if closing := c.close(); closing != nil {
+			return nil, fmt.Errorf("%w (and closing the browser: %v)", err, closing)
+		}
+		return nil, err
+	}
+	return p, nil
+}
+
+func (p *tab) navigate(ctx context.Context) error {
+	nctx, cancel := p.within(ctx)
+	defer cancel()
+	err := chromedp.Do(nctx,
+		quieten,
+		command(runtime.AddBinding, runtime.AddBindingParams{Name: binding}),
+		chromedp.Navigate(p.server.base+"/"),
+	)
+	if err != nil {
+		return fmt.Errorf("opening the page: %w", p.errorOf(ctx, err))
+	}
+	if _, err := call[bool](ctx, p, "llmparity.started.then(() => true)"); err != nil {
+		return fmt.Errorf("starting the page: %w", err)
+	}
+	return nil
+}
+
+// quieten ends what chromedp subscribes to for clicking and reading, which costs the page: above all, with the network domain on,
+// the browser keeps the bodies of responses, and so a second copy of the weights.
+func quieten(ctx context.Context, t *chromedp.Target) (chromedp.Void, error) {
+	var none chromedp.Void
+	for _, c := range []cdp.Command[cdp.Empty, cdp.Empty]{network.Disable, css.Disable, dom.Disable} {
+		if _, err := cdp.Call(ctx, t, c, cdp.Empty{}); err != nil {
+			return none, err
+		}
+	}
+	return none, nil
+}
+
+func command[P, R any](c cdp.Command[P, R], params P) chromedp.Action[chromedp.Void] {
+	return func(ctx context.Context, t *chromedp.Target) (chromedp.Void, error) {
+		var none chromedp.Void
+		_, err := cdp.Call(ctx, t, c, params)
+		return none, err
+	}
+}
+
+// within is a context for calls to the page that ends with ctx, and at once when the page is lost: a call to a crashed page is
+// never answered.
+func (p *tab) within(ctx context.Context) (context.Context, context.CancelFunc) {
+	both, cancel := context.WithCancel(p.chrome.ctx)
+	stop := context.AfterFunc(ctx, cancel)
+	return both, func() { stop(); cancel() }
+}
+
+// call evaluates an expression in the page and waits for its promise.
+func call[T any](ctx context.Context, p *tab, expression string) (T, error) {
+	both, cancel := p.within(ctx)
+	defer cancel()
+	v, err := chromedp.Run(both, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
+	if err != nil {
+		return v, p.errorOf(ctx, err)
+	}
+	return v, nil
+}
+
+// callWith calls a function of the page with one argument.
+func callWith[T any](ctx context.Context, p *tab, function string, argument any) (T, error) {
+	text, err := json.Marshal(argument)
+	if err != nil {
+		var none T
+		return none, fmt.Errorf("encoding the argument of %s: %w", function, err)
+	}
+	return call[T](ctx, p, fmt.Sprintf("%s(%s)", function, text))
+}
+
+// listen sees the tab's events, on the goroutine that reads them: it must be quick. An event that comes before the answer to a
+// call is seen before the call returns.
+func (p *tab) listen(ev any) {
+	switch ev := ev.(type) {
+	case *runtime.EventBindingCalled:
+		if ev.Name == binding {
+			p.told(ev.Payload)
+		}
+	case *runtime.EventExceptionThrown:
+		e := &chromedp.ExceptionError{ExceptionDetails: ev.ExceptionDetails}
+		p.warn(record.Warning{Code: "page-exception", Text: thrownError(e).Error()})
+	case *target.EventTargetCrashed:
+		p.crashed(ev.Status)
+	case *inspector.EventTargetCrashed:
+		p.crashed("crashed")
+	}
+}
+
+// crashed: the browser calls it oom when the renderer ended itself for lack of memory.
+func (p *tab) crashed(status string) {
+	class := record.Crash
+	if strings.Contains(strings.ToLower(status), "oom") {
+		class = record.OOM
+	}
+	p.chrome.lose(engine.Fail(class, "the page's renderer process ended (%s)", status))
+}
+
+func (p *tab) told(payload string) {
+	var e pageEvent
+	if err := json.Unmarshal([]byte(payload), &e); err != nil {
+		p.chrome.lose(engine.Fail(record.Other, "the page told %.80q: %w", payload, err))
+		return
+	}
+	switch {
+	case e.Lost != nil:
+		p.chrome.lose(engine.Fail(record.DeviceLost, "the WebGPU device is lost (%s): %s", e.Lost.Reason, oneLine(e.Lost.Message)))
+	case e.GPU != nil:
+		p.chrome.lose(engine.Fail(classify(e.GPU.Kind), "WebGPU: %s: %s", e.GPU.Kind, oneLine(e.GPU.Message)))
+	default:
+		p.mu.Lock()
+		p.tokens = append(p.tokens, e.Tokens...)
+		p.mu.Unlock()
+		select {
+		case p.news <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// take gives the tokens that came since the last time.
+func (p *tab) take() []float64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	t := p.tokens
+	p.tokens = nil
+	return t
+}
+
+func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }

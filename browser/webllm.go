@@ -1,0 +1,153 @@
+// Package browser runs WebLLM in Chrome and lets it be measured: it launches the browser, serves the page and the model on
+// loopback, finds out which process is which, compares the page's clock with ours, and tells how a page or a GPU was lost.
+//
+// What it counts are tokens where WebLLM samples them. Memory is read from outside, process by process; what is inside the page
+// (JavaScript heap, WebGPU buffers) it does not read. The browser is started afresh for every launch, with an empty profile: a
+// load always fetches.
+package browser
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"sync"
+
+	"llmparity/assets/page"
+	"llmparity/internal/engine"
+	"llmparity/internal/record"
+)
+
+// Config is what WebLLM needs to know of its surroundings.
+type Config struct {
+	Chrome  string  // path or name; empty: see FindChrome
+	Adapter Adapter // empty: Auto
+	// Package gives a model as WebLLM wants it. It is asked once a model, and may take minutes: say is told.
+	Package func(ctx context.Context, m engine.Model, say func(string)) (Package, error)
+}
+
+// Package is a model as WebLLM wants it.
+type Package struct {
+	Dir           string // mlc-chat-config.json, tensor-cache.json, shards, tokenizer
+	Library       string // the compiled .wasm
+	ID            string
+	LibrarySHA256 string
+	Variant       string            // of the library's kernels
+	Policy        map[string]string // what a reader must know of how it was made: kv_dtype …
+	Context       int               // tokens
+	PrefillChunk  int
+}
+
+// WebLLM is the engine.
+type WebLLM struct {
+	config Config
+
+	mu       sync.Mutex
+	packages map[modelKey]Package
+}
+
+// modelKey tells packages apart: the window is compiled into a library.
+type modelKey struct {
+	path, sha256 string
+	context      int
+}
+
+var (
+	_ engine.Engine   = (*WebLLM)(nil)
+	_ engine.Preparer = (*WebLLM)(nil)
+)
+
+// New makes the engine. It starts nothing.
+func New(c Config) *WebLLM {
+	return &WebLLM{config: c, packages: map[modelKey]Package{}}
+}
+
+// Name is the engine's name in plans and records.
+func (*WebLLM) Name() string { return "webllm" }
+
+// Caps says what the engine can do.
+func (*WebLLM) Caps() engine.Caps {
+	return engine.Caps{TokenIDs: true, ExactCounts: true, IgnoreEOS: true, Parallel: 1, Resident: true}
+}
+
+// Check looks for the browser, the bundle and the model file.
+func (w *WebLLM) Check(_ context.Context, m engine.Model) error {
+	_, chrome := FindChrome(w.config.Chrome)
+	_, bundle := page.Bundle()
+	_, model := os.Stat(m.Path)
+	return errors.Join(chrome, bundle, model)
+}
+
+// Prepare makes the model's package, or finds it.
+func (w *WebLLM) Prepare(ctx context.Context, m engine.Model, say func(string)) error {
+	_, err := w.packageOf(ctx, m, say)
+	return err
+}
+
+func (w *WebLLM) packageOf(ctx context.Context, m engine.Model, say func(string)) (Package, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	key := modelKey{m.Path, m.SHA256, m.Context}
+	if p, ok := w.packages[key]; ok {
+		return p, nil
+	}
+	p, err := w.config.Package(ctx, m, say)
+	if err != nil {
+		return Package{}, fmt.Errorf("packaging %s for WebLLM: %w", m.Name, err)
+	}
+	w.packages[key] = p
+	return p, nil
+}
+
+// Open starts the browser with the page, which has WebLLM's code but no engine yet.
+func (w *WebLLM) Open(ctx context.Context, probe engine.Probe) (engine.Session, error) {
+	chrome, err := FindChrome(w.config.Chrome)
+	if err != nil {
+		return nil, err
+	}
+	sum, err := page.Bundle()
+	if err != nil {
+		return nil, err
+	}
+	server, err := serve(page.Files())
+	if err != nil {
+		return nil, err
+	}
+	p, err := openTab(ctx, chrome, w.config.Adapter, server, probe.Warn)
+	if err != nil {
+		return nil, errors.Join(err, server.close())
+	}
+	s := &session{webllm: w, tab: p, probe: probe, bundle: sum, path: chrome}
+	if err := s.introduce(ctx); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
+// info describes the engine; the package is nil before the load.
+func (s *session) info(p *Package) *record.EngineInfo {
+	v := s.tab.chrome.version
+	info := &record.EngineInfo{
+		Name: s.webllm.Name(), Version: page.WebLLM, Path: s.path, Args: s.tab.chrome.args,
+		Parts: map[string]string{
+			"browser": v.Product, "user_agent": v.UserAgent, "javascript": v.JsVersion,
+			"webllm": page.WebLLM, "webllm_sha256": s.bundle,
+		},
+		Policy: map[string]string{"isolation": "launch", "profile": "empty", "prompt_cache": "off"},
+	}
+	if p == nil {
+		return info
+	}
+	info.Parts["model_library"] = "ours"
+	info.Parts["model_library_sha256"] = p.LibrarySHA256
+	if p.Variant != "" {
+		info.Parts["model_library_variant"] = p.Variant
+	}
+	info.Policy["context"] = strconv.Itoa(p.Context)
+	info.Policy["prefill_chunk"] = strconv.Itoa(p.PrefillChunk)
+	for name, value := range p.Policy {
+		info.Policy[name] = value
+	}
+	return info
+}

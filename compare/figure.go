@@ -43,7 +43,8 @@ type Figure struct {
 	Beside string  `json:"beside,omitempty"`
 	Values []Value `json:"values"`
 	N      int     `json:"n"`
-	Median float64 `json:"median"` // meaningless where N is 0
+	// Median is nil where there is no value.
+	Median *float64 `json:"median,omitempty"`
 	// Interval is nil where there is none, and Note then says why.
 	Interval *Interval `json:"interval"`
 	Note     string    `json:"interval_note,omitempty"`
@@ -66,7 +67,15 @@ type Interval struct {
 }
 
 // Known tells whether there is anything to show.
-func (f Figure) Known() bool { return f.N > 0 }
+func (f Figure) Known() bool { return f.Median != nil }
+
+// Center is the median; NaN where there is no value.
+func (f Figure) Center() float64 {
+	if f.Median == nil {
+		return math.NaN()
+	}
+	return *f.Median
+}
 
 // add keeps a launch's value; what is not a number is no value.
 func (f *Figure) add(attempt int, v float64) {
@@ -88,7 +97,8 @@ func (f *Figure) summarise() {
 		return
 	}
 	s := benchmath.AssumeNothing.Summary(f.sample(), confidence)
-	f.Median = median(f.numbers())
+	center := median(f.numbers())
+	f.Median = &center
 	if math.IsInf(s.Lo, 0) || math.IsInf(s.Hi, 0) || math.IsNaN(s.Lo) || math.IsNaN(s.Hi) {
 		f.Note = TooFewRuns
 		return

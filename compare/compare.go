@@ -1,0 +1,236 @@
+// Package compare turns records into a Result: figures over launches, parity token by token, ratios where like is compared
+// with like, and what to know before believing any of it. It only reads records, so that a run can be judged years later on
+// another machine, and the same records always give the same Result.
+//
+// This package is opinionated. The launch is the unit of repetition: requests within one launch share its luck and are first
+// taken together by their median. Nothing is assumed of the distribution: medians, order-statistic intervals, Mann-Whitney.
+// Launches that failed, were interrupted or only warmed up are counted and shown, and enter no statistic. Two cells are set
+// against each other only when model, prompt and request are the same; a ratio is given only on the same class of device.
+//
+// It can't see why engines differ, it has no token texts (the record keeps ids and whole texts), and it can't tell margins: the
+// record holds no logits.
+package compare
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"llmparity/internal/record"
+)
+
+// Schema identifies the layout of a marshalled Result.
+const Schema = "llmparity.result/1"
+
+// Result is what every renderer shows. It is plain data; figures that are not known are absent, so that it always marshals.
+type Result struct {
+	Schema        string       `json:"schema"`
+	Verdict       []string     `json:"verdict"`       // up to three sentences
+	Comparability []string     `json:"comparability"` // what may be compared with what, in plain words
+	Runs          []Run        `json:"runs"`
+	Cells         []Cell       `json:"cells"`
+	Parity        []Parity     `json:"parity"`
+	Comparisons   []Comparison `json:"comparisons"`
+	Warnings      []Warning    `json:"warnings"`
+}
+
+// Run is a run folder that entered the result.
+type Run struct {
+	Dir         string             `json:"dir"`
+	Name        string             `json:"name"`
+	Started     time.Time          `json:"started"`
+	Status      record.Status      `json:"status"`
+	Tool        record.Tool        `json:"tool"`
+	Environment record.Environment `json:"environment"`
+}
+
+// Cell is a point of a plan with what was measured there.
+type Cell struct {
+	Label  string             `json:"label"` // unique in the result: the engine and whatever else tells cells apart
+	Run    int                `json:"run"`   // index into Runs
+	Spec   record.Cell        `json:"spec"`
+	Device *record.Device     `json:"device,omitempty"`
+	Engine *record.EngineInfo `json:"engine_info,omitempty"`
+
+	Launches Launches  `json:"launches"`
+	Failures []Failure `json:"failures"`
+	// Representative is the attempt whose peak memory is nearest to the median; 0 where none counts.
+	Representative int `json:"representative_attempt,omitempty"`
+
+	Figures  []Figure   `json:"figures"`
+	Reported []Figure   `json:"reported"`
+	Sampler  []Figure   `json:"sampler"`
+	Self     SelfParity `json:"self_parity"`
+}
+
+// Launches counts the attempts of a cell by how they ended.
+type Launches struct {
+	Planned     int `json:"planned"`
+	Counted     int `json:"counted"`
+	Warmup      int `json:"warmup"`
+	Failed      int `json:"failed"`
+	Interrupted int `json:"interrupted"`
+}
+
+// Failure is an attempt that came to nothing.
+type Failure struct {
+	Attempt    int           `json:"attempt"`
+	Repetition int           `json:"repetition"`
+	Status     record.Status `json:"status"`
+	Class      record.Class  `json:"class,omitempty"`
+	Error      string        `json:"error,omitempty"`
+}
+
+// Warning is a record's warning and where it belongs.
+type Warning struct {
+	record.Warning
+	Where string `json:"where"`
+}
+
+// Figure finds one of our figures; an empty one that says so where there is none.
+func (c *Cell) Figure(name string) Figure {
+	for _, list := range [][]Figure{c.Figures, c.Sampler} {
+		for _, f := range list {
+			if f.Name == name {
+				return f
+			}
+		}
+	}
+	return Figure{Name: name, Absent: "not measured"}
+}
+
+// Runs compares what is in these runs. It changes none of them.
+func Runs(runs ...*record.Run) *Result {
+	r := &Result{Schema: Schema, Verdict: []string{}, Comparability: []string{}, Runs: []Run{}, Cells: []Cell{}, Parity: []Parity{},
+		Comparisons: []Comparison{}, Warnings: []Warning{}}
+	evidence := []evidence{}
+	for i, run := range runs {
+		r.Runs = append(r.Runs, Run{Dir: run.Dir, Name: run.Meta.Name, Started: run.Meta.Started, Status: run.Status, Tool: run.Meta.Tool, Environment: run.Environment})
+		for _, spec := range run.Cells {
+			e := gather(run, spec.ID)
+			r.Cells = append(r.Cells, newCell(i, spec, e))
+			evidence = append(evidence, e)
+		}
+	}
+	r.label()
+	for i := range r.Cells {
+		for j := i + 1; j < len(r.Cells); j++ {
+			if r.related(i, j) {
+				r.pair(i, j, evidence)
+			}
+		}
+	}
+	r.Comparability = r.comparability()
+	r.Verdict = r.verdict()
+	r.Warnings = append(r.Warnings, r.warnings(runs, evidence)...)
+	return r
+}
+
+// evidence is a cell's attempts.
+type evidence struct{ all, counted []*record.Attempt }
+
+func gather(run *record.Run, cell int) evidence {
+	var e evidence
+	for _, a := range run.Attempts {
+		if a.Cell != cell {
+			continue
+		}
+		e.all = append(e.all, a)
+		if a.Counted() {
+			e.counted = append(e.counted, a)
+		}
+	}
+	return e
+}
+
+func newCell(run int, spec record.Cell, e evidence) Cell {
+	c := Cell{Run: run, Spec: spec, Failures: []Failure{}, Self: selfParity(e.counted)}
+	c.Launches.Planned = spec.Repetitions
+	for _, a := range e.all {
+		c.count(a)
+		if d, ok := a.Device(); ok && c.Device == nil {
+			c.Device = &d
+		}
+		if info, ok := a.Engine(); ok && c.Engine == nil {
+			c.Engine = &info
+		}
+	}
+	c.Figures = summarised(append(memoryFigures(e.counted), timingFigures(e.counted)...))
+	c.Reported = summarised(reportedFigures(e.counted))
+	c.Sampler = summarised(samplerFigures(e.counted))
+	c.Representative = representative(c.Figure(PeakPSS), e.counted)
+	return c
+}
+
+func (c *Cell) count(a *record.Attempt) {
+	switch {
+	case a.Counted():
+		c.Launches.Counted++
+		return
+	case a.Status == record.OK:
+		c.Launches.Warmup++
+		return
+	case a.Status == record.Failed:
+		c.Launches.Failed++
+	default:
+		c.Launches.Interrupted++
+	}
+	c.Failures = append(c.Failures, Failure{a.ID, a.Repetition, a.Status, a.Class, a.Error})
+}
+
+func summarised(figures []Figure) []Figure {
+	for i := range figures {
+		figures[i].summarise()
+	}
+	return figures
+}
+
+// representative is the launch to look at: the one nearest to the median, the earlier of two.
+func representative(peak Figure, counted []*record.Attempt) int {
+	if len(counted) == 0 {
+		return 0
+	}
+	if !peak.Known() {
+		return counted[0].ID
+	}
+	return slices.MinFunc(peak.Values, func(a, b Value) int {
+		return cmp.Compare(math.Abs(a.Value-peak.Center()), math.Abs(b.Value-peak.Center()))
+	}).Attempt
+}
+
+// label names every cell by its engine and by what else differs between cells, no more.
+func (r *Result) label() {
+	parts := []func(*Cell) string{
+		func(c *Cell) string { return c.Spec.Model.Name },
+		func(c *Cell) string { return fmt.Sprintf("prompt %d", c.Spec.PromptID) },
+		func(c *Cell) string { return fmt.Sprintf("%d tokens", c.Spec.MaxTokens) },
+		func(c *Cell) string { return fmt.Sprintf("temperature %g", c.Spec.Temperature) },
+		func(c *Cell) string { return c.Spec.Isolation },
+		func(c *Cell) string { return fmt.Sprintf("context %d", c.Spec.Model.Context) },
+		func(c *Cell) string { return r.Runs[c.Run].Name },
+	}
+	varies := make([]bool, len(parts))
+	for i := range r.Cells {
+		for p, part := range parts {
+			varies[p] = varies[p] || part(&r.Cells[i]) != part(&r.Cells[0])
+		}
+	}
+	seen := map[string]int{}
+	for i := range r.Cells {
+		c := &r.Cells[i]
+		words := []string{c.Spec.Engine}
+		for p, part := range parts {
+			if varies[p] {
+				words = append(words, part(c))
+			}
+		}
+		c.Label = strings.Join(words, ", ")
+		seen[c.Label]++
+		if n := seen[c.Label]; n > 1 {
+			c.Label = fmt.Sprintf("%s #%d", c.Label, n)
+		}
+	}
+}

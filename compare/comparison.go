@@ -1,0 +1,194 @@
+package compare
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"sort"
+	"strings"
+
+	"golang.org/x/perf/benchmath"
+
+	"llmparity/internal/record"
+)
+
+// Comparison sets two cells against each other, or says why they can't be.
+type Comparison struct {
+	A       int      `json:"a"` // indexes into Cells
+	B       int      `json:"b"`
+	Refused string   `json:"refused,omitempty"` // why there are no ratios
+	Caveats []string `json:"caveats"`           // what differs although it may be compared
+	Ratios  []Ratio  `json:"ratios"`
+}
+
+// Ratio is A's median over B's.
+type Ratio struct {
+	Figure string  `json:"figure"`
+	Title  string  `json:"title"`
+	Ratio  float64 `json:"ratio"`
+	// P is Mann-Whitney's, corrected by Holm for the number of figures of this comparison.
+	P           float64 `json:"p_holm"`
+	Significant bool    `json:"significant"`
+	Verdict     string  `json:"verdict"`
+}
+
+const alpha = 0.05
+
+// compared lists the figures that ratios are given for.
+func compared() []string { return []string{PeakPSS, Increase, LoadTime, TTFT, DecodeTPS, PrefillTPS} }
+
+// related tells whether two cells are about the same model and prompt, so that a reader will want them side by side. Over several
+// runs an engine is set against itself, and against others only where its own run has none of them.
+func (r *Result) related(i, j int) bool {
+	a, b := &r.Cells[i], &r.Cells[j]
+	if !sameTask(a, b) {
+		return false
+	}
+	if a.Run == b.Run {
+		return a.Spec.Engine != b.Spec.Engine
+	}
+	return a.Spec.Engine == b.Spec.Engine || !r.has(a.Run, b) && !r.has(b.Run, a)
+}
+
+func (r *Result) has(run int, like *Cell) bool {
+	return slices.ContainsFunc(r.Cells, func(c Cell) bool {
+		return c.Run == run && c.Spec.Engine == like.Spec.Engine && sameTask(&c, like)
+	})
+}
+
+func sameTask(a, b *Cell) bool {
+	return a.Spec.Model.SHA256 != "" && a.Spec.Model.SHA256 == b.Spec.Model.SHA256 && a.Spec.Prompt == b.Spec.Prompt
+}
+
+func (r *Result) pair(i, j int, e []evidence) {
+	a, b := &r.Cells[i], &r.Cells[j]
+	c := Comparison{A: i, B: j, Caveats: []string{}, Ratios: []Ratio{}}
+	if why := differentRequest(a, b); why != "" {
+		c.Refused = fmt.Sprintf("%s and %s are not compared: %s", a.Label, b.Label, why)
+		r.Comparisons = append(r.Comparisons, c)
+		return
+	}
+	r.Parity = append(r.Parity, r.parity(i, j, e[i].counted, e[j].counted))
+	if c.Refused = differentDevice(a, b); c.Refused == "" {
+		c.Ratios = ratios(a, b)
+		c.Caveats = caveats(a, b)
+	}
+	r.Comparisons = append(r.Comparisons, c)
+}
+
+func differentRequest(a, b *Cell) string {
+	switch {
+	case a.Spec.MaxTokens != b.Spec.MaxTokens:
+		return fmt.Sprintf("max_tokens is %d for one and %d for the other", a.Spec.MaxTokens, b.Spec.MaxTokens)
+	case a.Spec.Temperature != b.Spec.Temperature:
+		return fmt.Sprintf("the temperature is %g for one and %g for the other", a.Spec.Temperature, b.Spec.Temperature)
+	case a.Spec.Isolation != b.Spec.Isolation:
+		return fmt.Sprintf("isolation is %q for one and %q for the other", a.Spec.Isolation, b.Spec.Isolation)
+	case a.Spec.PromptCache != b.Spec.PromptCache:
+		return fmt.Sprintf("the prompt cache is %q for one and %q for the other", a.Spec.PromptCache, b.Spec.PromptCache)
+	}
+	return ""
+}
+
+// differentDevice refuses a ratio that would say more about the devices than about the engines.
+func differentDevice(a, b *Cell) string {
+	for _, c := range []*Cell{a, b} {
+		if c.Launches.Counted == 0 {
+			return fmt.Sprintf("No ratio for %s and %s: no launch of %s counts.", a.Label, b.Label, c.Label)
+		}
+		if c.Device == nil {
+			return fmt.Sprintf("No ratio for %s and %s: %s did not say what it computed on.", a.Label, b.Label, c.Label)
+		}
+	}
+	if a.Device.Class == b.Device.Class {
+		return ""
+	}
+	what := fmt.Sprintf("No ratio for %s and %s: %s computed on %s, %s on %s.", a.Label, b.Label, a.Label, deviceWords(a.Device), b.Label, deviceWords(b.Device))
+	if a.Device.Class == record.SoftwareAdapter || b.Device.Class == record.SoftwareAdapter {
+		return what + " A software adapter is a GPU interface computed on the CPU: this is not “browser against native”, and neither figure says anything about a real GPU."
+	}
+	return what + " Different classes of device are not like and like."
+}
+
+func deviceWords(d *record.Device) string {
+	name := d.Name
+	if name != "" {
+		name = " (" + name + ")"
+	}
+	switch d.Class {
+	case record.SoftwareAdapter:
+		return "a software adapter" + name
+	case record.CPU:
+		return "the CPU" + name
+	case record.GPU:
+		return "a GPU" + name
+	}
+	return string(d.Class) + name
+}
+
+func ratios(a, b *Cell) []Ratio {
+	out := []Ratio{}
+	var tests []benchmath.Comparison
+	for _, name := range compared() {
+		fa, fb := a.Figure(name), b.Figure(name)
+		if !fa.Known() || !fb.Known() || fb.Center() <= 0 || fa.Center() < 0 {
+			continue
+		}
+		tests = append(tests, benchmath.AssumeNothing.Compare(fa.sample(), fb.sample()))
+		out = append(out, Ratio{Figure: name, Title: fa.Title, Ratio: fa.Center() / fb.Center()})
+	}
+	for i, p := range holm(tests) {
+		out[i].P = round(p, 6)
+		out[i].Significant = p <= alpha
+		out[i].Verdict = ratioWords(out[i], a, b, tests[i])
+	}
+	return out
+}
+
+func ratioWords(r Ratio, a, b *Cell, t benchmath.Comparison) string {
+	words := fmt.Sprintf("%s of %s is %.3g times that of %s", r.Title, a.Label, r.Ratio, b.Label)
+	switch {
+	case r.Significant:
+		return fmt.Sprintf("%s (p = %.2g, n = %d and %d)", words, r.P, t.N1, t.N2)
+	case len(t.Warnings) > 0:
+		return fmt.Sprintf("%s, but n = %d and %d are too few runs to tell that from chance", words, t.N1, t.N2)
+	}
+	return fmt.Sprintf("%s, which can't be told from chance (p = %.2g, n = %d and %d)", words, r.P, t.N1, t.N2)
+}
+
+// holm corrects p values for their number.
+func holm(tests []benchmath.Comparison) []float64 {
+	order := make([]int, len(tests))
+	for i := range order {
+		order[i] = i
+	}
+	sort.SliceStable(order, func(i, j int) bool { return tests[order[i]].P < tests[order[j]].P })
+	out := make([]float64, len(tests))
+	highest := 0.0
+	for rank, i := range order {
+		highest = max(highest, min(1, tests[i].P*float64(len(tests)-rank)))
+		out[i] = highest
+	}
+	return out
+}
+
+// caveats lists what engines said about their policy where they differ: it may be compared, knowing that.
+func caveats(a, b *Cell) []string {
+	out := []string{}
+	if a.Device.Class == record.SoftwareAdapter {
+		out = append(out, "both computed on a software adapter, a GPU interface computed on the CPU: the ratio says nothing about a real GPU")
+	}
+	if a.Device.Name != b.Device.Name {
+		out = append(out, fmt.Sprintf("the devices are of one class and have different names: %s and %s", a.Device.Name, b.Device.Name))
+	}
+	if a.Engine == nil || b.Engine == nil {
+		return out
+	}
+	for _, key := range slices.Sorted(maps.Keys(a.Engine.Policy)) {
+		left := a.Engine.Policy[key]
+		if right, ok := b.Engine.Policy[key]; ok && right != left {
+			out = append(out, fmt.Sprintf("%s is %s for %s and %s for %s", strings.ReplaceAll(key, "_", " "), left, a.Label, right, b.Label))
+		}
+	}
+	return out
+}

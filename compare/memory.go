@@ -1,0 +1,164 @@
+package compare
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"llmparity/internal/record"
+)
+
+// Methods of reading a process, as sources name them.
+const (
+	methodPSS = "smaps_rollup"
+	methodRSS = "statm"
+)
+
+// NoBaseline is why an engine without a process before the load has no baseline.
+const NoBaseline = "none: no process exists before the load"
+
+const noPSS = "no total of smaps_rollup was read"
+
+// footprint is what one launch held, in MiB; NaN where it was not read.
+type footprint struct {
+	peakPSS, peakUSS, peakRSS, baseline, postWarmup float64
+	unborn                                          bool // no process at all was read before the load
+}
+
+func footprintOf(a *record.Attempt) footprint {
+	nan := math.NaN()
+	f := footprint{peakPSS: nan, peakUSS: nan, peakRSS: nan, baseline: nan, postWarmup: nan, unborn: true}
+	rss := rssMethod(a)
+	warm, warmed := a.Phase(record.Warmup)
+	load, loaded := a.Phase(record.Load)
+	var baseline []float64
+	for _, t := range a.Totals {
+		if !loaded || t.NS < load.BeginNS {
+			f.unborn = false
+		}
+		if t.Method == rss {
+			f.peakRSS = maxKnown(f.peakRSS, t.RSS)
+		}
+		if t.Method != methodPSS {
+			continue
+		}
+		f.peakPSS, f.peakUSS = maxKnown(f.peakPSS, t.PSS), maxKnown(f.peakUSS, t.USS)
+		if within(a, record.Baseline, t.NS) && !math.IsNaN(t.PSS) {
+			baseline = append(baseline, t.PSS)
+		}
+		if warmed && t.NS >= warm.BeginNS && t.NS <= warm.EndNS && !math.IsNaN(t.PSS) {
+			f.postWarmup = t.PSS // rows are in order of time: the last one stays
+		}
+	}
+	f.baseline = median(baseline)
+	return f
+}
+
+// rssMethod is the method that reads RSS most often.
+func rssMethod(a *record.Attempt) string {
+	for _, t := range a.Totals {
+		if t.Method == methodRSS {
+			return methodRSS
+		}
+	}
+	return methodPSS
+}
+
+func within(a *record.Attempt, p record.Phase, ns int64) bool {
+	s, ok := a.Phase(p)
+	return ok && ns >= s.BeginNS && ns <= s.EndNS
+}
+
+func maxKnown(a, b float64) float64 {
+	if math.IsNaN(a) || b > a {
+		return b
+	}
+	return a
+}
+
+func (f footprint) increase() float64 {
+	if f.unborn {
+		return f.peakPSS
+	}
+	return f.peakPSS - f.baseline
+}
+
+// memoryFigures come in the order in which renderers show them.
+func memoryFigures(attempts []*record.Attempt) []Figure {
+	how := memoryHow(attempts)
+	peak := Figure{Name: PeakPSS, Title: "peak memory", Unit: "MiB", Absent: noPSS,
+		How: "the highest total PSS (proportional set size: a page that n processes share counts 1/n in each) over the launch, " + how.pss + how.blind}
+	inc := Figure{Name: Increase, Title: "memory increase", Unit: "MiB", Absent: noPSS, How: "peak memory minus the launch's own baseline"}
+	base := Figure{Name: Baseline, Title: "baseline", Unit: "MiB", Absent: noPSS,
+		How: "the median total PSS in the baseline phase: the engine is open, no model is loaded"}
+	warm := Figure{Name: PostWarmup, Title: "after warm-up", Unit: "MiB", Absent: "no total PSS was read in a warm-up phase",
+		How: "the last total PSS of the warm-up phase"}
+	uss := Figure{Name: PeakUSS, Title: "peak USS", Unit: "MiB", Absent: noPSS,
+		How: "the highest total USS (pages that no other process shares) over the launch, " + how.pss + "; leaves out everything shared, such as staging buffers"}
+	rss := Figure{Name: PeakRSS, Title: "peak RSS sum", Unit: "MiB", Absent: "no total RSS was read",
+		How: "the highest sum of the processes' RSS at one tick, " + how.rss + "; counts a page shared by n processes n times, so it is no total"}
+	unborn := 0
+	for _, a := range attempts {
+		f := footprintOf(a)
+		peak.add(a.ID, f.peakPSS)
+		inc.add(a.ID, f.increase())
+		base.add(a.ID, f.baseline)
+		warm.add(a.ID, f.postWarmup)
+		uss.add(a.ID, f.peakUSS)
+		rss.add(a.ID, f.peakRSS)
+		if f.unborn && !math.IsNaN(f.peakPSS) {
+			unborn++
+		}
+	}
+	if unborn > 0 {
+		inc.How += "; where no process exists before the load the baseline is none and the increase is the peak less 0"
+		if len(base.Values) == 0 {
+			base.Absent = NoBaseline
+		}
+	}
+	return []Figure{peak, inc, base, warm, uss, rss}
+}
+
+type how struct{ pss, rss, blind string }
+
+// memoryHow says from the sources how often what was read.
+func memoryHow(attempts []*record.Attempt) how {
+	gpu := false
+	for _, a := range attempts {
+		d, ok := a.Device()
+		gpu = gpu || ok && d.Class == record.GPU
+	}
+	h := how{
+		pss: reading(attempts, methodPSS) + "; a peak between two reads is not seen",
+		rss: reading(attempts, methodRSS),
+	}
+	h.blind = "; cannot see swapped pages or kernel memory"
+	if gpu {
+		h.blind += ", and memory on the GPU is not in it"
+	}
+	return h
+}
+
+func reading(attempts []*record.Attempt, method string) string {
+	var every time.Duration
+	roles := map[string]bool{}
+	for _, a := range attempts {
+		for _, s := range a.Sources {
+			if s.Method == method {
+				every = max(every, s.Every)
+				roles[s.Role] = true
+			}
+		}
+	}
+	if len(roles) == 0 {
+		return "read from " + method
+	}
+	names := make([]string, 0, len(roles))
+	for r := range roles {
+		names = append(names, r)
+	}
+	slices.Sort(names)
+	return fmt.Sprintf("read from %s every %s and at phase edges, over: %s", method, every, strings.Join(names, ", "))
+}

@@ -1,0 +1,227 @@
+package compare
+
+import (
+	"fmt"
+	"slices"
+	"unicode/utf8"
+
+	"llmparity/internal/record"
+)
+
+// Parity is one pair of cells, token by token.
+type Parity struct {
+	A int `json:"a"` // indexes into Cells
+	B int `json:"b"`
+	// Compared is false where one side has no data; Verdict then says which.
+	Compared  bool   `json:"compared"`
+	Identical bool   `json:"identical"`
+	Verdict   string `json:"verdict"`
+
+	Tokenisation string `json:"tokenisation"`       // in words
+	SamePrompt   *bool  `json:"same_prompt_tokens"` // nil: not known
+	PromptA      []int  `json:"prompt_ids_a"`
+	PromptB      []int  `json:"prompt_ids_b"`
+
+	Tokens int         `json:"tokens_compared"`
+	Agreed int         `json:"tokens_agreed"` // before the first difference
+	First  *Divergence `json:"first_divergence,omitempty"`
+	IDsA   []int       `json:"ids_a"`
+	IDsB   []int       `json:"ids_b"`
+
+	TextA  string `json:"text_a"`
+	TextB  string `json:"text_b"`
+	Shared int    `json:"text_shared_bytes"` // length of what both texts begin with
+}
+
+// Divergence is the first token that differs.
+type Divergence struct {
+	Index int `json:"index"` // from 0
+	IDA   int `json:"id_a"`
+	IDB   int `json:"id_b"`
+}
+
+// SelfParity says whether a cell's own launches agree.
+type SelfParity struct {
+	Known      bool   `json:"known"`
+	Identical  bool   `json:"identical"`
+	Sequences  int    `json:"sequences"` // requests compared
+	FirstIndex int    `json:"first_divergence_index,omitempty"`
+	Verdict    string `json:"verdict"`
+}
+
+// output is what a request generated.
+type output struct {
+	prompt, ids []int
+	text        string
+	finish      string
+}
+
+func outputs(attempts []*record.Attempt) []output {
+	var out []output
+	for _, a := range attempts {
+		for _, r := range a.Measured() {
+			out = append(out, output{prompt: r.PromptIDs, ids: ids(r), text: r.Text, finish: r.Finish})
+		}
+	}
+	return out
+}
+
+// ids gives nil when the engine gives none: such tokens carry a negative id.
+func ids(r *record.Request) []int {
+	var out []int
+	for _, t := range r.Tokens {
+		if t.ID < 0 {
+			return nil
+		}
+		out = append(out, t.ID)
+	}
+	return out
+}
+
+func selfParity(counted []*record.Attempt) SelfParity {
+	all := outputs(counted)
+	s := SelfParity{Sequences: len(all)}
+	for _, o := range all {
+		if len(o.ids) == 0 {
+			s.Verdict = "not known: there are no token ids"
+			return s
+		}
+	}
+	if len(all) < 2 {
+		s.Verdict = "not known: it takes two requests to compare"
+		return s
+	}
+	s.Known = true
+	for n, o := range all[1:] {
+		if at := agreed(all[0].ids, o.ids); at < len(o.ids) || at < len(all[0].ids) {
+			s.FirstIndex = at
+			s.Verdict = fmt.Sprintf("requests differ among themselves: number %d parts from the first at token %d", n+2, at+1)
+			return s
+		}
+	}
+	s.Identical = true
+	s.Verdict = fmt.Sprintf("all %d requests gave the same %d token ids", len(all), len(all[0].ids))
+	return s
+}
+
+// agreed is the length of what two sequences begin with.
+func agreed(a, b []int) int {
+	n := 0
+	for n < len(a) && n < len(b) && a[n] == b[n] {
+		n++
+	}
+	return n
+}
+
+// parity compares the first measured request of either side.
+func (r *Result) parity(i, j int, left, right []*record.Attempt) Parity {
+	p := Parity{A: i, B: j, PromptA: []int{}, PromptB: []int{}, IDsA: []int{}, IDsB: []int{}, Tokenisation: "not known"}
+	a, b := outputs(left), outputs(right)
+	la, lb := r.Cells[i].Label, r.Cells[j].Label
+	switch {
+	case r.Cells[i].Spec.Temperature != 0:
+		p.Verdict = fmt.Sprintf("not compared: temperature %g draws tokens at random", r.Cells[i].Spec.Temperature)
+		return p
+	case len(a) == 0:
+		p.Verdict = "not compared: no counted launch of " + la + " returned a request"
+		return p
+	case len(b) == 0:
+		p.Verdict = "not compared: no counted launch of " + lb + " returned a request"
+		return p
+	}
+	p.fill(a[0], b[0], la, lb)
+	for _, c := range []Cell{r.Cells[i], r.Cells[j]} {
+		if p.Compared && c.Self.Known && !c.Self.Identical {
+			p.Verdict += "; the requests of " + c.Label + " differ among themselves, so this is one of them"
+		}
+	}
+	return p
+}
+
+func (p *Parity) fill(a, b output, la, lb string) {
+	p.PromptA, p.PromptB = append(p.PromptA, a.prompt...), append(p.PromptB, b.prompt...)
+	p.IDsA, p.IDsB = append(p.IDsA, a.ids...), append(p.IDsB, b.ids...)
+	p.TextA, p.TextB, p.Shared = a.text, b.text, sharedText(a.text, b.text)
+	p.tokenisation()
+	switch {
+	case len(a.ids) > 0 && len(b.ids) > 0:
+		p.byIDs(a, b, la, lb)
+	case a.text != "" && b.text != "":
+		p.byText(a, b, la, lb)
+	default:
+		p.Verdict = "not compared: " + without(a, b, la, lb) + " yielded no tokens"
+	}
+}
+
+func without(a, b output, la, lb string) string {
+	switch {
+	case len(a.ids) == 0 && len(b.ids) == 0:
+		return la + " and " + lb
+	case len(a.ids) == 0:
+		return la
+	}
+	return lb
+}
+
+func (p *Parity) tokenisation() {
+	if len(p.PromptA) == 0 || len(p.PromptB) == 0 {
+		return
+	}
+	same := slices.Equal(p.PromptA, p.PromptB)
+	p.SamePrompt = &same
+	if same {
+		p.Tokenisation = fmt.Sprintf("equal: %d prompt token ids", len(p.PromptA))
+		return
+	}
+	p.Tokenisation = fmt.Sprintf("different from prompt token %d on: %d and %d ids", agreed(p.PromptA, p.PromptB)+1, len(p.PromptA), len(p.PromptB))
+}
+
+func (p *Parity) byIDs(a, b output, la, lb string) {
+	p.Compared = true
+	p.Tokens = min(len(a.ids), len(b.ids))
+	p.Agreed = agreed(a.ids, b.ids)
+	switch {
+	case p.Agreed < p.Tokens:
+		p.First = &Divergence{p.Agreed, a.ids[p.Agreed], b.ids[p.Agreed]}
+		p.Verdict = fmt.Sprintf("different from token %d on: id %d and id %d; %d of %d token ids agree before it",
+			p.Agreed+1, p.First.IDA, p.First.IDB, p.Agreed, p.Tokens)
+	case len(a.ids) != len(b.ids):
+		p.Verdict = fmt.Sprintf("identical as far as both go: %d token ids; %s ended after %d (%s), %s after %d (%s)",
+			p.Tokens, la, len(a.ids), ending(a), lb, len(b.ids), ending(b))
+	default:
+		p.Identical = true
+		p.Verdict = fmt.Sprintf("identical: %d of %d token ids", p.Agreed, p.Tokens)
+	}
+	if p.SamePrompt != nil && !*p.SamePrompt {
+		p.Verdict += "; the prompt was tokenised differently"
+	}
+}
+
+func ending(o output) string {
+	if o.finish == "" {
+		return "no reason given"
+	}
+	return o.finish
+}
+
+func (p *Parity) byText(a, b output, la, lb string) {
+	p.Compared = true
+	p.Identical = a.text == b.text
+	if p.Identical {
+		p.Verdict = "identical text; " + without(a, b, la, lb) + " gives no token ids"
+		return
+	}
+	p.Verdict = fmt.Sprintf("different text after %d bytes; %s gives no token ids", p.Shared, without(a, b, la, lb))
+}
+
+// sharedText is the length in bytes of what two texts begin with, never cutting a character.
+func sharedText(a, b string) int {
+	n := 0
+	for n < len(a) && n < len(b) && a[n] == b[n] {
+		n++
+	}
+	for n > 0 && n < len(a) && !utf8.RuneStart(a[n]) {
+		n--
+	}
+	return n
+}

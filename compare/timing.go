@@ -1,0 +1,114 @@
+package compare
+
+import (
+	"math"
+
+	"llmparity/internal/record"
+)
+
+const ms = 1e6 // nanoseconds
+
+// timingFigures come in the order in which renderers show them.
+func timingFigures(attempts []*record.Attempt) []Figure {
+	load := Figure{Name: LoadTime, Title: "load time", Unit: "ms", Absent: "no load phase ended",
+		How: "the length of the load phase on the host's clock: from asking for the model until the engine says that it is ready; " +
+			"starting the engine itself is in it where the engine starts with the model"}
+	for _, a := range attempts {
+		if p, ok := a.Phase(record.Load); ok {
+			load.add(a.ID, float64(p.EndNS-p.BeginNS)/ms)
+		}
+	}
+	const inLaunch = "; the median of a launch's requests in the measure phase"
+	return []Figure{
+		load,
+		perRequest(attempts, ttft, Figure{Name: TTFT, Title: "time to first token", Unit: "ms", Absent: "no request yielded a token",
+			How: "the first real token's time minus the time at which the request left the host" + inLaunch}),
+		perRequest(attempts, decodeTPS, Figure{Name: DecodeTPS, Title: "decode", Unit: "tokens/s", Absent: "no request yielded two tokens",
+			How: "(N - 1) / (time of the last token - time of the first), N real tokens and not text chunks" + inLaunch}),
+		perRequest(attempts, prefillTPS, Figure{Name: PrefillTPS, Title: "prefill", Unit: "tokens/s", Absent: "no prefill span or no prompt ids in the record",
+			How: "prompt tokens that came from no cache / the prefill span (" + spanHow(attempts) + ")" + inLaunch}),
+		perRequest(attempts, latency, Figure{Name: Latency, Title: "request latency", Unit: "ms", Absent: "no request returned",
+			How: "from the request leaving the host until it has returned" + inLaunch}),
+		perRequest(attempts, tokens, Figure{Name: Tokens, Title: "tokens generated", Unit: "tokens", Absent: "no request returned",
+			How: "real tokens, counted where the engine samples them" + inLaunch}),
+		perRequest(attempts, promptTokens, Figure{Name: Prompt, Title: "prompt tokens", Unit: "tokens", Absent: "the engine gives no prompt ids",
+			How: "ids that the engine made of the prompt" + inLaunch}),
+	}
+}
+
+// perRequest takes the median within the launch: the launch is the unit of repetition, requests inside one are not independent.
+func perRequest(attempts []*record.Attempt, of func(*record.Request) float64, f Figure) Figure {
+	for _, a := range attempts {
+		var values []float64
+		for _, r := range a.Measured() {
+			if v := of(r); !math.IsNaN(v) && !math.IsInf(v, 0) {
+				values = append(values, v)
+			}
+		}
+		f.add(a.ID, median(values))
+	}
+	return f
+}
+
+func ttft(r *record.Request) float64 {
+	if len(r.Tokens) == 0 {
+		return math.NaN()
+	}
+	return float64(r.Tokens[0].NS-r.SentNS) / ms
+}
+
+func decodeTPS(r *record.Request) float64 {
+	n := len(r.Tokens)
+	if n < 2 || r.Tokens[n-1].NS <= r.Tokens[0].NS {
+		return math.NaN()
+	}
+	return float64(n-1) / (float64(r.Tokens[n-1].NS-r.Tokens[0].NS) / 1e9)
+}
+
+func prefillTPS(r *record.Request) float64 {
+	s, ok := r.Span(record.Prefill)
+	n := len(r.PromptIDs) - r.CachedTokens
+	if !ok || s.EndNS <= s.BeginNS || n < 1 {
+		return math.NaN()
+	}
+	return float64(n) / (float64(s.EndNS-s.BeginNS) / 1e9)
+}
+
+func latency(r *record.Request) float64 { return float64(r.ReturnedNS-r.SentNS) / ms }
+
+func tokens(r *record.Request) float64 { return float64(len(r.Tokens)) }
+
+func promptTokens(r *record.Request) float64 {
+	if len(r.PromptIDs) == 0 {
+		return math.NaN()
+	}
+	return float64(len(r.PromptIDs))
+}
+
+func spanHow(attempts []*record.Attempt) string {
+	for _, a := range attempts {
+		for _, r := range a.Measured() {
+			if s, ok := r.Span(record.Prefill); ok && s.How != "" {
+				return s.How
+			}
+		}
+	}
+	return "as the engine reports it"
+}
+
+// samplerFigures are what measuring itself took.
+func samplerFigures(attempts []*record.Attempt) []Figure {
+	cpu := Figure{Name: SamplerCPU, Title: "our CPU share", Unit: "%", Absent: "not recorded",
+		How: "CPU time of the whole of llmparity / the launch's length: 100 % is one core; the browser's own share of driving it is not in it"}
+	read := Figure{Name: SamplerUS, Title: "a read", Unit: "µs", Absent: "nothing was read",
+		How: "time spent inside reads / number of reads, over all methods"}
+	for _, a := range attempts {
+		if length := a.EndNS - a.BeginNS; length > 0 && a.Cost.SelfCPUNS > 0 {
+			cpu.add(a.ID, 100*float64(a.Cost.SelfCPUNS)/float64(length))
+		}
+		if a.Cost.Reads > 0 {
+			read.add(a.ID, float64(a.Cost.ReadNS)/float64(a.Cost.Reads)/1e3)
+		}
+	}
+	return []Figure{cpu, read}
+}

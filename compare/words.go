@@ -1,0 +1,279 @@
+package compare
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"llmparity/internal/record"
+)
+
+// comparability says in plain words what may be compared with what.
+func (r *Result) comparability() []string {
+	out := []string{}
+	switch {
+	case len(r.Cells) == 0:
+		return append(out, "There is nothing to compare: no cell was begun.")
+	case len(r.engines()) == 1 && len(r.Comparisons) == 0:
+		out = append(out, fmt.Sprintf("There is one engine here, %s, and nothing to compare it with.", r.Cells[0].Spec.Engine))
+	}
+	ratios := 0
+	for _, c := range r.Comparisons {
+		if c.Refused != "" {
+			out = appendNew(out, c.Refused)
+		} else {
+			ratios++
+		}
+		for _, caveat := range c.Caveats {
+			out = appendNew(out, fmt.Sprintf("%s against %s: %s.", r.Cells[c.A].Label, r.Cells[c.B].Label, caveat))
+		}
+	}
+	if ratios > 0 {
+		out = append(out, "Ratios are given where both sides had the same model, prompt and request, on the same class of device.")
+	}
+	if lonely := r.lonely(); len(lonely) > 0 && len(r.engines()) > 1 {
+		out = append(out, fmt.Sprintf("%s: not compared, because no other engine ran the same model with the same prompt.", strings.Join(lonely, "; ")))
+	}
+	return out
+}
+
+func appendNew(list []string, s string) []string {
+	if slices.Contains(list, s) {
+		return list
+	}
+	return append(list, s)
+}
+
+func (r *Result) engines() []string {
+	var out []string
+	for _, c := range r.Cells {
+		out = appendNew(out, c.Spec.Engine)
+	}
+	return out
+}
+
+// lonely lists cells that stand in no comparison.
+func (r *Result) lonely() []string {
+	var out []string
+	for i, c := range r.Cells {
+		if !slices.ContainsFunc(r.Comparisons, func(p Comparison) bool { return p.A == i || p.B == i }) {
+			out = append(out, c.Label)
+		}
+	}
+	return out
+}
+
+// verdict is up to three sentences: are the tokens the same, what does it cost, and how far to trust it.
+func (r *Result) verdict() []string {
+	if len(r.Cells) == 0 {
+		return []string{"This run holds no cell: nothing was measured."}
+	}
+	out := []string{}
+	for _, s := range []string{r.parityWords(), r.costWords(), r.trustWords()} {
+		if s != "" {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+func (r *Result) parityWords() string {
+	var compared []Parity
+	identical := 0
+	for _, p := range r.Parity {
+		if p.Compared {
+			compared = append(compared, p)
+		}
+		if p.Identical {
+			identical++
+		}
+	}
+	switch {
+	case len(compared) == 0 && len(r.Parity) > 0:
+		return "Token parity is not known: " + strings.TrimPrefix(r.Parity[0].Verdict, "not compared: ") + "."
+	case len(compared) == 0:
+		return ""
+	case len(compared) > 1 && identical == len(compared):
+		return fmt.Sprintf("All %d pairs of cells generated identical tokens from the same weights and prompt.", identical)
+	case len(compared) > 1:
+		return fmt.Sprintf("%d of %d pairs of cells generated identical tokens from the same weights and prompt.", identical, len(compared))
+	}
+	p := compared[0]
+	a, b := r.Cells[p.A].Label, r.Cells[p.B].Label
+	if p.Identical && p.Tokens > 0 {
+		return fmt.Sprintf("%s and %s generated the same %d tokens, id by id, from the same weights and prompt.", a, b, p.Tokens)
+	}
+	return fmt.Sprintf("%s and %s: %s.", a, b, p.Verdict)
+}
+
+// costWords gives ratios where they are allowed, else the figures side by side.
+func (r *Result) costWords() string {
+	for _, c := range r.Comparisons {
+		var words []string
+		for _, x := range c.Ratios {
+			if x.Figure == PeakPSS || x.Figure == DecodeTPS {
+				words = append(words, x.Verdict)
+			}
+		}
+		if len(words) > 0 {
+			return upper(strings.Join(words, "; ")) + "."
+		}
+	}
+	var words []string
+	for _, c := range r.Cells {
+		peak, tps := c.Figure(PeakPSS), c.Figure(DecodeTPS)
+		switch {
+		case len(words) == 3:
+		case peak.Known() && tps.Known():
+			words = append(words, fmt.Sprintf("%s peaked at %.4g MiB and decoded %.3g tokens/s", c.Label, peak.Center(), tps.Center()))
+		case peak.Known():
+			words = append(words, fmt.Sprintf("%s peaked at %.4g MiB", c.Label, peak.Center()))
+		case tps.Known():
+			words = append(words, fmt.Sprintf("%s decoded %.3g tokens/s", c.Label, tps.Center()))
+		}
+	}
+	if len(words) == 0 {
+		return ""
+	}
+	end := "."
+	if slices.ContainsFunc(r.Comparisons, func(c Comparison) bool { return c.Refused != "" }) {
+		end = "; no ratio is drawn between them."
+	}
+	return upper(strings.Join(words, "; ")) + end
+}
+
+func (r *Result) trustWords() string {
+	var all Launches
+	least := -1
+	classes := []string{}
+	for _, c := range r.Cells {
+		all.Counted += c.Launches.Counted
+		all.Failed += c.Launches.Failed
+		all.Interrupted += c.Launches.Interrupted
+		if least < 0 || c.Launches.Counted < least {
+			least = c.Launches.Counted
+		}
+		for _, f := range c.Failures {
+			if f.Class != "" {
+				classes = appendNew(classes, string(f.Class))
+			}
+		}
+	}
+	total := all.Counted + all.Failed + all.Interrupted
+	var s string
+	switch lost := all.Failed + all.Interrupted; {
+	case total == 0:
+		return "No launch was begun, so there is no figure."
+	case all.Counted == 0:
+		return fmt.Sprintf("None of the %d launches succeeded%s, so there is no figure.", total, because(classes))
+	case lost > 0:
+		s = fmt.Sprintf("%d of %d launches failed or were interrupted%s and enter no figure", lost, total, because(classes))
+	case total == 1:
+		s = "The one launch succeeded"
+	default:
+		s = fmt.Sprintf("All %d launches succeeded", total)
+	}
+	if least < minRuns {
+		s += fmt.Sprintf("; %d counted launches of a cell are too few for an interval (it takes %d)", least, minRuns)
+		s = strings.Replace(s, "1 counted launches of a cell are", "1 counted launch of a cell is", 1)
+	}
+	return s + "."
+}
+
+// minRuns is the least number of launches with a 95 % order-statistic interval of the median.
+const minRuns = 6
+
+func because(classes []string) string {
+	if len(classes) == 0 {
+		return ""
+	}
+	return " (" + strings.Join(classes, ", ") + ")"
+}
+
+func upper(s string) string {
+	if s != "" && s[0] >= 'a' && s[0] <= 'z' && !strings.Contains(strings.SplitN(s, " ", 2)[0], ".") {
+		return string(s[0]-'a'+'A') + s[1:]
+	}
+	return s
+}
+
+// warnings gathers what the records say and what follows from the figures. The same words for several launches become one.
+func (r *Result) warnings(runs []*record.Run, e []evidence) []Warning {
+	var out []Warning
+	several := len(runs) > 1
+	for _, run := range runs {
+		where := "run"
+		if several {
+			where = "run " + run.Meta.Name
+		}
+		for _, w := range run.Warnings {
+			out = append(out, Warning{w, where})
+		}
+		if run.Status != record.OK {
+			out = append(out, Warning{record.Warning{Code: "run-" + string(run.Status), Text: "the run did not end well: status " + string(run.Status)}, where})
+		}
+	}
+	for i, c := range r.Cells {
+		out = append(out, launchWarnings(c.Label, e[i].all)...)
+		out = append(out, c.ownWarnings()...)
+	}
+	return out
+}
+
+func launchWarnings(label string, attempts []*record.Attempt) []Warning {
+	type group struct {
+		w        record.Warning
+		launches []string
+	}
+	var groups []*group
+	for _, a := range attempts {
+		for _, w := range a.Warnings {
+			at := slices.IndexFunc(groups, func(g *group) bool { return g.w == w })
+			if at < 0 {
+				groups = append(groups, &group{w: w})
+				at = len(groups) - 1
+			}
+			name := fmt.Sprint(a.Repetition)
+			if a.Warmup {
+				name = "warm-up"
+			}
+			groups[at].launches = appendNew(groups[at].launches, name)
+		}
+	}
+	var out []Warning
+	for _, g := range groups {
+		where := fmt.Sprintf("%s, launches %s", label, strings.Join(g.launches, ", "))
+		if len(g.launches) == 1 {
+			where = fmt.Sprintf("%s, launch %s", label, g.launches[0])
+		}
+		out = append(out, Warning{g.w, where})
+	}
+	return out
+}
+
+func (c *Cell) ownWarnings() []Warning {
+	var out []Warning
+	warn := func(code, format string, args ...any) {
+		out = append(out, Warning{record.Warning{Code: code, Text: fmt.Sprintf(format, args...)}, c.Label})
+	}
+	if n := c.Launches.Counted; n > 0 && n < minRuns {
+		warn("too-few-runs", "%d counted, no interval: a 95 %% interval of the median takes %d launches", n, minRuns)
+	}
+	for _, f := range c.Failures {
+		text := fmt.Sprintf("launch %d %s", f.Repetition, f.Status)
+		if f.Class != "" {
+			text += " (" + string(f.Class) + ")"
+		}
+		if f.Error != "" {
+			text += ": " + f.Error
+		}
+		warn("launch-"+string(f.Status), "%s", text)
+	}
+	if cpu := c.Figure(SamplerCPU); cpu.Known() && cpu.Center() > 5 {
+		warn("sampler-cost", "measuring took %.2g %% of a core, which the engine may have missed", cpu.Center())
+	}
+	if c.Self.Known && !c.Self.Identical {
+		warn("not-deterministic", "%s", c.Self.Verdict)
+	}
+	return out
+}

@@ -1,0 +1,50 @@
+package record
+
+import (
+	"errors"
+	"os"
+	"testing"
+	"time"
+
+	"llmparity/internal/fault"
+)
+
+// A full disk is had from /dev/full, which takes no byte.
+func TestFullDiskIsToldAndSticks(t *testing.T) {
+	w, err := Create(t.TempDir(), Meta{Name: "full", Started: time.Now()}, Environment{}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	if err != nil {
+		t.Skip("this system has no /dev/full")
+	}
+	w.mu.Lock()
+	_ = w.samples.file.Close()
+	w.samples.file = full
+	w.samples.buf.Reset(full)
+	w.mu.Unlock()
+
+	c := Cell{ID: 1}
+	w.Cell(c)
+	r := w.Begin(c, 1, false, 0)
+	r.Sample(r.Source(Source{}), NewSample())
+	r.End(OK, "", nil, Cost{})
+	select {
+	case <-w.Failed():
+	case <-time.After(10 * time.Second):
+		t.Fatal("a write that failed was not told")
+	}
+	err = w.Close(OK)
+	var f *fault.Error
+	if !errors.As(err, &f) || f.Kind != fault.DiskFull {
+		t.Errorf("%v, want a fault of kind DiskFull", err)
+	}
+	got, err := Open(w.Dir())
+	if err != nil {
+		t.Fatalf("the folder is not readable any more: %v", err)
+	}
+	if len(got.Attempts) > 0 && got.Attempts[0].Counted() {
+		t.Error("an attempt whose rows could not be written counts")
+	}
+}

@@ -1,0 +1,137 @@
+package proc_test
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"llmparity/internal/record"
+	"llmparity/internal/sample"
+	"llmparity/internal/sample/proc"
+)
+
+// allocate is what the child of the test takes, and touches.
+const allocate = 64 * record.MiB
+
+// asChild makes the test binary wait for a line, allocate, say so, and wait for another.
+const asChild = "PROC_TEST_CHILD"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asChild) == "" {
+		os.Exit(m.Run())
+	}
+	in := bufio.NewScanner(os.Stdin)
+	fmt.Println("ready")
+	in.Scan()
+	block := make([]byte, allocate)
+	for i := range block {
+		block[i] = byte(i)
+	}
+	fmt.Println("allocated")
+	in.Scan()
+	fmt.Println(block[len(block)-1])
+}
+
+func TestSourcesSeeWhatAProcessAllocates(t *testing.T) {
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), asChild+"=1")
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	pipe, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	out := bufio.NewScanner(pipe)
+	out.Scan()
+	sources, err := proc.Sources(cmd.Process.Pid, "test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := read(t, sources)
+	fmt.Fprintln(in)
+	out.Scan()
+	after := read(t, sources)
+
+	for _, c := range []struct {
+		name    string
+		b, a    int64
+		percent float64
+	}{
+		{"statm RSS", before[proc.Statm].RSS, after[proc.Statm].RSS, 3},
+		{"PSS", before[proc.SmapsRollup].PSS, after[proc.SmapsRollup].PSS, 3},
+		{"USS", before[proc.SmapsRollup].USS, after[proc.SmapsRollup].USS, 3},
+		{"HWM", before[proc.SmapsRollup].HWM, after[proc.SmapsRollup].HWM, 3},
+	} {
+		if moved := float64(c.a - c.b); math.Abs(moved-allocate) > allocate*c.percent/100+2*record.MiB {
+			t.Errorf("%s moved by %.1f MiB, want 64", c.name, moved/record.MiB)
+		}
+	}
+	// The dear source and the quick one speak of the same process at nearly the same time.
+	if s, r := after[proc.Statm], after[proc.SmapsRollup]; math.Abs(float64(s.RSS-r.RSS)) > 4*record.MiB || s.VMS != r.VMS {
+		t.Errorf("statm and smaps_rollup differ: %+v and %+v", s, r)
+	}
+
+	fmt.Fprintln(in)
+	if err := cmd.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	for _, src := range sources {
+		r := record.NewSample()
+		if err := src.Read(t.Context(), &r); !errors.Is(err, sample.ErrGone) {
+			t.Errorf("%s of an ended process: %v", src.Describe().Method, err)
+		}
+	}
+	if _, err := proc.Sources(cmd.Process.Pid, "test"); !errors.Is(err, sample.ErrGone) {
+		t.Errorf("sources of an ended process: %v", err)
+	}
+}
+
+func read(t *testing.T, sources []sample.Source) map[string]record.Sample {
+	t.Helper()
+	out := map[string]record.Sample{}
+	for _, src := range sources {
+		r := record.NewSample()
+		if err := src.Read(t.Context(), &r); err != nil {
+			t.Fatal(err)
+		}
+		d := src.Describe()
+		if r.End.Before(r.Begin) || time.Since(r.End) > time.Minute || d.PID == 0 || d.Start == 0 || strings.TrimSpace(d.Blind) == "" {
+			t.Errorf("%s: %+v %+v", d.Method, d, r)
+		}
+		out[d.Method] = r
+	}
+	return out
+}
+
+func BenchmarkStatm(b *testing.B)       { benchmark(b, proc.Statm) }
+func BenchmarkSmapsRollup(b *testing.B) { benchmark(b, proc.SmapsRollup) }
+
+func benchmark(b *testing.B, method string) {
+	sources, err := proc.Sources(os.Getpid(), "self")
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, src := range sources {
+		if src.Describe().Method != method {
+			continue
+		}
+		b.ReportAllocs()
+		for b.Loop() {
+			r := record.NewSample()
+			if err := src.Read(b.Context(), &r); err != nil {
+				b.Fatal(err)
+			}
+		}
+	}
+}

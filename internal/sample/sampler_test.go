@@ -1,0 +1,147 @@
+package sample_test
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"llmparity/internal/record"
+	"llmparity/internal/sample"
+)
+
+// sink keeps what it is given.
+type sink struct {
+	mu       sync.Mutex
+	sources  []record.Source
+	samples  []int // source numbers
+	totals   []record.Total
+	warnings []record.Warning
+}
+
+func (s *sink) Source(src record.Source) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.sources = append(s.sources, src)
+	return len(s.sources)
+}
+
+func (s *sink) Sample(source int, _ record.Sample) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.samples = append(s.samples, source)
+}
+
+func (s *sink) Total(t record.Total) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.totals = append(s.totals, t)
+}
+
+func (s *sink) Warn(w record.Warning) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.warnings = append(s.warnings, w)
+}
+
+func (s *sink) count(source int) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := 0
+	for _, have := range s.samples {
+		if have == source {
+			n++
+		}
+	}
+	return n
+}
+
+// source reads a constant, after a delay, until it fails.
+type source struct {
+	method string
+	every  time.Duration
+	delay  time.Duration
+	rss    int64
+	err    error
+	closed bool
+}
+
+func (s *source) Describe() record.Source {
+	return record.Source{Method: s.method, Every: s.every, Role: "test"}
+}
+
+func (s *source) Read(_ context.Context, r *record.Sample) error {
+	r.Begin = time.Now()
+	time.Sleep(s.delay)
+	r.End = time.Now()
+	r.RSS = s.rss
+	return s.err
+}
+
+func (s *source) Close() error {
+	s.closed = true
+	return nil
+}
+
+func TestASlowMethodDoesNotDelayAQuickOne(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		out := &sink{}
+		s := sample.New(t.Context(), out)
+		quick := &source{method: "quick", every: 100 * time.Millisecond, rss: 5}
+		s.Attach(quick)
+		s.Attach(&source{method: "slow", every: time.Second, delay: 700 * time.Millisecond, rss: 7})
+		time.Sleep(10*time.Second + 50*time.Millisecond)
+		cost := s.Stop()
+		if n := out.count(1); n != 101 {
+			t.Errorf("the quick source was read %d times in 10 s at 100 ms, want 101", n)
+		}
+		if cost.Reads != len(out.samples) || cost.ReadNS < int64(7*time.Second) {
+			t.Errorf("cost: %+v for %d samples", cost, len(out.samples))
+		}
+		if !quick.closed {
+			t.Error("a source was not let go of")
+		}
+	})
+}
+
+func TestTotalsSumATickAndKeepWhatIsAbsentAbsent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		out := &sink{}
+		s := sample.New(t.Context(), out)
+		s.Attach(&source{method: "m", every: time.Hour, rss: 5})
+		detach := s.Attach(&source{method: "m", every: time.Hour, rss: 7})
+		synctest.Wait()
+		s.Edge()
+		detach()
+		s.Edge()
+		s.Stop()
+		last, before := out.totals[len(out.totals)-1], out.totals[len(out.totals)-2]
+		if before.RSS != 12 || before.Processes != 2 || before.PSS != record.Absent {
+			t.Errorf("two sources: %+v", before)
+		}
+		if last.RSS != 5 || last.Processes != 1 {
+			t.Errorf("after one was detached: %+v", last)
+		}
+	})
+}
+
+func TestSourcesThatFailAreDroppedAndSaidOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		out := &sink{}
+		s := sample.New(t.Context(), out)
+		s.Attach(&source{method: "m", every: time.Second, err: sample.ErrGone})
+		s.Attach(&source{method: "m", every: time.Second, err: fs.ErrPermission})
+		s.Attach(&source{method: "m", every: time.Second, err: errors.New("odd")})
+		time.Sleep(5 * time.Second)
+		s.Stop()
+		if len(out.warnings) != 1 || out.warnings[0].Code != "unreadable-source" {
+			t.Errorf("warnings: %+v", out.warnings)
+		}
+		if len(out.samples) != 0 || len(out.totals) != 0 {
+			t.Error("a failed read left a sample")
+		}
+	})
+}

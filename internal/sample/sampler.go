@@ -53,7 +53,7 @@ type member struct {
 	src Source
 }
 
-// Attach reads a source from now on, the first time at once.
+// Attach reads a source from now on: at the next tick of its method, which is now when it is the method's first.
 func (s *Sampler) Attach(src Source) (detach func()) {
 	d := src.Describe()
 	m := &member{id: s.sink.Source(d), src: src}
@@ -62,13 +62,15 @@ func (s *Sampler) Attach(src Source) (detach func()) {
 	if !ok {
 		g = &group{method: d.Method}
 		s.groups[d.Method] = g
-		s.wg.Go(func() { s.loop(g, d.Every) })
 	}
 	s.mu.Unlock()
 
 	g.mu.Lock()
 	g.members = append(g.members, m)
 	g.mu.Unlock()
+	if !ok {
+		s.wg.Go(func() { s.loop(g, d.Every) })
+	}
 	return sync.OnceFunc(func() {
 		g.mu.Lock()
 		defer g.mu.Unlock()

@@ -68,7 +68,7 @@ func rssMethod(a *record.Attempt) string {
 
 func within(a *record.Attempt, p record.Phase, ns int64) bool {
 	s, ok := a.Phase(p)
-	return ok && ns >= s.BeginNS && ns <= s.EndNS
+	return ok && ns >= s.BeginNS && ns < s.EndNS
 }
 
 func maxKnown(a, b float64) float64 {

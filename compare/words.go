@@ -116,7 +116,7 @@ func (r *Result) costWords() string {
 			}
 		}
 		if len(words) > 0 {
-			return upper(strings.Join(words, "; ")) + "."
+			return strings.ToUpper(words[0][:1]) + strings.Join(words, "; ")[1:] + "." // titles of ours: ASCII
 		}
 	}
 	var words []string
@@ -139,7 +139,7 @@ func (r *Result) costWords() string {
 	if slices.ContainsFunc(r.Comparisons, func(c Comparison) bool { return c.Refused != "" }) {
 		end = "; no ratio is drawn between them."
 	}
-	return upper(strings.Join(words, "; ")) + end
+	return strings.Join(words, "; ") + end
 }
 
 func (r *Result) trustWords() string {
@@ -188,13 +188,6 @@ func because(classes []string) string {
 		return ""
 	}
 	return " (" + strings.Join(classes, ", ") + ")"
-}
-
-func upper(s string) string {
-	if s != "" && s[0] >= 'a' && s[0] <= 'z' && !strings.Contains(strings.SplitN(s, " ", 2)[0], ".") {
-		return string(s[0]-'a'+'A') + s[1:]
-	}
-	return s
 }
 
 // warnings gathers what the records say and what follows from the figures. The same words for several launches become one.

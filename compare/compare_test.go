@@ -1,0 +1,213 @@
+package compare_test
+
+import (
+	"encoding/json"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"llmparity/compare"
+	"llmparity/compare/comparetest"
+	"llmparity/internal/record"
+)
+
+func TestFiguresOfALaunch(t *testing.T) {
+	e := comparetest.Native(1)
+	e.Vary, e.TTFT, e.Token, e.Load = 0, 10*time.Millisecond, 2*time.Millisecond, 300*time.Millisecond
+	cell := compare.Runs(comparetest.Run(t, "one", e)).Cells[0]
+	for name, want := range map[string]float64{compare.TTFT: 10, compare.DecodeTPS: 500, compare.LoadTime: 300, compare.PrefillTPS: 400, compare.Tokens: 64,
+		compare.Prompt: 4, compare.Latency: 10 + 63*2 + 2, compare.SamplerUS: 60} {
+		if f := cell.Figure(name); math.Abs(f.Center()-want) > 1e-6 || f.N != 1 || f.Note != compare.TooFewRuns || f.Interval != nil || f.How == "" {
+			t.Errorf("%s: %+v, want %v once, without an interval", name, f, want)
+		}
+	}
+	if f := cell.Figure(compare.Baseline); f.Known() || f.Absent != compare.NoBaseline {
+		t.Errorf("baseline of an engine without a process before the load: %+v", f)
+	}
+	if peak, inc := cell.Figure(compare.PeakPSS), cell.Figure(compare.Increase); peak.Center() != inc.Center() || !strings.Contains(inc.How, "less 0") {
+		t.Errorf("without a baseline the increase is the peak: %v and %v, %q", peak.Center(), inc.Center(), inc.How)
+	}
+}
+
+func TestMemoryIsSummedAsPSS(t *testing.T) {
+	e := comparetest.Browser(1)
+	e.Vary = 0
+	run := comparetest.Run(t, "one", e)
+	cell := compare.Runs(run).Cells[0]
+	var want float64
+	for _, row := range run.Attempts[0].Totals {
+		if row.Method == "smaps_rollup" {
+			want = max(want, row.PSS)
+		}
+	}
+	peak, base, inc := cell.Figure(compare.PeakPSS), cell.Figure(compare.Baseline), cell.Figure(compare.Increase)
+	if peak.Center() != want || math.Abs(peak.Center()-base.Center()-inc.Center()) > 1e-9 || base.Center() < 200 {
+		t.Errorf("peak %v (want %v), baseline %v, increase %v", peak.Center(), want, base.Center(), inc.Center())
+	}
+	if rss := cell.Figure(compare.PeakRSS); rss.Center() <= peak.Center() || !strings.Contains(rss.How, "n times") {
+		t.Errorf("the RSS sum counts shared pages more than once and says so: %v, %q", rss.Center(), rss.How)
+	}
+}
+
+func TestIntervalsTakeSixLaunches(t *testing.T) {
+	for n, want := range map[int]bool{1: false, 3: false, 5: false, 6: true, 10: true} {
+		f := compare.Runs(comparetest.Run(t, "n", comparetest.Native(n))).Cells[0]
+		got := f.Figure(compare.PeakPSS)
+		if got.N != n || (got.Interval != nil) != want || (got.Note == compare.TooFewRuns) == want {
+			t.Errorf("%d launches: n %d, interval %v, note %q", n, got.N, got.Interval, got.Note)
+		}
+		if i := got.Interval; want && (i.Lo > got.Center() || i.Hi < got.Center() || i.Confidence < 0.95) {
+			t.Errorf("%d launches: %v is not around %v", n, *i, got.Center())
+		}
+	}
+}
+
+func TestParity(t *testing.T) {
+	with := func(change func(*comparetest.Engine)) compare.Parity {
+		t.Helper()
+		b := comparetest.Native(1)
+		change(&b)
+		return compare.Runs(comparetest.Run(t, "p", comparetest.Browser(1), b)).Parity[0]
+	}
+	for _, c := range []struct {
+		name      string
+		change    func(*comparetest.Engine)
+		identical bool
+		verdict   string
+	}{
+		{"same", func(e *comparetest.Engine) {}, true, "identical: 64 of 64 token ids"},
+		{"one differs", func(e *comparetest.Engine) { e.IDs[6] = 511 }, false, "different from token 7 on: id 199 and id 511; 6 of 64 token ids agree"},
+		{"shorter", func(e *comparetest.Engine) { e.IDs = e.IDs[:60] }, false, "identical as far as both go: 60 token ids"},
+		{"no ids", func(e *comparetest.Engine) {
+			for i := range e.IDs {
+				e.IDs[i] = -1
+			}
+		}, true, "identical text; llamacpp gives no token ids"},
+		{"no tokens", func(e *comparetest.Engine) { e.IDs, e.Text = nil, "" }, false, "not compared: llamacpp yielded no tokens"},
+		{"prompt", func(e *comparetest.Engine) { e.PromptIDs = []int{12, 44, 8} }, true, "tokenised differently"},
+		{"failed", func(e *comparetest.Engine) { e.Failing = map[int]record.Class{1: record.OOM} }, false, "no counted launch of llamacpp"},
+	} {
+		p := with(c.change)
+		if p.Identical != c.identical || !strings.Contains(p.Verdict, c.verdict) {
+			t.Errorf("%s: identical %v, %q; want %v, %q", c.name, p.Identical, p.Verdict, c.identical, c.verdict)
+		}
+	}
+}
+
+func TestNoRatioAcrossDevices(t *testing.T) {
+	r := compare.Runs(comparetest.Run(t, "x", comparetest.Browser(6), comparetest.Native(6)))
+	if len(r.Comparisons) != 1 || len(r.Comparisons[0].Ratios) != 0 || !strings.Contains(r.Comparisons[0].Refused, "browser against native") {
+		t.Errorf("a software adapter against the CPU: %+v", r.Comparisons)
+	}
+	if !r.Parity[0].Identical {
+		t.Errorf("parity needs no common device: %+v", r.Parity[0])
+	}
+}
+
+func TestRatiosOnOneDevice(t *testing.T) {
+	a, b := comparetest.Browser(8), comparetest.Native(8)
+	a.Device = b.Device
+	b.Info.Policy["kv_dtype"] = "f16"
+	c := compare.Runs(comparetest.Run(t, "x", a, b)).Comparisons[0]
+	if c.Refused != "" || len(c.Ratios) != 6 || len(c.Caveats) != 1 || !strings.Contains(c.Caveats[0], "kv dtype is f32 for webllm and f16 for llamacpp") {
+		t.Fatalf("%+v", c)
+	}
+	for _, x := range c.Ratios {
+		if !x.Significant || x.P <= 0 || x.P > 0.05 || x.Ratio <= 0 || x.Ratio == 1 {
+			t.Errorf("%+v", x)
+		}
+	}
+	a.Cell.Repetitions, b.Cell.Repetitions = 3, 3
+	for _, x := range compare.Runs(comparetest.Run(t, "x", a, b)).Comparisons[0].Ratios {
+		if x.Significant || !strings.Contains(x.Verdict, "too few runs") {
+			t.Errorf("three launches a side can't be significant: %+v", x)
+		}
+	}
+}
+
+func TestRandomTokensHaveNoParity(t *testing.T) {
+	a, b := comparetest.Browser(1), comparetest.Native(1)
+	a.Cell.Temperature, b.Cell.Temperature = 0.7, 0.7
+	if p := compare.Runs(comparetest.Run(t, "x", a, b)).Parity[0]; p.Compared || !strings.Contains(p.Verdict, "temperature 0.7") {
+		t.Errorf("%+v", p)
+	}
+}
+
+func TestOtherRequestsAreNotCompared(t *testing.T) {
+	b := comparetest.Native(1)
+	b.Cell.MaxTokens = 32
+	r := compare.Runs(comparetest.Run(t, "x", comparetest.Browser(1), b))
+	if len(r.Parity) != 0 || !strings.Contains(r.Comparisons[0].Refused, "max_tokens is 64 for one and 32") {
+		t.Errorf("%+v %+v", r.Parity, r.Comparisons)
+	}
+	b = comparetest.Native(1)
+	b.Cell.Prompt, b.Cell.PromptID = "Another", 2
+	r = compare.Runs(comparetest.Run(t, "x", comparetest.Browser(1), b))
+	if len(r.Comparisons) != 0 || !strings.Contains(strings.Join(r.Comparability, " "), "no other engine ran the same model with the same prompt") {
+		t.Errorf("%+v %q", r.Comparisons, r.Comparability)
+	}
+}
+
+func TestWhatFailedIsShownAndCountsNowhere(t *testing.T) {
+	e := comparetest.Browser(9)
+	e.Warmup, e.Failing, e.Cut = true, map[int]record.Class{2: record.DeviceLost}, 5
+	r := compare.Runs(comparetest.Run(t, "x", e))
+	c := r.Cells[0]
+	if want := (compare.Launches{Planned: 9, Counted: 7, Warmup: 1, Failed: 1, Interrupted: 1}); c.Launches != want || c.Figure(compare.PeakPSS).N != 7 {
+		t.Errorf("%+v, %d values", c.Launches, c.Figure(compare.PeakPSS).N)
+	}
+	if v := strings.Join(r.Verdict, " "); !strings.Contains(v, "2 of 9 launches failed or were interrupted (device-lost)") {
+		t.Error(v)
+	}
+}
+
+// TestHonestWhereThereIsNothing holds for records that lack what figures need: no panic, and JSON that holds no NaN.
+func TestHonestWhereThereIsNothing(t *testing.T) {
+	failed := comparetest.Browser(2)
+	failed.Failing = map[int]record.Class{1: record.OOM, 2: record.OOM}
+	mute := comparetest.Native(6)
+	mute.IDs, mute.Text, mute.PromptIDs = nil, "", nil
+	blind := comparetest.Native(2)
+	blind.Processes = nil
+	unknown := comparetest.Native(2)
+	unknown.Device, unknown.Info = record.Device{}, record.EngineInfo{}
+	for name, r := range map[string]*compare.Result{
+		"no run":      compare.Runs(),
+		"empty run":   compare.Runs(comparetest.Run(t, "empty")),
+		"no launch":   compare.Runs(comparetest.Run(t, "none", comparetest.Browser(0), comparetest.Native(0))),
+		"one engine":  compare.Runs(comparetest.Run(t, "one", comparetest.Native(2))),
+		"all failed":  compare.Runs(comparetest.Run(t, "failed", failed, comparetest.Native(0))),
+		"no tokens":   compare.Runs(comparetest.Run(t, "mute", mute, comparetest.Browser(1))),
+		"no memory":   compare.Runs(comparetest.Run(t, "blind", blind)),
+		"no identity": compare.Runs(comparetest.Run(t, "unknown", unknown, comparetest.Browser(2))),
+	} {
+		if _, err := json.Marshal(r); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if len(r.Verdict) == 0 || len(r.Verdict) > 3 || len(r.Comparability) == 0 {
+			t.Errorf("%s: verdict %q, comparability %q", name, r.Verdict, r.Comparability)
+		}
+		for _, s := range append(append([]string{}, r.Verdict...), r.Comparability...) {
+			if strings.Contains(s, "NaN") || strings.Contains(s, "Inf") {
+				t.Errorf("%s: %q", name, s)
+			}
+		}
+	}
+}
+
+func TestTwoRunsOfOneEngine(t *testing.T) {
+	a, b := comparetest.Native(6), comparetest.Native(6)
+	b.Token *= 2
+	r := compare.Runs(comparetest.Run(t, "before", a, comparetest.Browser(1)), comparetest.Run(t, "after", b, comparetest.Browser(1)))
+	labels := map[string]bool{}
+	for _, c := range r.Cells {
+		labels[c.Label] = true
+	}
+	if len(labels) != 4 || !labels["llamacpp, before"] {
+		t.Errorf("labels %v", labels)
+	}
+	if len(r.Comparisons) != 4 {
+		t.Errorf("%d comparisons, want two in each run and two of an engine with itself", len(r.Comparisons))
+	}
+}

@@ -1,0 +1,283 @@
+// Package comparetest writes made-up records for the tests of compare and reports, through the same writer and reader as real
+// ones. Nothing in them was measured; the same description always gives the same record.
+package comparetest
+
+import (
+	"errors"
+	"math"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"llmparity/internal/record"
+)
+
+// Start is the zero of every made-up run.
+var Start = time.Date(2026, 3, 14, 9, 26, 53, 0, time.UTC)
+
+// Process is one process of an engine, sizes in MiB.
+type Process struct {
+	Role           string
+	Before, Loaded float64 // before and after the load
+	Shared         float64 // what other processes share of it
+}
+
+// Engine describes an engine's launches.
+type Engine struct {
+	Cell      record.Cell
+	Info      record.EngineInfo
+	Device    record.Device
+	Resident  bool // its processes exist before the load
+	Processes []Process
+	Load      time.Duration
+	TTFT      time.Duration
+	Token     time.Duration // between tokens
+	IDs       []int         // what it generates
+	PromptIDs []int
+	Text      string
+	Reported  func(ttft, decode time.Duration) map[string]float64
+	Failing   map[int]record.Class // by repetition
+	Cut       int                  // a repetition that has no end; 0: none
+	Warmup    bool                 // a warm-up launch first
+	Warnings  []record.Warning     // in every launch
+	// Vary moves times and sizes from launch to launch by about this share.
+	Vary float64
+}
+
+// Run writes a run of these engines and reads it back.
+func Run(t testing.TB, name string, engines ...Engine) *record.Run {
+	t.Helper()
+	w, err := record.Create(t.TempDir(), record.Meta{Name: name, Started: Start, Tool: record.Tool{Version: "0.1.0", SHA256: "5f2c", GoOS: "linux", GoArch: "amd64"}},
+		record.Environment{Hostname: "bench", OS: "linux", Kernel: "6.12.0", CPU: "Example CPU 3.0 GHz", Cores: 8, MemoryB: 24 << 30, Governor: "performance", Load1: 0.12}, []byte("name: "+name+"\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range engines {
+		w.Cell(e.Cell)
+	}
+	g := &generator{w: w, now: Start.Add(2 * time.Second), rand: rand.New(rand.NewPCG(7, 11))}
+	for _, e := range engines {
+		if e.Warmup {
+			g.launch(e, 0)
+		}
+		for n := range e.Cell.Repetitions {
+			g.launch(e, n+1)
+		}
+	}
+	if err := w.Close(record.OK); err != nil {
+		t.Fatal(err)
+	}
+	run, err := record.Open(w.Dir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	settle(run)
+	return run
+}
+
+// settle takes out what depends on when and where the test runs: the journal is stamped as it is written.
+func settle(run *record.Run) {
+	run.Dir = "results/" + run.Meta.Name
+	for _, a := range run.Attempts {
+		if len(a.Phases) > 0 {
+			a.BeginNS, a.EndNS = a.Phases[0].BeginNS, a.Phases[len(a.Phases)-1].EndNS
+		} else {
+			a.BeginNS, a.EndNS = 0, 0
+		}
+		for i := range a.Events {
+			a.Events[i].NS = a.BeginNS
+		}
+	}
+}
+
+type generator struct {
+	w    *record.Writer
+	now  time.Time
+	rand *rand.Rand
+}
+
+func (g *generator) launch(e Engine, repetition int) {
+	r := g.w.Begin(e.Cell, repetition, repetition == 0, 0.2)
+	l := &launch{g: g, e: e, r: r, pace: 1 + e.Vary*g.rand.NormFloat64(), size: 1 + e.Vary/3*g.rand.NormFloat64()}
+	if e.Info.Name != "" {
+		r.Event(record.Event{Engine: &e.Info})
+	}
+	if e.Device.Class != "" {
+		r.Event(record.Event{Device: &e.Device})
+	}
+	for _, w := range e.Warnings {
+		r.Warn(w)
+	}
+	l.sources()
+	l.phase(record.Baseline, time.Second, func(float64) float64 { return 0 })
+	if class, ok := e.Failing[repetition]; ok {
+		r.End(record.Failed, class, errors.New("the device was lost while loading"), l.cost())
+		return
+	}
+	l.phase(record.Load, l.dur(e.Load), func(x float64) float64 { return math.Pow(x, 0.6) })
+	if repetition != 0 && repetition == e.Cut {
+		return
+	}
+	l.phase(record.Warmup, 400*time.Millisecond, func(float64) float64 { return 1.01 })
+	l.measure()
+	l.phase(record.Idle, 500*time.Millisecond, func(float64) float64 { return 1.02 })
+	l.phase(record.Unload, 300*time.Millisecond, func(x float64) float64 { return 1.02 - 0.7*x })
+	r.End(record.OK, "", nil, l.cost())
+	g.now = g.now.Add(time.Second)
+}
+
+type launch struct {
+	g          *generator
+	e          Engine
+	r          *record.Recording
+	pace, size float64
+	statm      []int
+	smaps      []int
+	reads      int
+}
+
+func (l *launch) dur(d time.Duration) time.Duration { return time.Duration(float64(d) * l.pace) }
+
+func (l *launch) sources() {
+	for i, p := range l.e.Processes {
+		s := record.Source{Role: p.Role, PID: 4000 + i, Start: uint64(90000 + i), Sees: "resident pages", Blind: "swap"}
+		s.Method, s.Every = "statm", 50*time.Millisecond
+		l.statm = append(l.statm, l.r.Source(s))
+		s.Method, s.Every = "smaps_rollup", 500*time.Millisecond
+		l.smaps = append(l.smaps, l.r.Source(s))
+	}
+}
+
+// phase samples for as long as it takes; level goes from 0 (before the load) to 1 (loaded) over the phase.
+func (l *launch) phase(p record.Phase, d time.Duration, level func(float64) float64) {
+	begin := l.g.now
+	if l.e.Resident || p != record.Baseline {
+		const tick = 50 * time.Millisecond
+		for n, steps := 0, int(d/tick); n <= steps; n++ {
+			x := float64(n) / float64(max(steps, 1))
+			l.read(begin.Add(time.Duration(n)*tick), level(x), n%10 == 0 || n == steps)
+		}
+	}
+	l.g.now = begin.Add(d)
+	l.r.Phase(p, begin, l.g.now)
+}
+
+func (l *launch) read(at time.Time, level float64, dear bool) {
+	statm, smaps := record.Total{Method: "statm", Sample: record.NewSample()}, record.Total{Method: "smaps_rollup", Sample: record.NewSample()}
+	for i, p := range l.e.Processes {
+		rss := p.Before + (p.Loaded-p.Before)*level*l.size + 0.4*l.g.rand.Float64()
+		s := record.NewSample()
+		s.Begin, s.End = at.Add(-9*time.Microsecond), at
+		s.RSS, s.VMS = mib(rss), mib(rss*3)
+		l.r.Sample(l.statm[i], s)
+		sum(&statm, s)
+		l.reads++
+		if dear {
+			s.Begin = at.Add(-8 * time.Millisecond)
+			s.VMS, s.PSS, s.USS, s.Swap = record.Absent, mib(rss-p.Shared/2), mib(rss-p.Shared), 0
+			l.r.Sample(l.smaps[i], s)
+			sum(&smaps, s)
+			l.reads++
+		}
+	}
+	l.r.Total(statm)
+	if dear {
+		l.r.Total(smaps)
+	}
+}
+
+func sum(t *record.Total, s record.Sample) {
+	if t.Processes == 0 {
+		t.Sample = s
+	} else {
+		t.RSS += s.RSS
+		t.End = s.End
+		if s.PSS != record.Absent {
+			t.PSS += s.PSS
+			t.USS += s.USS
+		}
+		if s.VMS != record.Absent {
+			t.VMS += s.VMS
+		}
+	}
+	t.Processes++
+}
+
+func mib(v float64) int64 { return int64(v * record.MiB) }
+
+func (l *launch) measure() {
+	sent := l.g.now.Add(5 * time.Millisecond)
+	ttft, step := l.dur(l.e.TTFT), l.dur(l.e.Token)
+	at := sent.Add(ttft)
+	tokens := []record.Token{}
+	for i, id := range l.e.IDs {
+		tokens = append(tokens, record.Token{Index: i, ID: id, At: at})
+		if i < len(l.e.IDs)-1 {
+			at = at.Add(step)
+		}
+	}
+	returned := at.Add(2 * time.Millisecond)
+	l.phase(record.Measure, returned.Sub(l.g.now)+5*time.Millisecond, func(x float64) float64 { return 1.01 + 0.04*x })
+	u := record.Usage{PromptIDs: l.e.PromptIDs, Text: l.e.Text, Finish: "length", Sent: sent, Spans: []record.Span{
+		{Name: record.Prefill, Begin: sent, End: sent.Add(ttft), How: "sent to first token"},
+		{Name: record.Decode, Begin: sent.Add(ttft), End: at, How: "first to last token"}}}
+	if l.e.Reported != nil && len(tokens) > 1 {
+		u.Reported = l.e.Reported(ttft, at.Sub(tokens[0].At))
+	}
+	l.r.Request(record.Measure, u, tokens, returned)
+}
+
+func (l *launch) cost() record.Cost {
+	return record.Cost{Reads: l.reads, ReadNS: int64(l.reads) * 60_000, SelfCPUNS: int64(90 * time.Millisecond)}
+}
+
+// Tiny is the model of the made-up cells.
+func Tiny() record.Model {
+	return record.Model{Name: "tiny", SHA256: "9a0c3b5d7e", Format: "gguf", Architecture: "llama", DType: "f32", Parameters: 1 << 20, FileB: 4_300_000,
+		WeightsB: 4 << 20, Layers: 2, Heads: 4, KVHeads: 2, HeadDim: 32, Hidden: 128, Vocab: 512, Context: 256}
+}
+
+// IDs makes a sequence of n token ids.
+func IDs(n int) []int {
+	out := make([]int, n)
+	for i := range out {
+		out[i] = (i*i*31 + 17*i + 5) % 512
+	}
+	return out
+}
+
+const text = " the river ran on past the mill and the town, and the light was on the water as it had been every evening of that year"
+
+// Browser is WebLLM-like: resident, many processes, a software adapter.
+func Browser(launches int) Engine {
+	return Engine{
+		Cell: record.Cell{ID: 1, Engine: "webllm", Model: Tiny(), PromptID: 1, Prompt: "Once upon a time", MaxTokens: 64, Repetitions: launches, Isolation: "launch", PromptCache: "off"},
+		Info: record.EngineInfo{Name: "webllm", Version: "0.2.86", Path: "/usr/bin/chromium", Args: []string{"--headless=new", "--enable-unsafe-webgpu"},
+			Parts:  map[string]string{"browser": "Chromium 156.0", "model_library": "compiled here", "model_library_sha256": "77aa01"},
+			Policy: map[string]string{"kv_dtype": "f32", "weights_dtype": "f32", "context": "256"}},
+		Device:    record.Device{Class: record.SoftwareAdapter, Name: "SwiftShader", Detail: map[string]string{"vendor": "google", "fallback": "true"}},
+		Resident:  true,
+		Processes: []Process{{"browser", 118, 124, 70}, {"renderer", 96, 310, 60}, {"gpu-process", 88, 420, 64}, {"utility", 52, 53, 44}},
+		Load:      4200 * time.Millisecond, TTFT: 170 * time.Millisecond, Token: 48 * time.Millisecond,
+		IDs: IDs(64), PromptIDs: []int{12, 44, 7, 301}, Text: text, Vary: 0.03,
+		Reported: func(ttft, decode time.Duration) map[string]float64 {
+			return map[string]float64{"decode_tokens_per_s": 63 / decode.Seconds() * 1.004, "prefill_tokens_per_s": 4 / ttft.Seconds() * 1.1, "completion_tokens": 63}
+		},
+	}
+}
+
+// Native is llama-server-like: no process before the load, one process, the CPU.
+func Native(launches int) Engine {
+	return Engine{
+		Cell: record.Cell{ID: 2, Engine: "llamacpp", Model: Tiny(), PromptID: 1, Prompt: "Once upon a time", MaxTokens: 64, Repetitions: launches, Isolation: "launch", PromptCache: "off"},
+		Info: record.EngineInfo{Name: "llama-server", Version: "b11434", Path: "/usr/bin/llama-server", SHA256: "0badcafe", Args: []string{"-np", "1", "-t", "1"},
+			Policy: map[string]string{"kv_dtype": "f32", "weights_dtype": "f32", "context": "256", "threads": "1"}},
+		Device:    record.Device{Class: record.CPU, Name: "Example CPU 3.0 GHz"},
+		Processes: []Process{{"server", 8, 46, 3}},
+		Load:      350 * time.Millisecond, TTFT: 9 * time.Millisecond, Token: 1100 * time.Microsecond,
+		IDs: IDs(64), PromptIDs: []int{12, 44, 7, 301}, Text: text, Vary: 0.03,
+		Reported: func(ttft, decode time.Duration) map[string]float64 {
+			return map[string]float64{"predicted_per_second": 64 / decode.Seconds(), "prompt_per_second": 4 / ttft.Seconds() * 1.2, "predicted_n": 64}
+		},
+	}
+}

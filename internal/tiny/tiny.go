@@ -1,0 +1,108 @@
+// Package tiny makes a llama-architecture model out of nothing: two layers, 426,000 float32 weights, a vocabulary of 512
+// ASCII tokens, the same bytes on every machine. Tests and first runs need a model that every engine can load, that
+// takes no download, and on which sound engines agree token by token: its greedy text is varied, depends on the whole
+// prompt, and its best logit leads by so much that rounding can't change it, except in the rarest of cases.
+//
+// It knows nothing and its text means nothing. It can't express what isn't ASCII (gguf.Uncovered tells), and figures
+// measured on it say little about models of a useful size.
+package tiny
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	"llmparity/internal/fault"
+	"llmparity/internal/gguf"
+)
+
+const (
+	// Name is the model's name, in its metadata and in records.
+	Name = "tiny-llama-2x128"
+	// SHA256 is the hash of the file that Write writes. It changes when the weights, the tokenizer or the metadata do,
+	// and records made with another one are not comparable.
+	SHA256 = "8be5451d4d0466d95bceca8daeed13f597b7c7d0764572c1dd6b459a161b763c"
+)
+
+var shape = gguf.Llama{
+	ContextLength: 1024, EmbeddingLength: 128, BlockCount: 2, FeedForwardLength: 256,
+	HeadCount: 4, HeadCountKV: 2, HeadDim: 32, VocabSize: vocabSize, RMSEpsilon: 1e-5, RopeBase: 10000,
+}
+
+func metadata() []gguf.Entry {
+	v := vocabulary()
+	n := func(key string, value int) gguf.Entry { return gguf.Entry{Key: key, Value: uint32(value)} }
+	return []gguf.Entry{
+		{Key: "general.architecture", Value: "llama"},
+		{Key: "general.name", Value: Name},
+		n("general.file_type", 0), // all F32
+		n("llama.context_length", shape.ContextLength),
+		n("llama.embedding_length", shape.EmbeddingLength),
+		n("llama.block_count", shape.BlockCount),
+		n("llama.feed_forward_length", shape.FeedForwardLength),
+		n("llama.attention.head_count", shape.HeadCount),
+		n("llama.attention.head_count_kv", shape.HeadCountKV),
+		{Key: "llama.attention.layer_norm_rms_epsilon", Value: float32(shape.RMSEpsilon)},
+		{Key: "llama.rope.freq_base", Value: float32(shape.RopeBase)},
+		n("llama.rope.dimension_count", shape.HeadDim),
+		n("llama.vocab_size", shape.VocabSize),
+		{Key: "tokenizer.ggml.model", Value: "gpt2"},
+		{Key: "tokenizer.ggml.pre", Value: v.Pre},
+		{Key: "tokenizer.ggml.tokens", Value: v.Tokens},
+		{Key: "tokenizer.ggml.token_type", Value: v.Types},
+		{Key: "tokenizer.ggml.merges", Value: v.Merges},
+		n("tokenizer.ggml.bos_token_id", v.BOS),
+		n("tokenizer.ggml.eos_token_id", v.EOS),
+		n("tokenizer.ggml.padding_token_id", v.BOS),
+		{Key: "tokenizer.ggml.add_bos_token", Value: v.AddBOS},
+		{Key: "tokenizer.chat_template", Value: v.ChatTemplate},
+	}
+}
+
+// Write writes the model as GGUF.
+func Write(w io.Writer) error { return gguf.Write(w, metadata(), weights()) }
+
+// WriteFile writes the model to path, aside first: whoever opens path finds a whole model or none.
+func WriteFile(path string) (err error) {
+	file, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
+	if err != nil {
+		return unwritable(err, path)
+	}
+	defer func() {
+		if err != nil {
+			file.Close()
+			os.Remove(file.Name())
+			err = unwritable(err, path)
+		}
+	}()
+	out := bufio.NewWriter(file)
+	if err := Write(out); err != nil {
+		return err
+	}
+	if err := out.Flush(); err != nil {
+		return err
+	}
+	if err := file.Chmod(0o644); err != nil {
+		return err
+	}
+	if err := file.Close(); err != nil {
+		return err
+	}
+	return os.Rename(file.Name(), path)
+}
+
+func unwritable(err error, path string) error {
+	var p *fs.PathError
+	if errors.As(err, &p) {
+		err = fmt.Errorf("%s: %w", p.Op, p.Err)
+	}
+	if errors.Is(err, syscall.ENOSPC) {
+		return fault.Wrap(fault.DiskFull, err, "free some space or choose another folder", "cannot write the tiny model to %s", path)
+	}
+	return fault.Wrap(fault.Unwritable, err, "choose a folder that can be written to", "cannot write the tiny model to %s", path)
+}

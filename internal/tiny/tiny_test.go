@@ -1,0 +1,209 @@
+package tiny
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"llmparity/internal/fault"
+	"llmparity/internal/gguf"
+	"llmparity/internal/tiny/reference"
+)
+
+// model writes the model to memory and loads it.
+func model(t *testing.T) (*gguf.File, *reference.Model, *reference.Tokenizer) {
+	t.Helper()
+	var b bytes.Buffer
+	if err := Write(&b); err != nil {
+		t.Fatal(err)
+	}
+	f, err := gguf.Read(bytes.NewReader(b.Bytes()), int64(b.Len()), Name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := reference.Load(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, err := f.Vocabulary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f, m, reference.NewTokenizer(v)
+}
+
+func TestTheFileIsTheSameOnEveryMachine(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "tiny.gguf")
+	if err := WriteFile(path); err != nil {
+		t.Fatal(err)
+	}
+	content, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := sha256.Sum256(content)
+	if got := hex.EncodeToString(sum[:]); got != SHA256 {
+		t.Errorf("SHA-256 is %s, the constant says %s", got, SHA256)
+	}
+	if left, _ := filepath.Glob(filepath.Join(filepath.Dir(path), ".*")); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+}
+
+func TestWriteFileIntoNoFolder(t *testing.T) {
+	err := WriteFile(filepath.Join(t.TempDir(), "missing", "tiny.gguf"))
+	if fault.Code(err) != int(fault.Unwritable) {
+		t.Errorf("got %v, want a fault of kind Unwritable", err)
+	}
+}
+
+func TestVocabularyIsTextOnItsOwn(t *testing.T) {
+	f, _, tok := model(t)
+	v, err := f.Vocabulary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(v.Tokens) != vocabSize {
+		t.Fatalf("%d tokens, want %d", len(v.Tokens), vocabSize)
+	}
+	for id := range v.Tokens {
+		for _, c := range []byte(tok.Decode([]int{id})) {
+			if c > '~' || c < ' ' && c != '\n' && c != '\t' {
+				t.Errorf("token %d has byte %#x", id, c)
+			}
+		}
+		if special := v.Types[id] == gguf.TokenControl; special != (id >= vocabSize-specials) {
+			t.Errorf("token %d %q: special is %v; only the last %d should be", id, v.Tokens[id], special, specials)
+		}
+	}
+	if r, ok := v.Uncovered("all of ASCII's printable characters\n\t~"); ok {
+		t.Errorf("%q should be covered", r)
+	}
+	if r, ok := v.Uncovered("a naïve prompt"); !ok || r != 'ï' {
+		t.Errorf("uncovered is %q %v, want ï", r, ok)
+	}
+}
+
+// The figures that the package comment promises, for the test prompts.
+const (
+	length      = 64
+	leastMargin = 0.3 // engines with float32 arithmetic differ by some 1e-4 at these logits
+	leastTokens = 40
+)
+
+func TestPromptsGiveVariedTextWithWideMargins(t *testing.T) {
+	_, m, tok := model(t)
+	for _, p := range Prompts() {
+		ids, margins, err := m.Greedy(tok.Encode(p.Text), length)
+		if err != nil {
+			t.Fatal(err)
+		}
+		distinct := map[int]bool{}
+		least := margins[0]
+		for i, id := range ids {
+			distinct[id] = true
+			least = min(least, margins[i])
+			if id >= vocabSize-specials {
+				t.Errorf("%s: token %d is special", p.Name, i)
+			}
+		}
+		t.Logf("%-42s %3d tokens, margin %.3f, distinct %d: %.60q", p.Name, len(tok.Encode(p.Text)), least, len(distinct), tok.Decode(ids))
+		if least < leastMargin || len(distinct) < leastTokens {
+			t.Errorf("%s: least margin %.4f and %d distinct tokens; %v and %d are wanted", p.Name, least, len(distinct), leastMargin, leastTokens)
+		}
+	}
+}
+
+func TestNoTokenFollowsItselfForEver(t *testing.T) {
+	_, m, _ := model(t)
+	for id := range vocabSize {
+		ids, _, err := m.Greedy([]int{id}, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if ids[0] == id {
+			t.Errorf("token %d follows itself", id)
+		}
+	}
+}
+
+func TestTheFirstTokenMatters(t *testing.T) {
+	_, m, tok := model(t)
+	for _, p := range Prompts() {
+		ids := tok.Encode(p.Text)
+		if len(ids) < 2 {
+			continue
+		}
+		before, _, err := m.Greedy(ids, length)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ids[0] = (ids[0] + 1) % (vocabSize - specials)
+		after, _, err := m.Greedy(ids, length)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if equal(before, after) {
+			t.Errorf("%s: the text is the same with another first token", p.Name)
+		}
+	}
+}
+
+// Each kind of weight must matter to the text: else a conversion could lose it unnoticed.
+func TestEveryTensorMatters(t *testing.T) {
+	var b bytes.Buffer
+	tensors := weights()
+	f, m, tok := model(t)
+	prompt := tok.Encode(Prompts()[1].Text)
+	want, margins, err := m.Greedy(prompt, 32)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, w := range tensors {
+		saved := append([]float32(nil), w.Values...)
+		for j, v := range saved { // another order of rows, or of values in a vector
+			n := len(saved) / 2
+			w.Values[(j+n)%len(saved)] = v
+		}
+		b.Reset()
+		if err := gguf.Write(&b, f.Metadata, tensors); err != nil {
+			t.Fatal(err)
+		}
+		copy(tensors[i].Values, saved)
+		changed, err := gguf.Read(bytes.NewReader(b.Bytes()), int64(b.Len()), Name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ids, near, err := reference.Greedy(changed, prompt, 32)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if equal(ids, want) && near[0] == margins[0] {
+			t.Errorf("%s can be shuffled unnoticed", w.Name)
+		}
+	}
+}
+
+func equal(a, b []int) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range a {
+		if a[i] != b[i] {
+			return false
+		}
+	}
+	return true
+}
+
+func BenchmarkWrite(b *testing.B) {
+	for b.Loop() {
+		var out bytes.Buffer
+		if err := Write(&out); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

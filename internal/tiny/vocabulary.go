@@ -1,0 +1,126 @@
+package tiny
+
+import (
+	_ "embed"
+	"sort"
+	"strings"
+
+	"llmparity/internal/gguf"
+	"llmparity/internal/tiny/reference"
+)
+
+// corpus is a little text of our own, only there so that words fall apart into tokens as they do in real models.
+//
+//go:embed corpus.txt
+var corpus string
+
+const (
+	vocabSize = 512
+	bos       = "<|endoftext|>"
+	turn      = "<|im_start|>"
+	eos       = "<|im_end|>"
+	specials  = 3 // the last ones: the tokenizers library gives an added token that isn't in the vocabulary another id
+)
+
+// chatTemplate is ChatML without a system message of its own.
+const chatTemplate = `{% for message in messages %}{{ '<|im_start|>' + message['role'] + '\n' + message['content'] + '<|im_end|>' + '\n' }}` +
+	`{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}`
+
+// vocabulary makes the tokenizer: printable ASCII, newline and tab, then what BPE merges from the corpus, then the
+// special tokens. Each token is valid UTF-8 on its own, so an engine has no reason to hold one back.
+func vocabulary() gguf.Vocabulary {
+	v := gguf.Vocabulary{Pre: gguf.PreGPT2, ChatTemplate: chatTemplate, BOS: vocabSize - 3, EOS: vocabSize - 1}
+	for b := byte(' '); b <= '~'; b++ {
+		v.Tokens = append(v.Tokens, string(gguf.ByteRune(b)))
+	}
+	for _, b := range []byte("\n\t") {
+		v.Tokens = append(v.Tokens, string(gguf.ByteRune(b)))
+	}
+	for _, pair := range merges(corpus, vocabSize-specials-len(v.Tokens)) {
+		v.Tokens = append(v.Tokens, pair[0]+pair[1])
+		v.Merges = append(v.Merges, pair[0]+" "+pair[1])
+	}
+	v.Tokens = append(v.Tokens, bos, turn, eos)
+	for i := range v.Tokens {
+		kind := int32(gguf.TokenNormal)
+		if i >= vocabSize-specials {
+			kind = gguf.TokenControl
+		}
+		v.Types = append(v.Types, kind)
+	}
+	return v
+}
+
+// merges trains n merges on a text: the most frequent pair first, of equally frequent ones the first in byte order.
+// Pairs that would make a token which exists already, by another way, are passed over.
+func merges(text string, n int) [][2]string {
+	counts := map[string]int{}
+	for _, w := range reference.Split(text, false) {
+		counts[gguf.ByteLevel(w)]++
+	}
+	type word struct {
+		parts []string
+		count int
+	}
+	var words []word
+	for w, c := range counts {
+		words = append(words, word{strings.Split(w, ""), c})
+	}
+	made := map[string]bool{}
+	var out [][2]string
+	for len(out) < n {
+		pairs := map[[2]string]int{}
+		for _, w := range words {
+			for i := 0; i+1 < len(w.parts); i++ {
+				pairs[[2]string{w.parts[i], w.parts[i+1]}] += w.count
+			}
+		}
+		best, ok := mostFrequent(pairs, made)
+		if !ok {
+			panic("the corpus is too small for the vocabulary")
+		}
+		made[best[0]+best[1]] = true
+		out = append(out, best)
+		for i := range words {
+			words[i].parts = join(words[i].parts, best)
+		}
+	}
+	return out
+}
+
+func mostFrequent(pairs map[[2]string]int, made map[string]bool) (best [2]string, ok bool) {
+	var list [][2]string
+	for p := range pairs {
+		if !made[p[0]+p[1]] {
+			list = append(list, p)
+		}
+	}
+	sort.Slice(list, func(a, b int) bool {
+		x, y := list[a], list[b]
+		switch {
+		case pairs[x] != pairs[y]:
+			return pairs[x] > pairs[y]
+		case x[0] != y[0]:
+			return x[0] < y[0]
+		}
+		return x[1] < y[1]
+	})
+	if len(list) == 0 {
+		return best, false
+	}
+	return list[0], true
+}
+
+// join merges a pair wherever it stands.
+func join(parts []string, pair [2]string) []string {
+	var out []string
+	for i := 0; i < len(parts); i++ {
+		if i+1 < len(parts) && parts[i] == pair[0] && parts[i+1] == pair[1] {
+			out = append(out, pair[0]+pair[1])
+			i++
+			continue
+		}
+		out = append(out, parts[i])
+	}
+	return out
+}

@@ -3,8 +3,8 @@
     compile.py --shape SHAPE.json --cache DIR --out OUT.wasm
     compile.py --runtime-only --cache DIR
 
-Progress goes to stderr, a line a step. A failure is one line that begins with "error:", then whatever the tool said; the exit code is
-then 1. Everything that costs time is kept in the cache under the hash of all that it was made from. Files appear there complete:
+Progress goes to stderr, a line a step, each beginning with "step: ". A failure is one line that begins with "error: ", then whatever
+the tool said; the exit code is 1, or 3 where Python packages are missing, or 4 where emcc is. Everything that costs time is kept in the cache under the hash of all that it was made from. Files appear there complete:
 they are written aside and renamed, so that two compilers may run at once.
 """
 
@@ -21,7 +21,6 @@ import link
 import shape as shapes
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-PACKAGES = ("apache-tvm", "apache-tvm-ffi", "numpy", "ml_dtypes")
 
 
 def main():
@@ -31,7 +30,7 @@ def main():
         build(options)
     except shapes.Refused as refused:
         print(f"error: {refused}", file=sys.stderr)
-        return 1
+        return refused.code
     return 0
 
 
@@ -51,7 +50,7 @@ def parse():
 def build(options):
     shape = None if options.runtime_only else shapes.load(options.shape)
     os.makedirs(options.cache, exist_ok=True)
-    tools = [link.version(options.emcc), *(f"{name} {metadata.version(name)}" for name in PACKAGES)]
+    tools = [link.version(options.emcc), *packages()]
     runtime_key = digest([*tools, *link.COMPILE, *files(os.path.join(HERE, "runtime"))])
     runtime = os.path.join(options.cache, f"runtime-{runtime_key}.o")
     if shape is None:
@@ -65,6 +64,20 @@ def build(options):
     place(library, options.out)
 
 
+def packages():
+    """What requirements.txt pins, after a look at whether just that is installed."""
+    with open(os.path.join(HERE, "requirements.txt"), encoding="utf-8") as file:
+        pins = [line.strip() for line in file if "==" in line]
+    for name, wanted in (pin.split("==") for pin in pins):
+        try:
+            found = metadata.version(name)
+        except metadata.PackageNotFoundError as error:
+            raise shapes.Refused(f"the Python package {name} {wanted} is not installed", shapes.NO_PACKAGES) from error
+        if found != wanted:
+            raise shapes.Refused(f"the Python package {name} is {found}, {wanted} is needed", shapes.NO_PACKAGES)
+    return pins
+
+
 def compile_library(emcc, shape, runtime, folder):
     import library  # takes a second: not before it is needed
 
@@ -75,25 +88,24 @@ def compile_library(emcc, shape, runtime, folder):
 
 
 def keep(path, what, make):
-    """Makes the file at path, unless it is there, in a folder beside it that is gone afterwards."""
+    """Makes the file at path, unless it is there, in a temporary folder that is gone afterwards."""
     if os.path.exists(path):
         return
     say(f"compiling the {what}")
     began = time.monotonic()
-    with tempfile.TemporaryDirectory(prefix=".work-", dir=os.path.dirname(path)) as folder:
-        os.rename(make(folder), path)
+    with tempfile.TemporaryDirectory(prefix="modellib-") as folder:
+        place(make(folder), path)
     say(f"{what} compiled in {time.monotonic() - began:.1f} s")
 
 
-def place(source, out):
-    """Copies source to out, which appears complete or not at all."""
-    folder = os.path.dirname(os.path.abspath(out))
-    descriptor, aside = tempfile.mkstemp(prefix=".out-", dir=folder)
+def place(source, to):
+    """Copies a file, which appears complete or not at all."""
+    descriptor, aside = tempfile.mkstemp(prefix=".aside-", dir=os.path.dirname(os.path.abspath(to)))
     os.close(descriptor)
     try:
         shutil.copyfile(source, aside)
         os.chmod(aside, 0o644)
-        os.rename(aside, out)
+        os.rename(aside, to)
     except BaseException:
         os.unlink(aside)
         raise
@@ -114,7 +126,7 @@ def digest(parts):
 
 
 def say(line):
-    print(line, file=sys.stderr, flush=True)
+    print(f"step: {line}", file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ import shutil
 import subprocess
 import sysconfig
 
-from shape import Refused
+from shape import NO_EMCC, Refused
 
 COMPILE = ["-Os", "-std=c++17", "-DNDEBUG", "-Wno-ignored-attributes", "-I.", "-Iinclude", "-I3rdparty/tvm-ffi/include"]
 # Undefined symbols are the two callbacks that the page supplies. The memory grows; it starts where a small model fits.
@@ -19,7 +19,7 @@ def version(emcc):
     try:
         done = subprocess.run([emcc, "--version"], capture_output=True, text=True, check=True)
     except (OSError, subprocess.CalledProcessError) as error:
-        raise Refused(f"emcc: {error}") from error
+        raise Refused(f"emcc does not run: {error}", NO_EMCC) from error
     return done.stdout.splitlines()[0]
 
 

@@ -104,7 +104,7 @@ class Llama(nn.Module):
         out = (n, vocab), ((n, vocab), "int32")
         probs, tokens = call(sampling.sort_pass(vocab, True), [probs], *out)
         again = sampling.sort_pass(vocab, False)
-        for length in sampling.sort_lengths(vocab):
+        for length in sampling.sort_lengths(vocab, sampling.fan_of(vocab)):
             probs, tokens = call(again, [probs, tokens, tirx.IntImm("int64", length)], *out)
         return probs, tokens
 

@@ -3,10 +3,11 @@
 The page runs softmax, sort and sampling for every token, greedy or not.
 """
 
-import tvm
-from schedule import T, kernel, when
+from tvm.tirx import Select
+from tvm.tirx import all as all_of
+from tvm.tirx import any as any_of
 
-FAN = 64  # sorted runs that one pass of the sort merges
+from schedule import T, kernel, when
 
 LEAST = -3.4028234663852886e38  # what a forbidden token's logit becomes
 
@@ -42,7 +43,7 @@ def punish(vocab):
             logit = k.local()
             logit.set(logits(ids(sequence), tokens(i)) - penalties(sequence, 0) - T.cast(seen(i), "float32") * penalties(sequence, 1))
             repetition = penalties(sequence, 2)
-            kept = tvm.tirx.Select(logit.get() > T.float32(0), logit.get() / repetition, logit.get() * repetition)
+            kept = Select(logit.get() > T.float32(0), logit.get() / repetition, logit.get() * repetition)
             logits.set(kept, ids(sequence), tokens(i))
 
     return kernel("apply_penalty", body)
@@ -123,11 +124,32 @@ def finish_softmax(vocab):
     return kernel("softmax_finish", body)
 
 
-def sort_pass(vocab, first):
-    """One pass of a stable merge sort, greatest first: every element finds its place among FAN sorted runs by bisection.
+def fan_of(vocab):
+    """How many sorted runs a pass of the sort merges: few make more passes, many make long ones. A pass is taken to cost what
+    300,000 steps of the bisection do, as measured on a software adapter."""
 
-    The first pass takes single elements as runs and numbers the tokens. Barrier-free and O(V log V) for any number of passes.
+    def cost(fan):
+        lengths = [1, *sort_lengths(vocab, fan)]
+        return len(lengths) * 300_000 + sum(vocab * (fan - 1) * length.bit_length() for length in lengths)
+
+    return min((2, 4, 8, 16, 32, 64), key=cost)
+
+
+def sort_lengths(vocab, fan):
+    """The run lengths that the passes after the first begin with."""
+    lengths, length = [], fan
+    while length < vocab:
+        lengths.append(length)
+        length *= fan
+    return lengths
+
+
+def sort_pass(vocab, first):
+    """One pass of a stable merge sort, greatest first: every element finds its place among fan sorted runs by bisection.
+
+    The first pass takes single elements as runs and numbers the tokens. Runs are powers of two long, but for the last one.
     """
+    fan = fan_of(vocab)
 
     def body(k):
         n = k.size("n")
@@ -137,49 +159,31 @@ def sort_pass(vocab, first):
         out_probs = k.tensor("out_probs", (n, vocab))
         out_tokens = k.tensor("out_tokens", (n, vocab), "int32")
         with k.threads(vocab, n) as (at, row):
-            own, group = at // length, at // (length * FAN) * FAN
-            place = k.local(dtype="int32")
+            mine, run, place, count, step = k.local(), *(k.local(dtype="int32") for _ in range(4))
+            mine.set(probs(row, at))
+            own, group = at // length, at // (length * fan) * fan
             place.set(group * length + at % length)
-            with T.serial(0, FAN) as f:
-                run = group + f
-                begin = run * length
-                with when(tvm.tirx.all(run != own, begin < vocab)):
-                    if first:
-                        other = probs(row, begin)
-                        before = tvm.tirx.any(other > probs(row, at), tvm.tirx.all(other == probs(row, at), run < own))
-                        place.add(T.cast(before, "int32"))
-                    else:
-                        place.add(count_before(k, probs, row, at, begin, T.min(begin + length, vocab), run < own) - begin)
-            out_probs.set(probs(row, at), row, place.get())
+            with T.serial(0, fan) as f:
+                run.set(group + f)
+                begin = run.get() * length
+
+                def before(i):
+                    """Whether the run's element i comes before mine; ties go by position."""
+                    other = probs(row, T.min(begin + i, vocab - 1))
+                    return any_of(other > mine.get(), all_of(other == mine.get(), run.get() < own))
+
+                with when(all_of(run.get() != own, begin < vocab)):
+                    count.set(0)
+                    step.set(length)
+                    with T.While(all_of(step.get() > 0, count.get() < length)):
+                        with when(all_of(begin + count.get() + step.get() <= vocab, before(count.get() + step.get() - 1))):
+                            count.add(step.get())
+                        step.set(step.get() // 2)
+                    place.add(count.get())
+            out_probs.set(mine.get(), row, place.get())
             out_tokens.set(T.cast(at, "int32") if first else tokens(row, at), row, place.get())
 
     return kernel("sort_tokens" if first else "merge_tokens", body)
-
-
-def count_before(k, probs, row, at, begin, end, earlier):
-    """Bisects the run [begin, end) for the first element that does not come before the one at `at`; ties go by position."""
-    low, high, middle = (k.local(dtype="int32") for _ in range(3))
-    low.set(begin)
-    high.set(end)
-    with T.While(low.get() < high.get()):
-        middle.set((low.get() + high.get()) // 2)
-        other = probs(row, middle.get())
-        before = tvm.tirx.any(other > probs(row, at), tvm.tirx.all(other == probs(row, at), earlier))
-        with T.If(before):
-            with T.Then():
-                low.set(middle.get() + 1)
-            with T.Else():
-                high.set(middle.get())
-    return low.get()
-
-
-def sort_lengths(vocab):
-    """The run lengths that the passes after the first begin with."""
-    lengths, length = [], FAN
-    while length < vocab:
-        lengths.append(length)
-        length *= FAN
-    return lengths
 
 
 def nucleus(vocab):
@@ -201,12 +205,12 @@ def nucleus(vocab):
             count, mass, at, below = k.local(dtype="int32"), k.local(), k.local(dtype="int32"), k.local()
             count.set(0)
             mass.set(T.float32(0))
-            with T.While(tvm.tirx.all(count.get() < vocab, mass.get() < top_p(row))):
+            with T.While(all_of(count.get() < vocab, mass.get() < top_p(row))):
                 mass.add(probs(row, count.get()))
                 count.add(1)
             at.set(0)
             below.set(probs(row, 0))
-            with T.While(tvm.tirx.all(at.get() < count.get() - 1, below.get() <= uniform(s) * mass.get())):
+            with T.While(all_of(at.get() < count.get() - 1, below.get() <= uniform(s) * mass.get())):
                 at.add(1)
                 below.add(probs(row, at.get()))
             out.set(tokens(row, at.get()), s)

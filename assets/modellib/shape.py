@@ -4,7 +4,14 @@ import json
 
 
 class Refused(Exception):
-    """A shape or a tool that the compiler cannot work with; its text is one line for the user."""
+    """A shape or a tool that the compiler cannot work with; its first line is for the user, code is the exit code."""
+
+    def __init__(self, text, code=1):
+        super().__init__(text)
+        self.code = code
+
+
+NO_PACKAGES, NO_EMCC = 3, 4  # exit codes of what a set-up puts right
 
 
 WHOLE = {  # field: the greatest value that makes sense

@@ -28,15 +28,14 @@ test: lint
 	go test -race $(LIGHT)
 	go test -p 1 $(HEAVY)
 
-# Slow checks: what test does, with more of it and longer fuzzing.
+# What test does, and every fuzz test for longer than its seeds.
 test-all: test
-	LLMPARITY_SLOW=1 go test -p 1 -count=1 ./...
 	@scripts/fuzz 20s
 
 # Figures about ourselves: the sampler against psrecord, paired in one run.
 bench: build
 	@scripts/setup bench
-	@scripts/bench/sampler
+	go test -run '^$$' -bench Psrecord -benchtime 1x -timeout 5m ./internal/sample/proc
 
 clean:
 	rm -rf bin assets/node_modules assets/page/dist/web-llm.js assets/echarts/dist/echarts.min.js

@@ -16,8 +16,12 @@ import (
 	"llmparity/internal/fault"
 )
 
-// flushEvery bounds what a kill of the program can lose of an attempt that goes on.
-const flushEvery = 250 * time.Millisecond
+// What a kill of the program can lose of an attempt that goes on: rows are handed to the system by the writer that comes
+// flushAfter later, so that sampling, which writes all the time, needs no second wake-up; flushAtLast is for when none comes.
+const (
+	flushAfter  = 200 * time.Millisecond
+	flushAtLast = time.Second
+)
 
 // Writer writes a run folder while the run happens. The first error sticks, is returned by every later call and closes
 // Failed; the folder stays readable.
@@ -38,8 +42,8 @@ type Writer struct {
 	attempts int
 	sources  int
 
-	stop chan struct{}
-	done sync.WaitGroup
+	dirty  time.Time   // when the oldest row that was not handed over was written; zero: none
+	atLast *time.Timer // runs while dirty
 }
 
 // Create makes the folder <root>/<name>-<time> with everything that is known before the first cell, and points
@@ -50,7 +54,7 @@ func Create(root string, meta Meta, env Environment, plan []byte) (*Writer, erro
 	if err != nil {
 		return nil, diskFault(err, root)
 	}
-	w := &Writer{dir: dir, clock: clock{meta.Started}, failed: make(chan struct{}), stop: make(chan struct{})}
+	w := &Writer{dir: dir, clock: clock{meta.Started}, failed: make(chan struct{})}
 	if err := w.open(meta, env, plan); err != nil {
 		w.closeFiles()
 		return nil, diskFault(err, dir)
@@ -59,7 +63,6 @@ func Create(root string, meta Meta, env Environment, plan []byte) (*Writer, erro
 		w.closeFiles()
 		return nil, diskFault(err, root)
 	}
-	w.done.Go(w.flushLoop)
 	return w, nil
 }
 
@@ -154,8 +157,6 @@ func (w *Writer) Warn(warning Warning) { w.put(entry{Warning: &warning}) }
 // Close writes how the run ended and closes the folder.
 func (w *Writer) Close(status Status) error {
 	w.put(entry{Done: &doneEntry{Status: status}})
-	close(w.stop)
-	w.done.Wait()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.sync()
@@ -196,10 +197,24 @@ func (w *Writer) putLocked(e entry) {
 }
 
 func (w *Writer) write(a *appender, line []byte) {
-	if w.err == nil {
-		if _, err := a.buf.Write(line); err != nil {
-			w.fail(err)
-		}
+	if w.err != nil {
+		return
+	}
+	if _, err := a.buf.Write(line); err != nil {
+		w.fail(err)
+		return
+	}
+	now := time.Now()
+	switch {
+	case w.dirty.IsZero():
+		w.dirty = now
+		w.atLast = time.AfterFunc(flushAtLast, func() {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			w.flush()
+		})
+	case now.Sub(w.dirty) >= flushAfter:
+		w.flush()
 	}
 }
 
@@ -210,23 +225,12 @@ func (w *Writer) fail(err error) {
 	}
 }
 
-func (w *Writer) flushLoop() {
-	tick := time.NewTicker(flushEvery)
-	defer tick.Stop()
-	for {
-		select {
-		case <-w.stop:
-			return
-		case <-tick.C:
-			w.mu.Lock()
-			w.flush()
-			w.mu.Unlock()
-		}
-	}
-}
-
 // flush hands rows to the system before the journal, whose lines may speak of them.
 func (w *Writer) flush() {
+	if w.atLast != nil {
+		w.atLast.Stop()
+	}
+	w.dirty = time.Time{}
 	for _, a := range w.appenders() {
 		if w.err == nil {
 			w.fail(a.buf.Flush())

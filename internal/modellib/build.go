@@ -1,0 +1,126 @@
+// Package modellib compiles the WebAssembly library that WebLLM needs beside a model's weights, once for a shape: libraries are kept
+// in the cache under a key that is known without any tool, so that a machine with a filled cache needs neither Python nor Emscripten.
+//
+// What it compiles are kernels of this project, simple ones that load and run fast on a software adapter: figures taken with them are
+// not figures of MLC's kernels, and a record has to say so. It can't quantise: float32 only, and only the llama architecture.
+package modellib
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+
+	"llmparity/assets/modellib"
+	"llmparity/internal/cache"
+	"llmparity/internal/child"
+)
+
+// Library is a compiled model library.
+type Library struct {
+	Path   string // in the cache
+	SHA256 string
+	Key    string
+	Built  bool // by this call; else it was there
+}
+
+// Key names the library for s: a hash of the compiler's program and of the shape.
+func Key(s Shape) string {
+	h := sha256.New()
+	// Neither the embedded files nor numbers and strings can fail to be read.
+	_ = fs.WalkDir(modellib.Files, ".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		content, err := fs.ReadFile(modellib.Files, path)
+		fmt.Fprintf(h, "%s %d\n", path, len(content))
+		h.Write(content)
+		return err
+	})
+	_ = json.NewEncoder(h).Encode(s)
+	return hex.EncodeToString(h.Sum(nil))[:16]
+}
+
+// Build returns the library for s, compiling it when the cache does not hold it yet: some seconds, and most of a minute more the
+// first time. say gets a line now and then. Two builds at once, also by two processes, do no harm. When ctx ends, so does all that
+// was started.
+func Build(ctx context.Context, t Tools, s Shape, say func(string)) (Library, error) {
+	if err := s.Validate(); err != nil {
+		return Library{}, err
+	}
+	key := Key(s)
+	dir := filepath.Join(t.Cache, "modellib")
+	lib := Library{Path: filepath.Join(dir, key+".wasm"), Key: key}
+	if sum, err := hashFile(lib.Path); err == nil {
+		lib.SHA256 = sum
+		return lib, nil
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return Library{}, fmt.Errorf("model library in the cache: %w", err)
+	}
+	if err := t.check(); err != nil {
+		return Library{}, err
+	}
+	if err := cache.MkdirAll(dir); err != nil {
+		return Library{}, err
+	}
+	if err := compile(ctx, t, s, lib.Path, say); err != nil {
+		return Library{}, fmt.Errorf("compiling a model library: %w", err)
+	}
+	sum, err := hashFile(lib.Path)
+	if err != nil {
+		return Library{}, fmt.Errorf("compiled model library: %w", err)
+	}
+	lib.SHA256, lib.Built = sum, true
+	return lib, nil
+}
+
+// compile lays the program out in a temporary folder, where it also works, and runs it.
+func compile(ctx context.Context, t Tools, s Shape, out string, say func(string)) error {
+	work, err := child.Scratch("modellib")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.RemoveAll(work) }() // swept later at the latest
+	program := filepath.Join(work, "program")
+	if err := os.CopyFS(program, modellib.Files); err != nil {
+		return fmt.Errorf("laying out the compiler: %w", err)
+	}
+	shape, err := json.Marshal(s)
+	if err != nil {
+		return err
+	}
+	shapeFile := filepath.Join(work, "shape.json")
+	if err := os.WriteFile(shapeFile, shape, 0o600); err != nil {
+		return err
+	}
+	kept, err := filepath.Abs(filepath.Dir(out))
+	if err != nil {
+		return err
+	}
+	// No bytecode beside the sources, and nothing of the user's own Python set-up.
+	cmd := exec.Command(t.Python, "-B", "-E", "-s", filepath.Join(program, "compile.py"),
+		"--shape", shapeFile, "--cache", kept, "--emcc", t.Emcc, "--out", filepath.Join(kept, filepath.Base(out)))
+	cmd.Env = append(os.Environ(), "TMPDIR="+work)
+	cmd.Dir = work
+	return run(ctx, cmd, out+".log", say)
+}
+
+func hashFile(path string) (string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = f.Close() }() // read only
+	h := sha256.New()
+	if _, err := io.Copy(h, f); err != nil {
+		return "", err
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
+}

@@ -1,0 +1,276 @@
+package modellib_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	program "llmparity/assets/modellib"
+	"llmparity/internal/cache"
+	"llmparity/internal/child"
+	"llmparity/internal/fault"
+	"llmparity/internal/modellib"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+var small = modellib.Shape{
+	ModelType: "llama", DType: "float32", HiddenSize: 24, IntermediateSize: 40, NumHiddenLayers: 1, NumAttentionHeads: 4,
+	NumKeyValueHeads: 2, HeadDim: 6, VocabSize: 50, RopeTheta: 10000, RMSNormEps: 1e-5, ContextWindowSize: 64, PrefillChunkSize: 32,
+}
+
+// realTools are the ones that `make setup` provides, or that the environment names.
+func realTools(t *testing.T) modellib.Tools {
+	t.Helper()
+	return modellib.FindTools(cache.Dir(os.Getenv), os.Getenv)
+}
+
+// ownCache is a cache folder of the test's own that holds the runtime and nothing else: the runtime takes most of a minute to
+// compile, so it comes from the real cache.
+func ownCache(t *testing.T, tools modellib.Tools) string {
+	t.Helper()
+	if _, err := modellib.Build(t.Context(), tools, small, func(step string) { t.Log(step) }); err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, "modellib"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	runtimes, err := filepath.Glob(filepath.Join(tools.Cache, "modellib", "runtime-*.o"))
+	if err != nil || len(runtimes) == 0 {
+		t.Fatalf("no runtime in %s: %v", tools.Cache, err)
+	}
+	for _, path := range runtimes {
+		if err := os.Symlink(path, filepath.Join(dir, "modellib", filepath.Base(path))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+func TestBuild(t *testing.T) {
+	tools := realTools(t)
+	real := tools.Cache
+	tools.Cache = ownCache(t, tools)
+	var steps []string
+	built, err := modellib.Build(t.Context(), tools, small, func(step string) { steps = append(steps, step) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !built.Built || built.Key != modellib.Key(small) || len(built.SHA256) != 64 {
+		t.Errorf("built: %+v", built)
+	}
+	if len(steps) == 0 || strings.Contains(strings.Join(steps, "\n"), "runtime") {
+		t.Errorf("steps %q: the library alone was to be compiled", steps)
+	}
+	content, err := os.ReadFile(built.Path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"\x00asm\x01\x00\x00\x00", "TVMFFIFunctionCall", "TVMWasmAllocSpace", // what the page calls
+		"create_tir_paged_kv_cache", "sample_with_top_p", "apply_penalty_inplace", // what the engine looks up
+		"fn attend_decode_kernel(", `"model.layers.0.self_attn.qkv_proj.weight"`, `"prefill_chunk_size": 32`,
+	} {
+		if !bytes.Contains(content, []byte(want)) {
+			t.Errorf("the library lacks %q", want)
+		}
+	}
+	home, _ := os.UserHomeDir()
+	for _, path := range []string{home + "/", tools.Cache, real, os.TempDir() + "/"} {
+		if bytes.Contains(content, []byte(path)) {
+			t.Errorf("the library names a path of this machine: %s", path)
+		}
+	}
+	if left := child.Scratches(os.Getpid()); len(left) != 0 {
+		t.Errorf("left behind: %s", left)
+	}
+
+	// The same again takes no tool at all, and another compile yields the same bytes.
+	again, err := modellib.Build(t.Context(), modellib.Tools{Cache: tools.Cache}, small, nil)
+	if err != nil || again.Built || again.SHA256 != built.SHA256 {
+		t.Errorf("from the cache: %+v, %v", again, err)
+	}
+	if other, err := modellib.Build(t.Context(), modellib.Tools{Cache: real}, small, nil); err != nil || other.SHA256 != built.SHA256 {
+		t.Errorf("compiled twice: %s and %s, %v", built.SHA256, other.SHA256, err)
+	}
+}
+
+func TestKeyDependsOnEveryField(t *testing.T) {
+	seen := map[string]string{modellib.Key(small): "nothing"}
+	for i := range reflect.TypeFor[modellib.Shape]().NumField() {
+		s := small
+		switch f := reflect.ValueOf(&s).Elem().Field(i); f.Kind() {
+		case reflect.String:
+			f.SetString("x")
+		case reflect.Int:
+			f.SetInt(f.Int() + 1)
+		case reflect.Float64:
+			f.SetFloat(f.Float() * 2)
+		case reflect.Bool:
+			f.SetBool(!f.Bool())
+		}
+		name := reflect.TypeFor[modellib.Shape]().Field(i).Name
+		key := modellib.Key(s)
+		if with, ok := seen[key]; ok {
+			t.Errorf("%s and %s changed give one key", name, with)
+		}
+		seen[key] = name
+	}
+}
+
+// TestRefusedShapes asks the Go side and the compiler itself: both must refuse the same shapes, in one line that names the field.
+func TestRefusedShapes(t *testing.T) {
+	for _, c := range []struct {
+		field  string
+		change func(*modellib.Shape)
+	}{
+		{"", func(*modellib.Shape) {}},
+		{"mamba", func(s *modellib.Shape) { s.ModelType = "mamba" }},
+		{"float16", func(s *modellib.Shape) { s.DType = "float16" }},
+		{"hidden_size", func(s *modellib.Shape) { s.HiddenSize = 0 }},
+		{"vocab_size", func(s *modellib.Shape) { s.VocabSize = 1 << 21 }},
+		{"rms_norm_eps", func(s *modellib.Shape) { s.RMSNormEps = 0 }},
+		{"rope_theta", func(s *modellib.Shape) { s.RopeTheta = -1 }},
+		{"heads", func(s *modellib.Shape) { s.NumAttentionHeads = 5 }},
+		{"head_dim", func(s *modellib.Shape) { s.HeadDim = 7 }},
+		{"prefill_chunk_size", func(s *modellib.Shape) { s.PrefillChunkSize = s.ContextWindowSize + 1 }},
+	} {
+		s := small
+		c.change(&s)
+		err, said := s.Validate(), askCompiler(t, s)
+		if c.field == "" {
+			if err != nil || said != "" {
+				t.Errorf("a good shape: %v, %q", err, said)
+			}
+			continue
+		}
+		if err == nil || !strings.Contains(err.Error(), c.field) || fault.Code(err) == int(fault.Run) {
+			t.Errorf("%s: Validate says %v", c.field, err)
+		}
+		if !strings.HasPrefix(said, "error: ") || !strings.Contains(said, c.field) || strings.Count(said, "\n") != 1 {
+			t.Errorf("%s: the compiler says %q", c.field, said)
+		}
+	}
+}
+
+// askCompiler gives what the program itself says of a shape; the check needs none of its packages.
+func askCompiler(t *testing.T, s modellib.Shape) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.CopyFS(dir, program.Files); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(dir, "shape.json")
+	text, err := json.Marshal(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	const ask = "import sys, shape\ntry: shape.load(sys.argv[1])\nexcept shape.Refused as e: print('error:', e)"
+	cmd := exec.CommandContext(t.Context(), realTools(t).Python, "-B", "-c", ask, file)
+	cmd.Dir = dir
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	return string(out)
+}
+
+func TestMissingTools(t *testing.T) {
+	tools := realTools(t)
+	tools.Cache = t.TempDir()
+	bare := script(t, "python3", `exec python3 -S "$@"`) // a Python without any package
+	for _, c := range []struct {
+		name  string
+		tools modellib.Tools
+		kind  fault.Kind
+		says  string
+	}{
+		{"no Python", modellib.Tools{Python: "/nowhere/python", Emcc: tools.Emcc, Cache: tools.Cache}, fault.NoPython, "/nowhere/python"},
+		{"no packages", modellib.Tools{Python: bare, Emcc: tools.Emcc, Cache: tools.Cache}, fault.NoPython, "apache-tvm"},
+		{"no emcc", modellib.Tools{Python: tools.Python, Emcc: "/nowhere/emcc", Cache: tools.Cache}, fault.NoEmscripten, "/nowhere/emcc"},
+		{"broken emcc", modellib.Tools{Python: tools.Python, Emcc: script(t, "emcc", "exit 1"), Cache: tools.Cache}, fault.NoEmscripten, "emcc"},
+	} {
+		_, err := modellib.Build(t.Context(), c.tools, small, nil)
+		if fault.Code(err) != int(c.kind) || !strings.Contains(err.Error(), c.says) || !strings.Contains(err.Error(), "make setup") ||
+			strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: %v", c.name, err)
+		}
+	}
+}
+
+func TestFailureKeepsItsLog(t *testing.T) {
+	tools := realTools(t)
+	tools.Cache = t.TempDir()
+	tools.Emcc = script(t, "emcc", `case $1 in --version) echo emcc 9;; *) echo "runtime.cc:1: error: no such luck" >&2; echo more >&2; exit 1;; esac`)
+	_, err := modellib.Build(t.Context(), tools, small, nil)
+	log := filepath.Join(tools.Cache, "modellib", modellib.Key(small)+".wasm.log")
+	if err == nil || !strings.Contains(err.Error(), "no such luck") || !strings.Contains(err.Error(), log) {
+		t.Fatalf("error: %v", err)
+	}
+	if text, err := os.ReadFile(log); err != nil || !strings.Contains(string(text), "more") {
+		t.Errorf("log: %q, %v", text, err)
+	}
+}
+
+func TestCancelEndsEverything(t *testing.T) {
+	tools := realTools(t)
+	tools.Cache = t.TempDir()
+	note := filepath.Join(t.TempDir(), "pid")
+	tools.Emcc = script(t, "emcc", fmt.Sprintf(`case $1 in --version) echo emcc 9;; *) echo $$ >%s.new; mv %[1]s.new %[1]s; exec sleep 600;; esac`, note))
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	done := make(chan error, 1)
+	go func() { _, err := modellib.Build(ctx, tools, small, nil); done <- err }()
+	pid := waitFor(t, note)
+	cancel()
+	if err := <-done; err == nil || ctx.Err() == nil {
+		t.Errorf("cancelled: %v", err)
+	}
+	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		status, err := os.ReadFile("/proc/" + pid + "/stat")
+		if err != nil || bytes.Contains(status, []byte(") Z ")) {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("emcc still runs: %s", status)
+		}
+	}
+	if left := child.Scratches(os.Getpid()); len(left) != 0 {
+		t.Errorf("left behind: %s", left)
+	}
+}
+
+// waitFor gives the content of a file that another process is about to write.
+func waitFor(t *testing.T, path string) string {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+		if b, err := os.ReadFile(path); err == nil {
+			return strings.TrimSpace(string(b))
+		}
+	}
+	t.Fatalf("%s never came", path)
+	return ""
+}
+
+func script(t *testing.T, name, body string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, []byte("#!/bin/sh\n"+body+"\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}

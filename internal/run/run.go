@@ -33,8 +33,10 @@ func Do(ctx context.Context, o Options) (dir string, err error) {
 	if o.Progress == nil {
 		o.Progress = func(Event) {}
 	}
-	if err := ready(ctx, o); err != nil {
-		return "", err
+	for _, e := range o.Engines {
+		if err := e.Check(ctx, o.Model); err != nil {
+			return "", err
+		}
 	}
 	text, err := o.Plan.YAML()
 	if err != nil {
@@ -50,7 +52,9 @@ func Do(ctx context.Context, o Options) (dir string, err error) {
 		w.Warn(record.Warning{Code: "noisy-machine", Text: fmt.Sprintf(
 			"the machine was busy before the run: load average %.1f on %d cores; times and rates may be off", env.Load1, env.Cores)})
 	}
-	err = launches(ctx, o, w)
+	if err = prepare(ctx, o); err == nil {
+		err = launches(ctx, o, w)
+	}
 	status := record.OK
 	switch {
 	case ctx.Err() != nil:
@@ -61,13 +65,8 @@ func Do(ctx context.Context, o Options) (dir string, err error) {
 	return w.Dir(), errors.Join(w.Close(status), err)
 }
 
-// ready finds out at once what would only fail later, and makes what is cached.
-func ready(ctx context.Context, o Options) error {
-	for _, e := range o.Engines {
-		if err := e.Check(ctx, o.Model); err != nil {
-			return err
-		}
-	}
+// prepare makes what is cached, so that no launch is measured while something compiles.
+func prepare(ctx context.Context, o Options) error {
 	for _, e := range o.Engines {
 		if p, ok := e.(engine.Preparer); ok {
 			err := p.Prepare(ctx, o.Model, func(what string) { o.Progress(Event{Kind: Preparing, Engine: e.Name(), Text: what}) })

@@ -1,0 +1,241 @@
+package run_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"llmparity/internal/engine"
+	"llmparity/internal/fault"
+	"llmparity/internal/plan"
+	"llmparity/internal/record"
+	"llmparity/internal/run"
+)
+
+// scripted is an engine that generates at once, but for what do says of a launch. The runner's own rules are tested on it; what
+// real engines do is tested where they live.
+type scripted struct {
+	name     string
+	prepared int
+	launches int
+	open     atomic.Int32
+	do       func(ctx context.Context, launch int) error
+}
+
+func (e *scripted) Name() string                              { return e.name }
+func (e *scripted) Caps() engine.Caps                         { return engine.Caps{TokenIDs: true, Resident: true} }
+func (e *scripted) Check(context.Context, engine.Model) error { return nil }
+
+func (e *scripted) Prepare(_ context.Context, _ engine.Model, say func(string)) error {
+	e.prepared++
+	say("making something")
+	return nil
+}
+
+func (e *scripted) Open(context.Context, engine.Probe) (engine.Session, error) {
+	e.launches++
+	e.open.Add(1)
+	return &scriptedSession{engine: e}, nil
+}
+
+type scriptedSession struct {
+	engine *scripted
+	closed bool
+}
+
+func (s *scriptedSession) Load(context.Context, engine.Model) error { return nil }
+
+func (s *scriptedSession) Generate(ctx context.Context, r engine.Request, token func(record.Token)) (record.Usage, error) {
+	u := record.Usage{PromptIDs: []int{1}, Sent: time.Now(), Finish: "length"}
+	for i := range r.MaxTokens {
+		token(record.Token{Index: i, ID: i, At: time.Now()})
+	}
+	if s.engine.do != nil && r.MaxTokens > 1 { // the warm-up asks for one
+		return u, s.engine.do(ctx, s.engine.launches)
+	}
+	return u, nil
+}
+
+func (s *scriptedSession) Unload(context.Context) error { return nil }
+
+func (s *scriptedSession) Close() error {
+	if !s.closed {
+		s.closed = true
+		s.engine.open.Add(-1)
+	}
+	return nil
+}
+
+func options(t *testing.T, engines ...engine.Engine) run.Options {
+	p := plan.Plan{Name: "test", Model: "m", Prompts: []string{"p"}, MaxTokens: 4, Context: 16,
+		Warmup: plan.Warmup{Launches: 1, Tokens: 1}, Repetitions: 3, Timeout: plan.Duration(time.Minute)}
+	return run.Options{Plan: p, Engines: engines, Out: t.TempDir(), Model: engine.Model{Model: record.Model{Name: "m"}}}
+}
+
+func do(t *testing.T, ctx context.Context, o run.Options) (*record.Run, error) {
+	t.Helper()
+	dir, err := run.Do(ctx, o)
+	r, openErr := record.Open(dir)
+	if openErr != nil {
+		t.Fatalf("%v (the run said: %v)", openErr, err)
+	}
+	return r, err
+}
+
+func TestLaunchesAreInterleavedAndCounted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, b := &scripted{name: "a"}, &scripted{name: "b"}
+		o := options(t, a, b)
+		var said []string
+		o.Progress = func(e run.Event) {
+			if e.Kind == run.Launched {
+				said = append(said, fmt.Sprintf("%s%d", e.Engine, e.Repetition))
+			}
+		}
+		r, err := do(t, t.Context(), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := []string{"a0", "b0", "a1", "b1", "a2", "b2", "a3", "b3"}; !slices.Equal(said, want) {
+			t.Errorf("order %v, want %v", said, want)
+		}
+		counted := 0
+		for _, at := range r.Attempts {
+			if at.Counted() {
+				counted++
+			}
+			if len(at.Requests) != 2 || len(at.Measured()) != 1 || len(at.Measured()[0].Tokens) != 4 {
+				t.Errorf("attempt %d: %+v", at.ID, at.Requests)
+			}
+			for _, p := range record.Phases() {
+				if _, ok := at.Phase(p); !ok {
+					t.Errorf("attempt %d has no phase %s", at.ID, p)
+				}
+			}
+		}
+		if counted != 6 || len(r.Attempts) != 8 || r.Status != record.OK || a.prepared != 1 {
+			t.Errorf("%d attempts, %d counted, status %s, prepared %d times", len(r.Attempts), counted, r.Status, a.prepared)
+		}
+	})
+}
+
+func TestPhasesExcludeOneAnother(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, err := do(t, t.Context(), options(t, &scripted{name: "a"}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, at := range r.Attempts {
+			for i, p := range at.Phases[1:] {
+				if p.BeginNS < at.Phases[i].EndNS {
+					t.Errorf("%s begins before %s has ended", p.Name, at.Phases[i].Name)
+				}
+			}
+		}
+	})
+}
+
+func TestAFailedLaunchIsRecordedAndTheRestGoesOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := &scripted{name: "a", do: func(_ context.Context, launch int) error {
+			if launch == 2 {
+				return engine.Fail(record.DeviceLost, "the device was lost")
+			}
+			return nil
+		}}
+		r, err := do(t, t.Context(), options(t, a))
+		if err == nil || fault.Code(err) != 1 || !strings.Contains(err.Error(), "the device was lost") {
+			t.Errorf("the run says %v", err)
+		}
+		if got := r.Attempts[1]; got.Status != record.Failed || got.Class != record.DeviceLost || got.Counted() {
+			t.Errorf("the failed attempt: %+v", got)
+		}
+		if len(r.Attempts) != 4 || !r.Attempts[3].Counted() || r.Status != record.Failed || a.open.Load() != 0 {
+			t.Errorf("%d attempts, status %s, %d sessions open", len(r.Attempts), r.Status, a.open.Load())
+		}
+	})
+}
+
+func TestWhatAPersonMustMendEndsItsCellOnly(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := &scripted{name: "a", do: func(context.Context, int) error { return fault.New(fault.NoAdapter, "", "no adapter") }}
+		b := &scripted{name: "b"}
+		r, err := do(t, t.Context(), options(t, a, b))
+		if fault.Code(err) != int(fault.NoAdapter) {
+			t.Errorf("exit code %d for %v", fault.Code(err), err)
+		}
+		if a.launches != 1 || b.launches != 4 || r.Attempts[0].Class != record.SetUp {
+			t.Errorf("a launched %d times, b %d times; class %s", a.launches, b.launches, r.Attempts[0].Class)
+		}
+	})
+}
+
+func TestALaunchThatHangsIsATimeout(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := &scripted{name: "a", do: func(ctx context.Context, launch int) error {
+			if launch > 2 {
+				return nil
+			}
+			<-ctx.Done()
+			return ctx.Err()
+		}}
+		r, err := do(t, t.Context(), options(t, a))
+		if err == nil || r.Attempts[0].Class != record.Timeout || r.Attempts[0].Status != record.Failed || len(r.Attempts) != 4 {
+			t.Errorf("%v; first attempt %+v", err, r.Attempts[0])
+		}
+	})
+}
+
+func TestCancellingEndsTheRunAndLeavesAReadableRecord(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		a := &scripted{name: "a", do: func(ctx context.Context, launch int) error {
+			if launch == 2 {
+				cancel(fault.New(fault.Interrupted, "", "interrupted"))
+				<-ctx.Done()
+				return ctx.Err()
+			}
+			return nil
+		}}
+		r, err := do(t, ctx, options(t, a))
+		if fault.Code(err) != int(fault.Interrupted) {
+			t.Errorf("exit code %d for %v", fault.Code(err), err)
+		}
+		if r.Status != record.Interrupted || len(r.Attempts) != 2 || r.Attempts[1].Status != record.Interrupted || a.open.Load() != 0 {
+			t.Errorf("status %s, %d attempts, %d sessions open", r.Status, len(r.Attempts), a.open.Load())
+		}
+	})
+}
+
+func TestAPanicClosesTheSession(t *testing.T) {
+	a := &scripted{name: "a", do: func(context.Context, int) error { panic("bug") }}
+	o := options(t, a)
+	func() {
+		defer func() {
+			if recover() == nil {
+				t.Error("the panic was swallowed")
+			}
+		}()
+		_, _ = run.Do(t.Context(), o)
+	}()
+	if a.open.Load() != 0 {
+		t.Error("a session stays open after a panic")
+	}
+}
+
+func TestUnwritableFolderIsSaidBeforeAnythingStarts(t *testing.T) {
+	a := &scripted{name: "a"}
+	o := options(t, a)
+	o.Out = "/dev/null/results"
+	_, err := run.Do(t.Context(), o)
+	var f *fault.Error
+	if !errors.As(err, &f) || f.Kind != fault.Unwritable || a.launches != 0 {
+		t.Errorf("%v after %d launches", err, a.launches)
+	}
+}

@@ -9,7 +9,6 @@ import (
 	"net"
 	"net/http"
 	"strconv"
-	"time"
 )
 
 // client speaks to one server.
@@ -24,17 +23,14 @@ func newClient(port int, key string) *client {
 		base: "http://" + net.JoinHostPort("127.0.0.1", strconv.Itoa(port)),
 		key:  key,
 		http: &http.Client{Transport: &http.Transport{
-			// No proxy from the environment between us and the loopback interface. An idle connection is given up well before
-			// the server's five seconds, so that a request never meets one that is just being closed.
+			// No proxy from the environment between us and the loopback interface. Every request has a connection of its own:
+			// the server closes idle ones when it likes, and a request that meets one just then fails or is sent twice.
 			Proxy:              nil,
-			IdleConnTimeout:    2 * time.Second,
+			DisableKeepAlives:  true,
 			DisableCompression: true,
 		}},
 	}
 }
-
-// close gives up idle connections.
-func (c *client) close() { c.http.CloseIdleConnections() }
 
 func (c *client) request(ctx context.Context, method, path string, body any) (*http.Request, error) {
 	var r io.Reader
@@ -100,7 +96,6 @@ func (c *client) health(ctx context.Context) (answers, ready bool) {
 	if err != nil {
 		return false, false
 	}
-	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, 64<<10)) // only so that the connection can be used again
 	resp.Body.Close()
 	return true, resp.StatusCode == http.StatusOK
 }

@@ -112,9 +112,11 @@ func (b both) Write(p []byte) (int, error) {
 
 // ready waits until the model is loaded and reports the stages.
 func (s *server) ready(ctx context.Context, m engine.Model, p engine.Probe) (properties, error) {
+	alive, release := s.whileAlive(ctx)
+	defer release()
 	var first time.Time // when anybody answered
 	for pause := time.Millisecond; ; pause = min(2*pause, 20*time.Millisecond) {
-		answers, ready := s.client.health(ctx)
+		answers, ready := s.client.health(alive)
 		now := time.Now()
 		if answers && first.IsZero() {
 			first = now
@@ -124,7 +126,7 @@ func (s *server) ready(ctx context.Context, m engine.Model, p engine.Probe) (pro
 				How: "process started, to the first answer of /health, asked every 1 to 20 ms"})
 			p.Span(record.Span{Name: "model", Begin: first, End: now,
 				How: "first answer of /health to the first that says ready, asked every 1 to 20 ms; part of it may lie before"})
-			return s.ours(ctx, m)
+			return s.ours(alive, m)
 		}
 		select {
 		case <-ctx.Done():
@@ -142,18 +144,27 @@ func (s *server) ours(ctx context.Context, m engine.Model) (properties, error) {
 	props, err := s.client.props(ctx)
 	var refused *serverError
 	switch {
-	case ctx.Err() != nil:
-		return props, fmt.Errorf("asking llama-server for its properties: %w", ctx.Err())
 	case errors.As(err, &refused) && (refused.Code == http.StatusUnauthorized || refused.Code == http.StatusNotFound):
 		return props, errPortTaken
-	case err != nil && s.ended(time.Second):
-		return props, s.died(m)
+	case err != nil && ctx.Err() == nil && s.ended(time.Second), s.ended(0):
+		return props, s.died(m) // if it died for want of the port, somebody else answered
 	case err != nil:
 		return props, fmt.Errorf("asking llama-server for its properties: %w", err)
-	case s.ended(0):
-		return props, errPortTaken // somebody else answered
 	}
 	return props, nil
+}
+
+// whileAlive gives a context that also ends with the process: on a port that was taken, a stranger may accept and never answer.
+func (s *server) whileAlive(ctx context.Context) (context.Context, context.CancelFunc) {
+	alive, cancel := context.WithCancel(ctx)
+	go func() {
+		defer cancel()
+		select {
+		case <-s.proc.Done():
+		case <-alive.Done():
+		}
+	}()
+	return alive, cancel
 }
 
 // ended waits for the process's end, at most so long.
@@ -183,7 +194,6 @@ func (s *server) release() {
 		d()
 	}
 	s.end()
-	s.client.close()
 	if s.log != nil {
 		_ = s.log.Close() // a log: nothing hangs on its last bytes
 	}

@@ -1,0 +1,48 @@
+package enginetest
+
+import (
+	"path/filepath"
+	"testing"
+
+	"llmparity/internal/engine"
+	"llmparity/internal/gguf"
+	"llmparity/internal/record"
+	"llmparity/internal/tiny"
+	"llmparity/internal/tiny/reference"
+)
+
+// Context is the window that the tiny model's cases ask for.
+const Context = 1024
+
+// Tiny gives a case for each of the tiny model's prompts, with n greedy ids from the reference implementation. New is left to
+// the caller.
+func Tiny(t *testing.T, n int) []Case {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), tiny.Name+".gguf")
+	if err := tiny.WriteFile(path); err != nil {
+		t.Fatal(err)
+	}
+	f, err := gguf.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	v, err := f.Vocabulary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	tokenizer := reference.NewTokenizer(v)
+	m := engine.Model{Path: path, Model: record.Model{Name: tiny.Name, SHA256: tiny.SHA256, Format: "gguf",
+		Architecture: "llama", DType: "f32", Vocab: len(v.Tokens), Context: Context}}
+
+	var cases []Case
+	for _, p := range tiny.Prompts() {
+		c := Case{Model: m, Prompt: p.Text, PromptIDs: tokenizer.Encode(p.Text)}
+		if c.Expected, _, err = reference.Greedy(f, c.PromptIDs, n); err != nil {
+			t.Fatal(err)
+		}
+		c.Text = tokenizer.Decode(c.Expected)
+		cases = append(cases, c)
+	}
+	return cases
+}

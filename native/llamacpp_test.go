@@ -1,0 +1,292 @@
+package native
+
+import (
+	"context"
+	"errors"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"llmparity/internal/cache"
+	"llmparity/internal/child"
+	"llmparity/internal/engine"
+	"llmparity/internal/engine/enginetest"
+	"llmparity/internal/fault"
+	"llmparity/internal/gguf"
+	"llmparity/internal/record"
+	"llmparity/internal/tiny/reference"
+)
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if code == 0 {
+		if left := append(child.Scratches(os.Getpid()), strings.Fields(pids(child.Tagged(os.Getpid())))...); len(left) > 0 {
+			panic("left behind: " + strings.Join(left, " "))
+		}
+		if err := goleak.Find(); err != nil {
+			panic(err)
+		}
+	}
+	os.Exit(code)
+}
+
+func newEngine(t *testing.T) *LlamaCpp {
+	t.Helper()
+	return New(Config{Cache: cache.Dir(os.Getenv), LogDir: t.TempDir()})
+}
+
+// opened is a session that is closed at the test's end.
+func opened(t *testing.T, l *LlamaCpp) (*session, *enginetest.Probe) {
+	t.Helper()
+	p := &enginetest.Probe{}
+	s, err := l.Open(t.Context(), p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	return s.(*session), p
+}
+
+func loadedSession(t *testing.T, m engine.Model) (*session, *enginetest.Probe) {
+	t.Helper()
+	s, p := opened(t, newEngine(t))
+	if err := s.Load(t.Context(), m); err != nil {
+		t.Fatal(err)
+	}
+	return s, p
+}
+
+// greedy is what the reference says follows the prompt.
+func greedy(t *testing.T, m engine.Model, prompt []int, n int) []int {
+	t.Helper()
+	f, err := gguf.Open(m.Path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	ids, _, err := reference.Greedy(f, prompt, n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ids
+}
+
+func generate(t *testing.T, s *session, r engine.Request) (enginetest.Generation, error) {
+	t.Helper()
+	g := enginetest.Generation{MaxTokens: r.MaxTokens, Called: time.Now()}
+	var err error
+	g.Usage, err = s.Generate(t.Context(), r, func(tok record.Token) { g.Tokens = append(g.Tokens, tok) })
+	g.Returned = time.Now()
+	return g, err
+}
+
+// Bytes at random are hardly ever whole characters, so that llama-server holds most events back.
+func TestEveryIDOfTextThatIsNotUTF8(t *testing.T) {
+	all := make([]byte, 256)
+	for i := range all {
+		all[i] = byte(i)
+	}
+	m := randomModel(t, all)
+	s, p := loadedSession(t, m)
+	// Not longer: after 68 tokens the reference chooses the end token, which llama-server was told to forbid.
+	const n = 64
+	g, err := generate(t, s, engine.Request{Prompt: "once upon a time", MaxTokens: n, IgnoreEOS: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range g.Faults(0) {
+		t.Error(f)
+	}
+	if want := greedy(t, m, g.Usage.PromptIDs, n); !slices.Equal(g.IDs(), want) {
+		t.Errorf("ids  %v\nwant %v", g.IDs(), want)
+	}
+	if w := p.Warnings(); len(w) != 1 || w[0].Code != "held-back-tokens" {
+		t.Errorf("warnings %+v, want one about tokens held back", w)
+	}
+}
+
+func TestSamplingAtATemperature(t *testing.T) {
+	s, _ := loadedSession(t, randomModel(t, ascii()))
+	r := engine.Request{Prompt: "once upon a time", MaxTokens: 30, IgnoreEOS: true, Temperature: 1}
+	a, err := generate(t, s, r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := generate(t, s, r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if slices.Equal(a.IDs(), b.IDs()) || a.Usage.Reported["seed"] == b.Usage.Reported["seed"] {
+		t.Errorf("two samplings of 30 tokens are the same: %v", a.IDs())
+	}
+}
+
+func TestPortTakenMeanwhile(t *testing.T) {
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	l := newEngine(t)
+	tries := 0
+	l.pick = func() (int, error) {
+		if tries++; tries == 1 {
+			return taken.Addr().(*net.TCPAddr).Port, nil
+		}
+		return freePort()
+	}
+	s, _ := opened(t, l)
+	if err := s.Load(t.Context(), randomModel(t, ascii())); err != nil {
+		t.Fatal(err)
+	}
+	if tries != 2 {
+		t.Errorf("%d ports tried, want 2", tries)
+	}
+}
+
+// Two servers can listen on one port when both allow it; only ours knows our key.
+func TestAnotherLlamaServerAnswers(t *testing.T) {
+	m := randomModel(t, ascii())
+	other, _ := loadedSession(t, m)
+	srv, err := other.current()
+	if err != nil {
+		t.Fatal(err)
+	}
+	mine := &server{proc: srv.proc, client: newClient(0, "another key")}
+	mine.client.base = srv.client.base
+	if _, err := mine.ours(t.Context(), m); !errors.Is(err, errPortTaken) {
+		t.Errorf("a server with another key gives %v, want %v", err, errPortTaken)
+	}
+}
+
+func TestBrokenModels(t *testing.T) {
+	whole, err := os.ReadFile(randomModel(t, ascii()).Path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, data := range map[string][]byte{
+		"empty":     nil,
+		"garbage":   []byte(strings.Repeat("this is no model ", 1000)),
+		"truncated": whole[:len(whole)/2],
+		"header":    whole[:100],
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := engine.Model{Path: filepath.Join(t.TempDir(), "bad.gguf")}
+			if err := os.WriteFile(m.Path, data, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			l := newEngine(t)
+			s, _ := opened(t, l)
+			for call, err := range map[string]error{"Check": l.Check(t.Context(), m), "Load": s.Load(t.Context(), m)} {
+				switch {
+				case fault.Code(err) != int(fault.BadModel) || engine.ClassOf(err) != record.SetUp:
+					t.Errorf("%s: %v of class %s, want a fault of kind BadModel", call, err, engine.ClassOf(err))
+				case strings.Contains(err.Error(), "\n") || !strings.Contains(err.Error(), m.Path):
+					t.Errorf("%s: %q is not one line that names the file", call, err)
+				}
+			}
+		})
+	}
+}
+
+// The key must not show where everybody can read it, and the user's own settings for llama-server must not reach ours.
+func TestEnvironmentAndArguments(t *testing.T) {
+	t.Setenv("LLAMA_ARG_CTX_SIZE", "1024")
+	t.Setenv("LLAMA_ARG_N_PARALLEL", "3")
+	s, p := loadedSession(t, randomModel(t, ascii()))
+	srv, err := s.current()
+	if err != nil {
+		t.Fatal(err)
+	}
+	line, err := os.ReadFile(filepath.Join("/proc", pids([]int{srv.proc.PID()}), "cmdline"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(string(line), srv.client.key) || strings.Contains(strings.Join(p.Engine().Args, " "), srv.client.key) {
+		t.Error("the key is among the arguments")
+	}
+	stranger := newClient(0, "")
+	stranger.base = srv.client.base
+	if _, err := stranger.tokenize(t.Context(), "x"); !isRefusal(err) {
+		t.Errorf("without the key: %v, want a refusal", err)
+	}
+	if got := p.Engine().Policy["context"]; got != "256" {
+		t.Errorf("the context is %s, want the model's 256", got)
+	}
+}
+
+func TestContextIsRoundedWithAWarning(t *testing.T) {
+	m := randomModel(t, ascii())
+	m.Context = 100
+	s, p := loadedSession(t, m)
+	if w := p.Warnings(); len(w) != 1 || w[0].Code != "context-differs" {
+		t.Errorf("warnings %+v, want one about the context", w)
+	}
+	if _, err := generate(t, s, engine.Request{Prompt: strings.Repeat("x", 90), MaxTokens: 11}); fault.Code(err) != int(fault.PromptTooLong) {
+		t.Errorf("90 and 11 tokens in a context of 100: %v", err)
+	}
+	if _, err := generate(t, s, engine.Request{Prompt: strings.Repeat("x", 90), MaxTokens: 10, IgnoreEOS: true}); err != nil {
+		t.Errorf("90 and 10 tokens in a context of 100: %v", err)
+	}
+}
+
+func TestLogFile(t *testing.T) {
+	l := newEngine(t)
+	s, _ := opened(t, l)
+	if err := s.Load(t.Context(), randomModel(t, ascii())); err != nil {
+		t.Fatal(err)
+	}
+	s.Close()
+	logs, err := filepath.Glob(filepath.Join(l.config.LogDir, "llama-server-*.log"))
+	if err != nil || len(logs) != 1 {
+		t.Fatalf("logs %v, %v", logs, err)
+	}
+	if text, err := os.ReadFile(logs[0]); err != nil || !strings.Contains(string(text), "model loaded") {
+		t.Errorf("the log %q, %v", text, err)
+	}
+}
+
+func TestNoMemory(t *testing.T) {
+	m := randomModel(t, ascii())
+	l := newEngine(t)
+	b, err := l.binary(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The real server under a limit on its address space that holds the program but not a large KV cache.
+	script := filepath.Join(t.TempDir(), "llama-server")
+	text := "#!/bin/sh\nulimit -v 600000\nexec '" + b.path + "' \"$@\" --override-kv llama.context_length=int:16000000\n"
+	if err := os.WriteFile(script, []byte(text), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	m.Context = 8 << 20
+	limited := New(Config{Path: script})
+	s, p := opened(t, limited)
+	err = s.Load(t.Context(), m)
+	if engine.ClassOf(err) != record.OOM {
+		t.Errorf("error %v of class %s, want %s", err, engine.ClassOf(err), record.OOM)
+	}
+	if n := len(p.Attached()); n != 0 {
+		t.Errorf("%d sources are attached after a failed load", n)
+	}
+}
+
+func TestLoadAfterClose(t *testing.T) {
+	s, _ := opened(t, newEngine(t))
+	s.Close()
+	if err := s.Load(t.Context(), randomModel(t, ascii())); err == nil {
+		t.Error("Load after Close gives no error")
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	open, _ := opened(t, newEngine(t))
+	if err := open.Load(ctx, randomModel(t, ascii())); !errors.Is(err, context.Canceled) {
+		t.Errorf("Load with a cancelled context: %v", err)
+	}
+}

@@ -58,9 +58,9 @@ func thrownError(e *chromedp.ExceptionError) error {
 }
 
 var (
-	outOfMemory = regexp.MustCompile(`(?i)out of memory|out-of-memory|OutOfMemory|array buffer allocation failed|invalid array buffer length|cannot allocate|allocation failed`)
+	outOfMemory = regexp.MustCompile(`(?i)out of memory|out-of-memory|OutOfMemory|array buffer allocation failed|invalid array buffer length|(cannot|could not) allocate|allocation failed`)
 	deviceLost  = regexp.MustCompile(`(?i)device (was|is) lost|DeviceLost|lost device`)
-	fetchFailed = regexp.MustCompile(`(?i)failed to fetch|cannot fetch|networkerror|net::ERR_`)
+	fetchFailed = regexp.MustCompile(`(?i)failed to fetch|cannot fetch|'Cache': Request failed|networkerror|net::ERR_`)
 	// A TVM error can't be thrown through wasm built without exceptions: it aborts.
 	wasmAbort = regexp.MustCompile(`RuntimeError: (unreachable|memory access|Aborted|table index)|^Aborted\(`)
 )

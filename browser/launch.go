@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/chromedp/cdproto/browser"
@@ -66,19 +67,20 @@ func launch(ctx context.Context, path string, adapter []string, listen func(any)
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(scratch))
 	}
-	alloc, endAlloc := chromedp.NewExecAllocator(context.Background(), options...)
+	base, cancel := context.WithCancel(context.Background())
+	alloc, endAlloc := chromedp.NewExecAllocator(base, options...)
 	// What chromedp would log can't be acted upon: an event of a newer Chrome that it doesn't know.
 	quiet := func(string, ...any) {}
 	tab, endTab := chromedp.NewContext(alloc, chromedp.WithListener(listen), chromedp.WithLogf(quiet), chromedp.WithErrorf(quiet))
 	c.ctx, c.lose = context.WithCancelCause(tab)
-	c.end = func() { endTab(); endAlloc() }
+	c.end = sync.OnceFunc(func() { cancel(); endTab(); endAlloc() })
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, c.close())
 		}
 	}()
 
-	defer context.AfterFunc(ctx, endTab)()
+	defer context.AfterFunc(ctx, cancel)()
 	if err := chromedp.Do(tab); err != nil {
 		if ctx.Err() != nil {
 			return nil, fmt.Errorf("starting %s: %w", path, ctx.Err())

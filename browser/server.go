@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"path"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -22,8 +23,10 @@ type server struct {
 	done chan error
 
 	mu      sync.Mutex
+	offers  int      // so far; part of the addresses
 	model   *os.Root // the package's folder
 	library string   // path of the .wasm
+	missed  []string // files of the model that were asked for in vain
 }
 
 // serve starts a server on a free port.
@@ -38,8 +41,8 @@ func serve(files fs.FS) (*server, error) {
 	s := &server{base: "http://" + l.Addr().String() + token, done: make(chan error, 1)}
 	mux := http.NewServeMux()
 	mux.Handle("GET "+token+"/", http.StripPrefix(token, plainFiles(files)))
-	mux.HandleFunc("GET "+token+"/model/resolve/main/{file...}", s.serveModel)
-	mux.HandleFunc("GET "+token+"/library.wasm", s.serveLibrary)
+	mux.HandleFunc("GET "+token+"/{offer}/model/resolve/main/{file...}", s.serveModel)
+	mux.HandleFunc("GET "+token+"/{offer}/library.wasm", s.serveLibrary)
 	s.http = &http.Server{Handler: isolated(mux), ReadHeaderTimeout: 10 * time.Second}
 	go func() { s.done <- s.http.Serve(l) }()
 	return s, nil
@@ -74,39 +77,60 @@ func plainFiles(files fs.FS) http.Handler {
 	})
 }
 
-// offer makes the model at the URL returned by modelURL be p's.
-func (s *server) offer(p Package) error {
+// offer serves p's files and gives the address below which they are. Every offer has another one, for WebLLM caches by address:
+// what was loaded before must not come back in place of p.
+func (s *server) offer(p Package) (string, error) {
 	root, err := os.OpenRoot(p.Dir)
 	if err != nil {
-		return fmt.Errorf("opening the model package: %w", err)
+		return "", fmt.Errorf("opening the model package: %w", err)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.model != nil {
 		_ = s.model.Close() // was only read
 	}
-	s.model, s.library = root, p.Library
-	return nil
+	s.model, s.library, s.missed = root, p.Library, nil
+	s.offers++
+	return fmt.Sprintf("%s/%d", s.base, s.offers), nil
 }
 
-func (s *server) modelURL() string   { return s.base + "/model/" }
-func (s *server) libraryURL() string { return s.base + "/library.wasm" }
+// offered gives what is served at the request's address: nothing where the offer has been replaced.
+func (s *server) offered(r *http.Request) (model *os.Root, library string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if r.PathValue("offer") != strconv.Itoa(s.offers) {
+		return nil, ""
+	}
+	return s.model, s.library
+}
 
 func (s *server) serveModel(w http.ResponseWriter, r *http.Request) {
-	s.mu.Lock()
-	root := s.model
-	s.mu.Unlock()
-	if root == nil {
+	model, _ := s.offered(r)
+	if model == nil {
 		http.NotFound(w, r)
 		return
 	}
-	http.StripPrefix(strings.TrimSuffix(r.URL.Path, r.PathValue("file")), plainFiles(root.FS())).ServeHTTP(w, r)
+	file := r.PathValue("file")
+	if _, err := model.Stat(file); err != nil {
+		s.mu.Lock()
+		s.missed = append(s.missed, file)
+		s.mu.Unlock()
+	}
+	http.StripPrefix(strings.TrimSuffix(r.URL.Path, file), plainFiles(model.FS())).ServeHTTP(w, r)
+}
+
+// lacks says which files of the offered model were asked for in vain: WebLLM's own errors don't name them.
+func (s *server) lacks() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.missed) == 0 {
+		return ""
+	}
+	return " (the package lacks " + strings.Join(s.missed, ", ") + ")"
 }
 
 func (s *server) serveLibrary(w http.ResponseWriter, r *http.Request) {
-	s.mu.Lock()
-	library := s.library
-	s.mu.Unlock()
+	_, library := s.offered(r)
 	if library == "" {
 		http.NotFound(w, r)
 		return

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"llmparity/assets/page"
 	"llmparity/internal/engine"
 	"llmparity/internal/fault"
 	"llmparity/internal/record"
@@ -65,16 +66,17 @@ func (s *session) Load(ctx context.Context, m engine.Model) error {
 	if err != nil {
 		return err
 	}
-	if err := s.tab.server.offer(p); err != nil {
+	base, err := s.tab.server.offer(p)
+	if err != nil {
 		return err
 	}
 	marks, err := background(ctx, s, "llmparity.giveUp()", func(ctx context.Context) (map[string]float64, error) {
 		return callWith[map[string]float64](ctx, s.tab, "llmparity.load", map[string]any{
-			"model": s.tab.server.modelURL(), "library": s.tab.server.libraryURL(), "id": p.ID, "window": p.Context,
+			"model": base + "/model/", "library": base + "/library.wasm", "id": p.ID, "window": p.Context,
 		})
 	})
 	if err != nil {
-		return fmt.Errorf("loading %s into WebLLM: %w", m.Name, err)
+		return fmt.Errorf("loading %s into WebLLM %s: %w%s", m.Name, page.WebLLM, err, s.tab.server.lacks())
 	}
 	for _, span := range stages(marks, s.tab.clock) {
 		s.probe.Span(span)

@@ -16,6 +16,7 @@ import (
 
 	"llmparity/assets/page"
 	"llmparity/internal/engine"
+	"llmparity/internal/fault"
 	"llmparity/internal/record"
 )
 
@@ -73,10 +74,16 @@ func (*WebLLM) Caps() engine.Caps {
 
 // Check looks for the browser, the bundle and the model file.
 func (w *WebLLM) Check(_ context.Context, m engine.Model) error {
-	_, chrome := FindChrome(w.config.Chrome)
-	_, bundle := page.Bundle()
-	_, model := os.Stat(m.Path)
-	return errors.Join(chrome, bundle, model)
+	if _, err := FindChrome(w.config.Chrome); err != nil {
+		return err
+	}
+	if _, err := page.Bundle(); err != nil {
+		return err
+	}
+	if _, err := os.Stat(m.Path); err != nil {
+		return fault.Wrap(fault.BadModel, err, "", "the model can't be read")
+	}
+	return nil
 }
 
 // Prepare makes the model's package, or finds it.

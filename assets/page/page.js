@@ -132,6 +132,7 @@ async function load({ model, library, id, window }) {
 // giveUp ends a load in progress: WebLLM stops fetching, and without a device there is no compiling of shaders.
 async function giveUp() {
   givenUp = unloading = true;
+  pipeline = undefined;
   devices.forEach((device) => device.destroy());
   await engine?.unload();
 }
@@ -141,11 +142,11 @@ function privateParts(engine, id) {
   const p = engine.loadedModelIdToPipeline?.get?.(id);
   for (const [name, there] of Object.entries({
     "loadedModelIdToPipeline.get(id)": p,
-    processNextToken: typeof p?.processNextToken === "function",
-    forwardPrefill: typeof p?.forwardPrefill === "function",
-    "tokenizer.encode": typeof p?.tokenizer?.encode === "function",
+    "pipeline.processNextToken": typeof p?.processNextToken === "function",
+    "pipeline.forwardPrefill": typeof p?.forwardPrefill === "function",
+    "pipeline.tokenizer.encode": typeof p?.tokenizer?.encode === "function",
   })) {
-    if (!there) throw new Error(`this WebLLM's engine has no ${name}`);
+    if (!there) throw new Error(`this build of WebLLM has no engine.${name}, which this page was written for`);
   }
   return p;
 }

@@ -1,0 +1,107 @@
+package browser
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"llmparity/internal/child"
+	"llmparity/internal/engine"
+	"llmparity/internal/engine/enginetest"
+)
+
+// shared is the browser that the tests use that don't harm it, with the tiny model loaded.
+var shared struct {
+	once    sync.Once
+	session *session
+	probe   enginetest.Probe
+	err     error
+}
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if s := shared.session; s != nil {
+		if err := s.Close(); err != nil {
+			fmt.Println("closing the shared browser:", err)
+			code = 1
+		}
+	}
+	if err := os.RemoveAll(files.dir); err != nil {
+		fmt.Println(err)
+		code = 1
+	}
+	if left := leftBehind(); len(left) > 0 {
+		fmt.Println("left behind:", left)
+		code = 1
+	}
+	if err := goleak.Find(); err != nil {
+		fmt.Println(err)
+		code = 1
+	}
+	os.Exit(code)
+}
+
+// leftBehind lists folders and processes of ours. It looks at command lines too: Chrome's children overwrite the environment that
+// carries our tag.
+func leftBehind() []string {
+	left, _ := filepath.Glob(filepath.Join(os.TempDir(), "chromedp-runner*")) // the patterns are well formed
+	left = append(left, child.Scratches(os.Getpid())...)
+	for _, pid := range child.Tagged(os.Getpid()) {
+		left = append(left, fmt.Sprintf("/proc/%d", pid))
+	}
+	lines, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+	for _, l := range lines {
+		text, err := os.ReadFile(l)
+		if err == nil && strings.Contains(string(text), fmt.Sprintf("llmparity-%d-chrome", os.Getpid())) {
+			left = append(left, filepath.Dir(l))
+		}
+	}
+	return left
+}
+
+func loaded(t *testing.T) *session {
+	t.Helper()
+	c, m := tinyModel(t)
+	shared.once.Do(func() {
+		var s engine.Session
+		// Not the test's own context: the browser outlives it.
+		if s, shared.err = New(c).Open(context.Background(), &shared.probe); shared.err == nil {
+			shared.session = s.(*session)
+			shared.err = s.Load(context.Background(), m)
+		}
+	})
+	if shared.err != nil {
+		t.Fatal(shared.err)
+	}
+	return shared.session
+}
+
+// fresh opens a browser of the test's own.
+func fresh(t *testing.T, c Config) (*session, *enginetest.Probe) {
+	t.Helper()
+	probe := &enginetest.Probe{}
+	s, err := New(c).Open(watched(t), probe)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Errorf("Close: %v", err)
+		}
+	})
+	return s.(*session), probe
+}
+
+// watched is a context with a watchdog.
+func watched(t *testing.T) context.Context {
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	t.Cleanup(cancel)
+	return ctx
+}

@@ -1,0 +1,59 @@
+package browser
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	"llmparity/internal/cache"
+	"llmparity/internal/engine"
+	"llmparity/internal/mlc"
+	"llmparity/internal/modellib"
+	"llmparity/internal/record"
+	"llmparity/internal/tiny"
+)
+
+// window is the context that the tests' model is given.
+const window = 512
+
+// files is what the tests' model lies in; TestMain removes the folder.
+var files struct {
+	once sync.Once
+	dir  string
+	pack Package
+	err  error
+}
+
+// tinyModel is the tiny model, packaged once for all tests. Its library comes from the cache, or is compiled.
+func tinyModel(t *testing.T) (Config, engine.Model) {
+	t.Helper()
+	files.once.Do(func() {
+		if files.dir, files.err = os.MkdirTemp("", "browser-test-*"); files.err == nil {
+			files.pack, files.err = pack(files.dir, func(s string) { t.Log(s) })
+		}
+	})
+	if files.err != nil {
+		t.Fatal(files.err)
+	}
+	c := Config{Package: func(context.Context, engine.Model, func(string)) (Package, error) { return files.pack, nil }}
+	return c, engine.Model{Path: filepath.Join(files.dir, "tiny.gguf"), Model: record.Model{Name: tiny.Name, Context: window}}
+}
+
+func pack(dir string, say func(string)) (Package, error) {
+	ctx := context.Background()
+	if err := tiny.WriteFile(filepath.Join(dir, "tiny.gguf")); err != nil {
+		return Package{}, err
+	}
+	p, err := mlc.Write(ctx, filepath.Join(dir, "tiny.gguf"), filepath.Join(dir, "package"), mlc.Options{ContextWindow: window})
+	if err != nil {
+		return Package{}, err
+	}
+	lib, err := modellib.Build(ctx, modellib.FindTools(cache.Dir(os.Getenv), os.Getenv), p.Shape, say)
+	if err != nil {
+		return Package{}, err
+	}
+	return Package{Dir: p.Dir, Library: lib.Path, LibrarySHA256: lib.SHA256, ID: tiny.Name,
+		Context: p.Shape.ContextWindowSize, PrefillChunk: p.Shape.PrefillChunkSize}, nil
+}

@@ -1,0 +1,153 @@
+package browser
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"llmparity/assets/page"
+	"llmparity/internal/engine"
+	"llmparity/internal/fault"
+	"llmparity/internal/record"
+)
+
+func TestProcessesAreMapped(t *testing.T) {
+	s := loaded(t)
+	roles, err := s.tab.roles(watched(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	count, group := map[string]int{}, group(s.tab.chrome.pid)
+	for pid, role := range roles {
+		count[role]++
+		if !slices.Contains(group, pid) {
+			t.Errorf("the %s, process %d, is not in the group that Close kills", role, pid)
+		}
+	}
+	for _, role := range []string{"browser", "renderer", "gpu-process"} {
+		if count[role] != 1 {
+			t.Errorf("%d processes are called %s: %v", count[role], role, roles)
+		}
+	}
+	if n := count["other-renderer"]; n != 0 {
+		t.Errorf("%d renderers beside the page's", n)
+	}
+	line, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(s.tab.processes.renderer), "cmdline"))
+	if err != nil || !strings.Contains(string(line), "--type=renderer") {
+		t.Errorf("the page's process is %q (%v)", line, err)
+	}
+}
+
+func TestEveryProcessIsSampledOnce(t *testing.T) {
+	loaded(t)
+	seen := map[string]bool{}
+	for _, source := range shared.probe.Attached() {
+		d := source.Describe()
+		key := strconv.Itoa(d.PID) + d.Method
+		if seen[key] {
+			t.Errorf("the %s is read by %s twice", d.Role, d.Method)
+		}
+		seen[key] = true
+	}
+}
+
+func TestPageClockIsOurs(t *testing.T) {
+	s := loaded(t)
+	var bound time.Duration
+	for _, e := range shared.probe.Events() {
+		if e.Clock != nil {
+			bound = time.Duration(e.Clock.ErrorNS)
+		}
+	}
+	begin := time.Now()
+	ms, err := call[float64](watched(t), s.tab, "llmparity.now()")
+	end := time.Now()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if at := s.tab.clock.at(ms); at.Before(begin.Add(-bound)) || at.After(end.Add(bound)) {
+		t.Errorf("the page's clock says %v, outside [%v, %v] by more than its error of %v", at, begin, end, bound)
+	}
+}
+
+func TestPageIsIsolated(t *testing.T) {
+	s := loaded(t)
+	for _, what := range []string{"crossOriginIsolated", "performance.memory.usedJSHeapSize > 0"} {
+		if ok, err := call[bool](watched(t), s.tab, what); err != nil || !ok {
+			t.Errorf("%s: %v, %v", what, ok, err)
+		}
+	}
+}
+
+func TestWhatThePageThrowsIsOneLine(t *testing.T) {
+	s := loaded(t)
+	for expression, want := range map[string]string{
+		`Promise.reject(new TypeError("no\n such thing"))`: "in the page: TypeError: no such thing",
+		`Promise.reject("a bare string")`:                  "in the page: a bare string",
+	} {
+		if _, err := call[any](watched(t), s.tab, expression); err == nil || err.Error() != want {
+			t.Errorf("%s: error %q, want %q", expression, err, want)
+		}
+	}
+}
+
+func TestNoAdapterIsAFault(t *testing.T) {
+	c, _ := tinyModel(t)
+	s, _ := fresh(t, c)
+	if _, err := call[any](watched(t), s.tab, `Object.defineProperty(navigator, "gpu", { value: undefined })`); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.tab.device(watched(t), Auto); fault.Code(err) != int(fault.NoAdapter) {
+		t.Errorf("error %v, want NoAdapter", err)
+	}
+}
+
+func TestPageWithoutItsBundleSaysSo(t *testing.T) {
+	files := fstest.MapFS{}
+	for _, name := range []string{"index.html", "page.js"} {
+		text, err := page.Files().(interface{ ReadFile(string) ([]byte, error) }).ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files[name] = &fstest.MapFile{Data: text}
+	}
+	s, err := serve(files)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.close()
+	chrome, err := FindChrome("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = openTab(watched(t), chrome, Auto, s, func(record.Warning) {})
+	if err == nil || !strings.Contains(err.Error(), "make setup") {
+		t.Errorf("error %v, want one that says to run make setup", err)
+	}
+}
+
+func TestRendererIn(t *testing.T) {
+	const event = `{"name":"TracingStartedInBrowser","args":{"data":{"frames":[
+		{"url":"http://other/","processId":1},{"url":"http://127.0.0.1:1/token/","processId":42}]}}}`
+	if got := rendererIn([]byte(event), "http://127.0.0.1:1/token"); got != 42 {
+		t.Errorf("process %d, want 42", got)
+	}
+	for _, other := range []string{`{"name":"Layout"}`, `{`, strings.Replace(event, "token", "elsewhere", 1)} {
+		if got := rendererIn([]byte(other), "http://127.0.0.1:1/token"); got != 0 {
+			t.Errorf("%s: process %d, want none", other, got)
+		}
+	}
+}
+
+func TestUnclassedPageErrorsKeepTheirClassInAFailure(t *testing.T) {
+	s := loaded(t)
+	_, err := call[any](watched(t), s.tab, `Promise.reject(new RangeError("Array buffer allocation failed"))`)
+	if engine.ClassOf(err) != record.OOM {
+		t.Errorf("class %s of %v, want %s", engine.ClassOf(err), err, record.OOM)
+	}
+}

@@ -1,0 +1,209 @@
+package browser
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"llmparity/assets/page"
+	"llmparity/internal/engine"
+	"llmparity/internal/engine/enginetest"
+	"llmparity/internal/fault"
+	"llmparity/internal/gguf"
+	"llmparity/internal/record"
+	"llmparity/internal/tiny/reference"
+)
+
+func TestWebLLM(t *testing.T) {
+	c, m := tinyModel(t)
+	f, err := gguf.Open(m.Path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	v, err := f.Vocabulary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	const prompt = "The third clock had stopped, and nobody asked what time it was."
+	ids := reference.NewTokenizer(v).Encode(prompt)
+	expected, _, err := reference.Greedy(f, ids, 24)
+	if err != nil {
+		t.Fatal(err)
+	}
+	enginetest.Run(t, enginetest.Case{
+		New:   func(*testing.T) engine.Engine { return New(c) },
+		Model: m, Prompt: prompt, PromptIDs: ids, Expected: expected,
+	})
+}
+
+func TestEnginePassesTheStagesOfALoadInOrder(t *testing.T) {
+	loaded(t)
+	var last time.Time
+	spans := shared.probe.Spans()
+	for i, s := range spans {
+		if s.Name != stageNames[i].name {
+			t.Errorf("stage %d is %s, want %s", i, s.Name, stageNames[i].name)
+		}
+		if !last.IsZero() && !s.Begin.Equal(last) {
+			t.Errorf("stage %s begins %v after the end of the one before", s.Name, s.Begin.Sub(last))
+		}
+		last = s.End
+	}
+	if len(spans) != len(stageNames) {
+		t.Errorf("%d stages, want %d", len(spans), len(stageNames))
+	}
+}
+
+func TestPromptThatIsTooLongIsCounted(t *testing.T) {
+	s := loaded(t)
+	r := engine.Request{Prompt: "the quick brown fox", MaxTokens: 1, IgnoreEOS: true}
+	u, err := s.Generate(watched(t), r, func(record.Token) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	// One token too many.
+	r.MaxTokens = window - len(u.PromptIDs) + 1
+	_, err = s.Generate(watched(t), r, func(record.Token) { t.Error("a token came") })
+	if fault.Code(err) != int(fault.PromptTooLong) {
+		t.Errorf("error %v, want PromptTooLong", err)
+	}
+}
+
+func TestAWrongLibraryAndMissingWeightsAreNamed(t *testing.T) {
+	c, m := tinyModel(t)
+	right, err := c.Package(t.Context(), m, func(s string) { t.Log(s) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	noWasm := filepath.Join(t.TempDir(), "library.wasm")
+	if err := os.WriteFile(noWasm, []byte("this is no wasm"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	noWeights := filepath.Join(t.TempDir(), "package")
+	if err := os.CopyFS(noWeights, os.DirFS(right.Dir)); err != nil {
+		t.Fatal(err)
+	}
+	shards, err := filepath.Glob(filepath.Join(noWeights, "params_shard_*.bin"))
+	if err != nil || len(shards) == 0 {
+		t.Fatal("the package has no shards", err)
+	}
+	if err := os.Remove(shards[0]); err != nil {
+		t.Fatal(err)
+	}
+
+	offered := right
+	c.Package = func(context.Context, engine.Model, func(string)) (Package, error) { return offered, nil }
+	s, _ := fresh(t, c)
+	for name, broken := range map[string]Package{
+		"WebAssembly":  {Dir: right.Dir, Library: noWasm, ID: right.ID, Context: right.Context},
+		"params_shard": {Dir: noWeights, Library: right.Library, ID: right.ID, Context: right.Context},
+	} {
+		offered = broken
+		clear(s.webllm.packages)
+		err := s.Load(watched(t), m)
+		if err == nil || !strings.Contains(err.Error(), name) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("error %v, want one line with %s", err, name)
+		}
+		if err == nil || !strings.Contains(err.Error(), page.WebLLM) {
+			t.Errorf("error %v does not name WebLLM's version", err)
+		}
+	}
+	// What failed is cleared away: the same page can load the right one.
+	offered = right
+	clear(s.webllm.packages)
+	if err := s.Load(watched(t), m); err != nil {
+		t.Errorf("after two failed loads: %v", err)
+	}
+}
+
+func TestAnotherShapeOfWebLLMIsRefused(t *testing.T) {
+	c, m := tinyModel(t)
+	s, _ := fresh(t, c)
+	_, err := call[any](watched(t), s.tab, `import("./dist/web-llm.js").then((m) => {
+		const reload = m.MLCEngine.prototype.reload;
+		m.MLCEngine.prototype.reload = async function (id) {
+			await reload.call(this, id);
+			this.loadedModelIdToPipeline.get(id).processNextToken = undefined;
+		};
+	})`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = s.Load(watched(t), m)
+	if err == nil || !strings.Contains(err.Error(), "processNextToken") || !strings.Contains(err.Error(), page.WebLLM) {
+		t.Errorf("error %v, want one that names what is missing and WebLLM's version", err)
+	}
+}
+
+func TestUnloadFreesAndTheSessionLoadsAgain(t *testing.T) {
+	c, m := tinyModel(t)
+	s, probe := fresh(t, c)
+	r := engine.Request{Prompt: "the quick brown fox", MaxTokens: 4, IgnoreEOS: true}
+	var ids [2][]int
+	for i := range ids {
+		if err := s.Load(watched(t), m); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.Generate(watched(t), r, func(tok record.Token) { ids[i] = append(ids[i], tok.ID) }); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Unload(watched(t)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.Generate(watched(t), r, func(record.Token) {}); err == nil {
+			t.Error("Generate after Unload gives no error")
+		}
+	}
+	if len(ids[0]) != 4 || !slices.Equal(ids[0], ids[1]) {
+		t.Errorf("ids %v and, loaded again, %v", ids[0], ids[1])
+	}
+	for _, w := range probe.Warnings() {
+		t.Errorf("warning: %s: %s", w.Code, w.Text)
+	}
+}
+
+func TestCloseFreesThePort(t *testing.T) {
+	c, _ := tinyModel(t)
+	s, _ := fresh(t, c)
+	address := s.tab.server.base
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Errorf("a second Close: %v", err)
+	}
+	if r, err := http.Get(address + "/"); err == nil {
+		r.Body.Close()
+		t.Error("the server still answers")
+	}
+	if err := s.Unload(watched(t)); !errors.Is(err, errClosed) {
+		t.Errorf("Unload after Close: %v, want %v", err, errClosed)
+	}
+}
+
+func TestOpenThatIsCancelledLeavesNothing(t *testing.T) {
+	c, _ := tinyModel(t)
+	before := leftBehind() // the shared browser
+	for _, after := range []time.Duration{0, 50 * time.Millisecond, 300 * time.Millisecond} {
+		ctx, cancel := context.WithTimeout(t.Context(), after)
+		s, err := New(c).Open(ctx, &enginetest.Probe{})
+		cancel()
+		if err == nil {
+			err = s.Close() // it was faster
+		} else if !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("after %v: %v, want a context error", after, err)
+		}
+		for _, left := range leftBehind() {
+			if !slices.Contains(before, left) {
+				t.Errorf("after %v: left behind: %s", after, left)
+			}
+		}
+	}
+}

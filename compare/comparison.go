@@ -135,7 +135,7 @@ func ratios(a, b *Cell) []Ratio {
 			continue
 		}
 		tests = append(tests, benchmath.AssumeNothing.Compare(fa.sample(), fb.sample()))
-		out = append(out, Ratio{Figure: name, Title: fa.Title, Ratio: fa.Center() / fb.Center()})
+		out = append(out, Ratio{Figure: name, Title: fa.Title, Ratio: round(fa.Center()/fb.Center(), 6)})
 	}
 	for i, p := range holm(tests) {
 		out[i].P = round(p, 6)
@@ -147,6 +147,9 @@ func ratios(a, b *Cell) []Ratio {
 
 func ratioWords(r Ratio, a, b *Cell, t benchmath.Comparison) string {
 	words := fmt.Sprintf("%s of %s is %.3g times that of %s", r.Title, a.Label, r.Ratio, b.Label)
+	if r.Ratio < 1 && r.Ratio > 0 {
+		words = fmt.Sprintf("%s of %s is %.3g times that of %s", r.Title, b.Label, 1/r.Ratio, a.Label)
+	}
 	switch {
 	case r.Significant:
 		return fmt.Sprintf("%s (p = %.2g, n = %d and %d)", words, r.P, t.N1, t.N2)

@@ -80,7 +80,7 @@ func (f Figure) Center() float64 {
 // add keeps a launch's value; what is not a number is no value.
 func (f *Figure) add(attempt int, v float64) {
 	if !math.IsNaN(v) && !math.IsInf(v, 0) {
-		f.Values = append(f.Values, Value{attempt, v})
+		f.Values = append(f.Values, Value{attempt, round(v, 6)})
 	}
 }
 
@@ -96,6 +96,7 @@ func (f *Figure) summarise() {
 		}
 		return
 	}
+	f.Absent = ""
 	s := benchmath.AssumeNothing.Summary(f.sample(), confidence)
 	center := median(f.numbers())
 	f.Median = &center

@@ -31,6 +31,10 @@ func (r *Result) comparability() []string {
 	if ratios > 0 {
 		out = append(out, "Ratios are given where both sides had the same model, prompt and request, on the same class of device.")
 	}
+	if with, without := r.baselines(); len(with) > 0 && len(without) > 0 {
+		out = append(out, fmt.Sprintf("Increases mean different things: %s had no process before the load, so its increase is its whole peak; that of %s is what came on top of an engine that was already there.",
+			strings.Join(without, ", "), strings.Join(with, ", ")))
+	}
 	if lonely := r.lonely(); len(lonely) > 0 && len(r.engines()) > 1 {
 		out = append(out, fmt.Sprintf("%s: not compared, because no other engine ran the same model with the same prompt.", strings.Join(lonely, "; ")))
 	}
@@ -50,6 +54,19 @@ func (r *Result) engines() []string {
 		out = appendNew(out, c.Spec.Engine)
 	}
 	return out
+}
+
+// baselines lists the cells that have a baseline and those that can have none.
+func (r *Result) baselines() (with, without []string) {
+	for _, c := range r.Cells {
+		switch f := c.Figure(Baseline); {
+		case f.Known():
+			with = append(with, c.Label)
+		case f.Absent == NoBaseline:
+			without = append(without, c.Label)
+		}
+	}
+	return with, without
 }
 
 // lonely lists cells that stand in no comparison.

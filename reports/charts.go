@@ -1,0 +1,235 @@
+package reports
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+
+	"github.com/go-echarts/go-echarts/v2/charts"
+	"github.com/go-echarts/go-echarts/v2/opts"
+
+	"llmparity/compare"
+	"llmparity/internal/record"
+)
+
+// chart is a figure of the report: one or more drawings that a reader chooses from, and words for those who don't see them.
+type chart struct {
+	ID       string
+	Section  string // where in the page it stands
+	Title    string
+	Note     string // how to read it
+	Label    string // accessible name
+	Drawings []drawing
+	Chosen   int // the drawing shown first
+	Table    *grid
+}
+
+// drawing is a chart's options as the charting library takes them. A colour may be var(--name): the page puts in the theme's.
+type drawing struct {
+	Name    string         `json:"name"`
+	Caption string         `json:"caption"`
+	Options map[string]any `json:"options"`
+}
+
+// grid is a table: the words of a chart.
+type grid struct {
+	Head []string
+	Rows [][]string
+}
+
+// view is what figures are drawn from.
+type view struct {
+	res  *compare.Result
+	runs []*record.Run
+}
+
+// figures lists every chart of the report: a new one is one more function here. Each gives nothing where there is nothing to draw.
+func figures() []func(*view) []chart {
+	return []func(*view) []chart{
+		memoryOverTime,
+		peaks,
+		bars("load", compare.LoadTime, "Load time"),
+		bars("ttft", compare.TTFT, "Time to first token"),
+		bars("decode", compare.DecodeTPS, "Decode speed"),
+	}
+}
+
+// options validates a chart and gives its options.
+func options(c interface {
+	Validate()
+	JSON() map[string]any
+}) map[string]any {
+	c.Validate()
+	return c.JSON()
+}
+
+// marshal escapes what could end a script element.
+func marshal(v any) ([]byte, error) {
+	text, err := json.Marshal(v) // encoding/json writes <, > and & as \u003c …
+	if err != nil {
+		return nil, fmt.Errorf("encoding the charts: %w", err)
+	}
+	return text, nil
+}
+
+// colour of a cell: one an engine, whichever cell or run it is in.
+func (v *view) colour(cell int) string {
+	seen := map[string]int{}
+	for i := 0; i <= cell; i++ {
+		name := v.res.Cells[i].Spec.Engine
+		if _, ok := seen[name]; !ok {
+			seen[name] = len(seen)
+		}
+	}
+	return fmt.Sprintf("var(--c%d)", seen[v.res.Cells[cell].Spec.Engine]%palette)
+}
+
+// palette is the number of colours that the style sheet has.
+const palette = 7
+
+func peaks(v *view) []chart {
+	var shown []int
+	for i := range v.res.Cells {
+		if v.res.Cells[i].Figure(compare.PeakPSS).Known() {
+			shown = append(shown, i)
+		}
+	}
+	if len(shown) == 0 {
+		return nil
+	}
+	bar := v.barChart(shown, compare.PeakPSS, "MiB")
+	var base, peak []opts.BarData
+	for _, i := range shown {
+		c := &v.res.Cells[i]
+		b := c.Figure(compare.Baseline)
+		datum := opts.BarData{Value: "-"} // the library's word for no value
+		if b.Known() {
+			datum.Value = digits(b.Center())
+		}
+		base = append(base, datum)
+		peak = append(peak, opts.BarData{Value: digits(c.Figure(compare.PeakPSS).Center()), ItemStyle: &opts.ItemStyle{Color: v.colour(i)}})
+	}
+	width := charts.WithBarChartOpts(opts.BarChart{BarGap: "-100%", BarWidth: "46%"})
+	bar.AddSeries("peak", peak, width, interval(v, shown, compare.PeakPSS))
+	bar.AddSeries("baseline", base, width, charts.WithItemStyleOpts(opts.ItemStyle{Color: "var(--veil)"}))
+	bar.Overlap(v.launches(shown, compare.PeakPSS))
+	t := &grid{Head: []string{"cell", "baseline (MiB)", "peak (MiB)", "95 % interval", "launches (MiB)"}}
+	for _, i := range shown {
+		c := &v.res.Cells[i]
+		p := c.Figure(compare.PeakPSS)
+		t.Rows = append(t.Rows, []string{line(c.Label), known(c.Figure(compare.Baseline)), num(p.Center()), intervalWords(p), values(p)})
+	}
+	return []chart{{ID: "peaks", Section: "peaks", Title: "Baseline and peak", Table: t,
+		Note:     "Total PSS in MiB. Bar: median peak; the paler part: median baseline, before a model is loaded. Dots: launches. Line: 95 % interval, where there are launches enough.",
+		Label:    "Bar chart of baseline and peak memory for each cell; the same figures are in the table below it",
+		Drawings: []drawing{{Options: options(bar)}}}}
+}
+
+// bars draws one figure: the medians, their launches, their intervals.
+func bars(id, name, title string) func(*view) []chart {
+	return func(v *view) []chart {
+		var shown []int
+		unit := ""
+		for i := range v.res.Cells {
+			if f := v.res.Cells[i].Figure(name); f.Known() {
+				shown, unit = append(shown, i), f.Unit
+			}
+		}
+		if len(shown) == 0 {
+			return nil
+		}
+		bar := v.barChart(shown, name, unit)
+		var data []opts.BarData
+		t := &grid{Head: []string{"cell", "median (" + unit + ")", "95 % interval", "launches (" + unit + ")"}}
+		for _, i := range shown {
+			f := v.res.Cells[i].Figure(name)
+			data = append(data, opts.BarData{Value: digits(f.Center()), ItemStyle: &opts.ItemStyle{Color: v.colour(i)}})
+			t.Rows = append(t.Rows, []string{line(v.res.Cells[i].Label), num(f.Center()), intervalWords(f), values(f)})
+		}
+		bar.AddSeries("median", data, charts.WithBarChartOpts(opts.BarChart{BarWidth: "46%"}), interval(v, shown, name))
+		bar.Overlap(v.launches(shown, name))
+		return []chart{{ID: id, Section: "times", Title: title, Table: t,
+			Note:     "In " + unit + ".",
+			Label:    fmt.Sprintf("Bar chart of %s for each cell; the same figures are in the table below it", title),
+			Drawings: []drawing{{Options: options(bar)}}}}
+	}
+}
+
+// barChart has a category a cell, whose label gives the median too.
+func (v *view) barChart(shown []int, name, unit string) *charts.Bar {
+	var labels []string
+	for _, i := range shown {
+		labels = append(labels, line(v.res.Cells[i].Label)+"\n"+num(v.res.Cells[i].Figure(name).Center())+" "+unit)
+	}
+	bar := charts.NewBar()
+	bar.SetGlobalOptions(
+		charts.WithAnimation(false),
+		charts.WithLegendOpts(opts.Legend{Show: opts.Bool(false)}),
+		charts.WithTooltipOpts(opts.Tooltip{Show: opts.Bool(true), Trigger: "item"}),
+		charts.WithGridOpts(opts.Grid{Left: "4", Right: "12", Top: "14", Bottom: "4", ContainLabel: opts.Bool(true)}),
+		charts.WithXAxisOpts(opts.XAxis{Type: "category"}),
+		charts.WithYAxisOpts(opts.YAxis{Type: "value", SplitNumber: 4}),
+	)
+	bar.SetXAxis(labels)
+	return bar
+}
+
+// launches is a dot a launch.
+func (v *view) launches(shown []int, name string) *charts.Scatter {
+	s := charts.NewScatter()
+	var dots []opts.ScatterData
+	for at, i := range shown {
+		for _, x := range v.res.Cells[i].Figure(name).Values {
+			dots = append(dots, opts.ScatterData{Name: fmt.Sprintf("launch (attempt %d)", x.Attempt), Value: []any{at, digits(x.Value)}, Symbol: "circle", SymbolSize: 6})
+		}
+	}
+	return s.AddSeries("launches", dots, charts.WithItemStyleOpts(opts.ItemStyle{Color: "var(--dot)", BorderColor: "var(--page)", BorderWidth: 1}))
+}
+
+// interval draws a line from the lower to the upper end.
+func interval(v *view, shown []int, name string) charts.SeriesOpts {
+	return func(s *charts.SingleSeries) {
+		lines := []any{}
+		for at, i := range shown {
+			if iv := v.res.Cells[i].Figure(name).Interval; iv != nil {
+				lines = append(lines, []any{map[string]any{"coord": []any{at, digits(iv.Lo)}}, map[string]any{"coord": []any{at, digits(iv.Hi)}}})
+			}
+		}
+		if len(lines) == 0 {
+			return
+		}
+		s.MarkLines = &opts.MarkLines{Data: lines, MarkLineStyle: opts.MarkLineStyle{Symbol: []string{"none", "none"},
+			Label: &opts.Label{Show: opts.Bool(false)}, LineStyle: &opts.LineStyle{Type: "solid", Width: 3, Color: "var(--ink)"}}}
+	}
+}
+
+// digits rounds for drawing: a hundredth of a MiB, of a millisecond.
+func digits(v float64) float64 { return math.Round(v*100) / 100 }
+
+func known(f compare.Figure) string {
+	if !f.Known() {
+		return f.Absent
+	}
+	return num(f.Center())
+}
+
+func intervalWords(f compare.Figure) string {
+	switch {
+	case !f.Known():
+		return ""
+	case f.Interval == nil:
+		return f.Note
+	}
+	return num(f.Interval.Lo) + " to " + num(f.Interval.Hi)
+}
+
+func values(f compare.Figure) string {
+	s := ""
+	for i, v := range f.Values {
+		if i > 0 {
+			s += ", "
+		}
+		s += num(v.Value)
+	}
+	return s
+}

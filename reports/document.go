@@ -1,0 +1,319 @@
+package reports
+
+import (
+	"fmt"
+	"html/template"
+	"maps"
+	"slices"
+	"strings"
+
+	"llmparity/compare"
+	"llmparity/internal/record"
+)
+
+// document is what the template shows, in the page's order.
+type document struct {
+	Policy  string
+	Style   template.CSS
+	Scripts template.HTML
+	Data    template.HTML // the charts' drawings
+
+	Title         string
+	Subtitle      string
+	Verdict       []string
+	Comparability []string
+	Summary       []summaryRow
+	Ratios        []string
+	Charts        map[string][]chart
+	Reported      *grid
+	Parity        []parityBlock
+	Self          *grid
+	Engines       []fact
+	Runs          []fact
+	How           []howRow
+	Sampler       *grid
+	Warnings      []compare.Warning
+	Schema        string
+}
+
+type summaryRow struct {
+	Label, Device, Launches string
+	Colour                  template.CSS
+	Figures                 []summaryFigure
+	Parity                  string
+}
+
+type summaryFigure struct{ Value, Unit, Under string }
+
+// fact is a heading with what is known below it.
+type fact struct {
+	Name   string
+	Colour template.CSS // of the engine; empty: none
+	Rows   [][2]string
+}
+
+type howRow struct{ Title, Cells, How string }
+
+func newDocument(v *view) (*document, error) {
+	d := &document{Verdict: v.res.Verdict, Comparability: v.res.Comparability, Warnings: v.res.Warnings, Schema: v.res.Schema, Charts: map[string][]chart{}}
+	d.Title, d.Subtitle = titles(v.res)
+	drawings := map[string][]drawing{}
+	for _, figure := range figures() {
+		for _, c := range figure(v) {
+			d.Charts[c.Section] = append(d.Charts[c.Section], c)
+			drawings[c.ID] = c.Drawings
+		}
+	}
+	text, err := marshal(drawings)
+	if err != nil {
+		return nil, err
+	}
+	d.Data = template.HTML(`<script type="application/json" id="drawings">` + string(text) + "</script>")
+	for _, c := range v.res.Comparisons {
+		for _, r := range c.Ratios {
+			d.Ratios = append(d.Ratios, r.Verdict)
+		}
+	}
+	for i := range v.res.Cells {
+		d.Summary = append(d.Summary, v.summary(i))
+		d.Engines = append(d.Engines, v.engine(i))
+	}
+	for _, p := range v.res.Parity {
+		d.Parity = append(d.Parity, newParityBlock(v, p))
+	}
+	for _, r := range v.res.Runs {
+		d.Runs = append(d.Runs, runFact(r))
+	}
+	d.Reported, d.Self, d.Sampler, d.How = reported(v.res), self(v.res), sampler(v.res), hows(v.res)
+	return d, nil
+}
+
+func titles(res *compare.Result) (title, subtitle string) {
+	if len(res.Runs) == 0 {
+		return "No run", "Nothing was given to compare."
+	}
+	var names, when []string
+	for _, r := range res.Runs {
+		names = append(names, line(r.Name))
+		when = append(when, r.Started.Format("2 January 2006, 15:04 MST"))
+	}
+	e := res.Runs[0].Environment
+	return strings.Join(names, " and "), fmt.Sprintf("%s · %s, %d cores, %s GiB · llmparity %s", strings.Join(when, " and "), line(e.CPU), e.Cores,
+		num(float64(e.MemoryB)/(1<<30)), line(res.Runs[0].Tool.Version))
+}
+
+// summaryColumns are the summary's figures, in order.
+func summaryColumns() []string {
+	return []string{compare.PeakPSS, compare.Increase, compare.LoadTime, compare.TTFT, compare.PrefillTPS, compare.DecodeTPS}
+}
+
+func (v *view) summary(i int) summaryRow {
+	c := &v.res.Cells[i]
+	row := summaryRow{Label: line(c.Label), Colour: template.CSS(v.colour(i)), Device: "did not say", Launches: launches(c.Launches), Parity: (&table{res: v.res}).parityOf(i)}
+	if c.Device != nil {
+		row.Device = strings.TrimSpace(string(c.Device.Class) + " " + line(c.Device.Name))
+	}
+	for _, name := range summaryColumns() {
+		f := c.Figure(name)
+		value, under := figureCell(f)
+		row.Figures = append(row.Figures, summaryFigure{value, f.Unit, under})
+	}
+	return row
+}
+
+func launches(l compare.Launches) string {
+	s := fmt.Sprintf("%d of %d", l.Counted, l.Planned)
+	for _, more := range []struct {
+		n    int
+		what string
+	}{{l.Failed, "failed"}, {l.Interrupted, "interrupted"}, {l.Warmup, "warm-up"}} {
+		if more.n > 0 {
+			s += fmt.Sprintf(", %d %s", more.n, more.what)
+		}
+	}
+	return s
+}
+
+func (v *view) engine(i int) fact {
+	c := &v.res.Cells[i]
+	f := fact{Name: line(c.Label), Colour: template.CSS(v.colour(i))}
+	add := func(name, value string) {
+		if value != "" {
+			f.Rows = append(f.Rows, [2]string{line(name), line(value)})
+		}
+	}
+	if e := c.Engine; e != nil {
+		add("runtime", e.Name+" "+e.Version)
+		add("executable", e.Path)
+		add("sha256", e.SHA256)
+		addAll(add, "", e.Parts)
+		addAll(add, "policy: ", e.Policy)
+		add("arguments", strings.Join(e.Args, " "))
+	} else {
+		add("runtime", "did not say what it is")
+	}
+	if d := c.Device; d != nil {
+		add("device", string(d.Class)+": "+d.Name)
+		addAll(add, "device: ", d.Detail)
+	}
+	m := c.Spec.Model
+	add("model", fmt.Sprintf("%s (%s, %s, %s, %d parameters)", m.Name, m.Architecture, m.Format, m.DType, m.Parameters))
+	add("model sha256", m.SHA256)
+	add("model file", fmt.Sprintf("%s MiB, weights %s MiB", num(float64(m.FileB)/record.MiB), num(float64(m.WeightsB)/record.MiB)))
+	add("request", fmt.Sprintf("%d tokens at temperature %g, context %d, isolation %s, prompt cache %s", c.Spec.MaxTokens, c.Spec.Temperature, m.Context, c.Spec.Isolation, c.Spec.PromptCache))
+	add("prompt", c.Spec.Prompt)
+	return f
+}
+
+func addAll(add func(name, value string), prefix string, m map[string]string) {
+	for _, key := range slices.Sorted(maps.Keys(m)) {
+		add(prefix+strings.ReplaceAll(key, "_", " "), m[key])
+	}
+}
+
+func runFact(r compare.Run) fact {
+	e := r.Environment
+	f := fact{Name: line(r.Name)}
+	for _, row := range [][2]string{
+		{"folder", r.Dir}, {"started", r.Started.Format("2006-01-02 15:04:05 MST")}, {"ended", string(r.Status)},
+		{"machine", e.Hostname}, {"CPU", fmt.Sprintf("%s, %d cores", e.CPU, e.Cores)}, {"memory", num(float64(e.MemoryB)/(1<<30)) + " GiB"},
+		{"system", strings.TrimSpace(e.OS + " " + e.Kernel)}, {"governor", e.Governor}, {"load before the run", num(e.Load1)},
+		{"container", map[bool]string{true: "yes", false: "no"}[e.Container]},
+		{"llmparity", strings.TrimSpace(r.Tool.Version + " " + r.Tool.GoOS + "/" + r.Tool.GoArch)}, {"llmparity sha256", r.Tool.SHA256},
+	} {
+		if row[1] != "" {
+			f.Rows = append(f.Rows, [2]string{row[0], line(row[1])})
+		}
+	}
+	return f
+}
+
+func reported(res *compare.Result) *grid {
+	t := &grid{Head: []string{"cell", "the engine's own name", "reported", "measured by us beside it"}}
+	for i := range res.Cells {
+		c := &res.Cells[i]
+		for _, f := range c.Reported {
+			ours := "–"
+			if o := c.Figure(f.Beside); f.Beside != "" && o.Known() {
+				ours = strings.TrimSpace(num(o.Center()) + " " + o.Unit + " (" + o.Title + ")")
+			}
+			t.Rows = append(t.Rows, []string{line(c.Label), line(f.Name), strings.TrimSpace(known(f) + " " + f.Unit), ours})
+		}
+	}
+	if len(t.Rows) == 0 {
+		return nil
+	}
+	return t
+}
+
+func self(res *compare.Result) *grid {
+	t := &grid{Head: []string{"cell", "its own launches"}}
+	for _, c := range res.Cells {
+		t.Rows = append(t.Rows, []string{line(c.Label), c.Self.Verdict})
+	}
+	return t
+}
+
+func sampler(res *compare.Result) *grid {
+	t := &grid{Head: []string{"cell"}}
+	for i := range res.Cells {
+		c := &res.Cells[i]
+		row := []string{line(c.Label)}
+		for _, f := range c.Sampler {
+			if i == 0 {
+				t.Head = append(t.Head, f.Title+" ("+f.Unit+")")
+			}
+			row = append(row, known(f))
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	return t
+}
+
+// hows says once what several cells have in common.
+func hows(res *compare.Result) []howRow {
+	var out []howRow
+	for i := range res.Cells {
+		c := &res.Cells[i]
+		for _, list := range [][]compare.Figure{c.Figures, c.Sampler} {
+			for _, f := range list {
+				at := slices.IndexFunc(out, func(h howRow) bool { return h.Title == f.Title && h.How == f.How })
+				if at >= 0 {
+					out[at].Cells += "; " + line(c.Label)
+					continue
+				}
+				out = append(out, howRow{f.Title, line(c.Label), f.How})
+			}
+		}
+	}
+	slices.SortStableFunc(out, func(a, b howRow) int { return order(res, a.Title) - order(res, b.Title) })
+	return out
+}
+
+func order(res *compare.Result, title string) int {
+	n := 0
+	for _, list := range [][]compare.Figure{res.Cells[0].Figures, res.Cells[0].Sampler} {
+		for _, f := range list {
+			if f.Title == title {
+				return n
+			}
+			n++
+		}
+	}
+	return n
+}
+
+// parityBlock is a pair with its tokens. Around holds the columns next to the first difference, or the first ones.
+type parityBlock struct {
+	A, B             string
+	ColourA, ColourB template.CSS
+	Verdict          string
+	Identical        bool
+	Compared         bool
+	Tokenisation     string
+	Title            string // of the tokens
+	Around           []tokenPair
+	HasText          bool
+	Shared           string // what both texts begin with
+	RestA, RestB     string
+	PromptA, PromptB string // every id
+	AllA, AllB       string
+}
+
+type tokenPair struct {
+	Index   int // from 1
+	A, B    string
+	Differs bool
+}
+
+// shownTokens is how many tokens the table around a difference has.
+const shownTokens = 24
+
+func newParityBlock(v *view, p compare.Parity) parityBlock {
+	b := parityBlock{A: line(v.res.Cells[p.A].Label), B: line(v.res.Cells[p.B].Label), ColourA: template.CSS(v.colour(p.A)), ColourB: template.CSS(v.colour(p.B)), Verdict: line(p.Verdict),
+		Identical: p.Identical, Compared: p.Compared, Tokenisation: line(p.Tokenisation), HasText: p.TextA != "" || p.TextB != "",
+		PromptA: join(p.PromptA), PromptB: join(p.PromptB), AllA: join(p.IDsA), AllB: join(p.IDsB),
+		Shared: clean(p.TextA[:p.Shared]), RestA: clean(p.TextA[p.Shared:]), RestB: clean(p.TextB[p.Shared:])}
+	longest := max(len(p.IDsA), len(p.IDsB))
+	from := 0
+	b.Title = "The first token ids"
+	if p.Compared && !p.Identical && longest > 0 {
+		from = max(0, p.Agreed-shownTokens/2)
+		b.Title = "Token ids around the first difference"
+	}
+	for i := from; i < min(longest, from+shownTokens); i++ {
+		b.Around = append(b.Around, tokenPair{i + 1, at(p.IDsA, i), at(p.IDsB, i), at(p.IDsA, i) != at(p.IDsB, i)})
+	}
+	return b
+}
+
+func at(ids []int, i int) string {
+	if i < len(ids) {
+		return fmt.Sprint(ids[i])
+	}
+	return "–"
+}
+
+func join(ids []int) string {
+	return strings.Trim(fmt.Sprint(ids), "[]")
+}

@@ -1,0 +1,71 @@
+package reports
+
+import (
+	"crypto/sha256"
+	"embed"
+	"encoding/base64"
+	"fmt"
+	"html/template"
+	"io"
+	"strings"
+
+	"llmparity/assets/echarts"
+	"llmparity/compare"
+	"llmparity/internal/fault"
+	"llmparity/internal/record"
+)
+
+//go:embed page
+var page embed.FS
+
+// HTML writes one file with everything in it. Its policy forbids the browser to fetch anything and to run any script but the two
+// whose hashes it names, so that a hostile label stays a label.
+func HTML(w io.Writer, res *compare.Result, runs ...*record.Run) error {
+	if len(runs) != len(res.Runs) {
+		return fmt.Errorf("the result was made of %d runs, not %d", len(res.Runs), len(runs))
+	}
+	library, err := echarts.Script()
+	if err != nil {
+		return err
+	}
+	own, err := page.ReadFile("page/report.js")
+	if err != nil {
+		return err
+	}
+	style, err := page.ReadFile("page/report.css")
+	if err != nil {
+		return err
+	}
+	scripts, hashes, err := inline(library, string(own))
+	if err != nil {
+		return err
+	}
+	d, err := newDocument(&view{res: res, runs: runs})
+	if err != nil {
+		return err
+	}
+	d.Policy = "default-src 'none'; script-src " + strings.Join(hashes, " ") + "; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
+	d.Style, d.Scripts = template.CSS(style), scripts
+	t, err := template.New("report.html").Funcs(template.FuncMap{"clean": clean, "line": line, "num": num}).ParseFS(page, "page/report.html")
+	if err != nil {
+		return fmt.Errorf("reading the report's template: %w", err)
+	}
+	if err := t.Execute(w, d); err != nil {
+		return fmt.Errorf("writing the report: %w", err)
+	}
+	return nil
+}
+
+// inline makes script elements, and the hashes by which the policy knows them.
+func inline(scripts ...string) (elements template.HTML, hashes []string, err error) {
+	for _, s := range scripts {
+		s = strings.ReplaceAll(s, "\r\n", "\n") // as the browser's parser will
+		if strings.Contains(strings.ToLower(s), "</script") || strings.Contains(s, "<!--") {
+			return "", nil, fault.New(fault.NoBundle, "run make setup and build again", "the embedded charting library can't be put into a page: it ends a script element")
+		}
+		sum := sha256.Sum256([]byte(s))
+		hashes = append(hashes, "'sha256-"+base64.StdEncoding.EncodeToString(sum[:])+"'")
+		elements += template.HTML("<script>" + s + "</script>\n")
+	}
+	return elements, hashes, nil
+}

@@ -1,0 +1,283 @@
+package reports
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/go-echarts/go-echarts/v2/charts"
+	"github.com/go-echarts/go-echarts/v2/opts"
+
+	"llmparity/compare"
+	"llmparity/internal/record"
+)
+
+// pointBudget bounds the points of all launches of the report together, and so the size of the file.
+const pointBudget = 60000
+
+// memoryOverTime draws a chart a cell, a drawing a launch.
+func memoryOverTime(v *view) []chart {
+	lines := 1
+	for _, run := range v.runs {
+		for _, a := range run.Attempts {
+			lines += len(a.Sources) + 2
+		}
+	}
+	points := min(240, max(45, pointBudget/lines))
+	var out []chart
+	for i := range v.res.Cells {
+		if c, ok := v.memoryOf(i, points); ok {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+func (v *view) memoryOf(i, points int) (chart, bool) {
+	c := &v.res.Cells[i]
+	out := chart{ID: fmt.Sprintf("memory-%d", i), Section: "memory", Title: line(c.Label),
+		Label: "Lines of memory over time for " + line(c.Label) + ", with the phases of the launch as bands; a table of the phases follows"}
+	for _, a := range v.runs[c.Run].Attempts {
+		if a.Cell != c.Spec.ID || len(a.Totals) == 0 {
+			continue
+		}
+		if a.ID == c.Representative {
+			out.Chosen = len(out.Drawings)
+			out.Table = phaseTable(a)
+		}
+		out.Drawings = append(out.Drawings, drawing{Name: launchName(a, c.Representative), Caption: phaseWords(a), Options: v.timeline(i, a, points)})
+	}
+	if len(out.Drawings) > 0 && out.Table == nil {
+		for _, a := range v.runs[c.Run].Attempts {
+			if a.Cell == c.Spec.ID && len(a.Totals) > 0 {
+				out.Table = phaseTable(a)
+				break
+			}
+		}
+	}
+	return out, len(out.Drawings) > 0
+}
+
+func launchName(a *record.Attempt, representative int) string {
+	name := fmt.Sprintf("launch %d", a.Repetition)
+	switch {
+	case a.Warmup:
+		name = "warm-up launch"
+	case a.Status == record.Failed:
+		name += " (failed: " + string(a.Class) + ")"
+	case a.Status != record.OK:
+		name += " (" + string(a.Status) + ")"
+	case a.ID == representative:
+		name += " (nearest to the median)"
+	}
+	return name
+}
+
+// timeline draws one launch: the total first and heavy, then each process by each method.
+func (v *view) timeline(cell int, a *record.Attempt, points int) map[string]any {
+	zero := a.BeginNS
+	if len(a.Phases) > 0 {
+		zero = a.Phases[0].BeginNS
+	}
+	l := charts.NewLine()
+	selected := map[string]bool{}
+	l.SetGlobalOptions(
+		charts.WithAnimation(false),
+		charts.WithTooltipOpts(opts.Tooltip{Show: opts.Bool(true), Trigger: "axis"}),
+		charts.WithLegendOpts(opts.Legend{Show: opts.Bool(true), Type: "scroll", Bottom: "0", Left: "0", Right: "0", ItemWidth: 16, ItemHeight: 8, Selected: selected}),
+		charts.WithGridOpts(opts.Grid{Left: "4", Right: "14", Top: "30", Bottom: "58", ContainLabel: opts.Bool(true)}),
+		charts.WithXAxisOpts(opts.XAxis{Type: "value", Name: "seconds", NameLocation: "middle", NameGap: 26, Min: 0, Max: "dataMax"}),
+		charts.WithYAxisOpts(opts.YAxis{Type: "value", Name: "MiB", SplitNumber: 4}),
+	)
+	add := func(name string, data []xy, s opts.LineStyle, more ...charts.SeriesOpts) {
+		if len(data) > 0 {
+			more = append(more, charts.WithLineStyleOpts(s), charts.WithItemStyleOpts(opts.ItemStyle{Color: s.Color}),
+				charts.WithLineChartOpts(opts.LineChart{ShowSymbol: opts.Bool(len(data) == 1), SymbolSize: 5}))
+			l.AddSeries(name, lineData(thin(data, points)), more...)
+		}
+	}
+	add("total PSS", totals(a, methodPSS, zero, func(t record.TotalRow) float64 { return t.PSS }), opts.LineStyle{Color: v.colour(cell), Width: 3}, bands(a, zero))
+	add("RSS sum", totals(a, methodRSS, zero, func(t record.TotalRow) float64 { return t.RSS }), opts.LineStyle{Color: "var(--muted)", Width: 1.2, Type: "dashed"}, bandsIfFirst(l, a, zero))
+	selected["RSS sum"] = true
+	for n, s := range processes(a) {
+		colour := fmt.Sprintf("var(--p%d)", n%palette)
+		for _, id := range s.ids {
+			style := opts.LineStyle{Color: colour, Width: 1.4}
+			pick, what := func(r record.SampleRow) float64 { return r.PSS }, "PSS"
+			if a.Sources[id].Method != methodPSS {
+				pick, what, style.Type = func(r record.SampleRow) float64 { return r.RSS }, "RSS", "dotted"
+			}
+			name := fmt.Sprintf("%s %s", s.name, what)
+			selected[name] = what == "PSS"
+			add(name, samples(a, id, zero, pick), style)
+		}
+	}
+	return options(l)
+}
+
+// Methods of reading, as the record names them.
+const (
+	methodPSS = "smaps_rollup"
+	methodRSS = "statm"
+)
+
+func lineData(points []xy) []opts.LineData {
+	out := make([]opts.LineData, len(points))
+	for i, p := range points {
+		out[i] = opts.LineData{Value: []float64{math.Round(p.x*1000) / 1000, digits(p.y)}}
+	}
+	return out
+}
+
+func seconds(ns, zero int64) float64 { return float64(ns-zero) / 1e9 }
+
+func totals(a *record.Attempt, method string, zero int64, pick func(record.TotalRow) float64) []xy {
+	var out []xy
+	for _, t := range a.Totals {
+		if y := pick(t); t.Method == method && !math.IsNaN(y) {
+			out = append(out, xy{seconds(t.NS, zero), y})
+		}
+	}
+	return out
+}
+
+func samples(a *record.Attempt, source int, zero int64, pick func(record.SampleRow) float64) []xy {
+	var out []xy
+	for _, s := range a.Samples {
+		if y := pick(s); s.Source == source && !math.IsNaN(y) {
+			out = append(out, xy{seconds(s.NS, zero), y})
+		}
+	}
+	return out
+}
+
+// process is a process and the sources that read it.
+type process struct {
+	name string
+	ids  []int
+}
+
+// processes are in the order in which they were attached; roles that come twice carry their pid.
+func processes(a *record.Attempt) []process {
+	var pids []int
+	roles := map[string]map[int]bool{}
+	of := map[int]*process{}
+	ids := make([]int, 0, len(a.Sources))
+	for id := range a.Sources {
+		ids = append(ids, id)
+	}
+	slices.Sort(ids)
+	for _, id := range ids {
+		s := a.Sources[id]
+		if of[s.PID] == nil {
+			of[s.PID] = &process{name: line(s.Role)}
+			pids = append(pids, s.PID)
+			if roles[s.Role] == nil {
+				roles[s.Role] = map[int]bool{}
+			}
+			roles[s.Role][s.PID] = true
+		}
+		of[s.PID].ids = append(of[s.PID].ids, id)
+	}
+	var out []process
+	for _, pid := range pids {
+		p := of[pid]
+		if len(roles[a.Sources[p.ids[0]].Role]) > 1 {
+			p.name = fmt.Sprintf("%s %d", p.name, pid)
+		}
+		slices.SortStableFunc(p.ids, func(x, y int) int { return cmp.Compare(a.Sources[x].Method, a.Sources[y].Method) })
+		out = append(out, *p)
+	}
+	return out
+}
+
+// bands marks the phases behind a series. A phase too short for its name has none; the caption names all.
+func bands(a *record.Attempt, zero int64) charts.SeriesOpts {
+	return func(s *charts.SingleSeries) {
+		if len(a.Phases) == 0 {
+			return
+		}
+		length := float64(a.Phases[len(a.Phases)-1].EndNS - zero)
+		data := []any{}
+		for n, p := range a.Phases {
+			name := string(p.Name)
+			if length <= 0 || float64(p.EndNS-p.BeginNS)/length < 0.08 {
+				name = ""
+			}
+			fill := "transparent"
+			if n%2 == 1 {
+				fill = "var(--band)"
+			}
+			data = append(data, []opts.MarkAreaData{
+				{Name: name, XAxis: seconds(p.BeginNS, zero), MarkAreaStyle: opts.MarkAreaStyle{ItemStyle: &opts.ItemStyle{Color: fill}}},
+				{XAxis: seconds(p.EndNS, zero)}})
+		}
+		s.MarkAreas = &opts.MarkAreas{Data: data, MarkAreaStyle: opts.MarkAreaStyle{Label: &opts.Label{Show: opts.Bool(true), Position: "top", FontSize: 11, Color: "var(--muted)"}}}
+	}
+}
+
+// bandsIfFirst marks the phases behind the RSS sum where there is no total PSS.
+func bandsIfFirst(l *charts.Line, a *record.Attempt, zero int64) charts.SeriesOpts {
+	if len(l.MultiSeries) > 0 {
+		return func(*charts.SingleSeries) {}
+	}
+	return bands(a, zero)
+}
+
+func phaseWords(a *record.Attempt) string {
+	if len(a.Phases) == 0 {
+		return "No phase ended."
+	}
+	zero := a.Phases[0].BeginNS
+	var words []string
+	for _, p := range a.Phases {
+		words = append(words, fmt.Sprintf("%s %.2f–%.2f s", p.Name, seconds(p.BeginNS, zero), seconds(p.EndNS, zero)))
+	}
+	return strings.Join(words, " · ")
+}
+
+func phaseTable(a *record.Attempt) *grid {
+	t := &grid{Head: []string{"phase", "begin (s)", "length (s)", "highest total PSS (MiB)", "highest RSS sum (MiB)"}}
+	for _, p := range a.Phases {
+		pss, rss := math.NaN(), math.NaN()
+		for _, row := range a.Totals {
+			if row.NS < p.BeginNS || row.NS > p.EndNS {
+				continue
+			}
+			if row.Method == methodPSS {
+				pss = higher(pss, row.PSS)
+			} else {
+				rss = higher(rss, row.RSS)
+			}
+		}
+		t.Rows = append(t.Rows, []string{string(p.Name), fmt.Sprintf("%.2f", seconds(p.BeginNS, a.Phases[0].BeginNS)), fmt.Sprintf("%.2f", p.Duration().Seconds()), orNone(pss), orNone(rss)})
+	}
+	return t
+}
+
+func higher(a, b float64) float64 {
+	if math.IsNaN(a) || b > a {
+		return b
+	}
+	return a
+}
+
+func orNone(v float64) string {
+	if math.IsNaN(v) {
+		return "–"
+	}
+	return num(v)
+}
+
+// median of a figure in words, for tables.
+func figureCell(f compare.Figure) (value, under string) {
+	if !f.Known() {
+		return "–", f.Absent
+	}
+	if f.Interval == nil {
+		return num(f.Center()), fmt.Sprintf("%s (n = %d)", f.Note, f.N)
+	}
+	return num(f.Center()), num(f.Interval.Lo) + "–" + num(f.Interval.Hi)
+}

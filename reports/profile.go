@@ -1,0 +1,197 @@
+package reports
+
+import (
+	"io"
+	"time"
+
+	"llmparity/compare"
+	"llmparity/internal/fault"
+	"llmparity/internal/record"
+)
+
+// profile is a cell as tools that read memory profiles of schema 2.0 expect it. Absent is what was not measured.
+type profile struct {
+	ProfilerVersion string          `json:"profiler_version"`
+	SchemaVersion   string          `json:"schema_version"`
+	Metadata        profileMetadata `json:"metadata"`
+	Model           profileModel    `json:"model_info"`
+	Memory          profileMemory   `json:"memory_measurements"`
+	Breakdown       *breakdown      `json:"memory_breakdown,omitempty"`
+	Latency         *latencyStats   `json:"latency_stats,omitempty"`
+	Engine          profileEngine   `json:"engine_metadata"`
+}
+
+type profileMetadata struct {
+	Timestamp time.Time         `json:"timestamp"`
+	Run       string            `json:"run"`
+	Cell      string            `json:"cell"`
+	Units     map[string]string `json:"units"`
+	Method    map[string]string `json:"method"`
+	Launches  compare.Launches  `json:"launches"`
+	PromptID  int               `json:"prompt_id"`
+	Input     *float64          `json:"input_len,omitempty"`
+	Output    int               `json:"output_len"`
+	BatchSize int               `json:"batch_size"`
+	Machine   machine           `json:"machine"`
+	Device    *record.Device    `json:"device,omitempty"`
+	Warnings  []compare.Warning `json:"warnings"`
+}
+
+type machine struct {
+	CPU     string  `json:"cpu"`
+	Cores   int     `json:"cores"`
+	TotalGB float64 `json:"total_gb"`
+	OS      string  `json:"os"`
+	Kernel  string  `json:"kernel"`
+}
+
+type profileModel struct {
+	Name         string `json:"name"`
+	SHA256       string `json:"sha256,omitempty"`
+	Architecture string `json:"architecture,omitempty"`
+	Parameters   int64  `json:"num_parameters,omitempty"`
+	Layers       int    `json:"num_layers,omitempty"`
+	Heads        int    `json:"num_heads,omitempty"`
+	KVHeads      int    `json:"num_kv_heads,omitempty"`
+	HeadDim      int    `json:"head_dim,omitempty"`
+	Hidden       int    `json:"hidden_size,omitempty"`
+	DType        string `json:"dtype,omitempty"`
+	KVDType      string `json:"kv_cache_dtype,omitempty"`
+	MaxModelLen  int    `json:"max_model_len,omitempty"`
+}
+
+type profileMemory struct {
+	Baseline   point    `json:"baseline"`
+	PostWarmup point    `json:"post_warmup"`
+	Peak       point    `json:"peak"`
+	Increase   *float64 `json:"memory_increase_gb,omitempty"`
+}
+
+type point struct {
+	Total  *float64 `json:"total_gb,omitempty"`
+	N      int      `json:"launches"`
+	Absent string   `json:"absent,omitempty"`
+}
+
+type breakdown struct {
+	Total      *float64          `json:"total_measured_gb,omitempty"`
+	Weights    *float64          `json:"model_weights_gb,omitempty"`
+	Confidence map[string]string `json:"confidence_levels"`
+}
+
+type latencyStats struct {
+	Mean    *float64 `json:"mean_latency_ms,omitempty"`
+	TPS     *float64 `json:"tokens_per_second,omitempty"`
+	TTFT    *float64 `json:"ttft_ms,omitempty"`
+	Decode  *float64 `json:"decode_tokens_per_second,omitempty"`
+	Prefill *float64 `json:"prefill_tokens_per_second,omitempty"`
+	Load    *float64 `json:"load_time_ms,omitempty"`
+}
+
+type profileEngine struct {
+	Version string `json:"engine_version,omitempty"`
+	Type    string `json:"engine_type"`
+}
+
+// Profile writes a cell of a run as a memory profile of schema 2.0.
+func Profile(w io.Writer, run *record.Run, cell int) error {
+	res := compare.Runs(run)
+	for i := range res.Cells {
+		if res.Cells[i].Spec.ID == cell {
+			return writeJSON(w, newProfile(res, &res.Cells[i]))
+		}
+	}
+	return fault.New(fault.Usage, "name a cell that the run's plan has", "the run %s has no cell %d", run.Dir, cell)
+}
+
+func newProfile(res *compare.Result, c *compare.Cell) profile {
+	p := profile{ProfilerVersion: "2.0", SchemaVersion: "2.0", Metadata: newProfileMetadata(res, c)}
+	m := c.Spec.Model
+	p.Model = profileModel{Name: m.Name, SHA256: m.SHA256, Architecture: m.Architecture, Parameters: m.Parameters, Layers: m.Layers, Heads: m.Heads,
+		KVHeads: m.KVHeads, HeadDim: m.HeadDim, Hidden: m.Hidden, DType: m.DType, MaxModelLen: m.Context}
+	p.Engine = profileEngine{Type: c.Spec.Engine}
+	if c.Engine != nil {
+		p.Engine.Version = c.Engine.Version
+		p.Model.KVDType = c.Engine.Policy["kv_dtype"]
+	}
+	p.Memory = profileMemory{Baseline: pointOf(c.Figure(compare.Baseline)), PostWarmup: pointOf(c.Figure(compare.PostWarmup)),
+		Peak: pointOf(c.Figure(compare.PeakPSS)), Increase: gib(c.Figure(compare.Increase))}
+	p.Breakdown = newBreakdown(c)
+	p.Latency = newLatency(c)
+	return p
+}
+
+func newProfileMetadata(res *compare.Result, c *compare.Cell) profileMetadata {
+	run := res.Runs[c.Run]
+	md := profileMetadata{Timestamp: run.Started, Run: run.Name, Cell: c.Label, Launches: c.Launches, PromptID: c.Spec.PromptID,
+		Output: c.Spec.MaxTokens, BatchSize: 1, Device: c.Device, Warnings: res.Warnings,
+		Units: map[string]string{"gb": "GiB (2^30 bytes)", "ms": "milliseconds"},
+		Method: map[string]string{
+			"total_gb":          "median over counted launches of total PSS over the engine's processes: host memory, not GPU memory",
+			"model_weights_gb":  "size of the tensors in the model file: exact, and not a reading of what the engine holds",
+			"mean_latency_ms":   "mean over counted launches of the request's latency",
+			"tokens_per_second": "mean over counted launches of tokens / request latency, prefill included",
+		},
+		Machine: machine{run.Environment.CPU, run.Environment.Cores, float64(run.Environment.MemoryB) / (1 << 30), run.Environment.OS, run.Environment.Kernel},
+	}
+	if f := c.Figure(compare.Prompt); f.Known() {
+		md.Input = f.Median
+	}
+	return md
+}
+
+// newBreakdown holds what is known exactly or was really measured. KV cache, activations and overhead are not told apart by any
+// reading of a process, so they are absent.
+func newBreakdown(c *compare.Cell) *breakdown {
+	b := &breakdown{Total: gib(c.Figure(compare.PeakPSS)), Confidence: map[string]string{}}
+	if bytes := c.Spec.Model.WeightsB; bytes > 0 {
+		b.Weights = rounded(float64(bytes) / (1 << 30))
+		b.Confidence["weights"] = "high"
+	}
+	if b.Total != nil {
+		b.Confidence["total_measured"] = "high"
+	}
+	if b.Total == nil && b.Weights == nil {
+		return nil
+	}
+	b.Confidence["overall"] = "low"
+	return b
+}
+
+func newLatency(c *compare.Cell) *latencyStats {
+	latency, tokens := c.Figure(compare.Latency), c.Figure(compare.Tokens)
+	if !latency.Known() {
+		return nil
+	}
+	l := &latencyStats{Mean: mean(latency.Values), TTFT: c.Figure(compare.TTFT).Median, Decode: c.Figure(compare.DecodeTPS).Median,
+		Prefill: c.Figure(compare.PrefillTPS).Median, Load: c.Figure(compare.LoadTime).Median}
+	var rates []compare.Value
+	for i, v := range latency.Values {
+		if i < len(tokens.Values) && tokens.Values[i].Attempt == v.Attempt && tokens.Values[i].Value > 0 && v.Value > 0 {
+			rates = append(rates, compare.Value{Value: tokens.Values[i].Value / v.Value * 1000})
+		}
+	}
+	l.TPS = mean(rates)
+	return l
+}
+
+func mean(values []compare.Value) *float64 {
+	if len(values) == 0 {
+		return nil
+	}
+	sum := 0.0
+	for _, v := range values {
+		sum += v.Value
+	}
+	return rounded(sum / float64(len(values)))
+}
+
+func pointOf(f compare.Figure) point { return point{gib(f), f.N, f.Absent} }
+
+// gib turns MiB into GiB; nil where there is no value.
+func gib(f compare.Figure) *float64 {
+	if !f.Known() {
+		return nil
+	}
+	return rounded(f.Center() / 1024)
+}

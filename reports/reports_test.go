@@ -1,0 +1,195 @@
+package reports_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"llmparity/compare"
+	"llmparity/compare/comparetest"
+	"llmparity/internal/fault"
+	"llmparity/internal/record"
+	"llmparity/reports"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+func golden(t *testing.T, name string, render func(io.Writer) error) {
+	t.Helper()
+	var got bytes.Buffer
+	if err := render(&got); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join("testdata", name)
+	if *update {
+		if err := os.WriteFile(path, got.Bytes(), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatalf("%v (go test ./reports -update writes it)", err)
+	}
+	if !bytes.Equal(got.Bytes(), want) {
+		_ = os.WriteFile(path+".got", got.Bytes(), 0o644)
+		t.Errorf("%s differs; what came out is beside it as %s.got", path, name)
+	}
+}
+
+// cases are results of every kind that a renderer must bear.
+func cases(t *testing.T) map[string][]*record.Run {
+	failing := comparetest.Browser(7)
+	failing.Warmup, failing.Failing, failing.Cut = true, map[int]record.Class{3: record.DeviceLost}, 5
+	failing.Warnings = []record.Warning{{Code: "library-of-our-own", Text: "the model library was compiled by llmparity, so its kernels are not MLC's"}}
+	parting := comparetest.Native(6)
+	parting.IDs[40], parting.Text = 3, strings.Replace(parting.Text, "light", "rain", 1)
+	sameDevice := comparetest.Browser(6)
+	sameDevice.Device = comparetest.Native(1).Device
+	lost := comparetest.Browser(2)
+	lost.Failing = map[int]record.Class{1: record.OOM, 2: record.OOM}
+	return map[string][]*record.Run{
+		"mixed":       {comparetest.Run(t, "compare", failing, parting)},
+		"same-device": {comparetest.Run(t, "compare", sameDevice, comparetest.Native(6))},
+		"few":         {comparetest.Run(t, "smoke", comparetest.Browser(1), comparetest.Native(1))},
+		"alone":       {comparetest.Run(t, "alone", comparetest.Native(6))},
+		"lost":        {comparetest.Run(t, "lost", lost)},
+		"empty":       {comparetest.Run(t, "empty")},
+		"hostile":     {comparetest.Run(t, "hostile", hostile())},
+	}
+}
+
+const attack = "</script><script>window.owned=1</script><img src=x onerror=window.owned=2>\"'`{{.}}\x1b[2J\x00\u202eevil\u2066 שלום"
+
+// hostile has an attack wherever a user, a model or an engine can put text.
+func hostile() comparetest.Engine {
+	e := comparetest.Browser(2)
+	e.Cell.Engine, e.Cell.Prompt, e.Cell.Model.Name, e.Text = "e"+attack, attack, attack, attack
+	e.Info.Name, e.Info.Version, e.Info.Args = attack, attack, []string{attack}
+	e.Info.Parts, e.Info.Policy = map[string]string{attack: attack}, map[string]string{attack: attack}
+	e.Device.Name, e.Device.Detail = attack, map[string]string{attack: attack}
+	e.Processes[1].Role = attack
+	e.Warnings = []record.Warning{{Code: attack, Text: attack}}
+	return e
+}
+
+func TestTable(t *testing.T) {
+	for name, runs := range cases(t) {
+		res := compare.Runs(runs...)
+		golden(t, "table-"+name+".txt", func(w io.Writer) error { return reports.Table(w, res) })
+	}
+}
+
+func TestTableFitsATerminal(t *testing.T) {
+	long := comparetest.Browser(6)
+	long.Cell.Engine = strings.Repeat("a-long-engine-name ", 9)
+	for _, runs := range append([][]*record.Run{{comparetest.Run(t, "long", long, comparetest.Native(6))}}, cases(t)["mixed"], cases(t)["hostile"]) {
+		var b bytes.Buffer
+		if err := reports.Table(&b, compare.Runs(runs...)); err != nil {
+			t.Fatal(err)
+		}
+		for _, l := range strings.Split(b.String(), "\n") {
+			if n := utf8.RuneCountInString(l); n > 120 {
+				t.Errorf("%d columns: %s", n, l)
+			}
+			if strings.ContainsAny(l, "\x1b\x00\u202e\u2066") {
+				t.Errorf("a terminal would act on %q", l)
+			}
+		}
+	}
+}
+
+func TestEveryRendererShowsEveryWarning(t *testing.T) {
+	runs := cases(t)["mixed"]
+	res := compare.Runs(runs...)
+	if len(res.Warnings) < 4 {
+		t.Fatalf("the made-up run should have warnings: %v", res.Warnings)
+	}
+	for name, render := range map[string]func(io.Writer) error{
+		"table": func(w io.Writer) error { return reports.Table(w, res) },
+		"JSON":  func(w io.Writer) error { return reports.JSON(w, res) },
+		"HTML":  func(w io.Writer) error { return reports.HTML(w, res, runs...) },
+	} {
+		var b bytes.Buffer
+		if err := render(&b); err != nil {
+			t.Fatal(err)
+		}
+		text := strings.Join(strings.Fields(strings.ReplaceAll(b.String(), "&#39;", "'")), " ")
+		for _, w := range res.Warnings {
+			if !strings.Contains(text, w.Text) {
+				t.Errorf("%s doesn't show %q", name, w.Text)
+			}
+		}
+	}
+}
+
+func TestJSON(t *testing.T) {
+	few := cases(t)["few"]
+	golden(t, "result.json", func(w io.Writer) error { return reports.JSON(w, compare.Runs(few...)) })
+	for name, runs := range cases(t) {
+		var b bytes.Buffer
+		if err := reports.JSON(&b, compare.Runs(runs...)); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		var back compare.Result
+		if err := json.Unmarshal(b.Bytes(), &back); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		var again bytes.Buffer
+		if err := reports.JSON(&again, &back); err != nil || !bytes.Equal(again.Bytes(), b.Bytes()) {
+			t.Errorf("%s: read back and written again it differs (%v)", name, err)
+		}
+	}
+}
+
+func TestProfile(t *testing.T) {
+	run := cases(t)["mixed"][0]
+	for _, c := range run.Cells {
+		golden(t, "profile-"+c.Engine+".json", func(w io.Writer) error { return reports.Profile(w, run, c.ID) })
+	}
+	if err := reports.Profile(io.Discard, run, 99); fault.Code(err) != int(fault.Usage) {
+		t.Errorf("a cell that is not there: %v", err)
+	}
+	var lost bytes.Buffer
+	if err := reports.Profile(&lost, cases(t)["lost"][0], 1); err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(lost.String(), `"peak": {
+      "total_gb"`) || strings.Contains(lost.String(), "latency_stats") {
+		t.Errorf("what was not measured must be absent:\n%s", lost.String())
+	}
+}
+
+func TestFileIsWholeOrUntouched(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "report.html")
+	if err := os.WriteFile(path, []byte("old"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	err := reports.File(path, func(w io.Writer) error {
+		_, _ = io.WriteString(w, "half")
+		return io.ErrUnexpectedEOF
+	})
+	text, _ := os.ReadFile(path)
+	if err == nil || string(text) != "old" {
+		t.Errorf("a renderer that fails: %v, the file holds %q", err, text)
+	}
+	if err := reports.File(path, func(w io.Writer) error { _, err := io.WriteString(w, "new"); return err }); err != nil {
+		t.Fatal(err)
+	}
+	if text, _ := os.ReadFile(path); string(text) != "new" {
+		t.Errorf("the file holds %q", text)
+	}
+	if left, _ := filepath.Glob(filepath.Join(dir, ".*")); len(left) != 0 {
+		t.Errorf("left behind: %v", left)
+	}
+	if err := reports.File(filepath.Join(dir, "no", "x"), func(io.Writer) error { return nil }); fault.Code(err) != int(fault.Unwritable) {
+		t.Errorf("a folder that is not there: %v", err)
+	}
+}

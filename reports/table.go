@@ -1,0 +1,193 @@
+package reports
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"unicode/utf8"
+
+	"llmparity/compare"
+)
+
+// width is what a terminal surely has.
+const width = 120
+
+// Table writes the result for a terminal, without colour.
+func Table(w io.Writer, res *compare.Result) error { return (&table{res: res}).write(w) }
+
+// ColourTable is Table for a terminal that shows colours.
+func ColourTable(w io.Writer, res *compare.Result) error {
+	return (&table{res: res, colour: true}).write(w)
+}
+
+type table struct {
+	res    *compare.Result
+	colour bool
+	b      strings.Builder
+}
+
+// columns of the table: two header lines, and a figure each.
+func columns() [][3]string {
+	return [][3]string{{"peak", "MiB", compare.PeakPSS}, {"increase", "MiB", compare.Increase}, {"load", "ms", compare.LoadTime},
+		{"TTFT", "ms", compare.TTFT}, {"decode", "tokens/s", compare.DecodeTPS}}
+}
+
+func (t *table) write(w io.Writer) error {
+	if len(t.res.Cells) > 0 {
+		t.grid()
+		t.b.WriteString(wrap("Median over counted launches; ±: the wider side of the median's 95 % interval; (n=…): too few runs for one.", "", "", width))
+	}
+	t.section("", "", t.res.Verdict)
+	t.section("What may be compared", "- ", t.res.Comparability)
+	t.section("Parity", "- ", t.parity())
+	t.section("Ratios", "- ", t.ratios())
+	t.section("Warnings", "! ", t.warnings())
+	_, err := io.WriteString(w, t.b.String())
+	return err
+}
+
+func (t *table) section(title, mark string, lines []string) {
+	if len(lines) == 0 {
+		return
+	}
+	t.b.WriteByte('\n')
+	if title != "" {
+		t.b.WriteString(t.paint("1", title) + "\n")
+	}
+	for _, l := range lines {
+		t.b.WriteString(wrap(l, mark, strings.Repeat(" ", len(mark)), width))
+	}
+}
+
+func (t *table) parity() []string {
+	var out []string
+	for _, p := range t.res.Parity {
+		out = append(out, fmt.Sprintf("%s and %s: %s. Prompt: %s.", t.res.Cells[p.A].Label, t.res.Cells[p.B].Label, p.Verdict, p.Tokenisation))
+	}
+	for _, c := range t.res.Cells {
+		out = append(out, fmt.Sprintf("%s with itself: %s.", c.Label, c.Self.Verdict))
+	}
+	return out
+}
+
+func (t *table) ratios() []string {
+	var out []string
+	for _, c := range t.res.Comparisons {
+		for _, r := range c.Ratios {
+			out = append(out, r.Verdict)
+		}
+	}
+	return out
+}
+
+func (t *table) warnings() []string {
+	var out []string
+	for _, w := range t.res.Warnings {
+		out = append(out, fmt.Sprintf("%s: %s (%s)", w.Where, w.Text, w.Code))
+	}
+	return out
+}
+
+func (t *table) grid() {
+	rows := [][]string{{"", "launches"}, {"cell", "counted"}}
+	for _, c := range columns() {
+		rows[0], rows[1] = append(rows[0], c[0]), append(rows[1], c[1])
+	}
+	rows[0], rows[1] = append(rows[0], "tokens"), append(rows[1], "identical")
+	for i := range t.res.Cells {
+		rows = append(rows, t.row(i))
+	}
+	widths := t.fit(rows)
+	for n, row := range rows {
+		for i, field := range row {
+			pad := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(field))
+			if i == 0 {
+				row[i] = field + pad
+			} else {
+				row[i] = pad + field
+			}
+		}
+		text := strings.TrimRight(strings.Join(row, "  "), " ")
+		if n < 2 {
+			text = t.paint("1", text)
+		}
+		t.b.WriteString(text + "\n")
+		if n == 1 {
+			t.b.WriteString(strings.Repeat("-", total(widths)) + "\n")
+		}
+	}
+}
+
+func (t *table) row(i int) []string {
+	c := &t.res.Cells[i]
+	row := []string{line(c.Label), fmt.Sprintf("%d/%d", c.Launches.Counted, c.Launches.Planned)}
+	for _, col := range columns() {
+		f := c.Figure(col[2])
+		if !f.Known() {
+			row = append(row, "-")
+			continue
+		}
+		row = append(row, num(f.Center())+" "+spread(f))
+	}
+	return append(row, t.parityOf(i))
+}
+
+// parityOf is a cell's parity in a word or two; the sentences below say more.
+func (t *table) parityOf(i int) string {
+	best := ""
+	for _, p := range t.res.Parity {
+		if p.A != i && p.B != i || !p.Compared {
+			continue
+		}
+		switch {
+		case p.First != nil:
+			return fmt.Sprintf("to token %d", p.Agreed)
+		case !p.Identical:
+			best = "in part"
+		case best == "" && p.Tokens > 0:
+			best = fmt.Sprintf("%d of %d", p.Agreed, p.Tokens)
+		case best == "":
+			best = "as text"
+		}
+	}
+	if best == "" {
+		return "-"
+	}
+	return best
+}
+
+// fit gives the columns' widths, shortening labels where the table would be too wide.
+func (t *table) fit(rows [][]string) []int {
+	widths := make([]int, len(rows[0]))
+	measure := func() {
+		clear(widths)
+		for _, row := range rows {
+			for i, field := range row {
+				widths[i] = max(widths[i], utf8.RuneCountInString(field))
+			}
+		}
+	}
+	measure()
+	if over := total(widths) - width; over > 0 {
+		for _, row := range rows {
+			row[0] = shorten(row[0], max(8, widths[0]-over))
+		}
+		measure()
+	}
+	return widths
+}
+
+func total(widths []int) int {
+	n := 2 * (len(widths) - 1)
+	for _, w := range widths {
+		n += w
+	}
+	return n
+}
+
+func (t *table) paint(code, s string) string {
+	if !t.colour {
+		return s
+	}
+	return "\x1b[" + code + "m" + s + "\x1b[0m"
+}

@@ -1,0 +1,120 @@
+package reports
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"llmparity/compare"
+)
+
+// num writes a figure with about four digits.
+func num(v float64) string {
+	a := math.Abs(v)
+	switch {
+	case a == 0:
+		return "0"
+	case a >= 999.5:
+		return strconv.FormatFloat(v, 'f', 0, 64)
+	case a >= 99.95:
+		return strconv.FormatFloat(v, 'f', 1, 64)
+	case a >= 9.995:
+		return strconv.FormatFloat(v, 'f', 2, 64)
+	case a >= 0.01:
+		return strconv.FormatFloat(v, 'f', 3, 64)
+	}
+	return strconv.FormatFloat(v, 'g', 3, 64)
+}
+
+// spread is the wider side of the interval in percent of the median.
+func spread(f compare.Figure) string {
+	switch {
+	case f.Interval == nil:
+		return fmt.Sprintf("(n=%d)", f.N)
+	case f.Center() == 0:
+		return fmt.Sprintf("[%s, %s]", num(f.Interval.Lo), num(f.Interval.Hi))
+	}
+	half := max(f.Interval.Hi-f.Center(), f.Center()-f.Interval.Lo)
+	return "±" + strings.TrimSuffix(strconv.FormatFloat(100*half/math.Abs(f.Center()), 'f', 1, 64), ".0") + "%"
+}
+
+// clean makes a text from a record safe to look at: what would move the cursor, hide text or turn its direction is spelt out.
+func clean(s string) string {
+	safe := func(r rune) bool { return r != utf8.RuneError && (r == '\n' || !hidden(r)) }
+	if strings.IndexFunc(s, func(r rune) bool { return !safe(r) }) < 0 {
+		return s
+	}
+	var b strings.Builder
+	for i, r := range s {
+		switch {
+		case safe(r):
+			b.WriteRune(r)
+		case r == utf8.RuneError && !strings.HasPrefix(s[i:], string(utf8.RuneError)):
+			fmt.Fprintf(&b, `\x%02x`, s[i])
+		case r == utf8.RuneError:
+			b.WriteRune(r)
+		case r < 0x100:
+			fmt.Fprintf(&b, `\x%02x`, r)
+		default:
+			fmt.Fprintf(&b, `\u%04x`, r)
+		}
+	}
+	return b.String()
+}
+
+func hidden(r rune) bool {
+	return unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || r == '\u2028' || r == '\u2029'
+}
+
+// line is clean in one line.
+func line(s string) string { return strings.ReplaceAll(clean(s), "\n", `\n`) }
+
+// shorten cuts a line to so many characters.
+func shorten(s string, width int) string {
+	if utf8.RuneCountInString(s) <= width {
+		return s
+	}
+	return string([]rune(s)[:width-1]) + "…"
+}
+
+// wrap breaks a text into lines of so many characters, all but the first indented.
+func wrap(s, first, rest string, width int) string {
+	var b strings.Builder
+	b.WriteString(first)
+	at := utf8.RuneCountInString(first)
+	start := true
+	for _, word := range strings.Fields(line(s)) {
+		for {
+			n := utf8.RuneCountInString(word)
+			if !start && at+1+n > width {
+				b.WriteString("\n" + rest)
+				at, start = utf8.RuneCountInString(rest), true
+			}
+			if !start {
+				b.WriteByte(' ')
+				at++
+			}
+			if room := width - at; start && n > room {
+				head := string([]rune(word)[:room])
+				b.WriteString(head)
+				word = word[len(head):]
+				at, start = at+room, false
+				continue
+			}
+			b.WriteString(word)
+			at, start = at+n, false
+			break
+		}
+	}
+	b.WriteByte('\n')
+	return b.String()
+}
+
+// rounded keeps six decimals.
+func rounded(v float64) *float64 {
+	v = math.Round(v*1e6) / 1e6
+	return &v
+}

@@ -3,6 +3,7 @@ package gguf
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"llmparity/internal/fault"
 )
@@ -226,13 +227,5 @@ func sameShape(a, b []uint64) bool {
 	for len(a) > len(b) && a[len(a)-1] == 1 {
 		a = a[:len(a)-1]
 	}
-	if len(a) != len(b) {
-		return false
-	}
-	for i := range a {
-		if a[i] != b[i] {
-			return false
-		}
-	}
-	return true
+	return slices.Equal(a, b)
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"llmparity/internal/fault"
@@ -146,7 +147,7 @@ func TestTheFirstTokenMatters(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if equal(before, after) {
+		if slices.Equal(before, after) {
 			t.Errorf("%s: the text is the same with another first token", p.Name)
 		}
 	}
@@ -181,22 +182,10 @@ func TestEveryTensorMatters(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if equal(ids, want) && near[0] == margins[0] {
+		if slices.Equal(ids, want) && near[0] == margins[0] {
 			t.Errorf("%s can be shuffled unnoticed", w.Name)
 		}
 	}
-}
-
-func equal(a, b []int) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for i := range a {
-		if a[i] != b[i] {
-			return false
-		}
-	}
-	return true
 }
 
 func BenchmarkWrite(b *testing.B) {

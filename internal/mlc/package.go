@@ -1,0 +1,173 @@
+// Package mlc writes a WebLLM model package from a llama GGUF: the same weights, tokenizer and settings, laid out as
+// WebLLM 0.2.86 looks them up. Together with a model library (which holds the code, and isn't made here) that is a model
+// that runs in a browser and in a native engine alike.
+//
+// It converts F32 weights only, quantises nothing, and knows byte-level BPE tokenizers and ChatML chat templates; another
+// template is a warning of the Package, because raw prompts still work. A tensor that is larger than a shard gets a
+// larger shard of its own: records can't be split. One tensor is in memory at a time.
+package mlc
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	"llmparity/internal/fault"
+	"llmparity/internal/gguf"
+	"llmparity/internal/modellib"
+)
+
+// Options are what a package fixes beyond its model.
+type Options struct {
+	ContextWindow int // in tokens; 0 means the model's own
+	PrefillChunk  int // tokens that are prefilled at once; 0 means 128, or the context window where that is smaller
+}
+
+const defaultChunk = 128
+
+// Package says what was written.
+type Package struct {
+	Dir        string
+	Shape      modellib.Shape
+	Parameters int64    // weights
+	Bytes      int64    // of weights
+	Files      []string // names within Dir
+	Warnings   []string // what the package can't do that the GGUF can
+}
+
+// configName is the file by which a package is known as one; it is written last.
+const configName = "mlc-chat-config.json"
+
+// Write makes a package in the folder dir from the GGUF at path. The folder appears when all is done; an older package in
+// its place is replaced, any other folder that isn't empty is left alone, which is an error.
+func Write(ctx context.Context, path, dir string, options Options) (Package, error) {
+	f, err := gguf.Open(path)
+	if err != nil {
+		return Package{}, err
+	}
+	defer f.Close()
+	shape, err := Shape(f, options)
+	if err != nil {
+		return Package{}, err
+	}
+	vocabulary, err := f.Vocabulary()
+	if err != nil {
+		return Package{}, err
+	}
+	if err := f.RequireF32(); err != nil {
+		return Package{}, err
+	}
+	if err := replaceable(dir); err != nil {
+		return Package{}, err
+	}
+	parent := filepath.Dir(filepath.Clean(dir))
+	if err := os.MkdirAll(parent, 0o755); err != nil {
+		return Package{}, unwritable(err, dir)
+	}
+	aside, err := os.MkdirTemp(parent, ".mlc-*")
+	if err != nil {
+		return Package{}, unwritable(err, dir)
+	}
+	defer os.RemoveAll(aside) // nothing is left there after a success
+	p := Package{Dir: dir, Shape: shape}
+	if err := p.fill(ctx, f, vocabulary, aside); err != nil {
+		return Package{}, unwritable(err, dir)
+	}
+	if err := publish(aside, dir); err != nil {
+		return Package{}, unwritable(err, dir)
+	}
+	return p, nil
+}
+
+// fill writes the package's files into dir.
+func (p *Package) fill(ctx context.Context, f *gguf.File, v gguf.Vocabulary, dir string) error {
+	cache, err := writeShards(ctx, f, dir)
+	if err != nil {
+		return err
+	}
+	for _, shard := range cache.Records {
+		p.Files = append(p.Files, shard.DataPath)
+	}
+	p.Parameters, p.Bytes = cache.Metadata.ParamSize, cache.Metadata.ParamBytes
+	config := chatConfig(p.Shape, v)
+	if !isChatML(v) {
+		p.Warnings = append(p.Warnings, "the model's chat template is not ChatML: use raw prompts, chats would be laid out differently")
+	}
+	for _, file := range []struct {
+		name    string
+		content any
+	}{{"tensor-cache.json", cache}, {"tokenizer.json", tokenizer(v)}, {configName, config}} {
+		if err := writeJSON(filepath.Join(dir, file.name), file.content); err != nil {
+			return err
+		}
+		p.Files = append(p.Files, file.name)
+	}
+	return os.Chmod(dir, 0o755)
+}
+
+func writeJSON(path string, content any) error {
+	b, err := json.MarshalIndent(content, "", "  ")
+	if err != nil {
+		return fmt.Errorf("write %s: %w", filepath.Base(path), err)
+	}
+	return os.WriteFile(path, append(b, '\n'), 0o644)
+}
+
+// replaceable says whether dir may be put aside for a package: it isn't there, is empty, or is a package.
+func replaceable(dir string) error {
+	entries, err := os.ReadDir(dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return unwritable(err, dir)
+	case len(entries) == 0:
+		return nil
+	}
+	if _, err := os.Stat(filepath.Join(dir, configName)); err != nil {
+		return fault.New(fault.Unwritable, "choose another folder", "%s is not empty and holds no model package", dir)
+	}
+	return nil
+}
+
+// publish renames a finished package into place. A package that was there is out of the way for a moment only.
+func publish(aside, dir string) error {
+	old := aside + ".old"
+	switch err := os.Rename(dir, old); {
+	case err == nil:
+		defer os.RemoveAll(old)
+	case !errors.Is(err, fs.ErrNotExist):
+		return err
+	}
+	if err := os.Rename(aside, dir); err != nil {
+		os.Rename(old, dir) // best effort: give back what was there
+		return err
+	}
+	return nil
+}
+
+// unwritable turns an error of the file system into one that a user can act on; others stay as they are.
+func unwritable(err error, dir string) error {
+	var said *fault.Error
+	var path *fs.PathError
+	var link *os.LinkError
+	switch {
+	case errors.As(err, &said):
+		return err
+	case errors.As(err, &path):
+		err = fmt.Errorf("%s %s: %w", path.Op, filepath.Base(path.Path), path.Err)
+	case errors.As(err, &link):
+		err = fmt.Errorf("%s: %w", link.Op, link.Err)
+	default:
+		return err
+	}
+	if errors.Is(err, syscall.ENOSPC) {
+		return fault.Wrap(fault.DiskFull, err, "free some space or choose another folder", "cannot write the model package %s", dir)
+	}
+	return fault.Wrap(fault.Unwritable, err, "choose a folder that can be written to", "cannot write the model package %s", dir)
+}

@@ -1,0 +1,461 @@
+package mlc
+
+import (
+	"bytes"
+	"context"
+	"crypto/md5"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"math"
+	"math/rand"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"llmparity/internal/fault"
+	"llmparity/internal/gguf"
+	"llmparity/internal/tiny"
+	"llmparity/internal/tiny/reference"
+)
+
+// tinyPackage makes a package of the tiny model and opens the model.
+func tinyPackage(t *testing.T, options Options) (*gguf.File, Package) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "tiny.gguf")
+	if err := tiny.WriteFile(path); err != nil {
+		t.Fatal(err)
+	}
+	p, err := Write(context.Background(), path, filepath.Join(t.TempDir(), "models", "tiny"), options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := gguf.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { f.Close() })
+	return f, p
+}
+
+func readJSON(t *testing.T, dir, name string, to any) {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join(dir, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(b, to); err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+}
+
+// weightsOf reads a package back as WebLLM does: by tensor-cache.json, checking each shard's hash.
+func weightsOf(t *testing.T, dir string) (map[string][]float32, []string) {
+	t.Helper()
+	var c cache
+	readJSON(t, dir, "tensor-cache.json", &c)
+	weights := map[string][]float32{}
+	var names []string
+	for _, s := range c.Records {
+		data, err := os.ReadFile(filepath.Join(dir, s.DataPath))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if sum := md5.Sum(data); hex.EncodeToString(sum[:]) != s.MD5 || int64(len(data)) != s.Bytes {
+			t.Errorf("%s: %d bytes, md5 %x; tensor-cache.json says %d, %s", s.DataPath, len(data), sum, s.Bytes, s.MD5)
+		}
+		for _, r := range s.Records {
+			if r.DType != "float32" || r.Format != "raw" {
+				t.Errorf("%s is %s %s", r.Name, r.DType, r.Format)
+			}
+			n := int64(1)
+			for _, d := range r.Shape {
+				n *= d
+			}
+			if n*4 != r.Bytes || r.Offset+r.Bytes > s.Bytes {
+				t.Fatalf("%s: shape %v, %d bytes at %d of %d", r.Name, r.Shape, r.Bytes, r.Offset, s.Bytes)
+			}
+			names = append(names, r.Name)
+			weights[r.Name] = floats(data[r.Offset : r.Offset+r.Bytes])
+		}
+	}
+	return weights, names
+}
+
+func floats(b []byte) []float32 {
+	out := make([]float32, len(b)/4)
+	for i := range out {
+		out[i] = math.Float32frombits(uint32(b[4*i]) | uint32(b[4*i+1])<<8 | uint32(b[4*i+2])<<16 | uint32(b[4*i+3])<<24)
+	}
+	return out
+}
+
+func tensor(t *testing.T, f *gguf.File, name string) []float32 {
+	t.Helper()
+	info, ok := f.Tensor(name)
+	if !ok {
+		t.Fatalf("no tensor %s", name)
+	}
+	v, err := f.Floats(info)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+func TestPackageHasTheModelsWeights(t *testing.T) {
+	f, p := tinyPackage(t, Options{})
+	got, names := weightsOf(t, p.Dir)
+	want := `model.embed_tokens model.layers.0.self_attn.qkv_proj model.layers.0.self_attn.o_proj model.layers.0.mlp.gate_up_proj
+		model.layers.0.mlp.down_proj model.layers.0.input_layernorm model.layers.0.post_attention_layernorm
+		model.layers.1.self_attn.qkv_proj model.layers.1.self_attn.o_proj model.layers.1.mlp.gate_up_proj
+		model.layers.1.mlp.down_proj model.layers.1.input_layernorm model.layers.1.post_attention_layernorm model.norm lm_head`
+	if list := strings.ReplaceAll(strings.Join(names, " "), ".weight", ""); list != strings.Join(strings.Fields(want), " ") {
+		t.Errorf("weights are %s", list)
+	}
+	is := func(name string, want ...string) {
+		t.Helper()
+		var all []float32
+		for _, w := range want {
+			all = append(all, tensor(t, f, w+".weight")...)
+		}
+		if !slices.Equal(got[name+".weight"], all) {
+			t.Errorf("%s is not %v", name, want)
+		}
+	}
+	is("model.embed_tokens", "token_embd")
+	is("model.layers.0.self_attn.o_proj", "blk.0.attn_output")
+	is("model.layers.1.mlp.gate_up_proj", "blk.1.ffn_gate", "blk.1.ffn_up")
+	is("model.layers.1.mlp.down_proj", "blk.1.ffn_down")
+	is("model.layers.0.input_layernorm", "blk.0.attn_norm")
+	is("model.layers.1.post_attention_layernorm", "blk.1.ffn_norm")
+	is("model.norm", "output_norm")
+	is("lm_head", "output")
+	if v := got["model.layers.1.self_attn.qkv_proj.weight"]; !slices.Equal(v[(128+64)*128:], tensor(t, f, "blk.1.attn_v.weight")) {
+		t.Error("the last 64 rows of qkv_proj are not V")
+	}
+	if p.Parameters*4 != p.Bytes || p.Bytes != sizeOf(t, p.Dir, "params_shard_0.bin") {
+		t.Errorf("%d parameters, %d bytes", p.Parameters, p.Bytes)
+	}
+}
+
+func sizeOf(t *testing.T, dir, name string) int64 {
+	t.Helper()
+	info, err := os.Stat(filepath.Join(dir, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return info.Size()
+}
+
+// Q and K are right when a rotation by halves gives the scores that the interleaved rotation gives with the GGUF's.
+func TestQueriesAndKeysScoreTheSame(t *testing.T) {
+	const dim, hidden, heads, keyHeads = 32, 128, 4, 2
+	f, p := tinyPackage(t, Options{})
+	got, _ := weightsOf(t, p.Dir)
+	r := rand.New(rand.NewSource(1))
+	vector := func() []float64 {
+		x := make([]float64, hidden)
+		for i := range x {
+			x[i] = r.NormFloat64()
+		}
+		return x
+	}
+	row := func(m []float32, row int, x []float64) (sum float64) {
+		for i, v := range x {
+			sum += float64(m[row*hidden+i]) * v
+		}
+		return sum
+	}
+	// score is one head's for a query at one position and a key at another, with the rotated pairs given by pair.
+	score := func(q, k []float32, qRow, kRow int, x, y []float64, at, from int, pair func(j int) (int, int)) (sum float64) {
+		for j := range dim / 2 {
+			a, b := pair(j)
+			angle := float64(at-from) * math.Pow(10000, -2*float64(j)/dim)
+			q0, q1 := row(q, qRow+a, x), row(q, qRow+b, x)
+			k0, k1 := row(k, kRow+a, y), row(k, kRow+b, y)
+			sin, cos := math.Sincos(angle)
+			sum += (q0*cos-q1*sin)*k0 + (q0*sin+q1*cos)*k1
+		}
+		return sum
+	}
+	for layer, name := range []string{"blk.0.", "blk.1."} {
+		q, k := tensor(t, f, name+"attn_q.weight"), tensor(t, f, name+"attn_k.weight")
+		qkv := got[[]string{"model.layers.0.self_attn.qkv_proj.weight", "model.layers.1.self_attn.qkv_proj.weight"}[layer]]
+		if slices.Equal(qkv[:len(q)], q) {
+			t.Error("Q is as it was: nothing was reordered")
+		}
+		for head := range heads {
+			x, y := vector(), vector()
+			key := head / (heads / keyHeads) * dim
+			want := score(q, k, head*dim, key, x, y, 77, 5, func(j int) (int, int) { return 2 * j, 2*j + 1 })
+			have := score(qkv, qkv, head*dim, heads*dim+key, x, y, 77, 5, func(j int) (int, int) { return j, j + dim/2 })
+			if math.Abs(want-have) > 1e-6*(1+math.Abs(want)) {
+				t.Errorf("layer %d head %d: score %v, want %v", layer, head, have, want)
+			}
+		}
+	}
+}
+
+func TestConfig(t *testing.T) {
+	_, p := tinyPackage(t, Options{ContextWindow: 512, PrefillChunk: 64})
+	var c map[string]any
+	readJSON(t, p.Dir, configName, &c)
+	for key, want := range map[string]any{
+		"model_type": "llama", "quantization": "q0f32", "vocab_size": 512.0, "context_window_size": 512.0,
+		"prefill_chunk_size": 64.0, "sliding_window_size": -1.0, "attention_sink_size": -1.0, "tensor_parallel_shards": 1.0,
+	} {
+		if c[key] != want {
+			t.Errorf("%s is %v, want %v", key, c[key], want)
+		}
+	}
+	chat := c["conv_template"].(map[string]any)
+	if stop := chat["stop_token_ids"].([]any); len(stop) != 2 || stop[0] != 509.0 || stop[1] != 511.0 {
+		t.Errorf("stop tokens are %v", stop)
+	}
+	if files := c["tokenizer_files"].([]any); len(files) != 1 || files[0] != "tokenizer.json" {
+		t.Errorf("tokenizer files are %v", files)
+	}
+	if s := p.Shape; s.HiddenSize != 128 || s.RMSNormEps != 1e-5 || s.TieWordEmbeddings || s.PrefillChunkSize != 64 {
+		t.Errorf("shape is %+v", s)
+	}
+	if len(p.Warnings) > 0 {
+		t.Errorf("warnings: %v", p.Warnings)
+	}
+}
+
+// golden is what the tokenizers library makes of some texts with our tokenizer.json.
+type golden struct {
+	Text string `json:"text"`
+	IDs  []int  `json:"ids"`
+}
+
+func TestTokenizerFileTokenisesLikeTheReference(t *testing.T) {
+	f, p := tinyPackage(t, Options{})
+	var file struct {
+		Added []struct {
+			ID      int
+			Content string
+			Special bool
+		} `json:"added_tokens"`
+		Model struct {
+			Vocab  map[string]int
+			Merges []string
+		}
+	}
+	readJSON(t, p.Dir, "tokenizer.json", &file)
+	v := gguf.Vocabulary{Pre: gguf.PreGPT2, Merges: file.Model.Merges, Tokens: make([]string, len(file.Model.Vocab)),
+		Types: make([]int32, len(file.Model.Vocab))}
+	for text, id := range file.Model.Vocab {
+		v.Tokens[id], v.Types[id] = text, gguf.TokenNormal
+	}
+	for _, a := range file.Added {
+		if v.Tokens[a.ID] != a.Content || !a.Special || a.ID < len(v.Tokens)-len(file.Added) {
+			t.Errorf("added token %+v; the vocabulary has %q there", a, v.Tokens[a.ID])
+		}
+		v.Types[a.ID] = gguf.TokenControl
+	}
+	original, err := f.Vocabulary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ours, model := reference.NewTokenizer(v), reference.NewTokenizer(original)
+	var texts []golden
+	readJSON(t, "testdata", "tokens.json", &texts)
+	if len(texts) < 20 {
+		t.Fatalf("%d golden texts", len(texts))
+	}
+	for _, g := range texts {
+		for name, ids := range map[string][]int{"tokenizer.json": ours.Encode(g.Text), "the GGUF": model.Encode(g.Text)} {
+			if !slices.Equal(ids, g.IDs) {
+				t.Errorf("%q: %s gives %v, want %v", g.Text, name, ids, g.IDs)
+			}
+		}
+		if back := ours.Decode(g.IDs); back != g.Text {
+			t.Errorf("%q comes back as %q", g.Text, back)
+		}
+	}
+}
+
+func TestWriteTwiceGivesTheSameBytes(t *testing.T) {
+	f, p := tinyPackage(t, Options{})
+	before := contents(t, p)
+	again, err := Write(context.Background(), f.Name, p.Dir, Options{}) // in place of the first
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, b := range contents(t, again) {
+		if !bytes.Equal(b, before[name]) {
+			t.Errorf("%s differs", name)
+		}
+	}
+	alone(t, filepath.Dir(p.Dir), "tiny")
+}
+
+func contents(t *testing.T, p Package) map[string][]byte {
+	t.Helper()
+	out := map[string][]byte{}
+	for _, name := range p.Files {
+		b, err := os.ReadFile(filepath.Join(p.Dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		out[name] = b
+	}
+	return out
+}
+
+// alone checks that a folder holds nothing but these.
+func alone(t *testing.T, dir string, names ...string) {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, e := range entries {
+		got = append(got, e.Name())
+	}
+	if strings.Join(got, " ") != strings.Join(names, " ") {
+		t.Errorf("%s holds %v, want %v", dir, got, names)
+	}
+}
+
+func TestTiedModelHasNoHead(t *testing.T) {
+	f, _ := tinyPackage(t, Options{})
+	path := rewrite(t, f, func(m []gguf.Entry, w []gguf.Weights) ([]gguf.Entry, []gguf.Weights) {
+		return m, w[:len(w)-1]
+	})
+	p, err := Write(context.Background(), path, filepath.Join(t.TempDir(), "tied"), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, _ := weightsOf(t, p.Dir)
+	if _, there := got["lm_head.weight"]; there || !p.Shape.TieWordEmbeddings {
+		t.Errorf("lm_head is there: %v, tied: %v", there, p.Shape.TieWordEmbeddings)
+	}
+}
+
+// rewrite writes a model again, changed.
+func rewrite(t *testing.T, f *gguf.File, change func([]gguf.Entry, []gguf.Weights) ([]gguf.Entry, []gguf.Weights)) string {
+	t.Helper()
+	var weights []gguf.Weights
+	for _, info := range f.Tensors {
+		weights = append(weights, gguf.Weights{Name: info.Name, Shape: info.Shape, Values: tensor(t, f, info.Name)})
+	}
+	metadata, weights := change(append([]gguf.Entry(nil), f.Metadata...), weights)
+	path := filepath.Join(t.TempDir(), "changed.gguf")
+	file, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	if err := gguf.Write(file, metadata, weights); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestLargeModelsAreSplitIntoShards(t *testing.T) {
+	f, _ := tinyPackage(t, Options{})
+	const wide = 20000 // rows of the feed-forward part: 128 × 20000 × 4 bytes is 10 MiB a tensor
+	path := rewrite(t, f, func(m []gguf.Entry, w []gguf.Weights) ([]gguf.Entry, []gguf.Weights) {
+		for i := range m {
+			if m[i].Key == "llama.feed_forward_length" {
+				m[i].Value = uint32(wide)
+			}
+		}
+		for i := range w {
+			if strings.Contains(w[i].Name, "ffn_") && !strings.Contains(w[i].Name, "norm") {
+				for d := range w[i].Shape {
+					w[i].Shape = append([]uint64(nil), w[i].Shape...)
+					if w[i].Shape[d] == 256 {
+						w[i].Shape[d] = wide
+					}
+				}
+				w[i].Values = make([]float32, 128*wide)
+				w[i].Values[i] = float32(i)
+			}
+		}
+		return m, w
+	})
+	p, err := Write(context.Background(), path, filepath.Join(t.TempDir(), "wide"), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	weightsOf(t, p.Dir) // checks hashes and offsets
+	shards := 0
+	for _, name := range p.Files {
+		if strings.HasSuffix(name, ".bin") {
+			shards++
+			if n := sizeOf(t, p.Dir, name); n > maxShard {
+				t.Errorf("%s has %d bytes", name, n)
+			}
+		}
+	}
+	if shards < 2 {
+		t.Errorf("%d shards", shards)
+	}
+}
+
+func TestFaults(t *testing.T) {
+	f, _ := tinyPackage(t, Options{})
+	whole, err := os.ReadFile(f.Name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := func(b []byte) string {
+		path := filepath.Join(t.TempDir(), "model.gguf")
+		if err := os.WriteFile(path, b, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	foreign := bytes.Replace(whole, []byte("\x05\x00\x00\x00\x00\x00\x00\x00llama"), []byte("\x05\x00\x00\x00\x00\x00\x00\x00qwen2"), 1)
+	for _, c := range []struct {
+		name, path, says string
+		options          Options
+		kind             fault.Kind
+	}{
+		{"empty", file(nil), "empty file", Options{}, fault.BadModel},
+		{"truncated", file(whole[:len(whole)/2]), "truncated: tensor blk.", Options{}, fault.BadModel},
+		{"header cut", file(whole[:1000]), "truncated: metadata", Options{}, fault.BadModel},
+		{"no GGUF", file([]byte("PK\x03\x04 a zip file it is, and no GGUF")), "not a GGUF", Options{}, fault.BadModel},
+		{"missing", filepath.Join(t.TempDir(), "none.gguf"), "cannot open", Options{}, fault.BadModel},
+		{"foreign", file(foreign), `architecture "qwen2" is not supported; supported: llama`, Options{}, fault.UnknownArch},
+		{"window", f.Name, "a context window of 4096", Options{ContextWindow: 4096}, fault.Usage},
+		{"chunk", f.Name, "a prefill chunk of 2048", Options{PrefillChunk: 2048}, fault.Usage},
+	} {
+		parent := t.TempDir()
+		_, err := Write(context.Background(), c.path, filepath.Join(parent, "package"), c.options)
+		if fault.Code(err) != int(c.kind) || err == nil || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%s: got %v (%d), want %q (%d)", c.name, err, fault.Code(err), c.says, c.kind)
+		}
+		alone(t, parent)
+	}
+}
+
+func TestAnInterruptedPackageIsNoPackage(t *testing.T) {
+	f, _ := tinyPackage(t, Options{})
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	parent := t.TempDir()
+	if _, err := Write(ctx, f.Name, filepath.Join(parent, "package"), Options{}); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, want context.Canceled", err)
+	}
+	alone(t, parent)
+}
+
+func TestAFolderOfSomethingElseIsLeftAlone(t *testing.T) {
+	f, _ := tinyPackage(t, Options{})
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "letters.txt"), []byte("dear"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Write(context.Background(), f.Name, dir, Options{}); fault.Code(err) != int(fault.Unwritable) {
+		t.Errorf("got %v, want a fault of kind Unwritable", err)
+	}
+	alone(t, dir, "letters.txt")
+}

@@ -1,0 +1,48 @@
+package mlc
+
+import (
+	"strconv"
+
+	"llmparity/internal/fault"
+	"llmparity/internal/gguf"
+	"llmparity/internal/modellib"
+)
+
+// Shape is what a model library for a GGUF has to be compiled for.
+func Shape(f *gguf.File, options Options) (modellib.Shape, error) {
+	l, err := f.Llama()
+	if err != nil {
+		return modellib.Shape{}, err
+	}
+	window := options.ContextWindow
+	switch {
+	case window == 0:
+		window = l.ContextLength
+	case window < 0 || window > l.ContextLength:
+		return modellib.Shape{}, fault.New(fault.Usage, "choose a smaller context window",
+			"a context window of %d is out of range: model %s was made for 1 to %d", window, f.Name, l.ContextLength)
+	}
+	chunk := options.PrefillChunk
+	switch {
+	case chunk == 0:
+		chunk = min(defaultChunk, window)
+	case chunk < 0 || chunk > window:
+		return modellib.Shape{}, fault.New(fault.Usage, "choose a smaller prefill chunk",
+			"a prefill chunk of %d is out of range: 1 to the context window, %d, is right", chunk, window)
+	}
+	return modellib.Shape{
+		ModelType: "llama", HiddenSize: l.EmbeddingLength, IntermediateSize: l.FeedForwardLength,
+		NumHiddenLayers: l.BlockCount, NumAttentionHeads: l.HeadCount, NumKeyValueHeads: l.HeadCountKV,
+		HeadDim: l.HeadDim, VocabSize: l.VocabSize, RopeTheta: decimal(l.RopeBase), RMSNormEps: decimal(l.RMSEpsilon),
+		TieWordEmbeddings: l.Tied, ContextWindowSize: window, PrefillChunkSize: chunk, DType: "float32",
+	}, nil
+}
+
+// decimal is the shortest number that becomes the same float32: 1e-05 rather than 9.999999747378752e-06.
+func decimal(v float64) float64 {
+	short, err := strconv.ParseFloat(strconv.FormatFloat(v, 'g', -1, 32), 64)
+	if err != nil {
+		return v
+	}
+	return short
+}

@@ -15,9 +15,9 @@ import (
 // PathVariable names a llama-server in the environment.
 const PathVariable = "LLMPARITY_LLAMA_SERVER"
 
-// find looks for llama-server where it was named, then on PATH, then among the builds in the cache, the latest first. One that
+// Find looks for llama-server where it was named, then on PATH, then among the builds in the cache, the latest first. One that
 // was named is taken or is an error: another one in its place would be measured without anybody's knowing.
-func find(c Config) (string, error) {
+func Find(c Config) (string, error) {
 	for _, named := range []struct{ path, by string }{{c.Path, "--llama-server"}, {os.Getenv(PathVariable), PathVariable}} {
 		if named.path == "" {
 			continue

@@ -30,13 +30,13 @@ func TestFindInOrder(t *testing.T) {
 	t.Setenv("PATH", filepath.Join(dir, "path"))
 	c := Config{Cache: filepath.Join(dir, "cache")}
 
-	if _, err := find(c); fault.Code(err) != int(fault.NoLlamaServer) || strings.Contains(err.Error(), "\n") ||
+	if _, err := Find(c); fault.Code(err) != int(fault.NoLlamaServer) || strings.Contains(err.Error(), "\n") ||
 		!strings.Contains(err.Error(), "make setup") || !strings.Contains(err.Error(), "--llama-server") {
 		t.Errorf("nothing to be found: %v", err)
 	}
 	expect := func(want string) {
 		t.Helper()
-		if got, err := find(c); err != nil || got != want {
+		if got, err := Find(c); err != nil || got != want {
 			t.Errorf("%s, %v; want %s", got, err, want)
 		}
 	}
@@ -51,7 +51,7 @@ func TestFindInOrder(t *testing.T) {
 
 	// What was named and is not there is an error, though others could be found.
 	c.Path = filepath.Join(dir, "missing")
-	if _, err := find(c); fault.Code(err) != int(fault.NoLlamaServer) || !strings.Contains(err.Error(), c.Path) {
+	if _, err := Find(c); fault.Code(err) != int(fault.NoLlamaServer) || !strings.Contains(err.Error(), c.Path) {
 		t.Errorf("a missing one that was named: %v", err)
 	}
 }

@@ -153,7 +153,7 @@ type identity struct {
 }
 
 func (l *LlamaCpp) binary(ctx context.Context) (identity, error) {
-	path, err := find(l.config)
+	path, err := Find(l.config)
 	if err != nil {
 		return identity{}, &engine.Failure{Class: record.SetUp, Err: err}
 	}

@@ -1,0 +1,110 @@
+// Command llmparity measures how one and the same language model behaves in a browser and natively.
+//
+// It is the only place that knows every engine: it builds them, hands them to the runner, and renders what was recorded. Each
+// subcommand is a file here.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"llmparity/internal/child"
+	"llmparity/internal/fault"
+)
+
+func main() { os.Exit(execute(os.Args[1:], os.Stdout, os.Stderr)) }
+
+// execute runs one command line and gives its exit code.
+func execute(args []string, stdout, stderr io.Writer) int {
+	ctx, stop := untilSignal(context.Background())
+	defer stop()
+	child.Sweep() // what a killed run of ours left in the temporary folder
+	root := root()
+	root.SetArgs(args)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	err := root.ExecuteContext(ctx)
+	if err != nil {
+		fmt.Fprintln(stderr, "llmparity:", oneLine(err))
+	}
+	return fault.Code(err)
+}
+
+func root() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "llmparity",
+		Short: "Measure how one and the same language model behaves in a browser and natively",
+		Long: `llmparity runs the same model in WebLLM, in Chrome, and natively, and compares memory, speed and words.
+
+  llmparity run             the tiny built-in model in both engines: measured, compared, reported
+  llmparity report DIR      render a run again
+  llmparity compare DIR...  runs beside each other
+  llmparity doctor          what is here, what is missing, how to get it
+
+Exit codes: 0 ok, 1 a launch or the run failed, 2 usage, 3 reserved for a gate; a missing part has its own: 10 browser,
+11 llama-server, 12 emscripten, 13 Python, 14 page bundle, 15 WebGPU adapter; 16 bad model file, 17 model of another
+architecture, 18 prompt too long, 19 folder not writable, 20 disk full, 21 unknown engine, 22 bad run folder;
+130 interrupted, 143 terminated.`,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		Args:          arguments(cobra.NoArgs),
+		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	c.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
+		return fault.Wrap(fault.Usage, err, fmt.Sprintf("see `%s --help`", c.CommandPath()), "usage")
+	})
+	c.AddCommand(runCommand(), reportCommand(), compareCommand(), modelCommand(), doctorCommand())
+	return c
+}
+
+// arguments turns cobra's complaints about arguments into usage faults.
+func arguments(check cobra.PositionalArgs) cobra.PositionalArgs {
+	return func(c *cobra.Command, args []string) error {
+		if err := check(c, args); err != nil {
+			return fault.Wrap(fault.Usage, err, fmt.Sprintf("see `%s --help`", c.CommandPath()), "usage")
+		}
+		return nil
+	}
+}
+
+// untilSignal gives a context that ends with the first SIGINT or SIGTERM; its cause carries the exit code. A second signal ends
+// the program at once: the kernel then ends what we started.
+func untilSignal(parent context.Context) (context.Context, func()) {
+	ctx, cancel := context.WithCancelCause(parent)
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		for s := range signals {
+			kind, name := fault.Interrupted, "interrupted"
+			if s == syscall.SIGTERM {
+				kind, name = fault.Terminated, "terminated"
+			}
+			if ctx.Err() != nil {
+				os.Exit(int(kind))
+			}
+			cancel(fault.New(kind, "", "%s", name))
+		}
+	}()
+	return ctx, func() {
+		signal.Stop(signals)
+		close(signals)
+		cancel(nil)
+	}
+}
+
+// oneLine is an error as a user should meet it: the first of several, without line breaks.
+func oneLine(err error) string {
+	var joined interface{ Unwrap() []error }
+	if errors.As(err, &joined) && len(joined.Unwrap()) == 1 {
+		err = joined.Unwrap()[0]
+	}
+	return strings.Join(strings.Fields(err.Error()), " ")
+}

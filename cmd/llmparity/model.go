@@ -1,0 +1,209 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"llmparity/browser"
+	"llmparity/internal/cache"
+	"llmparity/internal/engine"
+	"llmparity/internal/fault"
+	"llmparity/internal/gguf"
+	"llmparity/internal/mlc"
+	"llmparity/internal/modellib"
+	"llmparity/internal/record"
+	"llmparity/internal/tiny"
+)
+
+// prefillChunk is how many prompt tokens the WebLLM library takes at a time.
+const prefillChunk = 128
+
+func modelCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "model",
+		Short: "Make and inspect models",
+		Args:  arguments(cobra.NoArgs),
+		RunE:  func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	c.AddCommand(tinyCommand())
+	return c
+}
+
+func tinyCommand() *cobra.Command {
+	var out string
+	c := &cobra.Command{
+		Use:   "tiny",
+		Short: "Write the tiny model: a GGUF, and a WebLLM package of the same weights",
+		Long: `Write the tiny model, the same bytes on every machine: tiny.gguf, and the folder webllm with the same weights as a
+WebLLM package. Its compiled library, webllm/lib.wasm, needs Python and emscripten once (` + "`make setup`" + `).`,
+		Args: arguments(cobra.NoArgs),
+		RunE: func(c *cobra.Command, _ []string) error {
+			return writeTiny(c.Context(), out, func(s string) { fmt.Fprintln(c.ErrOrStderr(), s) }, c.OutOrStdout())
+		},
+	}
+	c.Flags().StringVarP(&out, "output", "o", ".", "the folder to write into")
+	return c
+}
+
+func writeTiny(ctx context.Context, out string, say func(string), w io.Writer) error {
+	if err := os.MkdirAll(out, 0o755); err != nil {
+		return fault.Wrap(fault.Unwritable, err, "name another folder with -o", "can't write the model")
+	}
+	path := filepath.Join(out, "tiny.gguf")
+	if err := tiny.WriteFile(path); err != nil {
+		return fault.Wrap(fault.Unwritable, err, "name another folder with -o", "can't write the model")
+	}
+	m, err := openModel(path, 0)
+	if err != nil {
+		return err
+	}
+	target := filepath.Join(out, "webllm")
+	if _, err := mlc.Write(ctx, path, target, mlc.Options{ContextWindow: m.Context, PrefillChunk: prefillChunk}); err != nil {
+		return err
+	}
+	lib, err := library(ctx, cache.Dir(os.Getenv), path, m.Context, say)
+	if err != nil {
+		return err
+	}
+	if err := copyFile(lib.Path, filepath.Join(target, "lib.wasm")); err != nil {
+		return fault.Wrap(fault.Unwritable, err, "name another folder with -o", "can't write the library")
+	}
+	fmt.Fprintf(w, "%s  %s\n%s/\n%s\n", path, m.SHA256, target, filepath.Join(target, "lib.wasm"))
+	return nil
+}
+
+func copyFile(from, to string) error {
+	data, err := os.ReadFile(from)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(to, data, 0o644)
+}
+
+// findModel gives the model that a plan names: the tiny one, made when it isn't there yet, or a GGUF file.
+func findModel(name string, context int) (engine.Model, error) {
+	if name != "tiny" {
+		return openModel(name, context)
+	}
+	path := filepath.Join(cache.Dir(os.Getenv), "models", tiny.SHA256[:12], "tiny.gguf")
+	if _, err := os.Stat(path); err != nil {
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			return engine.Model{}, fault.Wrap(fault.Unwritable, err, "set LLMPARITY_CACHE to a folder that you may write to", "can't write the tiny model")
+		}
+		if err := tiny.WriteFile(path); err != nil {
+			return engine.Model{}, fault.Wrap(fault.Unwritable, err, "set LLMPARITY_CACHE to a folder that you may write to", "can't write the tiny model")
+		}
+	}
+	return openModel(path, context)
+}
+
+// openModel reads what a GGUF says of itself. A context of 0 is the longest that the model was made for.
+func openModel(path string, context int) (engine.Model, error) {
+	f, err := gguf.Open(path)
+	if err != nil {
+		return engine.Model{}, err
+	}
+	defer f.Close()
+	arch, err := f.Llama()
+	if err != nil {
+		return engine.Model{}, err
+	}
+	if err := f.RequireF32(); err != nil {
+		return engine.Model{}, err
+	}
+	if context == 0 {
+		context = arch.ContextLength
+	}
+	if context > arch.ContextLength {
+		return engine.Model{}, fault.New(fault.Usage, "", "context: %d, the model %s was made for at most %d", context, path, arch.ContextLength)
+	}
+	sum, err := fileSHA256(path)
+	if err != nil {
+		return engine.Model{}, err
+	}
+	name, err := f.Text("general.name")
+	if err != nil {
+		name = filepath.Base(path)
+	}
+	m := engine.Model{Path: path, Model: record.Model{
+		Name: name, SHA256: sum, Format: "gguf", Architecture: "llama", DType: "f32", FileB: f.Size, Context: context,
+		Layers: arch.BlockCount, Heads: arch.HeadCount, KVHeads: arch.HeadCountKV, HeadDim: arch.HeadDim,
+		Hidden: arch.EmbeddingLength, Vocab: arch.VocabSize,
+	}}
+	for _, t := range f.Tensors {
+		m.Parameters += t.Elements()
+		m.WeightsB += t.Size
+	}
+	return m, nil
+}
+
+// promptFaults refuses prompts that the model's vocabulary can't express: an engine would drop characters silently.
+func promptFaults(m engine.Model, prompts []string) error {
+	f, err := gguf.Open(m.Path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	for _, p := range prompts {
+		if err := gguf.PromptFault(f, p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func fileSHA256(path string) (string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	h := sha256.New()
+	if _, err := io.Copy(h, f); err != nil {
+		return "", fmt.Errorf("hashing %s: %w", path, err)
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
+}
+
+// packages makes WebLLM packages, with their libraries, in the cache folder dir, unless they are there.
+func packages(dir string) func(context.Context, engine.Model, func(string)) (browser.Package, error) {
+	return func(ctx context.Context, m engine.Model, say func(string)) (browser.Package, error) {
+		target := filepath.Join(dir, "packages", fmt.Sprintf("%s-v%d-c%d-p%d", m.SHA256[:12], mlc.Version, m.Context, prefillChunk))
+		if _, err := os.Stat(target); err != nil {
+			say("converting " + m.Name + " into a WebLLM package, once")
+			if _, err := mlc.Write(ctx, m.Path, target, mlc.Options{ContextWindow: m.Context, PrefillChunk: prefillChunk}); err != nil {
+				return browser.Package{}, err
+			}
+		}
+		lib, err := library(ctx, dir, m.Path, m.Context, say)
+		if err != nil {
+			return browser.Package{}, err
+		}
+		return browser.Package{
+			Dir: target, ID: m.Name, Context: m.Context, PrefillChunk: prefillChunk,
+			Library: lib.Path, LibrarySHA256: lib.SHA256, Variant: "llmparity, barrier-free",
+			Policy: map[string]string{"weights_dtype": "f32", "kv_dtype": "f32", "library_origin": "compiled by llmparity: not MLC's kernels"},
+		}, nil
+	}
+}
+
+// library compiles the model's WebLLM library unless the cache has it.
+func library(ctx context.Context, dir, path string, context int, say func(string)) (modellib.Library, error) {
+	f, err := gguf.Open(path)
+	if err != nil {
+		return modellib.Library{}, err
+	}
+	defer f.Close()
+	shape, err := mlc.Shape(f, mlc.Options{ContextWindow: context, PrefillChunk: prefillChunk})
+	if err != nil {
+		return modellib.Library{}, err
+	}
+	return modellib.Build(ctx, modellib.FindTools(dir, os.Getenv), shape, say)
+}

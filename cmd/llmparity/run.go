@@ -1,0 +1,152 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+
+	"llmparity/assets/plans"
+	"llmparity/compare"
+	"llmparity/internal/fault"
+	"llmparity/internal/plan"
+	"llmparity/internal/record"
+	"llmparity/internal/run"
+	"llmparity/reports"
+)
+
+// runFlags are the flags of run that change a plan.
+type runFlags struct {
+	engines     []string
+	model       string
+	prompts     []string
+	maxTokens   int
+	repetitions int
+	out         string
+	quiet       bool
+	engineFlags
+}
+
+func runCommand() *cobra.Command {
+	var f runFlags
+	c := &cobra.Command{
+		Use:   "run [PLAN]",
+		Short: "Carry out a plan, record it, and report it",
+		Long: `Carry out a plan (a YAML file; without one, the built-in plan: the tiny model in WebLLM and in llama.cpp). Everything that is
+measured is written to a folder as it happens; at the end there are a table and, in that folder, report.html.`,
+		Args: arguments(cobra.MaximumNArgs(1)),
+		RunE: func(c *cobra.Command, args []string) error {
+			p, err := f.plan(c, args)
+			if err != nil {
+				return err
+			}
+			return f.run(c.Context(), p, c.OutOrStdout(), c.ErrOrStderr())
+		},
+	}
+	flags := c.Flags()
+	flags.StringSliceVar(&f.engines, "engines", nil, "engines, separated by commas: webllm, llamacpp")
+	flags.StringVar(&f.model, "model", "", "a GGUF file, or tiny")
+	flags.StringArrayVar(&f.prompts, "prompt", nil, "the prompt, raw; may be given several times")
+	flags.IntVar(&f.maxTokens, "max-tokens", 0, "tokens to generate")
+	flags.IntVar(&f.repetitions, "repetitions", 0, "launches of each engine that count")
+	flags.StringVar(&f.out, "out", "results", "the folder in which the run's folder is made")
+	flags.BoolVarP(&f.quiet, "quiet", "q", false, "no progress, only the result")
+	f.register(flags)
+	return c
+}
+
+// plan reads the plan and lets the flags that were given change it.
+func (f *runFlags) plan(c *cobra.Command, args []string) (plan.Plan, error) {
+	text, name := plans.Default, "the built-in plan"
+	if len(args) == 1 {
+		var err error
+		if text, err = os.ReadFile(args[0]); err != nil {
+			return plan.Plan{}, fault.Wrap(fault.Usage, err, "", "the plan can't be read")
+		}
+		name = args[0]
+	}
+	p, err := plan.Parse(text, name)
+	if err != nil {
+		return plan.Plan{}, err
+	}
+	given := c.Flags().Changed
+	if given("engines") {
+		p.Engines = f.engines
+	}
+	if given("model") {
+		p.Model = f.model
+	}
+	if given("prompt") {
+		p.Prompts = f.prompts
+	}
+	if given("max-tokens") {
+		p.MaxTokens = f.maxTokens
+	}
+	if given("repetitions") {
+		p.Repetitions = f.repetitions
+	}
+	if err := p.Validate(); err != nil {
+		return plan.Plan{}, fault.Wrap(fault.Usage, err, "", "the plan, as the flags changed it")
+	}
+	return p, nil
+}
+
+func (f *runFlags) run(ctx context.Context, p plan.Plan, stdout, stderr io.Writer) error {
+	engines, err := f.build(p.Engines)
+	if err != nil {
+		return err
+	}
+	model, err := findModel(p.Model, p.Context)
+	if err != nil {
+		return err
+	}
+	if err := promptFaults(model, p.Prompts); err != nil {
+		return err
+	}
+	show := newProgress(stderr, f.quiet)
+	dir, err := run.Do(ctx, run.Options{Plan: p, Engines: engines, Model: model, Out: f.out, Tool: tool(), Progress: show.event})
+	show.close()
+	if dir == "" {
+		return err
+	}
+	// Whatever happened, what was recorded is shown; the run's own error goes first.
+	return errors.Join(err, conclude(dir, stdout))
+}
+
+// conclude shows a run that has just ended: the table, and report.html in its folder.
+func conclude(dir string, stdout io.Writer) error {
+	r, err := record.Open(dir)
+	if err != nil {
+		return err
+	}
+	result := compare.Runs(r)
+	if err := reports.Table(stdout, result); err != nil {
+		return err
+	}
+	path := filepath.Join(dir, "report.html")
+	if err := writeHTML(path, result, r); err != nil {
+		return err
+	}
+	fmt.Fprintf(stdout, "\nReport: %s\nRecord: %s\n", path, dir)
+	return nil
+}
+
+// tool identifies this program in the record.
+func tool() record.Tool {
+	t := record.Tool{Version: "devel", GoOS: runtime.GOOS, GoArch: runtime.GOARCH}
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
+		t.Version = info.Main.Version
+	}
+	if path, err := os.Executable(); err == nil {
+		if sum, err := fileSHA256(path); err == nil {
+			t.SHA256 = sum
+		}
+	}
+	return t
+}

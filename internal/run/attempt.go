@@ -71,7 +71,7 @@ func outcome(parent context.Context, err error) (record.Status, record.Class) {
 	return record.Failed, class
 }
 
-// phases goes through the launch. Sources are read at each edge, outside the phases' own time.
+// phases goes through the launch.
 func (a *attempt) phases(ctx context.Context) (err error) {
 	e := a.cell.engine
 	if a.session, err = e.Open(ctx, probe{a.rec, a.sampler}); err != nil {
@@ -103,12 +103,20 @@ func (a *attempt) phases(ctx context.Context) (err error) {
 	return nil
 }
 
+// phase does what a phase is for. The reading at its end lies outside the time of a phase whose length is a figure, and within
+// one that only waits: that reading is what the wait was for.
 func (a *attempt) phase(p record.Phase, do func() error) error {
 	a.say(Event{Kind: Entered, Phase: p})
 	begin := time.Now()
 	err := do()
+	waits := p == record.Baseline || p == record.Idle
+	if waits {
+		a.sampler.Edge()
+	}
 	a.rec.Phase(p, begin, time.Now())
-	a.sampler.Edge()
+	if !waits {
+		a.sampler.Edge()
+	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", p, err)
 	}

@@ -1,0 +1,387 @@
+package gguf_test
+
+import (
+	"bytes"
+	"encoding/binary"
+	"io"
+	"math"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"sync"
+	"testing"
+
+	"llmparity/internal/fault"
+	"llmparity/internal/gguf"
+	"llmparity/internal/tiny"
+)
+
+// entries has each kind of value once.
+var entries = []gguf.Entry{
+	{Key: "a.uint8", Value: uint8(200)}, {Key: "a.int8", Value: int8(-100)},
+	{Key: "a.uint16", Value: uint16(60000)}, {Key: "a.int16", Value: int16(-30000)},
+	{Key: "a.uint32", Value: uint32(4e9)}, {Key: "a.int32", Value: int32(-2e9)},
+	{Key: "a.uint64", Value: uint64(1e19)}, {Key: "a.int64", Value: int64(-9e18)},
+	{Key: "a.float32", Value: float32(0.1)}, {Key: "a.float64", Value: 0.1},
+	{Key: "a.bool", Value: true}, {Key: "a.string", Value: "naïve ☂"},
+	{Key: "b.strings", Value: []string{"", "one", "two words"}}, {Key: "b.int32", Value: []int32{1, -2, 3}},
+	{Key: "b.float32", Value: []float32{1.5, -0.25}}, {Key: "b.bool", Value: []bool{true, false}},
+	{Key: "b.uint8", Value: []uint8{1, 2, 255}}, {Key: "b.none", Value: []uint64{}},
+}
+
+var tensors = []gguf.Weights{
+	{Name: "matrix", Shape: []uint64{3, 2}, Values: []float32{1, 2, 3, 4, 5, float32(math.Inf(1))}},
+	{Name: "vector", Shape: []uint64{1}, Values: []float32{-7}},
+}
+
+func written(t testing.TB, m []gguf.Entry, w []gguf.Weights) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	if err := gguf.Write(&b, m, w); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+func read(b []byte) (*gguf.File, error) {
+	return gguf.Read(bytes.NewReader(b), int64(len(b)), "test.gguf")
+}
+
+func TestWhatIsWrittenIsRead(t *testing.T) {
+	b := written(t, entries, tensors)
+	for _, version := range []uint32{2, 3} {
+		binary.LittleEndian.PutUint32(b[4:], version)
+		f, err := read(b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if f.Version != version || !reflect.DeepEqual(f.Metadata, entries) {
+			t.Errorf("version %d: metadata is %v", f.Version, f.Metadata)
+		}
+		for i, want := range tensors {
+			got := f.Tensors[i]
+			values, err := f.Floats(got)
+			if err != nil || got.Name != want.Name || !reflect.DeepEqual(got.Shape, want.Shape) || !reflect.DeepEqual(values, want.Values) {
+				t.Errorf("tensor %+v %v %v, want %+v", got, values, err, want)
+			}
+			if raw, _ := io.ReadAll(f.Data(got)); int64(len(raw)) != got.Size || got.Offset%32 != 0 {
+				t.Errorf("tensor %s has %d bytes at %d, read %d", got.Name, got.Size, got.Offset, len(raw))
+			}
+		}
+	}
+}
+
+func TestWriterRefusesWhatGGUFCannotHold(t *testing.T) {
+	if err := gguf.Write(io.Discard, []gguf.Entry{{Key: "k", Value: 1}}, nil); err == nil {
+		t.Error("an int was written")
+	}
+	if err := gguf.Write(io.Discard, nil, []gguf.Weights{{Name: "w", Shape: []uint64{2}, Values: []float32{1}}}); err == nil {
+		t.Error("a tensor without all its values was written")
+	}
+}
+
+// patch returns a copy with bytes replaced, starting where the text mark is found, skip bytes further on.
+func patch(t *testing.T, b []byte, mark string, skip int, with ...byte) []byte {
+	t.Helper()
+	at := bytes.Index(b, []byte(mark))
+	if at < 0 {
+		t.Fatalf("no %q in the file", mark)
+	}
+	out := bytes.Clone(b)
+	copy(out[at+len(mark)+skip:], with)
+	return out
+}
+
+func TestFaultsNameThePlace(t *testing.T) {
+	b := written(t, entries, tensors)
+	for _, c := range []struct {
+		name, says string
+		file       []byte
+	}{
+		{"empty", "model test.gguf: empty file", nil},
+		{"short", "truncated: a GGUF header takes 24 bytes, the file has 3", b[:3]},
+		{"zip", `not a GGUF: begins with "PK\x03\x04"`, []byte("PK\x03\x04 and more than 24 bytes")},
+		{"big-endian", "a big-endian GGUF", patch(t, b, "GGUF", 0, 0, 0, 0, 3)},
+		{"version 1", "GGUF version 1 at byte 4", patch(t, b, "GGUF", 0, 1)},
+		{"tensor count", "byte 8 says 72057594037927938 tensors", patch(t, b, "GGUF", 11, 1)},
+		{"entry count", "byte 16 says", patch(t, b, "GGUF", 19, 1)},
+		{"header cut", `truncated: metadata "b.none"`, b[:bytes.Index(b, []byte("b.none"))+10]},
+		{"string too long", `truncated: metadata "a.string"`, patch(t, b, "a.string", 9, 1)},
+		{"array too long", `truncated: metadata "b.int32"`, patch(t, b, "b.int32", 12, 1)},
+		{"unknown kind", `metadata "a.bool" has type 99`, patch(t, b, "a.bool", 0, 99)},
+		{"bool of 7", `metadata "a.bool" holds 7`, patch(t, b, "a.bool", 4, 7)},
+		{"array of arrays", `metadata "b.none" is an array of type 9`, patch(t, b, "b.none", 4, 9)},
+		{"twice", `metadata "a.int8" appears twice`, written(t, []gguf.Entry{entries[1], entries[1]}, nil)},
+		{"alignment", "metadata general.alignment is 24", written(t, []gguf.Entry{{Key: "general.alignment", Value: uint32(24)}}, nil)},
+		{"dimensions", `tensor "matrix" has 9 dimensions`, patch(t, b, "matrix", 0, 9)},
+		{"no rows", `tensor "matrix" has the shape [3 0]`, patch(t, b, "matrix", 12, 0)},
+		{"huge", "truncated: tensor matrix of shape [3 144115188075855874]", patch(t, b, "matrix", 19, 2)},
+		{"unknown type", `tensor "matrix" has the unknown type 4`, patch(t, b, "matrix", 20, 4)},
+		{"blocks", `tensor "matrix" has rows of 3 values; Q4_0 is stored in blocks of 32`, patch(t, b, "matrix", 20, 2)},
+		{"not aligned", "tensor vector starts 33 bytes into the data", patch(t, b, "vector", 16, 33)},
+		{"overlap", "tensors matrix and vector overlap", patch(t, b, "vector", 16, 0)},
+		{"outside", "truncated: tensor vector ends at byte", patch(t, b, "vector", 16, 64)},
+		{"far outside", "truncated: tensor vector starts", patch(t, b, "vector", 23, 0x80)},
+		{"data cut", "truncated: tensor vector ends at byte", b[:len(b)-32]},
+		{"same name", `tensor "vector" is described twice`, written(t, nil, []gguf.Weights{tensors[1], tensors[1]})},
+	} {
+		_, err := read(c.file)
+		if err == nil || !strings.Contains(err.Error(), c.says) || fault.Code(err) != int(fault.BadModel) {
+			t.Errorf("%s: got %v, want %q", c.name, err, c.says)
+		}
+	}
+}
+
+func TestEveryPrefixIsRefused(t *testing.T) {
+	b := written(t, entries, tensors)
+	for n := range len(b) - 28 { // the last tensor has 4 bytes and 28 of padding
+		if _, err := read(b[:n]); fault.Code(err) != int(fault.BadModel) {
+			t.Fatalf("%d of %d bytes: got %v", n, len(b), err)
+		}
+	}
+}
+
+func TestOpenFaults(t *testing.T) {
+	dir := t.TempDir()
+	for path, says := range map[string]string{
+		filepath.Join(dir, "none.gguf"): "no such file",
+		dir:                             "not a regular file",
+	} {
+		_, err := gguf.Open(path)
+		if err == nil || !strings.Contains(err.Error(), says) || strings.Count(err.Error(), path) != 1 {
+			t.Errorf("got %v, want %q and the path once", err, says)
+		}
+	}
+}
+
+// tinyBytes is the tiny model's file, made once.
+var tinyBytes = sync.OnceValue(func() []byte {
+	var b bytes.Buffer
+	if err := tiny.Write(&b); err != nil {
+		panic(err)
+	}
+	return b.Bytes()
+})
+
+// tinyWith is the tiny model's file with some metadata changed, added or, with a nil value, left out.
+func tinyWith(t *testing.T, changes map[string]any, weights func([]gguf.Weights) []gguf.Weights) *gguf.File {
+	t.Helper()
+	f, err := read(tinyBytes())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var m []gguf.Entry
+	for _, e := range f.Metadata {
+		v, changed := changes[e.Key]
+		if changed {
+			delete(changes, e.Key)
+			e.Value = v
+		}
+		if e.Value != nil {
+			m = append(m, e)
+		}
+	}
+	for k, v := range changes {
+		m = append(m, gguf.Entry{Key: k, Value: v})
+	}
+	var w []gguf.Weights
+	for _, info := range f.Tensors {
+		values, err := f.Floats(info)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w = append(w, gguf.Weights{Name: info.Name, Shape: info.Shape, Values: values})
+	}
+	if weights != nil {
+		w = weights(w)
+	}
+	changed, err := read(written(t, m, w))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return changed
+}
+
+func TestLlama(t *testing.T) {
+	l, err := tinyWith(t, nil, nil).Llama()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := gguf.Llama{ContextLength: 1024, EmbeddingLength: 128, BlockCount: 2, FeedForwardLength: 256, HeadCount: 4,
+		HeadCountKV: 2, HeadDim: 32, VocabSize: 512, RMSEpsilon: float64(float32(1e-5)), RopeBase: 10000}
+	if l != want {
+		t.Errorf("got %+v, want %+v", l, want)
+	}
+}
+
+func TestLlamaFaults(t *testing.T) {
+	const bad, unknown = fault.BadModel, fault.UnknownArch
+	drop := func(name string) func([]gguf.Weights) []gguf.Weights {
+		return func(w []gguf.Weights) []gguf.Weights {
+			for i := range w {
+				if w[i].Name == name {
+					return append(w[:i:i], w[i+1:]...)
+				}
+			}
+			return w
+		}
+	}
+	for _, c := range []struct {
+		key     string
+		value   any
+		weights func([]gguf.Weights) []gguf.Weights
+		says    string
+		kind    fault.Kind
+	}{
+		{"general.architecture", "qwen2", nil, `architecture "qwen2" is not supported; supported: llama`, unknown},
+		{"general.architecture", nil, nil, "metadata general.architecture is missing", bad},
+		{"llama.block_count", nil, nil, "metadata llama.block_count is missing", bad},
+		{"llama.block_count", "two", nil, "metadata llama.block_count is string two", bad},
+		{"llama.block_count", uint32(0), nil, "metadata llama.block_count is 0", bad},
+		{"llama.block_count", uint32(1 << 29), nil, "the file has 21 tensors in all", bad},
+		{"llama.block_count", uint32(3), nil, "tensor blk.2.attn_norm.weight of shape [128] is missing", bad},
+		{"llama.attention.head_count", uint32(3), nil, "not a multiple of head_count_kv", bad},
+		{"llama.attention.head_count_kv", uint32(4), nil, "tensor blk.0.attn_k.weight has the shape [128 64]; [128 128] is right", bad},
+		{"llama.attention.layer_norm_rms_epsilon", float32(math.NaN()), nil, "rms_epsilon is NaN", bad},
+		{"llama.rope.freq_base", float32(0), nil, "freq_base is 0", bad},
+		{"llama.rope.scaling.type", "yarn", nil, "llama.rope.scaling.type is string yarn", unknown},
+		{"llama.rope.dimension_count", uint32(16), nil, "llama.rope.dimension_count is 16", unknown},
+		{"llama.expert_count", uint32(8), nil, "llama.expert_count is uint32 8", unknown},
+		{"llama.vocab_size", uint32(500), nil, "llama.vocab_size is uint32 500, tokenizer.ggml.tokens has 512", bad},
+		{"", nil, drop("blk.1.ffn_up.weight"), "tensor blk.1.ffn_up.weight of shape [128 256] is missing", bad},
+		{"", nil, func(w []gguf.Weights) []gguf.Weights {
+			return append(w, gguf.Weights{Name: "blk.0.attn_q.bias", Shape: []uint64{1}, Values: []float32{1}})
+		}, "tensor blk.0.attn_q.bias has no place in a plain llama model", unknown},
+	} {
+		changes := map[string]any{}
+		if c.key != "" {
+			changes[c.key] = c.value
+		}
+		_, err := tinyWith(t, changes, c.weights).Llama()
+		if err == nil || !strings.Contains(err.Error(), c.says) || fault.Code(err) != int(c.kind) {
+			t.Errorf("%s = %v: got %v (%d), want %q", c.key, c.value, err, fault.Code(err), c.says)
+		}
+	}
+	tied, err := tinyWith(t, nil, drop("output.weight")).Llama()
+	if err != nil || !tied.Tied {
+		t.Errorf("without output.weight: tied is %v, %v", tied.Tied, err)
+	}
+}
+
+func TestVocabularyFaults(t *testing.T) {
+	for _, c := range []struct {
+		key   string
+		value any
+		says  string
+		kind  fault.Kind
+	}{
+		{"tokenizer.ggml.model", "llama", `tokenizer "llama" is not supported`, fault.UnknownArch},
+		{"tokenizer.ggml.pre", "qwen2", `pre-tokenizer "qwen2" is not supported`, fault.UnknownArch},
+		{"tokenizer.ggml.merges", []string{"ab"}, `merge 0 of tokenizer.ggml.merges is "ab"`, fault.BadModel},
+		{"tokenizer.ggml.merges", []string{"q Z"}, `"qZ" is no token`, fault.BadModel},
+		{"tokenizer.ggml.tokens", []string{"a", "a"}, "tokenizer.ggml.token_type", fault.BadModel},
+		{"tokenizer.ggml.eos_token_id", uint32(512), "tokenizer.ggml.eos_token_id is 512", fault.BadModel},
+	} {
+		_, err := tinyWith(t, map[string]any{c.key: c.value}, nil).Vocabulary()
+		if err == nil || !strings.Contains(err.Error(), c.says) || fault.Code(err) != int(c.kind) {
+			t.Errorf("%s = %v: got %v (%d), want %q", c.key, c.value, err, fault.Code(err), c.says)
+		}
+	}
+	f := tinyWith(t, map[string]any{"tokenizer.ggml.tokens": []string{"a", "a"}, "tokenizer.ggml.token_type": nil,
+		"tokenizer.ggml.merges": []string{}, "tokenizer.ggml.bos_token_id": nil, "tokenizer.ggml.eos_token_id": nil}, nil)
+	if _, err := f.Vocabulary(); err == nil || !strings.Contains(err.Error(), `tokens 0 and 1 of tokenizer.ggml.tokens are both "a"`) {
+		t.Errorf("a token that is there twice: %v", err)
+	}
+}
+
+func TestUncovered(t *testing.T) {
+	f := tinyWith(t, nil, nil)
+	for prompt, want := range map[string]rune{
+		"plain ASCII\n": 0, "caf\u00e9": 'é', "tab\tand \u4e16": '世', "carriage\r\n": '\r', "bad \xff": '\ufffd', "": 0,
+	} {
+		r, found := gguf.Uncovered(f, prompt)
+		if found != (want != 0) || r != want {
+			t.Errorf("%q: got %q %v, want %q", prompt, r, found, want)
+		}
+		if err := gguf.PromptFault(f, prompt); (err != nil) != found {
+			t.Errorf("%q: fault %v", prompt, err)
+		}
+	}
+}
+
+func TestQuantisedTensorsAreKnownButNotConverted(t *testing.T) {
+	w := []gguf.Weights{{Name: "q", Shape: []uint64{32}, Values: make([]float32, 32)}}
+	f, err := read(patch(t, written(t, nil, w), "q", 12, 8)) // Q8_0: a block of 32 values in 34 bytes
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := f.Tensors[0]; got.Size != 34 || got.Type.String() != "Q8_0" {
+		t.Errorf("got %+v", got)
+	}
+	for _, err := range []error{f.RequireF32(), func() error { _, err := f.Floats(f.Tensors[0]); return err }()} {
+		if err == nil || !strings.Contains(err.Error(), "tensor q is Q8_0") || fault.Code(err) != int(fault.UnknownArch) {
+			t.Errorf("got %v", err)
+		}
+	}
+}
+
+// smallest is a whole llama, as small as one can be.
+func smallest(t testing.TB) []byte {
+	l := gguf.Llama{EmbeddingLength: 2, BlockCount: 1, FeedForwardLength: 1, HeadCount: 1, HeadCountKV: 1, HeadDim: 2, VocabSize: 3}
+	var w []gguf.Weights
+	for _, want := range l.Tensors() {
+		n := uint64(1)
+		for _, d := range want.Shape {
+			n *= d
+		}
+		w = append(w, gguf.Weights{Name: want.Name, Shape: want.Shape, Values: make([]float32, n)})
+	}
+	b := written(t, []gguf.Entry{
+		{Key: "general.architecture", Value: "llama"}, {Key: "llama.context_length", Value: uint32(8)},
+		{Key: "llama.embedding_length", Value: uint32(2)}, {Key: "llama.block_count", Value: uint32(1)},
+		{Key: "llama.feed_forward_length", Value: uint32(1)}, {Key: "llama.attention.head_count", Value: uint32(1)},
+		{Key: "llama.attention.layer_norm_rms_epsilon", Value: float32(1e-5)},
+		{Key: "tokenizer.ggml.model", Value: "gpt2"}, {Key: "tokenizer.ggml.pre", Value: "gpt-2"},
+		{Key: "tokenizer.ggml.tokens", Value: []string{"a", "b", "ab"}}, {Key: "tokenizer.ggml.merges", Value: []string{"a b"}},
+	}, w)
+	f, err := read(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.Llama(); err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// FuzzRead looks for a panic, for a tensor outside the file, and for a fault of another kind than those two.
+func FuzzRead(f *testing.F) {
+	whole := written(f, entries, tensors)
+	f.Add(whole)
+	f.Add(whole[:100])
+	f.Add([]byte("GGUF"))
+	f.Add(tinyBytes()[:20000]) // the header: metadata, vocabulary and tensor list
+	f.Add(smallest(f))
+	f.Fuzz(func(t *testing.T, content []byte) {
+		file, err := read(content)
+		if err != nil {
+			if fault.Code(err) != int(fault.BadModel) {
+				t.Fatalf("%v has code %d", err, fault.Code(err))
+			}
+			return
+		}
+		for _, info := range file.Tensors {
+			if n, err := io.Copy(io.Discard, file.Data(info)); err != nil || n != info.Size {
+				t.Fatalf("tensor %+v: read %d, %v", info, n, err)
+			}
+		}
+		_, arch := file.Llama()
+		_, vocabulary := file.Vocabulary()
+		for _, err := range []error{arch, vocabulary} {
+			if c := fault.Code(err); c != 0 && c != int(fault.BadModel) && c != int(fault.UnknownArch) {
+				t.Fatalf("%v has code %d", err, c)
+			}
+		}
+		gguf.Uncovered(file, "prompt é")
+	})
+}

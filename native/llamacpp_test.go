@@ -36,13 +36,13 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-func newEngine(t *testing.T) *LlamaCpp {
+func newEngine(t testing.TB) *LlamaCpp {
 	t.Helper()
 	return New(Config{Cache: cache.Dir(os.Getenv), LogDir: t.TempDir()})
 }
 
 // opened is a session that is closed at the test's end.
-func opened(t *testing.T, l *LlamaCpp) (*session, *enginetest.Probe) {
+func opened(t testing.TB, l *LlamaCpp) (*session, *enginetest.Probe) {
 	t.Helper()
 	p := &enginetest.Probe{}
 	s, err := l.Open(t.Context(), p)
@@ -53,7 +53,7 @@ func opened(t *testing.T, l *LlamaCpp) (*session, *enginetest.Probe) {
 	return s.(*session), p
 }
 
-func loadedSession(t *testing.T, m engine.Model) (*session, *enginetest.Probe) {
+func loadedSession(t testing.TB, m engine.Model) (*session, *enginetest.Probe) {
 	t.Helper()
 	s, p := opened(t, newEngine(t))
 	if err := s.Load(t.Context(), m); err != nil {
@@ -242,7 +242,9 @@ func TestLogFile(t *testing.T) {
 	if err := s.Load(t.Context(), randomModel(t, ascii())); err != nil {
 		t.Fatal(err)
 	}
-	s.Close()
+	if err := s.Unload(t.Context()); err != nil { // a server that ends by itself writes what it has still to write
+		t.Fatal(err)
+	}
 	logs, err := filepath.Glob(filepath.Join(l.config.LogDir, "llama-server-*.log"))
 	if err != nil || len(logs) != 1 {
 		t.Fatalf("logs %v, %v", logs, err)

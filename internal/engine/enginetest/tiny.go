@@ -14,15 +14,23 @@ import (
 // Context is the window that the tiny model's cases ask for.
 const Context = 1024
 
-// Tiny gives a case for each of the tiny model's prompts, with n greedy ids from the reference implementation. New is left to
-// the caller.
-func Tiny(t *testing.T, n int) []Case {
+// TinyModel writes the tiny model into the test's folder.
+func TinyModel(t testing.TB) engine.Model {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), tiny.Name+".gguf")
 	if err := tiny.WriteFile(path); err != nil {
 		t.Fatal(err)
 	}
-	f, err := gguf.Open(path)
+	return engine.Model{Path: path, Model: record.Model{Name: tiny.Name, SHA256: tiny.SHA256, Format: "gguf",
+		Architecture: "llama", DType: "f32", Context: Context}}
+}
+
+// Tiny gives a case for each of the tiny model's prompts, with n greedy ids from the reference implementation. New is left to
+// the caller.
+func Tiny(t *testing.T, n int) []Case {
+	t.Helper()
+	m := TinyModel(t)
+	f, err := gguf.Open(m.Path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,9 +40,7 @@ func Tiny(t *testing.T, n int) []Case {
 		t.Fatal(err)
 	}
 	tokenizer := reference.NewTokenizer(v)
-	m := engine.Model{Path: path, Model: record.Model{Name: tiny.Name, SHA256: tiny.SHA256, Format: "gguf",
-		Architecture: "llama", DType: "f32", Vocab: len(v.Tokens), Context: Context}}
-
+	m.Vocab = len(v.Tokens)
 	var cases []Case
 	for _, p := range tiny.Prompts() {
 		c := Case{Model: m, Prompt: p.Text, PromptIDs: tokenizer.Encode(p.Text)}

@@ -130,6 +130,9 @@ func ratios(a, b *Cell) []Ratio {
 	out := []Ratio{}
 	var tests []benchmath.Comparison
 	for _, name := range compared() {
+		if name == Increase && (a.Figure(Baseline).Absent == NoBaseline) != (b.Figure(Baseline).Absent == NoBaseline) {
+			continue // one is a whole peak, the other what came on top
+		}
 		fa, fb := a.Figure(name), b.Figure(name)
 		if !fa.Known() || !fb.Known() || fb.Center() <= 0 || fa.Center() < 0 {
 			continue

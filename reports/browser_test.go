@@ -86,8 +86,9 @@ const look = `(() => ({
 
 func TestReportsInABrowser(t *testing.T) {
 	ctx := browser(t)
-	all := cases(t)
-	for _, name := range []string{"mixed", "same-device", "lost", "empty", "hostile"} {
+	names := []string{"mixed", "same-device", "lost", "empty", "hostile"}
+	all := cases(t, names...)
+	for _, name := range names {
 		runs := all[name]
 		path := filepath.Join(t.TempDir(), name+".html")
 		if err := reports.HTMLFile(path, compare.Runs(runs...), runs...); err != nil {

@@ -17,6 +17,7 @@ type chart struct {
 	ID       string
 	Section  string // where in the page it stands
 	Title    string
+	Unit     string
 	Note     string // how to read it
 	Label    string // accessible name
 	Drawings []drawing
@@ -119,8 +120,8 @@ func peaks(v *view) []chart {
 		p := c.Figure(compare.PeakPSS)
 		t.Rows = append(t.Rows, []string{line(c.Label), known(c.Figure(compare.Baseline)), num(p.Center()), intervalWords(p), values(p)})
 	}
-	return []chart{{ID: "peaks", Section: "peaks", Title: "Baseline and peak", Table: t,
-		Note:     "Total PSS in MiB. Bar: median peak; the paler part: median baseline, before a model is loaded. Dots: launches. Line: 95 % interval, where there are launches enough.",
+	return []chart{{ID: "peaks", Section: "peaks", Title: "Baseline and peak", Unit: "MiB", Table: t,
+		Note:     "Total PSS. Bar: median peak; the paler part: median baseline, before a model is loaded. Dots: launches. Line: 95 % interval, where there are launches enough.",
 		Label:    "Bar chart of baseline and peak memory for each cell; the same figures are in the table below it",
 		Drawings: []drawing{{Options: options(bar)}}}}
 }
@@ -148,8 +149,7 @@ func bars(id, name, title string) func(*view) []chart {
 		}
 		bar.AddSeries("median", data, charts.WithBarChartOpts(opts.BarChart{BarWidth: "46%"}), interval(v, shown, name))
 		bar.Overlap(v.launches(shown, name))
-		return []chart{{ID: id, Section: "times", Title: title, Table: t,
-			Note:     "In " + unit + ".",
+		return []chart{{ID: id, Section: "times", Title: title, Unit: unit, Table: t,
 			Label:    fmt.Sprintf("Bar chart of %s for each cell; the same figures are in the table below it", title),
 			Drawings: []drawing{{Options: options(bar)}}}}
 	}

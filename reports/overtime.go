@@ -37,7 +37,7 @@ func memoryOverTime(v *view) []chart {
 
 func (v *view) memoryOf(i, points int) (chart, bool) {
 	c := &v.res.Cells[i]
-	out := chart{ID: fmt.Sprintf("memory-%d", i), Section: "memory", Title: line(c.Label),
+	out := chart{ID: fmt.Sprintf("memory-%d", i), Section: "memory", Title: line(c.Label), Unit: "MiB",
 		Label: "Lines of memory over time for " + line(c.Label) + ", with the phases of the launch as bands; a table of the phases follows"}
 	for _, a := range v.runs[c.Run].Attempts {
 		if a.Cell != c.Spec.ID || len(a.Totals) == 0 {
@@ -86,10 +86,10 @@ func (v *view) timeline(cell int, a *record.Attempt, points int) map[string]any 
 	l.SetGlobalOptions(
 		charts.WithAnimation(false),
 		charts.WithTooltipOpts(opts.Tooltip{Show: opts.Bool(true), Trigger: "axis"}),
-		charts.WithLegendOpts(opts.Legend{Show: opts.Bool(true), Type: "scroll", Bottom: "0", Left: "0", Right: "0", ItemWidth: 16, ItemHeight: 8, Selected: selected}),
-		charts.WithGridOpts(opts.Grid{Left: "4", Right: "14", Top: "30", Bottom: "58", ContainLabel: opts.Bool(true)}),
+		charts.WithLegendOpts(opts.Legend{Show: opts.Bool(true), Type: "scroll", Bottom: "0", Left: "0", Right: "0", Icon: "roundRect", ItemWidth: 14, ItemHeight: 8, Selected: selected}),
+		charts.WithGridOpts(opts.Grid{Left: "4", Right: "14", Top: "26", Bottom: "58", ContainLabel: opts.Bool(true)}),
 		charts.WithXAxisOpts(opts.XAxis{Type: "value", Name: "seconds", NameLocation: "middle", NameGap: 26, Min: 0, Max: "dataMax"}),
-		charts.WithYAxisOpts(opts.YAxis{Type: "value", Name: "MiB", SplitNumber: 4}),
+		charts.WithYAxisOpts(opts.YAxis{Type: "value", SplitNumber: 4}),
 	)
 	add := func(name string, data []xy, s opts.LineStyle, more ...charts.SeriesOpts) {
 		if len(data) > 0 {
@@ -101,13 +101,17 @@ func (v *view) timeline(cell int, a *record.Attempt, points int) map[string]any 
 	add("total PSS", totals(a, methodPSS, zero, func(t record.TotalRow) float64 { return t.PSS }), opts.LineStyle{Color: v.colour(cell), Width: 3}, bands(a, zero))
 	add("RSS sum", totals(a, methodRSS, zero, func(t record.TotalRow) float64 { return t.RSS }), opts.LineStyle{Color: "var(--muted)", Width: 1.2, Type: "dashed"}, bandsIfFirst(l, a, zero))
 	selected["RSS sum"] = true
-	for n, s := range processes(a) {
+	all := processes(a)
+	for n, s := range all {
 		colour := fmt.Sprintf("var(--p%d)", n%palette)
 		for _, id := range s.ids {
 			style := opts.LineStyle{Color: colour, Width: 1.4}
 			pick, what := func(r record.SampleRow) float64 { return r.PSS }, "PSS"
 			if a.Sources[id].Method != methodPSS {
 				pick, what, style.Type = func(r record.SampleRow) float64 { return r.RSS }, "RSS", "dotted"
+			}
+			if len(all) == 1 && what == "PSS" {
+				continue // it is the total
 			}
 			name := fmt.Sprintf("%s %s", s.name, what)
 			selected[name] = what == "PSS"
@@ -277,7 +281,7 @@ func figureCell(f compare.Figure) (value, under string) {
 		return "–", f.Absent
 	}
 	if f.Interval == nil {
-		return num(f.Center()), fmt.Sprintf("%s (n = %d)", f.Note, f.N)
+		return num(f.Center()), fmt.Sprintf("%s: %d", f.Note, f.N)
 	}
-	return num(f.Center()), num(f.Interval.Lo) + "–" + num(f.Interval.Hi)
+	return num(f.Center()), num(f.Interval.Lo) + " – " + num(f.Interval.Hi)
 }

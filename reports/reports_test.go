@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -43,26 +44,38 @@ func golden(t *testing.T, name string, render func(io.Writer) error) {
 	}
 }
 
-// cases are results of every kind that a renderer must bear.
-func cases(t *testing.T) map[string][]*record.Run {
-	failing := comparetest.Browser(7)
-	failing.Warmup, failing.Failing, failing.Cut = true, map[int]record.Class{3: record.DeviceLost}, 5
-	failing.Warnings = []record.Warning{{Code: "library-of-our-own", Text: "the model library was compiled by llmparity, so its kernels are not MLC's"}}
-	parting := comparetest.Native(6)
-	parting.IDs[40], parting.Text = 3, strings.Replace(parting.Text, "light", "rain", 1)
-	sameDevice := comparetest.Browser(6)
-	sameDevice.Device = comparetest.Native(1).Device
-	lost := comparetest.Browser(2)
-	lost.Failing = map[int]record.Class{1: record.OOM, 2: record.OOM}
-	return map[string][]*record.Run{
-		"mixed":       {comparetest.Run(t, "compare", failing, parting)},
-		"same-device": {comparetest.Run(t, "compare", sameDevice, comparetest.Native(6))},
-		"few":         {comparetest.Run(t, "smoke", comparetest.Browser(1), comparetest.Native(1))},
-		"alone":       {comparetest.Run(t, "alone", comparetest.Native(6))},
-		"lost":        {comparetest.Run(t, "lost", lost)},
-		"empty":       {comparetest.Run(t, "empty")},
-		"hostile":     {comparetest.Run(t, "hostile", hostile())},
+// cases are runs of every kind that a renderer must bear; names picks some.
+func cases(t *testing.T, names ...string) map[string][]*record.Run {
+	t.Helper()
+	out := map[string][]*record.Run{}
+	for name, run := range map[string]func() *record.Run{
+		"mixed": func() *record.Run {
+			a, b := comparetest.Browser(7), comparetest.Native(6)
+			a.Warmup, a.Failing, a.Cut = true, map[int]record.Class{3: record.DeviceLost}, 5
+			a.Warnings = []record.Warning{{Code: "library-of-our-own", Text: "the model library was compiled by llmparity, so its kernels are not MLC's"}}
+			b.IDs[40], b.Text = 3, strings.Replace(b.Text, "light", "rain", 1)
+			return comparetest.Run(t, "compare", a, b)
+		},
+		"same-device": func() *record.Run {
+			a, b := comparetest.Browser(6), comparetest.Native(6)
+			a.Device = b.Device
+			return comparetest.Run(t, "compare", a, b)
+		},
+		"lost": func() *record.Run {
+			a := comparetest.Browser(2)
+			a.Failing = map[int]record.Class{1: record.OOM, 2: record.OOM}
+			return comparetest.Run(t, "lost", a)
+		},
+		"few":     func() *record.Run { return comparetest.Run(t, "smoke", comparetest.Browser(1), comparetest.Native(1)) },
+		"alone":   func() *record.Run { return comparetest.Run(t, "alone", comparetest.Native(6)) },
+		"empty":   func() *record.Run { return comparetest.Run(t, "empty") },
+		"hostile": func() *record.Run { return comparetest.Run(t, "hostile", hostile()) },
+	} {
+		if len(names) == 0 || slices.Contains(names, name) {
+			out[name] = []*record.Run{run()}
+		}
 	}
+	return out
 }
 
 const attack = "</script><script>window.owned=1</script><img src=x onerror=window.owned=2>\"'`{{.}}\x1b[2J\x00\u202eevil\u2066 שלום"
@@ -89,7 +102,7 @@ func TestTable(t *testing.T) {
 func TestTableFitsATerminal(t *testing.T) {
 	long := comparetest.Browser(6)
 	long.Cell.Engine = strings.Repeat("a-long-engine-name ", 9)
-	for _, runs := range append([][]*record.Run{{comparetest.Run(t, "long", long, comparetest.Native(6))}}, cases(t)["mixed"], cases(t)["hostile"]) {
+	for _, runs := range append([][]*record.Run{{comparetest.Run(t, "long", long, comparetest.Native(6))}}, cases(t, "mixed")["mixed"], cases(t, "hostile")["hostile"]) {
 		var b bytes.Buffer
 		if err := reports.Table(&b, compare.Runs(runs...)); err != nil {
 			t.Fatal(err)
@@ -106,7 +119,7 @@ func TestTableFitsATerminal(t *testing.T) {
 }
 
 func TestEveryRendererShowsEveryWarning(t *testing.T) {
-	runs := cases(t)["mixed"]
+	runs := cases(t, "mixed")["mixed"]
 	res := compare.Runs(runs...)
 	if len(res.Warnings) < 4 {
 		t.Fatalf("the made-up run should have warnings: %v", res.Warnings)
@@ -130,9 +143,9 @@ func TestEveryRendererShowsEveryWarning(t *testing.T) {
 }
 
 func TestJSON(t *testing.T) {
-	few := cases(t)["few"]
-	golden(t, "result.json", func(w io.Writer) error { return reports.JSON(w, compare.Runs(few...)) })
-	for name, runs := range cases(t) {
+	all := cases(t)
+	golden(t, "result.json", func(w io.Writer) error { return reports.JSON(w, compare.Runs(all["few"]...)) })
+	for name, runs := range all {
 		var b bytes.Buffer
 		if err := reports.JSON(&b, compare.Runs(runs...)); err != nil {
 			t.Errorf("%s: %v", name, err)
@@ -149,7 +162,7 @@ func TestJSON(t *testing.T) {
 }
 
 func TestProfile(t *testing.T) {
-	run := cases(t)["mixed"][0]
+	run := cases(t, "mixed")["mixed"][0]
 	for _, c := range run.Cells {
 		golden(t, "profile-"+c.Engine+".json", func(w io.Writer) error { return reports.Profile(w, run, c.ID) })
 	}
@@ -157,7 +170,7 @@ func TestProfile(t *testing.T) {
 		t.Errorf("a cell that is not there: %v", err)
 	}
 	var lost bytes.Buffer
-	if err := reports.Profile(&lost, cases(t)["lost"][0], 1); err != nil {
+	if err := reports.Profile(&lost, cases(t, "lost")["lost"][0], 1); err != nil {
 		t.Fatal(err)
 	}
 	if strings.Contains(lost.String(), `"peak": {

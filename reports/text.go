@@ -15,9 +15,7 @@ import (
 func num(v float64) string {
 	a := math.Abs(v)
 	switch {
-	case a == 0:
-		return "0"
-	case a >= 999.5:
+	case a >= 999.5 || a == math.Trunc(a):
 		return strconv.FormatFloat(v, 'f', 0, 64)
 	case a >= 99.95:
 		return strconv.FormatFloat(v, 'f', 1, 64)

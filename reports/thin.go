@@ -1,9 +1,15 @@
 package reports
 
-import "math"
+import (
+	"cmp"
+	"math"
+	"slices"
+)
 
 // xy is a point of a series.
 type xy struct{ x, y float64 }
+
+func byY(a, b xy) int { return cmp.Compare(a.y, b.y) }
 
 // thin keeps at most about n points of a series: of each stretch of x the first, the lowest and the highest, so that no peak is
 // lost. The last point stays too.
@@ -14,10 +20,10 @@ func thin(points []xy, n int) []xy {
 	begin, end := points[0].x, points[len(points)-1].x
 	buckets := n / 3
 	step := (end - begin) / float64(buckets)
-	if step <= 0 || math.IsNaN(step) {
-		return points[:1]
+	if step <= 0 || math.IsNaN(step) { // all at one time
+		return []xy{slices.MinFunc(points, byY), slices.MaxFunc(points, byY)}
 	}
-	out := make([]xy, 0, n+1)
+	out := make([]xy, 0, n+4)
 	for i := 0; i < len(points)-1; {
 		edge := begin + step*(math.Floor((points[i].x-begin)/step)+1)
 		lo, hi, j := i, i, i

@@ -32,13 +32,14 @@
     });
     if (o.legend) {
       o.legend.textStyle = { color: muted, fontSize: 12 };
-      o.legend.inactiveColor = line;
+      o.legend.inactiveColor = at("--off");
       o.legend.pageTextStyle = { color: muted };
       o.legend.pageIconColor = muted;
       o.legend.pageIconInactiveColor = line;
     }
     for (const axis of [].concat(o.xAxis || [], o.yAxis || [])) {
       axis.axisLabel = Object.assign({}, axis.axisLabel, { color: muted, fontSize: 12, hideOverlap: true });
+      if (axis.name === "seconds") axis.axisLabel.showMaxLabel = false; // it is where the launch ended, not a round number
       axis.axisLine = { lineStyle: { color: line } };
       axis.axisTick = { show: false };
       axis.splitLine = { show: axis.type === "value" && axis.name !== "seconds", lineStyle: { color: line } };
@@ -52,6 +53,7 @@
         axis.axisLabel.color = at("--ink");
       }
     }
+    if (o.series[0].type === "line") o.series[0].z = 3; // the total lies over its parts
     return o;
   }
 

@@ -32,7 +32,7 @@ func Find(c Config) (string, error) {
 		return filepath.Abs(path)
 	}
 	if c.Cache != "" {
-		built, _ := filepath.Glob(filepath.Join(c.Cache, "llamacpp", "*", "bin", "llama-server")) // Glob can fail on the pattern alone
+		built, _ := filepath.Glob(filepath.Join(c.Cache, "llamacpp", "[^.]*", "bin", "llama-server")) // a dot: still being built
 		slices.Sort(built)
 		for _, path := range slices.Backward(built) {
 			if _, err := exec.LookPath(path); err == nil {

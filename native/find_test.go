@@ -40,6 +40,10 @@ func TestFindInOrder(t *testing.T) {
 			t.Errorf("%s, %v; want %s", got, err, want)
 		}
 	}
+	program(t, c.Cache, "llamacpp", ".build-1", "bin", "llama-server")
+	if path, err := find(c); err == nil {
+		t.Errorf("a build that is not finished was found: %s", path)
+	}
 	program(t, c.Cache, "llamacpp", "1", "bin", "llama-server")
 	expect(program(t, c.Cache, "llamacpp", "2", "bin", "llama-server"))
 	expect(program(t, dir, "path", "llama-server"))

@@ -115,7 +115,9 @@ func (s *server) ready(ctx context.Context, m engine.Model, p engine.Probe) (pro
 	alive, release := s.whileAlive(ctx)
 	defer release()
 	var first time.Time // when anybody answered
-	for pause := time.Millisecond; ; pause = min(2*pause, 20*time.Millisecond) {
+	for {
+		// Often enough for a twentieth of what the load takes, seldom enough not to slow it down.
+		pause := min(max(time.Since(s.started)/20, time.Millisecond), 20*time.Millisecond)
 		answers, ready := s.client.health(alive)
 		now := time.Now()
 		if answers && first.IsZero() {

@@ -51,8 +51,11 @@ func (s *session) Load(ctx context.Context, m engine.Model) error {
 			return nil
 		}
 		s.drop(srv, 0)
-		if !errors.Is(err, errPortTaken) || try == 5 {
+		if !errors.Is(err, errPortTaken) {
 			return err
+		}
+		if try == 5 {
+			return engine.Fail(record.Other, "starting llama-server %d times: %w", try, err)
 		}
 	}
 }

@@ -21,7 +21,7 @@ import (
 // So the next token is a random function of this one, of one that layer 1 picked, and of one that layer 0 picked there.
 // On top lies a little noise on every weight, so that no row could be left out or swapped unnoticed.
 const (
-	seed      = 10 // of the first hundred the one without a token that follows itself for ever
+	seed      = 10 // one with which no token follows itself for ever
 	sharpness = 96.0
 	overtone  = 0.15 // strength of the pair of heads that a layer doesn't follow
 	follow0   = 0.7  // strength of what attention moves, per layer

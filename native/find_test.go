@@ -41,7 +41,7 @@ func TestFindInOrder(t *testing.T) {
 		}
 	}
 	program(t, c.Cache, "llamacpp", ".build-1", "bin", "llama-server")
-	if path, err := find(c); err == nil {
+	if path, err := Find(c); err == nil {
 		t.Errorf("a build that is not finished was found: %s", path)
 	}
 	program(t, c.Cache, "llamacpp", "1", "bin", "llama-server")

@@ -37,7 +37,7 @@ func unseen(n int) []string {
 
 func TestUnseenPromptsDoAsWell(t *testing.T) {
 	_, m, tok := model(t)
-	for _, text := range unseen(60) {
+	for _, text := range unseen(36) {
 		ids, margins, err := m.Greedy(tok.Encode(text), length)
 		if err != nil {
 			t.Fatal(err)

@@ -1,0 +1,101 @@
+package reference_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"slices"
+	"testing"
+
+	"llmparity/internal/gguf"
+	"llmparity/internal/tiny"
+	"llmparity/internal/tiny/reference"
+)
+
+func open(t *testing.T) *gguf.File {
+	t.Helper()
+	var b bytes.Buffer
+	if err := tiny.Write(&b); err != nil {
+		t.Fatal(err)
+	}
+	f, err := gguf.Read(bytes.NewReader(b.Bytes()), int64(b.Len()), tiny.Name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+// answer is what llama-server gave for a prompt of the tiny model, greedily and with a float32 cache.
+type answer struct {
+	Name string `json:"name"`
+	In   []int  `json:"in"`
+	Out  []int  `json:"out"`
+}
+
+func TestReferenceAgreesWithLlamaServer(t *testing.T) {
+	f := open(t)
+	v, err := f.Vocabulary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := reference.Load(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := os.ReadFile("testdata/llama-server.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var answers []answer
+	if err := json.Unmarshal(b, &answers); err != nil {
+		t.Fatal(err)
+	}
+	prompts := tiny.Prompts()
+	if len(answers) != len(prompts) {
+		t.Fatalf("%d answers to %d prompts", len(answers), len(prompts))
+	}
+	tokens := reference.NewTokenizer(v)
+	for i, p := range prompts {
+		if in := tokens.Encode(p.Text); p.Name != answers[i].Name || !slices.Equal(in, answers[i].In) {
+			t.Errorf("%s: tokens are %v, llama-server has %v", p.Name, in, answers[i].In)
+		}
+		if back := tokens.Decode(answers[i].In); back != p.Text {
+			t.Errorf("%s: comes back as %q", p.Name, back)
+		}
+		out, margins, err := m.Greedy(answers[i].In, len(answers[i].Out))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(out, answers[i].Out) || len(margins) != len(out) || slices.Min(margins) <= 0 {
+			t.Errorf("%s: got %v, llama-server gave %v; margins %v", p.Name, out, answers[i].Out, margins)
+		}
+	}
+}
+
+func TestGreedyRefuses(t *testing.T) {
+	f := open(t)
+	for name, prompt := range map[string][]int{"nothing": {}, "no such token": {512}, "too much": make([]int, 1020)} {
+		if _, _, err := reference.Greedy(f, prompt, 8); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+}
+
+func TestSplit(t *testing.T) {
+	for text, want := range map[string][]string{
+		"Hello world":  {"Hello", " world"},
+		"it's 1234 ok": {"it", "'s", " 1234", " ok"},
+		"a   b \n\n c": {"a", "  ", " b", " \n\n", " c"},
+		"x\t\ty  ":     {"x", "\t", "\t", "y", "  "},
+		"I'LL'll!?'":   {"I", "'", "LL", "'ll", "!?'"},
+		" ":            {" "},
+		"naïve ünder":  {"naïve", " ünder"},
+	} {
+		if got := reference.Split(text, false); !slices.Equal(got, want) {
+			t.Errorf("%q: got %q, want %q", text, got, want)
+		}
+	}
+	if got := reference.Split("a 12b", true); !slices.Equal(got, []string{"a", " ", "1", "2", "b"}) {
+		t.Errorf("with digits: got %q", got)
+	}
+}

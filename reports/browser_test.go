@@ -27,6 +27,20 @@ import (
 
 var shots = flag.String("shots", "", "a folder for pictures of the reports that the browser test opens")
 
+// TestMain looks for processes that a test left behind.
+func TestMain(m *testing.M) {
+	flag.Parse()
+	code := m.Run()
+	for deadline := time.Now().Add(15 * time.Second); len(child.Tagged(os.Getpid())) > 0; time.Sleep(50 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			fmt.Fprintf(os.Stderr, "left running: processes %v\n", child.Tagged(os.Getpid()))
+			code = 1
+			break
+		}
+	}
+	os.Exit(code)
+}
+
 // browser is one Chromium for all pages.
 func browser(t *testing.T) context.Context {
 	t.Helper()
@@ -70,9 +84,16 @@ type sketch struct {
 	ID     string
 	Paths  int   // in the drawing
 	Points []int // by series
+	Tip    string
 }
 
-const look = `(() => ({
+const look = `(() => {
+	const drawn = [...document.querySelectorAll("[data-chart] .plot")].map((plot) => echarts.getInstanceByDom(plot));
+	for (const chart of drawn) chart.dispatchAction({ type: "showTip", seriesIndex: 0, dataIndex: 0 }); // a tooltip holds labels too
+	const seen = look();
+	for (const chart of drawn) chart.dispatchAction({ type: "hideTip" });
+	return seen;
+	function look() { return {
 	Overflow: document.documentElement.scrollWidth - document.documentElement.clientWidth,
 	Owned: "owned" in window,
 	Injected: document.querySelectorAll("img").length + document.scripts.length - 3,
@@ -81,8 +102,9 @@ const look = `(() => ({
 		ID: f.dataset.chart,
 		Paths: f.querySelectorAll(".plot svg path").length,
 		Points: echarts.getInstanceByDom(f.querySelector(".plot")).getModel().getSeries().map((s) => s.getData().count()),
+		Tip: [...f.querySelectorAll(".plot > div:not(:first-child)")].map((d) => d.textContent).join(""),
 	})),
-}))()`
+}; } })()`
 
 func TestReportsInABrowser(t *testing.T) {
 	ctx := browser(t)
@@ -175,6 +197,9 @@ func check(t *testing.T, name string, width int64, s sheet) {
 		got = append(got, c.ID)
 		if c.Paths < 4 || len(c.Points) < 2 || slices.Contains(c.Points, 0) {
 			t.Errorf("at %d pixels %s was not drawn: %+v", width, c.ID, c)
+		}
+		if c.Tip == "" {
+			t.Errorf("at %d pixels %s shows no tooltip", width, c.ID)
 		}
 	}
 	if !slices.Equal(got, want) {

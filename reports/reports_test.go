@@ -78,7 +78,7 @@ func cases(t *testing.T, names ...string) map[string][]*record.Run {
 	return out
 }
 
-const attack = "</script><script>window.owned=1</script><img src=x onerror=window.owned=2>\"'`{{.}}\x1b[2J\x00\u202eevil\u2066 שלום"
+const attack = "</script><script>window.owned=1</script><img src=x onerror=window.owned=2>\"'`{{.}}\x1b[2J\x00\r\n\u202eevil\u2066 שלום"
 
 // hostile has an attack wherever a user, a model or an engine can put text.
 func hostile() comparetest.Engine {

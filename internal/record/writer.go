@@ -293,13 +293,17 @@ func mb(line []byte, bytes int64) []byte {
 	return append(line, ',')
 }
 
+var lineBreaks = strings.NewReplacer("\n", " ", "\r", " ")
+
 func integer(line []byte, n int64) []byte {
 	return append(strconv.AppendInt(line, n, 10), ',')
 }
 
-// text appends a CSV field. Labels and roles are ours, but engines may be named by users.
+// text appends a CSV field. Labels and roles are ours, but engines may be named by users: a line break becomes a space, because
+// readers find the last whole row by its newline.
 func text(line []byte, s string) []byte {
-	if strings.ContainsAny(s, ",\"\r\n") {
+	s = lineBreaks.Replace(s)
+	if strings.ContainsAny(s, ",\"") {
 		s = `"` + strings.ReplaceAll(s, `"`, `""`) + `"`
 	}
 	return append(append(line, s...), ',')

@@ -27,7 +27,8 @@
     o.textStyle = { fontFamily: getComputedStyle(document.body).fontFamily, color: at("--ink") };
     o.backgroundColor = "transparent";
     o.tooltip = Object.assign({}, o.tooltip, {
-      confine: true, backgroundColor: at("--page"), borderColor: line, textStyle: { color: at("--ink"), fontSize: 12 },
+      confine: true, extraCssText: "max-width: min(84vw, 420px); white-space: normal; overflow-wrap: anywhere; font-variant-numeric: tabular-nums",
+      backgroundColor: at("--page"), borderColor: line, textStyle: { color: at("--ink"), fontSize: 12 },
       valueFormatter: (v) => (Array.isArray(v) ? number.format(v[v.length - 1]) : typeof v === "number" ? number.format(v) : "none"),
     });
     if (o.legend) {

@@ -51,12 +51,11 @@ func TestMain(m *testing.M) {
 // leftBehind lists folders and processes of ours. It looks at command lines too: Chrome's children overwrite the environment that
 // carries our tag.
 func leftBehind() []string {
-	left, _ := filepath.Glob(filepath.Join(os.TempDir(), "chromedp-runner*")) // the patterns are well formed
-	left = append(left, child.Scratches(os.Getpid())...)
+	left := child.Scratches(os.Getpid())
 	for _, pid := range child.Tagged(os.Getpid()) {
 		left = append(left, fmt.Sprintf("/proc/%d", pid))
 	}
-	lines, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+	lines, _ := filepath.Glob("/proc/[0-9]*/cmdline") // the pattern is well formed
 	for _, l := range lines {
 		text, err := os.ReadFile(l)
 		if err == nil && strings.Contains(string(text), fmt.Sprintf("llmparity-%d-chrome", os.Getpid())) {

@@ -48,6 +48,9 @@ func serve(files fs.FS) (*server, error) {
 	return s, nil
 }
 
+// offline is what the page may do: run what we serve, compile wasm, and talk to nobody else.
+const offline = "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; connect-src 'self' data:; img-src data:; style-src 'self'"
+
 // isolated sets the headers that make the page cross-origin isolated: its clock is then precise to microseconds.
 func isolated(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -57,6 +60,7 @@ func isolated(next http.Handler) http.Handler {
 		h.Set("Cross-Origin-Resource-Policy", "same-origin")
 		h.Set("X-Content-Type-Options", "nosniff")
 		h.Set("Referrer-Policy", "no-referrer")
+		h.Set("Content-Security-Policy", offline)
 		h.Set("Cache-Control", "no-store")
 		next.ServeHTTP(w, r)
 	})

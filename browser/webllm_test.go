@@ -3,6 +3,7 @@ package browser
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -167,6 +168,51 @@ func TestUnloadFreesAndTheSessionLoadsAgain(t *testing.T) {
 	for _, w := range probe.Warnings() {
 		t.Errorf("warning: %s: %s", w.Code, w.Text)
 	}
+}
+
+// WebGPU frees a destroyed buffer some time later; Unload must not return before.
+func TestUnloadReturnsWhenBuffersAreFreed(t *testing.T) {
+	const size = 200 << 20
+	c, m := tinyModel(t)
+	s, probe := fresh(t, c)
+	if err := s.Load(watched(t), m); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := call[any](watched(t), s.tab, fmt.Sprintf(`navigator.gpu.requestAdapter().then(async (a) => {
+		const d = await a.requestDevice({ requiredLimits: { maxBufferSize: %d } });
+		const b = d.createBuffer({ size: %[1]d, usage: GPUBufferUsage.COPY_DST });
+		const part = new Uint8Array(4 << 20).fill(1);
+		for (let at = 0; at < b.size; at += part.length) d.queue.writeBuffer(b, at, part);
+		await d.queue.onSubmittedWorkDone();
+	})`, size)); err != nil {
+		t.Fatal(err)
+	}
+	full := private(t, probe, "gpu-process")
+	if err := s.Unload(watched(t)); err != nil {
+		t.Fatal(err)
+	}
+	if freed := full - private(t, probe, "gpu-process"); freed < size*9/10 {
+		t.Errorf("of %d MiB, %d are free after Unload", size>>20, freed>>20)
+	}
+}
+
+// private reads the memory that a process shares with nobody.
+func private(t *testing.T, probe *enginetest.Probe, role string) int64 {
+	t.Helper()
+	for _, source := range probe.Attached() {
+		sample := record.NewSample()
+		if source.Describe().Role != role {
+			continue
+		}
+		if err := source.Read(t.Context(), &sample); err != nil {
+			t.Fatal(err)
+		}
+		if sample.USS != record.Absent {
+			return sample.USS
+		}
+	}
+	t.Fatalf("no source reads the private memory of the %s", role)
+	return 0
 }
 
 func TestCloseFreesThePort(t *testing.T) {

@@ -159,6 +159,11 @@ func newCell(run int, spec record.Cell, e evidence) Cell {
 		}
 	}
 	c.Figures = summarised(append(memoryFigures(e.counted), timingFigures(e.counted)...))
+	if len(e.counted) == 0 {
+		for i := range c.Figures {
+			c.Figures[i].Absent = "no launch counts"
+		}
+	}
 	c.Reported = summarised(reportedFigures(e.counted))
 	c.Sampler = summarised(samplerFigures(e.counted))
 	c.Representative = representative(c.Figure(PeakPSS), e.counted)

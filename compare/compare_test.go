@@ -196,6 +196,23 @@ func TestHonestWhereThereIsNothing(t *testing.T) {
 	}
 }
 
+func TestAbsenceSaysWhy(t *testing.T) {
+	failed, mute := comparetest.Browser(1), comparetest.Native(1)
+	failed.Failing = map[int]record.Class{1: record.OOM}
+	mute.IDs, mute.Processes = nil, nil
+	r := compare.Runs(comparetest.Run(t, "x", failed, mute))
+	for i, want := range []map[string]string{
+		{compare.PeakPSS: "no launch counts", compare.TTFT: "no launch counts"},
+		{compare.PeakPSS: "no total of smaps_rollup was read", compare.TTFT: "no request yielded a token", compare.LoadTime: ""},
+	} {
+		for name, why := range want {
+			if f := r.Cells[i].Figure(name); f.Absent != why || f.Known() != (why == "") {
+				t.Errorf("%s of %s: %+v, want %q", name, r.Cells[i].Label, f, why)
+			}
+		}
+	}
+}
+
 func TestTwoRunsOfOneEngine(t *testing.T) {
 	a, b := comparetest.Native(6), comparetest.Native(6)
 	b.Token *= 2

@@ -121,7 +121,7 @@ func peaks(v *view) []chart {
 		t.Rows = append(t.Rows, []string{line(c.Label), known(c.Figure(compare.Baseline)), num(p.Center()), intervalWords(p), values(p)})
 	}
 	return []chart{{ID: "peaks", Section: "peaks", Title: "Baseline and peak", Unit: "MiB", Table: t,
-		Note:     "Total PSS. Bar: median peak; the paler part: median baseline, before a model is loaded. Dots: launches. Line: 95 % interval, where there are launches enough.",
+		Note:     "Total PSS. Bar: median peak; the muted part: median baseline, before a model is loaded. Dots: launches. Line: 95 % interval, where there are launches enough.",
 		Label:    "Bar chart of baseline and peak memory for each cell; the same figures are in the table below it",
 		Drawings: []drawing{{Options: options(bar)}}}}
 }

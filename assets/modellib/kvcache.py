@@ -95,7 +95,8 @@ def rotate(heads, kv_heads, width, context):
 
 
 def pages_of(k, kv_heads, width):
-    return k.tensor("pages", (k.size("page_count"), 2, kv_heads, PAGE, width), offset=True)
+    """A layer's pages: keys, then values."""
+    return k.tensor("pages", (k.size("page_count"), 2, kv_heads, PAGE, width))
 
 
 def append(kv_heads, width):

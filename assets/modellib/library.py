@@ -7,6 +7,7 @@ import tvm
 from tvm import relax
 
 import llama
+import vectors
 
 TARGET = {
     "kind": "webgpu",
@@ -22,8 +23,9 @@ def objects(shape, folder):
     module = bounded(module, shape)
     found = []
     with tvm.target.Target(TARGET), tvm.transform.PassContext(config={"tirx.disable_cse_tir": True}):
+        vectors.register()
         built = relax.build(
-            module, tvm.target.Target(TARGET), relax_pipeline=pipeline(shape, params), system_lib=True)
+            module, tvm.target.Target(TARGET), relax_pipeline=pipeline(shape, params), tir_pipeline=vectors.NAME, system_lib=True)
         built.export_library(
             os.path.join(folder, "library.wasm"), workspace_dir=folder, fcompile=lambda _, files, **__: found.extend(files))
     return [os.path.basename(file) for file in found]

@@ -3,6 +3,7 @@ package browser
 import (
 	"context"
 	"errors"
+	"os/exec"
 	"regexp"
 	"strings"
 
@@ -17,7 +18,7 @@ var errClosed = errors.New("the browser session is closed")
 // errorOf makes an error of a call mean something: the loss of the browser comes first, since it makes every call fail in some
 // way; then the caller's own context; then what the page threw.
 func (p *tab) errorOf(ctx context.Context, err error) error {
-	if lost := p.lost(); lost != nil {
+	if lost := p.lostBy(err); lost != nil {
 		return lost
 	}
 	if ctx.Err() != nil {
@@ -31,7 +32,10 @@ func (p *tab) errorOf(ctx context.Context, err error) error {
 }
 
 // lost says how the page was lost, nil while it is there.
-func (p *tab) lost() error {
+func (p *tab) lost() error { return p.lostBy(nil) }
+
+// lostBy is lost for a call that failed with err, which may know how the browser's process ended.
+func (p *tab) lostBy(err error) error {
 	if p.chrome.ctx.Err() == nil {
 		return nil
 	}
@@ -41,7 +45,12 @@ func (p *tab) lost() error {
 		return cause
 	}
 	// chromedp noticed first: it only cancels.
-	return engine.Fail(record.Crash, "the browser ended unexpectedly")
+	how := "no exit status is known"
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		how = exit.String()
+	}
+	return engine.Fail(record.Crash, "the browser ended unexpectedly (%s)", how)
 }
 
 // thrownError is one line of what the page threw: the message without its stack.

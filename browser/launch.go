@@ -52,7 +52,7 @@ type chrome struct {
 	pid     int
 	scratch string
 	version browser.GetVersionResult
-	args    []string
+	args    []string // the same for every launch: the temporary folder is called SCRATCH
 }
 
 // launch starts path with a profile of its own. The browser lives until close. listen gets the tab's events, on the goroutine
@@ -118,7 +118,9 @@ func (c *chrome) options(path string, adapter []string) ([]chromedp.ExecAllocato
 		chromedp.Env(env...),
 		chromedp.ModifyCmdFunc(func(cmd *exec.Cmd) {
 			child.Own(cmd)
-			c.args = cmd.Args
+			for _, a := range cmd.Args[1:] {
+				c.args = append(c.args, strings.ReplaceAll(a, c.scratch, "SCRATCH"))
+			}
 		}),
 		chromedp.Flag("headless", "new"),
 		chromedp.Flag("enable-precise-memory-info", true),

@@ -103,9 +103,10 @@ function progress({ text }) {
   else if (/^Loading model from cache\[(\d+)\/\1\]/.test(text)) mark("pipeline");
 }
 
-// load creates the engine and loads one model. A load that fails, or is given up, leaves nothing loaded.
+// load creates the engine and loads one model, in place of the one before. A load that fails, or is given up, leaves nothing loaded.
 async function load({ model, library, id, window }) {
   await started;
+  await unload();
   marks = {};
   givenUp = false;
   mark("fetch");

@@ -23,3 +23,9 @@ func TestVersionIsThatOfPackageJSON(t *testing.T) {
 		t.Errorf("package.json asks for WebLLM %q, the page is written for %q", got, page.WebLLM)
 	}
 }
+
+func TestBundleIsThere(t *testing.T) {
+	if _, err := page.Bundle(); err != nil {
+		t.Error(err)
+	}
+}

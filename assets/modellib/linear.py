@@ -4,6 +4,8 @@ A fused product is one dispatch where a graph of operators would take three or f
 the arithmetic of a small layer.
 """
 
+import contextlib
+
 from schedule import T, kernel, lanes_of, when
 
 
@@ -29,26 +31,29 @@ def product(name, rows, columns, *, tokens=None, eps=None, gated=False, residual
     half) * second half. residual: another input is added. last: only the last token's row is computed.
     """
     tile = 1 if tokens or last else 4
+    stack = stack_of(rows) if tile == 1 else 1
     lanes = lanes_of(columns)
+    halves = (0, rows) if gated else (0,)
 
     def body(k):
         n = tokens or k.size("n")
         x = k.tensor("x", (1, n, columns))
         gain = k.tensor("gain", (columns,)) if eps is not None else None
-        weight = k.tensor("weight", (2 * rows if gated else rows, columns))
+        weight = k.tensor("weight", (len(halves) * rows, columns))
         add = k.tensor("add", (1, n, rows)) if residual else None
         out = k.tensor("out", (1, 1 if last else n, rows))
-        with k.threads(rows, 1 if last else (n + tile - 1) // tile) as (j, block):
+        with k.threads(rows // stack, 1 if last else (n + tile - 1) // tile) as (j, block):
             token = [n - 1] if last else [block * tile + m for m in range(tile)]
             # The last block may reach past the last token: it reads that token again and throws the result away.
             source = [t if tile == 1 else T.min(t, n - 1) for t in token]
-            dots = [[k.local(lanes) for _ in range(2 if gated else 1)] for _ in source]
+            wanted = [j * stack + r + half for r in range(stack) for half in halves]
+            dots = [[k.local(lanes) for _ in wanted] for _ in source]
             squares = [k.local(lanes) if eps is not None else None for _ in source]
             for variable in filter(None, sum(dots, squares)):
                 variable.set(0)
             with T.serial(0, columns // lanes) as i:
                 at = i * lanes
-                weights = [weight(j + half * rows, at, lanes=lanes) for half in range(2 if gated else 1)]
+                weights = [weight(row, at, lanes=lanes) for row in wanted]
                 for t, dot, square in zip(source, dots, squares):
                     value = x(0, t, at, lanes=lanes)
                     scaled = value if eps is None else value * gain(at, lanes=lanes)
@@ -57,18 +62,28 @@ def product(name, rows, columns, *, tokens=None, eps=None, gated=False, residual
                     if square is not None:
                         square.add(value * value)
             for t, dot, square in zip(token, dots, squares):
-                scale = 1.0 if eps is None else T.rsqrt(square.sum() / T.float32(columns) + T.float32(eps))
-                result = dot[0].sum() * scale if eps is not None else dot[0].sum()
-                if gated:
-                    up = dot[1].sum() * scale if eps is not None else dot[1].sum()
-                    result = result / (T.float32(1) + T.exp(-result)) * up
-                if tile == 1:
-                    store(out, add, result, 0 if last else t, j)
-                else:
-                    with when(t < n):
-                        store(out, add, result, t, j)
+                sums = [d.sum() for d in dot]
+                if square is not None:
+                    scale = T.rsqrt(square.sum() / T.float32(columns) + T.float32(eps))
+                    sums = [s * scale for s in sums]
+                with contextlib.ExitStack() as guard:
+                    if tile > 1:
+                        guard.enter_context(when(t < n))
+                    for r in range(stack):
+                        value = silu(sums[2 * r]) * sums[2 * r + 1] if gated else sums[r]
+                        store(out, add, value, 0 if last else t, j * stack + r)
 
     return kernel(name, body)
+
+
+def stack_of(rows):
+    """How many rows of W a thread takes when it has one token: several share what is read of x, as long as enough threads remain
+    to keep every core busy."""
+    return 4 if rows % 4 == 0 and rows >= 1024 else 1
+
+
+def silu(x):
+    return x / (T.float32(1) + T.exp(-x))
 
 
 def store(out, add, value, token, row):

@@ -26,7 +26,7 @@ func (p *tab) errorOf(ctx context.Context, err error) error {
 	}
 	var thrown *chromedp.ExceptionError
 	if errors.As(err, &thrown) {
-		return thrownError(thrown)
+		return p.explain(thrownError(thrown))
 	}
 	return err
 }
@@ -53,8 +53,21 @@ func (p *tab) lostBy(err error) error {
 	return engine.Fail(record.Crash, "the browser ended unexpectedly (%s)", how)
 }
 
+// explain adds to an abort what the wasm said before it.
+func (p *tab) explain(f *engine.Failure) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if f.Class != record.Crash || p.abort == "" {
+		return f
+	}
+	if classify(p.abort) == record.OOM {
+		f.Class = record.OOM
+	}
+	return engine.Fail(f.Class, "%w: the model library aborted: %s", f.Err, p.abort)
+}
+
 // thrownError is one line of what the page threw: the message without its stack.
-func thrownError(e *chromedp.ExceptionError) error {
+func thrownError(e *chromedp.ExceptionError) *engine.Failure {
 	text := e.Text
 	if o := e.Exception; o != nil && o.Description != "" {
 		text = o.Description
@@ -71,7 +84,8 @@ var (
 	deviceLost  = regexp.MustCompile(`(?i)device (was|is) lost|DeviceLost|lost device`)
 	fetchFailed = regexp.MustCompile(`(?i)failed to fetch|cannot fetch|'Cache': Request failed|networkerror|net::ERR_`)
 	// A TVM error can't be thrown through wasm built without exceptions: it aborts.
-	wasmAbort = regexp.MustCompile(`RuntimeError: (unreachable|memory access|Aborted|table index)|^Aborted\(`)
+	wasmAbort = regexp.MustCompile(`^ExitStatus|RuntimeError: (unreachable|memory access|Aborted|table index)|^Aborted\(`)
+	tvmError  = regexp.MustCompile(`^\w+Error: `)
 )
 
 // classify judges an error message of WebLLM, the wasm or WebGPU.

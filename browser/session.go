@@ -90,7 +90,6 @@ func (s *session) Generate(ctx context.Context, r engine.Request, token func(rec
 	if err := s.settle(ctx); err != nil {
 		return record.Usage{}, err
 	}
-	s.tab.take() // of a request that was given up
 	g := generation{clock: s.tab.clock, token: token}
 	answer, err := s.generate(ctx, r, &g)
 	if err != nil {
@@ -174,6 +173,7 @@ func (s *session) settle(ctx context.Context) error {
 			return fmt.Errorf("waiting for the page to end what was cancelled: %w", ctx.Err())
 		}
 	}
+	s.tab.forget()
 	return s.tab.lost()
 }
 

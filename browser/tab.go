@@ -32,6 +32,7 @@ type tab struct {
 	warn      func(record.Warning)
 
 	mu     sync.Mutex
+	abort  string        // what the wasm said last before it aborted
 	tokens []float64     // id and time, in turn, that nobody took yet
 	news   chan struct{} // holds one item when there are tokens
 }
@@ -145,11 +146,28 @@ func (p *tab) listen(ev any) {
 	case *runtime.EventExceptionThrown:
 		e := &chromedp.ExceptionError{ExceptionDetails: ev.ExceptionDetails}
 		p.warn(record.Warning{Code: "page-exception", Text: thrownError(e).Error()})
+	case *runtime.EventConsoleAPICalled:
+		p.said(ev)
 	case *target.EventTargetCrashed:
 		p.crashed(ev.Status)
 	case *inspector.EventTargetCrashed:
 		p.crashed("crashed")
 	}
+}
+
+// said keeps the console's last error that reads like one of TVM's ("ValueError: …"): the wasm says there why it aborts, and throws
+// a bare exit status.
+func (p *tab) said(ev *runtime.EventConsoleAPICalled) {
+	if ev.Type != runtime.ConsoleAPICalledTypeError || len(ev.Args) == 0 {
+		return
+	}
+	var text string
+	if json.Unmarshal(ev.Args[0].Value, &text) != nil || !tvmError.MatchString(text) {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.abort = oneLine(text)
 }
 
 // crashed: the browser calls it oom when the renderer ended itself for lack of memory.
@@ -181,6 +199,13 @@ func (p *tab) told(payload string) {
 		default:
 		}
 	}
+}
+
+// forget drops what belongs to an earlier call.
+func (p *tab) forget() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.abort, p.tokens = "", nil
 }
 
 // take gives the tokens that came since the last time.

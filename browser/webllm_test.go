@@ -77,40 +77,40 @@ func TestPromptThatIsTooLongIsCounted(t *testing.T) {
 	}
 }
 
-func TestAWrongLibraryAndMissingWeightsAreNamed(t *testing.T) {
+func TestBrokenPackagesAreExplained(t *testing.T) {
 	c, m := tinyModel(t)
-	right, err := c.Package(t.Context(), m, func(s string) { t.Log(s) })
-	if err != nil {
+	right := files.pack
+	noWasm := right
+	noWasm.Library = filepath.Join(t.TempDir(), "library.wasm")
+	if err := os.WriteFile(noWasm.Library, []byte("this is no wasm"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	noWasm := filepath.Join(t.TempDir(), "library.wasm")
-	if err := os.WriteFile(noWasm, []byte("this is no wasm"), 0o600); err != nil {
+	noWeights, noName := copyOf(t, right), copyOf(t, right)
+	if err := os.Remove(filepath.Join(noWeights.Dir, "params_shard_0.bin")); err != nil {
 		t.Fatal(err)
 	}
-	noWeights := filepath.Join(t.TempDir(), "package")
-	if err := os.CopyFS(noWeights, os.DirFS(right.Dir)); err != nil {
-		t.Fatal(err)
-	}
-	shards, err := filepath.Glob(filepath.Join(noWeights, "params_shard_*.bin"))
-	if err != nil || len(shards) == 0 {
-		t.Fatal("the package has no shards", err)
-	}
-	if err := os.Remove(shards[0]); err != nil {
-		t.Fatal(err)
-	}
+	rename(t, filepath.Join(noName.Dir, "tensor-cache.json"), "model.norm.weight", "model.form.weight")
 
-	offered := right
+	var offered Package
 	c.Package = func(context.Context, engine.Model, func(string)) (Package, error) { return offered, nil }
 	s, _ := fresh(t, c)
-	for name, broken := range map[string]Package{
-		"WebAssembly":  {Dir: right.Dir, Library: noWasm, ID: right.ID, Context: right.Context},
-		"params_shard": {Dir: noWeights, Library: right.Library, ID: right.ID, Context: right.Context},
+	for _, x := range []struct {
+		Package
+		class record.Class
+		say   string
+	}{
+		{noWasm, record.Other, "WebAssembly"},
+		{noWeights, record.Download, "params_shard_0.bin"},
+		{noName, record.Crash, "Cannot find parameter in cache: model.norm.weight"}, // TVM's words, said before the wasm aborts
 	} {
-		offered = broken
+		offered = x.Package
 		clear(s.webllm.packages)
 		err := s.Load(watched(t), m)
-		if err == nil || !strings.Contains(err.Error(), name) || strings.Contains(err.Error(), "\n") {
-			t.Errorf("error %v, want one line with %s", err, name)
+		if err == nil || !strings.Contains(err.Error(), x.say) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("error %v, want one line with %s", err, x.say)
+		}
+		if engine.ClassOf(err) != x.class {
+			t.Errorf("class %s of %v, want %s", engine.ClassOf(err), err, x.class)
 		}
 		if err == nil || !strings.Contains(err.Error(), page.WebLLM) {
 			t.Errorf("error %v does not name WebLLM's version", err)
@@ -120,7 +120,31 @@ func TestAWrongLibraryAndMissingWeightsAreNamed(t *testing.T) {
 	offered = right
 	clear(s.webllm.packages)
 	if err := s.Load(watched(t), m); err != nil {
-		t.Errorf("after two failed loads: %v", err)
+		t.Errorf("after failed loads: %v", err)
+	}
+}
+
+func copyOf(t *testing.T, p Package) Package {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "package")
+	if err := os.CopyFS(dir, os.DirFS(p.Dir)); err != nil {
+		t.Fatal(err)
+	}
+	p.Dir = dir
+	return p
+}
+
+func rename(t *testing.T, path, from, to string) {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(text), from) {
+		t.Fatalf("%s does not hold %s", path, from)
+	}
+	if err := os.WriteFile(path, []byte(strings.ReplaceAll(string(text), from, to)), 0o600); err != nil {
+		t.Fatal(err)
 	}
 }
 

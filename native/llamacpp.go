@@ -32,9 +32,8 @@ const Name = "llamacpp"
 
 // Config is what a user may choose of llama-server. The zero value is ready.
 type Config struct {
-	Path   string // of llama-server; empty: searched for
-	Cache  string // the cache folder, where a build of our own lies under llamacpp/; empty: not searched
-	LogDir string // each server's output goes into a file here; empty: only its last lines are kept
+	Path  string // of llama-server; empty: searched for
+	Cache string // the cache folder, where a build of our own lies under llamacpp/; empty: not searched
 
 	// Threads is 1 unless set. A second thread on a machine of two cores falls to a tenth of its speed whenever anything else
 	// runs, and in a measurement the sampler always does: threads spin at every layer's barrier while the late one waits for

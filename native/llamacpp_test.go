@@ -38,7 +38,7 @@ func TestMain(m *testing.M) {
 
 func newEngine(t testing.TB) *LlamaCpp {
 	t.Helper()
-	return New(Config{Cache: cache.Dir(os.Getenv), LogDir: t.TempDir()})
+	return New(Config{Cache: cache.Dir(os.Getenv)})
 }
 
 // opened is a session that is closed at the test's end.
@@ -238,19 +238,15 @@ func TestContextIsRoundedWithAWarning(t *testing.T) {
 
 func TestLogFile(t *testing.T) {
 	l := newEngine(t)
-	s, _ := opened(t, l)
+	s, p := opened(t, l)
 	if err := s.Load(t.Context(), randomModel(t, ascii())); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.Unload(t.Context()); err != nil { // a server that ends by itself writes what it has still to write
 		t.Fatal(err)
 	}
-	logs, err := filepath.Glob(filepath.Join(l.config.LogDir, "llama-server-*.log"))
-	if err != nil || len(logs) != 1 {
-		t.Fatalf("logs %v, %v", logs, err)
-	}
-	if text, err := os.ReadFile(logs[0]); err != nil || !strings.Contains(string(text), "model loaded") {
-		t.Errorf("the log %q, %v", text, err)
+	if text, closed := p.Logged("llama-server"); !closed || !strings.Contains(text, "model loaded") {
+		t.Errorf("the log (closed: %v): %q", closed, text)
 	}
 }
 

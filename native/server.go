@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"os"
@@ -33,7 +34,7 @@ type server struct {
 	end     context.CancelFunc // of the process's context
 	client  *client
 	tail    *child.Tail
-	log     *os.File
+	log     io.WriteCloser
 	args    []string
 	started time.Time
 
@@ -71,15 +72,9 @@ func startServer(c Config, b identity, m engine.Model, port int, p engine.Probe)
 
 	cmd := exec.Command(b.path, s.args...)
 	cmd.Env = environment(s.client.key)
-	cmd.Stdout, cmd.Stderr = s.tail, s.tail
-	if c.LogDir != "" {
-		log, err := os.CreateTemp(c.LogDir, "llama-server-*.log")
-		if err != nil {
-			return nil, fmt.Errorf("opening llama-server's log: %w", err)
-		}
-		s.log = log
-		cmd.Stdout, cmd.Stderr = both{s.tail, log}, both{s.tail, log}
-	}
+	s.log = p.Log("llama-server")
+	out := both{s.tail, s.log}
+	cmd.Stdout, cmd.Stderr = out, out
 	ctx, end := context.WithCancel(context.Background()) // it outlives the Load that starts it
 	s.end = end
 	s.started = time.Now()
@@ -99,10 +94,10 @@ func startServer(c Config, b identity, m engine.Model, port int, p engine.Probe)
 	return s, nil
 }
 
-// both writes to the tail and to a file; a full disk must not end the server by a closed pipe.
+// both writes to the tail and to the log; a full disk must not end the server by a closed pipe.
 type both struct {
 	tail *child.Tail
-	log  *os.File
+	log  io.Writer
 }
 
 func (b both) Write(p []byte) (int, error) {
@@ -196,9 +191,7 @@ func (s *server) release() {
 		d()
 	}
 	s.end()
-	if s.log != nil {
-		_ = s.log.Close() // a log: nothing hangs on its last bytes
-	}
+	_ = s.log.Close() // nothing hangs on its last bytes
 }
 
 func (s *server) asked() bool {

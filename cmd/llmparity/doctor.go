@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"strings"
@@ -129,12 +130,17 @@ func adapter(ctx context.Context, e engine.Engine) finding {
 	return finding{"WebGPU adapter", fmt.Sprintf("%s (%s)", p.device.Name, p.device.Class), err}
 }
 
+type discard struct{ io.Writer }
+
+func (discard) Close() error { return nil }
+
 // deviceProbe keeps the device that an engine reports, and nothing else.
 type deviceProbe struct{ device record.Device }
 
 func (*deviceProbe) Attach(sample.Source) func() { return func() {} }
 func (*deviceProbe) Span(record.Span)            {}
 func (*deviceProbe) Warn(record.Warning)         {}
+func (*deviceProbe) Log(string) io.WriteCloser   { return discard{io.Discard} }
 
 func (p *deviceProbe) Event(e record.Event) {
 	if e.Device != nil {

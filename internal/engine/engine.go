@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 
 	"llmparity/internal/record"
 	"llmparity/internal/sample"
@@ -21,6 +22,9 @@ type Probe interface {
 	Span(record.Span)
 	// Event reports versions, device, clock offsets.
 	Event(record.Event)
+	// Log takes what the engine prints, under a name such as llama-server; the engine closes it. It never fails: a log is not
+	// worth a measurement.
+	Log(name string) io.WriteCloser
 	// Warn reports what a reader of the figures must know.
 	Warn(record.Warning)
 }

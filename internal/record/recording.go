@@ -2,6 +2,9 @@ package record
 
 import (
 	"fmt"
+	"io"
+	"os"
+	"path/filepath"
 	"time"
 )
 
@@ -89,6 +92,20 @@ func (r *Recording) Total(t Total) {
 	w.line = end(l)
 	w.write(w.totals, w.line)
 }
+
+// Log opens logs/<attempt>-<name>.log. Where that fails, what is written goes nowhere, and a warning says so.
+func (r *Recording) Log(name string) io.WriteCloser {
+	f, err := os.Create(filepath.Join(r.w.dir, logsDir, fmt.Sprintf("%d-%s.log", r.id, name)))
+	if err != nil {
+		r.Warn(Warning{Code: "no-log", Text: fmt.Sprintf("what %s prints is not kept: %v", name, err)})
+		return nowhere{io.Discard}
+	}
+	return f
+}
+
+type nowhere struct{ io.Writer }
+
+func (nowhere) Close() error { return nil }
 
 // Phase writes a phase that has ended.
 func (r *Recording) Phase(p Phase, begin, end time.Time) {

@@ -135,9 +135,6 @@ func writeJSON(path string, v any) error {
 // Dir is the run folder.
 func (w *Writer) Dir() string { return w.dir }
 
-// LogDir is where engines keep their logs.
-func (w *Writer) LogDir() string { return filepath.Join(w.dir, logsDir) }
-
 // Failed is closed at the first error; Err then tells it.
 func (w *Writer) Failed() <-chan struct{} { return w.failed }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"time"
 
 	"llmparity/internal/engine"
@@ -159,3 +160,4 @@ func (p probe) Attach(s sample.Source) (detach func()) { return p.sampler.Attach
 func (p probe) Span(s record.Span)                     { p.rec.Span(s) }
 func (p probe) Event(e record.Event)                   { p.rec.Event(e) }
 func (p probe) Warn(w record.Warning)                  { p.rec.Warn(w) }
+func (p probe) Log(name string) io.WriteCloser         { return p.rec.Log(name) }

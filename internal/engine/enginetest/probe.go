@@ -17,6 +17,28 @@ type Probe struct {
 	spans    []record.Span
 	events   []record.Event
 	warnings []record.Warning
+	logs     map[string]*log
+}
+
+// log keeps what is written to it.
+type log struct {
+	probe  *Probe
+	text   []byte
+	closed bool
+}
+
+func (l *log) Write(b []byte) (int, error) {
+	l.probe.mu.Lock()
+	defer l.probe.mu.Unlock()
+	l.text = append(l.text, b...)
+	return len(b), nil
+}
+
+func (l *log) Close() error {
+	l.probe.mu.Lock()
+	defer l.probe.mu.Unlock()
+	l.closed = true
+	return nil
 }
 
 type attached struct {
@@ -54,6 +76,28 @@ func (p *Probe) Event(e record.Event) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.events = append(p.events, e)
+}
+
+// Log keeps what an engine prints.
+func (p *Probe) Log(name string) io.WriteCloser {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.logs == nil {
+		p.logs = map[string]*log{}
+	}
+	p.logs[name] = &log{probe: p}
+	return p.logs[name]
+}
+
+// Logged gives what was written to a log, and whether it was closed.
+func (p *Probe) Logged(name string) (text string, closed bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	l, ok := p.logs[name]
+	if !ok {
+		return "", false
+	}
+	return string(l.text), l.closed
 }
 
 // Warn keeps a warning.

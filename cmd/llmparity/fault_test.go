@@ -1,0 +1,126 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"llmparity/browser"
+	"llmparity/internal/cache"
+	"llmparity/internal/fault"
+	"llmparity/internal/gguf"
+	"llmparity/internal/modellib"
+	"llmparity/internal/tiny"
+)
+
+// Each trouble gives one line that says what is wrong and what to do, and an exit code of its own.
+func TestTroubleIsOneLineWithItsOwnExitCode(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name string, data []byte) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, data, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	whole := filepath.Join(dir, "tiny.gguf")
+	if err := tiny.WriteFile(whole); err != nil {
+		t.Fatal(err)
+	}
+	model, err := os.ReadFile(whole)
+	if err != nil {
+		t.Fatal(err)
+	}
+	foreign, err := os.Create(filepath.Join(dir, "qwen2.gguf"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := gguf.Write(foreign, []gguf.Entry{{Key: "general.architecture", Value: "qwen2"}}, nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := foreign.Close(); err != nil {
+		t.Fatal(err)
+	}
+	python := modellib.FindTools(cache.Dir(os.Getenv), os.Getenv).Python
+	chrome, err := browser.FindChrome("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	noGPU := write("chrome-without-webgpu", []byte(`#!/bin/sh
+for a; do shift; [ "$a" = --enable-unsafe-webgpu ] || set -- "$@" "$a"; done
+exec `+chrome+` --disable-gpu "$@"
+`))
+	bare := filepath.Join(dir, "bare")
+
+	for _, c := range []struct {
+		name string
+		args []string
+		env  []string
+		kind fault.Kind
+		want string
+	}{
+		{"no browser", []string{"run"}, []string{"PATH=" + dir, "LLMPARITY_CHROME="}, fault.NoChrome, "install Chromium"},
+		{"another browser", []string{"run", "--chrome", "/nonexistent/chrome"}, nil, fault.NoChrome, "/nonexistent/chrome"},
+		{"no llama-server", []string{"run", "--engines", "llamacpp"}, []string{"PATH=" + dir, "LLMPARITY_CACHE=" + bare, "LLMPARITY_LLAMA_SERVER="}, fault.NoLlamaServer, "make setup"},
+		{"no emscripten", []string{"run", "--engines", "webllm"}, []string{"LLMPARITY_CACHE=" + bare, "LLMPARITY_PYTHON=" + python, "LLMPARITY_EMCC=/nonexistent/emcc"}, fault.NoEmscripten, "make setup"},
+		{"no Python", []string{"run", "--engines", "webllm"}, []string{"LLMPARITY_CACHE=" + bare, "LLMPARITY_PYTHON="}, fault.NoPython, "make setup"},
+		{"no WebGPU", []string{"run", "--engines", "webllm", "--chrome", noGPU, "--repetitions", "1"}, nil, fault.NoAdapter, "WebGPU"},
+		{"empty model", []string{"run", "--model", write("empty.gguf", nil)}, nil, fault.BadModel, "empty"},
+		{"truncated model", []string{"run", "--model", write("short.gguf", model[:len(model)-5000])}, nil, fault.BadModel, "truncated"},
+		{"half a header", []string{"run", "--model", write("header.gguf", model[:100])}, nil, fault.BadModel, "header.gguf"},
+		{"no model", []string{"run", "--model", "/nonexistent.gguf"}, nil, fault.BadModel, "/nonexistent.gguf"},
+		{"another architecture", []string{"run", "--model", foreign.Name()}, nil, fault.UnknownArch, "qwen2"},
+		{"a long prompt, natively", []string{"run", "--engines", "llamacpp", "--prompt", strings.Repeat("one two three ", 400)}, nil, fault.PromptTooLong, "1024"},
+		{"a long prompt, in the browser", []string{"run", "--engines", "webllm", "--prompt", strings.Repeat("one two three ", 400)}, nil, fault.PromptTooLong, "1024"},
+		{"a prompt beyond the vocabulary", []string{"run", "--prompt", "caf\u00e9"}, nil, fault.Usage, "é"},
+		{"unwritable folder", []string{"run", "--out", "/dev/null/x"}, nil, fault.Unwritable, "--out"},
+		{"unknown engine", []string{"run", "--engines", "webllm,lamacpp"}, nil, fault.UnknownEngine, `did you mean "llamacpp"?`},
+		{"unknown flag", []string{"run", "--engine", "webllm"}, nil, fault.Usage, "--engine"},
+		{"unknown adapter", []string{"run", "--adapter", "dx12"}, nil, fault.Usage, "dx12"},
+		{"unknown command", []string{"rum"}, nil, fault.Usage, "rum"},
+		{"no plan", []string{"run", "/nonexistent.yaml"}, nil, fault.Usage, "/nonexistent.yaml"},
+		{"no run folder", []string{"report", dir}, nil, fault.BadRecord, "not a run folder"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			cmd := program(t, c.args...)
+			cmd.Env = append(cmd.Env, c.env...)
+			_, stderr, code := output(t, cmd)
+			line := lastLine(stderr)
+			if code != int(c.kind) || !strings.HasPrefix(line, "llmparity: ") || !strings.Contains(line, c.want) || len(line) > 600 {
+				t.Errorf("exit code %d, want %d with %q:\n%s", code, c.kind, c.want, stderr)
+			}
+			if strings.Contains(stderr, "goroutine ") {
+				t.Errorf("a panic:\n%s", stderr)
+			}
+		})
+	}
+}
+
+// A program that was built without npm having run says so. The bundle is taken out of the build, not off the disk.
+func TestMissingBundleIsSaid(t *testing.T) {
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	overlay, err := json.Marshal(map[string]map[string]string{"Replace": {filepath.Join(root, "assets/page/dist/web-llm.js"): ""}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "overlay.json"), overlay, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	binary := filepath.Join(dir, "llmparity")
+	if out, err := exec.Command("go", "build", "-overlay", filepath.Join(dir, "overlay.json"), "-o", binary, ".").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	cmd := program(t, "run")
+	cmd.Path, cmd.Args[0] = binary, binary
+	_, stderr, code := output(t, cmd)
+	if code != int(fault.NoBundle) || !strings.Contains(lastLine(stderr), "make setup") {
+		t.Errorf("exit code %d, want %d:\n%s", code, fault.NoBundle, stderr)
+	}
+}

@@ -1,0 +1,62 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"llmparity/internal/cache"
+)
+
+// asProgram makes the test binary the program itself, so that tests can send it signals and read its exit code.
+const asProgram = "LLMPARITY_TEST_PROGRAM"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asProgram) != "" {
+		os.Exit(execute(os.Args[1:], os.Stdout, os.Stderr))
+	}
+	os.Exit(m.Run())
+}
+
+// program is the program with arguments, in a folder of its own, with a temporary folder of its own, and the set-up's cache.
+func program(t *testing.T, args ...string) *exec.Cmd {
+	t.Helper()
+	// Not t.TempDir: sockets that the browser makes in its temporary folder need a short path.
+	dir, err := os.MkdirTemp("", "lp")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := os.RemoveAll(dir); err != nil {
+			t.Error(err)
+		}
+	})
+	temp := filepath.Join(dir, "tmp")
+	if err := os.Mkdir(temp, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(os.Args[0], args...)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), asProgram+"=1", "TMPDIR="+temp, "LLMPARITY_CACHE="+cache.Dir(os.Getenv))
+	return cmd
+}
+
+// output runs the program to its end.
+func output(t *testing.T, cmd *exec.Cmd) (stdout, stderr string, code int) {
+	t.Helper()
+	var out, err bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &err
+	if e := cmd.Run(); e != nil && cmd.ProcessState == nil {
+		t.Fatal(e)
+	}
+	return out.String(), err.String(), cmd.ProcessState.ExitCode()
+}
+
+// lastLine is what the program says when it fails.
+func lastLine(stderr string) string {
+	lines := strings.Split(strings.TrimSpace(stderr), "\n")
+	return lines[len(lines)-1]
+}

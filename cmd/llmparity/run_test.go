@@ -1,0 +1,88 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"llmparity/internal/record"
+)
+
+func TestRunMeasuresComparesAndReports(t *testing.T) {
+	run := program(t, "run", "--repetitions", "1", "--max-tokens", "12")
+	stdout, stderr, code := output(t, run)
+	if code != 0 {
+		t.Fatalf("exit code %d\n%s%s", code, stdout, stderr)
+	}
+	for _, want := range []string{"webllm", "llamacpp", "identical: 12 of 12 token ids", "software adapter", "Report: results/"} {
+		if !strings.Contains(stdout, want) {
+			t.Errorf("no %q in\n%s", want, stdout)
+		}
+	}
+	if strings.Contains(stdout+stderr, "\x1b") || !strings.Contains(stderr, "[4/4] llamacpp 1 of 1: ok") {
+		t.Errorf("progress that is no terminal's should be plain lines:\n%s", stderr)
+	}
+
+	latest := filepath.Join(run.Dir, "results", "latest")
+	r, err := record.Open(latest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, a := range r.Attempts {
+		if len(a.Samples) == 0 || len(a.Totals) == 0 || a.Cost.Reads == 0 {
+			t.Errorf("attempt %d was not sampled: %+v", a.ID, a.Cost)
+		}
+	}
+	page, err := os.ReadFile(filepath.Join(latest, "report.html"))
+	if err != nil || len(page) < 100_000 {
+		t.Errorf("report.html: %d bytes, %v", len(page), err)
+	}
+
+	again := program(t, "report", "--profile", latest)
+	if out, stderr, code := output(t, again); code != 0 || !strings.Contains(out, "Profile: ") {
+		t.Errorf("report: exit code %d\n%s%s", code, out, stderr)
+	}
+	var profile struct {
+		SchemaVersion string `json:"schema_version"`
+		Memory        struct {
+			Peak struct {
+				TotalGB float64 `json:"total_gb"`
+			} `json:"peak"`
+		} `json:"memory_measurements"`
+	}
+	readJSONFile(t, filepath.Join(latest, "profile-1-webllm.json"), &profile)
+	if profile.SchemaVersion != "2.0" || profile.Memory.Peak.TotalGB <= 0 {
+		t.Errorf("profile: %+v", profile)
+	}
+
+	both := program(t, "compare", "--json", latest, latest)
+	out, stderr, code := output(t, both)
+	if code != 0 || !json.Valid([]byte(out)) {
+		t.Errorf("compare --json: exit code %d, %s\n%.300s", code, stderr, out)
+	}
+}
+
+func readJSONFile(t *testing.T, path string, into any) {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(text, into); err != nil {
+		t.Fatalf("%s: %v", path, err)
+	}
+}
+
+func TestModelTinyWritesModelPackageAndLibrary(t *testing.T) {
+	cmd := program(t, "model", "tiny", "-o", "model")
+	if out, stderr, code := output(t, cmd); code != 0 {
+		t.Fatalf("exit code %d\n%s%s", code, out, stderr)
+	}
+	for _, name := range []string{"tiny.gguf", "webllm/mlc-chat-config.json", "webllm/tensor-cache.json", "webllm/tokenizer.json", "webllm/lib.wasm"} {
+		if info, err := os.Stat(filepath.Join(cmd.Dir, "model", name)); err != nil || info.Size() == 0 {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

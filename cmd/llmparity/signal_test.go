@@ -1,0 +1,109 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"llmparity/internal/child"
+	"llmparity/internal/fault"
+	"llmparity/internal/record"
+)
+
+// moments in a run, each known by what the journal then holds.
+var moments = []struct{ name, journal string }{
+	{"browser starting", `"begin"`},
+	{"model loading", `"name":"baseline"`},
+	{"generating", `"name":"warmup"`},
+	{"second engine", `"attempt":2,"begin"`},
+}
+
+func TestSignalsLeaveNothingBehind(t *testing.T) {
+	for _, signal := range []struct {
+		signal syscall.Signal
+		code   int
+	}{{syscall.SIGINT, int(fault.Interrupted)}, {syscall.SIGTERM, int(fault.Terminated)}, {syscall.SIGKILL, -1}} {
+		for _, moment := range moments {
+			t.Run(fmt.Sprintf("%v/%s", signal.signal, moment.name), func(t *testing.T) {
+				cmd := program(t, "run", "--repetitions", "2")
+				var stderr bytes.Buffer
+				cmd.Stderr = &stderr
+				if err := cmd.Start(); err != nil {
+					t.Fatal(err)
+				}
+				latest := filepath.Join(cmd.Dir, "results", "latest")
+				waitFor(t, "the journal to hold "+moment.journal, func() bool {
+					text, _ := os.ReadFile(filepath.Join(latest, "journal.jsonl")) // not there yet: not yet
+					return strings.Contains(string(text), moment.journal)
+				})
+				if err := cmd.Process.Signal(signal.signal); err != nil {
+					t.Fatal(err)
+				}
+				_ = cmd.Wait() // its exit code is what counts
+				if code := cmd.ProcessState.ExitCode(); code != signal.code {
+					t.Errorf("exit code %d, want %d\n%s", code, signal.code, &stderr)
+				}
+				waitFor(t, "its processes to end", func() bool { return len(child.Tagged(cmd.Process.Pid)) == 0 })
+				if left := temporary(t, cmd.Dir); signal.signal != syscall.SIGKILL && len(left) > 0 {
+					t.Errorf("temporary files are left: %v", left)
+				}
+				r, err := record.Open(latest)
+				if err != nil {
+					t.Fatalf("the record can't be read: %v", err)
+				}
+				if r.Status != record.Interrupted || len(r.Attempts) == 0 {
+					t.Errorf("status %s, %d attempts", r.Status, len(r.Attempts))
+				}
+			})
+		}
+	}
+}
+
+// What a killed run leaves in the temporary folder, the next command of ours removes.
+func TestTheNextStartSweepsAfterAKill(t *testing.T) {
+	cmd := program(t, "run", "--repetitions", "1")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	waitFor(t, "a temporary folder", func() bool { return len(temporary(t, cmd.Dir)) > 0 })
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait() // killed, as it should be
+	waitFor(t, "its processes to end", func() bool { return len(child.Tagged(cmd.Process.Pid)) == 0 })
+	next := program(t, "--help")
+	next.Env = cmd.Env
+	if _, stderr, code := output(t, next); code != 0 {
+		t.Fatal(stderr)
+	}
+	if left := temporary(t, cmd.Dir); len(left) > 0 {
+		t.Errorf("still there: %v", left)
+	}
+}
+
+func temporary(t *testing.T, dir string) []string {
+	t.Helper()
+	entries, err := os.ReadDir(filepath.Join(dir, "tmp"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return names
+}
+
+func waitFor(t *testing.T, what string, done func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); !done(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("waited a minute for %s", what)
+		}
+	}
+}

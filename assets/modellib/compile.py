@@ -3,9 +3,11 @@
     compile.py --shape SHAPE.json --cache DIR --out OUT.wasm
     compile.py --runtime-only --cache DIR
 
-Progress goes to stderr, a line a step, each beginning with "step: ". A failure is one line that begins with "error: ", then whatever
-the tool said; the exit code is 1, or 3 where Python packages are missing, or 4 where emcc is. Everything that costs time is kept in the cache under the hash of all that it was made from. Files appear there complete:
-they are written aside and renamed, so that two compilers may run at once.
+Progress goes to stderr, a line a step, each beginning with "step: ". A failure is one line that begins with "error: ", then
+whatever the tool said; the exit code is 1, or 3 where Python packages are missing, or 4 where emcc is.
+
+Everything that costs time is kept in the cache under the hash of all that it was made from. Files appear there complete: they
+are written aside and renamed, so that two compilers may run at once. Nothing else is written but temporary folders.
 """
 
 import argparse

@@ -13,6 +13,7 @@ from tvm.relax.frontend.nn.llm.kv_cache import AttnKind, PagedKVCache, RopeMode
 from schedule import T, kernel, lanes_of, when
 
 PAGE = 16  # tokens a page; the page's runtime asks for no other size
+SEQUENCES = 1  # a batch's sequences in a prefill; a call with more is refused by the kernel's own check of its arguments
 ANGLES = 64  # positions in the fine half of the table of rotations
 
 
@@ -20,8 +21,13 @@ def create(shape, sequences, tokens, chunk, page, window):
     """The cache, as an expression of the function that the page calls; the last five are sizes known at run time."""
     heads, kv_heads, width = shape["num_attention_heads"], shape["num_key_value_heads"], shape["head_dim"]
     layers, theta, context = shape["num_hidden_layers"], shape["rope_theta"], shape["context_window_size"]
-    add = lambda func: relax.BlockBuilder.current().add_func(func, func.attrs["global_symbol"])  # noqa: E731
-    tir = lambda func: relax.Tuple([tvm.ir.StringImm("tirx"), add(func)])  # noqa: E731
+
+    def add(func):
+        return relax.BlockBuilder.current().add_func(func, func.attrs["global_symbol"])
+
+    def tir(func):
+        return relax.Tuple([tvm.ir.StringImm("tirx"), add(func)])
+
     none, absent = relax.Tuple([]), relax.ExternFunc("llmparity.kernel_left_out")
     return PagedKVCache(
         _expr=relax.call_pure_packed(
@@ -122,17 +128,20 @@ def attend(k, width, scale, query, count, key, value):
     exponentials. query(i), key(p, i) and value(p, i) read a vector of lanes at i."""
     lanes = lanes_of(width)
     columns = range(0, width, lanes)
+
+    def spread(value):
+        return T.broadcast(value, lanes) if lanes > 1 else value
+
     q = [k.local(lanes) for _ in columns]
     out = [k.local(lanes) for _ in columns]
     high, mass, score = k.local(), k.local(), k.local()
     dot, shrink = k.local(lanes), k.local()
     for variable, i in zip(q, columns):
-        variable.set(query(i) * (T.broadcast(scale, lanes) if lanes > 1 else scale))
+        variable.set(query(i) * spread(scale))
     for variable in out:
         variable.set(0)
     high.set(T.float32(-1e30))
     mass.set(T.float32(0))
-    spread = lambda x: T.broadcast(x, lanes) if lanes > 1 else x  # noqa: E731
     with T.serial(0, count) as p:
         dot.set(0)
         for variable, i in zip(q, columns):
@@ -163,14 +172,14 @@ def attend_new(heads, kv_heads, width):
     lanes, group = lanes_of(width), heads // kv_heads
 
     def body(k):
-        n, one = k.size("n"), k.size("sequences")
+        n = k.size("n")
         q = k.tensor("q", (n, heads, width))
-        k.tensor("q_indptr", (one + 1,), "int32", offset=True)
+        k.tensor("q_indptr", (SEQUENCES + 1,), "int32", offset=True)
         key = k.tensor("key", (n, kv_heads, width))
         value = k.tensor("value", (n, kv_heads, width))
-        k.tensor("kv_indptr", (one + 1,), "int32", offset=True)
+        k.tensor("kv_indptr", (SEQUENCES + 1,), "int32", offset=True)
         k.tensor("q_positions", (n,), "int32", offset=True)
-        k.tensor("k_offset", (one,), "int32", offset=True)
+        k.tensor("k_offset", (SEQUENCES,), "int32", offset=True)
         out = k.tensor("out", (n, heads, width))
         lse = k.tensor("lse", (n, heads))
         scale = attention_scalars(k, causal=True)
@@ -189,21 +198,24 @@ def attend_cached(heads, kv_heads, width):
     lanes, group = lanes_of(width), heads // kv_heads
 
     def body(k):
-        n, one, held = k.size("n"), k.size("sequences"), k.size("held")
+        n, held = k.size("n"), k.size("held")
         q = k.tensor("q", (n, heads, width))
-        k.tensor("q_indptr", (one + 1,), "int32", offset=True)
+        k.tensor("q_indptr", (SEQUENCES + 1,), "int32", offset=True)
         pages = pages_of(k, kv_heads, width)
-        k.tensor("page_indptr", (one + 1,), "int32", offset=True)
+        k.tensor("page_indptr", (SEQUENCES + 1,), "int32", offset=True)
         numbers = k.tensor("page_numbers", (held,), "int32", offset=True)
-        last = k.tensor("last_page", (one,), "int32", offset=True)
-        k.tensor("k_offset", (one,), "int32", offset=True)
+        last = k.tensor("last_page", (SEQUENCES,), "int32", offset=True)
+        k.tensor("k_offset", (SEQUENCES,), "int32", offset=True)
         k.tensor("q_positions", (n,), "int32", offset=True)
         out = k.tensor("out", (n, heads, width))
         lse = k.tensor("lse", (n, heads))
         scale = attention_scalars(k, causal=True)
         with k.threads(n * heads) as (at,):
             t, head = at // heads, at % heads
-            read = lambda kind: lambda p, i: pages(numbers(p // PAGE), kind, head // group, p % PAGE, i, lanes=lanes)  # noqa: E731
+
+            def read(kind):
+                return lambda p, i: pages(numbers(p // PAGE), kind, head // group, p % PAGE, i, lanes=lanes)
+
             vectors, log_sum = attend(
                 k, width, scale, lambda i: q(t, head, i, lanes=lanes), (held - 1) * PAGE + last(0), read(0), read(1))
             finish(out, lse, vectors, log_sum, t, head, width)
@@ -230,8 +242,10 @@ def attend_decode(heads, kv_heads, width):
         with k.threads(n * heads) as (at,):
             s, head = at // heads, at % heads
             count = (bounds(s + 1) - bounds(s) - 1) * PAGE + last(s)
-            read = lambda kind: lambda p, i: pages(  # noqa: E731
-                numbers(bounds(s) + p // PAGE), kind, head // group, p % PAGE, i, lanes=lanes)
+
+            def read(kind):
+                return lambda p, i: pages(numbers(bounds(s) + p // PAGE), kind, head // group, p % PAGE, i, lanes=lanes)
+
             vectors, log_sum = attend(k, width, scale, lambda i: q(s, head, i, lanes=lanes), count, read(0), read(1))
             finish(out, lse, vectors, log_sum, s, head, width)
 

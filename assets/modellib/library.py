@@ -89,7 +89,7 @@ def with_metadata(module, shape, params):
 
 
 def planned_bytes(func):
-    """The bytes that the memory planner allots to a function; what has no bound (the batch of a sampling step) counts as nothing."""
+    """The bytes that the memory planner allots to a function; what has no bound, the batch of a sampling step, counts nothing."""
     total = 0
 
     def visit(expr):

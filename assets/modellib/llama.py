@@ -134,7 +134,8 @@ class Llama(nn.Module):
             "decode": {"input_embed": tensor([1, 1, hidden], "float32"), "kv_cache": cache, **weights},
             "create_tir_paged_kv_cache": {name: int for name in (
                 "max_num_sequence", "max_total_seq_len", "prefill_chunk_size", "page_size", "support_sliding_window")} | bare,
-            "softmax_with_temperature": {"logits": tensor(["n", 1, vocab], "float32"), "temperature": tensor(["n"], "float32"), **bare},
+            "softmax_with_temperature": {
+                "logits": tensor(["n", 1, vocab], "float32"), "temperature": tensor(["n"], "float32"), **bare},
             "argsort_probs": {"probs": tensor(["n", vocab], "float32"), **bare},
             "sample_with_top_p": {
                 "sorted_probs": tensor(["n", vocab], "float32"), "sorted_indices": tensor(["n", vocab], "int32"),

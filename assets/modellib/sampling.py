@@ -41,7 +41,8 @@ def punish(vocab):
         with k.threads(count) as (i,):
             sequence = rows(i)
             logit = k.local()
-            logit.set(logits(ids(sequence), tokens(i)) - penalties(sequence, 0) - T.cast(seen(i), "float32") * penalties(sequence, 1))
+            off = penalties(sequence, 0) + T.cast(seen(i), "float32") * penalties(sequence, 1)
+            logit.set(logits(ids(sequence), tokens(i)) - off)
             repetition = penalties(sequence, 2)
             kept = Select(logit.get() > T.float32(0), logit.get() / repetition, logit.get() * repetition)
             logits.set(kept, ids(sequence), tokens(i))

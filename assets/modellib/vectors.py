@@ -1,8 +1,8 @@
 """Declares as arrays of vectors what a kernel reads and writes in vectors.
 
-TVM's WebGPU generator declares every buffer as an array of scalars and spells a vector access as four scalar ones, each with its own
-bounds check. The pass here runs on the kernels' device halves, where a buffer is a pointer and its accesses are plain to see: a
-buffer that is only ever accessed in aligned vectors of four becomes an array of such vectors.
+TVM's WebGPU generator declares every buffer as an array of scalars and spells a vector access as four scalar ones, each with a
+bounds check of its own. The pass here runs on the kernels' device halves, where a buffer is a pointer and its accesses are plain
+to see: a buffer that is only ever accessed in aligned vectors of four becomes an array of such vectors.
 """
 
 import tvm

@@ -1,8 +1,10 @@
-// Package modellib compiles the WebAssembly library that WebLLM needs beside a model's weights, once for a shape: libraries are kept
-// in the cache under a key that is known without any tool, so that a machine with a filled cache needs neither Python nor Emscripten.
+// Package modellib compiles the WebAssembly library that WebLLM needs beside a model's weights, once for a shape: libraries are
+// kept in the cache under a key that is known without any tool, so that a machine with a filled cache needs neither Python nor
+// Emscripten.
 //
-// What it compiles are kernels of this project, simple ones that load and run fast on a software adapter: figures taken with them are
-// not figures of MLC's kernels, and a record has to say so. It can't quantise: float32 only, and only the llama architecture.
+// What it compiles are kernels of this project, simple ones that load and run fast on a software adapter: figures taken with
+// them are not figures of MLC's kernels, and a record has to say so. It can't quantise: float32 only, and only the llama
+// architecture.
 package modellib
 
 import (

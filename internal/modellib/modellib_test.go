@@ -193,6 +193,7 @@ func TestMissingTools(t *testing.T) {
 	tools := realTools(t)
 	tools.Cache = t.TempDir()
 	bare := script(t, "python3", `exec python3 -S "$@"`) // a Python without any package
+	broken := script(t, "emcc", "exit 1")
 	for _, c := range []struct {
 		name  string
 		tools modellib.Tools
@@ -201,8 +202,8 @@ func TestMissingTools(t *testing.T) {
 	}{
 		{"no Python", modellib.Tools{Python: "/nowhere/python", Emcc: tools.Emcc, Cache: tools.Cache}, fault.NoPython, "/nowhere/python"},
 		{"no packages", modellib.Tools{Python: bare, Emcc: tools.Emcc, Cache: tools.Cache}, fault.NoPython, "apache-tvm"},
-		{"no emcc", modellib.Tools{Python: tools.Python, Emcc: "/nowhere/emcc", Cache: tools.Cache}, fault.NoEmscripten, "/nowhere/emcc"},
-		{"broken emcc", modellib.Tools{Python: tools.Python, Emcc: script(t, "emcc", "exit 1"), Cache: tools.Cache}, fault.NoEmscripten, "emcc"},
+		{"no emcc", modellib.Tools{Python: tools.Python, Emcc: "/nowhere/emcc", Cache: tools.Cache}, fault.NoEmscripten, "/nowhere"},
+		{"broken emcc", modellib.Tools{Python: tools.Python, Emcc: broken, Cache: tools.Cache}, fault.NoEmscripten, "emcc"},
 	} {
 		_, err := modellib.Build(t.Context(), c.tools, small, nil)
 		if fault.Code(err) != int(c.kind) || !strings.Contains(err.Error(), c.says) || !strings.Contains(err.Error(), "make setup") ||
@@ -215,7 +216,11 @@ func TestMissingTools(t *testing.T) {
 func TestFailureKeepsItsLog(t *testing.T) {
 	tools := realTools(t)
 	tools.Cache = t.TempDir()
-	tools.Emcc = script(t, "emcc", `case $1 in --version) echo emcc 9;; *) echo "runtime.cc:1: error: no such luck" >&2; echo more >&2; exit 1;; esac`)
+	tools.Emcc = script(t, "emcc", `
+[ "$1" = --version ] && echo emcc 9 && exit
+echo "runtime.cc:1: error: no such luck" >&2
+echo more >&2
+exit 1`)
 	_, err := modellib.Build(t.Context(), tools, small, nil)
 	log := filepath.Join(tools.Cache, "modellib", modellib.Key(small)+".wasm.log")
 	if err == nil || !strings.Contains(err.Error(), "no such luck") || !strings.Contains(err.Error(), log) {
@@ -230,7 +235,11 @@ func TestCancelEndsEverything(t *testing.T) {
 	tools := realTools(t)
 	tools.Cache = t.TempDir()
 	note := filepath.Join(t.TempDir(), "pid")
-	tools.Emcc = script(t, "emcc", fmt.Sprintf(`case $1 in --version) echo emcc 9;; *) echo $$ >%s.new; mv %[1]s.new %[1]s; exec sleep 600;; esac`, note))
+	tools.Emcc = script(t, "emcc", fmt.Sprintf(`
+[ "$1" = --version ] && echo emcc 9 && exit
+echo $$ >%s.new
+mv %[1]s.new %[1]s
+exec sleep 600`, note))
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	done := make(chan error, 1)

@@ -9,6 +9,7 @@ import (
 // answer is what the page returns for a request; its tokens come before it, as events.
 type answer struct {
 	TooLong   int                `json:"tooLong"` // the prompt's length, where it does not fit
+	Context   int                `json:"context"` // into this
 	Sent      float64            `json:"sent"`
 	Text      string             `json:"text"`
 	Finish    string             `json:"finish"`

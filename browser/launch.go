@@ -49,6 +49,7 @@ type chrome struct {
 	ctx     context.Context // of the tab; ends with its cause when the browser or the page is lost
 	lose    context.CancelCauseFunc
 	end     func() // ends the browser and waits for chromedp
+	cmd     *exec.Cmd
 	pid     int
 	scratch string
 	version browser.GetVersionResult
@@ -118,6 +119,7 @@ func (c *chrome) options(path string, adapter []string) ([]chromedp.ExecAllocato
 		chromedp.Env(env...),
 		chromedp.ModifyCmdFunc(func(cmd *exec.Cmd) {
 			child.Own(cmd)
+			c.cmd = cmd
 			for _, a := range cmd.Args[1:] {
 				c.args = append(c.args, strings.ReplaceAll(a, c.scratch, "SCRATCH"))
 			}
@@ -142,14 +144,15 @@ func (c *chrome) options(path string, adapter []string) ([]chromedp.ExecAllocato
 // close ends every process of the browser and removes its folders. The profile is worth nothing, so nobody is asked politely.
 func (c *chrome) close() error {
 	c.lose(errClosed)
-	b := chromedp.FromContext(c.ctx).Browser
-	if b != nil && b.Process() != nil {
-		child.KillGroup(b.Process())
+	// The command's process, not chromedp's browser: a launch that is cancelled half-way has the former alone.
+	started := c.cmd != nil && c.cmd.Process != nil
+	if started {
+		child.KillGroup(c.cmd.Process)
 	}
 	c.end()
 	var err error
-	if b != nil && b.Process() != nil {
-		err = awaitGroup(b.Process())
+	if started {
+		err = awaitGroup(c.cmd.Process)
 	}
 	return errors.Join(err, os.RemoveAll(c.scratch))
 }

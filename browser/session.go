@@ -97,7 +97,7 @@ func (s *session) Generate(ctx context.Context, r engine.Request, token func(rec
 	}
 	if answer.TooLong > 0 {
 		return record.Usage{}, fault.New(fault.PromptTooLong, "shorten the prompt, ask for fewer tokens or give a larger context",
-			"the prompt has %d tokens and %d more are asked for", answer.TooLong, r.MaxTokens)
+			"the prompt of %d tokens and %d tokens to generate do not fit in a context of %d", answer.TooLong, r.MaxTokens, answer.Context)
 	}
 	return g.usage(answer), nil
 }

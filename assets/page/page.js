@@ -187,7 +187,7 @@ function flush(at) {
 async function generate({ prompt, maxTokens, temperature, ignoreEOS }) {
   if (!pipeline) throw new Error("no model is loaded");
   const length = pipeline.tokenizer.encode(prompt).length;
-  if (length + maxTokens > context) return { tooLong: length };
+  if (length + maxTokens > context) return { tooLong: length, context };
   run = { tokens: [], told: 0, promptIDs: [] };
   try {
     const sent = now();

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -41,6 +42,7 @@ func TestSignalsLeaveNothingBehind(t *testing.T) {
 					text, _ := os.ReadFile(filepath.Join(latest, "journal.jsonl")) // not there yet: not yet
 					return strings.Contains(string(text), moment.journal)
 				})
+				groups := groupsOf(t, cmd.Process.Pid)
 				if err := cmd.Process.Signal(signal.signal); err != nil {
 					t.Fatal(err)
 				}
@@ -48,7 +50,7 @@ func TestSignalsLeaveNothingBehind(t *testing.T) {
 				if code := cmd.ProcessState.ExitCode(); code != signal.code {
 					t.Errorf("exit code %d, want %d\n%s", code, signal.code, &stderr)
 				}
-				waitFor(t, "its processes to end", func() bool { return len(child.Tagged(cmd.Process.Pid)) == 0 })
+				waitFor(t, "its processes to end", func() bool { return len(child.Tagged(cmd.Process.Pid))+len(members(groups, cmd.Dir)) == 0 })
 				if left := temporary(t, cmd.Dir); signal.signal != syscall.SIGKILL && len(left) > 0 {
 					t.Errorf("temporary files are left: %v", left)
 				}
@@ -84,6 +86,41 @@ func TestTheNextStartSweepsAfterAKill(t *testing.T) {
 	if left := temporary(t, cmd.Dir); len(left) > 0 {
 		t.Errorf("still there: %v", left)
 	}
+}
+
+// groupsOf gives the process groups of what the process pid has started. A browser's children lose their environment, and with it
+// our tag, but stay in its group.
+func groupsOf(t *testing.T, pid int) map[int]bool {
+	t.Helper()
+	groups := map[int]bool{}
+	for _, p := range child.Tagged(pid) {
+		if g, err := syscall.Getpgid(p); err == nil && g != syscall.Getpgrp() {
+			groups[g] = true
+		}
+	}
+	return groups
+}
+
+// members lists the living processes of groups, and those whose command line names the folder dir.
+func members(groups map[int]bool, dir string) []int {
+	entries, _ := filepath.Glob("/proc/[0-9]*") // the pattern is well formed
+	var found []int
+	for _, e := range entries {
+		pid, err := strconv.Atoi(filepath.Base(e))
+		if err != nil {
+			continue
+		}
+		stat, _ := os.ReadFile(filepath.Join(e, "stat")) // ended meanwhile: no member
+		line, _ := os.ReadFile(filepath.Join(e, "cmdline"))
+		group, err := syscall.Getpgid(pid)
+		if zombie := bytes.Contains(stat, []byte(") Z ")); err != nil || zombie {
+			continue
+		}
+		if groups[group] || bytes.Contains(line, []byte(dir)) {
+			found = append(found, pid)
+		}
+	}
+	return found
 }
 
 func temporary(t *testing.T, dir string) []string {

@@ -31,7 +31,7 @@ def product(name, rows, columns, *, tokens=None, eps=None, gated=False, residual
     half) * second half. residual: another input is added. last: only the last token's row is computed.
     """
     tile = 1 if tokens or last else 4
-    stack = stack_of(rows) if tile == 1 else 1
+    stack = stack_of(rows, tile, gated)
     lanes = lanes_of(columns)
     halves = (0, rows) if gated else (0,)
 
@@ -76,10 +76,11 @@ def product(name, rows, columns, *, tokens=None, eps=None, gated=False, residual
     return kernel(name, body)
 
 
-def stack_of(rows):
-    """How many rows of W a thread takes when it has one token: several share what is read of x, as long as enough threads remain
-    to keep every core busy."""
-    return 4 if rows % 4 == 0 and rows >= 1024 else 1
+def stack_of(rows, tile, gated):
+    """How many of its output rows a thread takes: several share what is read of x, as long as enough threads remain to keep every
+    core busy. With more tokens to a thread fewer rows do, and a small model keeps its short shaders."""
+    stack, enough = (4, 1024) if tile == 1 else (1, 0) if gated else (2, 512)
+    return stack if rows >= enough and rows % stack == 0 else 1
 
 
 def silu(x):

@@ -265,9 +265,12 @@ func TestOpenThatIsCancelledLeavesNothing(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), after)
 		s, err := New(c).Open(ctx, &enginetest.Probe{})
 		cancel()
-		if err == nil {
-			err = s.Close() // it was faster
-		} else if !errors.Is(err, context.DeadlineExceeded) {
+		switch {
+		case err == nil: // it was faster
+			if err := s.Close(); err != nil {
+				t.Errorf("after %v: Close: %v", after, err)
+			}
+		case !errors.Is(err, context.DeadlineExceeded):
 			t.Errorf("after %v: %v, want a context error", after, err)
 		}
 		for _, left := range leftBehind() {

@@ -9,21 +9,22 @@ import (
 
 // Names of our own figures. Reported figures carry the engine's own names.
 const (
-	PeakPSS    = "peak_pss"
-	Increase   = "memory_increase"
-	Baseline   = "baseline_pss"
-	PostWarmup = "post_warmup_pss"
-	PeakUSS    = "peak_uss"
-	PeakRSS    = "peak_rss_sum"
-	LoadTime   = "load_time"
-	TTFT       = "ttft"
-	DecodeTPS  = "decode_tps"
-	PrefillTPS = "prefill_tps"
-	Latency    = "latency"
-	Tokens     = "tokens"
-	Prompt     = "prompt_tokens"
-	SamplerCPU = "sampler_cpu"
-	SamplerUS  = "sampler_read"
+	PeakPSS     = "peak_pss"
+	Increase    = "memory_increase"
+	Baseline    = "baseline_pss"
+	PostWarmup  = "post_warmup_pss"
+	PeakUSS     = "peak_uss"
+	PeakRSS     = "peak_rss_sum"
+	LoadTime    = "load_time"
+	TTFT        = "ttft"
+	DecodeTPS   = "decode_tps"
+	PrefillTPS  = "prefill_tps"
+	Latency     = "latency"
+	Tokens      = "tokens"
+	Prompt      = "prompt_tokens"
+	SamplerCPU  = "sampler_cpu"
+	SamplerBusy = "sampler_busy"
+	SamplerUS   = "sampler_read"
 )
 
 // confidence is that of every interval.

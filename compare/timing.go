@@ -102,7 +102,12 @@ func samplerFigures(attempts []*record.Attempt) []Figure {
 		How: "CPU time of the whole of llmparity / the launch's length: 100 % is one core; the browser's own share of driving it is not in it"}
 	read := Figure{Name: SamplerUS, Title: "a read", Unit: "µs", Absent: "nothing was read",
 		How: "time spent inside reads / number of reads, over all methods"}
+	busy := Figure{Name: SamplerBusy, Title: "reading while it works", Unit: "%", Absent: "nothing was read",
+		How: "time spent inside reads during load, warm-up and measurement / their length: 100 % is one core; reads at phase edges lie outside"}
 	for _, a := range attempts {
+		if share, ok := readShare(a); ok {
+			busy.add(a.ID, 100*share)
+		}
 		if length := a.EndNS - a.BeginNS; length > 0 && a.Cost.SelfCPUNS > 0 {
 			cpu.add(a.ID, 100*float64(a.Cost.SelfCPUNS)/float64(length))
 		}
@@ -110,5 +115,23 @@ func samplerFigures(attempts []*record.Attempt) []Figure {
 			read.add(a.ID, float64(a.Cost.ReadNS)/float64(a.Cost.Reads)/1e3)
 		}
 	}
-	return []Figure{cpu, read}
+	return []Figure{busy, read, cpu}
+}
+
+// readShare is the share of one core that reading took while the engine had something to do.
+func readShare(a *record.Attempt) (float64, bool) {
+	var length, reading int64
+	for _, p := range []record.Phase{record.Load, record.Warmup, record.Measure} {
+		span, ok := a.Phase(p)
+		if !ok {
+			continue
+		}
+		length += span.EndNS - span.BeginNS
+		for _, s := range a.Samples {
+			if s.NS >= span.BeginNS && s.NS <= span.EndNS {
+				reading += s.ReadNS
+			}
+		}
+	}
+	return float64(reading) / float64(length), length > 0 && reading > 0
 }

@@ -2,7 +2,9 @@ package compare
 
 import (
 	"fmt"
+	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"llmparity/internal/record"
@@ -142,11 +144,11 @@ func (r *Result) costWords() string {
 		switch {
 		case len(words) == 3:
 		case peak.Known() && tps.Known():
-			words = append(words, fmt.Sprintf("%s peaked at %.4g MiB and decoded %.3g tokens/s", c.Label, peak.Center(), tps.Center()))
+			words = append(words, fmt.Sprintf("%s peaked at %s MiB and decoded %s tokens/s", c.Label, short(peak.Center()), short(tps.Center())))
 		case peak.Known():
 			words = append(words, fmt.Sprintf("%s peaked at %.4g MiB", c.Label, peak.Center()))
 		case tps.Known():
-			words = append(words, fmt.Sprintf("%s decoded %.3g tokens/s", c.Label, tps.Center()))
+			words = append(words, fmt.Sprintf("%s decoded %s tokens/s", c.Label, short(tps.Center())))
 		}
 	}
 	if len(words) == 0 {
@@ -279,11 +281,20 @@ func (c *Cell) ownWarnings() []Warning {
 		}
 		warn("launch-"+string(f.Status), "%s", text)
 	}
-	if cpu := c.Figure(SamplerCPU); cpu.Known() && cpu.Center() > 5 {
-		warn("sampler-cost", "measuring took %.2g %% of a core, which the engine may have missed", cpu.Center())
+	if busy := c.Figure(SamplerBusy); busy.Known() && busy.Center() > 2 {
+		warn("sampler-cost", "reading took %.2g %% of a core while the engine worked, which it may have missed", busy.Center())
 	}
 	if c.Self.Known && !c.Self.Identical {
 		warn("not-deterministic", "%s", c.Self.Verdict)
 	}
 	return out
+}
+
+// short writes a figure for a sentence: four digits, more where the whole number has more, never an exponent.
+func short(v float64) string {
+	digits := 0
+	for x := math.Abs(v); x < 1000 && digits < 3; x *= 10 {
+		digits++
+	}
+	return strconv.FormatFloat(v, 'f', digits, 64)
 }

@@ -2,7 +2,7 @@
 
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.7.0
 
-# Packages whose tests start no browser and no server run under the race detector, side by side.
+# Packages whose tests start browsers, servers or compilers run one after the other.
 HEAVY = llmparity/browser llmparity/native llmparity/reports llmparity/cmd/llmparity llmparity/internal/modellib
 LIGHT = $(filter-out $(HEAVY),$(shell go list ./...))
 
@@ -26,7 +26,7 @@ lint: setup
 # One browser at a time: two on these cores would measure each other.
 test: lint
 	go test -race $(LIGHT)
-	go test -p 1 $(HEAVY)
+	go test -race -p 1 $(HEAVY)
 
 # What test does, and every fuzz test for longer than its seeds.
 test-all: test

@@ -32,6 +32,7 @@ func footprintOf(a *record.Attempt) footprint {
 	f := footprint{peakPSS: nan, peakUSS: nan, peakRSS: nan, baseline: nan, postWarmup: nan, unborn: true}
 	rss := rssMethod(a)
 	warm, warmed := a.Phase(record.Warmup)
+	measure, measured := a.Phase(record.Measure)
 	load, loaded := a.Phase(record.Load)
 	var baseline []float64
 	for _, t := range a.Totals {
@@ -48,7 +49,8 @@ func footprintOf(a *record.Attempt) footprint {
 		if within(a, record.Baseline, t.NS) && !math.IsNaN(t.PSS) {
 			baseline = append(baseline, t.PSS)
 		}
-		if warmed && t.NS >= warm.BeginNS && t.NS <= warm.EndNS && !math.IsNaN(t.PSS) {
+		// The reading at the phase's edge lies behind the phase and before the next one.
+		if warmed && t.NS >= warm.BeginNS && (!measured || t.NS <= measure.BeginNS) && !math.IsNaN(t.PSS) {
 			f.postWarmup = t.PSS // rows are in order of time: the last one stays
 		}
 	}
@@ -93,8 +95,8 @@ func memoryFigures(attempts []*record.Attempt) []Figure {
 	inc := Figure{Name: Increase, Title: "memory increase", Unit: "MiB", Absent: noPSS, How: "peak memory minus the launch's own baseline"}
 	base := Figure{Name: Baseline, Title: "baseline", Unit: "MiB", Absent: noPSS,
 		How: "the median total PSS in the baseline phase: the engine is open, no model is loaded"}
-	warm := Figure{Name: PostWarmup, Title: "after warm-up", Unit: "MiB", Absent: "no total PSS was read in a warm-up phase",
-		How: "the last total PSS of the warm-up phase"}
+	warm := Figure{Name: PostWarmup, Title: "after warm-up", Unit: "MiB", Absent: "no total PSS was read after a warm-up phase",
+		How: "the last total PSS before the measurement begins"}
 	uss := Figure{Name: PeakUSS, Title: "peak USS", Unit: "MiB", Absent: noPSS,
 		How: "the highest total USS (pages that no other process shares) over the launch, " + how.pss + "; leaves out everything shared, such as staging buffers"}
 	rss := Figure{Name: PeakRSS, Title: "peak RSS sum", Unit: "MiB", Absent: "no total RSS was read",

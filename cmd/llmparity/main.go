@@ -6,7 +6,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -100,11 +99,5 @@ func untilSignal(parent context.Context) (context.Context, func()) {
 	}
 }
 
-// oneLine is an error as a user should meet it: the first of several, without line breaks.
-func oneLine(err error) string {
-	var joined interface{ Unwrap() []error }
-	if errors.As(err, &joined) && len(joined.Unwrap()) == 1 {
-		err = joined.Unwrap()[0]
-	}
-	return strings.Join(strings.Fields(err.Error()), " ")
-}
+// oneLine is an error as a user should meet it.
+func oneLine(err error) string { return strings.Join(strings.Fields(err.Error()), " ") }

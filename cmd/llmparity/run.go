@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -115,8 +114,11 @@ func (f *runFlags) run(ctx context.Context, p plan.Plan, stdout, stderr io.Write
 	if dir == "" {
 		return err
 	}
-	// Whatever happened, what was recorded is shown; the run's own error goes first.
-	return errors.Join(err, conclude(dir, stdout))
+	// Whatever happened, what was recorded is shown; the run's own error is the one to tell.
+	if shown := conclude(dir, stdout); err == nil {
+		err = shown
+	}
+	return err
 }
 
 // conclude shows a run that has just ended: the table, and report.html in its folder.

@@ -1,8 +1,6 @@
 package browser
 
 import (
-	"fmt"
-	"slices"
 	"time"
 
 	"llmparity/internal/record"
@@ -17,26 +15,25 @@ type answer struct {
 	Finish    string             `json:"finish"`
 	Reported  map[string]float64 `json:"reported"`
 	PromptIDs []int              `json:"promptIDs"`
-	EndIDs    []int              `json:"endIDs"` // tokens that would have ended the text
 }
 
 // generation collects the tokens of a request.
 type generation struct {
 	clock       pageClock
 	token       func(record.Token)
-	ids         []int
+	count       int
 	first, last time.Time
 }
 
 // hand passes tokens on: id and page time, in turn.
 func (g *generation) hand(tokens []float64) {
 	for i := 0; i+1 < len(tokens); i += 2 {
-		t := record.Token{Index: len(g.ids), ID: int(tokens[i]), At: g.clock.at(tokens[i+1])}
-		if len(g.ids) == 0 {
+		t := record.Token{Index: g.count, ID: int(tokens[i]), At: g.clock.at(tokens[i+1])}
+		if g.count == 0 {
 			g.first = t.At
 		}
 		g.last = t.At
-		g.ids = append(g.ids, t.ID)
+		g.count++
 		g.token(t)
 	}
 }
@@ -47,25 +44,15 @@ func (g *generation) usage(a answer) record.Usage {
 		return u // the page never answered
 	}
 	u.Sent = g.clock.at(a.Sent)
-	if len(g.ids) > 0 {
+	if g.count > 0 {
 		u.Spans = append(u.Spans, record.Span{Name: record.Prefill, Begin: u.Sent, End: g.first,
 			How: "page clock: request handed to WebLLM, first token sampled"})
 	}
-	if len(g.ids) > 1 {
+	if g.count > 1 {
 		u.Spans = append(u.Spans, record.Span{Name: record.Decode, Begin: g.first, End: g.last,
 			How: "page clock: first token sampled, last token sampled"})
 	}
 	return u
-}
-
-// beyondEnd warns of a text that went on behind its end: other engines forbid the token instead, and part from here on.
-func (g *generation) beyondEnd(a answer) (record.Warning, bool) {
-	i := slices.IndexFunc(g.ids, func(id int) bool { return slices.Contains(a.EndIDs, id) })
-	if i < 0 {
-		return record.Warning{}, false
-	}
-	return record.Warning{Code: "behind-end", Text: fmt.Sprintf(
-		"token %d of the text, id %d, ends it; WebLLM goes on behind it when asked to, llama-server chooses the next best token instead", i+1, g.ids[i])}, true
 }
 
 // finish puts WebLLM's words into ours.

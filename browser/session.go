@@ -99,9 +99,6 @@ func (s *session) Generate(ctx context.Context, r engine.Request, token func(rec
 		return record.Usage{}, fault.New(fault.PromptTooLong, "shorten the prompt, ask for fewer tokens or give a larger context",
 			"the prompt of %d tokens and %d tokens to generate do not fit in a context of %d", answer.TooLong, r.MaxTokens, answer.Context)
 	}
-	if w, behind := g.beyondEnd(answer); behind && r.IgnoreEOS {
-		s.probe.Warn(w)
-	}
 	return g.usage(answer), nil
 }
 

@@ -149,7 +149,6 @@ type completion struct {
 	TopK         int      `json:"top_k"`
 	Samplers     []string `json:"samplers"`
 	Seed         uint32   `json:"seed"`
-	IgnoreEOS    bool     `json:"ignore_eos"`
 	CachePrompt  bool     `json:"cache_prompt"`
 	ReturnTokens bool     `json:"return_tokens"`
 	Stream       bool     `json:"stream"`
@@ -157,10 +156,10 @@ type completion struct {
 
 // newCompletion leaves one sampler: the largest logit at temperature 0, else the whole distribution at the temperature. The
 // server's own defaults (top-k 40, top-p, min-p) are no other engine's.
-func newCompletion(prompt []int, n int, temperature float64, ignoreEOS bool, seed uint32) completion {
+func newCompletion(prompt []int, n int, temperature float64, seed uint32) completion {
 	c := completion{
 		Prompt: prompt, NPredict: n, Temperature: temperature, Samplers: []string{"temperature"}, Seed: seed,
-		IgnoreEOS: ignoreEOS, ReturnTokens: true, Stream: true,
+		ReturnTokens: true, Stream: true,
 	}
 	if temperature <= 0 {
 		c.Temperature, c.TopK, c.Samplers = 0, 1, []string{"top_k", "temperature"}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -11,7 +12,11 @@ import (
 	"llmparity/internal/record"
 )
 
-// generation is one streamed completion.
+// generation is the text that continues a prompt: one streamed completion, or several.
+//
+// llama-server ends a completion with the token that ends the text, or never chooses that token (ignore_eos). To go on behind it,
+// as other engines do and as the same ids everywhere demand, what came so far is sent as the next completion's prompt. That costs a
+// prefill, which the record is told of.
 //
 // llama-server sends one event a token, except that it holds an event back while the text so far ends inside a character; the
 // next event then carries the last id alone, and the ids before it are lost to the stream. The running count in every event
@@ -22,9 +27,12 @@ type generation struct {
 	body   completion
 	token  func(record.Token)
 	usage  record.Usage
+	beyond bool // go on behind the end of the text
 
-	count    int            // tokens known so far
-	kept     []record.Token // those that the caller has not seen; an id of -1 is not known
+	ids      []int          // tokens known so far; unknown where the stream lost one
+	base     int            // how many of them belong to earlier completions
+	resumed  int            // how often the text had ended
+	kept     []record.Token // those of this completion that the caller has not seen
 	heldBack int
 	first    time.Time
 	last     time.Time
@@ -34,15 +42,29 @@ type generation struct {
 const unknown = -1
 
 func (g *generation) run(ctx context.Context) error {
+	g.usage.Sent = time.Now()
+	defer g.measured()
+	for {
+		err := g.complete(ctx)
+		if err != nil || !g.beyond || g.usage.Finish == "length" {
+			return err
+		}
+		g.resumed++
+		g.body.Prompt = append(slices.Clone(g.usage.PromptIDs), g.ids...)
+		g.body.NPredict -= len(g.ids) - g.base
+		g.base = len(g.ids)
+	}
+}
+
+// complete runs one completion.
+func (g *generation) complete(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel() // the server stops when the connection goes
-	g.usage.Sent = time.Now()
 	events, body, err := g.client.stream(ctx, g.body)
 	if err != nil {
 		return err
 	}
 	defer body.Close()
-	defer g.measured()
 	for {
 		e, at, err := events.next()
 		if ctx.Err() != nil {
@@ -70,9 +92,9 @@ func (g *generation) run(ctx context.Context) error {
 func (g *generation) take(e event, at time.Time) error {
 	g.text.WriteString(e.Content)
 	if e.Predicted > 0 {
-		missing := e.Predicted - len(e.Tokens) - g.count
+		missing := e.Predicted - len(e.Tokens) - (len(g.ids) - g.base)
 		if missing < 0 || e.Predicted > g.body.NPredict {
-			return engine.Fail(record.BadOutput, "llama-server counts %d tokens where its events held %d", e.Predicted, g.count+len(e.Tokens))
+			return engine.Fail(record.BadOutput, "llama-server counts %d tokens where its events held %d", e.Predicted, len(g.ids)-g.base+len(e.Tokens))
 		}
 		g.heldBack += missing
 		for range missing {
@@ -86,12 +108,12 @@ func (g *generation) take(e event, at time.Time) error {
 }
 
 func (g *generation) add(id int, at time.Time) {
-	t := record.Token{Index: g.count, ID: id, At: at}
-	if g.count == 0 {
+	t := record.Token{Index: len(g.ids), ID: id, At: at}
+	if len(g.ids) == 0 {
 		g.first = at
 	}
 	g.last = at
-	g.count++
+	g.ids = append(g.ids, id)
 	if g.heldBack > 0 {
 		g.kept = append(g.kept, t)
 		return
@@ -101,21 +123,22 @@ func (g *generation) add(id int, at time.Time) {
 
 // finish reads the last event, which has the server's own figures.
 func (g *generation) finish(ctx context.Context, e event) error {
-	var err error
-	if g.usage.Reported, err = reported(e.Timings); err != nil {
+	figures, err := reported(e.Timings)
+	if err != nil {
 		return engine.Fail(record.BadOutput, "%w", err)
 	}
+	g.usage.Reported = together(g.usage.Reported, figures)
 	g.usage.CachedTokens = int(g.usage.Reported["cache_n"])
-	g.usage.Reported["tokens_predicted"] = float64(e.Predicted)
+	g.usage.Reported["tokens_predicted"] += float64(e.Predicted)
 	g.usage.Reported["tokens_evaluated"] = float64(e.Evaluated)
 	if g.body.Temperature > 0 {
 		g.usage.Reported["seed"] = float64(g.body.Seed)
 	}
-	if g.count == 0 {
+	if len(g.ids) == g.base {
 		return engine.Fail(record.BadOutput, "llama-server ended a generation without a token")
 	}
 	g.usage.Finish = "stop"
-	if e.StopType == "limit" || e.StopType == "" && g.count == g.body.NPredict {
+	if e.StopType == "limit" || len(g.ids)-g.base == g.body.NPredict {
 		g.usage.Finish = "length"
 	}
 	return g.resolve(ctx)
@@ -127,19 +150,20 @@ func (g *generation) resolve(ctx context.Context) error {
 		return nil
 	}
 	again := g.body
-	again.NPredict = g.count
+	again.NPredict = len(g.ids) - g.base
 	ids, err := g.client.whole(ctx, again)
 	if err != nil {
 		return err
 	}
-	if len(ids) != g.count {
-		return engine.Fail(record.BadOutput, "the same completion asked for twice has %d tokens, then %d", g.count, len(ids))
+	if len(ids) != again.NPredict {
+		return engine.Fail(record.BadOutput, "the same completion asked for twice has %d tokens, then %d", again.NPredict, len(ids))
 	}
 	for i, t := range g.kept {
-		if t.ID != unknown && t.ID != ids[t.Index] {
-			return engine.Fail(record.BadOutput, "the same completion asked for twice parts at token %d: %d, then %d", t.Index, t.ID, ids[t.Index])
+		id := ids[t.Index-g.base]
+		if t.ID != unknown && t.ID != id {
+			return engine.Fail(record.BadOutput, "the same completion asked for twice parts at token %d: %d, then %d", t.Index, t.ID, id)
 		}
-		g.kept[i].ID = ids[t.Index]
+		g.kept[i].ID, g.ids[t.Index] = id, id
 	}
 	for _, t := range g.kept {
 		if ctx.Err() != nil {
@@ -147,18 +171,19 @@ func (g *generation) resolve(ctx context.Context) error {
 		}
 		g.token(t)
 	}
+	g.kept = nil
 	return nil
 }
 
 // measured fills in what the client saw, also of a generation that broke off.
 func (g *generation) measured() {
 	g.usage.Text = g.text.String()
-	if g.count == 0 {
+	if len(g.ids) == 0 {
 		return
 	}
 	g.usage.Spans = append(g.usage.Spans, record.Span{Name: record.Prefill, Begin: g.usage.Sent, End: g.first,
 		How: "at the client: request handed over, to the first token's event read; without tokenising"})
-	if g.count > 1 {
+	if len(g.ids) > 1 {
 		g.usage.Spans = append(g.usage.Spans, record.Span{Name: record.Decode, Begin: g.first, End: g.last,
 			How: "at the client: first to last token's event read"})
 	}

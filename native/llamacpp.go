@@ -3,8 +3,8 @@
 // LlamaCpp starts a llama-server of its own on the loopback interface for every launch and speaks HTTP to it. Its token times
 // are those at which the client read the token's event, so they carry the server's JSON and the socket; the server's own timings are
 // reported beside them. It computes on the CPU alone. Two things differ from other engines by llama-server's nature, and are
-// in the record's policy: with ignore_eos it forbids end-of-generation tokens instead of going on behind them, and it maps the
-// model file, so that the resident weights are page cache that other processes may share.
+// in the record's policy: to go on behind the end of a text takes another completion, and it maps the model file, so that the
+// resident weights are page cache that other processes may share.
 package native
 
 import (
@@ -90,7 +90,7 @@ func (c Config) policy(context int) map[string]string {
 		"prompt_cache":    "off",
 		"mmap":            "on",
 		"warmup":          "off",
-		"ignore_eos":      "end-of-generation tokens are forbidden",
+		"ignore_eos":      "goes on behind the end of a text by another completion",
 		"special_tokens":  "parsed in prompts; BOS as the model's own flag says",
 	}
 }

@@ -156,14 +156,18 @@ func (s *session) Generate(ctx context.Context, r engine.Request, token func(rec
 	}
 	g := &generation{
 		client: srv.client, token: token,
-		body:  newCompletion(ids, r.MaxTokens, r.Temperature, r.IgnoreEOS, seed(r.Temperature)),
-		usage: record.Usage{PromptIDs: ids},
+		body:  newCompletion(ids, r.MaxTokens, r.Temperature, seed(r.Temperature)),
+		usage: record.Usage{PromptIDs: ids}, beyond: r.IgnoreEOS,
 	}
 	err = g.run(ctx)
 	if g.heldBack > 0 {
 		s.probe.Warn(record.Warning{Code: "held-back-tokens", Text: fmt.Sprintf(
 			"llama-server sends no event for a token that ends inside a character: %d of %d tokens carry the time of the next event "+
-				"and the id of an untimed second generation", g.heldBack, g.count)})
+				"and the id of an untimed second generation", g.heldBack, len(g.ids))})
+	}
+	if g.resumed > 0 {
+		s.probe.Warn(record.Warning{Code: "behind-end", Text: fmt.Sprintf(
+			"the text ended %d time(s) before its length; llama-server was asked to go on behind it, which costs a prefill each: its decode speed is not comparable", g.resumed)})
 	}
 	if err != nil {
 		s.busy = true

@@ -27,6 +27,18 @@ type serverError struct {
 
 func (e *serverError) Error() string { return fmt.Sprintf("llama-server: %s (%s)", e.Message, e.Type) }
 
+// together adds up what several completions counted and took; of one alone it keeps the rates as well.
+func together(before, now map[string]float64) map[string]float64 {
+	if before == nil {
+		return now
+	}
+	sum := map[string]float64{}
+	for _, name := range []string{"prompt_n", "prompt_ms", "predicted_n", "predicted_ms", "cache_n", "tokens_predicted"} {
+		sum[name] = before[name] + now[name]
+	}
+	return sum
+}
+
 // reported gives the server's own figures under its own names; what isn't a number is left out, so that a new field of another
 // kind does no harm.
 func reported(timings json.RawMessage) (map[string]float64, error) {

@@ -197,7 +197,7 @@ async function generate({ prompt, maxTokens, temperature, ignoreEOS }) {
     });
     const { text, finish, usage } = await drain(stream);
     flush(now());
-    return { sent, text, finish, reported: figures(usage), promptIDs: run.promptIDs, endIDs: pipeline.stopTokens ?? [] };
+    return { sent, text, finish, reported: figures(usage), promptIDs: run.promptIDs };
   } finally {
     run = undefined;
   }

@@ -2,12 +2,15 @@ package main
 
 import (
 	"context"
+	"os"
+	"path/filepath"
 	"slices"
 	"testing"
 	"time"
 
 	"llmparity/internal/engine"
 	"llmparity/internal/engine/enginetest"
+	"llmparity/internal/gguf"
 	"llmparity/internal/record"
 )
 
@@ -38,6 +41,70 @@ func TestEnginesGiveTheReferencesTokens(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A token that ends the text is one like any other when a number of tokens is asked for: engines that forbade it, or stopped, would
+// part from the rest. The tiny model never chooses its own, so a token that it does choose is made one.
+func TestEnginesGoOnBehindTheEnd(t *testing.T) {
+	const n = 24
+	c := enginetest.Tiny(t, n)[1]
+	path := filepath.Join(t.TempDir(), "ends.gguf")
+	withEOS(t, c.Model.Path, path, c.Expected[n/2])
+	m, err := openModel(path, c.Model.Context)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	defer cancel()
+	for _, e := range (&engineFlags{adapter: "auto", threads: 1}).all() {
+		t.Run(e.Name(), func(t *testing.T) {
+			var ids []int
+			session := load(t, ctx, e, m)
+			for _, beyond := range []bool{true, false} {
+				ids = ids[:0]
+				_, err := session.Generate(ctx, engine.Request{Prompt: c.Prompt, MaxTokens: n, IgnoreEOS: beyond}, func(k record.Token) { ids = append(ids, k.ID) })
+				want := c.Expected
+				if !beyond {
+					want = want[:slices.Index(want, c.Expected[n/2])+1]
+				}
+				if err != nil || !slices.Equal(ids, want) {
+					t.Errorf("going on %v: %v %v, want %v", beyond, err, ids, want)
+				}
+			}
+		})
+	}
+}
+
+// withEOS copies a model and makes id the token that ends its texts.
+func withEOS(t *testing.T, from, to string, id int) {
+	t.Helper()
+	f, err := gguf.Open(from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	metadata := slices.Clone(f.Metadata)
+	for i, e := range metadata {
+		if e.Key == "tokenizer.ggml.eos_token_id" {
+			metadata[i].Value = uint32(id)
+		}
+	}
+	var weights []gguf.Weights
+	for _, tensor := range f.Tensors {
+		values, err := f.Floats(tensor)
+		if err != nil {
+			t.Fatal(err)
+		}
+		weights = append(weights, gguf.Weights{Name: tensor.Name, Shape: tensor.Shape, Values: values})
+	}
+	out, err := os.Create(to)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.Close()
+	if err := gguf.Write(out, metadata, weights); err != nil {
+		t.Fatal(err)
 	}
 }
 

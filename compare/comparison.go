@@ -103,7 +103,9 @@ func differentDevice(a, b *Cell) string {
 	if a.Device.Class == b.Device.Class {
 		return ""
 	}
-	what := fmt.Sprintf("No ratio for %s and %s: %s computed on %s, %s on %s.", a.Label, b.Label, a.Label, deviceWords(a.Device), b.Label, deviceWords(b.Device))
+	// Of the engines, whatever the prompt: the same words for every pair of their cells.
+	x, y := a.Spec.Engine, b.Spec.Engine
+	what := fmt.Sprintf("No ratio for %s and %s: %s computed on %s, %s on %s.", x, y, x, deviceWords(a.Device), y, deviceWords(b.Device))
 	if a.Device.Class == record.SoftwareAdapter || b.Device.Class == record.SoftwareAdapter {
 		return what + " A software adapter is a GPU interface computed on the CPU: this is not “browser against native”, and neither figure says anything about a real GPU."
 	}

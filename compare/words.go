@@ -58,14 +58,14 @@ func (r *Result) engines() []string {
 	return out
 }
 
-// baselines lists the cells that have a baseline and those that can have none.
+// baselines lists the engines that have a baseline and those that can have none.
 func (r *Result) baselines() (with, without []string) {
 	for _, c := range r.Cells {
 		switch f := c.Figure(Baseline); {
 		case f.Known():
-			with = append(with, c.Label)
+			with = appendNew(with, c.Spec.Engine)
 		case f.Absent == NoBaseline:
-			without = append(without, c.Label)
+			without = appendNew(without, c.Spec.Engine)
 		}
 	}
 	return with, without

@@ -11,20 +11,23 @@ LIGHT = $(filter-out $(HEAVY),$(shell go list ./...))
 setup:
 	@scripts/setup
 
-build: setup
+# Building and linting need npm's parts alone; what runs needs the rest.
+build:
+	@scripts/setup npm
 	@go build -trimpath -o bin/llmparity ./cmd/llmparity
 
 # The main job: the tiny model in WebLLM and in llama.cpp, measured, compared, reported.
-demo: build
+demo: setup build
 	@bin/llmparity run
 
-lint: setup
+lint:
+	@scripts/setup npm
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { echo "gofmt these files:"; gofmt -l $$(git ls-files '*.go'); exit 1; }
 	@go vet ./...
 	@go run $(STATICCHECK) ./...
 
 # One browser at a time: two on these cores would measure each other.
-test: lint
+test: setup lint
 	go test -race $(LIGHT)
 	go test -race -p 1 $(HEAVY)
 

@@ -5,7 +5,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 
 	"llmparity/internal/engine"
 	"llmparity/internal/fault"
@@ -15,8 +14,9 @@ import (
 // PathVariable names a llama-server in the environment.
 const PathVariable = "LLMPARITY_LLAMA_SERVER"
 
-// Find looks for llama-server where it was named, then on PATH, then among the builds in the cache, the latest first. One that
-// was named is taken or is an error: another one in its place would be measured without anybody's knowing.
+// Find looks for llama-server where it was named, then on PATH, then in the cache, where the set-up's link
+// names its build. One that was named is taken or is an error: another one in its place would be measured without anybody's
+// knowing.
 func Find(c Config) (string, error) {
 	for _, named := range []struct{ path, by string }{{c.Path, "--llama-server"}, {os.Getenv(PathVariable), PathVariable}} {
 		if named.path == "" {
@@ -32,12 +32,9 @@ func Find(c Config) (string, error) {
 		return filepath.Abs(path)
 	}
 	if c.Cache != "" {
-		built, _ := filepath.Glob(filepath.Join(c.Cache, "llamacpp", "[^.]*", "bin", "llama-server")) // a dot: still being built
-		slices.Sort(built)
-		for _, path := range slices.Backward(built) {
-			if _, err := exec.LookPath(path); err == nil {
-				return path, nil
-			}
+		// Resolved, so that a record names the build and not the link.
+		if path, err := filepath.EvalSymlinks(filepath.Join(c.Cache, "llamacpp", "current", "bin", "llama-server")); err == nil {
+			return path, nil
 		}
 	}
 	return "", missing("no llama-server on PATH or in the cache")

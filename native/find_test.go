@@ -40,12 +40,15 @@ func TestFindInOrder(t *testing.T) {
 			t.Errorf("%s, %v; want %s", got, err, want)
 		}
 	}
-	program(t, c.Cache, "llamacpp", ".build-1", "bin", "llama-server")
+	built := program(t, c.Cache, "llamacpp", "2", "bin", "llama-server")
+	program(t, c.Cache, "llamacpp", "3", "bin", "llama-server")
 	if path, err := Find(c); err == nil {
-		t.Errorf("a build that is not finished was found: %s", path)
+		t.Errorf("a build that the set-up's link doesn't name was found: %s", path)
 	}
-	program(t, c.Cache, "llamacpp", "1", "bin", "llama-server")
-	expect(program(t, c.Cache, "llamacpp", "2", "bin", "llama-server"))
+	if err := os.Symlink("2", filepath.Join(c.Cache, "llamacpp", "current")); err != nil {
+		t.Fatal(err)
+	}
+	expect(built)
 	expect(program(t, dir, "path", "llama-server"))
 	named := program(t, dir, "named", "server")
 	t.Setenv(PathVariable, named)

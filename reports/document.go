@@ -176,7 +176,7 @@ func runFact(r compare.Run) fact {
 	f := fact{Name: line(r.Name)}
 	for _, row := range [][2]string{
 		{"folder", r.Dir}, {"started", r.Started.Format("2006-01-02 15:04:05 MST")}, {"ended", string(r.Status)},
-		{"machine", e.Hostname}, {"CPU", fmt.Sprintf("%s, %d cores", e.CPU, e.Cores)}, {"memory", num(float64(e.MemoryB)/(1<<30)) + " GiB"},
+		{"CPU", fmt.Sprintf("%s, %d cores", e.CPU, e.Cores)}, {"memory", num(float64(e.MemoryB)/(1<<30)) + " GiB"},
 		{"system", strings.TrimSpace(e.OS + " " + e.Kernel)}, {"governor", e.Governor}, {"load before the run", num(e.Load1)},
 		{"container", map[bool]string{true: "yes", false: "no"}[e.Container]},
 		{"llmparity", strings.TrimSpace(r.Tool.Version + " " + r.Tool.GoOS + "/" + r.Tool.GoArch)}, {"llmparity sha256", r.Tool.SHA256},

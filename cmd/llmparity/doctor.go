@@ -39,6 +39,9 @@ func doctorCommand() *cobra.Command {
 		Long:  "Say what is here, what is missing, and how to get it. The exit code is that of the first part that is missing.",
 		Args:  arguments(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {
+			if _, err := browser.ParseAdapter(f.adapter); err != nil {
+				return err
+			}
 			env := run.Environment(c.Context())
 			fmt.Fprintf(c.OutOrStdout(), "%s, kernel %s, %s, %d cores, %.1f GiB, load %.2f\n", env.OS, env.Kernel, env.CPU, env.Cores,
 				float64(env.MemoryB)/(1<<30), env.Load1)
@@ -46,7 +49,7 @@ func doctorCommand() *cobra.Command {
 			for _, check := range checks(f) {
 				found := check(c.Context())
 				if found.err != nil {
-					fmt.Fprintf(c.OutOrStdout(), "MISSING  %-15s %s\n", found.part, oneLine(found.err))
+					fmt.Fprintf(c.OutOrStdout(), "MISSING  %-15s %s\n", found.part, fault.OneLine(found.err.Error()))
 					if first == nil {
 						first = found.err
 					}

@@ -44,6 +44,9 @@ func (f *engineFlags) build(names []string) ([]engine.Engine, error) {
 	if _, err := browser.ParseAdapter(f.adapter); err != nil {
 		return nil, err
 	}
+	if f.threads < 1 {
+		return nil, fault.New(fault.Usage, "", "--threads %d: at least 1 is needed", f.threads)
+	}
 	all := f.all()
 	var out []engine.Engine
 	for _, name := range names {

@@ -10,7 +10,6 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -31,8 +30,12 @@ func execute(args []string, stdout, stderr io.Writer) int {
 	root.SetOut(stdout)
 	root.SetErr(stderr)
 	err := root.ExecuteContext(ctx)
-	if err != nil {
-		fmt.Fprintln(stderr, "llmparity:", oneLine(err))
+	if err == nil {
+		return 0
+	}
+	fmt.Fprintln(stderr, "llmparity:", fault.OneLine(err.Error()))
+	if cause := context.Cause(ctx); ctx.Err() != nil {
+		return fault.Code(cause) // whatever broke off because of the signal
 	}
 	return fault.Code(err)
 }
@@ -98,6 +101,3 @@ func untilSignal(parent context.Context) (context.Context, func()) {
 		cancel(nil)
 	}
 }
-
-// oneLine is an error as a user should meet it.
-func oneLine(err error) string { return strings.Join(strings.Fields(err.Error()), " ") }

@@ -9,6 +9,7 @@ import (
 	"github.com/schollz/progressbar/v3"
 	"golang.org/x/term"
 
+	"llmparity/internal/fault"
 	"llmparity/internal/run"
 )
 
@@ -53,7 +54,7 @@ func (p *progress) print(e run.Event) {
 	case run.Ended:
 		line := fmt.Sprintf("[%d/%d] %s %s: %s", e.Launch, e.Launches, e.Engine, launchName(e), e.Text)
 		if e.Err != nil {
-			line += ": " + oneLine(e.Err)
+			line += ": " + fault.OneLine(e.Err.Error())
 		}
 		fmt.Fprintln(p.out, line)
 	}
@@ -78,7 +79,7 @@ func (p *progress) draw(e run.Event) {
 	case run.Ended:
 		if e.Err != nil {
 			_ = p.bar.Clear() // a terminal that can't be written to is no reason to stop measuring
-			fmt.Fprintf(p.out, "%s %s: %s: %s\n", e.Engine, launchName(e), e.Text, oneLine(e.Err))
+			fmt.Fprintf(p.out, "%s %s: %s: %s\n", e.Engine, launchName(e), e.Text, fault.OneLine(e.Err.Error()))
 		}
 		_ = p.bar.Set(e.Launch)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"llmparity/assets/echarts"
 	"llmparity/assets/plans"
 	"llmparity/compare"
 	"llmparity/internal/fault"
@@ -106,6 +107,10 @@ func (f *runFlags) run(ctx context.Context, p plan.Plan, stdout, stderr io.Write
 		return err
 	}
 	if err := promptFaults(model, p.Prompts); err != nil {
+		return err
+	}
+	// What the report needs is looked for before the run, not after it.
+	if _, err := echarts.Script(); err != nil {
 		return err
 	}
 	show := newProgress(stderr, f.quiet)

@@ -48,7 +48,7 @@ type Engine struct {
 func Run(t testing.TB, name string, engines ...Engine) *record.Run {
 	t.Helper()
 	w, err := record.Create(t.TempDir(), record.Meta{Name: name, Started: Start, Tool: record.Tool{Version: "0.1.0", SHA256: "5f2c", GoOS: "linux", GoArch: "amd64"}},
-		record.Environment{Hostname: "bench", OS: "linux", Kernel: "6.12.0", CPU: "Example CPU 3.0 GHz", Cores: 8, MemoryB: 24 << 30, Governor: "performance", Load1: 0.12}, []byte("name: "+name+"\n"))
+		record.Environment{OS: "linux", Kernel: "6.12.0", CPU: "Example CPU 3.0 GHz", Cores: 8, MemoryB: 24 << 30, Governor: "performance", Load1: 0.12}, []byte("name: "+name+"\n"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -32,10 +32,11 @@ func Own(cmd *exec.Cmd) {
 
 // Process is a started command.
 type Process struct {
-	cmd  *exec.Cmd
-	done chan struct{}
-	err  error
-	once sync.Once
+	cmd    *exec.Cmd
+	done   chan struct{}
+	err    error
+	asked  sync.Once
+	killed sync.Once
 }
 
 // Start starts cmd as ours. It ends when ctx is done, at the latest.
@@ -47,11 +48,12 @@ func Start(ctx context.Context, cmd *exec.Cmd) (*Process, error) {
 		return nil, fmt.Errorf("starting %s: %w", cmd.Path, err)
 	}
 	p := &Process{cmd: cmd, done: make(chan struct{})}
+	release := context.AfterFunc(ctx, p.Kill)
 	go func() {
 		p.err = cmd.Wait()
+		release() // the number of a group that is gone may be given to another
 		close(p.done)
 	}()
-	context.AfterFunc(ctx, p.Kill)
 	return p, nil
 }
 
@@ -64,25 +66,22 @@ func (p *Process) Done() <-chan struct{} { return p.done }
 // Err says how the process ended; valid once Done is closed.
 func (p *Process) Err() error { return p.err }
 
-// Kill ends the process and its group at once, and waits for it.
-func (p *Process) Kill() { p.stop(0) }
-
-// Stop asks the process to end, and kills it and its group when it has not after grace.
-func (p *Process) Stop(grace time.Duration) { p.stop(grace) }
-
-func (p *Process) stop(grace time.Duration) {
-	p.once.Do(func() {
-		if grace > 0 {
-			signalGroup(p.cmd.Process, syscall.SIGTERM)
-			select {
-			case <-p.done:
-			case <-time.After(grace):
-			}
-		}
-		// The group may outlive its leader, so it is killed in either case.
-		signalGroup(p.cmd.Process, syscall.SIGKILL)
-	})
+// Kill ends the process and its group at once, and waits for it. It cuts short the grace of a Stop.
+func (p *Process) Kill() {
+	// Once: later the group's number may be somebody else's.
+	p.killed.Do(func() { signalGroup(p.cmd.Process, syscall.SIGKILL) })
 	<-p.done
+}
+
+// Stop asks the process to end, and kills it and its group when it has not after grace. The group may outlive its leader, so it is
+// killed in either case.
+func (p *Process) Stop(grace time.Duration) {
+	p.asked.Do(func() { signalGroup(p.cmd.Process, syscall.SIGTERM) })
+	select {
+	case <-p.done:
+	case <-time.After(grace):
+	}
+	p.Kill()
 }
 
 // KillGroup ends, at once, a process that was made ours with Own and its group. It does not wait.

@@ -2,12 +2,10 @@ package child
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
-	"syscall"
 )
 
 // Tagged lists the processes alive that were started by the process pid, or by their children.
@@ -29,8 +27,4 @@ func Tagged(pid int) []int {
 		}
 	}
 	return found
-}
-
-func alive(pid int) bool {
-	return !errors.Is(syscall.Kill(pid, 0), syscall.ESRCH)
 }

@@ -46,8 +46,11 @@ func (e *Error) Error() string {
 	if e.Do != "" {
 		s += "; " + e.Do
 	}
-	return strings.Join(strings.Fields(s), " ")
+	return OneLine(s)
 }
+
+// OneLine is text without line breaks and runs of blanks.
+func OneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
 func (e *Error) Unwrap() error { return e.Err }
 

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
@@ -31,7 +32,7 @@ func Open(dir string) (*Run, error) {
 	if err := readJSON(filepath.Join(dir, envFile), &r.Environment); err != nil {
 		return nil, notARun(err, dir)
 	}
-	b := &builder{run: r, attempts: map[int]*Attempt{}}
+	b := &builder{run: r, attempts: map[int]*Attempt{}, tokens: map[*Request]int{}}
 	if err := eachLine(filepath.Join(dir, journalFile), r, b.journal); err != nil {
 		return nil, err
 	}
@@ -43,12 +44,14 @@ func Open(dir string) (*Run, error) {
 			return nil, err
 		}
 	}
+	b.missing()
 	return r, nil
 }
 
 func notARun(err error, dir string) error {
-	if errors.Is(err, os.ErrNotExist) {
-		return fault.New(fault.BadRecord, "name a folder that `llmparity run` wrote, such as results/latest", "%s is not a run folder: it has no %s", dir, metaFile)
+	var missing *fs.PathError
+	if errors.Is(err, os.ErrNotExist) && errors.As(err, &missing) {
+		return fault.New(fault.BadRecord, "name a folder that `llmparity run` wrote, such as results/latest", "%s is not a run folder: it has no %s", dir, filepath.Base(missing.Path))
 	}
 	return fault.Wrap(fault.BadRecord, err, "", "%s can't be read", dir)
 }
@@ -229,6 +232,7 @@ func (r row) sizes(into map[string]*float64) error {
 type builder struct {
 	run      *Run
 	attempts map[int]*Attempt
+	tokens   map[*Request]int // as many as the journal says
 }
 
 func (b *builder) attempt(id int64) (*Attempt, error) {
@@ -261,7 +265,13 @@ func (b *builder) journal(line []byte) error {
 	if err != nil {
 		return err
 	}
-	return a.add(e)
+	if err := a.add(e); err != nil {
+		return err
+	}
+	if e.Request != nil {
+		b.tokens[a.Requests[len(a.Requests)-1]] = e.Request.Tokens
+	}
+	return nil
 }
 
 func (b *builder) begin(e entry) error {
@@ -335,6 +345,18 @@ func (b *builder) token(r row) error {
 		q.Tokens = append(q.Tokens, TokenRow{int(index), int(id), ns})
 	}
 	return nil
+}
+
+// missing warns of requests whose tokens are not all here.
+func (b *builder) missing() {
+	for _, a := range b.run.Attempts {
+		for _, q := range a.Requests {
+			if want := b.tokens[q]; want != len(q.Tokens) {
+				a.Warnings = append(a.Warnings, Warning{Code: "tokens-missing", Text: fmt.Sprintf(
+					"request %d has %d tokens, and %d of them are in the record", q.ID, want, len(q.Tokens))})
+			}
+		}
+	}
 }
 
 // sample drops rows of an attempt or source that never reached the journal: rows are flushed before it.

@@ -42,7 +42,6 @@ type Tool struct {
 
 // Environment is environment.json: the machine as it was when the run started.
 type Environment struct {
-	Hostname  string  `json:"hostname,omitempty"`
 	OS        string  `json:"os"`
 	Kernel    string  `json:"kernel"`
 	CPU       string  `json:"cpu"`

@@ -46,29 +46,46 @@ type Writer struct {
 	atLast *time.Timer // runs while dirty
 }
 
+// Writable tells whether run folders can be made in root, before anybody has waited for one.
+func Writable(root string) error {
+	err := os.MkdirAll(root, 0o755)
+	if err == nil {
+		var dir string
+		if dir, err = os.MkdirTemp(root, ".new-*"); err == nil {
+			err = os.Remove(dir)
+		}
+	}
+	return diskFault(err, root)
+}
+
 // Create makes the folder <root>/<name>-<time> with everything that is known before the first cell, and points
-// <root>/latest at it.
+// <root>/latest at it. The folder appears when all of that is in it.
 func Create(root string, meta Meta, env Environment, plan []byte) (*Writer, error) {
 	meta.Schema = Schema
-	dir, err := newFolder(root, meta)
+	if err := os.MkdirAll(root, 0o755); err != nil {
+		return nil, diskFault(err, root)
+	}
+	aside, err := os.MkdirTemp(root, ".new-*")
 	if err != nil {
 		return nil, diskFault(err, root)
 	}
-	w := &Writer{dir: dir, clock: clock{meta.Started}, failed: make(chan struct{})}
-	if err := w.open(meta, env, plan); err != nil {
-		w.closeFiles()
-		return nil, diskFault(err, dir)
+	w := &Writer{dir: aside, clock: clock{meta.Started}, failed: make(chan struct{})}
+	err = w.open(meta, env, plan)
+	if err == nil {
+		err = w.publish(root, meta)
 	}
-	if err := pointLatest(root, dir); err != nil {
+	if err != nil {
 		w.closeFiles()
+		_ = os.RemoveAll(w.dir) // nothing is in it that anybody measured
 		return nil, diskFault(err, root)
 	}
 	return w, nil
 }
 
-func newFolder(root string, meta Meta) (string, error) {
-	if err := os.MkdirAll(root, 0o755); err != nil {
-		return "", err
+// publish gives the folder its name, the next free one.
+func (w *Writer) publish(root string, meta Meta) error {
+	if err := os.Chmod(w.dir, 0o755); err != nil {
+		return err
 	}
 	base := filepath.Join(root, meta.Name+"-"+meta.Started.Format("20060102-150405"))
 	for n := 1; ; n++ {
@@ -76,18 +93,26 @@ func newFolder(root string, meta Meta) (string, error) {
 		if n > 1 {
 			dir = fmt.Sprintf("%s-%d", base, n)
 		}
-		err := os.Mkdir(dir, 0o755)
-		if err == nil {
-			return dir, os.Mkdir(filepath.Join(dir, logsDir), 0o755)
+		if _, err := os.Lstat(dir); err == nil {
+			continue
 		}
-		if !errors.Is(err, os.ErrExist) {
-			return "", err
+		err := os.Rename(w.dir, dir)
+		if errors.Is(err, os.ErrExist) || errors.Is(err, syscall.ENOTEMPTY) {
+			continue // somebody was quicker
 		}
+		if err != nil {
+			return err
+		}
+		w.dir = dir
+		return pointLatest(root, dir)
 	}
 }
 
 func (w *Writer) open(meta Meta, env Environment, plan []byte) (err error) {
 	if w.lock, err = lock(filepath.Join(w.dir, lockFile)); err != nil {
+		return err
+	}
+	if err := os.Mkdir(filepath.Join(w.dir, logsDir), 0o755); err != nil {
 		return err
 	}
 	if err := writeJSON(filepath.Join(w.dir, metaFile), meta); err != nil {
@@ -189,6 +214,9 @@ func (w *Writer) putLocked(e entry) {
 	if err != nil {
 		w.fail(fmt.Errorf("encoding a journal line: %w", err))
 		return
+	}
+	if w.journal.buf.Available() <= len(line) {
+		w.flush() // in order: rows never come to disk after the line that speaks of them
 	}
 	w.write(w.journal, append(line, '\n'))
 }

@@ -27,7 +27,7 @@ type Options struct {
 	Progress Progress
 }
 
-// Do carries out the plan and gives the run folder, which exists also when an error is returned after it was made. The error
+// Do carries out the plan and gives the run folder; there is none where an error came before the first launch. The error
 // is the first of: a part that is missing, a record that can't be written, a cancellation, a launch that failed.
 func Do(ctx context.Context, o Options) (dir string, err error) {
 	if o.Progress == nil {
@@ -37,6 +37,12 @@ func Do(ctx context.Context, o Options) (dir string, err error) {
 		if err := e.Check(ctx, o.Model); err != nil {
 			return "", err
 		}
+	}
+	if err := record.Writable(o.Out); err != nil {
+		return "", err
+	}
+	if err := prepare(ctx, o); err != nil {
+		return "", err
 	}
 	text, err := o.Plan.YAML()
 	if err != nil {
@@ -52,9 +58,7 @@ func Do(ctx context.Context, o Options) (dir string, err error) {
 		w.Warn(record.Warning{Code: "noisy-machine", Text: fmt.Sprintf(
 			"the machine was busy before the run: load average %.1f on %d cores; times and rates may be off", env.Load1, env.Cores)})
 	}
-	if err = prepare(ctx, o); err == nil {
-		err = launches(ctx, o, w)
-	}
+	err = launches(ctx, o, w)
 	status := record.OK
 	switch {
 	case ctx.Err() != nil:
@@ -102,6 +106,16 @@ func cells(o Options) []*cell {
 
 // launches goes through the cells in turn, repetition by repetition, so that a machine that slows down slows all engines.
 func launches(ctx context.Context, o Options, w *record.Writer) error {
+	// What can't be recorded need not be measured to its end.
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() {
+		select {
+		case <-w.Failed():
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
 	all := cells(o)
 	for _, c := range all {
 		w.Cell(c.Cell)

@@ -27,11 +27,14 @@ type Sampler struct {
 	ctx    context.Context
 	cancel context.CancelFunc
 
-	mu     sync.Mutex
-	groups map[string]*group
-	wg     sync.WaitGroup
-	warned map[string]bool
-	cost   record.Cost
+	wg sync.WaitGroup
+
+	mu      sync.Mutex // taken before a group's, never after
+	groups  map[string]*group
+	stopped bool // Attach comes too late
+
+	warnings sync.Mutex
+	warned   map[string]bool // methods that a warning was given for
 }
 
 // New makes a sampler that reads until Stop.
@@ -46,6 +49,7 @@ type group struct {
 
 	mu      sync.Mutex // held during a pass: a source is read by one goroutine at a time
 	members []*member
+	cost    record.Cost
 }
 
 type member struct {
@@ -53,29 +57,35 @@ type member struct {
 	src Source
 }
 
-// Attach reads a source from now on: at the next tick of its method, which is now when it is the method's first.
+// Attach reads a source from now on, and not at all once the sampler has stopped: at the next tick of its method, which is now when it is the method's first.
 func (s *Sampler) Attach(src Source) (detach func()) {
 	d := src.Describe()
-	m := &member{id: s.sink.Source(d), src: src}
 	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.stopped {
+		closeSource(src)
+		return func() {}
+	}
+	m := &member{id: s.sink.Source(d), src: src}
 	g, ok := s.groups[d.Method]
 	if !ok {
-		g = &group{method: d.Method}
+		g = &group{method: d.Method, members: []*member{m}}
 		s.groups[d.Method] = g
-	}
-	s.mu.Unlock()
-
-	g.mu.Lock()
-	g.members = append(g.members, m)
-	g.mu.Unlock()
-	if !ok {
 		s.wg.Go(func() { s.loop(g, d.Every) })
+	} else {
+		g.add(m)
 	}
 	return sync.OnceFunc(func() {
 		g.mu.Lock()
 		defer g.mu.Unlock()
 		g.drop(m)
 	})
+}
+
+func (g *group) add(m *member) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.members = append(g.members, m)
 }
 
 func (g *group) drop(m *member) {
@@ -97,10 +107,7 @@ func closeSource(src Source) {
 // Edge reads every source now: a phase begins or ends.
 func (s *Sampler) Edge() {
 	s.mu.Lock()
-	groups := make([]*group, 0, len(s.groups))
-	for _, g := range s.groups {
-		groups = append(groups, g)
-	}
+	groups := s.all()
 	s.mu.Unlock()
 	for _, g := range groups {
 		s.pass(g)
@@ -109,19 +116,32 @@ func (s *Sampler) Edge() {
 
 // Stop ends all reading, lets go of the sources, and tells what reading took.
 func (s *Sampler) Stop() record.Cost {
+	s.mu.Lock()
+	s.stopped = true
+	groups := s.all()
+	s.mu.Unlock()
 	s.cancel()
 	s.wg.Wait()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, g := range s.groups {
+	var cost record.Cost
+	for _, g := range groups {
 		g.mu.Lock()
 		for _, m := range g.members {
 			closeSource(m.src)
 		}
 		g.members = nil
+		cost.Reads += g.cost.Reads
+		cost.ReadNS += g.cost.ReadNS
 		g.mu.Unlock()
 	}
-	return s.cost
+	return cost
+}
+
+func (s *Sampler) all() []*group {
+	groups := make([]*group, 0, len(s.groups))
+	for _, g := range s.groups {
+		groups = append(groups, g)
+	}
+	return groups
 }
 
 func (s *Sampler) loop(g *group, every time.Duration) {
@@ -156,10 +176,8 @@ func (s *Sampler) pass(g *group) {
 	}
 	if total.Processes > 0 {
 		s.sink.Total(total)
-		s.mu.Lock()
-		s.cost.Reads += total.Processes
-		s.cost.ReadNS += int64(spent)
-		s.mu.Unlock()
+		g.cost.Reads += total.Processes
+		g.cost.ReadNS += int64(spent)
 	}
 }
 
@@ -173,10 +191,10 @@ func (s *Sampler) lose(g *group, m *member, err error) {
 		return
 	}
 	d := m.src.Describe()
-	s.mu.Lock()
+	s.warnings.Lock()
 	again := s.warned[d.Method]
 	s.warned[d.Method] = true
-	s.mu.Unlock()
+	s.warnings.Unlock()
 	if again {
 		return
 	}

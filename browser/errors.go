@@ -10,6 +10,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"llmparity/internal/engine"
+	"llmparity/internal/fault"
 	"llmparity/internal/record"
 )
 
@@ -75,7 +76,7 @@ func thrownError(e *chromedp.ExceptionError) *engine.Failure {
 		text = strings.Trim(string(o.Value), `"`) // thrown as a bare string
 	}
 	text, _, _ = strings.Cut(text, "\n    at ")
-	text = strings.Join(strings.Fields(text), " ")
+	text = fault.OneLine(text)
 	return engine.Fail(classify(text), "in the page: %s", text)
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"llmparity/internal/engine"
+	"llmparity/internal/fault"
 	"llmparity/internal/record"
 )
 
@@ -167,7 +168,7 @@ func (p *tab) said(ev *runtime.EventConsoleAPICalled) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.abort = oneLine(text)
+	p.abort = fault.OneLine(text)
 }
 
 // crashed: the browser calls it oom when the renderer ended itself for lack of memory.
@@ -187,9 +188,9 @@ func (p *tab) told(payload string) {
 	}
 	switch {
 	case e.Lost != nil:
-		p.chrome.lose(engine.Fail(record.DeviceLost, "the WebGPU device is lost (%s): %s", e.Lost.Reason, oneLine(e.Lost.Message)))
+		p.chrome.lose(engine.Fail(record.DeviceLost, "the WebGPU device is lost (%s): %s", e.Lost.Reason, fault.OneLine(e.Lost.Message)))
 	case e.GPU != nil:
-		p.chrome.lose(engine.Fail(classify(e.GPU.Kind), "WebGPU: %s: %s", e.GPU.Kind, oneLine(e.GPU.Message)))
+		p.chrome.lose(engine.Fail(classify(e.GPU.Kind), "WebGPU: %s: %s", e.GPU.Kind, fault.OneLine(e.GPU.Message)))
 	default:
 		p.mu.Lock()
 		p.tokens = append(p.tokens, e.Tokens...)
@@ -216,5 +217,3 @@ func (p *tab) take() []float64 {
 	p.tokens = nil
 	return t
 }
-
-func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }

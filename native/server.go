@@ -256,7 +256,7 @@ var prefix = regexp.MustCompile(`^\d+(\.\d+)+ ([A-Z]) `)
 func said(lines []string) []string {
 	out := make([]string, 0, len(lines))
 	for _, l := range lines {
-		out = append(out, strings.Join(strings.Fields(prefix.ReplaceAllString(l, "")), " "))
+		out = append(out, fault.OneLine(prefix.ReplaceAllString(l, "")))
 	}
 	return out
 }

@@ -21,6 +21,7 @@ type answer struct {
 type generation struct {
 	clock       pageClock
 	token       func(record.Token)
+	sent        time.Time // on our clock, just before the page was asked
 	count       int
 	first, last time.Time
 }
@@ -38,15 +39,16 @@ func (g *generation) hand(tokens []float64) {
 	}
 }
 
+// usage sums up. The page itself says best when WebLLM got the request, but one that broke off has no answer.
 func (g *generation) usage(a answer) record.Usage {
-	u := record.Usage{PromptIDs: a.PromptIDs, Text: a.Text, Finish: finish(a.Finish), Reported: a.Reported}
-	if a.Sent == 0 {
-		return u // the page never answered
+	u := record.Usage{PromptIDs: a.PromptIDs, Text: a.Text, Finish: finish(a.Finish), Reported: a.Reported, Sent: g.sent}
+	how := "our clock: request handed to the page; page clock: first token sampled"
+	if a.Sent != 0 {
+		u.Sent = g.clock.at(a.Sent)
+		how = "page clock: request handed to WebLLM, first token sampled"
 	}
-	u.Sent = g.clock.at(a.Sent)
 	if g.count > 0 {
-		u.Spans = append(u.Spans, record.Span{Name: record.Prefill, Begin: u.Sent, End: g.first,
-			How: "page clock: request handed to WebLLM, first token sampled"})
+		u.Spans = append(u.Spans, record.Span{Name: record.Prefill, Begin: u.Sent, End: g.first, How: how})
 	}
 	if g.count > 1 {
 		u.Spans = append(u.Spans, record.Span{Name: record.Decode, Begin: g.first, End: g.last,

@@ -96,7 +96,7 @@ func (s *session) Generate(ctx context.Context, r engine.Request, token func(rec
 		return g.usage(answer), fmt.Errorf("generating with WebLLM: %w", err)
 	}
 	if answer.TooLong > 0 {
-		return record.Usage{}, fault.New(fault.PromptTooLong, "shorten the prompt, ask for fewer tokens or give a larger context",
+		return g.usage(answer), fault.New(fault.PromptTooLong, "shorten the prompt, ask for fewer tokens or give a larger context",
 			"the prompt of %d tokens and %d tokens to generate do not fit in a context of %d", answer.TooLong, r.MaxTokens, answer.Context)
 	}
 	return g.usage(answer), nil
@@ -109,6 +109,7 @@ func (s *session) generate(ctx context.Context, r engine.Request, g *generation)
 		err    error
 	}
 	done := make(chan result, 1)
+	g.sent = time.Now()
 	go func() {
 		a, err := background(ctx, s, "llmparity.interrupt()", func(ctx context.Context) (answer, error) {
 			return callWith[answer](ctx, s.tab, "llmparity.generate", map[string]any{

@@ -44,11 +44,23 @@ func (g Generation) Faults(slack time.Duration) []string {
 	if len(g.Usage.Reported) == 0 {
 		f.add("the engine's own counts and timings are missing")
 	}
+	g.times(f)
+	return f.list
+}
+
+// BrokenFaults lists what is wrong with a generation that failed after some tokens: what a record tells of it must be as sound as
+// that of any other.
+func (g Generation) BrokenFaults(slack time.Duration) []string {
+	f := &faults{slack: slack}
+	g.times(f)
+	return f.list
+}
+
+func (g Generation) times(f *faults) {
 	f.exactly("call, sent", g.Called, g.Usage.Sent)
 	f.ordered("sent, return", g.Usage.Sent, g.Returned)
 	g.tokens(f)
 	g.spans(f)
-	return f.list
 }
 
 func (g Generation) tokens(f *faults) {
@@ -79,10 +91,10 @@ func (g Generation) spans(f *faults) {
 		if prefill != nil {
 			f.exactly("prefill's end, decode's begin", prefill.End, decode.Begin)
 		}
-	case g.MaxTokens > 1: // a single token comes from prefill alone
+	case len(g.Tokens) > 1: // a single token comes from prefill alone
 		f.add("no decode span")
 	}
-	if prefill == nil {
+	if prefill == nil && len(g.Tokens) > 0 {
 		f.add("no prefill span")
 	}
 }

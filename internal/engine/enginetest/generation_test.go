@@ -57,6 +57,18 @@ func TestFaultsAreFound(t *testing.T) {
 	}
 }
 
+func TestFaultsOfABrokenGenerationAreFound(t *testing.T) {
+	broken := sound()
+	broken.MaxTokens, broken.Usage.Finish, broken.Usage.PromptIDs, broken.Usage.Reported = 9, "", nil, nil
+	if f := broken.BrokenFaults(0); len(f) != 0 {
+		t.Errorf("a sound one: %q", f)
+	}
+	broken.Usage.Sent, broken.Usage.Spans = time.Time{}, nil
+	if f := broken.BrokenFaults(0); len(f) != 3 {
+		t.Errorf("without the time it was sent, prefill and decode: %q", f)
+	}
+}
+
 func TestSlackIsForAnotherClockOnly(t *testing.T) {
 	g := sound()
 	g.Tokens[0].At = g.Usage.Sent.Add(-time.Millisecond)

@@ -166,6 +166,7 @@ func (c Case) killed(t *testing.T) {
 	if len(g.Tokens) < 3 {
 		t.Errorf("%d tokens before the kill at the third", len(g.Tokens))
 	}
+	report(t, g.BrokenFaults(l.slack()))
 	if _, err := l.generate(limit(t), t, l.request(1), nil); err == nil {
 		t.Error("Generate after a crash gives no error")
 	}

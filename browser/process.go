@@ -8,6 +8,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
+	"time"
 
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/systeminfo"
@@ -22,7 +24,10 @@ import (
 // processes are those of a browser that are being sampled.
 type processes struct {
 	renderer int // the page's
+
+	mu       sync.Mutex // Close may come at any time
 	attached map[int][]func()
+	ended    bool // nothing may be attached any more
 }
 
 // attach samples every process of the browser that is not sampled yet. The list changes while a browser runs: a killed GPU
@@ -32,8 +37,14 @@ func (p *tab) attach(ctx context.Context, probe engine.Probe) error {
 	if err != nil {
 		return err
 	}
+	ps := &p.processes
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	if ps.ended {
+		return errClosed
+	}
 	for _, pid := range slices.Sorted(maps.Keys(roles)) {
-		if _, known := p.processes.attached[pid]; known {
+		if _, known := ps.attached[pid]; known {
 			continue
 		}
 		sources, err := proc.Sources(pid, roles[pid])
@@ -44,13 +55,54 @@ func (p *tab) attach(ctx context.Context, probe engine.Probe) error {
 			return fmt.Errorf("sampling the %s: %w", roles[pid], err)
 		}
 		for _, s := range sources {
-			p.processes.attached[pid] = append(p.processes.attached[pid], probe.Attach(s))
+			ps.attached[pid] = append(ps.attached[pid], probe.Attach(s))
 		}
 	}
 	return nil
 }
 
+// watch is how often a load is searched for new processes.
+const watch = 500 * time.Millisecond
+
+// attachNew samples, until the function returned is called, what is born meanwhile. Looking costs a scan of /proc; the browser itself
+// is asked only when there is somebody unknown, and that one has been there for a while: a process that was just forked does not
+// say yet what it will be.
+func (p *tab) attachNew(ctx context.Context, probe engine.Probe) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		ticker := time.NewTicker(watch)
+		defer ticker.Stop()
+		var before []int
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-ticker.C:
+			}
+			unknown := p.processes.unknown(group(p.chrome.pid))
+			if slices.ContainsFunc(unknown, func(pid int) bool { return slices.Contains(before, pid) }) {
+				_ = p.attach(ctx, probe) // tried again soon, and once more at the end of the load, which tells
+			}
+			before = unknown
+		}
+	}()
+	return func() { cancel(); <-done }
+}
+
+// unknown gives those of pids that are not sampled.
+func (ps *processes) unknown(pids []int) []int {
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	return slices.DeleteFunc(pids, func(pid int) bool { _, known := ps.attached[pid]; return known })
+}
+
+// detach ends all sampling for good.
 func (ps *processes) detach() {
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	ps.ended = true
 	for _, all := range ps.attached {
 		for _, detach := range all {
 			detach()

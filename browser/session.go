@@ -62,6 +62,7 @@ func (s *session) Load(ctx context.Context, m engine.Model) error {
 	if err := s.settle(ctx); err != nil {
 		return err
 	}
+	defer s.tab.attachNew(ctx, s.probe)()
 	p, err := s.webllm.packageOf(ctx, m, func(string) {})
 	if err != nil {
 		return err

@@ -1,11 +1,14 @@
 package browser
 
 import (
+	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/fstest"
 	"time"
@@ -53,6 +56,53 @@ func TestEveryProcessIsSampledOnce(t *testing.T) {
 			t.Errorf("the %s is read by %s twice", d.Role, d.Method)
 		}
 		seen[key] = true
+	}
+}
+
+func TestProcessesBornDuringALoadAreSampled(t *testing.T) {
+	c, m := tinyModel(t)
+	s, probe := fresh(t, c)
+	gpu := func() (pids []int) {
+		for _, source := range probe.Attached() {
+			if d := source.Describe(); d.Role == "gpu-process" && !slices.Contains(pids, d.PID) {
+				pids = append(pids, d.PID)
+			}
+		}
+		return pids
+	}
+	old := gpu()
+	if len(old) != 1 {
+		t.Fatalf("GPU processes before the load: %v", old)
+	}
+	// Asked for in the middle of the load, which goes on once the browser has another GPU process.
+	s.webllm.config.Package = func(ctx context.Context, _ engine.Model, _ func(string)) (Package, error) {
+		if err := syscall.Kill(old[0], syscall.SIGKILL); err != nil {
+			return Package{}, err
+		}
+		for deadline := time.Now().Add(20 * time.Second); len(gpu()) < 2; time.Sleep(10 * time.Millisecond) {
+			if time.Now().After(deadline) {
+				return Package{}, errors.New("no new GPU process is sampled")
+			}
+		}
+		return files.pack, nil
+	}
+	if err := s.Load(watched(t), m); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestNothingIsAttachedAfterClose(t *testing.T) {
+	c, _ := tinyModel(t)
+	s, probe := fresh(t, c)
+	done := make(chan error)
+	go func() { done <- s.tab.attach(watched(t), probe) }()
+	s.tab.processes.detach() // before, while or after
+	<-done
+	if err := s.tab.attach(watched(t), probe); !errors.Is(err, errClosed) {
+		t.Errorf("attaching to a closed session: %v, want %v", err, errClosed)
+	}
+	if n := len(probe.Attached()); n != 0 {
+		t.Errorf("%d sources are attached after Close", n)
 	}
 }
 

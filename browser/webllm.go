@@ -69,7 +69,7 @@ func (*WebLLM) Name() string { return "webllm" }
 
 // Caps says what the engine can do.
 func (*WebLLM) Caps() engine.Caps {
-	return engine.Caps{TokenIDs: true, ExactCounts: true, IgnoreEOS: true, Parallel: 1, Resident: true}
+	return engine.Caps{IgnoreEOS: true, Resident: true}
 }
 
 // Check looks for the browser, the bundle and the model file.

@@ -55,7 +55,7 @@ func (c Case) Faults(g Generation) []string {
 // watchdog is how long anything may take before the suite calls it hung.
 const watchdog = 2 * time.Minute
 
-// Run runs the suite: three launches with a load, and one whose load is cancelled.
+// Run runs the suite: three launches with a load, one whose load is cancelled, and some that are closed while they load.
 func Run(t *testing.T, c Case) {
 	if c.Expected != nil {
 		c.MaxTokens = len(c.Expected)
@@ -67,6 +67,7 @@ func Run(t *testing.T, c Case) {
 	t.Run("killed", c.killed)
 	t.Run("closed", c.closed)
 	t.Run("cancelled load", c.cancelledLoad)
+	t.Run("closed load", c.closedLoad)
 	left()
 }
 

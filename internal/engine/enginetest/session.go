@@ -214,3 +214,30 @@ func (c Case) cancelledLoad(t *testing.T) {
 	})
 	l.close(t)
 }
+
+// closedLoad closes the session while the load is in progress, or just before, or just after.
+func (c Case) closedLoad(t *testing.T) {
+	for _, after := range []time.Duration{0, 20 * time.Millisecond, 300 * time.Millisecond} {
+		l := c.open(t)
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			time.Sleep(after)
+			l.close(t)
+		}()
+		within(t, "Load", func() {
+			err := l.session.Load(limit(t), l.Model)
+			t.Logf("closed after %v: Load returns %v", after, err)
+			if err != nil && strings.Contains(err.Error(), "\n") {
+				t.Errorf("Load that is closed returns more than a line: %v", err)
+			}
+		})
+		<-done
+		if n := len(l.probe.Attached()); n != 0 {
+			t.Errorf("closed %v into Load: %d sources are attached afterwards", after, n)
+		}
+		if _, err := l.generate(limit(t), t, l.request(1), nil); err == nil {
+			t.Error("Generate after Close gives no error")
+		}
+	}
+}

@@ -9,10 +9,7 @@ package native
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -21,6 +18,7 @@ import (
 	"sync"
 	"time"
 
+	"llmparity/internal/cache"
 	"llmparity/internal/child"
 	"llmparity/internal/engine"
 	"llmparity/internal/gguf"
@@ -29,6 +27,9 @@ import (
 
 // Name is the engine's name in plans and records.
 const Name = "llamacpp"
+
+// kvType is the element type of both halves of the KV cache.
+const kvType = "f32"
 
 // Config is what a user may choose of llama-server. The zero value is ready.
 type Config struct {
@@ -39,28 +40,9 @@ type Config struct {
 	// runs, and in a measurement the sampler always does: threads spin at every layer's barrier while the late one waits for
 	// a core. One thread is also what another engine's software GPU can be held against without a core count in between.
 	Threads int
-	// KVType is f32 unless set: the element type of both halves of the KV cache. llama-server's own default, f16, moves logits
-	// enough to turn a greedy choice.
-	KVType string
-	// FlashAttention sums in another order and turns close greedy choices too; off unless set.
-	FlashAttention bool
 }
 
 func (c Config) threads() int { return max(1, c.Threads) }
-
-func (c Config) kvType() string {
-	if c.KVType == "" {
-		return "f32"
-	}
-	return c.KVType
-}
-
-func (c Config) flashAttention() string {
-	if c.FlashAttention {
-		return "on"
-	}
-	return "off"
-}
 
 // args are llama-server's arguments; there is no secret in them.
 func (c Config) args(m engine.Model, port int) []string {
@@ -70,7 +52,8 @@ func (c Config) args(m engine.Model, port int) []string {
 		// One slot, nothing kept from one prompt to the next: every prefill is whole.
 		"-np", "1", "--no-cache-prompt", "-cram", "0",
 		"-t", n, "-tb", n, "-ngl", "0", "-dev", "none",
-		"-ctk", c.kvType(), "-ctv", c.kvType(), "-fa", c.flashAttention(),
+		// A KV cache of f16, the server's default, and flash attention, which sums in another order, both turn close greedy choices.
+		"-ctk", kvType, "-ctv", kvType, "-fa", "off",
 		// No guessing, no warm-up of its own (the runner has a phase for it), no page, no network.
 		"-fit", "off", "--no-warmup", "--no-webui", "--offline", "--log-colors", "off",
 	}
@@ -83,8 +66,8 @@ func (c Config) args(m engine.Model, port int) []string {
 // policy is what of the configuration bears on figures or on ids.
 func (c Config) policy(context int) map[string]string {
 	return map[string]string{
-		"kv_dtype":        c.kvType(),
-		"flash_attention": c.flashAttention(),
+		"kv_dtype":        kvType,
+		"flash_attention": "off",
 		"threads":         strconv.Itoa(c.threads()),
 		"context":         strconv.Itoa(context),
 		"prompt_cache":    "off",
@@ -112,7 +95,7 @@ func (*LlamaCpp) Name() string { return Name }
 
 // Caps is what llama-server can do. No process exists before the model is loaded.
 func (*LlamaCpp) Caps() engine.Caps {
-	return engine.Caps{TokenIDs: true, ExactCounts: true, IgnoreEOS: true, Parallel: 1, Resident: false}
+	return engine.Caps{IgnoreEOS: true}
 }
 
 // Check looks for llama-server and reads the model's header.
@@ -166,7 +149,7 @@ func (l *LlamaCpp) binary(ctx context.Context) (identity, error) {
 		return k, nil
 	}
 	b := identity{path: path, size: info.Size(), modified: info.ModTime()}
-	if b.sha256, err = hashFile(path); err != nil {
+	if b.sha256, err = cache.HashFile(path); err != nil {
 		return identity{}, err
 	}
 	if b.version, err = version(ctx, path); err != nil {
@@ -174,19 +157,6 @@ func (l *LlamaCpp) binary(ctx context.Context) (identity, error) {
 	}
 	l.known = b
 	return b, nil
-}
-
-func hashFile(path string) (string, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return "", fmt.Errorf("hashing llama-server: %w", err)
-	}
-	defer f.Close()
-	h := sha256.New()
-	if _, err := io.Copy(h, f); err != nil {
-		return "", fmt.Errorf("hashing llama-server: %w", err)
-	}
-	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
 // version runs the server's --version, which also shows that it can run here at all.

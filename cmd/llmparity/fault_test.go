@@ -61,34 +61,48 @@ exec `+chrome+` --disable-gpu "$@"
 		env  []string
 		kind fault.Kind
 		want string
+
+		launched bool
 	}{
-		{"no browser", []string{"run"}, []string{"PATH=" + dir, "LLMPARITY_CHROME="}, fault.NoChrome, "install Chromium"},
-		{"another browser", []string{"run", "--chrome", "/nonexistent/chrome"}, nil, fault.NoChrome, "/nonexistent/chrome"},
-		{"no llama-server", []string{"run", "--engines", "llamacpp"}, []string{"PATH=" + dir, "LLMPARITY_CACHE=" + bare, "LLMPARITY_LLAMA_SERVER="}, fault.NoLlamaServer, "make setup"},
-		{"no emscripten", []string{"run", "--engines", "webllm"}, []string{"LLMPARITY_CACHE=" + bare, "LLMPARITY_PYTHON=" + python, "LLMPARITY_EMCC=/nonexistent/emcc"}, fault.NoEmscripten, "make setup"},
-		{"no Python", []string{"run", "--engines", "webllm"}, []string{"LLMPARITY_CACHE=" + bare, "LLMPARITY_PYTHON="}, fault.NoPython, "make setup"},
-		{"no WebGPU", []string{"run", "--engines", "webllm", "--chrome", noGPU, "--repetitions", "1"}, nil, fault.NoAdapter, "WebGPU"},
-		{"empty model", []string{"run", "--model", write("empty.gguf", nil)}, nil, fault.BadModel, "empty"},
-		{"truncated model", []string{"run", "--model", write("short.gguf", model[:len(model)-5000])}, nil, fault.BadModel, "truncated"},
-		{"half a header", []string{"run", "--model", write("header.gguf", model[:100])}, nil, fault.BadModel, "header.gguf"},
-		{"no model", []string{"run", "--model", "/nonexistent.gguf"}, nil, fault.BadModel, "/nonexistent.gguf"},
-		{"another architecture", []string{"run", "--model", foreign.Name()}, nil, fault.UnknownArch, "qwen2"},
-		{"a long prompt, natively", []string{"run", "--engines", "llamacpp", "--prompt", strings.Repeat("one two three ", 400)}, nil, fault.PromptTooLong, "1024"},
-		{"a long prompt, in the browser", []string{"run", "--engines", "webllm", "--prompt", strings.Repeat("one two three ", 400)}, nil, fault.PromptTooLong, "1024"},
-		{"a prompt beyond the vocabulary", []string{"run", "--prompt", "caf\u00e9"}, nil, fault.Usage, "é"},
-		{"unwritable folder", []string{"run", "--out", "/dev/null/x"}, nil, fault.Unwritable, "--out"},
-		{"unknown engine", []string{"run", "--engines", "webllm,lamacpp"}, nil, fault.UnknownEngine, `did you mean "llamacpp"?`},
-		{"unknown flag", []string{"run", "--engine", "webllm"}, nil, fault.Usage, "--engine"},
-		{"unknown adapter", []string{"run", "--adapter", "dx12"}, nil, fault.Usage, "dx12"},
-		{"unknown command", []string{"rum"}, nil, fault.Usage, "rum"},
-		{"no plan", []string{"run", "/nonexistent.yaml"}, nil, fault.Usage, "/nonexistent.yaml"},
-		{"no run folder", []string{"report", dir}, nil, fault.BadRecord, "not a run folder"},
+		{"no browser", []string{"run"}, []string{"PATH=" + dir, "LLMPARITY_CHROME="}, fault.NoChrome, "install Chromium", false},
+		{"another browser", []string{"run", "--chrome", "/nonexistent/chrome"}, nil, fault.NoChrome, "/nonexistent/chrome", false},
+		{"no llama-server", []string{"run", "--engines", "llamacpp"}, []string{"PATH=" + dir, "LLMPARITY_CACHE=" + bare, "LLMPARITY_LLAMA_SERVER="}, fault.NoLlamaServer, "make setup", false},
+		{"no emscripten", []string{"run", "--engines", "webllm"}, []string{"LLMPARITY_CACHE=" + bare, "LLMPARITY_PYTHON=" + python, "LLMPARITY_EMCC=/nonexistent/emcc"}, fault.NoEmscripten, "make setup", false},
+		{"no Python", []string{"run", "--engines", "webllm"}, []string{"LLMPARITY_CACHE=" + bare, "LLMPARITY_PYTHON="}, fault.NoPython, "make setup", false},
+		{"no WebGPU", []string{"run", "--engines", "webllm", "--chrome", noGPU, "--repetitions", "1"}, nil, fault.NoAdapter, "WebGPU", true},
+		{"empty model", []string{"run", "--model", write("empty.gguf", nil)}, nil, fault.BadModel, "empty", false},
+		{"truncated model", []string{"run", "--model", write("short.gguf", model[:len(model)-5000])}, nil, fault.BadModel, "truncated", false},
+		{"half a header", []string{"run", "--model", write("header.gguf", model[:100])}, nil, fault.BadModel, "header.gguf", false},
+		{"no model", []string{"run", "--model", "/nonexistent.gguf"}, nil, fault.BadModel, "/nonexistent.gguf", false},
+		{"another architecture", []string{"run", "--model", foreign.Name()}, nil, fault.UnknownArch, "qwen2", false},
+		{"a long prompt, natively", []string{"run", "--engines", "llamacpp", "--prompt", strings.Repeat("one two three ", 400)}, nil, fault.PromptTooLong, "1024", true},
+		{"a long prompt, in the browser", []string{"run", "--engines", "webllm", "--prompt", strings.Repeat("one two three ", 400)}, nil, fault.PromptTooLong, "1024", true},
+		{"a prompt beyond the vocabulary", []string{"run", "--prompt", "caf\u00e9"}, nil, fault.Usage, "é", false},
+		{"unwritable folder", []string{"run", "--out", "/dev/null/x"}, nil, fault.Unwritable, "--out", false},
+		{"unknown engine", []string{"run", "--engines", "webllm,lamacpp"}, nil, fault.UnknownEngine, `did you mean "llamacpp"?`, false},
+		{"unknown flag", []string{"run", "--engine", "webllm"}, nil, fault.Usage, "--engine", false},
+		{"no threads", []string{"run", "--threads", "0"}, nil, fault.Usage, "--threads", false},
+		{"doctor with an unknown adapter", []string{"doctor", "--adapter", "dx12"}, nil, fault.Usage, "dx12", false},
+		{"unknown adapter", []string{"run", "--adapter", "dx12"}, nil, fault.Usage, "dx12", false},
+		{"unknown command", []string{"rum"}, nil, fault.Usage, "rum", false},
+		{"no plan", []string{"run", "/nonexistent.yaml"}, nil, fault.Usage, "/nonexistent.yaml", false},
+		{"flags that exclude each other", []string{"report", "--json", "--profile", dir}, nil, fault.Usage, "[json profile]", false},
+		{"JSON and a file", []string{"report", "--json", "-o", "x.html", dir}, nil, fault.Usage, "[json output]", false},
+		{"no run folder", []string{"report", dir}, nil, fault.BadRecord, "not a run folder", false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			cmd := program(t, c.args...)
 			cmd.Env = append(cmd.Env, c.env...)
-			_, stderr, code := output(t, cmd)
+			stdout, stderr, code := output(t, cmd)
 			line := lastLine(stderr)
+			// What keeps a run from starting is said in one line and leaves nothing; what a launch runs into is in its record too.
+			said := strings.TrimPrefix(stderr, "webllm: converting tiny-llama-2x128 into a WebLLM package, once\n") // what came first is progress
+			if !c.launched && (strings.Count(said, "\n") != 1 || stdout != "") {
+				t.Errorf("more than one line:\n%s%s", stderr, stdout)
+			}
+			if _, err := os.Lstat(filepath.Join(cmd.Dir, "results", "latest")); !c.launched && err == nil {
+				t.Error("a run that never started left a record")
+			}
 			if code != int(c.kind) || !strings.HasPrefix(line, "llmparity: ") || !strings.Contains(line, c.want) || len(line) > 600 {
 				t.Errorf("exit code %d, want %d with %q:\n%s", code, c.kind, c.want, stderr)
 			}

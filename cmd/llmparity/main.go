@@ -58,23 +58,26 @@ architecture, 18 prompt too long, 19 folder not writable, 20 disk full, 21 unkno
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		Args:          arguments(cobra.NoArgs),
-		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
+		// Before cobra does it itself, whose error would not be one of usage.
+		PersistentPreRunE: func(c *cobra.Command, _ []string) error { return usage(c, c.ValidateFlagGroups()) },
+		RunE:              func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	c.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
-		return fault.Wrap(fault.Usage, err, fmt.Sprintf("see `%s --help`", c.CommandPath()), "usage")
-	})
+	c.SetFlagErrorFunc(usage)
 	c.AddCommand(runCommand(), reportCommand(), compareCommand(), modelCommand(), doctorCommand())
 	return c
 }
 
-// arguments turns cobra's complaints about arguments into usage faults.
-func arguments(check cobra.PositionalArgs) cobra.PositionalArgs {
-	return func(c *cobra.Command, args []string) error {
-		if err := check(c, args); err != nil {
-			return fault.Wrap(fault.Usage, err, fmt.Sprintf("see `%s --help`", c.CommandPath()), "usage")
-		}
+// usage turns a complaint of cobra's into a fault.
+func usage(c *cobra.Command, err error) error {
+	if err == nil {
 		return nil
 	}
+	return fault.Wrap(fault.Usage, err, fmt.Sprintf("see `%s --help`", c.CommandPath()), "usage")
+}
+
+// arguments turns cobra's complaints about arguments into usage faults.
+func arguments(check cobra.PositionalArgs) cobra.PositionalArgs {
+	return func(c *cobra.Command, args []string) error { return usage(c, check(c, args)) }
 }
 
 // untilSignal gives a context that ends with the first SIGINT or SIGTERM; its cause carries the exit code. A second signal ends

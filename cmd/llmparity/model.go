@@ -2,8 +2,6 @@ package main
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"io"
 	"os"
@@ -124,7 +122,7 @@ func openModel(path string, context int) (engine.Model, error) {
 	if context > arch.ContextLength {
 		return engine.Model{}, fault.New(fault.Usage, "", "context: %d, the model %s was made for at most %d", context, path, arch.ContextLength)
 	}
-	sum, err := fileSHA256(path)
+	sum, err := cache.HashFile(path)
 	if err != nil {
 		return engine.Model{}, err
 	}
@@ -159,26 +157,13 @@ func promptFaults(m engine.Model, prompts []string) error {
 	return nil
 }
 
-func fileSHA256(path string) (string, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
-	h := sha256.New()
-	if _, err := io.Copy(h, f); err != nil {
-		return "", fmt.Errorf("hashing %s: %w", path, err)
-	}
-	return hex.EncodeToString(h.Sum(nil)), nil
-}
-
 // packages makes WebLLM packages, with their libraries, in the cache folder dir, unless they are there.
 func packages(dir string) func(context.Context, engine.Model, func(string)) (browser.Package, error) {
 	return func(ctx context.Context, m engine.Model, say func(string)) (browser.Package, error) {
 		target := filepath.Join(dir, "packages", fmt.Sprintf("%s-v%d-c%d-p%d", m.SHA256[:12], mlc.Version, m.Context, prefillChunk))
 		if _, err := os.Stat(target); err != nil {
 			say("converting " + m.Name + " into a WebLLM package, once")
-			if _, err := mlc.Write(ctx, m.Path, target, mlc.Options{ContextWindow: m.Context, PrefillChunk: prefillChunk}); err != nil {
+			if err := convert(ctx, m, target); err != nil {
 				return browser.Package{}, err
 			}
 		}
@@ -192,6 +177,21 @@ func packages(dir string) func(context.Context, engine.Model, func(string)) (bro
 			Policy: map[string]string{"weights_dtype": "f32", "kv_dtype": "f32", "library_origin": "compiled by llmparity: not MLC's kernels"},
 		}, nil
 	}
+}
+
+// convert makes a package beside its place and moves it there. Of two that do so at once the first wins: its package may be in use
+// already, and the other is the same.
+func convert(ctx context.Context, m engine.Model, target string) error {
+	aside := fmt.Sprintf("%s.%d", target, os.Getpid())
+	defer os.RemoveAll(aside)
+	if _, err := mlc.Write(ctx, m.Path, aside, mlc.Options{ContextWindow: m.Context, PrefillChunk: prefillChunk}); err != nil {
+		return err
+	}
+	err := os.Rename(aside, target)
+	if _, there := os.Stat(target); there == nil {
+		return nil
+	}
+	return err
 }
 
 // library compiles the model's WebLLM library unless the cache has it.

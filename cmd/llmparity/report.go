@@ -1,17 +1,13 @@
 package main
 
 import (
-	"bytes"
-	"errors"
 	"fmt"
-	"os"
+	"io"
 	"path/filepath"
-	"syscall"
 
 	"github.com/spf13/cobra"
 
 	"llmparity/compare"
-	"llmparity/internal/fault"
 	"llmparity/internal/record"
 	"llmparity/reports"
 )
@@ -38,7 +34,7 @@ func reportCommand() *cobra.Command {
 			if out == "" {
 				out = filepath.Join(args[0], "report.html")
 			}
-			if err := writeHTML(out, result, r); err != nil {
+			if err := writeHTML(out, "name another file with -o", result, r); err != nil {
 				return err
 			}
 			fmt.Fprintf(c.OutOrStdout(), "\nReport: %s\n", out)
@@ -50,7 +46,9 @@ func reportCommand() *cobra.Command {
 	}
 	c.Flags().StringVarP(&out, "output", "o", "", "the HTML file (default: DIR/report.html)")
 	c.Flags().BoolVar(&profile, "profile", false, "also write DIR/profile-<cell>-<engine>.json, a file a cell (schema_version 2.0)")
-	c.Flags().BoolVar(&json, "json", false, "print the result as JSON instead")
+	c.Flags().BoolVar(&json, "json", false, "print the result as JSON instead, and write nothing")
+	c.MarkFlagsMutuallyExclusive("json", "output")
+	c.MarkFlagsMutuallyExclusive("json", "profile")
 	return c
 }
 
@@ -72,7 +70,7 @@ func compareCommand() *cobra.Command {
 			}
 			result := compare.Runs(runs...)
 			if html != "" {
-				if err := writeHTML(html, result, runs...); err != nil {
+				if err := writeHTML(html, "name another file with --html", result, runs...); err != nil {
 					return err
 				}
 			}
@@ -87,42 +85,19 @@ func compareCommand() *cobra.Command {
 	return c
 }
 
-func writeHTML(path string, result *compare.Result, runs ...*record.Run) error {
-	var page bytes.Buffer
-	if err := reports.HTML(&page, result, runs...); err != nil {
-		return err
-	}
-	return writeWhole(path, page.Bytes())
+// writeHTML writes the report; where it can't, do is what to do about it.
+func writeHTML(path, do string, result *compare.Result, runs ...*record.Run) error {
+	return reports.File(path, do, func(w io.Writer) error { return reports.HTML(w, result, runs...) })
 }
 
 func writeProfiles(c *cobra.Command, dir string, r *record.Run) error {
 	for _, cell := range r.Cells {
-		var text bytes.Buffer
-		if err := reports.Profile(&text, r, cell.ID); err != nil {
-			return err
-		}
 		path := filepath.Join(dir, fmt.Sprintf("profile-%d-%s.json", cell.ID, cell.Engine))
-		if err := writeWhole(path, text.Bytes()); err != nil {
+		err := reports.File(path, "copy the run's folder to where you may write", func(w io.Writer) error { return reports.Profile(w, r, cell.ID) })
+		if err != nil {
 			return err
 		}
 		fmt.Fprintf(c.OutOrStdout(), "Profile: %s\n", path)
 	}
 	return nil
-}
-
-// writeWhole writes a file aside and renames it, so that no half of one is ever taken for whole.
-func writeWhole(path string, data []byte) error {
-	tmp := path + ".part"
-	err := os.WriteFile(tmp, data, 0o644)
-	if err == nil {
-		err = os.Rename(tmp, path)
-	}
-	if err == nil {
-		return nil
-	}
-	_ = os.Remove(tmp)
-	if errors.Is(err, syscall.ENOSPC) {
-		return fault.Wrap(fault.DiskFull, err, "free some space; the record itself is whole", "can't write %s", path)
-	}
-	return fault.Wrap(fault.Unwritable, err, "name another file with -o", "can't write %s", path)
 }

@@ -14,6 +14,7 @@ import (
 	"llmparity/assets/echarts"
 	"llmparity/assets/plans"
 	"llmparity/compare"
+	"llmparity/internal/cache"
 	"llmparity/internal/fault"
 	"llmparity/internal/plan"
 	"llmparity/internal/record"
@@ -137,7 +138,7 @@ func conclude(dir string, stdout io.Writer) error {
 		return err
 	}
 	path := filepath.Join(dir, "report.html")
-	if err := writeHTML(path, result, r); err != nil {
+	if err := writeHTML(path, "name another folder with --out", result, r); err != nil {
 		return err
 	}
 	fmt.Fprintf(stdout, "\nReport: %s\nRecord: %s\n", path, dir)
@@ -151,7 +152,7 @@ func tool() record.Tool {
 		t.Version = info.Main.Version
 	}
 	if path, err := os.Executable(); err == nil {
-		if sum, err := fileSHA256(path); err == nil {
+		if sum, err := cache.HashFile(path); err == nil {
 			t.SHA256 = sum
 		}
 	}

@@ -11,8 +11,10 @@ import (
 	"testing"
 	"time"
 
+	"llmparity/internal/cache"
 	"llmparity/internal/child"
 	"llmparity/internal/fault"
+	"llmparity/internal/modellib"
 	"llmparity/internal/record"
 )
 
@@ -64,6 +66,53 @@ func TestSignalsLeaveNothingBehind(t *testing.T) {
 			})
 		}
 	}
+}
+
+// A first run compiles for a minute before anything is recorded; it can be ended there too.
+func TestSignalsWhileALibraryCompiles(t *testing.T) {
+	tools := modellib.FindTools(cache.Dir(os.Getenv), os.Getenv)
+	for _, signal := range []struct {
+		signal syscall.Signal
+		code   int
+	}{{syscall.SIGINT, int(fault.Interrupted)}, {syscall.SIGTERM, int(fault.Terminated)}, {syscall.SIGKILL, -1}} {
+		t.Run(signal.signal.String(), func(t *testing.T) {
+			cmd := program(t, "run", "--engines", "webllm")
+			cmd.Env = append(cmd.Env, "LLMPARITY_CACHE="+filepath.Join(cmd.Dir, "cache"), "LLMPARITY_PYTHON="+tools.Python)
+			var stderr bytes.Buffer
+			cmd.Stderr = &stderr
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			var emcc []int
+			waitFor(t, "a compiler to run", func() bool {
+				emcc = compilers(cmd.Process.Pid)
+				return len(emcc) > 0
+			})
+			if err := cmd.Process.Signal(signal.signal); err != nil {
+				t.Fatal(err)
+			}
+			_ = cmd.Wait() // its exit code is what counts
+			if code := cmd.ProcessState.ExitCode(); code != signal.code {
+				t.Errorf("exit code %d, want %d\n%s", code, signal.code, &stderr)
+			}
+			waitFor(t, "every process to end", func() bool { return len(child.Tagged(cmd.Process.Pid)) == 0 })
+			if left := temporary(t, cmd.Dir); signal.signal != syscall.SIGKILL && len(left) > 0 {
+				t.Errorf("temporary files are left: %v", left)
+			}
+		})
+	}
+}
+
+// compilers lists the processes of pid's whose command line names emcc or clang.
+func compilers(pid int) []int {
+	var found []int
+	for _, p := range child.Tagged(pid) {
+		line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", p)) // ended meanwhile: none
+		if bytes.Contains(line, []byte("emcc")) || bytes.Contains(line, []byte("clang")) {
+			found = append(found, p)
+		}
+	}
+	return found
 }
 
 // What a killed run leaves in the temporary folder, the next command of ours removes.

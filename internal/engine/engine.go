@@ -29,13 +29,10 @@ type Probe interface {
 	Warn(record.Warning)
 }
 
-// Caps is what an engine can do; comparisons state what it can't.
+// Caps is what an engine can do and another can't.
 type Caps struct {
-	TokenIDs    bool // real ids of every token
-	ExactCounts bool // real token counts
-	IgnoreEOS   bool // generates the number of tokens asked for, whatever the model says
-	Parallel    int  // requests at a time
-	Resident    bool // the process exists before the model is loaded, so that a baseline can be taken
+	IgnoreEOS bool // generates the number of tokens asked for, whatever the model says
+	Resident  bool // the process exists before the model is loaded, so that a baseline can be taken
 }
 
 // Model is what an engine is asked to load.

@@ -132,10 +132,16 @@ type Usage struct {
 	Reported     map[string]float64 // the engine's own counts and timings, under its own names
 }
 
+// Methods of reading a process on Linux: the quick one gives RSS, the dear one PSS. Others have names of their own.
+const (
+	MethodStatm       = "statm"
+	MethodSmapsRollup = "smaps_rollup"
+)
+
 // Source is who was read and by what.
 type Source struct {
 	Role   string `json:"role"`   // renderer, gpu-process, browser, utility, server …
-	Method string `json:"method"` // statm, smaps_rollup …
+	Method string `json:"method"` // MethodStatm, MethodSmapsRollup …
 	PID    int    `json:"pid"`
 	// Start is the process's start time in clock ticks since boot: a pid alone can be used again.
 	Start uint64 `json:"start,omitempty"`

@@ -14,9 +14,5 @@ const (
 	DearEvery = 2 * time.Second
 )
 
-// Names of the methods.
-const (
-	Statm       = "statm"
-	SmapsRollup = "smaps_rollup"
-	Portable    = "gopsutil"
-)
+// Portable is the name of the method where there is no /proc; those of Linux are the record's.
+const Portable = "gopsutil"

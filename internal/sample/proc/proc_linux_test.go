@@ -74,17 +74,17 @@ func TestSourcesSeeWhatAProcessAllocates(t *testing.T) {
 		b, a    int64
 		percent float64
 	}{
-		{"statm RSS", before[proc.Statm].RSS, after[proc.Statm].RSS, 3},
-		{"PSS", before[proc.SmapsRollup].PSS, after[proc.SmapsRollup].PSS, 3},
-		{"USS", before[proc.SmapsRollup].USS, after[proc.SmapsRollup].USS, 3},
-		{"HWM", before[proc.SmapsRollup].HWM, after[proc.SmapsRollup].HWM, 3},
+		{"statm RSS", before[record.MethodStatm].RSS, after[record.MethodStatm].RSS, 3},
+		{"PSS", before[record.MethodSmapsRollup].PSS, after[record.MethodSmapsRollup].PSS, 3},
+		{"USS", before[record.MethodSmapsRollup].USS, after[record.MethodSmapsRollup].USS, 3},
+		{"HWM", before[record.MethodSmapsRollup].HWM, after[record.MethodSmapsRollup].HWM, 3},
 	} {
 		if moved := float64(c.a - c.b); math.Abs(moved-allocate) > allocate*c.percent/100+2*record.MiB {
 			t.Errorf("%s moved by %.1f MiB, want 64", c.name, moved/record.MiB)
 		}
 	}
 	// The dear source and the quick one speak of the same process at nearly the same time.
-	if s, r := after[proc.Statm], after[proc.SmapsRollup]; math.Abs(float64(s.RSS-r.RSS)) > 4*record.MiB || s.VMS != r.VMS {
+	if s, r := after[record.MethodStatm], after[record.MethodSmapsRollup]; math.Abs(float64(s.RSS-r.RSS)) > 4*record.MiB || s.VMS != r.VMS {
 		t.Errorf("statm and smaps_rollup differ: %+v and %+v", s, r)
 	}
 
@@ -120,8 +120,8 @@ func read(t *testing.T, sources []sample.Source) map[string]record.Sample {
 	return out
 }
 
-func BenchmarkStatm(b *testing.B)       { benchmark(b, proc.Statm) }
-func BenchmarkSmapsRollup(b *testing.B) { benchmark(b, proc.SmapsRollup) }
+func BenchmarkStatm(b *testing.B)       { benchmark(b, record.MethodStatm) }
+func BenchmarkSmapsRollup(b *testing.B) { benchmark(b, record.MethodSmapsRollup) }
 
 func benchmark(b *testing.B, method string) {
 	sources, err := proc.Sources(os.Getpid(), "self")

@@ -124,7 +124,7 @@ func watchWithSampler(b *testing.B, pid int, interval, d time.Duration) (cpu tim
 	rec := w.Begin(record.Cell{ID: 1}, 1, false, 0)
 	s := sample.New(b.Context(), rec)
 	for _, src := range sources {
-		if src.Describe().Method == proc.Statm {
+		if src.Describe().Method == record.MethodStatm {
 			s.Attach(at{src, cmp.Or(interval, time.Hour)})
 		}
 	}

@@ -37,7 +37,7 @@ func TestMemoryIsSummedAsPSS(t *testing.T) {
 	cell := compare.Runs(run).Cells[0]
 	var want float64
 	for _, row := range run.Attempts[0].Totals {
-		if row.Method == "smaps_rollup" {
+		if row.Method == record.MethodSmapsRollup {
 			want = max(want, row.PSS)
 		}
 	}
@@ -47,6 +47,50 @@ func TestMemoryIsSummedAsPSS(t *testing.T) {
 	}
 	if rss := cell.Figure(compare.PeakRSS); rss.Center() <= peak.Center() || !strings.Contains(rss.How, "n times") {
 		t.Errorf("the RSS sum counts shared pages more than once and says so: %v, %q", rss.Center(), rss.How)
+	}
+}
+
+// The reading at a phase's edge comes just after it and is the phase's.
+func TestPhaseOwnsTheReadingAtItsEdge(t *testing.T) {
+	e := comparetest.Native(1)
+	e.Vary, e.Load = 0, 15*time.Millisecond // of the load there is a reading at its begin and one at its edge
+	run := comparetest.Run(t, "short", e)
+	a := run.Attempts[0]
+	var warm float64
+	for _, name := range record.Phases()[1:] { // the first is the baseline, when there is no process
+		pss, rss := compare.PhasePeaks(a, name)
+		if pss < 30 || rss < pss {
+			t.Errorf("%s: highest total PSS %v, RSS %v", name, pss, rss)
+		}
+	}
+	measure, _ := a.Phase(record.Measure)
+	for _, row := range a.Totals {
+		if row.Method == record.MethodSmapsRollup && row.NS < measure.BeginNS {
+			warm = row.PSS
+		}
+	}
+	if got := compare.Runs(run).Cells[0].Figure(compare.PostWarmup).Center(); math.Abs(got-warm) > 1e-6 {
+		t.Errorf("after warm-up %v, want the reading at its edge, %v", got, warm)
+	}
+	if pss, _ := compare.PhasePeaks(a, record.Baseline); !math.IsNaN(pss) {
+		t.Errorf("nothing was read in the baseline phase: %v", pss)
+	}
+}
+
+// A figure in a sentence has no exponent, however large it is.
+func TestSentencesHaveNoExponents(t *testing.T) {
+	a, b := comparetest.Native(6), comparetest.Native(6)
+	a.Cell.Engine, b.Cell.ID, b.Token, b.IDs = "other", 3, 12*time.Second, b.IDs[:3]
+	a.Processes = []comparetest.Process{{Role: "server", Before: 8, Loaded: 54321}}
+	r := compare.Runs(comparetest.Run(t, "large", a, b))
+	mute := comparetest.Native(1)
+	mute.IDs, mute.Processes = nil, a.Processes
+	words := strings.Join(append(r.Verdict, compare.Runs(comparetest.Run(t, "mute", mute)).Verdict...), " ")
+	for _, ratio := range r.Comparisons[0].Ratios {
+		words += " " + ratio.Verdict[:strings.Index(ratio.Verdict, "(")] // p is small, and may have one
+	}
+	if strings.Contains(words, "e+") || !strings.Contains(words, "peaked at 5") {
+		t.Error(words)
 	}
 }
 

@@ -151,9 +151,9 @@ func ratios(a, b *Cell) []Ratio {
 }
 
 func ratioWords(r Ratio, a, b *Cell, t benchmath.Comparison) string {
-	words := fmt.Sprintf("%s of %s is %.3g times that of %s", r.Title, a.Label, r.Ratio, b.Label)
+	words := fmt.Sprintf("%s of %s is %s times that of %s", r.Title, a.Label, short(r.Ratio), b.Label)
 	if r.Ratio < 1 && r.Ratio > 0 {
-		words = fmt.Sprintf("%s of %s is %.3g times that of %s", r.Title, b.Label, 1/r.Ratio, a.Label)
+		words = fmt.Sprintf("%s of %s is %s times that of %s", r.Title, b.Label, short(1/r.Ratio), a.Label)
 	}
 	switch {
 	case r.Significant:

@@ -10,12 +10,6 @@ import (
 	"llmparity/internal/record"
 )
 
-// Methods of reading a process, as sources name them.
-const (
-	methodPSS = "smaps_rollup"
-	methodRSS = "statm"
-)
-
 // NoBaseline is why an engine without a process before the load has no baseline.
 const NoBaseline = "none: no process exists before the load"
 
@@ -31,10 +25,7 @@ func footprintOf(a *record.Attempt) footprint {
 	nan := math.NaN()
 	f := footprint{peakPSS: nan, peakUSS: nan, peakRSS: nan, baseline: nan, postWarmup: nan, unborn: true}
 	rss := rssMethod(a)
-	warm, warmed := a.Phase(record.Warmup)
-	measure, measured := a.Phase(record.Measure)
 	load, loaded := a.Phase(record.Load)
-	var baseline []float64
 	for _, t := range a.Totals {
 		if !loaded || t.NS < load.BeginNS {
 			f.unborn = false
@@ -42,35 +33,73 @@ func footprintOf(a *record.Attempt) footprint {
 		if t.Method == rss {
 			f.peakRSS = maxKnown(f.peakRSS, t.RSS)
 		}
-		if t.Method != methodPSS {
+		if t.Method != record.MethodSmapsRollup {
 			continue
 		}
 		f.peakPSS, f.peakUSS = maxKnown(f.peakPSS, t.PSS), maxKnown(f.peakUSS, t.USS)
-		if within(a, record.Baseline, t.NS) && !math.IsNaN(t.PSS) {
-			baseline = append(baseline, t.PSS)
-		}
-		// The reading at the phase's edge lies behind the phase and before the next one.
-		if warmed && t.NS >= warm.BeginNS && (!measured || t.NS <= measure.BeginNS) && !math.IsNaN(t.PSS) {
-			f.postWarmup = t.PSS // rows are in order of time: the last one stays
+	}
+	f.baseline = median(totalPSS(a, record.Baseline))
+	if warm := totalPSS(a, record.Warmup); len(warm) > 0 {
+		f.postWarmup = warm[len(warm)-1]
+	}
+	return f
+}
+
+// readings are the totals that belong to a phase: those from its begin to the next phase's begin, or to the attempt's end. So the
+// reading at a phase's edge, which lies just behind the phase lest it lengthen it, is the phase's.
+func readings(a *record.Attempt, p record.Phase) []record.TotalRow {
+	at := slices.IndexFunc(a.Phases, func(s record.PhaseSpan) bool { return s.Name == p })
+	if at < 0 {
+		return nil
+	}
+	begin, end := a.Phases[at].BeginNS, a.EndNS+1
+	if at+1 < len(a.Phases) {
+		end = a.Phases[at+1].BeginNS
+	}
+	var out []record.TotalRow
+	for _, t := range a.Totals {
+		if t.NS >= begin && t.NS < end {
+			out = append(out, t)
 		}
 	}
-	f.baseline = median(baseline)
-	return f
+	return out
+}
+
+// totalPSS lists a phase's readings of it, in order of time.
+func totalPSS(a *record.Attempt, p record.Phase) []float64 {
+	var out []float64
+	for _, t := range readings(a, p) {
+		if t.Method == record.MethodSmapsRollup && !math.IsNaN(t.PSS) {
+			out = append(out, t.PSS)
+		}
+	}
+	return out
+}
+
+// PhasePeaks gives the highest total PSS and the highest sum of RSS that were read from the phase's begin to the next phase's
+// begin, or to the attempt's end; NaN where nothing was read.
+func PhasePeaks(a *record.Attempt, p record.Phase) (pss, rss float64) {
+	pss, rss = math.NaN(), math.NaN()
+	method := rssMethod(a)
+	for _, t := range readings(a, p) {
+		if t.Method == record.MethodSmapsRollup {
+			pss = maxKnown(pss, t.PSS)
+		}
+		if t.Method == method {
+			rss = maxKnown(rss, t.RSS)
+		}
+	}
+	return pss, rss
 }
 
 // rssMethod is the method that reads RSS most often.
 func rssMethod(a *record.Attempt) string {
 	for _, t := range a.Totals {
-		if t.Method == methodRSS {
-			return methodRSS
+		if t.Method == record.MethodStatm {
+			return record.MethodStatm
 		}
 	}
-	return methodPSS
-}
-
-func within(a *record.Attempt, p record.Phase, ns int64) bool {
-	s, ok := a.Phase(p)
-	return ok && ns >= s.BeginNS && ns < s.EndNS
+	return record.MethodSmapsRollup
 }
 
 func maxKnown(a, b float64) float64 {
@@ -133,8 +162,8 @@ func memoryHow(attempts []*record.Attempt) how {
 		gpu = gpu || ok && d.Class == record.GPU
 	}
 	h := how{
-		pss: reading(attempts, methodPSS) + "; a peak between two reads is not seen",
-		rss: reading(attempts, methodRSS),
+		pss: reading(attempts, record.MethodSmapsRollup) + "; a peak between two reads is not seen",
+		rss: reading(attempts, record.MethodStatm),
 	}
 	h.blind = "; cannot see swapped pages or kernel memory"
 	if gpu {

@@ -83,12 +83,12 @@ func selfParity(counted []*record.Attempt) SelfParity {
 	s := SelfParity{Sequences: len(all)}
 	for _, o := range all {
 		if len(o.ids) == 0 {
-			s.Verdict = "not known: there are no token ids"
+			s.Verdict = "not known, there are no token ids"
 			return s
 		}
 	}
 	if len(all) < 2 {
-		s.Verdict = "not known: it takes two requests to compare"
+		s.Verdict = "not known, it takes two counted launches"
 		return s
 	}
 	s.Known = true

@@ -146,7 +146,7 @@ func (r *Result) costWords() string {
 		case peak.Known() && tps.Known():
 			words = append(words, fmt.Sprintf("%s peaked at %s MiB and decoded %s tokens/s", c.Label, short(peak.Center()), short(tps.Center())))
 		case peak.Known():
-			words = append(words, fmt.Sprintf("%s peaked at %.4g MiB", c.Label, peak.Center()))
+			words = append(words, fmt.Sprintf("%s peaked at %s MiB", c.Label, short(peak.Center())))
 		case tps.Known():
 			words = append(words, fmt.Sprintf("%s decoded %s tokens/s", c.Label, short(tps.Center())))
 		}
@@ -282,7 +282,7 @@ func (c *Cell) ownWarnings() []Warning {
 		warn("launch-"+string(f.Status), "%s", text)
 	}
 	if busy := c.Figure(SamplerBusy); busy.Known() && busy.Center() > 2 {
-		warn("sampler-cost", "reading took %.2g %% of a core while the engine worked, which it may have missed", busy.Center())
+		warn("sampler-cost", "reading took %s %% of a core while the engine worked, which it may have missed", short(busy.Center()))
 	}
 	if c.Self.Known && !c.Self.Identical {
 		warn("not-deterministic", "%s", c.Self.Verdict)

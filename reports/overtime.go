@@ -98,8 +98,8 @@ func (v *view) timeline(cell int, a *record.Attempt, points int) map[string]any 
 			l.AddSeries(name, lineData(thin(data, points)), more...)
 		}
 	}
-	add("total PSS", totals(a, methodPSS, zero, func(t record.TotalRow) float64 { return t.PSS }), opts.LineStyle{Color: v.colour(cell), Width: 3}, bands(a, zero))
-	add("RSS sum", totals(a, methodRSS, zero, func(t record.TotalRow) float64 { return t.RSS }), opts.LineStyle{Color: "var(--muted)", Width: 1.2, Type: "dashed"}, bandsIfFirst(l, a, zero))
+	add("total PSS", totals(a, record.MethodSmapsRollup, zero, func(t record.TotalRow) float64 { return t.PSS }), opts.LineStyle{Color: v.colour(cell), Width: 3}, bands(a, zero))
+	add("RSS sum", totals(a, record.MethodStatm, zero, func(t record.TotalRow) float64 { return t.RSS }), opts.LineStyle{Color: "var(--muted)", Width: 1.2, Type: "dashed"}, bandsIfFirst(l, a, zero))
 	selected["RSS sum"] = true
 	all := processes(a)
 	for n, s := range all {
@@ -107,7 +107,7 @@ func (v *view) timeline(cell int, a *record.Attempt, points int) map[string]any 
 		for _, id := range s.ids {
 			style := opts.LineStyle{Color: colour, Width: 1.4}
 			pick, what := func(r record.SampleRow) float64 { return r.PSS }, "PSS"
-			if a.Sources[id].Method != methodPSS {
+			if a.Sources[id].Method != record.MethodSmapsRollup {
 				pick, what, style.Type = func(r record.SampleRow) float64 { return r.RSS }, "RSS", "dotted"
 			}
 			if len(all) == 1 && what == "PSS" {
@@ -120,12 +120,6 @@ func (v *view) timeline(cell int, a *record.Attempt, points int) map[string]any 
 	}
 	return options(l)
 }
-
-// Methods of reading, as the record names them.
-const (
-	methodPSS = "smaps_rollup"
-	methodRSS = "statm"
-)
 
 func lineData(points []xy) []opts.LineData {
 	out := make([]opts.LineData, len(points))
@@ -237,7 +231,7 @@ func phaseWords(a *record.Attempt) string {
 	zero := a.Phases[0].BeginNS
 	var words []string
 	for _, p := range a.Phases {
-		words = append(words, fmt.Sprintf("%s %.2f–%.2f s", p.Name, seconds(p.BeginNS, zero), seconds(p.EndNS, zero)))
+		words = append(words, fmt.Sprintf("%s %.3f–%.3f s", p.Name, seconds(p.BeginNS, zero), seconds(p.EndNS, zero)))
 	}
 	return strings.Join(words, " · ")
 }
@@ -245,27 +239,10 @@ func phaseWords(a *record.Attempt) string {
 func phaseTable(a *record.Attempt) *grid {
 	t := &grid{Head: []string{"phase", "begin (s)", "length (s)", "highest total PSS (MiB)", "highest RSS sum (MiB)"}}
 	for _, p := range a.Phases {
-		pss, rss := math.NaN(), math.NaN()
-		for _, row := range a.Totals {
-			if row.NS < p.BeginNS || row.NS > p.EndNS {
-				continue
-			}
-			if row.Method == methodPSS {
-				pss = higher(pss, row.PSS)
-			} else {
-				rss = higher(rss, row.RSS)
-			}
-		}
-		t.Rows = append(t.Rows, []string{string(p.Name), fmt.Sprintf("%.2f", seconds(p.BeginNS, a.Phases[0].BeginNS)), fmt.Sprintf("%.2f", p.Duration().Seconds()), orNone(pss), orNone(rss)})
+		pss, rss := compare.PhasePeaks(a, p.Name)
+		t.Rows = append(t.Rows, []string{string(p.Name), fmt.Sprintf("%.3f", seconds(p.BeginNS, a.Phases[0].BeginNS)), fmt.Sprintf("%.3f", p.Duration().Seconds()), orNone(pss), orNone(rss)})
 	}
 	return t
-}
-
-func higher(a, b float64) float64 {
-	if math.IsNaN(a) || b > a {
-		return b
-	}
-	return a
 }
 
 func orNone(v float64) string {

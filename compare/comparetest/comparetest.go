@@ -80,7 +80,7 @@ func settle(run *record.Run) {
 	run.Dir = "results/" + run.Meta.Name
 	for _, a := range run.Attempts {
 		if len(a.Phases) > 0 {
-			a.BeginNS, a.EndNS = a.Phases[0].BeginNS, a.Phases[len(a.Phases)-1].EndNS
+			a.BeginNS, a.EndNS = a.Phases[0].BeginNS, a.Phases[len(a.Phases)-1].EndNS+int64(edge)
 		} else {
 			a.BeginNS, a.EndNS = 0, 0
 		}
@@ -141,29 +141,37 @@ func (l *launch) dur(d time.Duration) time.Duration { return time.Duration(float
 func (l *launch) sources() {
 	for i, p := range l.e.Processes {
 		s := record.Source{Role: p.Role, PID: 4000 + i, Start: uint64(90000 + i), Sees: "resident pages", Blind: "swap"}
-		s.Method, s.Every = "statm", 50*time.Millisecond
+		s.Method, s.Every = record.MethodStatm, 50*time.Millisecond
 		l.statm = append(l.statm, l.r.Source(s))
-		s.Method, s.Every = "smaps_rollup", 500*time.Millisecond
+		s.Method, s.Every = record.MethodSmapsRollup, 500*time.Millisecond
 		l.smaps = append(l.smaps, l.r.Source(s))
 	}
 }
 
-// phase samples for as long as it takes; level goes from 0 (before the load) to 1 (loaded) over the phase.
+// edge is what the reading at a phase's end takes.
+const edge = 10 * time.Millisecond
+
+// phase samples for as long as it takes; level goes from 0 (before the load) to 1 (loaded) over the phase. The reading at its end
+// lies behind it, as the runner's does, unless the phase only waits.
 func (l *launch) phase(p record.Phase, d time.Duration, level func(float64) float64) {
 	begin := l.g.now
+	end := begin.Add(d)
+	l.g.now = end.Add(edge)
+	if p == record.Baseline || p == record.Idle {
+		end = l.g.now
+	}
 	if l.e.Resident || p != record.Baseline {
 		const tick = 50 * time.Millisecond
-		for n, steps := 0, int(d/tick); n <= steps; n++ {
-			x := float64(n) / float64(max(steps, 1))
-			l.read(begin.Add(time.Duration(n)*tick), level(x), n%10 == 0 || n == steps)
+		for at := time.Duration(0); at < d; at += tick {
+			l.read(begin.Add(at), level(float64(at)/float64(d)), at%(10*tick) == 0)
 		}
+		l.read(l.g.now.Add(-time.Millisecond), level(1), true)
 	}
-	l.g.now = begin.Add(d)
-	l.r.Phase(p, begin, l.g.now)
+	l.r.Phase(p, begin, end)
 }
 
 func (l *launch) read(at time.Time, level float64, dear bool) {
-	statm, smaps := record.Total{Method: "statm", Sample: record.NewSample()}, record.Total{Method: "smaps_rollup", Sample: record.NewSample()}
+	statm, smaps := record.Total{Method: record.MethodStatm, Sample: record.NewSample()}, record.Total{Method: record.MethodSmapsRollup, Sample: record.NewSample()}
 	for i, p := range l.e.Processes {
 		rss := p.Before + (p.Loaded-p.Before)*level*l.size + 0.4*l.g.rand.Float64()
 		s := record.NewSample()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"io"
 	"net/url"
 	"os"
 	"os/exec"
@@ -113,7 +114,7 @@ func TestReportsInABrowser(t *testing.T) {
 	for _, name := range names {
 		runs := all[name]
 		path := filepath.Join(t.TempDir(), name+".html")
-		if err := reports.HTMLFile(path, compare.Runs(runs...), runs...); err != nil {
+		if err := reports.File(path, "", func(w io.Writer) error { return reports.HTML(w, compare.Runs(runs...), runs...) }); err != nil {
 			t.Fatal(err)
 		}
 		t.Run(name, func(t *testing.T) { open(t, ctx, name, path) })

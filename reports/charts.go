@@ -177,13 +177,42 @@ func (v *view) barChart(shown []int, name, unit string) *charts.Bar {
 // launches is a dot a launch.
 func (v *view) launches(shown []int, name string) *charts.Scatter {
 	s := charts.NewScatter()
-	var dots []opts.ScatterData
+	var dots []dot
 	for at, i := range shown {
-		for _, x := range v.res.Cells[i].Figure(name).Values {
-			dots = append(dots, opts.ScatterData{Name: fmt.Sprintf("launch (attempt %d)", x.Attempt), Value: []any{at, digits(x.Value)}, Symbol: "circle", SymbolSize: 6})
+		values := v.res.Cells[i].Figure(name).Values
+		for n, x := range values {
+			dots = append(dots, dot{opts.ScatterData{Name: fmt.Sprintf("launch (attempt %d)", x.Attempt), Value: []any{at, digits(x.Value)}, Symbol: "circle", SymbolSize: 6},
+				[2]float64{aside(n, len(values), len(shown)), 0}})
 		}
 	}
-	return s.AddSeries("launches", dots, charts.WithItemStyleOpts(opts.ItemStyle{Color: "var(--dot)", BorderColor: "var(--page)", BorderWidth: 1}))
+	return s.AddSeries("launches", nil, charts.WithItemStyleOpts(opts.ItemStyle{Color: "var(--dot)", BorderColor: "var(--page)", BorderWidth: 1}),
+		func(s *charts.SingleSeries) { s.Data = dots })
+}
+
+// dot is a point that can stand beside its place.
+type dot struct {
+	opts.ScatterData
+	SymbolOffset [2]float64 `json:"symbolOffset"`
+}
+
+// aside is by how many pixels dot n of so many is moved, left and right in turn: equal launches stay apart, and the interval's
+// line, in the middle, stays free. A narrow bar keeps its dots.
+func aside(n, of, bars int) float64 {
+	if of == 1 {
+		return 0
+	}
+	nearest, farthest := 7.0, min(24, 70/float64(bars))
+	if farthest < nearest {
+		nearest = farthest
+	}
+	x := nearest
+	if pairs := (of - 1) / 2; pairs > 0 {
+		x += (farthest - nearest) * float64(n/2) / float64(pairs)
+	}
+	if n%2 == 0 {
+		return -math.Round(x)
+	}
+	return math.Round(x)
 }
 
 // interval draws a line from the lower to the upper end.

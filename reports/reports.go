@@ -7,15 +7,17 @@
 package reports
 
 import (
+	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"syscall"
 
 	"llmparity/compare"
 	"llmparity/internal/fault"
-	"llmparity/internal/record"
 )
 
 // JSON writes the result as one indented document.
@@ -32,38 +34,39 @@ func writeJSON(w io.Writer, v any) error {
 	return nil
 }
 
-// HTMLFile writes the HTML report to path; a reader sees the old file or the whole new one.
-func HTMLFile(path string, res *compare.Result, runs ...*record.Run) error {
-	return File(path, func(w io.Writer) error { return HTML(w, res, runs...) })
-}
-
-// File writes what render gives to path in one step.
-func File(path string, render func(io.Writer) error) (err error) {
-	tmp, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
-	if err != nil {
-		return unwritable(err, path)
-	}
-	defer func() {
-		if err != nil {
-			_ = tmp.Close()
-			_ = os.Remove(tmp.Name())
-		}
-	}()
-	if err := render(tmp); err != nil {
+// File writes what render gives to path in one step: a reader sees the old file or the whole new one. Where path can't be
+// written, do is what to do about it.
+func File(path, do string, render func(io.Writer) error) error {
+	var b bytes.Buffer
+	if err := render(&b); err != nil {
 		return err
 	}
-	if err := tmp.Chmod(0o644); err != nil {
-		return unwritable(err, path)
+	err := replace(path, b.Bytes())
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+		return fault.Wrap(fault.DiskFull, err, "free some space or "+do, "can't write %s", path)
 	}
-	if err := tmp.Close(); err != nil {
-		return unwritable(err, path)
-	}
-	if err := os.Rename(tmp.Name(), path); err != nil {
-		return unwritable(err, path)
-	}
-	return nil
+	return fault.Wrap(fault.Unwritable, err, do, "can't write %s", path)
 }
 
-func unwritable(err error, path string) error {
-	return fault.Wrap(fault.Unwritable, err, "name a file in a folder that you may write to", "can't write %s", path)
+// replace writes aside, under a name of its own, and renames.
+func replace(path string, data []byte) error {
+	tmp, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
+	if err != nil {
+		return err
+	}
+	_, err = tmp.Write(data)
+	if err == nil {
+		err = tmp.Chmod(0o644)
+	}
+	err = errors.Join(err, tmp.Close())
+	if err == nil {
+		err = os.Rename(tmp.Name(), path)
+	}
+	if err != nil {
+		_ = os.Remove(tmp.Name())
+	}
+	return err
 }

@@ -185,7 +185,7 @@ func TestFileIsWholeOrUntouched(t *testing.T) {
 	if err := os.WriteFile(path, []byte("old"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	err := reports.File(path, func(w io.Writer) error {
+	err := reports.File(path, "", func(w io.Writer) error {
 		_, _ = io.WriteString(w, "half")
 		return io.ErrUnexpectedEOF
 	})
@@ -193,7 +193,7 @@ func TestFileIsWholeOrUntouched(t *testing.T) {
 	if err == nil || string(text) != "old" {
 		t.Errorf("a renderer that fails: %v, the file holds %q", err, text)
 	}
-	if err := reports.File(path, func(w io.Writer) error { _, err := io.WriteString(w, "new"); return err }); err != nil {
+	if err := reports.File(path, "", func(w io.Writer) error { _, err := io.WriteString(w, "new"); return err }); err != nil {
 		t.Fatal(err)
 	}
 	if text, _ := os.ReadFile(path); string(text) != "new" {
@@ -202,7 +202,17 @@ func TestFileIsWholeOrUntouched(t *testing.T) {
 	if left, _ := filepath.Glob(filepath.Join(dir, ".*")); len(left) != 0 {
 		t.Errorf("left behind: %v", left)
 	}
-	if err := reports.File(filepath.Join(dir, "no", "x"), func(io.Writer) error { return nil }); fault.Code(err) != int(fault.Unwritable) {
+	err = reports.File(filepath.Join(dir, "no", "x"), "name another file with -o", func(io.Writer) error { return nil })
+	if fault.Code(err) != int(fault.Unwritable) || !strings.Contains(err.Error(), "; name another file with -o") {
 		t.Errorf("a folder that is not there: %v", err)
+	}
+	if err := os.Mkdir(filepath.Join(dir, "folder"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := reports.File(filepath.Join(dir, "folder"), "", func(io.Writer) error { return nil }); fault.Code(err) != int(fault.Unwritable) {
+		t.Errorf("a folder of that name: %v", err)
+	}
+	if left, _ := filepath.Glob(filepath.Join(dir, ".*")); len(left) != 0 {
+		t.Errorf("left behind: %v", left)
 	}
 }

@@ -12,18 +12,12 @@ import (
 // width is what a terminal surely has.
 const width = 120
 
-// Table writes the result for a terminal, without colour.
+// Table writes the result for a terminal: plain text, which a file or a pipe can take as well.
 func Table(w io.Writer, res *compare.Result) error { return (&table{res: res}).write(w) }
 
-// ColourTable is Table for a terminal that shows colours.
-func ColourTable(w io.Writer, res *compare.Result) error {
-	return (&table{res: res, colour: true}).write(w)
-}
-
 type table struct {
-	res    *compare.Result
-	colour bool
-	b      strings.Builder
+	res *compare.Result
+	b   strings.Builder
 }
 
 // columns of the table: two header lines, and a figure each.
@@ -52,7 +46,7 @@ func (t *table) section(title, mark string, lines []string) {
 	}
 	t.b.WriteByte('\n')
 	if title != "" {
-		t.b.WriteString(t.paint("1", title) + "\n")
+		t.b.WriteString(title + "\n")
 	}
 	for _, l := range lines {
 		t.b.WriteString(wrap(l, mark, strings.Repeat(" ", len(mark)), width))
@@ -64,8 +58,29 @@ func (t *table) parity() []string {
 	for _, p := range t.res.Parity {
 		out = append(out, fmt.Sprintf("%s and %s: %s. Prompt: %s.", t.res.Cells[p.A].Label, t.res.Cells[p.B].Label, p.Verdict, p.Tokenisation))
 	}
+	return append(out, t.self()...)
+}
+
+// self says how cells agree with themselves, what several have in common once.
+func (t *table) self() []string {
+	var verdicts []string
+	cells := map[string][]string{}
 	for _, c := range t.res.Cells {
-		out = append(out, fmt.Sprintf("%s with itself: %s.", c.Label, c.Self.Verdict))
+		if cells[c.Self.Verdict] == nil {
+			verdicts = append(verdicts, c.Self.Verdict)
+		}
+		cells[c.Self.Verdict] = append(cells[c.Self.Verdict], c.Label)
+	}
+	var out []string
+	for _, verdict := range verdicts {
+		switch labels := cells[verdict]; len(labels) {
+		case 1:
+			out = append(out, fmt.Sprintf("%s with itself: %s.", labels[0], verdict))
+		case len(t.res.Cells):
+			out = append(out, fmt.Sprintf("Each cell with itself: %s.", verdict))
+		default:
+			out = append(out, fmt.Sprintf("Each of these with itself: %s: %s.", verdict, strings.Join(labels, "; ")))
+		}
 	}
 	return out
 }
@@ -108,9 +123,6 @@ func (t *table) grid() {
 			}
 		}
 		text := strings.TrimRight(strings.Join(row, "  "), " ")
-		if n < 2 {
-			text = t.paint("1", text)
-		}
 		t.b.WriteString(text + "\n")
 		if n == 1 {
 			t.b.WriteString(strings.Repeat("-", total(widths)) + "\n")
@@ -183,11 +195,4 @@ func total(widths []int) int {
 		n += w
 	}
 	return n
-}
-
-func (t *table) paint(code, s string) string {
-	if !t.colour {
-		return s
-	}
-	return "\x1b[" + code + "m" + s + "\x1b[0m"
 }

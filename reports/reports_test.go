@@ -99,6 +99,26 @@ func TestTable(t *testing.T) {
 	}
 }
 
+// However many cells there are, what they have in common is one line.
+func TestTableSaysOnceWhatCellsHaveInCommon(t *testing.T) {
+	var engines []comparetest.Engine
+	for n := range 6 {
+		e := comparetest.Native(1)
+		e.Cell.ID, e.Cell.PromptID = n+1, n+1
+		engines = append(engines, e)
+	}
+	engines[0].Cell.Repetitions = 2
+	for n, want := range map[int]string{0: "Each of these with itself: not known, it takes two counted launches", 1: "Each cell with itself: not known, it takes two counted launches."} {
+		var b bytes.Buffer
+		if err := reports.Table(&b, compare.Runs(comparetest.Run(t, "many", engines[n:]...))); err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Count(b.String(), "it takes two counted launches"); got != 1 || !strings.Contains(b.String(), want) {
+			t.Errorf("said %d times, want once as %q:\n%s", got, want, b.String())
+		}
+	}
+}
+
 func TestTableFitsATerminal(t *testing.T) {
 	long := comparetest.Browser(6)
 	long.Cell.Engine = strings.Repeat("a-long-engine-name ", 9)

@@ -3,6 +3,8 @@
     compile.py --shape SHAPE.json --cache DIR --out OUT.wasm
     compile.py --runtime-only --cache DIR
 
+With --owned it ends, and with it all that it started, when its standard input does.
+
 Progress goes to stderr, a line a step, each beginning with "step: ". A failure is one line that begins with "error: ", then
 whatever the tool said; the exit code is 1, or 3 where Python packages are missing, or 4 where emcc is.
 
@@ -14,8 +16,10 @@ import argparse
 import hashlib
 import os
 import shutil
+import signal
 import sys
 import tempfile
+import threading
 import time
 from importlib import metadata
 
@@ -28,6 +32,8 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 def main():
     sys.dont_write_bytecode = True
     options = parse()
+    if options.owned:
+        threading.Thread(target=end_with_owner, daemon=True).start()
     try:
         build(options)
     except shapes.Refused as refused:
@@ -43,10 +49,19 @@ def parse():
     parser.add_argument("--out", help="the library to write")
     parser.add_argument("--emcc", default="emcc", help="the Emscripten compiler")
     parser.add_argument("--runtime-only", action="store_true", help="compile the runtime into the cache, no library")
+    parser.add_argument("--owned", action="store_true", help="end when standard input ends, and kill the own process group")
     options = parser.parse_args()
     if not options.runtime_only and not (options.shape and options.out):
         parser.error("--shape and --out are needed")
     return options
+
+
+def end_with_owner():
+    """Waits for the end of whoever holds the other end of standard input, then kills this process and its children."""
+    os.read(0, 1)  # not sys.stdin, whose lock would be in the way at exit
+    if hasattr(os, "getpgrp") and os.getpgrp() == os.getpid():  # else the group is not ours alone
+        os.killpg(0, signal.SIGKILL)
+    os._exit(1)
 
 
 def build(options):

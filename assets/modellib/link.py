@@ -17,7 +17,7 @@ LINK = [
 
 def version(emcc):
     try:
-        done = subprocess.run([emcc, "--version"], capture_output=True, text=True, check=True)
+        done = subprocess.run([emcc, "--version"], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=True)
     except (OSError, subprocess.CalledProcessError) as error:
         raise Refused(f"emcc does not run: {error}", NO_EMCC) from error
     return done.stdout.splitlines()[0]
@@ -25,7 +25,8 @@ def version(emcc):
 
 def run(emcc, arguments, folder):
     """Runs emcc in folder, so that no path of this machine can end up in what it writes."""
-    done = subprocess.run([emcc, *arguments], cwd=folder, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [emcc, *arguments], cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
     if done.returncode:
         raise Refused(f"emcc failed ({done.returncode}): {first_error(done.stderr)}\n{done.stderr}")
 

@@ -3,7 +3,7 @@
 // Every process gets a process group of its own, a tag in its environment, and on Linux the kernel's parent-death signal, so
 // that it goes when we go, also when we are killed. The signal is tied to the thread that started the process: code of this
 // program must therefore never end a goroutine that is locked to its thread. A browser's own children hold a pipe to it and
-// end when it does. Temporary folders carry our pid in their names; those of processes that no longer exist are swept at the
+// end when it does; other programs with children are started by StartLeader. Temporary folders carry our pid in their names; those of processes that no longer exist are swept at the
 // next start.
 package child
 
@@ -23,11 +23,15 @@ const Tag = "LLMPARITY_OWNER"
 
 // Own makes cmd ours: group, parent-death signal, tag. For commands that another package starts.
 func Own(cmd *exec.Cmd) {
+	tag(cmd)
+	own(cmd, true)
+}
+
+func tag(cmd *exec.Cmd) {
 	if cmd.Env == nil {
 		cmd.Env = os.Environ()
 	}
 	cmd.Env = append(cmd.Env, fmt.Sprintf("%s=%d", Tag, os.Getpid()))
-	own(cmd)
 }
 
 // Process is a started command.
@@ -42,6 +46,21 @@ type Process struct {
 // Start starts cmd as ours. It ends when ctx is done, at the latest.
 func Start(ctx context.Context, cmd *exec.Cmd) (*Process, error) {
 	Own(cmd)
+	return start(ctx, cmd)
+}
+
+// StartLeader is Start for a program that starts others, which the parent-death signal would not reach. In place of the signal it
+// gets a standard input that nothing comes from and that ends when we do: it must then kill its process group.
+func StartLeader(ctx context.Context, cmd *exec.Cmd) (*Process, error) {
+	tag(cmd)
+	own(cmd, false)
+	if _, err := cmd.StdinPipe(); err != nil { // closed by Wait
+		return nil, fmt.Errorf("starting %s: %w", cmd.Path, err)
+	}
+	return start(ctx, cmd)
+}
+
+func start(ctx context.Context, cmd *exec.Cmd) (*Process, error) {
 	// A grandchild that inherited our pipes must not keep Wait from returning.
 	cmd.WaitDelay = time.Second
 	if err := cmd.Start(); err != nil {

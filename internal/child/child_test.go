@@ -36,12 +36,17 @@ func parent() {
 		fmt.Println(err)
 		os.Exit(1)
 	}
+	leader, err := child.StartLeader(context.Background(), exec.Command("sh", "-c", "sleep 600 & cat; kill -KILL 0"))
+	if err != nil {
+		fmt.Println(err)
+		os.Exit(1)
+	}
 	dir, err := child.Scratch("test")
 	if err != nil {
 		fmt.Println(err)
 		os.Exit(1)
 	}
-	fmt.Println(p.PID(), dir)
+	fmt.Println(p.PID(), dir, leader.PID())
 	<-p.Done()
 }
 
@@ -78,8 +83,11 @@ func TestChildGoesWhenTheParentIsKilled(t *testing.T) {
 	if err != nil {
 		t.Fatal(line)
 	}
-	if got := child.Tagged(cmd.Process.Pid); !slices.Contains(got, pid) {
-		t.Errorf("Tagged = %v, want it to hold %d", got, pid)
+	family := child.Tagged(cmd.Process.Pid)
+	for _, want := range []string{fields[0], fields[2]} {
+		if !slices.ContainsFunc(family, func(pid int) bool { return strconv.Itoa(pid) == want }) {
+			t.Errorf("Tagged = %v, want it to hold %s", family, want)
+		}
 	}
 	child.Sweep()
 	if _, err := os.Stat(fields[1]); err != nil {
@@ -90,7 +98,9 @@ func TestChildGoesWhenTheParentIsKilled(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = cmd.Wait() // killed, as it should be
-	gone(t, pid)
+	for _, pid := range append(family, pid) {
+		gone(t, pid) // also the leader's child
+	}
 	child.Sweep()
 	if _, err := os.Stat(fields[1]); !os.IsNotExist(err) {
 		t.Errorf("the folder %s of a dead process outlived a sweep: %v", fields[1], err)

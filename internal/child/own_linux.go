@@ -6,12 +6,14 @@ import (
 	"syscall"
 )
 
-func own(cmd *exec.Cmd) {
+func own(cmd *exec.Cmd, deathSignal bool) {
 	if cmd.SysProcAttr == nil {
 		cmd.SysProcAttr = &syscall.SysProcAttr{}
 	}
 	cmd.SysProcAttr.Setpgid = true
-	cmd.SysProcAttr.Pdeathsig = syscall.SIGKILL
+	if deathSignal {
+		cmd.SysProcAttr.Pdeathsig = syscall.SIGKILL
+	}
 }
 
 // signalGroup ignores errors: the only one that can come is that nobody is left.

@@ -9,7 +9,7 @@ import (
 )
 
 // own has no parent-death signal to set here: a child outlives a SIGKILL of ours on these systems.
-func own(*exec.Cmd) {}
+func own(*exec.Cmd, bool) {}
 
 func signalGroup(p *os.Process, s syscall.Signal) {
 	if s == syscall.SIGKILL {

@@ -107,7 +107,7 @@ func compile(ctx context.Context, t Tools, s Shape, out string, say func(string)
 		return err
 	}
 	// No bytecode beside the sources, and nothing of the user's own Python set-up.
-	cmd := exec.Command(t.Python, "-B", "-E", "-s", filepath.Join(program, "compile.py"),
+	cmd := exec.Command(t.Python, "-B", "-E", "-s", filepath.Join(program, "compile.py"), "--owned",
 		"--shape", shapeFile, "--cache", kept, "--emcc", t.Emcc, "--out", filepath.Join(kept, filepath.Base(out)))
 	cmd.Env = append(os.Environ(), "TMPDIR="+work)
 	cmd.Dir = work

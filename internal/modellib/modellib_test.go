@@ -9,7 +9,9 @@ import (
 	"os/exec"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -22,7 +24,17 @@ import (
 	"llmparity/internal/modellib"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// asParent names the cache folder that the test binary shall build in: the parent that a test kills.
+const asParent = "MODELLIB_TEST_PARENT"
+
+func TestMain(m *testing.M) {
+	if dir := os.Getenv(asParent); dir != "" {
+		_, err := modellib.Build(context.Background(), modellib.FindTools(dir, os.Getenv), small, nil)
+		fmt.Println(err) // only seen when it was not killed
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
 
 var small = modellib.Shape{
 	ModelType: "llama", DType: "float32", HiddenSize: 24, IntermediateSize: 40, NumHiddenLayers: 1, NumAttentionHeads: 4,
@@ -260,6 +272,51 @@ exec sleep 600`, note))
 	}
 	if left := child.Scratches(os.Getpid()); len(left) != 0 {
 		t.Errorf("left behind: %s", left)
+	}
+}
+
+// TestEverythingGoesWhenTheParentIsKilled lets the compiler of a runtime be at work when its great-grandparent is killed.
+func TestEverythingGoesWhenTheParentIsKilled(t *testing.T) {
+	tools := realTools(t)
+	var out bytes.Buffer
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), asParent+"="+t.TempDir(),
+		modellib.PythonVariable+"="+tools.Python, modellib.EmccVariable+"="+tools.Emcc)
+	cmd.Stdout = &out
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	owner := cmd.Process.Pid
+	t.Cleanup(func() {
+		for _, pid := range child.Tagged(owner) {
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+		}
+		child.Sweep() // the folder that the killed one left
+	})
+	compiling := func() bool {
+		return slices.ContainsFunc(child.Tagged(owner), func(pid int) bool {
+			line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+			return err == nil && bytes.Contains(line, []byte("clang")) && bytes.Contains(line, []byte("runtime.cc"))
+		})
+	}
+	for deadline := time.Now().Add(time.Minute); !compiling(); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Errorf("no compiler was started: %s", &out)
+			break
+		}
+	}
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait() // killed, as it should be
+	for deadline := time.Now().Add(15 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		left := child.Tagged(owner)
+		if len(left) == 0 {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("%d processes outlive their owner: %v", len(left), left)
+		}
 	}
 }
 

@@ -22,7 +22,8 @@ const (
 func run(ctx context.Context, cmd *exec.Cmd, log string, say func(string)) error {
 	out := &output{say: say}
 	cmd.Stdout, cmd.Stderr = out, out // one writer: the two are never written at once
-	p, err := child.Start(ctx, cmd)
+	// emcc starts compilers, which would go on if we were killed.
+	p, err := child.StartLeader(ctx, cmd)
 	if err != nil {
 		return noPython("%v", err)
 	}

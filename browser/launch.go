@@ -1,6 +1,7 @@
 package browser
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/chromedp/cdproto/browser"
@@ -63,6 +65,9 @@ func launch(ctx context.Context, path string, adapter []string, listen func(any)
 	if err != nil {
 		return nil, err
 	}
+	if err := socketFits(scratch); err != nil {
+		return nil, errors.Join(err, os.RemoveAll(scratch))
+	}
 	c := &chrome{scratch: scratch}
 	options, err := c.options(path, adapter)
 	if err != nil {
@@ -86,7 +91,8 @@ func launch(ctx context.Context, path string, adapter []string, listen func(any)
 		if ctx.Err() != nil {
 			return nil, fmt.Errorf("starting %s: %w", path, ctx.Err())
 		}
-		return nil, fault.Wrap(fault.NoChrome, err, "start it by hand to see why", "%s does not start", path)
+		return nil, &fault.Error{Kind: fault.NoChrome, Err: err, Do: "start it by hand to see why",
+			What: fmt.Sprintf("%s does not start: %s", path, telling(err.Error()))}
 	}
 	c.pid = chromedp.FromContext(tab).Browser.Process().Pid
 	if c.version, err = chromedp.CallBrowser(tab, browser.GetVersion, cdp.Empty{}); err != nil {
@@ -95,16 +101,52 @@ func launch(ctx context.Context, path string, adapter []string, listen func(any)
 	return c, nil
 }
 
+// socketFits says whether the browser can make the socket by which it finds a running one: the system limits the length of its path.
+// Chromium's name for the folder is the longest.
+func socketFits(scratch string) error {
+	socket := filepath.Join(scratch, temporary, "org.chromium.Chromium.XXXXXX", "SingletonSocket")
+	if most := len(syscall.RawSockaddrUnix{}.Path) - 1; len(socket) > most {
+		return fault.New(fault.NoChrome, "set TMPDIR to a shorter one", "the temporary folder's path is too long for the browser's socket "+
+			"(%s would have %d characters, at most %d are possible)", socket, len(socket), most)
+	}
+	return nil
+}
+
+// telling is the line of what a browser wrote that says best why it ended: a FATAL one, else the last ERROR, else the last.
+func telling(text string) string {
+	var fatal, failed, last string
+	for line := range strings.Lines(text) {
+		line = fault.OneLine(line)
+		switch {
+		case line == "":
+			continue
+		case fatal == "" && strings.Contains(line, ":FATAL:"):
+			fatal = line
+		case strings.Contains(line, ":ERROR:"):
+			failed = line
+		}
+		last = line
+	}
+	line := []rune(cmp.Or(fatal, failed, last))
+	if len(line) > 200 {
+		line = append(line[:199], '…')
+	}
+	return string(line)
+}
+
 // unwanted are features of the browser that take memory, or processes, without the page's doing: spare renderers, pages that could
 // be gone back to, the address bar's own page. The first two are chromedp's.
 var unwanted = []string{"Translate", "BlinkGenPropertyTrees", "SpareRendererForSitePerProcess", "BackForwardCache",
 	"WebUIOmniboxPopup", "WebUIOmniboxAimPopup", "WebUIOmniboxFullPopup", "OptimizationHints", "MediaRouter"}
 
+// temporary is the browser's own folder for temporary files.
+const temporary = "tmp"
+
 // options are chromedp's defaults, which follow those of other automation tools, and what measuring needs.
 func (c *chrome) options(path string, adapter []string) ([]chromedp.ExecAllocatorOption, error) {
 	env := []string{}
 	for variable, name := range map[string]string{
-		"HOME": "home", "TMPDIR": "tmp", "XDG_CONFIG_HOME": "config", "XDG_CACHE_HOME": "cache",
+		"HOME": "home", "TMPDIR": temporary, "XDG_CONFIG_HOME": "config", "XDG_CACHE_HOME": "cache",
 	} {
 		dir := filepath.Join(c.scratch, name)
 		if err := os.Mkdir(dir, 0o700); err != nil {

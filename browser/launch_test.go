@@ -55,6 +55,56 @@ func TestBrowserThatDoesNotStartIsNamed(t *testing.T) {
 	}
 }
 
+func TestBrowserThatDoesNotStartIsQuotedInALine(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "chrome")
+	script := `#!/bin/sh
+cat >&2 <<.
+[1:1:1121/180000.1:ERROR:a.cc:1] first
+[1:1:1121/180000.2:FATAL:b.cc:2] no such luck: $(printf '%01000d' 7)
+[1:1:1121/180000.3:ERROR:c.cc:3] write: Broken pipe (32)
+.
+exit 1
+`
+	if err := os.WriteFile(path, []byte(script), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	_, err := launch(watched(t), path, nil, func(any) {})
+	if fault.Code(err) != int(fault.NoChrome) || !strings.Contains(err.Error(), "no such luck") || strings.Contains(err.Error(), "Broken") {
+		t.Errorf("error %v, want NoChrome with the fatal line alone", err)
+	}
+	if n := len(err.Error()) - len(path); n > 300 {
+		t.Errorf("%d characters of error: %v", n, err)
+	}
+	for text, want := range map[string]string{
+		"a\n[1:ERROR:x] b\n[1:ERROR:x] c\nd\n\n": "[1:ERROR:x] c",
+		"chrome failed to start:\nd\n\n":         "d",
+		"":                                       "",
+	} {
+		if got := telling(text); got != want {
+			t.Errorf("of %q, %q tells, want %q", text, got, want)
+		}
+	}
+}
+
+func TestTemporaryFolderMustLeaveRoomForASocket(t *testing.T) {
+	path, err := FindChrome("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(t.TempDir(), strings.Repeat("x", 100))
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("TMPDIR", dir)
+	_, err = launch(watched(t), path, nil, func(any) {})
+	if fault.Code(err) != int(fault.NoChrome) || !strings.Contains(err.Error(), "set TMPDIR to a shorter one") {
+		t.Errorf("error %v, want NoChrome and what to do", err)
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) != 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+}
+
 func TestParseAdapter(t *testing.T) {
 	for in, want := range map[string]Adapter{"": Auto, "auto": Auto, "swiftshader": SwiftShader, "gpu": GPU} {
 		if got, err := ParseAdapter(in); err != nil || got != want {

@@ -3,8 +3,8 @@
 // Every process gets a process group of its own, a tag in its environment, and on Linux the kernel's parent-death signal, so
 // that it goes when we go, also when we are killed. The signal is tied to the thread that started the process: code of this
 // program must therefore never end a goroutine that is locked to its thread. A browser's own children hold a pipe to it and
-// end when it does; other programs with children are started by StartLeader. Temporary folders carry our pid in their names; those of processes that no longer exist are swept at the
-// next start.
+// end when it does; other programs with children are started by StartLeader. Temporary folders carry our pid in their names; those
+// of processes that no longer exist are swept at the next start.
 package child
 
 import (

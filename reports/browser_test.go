@@ -55,7 +55,7 @@ func browser(t *testing.T) context.Context {
 		t.Fatal("no Chromium or Chrome on PATH: install it (Debian: apt-get install chromium)")
 	}
 	home := t.TempDir()
-	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.Flag("headless", "new"),
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.UserDataDir(t.TempDir()), chromedp.Flag("headless", "new"),
 		chromedp.Env("HOME="+home), chromedp.ModifyCmdFunc(child.Own))
 	if os.Geteuid() == 0 {
 		options = append(options, chromedp.NoSandbox)

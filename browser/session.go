@@ -83,6 +83,9 @@ func (s *session) Load(ctx context.Context, m engine.Model) error {
 		s.probe.Span(span)
 	}
 	s.event(record.Event{Engine: s.info(&p)})
+	for _, w := range p.Warnings {
+		s.probe.Warn(w)
+	}
 	return s.tab.attach(ctx, s.probe)
 }
 

@@ -36,6 +36,7 @@ type Package struct {
 	LibrarySHA256 string
 	Variant       string            // of the library's kernels
 	Policy        map[string]string // what a reader must know of how it was made: kv_dtype …
+	Warnings      []record.Warning  // what a reader of any figure made with it must know
 	Context       int               // tokens
 	PrefillChunk  int
 }

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -102,6 +103,9 @@ func findModel(name string, context int) (engine.Model, error) {
 	return openModel(path, context)
 }
 
+// f32 is the type of weights that every engine computes on as they are.
+const f32 = "f32"
+
 // openModel reads what a GGUF says of itself. A context of 0 is the longest that the model was made for.
 func openModel(path string, context int) (engine.Model, error) {
 	f, err := gguf.Open(path)
@@ -113,7 +117,7 @@ func openModel(path string, context int) (engine.Model, error) {
 	if err != nil {
 		return engine.Model{}, err
 	}
-	if err := f.RequireF32(); err != nil {
+	if err := f.RequireReadable(); err != nil {
 		return engine.Model{}, err
 	}
 	if context == 0 {
@@ -131,7 +135,7 @@ func openModel(path string, context int) (engine.Model, error) {
 		name = filepath.Base(path)
 	}
 	m := engine.Model{Path: path, Model: record.Model{
-		Name: name, SHA256: sum, Format: "gguf", Architecture: "llama", DType: "f32", FileB: f.Size, Context: context,
+		Name: name, SHA256: sum, Format: "gguf", Architecture: "llama", DType: strings.ToLower(f.Dominant().String()), FileB: f.Size, Context: context,
 		Layers: arch.BlockCount, Heads: arch.HeadCount, KVHeads: arch.HeadCountKV, HeadDim: arch.HeadDim,
 		Hidden: arch.EmbeddingLength, Vocab: arch.VocabSize,
 	}}
@@ -171,12 +175,25 @@ func packages(dir string) func(context.Context, engine.Model, func(string)) (bro
 		if err != nil {
 			return browser.Package{}, err
 		}
-		return browser.Package{
+		p := browser.Package{
 			Dir: target, ID: m.Name, Context: m.Context, PrefillChunk: prefillChunk,
 			Library: lib.Path, LibrarySHA256: lib.SHA256, Variant: "llmparity, barrier-free",
-			Policy: map[string]string{"weights_dtype": "f32", "kv_dtype": "f32", "library_origin": "compiled by llmparity: not MLC's kernels"},
-		}, nil
+			Policy: map[string]string{"weights_dtype": f32, "kv_dtype": "f32", "library_origin": "compiled by llmparity: not MLC's kernels"},
+		}
+		dequantised(&p, m.DType)
+		return p, nil
 	}
+}
+
+// dequantised notes that a package's weights are not stored as the model's are: another engine, which computes on the stored
+// ones, doesn't do the same arithmetic.
+func dequantised(p *browser.Package, dtype string) {
+	if dtype == f32 {
+		return
+	}
+	p.Policy["weights"] = "dequantised to f32 from " + dtype
+	p.Warnings = append(p.Warnings, record.Warning{Code: "weights-differ", Text: fmt.Sprintf("the model's weights are %s: WebLLM computes on "+
+		"them dequantised to f32, a native engine on the stored ones with rounded activations, so greedy tokens may part", dtype)})
 }
 
 // convert makes a package beside its place and moves it there. Of two that do so at once the first wins: its package may be in use

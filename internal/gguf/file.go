@@ -6,8 +6,9 @@
 // tensor or a setting that the conversion would silently leave out. It never allocates more than the file's own size
 // can justify.
 //
-// It can't read big-endian files, version 1, models split over several files, or arrays of arrays. It knows the sizes
-// of the quantised tensor types but does not dequantise them.
+// Values come out as float32, whatever they are stored as. It can't read big-endian files, version 1, models split over
+// several files, or arrays of arrays; of the quantised types it reads the usual ones (Q4_0 to Q8_0, Q2_K to Q6_K), of
+// the others it knows the sizes only. It quantises nothing.
 package gguf
 
 import (

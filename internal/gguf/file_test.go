@@ -309,17 +309,17 @@ func TestUncovered(t *testing.T) {
 	}
 }
 
-func TestQuantisedTensorsAreKnownButNotConverted(t *testing.T) {
+func TestOtherTypesAreKnownButNotRead(t *testing.T) {
 	w := []gguf.Weights{{Name: "q", Shape: []uint64{32}, Values: make([]float32, 32)}}
-	f, err := read(patch(t, written(t, nil, w), "q", 12, 8)) // Q8_0: a block of 32 values in 34 bytes
+	f, err := read(patch(t, written(t, nil, w), "q", 12, 20)) // a block of 32 values in 18 bytes
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := f.Tensors[0]; got.Size != 34 || got.Type.String() != "Q8_0" {
+	if got := f.Tensors[0]; got.Size != 18 || got.Type.String() != "IQ4_NL" {
 		t.Errorf("got %+v", got)
 	}
-	for _, err := range []error{f.RequireF32(), func() error { _, err := f.Floats(f.Tensors[0]); return err }()} {
-		if err == nil || !strings.Contains(err.Error(), "tensor q is Q8_0") || fault.Code(err) != int(fault.UnknownArch) {
+	for _, err := range []error{f.RequireReadable(), func() error { _, err := f.Floats(f.Tensors[0]); return err }()} {
+		if err == nil || !strings.Contains(err.Error(), "tensor q is IQ4_NL") || fault.Code(err) != int(fault.UnknownArch) {
 			t.Errorf("got %v", err)
 		}
 	}
@@ -373,6 +373,9 @@ func FuzzRead(f *testing.F) {
 		for _, info := range file.Tensors {
 			if n, err := io.Copy(io.Discard, file.Data(info)); err != nil || n != info.Size {
 				t.Fatalf("tensor %+v: read %d, %v", info, n, err)
+			}
+			if v, err := file.Floats(info); info.Type.Readable() != (err == nil) || err == nil && int64(len(v)) != info.Elements() {
+				t.Fatalf("tensor %+v: read %d values, %v", info, len(v), err)
 			}
 		}
 		_, arch := file.Llama()

@@ -1,40 +1,89 @@
 package gguf
 
 import (
-	"bufio"
-	"encoding/binary"
+	"cmp"
 	"io"
-	"math"
+	"maps"
+	"slices"
 
 	"llmparity/internal/fault"
 )
 
-// RequireF32 refuses a file with a tensor of another type, by name.
-func (f *File) RequireF32() error {
+// RequireReadable refuses a file with a tensor whose values can't be read, by name.
+func (f *File) RequireReadable() error {
 	for _, t := range f.Tensors {
-		if t.Type != F32 {
-			return fault.New(fault.UnknownArch, "convert the model to F32", "model %s: tensor %s is %v; only F32 weights can be converted",
-				f.Name, t.Name, t.Type)
+		if err := f.readable(t); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-// Floats reads a whole F32 tensor into memory.
+func (f *File) readable(t Tensor) error {
+	if t.Type.Readable() {
+		return nil
+	}
+	return fault.New(fault.UnknownArch, "choose a model in F32, F16, BF16, Q4_0 to Q8_0 or Q2_K to Q6_K",
+		"model %s: tensor %s is %v, whose values can't be read", f.Name, t.Name, t.Type)
+}
+
+// Dominant is the type that most of the file's values are stored in.
+func (f *File) Dominant() Type {
+	counts := map[Type]int64{}
+	for _, t := range f.Tensors {
+		counts[t.Type] += t.Elements()
+	}
+	types := slices.Sorted(maps.Keys(counts))
+	if len(types) == 0 {
+		return F32
+	}
+	return slices.MaxFunc(types, func(a, b Type) int { return cmp.Compare(counts[a], counts[b]) })
+}
+
+// Rows reads a tensor's values, some rows at a time: what it holds in memory doesn't grow with the tensor.
+type Rows struct {
+	file   *File
+	tensor Tensor
+	source io.Reader
+	blocks []byte    // room for some rows as they are stored
+	values []float32 // and as they are read
+	width  int       // values a row
+	stored int       // bytes a row
+	left   int64     // rows
+}
+
+// Rows begins to read a tensor, which must come from f, n rows at a time.
+func (f *File) Rows(t Tensor, n int) (*Rows, error) {
+	if err := f.readable(t); err != nil {
+		return nil, err
+	}
+	rows := t.Elements() / int64(t.Shape[0])
+	r := &Rows{file: f, tensor: t, source: f.Data(t), width: int(t.Shape[0]), stored: int(t.Size / rows), left: rows}
+	held := int(min(max(int64(n), 1), rows))
+	r.blocks, r.values = make([]byte, held*r.stored), make([]float32, held*r.width)
+	return r, nil
+}
+
+// Next gives the values of the next rows, fewer at the end, and io.EOF behind it. They are good until the next call.
+func (r *Rows) Next() ([]float32, error) {
+	if r.left == 0 {
+		return nil, io.EOF
+	}
+	n := int(min(int64(len(r.values)/r.width), r.left))
+	blocks, values := r.blocks[:n*r.stored], r.values[:n*r.width]
+	if _, err := io.ReadFull(r.source, blocks); err != nil {
+		return nil, fault.Wrap(fault.BadModel, err, "check that nothing changes the file while it is read",
+			"model %s: tensor %s can't be read", r.file.Name, r.tensor.Name)
+	}
+	r.left -= int64(n)
+	return values, Dequantise(r.tensor.Type, blocks, values)
+}
+
+// Floats reads all of a tensor's values into memory.
 func (f *File) Floats(t Tensor) ([]float32, error) {
-	if t.Type != F32 {
-		return nil, fault.New(fault.UnknownArch, "convert the model to F32", "model %s: tensor %s is %v; only F32 values can be read",
-			f.Name, t.Name, t.Type)
+	rows, err := f.Rows(t, int(t.Elements()/int64(t.Shape[0])))
+	if err != nil {
+		return nil, err
 	}
-	in := bufio.NewReaderSize(f.Data(t), 1<<16)
-	out := make([]float32, t.Elements())
-	var b [4]byte
-	for i := range out {
-		if _, err := io.ReadFull(in, b[:]); err != nil {
-			return nil, fault.Wrap(fault.BadModel, err, "check that nothing changes the file while it is read",
-				"model %s: tensor %s can't be read at byte %d", f.Name, t.Name, t.Offset+4*int64(i))
-		}
-		out[i] = math.Float32frombits(binary.LittleEndian.Uint32(b[:]))
-	}
-	return out, nil
+	return rows.Next()
 }

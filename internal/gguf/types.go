@@ -5,8 +5,22 @@ import "fmt"
 // Type is how a tensor's values are stored.
 type Type uint32
 
-// F32 is the only type whose values this project reads; the others are known by name and size.
-const F32 Type = 0
+// The types whose values can be read; others are known by name and size.
+const (
+	F32  Type = 0
+	F16  Type = 1
+	Q4_0 Type = 2
+	Q4_1 Type = 3
+	Q5_0 Type = 6
+	Q5_1 Type = 7
+	Q8_0 Type = 8
+	Q2_K Type = 10
+	Q3_K Type = 11
+	Q4_K Type = 12
+	Q5_K Type = 13
+	Q6_K Type = 14
+	BF16 Type = 30
+)
 
 // layouts holds, for each type, its name and the bytes that a block of so many values takes.
 var layouts = map[Type]struct {

@@ -2,9 +2,10 @@
 // WebLLM 0.2.86 looks them up. Together with a model library (which holds the code, and isn't made here) that is a model
 // that runs in a browser and in a native engine alike.
 //
-// It converts F32 weights only, quantises nothing, and knows byte-level BPE tokenizers and ChatML chat templates; another
-// template is a warning of the Package, because raw prompts still work. A tensor that is larger than a shard gets a
-// larger shard of its own: records can't be split. One tensor is in memory at a time.
+// Weights of every type that can be read become float32; it quantises nothing. It knows byte-level BPE tokenizers and
+// ChatML chat templates; another template is a warning of the Package, because raw prompts still work. A tensor that is
+// larger than a shard gets a larger shard of its own: records can't be split. Of the weights a few MiB are in memory at
+// a time.
 package mlc
 
 import (
@@ -59,7 +60,7 @@ func Write(ctx context.Context, path, dir string, options Options) (Package, err
 	if err != nil {
 		return Package{}, err
 	}
-	if err := f.RequireF32(); err != nil {
+	if err := f.RequireReadable(); err != nil {
 		return Package{}, err
 	}
 	if err := replaceable(dir); err != nil {

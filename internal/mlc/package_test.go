@@ -141,6 +141,79 @@ func TestPackageHasTheModelsWeights(t *testing.T) {
 	}
 }
 
+// blocks gives random blocks of size bytes, with finite 16-bit floats at the places halves.
+func blocks(r *rand.Rand, count, size int, halves ...int) []byte {
+	b := make([]byte, count*size)
+	r.Read(b)
+	for i := range count {
+		for _, at := range halves {
+			b[i*size+at+1] &= 0xbf // an exponent of all ones would be infinite or no number
+		}
+	}
+	return b
+}
+
+// Weights that are stored otherwise come out as what they stand for, in the same places and order as float32 ones would.
+func TestQuantisedWeightsBecomeFloats(t *testing.T) {
+	f, _ := tinyPackage(t, Options{})
+	data, err := os.ReadFile(f.Name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := rand.New(rand.NewSource(2))
+	store := func(name string, kind gguf.Type, values, size int, halves ...int) {
+		info, ok := f.Tensor(name + ".weight")
+		if !ok {
+			t.Fatalf("no tensor %s", name)
+		}
+		at := bytes.Index(data, []byte(name+".weight")) + len(name+".weight") + 4 + 8*len(info.Shape)
+		data[at] = byte(kind)
+		copy(data[info.Offset:], blocks(r, int(info.Elements())/values, size, halves...))
+	}
+	store("token_embd", gguf.Q8_0, 32, 34, 0)
+	store("blk.0.attn_q", gguf.Q4_0, 32, 18, 0)
+	store("blk.0.attn_k", gguf.Q5_1, 32, 24, 0, 2)
+	store("blk.0.attn_v", gguf.F16, 1, 2, 0)
+	store("blk.1.ffn_gate", gguf.Q5_0, 32, 22, 0)
+	store("blk.1.ffn_up", gguf.Q4_1, 32, 20, 0, 2)
+	store("blk.1.ffn_down", gguf.Q4_K, 256, 144, 0, 2)
+	path := filepath.Join(t.TempDir(), "mixed.gguf")
+	if err := os.WriteFile(path, data, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	mixed, err := gguf.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer mixed.Close()
+	p, err := Write(context.Background(), path, filepath.Join(t.TempDir(), "mixed"), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, _ := weightsOf(t, p.Dir)
+	whole := func(name string) []float32 { return tensor(t, mixed, name+".weight") }
+	byHalves := func(name string) []float32 { // 32 rows of 128 a head
+		in := whole(name)
+		out := make([]float32, len(in))
+		for row := range len(in) / 128 {
+			head, j := row/32*32, row%32
+			copy(out[(head+j/2+j%2*16)*128:][:128], in[row*128:])
+		}
+		return out
+	}
+	for name, want := range map[string][]float32{
+		"model.embed_tokens":                whole("token_embd"),
+		"model.layers.0.self_attn.qkv_proj": slices.Concat(byHalves("blk.0.attn_q"), byHalves("blk.0.attn_k"), whole("blk.0.attn_v")),
+		"model.layers.1.mlp.gate_up_proj":   slices.Concat(whole("blk.1.ffn_gate"), whole("blk.1.ffn_up")),
+		"model.layers.1.mlp.down_proj":      whole("blk.1.ffn_down"),
+		"model.norm":                        whole("output_norm"),
+	} {
+		if !slices.Equal(got[name+".weight"], want) {
+			t.Errorf("%s is not what the file holds", name)
+		}
+	}
+}
+
 func sizeOf(t *testing.T, dir, name string) int64 {
 	t.Helper()
 	info, err := os.Stat(filepath.Join(dir, name))
@@ -376,7 +449,9 @@ func TestLargeModelsAreSplitIntoShards(t *testing.T) {
 					}
 				}
 				w[i].Values = make([]float32, 128*wide)
-				w[i].Values[i] = float32(i)
+				for k := range w[i].Values {
+					w[i].Values[k] = float32(k)
+				}
 			}
 		}
 		return m, w
@@ -385,7 +460,12 @@ func TestLargeModelsAreSplitIntoShards(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	weightsOf(t, p.Dir) // checks hashes and offsets
+	got, _ := weightsOf(t, p.Dir)
+	for i, v := range got["model.layers.0.mlp.gate_up_proj.weight"] { // read in several pieces
+		if v != float32(i%(128*wide)) {
+			t.Fatalf("value %d is %v", i, v)
+		}
+	}
 	shards := 0
 	for _, name := range p.Files {
 		if strings.HasSuffix(name, ".bin") {
@@ -414,6 +494,8 @@ func TestFaults(t *testing.T) {
 		return path
 	}
 	foreign := bytes.Replace(whole, []byte("\x05\x00\x00\x00\x00\x00\x00\x00llama"), []byte("\x05\x00\x00\x00\x00\x00\x00\x00qwen2"), 1)
+	strange := bytes.Clone(whole)
+	strange[bytes.Index(strange, []byte("blk.0.attn_q.weight"))+19+4+16] = 20
 	for _, c := range []struct {
 		name, path, says string
 		options          Options
@@ -425,6 +507,7 @@ func TestFaults(t *testing.T) {
 		{"no GGUF", file([]byte("PK\x03\x04 a zip file it is, and no GGUF")), "not a GGUF", Options{}, fault.BadModel},
 		{"missing", filepath.Join(t.TempDir(), "none.gguf"), "cannot open", Options{}, fault.BadModel},
 		{"foreign", file(foreign), `architecture "qwen2" is not supported; supported: llama`, Options{}, fault.UnknownArch},
+		{"quantised otherwise", file(strange), "tensor blk.0.attn_q.weight is IQ4_NL, whose values can't be read", Options{}, fault.UnknownArch},
 		{"window", f.Name, "a context window of 4096", Options{ContextWindow: 4096}, fault.Usage},
 		{"chunk", f.Name, "a prefill chunk of 2048", Options{PrefillChunk: 2048}, fault.Usage},
 	} {

@@ -5,7 +5,6 @@ import (
 	"crypto/md5"
 	"encoding/hex"
 	"fmt"
-	"hash"
 	"os"
 	"path/filepath"
 
@@ -52,18 +51,17 @@ func writeShards(ctx context.Context, f *gguf.File, dir string) (cache, error) {
 	w := &shardWriter{dir: dir}
 	defer w.abandon()
 	for _, p := range params(l) {
-		if err := ctx.Err(); err != nil {
-			return c, fmt.Errorf("write model package: %w", context.Cause(ctx))
-		}
 		if err := w.begin(p); err != nil {
 			return c, err
 		}
 		for _, part := range p.parts {
-			data, err := part.read(f)
-			if err != nil {
-				return c, err
+			write := func(piece []byte) error {
+				if err := ctx.Err(); err != nil {
+					return fmt.Errorf("write model package: %w", context.Cause(ctx))
+				}
+				return w.write(piece)
 			}
-			if err := w.write(data); err != nil {
+			if err := part.each(f, write); err != nil {
 				return c, err
 			}
 		}
@@ -81,7 +79,7 @@ type shardWriter struct {
 	dir    string
 	shards []shard
 	file   *os.File
-	sum    hash.Hash
+	sum    *digest
 }
 
 // begin makes room for a weight: a new shard, if the open one would grow too large.
@@ -95,7 +93,7 @@ func (w *shardWriter) begin(p param) error {
 		if err != nil {
 			return err
 		}
-		w.file, w.sum = file, md5.New()
+		w.file, w.sum = file, newDigest()
 		w.shards = append(w.shards, shard{DataPath: name, Format: "raw-shard"})
 	}
 	s := w.last()
@@ -106,7 +104,7 @@ func (w *shardWriter) begin(p param) error {
 func (w *shardWriter) last() *shard { return &w.shards[len(w.shards)-1] }
 
 func (w *shardWriter) write(data []byte) error {
-	w.sum.Write(data)
+	w.sum.write(data)
 	w.last().Bytes += int64(len(data))
 	_, err := w.file.Write(data)
 	return err
@@ -117,7 +115,7 @@ func (w *shardWriter) end() error {
 	if w.file == nil {
 		return nil
 	}
-	w.last().MD5 = hex.EncodeToString(w.sum.Sum(nil))
+	w.last().MD5 = w.sum.end()
 	err := w.file.Close()
 	w.file = nil
 	return err
@@ -126,6 +124,37 @@ func (w *shardWriter) end() error {
 // abandon closes what an error left open.
 func (w *shardWriter) abandon() {
 	if w.file != nil {
+		w.sum.end()
 		w.file.Close()
 	}
+}
+
+// digest is an MD5 that is computed beside the writing, which takes about as long.
+type digest struct {
+	pieces, free chan []byte
+	sum          chan string
+}
+
+func newDigest() *digest {
+	d := &digest{pieces: make(chan []byte, 2), free: make(chan []byte, 2), sum: make(chan string)}
+	d.free <- nil
+	d.free <- nil
+	go func() {
+		sum := md5.New()
+		for piece := range d.pieces {
+			sum.Write(piece)
+			d.free <- piece
+		}
+		d.sum <- hex.EncodeToString(sum.Sum(nil))
+	}()
+	return d
+}
+
+// write takes a copy of data.
+func (d *digest) write(data []byte) { d.pieces <- append((<-d.free)[:0], data...) }
+
+// end gives the sum of all that was written, and must be called once.
+func (d *digest) end() string {
+	close(d.pieces)
+	return <-d.sum
 }

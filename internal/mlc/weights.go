@@ -1,10 +1,13 @@
 package mlc
 
 import (
+	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
+	"math"
+	"slices"
 
-	"llmparity/internal/fault"
 	"llmparity/internal/gguf"
 )
 
@@ -57,34 +60,59 @@ func (p param) bytes() int64 {
 	return n
 }
 
-// read gives a part's bytes in the package's order.
-func (p part) read(f *gguf.File) ([]byte, error) {
+// pieceBytes is about how much of a tensor is read and written at a time.
+const pieceBytes = 1 << 20
+
+// each gives a part's values, as little-endian float32 in the package's order, piece by piece. What do is given is good
+// until it returns.
+func (p part) each(f *gguf.File, do func([]byte) error) error {
 	t, ok := f.Tensor(p.tensor)
 	if !ok {
-		return nil, fmt.Errorf("tensor %s, which was there, is gone", p.tensor)
+		return fmt.Errorf("tensor %s, which was there, is gone", p.tensor)
 	}
-	data := make([]byte, t.Size)
-	if _, err := io.ReadFull(f.Data(t), data); err != nil {
-		return nil, fault.Wrap(fault.BadModel, err, "check that nothing changes the file while it is read",
-			"model %s: tensor %s can't be read", f.Name, t.Name)
+	width, group := int(t.Shape[0]), max(p.headDim, 1)
+	rows, err := f.Rows(t, max(pieceBytes/(4*width*group), 1)*group) // whole heads, so that a piece can be reordered by itself
+	if err != nil {
+		return err
 	}
-	if p.headDim == 0 {
-		return data, nil
-	}
-	return halves(data, int(t.Shape[0])*4, p.headDim), nil
-}
-
-// halves reorders the rows of attention heads: where GGUF has rows j and j+dim/2 of a head side by side, as rows 2j and
-// 2j+1, the package has them half a head apart.
-func halves(data []byte, rowBytes, dim int) []byte {
-	out := make([]byte, 0, len(data))
-	for head := 0; head < len(data); head += dim * rowBytes {
-		for first := range 2 {
-			for row := first; row < dim; row += 2 {
-				at := head + row*rowBytes
-				out = append(out, data[at:at+rowBytes]...)
-			}
+	var piece []byte
+	for {
+		values, err := rows.Next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		piece = piece[:0]
+		for at := 0; at < len(values); at += group * width {
+			piece = p.encode(piece, values[at:at+group*width], width)
+		}
+		if err := do(piece); err != nil {
+			return err
 		}
 	}
-	return out
+}
+
+// encode appends a row, or the rows of an attention head: where GGUF has rows j and j+dim/2 of a head side by side, as
+// rows 2j and 2j+1, the package has them half a head apart.
+func (p part) encode(to []byte, values []float32, width int) []byte {
+	if p.headDim == 0 {
+		return appendFloats(to, values)
+	}
+	for first := range 2 {
+		for row := first; row < p.headDim; row += 2 {
+			to = appendFloats(to, values[row*width:(row+1)*width])
+		}
+	}
+	return to
+}
+
+func appendFloats(to []byte, values []float32) []byte {
+	at := len(to)
+	to = slices.Grow(to, 4*len(values))[:at+4*len(values)]
+	for out := to[at:]; len(values) > 0 && len(out) >= 4; out, values = out[4:], values[1:] {
+		binary.LittleEndian.PutUint32(out, math.Float32bits(values[0]))
+	}
+	return to
 }

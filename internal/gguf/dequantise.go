@@ -1,0 +1,182 @@
+package gguf
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+)
+
+// decoders holds, for each type whose values can be read, the function that turns one block into its values. Each
+// computes in float32, one rounding an operation: a product that is added to something is converted first, because the
+// compiler may else fuse the two and round once, and the values would differ between machines.
+var decoders = map[Type]func(b []byte, v []float32){
+	F32: decodeF32, F16: decodeF16, BF16: decodeBF16,
+	Q4_0: decodeQ4_0, Q4_1: decodeQ4_1, Q5_0: decodeQ5_0, Q5_1: decodeQ5_1, Q8_0: decodeQ8_0,
+	Q2_K: decodeQ2K, Q3_K: decodeQ3K, Q4_K: decodeQ4K, Q5_K: decodeQ5K, Q6_K: decodeQ6K,
+}
+
+// Readable says whether the values of a type can be read.
+func (t Type) Readable() bool { return decoders[t] != nil }
+
+// Dequantise turns whole blocks of a type into all the values that they stand for.
+func Dequantise(t Type, blocks []byte, values []float32) error {
+	decode, l := decoders[t], layouts[t]
+	if decode == nil {
+		return fmt.Errorf("values of %v can't be read", t)
+	}
+	n := int64(len(blocks)) / l.bytes
+	if n*l.bytes != int64(len(blocks)) || n*l.values != int64(len(values)) {
+		return fmt.Errorf("%d bytes for %d values of %v, which takes %d bytes for %d values",
+			len(blocks), len(values), t, l.bytes, l.values)
+	}
+	bytes, count := int(l.bytes), int(l.values)
+	for len(values) > 0 {
+		decode(blocks[:bytes], values[:count])
+		blocks, values = blocks[bytes:], values[count:]
+	}
+	return nil
+}
+
+// half widens a 16-bit float, which loses nothing. The exponent's bias is put right by a multiplication, which turns
+// subnormal halves into normal numbers on the way.
+func half(b []byte) float32 {
+	h := uint32(binary.LittleEndian.Uint16(b))
+	sign, rest := h&0x8000<<16, h&0x7fff<<13
+	if rest >= 0x1f<<23 { // infinite or no number
+		return math.Float32frombits(sign | 0xff<<23 | rest&(1<<23-1))
+	}
+	return math.Float32frombits(sign | math.Float32bits(math.Float32frombits(rest)*(1<<112)))
+}
+
+func decodeF32(b []byte, v []float32) { v[0] = math.Float32frombits(binary.LittleEndian.Uint32(b)) }
+
+func decodeF16(b []byte, v []float32) { v[0] = half(b) }
+
+func decodeBF16(b []byte, v []float32) {
+	v[0] = math.Float32frombits(uint32(binary.LittleEndian.Uint16(b)) << 16)
+}
+
+// The types in blocks of 32: a scale, for the types ending in 1 a minimum, for those of 5 bits all the fifth bits, then
+// the low four bits of values j and j+16 together in a byte.
+
+func decodeQ4_0(b []byte, v []float32) {
+	d, q := half(b), b[2:18]
+	low, high := v[:16], v[16:32]
+	for j, x := range q {
+		low[j] = d * float32(int(x&15)-8)
+		high[j] = d * float32(int(x>>4)-8)
+	}
+}
+
+func decodeQ4_1(b []byte, v []float32) {
+	d, m, q := half(b), half(b[2:]), b[4:20]
+	low, high := v[:16], v[16:32]
+	for j, x := range q {
+		low[j] = float32(d*float32(x&15)) + m
+		high[j] = float32(d*float32(x>>4)) + m
+	}
+}
+
+func decodeQ5_0(b []byte, v []float32) {
+	d, fifth, q := half(b), binary.LittleEndian.Uint32(b[2:]), b[6:22]
+	low, high := v[:16], v[16:32]
+	for j, x := range q {
+		low[j] = d * float32(int(uint32(x&15)|fifth>>j<<4&16)-16)
+		high[j] = d * float32(int(uint32(x>>4)|fifth>>(j+16)<<4&16)-16)
+	}
+}
+
+func decodeQ5_1(b []byte, v []float32) {
+	d, m, fifth, q := half(b), half(b[2:]), binary.LittleEndian.Uint32(b[4:]), b[8:24]
+	low, high := v[:16], v[16:32]
+	for j, x := range q {
+		low[j] = float32(d*float32(uint32(x&15)|fifth>>j<<4&16)) + m
+		high[j] = float32(d*float32(uint32(x>>4)|fifth>>(j+16)<<4&16)) + m
+	}
+}
+
+func decodeQ8_0(b []byte, v []float32) {
+	d, v := half(b), v[:32]
+	for j, x := range b[2:34] {
+		v[j] = d * float32(int8(x))
+	}
+}
+
+// The types in blocks of 256: groups of 16 or 32 values with small scales of their own, times the block's scale. Low
+// bits of a value are packed in such a way that groups of 32 share the same bytes, each at another shift.
+
+func decodeQ2K(b []byte, v []float32) {
+	scales, q, d, m := b[:16], b[16:80], half(b[80:]), half(b[82:])
+	for g, s := range scales {
+		scale, least := d*float32(s&15), m*float32(s>>4)
+		from, shift := q[g/8*32+g%2*16:][:16], g%8/2*2
+		to := v[g*16:][:16]
+		for j, x := range from {
+			to[j] = float32(scale*float32(x>>shift&3)) - least
+		}
+	}
+}
+
+func decodeQ3K(b []byte, v []float32) {
+	third, q, scales, d := b[:32], b[32:96], b[96:108], half(b[108:])
+	for g := range 16 {
+		low, high := scales[g%8]>>(g/8*4)&15, scales[8+g%4]>>(g/4*2)&3
+		scale := d * float32(int(low|high<<4)-32)
+		from, shift := q[g/8*32+g%2*16:][:16], g%8/2*2
+		top, bit := third[g%2*16:][:16], g/2
+		to := v[g*16:][:16]
+		for j, x := range from {
+			// The third bit is stored inverted: where it is not set, 4 is taken off.
+			to[j] = scale * float32(int(x>>shift&3)+int(top[j]>>bit<<2&4)-4)
+		}
+	}
+}
+
+// scaleAndMin gives group g's scale and minimum, six bits each, of the eight that 12 bytes hold: of the first four groups
+// they are in one byte, of the others the low four bits share a byte and the high two fill up the first bytes.
+func scaleAndMin(s []byte, g int) (scale, least byte) {
+	if g < 4 {
+		return s[g] & 63, s[g+4] & 63
+	}
+	return s[g+4]&15 | s[g-4]>>2&48, s[g+4]>>4 | s[g]>>2&48
+}
+
+func decodeQ4K(b []byte, v []float32) {
+	d, m, scales, q := half(b), half(b[2:]), b[4:16], b[16:144]
+	for g := range 8 {
+		s, l := scaleAndMin(scales, g)
+		scale, least := d*float32(s), m*float32(l)
+		from, shift := q[g/2*32:][:32], g%2*4
+		to := v[g*32:][:32]
+		for j, x := range from {
+			to[j] = float32(scale*float32(x>>shift&15)) - least
+		}
+	}
+}
+
+func decodeQ5K(b []byte, v []float32) {
+	d, m, scales, fifth, q := half(b), half(b[2:]), b[4:16], b[16:48], b[48:176]
+	for g := range 8 {
+		s, l := scaleAndMin(scales, g)
+		scale, least := d*float32(s), m*float32(l)
+		from, shift := q[g/2*32:][:32], g%2*4
+		to := v[g*32:][:32]
+		for j, x := range from {
+			to[j] = float32(scale*float32(x>>shift&15|fifth[j]>>g<<4&16)) - least
+		}
+	}
+}
+
+func decodeQ6K(b []byte, v []float32) {
+	q, high, scales, d := b[:128], b[128:192], b[192:208], half(b[208:])
+	for g, s := range scales {
+		scale := d * float32(int8(s))
+		side, in := g/8, g%8 // which 128 values, and which 16 of them
+		from, shift := q[side*64+in%4*16:][:16], in/4*4
+		top, two := high[side*32+in%2*16:][:16], in/2*2
+		to := v[g*16:][:16]
+		for j, x := range from {
+			to[j] = scale * float32(int(x>>shift&15|top[j]>>two<<4&48)-32)
+		}
+	}
+}

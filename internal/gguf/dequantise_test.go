@@ -1,0 +1,174 @@
+package gguf_test
+
+import (
+	"encoding/binary"
+	"errors"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"llmparity/internal/gguf"
+)
+
+// blockOf says how many values a type's block has and how many bytes it takes.
+var blockOf = map[gguf.Type]struct{ values, bytes int }{
+	gguf.F32: {1, 4}, gguf.F16: {1, 2}, gguf.BF16: {1, 2}, gguf.Q4_0: {32, 18}, gguf.Q4_1: {32, 20}, gguf.Q5_0: {32, 22},
+	gguf.Q5_1: {32, 24}, gguf.Q8_0: {32, 34}, gguf.Q2_K: {256, 84}, gguf.Q3_K: {256, 110}, gguf.Q4_K: {256, 144},
+	gguf.Q5_K: {256, 176}, gguf.Q6_K: {256, 210},
+}
+
+// golden gives blocks of a type, and what the reference (see testdata/make.py) reads from them.
+func golden(t testing.TB, kind gguf.Type) (blocks []byte, want []float32) {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join("testdata", strings.ToLower(kind.String())+".golden"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := blockOf[kind]
+	n := len(data) / (l.bytes + 4*l.values)
+	if n < 12 || n*(l.bytes+4*l.values) != len(data) {
+		t.Fatalf("the golden file of %v has %d bytes", kind, len(data))
+	}
+	want = make([]float32, n*l.values)
+	for i := range want {
+		want[i] = math.Float32frombits(binary.LittleEndian.Uint32(data[n*l.bytes+4*i:]))
+	}
+	return data[:n*l.bytes], want
+}
+
+// differ finds the first value that isn't the same bit by bit; zeros have signs.
+func differ(got, want []float32) int {
+	for i := range want {
+		if math.Float32bits(got[i]) != math.Float32bits(want[i]) {
+			return i
+		}
+	}
+	return -1
+}
+
+func TestValuesAreTheReferencesBitByBit(t *testing.T) {
+	for kind := range gguf.Type(64) {
+		if _, known := blockOf[kind]; known != kind.Readable() {
+			t.Errorf("%v is readable: %v; there is a golden file: %v", kind, !known, known)
+		}
+	}
+	for kind := range blockOf {
+		blocks, want := golden(t, kind)
+		got := make([]float32, len(want))
+		if err := gguf.Dequantise(kind, blocks, got); err != nil {
+			t.Fatal(err)
+		}
+		if i := differ(got, want); i >= 0 {
+			t.Errorf("%v: value %d is %g, want %g", kind, i, got[i], want[i])
+		}
+	}
+}
+
+// Every half is a sign, an exponent and a fraction: what it stands for can be said in float64 without rounding.
+func TestEveryHalf(t *testing.T) {
+	for h := range 1 << 16 {
+		exponent, fraction := h>>10&31, float64(h&1023)
+		want := math.Ldexp(1024+fraction, exponent-25)
+		switch {
+		case exponent == 0:
+			want = math.Ldexp(fraction, -24)
+		case exponent == 31 && fraction == 0:
+			want = math.Inf(1)
+		case exponent == 31:
+			want = math.NaN()
+		}
+		if h>>15 == 1 {
+			want = math.Copysign(want, -1)
+		}
+		got := make([]float32, 1)
+		if err := gguf.Dequantise(gguf.F16, []byte{byte(h), byte(h >> 8)}, got); err != nil {
+			t.Fatal(err)
+		}
+		if v := float64(got[0]); v != want && !(math.IsNaN(v) && math.IsNaN(want)) || math.Signbit(v) != math.Signbit(want) {
+			t.Fatalf("half %#04x is %v, want %v", h, v, want)
+		}
+	}
+}
+
+// withType is a file whose one tensor, w, has blocks of a type instead of float32 values.
+func withType(t *testing.T, kind gguf.Type, shape []uint64, blocks []byte) *gguf.File {
+	t.Helper()
+	n := uint64(1)
+	for _, d := range shape {
+		n *= d
+	}
+	b := written(t, nil, []gguf.Weights{{Name: "weights", Shape: shape, Values: make([]float32, n)}})
+	b = patch(t, b, "weights", 4+8*len(shape), byte(kind))
+	f, err := read(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	copy(b[f.Tensors[0].Offset:], blocks)
+	return f
+}
+
+func TestRowsAreReadInPieces(t *testing.T) {
+	blocks, want := golden(t, gguf.Q4_K) // 14 blocks
+	f := withType(t, gguf.Q4_K, []uint64{512, 7}, blocks)
+	if f.Dominant() != gguf.Q4_K {
+		t.Errorf("the dominant type is %v", f.Dominant())
+	}
+	for n, sizes := range map[int][]int{0: {1, 1, 1, 1, 1, 1, 1}, 3: {3, 3, 1}, 7: {7}, 1 << 40: {7}} {
+		rows, err := f.Rows(f.Tensors[0], n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var all []float32
+		var got []int
+		for {
+			v, err := rows.Next()
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			all, got = append(all, v...), append(got, len(v)/512)
+		}
+		if !slices.Equal(got, sizes) || len(all) != len(want) || differ(all, want) >= 0 {
+			t.Errorf("%d at a time: got %d values in rows of %v, want %v", n, len(all), got, sizes)
+		}
+	}
+}
+
+func TestDominantType(t *testing.T) {
+	f, err := read(patch(t, written(t, nil, []gguf.Weights{
+		{Name: "large", Shape: []uint64{32, 2}, Values: make([]float32, 64)},
+		{Name: "small", Shape: []uint64{48}, Values: make([]float32, 48)}, // more bytes than the other
+	}), "large", 20, byte(gguf.Q8_0)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := f.Dominant(); got != gguf.Q8_0 {
+		t.Errorf("got %v", got)
+	}
+}
+
+// FuzzDequantise looks for a panic, and for lengths that are taken although they don't fit.
+func FuzzDequantise(f *testing.F) {
+	for kind := range blockOf {
+		blocks, values := golden(f, kind)
+		f.Add(uint32(kind), blocks, len(values))
+		f.Add(uint32(kind), blocks[1:], len(values))
+	}
+	f.Add(uint32(20), make([]byte, 18), 32)
+	f.Fuzz(func(t *testing.T, kind uint32, blocks []byte, n int) {
+		if n < 0 || n > 1<<16 {
+			return
+		}
+		err := gguf.Dequantise(gguf.Type(kind), blocks, make([]float32, n))
+		l, known := blockOf[gguf.Type(kind)]
+		if fits := known && len(blocks)%l.bytes == 0 && len(blocks)/l.bytes*l.values == n; fits != (err == nil) {
+			t.Fatalf("type %d, %d bytes, %d values: %v", kind, len(blocks), n, err)
+		}
+	})
+}

@@ -7,8 +7,8 @@ import (
 )
 
 // decoders holds, for each type whose values can be read, the function that turns one block into its values. Each
-// computes in float32, one rounding an operation: a product that is added to something is converted first, because the
-// compiler may else fuse the two and round once, and the values would differ between machines.
+// computes in float32, one rounding an operation: a product that is added or taken off, even in a later statement, is
+// converted first, because the compiler may else fuse the two and round once, and values would differ between machines.
 var decoders = map[Type]func(b []byte, v []float32){
 	F32: decodeF32, F16: decodeF16, BF16: decodeBF16,
 	Q4_0: decodeQ4_0, Q4_1: decodeQ4_1, Q5_0: decodeQ5_0, Q5_1: decodeQ5_1, Q8_0: decodeQ8_0,
@@ -108,7 +108,7 @@ func decodeQ8_0(b []byte, v []float32) {
 func decodeQ2K(b []byte, v []float32) {
 	scales, q, d, m := b[:16], b[16:80], half(b[80:]), half(b[82:])
 	for g, s := range scales {
-		scale, least := d*float32(s&15), m*float32(s>>4)
+		scale, least := d*float32(s&15), float32(m*float32(s>>4))
 		from, shift := q[g/8*32+g%2*16:][:16], g%8/2*2
 		to := v[g*16:][:16]
 		for j, x := range from {
@@ -145,7 +145,7 @@ func decodeQ4K(b []byte, v []float32) {
 	d, m, scales, q := half(b), half(b[2:]), b[4:16], b[16:144]
 	for g := range 8 {
 		s, l := scaleAndMin(scales, g)
-		scale, least := d*float32(s), m*float32(l)
+		scale, least := d*float32(s), float32(m*float32(l))
 		from, shift := q[g/2*32:][:32], g%2*4
 		to := v[g*32:][:32]
 		for j, x := range from {
@@ -158,7 +158,7 @@ func decodeQ5K(b []byte, v []float32) {
 	d, m, scales, fifth, q := half(b), half(b[2:]), b[4:16], b[16:48], b[48:176]
 	for g := range 8 {
 		s, l := scaleAndMin(scales, g)
-		scale, least := d*float32(s), m*float32(l)
+		scale, least := d*float32(s), float32(m*float32(l))
 		from, shift := q[g/2*32:][:32], g%2*4
 		to := v[g*32:][:32]
 		for j, x := range from {

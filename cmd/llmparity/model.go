@@ -31,7 +31,7 @@ func modelCommand() *cobra.Command {
 		Args:  arguments(cobra.NoArgs),
 		RunE:  func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	c.AddCommand(tinyCommand())
+	c.AddCommand(tinyCommand(), convertCommand())
 	return c
 }
 
@@ -57,13 +57,18 @@ func writeTiny(ctx context.Context, out string, say func(string), w io.Writer) e
 	}
 	path := filepath.Join(out, "tiny.gguf")
 	if err := tiny.WriteFile(path); err != nil {
-		return fault.Wrap(fault.Unwritable, err, "name another folder with -o", "can't write the model")
+		return err
 	}
-	m, err := openModel(path, 0)
+	fmt.Fprintf(w, "%s  %s\n", path, tiny.SHA256)
+	return writePackage(ctx, path, filepath.Join(out, "webllm"), 0, say, w)
+}
+
+// writePackage writes a model's WebLLM package, and its library as lib.wasm in the same folder. A context of 0 is the model's own.
+func writePackage(ctx context.Context, path, target string, context int, say func(string), w io.Writer) error {
+	m, err := openModel(path, context)
 	if err != nil {
 		return err
 	}
-	target := filepath.Join(out, "webllm")
 	if _, err := mlc.Write(ctx, path, target, mlc.Options{ContextWindow: m.Context, PrefillChunk: prefillChunk}); err != nil {
 		return err
 	}
@@ -71,10 +76,11 @@ func writeTiny(ctx context.Context, out string, say func(string), w io.Writer) e
 	if err != nil {
 		return err
 	}
-	if err := copyFile(lib.Path, filepath.Join(target, "lib.wasm")); err != nil {
+	wasm := filepath.Join(target, "lib.wasm")
+	if err := copyFile(lib.Path, wasm); err != nil {
 		return fault.Wrap(fault.Unwritable, err, "name another folder with -o", "can't write the library")
 	}
-	fmt.Fprintf(w, "%s  %s\n%s/\n%s\n", path, m.SHA256, target, filepath.Join(target, "lib.wasm"))
+	fmt.Fprintf(w, "%s/\n%s\n", target, wasm)
 	return nil
 }
 

@@ -3,6 +3,7 @@ package gguf
 import (
 	"bufio"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -13,6 +14,42 @@ type Weights struct {
 	Name   string
 	Shape  []uint64
 	Values []float32
+	// Stream gives the values in pieces where they are not to be held: it calls write for each in turn.
+	Stream func(write func([]float32) error) error
+}
+
+func (t Weights) elements() uint64 {
+	n := uint64(1)
+	for _, d := range t.Shape {
+		n *= d
+	}
+	return n
+}
+
+// Unquantised gives a file's tensors to be written as F32, a few rows in memory at a time.
+func (f *File) Unquantised() []Weights {
+	var out []Weights
+	for _, t := range f.Tensors {
+		out = append(out, Weights{Name: t.Name, Shape: t.Shape, Stream: func(write func([]float32) error) error {
+			rows, err := f.Rows(t, int(max(1, (1<<18)/t.Shape[0])))
+			if err != nil {
+				return err
+			}
+			for {
+				values, err := rows.Next()
+				if errors.Is(err, io.EOF) {
+					return nil
+				}
+				if err != nil {
+					return err
+				}
+				if err := write(values); err != nil {
+					return err
+				}
+			}
+		}})
+	}
+	return out
 }
 
 // Write writes a version 3 file. The same input gives the same bytes. It doesn't check what Read would refuse beyond
@@ -30,13 +67,11 @@ func Write(w io.Writer, metadata []Entry, tensors []Weights) error {
 	offset := uint64(0)
 	for _, t := range tensors {
 		e.describe(t, offset)
-		offset += pad(4 * uint64(len(t.Values)))
+		offset += pad(4 * t.elements())
 	}
 	e.fill()
 	for _, t := range tensors {
-		for _, v := range t.Values {
-			e.u32(math.Float32bits(v))
-		}
+		e.tensor(t)
 		e.fill()
 	}
 	if e.err != nil {
@@ -55,6 +90,8 @@ type encoder struct {
 	out *bufio.Writer
 	pos uint64
 	err error
+
+	chunk [1 << 14]byte
 }
 
 func (e *encoder) raw(b []byte) {
@@ -79,6 +116,31 @@ func (e *encoder) u64(v uint64) {
 func (e *encoder) text(s string) {
 	e.u64(uint64(len(s)))
 	e.raw([]byte(s))
+}
+
+// tensor writes the values, as many as the shape says.
+func (e *encoder) tensor(t Weights) {
+	begin := e.pos
+	if t.Stream == nil {
+		_ = e.floats(t.Values) // remembered
+	} else if err := t.Stream(e.floats); err != nil && e.err == nil {
+		e.err = err
+	}
+	if n := (e.pos - begin) / 4; n != t.elements() && e.err == nil {
+		e.err = fmt.Errorf("tensor %s of shape %v has %d values", t.Name, t.Shape, n)
+	}
+}
+
+func (e *encoder) floats(values []float32) error {
+	for len(values) > 0 {
+		n := min(len(values), len(e.chunk)/4)
+		for i, v := range values[:n] {
+			binary.LittleEndian.PutUint32(e.chunk[4*i:], math.Float32bits(v))
+		}
+		e.raw(e.chunk[:4*n])
+		values = values[n:]
+	}
+	return e.err
 }
 
 // fill pads with zeros up to the alignment.
@@ -172,13 +234,6 @@ func kindOf(v any) (kind int, array bool, count int) {
 }
 
 func (e *encoder) describe(t Weights, offset uint64) {
-	n := uint64(1)
-	for _, d := range t.Shape {
-		n *= d
-	}
-	if n != uint64(len(t.Values)) && e.err == nil {
-		e.err = fmt.Errorf("tensor %s of shape %v has %d values", t.Name, t.Shape, len(t.Values))
-	}
 	e.text(t.Name)
 	e.u32(uint32(len(t.Shape)))
 	for _, d := range t.Shape {

@@ -1,0 +1,132 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"llmparity/internal/cache"
+	"llmparity/internal/fault"
+	"llmparity/internal/gguf"
+)
+
+func convertCommand() *cobra.Command {
+	var to, out string
+	var window int
+	c := &cobra.Command{
+		Use:   "convert IN.gguf --to webllm|gguf",
+		Short: "Write a model as a WebLLM package, or as a GGUF of the values that are in it",
+		Long: `Write a GGUF's model as a WebLLM package with its library, or as another GGUF; both have float32 weights, whatever the types in
+the file. A quantised model computes on other values natively (blocks times blocks) than in the package; with both made of the same
+float32 GGUF, engines can be compared token by token.`,
+		Args: arguments(cobra.ExactArgs(1)),
+		RunE: func(c *cobra.Command, args []string) error {
+			say := func(s string) { fmt.Fprintln(c.ErrOrStderr(), s) }
+			switch to {
+			case "webllm":
+				return writePackage(c.Context(), args[0], filepath.Join(out, stem(args[0])+"-webllm"), window, say, c.OutOrStdout())
+			case "gguf":
+				return writeGGUF(c.Context(), args[0], filepath.Join(out, stem(args[0])+"-f32.gguf"), c.OutOrStdout())
+			}
+			return fault.New(fault.Usage, "", "--to %q: webllm or gguf is needed", to)
+		},
+	}
+	c.Flags().StringVar(&to, "to", "", "what to write: webllm or gguf")
+	c.Flags().StringVarP(&out, "output", "o", ".", "the folder to write into")
+	c.Flags().IntVar(&window, "context", 0, "the package's context window in tokens (default: the model's own)")
+	return c
+}
+
+func stem(path string) string {
+	return strings.TrimSuffix(filepath.Base(path), filepath.Ext(path))
+}
+
+// writeGGUF writes the model's values as float32, aside first: whoever opens target finds a whole model or none.
+func writeGGUF(ctx context.Context, path, target string, w io.Writer) (err error) {
+	f, err := gguf.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if err := f.RequireReadable(); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(target), 0o755); err != nil {
+		return writeFault(err, target)
+	}
+	aside, err := os.CreateTemp(filepath.Dir(target), ".converting-*")
+	if err != nil {
+		return writeFault(err, target)
+	}
+	defer func() {
+		if err != nil {
+			_ = aside.Close()
+			_ = os.Remove(aside.Name())
+		}
+	}()
+	out := bufio.NewWriterSize(untilDone{ctx, aside}, 1<<20)
+	if err := gguf.Write(out, asFloat32(f.Metadata), f.Unquantised()); err != nil {
+		return writeFault(err, target)
+	}
+	for _, step := range []func() error{out.Flush, aside.Sync, aside.Close} {
+		if err := step(); err != nil {
+			return writeFault(err, target)
+		}
+	}
+	if err := os.Chmod(aside.Name(), 0o644); err != nil {
+		return writeFault(err, target)
+	}
+	if err := os.Rename(aside.Name(), target); err != nil {
+		return writeFault(err, target)
+	}
+	sum, err := cache.HashFile(target)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(w, "%s  %s\n", target, sum)
+	return nil
+}
+
+// asFloat32 is the metadata without what is said of the quantisation.
+func asFloat32(metadata []gguf.Entry) []gguf.Entry {
+	out := slices.DeleteFunc(slices.Clone(metadata), func(e gguf.Entry) bool { return e.Key == "general.quantization_version" })
+	for i, e := range out {
+		if e.Key == "general.file_type" {
+			out[i].Value = uint32(0) // all F32
+		}
+	}
+	return out
+}
+
+// untilDone is a writer that a signal ends.
+type untilDone struct {
+	ctx context.Context
+	to  io.Writer
+}
+
+func (u untilDone) Write(b []byte) (int, error) {
+	if err := u.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return u.to.Write(b)
+}
+
+func writeFault(err error, target string) error {
+	var known *fault.Error
+	switch {
+	case errors.As(err, &known), errors.Is(err, context.Canceled):
+		return err
+	case errors.Is(err, syscall.ENOSPC):
+		return fault.Wrap(fault.DiskFull, err, "free some space or name another folder with -o", "can't write %s", target)
+	}
+	return fault.Wrap(fault.Unwritable, err, "name another folder with -o", "can't write %s", target)
+}

@@ -1,0 +1,66 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"llmparity/internal/fault"
+	"llmparity/internal/tiny"
+)
+
+func TestConvertKeepsTheValues(t *testing.T) {
+	cmd := program(t, "model", "convert", "in.gguf", "--to", "gguf", "-o", "out")
+	if err := tiny.WriteFile(filepath.Join(cmd.Dir, "in.gguf")); err != nil {
+		t.Fatal(err)
+	}
+	stdout, stderr, code := output(t, cmd)
+	if code != 0 || stderr != "" {
+		t.Fatalf("exit code %d\n%s", code, stderr)
+	}
+	// The tiny model is float32 already: what is written is what was read, to the byte.
+	if want := filepath.Join("out", "in-f32.gguf") + "  " + tiny.SHA256; strings.TrimSpace(stdout) != want {
+		t.Errorf("%s, want %s", stdout, want)
+	}
+	entries, err := os.ReadDir(filepath.Join(cmd.Dir, "out"))
+	if err != nil || len(entries) != 1 {
+		t.Errorf("%v %v: one file is wanted", entries, err)
+	}
+}
+
+func TestConvertMakesAPackageWithItsLibrary(t *testing.T) {
+	cmd := program(t, "model", "convert", "in.gguf", "--to", "webllm")
+	if err := tiny.WriteFile(filepath.Join(cmd.Dir, "in.gguf")); err != nil {
+		t.Fatal(err)
+	}
+	if _, stderr, code := output(t, cmd); code != 0 {
+		t.Fatalf("exit code %d\n%s", code, stderr)
+	}
+	for _, name := range []string{"mlc-chat-config.json", "params_shard_0.bin", "lib.wasm"} {
+		if info, err := os.Stat(filepath.Join(cmd.Dir, "in-webllm", name)); err != nil || info.Size() == 0 {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestConvertTrouble(t *testing.T) {
+	for _, c := range []struct {
+		args []string
+		kind fault.Kind
+		want string
+	}{
+		{[]string{"model", "convert", "in.gguf"}, fault.Usage, "webllm or gguf"},
+		{[]string{"model", "convert", "missing.gguf", "--to", "gguf"}, fault.BadModel, "missing.gguf"},
+		{[]string{"model", "convert", "in.gguf", "--to", "gguf", "-o", "/dev/null/x"}, fault.Unwritable, "-o"},
+	} {
+		cmd := program(t, c.args...)
+		if err := tiny.WriteFile(filepath.Join(cmd.Dir, "in.gguf")); err != nil {
+			t.Fatal(err)
+		}
+		_, stderr, code := output(t, cmd)
+		if code != int(c.kind) || !strings.Contains(lastLine(stderr), c.want) {
+			t.Errorf("%v: exit code %d, want %d with %q:\n%s", c.args, code, c.kind, c.want, stderr)
+		}
+	}
+}

@@ -275,8 +275,9 @@ func TestVocabularyFaults(t *testing.T) {
 		says  string
 		kind  fault.Kind
 	}{
-		{"tokenizer.ggml.model", "llama", `tokenizer "llama" is not supported`, fault.UnknownArch},
-		{"tokenizer.ggml.pre", "qwen2", `pre-tokenizer "qwen2" is not supported`, fault.UnknownArch},
+		{"tokenizer.ggml.model", "t5", `tokenizer "t5" is not supported; supported: gpt2, llama`, fault.UnknownArch},
+		{"tokenizer.ggml.model", "llama", `tokenizer "llama" is not supported without a token for every byte; <0x00> is missing`, fault.UnknownArch},
+		{"tokenizer.ggml.pre", "tekken", `pre-tokenizer "tekken" is not supported`, fault.UnknownArch},
 		{"tokenizer.ggml.merges", []string{"ab"}, `merge 0 of tokenizer.ggml.merges is "ab"`, fault.BadModel},
 		{"tokenizer.ggml.merges", []string{"q Z"}, `"qZ" is no token`, fault.BadModel},
 		{"tokenizer.ggml.tokens", []string{"a", "a"}, "tokenizer.ggml.token_type", fault.BadModel},

@@ -14,51 +14,102 @@ const (
 	TokenControl     = 3
 	TokenUserDefined = 4
 	TokenUnused      = 5
+	TokenByte        = 6
 )
 
-// Vocabulary is a byte-level BPE tokenizer's data. A token's text is byte-level: each byte stands as the character that
-// ByteRune gives; control and user-defined tokens stand as they are.
+// TokenizerKind says by which rules a vocabulary's tokens are found in a text.
+type TokenizerKind int
+
+const (
+	// ByteLevelBPE cuts text into words and joins their bytes by ranked merges. A token's text is byte-level: each byte
+	// stands as the character that ByteRune gives.
+	ByteLevelBPE TokenizerKind = iota
+	// SentencePiece joins the characters of the whole text, the join of the highest score first. Space stands for a
+	// space, and what no token expresses becomes the tokens of its bytes.
+	SentencePiece
+)
+
+// The tokenizers' names in tokenizer.ggml.model.
+const (
+	modelBPE           = "gpt2"
+	modelSentencePiece = "llama"
+)
+
+// Vocabulary is a tokenizer's data. Control, unknown and user-defined tokens stand in Tokens as they stand in texts.
 type Vocabulary struct {
+	Kind         TokenizerKind
 	Tokens       []string
-	Types        []int32  // one a token
-	Merges       []string // "left right", in the order of their rank
-	Pre          string   // the pre-tokenizer's name: PreGPT2 or PreSmolLM
-	BOS, EOS     int      // -1 where there is none
-	AddBOS       bool
-	ChatTemplate string // Jinja; empty where there is none
+	Types        []int32   // one a token
+	Scores       []float32 // one a token, in a SentencePiece vocabulary
+	Merges       []string  // "left right", in the order of their rank; a SentencePiece vocabulary's follow from its scores
+	Pre          string    // a byte-level vocabulary's pre-tokenizer: PreGPT2 and so on
+	BOS, EOS     int       // -1 where there is none
+	AddBOS       bool      // a prompt begins with BOS
+	SpacePrefix  bool      // a space is put before each text, in a SentencePiece vocabulary
+	ChatTemplate string    // Jinja; empty where there is none
 }
 
-// The pre-tokenizers that are supported: GPT-2's, and SmolLM's, which also splits every digit off.
-const (
-	PreGPT2   = "gpt-2"
-	PreSmolLM = "smollm"
-)
-
-// Vocabulary reads the tokenizer. Another kind than byte-level BPE is a fault of kind UnknownArch.
+// Vocabulary reads the tokenizer. One that isn't supported is a fault of kind UnknownArch.
 func (f *File) Vocabulary() (Vocabulary, error) {
 	v := Vocabulary{BOS: -1, EOS: -1}
 	model, err := f.Text("tokenizer.ggml.model")
 	if err != nil {
 		return v, err
 	}
-	if model != "gpt2" {
-		return v, f.unsupported("tokenizer %q is not supported; supported: gpt2", model)
-	}
-	if v.Pre, err = f.Text("tokenizer.ggml.pre"); err != nil {
-		return v, err
-	}
-	if v.Pre != PreGPT2 && v.Pre != PreSmolLM {
-		return v, f.unsupported("pre-tokenizer %q is not supported; supported: %s, %s", v.Pre, PreGPT2, PreSmolLM)
+	if model != modelBPE && model != modelSentencePiece {
+		return v, f.unsupported("tokenizer %q is not supported; supported: %s, %s", model, modelBPE, modelSentencePiece)
 	}
 	if v.Tokens, err = f.Texts("tokenizer.ggml.tokens"); err != nil {
-		return v, err
-	}
-	if v.Merges, err = f.Texts("tokenizer.ggml.merges"); err != nil {
 		return v, err
 	}
 	if err := f.tokenTypes(&v); err != nil {
 		return v, err
 	}
+	if model == modelBPE {
+		err = f.ranked(&v)
+	} else {
+		v.Kind, v.AddBOS, v.SpacePrefix = SentencePiece, true, f.flag("add_space_prefix", true)
+		v.BOS, v.EOS = 1, 2 // SentencePiece's own, where the file says nothing
+		err = f.scored(&v)
+	}
+	if err != nil {
+		return v, err
+	}
+	if err := f.ends(&v); err != nil {
+		return v, err
+	}
+	template, _ := f.Lookup("tokenizer.chat_template")
+	v.ChatTemplate, _ = template.(string)
+	return v, f.consistent(v)
+}
+
+// flag reads a setting that is on or off.
+func (f *File) flag(name string, otherwise bool) bool {
+	value, _ := f.Lookup("tokenizer.ggml." + name)
+	if on, ok := value.(bool); ok {
+		return on
+	}
+	return otherwise
+}
+
+// ranked reads what a byte-level vocabulary has beyond its tokens.
+func (f *File) ranked(v *Vocabulary) error {
+	name, err := f.Text("tokenizer.ggml.pre")
+	if err != nil {
+		return err
+	}
+	var ok bool
+	if v.Pre, ok = preTokenizer(name); !ok {
+		return f.unsupported("pre-tokenizer %q is not supported; supported: %s, %s, %s, %s", name,
+			PreGPT2, PreSmolLM, PreLlama3, PreQwen2)
+	}
+	v.AddBOS = v.Pre == PreLlama3 // where the file says nothing
+	v.Merges, err = f.Texts("tokenizer.ggml.merges")
+	return err
+}
+
+// ends reads the tokens that begin and end a text, and refuses what the package of a model can't express.
+func (f *File) ends(v *Vocabulary) error {
 	for key, to := range map[string]*int{"bos": &v.BOS, "eos": &v.EOS} {
 		key = "tokenizer.ggml." + key + "_token_id"
 		if _, ok := f.Lookup(key); !ok {
@@ -66,18 +117,26 @@ func (f *File) Vocabulary() (Vocabulary, error) {
 		}
 		id, err := f.Uint(key)
 		if err != nil {
-			return v, err
+			return err
 		}
 		if id >= uint64(len(v.Tokens)) {
-			return v, f.bad(again, "metadata %s is %d; the vocabulary has %d tokens", key, id, len(v.Tokens))
+			return f.bad(again, "metadata %s is %d; the vocabulary has %d tokens", key, id, len(v.Tokens))
 		}
 		*to = int(id)
 	}
-	add, _ := f.Lookup("tokenizer.ggml.add_bos_token")
-	v.AddBOS = add == true
-	template, _ := f.Lookup("tokenizer.chat_template")
-	v.ChatTemplate, _ = template.(string)
-	return v, f.consistent(v)
+	v.AddBOS = f.flag("add_bos_token", v.AddBOS)
+	if v.AddBOS && v.BOS < 0 {
+		return f.bad(again, "prompts are to begin with a BOS token, and metadata tokenizer.ggml.bos_token_id is missing")
+	}
+	for _, name := range []string{"add_eos_token", "remove_extra_whitespaces"} {
+		if f.flag(name, false) {
+			return f.unsupported("tokenizer.ggml.%s is true; false is supported", name)
+		}
+	}
+	if _, there := f.Lookup("tokenizer.ggml.precompiled_charsmap"); there {
+		return f.unsupported("the tokenizer's own normalisation, tokenizer.ggml.precompiled_charsmap, is not supported")
+	}
+	return nil
 }
 
 func (f *File) tokenTypes(v *Vocabulary) error {
@@ -148,6 +207,12 @@ func ByteLevel(text string) string {
 	return s.String()
 }
 
+// Verbatim says whether a token stands in texts as it is written, outside merging.
+func (v Vocabulary) Verbatim(id int) bool {
+	t := v.Types[id]
+	return t == TokenControl || t == TokenUserDefined || t == TokenUnknown
+}
+
 // Uncovered finds the first character of a prompt that the vocabulary can't express: an engine would drop it silently.
 func (v Vocabulary) Uncovered(prompt string) (rune, bool) {
 	var covered [256]bool
@@ -156,7 +221,7 @@ func (v Vocabulary) Uncovered(prompt string) (rune, bool) {
 		ids[t] = true
 	}
 	for b := range covered {
-		covered[b] = ids[string(byteRunes[b])]
+		covered[b] = v.Kind == SentencePiece || ids[string(byteRunes[b])] // SentencePiece falls back to bytes
 	}
 	for i, r := range prompt {
 		_, n := utf8.DecodeRuneInString(prompt[i:]) // an invalid byte is one long, unlike r's own spelling

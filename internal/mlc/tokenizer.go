@@ -76,21 +76,103 @@ func (tokens inOrder) MarshalJSON() ([]byte, error) {
 }
 
 func tokenizer(v gguf.Vocabulary) tokenizerFile {
-	level := byteLevel{Type: "ByteLevel", Trim: true, UseRegex: true}
 	t := tokenizerFile{
-		Version: "1.0", AddedTokens: []added{}, PreTokenizer: level, PostProcessor: level, Decoder: level,
-		Model: mergesModel{Type: "BPE", Vocab: v.Tokens, Merges: v.Merges},
+		Version: "1.0", AddedTokens: []added{},
+		Model: mergesModel{Type: "BPE", Vocab: v.Tokens, Merges: v.Merges, IgnoreMerges: v.WholeWords()},
 	}
-	if v.Pre == gguf.PreSmolLM {
-		digits := map[string]any{"type": "Digits", "individual_digits": true}
-		t.PreTokenizer = map[string]any{"type": "Sequence", "pretokenizers": []any{digits, level}}
+	if v.Kind == gguf.SentencePiece {
+		t.scored(v)
+	} else {
+		t.byteLevel(v)
 	}
 	// Special tokens stand in the vocabulary too: the library gives one that doesn't the next free id.
 	for id, text := range v.Tokens {
-		kind := v.Types[id]
-		if kind == gguf.TokenControl || kind == gguf.TokenUserDefined {
-			t.AddedTokens = append(t.AddedTokens, added{ID: id, Content: text, Special: kind == gguf.TokenControl})
+		if v.Verbatim(id) {
+			special := v.Types[id] != gguf.TokenUserDefined
+			t.AddedTokens = append(t.AddedTokens, added{ID: id, Content: text, Special: special})
 		}
 	}
 	return t
+}
+
+// Pre-tokenizers as the models' own tokenizers have them. In Unicode, that ignores case, 's is 'ſ too.
+const (
+	contractions = `(?i:'s|'t|'re|'ve|'m|'ll|'d)`
+	wordsOr      = contractions + `|[^\r\n\p{L}\p{N}]?\p{L}+|`
+	orTheRest    = `| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+`
+	llama3Words  = wordsOr + `\p{N}{1,3}` + orTheRest
+	qwen2Words   = wordsOr + `\p{N}` + orTheRest
+)
+
+func split(regex string) map[string]any {
+	return map[string]any{"type": "Split", "pattern": map[string]any{"Regex": regex}, "behavior": "Isolated", "invert": false}
+}
+
+func (t *tokenizerFile) byteLevel(v gguf.Vocabulary) {
+	level := byteLevel{Type: "ByteLevel", Trim: true, UseRegex: true}
+	plain := byteLevel{Type: "ByteLevel", Trim: true}
+	t.Decoder = level
+	t.PostProcessor = sequence("processors", level, startOf(v))
+	switch v.Pre {
+	case gguf.PreSmolLM:
+		t.PreTokenizer = sequence("pretokenizers", map[string]any{"type": "Digits", "individual_digits": true}, level)
+	case gguf.PreLlama3:
+		t.PreTokenizer = sequence("pretokenizers", split(llama3Words), plain)
+	case gguf.PreQwen2:
+		t.PreTokenizer = sequence("pretokenizers", split(qwen2Words), plain)
+	default:
+		t.PreTokenizer = level
+	}
+	if v.Composes() {
+		t.Normalizer = map[string]any{"type": "NFC"}
+	}
+}
+
+// scored lays a SentencePiece tokenizer out as merges. There is no pre-tokenizer: the whole text is one word.
+func (t *tokenizerFile) scored(v gguf.Vocabulary) {
+	t.Model.ByteFallback, t.Model.FuseUnknown = true, true
+	spaces := replace(" ", gguf.Space)
+	decoders := []any{replace(gguf.Space, " "), map[string]any{"type": "ByteFallback"}, map[string]any{"type": "Fuse"}}
+	t.Normalizer = spaces
+	if v.SpacePrefix {
+		t.Normalizer = sequence("normalizers", map[string]any{"type": "Prepend", "prepend": gguf.Space}, spaces)
+		decoders = append(decoders, map[string]any{"type": "Strip", "content": " ", "start": 1, "stop": 0})
+	}
+	t.Decoder = sequence("decoders", decoders...)
+	t.PostProcessor = startOf(v)
+}
+
+func replace(from, to string) map[string]any {
+	return map[string]any{"type": "Replace", "pattern": map[string]any{"String": from}, "content": to}
+}
+
+// sequence joins steps; nil ones are left out, and one alone needs no sequence.
+func sequence(field string, steps ...any) any {
+	var some []any
+	for _, s := range steps {
+		if s != nil {
+			some = append(some, s)
+		}
+	}
+	if len(some) == 1 {
+		return some[0]
+	}
+	return map[string]any{"type": "Sequence", field: some}
+}
+
+// startOf puts BOS before a text where the model wants it, for a caller that has special tokens added; WebLLM has none
+// added, see config.PromptPrefix.
+func startOf(v gguf.Vocabulary) any {
+	if !v.AddBOS {
+		return nil
+	}
+	bos := v.Tokens[v.BOS]
+	token := map[string]any{"SpecialToken": map[string]any{"id": bos, "type_id": 0}}
+	text := func(id string, kind int) map[string]any {
+		return map[string]any{"Sequence": map[string]any{"id": id, "type_id": kind}}
+	}
+	return map[string]any{
+		"type": "TemplateProcessing", "single": []any{token, text("A", 0)}, "pair": []any{token, text("A", 0), text("B", 1)},
+		"special_tokens": map[string]any{bos: map[string]any{"id": bos, "ids": []int{v.BOS}, "tokens": []string{bos}}},
+	}
 }

@@ -1,6 +1,6 @@
-// Package reference is a third opinion: a plain llama forward pass and a byte-level BPE tokenizer, written for being
-// read, against which tests hold the real engines, and which says what the tiny model is expected to answer. Where two
-// engines differ it shows which one is off.
+// Package reference is a third opinion: a plain llama forward pass and the tokenizers, written for being read, against
+// which tests hold the real engines, and which says what the tiny model is expected to answer. Where two engines differ
+// it shows which one is off.
 //
 // It is not an engine: one sequence, greedy only, F32 weights only, everything in memory, no threads.
 package reference

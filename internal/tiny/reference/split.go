@@ -4,16 +4,29 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"llmparity/internal/gguf"
 )
 
-// Split cuts a text into the words inside which BPE merges, as GPT-2 does:
+// words cuts a text into the words inside which BPE merges, by the pre-tokenizer's rule.
+func words(text, pre string) []string {
+	switch pre {
+	case gguf.PreLlama3:
+		return cut(text, func(text string) int { return llama3(text, 3) })
+	case gguf.PreQwen2:
+		return cut(text, func(text string) int { return llama3(text, 1) })
+	}
+	return Split(text, pre == gguf.PreSmolLM)
+}
+
+// Split cuts a text into words as GPT-2 does:
 //
 //	's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+
 //
 // With digits, each digit is first cut out as a word of its own. Go's regexp has no look-ahead, hence the code.
 func Split(text string, digits bool) []string {
 	if !digits {
-		return split(text)
+		return cut(text, gpt2)
 	}
 	var words []string
 	for text != "" {
@@ -21,7 +34,7 @@ func Split(text string, digits bool) []string {
 		if i < 0 {
 			i = len(text)
 		}
-		words = append(words, split(text[:i])...)
+		words = append(words, cut(text[:i], gpt2)...)
 		text = text[i:]
 		if text != "" {
 			_, n := utf8.DecodeRuneInString(text)
@@ -32,17 +45,18 @@ func Split(text string, digits bool) []string {
 	return words
 }
 
-func split(text string) []string {
+// cut takes words off the front of a text until none is left.
+func cut(text string, length func(text string) int) []string {
 	var words []string
 	for text != "" {
-		n := wordLength(text)
+		n := length(text)
 		words = append(words, text[:n])
 		text = text[n:]
 	}
 	return words
 }
 
-func wordLength(text string) int {
+func gpt2(text string) int {
 	for _, ending := range []string{"'s", "'t", "'re", "'ve", "'m", "'ll", "'d"} {
 		if strings.HasPrefix(text, ending) {
 			return len(ending)
@@ -53,22 +67,75 @@ func wordLength(text string) int {
 		start = 1
 	}
 	first, _ := utf8.DecodeRuneInString(text[start:])
-	if unicode.IsSpace(first) {
+	if classOf(first) == space {
 		return spaces(text)
 	}
-	class := classOf(first)
-	n := strings.IndexFunc(text[start:], func(r rune) bool { return classOf(r) != class })
-	if n < 0 {
-		return len(text)
+	return start + run(text[start:], classOf(first))
+}
+
+// llama3 is the length of the first word by Llama 3's rule, with digits together up to a number of them:
+//
+//	(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+
+func llama3(text string, digits int) int {
+	if n := contraction(text); n > 0 {
+		return n
 	}
-	return start + n
+	first, n := utf8.DecodeRuneInString(text)
+	class := classOf(first)
+	if class == letter {
+		return run(text, letter)
+	}
+	if class == number {
+		return firstOf(text, run(text, number), digits)
+	}
+	if letters := run(text[n:], letter); letters > 0 && first != '\r' && first != '\n' {
+		return n + letters
+	}
+	start := 0
+	if first == ' ' {
+		start = 1
+	}
+	if others := run(text[start:], other); others > 0 {
+		end := start + others
+		return end + len(text[end:]) - len(strings.TrimLeft(text[end:], "\r\n"))
+	}
+	if newline := strings.LastIndexAny(text[:run(text, space)], "\r\n"); newline >= 0 {
+		return newline + 1
+	}
+	return spaces(text)
+}
+
+// contraction is the length of an English ending that a text begins with, in either case; 0 where there is none.
+func contraction(text string) int {
+	rest, found := strings.CutPrefix(text, "'")
+	if !found {
+		return 0
+	}
+	for _, ending := range []string{"s", "t", "re", "ve", "m", "ll", "d"} {
+		n := firstOf(rest, len(rest), len(ending))
+		if strings.EqualFold(rest[:n], ending) { // which takes 'ſ' for an s, as the rule does
+			return 1 + n
+		}
+	}
+	return 0
+}
+
+// firstOf is the length of the first runes of a text, no more than n of them and no more than end bytes.
+func firstOf(text string, end, n int) int {
+	for i := range text[:end] {
+		if n == 0 {
+			return i
+		}
+		n--
+	}
+	return end
 }
 
 // spaces is a run of white space; its last character is left to the word that follows, unless it is the run.
 func spaces(text string) int {
-	end := strings.IndexFunc(text, func(r rune) bool { return !unicode.IsSpace(r) })
-	if end < 0 {
-		return len(text)
+	end := run(text, space)
+	if end == len(text) {
+		return end
 	}
 	_, last := utf8.DecodeLastRuneInString(text[:end])
 	if end > last {
@@ -77,14 +144,32 @@ func spaces(text string) int {
 	return end
 }
 
-func classOf(r rune) int {
+// run is the length of the runes of a class that a text begins with.
+func run(text string, c class) int {
+	n := strings.IndexFunc(text, func(r rune) bool { return classOf(r) != c })
+	if n < 0 {
+		return len(text)
+	}
+	return n
+}
+
+type class int
+
+const (
+	other class = iota
+	space
+	letter
+	number
+)
+
+func classOf(r rune) class {
 	switch {
 	case unicode.IsSpace(r):
-		return 0
+		return space
 	case unicode.IsLetter(r):
-		return 1
+		return letter
 	case unicode.IsNumber(r):
-		return 2
+		return number
 	}
-	return 3
+	return other
 }

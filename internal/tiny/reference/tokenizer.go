@@ -3,29 +3,28 @@ package reference
 import (
 	"sort"
 	"strings"
-	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
 
 	"llmparity/internal/gguf"
 )
 
-// Tokenizer is a byte-level BPE tokenizer.
+// Tokenizer finds the tokens of a text, by byte-level BPE or as SentencePiece does. It is written to be read: its time
+// grows with the square of a word, and for SentencePiece the whole text is one.
 type Tokenizer struct {
-	tokens  []string
-	types   []int32
+	gguf.Vocabulary
 	ids     map[string]int
 	ranks   map[string]int // "left right" to its merge's rank
 	special []string       // found in the text before anything else, longest first
-	digits  bool           // each digit is a word of its own
-	bytes   map[rune]byte
+	bytes   map[string]byte
 }
 
 // NewTokenizer makes a tokenizer from a vocabulary.
 func NewTokenizer(v gguf.Vocabulary) *Tokenizer {
-	t := &Tokenizer{tokens: v.Tokens, types: v.Types, ids: map[string]int{}, ranks: map[string]int{},
-		digits: v.Pre == gguf.PreSmolLM, bytes: map[rune]byte{}}
+	t := &Tokenizer{Vocabulary: v, ids: map[string]int{}, ranks: map[string]int{}, bytes: map[string]byte{}}
 	for id, text := range v.Tokens {
 		t.ids[text] = id
-		if t.verbatim(id) {
+		if v.Verbatim(id) {
 			t.special = append(t.special, text)
 		}
 	}
@@ -34,18 +33,26 @@ func NewTokenizer(v gguf.Vocabulary) *Tokenizer {
 		t.ranks[m] = rank
 	}
 	for b := range 256 {
-		t.bytes[gguf.ByteRune(byte(b))] = byte(b)
+		if v.Kind == gguf.SentencePiece {
+			t.bytes[gguf.ByteToken(byte(b))] = byte(b)
+		} else {
+			t.bytes[string(gguf.ByteRune(byte(b)))] = byte(b)
+		}
 	}
 	return t
 }
 
-// verbatim says whether a token stands in texts as it is written, outside BPE.
-func (t *Tokenizer) verbatim(id int) bool {
-	return t.types[id] == gguf.TokenControl || t.types[id] == gguf.TokenUserDefined
+// Prompt gives a raw prompt's tokens: the text's, after BOS where the model wants it.
+func (t *Tokenizer) Prompt(text string) []int {
+	ids := t.Encode(text)
+	if t.AddBOS {
+		ids = append([]int{t.BOS}, ids...)
+	}
+	return ids
 }
 
-// Encode gives a text's tokens. Special tokens written out in the text become themselves. Bytes that the vocabulary
-// lacks are left out, as engines do; gguf.Uncovered finds them.
+// Encode gives a text's tokens. Special tokens written out in the text become themselves. Bytes that a byte-level
+// vocabulary lacks are left out, as engines do; gguf.Uncovered finds them.
 func (t *Tokenizer) Encode(text string) []int {
 	var ids []int
 	for text != "" {
@@ -55,8 +62,8 @@ func (t *Tokenizer) Encode(text string) []int {
 				at, found = i, s
 			}
 		}
-		for _, word := range Split(text[:at], t.digits) {
-			ids = append(ids, t.word(gguf.ByteLevel(word))...)
+		if at > 0 {
+			ids = append(ids, t.plain(text[:at])...)
 		}
 		if found != "" {
 			ids = append(ids, t.ids[found])
@@ -66,24 +73,31 @@ func (t *Tokenizer) Encode(text string) []int {
 	return ids
 }
 
-// word merges the characters of a word, the earliest merge first, until none applies.
-func (t *Tokenizer) word(word string) []int {
-	parts := strings.Split(word, "")
-	for {
-		best, at := len(t.ranks), -1
-		for i := 0; i+1 < len(parts); i++ {
-			if rank, ok := t.ranks[parts[i]+" "+parts[i+1]]; ok && rank < best {
-				best, at = rank, i
-			}
-		}
-		if at < 0 {
-			break
-		}
-		parts[at] += parts[at+1]
-		parts = append(parts[:at+1], parts[at+2:]...)
+// plain gives the tokens of text that has no special ones.
+func (t *Tokenizer) plain(text string) []int {
+	if t.Kind == gguf.SentencePiece {
+		return t.pieces(text)
+	}
+	if t.Composes() {
+		text = norm.NFC.String(text)
 	}
 	var ids []int
-	for _, p := range parts {
+	for _, word := range words(text, t.Pre) {
+		ids = append(ids, t.word(gguf.ByteLevel(word))...)
+	}
+	return ids
+}
+
+// word merges the characters of a word, the earliest merge first.
+func (t *Tokenizer) word(word string) []int {
+	if id, ok := t.ids[word]; ok && t.WholeWords() {
+		return []int{id}
+	}
+	var ids []int
+	for _, p := range merge(word, func(left, right string) (float64, bool) {
+		rank, ok := t.ranks[left+" "+right]
+		return -float64(rank), ok
+	}) {
 		if id, ok := t.ids[p]; ok {
 			ids = append(ids, id)
 		}
@@ -91,19 +105,61 @@ func (t *Tokenizer) word(word string) []int {
 	return ids
 }
 
-// Decode gives the text of tokens, special ones written out.
+// merge joins neighbours of a text's characters until no two can be: those of the highest score first, of equal ones
+// the leftmost.
+func merge(text string, score func(left, right string) (float64, bool)) []string {
+	parts := strings.Split(text, "")
+	type pair struct {
+		score float64
+		ok    bool
+	}
+	pairs := make([]pair, len(parts)) // of each part with its right neighbour
+	look := func(i int) {
+		if i >= 0 && i < len(parts) {
+			pairs[i] = pair{}
+			if i+1 < len(parts) {
+				pairs[i].score, pairs[i].ok = score(parts[i], parts[i+1])
+			}
+		}
+	}
+	for i := range parts {
+		look(i)
+	}
+	for {
+		best := -1
+		for i, p := range pairs {
+			if p.ok && (best < 0 || p.score > pairs[best].score) {
+				best = i
+			}
+		}
+		if best < 0 {
+			return parts
+		}
+		parts[best] += parts[best+1]
+		parts = append(parts[:best+1], parts[best+2:]...)
+		pairs = append(pairs[:best+1], pairs[best+2:]...)
+		look(best - 1)
+		look(best)
+	}
+}
+
+// Decode gives the text of tokens, special ones written out. It gives a text back as it was, except where the text has
+// bytes the vocabulary lacks, was composed, or, for SentencePiece, has a special token or the character gguf.Space.
 func (t *Tokenizer) Decode(ids []int) string {
+	if t.Kind == gguf.SentencePiece {
+		return t.join(ids)
+	}
 	var text []byte
 	for _, id := range ids {
-		if t.verbatim(id) {
-			text = append(text, t.tokens[id]...)
+		if t.Verbatim(id) {
+			text = append(text, t.Tokens[id]...)
 			continue
 		}
-		for _, r := range t.tokens[id] {
-			if b, ok := t.bytes[r]; ok {
+		for _, r := range t.Tokens[id] {
+			if b, ok := t.bytes[string(r)]; ok {
 				text = append(text, b)
 			} else {
-				text = utf8.AppendRune(text, r)
+				text = append(text, string(r)...)
 			}
 		}
 	}

@@ -2,5 +2,5 @@
 
 package child
 
-// alive errs on the safe side: where a process can't be probed, its folder is kept.
-func alive(int) bool { return true }
+// Alive errs on the safe side: where a process can't be probed, its folder is kept.
+func Alive(int) bool { return true }

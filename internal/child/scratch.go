@@ -22,7 +22,7 @@ func Scratch(what string) (string, error) {
 // Sweep removes the temporary folders of those of our processes that no longer exist.
 func Sweep() {
 	for _, dir := range scratches() {
-		if pid := owner(dir); pid > 0 && !alive(pid) {
+		if pid := owner(dir); pid > 0 && !Alive(pid) {
 			_ = os.RemoveAll(dir) // somebody else's: not ours to complain about
 		}
 	}

@@ -7,12 +7,10 @@ package enginetest
 
 import (
 	"context"
-	"errors"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -196,8 +194,6 @@ func report(t *testing.T, list []string) {
 		t.Error(s)
 	}
 }
-
-func alive(pid int) bool { return !errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) }
 
 // leftovers notes what there is now; the function returned checks that nothing was added: processes, folders, goroutines.
 func leftovers(t *testing.T) func() {

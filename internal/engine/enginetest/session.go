@@ -3,12 +3,13 @@ package enginetest
 import (
 	"context"
 	"errors"
+	"os"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
+	"llmparity/internal/child"
 	"llmparity/internal/engine"
 	"llmparity/internal/record"
 	"llmparity/internal/sample"
@@ -86,7 +87,7 @@ func (l *launch) readable(t *testing.T) {
 	}
 	for _, s := range sources {
 		d := s.Describe()
-		if d.Role == "" || d.Method == "" || d.Sees == "" || d.Blind == "" || !alive(d.PID) {
+		if d.Role == "" || d.Method == "" || d.Sees == "" || d.Blind == "" || !child.Alive(d.PID) {
 			t.Errorf("a source's description lacks something, or its process is gone: %+v", d)
 		}
 		if err := readOne(t.Context(), s); err != nil {
@@ -157,7 +158,9 @@ func (c Case) killed(t *testing.T) {
 			return
 		}
 		for _, s := range l.probe.Attached() {
-			_ = syscall.Kill(s.Describe().PID, syscall.SIGKILL) // a process has several sources
+			if p, err := os.FindProcess(s.Describe().PID); err == nil {
+				_ = p.Kill() // a process has several sources
+			}
 		}
 	})
 	if class := engine.ClassOf(err); err == nil || (class != record.Crash && class != record.DeviceLost) {

@@ -40,9 +40,10 @@ func (f *File) scored(v *Vocabulary) error {
 	v.Scores = scores
 	joins := v.joins(ids)
 	for i := 1; i < len(joins); i++ {
-		if a, b := joins[i-1].token, joins[i].token; a != b && scores[a] == scores[b] {
-			return f.unsupported("tokens %q and %q have the same score: which is preferred depends on where they stand, "+
-				"which merges can't say", v.Tokens[a], v.Tokens[b])
+		a, b := v.Tokens[joins[i-1].token], v.Tokens[joins[i].token]
+		if a != b && scores[joins[i-1].token] == scores[joins[i].token] && strings.Trim(a+b, Space) != "" {
+			return f.unsupported("tokens %q and %q have the same score: which one is made depends on where it would stand, "+
+				"which merges can't say", a, b)
 		}
 	}
 	for _, j := range joins {
@@ -54,8 +55,10 @@ func (f *File) scored(v *Vocabulary) error {
 // join is a way to make a token out of two others.
 type join struct{ token, cut int }
 
-// joins are the ways to make normal tokens out of normal tokens, the highest score first. Of the ways to make one
-// token, that with the longest left part is first, as the tokenizers library has it.
+// joins are the ways to make normal tokens out of normal tokens, the highest score first. Among equal scores the
+// leftmost join is to be made first. Merges can't say that, but where all the tokens are runs of spaces, as in the
+// vocabularies that have equal scores at all, it is the same to prefer the join with the longest left part, then that
+// with the longest right part: a run grows from its left end until there is no longer token.
 func (v Vocabulary) joins(ids map[string]int) []join {
 	normal := func(text string) bool {
 		id, ok := ids[text]
@@ -72,15 +75,17 @@ func (v Vocabulary) joins(ids map[string]int) []join {
 			}
 		}
 	}
-	sort.Slice(list, func(i, j int) bool {
+	length := utf8.RuneCountInString
+	sort.SliceStable(list, func(i, j int) bool {
 		a, b := list[i], list[j]
+		x, y := v.Tokens[a.token], v.Tokens[b.token]
 		switch {
 		case v.Scores[a.token] != v.Scores[b.token]:
 			return v.Scores[a.token] > v.Scores[b.token]
-		case a.token != b.token:
-			return a.token < b.token
+		case a.cut != b.cut:
+			return length(x[:a.cut]) > length(y[:b.cut])
 		}
-		return utf8.RuneCountInString(v.Tokens[a.token][:a.cut]) > utf8.RuneCountInString(v.Tokens[b.token][:b.cut])
+		return length(x[a.cut:]) > length(y[b.cut:])
 	})
 	return list
 }

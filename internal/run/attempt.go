@@ -79,6 +79,7 @@ func (a *attempt) phases(ctx context.Context) (err error) {
 		return err
 	}
 	if e.Caps().Resident {
+		a.sampler.Edge()
 		if err := a.phase(record.Baseline, func() error { return pause(ctx, baselineFor) }); err != nil {
 			return err
 		}

@@ -57,7 +57,8 @@ type member struct {
 	src Source
 }
 
-// Attach reads a source from now on, and not at all once the sampler has stopped: at the next tick of its method, which is now when it is the method's first.
+// Attach reads a source from its method's next tick or the next Edge on, and not at all once the sampler has stopped. It is not read
+// at once: an engine attaches its processes one after the other, and a total of the first alone would be no total.
 func (s *Sampler) Attach(src Source) (detach func()) {
 	d := src.Describe()
 	s.mu.Lock()
@@ -147,7 +148,6 @@ func (s *Sampler) all() []*group {
 func (s *Sampler) loop(g *group, every time.Duration) {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
-	s.pass(g)
 	for {
 		select {
 		case <-s.ctx.Done():

@@ -2,10 +2,10 @@
 // WebLLM 0.2.86 looks them up. Together with a model library (which holds the code, and isn't made here) that is a model
 // that runs in a browser and in a native engine alike.
 //
-// Weights of every type that can be read become float32; it quantises nothing. It knows byte-level BPE tokenizers and
-// ChatML chat templates; another template is a warning of the Package, because raw prompts still work. A tensor that is
-// larger than a shard gets a larger shard of its own: records can't be split. Of the weights a few MiB are in memory at
-// a time.
+// Weights of every type that can be read become float32; it quantises nothing. Tokenizers are those that gguf reads. It
+// knows the usual chat templates; another one is a warning of the Package, because raw prompts still work. A tensor that
+// is larger than a shard gets a larger shard of its own: records can't be split. Of the weights a few MiB are in memory
+// at a time.
 package mlc
 
 import (
@@ -95,9 +95,9 @@ func (p *Package) fill(ctx context.Context, f *gguf.File, v gguf.Vocabulary, dir
 		p.Files = append(p.Files, shard.DataPath)
 	}
 	p.Parameters, p.Bytes = cache.Metadata.ParamSize, cache.Metadata.ParamBytes
-	config := chatConfig(p.Shape, v)
-	if !isChatML(v) {
-		p.Warnings = append(p.Warnings, "the model's chat template is not ChatML: use raw prompts, chats would be laid out differently")
+	config, knownTemplate := chatConfig(p.Shape, v)
+	if !knownTemplate {
+		p.Warnings = append(p.Warnings, "the model's chat template is none that is known: use raw prompts, chats would be laid out differently")
 	}
 	for _, file := range []struct {
 		name    string

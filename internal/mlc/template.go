@@ -1,0 +1,111 @@
+package mlc
+
+import (
+	"strings"
+
+	"llmparity/internal/gguf"
+)
+
+// conversation says how WebLLM lays a chat out. It encodes each message on its own, so that after the first one a
+// SentencePiece tokenizer sees the beginning of a text where a template that is run whole has the middle of one.
+type conversation struct {
+	Name            string            `json:"name"`
+	SystemTemplate  string            `json:"system_template"`
+	SystemMessage   string            `json:"system_message"`
+	RenderEmpty     bool              `json:"render_empty_system_message"`
+	SystemPrefix    []int             `json:"system_prefix_token_ids,omitempty"`
+	AddRoleAfter    bool              `json:"add_role_after_system_message"`
+	Roles           map[string]string `json:"roles"`
+	RoleTemplates   map[string]string `json:"role_templates"`
+	Messages        []string          `json:"messages"`
+	Seps            []string          `json:"seps"`
+	RoleContentSep  string            `json:"role_content_sep"`
+	RoleEmptySep    string            `json:"role_empty_sep"`
+	StopStr         []string          `json:"stop_str"`
+	StopTokenIDs    []int             `json:"stop_token_ids"`
+	FunctionString  string            `json:"function_string"`
+	FunctionCalling bool              `json:"use_function_calling"`
+}
+
+// chat is the conversation as the model's template lays it out, and whether it is: a template that isn't known gets
+// ChatML. There is no system message unless the caller gives one: a default one in a template can't be told from its
+// Jinja code without running it, nor can a date that it puts in.
+func chat(v gguf.Vocabulary) (c conversation, known bool) {
+	has := func(all ...string) bool {
+		for _, text := range all {
+			if !strings.Contains(v.ChatTemplate, text) {
+				return false
+			}
+		}
+		return true
+	}
+	known = true
+	switch {
+	case has("<|im_start|>", "<|im_end|>"):
+		c = chatML()
+	case has("<|start_header_id|>", "<|end_header_id|>", "<|eot_id|>"):
+		c = llama3()
+	case has("[INST]", "[/INST]", "<<SYS>>"):
+		c = llama2(text(v, v.BOS), text(v, v.EOS))
+	case has("<|user|>", "<|assistant|>") && !has("<|end|>") && (has("eos_token") || has(text(v, v.EOS))):
+		c = zephyr(text(v, v.EOS))
+	default:
+		c, known = chatML(), false
+	}
+	c.RoleTemplates = map[string]string{
+		"user": "{user_message}", "assistant": "{assistant_message}", "tool": "{tool_message}",
+	}
+	c.Messages, c.StopStr, c.StopTokenIDs = []string{}, []string{}, stopTokens(v)
+	if begin := strings.HasPrefix(c.SystemTemplate, text(v, v.BOS)); v.AddBOS && !begin {
+		c.SystemPrefix = []int{v.BOS}
+	}
+	return c, known
+}
+
+// text is a token's text; of one that isn't there, a text that stands nowhere.
+func text(v gguf.Vocabulary, id int) string {
+	if id < 0 {
+		return "\x00"
+	}
+	return v.Tokens[id]
+}
+
+func roles(user, assistant, tool string) map[string]string {
+	return map[string]string{"user": user, "assistant": assistant, "tool": tool}
+}
+
+func chatML() conversation {
+	return conversation{
+		Name: "chatml", SystemTemplate: "<|im_start|>system\n{system_message}<|im_end|>\n", AddRoleAfter: true,
+		Roles: roles("<|im_start|>user", "<|im_start|>assistant", "<|im_start|>tool"),
+		Seps:  []string{"<|im_end|>\n"}, RoleContentSep: "\n", RoleEmptySep: "\n",
+	}
+}
+
+func llama3() conversation {
+	header := func(role string) string { return "<|start_header_id|>" + role }
+	const end = "<|end_header_id|>\n\n"
+	return conversation{
+		Name: "llama-3", SystemTemplate: header("system") + end + "{system_message}<|eot_id|>", AddRoleAfter: true,
+		Roles: roles(header("user"), header("assistant"), header("ipython")),
+		Seps:  []string{"<|eot_id|>"}, RoleContentSep: end, RoleEmptySep: end,
+	}
+}
+
+// llama2 has the system message inside the first user message. Each user message begins with BOS, so that it does so
+// too where WebLLM encodes the last round alone.
+func llama2(bos, eos string) conversation {
+	return conversation{
+		Name: "llama-2", SystemTemplate: bos + "[INST] <<SYS>>\n{system_message}\n<</SYS>>\n\n",
+		Roles: roles(bos+"[INST]", "[/INST]", bos+"[INST]"),
+		Seps:  []string{" ", " " + eos}, RoleContentSep: " ", RoleEmptySep: "",
+	}
+}
+
+func zephyr(eos string) conversation {
+	return conversation{
+		Name: "zephyr", SystemTemplate: "<|system|>\n{system_message}" + eos + "\n", AddRoleAfter: true,
+		Roles: roles("<|user|>", "<|assistant|>", "<|user|>"),
+		Seps:  []string{eos + "\n"}, RoleContentSep: "\n", RoleEmptySep: "\n",
+	}
+}

@@ -1,0 +1,48 @@
+package mlc
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"llmparity/internal/gguf"
+	"llmparity/internal/tiny/reference/referencetest"
+)
+
+// The golden tokens of package referencetest were made with these very files, by the library that WebLLM uses.
+func TestTokenizerFilesAreThoseThatGaveTheGoldenTokens(t *testing.T) {
+	for _, k := range referencetest.Kinds(t) {
+		path := filepath.Join(t.ArtifactDir(), k.Name+".tokenizer.json")
+		if err := writeJSON(path, tokenizer(k.Vocabulary)); err != nil {
+			t.Fatal(err)
+		}
+		b, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if sum := sha256.Sum256(b); hex.EncodeToString(sum[:]) != k.SHA256 {
+			t.Errorf("%s: tokenizer.json has changed: make the golden tokens again, as referencetest/testdata/make.py says", k.Name)
+		}
+	}
+}
+
+func TestPromptsBeginWithBOSWhereTheModelWantsIt(t *testing.T) {
+	for _, k := range referencetest.Kinds(t) {
+		c, _ := chatConfig(shapeOf(k.Vocabulary), k.Vocabulary)
+		wants := k.Name == "spm" || k.Name == gguf.PreLlama3
+		if k.Vocabulary.AddBOS != wants || slices.Equal(c.PromptPrefix, []int{k.Vocabulary.BOS}) != wants {
+			t.Errorf("%s: BOS %d is wanted: %v; prefix %v", k.Name, k.Vocabulary.BOS, k.Vocabulary.AddBOS, c.PromptPrefix)
+		}
+		level := "byte_level"
+		if strings.HasPrefix(k.Name, "spm") {
+			level = "byte_fallback"
+		}
+		if i := c.TokenizerInfo; i.TokenPostproc != level || i.PrependSpace != (k.Name == "spm") || i.StripSpace != i.PrependSpace {
+			t.Errorf("%s: %+v", k.Name, i)
+		}
+	}
+}

@@ -1,0 +1,99 @@
+package reference_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
+
+	"llmparity/internal/gguf"
+	"llmparity/internal/tiny/reference"
+	"llmparity/internal/tiny/reference/referencetest"
+)
+
+func TestTokensAreThoseOfTheTokenizersLibrary(t *testing.T) {
+	texts := referencetest.Texts(t)
+	for _, k := range referencetest.Kinds(t) {
+		if len(k.IDs) != len(texts) || len(texts) < 300 {
+			t.Fatalf("%s: tokens of %d texts; there are %d", k.Name, len(k.IDs), len(texts))
+		}
+		tokens := reference.NewTokenizer(k.Vocabulary)
+		for i, text := range texts {
+			if got := tokens.Prompt(text); !slices.Equal(got, k.IDs[i]) {
+				t.Errorf("%s: %q: got %v, want %v", k.Name, text, got, k.IDs[i])
+			}
+		}
+	}
+}
+
+// TestKindsDiffer keeps the texts telling: each kind is seen to be itself.
+func TestKindsDiffer(t *testing.T) {
+	kinds := referencetest.Kinds(t)
+	for i, a := range kinds {
+		for _, b := range kinds[:i] {
+			if slices.EqualFunc(a.IDs, b.IDs, slices.Equal) {
+				t.Errorf("no text has other tokens with %s than with %s", a.Name, b.Name)
+			}
+		}
+	}
+}
+
+// lossless says whether a text comes back from its tokens as it was.
+func lossless(v gguf.Vocabulary, text string) bool {
+	switch {
+	case v.Composes():
+		return norm.NFC.IsNormalString(text)
+	case v.Kind != gguf.SentencePiece:
+		return true
+	}
+	for id, token := range v.Tokens {
+		if v.Verbatim(id) && strings.Contains(text, token) {
+			return false
+		}
+	}
+	return utf8.ValidString(text) && !strings.Contains(text, gguf.Space)
+}
+
+func FuzzTokensGiveTheTextBack(f *testing.F) {
+	for i, text := range referencetest.Texts(f) {
+		if i%5 == 0 {
+			f.Add(text)
+		}
+	}
+	f.Add("\xff\xc3")
+	f.Add("'\u017f \u212a\r\n \r\n\t")
+	var tokenizers []*reference.Tokenizer
+	for _, k := range referencetest.Kinds(f) {
+		tokenizers = append(tokenizers, reference.NewTokenizer(k.Vocabulary))
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		for _, tokens := range tokenizers {
+			ids := tokens.Encode(text)
+			if back := tokens.Decode(ids); lossless(tokens.Vocabulary, text) && back != text {
+				t.Errorf("%q %v: %q comes back as %q", tokens.Pre, tokens.Kind, text, back)
+			}
+		}
+	})
+}
+
+// Any tokens decode to something, also those that no text has.
+func FuzzDecode(f *testing.F) {
+	f.Add([]byte{0, 1, 2, 3, 200, 199, 255, 60, 0})
+	var tokenizers []*reference.Tokenizer
+	for _, k := range referencetest.Kinds(f) {
+		tokenizers = append(tokenizers, reference.NewTokenizer(k.Vocabulary))
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		for _, tokens := range tokenizers {
+			var ids []int
+			for i, x := range b {
+				ids = append(ids, (int(x)+i*97)%len(tokens.Tokens))
+			}
+			if text := tokens.Decode(ids); tokens.Kind == gguf.SentencePiece && !utf8.ValidString(text) {
+				t.Errorf("%v decode to %q", ids, text)
+			}
+		}
+	})
+}

@@ -191,5 +191,5 @@ func reading(attempts []*record.Attempt, method string) string {
 		names = append(names, r)
 	}
 	slices.Sort(names)
-	return fmt.Sprintf("read from %s every %s and at phase edges, over: %s", method, every, strings.Join(names, ", "))
+	return fmt.Sprintf("read from %s at most every %s, and at phase edges, over: %s", method, every, strings.Join(names, ", "))
 }

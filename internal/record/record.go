@@ -145,7 +145,7 @@ type Source struct {
 	PID    int    `json:"pid"`
 	// Start is the process's start time in clock ticks since boot: a pid alone can be used again.
 	Start uint64 `json:"start,omitempty"`
-	// Every is the sampling interval; sources of one method share it, and all are read at phase edges too.
+	// Every is the shortest sampling interval; sources of one method share it, and all are read at phase edges too.
 	Every time.Duration `json:"every_ns"`
 	Sees  string        `json:"sees"`  // what the figure includes
 	Blind string        `json:"blind"` // what it can't see

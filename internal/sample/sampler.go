@@ -43,6 +43,10 @@ func New(ctx context.Context, sink Sink) *Sampler {
 	return &Sampler{sink: sink, ctx: ctx, cancel: cancel, groups: map[string]*group{}, warned: map[string]bool{}}
 }
 
+// atMostOneIn bounds the share of a core that a method's ticks take: reading the mappings of large processes takes long, and is then
+// done more rarely than the method's rate says. Phase edges are always read.
+const atMostOneIn = 100
+
 // group is the sources of one method, read in one pass.
 type group struct {
 	method string
@@ -148,17 +152,23 @@ func (s *Sampler) all() []*group {
 func (s *Sampler) loop(g *group, every time.Duration) {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
+	var rest time.Time // until when a dear pass is not repeated
 	for {
 		select {
 		case <-s.ctx.Done():
 			return
-		case <-tick.C:
-			s.pass(g)
+		case now := <-tick.C:
+			if now.Before(rest) {
+				continue
+			}
+			spent := s.pass(g)
+			rest = time.Now().Add(spent * atMostOneIn)
 		}
 	}
 }
 
-func (s *Sampler) pass(g *group) {
+// pass reads the sources of a group and gives the time that reading took.
+func (s *Sampler) pass(g *group) time.Duration {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	total := record.Total{Method: g.method, Sample: record.NewSample()}
@@ -179,6 +189,7 @@ func (s *Sampler) pass(g *group) {
 		g.cost.Reads += total.Processes
 		g.cost.ReadNS += int64(spent)
 	}
+	return spent
 }
 
 // lose drops a source that can't be read any more, and says why unless its process has just ended.

@@ -98,11 +98,23 @@ func TestASlowMethodDoesNotDelayAQuickOne(t *testing.T) {
 		if n := out.count(1); n != 100 {
 			t.Errorf("the quick source was read %d times in 10 s at 100 ms, want 100", n)
 		}
-		if cost.Reads != len(out.samples) || cost.ReadNS < int64(7*time.Second) {
+		if cost.Reads != len(out.samples) || cost.ReadNS < int64(700*time.Millisecond) {
 			t.Errorf("cost: %+v for %d samples", cost, len(out.samples))
 		}
 		if !quick.closed {
 			t.Error("a source was not let go of")
+		}
+	})
+}
+
+func TestADearMethodTakesOneHundredthOfACore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		out := &sink{}
+		s := sample.New(t.Context(), out)
+		s.Attach(&source{method: "dear", every: time.Second, delay: 50 * time.Millisecond, rss: 7})
+		time.Sleep(100*time.Second + 500*time.Millisecond)
+		if cost := s.Stop(); cost.ReadNS > int64(1100*time.Millisecond) || cost.Reads < 15 {
+			t.Errorf("cost: %+v in 100 s", cost)
 		}
 	})
 }

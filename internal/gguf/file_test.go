@@ -363,6 +363,7 @@ func FuzzRead(f *testing.F) {
 	f.Add([]byte("GGUF"))
 	f.Add(tinyBytes()[:20000]) // the header: metadata, vocabulary and tensor list
 	f.Add(smallest(f))
+	f.Add(written(f, scored([]string{"a", "b", "ab"}), nil))
 	f.Fuzz(func(t *testing.T, content []byte) {
 		file, err := read(content)
 		if err != nil {

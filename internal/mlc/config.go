@@ -65,7 +65,8 @@ func chatConfig(s modellib.Shape, v gguf.Vocabulary) (c config, knownTemplate bo
 	return c, knownTemplate
 }
 
-// stopTokens are those that end an answer: the model's own, and the usual ones that it has, as llama.cpp takes them.
+// stopTokens are those that end an answer: the model's own, and the usual ones that it has, as llama.cpp takes them. It
+// knows more, of models of other kinds.
 func stopTokens(v gguf.Vocabulary) []int {
 	stop := []int{}
 	for id, text := range v.Tokens {

@@ -153,8 +153,14 @@ function privateParts(engine, id) {
 }
 
 // watchTokens wraps the one place through which every sampled token goes, on this pipeline alone, and the one that knows the
-// prompt's ids as they were used.
+// prompt's ids as they were used. WebLLM encodes a raw prompt without the tokens that the model wants in front of every text; they
+// are put there.
 function watchTokens(p) {
+  const encode = p.tokenizer.encode;
+  p.tokenizer.encode = function (text, ...rest) {
+    const ids = encode.call(this, text, ...rest);
+    return text === run?.prompt ? Int32Array.from([...first(p), ...ids]) : ids;
+  };
   const next = p.processNextToken;
   p.processNextToken = function (id, ...rest) {
     if (run) sampled(id);
@@ -167,6 +173,8 @@ function watchTokens(p) {
     return result;
   };
 }
+
+const first = (p) => p.config?.prompt_prefix_token_ids ?? [];
 
 // Tokens go to the host in batches: an event costs tens of microseconds, which a fast device would feel for every token.
 const batch = 20; // ms
@@ -186,9 +194,9 @@ function flush(at) {
 // generate completes a raw prompt. WebLLM's usage counts are reported as they are, and never used for counting.
 async function generate({ prompt, maxTokens, temperature, ignoreEOS }) {
   if (!pipeline) throw new Error("no model is loaded");
-  const length = pipeline.tokenizer.encode(prompt).length;
+  const length = first(pipeline).length + pipeline.tokenizer.encode(prompt).length;
   if (length + maxTokens > context) return { tooLong: length, context };
-  run = { tokens: [], told: 0, promptIDs: [] };
+  run = { prompt, tokens: [], told: 0, promptIDs: [] };
   try {
     const sent = now();
     const stream = await engine.completions.create({

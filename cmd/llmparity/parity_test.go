@@ -12,6 +12,7 @@ import (
 	"llmparity/internal/engine/enginetest"
 	"llmparity/internal/gguf"
 	"llmparity/internal/record"
+	"llmparity/internal/tiny/reference"
 )
 
 // Every engine says what the reference says, id by id, on every prompt of the tiny model: the one promise that all comparing
@@ -50,7 +51,7 @@ func TestEnginesGoOnBehindTheEnd(t *testing.T) {
 	const n = 24
 	c := enginetest.Tiny(t, n)[1]
 	path := filepath.Join(t.TempDir(), "ends.gguf")
-	withEOS(t, c.Model.Path, path, c.Expected[n/2])
+	withMetadata(t, c.Model.Path, path, "tokenizer.ggml.eos_token_id", uint32(c.Expected[n/2]))
 	m, err := openModel(path, c.Model.Context)
 	if err != nil {
 		t.Fatal(err)
@@ -76,8 +77,46 @@ func TestEnginesGoOnBehindTheEnd(t *testing.T) {
 	}
 }
 
-// withEOS copies a model and makes id the token that ends its texts.
-func withEOS(t *testing.T, from, to string, id int) {
+// A model may want a token in front of every text; engines that differ there answer different questions.
+func TestEnginesPutTheSameTokenFirst(t *testing.T) {
+	const n = 24
+	c := enginetest.Tiny(t, n)[1]
+	path := filepath.Join(t.TempDir(), "bos.gguf")
+	withMetadata(t, c.Model.Path, path, "tokenizer.ggml.add_bos_token", true)
+	m, err := openModel(path, c.Model.Context)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := gguf.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	bos, err := f.Uint("tokenizer.ggml.bos_token_id")
+	if err != nil {
+		t.Fatal(err)
+	}
+	prompt := append([]int{int(bos)}, c.PromptIDs...)
+	expected, _, err := reference.Greedy(f, prompt, n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	defer cancel()
+	for _, e := range (&engineFlags{adapter: "auto", threads: 1}).all() {
+		t.Run(e.Name(), func(t *testing.T) {
+			var ids []int
+			usage, err := load(t, ctx, e, m).Generate(ctx, engine.Request{Prompt: c.Prompt, MaxTokens: n, IgnoreEOS: true},
+				func(k record.Token) { ids = append(ids, k.ID) })
+			if err != nil || !slices.Equal(usage.PromptIDs, prompt) || !slices.Equal(ids, expected) {
+				t.Errorf("%v: prompt %v and then %v, want %v and then %v", err, usage.PromptIDs, ids, prompt, expected)
+			}
+		})
+	}
+}
+
+// withMetadata copies a model with another value for one key.
+func withMetadata(t *testing.T, from, to, key string, value any) {
 	t.Helper()
 	f, err := gguf.Open(from)
 	if err != nil {
@@ -85,25 +124,17 @@ func withEOS(t *testing.T, from, to string, id int) {
 	}
 	defer f.Close()
 	metadata := slices.Clone(f.Metadata)
-	for i, e := range metadata {
-		if e.Key == "tokenizer.ggml.eos_token_id" {
-			metadata[i].Value = uint32(id)
-		}
+	i := slices.IndexFunc(metadata, func(e gguf.Entry) bool { return e.Key == key })
+	if i < 0 {
+		t.Fatalf("%s has no %s", from, key)
 	}
-	var weights []gguf.Weights
-	for _, tensor := range f.Tensors {
-		values, err := f.Floats(tensor)
-		if err != nil {
-			t.Fatal(err)
-		}
-		weights = append(weights, gguf.Weights{Name: tensor.Name, Shape: tensor.Shape, Values: values})
-	}
+	metadata[i].Value = value
 	out, err := os.Create(to)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer out.Close()
-	if err := gguf.Write(out, metadata, weights); err != nil {
+	if err := gguf.Write(out, metadata, f.Unquantised()); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -31,7 +31,7 @@ func modelCommand() *cobra.Command {
 		Args:  arguments(cobra.NoArgs),
 		RunE:  func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	c.AddCommand(tinyCommand(), convertCommand())
+	c.AddCommand(tinyCommand(), convertCommand(), infoCommand())
 	return c
 }
 

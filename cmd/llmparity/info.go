@@ -98,7 +98,9 @@ func obstacle(ctx context.Context, e engine.Engine, m engine.Model, f *gguf.File
 }
 
 func (i modelInfo) print(w io.Writer) {
-	row := func(name, format string, args ...any) { fmt.Fprintf(w, "%-14s %s\n", name, fmt.Sprintf(format, args...)) }
+	row := func(name, format string, args ...any) {
+		fmt.Fprintf(w, "%-14s %s\n", name, fmt.Sprintf(format, args...))
+	}
 	row("name", "%s", i.Name)
 	row("sha256", "%s", i.SHA256)
 	row("architecture", "%s: %d layers, hidden size %d, %d heads, %d for keys and values, of %d", i.Architecture, i.Layers, i.Hidden, i.Heads, i.KVHeads, i.HeadDim)

@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"regexp"
 	"strings"
+	"time"
 
 	"github.com/chromedp/chromedp"
 
@@ -16,9 +17,20 @@ import (
 
 var errClosed = errors.New("the browser session is closed")
 
+// lossTold is how long after a call chromedp takes at most to tell that the browser is gone.
+const lossTold = time.Second
+
 // errorOf makes an error of a call mean something: the loss of the browser comes first, since it makes every call fail in some
 // way; then the caller's own context; then what the page threw.
 func (p *tab) errorOf(ctx context.Context, err error) error {
+	if ctx.Err() == nil && errors.Is(err, context.Canceled) {
+		// Nobody but the browser's end cancels a call of a living caller; the call can learn of it a moment before we do.
+		select {
+		case <-p.chrome.ctx.Done():
+		case <-time.After(lossTold):
+			return engine.Fail(record.Crash, "the browser ended unexpectedly: %w", err)
+		}
+	}
 	if lost := p.lostBy(err); lost != nil {
 		return lost
 	}

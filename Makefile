@@ -2,6 +2,9 @@
 
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.7.0
 
+# Where the Go files are, npm's aside.
+FOLDERS = $(wildcard assets/*/*.go) browser cmd compare internal native reports
+
 # Packages whose tests start browsers, servers or compilers run one after the other.
 HEAVY = llmparity/browser llmparity/native llmparity/reports llmparity/cmd/llmparity llmparity/internal/modellib
 LIGHT = $(filter-out $(HEAVY),$(shell go list ./...))
@@ -22,7 +25,7 @@ demo: setup build
 
 lint:
 	@scripts/setup npm
-	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { echo "gofmt these files:"; gofmt -l $$(git ls-files '*.go'); exit 1; }
+	@test -z "$$(gofmt -l $(FOLDERS))" || { echo "gofmt these files:"; gofmt -l $(FOLDERS); exit 1; }
 	@go vet ./...
 	@go run $(STATICCHECK) ./...
 

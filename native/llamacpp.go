@@ -64,8 +64,9 @@ func (c Config) args(m engine.Model, port int) []string {
 }
 
 // policy is what of the configuration bears on figures or on ids.
-func (c Config) policy(context int) map[string]string {
+func (c Config) policy(m engine.Model, context int) map[string]string {
 	return map[string]string{
+		"weights_dtype":   m.DType,
 		"kv_dtype":        kvType,
 		"flash_attention": "off",
 		"threads":         strconv.Itoa(c.threads()),

@@ -91,7 +91,7 @@ func (s *session) loaded(srv *server, m engine.Model, props properties) {
 	s.probe.Event(record.Event{At: time.Now(), Engine: &record.EngineInfo{
 		Name: Name, Version: s.binary.version, Path: s.binary.path, SHA256: s.binary.sha256, Args: srv.args,
 		Parts:  map[string]string{"build": props.Build},
-		Policy: s.config.policy(props.Settings.Context),
+		Policy: s.config.policy(m, props.Settings.Context),
 	}})
 }
 

@@ -1,6 +1,7 @@
 package reports
 
 import (
+	"cmp"
 	"io"
 	"time"
 
@@ -113,6 +114,7 @@ func newProfile(res *compare.Result, c *compare.Cell) profile {
 	if c.Engine != nil {
 		p.Engine.Version = c.Engine.Version
 		p.Model.KVDType = c.Engine.Policy["kv_dtype"]
+		p.Model.DType = cmp.Or(c.Engine.Policy["weights_dtype"], m.DType) // as the engine holds them
 	}
 	p.Memory = profileMemory{Baseline: pointOf(c.Figure(compare.Baseline)), PostWarmup: pointOf(c.Figure(compare.PostWarmup)),
 		Peak: pointOf(c.Figure(compare.PeakPSS)), Increase: gib(c.Figure(compare.Increase))}
@@ -128,7 +130,7 @@ func newProfileMetadata(res *compare.Result, c *compare.Cell) profileMetadata {
 		Units: map[string]string{"gb": "GiB (2^30 bytes)", "ms": "milliseconds"},
 		Method: map[string]string{
 			"total_gb":          "median over counted launches of total PSS over the engine's processes: host memory, not GPU memory",
-			"model_weights_gb":  "size of the tensors in the model file: exact, and not a reading of what the engine holds",
+			"model_weights_gb":  "size of the weights in the types that the engine computes on: exact, and not a reading of what it holds",
 			"mean_latency_ms":   "mean over counted launches of the request's latency",
 			"tokens_per_second": "mean over counted launches of tokens / request latency, prefill included",
 		},
@@ -144,7 +146,11 @@ func newProfileMetadata(res *compare.Result, c *compare.Cell) profileMetadata {
 // reading of a process, so they are absent.
 func newBreakdown(c *compare.Cell) *breakdown {
 	b := &breakdown{Total: gib(c.Figure(compare.PeakPSS)), Confidence: map[string]string{}}
-	if bytes := c.Spec.Model.WeightsB; bytes > 0 {
+	bytes := c.Spec.Model.WeightsB
+	if c.Engine != nil && c.Engine.Policy["weights_dtype"] == "f32" {
+		bytes = 4 * c.Spec.Model.Parameters // dequantised, where the file has other types
+	}
+	if bytes > 0 {
 		b.Weights = rounded(float64(bytes) / (1 << 30))
 		b.Confidence["weights"] = "high"
 	}

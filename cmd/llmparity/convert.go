@@ -35,6 +35,9 @@ float32 GGUF, engines can be compared token by token.`,
 			case "webllm":
 				return writePackage(c.Context(), args[0], filepath.Join(out, stem(args[0])+"-webllm"), window, say, c.OutOrStdout())
 			case "gguf":
+				if window != 0 {
+					return fault.New(fault.Usage, "", "--context goes with --to webllm: a GGUF keeps the model's own")
+				}
 				return writeGGUF(c.Context(), args[0], filepath.Join(out, stem(args[0])+"-f32.gguf"), c.OutOrStdout())
 			}
 			return fault.New(fault.Usage, "", "--to %q: webllm or gguf is needed", to)
@@ -96,9 +99,11 @@ func writeGGUF(ctx context.Context, path, target string, w io.Writer) (err error
 	return nil
 }
 
-// asFloat32 is the metadata without what is said of the quantisation.
+// asFloat32 is the metadata without what is said of the quantisation and of the file's own layout.
 func asFloat32(metadata []gguf.Entry) []gguf.Entry {
-	out := slices.DeleteFunc(slices.Clone(metadata), func(e gguf.Entry) bool { return e.Key == "general.quantization_version" })
+	out := slices.DeleteFunc(slices.Clone(metadata), func(e gguf.Entry) bool {
+		return e.Key == "general.quantization_version" || e.Key == "general.alignment"
+	})
 	for i, e := range out {
 		if e.Key == "general.file_type" {
 			out[i].Value = uint32(0) // all F32
@@ -125,7 +130,7 @@ func writeFault(err error, target string) error {
 	switch {
 	case errors.As(err, &known), errors.Is(err, context.Canceled):
 		return err
-	case errors.Is(err, syscall.ENOSPC):
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
 		return fault.Wrap(fault.DiskFull, err, "free some space or name another folder with -o", "can't write %s", target)
 	}
 	return fault.Wrap(fault.Unwritable, err, "name another folder with -o", "can't write %s", target)

@@ -3,10 +3,12 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"llmparity/internal/fault"
+	"llmparity/internal/gguf"
 	"llmparity/internal/tiny"
 )
 
@@ -29,8 +31,34 @@ func TestConvertKeepsTheValues(t *testing.T) {
 	}
 }
 
+// A file's own alignment is no property of the model: what is written has another.
+func TestConvertedFilesCanBeRead(t *testing.T) {
+	dir := t.TempDir()
+	in, out := filepath.Join(dir, "in.gguf"), filepath.Join(dir, "out.gguf")
+	if err := tiny.WriteFile(in); err != nil {
+		t.Fatal(err)
+	}
+	f, err := gguf.Open(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	aligned := append(slices.Clone(f.Metadata), gguf.Entry{Key: "general.alignment", Value: uint32(64)}, gguf.Entry{Key: "general.quantization_version", Value: uint32(2)})
+	file, err := os.Create(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	if err := gguf.Write(file, asFloat32(aligned), f.Unquantised()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := openModel(out, 0); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestConvertMakesAPackageWithItsLibrary(t *testing.T) {
-	cmd := program(t, "model", "convert", "in.gguf", "--to", "webllm")
+	cmd := program(t, "model", "convert", "in.gguf", "--to", "webllm", "--context", "100") // less than a prefill chunk
 	if err := tiny.WriteFile(filepath.Join(cmd.Dir, "in.gguf")); err != nil {
 		t.Fatal(err)
 	}
@@ -51,6 +79,7 @@ func TestConvertTrouble(t *testing.T) {
 		want string
 	}{
 		{[]string{"model", "convert", "in.gguf"}, fault.Usage, "webllm or gguf"},
+		{[]string{"model", "convert", "in.gguf", "--to", "gguf", "--context", "64"}, fault.Usage, "--context"},
 		{[]string{"model", "convert", "missing.gguf", "--to", "gguf"}, fault.BadModel, "missing.gguf"},
 		{[]string{"model", "convert", "in.gguf", "--to", "gguf", "-o", "/dev/null/x"}, fault.Unwritable, "-o"},
 	} {

@@ -6,14 +6,17 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"llmparity/internal/cache"
 	"llmparity/internal/engine"
 	"llmparity/internal/gguf"
 	"llmparity/internal/mlc"
+	"llmparity/internal/modellib"
 	"llmparity/internal/record"
 )
 
@@ -87,14 +90,27 @@ func describe(ctx context.Context, path string) (modelInfo, error) {
 func obstacle(ctx context.Context, e engine.Engine, m engine.Model, f *gguf.File) string {
 	err := e.Check(ctx, m)
 	if _, packaged := e.(engine.Preparer); packaged && err == nil {
-		if _, err = mlc.Shape(f, mlc.Options{}); err == nil {
-			_, err = f.Vocabulary()
-		}
+		err = packageable(f, m.Context)
 	}
 	if err != nil {
 		return err.Error()
 	}
 	return ""
+}
+
+// packageable tells whether a package and a library of the model can be made here.
+func packageable(f *gguf.File, context int) error {
+	if err := f.RequireReadable(); err != nil {
+		return err
+	}
+	if _, err := f.Vocabulary(); err != nil {
+		return err
+	}
+	shape, err := mlc.Shape(f, packageOptions(context))
+	if err != nil {
+		return err
+	}
+	return modellib.FindTools(cache.Dir(os.Getenv), os.Getenv).Ready(shape)
 }
 
 func (i modelInfo) print(w io.Writer) {

@@ -49,6 +49,7 @@ func root() *cobra.Command {
   llmparity run             the tiny built-in model in both engines: measured, compared, reported
   llmparity report DIR      render a run again
   llmparity compare DIR...  runs beside each other
+  llmparity model           make, convert and describe models
   llmparity doctor          what is here, what is missing, how to get it
 
 Exit codes: 0 ok, 1 a launch or the run failed, 2 usage, 3 reserved for a gate; a missing part has its own: 10 browser,

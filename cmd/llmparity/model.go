@@ -21,8 +21,13 @@ import (
 	"llmparity/internal/tiny"
 )
 
-// prefillChunk is how many prompt tokens the WebLLM library takes at a time.
+// prefillChunk is how many prompt tokens the WebLLM library takes at a time, where the context has room for as many.
 const prefillChunk = 128
+
+// packageOptions are those of a model's package and library.
+func packageOptions(context int) mlc.Options {
+	return mlc.Options{ContextWindow: context, PrefillChunk: min(prefillChunk, context)}
+}
 
 func modelCommand() *cobra.Command {
 	c := &cobra.Command{
@@ -69,16 +74,21 @@ func writePackage(ctx context.Context, path, target string, context int, say fun
 	if err != nil {
 		return err
 	}
-	if _, err := mlc.Write(ctx, path, target, mlc.Options{ContextWindow: m.Context, PrefillChunk: prefillChunk}); err != nil {
-		return err
-	}
+	// The library first: where its compiler is missing, no package is written in vain.
 	lib, err := library(ctx, cache.Dir(os.Getenv), path, m.Context, say)
 	if err != nil {
 		return err
 	}
+	written, err := mlc.Write(ctx, path, target, packageOptions(m.Context))
+	if err != nil {
+		return err
+	}
+	for _, w := range written.Warnings {
+		say(w)
+	}
 	wasm := filepath.Join(target, "lib.wasm")
 	if err := copyFile(lib.Path, wasm); err != nil {
-		return fault.Wrap(fault.Unwritable, err, "name another folder with -o", "can't write the library")
+		return writeFault(err, wasm)
 	}
 	fmt.Fprintf(w, "%s/\n%s\n", target, wasm)
 	return nil
@@ -103,7 +113,7 @@ func findModel(name string, context int) (engine.Model, error) {
 			return engine.Model{}, fault.Wrap(fault.Unwritable, err, "set LLMPARITY_CACHE to a folder that you may write to", "can't write the tiny model")
 		}
 		if err := tiny.WriteFile(path); err != nil {
-			return engine.Model{}, fault.Wrap(fault.Unwritable, err, "set LLMPARITY_CACHE to a folder that you may write to", "can't write the tiny model")
+			return engine.Model{}, err
 		}
 	}
 	return openModel(path, context)
@@ -121,9 +131,6 @@ func openModel(path string, context int) (engine.Model, error) {
 	defer f.Close()
 	arch, err := f.Llama()
 	if err != nil {
-		return engine.Model{}, err
-	}
-	if err := f.RequireReadable(); err != nil {
 		return engine.Model{}, err
 	}
 	if context == 0 {
@@ -170,19 +177,21 @@ func promptFaults(m engine.Model, prompts []string) error {
 // packages makes WebLLM packages, with their libraries, in the cache folder dir, unless they are there.
 func packages(dir string) func(context.Context, engine.Model, func(string)) (browser.Package, error) {
 	return func(ctx context.Context, m engine.Model, say func(string)) (browser.Package, error) {
-		target := filepath.Join(dir, "packages", fmt.Sprintf("%s-v%d-c%d-p%d", m.SHA256[:12], mlc.Version, m.Context, prefillChunk))
-		if _, err := os.Stat(target); err != nil {
-			say("converting " + m.Name + " into a WebLLM package, once")
-			if err := convert(ctx, m, target); err != nil {
-				return browser.Package{}, err
-			}
-		}
+		// The library first: where its compiler is missing, no package is written in vain.
 		lib, err := library(ctx, dir, m.Path, m.Context, say)
 		if err != nil {
 			return browser.Package{}, err
 		}
+		options := packageOptions(m.Context)
+		target := filepath.Join(dir, "packages", fmt.Sprintf("%s-v%d-c%d-p%d", m.SHA256[:12], mlc.Version, m.Context, options.PrefillChunk))
+		if _, err := os.Stat(target); err != nil {
+			say("converting " + m.Name + " into a WebLLM package, once")
+			if err := convert(ctx, m, target, say); err != nil {
+				return browser.Package{}, err
+			}
+		}
 		p := browser.Package{
-			Dir: target, ID: m.Name, Context: m.Context, PrefillChunk: prefillChunk,
+			Dir: target, ID: m.Name, Context: m.Context, PrefillChunk: options.PrefillChunk,
 			Library: lib.Path, LibrarySHA256: lib.SHA256, Variant: "llmparity, barrier-free",
 			Policy: map[string]string{"weights_dtype": f32, "kv_dtype": "f32", "library_origin": "compiled by llmparity: not MLC's kernels"},
 		}
@@ -204,13 +213,17 @@ func dequantised(p *browser.Package, dtype string) {
 
 // convert makes a package beside its place and moves it there. Of two that do so at once the first wins: its package may be in use
 // already, and the other is the same.
-func convert(ctx context.Context, m engine.Model, target string) error {
+func convert(ctx context.Context, m engine.Model, target string, say func(string)) error {
 	aside := fmt.Sprintf("%s.%d", target, os.Getpid())
 	defer os.RemoveAll(aside)
-	if _, err := mlc.Write(ctx, m.Path, aside, mlc.Options{ContextWindow: m.Context, PrefillChunk: prefillChunk}); err != nil {
+	written, err := mlc.Write(ctx, m.Path, aside, packageOptions(m.Context))
+	if err != nil {
 		return err
 	}
-	err := os.Rename(aside, target)
+	for _, w := range written.Warnings {
+		say(w)
+	}
+	err = os.Rename(aside, target)
 	if _, there := os.Stat(target); there == nil {
 		return nil
 	}
@@ -224,7 +237,10 @@ func library(ctx context.Context, dir, path string, context int, say func(string
 		return modellib.Library{}, err
 	}
 	defer f.Close()
-	shape, err := mlc.Shape(f, mlc.Options{ContextWindow: context, PrefillChunk: prefillChunk})
+	if err := f.RequireReadable(); err != nil {
+		return modellib.Library{}, err
+	}
+	shape, err := mlc.Shape(f, packageOptions(context))
 	if err != nil {
 		return modellib.Library{}, err
 	}

@@ -103,12 +103,12 @@ func TestSignalsWhileALibraryCompiles(t *testing.T) {
 	}
 }
 
-// compilers lists the processes of pid's whose command line names emcc or clang.
+// compilers lists the processes of pid's that run clang: children of emcc, which is one of Python's.
 func compilers(pid int) []int {
 	var found []int
 	for _, p := range child.Tagged(pid) {
 		line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", p)) // ended meanwhile: none
-		if bytes.Contains(line, []byte("emcc")) || bytes.Contains(line, []byte("clang")) {
+		if program, _, _ := bytes.Cut(line, []byte{0}); bytes.Contains(program, []byte("clang")) {
 			found = append(found, p)
 		}
 	}

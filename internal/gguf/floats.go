@@ -27,11 +27,14 @@ func (f *File) readable(t Tensor) error {
 		"model %s: tensor %s is %v, whose values can't be read", f.Name, t.Name, t.Type)
 }
 
-// Dominant is the type that most of the file's values are stored in.
+// Dominant is the type that most of the file's values are stored in, F32 aside: that is what it is when all values are, and every
+// quantised model has some.
 func (f *File) Dominant() Type {
 	counts := map[Type]int64{}
 	for _, t := range f.Tensors {
-		counts[t.Type] += t.Elements()
+		if t.Type != F32 {
+			counts[t.Type] += t.Elements()
+		}
 	}
 	types := slices.Sorted(maps.Keys(counts))
 	if len(types) == 0 {

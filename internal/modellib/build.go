@@ -50,6 +50,14 @@ func Key(s Shape) string {
 	return hex.EncodeToString(h.Sum(nil))[:16]
 }
 
+// Ready tells whether Build would find what it needs: the library itself, or the tools to compile it.
+func (t Tools) Ready(s Shape) error {
+	if _, err := os.Stat(filepath.Join(t.Cache, "modellib", Key(s)+".wasm")); err == nil {
+		return nil
+	}
+	return t.check()
+}
+
 // Build returns the library for s, compiling it when the cache does not hold it yet: some seconds, and most of a minute more the
 // first time. say gets a line now and then. Two builds at once, also by two processes, do no harm. When ctx ends, so does all that
 // was started.

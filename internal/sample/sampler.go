@@ -153,6 +153,7 @@ func (s *Sampler) loop(g *group, every time.Duration) {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
 	var rest time.Time // until when a dear pass is not repeated
+	var before time.Duration
 	for {
 		select {
 		case <-s.ctx.Done():
@@ -162,7 +163,9 @@ func (s *Sampler) loop(g *group, every time.Duration) {
 				continue
 			}
 			spent := s.pass(g)
-			rest = time.Now().Add(spent * atMostOneIn)
+			// The shorter of two: one that was long because something else had the core says nothing of what reading takes.
+			rest = time.Now().Add(min(spent, before) * atMostOneIn)
+			before = spent
 		}
 	}
 }

@@ -54,14 +54,25 @@ func (d Duration) MarshalYAML() ([]byte, error) { return []byte(time.Duration(d)
 
 // Parse reads a plan. file names it in errors, which carry the line.
 func Parse(text []byte, file string) (Plan, error) {
-	var p Plan
-	if err := yaml.UnmarshalWithOptions(text, &p, yaml.Strict()); err != nil {
+	p, err := decode(text)
+	if err != nil {
 		return Plan{}, yamlFault(err, file)
 	}
 	if err := p.Validate(); err != nil {
 		return Plan{}, fault.Wrap(fault.Usage, err, "", "%s", file)
 	}
 	return p, nil
+}
+
+// decode survives the parser, which panics on some documents that nobody writes by hand, such as a list with an unknown tag.
+func decode(text []byte) (p Plan, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = errors.New("this YAML can't be read: write plain lists and values, without tags")
+		}
+	}()
+	err = yaml.UnmarshalWithOptions(text, &p, yaml.Strict())
+	return p, err
 }
 
 // yamlFault makes one line of the parser's answer, which draws the source beneath it.

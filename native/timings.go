@@ -13,7 +13,6 @@ type event struct {
 	Evaluated int             `json:"tokens_evaluated"`
 	Stop      bool            `json:"stop"`
 	StopType  string          `json:"stop_type"`
-	Truncated bool            `json:"truncated"`
 	Timings   json.RawMessage `json:"timings"`
 	Error     *serverError    `json:"error"`
 }

@@ -14,7 +14,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"syscall"
 
 	"llmparity/compare"
 	"llmparity/internal/fault"
@@ -45,7 +44,7 @@ func File(path, do string, render func(io.Writer) error) error {
 	switch {
 	case err == nil:
 		return nil
-	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+	case fault.NoSpace(err):
 		return fault.Wrap(fault.DiskFull, err, "free some space or "+do, "can't write %s", path)
 	}
 	return fault.Wrap(fault.Unwritable, err, do, "can't write %s", path)

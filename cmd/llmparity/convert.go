@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -130,7 +129,7 @@ func writeFault(err error, target string) error {
 	switch {
 	case errors.As(err, &known), errors.Is(err, context.Canceled):
 		return err
-	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+	case fault.NoSpace(err):
 		return fault.Wrap(fault.DiskFull, err, "free some space or name another folder with -o", "can't write %s", target)
 	}
 	return fault.Wrap(fault.Unwritable, err, "name another folder with -o", "can't write %s", target)

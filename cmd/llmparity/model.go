@@ -58,7 +58,7 @@ WebLLM package. Its compiled library, webllm/lib.wasm, needs Python and emscript
 
 func writeTiny(ctx context.Context, out string, say func(string), w io.Writer) error {
 	if err := os.MkdirAll(out, 0o755); err != nil {
-		return fault.Wrap(fault.Unwritable, err, "name another folder with -o", "can't write the model")
+		return writeFault(err, out)
 	}
 	path := filepath.Join(out, "tiny.gguf")
 	if err := tiny.WriteFile(path); err != nil {
@@ -109,8 +109,8 @@ func findModel(name string, context int) (engine.Model, error) {
 	}
 	path := filepath.Join(cache.Dir(os.Getenv), "models", tiny.SHA256[:12], "tiny.gguf")
 	if _, err := os.Stat(path); err != nil {
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			return engine.Model{}, fault.Wrap(fault.Unwritable, err, "set LLMPARITY_CACHE to a folder that you may write to", "can't write the tiny model")
+		if err := cache.MkdirAll(filepath.Dir(path)); err != nil {
+			return engine.Model{}, err
 		}
 		if err := tiny.WriteFile(path); err != nil {
 			return engine.Model{}, err

@@ -50,12 +50,7 @@ func TestEnginesGiveTheReferencesTokens(t *testing.T) {
 func TestEnginesGoOnBehindTheEnd(t *testing.T) {
 	const n = 24
 	c := enginetest.Tiny(t, n)[1]
-	path := filepath.Join(t.TempDir(), "ends.gguf")
-	withMetadata(t, c.Model.Path, path, "tokenizer.ggml.eos_token_id", uint32(c.Expected[n/2]))
-	m, err := openModel(path, c.Model.Context)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := withMetadata(t, c.Model, "tokenizer.ggml.eos_token_id", uint32(c.Expected[n/2]))
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	for _, e := range (&engineFlags{adapter: "auto", threads: 1}).all() {
@@ -81,13 +76,8 @@ func TestEnginesGoOnBehindTheEnd(t *testing.T) {
 func TestEnginesPutTheSameTokenFirst(t *testing.T) {
 	const n = 24
 	c := enginetest.Tiny(t, n)[1]
-	path := filepath.Join(t.TempDir(), "bos.gguf")
-	withMetadata(t, c.Model.Path, path, "tokenizer.ggml.add_bos_token", true)
-	m, err := openModel(path, c.Model.Context)
-	if err != nil {
-		t.Fatal(err)
-	}
-	f, err := gguf.Open(path)
+	m := withMetadata(t, c.Model, "tokenizer.ggml.add_bos_token", true)
+	f, err := gguf.Open(m.Path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,9 +106,9 @@ func TestEnginesPutTheSameTokenFirst(t *testing.T) {
 }
 
 // withMetadata copies a model with another value for one key.
-func withMetadata(t *testing.T, from, to, key string, value any) {
+func withMetadata(t *testing.T, from engine.Model, key string, value any) engine.Model {
 	t.Helper()
-	f, err := gguf.Open(from)
+	f, err := gguf.Open(from.Path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -126,10 +116,11 @@ func withMetadata(t *testing.T, from, to, key string, value any) {
 	metadata := slices.Clone(f.Metadata)
 	i := slices.IndexFunc(metadata, func(e gguf.Entry) bool { return e.Key == key })
 	if i < 0 {
-		t.Fatalf("%s has no %s", from, key)
+		t.Fatalf("%s has no %s", from.Path, key)
 	}
 	metadata[i].Value = value
-	out, err := os.Create(to)
+	path := filepath.Join(t.TempDir(), "changed.gguf")
+	out, err := os.Create(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -137,6 +128,11 @@ func withMetadata(t *testing.T, from, to, key string, value any) {
 	if err := gguf.Write(out, metadata, f.Unquantised()); err != nil {
 		t.Fatal(err)
 	}
+	m, err := openModel(path, from.Context)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
 }
 
 func load(t *testing.T, ctx context.Context, e engine.Engine, m engine.Model) engine.Session {

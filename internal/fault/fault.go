@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"syscall"
 )
 
 // Kind is a class of trouble; its value is the process's exit code. The README documents every one of them.
@@ -62,6 +63,11 @@ func New(kind Kind, do, format string, args ...any) *Error {
 // Wrap makes an Error with a cause, whose text is appended to what.
 func Wrap(kind Kind, err error, do, format string, args ...any) *Error {
 	return &Error{Kind: kind, Do: do, What: fmt.Sprintf(format, args...) + ": " + err.Error(), Err: err}
+}
+
+// NoSpace tells whether err comes of a full disk, or of a quota that is used up.
+func NoSpace(err error) bool {
+	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
 }
 
 // Code gives the exit code for err: 0 for nil, a Kind where one is in the chain, else 1.

@@ -16,7 +16,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"syscall"
 
 	"llmparity/internal/fault"
 	"llmparity/internal/gguf"
@@ -167,7 +166,7 @@ func unwritable(err error, dir string) error {
 	default:
 		return err
 	}
-	if errors.Is(err, syscall.ENOSPC) {
+	if fault.NoSpace(err) {
 		return fault.Wrap(fault.DiskFull, err, "free some space or choose another folder", "cannot write the model package %s", dir)
 	}
 	return fault.Wrap(fault.Unwritable, err, "choose a folder that can be written to", "cannot write the model package %s", dir)

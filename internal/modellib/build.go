@@ -14,7 +14,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -68,7 +67,7 @@ func Build(ctx context.Context, t Tools, s Shape, say func(string)) (Library, er
 	key := Key(s)
 	dir := filepath.Join(t.Cache, "modellib")
 	lib := Library{Path: filepath.Join(dir, key+".wasm"), Key: key}
-	if sum, err := hashFile(lib.Path); err == nil {
+	if sum, err := cache.HashFile(lib.Path); err == nil {
 		lib.SHA256 = sum
 		return lib, nil
 	} else if !errors.Is(err, fs.ErrNotExist) {
@@ -83,7 +82,7 @@ func Build(ctx context.Context, t Tools, s Shape, say func(string)) (Library, er
 	if err := compile(ctx, t, s, lib.Path, say); err != nil {
 		return Library{}, fmt.Errorf("compiling a model library: %w", err)
 	}
-	sum, err := hashFile(lib.Path)
+	sum, err := cache.HashFile(lib.Path)
 	if err != nil {
 		return Library{}, fmt.Errorf("compiled model library: %w", err)
 	}
@@ -120,17 +119,4 @@ func compile(ctx context.Context, t Tools, s Shape, out string, say func(string)
 	cmd.Env = append(os.Environ(), "TMPDIR="+work)
 	cmd.Dir = work
 	return run(ctx, cmd, out+".log", say)
-}
-
-func hashFile(path string) (string, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return "", err
-	}
-	defer func() { _ = f.Close() }() // read only
-	h := sha256.New()
-	if _, err := io.Copy(h, f); err != nil {
-		return "", err
-	}
-	return hex.EncodeToString(h.Sum(nil)), nil
 }

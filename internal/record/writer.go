@@ -301,7 +301,7 @@ func diskFault(err error, where string) error {
 		return nil
 	case errors.As(err, &known):
 		return err
-	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+	case fault.NoSpace(err):
 		return fault.Wrap(fault.DiskFull, err, "free some space or name another folder with --out; what was measured so far stays readable",
 			"no space left for the record in %s", where)
 	case errors.Is(err, os.ErrPermission), errors.Is(err, syscall.EROFS), errors.Is(err, syscall.ENOTDIR), errors.Is(err, os.ErrNotExist):

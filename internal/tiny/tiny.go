@@ -15,7 +15,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"syscall"
 
 	"llmparity/internal/fault"
 	"llmparity/internal/gguf"
@@ -101,7 +100,7 @@ func unwritable(err error, path string) error {
 	if errors.As(err, &p) {
 		err = fmt.Errorf("%s: %w", p.Op, p.Err)
 	}
-	if errors.Is(err, syscall.ENOSPC) {
+	if fault.NoSpace(err) {
 		return fault.Wrap(fault.DiskFull, err, "free some space or choose another folder", "cannot write the tiny model to %s", path)
 	}
 	return fault.Wrap(fault.Unwritable, err, "choose a folder that can be written to", "cannot write the tiny model to %s", path)

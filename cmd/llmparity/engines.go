@@ -26,8 +26,7 @@ type engineFlags struct {
 func (f *engineFlags) register(flags *pflag.FlagSet) {
 	flags.StringVar(&f.chrome, "chrome", "", "the browser to start (default: $LLMPARITY_CHROME, else Chrome or Chromium on PATH)")
 	flags.StringVar(&f.adapter, "adapter", "auto", "WebGPU adapter: auto, gpu or swiftshader (computed on the CPU)")
-	flags.StringVar(&f.llamaServer, "llama-server", "", "the llama-server to start (default: $LLMPARITY_LLAMA_SERVER, else PATH, else the one `make setup` built)")
-	flags.IntVar(&f.threads, "threads", 1, "llama-server's threads")
+	flags.StringVar(&f.llamaServer, "llama-server", "", "the llama-server to start (default: $LLMPARITY_LLAMA_SERVER, else PATH, else the one that make setup built)")
 }
 
 // all makes every engine there is.

@@ -58,6 +58,7 @@ measured is written to a folder as it happens; at the end there are a table and,
 	flags.IntVar(&f.repetitions, "repetitions", 0, "launches of each engine that count")
 	flags.StringVar(&f.out, "out", "results", "the folder in which the run's folder is made")
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "no progress, only the result")
+	flags.IntVar(&f.threads, "threads", 1, "llama-server's threads")
 	f.register(flags)
 	return c
 }

@@ -2,13 +2,13 @@
 
 import math
 
-from tvm import tirx
 from tvm.relax.frontend import nn
 from tvm.relax.frontend.nn import op
 
 import kvcache
 import linear
-import sampling
+from graph import call
+from sampler import Sampler
 
 
 class Weight(nn.Module):
@@ -46,7 +46,7 @@ class Body(nn.Module):
         self.norm = Weight(s["hidden_size"])
 
 
-class Llama(nn.Module):
+class Llama(nn.Module, Sampler):
     """The functions that the page's engine looks up; each method is one, spec says with which arguments."""
 
     def __init__(self, shape):
@@ -93,72 +93,16 @@ class Llama(nn.Module):
         return kvcache.create(
             self.shape, max_num_sequence, max_total_seq_len, prefill_chunk_size, page_size, support_sliding_window)
 
-    def softmax_with_temperature(self, logits, temperature):
-        vocab, n = self.shape["vocab_size"], logits.shape[0]
-        func, chunks = sampling.chunk_softmax(vocab)
-        peak, total = call(func, [logits, temperature], (n, chunks), (n, chunks))
-        return call(sampling.finish_softmax(vocab), [logits, temperature, peak, total], (n, 1, vocab))
-
-    def argsort_probs(self, probs):
-        vocab, n = self.shape["vocab_size"], probs.shape[0]
-        out = (n, vocab), ((n, vocab), "int32")
-        probs, tokens = call(sampling.sort_pass(vocab, True), [probs], *out)
-        again = sampling.sort_pass(vocab, False)
-        for length in sampling.sort_lengths(vocab, sampling.fan_of(vocab)):
-            probs, tokens = call(again, [probs, tokens, tirx.IntImm("int64", length)], *out)
-        return probs, tokens
-
-    def sample_with_top_p(self, sorted_probs, sorted_indices, uniform_samples, sample_indices, top_p):
-        func = sampling.nucleus(self.shape["vocab_size"])
-        args = [sorted_probs, sorted_indices, uniform_samples, sample_indices, top_p]
-        return call(func, args, ((uniform_samples.shape[0],), "int32"))
-
-    def apply_logit_bias_inplace(self, logits, pos2seq_id, token_ids, logit_bias):
-        return edit(sampling.add_bias(self.shape["vocab_size"]), [logits, pos2seq_id, token_ids, logit_bias])
-
-    def apply_penalty_inplace(self, logits, seq_ids, pos2seq_id, token_ids, token_cnt, penalties):
-        return edit(sampling.punish(self.shape["vocab_size"]), [logits, seq_ids, pos2seq_id, token_ids, token_cnt, penalties])
-
-    def apply_bitmask_inplace(self, logits, seq_ids, bitmask):
-        return edit(sampling.mask(self.shape["vocab_size"]), [logits, seq_ids, bitmask])
-
     def spec(self):
         s, tensor = self.shape, nn.spec.Tensor
-        hidden, vocab = s["hidden_size"], s["vocab_size"]
+        hidden = s["hidden_size"]
         cache = nn.spec.Object(object_type=kvcache.PagedKVCache)
         weights, bare = {"$": {"param_mode": "packed", "effect_mode": "none"}}, {"$": {"param_mode": "none", "effect_mode": "none"}}
-        logits, sequences, tokens = tensor(["n", vocab], "float32"), tensor(["sequences"], "int32"), tensor(["count"], "int32")
         return nn.spec.ModuleSpec.from_raw({
             "embed": {"input_ids": tensor(["seq_len"], "int32"), **weights},
             "prefill": {"input_embed": tensor([1, "seq_len", hidden], "float32"), "kv_cache": cache, **weights},
             "decode": {"input_embed": tensor([1, 1, hidden], "float32"), "kv_cache": cache, **weights},
             "create_tir_paged_kv_cache": {name: int for name in (
                 "max_num_sequence", "max_total_seq_len", "prefill_chunk_size", "page_size", "support_sliding_window")} | bare,
-            "softmax_with_temperature": {
-                "logits": tensor(["n", 1, vocab], "float32"), "temperature": tensor(["n"], "float32"), **bare},
-            "argsort_probs": {"probs": tensor(["n", vocab], "float32"), **bare},
-            "sample_with_top_p": {
-                "sorted_probs": tensor(["n", vocab], "float32"), "sorted_indices": tensor(["n", vocab], "int32"),
-                "uniform_samples": tensor(["samples"], "float32"), "sample_indices": tensor(["samples"], "int32"),
-                "top_p": tensor(["n"], "float32"), **bare},
-            "apply_logit_bias_inplace": {
-                "logits": logits, "pos2seq_id": tokens, "token_ids": tokens, "logit_bias": tensor(["count"], "float32"), **bare},
-            "apply_penalty_inplace": {
-                "logits": logits, "seq_ids": sequences, "pos2seq_id": tokens, "token_ids": tokens, "token_cnt": tokens,
-                "penalties": tensor(["sequences", 3], "float32"), **bare},
-            "apply_bitmask_inplace": {
-                "logits": logits, "seq_ids": sequences, "bitmask": tensor(["n", (vocab + 31) // 32], "int32"), **bare},
+            **self.sampling_spec(),
         }, self)
-
-
-def call(func, args, *outputs):
-    """Calls a kernel; an output is a shape, float32, or a pair of shape and dtype."""
-    outputs = [o if isinstance(o[0], tuple) else (o, "float32") for o in outputs]
-    out = [nn.Tensor.placeholder(shape, dtype) for shape, dtype in outputs]
-    return op.tensor_ir_op(func, func.attrs["global_symbol"], args, out[0] if len(out) == 1 else out)
-
-
-def edit(func, args):
-    """Calls a kernel that changes its first argument."""
-    return op.tensor_ir_inplace_op(
-        func, func.attrs["global_symbol"], args, 0, nn.Tensor.placeholder(args[0].shape, args[0].dtype))

@@ -50,7 +50,7 @@ func pack(dir string, say func(string)) (Package, error) {
 	if err != nil {
 		return Package{}, err
 	}
-	lib, err := modellib.Build(ctx, modellib.FindTools(cache.Dir(os.Getenv), os.Getenv), p.Shape, say)
+	lib, err := modellib.Build(ctx, modellib.FindTools(cache.Dir(os.Getenv), os.Getenv), p.Shape, modellib.Variant{Kernels: "software", Sort: "partial"}, say)
 	if err != nil {
 		return Package{}, err
 	}

@@ -1,6 +1,6 @@
 """Compiles the model library that WebLLM needs beside a model's weights.
 
-    compile.py --shape SHAPE.json --cache DIR --out OUT.wasm
+    compile.py --shape SHAPE.json --kernels software|gpu --sort partial|full --cache DIR --out OUT.wasm
     compile.py --runtime-only --cache DIR
 
 With --owned it ends, and with it all that it started, when its standard input does.
@@ -45,6 +45,8 @@ def main():
 def parse():
     parser = argparse.ArgumentParser(description="compile a model library for WebLLM")
     parser.add_argument("--shape", help="the model's shape, a JSON file")
+    parser.add_argument("--kernels", choices=shapes.KERNELS, default="software", help="for an adapter computed on a CPU, or for a GPU")
+    parser.add_argument("--sort", choices=shapes.SORTS, default="partial", help="how much of the probabilities is put in order")
     parser.add_argument("--cache", required=True, help="folder that keeps what was compiled")
     parser.add_argument("--out", help="the library to write")
     parser.add_argument("--emcc", default="emcc", help="the Emscripten compiler")
@@ -66,6 +68,7 @@ def end_with_owner():
 
 def build(options):
     shape = None if options.runtime_only else shapes.load(options.shape)
+    variant = {"kernels": options.kernels, "sort": options.sort}
     os.makedirs(options.cache, exist_ok=True)
     tools = [link.version(options.emcc), *packages()]
     runtime_key = digest([*tools, *link.COMPILE, *files(os.path.join(HERE, "runtime"))])
@@ -73,11 +76,11 @@ def build(options):
     if shape is None:
         keep(runtime, "runtime", lambda folder: link.runtime(options.emcc, os.path.join(HERE, "runtime"), folder))
         return
-    key = digest([runtime_key, *link.LINK, *files(HERE), shapes.canonical(shape)])
+    key = digest([runtime_key, *link.LINK, *files(HERE), shapes.canonical(shape, variant)])
     library = os.path.join(options.cache, f"library-{key}.wasm")
     if not os.path.exists(library):
         keep(runtime, "runtime", lambda folder: link.runtime(options.emcc, os.path.join(HERE, "runtime"), folder))
-        keep(library, "library", lambda folder: compile_library(options.emcc, shape, runtime, folder))
+        keep(library, "library", lambda folder: compile_library(options.emcc, shape, variant, runtime, folder))
     place(library, options.out)
 
 
@@ -95,10 +98,10 @@ def packages():
     return pins
 
 
-def compile_library(emcc, shape, runtime, folder):
+def compile_library(emcc, shape, variant, runtime, folder):
     import library  # takes a second: not before it is needed
 
-    objects = library.objects(shape, folder)
+    objects = library.objects(shape, variant, folder)
     say("linking")
     os.symlink(os.path.abspath(runtime), os.path.join(folder, "runtime.o"))
     return link.library(emcc, [*objects, "runtime.o"], folder)

@@ -16,9 +16,9 @@ TARGET = {
 }
 
 
-def objects(shape, folder):
+def objects(shape, variant, folder):
     """Compiles the model into object files in folder and returns their names, in the order to link them."""
-    model = llama.Llama(shape)
+    model = llama.Llama(shape, variant)
     module, params = model.export_tvm(spec=model.spec())
     module = bounded(module, shape)
     found = []

@@ -11,6 +11,16 @@ from graph import call
 from sampler import Sampler
 
 
+def refuse_unfinished(shape, variant):
+    """What a shape may ask for and no kernel does yet."""
+    for asked, what in (
+        (shape["attention_bias"], "attention_bias"), (shape["rope_factors"], "rope_factors"), (shape["sliding_window_size"], "a window"),
+        (shape["dtype"] != "float32", "float16"), (variant["kernels"] != "software", "kernels for a GPU"),
+    ):
+        if asked:
+            raise Refused(f"{what} can't be compiled yet")
+
+
 class Weight(nn.Module):
     """A parameter called weight, so that its full name is the one that MLC gives it."""
 
@@ -49,8 +59,9 @@ class Body(nn.Module):
 class Llama(nn.Module, Sampler):
     """The functions that the page's engine looks up; each method is one, spec says with which arguments."""
 
-    def __init__(self, shape):
-        self.shape = shape
+    def __init__(self, shape, variant):
+        refuse_unfinished(shape, variant)
+        self.shape, self.variant = shape, variant
         self.model = Body(shape)
         if not shape["tie_word_embeddings"]:
             self.lm_head = Weight(shape["vocab_size"], shape["hidden_size"])

@@ -1,4 +1,4 @@
-"""The shape of a model: the numbers that a library is compiled for."""
+"""The shape of a model, the numbers that a library is compiled for, and the variants of a library."""
 
 import json
 
@@ -25,7 +25,14 @@ WHOLE = {  # field: the greatest value that makes sense
     "context_window_size": 1 << 20,
     "prefill_chunk_size": 1 << 14,
 }
-FIELDS = {"model_type", "dtype", "rope_theta", "rms_norm_eps", "tie_word_embeddings", *WHOLE}
+NUMBERS = ("rope_theta", "rms_norm_eps")
+FLAGS = ("attention_bias", "tie_word_embeddings")
+CHOICES = {"model_type": ("llama", "qwen2"), "dtype": ("float32", "float16")}
+FIELDS = {*CHOICES, *NUMBERS, *FLAGS, "sliding_window_size", *WHOLE}
+OPTIONAL = {"rope_factors"}  # absent or empty: the frequencies of rotation are as rope_theta gives them
+
+KERNELS = ("software", "gpu")
+SORTS = ("partial", "full")
 
 
 def load(path):
@@ -39,26 +46,29 @@ def load(path):
         raise Refused("shape file: not a JSON object")
     for field in sorted(FIELDS - shape.keys()):
         raise Refused(f"shape: {field} is missing")
-    for field in sorted(shape.keys() - FIELDS):
+    for field in sorted(shape.keys() - FIELDS - OPTIONAL):
         raise Refused(f"shape: unknown field {field}")
-    if shape["model_type"] != "llama":
-        raise Refused(f"shape: model_type {shape['model_type']!r} is not supported, only 'llama'")
-    if shape["dtype"] != "float32":
-        raise Refused(f"shape: dtype {shape['dtype']!r} is not supported, only 'float32'")
+    for field, known in CHOICES.items():
+        if shape[field] not in known:
+            raise Refused(f"shape: {field} {shape[field]!r} is not supported, only {' and '.join(map(repr, known))}")
     check_numbers(shape)
+    check_window_and_factors(shape)
     return shape
 
 
 def check_numbers(shape):
     for field, most in WHOLE.items():
-        if type(shape[field]) is not int or not 0 < shape[field] <= most:
+        if not whole(shape[field]) or not 0 < shape[field] <= most:
             raise Refused(f"shape: {field} must be a whole number from 1 to {most}, not {shape[field]!r}")
-    for field in ("rope_theta", "rms_norm_eps"):
-        if type(shape[field]) not in (int, float) or not 0 < shape[field] < 1e12:
+    for field in NUMBERS:
+        if not positive(shape[field]):
             raise Refused(f"shape: {field} must be a number above 0, not {shape[field]!r}")
         shape[field] = float(shape[field])
-    if type(shape["tie_word_embeddings"]) is not bool:
-        raise Refused(f"shape: tie_word_embeddings must be true or false, not {shape['tie_word_embeddings']!r}")
+    for field in FLAGS:
+        if type(shape[field]) is not bool:
+            raise Refused(f"shape: {field} must be true or false, not {shape[field]!r}")
+    if shape["model_type"] == "qwen2" and not shape["attention_bias"]:
+        raise Refused("shape: attention_bias must be true for qwen2")
     if shape["num_attention_heads"] % shape["num_key_value_heads"]:
         raise Refused("shape: num_attention_heads must be a multiple of num_key_value_heads")
     if shape["head_dim"] % 2:
@@ -67,6 +77,26 @@ def check_numbers(shape):
         raise Refused("shape: prefill_chunk_size must not exceed context_window_size")
 
 
-def canonical(shape):
-    """The shape as text that does not depend on the order of its fields."""
-    return json.dumps(shape, sort_keys=True)
+def check_window_and_factors(shape):
+    window, factors = shape["sliding_window_size"], shape.setdefault("rope_factors", []) or []
+    if not whole(window) or not 0 <= window < shape["context_window_size"]:
+        raise Refused(f"shape: sliding_window_size must be a whole number below context_window_size, not {window!r}")
+    if not isinstance(factors, list) or len(factors) not in (0, shape["head_dim"] // 2):
+        raise Refused("shape: rope_factors must be a list of half as many numbers as head_dim")
+    for factor in factors:
+        if not positive(factor):
+            raise Refused(f"shape: rope_factors must be numbers above 0, not {factor!r}")
+    shape["rope_factors"] = [float(factor) for factor in factors]
+
+
+def whole(value):
+    return type(value) is int  # a bool is an int to isinstance
+
+
+def positive(value):
+    return type(value) in (int, float) and 0 < value < 1e12
+
+
+def canonical(shape, variant):
+    """Shape and variant as text that does not depend on the order of their fields."""
+    return json.dumps([shape, variant], sort_keys=True)

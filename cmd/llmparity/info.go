@@ -110,7 +110,7 @@ func packageable(f *gguf.File, context int) error {
 	if err != nil {
 		return err
 	}
-	return modellib.FindTools(cache.Dir(os.Getenv), os.Getenv).Ready(shape)
+	return modellib.FindTools(cache.Dir(os.Getenv), os.Getenv).Ready(shape, modellib.Variant{Kernels: "software", Sort: "partial"})
 }
 
 func (i modelInfo) print(w io.Writer) {

@@ -244,5 +244,5 @@ func library(ctx context.Context, dir, path string, context int, say func(string
 	if err != nil {
 		return modellib.Library{}, err
 	}
-	return modellib.Build(ctx, modellib.FindTools(dir, os.Getenv), shape, say)
+	return modellib.Build(ctx, modellib.FindTools(dir, os.Getenv), shape, modellib.Variant{Kernels: "software", Sort: "partial"}, say)
 }

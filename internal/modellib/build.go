@@ -2,9 +2,9 @@
 // kept in the cache under a key that is known without any tool, so that a machine with a filled cache needs neither Python nor
 // Emscripten.
 //
-// What it compiles are kernels of this project, simple ones that load and run fast on a software adapter: figures taken with
-// them are not figures of MLC's kernels, and a record has to say so. It can't quantise: float32 only, and only the llama
-// architecture.
+// What it compiles are kernels of this project, in two variants, for an adapter computed on a CPU and for a GPU: figures taken with
+// them are not figures of MLC's kernels, and a record has to say so. It can't quantise: float32 or float16 only, and only the
+// architectures llama and qwen2.
 package modellib
 
 import (
@@ -32,8 +32,8 @@ type Library struct {
 	Built  bool // by this call; else it was there
 }
 
-// Key names the library for s: a hash of the compiler's program and of the shape.
-func Key(s Shape) string {
+// Key names the library for s: a hash of the compiler's program, of the shape and of the variant.
+func Key(s Shape, v Variant) string {
 	h := sha256.New()
 	// Neither the embedded files nor numbers and strings can fail to be read.
 	_ = fs.WalkDir(modellib.Files, ".", func(path string, d fs.DirEntry, err error) error {
@@ -46,25 +46,29 @@ func Key(s Shape) string {
 		return err
 	})
 	_ = json.NewEncoder(h).Encode(s)
+	_ = json.NewEncoder(h).Encode(v)
 	return hex.EncodeToString(h.Sum(nil))[:16]
 }
 
 // Ready tells whether Build would find what it needs: the library itself, or the tools to compile it.
-func (t Tools) Ready(s Shape) error {
-	if _, err := os.Stat(filepath.Join(t.Cache, "modellib", Key(s)+".wasm")); err == nil {
+func (t Tools) Ready(s Shape, v Variant) error {
+	if _, err := os.Stat(filepath.Join(t.Cache, "modellib", Key(s, v)+".wasm")); err == nil {
 		return nil
 	}
 	return t.check()
 }
 
-// Build returns the library for s, compiling it when the cache does not hold it yet: some seconds, and most of a minute more the
+// Build returns the library for s and v, compiling it when the cache does not hold it yet: some seconds, and most of a minute more the
 // first time. say gets a line now and then. Two builds at once, also by two processes, do no harm. When ctx ends, so does all that
 // was started.
-func Build(ctx context.Context, t Tools, s Shape, say func(string)) (Library, error) {
+func Build(ctx context.Context, t Tools, s Shape, v Variant, say func(string)) (Library, error) {
 	if err := s.Validate(); err != nil {
 		return Library{}, err
 	}
-	key := Key(s)
+	if err := v.Validate(); err != nil {
+		return Library{}, err
+	}
+	key := Key(s, v)
 	dir := filepath.Join(t.Cache, "modellib")
 	lib := Library{Path: filepath.Join(dir, key+".wasm"), Key: key}
 	if sum, err := cache.HashFile(lib.Path); err == nil {
@@ -79,7 +83,7 @@ func Build(ctx context.Context, t Tools, s Shape, say func(string)) (Library, er
 	if err := cache.MkdirAll(dir); err != nil {
 		return Library{}, err
 	}
-	if err := compile(ctx, t, s, lib.Path, say); err != nil {
+	if err := compile(ctx, t, s, v, lib.Path, say); err != nil {
 		return Library{}, fmt.Errorf("compiling a model library: %w", err)
 	}
 	sum, err := cache.HashFile(lib.Path)
@@ -91,7 +95,7 @@ func Build(ctx context.Context, t Tools, s Shape, say func(string)) (Library, er
 }
 
 // compile lays the program out in a temporary folder, where it also works, and runs it.
-func compile(ctx context.Context, t Tools, s Shape, out string, say func(string)) error {
+func compile(ctx context.Context, t Tools, s Shape, v Variant, out string, say func(string)) error {
 	work, err := child.Scratch("modellib")
 	if err != nil {
 		return err
@@ -115,7 +119,8 @@ func compile(ctx context.Context, t Tools, s Shape, out string, say func(string)
 	}
 	// No bytecode beside the sources, and nothing of the user's own Python set-up.
 	cmd := exec.Command(t.Python, "-B", "-E", "-s", filepath.Join(program, "compile.py"), "--owned",
-		"--shape", shapeFile, "--cache", kept, "--emcc", t.Emcc, "--out", filepath.Join(kept, filepath.Base(out)))
+		"--shape", shapeFile, "--kernels", v.Kernels, "--sort", v.Sort, "--emcc", t.Emcc,
+		"--cache", kept, "--out", filepath.Join(kept, filepath.Base(out)))
 	cmd.Env = append(os.Environ(), "TMPDIR="+work)
 	cmd.Dir = work
 	return run(ctx, cmd, out+".log", say)

@@ -29,12 +29,14 @@ const asParent = "MODELLIB_TEST_PARENT"
 
 func TestMain(m *testing.M) {
 	if dir := os.Getenv(asParent); dir != "" {
-		_, err := modellib.Build(context.Background(), modellib.FindTools(dir, os.Getenv), small, nil)
+		_, err := modellib.Build(context.Background(), modellib.FindTools(dir, os.Getenv), small, software, nil)
 		fmt.Println(err) // only seen when it was not killed
 		return
 	}
 	goleak.VerifyTestMain(m)
 }
+
+var software = modellib.Variant{Kernels: "software", Sort: "partial"}
 
 var small = modellib.Shape{
 	ModelType: "llama", DType: "float32", HiddenSize: 24, IntermediateSize: 40, NumHiddenLayers: 1, NumAttentionHeads: 4,
@@ -51,7 +53,7 @@ func realTools(t *testing.T) modellib.Tools {
 // compile, so it comes from the real cache.
 func ownCache(t *testing.T, tools modellib.Tools) string {
 	t.Helper()
-	if _, err := modellib.Build(t.Context(), tools, small, func(step string) { t.Log(step) }); err != nil {
+	if _, err := modellib.Build(t.Context(), tools, small, software, func(step string) { t.Log(step) }); err != nil {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
@@ -75,11 +77,11 @@ func TestBuild(t *testing.T) {
 	real := tools.Cache
 	tools.Cache = ownCache(t, tools)
 	var steps []string
-	built, err := modellib.Build(t.Context(), tools, small, func(step string) { steps = append(steps, step) })
+	built, err := modellib.Build(t.Context(), tools, small, software, func(step string) { steps = append(steps, step) })
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !built.Built || built.Key != modellib.Key(small) || len(built.SHA256) != 64 {
+	if !built.Built || built.Key != modellib.Key(small, software) || len(built.SHA256) != 64 {
 		t.Errorf("built: %+v", built)
 	}
 	if len(steps) == 0 || strings.Contains(strings.Join(steps, "\n"), "runtime") {
@@ -109,17 +111,17 @@ func TestBuild(t *testing.T) {
 	}
 
 	// The same again takes no tool at all, and another compile yields the same bytes.
-	again, err := modellib.Build(t.Context(), modellib.Tools{Cache: tools.Cache}, small, nil)
+	again, err := modellib.Build(t.Context(), modellib.Tools{Cache: tools.Cache}, small, software, nil)
 	if err != nil || again.Built || again.SHA256 != built.SHA256 {
 		t.Errorf("from the cache: %+v, %v", again, err)
 	}
-	if other, err := modellib.Build(t.Context(), modellib.Tools{Cache: real}, small, nil); err != nil || other.SHA256 != built.SHA256 {
+	if other, err := modellib.Build(t.Context(), modellib.Tools{Cache: real}, small, software, nil); err != nil || other.SHA256 != built.SHA256 {
 		t.Errorf("compiled twice: %s and %s, %v", built.SHA256, other.SHA256, err)
 	}
 }
 
 func TestKeyDependsOnEveryField(t *testing.T) {
-	seen := map[string]string{modellib.Key(small): "nothing"}
+	seen := map[string]string{modellib.Key(small, software): "nothing"}
 	for i := range reflect.TypeFor[modellib.Shape]().NumField() {
 		s := small
 		switch f := reflect.ValueOf(&s).Elem().Field(i); f.Kind() {
@@ -131,13 +133,34 @@ func TestKeyDependsOnEveryField(t *testing.T) {
 			f.SetFloat(f.Float() * 2)
 		case reflect.Bool:
 			f.SetBool(!f.Bool())
+		case reflect.Slice:
+			f.Set(reflect.ValueOf([]float64{1, 2, 3}))
 		}
 		name := reflect.TypeFor[modellib.Shape]().Field(i).Name
-		key := modellib.Key(s)
+		key := modellib.Key(s, software)
 		if with, ok := seen[key]; ok {
 			t.Errorf("%s and %s changed give one key", name, with)
 		}
 		seen[key] = name
+	}
+	for _, v := range []modellib.Variant{{Kernels: "gpu", Sort: "partial"}, {Kernels: "software", Sort: "full"}} {
+		key := modellib.Key(small, v)
+		if with, ok := seen[key]; ok {
+			t.Errorf("%s and %s changed give one key", v, with)
+		}
+		seen[key] = v.String()
+	}
+}
+
+func TestRefusedVariants(t *testing.T) {
+	for _, v := range []modellib.Variant{{}, {Kernels: "software"}, {Sort: "full"}, {Kernels: "fast", Sort: "full"}, {Kernels: "gpu", Sort: "none"}} {
+		err := v.Validate()
+		if fault.Code(err) != int(fault.Usage) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%+v: %v", v, err)
+		}
+		if _, build := modellib.Build(t.Context(), modellib.Tools{}, small, v, nil); build == nil || build.Error() != err.Error() {
+			t.Errorf("%+v: Build says %v", v, build)
+		}
 	}
 }
 
@@ -148,14 +171,22 @@ func TestRefusedShapes(t *testing.T) {
 		change func(*modellib.Shape)
 	}{
 		{"", func(*modellib.Shape) {}},
+		{"", func(s *modellib.Shape) { s.DType = "float16" }},
+		{"", func(s *modellib.Shape) { s.ModelType, s.AttentionBias = "qwen2", true }},
+		{"", func(s *modellib.Shape) { s.RopeFactors, s.SlidingWindowSize = []float64{1, 2.5, 8}, 8 }},
 		{"mamba", func(s *modellib.Shape) { s.ModelType = "mamba" }},
-		{"float16", func(s *modellib.Shape) { s.DType = "float16" }},
+		{"bfloat16", func(s *modellib.Shape) { s.DType = "bfloat16" }},
 		{"hidden_size", func(s *modellib.Shape) { s.HiddenSize = 0 }},
 		{"vocab_size", func(s *modellib.Shape) { s.VocabSize = 1 << 21 }},
 		{"rms_norm_eps", func(s *modellib.Shape) { s.RMSNormEps = 0 }},
 		{"rope_theta", func(s *modellib.Shape) { s.RopeTheta = -1 }},
 		{"heads", func(s *modellib.Shape) { s.NumAttentionHeads = 5 }},
 		{"head_dim", func(s *modellib.Shape) { s.HeadDim = 7 }},
+		{"sliding_window_size", func(s *modellib.Shape) { s.SlidingWindowSize = -1 }},
+		{"sliding_window_size", func(s *modellib.Shape) { s.SlidingWindowSize = s.ContextWindowSize }},
+		{"attention_bias", func(s *modellib.Shape) { s.ModelType = "qwen2" }},
+		{"rope_factors", func(s *modellib.Shape) { s.RopeFactors = []float64{1, 2} }},
+		{"rope_factors", func(s *modellib.Shape) { s.RopeFactors = []float64{1, 0, 2} }},
 		{"prefill_chunk_size", func(s *modellib.Shape) { s.PrefillChunkSize = s.ContextWindowSize + 1 }},
 	} {
 		s := small
@@ -217,7 +248,7 @@ func TestMissingTools(t *testing.T) {
 		{"no emcc", modellib.Tools{Python: tools.Python, Emcc: "/nowhere/emcc", Cache: tools.Cache}, fault.NoEmscripten, "/nowhere"},
 		{"broken emcc", modellib.Tools{Python: tools.Python, Emcc: broken, Cache: tools.Cache}, fault.NoEmscripten, "emcc"},
 	} {
-		_, err := modellib.Build(t.Context(), c.tools, small, nil)
+		_, err := modellib.Build(t.Context(), c.tools, small, software, nil)
 		if fault.Code(err) != int(c.kind) || !strings.Contains(err.Error(), c.says) || !strings.Contains(err.Error(), "make setup") ||
 			strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %v", c.name, err)
@@ -233,8 +264,8 @@ func TestFailureKeepsItsLog(t *testing.T) {
 echo "runtime.cc:1: error: no such luck" >&2
 echo more >&2
 exit 1`)
-	_, err := modellib.Build(t.Context(), tools, small, nil)
-	log := filepath.Join(tools.Cache, "modellib", modellib.Key(small)+".wasm.log")
+	_, err := modellib.Build(t.Context(), tools, small, software, nil)
+	log := filepath.Join(tools.Cache, "modellib", modellib.Key(small, software)+".wasm.log")
 	if err == nil || !strings.Contains(err.Error(), "no such luck") || !strings.Contains(err.Error(), log) {
 		t.Fatalf("error: %v", err)
 	}
@@ -255,7 +286,7 @@ exec sleep 600`, note))
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	done := make(chan error, 1)
-	go func() { _, err := modellib.Build(ctx, tools, small, nil); done <- err }()
+	go func() { _, err := modellib.Build(ctx, tools, small, software, nil); done <- err }()
 	pid := waitFor(t, note)
 	cancel()
 	if err := <-done; err == nil || ctx.Err() == nil {

@@ -2,13 +2,14 @@ package modellib
 
 import (
 	"fmt"
+	"slices"
 
 	"llmparity/internal/fault"
 )
 
 // Shape is what of a model a library is compiled for: the numbers, never the weights.
 type Shape struct {
-	ModelType         string  `json:"model_type"`
+	ModelType         string  `json:"model_type"` // llama or qwen2, which name a weight differently
 	HiddenSize        int     `json:"hidden_size"`
 	IntermediateSize  int     `json:"intermediate_size"`
 	NumHiddenLayers   int     `json:"num_hidden_layers"`
@@ -17,20 +18,26 @@ type Shape struct {
 	HeadDim           int     `json:"head_dim"`
 	VocabSize         int     `json:"vocab_size"`
 	RopeTheta         float64 `json:"rope_theta"`
-	RMSNormEps        float64 `json:"rms_norm_eps"`
-	TieWordEmbeddings bool    `json:"tie_word_embeddings"`
-	ContextWindowSize int     `json:"context_window_size"`
-	PrefillChunkSize  int     `json:"prefill_chunk_size"`
-	DType             string  `json:"dtype"`
+	// RopeFactors, one for each pair of a head's numbers, divide the frequencies of rotation; none leave them as they are.
+	RopeFactors       []float64 `json:"rope_factors,omitempty"`
+	RMSNormEps        float64   `json:"rms_norm_eps"`
+	AttentionBias     bool      `json:"attention_bias"` // queries, keys and values have biases
+	TieWordEmbeddings bool      `json:"tie_word_embeddings"`
+	ContextWindowSize int       `json:"context_window_size"`
+	// SlidingWindowSize is how many tokens a token sees, itself and the ones just before it; 0: all of them.
+	SlidingWindowSize int `json:"sliding_window_size"`
+	PrefillChunkSize  int `json:"prefill_chunk_size"`
+	// DType is that of weights, activations and KV cache: float32 or float16. Sums are float32 in either.
+	DType string `json:"dtype"`
 }
 
 // Validate says why no library can be compiled for s. The compiler checks the same: it may be run on its own.
 func (s Shape) Validate() error {
-	if s.ModelType != "llama" {
-		return fault.New(fault.UnknownArch, "only llama models can be compiled for WebLLM", "model type %q", s.ModelType)
+	if !slices.Contains([]string{"llama", "qwen2"}, s.ModelType) {
+		return fault.New(fault.UnknownArch, "only llama and qwen2 models can be compiled for WebLLM", "model type %q", s.ModelType)
 	}
-	if s.DType != "float32" {
-		return fault.New(fault.UnknownArch, "only float32 can be compiled for WebLLM", "dtype %q", s.DType)
+	if !slices.Contains([]string{"float32", "float16"}, s.DType) {
+		return fault.New(fault.UnknownArch, "only float32 and float16 can be compiled for WebLLM", "dtype %q", s.DType)
 	}
 	for _, f := range []struct {
 		name        string
@@ -54,7 +61,7 @@ func (s Shape) Validate() error {
 		name  string
 		value float64
 	}{{"rope_theta", s.RopeTheta}, {"rms_norm_eps", s.RMSNormEps}} {
-		if !(f.value > 0 && f.value < 1e12) {
+		if !positive(f.value) {
 			return bad("%s is %g, not a number above 0", f.name, f.value)
 		}
 	}
@@ -70,9 +77,23 @@ func (s Shape) related() error {
 		return bad("head_dim %d is odd", s.HeadDim)
 	case s.PrefillChunkSize > s.ContextWindowSize:
 		return bad("prefill_chunk_size %d exceeds context_window_size %d", s.PrefillChunkSize, s.ContextWindowSize)
+	case s.SlidingWindowSize < 0 || s.SlidingWindowSize >= s.ContextWindowSize:
+		return bad("sliding_window_size %d is not below context_window_size %d", s.SlidingWindowSize, s.ContextWindowSize)
+	case s.ModelType == "qwen2" && !s.AttentionBias:
+		return bad("attention_bias is false, but qwen2 has biases")
+	case len(s.RopeFactors) != 0 && len(s.RopeFactors) != s.HeadDim/2:
+		return bad("%d rope_factors, not half of head_dim %d", len(s.RopeFactors), s.HeadDim)
+	}
+	for _, f := range s.RopeFactors {
+		if !positive(f) {
+			return bad("rope_factors hold %g, not a number above 0", f)
+		}
 	}
 	return nil
 }
+
+// positive takes the numbers that make sense; neither NaN nor infinity is one.
+func positive(v float64) bool { return v > 0 && v < 1e12 }
 
 func bad(format string, args ...any) error {
 	return fault.New(fault.BadModel, "no model library can be compiled for it", "model shape: %s", fmt.Sprintf(format, args...))

@@ -38,7 +38,7 @@ func TestTroubleIsOneLineWithItsOwnExitCode(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := gguf.Write(foreign, []gguf.Entry{{Key: "general.architecture", Value: "qwen2"}}, nil); err != nil {
+	if err := gguf.Write(foreign, []gguf.Entry{{Key: "general.architecture", Value: "gemma3"}}, nil); err != nil {
 		t.Fatal(err)
 	}
 	if err := foreign.Close(); err != nil {

@@ -129,7 +129,7 @@ func openModel(path string, context int) (engine.Model, error) {
 		return engine.Model{}, err
 	}
 	defer f.Close()
-	arch, err := f.Llama()
+	arch, err := f.Architecture()
 	if err != nil {
 		return engine.Model{}, err
 	}
@@ -148,7 +148,7 @@ func openModel(path string, context int) (engine.Model, error) {
 		name = filepath.Base(path)
 	}
 	m := engine.Model{Path: path, Model: record.Model{
-		Name: name, SHA256: sum, Format: "gguf", Architecture: "llama", DType: strings.ToLower(f.Dominant().String()), FileB: f.Size, Context: context,
+		Name: name, SHA256: sum, Format: "gguf", Architecture: arch.Name, DType: strings.ToLower(f.Dominant().String()), FileB: f.Size, Context: context,
 		Layers: arch.BlockCount, Heads: arch.HeadCount, KVHeads: arch.HeadCountKV, HeadDim: arch.HeadDim,
 		Hidden: arch.EmbeddingLength, Vocab: arch.VocabSize,
 	}}

@@ -2,8 +2,8 @@
 // version 3 (version 2, which differs in nothing but its number, is read too).
 //
 // It is strict, because what it accepts is converted and then compared with another engine that read the same file: a
-// tensor that reaches past the end, overlaps another or has no known size is an error, and so is a llama model with a
-// tensor or a setting that the conversion would silently leave out. It never allocates more than the file's own size
+// tensor that reaches past the end, overlaps another or has no known size is an error, and so is a model with a
+// tensor or a setting that the conversion would silently leave out. Of architectures it knows llama and qwen2. It never allocates more than the file's own size
 // can justify.
 //
 // Values come out as float32, whatever they are stored as. It can't read big-endian files, version 1, models split over

@@ -3,10 +3,13 @@ package gguf_test
 import (
 	"bytes"
 	"encoding/binary"
+	"fmt"
 	"io"
+	"maps"
 	"math"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -202,19 +205,143 @@ func tinyWith(t *testing.T, changes map[string]any, weights func([]gguf.Weights)
 	return changed
 }
 
-func TestLlama(t *testing.T) {
-	l, err := tinyWith(t, nil, nil).Llama()
+func TestArchitecture(t *testing.T) {
+	l, err := tinyWith(t, nil, nil).Architecture()
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := gguf.Llama{ContextLength: 1024, EmbeddingLength: 128, BlockCount: 2, FeedForwardLength: 256, HeadCount: 4,
+	want := gguf.Architecture{Name: gguf.Llama, ContextLength: 1024, EmbeddingLength: 128, BlockCount: 2, FeedForwardLength: 256, HeadCount: 4,
 		HeadCountKV: 2, HeadDim: 32, VocabSize: 512, RMSEpsilon: float64(float32(1e-5)), RopeBase: 10000}
-	if l != want {
+	if !reflect.DeepEqual(l, want) {
 		t.Errorf("got %+v, want %+v", l, want)
 	}
 }
 
-func TestLlamaFaults(t *testing.T) {
+// with adds tensors to a model's.
+func with(more ...gguf.Weights) func([]gguf.Weights) []gguf.Weights {
+	return func(w []gguf.Weights) []gguf.Weights { return append(w, more...) }
+}
+
+func one(name string) gguf.Weights {
+	return gguf.Weights{Name: name, Shape: []uint64{1}, Values: []float32{1}}
+}
+
+func ropeFreqs(n int, values ...float32) gguf.Weights {
+	all := append(values, slices.Repeat([]float32{values[len(values)-1]}, n-len(values))...)
+	return gguf.Weights{Name: "rope_freqs.weight", Shape: []uint64{uint64(n)}, Values: all}
+}
+
+func TestFeatures(t *testing.T) {
+	factors := func(first, others float64) []float64 {
+		return append([]float64{first}, slices.Repeat([]float64{others}, 15)...)
+	}
+	for _, c := range []struct {
+		name    string
+		changes map[string]any
+		weights []gguf.Weights
+		want    func(*gguf.Architecture)
+	}{
+		{"linear", map[string]any{"llama.rope.scaling.type": "linear", "llama.rope.scaling.factor": float32(4)}, nil,
+			func(a *gguf.Architecture) { a.RopeFactors = factors(4, 4) }},
+		{"linear by custom", map[string]any{"llama.rope.scaling.factor": float32(4)}, nil,
+			func(a *gguf.Architecture) { a.RopeFactors = factors(4, 4) }},
+		{"linear, the old key", map[string]any{"llama.rope.scale_linear": float32(2)}, nil,
+			func(a *gguf.Architecture) { a.RopeFactors = factors(2, 2) }},
+		{"none", map[string]any{"llama.rope.scaling.type": "none", "llama.rope.scaling.factor": float32(4)}, nil, nil},
+		{"no factor", map[string]any{"llama.rope.scaling.type": "linear", "llama.rope.scaling.factor": float32(0)}, nil, nil},
+		{"factors", nil, []gguf.Weights{ropeFreqs(16, 1, 8)}, func(a *gguf.Architecture) { a.RopeFactors = factors(1, 8) }},
+		{"factors of one", nil, []gguf.Weights{ropeFreqs(16, 1)}, nil},
+		{"both", map[string]any{"llama.rope.scaling.factor": float32(4)}, []gguf.Weights{ropeFreqs(16, 1, 8)},
+			func(a *gguf.Architecture) { a.RopeFactors = factors(4, 32) }},
+		{"window", map[string]any{"llama.attention.sliding_window": uint32(64)}, nil,
+			func(a *gguf.Architecture) { a.SlidingWindow = 64 }},
+		{"window as long as the context", map[string]any{"llama.attention.sliding_window": uint32(1024)}, nil, nil},
+		{"no window", map[string]any{"llama.attention.sliding_window": uint32(0)}, nil, nil},
+		{"settings that change nothing", map[string]any{"general.type": "model", "llama.expert_count": uint32(0), "llama.logit_scale": float32(1),
+			"llama.attention.causal": true, "llama.rope.scaling.attn_factor": float32(1), "split.count": uint16(1)}, nil, nil},
+	} {
+		want, err := tinyWith(t, nil, nil).Architecture()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c.want != nil {
+			c.want(&want)
+		}
+		got, err := tinyWith(t, c.changes, with(c.weights...)).Architecture()
+		if err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: got %+v %v, want %+v", c.name, got, err, want)
+		}
+	}
+}
+
+// qwen2 is the tiny model's file with another architecture's name and biases.
+func qwen2(t *testing.T, changes map[string]any, bias bool) *gguf.File {
+	t.Helper()
+	all := map[string]any{"general.architecture": "qwen2"}
+	for _, e := range tinyWith(t, nil, nil).Metadata {
+		if rest, ok := strings.CutPrefix(e.Key, "llama."); ok {
+			all[e.Key], all["qwen2."+rest] = nil, e.Value
+		}
+	}
+	maps.Copy(all, changes)
+	return tinyWith(t, all, func(w []gguf.Weights) []gguf.Weights {
+		for b := 0; bias && b < 2; b++ {
+			for name, n := range map[string]int{"q": 128, "k": 64, "v": 64} {
+				w = append(w, gguf.Weights{Name: fmt.Sprintf("blk.%d.attn_%s.bias", b, name), Shape: []uint64{uint64(n)}, Values: make([]float32, n)})
+			}
+		}
+		return w
+	})
+}
+
+func TestQwen2(t *testing.T) {
+	want, err := tinyWith(t, nil, nil).Architecture()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := qwen2(t, nil, true).Architecture()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want.Interleaved() == got.Interleaved() {
+		t.Error("a llama and a qwen2 are rotated differently")
+	}
+	want.Name, want.AttentionBias = gguf.Qwen2, true
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+	for says, f := range map[string]*gguf.File{
+		"tensor blk.0.attn_q.bias of shape [128] is missing":                  qwen2(t, nil, false),
+		"qwen2.attention.sliding_window is 64, which is for some layers only": qwen2(t, map[string]any{"qwen2.attention.sliding_window": uint32(64)}, true),
+		`qwen2.rope.scaling.type is string yarn`:                              qwen2(t, map[string]any{"qwen2.rope.scaling.type": "yarn"}, true),
+	} {
+		if _, err := f.Architecture(); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("got %v, want %q", err, says)
+		}
+	}
+}
+
+// A foreign architecture is told by its keys too.
+func TestForeignArchitectures(t *testing.T) {
+	for says, m := range map[string][]gguf.Entry{
+		`architecture "deepseek2", a mixture of experts, with latent attention (MLA), is not supported`: {
+			{Key: "general.architecture", Value: "deepseek2"}, {Key: "deepseek2.expert_count", Value: uint32(64)},
+			{Key: "deepseek2.attention.kv_lora_rank", Value: uint32(512)}},
+		`architecture "mamba", with state space layers, is not supported; supported: llama, qwen2; choose a plain llama or qwen2 model`: {
+			{Key: "general.architecture", Value: "mamba"}, {Key: "mamba.ssm.state_size", Value: uint32(16)}},
+		`architecture "qwen3" is not supported`: {{Key: "general.architecture", Value: "qwen3"}},
+	} {
+		f, err := read(written(t, m, nil))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := f.Architecture(); err == nil || !strings.Contains(err.Error(), says) || fault.Code(err) != int(fault.UnknownArch) {
+			t.Errorf("got %v, want %q", err, says)
+		}
+	}
+}
+
+func TestArchitectureFaults(t *testing.T) {
 	const bad, unknown = fault.BadModel, fault.UnknownArch
 	drop := func(name string) func([]gguf.Weights) []gguf.Weights {
 		return func(w []gguf.Weights) []gguf.Weights {
@@ -233,7 +360,13 @@ func TestLlamaFaults(t *testing.T) {
 		says    string
 		kind    fault.Kind
 	}{
-		{"general.architecture", "qwen2", nil, `architecture "qwen2" is not supported; supported: llama`, unknown},
+		{"general.architecture", "gemma3", nil, `architecture "gemma3" is not supported; supported: llama, qwen2`, unknown},
+		{"general.architecture", "qwen2", nil, "metadata qwen2.context_length is missing", bad},
+		{"general.architecture", "clip", nil, "a vision part (architecture clip), which answers no text by itself; take the GGUF of the text model", unknown},
+		{"general.type", "adapter", nil, "a LoRA adapter, which is no model by itself; merge it into its base model", unknown},
+		{"general.type", "mmproj", nil, "a vision or audio part (general.type mmproj)", unknown},
+		{"general.type", "imatrix", nil, `general.type is "imatrix", which is no model`, unknown},
+		{"split.count", uint16(3), nil, "one of the 3 parts of a model that was split; merge the parts", unknown},
 		{"general.architecture", nil, nil, "metadata general.architecture is missing", bad},
 		{"llama.block_count", nil, nil, "metadata llama.block_count is missing", bad},
 		{"llama.block_count", "two", nil, "metadata llama.block_count is string two", bad},
@@ -245,24 +378,46 @@ func TestLlamaFaults(t *testing.T) {
 		{"llama.attention.layer_norm_rms_epsilon", float32(math.NaN()), nil, "rms_epsilon is NaN", bad},
 		{"llama.rope.freq_base", float32(0), nil, "freq_base is 0", bad},
 		{"llama.rope.scaling.type", "yarn", nil, "llama.rope.scaling.type is string yarn", unknown},
+		{"llama.rope.scaling.type", "longrope", nil, "llama.rope.scaling.type is string longrope", unknown},
+		{"llama.rope.scaling.factor", float32(-2), nil, "llama.rope.scaling.factor is -2", bad},
+		{"llama.rope.scaling.attn_factor", float32(1.2), nil, "llama.rope.scaling.attn_factor is float32 1.2 (a rotation that scales)", unknown},
+		{"llama.attention.head_count_kv", []int32{2, 4}, nil, "llama.attention.head_count_kv is []int32 [2 4], which differs from layer to layer", unknown},
+		{"llama.attention.sliding_window", "wide", nil, "llama.attention.sliding_window is string wide", bad},
+		{"llama.attention.sliding_window_pattern", []bool{true, false}, nil, "(a sliding window in some layers)", unknown},
+		{"llama.attention.causal", false, nil, "llama.attention.causal is bool false (tokens that see later ones)", unknown},
+		{"llama.attention.kv_lora_rank", uint32(512), nil, "llama.attention.kv_lora_rank is uint32 512 (latent attention, MLA)", unknown},
+		{"llama.logit_scale", float32(8), nil, "llama.logit_scale is float32 8 (scaled logits)", unknown},
+		{"", nil, with(ropeFreqs(16, 1, 0)), "value 1 of tensor rope_freqs.weight is 0", bad},
+		{"", nil, with(ropeFreqs(15, 1)), "tensor rope_freqs.weight has the shape [15]; [16] is right", bad},
+		{"", nil, with(one("blk.0.attn_output.bias")), "tensor blk.0.attn_output.bias is of a kind that is not supported: a bias on attention's output", unknown},
+		{"", nil, with(one("blk.1.ffn_up.bias")), "biases in the feed-forward part", unknown},
+		{"", nil, with(one("blk.1.ffn_gate_inp.weight")), "a mixture of experts", unknown},
+		{"", nil, with(one("blk.1.ffn_up_exps.weight")), "a mixture of experts", unknown},
+		{"", nil, with(one("blk.1.ffn_up.7.weight")), "a mixture of experts", unknown},
+		{"", nil, with(one("blk.0.attn_kv_a_mqa.weight")), "latent attention, MLA", unknown},
+		{"", nil, with(one("blk.0.attn_q_norm.weight")), "normalised queries and keys", unknown},
+		{"", nil, with(one("rope_factors_long.weight")), "LongRoPE's factors", unknown},
+		{"", nil, with(one("v.blk.0.attn_q.weight")), "a vision or audio part", unknown},
+		{"", nil, with(one("mm.0.weight")), "a vision or audio part", unknown},
+		{"", nil, with(one("blk.0.attn_q.weight.lora_a")), "a LoRA adapter", unknown},
+		{"", nil, with(one("blk.1.attn_k.bias")), "tensor blk.0.attn_q.bias of shape [128] is missing", bad},
+		{"", nil, with(one("output.bias")), "tensor output.bias has no place in a plain llama model", unknown},
 		{"llama.rope.dimension_count", uint32(16), nil, "llama.rope.dimension_count is 16", unknown},
 		{"llama.expert_count", uint32(8), nil, "llama.expert_count is uint32 8", unknown},
 		{"llama.vocab_size", uint32(500), nil, "llama.vocab_size is uint32 500, tokenizer.ggml.tokens has 512", bad},
 		{"", nil, drop("blk.1.ffn_up.weight"), "tensor blk.1.ffn_up.weight of shape [128 256] is missing", bad},
-		{"", nil, func(w []gguf.Weights) []gguf.Weights {
-			return append(w, gguf.Weights{Name: "blk.0.attn_q.bias", Shape: []uint64{1}, Values: []float32{1}})
-		}, "tensor blk.0.attn_q.bias has no place in a plain llama model", unknown},
+		{"", nil, with(one("blk.0.attn_q.bias")), "tensor blk.0.attn_q.bias has the shape [1]; [128] is right", bad},
 	} {
 		changes := map[string]any{}
 		if c.key != "" {
 			changes[c.key] = c.value
 		}
-		_, err := tinyWith(t, changes, c.weights).Llama()
+		_, err := tinyWith(t, changes, c.weights).Architecture()
 		if err == nil || !strings.Contains(err.Error(), c.says) || fault.Code(err) != int(c.kind) {
 			t.Errorf("%s = %v: got %v (%d), want %q", c.key, c.value, err, fault.Code(err), c.says)
 		}
 	}
-	tied, err := tinyWith(t, nil, drop("output.weight")).Llama()
+	tied, err := tinyWith(t, nil, drop("output.weight")).Architecture()
 	if err != nil || !tied.Tied {
 		t.Errorf("without output.weight: tied is %v, %v", tied.Tied, err)
 	}
@@ -328,7 +483,7 @@ func TestOtherTypesAreKnownButNotRead(t *testing.T) {
 
 // smallest is a whole llama, as small as one can be.
 func smallest(t testing.TB) []byte {
-	l := gguf.Llama{EmbeddingLength: 2, BlockCount: 1, FeedForwardLength: 1, HeadCount: 1, HeadCountKV: 1, HeadDim: 2, VocabSize: 3}
+	l := gguf.Architecture{EmbeddingLength: 2, BlockCount: 1, FeedForwardLength: 1, HeadCount: 1, HeadCountKV: 1, HeadDim: 2, VocabSize: 3}
 	var w []gguf.Weights
 	for _, want := range l.Tensors() {
 		n := uint64(1)
@@ -349,7 +504,7 @@ func smallest(t testing.TB) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := f.Llama(); err != nil {
+	if _, err := f.Architecture(); err != nil {
 		t.Fatal(err)
 	}
 	return b
@@ -380,7 +535,7 @@ func FuzzRead(f *testing.F) {
 				t.Fatalf("tensor %+v: read %d values, %v", info, len(v), err)
 			}
 		}
-		_, arch := file.Llama()
+		_, arch := file.Architecture()
 		_, vocabulary := file.Vocabulary()
 		for _, err := range []error{arch, vocabulary} {
 			if c := fault.Code(err); c != 0 && c != int(fault.BadModel) && c != int(fault.UnknownArch) {

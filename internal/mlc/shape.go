@@ -10,7 +10,7 @@ import (
 
 // Shape is what a model library for a GGUF has to be compiled for.
 func Shape(f *gguf.File, options Options) (modellib.Shape, error) {
-	l, err := f.Llama()
+	l, err := f.Architecture()
 	if err != nil {
 		return modellib.Shape{}, err
 	}

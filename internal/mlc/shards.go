@@ -44,7 +44,7 @@ type record struct {
 // writeShards writes the weights into dir.
 func writeShards(ctx context.Context, f *gguf.File, dir string) (cache, error) {
 	var c cache
-	l, err := f.Llama()
+	l, err := f.Architecture()
 	if err != nil {
 		return c, err
 	}

@@ -26,7 +26,7 @@ type part struct {
 }
 
 // params lists a llama's weights under the names, and in the order, that the model library is compiled for.
-func params(l gguf.Llama) []param {
+func params(l gguf.Architecture) []param {
 	h, i := int64(l.EmbeddingLength), int64(l.FeedForwardLength)
 	q, kv := int64(l.HeadCount*l.HeadDim), int64(l.HeadCountKV*l.HeadDim)
 	vocab := int64(l.VocabSize)

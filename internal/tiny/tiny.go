@@ -28,8 +28,8 @@ const (
 	SHA256 = "8be5451d4d0466d95bceca8daeed13f597b7c7d0764572c1dd6b459a161b763c"
 )
 
-var shape = gguf.Llama{
-	ContextLength: 1024, EmbeddingLength: 128, BlockCount: 2, FeedForwardLength: 256,
+var shape = gguf.Architecture{
+	Name: gguf.Llama, ContextLength: 1024, EmbeddingLength: 128, BlockCount: 2, FeedForwardLength: 256,
 	HeadCount: 4, HeadCountKV: 2, HeadDim: 32, VocabSize: vocabSize, RMSEpsilon: 1e-5, RopeBase: 10000,
 }
 

@@ -14,7 +14,7 @@ import (
 
 // Model is a llama with its weights in memory.
 type Model struct {
-	shape  gguf.Llama
+	shape  gguf.Architecture
 	embed  []float32
 	head   []float32
 	norm   []float32
@@ -27,7 +27,7 @@ type layer struct {
 
 // Load reads a model's weights.
 func Load(f *gguf.File) (*Model, error) {
-	shape, err := f.Llama()
+	shape, err := f.Architecture()
 	if err != nil {
 		return nil, err
 	}

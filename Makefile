@@ -26,16 +26,19 @@ demo: setup build
 lint:
 	@scripts/setup npm
 	@test -z "$$(gofmt -l $(FOLDERS))" || { echo "gofmt these files:"; gofmt -l $(FOLDERS); exit 1; }
-	@go vet ./...
-	@go run $(STATICCHECK) ./...
+	@go vet -tags slow ./...
+	@go run $(STATICCHECK) -tags slow ./...
 
 # One browser at a time: two on these cores would measure each other.
 test: setup lint
 	go test -race $(LIGHT)
 	go test -race -p 1 $(HEAVY)
 
-# What test does, and every fuzz test for longer than its seeds.
-test-all: test
+# Every test, those on a real model and on many versions of WebLLM too, and every fuzz test for longer than its seeds.
+test-all: setup lint
+	@scripts/setup smollm2
+	go test -race $(LIGHT)
+	go test -race -p 1 -tags slow -timeout 60m $(HEAVY)
 	@scripts/fuzz 20s
 
 # Figures about ourselves: the sampler against psrecord, paired in one run.

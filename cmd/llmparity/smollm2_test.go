@@ -1,0 +1,132 @@
+//go:build slow
+
+package main
+
+import (
+	"context"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"llmparity/internal/cache"
+	"llmparity/internal/engine"
+	"llmparity/internal/gguf"
+	"llmparity/internal/record"
+	"llmparity/internal/tiny/reference"
+)
+
+// rounding is the margin below which two sound float32 engines may choose differently.
+const rounding = 0.01
+
+// A real model, its quantised weights written out as float32 for both sides: every engine says the same 32 tokens, or parts from
+// the others where two tokens are as good as equal.
+func TestEnginesAgreeOnSmolLM2(t *testing.T) {
+	const n = 32
+	m := smolLM2(t)
+	prompts := []string{
+		"The capital of France is",
+		"Once upon a time, in a village by the sea,",
+		"def fibonacci(n):\n",
+		"<|im_start|>user\nWhy is the sky blue?<|im_end|>\n<|im_start|>assistant\n",
+		"1, 1, 2, 3, 5, 8, 13,",
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Minute)
+	defer cancel()
+	said := map[string][]answer{} // by engine
+	all := (&engineFlags{adapter: "auto", threads: 1}).all()
+	for _, e := range all {
+		session := load(t, ctx, e, m)
+		for _, p := range prompts {
+			said[e.Name()] = append(said[e.Name()], ask(t, ctx, session, p, n))
+		}
+		if err := session.Unload(ctx); err != nil {
+			t.Error(err)
+		}
+		if err := session.Close(); err != nil { // two engines with the model at once are too much for a small machine
+			t.Error(err)
+		}
+	}
+	first := said[all[0].Name()]
+	for _, e := range all[1:] {
+		for i, other := range said[e.Name()] {
+			first[i].agree(t, m, other)
+		}
+	}
+}
+
+type answer struct {
+	prompt         string
+	promptIDs, ids []int
+}
+
+func ask(t *testing.T, ctx context.Context, s engine.Session, prompt string, n int) answer {
+	t.Helper()
+	a := answer{prompt: prompt}
+	began := time.Now()
+	usage, err := s.Generate(ctx, engine.Request{Prompt: prompt, MaxTokens: n, IgnoreEOS: true}, func(k record.Token) { a.ids = append(a.ids, k.ID) })
+	if err != nil {
+		t.Fatalf("%.40q: %v", prompt, err)
+	}
+	if len(a.ids) != n {
+		t.Fatalf("%.40q: %d tokens, %d were asked for", prompt, len(a.ids), n)
+	}
+	t.Logf("%.40q: %d + %d tokens in %.1f s: %.60q", prompt, len(usage.PromptIDs), n, time.Since(began).Seconds(), usage.Text)
+	a.promptIDs = usage.PromptIDs
+	return a
+}
+
+// agree compares two engines' answers; where they part, the reference says how near its two best tokens were.
+func (a answer) agree(t *testing.T, m engine.Model, b answer) {
+	t.Helper()
+	at := firstDifference(a.promptIDs, b.promptIDs)
+	if at >= 0 {
+		t.Errorf("%.40q: the prompts' ids part at %d: %v and %v", a.prompt, at, a.promptIDs, b.promptIDs)
+		return
+	}
+	if at = firstDifference(a.ids, b.ids); at < 0 {
+		return
+	}
+	f, err := gguf.Open(m.Path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	_, margins, err := reference.Greedy(f, append(a.promptIDs, a.ids[:at]...), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%.40q: they part at %d, margin %.4f", a.prompt, at, margins[0])
+	if margins[0] >= rounding {
+		t.Errorf("%.40q: %v and %v part at %d, where the margin is %.4f", a.prompt, a.ids, b.ids, at, margins[0])
+	}
+}
+
+// firstDifference is where two lists part, or -1.
+func firstDifference(a, b []int) int {
+	for i := range max(len(a), len(b)) {
+		if i >= len(a) || i >= len(b) || a[i] != b[i] {
+			return i
+		}
+	}
+	return -1
+}
+
+// smolLM2 is SmolLM2-135M-Instruct with float32 weights.
+func smolLM2(t testing.TB) engine.Model {
+	t.Helper()
+	found, err := filepath.Glob(filepath.Join(cache.Dir(os.Getenv), "models", "smollm2", "*.gguf"))
+	if err != nil || len(found) != 1 {
+		t.Fatal("SmolLM2 is missing: run scripts/setup smollm2")
+	}
+	path := filepath.Join(t.TempDir(), "smollm2-f32.gguf")
+	if err := writeGGUF(t.Context(), found[0], path, io.Discard); err != nil {
+		t.Fatal(err)
+	}
+	m, err := openModel(path, 512)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}

@@ -1,79 +1,127 @@
 """Kernels of the transformer's dense parts: token embedding and matrix products with whatever surrounds them fused in.
 
 A fused product is one dispatch where a graph of operators would take three or four; a dispatch costs a software adapter more than
-the arithmetic of a small layer.
+the arithmetic of a small layer. The products here are the ones for such an adapter, a thread an output; a GPU's are in linear_gpu.
 """
 
 import contextlib
+from dataclasses import dataclass
 
+import linear_gpu
 from schedule import T, kernel, lanes_of, when
 
 
-def embed(vocab, width):
+def embed(vocab, width, dtype):
     """Row ids[t] of the embedding for each token t."""
 
     def body(k):
         n = k.size("n")
         ids = k.tensor("ids", (n,), "int32")
-        table = k.tensor("table", (vocab, width))
-        out = k.tensor("out", (n, width))
+        table = k.tensor("table", (vocab, width), dtype)
+        out = k.tensor("out", (n, width), dtype)
         with k.threads(width, n) as (i, t):
             out.set(table(ids(t), i), t, i)
 
     return kernel("embed_tokens", body)
 
 
-def product(name, rows, columns, *, tokens=None, eps=None, gated=False, residual=False, last=False):
-    """out[t] = W x[t], where W is [rows, columns] as the weights lie on disk.
+@dataclass(frozen=True)
+class Product:
+    """out[t] = W x[t], where W is [rows, columns] as the weights lie on disk, and what is fused with it."""
 
-    tokens: how many there are when that is known (decoding), else any number, four to a thread, which reads a weight once for
-    all four. eps: x is first normalised by its root mean square and a gain. gated: W is [2*rows, columns] and out = silu(first
-    half) * second half. residual: another input is added. last: only the last token's row is computed.
-    """
-    tile = 1 if tokens or last else 4
-    stack = stack_of(rows, tile, gated)
-    lanes = lanes_of(columns)
-    halves = (0, rows) if gated else (0,)
+    name: str
+    rows: int
+    columns: int
+    dtype: str  # of all that is read and written; sums are float32
+    tokens: int | None = None  # how many there are when that is known (decoding), else any number
+    eps: float | None = None  # x is first normalised by its root mean square, with this in it, and a gain
+    bias: bool = False  # an input of [rows] is added
+    gated: bool = False  # W is [2*rows, columns] and out = silu(first half) * second half
+    residual: bool = False  # an input like the output is added
+    last: bool = False  # only the last token's row is computed: the logits, float32 in any case
 
-    def body(k):
-        n = tokens or k.size("n")
-        x = k.tensor("x", (1, n, columns))
-        gain = k.tensor("gain", (columns,)) if eps is not None else None
-        weight = k.tensor("weight", (len(halves) * rows, columns))
-        add = k.tensor("add", (1, n, rows)) if residual else None
-        out = k.tensor("out", (1, 1 if last else n, rows))
-        with k.threads(rows // stack, 1 if last else (n + tile - 1) // tile) as (j, block):
-            token = [n - 1] if last else [block * tile + m for m in range(tile)]
-            # The last block may reach past the last token: it reads that token again and throws the result away.
-            source = [t if tile == 1 else T.min(t, n - 1) for t in token]
-            wanted = [j * stack + r + half for r in range(stack) for half in halves]
-            dots = [[k.local(lanes) for _ in wanted] for _ in source]
-            squares = [k.local(lanes) if eps is not None else None for _ in source]
-            for variable in filter(None, sum(dots, squares)):
-                variable.set(0)
-            with T.serial(0, columns // lanes) as i:
-                at = i * lanes
-                weights = [weight(row, at, lanes=lanes) for row in wanted]
-                for t, dot, square in zip(source, dots, squares):
-                    value = x(0, t, at, lanes=lanes)
-                    scaled = value if eps is None else value * gain(at, lanes=lanes)
-                    for d, w in zip(dot, weights):
-                        d.add(scaled * w)
-                    if square is not None:
-                        square.add(value * value)
-            for t, dot, square in zip(token, dots, squares):
-                sums = [d.sum() for d in dot]
+    @property
+    def single(self):
+        """Whether there is only one token to compute."""
+        return self.tokens == 1 or self.last
+
+    @property
+    def halves(self):
+        """The rows of W that make an output's row, relative to it."""
+        return (0, self.rows) if self.gated else (0,)
+
+
+class Arguments:
+    """A product's tensors, in the order of its arguments; what it doesn't have is None."""
+
+    def __init__(self, k, p):
+        self.product = p
+        self.n = n = p.tokens or k.size("n")
+        self.x = k.tensor("x", (1, n, p.columns), p.dtype)
+        self.gain = k.tensor("gain", (p.columns,), p.dtype) if p.eps is not None else None
+        self.weight = k.tensor("weight", (len(p.halves) * p.rows, p.columns), p.dtype)
+        self.bias = k.tensor("bias", (p.rows,), p.dtype) if p.bias else None
+        self.residual = k.tensor("residual", (1, n, p.rows), p.dtype) if p.residual else None
+        self.out = k.tensor("out", (1, 1 if p.last else n, p.rows), "float32" if p.last else p.dtype)
+
+    def source(self, token, at, lanes):
+        """What a token brings to the sums at a column, and the value whose square counts for the norm."""
+        value = self.x(0, token, at, lanes=lanes)
+        return (value if self.gain is None else value * self.gain(at, lanes=lanes)), value
+
+    def scale(self, squares):
+        """What normalises a token's sums, given the sum of its squares."""
+        return T.rsqrt(squares / T.float32(self.product.columns) + T.float32(self.product.eps))
+
+    def store(self, sums, token, row):
+        """Writes an output, given the sums over its rows of W."""
+        value = sums[0] / (T.float32(1) + T.exp(-sums[0])) * sums[1] if self.product.gated else sums[0]
+        for more in (self.bias and self.bias(row), self.residual and self.residual(0, token, row)):
+            value = value if more is None else value + more
+        self.out.set(value, 0, 0 if self.product.last else token, row)
+
+
+def product(kernels, name, rows, columns, dtype, **fused):
+    """The kernel of a Product, of the variant that is asked for."""
+    p = Product(name, rows, columns, dtype, **fused)
+    return kernel(name, lambda k: (linear_gpu.body if kernels == "gpu" else one_thread_an_output)(k, p, Arguments(k, p)))
+
+
+def one_thread_an_output(k, p, a):
+    """A thread takes four tokens, where there may be more than one, and reads a weight once for all four."""
+    tile = 1 if p.single else 4
+    stack = stack_of(p.rows, tile, p.gated)
+    lanes = lanes_of(p.columns)
+    n = a.n
+    with k.threads(p.rows // stack, 1 if p.last else (n + tile - 1) // tile) as (j, block):
+        token = [n - 1] if p.last else [block * tile + m for m in range(tile)]
+        # The last block may reach past the last token: it reads that token again and throws the result away.
+        source = [t if tile == 1 else T.min(t, n - 1) for t in token]
+        wanted = [j * stack + r + half for r in range(stack) for half in p.halves]
+        dots = [[k.local(lanes) for _ in wanted] for _ in source]
+        squares = [k.local(lanes) if p.eps is not None else None for _ in source]
+        for variable in filter(None, sum(dots, squares)):
+            variable.set(0)
+        with T.serial(0, p.columns // lanes) as i:
+            at = i * lanes
+            weights = [a.weight(row, at, lanes=lanes) for row in wanted]
+            for t, dot, square in zip(source, dots, squares):
+                scaled, value = a.source(t, at, lanes)
+                for d, w in zip(dot, weights):
+                    d.add(scaled * w)
                 if square is not None:
-                    scale = T.rsqrt(square.sum() / T.float32(columns) + T.float32(eps))
-                    sums = [s * scale for s in sums]
-                with contextlib.ExitStack() as guard:
-                    if tile > 1:
-                        guard.enter_context(when(t < n))
-                    for r in range(stack):
-                        value = silu(sums[2 * r]) * sums[2 * r + 1] if gated else sums[r]
-                        store(out, add, value, 0 if last else t, j * stack + r)
-
-    return kernel(name, body)
+                    square.add(value * value)
+        for t, dot, square in zip(token, dots, squares):
+            sums = [d.sum() for d in dot]
+            if square is not None:
+                scale = a.scale(square.sum())
+                sums = [s * scale for s in sums]
+            with contextlib.ExitStack() as guard:
+                if tile > 1:
+                    guard.enter_context(when(t < n))
+                width = len(p.halves)
+                for r in range(stack):
+                    a.store(sums[width * r:width * (r + 1)], t, j * stack + r)
 
 
 def stack_of(rows, tile, gated):
@@ -81,11 +129,3 @@ def stack_of(rows, tile, gated):
     core busy. With more tokens to a thread fewer rows do, and a small model keeps its short shaders."""
     stack, enough = (4, 1024) if tile == 1 else (1, 0) if gated else (2, 512)
     return stack if rows >= enough and rows % stack == 0 else 1
-
-
-def silu(x):
-    return x / (T.float32(1) + T.exp(-x))
-
-
-def store(out, add, value, token, row):
-    out.set(value if add is None else value + add(0, token, row), 0, token, row)

@@ -27,7 +27,8 @@ class Kernel:
         return tirx.Var(name, "int64")
 
     def tensor(self, name, shape, dtype="float32", offset=False):
-        """A tensor argument; offset allows a view that begins inside its buffer."""
+        """A tensor argument; offset allows a view that begins inside its buffer. One of float16 is read and written as if it were
+        of float32: whatever is computed is computed in that."""
         elem_offset = tirx.Var(f"{name}_offset", "int32") if offset else None
         buffer = T.match_buffer(T.arg(name, T.handle()), shape, dtype, elem_offset=elem_offset)
         return Named(self._builder, name, buffer)
@@ -63,9 +64,12 @@ class Named:
         self.buffer = builder.name(name, buffer)
 
     def __call__(self, *at, lanes=1):
-        return self.buffer[(*at[:-1], span(at[-1], lanes))]
+        value = self.buffer[(*at[:-1], span(at[-1], lanes))]
+        return value.astype(vector("float32", lanes)) if self.buffer.dtype == "float16" else value
 
     def set(self, value, *at, lanes=1):
+        if self.buffer.dtype == "float16":
+            value = value.astype(vector("float16", lanes))
         T.buffer_store(self.buffer, value, [*at[:-1], span(at[-1], lanes)])
 
 
@@ -94,6 +98,10 @@ class Local:
 
 def span(at, lanes):
     return at if lanes == 1 else T.ramp(at, 1, lanes)
+
+
+def vector(dtype, lanes):
+    return dtype if lanes == 1 else f"{dtype}x{lanes}"
 
 
 def lanes_of(size):

@@ -12,6 +12,7 @@ from tvm.ir import PointerType, PrimType, TensorLoad
 from tvm.ir.prim import Ramp
 
 LANES = 4
+FLOATS = ("float32", "float16")
 NAME = "llmparity_vectors"  # of the lowering, among TVM's own
 
 
@@ -34,7 +35,7 @@ def widen(func):
     params = {p: None for p in func.params}
 
     def note(node):
-        if isinstance(node, tirx.DeclBuffer) and node.data in params and node.buffer.ty.dtype == "float32":
+        if isinstance(node, tirx.DeclBuffer) and node.data in params and node.buffer.ty.dtype in FLOATS:
             buffers[node.buffer] = node.data
         elif isinstance(node, TensorLoad | tirx.BufferStore) and not aligned(node.indices):
             narrow.append(target_of(node))
@@ -42,8 +43,8 @@ def widen(func):
     tvm_ffi.structural_walk(func.body, (tvm_ffi.Object, note))
     for buffer in narrow:
         buffers.pop(buffer, None)
-    pointers = {p: tirx.Var(p.name, PointerType(PrimType(f"float32x{LANES}"), "global")) for p in buffers.values()}
-    vectors = {b: tirx.decl_buffer((b.shape[0] // LANES,), f"float32x{LANES}", b.name) for b in buffers}
+    pointers = {p: tirx.Var(p.name, PointerType(PrimType(f"{b.dtype}x{LANES}"), "global")) for b, p in buffers.items()}
+    vectors = {b: tirx.decl_buffer((b.shape[0] // LANES,), f"{b.dtype}x{LANES}", b.name) for b in buffers}
 
     def replace(node):
         if isinstance(node, tirx.DeclBuffer) and node.buffer in vectors:

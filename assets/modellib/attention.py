@@ -1,0 +1,232 @@
+"""The attention kernels that the KV cache calls, for a software adapter: a thread a head of a token, no barriers.
+
+They compute one sequence's full attention, or, where the model has a window, that of each token to itself and the tokens just before
+it: positions in front of the window are passed over, so that the cache needs to know nothing of it. Rows and positions are counted
+from the sequence's beginning; a GPU's kernels, in attention_gpu, take the same arguments, which are declared here.
+"""
+
+import attention_gpu
+from schedule import T, kernel, lanes_of, when
+
+PAGE = 16  # tokens a page; the page's runtime asks for no other size
+SEQUENCES = 1  # a batch's sequences in a prefill; a call with more is refused by the kernel's own check of its arguments
+
+
+class Heads:
+    """What the kernels need to know of a model."""
+
+    def __init__(self, shape):
+        self.heads, self.kv_heads = shape["num_attention_heads"], shape["num_key_value_heads"]
+        self.width, self.window, self.dtype = shape["head_dim"], shape["sliding_window_size"], shape["dtype"]
+        self.group = self.heads // self.kv_heads
+        self.lanes = lanes_of(self.width)
+
+    def begin(self, position):
+        """The first position that the token at a position sees."""
+        return T.max(position - (self.window - 1), 0) if self.window else 0
+
+    def pages(self, k):
+        """A layer's pages: keys, then values."""
+        return k.tensor("pages", (k.size("page_count"), 2, self.kv_heads, PAGE, self.width), self.dtype)
+
+
+class New:
+    """A prompt's tokens over themselves: token t sees the tokens up to t."""
+
+    name = "attend_new"
+
+    def __init__(self, k, h):
+        self.n = n = k.size("n")
+        self.q = k.tensor("q", (n, h.heads, h.width), h.dtype)
+        k.tensor("q_indptr", (SEQUENCES + 1,), "int32", offset=True)
+        self._key = k.tensor("key", (n, h.kv_heads, h.width), h.dtype)
+        self._value = k.tensor("value", (n, h.kv_heads, h.width), h.dtype)
+        k.tensor("kv_indptr", (SEQUENCES + 1,), "int32", offset=True)
+        k.tensor("q_positions", (n,), "int32", offset=True)
+        k.tensor("k_offset", (SEQUENCES,), "int32", offset=True)
+        results(self, k, h, causal=True)
+        self._h = h
+
+    def span(self, t):
+        """The positions that token t sees here, from the first to behind the last."""
+        return self._h.begin(t), t + 1
+
+    def key(self, t, head, p, i):
+        return self._key(p, head // self._h.group, i, lanes=self._h.lanes)
+
+    def value(self, t, head, p, i):
+        return self._value(p, head // self._h.group, i, lanes=self._h.lanes)
+
+
+class Paged:
+    """Attention over the cache."""
+
+    def key(self, t, head, p, i):
+        return self._read(0, t, head, p, i)
+
+    def value(self, t, head, p, i):
+        return self._read(1, t, head, p, i)
+
+    def _read(self, kind, t, head, p, i):
+        page = self.numbers(self.first(t) + p // PAGE)
+        return self.pages(page, kind, head // self._h.group, p % PAGE, i, lanes=self._h.lanes)
+
+
+class Cached(Paged):
+    """A prompt's tokens over all that the cache held before them."""
+
+    name = "attend_cached"
+
+    def __init__(self, k, h):
+        self.n, held = k.size("n"), k.size("held")
+        self.q = k.tensor("q", (self.n, h.heads, h.width), h.dtype)
+        k.tensor("q_indptr", (SEQUENCES + 1,), "int32", offset=True)
+        self.pages = h.pages(k)
+        k.tensor("page_indptr", (SEQUENCES + 1,), "int32", offset=True)
+        self.numbers = k.tensor("page_numbers", (held,), "int32", offset=True)
+        last = k.tensor("last_page", (SEQUENCES,), "int32", offset=True)
+        k.tensor("k_offset", (SEQUENCES,), "int32", offset=True)
+        k.tensor("q_positions", (self.n,), "int32", offset=True)
+        results(self, k, h, causal=True)
+        self._h, self._count = h, lambda: (held - 1) * PAGE + last(0)
+
+    def first(self, t):
+        return 0
+
+    def span(self, t):
+        return self._h.begin(self._count() + t), self._count()
+
+
+class Decoded(Paged):
+    """A new token, whose own key and value are in the cache already, over the cache."""
+
+    name = "attend_decode"
+
+    def __init__(self, k, h):
+        self.n, held = k.size("n"), k.size("held")
+        self.q = k.tensor("q", (self.n, h.heads, h.width), h.dtype)
+        self.pages = h.pages(k)
+        self.first = k.tensor("page_indptr", (self.n + 1,), "int32", offset=True)
+        self.numbers = k.tensor("page_numbers", (held,), "int32", offset=True)
+        self._last = k.tensor("last_page", (self.n,), "int32", offset=True)
+        k.tensor("k_offset", (self.n,), "int32", offset=True)
+        k.tensor("q_positions", (self.n,), "int32", offset=True)
+        results(self, k, h, causal=False)
+        self._h = h
+
+    def span(self, t):
+        count = (self.first(t + 1) - self.first(t) - 1) * PAGE + self._last(t)
+        return self._h.begin(count - 1), count
+
+
+def results(a, k, h, causal):
+    """The trailing arguments of the cache's attention calls; of the scalars only the scale of the scores matters here."""
+    a.out = k.tensor("out", (a.n, h.heads, h.width), h.dtype)
+    a.lse = k.tensor("lse", (a.n, h.heads))
+    if causal:
+        k.scalar("causal", "int32")
+    k.scalar("rotary_mode", "int32")
+    k.scalar("rope_scale", "float32")
+    k.scalar("rope_theta", "float32")
+    a.scale = k.scalar("score_scale", "float32")
+
+
+def attend(kernels, shape, arguments):
+    """The kernel of one of the three kinds of attention; its results are the output and the log of the sum of the exponentials."""
+    h = Heads(shape)
+
+    def body(k):
+        a = arguments(k, h)
+        if kernels != "gpu":
+            one_thread_a_head(k, h, a)
+        elif arguments is Decoded:
+            attention_gpu.split_positions(k, h, a)
+        else:
+            attention_gpu.tiles(k, h, a)
+
+    return kernel(arguments.name, body)
+
+
+def one_thread_a_head(k, h, a):
+    """Softmax on the way: what was summed shrinks whenever a greater score comes."""
+    lanes = h.lanes
+    columns = range(0, h.width, lanes)
+
+    def spread(value):
+        return T.broadcast(value, lanes) if lanes > 1 else value
+
+    with k.threads(a.n * h.heads) as (at,):
+        t, head = at // h.heads, at % h.heads
+        begin, end = a.span(t)
+        q = [k.local(lanes) for _ in columns]
+        out = [k.local(lanes) for _ in columns]
+        high, mass, score = k.local(), k.local(), k.local()
+        dot, shrink = k.local(lanes), k.local()
+        for variable, i in zip(q, columns):
+            variable.set(a.q(t, head, i, lanes=lanes) * spread(a.scale))
+        for variable in out:
+            variable.set(0)
+        high.set(T.float32(-1e30))
+        mass.set(T.float32(0))
+        with T.serial(begin, end) as p:
+            dot.set(0)
+            for variable, i in zip(q, columns):
+                dot.add(variable.get() * a.key(t, head, p, i))
+            score.set(dot.sum())
+            with when(score.get() > high.get()):
+                shrink.set(T.exp(high.get() - score.get()))
+                high.set(score.get())
+                mass.set(mass.get() * shrink.get())
+                for variable in out:
+                    variable.set(variable.get() * spread(shrink.get()))
+            score.set(T.exp(score.get() - high.get()))
+            mass.add(score.get())
+            for variable, i in zip(out, columns):
+                variable.add(spread(score.get()) * a.value(t, head, p, i))
+        if h.window:  # a token may see nothing of the cache
+            mass.set(T.max(mass.get(), T.float32(1e-30)))
+        for variable, i in zip(out, columns):
+            a.out.set(variable.get() / spread(mass.get()), t, head, i, lanes=lanes)
+        a.lse.set(high.get() + T.log(mass.get()), t, head)
+
+
+class Parts:
+    """Two partial attentions of the same tokens; the first becomes the whole."""
+
+    def __init__(self, k, h):
+        self.n = n = k.size("n")
+        self.out = k.tensor("out", (n, h.heads, h.width), h.dtype)
+        self.lse = k.tensor("lse", (n, h.heads))
+        self.other = k.tensor("other", (n, h.heads, h.width), h.dtype)
+        self.other_lse = k.tensor("other_lse", (n, h.heads))
+
+    def high(self, t, head):
+        return T.max(self.lse(t, head), self.other_lse(t, head))
+
+    def shares(self, t, head):
+        """What the exponentials' sums of both weigh, relative to the greater one."""
+        high = self.high(t, head)
+        return T.exp(self.lse(t, head) - high), T.exp(self.other_lse(t, head) - high)
+
+
+def merge(kernels, shape):
+    """Joins two partial attentions, each weighted by its share of the exponentials' sum."""
+    h = Heads(shape)
+
+    def body(k):
+        a = Parts(k, h)
+        if kernels == "gpu":
+            attention_gpu.merge(k, h, a)
+            return
+        # A thread owns a whole head: were it split, one thread would overwrite the lse that another has yet to read.
+        with k.threads(a.n * h.heads) as (at,):
+            t, head = at // h.heads, at % h.heads
+            ours, theirs, total = k.local(), k.local(), k.local()
+            for variable, share in zip((ours, theirs), a.shares(t, head)):
+                variable.set(share)
+            total.set(ours.get() + theirs.get())
+            with T.serial(0, h.width) as i:
+                a.out.set((a.out(t, head, i) * ours.get() + a.other(t, head, i) * theirs.get()) / total.get(), t, head, i)
+            a.lse.set(a.high(t, head) + T.log(total.get()), t, head)
+
+    return kernel("attend_merge", body)

@@ -55,7 +55,8 @@ type File struct {
 	Tensors   []Tensor
 
 	source  io.ReaderAt
-	closer  io.Closer
+	opened  *os.File // nil where the source is no file
+	asOpen  os.FileInfo
 	entries map[string]int
 	tensors map[string]int
 }
@@ -80,7 +81,7 @@ func Open(path string) (*File, error) {
 		file.Close()
 		return nil, err
 	}
-	f.closer = file
+	f.opened, f.asOpen = file, info
 	return f, nil
 }
 
@@ -95,10 +96,26 @@ func bare(err error) error {
 
 // Close releases the file. Readers made by Data stop working.
 func (f *File) Close() error {
-	if f.closer == nil {
+	if f.opened == nil {
 		return nil
 	}
-	return f.closer.Close()
+	return f.opened.Close()
+}
+
+// unchanged says whether the file is still the one whose header was read, as far as its size and time can tell. It is asked
+// at the end of each tensor: what was read before a change, and what after, are not one model.
+func (f *File) unchanged() error {
+	if f.opened == nil {
+		return nil
+	}
+	now, err := f.opened.Stat()
+	if err != nil {
+		return fault.Wrap(fault.BadModel, bare(err), "check the disk", "cannot read model %s", f.Name)
+	}
+	if now.Size() != f.asOpen.Size() || !now.ModTime().Equal(f.asOpen.ModTime()) {
+		return f.bad("wait until it is whole and try again", "the file was changed while it was read")
+	}
+	return nil
 }
 
 // Lookup gives the value under a key.

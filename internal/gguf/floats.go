@@ -57,15 +57,29 @@ type Rows struct {
 
 // Rows begins to read a tensor, which must come from f, n rows at a time.
 func (f *File) Rows(t Tensor, n int) (*Rows, error) {
-	if err := f.readable(t); err != nil {
+	r := new(Rows)
+	if err := r.Reset(f, t, n); err != nil {
 		return nil, err
 	}
-	rows := t.Elements() / int64(t.Shape[0])
-	r := &Rows{file: f, tensor: t, source: f.Data(t), width: int(t.Shape[0]), stored: int(t.Size / rows), left: rows}
-	held := int(min(max(int64(n), 1), rows))
-	r.blocks, r.values = make([]byte, held*r.stored), make([]float32, held*r.width)
 	return r, nil
 }
+
+// Reset begins with another tensor, in the memory that r has.
+func (r *Rows) Reset(f *File, t Tensor, n int) error {
+	if err := f.readable(t); err != nil {
+		return err
+	}
+	rows := t.Elements() / int64(t.Shape[0])
+	r.file, r.tensor, r.source, r.left = f, t, f.Data(t), rows
+	r.width, r.stored = int(t.Shape[0]), int(t.Size/rows)
+	held := int(min(max(int64(n), 1), rows))
+	r.blocks = slices.Grow(r.blocks[:0], held*r.stored)[:held*r.stored]
+	r.values = slices.Grow(r.values[:0], held*r.width)[:held*r.width]
+	return nil
+}
+
+// Left counts the rows that Next has not given yet.
+func (r *Rows) Left() int64 { return r.left }
 
 // Next gives the values of the next rows, fewer at the end, and io.EOF behind it. They are good until the next call.
 func (r *Rows) Next() ([]float32, error) {
@@ -75,10 +89,17 @@ func (r *Rows) Next() ([]float32, error) {
 	n := int(min(int64(len(r.values)/r.width), r.left))
 	blocks, values := r.blocks[:n*r.stored], r.values[:n*r.width]
 	if _, err := io.ReadFull(r.source, blocks); err != nil {
-		return nil, fault.Wrap(fault.BadModel, err, "check that nothing changes the file while it is read",
+		if err := r.file.unchanged(); err != nil {
+			return nil, err
+		}
+		return nil, fault.Wrap(fault.BadModel, err, "check the disk, and that nothing changes the file while it is read",
 			"model %s: tensor %s can't be read", r.file.Name, r.tensor.Name)
 	}
-	r.left -= int64(n)
+	if r.left -= int64(n); r.left == 0 {
+		if err := r.file.unchanged(); err != nil {
+			return nil, err
+		}
+	}
 	return values, Dequantise(r.tensor.Type, blocks, values)
 }
 

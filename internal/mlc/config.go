@@ -41,10 +41,10 @@ type tokenizerInfo struct {
 }
 
 // chatConfig also says whether chats are laid out as the model's template has it.
-func chatConfig(s modellib.Shape, v gguf.Vocabulary) (c config, knownTemplate bool) {
+func chatConfig(s modellib.Shape, quantization string, v gguf.Vocabulary) (c config, knownTemplate bool) {
 	conv, knownTemplate := chat(v)
 	c = config{
-		Version: "0.1.0", ModelType: "llama", Quantization: "q0f32", ModelConfig: s, VocabSize: s.VocabSize,
+		Version: "0.1.0", ModelType: s.ModelType, Quantization: quantization, ModelConfig: s, VocabSize: s.VocabSize,
 		ContextWindowSize: s.ContextWindowSize, SlidingWindowSize: -1, AttentionSinkSize: -1,
 		PrefillChunkSize: s.PrefillChunkSize, TensorShards: 1, PipelineStages: 1,
 		Temperature: 1, TopP: 1, RepetitionPenalty: 1,

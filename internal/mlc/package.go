@@ -1,11 +1,11 @@
-// Package mlc writes a WebLLM model package from a llama GGUF: the same weights, tokenizer and settings, laid out as
-// WebLLM 0.2.86 looks them up. Together with a model library (which holds the code, and isn't made here) that is a model
+// Package mlc writes a WebLLM model package from a llama or qwen2 GGUF: the same weights, tokenizer and settings, laid out
+// as WebLLM 0.2.86 looks them up. Together with a model library (which holds the code, and isn't made here) that is a model
 // that runs in a browser and in a native engine alike.
 //
-// Weights of every type that can be read become float32; it quantises nothing. Tokenizers are those that gguf reads. It
-// knows the usual chat templates; another one is a warning of the Package, because raw prompts still work. A tensor that
-// is larger than a shard gets a larger shard of its own: records can't be split. Of the weights a few MiB are in memory
-// at a time.
+// Weights of every type that can be read become float32 or float16; it quantises nothing. Tokenizers are those that gguf
+// reads. It knows the usual chat templates; another one is a warning of the Package, because raw prompts still work. A
+// tensor that is larger than a shard gets a larger shard of its own: records can't be split. Of the weights a few MiB a
+// core are in memory at a time.
 package mlc
 
 import (
@@ -24,8 +24,9 @@ import (
 
 // Options are what a package fixes beyond its model.
 type Options struct {
-	ContextWindow int // in tokens; 0 means the model's own
-	PrefillChunk  int // tokens that are prefilled at once; 0 means 128, or the context window where that is smaller
+	ContextWindow int    // in tokens; 0 means the model's own
+	PrefillChunk  int    // tokens that are prefilled at once; 0 means 128, or the context window where that is smaller
+	DType         string // of the weights: Float32, which "" means too, or Float16
 }
 
 const defaultChunk = 128
@@ -37,77 +38,105 @@ type Package struct {
 	Parameters int64    // weights
 	Bytes      int64    // of weights
 	Files      []string // names within Dir
-	Warnings   []string // what the package can't do that the GGUF can
+	Warnings   []string // what the package can't do that the GGUF can, and where engines that follow it differ
 }
 
 // configName is the file by which a package is known as one; it is written last.
 const configName = "mlc-chat-config.json"
 
 // Write makes a package in the folder dir from the GGUF at path. The folder appears when all is done; an older package in
-// its place is replaced, any other folder that isn't empty is left alone, which is an error.
+// its place is replaced, any other folder that isn't empty is left alone, which is an error. Of several that write the same
+// folder at once, each finds it whole, and the last one's package stays.
 func Write(ctx context.Context, path, dir string, options Options) (Package, error) {
 	f, err := gguf.Open(path)
 	if err != nil {
 		return Package{}, err
 	}
 	defer f.Close()
-	shape, err := Shape(f, options)
+	m, err := newModel(f, options)
 	if err != nil {
-		return Package{}, err
-	}
-	vocabulary, err := f.Vocabulary()
-	if err != nil {
-		return Package{}, err
-	}
-	if err := f.RequireReadable(); err != nil {
 		return Package{}, err
 	}
 	if err := replaceable(dir); err != nil {
 		return Package{}, err
 	}
-	parent := filepath.Dir(filepath.Clean(dir))
-	if err := os.MkdirAll(parent, 0o755); err != nil {
-		return Package{}, unwritable(err, dir)
-	}
-	aside, err := os.MkdirTemp(parent, ".mlc-*")
+	aside, err := newAside(filepath.Dir(filepath.Clean(dir)))
 	if err != nil {
 		return Package{}, unwritable(err, dir)
 	}
-	defer os.RemoveAll(aside) // nothing is left there after a success
-	p := Package{Dir: dir, Shape: shape}
-	if err := p.fill(ctx, f, vocabulary, aside); err != nil {
+	defer aside.remove()
+	p, err := m.write(ctx, aside.dir)
+	if err != nil {
 		return Package{}, unwritable(err, dir)
 	}
-	if err := publish(aside, dir); err != nil {
+	if err := publish(aside.dir, dir); err != nil {
 		return Package{}, unwritable(err, dir)
 	}
+	p.Dir = dir
 	return p, nil
 }
 
-// fill writes the package's files into dir.
-func (p *Package) fill(ctx context.Context, f *gguf.File, v gguf.Vocabulary, dir string) error {
-	cache, err := writeShards(ctx, f, dir)
+// model is all that is known before the first weight is read.
+type model struct {
+	file         *gguf.File
+	architecture gguf.Architecture
+	vocabulary   gguf.Vocabulary
+	shape        modellib.Shape
+	dtype        dtype
+}
+
+func newModel(f *gguf.File, options Options) (m model, err error) {
+	m.file = f
+	if m.architecture, err = f.Architecture(); err != nil {
+		return m, err
+	}
+	if m.shape, err = shape(f.Name, m.architecture, options); err != nil {
+		return m, err
+	}
+	if m.dtype, err = dtypeOf(options.DType); err != nil {
+		return m, err
+	}
+	if m.vocabulary, err = f.Vocabulary(); err != nil {
+		return m, err
+	}
+	return m, f.RequireReadable()
+}
+
+// write writes the package's files into dir.
+func (m model) write(ctx context.Context, dir string) (Package, error) {
+	p := Package{Shape: m.shape, Warnings: m.warnings()}
+	cache, err := writeShards(ctx, m.file, m.architecture, m.dtype, dir)
 	if err != nil {
-		return err
+		return p, err
 	}
 	for _, shard := range cache.Records {
 		p.Files = append(p.Files, shard.DataPath)
 	}
 	p.Parameters, p.Bytes = cache.Metadata.ParamSize, cache.Metadata.ParamBytes
-	config, knownTemplate := chatConfig(p.Shape, v)
+	config, knownTemplate := chatConfig(m.shape, m.dtype.quantization, m.vocabulary)
 	if !knownTemplate {
 		p.Warnings = append(p.Warnings, "the model's chat template is none that is known: use raw prompts, chats would be laid out differently")
 	}
 	for _, file := range []struct {
 		name    string
 		content any
-	}{{"tensor-cache.json", cache}, {"tokenizer.json", tokenizer(v)}, {configName, config}} {
+	}{{"tensor-cache.json", cache}, {"tokenizer.json", tokenizer(m.vocabulary)}, {configName, config}} {
 		if err := writeJSON(filepath.Join(dir, file.name), file.content); err != nil {
-			return err
+			return p, err
 		}
 		p.Files = append(p.Files, file.name)
 	}
-	return os.Chmod(dir, 0o755)
+	return p, os.Chmod(dir, 0o755)
+}
+
+// warnings tells of what the model says and llama.cpp doesn't do.
+func (m model) warnings() []string {
+	n := m.shape.SlidingWindowSize
+	if n == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("the model's tokens see %d back (%s.attention.sliding_window), which llama.cpp doesn't keep to: "+
+		"beyond %d tokens it gives other text; with a context of %d they agree", n, m.architecture.Name, n, n)}
 }
 
 func writeJSON(path string, content any) error {
@@ -131,22 +160,6 @@ func replaceable(dir string) error {
 	}
 	if _, err := os.Stat(filepath.Join(dir, configName)); err != nil {
 		return fault.New(fault.Unwritable, "choose another folder", "%s is not empty and holds no model package", dir)
-	}
-	return nil
-}
-
-// publish renames a finished package into place. A package that was there is out of the way for a moment only.
-func publish(aside, dir string) error {
-	old := aside + ".old"
-	switch err := os.Rename(dir, old); {
-	case err == nil:
-		defer os.RemoveAll(old)
-	case !errors.Is(err, fs.ErrNotExist):
-		return err
-	}
-	if err := os.Rename(aside, dir); err != nil {
-		os.Rename(old, dir) // best effort: give back what was there
-		return err
 	}
 	return nil
 }

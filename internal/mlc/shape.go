@@ -10,7 +10,15 @@ import (
 
 // Shape is what a model library for a GGUF has to be compiled for.
 func Shape(f *gguf.File, options Options) (modellib.Shape, error) {
-	l, err := f.Architecture()
+	a, err := f.Architecture()
+	if err != nil {
+		return modellib.Shape{}, err
+	}
+	return shape(f.Name, a, options)
+}
+
+func shape(name string, l gguf.Architecture, options Options) (modellib.Shape, error) {
+	d, err := dtypeOf(options.DType)
 	if err != nil {
 		return modellib.Shape{}, err
 	}
@@ -20,7 +28,7 @@ func Shape(f *gguf.File, options Options) (modellib.Shape, error) {
 		window = l.ContextLength
 	case window < 0 || window > l.ContextLength:
 		return modellib.Shape{}, fault.New(fault.Usage, "choose a smaller context window",
-			"a context window of %d is out of range: model %s was made for 1 to %d", window, f.Name, l.ContextLength)
+			"a context window of %d is out of range: model %s was made for 1 to %d", window, name, l.ContextLength)
 	}
 	chunk := options.PrefillChunk
 	switch {
@@ -30,12 +38,19 @@ func Shape(f *gguf.File, options Options) (modellib.Shape, error) {
 		return modellib.Shape{}, fault.New(fault.Usage, "choose a smaller prefill chunk",
 			"a prefill chunk of %d is out of range: 1 to the context window, %d, is right", chunk, window)
 	}
-	return modellib.Shape{
-		ModelType: "llama", HiddenSize: l.EmbeddingLength, IntermediateSize: l.FeedForwardLength,
+	s := modellib.Shape{
+		ModelType: l.Name, HiddenSize: l.EmbeddingLength, IntermediateSize: l.FeedForwardLength,
 		NumHiddenLayers: l.BlockCount, NumAttentionHeads: l.HeadCount, NumKeyValueHeads: l.HeadCountKV,
 		HeadDim: l.HeadDim, VocabSize: l.VocabSize, RopeTheta: decimal(l.RopeBase), RMSNormEps: decimal(l.RMSEpsilon),
-		TieWordEmbeddings: l.Tied, ContextWindowSize: window, PrefillChunkSize: chunk, DType: "float32",
-	}, nil
+		AttentionBias: l.AttentionBias, TieWordEmbeddings: l.Tied, ContextWindowSize: window, PrefillChunkSize: chunk, DType: d.name,
+	}
+	for _, factor := range l.RopeFactors {
+		s.RopeFactors = append(s.RopeFactors, decimal(factor))
+	}
+	if l.SlidingWindow < window { // else every token sees all
+		s.SlidingWindowSize = l.SlidingWindow
+	}
+	return s, nil
 }
 
 // decimal is the shortest number that becomes the same float32: 1e-05 rather than 9.999999747378752e-06.

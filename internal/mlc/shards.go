@@ -1,12 +1,14 @@
 package mlc
 
 import (
+	"cmp"
 	"context"
-	"crypto/md5"
-	"encoding/hex"
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
+	"slices"
+	"sync"
 
 	"llmparity/internal/gguf"
 )
@@ -30,6 +32,8 @@ type shard struct {
 	Bytes    int64    `json:"nbytes"`
 	Records  []record `json:"records"`
 	MD5      string   `json:"md5sum"`
+
+	params []param // those of the records
 }
 
 type record struct {
@@ -41,120 +45,149 @@ type record struct {
 	Offset int64   `json:"byteOffset"`
 }
 
-// writeShards writes the weights into dir.
-func writeShards(ctx context.Context, f *gguf.File, dir string) (cache, error) {
+// layOut says where each weight goes: into the shard of the one before it, or into a new one if that would grow too large.
+func layOut(list []param, d dtype) cache {
 	var c cache
-	l, err := f.Architecture()
-	if err != nil {
-		return c, err
-	}
-	w := &shardWriter{dir: dir}
-	defer w.abandon()
-	for _, p := range params(l) {
-		if err := w.begin(p); err != nil {
-			return c, err
+	for _, p := range list {
+		size := p.values() * d.bytes
+		if n := len(c.Records); n == 0 || c.Records[n-1].Bytes+size > maxShard {
+			c.Records = append(c.Records, shard{DataPath: fmt.Sprintf("params_shard_%d.bin", n), Format: "raw-shard"})
 		}
-		for _, part := range p.parts {
-			write := func(piece []byte) error {
-				if err := ctx.Err(); err != nil {
-					return fmt.Errorf("write model package: %w", context.Cause(ctx))
+		s := &c.Records[len(c.Records)-1]
+		s.Records = append(s.Records, record{p.name, p.shape, d.name, "raw", size, s.Bytes})
+		s.params = append(s.params, p)
+		s.Bytes += size
+		c.Metadata.ParamSize += p.values()
+		c.Metadata.ParamBytes += size
+	}
+	c.Metadata.BitsPerParam = float64(8 * d.bytes)
+	return c
+}
+
+// most is how many shards are written at once, on however large a machine: each takes some MiB of memory.
+const most = 16
+
+// writeShards writes the weights into dir, a shard a core at a time, the largest first. The first error ends it.
+func writeShards(ctx context.Context, f *gguf.File, a gguf.Architecture, d dtype, dir string) (cache, error) {
+	c := layOut(params(a), d)
+	order := make([]*shard, len(c.Records))
+	for i := range c.Records {
+		order[i] = &c.Records[i]
+	}
+	slices.SortStableFunc(order, func(a, b *shard) int { return cmp.Compare(b.Bytes, a.Bytes) })
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	todo := make(chan *shard, len(order))
+	for _, s := range order {
+		todo <- s
+	}
+	close(todo)
+	var workers sync.WaitGroup
+	for range min(len(order), runtime.GOMAXPROCS(0), most) {
+		workers.Go(func() {
+			w := newWriter(f, d, dir)
+			defer w.end()
+			for s := range todo {
+				if err := w.shard(ctx, s); err != nil {
+					cancel(err)
+					return
 				}
-				return w.write(piece)
 			}
-			if err := part.each(f, write); err != nil {
-				return c, err
-			}
-		}
-		c.Metadata.ParamSize += p.bytes() / 4
-		c.Metadata.ParamBytes += p.bytes()
+		})
 	}
-	c.Metadata.BitsPerParam = 32
-	err = w.end()
-	c.Records = w.shards
-	return c, err
+	workers.Wait()
+	return c, context.Cause(ctx)
 }
 
-// shardWriter writes one shard after another; the last of shards is the one that is open.
-type shardWriter struct {
-	dir    string
-	shards []shard
-	file   *os.File
-	sum    *digest
+// writer writes shards, one after another.
+type writer struct {
+	file  *gguf.File
+	dtype dtype
+	dir   string
+	rows  gguf.Rows
+	sum   *digest
 }
 
-// begin makes room for a weight: a new shard, if the open one would grow too large.
-func (w *shardWriter) begin(p param) error {
-	if w.file == nil || w.last().Bytes+p.bytes() > maxShard {
-		if err := w.end(); err != nil {
-			return err
-		}
-		name := fmt.Sprintf("params_shard_%d.bin", len(w.shards))
-		file, err := os.Create(filepath.Join(w.dir, name))
-		if err != nil {
-			return err
-		}
-		w.file, w.sum = file, newDigest()
-		w.shards = append(w.shards, shard{DataPath: name, Format: "raw-shard"})
+func newWriter(f *gguf.File, d dtype, dir string) *writer {
+	return &writer{file: f, dtype: d, dir: dir, sum: newDigest()}
+}
+
+func (w *writer) end() { w.sum.close() }
+
+// shard writes one shard and notes its hash.
+func (w *writer) shard(ctx context.Context, s *shard) (err error) {
+	out, err := os.Create(filepath.Join(w.dir, s.DataPath))
+	if err != nil {
+		return err
 	}
-	s := w.last()
-	s.Records = append(s.Records, record{p.name, p.shape, "float32", "raw", p.bytes(), s.Bytes})
+	defer func() {
+		if e := out.Close(); err == nil {
+			err = e
+		}
+		s.MD5 = w.sum.end()
+	}()
+	for _, p := range s.params {
+		for _, part := range p.parts {
+			if err := w.part(ctx, out, part); err != nil {
+				return err
+			}
+		}
+	}
 	return nil
 }
 
-func (w *shardWriter) last() *shard { return &w.shards[len(w.shards)-1] }
+// pieceBytes is about how much of a tensor is read and written at a time.
+const pieceBytes = 1 << 20
 
-func (w *shardWriter) write(data []byte) error {
-	w.sum.write(data)
-	w.last().Bytes += int64(len(data))
-	_, err := w.file.Write(data)
-	return err
-}
-
-// end closes the open shard.
-func (w *shardWriter) end() error {
-	if w.file == nil {
-		return nil
+// part writes a part's values in the package's order, piece by piece.
+func (w *writer) part(ctx context.Context, out *os.File, p part) error {
+	t, ok := w.file.Tensor(p.tensor)
+	if !ok {
+		return fmt.Errorf("tensor %s, which was there, is gone", p.tensor)
 	}
-	w.last().MD5 = w.sum.end()
-	err := w.file.Close()
-	w.file = nil
-	return err
-}
-
-// abandon closes what an error left open.
-func (w *shardWriter) abandon() {
-	if w.file != nil {
-		w.sum.end()
-		w.file.Close()
+	width, group := int(t.Shape[0]), max(p.headDim, 1)
+	if p.vector { // its values are the rows
+		width = 1
 	}
-}
-
-// digest is an MD5 that is computed beside the writing, which takes about as long.
-type digest struct {
-	pieces, free chan []byte
-	sum          chan string
-}
-
-func newDigest() *digest {
-	d := &digest{pieces: make(chan []byte, 2), free: make(chan []byte, 2), sum: make(chan string)}
-	d.free <- nil
-	d.free <- nil
-	go func() {
-		sum := md5.New()
-		for piece := range d.pieces {
-			sum.Write(piece)
-			d.free <- piece
+	// Whole heads, so that a piece can be reordered by itself.
+	if err := w.rows.Reset(w.file, t, max(pieceBytes/(4*int(t.Shape[0])*group), 1)*group); err != nil {
+		return err
+	}
+	for w.rows.Left() > 0 {
+		if err := ctx.Err(); err != nil {
+			return fmt.Errorf("write model package: %w", context.Cause(ctx))
 		}
-		d.sum <- hex.EncodeToString(sum.Sum(nil))
-	}()
-	return d
+		values, err := w.rows.Next()
+		if err != nil {
+			return err
+		}
+		piece, err := w.encode(w.sum.room(), values, width, p.headDim)
+		if err != nil {
+			w.sum.write(piece[:0])
+			return overflow(w.file, p.tensor, err)
+		}
+		w.sum.write(piece)
+		if _, err := out.Write(piece); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
-// write takes a copy of data.
-func (d *digest) write(data []byte) { d.pieces <- append((<-d.free)[:0], data...) }
-
-// end gives the sum of all that was written, and must be called once.
-func (d *digest) end() string {
-	close(d.pieces)
-	return <-d.sum
+// encode appends values: where GGUF has rows j and j+dim/2 of a head side by side, as rows 2j and 2j+1, the package has
+// them half a head apart.
+func (w *writer) encode(to []byte, values []float32, width, headDim int) (_ []byte, err error) {
+	if headDim == 0 {
+		return w.dtype.append(to, values)
+	}
+	for ; len(values) > 0; values = values[headDim*width:] {
+		for first := range 2 {
+			for row := first; row < headDim; row += 2 {
+				if to, err = w.dtype.append(to, values[row*width:(row+1)*width]); err != nil {
+					return to, err
+				}
+			}
+		}
+	}
+	return to, nil
 }

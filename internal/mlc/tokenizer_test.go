@@ -32,7 +32,7 @@ func TestTokenizerFilesAreThoseThatGaveTheGoldenTokens(t *testing.T) {
 
 func TestPromptsBeginWithBOSWhereTheModelWantsIt(t *testing.T) {
 	for _, k := range referencetest.Kinds(t) {
-		c, _ := chatConfig(shapeOf(k.Vocabulary), k.Vocabulary)
+		c, _ := chatConfig(shapeOf(k.Vocabulary), "q0f32", k.Vocabulary)
 		wants := k.Name == "spm" || k.Name == gguf.PreLlama3
 		if k.Vocabulary.AddBOS != wants || slices.Equal(c.PromptPrefix, []int{k.Vocabulary.BOS}) != wants {
 			t.Errorf("%s: BOS %d is wanted: %v; prefix %v", k.Name, k.Vocabulary.BOS, k.Vocabulary.AddBOS, c.PromptPrefix)

@@ -1,12 +1,7 @@
 package mlc
 
 import (
-	"encoding/binary"
-	"errors"
 	"fmt"
-	"io"
-	"math"
-	"slices"
 
 	"llmparity/internal/gguf"
 )
@@ -18,101 +13,56 @@ type param struct {
 	parts []part
 }
 
-// part is a GGUF tensor. With a head dimension its rows are those of attention heads, stored in pairs for an interleaved
-// rotation; they are put back as a rotation by halves wants them.
+// part is a GGUF tensor. With a head dimension its rows, or a vector's values, are those of attention heads, stored in
+// pairs for an interleaved rotation; they are put back as a rotation by halves wants them.
 type part struct {
 	tensor  string
 	headDim int
+	vector  bool
 }
 
-// params lists a llama's weights under the names, and in the order, that the model library is compiled for.
-func params(l gguf.Architecture) []param {
-	h, i := int64(l.EmbeddingLength), int64(l.FeedForwardLength)
-	q, kv := int64(l.HeadCount*l.HeadDim), int64(l.HeadCountKV*l.HeadDim)
-	vocab := int64(l.VocabSize)
-	list := []param{{"model.embed_tokens.weight", []int64{vocab, h}, []part{{"token_embd.weight", 0}}}}
-	for n := range l.BlockCount {
-		add := func(name string, shape []int64, parts ...part) {
-			for i := range parts {
-				parts[i].tensor = fmt.Sprintf("blk.%d.%s.weight", n, parts[i].tensor)
-			}
-			list = append(list, param{fmt.Sprintf("model.layers.%d.%s.weight", n, name), shape, parts})
-		}
-		add("self_attn.qkv_proj", []int64{q + 2*kv, h}, part{"attn_q", l.HeadDim}, part{"attn_k", l.HeadDim}, part{"attn_v", 0})
-		add("self_attn.o_proj", []int64{h, q}, part{"attn_output", 0})
-		add("mlp.gate_up_proj", []int64{2 * i, h}, part{"ffn_gate", 0}, part{"ffn_up", 0})
-		add("mlp.down_proj", []int64{h, i}, part{"ffn_down", 0})
-		add("input_layernorm", []int64{h}, part{"attn_norm", 0})
-		add("post_attention_layernorm", []int64{h}, part{"ffn_norm", 0})
+// params lists a model's weights under the names, and in the order, that the model library is compiled for.
+func params(a gguf.Architecture) []param {
+	h, i := int64(a.EmbeddingLength), int64(a.FeedForwardLength)
+	q, kv := int64(a.HeadCount*a.HeadDim), int64(a.HeadCountKV*a.HeadDim)
+	vocab := int64(a.VocabSize)
+	qkv, paired := "self_attn.qkv_proj", 0
+	if a.Name == gguf.Qwen2 {
+		qkv = "self_attn.c_attn"
 	}
-	list = append(list, param{"model.norm.weight", []int64{h}, []part{{"output_norm.weight", 0}}})
-	if !l.Tied {
-		list = append(list, param{"lm_head.weight", []int64{vocab, h}, []part{{"output.weight", 0}}})
+	if a.Interleaved() {
+		paired = a.HeadDim
+	}
+	list := []param{{"model.embed_tokens.weight", []int64{vocab, h}, []part{{tensor: "token_embd.weight"}}}}
+	for n := range a.BlockCount {
+		add := func(name, kind string, shape []int64, parts ...part) {
+			for i := range parts {
+				parts[i].tensor = fmt.Sprintf("blk.%d.%s.%s", n, parts[i].tensor, kind)
+				parts[i].vector = len(shape) == 1
+			}
+			list = append(list, param{fmt.Sprintf("model.layers.%d.%s.%s", n, name, kind), shape, parts})
+		}
+		add(qkv, "weight", []int64{q + 2*kv, h}, part{tensor: "attn_q", headDim: paired}, part{tensor: "attn_k", headDim: paired}, part{tensor: "attn_v"})
+		if a.AttentionBias {
+			add(qkv, "bias", []int64{q + 2*kv}, part{tensor: "attn_q", headDim: paired}, part{tensor: "attn_k", headDim: paired}, part{tensor: "attn_v"})
+		}
+		add("self_attn.o_proj", "weight", []int64{h, q}, part{tensor: "attn_output"})
+		add("mlp.gate_up_proj", "weight", []int64{2 * i, h}, part{tensor: "ffn_gate"}, part{tensor: "ffn_up"})
+		add("mlp.down_proj", "weight", []int64{h, i}, part{tensor: "ffn_down"})
+		add("input_layernorm", "weight", []int64{h}, part{tensor: "attn_norm"})
+		add("post_attention_layernorm", "weight", []int64{h}, part{tensor: "ffn_norm"})
+	}
+	list = append(list, param{"model.norm.weight", []int64{h}, []part{{tensor: "output_norm.weight"}}})
+	if !a.Tied {
+		list = append(list, param{"lm_head.weight", []int64{vocab, h}, []part{{tensor: "output.weight"}}})
 	}
 	return list
 }
 
-func (p param) bytes() int64 {
-	n := int64(4)
+func (p param) values() int64 {
+	n := int64(1)
 	for _, d := range p.shape {
 		n *= d
 	}
 	return n
-}
-
-// pieceBytes is about how much of a tensor is read and written at a time.
-const pieceBytes = 1 << 20
-
-// each gives a part's values, as little-endian float32 in the package's order, piece by piece. What do is given is good
-// until it returns.
-func (p part) each(f *gguf.File, do func([]byte) error) error {
-	t, ok := f.Tensor(p.tensor)
-	if !ok {
-		return fmt.Errorf("tensor %s, which was there, is gone", p.tensor)
-	}
-	width, group := int(t.Shape[0]), max(p.headDim, 1)
-	rows, err := f.Rows(t, max(pieceBytes/(4*width*group), 1)*group) // whole heads, so that a piece can be reordered by itself
-	if err != nil {
-		return err
-	}
-	var piece []byte
-	for {
-		values, err := rows.Next()
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		piece = piece[:0]
-		for at := 0; at < len(values); at += group * width {
-			piece = p.encode(piece, values[at:at+group*width], width)
-		}
-		if err := do(piece); err != nil {
-			return err
-		}
-	}
-}
-
-// encode appends a row, or the rows of an attention head: where GGUF has rows j and j+dim/2 of a head side by side, as
-// rows 2j and 2j+1, the package has them half a head apart.
-func (p part) encode(to []byte, values []float32, width int) []byte {
-	if p.headDim == 0 {
-		return appendFloats(to, values)
-	}
-	for first := range 2 {
-		for row := first; row < p.headDim; row += 2 {
-			to = appendFloats(to, values[row*width:(row+1)*width])
-		}
-	}
-	return to
-}
-
-func appendFloats(to []byte, values []float32) []byte {
-	at := len(to)
-	to = slices.Grow(to, 4*len(values))[:at+4*len(values)]
-	for out := to[at:]; len(values) > 0 && len(out) >= 4; out, values = out[4:], values[1:] {
-		binary.LittleEndian.PutUint32(out, math.Float32bits(values[0]))
-	}
-	return to
 }

@@ -1,0 +1,87 @@
+package mlc
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"slices"
+
+	"llmparity/internal/fault"
+	"llmparity/internal/gguf"
+)
+
+// The types in which a package's weights can be stored.
+const (
+	Float32 = "float32"
+	Float16 = "float16"
+)
+
+// dtype is a type of weights: how large a value is, what MLC calls weights that are all of it, and how values are written.
+type dtype struct {
+	name         string
+	quantization string
+	bytes        int64
+	append       func(to []byte, values []float32) ([]byte, error)
+}
+
+func dtypeOf(name string) (dtype, error) {
+	switch name {
+	case "", Float32:
+		return dtype{Float32, "q0f32", 4, appendFloats}, nil
+	case Float16:
+		return dtype{Float16, "q0f16", 2, appendHalves}, nil
+	}
+	return dtype{}, fault.New(fault.Usage, "choose one of them", "weights of type %q can't be written; %s and %s can", name, Float32, Float16)
+}
+
+func appendFloats(to []byte, values []float32) ([]byte, error) {
+	at := len(to)
+	to = slices.Grow(to, 4*len(values))[:at+4*len(values)]
+	for out := to[at:]; len(values) > 0 && len(out) >= 4; out, values = out[4:], values[1:] {
+		binary.LittleEndian.PutUint32(out, math.Float32bits(values[0]))
+	}
+	return to, nil
+}
+
+// errRange is a value that a 16-bit float can't hold.
+type errRange float32
+
+func (v errRange) Error() string { return fmt.Sprintf("the value %g is beyond ±65504", float32(v)) }
+
+func appendHalves(to []byte, values []float32) ([]byte, error) {
+	at := len(to)
+	to = slices.Grow(to, 2*len(values))[:at+2*len(values)]
+	out := to[at:]
+	for i, v := range values {
+		h, ok := half(v)
+		if !ok {
+			return to, errRange(v)
+		}
+		binary.LittleEndian.PutUint16(out[2*i:], h)
+	}
+	return to, nil
+}
+
+// half rounds to the nearest 16-bit float, of two as near to the one whose last bit is 0. Not ok is what would become
+// infinite, or is. What is too small becomes a subnormal or zero.
+func half(v float32) (h uint16, ok bool) {
+	b := math.Float32bits(v)
+	sign := uint16(b >> 16 & 0x8000)
+	b &^= 1 << 31
+	switch {
+	case b > 0x7f800000: // not a number, and stays so
+		return sign | 0x7e00, true
+	case b >= 0x477ff000: // 65520, which is nearer to 65536 than to 65504
+		return 0, false
+	case b < 0x38800000: // below the least normal one: the last bit is that of 0.5, so adding that rounds
+		const magic = 0.5
+		return sign | uint16(math.Float32bits(math.Float32frombits(b)+magic)-math.Float32bits(magic)), true
+	}
+	b += 0xfff + b>>13&1
+	return sign | uint16(b>>13-112<<10), true
+}
+
+// overflow names the tensor of a value that is out of range.
+func overflow(f *gguf.File, tensor string, err error) error {
+	return fault.Wrap(fault.UnknownArch, err, "convert it to float32", "model %s: tensor %s can't be stored as float16", f.Name, tensor)
+}

@@ -37,7 +37,7 @@ func tinyModel(t *testing.T) (Config, engine.Model) {
 	if files.err != nil {
 		t.Fatal(files.err)
 	}
-	c := Config{Package: func(context.Context, engine.Model, func(string)) (Package, error) { return files.pack, nil }}
+	c := Config{Package: func(context.Context, engine.Model, Target, func(string)) (Package, error) { return files.pack, nil }}
 	return c, engine.Model{Path: filepath.Join(files.dir, "tiny.gguf"), Model: record.Model{Name: tiny.Name, Context: window}}
 }
 
@@ -54,6 +54,6 @@ func pack(dir string, say func(string)) (Package, error) {
 	if err != nil {
 		return Package{}, err
 	}
-	return Package{Dir: p.Dir, Library: lib.Path, LibrarySHA256: lib.SHA256, ID: tiny.Name,
+	return Package{Dir: p.Dir, Library: Library{Path: lib.Path, SHA256: lib.SHA256, Origin: Ours, Kernels: SoftwareKernels}, ID: tiny.Name, DType: F32,
 		Context: p.Shape.ContextWindowSize, PrefillChunk: p.Shape.PrefillChunkSize}, nil
 }

@@ -1,6 +1,7 @@
 package browser
 
 import (
+	"bytes"
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
@@ -14,6 +15,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"llmparity/assets/page"
 )
 
 // server serves the page and the model on loopback, to whoever knows the token in the path: nobody else on the machine.
@@ -29,8 +32,8 @@ type server struct {
 	missed  []string // files of the model that were asked for in vain
 }
 
-// serve starts a server on a free port.
-func serve(files fs.FS) (*server, error) {
+// serve starts a server on a free port: files, and bundle as WebLLM's module.
+func serve(files fs.FS, bundle []byte) (*server, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, fmt.Errorf("listening on loopback: %w", err)
@@ -41,6 +44,9 @@ func serve(files fs.FS) (*server, error) {
 	s := &server{base: "http://" + l.Addr().String() + token, done: make(chan error, 1)}
 	mux := http.NewServeMux()
 	mux.Handle("GET "+token+"/", http.StripPrefix(token, plainFiles(files)))
+	mux.HandleFunc("GET "+token+"/"+page.Module, func(w http.ResponseWriter, r *http.Request) {
+		http.ServeContent(w, r, page.Module, time.Time{}, bytes.NewReader(bundle))
+	})
 	mux.HandleFunc("GET "+token+"/{offer}/model/resolve/main/{file...}", s.serveModel)
 	mux.HandleFunc("GET "+token+"/{offer}/library.wasm", s.serveLibrary)
 	s.http = &http.Server{Handler: isolated(mux), ReadHeaderTimeout: 10 * time.Second}
@@ -93,7 +99,7 @@ func (s *server) offer(p Package) (string, error) {
 	if s.model != nil {
 		_ = s.model.Close() // was only read
 	}
-	s.model, s.library, s.missed = root, p.Library, nil
+	s.model, s.library, s.missed = root, p.Library.Path, nil
 	s.offers++
 	return fmt.Sprintf("%s/%d", s.base, s.offers), nil
 }
@@ -115,12 +121,30 @@ func (s *server) serveModel(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	file := r.PathValue("file")
-	if _, err := model.Stat(file); err != nil {
+	root := strings.TrimSuffix(r.URL.Path, file)
+	_, err := model.Stat(file)
+	if other := otherName(file); err != nil && other != "" {
+		if _, err = model.Stat(other); err == nil {
+			r.URL.Path = root + other
+		}
+	}
+	if err != nil {
 		s.mu.Lock()
 		s.missed = append(s.missed, file)
 		s.mu.Unlock()
 	}
-	http.StripPrefix(strings.TrimSuffix(r.URL.Path, file), plainFiles(model.FS())).ServeHTTP(w, r)
+	http.StripPrefix(root, plainFiles(model.FS())).ServeHTTP(w, r)
+}
+
+// otherName is what a file of a package was called at another time: the list of the weights, up to WebLLM 0.2.79.
+func otherName(file string) string {
+	switch file {
+	case "ndarray-cache.json":
+		return "tensor-cache.json"
+	case "tensor-cache.json":
+		return "ndarray-cache.json"
+	}
+	return ""
 }
 
 // lacks says which files of the offered model were asked for in vain: WebLLM's own errors don't name them.

@@ -42,7 +42,7 @@ func TestServer(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	s, err := serve(fstest.MapFS{"index.html": {Data: []byte("page")}, "dist/web-llm.js": {Data: []byte("bundle")}})
+	s, err := serve(fstest.MapFS{"index.html": {Data: []byte("page")}, "dist/web-llm.js": {Data: []byte("built in")}}, []byte("bundle"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,7 +55,7 @@ func TestServer(t *testing.T) {
 	}
 	var bases [2]string
 	for i := range bases {
-		if bases[i], err = s.offer(Package{Dir: filepath.Join(dir, "model"), Library: filepath.Join(dir, "library.wasm")}); err != nil {
+		if bases[i], err = s.offer(Package{Dir: filepath.Join(dir, "model"), Library: Library{Path: filepath.Join(dir, "library.wasm")}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -65,10 +65,11 @@ func TestServer(t *testing.T) {
 	model, library := bases[1]+"/model/", bases[1]+"/library.wasm"
 
 	for url, want := range map[string]string{
-		s.base + "/":                             "page",
-		s.base + "/dist/web-llm.js":              "bundle",
-		model + "resolve/main/tensor-cache.json": "tensors",
-		library:                                  "wasm",
+		s.base + "/":                              "page",
+		s.base + "/dist/web-llm.js":               "bundle",
+		model + "resolve/main/tensor-cache.json":  "tensors",
+		model + "resolve/main/ndarray-cache.json": "tensors", // what older versions of WebLLM ask for
+		library: "wasm",
 	} {
 		code, body, header := get(t, url)
 		if code != http.StatusOK || body != want {

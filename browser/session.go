@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
-	"llmparity/assets/page"
 	"llmparity/internal/engine"
 	"llmparity/internal/fault"
 	"llmparity/internal/record"
@@ -24,6 +24,7 @@ type session struct {
 	probe  engine.Probe
 	path   string // of the browser
 	bundle string // SHA-256
+	device record.Device
 
 	pending chan struct{} // closed when the page is done with a call that was given up; nil when there is none
 
@@ -37,6 +38,8 @@ func (s *session) introduce(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	s.device = device
+	s.webllm.met(device)
 	s.tab.clock = pageClock{anchor: time.Now()}
 	clock, err := s.tab.measureClock(ctx, "start")
 	if err != nil {
@@ -67,6 +70,11 @@ func (s *session) Load(ctx context.Context, m engine.Model) error {
 	if err != nil {
 		return err
 	}
+	if p.DType == F16 {
+		if err := needF16(s.device); err != nil {
+			return err
+		}
+	}
 	base, err := s.tab.server.offer(p)
 	if err != nil {
 		return err
@@ -77,13 +85,13 @@ func (s *session) Load(ctx context.Context, m engine.Model) error {
 		})
 	})
 	if err != nil {
-		return fmt.Errorf("loading %s into WebLLM %s: %w%s", m.Name, page.WebLLM, err, s.tab.server.lacks())
+		return fmt.Errorf("loading %s into %s: %w%s", m.Name, s.webllm.config.Bundle, err, s.tab.server.lacks())
 	}
 	for _, span := range stages(marks, s.tab.clock) {
 		s.probe.Span(span)
 	}
 	s.event(record.Event{Engine: s.info(&p)})
-	for _, w := range p.Warnings {
+	for _, w := range slices.Concat(p.Warnings, p.Library.otherAdapter(s.device)) {
 		s.probe.Warn(w)
 	}
 	return s.tab.attach(ctx, s.probe)

@@ -3,6 +3,7 @@ package browser
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -31,6 +32,7 @@ type tab struct {
 	clock     pageClock
 	processes processes
 	warn      func(record.Warning)
+	bundle    Bundle
 
 	mu     sync.Mutex
 	abort  string        // what the wasm said last before it aborted
@@ -46,10 +48,10 @@ type pageEvent struct {
 }
 
 // openTab starts the browser and opens the page in it.
-func openTab(ctx context.Context, path string, adapter Adapter, s *server, warn func(record.Warning)) (*tab, error) {
-	p := &tab{server: s, warn: warn, news: make(chan struct{}, 1), processes: processes{attached: map[int][]func(){}}}
+func openTab(ctx context.Context, path string, config Config, s *server, warn func(record.Warning)) (*tab, error) {
+	p := &tab{server: s, warn: warn, bundle: config.Bundle, news: make(chan struct{}, 1), processes: processes{attached: map[int][]func(){}}}
 	ready := make(chan struct{}) // the listener must not run before p.chrome is set
-	c, err := launch(ctx, path, adapter.flags(), func(ev any) {
+	c, err := launch(ctx, path, config.Adapter.flags(), func(ev any) {
 		select {
 		case <-ready:
 			p.listen(ev)
@@ -82,6 +84,10 @@ func (p *tab) navigate(ctx context.Context) error {
 		return fmt.Errorf("opening the page: %w", p.errorOf(ctx, err))
 	}
 	if _, err := call[bool](ctx, p, "llmparity.started.then(() => true)"); err != nil {
+		var thrown *engine.Failure
+		if errors.As(err, &thrown) && (thrown.Class == record.Other || thrown.Class == record.Download) {
+			return fault.Wrap(fault.NoBundle, err, "run make setup and build again, or choose another --webllm-version or --webllm-bundle", "%s can't be started", p.bundle)
+		}
 		return fmt.Errorf("starting the page: %w", err)
 	}
 	return nil

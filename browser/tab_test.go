@@ -10,11 +10,10 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"testing/fstest"
 	"time"
 
-	"llmparity/assets/page"
 	"llmparity/internal/engine"
+	"llmparity/internal/engine/enginetest"
 	"llmparity/internal/fault"
 	"llmparity/internal/record"
 )
@@ -75,7 +74,7 @@ func TestProcessesBornDuringALoadAreSampled(t *testing.T) {
 		t.Fatalf("GPU processes before the load: %v", old)
 	}
 	// Asked for in the middle of the load, which goes on once the browser has another GPU process.
-	s.webllm.config.Package = func(ctx context.Context, _ engine.Model, _ func(string)) (Package, error) {
+	s.webllm.config.Package = func(ctx context.Context, _ engine.Model, _ Target, _ func(string)) (Package, error) {
 		if err := syscall.Kill(old[0], syscall.SIGKILL); err != nil {
 			return Package{}, err
 		}
@@ -157,27 +156,29 @@ func TestNoAdapterIsAFault(t *testing.T) {
 	}
 }
 
-func TestPageWithoutItsBundleSaysSo(t *testing.T) {
-	files := fstest.MapFS{}
-	for _, name := range []string{"index.html", "page.js"} {
-		text, err := page.Files().(interface{ ReadFile(string) ([]byte, error) }).ReadFile(name)
-		if err != nil {
+func TestWhatIsNoWebLLMIsRefused(t *testing.T) {
+	c, _ := tinyModel(t)
+	dir := t.TempDir()
+	for text, want := range map[string]string{
+		"export const MLCEngine": "can't be imported",
+		"export class Engine {}": "no class MLCEngine",
+		"import 'https://example.com/other.js'; export class MLCEngine {}": "can't be imported", // the page talks to nobody else
+	} {
+		c.Bundle = Bundle{Path: filepath.Join(dir, "bundle.js"), Version: "0.0.1"}
+		if err := os.WriteFile(c.Bundle.Path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		files[name] = &fstest.MapFile{Data: text}
+		s, err := New(c).Open(watched(t), &enginetest.Probe{})
+		if err == nil {
+			s.Close()
+		}
+		if fault.Code(err) != int(fault.NoBundle) || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "WebLLM 0.0.1") || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: error %v, want a line with %q", text, err, want)
+		}
 	}
-	s, err := serve(files)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.close()
-	chrome, err := FindChrome("")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = openTab(watched(t), chrome, Auto, s, func(record.Warning) {})
-	if err == nil || !strings.Contains(err.Error(), "make setup") {
-		t.Errorf("error %v, want one that says to run make setup", err)
+	c.Bundle.Path = filepath.Join(dir, "missing.js")
+	if _, err := New(c).Open(watched(t), &enginetest.Probe{}); fault.Code(err) != int(fault.NoBundle) || !strings.Contains(err.Error(), "missing.js") {
+		t.Errorf("error %v, want one that names missing.js", err)
 	}
 }
 

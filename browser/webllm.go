@@ -24,21 +24,11 @@ import (
 type Config struct {
 	Chrome  string  // path or name; empty: see FindChrome
 	Adapter Adapter // empty: Auto
-	// Package gives a model as WebLLM wants it. It is asked once a model, and may take minutes: say is told.
-	Package func(ctx context.Context, m engine.Model, say func(string)) (Package, error)
-}
-
-// Package is a model as WebLLM wants it.
-type Package struct {
-	Dir           string // mlc-chat-config.json, tensor-cache.json, shards, tokenizer
-	Library       string // the compiled .wasm
-	ID            string
-	LibrarySHA256 string
-	Variant       string            // of the library's kernels
-	Policy        map[string]string // what a reader must know of how it was made: kv_dtype …
-	Warnings      []record.Warning  // what a reader of any figure made with it must know
-	Context       int               // tokens
-	PrefillChunk  int
+	Bundle  Bundle  // which WebLLM
+	Kernels string  // AutoKernels (or empty), SoftwareKernels, GPUKernels
+	DType   string  // F32 (or empty), F16
+	// Package gives a model as WebLLM wants it, made for a target. It is asked once a model, and may take minutes: say is told.
+	Package func(ctx context.Context, m engine.Model, t Target, say func(string)) (Package, error)
 }
 
 // WebLLM is the engine.
@@ -47,6 +37,7 @@ type WebLLM struct {
 
 	mu       sync.Mutex
 	packages map[modelKey]Package
+	device   *record.Device // as the browser told it; nil: it was not asked yet
 }
 
 // modelKey tells packages apart: the window is compiled into a library.
@@ -78,7 +69,7 @@ func (w *WebLLM) Check(_ context.Context, m engine.Model) error {
 	if _, err := FindChrome(w.config.Chrome); err != nil {
 		return err
 	}
-	if _, err := page.Bundle(); err != nil {
+	if _, err := w.config.Bundle.read(); err != nil {
 		return err
 	}
 	if _, err := os.Stat(m.Path); err != nil {
@@ -100,7 +91,11 @@ func (w *WebLLM) packageOf(ctx context.Context, m engine.Model, say func(string)
 	if p, ok := w.packages[key]; ok {
 		return p, nil
 	}
-	p, err := w.config.Package(ctx, m, say)
+	target, err := w.target(ctx, say)
+	if err != nil {
+		return Package{}, err
+	}
+	p, err := w.config.Package(ctx, m, target, say)
 	if err != nil {
 		return Package{}, fmt.Errorf("packaging %s for WebLLM: %w", m.Name, err)
 	}
@@ -114,19 +109,19 @@ func (w *WebLLM) Open(ctx context.Context, probe engine.Probe) (engine.Session, 
 	if err != nil {
 		return nil, err
 	}
-	sum, err := page.Bundle()
+	code, err := w.config.Bundle.read()
 	if err != nil {
 		return nil, err
 	}
-	server, err := serve(page.Files())
+	server, err := serve(page.Files(), code)
 	if err != nil {
 		return nil, err
 	}
-	p, err := openTab(ctx, chrome, w.config.Adapter, server, probe.Warn)
+	p, err := openTab(ctx, chrome, w.config, server, probe.Warn)
 	if err != nil {
 		return nil, errors.Join(err, server.close())
 	}
-	s := &session{webllm: w, tab: p, probe: probe, bundle: sum, path: chrome}
+	s := &session{webllm: w, tab: p, probe: probe, bundle: sha256Of(code), path: chrome}
 	if err := s.introduce(ctx); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
@@ -135,22 +130,23 @@ func (w *WebLLM) Open(ctx context.Context, probe engine.Probe) (engine.Session, 
 
 // info describes the engine; the package is nil before the load.
 func (s *session) info(p *Package) *record.EngineInfo {
-	v := s.tab.chrome.version
+	v, bundle := s.tab.chrome.version, s.webllm.config.Bundle
 	info := &record.EngineInfo{
-		Name: s.webllm.Name(), Version: page.WebLLM, Path: s.path, Args: s.tab.chrome.args,
+		Name: s.webllm.Name(), Version: bundle.version(), Path: s.path, Args: s.tab.chrome.args,
 		Parts: map[string]string{
 			"browser": v.Product, "user_agent": v.UserAgent, "javascript": v.JsVersion,
-			"webllm": page.WebLLM, "webllm_sha256": s.bundle,
+			"webllm": bundle.version(), "webllm_origin": bundle.origin(), "webllm_sha256": s.bundle,
 		},
 		Policy: map[string]string{"isolation": "launch", "profile": "empty", "prompt_cache": "off"},
 	}
 	if p == nil {
 		return info
 	}
-	info.Parts["model_library"] = "ours"
-	info.Parts["model_library_sha256"] = p.LibrarySHA256
-	if p.Variant != "" {
-		info.Parts["model_library_variant"] = p.Variant
+	info.Parts["model_library"] = p.Library.String()
+	info.Parts["model_library_sha256"] = p.Library.SHA256
+	info.Parts["model_library_bytes"] = strconv.FormatInt(p.Library.Bytes, 10)
+	if p.Library.Source != "" {
+		info.Parts["model_library_source"] = p.Library.Source
 	}
 	info.Policy["context"] = strconv.Itoa(p.Context)
 	info.Policy["prefill_chunk"] = strconv.Itoa(p.PrefillChunk)

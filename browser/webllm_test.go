@@ -81,8 +81,8 @@ func TestBrokenPackagesAreExplained(t *testing.T) {
 	c, m := tinyModel(t)
 	right := files.pack
 	noWasm := right
-	noWasm.Library = filepath.Join(t.TempDir(), "library.wasm")
-	if err := os.WriteFile(noWasm.Library, []byte("this is no wasm"), 0o600); err != nil {
+	noWasm.Library.Path = filepath.Join(t.TempDir(), "library.wasm")
+	if err := os.WriteFile(noWasm.Library.Path, []byte("this is no wasm"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	noWeights, noName := copyOf(t, right), copyOf(t, right)
@@ -92,7 +92,7 @@ func TestBrokenPackagesAreExplained(t *testing.T) {
 	rename(t, filepath.Join(noName.Dir, "tensor-cache.json"), "model.norm.weight", "model.form.weight")
 
 	var offered Package
-	c.Package = func(context.Context, engine.Model, func(string)) (Package, error) { return offered, nil }
+	c.Package = func(context.Context, engine.Model, Target, func(string)) (Package, error) { return offered, nil }
 	s, _ := fresh(t, c)
 	for _, x := range []struct {
 		Package

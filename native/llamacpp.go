@@ -8,6 +8,7 @@
 package native
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -28,9 +29,6 @@ import (
 // Name is the engine's name in plans and records.
 const Name = "llamacpp"
 
-// kvType is the element type of both halves of the KV cache.
-const kvType = "f32"
-
 // Config is what a user may choose of llama-server. The zero value is ready.
 type Config struct {
 	Path  string // of llama-server; empty: searched for
@@ -40,9 +38,14 @@ type Config struct {
 	// runs, and in a measurement the sampler always does: threads spin at every layer's barrier while the late one waits for
 	// a core. One thread is also what another engine's software GPU can be held against without a core count in between.
 	Threads int
+
+	// KVType is the element type of both halves of the KV cache, f32 unless set: f16 goes with another engine's cache of f16.
+	KVType string
 }
 
 func (c Config) threads() int { return max(1, c.Threads) }
+
+func (c Config) kvType() string { return cmp.Or(c.KVType, "f32") }
 
 // args are llama-server's arguments; there is no secret in them.
 func (c Config) args(m engine.Model, port int) []string {
@@ -53,7 +56,7 @@ func (c Config) args(m engine.Model, port int) []string {
 		"-np", "1", "--no-cache-prompt", "-cram", "0",
 		"-t", n, "-tb", n, "-ngl", "0", "-dev", "none",
 		// A KV cache of f16, the server's default, and flash attention, which sums in another order, both turn close greedy choices.
-		"-ctk", kvType, "-ctv", kvType, "-fa", "off",
+		"-ctk", c.kvType(), "-ctv", c.kvType(), "-fa", "off",
 		// No guessing, no warm-up of its own (the runner has a phase for it), no page, no network.
 		"-fit", "off", "--no-warmup", "--no-webui", "--offline", "--log-colors", "off",
 	}
@@ -67,7 +70,7 @@ func (c Config) args(m engine.Model, port int) []string {
 func (c Config) policy(m engine.Model, context int) map[string]string {
 	return map[string]string{
 		"weights_dtype":   m.DType,
-		"kv_dtype":        kvType,
+		"kv_dtype":        c.kvType(),
 		"flash_attention": "off",
 		"threads":         strconv.Itoa(c.threads()),
 		"context":         strconv.Itoa(context),

@@ -5,19 +5,18 @@
 package page
 
 import (
-	"crypto/sha256"
 	"embed"
-	"encoding/hex"
 	"io/fs"
 
 	"llmparity/internal/fault"
 )
 
-// WebLLM is the version of @mlc-ai/web-llm that page.js is written for: it wraps parts that are not public. A test compares it
-// with package.json.
+// WebLLM is the version of @mlc-ai/web-llm that is built in, for which page.js is written: it wraps parts that are not public. It
+// does so in older ones too, as far as they have them. A test compares it with package.json.
 const WebLLM = "0.2.86"
 
-const bundle = "dist/web-llm.js"
+// Module is the address, below the page's own, from which page.js imports WebLLM.
+const Module = "dist/web-llm.js"
 
 //go:embed index.html page.js all:dist
 var files embed.FS
@@ -25,12 +24,11 @@ var files embed.FS
 // Files holds index.html, page.js and dist/web-llm.js.
 func Files() fs.FS { return files }
 
-// Bundle gives the SHA-256 of WebLLM's bundle, or a fault that says how to get it.
-func Bundle() (string, error) {
-	b, err := files.ReadFile(bundle)
+// Bundle gives WebLLM's bundle as it is built in, or a fault that says how to get it.
+func Bundle() ([]byte, error) {
+	b, err := files.ReadFile(Module)
 	if err != nil {
-		return "", fault.New(fault.NoBundle, "run make setup and build again", "WebLLM %s is not part of this build", WebLLM)
+		return nil, fault.New(fault.NoBundle, "run make setup and build again", "WebLLM %s is not part of this build", WebLLM)
 	}
-	sum := sha256.Sum256(b)
-	return hex.EncodeToString(sum[:]), nil
+	return b, nil
 }

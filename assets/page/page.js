@@ -21,9 +21,10 @@ async function start() {
   try {
     webllm = await import("./dist/web-llm.js");
   } catch (e) {
-    state.textContent = `WebLLM's bundle is missing or damaged (dist/web-llm.js): run make setup and build again. ${e.message}`;
+    state.textContent = `WebLLM's bundle (dist/web-llm.js) can't be imported: ${e.message}`;
     throw new Error(state.textContent);
   }
+  if (typeof webllm.MLCEngine !== "function") throw new Error("the module that is served as WebLLM has no class MLCEngine");
   state.textContent = "Ready: no model is loaded.";
 }
 const started = start();
@@ -138,13 +139,20 @@ async function giveUp() {
   await engine?.unload();
 }
 
+// promptSteps are the functions of a pipeline through which the ids of a prompt go, newest first, and where in their result they are.
+const promptSteps = [
+  ["forwardPrefill", ({ promptTokenIds }) => promptTokenIds], // 0.2.86
+  ["getInputData", ([data]) => data.filter(Array.isArray).flat()], // to 0.2.85
+];
+
 // privateParts finds the pipeline, and fails clearly where WebLLM's inside is not as this page knows it.
 function privateParts(engine, id) {
   const p = engine.loadedModelIdToPipeline?.get?.(id);
   for (const [name, there] of Object.entries({
+    "completions": engine.completions,
     "loadedModelIdToPipeline.get(id)": p,
     "pipeline.processNextToken": typeof p?.processNextToken === "function",
-    "pipeline.forwardPrefill": typeof p?.forwardPrefill === "function",
+    "pipeline.forwardPrefill": promptSteps.some(([step]) => typeof p?.[step] === "function"),
     "pipeline.tokenizer.encode": typeof p?.tokenizer?.encode === "function",
   })) {
     if (!there) throw new Error(`this build of WebLLM has no engine.${name}, which this page was written for`);
@@ -166,11 +174,15 @@ function watchTokens(p) {
     if (run) sampled(id);
     return next.call(this, id, ...rest);
   };
-  const prefill = p.forwardPrefill;
-  p.forwardPrefill = async function (...args) {
-    const result = await prefill.apply(this, args);
-    if (run) run.promptIDs = result.promptTokenIds;
+  const [step, ids] = promptSteps.find(([step]) => typeof p[step] === "function");
+  const original = p[step];
+  const keep = (result) => {
+    if (run) run.promptIDs = ids(result);
     return result;
+  };
+  p[step] = function (...args) {
+    const result = original.apply(this, args);
+    return result instanceof Promise ? result.then(keep) : keep(result);
   };
 }
 

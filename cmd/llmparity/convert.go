@@ -21,21 +21,27 @@ import (
 func convertCommand() *cobra.Command {
 	var to, out string
 	var window int
+	var f engineFlags
 	c := &cobra.Command{
 		Use:   "convert IN.gguf --to webllm|gguf",
 		Short: "Write a model as a WebLLM package, or as a GGUF of the values that are in it",
 		Long: `Write a GGUF's model as a WebLLM package with its library, or as another GGUF; both have float32 weights, whatever the types in
-the file. A quantised model computes on other values natively (blocks times blocks) than in the package; with both made of the same
+the file, unless a package is asked for in float16. A quantised model computes on other values natively (blocks times blocks) than in the package; with both made of the same
 float32 GGUF, engines can be compared token by token.`,
 		Args: arguments(cobra.ExactArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error {
 			say := func(s string) { fmt.Fprintln(c.ErrOrStderr(), s) }
+			if err := f.packageFlags.validate(); err != nil {
+				return err
+			}
 			switch to {
 			case "webllm":
-				return writePackage(c.Context(), args[0], filepath.Join(out, stem(args[0])+"-webllm"), window, say, c.OutOrStdout())
+				return writePackage(c.Context(), args[0], filepath.Join(out, stem(args[0])+"-webllm"), window, f, say, c.OutOrStdout())
 			case "gguf":
-				if window != 0 {
-					return fault.New(fault.Usage, "", "--context goes with --to webllm: a GGUF keeps the model's own")
+				for _, name := range []string{"context", "kernels", "sort", "dtype"} {
+					if c.Flags().Changed(name) {
+						return fault.New(fault.Usage, "", "--%s goes with --to webllm: a GGUF keeps what is the model's own, in float32", name)
+					}
 				}
 				return writeGGUF(c.Context(), args[0], filepath.Join(out, stem(args[0])+"-f32.gguf"), c.OutOrStdout())
 			}
@@ -44,6 +50,7 @@ float32 GGUF, engines can be compared token by token.`,
 	}
 	c.Flags().StringVar(&to, "to", "", "what to write: webllm or gguf")
 	c.Flags().StringVarP(&out, "output", "o", ".", "the folder to write into")
+	f.packageFlags.register(c.Flags())
 	c.Flags().IntVar(&window, "context", 0, "the package's context window in tokens (default: the model's own)")
 	return c
 }

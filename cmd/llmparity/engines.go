@@ -21,6 +21,9 @@ type engineFlags struct {
 	adapter     string
 	llamaServer string
 	threads     int
+	packageFlags
+	modelLib string         // a model library for WebLLM, by its file or address; empty: one is compiled
+	bundle   browser.Bundle // which WebLLM
 }
 
 func (f *engineFlags) register(flags *pflag.FlagSet) {
@@ -33,14 +36,17 @@ func (f *engineFlags) register(flags *pflag.FlagSet) {
 func (f *engineFlags) all() []engine.Engine {
 	dir := cache.Dir(os.Getenv)
 	return []engine.Engine{
-		browser.New(browser.Config{Chrome: f.chrome, Adapter: browser.Adapter(f.adapter), Package: packages(dir)}),
-		native.New(native.Config{Path: f.llamaServer, Cache: dir, Threads: f.threads}),
+		f.webllm(),
+		native.New(native.Config{Path: f.llamaServer, Cache: dir, Threads: f.threads, KVType: f.dtype}),
 	}
 }
 
 // build gives the engines of a plan, in its order.
 func (f *engineFlags) build(names []string) ([]engine.Engine, error) {
 	if _, err := browser.ParseAdapter(f.adapter); err != nil {
+		return nil, err
+	}
+	if err := f.packageFlags.validate(); err != nil {
 		return nil, err
 	}
 	if f.threads < 1 {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"llmparity/browser"
 	"llmparity/internal/cache"
 	"llmparity/internal/engine"
 	"llmparity/internal/gguf"
@@ -106,11 +107,12 @@ func packageable(f *gguf.File, context int) error {
 	if _, err := f.Vocabulary(); err != nil {
 		return err
 	}
-	shape, err := mlc.Shape(f, packageOptions(context))
+	var flags packageFlags
+	shape, err := mlc.Shape(f, flags.options(context))
 	if err != nil {
 		return err
 	}
-	return modellib.FindTools(cache.Dir(os.Getenv), os.Getenv).Ready(shape, modellib.Variant{Kernels: "software", Sort: "partial"})
+	return modellib.FindTools(cache.Dir(os.Getenv), os.Getenv).Ready(shape, flags.variant(browser.Target{Kernels: browser.SoftwareKernels}))
 }
 
 func (i modelInfo) print(w io.Writer) {

@@ -16,18 +16,12 @@ import (
 	"llmparity/internal/fault"
 	"llmparity/internal/gguf"
 	"llmparity/internal/mlc"
-	"llmparity/internal/modellib"
 	"llmparity/internal/record"
 	"llmparity/internal/tiny"
 )
 
 // prefillChunk is how many prompt tokens the WebLLM library takes at a time, where the context has room for as many.
 const prefillChunk = 128
-
-// packageOptions are those of a model's package and library.
-func packageOptions(context int) mlc.Options {
-	return mlc.Options{ContextWindow: context, PrefillChunk: min(prefillChunk, context)}
-}
 
 func modelCommand() *cobra.Command {
 	c := &cobra.Command{
@@ -65,21 +59,36 @@ func writeTiny(ctx context.Context, out string, say func(string), w io.Writer) e
 		return err
 	}
 	fmt.Fprintf(w, "%s  %s\n", path, tiny.SHA256)
-	return writePackage(ctx, path, filepath.Join(out, "webllm"), 0, say, w)
+	return writePackage(ctx, path, filepath.Join(out, "webllm"), 0, engineFlags{}, say, w)
 }
 
 // writePackage writes a model's WebLLM package, and its library as lib.wasm in the same folder. A context of 0 is the model's own.
-func writePackage(ctx context.Context, path, target string, context int, say func(string), w io.Writer) error {
+func writePackage(ctx context.Context, path, target string, context int, flags engineFlags, say func(string), w io.Writer) error {
 	m, err := openModel(path, context)
 	if err != nil {
 		return err
 	}
-	// The library first: where its compiler is missing, no package is written in vain.
-	lib, err := library(ctx, cache.Dir(os.Getenv), path, m.Context, say)
+	f, err := gguf.Open(path)
 	if err != nil {
 		return err
 	}
-	written, err := mlc.Write(ctx, path, target, packageOptions(m.Context))
+	defer f.Close()
+	if err := f.RequireReadable(); err != nil {
+		return err
+	}
+	// A package may be made for another machine, so float16 needs no adapter here; what kernels it gets does, unless it is said.
+	made, options := flags, flags.options(m.Context)
+	made.dtype = browser.F32
+	t, err := made.webllm().Target(ctx, say)
+	if err != nil {
+		return err
+	}
+	// The library first: where its compiler is missing, no package is written in vain.
+	lib, err := compile(ctx, cache.Dir(os.Getenv), f, options, flags.variant(t), say)
+	if err != nil {
+		return err
+	}
+	written, err := mlc.Write(ctx, path, target, options)
 	if err != nil {
 		return err
 	}
@@ -172,77 +181,4 @@ func promptFaults(m engine.Model, prompts []string) error {
 		}
 	}
 	return nil
-}
-
-// packages makes WebLLM packages, with their libraries, in the cache folder dir, unless they are there.
-func packages(dir string) func(context.Context, engine.Model, func(string)) (browser.Package, error) {
-	return func(ctx context.Context, m engine.Model, say func(string)) (browser.Package, error) {
-		// The library first: where its compiler is missing, no package is written in vain.
-		lib, err := library(ctx, dir, m.Path, m.Context, say)
-		if err != nil {
-			return browser.Package{}, err
-		}
-		options := packageOptions(m.Context)
-		target := filepath.Join(dir, "packages", fmt.Sprintf("%s-v%d-c%d-p%d", m.SHA256[:12], mlc.Version, m.Context, options.PrefillChunk))
-		if _, err := os.Stat(target); err != nil {
-			say("converting " + m.Name + " into a WebLLM package, once")
-			if err := convert(ctx, m, target, say); err != nil {
-				return browser.Package{}, err
-			}
-		}
-		p := browser.Package{
-			Dir: target, ID: m.Name, Context: m.Context, PrefillChunk: options.PrefillChunk,
-			Library: lib.Path, LibrarySHA256: lib.SHA256, Variant: "llmparity, barrier-free",
-			Policy: map[string]string{"weights_dtype": f32, "kv_dtype": "f32", "library_origin": "compiled by llmparity: not MLC's kernels"},
-		}
-		dequantised(&p, m.DType)
-		return p, nil
-	}
-}
-
-// dequantised notes that a package's weights are not stored as the model's are: another engine, which computes on the stored
-// ones, doesn't do the same arithmetic.
-func dequantised(p *browser.Package, dtype string) {
-	if dtype == f32 {
-		return
-	}
-	p.Policy["weights"] = "dequantised to f32 from " + dtype
-	p.Warnings = append(p.Warnings, record.Warning{Code: "weights-differ", Text: fmt.Sprintf("the model's weights are %s: WebLLM computes on "+
-		"them dequantised to f32, a native engine on the stored ones with rounded activations, so greedy tokens may part", dtype)})
-}
-
-// convert makes a package beside its place and moves it there. Of two that do so at once the first wins: its package may be in use
-// already, and the other is the same.
-func convert(ctx context.Context, m engine.Model, target string, say func(string)) error {
-	aside := fmt.Sprintf("%s.%d", target, os.Getpid())
-	defer os.RemoveAll(aside)
-	written, err := mlc.Write(ctx, m.Path, aside, packageOptions(m.Context))
-	if err != nil {
-		return err
-	}
-	for _, w := range written.Warnings {
-		say(w)
-	}
-	err = os.Rename(aside, target)
-	if _, there := os.Stat(target); there == nil {
-		return nil
-	}
-	return err
-}
-
-// library compiles the model's WebLLM library unless the cache has it.
-func library(ctx context.Context, dir, path string, context int, say func(string)) (modellib.Library, error) {
-	f, err := gguf.Open(path)
-	if err != nil {
-		return modellib.Library{}, err
-	}
-	defer f.Close()
-	if err := f.RequireReadable(); err != nil {
-		return modellib.Library{}, err
-	}
-	shape, err := mlc.Shape(f, packageOptions(context))
-	if err != nil {
-		return modellib.Library{}, err
-	}
-	return modellib.Build(ctx, modellib.FindTools(dir, os.Getenv), shape, modellib.Variant{Kernels: "software", Sort: "partial"}, say)
 }

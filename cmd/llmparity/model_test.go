@@ -55,8 +55,8 @@ func TestWeightsThatEnginesComputeOnDifferentlyAreTold(t *testing.T) {
 		if m.DType != dtype {
 			t.Errorf("the weights are %s, want %s", m.DType, dtype)
 		}
-		p := browser.Package{Policy: map[string]string{}}
-		dequantised(&p, m.DType)
+		p := browser.Package{DType: browser.F32, Policy: map[string]string{}}
+		otherArithmetic(&p, m.DType)
 		if dtype == f32 {
 			if len(p.Warnings)+len(p.Policy) > 0 {
 				t.Errorf("f32 weights: %+v", p)

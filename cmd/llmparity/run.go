@@ -60,6 +60,7 @@ measured is written to a folder as it happens; at the end there are a table and,
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "no progress, only the result")
 	flags.IntVar(&f.threads, "threads", 1, "llama-server's threads")
 	f.register(flags)
+	f.packageFlags.register(flags)
 	return c
 }
 

@@ -30,6 +30,8 @@ const (
 	DiskFull      Kind = 20
 	UnknownEngine Kind = 21
 	BadRecord     Kind = 22 // a folder that is no run, or one from a newer version
+	NoF16         Kind = 23 // the WebGPU adapter has no float16
+	BadLibrary    Kind = 24 // a WebLLM model library that can't be had, read, or run with this model or WebLLM
 	Interrupted   Kind = 130
 	Terminated    Kind = 143
 )

@@ -1,0 +1,171 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/spf13/pflag"
+
+	"llmparity/browser"
+	"llmparity/internal/cache"
+	"llmparity/internal/engine"
+	"llmparity/internal/fault"
+	"llmparity/internal/gguf"
+	"llmparity/internal/mlc"
+	"llmparity/internal/modellib"
+	"llmparity/internal/record"
+)
+
+// packageFlags is what a user may say of how a model is made ready for WebLLM.
+type packageFlags struct {
+	kernels string
+	sort    string
+	dtype   string
+}
+
+func (f *packageFlags) register(flags *pflag.FlagSet) {
+	flags.StringVar(&f.kernels, "kernels", browser.AutoKernels, "the model library's kernels: software, gpu, or auto (by the WebGPU adapter)")
+	flags.StringVar(&f.sort, "sort", "partial", "how much of the probabilities the model library sorts to sample: partial or full")
+	flags.StringVar(&f.dtype, "dtype", browser.F32, "WebLLM's weights, activations and KV cache: f32, or f16 (the adapter must have shader-f16)")
+}
+
+func (f *packageFlags) validate() error {
+	for _, c := range []struct {
+		flag, value string
+		known       []string
+	}{
+		{"kernels", f.kernels, []string{"", browser.AutoKernels, browser.SoftwareKernels, browser.GPUKernels}},
+		{"sort", f.sort, []string{"", "partial", "full"}},
+		{"dtype", f.dtype, []string{"", browser.F32, browser.F16}},
+	} {
+		if !slices.Contains(c.known, c.value) {
+			return fault.New(fault.Usage, fmt.Sprintf("choose one of %v", c.known[1:]), "--%s %q", c.flag, c.value)
+		}
+	}
+	return nil
+}
+
+// variant is the library's for a target.
+func (f *packageFlags) variant(t browser.Target) modellib.Variant {
+	return modellib.Variant{Kernels: t.Kernels, Sort: cmp.Or(f.sort, "partial")}
+}
+
+// options are those of a model's package and library.
+func (f *packageFlags) options(context int) mlc.Options {
+	o := mlc.Options{ContextWindow: context, PrefillChunk: min(prefillChunk, context), DType: "float32"}
+	if f.dtype == browser.F16 {
+		o.DType = "float16"
+	}
+	return o
+}
+
+// packager makes WebLLM packages, with their libraries, in the cache folder dir, unless they are there.
+type packager struct {
+	packageFlags
+	dir    string
+	bundle browser.Bundle // that is to run them
+	given  string         // a library, by its file or address; empty: one is compiled
+}
+
+func (p packager) make(ctx context.Context, m engine.Model, t browser.Target, say func(string)) (browser.Package, error) {
+	f, err := gguf.Open(m.Path)
+	if err != nil {
+		return browser.Package{}, err
+	}
+	defer f.Close()
+	if err := f.RequireReadable(); err != nil {
+		return browser.Package{}, err
+	}
+	options := p.options(m.Context)
+	made := browser.Package{ID: m.Name, DType: t.DType, Context: m.Context, PrefillChunk: options.PrefillChunk,
+		Policy: map[string]string{"weights_dtype": t.DType, "kv_dtype": t.DType, "activations_dtype": t.DType}}
+	// The library first: where it can't be had, no package is written in vain.
+	if made.Library, err = p.library(ctx, f, options, t, say); err != nil {
+		return browser.Package{}, err
+	}
+	made.Policy["model_library"] = made.Library.String()
+	made.Dir = filepath.Join(p.dir, "packages", fmt.Sprintf("%s-v%d-c%d-p%d-%s", m.SHA256[:12], mlc.Version, m.Context, options.PrefillChunk, t.DType))
+	if _, err := os.Stat(made.Dir); err != nil {
+		say("converting " + m.Name + " into a WebLLM package, once")
+		if err := convert(ctx, m, made.Dir, options, say); err != nil {
+			return browser.Package{}, err
+		}
+	}
+	otherArithmetic(&made, m.DType)
+	return made, nil
+}
+
+// library is the one that was given, if it fits, or the one that is compiled for the model unless the cache has it.
+func (p packager) library(ctx context.Context, f *gguf.File, options mlc.Options, t browser.Target, say func(string)) (browser.Library, error) {
+	if err := p.bundle.Fits(mlc.OwnImports()); err != nil {
+		return browser.Library{}, err
+	}
+	built, err := compile(ctx, p.dir, f, options, p.variant(t), say)
+	if err != nil {
+		return browser.Library{}, err
+	}
+	info, err := os.Stat(built.Path)
+	if err != nil {
+		return browser.Library{}, fmt.Errorf("the model library: %w", err)
+	}
+	return browser.Library{Path: built.Path, SHA256: built.SHA256, Bytes: info.Size(), Origin: browser.Ours, Detail: p.variant(t).String(), Kernels: t.Kernels}, nil
+}
+
+// compile compiles the model's library unless the cache has it.
+func compile(ctx context.Context, dir string, f *gguf.File, options mlc.Options, v modellib.Variant, say func(string)) (modellib.Library, error) {
+	shape, err := mlc.Shape(f, options)
+	if err != nil {
+		return modellib.Library{}, err
+	}
+	return modellib.Build(ctx, modellib.FindTools(dir, os.Getenv), shape, v, say)
+}
+
+// otherArithmetic notes where a package doesn't compute on the model's weights as they are stored, with sums of float32: another
+// engine, which does, doesn't do the same arithmetic.
+func otherArithmetic(p *browser.Package, stored string) {
+	warn := func(text string) {
+		p.Warnings = append(p.Warnings, record.Warning{Code: "weights-differ", Text: text})
+	}
+	switch {
+	case p.DType == browser.F16:
+		p.Policy["weights"] = "rounded to f16 from " + stored
+		if stored == browser.F16 {
+			p.Policy["weights"] = "f16, as stored"
+		}
+		warn(fmt.Sprintf("the model's weights are %s: WebLLM computes with weights, activations and KV cache in f16, a native engine on the "+
+			"stored weights with activations in f32 or rounded in another way, so greedy tokens may part", stored))
+	case stored != f32:
+		p.Policy["weights"] = "dequantised to f32 from " + stored
+		warn(fmt.Sprintf("the model's weights are %s: WebLLM computes on them dequantised to f32, a native engine on the stored ones with "+
+			"rounded activations, so greedy tokens may part", stored))
+	}
+}
+
+// convert makes a package beside its place and moves it there. Of two that do so at once the first wins: its package may be in use
+// already, and the other is the same.
+func convert(ctx context.Context, m engine.Model, target string, options mlc.Options, say func(string)) error {
+	aside := fmt.Sprintf("%s.%d", target, os.Getpid())
+	defer os.RemoveAll(aside)
+	written, err := mlc.Write(ctx, m.Path, aside, options)
+	if err != nil {
+		return err
+	}
+	for _, w := range written.Warnings {
+		say(w)
+	}
+	err = os.Rename(aside, target)
+	if _, there := os.Stat(target); there == nil {
+		return nil
+	}
+	return err
+}
+
+// webllm is the engine that f describes.
+func (f *engineFlags) webllm() *browser.WebLLM {
+	p := packager{packageFlags: f.packageFlags, dir: cache.Dir(os.Getenv), bundle: f.bundle, given: f.modelLib}
+	return browser.New(browser.Config{Chrome: f.chrome, Adapter: browser.Adapter(f.adapter), Bundle: f.bundle, Kernels: f.kernels, DType: f.dtype, Package: p.make})
+}

@@ -1,0 +1,234 @@
+package mlc
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+)
+
+// module is what of a WebAssembly module can be told without running it. Its slices are parts of the file's bytes.
+type module struct {
+	imports []string // names of functions, without their modules
+	exports []string
+	data    [][]byte // the data segments
+}
+
+// The sections that are read.
+const (
+	sectionImport = 2
+	sectionExport = 7
+	sectionData   = 11
+)
+
+// wasmMagic begins every module, with the version of the format.
+const wasmMagic = "\x00asm\x01\x00\x00\x00"
+
+// readModule takes a module apart. It allocates no more than the file is large, whatever the file claims.
+func readModule(file []byte) (module, error) {
+	var m module
+	if !bytes.HasPrefix(file, []byte(wasmMagic)) {
+		return m, errors.New("it is no WebAssembly module")
+	}
+	for in := (wasm{file[len(wasmMagic):]}); len(in.rest) > 0; {
+		id, err := in.byte()
+		if err != nil {
+			return m, err
+		}
+		body, err := in.bytes()
+		if err != nil {
+			return m, fmt.Errorf("section %d: %w", id, err)
+		}
+		section := wasm{body}
+		switch id {
+		case sectionImport:
+			m.imports, err = section.imports()
+		case sectionExport:
+			m.exports, err = section.exports()
+		case sectionData:
+			m.data, err = section.data()
+		}
+		if err != nil {
+			return m, fmt.Errorf("section %d: %w", id, err)
+		}
+	}
+	return m, nil
+}
+
+var errShort = errors.New("it ends in mid-air")
+
+// wasm reads what is left of a module.
+type wasm struct{ rest []byte }
+
+func (w *wasm) byte() (byte, error) {
+	if len(w.rest) == 0 {
+		return 0, errShort
+	}
+	b := w.rest[0]
+	w.rest = w.rest[1:]
+	return b, nil
+}
+
+// number reads a LEB128 number of up to 64 bits; signed ones are skipped by it as well.
+func (w *wasm) number() (uint64, error) {
+	var n uint64
+	for shift := 0; shift < 70; shift += 7 {
+		b, err := w.byte()
+		if err != nil {
+			return 0, err
+		}
+		n |= uint64(b&0x7f) << shift
+		if b < 0x80 {
+			return n, nil
+		}
+	}
+	return 0, errors.New("a number is too long")
+}
+
+// bytes reads a length and as many bytes, which stay where they are.
+func (w *wasm) bytes() ([]byte, error) {
+	n, err := w.number()
+	if err != nil {
+		return nil, err
+	}
+	if n > uint64(len(w.rest)) {
+		return nil, errShort
+	}
+	b := w.rest[:n]
+	w.rest = w.rest[n:]
+	return b, nil
+}
+
+func (w *wasm) skipNumbers(n int) error {
+	for range n {
+		if _, err := w.number(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// each calls do as often as the count that comes first says; an item takes a byte at least, so no count is believed that exceeds
+// what is there.
+func (w *wasm) each(do func() error) error {
+	n, err := w.number()
+	if err != nil {
+		return err
+	}
+	if n > uint64(len(w.rest)) {
+		return errShort
+	}
+	for range n {
+		if err := do(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *wasm) imports() ([]string, error) {
+	var names []string
+	err := w.each(func() error {
+		if _, err := w.bytes(); err != nil { // the module's name
+			return err
+		}
+		name, err := w.bytes()
+		if err != nil {
+			return err
+		}
+		kind, err := w.byte()
+		if err != nil {
+			return err
+		}
+		switch kind {
+		case 0: // a function, by its type
+			names = append(names, string(name))
+			return w.skipNumbers(1)
+		case 1: // a table: the type of its elements, limits
+			if _, err := w.byte(); err != nil {
+				return err
+			}
+			return w.limits()
+		case 2: // a memory
+			return w.limits()
+		case 3: // a global: type and mutability
+			return w.skipNumbers(2)
+		}
+		return fmt.Errorf("an import of kind %d", kind)
+	})
+	return names, err
+}
+
+func (w *wasm) limits() error {
+	flags, err := w.byte()
+	if err != nil {
+		return err
+	}
+	return w.skipNumbers(1 + int(flags&1))
+}
+
+func (w *wasm) exports() ([]string, error) {
+	var names []string
+	err := w.each(func() error {
+		name, err := w.bytes()
+		if err != nil {
+			return err
+		}
+		kind, err := w.byte()
+		if kind == 0 {
+			names = append(names, string(name))
+		}
+		if err != nil {
+			return err
+		}
+		return w.skipNumbers(1)
+	})
+	return names, err
+}
+
+func (w *wasm) data() ([][]byte, error) {
+	var segments [][]byte
+	err := w.each(func() error {
+		flags, err := w.number()
+		if err != nil {
+			return err
+		}
+		if flags == 2 { // a memory of its own
+			if err := w.skipNumbers(1); err != nil {
+				return err
+			}
+		}
+		if flags != 1 { // not passive: it says where it belongs
+			if err := w.skipOffset(); err != nil {
+				return err
+			}
+		}
+		segment, err := w.bytes()
+		if err != nil {
+			return err
+		}
+		segments = append(segments, segment)
+		return nil
+	})
+	return segments, err
+}
+
+// skipOffset skips the expression by which a segment says its place: constants, and sums of them.
+func (w *wasm) skipOffset() error {
+	for {
+		op, err := w.byte()
+		if err != nil {
+			return err
+		}
+		switch op {
+		case 0x0b: // end
+			return nil
+		case 0x23, 0x41, 0x42: // global.get, i32.const, i64.const
+			if err := w.skipNumbers(1); err != nil {
+				return err
+			}
+		case 0x6a, 0x6b, 0x6c, 0x7c, 0x7d, 0x7e: // add, sub, mul of either size
+		default:
+			return fmt.Errorf("an offset with opcode %#x", op)
+		}
+	}
+}

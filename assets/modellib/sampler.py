@@ -3,7 +3,9 @@
 from tvm import tirx
 from tvm.relax.frontend import nn
 
+import nucleus
 import sampling
+import sorting
 from graph import call, edit
 
 
@@ -12,21 +14,34 @@ class Sampler:
 
     def softmax_with_temperature(self, logits, temperature):
         vocab, n = self.shape["vocab_size"], logits.shape[0]
-        func, chunks = sampling.chunk_softmax(vocab)
-        peak, total = call(func, [logits, temperature], (n, chunks), (n, chunks))
+        func, groups = sampling.group_softmax(vocab)
+        peak, total = call(func, [logits, temperature], (n, groups), (n, groups))
         return call(sampling.finish_softmax(vocab), [logits, temperature, peak, total], (n, 1, vocab))
 
     def argsort_probs(self, probs):
         vocab, n = self.shape["vocab_size"], probs.shape[0]
         out = (n, vocab), ((n, vocab), "int32")
-        probs, tokens = call(sampling.sort_pass(vocab, True), [probs], *out)
-        again = sampling.sort_pass(vocab, False)
-        for length in sampling.sort_lengths(vocab, sampling.fan_of(vocab)):
+        if vocab <= sorting.SMALL:
+            return call(sorting.rank_tokens(vocab), [probs], *out)
+        if self.variant["sort"] == "full":
+            return self._sort(probs, out)
+        groups, head = ((n, sorting.GROUPS), ((n, sorting.GROUPS), "int32")), ((n, sorting.HEAD), ((n, sorting.HEAD), "int32"))
+        peaks = call(sorting.find_peaks(vocab), [probs], *groups)
+        chosen = call(sorting.choose_groups(), [*peaks], *head)
+        first = call(sorting.rank_head(vocab), [probs, *chosen], *head)
+        return call(sorting.place_tokens(vocab), [probs, *first], *out)
+
+    def _sort(self, probs, out):
+        vocab = self.shape["vocab_size"]
+        probs, tokens = call(sorting.sort_pass(vocab, True), [probs], *out)
+        again = sorting.sort_pass(vocab, False)
+        for length in sorting.sort_lengths(vocab, sorting.fan_of(vocab)):
             probs, tokens = call(again, [probs, tokens, tirx.IntImm("int64", length)], *out)
         return probs, tokens
 
     def sample_with_top_p(self, sorted_probs, sorted_indices, uniform_samples, sample_indices, top_p):
-        func = sampling.nucleus(self.shape["vocab_size"])
+        vocab = self.shape["vocab_size"]
+        func = nucleus.nucleus(vocab, sorting.head_of(vocab, self.variant["sort"]))
         args = [sorted_probs, sorted_indices, uniform_samples, sample_indices, top_p]
         return call(func, args, ((uniform_samples.shape[0],), "int32"))
 

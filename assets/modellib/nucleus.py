@@ -1,0 +1,154 @@
+"""The kernel that picks a token from the nucleus: the smallest set of likeliest tokens, ties by token, whose mass reaches top_p.
+
+Nearly always the nucleus lies in the head of the sorted probabilities, which a thread walks, and stops early. Where it reaches
+behind the head, it is told by its least probability and by how many tokens of just that one belong to it: a bisection finds both.
+No order is needed then, since a token's chance does not depend on its place.
+"""
+
+from tvm.tirx import Select
+from tvm.tirx import all as all_of
+from tvm.tirx import any as any_of
+
+from schedule import T, kernel, when
+
+BLOCKS = 256  # in which a row is summed: sums of few numbers are exact enough
+ROUNDS = 30  # of a bisection between 0 and the bits of 1.0
+
+
+def nucleus(vocab, head):
+    """The token that a uniform number picks; the first head probabilities are in order."""
+
+    def body(k):
+        n, samples = k.size("n"), k.size("samples")
+        probs = k.tensor("probs", (n, vocab))
+        tokens = k.tensor("tokens", (n, vocab), "int32")
+        uniform = k.tensor("uniform", (samples,))
+        rows = k.tensor("rows", (samples,), "int32")
+        top_p = k.tensor("top_p", (n,))
+        out = k.tensor("out", (samples,), "int32")
+        with k.threads(samples) as (s,):
+            row = rows(s)
+            count, mass, at, below = k.local(dtype="int32"), k.local(), k.local(dtype="int32"), k.local()
+            count.set(0)
+            mass.set(T.float32(0))
+            with T.While(all_of(count.get() < head, mass.get() < top_p(row))):
+                mass.add(probs(row, count.get()))
+                count.add(1)
+            at.set(0)
+            below.set(probs(row, 0))
+            if head < vocab:
+                with when(mass.get() < top_p(row)):
+                    count.set(0)
+                    Beyond(k, vocab, head, lambda i: probs(row, i), lambda i: tokens(row, i)).pick(uniform(s), top_p(row), at)
+            with T.While(all_of(at.get() < count.get() - 1, below.get() <= uniform(s) * mass.get())):
+                at.add(1)
+                below.add(probs(row, at.get()))
+            out.set(tokens(row, at.get()), s)
+
+    return kernel("sample_nucleus", body)
+
+
+class Beyond:
+    """Picks from a nucleus that reaches behind the head; p(i) and token(i) read the row.
+
+    The nucleus is what has more bits than low, in all of the mass above, and the first ties among what has just these bits: the
+    bits of numbers from 0 are in the numbers' order.
+    """
+
+    def __init__(self, k, vocab, head, p, token):
+        self._vocab, self._head, self._p, self._token = vocab, head, p, token
+        self._size = (vocab + BLOCKS - 1) // BLOCKS
+        self._part, self._sum, self._goal = k.local(), k.local(), k.local()
+        self._above, self._ties, self._order = k.local(), k.local(), k.local()
+        self._low, self._high, self._middle, self._step, self._found, self._i = (k.local(dtype="int32") for _ in range(6))
+
+    def pick(self, uniform, top_p, at):
+        """Sets at to the position that the uniform number picks."""
+        self._low.set(-1)
+        self._above.set(T.float32(1))  # all tokens; what their sum lacks to 1 is rounding, and goes to the first
+        self._ties.set(T.float32(0))
+        with when(top_p < T.float32(1)):
+            self._bisect(top_p)
+        tie = self._tie()
+        self._goal.set(uniform * (self._above.get() + self._ties.get() * tie))
+        order = T.floor((self._goal.get() - self._above.get()) / tie)
+        self._order.set(T.max(T.min(order, self._ties.get() - T.float32(1)), T.float32(0)) + T.float32(0.5))
+        self._step.set(Select(all_of(self._ties.get() > T.float32(0), self._goal.get() >= self._above.get()), 1, 0))
+        self._walk(at)
+
+    def _bits(self, i):
+        return T.reinterpret("int32", self._p(i))
+
+    def _tie(self):
+        return T.max(T.reinterpret("float32", T.max(self._low.get(), 0)), T.float32(1e-30))
+
+    def _bisect(self, top_p):
+        """Finds low, the greatest bits that top_p of the mass has at least, what is above, and how many ties reach top_p."""
+        self._low.set(0)
+        self._high.set(self._bits(self._head - 1) + 1)
+        with T.serial(0, ROUNDS):
+            self._middle.set((self._low.get() + self._high.get()) // 2)
+            self._add_up(lambda i: Select(self._bits(i) >= self._middle.get(), self._p(i), T.float32(0)))
+            with when(self._sum.get() >= top_p):
+                self._low.set(self._middle.get())
+            with when(self._sum.get() < top_p):
+                self._high.set(self._middle.get())
+        self._add_up(lambda i: Select(self._bits(i) > self._low.get(), self._p(i), T.float32(0)))
+        self._above.set(self._sum.get())
+        self._add_up(lambda i: Select(self._bits(i) == self._low.get(), T.float32(1), T.float32(0)))
+        self._ties.set(T.max(T.min(T.ceil((top_p - self._above.get()) / self._tie()), self._sum.get()), T.float32(1)))
+
+    def _add_up(self, weight):
+        """Sets the sum to that of all tokens' weights."""
+        self._sum.set(T.float32(0))
+        with T.serial(0, BLOCKS) as block:
+            self._add_block(block, weight)
+            self._sum.add(self._part.get())
+
+    def _add_block(self, block, weight):
+        self._part.set(T.float32(0))
+        self._i.set(block * self._size)
+        with T.While(self._i.get() < self._end(block)):
+            self._part.add(weight(self._i.get()))
+            self._i.add(1)
+
+    def _end(self, block):
+        return T.min((block + 1) * self._size, self._vocab)
+
+    def _weight(self, i):
+        """What a token counts in a step of the walk: its mass if it is above; then 1 for a tie in the head or displaced by it, whose
+        ids are the lowest; then 1 for another tie."""
+        bits, early = self._bits(i), any_of(i < self._head, self._token(i) < self._head)
+        counted = all_of(bits == self._low.get(), early == (self._step.get() == 1))
+        mass = Select(bits > self._low.get(), self._p(i), T.float32(0))
+        return Select(self._step.get() == 0, mass, Select(counted, T.float32(1), T.float32(0)))
+
+    def _walk(self, at):
+        """Goes through the tokens until their mass exceeds the goal, or through the ties until there are as many as the order."""
+        self._found.set(0)
+        self._sum.set(T.float32(0))
+        with T.While(all_of(self._step.get() < 3, self._found.get() == 0)):
+            with when(self._step.get() == 1):
+                self._sum.set(T.float32(0))
+                self._goal.set(self._order.get())
+            with T.serial(0, BLOCKS) as block:
+                with when(self._found.get() == 0):
+                    self._add_block(block, self._weight)
+                    with when(self._sum.get() + self._part.get() > self._goal.get()):
+                        self._find(block, at)
+                    with when(self._found.get() == 0):
+                        self._sum.add(self._part.get())
+            self._step.add(1)
+
+    def _find(self, block, at):
+        """The token in the block; its last one if rounding leaves none."""
+        self._found.set(1)
+        self._i.set(block * self._size)
+        with T.While(all_of(self._found.get() == 1, self._i.get() < self._end(block))):
+            self._part.set(self._weight(self._i.get()))
+            self._sum.add(self._part.get())
+            with when(self._part.get() > T.float32(0)):
+                at.set(self._i.get())
+            with when(self._sum.get() > self._goal.get()):
+                self._found.set(2)
+            self._i.add(1)

@@ -13,10 +13,8 @@ package compare
 
 import (
 	"cmp"
-	"fmt"
 	"math"
 	"slices"
-	"strings"
 	"time"
 
 	"llmparity/internal/record"
@@ -54,6 +52,9 @@ type Cell struct {
 	Spec   record.Cell        `json:"spec"`
 	Device *record.Device     `json:"device,omitempty"`
 	Engine *record.EngineInfo `json:"engine_info,omitempty"`
+	// With is what the engine ran with, in a few words: versions, model library, types of numbers. No figure of the cell means
+	// anything without it.
+	With string `json:"with,omitempty"`
 
 	Launches Launches  `json:"launches"`
 	Failures []Failure `json:"failures"`
@@ -158,6 +159,7 @@ func newCell(run int, spec record.Cell, e evidence) Cell {
 			c.Engine = &info
 		}
 	}
+	c.With = c.with()
 	c.Figures = summarised(append(memoryFigures(e.counted), timingFigures(e.counted)...))
 	if len(e.counted) == 0 {
 		for i := range c.Figures {
@@ -204,38 +206,4 @@ func representative(peak Figure, counted []*record.Attempt) int {
 	return slices.MinFunc(peak.Values, func(a, b Value) int {
 		return cmp.Compare(math.Abs(a.Value-peak.Center()), math.Abs(b.Value-peak.Center()))
 	}).Attempt
-}
-
-// label names every cell by its engine and by what else differs between cells, no more.
-func (r *Result) label() {
-	parts := []func(*Cell) string{
-		func(c *Cell) string { return c.Spec.Model.Name },
-		func(c *Cell) string { return fmt.Sprintf("prompt %d", c.Spec.PromptID) },
-		func(c *Cell) string { return fmt.Sprintf("%d tokens", c.Spec.MaxTokens) },
-		func(c *Cell) string { return fmt.Sprintf("temperature %g", c.Spec.Temperature) },
-		func(c *Cell) string { return c.Spec.Isolation },
-		func(c *Cell) string { return fmt.Sprintf("context %d", c.Spec.Model.Context) },
-		func(c *Cell) string { return r.Runs[c.Run].Name },
-	}
-	varies := make([]bool, len(parts))
-	for i := range r.Cells {
-		for p, part := range parts {
-			varies[p] = varies[p] || part(&r.Cells[i]) != part(&r.Cells[0])
-		}
-	}
-	seen := map[string]int{}
-	for i := range r.Cells {
-		c := &r.Cells[i]
-		words := []string{c.Spec.Engine}
-		for p, part := range parts {
-			if varies[p] {
-				words = append(words, part(c))
-			}
-		}
-		c.Label = strings.Join(words, ", ")
-		seen[c.Label]++
-		if n := seen[c.Label]; n > 1 {
-			c.Label = fmt.Sprintf("%s #%d", c.Label, n)
-		}
-	}
 }

@@ -2,7 +2,9 @@ package compare_test
 
 import (
 	"encoding/json"
+	"maps"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -270,5 +272,56 @@ func TestTwoRunsOfOneEngine(t *testing.T) {
 	}
 	if len(r.Comparisons) != 4 {
 		t.Errorf("%d comparisons, want two in each run and two of an engine with itself", len(r.Comparisons))
+	}
+}
+
+// Cells of one engine that ran with other things can't be taken for one another, and what differs is said.
+func TestVariantsOfOneEngineAreToldApart(t *testing.T) {
+	old, sorted := comparetest.Browser(6), comparetest.Browser(6)
+	change := func(e *comparetest.Engine, part, value string) {
+		e.Info.Parts = maps.Clone(e.Info.Parts)
+		e.Info.Parts[part] = value
+	}
+	change(&old, "webllm", "0.2.80")
+	change(&old, "webllm_origin", "npm")
+	old.Info.Version = "0.2.80"
+	change(&sorted, "model_library", "ours (software kernels, full sort)")
+	sorted.Info.Policy = maps.Clone(sorted.Info.Policy)
+	sorted.Info.Policy["model_library"] = "ours (software kernels, full sort)"
+	base := comparetest.Browser(6)
+	base.Info.Policy["model_library"] = base.Info.Parts["model_library"]
+	old.Info.Policy["model_library"] = base.Info.Parts["model_library"]
+	res := compare.Runs(comparetest.Run(t, "a", base), comparetest.Run(t, "a", old), comparetest.Run(t, "a", sorted), comparetest.Run(t, "a", comparetest.Native(6)))
+	var labels []string
+	for _, c := range res.Cells {
+		labels = append(labels, c.Label)
+	}
+	want := []string{
+		"webllm, WebLLM 0.2.86 (built in), library ours (software kernels, partial sort)",
+		"webllm, WebLLM 0.2.80 (npm), library ours (software kernels, partial sort)",
+		"webllm, WebLLM 0.2.86 (built in), library ours (software kernels, full sort)",
+		"llamacpp", // what an engine of one kind ran with is no part of its name
+	}
+	if !slices.Equal(labels, want) {
+		t.Errorf("labels %q, want %q", labels, want)
+	}
+	said := strings.Join(res.Comparability, "\n")
+	for _, want := range []string{"version is 0.2.86 for", "model library is ours (software kernels, partial sort) for", "ran a model library that llmparity compiled: ours (software kernels, full sort)."} {
+		if !strings.Contains(said, want) {
+			t.Errorf("no %q in\n%s", want, said)
+		}
+	}
+}
+
+// Other numbers are not like and like, ratio or not.
+func TestOtherNumbersAreSaidWithoutARatioToo(t *testing.T) {
+	a, b := comparetest.Browser(6), comparetest.Native(6)
+	a.Info.Policy["kv_dtype"], a.Info.Policy["weights_dtype"] = "f16", "f16"
+	res := compare.Runs(comparetest.Run(t, "f16", a, b))
+	if said := strings.Join(res.Comparability, "\n"); !strings.Contains(said, "kv dtype is f16 for webllm and f32 for llamacpp") || len(res.Comparisons[0].Ratios) > 0 {
+		t.Errorf("%s", said)
+	}
+	if got := res.Cells[0].With; got != "WebLLM 0.2.86 (built in), library ours (software kernels, partial sort), f16, Chromium 156.0, on SwiftShader" {
+		t.Error(got)
 	}
 }

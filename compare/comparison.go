@@ -73,6 +73,8 @@ func (r *Result) pair(i, j int, e []evidence) {
 		c.Ratios = ratios(a, b)
 		c.Caveats = caveats(a, b)
 	}
+	// What was computed in other numbers must not pass for the same arithmetic, ratio or not.
+	c.Caveats = append(c.Caveats, differences(a, b)...)
 	r.Comparisons = append(r.Comparisons, c)
 }
 
@@ -189,13 +191,35 @@ func caveats(a, b *Cell) []string {
 	if a.Device.Name != b.Device.Name {
 		out = append(out, fmt.Sprintf("the devices are of one class and have different names: %s and %s", a.Device.Name, b.Device.Name))
 	}
+	return out
+}
+
+// differences lists what engines said of themselves where they differ: their policies, and of one and the same engine its parts.
+func differences(a, b *Cell) []string {
+	out := []string{}
 	if a.Engine == nil || b.Engine == nil {
 		return out
 	}
-	for _, key := range slices.Sorted(maps.Keys(a.Engine.Policy)) {
-		left := a.Engine.Policy[key]
-		if right, ok := b.Engine.Policy[key]; ok && right != left {
-			out = append(out, fmt.Sprintf("%s is %s for %s and %s for %s", strings.ReplaceAll(key, "_", " "), left, a.Label, right, b.Label))
+	list := func(left, right map[string]string) {
+		for _, key := range slices.Sorted(maps.Keys(left)) {
+			if other, ok := right[key]; ok && other != left[key] {
+				out = append(out, fmt.Sprintf("%s is %s for %s and %s for %s", strings.ReplaceAll(key, "_", " "), left[key], a.Label, other, b.Label))
+			}
+		}
+	}
+	list(a.Engine.Policy, b.Engine.Policy)
+	if a.Spec.Engine == b.Spec.Engine {
+		list(parts(a), parts(b))
+	}
+	return out
+}
+
+// parts are those that a reader tells apart by name, and the engine's own version.
+func parts(c *Cell) map[string]string {
+	out := map[string]string{"version": c.Engine.Version}
+	for _, key := range []string{"browser", "webllm_origin"} {
+		if value, ok := c.Engine.Parts[key]; ok {
+			out[key] = value
 		}
 	}
 	return out

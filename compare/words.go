@@ -19,6 +19,7 @@ func (r *Result) comparability() []string {
 	case len(r.engines()) == 1 && len(r.Comparisons) == 0:
 		out = append(out, fmt.Sprintf("There is one engine here, %s, and nothing to compare it with.", r.Cells[0].Spec.Engine))
 	}
+	out = append(out, r.libraryWords()...)
 	ratios := 0
 	for _, c := range r.Comparisons {
 		if c.Refused != "" {

@@ -37,10 +37,10 @@ type document struct {
 }
 
 type summaryRow struct {
-	Label, Device, Launches string
-	Colour                  template.CSS
-	Figures                 []summaryFigure
-	Parity                  string
+	Label, Device, With, Launches string
+	Colour                        template.CSS
+	Figures                       []summaryFigure
+	Parity                        string
 }
 
 type summaryFigure struct{ Value, Unit, Under string }
@@ -109,7 +109,7 @@ func summaryColumns() []string {
 
 func (v *view) summary(i int) summaryRow {
 	c := &v.res.Cells[i]
-	row := summaryRow{Label: line(c.Label), Colour: template.CSS(v.colour(i)), Device: "did not say", Launches: launches(c.Launches), Parity: (&table{res: v.res}).parityOf(i)}
+	row := summaryRow{Label: line(c.Label), Colour: template.CSS(v.colour(i)), Device: "did not say", With: line(c.With), Launches: launches(c.Launches), Parity: (&table{res: v.res}).parityOf(i)}
 	if c.Device != nil {
 		row.Device = strings.TrimSpace(string(c.Device.Class) + " " + line(c.Device.Name))
 	}

@@ -29,6 +29,11 @@ func columns() [][3]string {
 func (t *table) write(w io.Writer) error {
 	if len(t.res.Cells) > 0 {
 		t.grid()
+		for _, g := range t.res.Engines() {
+			if g.With != "" {
+				t.b.WriteString(wrap(g.Name+": "+g.With, "", "  ", width))
+			}
+		}
 		t.b.WriteString(wrap("Median over counted launches; ±: the wider side of the median's 95 % interval; (n=…): too few runs for one.", "", "", width))
 	}
 	t.section("", "", t.res.Verdict)

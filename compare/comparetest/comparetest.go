@@ -261,7 +261,8 @@ func Browser(launches int) Engine {
 	return Engine{
 		Cell: record.Cell{ID: 1, Engine: "webllm", Model: Tiny(), PromptID: 1, Prompt: "Once upon a time", MaxTokens: 64, Repetitions: launches, Isolation: "launch", PromptCache: "off"},
 		Info: record.EngineInfo{Name: "webllm", Version: "0.2.86", Path: "/usr/bin/chromium", Args: []string{"--headless=new", "--enable-unsafe-webgpu"},
-			Parts:  map[string]string{"browser": "Chromium 156.0", "model_library": "compiled here", "model_library_sha256": "77aa01"},
+			Parts: map[string]string{"browser": "Chromium 156.0", "webllm": "0.2.86", "webllm_origin": "built in",
+				"model_library": "ours (software kernels, partial sort)", "model_library_sha256": "77aa01"},
 			Policy: map[string]string{"kv_dtype": "f32", "weights_dtype": "f32", "context": "256"}},
 		Device:    record.Device{Class: record.SoftwareAdapter, Name: "SwiftShader", Detail: map[string]string{"vendor": "google", "fallback": "true"}},
 		Resident:  true,

@@ -1,0 +1,172 @@
+package compare
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"llmparity/internal/record"
+)
+
+// label names every cell by its engine and by what else differs between cells, no more.
+func (r *Result) label() {
+	asked := []func(*Cell) string{
+		func(c *Cell) string { return c.Spec.Model.Name },
+		func(c *Cell) string { return fmt.Sprintf("prompt %d", c.Spec.PromptID) },
+		func(c *Cell) string { return fmt.Sprintf("%d tokens", c.Spec.MaxTokens) },
+		func(c *Cell) string { return fmt.Sprintf("temperature %g", c.Spec.Temperature) },
+		func(c *Cell) string { return c.Spec.Isolation },
+		func(c *Cell) string { return fmt.Sprintf("context %d", c.Spec.Model.Context) },
+		func(c *Cell) string { return r.Runs[c.Run].Name },
+	}
+	// What an engine is differs between engines anyway: it tells cells of one engine apart.
+	ran := []func(*Cell) string{version, library, numbers, threads, chrome, device}
+	seen := map[string]int{}
+	for i := range r.Cells {
+		c := &r.Cells[i]
+		words := []string{c.Spec.Engine}
+		for _, part := range ran {
+			if part(c) != "" && slices.ContainsFunc(r.Cells, func(o Cell) bool { return o.Spec.Engine == c.Spec.Engine && part(&o) != part(c) }) {
+				words = append(words, part(c))
+			}
+		}
+		for _, part := range asked {
+			if slices.ContainsFunc(r.Cells, func(o Cell) bool { return part(&o) != part(c) }) {
+				words = append(words, part(c))
+			}
+		}
+		c.Label = strings.Join(words, ", ")
+		seen[c.Label]++
+		if n := seen[c.Label]; n > 1 {
+			c.Label = fmt.Sprintf("%s #%d", c.Label, n)
+		}
+	}
+}
+
+// with says in a line what the cell's engine ran with.
+func (c *Cell) with() string {
+	words := slices.DeleteFunc([]string{version(c), library(c), numbers(c), threads(c), chrome(c), device(c)}, func(s string) bool { return s == "" })
+	return strings.Join(words, ", ")
+}
+
+func (c *Cell) part(name string) string {
+	if c.Engine == nil {
+		return ""
+	}
+	return c.Engine.Parts[name]
+}
+
+func (c *Cell) policy(name string) string {
+	if c.Engine == nil {
+		return ""
+	}
+	return c.Engine.Policy[name]
+}
+
+func version(c *Cell) string {
+	switch v, origin := c.part("webllm"), c.part("webllm_origin"); {
+	case c.Engine == nil:
+		return ""
+	case v == "":
+		return strings.TrimSpace(c.Engine.Name + " " + c.Engine.Version)
+	case origin == "":
+		return "WebLLM " + v
+	default:
+		return fmt.Sprintf("WebLLM %s (%s)", v, origin)
+	}
+}
+
+// library is the model library that WebLLM's figures are those of.
+func library(c *Cell) string {
+	if l := c.part("model_library"); l != "" {
+		return "library " + l
+	}
+	return ""
+}
+
+func numbers(c *Cell) string {
+	weights, kv := c.policy("weights_dtype"), c.policy("kv_dtype")
+	switch {
+	case weights == kv:
+		return weights
+	case weights == "" || kv == "":
+		return weights + kv
+	}
+	return weights + " with a KV cache of " + kv
+}
+
+func threads(c *Cell) string {
+	switch n := c.policy("threads"); n {
+	case "":
+		return ""
+	case "1":
+		return "1 thread"
+	default:
+		return n + " threads"
+	}
+}
+
+func chrome(c *Cell) string { return c.part("browser") }
+
+func device(c *Cell) string {
+	switch d := c.Device; {
+	case d == nil:
+		return ""
+	case d.Class == record.CPU:
+		return "on the CPU"
+	default:
+		return "on " + d.Name
+	}
+}
+
+// Engines groups cells by what they ran with: what is said of each group holds for all of its cells.
+func (r *Result) Engines() []Ran {
+	var out []Ran
+	for i := range r.Cells {
+		c := &r.Cells[i]
+		at := slices.IndexFunc(out, func(g Ran) bool { return g.engine == c.Spec.Engine && g.With == c.With })
+		if at < 0 {
+			out = append(out, Ran{engine: c.Spec.Engine, With: c.With})
+			at = len(out) - 1
+		}
+		out[at].Cells = append(out[at].Cells, i)
+	}
+	for i := range out {
+		g := &out[i]
+		var labels []string
+		for _, cell := range g.Cells {
+			labels = append(labels, r.Cells[cell].Label)
+		}
+		g.Name = strings.Join(labels, "; ")
+		if !slices.ContainsFunc(out, func(o Ran) bool { return o.engine == g.engine && o.With != g.With }) {
+			g.Name = g.engine // all of its cells
+		}
+	}
+	return out
+}
+
+// Ran is a group of cells whose engine ran with the same things.
+type Ran struct {
+	Name   string // the engine, or the cells where it did not always run with the same
+	With   string
+	Cells  []int // indexes
+	engine string
+}
+
+// libraryWords says what follows from where a model library came from.
+func (r *Result) libraryWords() []string {
+	var out []string
+	for _, g := range r.Engines() {
+		l := r.Cells[g.Cells[0]].part("model_library")
+		switch origin, _, _ := strings.Cut(l, " ("); origin {
+		case "":
+		case "ours":
+			out = append(out, fmt.Sprintf("%s ran a model library that llmparity compiled: %s. Its speed is not that of MLC's own libraries.", g.Name, l))
+		case "given":
+			out = append(out, fmt.Sprintf("%s ran a model library that was given to it: %s. Nothing is known of its kernels.", g.Name, l))
+		default:
+			out = append(out, fmt.Sprintf("%s ran the model library %s.", g.Name, l))
+		}
+	}
+	return out
+}

@@ -12,6 +12,7 @@ import (
 	"llmparity/internal/cache"
 	"llmparity/internal/engine"
 	"llmparity/internal/fault"
+	"llmparity/internal/nearest"
 	"llmparity/native"
 )
 
@@ -41,27 +42,37 @@ func (f *engineFlags) all() []engine.Engine {
 	}
 }
 
-// build gives the engines of a plan, in its order.
-func (f *engineFlags) build(names []string) ([]engine.Engine, error) {
+// check refuses what makes no sense, for the engines of a plan.
+func (f *engineFlags) check(names []string) error {
 	if _, err := browser.ParseAdapter(f.adapter); err != nil {
-		return nil, err
+		return err
 	}
 	if err := f.packageFlags.validate(); err != nil {
-		return nil, err
+		return err
 	}
 	if f.threads < 1 {
-		return nil, fault.New(fault.Usage, "", "--threads %d: at least 1 is needed", f.threads)
+		return fault.New(fault.Usage, "", "--threads %d: at least 1 is needed", f.threads)
 	}
 	all := f.all()
+	for _, name := range names {
+		if !slices.ContainsFunc(all, func(e engine.Engine) bool { return e.Name() == name }) {
+			return unknownEngine(name, all)
+		}
+	}
+	return nil
+}
+
+// build gives the engines of a plan, in its order, after check.
+func (f *engineFlags) build(names []string) []engine.Engine {
 	var out []engine.Engine
 	for _, name := range names {
-		i := slices.IndexFunc(all, func(e engine.Engine) bool { return e.Name() == name })
-		if i < 0 {
-			return nil, unknownEngine(name, all)
+		for _, e := range f.all() {
+			if e.Name() == name {
+				out = append(out, e)
+			}
 		}
-		out = append(out, all[i])
 	}
-	return out, nil
+	return out
 }
 
 func unknownEngine(name string, all []engine.Engine) error {
@@ -69,27 +80,6 @@ func unknownEngine(name string, all []engine.Engine) error {
 	for _, e := range all {
 		names = append(names, e.Name())
 	}
-	nearest := slices.MinFunc(names, func(a, b string) int { return distance(name, a) - distance(name, b) })
-	return fault.New(fault.UnknownEngine, fmt.Sprintf("did you mean %q? There are: %s", nearest, strings.Join(names, ", ")), "unknown engine %q", name)
-}
-
-// distance is the number of letters to insert, delete or change to get from a to b.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			change := diagonal
-			if a[i] != b[j] {
-				change++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(change, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
+	return fault.New(fault.UnknownEngine, fmt.Sprintf("did you mean %q? There are: %s", nearest.Of(name, names, 1)[0], strings.Join(names, ", ")),
+		"unknown engine %q", name)
 }

@@ -47,4 +47,4 @@ bench: build
 	go test -run '^$$' -bench Psrecord -benchtime 1x -timeout 5m ./internal/sample/proc
 
 clean:
-	rm -rf bin assets/node_modules assets/page/dist/web-llm.js assets/echarts/dist/echarts.min.js
+	rm -rf bin assets/node_modules assets/page/dist/web-llm.js assets/page/dist/catalogue.json assets/echarts/dist/echarts.min.js

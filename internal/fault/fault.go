@@ -32,6 +32,8 @@ const (
 	BadRecord     Kind = 22 // a folder that is no run, or one from a newer version
 	NoF16         Kind = 23 // the WebGPU adapter has no float16
 	BadLibrary    Kind = 24 // a WebLLM model library that can't be had, read, or run with this model or WebLLM
+	UnknownModel  Kind = 25 // a model that WebLLM's catalogue doesn't have
+	Download      Kind = 26 // a model that can't be fetched, or of which other bytes came than should have
 	Interrupted   Kind = 130
 	Terminated    Kind = 143
 )

@@ -1,0 +1,19 @@
+// Prints the list of models that WebLLM's bundle has built in, as JSON.     node scripts/catalogue.mjs NODE_MODULES
+//
+// Only what is known of an entry is taken, and what is left out of one is left out here too: internal/catalogue reads it strictly.
+import { readFileSync } from "node:fs";
+import { pathToFileURL } from "node:url";
+
+const folder = `${process.argv[2]}/@mlc-ai/web-llm`;
+const { version } = JSON.parse(readFileSync(`${folder}/package.json`, "utf8"));
+const { prebuiltAppConfig } = await import(pathToFileURL(`${folder}/lib/index.js`).href);
+const known = [
+  "model", "model_id", "model_lib", "model_manifest", "model_type", "vram_required_MB", "buffer_size_required_bytes",
+  "low_resource_required", "required_features", "overrides",
+];
+const models = prebuiltAppConfig.model_list.map((entry) =>
+  Object.fromEntries(known.filter((name) => entry[name] !== undefined).map((name) => [name, entry[name]])));
+if (models.length === 0) {
+  throw new Error(`WebLLM ${version} has no models built in`);
+}
+process.stdout.write(`${JSON.stringify({ webllm: version, models }, null, 1)}\n`);

@@ -67,7 +67,9 @@ func metadata() []gguf.Entry {
 func Write(w io.Writer) error { return gguf.Write(w, metadata(), weights()) }
 
 // WriteFile writes the model to path, aside first: whoever opens path finds a whole model or none.
-func WriteFile(path string) (err error) {
+func WriteFile(path string) error { return writeFile(path, Write) }
+
+func writeFile(path string, write func(io.Writer) error) (err error) {
 	file, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
 	if err != nil {
 		return unwritable(err, path)
@@ -80,7 +82,7 @@ func WriteFile(path string) (err error) {
 		}
 	}()
 	out := bufio.NewWriter(file)
-	if err := Write(out); err != nil {
+	if err := write(out); err != nil {
 		return err
 	}
 	if err := out.Flush(); err != nil {
@@ -101,7 +103,7 @@ func unwritable(err error, path string) error {
 		err = fmt.Errorf("%s: %w", p.Op, p.Err)
 	}
 	if fault.NoSpace(err) {
-		return fault.Wrap(fault.DiskFull, err, "free some space or choose another folder", "cannot write the tiny model to %s", path)
+		return fault.Wrap(fault.DiskFull, err, "free some space or choose another folder", "cannot write the model %s", path)
 	}
-	return fault.Wrap(fault.Unwritable, err, "choose a folder that can be written to", "cannot write the tiny model to %s", path)
+	return fault.Wrap(fault.Unwritable, err, "choose a folder that can be written to", "cannot write the model %s", path)
 }

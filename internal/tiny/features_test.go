@@ -1,0 +1,270 @@
+package tiny_test
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"llmparity/internal/cache"
+	"llmparity/internal/engine"
+	"llmparity/internal/engine/enginetest"
+	"llmparity/internal/fault"
+	"llmparity/internal/gguf"
+	"llmparity/internal/record"
+	"llmparity/internal/tiny"
+	"llmparity/internal/tiny/reference"
+	"llmparity/native"
+)
+
+// answered is a prompt and what the reference answers.
+type answered struct {
+	tiny.Prompt
+	in, out []int
+	margin  float64 // the least
+}
+
+const answer = 32 // tokens
+
+func answers(t *testing.T, f *gguf.File, prompts []tiny.Prompt) []answered {
+	t.Helper()
+	m, err := reference.Load(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, err := f.Vocabulary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	tokens := reference.NewTokenizer(v)
+	var all []answered
+	for _, p := range prompts {
+		a := answered{Prompt: p, in: tokens.Prompt(p.Text)}
+		var margins []float64
+		if a.out, margins, err = m.Greedy(a.in, answer); err != nil {
+			t.Fatal(err)
+		}
+		a.margin = slices.Min(margins)
+		all = append(all, a)
+	}
+	return all
+}
+
+func random(t *testing.T, s tiny.Spec) *gguf.File {
+	t.Helper()
+	f, err := tiny.Random(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+// server is a llama-server with a model.
+func server(t *testing.T, path string) engine.Session {
+	t.Helper()
+	s, err := native.New(native.Config{Cache: cache.Dir(os.Getenv)}).Open(t.Context(), &enginetest.Probe{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	if err := s.Load(t.Context(), engine.Model{Path: path, Model: record.Model{Context: 1024}}); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// says is what llama-server takes a prompt for, and answers.
+func says(t *testing.T, s engine.Session, prompt string) (in, out []int) {
+	t.Helper()
+	usage, err := s.Generate(t.Context(), engine.Request{Prompt: prompt, MaxTokens: answer, IgnoreEOS: true},
+		func(token record.Token) { out = append(out, token.ID) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	return usage.PromptIDs, out
+}
+
+func TestFeaturesInLlamaServer(t *testing.T) {
+	for _, feature := range tiny.Features() {
+		t.Run(feature.Name, func(t *testing.T) {
+			t.Parallel()
+			path := filepath.Join(t.TempDir(), "model.gguf")
+			if err := tiny.WriteRandomFile(path, feature.Spec); err != nil {
+				t.Fatal(err)
+			}
+			all := answers(t, random(t, feature.Spec), tiny.FeaturePrompts())
+			s := server(t, path)
+			for _, a := range all {
+				distinct := slices.Clone(a.out)
+				slices.Sort(distinct)
+				if n := len(slices.Compact(distinct)); a.margin < 0.02 || n < 20 {
+					t.Errorf("%s: least margin %.4f, %d distinct tokens", a.Name, a.margin, n)
+				}
+				in, out := says(t, s, a.Text)
+				if !slices.Equal(in, a.in) {
+					t.Errorf("%s: the prompt is %v, llama-server has %v", a.Name, a.in, in)
+				}
+				alike := answer
+				if feature.LlamaCppDiffers { // as long as the window is not full
+					alike = min(answer, max(0, feature.Spec.Window-len(a.in)))
+				}
+				if !slices.Equal(out[:alike], a.out[:alike]) {
+					t.Errorf("%s: got %v, llama-server %v", a.Name, a.out, out)
+				}
+				if feature.LlamaCppDiffers && len(a.in) > feature.Spec.Window && slices.Equal(out, a.out) {
+					t.Errorf("%s: llama-server keeps to the window; Features and docs say that it doesn't", a.Name)
+				}
+			}
+		})
+	}
+}
+
+// windowed is a llama with a sliding window as an architecture that llama.cpp knows one in: otherwise the same, where its
+// attention sinks draw nothing and its scales are 1.
+func windowed(t *testing.T, s tiny.Spec) string {
+	t.Helper()
+	const name = "granite_swa"
+	f := random(t, s)
+	var metadata []gguf.Entry
+	for _, e := range f.Metadata {
+		if rest, ok := strings.CutPrefix(e.Key, "llama."); ok {
+			e.Key = name + "." + rest
+		}
+		if e.Key == "general.architecture" {
+			e.Value = name
+		}
+		metadata = append(metadata, e)
+	}
+	weights := f.Unquantised()
+	a, err := f.Architecture()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for layer := range a.BlockCount {
+		sinks := slices.Repeat([]float32{-1e9}, a.HeadCount)
+		weights = append(weights, gguf.Weights{Name: "blk." + string(rune('0'+layer)) + ".attn_sinks.weight", Shape: []uint64{uint64(a.HeadCount)}, Values: sinks})
+	}
+	metadata = append(metadata, gguf.Entry{Key: name + ".logit_scale", Value: float32(1)},
+		gguf.Entry{Key: name + ".attention.sliding_window_pattern", Value: slices.Repeat([]bool{true}, a.BlockCount)})
+	path := filepath.Join(t.TempDir(), "windowed.gguf")
+	out, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.Close()
+	if err := gguf.Write(out, metadata, weights); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestSlidingWindowInLlamaServer(t *testing.T) {
+	t.Parallel()
+	for _, feature := range tiny.Features() {
+		if feature.Spec.Window == 0 {
+			continue
+		}
+		s := server(t, windowed(t, feature.Spec))
+		for _, a := range answers(t, random(t, feature.Spec), tiny.FeaturePrompts()) {
+			if _, out := says(t, s, a.Text); !slices.Equal(out, a.out) {
+				t.Errorf("%s: got %v, llama-server %v", a.Name, a.out, out)
+			}
+		}
+	}
+}
+
+// An engine that leaves a feature out must be seen to: the text is another one without it.
+func TestFeaturesMatter(t *testing.T) {
+	t.Parallel()
+	longest := tiny.FeaturePrompts()[len(tiny.FeaturePrompts())-1:]
+	for _, feature := range tiny.Features() {
+		with := feature.Spec
+		for name, without := range map[string]tiny.Spec{
+			"biases":  func(s tiny.Spec) tiny.Spec { s.Bias = false; return s }(with),
+			"scaling": func(s tiny.Spec) tiny.Spec { s.RopeScaling = ""; return s }(with),
+			"window":  func(s tiny.Spec) tiny.Spec { s.Window = 0; return s }(with),
+			"base":    func(s tiny.Spec) tiny.Spec { s.RopeBase = 0; return s }(with),
+		} {
+			if without == with {
+				continue
+			}
+			a, b := answers(t, random(t, with), longest), answers(t, random(t, without), longest)
+			if slices.Equal(a[0].out, b[0].out) {
+				t.Errorf("%s: the text is the same without its %s", feature.Name, name)
+			}
+		}
+	}
+}
+
+func TestFeaturesAreAllThere(t *testing.T) {
+	seen := map[string]bool{}
+	for _, feature := range tiny.Features() {
+		s, err := feature.Spec.Resolved()
+		if err != nil {
+			t.Fatalf("%s: %v", feature.Name, err)
+		}
+		a, err := random(t, s).Architecture()
+		if err != nil {
+			t.Fatalf("%s: %v", feature.Name, err)
+		}
+		seen[a.Name], seen[s.Tokenizer] = true, true
+		seen[map[bool]string{true: "tied", false: "separate"}[a.Tied]] = true
+		seen["share "+string(rune('0'+a.HeadCount/a.HeadCountKV))] = true
+		seen["dim "+map[int]string{32: "32", 64: "64", 80: "80", 96: "96", 128: "128"}[a.HeadDim]] = true
+		if a.AttentionBias {
+			seen["bias in "+a.Name] = true
+		}
+		if len(a.RopeFactors) > 0 {
+			seen[s.RopeScaling+" in "+a.Name] = true
+			seen["scaling to one factor"] = seen["scaling to one factor"] || slices.Min(a.RopeFactors) == slices.Max(a.RopeFactors)
+			seen["scaling to several"] = seen["scaling to several"] || slices.Min(a.RopeFactors) == 1 && slices.Max(a.RopeFactors) > 1
+		}
+		if a.SlidingWindow > 0 {
+			seen["window"] = true
+		}
+		if a.HeadCount*a.HeadDim != a.EmbeddingLength {
+			seen["key_length"] = true
+		}
+	}
+	for _, want := range []string{"llama", "qwen2", "tied", "separate", "share 1", "share 2", "share 4", "share 8", "dim 32", "dim 64", "dim 80",
+		"dim 96", "dim 128", "bias in llama", "bias in qwen2", "llama3 in llama", "linear in llama", "linear in qwen2", "scaling to one factor",
+		"scaling to several", "window", "key_length", "gpt-2", "smollm", "llama-bpe", "qwen2", tiny.SentencePiece} {
+		if !seen[want] {
+			t.Errorf("no feature has %s", want)
+		}
+	}
+}
+
+func TestRandomModelsAreTheSameEachTime(t *testing.T) {
+	var a, b, c bytes.Buffer
+	for out, seed := range map[*bytes.Buffer]uint64{&a: 1, &b: 1, &c: 2} {
+		if err := tiny.WriteRandom(out, tiny.Spec{Vocab: 600, Tokenizer: tiny.SentencePiece, Seed: seed}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !bytes.Equal(a.Bytes(), b.Bytes()) || bytes.Equal(a.Bytes(), c.Bytes()) {
+		t.Error("the bytes don't follow from the shape and the seed alone")
+	}
+}
+
+func TestImpossibleShapes(t *testing.T) {
+	for says, s := range map[string]tiny.Spec{
+		"layers is -1": {Layers: -1}, "heads is 2000": {Heads: 2000}, "5 heads can't share 2": {Hidden: 160, Heads: 5, KVHeads: 2},
+		"head-dim is 33": {HeadDim: 33}, "vocab is 100": {Vocab: 100}, `architecture "bert"`: {Architecture: "bert"},
+		`tokenizer "tekken"`: {Tokenizer: "tekken"}, `rope scaling "yarn"`: {RopeScaling: "yarn"}, "rope-factor is -1": {RopeScaling: tiny.Linear, RopeFactor: -1},
+		"rope-base is 0.5": {RopeBase: 0.5}, "a qwen2 of 4 heads of 64 needs a hidden size of 256": {Architecture: gguf.Qwen2, Heads: 4, HeadDim: 64},
+		"a qwen2's file can't say":                        {Architecture: gguf.Qwen2, Window: 8},
+		"a qwen2 has no factors of its own for each freq": {Architecture: gguf.Qwen2, RopeScaling: tiny.Llama3},
+	} {
+		path := filepath.Join(t.TempDir(), "model.gguf")
+		err := tiny.WriteRandomFile(path, s)
+		if fault.Code(err) != int(fault.Usage) || !strings.Contains(err.Error(), says) {
+			t.Errorf("got %v, want %q", err, says)
+		}
+		if _, err := os.Stat(path); err == nil {
+			t.Errorf("%s: a file is there", says)
+		}
+	}
+}

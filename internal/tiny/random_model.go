@@ -1,0 +1,170 @@
+package tiny
+
+import (
+	"bytes"
+	"io"
+	"math"
+	"strings"
+
+	"llmparity/internal/gguf"
+)
+
+// The scales of a random model's weights, in the deviations of what they yield. They make a text that doesn't run in
+// circles, and choices that lead by far more than rounding:
+const (
+	quiet   = 0.05 // an embedding is small: what the layers add soon outweighs it, so that a tied head doesn't repeat the last token
+	sharp   = 2.6  // queries and keys are large: a head looks at few positions, others at each step
+	leaning = 0.35 // biases
+	adds    = 1.0  // what a layer adds to the hidden state, by attention and by its feed-forward part each
+	wide    = 1.4  // the gates
+	spread  = 40.0 // logits are far apart: the two best ones too
+)
+
+// WriteRandom writes a model of random weights as GGUF: any shape that engines can run, without a download, the same file
+// wherever it is made. A weight is made when it is written: the size of a model is no matter of memory.
+//
+// Its text means nothing, and unlike the tiny model's its best logits may come near to one another by chance, once in some
+// thousand tokens nearer than 0.02.
+func WriteRandom(w io.Writer, spec Spec) error {
+	s, err := spec.Resolved()
+	if err != nil {
+		return err
+	}
+	v, sayable := s.randomVocabulary()
+	return gguf.Write(w, append(s.metadata(), s.tokenizerMetadata(v)...), s.randomWeights(sayable))
+}
+
+// WriteRandomFile writes it to path, aside first: whoever opens path finds a whole model or none.
+func WriteRandomFile(path string, spec Spec) error {
+	if _, err := spec.Resolved(); err != nil {
+		return err
+	}
+	return writeFile(path, func(w io.Writer) error { return WriteRandom(w, spec) })
+}
+
+// Random reads a random model back from memory.
+func Random(spec Spec) (*gguf.File, error) {
+	var b bytes.Buffer
+	if err := WriteRandom(&b, spec); err != nil {
+		return nil, err
+	}
+	return gguf.Read(bytes.NewReader(b.Bytes()), int64(b.Len()), spec.Name)
+}
+
+func (s Spec) metadata() []gguf.Entry {
+	key := func(name string, value any) gguf.Entry {
+		return gguf.Entry{Key: s.Architecture + "." + name, Value: value}
+	}
+	n := func(name string, value int) gguf.Entry { return key(name, uint32(value)) }
+	m := []gguf.Entry{
+		{Key: "general.architecture", Value: s.Architecture},
+		{Key: "general.type", Value: "model"},
+		{Key: "general.name", Value: s.Name},
+		{Key: "general.file_type", Value: uint32(0)}, // all F32
+		n("context_length", s.Context), n("embedding_length", s.Hidden), n("block_count", s.Layers), n("feed_forward_length", s.FFN),
+		n("attention.head_count", s.Heads), n("attention.head_count_kv", s.KVHeads),
+		key("attention.layer_norm_rms_epsilon", float32(1e-5)), key("rope.freq_base", float32(s.RopeBase)),
+		n("rope.dimension_count", s.HeadDim), n("vocab_size", s.Vocab),
+	}
+	if s.Heads*s.HeadDim != s.Hidden {
+		m = append(m, n("attention.key_length", s.HeadDim), n("attention.value_length", s.HeadDim))
+	}
+	if s.Window > 0 {
+		m = append(m, n("attention.sliding_window", s.Window))
+	}
+	if s.RopeScaling == Linear {
+		m = append(m, key("rope.scaling.type", "linear"), key("rope.scaling.factor", float32(s.RopeFactor)))
+	}
+	return m
+}
+
+// randomWeights are the model's tensors. Each has a stream of random numbers of its own.
+func (s Spec) randomWeights(sayable []bool) []gguf.Weights {
+	var out []gguf.Weights
+	for _, want := range s.architecture().Tensors() {
+		r := &random{s.Seed ^ hash(want.Name)}
+		out = append(out, gguf.Weights{Name: want.Name, Shape: want.Shape, Stream: s.stream(r, want, sayable)})
+	}
+	if s.RopeScaling == Llama3 {
+		factors := s.llama3Factors()
+		out = append(out, gguf.Weights{Name: "rope_freqs.weight", Shape: []uint64{uint64(len(factors))}, Values: factors})
+	}
+	return out
+}
+
+// stream gives a tensor's values row by row.
+func (s Spec) stream(r *random, want gguf.Wanted, sayable []bool) func(func([]float32) error) error {
+	mean, deviation := s.scale(want.Name)
+	rows := 1
+	if len(want.Shape) > 1 {
+		rows = int(want.Shape[1])
+	}
+	// A token without a row in the head is never the best. Where the head is the embedding, it has none there either.
+	silent := want.Name == "output.weight" || s.Tied && want.Name == "token_embd.weight"
+	return func(write func([]float32) error) error {
+		row := make([]float32, want.Shape[0])
+		for i := range rows {
+			for c := range row {
+				row[c] = float32(mean + float64(r.bell()*deviation))
+			}
+			if silent && !sayable[i] {
+				clear(row)
+			}
+			if err := write(row); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+// scale gives a tensor's mean and deviation. A sum of n terms of deviation 1 has one of √n.
+func (s Spec) scale(name string) (mean, deviation float64) {
+	over := func(v float64, n int) float64 { return v / math.Sqrt(float64(n)) }
+	parts := strings.Split(name, ".")
+	switch strings.Join(parts[len(parts)-2:], ".") { // whatever layer it is in
+	case "token_embd.weight":
+		return 0, quiet
+	case "attn_q.weight", "attn_k.weight":
+		return 0, over(sharp, s.Hidden)
+	case "attn_q.bias", "attn_k.bias", "attn_v.bias":
+		return 0, leaning
+	case "attn_v.weight":
+		return 0, over(1, s.Hidden)
+	case "attn_output.weight":
+		return 0, over(adds, s.Heads*s.HeadDim)
+	case "ffn_gate.weight", "ffn_up.weight":
+		return 0, over(wide, s.Hidden)
+	case "ffn_down.weight":
+		return 0, over(adds, s.FFN)
+	case "output.weight":
+		return 0, over(spread, s.Hidden)
+	case "output_norm.weight":
+		if s.Tied { // the embedding is too small for a head
+			return over(spread/quiet, s.Hidden), over(spread/quiet, s.Hidden) * 0.1
+		}
+	}
+	return 1, 0.1 // a norm's
+}
+
+// llama3Factors divide frequencies as Llama 3.1 has them: the low ones by the factor, the high ones not at all.
+func (s Spec) llama3Factors() []float32 {
+	const low, high = 1.0, 4.0
+	var out []float32
+	for i := range s.HeadDim / 2 {
+		wave := 2 * math.Pi * math.Pow(s.RopeBase, 2*float64(i)/float64(s.HeadDim))
+		turns := float64(s.RopeContext) / wave // within the old context
+		smooth := min(1, max(0, (turns-low)/(high-low)))
+		out = append(out, float32(1/((1-smooth)/s.RopeFactor+smooth)))
+	}
+	return out
+}
+
+// hash is FNV-1a.
+func hash(text string) uint64 {
+	h := uint64(0xcbf29ce484222325)
+	for _, b := range []byte(text) {
+		h = (h ^ uint64(b)) * 0x100000001b3
+	}
+	return h
+}

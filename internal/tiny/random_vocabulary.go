@@ -1,0 +1,118 @@
+package tiny
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"llmparity/internal/gguf"
+)
+
+// A random model's vocabulary has a token for every byte, so that it takes any prompt, then what BPE merges from the
+// corpus, then words that no text is ever cut into but that fill a vocabulary of any size, then special tokens.
+const (
+	mostMerges = 360
+	leastVocab = 512
+)
+
+// corpusMerges are always the same, and take a while.
+var corpusMerges = sync.OnceValue(func() [][2]string { return merges(corpus, mostMerges) })
+
+// randomVocabulary also says which tokens a model may answer: those of ASCII text.
+func (s Spec) randomVocabulary() (v gguf.Vocabulary, sayable []bool) {
+	if s.Tokenizer == SentencePiece {
+		v = scoredVocabulary(s.Vocab)
+	} else {
+		v = bytesVocabulary(s.Vocab, s.Tokenizer)
+	}
+	v.ChatTemplate = chatTemplate
+	sayable = make([]bool, len(v.Tokens))
+	for id, text := range v.Tokens {
+		sayable[id] = v.Types[id] == gguf.TokenNormal && printable(text)
+	}
+	return v, sayable
+}
+
+// printable says whether a token is ASCII text, in either kind's spelling; a line break and a tab are.
+func printable(token string) bool {
+	for _, r := range token {
+		switch {
+		case r > ' ' && r <= '~', string(r) == gguf.Space, r == gguf.ByteRune(' '), r == gguf.ByteRune('\n'), r == gguf.ByteRune('\t'):
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+func bytesVocabulary(size int, pre string) gguf.Vocabulary {
+	v := gguf.Vocabulary{Pre: pre, BOS: size - 3, EOS: size - 1}
+	for b := range 256 {
+		v.Tokens = append(v.Tokens, string(gguf.ByteRune(byte(b))))
+	}
+	for _, pair := range corpusMerges()[:min(mostMerges, size-specials-len(v.Tokens))] {
+		v.Tokens = append(v.Tokens, pair[0]+pair[1])
+		v.Merges = append(v.Merges, pair[0]+" "+pair[1])
+	}
+	fill(&v, size-specials, string(gguf.ByteRune(' ')))
+	v.Types = slices.Repeat([]int32{gguf.TokenNormal}, len(v.Tokens))
+	for _, text := range []string{bos, turn, eos} {
+		v.Tokens, v.Types = append(v.Tokens, text), append(v.Types, gguf.TokenControl)
+	}
+	return v
+}
+
+// scoredVocabulary has a piece's rank as its score. What is merged from words is a piece here only where no byte in it is
+// spelt in a byte-level vocabulary's way.
+func scoredVocabulary(size int) gguf.Vocabulary {
+	v := gguf.Vocabulary{Kind: gguf.SentencePiece, BOS: 1, EOS: 2}
+	add := func(text string, kind int32, score float32) {
+		v.Tokens, v.Types, v.Scores = append(v.Tokens, text), append(v.Types, kind), append(v.Scores, score)
+	}
+	add("<unk>", gguf.TokenUnknown, 0)
+	add("<s>", gguf.TokenControl, 0)
+	add("</s>", gguf.TokenControl, 0)
+	for b := range 256 {
+		add(gguf.ByteToken(byte(b)), gguf.TokenByte, 0)
+	}
+	for b := byte('!'); b <= '~'; b++ {
+		add(string(rune(b)), gguf.TokenNormal, -1e6)
+	}
+	add(gguf.Space, gguf.TokenNormal, -1e6)
+	for rank, pair := range corpusMerges() {
+		text := strings.ReplaceAll(pair[0]+pair[1], string(gguf.ByteRune(' ')), gguf.Space)
+		if len(v.Tokens) < size && printable(text) && !strings.ContainsRune(text, gguf.ByteRune('\n')) {
+			add(text, gguf.TokenNormal, -float32(rank+1))
+		}
+	}
+	at := len(v.Tokens)
+	fill(&v, size, gguf.Space)
+	for range v.Tokens[at:] {
+		v.Types, v.Scores = append(v.Types, gguf.TokenNormal), append(v.Scores, -2e6)
+	}
+	return v
+}
+
+// fill adds words up to a size. Nothing merges into them: two pieces that did would have to end in an underscore and a
+// number.
+func fill(v *gguf.Vocabulary, size int, space string) {
+	for i := 0; len(v.Tokens) < size; i++ {
+		v.Tokens = append(v.Tokens, fmt.Sprintf("%s_%d_", space, i))
+	}
+}
+
+func (s Spec) tokenizerMetadata(v gguf.Vocabulary) []gguf.Entry {
+	m := []gguf.Entry{
+		{Key: "tokenizer.ggml.tokens", Value: v.Tokens},
+		{Key: "tokenizer.ggml.token_type", Value: v.Types},
+		{Key: "tokenizer.ggml.bos_token_id", Value: uint32(v.BOS)},
+		{Key: "tokenizer.ggml.eos_token_id", Value: uint32(v.EOS)},
+		{Key: "tokenizer.chat_template", Value: v.ChatTemplate},
+	}
+	if v.Kind == gguf.SentencePiece {
+		return append(m, gguf.Entry{Key: "tokenizer.ggml.model", Value: "llama"}, gguf.Entry{Key: "tokenizer.ggml.scores", Value: v.Scores})
+	}
+	return append(m, gguf.Entry{Key: "tokenizer.ggml.model", Value: "gpt2"}, gguf.Entry{Key: "tokenizer.ggml.pre", Value: v.Pre},
+		gguf.Entry{Key: "tokenizer.ggml.merges", Value: v.Merges})
+}

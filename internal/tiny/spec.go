@@ -1,0 +1,140 @@
+package tiny
+
+import (
+	"cmp"
+	"fmt"
+
+	"llmparity/internal/fault"
+	"llmparity/internal/gguf"
+)
+
+// SentencePiece is a Spec's tokenizer of that kind, with byte fallback. Other ones are named by their pre-tokenizers.
+const SentencePiece = "sentencepiece"
+
+// The ways to scale a Spec's rotation.
+const (
+	Linear = "linear"
+	Llama3 = "llama3" // low frequencies by the factor, high ones not at all, smoothly between
+)
+
+// Spec is a random model's shape. What is left zero is chosen: see Resolved.
+type Spec struct {
+	Name         string  `json:"name"`         // general.name
+	Architecture string  `json:"architecture"` // gguf.Llama or gguf.Qwen2
+	Layers       int     `json:"layers"`
+	Hidden       int     `json:"hidden"`
+	Heads        int     `json:"heads"`
+	KVHeads      int     `json:"kv_heads"`
+	HeadDim      int     `json:"head_dim"`
+	FFN          int     `json:"ffn"`
+	Vocab        int     `json:"vocab"`
+	Context      int     `json:"context"`
+	Window       int     `json:"window,omitempty"` // a sliding window; 0 for none
+	Tied         bool    `json:"tied"`
+	Bias         bool    `json:"bias"` // of queries, keys and values; a qwen2 has them always
+	RopeBase     float64 `json:"rope_base"`
+	RopeScaling  string  `json:"rope_scaling,omitempty"` // Linear or Llama3; "" for none
+	RopeFactor   float64 `json:"rope_factor,omitempty"`
+	RopeContext  int     `json:"rope_context,omitempty"` // the context before Llama3's scaling
+	Tokenizer    string  `json:"tokenizer"`              // SentencePiece, or a pre-tokenizer: gguf.PreGPT2 and so on
+	Seed         uint64  `json:"seed"`
+}
+
+// Resolved fills in what was left zero, and says what can't be: a fault of kind Usage.
+func (s Spec) Resolved() (Spec, error) {
+	s.Architecture = cmp.Or(s.Architecture, gguf.Llama)
+	s.Layers, s.Hidden = cmp.Or(s.Layers, 2), cmp.Or(s.Hidden, 128)
+	if s.HeadDim > 0 && s.Heads == 0 {
+		s.Heads = max(1, s.Hidden/s.HeadDim)
+	}
+	s.Heads = cmp.Or(s.Heads, 4)
+	s.KVHeads = cmp.Or(s.KVHeads, s.Heads)
+	if s.HeadDim == 0 {
+		s.HeadDim = s.Hidden / max(1, s.Heads)
+	}
+	s.FFN, s.Vocab = cmp.Or(s.FFN, 2*s.Hidden), cmp.Or(s.Vocab, 640)
+	s.Context, s.RopeBase = cmp.Or(s.Context, 1024), cmp.Or(s.RopeBase, 10000)
+	s.Bias = s.Bias || s.Architecture == gguf.Qwen2
+	if s.RopeScaling != "" {
+		s.RopeFactor = cmp.Or(s.RopeFactor, 8)
+	}
+	if s.RopeScaling == Llama3 {
+		s.RopeContext = cmp.Or(s.RopeContext, max(1, s.Context/8))
+	}
+	s.Tokenizer = cmp.Or(s.Tokenizer, map[string]string{gguf.Qwen2: gguf.PreQwen2}[s.Architecture], gguf.PreGPT2)
+	s.Seed = cmp.Or(s.Seed, 1)
+	s.Name = cmp.Or(s.Name, s.title())
+	return s, s.check()
+}
+
+func (s Spec) title() string {
+	return fmt.Sprintf("random-%s-%dx%d-%d:%dx%d", s.Architecture, s.Layers, s.Hidden, s.Heads, s.KVHeads, s.HeadDim)
+}
+
+func (s Spec) check() error {
+	for _, f := range []struct {
+		name               string
+		value, least, most int
+	}{
+		{"layers", s.Layers, 1, 1 << 10}, {"hidden", s.Hidden, 2, 1 << 16}, {"heads", s.Heads, 1, 1 << 10},
+		{"kv-heads", s.KVHeads, 1, 1 << 10}, {"head-dim", s.HeadDim, 2, 1 << 9}, {"ffn", s.FFN, 1, 1 << 18},
+		{"vocab", s.Vocab, leastVocab, 1 << 20}, {"context", s.Context, 1, 1 << 20}, {"window", s.Window, 0, 1 << 20},
+	} {
+		if f.value < f.least || f.value > f.most {
+			return impossible("%s is %d; %d to %d can be made", f.name, f.value, f.least, f.most)
+		}
+	}
+	switch {
+	case s.Architecture != gguf.Llama && s.Architecture != gguf.Qwen2:
+		return impossible("architecture %q can't be made; %s and %s can", s.Architecture, gguf.Llama, gguf.Qwen2)
+	case s.Heads%s.KVHeads != 0:
+		return impossible("%d heads can't share %d key-value heads evenly", s.Heads, s.KVHeads)
+	case s.HeadDim%2 != 0:
+		return impossible("head-dim is %d; an even number can be rotated", s.HeadDim)
+	case !(s.RopeBase > 1 && s.RopeBase < 1e12):
+		return impossible("rope-base is %g; a number above 1 is right", s.RopeBase)
+	case s.RopeScaling != "" && s.RopeScaling != Linear && s.RopeScaling != Llama3:
+		return impossible("rope scaling %q can't be made; %s and %s can", s.RopeScaling, Linear, Llama3)
+	case s.RopeScaling != "" && !(s.RopeFactor > 0 && s.RopeFactor < 1e6):
+		return impossible("rope-factor is %g; a number above 0 is right", s.RopeFactor)
+	case !s.knownTokenizer():
+		return impossible("tokenizer %q can't be made; %s, %s, %s, %s and %s can", s.Tokenizer, gguf.PreGPT2, gguf.PreSmolLM, gguf.PreLlama3,
+			gguf.PreQwen2, SentencePiece)
+	}
+	return s.checkQwen2()
+}
+
+// checkQwen2 refuses what llama.cpp doesn't load of this architecture, and what a file can't say of it.
+func (s Spec) checkQwen2() error {
+	switch {
+	case s.Architecture != gguf.Qwen2:
+	case s.Heads*s.HeadDim != s.Hidden:
+		return impossible("a qwen2 of %d heads of %d needs a hidden size of %d, not %d", s.Heads, s.HeadDim, s.Heads*s.HeadDim, s.Hidden)
+	case s.Window > 0:
+		return impossible("a qwen2's file can't say which layers have a window; a llama's has it in all")
+	case s.RopeScaling == Llama3:
+		return impossible("a qwen2 has no factors of its own for each frequency; a llama has, and linear scaling is known to both")
+	}
+	return nil
+}
+
+func (s Spec) knownTokenizer() bool {
+	switch s.Tokenizer {
+	case gguf.PreGPT2, gguf.PreSmolLM, gguf.PreLlama3, gguf.PreQwen2, SentencePiece:
+		return true
+	}
+	return false
+}
+
+func impossible(format string, args ...any) error {
+	return fault.New(fault.Usage, "choose another shape", format, args...)
+}
+
+// architecture is the shape as a reader finds it.
+func (s Spec) architecture() gguf.Architecture {
+	return gguf.Architecture{
+		Name: s.Architecture, ContextLength: s.Context, EmbeddingLength: s.Hidden, BlockCount: s.Layers, FeedForwardLength: s.FFN,
+		HeadCount: s.Heads, HeadCountKV: s.KVHeads, HeadDim: s.HeadDim, VocabSize: s.Vocab, RMSEpsilon: 1e-5, RopeBase: s.RopeBase,
+		SlidingWindow: s.Window, AttentionBias: s.Bias, Tied: s.Tied,
+	}
+}

@@ -58,6 +58,12 @@ func (b Bundle) read() ([]byte, error) {
 	return text, nil
 }
 
+// Readable says why the bundle can't be had.
+func (b Bundle) Readable() error {
+	_, err := b.read()
+	return err
+}
+
 // Fits says why a model library can't run in this build of WebLLM, given the names that it imports. TVM's runtime is in the library,
 // its other half in WebLLM, and the two speak to each other by functions that have changed over the years.
 func (b Bundle) Fits(imports []string) error {

@@ -57,7 +57,10 @@ func New(c Config) *WebLLM {
 }
 
 // Name is the engine's name in plans and records.
-func (*WebLLM) Name() string { return "webllm" }
+const Name = "webllm"
+
+// Name is Name.
+func (*WebLLM) Name() string { return Name }
 
 // Caps says what the engine can do.
 func (*WebLLM) Caps() engine.Caps {
@@ -69,7 +72,7 @@ func (w *WebLLM) Check(_ context.Context, m engine.Model) error {
 	if _, err := FindChrome(w.config.Chrome); err != nil {
 		return err
 	}
-	if _, err := w.config.Bundle.read(); err != nil {
+	if err := w.config.Bundle.Readable(); err != nil {
 		return err
 	}
 	if _, err := os.Stat(m.Path); err != nil {

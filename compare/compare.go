@@ -155,8 +155,11 @@ func newCell(run int, spec record.Cell, e evidence) Cell {
 		if d, ok := a.Device(); ok && c.Device == nil {
 			c.Device = &d
 		}
-		if info, ok := a.Engine(); ok && c.Engine == nil {
-			c.Engine = &info
+		// As it was last told: an engine says more of itself once it has a model.
+		for _, e := range a.Events {
+			if e.Engine != nil && (c.Engine == nil || len(e.Engine.Parts)+len(e.Engine.Policy) >= len(c.Engine.Parts)+len(c.Engine.Policy)) {
+				c.Engine = e.Engine
+			}
 		}
 	}
 	c.With = c.with()

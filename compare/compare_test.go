@@ -325,3 +325,14 @@ func TestOtherNumbersAreSaidWithoutARatioToo(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// An engine introduces itself before it has a model, and says with which library it runs when it has one. A launch that failed in
+// between doesn't take that back.
+func TestWhatAnEngineSaysLastCounts(t *testing.T) {
+	e := comparetest.Browser(2)
+	e.Introduction = &record.EngineInfo{Name: "webllm", Version: "0.2.86", Parts: map[string]string{"webllm": "0.2.86"}}
+	e.Failing = map[int]record.Class{2: record.OOM}
+	if got := compare.Runs(comparetest.Run(t, "twice", e)).Cells[0].With; !strings.Contains(got, "library ours") {
+		t.Errorf("%q does not name the library", got)
+	}
+}

@@ -13,6 +13,7 @@ import (
 
 	"llmparity/assets/echarts"
 	"llmparity/assets/plans"
+	"llmparity/browser"
 	"llmparity/compare"
 	"llmparity/internal/cache"
 	"llmparity/internal/fault"
@@ -31,6 +32,7 @@ type runFlags struct {
 	repetitions int
 	out         string
 	quiet       bool
+	bundleFlags
 	engineFlags
 }
 
@@ -59,8 +61,9 @@ measured is written to a folder as it happens; at the end there are a table and,
 	flags.StringVar(&f.out, "out", "results", "the folder in which the run's folder is made")
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "no progress, only the result")
 	flags.IntVar(&f.threads, "threads", 1, "llama-server's threads")
-	f.register(flags)
+	f.engineFlags.register(flags)
 	f.packageFlags.register(flags)
+	f.bundleFlags.register(flags)
 	return c
 }
 
@@ -101,8 +104,14 @@ func (f *runFlags) plan(c *cobra.Command, args []string) (plan.Plan, error) {
 }
 
 func (f *runFlags) run(ctx context.Context, p plan.Plan, stdout, stderr io.Writer) error {
-	engines, err := f.build(p.Engines)
-	if err != nil {
+	if err := f.check(p.Engines); err != nil {
+		return err
+	}
+	show := newProgress(stderr, f.quiet)
+	defer show.close()
+	say := func(what string) { show.event(run.Event{Kind: run.Preparing, Engine: browser.Name, Text: what}) }
+	var err error
+	if f.bundle, err = f.find(ctx, p.Engines, say); err != nil {
 		return err
 	}
 	model, err := findModel(p.Model, p.Context)
@@ -116,8 +125,7 @@ func (f *runFlags) run(ctx context.Context, p plan.Plan, stdout, stderr io.Write
 	if _, err := echarts.Script(); err != nil {
 		return err
 	}
-	show := newProgress(stderr, f.quiet)
-	dir, err := run.Do(ctx, run.Options{Plan: p, Engines: engines, Model: model, Out: f.out, Tool: tool(), Progress: show.event})
+	dir, err := run.Do(ctx, run.Options{Plan: p, Engines: f.build(p.Engines), Model: model, Out: f.out, Tool: tool(), Progress: show.event})
 	show.close()
 	if dir == "" {
 		return err

@@ -24,22 +24,24 @@ type Process struct {
 
 // Engine describes an engine's launches.
 type Engine struct {
-	Cell      record.Cell
-	Info      record.EngineInfo
-	Device    record.Device
-	Resident  bool // its processes exist before the load
-	Processes []Process
-	Load      time.Duration
-	TTFT      time.Duration
-	Token     time.Duration // between tokens
-	IDs       []int         // what it generates
-	PromptIDs []int
-	Text      string
-	Reported  func(ttft, decode time.Duration) map[string]float64
-	Failing   map[int]record.Class // by repetition
-	Cut       int                  // a repetition that has no end; 0: none
-	Warmup    bool                 // a warm-up launch first
-	Warnings  []record.Warning     // in every launch
+	Cell record.Cell
+	Info record.EngineInfo
+	// Introduction is what the engine says of itself before it has a model; nil: nothing.
+	Introduction *record.EngineInfo
+	Device       record.Device
+	Resident     bool // its processes exist before the load
+	Processes    []Process
+	Load         time.Duration
+	TTFT         time.Duration
+	Token        time.Duration // between tokens
+	IDs          []int         // what it generates
+	PromptIDs    []int
+	Text         string
+	Reported     func(ttft, decode time.Duration) map[string]float64
+	Failing      map[int]record.Class // by repetition
+	Cut          int                  // a repetition that has no end; 0: none
+	Warmup       bool                 // a warm-up launch first
+	Warnings     []record.Warning     // in every launch
 	// Vary moves times and sizes from launch to launch by about this share.
 	Vary float64
 }
@@ -99,7 +101,11 @@ type generator struct {
 func (g *generator) launch(e Engine, repetition int) {
 	r := g.w.Begin(e.Cell, repetition, repetition == 0, 0.2)
 	l := &launch{g: g, e: e, r: r, pace: 1 + e.Vary*g.rand.NormFloat64(), size: 1 + e.Vary/3*g.rand.NormFloat64()}
-	if e.Info.Name != "" {
+	if e.Introduction != nil {
+		r.Event(record.Event{Engine: e.Introduction})
+	}
+	_, fails := e.Failing[repetition]
+	if e.Info.Name != "" && (e.Introduction == nil || !fails) {
 		r.Event(record.Event{Engine: &e.Info})
 	}
 	if e.Device.Class != "" {

@@ -1,0 +1,108 @@
+package npm
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"llmparity/internal/child"
+	"llmparity/internal/fault"
+)
+
+const name = "@mlc-ai/web-llm"
+
+func TestTroubleIsToldInALine(t *testing.T) {
+	quiet := func(string) {}
+	for _, c := range []struct {
+		version string
+		env     map[string]string
+		kind    fault.Kind
+		want    string
+	}{
+		{"latest", nil, fault.Usage, `"latest" is no version`},
+		{"0.2.80 --registry=x", nil, fault.Usage, "is no version"},
+		{"../0.2.80", nil, fault.Usage, "is no version"},
+		// Nothing listens there, and npm's own cache is empty.
+		{"0.2.80", map[string]string{"npm_config_registry": "http://127.0.0.1:9/", "npm_config_cache": t.TempDir(), "npm_config_fetch_retries": "0"}, fault.NoBundle, "it takes a network once"},
+		{"0.2.80", map[string]string{"PATH": t.TempDir()}, fault.NoBundle, "not on PATH"},
+	} {
+		t.Run(c.version, func(t *testing.T) {
+			for key, value := range c.env {
+				t.Setenv(key, value)
+			}
+			dir := t.TempDir()
+			_, err := File(t.Context(), dir, name, c.version, "lib/index.js", quiet)
+			if fault.Code(err) != int(c.kind) || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
+				t.Errorf("%v, want code %d with %q", err, c.kind, c.want)
+			}
+			left, _ := filepath.Glob(filepath.Join(dir, "npm", "*", "*"))
+			if left = append(left, child.Scratches(os.Getpid())...); len(left) > 0 {
+				t.Errorf("left behind: %v", left)
+			}
+		})
+	}
+}
+
+func TestWhatIsKeptIsNotFetchedAgain(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "npm", "@mlc-ai+web-llm", "0.2.80", "index.js")
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte("kept"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", t.TempDir()) // no npm
+	if got, err := File(t.Context(), dir, name, "0.2.80", "lib/index.js", func(s string) { t.Error(s) }); err != nil || got != path {
+		t.Errorf("%s %v, want %s", got, err, path)
+	}
+}
+
+func TestOneFileIsTakenOutOfAnArchive(t *testing.T) {
+	dir := t.TempDir()
+	archive := filepath.Join(dir, "p.tgz")
+	var b bytes.Buffer
+	zipped := gzip.NewWriter(&b)
+	out := tar.NewWriter(zipped)
+	for _, f := range []tar.Header{
+		{Name: "package/../../escape", Typeflag: tar.TypeReg}, {Name: "package/lib/link.js", Typeflag: tar.TypeSymlink, Linkname: "/etc/passwd"},
+		{Name: "package/lib/index.js", Typeflag: tar.TypeReg, Size: 4},
+	} {
+		if err := out.WriteHeader(&f); err != nil {
+			t.Fatal(err)
+		}
+		if f.Size > 0 {
+			if _, err := out.Write([]byte("code")); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := out.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := zipped.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(archive, b.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	to := filepath.Join(dir, "index.js")
+	if err := extract(archive, "package/lib/index.js", to); err != nil {
+		t.Fatal(err)
+	}
+	if text, err := os.ReadFile(to); err != nil || string(text) != "code" {
+		t.Errorf("%q %v", text, err)
+	}
+	for _, missing := range []string{"package/lib/other.js", "package/lib/link.js"} { // a link is no file
+		if err := extract(archive, missing, filepath.Join(dir, "other.js")); err == nil || !strings.Contains(err.Error(), missing) {
+			t.Errorf("%s: %v", missing, err)
+		}
+	}
+	if err := extract(to, "package/lib/index.js", filepath.Join(dir, "other.js")); err == nil {
+		t.Error("what is no archive was taken for one")
+	}
+}

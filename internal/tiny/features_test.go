@@ -2,6 +2,8 @@ package tiny_test
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -91,7 +93,7 @@ func TestFeaturesInLlamaServer(t *testing.T) {
 		t.Run(feature.Name, func(t *testing.T) {
 			t.Parallel()
 			path := filepath.Join(t.TempDir(), "model.gguf")
-			if err := tiny.WriteRandomFile(path, feature.Spec); err != nil {
+			if err := tiny.WriteRandomFile(t.Context(), path, feature.Spec); err != nil {
 				t.Fatal(err)
 			}
 			all := answers(t, random(t, feature.Spec), tiny.FeaturePrompts())
@@ -249,6 +251,18 @@ func TestRandomModelsAreTheSameEachTime(t *testing.T) {
 	}
 }
 
+func TestAnInterruptedModelIsNoModel(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	dir := t.TempDir()
+	if err := tiny.WriteRandomFile(ctx, filepath.Join(dir, "model.gguf"), tiny.Spec{}); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+	if left, _ := os.ReadDir(dir); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+}
+
 func TestImpossibleShapes(t *testing.T) {
 	for says, s := range map[string]tiny.Spec{
 		"layers is -1": {Layers: -1}, "heads is 2000": {Heads: 2000}, "5 heads can't share 2": {Hidden: 160, Heads: 5, KVHeads: 2},
@@ -259,7 +273,7 @@ func TestImpossibleShapes(t *testing.T) {
 		"a qwen2 has no factors of its own for each freq": {Architecture: gguf.Qwen2, RopeScaling: tiny.Llama3},
 	} {
 		path := filepath.Join(t.TempDir(), "model.gguf")
-		err := tiny.WriteRandomFile(path, s)
+		err := tiny.WriteRandomFile(t.Context(), path, s)
 		if fault.Code(err) != int(fault.Usage) || !strings.Contains(err.Error(), says) {
 			t.Errorf("got %v, want %q", err, says)
 		}

@@ -2,6 +2,7 @@ package tiny
 
 import (
 	"bytes"
+	"context"
 	"io"
 	"math"
 	"strings"
@@ -35,11 +36,24 @@ func WriteRandom(w io.Writer, spec Spec) error {
 }
 
 // WriteRandomFile writes it to path, aside first: whoever opens path finds a whole model or none.
-func WriteRandomFile(path string, spec Spec) error {
+func WriteRandomFile(ctx context.Context, path string, spec Spec) error {
 	if _, err := spec.Resolved(); err != nil {
 		return err
 	}
-	return writeFile(path, func(w io.Writer) error { return WriteRandom(w, spec) })
+	return writeFile(path, func(w io.Writer) error { return WriteRandom(untilDone{ctx, w}, spec) })
+}
+
+// untilDone ends a long writing when its context does.
+type untilDone struct {
+	context.Context
+	out io.Writer
+}
+
+func (w untilDone) Write(b []byte) (int, error) {
+	if err := w.Err(); err != nil {
+		return 0, context.Cause(w)
+	}
+	return w.out.Write(b)
 }
 
 // Random reads a random model back from memory.

@@ -9,6 +9,7 @@ package tiny
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -98,6 +99,9 @@ func writeFile(path string, write func(io.Writer) error) (err error) {
 }
 
 func unwritable(err error, path string) error {
+	if errors.Is(err, context.Canceled) {
+		return err
+	}
 	var p *fs.PathError
 	if errors.As(err, &p) {
 		err = fmt.Errorf("%s: %w", p.Op, p.Err)

@@ -1,0 +1,37 @@
+package main
+
+import (
+	"encoding/json"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"llmparity/internal/gguf"
+)
+
+func TestRandomModel(t *testing.T) {
+	cmd := program(t, "model", "random", "--arch", "qwen2", "--layers", "3", "--kv-heads", "1", "--tied", "--context", "256", "-o", "made/r.gguf")
+	stdout, stderr, code := output(t, cmd)
+	path := filepath.Join("made", "r.gguf")
+	if code != 0 || !strings.HasPrefix(stdout, path+"  ") {
+		t.Fatalf("code %d: %s%s", code, stdout, stderr)
+	}
+	f, err := gguf.Open(filepath.Join(cmd.Dir, path))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if a, err := f.Architecture(); err != nil || a.Name != gguf.Qwen2 || a.BlockCount != 3 || a.HeadCountKV != 1 || !a.Tied || a.ContextLength != 256 {
+		t.Errorf("%+v %v", a, err)
+	}
+	info := program(t, "model", "info", filepath.Join(cmd.Dir, path), "--json")
+	stdout, stderr, code = output(t, info)
+	var said struct{ Architecture string }
+	if err := json.Unmarshal([]byte(stdout), &said); err != nil || code != 0 || said.Architecture != gguf.Qwen2 {
+		t.Errorf("info says %s%s, %v", stdout, stderr, err)
+	}
+	refused := program(t, "model", "random", "--heads", "5", "--kv-heads", "2", "--hidden", "160")
+	if _, stderr, code = output(t, refused); code != 2 || !strings.Contains(stderr, "5 heads can't share 2 key-value heads evenly") {
+		t.Errorf("code %d: %s", code, stderr)
+	}
+}

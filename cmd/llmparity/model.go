@@ -30,7 +30,7 @@ func modelCommand() *cobra.Command {
 		Args:  arguments(cobra.NoArgs),
 		RunE:  func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	c.AddCommand(tinyCommand(), convertCommand(), infoCommand())
+	c.AddCommand(tinyCommand(), randomCommand(), convertCommand(), infoCommand())
 	return c
 }
 

@@ -1,6 +1,7 @@
 """From a shape to the object files of its library: the model's functions, their kernels as WGSL, and the metadata."""
 
 import json
+import math
 import os
 
 import tvm
@@ -25,7 +26,7 @@ def objects(shape, variant, folder):
     with tvm.target.Target(TARGET), tvm.transform.PassContext(config={"tirx.disable_cse_tir": True}):
         vectors.register()
         built = relax.build(
-            module, tvm.target.Target(TARGET), relax_pipeline=pipeline(shape, params), tir_pipeline=vectors.NAME, system_lib=True)
+            module, tvm.target.Target(TARGET), relax_pipeline=pipeline(shape, variant, params), tir_pipeline=vectors.NAME, system_lib=True)
         built.export_library(
             os.path.join(folder, "library.wasm"), workspace_dir=folder, fcompile=lambda _, files, **__: found.extend(files))
     return [os.path.basename(file) for file in found]
@@ -35,11 +36,15 @@ def bounded(module, shape):
     """Tells the memory planner how long a prompt's piece can be, so that every buffer is allocated once at its greatest size."""
     for name, func in module.functions_items():
         if isinstance(func, relax.Function):
-            module[name] = func.with_attr("tir_var_upper_bound", {"seq_len": shape["prefill_chunk_size"]})
+            module[name] = func.with_attr("tir_var_upper_bound", bounds(shape))
     return module
 
 
-def pipeline(shape, params):
+def bounds(shape):
+    return {"seq_len": shape["prefill_chunk_size"]}
+
+
+def pipeline(shape, variant, params):
     """The lowering of the graph. Every kernel comes scheduled, so there is nothing to legalise, fuse or schedule."""
 
     @tvm.transform.module_pass(opt_level=0)
@@ -50,10 +55,10 @@ def pipeline(shape, params):
             relax.transform.RemovePurityChecking(),
             relax.transform.CallTIRRewrite(),
             relax.transform.StaticPlanBlockMemory(),
-        ])(module)
-        module = with_metadata(module, shape, params)
-        return tvm.transform.Sequential([
             relax.transform.LowerAllocTensor(),
+        ])(module)
+        module = with_metadata(module, shape, variant, params)
+        return tvm.transform.Sequential([
             relax.transform.KillAfterLastUse(),
             relax.transform.LowerRuntimeBuiltin(),
             relax.transform.ComputePrimValue(),
@@ -64,11 +69,12 @@ def pipeline(shape, params):
     return lower
 
 
-def with_metadata(module, shape, params):
+def with_metadata(module, shape, variant, params):
     """Adds the function that tells the page what the library is for and what it needs."""
     text = json.dumps({
         "model_type": shape["model_type"],
-        "quantization": "q0f32",
+        "quantization": {"float32": "q0f32", "float16": "q0f16"}[shape["dtype"]],
+        "llmparity": variant,
         "context_window_size": shape["context_window_size"],
         "sliding_window_size": -1,
         "attention_sink_size": -1,
@@ -80,7 +86,7 @@ def with_metadata(module, shape, params):
         "params": [
             {"name": name, "shape": [int(n) for n in p.shape], "dtype": str(p.dtype), "preprocs": []} for name, p in params],
         "memory_usage": {
-            name.name_hint: planned_bytes(func) for name, func in module.functions_items() if isinstance(func, relax.Function)},
+            name.name_hint: planned_bytes(func, bounds(shape)) for name, func in module.functions_items() if isinstance(func, relax.Function)},
     }, sort_keys=True)
     builder = relax.BlockBuilder(module)
     with builder.function("_metadata", params=[]):
@@ -88,15 +94,23 @@ def with_metadata(module, shape, params):
     return builder.get()
 
 
-def planned_bytes(func):
-    """The bytes that the memory planner allots to a function; what has no bound, the batch of a sampling step, counts nothing."""
+def planned_bytes(func, bounds):
+    """The bytes that a call of a function allots at most, for what it works in and for what it returns. Weights and constants are
+    not among them, nor what the KV cache allots by itself."""
     total = 0
 
     def visit(expr):
         nonlocal total
         if isinstance(expr, relax.Call) and expr.op == tvm.ir.Op.get("relax.memory.alloc_storage"):
-            sizes = [s.value for s in expr.args[0].values if isinstance(s, tvm.tirx.IntImm)]
-            total += sum(sizes)
+            total += math.prod(most(size, bounds) for size in expr.args[0].values)
 
     relax.analysis.post_order_visit(func, visit)
     return total
+
+
+def most(size, bounds):
+    """The greatest value of a size; a variable without a bound is an error, since it would count nothing."""
+    analyzer = tvm.sym.Analyzer()
+    for variable in tvm.tirx.analysis.undefined_vars(size):
+        analyzer.bind(variable, tvm.ir.Range(1, bounds[variable.name] + 1))
+    return analyzer.const_int_bound(size).max_value

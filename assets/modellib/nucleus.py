@@ -9,6 +9,7 @@ from tvm.tirx import Select
 from tvm.tirx import all as all_of
 from tvm.tirx import any as any_of
 
+from sampling import ROWS
 from schedule import T, kernel, when
 
 BLOCKS = 256  # in which a row is summed: sums of few numbers are exact enough
@@ -19,7 +20,7 @@ def nucleus(vocab, head):
     """The token that a uniform number picks; the first head probabilities are in order."""
 
     def body(k):
-        n, samples = k.size("n"), k.size("samples")
+        n = samples = ROWS
         probs = k.tensor("probs", (n, vocab))
         tokens = k.tensor("tokens", (n, vocab), "int32")
         uniform = k.tensor("uniform", (samples,))

@@ -57,20 +57,20 @@ class Sampler:
     def sampling_spec(self):
         """The arguments of the functions above."""
         vocab, tensor, bare = self.shape["vocab_size"], nn.spec.Tensor, {"$": {"param_mode": "none", "effect_mode": "none"}}
-        logits, sequences, tokens = tensor(["n", vocab], "float32"), tensor(["sequences"], "int32"), tensor(["count"], "int32")
+        logits, sequences, tokens = tensor([sampling.ROWS, vocab], "float32"), tensor([sampling.ROWS], "int32"), tensor(["count"], "int32")
         return {
             "softmax_with_temperature": {
-                "logits": tensor(["n", 1, vocab], "float32"), "temperature": tensor(["n"], "float32"), **bare},
-            "argsort_probs": {"probs": tensor(["n", vocab], "float32"), **bare},
+                "logits": tensor([sampling.ROWS, 1, vocab], "float32"), "temperature": tensor([sampling.ROWS], "float32"), **bare},
+            "argsort_probs": {"probs": tensor([sampling.ROWS, vocab], "float32"), **bare},
             "sample_with_top_p": {
-                "sorted_probs": tensor(["n", vocab], "float32"), "sorted_indices": tensor(["n", vocab], "int32"),
-                "uniform_samples": tensor(["samples"], "float32"), "sample_indices": tensor(["samples"], "int32"),
-                "top_p": tensor(["n"], "float32"), **bare},
+                "sorted_probs": tensor([sampling.ROWS, vocab], "float32"), "sorted_indices": tensor([sampling.ROWS, vocab], "int32"),
+                "uniform_samples": tensor([sampling.ROWS], "float32"), "sample_indices": tensor([sampling.ROWS], "int32"),
+                "top_p": tensor([sampling.ROWS], "float32"), **bare},
             "apply_logit_bias_inplace": {
                 "logits": logits, "pos2seq_id": tokens, "token_ids": tokens, "logit_bias": tensor(["count"], "float32"), **bare},
             "apply_penalty_inplace": {
                 "logits": logits, "seq_ids": sequences, "pos2seq_id": tokens, "token_ids": tokens, "token_cnt": tokens,
-                "penalties": tensor(["sequences", 3], "float32"), **bare},
+                "penalties": tensor([sampling.ROWS, 3], "float32"), **bare},
             "apply_bitmask_inplace": {
-                "logits": logits, "seq_ids": sequences, "bitmask": tensor(["n", (vocab + 31) // 32], "int32"), **bare},
+                "logits": logits, "seq_ids": sequences, "bitmask": tensor([sampling.ROWS, (vocab + 31) // 32], "int32"), **bare},
         }

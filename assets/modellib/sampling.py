@@ -4,6 +4,7 @@ from tvm.tirx import Select
 
 from schedule import T, kernel, when
 
+ROWS = 1  # distributions at a time: the page runs one sequence, and samples once from it
 LEAST = -3.4028234663852886e38  # what a forbidden token's logit becomes
 FINISHERS = 1024  # threads that write the probabilities
 
@@ -12,7 +13,7 @@ def add_bias(vocab):
     """logits[pos2seq[i], tokens[i]] += bias[i]."""
 
     def body(k):
-        n, count = k.size("n"), k.size("count")
+        n, count = ROWS, k.size("count")
         logits = k.tensor("logits", (n, vocab))
         rows = k.tensor("rows", (count,), "int32")
         tokens = k.tensor("tokens", (count,), "int32")
@@ -27,7 +28,7 @@ def punish(vocab):
     """Presence, frequency and repetition penalties for the tokens that have appeared."""
 
     def body(k):
-        n, count, sequences = k.size("n"), k.size("count"), k.size("sequences")
+        n, count, sequences = ROWS, k.size("count"), ROWS
         logits = k.tensor("logits", (n, vocab))
         ids = k.tensor("ids", (sequences,), "int32")
         rows = k.tensor("rows", (count,), "int32")
@@ -50,7 +51,7 @@ def mask(vocab):
     """Forbids every token whose bit is not set."""
 
     def body(k):
-        n, sequences = k.size("n"), k.size("sequences")
+        n = sequences = ROWS
         logits = k.tensor("logits", (n, vocab))
         ids = k.tensor("ids", (sequences,), "int32")
         bits = k.tensor("bits", (n, (vocab + 31) // 32), "int32")
@@ -76,7 +77,7 @@ def group_softmax(vocab):
     groups = groups_of(vocab)
 
     def body(k):
-        n = k.size("n")
+        n = ROWS
         logits = k.tensor("logits", (n, 1, vocab))
         temperature = k.tensor("temperature", (n,))
         peak = k.tensor("peak", (n, groups))
@@ -102,7 +103,7 @@ def finish_softmax(vocab):
     groups, threads = groups_of(vocab), min(vocab, FINISHERS)
 
     def body(k):
-        n = k.size("n")
+        n = ROWS
         logits = k.tensor("logits", (n, 1, vocab))
         temperature = k.tensor("temperature", (n,))
         peak = k.tensor("peak", (n, groups))

@@ -8,6 +8,7 @@ vocabulary is sorted wholly, in one pass.
 from tvm.tirx import all as all_of
 from tvm.tirx import any as any_of
 
+from sampling import ROWS
 from schedule import T, kernel, when
 
 HEAD = 64  # tokens that a partial sort puts in order
@@ -29,7 +30,7 @@ def rank_tokens(vocab):
     """Sorts a small vocabulary: every token counts the ones before it."""
 
     def body(k):
-        n = k.size("n")
+        n = ROWS
         probs = k.tensor("probs", (n, vocab))
         out_probs = k.tensor("out_probs", (n, vocab))
         out_tokens = k.tensor("out_tokens", (n, vocab), "int32")
@@ -50,7 +51,7 @@ def find_peaks(vocab):
     """The first of each group's tokens in the order; group g has the tokens g, g + GROUPS, and so on."""
 
     def body(k):
-        n = k.size("n")
+        n = ROWS
         probs = k.tensor("probs", (n, vocab))
         peak = k.tensor("peak", (n, GROUPS))
         peak_token = k.tensor("peak_token", (n, GROUPS), "int32")
@@ -74,7 +75,7 @@ def choose_groups():
     """The HEAD groups whose peaks come first, by their peaks in order: outside them there is no token of the head."""
 
     def body(k):
-        n = k.size("n")
+        n = ROWS
         peak = k.tensor("peak", (n, GROUPS))
         peak_token = k.tensor("peak_token", (n, GROUPS), "int32")
         chosen = k.tensor("chosen", (n, HEAD))
@@ -100,7 +101,7 @@ def rank_head(vocab):
     size = (vocab + GROUPS - 1) // GROUPS
 
     def body(k):
-        n = k.size("n")
+        n = ROWS
         probs = k.tensor("probs", (n, vocab))
         chosen = k.tensor("chosen", (n, HEAD))
         chosen_token = k.tensor("chosen_token", (n, HEAD), "int32")
@@ -138,7 +139,7 @@ def place_tokens(vocab):
     that the head took the places of, the first to the first and so on."""
 
     def body(k):
-        n = k.size("n")
+        n = ROWS
         probs = k.tensor("probs", (n, vocab))
         head = k.tensor("head", (n, HEAD))
         head_token = k.tensor("head_token", (n, HEAD), "int32")
@@ -204,7 +205,7 @@ def sort_pass(vocab, first):
     fan = fan_of(vocab)
 
     def body(k):
-        n = k.size("n")
+        n = ROWS
         probs = k.tensor("probs", (n, vocab))
         tokens = None if first else k.tensor("tokens", (n, vocab), "int32")
         length = 1 if first else T.cast(k.scalar("length", "int64"), "int32")

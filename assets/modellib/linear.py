@@ -84,7 +84,8 @@ class Arguments:
 def product(kernels, name, rows, columns, dtype, **fused):
     """The kernel of a Product, of the variant that is asked for."""
     p = Product(name, rows, columns, dtype, **fused)
-    return kernel(name, lambda k: (linear_gpu.body if kernels == "gpu" else one_thread_an_output)(k, p, Arguments(k, p)))
+    body = one_thread_an_output if kernels != "gpu" else linear_gpu.vector if p.single else linear_gpu.tiles
+    return kernel(name, lambda k: body(k, p, Arguments(k, p)))
 
 
 def one_thread_an_output(k, p, a):

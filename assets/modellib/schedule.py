@@ -1,8 +1,8 @@
-"""How a kernel is laid over the GPU: one thread an output, no barriers.
+"""How a kernel is laid over the GPU. Every kernel of the library is written with the helpers here and comes out already scheduled.
 
-Every kernel of the library is written with the helpers here and comes out already scheduled. Threads never wait for one another: a
-software adapter pays dearly for workgroup barriers, and a kernel without them is short, so that its pipeline compiles in
-milliseconds. On a real GPU this leaves speed on the table (no tiles in workgroup memory); figures from it are not MLC's kernels'.
+Kernel.threads gives one thread an output, and threads that never wait for one another: a software adapter pays dearly for workgroup
+barriers, and a kernel without them is short, so that its pipeline compiles in milliseconds. Kernel.groups gives workgroups, whose
+threads share memory and wait for one another: what a real GPU needs to read its memory once.
 """
 
 import contextlib
@@ -13,6 +13,7 @@ from tvm.script.ir_builder import IRBuilder
 from tvm.tirx.script.builder import ir as T
 
 THREADS = 64  # threads a workgroup; 16 rows of four lanes on a software adapter
+MOST_THREADS, MOST_SHARED = 256, 16384  # a workgroup's invocations and bytes that every WebGPU adapter grants
 
 
 class Kernel:
@@ -57,6 +58,27 @@ class Kernel:
             yield (at, *row)
 
 
+    @contextlib.contextmanager
+    def groups(self, threads, blocks, *rows):
+        """A workgroup of threads for each block of each row; yields the thread's index in it, the block's, and the row's."""
+        assert len(rows) <= 1 and threads <= MOST_THREADS
+        with contextlib.ExitStack() as stack:
+            row = [stack.enter_context(T.thread_binding(r, thread="blockIdx.y")) for r in rows]
+            block = stack.enter_context(T.thread_binding(blocks, thread="blockIdx.x"))
+            thread = stack.enter_context(T.thread_binding(threads, thread="threadIdx.x"))
+            stack.enter_context(T.sblock("output"))
+            yield (thread, block, *row)
+
+    def shared(self, count, lanes=1):
+        """count vectors of float32 that the threads of a workgroup share."""
+        buffer = T.sblock_alloc_buffer((count,), vector("float32", lanes), scope="shared")
+        return Named(self._builder, f"shared{next(self._names)}", buffer)
+
+    def barrier(self):
+        """Where a workgroup's threads wait for one another; all of them must come here."""
+        T.evaluate(T.tvm_storage_sync("shared"))
+
+
 class Named:
     """A buffer that is read by calling it and written by set, at vectors of lanes when asked for."""
 
@@ -75,15 +97,15 @@ class Named:
 
 class Local:
     def __init__(self, buffer, lanes):
-        self._buffer, self._lanes = buffer, lanes
+        self._buffer, self.lanes = buffer, lanes
 
     def get(self):
-        return self._buffer[span(0, self._lanes)]
+        return self._buffer[span(0, self.lanes)]
 
     def set(self, value):
-        if self._lanes > 1 and not isinstance(value, tirx.Expr):
-            value = T.broadcast(T.float32(value), self._lanes)
-        T.buffer_store(self._buffer, value, [span(0, self._lanes)])
+        if self.lanes > 1 and not isinstance(value, tirx.Expr):
+            value = T.broadcast(T.float32(value), self.lanes)
+        T.buffer_store(self._buffer, value, [span(0, self.lanes)])
 
     def add(self, value):
         self.set(self.get() + value)
@@ -91,7 +113,7 @@ class Local:
     def sum(self):
         """The sum over the lanes."""
         total = self._buffer[0]
-        for lane in range(1, self._lanes):
+        for lane in range(1, self.lanes):
             total = total + self._buffer[lane]
         return total
 

@@ -17,8 +17,17 @@ NAME = "llmparity_vectors"  # of the lowering, among TVM's own
 
 
 def register():
-    """Makes the default lowering with the pass in it known under NAME."""
+    """Makes the default lowering with the pass in it known under NAME.
+
+    TVM's own rewrite of storage is left out: it gives memory that a workgroup no longer needs to what is next in want of some, of
+    whatever type that is. What else it does, declaring a thread's variables as vectors, is done here.
+    """
     lower, host, device = tirx.get_tir_pipeline("default")
+
+    @tvm.transform.module_pass(opt_level=0)
+    def lower_as_stored(module, context):
+        with tvm.transform.PassContext(config={**context.config, "tirx.disable_storage_rewrite": True}):
+            return lower(module)
 
     @tvm.transform.module_pass(opt_level=0)
     def widen_all(module, _context):
@@ -26,7 +35,8 @@ def register():
             module[name] = widen(func)
         return module
 
-    tirx.register_tir_pipeline(NAME, lambda: (lower, host, lambda: tvm.transform.Sequential([widen_all, device()])))
+    passes = lambda: tvm.transform.Sequential([tirx.transform.PointerValueTypeRewrite(), widen_all, device()])
+    tirx.register_tir_pipeline(NAME, lambda: (lower_as_stored, host, passes))
 
 
 def widen(func):

@@ -1,0 +1,74 @@
+//go:build slow
+
+package main
+
+import (
+	"context"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"llmparity/browser"
+	"llmparity/internal/engine"
+	"llmparity/internal/gguf"
+	"llmparity/internal/record"
+	"llmparity/internal/tiny"
+	"llmparity/internal/tiny/reference"
+)
+
+// Every feature that converts is computed rightly by every kind of library: WebLLM says what the reference says, id by id. The tests
+// of internal/tiny hold llama.cpp against the same reference on the same models.
+func TestWebLLMHasEveryFeature(t *testing.T) {
+	const n = 32
+	for _, kernels := range []string{browser.SoftwareKernels, browser.GPUKernels} {
+		for _, feature := range tiny.Features() {
+			t.Run(kernels+", "+feature.Name, func(t *testing.T) {
+				ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+				defer cancel()
+				path := filepath.Join(t.TempDir(), "model.gguf")
+				if err := tiny.WriteRandomFile(ctx, path, feature.Spec); err != nil {
+					t.Fatal(err)
+				}
+				m, err := openModel(path, 512)
+				if err != nil {
+					t.Fatal(err)
+				}
+				f := engineFlags{adapter: "auto", threads: 1, packageFlags: packageFlags{kernels: kernels}}
+				session := load(t, ctx, f.webllm(), m)
+				tokenizer, expect := oracle(t, path)
+				for _, p := range tiny.FeaturePrompts() {
+					prompt := tokenizer.Prompt(p.Text)
+					want, _, err := expect.Greedy(prompt, n)
+					if err != nil {
+						t.Fatal(err)
+					}
+					var ids []int
+					usage, err := session.Generate(ctx, engine.Request{Prompt: p.Text, MaxTokens: n, IgnoreEOS: true}, func(k record.Token) { ids = append(ids, k.ID) })
+					if err != nil || !slices.Equal(usage.PromptIDs, prompt) || !slices.Equal(ids, want) {
+						t.Errorf("%s: %v: prompt %v and then %v, want %v and then %v", p.Name, err, usage.PromptIDs, ids, prompt, want)
+					}
+				}
+			})
+		}
+	}
+}
+
+// oracle is a model's tokenizer and its forward pass, computed the slow way.
+func oracle(t *testing.T, path string) (*reference.Tokenizer, *reference.Model) {
+	t.Helper()
+	f, err := gguf.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	v, err := f.Vocabulary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := reference.Load(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return reference.NewTokenizer(v), m
+}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 
 	"llmparity/internal/gguf"
 )
@@ -15,9 +14,6 @@ const (
 	mostMerges = 360
 	leastVocab = 512
 )
-
-// corpusMerges are always the same, and take a while.
-var corpusMerges = sync.OnceValue(func() [][2]string { return merges(corpus, mostMerges) })
 
 // randomVocabulary also says which tokens a model may answer: those of ASCII text.
 func (s Spec) randomVocabulary() (v gguf.Vocabulary, sayable []bool) {
@@ -51,7 +47,7 @@ func bytesVocabulary(size int, pre string) gguf.Vocabulary {
 	for b := range 256 {
 		v.Tokens = append(v.Tokens, string(gguf.ByteRune(byte(b))))
 	}
-	for _, pair := range corpusMerges()[:min(mostMerges, size-specials-len(v.Tokens))] {
+	for _, pair := range trained()[:min(mostMerges, size-specials-len(v.Tokens))] {
 		v.Tokens = append(v.Tokens, pair[0]+pair[1])
 		v.Merges = append(v.Merges, pair[0]+" "+pair[1])
 	}
@@ -80,7 +76,7 @@ func scoredVocabulary(size int) gguf.Vocabulary {
 		add(string(rune(b)), gguf.TokenNormal, -1e6)
 	}
 	add(gguf.Space, gguf.TokenNormal, -1e6)
-	for rank, pair := range corpusMerges() {
+	for rank, pair := range trained()[:mostMerges] {
 		text := strings.ReplaceAll(pair[0]+pair[1], string(gguf.ByteRune(' ')), gguf.Space)
 		if len(v.Tokens) < size && printable(text) && !strings.ContainsRune(text, gguf.ByteRune('\n')) {
 			add(text, gguf.TokenNormal, -float32(rank+1))

@@ -4,6 +4,7 @@ import (
 	_ "embed"
 	"sort"
 	"strings"
+	"sync"
 
 	"llmparity/internal/gguf"
 	"llmparity/internal/tiny/reference"
@@ -16,6 +17,7 @@ var corpus string
 
 const (
 	vocabSize = 512
+	ascii     = '~' - ' ' + 1 + 2 // printable characters, newline and tab
 	bos       = "<|endoftext|>"
 	turn      = "<|im_start|>"
 	eos       = "<|im_end|>"
@@ -25,6 +27,9 @@ const (
 // chatTemplate is ChatML without a system message of its own.
 const chatTemplate = `{% for message in messages %}{{ '<|im_start|>' + message['role'] + '\n' + message['content'] + '<|im_end|>' + '\n' }}` +
 	`{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}`
+
+// trained are the tiny model's merges, which are always the same and take a while.
+var trained = sync.OnceValue(func() [][2]string { return merges(corpus, vocabSize-specials-ascii) })
 
 // vocabulary makes the tokenizer: printable ASCII, newline and tab, then what BPE merges from the corpus, then the
 // special tokens. Each token is valid UTF-8 on its own, so an engine has no reason to hold one back.
@@ -36,7 +41,7 @@ func vocabulary() gguf.Vocabulary {
 	for _, b := range []byte("\n\t") {
 		v.Tokens = append(v.Tokens, string(gguf.ByteRune(b)))
 	}
-	for _, pair := range merges(corpus, vocabSize-specials-len(v.Tokens)) {
+	for _, pair := range trained() {
 		v.Tokens = append(v.Tokens, pair[0]+pair[1])
 		v.Merges = append(v.Merges, pair[0]+" "+pair[1])
 	}

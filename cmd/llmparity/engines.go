@@ -53,6 +53,9 @@ func (f *engineFlags) check(names []string) error {
 	if f.threads < 1 {
 		return fault.New(fault.Usage, "", "--threads %d: at least 1 is needed", f.threads)
 	}
+	if f.modelLib != "" && !slices.Contains(names, browser.Name) {
+		return fault.New(fault.Usage, "add webllm to --engines", "--model-lib names WebLLM's model library, and WebLLM is none of the engines")
+	}
 	all := f.all()
 	for _, name := range names {
 		if !slices.ContainsFunc(all, func(e engine.Engine) bool { return e.Name() == name }) {

@@ -84,7 +84,14 @@ func (p packager) make(ctx context.Context, m engine.Model, t browser.Target, sa
 	made := browser.Package{ID: m.Name, DType: t.DType, Context: m.Context, PrefillChunk: options.PrefillChunk,
 		Policy: map[string]string{"weights_dtype": t.DType, "kv_dtype": t.DType, "activations_dtype": t.DType}}
 	// The library first: where it can't be had, no package is written in vain.
-	if made.Library, err = p.library(ctx, f, options, t, say); err != nil {
+	if p.given == "" {
+		made.Library, err = p.library(ctx, f, options, t, say)
+	} else {
+		var lib mlc.Library
+		made.Library, lib, err = p.givenLibrary(ctx, f, options, say)
+		made.PrefillChunk = lib.PrefillChunkSize // WebLLM goes by the library
+	}
+	if err != nil {
 		return browser.Package{}, err
 	}
 	made.Policy["model_library"] = made.Library.String()
@@ -99,7 +106,7 @@ func (p packager) make(ctx context.Context, m engine.Model, t browser.Target, sa
 	return made, nil
 }
 
-// library is the one that was given, if it fits, or the one that is compiled for the model unless the cache has it.
+// library is the one that is compiled for the model, unless the cache has it.
 func (p packager) library(ctx context.Context, f *gguf.File, options mlc.Options, t browser.Target, say func(string)) (browser.Library, error) {
 	if err := p.bundle.Fits(mlc.OwnImports()); err != nil {
 		return browser.Library{}, err

@@ -64,6 +64,7 @@ measured is written to a folder as it happens; at the end there are a table and,
 	f.engineFlags.register(flags)
 	f.packageFlags.register(flags)
 	f.bundleFlags.register(flags)
+	flags.StringVar(&f.modelLib, "model-lib", "", "a model library for WebLLM, by its file or https address, in place of one that is compiled here")
 	return c
 }
 
@@ -76,6 +77,11 @@ func (f *runFlags) plan(c *cobra.Command, args []string) (plan.Plan, error) {
 			return plan.Plan{}, fault.Wrap(fault.Usage, err, "", "the plan can't be read")
 		}
 		name = args[0]
+	}
+	for _, flag := range []string{"kernels", "sort"} {
+		if c.Flags().Changed(flag) && f.modelLib != "" {
+			return plan.Plan{}, fault.New(fault.Usage, "give one of them", "--%s says how a model library is compiled, and --model-lib names one that is", flag)
+		}
 	}
 	p, err := plan.Parse(text, name)
 	if err != nil {

@@ -193,7 +193,7 @@ func Params(f *gguf.File, options Options) ([]Param, error) {
 // Matches says why a library can't run a model that has these weights and this shape: the first thing that differs.
 func (l Library) Matches(have []Param, s modellib.Shape) error {
 	differs := func(format string, args ...any) error {
-		return fault.New(fault.BadLibrary, "name a library that was compiled for this model", "the model library %s does not fit the model: %s", l.File, fmt.Sprintf(format, args...))
+		return fault.New(fault.BadLibrary, "name a library that was compiled for this model, with the --dtype that it has", "the model library %s does not fit the model: %s", l.File, fmt.Sprintf(format, args...))
 	}
 	if l.ModelType != s.ModelType {
 		return differs("it is for the architecture %s, the model's is %s", l.ModelType, s.ModelType)

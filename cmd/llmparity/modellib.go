@@ -1,0 +1,169 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"llmparity/browser"
+	"llmparity/internal/cache"
+	"llmparity/internal/fault"
+	"llmparity/internal/gguf"
+	"llmparity/internal/mlc"
+)
+
+// givenLibrary is the library that a user named by its file or address, if it fits the model and the WebLLM that is to run it.
+func (p packager) givenLibrary(ctx context.Context, f *gguf.File, options mlc.Options, say func(string)) (browser.Library, mlc.Library, error) {
+	file := p.given
+	if isAddress(p.given) {
+		var err error
+		if file, err = fetch(ctx, filepath.Join(p.dir, "libraries"), p.given, say); err != nil {
+			return browser.Library{}, mlc.Library{}, err
+		}
+	}
+	lib, err := mlc.OpenLibrary(file)
+	if err != nil {
+		return browser.Library{}, lib, err
+	}
+	lib.File = p.given
+	shape, err := mlc.Shape(f, options)
+	if err != nil {
+		return browser.Library{}, lib, err
+	}
+	have, err := mlc.Params(f, options)
+	if err != nil {
+		return browser.Library{}, lib, err
+	}
+	if err := lib.Matches(have, shape); err != nil {
+		return browser.Library{}, lib, err
+	}
+	if err := p.bundle.Fits(lib.Imports); err != nil {
+		return browser.Library{}, lib, err
+	}
+	sum, err := cache.HashFile(file)
+	if err != nil {
+		return browser.Library{}, lib, err
+	}
+	named := browser.Library{Path: file, SHA256: sum, Bytes: lib.Bytes, Source: p.given}
+	named.Origin, named.Detail, named.Kernels = originOf(p.given, lib)
+	return named, lib, nil
+}
+
+// originOf says whose library it is: its own mark tells ours, its address MLC's.
+func originOf(given string, lib mlc.Library) (origin, detail, kernels string) {
+	if v := lib.Variant; v != nil {
+		return browser.Ours, v.String(), v.Kernels
+	}
+	name := path.Base(filepath.ToSlash(given))
+	if u, err := url.Parse(given); err == nil && isAddress(given) {
+		name = path.Base(u.Path)
+		// github.com/mlc-ai/binary-mlc-llm-libs/raw/main/…, raw.githubusercontent.com/mlc-ai/binary-mlc-llm-libs/main/…
+		if (u.Host == "github.com" || u.Host == "raw.githubusercontent.com") && strings.HasPrefix(u.Path, "/mlc-ai/binary-mlc-llm-libs/") {
+			return browser.MLC, path.Base(path.Dir(u.Path)) + "/" + name, browser.GPUKernels
+		}
+	}
+	return browser.Given, name, ""
+}
+
+func isAddress(s string) bool {
+	return strings.HasPrefix(s, "https://") || strings.HasPrefix(s, "http://")
+}
+
+const (
+	fetchPatience = 5 * time.Minute
+	maxFetched    = 512 << 20
+)
+
+// fetch gives the file in dir that holds what is at an address, which is fetched once.
+func fetch(ctx context.Context, dir, address string, say func(string)) (string, error) {
+	if err := allowed(address); err != nil {
+		return "", err
+	}
+	sum := sha256.Sum256([]byte(address))
+	kept := filepath.Join(dir, hex.EncodeToString(sum[:])[:16]+".wasm")
+	if _, err := os.Stat(kept); err == nil {
+		return kept, nil
+	}
+	if err := cache.MkdirAll(dir); err != nil {
+		return "", err
+	}
+	say("fetching the model library " + address)
+	ctx, cancel := context.WithTimeoutCause(ctx, fetchPatience, fmt.Errorf("it took longer than %s: %w", fetchPatience, context.DeadlineExceeded))
+	defer cancel()
+	aside, err := os.CreateTemp(dir, ".fetching-*")
+	if err != nil {
+		return "", fault.Wrap(fault.Unwritable, err, "make it writable", "cache folder %s", dir)
+	}
+	defer func() { _ = os.Remove(aside.Name()) }() // gone after a success
+	err = errors.Join(download(ctx, address, aside), aside.Close())
+	switch {
+	case errors.Is(err, context.Canceled):
+		return "", context.Cause(ctx)
+	case fault.NoSpace(err):
+		return "", fault.Wrap(fault.DiskFull, err, "free some space", "cache folder %s", dir)
+	case err != nil:
+		return "", fault.Wrap(fault.BadLibrary, err, "name another, or fetch it by hand and name the file", "the model library %s can't be fetched", address)
+	}
+	// What is no library is not kept: the address may have one tomorrow.
+	if _, err := mlc.OpenLibrary(aside.Name()); err != nil {
+		return "", fault.New(fault.BadLibrary, "name the address of a .wasm itself", "what is at %s is no model library", address)
+	}
+	if err := os.Chmod(aside.Name(), 0o644); err != nil {
+		return "", fmt.Errorf("keeping the model library: %w", err)
+	}
+	return kept, os.Rename(aside.Name(), kept)
+}
+
+// allowed refuses what others on the way could change: plain HTTP, but for this machine's own.
+func allowed(address string) error {
+	u, err := url.Parse(address)
+	if err != nil || u.Host == "" {
+		return fault.New(fault.Usage, "", "--model-lib %q is no address", address)
+	}
+	if ip := net.ParseIP(u.Hostname()); u.Scheme == "https" || ip != nil && ip.IsLoopback() || u.Hostname() == "localhost" {
+		return nil
+	}
+	return fault.New(fault.Usage, "use https", "--model-lib %s: what comes over plain HTTP may be anybody's", address)
+}
+
+func download(ctx context.Context, address string, to io.Writer) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return err
+	}
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	defer transport.CloseIdleConnections()
+	client := http.Client{Transport: transport, CheckRedirect: func(next *http.Request, via []*http.Request) error {
+		if len(via) > 10 {
+			return errors.New("it is redirected without end")
+		}
+		return allowed(next.URL.String())
+	}}
+	answer, err := client.Do(request)
+	if err != nil {
+		return err
+	}
+	defer answer.Body.Close()
+	if answer.StatusCode != http.StatusOK {
+		return fmt.Errorf("the server says %s", answer.Status)
+	}
+	n, err := io.Copy(to, io.LimitReader(answer.Body, maxFetched+1))
+	switch {
+	case err != nil:
+		return err
+	case n > maxFetched:
+		return fmt.Errorf("it is larger than %d MiB", maxFetched>>20)
+	}
+	return nil
+}

@@ -1,0 +1,146 @@
+package main
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"llmparity/assets/page"
+	"llmparity/browser"
+	"llmparity/internal/cache"
+	"llmparity/internal/fault"
+	"llmparity/internal/gguf"
+	"llmparity/internal/mlc"
+	"llmparity/internal/modellib"
+	"llmparity/internal/record"
+)
+
+// A library and a WebLLM that were given, not built in or compiled, run; and the record says so.
+func TestGivenLibraryAndBundleRunAndAreNamed(t *testing.T) {
+	m, err := findModel("tiny", 1024)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := gguf.Open(m.Path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	var flags packageFlags
+	lib, err := compile(t.Context(), cache.Dir(os.Getenv), f, flags.options(m.Context), modellib.Variant{Kernels: "software", Sort: "partial"}, func(s string) { t.Log(s) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked := 0
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked++
+		http.ServeFile(w, r, lib.Path)
+	}))
+	defer server.Close()
+	code, err := page.Bundle()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := program(t, "run", "--engines", "webllm", "--repetitions", "1", "--max-tokens", "8", "--model-lib", server.URL+"/v0/any.wasm", "--webllm-bundle", "node/lib/mine.js")
+	// Only what is fetched: the rest of the cache need not be made again.
+	kept := filepath.Join(cmd.Dir, "cache")
+	if err := os.Mkdir(kept, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	cmd.Env = append(cmd.Env, "LLMPARITY_CACHE="+kept)
+	if err := os.MkdirAll(filepath.Join(cmd.Dir, "node", "lib"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{"node/lib/mine.js": string(code), "node/package.json": `{"name": "@mlc-ai/web-llm", "version": "0.2.86-mine"}`} {
+		if err := os.WriteFile(filepath.Join(cmd.Dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	stdout, stderr, exit := output(t, cmd)
+	if exit != 0 {
+		t.Fatalf("exit code %d\n%s%s", exit, stdout, stderr)
+	}
+	if asked != 1 || !strings.Contains(stderr, "fetching the model library "+server.URL) {
+		t.Errorf("asked %d times, want once\n%s", asked, stderr)
+	}
+	r, err := record.Open(filepath.Join(cmd.Dir, "results", "latest"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var said *record.EngineInfo
+	for _, e := range r.Attempts[len(r.Attempts)-1].Events {
+		if e.Engine != nil {
+			said = e.Engine
+		}
+	}
+	read, err := mlc.OpenLibrary(lib.Path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	origin, detail, _ := originOf(server.URL+"/v0/any.wasm", read)
+	for part, want := range map[string]string{
+		"webllm": "0.2.86-mine", "webllm_origin": "file mine.js", "model_library": fmt.Sprintf("%s (%s)", origin, detail),
+		"model_library_sha256": lib.SHA256, "model_library_bytes": fmt.Sprint(read.Bytes), "model_library_source": server.URL + "/v0/any.wasm",
+	} {
+		if said.Parts[part] != want {
+			t.Errorf("%s is %q, want %q", part, said.Parts[part], want)
+		}
+	}
+	if want := "library " + said.Parts["model_library"]; !strings.Contains(stdout, want) || !strings.Contains(stdout, "WebLLM 0.2.86-mine (file mine.js)") {
+		t.Errorf("no %q in\n%s", want, stdout)
+	}
+}
+
+func TestLibrariesAreKnownByTheirOrigin(t *testing.T) {
+	ours := mlc.Library{Metadata: mlc.Metadata{Variant: &modellib.Variant{Kernels: "gpu", Sort: "full"}}}
+	for _, c := range []struct {
+		given string
+		lib   mlc.Library
+		want  browser.Library
+	}{
+		{"https://raw.githubusercontent.com/mlc-ai/binary-mlc-llm-libs/main/web-llm-models/v0_2_80/X-webgpu.wasm", mlc.Library{},
+			browser.Library{Origin: browser.MLC, Detail: "v0_2_80/X-webgpu.wasm", Kernels: browser.GPUKernels}},
+		{"https://github.com/mlc-ai/binary-mlc-llm-libs/raw/main/web-llm-models/v0_2_80/X-webgpu.wasm?a=b", mlc.Library{},
+			browser.Library{Origin: browser.MLC, Detail: "v0_2_80/X-webgpu.wasm", Kernels: browser.GPUKernels}},
+		{"https://example.com/mlc-ai/binary-mlc-llm-libs/v0/X.wasm", mlc.Library{}, browser.Library{Origin: browser.Given, Detail: "X.wasm"}},
+		{"libs/mlc-ai/X.wasm", mlc.Library{}, browser.Library{Origin: browser.Given, Detail: "X.wasm"}},
+		{"https://example.com/lib.wasm", ours, browser.Library{Origin: browser.Ours, Detail: "gpu kernels, full sort", Kernels: "gpu"}},
+	} {
+		var got browser.Library
+		got.Origin, got.Detail, got.Kernels = originOf(c.given, c.lib)
+		if got != c.want {
+			t.Errorf("%s: %+v, want %+v", c.given, got, c.want)
+		}
+	}
+}
+
+func TestFetchingRefusesWhatIsNoLibrary(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/away":
+			http.Redirect(w, r, "http://192.0.2.1/lib.wasm", http.StatusFound)
+		case "/page":
+			fmt.Fprint(w, "<!doctype html>")
+		case "/short":
+			w.Header().Set("Content-Length", "1000")
+			fmt.Fprint(w, "short")
+		default:
+			http.NotFound(w, r)
+		}
+	}))
+	defer server.Close()
+	dir := t.TempDir()
+	for path, want := range map[string]string{"/missing": "404", "/away": "use https", "/page": "no model library", "/short": "unexpected EOF"} {
+		_, err := fetch(t.Context(), dir, server.URL+path, func(string) {})
+		if fault.Code(err) != int(fault.BadLibrary) || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: %v, want a line with %q", path, err, want)
+		}
+	}
+	if left, _ := os.ReadDir(dir); len(left) > 0 {
+		t.Errorf("kept: %v", left)
+	}
+}

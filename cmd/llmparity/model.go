@@ -26,11 +26,11 @@ const prefillChunk = 128
 func modelCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "model",
-		Short: "Make and inspect models",
+		Short: "Make, list and inspect models",
 		Args:  arguments(cobra.NoArgs),
 		RunE:  func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	c.AddCommand(tinyCommand(), randomCommand(), convertCommand(), infoCommand())
+	c.AddCommand(listCommand(), tinyCommand(), randomCommand(), convertCommand(), infoCommand())
 	return c
 }
 

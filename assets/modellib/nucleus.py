@@ -5,6 +5,8 @@ behind the head, it is told by its least probability and by how many tokens of j
 No order is needed then, since a token's chance does not depend on its place.
 """
 
+import contextlib
+
 from tvm.tirx import Select
 from tvm.tirx import all as all_of
 from tvm.tirx import any as any_of
@@ -16,8 +18,9 @@ BLOCKS = 256  # in which a row is summed: sums of few numbers are exact enough
 ROUNDS = 30  # of a bisection between 0 and the bits of 1.0
 
 
-def nucleus(vocab, head):
-    """The token that a uniform number picks; the first head probabilities are in order."""
+def nucleus(vocab, head, shared):
+    """The token that a uniform number picks; the first head probabilities are in order. shared: a workgroup shares the work behind
+    the head, else a thread does it alone."""
 
     def body(k):
         n = samples = ROWS
@@ -27,7 +30,10 @@ def nucleus(vocab, head):
         rows = k.tensor("rows", (samples,), "int32")
         top_p = k.tensor("top_p", (n,))
         out = k.tensor("out", (samples,), "int32")
-        with k.threads(samples) as (s,):
+        beyond = head < vocab
+        group = k.groups(BLOCKS, samples) if shared and beyond else k.threads(samples)
+        with group as ids:
+            s, thread = ids[-1], ids[0] if shared and beyond else None
             row = rows(s)
             count, mass, at, below = k.local(dtype="int32"), k.local(), k.local(dtype="int32"), k.local()
             count.set(0)
@@ -37,31 +43,37 @@ def nucleus(vocab, head):
                 count.add(1)
             at.set(0)
             below.set(probs(row, 0))
-            if head < vocab:
+            if beyond:
+                far = Beyond(k, vocab, head, thread, lambda i: probs(row, i), lambda i: tokens(row, i))
                 with when(mass.get() < top_p(row)):
                     count.set(0)
-                    Beyond(k, vocab, head, lambda i: probs(row, i), lambda i: tokens(row, i)).pick(uniform(s), top_p(row), at)
+                    far.pick(uniform(s), top_p(row), at)
             with T.While(all_of(at.get() < count.get() - 1, below.get() <= uniform(s) * mass.get())):
                 at.add(1)
                 below.add(probs(row, at.get()))
-            out.set(tokens(row, at.get()), s)
+            with when(thread == 0) if thread is not None else contextlib.nullcontext():
+                out.set(tokens(row, at.get()), s)
 
     return kernel("sample_nucleus", body)
 
 
 class Beyond:
-    """Picks from a nucleus that reaches behind the head; p(i) and token(i) read the row.
+    """Picks from a nucleus that reaches behind the head; p(i) and token(i) read the row. Every thread of a workgroup comes to the
+    same result; thread is None where there is but one.
 
     The nucleus is what has more bits than low, in all of the mass above, and the first ties among what has just these bits: the
     bits of numbers from 0 are in the numbers' order.
     """
 
-    def __init__(self, k, vocab, head, p, token):
+    def __init__(self, k, vocab, head, thread, p, token):
         self._vocab, self._head, self._p, self._token = vocab, head, p, token
+        self._thread, self._barrier = thread, k.barrier
+        self._parts = None if thread is None else k.shared(BLOCKS)
         self._size = (vocab + BLOCKS - 1) // BLOCKS
         self._part, self._sum, self._goal = k.local(), k.local(), k.local()
         self._above, self._ties, self._order = k.local(), k.local(), k.local()
-        self._low, self._high, self._middle, self._step, self._found, self._i = (k.local(dtype="int32") for _ in range(6))
+        self._low, self._high, self._middle = (k.local(dtype="int32") for _ in range(3))
+        self._first, self._step, self._found, self._i = (k.local(dtype="int32") for _ in range(4))
 
     def pick(self, uniform, top_p, at):
         """Sets at to the position that the uniform number picks."""
@@ -74,7 +86,7 @@ class Beyond:
         self._goal.set(uniform * (self._above.get() + self._ties.get() * tie))
         order = T.floor((self._goal.get() - self._above.get()) / tie)
         self._order.set(T.max(T.min(order, self._ties.get() - T.float32(1)), T.float32(0)) + T.float32(0.5))
-        self._step.set(Select(all_of(self._ties.get() > T.float32(0), self._goal.get() >= self._above.get()), 1, 0))
+        self._first.set(Select(all_of(self._ties.get() > T.float32(0), self._goal.get() >= self._above.get()), 1, 0))
         self._walk(at)
 
     def _bits(self, i):
@@ -100,18 +112,34 @@ class Beyond:
         self._ties.set(T.max(T.min(T.ceil((top_p - self._above.get()) / self._tie()), self._sum.get()), T.float32(1)))
 
     def _add_up(self, weight):
-        """Sets the sum to that of all tokens' weights."""
+        """Sets the sum to that of all tokens' weights. Here the blocks need not follow one another: those of threads side by side
+        are interleaved, so that they read side by side."""
         self._sum.set(T.float32(0))
-        with T.serial(0, BLOCKS) as block:
-            self._add_block(block, weight)
-            self._sum.add(self._part.get())
+        self._blocks(weight, True, lambda block: self._sum.add(self._part.get()), 1 if self._thread is None else BLOCKS)
 
-    def _add_block(self, block, weight):
+    def _blocks(self, weight, wanted, visit, stride=1):
+        """Visits each block in turn, with its part of the sum of the weights, as long as it is wanted. Threads take a block each; a
+        barrier stands where no thread can miss it."""
+        if self._thread is not None:
+            self._add_block(self._thread, weight, stride)
+            self._parts.set(self._part.get(), self._thread)
+            self._barrier()
+        with T.serial(0, BLOCKS) as block, contextlib.nullcontext() if wanted is True else when(wanted):
+            if self._thread is None:
+                self._add_block(block, weight, stride)
+            else:
+                self._part.set(self._parts(block))
+            visit(block)
+        if self._thread is not None:
+            self._barrier()
+
+    def _add_block(self, block, weight, stride):
+        first, end = (block * self._size, self._end(block)) if stride == 1 else (block, self._vocab)
         self._part.set(T.float32(0))
-        self._i.set(block * self._size)
-        with T.While(self._i.get() < self._end(block)):
+        self._i.set(first)
+        with T.While(self._i.get() < end):
             self._part.add(weight(self._i.get()))
-            self._i.add(1)
+            self._i.add(stride)
 
     def _end(self, block):
         return T.min((block + 1) * self._size, self._vocab)
@@ -128,18 +156,18 @@ class Beyond:
         """Goes through the tokens until their mass exceeds the goal, or through the ties until there are as many as the order."""
         self._found.set(0)
         self._sum.set(T.float32(0))
-        with T.While(all_of(self._step.get() < 3, self._found.get() == 0)):
-            with when(self._step.get() == 1):
+        with T.serial(0, 3) as step:
+            self._step.set(step)
+            with when(step == 1):
                 self._sum.set(T.float32(0))
                 self._goal.set(self._order.get())
-            with T.serial(0, BLOCKS) as block:
-                with when(self._found.get() == 0):
-                    self._add_block(block, self._weight)
-                    with when(self._sum.get() + self._part.get() > self._goal.get()):
-                        self._find(block, at)
-                    with when(self._found.get() == 0):
-                        self._sum.add(self._part.get())
-            self._step.add(1)
+            self._blocks(self._weight, all_of(self._found.get() == 0, step >= self._first.get()), lambda block: self._visit(block, at))
+
+    def _visit(self, block, at):
+        with when(self._sum.get() + self._part.get() > self._goal.get()):
+            self._find(block, at)
+        with when(self._found.get() == 0):
+            self._sum.add(self._part.get())
 
     def _find(self, block, at):
         """The token in the block; its last one if rounding leaves none."""

@@ -41,7 +41,7 @@ class Sampler:
 
     def sample_with_top_p(self, sorted_probs, sorted_indices, uniform_samples, sample_indices, top_p):
         vocab = self.shape["vocab_size"]
-        func = nucleus.nucleus(vocab, sorting.head_of(vocab, self.variant["sort"]))
+        func = nucleus.nucleus(vocab, sorting.head_of(vocab, self.variant["sort"]), self.variant["kernels"] == "gpu")
         args = [sorted_probs, sorted_indices, uniform_samples, sample_indices, top_p]
         return call(func, args, ((uniform_samples.shape[0],), "int32"))
 

@@ -297,16 +297,16 @@ func TestVariantsOfOneEngineAreToldApart(t *testing.T) {
 		labels = append(labels, c.Label)
 	}
 	want := []string{
-		"webllm, WebLLM 0.2.86 (built in), library ours (software kernels, partial sort)",
-		"webllm, WebLLM 0.2.80 (npm), library ours (software kernels, partial sort)",
-		"webllm, WebLLM 0.2.86 (built in), library ours (software kernels, full sort)",
+		"webllm, 0.2.86, software kernels, partial sort",
+		"webllm, 0.2.80 (npm), software kernels, partial sort",
+		"webllm, 0.2.86, software kernels, full sort",
 		"llamacpp", // what an engine of one kind ran with is no part of its name
 	}
 	if !slices.Equal(labels, want) {
 		t.Errorf("labels %q, want %q", labels, want)
 	}
 	said := strings.Join(res.Comparability, "\n")
-	for _, want := range []string{"version is 0.2.86 for", "model library is ours (software kernels, partial sort) for", "ran a model library that llmparity compiled: ours (software kernels, full sort)."} {
+	for _, want := range []string{"version is 0.2.86 for", "model library is ours (software kernels, partial sort) for", "libraries that llmparity compiled: ours (software kernels, partial sort); ours (software kernels, full sort)."} {
 		if !strings.Contains(said, want) {
 			t.Errorf("no %q in\n%s", want, said)
 		}

@@ -20,7 +20,7 @@ func (r *Result) label() {
 		func(c *Cell) string { return r.Runs[c.Run].Name },
 	}
 	// What an engine is differs between engines anyway: it tells cells of one engine apart.
-	ran := []func(*Cell) string{version, library, numbers, threads, chrome, device}
+	ran := []func(*Cell) string{shortVersion, shortLibrary, numbers, threads, chrome, device}
 	seen := map[string]int{}
 	for i := range r.Cells {
 		c := &r.Cells[i]
@@ -47,6 +47,25 @@ func (r *Result) label() {
 func (c *Cell) with() string {
 	words := slices.DeleteFunc([]string{version(c), library(c), numbers(c), threads(c), chrome(c), device(c)}, func(s string) bool { return s == "" })
 	return strings.Join(words, ", ")
+}
+
+// shortVersion and shortLibrary tell as much apart as version and library do, in fewer words: they are part of a name.
+func shortVersion(c *Cell) string {
+	if c.Engine == nil {
+		return ""
+	}
+	if origin := c.part("webllm_origin"); origin != "" && origin != "built in" {
+		return fmt.Sprintf("%s (%s)", c.Engine.Version, origin)
+	}
+	return c.Engine.Version
+}
+
+func shortLibrary(c *Cell) string {
+	l := c.part("model_library")
+	if variant, ours := strings.CutPrefix(l, "ours ("); ours {
+		return strings.TrimSuffix(variant, ")")
+	}
+	return l
 }
 
 func (c *Cell) part(name string) string {
@@ -153,20 +172,32 @@ type Ran struct {
 	engine string
 }
 
-// libraryWords says what follows from where a model library came from.
+// libraryWords says what follows from where model libraries came from.
 func (r *Result) libraryWords() []string {
-	var out []string
-	for _, g := range r.Engines() {
-		l := r.Cells[g.Cells[0]].part("model_library")
-		switch origin, _, _ := strings.Cut(l, " ("); origin {
-		case "":
-		case "ours":
-			out = append(out, fmt.Sprintf("%s ran a model library that llmparity compiled: %s. Its speed is not that of MLC's own libraries.", g.Name, l))
-		case "given":
-			out = append(out, fmt.Sprintf("%s ran a model library that was given to it: %s. Nothing is known of its kernels.", g.Name, l))
-		default:
-			out = append(out, fmt.Sprintf("%s ran the model library %s.", g.Name, l))
+	var engines, libraries []string // of each, what several have in common is said once
+	for i := range r.Cells {
+		if l := r.Cells[i].part("model_library"); l != "" {
+			libraries = appendNew(libraries, l)
+			engines = appendNew(engines, r.Cells[i].Spec.Engine)
 		}
 	}
-	return out
+	var out, ours []string
+	who := strings.Join(engines, ", ")
+	for _, l := range libraries {
+		switch origin, _, _ := strings.Cut(l, " ("); origin {
+		case "ours":
+			ours = append(ours, l)
+		case "given":
+			out = append(out, fmt.Sprintf("%s ran a model library that was given to it: %s. Nothing is known of its kernels.", who, l))
+		default:
+			out = append(out, fmt.Sprintf("%s ran a model library of %s.", who, l))
+		}
+	}
+	switch len(ours) {
+	case 0:
+		return out
+	case 1:
+		return append(out, fmt.Sprintf("%s ran a model library that llmparity compiled: %s. Its speed is not that of MLC's own libraries.", who, ours[0]))
+	}
+	return append(out, fmt.Sprintf("%s ran model libraries that llmparity compiled: %s. Their speed is not that of MLC's own.", who, strings.Join(ours, "; ")))
 }

@@ -16,8 +16,9 @@ const width = 120
 func Table(w io.Writer, res *compare.Result) error { return (&table{res: res}).write(w) }
 
 type table struct {
-	res *compare.Result
-	b   strings.Builder
+	res      *compare.Result
+	b        strings.Builder
+	numbered bool // rows carry numbers, because their names had to be shortened
 }
 
 // columns of the table: two header lines, and a figure each.
@@ -29,11 +30,7 @@ func columns() [][3]string {
 func (t *table) write(w io.Writer) error {
 	if len(t.res.Cells) > 0 {
 		t.grid()
-		for _, g := range t.res.Engines() {
-			if g.With != "" {
-				t.b.WriteString(wrap(g.Name+": "+g.With, "", "  ", width))
-			}
-		}
+		t.engines()
 		t.b.WriteString(wrap("Median over counted launches; ±: the wider side of the median's 95 % interval; (n=…): too few runs for one.", "", "", width))
 	}
 	t.section("", "", t.res.Verdict)
@@ -44,6 +41,25 @@ func (t *table) write(w io.Writer) error {
 	_, err := io.WriteString(w, t.b.String())
 	return err
 }
+
+// engines says what each ran with: no figure means anything without it.
+func (t *table) engines() {
+	for _, g := range t.res.Engines() {
+		name := g.Name
+		if t.numbered {
+			numbers := make([]string, len(g.Cells))
+			for i, cell := range g.Cells {
+				numbers[i] = number(cell)
+			}
+			name = strings.Join(numbers, "") + g.Name
+		}
+		if g.With != "" || t.numbered {
+			t.b.WriteString(wrap(name+": "+g.With, "", "  ", width))
+		}
+	}
+}
+
+func number(cell int) string { return fmt.Sprintf("[%d] ", cell+1) }
 
 func (t *table) section(title, mark string, lines []string) {
 	if len(lines) == 0 {
@@ -186,8 +202,10 @@ func (t *table) fit(rows [][]string) []int {
 	}
 	measure()
 	if over := total(widths) - width; over > 0 {
-		for _, row := range rows {
-			row[0] = shorten(row[0], max(8, widths[0]-over))
+		// Shortened names may be equal: the numbers before them are not, and the names stand below in full.
+		t.numbered = true
+		for i, row := range rows[2:] {
+			row[0] = shorten(number(i)+row[0], max(8, widths[0]-over))
 		}
 		measure()
 	}

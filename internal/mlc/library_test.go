@@ -107,7 +107,7 @@ func TestOwnLibraryMatchesItsModel(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if lib.Variant != nil && *lib.Variant != variant || !containsAll(lib.Imports, OwnImports()) || lib.MemoryUsage["prefill"] == 0 {
+	if lib.Variant == nil || *lib.Variant != variant || !containsAll(lib.Imports, OwnImports()) || lib.MemoryUsage["prefill"] == 0 {
 		t.Errorf("%+v", lib)
 	}
 	have, err := Params(f, options)

@@ -47,7 +47,7 @@ func (p *tab) attach(ctx context.Context, probe engine.Probe) error {
 		if _, known := ps.attached[pid]; known {
 			continue
 		}
-		sources, err := proc.Sources(pid, roles[pid])
+		sources, err := proc.SourcesOfOurs(pid, roles[pid])
 		if errors.Is(err, sample.ErrGone) {
 			continue
 		}

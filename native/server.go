@@ -83,7 +83,7 @@ func startServer(c Config, b identity, m engine.Model, port int, p engine.Probe)
 		s.release()
 		return nil, err
 	}
-	sources, err := proc.Sources(s.proc.PID(), "server")
+	sources, err := proc.SourcesOfOurs(s.proc.PID(), "server")
 	for _, src := range sources {
 		s.detach = append(s.detach, p.Attach(src))
 	}

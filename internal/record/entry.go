@@ -72,10 +72,11 @@ type doneEntry struct {
 // The columns of the CSV files. Readers find columns by name, so that new ones may follow.
 var (
 	sampleColumns = []string{"timestamp", "label", "pid", "rss_mb", "vms_mb", "t_ns", "read_ns", "source", "cell", "attempt",
-		"role", "pss_mb", "uss_mb", "swap_mb", "hwm_mb"}
+		"role", "pss_mb", "uss_mb", "swap_mb", "hwm_mb", "edge"}
 	totalColumns = []string{"timestamp", "label", "method", "processes", "rss_sum_mb", "vms_sum_mb", "pss_mb", "uss_mb", "swap_mb",
 		"t_ns", "read_ns", "cell", "attempt"}
-	tokenColumns = []string{"cell", "attempt", "request", "index", "id", "t_ns"}
+	metricColumns = []string{"timestamp", "label", "name", "value", "t_ns", "read_ns", "source", "cell", "attempt", "role", "edge"}
+	tokenColumns  = []string{"cell", "attempt", "request", "index", "id", "t_ns"}
 )
 
 // Names of the files in a run folder.
@@ -87,6 +88,7 @@ const (
 	samplesFile = "samples.csv"
 	totalsFile  = "totals.csv"
 	tokensFile  = "tokens.csv"
+	metricsFile = "metrics.csv"
 	lockFile    = ".lock"
 	logsDir     = "logs"
 )

@@ -28,7 +28,9 @@ func TestFullDiskIsToldAndSticks(t *testing.T) {
 	c := Cell{ID: 1}
 	w.Cell(c)
 	r := w.Begin(c, 1, false, 0)
-	r.Sample(r.Source(Source{}), NewSample())
+	s := NewSample()
+	s.RSS = 1
+	r.Sample(r.Source(Source{}), s)
 	r.End(OK, "", nil, Cost{})
 	select {
 	case <-w.Failed():

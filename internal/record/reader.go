@@ -39,8 +39,12 @@ func Open(dir string) (*Run, error) {
 	for _, f := range []struct {
 		name string
 		add  func(row) error
-	}{{tokensFile, b.token}, {samplesFile, b.sample}, {totalsFile, b.total}} {
-		if err := eachRow(filepath.Join(dir, f.name), r, f.add); err != nil {
+	}{{tokensFile, b.token}, {samplesFile, b.sample}, {totalsFile, b.total}, {metricsFile, b.metric}} {
+		path := filepath.Join(dir, f.name)
+		if _, err := os.Stat(path); f.name == metricsFile && errors.Is(err, os.ErrNotExist) {
+			continue // older runs have none
+		}
+		if err := eachRow(path, r, f.add); err != nil {
 			return nil, err
 		}
 	}
@@ -175,6 +179,14 @@ func (r row) text(column string) (string, error) {
 		return "", fmt.Errorf("there is no column %q", column)
 	}
 	return r.fields[i], nil
+}
+
+// edge is the phase that a reading ends; older runs don't say.
+func (r row) edge() Phase {
+	if i, ok := r.column["edge"]; ok {
+		return Phase(r.fields[i])
+	}
+	return ""
 }
 
 func (r row) integer(column string) (int64, error) {
@@ -374,8 +386,37 @@ func (b *builder) sample(r row) error {
 		return nil
 	}
 	if _, ok := a.Sources[int(source)]; ok {
-		s.Source = int(source)
+		s.Source, s.Edge = int(source), r.edge()
 		a.Samples = append(a.Samples, s)
+	}
+	return nil
+}
+
+// metric drops rows as sample does.
+func (b *builder) metric(r row) error {
+	var m MetricRow
+	var attempt, source int64
+	if err := r.integers(map[string]*int64{"attempt": &attempt, "source": &source, "t_ns": &m.NS, "read_ns": &m.ReadNS}); err != nil {
+		return err
+	}
+	name, err := r.text("name")
+	if err != nil {
+		return err
+	}
+	value, err := r.text("value")
+	if err != nil {
+		return err
+	}
+	if m.Value, err = strconv.ParseFloat(value, 64); err != nil || math.IsNaN(m.Value) || math.IsInf(m.Value, 0) {
+		return fmt.Errorf("column value: %q is not a number", value)
+	}
+	a, ok := b.attempts[int(attempt)]
+	if !ok {
+		return nil
+	}
+	if _, ok := a.Sources[int(source)]; ok {
+		m.Source, m.Name, m.Edge = int(source), name, r.edge()
+		a.Metrics = append(a.Metrics, m)
 	}
 	return nil
 }

@@ -8,7 +8,7 @@
 //
 // Times are time.Time values with their monotonic reading until they are written; on disk they are nanoseconds since the
 // run's zero on that one monotonic clock (t_ns), beside a wall-clock timestamp for people. Sizes are bytes in memory and MiB
-// in CSV columns that end in _mb.
+// in CSV columns that end in _mb; the values of metrics.csv are in the unit that their name ends in.
 //
 // What was not measured is Absent, never zero. The package stores and reads; it judges nothing.
 package record
@@ -145,10 +145,13 @@ type Source struct {
 	PID    int    `json:"pid"`
 	// Start is the process's start time in clock ticks since boot: a pid alone can be used again.
 	Start uint64 `json:"start,omitempty"`
-	// Every is the shortest sampling interval; sources of one method share it, and all are read at phase edges too.
+	// Every is the shortest sampling interval; sources of one method share it, and all are read at phase edges too. A source
+	// without one is read at phase edges only.
 	Every time.Duration `json:"every_ns"`
-	Sees  string        `json:"sees"`  // what the figure includes
-	Blind string        `json:"blind"` // what it can't see
+	// Waits tells that a read's time is mostly spent waiting for an answer: it says how old a figure may be, not what it cost.
+	Waits bool   `json:"waits,omitempty"`
+	Sees  string `json:"sees"`  // what the figure includes
+	Blind string `json:"blind"` // what it can't see
 }
 
 // Sample is one reading of one source, in bytes; what the source does not read is Absent.
@@ -159,7 +162,22 @@ type Sample struct {
 	PSS        int64
 	USS        int64
 	Swap       int64
-	HWM        int64 // the highest RSS since the process started
+	HWM        int64 // the highest RSS since the last phase edge, or since the process started where that can't be reset
+	// Values are what else the source reads, each by its name.
+	Values []Value
+	// Edge is the phase that this reading ends: peaks in it are that phase's. Empty between phase edges.
+	Edge Phase
+}
+
+// Value is a named figure of a reading. The name ends in its unit: _bytes, _count, _ms.
+type Value struct {
+	Name  string
+	Value float64
+}
+
+// OfProcess tells whether the reading has figures of a process; only such readings are summed into totals.
+func (s *Sample) OfProcess() bool {
+	return s.RSS != Absent || s.VMS != Absent || s.PSS != Absent || s.USS != Absent || s.Swap != Absent || s.HWM != Absent
 }
 
 // NewSample is a sample in which nothing was read yet.
@@ -254,6 +272,7 @@ const (
 // Cost is what sampling an attempt took from the machine.
 type Cost struct {
 	Reads     int   `json:"reads"`
-	ReadNS    int64 `json:"read_ns"`     // time spent inside reads
-	SelfCPUNS int64 `json:"self_cpu_ns"` // CPU time of the whole of llmparity meanwhile
+	ReadNS    int64 `json:"read_ns"`           // time spent inside reads
+	WaitNS    int64 `json:"wait_ns,omitempty"` // time spent waiting for answers of sources that Wait; not in ReadNS
+	SelfCPUNS int64 `json:"self_cpu_ns"`       // CPU time of the whole of llmparity meanwhile
 }

@@ -36,6 +36,13 @@ func write(w *record.Writer, repetition int) time.Time {
 	s := record.NewSample()
 	s.Begin, s.End, s.RSS, s.VMS = at, at.Add(time.Microsecond), 3*record.MiB, 4*record.MiB
 	r.Sample(statm, s)
+	heap := r.Source(record.Source{Role: "page", Method: "heap", Waits: true})
+	v := record.NewSample()
+	v.Begin, v.End, v.Edge = at, at.Add(2*time.Microsecond), record.Load
+	v.Values = []record.Value{{Name: "used_bytes", Value: 1<<40 + 1}, {Name: "delay_ms", Value: 0.125}, {Name: "unknown_bytes", Value: math.NaN()}}
+	r.Sample(heap, v)
+	v.HWM, v.Values = 5*record.MiB, nil
+	r.Sample(statm, v)
 	r.Total(record.Total{Sample: s, Method: "statm", Processes: 1})
 	r.Phase(record.Load, at, at.Add(time.Second))
 	r.Span(record.Span{Name: "fetch", Begin: at, End: at.Add(time.Millisecond), How: "progress"})
@@ -82,6 +89,14 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 	s := a.Samples[0]
 	if s.RSS != 3 || s.VMS != 4 || !math.IsNaN(s.PSS) || a.Sources[s.Source].Role != "renderer" || s.ReadNS != 1000 {
 		t.Errorf("sample: %+v", s)
+	}
+	if len(a.Samples) != 2 || a.Samples[1].Edge != record.Load || s.Edge != "" || a.PeakRSS(record.Load)[a.Samples[1].Source] != 5 {
+		t.Errorf("samples: %+v; a reading of values alone is none", a.Samples)
+	}
+	used := a.AtEdge(record.Load, "heap", "used_bytes")
+	if len(a.Metrics) != 2 || a.Metrics[1].Name != "delay_ms" || a.Metrics[1].Value != 0.125 || a.Metrics[0].ReadNS != 2000 ||
+		len(used) != 1 || used[a.Metrics[0].Source] != 1<<40+1 || !a.Sources[a.Metrics[0].Source].Waits {
+		t.Errorf("values: %+v", a.Metrics)
 	}
 	if a.Totals[0].RSS != 3 || a.Totals[0].Method != "statm" || !math.IsNaN(a.Totals[0].USS) {
 		t.Errorf("total: %+v", a.Totals[0])
@@ -171,7 +186,7 @@ func TestEveryCommittedAttemptSurvivesAKill(t *testing.T) {
 		for _, a := range r.Attempts {
 			if a.Counted() {
 				whole++
-				if len(a.Samples) != 1 || len(a.Requests) != 1 || len(a.Requests[0].Tokens) != 2 {
+				if len(a.Samples) != 2 || len(a.Metrics) != 2 || len(a.Requests) != 1 || len(a.Requests[0].Tokens) != 2 {
 					t.Errorf("attempt %d was committed without its rows: %+v", a.ID, a)
 				}
 			}
@@ -190,7 +205,7 @@ func TestCutAnywhereIsReadable(t *testing.T) {
 	if err := w.Close(record.OK); err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"journal.jsonl", "samples.csv", "tokens.csv", "totals.csv"} {
+	for _, name := range []string{"journal.jsonl", "samples.csv", "tokens.csv", "totals.csv", "metrics.csv"} {
 		path := filepath.Join(w.Dir(), name)
 		whole, err := os.ReadFile(path)
 		if err != nil {
@@ -238,12 +253,46 @@ func TestBadFoldersAreNamed(t *testing.T) {
 		{change("samples.csv", "3.0000", "abc"), "samples.csv line 2"},
 		{change("samples.csv", "3.0000", "NaN"), "samples.csv line 2"},
 		{change("samples.csv", "3.0000,", ""), "samples.csv line 2"},
+		{change("metrics.csv", "0.125", "NaN"), "metrics.csv line 3"},
+		{change("metrics.csv", "0.125", "many"), "metrics.csv line 3"},
 		{change("journal.jsonl", `"attempt":1`, `"attempt":7`), "journal.jsonl line"},
 	} {
 		_, err := record.Open(c.dir)
 		if err == nil || !strings.Contains(err.Error(), c.want) || fault.Code(err) != int(fault.BadRecord) {
 			t.Errorf("%v (code %d), want %q", err, fault.Code(err), c.want)
 		}
+	}
+}
+
+// Runs of before there were values have no metrics.csv, and no column that tells of phase edges.
+func TestOlderRunsAreRead(t *testing.T) {
+	w := create(t, t.TempDir())
+	w.Cell(cell)
+	write(w, 1)
+	if err := w.Close(record.OK); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(filepath.Join(w.Dir(), "metrics.csv")); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(w.Dir(), "samples.csv")
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var old strings.Builder
+	for line := range strings.Lines(string(text)) {
+		old.WriteString(line[:strings.LastIndex(line, ",")] + "\n")
+	}
+	if err := os.WriteFile(path, []byte(old.String()), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	r, err := record.Open(w.Dir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a := r.Attempts[0]; len(a.Samples) != 2 || len(a.Metrics) != 0 || len(a.PeakRSS(record.Load)) != 0 {
+		t.Errorf("%+v", a)
 	}
 }
 
@@ -278,14 +327,18 @@ func FuzzOpen(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	f.Add(journal, samples)
-	f.Add([]byte(`{"attempt":1,"begin":{"cell":1}}`+"\n"), []byte("a,\"b\"\"\n"))
-	f.Fuzz(func(t *testing.T, journal, samples []byte) {
+	metrics, err := os.ReadFile(filepath.Join(w.Dir(), "metrics.csv"))
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(journal, samples, metrics)
+	f.Add([]byte(`{"attempt":1,"begin":{"cell":1}}`+"\n"), []byte("a,\"b\"\"\n"), []byte("t_ns,value\n1,1e999\n"))
+	f.Fuzz(func(t *testing.T, journal, samples, metrics []byte) {
 		dir := t.TempDir()
 		if err := os.CopyFS(dir, os.DirFS(w.Dir())); err != nil {
 			t.Fatal(err)
 		}
-		for name, text := range map[string][]byte{"journal.jsonl": journal, "samples.csv": samples} {
+		for name, text := range map[string][]byte{"journal.jsonl": journal, "samples.csv": samples, "metrics.csv": metrics} {
 			if err := os.WriteFile(filepath.Join(dir, name), text, 0o644); err != nil {
 				t.Fatal(err)
 			}

@@ -3,8 +3,10 @@ package record
 import (
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
+	"strconv"
 	"time"
 )
 
@@ -46,11 +48,40 @@ func (r *Recording) Source(s Source) int {
 	return id
 }
 
-// Sample writes a reading of a source.
+// Sample writes a reading of a source: its process figures to samples.csv, its values to metrics.csv.
 func (r *Recording) Sample(source int, s Sample) {
+	r.w.mu.Lock()
+	defer r.w.mu.Unlock()
+	if s.OfProcess() {
+		r.process(source, s)
+	}
+	for _, v := range s.Values {
+		r.value(source, s, v)
+	}
+}
+
+func (r *Recording) value(source int, s Sample, v Value) {
+	if math.IsNaN(v.Value) || math.IsInf(v.Value, 0) {
+		return // not measured: absent
+	}
 	w := r.w
-	w.mu.Lock()
-	defer w.mu.Unlock()
+	l := text(w.line[:0], w.clock.stamp(s.End))
+	l = text(l, r.label)
+	l = text(l, v.Name)
+	l = append(strconv.AppendFloat(l, v.Value, 'f', -1, 64), ',')
+	l = integer(l, w.clock.ns(s.End))
+	l = integer(l, int64(s.End.Sub(s.Begin)))
+	l = integer(l, int64(source))
+	l = integer(l, int64(r.cell.ID))
+	l = integer(l, int64(r.id))
+	l = text(l, r.source[source].Role)
+	l = text(l, string(s.Edge))
+	w.line = end(l)
+	w.write(w.metrics, w.line)
+}
+
+func (r *Recording) process(source int, s Sample) {
+	w := r.w
 	src := r.source[source]
 	l := text(w.line[:0], w.clock.stamp(s.End))
 	l = text(l, r.label)
@@ -67,6 +98,7 @@ func (r *Recording) Sample(source int, s Sample) {
 	l = mb(l, s.USS)
 	l = mb(l, s.Swap)
 	l = mb(l, s.HWM)
+	l = text(l, string(s.Edge))
 	w.line = end(l)
 	w.write(w.samples, w.line)
 }

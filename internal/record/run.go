@@ -1,6 +1,9 @@
 package record
 
-import "time"
+import (
+	"math"
+	"time"
+)
 
 // Run is a run folder as it was read.
 type Run struct {
@@ -35,6 +38,7 @@ type Attempt struct {
 	Warnings []Warning
 	Samples  []SampleRow
 	Totals   []TotalRow
+	Metrics  []MetricRow
 }
 
 // PhaseSpan is when a phase was.
@@ -85,6 +89,16 @@ type SampleRow struct {
 	Source                        int
 	NS, ReadNS                    int64
 	RSS, VMS, PSS, USS, Swap, HWM float64
+	Edge                          Phase // the phase that the reading ended; HWM is then that phase's peak
+}
+
+// MetricRow is a row of metrics.csv: one named value of a reading.
+type MetricRow struct {
+	Source     int
+	NS, ReadNS int64
+	Name       string
+	Value      float64 // in the unit that Name ends in
+	Edge       Phase   // the phase that the reading ended
 }
 
 // TotalRow is a row of totals.csv, sizes in MiB; what the method does not read is NaN.
@@ -106,6 +120,28 @@ func (a *Attempt) Phase(p Phase) (PhaseSpan, bool) {
 		}
 	}
 	return PhaseSpan{}, false
+}
+
+// AtEdge gives what a method's sources read under a name when a phase ended, by source; nothing where it was not read.
+func (a *Attempt) AtEdge(p Phase, method, name string) map[int]float64 {
+	out := map[int]float64{}
+	for _, m := range a.Metrics {
+		if m.Edge == p && m.Name == name && a.Sources[m.Source].Method == method {
+			out[m.Source] = m.Value
+		}
+	}
+	return out
+}
+
+// PeakRSS gives the highest RSS, in MiB, that each source's process had within a phase, by source; nothing where it was not read.
+func (a *Attempt) PeakRSS(p Phase) map[int]float64 {
+	out := map[int]float64{}
+	for _, s := range a.Samples {
+		if s.Edge == p && !math.IsNaN(s.HWM) {
+			out[s.Source] = s.HWM
+		}
+	}
+	return out
 }
 
 // Measured gives the requests of the measure phase.

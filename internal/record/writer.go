@@ -37,6 +37,7 @@ type Writer struct {
 	samples *appender
 	totals  *appender
 	tokens  *appender
+	metrics *appender
 	line    []byte // reused for CSV rows
 
 	attempts int
@@ -128,7 +129,8 @@ func (w *Writer) open(meta Meta, env Environment, plan []byte) (err error) {
 		to      **appender
 		name    string
 		columns []string
-	}{{&w.journal, journalFile, nil}, {&w.samples, samplesFile, sampleColumns}, {&w.totals, totalsFile, totalColumns}, {&w.tokens, tokensFile, tokenColumns}} {
+	}{{&w.journal, journalFile, nil}, {&w.samples, samplesFile, sampleColumns}, {&w.totals, totalsFile, totalColumns}, {&w.tokens, tokensFile, tokenColumns},
+		{&w.metrics, metricsFile, metricColumns}} {
 		if *f.to, err = newAppender(filepath.Join(w.dir, f.name), f.columns); err != nil {
 			return err
 		}
@@ -198,7 +200,7 @@ func (w *Writer) closeFiles() {
 }
 
 func (w *Writer) appenders() []*appender {
-	return []*appender{w.samples, w.totals, w.tokens, w.journal}
+	return []*appender{w.samples, w.totals, w.tokens, w.metrics, w.journal}
 }
 
 func (w *Writer) put(e entry) {

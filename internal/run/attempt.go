@@ -79,7 +79,7 @@ func (a *attempt) phases(ctx context.Context) (err error) {
 		return err
 	}
 	if e.Caps().Resident {
-		a.sampler.Edge()
+		a.sampler.Edge("")
 		if err := a.phase(record.Baseline, func() error { return pause(ctx, baselineFor) }); err != nil {
 			return err
 		}
@@ -113,11 +113,11 @@ func (a *attempt) phase(p record.Phase, do func() error) error {
 	err := do()
 	waits := p == record.Baseline || p == record.Idle
 	if waits {
-		a.sampler.Edge()
+		a.sampler.Edge(p)
 	}
 	a.rec.Phase(p, begin, time.Now())
 	if !waits {
-		a.sampler.Edge()
+		a.sampler.Edge(p)
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", p, err)

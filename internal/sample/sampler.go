@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"slices"
 	"sync"
 	"time"
 
@@ -29,40 +30,68 @@ type Sampler struct {
 
 	wg sync.WaitGroup
 
-	mu      sync.Mutex // taken before a group's, never after
-	groups  map[string]*group
-	stopped bool // Attach comes too late
+	mu      sync.Mutex
+	groups  []*group // in the order in which they are read at phase edges
+	stopped bool     // Attach comes too late
 
 	warnings sync.Mutex
-	warned   map[string]bool // methods that a warning was given for
+	warned   map[string]bool // methods and what was warned of
 }
 
 // New makes a sampler that reads until Stop.
 func New(ctx context.Context, sink Sink) *Sampler {
 	ctx, cancel := context.WithCancel(ctx)
-	return &Sampler{sink: sink, ctx: ctx, cancel: cancel, groups: map[string]*group{}, warned: map[string]bool{}}
+	return &Sampler{sink: sink, ctx: ctx, cancel: cancel, warned: map[string]bool{}}
 }
 
 // atMostOneIn bounds the share of a core that a method's ticks take: reading the mappings of large processes takes long, and is then
 // done more rarely than the method's rate says. Phase edges are always read.
 const atMostOneIn = 100
 
+// A read that gets no answer, from a page that hangs, is given up. Phase edges wait for less: the run must go on.
+const (
+	tickPatience = 10 * time.Second
+	edgePatience = 3 * time.Second
+)
+
 // group is the sources of one method, read in one pass.
 type group struct {
 	method string
+	waits  bool
 
-	mu      sync.Mutex // held during a pass: a source is read by one goroutine at a time
+	busy chan struct{} // full during a pass: a source is read by one goroutine at a time
+	cost record.Cost   // the pass's
+
+	mu      sync.Mutex // never held while something is read
 	members []*member
-	cost    record.Cost
 }
 
+// member is a source in its group; the group's lock guards the flags.
 type member struct {
-	id  int
-	src Source
+	id      int
+	src     Source
+	pushes  *pushes // nil: it does not push
+	reading bool
+	dropped bool
+}
+
+// pushes lets a source's readings through until it is detached.
+type pushes struct {
+	mu    sync.Mutex
+	ended bool
+}
+
+func (p *pushes) end() {
+	if p != nil {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.ended = true
+	}
 }
 
 // Attach reads a source from its method's next tick or the next Edge on, and not at all once the sampler has stopped. It is not read
-// at once: an engine attaches its processes one after the other, and a total of the first alone would be no total.
+// at once: an engine attaches its processes one after the other, and a total of the first alone would be no total. At phase edges
+// methods are read in the order in which they were first attached.
 func (s *Sampler) Attach(src Source) (detach func()) {
 	d := src.Describe()
 	s.mu.Lock()
@@ -72,19 +101,27 @@ func (s *Sampler) Attach(src Source) (detach func()) {
 		return func() {}
 	}
 	m := &member{id: s.sink.Source(d), src: src}
-	g, ok := s.groups[d.Method]
-	if !ok {
-		g = &group{method: d.Method, members: []*member{m}}
-		s.groups[d.Method] = g
-		s.wg.Go(func() { s.loop(g, d.Every) })
-	} else {
-		g.add(m)
+	if p, ok := src.(Pusher); ok {
+		m.pushes = &pushes{}
+		p.Pushes(func(r record.Sample) {
+			m.pushes.mu.Lock()
+			defer m.pushes.mu.Unlock()
+			if !m.pushes.ended {
+				s.sink.Sample(m.id, r)
+			}
+		})
 	}
-	return sync.OnceFunc(func() {
-		g.mu.Lock()
-		defer g.mu.Unlock()
-		g.drop(m)
-	})
+	i := slices.IndexFunc(s.groups, func(g *group) bool { return g.method == d.Method })
+	if i < 0 {
+		i = len(s.groups)
+		s.groups = append(s.groups, &group{method: d.Method, waits: d.Waits, busy: make(chan struct{}, 1)})
+		if g := s.groups[i]; d.Every > 0 {
+			s.wg.Go(func() { s.loop(g, d.Every) })
+		}
+	}
+	g := s.groups[i]
+	g.add(m)
+	return func() { g.drop(m) }
 }
 
 func (g *group) add(m *member) {
@@ -93,14 +130,43 @@ func (g *group) add(m *member) {
 	g.members = append(g.members, m)
 }
 
+// drop ends the sampling of a source. It waits for no read: one that is going on is for nothing.
 func (g *group) drop(m *member) {
-	for i, have := range g.members {
-		if have == m {
-			g.members = append(g.members[:i:i], g.members[i+1:]...)
-			closeSource(m.src)
-			return
-		}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if m.dropped {
+		return
 	}
+	m.dropped = true
+	m.pushes.end()
+	g.members = slices.DeleteFunc(slices.Clone(g.members), func(have *member) bool { return have == m })
+	if !m.reading {
+		closeSource(m.src)
+	}
+}
+
+// begin tells whether a source is still to be read, and end whether what was read still counts.
+func (g *group) begin(m *member) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	m.reading = !m.dropped
+	return m.reading
+}
+
+func (g *group) end(m *member) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	m.reading = false
+	if m.dropped {
+		closeSource(m.src)
+	}
+	return !m.dropped
+}
+
+func (g *group) all() []*member {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return slices.Clone(g.members)
 }
 
 func closeSource(src Source) {
@@ -109,13 +175,19 @@ func closeSource(src Source) {
 	}
 }
 
-// Edge reads every source now: a phase begins or ends.
-func (s *Sampler) Edge() {
+// Edge reads every source now: a phase has ended, or, where it is empty, the first one is about to begin. Peaks begin anew.
+func (s *Sampler) Edge(ended record.Phase) {
 	s.mu.Lock()
-	groups := s.all()
+	groups := slices.Clone(s.groups)
 	s.mu.Unlock()
+	ctx, cancel := context.WithTimeout(s.ctx, edgePatience) // for all together: what hangs for one hangs for the next
+	defer cancel()
 	for _, g := range groups {
-		s.pass(g)
+		if !g.waits {
+			s.pass(s.ctx, g, &ended)
+		} else {
+			s.pass(ctx, g, &ended)
+		}
 	}
 }
 
@@ -123,30 +195,20 @@ func (s *Sampler) Edge() {
 func (s *Sampler) Stop() record.Cost {
 	s.mu.Lock()
 	s.stopped = true
-	groups := s.all()
+	groups := slices.Clone(s.groups)
 	s.mu.Unlock()
 	s.cancel()
 	s.wg.Wait()
 	var cost record.Cost
 	for _, g := range groups {
-		g.mu.Lock()
-		for _, m := range g.members {
-			closeSource(m.src)
+		for _, m := range g.all() {
+			g.drop(m)
 		}
-		g.members = nil
 		cost.Reads += g.cost.Reads
 		cost.ReadNS += g.cost.ReadNS
-		g.mu.Unlock()
+		cost.WaitNS += g.cost.WaitNS
 	}
 	return cost
-}
-
-func (s *Sampler) all() []*group {
-	groups := make([]*group, 0, len(s.groups))
-	for _, g := range s.groups {
-		groups = append(groups, g)
-	}
-	return groups
 }
 
 func (s *Sampler) loop(g *group, every time.Duration) {
@@ -162,7 +224,12 @@ func (s *Sampler) loop(g *group, every time.Duration) {
 			if now.Before(rest) {
 				continue
 			}
-			spent := s.pass(g)
+			ctx, cancel := context.WithTimeout(s.ctx, tickPatience)
+			spent := s.pass(ctx, g, nil)
+			cancel()
+			if g.waits {
+				continue // what it waited for was not work; a tick that came meanwhile is dropped
+			}
 			// The shorter of two: one that was long because something else had the core says nothing of what reading takes.
 			rest = time.Now().Add(min(spent, before) * atMostOneIn)
 			before = spent
@@ -170,53 +237,99 @@ func (s *Sampler) loop(g *group, every time.Duration) {
 	}
 }
 
-// pass reads the sources of a group and gives the time that reading took.
-func (s *Sampler) pass(g *group) time.Duration {
-	g.mu.Lock()
-	defer g.mu.Unlock()
+// pass reads the sources of a group and gives the time that reading took. edge is nil between phase edges.
+func (s *Sampler) pass(ctx context.Context, g *group, edge *record.Phase) time.Duration {
+	select {
+	case g.busy <- struct{}{}:
+	case <-ctx.Done(): // the last pass hangs
+		if s.ctx.Err() == nil {
+			s.warn(g, unanswered, g.method+late)
+		}
+		return 0
+	}
+	defer func() { <-g.busy }()
 	total := record.Total{Method: g.method, Sample: record.NewSample()}
 	var spent time.Duration
-	for _, m := range append([]*member(nil), g.members...) {
+	for _, m := range g.all() {
+		if !g.begin(m) {
+			continue
+		}
 		reading := record.NewSample()
-		err := m.src.Read(s.ctx, &reading)
+		begin := time.Now()
+		err := m.src.Read(ctx, &reading)
+		if !g.end(m) {
+			continue
+		}
 		if err != nil {
-			s.lose(g, m, err)
+			spent += time.Since(begin)
+			s.lose(ctx, g, m, err)
 			continue
 		}
 		spent += reading.End.Sub(reading.Begin)
+		g.cost.Reads++
+		if edge != nil {
+			reading.Edge = *edge
+		}
 		s.sink.Sample(m.id, reading)
-		add(&total, reading)
+		if reading.OfProcess() {
+			add(&total, reading)
+		}
+		if p, ok := m.src.(Peaker); ok && edge != nil {
+			if err := p.ResetPeak(ctx); err != nil && s.ctx.Err() == nil && !errors.Is(err, ErrGone) {
+				s.warn(g, "peak-not-reset", fmt.Sprintf("the peak that %s reads can't be reset: phases have no peak of their own (%v)", g.method, err))
+			}
+		}
 	}
 	if total.Processes > 0 {
 		s.sink.Total(total)
-		g.cost.Reads += total.Processes
+	}
+	if g.waits {
+		g.cost.WaitNS += int64(spent)
+	} else {
 		g.cost.ReadNS += int64(spent)
 	}
 	return spent
 }
 
-// lose drops a source that can't be read any more, and says why unless its process has just ended.
-func (s *Sampler) lose(g *group, m *member, err error) {
+const (
+	unanswered = "unanswered-source"
+	late       = " did not answer in time, at least once: its figures are absent there"
+)
+
+// lose drops a source that can't be read any more, and says why unless its process has just ended. One that did not answer in time
+// is read again.
+func (s *Sampler) lose(ctx context.Context, g *group, m *member, err error) {
 	if s.ctx.Err() != nil {
 		return
 	}
-	g.drop(m)
-	if errors.Is(err, ErrGone) {
-		return
-	}
 	d := m.src.Describe()
-	s.warnings.Lock()
-	again := s.warned[d.Method]
-	s.warned[d.Method] = true
-	s.warnings.Unlock()
-	if again {
+	who := fmt.Sprintf("%s of the %s", d.Method, d.Role)
+	if d.PID != 0 {
+		who = fmt.Sprintf("%s of process %d (%s)", d.Method, d.PID, d.Role)
+	}
+	if ctx.Err() != nil && !errors.Is(err, ErrGone) {
+		s.warn(g, unanswered, who+late)
 		return
 	}
-	text := fmt.Sprintf("%s of process %d (%s) can't be read: %v", d.Method, d.PID, d.Role, err)
-	if errors.Is(err, fs.ErrPermission) {
-		text = fmt.Sprintf("%s of process %d (%s) may not be read by this user: its figures are absent", d.Method, d.PID, d.Role)
+	g.drop(m)
+	switch {
+	case errors.Is(err, ErrGone):
+	case errors.Is(err, fs.ErrPermission):
+		s.warn(g, "unreadable-source", who+" may not be read by this user: its figures are absent")
+	default:
+		s.warn(g, "unreadable-source", fmt.Sprintf("%s can't be read: %v", who, err))
 	}
-	s.sink.Warn(record.Warning{Code: "unreadable-source", Text: text})
+}
+
+// warn says a thing once a method.
+func (s *Sampler) warn(g *group, code, text string) {
+	s.warnings.Lock()
+	again := s.warned[code+g.method]
+	s.warned[code+g.method] = true
+	s.warnings.Unlock()
+	if !again {
+		s.sink.Warn(record.Warning{Code: code, Text: text})
+	}
 }
 
 // add sums a reading into a total; a figure stays absent until a reading has it.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -126,9 +127,9 @@ func TestTotalsSumATickAndKeepWhatIsAbsentAbsent(t *testing.T) {
 		s.Attach(&source{method: "m", every: time.Hour, rss: 5})
 		detach := s.Attach(&source{method: "m", every: time.Hour, rss: 7})
 		synctest.Wait()
-		s.Edge()
+		s.Edge("")
 		detach()
-		s.Edge()
+		s.Edge("")
 		s.Stop()
 		last, before := out.totals[len(out.totals)-1], out.totals[len(out.totals)-2]
 		if before.RSS != 12 || before.Processes != 2 || before.PSS != record.Absent {
@@ -154,6 +155,109 @@ func TestSourcesThatFailAreDroppedAndSaidOnce(t *testing.T) {
 		}
 		if len(out.samples) != 0 || len(out.totals) != 0 {
 			t.Error("a failed read left a sample")
+		}
+	})
+}
+
+// paged is a source that answers when it is told to, such as a page.
+type paged struct {
+	source
+	answers atomic.Bool
+	push    func(record.Sample)
+	resets  int
+}
+
+func (p *paged) Describe() record.Source {
+	d := p.source.Describe()
+	d.Waits = true
+	return d
+}
+
+func (p *paged) Read(ctx context.Context, r *record.Sample) error {
+	r.Begin = time.Now()
+	if !p.answers.Load() {
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	time.Sleep(p.delay)
+	r.End = time.Now()
+	r.Values = []record.Value{{Name: "used_bytes", Value: 1}}
+	return nil
+}
+
+func (p *paged) Pushes(push func(record.Sample)) { p.push = push }
+
+func (p *paged) ResetPeak(context.Context) error {
+	p.resets++
+	return nil
+}
+
+func TestAPageThatHangsHoldsUpNoEdgeAndIsReadAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		out := &sink{}
+		s := sample.New(t.Context(), out)
+		page := &paged{source: source{method: "page", every: time.Second}}
+		s.Attach(page)
+		s.Attach(&source{method: "process", every: time.Hour, rss: 5})
+		time.Sleep(1500 * time.Millisecond) // a tick's read hangs
+		begin := time.Now()
+		s.Edge(record.Load)
+		if took := time.Since(begin); took > 5*time.Second {
+			t.Errorf("an edge took %v", took)
+		}
+		if out.count(1) != 0 || out.count(2) != 1 {
+			t.Errorf("samples: %v, want one of the process alone", out.samples)
+		}
+		if len(out.warnings) != 1 || out.warnings[0].Code != "unanswered-source" {
+			t.Errorf("warnings: %+v", out.warnings)
+		}
+		page.answers.Store(true)
+		time.Sleep(10 * time.Second)
+		before := out.count(1)
+		s.Edge(record.Warmup)
+		s.Stop()
+		if out.count(1) != before+1 {
+			t.Error("a page that answers again is not read again")
+		}
+	})
+}
+
+func TestWaitingIsNoCost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		out := &sink{}
+		s := sample.New(t.Context(), out)
+		page := &paged{source: source{method: "page", every: time.Second, delay: 300 * time.Millisecond}}
+		page.answers.Store(true)
+		s.Attach(page)
+		time.Sleep(10*time.Second + 500*time.Millisecond)
+		if cost := s.Stop(); cost.Reads != 10 || cost.ReadNS != 0 || cost.WaitNS != int64(3*time.Second) || len(out.totals) != 0 {
+			t.Errorf("%+v, %d totals", cost, len(out.totals))
+		}
+	})
+}
+
+func TestWhatIsReadAtEdgesOnlyAndWhatIsPushed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		out := &sink{}
+		s := sample.New(t.Context(), out)
+		page := &paged{source: source{method: "page"}}
+		page.answers.Store(true)
+		detach := s.Attach(page)
+		time.Sleep(time.Minute)
+		if len(out.samples) != 0 {
+			t.Errorf("%d readings without an edge", len(out.samples))
+		}
+		s.Edge("")
+		s.Edge(record.Baseline)
+		page.push(record.NewSample())
+		if out.count(1) != 3 || page.resets != 2 {
+			t.Errorf("%d readings, %d resets", out.count(1), page.resets)
+		}
+		detach()
+		page.push(record.NewSample())
+		s.Stop()
+		if out.count(1) != 3 {
+			t.Error("a source that was detached still pushes")
 		}
 	})
 }

@@ -17,7 +17,15 @@ import (
 )
 
 // Sources gives the sources of one process. Its role says what it is to its engine: renderer, server …
-func Sources(pid int, role string) ([]sample.Source, error) {
+//
+// Nothing is written to the process: the highest RSS is the one since it started.
+func Sources(pid int, role string) ([]sample.Source, error) { return sources(pid, role, false) }
+
+// SourcesOfOurs is Sources for a process that we started, or its children: the highest RSS begins anew at every phase edge. The
+// kernel keeps one such figure a process, so that doing so would disturb others who read it.
+func SourcesOfOurs(pid int, role string) ([]sample.Source, error) { return sources(pid, role, true) }
+
+func sources(pid int, role string, ours bool) ([]sample.Source, error) {
 	p, err := procfs.NewProc(pid)
 	if err != nil {
 		return nil, gone(pid, err)
@@ -30,7 +38,12 @@ func Sources(pid int, role string) ([]sample.Source, error) {
 	if err != nil {
 		return nil, gone(pid, err)
 	}
-	return []sample.Source{quick, &rollup{proc: p, role: role, start: stat.Starttime}}, nil
+	dear := rollup{proc: p, role: role, start: stat.Starttime, since: "since the process started"}
+	if ours {
+		dear.since = "since the last phase edge"
+		return []sample.Source{quick, &peaking{rollup: dear}}, nil
+	}
+	return []sample.Source{quick, &dear}, nil
 }
 
 // gone recognises the errors of a process that has ended: its folder is missing, or an open descriptor finds nobody.
@@ -100,11 +113,12 @@ type rollup struct {
 	proc  procfs.Proc
 	role  string
 	start uint64
+	since string // from when on the highest RSS is
 }
 
 func (s *rollup) Describe() record.Source {
 	return record.Source{Role: s.role, Method: record.MethodSmapsRollup, PID: s.proc.PID, Start: s.start, Every: DearEvery,
-		Sees:  "proportional (PSS: shared pages divided among their users), unique (USS: private pages) and swapped size, highest RSS so far",
+		Sees:  "proportional (PSS: shared pages divided among their users), unique (USS: private pages) and swapped size, highest RSS " + s.since,
 		Blind: "GPU memory; what happened between two reads, but for the highest RSS"}
 }
 
@@ -129,4 +143,35 @@ func (s *rollup) Read(_ context.Context, r *record.Sample) error {
 	r.RSS, r.PSS, r.USS, r.Swap = int64(m.Rss), int64(m.Pss), int64(m.PrivateClean+m.PrivateDirty), int64(m.Swap)
 	r.HWM, r.VMS = int64(status.VmHWM), int64(status.VmSize)
 	return nil
+}
+
+// peaking is a rollup of a process whose highest RSS may be reset.
+type peaking struct {
+	rollup
+	failed bool
+}
+
+func (s *peaking) Read(ctx context.Context, r *record.Sample) error {
+	err := s.rollup.Read(ctx, r)
+	if s.failed {
+		r.HWM = record.Absent // of an earlier phase, perhaps
+	}
+	return err
+}
+
+// resetPeak is what the kernel takes as the order to forget the highest RSS; smaller numbers would clear bits of pages.
+const resetPeak = "5"
+
+// ResetPeak makes the highest RSS begin anew. Read has just found that the process is still the same.
+func (s *peaking) ResetPeak(context.Context) error {
+	f, err := os.OpenFile(filepath.Join("/proc", strconv.Itoa(s.proc.PID), "clear_refs"), os.O_WRONLY, 0)
+	if err == nil {
+		_, err = f.WriteString(resetPeak)
+		_ = f.Close() // nothing is buffered
+	}
+	if err != nil {
+		err = gone(s.proc.PID, err)
+		s.failed = !errors.Is(err, sample.ErrGone)
+	}
+	return err
 }

@@ -23,6 +23,9 @@ const allocate = 64 * record.MiB
 // asChild makes the test binary wait for a line, allocate, say so, and wait for another.
 const asChild = "PROC_TEST_CHILD"
 
+// spike makes it free at once what it allocated.
+const spike = "PROC_TEST_SPIKE"
+
 func TestMain(m *testing.M) {
 	if os.Getenv(asChild) == "" {
 		os.Exit(m.Run())
@@ -38,6 +41,13 @@ func TestMain(m *testing.M) {
 	}
 	for i := range block {
 		block[i] = byte(i)
+	}
+	if os.Getenv(spike) != "" {
+		if err := syscall.Munmap(block); err != nil {
+			fmt.Println(err)
+			os.Exit(1)
+		}
+		block = []byte{0}
 	}
 	fmt.Println("allocated")
 	in.Scan()
@@ -100,6 +110,58 @@ func TestSourcesSeeWhatAProcessAllocates(t *testing.T) {
 	}
 	if _, err := proc.Sources(cmd.Process.Pid, "test"); !errors.Is(err, sample.ErrGone) {
 		t.Errorf("sources of an ended process: %v", err)
+	}
+}
+
+// Each phase has a peak of its own, in processes that are ours.
+func TestThePeakBeginsAnew(t *testing.T) {
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), asChild+"=1", spike+"=1")
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	pipe, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	out := bufio.NewScanner(pipe)
+	out.Scan()
+	ours, err := proc.SourcesOfOurs(cmd.Process.Pid, "test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	fmt.Fprintln(in)
+	out.Scan() // allocated, and freed again
+	r := read(t, ours)[record.MethodSmapsRollup]
+	if r.HWM-r.RSS < allocate*9/10 {
+		t.Errorf("the peak is %d MiB above what is there, want 64", (r.HWM-r.RSS)/record.MiB)
+	}
+	for _, src := range ours {
+		if p, ok := src.(sample.Peaker); ok {
+			if err := p.ResetPeak(t.Context()); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	if r := read(t, ours)[record.MethodSmapsRollup]; r.HWM-r.RSS > record.MiB {
+		t.Errorf("after the reset the peak is %d MiB above what is there", (r.HWM-r.RSS)/record.MiB)
+	}
+	others, err := proc.Sources(cmd.Process.Pid, "test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, src := range others {
+		if _, ok := src.(sample.Peaker); ok {
+			t.Error("the peak of a process that is not ours would be reset")
+		}
+	}
+	fmt.Fprintln(in)
+	if err := cmd.Wait(); err != nil {
+		t.Fatal(err)
 	}
 }
 

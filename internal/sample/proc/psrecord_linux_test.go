@@ -129,7 +129,7 @@ func watchWithSampler(b *testing.B, pid int, interval, d time.Duration) (cpu tim
 		}
 	}
 	for end := time.Now().Add(d); interval == 0 && time.Now().Before(end); {
-		s.Edge()
+		s.Edge("")
 	}
 	if interval > 0 {
 		time.Sleep(d)

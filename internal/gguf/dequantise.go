@@ -29,6 +29,10 @@ func Dequantise(t Type, blocks []byte, values []float32) error {
 		return fmt.Errorf("%d bytes for %d values of %v, which takes %d bytes for %d values",
 			len(blocks), len(values), t, l.bytes, l.values)
 	}
+	if l.values == 1 { // decoders of single values take any number of them
+		decode(blocks, values)
+		return nil
+	}
 	bytes, count := int(l.bytes), int(l.values)
 	for len(values) > 0 {
 		decode(blocks[:bytes], values[:count])
@@ -48,12 +52,22 @@ func half(b []byte) float32 {
 	return math.Float32frombits(sign | math.Float32bits(math.Float32frombits(rest)*(1<<112)))
 }
 
-func decodeF32(b []byte, v []float32) { v[0] = math.Float32frombits(binary.LittleEndian.Uint32(b)) }
+func decodeF32(b []byte, v []float32) {
+	for ; len(v) > 0 && len(b) >= 4; b, v = b[4:], v[1:] {
+		v[0] = math.Float32frombits(binary.LittleEndian.Uint32(b))
+	}
+}
 
-func decodeF16(b []byte, v []float32) { v[0] = half(b) }
+func decodeF16(b []byte, v []float32) {
+	for ; len(v) > 0 && len(b) >= 2; b, v = b[2:], v[1:] {
+		v[0] = half(b)
+	}
+}
 
 func decodeBF16(b []byte, v []float32) {
-	v[0] = math.Float32frombits(uint32(binary.LittleEndian.Uint16(b)) << 16)
+	for ; len(v) > 0 && len(b) >= 2; b, v = b[2:], v[1:] {
+		v[0] = math.Float32frombits(uint32(binary.LittleEndian.Uint16(b)) << 16)
+	}
 }
 
 // The types in blocks of 32: a scale, for the types ending in 1 a minimum, for those of 5 bits all the fifth bits, then

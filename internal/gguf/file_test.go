@@ -84,7 +84,7 @@ func TestWriterRefusesWhatGGUFCannotHold(t *testing.T) {
 }
 
 // patch returns a copy with bytes replaced, starting where the text mark is found, skip bytes further on.
-func patch(t *testing.T, b []byte, mark string, skip int, with ...byte) []byte {
+func patch(t testing.TB, b []byte, mark string, skip int, with ...byte) []byte {
 	t.Helper()
 	at := bytes.Index(b, []byte(mark))
 	if at < 0 {
@@ -110,6 +110,10 @@ func TestFaultsNameThePlace(t *testing.T) {
 		{"entry count", "byte 16 says", patch(t, b, "GGUF", 19, 1)},
 		{"header cut", `truncated: metadata "b.none"`, b[:bytes.Index(b, []byte("b.none"))+10]},
 		{"string too long", `truncated: metadata "a.string"`, patch(t, b, "a.string", 9, 1)},
+		{"string of 2^60 bytes", `truncated: metadata "a.string"`, patch(t, b, "a.string", 4, 0, 0, 0, 0, 0, 0, 0, 16)},
+		{"string of 2^63 bytes", `truncated: metadata "a.string"`, patch(t, b, "a.string", 4, 0, 0, 0, 0, 0, 0, 0, 128)},
+		{"array of 2^60 strings", `truncated: metadata "b.strings"`, patch(t, b, "b.strings", 8, 0, 0, 0, 0, 0, 0, 0, 16)},
+		{"array of 2^61 bytes", `truncated: metadata "b.uint8"`, patch(t, b, "b.uint8", 8, 0, 0, 0, 0, 0, 0, 0, 32)},
 		{"array too long", `truncated: metadata "b.int32"`, patch(t, b, "b.int32", 12, 1)},
 		{"unknown kind", `metadata "a.bool" has type 99`, patch(t, b, "a.bool", 0, 99)},
 		{"bool of 7", `metadata "a.bool" holds 7`, patch(t, b, "a.bool", 4, 7)},
@@ -435,6 +439,11 @@ func TestVocabularyFaults(t *testing.T) {
 		{"tokenizer.ggml.pre", "tekken", `pre-tokenizer "tekken" is not supported`, fault.UnknownArch},
 		{"tokenizer.ggml.merges", []string{"ab"}, `merge 0 of tokenizer.ggml.merges is "ab"`, fault.BadModel},
 		{"tokenizer.ggml.merges", []string{"q Z"}, `"qZ" is no token`, fault.BadModel},
+		{"tokenizer.ggml.merges", []string{"t h e"}, `"h e" is no token`, fault.BadModel},
+		{"tokenizer.ggml.merges", []string{" t"}, `merge 0 of tokenizer.ggml.merges is " t"; "" is no token`, fault.BadModel},
+		{"tokenizer.ggml.merges", nil, "metadata tokenizer.ggml.merges is missing", fault.BadModel},
+		{"tokenizer.ggml.merges", []int32{1}, "metadata tokenizer.ggml.merges is []int32 [1]; an array of strings is needed", fault.BadModel},
+		{"tokenizer.ggml.tokens", nil, "metadata tokenizer.ggml.tokens is missing", fault.BadModel},
 		{"tokenizer.ggml.tokens", []string{"a", "a"}, "tokenizer.ggml.token_type", fault.BadModel},
 		{"tokenizer.ggml.eos_token_id", uint32(512), "tokenizer.ggml.eos_token_id is 512", fault.BadModel},
 	} {
@@ -445,6 +454,13 @@ func TestVocabularyFaults(t *testing.T) {
 	}
 	f := tinyWith(t, map[string]any{"tokenizer.ggml.tokens": []string{"a", "a"}, "tokenizer.ggml.token_type": nil,
 		"tokenizer.ggml.merges": []string{}, "tokenizer.ggml.bos_token_id": nil, "tokenizer.ggml.eos_token_id": nil}, nil)
+	merge := tinyWith(t, nil, nil).Metadata
+	i := slices.IndexFunc(merge, func(e gguf.Entry) bool { return e.Key == "tokenizer.ggml.merges" })
+	first := merge[i].Value.([]string)[0]
+	_, err := tinyWith(t, map[string]any{"tokenizer.ggml.merges": []string{first, first}}, nil).Vocabulary()
+	if want := fmt.Sprintf("merges 0 and 1 of tokenizer.ggml.merges are both %q", first); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("got %v, want %q", err, want)
+	}
 	if _, err := f.Vocabulary(); err == nil || !strings.Contains(err.Error(), `tokens 0 and 1 of tokenizer.ggml.tokens are both "a"`) {
 		t.Errorf("a token that is there twice: %v", err)
 	}
@@ -481,8 +497,8 @@ func TestOtherTypesAreKnownButNotRead(t *testing.T) {
 	}
 }
 
-// smallest is a whole llama, as small as one can be.
-func smallest(t testing.TB) []byte {
+// smallest is a whole llama, as small as one can be, with some metadata changed or added.
+func smallest(t testing.TB, other ...gguf.Entry) []byte {
 	l := gguf.Architecture{EmbeddingLength: 2, BlockCount: 1, FeedForwardLength: 1, HeadCount: 1, HeadCountKV: 1, HeadDim: 2, VocabSize: 3}
 	var w []gguf.Weights
 	for _, want := range l.Tensors() {
@@ -492,19 +508,23 @@ func smallest(t testing.TB) []byte {
 		}
 		w = append(w, gguf.Weights{Name: want.Name, Shape: want.Shape, Values: make([]float32, n)})
 	}
-	b := written(t, []gguf.Entry{
+	m := []gguf.Entry{
 		{Key: "general.architecture", Value: "llama"}, {Key: "llama.context_length", Value: uint32(8)},
 		{Key: "llama.embedding_length", Value: uint32(2)}, {Key: "llama.block_count", Value: uint32(1)},
 		{Key: "llama.feed_forward_length", Value: uint32(1)}, {Key: "llama.attention.head_count", Value: uint32(1)},
 		{Key: "llama.attention.layer_norm_rms_epsilon", Value: float32(1e-5)},
 		{Key: "tokenizer.ggml.model", Value: "gpt2"}, {Key: "tokenizer.ggml.pre", Value: "gpt-2"},
 		{Key: "tokenizer.ggml.tokens", Value: []string{"a", "b", "ab"}}, {Key: "tokenizer.ggml.merges", Value: []string{"a b"}},
-	}, w)
+	}
+	for _, o := range other {
+		m = append(slices.DeleteFunc(m, func(e gguf.Entry) bool { return e.Key == o.Key }), o)
+	}
+	b := written(t, m, w)
 	f, err := read(b)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := f.Architecture(); err != nil {
+	if _, err := f.Architecture(); err != nil && len(other) == 0 {
 		t.Fatal(err)
 	}
 	return b
@@ -518,6 +538,23 @@ func FuzzRead(f *testing.F) {
 	f.Add([]byte("GGUF"))
 	f.Add(tinyBytes()[:20000]) // the header: metadata, vocabulary and tensor list
 	f.Add(smallest(f))
+	long := []byte{0, 0, 0, 0, 0, 0, 0, 16} // 2^60
+	f.Add(patch(f, whole, "a.string", 4, long...))
+	f.Add(patch(f, whole, "b.strings", 8, long...))
+	f.Add(patch(f, whole, "b.strings", 16, long...))
+	f.Add(patch(f, whole, "b.none", 8, long...))
+	f.Add(patch(f, whole, "matrix", 4, long...))
+	f.Add(patch(f, whole, "vector", 16, long...))
+	f.Add(patch(f, whole, "vector", 16, 0))  // on the other one
+	f.Add(patch(f, whole, "vector", 16, 33)) // not aligned
+	f.Add(patch(f, whole, "vector", 16, 64)) // outside
+	for _, merges := range [][]string{{"a b", "a b"}, {"ab a", "a b"}, {" a"}, {"a "}, {"b ab", "ab b"}, {"a b b"}} {
+		f.Add(smallest(f, gguf.Entry{Key: "tokenizer.ggml.merges", Value: merges}))
+	}
+	for _, m := range []gguf.Entry{{Key: "llama.rope.scaling.factor", Value: float32(4)}, {Key: "llama.attention.sliding_window", Value: uint32(4)},
+		{Key: "llama.attention.head_count_kv", Value: []int32{1}}, {Key: "general.type", Value: "adapter"}, {Key: "split.count", Value: uint16(2)}} {
+		f.Add(smallest(f, m))
+	}
 	f.Add(written(f, scored([]string{"a", "b", "ab"}), nil))
 	f.Fuzz(func(t *testing.T, content []byte) {
 		file, err := read(content)

@@ -167,7 +167,12 @@ func (f *File) consistent(v Vocabulary) error {
 		}
 		ids[t] = id
 	}
+	ranks := make(map[string]int, len(v.Merges))
 	for rank, m := range v.Merges {
+		if first, twice := ranks[m]; twice && v.Kind == ByteLevelBPE { // of which some engines take the first rank, others the last
+			return f.bad(again, "merges %d and %d of tokenizer.ggml.merges are both %q", first, rank, m)
+		}
+		ranks[m] = rank
 		left, right, ok := strings.Cut(m, " ")
 		if !ok {
 			return f.bad(again, "merge %d of tokenizer.ggml.merges is %q; two tokens and a space are right", rank, m)

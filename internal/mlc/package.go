@@ -42,7 +42,10 @@ type Package struct {
 }
 
 // configName is the file by which a package is known as one; it is written last.
-const configName = "mlc-chat-config.json"
+const (
+	configName    = "mlc-chat-config.json"
+	tokenizerName = "tokenizer.json"
+)
 
 // Write makes a package in the folder dir from the GGUF at path. The folder appears when all is done; an older package in
 // its place is replaced, any other folder that isn't empty is left alone, which is an error. Of several that write the same
@@ -105,7 +108,12 @@ func newModel(f *gguf.File, options Options) (m model, err error) {
 // write writes the package's files into dir.
 func (m model) write(ctx context.Context, dir string) (Package, error) {
 	p := Package{Shape: m.shape, Warnings: m.warnings()}
+	tokenized := make(chan error, 1) // beside the weights: a large vocabulary takes a while too
+	go func() { tokenized <- writeJSON(filepath.Join(dir, tokenizerName), tokenizer(m.vocabulary)) }()
 	cache, err := writeShards(ctx, m.file, m.architecture, m.dtype, dir)
+	if e := <-tokenized; err == nil {
+		err = e
+	}
 	if err != nil {
 		return p, err
 	}
@@ -120,12 +128,12 @@ func (m model) write(ctx context.Context, dir string) (Package, error) {
 	for _, file := range []struct {
 		name    string
 		content any
-	}{{"tensor-cache.json", cache}, {"tokenizer.json", tokenizer(m.vocabulary)}, {configName, config}} {
+	}{{"tensor-cache.json", cache}, {configName, config}} {
 		if err := writeJSON(filepath.Join(dir, file.name), file.content); err != nil {
 			return p, err
 		}
-		p.Files = append(p.Files, file.name)
 	}
+	p.Files = append(p.Files, "tensor-cache.json", tokenizerName, configName)
 	return p, os.Chmod(dir, 0o755)
 }
 

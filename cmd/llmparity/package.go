@@ -7,11 +7,14 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/spf13/pflag"
 
 	"llmparity/browser"
 	"llmparity/internal/cache"
+	"llmparity/internal/child"
 	"llmparity/internal/engine"
 	"llmparity/internal/fault"
 	"llmparity/internal/gguf"
@@ -152,23 +155,29 @@ func otherArithmetic(p *browser.Package, stored string) {
 	}
 }
 
-// convert makes a package beside its place and moves it there. Of two that do so at once the first wins: its package may be in use
-// already, and the other is the same.
+// convert makes a package in the cache. Where two do so at once, the same package takes the place of the first in one step.
 func convert(ctx context.Context, m engine.Model, target string, options mlc.Options, say func(string)) error {
-	aside := fmt.Sprintf("%s.%d", target, os.Getpid())
-	defer os.RemoveAll(aside)
-	written, err := mlc.Write(ctx, m.Path, aside, options)
+	sweepPackages(filepath.Dir(target))
+	written, err := mlc.Write(ctx, m.Path, target, options)
 	if err != nil {
 		return err
 	}
 	for _, w := range written.Warnings {
 		say(w)
 	}
-	err = os.Rename(aside, target)
-	if _, there := os.Stat(target); there == nil {
-		return nil
+	return nil
+}
+
+// sweepPackages removes what earlier versions left in the cache when they were killed: packages whose names end in the number of
+// a process that is gone.
+func sweepPackages(dir string) {
+	entries, _ := os.ReadDir(dir) // it may not be there yet
+	for _, e := range entries {
+		pid, err := strconv.Atoi(strings.TrimPrefix(filepath.Ext(e.Name()), "."))
+		if err == nil && pid > 0 && !child.Alive(pid) {
+			_ = os.RemoveAll(filepath.Join(dir, e.Name()))
+		}
 	}
-	return err
 }
 
 // webllm is the engine that f describes.

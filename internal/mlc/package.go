@@ -107,7 +107,7 @@ func newModel(f *gguf.File, options Options) (m model, err error) {
 
 // write writes the package's files into dir.
 func (m model) write(ctx context.Context, dir string) (Package, error) {
-	p := Package{Shape: m.shape, Warnings: m.warnings()}
+	p := Package{Shape: m.shape, Warnings: Warnings(m.shape)}
 	tokenized := make(chan error, 1) // beside the weights: a large vocabulary takes a while too
 	go func() { tokenized <- writeJSON(filepath.Join(dir, tokenizerName), tokenizer(m.vocabulary)) }()
 	cache, err := writeShards(ctx, m.file, m.architecture, m.dtype, dir)
@@ -137,14 +137,14 @@ func (m model) write(ctx context.Context, dir string) (Package, error) {
 	return p, os.Chmod(dir, 0o755)
 }
 
-// warnings tells of what the model says and llama.cpp doesn't do.
-func (m model) warnings() []string {
-	n := m.shape.SlidingWindowSize
+// Warnings tells of what a model says and llama.cpp doesn't do; a Package has them too.
+func Warnings(s modellib.Shape) []string {
+	n := s.SlidingWindowSize
 	if n == 0 {
 		return nil
 	}
-	return []string{fmt.Sprintf("the model's tokens see %d back (%s.attention.sliding_window), which llama.cpp doesn't keep to: "+
-		"beyond %d tokens it gives other text; with a context of %d they agree", n, m.architecture.Name, n, n)}
+	return []string{fmt.Sprintf("each token of the model sees %d tokens (%s.attention.sliding_window), which llama.cpp doesn't keep to: in longer "+
+		"texts it gives other tokens; with a context of %d engines agree", n, s.ModelType, n)}
 }
 
 func writeJSON(path string, content any) error {

@@ -1,7 +1,7 @@
 // Package page is the web page in which WebLLM runs: our index.html and page.js, and WebLLM's own bundle.
 //
 // The bundle comes from npm and is never committed: make setup copies it into dist. The package builds without it, and Bundle
-// says so at run time. The page measures nothing but time; memory is read from outside.
+// says so at run time. The page measures time, and keeps a ledger of what WebGPU was asked for; other memory is read from outside.
 package page
 
 import (
@@ -18,7 +18,7 @@ const WebLLM = "0.2.86"
 // Module is the address, below the page's own, from which page.js imports WebLLM.
 const Module = "dist/web-llm.js"
 
-//go:embed index.html page.js all:dist
+//go:embed index.html page.js ledger.js all:dist
 var files embed.FS
 
 // Files holds index.html, page.js and dist/web-llm.js.

@@ -1,6 +1,8 @@
 // What llmparity calls in the page that runs WebLLM. Times are milliseconds of the page's own clock, performance.timeOrigin +
 // performance.now(); the host measures that clock against its own.
 
+import { ledger } from "./ledger.js"; // before all that uses WebGPU
+
 const now = () => performance.timeOrigin + performance.now();
 
 // The host adds this binding; opened by hand the page has none.
@@ -95,7 +97,9 @@ watchInstantiate();
 
 // mark notes the first time that a stage begins.
 function mark(stage) {
-  marks[stage] ??= now();
+  if (stage in marks) return;
+  marks[stage] = now();
+  ledger.enter(stage);
 }
 
 // WebLLM tells its progress in words; these begin the stages that nothing else shows.
@@ -198,10 +202,13 @@ function sampled(id) {
 }
 
 function flush(at) {
-  if (run.tokens.length) tell({ tokens: run.tokens });
+  if (run.tokens.length) tell({ tokens: run.tokens, ledger: [...ledger.brief(), held()] });
   run.tokens = [];
   run.told = at;
 }
+
+// held is how many tokens the KV cache holds; WebLLM keeps count of it where this page can see it.
+const held = () => pipeline?.filledKVCacheLength ?? -1;
 
 // generate completes a raw prompt. WebLLM's usage counts are reported as they are, and never used for counting.
 async function generate({ prompt, maxTokens, temperature, ignoreEOS }) {
@@ -261,4 +268,4 @@ async function unload() {
   state.textContent = "Ready: no model is loaded.";
 }
 
-globalThis.llmparity = { started, now, adapter, load, giveUp, generate, interrupt, unload };
+globalThis.llmparity = { held, started, now, adapter, load, giveUp, generate, interrupt, unload };

@@ -1,0 +1,326 @@
+package mlc
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"llmparity/internal/fault"
+	"llmparity/internal/gguf"
+)
+
+// Existing is a WebLLM package as it was found: one written here, or one of MLC's.
+type Existing struct {
+	Dir               string
+	ModelType         string
+	Quantization      string
+	ContextWindowSize int
+	SlidingWindowSize int
+	PrefillChunkSize  int
+	Layers            int // 0 where the package doesn't say, as with the others
+	Heads             int
+	KVHeads           int
+	HeadDim           int
+	Hidden            int
+	Vocab             int
+	ChatTemplate      string // the name of its conv_template
+	TokenizerFiles    []string
+	Weights           []Weight
+	Shards            int
+	Bytes             int64  // of all shards
+	Library           string // a model library in the folder; empty: none
+}
+
+// Weight is a stored one.
+type Weight struct {
+	Param
+	Bytes int64
+}
+
+const (
+	maxConfig = 16 << 20
+	maxCache  = 256 << 20
+)
+
+// OpenPackage reads what a package says of itself, and holds its files against that; of the weights nothing is read.
+func OpenPackage(dir string) (Existing, error) {
+	bad := func(err error) error {
+		return fault.Wrap(fault.BadModel, err, "", "%s is no sound WebLLM package", dir)
+	}
+	text, err := readAtMost(filepath.Join(dir, configName), maxConfig)
+	if err != nil {
+		return Existing{}, bad(err)
+	}
+	p, err := parseConfig(text)
+	if err != nil {
+		return Existing{}, bad(fmt.Errorf("%s: %w", configName, err))
+	}
+	p.Dir = dir
+	// Up to WebLLM 0.2.79 it had the other name.
+	for _, name := range []string{"tensor-cache.json", "ndarray-cache.json"} {
+		if text, err = readAtMost(filepath.Join(dir, name), maxCache); errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return Existing{}, bad(err)
+		}
+		shards, err := parseCache(text)
+		if err != nil {
+			return Existing{}, bad(fmt.Errorf("%s: %w", name, err))
+		}
+		if err := p.add(shards); err != nil {
+			return Existing{}, bad(err)
+		}
+		return p, nil
+	}
+	return Existing{}, bad(errors.New("it has no tensor-cache.json"))
+}
+
+func readAtMost(path string, most int64) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, most+1))
+	if err == nil && int64(len(text)) > most {
+		err = fmt.Errorf("%s is larger than %d MiB", filepath.Base(path), most>>20)
+	}
+	return text, err
+}
+
+// add takes over what the shards hold, and looks whether they are there.
+func (p *Existing) add(shards []shard) error {
+	for _, s := range shards {
+		info, err := os.Stat(filepath.Join(p.Dir, s.DataPath))
+		switch {
+		case err != nil:
+			return err
+		case !info.Mode().IsRegular() || info.Size() != s.Bytes:
+			return fmt.Errorf("%s has %d bytes, not the %d that are said", s.DataPath, info.Size(), s.Bytes)
+		}
+		p.Shards++
+		p.Bytes += s.Bytes
+		for _, r := range s.Records {
+			p.Weights = append(p.Weights, Weight{Param{r.Name, r.Shape, r.DType}, r.Bytes})
+		}
+	}
+	for _, name := range p.TokenizerFiles {
+		if _, err := os.Stat(filepath.Join(p.Dir, name)); err != nil && name == "tokenizer.json" {
+			return err
+		}
+	}
+	if libraries, _ := filepath.Glob(filepath.Join(p.Dir, "*.wasm")); len(libraries) == 1 { // the pattern is well formed
+		p.Library = libraries[0]
+	}
+	return nil
+}
+
+// parseConfig reads mlc-chat-config.json, of which other tools' versions have more and less.
+func parseConfig(text []byte) (Existing, error) {
+	var c struct {
+		ModelType         string `json:"model_type"`
+		Quantization      string `json:"quantization"`
+		VocabSize         int    `json:"vocab_size"`
+		ContextWindowSize int    `json:"context_window_size"`
+		SlidingWindowSize *int   `json:"sliding_window_size"`
+		PrefillChunkSize  int    `json:"prefill_chunk_size"`
+		ModelConfig       struct {
+			Hidden            int  `json:"hidden_size"`
+			Layers            int  `json:"num_hidden_layers"`
+			Heads             int  `json:"num_attention_heads"`
+			KVHeads           *int `json:"num_key_value_heads"`
+			HeadDim           *int `json:"head_dim"`
+			SlidingWindowSize int  `json:"sliding_window_size"`
+		} `json:"model_config"`
+		TokenizerFiles []string `json:"tokenizer_files"`
+		ConvTemplate   struct {
+			Name string `json:"name"`
+		} `json:"conv_template"`
+	}
+	if err := decodeOne(text, &c); err != nil {
+		return Existing{}, err
+	}
+	m := c.ModelConfig
+	p := Existing{ModelType: c.ModelType, Quantization: c.Quantization, ContextWindowSize: c.ContextWindowSize, SlidingWindowSize: -1,
+		PrefillChunkSize: c.PrefillChunkSize, Layers: m.Layers, Heads: m.Heads, KVHeads: m.Heads, Hidden: m.Hidden, Vocab: c.VocabSize,
+		ChatTemplate: c.ConvTemplate.Name, TokenizerFiles: c.TokenizerFiles}
+	if c.SlidingWindowSize != nil {
+		p.SlidingWindowSize = *c.SlidingWindowSize
+	}
+	if m.SlidingWindowSize > 0 {
+		p.SlidingWindowSize = m.SlidingWindowSize
+	}
+	if m.KVHeads != nil {
+		p.KVHeads = *m.KVHeads
+	}
+	switch {
+	case m.HeadDim != nil:
+		p.HeadDim = *m.HeadDim
+	case m.Heads > 0:
+		p.HeadDim = m.Hidden / m.Heads
+	}
+	return p, p.check()
+}
+
+func (p Existing) check() error {
+	if p.ModelType == "" || p.Quantization == "" {
+		return errors.New("it says no model_type or no quantization")
+	}
+	for _, f := range []struct {
+		name  string
+		value int
+	}{
+		{"vocab_size", p.Vocab}, {"context_window_size", max(p.ContextWindowSize, 0)}, {"prefill_chunk_size", max(p.PrefillChunkSize, 0)}, {"hidden_size", p.Hidden},
+		{"num_hidden_layers", p.Layers}, {"num_attention_heads", p.Heads}, {"num_key_value_heads", p.KVHeads}, {"head_dim", p.HeadDim},
+	} {
+		if f.value < 0 || f.value > 1<<24 {
+			return fmt.Errorf("%s is %d", f.name, f.value)
+		}
+	}
+	return nil
+}
+
+// parseCache reads the list of the weights, and checks that each lies within its shard and is as large as its shape and type are.
+func parseCache(text []byte) ([]shard, error) {
+	var c cache
+	if err := decodeOne(text, &c); err != nil {
+		return nil, err
+	}
+	if len(c.Records) == 0 {
+		return nil, errors.New("it lists no shards")
+	}
+	for _, s := range c.Records {
+		if s.DataPath == "" || s.DataPath != filepath.Base(s.DataPath) || !filepath.IsLocal(s.DataPath) || s.Bytes < 0 {
+			return nil, fmt.Errorf("a shard %q of %d bytes", s.DataPath, s.Bytes)
+		}
+		for _, r := range s.Records {
+			if err := r.within(s); err != nil {
+				return nil, fmt.Errorf("weight %q: %w", r.Name, err)
+			}
+		}
+	}
+	return c.Records, nil
+}
+
+func (r record) within(s shard) error {
+	width, err := widthOf(r.DType)
+	if err != nil {
+		return err
+	}
+	bits := int64(width)
+	for _, n := range r.Shape {
+		if n < 0 || n > 0 && bits > 1<<50/n {
+			return fmt.Errorf("its shape is %v", r.Shape)
+		}
+		bits *= n
+	}
+	size := (bits + 7) / 8
+	if r.Format == "f32-to-bf16" { // stored in half of what it is
+		size /= 2
+	}
+	switch {
+	case r.Bytes != size:
+		return fmt.Errorf("it has %d bytes, %s %v has %d", r.Bytes, r.DType, r.Shape, size)
+	case r.Offset < 0 || r.Offset > s.Bytes-r.Bytes:
+		return fmt.Errorf("it lies beyond its shard")
+	}
+	return nil
+}
+
+// widthOf gives the bits of a type: float32, uint32, bfloat16, float8_e4m3fn …
+func widthOf(dtype string) (int, error) {
+	name, _, _ := strings.Cut(dtype, "_")
+	for _, kind := range []string{"bfloat", "float", "uint", "int"} {
+		if digits, ok := strings.CutPrefix(name, kind); ok {
+			if bits, err := strconv.Atoi(digits); err == nil && bits > 0 && bits <= 64 {
+				return bits, nil
+			}
+		}
+	}
+	return 0, fmt.Errorf("its type %q is not known", dtype)
+}
+
+// decodeOne decodes a text that is one JSON value and nothing behind it.
+func decodeOne(text []byte, into any) error {
+	d := json.NewDecoder(bytes.NewReader(text))
+	if err := d.Decode(into); err != nil {
+		return err
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return errors.New("there is more behind its end")
+	}
+	return nil
+}
+
+// ChatTemplate names the way in which a package of this vocabulary lays chats out, and tells whether it is the model's own.
+func ChatTemplate(v gguf.Vocabulary) (name string, known bool) {
+	if v.ChatTemplate == "" {
+		return "", false
+	}
+	c, known := chat(v)
+	return c.Name, known
+}
+
+// Component is the part of a model that a weight belongs to, by its name in a package or in a GGUF.
+func Component(name string) string {
+	has := func(parts ...string) bool {
+		for _, p := range parts {
+			if strings.Contains(name, p) {
+				return true
+			}
+		}
+		return false
+	}
+	switch {
+	case has("norm", ".ln_"):
+		return "norms"
+	case has("lm_head") || strings.HasPrefix(name, "output."):
+		return "head"
+	case has("embed", "embd", ".wte.", ".wpe."):
+		return "embedding"
+	case has("attn", "attention"):
+		return "attention"
+	case has("mlp", "ffn", "feed_forward", "experts", "intermediate", ".output.dense"):
+		return "feed-forward"
+	}
+	return "other"
+}
+
+// pageTokens is how many tokens a page of WebLLM's KV cache holds.
+const pageTokens = 16
+
+// KVReserved is what WebLLM reserves for a KV cache, all of it at load: pages for the whole context, and one more.
+func KVReserved(bytesPerToken int64, context int) int64 {
+	pages := (int64(context)+pageTokens-1)/pageTokens + 1
+	return bytesPerToken * pageTokens * pages
+}
+
+// KVValues is how many values a token takes in the KV cache of all layers, by the weights: a library of MLC's tells it in no other way.
+// It is 0 where the weights' names or shapes are not those that are known.
+func KVValues(params []Param) int64 {
+	var values int64
+	rows := map[string]int64{} // of a layer's queries, keys and values together
+	for _, p := range params {
+		layer, part, ok := strings.Cut(p.Name, ".self_attn.")
+		if !ok || len(p.Shape) != 2 {
+			continue
+		}
+		switch part {
+		case "qkv_proj.weight", "c_attn.weight":
+			rows[layer] = p.Shape[0]
+		case "o_proj.weight":
+			if all := rows[layer]; all > p.Shape[1] { // less the queries
+				values += all - p.Shape[1]
+			}
+		}
+	}
+	return values
+}

@@ -1,0 +1,147 @@
+package mlc
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"llmparity/internal/fault"
+	"llmparity/internal/tiny"
+)
+
+func smallPackage(t testing.TB) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := tiny.WriteFile(filepath.Join(dir, "tiny.gguf")); err != nil {
+		t.Fatal(err)
+	}
+	p, err := Write(t.Context(), filepath.Join(dir, "tiny.gguf"), filepath.Join(dir, "package"), Options{ContextWindow: 256})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p.Dir
+}
+
+func TestPackageIsReadAsItWasWritten(t *testing.T) {
+	dir := smallPackage(t)
+	p, err := OpenPackage(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p.ModelType != "llama" || p.Quantization != "q0f32" || p.ContextWindowSize != 256 || p.SlidingWindowSize != -1 || p.Layers != 2 || p.Heads != 4 || p.KVHeads != 2 ||
+		p.HeadDim != 32 || p.Hidden != 128 || p.Vocab != 512 || p.Bytes != 4*426624 || p.Library != "" {
+		t.Errorf("%+v", p)
+	}
+	var params []Param
+	var bytes int64
+	for _, w := range p.Weights {
+		params = append(params, w.Param)
+		bytes += w.Bytes
+	}
+	if bytes != p.Bytes || KVValues(params) != 2*2*2*32 {
+		t.Errorf("weights of %d bytes and %d values of a token, want %d and %d", bytes, KVValues(params), p.Bytes, 2*2*2*32)
+	}
+	if got, want := KVReserved(4*2*2*2*32, 256), int64(2*2*2*32*4*16*(16+1)); got != want {
+		t.Errorf("%d bytes are reserved, want %d", got, want)
+	}
+	// What older versions of WebLLM call it.
+	if err := os.Rename(filepath.Join(dir, "tensor-cache.json"), filepath.Join(dir, "ndarray-cache.json")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := OpenPackage(dir); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestUnsoundPackagesAreRefused(t *testing.T) {
+	swap := func(from, to string) func(string) string {
+		return func(text string) string { return strings.ReplaceAll(text, from, to) }
+	}
+	for want, c := range map[string]struct {
+		file   string
+		change func(string) string // nil: the file is gone
+	}{
+		"model_type":                        {configName, swap(`"model_type": "llama"`, `"model_type": ""`)},
+		"head_dim is -1":                    {configName, swap(`"head_dim": 32`, `"head_dim": -1`)},
+		"more behind its end":               {configName, func(text string) string { return text + "{}" }},
+		configName:                          {configName, nil},
+		"it has 262144 bytes":               {"tensor-cache.json", swap(`"dtype": "float32"`, `"dtype": "float16"`)},
+		`its type "text"`:                   {"tensor-cache.json", swap(`"dtype": "float32"`, `"dtype": "text"`)},
+		"beyond its shard":                  {"tensor-cache.json", swap(`"byteOffset": 0`, `"byteOffset": 9000000000000000000`)},
+		`a shard "../x"`:                    {"tensor-cache.json", swap(`"params_shard_0.bin"`, `"../x"`)},
+		"params_shard_1.bin":                {"tensor-cache.json", swap(`"params_shard_0.bin"`, `"params_shard_1.bin"`)},
+		"its shape is":                      {"tensor-cache.json", swap("512,", "4611686018427387904,")},
+		"lists no shards":                   {"tensor-cache.json", func(string) string { return `{"records": []}` }},
+		"tensor-cache.json: unexpected EOF": {"tensor-cache.json", func(text string) string { return text[:len(text)/2] }},
+		"no tensor-cache.json":              {"tensor-cache.json", nil},
+		"tokenizer.json":                    {"tokenizer.json", nil},
+		"has 3 bytes, not the":              {"params_shard_0.bin", func(string) string { return "abc" }},
+	} {
+		t.Run(want, func(t *testing.T) {
+			dir := smallPackage(t)
+			path := filepath.Join(dir, c.file)
+			text, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if c.change == nil {
+				err = os.Remove(path)
+			} else if changed := c.change(string(text)); changed == string(text) {
+				t.Fatal("nothing is changed")
+			} else {
+				err = os.WriteFile(path, []byte(changed), 0o644)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := OpenPackage(dir); fault.Code(err) != int(fault.BadModel) || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+				t.Errorf("%v, want a line with %q", err, want)
+			}
+		})
+	}
+}
+
+func TestComponents(t *testing.T) {
+	for name, want := range map[string]string{
+		"token_embd.weight": "embedding", "model.embed_tokens.q_weight": "embedding", "output.weight": "head", "lm_head.weight": "head",
+		"output_norm.weight": "norms", "blk.0.attn_norm.weight": "norms", "model.layers.1.post_attention_layernorm.weight": "norms",
+		"blk.0.attn_output.weight": "attention", "model.layers.0.self_attn.c_attn.bias": "attention",
+		"blk.7.ffn_down.weight": "feed-forward", "model.layers.0.mlp.gate_up_proj.weight": "feed-forward", "rope_freqs.weight": "other",
+	} {
+		if got := Component(name); got != want {
+			t.Errorf("%s is of the %s, want %s", name, got, want)
+		}
+	}
+}
+
+func FuzzPackage(f *testing.F) {
+	dir := smallPackage(f)
+	var seeds [2][]byte
+	for i, name := range []string{configName, "tensor-cache.json"} {
+		text, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			f.Fatal(err)
+		}
+		seeds[i] = text
+	}
+	f.Add(seeds[0], seeds[1])
+	f.Add([]byte("{}"), []byte(`{"records": [{"dataPath": "a", "nbytes": 1, "records": [{"shape": [1152921504606846976, 16], "dtype": "float8_e4m3fn", "nbytes": 0}]}]}`))
+	f.Fuzz(func(t *testing.T, config, cache []byte) {
+		if p, err := parseConfig(config); err == nil && (p.ModelType == "" || p.KVHeads < 0 || !json.Valid(config)) {
+			t.Errorf("%+v was taken from %q", p, config)
+		}
+		shards, err := parseCache(cache)
+		if err != nil {
+			return
+		}
+		for _, s := range shards {
+			for _, r := range s.Records {
+				if r.Offset < 0 || r.Bytes < 0 || r.Offset+r.Bytes > s.Bytes {
+					t.Errorf("%+v lies beyond its shard of %d bytes", r, s.Bytes)
+				}
+			}
+		}
+	})
+}

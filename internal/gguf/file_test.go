@@ -170,15 +170,29 @@ var tinyBytes = sync.OnceValue(func() []byte {
 	return b.Bytes()
 })
 
+// tinyModel is what is in it.
+var tinyModel = sync.OnceValues(func() ([]gguf.Entry, []gguf.Weights) {
+	f, err := read(tinyBytes())
+	if err != nil {
+		panic(err)
+	}
+	var w []gguf.Weights
+	for _, info := range f.Tensors {
+		values, err := f.Floats(info)
+		if err != nil {
+			panic(err)
+		}
+		w = append(w, gguf.Weights{Name: info.Name, Shape: info.Shape, Values: values})
+	}
+	return f.Metadata, w
+})
+
 // tinyWith is the tiny model's file with some metadata changed, added or, with a nil value, left out.
 func tinyWith(t *testing.T, changes map[string]any, weights func([]gguf.Weights) []gguf.Weights) *gguf.File {
 	t.Helper()
-	f, err := read(tinyBytes())
-	if err != nil {
-		t.Fatal(err)
-	}
+	metadata, w := tinyModel()
 	var m []gguf.Entry
-	for _, e := range f.Metadata {
+	for _, e := range metadata {
 		v, changed := changes[e.Key]
 		if changed {
 			delete(changes, e.Key)
@@ -191,16 +205,8 @@ func tinyWith(t *testing.T, changes map[string]any, weights func([]gguf.Weights)
 	for k, v := range changes {
 		m = append(m, gguf.Entry{Key: k, Value: v})
 	}
-	var w []gguf.Weights
-	for _, info := range f.Tensors {
-		values, err := f.Floats(info)
-		if err != nil {
-			t.Fatal(err)
-		}
-		w = append(w, gguf.Weights{Name: info.Name, Shape: info.Shape, Values: values})
-	}
 	if weights != nil {
-		w = weights(w)
+		w = weights(slices.Clone(w))
 	}
 	changed, err := read(written(t, m, w))
 	if err != nil {

@@ -64,7 +64,7 @@ func converter(t *testing.T, from, to string) (kill func(), said *bytes.Buffer) 
 func randomFile(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "model.gguf")
-	if err := tiny.WriteRandomFile(t.Context(), path, tiny.Spec{Hidden: 256, Vocab: 4096}); err != nil {
+	if err := tiny.WriteRandomFile(t.Context(), path, tiny.Spec{Hidden: 256, Vocab: 2048}); err != nil {
 		t.Fatal(err)
 	}
 	return path

@@ -1,0 +1,126 @@
+package catalogue_test
+
+import (
+	"strings"
+	"testing"
+
+	"llmparity/assets/page"
+	"llmparity/internal/catalogue"
+	"llmparity/internal/fault"
+)
+
+func TestBuiltInCatalogue(t *testing.T) {
+	c := builtIn(t)
+	if c.WebLLM != page.WebLLM || len(c.Models) < 100 {
+		t.Errorf("the catalogue is that of WebLLM %s, with %d models; the bundle is %s: run scripts/setup npm", c.WebLLM, len(c.Models), page.WebLLM)
+	}
+	e := entry(t)
+	if e.Context() != 4096 || e.VRAM < 100 || e.Type != catalogue.Chat || !strings.HasSuffix(e.Library, libraryPath) {
+		t.Errorf("%+v", e)
+	}
+}
+
+func TestNeedsShaderF16(t *testing.T) {
+	c := builtIn(t)
+	for id, want := range map[string]bool{
+		"SmolLM2-135M-Instruct-q0f16-MLC":               true, // stated
+		"Llama-3.2-1B-Instruct-q4f16_1-MLC":             true, // only its name tells
+		"Llama-3.1-70B-Instruct-q3f16_1-MLC":            true,
+		"SmolLM2-135M-Instruct-q0f32-MLC":               false,
+		"Ministral-3-3B-Instruct-2512-BF16-q4f32_1-MLC": false, // made from another type
+	} {
+		e, err := c.Find(id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e.Needs(catalogue.ShaderF16) != want || e.Needs("timestamp-query") {
+			t.Errorf("%s: %v", id, !want)
+		}
+		for _, features := range [][]string{nil, {}, {"timestamp-query", catalogue.ShaderF16}} {
+			err := e.Check(features)
+			if refused := want && features != nil && len(features) == 0; (err != nil) != refused || refused && fault.Code(err) != int(fault.NoF16) {
+				t.Errorf("%s with %v: %v", id, features, err)
+			}
+		}
+	}
+}
+
+func TestFindOffersTheNearest(t *testing.T) {
+	c := builtIn(t)
+	for name, want := range map[string]string{
+		"SmolLM2-135M-Instruct-q0f32":     "SmolLM2-135M-Instruct-q0f32-MLC",
+		"smollm2-135m-instruct-q0f32-mlc": "SmolLM2-135M-Instruct-q0f32-MLC",
+		"LLama-3.2-1B-instruct-q4f32":     "Llama-3.2-1B-Instruct-q4f32_1-MLC",
+		"phi2-q4f16":                      "phi-2-q4f16_1-MLC",
+		strings.Repeat("x", 1<<20):        "",
+		"":                                "",
+	} {
+		_, err := c.Find(name)
+		if fault.Code(err) != int(fault.UnknownModel) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v", name[:min(len(name), 40)], err)
+		}
+	}
+}
+
+const good = `{"webllm":"1","models":[{"model":"https://h/a/b","model_id":"a","model_lib":"https://h/x.wasm","vram_required_MB":1}]}`
+
+func TestParseIsStrict(t *testing.T) {
+	if _, err := catalogue.Parse([]byte(good)); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ old, new string }{
+		{`{"webllm":"1"`, `{"webllm":""`},
+		{`"vram_required_MB":1`, `"vram_required_MB":-1`},
+		{`"vram_required_MB":1`, `"vram_required_MB":"1"`},
+		{`"vram_required_MB":1`, `"vram_required_MB":1,"other":2`},
+		{`"vram_required_MB":1`, `"vram_required_MB":1,"model_type":3`},
+		{`"vram_required_MB":1`, `"vram_required_MB":1,"required_features":[""]`},
+		{`"vram_required_MB":1`, `"vram_required_MB":1,"model_manifest":"../x"`},
+		{`"vram_required_MB":1`, `"vram_required_MB":1,"overrides":{"context_window_size":"4k"}`},
+		{`"a","model_lib"`, `"../a","model_lib"`},
+		{`"a","model_lib"`, `".a","model_lib"`},
+		{`"a","model_lib"`, `"","model_lib"`},
+		{`https://h/a/b`, `http://h/a/b`},
+		{`https://h/a/b`, `https://h/../b`},
+		{`https://h/a/b`, `https://h/%2e%2e/b`},
+		{`https://h/a/b`, `https://u:p@h/b`},
+		{`https://h/a/b`, `https://h/b?x`},
+		{`https://h/a/b`, `https://h`},
+		{`https://h/a/b`, `https://h/a%00`},
+		{`https://h/a/b`, `file:///etc`},
+		{`x.wasm`, `x.js`},
+		{`]}`, `]} {}`},
+		{`]}`, `]`},
+		{`"models":[`, `"models":[{"model":"https://h/a/b","model_id":"A","model_lib":"https://h/x.wasm","vram_required_MB":1},`},
+	} {
+		text := strings.Replace(good, c.old, c.new, 1)
+		if text == good {
+			t.Fatalf("%q changes nothing", c.old)
+		}
+		if _, err := catalogue.Parse([]byte(text)); err == nil {
+			t.Errorf("taken: %s", text)
+		}
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	f.Add([]byte(good))
+	if text, err := page.Catalogue(); err == nil { // else another test fails
+		f.Add(text[:min(len(text), 4000)])
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		c, err := catalogue.Parse(text)
+		if err != nil {
+			return
+		}
+		for _, e := range c.Models {
+			if strings.ContainsAny(e.ID, `/\`) || strings.HasPrefix(e.ID, ".") || e.Check(nil) != nil {
+				t.Errorf("%+v", e)
+			}
+			e.Context()
+		}
+		if _, err := c.Find(c.Models[0].ID); err != nil {
+			t.Error(err)
+		}
+	})
+}

@@ -77,8 +77,11 @@ func (b Bundle) Fits(imports []string) error {
 	if len(missing) == 0 {
 		return nil
 	}
-	return fault.New(fault.BadLibrary, "choose another --webllm-version (libraries that are compiled here want 0.2.80 or later) or another --model-lib",
-		"%s can't run this model library, which is made for another generation of TVM's runtime: it does not offer %s", b, missing[0])
+	do := "choose a --webllm-version from 0.2.80 on, or another --model-lib"
+	if strings.HasPrefix(missing[0], "TVMWasmPackedCFunc") {
+		do = "choose a --webllm-version up to 0.2.79, or another --model-lib"
+	}
+	return fault.New(fault.BadLibrary, do, "%s can't run this model library, which is made for another generation of TVM's runtime: it does not offer %s", b, missing[0])
 }
 
 // hasWord tells whether text holds name by itself, not as the beginning of a longer one.

@@ -2,33 +2,104 @@ package main
 
 import (
 	"encoding/json"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"llmparity/internal/fault"
 	"llmparity/internal/tiny"
 )
 
-func TestInfoSaysWhatAModelIs(t *testing.T) {
-	cmd := program(t, "model", "info", "tiny.gguf", "--json")
-	if err := tiny.WriteFile(filepath.Join(cmd.Dir, "tiny.gguf")); err != nil {
-		t.Fatal(err)
-	}
-	stdout, stderr, code := output(t, cmd)
+func infoOf(t *testing.T, args ...string) modelInfo {
+	t.Helper()
+	stdout, stderr, code := output(t, program(t, append([]string{"model", "info", "--json"}, args...)...))
 	var info modelInfo
 	if err := json.Unmarshal([]byte(stdout), &info); err != nil || code != 0 {
-		t.Fatalf("exit code %d, %v\n%s", code, err, stderr)
+		t.Fatalf("%v: exit code %d, %v\n%s", args, code, err, stderr)
 	}
-	// Two layers with two heads of 32 for keys and two for values, four bytes each.
-	if info.KVBytesPerToken != 2*2*2*32*4 || info.SHA256 != tiny.SHA256 || info.Parameters != 426624 || info.BytesByType["f32"] != 4*426624 {
-		t.Errorf("%+v", info)
+	return info
+}
+
+// A GGUF, the package that is made of it and the library that is compiled for it say the same of the model.
+func TestInfoSaysWhatAModelIs(t *testing.T) {
+	cmd := program(t, "model", "tiny", "-o", "model")
+	if _, stderr, code := output(t, cmd); code != 0 {
+		t.Fatalf("exit code %d\n%s", code, stderr)
 	}
-	for engine, why := range info.Engines {
-		if why != "" {
-			t.Errorf("%s can't run it: %s", engine, why)
+	dir := filepath.Join(cmd.Dir, "model")
+	file, folder, library := infoOf(t, filepath.Join(dir, "tiny.gguf")), infoOf(t, filepath.Join(dir, "webllm")), infoOf(t, filepath.Join(dir, "webllm", "lib.wasm"))
+	// Two layers with two heads of 32 for keys and two for values; pages of 16 tokens for the whole context, and one more.
+	const perToken = 2 * 2 * 2 * 32
+	for _, i := range []modelInfo{file, folder, library} {
+		if i.KV == nil || i.KV.PerTokenF32 != 4*perToken || i.KV.PerTokenF16 != 2*perToken || i.KV.ReservedF32 != 4*perToken*16*(1024/16+1) || i.KV.ReservedF16 != i.KV.ReservedF32/2 {
+			t.Errorf("%s: KV cache %+v", i.Kind, i.KV)
+		}
+		if i.Parameters != 426624 || i.Layers != 2 || i.KVHeads != 2 || i.Context != 1024 || i.Architecture != "llama" {
+			t.Errorf("%+v", i)
+		}
+		if i.Kind == "model-library" {
+			continue
+		}
+		var parts int64
+		for part, types := range i.BytesByComponent {
+			for _, bytes := range types {
+				parts += bytes
+			}
+			if part == "other" {
+				t.Errorf("%s: %v belongs to no part", i.Kind, types)
+			}
+		}
+		if parts != 4*426624 || i.WeightsB != parts {
+			t.Errorf("%s: parts of %d bytes, want %d", i.Kind, parts, 4*426624)
 		}
 	}
-	if len(info.Engines) != 2 || !strings.Contains(info.Tokenizer, "gpt-2") {
-		t.Errorf("%+v", info)
+	if file.BytesByComponent["attention"]["f32"] != folder.BytesByComponent["attention"]["float32"] || file.BytesByComponent["norms"]["f32"] != 5*128*4 {
+		t.Errorf("%v and %v", file.BytesByComponent, folder.BytesByComponent)
+	}
+	if file.SHA256 != tiny.SHA256 || file.BytesByType["f32"] != 4*426624 || !strings.Contains(file.Tokenizer, "gpt-2") || file.ChatTemplate != "chatml" || folder.Quantization != "q0f32" {
+		t.Errorf("%+v", file)
+	}
+	if library.Library.MemoryUsage["prefill"] == 0 || library.Library.PrefillChunk != 128 || !strings.HasPrefix(library.Library.Origin, "ours (software kernels, partial sort)") {
+		t.Errorf("%+v", library.Library)
+	}
+	for _, c := range []struct {
+		got  ability
+		want string
+	}{
+		{file.Engines["webllm"], "f16 where the WebGPU adapter has shader-f16"}, {file.Engines["llamacpp"], "as it is stored, in f32"},
+		{folder.Engines["webllm"], "which fits"}, {library.Engines["webllm"], "--dtype f32"},
+	} {
+		if c.got.Cannot != "" || !strings.Contains(c.got.Can, c.want) {
+			t.Errorf("%+v, want it to be able to %q", c.got, c.want)
+		}
+	}
+	if folder.Engines["llamacpp"].Cannot == "" || library.Engines["llamacpp"].Cannot == "" {
+		t.Error("llama.cpp runs what is no GGUF")
+	}
+	stdout, _, code := output(t, program(t, "model", "info", filepath.Join(dir, "webllm", "lib.wasm")))
+	if code != 0 || !strings.Contains(stdout, "  prefill ") || !strings.Contains(stdout, "model library for WebLLM") {
+		t.Errorf("exit code %d\n%s", code, stdout)
+	}
+}
+
+func TestInfoRefusesWhatIsNoModel(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{"text": "hello", "empty": "", "some.wasm": "\x00asm\x01\x00\x00\x00", "some.gguf": "GGUF"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, c := range map[string]struct {
+		kind fault.Kind
+		want string
+	}{
+		"text": {fault.BadModel, "is expected"}, "empty": {fault.BadModel, "is expected"}, ".": {fault.BadModel, "is expected"}, "missing": {fault.BadModel, "is expected"},
+		"some.wasm": {fault.BadLibrary, "no model library"}, "some.gguf": {fault.BadModel, "some.gguf"},
+	} {
+		stdout, stderr, code := output(t, program(t, "model", "info", filepath.Join(dir, name)))
+		if code != int(c.kind) || strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, c.want) || stdout != "" {
+			t.Errorf("%s: exit code %d, want %d with %q:\n%s", name, code, c.kind, c.want, stderr)
+		}
 	}
 }

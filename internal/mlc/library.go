@@ -192,32 +192,50 @@ func Params(f *gguf.File, options Options) ([]Param, error) {
 
 // Matches says why a library can't run a model that has these weights and this shape: the first thing that differs.
 func (l Library) Matches(have []Param, s modellib.Shape) error {
-	differs := func(format string, args ...any) error {
-		return fault.New(fault.BadLibrary, "name a library that was compiled for this model, with the --dtype that it has", "the model library %s does not fit the model: %s", l.File, fmt.Sprintf(format, args...))
+	if err := l.fits(have, s.ModelType); err != nil {
+		return err
 	}
-	if l.ModelType != s.ModelType {
-		return differs("it is for the architecture %s, the model's is %s", l.ModelType, s.ModelType)
+	if kv := l.KVCache; kv != nil && (kv.Layers != s.NumHiddenLayers || kv.Heads != s.NumAttentionHeads || kv.KVHeads != s.NumKeyValueHeads || kv.HeadDim != s.HeadDim) {
+		return l.differs("it has a KV cache of %d layers and %d heads of %d, with %d for queries; the model has %d and %d of %d, with %d",
+			kv.Layers, kv.KVHeads, kv.HeadDim, kv.Heads, s.NumHiddenLayers, s.NumKeyValueHeads, s.HeadDim, s.NumAttentionHeads)
+	}
+	if l.ContextWindowSize > 0 && s.ContextWindowSize > l.ContextWindowSize {
+		return l.differs("its context window is %d, %d is asked for", l.ContextWindowSize, s.ContextWindowSize)
+	}
+	return nil
+}
+
+// MatchesPackage is Matches for a package that is there.
+func (l Library) MatchesPackage(p Existing, have []Param) error {
+	if l.Quantization != p.Quantization {
+		return l.differs("it is for weights of %s, the package's are %s", l.Quantization, p.Quantization)
+	}
+	return l.fits(have, p.ModelType)
+}
+
+func (l Library) differs(format string, args ...any) error {
+	return fault.New(fault.BadLibrary, "name a library that was compiled for this model, with the --dtype that it has",
+		"the model library %s does not fit the model: %s", l.File, fmt.Sprintf(format, args...))
+}
+
+// fits says which architecture or weight is another one.
+func (l Library) fits(have []Param, modelType string) error {
+	if l.ModelType != modelType {
+		return l.differs("it is for the architecture %s, the model's is %s", l.ModelType, modelType)
 	}
 	for _, want := range l.Params {
 		at := slices.IndexFunc(have, func(p Param) bool { return p.Name == want.Name })
 		switch {
 		case at < 0:
-			return differs("it wants %s, %s, which the model doesn't have in that form (the library's quantization is %s)", want.Name, want, l.Quantization)
+			return l.differs("it wants %s, %s, which the model doesn't have in that form (the library's quantization is %s)", want.Name, want, l.Quantization)
 		case !want.Shape.takes(have[at].Shape) || have[at].DType != want.DType:
-			return differs("it wants %s as %s, the model has %s", want.Name, want, have[at])
+			return l.differs("it wants %s as %s, the model has %s", want.Name, want, have[at])
 		}
 	}
 	for _, p := range have {
 		if !slices.ContainsFunc(l.Params, func(want Param) bool { return p.Name == want.Name }) {
-			return differs("the model has %s, which the library doesn't know", p.Name)
+			return l.differs("the model has %s, which the library doesn't know", p.Name)
 		}
-	}
-	if kv := l.KVCache; kv != nil && (kv.Layers != s.NumHiddenLayers || kv.Heads != s.NumAttentionHeads || kv.KVHeads != s.NumKeyValueHeads || kv.HeadDim != s.HeadDim) {
-		return differs("it has a KV cache of %d layers and %d heads of %d, with %d for queries; the model has %d and %d of %d, with %d",
-			kv.Layers, kv.KVHeads, kv.HeadDim, kv.Heads, s.NumHiddenLayers, s.NumKeyValueHeads, s.HeadDim, s.NumAttentionHeads)
-	}
-	if l.ContextWindowSize > 0 && s.ContextWindowSize > l.ContextWindowSize {
-		return differs("its context window is %d, %d is asked for", l.ContextWindowSize, s.ContextWindowSize)
 	}
 	return nil
 }

@@ -1,0 +1,87 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+
+	"llmparity/browser"
+	"llmparity/internal/cache"
+	"llmparity/internal/engine"
+	"llmparity/internal/gguf"
+	"llmparity/internal/mlc"
+	"llmparity/internal/modellib"
+	"llmparity/native"
+)
+
+// ggufAbilities says what each engine can do with a GGUF here. None is started.
+func ggufAbilities(ctx context.Context, m engine.Model, f *gguf.File) map[string]ability {
+	can := map[string]string{
+		browser.Name: "converts it, compiles a library for it and runs it: in f32, or in f16 where the WebGPU adapter has shader-f16",
+		native.Name:  "runs it as it is stored, in " + m.DType,
+	}
+	out := map[string]ability{}
+	for _, e := range (&engineFlags{adapter: "auto", threads: 1}).all() {
+		err := e.Check(ctx, m)
+		if _, packaged := e.(engine.Preparer); packaged && err == nil {
+			err = packageable(f, m.Context)
+		}
+		if err != nil {
+			out[e.Name()] = ability{Cannot: err.Error()}
+		} else {
+			out[e.Name()] = ability{Can: can[e.Name()]}
+		}
+	}
+	return out
+}
+
+// packageable tells whether a package and a library of the model can be made here.
+func packageable(f *gguf.File, context int) error {
+	if err := f.RequireReadable(); err != nil {
+		return err
+	}
+	if _, err := f.Vocabulary(); err != nil {
+		return err
+	}
+	var flags packageFlags
+	shape, err := mlc.Shape(f, flags.options(context))
+	if err != nil {
+		return err
+	}
+	return modellib.FindTools(cache.Dir(os.Getenv), os.Getenv).Ready(shape, flags.variant(browser.Target{Kernels: browser.SoftwareKernels}))
+}
+
+const noGGUF = "llama.cpp reads GGUF files alone"
+
+func packageAbilities(p mlc.Existing, params []mlc.Param) map[string]ability {
+	a := ability{Can: "runs such a package, with a model library of its quantization; llmparity run makes its own out of the GGUF"}
+	if p.Library != "" {
+		l, err := mlc.OpenLibrary(p.Library)
+		if err == nil {
+			err = l.MatchesPackage(p, params)
+		}
+		if err != nil {
+			a = ability{Cannot: err.Error()}
+		} else {
+			a.Can = fmt.Sprintf("runs such a package with the library in it (%s), which fits; llmparity run makes its own out of the GGUF", l.Quantization)
+		}
+	}
+	return map[string]ability{browser.Name: a, native.Name: {Cannot: noGGUF}}
+}
+
+// libraryAbilities goes by the architectures and quantizations of which packages can be made here.
+func libraryAbilities(l mlc.Library) map[string]ability {
+	dtype := map[string]string{"q0f32": browser.F32, "q0f16": browser.F16}[l.Quantization]
+	a := ability{Can: fmt.Sprintf("runs the model that it was compiled for: llmparity run --model GGUF --model-lib FILE --dtype %s", dtype)}
+	if err := (browser.Bundle{}).Fits(l.Imports); err != nil {
+		a = ability{Cannot: err.Error()}
+	}
+	if !slices.Contains([]string{gguf.Llama, gguf.Qwen2}, l.ModelType) {
+		a = ability{Cannot: fmt.Sprintf("no package of the architecture %s can be made here", l.ModelType)}
+	}
+	if dtype == "" {
+		a = ability{Cannot: fmt.Sprintf("no package with weights of %s can be made here: q0f32 and q0f16 can", l.Quantization)}
+	}
+	return map[string]ability{browser.Name: a, native.Name: {Cannot: "it has no weights, and " + noGGUF}}
+}

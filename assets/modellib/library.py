@@ -26,7 +26,8 @@ def objects(shape, variant, folder):
     with tvm.target.Target(TARGET), tvm.transform.PassContext(config={"tirx.disable_cse_tir": True}):
         vectors.register()
         built = relax.build(
-            module, tvm.target.Target(TARGET), relax_pipeline=pipeline(shape, variant, params), tir_pipeline=vectors.NAME, system_lib=True)
+            module, tvm.target.Target(TARGET), relax_pipeline=pipeline(shape, variant, params), tir_pipeline=vectors.NAME,
+            system_lib=True)
         built.export_library(
             os.path.join(folder, "library.wasm"), workspace_dir=folder, fcompile=lambda _, files, **__: found.extend(files))
     return [os.path.basename(file) for file in found]
@@ -86,7 +87,8 @@ def with_metadata(module, shape, variant, params):
         "params": [
             {"name": name, "shape": [int(n) for n in p.shape], "dtype": str(p.dtype), "preprocs": []} for name, p in params],
         "memory_usage": {
-            name.name_hint: planned_bytes(func, bounds(shape)) for name, func in module.functions_items() if isinstance(func, relax.Function)},
+            name.name_hint: planned_bytes(func, bounds(shape))
+            for name, func in module.functions_items() if isinstance(func, relax.Function)},
     }, sort_keys=True)
     builder = relax.BlockBuilder(module)
     with builder.function("_metadata", params=[]):

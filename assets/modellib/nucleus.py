@@ -161,7 +161,8 @@ class Beyond:
             with when(step == 1):
                 self._sum.set(T.float32(0))
                 self._goal.set(self._order.get())
-            self._blocks(self._weight, all_of(self._found.get() == 0, step >= self._first.get()), lambda block: self._visit(block, at))
+            wanted = all_of(self._found.get() == 0, step >= self._first.get())
+            self._blocks(self._weight, wanted, lambda block: self._visit(block, at))
 
     def _visit(self, block, at):
         with when(self._sum.get() + self._part.get() > self._goal.get()):

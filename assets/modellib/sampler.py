@@ -7,6 +7,7 @@ import nucleus
 import sampling
 import sorting
 from graph import call, edit
+from sampling import ROWS
 
 
 class Sampler:
@@ -41,7 +42,9 @@ class Sampler:
 
     def sample_with_top_p(self, sorted_probs, sorted_indices, uniform_samples, sample_indices, top_p):
         vocab = self.shape["vocab_size"]
-        func = nucleus.nucleus(vocab, sorting.head_of(vocab, self.variant["sort"]), self.variant["kernels"] == "gpu")
+        # A thread of a GPU is slow: there even what is wholly sorted is walked no further than the head, and searched together.
+        gpu = self.variant["kernels"] == "gpu"
+        func = nucleus.nucleus(vocab, sorting.head_of(vocab, "partial" if gpu else self.variant["sort"]), gpu)
         args = [sorted_probs, sorted_indices, uniform_samples, sample_indices, top_p]
         return call(func, args, ((uniform_samples.shape[0],), "int32"))
 
@@ -57,20 +60,20 @@ class Sampler:
     def sampling_spec(self):
         """The arguments of the functions above."""
         vocab, tensor, bare = self.shape["vocab_size"], nn.spec.Tensor, {"$": {"param_mode": "none", "effect_mode": "none"}}
-        logits, sequences, tokens = tensor([sampling.ROWS, vocab], "float32"), tensor([sampling.ROWS], "int32"), tensor(["count"], "int32")
+        logits, sequences, tokens = tensor([ROWS, vocab], "float32"), tensor([ROWS], "int32"), tensor(["count"], "int32")
         return {
             "softmax_with_temperature": {
-                "logits": tensor([sampling.ROWS, 1, vocab], "float32"), "temperature": tensor([sampling.ROWS], "float32"), **bare},
-            "argsort_probs": {"probs": tensor([sampling.ROWS, vocab], "float32"), **bare},
+                "logits": tensor([ROWS, 1, vocab], "float32"), "temperature": tensor([ROWS], "float32"), **bare},
+            "argsort_probs": {"probs": tensor([ROWS, vocab], "float32"), **bare},
             "sample_with_top_p": {
-                "sorted_probs": tensor([sampling.ROWS, vocab], "float32"), "sorted_indices": tensor([sampling.ROWS, vocab], "int32"),
-                "uniform_samples": tensor([sampling.ROWS], "float32"), "sample_indices": tensor([sampling.ROWS], "int32"),
-                "top_p": tensor([sampling.ROWS], "float32"), **bare},
+                "sorted_probs": tensor([ROWS, vocab], "float32"), "sorted_indices": tensor([ROWS, vocab], "int32"),
+                "uniform_samples": tensor([ROWS], "float32"), "sample_indices": tensor([ROWS], "int32"),
+                "top_p": tensor([ROWS], "float32"), **bare},
             "apply_logit_bias_inplace": {
                 "logits": logits, "pos2seq_id": tokens, "token_ids": tokens, "logit_bias": tensor(["count"], "float32"), **bare},
             "apply_penalty_inplace": {
                 "logits": logits, "seq_ids": sequences, "pos2seq_id": tokens, "token_ids": tokens, "token_cnt": tokens,
-                "penalties": tensor([sampling.ROWS, 3], "float32"), **bare},
+                "penalties": tensor([ROWS, 3], "float32"), **bare},
             "apply_bitmask_inplace": {
-                "logits": logits, "seq_ids": sequences, "bitmask": tensor([sampling.ROWS, (vocab + 31) // 32], "int32"), **bare},
+                "logits": logits, "seq_ids": sequences, "bitmask": tensor([ROWS, (vocab + 31) // 32], "int32"), **bare},
         }

@@ -64,7 +64,7 @@ def mask(vocab):
 
 
 def groups_of(vocab):
-    """How many groups a row's sum is made in: a power of two near the square root, so that there are as many as a group has terms."""
+    """How many groups a row's sum is made in: a power of two near the square root, so that groups and their terms are as many."""
     groups = 16
     while groups * groups < vocab:
         groups *= 2

@@ -171,6 +171,7 @@ func (c *chrome) options(path string, adapter []string) ([]chromedp.ExecAllocato
 		chromedp.Flag("headless", "new"),
 		chromedp.Flag("enable-precise-memory-info", true),
 		chromedp.Flag("enable-unsafe-webgpu", true),
+		chromedp.Flag("enable-blink-features", eagerMeasuring),
 		// Shared memory in /dev/shm is what a browser does; in files it would be other memory. Small ones crash it.
 		chromedp.Flag("disable-dev-shm-usage", smallSharedMemory()),
 		chromedp.Flag("disable-component-update", true),

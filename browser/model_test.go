@@ -31,7 +31,7 @@ func tinyModel(t *testing.T) (Config, engine.Model) {
 	t.Helper()
 	files.once.Do(func() {
 		if files.dir, files.err = os.MkdirTemp("", "browser-test-*"); files.err == nil {
-			files.pack, files.err = pack(files.dir, func(s string) { t.Log(s) })
+			files.pack, files.err = pack(files.dir, window, func(s string) { t.Log(s) })
 		}
 	})
 	if files.err != nil {
@@ -41,7 +41,7 @@ func tinyModel(t *testing.T) (Config, engine.Model) {
 	return c, engine.Model{Path: filepath.Join(files.dir, "tiny.gguf"), Model: record.Model{Name: tiny.Name, Context: window}}
 }
 
-func pack(dir string, say func(string)) (Package, error) {
+func pack(dir string, window int, say func(string)) (Package, error) {
 	ctx := context.Background()
 	if err := tiny.WriteFile(filepath.Join(dir, "tiny.gguf")); err != nil {
 		return Package{}, err

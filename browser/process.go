@@ -13,6 +13,7 @@ import (
 
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/systeminfo"
+	"github.com/chromedp/cdproto/target"
 	"github.com/chromedp/cdproto/tracing"
 	"github.com/chromedp/chromedp"
 
@@ -27,7 +28,8 @@ type processes struct {
 
 	mu       sync.Mutex // Close may come at any time
 	attached map[int][]func()
-	ended    bool // nothing may be attached any more
+	workers  map[target.ID]bool // whose heaps are sampled
+	ended    bool               // nothing may be attached any more
 }
 
 // attach samples every process of the browser that is not sampled yet. The list changes while a browser runs: a killed GPU
@@ -37,11 +39,21 @@ func (p *tab) attach(ctx context.Context, probe engine.Probe) error {
 	if err != nil {
 		return err
 	}
+	workers, err := p.workers(ctx)
+	if err != nil {
+		return err
+	}
 	ps := &p.processes
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
 	if ps.ended {
 		return errClosed
+	}
+	for _, w := range workers {
+		if !ps.workers[w] {
+			ps.workers[w] = true
+			ps.attached[ofThePage] = append(ps.attached[ofThePage], probe.Attach(p.heapOf(w)))
+		}
 	}
 	for _, pid := range slices.Sorted(maps.Keys(roles)) {
 		if _, known := ps.attached[pid]; known {

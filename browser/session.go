@@ -52,7 +52,10 @@ func (s *session) introduce(ctx context.Context) error {
 	s.event(record.Event{Engine: s.info(nil)})
 	s.event(record.Event{Device: &device})
 	s.event(record.Event{Clock: &clock})
-	return s.tab.attach(ctx, s.probe)
+	if err := s.tab.attach(ctx, s.probe); err != nil {
+		return err
+	}
+	return s.tab.attachPage(ctx, s.probe)
 }
 
 func (s *session) event(e record.Event) {
@@ -79,6 +82,7 @@ func (s *session) Load(ctx context.Context, m engine.Model) error {
 	if err != nil {
 		return err
 	}
+	s.knowLayout(p)
 	marks, err := background(ctx, s, "llmparity.giveUp()", func(ctx context.Context) (map[string]float64, error) {
 		return callWith[map[string]float64](ctx, s.tab, "llmparity.load", map[string]any{
 			"model": base + "/model/", "library": base + "/library.wasm", "id": p.ID, "window": p.Context,

@@ -33,6 +33,7 @@ type tab struct {
 	processes processes
 	warn      func(record.Warning)
 	bundle    Bundle
+	ledger    *ledger
 
 	mu     sync.Mutex
 	abort  string        // what the wasm said last before it aborted
@@ -43,13 +44,15 @@ type tab struct {
 // pageEvent is one thing that the page tells by itself.
 type pageEvent struct {
 	Tokens []float64 `json:"tokens"`
+	Ledger []float64 `json:"ledger"`
 	Lost   *struct{ Reason, Message string }
 	GPU    *struct{ Kind, Message string }
 }
 
 // openTab starts the browser and opens the page in it.
 func openTab(ctx context.Context, path string, config Config, s *server, warn func(record.Warning)) (*tab, error) {
-	p := &tab{server: s, warn: warn, bundle: config.Bundle, news: make(chan struct{}, 1), processes: processes{attached: map[int][]func(){}}}
+	p := &tab{server: s, warn: warn, bundle: config.Bundle, news: make(chan struct{}, 1), processes: processes{attached: map[int][]func(){}, workers: map[target.ID]bool{}}}
+	p.ledger = &ledger{tab: p}
 	ready := make(chan struct{}) // the listener must not run before p.chrome is set
 	c, err := launch(ctx, path, config.Adapter.flags(), func(ev any) {
 		select {
@@ -198,6 +201,7 @@ func (p *tab) told(payload string) {
 	case e.GPU != nil:
 		p.chrome.lose(engine.Fail(classify(e.GPU.Kind), "WebGPU: %s: %s", e.GPU.Kind, fault.OneLine(e.GPU.Message)))
 	default:
+		p.ledger.told(e.Ledger)
 		p.mu.Lock()
 		p.tokens = append(p.tokens, e.Tokens...)
 		p.mu.Unlock()

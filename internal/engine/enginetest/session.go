@@ -104,7 +104,7 @@ func readOne(ctx context.Context, s sample.Source) error {
 	if got.Begin.IsZero() || got.End.Before(got.Begin) {
 		return errors.New("the sample's begin and end are not stamped")
 	}
-	if max(got.RSS, got.VMS, got.PSS, got.USS, got.HWM) <= 0 {
+	if max(got.RSS, got.VMS, got.PSS, got.USS, got.HWM) <= 0 && len(got.Values) == 0 {
 		return errors.New("the sample holds no figure")
 	}
 	return nil

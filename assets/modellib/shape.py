@@ -73,6 +73,8 @@ def check_numbers(shape):
         raise Refused("shape: num_attention_heads must be a multiple of num_key_value_heads")
     if shape["head_dim"] % 2:
         raise Refused("shape: head_dim must be even")
+    if shape["dtype"] == "float16" and shape["hidden_size"] % 2:
+        raise Refused("shape: hidden_size must be even for float16, whose buffers must fill whole words")
     if shape["prefill_chunk_size"] > shape["context_window_size"]:
         raise Refused("shape: prefill_chunk_size must not exceed context_window_size")
 

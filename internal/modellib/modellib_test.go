@@ -185,6 +185,7 @@ func TestRefusedShapes(t *testing.T) {
 		{"sliding_window_size", func(s *modellib.Shape) { s.SlidingWindowSize = -1 }},
 		{"sliding_window_size", func(s *modellib.Shape) { s.SlidingWindowSize = s.ContextWindowSize }},
 		{"attention_bias", func(s *modellib.Shape) { s.ModelType = "qwen2" }},
+		{"hidden_size", func(s *modellib.Shape) { s.DType, s.HiddenSize = "float16", 25 }},
 		{"rope_factors", func(s *modellib.Shape) { s.RopeFactors = []float64{1, 2} }},
 		{"rope_factors", func(s *modellib.Shape) { s.RopeFactors = []float64{1, 0, 2} }},
 		{"prefill_chunk_size", func(s *modellib.Shape) { s.PrefillChunkSize = s.ContextWindowSize + 1 }},

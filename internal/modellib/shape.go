@@ -81,6 +81,8 @@ func (s Shape) related() error {
 		return bad("sliding_window_size %d is not below context_window_size %d", s.SlidingWindowSize, s.ContextWindowSize)
 	case s.ModelType == "qwen2" && !s.AttentionBias:
 		return bad("attention_bias is false, but qwen2 has biases")
+	case s.DType == "float16" && s.HiddenSize%2 != 0:
+		return bad("hidden_size %d is odd, and a buffer of float16 must fill whole words", s.HiddenSize)
 	case len(s.RopeFactors) != 0 && len(s.RopeFactors) != s.HeadDim/2:
 		return bad("%d rope_factors, not half of head_dim %d", len(s.RopeFactors), s.HeadDim)
 	}

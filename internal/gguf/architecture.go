@@ -193,7 +193,8 @@ func (f *File) count(key string) (int, error) {
 
 func (f *File) heads(a *Architecture) error {
 	if a.HeadCount%a.HeadCountKV != 0 {
-		return f.bad(again, "metadata %s.attention.head_count %d is not a multiple of head_count_kv %d", a.Name, a.HeadCount, a.HeadCountKV)
+		return f.bad(again, "metadata %s.attention.head_count %d is not a multiple of head_count_kv %d",
+			a.Name, a.HeadCount, a.HeadCountKV)
 	}
 	key := a.Name + ".attention.key_length"
 	if _, ok := f.Lookup(key); ok {

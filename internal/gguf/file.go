@@ -3,8 +3,8 @@
 //
 // It is strict, because what it accepts is converted and then compared with another engine that read the same file: a
 // tensor that reaches past the end, overlaps another or has no known size is an error, and so is a model with a
-// tensor or a setting that the conversion would silently leave out. Of architectures it knows llama and qwen2. It never allocates more than the file's own size
-// can justify.
+// tensor or a setting that the conversion would silently leave out. Of architectures it knows llama and qwen2. It never
+// allocates more than the file's own size can justify.
 //
 // Values come out as float32, whatever they are stored as. It can't read big-endian files, version 1, models split over
 // several files, or arrays of arrays; of the quantised types it reads the usual ones (Q4_0 to Q8_0, Q2_K to Q6_K), of

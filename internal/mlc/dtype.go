@@ -31,7 +31,8 @@ func dtypeOf(name string) (dtype, error) {
 	case Float16:
 		return dtype{Float16, "q0f16", 2, appendHalves}, nil
 	}
-	return dtype{}, fault.New(fault.Usage, "choose one of them", "weights of type %q can't be written; %s and %s can", name, Float32, Float16)
+	return dtype{}, fault.New(fault.Usage, "choose one of them", "weights of type %q can't be written; %s and %s can",
+		name, Float32, Float16)
 }
 
 func appendFloats(to []byte, values []float32) ([]byte, error) {
@@ -88,5 +89,6 @@ func half(v float32) (h uint16, ok bool) {
 
 // overflow names the tensor of a value that is out of range.
 func overflow(f *gguf.File, tensor string, err error) error {
-	return fault.Wrap(fault.UnknownArch, err, "convert it to float32", "model %s: tensor %s can't be stored as float16", f.Name, tensor)
+	return fault.Wrap(fault.UnknownArch, err, "convert it to float32",
+		"model %s: tensor %s can't be stored as float16", f.Name, tensor)
 }

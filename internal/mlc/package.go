@@ -123,7 +123,8 @@ func (m model) write(ctx context.Context, dir string) (Package, error) {
 	p.Parameters, p.Bytes = cache.Metadata.ParamSize, cache.Metadata.ParamBytes
 	config, knownTemplate := chatConfig(m.shape, m.dtype.quantization, m.vocabulary)
 	if !knownTemplate {
-		p.Warnings = append(p.Warnings, "the model's chat template is none that is known: use raw prompts, chats would be laid out differently")
+		p.Warnings = append(p.Warnings,
+			"the model's chat template is none that is known: use raw prompts, chats would be laid out differently")
 	}
 	for _, file := range []struct {
 		name    string
@@ -143,8 +144,8 @@ func Warnings(s modellib.Shape) []string {
 	if n == 0 {
 		return nil
 	}
-	return []string{fmt.Sprintf("each token of the model sees %d tokens (%s.attention.sliding_window), which llama.cpp doesn't keep to: in longer "+
-		"texts it gives other tokens; with a context of %d engines agree", n, s.ModelType, n)}
+	return []string{fmt.Sprintf("each token of the model sees %d tokens (%s.attention.sliding_window), which llama.cpp doesn't "+
+		"keep to: in longer texts it gives other tokens; with a context of %d engines agree", n, s.ModelType, n)}
 }
 
 func writeJSON(path string, content any) error {

@@ -42,9 +42,12 @@ func params(a gguf.Architecture) []param {
 			}
 			list = append(list, param{fmt.Sprintf("model.layers.%d.%s.%s", n, name, kind), shape, parts})
 		}
-		add(qkv, "weight", []int64{q + 2*kv, h}, part{tensor: "attn_q", headDim: paired}, part{tensor: "attn_k", headDim: paired}, part{tensor: "attn_v"})
+		three := func() []part {
+			return []part{{tensor: "attn_q", headDim: paired}, {tensor: "attn_k", headDim: paired}, {tensor: "attn_v"}}
+		}
+		add(qkv, "weight", []int64{q + 2*kv, h}, three()...)
 		if a.AttentionBias {
-			add(qkv, "bias", []int64{q + 2*kv}, part{tensor: "attn_q", headDim: paired}, part{tensor: "attn_k", headDim: paired}, part{tensor: "attn_v"})
+			add(qkv, "bias", []int64{q + 2*kv}, three()...)
 		}
 		add("self_attn.o_proj", "weight", []int64{h, q}, part{tensor: "attn_output"})
 		add("mlp.gate_up_proj", "weight", []int64{2 * i, h}, part{tensor: "ffn_gate"}, part{tensor: "ffn_up"})

@@ -107,7 +107,8 @@ func (s Spec) tokenizerMetadata(v gguf.Vocabulary) []gguf.Entry {
 		{Key: "tokenizer.chat_template", Value: v.ChatTemplate},
 	}
 	if v.Kind == gguf.SentencePiece {
-		return append(m, gguf.Entry{Key: "tokenizer.ggml.model", Value: "llama"}, gguf.Entry{Key: "tokenizer.ggml.scores", Value: v.Scores})
+		return append(m, gguf.Entry{Key: "tokenizer.ggml.model", Value: "llama"},
+			gguf.Entry{Key: "tokenizer.ggml.scores", Value: v.Scores})
 	}
 	return append(m, gguf.Entry{Key: "tokenizer.ggml.model", Value: "gpt2"}, gguf.Entry{Key: "tokenizer.ggml.pre", Value: v.Pre},
 		gguf.Entry{Key: "tokenizer.ggml.merges", Value: v.Merges})

@@ -98,8 +98,8 @@ func (s Spec) check() error {
 	case s.RopeScaling != "" && !(s.RopeFactor > 0 && s.RopeFactor < 1e6):
 		return impossible("rope-factor is %g; a number above 0 is right", s.RopeFactor)
 	case !s.knownTokenizer():
-		return impossible("tokenizer %q can't be made; %s, %s, %s, %s and %s can", s.Tokenizer, gguf.PreGPT2, gguf.PreSmolLM, gguf.PreLlama3,
-			gguf.PreQwen2, SentencePiece)
+		return impossible("tokenizer %q can't be made; %s, %s, %s, %s and %s can", s.Tokenizer,
+			gguf.PreGPT2, gguf.PreSmolLM, gguf.PreLlama3, gguf.PreQwen2, SentencePiece)
 	}
 	return s.checkQwen2()
 }

@@ -1,6 +1,6 @@
 // Package reference is a third opinion: a plain forward pass of a llama or qwen2 and the tokenizers, written for being
-// read, against which tests hold the real engines, and which says what the tiny models are expected to answer. Where two engines differ
-// it shows which one is off.
+// read, against which tests hold the real engines, and which says what the tiny models are expected to answer. Where two
+// engines differ it shows which one is off.
 //
 // It is not an engine: one sequence, greedy only, F32 weights only, everything in memory, no threads.
 package reference

@@ -17,6 +17,7 @@ import (
 type wanted struct {
 	name  string
 	url   *url.URL
+	shown string // url for people
 	bytes int64  // -1: not known
 	md5   string // empty: not known
 	max   int64

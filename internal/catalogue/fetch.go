@@ -343,6 +343,7 @@ func (f *fetcher) finish(files []File) (Package, error) {
 
 // get gives one file of the model: the one that is there already, or a fetched one.
 func (f *fetcher) get(ctx context.Context, w wanted) (File, error) {
+	w.shown = f.from.shown(w.url)
 	path := filepath.Join(f.work, w.name)
 	file, err := f.found(ctx, w, path)
 	if err == nil {

@@ -41,7 +41,7 @@ func same(t *testing.T, p catalogue.Package) {
 		t.Error(err)
 	}
 	library, f := p.Library()
-	if got, err := os.ReadFile(library); err != nil || !bytes.Equal(got, module) || !strings.HasSuffix(f.URL, libraryPath) {
+	if got, err := os.ReadFile(library); err != nil || !bytes.Equal(got, module) || !strings.HasSuffix(f.From, libraryPath) {
 		t.Errorf("the library, %+v: %v", f, err)
 	}
 	entries, err := os.ReadDir(p.Dir)
@@ -92,7 +92,7 @@ func TestFetchFromAFolder(t *testing.T) {
 	dir, store := tinyMirror(t), catalogue.Store(t.TempDir())
 	p := fetch(t, catalogue.Options{Store: store, Mirror: dir})
 	equal(t, p, dir)
-	if p.Source != dir {
+	if _, f := p.Library(); p.Source != dir || f.From != filepath.Join(dir, filepath.FromSlash(libraryPath)) {
 		t.Errorf("%+v", p)
 	}
 	if err := os.Remove(filepath.Join(dir, filepath.FromSlash(libraryPath))); err != nil {

@@ -32,7 +32,7 @@ func (s *sums) Write(b []byte) (int, error) {
 func (s sums) md5() string { return hex.EncodeToString(s.md.Sum(nil)) }
 
 func (s sums) file(w wanted) File {
-	return File{Name: w.name, URL: w.url.Redacted(), Bytes: s.bytes, SHA256: hex.EncodeToString(s.sh.Sum(nil))}
+	return File{Name: w.name, From: w.shown, Bytes: s.bytes, SHA256: hex.EncodeToString(s.sh.Sum(nil))}
 }
 
 // sumFile reads a file.

@@ -43,7 +43,7 @@ type Package struct {
 // File is a file of a stored model.
 type File struct {
 	Name   string `json:"name"`
-	URL    string `json:"url"` // where it is from
+	From   string `json:"from"` // its address, or its path in a folder
 	Bytes  int64  `json:"bytes"`
 	SHA256 string `json:"sha256"`
 }

@@ -83,7 +83,7 @@ func (f *fetcher) told(ctx context.Context, w wanted, err error) error {
 	if wrong(err) {
 		what = "model %s: %s from %s is wrong"
 	}
-	return fault.Wrap(fault.Download, cause(err, w.url), f.advice(err), what, f.entry.ID, w.name, f.from.shown(w.url))
+	return fault.Wrap(fault.Download, cause(err, w.url), f.advice(err), what, f.entry.ID, w.name, w.shown)
 }
 
 // wrong tells whether bytes came, but not the right ones.

@@ -1,0 +1,141 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"llmparity/internal/catalogue"
+	"llmparity/internal/fault"
+	"llmparity/internal/mlc"
+	"llmparity/internal/tiny"
+)
+
+// TestListKnowsTheStoreAndTheMirror puts the tiny model's package where the catalogue has another, as a mirror and as a store have it.
+func TestListKnowsTheStoreAndTheMirror(t *testing.T) {
+	const id = "SmolLM2-135M-Instruct-q0f32-MLC"
+	cmd := program(t, "model", "list", "SMOLLM2-135M", "--json", "--mirror", "mirror")
+	own := filepath.Join(cmd.Dir, "cache")
+	cmd.Env = append(cmd.Env, "LLMPARITY_CACHE="+own)
+	gguf, mirror := filepath.Join(cmd.Dir, "tiny.gguf"), filepath.Join(cmd.Dir, "mirror")
+	if err := tiny.WriteFile(gguf); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := mlc.Write(t.Context(), gguf, filepath.Join(mirror, "mlc-ai", id, "resolve", "main"), mlc.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	models := listOf(t, cmd.Args[1:], cmd.Dir, own)
+	if len(models) != 2 || models[0].ID != "SmolLM2-135M-Instruct-q0f16-MLC" || !models[0].F16 || models[0].WeightsB != nil || models[0].Stored {
+		t.Errorf("%+v", models)
+	}
+	if m := models[1]; m.ID != id || m.F16 || m.WeightsB == nil || *m.WeightsB != 4*426624 || m.Stored || m.VRAMMB < 100 {
+		t.Errorf("%+v", m)
+	}
+	library := filepath.Join(mirror, "mlc-ai", "binary-mlc-llm-libs", "main", "web-llm-models", "v0_2_86", "base", "SmolLM2-135M-Instruct-q0f32_cs1k-webgpu.wasm")
+	if err := os.MkdirAll(filepath.Dir(library), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(library, []byte("\x00asm\x01\x00\x00\x00"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	known, err := builtInCatalogue()
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := known.Find(id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := catalogue.Fetch(t.Context(), e, catalogue.Options{Store: catalogue.Store(own), Mirror: mirror}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	models = listOf(t, []string{"model", "list", id, "--json"}, cmd.Dir, own)
+	if m := models[0]; len(models) != 1 || !m.Stored || m.StoredB != p.Bytes() || *m.WeightsB != p.Weights.Bytes() || m.Source != mirror {
+		t.Errorf("%+v", models)
+	}
+}
+
+// listOf runs the program in dir with a cache folder of its own.
+func listOf(t *testing.T, args []string, dir, own string) (models []listed) {
+	t.Helper()
+	cmd := program(t, args...)
+	cmd.Dir = dir
+	cmd.Env = append(cmd.Env, "LLMPARITY_CACHE="+own)
+	stdout, stderr, code := output(t, cmd)
+	if err := json.Unmarshal([]byte(stdout), &models); err != nil || code != 0 || stderr != "" {
+		t.Fatalf("exit code %d, %v\n%s", code, err, stderr)
+	}
+	return models
+}
+
+func TestListIsSortedAndAligned(t *testing.T) {
+	cmd := program(t, "model", "list")
+	cmd.Env = append(cmd.Env, "LLMPARITY_CACHE="+filepath.Join(cmd.Dir, "none"))
+	stdout, stderr, code := output(t, cmd)
+	lines := strings.Split(strings.TrimSpace(stdout), "\n")
+	if code != 0 || stderr != "" || len(lines) < 100 {
+		t.Fatalf("exit code %d, %d lines\n%s", code, len(lines), stderr)
+	}
+	column := strings.Index(lines[0], "F16")
+	ids := []string{}
+	for _, line := range lines[1:] {
+		ids = append(ids, strings.ToLower(strings.Fields(line)[0]))
+		if len(line) > 80 || line[column-1] != ' ' || line[column] == ' ' {
+			t.Errorf("not aligned: %s", line)
+		}
+	}
+	if !slices.IsSorted(ids) {
+		t.Errorf("%v", ids)
+	}
+}
+
+func TestListOnANarrowTerminal(t *testing.T) {
+	n := int64(513 << 20)
+	models := []listed{{ID: "a-model-of-some-length-q4f16_1", WeightsB: &n, VRAMMB: 1128.8, F16: true}, {ID: "b", VRAMMB: 20, Stored: true}}
+	for width, want := range map[int]string{
+		0: `MODEL                           WEIGHTS     VRAM  F16     STORE
+a-model-of-some-length-q4f16_1  513 MiB  1129 MB  needed  -
+b                                     -    20 MB  -       yes
+`,
+		40: `MODEL
+  WEIGHTS     VRAM  F16     STORE
+a-model-of-some-length-q4f16_1
+  513 MiB  1129 MB  needed  -
+b
+        -    20 MB  -       yes
+`,
+	} {
+		var out bytes.Buffer
+		if err := printList(&out, models, width); err != nil || out.String() != want {
+			t.Errorf("%d wide, %v:\n%s", width, err, out.String())
+		}
+	}
+}
+
+func TestListSaysWhatItCantDo(t *testing.T) {
+	for _, c := range []struct {
+		args []string
+		code fault.Kind
+		word string
+	}{
+		{[]string{"smollm3-135m"}, fault.UnknownModel, "SmolLM2-135M-Instruct-q0f32-MLC"},
+		{[]string{"--mirror", "nowhere"}, fault.Usage, "nowhere is no folder"},
+		{[]string{"--mirror", "http://192.0.2.1/"}, fault.Usage, "only https"},
+		{[]string{"a", "b"}, fault.Usage, "arg"},
+	} {
+		_, stderr, code := output(t, program(t, append([]string{"model", "list"}, c.args...)...))
+		if code != int(c.code) || !strings.Contains(lastLine(stderr), c.word) {
+			t.Errorf("%v: exit code %d: %s", c.args, code, stderr)
+		}
+	}
+	// A mirror that isn't there is no reason not to list.
+	stdout, stderr, code := output(t, program(t, "model", "list", "phi-2", "--mirror", "http://127.0.0.1:1"))
+	if code != 0 || !strings.Contains(stdout, "phi-2-q4f16_1-MLC") || !strings.Contains(stderr, "can't be reached") {
+		t.Errorf("exit code %d: %s%s", code, stdout, stderr)
+	}
+}

@@ -49,13 +49,14 @@ func root() *cobra.Command {
   llmparity run             the tiny built-in model in both engines: measured, compared, reported
   llmparity report DIR      render a run again
   llmparity compare DIR...  runs beside each other
-  llmparity model           make, convert and describe models
+  llmparity model           list, make, convert and describe models
   llmparity doctor          what is here, what is missing, how to get it
 
 Exit codes: 0 ok, 1 a launch or the run failed, 2 usage, 3 reserved for a gate; a missing part has its own: 10 browser,
 11 llama-server, 12 emscripten, 13 Python, 14 page bundle, 15 WebGPU adapter; 16 bad model file, 17 model of another
 architecture, 18 prompt too long, 19 folder not writable, 20 disk full, 21 unknown engine, 22 bad run folder,
-23 no float16 on the WebGPU adapter, 24 model library that can't be had or doesn't fit; 130 interrupted, 143 terminated.`,
+23 no float16 on the WebGPU adapter, 24 model library that can't be had or doesn't fit,
+25 model that isn't in the catalogue, 26 model that can't be fetched; 130 interrupted, 143 terminated.`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		Args:          arguments(cobra.NoArgs),

@@ -24,11 +24,15 @@ func (r *Result) label() {
 	seen := map[string]int{}
 	for i := range r.Cells {
 		c := &r.Cells[i]
-		words := []string{c.Spec.Engine}
+		var what []string
 		for _, part := range ran {
 			if part(c) != "" && slices.ContainsFunc(r.Cells, func(o Cell) bool { return o.Spec.Engine == c.Spec.Engine && part(&o) != part(c) }) {
-				words = append(words, part(c))
+				what = append(what, part(c))
 			}
+		}
+		words := []string{c.Spec.Engine}
+		if len(what) > 0 {
+			words[0] += " (" + strings.Join(what, "; ") + ")"
 		}
 		for _, part := range asked {
 			if slices.ContainsFunc(r.Cells, func(o Cell) bool { return part(&o) != part(c) }) {
@@ -55,7 +59,7 @@ func shortVersion(c *Cell) string {
 		return ""
 	}
 	if origin := c.part("webllm_origin"); origin != "" && origin != "built in" {
-		return fmt.Sprintf("%s (%s)", c.Engine.Version, origin)
+		return c.Engine.Version + " from " + origin
 	}
 	return c.Engine.Version
 }

@@ -2,7 +2,10 @@ package browser
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"io/fs"
+	"math"
 	"testing"
 	"testing/fstest"
 	"time"
@@ -14,6 +17,7 @@ import (
 	"llmparity/assets/page"
 	"llmparity/internal/engine/enginetest"
 	"llmparity/internal/record"
+	"llmparity/internal/sample"
 )
 
 // bare is a page with the ledger and without WebLLM, in a browser of its own, whose sources are attached.
@@ -27,7 +31,12 @@ func bare(t *testing.T) (*tab, *enginetest.Probe) {
 		"index.html": {Data: []byte(`<!doctype html><title>bare</title><script type="module" src="bare.js"></script>`)},
 		"bare.js":    {Data: []byte(`import "./ledger.js"; globalThis.llmparity = { started: Promise.resolve(), held: () => -1 };`)},
 		"ledger.js":  {Data: text},
-		"worker.js":  {Data: []byte(`import "./ledger.js"; onmessage = async ({ data }) => postMessage(await eval(data));`)},
+		"worker.js": {Data: []byte(`import "./ledger.js";
+			onmessage = async ({ data: bytes }) => {
+				const device = await (await navigator.gpu.requestAdapter()).requestDevice();
+				globalThis.kept = [new Uint8Array(bytes).fill(1), device.createBuffer({ size: bytes, usage: GPUBufferUsage.STORAGE })];
+				postMessage(llmparityLedger.read());
+			};`)},
 	}
 	server, err := serve(files, nil)
 	if err != nil {
@@ -73,5 +82,194 @@ func collect(t *testing.T, p *tab) {
 	defer cancel()
 	if _, err := chromedp.Call(ctx, heapprofiler.CollectGarbage, cdp.Empty{}); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// took is how much every kind of memory is asked for.
+const took = 64 << 20
+
+// kinds of memory, and how a page takes them. Each keeps what it took in globalThis.kept, all touched.
+var kinds = []struct{ name, take string }{
+	{"JS arrays", `for (let i = 0; i < 16; i++) kept.push(new Array(took / 64).fill(7));`}, // 4 bytes an element, with compressed pointers
+	{"ArrayBuffer", `for (let i = 0; i < 16; i++) kept.push(new Uint8Array(took / 16).fill(7));`},
+	{"WASM memory", `kept.push(new WebAssembly.Memory({ initial: took / 65536 })); new Uint8Array(kept[0].buffer).fill(7);`},
+	{"WebGPU buffer", `for (let i = 0; i < 4; i++) {
+		const buffer = device.createBuffer({ size: took / 4, usage: GPUBufferUsage.STORAGE | GPUBufferUsage.COPY_DST });
+		for (let at = 0; at < buffer.size; at += part.length) device.queue.writeBuffer(buffer, at, part);
+		await device.queue.onSubmittedWorkDone();
+		kept.push(buffer);
+	}`},
+}
+
+// giveBack frees what was taken.
+const giveBack = `for (const k of kept.splice(0)) k.destroy?.();
+	device.queue.submit([]); // buffers are freed behind it
+	await device.queue.onSubmittedWorkDone();`
+
+// cell says where a source's change must lie, in MiB.
+type cell struct{ least, most float64 }
+
+const near = 0.03 * 64
+
+var (
+	all  = cell{64 - near, 64 + near}
+	none = cell{-3, 3}
+)
+
+// between is for what a written WebGPU buffer's way leaves behind: memory that the renderer and the GPU process share.
+func between(least, most float64) cell { return cell{least, most} }
+
+// truths is what each source sees of each kind, in the order of kinds.
+var truths = []struct {
+	source string
+	want   [4]cell
+}{
+	{"performance.memory", [4]cell{all, all, none, none}},
+	{"heap_usage used_bytes", [4]cell{all, none, none, none}},
+	{"performance_metrics js_heap_used_bytes", [4]cell{all, none, none, none}},
+	{"heap_usage backing_storage_bytes", [4]cell{none, all, none, none}},
+	{"user_agent_memory total_bytes", [4]cell{all, all, none, none}},
+	{"webgpu_ledger live_bytes", [4]cell{none, none, none, {64, 64}}},
+	{"renderer USS", [4]cell{all, all, all, none}},
+	{"renderer PSS", [4]cell{all, all, all, between(-3, 32+3)}},
+	{"renderer RSS", [4]cell{all, all, all, between(-3, 64+3)}},
+	{"gpu-process USS", [4]cell{none, none, none, all}},
+	{"gpu-process PSS", [4]cell{none, none, none, between(64-near, 64+32+3)}},
+	{"gpu-process RSS", [4]cell{none, none, none, between(64-near, 64+64+3)}},
+}
+
+// TestEverySourceSeesWhatItClaims takes memory of each kind, by itself, and compares what every source makes of it.
+func TestEverySourceSeesWhatItClaims(t *testing.T) {
+	moved := make([][4]float64, len(truths))
+	for k, kind := range kinds {
+		p, probe := bare(t)
+		run := func(script string) {
+			t.Helper()
+			if _, err := call[any](watched(t), p, fmt.Sprintf("(async () => { const took = %d; %s })()", took, script)); err != nil {
+				t.Fatalf("%s: %v", kind.name, err)
+			}
+		}
+		run(`globalThis.kept = []; globalThis.part = new Uint8Array(1 << 20).fill(7);
+			globalThis.device = await (await navigator.gpu.requestAdapter()).requestDevice();`)
+		run(kind.take) // once for all that grows at the first time
+		run(giveBack)
+		before := settled(t, p, probe)
+		run(kind.take)
+		after := settled(t, p, probe)
+		for i, truth := range truths {
+			moved[i][k] = after[truth.source] - before[truth.source]
+			if got, want := moved[i][k], truth.want[k]; math.IsNaN(got) || got < want.least || got > want.most {
+				t.Errorf("%s moved by %.2f MiB for 64 MiB of %s, want %.2f to %.2f", truth.source, got, kind.name, want.least, want.most)
+			}
+		}
+		p.chrome.close()
+	}
+	table := fmt.Sprintf("%-40s", "MiB for 64 MiB of")
+	for _, kind := range kinds {
+		table += fmt.Sprintf("%14s", kind.name)
+	}
+	for i, truth := range truths {
+		table += fmt.Sprintf("\n%-40s", truth.source)
+		for k := range kinds {
+			table += fmt.Sprintf("%14.2f", moved[i][k])
+		}
+	}
+	t.Log("\n" + table)
+}
+
+// settled reads every source, in MiB, when processes have come to rest: garbage is collected and the kernel's figures stay.
+func settled(t *testing.T, p *tab, probe *enginetest.Probe) map[string]float64 {
+	t.Helper()
+	var before map[string]float64
+	for quiet, n := 0, 0; quiet < 3 && n < 40; n++ {
+		if quiet == 0 {
+			collect(t, p)
+		}
+		time.Sleep(100 * time.Millisecond)
+		now := map[string]float64{}
+		for _, role := range []string{"renderer", "gpu-process"} {
+			r := record.NewSample()
+			if err := sourceOf(t, probe, record.MethodSmapsRollup, role).Read(watched(t), &r); err != nil {
+				t.Fatal(err)
+			}
+			now[role+" USS"], now[role+" PSS"], now[role+" RSS"] = mebi(r.USS), mebi(r.PSS), mebi(r.RSS)
+		}
+		rest := before != nil
+		for name, v := range now {
+			rest = rest && math.Abs(v-before[name]) < 0.25
+		}
+		quiet++
+		if !rest {
+			quiet = 0
+		}
+		before = now
+	}
+	// What is inside the page comes after: measuring the user agent's memory collects garbage too.
+	used, err := call[float64](watched(t), p, "performance.memory.usedJSHeapSize")
+	if err != nil {
+		t.Fatal(err)
+	}
+	before["performance.memory"] = used / (1 << 20)
+	for _, method := range []string{MethodHeap, MethodPerformance, MethodLedger, MethodUserAgent} {
+		for name, v := range figures(t, probe, method, "page") {
+			before[method+" "+name] = v / (1 << 20)
+		}
+	}
+	return before
+}
+
+func mebi(bytes int64) float64 { return float64(bytes) / (1 << 20) }
+
+// A worker is an isolate of its own: the page's figures leave it out.
+func TestAWorkerIsASourceOfItsOwn(t *testing.T) {
+	p, probe := bare(t)
+	before := figures(t, probe, MethodHeap, "page")
+	ledger, err := call[ledgerReading](watched(t), p, fmt.Sprintf(`new Promise((done) => {
+		globalThis.worker = new Worker("worker.js", { type: "module" });
+		worker.onmessage = ({ data }) => done(data);
+		worker.postMessage(%d);
+	})`, took))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if ledger.Bytes != took || ledger.Count != 1 {
+		t.Errorf("the worker's ledger has %d bytes in %d objects, want %d in 1", ledger.Bytes, ledger.Count, took)
+	}
+	if err := p.attach(watched(t), probe); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.attach(watched(t), probe); err != nil { // no second time
+		t.Fatal(err)
+	}
+	workers := 0
+	for _, s := range probe.Attached() {
+		if s.Describe().Role == "worker" {
+			workers++
+		}
+	}
+	if workers != 1 {
+		t.Errorf("%d sources read the worker, want 1", workers)
+	}
+	if got := figures(t, probe, MethodHeap, "worker")["backing_storage_bytes"]; math.Abs(got-took) > 1<<20 {
+		t.Errorf("the worker's array buffers take %.0f bytes, want %d", got, took)
+	}
+	after := figures(t, probe, MethodHeap, "page")
+	if moved := after["backing_storage_bytes"] - before["backing_storage_bytes"]; math.Abs(moved) > 1<<20 {
+		t.Errorf("the page's array buffers moved by %.0f bytes", moved)
+	}
+	// A worker that has ended is gone, which is no error.
+	if _, err := call[any](watched(t), p, "worker.terminate()"); err != nil {
+		t.Fatal(err)
+	}
+	source := sourceOf(t, probe, MethodHeap, "worker")
+	for begin := time.Now(); ; time.Sleep(20 * time.Millisecond) {
+		r := record.NewSample()
+		err := source.Read(watched(t), &r)
+		if errors.Is(err, sample.ErrGone) {
+			break
+		}
+		if time.Since(begin) > 20*time.Second {
+			t.Fatalf("reading a worker that has ended: %v, want %v", err, sample.ErrGone)
+		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"time"
 
@@ -130,7 +131,11 @@ func adapter(ctx context.Context, e engine.Engine) finding {
 	if err == nil {
 		err = session.Close()
 	}
-	return finding{"WebGPU adapter", fmt.Sprintf("%s (%s)", p.device.Name, p.device.Class), err}
+	half := "no float16"
+	if slices.Contains(strings.Fields(p.device.Detail["features"]), "shader-f16") {
+		half = "with float16"
+	}
+	return finding{"WebGPU adapter", fmt.Sprintf("%s (%s), %s", p.device.Name, p.device.Class, half), err}
 }
 
 type discard struct{ io.Writer }

@@ -236,6 +236,24 @@ func TestContextIsRoundedWithAWarning(t *testing.T) {
 	}
 }
 
+// A KV cache of f16 is what the server then has, and what the record says of it.
+func TestKVCacheOfAnotherType(t *testing.T) {
+	s, p := opened(t, New(Config{Cache: cache.Dir(os.Getenv), KVType: "f16"}))
+	if err := s.Load(t.Context(), randomModel(t, ascii())); err != nil {
+		t.Fatal(err)
+	}
+	if got := p.Engine().Policy["kv_dtype"]; got != "f16" {
+		t.Errorf("the policy says %s", got)
+	}
+	if args := strings.Join(p.Engine().Args, " "); !strings.Contains(args, "-ctk f16 -ctv f16") {
+		t.Errorf("arguments %s", args)
+	}
+	g, err := generate(t, s, engine.Request{Prompt: "once upon a time", MaxTokens: 8, IgnoreEOS: true})
+	if err != nil || len(g.Tokens) != 8 {
+		t.Errorf("%d tokens, %v", len(g.Tokens), err)
+	}
+}
+
 func TestLogFile(t *testing.T) {
 	l := newEngine(t)
 	s, p := opened(t, l)

@@ -45,6 +45,16 @@ func TestNeedsShaderF16(t *testing.T) {
 	}
 }
 
+func TestNeedsAnotherFeature(t *testing.T) {
+	e := catalogue.Entry{ID: "a-q4f32_1", Features: []string{"subgroups"}}
+	if err := e.Check([]string{catalogue.ShaderF16}); fault.Code(err) != int(fault.NoAdapter) || !strings.Contains(err.Error(), "subgroups") {
+		t.Errorf("%v", err)
+	}
+	if err := e.Check([]string{"subgroups"}); err != nil || !e.Needs("subgroups") {
+		t.Errorf("%v", err)
+	}
+}
+
 func TestFindOffersTheNearest(t *testing.T) {
 	c := builtIn(t)
 	for name, want := range map[string]string{

@@ -50,10 +50,15 @@ func (e Entry) Check(features []string) error {
 	if features == nil {
 		return nil
 	}
-	for _, feature := range append([]string{ShaderF16}, e.Features...) {
-		if e.Needs(feature) && !slices.Contains(features, feature) {
-			return fault.New(fault.NoF16, "choose a model that does without (q0f32, q4f32: llmparity model list shows it), or a GPU that has it",
-				"model %s needs %s, which the WebGPU adapter does not have", e.ID, feature)
+	lacks := func(kind fault.Kind, feature, do string) error {
+		return fault.New(kind, do, "model %s needs %s, which the WebGPU adapter does not have", e.ID, feature)
+	}
+	if e.Needs(ShaderF16) && !slices.Contains(features, ShaderF16) {
+		return lacks(fault.NoF16, ShaderF16, "choose a model that does without (q0f32, q4f32: llmparity model list shows it), or use a GPU that has it")
+	}
+	for _, feature := range e.Features {
+		if !slices.Contains(features, feature) {
+			return lacks(fault.NoAdapter, feature, "choose another model, or use a GPU that has it")
 		}
 	}
 	return nil

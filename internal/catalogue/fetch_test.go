@@ -209,8 +209,8 @@ func TestWhatAServerDoesWrong(t *testing.T) {
 		{"not allowed", always(shard, status(403)), []string{shard, "403 Forbidden"}, 1, shard},
 		{"broken server", always(shard, status(500)), []string{shard, "500 Internal Server Error", "tried 5 times", "what was fetched is kept"}, 5, shard},
 		{"wrong bytes", always(shard, body(string(other))), []string{shard, "is wrong", "MD5", "mend the mirror"}, 1, shard},
-		{"too short", always(shard, body(string(other[1:]))), []string{shard, "3145728 bytes", "3145727"}, 1, shard},
-		{"too long", always(shard, body(string(other)+"x")), []string{shard, "3145728 bytes", "3145729"}, 1, shard},
+		{"too short", always(shard, body(string(other[1:]))), []string{shard, "1572864 bytes", "1572863"}, 1, shard},
+		{"too long", always(shard, body(string(other)+"x")), []string{shard, "1572864 bytes", "1572865"}, 1, shard},
 		{"too long, of unknown length", always(shard, func(w http.ResponseWriter, _ *http.Request) {
 			_ = http.NewResponseController(w).Flush()
 			_, _ = w.Write(append(other, 'x'))
@@ -218,7 +218,7 @@ func TestWhatAServerDoesWrong(t *testing.T) {
 		{"too short, of unknown length", always(shard, func(w http.ResponseWriter, _ *http.Request) {
 			_ = http.NewResponseController(w).Flush()
 			_, _ = w.Write(other[1:])
-		}), []string{shard, "3145728 bytes", "3145727"}, 1, shard},
+		}), []string{shard, "1572864 bytes", "1572863"}, 1, shard},
 		{"compressed", always(shard, func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Encoding", "gzip")
 			_, _ = w.Write(other)
@@ -266,7 +266,7 @@ func TestACutConnection(t *testing.T) {
 			return 1000
 		}, false, false, nil, 0},
 		{"begins again where Range is ignored", 2, bytes(1 << 20), true, false, nil, 2 << 20},
-		{"is given up", 99, bytes(1000), true, false, []string{shard, "cut after 1000 of 3145728 bytes", "tried 5 times", "try again"}, 0},
+		{"is given up", 99, bytes(1000), true, false, []string{shard, "cut after 1000 of 1572864 bytes", "tried 5 times", "try again"}, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -321,7 +321,7 @@ func TestASlowServer(t *testing.T) {
 		}
 		return false
 	})
-	p, err := catalogue.Fetch(t.Context(), entry(t), catalogue.Options{Store: catalogue.Store(t.TempDir()), Mirror: s.URL}.Stalling(300*time.Millisecond), nil)
+	p, err := catalogue.Fetch(t.Context(), entry(t), catalogue.Options{Store: catalogue.Store(t.TempDir()), Mirror: s.URL}.Stalling(2*time.Second), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -613,7 +613,7 @@ func TestProgress(t *testing.T) {
 	if len(notes) != 1 || !strings.Contains(notes[0], "params_shard_1.bin") || !strings.Contains(notes[0], "trying again") {
 		t.Errorf("%q", notes)
 	}
-	if len(lines) != 3 || !strings.HasPrefix(lines[2], "fetching "+id+": 15") || !strings.Contains(lines[2], "9 of 9 files") {
+	if len(lines) != 3 || !strings.HasPrefix(lines[2], "fetching "+id+": 7.5 MiB") || !strings.Contains(lines[2], "9 of 9 files") {
 		t.Errorf("%q", lines)
 	}
 }

@@ -73,7 +73,7 @@ func tinyMirror(t *testing.T) string {
 
 const (
 	shards    = 5
-	shardSize = 3 << 20
+	shardSize = 3 << 19
 )
 
 // randomMirror is a folder with a package of several shards, which nothing could run.

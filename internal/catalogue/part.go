@@ -148,7 +148,7 @@ func (p *part) know(h http.Header, total int64) error {
 	if err != nil {
 		return err
 	}
-	return writeFile(p.sidecar(), text)
+	return os.WriteFile(p.sidecar(), text, 0o644) // one that is torn is none
 }
 
 // append adds what is read; the file must not grow beyond limit.

@@ -88,6 +88,7 @@ func writePackage(ctx context.Context, path, target string, context int, flags e
 	if err != nil {
 		return err
 	}
+	options.Library = lib.Path
 	written, err := mlc.Write(ctx, path, target, options)
 	if err != nil {
 		return err
@@ -95,20 +96,8 @@ func writePackage(ctx context.Context, path, target string, context int, flags e
 	for _, w := range written.Warnings {
 		say(w)
 	}
-	wasm := filepath.Join(target, "lib.wasm")
-	if err := copyFile(lib.Path, wasm); err != nil {
-		return writeFault(err, wasm)
-	}
-	fmt.Fprintf(w, "%s/\n%s\n", target, wasm)
+	fmt.Fprintf(w, "%s/\n%s\n", target, filepath.Join(target, mlc.LibraryName))
 	return nil
-}
-
-func copyFile(from, to string) error {
-	data, err := os.ReadFile(from)
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(to, data, 0o644)
 }
 
 // findModel gives the model that a plan names: the tiny one, made when it isn't there yet, or a GGUF file.

@@ -13,6 +13,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -27,6 +28,7 @@ type Options struct {
 	ContextWindow int    // in tokens; 0 means the model's own
 	PrefillChunk  int    // tokens that are prefilled at once; 0 means 128, or the context window where that is smaller
 	DType         string // of the weights: Float32, which "" means too, or Float16
+	Library       string // a compiled model library's file, to be copied into the package as LibraryName; "" for none
 }
 
 const defaultChunk = 128
@@ -46,6 +48,9 @@ const (
 	configName    = "mlc-chat-config.json"
 	tokenizerName = "tokenizer.json"
 )
+
+// LibraryName is what a package's model library is called, where it has one.
+const LibraryName = "lib.wasm"
 
 // Write makes a package in the folder dir from the GGUF at path. The folder appears when all is done; an older package in
 // its place is replaced, any other folder that isn't empty is left alone, which is an error. Of several that write the same
@@ -86,10 +91,11 @@ type model struct {
 	vocabulary   gguf.Vocabulary
 	shape        modellib.Shape
 	dtype        dtype
+	library      string
 }
 
 func newModel(f *gguf.File, options Options) (m model, err error) {
-	m.file = f
+	m.file, m.library = f, options.Library
 	if m.architecture, err = f.Architecture(); err != nil {
 		return m, err
 	}
@@ -121,6 +127,11 @@ func (m model) write(ctx context.Context, dir string) (Package, error) {
 		p.Files = append(p.Files, shard.DataPath)
 	}
 	p.Parameters, p.Bytes = cache.Metadata.ParamSize, cache.Metadata.ParamBytes
+	if m.library != "" {
+		if err := copyFile(m.library, filepath.Join(dir, LibraryName)); err != nil {
+			return p, err
+		}
+	}
 	config, knownTemplate := chatConfig(m.shape, m.dtype.quantization, m.vocabulary)
 	if !knownTemplate {
 		p.Warnings = append(p.Warnings,
@@ -135,6 +146,9 @@ func (m model) write(ctx context.Context, dir string) (Package, error) {
 		}
 	}
 	p.Files = append(p.Files, "tensor-cache.json", tokenizerName, configName)
+	if m.library != "" {
+		p.Files = append(p.Files, LibraryName)
+	}
 	return p, os.Chmod(dir, 0o755)
 }
 
@@ -146,6 +160,32 @@ func Warnings(s modellib.Shape) []string {
 	}
 	return []string{fmt.Sprintf("each token of the model sees %d tokens (%s.attention.sliding_window), which llama.cpp doesn't "+
 		"keep to: in longer texts it gives other tokens; with a context of %d engines agree", n, s.ModelType, n)}
+}
+
+func copyFile(from, to string) error {
+	in, err := os.Open(from)
+	if err != nil {
+		return fault.Wrap(fault.Unwritable, bare(err), "compile it again", "cannot read the model library %s", from)
+	}
+	defer in.Close()
+	out, err := os.Create(to)
+	if err != nil {
+		return err
+	}
+	if _, err := io.Copy(out, in); err != nil {
+		out.Close()
+		return err
+	}
+	return out.Close()
+}
+
+// bare drops the path that os errors repeat.
+func bare(err error) error {
+	var p *fs.PathError
+	if errors.As(err, &p) {
+		return p.Err
+	}
+	return err
 }
 
 func writeJSON(path string, content any) error {

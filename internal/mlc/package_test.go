@@ -531,6 +531,23 @@ func TestAnInterruptedPackageIsNoPackage(t *testing.T) {
 	alone(t, parent)
 }
 
+func TestALibraryComesWithItsPackage(t *testing.T) {
+	lib := filepath.Join(t.TempDir(), "compiled.wasm")
+	if err := os.WriteFile(lib, []byte("\x00asm"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f, p := tinyPackage(t, Options{Library: lib})
+	if b := contents(t, p)[LibraryName]; string(b) != "\x00asm" {
+		t.Errorf("%s has %q", LibraryName, b)
+	}
+	parent := t.TempDir()
+	_, err := Write(t.Context(), f.Name, filepath.Join(parent, "package"), Options{Library: lib + ".none"})
+	if fault.Code(err) != int(fault.Unwritable) || strings.Count(err.Error(), lib) != 1 {
+		t.Errorf("a library that isn't there: %v", err)
+	}
+	alone(t, parent)
+}
+
 func TestAFolderOfSomethingElseIsLeftAlone(t *testing.T) {
 	f, _ := tinyPackage(t, Options{})
 	dir := t.TempDir()

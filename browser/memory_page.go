@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -232,6 +233,16 @@ func (p *tab) workers(ctx context.Context) ([]target.ID, error) {
 func (p *tab) heapOf(worker target.ID) *pageSource {
 	s := p.source(MethodHeap, "worker", heapSees, heapBlind, heapEvery)
 	s.ctx, s.end = chromedp.NewContext(p.chrome.ctx, chromedp.WithTargetID(worker), chromedp.WithDetachOnCancel())
-	s.read = heapUsage
+	s.read = func(ctx context.Context) ([]record.Value, error) {
+		// The browser does not tell that a worker has ended: a call to it is never answered.
+		there, err := p.workers(ctx)
+		if err == nil && !slices.Contains(there, worker) {
+			err = sample.ErrGone
+		}
+		if err != nil {
+			return nil, err
+		}
+		return heapUsage(ctx)
+	}
 	return s
 }

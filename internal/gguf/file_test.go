@@ -450,6 +450,7 @@ func TestVocabularyFaults(t *testing.T) {
 		{"tokenizer.ggml.merges", nil, "metadata tokenizer.ggml.merges is missing", fault.BadModel},
 		{"tokenizer.ggml.merges", []int32{1}, "metadata tokenizer.ggml.merges is []int32 [1]; an array of strings is needed", fault.BadModel},
 		{"tokenizer.ggml.tokens", nil, "metadata tokenizer.ggml.tokens is missing", fault.BadModel},
+		{"tokenizer.ggml.tokens", []string{"a", strings.Repeat("b", 5000)}, "token 1 of tokenizer.ggml.tokens has 5000 bytes", fault.BadModel},
 		{"tokenizer.ggml.tokens", []string{"a", "a"}, "tokenizer.ggml.token_type", fault.BadModel},
 		{"tokenizer.ggml.eos_token_id", uint32(512), "tokenizer.ggml.eos_token_id is 512", fault.BadModel},
 	} {

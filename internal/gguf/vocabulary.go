@@ -35,6 +35,9 @@ const (
 	modelSentencePiece = "llama"
 )
 
+// maxToken is far more bytes than any token has; 512 were seen.
+const maxToken = 1 << 12
+
 // Vocabulary is a tokenizer's data. Control, unknown and user-defined tokens stand in Tokens as they stand in texts.
 type Vocabulary struct {
 	Kind         TokenizerKind
@@ -61,6 +64,11 @@ func (f *File) Vocabulary() (Vocabulary, error) {
 	}
 	if v.Tokens, err = f.Texts("tokenizer.ggml.tokens"); err != nil {
 		return v, err
+	}
+	for id, t := range v.Tokens { // before work is done that grows with the square of it
+		if len(t) > maxToken {
+			return v, f.bad(again, "token %d of tokenizer.ggml.tokens has %d bytes; up to %d are right", id, len(t), maxToken)
+		}
 	}
 	if err := f.tokenTypes(&v); err != nil {
 		return v, err

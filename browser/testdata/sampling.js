@@ -31,7 +31,12 @@
     return btoa(s);
   }
 
+  const names = ["softmax_with_temperature", "argsort_probs", "sample_with_top_p",
+    "apply_logit_bias_inplace", "apply_penalty_inplace", "apply_bitmask_inplace"];
   let tvm, device, functions;
+  const floats = (values, shape = [values.length]) => tvm.empty(shape, "float32", device).copyFrom(new Float32Array(values));
+  const ints = (values, shape = [values.length]) => tvm.empty(shape, "int32", device).copyFrom(new Int32Array(values));
+  const home = (tensor) => tvm.empty(tensor.shape, tensor.dtype, tvm.cpu()).copyFrom(tensor);
 
   globalThis.sampling = {
     async load(url) {
@@ -40,22 +45,19 @@
       tvm.beginScope();
       device = tvm.webgpu();
       const machine = tvm.detachFromCurrentScope(tvm.createVirtualMachine(device));
-      functions = ["softmax_with_temperature", "argsort_probs", "sample_with_top_p"].map(
-        (name) => tvm.detachFromCurrentScope(machine.getFunction(name)));
+      functions = Object.fromEntries(names.map((name) => [name, tvm.detachFromCurrentScope(machine.getFunction(name))]));
       tvm.endScope();
       return true;
     },
 
     async run({ logits, temperature, topPs, uniforms }) {
-      const [softmax, argsort, sample] = functions;
-      const floats = (values, shape = [values.length]) => tvm.empty(shape, "float32", device).copyFrom(new Float32Array(values));
-      const home = (tensor) => tvm.empty(tensor.shape, tensor.dtype, tvm.cpu()).copyFrom(tensor);
+      const { softmax_with_temperature: softmax, argsort_probs: argsort, sample_with_top_p: sample } = functions;
       tvm.beginScope();
       const row = new Float32Array(bytes(logits));
       const probs = softmax(floats(row, [1, 1, row.length]), floats([temperature])).view([1, row.length]);
       const both = argsort(probs);
       const [sorted, order] = [both.get(0), both.get(1)];
-      const first = tvm.empty([1], "int32", device).copyFrom(new Int32Array([0]));
+      const first = ints([0]);
       const drawn = topPs.map((p) => uniforms.map((u) => home(sample(sorted, order, floats([u]), first, floats([p])))));
       const all = [probs, sorted, order].map(home);
       await device.sync();
@@ -63,6 +65,20 @@
       const Tokens = drawn.map((tensors) => tensors.map((tensor) => tensor.toArray()[0]));
       tvm.endScope();
       return { Probs, Sorted, Order, Tokens };
+    },
+
+    // edit changes logits as WebLLM does: a bias, then penalties for tokens that were seen, then all but the allowed are forbidden.
+    async edit({ logits, tokens, bias, seen, penalties, bits }) {
+      tvm.beginScope();
+      const row = floats(logits, [1, logits.length]), zeros = tokens.map(() => 0);
+      functions.apply_logit_bias_inplace(row, ints(zeros), ints(tokens), floats(bias));
+      functions.apply_penalty_inplace(row, ints([0]), ints(zeros), ints(tokens), ints(seen), floats(penalties, [1, 3]));
+      functions.apply_bitmask_inplace(row, ints([0]), ints(bits, [1, bits.length]));
+      const result = home(row);
+      await device.sync();
+      const edited = Array.from(result.toArray());
+      tvm.endScope();
+      return edited;
     },
   };
   return true;

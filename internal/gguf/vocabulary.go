@@ -35,7 +35,7 @@ const (
 	modelSentencePiece = "llama"
 )
 
-// maxToken is far more bytes than any token has; 512 were seen.
+// maxToken is far more bytes than any token of a real vocabulary has.
 const maxToken = 1 << 12
 
 // Vocabulary is a tokenizer's data. Control, unknown and user-defined tokens stand in Tokens as they stand in texts.

@@ -41,6 +41,7 @@ var samplingCases = []samplingCase{
 	{"sharp", 0.7, normal(4)},
 	{"flat", 2, normal(1)},
 	{"ties", 1, func(r *rand.Rand, _, _ int) float64 { return float64(r.IntN(6) - 3) }},
+	{"displaced", 1, func(_ *rand.Rand, i, vocab int) float64 { return float64(3 * ((i + 64) / vocab)) }}, // the head is the last tokens
 	{"greedy ties", greedy, func(r *rand.Rand, i, _ int) float64 { return float64(min(i%97, 1)) }},
 	{"one", 1, func(_ *rand.Rand, i, vocab int) float64 { return 100 * float64((i+1)/vocab) }}, // the last
 	{"masked", 0.7, func(r *rand.Rand, _, _ int) float64 {

@@ -106,7 +106,11 @@ func (p packager) make(ctx context.Context, m engine.Model, t browser.Target, sa
 		}
 	}
 	otherArithmetic(&made, m.DType)
-	return made, nil
+	shape, err := mlc.Shape(f, options)
+	for _, text := range mlc.Warnings(shape) {
+		made.Warnings = append(made.Warnings, record.Warning{Code: "engines-differ", Text: text})
+	}
+	return made, err
 }
 
 // library is the one that is compiled for the model, unless the cache has it.

@@ -27,7 +27,7 @@ var files struct {
 }
 
 // tinyModel is the tiny model, packaged once for all tests. Its library comes from the cache, or is compiled.
-func tinyModel(t *testing.T) (Config, engine.Model) {
+func tinyModel(t testing.TB) (Config, engine.Model) {
 	t.Helper()
 	files.once.Do(func() {
 		if files.dir, files.err = os.MkdirTemp("", "browser-test-*"); files.err == nil {

@@ -9,6 +9,7 @@ import (
 
 	"llmparity/internal/fault"
 	"llmparity/internal/gguf"
+	"llmparity/internal/mlc"
 	"llmparity/internal/tiny"
 )
 
@@ -72,6 +73,32 @@ func TestConvertMakesAPackageWithItsLibrary(t *testing.T) {
 	}
 }
 
+// What is asked of a package's numbers and of its library's kernels is what is written.
+func TestConvertMakesThePackageThatIsAskedFor(t *testing.T) {
+	cmd := program(t, "model", "convert", "in.gguf", "--to", "webllm", "--dtype", "f16", "--kernels", "gpu", "--sort", "full")
+	if err := tiny.WriteFile(filepath.Join(cmd.Dir, "in.gguf")); err != nil {
+		t.Fatal(err)
+	}
+	if _, stderr, code := output(t, cmd); code != 0 {
+		t.Fatalf("exit code %d\n%s", code, stderr)
+	}
+	made, err := mlc.OpenPackage(filepath.Join(cmd.Dir, "in-webllm"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	lib, err := mlc.OpenLibrary(made.Library)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var params []mlc.Param
+	for _, w := range made.Weights {
+		params = append(params, w.Param)
+	}
+	if err := lib.MatchesPackage(made, params); err != nil || made.Quantization != "q0f16" || lib.Variant == nil || lib.Variant.String() != "gpu kernels, full sort" {
+		t.Errorf("%v: package %s, library %v", err, made.Quantization, lib.Variant)
+	}
+}
+
 func TestConvertTrouble(t *testing.T) {
 	for _, c := range []struct {
 		args []string
@@ -80,6 +107,7 @@ func TestConvertTrouble(t *testing.T) {
 	}{
 		{[]string{"model", "convert", "in.gguf"}, fault.Usage, "webllm or gguf"},
 		{[]string{"model", "convert", "in.gguf", "--to", "gguf", "--context", "64"}, fault.Usage, "--context"},
+		{[]string{"model", "convert", "in.gguf", "--to", "gguf", "--dtype", "f16"}, fault.Usage, "--dtype"},
 		{[]string{"model", "convert", "missing.gguf", "--to", "gguf"}, fault.BadModel, "missing.gguf"},
 		{[]string{"model", "convert", "in.gguf", "--to", "gguf", "-o", "/dev/null/x"}, fault.Unwritable, "-o"},
 	} {

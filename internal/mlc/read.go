@@ -223,7 +223,7 @@ func (r record) within(s shard) error {
 		bits *= n
 	}
 	size := (bits + 7) / 8
-	if r.Format == "f32-to-bf16" { // stored in half of what it is
+	if r.Format == "f32-to-bf16" && r.DType == "float32" { // TVM writes the format on weights of every type, and halves these
 		size /= 2
 	}
 	switch {

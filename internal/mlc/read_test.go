@@ -103,6 +103,23 @@ func TestUnsoundPackagesAreRefused(t *testing.T) {
 	}
 }
 
+// TVM marks weights of every type as stored in half, and halves those of float32 alone.
+func TestHalvedRecords(t *testing.T) {
+	for _, c := range []struct {
+		dtype string
+		bytes int64
+	}{{"float32", 70}, {"uint32", 140}, {"float16", 70}} {
+		r := record{Name: "w", Shape: []int64{7, 5}, DType: c.dtype, Format: "f32-to-bf16", Bytes: c.bytes}
+		if err := r.within(shard{Bytes: 1000}); err != nil {
+			t.Errorf("%s: %v", c.dtype, err)
+		}
+		r.Bytes *= 2
+		if err := r.within(shard{Bytes: 1000}); err == nil {
+			t.Errorf("%s: twice the bytes are taken", c.dtype)
+		}
+	}
+}
+
 func TestComponents(t *testing.T) {
 	for name, want := range map[string]string{
 		"token_embd.weight": "embedding", "model.embed_tokens.q_weight": "embedding", "output.weight": "head", "lm_head.weight": "head",

@@ -68,7 +68,7 @@ var (
 )
 
 func (l *ledger) Describe() record.Source {
-	return record.Source{Role: "page", Method: MethodLedger, PID: l.tab.processes.renderer, Waits: true,
+	return record.Source{Role: "page", Method: MethodLedger, PID: int(l.tab.processes.renderer.Load()), Waits: true,
 		Sees: "WebGPU buffers, textures and query sets of the page by what was asked for: live, highest, created, given back; parted by " +
 			"load stage and by sizes that the model's package tells into weights, KV cache, workspaces and the rest; read at phase edges, and " +
 			"in few figures with tokens",

@@ -25,6 +25,7 @@ const (
 	MethodPerformance = "performance_metrics" // Performance.getMetrics
 	MethodHeap        = "heap_usage"          // Runtime.getHeapUsage
 	MethodDOM         = "dom_counters"        // Memory.getDOMCounters
+	MethodWasm        = "wasm_memory"         // WebAssembly memories, seen where the page makes them
 	MethodUserAgent   = "user_agent_memory"   // performance.measureUserAgentSpecificMemory
 )
 
@@ -106,7 +107,7 @@ func (p *tab) attachPage(ctx context.Context, probe engine.Probe) error {
 	if ps.ended {
 		return errClosed
 	}
-	for _, s := range []sample.Source{p.performance(), p.dom(), p.heap(), p.ledger, p.userAgent()} {
+	for _, s := range []sample.Source{p.performance(), p.dom(), p.heap(), p.ledger, p.wasm(), p.userAgent()} {
 		ps.attached[ofThePage] = append(ps.attached[ofThePage], probe.Attach(s))
 	}
 	return nil
@@ -116,7 +117,7 @@ func (p *tab) attachPage(ctx context.Context, probe engine.Probe) error {
 const ofThePage = 0
 
 func (p *tab) source(method, role, sees, blind string, every time.Duration) *pageSource {
-	return &pageSource{tab: p, ctx: p.chrome.ctx, Source: record.Source{Role: role, Method: method, PID: p.processes.renderer,
+	return &pageSource{tab: p, ctx: p.chrome.ctx, Source: record.Source{Role: role, Method: method, PID: int(p.processes.renderer.Load()),
 		Every: every, Waits: true, Sees: sees, Blind: blind}}
 }
 
@@ -171,6 +172,16 @@ func heapUsage(ctx context.Context) ([]record.Value, error) {
 	h, err := chromedp.Call(ctx, runtime.GetHeapUsage, cdp.Empty{})
 	return []record.Value{{Name: "used_bytes", Value: h.UsedSize}, {Name: "total_bytes", Value: h.TotalSize},
 		{Name: "embedder_used_bytes", Value: h.EmbedderHeapUsedSize}, {Name: "backing_storage_bytes", Value: h.BackingStorageSize}}, err
+}
+
+// wasm asks the script that keeps the ledger.
+func (p *tab) wasm() *pageSource {
+	s := p.source(MethodWasm, "page", "WebAssembly memories of the page by their size, touched or not", "memories of workers; compiled code", 0)
+	s.read = func(ctx context.Context) ([]record.Value, error) {
+		m, err := call[struct{ Bytes, Count int64 }](ctx, p, "llmparityLedger.wasm()")
+		return values(map[string]int64{"memory_bytes": m.Bytes, "memory_count": m.Count}), err
+	}
+	return s
 }
 
 // userAgent asks the page itself; the promise settles when every isolate of its has answered.

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/chromedp/cdproto/cdp"
@@ -24,7 +25,8 @@ import (
 
 // processes are those of a browser that are being sampled.
 type processes struct {
-	renderer int // the page's
+	renderer atomic.Int64 // the page's
+	moved    atomic.Bool  // the page has navigated since: it may be in another process
 
 	mu       sync.Mutex // Close may come at any time
 	attached map[int][]func()
@@ -35,6 +37,11 @@ type processes struct {
 // attach samples every process of the browser that is not sampled yet. The list changes while a browser runs: a killed GPU
 // process is replaced, services start late.
 func (p *tab) attach(ctx context.Context, probe engine.Probe) error {
+	if p.processes.moved.Swap(false) {
+		if err := p.follow(ctx, probe); err != nil {
+			return err
+		}
+	}
 	roles, err := p.roles(ctx)
 	if err != nil {
 		return err
@@ -71,6 +78,38 @@ func (p *tab) attach(ctx context.Context, probe engine.Probe) error {
 		}
 	}
 	return nil
+}
+
+// follow maps the page's process again. What was sampled of the page by its old process is sampled under the new one.
+func (p *tab) follow(ctx context.Context, probe engine.Probe) error {
+	old := int(p.processes.renderer.Load())
+	if err := p.findRenderer(ctx); err != nil {
+		p.processes.moved.Store(true)
+		return err
+	}
+	if int(p.processes.renderer.Load()) == old {
+		return nil
+	}
+	p.processes.release(old) // it may live on: as somebody else's then
+	if !p.processes.release(ofThePage) {
+		return nil
+	}
+	return p.attachPage(ctx, probe)
+}
+
+// release ends the sampling of one process, and tells whether there was any.
+func (ps *processes) release(pid int) bool {
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	all := ps.attached[pid]
+	delete(ps.attached, pid)
+	if pid == ofThePage {
+		clear(ps.workers)
+	}
+	for _, detach := range all {
+		detach()
+	}
+	return len(all) > 0
 }
 
 // watch is how often a load is searched for new processes.
@@ -140,7 +179,7 @@ func (p *tab) roles(ctx context.Context) (map[int]string, error) {
 		roles[int(i.ID)] = roleOf(i.Type)
 	}
 	for pid, role := range roles {
-		if role == "renderer" && pid != p.processes.renderer {
+		if role == "renderer" && pid != int(p.processes.renderer.Load()) {
 			roles[pid] = "other-renderer"
 		}
 	}
@@ -164,6 +203,7 @@ func roleOf(kind string) string {
 
 // findRenderer asks a trace which process renders the page: no other interface says so. It must come after navigation.
 func (p *tab) findRenderer(ctx context.Context) error {
+	p.processes.moved.Store(false)
 	tctx, cancel := p.within(ctx)
 	defer cancel()
 	data := chromedp.Events(tctx, tracing.DataCollected)
@@ -181,7 +221,8 @@ func (p *tab) findRenderer(ctx context.Context) error {
 			return fmt.Errorf("reading the trace: %w", p.errorOf(ctx, err))
 		}
 		for _, event := range batch.Value {
-			if p.processes.renderer = rendererIn(event, p.server.base); p.processes.renderer != 0 {
+			if pid := rendererIn(event, p.server.base); pid != 0 {
+				p.processes.renderer.Store(int64(pid))
 				return nil
 			}
 		}

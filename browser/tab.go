@@ -13,6 +13,7 @@ import (
 	"github.com/chromedp/cdproto/dom"
 	"github.com/chromedp/cdproto/inspector"
 	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/cdproto/target"
 	"github.com/chromedp/chromedp"
@@ -158,6 +159,10 @@ func (p *tab) listen(ev any) {
 		p.warn(record.Warning{Code: "page-exception", Text: thrownError(e).Error()})
 	case *runtime.EventConsoleAPICalled:
 		p.said(ev)
+	case *page.EventFrameNavigated:
+		if ev.Frame.ParentID == "" {
+			p.processes.moved.Store(true)
+		}
 	case *target.EventTargetCrashed:
 		p.crashed(ev.Status)
 	case *inspector.EventTargetCrashed:

@@ -39,7 +39,7 @@ func TestProcessesAreMapped(t *testing.T) {
 	if n := count["other-renderer"]; n != 0 {
 		t.Errorf("%d renderers beside the page's", n)
 	}
-	line, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(s.tab.processes.renderer), "cmdline"))
+	line, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(int(s.tab.processes.renderer.Load())), "cmdline"))
 	if err != nil || !strings.Contains(string(line), "--type=renderer") {
 		t.Errorf("the page's process is %q (%v)", line, err)
 	}

@@ -6,6 +6,10 @@ import (
 	"fmt"
 	"io/fs"
 	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
 	"testing"
 	"testing/fstest"
 	"time"
@@ -130,6 +134,7 @@ var truths = []struct {
 	{"heap_usage backing_storage_bytes", [4]cell{none, all, none, none}},
 	{"user_agent_memory total_bytes", [4]cell{all, all, none, none}},
 	{"webgpu_ledger live_bytes", [4]cell{none, none, none, {64, 64}}},
+	{"wasm_memory memory_bytes", [4]cell{none, none, {64, 64}, none}},
 	{"renderer USS", [4]cell{all, all, all, none}},
 	{"renderer PSS", [4]cell{all, all, all, between(-3, 32+3)}},
 	{"renderer RSS", [4]cell{all, all, all, between(-3, 64+3)}},
@@ -141,6 +146,8 @@ var truths = []struct {
 // TestEverySourceSeesWhatItClaims takes memory of each kind, by itself, and compares what every source makes of it.
 func TestEverySourceSeesWhatItClaims(t *testing.T) {
 	moved := make([][4]float64, len(truths))
+	// The browser's own code is in files, whose pages are private or shared by whether another browser runs: one does all the time.
+	bare(t)
 	for k, kind := range kinds {
 		p, probe := bare(t)
 		run := func(script string) {
@@ -152,10 +159,20 @@ func TestEverySourceSeesWhatItClaims(t *testing.T) {
 		run(`globalThis.kept = []; globalThis.part = new Uint8Array(1 << 20).fill(7);
 			globalThis.device = await (await navigator.gpu.requestAdapter()).requestDevice();`)
 		run(kind.take) // once for all that grows at the first time
-		run(giveBack)
-		before := settled(t, p, probe)
-		run(kind.take)
-		after := settled(t, p, probe)
+		var before, after map[string]float64
+		for n := 0; ; n++ {
+			run(giveBack)
+			others := browsers(t, p)
+			before = settled(t, p, probe)
+			run(kind.take)
+			after = settled(t, p, probe)
+			if slices.Equal(others, browsers(t, p)) {
+				break
+			}
+			if n == 20 {
+				t.Fatal("other browsers come and go, which changes what processes share: end them and test again")
+			}
+		}
 		for i, truth := range truths {
 			moved[i][k] = after[truth.source] - before[truth.source]
 			if got, want := moved[i][k], truth.want[k]; math.IsNaN(got) || got < want.least || got > want.most {
@@ -175,6 +192,25 @@ func TestEverySourceSeesWhatItClaims(t *testing.T) {
 		}
 	}
 	t.Log("\n" + table)
+}
+
+// browsers lists the processes on this machine that run p's browser's program.
+func browsers(t *testing.T, p *tab) []int {
+	t.Helper()
+	program, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", p.chrome.pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	links, _ := filepath.Glob("/proc/[0-9]*/exe") // the pattern is well formed
+	var pids []int
+	for _, l := range links {
+		if other, err := os.Readlink(l); err == nil && other == program {
+			pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(l))) // a number, by the pattern
+			pids = append(pids, pid)
+		}
+	}
+	slices.Sort(pids)
+	return pids
 }
 
 // settled reads every source, in MiB, when processes have come to rest: garbage is collected and the kernel's figures stay.
@@ -210,7 +246,7 @@ func settled(t *testing.T, p *tab, probe *enginetest.Probe) map[string]float64 {
 		t.Fatal(err)
 	}
 	before["performance.memory"] = used / (1 << 20)
-	for _, method := range []string{MethodHeap, MethodPerformance, MethodLedger, MethodUserAgent} {
+	for _, method := range []string{MethodHeap, MethodPerformance, MethodLedger, MethodWasm, MethodUserAgent} {
 		for name, v := range figures(t, probe, method, "page") {
 			before[method+" "+name] = v / (1 << 20)
 		}
@@ -273,5 +309,48 @@ func TestAWorkerIsASourceOfItsOwn(t *testing.T) {
 		if n == 10 {
 			t.Fatalf("reading a worker that has ended: %v, want %v", err, sample.ErrGone)
 		}
+	}
+}
+
+// A page that comes back may come back in another process.
+func TestThePagesProcessIsMappedAgain(t *testing.T) {
+	p, probe := bare(t)
+	old := int(p.processes.renderer.Load())
+	visit := func(address string) {
+		t.Helper()
+		ctx, cancel := p.within(watched(t))
+		defer cancel()
+		if err := chromedp.Do(ctx, chromedp.Navigate(address)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	visit("chrome://version/") // never in a page's process
+	visit(p.server.base + "/")
+	if err := p.attach(watched(t), probe); err != nil {
+		t.Fatal(err)
+	}
+	if now := int(p.processes.renderer.Load()); now == old {
+		t.Fatalf("the page is still taken to be in process %d", old)
+	}
+	// Whose memory grows is the page's.
+	before := settled(t, p, probe)
+	if _, err := call[any](watched(t), p, fmt.Sprintf("globalThis.kept = new Uint8Array(%d).fill(7), 0", took)); err != nil {
+		t.Fatal(err)
+	}
+	after := settled(t, p, probe)
+	if moved := after["renderer RSS"] - before["renderer RSS"]; math.Abs(moved-64) > near {
+		t.Errorf("the process that is taken for the page's grew by %.2f MiB for 64 MiB", moved)
+	}
+	renderers, pages := 0, 0
+	for _, s := range probe.Attached() {
+		switch d := s.Describe(); {
+		case d.Role == "renderer" && d.Method == record.MethodSmapsRollup:
+			renderers++
+		case d.Role == "page" && d.Method == MethodHeap:
+			pages++
+		}
+	}
+	if renderers != 1 || pages != 1 {
+		t.Errorf("%d renderers and %d pages are sampled, want one each", renderers, pages)
 	}
 }

@@ -322,5 +322,58 @@ function enter(name) {
   stage = name;
 }
 
-export const ledger = { read, brief, mark, enter };
+// WebAssembly's memories are nobody else's to see by themselves: heap figures leave them out. They are found where they are made or
+// exported, and asked for their size when somebody wants to know it; one that is collected is forgotten.
+const memories = new Set(); // of WeakRef
+const known = new WeakSet();
+
+function keep(memory) {
+  if (!(memory instanceof WebAssembly.Memory) || known.has(memory)) return;
+  known.add(memory);
+  memories.add(new WeakRef(memory));
+}
+
+const keepExports = ({ exports }) => Object.values(exports).forEach(keep);
+
+// watchConstructor sees every object that new makes.
+const watchConstructor = (name, see) => {
+  WebAssembly[name] = new Proxy(WebAssembly[name], {
+    construct(target, args, newTarget) {
+      const object = Reflect.construct(target, args, newTarget);
+      see(object);
+      return object;
+    },
+  });
+};
+
+// watchPromise sees what an instantiation comes to: an instance, or one beside its module.
+const watchPromise = (name) => {
+  const original = WebAssembly[name];
+  WebAssembly[name] = function (...args) {
+    const result = original.apply(this, args);
+    result.then((r) => keepExports(r.instance ?? r), () => {});
+    return result;
+  };
+};
+
+watchConstructor("Memory", keep);
+watchConstructor("Instance", keepExports);
+["instantiate", "instantiateStreaming"].forEach(watchPromise);
+
+// wasm gives the bytes and the number of the memories that are still there.
+function wasm() {
+  let bytes = 0, count = 0;
+  for (const ref of memories) {
+    const memory = ref.deref();
+    if (!memory) {
+      memories.delete(ref);
+      continue;
+    }
+    bytes += memory.buffer.byteLength;
+    count++;
+  }
+  return { bytes, count };
+}
+
+export const ledger = { read, brief, mark, enter, wasm };
 globalThis.llmparityLedger = ledger;

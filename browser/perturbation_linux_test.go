@@ -89,6 +89,35 @@ func BenchmarkPerturbation(b *testing.B) {
 	}
 }
 
+// BenchmarkReads tells what one reading of each source takes: until it is there, and of the browser's and this program's CPU time.
+func BenchmarkReads(b *testing.B) {
+	c, m := tinyModel(b)
+	o := opened(b, c, page.Files())
+	if err := o.session.Load(b.Context(), m); err != nil {
+		b.Fatal(err)
+	}
+	o.decode(b)
+	seen := map[string]bool{}
+	for _, s := range o.probe.Attached() {
+		d := s.Describe()
+		name := d.Method + "/" + d.Role
+		if seen[name] {
+			continue
+		}
+		seen[name] = true
+		b.Run(name, func(b *testing.B) {
+			before := o.cpu(b)
+			for b.Loop() {
+				r := record.NewSample()
+				if err := s.Read(b.Context(), &r); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(float64((o.cpu(b)-before).Microseconds())/float64(b.N), "CPU-µs/op")
+		})
+	}
+}
+
 // kept is a source that outlives the sampler. The ledger has nothing to let go of, and must keep its other methods.
 func kept(s sample.Source) sample.Source {
 	if l, ok := s.(*ledger); ok {

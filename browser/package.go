@@ -16,6 +16,7 @@ type Package struct {
 	Warnings     []record.Warning  // what a reader of any figure made with it must know
 	Context      int               // tokens
 	PrefillChunk int
+	Overrides    map[string]any // of mlc-chat-config.json
 }
 
 // Library is a compiled model library: the code beside a model's weights. No figure means anything without knowing which.

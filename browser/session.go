@@ -85,7 +85,7 @@ func (s *session) Load(ctx context.Context, m engine.Model) error {
 	s.knowLayout(p)
 	marks, err := background(ctx, s, "llmparity.giveUp()", func(ctx context.Context) (map[string]float64, error) {
 		return callWith[map[string]float64](ctx, s.tab, "llmparity.load", map[string]any{
-			"model": base + "/model/", "library": base + "/library.wasm", "id": p.ID, "window": p.Context,
+			"model": base + "/model/", "library": base + "/library.wasm", "id": p.ID, "window": p.Context, "overrides": p.Overrides,
 		})
 	})
 	if err != nil {

@@ -43,6 +43,13 @@ func (w *WebLLM) target(ctx context.Context, say func(string)) (Target, error) {
 	return t, nil
 }
 
+// Device is the adapter that the browser hands out; it is started for a moment to ask, unless that is known already.
+func (w *WebLLM) Device(ctx context.Context, say func(string)) (record.Device, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.deviceHere(ctx, say)
+}
+
 func kernelsFor(d record.Device) string {
 	if d.Class == record.SoftwareAdapter {
 		return SoftwareKernels
@@ -54,11 +61,14 @@ func kernelsFor(d record.Device) string {
 const shaderF16 = "shader-f16"
 
 func needF16(d record.Device) error {
-	if slices.Contains(strings.Fields(d.Detail["features"]), shaderF16) {
+	if slices.Contains(Features(d), shaderF16) {
 		return nil
 	}
 	return fault.New(fault.NoF16, "use --dtype f32", "the WebGPU adapter %s has no %s, which a model in float16 needs", d.Name, shaderF16)
 }
+
+// Features are the WebGPU features of an adapter.
+func Features(d record.Device) []string { return strings.Fields(d.Detail["features"]) }
 
 // deviceHere is the adapter that the browser hands out, from a session that was open before or from one that is opened to ask.
 func (w *WebLLM) deviceHere(ctx context.Context, say func(string)) (_ record.Device, err error) {

@@ -22,6 +22,7 @@ import (
 	"llmparity/internal/cache"
 	"llmparity/internal/child"
 	"llmparity/internal/engine"
+	"llmparity/internal/fault"
 	"llmparity/internal/gguf"
 	"llmparity/internal/record"
 )
@@ -113,6 +114,9 @@ func (l *LlamaCpp) Check(ctx context.Context, m engine.Model) error {
 
 // checkModel leaves the architecture to llama-server, which knows more of them than we do.
 func checkModel(m engine.Model) error {
+	if m.Format != "" && m.Format != "gguf" {
+		return fault.New(fault.BadModel, "name its GGUF, which both engines run", "llama.cpp runs GGUF files; the model %s is a %s package", m.Name, m.Format)
+	}
 	f, err := gguf.Open(m.Path)
 	if err != nil {
 		return &engine.Failure{Class: record.SetUp, Err: err}

@@ -109,7 +109,7 @@ function progress({ text }) {
 }
 
 // load creates the engine and loads one model, in place of the one before. A load that fails, or is given up, leaves nothing loaded.
-async function load({ model, library, id, window }) {
+async function load({ model, library, id, window, overrides }) {
   await started;
   await unload();
   marks = {};
@@ -117,7 +117,7 @@ async function load({ model, library, id, window }) {
   mark("fetch");
   context = window;
   engine = new webllm.MLCEngine({
-    appConfig: { model_list: [{ model, model_id: id, model_lib: library }] },
+    appConfig: { model_list: [{ model, model_id: id, model_lib: library, overrides }] },
     initProgressCallback: progress,
     logLevel: "WARN",
   });

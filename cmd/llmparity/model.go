@@ -100,11 +100,29 @@ func writePackage(ctx context.Context, path, target string, context int, flags e
 	return nil
 }
 
-// findModel gives the model that a plan names: the tiny one, made when it isn't there yet, or a GGUF file.
-func findModel(name string, context int) (engine.Model, error) {
-	if name != "tiny" {
-		return openModel(name, context)
+// findModel gives the model that a plan names.
+func (f *runFlags) findModel(ctx context.Context, name string, context int, say func(string)) (engine.Model, error) {
+	switch {
+	case name == "tiny":
+		return tinyModel(context)
+	case name == "smollm2":
+		path, err := smolLM2Path()
+		if err != nil {
+			return engine.Model{}, err
+		}
+		return openModel(path, context)
+	case isPackage(name):
+		return openPackaged(name, filepath.Base(filepath.Clean(name)), context)
+	case !strings.ContainsAny(name, `./\`) || strings.HasSuffix(name, "-MLC"):
+		if _, err := os.Stat(name); err != nil {
+			return f.catalogued(ctx, name, context, say)
+		}
 	}
+	return openModel(name, context)
+}
+
+// tinyModel is the tiny model, made when it isn't there yet.
+func tinyModel(context int) (engine.Model, error) {
 	path := filepath.Join(cache.Dir(os.Getenv), "models", tiny.SHA256[:12], "tiny.gguf")
 	if _, err := os.Stat(path); err != nil {
 		if err := cache.MkdirAll(filepath.Dir(path)); err != nil {
@@ -159,6 +177,9 @@ func openModel(path string, context int) (engine.Model, error) {
 
 // promptFaults refuses prompts that the model's vocabulary can't express: an engine would drop characters silently.
 func promptFaults(m engine.Model, prompts []string) error {
+	if m.Format != "gguf" {
+		return nil
+	}
 	f, err := gguf.Open(m.Path)
 	if err != nil {
 		return err

@@ -25,18 +25,10 @@ import (
 
 // givenLibrary is the library that a user named by its file or address, if it fits the model and the WebLLM that is to run it.
 func (p packager) givenLibrary(ctx context.Context, f *gguf.File, options mlc.Options, say func(string)) (browser.Library, mlc.Library, error) {
-	file := p.given
-	if isAddress(p.given) {
-		var err error
-		if file, err = fetch(ctx, filepath.Join(p.dir, "libraries"), p.given, say); err != nil {
-			return browser.Library{}, mlc.Library{}, err
-		}
-	}
-	lib, err := mlc.OpenLibrary(file)
+	lib, file, err := p.open(ctx, p.given, say)
 	if err != nil {
 		return browser.Library{}, lib, err
 	}
-	lib.File = p.given
 	shape, err := mlc.Shape(f, options)
 	if err != nil {
 		return browser.Library{}, lib, err
@@ -48,16 +40,34 @@ func (p packager) givenLibrary(ctx context.Context, f *gguf.File, options mlc.Op
 	if err := lib.Matches(have, shape); err != nil {
 		return browser.Library{}, lib, err
 	}
-	if err := p.bundle.Fits(lib.Imports); err != nil {
-		return browser.Library{}, lib, err
+	l, err := named(lib, file, p.given)
+	return l, lib, err
+}
+
+// open reads a library, which is fetched first where it is an address, and looks whether the WebLLM that is to run it can.
+func (p packager) open(ctx context.Context, given string, say func(string)) (lib mlc.Library, file string, err error) {
+	file = given
+	if isAddress(given) {
+		if file, err = fetch(ctx, filepath.Join(p.dir, "libraries"), given, say); err != nil {
+			return lib, file, err
+		}
 	}
+	if lib, err = mlc.OpenLibrary(file); err != nil {
+		return lib, file, err
+	}
+	lib.File = given
+	return lib, file, p.bundle.Fits(lib.Imports)
+}
+
+// named is a library as the record names it: source is where it is from.
+func named(lib mlc.Library, file, source string) (browser.Library, error) {
 	sum, err := cache.HashFile(file)
 	if err != nil {
-		return browser.Library{}, lib, err
+		return browser.Library{}, err
 	}
-	named := browser.Library{Path: file, SHA256: sum, Bytes: lib.Bytes, Source: p.given}
-	named.Origin, named.Detail, named.Kernels = originOf(p.given, lib)
-	return named, lib, nil
+	l := browser.Library{Path: file, SHA256: sum, Bytes: lib.Bytes, Source: source}
+	l.Origin, l.Detail, l.Kernels = originOf(source, lib)
+	return l, nil
 }
 
 // originOf says whose library it is: its own mark tells ours, its address MLC's.

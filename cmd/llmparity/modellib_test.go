@@ -21,7 +21,7 @@ import (
 
 // A library and a WebLLM that were given, not built in or compiled, run; and the record says so.
 func TestGivenLibraryAndBundleRunAndAreNamed(t *testing.T) {
-	m, err := findModel("tiny", 1024)
+	m, err := tinyModel(1024)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -75,6 +75,9 @@ type packager struct {
 }
 
 func (p packager) make(ctx context.Context, m engine.Model, t browser.Target, say func(string)) (browser.Package, error) {
+	if m.Format == webllmFormat {
+		return p.packaged(ctx, m, say)
+	}
 	f, err := gguf.Open(m.Path)
 	if err != nil {
 		return browser.Package{}, err

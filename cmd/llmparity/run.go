@@ -32,6 +32,8 @@ type runFlags struct {
 	repetitions int
 	out         string
 	quiet       bool
+	context     int
+	mirror      string // of the catalogue's addresses
 	bundleFlags
 	engineFlags
 }
@@ -54,7 +56,9 @@ measured is written to a folder as it happens; at the end there are a table and,
 	}
 	flags := c.Flags()
 	flags.StringSliceVar(&f.engines, "engines", nil, "engines, separated by commas: webllm, llamacpp")
-	flags.StringVar(&f.model, "model", "", "a GGUF file, or tiny")
+	flags.StringVar(&f.model, "model", "", "a GGUF file, tiny, smollm2, a WebLLM package's folder, or an id of WebLLM's catalogue (llmparity model list)")
+	flags.StringVar(&f.mirror, "mirror", "", "where a model of the catalogue is fetched from: an address or a folder with the public addresses' layout")
+	flags.IntVar(&f.context, "context", 0, "the context window in tokens")
 	flags.StringArrayVar(&f.prompts, "prompt", nil, "the prompt, raw; may be given several times")
 	flags.IntVar(&f.maxTokens, "max-tokens", 0, "tokens to generate")
 	flags.IntVar(&f.repetitions, "repetitions", 0, "launches of each engine that count")
@@ -97,6 +101,9 @@ func (f *runFlags) plan(c *cobra.Command, args []string) (plan.Plan, error) {
 	if given("prompt") {
 		p.Prompts = f.prompts
 	}
+	if given("context") {
+		p.Context = f.context
+	}
 	if given("max-tokens") {
 		p.MaxTokens = f.maxTokens
 	}
@@ -120,7 +127,7 @@ func (f *runFlags) run(ctx context.Context, p plan.Plan, stdout, stderr io.Write
 	if f.bundle, err = f.find(ctx, p.Engines, say); err != nil {
 		return err
 	}
-	model, err := findModel(p.Model, p.Context)
+	model, err := f.findModel(ctx, p.Model, p.Context, say)
 	if err != nil {
 		return err
 	}

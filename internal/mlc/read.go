@@ -36,6 +36,7 @@ type Existing struct {
 	Shards            int
 	Bytes             int64  // of all shards
 	Library           string // a model library in the folder; empty: none
+	List              string // the file that lists the shards
 }
 
 // Weight is a stored one.
@@ -78,6 +79,7 @@ func OpenPackage(dir string) (Existing, error) {
 		if err := p.add(shards); err != nil {
 			return Existing{}, bad(err)
 		}
+		p.List = name
 		return p, nil
 	}
 	return Existing{}, bad(errors.New("it has no tensor-cache.json"))

@@ -1,0 +1,141 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"llmparity/browser"
+	"llmparity/internal/cache"
+	"llmparity/internal/catalogue"
+	"llmparity/internal/engine"
+	"llmparity/internal/fault"
+	"llmparity/internal/mlc"
+	"llmparity/internal/record"
+)
+
+// webllmFormat is the format of models that are WebLLM packages already: no other engine runs them.
+const webllmFormat = "webllm"
+
+// openPackaged reads what a package says of itself. A context of 0 is the package's own.
+func openPackaged(dir, name string, context int) (engine.Model, error) {
+	p, err := mlc.OpenPackage(dir)
+	if err != nil {
+		return engine.Model{}, err
+	}
+	window := max(p.ContextWindowSize, p.SlidingWindowSize)
+	if context == 0 {
+		context = window
+	}
+	if window > 0 && context > window {
+		return engine.Model{}, fault.New(fault.Usage, "give a smaller --context", "context: %d, the package %s was made for at most %d", context, dir, window)
+	}
+	// The list has a sum of every shard: its own sum stands for all.
+	sum, err := cache.HashFile(filepath.Join(dir, p.List))
+	if err != nil {
+		return engine.Model{}, err
+	}
+	m := engine.Model{Path: dir, Model: record.Model{
+		Name: name, SHA256: sum, Format: webllmFormat, Architecture: p.ModelType, DType: p.Quantization, FileB: p.Bytes, WeightsB: p.Bytes, Context: context,
+		Layers: p.Layers, Heads: p.Heads, KVHeads: p.KVHeads, HeadDim: p.HeadDim, Hidden: p.Hidden, Vocab: p.Vocab,
+	}}
+	return m, nil
+}
+
+// catalogued gives a model of WebLLM's catalogue, fetched into the store unless it is there.
+func (f *runFlags) catalogued(ctx context.Context, id string, context int, say func(string)) (engine.Model, error) {
+	known, err := builtInCatalogue()
+	if err != nil {
+		return engine.Model{}, err
+	}
+	e, err := known.Find(id)
+	if err != nil {
+		return engine.Model{}, err
+	}
+	if e.Type != catalogue.Chat || e.Manifest != "" {
+		return engine.Model{}, fault.New(fault.UnknownModel, "choose another (llmparity model list)", "the model %s (%s) is none that only continues texts", id, e.Type)
+	}
+	o := catalogue.Options{Store: catalogue.Store(cache.Dir(os.Getenv)), Mirror: f.mirror}
+	if e.Needs(catalogue.ShaderF16) {
+		device, err := f.webllm().Device(ctx, say)
+		if err != nil {
+			return engine.Model{}, err
+		}
+		o.Features = browser.Features(device)
+	}
+	p, err := catalogue.Fetch(ctx, e, o, catalogue.Lines(say, 2*time.Second))
+	if err != nil {
+		return engine.Model{}, err
+	}
+	if context == 0 {
+		context = max(e.Context(), 0)
+	}
+	return openPackaged(p.Dir, e.ID, context)
+}
+
+// packaged makes ready a model that is a package: all it lacks is a library, which lies beside the weights unless one is named.
+func (p packager) packaged(ctx context.Context, m engine.Model, say func(string)) (browser.Package, error) {
+	existing, err := mlc.OpenPackage(m.Path)
+	if err != nil {
+		return browser.Package{}, err
+	}
+	dtype := browser.F32
+	if strings.Contains(existing.Quantization, browser.F16) {
+		dtype = browser.F16
+	}
+	if p.dtype == browser.F16 && dtype == browser.F32 {
+		return browser.Package{}, fault.New(fault.Usage, "leave --dtype out", "the package %s has types of its own (%s)", m.Path, existing.Quantization)
+	}
+	given := cmp.Or(p.given, existing.Library)
+	if given == "" {
+		return browser.Package{}, fault.New(fault.BadLibrary, "name one with --model-lib, or put its .wasm into the folder",
+			"the package %s has no model library beside it", m.Path)
+	}
+	lib, file, err := p.open(ctx, given, say)
+	if err != nil {
+		return browser.Package{}, err
+	}
+	have := make([]mlc.Param, len(existing.Weights))
+	for i, w := range existing.Weights {
+		have[i] = w.Param
+	}
+	if err := lib.MatchesPackage(existing, have); err != nil {
+		return browser.Package{}, err
+	}
+	made := browser.Package{
+		Dir: m.Path, ID: m.Name, DType: dtype, Context: m.Context, PrefillChunk: lib.PrefillChunkSize,
+		Policy: map[string]string{"weights_dtype": existing.Quantization, "kv_dtype": dtype, "activations_dtype": dtype},
+	}
+	if existing.SlidingWindowSize <= 0 {
+		made.Overrides = map[string]any{"context_window_size": m.Context}
+	}
+	// A package out of the store knows where it is from.
+	source := given
+	if stored, err := catalogue.Open(filepath.Dir(m.Path), filepath.Base(m.Path)); err == nil && p.given == "" {
+		_, origin := stored.Library()
+		source = origin.From
+		made.Policy["model_source"] = cmp.Or(stored.Source, stored.Entry.Model)
+	}
+	made.Library, err = named(lib, file, source)
+	made.Policy["model_library"] = made.Library.String()
+	return made, err
+}
+
+// isPackage tells a folder that holds a WebLLM package, or claims to.
+func isPackage(name string) bool {
+	info, err := os.Stat(name)
+	return err == nil && info.IsDir()
+}
+
+// smolLM2Path is where scripts/setup puts the real model of tests and benchmarks.
+func smolLM2Path() (string, error) {
+	dir := filepath.Join(cache.Dir(os.Getenv), "models", "smollm2")
+	found, err := filepath.Glob(filepath.Join(dir, "*.gguf"))
+	if err != nil || len(found) != 1 {
+		return "", fault.New(fault.BadModel, "run scripts/setup smollm2", "the model smollm2 is not in %s", dir)
+	}
+	return found[0], nil
+}

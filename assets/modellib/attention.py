@@ -9,6 +9,7 @@ import attention_gpu
 from schedule import T, kernel, lanes_of, when
 
 PAGE = 16  # tokens a page; the page's runtime asks for no other size
+FEW = 16  # vectors of a head, up to which there is a line of the shader for each
 SEQUENCES = 1  # a batch's sequences in a prefill; a call with more is refused by the kernel's own check of its arguments
 
 
@@ -150,44 +151,52 @@ def attend(kernels, shape, arguments):
 def one_thread_a_head(k, h, a):
     """Softmax on the way: what was summed shrinks whenever a greater score comes."""
     lanes = h.lanes
-    columns = range(0, h.width, lanes)
+    columns = h.width // lanes
 
     def spread(value):
         return T.broadcast(value, lanes) if lanes > 1 else value
 
+    def each(act):
+        """Acts on every vector of a head: written out where they are few, since a loop costs time, and in a loop where they are
+        many, since a long shader takes a second to compile."""
+        if columns <= FEW:
+            for i in range(columns):
+                act(i)
+            return
+        with T.serial(0, columns) as i:
+            act(i)
+
     with k.threads(a.n * h.heads) as (at,):
         t, head = at // h.heads, at % h.heads
         begin, end = a.span(t)
-        q = [k.local(lanes) for _ in columns]
-        out = [k.local(lanes) for _ in columns]
+        q, out = vectors(k, columns, lanes), vectors(k, columns, lanes)
         high, mass, score = k.local(), k.local(), k.local()
         dot, shrink = k.local(lanes), k.local()
-        for variable, i in zip(q, columns):
-            variable.set(a.q(t, head, i, lanes=lanes) * spread(a.scale))
-        for variable in out:
-            variable.set(0)
+        each(lambda i: q[i].set(a.q(t, head, i * lanes, lanes=lanes) * spread(a.scale)))
+        each(lambda i: out[i].set(0))
         high.set(T.float32(-1e30))
         mass.set(T.float32(0))
         with T.serial(begin, end) as p:
             dot.set(0)
-            for variable, i in zip(q, columns):
-                dot.add(variable.get() * a.key(t, head, p, i))
+            each(lambda i: dot.add(q[i].get() * a.key(t, head, p, i * lanes)))
             score.set(dot.sum())
             with when(score.get() > high.get()):
                 shrink.set(T.exp(high.get() - score.get()))
                 high.set(score.get())
                 mass.set(mass.get() * shrink.get())
-                for variable in out:
-                    variable.set(variable.get() * spread(shrink.get()))
+                each(lambda i: out[i].set(out[i].get() * spread(shrink.get())))
             score.set(T.exp(score.get() - high.get()))
             mass.add(score.get())
-            for variable, i in zip(out, columns):
-                variable.add(spread(score.get()) * a.value(t, head, p, i))
+            each(lambda i: out[i].add(spread(score.get()) * a.value(t, head, p, i * lanes)))
         if h.window:  # a token may see nothing of the cache
             mass.set(T.max(mass.get(), T.float32(1e-30)))
-        for variable, i in zip(out, columns):
-            a.out.set(variable.get() / spread(mass.get()), t, head, i, lanes=lanes)
+        each(lambda i: a.out.set(out[i].get() / spread(mass.get()), t, head, i * lanes, lanes=lanes))
         a.lse.set(high.get() + T.log(mass.get()), t, head)
+
+
+def vectors(k, count, lanes):
+    """count vectors of a thread's own: variables, which stay in registers, as long as no loop steps through them."""
+    return [k.local(lanes) for _ in range(count)] if count <= FEW else k.locals(count, lanes)
 
 
 class Parts:

@@ -39,7 +39,12 @@ class Kernel:
 
     def local(self, lanes=1, dtype="float32"):
         """A variable of the thread's own; vectors stay in registers."""
-        return Local(self._builder.name(f"local{next(self._names)}", T.sblock_alloc_buffer((lanes,), dtype, scope="local")), lanes)
+        return self.locals(1, lanes, dtype)[0]
+
+    def locals(self, count, lanes=1, dtype="float32"):
+        """Variables of the thread's own that a loop can step through."""
+        buffer = T.sblock_alloc_buffer((count * lanes,), dtype, scope="local")
+        return Locals(self._builder.name(f"local{next(self._names)}", buffer), lanes)
 
     @contextlib.contextmanager
     def threads(self, width, *rows):
@@ -95,26 +100,34 @@ class Named:
         T.buffer_store(self.buffer, value, [*at[:-1], span(at[-1], lanes)])
 
 
-class Local:
+class Locals:
     def __init__(self, buffer, lanes):
-        self._buffer, self.lanes = buffer, lanes
+        self._buffer, self._lanes = buffer, lanes
+
+    def __getitem__(self, i):
+        return Local(self._buffer, i * self._lanes, self._lanes)
+
+
+class Local:
+    def __init__(self, buffer, at, lanes):
+        self._buffer, self._at, self.lanes = buffer, at, lanes
 
     def get(self):
-        return self._buffer[span(0, self.lanes)]
+        return self._buffer[span(self._at, self.lanes)]
 
     def set(self, value):
         if self.lanes > 1 and not isinstance(value, tirx.Expr):
             value = T.broadcast(T.float32(value), self.lanes)
-        T.buffer_store(self._buffer, value, [span(0, self.lanes)])
+        T.buffer_store(self._buffer, value, [span(self._at, self.lanes)])
 
     def add(self, value):
         self.set(self.get() + value)
 
     def sum(self):
         """The sum over the lanes."""
-        total = self._buffer[0]
+        total = self._buffer[self._at]
         for lane in range(1, self.lanes):
-            total = total + self._buffer[lane]
+            total = total + self._buffer[self._at + lane]
         return total
 
 

@@ -11,10 +11,8 @@ import (
 
 	"llmparity/browser"
 	"llmparity/internal/engine"
-	"llmparity/internal/gguf"
 	"llmparity/internal/record"
 	"llmparity/internal/tiny"
-	"llmparity/internal/tiny/reference"
 )
 
 // Every feature that converts is computed rightly by every kind of library: WebLLM says what the reference says, id by id. The tests
@@ -52,23 +50,4 @@ func TestWebLLMHasEveryFeature(t *testing.T) {
 			})
 		}
 	}
-}
-
-// oracle is a model's tokenizer and its forward pass, computed the slow way.
-func oracle(t *testing.T, path string) (*reference.Tokenizer, *reference.Model) {
-	t.Helper()
-	f, err := gguf.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	v, err := f.Vocabulary()
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := reference.Load(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return reference.NewTokenizer(v), m
 }

@@ -159,3 +159,22 @@ func load(t *testing.T, ctx context.Context, e engine.Engine, m engine.Model) en
 	}
 	return session
 }
+
+// oracle is a model's tokenizer and its forward pass, computed the slow way.
+func oracle(t *testing.T, path string) (*reference.Tokenizer, *reference.Model) {
+	t.Helper()
+	f, err := gguf.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	v, err := f.Vocabulary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := reference.Load(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return reference.NewTokenizer(v), m
+}

@@ -1,0 +1,117 @@
+package main
+
+import (
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"llmparity/internal/fault"
+	"llmparity/internal/mlc"
+	"llmparity/internal/record"
+	"llmparity/internal/tiny"
+)
+
+// A model of the catalogue comes from a mirror with the public addresses' layout, and says what the same weights say as a GGUF.
+func TestACatalogueModelRunsFromAMirror(t *testing.T) {
+	known, err := builtInCatalogue()
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := known.Find("SmolLM2-135M-Instruct-q0f32-MLC")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := program(t, "model", "tiny", "-o", "made")
+	if _, stderr, code := output(t, cmd); code != 0 {
+		t.Fatal(stderr)
+	}
+	made, mirror := filepath.Join(cmd.Dir, "made", "webllm"), filepath.Join(cmd.Dir, "mirror")
+	place := func(from, address string) {
+		u, err := url.Parse(address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		to := filepath.Join(mirror, filepath.FromSlash(u.Path))
+		if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Rename(from, to); err != nil {
+			t.Fatal(err)
+		}
+	}
+	place(filepath.Join(made, mlc.LibraryName), e.Library)
+	place(made, e.Model+"/resolve/main")
+
+	run := program(t, "run", "--model", e.ID, "--engines", "webllm", "--mirror", mirror, "--context", "512", "--repetitions", "1", "--max-tokens", "24",
+		"--prompt", tiny.Prompts()[1].Text)
+	run.Env = append(run.Env, "LLMPARITY_CACHE="+filepath.Join(run.Dir, "cache")) // what is stored under that name must not outlive the test
+	if _, stderr, code := output(t, run); code != 0 {
+		t.Fatalf("exit code %d\n%s", code, stderr)
+	}
+	r, err := record.Open(filepath.Join(run.Dir, "results", "latest"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := r.Cells[0].Model
+	if m.Name != e.ID || m.Format != webllmFormat || m.DType != "q0f32" || m.Context != 512 || m.Layers != 2 || m.Hidden != 128 || m.WeightsB != 4*426624 {
+		t.Errorf("the model is recorded as %+v", m)
+	}
+	var origin, source string
+	for _, a := range r.Attempts {
+		for _, event := range a.Events {
+			if event.Engine != nil {
+				origin, source = event.Engine.Parts["model_library"], event.Engine.Policy["model_source"]
+			}
+		}
+	}
+	if !strings.Contains(origin, "ours") || source != mirror {
+		t.Errorf("the library is %q, the model from %q; ours and %q are right", origin, source, mirror)
+	}
+	want := expectedTiny(t, tiny.Prompts()[1].Text, 24)
+	for _, a := range r.Attempts {
+		for _, q := range a.Requests {
+			for i, token := range q.Tokens {
+				if token.ID != want[i] {
+					t.Fatalf("token %d is %d, the reference has %v", i, token.ID, want)
+				}
+			}
+		}
+	}
+}
+
+// expectedTiny is what the reference says.
+func expectedTiny(t *testing.T, prompt string, n int) []int {
+	t.Helper()
+	m, err := tinyModel(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tokenizer, expect := oracle(t, m.Path)
+	ids, _, err := expect.Greedy(tokenizer.Prompt(prompt), n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ids
+}
+
+func TestModelsThatAreNone(t *testing.T) {
+	empty := t.TempDir()
+	for _, c := range []struct {
+		args []string
+		code fault.Kind
+		says string
+	}{
+		{[]string{"--model", "SmolLM2-135M"}, fault.UnknownModel, "SmolLM2-135M-Instruct-q0f32-MLC"},
+		{[]string{"--model", "SmolLM2-135M-Instruct-q0f16-MLC", "--adapter", "swiftshader"}, fault.NoF16, "shader-f16"},
+		{[]string{"--model", "snowflake-arctic-embed-s-q0f32-MLC-b4"}, fault.UnknownModel, "embedding"},
+		{[]string{"--model", empty}, fault.BadModel, "mlc-chat-config.json"},
+		{[]string{"--model", "absent.gguf"}, fault.BadModel, "absent.gguf"},
+	} {
+		_, stderr, code := output(t, program(t, append([]string{"run", "-q", "--engines", "webllm"}, c.args...)...))
+		if line := lastLine(stderr); code != int(c.code) || !strings.Contains(line, c.says) || strings.Count(strings.TrimSpace(stderr), "\n") > 0 {
+			t.Errorf("%v: exit code %d, %q", c.args, code, stderr)
+		}
+	}
+}

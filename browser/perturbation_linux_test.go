@@ -52,7 +52,8 @@ func BenchmarkPerturbation(b *testing.B) {
 		}
 		rate, cpu = on.decode(b)
 		one := sampler.Stop()
-		cost.Reads, cost.ReadNS, cost.WaitNS = cost.Reads+one.Reads, cost.ReadNS+one.ReadNS, cost.WaitNS+one.WaitNS
+		cost.Reads, cost.ReadNS = cost.Reads+one.Reads, cost.ReadNS+one.ReadNS
+		cost.Waits, cost.WaitNS = cost.Waits+one.Waits, cost.WaitNS+one.WaitNS
 		rec.End(record.OK, "", nil, one)
 		return rate, cpu
 	}
@@ -83,7 +84,7 @@ func BenchmarkPerturbation(b *testing.B) {
 	b.ReportMetric(rates[pairs/2], "tokens/s-unmeasured")
 	b.Logf("rate: %.3f (95 %%: %.3f to %.3f) of %.1f tokens/s; CPU time: %.3f (%.3f to %.3f)", ratios[pairs/2], ratios[6], ratios[17],
 		rates[pairs/2], cpu[pairs/2], cpu[6], cpu[17])
-	b.Logf("%d reads, %.1f ms in them, %.1f ms waiting", cost.Reads, float64(cost.ReadNS)/1e6, float64(cost.WaitNS)/1e6)
+	b.Logf("%d reads in %.1f ms; %d answers waited for, %.1f ms", cost.Reads, float64(cost.ReadNS)/1e6, cost.Waits, float64(cost.WaitNS)/1e6)
 	if ratios[6] < atLeast {
 		b.Errorf("measured, an engine decodes at %.3f (95 %%: %.3f to %.3f) of its speed, want at least %.2f", ratios[pairs/2], ratios[6], ratios[17], atLeast)
 	}

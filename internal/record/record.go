@@ -273,6 +273,7 @@ const (
 type Cost struct {
 	Reads     int   `json:"reads"`
 	ReadNS    int64 `json:"read_ns"`           // time spent inside reads
-	WaitNS    int64 `json:"wait_ns,omitempty"` // time spent waiting for answers of sources that Wait; not in ReadNS
+	Waits     int   `json:"waits,omitempty"`   // reads of sources that Wait; not in Reads
+	WaitNS    int64 `json:"wait_ns,omitempty"` // time spent waiting for their answers; not in ReadNS
 	SelfCPUNS int64 `json:"self_cpu_ns"`       // CPU time of the whole of llmparity meanwhile
 }

@@ -206,6 +206,7 @@ func (s *Sampler) Stop() record.Cost {
 		}
 		cost.Reads += g.cost.Reads
 		cost.ReadNS += g.cost.ReadNS
+		cost.Waits += g.cost.Waits
 		cost.WaitNS += g.cost.WaitNS
 	}
 	return cost
@@ -250,6 +251,7 @@ func (s *Sampler) pass(ctx context.Context, g *group, edge *record.Phase) time.D
 	defer func() { <-g.busy }()
 	total := record.Total{Method: g.method, Sample: record.NewSample()}
 	var spent time.Duration
+	read := 0
 	for _, m := range g.all() {
 		if !g.begin(m) {
 			continue
@@ -266,7 +268,7 @@ func (s *Sampler) pass(ctx context.Context, g *group, edge *record.Phase) time.D
 			continue
 		}
 		spent += reading.End.Sub(reading.Begin)
-		g.cost.Reads++
+		read++
 		if edge != nil {
 			reading.Edge = *edge
 		}
@@ -284,8 +286,10 @@ func (s *Sampler) pass(ctx context.Context, g *group, edge *record.Phase) time.D
 		s.sink.Total(total)
 	}
 	if g.waits {
+		g.cost.Waits += read
 		g.cost.WaitNS += int64(spent)
 	} else {
+		g.cost.Reads += read
 		g.cost.ReadNS += int64(spent)
 	}
 	return spent

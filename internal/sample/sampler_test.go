@@ -230,7 +230,7 @@ func TestWaitingIsNoCost(t *testing.T) {
 		page.answers.Store(true)
 		s.Attach(page)
 		time.Sleep(10*time.Second + 500*time.Millisecond)
-		if cost := s.Stop(); cost.Reads != 10 || cost.ReadNS != 0 || cost.WaitNS != int64(3*time.Second) || len(out.totals) != 0 {
+		if cost := s.Stop(); cost.Reads != 0 || cost.ReadNS != 0 || cost.Waits != 10 || cost.WaitNS != int64(3*time.Second) || len(out.totals) != 0 {
 			t.Errorf("%+v, %d totals", cost, len(out.totals))
 		}
 	})

@@ -41,10 +41,11 @@ test-all: setup lint
 	go test -race -p 1 -tags slow -timeout 60m $(HEAVY)
 	@scripts/fuzz 20s
 
-# Figures about ourselves: the sampler against psrecord, paired in one run.
+# Figures about ourselves: the sampler against psrecord, paired in one run; a real model converted and run.
 bench: build
-	@scripts/setup bench
+	@scripts/setup system python bench smollm2
 	go test -run '^$$' -bench Psrecord -benchtime 1x -timeout 5m ./internal/sample/proc
+	go test -run '^$$' -tags slow -bench 'Convert|Decode' -benchtime 3x -timeout 30m ./cmd/llmparity
 
 clean:
 	rm -rf bin assets/node_modules assets/page/dist/web-llm.js assets/page/dist/catalogue.json assets/echarts/dist/echarts.min.js

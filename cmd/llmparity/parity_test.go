@@ -135,7 +135,7 @@ func withMetadata(t *testing.T, from engine.Model, key string, value any) engine
 	return m
 }
 
-func load(t *testing.T, ctx context.Context, e engine.Engine, m engine.Model) engine.Session {
+func load(t testing.TB, ctx context.Context, e engine.Engine, m engine.Model) engine.Session {
 	t.Helper()
 	if err := e.Check(ctx, m); err != nil {
 		t.Fatal(err)

@@ -1,0 +1,89 @@
+//go:build slow
+
+package main
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"llmparity/internal/engine"
+	"llmparity/internal/mlc"
+	"llmparity/internal/record"
+)
+
+// BenchmarkConvert holds the conversion of SmolLM2's quantised GGUF against the copying of what it writes, in one run: both write the
+// same bytes into the same file system, with their sources in memory.
+func BenchmarkConvert(b *testing.B) {
+	path, err := smolLM2Path()
+	if err != nil {
+		b.Fatal(err)
+	}
+	dir := b.TempDir()
+	var converted, copied []time.Duration
+	for b.Loop() {
+		for _, name := range []string{"package", "copy"} {
+			if err := os.RemoveAll(filepath.Join(dir, name)); err != nil {
+				b.Fatal(err)
+			}
+		}
+		converted = append(converted, timed(b, func() error {
+			_, err := mlc.Write(b.Context(), path, filepath.Join(dir, "package"), mlc.Options{ContextWindow: 1024})
+			return err
+		}))
+		copied = append(copied, timed(b, func() error {
+			return exec.CommandContext(b.Context(), "cp", "-r", filepath.Join(dir, "package"), filepath.Join(dir, "copy")).Run()
+		}))
+	}
+	b.ReportMetric(median(converted).Seconds(), "s/conversion")
+	b.ReportMetric(median(converted).Seconds()/median(copied).Seconds(), "x-cp")
+}
+
+// BenchmarkDecode takes the time of a decode step of SmolLM2 in WebLLM, with either sort in turn.
+func BenchmarkDecode(b *testing.B) {
+	const n = 17
+	m := smolLM2(b)
+	ctx, cancel := context.WithTimeout(b.Context(), 20*time.Minute)
+	defer cancel()
+	for _, sort := range []string{"partial", "full"} {
+		b.Run(sort, func(b *testing.B) {
+			f := engineFlags{adapter: "auto", threads: 1, packageFlags: packageFlags{sort: sort}}
+			session := load(b, ctx, f.webllm(), m)
+			var steps []time.Duration
+			for b.Loop() {
+				var last time.Time
+				_, err := session.Generate(ctx, engine.Request{Prompt: "The capital of France is", MaxTokens: n, IgnoreEOS: true}, func(t record.Token) {
+					if !last.IsZero() {
+						steps = append(steps, t.At.Sub(last))
+					}
+					last = t.At
+				})
+				if err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(float64(median(steps).Milliseconds()), "ms/step")
+			if err := session.Close(); err != nil {
+				b.Fatal(err)
+			}
+		})
+	}
+}
+
+func timed(b *testing.B, do func() error) time.Duration {
+	b.Helper()
+	began := time.Now()
+	if err := do(); err != nil {
+		b.Fatal(err)
+	}
+	return time.Since(began)
+}
+
+func median(all []time.Duration) time.Duration {
+	slices.Sort(all)
+	return all[len(all)/2]
+}

@@ -155,7 +155,7 @@ func (l *layout) attribute(groups []ledgerGroup, held int64) attribution {
 		left := g.Count
 		switch g.Stage {
 		case weightsStage:
-			for _, n := range candidates(wanted, g.Bytes) {
+			for _, n := range fitting(wanted, g.Bytes) {
 				take := min(left, wanted[n])
 				wanted[n] -= take
 				left -= take
@@ -183,8 +183,8 @@ func (l *layout) attribute(groups []ledgerGroup, held int64) attribution {
 	return a
 }
 
-// candidates are the sizes of parameters that may lie in a buffer, the closest first.
-func candidates(wanted map[int64]int64, buffer int64) []int64 {
+// fitting gives the sizes of parameters that may lie in a buffer, the closest first.
+func fitting(wanted map[int64]int64, buffer int64) []int64 {
 	sizes := slices.Sorted(maps.Keys(wanted))
 	slices.Reverse(sizes)
 	return slices.DeleteFunc(sizes, func(n int64) bool { return n > buffer || buffer-n >= bufferAlign })

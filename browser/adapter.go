@@ -83,12 +83,23 @@ func (p *tab) device(ctx context.Context, asked Adapter) (record.Device, error) 
 	}
 	if info == nil {
 		do := "choose another with --adapter swiftshader"
-		if asked.Software() {
+		switch {
+		case p.chrome.attached:
+			do = "start it with --enable-unsafe-webgpu, and on a machine without a GPU with --use-webgpu-adapter=swiftshader"
+		case asked.Software():
 			do = "a newer Chrome has SwiftShader for WebGPU built in"
 		}
 		return record.Device{}, fault.New(fault.NoAdapter, do, "%s has no WebGPU adapter here", p.chrome.version.Product)
 	}
 	return info.device(), nil
+}
+
+// unmet is a warning where the browser hands out another adapter than the one that was asked for by its kind.
+func (a Adapter) unmet(d record.Device) []record.Warning {
+	if a == GPU && d.Class == record.SoftwareAdapter || a == SwiftShader && d.Class != record.SoftwareAdapter {
+		return []record.Warning{{Code: "other-adapter", Text: fmt.Sprintf("the adapter %s was asked for, and the browser hands out %s (%s)", a, d.Name, d.Class)}}
+	}
+	return nil
 }
 
 func (a *adapterInfo) device() record.Device {

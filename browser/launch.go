@@ -20,48 +20,45 @@ import (
 
 	"llmparity/internal/child"
 	"llmparity/internal/fault"
+	"llmparity/internal/record"
+	"llmparity/internal/sample"
+	"llmparity/internal/sample/proc"
 )
 
-// ChromeVariable names the environment variable that says which Chrome to start.
-const ChromeVariable = "LLMPARITY_CHROME"
-
-// FindChrome gives the browser to start: path where it is not empty, else what $LLMPARITY_CHROME names, else the first of
-// the usual names on PATH.
-func FindChrome(path string) (string, error) {
-	const get = "install Chromium or Chrome (Debian: apt install chromium), or name one with --chrome or $" + ChromeVariable
-	for _, given := range []string{path, os.Getenv(ChromeVariable)} {
-		if given == "" {
-			continue
-		}
-		found, err := exec.LookPath(given)
-		if err != nil {
-			return "", fault.Wrap(fault.NoChrome, err, get, "the browser %s can't be started", given)
-		}
-		return found, nil
-	}
-	for _, name := range []string{"google-chrome", "google-chrome-stable", "chromium", "chromium-browser", "chrome"} {
-		if found, err := exec.LookPath(name); err == nil {
-			return found, nil
-		}
-	}
-	return "", fault.New(fault.NoChrome, get, "no Chrome or Chromium is on PATH")
-}
-
-// chrome is a running browser with one tab.
+// chrome is a running browser with one tab of ours.
 type chrome struct {
-	ctx     context.Context // of the tab; ends with its cause when the browser or the page is lost
-	lose    context.CancelCauseFunc
-	end     func() // ends the browser and waits for chromedp
-	cmd     *exec.Cmd
-	pid     int
-	scratch string
-	version browser.GetVersionResult
-	args    []string // the same for every launch: the temporary folder is called SCRATCH
+	ctx      context.Context // of the tab; ends with its cause when the browser or the page is lost
+	lose     context.CancelCauseFunc
+	end      func() // ends the browser, or lets go of it, and waits for chromedp
+	cmd      *exec.Cmd
+	pid      int // 0: of a browser whose processes can't be read from here
+	attached bool
+	scratch  string
+	display  *display
+	version  browser.GetVersionResult
+	args     []string // the same for every launch: the temporary folder is called SCRATCH
+	policy   map[string]string
+	warnings []record.Warning
 }
 
-// launch starts path with a profile of its own. The browser lives until close. listen gets the tab's events, on the goroutine
-// that reads them.
-func launch(ctx context.Context, path string, adapter []string, listen func(any)) (_ *chrome, err error) {
+// find gives the browser to start; none is where one is attached to.
+func (c Config) find() (string, error) {
+	if c.Launch.Attach != "" {
+		return "", nil
+	}
+	return FindChrome(c.Chrome)
+}
+
+// launch starts path with a profile of its own, or attaches to the browser that the configuration names. It lives until close.
+// listen gets the tab's events, on the goroutine that reads them.
+func launch(ctx context.Context, path string, config Config, listen func(any)) (*chrome, error) {
+	if config.Launch.Attach != "" {
+		return attach(ctx, config.Launch.Attach, listen)
+	}
+	return start(ctx, path, config, listen)
+}
+
+func start(ctx context.Context, path string, config Config, listen func(any)) (_ *chrome, err error) {
 	scratch, err := child.Scratch("chrome")
 	if err != nil {
 		return nil, err
@@ -69,9 +66,10 @@ func launch(ctx context.Context, path string, adapter []string, listen func(any)
 	if err := socketFits(scratch); err != nil {
 		return nil, errors.Join(err, os.RemoveAll(scratch))
 	}
-	c := &chrome{scratch: scratch}
-	options, err := c.options(path, adapter)
+	c := &chrome{scratch: scratch, policy: map[string]string{"isolation": "launch", "profile": "empty", "window": "none"}}
+	options, err := c.options(ctx, path, config)
 	if err != nil {
+		c.display.close()
 		return nil, errors.Join(err, os.RemoveAll(scratch))
 	}
 	base, cancel := context.WithCancel(context.Background())
@@ -136,16 +134,11 @@ func telling(text string) string {
 	return string(line)
 }
 
-// unwanted are features of the browser that take memory, or processes, without the page's doing: spare renderers, pages that could
-// be gone back to, the address bar's own page. The first two are chromedp's.
-var unwanted = []string{"Translate", "BlinkGenPropertyTrees", "SpareRendererForSitePerProcess", "BackForwardCache",
-	"WebUIOmniboxPopup", "WebUIOmniboxAimPopup", "WebUIOmniboxFullPopup", "OptimizationHints", "MediaRouter"}
-
 // temporary is the browser's own folder for temporary files.
 const temporary = "tmp"
 
 // options are chromedp's defaults, which follow those of other automation tools, and what measuring needs.
-func (c *chrome) options(path string, adapter []string) ([]chromedp.ExecAllocatorOption, error) {
+func (c *chrome) options(ctx context.Context, path string, config Config) ([]chromedp.ExecAllocatorOption, error) {
 	env := []string{}
 	for variable, name := range map[string]string{
 		"HOME": "home", "TMPDIR": temporary, "XDG_CONFIG_HOME": "config", "XDG_CACHE_HOME": "cache",
@@ -155,6 +148,10 @@ func (c *chrome) options(path string, adapter []string) ([]chromedp.ExecAllocato
 			return nil, fmt.Errorf("making the browser's folders: %w", err)
 		}
 		env = append(env, variable+"="+dir)
+	}
+	flags, err := flagOptions(config.Adapter.flags(), config.Launch)
+	if err != nil {
+		return nil, err
 	}
 	o := append(chromedp.DefaultExecAllocatorOptions[:],
 		chromedp.ExecPath(path),
@@ -171,23 +168,31 @@ func (c *chrome) options(path string, adapter []string) ([]chromedp.ExecAllocato
 		chromedp.Flag("headless", "new"),
 		chromedp.Flag("enable-precise-memory-info", true),
 		chromedp.Flag("enable-unsafe-webgpu", true),
-		chromedp.Flag("enable-blink-features", eagerMeasuring),
 		// Shared memory in /dev/shm is what a browser does; in files it would be other memory. Small ones crash it.
 		chromedp.Flag("disable-dev-shm-usage", smallSharedMemory()),
 		chromedp.Flag("disable-component-update", true),
-		chromedp.Flag("disable-features", strings.Join(unwanted, ",")),
-		// The trace that finds the page's process would leave a service's process behind.
-		chromedp.Flag("enable-features", "NetworkService,NetworkServiceInProcess,TracingServiceInProcess"),
 	)
-	for _, flag := range adapter {
-		name, value := cutFlag(flag)
-		o = append(o, chromedp.Flag(name, value))
+	if config.Launch.Headed {
+		screen, d, err := displayed(ctx, c.scratch)
+		if err != nil {
+			return nil, err
+		}
+		c.display = d
+		c.policy["window"] = "on a display"
+		if d != nil {
+			c.policy["window"] = "on a private display"
+		}
+		o = append(o, chromedp.Flag("headless", false), chromedp.Env(screen...))
 	}
-	return o, nil
+	return append(o, flags...), nil
 }
 
-// close ends every process of the browser and removes its folders. The profile is worth nothing, so nobody is asked politely.
+// close ends every process of the browser and removes its folders. The profile is worth nothing, so nobody is asked politely. A
+// browser that was attached to loses our tab alone.
 func (c *chrome) close() error {
+	if c.attached {
+		return c.letGo()
+	}
 	c.lose(errClosed)
 	// The command's process, not chromedp's browser: a launch that is cancelled half-way has the former alone.
 	started := c.cmd != nil && c.cmd.Process != nil
@@ -199,7 +204,24 @@ func (c *chrome) close() error {
 	if started {
 		err = awaitGroup(c.cmd.Process)
 	}
+	c.display.close()
 	return errors.Join(err, os.RemoveAll(c.scratch))
+}
+
+// members are the living processes of the browser, as far as they can be read.
+func (c *chrome) members() []int {
+	if c.attached {
+		return descendants(c.pid)
+	}
+	return group(c.pid)
+}
+
+// sources samples a process of the browser. In one that we did not start nothing is reset.
+func (c *chrome) sources(pid int, role string) ([]sample.Source, error) {
+	if c.attached {
+		return proc.Sources(pid, role)
+	}
+	return proc.SourcesOfOurs(pid, role)
 }
 
 // awaitGroup waits for the browser's children, which end in their own time.

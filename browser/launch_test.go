@@ -49,7 +49,7 @@ func TestBrowserThatDoesNotStartIsNamed(t *testing.T) {
 	if err := os.WriteFile(path, []byte("#!/bin/sh\necho cannot open display >&2\nexit 1\n"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	_, err := launch(watched(t), path, nil, func(any) {})
+	_, err := launch(watched(t), path, Config{}, func(any) {})
 	if fault.Code(err) != int(fault.NoChrome) || !strings.Contains(err.Error(), "cannot open display") {
 		t.Errorf("error %v, want NoChrome with the browser's words", err)
 	}
@@ -68,7 +68,7 @@ exit 1
 	if err := os.WriteFile(path, []byte(script), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	_, err := launch(watched(t), path, nil, func(any) {})
+	_, err := launch(watched(t), path, Config{}, func(any) {})
 	if fault.Code(err) != int(fault.NoChrome) || !strings.Contains(err.Error(), "no such luck") || strings.Contains(err.Error(), "Broken") {
 		t.Errorf("error %v, want NoChrome with the fatal line alone", err)
 	}
@@ -96,7 +96,7 @@ func TestTemporaryFolderMustLeaveRoomForASocket(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Setenv("TMPDIR", dir)
-	_, err = launch(watched(t), path, nil, func(any) {})
+	_, err = launch(watched(t), path, Config{}, func(any) {})
 	if fault.Code(err) != int(fault.NoChrome) || !strings.Contains(err.Error(), "set TMPDIR to a shorter one") {
 		t.Errorf("error %v, want NoChrome and what to do", err)
 	}

@@ -20,7 +20,6 @@ import (
 
 	"llmparity/internal/engine"
 	"llmparity/internal/sample"
-	"llmparity/internal/sample/proc"
 )
 
 // processes are those of a browser that are being sampled.
@@ -66,7 +65,7 @@ func (p *tab) attach(ctx context.Context, probe engine.Probe) error {
 		if _, known := ps.attached[pid]; known {
 			continue
 		}
-		sources, err := proc.SourcesOfOurs(pid, roles[pid])
+		sources, err := p.chrome.sources(pid, roles[pid])
 		if errors.Is(err, sample.ErrGone) {
 			continue
 		}
@@ -132,7 +131,7 @@ func (p *tab) attachNew(ctx context.Context, probe engine.Probe) (stop func()) {
 				return
 			case <-ticker.C:
 			}
-			unknown := p.processes.unknown(group(p.chrome.pid))
+			unknown := p.processes.unknown(p.chrome.members())
 			if slices.ContainsFunc(unknown, func(pid int) bool { return slices.Contains(before, pid) }) {
 				_ = p.attach(ctx, probe) // tried again soon, and once more at the end of the load, which tells
 			}
@@ -165,6 +164,9 @@ func (ps *processes) detach() {
 // roles says what each process of the browser is. The browser names its main children; the rest, such as zygotes, are found by
 // their process group and called what their command line calls them.
 func (p *tab) roles(ctx context.Context) (map[int]string, error) {
+	if p.chrome.pid == 0 {
+		return nil, nil // not on this machine
+	}
 	bctx, cancel := p.within(ctx)
 	defer cancel()
 	info, err := chromedp.CallBrowser(bctx, systeminfo.GetProcessInfo, cdp.Empty{})
@@ -172,7 +174,7 @@ func (p *tab) roles(ctx context.Context) (map[int]string, error) {
 		return nil, fmt.Errorf("asking for the browser's processes: %w", p.errorOf(ctx, err))
 	}
 	roles := map[int]string{}
-	for _, pid := range group(p.chrome.pid) {
+	for _, pid := range p.chrome.members() {
 		roles[pid] = typeOf(pid)
 	}
 	for _, i := range info.ProcessInfo {

@@ -51,6 +51,9 @@ func (s *session) introduce(ctx context.Context) error {
 	}
 	s.event(record.Event{Engine: s.info(nil)})
 	s.event(record.Event{Device: &device})
+	for _, w := range s.webllm.config.Adapter.unmet(device) {
+		s.probe.Warn(w)
+	}
 	s.event(record.Event{Clock: &clock})
 	if err := s.tab.attach(ctx, s.probe); err != nil {
 		return err

@@ -55,7 +55,7 @@ func openTab(ctx context.Context, path string, config Config, s *server, warn fu
 	p := &tab{server: s, warn: warn, bundle: config.Bundle, news: make(chan struct{}, 1), processes: processes{attached: map[int][]func(){}, workers: map[target.ID]bool{}}}
 	p.ledger = &ledger{tab: p}
 	ready := make(chan struct{}) // the listener must not run before p.chrome is set
-	c, err := launch(ctx, path, config.Adapter.flags(), func(ev any) {
+	c, err := launch(ctx, path, config, func(ev any) {
 		select {
 		case <-ready:
 			p.listen(ev)
@@ -67,6 +67,9 @@ func openTab(ctx context.Context, path string, config Config, s *server, warn fu
 	}
 	p.chrome = c
 	close(ready)
+	for _, w := range c.warnings {
+		warn(w)
+	}
 	if err := p.navigate(ctx); err != nil {
 		if closing := c.close(); closing != nil {
 			return nil, fmt.Errorf("%w (and closing the browser: %v)", err, closing)
@@ -85,7 +88,7 @@ func (p *tab) navigate(ctx context.Context) error {
 		chromedp.Navigate(p.server.base+"/"),
 	)
 	if err != nil {
-		return fmt.Errorf("opening the page: %w", p.errorOf(ctx, err))
+		return p.chrome.unreachable(fmt.Errorf("opening the page: %w", p.errorOf(ctx, err)), p.server.base)
 	}
 	if _, err := call[bool](ctx, p, "llmparity.started.then(() => true)"); err != nil {
 		var thrown *engine.Failure

@@ -24,7 +24,7 @@ func (w *WebLLM) Target(ctx context.Context, say func(string)) (Target, error) {
 func (w *WebLLM) target(ctx context.Context, say func(string)) (Target, error) {
 	t := Target{Kernels: cmp.Or(w.config.Kernels, AutoKernels), DType: cmp.Or(w.config.DType, F32)}
 	auto := t.Kernels == AutoKernels
-	if auto && w.config.Adapter.Software() {
+	if auto && w.config.Launch.Attach == "" && w.config.Adapter.Software() {
 		t.Kernels, auto = SoftwareKernels, false
 	}
 	if !auto && t.DType != F16 {
@@ -76,7 +76,7 @@ func (w *WebLLM) deviceHere(ctx context.Context, say func(string)) (_ record.Dev
 		return *w.device, nil
 	}
 	say("asking the browser for its WebGPU adapter")
-	chrome, err := FindChrome(w.config.Chrome)
+	chrome, err := w.config.find()
 	if err != nil {
 		return record.Device{}, err
 	}

@@ -10,6 +10,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"strconv"
 	"sync"
@@ -23,6 +24,7 @@ import (
 // Config is what WebLLM needs to know of its surroundings.
 type Config struct {
 	Chrome  string  // path or name; empty: see FindChrome
+	Launch  Launch  // how the browser comes to run
 	Adapter Adapter // empty: Auto
 	Bundle  Bundle  // which WebLLM
 	Kernels string  // AutoKernels (or empty), SoftwareKernels, GPUKernels
@@ -69,7 +71,7 @@ func (*WebLLM) Caps() engine.Caps {
 
 // Check looks for the browser, the bundle and the model file.
 func (w *WebLLM) Check(_ context.Context, m engine.Model) error {
-	if _, err := FindChrome(w.config.Chrome); err != nil {
+	if _, err := w.config.find(); err != nil {
 		return err
 	}
 	if err := w.config.Bundle.Readable(); err != nil {
@@ -108,7 +110,7 @@ func (w *WebLLM) packageOf(ctx context.Context, m engine.Model, say func(string)
 
 // Open starts the browser with the page, which has WebLLM's code but no engine yet.
 func (w *WebLLM) Open(ctx context.Context, probe engine.Probe) (engine.Session, error) {
-	chrome, err := FindChrome(w.config.Chrome)
+	chrome, err := w.config.find()
 	if err != nil {
 		return nil, err
 	}
@@ -140,8 +142,9 @@ func (s *session) info(p *Package) *record.EngineInfo {
 			"browser": v.Product, "user_agent": v.UserAgent, "javascript": v.JsVersion,
 			"webllm": bundle.version(), "webllm_origin": bundle.origin(), "webllm_sha256": s.bundle,
 		},
-		Policy: map[string]string{"isolation": "launch", "profile": "empty", "prompt_cache": "off"},
+		Policy: map[string]string{"prompt_cache": "off"},
 	}
+	maps.Copy(info.Policy, s.tab.chrome.policy)
 	if p == nil {
 		return info
 	}

@@ -43,6 +43,9 @@ func doctorCommand() *cobra.Command {
 			if _, err := browser.ParseAdapter(f.adapter); err != nil {
 				return err
 			}
+			if err := f.launch.Check(f.chrome); err != nil {
+				return err
+			}
 			env := run.Environment(c.Context())
 			fmt.Fprintf(c.OutOrStdout(), "%s, kernel %s, %s, %d cores, %.1f GiB, load %.2f\n", env.OS, env.Kernel, env.CPU, env.Cores,
 				float64(env.MemoryB)/(1<<30), env.Load1)
@@ -101,7 +104,7 @@ func checks(f engineFlags) []func(context.Context) finding {
 			return version(ctx, "Python with TVM", fault.NoPython, tools.Python, "-c", "import sys, tvm; print(sys.version.split()[0], 'with TVM', tvm.__version__)")
 		},
 		func(ctx context.Context) finding {
-			return adapter(ctx, browser.New(browser.Config{Chrome: f.chrome, Adapter: browser.Adapter(f.adapter)}))
+			return adapter(ctx, browser.New(browser.Config{Chrome: f.chrome, Launch: f.launch, Adapter: browser.Adapter(f.adapter)}))
 		},
 		func(context.Context) finding { return finding{"cache", dir, nil} },
 	}

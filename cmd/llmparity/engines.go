@@ -19,6 +19,7 @@ import (
 // engineFlags is what a user may say of engines, whichever command starts them.
 type engineFlags struct {
 	chrome      string
+	launch      browser.Launch
 	adapter     string
 	llamaServer string
 	threads     int
@@ -28,7 +29,10 @@ type engineFlags struct {
 }
 
 func (f *engineFlags) register(flags *pflag.FlagSet) {
-	flags.StringVar(&f.chrome, "chrome", "", "the browser to start (default: $LLMPARITY_CHROME, else Chrome or Chromium on PATH)")
+	flags.StringVar(&f.chrome, "chrome", "", "the browser to start, by its path or as "+strings.Join(browser.Brands, ", ")+" (default: $LLMPARITY_CHROME, else Chrome, Chromium or Edge)")
+	flags.BoolVar(&f.launch.Headed, "headed", false, "let the browser have a window: on a private Xvfb where there is no display")
+	flags.StringVar(&f.launch.Attach, "attach", "", "open a tab in a browser that runs already: HOST:PORT of its --remote-debugging-port, or ws://…")
+	flags.StringArrayVar(&f.launch.Flags, "chrome-flag", nil, "pass NAME or NAME=VALUE on to the browser; may be given several times")
 	flags.StringVar(&f.adapter, "adapter", "auto", "WebGPU adapter: auto, gpu or swiftshader (computed on the CPU)")
 	flags.StringVar(&f.llamaServer, "llama-server", "", "the llama-server to start (default: $LLMPARITY_LLAMA_SERVER, else PATH, else the one that make setup built)")
 }
@@ -45,6 +49,9 @@ func (f *engineFlags) all() []engine.Engine {
 // check refuses what makes no sense, for the engines of a plan.
 func (f *engineFlags) check(names []string) error {
 	if _, err := browser.ParseAdapter(f.adapter); err != nil {
+		return err
+	}
+	if err := f.launch.Check(f.chrome); err != nil {
 		return err
 	}
 	if err := f.packageFlags.validate(); err != nil {

@@ -34,6 +34,7 @@ const (
 	BadLibrary    Kind = 24 // a WebLLM model library that can't be had, read, or run with this model or WebLLM
 	UnknownModel  Kind = 25 // a model that WebLLM's catalogue doesn't have
 	Download      Kind = 26 // a model that can't be fetched, or of which other bytes came than should have
+	NoDisplay     Kind = 27 // a browser with a window was asked for, and there is no display and no way to make one
 	Interrupted   Kind = 130
 	Terminated    Kind = 143
 )

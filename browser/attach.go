@@ -1,0 +1,207 @@
+package browser
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/chromedp/cdproto/browser"
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/systeminfo"
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/remote"
+
+	"llmparity/internal/fault"
+	"llmparity/internal/record"
+)
+
+// answers is how long a browser that is attached to may take to answer what is asked first.
+const answers = 10 * time.Second
+
+// parseAddress reads where a running browser listens: HOST:PORT, http://HOST:PORT or its whole address, ws://HOST:PORT/devtools/browser/ID.
+func parseAddress(text string) (*url.URL, error) {
+	whole := text
+	if !strings.Contains(text, "://") {
+		whole = "http://" + text
+	}
+	u, err := url.Parse(whole)
+	if err != nil || u.Hostname() == "" || u.Port() == "" || !slices.Contains([]string{"http", "ws"}, u.Scheme) {
+		return nil, fault.New(fault.Usage, "give HOST:PORT or ws://HOST:PORT/devtools/browser/ID, of a browser that was started with --remote-debugging-port",
+			"--attach %q is no address of a browser", text)
+	}
+	return u, nil
+}
+
+// endpoint gives the WebSocket of the browser at an address, and the host's number: a browser talks to nobody who calls it by a name.
+func endpoint(ctx context.Context, address string) (string, net.IP, error) {
+	u, err := parseAddress(address)
+	if err != nil {
+		return "", nil, err
+	}
+	unreachable := func(err error) error {
+		return fault.Wrap(fault.NoChrome, err, "start one with --remote-debugging-port="+u.Port()+" and a --user-data-dir of its own", "no browser answers at %s", address)
+	}
+	ctx, cancel := context.WithTimeout(ctx, answers)
+	defer cancel()
+	addresses, err := net.DefaultResolver.LookupIPAddr(ctx, u.Hostname())
+	if err != nil {
+		return "", nil, unreachable(err)
+	}
+	ip := addresses[0].IP
+	u.Host = net.JoinHostPort(ip.String(), u.Port())
+	if strings.HasPrefix(u.Path, "/devtools/browser/") {
+		u.Scheme = "ws"
+		return u.String(), ip, nil
+	}
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}} // without a proxy
+	u.Scheme, u.Path = "http", "/json/version"
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
+	if err != nil {
+		return "", nil, unreachable(err)
+	}
+	answer, err := client.Do(request)
+	if err != nil {
+		return "", nil, unreachable(err)
+	}
+	defer answer.Body.Close()
+	var v struct {
+		Socket string `json:"webSocketDebuggerUrl"`
+	}
+	if err := json.NewDecoder(http.MaxBytesReader(nil, answer.Body, 1<<20)).Decode(&v); err != nil {
+		return "", nil, unreachable(fmt.Errorf("what listens there is none (%s): %w", answer.Status, err))
+	}
+	socket, err := url.Parse(v.Socket)
+	if err != nil || socket.Path == "" {
+		return "", nil, unreachable(errors.New("what listens there does not tell a browser's address"))
+	}
+	// The port is the one that we came by: a forwarded one has another number at its other end.
+	socket.Scheme, socket.Host = "ws", u.Host
+	return socket.String(), ip, nil
+}
+
+// attach opens a tab in a browser that runs already. Nothing else of it is touched.
+func attach(ctx context.Context, address string, listen func(any)) (_ *chrome, err error) {
+	socket, ip, err := endpoint(ctx, address)
+	if err != nil {
+		return nil, err
+	}
+	c := &chrome{attached: true, policy: map[string]string{"isolation": "tab", "window": "of a browser that ran already"}}
+	base, cancel := context.WithCancel(context.Background())
+	alloc, endAlloc := remote.NewAllocator(base, socket, remote.NoModifyURL)
+	wait := chromedp.FromContext(alloc).Allocator.Wait
+	var tab context.Context
+	c.end = sync.OnceFunc(func() { cancel(); wait(); endAlloc() })
+	defer func() {
+		if err != nil {
+			c.end()
+		}
+	}()
+	defer context.AfterFunc(ctx, cancel)()
+	if tab, err = c.openIn(alloc, listen); err != nil {
+		if ctx.Err() != nil {
+			return nil, fmt.Errorf("attaching to %s: %w", address, ctx.Err())
+		}
+		return nil, fault.Wrap(fault.NoChrome, err, "start another with --remote-debugging-port and a --user-data-dir of its own",
+			"the browser at %s gives no tab", address)
+	}
+	c.ctx, c.lose = context.WithCancelCause(tab)
+	if c.version, err = chromedp.CallBrowser(tab, browser.GetVersion, cdp.Empty{}); err != nil {
+		return nil, fmt.Errorf("asking the browser for its version: %w", err)
+	}
+	return c, c.meet(tab, address, ip)
+}
+
+// openIn opens a tab: in a browser context of its own, with storage of its own, where the browser makes one.
+func (c *chrome) openIn(alloc context.Context, listen func(any)) (context.Context, error) {
+	// What chromedp would log can't be acted upon: an event of a newer Chrome that it doesn't know.
+	quiet := func(string, ...any) {}
+	options := []chromedp.ContextOption{chromedp.WithListener(listen), chromedp.WithLogf(quiet), chromedp.WithErrorf(quiet)}
+	c.policy["profile"] = "in memory, of the tab's own"
+	tab, _ := chromedp.NewContext(alloc, append(options, chromedp.WithNewBrowserContext())...) // ends with alloc
+	err := chromedp.Do(tab)
+	if err == nil || tab.Err() != nil || chromedp.FromContext(tab).Browser == nil {
+		return tab, err
+	}
+	c.policy["profile"] = "the browser's"
+	c.warn("attached-profile", "the browser makes no browser context for the tab (%v): the page's storage is the browser's own, and what it has there stays", err)
+	tab, _ = chromedp.NewContext(alloc, options...)
+	return tab, chromedp.Do(tab)
+}
+
+func (c *chrome) warn(code, format string, args ...any) {
+	c.warnings = append(c.warnings, record.Warning{Code: code, Text: fault.OneLine(fmt.Sprintf(format, args...))})
+}
+
+// needed are flags that every browser has that we start, and what lacks without them.
+var needed = []struct{ flag, without string }{
+	{"enable-unsafe-webgpu", "WebGPU may be missing, or have fewer features"},
+	{"enable-precise-memory-info", "performance.memory is rounded"},
+	{eagerMeasuring, "measureUserAgentSpecificMemory waits for a garbage collection, and is absent where that takes too long"},
+	{"disable-renderer-backgrounding", "a tab that is covered is slowed down"},
+}
+
+// meet finds out what the browser is: its processes, where they are on this machine, and how it was started.
+func (c *chrome) meet(tab context.Context, address string, ip net.IP) error {
+	ctx, cancel := context.WithTimeout(tab, answers)
+	defer cancel()
+	info, err := chromedp.CallBrowser(ctx, systeminfo.GetProcessInfo, cdp.Empty{})
+	if err != nil {
+		return fmt.Errorf("asking for the browser's processes: %w", err)
+	}
+	u, err := parseAddress(address)
+	if err != nil {
+		return err
+	}
+	for _, i := range info.ProcessInfo {
+		// A forwarded port, or a container's, is some other program's here, and a process number of there is somebody else's here.
+		if i.Type == "browser" && slices.Contains(listeners(ip, u.Port()), int(i.ID)) {
+			c.pid = int(i.ID)
+		}
+	}
+	if c.pid == 0 {
+		c.warn("attached-elsewhere", "the browser at %s is not on this machine, or is another user's: the memory of its processes can't be read and is absent", address)
+	} else {
+		c.warn("attached", "the browser at %s ran already: its figures include its other tabs and extensions, and its highest RSS is the one since its start", address)
+	}
+	system, err := chromedp.CallBrowser(ctx, systeminfo.GetInfo, cdp.Empty{})
+	if err != nil {
+		c.warn("attached-flags", "how the browser at %s was started is not known: %v", address, err)
+		return nil
+	}
+	c.args = strings.Fields(system.CommandLine)
+	for _, n := range needed {
+		if !strings.Contains(system.CommandLine, n.flag) {
+			c.warn("attached-flags", "the browser at %s runs without %s: %s", address, n.flag, n.without)
+		}
+	}
+	return nil
+}
+
+// letGo closes our tab, and the connection.
+func (c *chrome) letGo() error {
+	lost := c.ctx.Err() != nil
+	c.lose(errClosed)
+	err := chromedp.Cancel(c.ctx)
+	c.end()
+	if lost {
+		return nil // there may be nobody left to close it
+	}
+	return err
+}
+
+// unreachable is the error of a page that did not open, where it is a browser's of another machine.
+func (c *chrome) unreachable(err error, base string) error {
+	if !c.attached || !strings.Contains(err.Error(), "net::ERR_") {
+		return err
+	}
+	return fault.Wrap(fault.NoChrome, err, "run llmparity where the browser runs",
+		"the browser that was attached to can't reach %s, where the page is: it is on another machine, in a container, or behind a proxy", base)
+}

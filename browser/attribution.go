@@ -128,7 +128,8 @@ type attribution struct {
 
 // Stages of the load (generation.go) in which things are made; behind them come "end" and all that follows.
 const (
-	weightsStage  = "weights"
+	downloadStage = "download" // where WebLLM does not say that it has everything
+	uploadStage   = "upload"
 	pipelineStage = "pipeline"
 	shadersStage  = "shaders"
 	loadedStage   = "end"
@@ -138,7 +139,7 @@ const (
 const bufferAlign = 16
 
 // attribute goes by load stage and size: WebLLM gives its buffers neither labels nor usages of their own. A buffer that was made while
-// the weights were fetched, of a parameter's size, is that parameter's; one made after them, of the size of a layer's KV cache, is that,
+// the weights were uploaded, of a parameter's size, is that parameter's; one made after them, of the size of a layer's KV cache, is that,
 // as often as there are layers; every other one made from then on is a workspace. What else there is is not attributed.
 func (l *layout) attribute(groups []ledgerGroup, held int64) attribution {
 	a := attribution{KVUsed: record.Absent}
@@ -154,7 +155,7 @@ func (l *layout) attribute(groups []ledgerGroup, held int64) attribution {
 		}
 		left := g.Count
 		switch g.Stage {
-		case weightsStage:
+		case downloadStage, uploadStage:
 			for _, n := range fitting(wanted, g.Bytes) {
 				take := min(left, wanted[n])
 				wanted[n] -= take

@@ -9,8 +9,8 @@ import (
 	"llmparity/internal/record"
 )
 
-// pageClock converts the page's times to ours. The page's clock counts milliseconds since the Unix epoch from a wall-clock
-// reading at navigation, and then runs on monotonically; ours is anchored in the same way.
+// pageClock converts the times of the engine's thread to ours. A page's clock, and each worker's, counts milliseconds since the Unix epoch from a wall-clock
+// reading at its start, and then runs on monotonically; ours is anchored in the same way.
 type pageClock struct {
 	anchor time.Time
 	offset int64 // page's ns minus ours
@@ -22,7 +22,7 @@ const trips = 12
 // measureClock compares the page's clock with ours. The page's reading lies between our two, so half a round trip bounds the
 // error, whichever way is the slower one.
 func (p *tab) measureClock(ctx context.Context, when string) (record.Clock, error) {
-	best := record.Clock{Isolate: "page", When: when, ErrorNS: math.MaxInt64}
+	best := record.Clock{Isolate: string(p.isolate.thread), When: when, ErrorNS: math.MaxInt64}
 	for range trips {
 		begin := time.Now()
 		page, err := call[float64](ctx, p, "llmparity.now()")

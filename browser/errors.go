@@ -31,6 +31,9 @@ func (p *tab) errorOf(ctx context.Context, err error) error {
 			return engine.Fail(record.Crash, "the browser ended unexpectedly: %w", err)
 		}
 	}
+	if errors.Is(err, chromedp.ErrTargetDetached) {
+		p.ended()
+	}
 	if lost := p.lostBy(err); lost != nil {
 		return lost
 	}

@@ -71,7 +71,8 @@ var stageNames = []struct{ name, how string }{
 	{"wasm", "page clock: wasm instantiation called, adapter requested"},
 	{"device", "page clock: adapter requested, device given"},
 	{"tokenizer", "page clock: device given, WebLLM begins with the weights"},
-	{"weights", "page clock: WebLLM's progress, fetching and uploading"},
+	{"download", "page clock: WebLLM's progress, weights being fetched into the browser's cache"},
+	{"upload", "page clock: WebLLM's progress, weights from the browser's cache to the GPU, which has done it"},
 	{"pipeline", "page clock: weights uploaded, first shader compilation called; VM and KV cache"},
 	{"shaders", "page clock: first shader compilation called, load done"},
 }

@@ -68,8 +68,8 @@ var (
 )
 
 func (l *ledger) Describe() record.Source {
-	return record.Source{Role: "page", Method: MethodLedger, PID: int(l.tab.processes.renderer.Load()), Waits: true,
-		Sees: "WebGPU buffers, textures and query sets of the page by what was asked for: live, highest, created, given back; parted by " +
+	return record.Source{Role: string(l.tab.isolate.thread), Method: MethodLedger, PID: int(l.tab.processes.renderer.Load()), Waits: true,
+		Sees: "WebGPU buffers, textures and query sets of the thread that WebLLM runs on by what was asked for: live, highest, created, given back; parted by " +
 			"load stage and by sizes that the model's package tells into weights, KV cache, workspaces and the rest; read at phase edges, and " +
 			"in few figures with tokens",
 		Blind: "what a driver adds, or frees later; staging memory of mapped buffers; canvas and video textures; pipelines; whether the " +

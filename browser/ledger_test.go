@@ -266,10 +266,10 @@ func TestPeaksAreThePhases(t *testing.T) {
 func TestAttributionLeavesWhatItDoesNotKnow(t *testing.T) {
 	l := layout{params: []int64{100, 100, 4096}, kvToken: 8, layers: 2, pages: 2}
 	a := l.attribute([]ledgerGroup{
-		{Stage: "weights", Kind: "buffer", Bytes: 112, Count: 3},      // padded, and one too many
-		{Stage: "weights", Kind: "buffer", Bytes: 4096 * 2, Count: 1}, // nobody's
-		{Stage: "pipeline", Kind: "buffer", Bytes: 256, Count: 3},     // a workspace is as large as a layer's cache
-		{Stage: "end", Kind: "buffer", Bytes: 4096, Count: 1},         // as large as a parameter, and too late
+		{Stage: "upload", Kind: "buffer", Bytes: 112, Count: 3},      // padded, and one too many
+		{Stage: "upload", Kind: "buffer", Bytes: 4096 * 2, Count: 1}, // nobody's
+		{Stage: "pipeline", Kind: "buffer", Bytes: 256, Count: 3},    // a workspace is as large as a layer's cache
+		{Stage: "end", Kind: "buffer", Bytes: 4096, Count: 1},        // as large as a parameter, and too late
 		{Stage: "device", Kind: "buffer", Bytes: 5, Count: 1},
 		{Stage: "end", Kind: "texture", Bytes: 7, Count: 2},
 	}, 3)

@@ -176,7 +176,8 @@ func heapUsage(ctx context.Context) ([]record.Value, error) {
 
 // wasm asks the script that keeps the ledger.
 func (p *tab) wasm() *pageSource {
-	s := p.source(MethodWasm, "page", "WebAssembly memories of the page by their size, touched or not", "memories of workers; compiled code", 0)
+	s := p.source(MethodWasm, string(p.isolate.thread), "WebAssembly memories of the thread that WebLLM runs on by their size, touched or not",
+		"memories of other threads; compiled code", 0)
 	s.read = func(ctx context.Context) ([]record.Value, error) {
 		m, err := call[struct{ Bytes, Count int64 }](ctx, p, "llmparityLedger.wasm()")
 		return values(map[string]int64{"memory_bytes": m.Bytes, "memory_count": m.Count}), err
@@ -190,7 +191,7 @@ func (p *tab) userAgent() *pageSource {
 		"once, for which the browser may collect garbage", "WebAssembly memory that is not shared, GPU memory", 0)
 	s.read = func(ctx context.Context) ([]record.Value, error) {
 		const expression = `globalThis.crossOriginIsolated ? performance.measureUserAgentSpecificMemory() : null`
-		m, err := call[*userAgentMemory](ctx, p, expression)
+		m, err := chromedp.Run(ctx, chromedp.Evaluate[*userAgentMemory](expression, chromedp.EvalAwaitPromise))
 		if err != nil {
 			return nil, err
 		}
@@ -243,7 +244,11 @@ func (p *tab) workers(ctx context.Context) ([]target.ID, error) {
 // heapOf is heap for a worker.
 func (p *tab) heapOf(worker target.ID) *pageSource {
 	s := p.source(MethodHeap, "worker", heapSees, heapBlind, heapEvery)
-	s.ctx, s.end = chromedp.NewContext(p.chrome.ctx, chromedp.WithTargetID(worker), chromedp.WithDetachOnCancel())
+	if worker == p.isolate.worker {
+		s.ctx = p.isolate.ctx
+	} else {
+		s.ctx, s.end = chromedp.NewContext(p.chrome.ctx, chromedp.WithTargetID(worker), chromedp.WithDetachOnCancel())
+	}
 	s.read = func(ctx context.Context) ([]record.Value, error) {
 		// The browser does not tell that a worker has ended: a call to it is never answered.
 		there, err := p.workers(ctx)

@@ -167,14 +167,19 @@ func opened(b *testing.B, c Config, files fs.FS) *open {
 // without is the page's files with one of them replaced.
 func without(b *testing.B, name, text string) fs.FS {
 	b.Helper()
-	files := fstest.MapFS{name: {Data: []byte(text)}}
-	for _, other := range []string{"index.html", "page.js"} {
+	files := fstest.MapFS{}
+	names, err := fs.Glob(page.Files(), "*.*")
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, other := range names {
 		data, err := fs.ReadFile(page.Files(), other)
 		if err != nil {
 			b.Fatal(err)
 		}
 		files[other] = &fstest.MapFile{Data: data}
 	}
+	files[name] = &fstest.MapFile{Data: []byte(text)}
 	return files
 }
 

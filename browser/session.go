@@ -17,7 +17,7 @@ import (
 // then goes on alone, and the next call waits for it.
 const grace = 2 * time.Second
 
-// session is one browser with one page.
+// session is one browser with one page, which has the engine on its own thread or in a worker.
 type session struct {
 	webllm *WebLLM
 	tab    *tab
@@ -72,6 +72,7 @@ func (s *session) Load(ctx context.Context, m engine.Model) error {
 		return err
 	}
 	defer s.tab.attachNew(ctx, s.probe)()
+	defer s.tab.guard()()
 	p, err := s.webllm.packageOf(ctx, m, func(string) {})
 	if err != nil {
 		return err
@@ -109,6 +110,7 @@ func (s *session) Generate(ctx context.Context, r engine.Request, token func(rec
 	if err := s.settle(ctx); err != nil {
 		return record.Usage{}, err
 	}
+	defer s.tab.guard()()
 	g := generation{clock: s.tab.clock, token: token}
 	answer, err := s.generate(ctx, r, &g)
 	if err != nil {
@@ -202,6 +204,7 @@ func (s *session) Unload(ctx context.Context) error {
 	if err := s.settle(ctx); err != nil {
 		return err
 	}
+	defer s.tab.guard()()
 	if _, err := call[any](ctx, s.tab, "llmparity.unload()"); err != nil {
 		return fmt.Errorf("unloading: %w", err)
 	}

@@ -1,12 +1,14 @@
 package browser
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/css"
@@ -23,7 +25,7 @@ import (
 	"llmparity/internal/record"
 )
 
-// binding is what page.js calls to tell us something while it is busy.
+// binding is what engine.js calls to tell us something while it is busy.
 const binding = "llmparityEvent"
 
 // tab is our page in a browser: what it is asked, and what it tells.
@@ -35,6 +37,8 @@ type tab struct {
 	warn      func(record.Warning)
 	bundle    Bundle
 	ledger    *ledger
+	isolate   isolate       // where the engine runs
+	watchdog  time.Duration // how long it may give no sign of life
 
 	mu     sync.Mutex
 	abort  string        // what the wasm said last before it aborted
@@ -54,6 +58,8 @@ type pageEvent struct {
 func openTab(ctx context.Context, path string, config Config, s *server, warn func(record.Warning)) (*tab, error) {
 	p := &tab{server: s, warn: warn, bundle: config.Bundle, news: make(chan struct{}, 1), processes: processes{attached: map[int][]func(){}, workers: map[target.ID]bool{}}}
 	p.ledger = &ledger{tab: p}
+	p.isolate.thread = cmp.Or(config.Thread, PageThread)
+	p.watchdog = cmp.Or(config.Watchdog, Watchdog)
 	ready := make(chan struct{}) // the listener must not run before p.chrome is set
 	c, err := launch(ctx, path, config, func(ev any) {
 		select {
@@ -84,20 +90,19 @@ func (p *tab) navigate(ctx context.Context) error {
 	defer cancel()
 	err := chromedp.Do(nctx,
 		quieten,
-		command(runtime.AddBinding, runtime.AddBindingParams{Name: binding}),
-		chromedp.Navigate(p.server.base+"/"),
+		chromedp.Navigate(fmt.Sprintf("%s/?thread=%s", p.server.base, p.isolate.thread)),
 	)
 	if err != nil {
 		return p.chrome.unreachable(fmt.Errorf("opening the page: %w", p.errorOf(ctx, err)), p.server.base)
 	}
-	if _, err := call[bool](ctx, p, "llmparity.started.then(() => true)"); err != nil {
+	if _, err := callPage[bool](ctx, p, "llmparityPage.started.then(() => true)"); err != nil {
 		var thrown *engine.Failure
 		if errors.As(err, &thrown) && (thrown.Class == record.Other || thrown.Class == record.Download) {
 			return fault.Wrap(fault.NoBundle, err, "run make setup and build again, or choose another --webllm-version or --webllm-bundle", "%s can't be started", p.bundle)
 		}
 		return fmt.Errorf("starting the page: %w", err)
 	}
-	return nil
+	return p.enter(ctx)
 }
 
 // quieten ends what chromedp subscribes to for clicking and reading, which costs the page: above all, with the network domain on,
@@ -123,14 +128,21 @@ func command[P, R any](c cdp.Command[P, R], params P) chromedp.Action[chromedp.V
 // within is a context for calls to the page that ends with ctx, and at once when the page is lost: a call to a crashed page is
 // never answered.
 func (p *tab) within(ctx context.Context) (context.Context, context.CancelFunc) {
-	both, cancel := context.WithCancel(p.chrome.ctx)
-	stop := context.AfterFunc(ctx, cancel)
-	return both, func() { stop(); cancel() }
+	return joined(p.chrome.ctx, ctx)
 }
 
-// call evaluates an expression in the page and waits for its promise.
+// call evaluates an expression where the engine runs and waits for its promise.
 func call[T any](ctx context.Context, p *tab, expression string) (T, error) {
-	both, cancel := p.within(ctx)
+	return callIn[T](ctx, p, p.isolate.ctx, expression)
+}
+
+// callPage evaluates an expression in the page, wherever the engine runs.
+func callPage[T any](ctx context.Context, p *tab, expression string) (T, error) {
+	return callIn[T](ctx, p, p.chrome.ctx, expression)
+}
+
+func callIn[T any](ctx context.Context, p *tab, target context.Context, expression string) (T, error) {
+	both, cancel := joined(target, ctx)
 	defer cancel()
 	v, err := chromedp.Run(both, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
 	if err != nil {
@@ -139,7 +151,7 @@ func call[T any](ctx context.Context, p *tab, expression string) (T, error) {
 	return v, nil
 }
 
-// callWith calls a function of the page with one argument.
+// callWith calls a function of the engine's with one argument.
 func callWith[T any](ctx context.Context, p *tab, function string, argument any) (T, error) {
 	text, err := json.Marshal(argument)
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 	"os"
 	"strconv"
 	"sync"
+	"time"
 
 	"llmparity/assets/page"
 	"llmparity/internal/engine"
@@ -29,6 +30,9 @@ type Config struct {
 	Bundle  Bundle  // which WebLLM
 	Kernels string  // AutoKernels (or empty), SoftwareKernels, GPUKernels
 	DType   string  // F32 (or empty), F16
+	Thread  Thread  // PageThread (or empty), WorkerThread
+	// Watchdog is how long the thread that WebLLM runs on may give no sign of life; 0: Watchdog.
+	Watchdog time.Duration
 	// Package gives a model as WebLLM wants it, made for a target. It is asked once a model, and may take minutes: say is told.
 	Package func(ctx context.Context, m engine.Model, t Target, say func(string)) (Package, error)
 }
@@ -142,7 +146,7 @@ func (s *session) info(p *Package) *record.EngineInfo {
 			"browser": v.Product, "user_agent": v.UserAgent, "javascript": v.JsVersion,
 			"webllm": bundle.version(), "webllm_origin": bundle.origin(), "webllm_sha256": s.bundle,
 		},
-		Policy: map[string]string{"prompt_cache": "off"},
+		Policy: map[string]string{"prompt_cache": "off", "thread": string(s.tab.isolate.thread)},
 	}
 	maps.Copy(info.Policy, s.tab.chrome.policy)
 	if p == nil {

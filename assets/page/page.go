@@ -1,4 +1,4 @@
-// Package page is the web page in which WebLLM runs: our index.html and page.js, and WebLLM's own bundle.
+// Package page is the web page in which WebLLM runs: our index.html, page.js, worker.js and engine.js, and WebLLM's own bundle.
 //
 // The bundle comes from npm and is never committed: make setup copies it into dist. The package builds without it, and Bundle
 // says so at run time. The page measures time, and keeps a ledger of what WebGPU was asked for; other memory is read from outside.
@@ -11,17 +11,17 @@ import (
 	"llmparity/internal/fault"
 )
 
-// WebLLM is the version of @mlc-ai/web-llm that is built in, for which page.js is written: it wraps parts that are not public. It
+// WebLLM is the version of @mlc-ai/web-llm that is built in, for which engine.js is written: it wraps parts that are not public. It
 // does so in older ones too, as far as they have them. A test compares it with package.json.
 const WebLLM = "0.2.86"
 
-// Module is the address, below the page's own, from which page.js imports WebLLM.
+// Module is the address, below the page's own, from which engine.js imports WebLLM.
 const Module = "dist/web-llm.js"
 
-//go:embed index.html page.js ledger.js all:dist
+//go:embed index.html page.js worker.js engine.js ledger.js all:dist
 var files embed.FS
 
-// Files holds index.html, page.js and dist/web-llm.js.
+// Files holds index.html, the scripts and dist/web-llm.js.
 func Files() fs.FS { return files }
 
 // Bundle gives WebLLM's bundle as it is built in, or a fault that says how to get it.

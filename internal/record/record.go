@@ -251,7 +251,8 @@ const (
 	OOM        Class = "oom"
 	DeviceLost Class = "device-lost"
 	Crash      Class = "crash"
-	Timeout    Class = "timeout"
+	Timeout    Class = "timeout" // the launch took longer than the plan gives it
+	Hung       Class = "hung"    // nothing goes on any more, though nothing has ended
 	Download   Class = "download"
 	BadOutput  Class = "bad-output"
 	SetUp      Class = "set-up" // a part is missing or the input is wrong

@@ -1,0 +1,85 @@
+package browser
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/cdproto/target"
+	"github.com/chromedp/chromedp"
+
+	"llmparity/internal/engine"
+	"llmparity/internal/fault"
+	"llmparity/internal/record"
+)
+
+// Thread says where in the page WebLLM runs.
+type Thread string
+
+// The choices.
+const (
+	PageThread   Thread = "page"   // on the page's main thread
+	WorkerThread Thread = "worker" // in a dedicated worker of the page's
+)
+
+// ParseThread checks a user's choice; empty is PageThread.
+func ParseThread(s string) (Thread, error) {
+	switch t := Thread(s); t {
+	case "":
+		return PageThread, nil
+	case PageThread, WorkerThread:
+		return t, nil
+	}
+	return "", fault.New(fault.Usage, "use page or worker", "WebLLM has no thread %q to run on", s)
+}
+
+// isolate is the thread that WebLLM runs on: our page's own, or that of its worker. What is called there is the same on either.
+type isolate struct {
+	thread Thread
+	ctx    context.Context // of its target; ends with the page's
+	worker target.ID       // empty: it is the page
+}
+
+// enter finds the thread that the engine runs on, and lets it tell us things while it is busy: a worker tells them by itself, not by
+// way of the page.
+func (p *tab) enter(ctx context.Context) error {
+	add := command(runtime.AddBinding, runtime.AddBindingParams{Name: binding})
+	if p.isolate.thread != WorkerThread {
+		p.isolate.ctx = p.chrome.ctx
+		tctx, cancel := p.within(ctx)
+		defer cancel()
+		return p.errorOf(ctx, chromedp.Do(tctx, add))
+	}
+	workers, err := p.workers(ctx)
+	if err != nil {
+		return err
+	}
+	if len(workers) != 1 {
+		return fmt.Errorf("the page has %d workers, and one was expected", len(workers))
+	}
+	p.isolate.worker = workers[0]
+	wctx, end := chromedp.NewContext(p.chrome.ctx, chromedp.WithTargetID(workers[0]), chromedp.WithDetachOnCancel(), chromedp.WithListener(p.listen))
+	p.isolate.ctx = wctx
+	defer context.AfterFunc(ctx, end)()
+	if err := chromedp.Do(wctx, quietenWorker, add); err != nil {
+		return fmt.Errorf("entering the page's worker: %w", p.errorOf(ctx, err))
+	}
+	return nil
+}
+
+// quietenWorker is quieten for a worker, which has fewer domains.
+func quietenWorker(ctx context.Context, t *chromedp.Target) (chromedp.Void, error) {
+	_, err := cdp.Call(ctx, t, network.Disable, cdp.Empty{})
+	return chromedp.Void{}, err
+}
+
+// ended is told by calls that their target has gone: nobody but us ends it, and we make no calls then.
+func (p *tab) ended() {
+	what := "the page was closed"
+	if p.isolate.worker != "" {
+		what = "the page's worker ended unexpectedly"
+	}
+	p.chrome.lose(engine.Fail(record.Crash, "%s", what))
+}

@@ -1,0 +1,64 @@
+package browser
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/chromedp/cdproto/browser"
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/chromedp"
+
+	"llmparity/internal/engine"
+	"llmparity/internal/record"
+)
+
+// Watchdog is how long the event loop of the engine's thread may stand still by default. WebLLM waits for the GPU without blocking it;
+// what does block it is short: a large tokenizer takes some seconds on a slow machine.
+const Watchdog = time.Minute
+
+// pulse is how often a thread that we wait for is asked for a sign of life. An answer costs it some ten microseconds.
+const pulse = 2 * time.Second
+
+// guard watches over the engine's thread until the function returned is called: where its event loop does not turn for the watchdog's
+// time, the session is lost, and every call with it. A launch's time-out says that something takes long; this says that nothing goes on.
+func (p *tab) guard() (stop func()) {
+	ctx, cancel := context.WithCancel(p.isolate.ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		tick := time.NewTicker(min(pulse, p.watchdog/2))
+		defer tick.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+			}
+			if !p.answers(ctx) {
+				p.chrome.lose(engine.Fail(record.Hung, "the %s hangs: its event loop gave no sign of life for %v (%s)",
+					p.isolate.thread, p.watchdog, p.browserSays(ctx)))
+				return
+			}
+		}
+	}()
+	return func() { cancel(); <-done }
+}
+
+// answers waits for a sign of life. One that can't come because the session has ended is none of the watchdog's business.
+func (p *tab) answers(ctx context.Context) bool {
+	limit, cancel := context.WithTimeout(ctx, p.watchdog)
+	defer cancel()
+	_, err := chromedp.Run(limit, chromedp.Evaluate[chromedp.Void]("0"))
+	return err == nil || ctx.Err() != nil || !errors.Is(limit.Err(), context.DeadlineExceeded)
+}
+
+// browserSays tells a hanging page from a hanging browser.
+func (p *tab) browserSays(ctx context.Context) string {
+	limit, cancel := context.WithTimeout(ctx, grace)
+	defer cancel()
+	if _, err := chromedp.CallBrowser(limit, browser.GetVersion, cdp.Empty{}); err != nil {
+		return "the browser does not answer either"
+	}
+	return "the browser answers"
+}

@@ -30,6 +30,12 @@ const noLedger = `export const ledger = { brief: () => [], mark() {}, enter() {}
 // open all the time. On a software adapter, which computes on the cores that samplers run on, this is the hard case. The CPU time of
 // browser and sampler is compared beside the rate: it tells the same on a machine that is busy with other things.
 func BenchmarkPerturbation(b *testing.B) {
+	b.Run("everything", func(b *testing.B) { perturbation(b, true) })
+	b.Run("ledger", func(b *testing.B) { perturbation(b, false) })
+}
+
+// perturbation compares a page with the ledger, and with samplers where it is told so, with one without either.
+func perturbation(b *testing.B, samplers bool) {
 	c, m := tinyModel(b)
 	on, off := opened(b, c, page.Files()), opened(b, c, without(b, "ledger.js", noLedger))
 	w, err := record.Create(b.TempDir(), record.Meta{Name: "perturbation", Started: time.Now()}, record.Environment{}, nil)
@@ -48,7 +54,9 @@ func BenchmarkPerturbation(b *testing.B) {
 		rec := w.Begin(record.Cell{ID: 1}, 1, false, 0)
 		sampler := sample.New(b.Context(), rec)
 		for _, s := range on.probe.Attached() {
-			sampler.Attach(kept(s))
+			if samplers {
+				sampler.Attach(kept(s))
+			}
 		}
 		rate, cpu = on.decode(b)
 		one := sampler.Stop()

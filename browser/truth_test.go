@@ -33,10 +33,10 @@ func bare(t *testing.T) (*tab, *enginetest.Probe) {
 	}
 	files := fstest.MapFS{
 		"index.html": {Data: []byte(`<!doctype html><title>bare</title><script type="module" src="bare.js"></script>`)},
-		"bare.js":    {Data: []byte(`import "./ledger.js";
+		"bare.js": {Data: []byte(`import "./ledger.js";
 			globalThis.llmparity = { started: Promise.resolve(), held: () => -1 };
 			globalThis.llmparityPage = llmparity;`)},
-		"ledger.js":  {Data: text},
+		"ledger.js": {Data: text},
 		"worker.js": {Data: []byte(`import "./ledger.js";
 			onmessage = async ({ data: bytes }) => {
 				const device = await (await navigator.gpu.requestAdapter()).requestDevice();

@@ -41,10 +41,12 @@ test-all: setup lint
 	go test -race -p 1 -tags slow -timeout 60m $(HEAVY)
 	@scripts/fuzz 20s
 
-# Figures about ourselves: the sampler against psrecord, paired in one run; a real model converted and run.
+# Figures about ourselves: the sampler against psrecord, and an engine's speed measured against unmeasured, each paired in one run; a
+# real model converted and run.
 bench: build
 	@scripts/setup system python bench smollm2
 	go test -run '^$$' -bench Psrecord -benchtime 1x -timeout 5m ./internal/sample/proc
+	go test -run '^$$' -bench Perturbation -benchtime 1x -timeout 15m ./browser
 	go test -run '^$$' -tags slow -bench 'Convert|Decode' -benchtime 3x -timeout 30m ./cmd/llmparity
 
 clean:

@@ -47,8 +47,12 @@ const tinyKV = 2 * 2 * 2 * 32 * 4
 
 func TestLedgerPartsTheModelsMemory(t *testing.T) {
 	_, m := tinyModel(t)
-	for _, window := range []int{512, 256, 100} {
-		t.Run(fmt.Sprintf("context %d", window), func(t *testing.T) {
+	for _, x := range []struct {
+		window int
+		thread Thread
+	}{{512, PageThread}, {256, PageThread}, {100, PageThread}, {512, WorkerThread}} {
+		t.Run(fmt.Sprintf("context %d, in the %s", x.window, x.thread), func(t *testing.T) {
+			window := x.window
 			p := files.pack
 			if window != m.Context {
 				var err error
@@ -58,7 +62,7 @@ func TestLedgerPartsTheModelsMemory(t *testing.T) {
 			}
 			m := m
 			m.Context = window
-			s, probe := fresh(t, Config{Package: func(context.Context, engine.Model, Target, func(string)) (Package, error) { return p, nil }})
+			s, probe := fresh(t, Config{Thread: x.thread, Package: func(context.Context, engine.Model, Target, func(string)) (Package, error) { return p, nil }})
 			if err := s.Load(watched(t), m); err != nil {
 				t.Fatal(err)
 			}
@@ -67,7 +71,7 @@ func TestLedgerPartsTheModelsMemory(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got := figures(t, probe, MethodLedger, "page")
+			got := figures(t, probe, MethodLedger, string(x.thread))
 			// The last token that was sampled was never fed back.
 			held := len(u.PromptIDs) + tokens - 1
 			for name, want := range map[string]int{
@@ -92,7 +96,7 @@ func TestLedgerPartsTheModelsMemory(t *testing.T) {
 			if err := s.Unload(watched(t)); err != nil {
 				t.Fatal(err)
 			}
-			if got := figures(t, probe, MethodLedger, "page"); got["live_bytes"] != 0 || got["live_count"] != 0 {
+			if got := figures(t, probe, MethodLedger, string(x.thread)); got["live_bytes"] != 0 || got["live_count"] != 0 {
 				t.Errorf("after Unload the ledger has %.0f bytes in %.0f objects", got["live_bytes"], got["live_count"])
 			}
 		})

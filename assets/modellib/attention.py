@@ -1,8 +1,8 @@
 """The attention kernels that the KV cache calls, for a software adapter: a thread a head of a token, no barriers.
 
-They compute one sequence's full attention, or, where the model has a window, that of each token to itself and the tokens just before
-it: positions in front of the window are passed over, so that the cache needs to know nothing of it. Rows and positions are counted
-from the sequence's beginning; a GPU's kernels, in attention_gpu, take the same arguments, which are declared here.
+They compute one sequence's full attention, or, where the model has a window, that of each token to itself and the tokens just
+before it: positions in front of the window are passed over, so that the cache needs to know nothing of it. Rows and positions are
+counted from the sequence's beginning; a GPU's kernels, in attention_gpu, take the same arguments, which are declared here.
 """
 
 import attention_gpu

@@ -49,8 +49,8 @@ class Running:
 
 
 def split_positions(k, h, a):
-    """Decoding: a workgroup takes a head. A thread scores one position of a step; then groups of threads, one for each vector of the
-    output, sum up a share of the positions each; the groups' sums are joined in the end."""
+    """Decoding: a workgroup takes a head. A thread scores one position of a step; then groups of threads, with one for each vector
+    of the output, sum up a share of the positions each; the groups' sums are joined in the end."""
     columns = h.width // h.lanes
     groups = max(1, min(32, MOST_THREADS // columns))
     threads = groups * columns
@@ -115,8 +115,8 @@ def tile_of(width):
 
 
 def tiles(k, h, a):
-    """A prompt: a workgroup takes a head of some tokens, whose queries it holds, and walks over the keys in steps that it holds too.
-    A thread scores one position for one token, then sums up its share of the token's output."""
+    """A prompt: a workgroup takes a head of some tokens, whose queries it holds, and walks over the keys in steps that it holds
+    too. A thread scores one position for one token, then sums up its share of the token's output."""
     tokens, positions = tile_of(h.width)
     columns = h.width // h.lanes
     line, threads = columns + 1, tokens * ACROSS

@@ -45,7 +45,7 @@ def main():
 def parse():
     parser = argparse.ArgumentParser(description="compile a model library for WebLLM")
     parser.add_argument("--shape", help="the model's shape, a JSON file")
-    parser.add_argument("--kernels", choices=shapes.KERNELS, default="software", help="for an adapter computed on a CPU, or for a GPU")
+    parser.add_argument("--kernels", choices=shapes.KERNELS, default="software", help="for an adapter computed on a CPU, or a GPU")
     parser.add_argument("--sort", choices=shapes.SORTS, default="partial", help="how much of the probabilities is put in order")
     parser.add_argument("--cache", required=True, help="folder that keeps what was compiled")
     parser.add_argument("--out", help="the library to write")

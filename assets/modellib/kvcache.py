@@ -1,8 +1,8 @@
 """The paged KV cache: TVM's own cache object, with kernels of ours.
 
 The cache is built for what the page asks of it: one sequence, its whole context kept, pages of 16 tokens. A model's window is the
-attention kernels' own affair. Kernels that such a cache never calls (TVM's sliding windows, token trees, page copies, debugging) are
-not compiled in, since every shader costs load time; a call of one ends in an error that says so.
+attention kernels' own affair. Kernels that such a cache never calls (TVM's sliding windows, token trees, page copies, debugging)
+are not compiled in, since every shader costs load time; a call of one ends in an error that says so.
 """
 
 import numpy as np
@@ -56,8 +56,8 @@ def create(shape, variant, sequences, tokens, chunk, page, window):
 
 
 def rotations(shape):
-    """cos and sin of position * frequency / factor, in two factors so that the table stays small: every ANGLES-th position, then the
-    positions below ANGLES. Their product is as exact as float32 allows, whatever the adapter's own sine is worth."""
+    """cos and sin of position * frequency / factor, in two parts so that the table stays small: every ANGLES-th position, then
+    the positions below ANGLES. Their product is as exact as float32 allows, whatever the adapter's own sine is worth."""
     width, context = shape["head_dim"], shape["context_window_size"]
     positions = np.concatenate([np.arange(0, context + ANGLES, ANGLES), np.arange(ANGLES)]).astype("float64")
     frequency = shape["rope_theta"] ** (-np.arange(0, width, 2, dtype="float64") / width)

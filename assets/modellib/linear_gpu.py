@@ -79,7 +79,8 @@ def tiles(k, p, a):
             variable.set(0)
         with T.serial(0, (steps + deep - 1) // deep) as step:
             for j in loads:
-                load(k, p, a, step, thread + j * side * side, squares[j] if squares else None, block * across, tokens * size, xs, ws)
+                square = squares[j] if squares else None
+                load(p, a, step, thread + j * side * side, square, block * across, tokens * size, xs, ws)
             k.barrier()
             multiply(k, sums, xs, ws, thread % side, thread // side, side, line)
             k.barrier()
@@ -105,7 +106,7 @@ def tiles(k, p, a):
                         a.store([sums[m][r + half * (EACH // width)].sum() * scale.get() for half in range(width)], token, row)
 
 
-def load(k, p, a, step, at, square, row, token, xs, ws):
+def load(p, a, step, at, square, row, token, xs, ws):
     """Copies the vector numbered at of both tiles into workgroup memory, noughts where the matrix has ended."""
     lanes, width = lanes_of(p.columns), len(p.halves)
     steps, deep = p.columns // lanes, DEPTH // lanes

@@ -12,7 +12,7 @@ import (
 	"llmparity/internal/modellib"
 )
 
-// every names the shaders of a library whatever its shape and its kernels; those of sampling depend on more, and are left out.
+// every names the shaders of a library whatever its shape and its kernels; those of sampling depend on more: they are left out.
 var every = []string{
 	"attend_cached", "attend_decode", "attend_merge", "attend_new", "attention_out_many", "attention_out_one", "down_many", "down_one",
 	"embed_tokens", "kv_append", "norm_gate_up_many", "norm_gate_up_one", "norm_logits", "norm_qkv_many", "norm_qkv_one", "rotate_split",

@@ -39,6 +39,9 @@ type chrome struct {
 	args     []string // the same for every launch: the temporary folder is called SCRATCH
 	policy   map[string]string
 	warnings []record.Warning
+
+	words       *child.Tail // what it printed last; nil: it is not ours
+	memoryKills int         // of the kernel's before it was started; -1: not known
 }
 
 // find gives the browser to start; none is where one is attached to.
@@ -165,6 +168,7 @@ func (c *chrome) options(ctx context.Context, path string, config Config) ([]chr
 				c.args = append(c.args, strings.ReplaceAll(a, c.scratch, "SCRATCH"))
 			}
 		}),
+		chromedp.CombinedOutput(c.listenToWords()),
 		chromedp.Flag("headless", "new"),
 		chromedp.Flag("enable-precise-memory-info", true),
 		chromedp.Flag("enable-unsafe-webgpu", true),

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 	"sync"
 	"time"
 
@@ -198,15 +197,6 @@ func (p *tab) said(ev *runtime.EventConsoleAPICalled) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.abort = fault.OneLine(text)
-}
-
-// crashed: the browser calls it oom when the renderer ended itself for lack of memory.
-func (p *tab) crashed(status string) {
-	class := record.Crash
-	if strings.Contains(strings.ToLower(status), "oom") {
-		class = record.OOM
-	}
-	p.chrome.lose(engine.Fail(class, "the page's renderer process ended (%s)", status))
 }
 
 func (p *tab) told(payload string) {

@@ -10,9 +10,7 @@ import (
 	"github.com/chromedp/cdproto/target"
 	"github.com/chromedp/chromedp"
 
-	"llmparity/internal/engine"
 	"llmparity/internal/fault"
-	"llmparity/internal/record"
 )
 
 // Thread says where in the page WebLLM runs.
@@ -73,13 +71,4 @@ func (p *tab) enter(ctx context.Context) error {
 func quietenWorker(ctx context.Context, t *chromedp.Target) (chromedp.Void, error) {
 	_, err := cdp.Call(ctx, t, network.Disable, cdp.Empty{})
 	return chromedp.Void{}, err
-}
-
-// ended is told by calls that their target has gone: nobody but us ends it, and we make no calls then.
-func (p *tab) ended() {
-	what := "the page was closed"
-	if p.isolate.worker != "" {
-		what = "the page's worker ended unexpectedly"
-	}
-	p.chrome.lose(engine.Fail(record.Crash, "%s", what))
 }

@@ -6,7 +6,7 @@ const show = (text) => { state.textContent = text; };
 
 // inWorker starts the worker, which tells what it does in messages until its engine is called by the host.
 function inWorker() {
-  const worker = globalThis.w = new Worker("worker.js", { type: "module", name: "llmparity" });
+  const worker = new Worker("worker.js", { type: "module", name: "llmparity" });
   return new Promise((resolve, reject) => {
     worker.onmessage = ({ data: { text, started, failed } }) => {
       if (text) show(text);

@@ -36,6 +36,7 @@ type runFlags struct {
 	mirror      string // of the catalogue's addresses
 	bundleFlags
 	engineFlags
+	profileFlags
 }
 
 func runCommand() *cobra.Command {
@@ -68,6 +69,7 @@ measured is written to a folder as it happens; at the end there are a table and,
 	f.engineFlags.register(flags)
 	f.packageFlags.register(flags)
 	f.bundleFlags.register(flags)
+	f.profileFlags.register(flags)
 	flags.StringVar(&f.modelLib, "model-lib", "", "a model library for WebLLM, by its file or https address, in place of one that is compiled here")
 	return c
 }
@@ -120,10 +122,13 @@ func (f *runFlags) run(ctx context.Context, p plan.Plan, stdout, stderr io.Write
 	if err := f.check(p.Engines); err != nil {
 		return err
 	}
+	profiles, err := f.profiles(p.Engines)
+	if err != nil {
+		return err
+	}
 	show := newProgress(stderr, f.quiet)
 	defer show.close()
 	say := func(what string) { show.event(run.Event{Kind: run.Preparing, Engine: browser.Name, Text: what}) }
-	var err error
 	if f.bundle, err = f.find(ctx, p.Engines, say); err != nil {
 		return err
 	}
@@ -138,7 +143,7 @@ func (f *runFlags) run(ctx context.Context, p plan.Plan, stdout, stderr io.Write
 	if _, err := echarts.Script(); err != nil {
 		return err
 	}
-	dir, err := run.Do(ctx, run.Options{Plan: p, Engines: f.build(p.Engines), Model: model, Out: f.out, Tool: tool(), Progress: show.event})
+	dir, err := run.Do(ctx, run.Options{Plan: p, Engines: f.build(p.Engines), Model: model, Out: f.out, Tool: tool(), Progress: show.event, Profiles: profiles})
 	show.close()
 	if dir == "" {
 		return err

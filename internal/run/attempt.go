@@ -22,6 +22,7 @@ const (
 type attempt struct {
 	options Options
 	cell    *cell
+	dir     string // the run's folder
 	rec     *record.Recording
 	say     func(Event)
 
@@ -78,9 +79,10 @@ func (a *attempt) phases(ctx context.Context) (err error) {
 	if a.session, err = e.Open(ctx, probe{a.rec, a.sampler}); err != nil {
 		return err
 	}
+	a.markProfiled()
 	if e.Caps().Resident {
 		a.sampler.Edge("")
-		if err := a.phase(record.Baseline, func() error { return pause(ctx, baselineFor) }); err != nil {
+		if err := a.phase(ctx, record.Baseline, func() error { return pause(ctx, baselineFor) }); err != nil {
 			return err
 		}
 	}
@@ -98,7 +100,7 @@ func (a *attempt) phases(ctx context.Context) (err error) {
 		{record.Idle, func() error { return pause(ctx, idleFor) }},
 		{record.Unload, func() error { return a.session.Unload(ctx) }},
 	} {
-		if err := a.phase(step.phase, step.do); err != nil {
+		if err := a.phase(ctx, step.phase, step.do); err != nil {
 			return err
 		}
 	}
@@ -107,8 +109,9 @@ func (a *attempt) phases(ctx context.Context) (err error) {
 
 // phase does what a phase is for. The reading at its end lies outside the time of a phase whose length is a figure, and within
 // one that only waits: that reading is what the wait was for.
-func (a *attempt) phase(p record.Phase, do func() error) error {
+func (a *attempt) phase(ctx context.Context, p record.Phase, do func() error) error {
 	a.say(Event{Kind: Entered, Phase: p})
+	defer a.profile(ctx, p)()
 	begin := time.Now()
 	err := do()
 	waits := p == record.Baseline || p == record.Idle

@@ -25,6 +25,7 @@ type Options struct {
 	Out      string // the folder that holds run folders
 	Tool     record.Tool
 	Progress Progress
+	Profiles Profiles
 }
 
 // Do carries out the plan and gives the run folder; there is none where an error came before the first launch. The error
@@ -140,7 +141,7 @@ func launches(ctx context.Context, o Options, w *record.Writer) error {
 				o.Progress(e)
 			}
 			say(Event{Kind: Launched})
-			a := attempt{options: o, cell: c, rec: w.Begin(c.Cell, repetition, warmup, load1(ctx)), say: say}
+			a := attempt{options: o, cell: c, dir: w.Dir(), rec: w.Begin(c.Cell, repetition, warmup, load1(ctx)), say: say}
 			err := a.run(ctx)
 			if w.Err() != nil {
 				return nil // Close tells it

@@ -1,0 +1,277 @@
+package browser
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/heapprofiler"
+	cdpio "github.com/chromedp/cdproto/io"
+	"github.com/chromedp/cdproto/profiler"
+	"github.com/chromedp/cdproto/tracing"
+	"github.com/chromedp/chromedp"
+
+	"llmparity/internal/engine"
+)
+
+// Endings of the files, by which DevTools knows what to open them with.
+const (
+	snapshotEnding = ".heapsnapshot"
+	samplingEnding = ".heapprofile"
+	cpuEnding      = ".cpuprofile"
+	traceEnding    = ".trace.json"
+)
+
+// traced are the categories of a trace: those that DevTools' performance panel asks for, and the GPU's.
+var traced = []string{"-*", "devtools.timeline", "disabled-by-default-devtools.timeline", "disabled-by-default-devtools.timeline.frame",
+	"disabled-by-default-devtools.timeline.stack", "disabled-by-default-v8.gc", "v8.execute", "v8.wasm", "v8", "blink.console", "blink.user_timing",
+	"loading", "toplevel", "gpu", "gpu.dawn"}
+
+// watchedThread is a thread of the page that is profiled. The page's name is empty.
+type watchedThread struct {
+	name string
+	ctx  context.Context
+	end  func()
+}
+
+// profiling is what runs between the two ends of a phase.
+type profiling struct {
+	tab     *tab
+	kinds   []engine.Profile
+	threads []watchedThread // that are profiled since the beginning
+	tracing bool
+}
+
+var _ engine.Profiler = (*session)(nil)
+
+// Profile looks into the page and the workers that it has then.
+func (s *session) Profile(ctx context.Context, kinds []engine.Profile) (func(context.Context, string) error, error) {
+	p := &profiling{tab: s.tab, kinds: kinds}
+	return p.finish, p.begin(ctx)
+}
+
+func (p *profiling) wants(k engine.Profile) bool { return slices.Contains(p.kinds, k) }
+
+func (p *profiling) begin(ctx context.Context) error {
+	threads, err := p.tab.watchedThreads(ctx)
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, t := range threads {
+		if err := p.beginOn(ctx, t); err != nil {
+			t.end()
+			errs = append(errs, fmt.Errorf("profiling the page%s: %w", t.name, p.tab.unread(ctx, err)))
+			continue
+		}
+		p.threads = append(p.threads, t)
+	}
+	if p.wants(engine.Trace) {
+		err := p.beginTrace(ctx)
+		p.tracing = err == nil
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
+// watchedThreads are the page's main thread and its workers; whoever gets them ends them.
+func (p *tab) watchedThreads(ctx context.Context) ([]watchedThread, error) {
+	workers, err := p.workers(ctx)
+	if err != nil {
+		return nil, err
+	}
+	all := []watchedThread{{"", p.chrome.ctx, func() {}}}
+	for i, w := range workers {
+		t := watchedThread{name: "-worker"}
+		if i > 0 {
+			t.name += strconv.Itoa(i + 1)
+		}
+		t.ctx, t.end = chromedp.NewContext(p.chrome.ctx, chromedp.WithTargetID(w), chromedp.WithDetachOnCancel())
+		all = append(all, t)
+	}
+	return all, nil
+}
+
+func (p *profiling) beginOn(ctx context.Context, t watchedThread) error {
+	both, cancel := joined(t.ctx, ctx)
+	defer cancel()
+	// The first call to a worker opens its session, which ends with the context of that call.
+	if err := openTarget(ctx, t.ctx); err != nil {
+		return err
+	}
+	var actions []chromedp.Action[chromedp.Void]
+	if p.wants(engine.CPUProfile) {
+		actions = append(actions, command(profiler.Enable, cdp.Empty{}), command(profiler.Start, cdp.Empty{}))
+	}
+	if p.wants(engine.SamplingProfile) {
+		actions = append(actions, command(heapprofiler.Enable, cdp.Empty{}), command(heapprofiler.StartSampling, heapprofiler.StartSamplingParams{}))
+	}
+	return chromedp.Do(both, actions...)
+}
+
+// openTarget opens the session of a target. A worker that has just ended never answers.
+func openTarget(ctx, target context.Context) error {
+	done := make(chan error, 1)
+	go func() { done <- chromedp.Do(target) }()
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(threadAnswers):
+		return errors.New("it does not answer")
+	}
+}
+
+// threadAnswers is how long a thread may take to end the task that it is at.
+const threadAnswers = 30 * time.Second
+
+func (p *profiling) beginTrace(ctx context.Context) error {
+	both, cancel := p.tab.within(ctx)
+	defer cancel()
+	_, err := chromedp.Call(both, tracing.Start, tracing.StartParams{TransferMode: tracing.StartTransferModeReturnAsStream,
+		StreamFormat: tracing.StreamFormatJSON, TraceConfig: &tracing.TraceConfig{IncludedCategories: traced}})
+	if err != nil {
+		return fmt.Errorf("starting a trace: %w", p.tab.errorOf(ctx, err))
+	}
+	return nil
+}
+
+// finish ends in the opposite order, so that nothing tells of the ending of another but the snapshot, which comes last.
+func (p *profiling) finish(ctx context.Context, prefix string) error {
+	var errs []error
+	if p.tracing {
+		errs = append(errs, p.endTrace(ctx, prefix+traceEnding))
+	}
+	for _, t := range p.threads {
+		if p.wants(engine.CPUProfile) {
+			errs = append(errs, p.write(ctx, t, "Profiler.stop", prefix+t.name+cpuEnding))
+		}
+		if p.wants(engine.SamplingProfile) {
+			errs = append(errs, p.write(ctx, t, "HeapProfiler.stopSampling", prefix+t.name+samplingEnding))
+		}
+		t.end()
+	}
+	if p.wants(engine.HeapSnapshot) {
+		errs = append(errs, p.snapshots(ctx, prefix))
+	}
+	return errors.Join(errs...)
+}
+
+// write ends a profile of a thread and writes it as the browser gave it.
+func (p *profiling) write(ctx context.Context, t watchedThread, method, path string) error {
+	both, cancel := joined(t.ctx, ctx)
+	defer cancel()
+	limit, cancel := context.WithTimeout(both, threadAnswers)
+	defer cancel()
+	type answer struct {
+		Profile json.RawMessage `json:"profile"`
+	}
+	a, err := chromedp.Call(limit, cdp.Command[cdp.Empty, answer]{Method: method}, cdp.Empty{})
+	if err != nil {
+		return fmt.Errorf("%s of the page%s: %w", method, t.name, p.tab.unread(ctx, err))
+	}
+	return create(path, func(w io.Writer) error {
+		_, err := w.Write(a.Profile)
+		return err
+	})
+}
+
+// snapshots takes one of each thread that there is now.
+func (p *profiling) snapshots(ctx context.Context, prefix string) error {
+	threads, err := p.tab.watchedThreads(ctx)
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, t := range threads {
+		if err := snapshot(ctx, t, prefix+t.name+snapshotEnding); err != nil {
+			errs = append(errs, fmt.Errorf("a heap snapshot of the page%s: %w", t.name, p.tab.unread(ctx, err)))
+		}
+		t.end()
+	}
+	return errors.Join(errs...)
+}
+
+// snapshot writes the pieces as they come, on the goroutine that reads them: the browser then sends no faster than they can be
+// written, and no more than a piece is in memory. The answer comes after the last of them.
+func snapshot(ctx context.Context, t watchedThread, path string) error {
+	if err := openTarget(ctx, t.ctx); err != nil {
+		return err
+	}
+	return create(path, func(w io.Writer) error {
+		both, cancel := joined(t.ctx, ctx)
+		defer cancel()
+		var writing error
+		err := chromedp.Listen(both, func(ev any) {
+			if piece, ok := ev.(*heapprofiler.EventAddHeapSnapshotChunk); ok && writing == nil {
+				_, writing = io.WriteString(w, piece.Chunk)
+			}
+		})
+		if err != nil {
+			return err
+		}
+		_, err = chromedp.Call(both, heapprofiler.TakeHeapSnapshot, heapprofiler.TakeHeapSnapshotParams{})
+		return errors.Join(err, writing)
+	})
+}
+
+// endTrace ends the trace and copies it, piece by piece, from the browser's own file.
+func (p *profiling) endTrace(ctx context.Context, path string) error {
+	both, cancel := p.tab.within(ctx)
+	defer cancel()
+	complete := chromedp.Events(both, tracing.TracingComplete)
+	if _, err := chromedp.Call(both, tracing.End, cdp.Empty{}); err != nil {
+		return fmt.Errorf("ending the trace: %w", p.tab.errorOf(ctx, err))
+	}
+	for done, err := range complete {
+		if err != nil {
+			return fmt.Errorf("ending the trace: %w", p.tab.errorOf(ctx, err))
+		}
+		if err := create(path, func(w io.Writer) error { return copyStream(both, w, done.Stream) }); err != nil {
+			return fmt.Errorf("reading the trace: %w", p.tab.errorOf(ctx, err))
+		}
+		if done.DataLossOccurred {
+			return errors.New("the trace is not whole: the browser lost a part of it")
+		}
+		break
+	}
+	return nil
+}
+
+func copyStream(ctx context.Context, w io.Writer, stream cdpio.StreamHandle) error {
+	for {
+		piece, err := chromedp.Call(ctx, cdpio.Read, cdpio.ReadParams{Handle: stream, Size: 1 << 20})
+		if err != nil {
+			return err
+		}
+		if _, err := w.Write(piece.Data); err != nil {
+			return err
+		}
+		if piece.EOF {
+			_, err := chromedp.Call(ctx, cdpio.Close, cdpio.CloseParams{Handle: stream})
+			return err
+		}
+	}
+}
+
+// create writes a file; one that could not be written whole is removed.
+func create(path string, write func(io.Writer) error) error {
+	f, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	b := bufio.NewWriterSize(f, 1<<18)
+	if err := errors.Join(write(b), b.Flush(), f.Close()); err != nil {
+		return errors.Join(err, os.Remove(path))
+	}
+	return nil
+}

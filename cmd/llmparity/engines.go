@@ -5,6 +5,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/pflag"
 
@@ -26,6 +27,13 @@ type engineFlags struct {
 	packageFlags
 	modelLib string         // a model library for WebLLM, by its file or address; empty: one is compiled
 	bundle   browser.Bundle // which WebLLM
+	place    placement
+}
+
+// placement is what a plan says of where WebLLM runs.
+type placement struct {
+	thread   browser.Thread
+	watchdog time.Duration
 }
 
 func (f *engineFlags) register(flags *pflag.FlagSet) {

@@ -190,5 +190,6 @@ func sweepPackages(dir string) {
 // webllm is the engine that f describes.
 func (f *engineFlags) webllm() *browser.WebLLM {
 	p := packager{packageFlags: f.packageFlags, dir: cache.Dir(os.Getenv), bundle: f.bundle, given: f.modelLib}
-	return browser.New(browser.Config{Chrome: f.chrome, Launch: f.launch, Adapter: browser.Adapter(f.adapter), Bundle: f.bundle, Kernels: f.kernels, DType: f.dtype, Package: p.make})
+	return browser.New(browser.Config{Chrome: f.chrome, Launch: f.launch, Adapter: browser.Adapter(f.adapter), Bundle: f.bundle, Kernels: f.kernels, DType: f.dtype,
+		Thread: f.place.thread, Watchdog: f.place.watchdog, Package: p.make})
 }

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"runtime/debug"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -33,6 +34,8 @@ type runFlags struct {
 	out         string
 	quiet       bool
 	context     int
+	thread      string
+	watchdog    time.Duration
 	mirror      string // of the catalogue's addresses
 	bundleFlags
 	engineFlags
@@ -64,6 +67,8 @@ measured is written to a folder as it happens; at the end there are a table and,
 	flags.IntVar(&f.maxTokens, "max-tokens", 0, "tokens to generate")
 	flags.IntVar(&f.repetitions, "repetitions", 0, "launches of each engine that count")
 	flags.StringVar(&f.out, "out", "results", "the folder in which the run's folder is made")
+	flags.StringVar(&f.thread, "thread", "page", "where WebLLM runs: page (the page's own thread) or worker (a dedicated worker)")
+	flags.DurationVar(&f.watchdog, "watchdog", browser.Watchdog, "how long that thread may give no sign of life")
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "no progress, only the result")
 	flags.IntVar(&f.threads, "threads", 1, "llama-server's threads")
 	f.engineFlags.register(flags)
@@ -112,6 +117,12 @@ func (f *runFlags) plan(c *cobra.Command, args []string) (plan.Plan, error) {
 	if given("repetitions") {
 		p.Repetitions = f.repetitions
 	}
+	if given("thread") {
+		p.Thread = f.thread
+	}
+	if given("watchdog") {
+		p.Watchdog = plan.Duration(f.watchdog)
+	}
 	if err := p.Validate(); err != nil {
 		return plan.Plan{}, fault.Wrap(fault.Usage, err, "", "the plan, as the flags changed it")
 	}
@@ -119,6 +130,7 @@ func (f *runFlags) plan(c *cobra.Command, args []string) (plan.Plan, error) {
 }
 
 func (f *runFlags) run(ctx context.Context, p plan.Plan, stdout, stderr io.Writer) error {
+	f.place = placement{thread: browser.Thread(p.Thread), watchdog: time.Duration(p.Watchdog)}
 	if err := f.check(p.Engines); err != nil {
 		return err
 	}
@@ -139,11 +151,15 @@ func (f *runFlags) run(ctx context.Context, p plan.Plan, stdout, stderr io.Write
 	if err := promptFaults(model, p.Prompts); err != nil {
 		return err
 	}
+	known, err := expected(model, p)
+	if err != nil {
+		return err
+	}
 	// What the report needs is looked for before the run, not after it.
 	if _, err := echarts.Script(); err != nil {
 		return err
 	}
-	dir, err := run.Do(ctx, run.Options{Plan: p, Engines: f.build(p.Engines), Model: model, Out: f.out, Tool: tool(), Progress: show.event, Profiles: profiles})
+	dir, err := run.Do(ctx, run.Options{Plan: p, Engines: f.build(p.Engines), Model: model, Out: f.out, Tool: tool(), Progress: show.event, Profiles: profiles, Expected: known})
 	show.close()
 	if dir == "" {
 		return err

@@ -28,6 +28,8 @@ type Plan struct {
 	Warmup      Warmup   `yaml:"warmup"`
 	Repetitions int      `yaml:"repetitions"`
 	Timeout     Duration `yaml:"timeout"`
+	Thread      string   `yaml:"thread,omitempty"`   // where in a page an engine runs: page, worker; empty: page
+	Watchdog    Duration `yaml:"watchdog,omitempty"` // how long that thread may give no sign of life; 0: the engine's own
 }
 
 // Warmup is what comes before anything is counted.
@@ -106,6 +108,8 @@ func (p Plan) Validate() error {
 		{p.Warmup.Launches < 0, fmt.Sprintf("warmup.launches: %d is negative", p.Warmup.Launches)},
 		{p.Warmup.Tokens < 1, fmt.Sprintf("warmup.tokens: %d, at least 1 is needed", p.Warmup.Tokens)},
 		{p.Timeout <= 0, "timeout: a duration such as 3m is needed"},
+		{!slices.Contains([]string{"", "page", "worker"}, p.Thread), fmt.Sprintf("thread: %q, use page or worker", p.Thread)},
+		{p.Watchdog != 0 && time.Duration(p.Watchdog) < time.Second, fmt.Sprintf("watchdog: %s, at least 1s is needed", time.Duration(p.Watchdog))},
 	} {
 		if c.wrong {
 			return errors.New(c.text)

@@ -42,6 +42,8 @@ func TestBadPlansAreNamedWithTheirPlace(t *testing.T) {
 		{"[webllm, llamacpp]", "[webllm, webllm]", "webllm is named twice"},
 		{"[webllm, llamacpp]", "[webllm", "p.yaml line"},
 		{"temperature: 0", "temperature: 0.7", "temperature: 0.7"},
+		{"thread: page", "thread: main", "thread: \"main\", use page or worker"},
+		{"watchdog: 1m", "watchdog: 1ms", "watchdog: 1ms, at least 1s"},
 	} {
 		text := strings.Replace(good, c.old, c.new, 1)
 		if text == good {

@@ -199,6 +199,17 @@ type Event struct {
 	Engine *EngineInfo `json:"engine,omitempty"`
 	Device *Device     `json:"device,omitempty"`
 	Clock  *Clock      `json:"clock,omitempty"`
+	// Settling tells how the baseline was waited for.
+	Settling *Settling `json:"settling,omitempty"`
+}
+
+// Settling is a wait for an engine's processes to hold still.
+type Settling struct {
+	Settled   bool          `json:"settled"` // false: the time was up, or nothing could be read
+	Waited    time.Duration `json:"waited_ns"`
+	Window    time.Duration `json:"window_ns"`
+	Spread    int64         `json:"spread_bytes"`    // of the sum of RSS over the last window; Absent where it was not read
+	Tolerance int64         `json:"tolerance_bytes"` // what the spread may be
 }
 
 // EngineInfo identifies what ran.

@@ -13,10 +13,7 @@ import (
 	"llmparity/internal/sample"
 )
 
-const (
-	baselineFor = 500 * time.Millisecond // several quick samples of an engine that is open and empty
-	idleFor     = 300 * time.Millisecond // what stays when nothing is asked
-)
+const idleFor = 300 * time.Millisecond // what stays when nothing is asked
 
 // attempt is one launch: from Open to Close.
 type attempt struct {
@@ -26,6 +23,7 @@ type attempt struct {
 	rec     *record.Recording
 	say     func(Event)
 
+	totals  *totals
 	sampler *sample.Sampler
 	session engine.Session
 }
@@ -37,7 +35,8 @@ func (a *attempt) run(parent context.Context) error {
 		fmt.Errorf("the launch took longer than %s: %w", time.Duration(a.options.Plan.Timeout), context.DeadlineExceeded))
 	defer cancel()
 	cpu := selfCPU()
-	a.sampler = sample.New(ctx, a.rec)
+	a.totals = &totals{Recording: a.rec}
+	a.sampler = sample.New(ctx, a.totals)
 	err := a.phases(ctx)
 	if err != nil && ctx.Err() != nil {
 		err = fmt.Errorf("%w (%w)", context.Cause(ctx), err)
@@ -82,7 +81,7 @@ func (a *attempt) phases(ctx context.Context) (err error) {
 	a.markProfiled()
 	if e.Caps().Resident {
 		a.sampler.Edge("")
-		if err := a.phase(ctx, record.Baseline, func() error { return pause(ctx, baselineFor) }); err != nil {
+		if err := a.phase(ctx, record.Baseline, func() error { return a.settle(ctx) }); err != nil {
 			return err
 		}
 	}
@@ -142,7 +141,21 @@ func (a *attempt) generate(ctx context.Context, p record.Phase, n int) error {
 	if err == nil && len(tokens) != n {
 		a.rec.Warn(record.Warning{Code: "length", Text: fmt.Sprintf("%d tokens were asked for and %d came", n, len(tokens))})
 	}
+	if err == nil {
+		err = gibberish(tokens, a.options.Expected[a.cell.Prompt])
+	}
 	return err
+}
+
+// gibberish is an error where what was generated is not what the model says.
+func gibberish(tokens []record.Token, expected []int) error {
+	for i, id := range expected {
+		if i < len(tokens) && tokens[i].ID != id {
+			return engine.Fail(record.BadOutput, "token %d of %d is %d, and the model says %d: what the engine computes is not this model",
+				i+1, len(tokens), tokens[i].ID, id)
+		}
+	}
+	return nil
 }
 
 func pause(ctx context.Context, d time.Duration) error {

@@ -26,6 +26,9 @@ type Options struct {
 	Tool     record.Tool
 	Progress Progress
 	Profiles Profiles
+	// Expected is what the model says after each prompt, greedily, where that is known for certain; it may be shorter than what is
+	// asked for. A launch that says something else has failed.
+	Expected map[string][]int
 }
 
 // Do carries out the plan and gives the run folder; there is none where an error came before the first launch. The error

@@ -1,0 +1,112 @@
+package run
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"llmparity/internal/record"
+)
+
+// A baseline is taken when the engine's processes hold still: when the sum of their RSS has moved by no more than a tolerance over a
+// window. One that does not come to rest in time is taken all the same, and the record says so.
+const (
+	settleWindow   = 500 * time.Millisecond
+	settlePatience = 5 * time.Second
+	settleReadings = 4 // within the window, at least
+	settleLook     = 25 * time.Millisecond
+	settlePercent  = 1              // the tolerance is this part of the sum,
+	settleBytes    = 2 * record.MiB // or this, whichever is larger
+)
+
+// totals is a recording whose totals are looked at as they go by.
+type totals struct {
+	*record.Recording
+
+	mu   sync.Mutex
+	read map[string][]record.Total // by method, while somebody looks; nil: nobody does
+}
+
+func (s *totals) Total(t record.Total) {
+	s.Recording.Total(t)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.read != nil && t.RSS != record.Absent {
+		s.read[t.Method] = append(s.read[t.Method], t)
+	}
+}
+
+func (s *totals) look(at bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.read = nil
+	if at {
+		s.read = map[string][]record.Total{}
+	}
+}
+
+// spread tells how far RSS has moved since a time: false where too little was read, or a process came or went.
+func (s *totals) spread(since time.Time) (spread, highest int64, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for method, read := range s.read {
+		for len(read) > 0 && read[0].Begin.Before(since) {
+			read = read[1:]
+		}
+		s.read[method] = read
+		if len(read) < settleReadings {
+			continue
+		}
+		lowest := read[0].RSS
+		for _, t := range read {
+			lowest, highest = min(lowest, t.RSS), max(highest, t.RSS)
+			if t.Processes != read[0].Processes {
+				return 0, 0, false
+			}
+		}
+		return highest - lowest, highest, true
+	}
+	return 0, 0, false
+}
+
+// any tells whether anything was read of late: of a browser on another machine nothing is.
+func (s *totals) any() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, read := range s.read {
+		if len(read) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// settle waits for the engine's processes to come to rest, and records how that went.
+func (a *attempt) settle(ctx context.Context) error {
+	a.totals.look(true)
+	defer a.totals.look(false)
+	begin := time.Now()
+	s := record.Settling{Window: settleWindow, Spread: record.Absent}
+	for wait := settleWindow; ; wait = settleLook {
+		if err := pause(ctx, wait); err != nil {
+			return err
+		}
+		now := time.Now()
+		s.Waited = now.Sub(begin)
+		spread, highest, ok := a.totals.spread(now.Add(-settleWindow))
+		if ok {
+			s.Spread, s.Tolerance = spread, max(settleBytes, highest*settlePercent/100)
+			s.Settled = spread <= s.Tolerance
+		}
+		if s.Settled || s.Waited >= settlePatience || !ok && s.Waited >= 2*settleWindow && !a.totals.any() {
+			break
+		}
+	}
+	a.rec.Event(record.Event{At: time.Now(), Settling: &s})
+	if !s.Settled && s.Spread != record.Absent {
+		a.rec.Warn(record.Warning{Code: "baseline-not-settled", Text: fmt.Sprintf("the baseline was taken after %v although the processes' RSS still "+
+			"moved by %.1f MiB in %v: increases may be off by as much", s.Waited.Round(time.Millisecond), float64(s.Spread)/record.MiB, settleWindow)})
+	}
+	return nil
+}

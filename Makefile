@@ -36,7 +36,7 @@ test: setup lint
 
 # Every test, those on a real model and on many versions of WebLLM too, and every fuzz test for longer than its seeds.
 test-all: setup lint
-	@scripts/setup smollm2
+	@scripts/setup smollm2 xvfb
 	go test -race $(LIGHT)
 	go test -race -p 1 -tags slow -timeout 60m $(HEAVY)
 	@scripts/fuzz 20s

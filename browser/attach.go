@@ -19,6 +19,7 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/remote"
 
+	"llmparity/internal/engine"
 	"llmparity/internal/fault"
 	"llmparity/internal/record"
 )
@@ -51,11 +52,13 @@ func endpoint(ctx context.Context, address string) (string, net.IP, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, answers)
 	defer cancel()
-	addresses, err := net.DefaultResolver.LookupIPAddr(ctx, u.Hostname())
+	var dialer net.Dialer
+	line, err := dialer.DialContext(ctx, "tcp", u.Host) // of a name's addresses, the one where somebody listens
 	if err != nil {
 		return "", nil, unreachable(err)
 	}
-	ip := addresses[0].IP
+	ip := line.RemoteAddr().(*net.TCPAddr).IP
+	_ = line.Close() // nothing was sent
 	u.Host = net.JoinHostPort(ip.String(), u.Port())
 	if strings.HasPrefix(u.Path, "/devtools/browser/") {
 		u.Scheme = "ws"
@@ -116,7 +119,23 @@ func attach(ctx context.Context, address string, listen func(any)) (_ *chrome, e
 	if c.version, err = chromedp.CallBrowser(tab, browser.GetVersion, cdp.Empty{}); err != nil {
 		return nil, fmt.Errorf("asking the browser for its version: %w", err)
 	}
+	c.watchTab()
 	return c, c.meet(tab, address, ip)
+}
+
+// watchTab notices that somebody closes the tab, who can see it: calls to it would wait for ever.
+func (c *chrome) watchTab() {
+	closed, err := chromedp.Detached(c.ctx)
+	if err != nil {
+		return // it is lost already
+	}
+	go func() {
+		select {
+		case <-closed:
+			c.lose(engine.Fail(record.Crash, "the page's tab was closed"))
+		case <-c.ctx.Done():
+		}
+	}()
 }
 
 // openIn opens a tab: in a browser context of its own, with storage of its own, where the browser makes one.

@@ -19,8 +19,8 @@ import (
 )
 
 // display is a screen that nobody sees: an Xvfb of our own, for a browser with a window where there is no display. It takes the first
-// number that is free, listens on no network, and lets in who has its cookie. Killed together with us it leaves its lock in /tmp, which
-// the next X server of that number removes. Its memory is nobody's: it is not the browser's.
+// number that is free, listens on no network, and lets in who has its cookie. Killed together with us it leaves its socket in
+// /tmp/.X11-unix, which the next X server of that number replaces. Its memory is nobody's: it is not the browser's.
 type display struct {
 	process *child.Process
 	name    string // ":99"

@@ -100,6 +100,9 @@ func start(ctx context.Context, path string, config Config, listen func(any)) (_
 	if c.version, err = chromedp.CallBrowser(tab, browser.GetVersion, cdp.Empty{}); err != nil {
 		return nil, fmt.Errorf("asking the browser for its version: %w", err)
 	}
+	if config.Launch.Headed {
+		c.watchTab()
+	}
 	return c, nil
 }
 

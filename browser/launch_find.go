@@ -46,6 +46,9 @@ func FindChrome(given string) (string, error) {
 			return found, nil
 		}
 	}
+	if found, ok := firstOf([]string{"chrome"}); ok {
+		return found, nil
+	}
 	return "", fault.New(fault.NoChrome, get, "no Chrome, Chromium or Edge is on PATH or at its usual places")
 }
 
@@ -71,8 +74,8 @@ func usualPlaces(goos, brand string, getenv func(string) string) []string {
 
 // onUnix has names, and the folders of the makers' own packages, which are not on PATH.
 var onUnix = map[string][]string{
-	"chrome":   {"google-chrome", "google-chrome-stable", "chrome", "/opt/google/chrome/chrome"},
-	"chromium": {"chromium", "chromium-browser", "/usr/lib/chromium/chromium", "/snap/bin/chromium"},
+	"chrome":   {"google-chrome", "google-chrome-stable", "/opt/google/chrome/chrome"},
+	"chromium": {"chromium", "chromium-browser", "/snap/bin/chromium"},
 	"edge":     {"microsoft-edge", "microsoft-edge-stable", "msedge", "/opt/microsoft/msedge/msedge"},
 	"beta":     {"google-chrome-beta", "/opt/google/chrome-beta/chrome"},
 	"dev":      {"google-chrome-unstable", "/opt/google/chrome-unstable/chrome"},

@@ -3,8 +3,11 @@ package browser
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/chromedp/chromedp"
 
 	"llmparity/internal/fault"
 	"llmparity/internal/record"
@@ -37,10 +40,135 @@ func TestFindChrome(t *testing.T) {
 		if missing == "" {
 			t.Setenv("PATH", t.TempDir())
 		}
-		_, err := FindChrome("")
+		got, err := FindChrome("")
+		if err == nil && missing == "" && filepath.IsAbs(got) && slices.ContainsFunc(Brands, func(b string) bool { return slices.Contains(onUnix[b], got) }) {
+			continue // this machine has one that is not on PATH
+		}
 		if fault.Code(err) != int(fault.NoChrome) || !strings.Contains(err.Error(), "install") {
 			t.Errorf("%q: %v, want NoChrome and how to get it", missing, err)
 		}
+	}
+}
+
+func TestUsualPlaces(t *testing.T) {
+	env := map[string]string{"HOME": "/Users/me", "ProgramFiles": `C:\Program Files`, "LocalAppData": `C:\Users\me\AppData\Local`}
+	for _, c := range []struct{ goos, brand, want string }{
+		{"linux", "edge", "microsoft-edge"},
+		{"linux", "dev", "/opt/google/chrome-unstable/chrome"},
+		{"darwin", "canary", "/Applications/Google Chrome Canary.app/Contents/MacOS/Google Chrome Canary"},
+		{"darwin", "edge", "/Users/me/Applications/Microsoft Edge.app/Contents/MacOS/Microsoft Edge"},
+		{"windows", "chrome", `C:\Program Files\Google\Chrome\Application\chrome.exe`},
+		{"windows", "edge", "msedge"},
+		{"windows", "canary", `C:\Users\me\AppData\Local\Google\Chrome SxS\Application\chrome.exe`},
+	} {
+		if got := usualPlaces(c.goos, c.brand, func(name string) string { return env[name] }); !slices.Contains(got, c.want) {
+			t.Errorf("%s on %s: %q lack %s", c.brand, c.goos, got, c.want)
+		}
+	}
+	for _, goos := range []string{"linux", "darwin", "windows"} {
+		for _, brand := range Brands {
+			if len(usualPlaces(goos, brand, func(string) string { return "x" })) == 0 {
+				t.Errorf("%s is nowhere on %s", brand, goos)
+			}
+		}
+		if got := usualPlaces(goos, "netscape", os.Getenv); len(got) > 0 {
+			t.Errorf("netscape on %s: %q", goos, got)
+		}
+	}
+}
+
+func TestBrandsAreFoundByName(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"microsoft-edge", "google-chrome-unstable", "google-chrome-beta"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\n"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Setenv("PATH", dir)
+	t.Setenv(ChromeVariable, "")
+	for brand, want := range map[string]string{"edge": "microsoft-edge", "dev": "google-chrome-unstable", "canary": "google-chrome-unstable", "beta": "google-chrome-beta"} {
+		if got, err := FindChrome(brand); err != nil || got != filepath.Join(dir, want) {
+			t.Errorf("%s: %s, %v; want %s", brand, got, err, want)
+		}
+	}
+	t.Setenv(ChromeVariable, "beta")
+	if got, err := FindChrome(""); err != nil || filepath.Base(got) != "google-chrome-beta" {
+		t.Errorf("beta by variable: %s, %v", got, err)
+	}
+}
+
+func TestFlagsArePassedOn(t *testing.T) {
+	path, err := FindChrome("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := Launch{Flags: []string{"user-agent=parity/1", "--enable-features=OfTheTest", "hide-scrollbars"}}
+	if err := l.Check(""); err != nil {
+		t.Fatal(err)
+	}
+	c, err := launch(watched(t), path, Config{Launch: l}, func(any) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := c.close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	agent, err := chromedp.Run(c.ctx, chromedp.Evaluate[string]("navigator.userAgent"))
+	if err != nil || agent != "parity/1" {
+		t.Errorf("the browser calls itself %q (%v)", agent, err)
+	}
+	both := "--enable-features=" + strings.Join(features["enable-features"], ",") + ",OfTheTest"
+	for _, want := range []string{"--user-agent=parity/1", both, "--hide-scrollbars"} {
+		if !slices.Contains(c.args, want) {
+			t.Errorf("the record lacks %s: %q", want, c.args)
+		}
+	}
+}
+
+func TestFlagsThatContradictOursAreRefused(t *testing.T) {
+	for text, do := range map[string]string{
+		"user-data-dir=/x":                         "profile",
+		"--remote-debugging-port=9222":             "--attach",
+		"remote-debugging-pipe":                    "pipe",
+		"headless=old":                             "--headed",
+		"use-webgpu-adapter=swiftshader":           "--adapter",
+		"enable-features=A,Translate":              "measuring",
+		"disable-features=TracingServiceInProcess": "measuring",
+		"disable-blink-features=" + eagerMeasuring: "measuring",
+		"":          "NAME",
+		"--":        "NAME",
+		"two words": "NAME",
+	} {
+		err := Launch{Flags: []string{text}}.Check("")
+		if fault.Code(err) != int(fault.Usage) || !strings.Contains(err.Error(), do) || !strings.Contains(err.Error(), "--chrome-flag") {
+			t.Errorf("%q: %v, want a usage error with %q", text, err, do)
+		}
+	}
+	for _, c := range []struct {
+		launch Launch
+		chrome string
+	}{
+		{Launch{Attach: "h:1"}, "chrome"}, {Launch{Attach: "h:1", Headed: true}, ""}, {Launch{Attach: "h:1", Flags: []string{"a"}}, ""}, {Launch{Attach: "h"}, ""},
+	} {
+		if err := c.launch.Check(c.chrome); fault.Code(err) != int(fault.Usage) {
+			t.Errorf("%+v of %q: %v, want a usage error", c.launch, c.chrome, err)
+		}
+	}
+}
+
+func TestWindowWithoutADisplayIsOneLine(t *testing.T) {
+	t.Setenv("DISPLAY", "")
+	t.Setenv("WAYLAND_DISPLAY", "")
+	t.Setenv("PATH", t.TempDir())
+	fake := filepath.Join(t.TempDir(), "chrome")
+	if err := os.WriteFile(fake, []byte("#!/bin/sh\nexit 1\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	_, err := launch(watched(t), fake, Config{Launch: Launch{Headed: true}}, func(any) {})
+	if fault.Code(err) != int(fault.NoDisplay) || !strings.Contains(err.Error(), "apt install xvfb") {
+		t.Errorf("error %v, want NoDisplay and how to get one", err)
 	}
 }
 

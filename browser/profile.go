@@ -32,7 +32,7 @@ const (
 
 // traced are the categories of a trace: those that DevTools' performance panel asks for, and the GPU's.
 var traced = []string{"-*", "devtools.timeline", "disabled-by-default-devtools.timeline", "disabled-by-default-devtools.timeline.frame",
-	"disabled-by-default-devtools.timeline.stack", "disabled-by-default-v8.gc", "v8.execute", "v8.wasm", "v8", "blink.console", "blink.user_timing",
+	"disabled-by-default-devtools.timeline.stack", "disabled-by-default-v8.gc", "v8.execute", "blink.console", "blink.user_timing",
 	"loading", "toplevel", "gpu", "gpu.dawn"}
 
 // watchedThread is a thread of the page that is profiled. The page's name is empty.

@@ -64,7 +64,7 @@ exec `+chrome+` --disable-gpu "$@"
 
 		launched bool
 	}{
-		{"no browser", []string{"run"}, []string{"PATH=" + dir, "LLMPARITY_CHROME="}, fault.NoChrome, "install Chromium", false},
+		{"no browser", []string{"run"}, []string{"PATH=" + dir, "LLMPARITY_CHROME=nosuchbrowser"}, fault.NoChrome, "install Chromium", false},
 		{"another browser", []string{"run", "--chrome", "/nonexistent/chrome"}, nil, fault.NoChrome, "/nonexistent/chrome", false},
 		{"no llama-server", []string{"run", "--engines", "llamacpp"}, []string{"PATH=" + dir, "LLMPARITY_CACHE=" + bare, "LLMPARITY_LLAMA_SERVER="}, fault.NoLlamaServer, "make setup", false},
 		{"no emscripten", []string{"run", "--engines", "webllm"}, []string{"LLMPARITY_CACHE=" + bare, "LLMPARITY_PYTHON=" + python, "LLMPARITY_EMCC=/nonexistent/emcc"}, fault.NoEmscripten, "make setup", false},

@@ -1,0 +1,168 @@
+package browser
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"llmparity/internal/engine"
+	"llmparity/internal/record"
+)
+
+// read parses a profile.
+func read(t *testing.T, path string, v any) {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err == nil {
+		err = json.Unmarshal(text, v)
+	}
+	if err != nil {
+		t.Errorf("%s: %v", path, err)
+	}
+}
+
+// profiled runs a generation in a worker with every kind of profile, and gives the prefix of the files and their names.
+func profiled(t *testing.T) (string, []string) {
+	t.Helper()
+	c, m := tinyModel(t)
+	c.Thread = WorkerThread
+	s, _ := fresh(t, c)
+	if err := s.Load(watched(t), m); err != nil {
+		t.Fatal(err)
+	}
+	finish, err := s.Profile(watched(t), []engine.Profile{engine.HeapSnapshot, engine.SamplingProfile, engine.Trace, engine.CPUProfile})
+	if err != nil {
+		t.Error(err)
+	}
+	if _, err := s.Generate(watched(t), engine.Request{Prompt: "Hello", MaxTokens: 4, IgnoreEOS: true}, func(record.Token) {}); err != nil {
+		t.Error(err)
+	}
+	prefix := filepath.Join(t.TempDir(), "1-measure")
+	if err := finish(watched(t), prefix); err != nil {
+		t.Error(err)
+	}
+	found, err := filepath.Glob(prefix + "*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return prefix, found
+}
+
+func TestProfilesAreWhatDevToolsOpens(t *testing.T) {
+	prefix, found := profiled(t)
+	want := []string{prefix + cpuEnding, prefix + samplingEnding, prefix + snapshotEnding, prefix + traceEnding,
+		prefix + "-worker" + cpuEnding, prefix + "-worker" + samplingEnding, prefix + "-worker" + snapshotEnding}
+	slices.Sort(want)
+	if !slices.Equal(found, want) {
+		t.Fatalf("files %q, want %q", found, want)
+	}
+	for _, name := range []string{"", "-worker"} {
+		if urls := cpuProfile(t, prefix+name+cpuEnding); name != "" && !strings.Contains(urls, "web-llm.js") {
+			t.Errorf("the worker's CPU profile has none of WebLLM's functions, but those of %q", urls)
+		}
+		heapSnapshot(t, prefix+name+snapshotEnding)
+		var sampling struct {
+			Head *struct {
+				CallFrame struct{ FunctionName string }
+				Children  []any
+			}
+			Samples []struct{ Size, NodeID float64 }
+		}
+		if read(t, prefix+name+samplingEnding, &sampling); sampling.Head == nil || sampling.Head.CallFrame.FunctionName != "(root)" || sampling.Samples == nil {
+			t.Errorf("%s%s has no tree and no samples", name, samplingEnding)
+		}
+	}
+	var trace struct {
+		TraceEvents []struct{ Name, Cat, Ph string }
+		Metadata    map[string]any
+	}
+	read(t, prefix+traceEnding, &trace)
+	seen := map[string]bool{}
+	for _, e := range trace.TraceEvents {
+		seen[e.Name] = true
+	}
+	// What the performance panel finds the page and its threads by.
+	for _, name := range []string{"TracingStartedInBrowser", "thread_name", "RunTask"} {
+		if !seen[name] {
+			t.Errorf("the trace of %d events has no %s", len(trace.TraceEvents), name)
+		}
+	}
+}
+
+// cpuProfile checks that every sample is of a function in the tree, and gives the addresses of their scripts.
+func cpuProfile(t *testing.T, path string) string {
+	t.Helper()
+	var p struct {
+		Nodes []struct {
+			ID        int
+			CallFrame struct{ URL string }
+			Children  []int
+		}
+		StartTime, EndTime  float64
+		Samples, TimeDeltas []int
+	}
+	read(t, path, &p)
+	ids, urls := map[int]bool{}, ""
+	for _, n := range p.Nodes {
+		ids[n.ID] = true
+		urls += n.CallFrame.URL + "\n"
+	}
+	if len(p.Samples) == 0 || len(p.Samples) != len(p.TimeDeltas) || p.EndTime <= p.StartTime {
+		t.Errorf("%s: %d samples, %d times, from %f to %f", path, len(p.Samples), len(p.TimeDeltas), p.StartTime, p.EndTime)
+	}
+	for _, s := range p.Samples {
+		if !ids[s] {
+			t.Fatalf("%s: a sample of node %d, which is not in the tree", path, s)
+		}
+	}
+	return urls
+}
+
+// heapSnapshot checks that the snapshot has the nodes and edges that it says, each with all its fields.
+func heapSnapshot(t *testing.T, path string) {
+	t.Helper()
+	var h struct {
+		Snapshot struct {
+			Meta struct {
+				NodeFields []string `json:"node_fields"`
+				EdgeFields []string `json:"edge_fields"`
+			}
+			NodeCount int `json:"node_count"`
+			EdgeCount int `json:"edge_count"`
+		}
+		Nodes, Edges []int
+		Strings      []string
+	}
+	read(t, path, &h)
+	s := h.Snapshot
+	if s.NodeCount == 0 || len(h.Nodes) != s.NodeCount*len(s.Meta.NodeFields) || len(h.Edges) != s.EdgeCount*len(s.Meta.EdgeFields) {
+		t.Errorf("%s: %d numbers for %d nodes of %d fields, %d for %d edges of %d", path, len(h.Nodes), s.NodeCount, len(s.Meta.NodeFields),
+			len(h.Edges), s.EdgeCount, len(s.Meta.EdgeFields))
+	}
+	if !slices.Contains(h.Strings, "MLCEngine") && !slices.Contains(h.Strings, "llmparity") {
+		t.Errorf("%s knows nothing of ours", path)
+	}
+}
+
+func TestProfileThatCannotBeWrittenIsNotLeft(t *testing.T) {
+	s := loaded(t)
+	finish, err := s.Profile(watched(t), []engine.Profile{engine.HeapSnapshot, engine.CPUProfile})
+	if err != nil {
+		t.Fatal(err)
+	}
+	nowhere := filepath.Join(t.TempDir(), "no", "folder")
+	if err := finish(watched(t), nowhere); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("error %v, want that the folder is missing", err)
+	}
+	// Nothing goes on: the same can be taken again.
+	finish, err = s.Profile(watched(t), []engine.Profile{engine.CPUProfile})
+	prefix := filepath.Join(t.TempDir(), "again")
+	if err = errors.Join(err, finish(watched(t), prefix)); err != nil {
+		t.Error(err)
+	}
+	cpuProfile(t, prefix+cpuEnding)
+}

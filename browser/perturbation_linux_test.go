@@ -23,6 +23,9 @@ const atLeast = 0.95
 // pairs of generations, with and without measuring: enough for the 7th and the 18th ratio to bound the median with 95 %.
 const pairs = 24
 
+// long is a generation's length: the dear source is read every 2 s.
+const long = 400
+
 // noLedger stands in for ledger.js where nothing shall be patched.
 const noLedger = `export const ledger = { brief: () => [], mark() {}, enter() {} };`
 
@@ -197,7 +200,7 @@ func (o *open) decode(b *testing.B) (rate float64, cpu time.Duration) {
 	before := o.cpu(b)
 	var first, last time.Time
 	n := 0
-	_, err := o.session.Generate(b.Context(), engine.Request{Prompt: "The quick brown fox", MaxTokens: 150, IgnoreEOS: true}, func(t record.Token) {
+	_, err := o.session.Generate(b.Context(), engine.Request{Prompt: "The quick brown fox", MaxTokens: long, IgnoreEOS: true}, func(t record.Token) {
 		if n == 0 {
 			first = t.At
 		}

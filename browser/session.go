@@ -55,6 +55,9 @@ func (s *session) introduce(ctx context.Context) error {
 		s.probe.Warn(w)
 	}
 	s.event(record.Event{Clock: &clock})
+	if err := s.tab.collect(ctx); err != nil {
+		return err
+	}
 	if err := s.tab.attach(ctx, s.probe); err != nil {
 		return err
 	}
@@ -207,6 +210,9 @@ func (s *session) Unload(ctx context.Context) error {
 	defer s.tab.guard()()
 	if _, err := call[any](ctx, s.tab, "llmparity.unload()"); err != nil {
 		return fmt.Errorf("unloading: %w", err)
+	}
+	if err := s.tab.collect(ctx); err != nil {
+		return err
 	}
 	clock, err := s.tab.measureClock(ctx, "end")
 	if err != nil {

@@ -1,8 +1,8 @@
 // Package browser runs WebLLM in Chrome and lets it be measured: it launches the browser, serves the page and the model on
 // loopback, finds out which process is which, compares the page's clock with ours, and tells how a page or a GPU was lost.
 //
-// What it counts are tokens where WebLLM samples them. Memory is read from outside, process by process; what is inside the page
-// (JavaScript heap, WebGPU buffers) it does not read. The browser is started afresh for every launch, with an empty profile: a
+// What it counts are tokens where WebLLM samples them. Memory is read from outside, process by process, and from inside: heaps, and
+// what WebGPU was asked for by a ledger in the page. What a GPU's driver makes of that it does not see. The browser is started afresh for every launch, with an empty profile: a
 // load always fetches.
 package browser
 
@@ -146,7 +146,8 @@ func (s *session) info(p *Package) *record.EngineInfo {
 			"browser": v.Product, "user_agent": v.UserAgent, "javascript": v.JsVersion,
 			"webllm": bundle.version(), "webllm_origin": bundle.origin(), "webllm_sha256": s.bundle,
 		},
-		Policy: map[string]string{"prompt_cache": "off", "thread": string(s.tab.isolate.thread)},
+		Policy: map[string]string{"prompt_cache": "off", "thread": string(s.tab.isolate.thread),
+			"garbage": "collected before the baseline and at the unload"},
 	}
 	maps.Copy(info.Policy, s.tab.chrome.policy)
 	if p == nil {

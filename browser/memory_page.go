@@ -107,7 +107,11 @@ func (p *tab) attachPage(ctx context.Context, probe engine.Probe) error {
 	if ps.ended {
 		return errClosed
 	}
-	for _, s := range []sample.Source{p.performance(), p.dom(), p.heap(), p.ledger, p.wasm(), p.userAgent()} {
+	sources := []sample.Source{p.performance(), p.dom(), p.heap(), p.ledger, p.wasm()}
+	if !p.chrome.attached { // one that we did not start may take many seconds: it lacks eagerMeasuring
+		sources = append(sources, p.userAgent())
+	}
+	for _, s := range sources {
 		ps.attached[ofThePage] = append(ps.attached[ofThePage], probe.Attach(s))
 	}
 	return nil

@@ -1,0 +1,111 @@
+package run_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"llmparity/internal/engine"
+	"llmparity/internal/record"
+	"llmparity/internal/run"
+)
+
+// profiled is a scripted engine whose sessions can be profiled; fail says what goes wrong when a profile ends.
+type profiled struct {
+	scripted
+	fail error
+}
+
+func (e *profiled) Open(ctx context.Context, p engine.Probe) (engine.Session, error) {
+	s, err := e.scripted.Open(ctx, p)
+	return &profiledSession{s.(*scriptedSession), e}, err
+}
+
+type profiledSession struct {
+	*scriptedSession
+	engine *profiled
+}
+
+func (s *profiledSession) Profile(_ context.Context, kinds []engine.Profile) (func(context.Context, string) error, error) {
+	return func(_ context.Context, prefix string) error {
+		for _, k := range kinds {
+			if err := os.WriteFile(prefix+"."+string(k), nil, 0o600); err != nil {
+				return err
+			}
+		}
+		return s.engine.fail
+	}, nil
+}
+
+func warned(r *record.Run, attempt int, code string) (n int) {
+	for _, w := range r.Attempts[attempt].Warnings {
+		if w.Code == code {
+			n++
+		}
+	}
+	return n
+}
+
+func TestChosenPhasesAreProfiledAndMarked(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := options(t, &profiled{scripted: scripted{name: "a"}}, &scripted{name: "b"})
+		o.Plan.Repetitions = 1
+		o.Profiles = run.Profiles{Kinds: []engine.Profile{engine.CPUProfile, engine.HeapSnapshot}, Phases: []record.Phase{record.Load, record.Measure}}
+		r, err := do(t, t.Context(), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		found, err := filepath.Glob(filepath.Join(o.Out, "latest", "profiles", "*"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, f := range found {
+			found[i] = filepath.Base(f)
+		}
+		// Attempts 2 and 4 are of an engine that has no profiles.
+		want := []string{"1-load.cpu-profile", "1-load.heap-snapshot", "1-measure.cpu-profile", "1-measure.heap-snapshot",
+			"3-load.cpu-profile", "3-load.heap-snapshot", "3-measure.cpu-profile", "3-measure.heap-snapshot"}
+		if !slices.Equal(found, want) {
+			t.Errorf("files %q, want %q", found, want)
+		}
+		for i := range r.Attempts {
+			first := i%2 == 0
+			if marked, told := warned(r, i, "profiled") == 1, warned(r, i, "not-profiled") == 1; marked != first || told == first {
+				t.Errorf("attempt %d: warnings %+v", i+1, r.Attempts[i].Warnings)
+			}
+		}
+	})
+}
+
+func TestProfileThatFailsIsAWarning(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := options(t, &profiled{scripted: scripted{name: "a"}, fail: errors.New("no such luck")})
+		o.Profiles = run.Profiles{Kinds: []engine.Profile{engine.Trace}, Phases: []record.Phase{record.Load}}
+		r, err := do(t, t.Context(), o)
+		if err != nil || r.Status != record.OK {
+			t.Errorf("a profile that fails ends the run: %v, %s", err, r.Status)
+		}
+		if n := warned(r, 0, "profile"); n != 1 || !strings.Contains(r.Attempts[0].Warnings[n].Text, "no such luck") {
+			t.Errorf("warnings %+v", r.Attempts[0].Warnings)
+		}
+	})
+}
+
+func TestNothingIsProfiledUnasked(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := options(t, &profiled{scripted: scripted{name: "a"}})
+		o.Profiles.Phases = []record.Phase{record.Load}
+		r, err := do(t, t.Context(), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := os.Stat(filepath.Join(o.Out, "latest", "profiles")); !errors.Is(err, os.ErrNotExist) || warned(r, 0, "profiled") != 0 {
+			t.Errorf("profiles %v, warnings %+v", err, r.Attempts[0].Warnings)
+		}
+	})
+}

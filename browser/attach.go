@@ -163,7 +163,7 @@ func (c *chrome) warn(code, format string, args ...any) {
 var needed = []struct{ flag, without string }{
 	{"enable-unsafe-webgpu", "WebGPU may be missing, or have fewer features"},
 	{"enable-precise-memory-info", "performance.memory is rounded"},
-	{eagerMeasuring, "measureUserAgentSpecificMemory waits for a garbage collection, and is absent where that takes too long"},
+	{eagerMeasuring, "measureUserAgentSpecificMemory would wait for a garbage collection, and is absent"},
 	{"disable-renderer-backgrounding", "a tab that is covered is slowed down"},
 }
 
@@ -196,6 +196,7 @@ func (c *chrome) meet(tab context.Context, address string, ip net.IP) error {
 		return nil
 	}
 	c.args = strings.Fields(system.CommandLine)
+	c.eager = strings.Contains(system.CommandLine, eagerMeasuring)
 	for _, n := range needed {
 		if !strings.Contains(system.CommandLine, n.flag) {
 			c.warn("attached-flags", "the browser at %s runs without %s: %s", address, n.flag, n.without)

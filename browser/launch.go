@@ -33,6 +33,7 @@ type chrome struct {
 	cmd      *exec.Cmd
 	pid      int // 0: of a browser whose processes can't be read from here
 	attached bool
+	eager    bool // has eagerMeasuring
 	scratch  string
 	display  *display
 	version  browser.GetVersionResult
@@ -69,7 +70,7 @@ func start(ctx context.Context, path string, config Config, listen func(any)) (_
 	if err := socketFits(scratch); err != nil {
 		return nil, errors.Join(err, os.RemoveAll(scratch))
 	}
-	c := &chrome{scratch: scratch, policy: map[string]string{"isolation": "launch", "profile": "empty", "window": "none"}}
+	c := &chrome{scratch: scratch, eager: true, policy: map[string]string{"isolation": "launch", "profile": "empty", "window": "none"}}
 	options, err := c.options(ctx, path, config)
 	if err != nil {
 		c.display.close()

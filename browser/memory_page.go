@@ -108,7 +108,7 @@ func (p *tab) attachPage(ctx context.Context, probe engine.Probe) error {
 		return errClosed
 	}
 	sources := []sample.Source{p.performance(), p.dom(), p.heap(), p.ledger, p.wasm()}
-	if !p.chrome.attached { // one that we did not start may take many seconds: it lacks eagerMeasuring
+	if p.chrome.eager { // else it may take many seconds
 		sources = append(sources, p.userAgent())
 	}
 	for _, s := range sources {

@@ -85,6 +85,12 @@ func (s *session) Load(ctx context.Context, m engine.Model) error {
 			return err
 		}
 	}
+	failed := func(err error) error {
+		return fmt.Errorf("loading %s into %s: %w%s", m.Name, s.webllm.config.Bundle, err, s.tab.server.lacks())
+	}
+	if err := s.webllm.intact(ctx, p); err != nil {
+		return failed(err)
+	}
 	base, err := s.tab.server.offer(p)
 	if err != nil {
 		return err
@@ -96,7 +102,7 @@ func (s *session) Load(ctx context.Context, m engine.Model) error {
 		})
 	})
 	if err != nil {
-		return fmt.Errorf("loading %s into %s: %w%s", m.Name, s.webllm.config.Bundle, err, s.tab.server.lacks())
+		return failed(err)
 	}
 	for _, span := range stages(marks, s.tab.clock) {
 		s.probe.Span(span)

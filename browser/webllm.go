@@ -2,8 +2,8 @@
 // loopback, finds out which process is which, compares the page's clock with ours, and tells how a page or a GPU was lost.
 //
 // What it counts are tokens where WebLLM samples them. Memory is read from outside, process by process, and from inside: heaps, and
-// what WebGPU was asked for by a ledger in the page. What a GPU's driver makes of that it does not see. The browser is started afresh for every launch, with an empty profile: a
-// load always fetches.
+// what WebGPU was asked for by a ledger in the page. What a GPU's driver makes of that it does not see. The browser is started
+// afresh for every launch, with an empty profile: a load always fetches.
 package browser
 
 import (
@@ -43,7 +43,8 @@ type WebLLM struct {
 
 	mu       sync.Mutex
 	packages map[modelKey]Package
-	device   *record.Device // as the browser told it; nil: it was not asked yet
+	device   *record.Device   // as the browser told it; nil: it was not asked yet
+	read     map[string]stamp // files of weights that have been found right, by path
 }
 
 // modelKey tells packages apart: the window is compiled into a library.
@@ -59,7 +60,7 @@ var (
 
 // New makes the engine. It starts nothing.
 func New(c Config) *WebLLM {
-	return &WebLLM{config: c, packages: map[modelKey]Package{}}
+	return &WebLLM{config: c, packages: map[modelKey]Package{}, read: map[string]stamp{}}
 }
 
 // Name is the engine's name in plans and records.
@@ -89,8 +90,14 @@ func (w *WebLLM) Check(_ context.Context, m engine.Model) error {
 
 // Prepare makes the model's package, or finds it.
 func (w *WebLLM) Prepare(ctx context.Context, m engine.Model, say func(string)) error {
-	_, err := w.packageOf(ctx, m, say)
-	return err
+	p, err := w.packageOf(ctx, m, say)
+	if err != nil {
+		return err
+	}
+	if err := w.intact(ctx, p); err != nil {
+		return fault.Wrap(fault.BadModel, err, "make or fetch it again", "%s can't be loaded", m.Name)
+	}
+	return nil
 }
 
 func (w *WebLLM) packageOf(ctx context.Context, m engine.Model, say func(string)) (Package, error) {
@@ -126,11 +133,16 @@ func (w *WebLLM) Open(ctx context.Context, probe engine.Probe) (engine.Session, 
 	if err != nil {
 		return nil, err
 	}
+	return w.open(ctx, probe, server, chrome, sha256Of(code))
+}
+
+// open is Open with a server, which the session closes.
+func (w *WebLLM) open(ctx context.Context, probe engine.Probe, server *server, chrome, bundle string) (engine.Session, error) {
 	p, err := openTab(ctx, chrome, w.config, server, probe.Warn)
 	if err != nil {
 		return nil, errors.Join(err, server.close())
 	}
-	s := &session{webllm: w, tab: p, probe: probe, bundle: sha256Of(code), path: chrome}
+	s := &session{webllm: w, tab: p, probe: probe, bundle: bundle, path: chrome}
 	if err := s.introduce(ctx); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}

@@ -38,10 +38,15 @@ func TestWebLLM(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	enginetest.Run(t, enginetest.Case{
-		New:   func(*testing.T) engine.Engine { return New(c) },
-		Model: m, Prompt: prompt, PromptIDs: ids, Expected: expected,
-	})
+	for _, thread := range []Thread{PageThread, WorkerThread} {
+		t.Run(string(thread), func(t *testing.T) {
+			c.Thread = thread
+			enginetest.Run(t, enginetest.Case{
+				New:   func(*testing.T) engine.Engine { return New(c) },
+				Model: m, Prompt: prompt, PromptIDs: ids, Expected: expected,
+			})
+		})
+	}
 }
 
 func TestEnginePassesTheStagesOfALoadInOrder(t *testing.T) {
@@ -164,33 +169,6 @@ func TestAnotherShapeOfWebLLMIsRefused(t *testing.T) {
 	err = s.Load(watched(t), m)
 	if err == nil || !strings.Contains(err.Error(), "processNextToken") || !strings.Contains(err.Error(), page.WebLLM) {
 		t.Errorf("error %v, want one that names what is missing and WebLLM's version", err)
-	}
-}
-
-func TestUnloadFreesAndTheSessionLoadsAgain(t *testing.T) {
-	c, m := tinyModel(t)
-	s, probe := fresh(t, c)
-	r := engine.Request{Prompt: "the quick brown fox", MaxTokens: 4, IgnoreEOS: true}
-	var ids [2][]int
-	for i := range ids {
-		if err := s.Load(watched(t), m); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := s.Generate(watched(t), r, func(tok record.Token) { ids[i] = append(ids[i], tok.ID) }); err != nil {
-			t.Fatal(err)
-		}
-		if err := s.Unload(watched(t)); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := s.Generate(watched(t), r, func(record.Token) {}); err == nil {
-			t.Error("Generate after Unload gives no error")
-		}
-	}
-	if len(ids[0]) != 4 || !slices.Equal(ids[0], ids[1]) {
-		t.Errorf("ids %v and, loaded again, %v", ids[0], ids[1])
-	}
-	for _, w := range probe.Warnings() {
-		t.Errorf("warning: %s: %s", w.Code, w.Text)
 	}
 }
 

@@ -48,13 +48,9 @@ func footprintOf(a *record.Attempt) footprint {
 // readings are the totals that belong to a phase: those from its begin to the next phase's begin, or to the attempt's end. So the
 // reading at a phase's edge, which lies just behind the phase lest it lengthen it, is the phase's.
 func readings(a *record.Attempt, p record.Phase) []record.TotalRow {
-	at := slices.IndexFunc(a.Phases, func(s record.PhaseSpan) bool { return s.Name == p })
-	if at < 0 {
+	begin, end, ok := reach(a, p)
+	if !ok {
 		return nil
-	}
-	begin, end := a.Phases[at].BeginNS, a.EndNS+1
-	if at+1 < len(a.Phases) {
-		end = a.Phases[at+1].BeginNS
 	}
 	var out []record.TotalRow
 	for _, t := range a.Totals {
@@ -63,6 +59,19 @@ func readings(a *record.Attempt, p record.Phase) []record.TotalRow {
 		}
 	}
 	return out
+}
+
+// reach is from a phase's begin to the next phase's begin, or to the attempt's end.
+func reach(a *record.Attempt, p record.Phase) (begin, end int64, ok bool) {
+	at := slices.IndexFunc(a.Phases, func(s record.PhaseSpan) bool { return s.Name == p })
+	if at < 0 {
+		return 0, 0, false
+	}
+	begin, end = a.Phases[at].BeginNS, a.EndNS+1
+	if at+1 < len(a.Phases) {
+		end = a.Phases[at+1].BeginNS
+	}
+	return begin, end, true
 }
 
 // totalPSS lists a phase's readings of it, in order of time.
@@ -149,7 +158,7 @@ func memoryFigures(attempts []*record.Attempt) []Figure {
 			base.Absent = NoBaseline
 		}
 	}
-	return []Figure{peak, inc, base, warm, uss, rss}
+	return []Figure{peak, inc, base, warm, uss, rss, retainedFigure(attempts)}
 }
 
 type how struct{ pss, rss, blind string }

@@ -1,0 +1,89 @@
+package compare
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	"llmparity/internal/record"
+)
+
+// retained is what a launch's processes held after the unload beyond what they had held before the load, in MiB.
+type retained struct {
+	total float64            // NaN where either was not read
+	roles map[string]float64 // of it, by role
+}
+
+// retainedBy goes by USS, for PSS also moves when an unrelated process that shares a library with ours comes or goes, which is much in
+// so small a difference. A process that was born in between counts in full.
+func retainedBy(a *record.Attempt) retained {
+	before, after := lastUSS(a, record.Baseline), lastUSS(a, record.Unload)
+	r := retained{total: math.NaN(), roles: map[string]float64{}}
+	if len(before) == 0 || len(after) == 0 {
+		return r
+	}
+	r.total = 0
+	for source, uss := range after {
+		more := uss - before[source] // 0 before it was there
+		r.roles[a.Sources[source].Role] += more
+		r.total += more
+	}
+	return r
+}
+
+// lastUSS is the last reading of each process's USS in a phase, the one at its edge included, by source.
+func lastUSS(a *record.Attempt, p record.Phase) map[int]float64 {
+	begin, end, ok := reach(a, p)
+	if !ok {
+		return nil
+	}
+	out := map[int]float64{}
+	for _, s := range a.Samples {
+		if s.NS >= begin && s.NS < end && !math.IsNaN(s.USS) {
+			out[s.Source] = s.USS
+		}
+	}
+	return out
+}
+
+// retainedFigure is over launches; what each process has of it, and whether it grows from launch to launch, stands in How.
+func retainedFigure(attempts []*record.Attempt) Figure {
+	f := Figure{Name: Retained, Title: "retained", Unit: "MiB", Absent: "not read both before the load and after the unload",
+		How: "the total USS (pages that no other process shares) at the end of the unload minus that at the end of the baseline"}
+	roles := map[string][]float64{}
+	for _, a := range attempts {
+		r := retainedBy(a)
+		f.add(a.ID, r.total)
+		for role, v := range r.roles {
+			roles[role] = append(roles[role], v)
+		}
+	}
+	if len(f.Values) == 0 {
+		return f
+	}
+	var parts []string
+	for _, role := range slices.Sorted(maps.Keys(roles)) {
+		parts = append(parts, fmt.Sprintf("%s %.1f", role, median(roles[role])))
+	}
+	f.How += "; by process (medians, MiB): " + strings.Join(parts, ", ")
+	if s := slope(f.numbers()); !math.IsNaN(s) {
+		f.How += fmt.Sprintf("; slope over the %d launches, each with processes of its own: %+.2f MiB a launch", len(f.Values), s)
+	}
+	return f
+}
+
+// slope is Theil and Sen's, the median of the slopes between all pairs: a launch that is off does not bend it. NaN for fewer than three.
+func slope(values []float64) float64 {
+	if len(values) < 3 {
+		return math.NaN()
+	}
+	var all []float64
+	for i := range values {
+		for j := range i {
+			all = append(all, (values[i]-values[j])/float64(i-j))
+		}
+	}
+	return median(all)
+}

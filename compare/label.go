@@ -20,7 +20,7 @@ func (r *Result) label() {
 		func(c *Cell) string { return r.Runs[c.Run].Name },
 	}
 	// What an engine is differs between engines anyway: it tells cells of one engine apart.
-	ran := []func(*Cell) string{shortVersion, shortLibrary, numbers, threads, chrome, device}
+	ran := []func(*Cell) string{shortVersion, shortLibrary, numbers, threads, worker, chrome, device}
 	seen := map[string]int{}
 	for i := range r.Cells {
 		c := &r.Cells[i]
@@ -49,7 +49,7 @@ func (r *Result) label() {
 
 // with says in a line what the cell's engine ran with.
 func (c *Cell) with() string {
-	words := slices.DeleteFunc([]string{version(c), library(c), numbers(c), threads(c), chrome(c), device(c)}, func(s string) bool { return s == "" })
+	words := slices.DeleteFunc([]string{version(c), library(c), numbers(c), threads(c), worker(c), chrome(c), device(c)}, func(s string) bool { return s == "" })
 	return strings.Join(words, ", ")
 }
 
@@ -127,6 +127,13 @@ func threads(c *Cell) string {
 	default:
 		return n + " threads"
 	}
+}
+
+func worker(c *Cell) string {
+	if c.policy("thread") == "worker" {
+		return "in a worker"
+	}
+	return "" // on the page's thread, or in no page at all
 }
 
 func chrome(c *Cell) string { return c.part("browser") }

@@ -64,6 +64,7 @@ type Cell struct {
 	Figures  []Figure   `json:"figures"`
 	Reported []Figure   `json:"reported"`
 	Sampler  []Figure   `json:"sampler"`
+	Memory   *Breakdown `json:"memory,omitempty"` // nil where nothing looked inside
 	Self     SelfParity `json:"self_parity"`
 }
 
@@ -171,6 +172,7 @@ func newCell(run int, spec record.Cell, e evidence) Cell {
 	}
 	c.Reported = summarised(reportedFigures(e.counted))
 	c.Sampler = summarised(samplerFigures(e.counted))
+	c.Memory = breakdown(e.counted)
 	c.Representative = representative(c.Figure(PeakPSS), e.counted)
 	return c
 }

@@ -53,6 +53,9 @@ type Figure struct {
 	// Absent says why there is no value.
 	Absent string `json:"absent,omitempty"`
 	How    string `json:"how"` // how it was obtained and what it can't see
+	// Method and Blind name the source of a figure of a Breakdown, and what that source can't see.
+	Method string `json:"method,omitempty"`
+	Blind  string `json:"blind,omitempty"`
 }
 
 // Value is a figure of one launch.

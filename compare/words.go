@@ -229,6 +229,7 @@ func (r *Result) warnings(runs []*record.Run, e []evidence) []Warning {
 	for i, c := range r.Cells {
 		out = append(out, launchWarnings(c.Label, e[i].all)...)
 		out = append(out, c.ownWarnings()...)
+		out = append(out, c.ledgerWarnings(e[i].counted)...)
 	}
 	return out
 }

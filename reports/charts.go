@@ -21,7 +21,8 @@ type chart struct {
 	Note     string // how to read it
 	Label    string // accessible name
 	Drawings []drawing
-	Chosen   int // the drawing shown first
+	Choice   string // what tells the drawings apart
+	Chosen   int    // the drawing shown first
 	Table    *grid
 }
 
@@ -49,6 +50,7 @@ func figures() []func(*view) []chart {
 	return []func(*view) []chart{
 		memoryOverTime,
 		peaks,
+		stacks,
 		bars("load", compare.LoadTime, "Load time"),
 		bars("ttft", compare.TTFT, "Time to first token"),
 		bars("decode", compare.DecodeTPS, "Decode speed"),

@@ -25,6 +25,7 @@ type document struct {
 	Summary       []summaryRow
 	Ratios        []string
 	Charts        map[string][]chart
+	Breakdown     breakdownPart
 	Reported      *grid
 	Parity        []parityBlock
 	Self          *grid
@@ -34,6 +35,13 @@ type document struct {
 	Sampler       *grid
 	Warnings      []compare.Warning
 	Schema        string
+}
+
+// breakdownPart is where the memory is; without grids: nothing is known of it.
+type breakdownPart struct {
+	Words, PeaksWords           string
+	Notes                       []string
+	Parts, Processes, HowParted *grid
 }
 
 type summaryRow struct {
@@ -84,6 +92,7 @@ func newDocument(v *view) (*document, error) {
 	for _, r := range v.res.Runs {
 		d.Runs = append(d.Runs, runFact(r))
 	}
+	d.Breakdown = breakdownPart{breakdownWords, peaksWords, breakdownNotes(v.res), breakdownGrid(v.res), processGrid(v.res), methodGrid(v.res)}
 	d.Reported, d.Self, d.Sampler, d.How = reported(v.res), self(v.res), sampler(v.res), hows(v.res)
 	return d, nil
 }

@@ -37,7 +37,7 @@ func memoryOverTime(v *view) []chart {
 
 func (v *view) memoryOf(i, points int) (chart, bool) {
 	c := &v.res.Cells[i]
-	out := chart{ID: fmt.Sprintf("memory-%d", i), Section: "memory", Title: line(c.Label), Unit: "MiB",
+	out := chart{ID: fmt.Sprintf("memory-%d", i), Section: "memory", Title: line(c.Label), Unit: "MiB", Choice: "Launch",
 		Label: "Lines of memory over time for " + line(c.Label) + ", with the phases of the launch as bands; a table of the phases follows"}
 	for _, a := range v.runs[c.Run].Attempts {
 		if a.Cell != c.Spec.ID || len(a.Totals) == 0 {

@@ -35,6 +35,7 @@ func (t *table) write(w io.Writer) error {
 	}
 	t.section("", "", t.res.Verdict)
 	t.section("What may be compared", "- ", t.res.Comparability)
+	t.breakdown()
 	t.section("Parity", "- ", t.parity())
 	t.section("Ratios", "- ", t.ratios())
 	t.section("Warnings", "! ", t.warnings())
@@ -133,7 +134,62 @@ func (t *table) grid() {
 	for i := range t.res.Cells {
 		rows = append(rows, t.row(i))
 	}
-	widths := t.fit(rows)
+	cells := make([]int, len(t.res.Cells))
+	for i := range cells {
+		cells[i] = i
+	}
+	t.print(rows, cells)
+}
+
+// breakdownColumns of the table: two header lines, and a figure each.
+func breakdownColumns() [][3]string {
+	return [][3]string{{"WebGPU", "ledger", compare.Ledger}, {"", "weights", compare.Weights}, {"KV", "reserved", compare.KVReserved}, {"KV", "used", compare.KVUsed},
+		{"work-", "spaces", compare.Workspaces}, {"un-", "attributed", compare.Unattributed}, {"JS", "heap", compare.JSHeap}, {"array", "buffers", compare.ArrayBuffers},
+		{"", "WASM", compare.Wasm}, {"total", "PSS", compare.TotalPSS}}
+}
+
+// breakdown says where the memory is, where anything is known of that: a row a cell and moment.
+func (t *table) breakdown() {
+	rows, cells := [][]string{{"", ""}, {"cell", "when"}}, []int{}
+	for _, c := range breakdownColumns() {
+		rows[0], rows[1] = append(rows[0], c[0]), append(rows[1], c[1])
+	}
+	var notes []string
+	for i := range t.res.Cells {
+		c := &t.res.Cells[i]
+		if c.Memory == nil {
+			continue
+		}
+		for _, m := range moments() {
+			row, any := []string{line(c.Label), m.name}, false
+			for _, col := range breakdownColumns() {
+				f := compare.Held(m.of(c.Memory), col[2])
+				row, any = append(row, strings.ReplaceAll(held(f, c.Launches.Counted), "–", "-")), any || f.Known()
+			}
+			if any {
+				rows, cells = append(rows, row), append(cells, i)
+			}
+		}
+		if words := highest(c.Memory); words != "" {
+			notes = append(notes, fmt.Sprintf("%s: highest RSS of each process, and in which phase: %s.", c.Label, words))
+		}
+	}
+	if len(cells)+len(notes) == 0 {
+		return
+	}
+	t.b.WriteString("\nWhere the memory is\n")
+	if len(cells) > 0 {
+		t.print(rows, cells)
+	}
+	t.b.WriteString(wrap(breakdownWords+" "+peaksWords, "", "", width))
+	for _, n := range append(breakdownNotes(t.res), notes...) {
+		t.b.WriteString(wrap(n, "- ", "  ", width))
+	}
+}
+
+// print writes rows below two header lines; cells says whose each row is.
+func (t *table) print(rows [][]string, cells []int) {
+	widths := t.fit(rows, cells)
 	for n, row := range rows {
 		for i, field := range row {
 			pad := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(field))
@@ -190,7 +246,7 @@ func (t *table) parityOf(i int) string {
 }
 
 // fit gives the columns' widths, shortening labels where the table would be too wide.
-func (t *table) fit(rows [][]string) []int {
+func (t *table) fit(rows [][]string, cells []int) []int {
 	widths := make([]int, len(rows[0]))
 	measure := func() {
 		clear(widths)
@@ -205,7 +261,7 @@ func (t *table) fit(rows [][]string) []int {
 		// Shortened names may be equal: the numbers before them are not, and the names stand below in full.
 		t.numbered = true
 		for i, row := range rows[2:] {
-			row[0] = shorten(number(i)+row[0], max(8, widths[0]-over))
+			row[0] = shorten(number(cells[i])+row[0], max(8, widths[0]-over))
 		}
 		measure()
 	}

@@ -42,8 +42,20 @@ type Engine struct {
 	Cut          int                  // a repetition that has no end; 0: none
 	Warmup       bool                 // a warm-up launch first
 	Warnings     []record.Warning     // in every launch
+	// Inside is what sources within the engine see; nil: there are none, and no peaks of phases, as in older records.
+	Inside *Inside
 	// Vary moves times and sizes from launch to launch by about this share.
 	Vary float64
+}
+
+// Inside is what a page tells of itself when a phase ends, in bytes. A phase that a map lacks was not read.
+type Inside struct {
+	Weights, KVReserved           int64
+	KVUsed, Workspaces, Remainder map[record.Phase]int64 // of the ledger
+	Heap, Buffers, Wasm           map[record.Phase]int64
+	Uncertain                     int64
+	// Step is what workspaces grow by from launch to launch, and half of that is what the remainder shrinks by.
+	Step int64
 }
 
 // Run writes a run of these engines and reads it back.
@@ -100,7 +112,7 @@ type generator struct {
 
 func (g *generator) launch(e Engine, repetition int) {
 	r := g.w.Begin(e.Cell, repetition, repetition == 0, 0.2)
-	l := &launch{g: g, e: e, r: r, pace: 1 + e.Vary*g.rand.NormFloat64(), size: 1 + e.Vary/3*g.rand.NormFloat64()}
+	l := &launch{g: g, e: e, r: r, repetition: repetition, pace: 1 + e.Vary*g.rand.NormFloat64(), size: 1 + e.Vary/3*g.rand.NormFloat64()}
 	if e.Introduction != nil {
 		r.Event(record.Event{Engine: e.Introduction})
 	}
@@ -139,7 +151,9 @@ type launch struct {
 	pace, size float64
 	statm      []int
 	smaps      []int
+	page       map[string]int // sources by method
 	reads      int
+	repetition int
 }
 
 func (l *launch) dur(d time.Duration) time.Duration { return time.Duration(float64(d) * l.pace) }
@@ -152,6 +166,43 @@ func (l *launch) sources() {
 		s.Method, s.Every = record.MethodSmapsRollup, 500*time.Millisecond
 		l.smaps = append(l.smaps, l.r.Source(s))
 	}
+	l.page = map[string]int{}
+	for _, method := range []string{"heap_usage", "webgpu_ledger", "wasm_memory"} {
+		if l.e.Inside != nil {
+			l.page[method] = l.r.Source(record.Source{Role: "page", Method: method, PID: 4001, Waits: true, Sees: "what " + method + " sees", Blind: "what " + method + " can't see"})
+		}
+	}
+}
+
+// inside is the reading of the page at the end of a phase.
+func (l *launch) inside(p record.Phase) {
+	in := l.e.Inside
+	if in == nil {
+		return
+	}
+	push := func(method string, values ...record.Value) {
+		s := record.NewSample()
+		s.Begin, s.End, s.Values, s.Edge = l.g.now.Add(-2*time.Millisecond), l.g.now.Add(-time.Millisecond), values, p
+		l.r.Sample(l.page[method], s)
+	}
+	put := func(method, name string, of map[record.Phase]int64) {
+		if v, ok := of[p]; ok {
+			push(method, record.Value{Name: name, Value: float64(v)})
+		}
+	}
+	put("heap_usage", "used_bytes", in.Heap)
+	put("heap_usage", "backing_storage_bytes", in.Buffers)
+	put("wasm_memory", "memory_bytes", in.Wasm)
+	live := int64(0)
+	if used, loaded := in.KVUsed[p]; loaded {
+		step := in.Step * int64(l.repetition)
+		workspaces, remainder := in.Workspaces[p]+step, in.Remainder[p]-step/2
+		live = in.Weights + in.KVReserved + workspaces + remainder
+		push("webgpu_ledger", record.Value{Name: "weights_bytes", Value: float64(in.Weights)}, record.Value{Name: "kv_reserved_bytes", Value: float64(in.KVReserved)},
+			record.Value{Name: "kv_used_bytes", Value: float64(used)}, record.Value{Name: "workspaces_bytes", Value: float64(workspaces)},
+			record.Value{Name: "unattributed_bytes", Value: float64(remainder)})
+	}
+	push("webgpu_ledger", record.Value{Name: "live_bytes", Value: float64(live)}, record.Value{Name: "uncertain_count", Value: float64(in.Uncertain)})
 }
 
 // edge is what the reading at a phase's end takes.
@@ -169,14 +220,15 @@ func (l *launch) phase(p record.Phase, d time.Duration, level func(float64) floa
 	if l.e.Resident || p != record.Baseline {
 		const tick = 50 * time.Millisecond
 		for at := time.Duration(0); at < d; at += tick {
-			l.read(begin.Add(at), level(float64(at)/float64(d)), at%(10*tick) == 0)
+			l.read(begin.Add(at), level(float64(at)/float64(d)), at%(10*tick) == 0, "")
 		}
-		l.read(l.g.now.Add(-time.Millisecond), level(1), true)
+		l.read(l.g.now.Add(-time.Millisecond), level(1), true, p)
+		l.inside(p)
 	}
 	l.r.Phase(p, begin, end)
 }
 
-func (l *launch) read(at time.Time, level float64, dear bool) {
+func (l *launch) read(at time.Time, level float64, dear bool, edge record.Phase) {
 	statm, smaps := record.Total{Method: record.MethodStatm, Sample: record.NewSample()}, record.Total{Method: record.MethodSmapsRollup, Sample: record.NewSample()}
 	for i, p := range l.e.Processes {
 		rss := p.Before + (p.Loaded-p.Before)*level*l.size + 0.4*l.g.rand.Float64()
@@ -189,6 +241,9 @@ func (l *launch) read(at time.Time, level float64, dear bool) {
 		if dear {
 			s.Begin = at.Add(-8 * time.Millisecond)
 			s.VMS, s.PSS, s.USS, s.Swap = record.Absent, mib(rss-p.Shared/2), mib(rss-p.Shared), 0
+			if l.e.Inside != nil && edge != "" {
+				s.Edge, s.HWM = edge, mib(rss+p.Shared/4) // higher than any sample: a spike between two
+			}
 			l.r.Sample(l.smaps[i], s)
 			sum(&smaps, s)
 			l.reads++
@@ -295,4 +350,16 @@ func Native(launches int) Engine {
 			return map[string]float64{"predicted_per_second": 64 / decode.Seconds(), "prompt_per_second": 4 / ttft.Seconds() * 1.2, "predicted_n": 64}
 		},
 	}
+}
+
+// Page is what is inside a Browser.
+func Page() *Inside {
+	phases := func(baseline, load, measure, unload int64) map[record.Phase]int64 {
+		return map[record.Phase]int64{record.Baseline: baseline, record.Load: load, record.Warmup: measure, record.Measure: measure, record.Idle: measure, record.Unload: unload}
+	}
+	loaded := func(load, measure int64) map[record.Phase]int64 {
+		return map[record.Phase]int64{record.Load: load, record.Warmup: measure, record.Measure: measure, record.Idle: measure}
+	}
+	return &Inside{Weights: 4<<20 + 4096, KVReserved: 544 << 10, KVUsed: loaded(0, 68<<10), Workspaces: loaded(700_001, 1_100_300), Remainder: loaded(64, 4160),
+		Heap: phases(6_914_020, 8_948_068, 9_931_520, 8_327_632), Buffers: phases(6_845_225, 10_344_204, 6_859_937, 6_847_946), Wasm: phases(0, 51_445_760, 51_445_760, 17_891_328)}
 }

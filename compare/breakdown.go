@@ -1,0 +1,326 @@
+package compare
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"llmparity/internal/record"
+)
+
+// Names of the figures of a Breakdown.
+const (
+	Ledger       = "webgpu_ledger"
+	Weights      = "weights"
+	KVReserved   = "kv_reserved"
+	KVUsed       = "kv_used"
+	Workspaces   = "workspaces"
+	Unattributed = "unattributed"
+	JSHeap       = "js_heap"
+	ArrayBuffers = "array_buffers"
+	Wasm         = "wasm"
+	UserAgent    = "user_agent"
+	TotalPSS     = "total_pss"
+)
+
+// Breakdown is where a cell's memory is. Its lists have the same figures in the same order, whether they were measured or not.
+// In every launch weights + kv_reserved + workspaces + unattributed = webgpu_ledger; nothing else in it may be added up but by
+// somebody who knows what each method sees.
+type Breakdown struct {
+	Load     []Figure       `json:"load"`     // when the load had ended
+	Measure  []Figure       `json:"measure"`  // when the measured requests had ended
+	Retained []Figure       `json:"retained"` // when the model was unloaded, less what there was before the load
+	Peaks    []ProcessPeaks `json:"peaks"`
+	Notes    []string       `json:"notes"` // what to know before reading it
+}
+
+// ProcessPeaks are the highest RSS of a process within each phase. Those of several processes are no sum: they were not at one
+// moment, and each counts in full what is shared.
+type ProcessPeaks struct {
+	Process string   `json:"process"`
+	Phases  []Figure `json:"phases"` // by the phases' names
+}
+
+// Held finds a figure in one of a breakdown's lists.
+func Held(list []Figure, name string) Figure {
+	for _, f := range list {
+		if f.Name == name {
+			return f
+		}
+	}
+	return Figure{Name: name, Absent: "not measured"}
+}
+
+// part is a figure of a breakdown and where the record has it.
+type part struct {
+	name, title   string
+	method, value string // of metrics; value is in bytes
+	how           string
+}
+
+// LedgerParts are the figures that add up to the ledger.
+func LedgerParts() []string { return []string{Weights, KVReserved, Workspaces, Unattributed} }
+
+func parted() []part {
+	ledger := func(name, title, value, how string) part { return part{name, title, "webgpu_ledger", value, how} }
+	return []part{
+		ledger(Ledger, "WebGPU ledger", "live_bytes", "what WebGPU was asked for and has not been given back"),
+		ledger(Weights, "weights", "weights_bytes", "WebGPU buffers that parameters lie in, known by the load's stage and the package's sizes"),
+		ledger(KVReserved, "KV cache, reserved", "kv_reserved_bytes", "WebGPU buffers of the KV cache, all had at the load"),
+		ledger(KVUsed, "KV cache, of it used", "kv_used_bytes", "the part of the KV cache that tokens lie in; within what is reserved"),
+		ledger(Workspaces, "workspaces", "workspaces_bytes", "WebGPU buffers of the engine's working memory: everything else since its virtual machine was made"),
+		ledger(Unattributed, "unattributed", "unattributed_bytes", "the rest of the ledger"),
+		{JSHeap, "JavaScript heap", "heap_usage", "used_bytes", "JavaScript objects, over the isolates that were read"},
+		{ArrayBuffers, "array buffers", "heap_usage", "backing_storage_bytes", "backing stores of array buffers, over the isolates that were read"},
+		{Wasm, "WebAssembly", "wasm_memory", "memory_bytes", "WebAssembly memories by their size, touched or not"},
+		{UserAgent, "user agent's memory", "user_agent_memory", "total_bytes", "what the browser itself counts for the page: heap and array buffers again, with its workers'"},
+	}
+}
+
+// breakdown is nothing where no launch looked inside an engine or at its processes' peaks.
+func breakdown(counted []*record.Attempt) *Breakdown {
+	b := &Breakdown{Load: []Figure{}, Measure: []Figure{}, Retained: []Figure{}, Peaks: processPeaks(counted), Notes: []string{}}
+	known := len(b.Peaks) > 0
+	for _, p := range parted() {
+		load, measure, retained := p.figure(counted), p.figure(counted), p.figure(counted)
+		retained.How += ": after the unload, less what there was at the baseline; " + garbage(counted)
+		for _, a := range counted {
+			load.exact(a.ID, p.at(a, record.Load))
+			measure.exact(a.ID, p.at(a, record.Measure))
+			if !slices.Contains(append(LedgerParts(), KVUsed), p.name) { // the ledger has them only while there is a model
+				retained.exact(a.ID, p.at(a, record.Unload)-p.at(a, record.Baseline))
+			} else {
+				retained.Absent = "there only while a model is"
+			}
+		}
+		b.Load, b.Measure, b.Retained = append(b.Load, load), append(b.Measure, measure), append(b.Retained, retained)
+		known = known || len(load.Values)+len(measure.Values)+len(retained.Values) > 0
+	}
+	if !known {
+		return nil
+	}
+	b.pss(counted)
+	for _, list := range [][]Figure{b.Load, b.Measure, b.Retained} {
+		summarised(list)
+	}
+	if !addUp(b.Load) || !addUp(b.Measure) {
+		b.Notes = append(b.Notes, "in every launch the ledger's parts add up to it; the medians here, of launches that differ, don't")
+	}
+	return b
+}
+
+// figure is a part without values, described by the sources that read it.
+func (p part) figure(counted []*record.Attempt) Figure {
+	f := Figure{Name: p.name, Title: p.title, Unit: "MiB", Method: p.method, How: p.how}
+	f.Blind = blind(counted, p.method)
+	return f
+}
+
+func blind(counted []*record.Attempt, method string) string {
+	for _, a := range counted {
+		least := 0
+		for id, s := range a.Sources {
+			if s.Method == method && (least == 0 || id < least) {
+				least = id
+			}
+		}
+		if least > 0 {
+			return a.Sources[least].Blind
+		}
+	}
+	return ""
+}
+
+// at is what a launch held when a phase ended, in MiB; NaN where not all that had been read before was read then.
+func (p part) at(a *record.Attempt, edge record.Phase) float64 {
+	span, ok := a.Phase(edge)
+	read := a.AtEdge(edge, p.method, p.value)
+	if !ok || len(read) == 0 {
+		return math.NaN()
+	}
+	roles := map[string]bool{}
+	for id := range read {
+		roles[a.Sources[id].Role] = true
+	}
+	before, after := map[int]bool{}, map[int]bool{}
+	for _, m := range a.Metrics {
+		if _, there := read[m.Source]; !there && m.Name == p.value && a.Sources[m.Source].Method == p.method {
+			before[m.Source] = before[m.Source] || m.NS < span.EndNS
+			after[m.Source] = after[m.Source] || m.NS >= span.EndNS
+		}
+	}
+	for id := range before {
+		if before[id] && (after[id] || !roles[a.Sources[id].Role]) {
+			return math.NaN() // one did not answer: the sum would be too low
+		}
+	}
+	sum := 0.0
+	for _, v := range read {
+		sum += v // whole numbers: in any order the same
+	}
+	return sum / record.MiB
+}
+
+// exact keeps a launch's value unrounded: bytes in MiB are exact in binary, and add up.
+func (f *Figure) exact(attempt int, v float64) {
+	if !math.IsNaN(v) {
+		f.Values = append(f.Values, Value{attempt, v})
+	}
+}
+
+// pss adds the total over the processes beside what is inside them.
+func (b *Breakdown) pss(counted []*record.Attempt) {
+	f := Figure{Name: TotalPSS, Title: "total PSS", Unit: "MiB", Method: record.MethodSmapsRollup, Absent: noPSS, Blind: blind(counted, record.MethodSmapsRollup),
+		How: "the sum of the processes' proportional set sizes"}
+	load, measure, retained := f, f, f
+	retained.How += ": after the unload, less the launch's baseline; what an allocator keeps for later counts, and files that other programs share now"
+	unborn := 0
+	for _, a := range counted {
+		of := footprintOf(a)
+		load.add(a.ID, lastPSS(a, record.Load))
+		measure.add(a.ID, lastPSS(a, record.Measure))
+		retained.add(a.ID, lastPSS(a, record.Unload)-of.baseline)
+		if of.unborn {
+			unborn++
+		}
+	}
+	if unborn == len(counted) {
+		retained.Absent = NoBaseline
+	}
+	b.Load, b.Measure, b.Retained = append(b.Load, load), append(b.Measure, measure), append(b.Retained, retained)
+}
+
+// lastPSS is the total PSS that was read when a phase had ended.
+func lastPSS(a *record.Attempt, p record.Phase) float64 {
+	span, ok := a.Phase(p)
+	if !ok {
+		return math.NaN()
+	}
+	last := math.NaN()
+	for _, t := range readings(a, p) {
+		// The reading at the edge of a phase lies behind it, unless the phase only waited.
+		if t.Method == record.MethodSmapsRollup && t.NS >= span.EndNS && !math.IsNaN(t.PSS) {
+			last = t.PSS
+		}
+	}
+	return last
+}
+
+// garbage says whether what nothing refers to was cleared away before what is left was read.
+func garbage(counted []*record.Attempt) string {
+	for _, a := range counted {
+		for _, e := range a.Events {
+			if e.Engine != nil && e.Engine.Policy["garbage"] != "" {
+				return "garbage is " + e.Engine.Policy["garbage"]
+			}
+		}
+	}
+	return "garbage that was not collected counts"
+}
+
+func addUp(list []Figure) bool {
+	ledger := Held(list, Ledger)
+	sum := 0.0
+	for _, name := range LedgerParts() {
+		f := Held(list, name)
+		if !f.Known() {
+			return true // there is nothing to add
+		}
+		sum += f.Center()
+	}
+	return !ledger.Known() || sum == ledger.Center()
+}
+
+// processPeaks are in the order in which processes were found.
+func processPeaks(counted []*record.Attempt) []ProcessPeaks {
+	out := []ProcessPeaks{}
+	for _, a := range counted {
+		for _, phase := range record.Phases() {
+			several := map[string]int{}
+			peaks := a.PeakRSS(phase)
+			highest := map[string]float64{}
+			for id, v := range peaks {
+				role := a.Sources[id].Role
+				several[role]++
+				highest[role] = max(highest[role], v)
+			}
+			for _, role := range roles(a, peaks) {
+				f := phaseOf(&out, role, phase, blind(counted, record.MethodSmapsRollup))
+				f.add(a.ID, highest[role])
+				if several[role] > 1 && !strings.HasSuffix(f.How, severalProcesses) {
+					f.How += severalProcesses
+				}
+			}
+		}
+	}
+	for i := range out {
+		summarised(out[i].Phases)
+	}
+	return out
+}
+
+const severalProcesses = "; of several processes the highest"
+
+// roles are those of sources, in the order of the sources.
+func roles(a *record.Attempt, of map[int]float64) []string {
+	ids := make([]int, 0, len(of))
+	for id := range of {
+		ids = append(ids, id)
+	}
+	slices.Sort(ids)
+	var out []string
+	for _, id := range ids {
+		out = appendNew(out, a.Sources[id].Role)
+	}
+	return out
+}
+
+// phaseOf finds a process's figure for a phase; a process that is new gets one for every phase.
+func phaseOf(all *[]ProcessPeaks, role string, phase record.Phase, blind string) *Figure {
+	at := slices.IndexFunc(*all, func(p ProcessPeaks) bool { return p.Process == role })
+	if at < 0 {
+		p := ProcessPeaks{Process: role}
+		for _, name := range record.Phases() {
+			p.Phases = append(p.Phases, Figure{Name: string(name), Title: string(name), Unit: "MiB", Method: record.MethodSmapsRollup, Blind: blind,
+				How: "the highest RSS of the process within the phase, as the kernel keeps it; of a process that others started, since it began"})
+		}
+		at = len(*all)
+		*all = append(*all, p)
+	}
+	return &(*all)[at].Phases[slices.Index(record.Phases(), phase)]
+}
+
+// Highest is the phase in which a process's peak was highest; false where none was read.
+func (p ProcessPeaks) Highest() (Figure, bool) {
+	var out Figure
+	for _, f := range p.Phases {
+		if f.Known() && (!out.Known() || f.Center() > out.Center()) {
+			out = f
+		}
+	}
+	return out, out.Known()
+}
+
+// ledgerWarnings says where the ledger can't be taken at its word.
+func (c *Cell) ledgerWarnings(counted []*record.Attempt) []Warning {
+	var out []Warning
+	uncertain, worst := 0, 0.0
+	for _, a := range counted {
+		most := 0.0
+		for _, m := range a.Metrics {
+			if m.Name == "uncertain_count" && a.Sources[m.Source].Method == Ledger {
+				most = max(most, m.Value)
+			}
+		}
+		if most > 0 {
+			uncertain++
+		}
+		worst = max(worst, most)
+	}
+	if uncertain > 0 {
+		out = append(out, Warning{record.Warning{Code: "ledger-uncertain", Text: fmt.Sprintf("in %d of %d launches WebGPU told of errors that could be about several "+
+			"objects (up to %g): the ledger may hold what was never granted, and be too high", uncertain, len(counted), worst)}, c.Label})
+	}
+	return out
+}

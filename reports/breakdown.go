@@ -1,0 +1,276 @@
+package reports
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/go-echarts/go-echarts/v2/charts"
+	"github.com/go-echarts/go-echarts/v2/opts"
+
+	"llmparity/compare"
+)
+
+// moment is one of the times of a breakdown.
+type moment struct {
+	name string // as the table calls it
+	long string
+	of   func(*compare.Breakdown) []compare.Figure
+}
+
+func moments() []moment {
+	return []moment{
+		{"load", "at the end of the load", func(b *compare.Breakdown) []compare.Figure { return b.Load }},
+		{"measure", "at the end of the measurement", func(b *compare.Breakdown) []compare.Figure { return b.Measure }},
+		{"retained", "after the unload, less the baseline", func(b *compare.Breakdown) []compare.Figure { return b.Retained }},
+	}
+}
+
+// held writes a figure of a breakdown, in the terminal as on the page. Where not every counted launch has it, it says how many do.
+func held(f compare.Figure, counted int) string {
+	switch {
+	case !f.Known():
+		return "–"
+	case f.N < counted:
+		return fmt.Sprintf("%s (n=%d)", num(f.Center()), f.N)
+	}
+	return num(f.Center())
+}
+
+// Words that the terminal and the page have in common.
+const (
+	breakdownWords = "MiB, medians over counted launches. The ledger is what WebGPU was asked for: weights + KV reserved + workspaces + unattributed; what is used of " +
+		"the KV cache lies within what is reserved. Retained: after the unload, less the baseline. Methods see different things: across them nothing adds up."
+	peaksWords = "Peaks of several processes are no sum: they were not at one moment, and each counts in full what is shared."
+)
+
+// breakdownNotes are those of every cell, and what nothing looked into.
+func breakdownNotes(res *compare.Result) []string {
+	var out []string
+	for i := range res.Cells {
+		c := &res.Cells[i]
+		if c.Memory == nil {
+			continue
+		}
+		for _, n := range c.Memory.Notes {
+			out = append(out, c.Label+": "+n+".")
+		}
+		if !inside(c.Memory) {
+			out = append(out, c.Label+": nothing looks inside; only its processes are seen.")
+		}
+	}
+	return out
+}
+
+// inside tells whether anything but processes was seen.
+func inside(b *compare.Breakdown) bool {
+	return slices.ContainsFunc(slices.Concat(b.Load, b.Measure, b.Retained), func(f compare.Figure) bool { return f.Known() && f.Name != compare.TotalPSS })
+}
+
+// highest says of each process in which phase it was largest.
+func highest(b *compare.Breakdown) string {
+	var words []string
+	for _, p := range b.Peaks {
+		if f, ok := p.Highest(); ok {
+			words = append(words, fmt.Sprintf("%s %s (%s)", p.Process, num(f.Center()), f.Name))
+		}
+	}
+	return strings.Join(words, ", ")
+}
+
+// stacks draws, for each cell that was looked into, the ledger by its parts and beside it what the page holds.
+func stacks(v *view) []chart {
+	var shown []int
+	for i := range v.res.Cells {
+		if b := v.res.Cells[i].Memory; b != nil && inside(b) {
+			shown = append(shown, i)
+		}
+	}
+	if len(shown) == 0 {
+		return nil
+	}
+	out := chart{ID: "breakdown", Section: "breakdown", Title: "By part", Unit: "MiB", Choice: "When", Table: v.stackTable(shown),
+		Note:  "Medians. Two bars a cell: WebGPU by the ledger, and the page's own memory. They come from different methods and lie in different processes.",
+		Label: "Stacked bars of what each cell's memory is for; the same figures are in the table below it"}
+	for _, m := range slices.Backward(moments()[:2]) { // the end of the measurement first
+		out.Drawings = append(out.Drawings, drawing{Name: m.long, Options: v.stack(shown, m)})
+	}
+	return []chart{out}
+}
+
+// layer is a part of a bar.
+type layer struct {
+	title, colour string
+	opacity       float32
+	page          bool // of the page's bar
+	of            func([]compare.Figure) (float64, bool)
+}
+
+func layers() []layer {
+	figure := func(name string) func([]compare.Figure) (float64, bool) {
+		return func(list []compare.Figure) (float64, bool) {
+			f := compare.Held(list, name)
+			return f.Center(), f.Known()
+		}
+	}
+	free := func(list []compare.Figure) (float64, bool) {
+		reserved, used := compare.Held(list, compare.KVReserved), compare.Held(list, compare.KVUsed)
+		if !used.Known() {
+			return reserved.Center(), reserved.Known()
+		}
+		return reserved.Center() - used.Center(), reserved.Known()
+	}
+	return []layer{
+		{"weights", "var(--p0)", 1, false, figure(compare.Weights)},
+		{"KV cache, used", "var(--p1)", 1, false, figure(compare.KVUsed)},
+		{"KV cache, reserved and not used", "var(--p1)", .45, false, free},
+		{"workspaces", "var(--p2)", 1, false, figure(compare.Workspaces)},
+		{"unattributed", "var(--p6)", 1, false, figure(compare.Unattributed)},
+		{"JavaScript heap", "var(--p3)", 1, true, figure(compare.JSHeap)},
+		{"array buffers", "var(--p5)", 1, true, figure(compare.ArrayBuffers)},
+		{"WebAssembly", "var(--p4)", 1, true, figure(compare.Wasm)},
+	}
+}
+
+func (v *view) stack(shown []int, m moment) map[string]any {
+	bar := charts.NewBar()
+	bar.SetGlobalOptions(
+		charts.WithAnimation(false),
+		charts.WithTooltipOpts(opts.Tooltip{Show: opts.Bool(true), Trigger: "item"}),
+		charts.WithLegendOpts(opts.Legend{Show: opts.Bool(true), Type: "scroll", Bottom: "0", Left: "0", Right: "0", Icon: "roundRect", ItemWidth: 14, ItemHeight: 8}),
+		charts.WithGridOpts(opts.Grid{Left: "4", Right: "12", Top: "14", Bottom: "40", ContainLabel: opts.Bool(true)}),
+		charts.WithXAxisOpts(opts.XAxis{Type: "category"}),
+		charts.WithYAxisOpts(opts.YAxis{Type: "value", SplitNumber: 4}),
+	)
+	var labels []string
+	for _, i := range shown {
+		c := &v.res.Cells[i]
+		ledger := held(compare.Held(m.of(c.Memory), compare.Ledger), c.Launches.Counted)
+		labels = append(labels, line(c.Label)+"\nWebGPU\n"+ledger+" MiB", line(c.Label)+"\npage")
+	}
+	bar.SetXAxis(labels)
+	for _, l := range layers() {
+		var data []opts.BarData
+		for _, i := range shown {
+			both := [2]opts.BarData{{Value: "-"}, {Value: "-"}}
+			if value, known := l.of(m.of(v.res.Cells[i].Memory)); known {
+				both[at01(l.page)].Value = digits(value)
+			}
+			data = append(data, both[0], both[1])
+		}
+		style := opts.ItemStyle{Color: l.colour}
+		if l.opacity < 1 {
+			style.Opacity = opts.Float(l.opacity)
+		}
+		bar.AddSeries(l.title, data, charts.WithBarChartOpts(opts.BarChart{Stack: "memory", BarWidth: "56%"}), charts.WithItemStyleOpts(style))
+	}
+	return options(bar)
+}
+
+func at01(second bool) int {
+	if second {
+		return 1
+	}
+	return 0
+}
+
+// stackTable has what is drawn, with its launches.
+func (v *view) stackTable(shown []int) *grid {
+	t := &grid{Head: []string{"cell", "part", "when", "median (MiB)", "95 % interval", "launches (MiB)"}}
+	for _, i := range shown {
+		c := &v.res.Cells[i]
+		for _, m := range moments() {
+			for _, f := range m.of(c.Memory) {
+				if f.Known() {
+					t.Rows = append(t.Rows, []string{line(c.Label), f.Title, m.long, num(f.Center()), intervalWords(f), values(f)})
+				}
+			}
+		}
+	}
+	return t
+}
+
+// breakdownGrid has every part of every cell, at every moment, with its method.
+func breakdownGrid(res *compare.Result) *grid {
+	t := &grid{Head: []string{"cell", "memory", "end of load (MiB)", "end of measure (MiB)", "retained (MiB)", "method"}}
+	for i := range res.Cells {
+		c := &res.Cells[i]
+		if c.Memory == nil {
+			continue
+		}
+		for n, f := range c.Memory.Load {
+			row, any := []string{line(c.Label), f.Title}, false
+			for _, m := range moments() {
+				x := m.of(c.Memory)[n]
+				row, any = append(row, held(x, c.Launches.Counted)), any || x.Known()
+			}
+			if any {
+				t.Rows = append(t.Rows, append(row, f.Method))
+			}
+		}
+	}
+	if len(t.Rows) == 0 {
+		return nil
+	}
+	return t
+}
+
+// methodGrid says once what each number of the breakdown is, and what its method can't see.
+func methodGrid(res *compare.Result) *grid {
+	t := &grid{Head: []string{"memory", "method", "what it is", "what it can't see"}}
+	add := func(row ...string) {
+		if !slices.ContainsFunc(t.Rows, func(have []string) bool { return slices.Equal(have, row) }) {
+			t.Rows = append(t.Rows, row)
+		}
+	}
+	for i := range res.Cells {
+		b := res.Cells[i].Memory
+		if b == nil {
+			continue
+		}
+		for n, f := range b.Load {
+			if f.Known() || b.Measure[n].Known() {
+				add(f.Title, f.Method, line(f.How), line(f.Blind))
+			}
+			if r := b.Retained[n]; r.Known() {
+				add(f.Title+", retained", r.Method, line(r.How), line(r.Blind))
+			}
+		}
+		for _, p := range b.Peaks {
+			for _, f := range p.Phases {
+				if f.Known() {
+					add("peak of a process", f.Method, line(f.How), line(f.Blind))
+				}
+			}
+		}
+	}
+	if len(t.Rows) == 0 {
+		return nil
+	}
+	return t
+}
+
+// processGrid has the peaks of every process by phase.
+func processGrid(res *compare.Result) *grid {
+	t := &grid{Head: []string{"cell", "process"}}
+	for i := range res.Cells {
+		c := &res.Cells[i]
+		if c.Memory == nil {
+			continue
+		}
+		for _, p := range c.Memory.Peaks {
+			row := []string{line(c.Label), line(p.Process)}
+			for _, f := range p.Phases {
+				if len(t.Rows) == 0 {
+					t.Head = append(t.Head, f.Title+" (MiB)")
+				}
+				row = append(row, held(f, c.Launches.Counted))
+			}
+			t.Rows = append(t.Rows, row)
+		}
+	}
+	if len(t.Rows) == 0 {
+		return nil
+	}
+	return t
+}

@@ -109,7 +109,7 @@ const look = `(() => {
 
 func TestReportsInABrowser(t *testing.T) {
 	ctx := browser(t)
-	names := []string{"mixed", "same-device", "lost", "empty", "hostile"}
+	names := []string{"mixed", "same-device", "inside", "lost", "empty", "hostile"}
 	all := cases(t, names...)
 	for _, name := range names {
 		runs := all[name]
@@ -192,7 +192,8 @@ func check(t *testing.T, name string, width int64, s sheet) {
 		t.Errorf("%d charts lack a name or a table", s.Unnamed)
 	}
 	want := map[string][]string{"mixed": {"memory-0", "memory-1", "peaks", "load", "ttft", "decode"}, "same-device": {"memory-0", "memory-1", "peaks", "load", "ttft", "decode"},
-		"hostile": {"memory-0", "peaks", "load", "ttft", "decode"}, "lost": {"memory-0"}, "empty": nil}[name]
+		"inside":  {"memory-0", "memory-1", "peaks", "breakdown", "load", "ttft", "decode"},
+		"hostile": {"memory-0", "peaks", "breakdown", "load", "ttft", "decode"}, "lost": {"memory-0"}, "empty": nil}[name]
 	var got []string
 	for _, c := range s.Charts {
 		got = append(got, c.ID)

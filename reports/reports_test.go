@@ -67,6 +67,9 @@ func cases(t *testing.T, names ...string) map[string][]*record.Run {
 			return comparetest.Run(t, "lost", a)
 		},
 		"few":     func() *record.Run { return comparetest.Run(t, "smoke", comparetest.Browser(1), comparetest.Native(1)) },
+		"inside": func() *record.Run {
+			return comparetest.Run(t, "inside", comparetest.Measured(comparetest.Browser(6), comparetest.Page()), comparetest.Measured(comparetest.Native(6), nil))
+		},
 		"alone":   func() *record.Run { return comparetest.Run(t, "alone", comparetest.Native(6)) },
 		"empty":   func() *record.Run { return comparetest.Run(t, "empty") },
 		"hostile": func() *record.Run { return comparetest.Run(t, "hostile", hostile()) },
@@ -82,7 +85,7 @@ const attack = "</script><script>window.owned=1</script><img src=x onerror=windo
 
 // hostile has an attack wherever a user, a model or an engine can put text.
 func hostile() comparetest.Engine {
-	e := comparetest.Browser(2)
+	e := comparetest.Measured(comparetest.Browser(2), comparetest.Page())
 	e.Cell.Engine, e.Cell.Prompt, e.Cell.Model.Name, e.Text = "e"+attack, attack, attack, attack
 	e.Info.Name, e.Info.Version, e.Info.Args = attack, attack, []string{attack}
 	e.Info.Parts, e.Info.Policy = map[string]string{attack: attack}, map[string]string{attack: attack}

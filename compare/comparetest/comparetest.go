@@ -42,7 +42,9 @@ type Engine struct {
 	Cut          int                  // a repetition that has no end; 0: none
 	Warmup       bool                 // a warm-up launch first
 	Warnings     []record.Warning     // in every launch
-	// Inside is what sources within the engine see; nil: there are none, and no peaks of phases, as in older records.
+	// Peaks tells whether each process's highest RSS is read at the end of every phase, and Inside is what sources within the engine
+	// see; older records have neither.
+	Peaks  bool
 	Inside *Inside
 	// Vary moves times and sizes from launch to launch by about this share.
 	Vary float64
@@ -54,8 +56,6 @@ type Inside struct {
 	KVUsed, Workspaces, Remainder map[record.Phase]int64 // of the ledger
 	Heap, Buffers, Wasm           map[record.Phase]int64
 	Uncertain                     int64
-	// Step is what workspaces grow by from launch to launch, and half of that is what the remainder shrinks by.
-	Step int64
 }
 
 // Run writes a run of these engines and reads it back.
@@ -112,7 +112,7 @@ type generator struct {
 
 func (g *generator) launch(e Engine, repetition int) {
 	r := g.w.Begin(e.Cell, repetition, repetition == 0, 0.2)
-	l := &launch{g: g, e: e, r: r, repetition: repetition, pace: 1 + e.Vary*g.rand.NormFloat64(), size: 1 + e.Vary/3*g.rand.NormFloat64()}
+	l := &launch{g: g, e: e, r: r, pace: 1 + e.Vary*g.rand.NormFloat64(), size: 1 + e.Vary/3*g.rand.NormFloat64()}
 	if e.Introduction != nil {
 		r.Event(record.Event{Engine: e.Introduction})
 	}
@@ -153,7 +153,6 @@ type launch struct {
 	smaps      []int
 	page       map[string]int // sources by method
 	reads      int
-	repetition int
 }
 
 func (l *launch) dur(d time.Duration) time.Duration { return time.Duration(float64(d) * l.pace) }
@@ -195,8 +194,7 @@ func (l *launch) inside(p record.Phase) {
 	put("wasm_memory", "memory_bytes", in.Wasm)
 	live := int64(0)
 	if used, loaded := in.KVUsed[p]; loaded {
-		step := in.Step * int64(l.repetition)
-		workspaces, remainder := in.Workspaces[p]+step, in.Remainder[p]-step/2
+		workspaces, remainder := in.Workspaces[p], in.Remainder[p]
 		live = in.Weights + in.KVReserved + workspaces + remainder
 		push("webgpu_ledger", record.Value{Name: "weights_bytes", Value: float64(in.Weights)}, record.Value{Name: "kv_reserved_bytes", Value: float64(in.KVReserved)},
 			record.Value{Name: "kv_used_bytes", Value: float64(used)}, record.Value{Name: "workspaces_bytes", Value: float64(workspaces)},
@@ -241,7 +239,7 @@ func (l *launch) read(at time.Time, level float64, dear bool, edge record.Phase)
 		if dear {
 			s.Begin = at.Add(-8 * time.Millisecond)
 			s.VMS, s.PSS, s.USS, s.Swap = record.Absent, mib(rss-p.Shared/2), mib(rss-p.Shared), 0
-			if l.e.Inside != nil && edge != "" {
+			if l.e.Peaks && edge != "" {
 				s.Edge, s.HWM = edge, mib(rss+p.Shared/4) // higher than any sample: a spike between two
 			}
 			l.r.Sample(l.smaps[i], s)
@@ -350,6 +348,12 @@ func Native(launches int) Engine {
 			return map[string]float64{"predicted_per_second": 64 / decode.Seconds(), "prompt_per_second": 4 / ttft.Seconds() * 1.2, "predicted_n": 64}
 		},
 	}
+}
+
+// Measured gives an engine all that there is to measure: peaks of phases, and what is inside where that can be seen.
+func Measured(e Engine, in *Inside) Engine {
+	e.Peaks, e.Inside = true, in
+	return e
 }
 
 // Page is what is inside a Browser.

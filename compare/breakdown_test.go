@@ -1,0 +1,206 @@
+package compare_test
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"llmparity/compare"
+	"llmparity/compare/comparetest"
+	"llmparity/internal/record"
+)
+
+// set changes what a launch's source read under a name when a phase ended.
+func set(t *testing.T, a *record.Attempt, p record.Phase, name string, value float64) {
+	t.Helper()
+	for i := range a.Metrics {
+		if m := &a.Metrics[i]; m.Edge == p && m.Name == name {
+			m.Value = value
+			return
+		}
+	}
+	t.Fatalf("there is no %s at the end of %s", name, p)
+}
+
+// part changes a part of a launch's ledger, and the ledger with it.
+func part(t *testing.T, a *record.Attempt, p record.Phase, name string, more float64) {
+	t.Helper()
+	read := a.AtEdge(p, compare.Ledger, name)
+	live := a.AtEdge(p, compare.Ledger, "live_bytes")
+	for id := range read {
+		set(t, a, p, name, read[id]+more)
+		set(t, a, p, "live_bytes", live[id]+more)
+	}
+}
+
+func measured(t *testing.T, launches int) *record.Run {
+	t.Helper()
+	return comparetest.Run(t, "inside", comparetest.Measured(comparetest.Browser(launches), comparetest.Page()))
+}
+
+func TestPartsAddUpToTheLedger(t *testing.T) {
+	run := measured(t, 6)
+	for i, a := range run.Attempts {
+		part(t, a, record.Measure, "workspaces_bytes", float64(i*i*7919))
+		part(t, a, record.Load, "unattributed_bytes", float64(i*13))
+	}
+	b := compare.Runs(run).Cells[0].Memory
+	for phase, list := range map[record.Phase][]compare.Figure{record.Load: b.Load, record.Measure: b.Measure} {
+		ledger := compare.Held(list, compare.Ledger)
+		if ledger.N != 6 || ledger.Interval == nil {
+			t.Fatalf("%s: %+v", phase, ledger)
+		}
+		for i := range ledger.Values {
+			sum := 0.0
+			for _, name := range compare.LedgerParts() {
+				sum += compare.Held(list, name).Values[i].Value
+			}
+			if sum != ledger.Values[i].Value {
+				t.Errorf("%s of launch %d: the parts are %v and the ledger %v", phase, i+1, sum, ledger.Values[i].Value)
+			}
+		}
+		sum := 0.0
+		for _, name := range compare.LedgerParts() {
+			sum += compare.Held(list, name).Center()
+		}
+		if sum != ledger.Center() {
+			t.Errorf("%s: the parts' medians are %v and the ledger's %v", phase, sum, ledger.Center())
+		}
+		if used, reserved := compare.Held(list, compare.KVUsed), compare.Held(list, compare.KVReserved); used.Center() > reserved.Center() || !used.Known() {
+			t.Errorf("%s: %v of %v of the KV cache is used", phase, used.Center(), reserved.Center())
+		}
+	}
+	if len(b.Notes) > 0 {
+		t.Errorf("%q", b.Notes)
+	}
+	if f := compare.Held(b.Measure, compare.KVReserved); f.Center() != 544.0/1024 || f.Method != compare.Ledger || f.Blind != "what webgpu_ledger can't see" || f.How == "" {
+		t.Errorf("%+v", f)
+	}
+}
+
+// Medians of parts that grow at each other's expense don't add up, and the reader is told.
+func TestMediansThatDoNotAddUpAreSaid(t *testing.T) {
+	run := measured(t, 3)
+	for i, more := range [][2]float64{{10 << 20, 0}, {0, 10 << 20}, {4 << 20, 4 << 20}} {
+		part(t, run.Attempts[i], record.Measure, "workspaces_bytes", more[0])
+		part(t, run.Attempts[i], record.Measure, "unattributed_bytes", more[1])
+	}
+	if b := compare.Runs(run).Cells[0].Memory; len(b.Notes) != 1 || !strings.Contains(b.Notes[0], "medians") {
+		t.Errorf("%q", b.Notes)
+	}
+}
+
+func TestWhatIsRetained(t *testing.T) {
+	run := measured(t, 1)
+	cell := compare.Runs(run).Cells[0]
+	for name, want := range map[string]float64{compare.Ledger: 0, compare.JSHeap: 8_327_632 - 6_914_020, compare.ArrayBuffers: 6_847_946 - 6_845_225, compare.Wasm: 17_891_328} {
+		if f := compare.Held(cell.Memory.Retained, name); f.Center() != want/record.MiB || f.N != 1 {
+			t.Errorf("%s: %+v, want %v bytes", name, f, want)
+		}
+	}
+	totals := run.Attempts[0].Totals
+	last := totals[len(totals)-1].PSS
+	if f := compare.Held(cell.Memory.Retained, compare.TotalPSS); math.Abs(f.Center()-(last-cell.Figure(compare.Baseline).Center())) > 1e-6 {
+		t.Errorf("%v, want %v less the baseline", f.Center(), last)
+	}
+	if f := compare.Held(cell.Memory.Retained, compare.Weights); f.Known() || f.Absent == "" {
+		t.Errorf("there is no such part without a model: %+v", f)
+	}
+	native := compare.Runs(comparetest.Run(t, "server", comparetest.Measured(comparetest.Native(1), nil))).Cells[0].Memory
+	if f := compare.Held(native.Retained, compare.TotalPSS); f.Known() || f.Absent != compare.NoBaseline {
+		t.Errorf("a process that was not there before can't have a baseline: %+v", f)
+	}
+	if f := compare.Held(native.Measure, compare.TotalPSS); !f.Known() {
+		t.Errorf("%+v", f)
+	}
+}
+
+// What a source did not answer is no zero, and no sum over the others.
+func TestWhatWasNotMeasuredIsAbsent(t *testing.T) {
+	for _, e := range []comparetest.Engine{comparetest.Browser(2), comparetest.Native(2)} {
+		if b := compare.Runs(comparetest.Run(t, "old", e)).Cells[0].Memory; b != nil {
+			t.Errorf("nothing looked inside: %+v", b)
+		}
+	}
+	in := comparetest.Page()
+	delete(in.Wasm, record.Measure)
+	delete(in.Heap, record.Baseline)
+	run := comparetest.Run(t, "gaps", comparetest.Measured(comparetest.Browser(2), in))
+	a := run.Attempts[0]
+	load, _ := a.Phase(record.Load)
+	a.Sources[900] = record.Source{Role: "worker", Method: "heap_usage"} // answers at the load and later, but for the end of measure
+	for _, at := range []record.Phase{record.Load, record.Idle} {
+		p, _ := a.Phase(at)
+		a.Metrics = append(a.Metrics, record.MetricRow{Source: 900, NS: p.EndNS + 1, Name: "used_bytes", Value: 1 << 20, Edge: at})
+	}
+	b := compare.Runs(run).Cells[0].Memory
+	if f := compare.Held(b.Measure, compare.Wasm); f.Known() || f.Absent != "not measured" || len(f.Values) != 0 {
+		t.Errorf("%+v", f)
+	}
+	if f := compare.Held(b.Load, compare.Wasm); f.N != 2 {
+		t.Errorf("%+v", f)
+	}
+	if f := compare.Held(b.Retained, compare.JSHeap); f.Known() {
+		t.Errorf("without a baseline: %+v", f)
+	}
+	if f := compare.Held(b.Load, compare.JSHeap); f.N != 2 || f.Values[0].Value != f.Values[1].Value+1 {
+		t.Errorf("two isolates, read at %d: %+v", load.EndNS, f)
+	}
+	if f := compare.Held(b.Measure, compare.JSHeap); f.N != 1 || f.Values[0].Attempt != run.Attempts[1].ID {
+		t.Errorf("one isolate of two answered: %+v", f)
+	}
+	if f := compare.Held(b.Measure, compare.UserAgent); f.Known() {
+		t.Errorf("%+v", f)
+	}
+}
+
+func TestPeaksByProcessAndPhase(t *testing.T) {
+	e := comparetest.Browser(1)
+	e.Processes = append(e.Processes, comparetest.Process{Role: "utility", Before: 80, Loaded: 81, Shared: 44})
+	run := comparetest.Run(t, "peaks", comparetest.Measured(e, nil))
+	b := compare.Runs(run).Cells[0].Memory
+	var names []string
+	for _, p := range b.Peaks {
+		names = append(names, p.Process)
+		if len(p.Phases) != len(record.Phases()) {
+			t.Errorf("%s has %d phases", p.Process, len(p.Phases))
+		}
+	}
+	if want := []string{"browser", "renderer", "gpu-process", "utility"}; !slices.Equal(names, want) {
+		t.Fatalf("%q, want %q", names, want)
+	}
+	if f, ok := b.Peaks[1].Highest(); !ok || f.Name != "measure" || f.Center() < 310 {
+		t.Errorf("%+v", f)
+	}
+	if f := b.Peaks[3].Phases[0]; f.N != 1 || f.Center() < 80 || f.Center() > 100 || !strings.Contains(f.How, "of several processes the highest") {
+		t.Errorf("two of a role are no sum: %+v", f)
+	}
+	if f := b.Peaks[1].Phases[0]; strings.Contains(f.How, "several") {
+		t.Errorf("%+v", f)
+	}
+}
+
+func TestAnUncertainLedgerIsAWarning(t *testing.T) {
+	in := comparetest.Page()
+	count := func() (n int) {
+		e := comparetest.Measured(comparetest.Browser(2), in)
+		e.Failing = map[int]record.Class{2: record.OOM} // counts nowhere
+		for _, w := range compare.Runs(comparetest.Run(t, "x", e)).Warnings {
+			if w.Code == "ledger-uncertain" {
+				n++
+				if !strings.Contains(w.Text, "in 1 of 1 launches") || !strings.Contains(w.Text, "(up to 3)") || w.Where != "webllm" {
+					t.Errorf("%+v", w)
+				}
+			}
+		}
+		return n
+	}
+	if n := count(); n != 0 {
+		t.Errorf("%d warnings of a certain ledger", n)
+	}
+	in.Uncertain = 3
+	if n := count(); n != 1 {
+		t.Errorf("%d warnings", n)
+	}
+}

@@ -13,6 +13,7 @@ import (
 
 // What is made hangs on the adapter; the browser is asked for it where it can't be known, and once.
 func TestTargetFitsTheAdapter(t *testing.T) {
+	_, m := tinyModel(t)
 	for _, c := range []struct {
 		name    string
 		config  Config
@@ -33,12 +34,12 @@ func TestTargetFitsTheAdapter(t *testing.T) {
 				if c.want != "" && got.Kernels != c.want || got.DType != F32 {
 					t.Errorf("made for %+v, want %s", got, c.want)
 				}
-				return Package{}, nil
+				return files.pack, nil
 			}
 			w := New(c.config)
 			for range 2 {
 				clear(w.packages)
-				err := w.Prepare(watched(t), engine.Model{}, func(string) { asked++ })
+				err := w.Prepare(watched(t), m, func(string) { asked++ })
 				if fault.Code(err) != int(c.kind) || c.refusal != "" && !strings.Contains(err.Error(), c.refusal) {
 					t.Errorf("error %v, want code %d with %q", err, c.kind, c.refusal)
 				}

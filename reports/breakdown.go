@@ -2,7 +2,9 @@ package reports
 
 import (
 	"fmt"
+	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/go-echarts/go-echarts/v2/charts"
@@ -32,14 +34,25 @@ func held(f compare.Figure, counted int) string {
 	case !f.Known():
 		return "–"
 	case f.N < counted:
-		return fmt.Sprintf("%s (n=%d)", num(f.Center()), f.N)
+		return fmt.Sprintf("%s (n=%d)", mib(f.Center()), f.N)
 	}
-	return num(f.Center())
+	return mib(f.Center())
+}
+
+// mib writes a size to a thousandth at most: there are parts of some bytes.
+func mib(v float64) string {
+	switch a := math.Abs(v); {
+	case v != 0 && a < 0.0005:
+		return "<0.001"
+	case v != 0 && a < 0.01:
+		return strconv.FormatFloat(v, 'f', 3, 64)
+	}
+	return num(v)
 }
 
 // Words that the terminal and the page have in common.
 const (
-	breakdownWords = "MiB, medians over counted launches. The ledger is what WebGPU was asked for: weights + KV reserved + workspaces + unattributed; what is used of " +
+	breakdownWords = "MiB, medians over counted launches. The ledger is what WebGPU was asked for: weights + KV reserved + workspaces + unattributed, before rounding; what is used of " +
 		"the KV cache lies within what is reserved. Retained: after the unload, less the baseline. Methods see different things: across them nothing adds up."
 	peaksWords = "Peaks of several processes are no sum: they were not at one moment, and each counts in full what is shared."
 )
@@ -72,7 +85,7 @@ func highest(b *compare.Breakdown) string {
 	var words []string
 	for _, p := range b.Peaks {
 		if f, ok := p.Highest(); ok {
-			words = append(words, fmt.Sprintf("%s %s (%s)", p.Process, num(f.Center()), f.Name))
+			words = append(words, fmt.Sprintf("%s %s (%s)", p.Process, mib(f.Center()), f.Name))
 		}
 	}
 	return strings.Join(words, ", ")
@@ -182,7 +195,7 @@ func (v *view) stackTable(shown []int) *grid {
 		for _, m := range moments() {
 			for _, f := range m.of(c.Memory) {
 				if f.Known() {
-					t.Rows = append(t.Rows, []string{line(c.Label), f.Title, m.long, num(f.Center()), intervalWords(f), values(f)})
+					t.Rows = append(t.Rows, []string{line(c.Label), f.Title, m.long, mib(f.Center()), intervalWords(f), values(f)})
 				}
 			}
 		}

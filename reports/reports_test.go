@@ -66,7 +66,7 @@ func cases(t *testing.T, names ...string) map[string][]*record.Run {
 			a.Failing = map[int]record.Class{1: record.OOM, 2: record.OOM}
 			return comparetest.Run(t, "lost", a)
 		},
-		"few":     func() *record.Run { return comparetest.Run(t, "smoke", comparetest.Browser(1), comparetest.Native(1)) },
+		"few": func() *record.Run { return comparetest.Run(t, "smoke", comparetest.Browser(1), comparetest.Native(1)) },
 		"inside": func() *record.Run {
 			return comparetest.Run(t, "inside", comparetest.Measured(comparetest.Browser(6), comparetest.Page()), comparetest.Measured(comparetest.Native(6), nil))
 		},

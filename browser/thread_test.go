@@ -81,7 +81,7 @@ func TestLoadsAndUnloadsRetainNothingMore(t *testing.T) {
 	r := engine.Request{Prompt: "the quick brown fox", MaxTokens: 4, IgnoreEOS: true}
 	var ids []int
 	var first, last map[string]float64
-	const loads = 4
+	const loads = 3
 	for i := range loads {
 		if err := s.Load(watched(t), m); err != nil {
 			t.Fatal(err)

@@ -193,15 +193,19 @@ func (b *Breakdown) pss(counted []*record.Attempt) {
 
 // lastPSS is the total PSS that was read when a phase had ended.
 func lastPSS(a *record.Attempt, p record.Phase) float64 {
+	return lastTotal(a, p, record.MethodSmapsRollup, func(t record.TotalRow) float64 { return t.PSS })
+}
+
+// lastTotal is what was read when a phase had ended: the reading at its edge lies behind it. NaN where there is none.
+func lastTotal(a *record.Attempt, p record.Phase, method string, pick func(record.TotalRow) float64) float64 {
+	last := math.NaN()
 	span, ok := a.Phase(p)
 	if !ok {
-		return math.NaN()
+		return last
 	}
-	last := math.NaN()
 	for _, t := range readings(a, p) {
-		// The reading at the edge of a phase lies behind it, unless the phase only waited.
-		if t.Method == record.MethodSmapsRollup && t.NS >= span.EndNS && !math.IsNaN(t.PSS) {
-			last = t.PSS
+		if v := pick(t); t.Method == method && t.NS >= span.EndNS && !math.IsNaN(v) {
+			last = v
 		}
 	}
 	return last

@@ -204,3 +204,35 @@ func TestAnUncertainLedgerIsAWarning(t *testing.T) {
 		t.Errorf("%d warnings", n)
 	}
 }
+
+// Another browser on the machine moves PSS and not RSS; a launch that really holds more moves both.
+func TestProgramsOutsideThatShareFilesAreAWarning(t *testing.T) {
+	for name, c := range map[string]struct {
+		from     record.Phase
+		pss, rss float64
+		want     string
+	}{
+		"nothing":       {record.Baseline, 0, 0, ""},
+		"it holds more": {record.Baseline, 80, 80, ""},
+		"all the time":  {record.Baseline, -100, 0, "total PSS (at the end of the measurement) differs by 1"},
+		"at the end":    {record.Unload, 100, 0, "total PSS (retained) differs by 1"},
+	} {
+		run := comparetest.Run(t, "x", comparetest.Browser(3))
+		a := run.Attempts[1]
+		from, _ := a.Phase(c.from)
+		for i := range a.Totals {
+			if row := &a.Totals[i]; row.NS >= from.BeginNS {
+				row.PSS, row.RSS = row.PSS+c.pss, row.RSS+c.rss
+			}
+		}
+		got := ""
+		for _, w := range compare.Runs(run).Warnings {
+			if w.Code == "shared-outside" {
+				got += w.Text
+			}
+		}
+		if !strings.HasPrefix(got, c.want) || (got == "") != (c.want == "") {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+	}
+}

@@ -230,6 +230,7 @@ func (r *Result) warnings(runs []*record.Run, e []evidence) []Warning {
 		out = append(out, launchWarnings(c.Label, e[i].all)...)
 		out = append(out, c.ownWarnings()...)
 		out = append(out, c.ledgerWarnings(e[i].counted)...)
+		out = append(out, c.sharingWarnings(e[i].counted)...)
 	}
 	return out
 }

@@ -212,12 +212,12 @@ func breakdownGrid(res *compare.Result) *grid {
 			continue
 		}
 		for n, f := range c.Memory.Load {
-			row, any := []string{line(c.Label), f.Title}, false
+			row, known := []string{line(c.Label), f.Title}, false
 			for _, m := range moments() {
 				x := m.of(c.Memory)[n]
-				row, any = append(row, held(x, c.Launches.Counted)), any || x.Known()
+				row, known = append(row, held(x, c.Launches.Counted)), known || x.Known()
 			}
-			if any {
+			if known {
 				t.Rows = append(t.Rows, append(row, f.Method))
 			}
 		}

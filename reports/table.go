@@ -161,12 +161,12 @@ func (t *table) breakdown() {
 			continue
 		}
 		for _, m := range moments() {
-			row, any := []string{line(c.Label), m.name}, false
+			row, known := []string{line(c.Label), m.name}, false
 			for _, col := range breakdownColumns() {
 				f := compare.Held(m.of(c.Memory), col[2])
-				row, any = append(row, strings.ReplaceAll(held(f, c.Launches.Counted), "–", "-")), any || f.Known()
+				row, known = append(row, strings.ReplaceAll(held(f, c.Launches.Counted), "–", "-")), known || f.Known()
 			}
-			if any {
+			if known {
 				rows, cells = append(rows, row), append(cells, i)
 			}
 		}

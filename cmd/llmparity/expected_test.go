@@ -1,0 +1,37 @@
+package main
+
+import (
+	"testing"
+
+	"llmparity/internal/engine"
+	"llmparity/internal/plan"
+	"llmparity/internal/tiny"
+)
+
+// Of the tiny model's own prompts all of a default run's tokens are certain; other models are not reckoned through.
+func TestTheTinyModelsWordsAreExpected(t *testing.T) {
+	m, err := tinyModel(1024)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := plan.Plan{MaxTokens: 64, Context: 1024}
+	for _, prompt := range tiny.Prompts() {
+		p.Prompts = append(p.Prompts, prompt.Text)
+	}
+	known, err := expected(m, p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, prompt := range p.Prompts {
+		if n := len(known[prompt]); n != p.MaxTokens {
+			t.Errorf("%.30q: %d of %d tokens are certain", prompt, n, p.MaxTokens)
+		}
+	}
+	p.Context = 65
+	if known, err = expected(m, p); err != nil || len(known[p.Prompts[8]]) != 0 {
+		t.Errorf("a prompt that does not fit: %v, %v", known[p.Prompts[8]], err)
+	}
+	if known, err = expected(engine.Model{}, p); known != nil || err != nil {
+		t.Errorf("of another model %v is expected (%v)", known, err)
+	}
+}

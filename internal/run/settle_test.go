@@ -1,0 +1,115 @@
+package run_test
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"llmparity/internal/engine"
+	"llmparity/internal/record"
+)
+
+// restless is an engine with a process whose RSS is what rss says of the time since its launch.
+type restless struct {
+	scripted
+	rss func(since time.Duration) int64
+}
+
+func (e *restless) Open(ctx context.Context, p engine.Probe) (engine.Session, error) {
+	if e.rss != nil {
+		p.Attach(&rssSource{begin: time.Now(), rss: e.rss})
+	}
+	return e.scripted.Open(ctx, p)
+}
+
+type rssSource struct {
+	begin time.Time
+	rss   func(time.Duration) int64
+}
+
+func (*rssSource) Describe() record.Source {
+	return record.Source{Role: "server", Method: record.MethodStatm, Every: 100 * time.Millisecond}
+}
+
+func (s *rssSource) Read(_ context.Context, r *record.Sample) error {
+	r.Begin = time.Now()
+	r.RSS = s.rss(r.Begin.Sub(s.begin))
+	r.End = r.Begin
+	return nil
+}
+
+func TestABaselineIsTakenWhenItHasSettled(t *testing.T) {
+	for _, x := range []struct {
+		name    string
+		rss     func(time.Duration) int64
+		settled bool
+		least   time.Duration
+		most    time.Duration
+		warned  bool
+	}{
+		{"still", func(time.Duration) int64 { return 100 * record.MiB }, true, 500 * time.Millisecond, 600 * time.Millisecond, false},
+		{"little noise", func(d time.Duration) int64 { return 100*record.MiB + int64(d/(100*time.Millisecond)%2)*record.MiB }, true,
+			500 * time.Millisecond, 600 * time.Millisecond, false},
+		{"one in a hundred", func(d time.Duration) int64 { return 1000*record.MiB + int64(d/(100*time.Millisecond)%2)*9*record.MiB }, true,
+			500 * time.Millisecond, 600 * time.Millisecond, false},
+		{"growing for 2 s", func(d time.Duration) int64 { return int64(min(d, 2*time.Second)/time.Millisecond) * record.MiB }, true,
+			2300 * time.Millisecond, 2700 * time.Millisecond, false},
+		{"growing for ever", func(d time.Duration) int64 { return int64(d/time.Millisecond) * record.MiB }, false, 5 * time.Second, 5100 * time.Millisecond, true},
+		{"nothing to read", nil, false, 500 * time.Millisecond, 1100 * time.Millisecond, false},
+	} {
+		t.Run(x.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				o := options(t, &restless{scripted{name: "a"}, x.rss})
+				o.Plan.Repetitions, o.Plan.Warmup.Launches = 1, 0
+				r, err := do(t, t.Context(), o)
+				if err != nil {
+					t.Fatal(err)
+				}
+				a := r.Attempts[0]
+				at := slices.IndexFunc(a.Events, func(e record.EventAt) bool { return e.Settling != nil })
+				if at < 0 {
+					t.Fatal("the record does not say how the baseline settled")
+				}
+				s := a.Events[at].Settling
+				if s.Settled != x.settled || s.Waited < x.least || s.Waited > x.most || s.Settled && s.Spread > s.Tolerance {
+					t.Errorf("%+v, want settled %v within %v to %v", *s, x.settled, x.least, x.most)
+				}
+				if (x.rss == nil) != (s.Spread == record.Absent) {
+					t.Errorf("a spread of %d was read", s.Spread)
+				}
+				if phase, _ := a.Phase(record.Baseline); phase.Duration() < s.Waited {
+					t.Errorf("the baseline took %v, and settling %v of it", phase.Duration(), s.Waited)
+				}
+				warned := slices.ContainsFunc(a.Warnings, func(w record.Warning) bool { return w.Code == "baseline-not-settled" })
+				if warned != x.warned {
+					t.Errorf("warnings: %+v", a.Warnings)
+				}
+			})
+		})
+	}
+}
+
+func TestWhatTheModelDoesNotSayFailsTheLaunch(t *testing.T) {
+	for _, x := range []struct {
+		expected []int
+		class    record.Class
+	}{{[]int{0, 1, 2, 3}, ""}, {[]int{0, 1}, ""}, {nil, ""}, {[]int{0, 1, 7}, record.BadOutput}} { // the engine says 0, 1, 2, 3
+		synctest.Test(t, func(t *testing.T) {
+			o := options(t, &scripted{name: "a"})
+			o.Expected = map[string][]int{"p": x.expected}
+			r, err := do(t, t.Context(), o)
+			if (err == nil) != (x.class == "") || len(r.Attempts) != 4 {
+				t.Errorf("%v after %d launches", err, len(r.Attempts))
+			}
+			for _, a := range r.Attempts {
+				if a.Class != x.class || len(a.Measured()) != 1 {
+					t.Errorf("expecting %v: class %q (%s), %d requests", x.expected, a.Class, a.Error, len(a.Measured()))
+				}
+			}
+		})
+	}
+}
+
+var _ engine.Engine = (*restless)(nil)

@@ -179,7 +179,13 @@ func (w *troubled) Open(ctx context.Context, probe engine.Probe) (engine.Session
 	}
 	end := func() {}
 	if x.server != nil {
-		end = interpose(w.t, server, x.server)
+		end = interpose(w.t, server, func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+			if strings.Contains(r.URL.Path, "params_shard_") {
+				x.server(w, r, next)
+				return
+			}
+			next.ServeHTTP(w, r)
+		})
 	}
 	s, err := one.open(ctx, probe, server, chrome, sha256Of(bundle))
 	if err != nil {
@@ -189,8 +195,8 @@ func (w *troubled) Open(ctx context.Context, probe engine.Probe) (engine.Session
 	return &troubledSession{s.(*session), w.t, x, end}, nil
 }
 
-// interpose puts another server before ours, which answers for the weights in its own way.
-func interpose(t *testing.T, s *server, shards func(http.ResponseWriter, *http.Request, http.Handler)) (end func()) {
+// interpose puts another server before ours, which answers in its own way.
+func interpose(t *testing.T, s *server, answers func(http.ResponseWriter, *http.Request, http.Handler)) (end func()) {
 	ours, err := url.Parse(s.base)
 	if err != nil {
 		t.Fatal(err)
@@ -201,11 +207,7 @@ func interpose(t *testing.T, s *server, shards func(http.ResponseWriter, *http.R
 	transport := &http.Transport{}
 	proxy.Transport = transport
 	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if strings.Contains(r.URL.Path, "params_shard_") {
-			shards(w, r, proxy)
-			return
-		}
-		proxy.ServeHTTP(w, r)
+		answers(w, r, proxy)
 	}))
 	s.base = front.URL + token
 	return func() {

@@ -55,12 +55,6 @@ func (p *tab) attach(ctx context.Context, probe engine.Probe) error {
 	if ps.ended {
 		return errClosed
 	}
-	for _, w := range workers {
-		if !ps.workers[w] {
-			ps.workers[w] = true
-			ps.attached[ofThePage] = append(ps.attached[ofThePage], probe.Attach(p.heapOf(w)))
-		}
-	}
 	for _, pid := range slices.Sorted(maps.Keys(roles)) {
 		if _, known := ps.attached[pid]; known {
 			continue
@@ -74,6 +68,12 @@ func (p *tab) attach(ctx context.Context, probe engine.Probe) error {
 		}
 		for _, s := range sources {
 			ps.attached[pid] = append(ps.attached[pid], probe.Attach(s))
+		}
+	}
+	for _, w := range workers { // last: at a phase edge, what answers at once is read first
+		if !ps.workers[w] {
+			ps.workers[w] = true
+			ps.attached[ofThePage] = append(ps.attached[ofThePage], probe.Attach(p.heapOf(w)))
 		}
 	}
 	return nil

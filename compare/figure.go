@@ -15,7 +15,7 @@ const (
 	PostWarmup  = "post_warmup_pss"
 	PeakUSS     = "peak_uss"
 	PeakRSS     = "peak_rss_sum"
-	Retained    = "retained_uss"
+	Retained    = "retained_pss"
 	LoadTime    = "load_time"
 	TTFT        = "ttft"
 	DecodeTPS   = "decode_tps"

@@ -16,33 +16,33 @@ type retained struct {
 	roles map[string]float64 // of it, by role
 }
 
-// retainedBy goes by USS, for PSS also moves when an unrelated process that shares a library with ours comes or goes, which is much in
-// so small a difference. A process that was born in between counts in full.
+// retainedBy goes by PSS: what a browser keeps of the memory through which weights were uploaded is shared by two processes, so that
+// USS sees none of it. A process that was born in between counts in full.
 func retainedBy(a *record.Attempt) retained {
-	before, after := lastUSS(a, record.Baseline), lastUSS(a, record.Unload)
+	before, after := pssAtEnd(a, record.Baseline), pssAtEnd(a, record.Unload)
 	r := retained{total: math.NaN(), roles: map[string]float64{}}
 	if len(before) == 0 || len(after) == 0 {
 		return r
 	}
 	r.total = 0
-	for source, uss := range after {
-		more := uss - before[source] // 0 before it was there
+	for source, pss := range after {
+		more := pss - before[source] // 0 before it was there
 		r.roles[a.Sources[source].Role] += more
 		r.total += more
 	}
 	return r
 }
 
-// lastUSS is the last reading of each process's USS in a phase, the one at its edge included, by source.
-func lastUSS(a *record.Attempt, p record.Phase) map[int]float64 {
+// pssAtEnd is the last reading of each process's PSS in a phase, the one at its edge included, by source.
+func pssAtEnd(a *record.Attempt, p record.Phase) map[int]float64 {
 	begin, end, ok := reach(a, p)
 	if !ok {
 		return nil
 	}
 	out := map[int]float64{}
 	for _, s := range a.Samples {
-		if s.NS >= begin && s.NS < end && !math.IsNaN(s.USS) {
-			out[s.Source] = s.USS
+		if s.NS >= begin && s.NS < end && !math.IsNaN(s.PSS) {
+			out[s.Source] = s.PSS
 		}
 	}
 	return out
@@ -51,7 +51,8 @@ func lastUSS(a *record.Attempt, p record.Phase) map[int]float64 {
 // retainedFigure is over launches; what each process has of it, and whether it grows from launch to launch, stands in How.
 func retainedFigure(attempts []*record.Attempt) Figure {
 	f := Figure{Name: Retained, Title: "retained", Unit: "MiB", Absent: "not read both before the load and after the unload",
-		How: "the total USS (pages that no other process shares) at the end of the unload minus that at the end of the baseline"}
+		How: "the total PSS at the end of the unload minus that at the end of the baseline; an unrelated browser that starts or ends " +
+			"meanwhile moves it too"}
 	roles := map[string][]float64{}
 	for _, a := range attempts {
 		r := retainedBy(a)

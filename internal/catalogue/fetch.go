@@ -80,7 +80,7 @@ func Fetch(ctx context.Context, e Entry, o Options, tell func(Progress)) (Packag
 	}
 	defer from.close()
 	if p, ok := stored(e, o, from); ok {
-		return p, nil
+		return p, p.verify(ctx, p.small())
 	}
 	if err := cache.MkdirAll(o.Store); err != nil {
 		return Package{}, err

@@ -504,6 +504,17 @@ func TestADamagedStoreIsMended(t *testing.T) {
 	data[7]++
 	put(t, file, data)
 	failed(t, p.Verify(t.Context()), fault.BadModel, shard, "SHA-256")
+	library, _ := p.Library()
+	whole, err := os.ReadFile(library)
+	if err != nil {
+		t.Fatal(err)
+	}
+	changed := bytes.Clone(whole)
+	changed[len(changed)-1]++
+	put(t, library, changed)
+	_, err = catalogue.Fetch(t.Context(), entry(t), o, nil)
+	failed(t, err, fault.BadModel, catalogue.LibraryName, "SHA-256")
+	put(t, library, whole)
 	if err := os.Truncate(file, 99); err != nil {
 		t.Fatal(err)
 	}

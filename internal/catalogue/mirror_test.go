@@ -142,6 +142,7 @@ type server struct {
 	dir string
 	// unversioned: no ETag and no date tells which version of a file it is.
 	unversioned bool
+	answering   sync.WaitGroup
 
 	mu sync.Mutex
 	// trouble answers a request, or doesn't and leaves it to the server. n counts those for the same file, from 1.
@@ -159,6 +160,8 @@ func serve(t *testing.T, dir string) *server {
 }
 
 func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s.answering.Add(1)
+	defer s.answering.Done()
 	file := path.Base(r.URL.Path)
 	s.mu.Lock()
 	s.asked[file]++

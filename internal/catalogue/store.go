@@ -78,7 +78,7 @@ type manifest struct {
 const manifestSchema = 1
 
 // Open gives a stored model. It is fs.ErrNotExist where there is none, or not all of it; Fetch then gets what is missing. That every
-// file has its size is checked here; that its content is still what was fetched, Verify checks.
+// file has its size is checked here; that its content is still what was fetched, Verify checks, and Fetch of the small ones.
 func Open(store, id string) (Package, error) {
 	if !plainName.MatchString(id) {
 		return Package{}, fmt.Errorf("model %q: %w", id, fs.ErrNotExist)
@@ -136,8 +136,17 @@ func readWeights(dir string) (Weights, error) {
 }
 
 // Verify reads every file and compares it with what was fetched. It takes about a second a GB.
-func (p Package) Verify(ctx context.Context) error {
-	for _, f := range p.Files {
+func (p Package) Verify(ctx context.Context) error { return p.verify(ctx, p.Files) }
+
+// small are the files that are no shards: those whose sums are in no list of the package's own.
+func (p Package) small() []File {
+	return slices.DeleteFunc(slices.Clone(p.Files), func(f File) bool {
+		return slices.ContainsFunc(p.Weights.Shards, func(s Shard) bool { return s.File == f.Name })
+	})
+}
+
+func (p Package) verify(ctx context.Context, files []File) error {
+	for _, f := range files {
 		if err := ctx.Err(); err != nil {
 			return err
 		}

@@ -21,7 +21,10 @@ import (
 	"llmparity/internal/tiny/reference"
 )
 
-func TestWebLLM(t *testing.T) {
+func TestWebLLM(t *testing.T) { conformance(t, PageThread) }
+
+// conformance holds the engine against the suite.
+func conformance(t *testing.T, thread Thread) {
 	c, m := tinyModel(t)
 	f, err := gguf.Open(m.Path)
 	if err != nil {
@@ -38,15 +41,11 @@ func TestWebLLM(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, thread := range []Thread{PageThread, WorkerThread} {
-		t.Run(string(thread), func(t *testing.T) {
-			c.Thread = thread
-			enginetest.Run(t, enginetest.Case{
-				New:   func(*testing.T) engine.Engine { return New(c) },
-				Model: m, Prompt: prompt, PromptIDs: ids, Expected: expected,
-			})
-		})
-	}
+	c.Thread = thread
+	enginetest.Run(t, enginetest.Case{
+		New:   func(*testing.T) engine.Engine { return New(c) },
+		Model: m, Prompt: prompt, PromptIDs: ids, Expected: expected,
+	})
 }
 
 func TestEnginePassesTheStagesOfALoadInOrder(t *testing.T) {

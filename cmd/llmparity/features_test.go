@@ -16,7 +16,7 @@ import (
 )
 
 // Every feature that converts is computed rightly by every kind of library: WebLLM says what the reference says, id by id. The tests
-// of internal/tiny hold llama.cpp against the same reference on the same models.
+// of native hold llama.cpp against the same reference on the same models.
 func TestWebLLMHasEveryFeature(t *testing.T) {
 	const n = 32
 	for _, kernels := range []string{browser.SoftwareKernels, browser.GPUKernels} {

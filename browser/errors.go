@@ -96,7 +96,8 @@ func thrownError(e *chromedp.ExceptionError) *engine.Failure {
 }
 
 var (
-	outOfMemory = regexp.MustCompile(`(?i)out of memory|out-of-memory|OutOfMemory|array buffer allocation failed|invalid array buffer length|(cannot|could not) allocate|allocation failed`)
+	outOfMemory = regexp.MustCompile(`(?i)out of memory|out-of-memory|OutOfMemory|array buffer allocation failed|` +
+		`invalid array buffer length|(cannot|could not) allocate|allocation failed`)
 	deviceLost  = regexp.MustCompile(`(?i)device (was|is) lost|DeviceLost|lost device`)
 	fetchFailed = regexp.MustCompile(`(?i)failed to fetch|cannot fetch|'Cache': Request failed|networkerror|net::ERR_|exceeds shard size`)
 	// A TVM error can't be thrown through wasm built without exceptions: it aborts.

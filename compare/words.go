@@ -35,7 +35,8 @@ func (r *Result) comparability() []string {
 		out = append(out, "Ratios are given where both sides had the same model, prompt and request, on the same class of device.")
 	}
 	if with, without := r.baselines(); len(with) > 0 && len(without) > 0 {
-		out = append(out, fmt.Sprintf("Increases mean different things: %s had no process before the load, so its increase is its whole peak; that of %s is what came on top of an engine that was already there.",
+		out = append(out, fmt.Sprintf("Increases mean different things: %s had no process before the load, so its increase is its whole peak; "+
+			"that of %s is what came on top of an engine that was already there.",
 			strings.Join(without, ", "), strings.Join(with, ", ")))
 	}
 	if lonely := r.lonely(); len(lonely) > 0 && len(r.engines()) > 1 {

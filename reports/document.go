@@ -118,7 +118,8 @@ func summaryColumns() []string {
 
 func (v *view) summary(i int) summaryRow {
 	c := &v.res.Cells[i]
-	row := summaryRow{Label: line(c.Label), Colour: template.CSS(v.colour(i)), Device: "did not say", With: line(c.With), Launches: launches(c.Launches), Parity: (&table{res: v.res}).parityOf(i)}
+	row := summaryRow{Label: line(c.Label), Colour: template.CSS(v.colour(i)), Device: "did not say", With: line(c.With),
+		Launches: launches(c.Launches), Parity: (&table{res: v.res}).parityOf(i)}
 	if c.Device != nil {
 		row.Device = strings.TrimSpace(string(c.Device.Class) + " " + line(c.Device.Name))
 	}
@@ -169,7 +170,8 @@ func (v *view) engine(i int) fact {
 	add("model", fmt.Sprintf("%s (%s, %s, %s, %d parameters)", m.Name, m.Architecture, m.Format, m.DType, m.Parameters))
 	add("model sha256", m.SHA256)
 	add("model file", fmt.Sprintf("%s MiB, weights %s MiB", num(float64(m.FileB)/record.MiB), num(float64(m.WeightsB)/record.MiB)))
-	add("request", fmt.Sprintf("%d tokens at temperature %g, context %d, isolation %s, prompt cache %s", c.Spec.MaxTokens, c.Spec.Temperature, m.Context, c.Spec.Isolation, c.Spec.PromptCache))
+	add("request", fmt.Sprintf("%d tokens at temperature %g, context %d, isolation %s, prompt cache %s",
+		c.Spec.MaxTokens, c.Spec.Temperature, m.Context, c.Spec.Isolation, c.Spec.PromptCache))
 	add("prompt", c.Spec.Prompt)
 	return f
 }
@@ -299,7 +301,8 @@ type tokenPair struct {
 const shownTokens = 24
 
 func newParityBlock(v *view, p compare.Parity) parityBlock {
-	b := parityBlock{A: line(v.res.Cells[p.A].Label), B: line(v.res.Cells[p.B].Label), ColourA: template.CSS(v.colour(p.A)), ColourB: template.CSS(v.colour(p.B)), Verdict: line(p.Verdict),
+	b := parityBlock{A: line(v.res.Cells[p.A].Label), B: line(v.res.Cells[p.B].Label),
+		ColourA: template.CSS(v.colour(p.A)), ColourB: template.CSS(v.colour(p.B)), Verdict: line(p.Verdict),
 		Identical: p.Identical, Compared: p.Compared, Tokenisation: line(p.Tokenisation), HasText: p.TextA != "" || p.TextB != "",
 		PromptA: join(p.PromptA), PromptB: join(p.PromptB), AllA: join(p.IDsA), AllB: join(p.IDsB),
 		Shared: clean(p.TextA[:p.Shared]), RestA: clean(p.TextA[p.Shared:]), RestB: clean(p.TextB[p.Shared:])}

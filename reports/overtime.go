@@ -86,7 +86,8 @@ func (v *view) timeline(cell int, a *record.Attempt, points int) map[string]any 
 	l.SetGlobalOptions(
 		charts.WithAnimation(false),
 		charts.WithTooltipOpts(opts.Tooltip{Show: opts.Bool(true), Trigger: "axis"}),
-		charts.WithLegendOpts(opts.Legend{Show: opts.Bool(true), Type: "scroll", Bottom: "0", Left: "0", Right: "0", Icon: "roundRect", ItemWidth: 14, ItemHeight: 8, Selected: selected}),
+		charts.WithLegendOpts(opts.Legend{Show: opts.Bool(true), Type: "scroll", Bottom: "0", Left: "0", Right: "0",
+			Icon: "roundRect", ItemWidth: 14, ItemHeight: 8, Selected: selected}),
 		charts.WithGridOpts(opts.Grid{Left: "4", Right: "14", Top: "26", Bottom: "58", ContainLabel: opts.Bool(true)}),
 		charts.WithXAxisOpts(opts.XAxis{Type: "value", Name: "seconds", NameLocation: "middle", NameGap: 26, Min: 0, Max: "dataMax"}),
 		charts.WithYAxisOpts(opts.YAxis{Type: "value", SplitNumber: 4}),
@@ -99,7 +100,8 @@ func (v *view) timeline(cell int, a *record.Attempt, points int) map[string]any 
 		}
 	}
 	add("total PSS", totals(a, record.MethodSmapsRollup, zero, func(t record.TotalRow) float64 { return t.PSS }), opts.LineStyle{Color: v.colour(cell), Width: 3}, bands(a, zero))
-	add("RSS sum", totals(a, record.MethodStatm, zero, func(t record.TotalRow) float64 { return t.RSS }), opts.LineStyle{Color: "var(--muted)", Width: 1.2, Type: "dashed"}, bandsIfFirst(l, a, zero))
+	add("RSS sum", totals(a, record.MethodStatm, zero, func(t record.TotalRow) float64 { return t.RSS }),
+		opts.LineStyle{Color: "var(--muted)", Width: 1.2, Type: "dashed"}, bandsIfFirst(l, a, zero))
 	selected["RSS sum"] = true
 	all := processes(a)
 	for n, s := range all {
@@ -240,7 +242,8 @@ func phaseTable(a *record.Attempt) *grid {
 	t := &grid{Head: []string{"phase", "begin (s)", "length (s)", "highest total PSS (MiB)", "highest RSS sum (MiB)"}}
 	for _, p := range a.Phases {
 		pss, rss := compare.PhasePeaks(a, p.Name)
-		t.Rows = append(t.Rows, []string{string(p.Name), fmt.Sprintf("%.3f", seconds(p.BeginNS, a.Phases[0].BeginNS)), fmt.Sprintf("%.3f", p.Duration().Seconds()), orNone(pss), orNone(rss)})
+		t.Rows = append(t.Rows, []string{string(p.Name), fmt.Sprintf("%.3f", seconds(p.BeginNS, a.Phases[0].BeginNS)),
+			fmt.Sprintf("%.3f", p.Duration().Seconds()), orNone(pss), orNone(rss)})
 	}
 	return t
 }

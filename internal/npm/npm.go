@@ -82,7 +82,8 @@ func pack(ctx context.Context, into, name, version string) (string, error) {
 	if err != nil {
 		return "", fault.New(fault.NoBundle, "run `make setup`, or install npm", "npm, which fetches %s %s, is not on PATH", name, version)
 	}
-	cmd := exec.Command(program, "pack", "--json", "--silent", "--ignore-scripts", "--fetch-retries", "1", "--fetch-retry-mintimeout", "1000", "--pack-destination", into, name+"@"+version)
+	cmd := exec.Command(program, "pack", "--json", "--silent", "--ignore-scripts", "--fetch-retries", "1",
+		"--fetch-retry-mintimeout", "1000", "--pack-destination", into, name+"@"+version)
 	cmd.Dir = into // away from any package of the user's
 	var out strings.Builder
 	cmd.Stdout = &out

@@ -165,6 +165,7 @@ func otherArithmetic(p *browser.Package, stored string) {
 // convert makes a package in the cache. Where two do so at once, the same package takes the place of the first in one step.
 func convert(ctx context.Context, m engine.Model, target string, options mlc.Options, say func(string)) error {
 	sweepPackages(filepath.Dir(target))
+	options.SHA256 = m.SHA256 // by which the cache knows the package
 	written, err := mlc.Write(ctx, m.Path, target, options)
 	if err != nil {
 		return err

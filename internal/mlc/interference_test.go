@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	cachedir "llmparity/internal/cache"
 	"llmparity/internal/fault"
 	"llmparity/internal/gguf"
 	"llmparity/internal/tiny"
@@ -278,4 +279,36 @@ func TestAFullDisk(t *testing.T) {
 		}
 		f.Close()
 	}
+}
+
+// A model that takes another one's place after it was looked at is not converted in its name.
+func TestAModelThatWasReplacedIsRefused(t *testing.T) {
+	path, parent := randomFile(t), t.TempDir()
+	sum, err := cachedir.HashFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(parent, "package")
+	if _, err := Write(t.Context(), path, dir, Options{SHA256: sum}); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.RemoveAll(dir); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text[len(text)-1] ^= 1 // as large, and of the same shape: no more than a weight's last digit
+	if err := os.WriteFile(path+".new", text, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(path+".new", path); err != nil {
+		t.Fatal(err)
+	}
+	_, err = Write(t.Context(), path, dir, Options{SHA256: sum})
+	if fault.Code(err) != int(fault.BadModel) || !strings.Contains(err.Error(), path+" was replaced") || strings.Contains(err.Error(), "\n") {
+		t.Errorf("got %v", err)
+	}
+	alone(t, parent)
 }

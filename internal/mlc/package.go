@@ -29,6 +29,7 @@ type Options struct {
 	PrefillChunk  int    // tokens that are prefilled at once; 0 means 128, or the context window where that is smaller
 	DType         string // of the weights: Float32, which "" means too, or Float16
 	Library       string // a compiled model library's file, to be copied into the package as LibraryName; "" for none
+	SHA256        string // of the GGUF, where it must be one that was seen before; "" for whichever lies there
 }
 
 const defaultChunk = 128
@@ -73,7 +74,7 @@ func Write(ctx context.Context, path, dir string, options Options) (Package, err
 		return Package{}, unwritable(err, dir)
 	}
 	defer aside.remove()
-	p, err := m.write(ctx, aside.dir)
+	p, err := m.writeKnown(ctx, aside.dir, options.SHA256)
 	if err != nil {
 		return Package{}, unwritable(err, dir)
 	}
@@ -109,6 +110,43 @@ func newModel(f *gguf.File, options Options) (m model, err error) {
 		return m, err
 	}
 	return m, f.RequireReadable()
+}
+
+// writeKnown is write where the model must have this sum; it is taken beside the writing, from the same descriptor.
+func (m model) writeKnown(ctx context.Context, dir, sum string) (Package, error) {
+	if sum == "" {
+		return m.write(ctx, dir)
+	}
+	ctx, cancel := context.WithCancelCause(ctx) // the first error ends both
+	defer cancel(nil)
+	same := make(chan error, 1)
+	go func() {
+		err := sameModel(ctx, m.file, sum)
+		if err != nil {
+			cancel(err)
+		}
+		same <- err
+	}()
+	p, err := m.write(ctx, dir)
+	if err != nil {
+		cancel(err)
+	}
+	switch other := <-same; {
+	case errors.Is(err, errReplaced) || err == nil:
+		return p, other
+	}
+	return p, err
+}
+
+// errReplaced is why a model that is another one by now is not converted.
+var errReplaced = errors.New("it is another file than it was when this began")
+
+func sameModel(ctx context.Context, f *gguf.File, want string) error {
+	sum, err := f.SHA256(ctx)
+	if err == nil && sum != want {
+		err = fault.Wrap(fault.BadModel, errReplaced, "let it be while a run goes on, and try again", "model %s was replaced", f.Name)
+	}
+	return err
 }
 
 // write writes the package's files into dir.

@@ -1,0 +1,66 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"llmparity/browser"
+	"llmparity/internal/cache"
+	"llmparity/internal/fault"
+	"llmparity/internal/gguf"
+	"llmparity/internal/modellib"
+	"llmparity/internal/tiny"
+)
+
+// tinyWith is a packager with a cache of its own, and a library for the tiny model that it need not compile.
+func tinyWith(t *testing.T, context int) (p packager, model string) {
+	t.Helper()
+	model = filepath.Join(t.TempDir(), "tiny.gguf")
+	if err := tiny.WriteFile(model); err != nil {
+		t.Fatal(err)
+	}
+	f, err := gguf.Open(model)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	variant := modellib.Variant{Kernels: browser.SoftwareKernels, Sort: "partial"}
+	lib, err := compile(t.Context(), cache.Dir(os.Getenv), f, p.options(context), variant, func(s string) { t.Log(s) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	return packager{dir: t.TempDir(), given: lib.Path}, model
+}
+
+// The cache knows a package by its model's sum: a model that was replaced since that was taken is not put there in its name.
+func TestAReplacedModelIsNotCachedAsTheFirst(t *testing.T) {
+	p, path := tinyWith(t, 1024)
+	m, err := openModel(path, 1024)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text[len(text)-1] ^= 1
+	if err := os.WriteFile(path, text, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	target := browser.Target{Kernels: browser.SoftwareKernels, DType: browser.F32}
+	if _, err := p.make(t.Context(), m, target, func(string) {}); fault.Code(err) != int(fault.BadModel) || !strings.Contains(err.Error(), "was replaced") {
+		t.Errorf("got %v", err)
+	}
+	if left, _ := filepath.Glob(filepath.Join(p.dir, "packages", "*")); len(left) > 0 {
+		t.Errorf("the cache has %v", left)
+	}
+	again, err := openModel(path, 1024)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if made, err := p.make(t.Context(), again, target, func(string) {}); err != nil || !strings.Contains(made.Dir, again.SHA256[:12]) {
+		t.Errorf("as what it is now it becomes %s: %v", made.Dir, err)
+	}
+}

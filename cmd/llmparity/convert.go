@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -13,9 +12,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"llmparity/browser"
 	"llmparity/internal/cache"
 	"llmparity/internal/fault"
 	"llmparity/internal/gguf"
+	"llmparity/internal/whole"
 )
 
 func convertCommand() *cobra.Command {
@@ -26,17 +27,23 @@ func convertCommand() *cobra.Command {
 		Use:   "convert IN.gguf --to webllm|gguf",
 		Short: "Write a model as a WebLLM package, or as a GGUF of the values that are in it",
 		Long: `Write a GGUF's model as a WebLLM package with its library, or as another GGUF; both have float32 weights, whatever the types in
-the file, unless a package is asked for in float16. A quantised model computes on other values natively (blocks times blocks) than in the package; with both made of the same
-float32 GGUF, engines can be compared token by token.`,
+the file, unless a package is asked for in float16. A quantised model computes on other values natively (blocks times blocks) than in
+the package; with both made of the same float32 GGUF, engines can be compared token by token.
+
+What is written is IN-f32.gguf, or the folder IN-webllm, with -f16 behind it for --dtype f16 and -cN for --context N. One of that name
+is replaced.`,
 		Args: arguments(cobra.ExactArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error {
 			say := func(s string) { fmt.Fprintln(c.ErrOrStderr(), s) }
 			if err := f.packageFlags.validate(); err != nil {
 				return err
 			}
+			if window < 0 || window == 1 {
+				return fault.New(fault.Usage, "", "--context %d: at least 2 tokens are needed, or 0 for the model's own", window)
+			}
 			switch to {
 			case "webllm":
-				return writePackage(c.Context(), args[0], filepath.Join(out, stem(args[0])+"-webllm"), window, f, say, c.OutOrStdout())
+				return writePackage(c.Context(), args[0], filepath.Join(out, packageName(args[0], f.dtype, window)), window, f, say, c.OutOrStdout())
 			case "gguf":
 				for _, name := range []string{"context", "kernels", "sort", "dtype"} {
 					if c.Flags().Changed(name) {
@@ -51,8 +58,20 @@ float32 GGUF, engines can be compared token by token.`,
 	c.Flags().StringVar(&to, "to", "", "what to write: webllm or gguf")
 	c.Flags().StringVarP(&out, "output", "o", ".", "the folder to write into")
 	f.packageFlags.register(c.Flags())
-	c.Flags().IntVar(&window, "context", 0, "the package's context window in tokens (default: the model's own)")
+	c.Flags().IntVar(&window, "context", 0, "the package's context window in tokens (default, or 0: the model's own)")
 	return c
+}
+
+// packageName tells packages of one model apart: what is in it but for the library, where it isn't the usual.
+func packageName(path, dtype string, context int) string {
+	name := stem(path) + "-webllm"
+	if dtype == browser.F16 {
+		name += "-f16"
+	}
+	if context > 0 {
+		name += fmt.Sprintf("-c%d", context)
+	}
+	return name
 }
 
 func stem(path string) string {
@@ -60,7 +79,7 @@ func stem(path string) string {
 }
 
 // writeGGUF writes the model's values as float32, aside first: whoever opens target finds a whole model or none.
-func writeGGUF(ctx context.Context, path, target string, w io.Writer) (err error) {
+func writeGGUF(ctx context.Context, path, target string, w io.Writer) error {
 	f, err := gguf.Open(path)
 	if err != nil {
 		return err
@@ -69,32 +88,20 @@ func writeGGUF(ctx context.Context, path, target string, w io.Writer) (err error
 	if err := f.RequireReadable(); err != nil {
 		return err
 	}
+	// What is no whole model by itself is refused here as everywhere, and so is a vocabulary that engines would read in different ways.
+	if _, err := f.Architecture(); err != nil {
+		return err
+	}
+	if _, err := f.Vocabulary(); err != nil {
+		return err
+	}
 	if err := os.MkdirAll(filepath.Dir(target), 0o755); err != nil {
 		return writeFault(err, target)
 	}
-	aside, err := os.CreateTemp(filepath.Dir(target), ".converting-*")
+	err = whole.Write(target, func(out io.Writer) error {
+		return gguf.Write(untilDone{ctx, out}, asFloat32(f.Metadata), f.Unquantised())
+	})
 	if err != nil {
-		return writeFault(err, target)
-	}
-	defer func() {
-		if err != nil {
-			_ = aside.Close()
-			_ = os.Remove(aside.Name())
-		}
-	}()
-	out := bufio.NewWriterSize(untilDone{ctx, aside}, 1<<20)
-	if err := gguf.Write(out, asFloat32(f.Metadata), f.Unquantised()); err != nil {
-		return writeFault(err, target)
-	}
-	for _, step := range []func() error{out.Flush, aside.Sync, aside.Close} {
-		if err := step(); err != nil {
-			return writeFault(err, target)
-		}
-	}
-	if err := os.Chmod(aside.Name(), 0o644); err != nil {
-		return writeFault(err, target)
-	}
-	if err := os.Rename(aside.Name(), target); err != nil {
 		return writeFault(err, target)
 	}
 	sum, err := cache.HashFile(target)

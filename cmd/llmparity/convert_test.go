@@ -67,7 +67,7 @@ func TestConvertMakesAPackageWithItsLibrary(t *testing.T) {
 		t.Fatalf("exit code %d\n%s", code, stderr)
 	}
 	for _, name := range []string{"mlc-chat-config.json", "params_shard_0.bin", "lib.wasm"} {
-		if info, err := os.Stat(filepath.Join(cmd.Dir, "in-webllm", name)); err != nil || info.Size() == 0 {
+		if info, err := os.Stat(filepath.Join(cmd.Dir, "in-webllm-c100", name)); err != nil || info.Size() == 0 {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -82,7 +82,7 @@ func TestConvertMakesThePackageThatIsAskedFor(t *testing.T) {
 	if _, stderr, code := output(t, cmd); code != 0 {
 		t.Fatalf("exit code %d\n%s", code, stderr)
 	}
-	made, err := mlc.OpenPackage(filepath.Join(cmd.Dir, "in-webllm"))
+	made, err := mlc.OpenPackage(filepath.Join(cmd.Dir, "in-webllm-f16"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -108,16 +108,74 @@ func TestConvertTrouble(t *testing.T) {
 		{[]string{"model", "convert", "in.gguf"}, fault.Usage, "webllm or gguf"},
 		{[]string{"model", "convert", "in.gguf", "--to", "gguf", "--context", "64"}, fault.Usage, "--context"},
 		{[]string{"model", "convert", "in.gguf", "--to", "gguf", "--dtype", "f16"}, fault.Usage, "--dtype"},
+		{[]string{"model", "convert", "in.gguf", "--to", "webllm", "--context", "-1"}, fault.Usage, "--context -1"},
 		{[]string{"model", "convert", "missing.gguf", "--to", "gguf"}, fault.BadModel, "missing.gguf"},
 		{[]string{"model", "convert", "in.gguf", "--to", "gguf", "-o", "/dev/null/x"}, fault.Unwritable, "-o"},
+		{[]string{"model", "convert", "in.gguf", "--to", "webllm", "-o", "/dev/null/x"}, fault.Unwritable, "-o"},
 	} {
 		cmd := program(t, c.args...)
 		if err := tiny.WriteFile(filepath.Join(cmd.Dir, "in.gguf")); err != nil {
 			t.Fatal(err)
 		}
+		// Without a compiler: what is wrong is told before one is looked for.
+		cmd.Env = append(cmd.Env, "LLMPARITY_EMCC=/nonexistent/emcc", "LLMPARITY_CACHE="+filepath.Join(cmd.Dir, "cache"))
 		_, stderr, code := output(t, cmd)
 		if code != int(c.kind) || !strings.Contains(lastLine(stderr), c.want) {
 			t.Errorf("%v: exit code %d, want %d with %q:\n%s", c.args, code, c.kind, c.want, stderr)
 		}
+	}
+}
+
+// What is refused as a model is refused here too, and nothing is written.
+func TestConvertToGGUFRefusesWhatIsNoModelOfItsOwn(t *testing.T) {
+	for name, c := range map[string]struct {
+		change []gguf.Entry
+		want   string
+	}{
+		"gemma":     {[]gguf.Entry{{Key: "general.architecture", Value: "gemma3"}}, "gemma3"},
+		"adapter":   {[]gguf.Entry{{Key: "general.type", Value: "adapter"}}, "LoRA"},
+		"part":      {[]gguf.Entry{{Key: "split.count", Value: uint16(3)}}, "one of the 3 parts"},
+		"tokenizer": {[]gguf.Entry{{Key: "tokenizer.ggml.pre", Value: "falcon3"}}, "falcon3"},
+	} {
+		cmd := program(t, "model", "convert", "in.gguf", "--to", "gguf", "-o", "out")
+		changed(t, filepath.Join(cmd.Dir, "in.gguf"), c.change)
+		stdout, stderr, code := output(t, cmd)
+		if code != int(fault.UnknownArch) || !strings.Contains(lastLine(stderr), c.want) || stdout != "" {
+			t.Errorf("%s: exit code %d\n%s%s", name, code, stdout, stderr)
+		}
+		if _, err := os.Stat(filepath.Join(cmd.Dir, "out")); err == nil {
+			t.Errorf("%s: something was written", name)
+		}
+	}
+}
+
+// changed writes the tiny model with other metadata.
+func changed(t *testing.T, path string, entries []gguf.Entry) {
+	t.Helper()
+	plain := path + ".plain"
+	if err := tiny.WriteFile(plain); err != nil {
+		t.Fatal(err)
+	}
+	f, err := gguf.Open(plain)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	metadata := slices.Clone(f.Metadata)
+	for _, e := range entries {
+		i := slices.IndexFunc(metadata, func(old gguf.Entry) bool { return old.Key == e.Key })
+		if i < 0 {
+			metadata = append(metadata, e)
+		} else {
+			metadata[i] = e
+		}
+	}
+	out, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.Close()
+	if err := gguf.Write(out, metadata, f.Unquantised()); err != nil {
+		t.Fatal(err)
 	}
 }

@@ -97,6 +97,8 @@ func describe(ctx context.Context, path string) (modelInfo, error) {
 			return modelInfo{}, fault.New(fault.BadModel, wanted, "%s is a folder without a model", path)
 		}
 		return describePackage(path)
+	case !info.Mode().IsRegular(): // opening a pipe would wait for somebody who writes into it
+		return modelInfo{}, fault.New(fault.BadModel, wanted, "%s is no regular file", path)
 	}
 	switch begin, err := beginning(path); {
 	case err != nil:

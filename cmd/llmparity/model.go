@@ -2,8 +2,10 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -76,6 +78,10 @@ func writePackage(ctx context.Context, path, target string, context int, flags e
 	if err := f.RequireReadable(); err != nil {
 		return err
 	}
+	// A folder that can't be written to is told before anything is compiled for it.
+	if err := writable(target); err != nil {
+		return err
+	}
 	// A package may be made for another machine, so float16 needs no adapter here; what kernels it gets does, unless it is said.
 	made, options := flags, flags.options(m.Context)
 	made.dtype = browser.F32
@@ -100,6 +106,25 @@ func writePackage(ctx context.Context, path, target string, context int, flags e
 	return nil
 }
 
+// writable says why a package can't be made at target.
+func writable(target string) error {
+	if info, err := os.Stat(target); err == nil && !info.IsDir() {
+		return writeFault(errors.New("it is there and no folder"), target)
+	}
+	parent := filepath.Dir(target)
+	err := os.MkdirAll(parent, 0o755)
+	if err == nil {
+		var probe string
+		if probe, err = os.MkdirTemp(parent, ".probe-*"); err == nil {
+			err = os.Remove(probe)
+		}
+	}
+	if err != nil {
+		return writeFault(err, target)
+	}
+	return nil
+}
+
 // findModel gives the model that a plan names.
 func (f *runFlags) findModel(ctx context.Context, name string, context int, say func(string)) (engine.Model, error) {
 	switch {
@@ -113,12 +138,19 @@ func (f *runFlags) findModel(ctx context.Context, name string, context int, say 
 		return openModel(path, context)
 	case isPackage(name):
 		return openPackaged(name, filepath.Base(filepath.Clean(name)), context)
-	case !strings.ContainsAny(name, `./\`) || strings.HasSuffix(name, "-MLC"):
-		if _, err := os.Stat(name); err != nil {
-			return f.catalogued(ctx, name, context, say)
-		}
+	case isID(name):
+		return f.catalogued(ctx, name, context, say)
 	}
 	return openModel(name, context)
+}
+
+// isID tells an id of the catalogue, which may have dots in it, from a file that isn't there.
+func isID(name string) bool {
+	if strings.ContainsAny(name, `/\`) || strings.EqualFold(filepath.Ext(name), ".gguf") {
+		return false
+	}
+	_, err := os.Lstat(name)
+	return errors.Is(err, fs.ErrNotExist)
 }
 
 // tinyModel is the tiny model, made when it isn't there yet.

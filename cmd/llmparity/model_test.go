@@ -69,3 +69,24 @@ func TestWeightsThatEnginesComputeOnDifferentlyAreTold(t *testing.T) {
 		}
 	}
 }
+
+func TestIDsOfTheCatalogueAreNoPaths(t *testing.T) {
+	known, err := builtInCatalogue()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range known.Models {
+		if !isID(e.ID) {
+			t.Errorf("%s is taken for a path", e.ID)
+		}
+	}
+	t.Chdir(t.TempDir())
+	if err := os.WriteFile("Model-v1.0", nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{"Model-v1.0", "missing.gguf", "./missing", "/missing", "missing.GGUF"} {
+		if isID(path) {
+			t.Errorf("%s is taken for an id", path)
+		}
+	}
+}

@@ -64,16 +64,8 @@ type File struct {
 // Open reads the header of the file at path; tensor data stays on disk.
 func Open(path string) (*File, error) {
 	const do = "give the path of a GGUF model file"
-	file, err := os.Open(path)
+	file, info, err := openRegular(path)
 	if err != nil {
-		return nil, fault.Wrap(fault.BadModel, bare(err), do, "cannot open model %s", path)
-	}
-	info, err := file.Stat()
-	if err == nil && !info.Mode().IsRegular() {
-		err = errors.New("it is not a regular file")
-	}
-	if err != nil {
-		file.Close()
 		return nil, fault.Wrap(fault.BadModel, bare(err), do, "cannot open model %s", path)
 	}
 	f, err := Read(file, info.Size(), path)
@@ -83,6 +75,26 @@ func Open(path string) (*File, error) {
 	}
 	f.opened, f.asOpen = file, info
 	return f, nil
+}
+
+// openRegular looks before it opens: opening a pipe waits for somebody who writes into it.
+func openRegular(path string) (*os.File, os.FileInfo, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, nil, errors.New("it is not a regular file")
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	if info, err = file.Stat(); err != nil {
+		file.Close()
+		return nil, nil, err
+	}
+	return file, info, nil
 }
 
 // bare drops the path that os errors repeat.

@@ -10,17 +10,15 @@
 package tiny
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
-	"path/filepath"
 
 	"llmparity/internal/fault"
 	"llmparity/internal/gguf"
+	"llmparity/internal/whole"
 )
 
 const (
@@ -72,32 +70,11 @@ func Write(w io.Writer) error { return gguf.Write(w, metadata(), weights()) }
 // WriteFile writes the model to path, aside first: whoever opens path finds a whole model or none.
 func WriteFile(path string) error { return writeFile(path, Write) }
 
-func writeFile(path string, write func(io.Writer) error) (err error) {
-	file, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
-	if err != nil {
+func writeFile(path string, write func(io.Writer) error) error {
+	if err := whole.Write(path, write); err != nil {
 		return unwritable(err, path)
 	}
-	defer func() {
-		if err != nil {
-			file.Close()
-			os.Remove(file.Name())
-			err = unwritable(err, path)
-		}
-	}()
-	out := bufio.NewWriter(file)
-	if err := write(out); err != nil {
-		return err
-	}
-	if err := out.Flush(); err != nil {
-		return err
-	}
-	if err := file.Chmod(0o644); err != nil {
-		return err
-	}
-	if err := file.Close(); err != nil {
-		return err
-	}
-	return os.Rename(file.Name(), path)
+	return nil
 }
 
 func unwritable(err error, path string) error {
@@ -110,6 +87,9 @@ func unwritable(err error, path string) error {
 	}
 	if fault.NoSpace(err) {
 		return fault.Wrap(fault.DiskFull, err, "free some space or choose another folder", "cannot write the model %s", path)
+	}
+	if errors.Is(err, whole.ErrNotRegular) {
+		return fault.Wrap(fault.Unwritable, err, "choose another name", "cannot write the model %s", path)
 	}
 	return fault.Wrap(fault.Unwritable, err, "choose a folder that can be written to", "cannot write the model %s", path)
 }

@@ -1,0 +1,52 @@
+//go:build unix
+
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"llmparity/internal/fault"
+)
+
+// A pipe that nobody writes into would be waited for without end, and what is at a device's name must stay a device.
+func TestPipesAndDevicesAreNeitherReadNorReplaced(t *testing.T) {
+	for _, c := range []struct {
+		args []string
+		kind fault.Kind
+	}{
+		{[]string{"model", "info", "pipe"}, fault.BadModel},
+		{[]string{"model", "info", "pipe.gguf"}, fault.BadModel},
+		{[]string{"model", "info", os.DevNull}, fault.BadModel},
+		{[]string{"model", "convert", "pipe.gguf", "--to", "gguf"}, fault.BadModel},
+		{[]string{"model", "convert", "pipe.gguf", "--to", "webllm"}, fault.BadModel},
+		{[]string{"run", "-q", "--model", "pipe.gguf"}, fault.BadModel},
+		{[]string{"run", "-q", "--model", "pipe"}, fault.BadModel},
+		{[]string{"run", "-q", "--model", os.DevNull}, fault.BadModel},
+		{[]string{"model", "random", "-o", "pipe.gguf"}, fault.Unwritable},
+		{[]string{"model", "random", "-o", "null"}, fault.Unwritable},
+	} {
+		cmd := program(t, c.args...)
+		for _, name := range []string{"pipe", "pipe.gguf"} {
+			if err := syscall.Mkfifo(filepath.Join(cmd.Dir, name), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := os.Symlink(os.DevNull, filepath.Join(cmd.Dir, "null")); err != nil {
+			t.Fatal(err)
+		}
+		stdout, stderr, code := output(t, cmd)
+		if code != int(c.kind) || strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, "regular file") || stdout != "" {
+			t.Errorf("%v: exit code %d\n%s%s", c.args, code, stdout, stderr)
+		}
+		if info, err := os.Stat(filepath.Join(cmd.Dir, "pipe.gguf")); err != nil || info.Mode()&os.ModeNamedPipe == 0 {
+			t.Errorf("%v: the pipe is gone: %v", c.args, err)
+		}
+		if info, err := os.Lstat(filepath.Join(cmd.Dir, "null")); err != nil || info.Mode()&os.ModeSymlink == 0 {
+			t.Errorf("%v: the link is gone: %v", c.args, err)
+		}
+	}
+}

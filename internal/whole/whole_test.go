@@ -1,0 +1,84 @@
+//go:build unix
+
+package whole_test
+
+import (
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"llmparity/internal/whole"
+)
+
+func text(s string) func(io.Writer) error {
+	return func(w io.Writer) error {
+		_, err := io.WriteString(w, s)
+		return err
+	}
+}
+
+func TestAFileAppearsWholeOrNotAtAll(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "f")
+	if err := whole.Write(path, text("one")); err != nil {
+		t.Fatal(err)
+	}
+	broken := errors.New("broken")
+	err := whole.Write(path, func(w io.Writer) error {
+		_ = text("two")(w)
+		return broken
+	})
+	if got, _ := os.ReadFile(path); !errors.Is(err, broken) || string(got) != "one" {
+		t.Errorf("%q, %v", got, err)
+	}
+	if entries, _ := os.ReadDir(dir); len(entries) != 1 {
+		t.Errorf("left behind: %v", entries)
+	}
+	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o644 {
+		t.Errorf("%v, %v", info, err)
+	}
+}
+
+func TestWhatIsNoRegularFileStays(t *testing.T) {
+	dir := t.TempDir()
+	fifo, link, folder := filepath.Join(dir, "fifo"), filepath.Join(dir, "link"), filepath.Join(dir, "folder")
+	if err := errors.Join(syscall.Mkfifo(fifo, 0o600), os.Symlink(os.DevNull, link), os.Mkdir(folder, 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{fifo, link, folder} {
+		before, err := os.Lstat(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := whole.Write(path, text("x")); err == nil {
+			t.Errorf("%s was written", path)
+		}
+		if after, err := os.Lstat(path); err != nil || after.Mode() != before.Mode() {
+			t.Errorf("%s: %v, was %v", path, after, before)
+		}
+	}
+}
+
+// A leftover has nobody who holds its lock; one that is being written has.
+func TestLeftoversAreSweptAndOthersWorkIsNot(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, ".writing-left"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	err := whole.Write(filepath.Join(dir, "slow"), func(w io.Writer) error {
+		if err := whole.Write(filepath.Join(dir, "fast"), text("fast")); err != nil {
+			return err
+		}
+		return text("slow")(w)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil || len(entries) != 2 || entries[0].Name() != "fast" || entries[1].Name() != "slow" {
+		t.Errorf("%v, %v", entries, err)
+	}
+}

@@ -75,7 +75,7 @@ def with_metadata(module, shape, variant, params):
     text = json.dumps({
         "model_type": shape["model_type"],
         "quantization": {"float32": "q0f32", "float16": "q0f16"}[shape["dtype"]],
-        "llmparity": variant,
+        "llmparity": {**variant, "shape": shape},  # rotation and window are in the kernels, and nothing else tells them
         "context_window_size": shape["context_window_size"],
         "sliding_window_size": -1,
         "attention_sink_size": -1,

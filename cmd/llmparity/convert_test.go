@@ -94,8 +94,8 @@ func TestConvertMakesThePackageThatIsAskedFor(t *testing.T) {
 	for _, w := range made.Weights {
 		params = append(params, w.Param)
 	}
-	if err := lib.MatchesPackage(made, params); err != nil || made.Quantization != "q0f16" || lib.Variant == nil || lib.Variant.String() != "gpu kernels, full sort" {
-		t.Errorf("%v: package %s, library %v", err, made.Quantization, lib.Variant)
+	if err := lib.MatchesPackage(made, params); err != nil || made.Quantization != "q0f16" || lib.Own == nil || lib.Own.String() != "gpu kernels, full sort" {
+		t.Errorf("%v: package %s, library %v", err, made.Quantization, lib.Own)
 	}
 }
 

@@ -72,7 +72,7 @@ func named(lib mlc.Library, file, source string) (browser.Library, error) {
 
 // originOf says whose library it is: its own mark tells ours, its address MLC's.
 func originOf(given string, lib mlc.Library) (origin, detail, kernels string) {
-	if v := lib.Variant; v != nil {
+	if v := lib.Own; v != nil {
 		return browser.Ours, v.String(), v.Kernels
 	}
 	name := path.Base(filepath.ToSlash(given))

@@ -96,7 +96,7 @@ func TestGivenLibraryAndBundleRunAndAreNamed(t *testing.T) {
 }
 
 func TestLibrariesAreKnownByTheirOrigin(t *testing.T) {
-	ours := mlc.Library{Metadata: mlc.Metadata{Variant: &modellib.Variant{Kernels: "gpu", Sort: "full"}}}
+	ours := mlc.Library{Metadata: mlc.Metadata{Own: &mlc.Own{Variant: modellib.Variant{Kernels: "gpu", Sort: "full"}}}}
 	for _, c := range []struct {
 		given string
 		lib   mlc.Library

@@ -102,11 +102,14 @@ func (p packager) make(ctx context.Context, m engine.Model, t browser.Target, sa
 	}
 	made.Policy["model_library"] = made.Library.String()
 	made.Dir = filepath.Join(p.dir, "packages", fmt.Sprintf("%s-v%d-c%d-p%d-%s", m.SHA256[:12], mlc.Version, m.Context, options.PrefillChunk, t.DType))
-	if _, err := os.Stat(made.Dir); err != nil {
+	if _, missing := os.Stat(made.Dir); missing != nil {
 		say("converting " + m.Name + " into a WebLLM package, once")
-		if err := convert(ctx, m, made.Dir, options, say); err != nil {
-			return browser.Package{}, err
-		}
+		err = convert(ctx, m, made.Dir, options, say)
+	} else {
+		err = stillOf(made, m)
+	}
+	if err != nil {
+		return browser.Package{}, err
 	}
 	otherArithmetic(&made, m.DType)
 	shape, err := mlc.Shape(f, options)
@@ -114,6 +117,23 @@ func (p packager) make(ctx context.Context, m engine.Model, t browser.Target, sa
 		made.Warnings = append(made.Warnings, record.Warning{Code: "engines-differ", Text: text})
 	}
 	return made, err
+}
+
+// stillOf tells whether a package in the cache and the library that was found or made just now are of one model. They aren't where
+// the model's file was replaced after its sum was taken.
+func stillOf(p browser.Package, m engine.Model) error {
+	existing, err := mlc.OpenPackage(p.Dir)
+	if err != nil {
+		return fault.Wrap(fault.BadModel, err, "delete it: it will be made again", "the model's package in the cache can't be used")
+	}
+	lib, err := mlc.OpenLibrary(p.Library.Path)
+	if err != nil {
+		return err
+	}
+	if err := lib.MatchesPackage(existing, existing.Params()); err != nil {
+		return fault.Wrap(fault.BadModel, err, "let it be while a run goes on, and try again", "model %s was replaced, or its package changed", m.Path)
+	}
+	return nil
 }
 
 // library is the one that is compiled for the model, unless the cache has it.

@@ -26,12 +26,13 @@ func openPackaged(dir, name string, context int) (engine.Model, error) {
 	if err != nil {
 		return engine.Model{}, err
 	}
-	window := max(p.ContextWindowSize, p.SlidingWindowSize)
+	window := p.Longest()
 	if context == 0 {
 		context = window
 	}
 	if window > 0 && context > window {
-		return engine.Model{}, fault.New(fault.Usage, "give a smaller --context", "context: %d, the package %s was made for at most %d", context, dir, window)
+		return engine.Model{}, fault.New(fault.Usage, "give a smaller --context", "context: %d, the package %s was made for at most %d",
+			context, dir, window)
 	}
 	// The list has a sum of every shard: its own sum stands for all.
 	sum, err := cache.HashFile(filepath.Join(dir, p.List))
@@ -39,8 +40,8 @@ func openPackaged(dir, name string, context int) (engine.Model, error) {
 		return engine.Model{}, err
 	}
 	m := engine.Model{Path: dir, Model: record.Model{
-		Name: name, SHA256: sum, Format: webllmFormat, Architecture: p.ModelType, DType: p.Quantization, FileB: p.Bytes, WeightsB: p.Bytes, Context: context,
-		Layers: p.Layers, Heads: p.Heads, KVHeads: p.KVHeads, HeadDim: p.HeadDim, Hidden: p.Hidden, Vocab: p.Vocab,
+		Name: name, SHA256: sum, Format: webllmFormat, Architecture: p.ModelType, DType: p.Quantization, FileB: p.Bytes, WeightsB: p.Bytes,
+		Context: context, Layers: p.Layers, Heads: p.Heads, KVHeads: p.KVHeads, HeadDim: p.HeadDim, Hidden: p.Hidden, Vocab: p.Vocab,
 	}}
 	return m, nil
 }
@@ -91,27 +92,23 @@ func (p packager) packaged(ctx context.Context, m engine.Model, say func(string)
 	}
 	given := cmp.Or(p.given, existing.Library)
 	if given == "" {
-		return browser.Package{}, fault.New(fault.BadLibrary, "name one with --model-lib, or put its .wasm into the folder",
-			"the package %s has no model library beside it", m.Path)
+		return browser.Package{}, noLibrary(existing)
 	}
 	lib, file, err := p.open(ctx, given, say)
 	if err != nil {
 		return browser.Package{}, err
 	}
-	have := make([]mlc.Param, len(existing.Weights))
-	for i, w := range existing.Weights {
-		have[i] = w.Param
-	}
-	if err := lib.MatchesPackage(existing, have); err != nil {
+	asked := existing // with the context that it is to have
+	asked.ContextWindowSize = m.Context
+	if err := lib.MatchesPackage(asked, existing.Params()); err != nil {
 		return browser.Package{}, err
 	}
 	made := browser.Package{
 		Dir: m.Path, ID: m.Name, DType: dtype, Context: m.Context, PrefillChunk: lib.PrefillChunkSize,
 		Policy: map[string]string{"weights_dtype": existing.Quantization, "kv_dtype": dtype, "activations_dtype": dtype},
 	}
-	if existing.SlidingWindowSize <= 0 {
-		made.Overrides = map[string]any{"context_window_size": m.Context}
-	}
+	// A rotating window takes the context's place: without it a text no longer than the window is the same.
+	made.Overrides = map[string]any{"context_window_size": m.Context, "sliding_window_size": -1}
 	// A package out of the store knows where it is from.
 	source := given
 	if stored, err := catalogue.Open(filepath.Dir(m.Path), filepath.Base(m.Path)); err == nil && p.given == "" {
@@ -122,6 +119,19 @@ func (p packager) packaged(ctx context.Context, m engine.Model, say func(string)
 	made.Library, err = named(lib, file, source)
 	made.Policy["model_library"] = made.Library.String()
 	return made, err
+}
+
+func noLibrary(p mlc.Existing) error {
+	if len(p.Libraries) == 0 {
+		return fault.New(fault.BadLibrary, "name one with --model-lib, or put its .wasm into the folder",
+			"the package %s has no model library beside it", p.Dir)
+	}
+	names := make([]string, len(p.Libraries))
+	for i, file := range p.Libraries {
+		names[i] = filepath.Base(file)
+	}
+	return fault.New(fault.BadLibrary, "choose one with --model-lib "+p.Libraries[0],
+		"the package %s has more than one model library beside it: %s", p.Dir, strings.Join(names, ", "))
 }
 
 // isPackage tells a folder that holds a WebLLM package, or claims to.

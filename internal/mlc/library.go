@@ -32,16 +32,25 @@ type Metadata struct {
 	SlidingWindowSize int    `json:"sliding_window_size"`
 	PrefillChunkSize  int    `json:"prefill_chunk_size"`
 	// KVCache is nil where a library doesn't say: older ones of MLC's don't.
-	KVCache *struct {
-		Layers  int `json:"num_hidden_layers"`
-		Heads   int `json:"num_attention_heads"`
-		KVHeads int `json:"num_key_value_heads"`
-		HeadDim int `json:"head_dim"`
-	} `json:"kv_cache"`
+	KVCache     *KVShape         `json:"kv_cache"`
 	Params      []Param          `json:"params"`
 	MemoryUsage map[string]int64 `json:"memory_usage"` // bytes by function
-	// Variant is set in libraries of this project alone.
-	Variant *modellib.Variant `json:"llmparity"`
+	// Own is set in libraries of this project alone.
+	Own *Own `json:"llmparity"`
+}
+
+// KVShape is what a KV cache is made for.
+type KVShape struct {
+	Layers  int `json:"num_hidden_layers"`
+	Heads   int `json:"num_attention_heads"`
+	KVHeads int `json:"num_key_value_heads"`
+	HeadDim int `json:"head_dim"`
+}
+
+// Own is what a library of this project says beyond what MLC's do: for what it was compiled.
+type Own struct {
+	modellib.Variant
+	Shape *modellib.Shape `json:"shape"` // nil where an earlier version compiled it
 }
 
 // Param is a weight that a library wants, or a package has.
@@ -188,54 +197,4 @@ func Params(f *gguf.File, options Options) ([]Param, error) {
 		list = append(list, Param{p.name, p.shape, shape.DType})
 	}
 	return list, nil
-}
-
-// Matches says why a library can't run a model that has these weights and this shape: the first thing that differs.
-func (l Library) Matches(have []Param, s modellib.Shape) error {
-	if err := l.fits(have, s.ModelType); err != nil {
-		return err
-	}
-	if kv := l.KVCache; kv != nil && (kv.Layers != s.NumHiddenLayers || kv.Heads != s.NumAttentionHeads || kv.KVHeads != s.NumKeyValueHeads || kv.HeadDim != s.HeadDim) {
-		return l.differs("it has a KV cache of %d layers and %d heads of %d, with %d for queries; the model has %d and %d of %d, with %d",
-			kv.Layers, kv.KVHeads, kv.HeadDim, kv.Heads, s.NumHiddenLayers, s.NumKeyValueHeads, s.HeadDim, s.NumAttentionHeads)
-	}
-	if l.ContextWindowSize > 0 && s.ContextWindowSize > l.ContextWindowSize {
-		return l.differs("its context window is %d, %d is asked for", l.ContextWindowSize, s.ContextWindowSize)
-	}
-	return nil
-}
-
-// MatchesPackage is Matches for a package that is there.
-func (l Library) MatchesPackage(p Existing, have []Param) error {
-	if l.Quantization != p.Quantization {
-		return l.differs("it is for weights of %s, the package's are %s", l.Quantization, p.Quantization)
-	}
-	return l.fits(have, p.ModelType)
-}
-
-func (l Library) differs(format string, args ...any) error {
-	return fault.New(fault.BadLibrary, "name a library that was compiled for this model, with the --dtype that it has",
-		"the model library %s does not fit the model: %s", l.File, fmt.Sprintf(format, args...))
-}
-
-// fits says which architecture or weight is another one.
-func (l Library) fits(have []Param, modelType string) error {
-	if l.ModelType != modelType {
-		return l.differs("it is for the architecture %s, the model's is %s", l.ModelType, modelType)
-	}
-	for _, want := range l.Params {
-		at := slices.IndexFunc(have, func(p Param) bool { return p.Name == want.Name })
-		switch {
-		case at < 0:
-			return l.differs("it wants %s, %s, which the model doesn't have in that form (the library's quantization is %s)", want.Name, want, l.Quantization)
-		case !want.Shape.takes(have[at].Shape) || have[at].DType != want.DType:
-			return l.differs("it wants %s as %s, the model has %s", want.Name, want, have[at])
-		}
-	}
-	for _, p := range have {
-		if !slices.ContainsFunc(l.Params, func(want Param) bool { return p.Name == want.Name }) {
-			return l.differs("the model has %s, which the library doesn't know", p.Name)
-		}
-	}
-	return nil
 }

@@ -52,7 +52,7 @@ func TestMetadataIsFoundInAnySegment(t *testing.T) {
 		if err != nil {
 			t.Fatalf("segment %d: %v", n, err)
 		}
-		if lib.ModelType != "llama" || lib.MemoryUsage["decode"] != 2560 || lib.Variant != nil || lib.Params[0].Shape.String() != "[any, 128]" ||
+		if lib.ModelType != "llama" || lib.MemoryUsage["decode"] != 2560 || lib.Own != nil || lib.Params[0].Shape.String() != "[any, 128]" ||
 			!slices.Equal(lib.Imports, []string{"TVMFFIWasmSafeCall"}) || !slices.Equal(lib.Exports, []string{"_start"}) {
 			t.Errorf("segment %d: %+v", n, lib)
 		}
@@ -107,7 +107,7 @@ func TestOwnLibraryMatchesItsModel(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if lib.Variant == nil || *lib.Variant != variant || !containsAll(lib.Imports, OwnImports()) || lib.MemoryUsage["prefill"] == 0 {
+	if lib.Own == nil || lib.Own.Variant != variant || !containsAll(lib.Imports, OwnImports()) || lib.MemoryUsage["prefill"] == 0 {
 		t.Errorf("%+v", lib)
 	}
 	have, err := Params(f, options)
@@ -131,6 +131,23 @@ func TestOwnLibraryMatchesItsModel(t *testing.T) {
 		"which the library doesn't know":        func(l *Library, _ *modellib.Shape) { l.Params = l.Params[1:] },
 		"context window is 1024, 2048 is asked": func(_ *Library, s *modellib.Shape) { s.ContextWindowSize = 2048 },
 		"a KV cache of 2 layers":                func(_ *Library, s *modellib.Shape) { s.NumKeyValueHeads = 4 },
+		// What the weights don't show.
+		"its rope_theta is 10000, the model's is 500000":      func(_ *Library, s *modellib.Shape) { s.RopeTheta = 500000 },
+		"its rms_norm_eps is 1e-05, the model's is 1e-06":     func(_ *Library, s *modellib.Shape) { s.RMSNormEps = 1e-6 },
+		"its sliding window is none, the model's is 8 tokens": func(_ *Library, s *modellib.Shape) { s.SlidingWindowSize = 8 },
+		"its sliding window is 8 tokens, the model's is none": func(l *Library, _ *modellib.Shape) {
+			l.Own = ownWith(l, func(s *modellib.Shape) { s.SlidingWindowSize = 8 })
+		},
+		"without rope_factors, the model has a scaled": func(_ *Library, s *modellib.Shape) { s.RopeFactors = slices.Repeat([]float64{2}, 16) },
+		"have 1 where the model's have 2 (the first that differs, number 3)": func(l *Library, s *modellib.Shape) {
+			l.Own = ownWith(l, func(s *modellib.Shape) { s.RopeFactors = slices.Repeat([]float64{1}, 16) })
+			s.RopeFactors = append([]float64{1, 1}, slices.Repeat([]float64{2}, 14)...)
+		},
+		"its dtype is float32, the model's is float16": func(_ *Library, s *modellib.Shape) { s.DType = "float16" },
+		"an earlier llmparity compiled it":             func(l *Library, _ *modellib.Shape) { l.Own = &Own{Variant: l.Own.Variant} },
+		"in pieces of 2048 tokens":                     func(l *Library, _ *modellib.Shape) { l.PrefillChunkSize = 2048 },
+		// Of one that is not ours its metadata.
+		"its sliding window is 16 tokens": func(l *Library, _ *modellib.Shape) { l.Own, l.SlidingWindowSize = nil, 16 },
 	} {
 		l, s := lib, shape
 		change(&l, &s)
@@ -138,11 +155,121 @@ func TestOwnLibraryMatchesItsModel(t *testing.T) {
 			t.Errorf("%v, want a line with %q", err, want)
 		}
 	}
+	// A shorter context is within its table of rotations, and no window if it is no longer than that.
+	for _, change := range []func(l *Library, s *modellib.Shape){
+		func(_ *Library, s *modellib.Shape) { s.ContextWindowSize, s.PrefillChunkSize = 64, 64 },
+		func(l *Library, s *modellib.Shape) {
+			l.Own = ownWith(l, func(s *modellib.Shape) { s.SlidingWindowSize = 100 })
+			s.ContextWindowSize = 100
+		},
+	} {
+		l, s := lib, shape
+		change(&l, &s)
+		if err := l.Matches(have, s); err != nil {
+			t.Error(err)
+		}
+	}
 	// MLC's leave the vocabulary's size open.
 	l := lib
 	l.Params = with(l.Params, "model.embed_tokens.weight", Param{"model.embed_tokens.weight", Dims{AnyDim, 128}, "float32"})
 	if err := l.Matches(have, shape); err != nil {
 		t.Error(err)
+	}
+}
+
+// ownWith is what a library says with a change; the library stays as it is.
+func ownWith(l *Library, change func(*modellib.Shape)) *Own {
+	s := *l.Own.Shape
+	change(&s)
+	return &Own{l.Own.Variant, &s}
+}
+
+// A package is held against a library by all that either says of itself: the first thing that differs is named.
+func TestALibraryOfAnotherShapeFitsNoPackage(t *testing.T) {
+	dir := smallPackage(t)
+	p, err := OpenPackage(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !p.Whole || p.Shape.RopeTheta != 10000 || p.Shape.RMSNormEps != 1e-5 || p.Shape.DType != "float32" || p.Shape.IntermediateSize != 256 {
+		t.Errorf("the package says %+v", p.Shape)
+	}
+	var have []Param
+	for _, w := range p.Weights {
+		have = append(have, w.Param)
+	}
+	own := p.Shape
+	own.VocabSize, own.ContextWindowSize = p.Vocab, 256
+	lib := Library{Metadata: Metadata{ModelType: "llama", Quantization: "q0f32", Params: have, PrefillChunkSize: 128, Own: &Own{Shape: &own}}}
+	lib.KVCache = &KVShape{p.Layers, p.Heads, p.KVHeads, p.HeadDim}
+	if err := lib.MatchesPackage(p, have); err != nil {
+		t.Fatal(err)
+	}
+	foreign := func(l *Library, p *Existing) { l.Own, l.ContextWindowSize, l.SlidingWindowSize = nil, 256, -1 }
+	for want, change := range map[string]func(l *Library, p *Existing){
+		"its context window is 256, 1024 is asked for":       func(_ *Library, p *Existing) { p.ContextWindowSize = 1024 },
+		"its rope_theta is 10000, the model's is 500000":     func(_ *Library, p *Existing) { p.Shape.RopeTheta = 500000 },
+		"its rms_norm_eps is 1e-05, the model's is 0.001":    func(_ *Library, p *Existing) { p.Shape.RMSNormEps = 0.001 },
+		"its sliding window is none, the model's is 8":       func(_ *Library, p *Existing) { p.Shape.SlidingWindowSize = 8 },
+		"the model has a scaled rotation":                    func(_ *Library, p *Existing) { p.Shape.RopeFactors = slices.Repeat([]float64{2}, 16) },
+		"a KV cache of 2 layers":                             func(_ *Library, p *Existing) { p.KVHeads = 1 },
+		"weights of q0f32, the package's are q4f16_1":        func(_ *Library, p *Existing) { p.Quantization = "q4f16_1" },
+		"in pieces of -1 tokens":                             func(l *Library, _ *Existing) { l.PrefillChunkSize = -1 },
+		"its intermediate_size is 256, the model's is 300":   func(l *Library, p *Existing) { p.Whole, p.Shape.IntermediateSize = false, 300 },
+		"has a rotation without rope_factors, the model has": func(l *Library, p *Existing) { p.Whole, p.Scaled = false, true },
+		"window is 256, 300 is": func(l *Library, p *Existing) {
+			foreign(l, p)
+			p.ContextWindowSize = 300
+		},
+		"window is none, the model's is 64 tokens": func(l *Library, p *Existing) {
+			foreign(l, p)
+			p.SlidingWindowSize = 64
+		},
+		"16, with 4 for queries; the model has": func(l *Library, p *Existing) {
+			foreign(l, p)
+			l.KVCache = &KVShape{p.Layers, p.Heads, p.KVHeads, 16}
+		},
+	} {
+		l, q := lib, p
+		change(&l, &q)
+		err := l.MatchesPackage(q, have)
+		if fault.Code(err) != int(fault.BadLibrary) || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%v, want a line with %q", err, want)
+		}
+	}
+	// MLC's packages say less: what isn't there can't differ.
+	p.Whole, p.Shape, p.Layers, p.KVHeads = false, modellib.Shape{HiddenSize: p.Hidden}, 0, 0
+	if err := lib.MatchesPackage(p, have); err != nil {
+		t.Error(err)
+	}
+}
+
+// The window that a model has is not the one that takes the context's place.
+func TestAPackagesTwoWindowsAreKeptApart(t *testing.T) {
+	dir := t.TempDir()
+	spec := tiny.Spec{Window: 8}
+	if err := tiny.WriteRandomFile(t.Context(), filepath.Join(dir, "a.gguf"), spec); err != nil {
+		t.Fatal(err)
+	}
+	made, err := Write(t.Context(), filepath.Join(dir, "a.gguf"), filepath.Join(dir, "package"), Options{ContextWindow: 64})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := OpenPackage(made.Dir)
+	if err != nil || p.SlidingWindowSize != -1 || p.Shape.SlidingWindowSize != 8 || p.Longest() != 64 {
+		t.Errorf("windows of %d and %d, a context of %d (%v); want -1, 8 and 64", p.SlidingWindowSize, p.Shape.SlidingWindowSize, p.Longest(), err)
+	}
+	if p.ContextWindowSize, p.SlidingWindowSize = -1, 4096; p.Longest() != 4096 {
+		t.Errorf("a rotating window of 4096 is a context of %d", p.Longest())
+	}
+}
+
+func TestWidths(t *testing.T) {
+	for dtype, want := range map[string]int{"float32": 32, "bfloat16": 16, "uint8": 8, "float8_e4m3fn": 8, "e4m3_float8": 8, "int4": 4,
+		"text": 0, "float": 0, "float0": 0, "float99": 0, "": 0} {
+		if got, err := Width(dtype); got != want || (err == nil) != (want > 0) {
+			t.Errorf("%q has %d bits (%v), want %d", dtype, got, err, want)
+		}
 	}
 }
 

@@ -2,6 +2,7 @@ package mlc
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -9,11 +10,13 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 
 	"llmparity/internal/fault"
 	"llmparity/internal/gguf"
+	"llmparity/internal/modellib"
 )
 
 // Existing is a WebLLM package as it was found: one written here, or one of MLC's.
@@ -22,7 +25,7 @@ type Existing struct {
 	ModelType         string
 	Quantization      string
 	ContextWindowSize int
-	SlidingWindowSize int
+	SlidingWindowSize int // WebLLM's rotating one, which takes the context's place; -1: none. A model's own is in its Shape
 	PrefillChunkSize  int
 	Layers            int // 0 where the package doesn't say, as with the others
 	Heads             int
@@ -35,8 +38,12 @@ type Existing struct {
 	Weights           []Weight
 	Shards            int
 	Bytes             int64  // of all shards
-	Library           string // a model library in the folder; empty: none
-	List              string // the file that lists the shards
+	Library           string // the model library in the folder; empty: none, or several
+	Libraries         []string
+	Shape             modellib.Shape // what it says of its model; zeros, unless it is Whole, where it says nothing
+	Whole             bool           // it was written here, and its Shape says all
+	Scaled            bool           // it has a scaling of the rotation that Shape doesn't have
+	List              string         // the file that lists the shards
 }
 
 // Weight is a stored one.
@@ -119,8 +126,22 @@ func (p *Existing) add(shards []shard) error {
 			return err
 		}
 	}
-	if libraries, _ := filepath.Glob(filepath.Join(p.Dir, "*.wasm")); len(libraries) == 1 { // the pattern is well formed
-		p.Library = libraries[0]
+	return p.findLibraries()
+}
+
+// findLibraries takes names as they are, whatever the folder's own name is.
+func (p *Existing) findLibraries() error {
+	entries, err := os.ReadDir(p.Dir)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if filepath.Ext(e.Name()) == ".wasm" {
+			p.Libraries = append(p.Libraries, filepath.Join(p.Dir, e.Name()))
+		}
+	}
+	if len(p.Libraries) == 1 {
+		p.Library = p.Libraries[0]
 	}
 	return nil
 }
@@ -128,22 +149,15 @@ func (p *Existing) add(shards []shard) error {
 // parseConfig reads mlc-chat-config.json, of which other tools' versions have more and less.
 func parseConfig(text []byte) (Existing, error) {
 	var c struct {
-		ModelType         string `json:"model_type"`
-		Quantization      string `json:"quantization"`
-		VocabSize         int    `json:"vocab_size"`
-		ContextWindowSize int    `json:"context_window_size"`
-		SlidingWindowSize *int   `json:"sliding_window_size"`
-		PrefillChunkSize  int    `json:"prefill_chunk_size"`
-		ModelConfig       struct {
-			Hidden            int  `json:"hidden_size"`
-			Layers            int  `json:"num_hidden_layers"`
-			Heads             int  `json:"num_attention_heads"`
-			KVHeads           *int `json:"num_key_value_heads"`
-			HeadDim           *int `json:"head_dim"`
-			SlidingWindowSize int  `json:"sliding_window_size"`
-		} `json:"model_config"`
-		TokenizerFiles []string `json:"tokenizer_files"`
-		ConvTemplate   struct {
+		ModelType         string      `json:"model_type"`
+		Quantization      string      `json:"quantization"`
+		VocabSize         int         `json:"vocab_size"`
+		ContextWindowSize int         `json:"context_window_size"`
+		SlidingWindowSize *int        `json:"sliding_window_size"`
+		PrefillChunkSize  int         `json:"prefill_chunk_size"`
+		ModelConfig       modelConfig `json:"model_config"`
+		TokenizerFiles    []string    `json:"tokenizer_files"`
+		ConvTemplate      struct {
 			Name string `json:"name"`
 		} `json:"conv_template"`
 	}
@@ -154,11 +168,9 @@ func parseConfig(text []byte) (Existing, error) {
 	p := Existing{ModelType: c.ModelType, Quantization: c.Quantization, ContextWindowSize: c.ContextWindowSize, SlidingWindowSize: -1,
 		PrefillChunkSize: c.PrefillChunkSize, Layers: m.Layers, Heads: m.Heads, KVHeads: m.Heads, Hidden: m.Hidden, Vocab: c.VocabSize,
 		ChatTemplate: c.ConvTemplate.Name, TokenizerFiles: c.TokenizerFiles}
+	p.Shape, p.Whole, p.Scaled = m.shape()
 	if c.SlidingWindowSize != nil {
 		p.SlidingWindowSize = *c.SlidingWindowSize
-	}
-	if m.SlidingWindowSize > 0 {
-		p.SlidingWindowSize = m.SlidingWindowSize
 	}
 	if m.KVHeads != nil {
 		p.KVHeads = *m.KVHeads
@@ -172,6 +184,39 @@ func parseConfig(text []byte) (Existing, error) {
 	return p, p.check()
 }
 
+// modelConfig is the part of mlc-chat-config.json that is about the model: a Shape where it was written here. MLC's has some of that,
+// under other names where it is about the rotation.
+type modelConfig struct {
+	Type         string          `json:"model_type"` // not in MLC's
+	Hidden       int             `json:"hidden_size"`
+	Intermediate int             `json:"intermediate_size"`
+	Layers       int             `json:"num_hidden_layers"`
+	Heads        int             `json:"num_attention_heads"`
+	KVHeads      *int            `json:"num_key_value_heads"`
+	HeadDim      *int            `json:"head_dim"`
+	Window       int             `json:"sliding_window_size"`
+	Theta        float64         `json:"rope_theta"`
+	Base         float64         `json:"position_embedding_base"`
+	Epsilon      float64         `json:"rms_norm_eps"`
+	Factors      []float64       `json:"rope_factors"`
+	Scaling      json.RawMessage `json:"rope_scaling"`
+	Bias         bool            `json:"attention_bias"`
+	Tied         bool            `json:"tie_word_embeddings"`
+	DType        string          `json:"dtype"`
+}
+
+func (m modelConfig) shape() (s modellib.Shape, whole, scaled bool) {
+	whole = m.Type != "" && m.DType != "" && m.Theta > 0 && m.Epsilon > 0
+	s = modellib.Shape{
+		HiddenSize: m.Hidden, IntermediateSize: m.Intermediate, RopeTheta: cmp.Or(m.Theta, m.Base), RMSNormEps: m.Epsilon,
+		RopeFactors: m.Factors, AttentionBias: m.Bias, TieWordEmbeddings: m.Tied, SlidingWindowSize: max(m.Window, 0),
+	}
+	if whole { // MLC's, where it is there, is no name of weights' types
+		s.DType = m.DType
+	}
+	return s, whole, len(m.Scaling) > 0 && string(m.Scaling) != "null"
+}
+
 func (p Existing) check() error {
 	if p.ModelType == "" || p.Quantization == "" {
 		return errors.New("it says no model_type or no quantization")
@@ -180,7 +225,8 @@ func (p Existing) check() error {
 		name  string
 		value int
 	}{
-		{"vocab_size", p.Vocab}, {"context_window_size", max(p.ContextWindowSize, 0)}, {"prefill_chunk_size", max(p.PrefillChunkSize, 0)}, {"hidden_size", p.Hidden},
+		{"vocab_size", p.Vocab}, {"context_window_size", max(p.ContextWindowSize, 0)},
+		{"prefill_chunk_size", max(p.PrefillChunkSize, 0)}, {"hidden_size", p.Hidden},
 		{"num_hidden_layers", p.Layers}, {"num_attention_heads", p.Heads}, {"num_key_value_heads", p.KVHeads}, {"head_dim", p.HeadDim},
 	} {
 		if f.value < 0 || f.value > 1<<24 {
@@ -213,7 +259,7 @@ func parseCache(text []byte) ([]shard, error) {
 }
 
 func (r record) within(s shard) error {
-	width, err := widthOf(r.DType)
+	width, err := Width(r.DType)
 	if err != nil {
 		return err
 	}
@@ -237,14 +283,14 @@ func (r record) within(s shard) error {
 	return nil
 }
 
-// widthOf gives the bits of a type: float32, uint32, bfloat16, float8_e4m3fn …
-func widthOf(dtype string) (int, error) {
-	name, _, _ := strings.Cut(dtype, "_")
-	for _, kind := range []string{"bfloat", "float", "uint", "int"} {
-		if digits, ok := strings.CutPrefix(name, kind); ok {
-			if bits, err := strconv.Atoi(digits); err == nil && bits > 0 && bits <= 64 {
-				return bits, nil
-			}
+// numeric is how TVM names types of numbers: float32, uint32, bfloat16, float8_e4m3fn, and, once, e4m3_float8.
+var numeric = regexp.MustCompile(`^(?:[a-z0-9]+_)?(?:float|bfloat|int|uint)(\d{1,2})(?:_[a-z0-9]+)?$`)
+
+// Width gives the bits of a type, as the list of a package's weights names it.
+func Width(dtype string) (int, error) {
+	if m := numeric.FindStringSubmatch(dtype); m != nil {
+		if bits, err := strconv.Atoi(m[1]); err == nil && bits > 0 && bits <= 64 {
+			return bits, nil
 		}
 	}
 	return 0, fmt.Errorf("its type %q is not known", dtype)

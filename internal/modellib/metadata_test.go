@@ -2,6 +2,7 @@ package modellib_test
 
 import (
 	"maps"
+	"reflect"
 	"testing"
 
 	"llmparity/internal/mlc"
@@ -13,6 +14,7 @@ func TestMetadata(t *testing.T) {
 	v := modellib.Variant{Kernels: "software", Sort: "full"}
 	s := small
 	s.VocabSize = 2000 // too many to be sorted in one pass
+	s.SlidingWindowSize, s.RopeFactors, s.RopeTheta = 16, []float64{1, 2.5, 0.1}, 500000
 	built, err := modellib.Build(t.Context(), realTools(t), s, v, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -21,8 +23,11 @@ func TestMetadata(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if l.Variant == nil || *l.Variant != v {
-		t.Errorf("variant %v, want %v", l.Variant, v)
+	if l.Own == nil || l.Own.Variant != v {
+		t.Errorf("variant %v, want %v", l.Own, v)
+	}
+	if l.Own == nil || l.Own.Shape == nil || !reflect.DeepEqual(*l.Own.Shape, s) {
+		t.Errorf("compiled for %+v, want %+v", l.Own, s)
 	}
 	if l.Quantization != "q0f32" {
 		t.Errorf("quantization %s", l.Quantization)

@@ -53,6 +53,9 @@ func layoutOf(p Package) (*layout, error) {
 	}
 	m := config.Model
 	l := &layout{layers: m.Layers, pages: (int64(p.Context)+pageTokens-1)/pageTokens + 1}
+	if window, ok := p.Overrides["sliding_window_size"].(int); ok {
+		config.Window = int64(window)
+	}
 	if config.Window > 0 {
 		l.pages += 2
 	}
@@ -83,7 +86,7 @@ func layoutOf(p Package) (*layout, error) {
 }
 
 var dtypeBytes = map[string]int64{"float32": 4, "float16": 2, "bfloat16": 2, "uint32": 4, "int32": 4, "uint16": 2, "int16": 2, "uint8": 1,
-	"int8": 1, "float8_e4m3fn": 1, "float8_e5m2": 1}
+	"int8": 1, "float8_e4m3fn": 1, "float8_e5m2": 1, "e4m3_float8": 1, "e5m2_float8": 1}
 
 func readPackageFile(dir, name string, into any) error {
 	text, err := os.ReadFile(filepath.Join(dir, name))
@@ -114,11 +117,11 @@ func (l *layout) paramBytes() int64 {
 	return sum
 }
 
-// attribution parts the ledger's live bytes: Weights, KVReserved, Workspaces and Unattributed add up to them.
+// attribution parts the ledger's live bytes: Weights, KVReserved, where it is not absent, Workspaces and Unattributed add up to them.
 type attribution struct {
 	Weights      int64
 	Padding      int64 // the part of Weights that buffers are larger than parameters
-	KVReserved   int64
+	KVReserved   int64 // record.Absent where the engine works and has no such buffers: then they are among the workspaces
 	KVUsed       int64 // the part of KVReserved that tokens lie in; record.Absent where it is not known
 	Workspaces   int64
 	Unattributed int64
@@ -147,7 +150,7 @@ func (l *layout) attribute(groups []ledgerGroup, held int64) attribution {
 	for _, n := range l.params {
 		wanted[n]++
 	}
-	layers := l.layers
+	layers, kv := l.layers, int64(0)
 	for _, g := range groups {
 		if g.Kind != "buffer" {
 			a.Unattributed += g.Bytes * g.Count
@@ -171,12 +174,21 @@ func (l *layout) attribute(groups []ledgerGroup, held int64) attribution {
 				layers -= take
 				left -= take
 				a.KVLayers += int(take)
-				a.KVReserved += take * g.Bytes
+				kv += take * g.Bytes
 			}
 			a.Workspaces += left * g.Bytes
 		default:
 			a.Unattributed += left * g.Bytes
 		}
+	}
+	switch {
+	case kv > 0 && layers > 0: // some buffers of that size are not the cache
+		a.Workspaces += kv
+		a.KVLayers, a.KVReserved = 0, record.Absent
+	case kv == 0 && a.Workspaces > 0:
+		a.KVReserved = record.Absent
+	default:
+		a.KVReserved = kv
 	}
 	if held >= 0 && a.KVReserved > 0 {
 		a.KVUsed = l.kvUsed(held)
@@ -193,8 +205,10 @@ func fitting(wanted map[int64]int64, buffer int64) []int64 {
 
 func (a attribution) values() []record.Value {
 	all := map[string]int64{
-		"weights_bytes": a.Weights, "weights_padding_bytes": a.Padding, "weights_count": int64(a.Params), "kv_reserved_bytes": a.KVReserved,
-		"kv_layers_count": int64(a.KVLayers), "workspaces_bytes": a.Workspaces, "unattributed_bytes": a.Unattributed,
+		"weights_bytes": a.Weights, "weights_padding_bytes": a.Padding, "weights_count": int64(a.Params), "workspaces_bytes": a.Workspaces, "unattributed_bytes": a.Unattributed,
+	}
+	if a.KVReserved != record.Absent {
+		all["kv_reserved_bytes"], all["kv_layers_count"] = a.KVReserved, int64(a.KVLayers)
 	}
 	if a.KVUsed != record.Absent {
 		all["kv_used_bytes"] = a.KVUsed

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"llmparity/internal/engine"
@@ -284,7 +285,20 @@ func TestAttributionLeavesWhatItDoesNotKnow(t *testing.T) {
 	if l.kvReserved() != 512 || math.Abs(float64(l.paramBytes()-4296)) > 0 {
 		t.Errorf("KV cache of %d, parameters of %d", l.kvReserved(), l.paramBytes())
 	}
-	if a := l.attribute(nil, -1); a.KVUsed != record.Absent {
-		t.Error("what nobody counted is not absent")
+	if a := l.attribute(nil, -1); a.KVUsed != record.Absent || a.KVReserved != 0 {
+		t.Errorf("of nothing it says %+v", a)
+	}
+	// An engine at work without buffers as large as its KV cache, or with too few of them: the cache is there, its size is not known.
+	for _, n := range []int64{0, 1} {
+		a := l.attribute([]ledgerGroup{
+			{Stage: "pipeline", Kind: "buffer", Bytes: 512, Count: 2}, {Stage: "pipeline", Kind: "buffer", Bytes: 256, Count: n}}, 3)
+		if a.KVReserved != record.Absent || a.KVUsed != record.Absent || a.KVLayers != 0 || a.Workspaces != 1024+n*256 {
+			t.Errorf("with %d buffers of the cache's size: %+v", n, a)
+		}
+		for _, v := range a.values() {
+			if strings.HasPrefix(v.Name, "kv_") {
+				t.Errorf("with %d buffers of the cache's size: %s is %g", n, v.Name, v.Value)
+			}
+		}
 	}
 }

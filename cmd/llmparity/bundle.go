@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"os"
@@ -33,22 +34,37 @@ func (f *bundleFlags) register(flags *pflag.FlagSet) {
 // find gives the bundle, and fetches it where it must.
 func (f *bundleFlags) find(ctx context.Context, engines []string, say func(string)) (browser.Bundle, error) {
 	switch {
-	case f.version != "" && f.file != "":
-		return browser.Bundle{}, fault.New(fault.Usage, "choose one", "--webllm-version and --webllm-bundle both say which WebLLM runs")
-	case f.version+f.file != "" && !slices.Contains(engines, browser.Name):
-		return browser.Bundle{}, fault.New(fault.Usage, "add webllm to --engines", "--webllm-version and --webllm-bundle say which WebLLM runs, and it is none of the engines")
+	case !slices.Contains(engines, browser.Name):
+		return browser.Bundle{}, nil
 	case f.file != "":
 		path, err := filepath.Abs(f.file)
 		if err != nil {
 			return browser.Bundle{}, err
 		}
 		b := browser.Bundle{Path: path, Version: versionBeside(path), Origin: "file " + filepath.Base(path)}
-		return b, b.Readable()
+		if err := b.Readable(); err != nil {
+			return b, err
+		}
+		return b, recognise(path)
 	case f.version == "" || f.version == page.WebLLM:
 		return browser.Bundle{}, nil
 	}
 	path, err := npm.File(ctx, cache.Dir(os.Getenv), webllmPackage, f.version, bundleFile, say)
 	return browser.Bundle{Path: path, Version: f.version, Origin: "npm"}, err
+}
+
+// recognise refuses a module that is no WebLLM. By what it exports and by what it gives TVM's runtime any version is known.
+func recognise(path string) error {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return fault.Wrap(fault.NoBundle, err, "", "%s can't be read", path)
+	}
+	for _, name := range []string{"MLCEngine", "TVMFFIWasm", "TVMWasm"} {
+		if bytes.Contains(text, []byte(name)) {
+			return nil
+		}
+	}
+	return fault.New(fault.NoBundle, "name an ES module, as lib/index.js in the npm package "+webllmPackage+" is one", "%s is no WebLLM module", path)
 }
 
 // versionBeside is the version that the package says to which a module belongs; empty where there is none.

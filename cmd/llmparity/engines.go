@@ -37,12 +37,14 @@ type placement struct {
 }
 
 func (f *engineFlags) register(flags *pflag.FlagSet) {
-	flags.StringVar(&f.chrome, "chrome", "", "the browser to start, by its path or as "+strings.Join(browser.Brands, ", ")+" (default: $LLMPARITY_CHROME, else Chrome, Chromium or Edge)")
+	flags.StringVar(&f.chrome, "chrome", "", "the browser to start, by its path or as "+strings.Join(browser.Brands, ", ")+
+		" (default: $LLMPARITY_CHROME, else Chrome, Chromium or Edge)")
 	flags.BoolVar(&f.launch.Headed, "headed", false, "let the browser have a window: on a private Xvfb where there is no display")
 	flags.StringVar(&f.launch.Attach, "attach", "", "open a tab in a browser that runs already: HOST:PORT of its --remote-debugging-port, or ws://…")
 	flags.StringArrayVar(&f.launch.Flags, "chrome-flag", nil, "pass NAME or NAME=VALUE on to the browser; may be given several times")
 	flags.StringVar(&f.adapter, "adapter", "auto", "WebGPU adapter: auto, gpu or swiftshader (computed on the CPU)")
-	flags.StringVar(&f.llamaServer, "llama-server", "", "the llama-server to start (default: $LLMPARITY_LLAMA_SERVER, else PATH, else the one that make setup built)")
+	flags.StringVar(&f.llamaServer, "llama-server", "",
+		"the llama-server to start (default: $LLMPARITY_LLAMA_SERVER, else PATH, else the one that make setup built)")
 }
 
 // all makes every engine there is.
@@ -54,8 +56,8 @@ func (f *engineFlags) all() []engine.Engine {
 	}
 }
 
-// check refuses what makes no sense, for the engines of a plan.
-func (f *engineFlags) check(names []string) error {
+// valid refuses what makes no sense, whichever engines there are.
+func (f *engineFlags) valid() error {
 	if _, err := browser.ParseAdapter(f.adapter); err != nil {
 		return err
 	}
@@ -68,9 +70,11 @@ func (f *engineFlags) check(names []string) error {
 	if f.threads < 1 {
 		return fault.New(fault.Usage, "", "--threads %d: at least 1 is needed", f.threads)
 	}
-	if f.modelLib != "" && !slices.Contains(names, browser.Name) {
-		return fault.New(fault.Usage, "add webllm to --engines", "--model-lib names WebLLM's model library, and WebLLM is none of the engines")
-	}
+	return nil
+}
+
+// known refuses engines that there are not.
+func (f *engineFlags) known(names []string) error {
 	all := f.all()
 	for _, name := range names {
 		if !slices.ContainsFunc(all, func(e engine.Engine) bool { return e.Name() == name }) {
@@ -80,7 +84,7 @@ func (f *engineFlags) check(names []string) error {
 	return nil
 }
 
-// build gives the engines of a plan, in its order, after check.
+// build gives the engines of a plan, in its order, after known.
 func (f *engineFlags) build(names []string) []engine.Engine {
 	var out []engine.Engine
 	for _, name := range names {

@@ -127,6 +127,10 @@ func writable(target string) error {
 
 // findModel gives the model that a plan names.
 func (f *runFlags) findModel(ctx context.Context, name string, context int, say func(string)) (engine.Model, error) {
+	if f.mirror != "" && (name == "tiny" || name == "smollm2" || !isID(name)) {
+		return engine.Model{}, fault.New(fault.Usage, "leave it out",
+			"--mirror says where a model of WebLLM's catalogue is fetched from, and %s is none", name)
+	}
 	switch {
 	case name == "tiny":
 		return tinyModel(context)

@@ -13,11 +13,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"llmparity/assets/echarts"
-	"llmparity/assets/plans"
 	"llmparity/browser"
 	"llmparity/compare"
 	"llmparity/internal/cache"
-	"llmparity/internal/fault"
 	"llmparity/internal/plan"
 	"llmparity/internal/record"
 	"llmparity/internal/run"
@@ -62,7 +60,7 @@ measured is written to a folder as it happens; at the end there are a table and,
 	flags.StringSliceVar(&f.engines, "engines", nil, "engines, separated by commas: webllm, llamacpp")
 	flags.StringVar(&f.model, "model", "", "a GGUF file, tiny, smollm2, a WebLLM package's folder, or an id of WebLLM's catalogue (llmparity model list)")
 	flags.StringVar(&f.mirror, "mirror", "", "where a model of the catalogue is fetched from: an address or a folder with the public addresses' layout")
-	flags.IntVar(&f.context, "context", 0, "the context window in tokens")
+	flags.IntVar(&f.context, "context", 0, contextHelp)
 	flags.StringArrayVar(&f.prompts, "prompt", nil, "the prompt, raw; may be given several times")
 	flags.IntVar(&f.maxTokens, "max-tokens", 0, "tokens to generate")
 	flags.IntVar(&f.repetitions, "repetitions", 0, "launches of each engine that count")
@@ -79,59 +77,8 @@ measured is written to a folder as it happens; at the end there are a table and,
 	return c
 }
 
-// plan reads the plan and lets the flags that were given change it.
-func (f *runFlags) plan(c *cobra.Command, args []string) (plan.Plan, error) {
-	text, name := plans.Default, "the built-in plan"
-	if len(args) == 1 {
-		var err error
-		if text, err = os.ReadFile(args[0]); err != nil {
-			return plan.Plan{}, fault.Wrap(fault.Usage, err, "", "the plan can't be read")
-		}
-		name = args[0]
-	}
-	for _, flag := range []string{"kernels", "sort"} {
-		if c.Flags().Changed(flag) && f.modelLib != "" {
-			return plan.Plan{}, fault.New(fault.Usage, "give one of them", "--%s says how a model library is compiled, and --model-lib names one that is", flag)
-		}
-	}
-	p, err := plan.Parse(text, name)
-	if err != nil {
-		return plan.Plan{}, err
-	}
-	given := c.Flags().Changed
-	if given("engines") {
-		p.Engines = f.engines
-	}
-	if given("model") {
-		p.Model = f.model
-	}
-	if given("prompt") {
-		p.Prompts = f.prompts
-	}
-	if given("context") {
-		p.Context = f.context
-	}
-	if given("max-tokens") {
-		p.MaxTokens = f.maxTokens
-	}
-	if given("repetitions") {
-		p.Repetitions = f.repetitions
-	}
-	if given("thread") {
-		p.Thread = f.thread
-	}
-	if given("watchdog") {
-		p.Watchdog = plan.Duration(f.watchdog)
-	}
-	if err := p.Validate(); err != nil {
-		return plan.Plan{}, fault.Wrap(fault.Usage, err, "", "the plan, as the flags changed it")
-	}
-	return p, nil
-}
-
 func (f *runFlags) run(ctx context.Context, p plan.Plan, stdout, stderr io.Writer) error {
-	f.place = placement{thread: browser.Thread(p.Thread), watchdog: time.Duration(p.Watchdog)}
-	if err := f.check(p.Engines); err != nil {
+	if err := f.known(p.Engines); err != nil {
 		return err
 	}
 	profiles, err := f.profiles(p.Engines)
@@ -144,10 +91,17 @@ func (f *runFlags) run(ctx context.Context, p plan.Plan, stdout, stderr io.Write
 	if f.bundle, err = f.find(ctx, p.Engines, say); err != nil {
 		return err
 	}
-	model, err := f.findModel(ctx, p.Model, p.Context, say)
+	model, err := f.findModel(ctx, p.Model, max(p.Context, 0), say)
 	if err != nil {
 		return err
 	}
+	if err := chooseContext(&p, &model); err != nil {
+		return err
+	}
+	if p.ContextNote != "" {
+		show.event(run.Event{Kind: run.Preparing, Engine: "context", Text: fmt.Sprintf("%d tokens %s", p.Context, p.ContextNote)})
+	}
+	f.complete(&p, model)
 	if err := promptFaults(model, p.Prompts); err != nil {
 		return err
 	}

@@ -6,6 +6,7 @@ package plan
 import (
 	"errors"
 	"fmt"
+	"math"
 	"regexp"
 	"slices"
 	"strings"
@@ -20,17 +21,32 @@ import (
 type Plan struct {
 	Name        string   `yaml:"name"`
 	Engines     []string `yaml:"engines,flow"`
-	Model       string   `yaml:"model"` // tiny, or the path of a GGUF file
+	Model       string   `yaml:"model"` // tiny, the path of a GGUF file or of a package, an id of WebLLM's catalogue
 	Prompts     []string `yaml:"prompts"`
 	MaxTokens   int      `yaml:"max_tokens"`
 	Temperature float64  `yaml:"temperature"`
-	Context     int      `yaml:"context"`
+	Context     int      `yaml:"context"` // in tokens; 0: the model's own; Unsaid where the plan has none
 	Warmup      Warmup   `yaml:"warmup"`
 	Repetitions int      `yaml:"repetitions"`
 	Timeout     Duration `yaml:"timeout"`
 	Thread      string   `yaml:"thread,omitempty"`   // where in a page an engine runs: page, worker; empty: page
 	Watchdog    Duration `yaml:"watchdog,omitempty"` // how long that thread may give no sign of life; 0: the engine's own
+	// How engines compute, and with which parts; empty, or 0: what the program takes of itself.
+	Adapter       string `yaml:"adapter,omitempty"`
+	DType         string `yaml:"dtype,omitempty"`
+	Kernels       string `yaml:"kernels,omitempty"`
+	Sort          string `yaml:"sort,omitempty"`
+	ModelLib      string `yaml:"model_lib,omitempty"` // a file or an address, in place of a library of those kernels
+	WebLLMVersion string `yaml:"webllm_version,omitempty"`
+	WebLLMBundle  string `yaml:"webllm_bundle,omitempty"` // a file, in place of a version
+	Threads       int    `yaml:"threads,omitempty"`       // llama-server's
+
+	// ContextNote is said beside the context where the plan is written; it is read from nowhere.
+	ContextNote string `yaml:"-"`
 }
+
+// Unsaid is the context of a plan that says none: whoever knows the model chooses.
+const Unsaid = math.MinInt
 
 // Warmup is what comes before anything is counted.
 type Warmup struct {
@@ -61,9 +77,21 @@ func Parse(text []byte, file string) (Plan, error) {
 		return Plan{}, yamlFault(err, file)
 	}
 	if err := p.Validate(); err != nil {
-		return Plan{}, fault.Wrap(fault.Usage, err, "", "%s", file)
+		return Plan{}, fault.Wrap(fault.Usage, err, "", "%s", file+line(text, err))
 	}
 	return p, nil
+}
+
+// line is where the field is that an error of Validate begins with; empty where it isn't there, or not on a line of its own.
+func line(text []byte, err error) string {
+	field, _, _ := strings.Cut(err.Error(), ":")
+	parts := strings.Split(field, ".")
+	form := `(?m)^` + strings.Repeat(`[ \t]+`, len(parts)-1) + regexp.QuoteMeta(parts[len(parts)-1]) + `[ \t]*:`
+	at := regexp.MustCompile(form).FindIndex(text)
+	if at == nil {
+		return ""
+	}
+	return fmt.Sprintf(" line %d", 1+strings.Count(string(text[:at[0]]), "\n"))
 }
 
 // decode survives the parser, which panics on some documents that nobody writes by hand, such as a list with an unknown tag.
@@ -73,6 +101,7 @@ func decode(text []byte) (p Plan, err error) {
 			err = errors.New("this YAML can't be read: write plain lists and values, without tags")
 		}
 	}()
+	p.Context = Unsaid
 	err = yaml.UnmarshalWithOptions(text, &p, yaml.Strict())
 	return p, err
 }
@@ -96,6 +125,7 @@ func (p Plan) Validate() error {
 		wrong bool
 		text  string
 	}{
+		{p.Name == "", "name is missing: it becomes the name of the run's folder"},
 		{!nameForm.MatchString(p.Name), fmt.Sprintf("name: %q becomes a folder's name: up to 100 letters, digits, dots, dashes and underscores", p.Name)},
 		{len(p.Engines) == 0, "engines: none is named"},
 		{p.Model == "", "model: none is named; `tiny` needs no file"},
@@ -103,19 +133,49 @@ func (p Plan) Validate() error {
 		{slices.Contains(p.Prompts, ""), "prompts: one is empty"},
 		{p.MaxTokens < 1, fmt.Sprintf("max_tokens: %d, at least 1 is needed", p.MaxTokens)},
 		{p.Temperature != 0, fmt.Sprintf("temperature: %g, only 0 (greedy) can be compared token by token so far", p.Temperature)},
-		{p.Context < 2, fmt.Sprintf("context: %d, at least 2 is needed", p.Context)},
+		{p.Context < 2 && p.Context != 0 && p.Context != Unsaid,
+			fmt.Sprintf("context: %d, at least 2 is needed, or 0 for the model's own", p.Context)},
 		{p.Repetitions < 1, fmt.Sprintf("repetitions: %d, at least 1 is needed", p.Repetitions)},
 		{p.Warmup.Launches < 0, fmt.Sprintf("warmup.launches: %d is negative", p.Warmup.Launches)},
 		{p.Warmup.Tokens < 1, fmt.Sprintf("warmup.tokens: %d, at least 1 is needed", p.Warmup.Tokens)},
 		{p.Timeout <= 0, "timeout: a duration such as 3m is needed"},
-		{!slices.Contains([]string{"", "page", "worker"}, p.Thread), fmt.Sprintf("thread: %q, use page or worker", p.Thread)},
 		{p.Watchdog != 0 && time.Duration(p.Watchdog) < time.Second, fmt.Sprintf("watchdog: %s, at least 1s is needed", time.Duration(p.Watchdog))},
 	} {
 		if c.wrong {
 			return errors.New(c.text)
 		}
 	}
+	if err := p.validateParts(); err != nil {
+		return err
+	}
 	return twice(p.Engines)
+}
+
+// validateParts looks at what is said of how engines compute.
+func (p Plan) validateParts() error {
+	for _, c := range []struct {
+		field, value string
+		known        []string
+	}{
+		{"thread", p.Thread, []string{"page", "worker"}},
+		{"adapter", p.Adapter, []string{"auto", "gpu", "swiftshader"}},
+		{"dtype", p.DType, []string{"f32", "f16"}},
+		{"kernels", p.Kernels, []string{"auto", "software", "gpu"}},
+		{"sort", p.Sort, []string{"partial", "full"}},
+	} {
+		if last := len(c.known) - 1; c.value != "" && !slices.Contains(c.known, c.value) {
+			return fmt.Errorf("%s: %q, use %s or %s", c.field, c.value, strings.Join(c.known[:last], ", "), c.known[last])
+		}
+	}
+	switch {
+	case p.Threads < 0:
+		return fmt.Errorf("threads: %d, at least 1 is needed", p.Threads)
+	case p.WebLLMVersion != "" && p.WebLLMBundle != "":
+		return errors.New("webllm_bundle: webllm_version says which WebLLM runs too; choose one")
+	case p.ModelLib != "" && p.Kernels+p.Sort != "":
+		return errors.New("model_lib: it names a library that is compiled, and kernels and sort say how one is; choose one")
+	}
+	return nil
 }
 
 func twice(engines []string) error {
@@ -128,4 +188,10 @@ func twice(engines []string) error {
 }
 
 // YAML writes the plan as it was resolved.
-func (p Plan) YAML() ([]byte, error) { return yaml.Marshal(p) }
+func (p Plan) YAML() ([]byte, error) {
+	comments := yaml.CommentMap{}
+	if p.ContextNote != "" {
+		comments["$.context"] = []*yaml.Comment{yaml.LineComment(" " + p.ContextNote)}
+	}
+	return yaml.MarshalWithOptions(p, yaml.WithComment(comments))
+}

@@ -18,6 +18,11 @@ func TestDefaultPlanSurvivesARoundTrip(t *testing.T) {
 	if p.Repetitions != 6 || p.Warmup.Launches != 1 || p.MaxTokens != 64 || len(p.Engines) != 2 {
 		t.Errorf("the default plan is %+v", p)
 	}
+	if p.Context != plan.Unsaid {
+		t.Errorf("a context of %d that nobody wrote", p.Context)
+	}
+	// As it is when everything is resolved, and each field of use.
+	p.Context, p.Adapter, p.DType, p.Kernels, p.Sort, p.WebLLMVersion, p.Threads = 512, "swiftshader", "f32", "gpu", "full", "0.2.83", 2
 	text, err := p.YAML()
 	if err != nil {
 		t.Fatal(err)
@@ -31,14 +36,40 @@ func TestDefaultPlanSurvivesARoundTrip(t *testing.T) {
 	}
 }
 
+func TestAContextIsANumberOrTheModelsOwn(t *testing.T) {
+	for old, want := range map[string]int{"# context: 1024 ": plan.Unsaid, "context: 0 ": 0, "context: 64 ": 64} {
+		p, err := plan.Parse([]byte(strings.Replace(string(plans.Default), "# context: 1024 ", old, 1)), "p.yaml")
+		if err != nil || p.Context != want {
+			t.Errorf("%s: %d, %v", old, p.Context, err)
+		}
+	}
+	p := plan.Plan{Name: "x", Context: 4096, ContextNote: "of 8192"}
+	if text, err := p.YAML(); err != nil || !strings.Contains(string(text), "context: 4096 # of 8192\n") {
+		t.Errorf("%v\n%s", err, text)
+	}
+}
+
 func TestBadPlansAreNamedWithTheirPlace(t *testing.T) {
 	good := string(plans.Default)
 	for _, c := range []struct{ old, new, want string }{
 		{"max_tokens: 64", "max_token: 64", "p.yaml line 7: unknown field"},
 		{"max_tokens: 64", "max_tokens: many", "p.yaml line 7:"},
-		{"max_tokens: 64", "max_tokens: 0", "max_tokens: 0, at least 1"},
+		{"max_tokens: 64", "max_tokens: 0", "p.yaml line 7: max_tokens: 0, at least 1"},
+		{"# context: 1024 ", "context: 1 ", "p.yaml line 9: context: 1, at least 2"},
+		{"# context: 1024 ", "context: -1 ", "context: -1, at least 2"},
+		{"tokens: 8 ", "tokens: 0 ", "p.yaml line 12: warmup.tokens: 0"},
+		{"# adapter: auto ", "adapter: dx12 ", "adapter: \"dx12\", use auto, gpu or swiftshader"},
+		{"# dtype: f32 ", "dtype: q4 ", "dtype: \"q4\", use f32 or f16"},
+		{"# kernels: auto ", "kernels: fast ", "kernels: \"fast\", use auto, software or gpu"},
+		{"# sort: partial ", "sort: none ", "sort: \"none\", use partial or full"},
+		{"# threads: 1 ", "threads: -1 ", "threads: -1, at least 1"},
+		{"# threads: 1 ", "threads: two ", "p.yaml line 25:"},
+		{"# threads: 1 ", "thread_count: 1 ", "p.yaml line 25: unknown field"},
+		{"# model_lib: lib.wasm ", "kernels: gpu\nmodel_lib: lib.wasm ", "p.yaml line 23: model_lib: it names a library"},
+		{"# webllm_bundle: web.js ", "webllm_version: 0.2.86\nwebllm_bundle: web.js ", "webllm_bundle: webllm_version says"},
 		{"timeout: 3m ", "timeout: 3 ", "not a duration"},
-		{"name: default", "name: ../x", "becomes a folder's name"},
+		{"name: default", "name: ../x", "p.yaml line 2: name: \"../x\" becomes a folder's name"},
+		{"name: default\n", "", "p.yaml: name is missing"},
 		{"[webllm, llamacpp]", "[webllm, webllm]", "webllm is named twice"},
 		{"[webllm, llamacpp]", "[webllm", "p.yaml line"},
 		{"temperature: 0", "temperature: 0.7", "temperature: 0.7"},

@@ -1,0 +1,161 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"llmparity/assets/page"
+	"llmparity/assets/plans"
+	"llmparity/browser"
+	"llmparity/internal/engine"
+	"llmparity/internal/fault"
+	"llmparity/internal/plan"
+	"llmparity/native"
+)
+
+// plan reads the plan and lets the flags that were given change it. What it says of engines is in f afterwards.
+func (f *runFlags) plan(c *cobra.Command, args []string) (plan.Plan, error) {
+	text, name := plans.Default, "the built-in plan"
+	if len(args) == 1 {
+		var err error
+		if text, err = os.ReadFile(args[0]); err != nil {
+			return plan.Plan{}, fault.Wrap(fault.Usage, err, "", "the plan can't be read")
+		}
+		name = args[0]
+	}
+	given := c.Flags().Changed
+	if err := f.sound(given); err != nil {
+		return plan.Plan{}, err
+	}
+	p, err := plan.Parse(text, name)
+	if err != nil {
+		return plan.Plan{}, err
+	}
+	f.change(&p, given)
+	if err := p.Validate(); err != nil {
+		return plan.Plan{}, fault.Wrap(fault.Usage, err, "", "the plan, as the flags changed it")
+	}
+	f.follow(p)
+	return p, f.used(p, given)
+}
+
+// sound refuses flags that make no sense, whatever the plan is.
+func (f *runFlags) sound(given func(string) bool) error {
+	if f.version != "" && f.file != "" {
+		return fault.New(fault.Usage, "choose one", "--webllm-version and --webllm-bundle both say which WebLLM runs")
+	}
+	for _, flag := range []string{"kernels", "sort"} {
+		if given(flag) && f.modelLib != "" {
+			return fault.New(fault.Usage, "give one of them", "--%s says how a model library is compiled, and --model-lib names one that is", flag)
+		}
+	}
+	return f.valid()
+}
+
+// change puts into the plan what flags say. One of two fields that exclude each other takes the other's place.
+func (f *runFlags) change(p *plan.Plan, given func(string) bool) {
+	for flag, set := range map[string]func(){
+		"engines":        func() { p.Engines = f.engines },
+		"model":          func() { p.Model = f.model },
+		"prompt":         func() { p.Prompts = f.prompts },
+		"context":        func() { p.Context = f.context },
+		"max-tokens":     func() { p.MaxTokens = f.maxTokens },
+		"repetitions":    func() { p.Repetitions = f.repetitions },
+		"thread":         func() { p.Thread = f.thread },
+		"watchdog":       func() { p.Watchdog = plan.Duration(f.watchdog) },
+		"adapter":        func() { p.Adapter = f.adapter },
+		"dtype":          func() { p.DType = f.dtype },
+		"kernels":        func() { p.Kernels = f.kernels },
+		"sort":           func() { p.Sort = f.sort },
+		"threads":        func() { p.Threads = f.threads },
+		"webllm-version": func() { p.WebLLMVersion, p.WebLLMBundle = f.version, f.file },
+		"webllm-bundle":  func() { p.WebLLMVersion, p.WebLLMBundle = f.version, f.file },
+		"model-lib": func() {
+			if p.ModelLib = f.modelLib; p.ModelLib != "" {
+				p.Kernels, p.Sort = "", ""
+			}
+		},
+	} {
+		if given(flag) {
+			set()
+		}
+	}
+}
+
+// follow takes from the plan what it says; where it says nothing the flags' own defaults stay.
+func (f *runFlags) follow(p plan.Plan) {
+	for _, field := range []struct {
+		to   *string
+		said string
+	}{{&f.adapter, p.Adapter}, {&f.dtype, p.DType}, {&f.kernels, p.Kernels}, {&f.sort, p.Sort}} {
+		if field.said != "" {
+			*field.to = field.said
+		}
+	}
+	if p.Threads > 0 {
+		f.threads = p.Threads
+	}
+	f.version, f.file, f.modelLib = p.WebLLMVersion, p.WebLLMBundle, p.ModelLib
+	f.place = placement{thread: browser.Thread(p.Thread), watchdog: time.Duration(p.Watchdog)}
+}
+
+// used refuses flags about an engine that is none of the plan's. A plan may say more than it needs: --engines may have changed it.
+func (f *runFlags) used(p plan.Plan, given func(string) bool) error {
+	if slices.Contains(p.Engines, browser.Name) {
+		return nil
+	}
+	for _, flag := range []string{"webllm-version", "webllm-bundle", "model-lib"} {
+		if given(flag) {
+			return fault.New(fault.Usage, "add webllm to --engines", "--%s is for WebLLM, which is none of the engines", flag)
+		}
+	}
+	return nil
+}
+
+// complete writes into the plan what was chosen by default, so that the run can be repeated by it.
+func (f *runFlags) complete(p *plan.Plan, m engine.Model) {
+	if slices.Contains(p.Engines, native.Name) {
+		p.Threads = f.threads
+	}
+	if m.Format != webllmFormat { // a package has numbers and a library of its own
+		p.DType = f.dtype
+	}
+	if !slices.Contains(p.Engines, browser.Name) {
+		return
+	}
+	p.Adapter = f.adapter
+	if p.Thread == "" {
+		p.Thread = string(browser.PageThread)
+	}
+	if p.Watchdog == 0 {
+		p.Watchdog = plan.Duration(browser.Watchdog)
+	}
+	if p.ModelLib == "" && m.Format != webllmFormat {
+		p.Kernels, p.Sort = f.kernels, f.sort
+	}
+	if p.WebLLMVersion == "" && p.WebLLMBundle == "" {
+		p.WebLLMVersion = page.WebLLM
+	}
+}
+
+// maxUnasked is the longest context that is taken where nobody asked for one: WebLLM reserves memory for all of it at load.
+const maxUnasked = 4096
+
+var contextHelp = fmt.Sprintf("the context window in tokens; 0: the model's own (default: the plan's, else the model's own, %d at most)", maxUnasked)
+
+// chooseContext puts the context that is to be used into the plan and the model, which has the one that was asked for, or its own.
+func chooseContext(p *plan.Plan, m *engine.Model) error {
+	if m.Context < 2 {
+		return fault.New(fault.Usage, "give --context N", "the model %s does not say how long its context is", m.Name)
+	}
+	if p.Context == plan.Unsaid && m.Context > maxUnasked {
+		p.ContextNote = fmt.Sprintf("of the model's %d, because none was asked for; --context 0 takes all", m.Context)
+		m.Context = maxUnasked
+	}
+	p.Context = m.Context
+	return nil
+}

@@ -1,0 +1,168 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"llmparity/assets/page"
+	"llmparity/internal/engine"
+	"llmparity/internal/fault"
+	"llmparity/internal/plan"
+	"llmparity/internal/record"
+	"llmparity/internal/tiny"
+)
+
+// resolved reads the plan that a run has left.
+func resolved(t *testing.T, run string) plan.Plan {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(run, "plan.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := plan.Parse(text, "plan.yaml")
+	if err != nil {
+		t.Fatalf("%v\n%s", err, text)
+	}
+	return p
+}
+
+// What was chosen, by flags, by a plan or by default, is in the plan that the record has: a run of that one is the same run.
+func TestAPlanThatWasRunRepeatsTheRun(t *testing.T) {
+	cmd := program(t, "run", "-q", "plan.yaml", "--kernels", "gpu", "--sort", "full", "--threads", "2",
+		"--adapter", "swiftshader", "--thread", "worker")
+	text := "name: p\nengines: [webllm, llamacpp]\nmodel: tiny\nprompts: [the]\nmax_tokens: 4\nwarmup: {launches: 0, tokens: 1}\nrepetitions: 1\ntimeout: 3m\n"
+	if err := os.WriteFile(filepath.Join(cmd.Dir, "plan.yaml"), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, stderr, code := output(t, cmd); code != 0 {
+		t.Fatalf("exit code %d\n%s", code, stderr)
+	}
+	first := filepath.Join(cmd.Dir, "results", "latest")
+	p := resolved(t, first)
+	want := plan.Plan{Kernels: "gpu", Sort: "full", Threads: 2, Adapter: "swiftshader", Thread: "worker", DType: "f32", WebLLMVersion: page.WebLLM, Context: 1024}
+	got := plan.Plan{Kernels: p.Kernels, Sort: p.Sort, Threads: p.Threads, Adapter: p.Adapter, Thread: p.Thread, DType: p.DType,
+		WebLLMVersion: p.WebLLMVersion, Context: p.Context}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+	again := program(t, "run", "-q", filepath.Join(first, "plan.yaml"))
+	if _, stderr, code := output(t, again); code != 0 {
+		t.Fatalf("exit code %d\n%s", code, stderr)
+	}
+	second := filepath.Join(again.Dir, "results", "latest")
+	if q := resolved(t, second); !reflect.DeepEqual(p, q) {
+		t.Errorf("%+v, then %+v", p, q)
+	}
+	if a, b := policies(t, first), policies(t, second); !reflect.DeepEqual(a, b) || len(a) != 2 || a["llamacpp"]["threads"] != "2" ||
+		!strings.Contains(a["webllm"]["model_library"], "gpu kernels, full sort") || a["webllm"]["thread"] != "worker" {
+		t.Errorf("%v, then %v", a, b)
+	}
+}
+
+// policies are what the record says of how each engine was set up.
+func policies(t *testing.T, run string) map[string]map[string]string {
+	t.Helper()
+	r, err := record.Open(run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cells := map[int]string{}
+	for _, c := range r.Cells {
+		cells[c.ID] = c.Engine
+	}
+	out := map[string]map[string]string{}
+	for _, a := range r.Attempts {
+		for _, e := range a.Events {
+			if e.Engine != nil {
+				out[cells[a.Cell]] = e.Engine.Policy // the last one, of the loaded model
+			}
+		}
+	}
+	return out
+}
+
+// Where nobody asks for a context it is the model's own, up to a limit that is told.
+func TestTheContextIsTheModelsOwn(t *testing.T) {
+	for _, c := range []struct {
+		own        int
+		plan, flag string
+		want       int
+		told       bool
+	}{
+		{512, "", "", 512, false},
+		{8192, "", "", maxUnasked, true},
+		{8192, "", "0", 8192, false},
+		{8192, "context: 0", "", 8192, false},
+		{8192, "context: 256", "", 256, false},
+		{8192, "context: 256", "5120", 5120, false},
+	} {
+		t.Run(fmt.Sprint(c.own, c.plan, c.flag), func(t *testing.T) {
+			args := []string{"run", "plan.yaml", "--model", "m.gguf"}
+			if c.flag != "" {
+				args = append(args, "--context", c.flag)
+			}
+			cmd := program(t, args...)
+			text := "name: p\nengines: [llamacpp]\nmodel: tiny\nprompts: [the]\nmax_tokens: 2\nwarmup: {launches: 0, tokens: 1}\nrepetitions: 1\ntimeout: 1m\n" + c.plan
+			if err := os.WriteFile(filepath.Join(cmd.Dir, "plan.yaml"), []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if err := tiny.WriteRandomFile(t.Context(), filepath.Join(cmd.Dir, "m.gguf"), tiny.Spec{Context: c.own}); err != nil {
+				t.Fatal(err)
+			}
+			_, stderr, code := output(t, cmd)
+			if code != 0 || strings.Contains(stderr, "context: 4096 tokens of the model's 8192") != c.told {
+				t.Errorf("exit code %d\n%s", code, stderr)
+			}
+			latest := filepath.Join(cmd.Dir, "results", "latest")
+			p := resolved(t, latest)
+			written, err := os.ReadFile(filepath.Join(latest, "plan.yaml"))
+			if err != nil || p.Context != c.want || strings.Contains(string(written), "none was asked for") != c.told {
+				t.Errorf("context %d, want %d (%v)\n%s", p.Context, c.want, err, written)
+			}
+			if policy := policies(t, latest)["llamacpp"]; policy["context"] != fmt.Sprint(c.want) {
+				t.Errorf("%v, want a context of %d", policy, c.want)
+			}
+		})
+	}
+	m := engine.Model{Model: record.Model{Name: "silent"}}
+	if err := chooseContext(&plan.Plan{Context: plan.Unsaid}, &m); fault.Code(err) != int(fault.Usage) {
+		t.Errorf("a model without a context: %v", err)
+	}
+}
+
+func TestPlansAndFlagsThatMakeNoSense(t *testing.T) {
+	const whole = "name: p\nengines: [webllm]\nmodel: tiny\nprompts: [the]\nmax_tokens: 2\nwarmup: {launches: 0, tokens: 1}\nrepetitions: 1\ntimeout: 1m\n"
+	for _, c := range []struct {
+		text string
+		args []string
+		kind fault.Kind
+		want string
+	}{
+		{strings.TrimPrefix(whole, "name: p\n"), nil, fault.Usage, "name is missing"},
+		{whole + "kernels: fast\n", nil, fault.Usage, "plan.yaml line 9: kernels"},
+		{whole + "model_lib: x.wasm\n", []string{"--kernels", "gpu"}, fault.Usage, "model_lib"},
+		{whole + "webllm_bundle: none.js\n", nil, fault.NoBundle, "none.js"},
+		{whole + "webllm_bundle: plan.yaml\n", nil, fault.NoBundle, "plan.yaml is no WebLLM module"},
+		{whole + "webllm_version: 0.2.80\n", []string{"--webllm-bundle", "plan.yaml"}, fault.NoBundle, "plan.yaml is no WebLLM module"},
+		{whole, []string{"--webllm-bundle", "plan.yaml"}, fault.NoBundle, "plan.yaml is no WebLLM module"},
+		{whole + "model_lib: none.wasm\n", nil, fault.BadLibrary, "none.wasm"},
+		{whole + "adapter: swiftshader\ndtype: f16\n", nil, fault.NoF16, "--dtype f32"},
+		{whole, []string{"--mirror", "m"}, fault.Usage, "tiny is none"},
+		{whole, []string{"--mirror", "m", "--model", "some.gguf"}, fault.Usage, "some.gguf is none"},
+		{whole, []string{"--context", "-5"}, fault.Usage, "context: -5"},
+		{whole, []string{"--model", "Nobody-1.5B-v1.0-q4f32_1"}, fault.UnknownModel, "Nobody-1.5B-v1.0-q4f32_1"},
+	} {
+		cmd := program(t, append([]string{"run", "-q", "plan.yaml"}, c.args...)...)
+		if err := os.WriteFile(filepath.Join(cmd.Dir, "plan.yaml"), []byte(c.text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		stdout, stderr, code := output(t, cmd)
+		if code != int(c.kind) || !strings.Contains(stderr, c.want) || strings.Count(stderr, "\n") != 1 || stdout != "" {
+			t.Errorf("%v: exit code %d, want %d with %q:\n%s%s", c.args, code, c.kind, c.want, stdout, stderr)
+		}
+	}
+}

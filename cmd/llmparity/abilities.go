@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 
 	"llmparity/browser"
 	"llmparity/internal/cache"
@@ -55,7 +56,7 @@ func packageable(f *gguf.File, context int) error {
 const noGGUF = "llama.cpp reads GGUF files alone"
 
 func packageAbilities(p mlc.Existing, params []mlc.Param) map[string]ability {
-	a := ability{Can: "runs such a package, with a model library of its quantization; llmparity run makes its own out of the GGUF"}
+	a := ability{Can: "runs it with a model library of its quantization (llmparity run --model FOLDER --model-lib FILE)" + needsF16(p.Quantization)}
 	if p.Library != "" {
 		l, err := mlc.OpenLibrary(p.Library)
 		if err == nil {
@@ -64,16 +65,24 @@ func packageAbilities(p mlc.Existing, params []mlc.Param) map[string]ability {
 		if err != nil {
 			a = ability{Cannot: err.Error()}
 		} else {
-			a.Can = fmt.Sprintf("runs such a package with the library in it (%s), which fits; llmparity run makes its own out of the GGUF", l.Quantization)
+			a.Can = fmt.Sprintf("runs it with the library in it (%s), which fits (llmparity run --model FOLDER)%s", l.Quantization, needsF16(p.Quantization))
 		}
 	}
 	return map[string]ability{browser.Name: a, native.Name: {Cannot: noGGUF}}
 }
 
+// needsF16 is what must be added where a model computes in float16.
+func needsF16(quantization string) string {
+	if strings.Contains(quantization, browser.F16) {
+		return ", where the WebGPU adapter has shader-f16"
+	}
+	return ""
+}
+
 // libraryAbilities goes by the architectures and quantizations of which packages can be made here.
 func libraryAbilities(l mlc.Library) map[string]ability {
 	dtype := map[string]string{"q0f32": browser.F32, "q0f16": browser.F16}[l.Quantization]
-	a := ability{Can: fmt.Sprintf("runs the model that it was compiled for: llmparity run --model GGUF --model-lib FILE --dtype %s", dtype)}
+	a := ability{Can: fmt.Sprintf("runs the model that it was compiled for: llmparity run --model GGUF --model-lib FILE --dtype %s%s", dtype, needsF16(l.Quantization))}
 	if err := (browser.Bundle{}).Fits(l.Imports); err != nil {
 		a = ability{Cannot: err.Error()}
 	}

@@ -97,6 +97,12 @@ func TestConvertMakesThePackageThatIsAskedFor(t *testing.T) {
 	if err := lib.MatchesPackage(made, params); err != nil || made.Quantization != "q0f16" || lib.Own == nil || lib.Own.String() != "gpu kernels, full sort" {
 		t.Errorf("%v: package %s, library %v", err, made.Quantization, lib.Own)
 	}
+	// What can be done with either depends on the adapter.
+	for _, path := range []string{filepath.Join(cmd.Dir, "in-webllm-f16"), made.Library} {
+		if can := infoOf(t, path).Engines["webllm"].Can; !strings.Contains(can, "where the WebGPU adapter has shader-f16") {
+			t.Errorf("%s: %q", path, can)
+		}
+	}
 }
 
 func TestConvertTrouble(t *testing.T) {

@@ -6,10 +6,13 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"llmparity/internal/cache"
+	"llmparity/internal/fault"
 	"llmparity/internal/tiny"
 )
 
@@ -30,6 +33,9 @@ means nothing. What is not asked for is small: 2 layers of 4 heads, a hidden siz
   llmparity model random --head-dim 128 --hidden 256 --rope-scaling llama3 --tokenizer llama-bpe -o llama3.gguf`,
 		Args: arguments(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {
+			if err := asked(c.Flags()); err != nil {
+				return err
+			}
 			return writeRandom(c.Context(), out, s, c.OutOrStdout())
 		},
 	}
@@ -53,6 +59,22 @@ means nothing. What is not asked for is small: 2 layers of 4 heads, a hidden siz
 	f.StringVar(&s.Tokenizer, "tokenizer", "", "gpt-2, smollm, llama-bpe, qwen2 or sentencepiece (default gpt-2; for qwen2 its own)")
 	f.Uint64Var(&s.Seed, "seed", 0, "another seed gives other weights (default 1)")
 	return c
+}
+
+// asked refuses numbers that would be taken for none given, and a factor of nothing.
+func asked(flags *pflag.FlagSet) (err error) {
+	flags.Visit(func(f *pflag.Flag) {
+		switch kind := f.Value.Type(); {
+		case err != nil || f.Name == "window": // 0 is none
+		case kind != "int" && kind != "uint64" && kind != "float64":
+		case strings.Trim(f.Value.String(), "0.-") == "":
+			err = fault.New(fault.Usage, "leave it out for the default", "--%s %s: it must be more than 0", f.Name, f.Value)
+		}
+	})
+	if err == nil && flags.Changed("rope-factor") && !flags.Changed("rope-scaling") {
+		err = fault.New(fault.Usage, "add --rope-scaling linear or llama3", "--rope-factor says by what --rope-scaling stretches positions, and there is none")
+	}
+	return err
 }
 
 // writeRandom writes the model, and says where it is and what its hash is.

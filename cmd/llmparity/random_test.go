@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -32,6 +33,22 @@ func TestRandomModel(t *testing.T) {
 	}
 	refused := program(t, "model", "random", "--heads", "5", "--kv-heads", "2", "--hidden", "160")
 	if _, stderr, code = output(t, refused); code != 2 || !strings.Contains(stderr, "5 heads can't share 2 key-value heads evenly") {
+		t.Errorf("code %d: %s", code, stderr)
+	}
+	for _, c := range [][]string{
+		{"--rope-factor", "4"}, {"--layers", "0"}, {"--heads", "0"}, {"--seed", "0"}, {"--rope-base", "0"}, {"--context", "0"}, {"--layers", "-1"},
+	} {
+		cmd := program(t, append([]string{"model", "random"}, c...)...)
+		_, stderr, code = output(t, cmd)
+		if code != 2 || !strings.Contains(stderr, strings.TrimPrefix(c[0], "--")) || strings.Count(stderr, "\n") != 1 {
+			t.Errorf("%v: code %d: %s", c, code, stderr)
+		}
+		if _, err := os.Stat(filepath.Join(cmd.Dir, "random.gguf")); err == nil {
+			t.Errorf("%v: a model was written", c)
+		}
+	}
+	scaled := program(t, "model", "random", "--rope-factor", "4", "--rope-scaling", "linear", "--window", "0")
+	if _, stderr, code = output(t, scaled); code != 0 {
 		t.Errorf("code %d: %s", code, stderr)
 	}
 }

@@ -57,9 +57,10 @@ type ledgerGroup struct {
 type ledger struct {
 	tab *tab
 
-	mu     sync.Mutex
-	layout *layout // of the model that is loaded; nil: none
-	push   func(record.Sample)
+	mu      sync.Mutex
+	layout  *layout // of the model that is loaded; nil: none
+	noCache bool    // a reading found the engine at work, and none of the KV cache's buffers
+	push    func(record.Sample)
 }
 
 var (
@@ -90,7 +91,9 @@ func (l *ledger) Read(ctx context.Context, r *record.Sample) error {
 	defer l.mu.Unlock()
 	r.Values = state.Ledger.values()
 	if l.layout != nil {
-		r.Values = append(r.Values, l.layout.attribute(state.Ledger.Groups, state.Held).values()...)
+		parts := l.layout.attribute(state.Ledger.Groups, state.Held)
+		l.noCache = parts.KVReserved == record.Absent
+		r.Values = append(r.Values, parts.values()...)
 	}
 	return nil
 }
@@ -120,13 +123,16 @@ func (s *session) knowLayout(p Package) {
 func (l *ledger) loaded(m *layout) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.layout = m
+	l.layout, l.noCache = m, false
 }
 
 // told takes what the page sends with tokens, in the order of ledger.js's brief and then the tokens that the KV cache holds.
 func (l *ledger) told(brief []float64) {
 	l.mu.Lock()
 	push, layout := l.push, l.layout
+	if l.noCache {
+		layout = nil
+	}
 	l.mu.Unlock()
 	if push == nil || len(brief) != 7 {
 		return

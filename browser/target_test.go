@@ -73,6 +73,11 @@ func TestLibraryForAnotherAdapterIsTold(t *testing.T) {
 	half := files.pack
 	half.DType = F16
 	c.Package = func(context.Context, engine.Model, Target, func(string)) (Package, error) { return half, nil }
+	m.DType = "q0f16"
+	err := New(c).Prepare(watched(t), m, func(string) {})
+	if fault.Code(err) != int(fault.NoF16) || !strings.Contains(err.Error(), "q0f16") || strings.Contains(err.Error(), "--dtype") {
+		t.Errorf("before a launch: error %v, want NoF16", err)
+	}
 	again, err := New(c).Open(watched(t), &enginetest.Probe{})
 	if err != nil {
 		t.Fatal(err)

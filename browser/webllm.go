@@ -115,6 +115,16 @@ func (w *WebLLM) packageOf(ctx context.Context, m engine.Model, say func(string)
 	if err != nil {
 		return Package{}, fmt.Errorf("packaging %s for WebLLM: %w", m.Name, err)
 	}
+	if p.DType == F16 && target.DType != F16 { // as the package has it, which nobody asked the adapter about
+		device, err := w.deviceHere(ctx, say)
+		if err != nil {
+			return Package{}, err
+		}
+		if needF16(device) != nil {
+			return Package{}, fault.New(fault.NoF16, "take a package with float32 weights (q0f32, q4f32_1 …), or an adapter that has it (--adapter gpu)",
+				"the model %s computes in float16 (%s), and the WebGPU adapter %s has no %s", m.Name, m.DType, device.Name, shaderF16)
+		}
+	}
 	w.packages[key] = p
 	return p, nil
 }

@@ -1,0 +1,103 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"llmparity/internal/fault"
+	"llmparity/internal/record"
+	"llmparity/internal/tiny"
+)
+
+// madePackage converts the tiny model, or a random one, with its library.
+func madePackage(t *testing.T, name string, model func(path string) error, flags ...string) string {
+	t.Helper()
+	cmd := program(t, append([]string{"model", "convert", name + ".gguf", "--to", "webllm", "--kernels", "software"}, flags...)...)
+	if err := model(filepath.Join(cmd.Dir, name+".gguf")); err != nil {
+		t.Fatal(err)
+	}
+	if _, stderr, code := output(t, cmd); code != 0 {
+		t.Fatalf("exit code %d\n%s", code, stderr)
+	}
+	made, err := filepath.Glob(filepath.Join(cmd.Dir, name+"-webllm*"))
+	if err != nil || len(made) != 1 {
+		t.Fatalf("%v (%v): one package is wanted", made, err)
+	}
+	return made[0]
+}
+
+// A library that is not the package's is refused before anything starts, whether it is named or lies there; model info says so too.
+func TestAPackageWithAnotherLibraryIsRefused(t *testing.T) {
+	long, short := madePackage(t, "long", tiny.WriteFile), madePackage(t, "short", tiny.WriteFile, "--context", "100")
+	half := madePackage(t, "half", tiny.WriteFile, "--dtype", "f16")
+	lib := filepath.Join(short, "lib.wasm")
+	refused := func(code int, stderr string, kind fault.Kind, wants ...string) {
+		t.Helper()
+		line := lastLine(stderr)
+		for _, want := range wants {
+			if code != int(kind) || !strings.Contains(line, want) {
+				t.Errorf("exit code %d, want %d with %q: %q", code, kind, want, stderr)
+			}
+		}
+	}
+	run := func(args ...string) (int, string) {
+		_, stderr, code := output(t, program(t, append([]string{"run", "-q", "--engines", "webllm", "--repetitions", "1", "--model"}, args...)...))
+		return code, stderr
+	}
+	code, stderr := run(long, "--model-lib", lib)
+	refused(code, stderr, fault.BadLibrary, "its context window is 100, 1024 is asked for")
+	code, stderr = run(half, "--adapter", "swiftshader")
+	refused(code, stderr, fault.NoF16, "q0f16", "float32 weights")
+	if strings.Contains(stderr, "--dtype") {
+		t.Errorf("advice that can't help: %q", stderr)
+	}
+	// Two of them, and then the wrong one alone.
+	text, err := os.ReadFile(lib)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(long, "other.wasm"), text, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	code, stderr = run(long)
+	refused(code, stderr, fault.BadLibrary, "lib.wasm, other.wasm", "--model-lib")
+	if err := os.Rename(filepath.Join(long, "other.wasm"), filepath.Join(long, "lib.wasm")); err != nil {
+		t.Fatal(err)
+	}
+	code, stderr = run(long)
+	refused(code, stderr, fault.BadLibrary, "its context window is 100, 1024 is asked for")
+	if a := infoOf(t, long).Engines["webllm"]; a.Can != "" || !strings.Contains(a.Cannot, "its context window is 100") {
+		t.Errorf("of a package with a library of another context it says %+v", a)
+	}
+}
+
+// A package whose model has a window keeps to the context that is asked for.
+func TestAPackageWithAWindowKeepsToTheContext(t *testing.T) {
+	dir := madePackage(t, "window", func(path string) error {
+		return tiny.WriteRandomFile(t.Context(), path, tiny.Spec{Window: 8})
+	}, "--context", "128")
+	cmd := program(t, "run", "-q", "--engines", "webllm", "--repetitions", "1", "--max-tokens", "8", "--model", dir, "--context", "64")
+	if _, stderr, code := output(t, cmd); code != 0 {
+		t.Fatalf("exit code %d\n%s", code, stderr)
+	}
+	r, err := record.Open(filepath.Join(cmd.Dir, "results", "latest"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const pages = 64/16 + 1
+	m := r.Cells[0].Model
+	want := float64(2 * 4 * m.Layers * m.KVHeads * m.HeadDim * 16 * pages)
+	for _, a := range r.Attempts {
+		got := a.AtEdge(record.Load, "webgpu_ledger", "kv_reserved_bytes")
+		if len(got) != 1 || m.Context != 64 {
+			t.Fatalf("a context of %d is recorded, KV caches %v", m.Context, got)
+		}
+		for _, reserved := range got {
+			if reserved != want {
+				t.Errorf("the KV cache has %.0f bytes, want %.0f", reserved, want)
+			}
+		}
+	}
+}

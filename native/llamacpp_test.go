@@ -306,3 +306,39 @@ func TestLoadAfterClose(t *testing.T) {
 		t.Errorf("Load with a cancelled context: %v", err)
 	}
 }
+
+// A server that read another file than the one whose sum is recorded measures nothing.
+func TestAModelThatWasReplacedIsNotLoaded(t *testing.T) {
+	m := randomModel(t, ascii())
+	var err error
+	if m.File, err = os.Stat(m.Path); err != nil {
+		t.Fatal(err)
+	}
+	replace := func() {
+		text, err := os.ReadFile(m.Path)
+		if err == nil {
+			err = errors.Join(os.WriteFile(m.Path+".new", text, 0o600), os.Rename(m.Path+".new", m.Path))
+		}
+		if err != nil {
+			t.Error(err)
+		}
+	}
+	s, _ := opened(t, newEngine(t))
+	pick := s.pick
+	s.pick = func() (int, error) { // after the first look, before the server reads it
+		replace()
+		return pick()
+	}
+	for _, when := range []string{"meanwhile", "before"} {
+		if err := s.Load(t.Context(), m); fault.Code(err) != int(fault.BadModel) || !strings.Contains(err.Error(), "was replaced") {
+			t.Errorf("replaced %s: %v", when, err)
+		}
+	}
+	s.pick = pick
+	if m.File, err = os.Stat(m.Path); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Load(t.Context(), m); err != nil {
+		t.Error(err)
+	}
+}

@@ -40,12 +40,18 @@ func (s *session) Load(ctx context.Context, m engine.Model) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("loading %s: %w", m.Path, err)
 	}
+	if err := m.Same(); err != nil {
+		return err
+	}
 	for try := 1; ; try++ {
 		srv, err := s.launch(m)
 		if err != nil {
 			return err
 		}
 		props, err := srv.ready(ctx, m, s.probe)
+		if err == nil {
+			err = m.Same() // it has been read from the path by now
+		}
 		if err == nil {
 			s.loaded(srv, m, props)
 			return nil

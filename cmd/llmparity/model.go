@@ -94,7 +94,7 @@ func writePackage(ctx context.Context, path, target string, context int, flags e
 	if err != nil {
 		return err
 	}
-	options.Library = lib.Path
+	options.Library, options.SHA256 = lib.Path, m.SHA256
 	written, err := mlc.Write(ctx, path, target, options)
 	if err != nil {
 		return err
@@ -191,6 +191,10 @@ func openModel(path string, context int) (engine.Model, error) {
 	if context > arch.ContextLength {
 		return engine.Model{}, fault.New(fault.Usage, "", "context: %d, the model %s was made for at most %d", context, path, arch.ContextLength)
 	}
+	file, err := os.Stat(path) // before it is read: what takes its place later is another one
+	if err != nil {
+		return engine.Model{}, err
+	}
 	sum, err := cache.HashFile(path)
 	if err != nil {
 		return engine.Model{}, err
@@ -199,7 +203,7 @@ func openModel(path string, context int) (engine.Model, error) {
 	if err != nil {
 		name = filepath.Base(path)
 	}
-	m := engine.Model{Path: path, Model: record.Model{
+	m := engine.Model{Path: path, File: file, Model: record.Model{
 		Name: name, SHA256: sum, Format: "gguf", Architecture: arch.Name, DType: strings.ToLower(f.Dominant().String()), FileB: f.Size, Context: context,
 		Layers: arch.BlockCount, Heads: arch.HeadCount, KVHeads: arch.HeadCountKV, HeadDim: arch.HeadDim,
 		Hidden: arch.EmbeddingLength, Vocab: arch.VocabSize,

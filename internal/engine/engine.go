@@ -9,7 +9,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 
+	"llmparity/internal/fault"
 	"llmparity/internal/record"
 	"llmparity/internal/sample"
 )
@@ -39,6 +41,20 @@ type Caps struct {
 type Model struct {
 	record.Model
 	Path string // the GGUF file
+	// File is what it was when its sum was taken; nil: not known.
+	File os.FileInfo
+}
+
+// Same says that the file is another one than it was, as far as its place, size and time can tell: no figure is its model's any more.
+func (m Model) Same() error {
+	if m.File == nil {
+		return nil
+	}
+	now, err := os.Stat(m.Path)
+	if err == nil && os.SameFile(now, m.File) && now.Size() == m.File.Size() && now.ModTime().Equal(m.File.ModTime()) {
+		return nil
+	}
+	return fault.New(fault.BadModel, "let it be while a run goes on, and try again", "model %s was replaced or changed since the run began", m.Path)
 }
 
 // Request is one generation.

@@ -27,7 +27,8 @@ const (
 type bundleFlags struct{ version, file string }
 
 func (f *bundleFlags) register(flags *pflag.FlagSet) {
-	flags.StringVar(&f.version, "webllm-version", "", "a version of WebLLM, fetched by npm once (default: "+page.WebLLM+", which is built in)")
+	flags.StringVar(&f.version, "webllm-version", "",
+		"a version of WebLLM, fetched by npm once (default: "+page.WebLLM+", which is built in)")
 	flags.StringVar(&f.file, "webllm-bundle", "", "a build of WebLLM: an ES module on disk")
 }
 
@@ -64,7 +65,8 @@ func recognise(path string) error {
 			return nil
 		}
 	}
-	return fault.New(fault.NoBundle, "name an ES module, as lib/index.js in the npm package "+webllmPackage+" is one", "%s is no WebLLM module", path)
+	return fault.New(fault.NoBundle, "name an ES module, as lib/index.js in the npm package "+webllmPackage+" is one",
+		"%s is no WebLLM module", path)
 }
 
 // versionBeside is the version that the package says to which a module belongs; empty where there is none.

@@ -47,7 +47,8 @@ is replaced.`,
 			case "gguf":
 				for _, name := range []string{"context", "kernels", "sort", "dtype"} {
 					if c.Flags().Changed(name) {
-						return fault.New(fault.Usage, "", "--%s goes with --to webllm: a GGUF keeps what is the model's own, in float32", name)
+						return fault.New(fault.Usage, "",
+							"--%s goes with --to webllm: a GGUF keeps what is the model's own, in float32", name)
 					}
 				}
 				return writeGGUF(c.Context(), args[0], filepath.Join(out, stem(args[0])+"-f32.gguf"), c.OutOrStdout())

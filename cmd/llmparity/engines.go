@@ -40,7 +40,8 @@ func (f *engineFlags) register(flags *pflag.FlagSet) {
 	flags.StringVar(&f.chrome, "chrome", "", "the browser to start, by its path or as "+strings.Join(browser.Brands, ", ")+
 		" (default: $LLMPARITY_CHROME, else Chrome, Chromium or Edge)")
 	flags.BoolVar(&f.launch.Headed, "headed", false, "let the browser have a window: on a private Xvfb where there is no display")
-	flags.StringVar(&f.launch.Attach, "attach", "", "open a tab in a browser that runs already: HOST:PORT of its --remote-debugging-port, or ws://…")
+	flags.StringVar(&f.launch.Attach, "attach", "",
+		"open a tab in a browser that runs already: HOST:PORT of its --remote-debugging-port, or ws://…")
 	flags.StringArrayVar(&f.launch.Flags, "chrome-flag", nil, "pass NAME or NAME=VALUE on to the browser; may be given several times")
 	flags.StringVar(&f.adapter, "adapter", "auto", "WebGPU adapter: auto, gpu or swiftshader (computed on the CPU)")
 	flags.StringVar(&f.llamaServer, "llama-server", "",
@@ -102,6 +103,7 @@ func unknownEngine(name string, all []engine.Engine) error {
 	for _, e := range all {
 		names = append(names, e.Name())
 	}
-	return fault.New(fault.UnknownEngine, fmt.Sprintf("did you mean %q? There are: %s", nearest.Of(name, names, 1)[0], strings.Join(names, ", ")),
+	return fault.New(fault.UnknownEngine,
+		fmt.Sprintf("did you mean %q? There are: %s", nearest.Of(name, names, 1)[0], strings.Join(names, ", ")),
 		"unknown engine %q", name)
 }

@@ -189,7 +189,8 @@ func openModel(path string, context int) (engine.Model, error) {
 		context = arch.ContextLength
 	}
 	if context > arch.ContextLength {
-		return engine.Model{}, fault.New(fault.Usage, "", "context: %d, the model %s was made for at most %d", context, path, arch.ContextLength)
+		return engine.Model{}, fault.New(fault.Usage, "",
+			"context: %d, the model %s was made for at most %d", context, path, arch.ContextLength)
 	}
 	file, err := os.Stat(path) // before it is read: what takes its place later is another one
 	if err != nil {
@@ -204,7 +205,8 @@ func openModel(path string, context int) (engine.Model, error) {
 		name = filepath.Base(path)
 	}
 	m := engine.Model{Path: path, File: file, Model: record.Model{
-		Name: name, SHA256: sum, Format: "gguf", Architecture: arch.Name, DType: strings.ToLower(f.Dominant().String()), FileB: f.Size, Context: context,
+		Name: name, SHA256: sum, Format: "gguf", Architecture: arch.Name,
+		DType: strings.ToLower(f.Dominant().String()), FileB: f.Size, Context: context,
 		Layers: arch.BlockCount, Heads: arch.HeadCount, KVHeads: arch.HeadCountKV, HeadDim: arch.HeadDim,
 		Hidden: arch.EmbeddingLength, Vocab: arch.VocabSize,
 	}}

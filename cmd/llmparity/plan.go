@@ -50,7 +50,8 @@ func (f *runFlags) sound(given func(string) bool) error {
 	}
 	for _, flag := range []string{"kernels", "sort"} {
 		if given(flag) && f.modelLib != "" {
-			return fault.New(fault.Usage, "give one of them", "--%s says how a model library is compiled, and --model-lib names one that is", flag)
+			return fault.New(fault.Usage, "give one of them", 
+				"--%s says how a model library is compiled, and --model-lib names one that is", flag)
 		}
 	}
 	return f.valid()
@@ -145,7 +146,8 @@ func (f *runFlags) complete(p *plan.Plan, m engine.Model) {
 // maxUnasked is the longest context that is taken where nobody asked for one: WebLLM reserves memory for all of it at load.
 const maxUnasked = 4096
 
-var contextHelp = fmt.Sprintf("the context window in tokens; 0: the model's own (default: the plan's, else the model's own, %d at most)", maxUnasked)
+var contextHelp = fmt.Sprintf(
+	"the context window in tokens; 0: the model's own (default: the plan's, else the model's own, %d at most)", maxUnasked)
 
 // chooseContext puts the context that is to be used into the plan and the model, which has the one that was asked for, or its own.
 func chooseContext(p *plan.Plan, m *engine.Model) error {

@@ -72,7 +72,8 @@ func asked(flags *pflag.FlagSet) (err error) {
 		}
 	})
 	if err == nil && flags.Changed("rope-factor") && !flags.Changed("rope-scaling") {
-		err = fault.New(fault.Usage, "add --rope-scaling linear or llama3", "--rope-factor says by what --rope-scaling stretches positions, and there is none")
+		err = fault.New(fault.Usage, "add --rope-scaling linear or llama3",
+			"--rope-factor says by what --rope-scaling stretches positions, and there is none")
 	}
 	return err
 }

@@ -58,8 +58,10 @@ measured is written to a folder as it happens; at the end there are a table and,
 	}
 	flags := c.Flags()
 	flags.StringSliceVar(&f.engines, "engines", nil, "engines, separated by commas: webllm, llamacpp")
-	flags.StringVar(&f.model, "model", "", "a GGUF file, tiny, smollm2, a WebLLM package's folder, or an id of WebLLM's catalogue (llmparity model list)")
-	flags.StringVar(&f.mirror, "mirror", "", "where a model of the catalogue is fetched from: an address or a folder with the public addresses' layout")
+	flags.StringVar(&f.model, "model", "",
+		"a GGUF file, tiny, smollm2, a WebLLM package's folder, or an id of WebLLM's catalogue (llmparity model list)")
+	flags.StringVar(&f.mirror, "mirror", "",
+		"where a model of the catalogue is fetched from: an address or a folder with the public addresses' layout")
 	flags.IntVar(&f.context, "context", 0, contextHelp)
 	flags.StringArrayVar(&f.prompts, "prompt", nil, "the prompt, raw; may be given several times")
 	flags.IntVar(&f.maxTokens, "max-tokens", 0, "tokens to generate")
@@ -73,7 +75,8 @@ measured is written to a folder as it happens; at the end there are a table and,
 	f.packageFlags.register(flags)
 	f.bundleFlags.register(flags)
 	f.profileFlags.register(flags)
-	flags.StringVar(&f.modelLib, "model-lib", "", "a model library for WebLLM, by its file or https address, in place of one that is compiled here")
+	flags.StringVar(&f.modelLib, "model-lib", "",
+		"a model library for WebLLM, by its file or https address, in place of one that is compiled here")
 	return c
 }
 
@@ -113,7 +116,8 @@ func (f *runFlags) run(ctx context.Context, p plan.Plan, stdout, stderr io.Write
 	if _, err := echarts.Script(); err != nil {
 		return err
 	}
-	dir, err := run.Do(ctx, run.Options{Plan: p, Engines: f.build(p.Engines), Model: model, Out: f.out, Tool: tool(), Progress: show.event, Profiles: profiles, Expected: known})
+	dir, err := run.Do(ctx, run.Options{Plan: p, Engines: f.build(p.Engines), Model: model, Out: f.out, Tool: tool(),
+		Progress: show.event, Profiles: profiles, Expected: known})
 	show.close()
 	if dir == "" {
 		return err

@@ -126,7 +126,8 @@ func (p Plan) Validate() error {
 		text  string
 	}{
 		{p.Name == "", "name is missing: it becomes the name of the run's folder"},
-		{!nameForm.MatchString(p.Name), fmt.Sprintf("name: %q becomes a folder's name: up to 100 letters, digits, dots, dashes and underscores", p.Name)},
+		{!nameForm.MatchString(p.Name),
+			fmt.Sprintf("name: %q becomes a folder's name: up to 100 letters, digits, dots, dashes and underscores", p.Name)},
 		{len(p.Engines) == 0, "engines: none is named"},
 		{p.Model == "", "model: none is named; `tiny` needs no file"},
 		{len(p.Prompts) == 0, "prompts: there is none"},
@@ -139,7 +140,8 @@ func (p Plan) Validate() error {
 		{p.Warmup.Launches < 0, fmt.Sprintf("warmup.launches: %d is negative", p.Warmup.Launches)},
 		{p.Warmup.Tokens < 1, fmt.Sprintf("warmup.tokens: %d, at least 1 is needed", p.Warmup.Tokens)},
 		{p.Timeout <= 0, "timeout: a duration such as 3m is needed"},
-		{p.Watchdog != 0 && time.Duration(p.Watchdog) < time.Second, fmt.Sprintf("watchdog: %s, at least 1s is needed", time.Duration(p.Watchdog))},
+		{p.Watchdog != 0 && time.Duration(p.Watchdog) < time.Second,
+			fmt.Sprintf("watchdog: %s, at least 1s is needed", time.Duration(p.Watchdog))},
 	} {
 		if c.wrong {
 			return errors.New(c.text)

@@ -50,7 +50,7 @@ func (f *runFlags) sound(given func(string) bool) error {
 	}
 	for _, flag := range []string{"kernels", "sort"} {
 		if given(flag) && f.modelLib != "" {
-			return fault.New(fault.Usage, "give one of them", 
+			return fault.New(fault.Usage, "give one of them",
 				"--%s says how a model library is compiled, and --model-lib names one that is", flag)
 		}
 	}

@@ -96,7 +96,7 @@ func attach(ctx context.Context, address string, listen func(any)) (_ *chrome, e
 	if err != nil {
 		return nil, err
 	}
-	c := &chrome{attached: true, policy: map[string]string{"isolation": "tab", "window": "of a browser that ran already"}}
+	c := &chrome{attached: true, memoryKills: -1, policy: map[string]string{"isolation": "tab", "window": "of a browser that ran already"}}
 	base, cancel := context.WithCancel(context.Background())
 	alloc, endAlloc := remote.NewAllocator(base, socket, remote.NoModifyURL)
 	wait := chromedp.FromContext(alloc).Allocator.Wait
@@ -182,7 +182,7 @@ func (c *chrome) meet(tab context.Context, address string, ip net.IP) error {
 	for _, i := range info.ProcessInfo {
 		// A forwarded port, or a container's, is some other program's here, and a process number of there is somebody else's here.
 		if i.Type == "browser" && slices.Contains(listeners(ip, u.Port()), int(i.ID)) {
-			c.pid = int(i.ID)
+			c.pid, c.memoryKills = int(i.ID), memoryKills()
 		}
 	}
 	if c.pid == 0 {

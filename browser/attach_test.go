@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto/target"
 	"github.com/chromedp/chromedp"
 
 	"llmparity/internal/child"
@@ -153,6 +154,10 @@ func TestAttachedBrowserIsMeasuredAndLeftAsItWas(t *testing.T) {
 	if during := pages(t, address); len(during) != len(before)+1 {
 		t.Errorf("tabs while attached: %v, before: %v", during, before)
 	}
+	crashAnother(t, s.tab)
+	if _, err := call[int](watched(t), s.tab, "1"); err != nil || s.tab.lost() != nil {
+		t.Errorf("after another tab's crash: %v, %v", err, s.tab.lost())
+	}
 	if err := s.Close(); err != nil {
 		t.Error(err)
 	}
@@ -166,6 +171,9 @@ func TestAttachedBrowserIsMeasuredAndLeftAsItWas(t *testing.T) {
 		if d := source.Describe(); d.Method == record.MethodStatm || d.Method == record.MethodSmapsRollup {
 			t.Errorf("process %d is sampled as %s", d.PID, d.Role)
 		}
+	}
+	if far.tab.chrome.memoryKills != -1 {
+		t.Errorf("the %d kills of this kernel's count for a browser of another machine", far.tab.chrome.memoryKills)
 	}
 	if got := codes(probe.Warnings()); !slices.Contains(got, "attached-elsewhere") {
 		t.Errorf("warnings %v, want that OS memory is absent", got)
@@ -184,6 +192,27 @@ func TestAttachedBrowserIsMeasuredAndLeftAsItWas(t *testing.T) {
 	}
 	if class := engine.ClassOf(far.tab.lost()); class != record.Crash {
 		t.Errorf("lost as %s: %v", class, far.tab.lost())
+	}
+}
+
+// crashAnother opens another tab in the browser, lets it crash and closes it.
+func crashAnother(t *testing.T, p *tab) {
+	t.Helper()
+	ended := make(chan struct{}, 2)
+	ctx, cancel := chromedp.NewContext(p.chrome.ctx, chromedp.WithListener(func(ev any) {
+		if _, ok := ev.(*target.EventTargetCrashed); ok {
+			ended <- struct{}{}
+		}
+	}))
+	defer cancel()
+	if err := chromedp.Do(ctx); err != nil {
+		t.Fatal(err)
+	}
+	go func() { _ = chromedp.Do(ctx, chromedp.Navigate("chrome://crash")) }() // fails with the tab
+	select {
+	case <-ended:
+	case <-watched(t).Done():
+		t.Fatal("nobody tells of the crash")
 	}
 }
 

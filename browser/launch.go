@@ -42,7 +42,7 @@ type chrome struct {
 	warnings []record.Warning
 
 	words       *child.Tail // what it printed last; nil: it is not ours
-	memoryKills int         // of the kernel's before it was started; -1: not known
+	memoryKills int         // of the kernel's before it was started or attached to; -1: not known
 }
 
 // find gives the browser to start; none is where one is attached to.

@@ -30,6 +30,7 @@ const binding = "llmparityEvent"
 // tab is our page in a browser: what it is asked, and what it tells.
 type tab struct {
 	chrome    *chrome
+	id        target.ID
 	server    *server
 	clock     pageClock
 	processes processes
@@ -59,7 +60,7 @@ func openTab(ctx context.Context, path string, config Config, s *server, warn fu
 	p.ledger = &ledger{tab: p}
 	p.isolate.thread = cmp.Or(config.Thread, PageThread)
 	p.watchdog = cmp.Or(config.Watchdog, Watchdog)
-	ready := make(chan struct{}) // the listener must not run before p.chrome is set
+	ready := make(chan struct{}) // the listener must not run before p.chrome and p.id are set
 	c, err := launch(ctx, path, config, func(ev any) {
 		select {
 		case <-ready:
@@ -70,7 +71,7 @@ func openTab(ctx context.Context, path string, config Config, s *server, warn fu
 	if err != nil {
 		return nil, err
 	}
-	p.chrome = c
+	p.chrome, p.id = c, chromedp.FromContext(c.ctx).Target.TargetID
 	close(ready)
 	for _, w := range c.warnings {
 		warn(w)
@@ -177,8 +178,10 @@ func (p *tab) listen(ev any) {
 		if ev.Frame.ParentID == "" {
 			p.processes.moved.Store(true)
 		}
-	case *target.EventTargetCrashed:
-		p.crashed(ev.Status)
+	case *target.EventTargetCrashed: // of any target of the browser's
+		if ev.TargetID == p.id {
+			p.crashed(ev.Status)
+		}
 	case *inspector.EventTargetCrashed:
 		p.crashed("crashed")
 	}

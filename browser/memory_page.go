@@ -262,6 +262,10 @@ func (p *tab) heapOf(worker target.ID) *pageSource {
 		if err != nil {
 			return nil, err
 		}
+		// The session must live as long as the source, not as long as its first read.
+		if err := openTarget(ctx, s.ctx); err != nil {
+			return nil, err
+		}
 		return heapUsage(ctx)
 	}
 	return s

@@ -288,8 +288,10 @@ func TestAWorkerIsASourceOfItsOwn(t *testing.T) {
 	if workers != 1 {
 		t.Errorf("%d sources read the worker, want 1", workers)
 	}
-	if got := figures(t, probe, MethodHeap, "worker")["backing_storage_bytes"]; math.Abs(got-took) > 1<<20 {
-		t.Errorf("the worker's array buffers take %.0f bytes, want %d", got, took)
+	for range 3 { // every read is as good as the first
+		if got := figures(t, probe, MethodHeap, "worker")["backing_storage_bytes"]; math.Abs(got-took) > 1<<20 {
+			t.Errorf("the worker's array buffers take %.0f bytes, want %d", got, took)
+		}
 	}
 	after := figures(t, probe, MethodHeap, "page")
 	if moved := after["backing_storage_bytes"] - before["backing_storage_bytes"]; math.Abs(moved) > 1<<20 {

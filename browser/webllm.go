@@ -33,6 +33,7 @@ type Config struct {
 	Thread  Thread  // PageThread (or empty), WorkerThread
 	// Watchdog is how long the thread that WebLLM runs on may give no sign of life; 0: Watchdog.
 	Watchdog time.Duration
+	speaks   time.Duration // how long the browser may take until it speaks; 0: speaks
 	// Package gives a model as WebLLM wants it, made for a target. It is asked once a model, and may take minutes: say is told.
 	Package func(ctx context.Context, m engine.Model, t Target, say func(string)) (Package, error)
 }
@@ -121,7 +122,8 @@ func (w *WebLLM) packageOf(ctx context.Context, m engine.Model, say func(string)
 			return Package{}, err
 		}
 		if needF16(device) != nil {
-			return Package{}, fault.New(fault.NoF16, "take a package with float32 weights (q0f32, q4f32_1 …), or an adapter that has it (--adapter gpu)",
+			return Package{}, fault.New(fault.NoF16,
+				"take a package with float32 weights (q0f32, q4f32_1 …), or an adapter that has it (--adapter gpu)",
 				"the model %s computes in float16 (%s), and the WebGPU adapter %s has no %s", m.Name, m.DType, device.Name, shaderF16)
 		}
 	}

@@ -31,9 +31,11 @@ type packageFlags struct {
 }
 
 func (f *packageFlags) register(flags *pflag.FlagSet) {
-	flags.StringVar(&f.kernels, "kernels", browser.AutoKernels, "the model library's kernels: software, gpu, or auto (by the WebGPU adapter)")
+	flags.StringVar(&f.kernels, "kernels", browser.AutoKernels,
+		"the model library's kernels: software, gpu, or auto (by the WebGPU adapter)")
 	flags.StringVar(&f.sort, "sort", "partial", "how much of the probabilities the model library sorts to sample: partial or full")
-	flags.StringVar(&f.dtype, "dtype", browser.F32, "WebLLM's weights, activations and KV cache: f32, or f16 (the adapter must have shader-f16)")
+	flags.StringVar(&f.dtype, "dtype", browser.F32,
+		"WebLLM's weights, activations and KV cache: f32, or f16 (the adapter must have shader-f16)")
 }
 
 func (f *packageFlags) validate() error {
@@ -131,7 +133,8 @@ func stillOf(p browser.Package, m engine.Model) error {
 		return err
 	}
 	if err := lib.MatchesPackage(existing, existing.Params()); err != nil {
-		return fault.Wrap(fault.BadModel, err, "let it be while a run goes on, and try again", "model %s was replaced, or its package changed", m.Path)
+		return fault.Wrap(fault.BadModel, err, "let it be while a run goes on, and try again",
+			"model %s was replaced, or its package changed", m.Path)
 	}
 	return nil
 }
@@ -149,7 +152,8 @@ func (p packager) library(ctx context.Context, f *gguf.File, options mlc.Options
 	if err != nil {
 		return browser.Library{}, fmt.Errorf("the model library: %w", err)
 	}
-	return browser.Library{Path: built.Path, SHA256: built.SHA256, Bytes: info.Size(), Origin: browser.Ours, Detail: p.variant(t).String(), Kernels: t.Kernels}, nil
+	return browser.Library{Path: built.Path, SHA256: built.SHA256, Bytes: info.Size(), Origin: browser.Ours,
+		Detail: p.variant(t).String(), Kernels: t.Kernels}, nil
 }
 
 // compile compiles the model's library unless the cache has it.
@@ -211,6 +215,6 @@ func sweepPackages(dir string) {
 // webllm is the engine that f describes.
 func (f *engineFlags) webllm() *browser.WebLLM {
 	p := packager{packageFlags: f.packageFlags, dir: cache.Dir(os.Getenv), bundle: f.bundle, given: f.modelLib}
-	return browser.New(browser.Config{Chrome: f.chrome, Launch: f.launch, Adapter: browser.Adapter(f.adapter), Bundle: f.bundle, Kernels: f.kernels, DType: f.dtype,
-		Thread: f.place.thread, Watchdog: f.place.watchdog, Package: p.make})
+	return browser.New(browser.Config{Chrome: f.chrome, Launch: f.launch, Adapter: browser.Adapter(f.adapter), Bundle: f.bundle,
+		Kernels: f.kernels, DType: f.dtype, Thread: f.place.thread, Watchdog: f.place.watchdog, Package: p.make})
 }

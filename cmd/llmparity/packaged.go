@@ -57,7 +57,8 @@ func (f *runFlags) catalogued(ctx context.Context, id string, context int, say f
 		return engine.Model{}, err
 	}
 	if e.Type != catalogue.Chat || e.Manifest != "" {
-		return engine.Model{}, fault.New(fault.UnknownModel, "choose another (llmparity model list)", "the model %s (%s) is none that only continues texts", id, e.Type)
+		return engine.Model{}, fault.New(fault.UnknownModel, "choose another (llmparity model list)",
+			"the model %s (%s) is none that only continues texts", id, e.Type)
 	}
 	o := catalogue.Options{Store: catalogue.Store(cache.Dir(os.Getenv)), Mirror: f.mirror}
 	if e.Needs(catalogue.ShaderF16) {
@@ -88,7 +89,8 @@ func (p packager) packaged(ctx context.Context, m engine.Model, say func(string)
 		dtype = browser.F16
 	}
 	if p.dtype == browser.F16 && dtype == browser.F32 {
-		return browser.Package{}, fault.New(fault.Usage, "leave --dtype out", "the package %s has types of its own (%s)", m.Path, existing.Quantization)
+		return browser.Package{}, fault.New(fault.Usage, "leave --dtype out",
+			"the package %s has types of its own (%s)", m.Path, existing.Quantization)
 	}
 	given := cmp.Or(p.given, existing.Library)
 	if given == "" {

@@ -1,6 +1,7 @@
 package browser
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -91,7 +92,8 @@ func endpoint(ctx context.Context, address string) (string, net.IP, error) {
 }
 
 // attach opens a tab in a browser that runs already. Nothing else of it is touched.
-func attach(ctx context.Context, address string, listen func(any)) (_ *chrome, err error) {
+func attach(ctx context.Context, config Config, listen func(any)) (_ *chrome, err error) {
+	address := config.Launch.Attach
 	socket, ip, err := endpoint(ctx, address)
 	if err != nil {
 		return nil, err
@@ -107,7 +109,9 @@ func attach(ctx context.Context, address string, listen func(any)) (_ *chrome, e
 			c.end()
 		}
 	}()
-	defer context.AfterFunc(ctx, cancel)()
+	limited, stop := context.WithTimeout(ctx, cmp.Or(config.speaks, speaks))
+	defer stop()
+	defer context.AfterFunc(limited, cancel)()
 	if tab, err = c.openIn(alloc, listen); err != nil {
 		if ctx.Err() != nil {
 			return nil, fmt.Errorf("attaching to %s: %w", address, ctx.Err())

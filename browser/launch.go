@@ -45,6 +45,9 @@ type chrome struct {
 	memoryKills int         // of the kernel's before it was started or attached to; -1: not known
 }
 
+// speaks is how long a browser may take from its start, or from our call to it, until it has answered what is asked first.
+const speaks = time.Minute
+
 // find gives the browser to start; none is where one is attached to.
 func (c Config) find() (string, error) {
 	if c.Launch.Attach != "" {
@@ -57,7 +60,7 @@ func (c Config) find() (string, error) {
 // listen gets the tab's events, on the goroutine that reads them.
 func launch(ctx context.Context, path string, config Config, listen func(any)) (*chrome, error) {
 	if config.Launch.Attach != "" {
-		return attach(ctx, config.Launch.Attach, listen)
+		return attach(ctx, config, listen)
 	}
 	return start(ctx, path, config, listen)
 }
@@ -89,17 +92,23 @@ func start(ctx context.Context, path string, config Config, listen func(any)) (_
 		}
 	}()
 
-	defer context.AfterFunc(ctx, cancel)()
-	if err := chromedp.Do(tab); err != nil {
-		if ctx.Err() != nil {
-			return nil, fmt.Errorf("starting %s: %w", path, ctx.Err())
-		}
+	limit := cmp.Or(config.speaks, speaks)
+	limited, stop := context.WithTimeout(ctx, limit)
+	defer stop()
+	defer context.AfterFunc(limited, cancel)()
+	if err = chromedp.Do(tab); err == nil {
+		c.pid = chromedp.FromContext(tab).Browser.Process().Pid
+		c.version, err = chromedp.CallBrowser(tab, browser.GetVersion, cdp.Empty{})
+	}
+	switch {
+	case err == nil:
+	case ctx.Err() != nil:
+		return nil, fmt.Errorf("starting %s: %w", path, ctx.Err())
+	case limited.Err() != nil:
+		return nil, fault.Wrap(fault.NoChrome, err, "start it by hand to see why", "%s starts and says nothing for %v", path, limit)
+	default:
 		return nil, &fault.Error{Kind: fault.NoChrome, Err: err, Do: "start it by hand to see why",
 			What: fmt.Sprintf("%s does not start: %s", path, telling(err.Error()))}
-	}
-	c.pid = chromedp.FromContext(tab).Browser.Process().Pid
-	if c.version, err = chromedp.CallBrowser(tab, browser.GetVersion, cdp.Empty{}); err != nil {
-		return nil, fmt.Errorf("asking the browser for its version: %w", err)
 	}
 	if config.Launch.Headed {
 		c.watchTab()

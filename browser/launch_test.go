@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/chromedp/chromedp"
 
@@ -180,6 +181,17 @@ func TestBrowserThatDoesNotStartIsNamed(t *testing.T) {
 	_, err := launch(watched(t), path, Config{}, func(any) {})
 	if fault.Code(err) != int(fault.NoChrome) || !strings.Contains(err.Error(), "cannot open display") {
 		t.Errorf("error %v, want NoChrome with the browser's words", err)
+	}
+}
+
+func TestBrowserThatNeverSpeaksIsNamed(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "chrome")
+	if err := os.WriteFile(path, []byte("#!/bin/sh\nsleep 300\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	_, err := launch(watched(t), path, Config{speaks: time.Second}, func(any) {})
+	if fault.Code(err) != int(fault.NoChrome) || !strings.Contains(err.Error(), "says nothing for 1s") || strings.Contains(err.Error(), "\n") {
+		t.Errorf("error %v, want NoChrome and for how long", err)
 	}
 }
 

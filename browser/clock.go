@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"llmparity/internal/record"
+	"llmparity/internal/sample/proc"
 )
 
 // pageClock converts the times of the engine's thread to ours. A page's clock, and each worker's, counts milliseconds since the Unix epoch from a wall-clock
@@ -36,6 +37,17 @@ func (p *tab) measureClock(ctx context.Context, when string) (record.Clock, erro
 		}
 	}
 	return best, nil
+}
+
+// drifted is a warning where the clocks have surely moved apart by more than the time between two samples since they were compared
+// first: tokens and phases are then put beside the wrong samples.
+func (c pageClock) drifted(end record.Clock) (record.Warning, bool) {
+	by := time.Duration(end.OffsetNS - c.offset).Abs()
+	if by-time.Duration(end.ErrorNS) <= proc.FastEvery {
+		return record.Warning{}, false
+	}
+	return record.Warning{Code: "clock-drift", Text: fmt.Sprintf("the clock of the engine's thread (%s) and ours moved apart by %v in this launch: "+
+		"its times are off by up to that", end.Isolate, by.Round(time.Millisecond))}, true
 }
 
 func (c pageClock) ours(t time.Time) int64 { return c.anchor.UnixNano() + int64(t.Sub(c.anchor)) }

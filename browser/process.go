@@ -20,12 +20,14 @@ import (
 
 	"llmparity/internal/engine"
 	"llmparity/internal/sample"
+	"llmparity/internal/sample/proc"
 )
 
 // processes are those of a browser that are being sampled.
 type processes struct {
 	renderer atomic.Int64 // the page's
 	moved    atomic.Bool  // the page has navigated since: it may be in another process
+	seen     []int        // that were not sampled when look was there last
 
 	mu       sync.Mutex // Close may come at any time
 	attached map[int][]func()
@@ -111,34 +113,48 @@ func (ps *processes) release(pid int) bool {
 	return len(all) > 0
 }
 
-// watch is how often a load is searched for new processes.
-const watch = 500 * time.Millisecond
+// How often a load and a generation are searched for new processes. Of the latter are the figures that the search must not move.
+const (
+	watchLoad     = 500 * time.Millisecond
+	watchGenerate = proc.DearEvery
+)
 
 // attachNew samples, until the function returned is called, what is born meanwhile. Looking costs a scan of /proc; the browser itself
 // is asked only when there is somebody unknown, and that one has been there for a while: a process that was just forked does not
 // say yet what it will be.
-func (p *tab) attachNew(ctx context.Context, probe engine.Probe) (stop func()) {
-	ctx, cancel := context.WithCancel(ctx)
+func (p *tab) attachNew(outer context.Context, probe engine.Probe, every time.Duration) (stop func()) {
+	ctx, cancel := context.WithCancel(outer)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		ticker := time.NewTicker(watch)
+		ticker := time.NewTicker(every)
 		defer ticker.Stop()
-		var before []int
 		for {
 			select {
 			case <-ctx.Done():
 				return
 			case <-ticker.C:
+				p.look(ctx, probe)
 			}
-			unknown := p.processes.unknown(p.chrome.members())
-			if slices.ContainsFunc(unknown, func(pid int) bool { return slices.Contains(before, pid) }) {
-				_ = p.attach(ctx, probe) // tried again soon, and once more at the end of the load, which tells
-			}
-			before = unknown
 		}
 	}()
-	return func() { cancel(); <-done }
+	return func() {
+		cancel()
+		<-done
+		if outer.Err() == nil && p.lost() == nil {
+			p.look(outer, probe) // what is short would never be looked at
+		}
+	}
+}
+
+// look samples what is new and was there the last time too. It must not run twice at a time.
+func (p *tab) look(ctx context.Context, probe engine.Probe) {
+	ps := &p.processes
+	unknown := ps.unknown(p.chrome.members())
+	if slices.ContainsFunc(unknown, func(pid int) bool { return slices.Contains(ps.seen, pid) }) {
+		_ = p.attach(ctx, probe) // tried again soon, and once more at the end of the load, which tells
+	}
+	ps.seen = unknown
 }
 
 // unknown gives those of pids that are not sampled.

@@ -74,7 +74,7 @@ func (s *session) Load(ctx context.Context, m engine.Model) error {
 	if err := s.settle(ctx); err != nil {
 		return err
 	}
-	defer s.tab.attachNew(ctx, s.probe)()
+	defer s.tab.attachNew(ctx, s.probe, watchLoad)()
 	defer s.tab.guard()()
 	p, err := s.webllm.packageOf(ctx, m, func(string) {})
 	if err != nil {
@@ -119,6 +119,7 @@ func (s *session) Generate(ctx context.Context, r engine.Request, token func(rec
 	if err := s.settle(ctx); err != nil {
 		return record.Usage{}, err
 	}
+	defer s.tab.attachNew(ctx, s.probe, watchGenerate)()
 	defer s.tab.guard()()
 	g := generation{clock: s.tab.clock, token: token}
 	answer, err := s.generate(ctx, r, &g)
@@ -225,6 +226,9 @@ func (s *session) Unload(ctx context.Context) error {
 		return err
 	}
 	s.event(record.Event{Clock: &clock})
+	if w, ok := s.tab.clock.drifted(clock); ok {
+		s.probe.Warn(w)
+	}
 	return nil
 }
 

@@ -90,6 +90,52 @@ func TestProcessesBornDuringALoadAreSampled(t *testing.T) {
 	}
 }
 
+func TestProcessesBornDuringGenerationsAreSampled(t *testing.T) {
+	c, m := tinyModel(t)
+	s, probe := fresh(t, c)
+	if err := s.Load(watched(t), m); err != nil {
+		t.Fatal(err)
+	}
+	network := func() (pids []int) {
+		for _, source := range probe.Attached() {
+			if d := source.Describe(); d.Role == "utility-network" && !slices.Contains(pids, d.PID) {
+				pids = append(pids, d.PID)
+			}
+		}
+		return pids
+	}
+	old := network()
+	if len(old) != 1 {
+		t.Fatalf("network services: %v", old)
+	}
+	if err := syscall.Kill(old[0], syscall.SIGKILL); err != nil { // the browser starts another one
+		t.Fatal(err)
+	}
+	for deadline := time.Now().Add(20 * time.Second); len(network()) < 2; {
+		if time.Now().After(deadline) {
+			t.Fatal("no new network service is sampled")
+		}
+		r := engine.Request{Prompt: "How long does it take?", MaxTokens: 8, IgnoreEOS: true}
+		if _, err := s.Generate(watched(t), r, func(record.Token) {}); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestClocksThatMoveApartAreWarnedOf(t *testing.T) {
+	c := pageClock{offset: int64(5 * time.Second)}
+	for by, want := range map[time.Duration]bool{0: false, 90 * time.Millisecond: false, 150 * time.Millisecond: true, -150 * time.Millisecond: true} {
+		w, ok := c.drifted(record.Clock{Isolate: "page", OffsetNS: c.offset + int64(by), ErrorNS: int64(time.Millisecond)})
+		if ok != want || ok && (w.Code != "clock-drift" || !strings.Contains(w.Text, "150ms")) {
+			t.Errorf("moved by %v: %v, %+v", by, ok, w)
+		}
+	}
+	// As far as the second measurement can tell, they may have stayed together.
+	if w, ok := c.drifted(record.Clock{OffsetNS: c.offset + int64(time.Second), ErrorNS: int64(time.Second)}); ok {
+		t.Errorf("%+v", w)
+	}
+}
+
 func TestNothingIsAttachedAfterClose(t *testing.T) {
 	c, _ := tinyModel(t)
 	s, probe := fresh(t, c)

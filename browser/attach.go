@@ -98,7 +98,7 @@ func attach(ctx context.Context, config Config, listen func(any)) (_ *chrome, er
 	if err != nil {
 		return nil, err
 	}
-	c := &chrome{attached: true, memoryKills: -1, policy: map[string]string{"isolation": "tab", "window": "of a browser that ran already"}}
+	c := &chrome{attached: true, memoryKills: -1, policy: map[string]string{"isolation": record.OfTab, "window": "of a browser that ran already"}}
 	base, cancel := context.WithCancel(context.Background())
 	alloc, endAlloc := remote.NewAllocator(base, socket, remote.NoModifyURL)
 	wait := chromedp.FromContext(alloc).Allocator.Wait

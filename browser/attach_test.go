@@ -166,6 +166,9 @@ func TestAttachedBrowserIsMeasuredAndLeftAsItWas(t *testing.T) {
 	}
 
 	// By a forwarded port it could be anywhere: then nobody's processes are taken for its own.
+	if got := s.webllm.Caps().Isolation; got != record.OfTab {
+		t.Errorf("a repetition has a %s of its own", got)
+	}
 	far, probe := attached(t, forward(t, address))
 	for _, source := range probe.Attached() {
 		if d := source.Describe(); d.Method == record.MethodStatm || d.Method == record.MethodSmapsRollup {

@@ -73,7 +73,7 @@ func start(ctx context.Context, path string, config Config, listen func(any)) (_
 	if err := socketFits(scratch); err != nil {
 		return nil, errors.Join(err, os.RemoveAll(scratch))
 	}
-	c := &chrome{scratch: scratch, eager: true, policy: map[string]string{"isolation": "launch", "profile": "empty", "window": "none"}}
+	c := &chrome{scratch: scratch, eager: true, policy: map[string]string{"isolation": record.OfLaunch, "profile": "empty", "window": "none"}}
 	options, err := c.options(ctx, path, config)
 	if err != nil {
 		c.display.close()

@@ -71,8 +71,12 @@ const Name = "webllm"
 func (*WebLLM) Name() string { return Name }
 
 // Caps says what the engine can do.
-func (*WebLLM) Caps() engine.Caps {
-	return engine.Caps{IgnoreEOS: true, Resident: true}
+func (w *WebLLM) Caps() engine.Caps {
+	isolation := record.OfLaunch
+	if w.config.Launch.Attach != "" {
+		isolation = record.OfTab
+	}
+	return engine.Caps{IgnoreEOS: true, Resident: true, Isolation: isolation}
 }
 
 // Check looks for the browser, the bundle and the model file.

@@ -100,7 +100,7 @@ func (*LlamaCpp) Name() string { return Name }
 
 // Caps is what llama-server can do. No process exists before the model is loaded.
 func (*LlamaCpp) Caps() engine.Caps {
-	return engine.Caps{IgnoreEOS: true}
+	return engine.Caps{IgnoreEOS: true, Isolation: record.OfLaunch}
 }
 
 // Check looks for llama-server and reads the model's header.

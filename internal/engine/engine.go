@@ -35,6 +35,8 @@ type Probe interface {
 type Caps struct {
 	IgnoreEOS bool // generates the number of tokens asked for, whatever the model says
 	Resident  bool // the process exists before the model is loaded, so that a baseline can be taken
+	// Isolation is what a repetition has of its own: record.OfLaunch, record.OfTab.
+	Isolation string
 }
 
 // Model is what an engine is asked to load.

@@ -81,9 +81,15 @@ type Cell struct {
 	MaxTokens   int     `json:"max_tokens"`
 	Temperature float64 `json:"temperature"`
 	Repetitions int     `json:"repetitions"`
-	Isolation   string  `json:"isolation"`    // "launch": a fresh browser or server a repetition
+	Isolation   string  `json:"isolation"`    // OfLaunch, OfTab
 	PromptCache string  `json:"prompt_cache"` // "off"
 }
+
+// What a repetition has of its own.
+const (
+	OfLaunch = "launch" // a fresh browser or server
+	OfTab    = "tab"    // a tab in a browser that ran already
+)
 
 // Phase is a stretch of an attempt; phases exclude one another.
 type Phase string

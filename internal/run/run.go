@@ -101,7 +101,7 @@ func cells(o Options) []*cell {
 			m.Context = o.Plan.Context
 			out = append(out, &cell{engine: e, Cell: record.Cell{
 				ID: len(out) + 1, Engine: e.Name(), Model: m, PromptID: i + 1, Prompt: prompt, MaxTokens: o.Plan.MaxTokens,
-				Temperature: o.Plan.Temperature, Repetitions: o.Plan.Repetitions, Isolation: "launch", PromptCache: "off",
+				Temperature: o.Plan.Temperature, Repetitions: o.Plan.Repetitions, Isolation: e.Caps().Isolation, PromptCache: "off",
 			}})
 		}
 	}

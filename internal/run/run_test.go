@@ -29,7 +29,7 @@ type scripted struct {
 }
 
 func (e *scripted) Name() string                              { return e.name }
-func (e *scripted) Caps() engine.Caps                         { return engine.Caps{Resident: true} }
+func (e *scripted) Caps() engine.Caps                         { return engine.Caps{Resident: true, Isolation: record.OfLaunch} }
 func (e *scripted) Check(context.Context, engine.Model) error { return nil }
 
 func (e *scripted) Prepare(_ context.Context, _ engine.Model, say func(string)) error {

@@ -230,7 +230,9 @@ func (s *server) requests() (n int) {
 	return n
 }
 
+// reset begins to count anew. What is being sent to somebody who is gone counts no more.
 func (s *server) reset() {
+	s.answering.Wait()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.asked, s.sent = map[string]int{}, map[string]int64{}

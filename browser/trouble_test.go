@@ -69,7 +69,6 @@ var troubles = map[string][]trouble{
 func TestTroubleIsRecordedWithItsClassAndTheRunGoesOn(t *testing.T) {
 	for name, list := range troubles {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			r, err := provoke(t, list, time.Minute)
 			if engine.ClassOf(err) != list[0].class {
 				t.Errorf("the run says %v, want the first launch's error", err)
@@ -83,14 +82,12 @@ func TestTroubleIsRecordedWithItsClassAndTheRunGoesOn(t *testing.T) {
 		})
 	}
 	t.Run("a download that stands still", func(t *testing.T) {
-		t.Parallel()
 		x := trouble{class: record.Timeout, say: "took longer than 6s",
 			server: func(_ http.ResponseWriter, r *http.Request, _ http.Handler) { <-r.Context().Done() }}
 		r, _ := provoke(t, []trouble{x}, 6*time.Second)
 		x.check(t, r.Attempts[0])
 	})
 	t.Run("no WebGPU", func(t *testing.T) {
-		t.Parallel()
 		x := trouble{class: record.SetUp, say: "no WebGPU adapter",
 			config: func(c *Config) { c.Adapter, c.Launch.Flags = SwiftShader, []string{"disable-software-rasterizer"} }}
 		r, err := provoke(t, []trouble{x, x}, time.Minute)

@@ -99,23 +99,11 @@ func readPackageFile(dir, name string, into any) error {
 	return nil
 }
 
-// kvLayer is the KV cache of one layer.
+// kvLayer is the KV cache of one layer: all of it is had at the load.
 func (l *layout) kvLayer() int64 { return l.kvToken * pageTokens * l.pages }
-
-// kvReserved is the whole KV cache: all of it is had at the load.
-func (l *layout) kvReserved() int64 { return l.layers * l.kvLayer() }
 
 // kvUsed is the part of the KV cache that tokens lie in.
 func (l *layout) kvUsed(tokens int64) int64 { return l.layers * l.kvToken * tokens }
-
-// paramBytes is what the weights take without padding.
-func (l *layout) paramBytes() int64 {
-	var sum int64
-	for _, n := range l.params {
-		sum += n
-	}
-	return sum
-}
 
 // attribution parts the ledger's live bytes: Weights, KVReserved, where it is not absent, Workspaces and Unattributed add up to them.
 type attribution struct {

@@ -10,8 +10,6 @@ import (
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/cdproto/target"
 	"github.com/chromedp/chromedp"
-
-	"llmparity/internal/fault"
 )
 
 // Thread says where in the page WebLLM runs.
@@ -22,17 +20,6 @@ const (
 	PageThread   Thread = "page"   // on the page's main thread
 	WorkerThread Thread = "worker" // in a dedicated worker of the page's
 )
-
-// ParseThread checks a user's choice; empty is PageThread.
-func ParseThread(s string) (Thread, error) {
-	switch t := Thread(s); t {
-	case "":
-		return PageThread, nil
-	case PageThread, WorkerThread:
-		return t, nil
-	}
-	return "", fault.New(fault.Usage, "use page or worker", "WebLLM has no thread %q to run on", s)
-}
 
 // isolate is the thread that WebLLM runs on: our page's own, or that of its worker. What is called there is the same on either.
 type isolate struct {

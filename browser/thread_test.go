@@ -6,20 +6,8 @@ import (
 	"testing"
 
 	"llmparity/internal/engine"
-	"llmparity/internal/fault"
 	"llmparity/internal/record"
 )
-
-func TestParseThread(t *testing.T) {
-	for in, want := range map[string]Thread{"": PageThread, "page": PageThread, "worker": WorkerThread} {
-		if got, err := ParseThread(in); err != nil || got != want {
-			t.Errorf("%q: %s, %v", in, got, err)
-		}
-	}
-	if _, err := ParseThread("main"); fault.Code(err) != int(fault.Usage) {
-		t.Errorf("main: %v, want a usage error", err)
-	}
-}
 
 // A worker has its own clock, heap, ledger and WebGPU; what is counted and said there is what it is on the page.
 func TestTheWorkerIsMeasuredWhereItIs(t *testing.T) {

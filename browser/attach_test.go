@@ -214,6 +214,7 @@ func crashAnother(t *testing.T, p *tab) {
 	go func() { _ = chromedp.Do(ctx, chromedp.Navigate("chrome://crash")) }() // fails with the tab
 	select {
 	case <-ended:
+	case <-p.chrome.ctx.Done(): // it is taken for p's
 	case <-watched(t).Done():
 		t.Fatal("nobody tells of the crash")
 	}

@@ -46,8 +46,8 @@ test-all: setup lint
 bench: build
 	@scripts/setup system python bench smollm2
 	go test -run '^$$' -bench Psrecord -benchtime 1x -timeout 5m ./internal/sample/proc
-	go test -run '^$$' -bench 'Perturbation|Start' -benchtime 1x -timeout 15m ./browser
 	go test -run '^$$' -tags slow -bench 'Convert|Decode' -benchtime 3x -timeout 30m ./cmd/llmparity
+	go test -run '^$$' -bench 'Start|Perturbation' -benchtime 1x -timeout 15m ./browser
 
 clean:
 	rm -rf bin assets/node_modules assets/page/dist/web-llm.js assets/page/dist/catalogue.json assets/echarts/dist/echarts.min.js

@@ -6,8 +6,9 @@ STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.7.0
 FOLDERS = $(wildcard assets/*/*.go) browser cmd compare internal native reports
 
 # Packages whose tests start browsers, servers or compilers run one after the other.
-HEAVY = llmparity/browser llmparity/native llmparity/reports llmparity/cmd/llmparity llmparity/internal/modellib
-LIGHT = $(filter-out $(HEAVY),$(shell go list ./...))
+PACKAGES = $(shell go list ./...)
+HEAVY = llmparity/browser $(filter-out %/wire %/machine,$(filter llmparity/native/%,$(PACKAGES))) llmparity/reports llmparity/cmd/llmparity llmparity/internal/modellib
+LIGHT = $(filter-out $(HEAVY),$(PACKAGES))
 
 .PHONY: setup build demo test test-all bench lint clean
 

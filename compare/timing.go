@@ -25,14 +25,14 @@ func timingFigures(attempts []*record.Attempt) []Figure {
 			How: "the first real token's time minus the time at which the request left the host" + inLaunch}),
 		perRequest(attempts, decodeTPS, Figure{Name: DecodeTPS, Title: "decode", Unit: "tokens/s", Absent: "no request yielded two tokens",
 			How: "(N - 1) / (time of the last token - time of the first), N real tokens and not text chunks" + inLaunch}),
-		perRequest(attempts, prefillTPS, Figure{Name: PrefillTPS, Title: "prefill", Unit: "tokens/s", Absent: "no prefill span or no prompt ids in the record",
+		perRequest(attempts, prefillTPS, Figure{Name: PrefillTPS, Title: "prefill", Unit: "tokens/s", Absent: "no prefill span, or no number of prompt tokens, in the record",
 			How: "prompt tokens that came from no cache / the prefill span (" + spanHow(attempts) + ")" + inLaunch}),
 		perRequest(attempts, latency, Figure{Name: Latency, Title: "request latency", Unit: "ms", Absent: "no request returned",
 			How: "from the request leaving the host until it has returned" + inLaunch}),
 		perRequest(attempts, tokens, Figure{Name: Tokens, Title: "tokens generated", Unit: "tokens", Absent: "no request returned",
 			How: "real tokens, counted where the engine samples them" + inLaunch}),
-		perRequest(attempts, promptTokens, Figure{Name: Prompt, Title: "prompt tokens", Unit: "tokens", Absent: "the engine gives no prompt ids",
-			How: "ids that the engine made of the prompt" + inLaunch}),
+		perRequest(attempts, promptTokens, Figure{Name: Prompt, Title: "prompt tokens", Unit: "tokens", Absent: "the engine tells neither ids nor a number",
+			How: "tokens that the engine made of the prompt" + inLaunch}),
 	}
 }
 
@@ -58,16 +58,16 @@ func ttft(r *record.Request) float64 {
 }
 
 func decodeTPS(r *record.Request) float64 {
-	n := len(r.Tokens)
-	if n < 2 || r.Tokens[n-1].NS <= r.Tokens[0].NS {
+	last := len(r.Tokens) - 1
+	if last < 1 || r.Tokens[last].NS <= r.Tokens[0].NS {
 		return math.NaN()
 	}
-	return float64(n-1) / (float64(r.Tokens[n-1].NS-r.Tokens[0].NS) / 1e9)
+	return float64(r.Tokened()-1) / (float64(r.Tokens[last].NS-r.Tokens[0].NS) / 1e9)
 }
 
 func prefillTPS(r *record.Request) float64 {
 	s, ok := r.Span(record.Prefill)
-	n := len(r.PromptIDs) - r.CachedTokens
+	n := r.Prompted() - r.CachedTokens
 	if !ok || s.EndNS <= s.BeginNS || n < 1 {
 		return math.NaN()
 	}
@@ -76,13 +76,13 @@ func prefillTPS(r *record.Request) float64 {
 
 func latency(r *record.Request) float64 { return float64(r.ReturnedNS-r.SentNS) / ms }
 
-func tokens(r *record.Request) float64 { return float64(len(r.Tokens)) }
+func tokens(r *record.Request) float64 { return float64(r.Tokened()) }
 
 func promptTokens(r *record.Request) float64 {
-	if len(r.PromptIDs) == 0 {
+	if r.Prompted() == 0 {
 		return math.NaN()
 	}
-	return float64(len(r.PromptIDs))
+	return float64(r.Prompted())
 }
 
 func spanHow(attempts []*record.Attempt) string {

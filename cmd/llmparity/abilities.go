@@ -13,14 +13,14 @@ import (
 	"llmparity/internal/gguf"
 	"llmparity/internal/mlc"
 	"llmparity/internal/modellib"
-	"llmparity/native"
+	"llmparity/native/llamacpp"
 )
 
 // ggufAbilities says what each engine can do with a GGUF here. None is started.
 func ggufAbilities(ctx context.Context, m engine.Model, f *gguf.File) map[string]ability {
 	can := map[string]string{
-		browser.Name: "converts it, compiles a library for it and runs it: in f32, or in f16 where the WebGPU adapter has shader-f16",
-		native.Name:  "runs it as it is stored, in " + m.DType,
+		browser.Name:  "converts it, compiles a library for it and runs it: in f32, or in f16 where the WebGPU adapter has shader-f16",
+		llamacpp.Name: "runs it as it is stored, in " + m.DType,
 	}
 	out := map[string]ability{}
 	for _, e := range (&engineFlags{adapter: "auto", threads: 1}).all() {
@@ -68,7 +68,7 @@ func packageAbilities(p mlc.Existing, params []mlc.Param) map[string]ability {
 			a.Can = fmt.Sprintf("runs it with the library in it (%s), which fits (llmparity run --model FOLDER)%s", l.Quantization, needsF16(p.Quantization))
 		}
 	}
-	return map[string]ability{browser.Name: a, native.Name: {Cannot: noGGUF}}
+	return map[string]ability{browser.Name: a, llamacpp.Name: {Cannot: noGGUF}}
 }
 
 // needsF16 is what must be added where a model computes in float16.
@@ -92,5 +92,5 @@ func libraryAbilities(l mlc.Library) map[string]ability {
 	if dtype == "" {
 		a = ability{Cannot: fmt.Sprintf("no package with weights of %s can be made here: q0f32 and q0f16 can", l.Quantization)}
 	}
-	return map[string]ability{browser.Name: a, native.Name: {Cannot: "it has no weights, and " + noGGUF}}
+	return map[string]ability{browser.Name: a, llamacpp.Name: {Cannot: "it has no weights, and " + noGGUF}}
 }

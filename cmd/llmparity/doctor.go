@@ -22,7 +22,7 @@ import (
 	"llmparity/internal/record"
 	"llmparity/internal/run"
 	"llmparity/internal/sample"
-	"llmparity/native"
+	"llmparity/native/llamacpp"
 )
 
 // finding is what a check has found; its error says what is missing and how to get it.
@@ -83,7 +83,7 @@ func checks(f engineFlags) []func(context.Context) finding {
 			return version(ctx, "browser", fault.NoChrome, path, "--version")
 		},
 		func(ctx context.Context) finding {
-			path, err := native.Find(native.Config{Path: f.llamaServer, Cache: dir})
+			path, err := llamacpp.Find(llamacpp.Config{Path: f.llamaServer, Cache: dir})
 			if err != nil {
 				return finding{"llama-server", "", err}
 			}

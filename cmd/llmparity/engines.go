@@ -14,7 +14,7 @@ import (
 	"llmparity/internal/engine"
 	"llmparity/internal/fault"
 	"llmparity/internal/nearest"
-	"llmparity/native"
+	"llmparity/native/llamacpp"
 )
 
 // engineFlags is what a user may say of engines, whichever command starts them.
@@ -53,7 +53,7 @@ func (f *engineFlags) all() []engine.Engine {
 	dir := cache.Dir(os.Getenv)
 	return []engine.Engine{
 		f.webllm(),
-		native.New(native.Config{Path: f.llamaServer, Cache: dir, Threads: f.threads, KVType: f.dtype}),
+		llamacpp.New(llamacpp.Config{Path: f.llamaServer, Cache: dir, Threads: f.threads, KVType: f.dtype}),
 	}
 }
 

@@ -14,7 +14,7 @@ import (
 	"llmparity/internal/engine"
 	"llmparity/internal/fault"
 	"llmparity/internal/plan"
-	"llmparity/native"
+	"llmparity/native/llamacpp"
 )
 
 // plan reads the plan and lets the flags that were given change it. What it says of engines is in f afterwards.
@@ -119,7 +119,7 @@ func (f *runFlags) used(p plan.Plan, given func(string) bool) error {
 
 // complete writes into the plan what was chosen by default, so that the run can be repeated by it.
 func (f *runFlags) complete(p *plan.Plan, m engine.Model) {
-	if slices.Contains(p.Engines, native.Name) {
+	if slices.Contains(p.Engines, llamacpp.Name) {
 		p.Threads = f.threads
 	}
 	if m.Format != webllmFormat { // a package has numbers and a library of its own

@@ -35,9 +35,17 @@ type Probe interface {
 type Caps struct {
 	IgnoreEOS bool // generates the number of tokens asked for, whatever the model says
 	Resident  bool // the process exists before the model is loaded, so that a baseline can be taken
-	// Isolation is what a repetition has of its own: record.OfLaunch, record.OfTab.
+	TokenIDs  bool // tells the ids of the prompt and of every token; else tokens carry record.NoID, and texts are what can be compared
+	Exact     bool // tells of every token when it comes; else of pieces of text, and Usage.Generated counts the tokens
+	Served    bool // can run a model that has no file here: one that a server knows by its name
+	// Requests is how many generations may go on at a time in a session; one more is refused with ErrBusy.
+	Requests int
+	// Isolation is what a repetition has of its own: record.OfLaunch, record.OfTab, record.OfServer.
 	Isolation string
 }
+
+// ErrBusy refuses a generation while as many go on as the engine can do at a time.
+var ErrBusy = errors.New("the engine does one generation at a time; wait for the one that goes on")
 
 // Model is what an engine is asked to load.
 type Model struct {
@@ -83,11 +91,12 @@ type Preparer interface {
 	Prepare(ctx context.Context, m Model, say func(string)) error
 }
 
-// Session is an open engine. Its methods are called one at a time; Close may be called at any time, any number of times.
+// Session is an open engine. Its methods are called one at a time, but for Generate, of which Caps.Requests may go on at once; Close may
+// be called at any time, any number of times. After Unload, Load may be called again.
 // When ctx is cancelled a method stops its work, returns soon, and leaves the session fit for Unload and Close.
 type Session interface {
 	Load(context.Context, Model) error
-	// Generate calls token for every real token, in order, from one goroutine, before it returns.
+	// Generate calls token for every real token (without Caps.Exact: every piece), in order, from one goroutine, before it returns.
 	Generate(ctx context.Context, r Request, token func(record.Token)) (record.Usage, error)
 	// Unload returns when the model's memory is released, or says that it is not.
 	Unload(context.Context) error

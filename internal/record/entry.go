@@ -51,6 +51,8 @@ type requestRow struct {
 	Sent         int64              `json:"sent_ns"`
 	Returned     int64              `json:"returned_ns"`
 	PromptIDs    []int              `json:"prompt_ids"`
+	PromptTokens int                `json:"prompt_tokens,omitempty"`
+	Generated    int                `json:"generated,omitempty"`
 	CachedTokens int                `json:"cached_tokens"`
 	Tokens       int                `json:"tokens"` // rows of tokens.csv
 	Text         string             `json:"text"`

@@ -81,7 +81,7 @@ type Cell struct {
 	MaxTokens   int     `json:"max_tokens"`
 	Temperature float64 `json:"temperature"`
 	Repetitions int     `json:"repetitions"`
-	Isolation   string  `json:"isolation"`    // OfLaunch, OfTab
+	Isolation   string  `json:"isolation"`    // OfLaunch, OfTab …
 	PromptCache string  `json:"prompt_cache"` // "off"
 }
 
@@ -89,6 +89,8 @@ type Cell struct {
 const (
 	OfLaunch = "launch" // a fresh browser or server
 	OfTab    = "tab"    // a tab in a browser that ran already
+	OfServer = "server" // requests to a server that ran already, and goes on
+	Reused   = "reused" // nothing: the launch of the repetition before it, with its model
 )
 
 // Phase is a stretch of an attempt; phases exclude one another.
@@ -120,16 +122,22 @@ const (
 	Decode  = "decode"
 )
 
-// Token is one real token, counted where the engine samples it and never guessed from text chunks.
+// NoID is the id of a token whose engine tells none.
+const NoID = -1
+
+// Token is one real token, counted where the engine samples it and never guessed from text chunks. An engine that only tells of pieces of
+// text gives those, without ids, and Usage counts the tokens.
 type Token struct {
 	Index int // from 0
-	ID    int
+	ID    int // or NoID
 	At    time.Time
 }
 
 // Usage is what a request came to.
 type Usage struct {
 	PromptIDs    []int // as the engine tokenised the prompt
+	PromptTokens int   // how many they are, where the engine counts them and tells no ids
+	Generated    int   // how many tokens there were, where the engine counts them and told of pieces
 	CachedTokens int   // prompt tokens taken from a cache; 0 when caches are off
 	Text         string
 	Finish       string             // length, stop, cancelled

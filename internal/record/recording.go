@@ -171,7 +171,7 @@ func (r *Recording) Request(p Phase, u Usage, tokens []Token, returned time.Time
 	}
 	w.putLocked(entry{Attempt: r.id, Request: &requestRow{
 		ID: r.requests, Phase: p, Sent: w.clock.ns(u.Sent), Returned: w.clock.ns(returned), PromptIDs: u.PromptIDs,
-		CachedTokens: u.CachedTokens, Tokens: len(tokens), Text: u.Text, Finish: u.Finish, Reported: u.Reported,
+		PromptTokens: u.PromptTokens, Generated: u.Generated, CachedTokens: u.CachedTokens, Tokens: len(tokens), Text: u.Text, Finish: u.Finish, Reported: u.Reported,
 	}})
 	for _, s := range u.Spans {
 		w.putLocked(entry{Attempt: r.id, Span: r.span(r.requests, s)})

@@ -69,6 +69,8 @@ type Request struct {
 	SentNS       int64
 	ReturnedNS   int64
 	PromptIDs    []int
+	PromptTokens int // counted by the engine, where it tells no ids
+	Generated    int // counted by the engine, where it told of pieces
 	CachedTokens int
 	Text         string
 	Finish       string
@@ -173,6 +175,17 @@ func (a *Attempt) Engine() (EngineInfo, bool) {
 		}
 	}
 	return EngineInfo{}, false
+}
+
+// Prompted is how many tokens the prompt had; 0: not known.
+func (r *Request) Prompted() int { return max(len(r.PromptIDs), r.PromptTokens) }
+
+// Tokened is how many tokens were generated.
+func (r *Request) Tokened() int {
+	if r.Generated > 0 {
+		return r.Generated
+	}
+	return len(r.Tokens)
 }
 
 // Span finds a request's span.

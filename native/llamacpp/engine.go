@@ -1,11 +1,11 @@
-// Package native drives engines that run outside the browser.
+// Package llamacpp drives llama.cpp.
 //
-// LlamaCpp starts a llama-server of its own on the loopback interface for every launch and speaks HTTP to it. Its token times
+// Engine starts a llama-server of its own on the loopback interface for every launch and speaks HTTP to it. Its token times
 // are those at which the client read the token's event, so they carry the server's JSON and the socket; the server's own timings are
 // reported beside them. It computes on the CPU alone. Two things differ from other engines by llama-server's nature, and are
 // in the record's policy: to go on behind the end of a text takes another completion, and it maps the model file, so that the
 // resident weights are page cache that other processes may share.
-package native
+package llamacpp
 
 import (
 	"cmp"
@@ -25,6 +25,7 @@ import (
 	"llmparity/internal/fault"
 	"llmparity/internal/gguf"
 	"llmparity/internal/record"
+	"llmparity/native/machine"
 )
 
 // Name is the engine's name in plans and records.
@@ -83,8 +84,8 @@ func (c Config) policy(m engine.Model, context int) map[string]string {
 	}
 }
 
-// LlamaCpp is llama.cpp through llama-server.
-type LlamaCpp struct {
+// Engine is llama.cpp through llama-server.
+type Engine struct {
 	config Config
 	pick   func() (int, error) // a port
 
@@ -93,18 +94,18 @@ type LlamaCpp struct {
 }
 
 // New makes the engine; nothing is looked for yet.
-func New(c Config) *LlamaCpp { return &LlamaCpp{config: c, pick: freePort} }
+func New(c Config) *Engine { return &Engine{config: c, pick: freePort} }
 
 // Name is Name.
-func (*LlamaCpp) Name() string { return Name }
+func (*Engine) Name() string { return Name }
 
 // Caps is what llama-server can do. No process exists before the model is loaded.
-func (*LlamaCpp) Caps() engine.Caps {
-	return engine.Caps{IgnoreEOS: true, Isolation: record.OfLaunch}
+func (*Engine) Caps() engine.Caps {
+	return engine.Caps{IgnoreEOS: true, TokenIDs: true, Exact: true, Requests: 1, Isolation: record.OfLaunch}
 }
 
 // Check looks for llama-server and reads the model's header.
-func (l *LlamaCpp) Check(ctx context.Context, m engine.Model) error {
+func (l *Engine) Check(ctx context.Context, m engine.Model) error {
 	if err := checkModel(m); err != nil {
 		return err
 	}
@@ -125,12 +126,12 @@ func checkModel(m engine.Model) error {
 }
 
 // Open identifies the server and the machine, so that nothing of it falls into a timed phase. It starts nothing that stays.
-func (l *LlamaCpp) Open(ctx context.Context, p engine.Probe) (engine.Session, error) {
+func (l *Engine) Open(ctx context.Context, p engine.Probe) (engine.Session, error) {
 	b, err := l.binary(ctx)
 	if err != nil {
 		return nil, err
 	}
-	p.Event(record.Event{At: time.Now(), Device: &record.Device{Class: record.CPU, Name: cpuName(),
+	p.Event(record.Event{At: time.Now(), Device: &record.Device{Class: record.CPU, Name: machine.CPU(),
 		Detail: map[string]string{"threads": strconv.Itoa(l.config.threads()), "gpu_layers": "0"}}})
 	return &session{config: l.config, pick: l.pick, binary: b, probe: p}, nil
 }
@@ -142,7 +143,7 @@ type identity struct {
 	modified              time.Time
 }
 
-func (l *LlamaCpp) binary(ctx context.Context) (identity, error) {
+func (l *Engine) binary(ctx context.Context) (identity, error) {
 	path, err := Find(l.config)
 	if err != nil {
 		return identity{}, &engine.Failure{Class: record.SetUp, Err: err}

@@ -1,4 +1,4 @@
-package native
+package llamacpp
 
 import (
 	"context"
@@ -36,13 +36,13 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-func newEngine(t testing.TB) *LlamaCpp {
+func newEngine(t testing.TB) *Engine {
 	t.Helper()
 	return New(Config{Cache: cache.Dir(os.Getenv)})
 }
 
 // opened is a session that is closed at the test's end.
-func opened(t testing.TB, l *LlamaCpp) (*session, *enginetest.Probe) {
+func opened(t testing.TB, l *Engine) (*session, *enginetest.Probe) {
 	t.Helper()
 	p := &enginetest.Probe{}
 	s, err := l.Open(t.Context(), p)

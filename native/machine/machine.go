@@ -1,4 +1,7 @@
-package native
+// Package machine says what engines outside the browser compute on.
+//
+// It knows the processor by its name; a GPU that a server uses is the server's to tell.
+package machine
 
 import (
 	"bufio"
@@ -7,8 +10,8 @@ import (
 	"strings"
 )
 
-// cpuName is the processor's name where the system tells it in a file, else its architecture.
-func cpuName() string {
+// CPU is the processor's name where the system tells it in a file, else its architecture.
+func CPU() string {
 	f, err := os.Open("/proc/cpuinfo")
 	if err != nil {
 		return runtime.GOARCH

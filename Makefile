@@ -32,12 +32,13 @@ lint:
 
 # One browser at a time: two on these cores would measure each other.
 test: setup lint
+	@scripts/setup llamacpp-tools
 	go test -race $(LIGHT)
 	go test -race -p 1 $(HEAVY)
 
 # Every test, those on a real model and on many versions of WebLLM too, and every fuzz test for longer than its seeds.
 test-all: setup lint
-	@scripts/setup smollm2 xvfb
+	@scripts/setup llamacpp-tools smollm2 xvfb
 	go test -race $(LIGHT)
 	go test -race -p 1 -tags slow -timeout 60m $(HEAVY)
 	@scripts/fuzz 20s
@@ -45,7 +46,7 @@ test-all: setup lint
 # Figures about ourselves: the sampler against psrecord, and an engine's speed measured against unmeasured, each paired in one run; a
 # real model converted and run.
 bench: build
-	@scripts/setup system python bench smollm2
+	@scripts/setup system python llamacpp llamacpp-tools bench smollm2
 	go test -run '^$$' -bench Psrecord -benchtime 1x -timeout 5m ./internal/sample/proc
 	go test -run '^$$' -tags slow -bench 'Convert|Decode' -benchtime 3x -timeout 30m ./cmd/llmparity
 	go test -run '^$$' -bench 'Start|Perturbation' -benchtime 1x -timeout 15m ./browser

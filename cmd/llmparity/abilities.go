@@ -18,20 +18,18 @@ import (
 
 // ggufAbilities says what each engine can do with a GGUF here. None is started.
 func ggufAbilities(ctx context.Context, m engine.Model, f *gguf.File) map[string]ability {
-	can := map[string]string{
-		browser.Name:  "converts it, compiles a library for it and runs it: in f32, or in f16 where the WebGPU adapter has shader-f16",
-		llamacpp.Name: "runs it as it is stored, in " + m.DType,
-	}
 	out := map[string]ability{}
-	for _, e := range (&engineFlags{adapter: "auto", threads: 1}).all() {
+	for _, name := range names() {
+		k, _, _ := kindOf(name)
+		e := new(engineFlags).named(name)
 		err := e.Check(ctx, m)
 		if _, packaged := e.(engine.Preparer); packaged && err == nil {
 			err = packageable(f, m.Context)
 		}
 		if err != nil {
-			out[e.Name()] = ability{Cannot: err.Error()}
+			out[name] = ability{Cannot: err.Error()}
 		} else {
-			out[e.Name()] = ability{Can: can[e.Name()]}
+			out[name] = ability{Can: k.gguf(m.DType)}
 		}
 	}
 	return out

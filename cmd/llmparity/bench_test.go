@@ -51,7 +51,7 @@ func BenchmarkDecode(b *testing.B) {
 	defer cancel()
 	for _, sort := range []string{"partial", "full"} {
 		b.Run(sort, func(b *testing.B) {
-			f := engineFlags{adapter: "auto", threads: 1, packageFlags: packageFlags{sort: sort}}
+			f := engineFlags{packageFlags: packageFlags{sort: sort}}
 			session := load(b, ctx, f.webllm(), m)
 			var steps []time.Duration
 			for b.Loop() {

@@ -40,10 +40,7 @@ func doctorCommand() *cobra.Command {
 		Long:  "Say what is here, what is missing, and how to get it. The exit code is that of the first part that is missing.",
 		Args:  arguments(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {
-			if _, err := browser.ParseAdapter(f.adapter); err != nil {
-				return err
-			}
-			if err := f.launch.Check(f.chrome); err != nil {
+			if err := f.webllmFlags.valid(); err != nil {
 				return err
 			}
 			env := run.Environment(c.Context())

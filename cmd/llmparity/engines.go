@@ -2,108 +2,166 @@ package main
 
 import (
 	"fmt"
-	"os"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/pflag"
 
-	"llmparity/browser"
-	"llmparity/internal/cache"
 	"llmparity/internal/engine"
 	"llmparity/internal/fault"
 	"llmparity/internal/nearest"
-	"llmparity/native/llamacpp"
+	"llmparity/internal/plan"
 )
 
-// engineFlags is what a user may say of engines, whichever command starts them.
-type engineFlags struct {
-	chrome      string
-	launch      browser.Launch
-	adapter     string
-	llamaServer string
-	threads     int
-	packageFlags
-	modelLib string         // a model library for WebLLM, by its file or address; empty: one is compiled
-	bundle   browser.Bundle // which WebLLM
-	place    placement
+// engineKind is an engine that plans may name; each lies in a file of its own.
+type engineKind struct {
+	name string // in plans; one that ends in a colon is the beginning of names: what follows it is the kind's own
+	// gguf says what it does with a GGUF of such weights.
+	gguf func(dtype string) string
+	// flags are those that only some engines heed, this one among them: where none of a plan's does, they are refused.
+	flags []string
+	// wrong says what is wrong with the rest of a name, where names only begin with the kind's.
+	wrong func(rest string) error
+	make  func(f *engineFlags, name string) engine.Engine
 }
 
-// placement is what a plan says of where WebLLM runs.
-type placement struct {
-	thread   browser.Thread
-	watchdog time.Duration
+// engineKinds are all there are, in the order in which they are listed.
+func engineKinds() []engineKind {
+	return []engineKind{webllmKind(), llamacppKind()}
+}
+
+// engineFlags is what a user may say of engines, whichever command starts them: a struct an engine, in that engine's file.
+type engineFlags struct {
+	webllmFlags
+	llamacppFlags
+	packageFlags // WebLLM's, but for dtype, which others follow
+
+	made map[string]engine.Engine // what an engine finds out about the machine it finds out once
 }
 
 func (f *engineFlags) register(flags *pflag.FlagSet) {
-	flags.StringVar(&f.chrome, "chrome", "", "the browser to start, by its path or as "+strings.Join(browser.Brands, ", ")+
-		" (default: $LLMPARITY_CHROME, else Chrome, Chromium or Edge)")
-	flags.BoolVar(&f.launch.Headed, "headed", false, "let the browser have a window: on a private Xvfb where there is no display")
-	flags.StringVar(&f.launch.Attach, "attach", "",
-		"open a tab in a browser that runs already: HOST:PORT of its --remote-debugging-port, or ws://…")
-	flags.StringArrayVar(&f.launch.Flags, "chrome-flag", nil, "pass NAME or NAME=VALUE on to the browser; may be given several times")
-	flags.StringVar(&f.adapter, "adapter", "auto", "WebGPU adapter: auto, gpu or swiftshader (computed on the CPU)")
-	flags.StringVar(&f.llamaServer, "llama-server", "",
-		"the llama-server to start (default: $LLMPARITY_LLAMA_SERVER, else PATH, else the one that make setup built)")
-}
-
-// all makes every engine there is.
-func (f *engineFlags) all() []engine.Engine {
-	dir := cache.Dir(os.Getenv)
-	return []engine.Engine{
-		f.webllm(),
-		llamacpp.New(llamacpp.Config{Path: f.llamaServer, Cache: dir, Threads: f.threads, KVType: f.dtype}),
-	}
+	f.webllmFlags.register(flags)
+	f.llamacppFlags.register(flags)
 }
 
 // valid refuses what makes no sense, whichever engines there are.
 func (f *engineFlags) valid() error {
-	if _, err := browser.ParseAdapter(f.adapter); err != nil {
-		return err
-	}
-	if err := f.launch.Check(f.chrome); err != nil {
-		return err
-	}
-	if err := f.packageFlags.validate(); err != nil {
-		return err
-	}
-	if f.threads < 1 {
-		return fault.New(fault.Usage, "", "--threads %d: at least 1 is needed", f.threads)
+	for _, check := range []func() error{f.webllmFlags.valid, f.packageFlags.validate, f.llamacppFlags.valid} {
+		if err := check(); err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
+// follow takes from the plan what it says; where it says nothing the flags' own defaults stay.
+func (f *engineFlags) follow(p plan.Plan) {
+	f.webllmFlags.follow(p)
+	f.llamacppFlags.follow(p)
+	f.packageFlags.follow(p)
+}
+
+// kindOf finds the kind of an engine by its name in a plan, and the rest of that name.
+func kindOf(name string) (k engineKind, rest string, ok bool) {
+	for _, k := range engineKinds() {
+		rest, begins := strings.CutPrefix(name, k.name)
+		if begins && (rest == "" || strings.HasSuffix(k.name, ":")) {
+			return k, rest, true
+		}
+	}
+	return engineKind{}, "", false
+}
+
 // known refuses engines that there are not.
 func (f *engineFlags) known(names []string) error {
-	all := f.all()
 	for _, name := range names {
-		if !slices.ContainsFunc(all, func(e engine.Engine) bool { return e.Name() == name }) {
-			return unknownEngine(name, all)
+		k, rest, ok := kindOf(name)
+		if !ok {
+			return unknownEngine(name)
+		}
+		if k.wrong != nil {
+			if err := k.wrong(rest); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
+}
+
+// named gives an engine of a name that is known: the same one for the same name. What flags say of it must be settled before.
+func (f *engineFlags) named(name string) engine.Engine {
+	if e, ok := f.made[name]; ok {
+		return e
+	}
+	k, _, ok := kindOf(name)
+	if !ok {
+		panic("an engine that nobody knows: " + name) // known comes first
+	}
+	if f.made == nil {
+		f.made = map[string]engine.Engine{}
+	}
+	f.made[name] = k.make(f, name)
+	return f.made[name]
 }
 
 // build gives the engines of a plan, in its order, after known.
 func (f *engineFlags) build(names []string) []engine.Engine {
 	var out []engine.Engine
 	for _, name := range names {
-		for _, e := range f.all() {
-			if e.Name() == name {
-				out = append(out, e)
-			}
+		out = append(out, f.named(name))
+	}
+	return out
+}
+
+// names are those of the engines that go by one name.
+func names() []string {
+	var out []string
+	for _, k := range engineKinds() {
+		if !strings.HasSuffix(k.name, ":") {
+			out = append(out, k.name)
 		}
 	}
 	return out
 }
 
-func unknownEngine(name string, all []engine.Engine) error {
-	var names []string
-	for _, e := range all {
-		names = append(names, e.Name())
+// engineList names all engines, for people.
+func engineList() string {
+	var out []string
+	for _, k := range engineKinds() {
+		if strings.HasSuffix(k.name, ":") {
+			k.name += "PATH"
+		}
+		out = append(out, k.name)
 	}
+	return strings.Join(out, ", ")
+}
+
+func unknownEngine(name string) error {
 	return fault.New(fault.UnknownEngine,
-		fmt.Sprintf("did you mean %q? There are: %s", nearest.Of(name, names, 1)[0], strings.Join(names, ", ")),
-		"unknown engine %q", name)
+		fmt.Sprintf("did you mean %q? There are: %s", nearest.Of(name, names(), 1)[0], engineList()), "unknown engine %q", name)
+}
+
+// used refuses flags that none of the plan's engines heeds. A plan may say more than it needs: --engines may have changed it.
+func used(engines []string, given func(string) bool) error {
+	heeded := map[string][]string{} // the engines of a flag
+	var flags []string
+	for _, k := range engineKinds() {
+		for _, flag := range k.flags {
+			if heeded[flag] == nil {
+				flags = append(flags, flag)
+			}
+			heeded[flag] = append(heeded[flag], k.name)
+		}
+	}
+	for _, flag := range flags {
+		if !given(flag) || slices.ContainsFunc(engines, func(name string) bool {
+			k, _, _ := kindOf(name)
+			return slices.Contains(heeded[flag], k.name)
+		}) {
+			continue
+		}
+		of := strings.Join(heeded[flag], " or ")
+		return fault.New(fault.Usage, "leave it out, or add "+of+" to --engines", "--%s is for %s, which is none of the engines", flag, of)
+	}
+	return nil
 }

@@ -32,7 +32,7 @@ func TestWebLLMHasEveryFeature(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				f := engineFlags{adapter: "auto", threads: 1, packageFlags: packageFlags{kernels: kernels}}
+				f := engineFlags{packageFlags: packageFlags{kernels: kernels}}
 				session := load(t, ctx, f.webllm(), m)
 				tokenizer, expect := oracle(t, path)
 				for _, p := range tiny.FeaturePrompts() {

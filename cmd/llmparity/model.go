@@ -85,7 +85,7 @@ func writePackage(ctx context.Context, path, target string, context int, flags e
 	// A package may be made for another machine, so float16 needs no adapter here; what kernels it gets does, unless it is said.
 	made, options := flags, flags.options(m.Context)
 	made.dtype = browser.F32
-	t, err := made.webllm().Target(ctx, say)
+	t, err := made.newWebLLM().Target(ctx, say)
 	if err != nil {
 		return err
 	}

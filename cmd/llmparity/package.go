@@ -13,13 +13,13 @@ import (
 	"github.com/spf13/pflag"
 
 	"llmparity/browser"
-	"llmparity/internal/cache"
 	"llmparity/internal/child"
 	"llmparity/internal/engine"
 	"llmparity/internal/fault"
 	"llmparity/internal/gguf"
 	"llmparity/internal/mlc"
 	"llmparity/internal/modellib"
+	"llmparity/internal/plan"
 	"llmparity/internal/record"
 )
 
@@ -36,6 +36,18 @@ func (f *packageFlags) register(flags *pflag.FlagSet) {
 	flags.StringVar(&f.sort, "sort", "partial", "how much of the probabilities the model library sorts to sample: partial or full")
 	flags.StringVar(&f.dtype, "dtype", browser.F32,
 		"WebLLM's weights, activations and KV cache: f32, or f16 (the adapter must have shader-f16)")
+}
+
+// follow takes from the plan what it says.
+func (f *packageFlags) follow(p plan.Plan) {
+	for _, field := range []struct {
+		to   *string
+		said string
+	}{{&f.dtype, p.DType}, {&f.kernels, p.Kernels}, {&f.sort, p.Sort}} {
+		if field.said != "" {
+			*field.to = field.said
+		}
+	}
 }
 
 func (f *packageFlags) validate() error {
@@ -210,11 +222,4 @@ func sweepPackages(dir string) {
 			_ = os.RemoveAll(filepath.Join(dir, e.Name()))
 		}
 	}
-}
-
-// webllm is the engine that f describes.
-func (f *engineFlags) webllm() *browser.WebLLM {
-	p := packager{packageFlags: f.packageFlags, dir: cache.Dir(os.Getenv), bundle: f.bundle, given: f.modelLib}
-	return browser.New(browser.Config{Chrome: f.chrome, Launch: f.launch, Adapter: browser.Adapter(f.adapter), Bundle: f.bundle,
-		Kernels: f.kernels, DType: f.dtype, Thread: f.place.thread, Watchdog: f.place.watchdog, Package: p.make})
 }

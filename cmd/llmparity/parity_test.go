@@ -8,11 +8,13 @@ import (
 	"testing"
 	"time"
 
+	"llmparity/browser"
 	"llmparity/internal/engine"
 	"llmparity/internal/engine/enginetest"
 	"llmparity/internal/gguf"
 	"llmparity/internal/record"
 	"llmparity/internal/tiny/reference"
+	"llmparity/native/llamacpp"
 )
 
 // Every engine says what the reference says, id by id, on every prompt of the tiny model: the one promise that all comparing
@@ -25,7 +27,7 @@ func TestEnginesGiveTheReferencesTokens(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
-	for _, e := range (&engineFlags{adapter: "auto", threads: 1}).all() {
+	for _, e := range bothEngines() {
 		t.Run(e.Name(), func(t *testing.T) {
 			session := load(t, ctx, e, cases[0].Model)
 			for _, c := range cases {
@@ -53,7 +55,7 @@ func TestEnginesGoOnBehindTheEnd(t *testing.T) {
 	m := withMetadata(t, c.Model, "tokenizer.ggml.eos_token_id", uint32(c.Expected[n/2]))
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
-	for _, e := range (&engineFlags{adapter: "auto", threads: 1}).all() {
+	for _, e := range bothEngines() {
 		t.Run(e.Name(), func(t *testing.T) {
 			var ids []int
 			session := load(t, ctx, e, m)
@@ -93,7 +95,7 @@ func TestEnginesPutTheSameTokenFirst(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
-	for _, e := range (&engineFlags{adapter: "auto", threads: 1}).all() {
+	for _, e := range bothEngines() {
 		t.Run(e.Name(), func(t *testing.T) {
 			var ids []int
 			usage, err := load(t, ctx, e, m).Generate(ctx, engine.Request{Prompt: c.Prompt, MaxTokens: n, IgnoreEOS: true},
@@ -133,6 +135,11 @@ func withMetadata(t *testing.T, from engine.Model, key string, value any) engine
 		t.Fatal(err)
 	}
 	return m
+}
+
+// bothEngines run a GGUF in f32 with what make setup has installed, and tell ids.
+func bothEngines() []engine.Engine {
+	return new(engineFlags).build([]string{browser.Name, llamacpp.Name})
 }
 
 func load(t testing.TB, ctx context.Context, e engine.Engine, m engine.Model) engine.Session {

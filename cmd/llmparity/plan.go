@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -39,8 +38,12 @@ func (f *runFlags) plan(c *cobra.Command, args []string) (plan.Plan, error) {
 	if err := p.Validate(); err != nil {
 		return plan.Plan{}, fault.Wrap(fault.Usage, err, "", "the plan, as the flags changed it")
 	}
-	f.follow(p)
-	return p, f.used(p, given)
+	if err := f.known(p.Engines); err != nil {
+		return plan.Plan{}, err
+	}
+	f.engineFlags.follow(p)
+	f.version, f.file = p.WebLLMVersion, p.WebLLMBundle
+	return p, used(p.Engines, given)
 }
 
 // sound refuses flags that make no sense, whatever the plan is.
@@ -85,36 +88,6 @@ func (f *runFlags) change(p *plan.Plan, given func(string) bool) {
 			set()
 		}
 	}
-}
-
-// follow takes from the plan what it says; where it says nothing the flags' own defaults stay.
-func (f *runFlags) follow(p plan.Plan) {
-	for _, field := range []struct {
-		to   *string
-		said string
-	}{{&f.adapter, p.Adapter}, {&f.dtype, p.DType}, {&f.kernels, p.Kernels}, {&f.sort, p.Sort}} {
-		if field.said != "" {
-			*field.to = field.said
-		}
-	}
-	if p.Threads > 0 {
-		f.threads = p.Threads
-	}
-	f.version, f.file, f.modelLib = p.WebLLMVersion, p.WebLLMBundle, p.ModelLib
-	f.place = placement{thread: browser.Thread(p.Thread), watchdog: time.Duration(p.Watchdog)}
-}
-
-// used refuses flags about an engine that is none of the plan's. A plan may say more than it needs: --engines may have changed it.
-func (f *runFlags) used(p plan.Plan, given func(string) bool) error {
-	if slices.Contains(p.Engines, browser.Name) {
-		return nil
-	}
-	for _, flag := range []string{"webllm-version", "webllm-bundle", "model-lib"} {
-		if given(flag) {
-			return fault.New(fault.Usage, "add webllm to --engines", "--%s is for WebLLM, which is none of the engines", flag)
-		}
-	}
-	return nil
 }
 
 // complete writes into the plan what was chosen by default, so that the run can be repeated by it.

@@ -6,7 +6,6 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"llmparity/browser"
 	"llmparity/internal/engine"
 	"llmparity/internal/fault"
 	"llmparity/internal/record"
@@ -41,8 +40,8 @@ func (f *profileFlags) register(flags *pflag.FlagSet) {
 	flags.StringSliceVar(&f.phases, "profile-phases", []string{string(record.Load), string(record.Measure)}, "the phases that are profiled: "+strings.Join(phaseNames, ", "))
 }
 
-// profiles checks what was given, for the engines of a plan.
-func (f *profileFlags) profiles(engines []string) (run.Profiles, error) {
+// profiles checks what was given.
+func (f *profileFlags) profiles() (run.Profiles, error) {
 	var p run.Profiles
 	for _, k := range profileKinds {
 		if *f.kinds[k.kind] {
@@ -54,10 +53,6 @@ func (f *profileFlags) profiles(engines []string) (run.Profiles, error) {
 			return p, fault.New(fault.Usage, "there are: "+strings.Join(phaseNames, ", "), "--profile-phases %s is no phase", name)
 		}
 		p.Phases = append(p.Phases, record.Phase(name))
-	}
-	if len(p.Kinds) > 0 && !slices.Contains(engines, browser.Name) {
-		return p, fault.New(fault.Usage, "add webllm to --engines", "--%s profiles a browser's page, and none of the engines (%s) has one",
-			p.Kinds[0], strings.Join(engines, ", "))
 	}
 	return p, nil
 }

@@ -57,7 +57,7 @@ measured is written to a folder as it happens; at the end there are a table and,
 		},
 	}
 	flags := c.Flags()
-	flags.StringSliceVar(&f.engines, "engines", nil, "engines, separated by commas: webllm, llamacpp")
+	flags.StringSliceVar(&f.engines, "engines", nil, "engines, separated by commas: "+engineList())
 	flags.StringVar(&f.model, "model", "",
 		"a GGUF file, tiny, smollm2, a WebLLM package's folder, or an id of WebLLM's catalogue (llmparity model list)")
 	flags.StringVar(&f.mirror, "mirror", "",
@@ -81,10 +81,7 @@ measured is written to a folder as it happens; at the end there are a table and,
 }
 
 func (f *runFlags) run(ctx context.Context, p plan.Plan, stdout, stderr io.Writer) error {
-	if err := f.known(p.Engines); err != nil {
-		return err
-	}
-	profiles, err := f.profiles(p.Engines)
+	profiles, err := f.profiles()
 	if err != nil {
 		return err
 	}

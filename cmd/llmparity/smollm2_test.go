@@ -35,7 +35,7 @@ func TestEnginesAgreeOnSmolLM2(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Minute)
 	defer cancel()
 	said := map[string][]answer{} // by engine
-	all := (&engineFlags{adapter: "auto", threads: 1}).all()
+	all := bothEngines()
 	for _, e := range all {
 		session := load(t, ctx, e, m)
 		for _, p := range prompts {

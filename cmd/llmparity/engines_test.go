@@ -1,0 +1,68 @@
+package main
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/spf13/pflag"
+
+	"llmparity/browser"
+	"llmparity/native/llamacpp"
+)
+
+// A flag of run is for every engine, or it is known for whose: else it would be taken in silence where nobody heeds it.
+func TestEveryFlagOfRunIsKnownForWhose(t *testing.T) {
+	general := []string{"engines", "model", "mirror", "context", "prompt", "max-tokens", "repetitions", "out", "quiet", "help"}
+	run := runCommand()
+	of := map[string]bool{}
+	for _, k := range engineKinds() {
+		for _, flag := range k.flags {
+			of[flag] = true
+			if run.Flags().Lookup(flag) == nil {
+				t.Errorf("%s heeds --%s, which run doesn't have", k.name, flag)
+			}
+		}
+	}
+	run.Flags().VisitAll(func(flag *pflag.Flag) {
+		if of[flag.Name] == slices.Contains(general, flag.Name) {
+			t.Errorf("--%s: name it among the flags of the engineKind that heeds it, or here as one for all", flag.Name)
+		}
+	})
+}
+
+func TestFlagsThatNoEngineHeedsAreRefused(t *testing.T) {
+	for _, c := range []struct {
+		args, want string
+	}{
+		{"--engines llamacpp --thread worker", "--thread is for webllm"},
+		{"--engines llamacpp --trace", "--trace is for webllm"},
+		{"--engines llamacpp --model-lib x.wasm", "--model-lib is for webllm"},
+		{"--engines webllm --threads 2", "--threads is for llamacpp"},
+		{"--engines lamacpp --threads 2", `unknown engine "lamacpp"`},
+	} {
+		var stdout, stderr bytes.Buffer
+		code := execute(append([]string{"run", "--out", t.TempDir()}, strings.Fields(c.args)...), &stdout, &stderr)
+		if !strings.Contains(stderr.String(), c.want) || strings.Count(stderr.String(), "\n") != 1 || code == 0 {
+			t.Errorf("%s: exit code %d\n%s", c.args, code, stderr.String())
+		}
+	}
+	none := func(string) bool { return false }
+	if err := used([]string{llamacpp.Name}, none); err != nil {
+		t.Error(err)
+	}
+	dtype := func(flag string) bool { return flag == "dtype" }
+	for _, name := range []string{llamacpp.Name, browser.Name} {
+		if err := used([]string{name}, dtype); err != nil {
+			t.Errorf("--dtype for %s: %v", name, err)
+		}
+	}
+}
+
+func TestAnEngineIsMadeOnce(t *testing.T) {
+	var f engineFlags
+	if a, b := f.build([]string{browser.Name, llamacpp.Name}), f.webllm(); a[0] != b || a[1] != f.named(llamacpp.Name) {
+		t.Error("another engine for the same name: it would ask the browser for its adapter again")
+	}
+}

@@ -37,7 +37,9 @@ type Caps struct {
 	Resident  bool // the process exists before the model is loaded, so that a baseline can be taken
 	TokenIDs  bool // tells the ids of the prompt and of every token; else tokens carry record.NoID, and texts are what can be compared
 	Exact     bool // tells of every token when it comes; else of pieces of text, and Usage.Generated counts the tokens
-	Served    bool // can run a model that has no file here: one that a server knows by its name
+	// PromptCache tells that tokens of a prompt may come from a cache that can't be switched off; Usage.CachedTokens says how many did.
+	PromptCache bool
+	Served      bool // can run a model that has no file here: one that a server knows by its name
 	// Requests is how many generations may go on at a time in a session; one more is refused with ErrBusy.
 	Requests int
 	// Isolation is what a repetition has of its own: record.OfLaunch, record.OfTab, record.OfServer.

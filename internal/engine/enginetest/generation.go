@@ -5,11 +5,13 @@ import (
 	"slices"
 	"time"
 
+	"llmparity/internal/engine"
 	"llmparity/internal/record"
 )
 
 // Generation is one request and what came of it.
 type Generation struct {
+	Caps             engine.Caps // of the engine that it is of
 	Called, Returned time.Time
 	MaxTokens        int
 	Tokens           []record.Token
@@ -25,27 +27,78 @@ func (g Generation) IDs() []int {
 	return ids
 }
 
-// Faults lists what is wrong with a generation that ran to its number of tokens. Times of another clock than ours may lie
-// outside by slack, which is the error that the engine itself gave for that clock.
+// Count is how many tokens there were: those that came, or, of an engine that tells of pieces, as many as it counted.
+func (g Generation) Count() int {
+	if g.Caps.Exact {
+		return len(g.Tokens)
+	}
+	return g.Usage.Generated
+}
+
+// Prompted is how many tokens the prompt had.
+func (g Generation) Prompted() int { return max(len(g.Usage.PromptIDs), g.Usage.PromptTokens) }
+
+// Same tells whether two generations said the same: the same ids where the engine tells them, else the same text.
+func (g Generation) Same(o Generation) bool {
+	if g.Caps.TokenIDs {
+		return slices.Equal(g.IDs(), o.IDs())
+	}
+	return g.Usage.Text == o.Usage.Text && g.Count() == o.Count()
+}
+
+// Faults lists what is wrong with a generation that ran to its end. Times of another clock than ours may lie outside by slack,
+// which is the error that the engine itself gave for that clock.
 func (g Generation) Faults(slack time.Duration) []string {
 	f := &faults{slack: slack}
-	if len(g.Tokens) != g.MaxTokens {
-		f.add("%d tokens, want %d", len(g.Tokens), g.MaxTokens)
-	}
-	if g.Usage.Finish != "length" {
-		f.add("finish is %q, want length", g.Usage.Finish)
-	}
-	if len(g.Usage.PromptIDs) == 0 {
-		f.add("no prompt ids")
-	}
-	if g.Usage.CachedTokens != 0 {
-		f.add("%d prompt tokens came from a cache", g.Usage.CachedTokens)
-	}
+	g.length(f)
+	g.prompt(f)
+	g.ids(f)
 	if len(g.Usage.Reported) == 0 {
 		f.add("the engine's own counts and timings are missing")
 	}
 	g.times(f)
 	return f.list
+}
+
+// length checks how many tokens there were, and why it ended there.
+func (g Generation) length(f *faults) {
+	n := g.Count()
+	stopped := !g.Caps.IgnoreEOS && g.Usage.Finish == "stop" && n > 0
+	switch {
+	case n > g.MaxTokens || n < g.MaxTokens && !stopped:
+		f.add("%d tokens, want %d", n, g.MaxTokens)
+	case g.Usage.Finish != "length" && !stopped:
+		f.add("finish is %q, want length", g.Usage.Finish)
+	}
+	if pieces := len(g.Tokens); !g.Caps.Exact && (pieces < 1 || pieces > n) {
+		f.add("%d pieces of %d tokens", pieces, n)
+	}
+	if g.Caps.Exact && g.Usage.Generated != 0 && g.Usage.Generated != n {
+		f.add("%d tokens came, and the engine counts %d", n, g.Usage.Generated)
+	}
+}
+
+func (g Generation) prompt(f *faults) {
+	switch {
+	case g.Caps.TokenIDs && len(g.Usage.PromptIDs) == 0:
+		f.add("no prompt ids")
+	case g.Prompted() == 0:
+		f.add("neither prompt ids nor their number")
+	}
+	if cached := g.Usage.CachedTokens; cached != 0 && !g.Caps.PromptCache {
+		f.add("%d prompt tokens came from a cache", cached)
+	} else if cached < 0 || cached > g.Prompted() {
+		f.add("%d of %d prompt tokens came from a cache", cached, g.Prompted())
+	}
+}
+
+func (g Generation) ids(f *faults) {
+	for i, t := range g.Tokens {
+		if g.Caps.TokenIDs != (t.ID >= 0) || t.ID < record.NoID {
+			f.add("token %d has the id %d, and the engine says that it tells ids: %v", i, t.ID, g.Caps.TokenIDs)
+			return
+		}
+	}
 }
 
 // BrokenFaults lists what is wrong with a generation that failed after some tokens: what a record tells of it must be as sound as
@@ -91,7 +144,7 @@ func (g Generation) spans(f *faults) {
 		if prefill != nil {
 			f.exactly("prefill's end, decode's begin", prefill.End, decode.Begin)
 		}
-	case len(g.Tokens) > 1: // a single token comes from prefill alone
+	case g.Count() > 1: // a single token comes from prefill alone
 		f.add("no decode span")
 	}
 	if prefill == nil && len(g.Tokens) > 0 {

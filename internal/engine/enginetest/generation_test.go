@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"llmparity/internal/engine"
 	"llmparity/internal/engine/enginetest"
 	"llmparity/internal/record"
 )
@@ -15,6 +16,7 @@ func sound() enginetest.Generation {
 	zero := time.Now()
 	at := func(ms int) time.Time { return zero.Add(time.Duration(ms) * time.Millisecond) }
 	return enginetest.Generation{
+		Caps:   engine.Caps{IgnoreEOS: true, TokenIDs: true, Exact: true, Requests: 1},
 		Called: at(0), Returned: at(50), MaxTokens: 3,
 		Tokens: []record.Token{{Index: 0, ID: 5, At: at(20)}, {Index: 1, ID: 6, At: at(30)}, {Index: 2, ID: 7, At: at(40)}},
 		Usage: record.Usage{
@@ -46,12 +48,49 @@ func TestFaultsAreFound(t *testing.T) {
 		"prefill's end, decode's": func(g *enginetest.Generation) { g.Usage.Spans[1].Begin = early(g.Usage.Spans[1].Begin) },
 		"decode's begin and end":  func(g *enginetest.Generation) { g.Usage.Spans[1].End = g.Usage.Sent },
 		"does not say how":        func(g *enginetest.Generation) { g.Usage.Spans[0].How = "" },
+		"token 1 has the id -1":   func(g *enginetest.Generation) { g.Tokens[1].ID = record.NoID },
+		"the engine counts 4":     func(g *enginetest.Generation) { g.Usage.Generated = 4 },
 	} {
 		g := sound()
 		spoil(&g)
 		faults := g.Faults(0)
 		found := slices.ContainsFunc(faults, func(f string) bool { return strings.Contains(f, want) })
 		if found != (want != "") {
+			t.Errorf("spoilt by %q: %q", want, faults)
+		}
+	}
+}
+
+// pieces is what comes of an engine that tells neither ids nor of every token, and stops where the text ends.
+func pieces() enginetest.Generation {
+	g := sound()
+	g.Caps = engine.Caps{Requests: 1, PromptCache: true}
+	g.MaxTokens, g.Tokens = 9, g.Tokens[:2]
+	for i := range g.Tokens {
+		g.Tokens[i].ID = record.NoID
+	}
+	g.Usage.PromptIDs, g.Usage.PromptTokens, g.Usage.CachedTokens = nil, 2, 1
+	g.Usage.Generated, g.Usage.Finish, g.Usage.Text = 7, "stop", "abc"
+	return g
+}
+
+func TestFaultsOfPiecesAreFound(t *testing.T) {
+	for want, spoil := range map[string]func(*enginetest.Generation){
+		"":                                 func(*enginetest.Generation) {},
+		"7 tokens, want 9":                 func(g *enginetest.Generation) { g.Usage.Finish = "length" },
+		"12 tokens, want 9":                func(g *enginetest.Generation) { g.Usage.Generated = 12 },
+		"0 tokens, want 9":                 func(g *enginetest.Generation) { g.Usage.Generated = 0 },
+		"2 pieces of 1 tokens":             func(g *enginetest.Generation) { g.Usage.Generated = 1 },
+		"0 pieces of 7":                    func(g *enginetest.Generation) { g.Tokens = nil },
+		"finish is \"cancelled\"":          func(g *enginetest.Generation) { g.Usage.Finish, g.Usage.Generated = "cancelled", 9 },
+		"neither prompt ids":               func(g *enginetest.Generation) { g.Usage.PromptTokens, g.Usage.CachedTokens = 0, 0 },
+		"3 of 2 prompt tokens came from a": func(g *enginetest.Generation) { g.Usage.CachedTokens = 3 },
+		"token 0 has the id 5":             func(g *enginetest.Generation) { g.Tokens[0].ID = 5 },
+	} {
+		g := pieces()
+		spoil(&g)
+		faults := g.Faults(0)
+		if found := slices.ContainsFunc(faults, func(f string) bool { return strings.Contains(f, want) }); found != (want != "") {
 			t.Errorf("spoilt by %q: %q", want, faults)
 		}
 	}
@@ -92,5 +131,29 @@ func TestCaseFaults(t *testing.T) {
 	g.Tokens[2].ID, g.Usage.Text, g.Usage.PromptIDs = 8, "abd", []int{1}
 	if f := c.Faults(g); len(f) != 3 {
 		t.Errorf("ids, text and prompt ids are wrong, but: %q", f)
+	}
+}
+
+func TestCaseFaultsOfPieces(t *testing.T) {
+	c := enginetest.Case{PromptIDs: []int{1, 2}, Expected: []int{5, 6, 7, 8, 9, 10, 11}, Text: "abc"}
+	if f := c.Faults(pieces()); len(f) != 0 {
+		t.Errorf("as expected, but: %q", f)
+	}
+	for want, spoil := range map[string]func(*enginetest.Generation){
+		"3 prompt tokens":   func(g *enginetest.Generation) { g.Usage.PromptTokens = 3 },
+		"text \"abd\"":      func(g *enginetest.Generation) { g.Usage.Text = "abd" },
+		"text \"ab\"":       func(g *enginetest.Generation) { g.Usage.Text = "ab" },
+		"begins with \"x\"": func(g *enginetest.Generation) { g.Usage.Text, g.Usage.Generated = "x", 1 },
+	} {
+		g := pieces()
+		spoil(&g)
+		if f := c.Faults(g); len(f) != 1 || !strings.Contains(f[0], want) {
+			t.Errorf("spoilt by %q: %q", want, f)
+		}
+	}
+	short := pieces()
+	short.Usage.Text, short.Usage.Generated = "ab\ufffd", 3 // a character that was cut
+	if f := c.Faults(short); len(f) != 0 {
+		t.Errorf("a beginning of what is expected, but: %q", f)
 	}
 }

@@ -67,7 +67,7 @@ func (c Case) ids(f *faults, g Generation) {
 // watchdog is how long anything may take before the suite calls it hung.
 const watchdog = 2 * time.Minute
 
-// Run runs the suite: three launches with a load, one whose load is cancelled, and some that are closed while they load.
+// Run runs the suite: five loads in four launches, one launch whose load is cancelled, and some that are closed while they load.
 func Run(t *testing.T, c Case) {
 	if c.Expected != nil {
 		c.MaxTokens = len(c.Expected)
@@ -133,6 +133,15 @@ func (l *launch) load(t *testing.T) {
 		}
 	}
 	report(t, f.list)
+}
+
+func (l *launch) unload(t *testing.T) {
+	t.Helper()
+	within(t, "Unload", func() {
+		if err := l.session.Unload(limit(t)); err != nil {
+			t.Errorf("Unload: %v", err)
+		}
+	})
 }
 
 func (l *launch) close(t *testing.T) {

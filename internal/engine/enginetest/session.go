@@ -36,12 +36,10 @@ func (c Case) session(t *testing.T) {
 	t.Run("cancel", func(t *testing.T) { l.cancel(t, first) })
 	t.Run("prompt too long", l.tooLong)
 	t.Run("after trouble", func(t *testing.T) { l.right(t, l.MaxTokens) })
+	t.Run("at once", func(t *testing.T) { l.atOnce(t, first) })
+	t.Run("restart", func(t *testing.T) { l.restart(t, first) })
 
-	within(t, "Unload", func() {
-		if err := l.session.Unload(limit(t)); err != nil {
-			t.Errorf("Unload: %v", err)
-		}
-	})
+	l.unload(t)
 	l.close(t)
 	if _, err := l.generate(limit(t), t, l.request(1), nil); err == nil {
 		t.Error("Generate after Close gives no error")
@@ -193,6 +191,10 @@ func (c Case) killed(t *testing.T) {
 		t.Error("Generate after a crash gives no error")
 	}
 	l.close(t)
+	after := c.open(t)
+	after.load(t)
+	after.right(t, after.MaxTokens)
+	after.close(t)
 }
 
 // closed closes the session in mid-generation.
@@ -229,11 +231,7 @@ func (c Case) cancelledLoad(t *testing.T) {
 			t.Errorf("a cancelled Load returns %v, want a context error", err)
 		}
 	})
-	within(t, "Unload", func() {
-		if err := l.session.Unload(limit(t)); err != nil {
-			t.Errorf("Unload after a cancelled Load: %v", err)
-		}
-	})
+	l.unload(t)
 	l.close(t)
 }
 

@@ -34,14 +34,14 @@ func running(t *testing.T, flags ...string) (address string, p *child.Process) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir := t.TempDir()
+	dir := shortDir(t)
 	args := append([]string{"--headless=new", "--remote-debugging-port=0", "--user-data-dir=" + dir, "--enable-unsafe-webgpu",
 		"--use-webgpu-adapter=swiftshader"}, flags...)
 	if os.Getuid() == 0 {
 		args = append(args, "--no-sandbox")
 	}
 	cmd := exec.Command(path, append(args, "about:blank")...)
-	cmd.Env = append(os.Environ(), "HOME="+dir)
+	cmd.Env = append(os.Environ(), "HOME="+dir, "TMPDIR="+dir) // it is killed, and removes nothing
 	if p, err = child.Start(context.Background(), cmd); err != nil {
 		t.Fatal(err)
 	}
@@ -60,6 +60,21 @@ func running(t *testing.T, flags ...string) (address string, p *child.Process) {
 	}
 	t.Fatal("the browser does not tell its port")
 	return "", nil
+}
+
+// shortDir is a folder that is removed, with a path that leaves room for the name of a socket: a test's own has the test's name in it.
+func shortDir(t testing.TB) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := os.RemoveAll(dir); err != nil {
+			t.Error(err)
+		}
+	})
+	return dir
 }
 
 // pages lists the tabs of a browser by their addresses, the page's own path cut off.
@@ -217,6 +232,33 @@ func crashAnother(t *testing.T, p *tab) {
 	case <-p.chrome.ctx.Done(): // it is taken for p's
 	case <-watched(t).Done():
 		t.Fatal("nobody tells of the crash")
+	}
+}
+
+// A launch in a browser that ran already is lost with its renderer; the next one has a tab of its own, and the browser goes on.
+func TestARunInAnAttachedBrowserOutlivesItsRenderer(t *testing.T) {
+	address, chrome := running(t)
+	before := pages(t, address)
+	attach := func(c *Config) { c.Launch.Attach = address }
+	list := []trouble{
+		{name: "renderer killed", class: record.Crash, say: "renderer process ended (killed)", token: kill("renderer"), config: attach},
+		{name: "nothing", config: attach},
+	}
+	r, err := provoke(t, list, time.Minute)
+	if engine.ClassOf(err) != record.Crash {
+		t.Errorf("the run says %v, want the crash", err)
+	}
+	if len(r.Attempts) != len(list) {
+		t.Fatalf("%d launches, want %d", len(r.Attempts), len(list))
+	}
+	for i, x := range list {
+		x.check(t, r.Attempts[i])
+	}
+	if after := pages(t, address); !slices.Equal(after, before) {
+		t.Errorf("tabs %v, before: %v", after, before)
+	}
+	if !slices.Contains(group(chrome.PID()), chrome.PID()) {
+		t.Error("the browser has ended")
 	}
 }
 

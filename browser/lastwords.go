@@ -69,9 +69,15 @@ func (c *chrome) listenToWords() *child.Tail {
 	return c.words
 }
 
-// crashed: a renderer that ended may have said why. The wait for that must not hold up the browser's events.
-func (p *tab) crashed(status string) {
+// crashed: a renderer that ended may have said why. The wait for that must not hold up the browser's events. Of the two events that
+// tell of the end, the one that doesn't know how it came about may be the first: it lets the other one overtake it.
+func (p *tab) crashed(status string, patience time.Duration) {
 	go func() {
+		select {
+		case <-p.chrome.ctx.Done():
+			return
+		case <-time.After(patience):
+		}
 		class, how := p.chrome.endedFor(status)
 		p.chrome.lose(engine.Fail(class, "the page's renderer process ended (%s)", how))
 	}()

@@ -2,6 +2,7 @@ package browser
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -25,7 +26,17 @@ var shared struct {
 	err     error
 }
 
+// TestMain gives the tests a temporary folder of their own, which must be empty in the end. Its path is short: a browser's socket has
+// to fit below it.
 func TestMain(m *testing.M) {
+	temporary, err := os.MkdirTemp("", "lp")
+	if err == nil {
+		err = os.Setenv("TMPDIR", temporary)
+	}
+	if err != nil {
+		fmt.Println(err)
+		os.Exit(1)
+	}
 	code := m.Run()
 	if s := shared.session; s != nil {
 		if err := s.Close(); err != nil {
@@ -43,6 +54,11 @@ func TestMain(m *testing.M) {
 	}
 	if err := goleak.Find(); err != nil {
 		fmt.Println(err)
+		code = 1
+	}
+	left, err := os.ReadDir(temporary)
+	if err = errors.Join(err, os.RemoveAll(temporary)); err != nil || len(left) > 0 {
+		fmt.Println("left in the temporary folder:", left, err)
 		code = 1
 	}
 	os.Exit(code)

@@ -26,6 +26,8 @@ type session struct {
 	bundle string // SHA-256
 	device record.Device
 
+	turn    engine.Turn   // of generations
+	loaded  bool          // a model is
 	pending chan struct{} // closed when the page is done with a call that was given up; nil when there is none
 
 	once     sync.Once
@@ -69,10 +71,16 @@ func (s *session) event(e record.Event) {
 	s.probe.Event(e)
 }
 
+// errLoaded refuses a second model: what it and the first one take could not be told apart.
+var errLoaded = errors.New("a model is loaded already; unload it before another is loaded")
+
 // Load creates WebLLM's engine and loads the model into it.
 func (s *session) Load(ctx context.Context, m engine.Model) error {
 	if err := s.settle(ctx); err != nil {
 		return err
+	}
+	if s.loaded {
+		return errLoaded
 	}
 	defer s.tab.attachNew(ctx, s.probe, watchLoad)()
 	defer s.tab.guard()()
@@ -104,6 +112,7 @@ func (s *session) Load(ctx context.Context, m engine.Model) error {
 	if err != nil {
 		return failed(err)
 	}
+	s.loaded = true
 	for _, span := range stages(marks, s.tab.clock) {
 		s.probe.Span(span)
 	}
@@ -114,8 +123,13 @@ func (s *session) Load(ctx context.Context, m engine.Model) error {
 	return s.tab.attach(ctx, s.probe)
 }
 
-// Generate completes a raw prompt.
+// Generate completes a raw prompt. WebLLM would let a second one wait, and its waiting would be in its figures.
 func (s *session) Generate(ctx context.Context, r engine.Request, token func(record.Token)) (record.Usage, error) {
+	free, err := s.turn.Take()
+	if err != nil {
+		return record.Usage{}, err
+	}
+	defer free()
 	if err := s.settle(ctx); err != nil {
 		return record.Usage{}, err
 	}
@@ -218,6 +232,7 @@ func (s *session) Unload(ctx context.Context) error {
 	if _, err := call[any](ctx, s.tab, "llmparity.unload()"); err != nil {
 		return fmt.Errorf("unloading: %w", err)
 	}
+	s.loaded = false
 	if err := s.tab.collect(ctx); err != nil {
 		return err
 	}

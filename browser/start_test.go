@@ -93,7 +93,7 @@ func startBare(b *testing.B, address string) time.Duration {
 	}
 	begin := time.Now()
 	alloc, cancel := chromedp.NewExecAllocator(b.Context(), append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path),
-		chromedp.Flag("enable-unsafe-webgpu", true), chromedp.Flag("use-webgpu-adapter", "swiftshader"))...)
+		chromedp.Flag("enable-unsafe-webgpu", true), chromedp.Flag("use-webgpu-adapter", "swiftshader"), chromedp.Env("TMPDIR="+shortDir(b)))...)
 	defer cancel()
 	tab, cancel := chromedp.NewContext(alloc)
 	defer cancel()

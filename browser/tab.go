@@ -180,10 +180,10 @@ func (p *tab) listen(ev any) {
 		}
 	case *target.EventTargetCrashed: // of any target of the browser's
 		if ev.TargetID == p.id {
-			p.crashed(ev.Status)
+			p.crashed(ev.Status, 0)
 		}
 	case *inspector.EventTargetCrashed:
-		p.crashed("crashed")
+		p.crashed("crashed", wordsCome)
 	}
 }
 

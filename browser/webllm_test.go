@@ -66,6 +66,43 @@ func TestEnginePassesTheStagesOfALoadInOrder(t *testing.T) {
 	}
 }
 
+// A second generation is refused at once, and the first one goes on as if nothing had been.
+func TestOneGenerationAtATime(t *testing.T) {
+	s := loaded(t)
+	r := engine.Request{Prompt: "the quick brown fox", MaxTokens: 48, IgnoreEOS: true}
+	say := func(on func(record.Token)) (ids []int) {
+		t.Helper()
+		_, err := s.Generate(watched(t), r, func(tok record.Token) {
+			ids = append(ids, tok.ID)
+			on(tok)
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return ids
+	}
+	alone := say(func(record.Token) {})
+	refused := 0
+	first := say(func(tok record.Token) {
+		if tok.Index%16 != 2 {
+			return
+		}
+		refused++
+		if _, err := s.Generate(watched(t), r, func(record.Token) { t.Error("a token of the second generation came") }); !errors.Is(err, engine.ErrBusy) {
+			t.Errorf("a second generation: %v, want %v", err, engine.ErrBusy)
+		}
+	})
+	if refused != 3 || len(first) != r.MaxTokens || !slices.Equal(first, alone) {
+		t.Errorf("%d were refused; the first said %v, and alone it says %v", refused, first, alone)
+	}
+	if err := s.Load(watched(t), engine.Model{}); !errors.Is(err, errLoaded) {
+		t.Errorf("a second Load: %v, want %v", err, errLoaded)
+	}
+	if again := say(func(record.Token) {}); !slices.Equal(again, alone) {
+		t.Errorf("after a Load that was refused it says %v, and before %v", again, alone)
+	}
+}
+
 func TestPromptThatIsTooLongIsCounted(t *testing.T) {
 	s := loaded(t)
 	r := engine.Request{Prompt: "the quick brown fox", MaxTokens: 1, IgnoreEOS: true}

@@ -1,0 +1,98 @@
+//go:build slow
+
+package browser
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"llmparity/internal/record"
+)
+
+const roomLeft = 96 << 20
+
+const fillBuffers = "(() => { const a = []; for (;;) a.push(new Uint8Array(1 << 23).fill(7)); })()"
+
+// The kernel ends a renderer for want of memory: the one that is there to be had by it, and by nobody else.
+func TestTheKernelsKillForWantOfMemoryIsRecorded(t *testing.T) {
+	list := []trouble{
+		{name: "killed by the kernel", class: record.OOM, say: "the kernel ended a process for lack of memory", load: func(t *testing.T, s *session) {
+			confine(t, int(s.tab.processes.renderer.Load()))
+			says(fillBuffers)(t, s)
+		}},
+		{name: "nothing"},
+	}
+	r, err := provoke(t, list, time.Minute)
+	if len(r.Attempts) != len(list) {
+		t.Fatalf("%d launches, want %d: %v", len(r.Attempts), len(list), err)
+	}
+	for i, x := range list {
+		x.check(t, r.Attempts[i])
+	}
+}
+
+// confine lets a process have roomLeft more than it has: what it took before counts where it was.
+func confine(t *testing.T, pid int) {
+	t.Helper()
+	parent, limits, err := memoryGroups()
+	if err != nil {
+		t.Fatalf("no group of processes can be limited: %v; run this as root on Linux with memory cgroups", err)
+	}
+	dir := filepath.Join(parent, fmt.Sprintf("llmparity-test-%d", os.Getpid()))
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		t.Fatalf("%v: run this as root on Linux with memory cgroups that may be written", err)
+	}
+	t.Cleanup(func() { // empty as soon as the process has been buried
+		var err error
+		for range 500 {
+			if err = os.Remove(dir); err == nil {
+				return
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+		t.Error(err)
+	})
+	write := func(name, text string) error {
+		return os.WriteFile(filepath.Join(dir, name), []byte(text), 0)
+	}
+	for i, limit := range limits {
+		// The second one is swap's, which there may be none of.
+		if err := write(limit.name, limit.value); err != nil && !(i > 0 && errors.Is(err, os.ErrNotExist)) {
+			t.Fatal(err)
+		}
+	}
+	if err := write("cgroup.procs", strconv.Itoa(pid)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+type groupLimit struct{ name, value string }
+
+// memoryGroups finds where groups can be made, in either of the kernel's hierarchies, and how they are limited there.
+func memoryGroups() (parent string, limits []groupLimit, err error) {
+	room := strconv.Itoa(roomLeft)
+	const root = "/sys/fs/cgroup"
+	if controllers, err := os.ReadFile(filepath.Join(root, "cgroup.controllers")); err == nil {
+		if !strings.Contains(string(controllers), "memory") {
+			return "", nil, fmt.Errorf("%s has no controller of memory", root)
+		}
+		err := os.WriteFile(filepath.Join(root, "cgroup.subtree_control"), []byte("+memory"), 0)
+		return root, []groupLimit{{"memory.max", room}, {"memory.swap.max", "0"}}, err
+	}
+	own, err := os.ReadFile("/proc/self/cgroup")
+	if err != nil {
+		return "", nil, err
+	}
+	for line := range strings.Lines(string(own)) {
+		if _, path, ok := strings.Cut(strings.TrimSpace(line), ":memory:"); ok {
+			return filepath.Join(root, "memory", path), []groupLimit{{"memory.limit_in_bytes", room}, {"memory.memsw.limit_in_bytes", room}}, nil
+		}
+	}
+	return "", nil, errors.New("the kernel has no memory cgroups")
+}

@@ -1,4 +1,5 @@
-// Package wire reads what servers stream: lines, and server-sent events of one line each, with the time at which each had been read.
+// Package wire reads what servers send: lines, and server-sent events of one line each, with the time at which each had been read; and
+// the pages of metrics that they offer to Prometheus.
 //
 // It knows no server and parses no JSON. The time of a line is that at which its last byte was handed to us: parsing is our time, not the
 // server's. An event whose data goes over several lines is not put together: no server of language models sends one.

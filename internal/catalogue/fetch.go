@@ -17,6 +17,7 @@ import (
 
 	"llmparity/internal/cache"
 	"llmparity/internal/fault"
+	"llmparity/internal/whole"
 )
 
 // Options say where a model is fetched from and to.
@@ -86,7 +87,7 @@ func Fetch(ctx context.Context, e Entry, o Options, tell func(Progress)) (Packag
 		return Package{}, err
 	}
 	m := newMeter(e.ID, tell)
-	unlock, err := lock(ctx, lockPath(o.Store, e.ID), func() { m.note("waiting for another download of it to end") })
+	unlock, err := whole.Lock(ctx, lockPath(o.Store, e.ID), func() { m.note("waiting for another download of it to end") })
 	if err != nil {
 		return Package{}, diskFault(err, o.Store)
 	}
@@ -196,7 +197,7 @@ const (
 func (f *fetcher) around(ctx context.Context) (files []File, w Weights, err error) {
 	var tokenizer string
 	get := func(name string, check func([]byte) error) error {
-		file, err := f.get(ctx, wanted{name: name, url: f.from.file(f.entry, name), bytes: -1, max: maxText, check: whole(check)})
+		file, err := f.get(ctx, wanted{name: name, url: f.from.file(f.entry, name), bytes: -1, max: maxText, check: ofFile(check)})
 		if err == nil {
 			files = append(files, file)
 		}
@@ -241,8 +242,8 @@ func (f *fetcher) eitherList(get func(string, func([]byte) error) error, list fu
 	return err
 }
 
-// whole makes a check of a file's content one of the file.
-func whole(check func([]byte) error) func(path string) error {
+// ofFile makes a check of a file's content one of the file.
+func ofFile(check func([]byte) error) func(path string) error {
 	return func(path string) error {
 		text, err := os.ReadFile(path)
 		if err != nil {

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -15,6 +16,7 @@ import (
 
 	"llmparity/internal/cache"
 	"llmparity/internal/fault"
+	"llmparity/internal/whole"
 )
 
 // Store is the folder, in the cache folder, that keeps models that were fetched, each in a folder named by its id.
@@ -193,22 +195,12 @@ func parseLibrary(start []byte) error {
 	return nil
 }
 
-// writeFile writes a file aside first, and onto the disk.
+// writeFile writes a file whole or not at all.
 func writeFile(path string, text []byte) error {
-	f, err := os.OpenFile(path+partial, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o644)
-	if err != nil {
+	return whole.Write(path, func(w io.Writer) error {
+		_, err := w.Write(text)
 		return err
-	}
-	_, err = f.Write(text)
-	for _, step := range []func() error{f.Sync, f.Close} {
-		if e := step(); err == nil {
-			err = e
-		}
-	}
-	if err != nil {
-		return err
-	}
-	return os.Rename(path+partial, path)
+	})
 }
 
 // hidden are names in the store that are no model's.

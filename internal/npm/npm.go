@@ -21,6 +21,7 @@ import (
 	"llmparity/internal/cache"
 	"llmparity/internal/child"
 	"llmparity/internal/fault"
+	"llmparity/internal/whole"
 )
 
 const (
@@ -55,18 +56,18 @@ func File(ctx context.Context, dir, name, version, file string, say func(string)
 		return "", err
 	}
 	// Beside its place first: whoever finds the folder finds it whole.
-	aside, err := os.MkdirTemp(filepath.Dir(kept), ".fetching-*")
+	aside, err := whole.NewFolder(filepath.Dir(kept))
 	if err != nil {
 		return "", fault.Wrap(fault.Unwritable, err, "make it writable", "cache folder %s", filepath.Dir(kept))
 	}
-	defer func() { _ = os.RemoveAll(aside) }() // gone after a success
-	if err := extract(packed, "package/"+file, filepath.Join(aside, filepath.Base(file))); err != nil {
+	defer aside.Remove() // gone after a success
+	if err := extract(packed, "package/"+file, filepath.Join(aside.Path, filepath.Base(file))); err != nil {
 		return "", fault.Wrap(fault.NoBundle, err, "choose another version", "%s %s", name, version)
 	}
-	if err := os.Chmod(aside, 0o755); err != nil {
+	if err := os.Chmod(aside.Path, 0o755); err != nil {
 		return "", fmt.Errorf("keeping %s: %w", name, err)
 	}
-	if err := os.Rename(aside, kept); err != nil {
+	if err := os.Rename(aside.Path, kept); err != nil {
 		if _, there := os.Stat(path); there != nil { // else another one was faster
 			return "", fmt.Errorf("keeping %s: %w", name, err)
 		}

@@ -37,7 +37,7 @@ func FuzzWrite(f *testing.F) {
 		}
 		_, err := Write(t.Context(), path, filepath.Join(parent, "package"), options)
 		if err == nil {
-			if err := whole(filepath.Join(parent, "package")); err != nil {
+			if err := sound(filepath.Join(parent, "package")); err != nil {
 				t.Fatal(err)
 			}
 			return

@@ -20,6 +20,7 @@ import (
 	"llmparity/internal/fault"
 	"llmparity/internal/gguf"
 	"llmparity/internal/tiny"
+	"llmparity/internal/whole"
 )
 
 // asConverter says that this process, a test's own program, is to write packages: from where, and to where.
@@ -71,8 +72,8 @@ func randomFile(t *testing.T) string {
 	return path
 }
 
-// whole checks that a folder holds a package, each byte of its weights, and nothing else.
-func whole(dir string) error {
+// sound checks that a folder holds a package, each byte of its weights, and nothing else.
+func sound(dir string) error {
 	b, err := os.ReadFile(filepath.Join(dir, "tensor-cache.json"))
 	if err != nil {
 		return err
@@ -118,7 +119,7 @@ func TestConvertersAtOnce(t *testing.T) {
 				if _, err := Write(t.Context(), path, dir, Options{}); err != nil {
 					t.Error(err)
 				}
-				if err := whole(dir); err != nil {
+				if err := sound(dir); err != nil {
 					t.Error(err)
 				}
 			}
@@ -128,7 +129,7 @@ func TestConvertersAtOnce(t *testing.T) {
 	for _, kill := range kills {
 		kill()
 	}
-	if err := whole(dir); err != nil {
+	if err := sound(dir); err != nil {
 		t.Error(err)
 	}
 	if _, err := Write(t.Context(), path, dir, Options{}); err != nil { // which sweeps what the killed ones left
@@ -142,7 +143,7 @@ func TestLeftoversAreSweptOnceTheirOwnerIsGone(t *testing.T) {
 	path, parent := randomFile(t), t.TempDir()
 	kill, said := converter(t, path, filepath.Join(parent, "package"))
 	left := func() []string {
-		l, _ := filepath.Glob(filepath.Join(parent, asidePrefix+"*"))
+		l, _ := filepath.Glob(filepath.Join(parent, ".*-writing-*"))
 		return l
 	}
 	for deadline := time.Now().Add(20 * time.Second); len(left()) == 0; time.Sleep(100 * time.Microsecond) {
@@ -152,19 +153,21 @@ func TestLeftoversAreSweptOnceTheirOwnerIsGone(t *testing.T) {
 	}
 	kill()
 	for len(left()) == 0 { // it was killed between two
-		if err := os.Mkdir(filepath.Join(parent, asidePrefix+"1234"), 0o700); err != nil {
+		if err := os.Mkdir(filepath.Join(parent, ".llmparity-writing-1234"), 0o700); err != nil {
 			t.Fatal(err)
 		}
 	}
-	mine, err := newAside(parent) // sweeps
+	mine, err := whole.NewFolder(parent) // sweeps
 	if err != nil {
 		t.Fatal(err)
 	}
-	Sweep(parent)
-	if l := left(); len(l) != 1 || l[0] != mine.dir {
-		t.Errorf("left are %v, in use is %s", l, mine.dir)
+	if _, err := Write(t.Context(), path, filepath.Join(parent, "another"), Options{}); err != nil { // sweeps too
+		t.Fatal(err)
 	}
-	mine.remove()
+	if l := left(); len(l) != 1 || l[0] != mine.Path {
+		t.Errorf("left are %v, in use is %s", l, mine.Path)
+	}
+	mine.Remove()
 	if l := left(); len(l) != 0 {
 		t.Errorf("left are %v", l)
 	}
@@ -172,7 +175,7 @@ func TestLeftoversAreSweptOnceTheirOwnerIsGone(t *testing.T) {
 
 func TestAFolderThatAppearsMeanwhileIsLeftAlone(t *testing.T) {
 	parent := t.TempDir()
-	dir, from := filepath.Join(parent, "package"), filepath.Join(parent, asidePrefix+"new")
+	dir, from := filepath.Join(parent, "package"), filepath.Join(parent, ".new")
 	for _, d := range []string{dir, from} {
 		if err := os.Mkdir(d, 0o755); err != nil {
 			t.Fatal(err)
@@ -193,7 +196,7 @@ func TestAFolderThatAppearsMeanwhileIsLeftAlone(t *testing.T) {
 // Where two folders can't be exchanged in one step.
 func TestMovingAside(t *testing.T) {
 	parent := t.TempDir()
-	to, old := filepath.Join(parent, "package"), filepath.Join(parent, asidePrefix+"x.old")
+	to, old := filepath.Join(parent, "package"), filepath.Join(parent, ".x.old")
 	for _, d := range []string{to, old} {
 		if err := os.MkdirAll(filepath.Join(d, "inside"), 0o755); err != nil {
 			t.Fatal(err)

@@ -21,6 +21,7 @@ import (
 	"llmparity/internal/fault"
 	"llmparity/internal/gguf"
 	"llmparity/internal/modellib"
+	"llmparity/internal/whole"
 )
 
 // Options are what a package fixes beyond its model.
@@ -69,16 +70,16 @@ func Write(ctx context.Context, path, dir string, options Options) (Package, err
 	if err := replaceable(dir); err != nil {
 		return Package{}, err
 	}
-	aside, err := newAside(filepath.Dir(filepath.Clean(dir)))
+	aside, err := whole.NewFolder(filepath.Dir(filepath.Clean(dir)))
 	if err != nil {
 		return Package{}, unwritable(err, dir)
 	}
-	defer aside.remove()
-	p, err := m.writeKnown(ctx, aside.dir, options.SHA256)
+	defer aside.Remove()
+	p, err := m.writeKnown(ctx, aside.Path, options.SHA256)
 	if err != nil {
 		return Package{}, unwritable(err, dir)
 	}
-	if err := publish(aside.dir, dir); err != nil {
+	if err := publish(aside.Path, dir); err != nil {
 		return Package{}, unwritable(err, dir)
 	}
 	p.Dir = dir

@@ -2,7 +2,10 @@
 
 package whole
 
-import "os"
+import (
+	"errors"
+	"os"
+)
 
-// lock does nothing where files can't be locked that way.
-func lock(string) *os.File { return nil }
+// flock can't lock here.
+func flock(*os.File, bool) error { return errors.ErrUnsupported }

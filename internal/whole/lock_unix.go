@@ -3,24 +3,25 @@
 package whole
 
 import (
+	"errors"
 	"os"
 	"syscall"
 )
 
-// lock locks a file until it is closed or the process ends; nil where that can't be done, or another one has it.
-func lock(path string) *os.File {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil
+// flock locks an open file or folder until it is closed or the process ends. Another's lock it waits for, or it is errBusy; where
+// there are no locks that is another error.
+func flock(f *os.File, wait bool) error {
+	how := syscall.LOCK_EX
+	if !wait {
+		how |= syscall.LOCK_NB
 	}
 	for {
-		switch err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err {
-		case nil:
-			return f
-		case syscall.EINTR:
+		switch err := syscall.Flock(int(f.Fd()), how); {
+		case errors.Is(err, syscall.EINTR):
+		case errors.Is(err, syscall.EWOULDBLOCK):
+			return errBusy
 		default:
-			_ = f.Close()
-			return nil
+			return err
 		}
 	}
 }

@@ -3,6 +3,7 @@
 package whole_test
 
 import (
+	"context"
 	"errors"
 	"io"
 	"os"
@@ -65,7 +66,7 @@ func TestWhatIsNoRegularFileStays(t *testing.T) {
 // A leftover has nobody who holds its lock; one that is being written has.
 func TestLeftoversAreSweptAndOthersWorkIsNot(t *testing.T) {
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, ".writing-left"), nil, 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, ".llmparity-writing-left"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	err := whole.Write(filepath.Join(dir, "slow"), func(w io.Writer) error {
@@ -81,4 +82,47 @@ func TestLeftoversAreSweptAndOthersWorkIsNot(t *testing.T) {
 	if err != nil || len(entries) != 2 || entries[0].Name() != "fast" || entries[1].Name() != "slow" {
 		t.Errorf("%v, %v", entries, err)
 	}
+}
+
+func TestFoldersInUseAreKept(t *testing.T) {
+	parent := filepath.Join(t.TempDir(), "new")
+	mine, err := whole.NewFolder(parent)
+	if err != nil {
+		t.Fatal(err)
+	}
+	left := filepath.Join(parent, ".llmparity-writing-left")
+	if err := os.MkdirAll(filepath.Join(left, "inside"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := whole.Write(filepath.Join(parent, "f"), text("x")); err != nil { // sweeps
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(left); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("%s was left: %v", left, err)
+	}
+	if info, err := os.Stat(mine.Path); err != nil || !info.IsDir() {
+		t.Errorf("what is in use: %v", err)
+	}
+	mine.Remove()
+	if entries, err := os.ReadDir(parent); err != nil || len(entries) != 1 {
+		t.Errorf("%v, %v", entries, err)
+	}
+}
+
+func TestALockIsWaitedFor(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "lock")
+	unlock, err := whole.Lock(t.Context(), path, func() { t.Error("nobody has it") })
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := errors.New("ended")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	if _, err := whole.Lock(ctx, path, func() { cancel(ended) }); !errors.Is(err, ended) {
+		t.Errorf("a wait that is ended: %v", err)
+	}
+	again, err := whole.Lock(t.Context(), path, unlock)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again()
 }

@@ -21,6 +21,7 @@ import (
 	"llmparity/internal/fault"
 	"llmparity/internal/gguf"
 	"llmparity/internal/mlc"
+	"llmparity/internal/whole"
 )
 
 // givenLibrary is the library that a user named by its file or address, if it fits the model and the WebLLM that is to run it.
@@ -111,28 +112,34 @@ func fetch(ctx context.Context, dir, address string, say func(string)) (string, 
 	say("fetching the model library " + address)
 	ctx, cancel := context.WithTimeoutCause(ctx, fetchPatience, fmt.Errorf("it took longer than %s: %w", fetchPatience, context.DeadlineExceeded))
 	defer cancel()
-	aside, err := os.CreateTemp(dir, ".fetching-*")
-	if err != nil {
-		return "", fault.Wrap(fault.Unwritable, err, "make it writable", "cache folder %s", dir)
-	}
-	defer func() { _ = os.Remove(aside.Name()) }() // gone after a success
-	err = errors.Join(download(ctx, address, aside), aside.Close())
+	err := whole.Fill(kept, func(file *os.File) error { return fetchInto(ctx, address, file) })
+	var known *fault.Error
 	switch {
+	case err == nil:
+		return kept, nil
+	case errors.As(err, &known):
+		return "", err
 	case errors.Is(err, context.Canceled):
 		return "", context.Cause(ctx)
 	case fault.NoSpace(err):
 		return "", fault.Wrap(fault.DiskFull, err, "free some space", "cache folder %s", dir)
+	}
+	return "", fault.Wrap(fault.Unwritable, err, "make it writable", "cache folder %s", dir)
+}
+
+// fetchInto fetches a library, and looks whether it is one: what is none is not kept, because the address may have one tomorrow.
+func fetchInto(ctx context.Context, address string, file *os.File) error {
+	switch err := download(ctx, address, file); {
+	case errors.Is(err, context.Canceled), fault.NoSpace(err):
+		return err
 	case err != nil:
-		return "", fault.Wrap(fault.BadLibrary, err, "name another, or fetch it by hand and name the file", "the model library %s can't be fetched", address)
+		return fault.Wrap(fault.BadLibrary, err, "name another, or fetch it by hand and name the file",
+			"the model library %s can't be fetched", address)
 	}
-	// What is no library is not kept: the address may have one tomorrow.
-	if _, err := mlc.OpenLibrary(aside.Name()); err != nil {
-		return "", fault.New(fault.BadLibrary, "name the address of a .wasm itself", "what is at %s is no model library", address)
+	if _, err := mlc.OpenLibrary(file.Name()); err != nil {
+		return fault.New(fault.BadLibrary, "name the address of a .wasm itself", "what is at %s is no model library", address)
 	}
-	if err := os.Chmod(aside.Name(), 0o644); err != nil {
-		return "", fmt.Errorf("keeping the model library: %w", err)
-	}
-	return kept, os.Rename(aside.Name(), kept)
+	return nil
 }
 
 // allowed refuses what others on the way could change: plain HTTP, but for this machine's own.

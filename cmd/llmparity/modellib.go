@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/url"
 	"os"
@@ -18,6 +17,7 @@ import (
 
 	"llmparity/browser"
 	"llmparity/internal/cache"
+	"llmparity/internal/catalogue"
 	"llmparity/internal/fault"
 	"llmparity/internal/gguf"
 	"llmparity/internal/mlc"
@@ -148,10 +148,10 @@ func allowed(address string) error {
 	if err != nil || u.Host == "" {
 		return fault.New(fault.Usage, "", "--model-lib %q is no address", address)
 	}
-	if ip := net.ParseIP(u.Hostname()); u.Scheme == "https" || ip != nil && ip.IsLoopback() || u.Hostname() == "localhost" {
-		return nil
+	if err := catalogue.Safe(u); err != nil {
+		return fault.Wrap(fault.Usage, err, "use https", "--model-lib %s", address)
 	}
-	return fault.New(fault.Usage, "use https", "--model-lib %s: what comes over plain HTTP may be anybody's", address)
+	return nil
 }
 
 func download(ctx context.Context, address string, to io.Writer) error {
@@ -161,12 +161,7 @@ func download(ctx context.Context, address string, to io.Writer) error {
 	}
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	defer transport.CloseIdleConnections()
-	client := http.Client{Transport: transport, CheckRedirect: func(next *http.Request, via []*http.Request) error {
-		if len(via) > 10 {
-			return errors.New("it is redirected without end")
-		}
-		return allowed(next.URL.String())
-	}}
+	client := http.Client{Transport: transport, CheckRedirect: catalogue.SafeRedirect}
 	answer, err := client.Do(request)
 	if err != nil {
 		return err

@@ -134,7 +134,7 @@ func TestFetchingRefusesWhatIsNoLibrary(t *testing.T) {
 	}))
 	defer server.Close()
 	dir := t.TempDir()
-	for path, want := range map[string]string{"/missing": "404", "/away": "use https", "/page": "no model library", "/short": "unexpected EOF"} {
+	for path, want := range map[string]string{"/missing": "404", "/away": "only https is trusted", "/page": "no model library", "/short": "unexpected EOF"} {
 		_, err := fetch(t.Context(), dir, server.URL+path, func(string) {})
 		if fault.Code(err) != int(fault.BadLibrary) || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %v, want a line with %q", path, err, want)

@@ -27,7 +27,7 @@ func newSource(mirror string, transport http.RoundTripper) (*source, error) {
 	if transport == nil {
 		transport = newTransport()
 	}
-	s := &source{client: &http.Client{Transport: transport, CheckRedirect: safeRedirect}}
+	s := &source{client: &http.Client{Transport: transport, CheckRedirect: SafeRedirect}}
 	if mirror == "" {
 		return s, nil
 	}
@@ -41,7 +41,7 @@ func newSource(mirror string, transport http.RoundTripper) (*source, error) {
 	if u.Host == "" || u.RawQuery != "" || u.Fragment != "" {
 		return nil, fault.New(fault.Usage, "name it as https://HOST/PATH or as a folder", "the mirror %q is no address of a folder", mirror)
 	}
-	if err := safe(u); err != nil {
+	if err := Safe(u); err != nil {
 		return nil, fault.Wrap(fault.Usage, err, "", "the mirror %q", mirror)
 	}
 	s.mirror, s.name = u, strings.TrimSuffix(u.Redacted(), "/")
@@ -115,8 +115,8 @@ func mustParse(address string) *url.URL {
 	return u
 }
 
-// safe tells whether an address may be fetched from: by https, or on this machine.
-func safe(u *url.URL) error {
+// Safe tells whether an address may be fetched from: by https, or on this machine.
+func Safe(u *url.URL) error {
 	host := u.Hostname()
 	ip := net.ParseIP(host)
 	switch {
@@ -138,7 +138,8 @@ func (e *errRedirect) Error() string {
 	return fmt.Sprintf("it is redirected to %s, which is not followed: %s", e.to, e.why)
 }
 
-func safeRedirect(r *http.Request, via []*http.Request) error {
+// SafeRedirect is a client's CheckRedirect: it follows no redirection to where Safe says no, and none from elsewhere to this machine.
+func SafeRedirect(r *http.Request, via []*http.Request) error {
 	const most = 10
 	if len(via) >= most {
 		return &errRedirect{r.URL.Redacted(), fmt.Sprintf("there were %d before", most)}
@@ -147,7 +148,7 @@ func safeRedirect(r *http.Request, via []*http.Request) error {
 		return nil // the address that was given, which was found to be safe
 	}
 	// To this machine only from this machine: a public host must not lead to what listens here.
-	if err := safe(r.URL); err != nil || r.URL.Scheme == "http" && via[0].URL.Scheme != "http" {
+	if err := Safe(r.URL); err != nil || r.URL.Scheme == "http" && via[0].URL.Scheme != "http" {
 		return &errRedirect{r.URL.Redacted(), "only https is trusted beyond this machine"}
 	}
 	return nil

@@ -16,6 +16,9 @@ import (
 	"llmparity/internal/sample"
 )
 
+// quickMethod is what sizes are read by at the sampling rate.
+const quickMethod = record.MethodStatm
+
 // Sources gives the sources of one process. Its role says what it is to its engine: renderer, server …
 //
 // Nothing is written to the process: the highest RSS is the one since it started.

@@ -4,8 +4,6 @@ package proc
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"time"
 
 	"github.com/shirou/gopsutil/v3/process"
@@ -14,15 +12,18 @@ import (
 	"llmparity/internal/sample"
 )
 
+// quickMethod is what sizes are read by at the sampling rate.
+const quickMethod = Portable
+
 // Sources gives the sources of one process. Its role says what it is to its engine: renderer, server …
 func Sources(pid int, role string) ([]sample.Source, error) {
 	p, err := process.NewProcess(int32(pid))
 	if err != nil {
-		return nil, fmt.Errorf("process %d: %w", pid, err)
+		return nil, gone(pid, err)
 	}
 	start, err := p.CreateTime()
 	if err != nil {
-		return nil, fmt.Errorf("process %d: %w", pid, err)
+		return nil, gone(pid, err)
 	}
 	return []sample.Source{&portable{proc: p, role: role, start: uint64(start)}}, nil
 }
@@ -46,11 +47,8 @@ func (s *portable) Read(ctx context.Context, r *record.Sample) error {
 	r.Begin = time.Now()
 	m, err := s.proc.MemoryInfoWithContext(ctx)
 	r.End = time.Now()
-	if errors.Is(err, process.ErrorProcessNotRunning) {
-		return sample.ErrGone
-	}
 	if err != nil {
-		return fmt.Errorf("process %d: %w", s.proc.Pid, err)
+		return gone(int(s.proc.Pid), err)
 	}
 	r.RSS, r.VMS = int64(m.RSS), int64(m.VMS)
 	return nil

@@ -1,0 +1,107 @@
+package proc
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"llmparity/internal/sample"
+)
+
+// Look gives who the process pid is now; sample.ErrGone where there is none, or none any more but for its exit code.
+func Look(pid int) (Process, error) {
+	text, err := os.ReadFile(of(pid, "stat"))
+	if err != nil {
+		return Process{}, gone(pid, err)
+	}
+	p, state, ok := parseStat(text)
+	if !ok {
+		return Process{}, gone(pid, errors.New("its stat file is not understood"))
+	}
+	if state == 'Z' || state == 'X' {
+		return Process{}, gone(pid, os.ErrNotExist)
+	}
+	return p, nil
+}
+
+func of(pid int, file string) string { return filepath.Join("/proc", strconv.Itoa(pid), file) }
+
+// parseStat reads a stat file. The name stands in parentheses and may itself hold any of them, and blanks.
+func parseStat(text []byte) (p Process, state byte, ok bool) {
+	open, end := bytes.IndexByte(text, '('), bytes.LastIndexByte(text, ')')
+	if open < 1 || end < open {
+		return p, 0, false
+	}
+	pid, err := strconv.Atoi(string(bytes.TrimSpace(text[:open])))
+	rest := bytes.Fields(text[end+1:]) // from the third field on
+	if err != nil || len(rest) < 20 || len(rest[0]) != 1 {
+		return p, 0, false
+	}
+	parent, err := strconv.Atoi(string(rest[1]))
+	if err != nil {
+		return p, 0, false
+	}
+	start, err := strconv.ParseUint(string(rest[19]), 10, 64)
+	return Process{PID: pid, Parent: parent, Start: start, Name: string(text[open+1 : end])}, rest[0][0], err == nil
+}
+
+// CommandLine gives a process's arguments; none where they can't be read, or were given up.
+func CommandLine(pid int) []string {
+	text, err := os.ReadFile(of(pid, "cmdline"))
+	text = bytes.TrimRight(text, "\x00")
+	if err != nil || len(text) == 0 {
+		return nil
+	}
+	return strings.Split(string(text), "\x00")
+}
+
+// isThread tells a thread from a process: /proc has a hidden folder for each.
+func isThread(pid int) bool {
+	text, err := os.ReadFile(of(pid, "status"))
+	if err != nil {
+		return false
+	}
+	_, rest, _ := strings.Cut(string(text), "\nTgid:")
+	line, _, _ := strings.Cut(rest, "\n")
+	group, err := strconv.Atoi(strings.TrimSpace(line))
+	return err == nil && group != pid
+}
+
+// All lists the processes there are.
+func All() ([]int, error) {
+	dir, err := os.Open("/proc")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = dir.Close() }() // it was only read
+	names, err := dir.Readdirnames(-1)
+	pids := make([]int, 0, len(names))
+	for _, name := range names {
+		if pid, err := strconv.Atoi(name); err == nil {
+			pids = append(pids, pid)
+		}
+	}
+	return pids, err
+}
+
+// isGone tells whether an error says that a process has ended.
+func isGone(err error) bool { return errors.Is(err, sample.ErrGone) }
+
+// isYoung tells whether a process was started not long ago.
+func isYoung(p Process) bool {
+	var now unix.Timespec
+	if unix.ClockGettime(unix.CLOCK_BOOTTIME, &now) != nil {
+		return true
+	}
+	start := time.Duration(p.Start) * (time.Second / ticks)
+	return time.Duration(now.Nano())-start < youth
+}
+
+// ticks is the unit of start times, in a second: what the kernel tells programs whatever it uses itself.
+const ticks = 100

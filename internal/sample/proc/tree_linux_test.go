@@ -1,0 +1,304 @@
+package proc_test
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"llmparity/internal/record"
+	"llmparity/internal/sample"
+	"llmparity/internal/sample/proc"
+)
+
+// shell is a real process that starts others when it is told to.
+type shell struct {
+	t   testing.TB
+	cmd *exec.Cmd
+	in  io.WriteCloser
+	out *bufio.Scanner
+}
+
+func newShell(t testing.TB) *shell {
+	s := &shell{t: t, cmd: exec.Command("sh")}
+	s.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	var err error
+	if s.in, err = s.cmd.StdinPipe(); err != nil {
+		t.Fatal(err)
+	}
+	pipe, err := s.cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	s.out = bufio.NewScanner(pipe)
+	t.Cleanup(func() {
+		_ = syscall.Kill(-s.cmd.Process.Pid, syscall.SIGKILL) // the shell and what it started
+		_ = s.cmd.Wait()                                      // killed, as it should be
+	})
+	return s
+}
+
+// start starts something in the background, and gives its pid.
+func (s *shell) start(command string) int {
+	s.t.Helper()
+	fmt.Fprintf(s.in, "%s >/dev/null & echo $!\n", command)
+	if !s.out.Scan() {
+		s.t.Fatal("the shell has ended")
+	}
+	pid, err := strconv.Atoi(s.out.Text())
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return pid
+}
+
+// seen keeps what a tree attaches.
+type seen struct {
+	mu       sync.Mutex
+	attached map[string]int // by role: how many sources there are
+	ever     []string       // roles
+	ended    []int
+}
+
+func (s *seen) attach(src sample.Source) func() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	role := src.Describe().Role
+	if s.attached == nil {
+		s.attached = map[string]int{}
+	}
+	s.attached[role]++
+	s.ever = append(s.ever, role)
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.attached[role]--
+	}
+}
+
+func (s *seen) of(role string) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.attached[role]
+}
+
+func (s *seen) was(role string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Contains(s.ever, role)
+}
+
+func (s *seen) end(pid int, _ string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ended = append(s.ended, pid)
+}
+
+func (s *seen) hasEnded(pid int) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Contains(s.ended, pid)
+}
+
+// byArgument is a role that tells the test's processes apart: the last argument.
+func byArgument(_ int, name string, line []string) string {
+	return name + " " + strings.Join(line[min(1, len(line)):], " ")
+}
+
+func follow(t *testing.T, pid int, out *seen) *proc.Tree {
+	t.Helper()
+	tree, err := proc.NewTree(pid, byArgument, out.attach, proc.TreeOptions{Every: 20 * time.Millisecond, Ours: true, Ended: out.end})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(tree.Close)
+	return tree
+}
+
+func until(t *testing.T, what string, is func() bool) {
+	t.Helper()
+	for end := time.Now().Add(20 * time.Second); !is(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("never: " + what)
+		}
+	}
+}
+
+func TestATreeHasWhoIsThereAndWhoComesLater(t *testing.T) {
+	sh, out := newShell(t), &seen{}
+	first := sh.start("sleep 601")
+	tree := follow(t, sh.cmd.Process.Pid, out)
+	if !slices.Contains(tree.PIDs(), first) || !slices.Contains(tree.PIDs(), sh.cmd.Process.Pid) || out.of("sleep 601") != 2 {
+		t.Fatalf("at once: %v, %v", tree.PIDs(), out.attached)
+	}
+	nested := sh.start(`sh -c 'sleep 602 & sleep 603'`)
+	until(t, "grandchildren are sampled", func() bool { return out.of("sleep 602") == 2 && out.of("sleep 603") == 2 })
+
+	// Who loses its parent is still followed, wherever it hangs then.
+	if err := syscall.Kill(nested, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "the parent has ended", func() bool { return out.hasEnded(nested) })
+	tree.Look(t.Context())
+	if out.of("sleep 602") != 2 {
+		t.Error("an orphan is not followed any more")
+	}
+	if err := syscall.Kill(first, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "the first one is let go of", func() bool { return out.of("sleep 601") == 0 && out.hasEnded(first) })
+	if slices.Contains(tree.PIDs(), first) {
+		tree.Look(t.Context())
+		if slices.Contains(tree.PIDs(), first) {
+			t.Error("who has ended is still listed")
+		}
+	}
+	tree.Close()
+	for role, n := range out.attached {
+		if n != 0 {
+			t.Errorf("%d sources of %q are still attached", n, role)
+		}
+	}
+}
+
+func TestATreeCatchesAShortLife(t *testing.T) {
+	sh, out := newShell(t), &seen{}
+	follow(t, sh.cmd.Process.Pid, out)
+	for range 3 { // others may have the cores for long
+		pid := sh.start("sleep 0.15")
+		until(t, "it has ended", func() bool { _, err := proc.Look(pid); return errors.Is(err, sample.ErrGone) })
+		if out.was("sleep 0.15") {
+			return
+		}
+	}
+	t.Error("a process that lived for 150 ms was not seen")
+}
+
+func TestNoTreeOfWhoHasEnded(t *testing.T) {
+	cmd := exec.Command("true")
+	if err := cmd.Run(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := proc.NewTree(cmd.Process.Pid, nil, (&seen{}).attach, proc.TreeOptions{}); !errors.Is(err, sample.ErrGone) {
+		t.Errorf("err = %v", err)
+	}
+}
+
+// A family takes in who becomes what it looks for, though it was started as something else.
+func TestAFamilyTakesInWhoBecomesOneOfIt(t *testing.T) {
+	sh := newShell(t)
+	f := proc.NewFamily()
+	defer f.Close()
+	f.Joins = func(p proc.Process) bool {
+		return strings.Contains(strings.Join(proc.CommandLine(p.PID), " "), "sleep 604")
+	}
+	f.Look()
+	pid := sh.start(`sh -c "sleep 0.3; exec sleep 60""4"`)
+	until(t, "it joins", func() bool {
+		return slices.ContainsFunc(f.Look(), func(m *proc.Member) bool { return m.PID == pid && m.Alive() })
+	})
+	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	m := f.Members()[0]
+	until(t, "it has ended", func() bool { return !m.Alive() })
+}
+
+func TestTheFamilyOfThisProcessIsWithoutIt(t *testing.T) {
+	f := proc.NewFamily()
+	defer f.Close()
+	f.Joins = func(p proc.Process) bool { return p.PID == os.Getpid() }
+	if joined := f.Look(); len(joined) != 0 {
+		t.Errorf("joined: %+v", joined[0])
+	}
+}
+
+func TestWhoListens(t *testing.T) {
+	for _, address := range []string{"127.0.0.1:0", "[::1]:0"} {
+		l, err := net.Listen("tcp", address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Close()
+		port := l.Addr().(*net.TCPAddr).Port
+		file, err := l.(*net.TCPListener).File()
+		if err != nil {
+			t.Fatal(err)
+		}
+		worker := exec.Command("sleep", "605") // holds the socket too
+		worker.ExtraFiles = []*os.File{file}
+		if err := worker.Start(); err != nil {
+			t.Fatal(err)
+		}
+		if pid, err := proc.PIDOfListener(port); err != nil || pid != os.Getpid() {
+			t.Errorf("%s: process %d, %v; want %d", address, pid, err, os.Getpid())
+		}
+		_ = file.Close()
+		_ = worker.Process.Kill()
+		_ = worker.Wait() // killed, as it should be
+		if err := l.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if pid, err := proc.PIDOfListener(port); err == nil {
+			t.Errorf("%s: closed, but process %d listens", address, pid)
+		}
+	}
+}
+
+// BenchmarkLook is what following a tree of 50 costs, beside the reading of its sizes.
+func BenchmarkLook(b *testing.B) {
+	f := fifty(b)
+	for b.Loop() {
+		f.Look()
+	}
+}
+
+func BenchmarkLookAtAll(b *testing.B) {
+	f := fifty(b)
+	for b.Loop() {
+		f.LookAtAll()
+	}
+}
+
+func BenchmarkReadFifty(b *testing.B) {
+	f := fifty(b)
+	members := f.Members()
+	for b.Loop() {
+		for _, m := range members {
+			r := record.NewSample()
+			if err := m.Sources[0].Read(b.Context(), &r); err != nil {
+				b.Fatal(err)
+			}
+		}
+	}
+}
+
+func fifty(b *testing.B) *proc.Family {
+	sh := newShell(b)
+	for range 49 {
+		sh.start("sleep 600")
+	}
+	f := proc.NewFamily()
+	b.Cleanup(f.Close)
+	if _, err := f.Add(sh.cmd.Process.Pid); err != nil {
+		b.Fatal(err)
+	}
+	f.Look()
+	if n := len(f.Members()); n != 50 {
+		b.Fatalf("%d members", n)
+	}
+	return f
+}

@@ -100,7 +100,7 @@ func writeGGUF(ctx context.Context, path, target string, w io.Writer) error {
 		return writeFault(err, target)
 	}
 	err = whole.Write(target, func(out io.Writer) error {
-		return gguf.Write(untilDone{ctx, out}, asFloat32(f.Metadata), f.Unquantised())
+		return gguf.Write(whole.Until(ctx, out), asFloat32(f.Metadata), f.Unquantised())
 	})
 	if err != nil {
 		return writeFault(err, target)
@@ -124,19 +124,6 @@ func asFloat32(metadata []gguf.Entry) []gguf.Entry {
 		}
 	}
 	return out
-}
-
-// untilDone is a writer that a signal ends.
-type untilDone struct {
-	ctx context.Context
-	to  io.Writer
-}
-
-func (u untilDone) Write(b []byte) (int, error) {
-	if err := u.ctx.Err(); err != nil {
-		return 0, err
-	}
-	return u.to.Write(b)
 }
 
 func writeFault(err error, target string) error {

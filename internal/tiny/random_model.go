@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"llmparity/internal/gguf"
+	"llmparity/internal/whole"
 )
 
 // The scales of a random model's weights, in the deviations of what they yield. They make a text that doesn't run in
@@ -40,20 +41,7 @@ func WriteRandomFile(ctx context.Context, path string, spec Spec) error {
 	if _, err := spec.Resolved(); err != nil {
 		return err
 	}
-	return writeFile(path, func(w io.Writer) error { return WriteRandom(untilDone{ctx, w}, spec) })
-}
-
-// untilDone ends a long writing when its context does.
-type untilDone struct {
-	context.Context
-	out io.Writer
-}
-
-func (w untilDone) Write(b []byte) (int, error) {
-	if err := w.Err(); err != nil {
-		return 0, context.Cause(w)
-	}
-	return w.out.Write(b)
+	return writeFile(path, func(w io.Writer) error { return WriteRandom(whole.Until(ctx, w), spec) })
 }
 
 // Random reads a random model back from memory.

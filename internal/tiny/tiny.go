@@ -78,7 +78,8 @@ func writeFile(path string, write func(io.Writer) error) error {
 }
 
 func unwritable(err error, path string) error {
-	if errors.Is(err, context.Canceled) {
+	var said *fault.Error // why the context ended
+	if errors.As(err, &said) || errors.Is(err, context.Canceled) {
 		return err
 	}
 	var p *fs.PathError

@@ -271,7 +271,7 @@ func TestLogFile(t *testing.T) {
 func TestNoMemory(t *testing.T) {
 	m := randomModel(t, ascii())
 	l := newEngine(t)
-	b, err := l.binary(t.Context())
+	b, err := l.identify(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

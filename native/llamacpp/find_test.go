@@ -11,8 +11,8 @@ import (
 	"llmparity/internal/record"
 )
 
-// program writes something that can be run.
-func program(t *testing.T, parts ...string) string {
+// script writes something that can be run.
+func script(t *testing.T, parts ...string) string {
 	t.Helper()
 	path := filepath.Join(parts...)
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
@@ -40,8 +40,8 @@ func TestFindInOrder(t *testing.T) {
 			t.Errorf("%s, %v; want %s", got, err, want)
 		}
 	}
-	built := program(t, c.Cache, "llamacpp", "2", "bin", "llama-server")
-	program(t, c.Cache, "llamacpp", "3", "bin", "llama-server")
+	built := script(t, c.Cache, "llamacpp", "2", "bin", "llama-server")
+	script(t, c.Cache, "llamacpp", "3", "bin", "llama-server")
 	if path, err := Find(c); err == nil {
 		t.Errorf("a build that the set-up's link doesn't name was found: %s", path)
 	}
@@ -49,11 +49,11 @@ func TestFindInOrder(t *testing.T) {
 		t.Fatal(err)
 	}
 	expect(built)
-	expect(program(t, dir, "path", "llama-server"))
-	named := program(t, dir, "named", "server")
+	expect(script(t, dir, "path", "llama-server"))
+	named := script(t, dir, "named", "server")
 	t.Setenv(PathVariable, named)
 	expect(named)
-	c.Path = program(t, dir, "configured", "server")
+	c.Path = script(t, dir, "configured", "server")
 	expect(c.Path)
 
 	// What was named and is not there is an error, though others could be found.
@@ -64,7 +64,7 @@ func TestFindInOrder(t *testing.T) {
 }
 
 func TestSomethingElse(t *testing.T) {
-	l := New(Config{Path: program(t, t.TempDir(), "llama-server")})
+	l := New(Config{Path: script(t, t.TempDir(), "llama-server")})
 	err := l.Check(t.Context(), randomModel(t, ascii()))
 	if fault.Code(err) != int(fault.NoLlamaServer) || engine.ClassOf(err) != record.SetUp || !strings.Contains(err.Error(), "something else") {
 		t.Errorf("a program that is no llama-server: %v", err)

@@ -34,6 +34,7 @@ type generation struct {
 	resumed  int            // how often the text had ended
 	kept     []record.Token // those of this completion that the caller has not seen
 	heldBack int
+	cached   int // tokens that the server holds in its KV cache afterwards
 	first    time.Time
 	last     time.Time
 	text     strings.Builder
@@ -131,6 +132,7 @@ func (g *generation) finish(ctx context.Context, e event) error {
 	g.usage.CachedTokens = int(g.usage.Reported["cache_n"])
 	g.usage.Reported["tokens_predicted"] += float64(e.Predicted)
 	g.usage.Reported["tokens_evaluated"] = float64(e.Evaluated)
+	g.cached = e.Cached
 	if g.body.Temperature > 0 {
 		g.usage.Reported["seed"] = float64(g.body.Seed)
 	}

@@ -11,11 +11,9 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 
 	"llmparity/internal/child"
@@ -34,7 +32,10 @@ type server struct {
 	end     context.CancelFunc // of the process's context
 	client  *client
 	tail    *child.Tail
+	read    *logReader
+	listens chan struct{} // closed when the log says that the server listens: all about the load has been said
 	log     io.WriteCloser
+	path    string
 	args    []string
 	started time.Time
 
@@ -67,13 +68,15 @@ func environment(key string) []string {
 func startServer(c Config, b identity, m engine.Model, port int, p engine.Probe) (*server, error) {
 	key := make([]byte, 16)
 	_, _ = rand.Read(key) // never fails
-	s := &server{tail: &child.Tail{Max: 16 << 10}, args: c.args(m, port), stopped: make(chan struct{})}
+	s := &server{tail: &child.Tail{Max: 16 << 10}, path: b.path, args: c.args(m, port), stopped: make(chan struct{})}
 	s.client = newClient(port, hex.EncodeToString(key))
 
 	cmd := exec.Command(b.path, s.args...)
 	cmd.Env = environment(s.client.key)
 	s.log = p.Log("llama-server")
-	out := both{s.tail, s.log}
+	s.listens = make(chan struct{})
+	s.read = newLogReader(onFirst("listening on ", func() { close(s.listens) }))
+	out := heard{s.tail, s.read, s.log}
 	cmd.Stdout, cmd.Stderr = out, out
 	ctx, end := context.WithCancel(context.Background()) // it outlives the Load that starts it
 	s.end = end
@@ -94,15 +97,42 @@ func startServer(c Config, b identity, m engine.Model, port int, p engine.Probe)
 	return s, nil
 }
 
-// both writes to the tail and to the log; a full disk must not end the server by a closed pipe.
-type both struct {
+// heard is who hears what a program prints: the tail, the reader of the log, and the log; a full disk must not end the program by a closed
+// pipe.
+type heard struct {
 	tail *child.Tail
+	read *logReader
 	log  io.Writer
 }
 
-func (b both) Write(p []byte) (int, error) {
-	_, _ = b.log.Write(p) // the tail keeps what matters
-	return b.tail.Write(p)
+func (h heard) Write(p []byte) (int, error) {
+	_, _ = h.log.Write(p) // the tail keeps what matters
+	_, _ = h.read.Write(p)
+	return h.tail.Write(p)
+}
+
+// onFirst calls do for the first line that contains what.
+func onFirst(what string, do func()) func(string) {
+	done := false
+	return func(line string) {
+		if !done && strings.Contains(line, what) {
+			done = true
+			do()
+		}
+	}
+}
+
+// said is what the log told of the load, which the server writes in a thread of its own: what is missing after a second will not come.
+func (s *server) said(ctx context.Context) load {
+	late := time.NewTimer(time.Second)
+	defer late.Stop()
+	select {
+	case <-s.listens:
+	case <-s.proc.Done():
+	case <-ctx.Done():
+	case <-late.C:
+	}
+	return s.read.load()
 }
 
 // ready waits until the model is loaded and reports the stages.
@@ -212,6 +242,8 @@ func (s *server) died(m engine.Model) error {
 		return errClosed
 	case contains(words, "couldn't bind"):
 		return errPortTaken
+	case missingFlag(words, s.args) != "":
+		return serverProgram().useless("%s is too old, it does not know %s; a newer build is needed", s.path, missingFlag(words, s.args))
 	case outOfMemory(words):
 		return engine.Fail(record.OOM, "llama-server ran out of memory loading %s (%s): %s", m.Path, how, summary(words))
 	case signalled(s.proc.Err()):
@@ -231,63 +263,4 @@ func (s *server) crashed() error {
 		class = record.OOM
 	}
 	return engine.Fail(class, "llama-server crashed (%s); its last words: %s", exit(s.proc.Err()), summary(words))
-}
-
-func exit(err error) string {
-	if err == nil {
-		return "exit status 0"
-	}
-	return err.Error()
-}
-
-func signalled(err error) bool {
-	var e *exec.ExitError
-	if !errors.As(err, &e) {
-		return false
-	}
-	status, ok := e.Sys().(syscall.WaitStatus)
-	return ok && status.Signaled()
-}
-
-// prefix is what llama-server writes before a line: time since its start and level.
-var prefix = regexp.MustCompile(`^\d+(\.\d+)+ ([A-Z]) `)
-
-// said gives lines without their prefixes.
-func said(lines []string) []string {
-	out := make([]string, 0, len(lines))
-	for _, l := range lines {
-		out = append(out, fault.OneLine(prefix.ReplaceAllString(l, "")))
-	}
-	return out
-}
-
-func contains(lines []string, what string) bool {
-	return slices.ContainsFunc(lines, func(l string) bool { return strings.Contains(l, what) })
-}
-
-func outOfMemory(lines []string) bool {
-	return slices.ContainsFunc(lines, func(l string) bool {
-		l = strings.ToLower(l)
-		return strings.Contains(l, "out of memory") || strings.Contains(l, "failed to allocate") ||
-			strings.Contains(l, "unable to allocate") || strings.Contains(l, "cannot allocate memory") || strings.Contains(l, "bad_alloc")
-	})
-}
-
-// summary is the last three lines on one.
-func summary(lines []string) string {
-	if len(lines) == 0 {
-		return "it said nothing"
-	}
-	return strings.Join(lastOf(lines, 3), " | ")
-}
-
-// loadError is the line that gives the reason; the lines behind it only pass it on.
-func loadError(lines []string) string {
-	const mark = "error loading model: "
-	for _, l := range slices.Backward(lines) {
-		if _, reason, ok := strings.Cut(l, mark); ok {
-			return reason
-		}
-	}
-	return summary(lines)
 }

@@ -6,12 +6,15 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"llmparity/internal/engine"
 	"llmparity/internal/fault"
 	"llmparity/internal/record"
+	"llmparity/internal/sample"
 )
 
 // errClosed is a call whose server was ended under it, or long before it.
@@ -31,8 +34,10 @@ type session struct {
 	server *server
 	closed bool
 
-	context int  // what a prompt and its continuation may come to
-	busy    bool // the slot may still be at work for a request that was given up
+	turn    engine.Turn
+	held    atomic.Int64 // tokens in the KV cache; -1: not known
+	context int          // what a prompt and its continuation may come to
+	busy    bool         // the slot may still be at work for a request that was given up
 }
 
 // Load starts a server and waits for the model.
@@ -53,7 +58,9 @@ func (s *session) Load(ctx context.Context, m engine.Model) error {
 			err = m.Same() // it has been read from the path by now
 		}
 		if err == nil {
-			s.loaded(srv, m, props)
+			err = s.loaded(ctx, srv, m, props)
+		}
+		if err == nil {
 			return nil
 		}
 		s.drop(srv, 0)
@@ -85,7 +92,11 @@ func (s *session) launch(m engine.Model) (*server, error) {
 }
 
 // loaded tells what now runs.
-func (s *session) loaded(srv *server, m engine.Model, props properties) {
+func (s *session) loaded(ctx context.Context, srv *server, m engine.Model, props properties) error {
+	said := srv.said(ctx)
+	if err := s.offloaded(said); err != nil {
+		return err
+	}
 	s.context, s.busy = props.Settings.Context, false
 	if m.Context > 0 {
 		if s.context != m.Context {
@@ -94,11 +105,43 @@ func (s *session) loaded(srv *server, m engine.Model, props properties) {
 		}
 		s.context = min(s.context, m.Context)
 	}
+	policy := s.config.policy(m, said)
+	policy["context"] = strconv.Itoa(props.Settings.Context)
+	policy["ignore_eos"] = "goes on behind the end of a text by another completion"
 	s.probe.Event(record.Event{At: time.Now(), Engine: &record.EngineInfo{
 		Name: Name, Version: s.binary.version, Path: s.binary.path, SHA256: s.binary.sha256, Args: srv.args,
-		Parts:  map[string]string{"build": props.Build},
-		Policy: s.config.policy(m, props.Settings.Context),
+		Parts: map[string]string{"build": props.Build}, Policy: policy,
 	}})
+	s.held.Store(0)
+	if len(said.buffers) == 0 {
+		s.probe.Warn(record.Warning{Code: "sizes-untold", Text: "llama-server's log does not tell the sizes of its buffers in words that are known"})
+		return nil
+	}
+	return s.attach(srv, &logged{role: "server", pid: srv.proc.PID(), said: func() load { return said }, held: &s.held})
+}
+
+// attach has a source read for as long as the server is the session's.
+func (s *session) attach(srv *server, src sample.Source) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.server != srv {
+		return errClosed
+	}
+	srv.detach = append(srv.detach, s.probe.Attach(src))
+	return nil
+}
+
+// offloaded tells what holds the layers, where a GPU was to.
+func (s *session) offloaded(said load) error {
+	if s.config.GPULayers == 0 {
+		return nil
+	}
+	d, err := s.config.device(said)
+	if err != nil {
+		return err
+	}
+	s.probe.Event(record.Event{At: time.Now(), Device: &d})
+	return nil
 }
 
 // drop ends a server that is still the session's.
@@ -152,10 +195,16 @@ func (s *session) Close() error {
 
 // Generate tokenises the prompt, which is not timed, and streams its continuation.
 func (s *session) Generate(ctx context.Context, r engine.Request, token func(record.Token)) (record.Usage, error) {
+	free, err := s.turn.Take()
+	if err != nil {
+		return record.Usage{}, err
+	}
+	defer free()
 	srv, err := s.current()
 	if err != nil {
 		return record.Usage{}, err
 	}
+	s.held.Store(-1) // until the end is told
 	ids, err := s.prepare(ctx, srv, r)
 	if err != nil {
 		return record.Usage{PromptIDs: ids}, s.explain(ctx, srv, err)
@@ -166,6 +215,9 @@ func (s *session) Generate(ctx context.Context, r engine.Request, token func(rec
 		usage: record.Usage{PromptIDs: ids}, beyond: r.IgnoreEOS,
 	}
 	err = g.run(ctx)
+	if err == nil {
+		s.held.Store(int64(g.cached))
+	}
 	if g.heldBack > 0 {
 		s.probe.Warn(record.Warning{Code: "held-back-tokens", Text: fmt.Sprintf(
 			"llama-server sends no event for a token that ends inside a character: %d of %d tokens carry the time of the next event "+

@@ -1,0 +1,134 @@
+package llamacpp
+
+import (
+	"cmp"
+	"fmt"
+	"strconv"
+
+	"llmparity/internal/engine"
+)
+
+// Config is what a user may choose of llama.cpp. The zero value is ready. What is chosen is sound: package plan sees to that.
+type Config struct {
+	Path  string // of llama-server; empty: searched for
+	CLI   string // of the one-shot program; empty: searched for
+	Cache string // the cache folder, where a build of our own lies under llamacpp/; empty: not searched
+
+	// Threads is 1 unless set. A second thread on a machine of two cores falls to a tenth of its speed whenever anything else
+	// runs, and in a measurement the sampler always does: threads spin at every layer's barrier while the late one waits for
+	// a core. One thread is also what another engine's software GPU can be held against without a core count in between.
+	Threads      int
+	BatchThreads int  // in prefill; 0: as many as Threads
+	OwnThreads   bool // let llama.cpp choose how many, where Threads is 0
+
+	// Batch and UBatch are how many tokens of a prompt are handed over, and computed, at a time; 0: llama.cpp's own.
+	Batch, UBatch int
+
+	// KVType is the element type of both halves of the KV cache, f32 unless set: f16 goes with another engine's cache of f16.
+	// CacheK and CacheV say it of one half.
+	KVType         string
+	CacheK, CacheV string
+
+	FlashAttention string // off unless set: on, auto
+	NoMmap         bool   // read the model into memory in place of mapping its file
+	GPULayers      int    // how many layers a GPU holds
+}
+
+func (c Config) threads() int { return max(1, c.Threads) }
+
+func (c Config) batchThreads() int {
+	if c.BatchThreads > 0 {
+		return c.BatchThreads
+	}
+	return c.threads()
+}
+
+func (c Config) cacheK() string { return cmp.Or(c.CacheK, c.KVType, "f32") }
+
+func (c Config) cacheV() string { return cmp.Or(c.CacheV, c.KVType, "f32") }
+
+func (c Config) flashAttention() string { return cmp.Or(c.FlashAttention, "off") }
+
+// flag is an option of a program of llama.cpp's, with its value where it has one.
+type flag []string
+
+// common are the options that llama.cpp's programs share.
+func (c Config) common(m engine.Model) []flag {
+	flags := []flag{{"-m", m.Path}}
+	if c.Threads > 0 || !c.OwnThreads {
+		flags = append(flags, flag{"-t", strconv.Itoa(c.threads())}, flag{"-tb", strconv.Itoa(c.batchThreads())})
+	}
+	flags = append(flags, flag{"-ngl", strconv.Itoa(c.GPULayers)})
+	if c.GPULayers == 0 {
+		flags = append(flags, flag{"-dev", "none"})
+	}
+	flags = append(flags,
+		// A KV cache of f16, llama.cpp's default, and flash attention, which sums in another order, both turn close greedy choices.
+		flag{"-ctk", c.cacheK()}, flag{"-ctv", c.cacheV()}, flag{"-fa", c.flashAttention()})
+	for _, size := range []struct {
+		name  string
+		value int
+	}{{"-b", c.Batch}, {"-ub", c.UBatch}, {"-c", m.Context}} {
+		if size.value > 0 {
+			flags = append(flags, flag{size.name, strconv.Itoa(size.value)})
+		}
+	}
+	if c.NoMmap {
+		flags = append(flags, flag{"--no-mmap"})
+	}
+	return append(flags,
+		// No guessing, no warm-up of its own (the runner has a phase for it), no network, and buffers' sizes in the log.
+		flag{"-fit", "off"}, flag{"--no-warmup"}, flag{"--offline"}, flag{"--log-colors", "off"}, flag{"-lv", logLevel})
+}
+
+// logLevel is the lowest at which the log tells the sizes of buffers. It has no line a token.
+const logLevel = "4"
+
+// args are llama-server's arguments; there is no secret in them.
+func (c Config) args(m engine.Model, port int) []string {
+	return words(append(c.common(m), flag{"--host", "127.0.0.1"}, flag{"--port", strconv.Itoa(port)},
+		// One slot, nothing kept from one prompt to the next: every prefill is whole. No page.
+		flag{"-np", "1"}, flag{"--no-cache-prompt"}, flag{"-cram", "0"}, flag{"--no-webui"}))
+}
+
+func words(flags []flag) []string {
+	var args []string
+	for _, f := range flags {
+		args = append(args, f...)
+	}
+	return args
+}
+
+// policy is what of the configuration bears on figures or on ids, and what of it the log shows to have been done.
+func (c Config) policy(m engine.Model, said load) map[string]string {
+	kv := c.cacheK()
+	if v := c.cacheV(); v != kv {
+		kv = fmt.Sprintf("K %s, V %s", kv, v)
+	}
+	flash := c.flashAttention()
+	if said.flash != "" && flash == "auto" {
+		flash = "auto: " + said.flash
+	}
+	threads, batch := strconv.Itoa(c.threads()), strconv.Itoa(c.batchThreads())
+	if c.OwnThreads && c.Threads == 0 {
+		threads, batch = "llama.cpp's choice", "llama.cpp's choice"
+	}
+	p := map[string]string{
+		"weights_dtype":   m.DType,
+		"kv_dtype":        kv,
+		"flash_attention": flash,
+		"threads":         threads,
+		"threads_batch":   batch,
+		"prompt_cache":    "off",
+		"mmap":            map[bool]string{false: "on", true: "off"}[c.NoMmap],
+		"gpu_layers":      said.layers(c.GPULayers),
+		"warmup":          "off",
+		"special_tokens":  "parsed in prompts; BOS as the model's own flag says",
+	}
+	for name, n := range map[string]int{"batch": said.batch, "ubatch": said.ubatch} {
+		if n > 0 {
+			p[name] = strconv.Itoa(n)
+		}
+	}
+	return p
+}

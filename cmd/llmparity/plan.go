@@ -69,6 +69,7 @@ func (f *runFlags) change(p *plan.Plan, given func(string) bool) {
 		"context":        func() { p.Context = f.context },
 		"max-tokens":     func() { p.MaxTokens = f.maxTokens },
 		"repetitions":    func() { p.Repetitions = f.repetitions },
+		"isolation":      func() { p.Isolation = f.isolation },
 		"thread":         func() { p.Thread = f.thread },
 		"watchdog":       func() { p.Watchdog = plan.Duration(f.watchdog) },
 		"adapter":        func() { p.Adapter = f.adapter },

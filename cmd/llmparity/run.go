@@ -29,6 +29,7 @@ type runFlags struct {
 	prompts     []string
 	maxTokens   int
 	repetitions int
+	isolation   string
 	out         string
 	quiet       bool
 	context     int
@@ -66,6 +67,8 @@ measured is written to a folder as it happens; at the end there are a table and,
 	flags.StringArrayVar(&f.prompts, "prompt", nil, "the prompt, raw; may be given several times")
 	flags.IntVar(&f.maxTokens, "max-tokens", 0, "tokens to generate")
 	flags.IntVar(&f.repetitions, "repetitions", 0, "launches of each engine that count")
+	flags.StringVar(&f.isolation, "isolation", plan.OfLaunch,
+		"what a repetition has of its own: launch (a fresh process, and the model loaded anew) or reused (the launch of the one before it)")
 	flags.StringVar(&f.out, "out", "results", "the folder in which the run's folder is made")
 	flags.StringVar(&f.thread, "thread", "page", "where WebLLM runs: page (the page's own thread) or worker (a dedicated worker)")
 	flags.DurationVar(&f.watchdog, "watchdog", browser.Watchdog, "how long that thread may give no sign of life")

@@ -95,7 +95,8 @@ type Preparer interface {
 
 // Session is an open engine. Its methods are called one at a time, but for Generate, of which Caps.Requests may go on at once; Close may
 // be called at any time, any number of times. After Unload, Load may be called again; before, it is refused.
-// When ctx is cancelled a method stops its work, returns soon, and leaves the session fit for Unload and Close.
+// When ctx is cancelled a method stops its work, returns soon, and leaves the session fit for Unload and Close. A context is a call's
+// alone: the session outlives that of Open, and its model that of Load.
 type Session interface {
 	Load(context.Context, Model) error
 	// Generate calls token for every real token (without Caps.Exact: every piece), in order, from one goroutine, before it returns.

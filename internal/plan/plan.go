@@ -28,6 +28,7 @@ type Plan struct {
 	Context     int      `yaml:"context"` // in tokens; 0: the model's own; Unsaid where the plan has none
 	Warmup      Warmup   `yaml:"warmup"`
 	Repetitions int      `yaml:"repetitions"`
+	Isolation   string   `yaml:"isolation,omitempty"` // OfLaunch, Reused; empty: OfLaunch
 	Timeout     Duration `yaml:"timeout"`
 	Thread      string   `yaml:"thread,omitempty"`   // where in a page an engine runs: page, worker; empty: page
 	Watchdog    Duration `yaml:"watchdog,omitempty"` // how long that thread may give no sign of life; 0: the engine's own
@@ -159,6 +160,7 @@ func (p Plan) validateParts() error {
 		field, value string
 		known        []string
 	}{
+		{"isolation", p.Isolation, []string{OfLaunch, Reused}},
 		{"thread", p.Thread, []string{"page", "worker"}},
 		{"adapter", p.Adapter, []string{"auto", "gpu", "swiftshader"}},
 		{"dtype", p.DType, []string{"f32", "f16"}},

@@ -24,6 +24,8 @@ type beginEntry struct {
 	Repetition int     `json:"repetition"` // from 1; a warm-up launch has 0
 	Warmup     bool    `json:"warmup,omitempty"`
 	Load1      float64 `json:"load1"` // the machine's load average just before
+	// OpenedBy is the attempt whose session this one goes on in; 0: it opened its own.
+	OpenedBy int `json:"opened_by,omitempty"`
 }
 
 type sourceLine struct {

@@ -293,7 +293,10 @@ func (b *builder) begin(e entry) error {
 	if !slices.ContainsFunc(b.run.Cells, func(c Cell) bool { return c.ID == e.Begin.Cell }) {
 		return fmt.Errorf("attempt %d belongs to cell %d, which was never announced", e.Attempt, e.Begin.Cell)
 	}
-	a := &Attempt{ID: e.Attempt, Cell: e.Begin.Cell, Repetition: e.Begin.Repetition, Warmup: e.Begin.Warmup, Load1: e.Begin.Load1,
+	if of := e.Begin.OpenedBy; of != 0 && (b.attempts[of] == nil || b.attempts[of].Cell != e.Begin.Cell) {
+		return fmt.Errorf("attempt %d goes on in the session of attempt %d, which is none of its cell's", e.Attempt, of)
+	}
+	a := &Attempt{OpenedBy: e.Begin.OpenedBy, ID: e.Attempt, Cell: e.Begin.Cell, Repetition: e.Begin.Repetition, Warmup: e.Begin.Warmup, Load1: e.Begin.Load1,
 		BeginNS: e.T, EndNS: e.T, Status: Interrupted, Sources: map[int]Source{}}
 	b.attempts[a.ID] = a
 	b.run.Attempts = append(b.run.Attempts, a)

@@ -82,8 +82,18 @@ type Cell struct {
 	Temperature float64 `json:"temperature"`
 	Repetitions int     `json:"repetitions"`
 	Isolation   string  `json:"isolation"`    // OfLaunch, OfTab …
-	PromptCache string  `json:"prompt_cache"` // "off"
+	PromptCache string  `json:"prompt_cache"` // CacheOff, CacheOn
+	// What the engine can't do that others can.
+	StopsAtEnd bool `json:"stops_at_end,omitempty"` // it can't go on behind the token that ends a text
+	NoTokenIDs bool `json:"no_token_ids,omitempty"` // texts are what can be compared
+	Pieces     bool `json:"pieces,omitempty"`       // it tells of pieces of text, and counts tokens itself
 }
+
+// What becomes of a prompt's tokens from one request to the next. Where a cache can't be switched off, requests tell what they had of it.
+const (
+	CacheOff = "off"
+	CacheOn  = "on"
+)
 
 // What a repetition has of its own.
 const (

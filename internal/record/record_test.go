@@ -354,3 +354,30 @@ func FuzzOpen(f *testing.F) {
 		}
 	})
 }
+
+func TestARepetitionInAnEarlierSession(t *testing.T) {
+	w, err := record.Create(t.TempDir(), record.Meta{Name: "reused", Started: time.Now()}, record.Environment{}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, other := record.Cell{ID: 1, Engine: "e", Isolation: record.Reused, NoTokenIDs: true}, record.Cell{ID: 2, Engine: "f"}
+	w.Cell(c)
+	w.Cell(other)
+	first := w.Begin(c, 1, false, 0)
+	first.End(record.OK, "", nil, record.Cost{})
+	w.Rejoin(first.ID(), c, 2, 0).End(record.OK, "", nil, record.Cost{})
+	r, err := record.Open(w.Dir())
+	if err != nil || len(r.Attempts) != 2 {
+		t.Fatalf("%v, %d attempts", err, len(r.Attempts))
+	}
+	if a, b := r.Attempts[0], r.Attempts[1]; a.OpenedBy != 0 || b.OpenedBy != a.ID || b.Repetition != 2 || r.Cells[0] != c {
+		t.Errorf("%+v and %+v of %+v", a, b, r.Cells[0])
+	}
+	w.Rejoin(first.ID(), other, 1, 0)
+	if err := w.Close(record.OK); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := record.Open(w.Dir()); err == nil || !strings.Contains(err.Error(), "none of its cell's") {
+		t.Errorf("an attempt in another cell's session: %v", err)
+	}
+}

@@ -22,15 +22,25 @@ type Recording struct {
 
 // Begin starts an attempt of a cell. A warm-up launch has repetition 0.
 func (w *Writer) Begin(c Cell, repetition int, warmup bool, load1 float64) *Recording {
+	return w.begin(c, beginEntry{Repetition: repetition, Warmup: warmup, Load1: load1})
+}
+
+// Rejoin starts an attempt in the session that an earlier one, of that number, opened and left open.
+func (w *Writer) Rejoin(opener int, c Cell, repetition int, load1 float64) *Recording {
+	return w.begin(c, beginEntry{Repetition: repetition, Load1: load1, OpenedBy: opener})
+}
+
+func (w *Writer) begin(c Cell, e beginEntry) *Recording {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.attempts++
 	r := &Recording{w: w, id: w.attempts, cell: c, source: map[int]Source{}}
-	r.label = fmt.Sprintf("%s-c%d-r%d", c.Engine, c.ID, repetition)
-	if warmup {
+	r.label = fmt.Sprintf("%s-c%d-r%d", c.Engine, c.ID, e.Repetition)
+	if e.Warmup {
 		r.label = fmt.Sprintf("%s-c%d-warmup", c.Engine, c.ID)
 	}
-	w.putLocked(entry{Attempt: r.id, Begin: &beginEntry{Cell: c.ID, Repetition: repetition, Warmup: warmup, Load1: load1}})
+	e.Cell = c.ID
+	w.putLocked(entry{Attempt: r.id, Begin: &e})
 	return r
 }
 

@@ -23,6 +23,7 @@ type Attempt struct {
 	Repetition int // from 1; 0 for a warm-up launch
 	Warmup     bool
 	Load1      float64
+	OpenedBy   int // the attempt that opened the session and loaded the model; 0: this one did
 	BeginNS    int64
 	EndNS      int64
 	Status     Status

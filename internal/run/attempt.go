@@ -4,57 +4,77 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"time"
 
 	"llmparity/internal/engine"
 	"llmparity/internal/fault"
+	"llmparity/internal/plan"
 	"llmparity/internal/record"
-	"llmparity/internal/sample"
 )
 
 const idleFor = 300 * time.Millisecond // what stays when nothing is asked
 
-// attempt is one launch: from Open to Close.
+// attempt is a repetition: a launch from Open to Close, or further requests in the session of an earlier one.
 type attempt struct {
 	options Options
 	cell    *cell
 	dir     string // the run's folder
 	rec     *record.Recording
 	say     func(Event)
-
-	totals  *totals
-	sampler *sample.Sampler
-	session engine.Session
+	live    *live // of the cell, where an earlier attempt left it open
+	keep    bool  // the next repetition goes on in the session
 }
 
-// run carries the launch out and commits it to the record, whatever happens.
-func (a *attempt) run(parent context.Context) error {
-	defer a.close() // again, for a panic: what we started must go then too
+// run carries the attempt out and commits it to the record, whatever happens. What the next repetition goes on in is given back; nil
+// where there is nothing.
+func (a *attempt) run(parent context.Context) (*live, error) {
 	ctx, cancel := context.WithTimeoutCause(parent, time.Duration(a.options.Plan.Timeout),
 		fmt.Errorf("the launch took longer than %s: %w", time.Duration(a.options.Plan.Timeout), context.DeadlineExceeded))
 	defer cancel()
-	cpu := selfCPU()
-	a.totals = &totals{Recording: a.rec}
-	a.sampler = sample.New(ctx, a.totals)
-	err := a.phases(ctx)
+	opens := a.live == nil
+	if opens {
+		of := ctx
+		if a.options.Plan.Isolation == plan.Reused {
+			of = parent // it outlives the attempt
+		}
+		a.live = newLive(of, a.rec.ID())
+	}
+	l, kept := a.live, false
+	defer func() {
+		if !kept {
+			_ = l.close() // again, for a panic: what we started must go then too
+		}
+	}()
+	cpu, before := selfCPU(), l.sampler.Cost()
+	l.totals.begin(a.rec)
+	l.sampler.Resume()
+	err := a.phases(ctx, opens)
 	if err != nil && ctx.Err() != nil {
 		err = fmt.Errorf("%w (%w)", context.Cause(ctx), err)
 	}
-	cost := a.sampler.Stop()
-	err = errors.Join(err, a.close())
+	kept = a.keep && err == nil
+	cost := less(a.rest(kept), before)
+	if !kept {
+		err = errors.Join(err, l.close())
+	}
+	l.totals.end()
 	cost.SelfCPUNS = int64(selfCPU() - cpu)
 	status, class := outcome(parent, err)
 	a.rec.End(status, class, err, cost)
 	a.say(Event{Kind: Ended, Text: string(status), Err: err})
-	return err
+	if !kept {
+		return nil, err
+	}
+	return l, err
 }
 
-func (a *attempt) close() error {
-	if a.session == nil {
-		return nil
+// rest ends the reading, for now where the session is kept, and tells what it has taken.
+func (a *attempt) rest(kept bool) record.Cost {
+	if !kept {
+		return a.live.sampler.Stop()
 	}
-	return a.session.Close()
+	a.live.sampler.Pause()
+	return a.live.sampler.Cost()
 }
 
 func outcome(parent context.Context, err error) (record.Status, record.Class) {
@@ -72,34 +92,58 @@ func outcome(parent context.Context, err error) (record.Status, record.Class) {
 	return record.Failed, class
 }
 
-// phases goes through the launch.
-func (a *attempt) phases(ctx context.Context) (err error) {
-	e := a.cell.engine
-	if a.session, err = e.Open(ctx, probe{a.rec, a.sampler}); err != nil {
+// phases goes through the attempt.
+func (a *attempt) phases(ctx context.Context, opens bool) error {
+	if opens {
+		if err := a.open(ctx); err != nil {
+			return err
+		}
+	} else {
+		a.markProfiled()
+		a.live.sampler.Edge("") // what lies between the attempts belongs to none
+	}
+	if err := a.steps(ctx, []step{
+		{record.Measure, func() error { return a.generate(ctx, record.Measure, a.cell.MaxTokens) }},
+		{record.Idle, func() error { return pause(ctx, idleFor) }},
+	}); err != nil || a.keep {
+		return err
+	}
+	return a.phase(ctx, record.Unload, func() error { return a.live.session.Unload(ctx) })
+}
+
+// open goes from nothing to a model that has answered once.
+func (a *attempt) open(ctx context.Context) (err error) {
+	e, l := a.cell.engine, a.live
+	if l.session, err = e.Open(ctx, probe{l.totals.relay, l.sampler}); err != nil {
 		return err
 	}
 	a.markProfiled()
 	if e.Caps().Resident {
-		a.sampler.Edge("")
+		l.sampler.Edge("")
 		if err := a.phase(ctx, record.Baseline, func() error { return a.settle(ctx) }); err != nil {
 			return err
 		}
 	}
 	model := a.options.Model
 	model.Context = a.options.Plan.Context
-	for _, step := range []struct {
-		phase record.Phase
-		do    func() error
-	}{
-		{record.Load, func() error { return a.session.Load(ctx, model) }},
-		{record.Warmup, func() error {
-			return a.generate(ctx, record.Warmup, min(a.options.Plan.Warmup.Tokens, a.cell.MaxTokens))
-		}},
-		{record.Measure, func() error { return a.generate(ctx, record.Measure, a.cell.MaxTokens) }},
-		{record.Idle, func() error { return pause(ctx, idleFor) }},
-		{record.Unload, func() error { return a.session.Unload(ctx) }},
-	} {
-		if err := a.phase(ctx, step.phase, step.do); err != nil {
+	err = a.phase(ctx, record.Load, func() error { return l.session.Load(ctx, model) })
+	l.totals.serve()
+	if err != nil {
+		return err
+	}
+	return a.phase(ctx, record.Warmup, func() error {
+		return a.generate(ctx, record.Warmup, min(a.options.Plan.Warmup.Tokens, a.cell.MaxTokens))
+	})
+}
+
+type step struct {
+	phase record.Phase
+	do    func() error
+}
+
+func (a *attempt) steps(ctx context.Context, steps []step) error {
+	for _, s := range steps {
+		if err := a.phase(ctx, s.phase, s.do); err != nil {
 			return err
 		}
 	}
@@ -115,11 +159,11 @@ func (a *attempt) phase(ctx context.Context, p record.Phase, do func() error) er
 	err := do()
 	waits := p == record.Baseline || p == record.Idle
 	if waits {
-		a.sampler.Edge(p)
+		a.live.sampler.Edge(p)
 	}
 	a.rec.Phase(p, begin, time.Now())
 	if !waits {
-		a.sampler.Edge(p)
+		a.live.sampler.Edge(p)
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", p, err)
@@ -130,7 +174,7 @@ func (a *attempt) phase(ctx context.Context, p record.Phase, do func() error) er
 func (a *attempt) generate(ctx context.Context, p record.Phase, n int) error {
 	tokens := make([]record.Token, 0, n)
 	r := engine.Request{Prompt: a.cell.Prompt, MaxTokens: n, Temperature: a.cell.Temperature, IgnoreEOS: a.cell.engine.Caps().IgnoreEOS}
-	usage, err := a.session.Generate(ctx, r, func(t record.Token) {
+	usage, err := a.live.session.Generate(ctx, r, func(t record.Token) {
 		tokens = append(tokens, t)
 		a.say(Event{Kind: Generated, Phase: p, Token: len(tokens), Tokens: n})
 	})
@@ -166,15 +210,3 @@ func pause(ctx context.Context, d time.Duration) error {
 		return nil
 	}
 }
-
-// probe hands what an engine tells to the record and the sampler.
-type probe struct {
-	rec     *record.Recording
-	sampler *sample.Sampler
-}
-
-func (p probe) Attach(s sample.Source) (detach func()) { return p.sampler.Attach(s) }
-func (p probe) Span(s record.Span)                     { p.rec.Span(s) }
-func (p probe) Event(e record.Event)                   { p.rec.Event(e) }
-func (p probe) Warn(w record.Warning)                  { p.rec.Warn(w) }
-func (p probe) Log(name string) io.WriteCloser         { return p.rec.Log(name) }

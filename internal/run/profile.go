@@ -28,7 +28,7 @@ func (a *attempt) markProfiled() {
 	if len(kinds) == 0 {
 		return
 	}
-	if _, ok := a.session.(engine.Profiler); !ok {
+	if _, ok := a.live.session.(engine.Profiler); !ok {
 		a.rec.Warn(record.Warning{Code: "not-profiled", Text: "the engine can't be profiled: there are no files of it"})
 		return
 	}
@@ -41,7 +41,7 @@ func (a *attempt) markProfiled() {
 
 // profile begins a phase's profiles; the function returned ends them. What goes wrong with them is a warning.
 func (a *attempt) profile(ctx context.Context, p record.Phase) (finish func()) {
-	profiler, ok := a.session.(engine.Profiler)
+	profiler, ok := a.live.session.(engine.Profiler)
 	if !ok || len(a.options.Profiles.Kinds) == 0 || !slices.Contains(a.options.Profiles.Phases, p) {
 		return func() {}
 	}

@@ -9,6 +9,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"llmparity/internal/engine"
@@ -91,24 +92,66 @@ type cell struct {
 	record.Cell
 	engine engine.Engine
 	given  error // why its launches are given up
+	live   *live // what the next repetition goes on in; nil: it opens a session of its own
 }
 
+// cells come prompt by prompt.
 func cells(o Options) []*cell {
 	var out []*cell
 	for i, prompt := range o.Plan.Prompts {
 		for _, e := range o.Engines {
 			m := o.Model.Model
 			m.Context = o.Plan.Context
-			out = append(out, &cell{engine: e, Cell: record.Cell{
+			caps := e.Caps()
+			c := record.Cell{
 				ID: len(out) + 1, Engine: e.Name(), Model: m, PromptID: i + 1, Prompt: prompt, MaxTokens: o.Plan.MaxTokens,
-				Temperature: o.Plan.Temperature, Repetitions: o.Plan.Repetitions, Isolation: e.Caps().Isolation, PromptCache: "off",
-			}})
+				Temperature: o.Plan.Temperature, Repetitions: o.Plan.Repetitions, Isolation: caps.Isolation, PromptCache: record.CacheOff,
+				StopsAtEnd: !caps.IgnoreEOS, NoTokenIDs: !caps.TokenIDs, Pieces: !caps.Exact,
+			}
+			if o.Plan.Isolation == plan.Reused {
+				c.Isolation = record.Reused
+			}
+			if caps.PromptCache {
+				c.PromptCache = record.CacheOn
+			}
+			out = append(out, &cell{engine: e, Cell: c})
 		}
 	}
 	return out
 }
 
-// launches goes through the cells in turn, repetition by repetition, so that a machine that slows down slows all engines.
+// turn is an attempt that is to be made.
+type turn struct {
+	*cell
+	warmup     bool
+	repetition int // 0 for a warm-up launch
+	last       bool
+}
+
+// turns puts attempts in order: the cells in turn, repetition by repetition, so that a machine that slows down slows all engines. Where
+// sessions are reused an engine has one at a time: then one prompt comes after the other.
+func turns(o Options, all []*cell) []turn {
+	groups := [][]*cell{all}
+	if o.Plan.Isolation == plan.Reused {
+		groups = slices.Collect(slices.Chunk(all, len(o.Engines)))
+	}
+	var out []turn
+	rounds := o.Plan.Warmup.Launches + o.Plan.Repetitions
+	for _, group := range groups {
+		for round := range rounds {
+			for _, c := range group {
+				t := turn{cell: c, warmup: round < o.Plan.Warmup.Launches, last: round == rounds-1}
+				if !t.warmup {
+					t.repetition = round - o.Plan.Warmup.Launches + 1
+				}
+				out = append(out, t)
+			}
+		}
+	}
+	return out
+}
+
+// launches makes every attempt.
 func launches(ctx context.Context, o Options, w *record.Writer) error {
 	// What can't be recorded need not be measured to its end.
 	ctx, cancel := context.WithCancel(ctx)
@@ -123,44 +166,60 @@ func launches(ctx context.Context, o Options, w *record.Writer) error {
 	all := cells(o)
 	for _, c := range all {
 		w.Cell(c.Cell)
+		defer c.close()
 	}
-	rounds := o.Plan.Warmup.Launches + o.Plan.Repetitions
 	var first error
-	n := 0
-	for round := range rounds {
-		for _, c := range all {
-			n++
-			if c.given != nil {
-				continue
-			}
-			warmup := round < o.Plan.Warmup.Launches
-			repetition := round - o.Plan.Warmup.Launches + 1
-			if warmup {
-				repetition = 0
-			}
-			say := func(e Event) {
-				e.Launch, e.Launches = n, rounds*len(all)
-				e.Engine, e.Repetition, e.Repetitions, e.Warmup = c.Engine, repetition, o.Plan.Repetitions, warmup
-				o.Progress(e)
-			}
-			say(Event{Kind: Launched})
-			a := attempt{options: o, cell: c, dir: w.Dir(), rec: w.Begin(c.Cell, repetition, warmup, load1(ctx)), say: say}
-			err := a.run(ctx)
-			if w.Err() != nil {
-				return nil // Close tells it
-			}
-			if ctx.Err() != nil {
-				return context.Cause(ctx)
-			}
-			if err != nil {
-				c.giveUp(err)
-				if first == nil {
-					first = fmt.Errorf("%s, launch %d: %w", c.Engine, n, err)
-				}
+	order := turns(o, all)
+	for i, t := range order {
+		c, n := t.cell, i+1
+		if c.given != nil {
+			continue
+		}
+		say := func(e Event) {
+			e.Launch, e.Launches = n, len(order)
+			e.Engine, e.Repetition, e.Repetitions, e.Warmup = c.Engine, t.repetition, o.Plan.Repetitions, t.warmup
+			o.Progress(e)
+		}
+		say(Event{Kind: Launched})
+		err := t.attempt(ctx, o, w, say)
+		if w.Err() != nil {
+			return nil // Close tells it
+		}
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if err != nil {
+			c.giveUp(err)
+			if first == nil {
+				first = fmt.Errorf("%s, launch %d: %w", c.Engine, n, err)
 			}
 		}
 	}
 	return first
+}
+
+// attempt makes one, in the session that the cell has open, if it has one.
+func (t turn) attempt(ctx context.Context, o Options, w *record.Writer, say func(Event)) (err error) {
+	c := t.cell
+	a := attempt{options: o, cell: c, dir: w.Dir(), say: say, live: c.live,
+		keep: o.Plan.Isolation == plan.Reused && !t.warmup && !t.last}
+	c.live = nil // the attempt's now, which closes it if it fails
+	if a.live != nil {
+		a.rec = w.Rejoin(a.live.opener, c.Cell, t.repetition, load1(ctx))
+	} else {
+		a.rec = w.Begin(c.Cell, t.repetition, t.warmup, load1(ctx))
+	}
+	c.live, err = a.run(ctx)
+	return err
+}
+
+// close ends what is still open: the run ended before the cell's last repetition.
+func (c *cell) close() {
+	if c.live != nil {
+		c.live.sampler.Stop()
+		_ = c.live.close() // its attempts are recorded
+		c.live = nil
+	}
 }
 
 // giveUp keeps a cell from failing again and again for a reason that a person must remove.

@@ -20,16 +20,16 @@ const (
 	settleBytes    = 2 * record.MiB // or this, whichever is larger
 )
 
-// totals is a recording whose totals are looked at as they go by.
+// totals is a relay whose totals are looked at as they go by.
 type totals struct {
-	*record.Recording
+	*relay
 
 	mu   sync.Mutex
 	read map[string][]record.Total // by method, while somebody looks; nil: nobody does
 }
 
 func (s *totals) Total(t record.Total) {
-	s.Recording.Total(t)
+	s.relay.Total(t)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.read != nil && t.RSS != record.Absent {
@@ -84,8 +84,9 @@ func (s *totals) any() bool {
 
 // settle waits for the engine's processes to come to rest, and records how that went.
 func (a *attempt) settle(ctx context.Context) error {
-	a.totals.look(true)
-	defer a.totals.look(false)
+	totals := a.live.totals
+	totals.look(true)
+	defer totals.look(false)
 	begin := time.Now()
 	s := record.Settling{Window: settleWindow, Spread: record.Absent}
 	for wait := settleWindow; ; wait = settleLook {
@@ -94,12 +95,12 @@ func (a *attempt) settle(ctx context.Context) error {
 		}
 		now := time.Now()
 		s.Waited = now.Sub(begin)
-		spread, highest, ok := a.totals.spread(now.Add(-settleWindow))
+		spread, highest, ok := totals.spread(now.Add(-settleWindow))
 		if ok {
 			s.Spread, s.Tolerance = spread, max(settleBytes, highest*settlePercent/100)
 			s.Settled = spread <= s.Tolerance
 		}
-		if s.Settled || s.Waited >= settlePatience || !ok && s.Waited >= 2*settleWindow && !a.totals.any() {
+		if s.Settled || s.Waited >= settlePatience || !ok && s.Waited >= 2*settleWindow && !totals.any() {
 			break
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"llmparity/internal/record"
@@ -28,7 +29,8 @@ type Sampler struct {
 	ctx    context.Context
 	cancel context.CancelFunc
 
-	wg sync.WaitGroup
+	wg     sync.WaitGroup
+	paused atomic.Bool
 
 	mu      sync.Mutex
 	groups  []*group // in the order in which they are read at phase edges
@@ -60,10 +62,10 @@ type group struct {
 	waits  bool
 
 	busy chan struct{} // full during a pass: a source is read by one goroutine at a time
-	cost record.Cost   // the pass's
 
 	mu      sync.Mutex // never held while something is read
 	members []*member
+	cost    record.Cost // of the passes so far
 }
 
 // member is a source in its group; the group's lock guards the flags.
@@ -191,6 +193,12 @@ func (s *Sampler) Edge(ended record.Phase) {
 	}
 }
 
+// Pause ends reading between phase edges until Resume: what is idle must not cost. A read that goes on is not waited for.
+func (s *Sampler) Pause() { s.paused.Store(true) }
+
+// Resume goes on reading.
+func (s *Sampler) Resume() { s.paused.Store(false) }
+
 // Stop ends all reading, lets go of the sources, and tells what reading took.
 func (s *Sampler) Stop() record.Cost {
 	s.mu.Lock()
@@ -199,15 +207,27 @@ func (s *Sampler) Stop() record.Cost {
 	s.mu.Unlock()
 	s.cancel()
 	s.wg.Wait()
-	var cost record.Cost
 	for _, g := range groups {
 		for _, m := range g.all() {
 			g.drop(m)
 		}
+	}
+	return s.Cost()
+}
+
+// Cost tells what reading has taken so far.
+func (s *Sampler) Cost() record.Cost {
+	s.mu.Lock()
+	groups := slices.Clone(s.groups)
+	s.mu.Unlock()
+	var cost record.Cost
+	for _, g := range groups {
+		g.mu.Lock()
 		cost.Reads += g.cost.Reads
 		cost.ReadNS += g.cost.ReadNS
 		cost.Waits += g.cost.Waits
 		cost.WaitNS += g.cost.WaitNS
+		g.mu.Unlock()
 	}
 	return cost
 }
@@ -222,7 +242,7 @@ func (s *Sampler) loop(g *group, every time.Duration) {
 		case <-s.ctx.Done():
 			return
 		case now := <-tick.C:
-			if now.Before(rest) {
+			if now.Before(rest) || s.paused.Load() {
 				continue
 			}
 			ctx, cancel := context.WithTimeout(s.ctx, tickPatience)
@@ -285,6 +305,13 @@ func (s *Sampler) pass(ctx context.Context, g *group, edge *record.Phase) time.D
 	if total.Processes > 0 {
 		s.sink.Total(total)
 	}
+	g.spend(read, spent)
+	return spent
+}
+
+func (g *group) spend(read int, spent time.Duration) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
 	if g.waits {
 		g.cost.Waits += read
 		g.cost.WaitNS += int64(spent)
@@ -292,7 +319,6 @@ func (s *Sampler) pass(ctx context.Context, g *group, edge *record.Phase) time.D
 		g.cost.Reads += read
 		g.cost.ReadNS += int64(spent)
 	}
-	return spent
 }
 
 const (

@@ -108,6 +108,27 @@ func TestASlowMethodDoesNotDelayAQuickOne(t *testing.T) {
 	})
 }
 
+func TestNothingIsReadInAPause(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		out := &sink{}
+		s := sample.New(t.Context(), out)
+		s.Attach(&source{method: "m", every: 100 * time.Millisecond, delay: 100 * time.Microsecond, rss: 5})
+		time.Sleep(time.Second + 50*time.Millisecond)
+		s.Pause()
+		before := s.Cost()
+		time.Sleep(10 * time.Second)
+		if now := s.Cost(); now != before || now.Reads != 10 || out.count(1) != 10 {
+			t.Errorf("in a pause: %+v, before it %+v, %d readings", now, before, out.count(1))
+		}
+		s.Edge(record.Idle)
+		s.Resume()
+		time.Sleep(time.Second)
+		if cost := s.Stop(); cost.Reads != 21 || cost.ReadNS != int64(21*100*time.Microsecond) {
+			t.Errorf("after it %+v, want 21 reads of 100 µs", cost)
+		}
+	})
+}
+
 func TestADearMethodTakesOneHundredthOfACore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		out := &sink{}

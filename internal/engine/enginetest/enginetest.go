@@ -101,7 +101,9 @@ func (c Case) open(t *testing.T) *launch {
 			t.Fatalf("Prepare: %v", err)
 		}
 	}
-	s, err := e.Open(ctx, l.probe)
+	opening, opened := context.WithCancel(ctx)
+	s, err := e.Open(opening, l.probe)
+	opened() // the session lives on
 	if err != nil {
 		t.Fatalf("Open: %v", err)
 	}
@@ -114,7 +116,9 @@ func (l *launch) load(t *testing.T) {
 	t.Helper()
 	begin, before := time.Now(), len(l.probe.Spans())
 	within(t, "Load", func() {
-		if err := l.session.Load(limit(t), l.Model); err != nil {
+		loading, loaded := context.WithCancel(limit(t))
+		defer loaded() // the model stays
+		if err := l.session.Load(loading, l.Model); err != nil {
 			t.Fatalf("Load: %v", err)
 		}
 	})

@@ -1,0 +1,7 @@
+package plan
+
+// What a repetition has of its own, as a plan says it.
+const (
+	OfLaunch = "launch" // the engine is launched and the model loaded for each, which is what a plan that says nothing gets
+	Reused   = "reused" // one launch for all of a cell's repetitions, with its model
+)

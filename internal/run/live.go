@@ -1,0 +1,45 @@
+package run
+
+import (
+	"context"
+
+	"llmparity/internal/engine"
+	"llmparity/internal/record"
+	"llmparity/internal/sample"
+)
+
+// live is a session with what reads it. It is an attempt's own, or goes on from one repetition to the next.
+type live struct {
+	totals  *totals
+	sampler *sample.Sampler
+	session engine.Session // nil until it is open
+	opener  int            // the attempt that opened it
+}
+
+func newLive(ctx context.Context, opener int) *live {
+	t := &totals{relay: &relay{}}
+	return &live{totals: t, sampler: sample.New(ctx, t), opener: opener}
+}
+
+// close ends the session. What it says at its end still reaches the attempt's record.
+func (l *live) close() error {
+	if l.session == nil {
+		return nil
+	}
+	return l.session.Close()
+}
+
+// probe hands what an engine tells to the record and the sampler.
+type probe struct {
+	*relay
+	sampler *sample.Sampler
+}
+
+// Attach samples a source.
+func (p probe) Attach(s sample.Source) (detach func()) { return p.sampler.Attach(s) }
+
+// less is what was spent since an earlier reading.
+func less(now, before record.Cost) record.Cost {
+	return record.Cost{Reads: now.Reads - before.Reads, ReadNS: now.ReadNS - before.ReadNS,
+		Waits: now.Waits - before.Waits, WaitNS: now.WaitNS - before.WaitNS}
+}

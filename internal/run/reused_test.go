@@ -1,0 +1,219 @@
+package run_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"llmparity/internal/engine"
+	"llmparity/internal/fault"
+	"llmparity/internal/plan"
+	"llmparity/internal/record"
+	"llmparity/internal/run"
+)
+
+// telling is a scripted engine with a process, which says what it is, and warns at its start and of every generation.
+type telling struct {
+	scripted
+	most int // sessions that were open at once
+}
+
+func (e *telling) Open(ctx context.Context, p engine.Probe) (engine.Session, error) {
+	s, err := e.scripted.Open(ctx, p)
+	e.most = max(e.most, int(e.open.Load()))
+	p.Attach(&rssSource{begin: time.Now(), rss: func(time.Duration) int64 { return 100 * record.MiB }})
+	p.Event(record.Event{At: time.Now(), Engine: &record.EngineInfo{Name: e.name, Version: "1"}})
+	p.Event(record.Event{At: time.Now(), Device: &record.Device{Class: record.CPU, Name: "c"}})
+	p.Event(record.Event{At: time.Now(), Text: "opened"})
+	p.Warn(record.Warning{Code: "stands", Text: "of the session"})
+	fmt.Fprintln(p.Log("engine"), "hello")
+	return &tellingSession{s.(*scriptedSession), p}, err
+}
+
+type tellingSession struct {
+	*scriptedSession
+	probe engine.Probe
+}
+
+func (s *tellingSession) Generate(ctx context.Context, r engine.Request, token func(record.Token)) (record.Usage, error) {
+	s.probe.Warn(record.Warning{Code: "once", Text: "of a generation"})
+	if r.MaxTokens > 1 {
+		time.Sleep(time.Second)
+	}
+	return s.scriptedSession.Generate(ctx, r, token)
+}
+
+func reused(t *testing.T, engines ...engine.Engine) run.Options {
+	o := options(t, engines...)
+	o.Plan.Isolation = plan.Reused
+	return o
+}
+
+func phases(a *record.Attempt) string {
+	var names []string
+	for _, p := range a.Phases {
+		names = append(names, string(p.Name))
+	}
+	return strings.Join(names, " ")
+}
+
+func TestRepetitionsReuseALaunch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, b := &telling{scripted: scripted{name: "a"}}, &telling{scripted: scripted{name: "b"}}
+		r, err := do(t, t.Context(), reused(t, a, b))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if a.launches != 2 || b.launches != 2 || a.open.Load()+b.open.Load() != 0 || len(r.Attempts) != 8 {
+			t.Errorf("%d and %d launches, %d sessions open, %d attempts", a.launches, b.launches, a.open.Load()+b.open.Load(), len(r.Attempts))
+		}
+		whole := "baseline load warmup measure idle"
+		for i, want := range []struct {
+			repetition, opener int
+			phases             string
+		}{{0, 0, whole + " unload"}, {0, 0, whole + " unload"}, {1, 0, whole}, {1, 0, whole}, {2, 3, "measure idle"}, {2, 4, "measure idle"},
+			{3, 3, "measure idle unload"}, {3, 4, "measure idle unload"}} {
+			at := r.Attempts[i]
+			if at.Repetition != want.repetition || at.OpenedBy != want.opener || phases(at) != want.phases || at.Status != record.OK {
+				t.Errorf("attempt %d: repetition %d, opened by %d, phases %q, %s %s; want %+v", at.ID, at.Repetition, at.OpenedBy, phases(at), at.Status, at.Error, want)
+			}
+			if len(at.Measured()) != 1 || r.Cells[at.Cell-1].Isolation != record.Reused {
+				t.Errorf("attempt %d: %d requests, cell %+v", at.ID, len(at.Measured()), r.Cells[at.Cell-1])
+			}
+		}
+	})
+}
+
+func TestEveryRepetitionStandsForItself(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, err := do(t, t.Context(), reused(t, &telling{scripted: scripted{name: "a"}}, &telling{scripted: scripted{name: "b"}}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, a := range r.Attempts {
+			info, told := a.Engine()
+			device, on := a.Device()
+			if !told || !on || info.Name != r.Cells[a.Cell-1].Engine || device.Name != "c" {
+				t.Errorf("attempt %d does not say what ran: %+v", a.ID, a.Events)
+			}
+			once := 1
+			if a.OpenedBy == 0 {
+				once = 2 // the warm-up's too
+			}
+			codes := map[string]int{}
+			for _, w := range a.Warnings {
+				codes[w.Code]++
+			}
+			if !maps.Equal(codes, map[string]int{"stands": 1, "once": once}) {
+				t.Errorf("attempt %d warns %v", a.ID, codes)
+			}
+			if len(a.Sources) != 1 {
+				t.Errorf("attempt %d has the sources %v", a.ID, a.Sources)
+			}
+			if n := a.Cost.Reads; n != len(a.Samples) {
+				t.Errorf("attempt %d: %d reads have a cost, %d are recorded", a.ID, n, len(a.Samples))
+			}
+			if len(a.Samples) < 10 {
+				t.Errorf("attempt %d has %d readings", a.ID, len(a.Samples))
+			}
+			for _, s := range a.Samples {
+				if s.NS < a.BeginNS || s.NS > a.EndNS {
+					t.Errorf("attempt %d, which lasts from %d to %d, has a reading at %d: an idle session is not read", a.ID, a.BeginNS, a.EndNS, s.NS)
+				}
+			}
+		}
+	})
+}
+
+func TestAFailedRepetitionEndsTheSessionAndTheNextOpensAnother(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := 0
+		a := &telling{scripted: scripted{name: "a"}}
+		a.do = func(context.Context, int) error {
+			if n++; n == 3 { // the warm-up launch is the first
+				return engine.Fail(record.Crash, "it crashed")
+			}
+			return nil
+		}
+		o := reused(t, a)
+		o.Plan.Repetitions = 4
+		r, err := do(t, t.Context(), o)
+		if err == nil || a.launches != 3 || a.open.Load() != 0 {
+			t.Errorf("%v; %d launches, %d open", err, a.launches, a.open.Load())
+		}
+		var openers []int
+		for _, at := range r.Attempts {
+			openers = append(openers, at.OpenedBy)
+		}
+		if !slices.Equal(openers, []int{0, 0, 2, 0, 4}) || r.Attempts[2].Class != record.Crash || !r.Attempts[3].Counted() {
+			t.Errorf("opened by %v; the failed one: %+v", openers, r.Attempts[2])
+		}
+	})
+}
+
+func TestAnEngineHasOneReusedSessionAtATime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, b := &telling{scripted: scripted{name: "a"}}, &telling{scripted: scripted{name: "b"}}
+		o := reused(t, a, b)
+		o.Plan.Prompts, o.Plan.Warmup.Launches = []string{"p", "q"}, 0
+		var said []string
+		o.Progress = func(e run.Event) {
+			if e.Kind == run.Launched {
+				said = append(said, fmt.Sprintf("%s%d %d/%d", e.Engine, e.Repetition, e.Launch, e.Launches))
+			}
+		}
+		r, err := do(t, t.Context(), o)
+		if err != nil || a.most != 1 || b.most != 1 || a.launches != 2 {
+			t.Errorf("%v; %d and %d sessions at once, %d launches", err, a.most, b.most, a.launches)
+		}
+		if want := []string{"a1 1/12", "b1 2/12", "a2 3/12", "b2 4/12", "a3 5/12", "b3 6/12", "a1 7/12"}; !slices.Equal(said[:7], want) {
+			t.Errorf("order %v, want it to begin with %v", said, want)
+		}
+		if c := r.Cells[r.Attempts[6].Cell-1]; c.Prompt != "q" {
+			t.Errorf("the second prompt is %q", c.Prompt)
+		}
+	})
+}
+
+func TestCancellingClosesSessionsThatAreKept(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		a := &telling{scripted: scripted{name: "a"}}
+		b := &telling{scripted: scripted{name: "b", do: func(ctx context.Context, launch int) error {
+			if launch == 2 { // a's session is open and idle
+				cancel(fault.New(fault.Interrupted, "", "interrupted"))
+				<-ctx.Done()
+				return ctx.Err()
+			}
+			return nil
+		}}}
+		_, err := do(t, ctx, reused(t, a, b))
+		if fault.Code(err) != int(fault.Interrupted) || a.launches != 2 || a.open.Load()+b.open.Load() != 0 {
+			t.Errorf("%v; %d launches, %d sessions open", err, a.launches, a.open.Load()+b.open.Load())
+		}
+	})
+}
+
+func TestARepetitionThatTimesOutEndsTheSession(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := 0
+		a := &telling{scripted: scripted{name: "a"}}
+		a.do = func(ctx context.Context, _ int) error {
+			if n++; n == 3 {
+				<-ctx.Done()
+				return ctx.Err()
+			}
+			return nil
+		}
+		r, err := do(t, t.Context(), reused(t, a))
+		if !errors.Is(err, context.DeadlineExceeded) || r.Attempts[2].Class != record.Timeout || r.Attempts[3].OpenedBy != 0 || !r.Attempts[3].Counted() {
+			t.Errorf("%v; %+v", err, r.Attempts[2:])
+		}
+	})
+}

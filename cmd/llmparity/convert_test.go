@@ -1,6 +1,7 @@
 package main
 
 import (
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	"llmparity/internal/gguf"
 	"llmparity/internal/mlc"
 	"llmparity/internal/tiny"
+	"llmparity/internal/whole"
 )
 
 func TestConvertKeepsTheValues(t *testing.T) {
@@ -44,13 +46,10 @@ func TestConvertedFilesCanBeRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	aligned := append(slices.Clone(f.Metadata), gguf.Entry{Key: "general.alignment", Value: uint32(64)}, gguf.Entry{Key: "general.quantization_version", Value: uint32(2)})
-	file, err := os.Create(out)
+	aligned := append(slices.Clone(f.Metadata),
+		gguf.Entry{Key: "general.alignment", Value: uint32(64)}, gguf.Entry{Key: "general.quantization_version", Value: uint32(2)})
+	err = whole.Write(out, func(w io.Writer) error { return gguf.Write(w, asFloat32(aligned), f.Unquantised()) })
 	if err != nil {
-		t.Fatal(err)
-	}
-	defer file.Close()
-	if err := gguf.Write(file, asFloat32(aligned), f.Unquantised()); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := openModel(out, 0); err != nil {
@@ -162,7 +161,13 @@ func changed(t *testing.T, path string, entries []gguf.Entry) {
 	if err := tiny.WriteFile(plain); err != nil {
 		t.Fatal(err)
 	}
-	f, err := gguf.Open(plain)
+	rewrite(t, plain, path, entries...)
+}
+
+// rewrite copies a model with other metadata, or with more.
+func rewrite(t *testing.T, from, to string, entries ...gguf.Entry) {
+	t.Helper()
+	f, err := gguf.Open(from)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -176,12 +181,8 @@ func changed(t *testing.T, path string, entries []gguf.Entry) {
 			metadata[i] = e
 		}
 	}
-	out, err := os.Create(path)
+	err = whole.Write(to, func(w io.Writer) error { return gguf.Write(w, metadata, f.Unquantised()) })
 	if err != nil {
-		t.Fatal(err)
-	}
-	defer out.Close()
-	if err := gguf.Write(out, metadata, f.Unquantised()); err != nil {
 		t.Fatal(err)
 	}
 }

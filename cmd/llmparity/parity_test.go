@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"os"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -110,36 +109,13 @@ func TestEnginesPutTheSameTokenFirst(t *testing.T) {
 // withMetadata copies a model with another value for one key.
 func withMetadata(t *testing.T, from engine.Model, key string, value any) engine.Model {
 	t.Helper()
-	f, err := gguf.Open(from.Path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	metadata := slices.Clone(f.Metadata)
-	i := slices.IndexFunc(metadata, func(e gguf.Entry) bool { return e.Key == key })
-	if i < 0 {
-		t.Fatalf("%s has no %s", from.Path, key)
-	}
-	metadata[i].Value = value
 	path := filepath.Join(t.TempDir(), "changed.gguf")
-	out, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer out.Close()
-	if err := gguf.Write(out, metadata, f.Unquantised()); err != nil {
-		t.Fatal(err)
-	}
+	rewrite(t, from.Path, path, gguf.Entry{Key: key, Value: value})
 	m, err := openModel(path, from.Context)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return m
-}
-
-// bothEngines run a GGUF in f32 with what make setup has installed, and tell ids.
-func bothEngines() []engine.Engine {
-	return new(engineFlags).build([]string{browser.Name, llamacpp.Name})
 }
 
 func load(t testing.TB, ctx context.Context, e engine.Engine, m engine.Model) engine.Session {

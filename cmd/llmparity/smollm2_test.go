@@ -5,12 +5,10 @@ package main
 import (
 	"context"
 	"io"
-	"os"
 	"path/filepath"
 	"testing"
 	"time"
 
-	"llmparity/internal/cache"
 	"llmparity/internal/engine"
 	"llmparity/internal/gguf"
 	"llmparity/internal/record"
@@ -116,12 +114,12 @@ func firstDifference(a, b []int) int {
 // smolLM2 is SmolLM2-135M-Instruct with float32 weights.
 func smolLM2(t testing.TB) engine.Model {
 	t.Helper()
-	found, err := filepath.Glob(filepath.Join(cache.Dir(os.Getenv), "models", "smollm2", "*.gguf"))
-	if err != nil || len(found) != 1 {
-		t.Fatal("SmolLM2 is missing: run scripts/setup smollm2")
+	found, err := smolLM2Path()
+	if err != nil {
+		t.Fatal(err)
 	}
 	path := filepath.Join(t.TempDir(), "smollm2-f32.gguf")
-	if err := writeGGUF(t.Context(), found[0], path, io.Discard); err != nil {
+	if err := writeGGUF(t.Context(), found, path, io.Discard); err != nil {
 		t.Fatal(err)
 	}
 	m, err := openModel(path, 512)

@@ -4,12 +4,13 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
-	"math/bits"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
+
+	"llmparity/internal/mlc"
 )
 
 // Weights is a package's list of its weights: tensor-cache.json, or ndarray-cache.json as it was called once.
@@ -128,35 +129,13 @@ func (s Shard) check() error {
 	return nil
 }
 
-// numeric is how TVM names types of numbers: float16, uint32, e4m3_float8, float8_e4m3fn.
-var numeric = regexp.MustCompile(`^(?:[a-z0-9]+_)?(?:float|bfloat|int|uint)(\d{1,2})(?:_[a-z0-9]+)?$`)
-
 // size is how many bytes the weight takes by its sizes and type.
 func (t Tensor) size() (int64, error) {
 	if t.Name == "" {
-		return 0, fmt.Errorf("it has no name")
+		return 0, errors.New("it has no name")
 	}
-	m := numeric.FindStringSubmatch(t.DType)
-	if m == nil {
-		return 0, fmt.Errorf("the type %q is not known", t.DType)
+	if slices.ContainsFunc(t.Shape, func(n int64) bool { return n < 1 }) {
+		return 0, fmt.Errorf("it has the sizes %v", t.Shape)
 	}
-	width, err := strconv.Atoi(m[1])
-	if err != nil || width < 1 || width > 64 {
-		return 0, fmt.Errorf("the type %q is not known", t.DType)
-	}
-	if t.Format == "f32-to-bf16" && t.DType == "float32" {
-		width = 16
-	}
-	n := uint64(width)
-	for _, d := range t.Shape {
-		if d < 1 {
-			return 0, fmt.Errorf("it has the sizes %v", t.Shape)
-		}
-		high, low := bits.Mul64(n, uint64(d))
-		if high != 0 || low > 8*maxBytes {
-			return 0, fmt.Errorf("its sizes %v are too large", t.Shape)
-		}
-		n = low
-	}
-	return int64((n + 7) / 8), nil
+	return mlc.StoredBytes(t.DType, t.Format, t.Shape)
 }

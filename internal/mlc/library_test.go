@@ -267,7 +267,7 @@ func TestAPackagesTwoWindowsAreKeptApart(t *testing.T) {
 func TestWidths(t *testing.T) {
 	for dtype, want := range map[string]int{"float32": 32, "bfloat16": 16, "uint8": 8, "float8_e4m3fn": 8, "e4m3_float8": 8, "int4": 4,
 		"text": 0, "float": 0, "float0": 0, "float99": 0, "": 0} {
-		if got, err := Width(dtype); got != want || (err == nil) != (want > 0) {
+		if got, err := widthOf(dtype); got != want || (err == nil) != (want > 0) {
 			t.Errorf("%q has %d bits (%v), want %d", dtype, got, err, want)
 		}
 	}

@@ -259,20 +259,9 @@ func parseCache(text []byte) ([]shard, error) {
 }
 
 func (r record) within(s shard) error {
-	width, err := Width(r.DType)
+	size, err := StoredBytes(r.DType, r.Format, r.Shape)
 	if err != nil {
 		return err
-	}
-	bits := int64(width)
-	for _, n := range r.Shape {
-		if n < 0 || n > 0 && bits > 1<<50/n {
-			return fmt.Errorf("its shape is %v", r.Shape)
-		}
-		bits *= n
-	}
-	size := (bits + 7) / 8
-	if r.Format == "f32-to-bf16" && r.DType == "float32" { // TVM writes the format on weights of every type, and halves these
-		size /= 2
 	}
 	switch {
 	case r.Bytes != size:
@@ -286,14 +275,36 @@ func (r record) within(s shard) error {
 // numeric is how TVM names types of numbers: float32, uint32, bfloat16, float8_e4m3fn, and, once, e4m3_float8.
 var numeric = regexp.MustCompile(`^(?:[a-z0-9]+_)?(?:float|bfloat|int|uint)(\d{1,2})(?:_[a-z0-9]+)?$`)
 
-// Width gives the bits of a type, as the list of a package's weights names it.
-func Width(dtype string) (int, error) {
+// widthOf gives the bits of a type, as the list of a package's weights names it.
+func widthOf(dtype string) (int, error) {
 	if m := numeric.FindStringSubmatch(dtype); m != nil {
 		if bits, err := strconv.Atoi(m[1]); err == nil && bits > 0 && bits <= 64 {
 			return bits, nil
 		}
 	}
 	return 0, fmt.Errorf("its type %q is not known", dtype)
+}
+
+// StoredBytes is how many bytes of a shard a weight takes, by its type, the format in which it is stored, and its sizes.
+func StoredBytes(dtype, format string, shape []int64) (int64, error) {
+	width, err := widthOf(dtype)
+	if err != nil {
+		return 0, err
+	}
+	if format == "f32-to-bf16" && dtype == "float32" { // TVM writes the format on weights of every type, and halves these
+		width /= 2
+	}
+	bits := int64(width)
+	for _, n := range shape {
+		switch {
+		case n < 0:
+			return 0, fmt.Errorf("it has the sizes %v", shape)
+		case n > 0 && bits > 1<<50/n:
+			return 0, fmt.Errorf("its sizes %v are too large", shape)
+		}
+		bits *= n
+	}
+	return (bits + 7) / 8, nil
 }
 
 // decodeOne decodes a text that is one JSON value and nothing behind it.

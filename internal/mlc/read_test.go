@@ -72,7 +72,7 @@ func TestUnsoundPackagesAreRefused(t *testing.T) {
 		"beyond its shard":                  {"tensor-cache.json", swap(`"byteOffset": 0`, `"byteOffset": 9000000000000000000`)},
 		`a shard "../x"`:                    {"tensor-cache.json", swap(`"params_shard_0.bin"`, `"../x"`)},
 		"params_shard_1.bin":                {"tensor-cache.json", swap(`"params_shard_0.bin"`, `"params_shard_1.bin"`)},
-		"its shape is":                      {"tensor-cache.json", swap("512,", "4611686018427387904,")},
+		"are too large":                     {"tensor-cache.json", swap("512,", "4611686018427387904,")},
 		"lists no shards":                   {"tensor-cache.json", func(string) string { return `{"records": []}` }},
 		"tensor-cache.json: unexpected EOF": {"tensor-cache.json", func(text string) string { return text[:len(text)/2] }},
 		"no tensor-cache.json":              {"tensor-cache.json", nil},

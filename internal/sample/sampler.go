@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -47,8 +48,9 @@ func New(ctx context.Context, sink Sink) *Sampler {
 }
 
 // atMostOneIn bounds the share of a core that a method's ticks take: reading the mappings of large processes takes long, and is then
-// done more rarely than the method's rate says. Phase edges are always read.
-const atMostOneIn = 100
+// done more rarely than the method's rate says. Phase edges are always read. An engine that computes on all cores in step loses with each
+// of them what one of them loses.
+const atMostOneIn = 200
 
 // A read that gets no answer, from a page that hangs, is given up. Phase edges wait for less: the run must go on.
 const (
@@ -235,8 +237,8 @@ func (s *Sampler) Cost() record.Cost {
 func (s *Sampler) loop(g *group, every time.Duration) {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
-	var rest time.Time // until when a dear pass is not repeated
-	var before time.Duration
+	var rest time.Time                                   // until when a dear pass is not repeated
+	before := time.Duration(math.MaxInt64 / atMostOneIn) // the first pass stands for itself
 	for {
 		select {
 		case <-s.ctx.Done():

@@ -49,9 +49,6 @@ func (c Config) cacheV() string { return cmp.Or(c.CacheV, c.KVType, "f32") }
 
 func (c Config) flashAttention() string { return cmp.Or(c.FlashAttention, "off") }
 
-// flag is an option of a program of llama.cpp's, with its value where it has one.
-type flag []string
-
 // common are the options that llama.cpp's programs share.
 func (c Config) common(m engine.Model) []flag {
 	flags := []flag{{"-m", m.Path}}
@@ -74,7 +71,7 @@ func (c Config) common(m engine.Model) []flag {
 		}
 	}
 	if c.NoMmap {
-		flags = append(flags, flag{"--no-mmap"})
+		flags = append(flags, flag{noMmap})
 	}
 	return append(flags,
 		// No guessing, no warm-up of its own (the runner has a phase for it), no network, and buffers' sizes in the log.
@@ -84,19 +81,14 @@ func (c Config) common(m engine.Model) []flag {
 // logLevel is the lowest at which the log tells the sizes of buffers. It has no line a token.
 const logLevel = "4"
 
-// args are llama-server's arguments; there is no secret in them.
-func (c Config) args(m engine.Model, port int) []string {
-	return words(append(c.common(m), flag{"--host", "127.0.0.1"}, flag{"--port", strconv.Itoa(port)},
-		// One slot, nothing kept from one prompt to the next: every prefill is whole. No page.
-		flag{"-np", "1"}, flag{"--no-cache-prompt"}, flag{"-cram", "0"}, flag{"--no-webui"}))
-}
+// noMmap is an option that newer versions have under another name.
+const noMmap = "--no-mmap"
 
-func words(flags []flag) []string {
-	var args []string
-	for _, f := range flags {
-		args = append(args, f...)
-	}
-	return args
+// server are llama-server's options; there is no secret in them.
+func (c Config) server(m engine.Model, port int) []flag {
+	return append(c.common(m), flag{"--host", "127.0.0.1"}, flag{"--port", strconv.Itoa(port)},
+		// One slot, nothing kept from one prompt to the next: every prefill is whole. No page.
+		flag{"-np", "1"}, flag{"--no-cache-prompt"}, flag{"-cram", "0"}, flag{"--no-webui"})
 }
 
 // policy is what of the configuration bears on figures or on ids, and what of it the log shows to have been done.

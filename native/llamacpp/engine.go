@@ -50,6 +50,9 @@ func (l *Engine) Check(ctx context.Context, m engine.Model) error {
 	if err != nil {
 		return err
 	}
+	if _, err := b.options.fitted(serverProgram(), b.path, l.config.server(m, 0)); err != nil {
+		return err
+	}
 	return l.config.gpu(ctx, serverProgram(), b.path)
 }
 

@@ -20,6 +20,7 @@ type identity struct {
 	path, version, sha256 string
 	size                  int64
 	modified              time.Time
+	options               options
 }
 
 // known keeps an identity: hashing takes a while, and is done once a file.
@@ -45,6 +46,11 @@ func (k *known) identify(ctx context.Context, p program, path string) (identity,
 	if b.version, err = p.version(ctx, path); err != nil {
 		return identity{}, err
 	}
+	help, err := p.ask(ctx, path, "--help")
+	if err != nil {
+		return identity{}, err
+	}
+	b.options = listed(help)
 	k.is = b
 	return b, nil
 }

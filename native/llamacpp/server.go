@@ -66,9 +66,13 @@ func environment(key string) []string {
 
 // startServer starts the process and has it sampled; nothing answers yet.
 func startServer(c Config, b identity, m engine.Model, port int, p engine.Probe) (*server, error) {
+	flags, err := b.options.fitted(serverProgram(), b.path, c.server(m, port))
+	if err != nil {
+		return nil, err
+	}
 	key := make([]byte, 16)
 	_, _ = rand.Read(key) // never fails
-	s := &server{tail: &child.Tail{Max: 16 << 10}, path: b.path, args: c.args(m, port), stopped: make(chan struct{})}
+	s := &server{tail: &child.Tail{Max: 16 << 10}, path: b.path, args: arguments(flags), stopped: make(chan struct{})}
 	s.client = newClient(port, hex.EncodeToString(key))
 
 	cmd := exec.Command(b.path, s.args...)
@@ -81,7 +85,6 @@ func startServer(c Config, b identity, m engine.Model, port int, p engine.Probe)
 	ctx, end := context.WithCancel(context.Background()) // it outlives the Load that starts it
 	s.end = end
 	s.started = time.Now()
-	var err error
 	if s.proc, err = child.Start(ctx, cmd); err != nil {
 		s.release()
 		return nil, err
@@ -243,7 +246,7 @@ func (s *server) died(m engine.Model) error {
 	case contains(words, "couldn't bind"):
 		return errPortTaken
 	case missingFlag(words, s.args) != "":
-		return serverProgram().useless("%s is too old, it does not know %s; a newer build is needed", s.path, missingFlag(words, s.args))
+		return tooOld(serverProgram(), s.path, missingFlag(words, s.args))
 	case outOfMemory(words):
 		return engine.Fail(record.OOM, "llama-server ran out of memory loading %s (%s): %s", m.Path, how, summary(words))
 	case signalled(s.proc.Err()):

@@ -1,0 +1,148 @@
+package llamacpp
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	"llmparity/internal/record"
+)
+
+// readLog gives what a real log tells, read in pieces as a pipe may cut it.
+func readLog(t *testing.T, name string, cut func(io.Reader) io.Reader) load {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join("testdata", "logs", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := newLogReader(nil)
+	if _, err := io.Copy(struct{ io.Writer }{r}, cut(bytes.NewReader(data))); err != nil {
+		t.Fatal(err)
+	}
+	return r.load()
+}
+
+func TestLogs(t *testing.T) {
+	const mib = record.MiB
+	for _, c := range []struct {
+		name                     string
+		weights, kv, compute     float64 // MiB, as printed
+		output                   float64
+		cells, context, ubatch   int
+		flash                    string
+		used                     float64 // of 100 tokens
+		backends, offloadedLayer string
+	}{
+		{"smollm2-f32.log", 92.10, 45, 27.51, 0.19, 1024, 1024, 512, "disabled", 45.0 * 100 / 1024, "CPU_Mapped", "0"},
+		{"smollm2-q8_0-flash.log", 92.10, 23.91, 16.67, 0.19, 2048, 2048, 512, "enabled", 23.91 * 100 / 2048, "CPU_Mapped", "0"},
+		{"smollm2-f16-auto-fit.log", 92.10, 22.5, 15.64, 0.19, 1024, 1024, 512, "enabled", 22.5 * 100 / 1024, "CPU_Mapped", "0"},
+		{"tiny-f32.log", 1.63, 1, 11.76, 0, 1024, 1024, 512, "disabled", 1.0 * 100 / 1024, "CPU_Mapped", "0"},
+	} {
+		for way, cut := range map[string]func(io.Reader) io.Reader{"whole": func(r io.Reader) io.Reader { return r }, "bytes": iotest.OneByteReader} {
+			t.Run(c.name+" "+way, func(t *testing.T) {
+				l := readLog(t, c.name, cut)
+				v := l.values(100)
+				for name, want := range map[string]float64{
+					"weights_bytes": c.weights * mib, "weights." + c.backends + "_bytes": c.weights * mib, "kv_reserved_bytes": c.kv * mib,
+					"compute_bytes": c.compute * mib, "output_bytes": c.output * mib, "workspaces_bytes": (c.compute + c.output) * mib,
+					"kv_cells_count": float64(c.cells), "kv_used_bytes": c.used * mib,
+				} {
+					if math.Abs(v[name]-want) > 2 {
+						t.Errorf("%s is %.0f, want %.0f", name, v[name], want)
+					}
+				}
+				if l.context != c.context || l.ubatch != c.ubatch || l.flash != c.flash || l.layers(0) != c.offloadedLayer {
+					t.Errorf("context %d, ubatch %d, flash attention %q, layers %s", l.context, l.ubatch, l.flash, l.layers(0))
+				}
+				if _, known := l.values(-1)["kv_used_bytes"]; known {
+					t.Error("without a number of tokens, a part of the KV cache is in use")
+				}
+			})
+		}
+	}
+}
+
+// What other versions and other backends print, in the words of llama.cpp's sources.
+func TestLogLinesOfOtherVersions(t *testing.T) {
+	for _, c := range []struct{ name, log, want string }{
+		{"the first set is a trial", `load_tensors:   CPU_Mapped model buffer size =    10.00 MiB
+llama_kv_cache:        CPU KV buffer size =    9.00 MiB
+llama_kv_cache: size =    9.00 MiB (   256 cells,   1 layers,  1/1 seqs), K (f32):    4.50 MiB, V (f32):    4.50 MiB
+sched_reserve:        CPU compute buffer size =    8.00 MiB
+load_tensors:   CPU_Mapped model buffer size =    10.00 MiB
+llama_kv_cache:        CPU KV buffer size =    4.00 MiB
+llama_kv_cache: size =    4.00 MiB (   256 cells,   1 layers,  1/1 seqs), K (f32):    2.00 MiB, V (f32):    2.00 MiB
+sched_reserve:        CPU compute buffer size =    7.00 MiB
+`, "weights 10 kv 4 compute 7 used 4 layers 0"},
+		{"several backends, a window, a reserve made anew", `load_tensors: offloaded 29/33 layers to GPU
+load_tensors:        CUDA0 model buffer size =   100.00 MiB
+load_tensors:   CPU_Mapped model buffer size =    20.00 MiB
+llama_kv_cache:      CUDA0 KV buffer size =    6.00 MiB
+llama_kv_cache: size =    6.00 MiB (   512 cells,   3 layers,  1/1 seqs), K (f16):    3.00 MiB, V (f16):    3.00 MiB
+llama_kv_cache:      CUDA0 KV buffer size =    2.00 MiB
+llama_kv_cache: size =    2.00 MiB (   128 cells,   3 layers,  1/1 seqs), K (f16):    1.00 MiB, V (f16):    1.00 MiB
+sched_reserve:      CUDA0 compute buffer size =    50.00 MiB
+sched_reserve:  CUDA_Host compute buffer size =    3.00 MiB
+sched_reserve:      CUDA0 compute buffer size =    30.00 MiB
+`, "weights 120 kv 8 compute 33 used 5 layers 29 of 33"},
+		{"older names", `llm_load_tensors:        CPU buffer size =    12.00 MiB
+llama_kv_cache_init:        CPU KV buffer size =    16.00 MiB
+llama_new_context_with_model: KV self size  =   16.00 MiB, K (f16):    8.00 MiB, V (f16):    8.00 MiB
+llama_new_context_with_model:        CPU  output buffer size =     1.00 MiB
+llama_new_context_with_model:        CPU compute buffer size =    5.00 MiB
+`, "weights 12 kv 16 compute 5 used - layers 0"},
+		{"no numbers", `load_tensors:   CPU_Mapped model buffer size =    ..... MiB
+llama_kv_cache: size =    . MiB (   99999999999999999999 cells,   1 layers
+`, "weights - kv - compute - used - layers 0"},
+	} {
+		r := newLogReader(nil)
+		_, _ = r.Write([]byte(c.log)) // never fails
+		l := r.load()
+		v := l.values(256)
+		show := func(name string) string {
+			b, ok := v[name]
+			if !ok {
+				return "-"
+			}
+			return fmt.Sprint(b / record.MiB)
+		}
+		got := fmt.Sprintf("weights %s kv %s compute %s used %s layers %s", show("weights_bytes"), show("kv_reserved_bytes"), show("compute_bytes"),
+			show("kv_used_bytes"), l.layers(0))
+		if got != c.want {
+			t.Errorf("%s: %s, want %s", c.name, got, c.want)
+		}
+	}
+}
+
+func FuzzLog(f *testing.F) {
+	logs, err := filepath.Glob(filepath.Join("testdata", "logs", "*.log"))
+	if err != nil || len(logs) == 0 {
+		f.Fatal("no logs", err)
+	}
+	for _, path := range logs {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(data)
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		r := newLogReader(nil)
+		_, _ = r.Write(data)
+		l := r.load()
+		for name, v := range l.values(7) {
+			if math.IsNaN(v) || math.IsInf(v, 0) || v < 0 {
+				t.Fatalf("%s is %g", name, v)
+			}
+			if !strings.HasSuffix(name, "_bytes") && !strings.HasSuffix(name, "_count") {
+				t.Fatalf("%q does not end in a unit", name)
+			}
+		}
+	})
+}

@@ -1,0 +1,145 @@
+package openai
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptrace"
+	"net/url"
+	"time"
+)
+
+const (
+	connectPatience = 5 * time.Second
+	// askPatience is for questions that a server answers from what it knows. Generations wait as long as their context lets them.
+	askPatience = 10 * time.Second
+	// idleFor is how long a connection is kept for the next request: less than the five seconds after which llama-server and uvicorn close
+	// one, so that no request meets a connection that is just being closed.
+	idleFor = 2 * time.Second
+	// maxAnswer bounds an answer that is no stream.
+	maxAnswer = 16 << 20
+)
+
+// client speaks to one server.
+type client struct {
+	at      address
+	key     Secret
+	keyFrom string
+	http    *http.Client
+}
+
+func newClient(at address, key Secret, keyFrom string) *client {
+	proxy := http.ProxyFromEnvironment
+	if at.local {
+		proxy = nil // it would be measured too
+	}
+	return &client{at: at, key: key, keyFrom: keyFrom, http: &http.Client{
+		Transport: &http.Transport{
+			Proxy:               proxy,
+			DialContext:         (&net.Dialer{Timeout: connectPatience}).DialContext,
+			TLSHandshakeTimeout: connectPatience,
+			IdleConnTimeout:     idleFor,
+			MaxIdleConnsPerHost: requests, // of streams that went on at once, the next ones' connections
+			DisableCompression:  true,
+		},
+		// A request that goes elsewhere would be measured there, and a POST would become a GET.
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}}
+}
+
+func (c *client) close() { c.http.CloseIdleConnections() }
+
+// request is what is asked.
+type request struct {
+	method, address string
+	body            any // nil: none
+	// last tells the server that the connection is not used again. llama-server closes it behind a stream without a word: the next request
+	// on it would meet the end.
+	last bool
+}
+
+// send gives the answer where it is 200, and when the request was handed over; the answer's body must be closed. Errors are refusals or
+// those of the connection.
+func (c *client) send(ctx context.Context, r request) (*http.Response, time.Time, error) {
+	var body []byte
+	if r.body != nil {
+		var err error
+		if body, err = json.Marshal(r.body); err != nil {
+			return nil, time.Now(), fmt.Errorf("making a request: %w", err)
+		}
+	}
+	for try := 1; ; try++ {
+		resp, sent, reused, err := c.once(ctx, r, body)
+		if err == nil && resp.StatusCode == http.StatusOK {
+			return resp, sent, nil
+		}
+		if err == nil {
+			defer resp.Body.Close()
+			return nil, sent, c.refused(resp)
+		}
+		// A connection that was kept may have been closed by the server just now: that says nothing of the server.
+		if !reused || try > 1 || ctx.Err() != nil {
+			return nil, sent, err
+		}
+		c.http.CloseIdleConnections()
+	}
+}
+
+// once sends a request over a new connection or one that was kept.
+func (c *client) once(ctx context.Context, r request, body []byte) (resp *http.Response, sent time.Time, reused bool, err error) {
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(i httptrace.GotConnInfo) { reused = i.Reused }})
+	var reader io.Reader
+	if body != nil {
+		reader = bytes.NewReader(body)
+	}
+	req, err := http.NewRequestWithContext(ctx, r.method, r.address, reader)
+	if err != nil {
+		return nil, time.Now(), false, fmt.Errorf("making a request: %w", err)
+	}
+	req.Close = r.last
+	if c.key != "" {
+		req.Header.Set("Authorization", "Bearer "+string(c.key))
+	}
+	if body != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	sent = time.Now()
+	resp, err = c.http.Do(req)
+	var e *url.Error
+	if errors.As(err, &e) {
+		err = e.Err // we say ourselves where it was
+	}
+	return resp, sent, reused, err
+}
+
+// ask reads a JSON answer into into. The header is that of the answer.
+func (c *client) ask(ctx context.Context, method, address string, body, into any) (http.Header, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, askPatience, errSilent)
+	defer cancel()
+	resp, _, err := c.send(ctx, request{method: method, address: address, body: body})
+	if err != nil {
+		return nil, cause(ctx, err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
+	if err != nil {
+		return nil, cause(ctx, err)
+	}
+	if err := json.Unmarshal(text, into); err != nil {
+		return nil, &malformed{what: "its answer to " + address, text: c.hide(snippet(text)), err: err}
+	}
+	return resp.Header, nil
+}
+
+// cause tells our own patience's end from that of whoever called.
+func cause(ctx context.Context, err error) error {
+	if context.Cause(ctx) == errSilent {
+		return errSilent
+	}
+	return err
+}

@@ -1,0 +1,224 @@
+package openai
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+
+	"llmparity/internal/engine"
+)
+
+// kind is what a server is.
+type kind string
+
+// The kinds that are told apart. Anything else speaks the common interface, and is sent nothing beyond it.
+const (
+	llamaServer kind = "llama-server"
+	vllm        kind = "vLLM"
+	sglang      kind = "SGLang"
+	tgi         kind = "TGI"
+	ollama      kind = "Ollama"
+	lmStudio    kind = "LM Studio"
+	unknown     kind = "unknown"
+)
+
+// ignoresEOS tells whether the server can be asked to go on behind the end of a text.
+func (k kind) ignoresEOS() bool { return k == llamaServer || k == vllm || k == sglang }
+
+// onDemand tells whether a server may load the model only when it is asked something.
+func (k kind) onDemand() bool { return k == ollama || k == lmStudio || k == unknown }
+
+// server is what was found out about one.
+type server struct {
+	kind    kind
+	version string // empty: it does not say
+	models  []model
+	listed  bool // it has a list of models, which may be empty
+	loading bool // it is there, and its model is not yet
+	context int  // the window; 0: it does not say
+	file    string
+	named   string // its Server header
+}
+
+// model is one that a server lists.
+type model struct {
+	ID      string   `json:"id"`
+	Owner   string   `json:"owned_by"`
+	Aliases []string `json:"aliases"`       // llama-server's
+	Longest int      `json:"max_model_len"` // vLLM's and SGLang's
+}
+
+// detect asks for the list of models, which every server has, and then what only one kind answers. It fails where no server answers, or
+// none that lets us in.
+func detect(ctx context.Context, c *client) (server, error) {
+	s := server{kind: unknown}
+	var answer struct {
+		Data []model `json:"data"`
+	}
+	header, err := c.ask(ctx, http.MethodGet, c.at.api+"/models", nil, &answer)
+	var r *refusal
+	var odd *malformed
+	switch {
+	case err == nil:
+		s.models, s.listed, s.named = answer.Data, true, header.Get("Server")
+	case errors.As(err, &r) && r.status == http.StatusServiceUnavailable:
+		s.loading = true
+	case errors.As(err, &r) && (r.status == http.StatusNotFound || r.status == http.StatusMethodNotAllowed || r.status == http.StatusNotImplemented):
+	case errors.As(err, &odd):
+		return s, c.unreachable("check --openai-url", "what answers at %s is no server of language models (%v)", c.at.host, odd)
+	default:
+		return s, c.explain(err)
+	}
+	for _, is := range []func(context.Context, *client) bool{s.isLlamaServer, s.isVLLM, s.isSGLang, s.isTGI, s.isOllama, s.isLMStudio} {
+		if is(ctx, c) {
+			break
+		}
+	}
+	return s, ctx.Err()
+}
+
+func (s *server) owned(by string) bool {
+	return slices.ContainsFunc(s.models, func(m model) bool { return m.Owner == by })
+}
+
+// has tells whether the server answers a question of its own kind.
+func has(ctx context.Context, c *client, path string, into any) bool {
+	_, err := c.ask(ctx, http.MethodGet, c.at.root+path, nil, into)
+	return err == nil
+}
+
+func (s *server) isLlamaServer(ctx context.Context, c *client) bool {
+	if !s.owned("llamacpp") && s.named != "llama.cpp" && !s.loading {
+		return false
+	}
+	var props struct {
+		Build    string `json:"build_info"`
+		Path     string `json:"model_path"`
+		Settings *struct {
+			Context int `json:"n_ctx"`
+		} `json:"default_generation_settings"`
+	}
+	if !has(ctx, c, "/props", &props) || props.Settings == nil {
+		return false
+	}
+	s.kind, s.version, s.file, s.context = llamaServer, props.Build, props.Path, props.Settings.Context
+	return true
+}
+
+// versioned is what servers say of themselves, each some of it.
+type versioned struct {
+	Version string `json:"version"`
+	Router  string `json:"router"`
+	ModelID string `json:"model_id"`
+	Most    int    `json:"max_total_tokens"`
+}
+
+func (s *server) isVLLM(ctx context.Context, c *client) bool {
+	if !s.owned("vllm") {
+		return false
+	}
+	var v versioned
+	has(ctx, c, "/version", &v) // older ones have none
+	s.kind, s.version = vllm, v.Version
+	return true
+}
+
+func (s *server) isSGLang(ctx context.Context, c *client) bool {
+	if !s.owned("sglang") {
+		return false
+	}
+	// The answer has the server's key in it, if there is one: nothing but the version is read of it.
+	var v versioned
+	if !has(ctx, c, "/server_info", &v) || v.Version == "" {
+		has(ctx, c, "/get_server_info", &v)
+	}
+	s.kind, s.version = sglang, v.Version
+	return true
+}
+
+func (s *server) isTGI(ctx context.Context, c *client) bool {
+	var v versioned
+	if !has(ctx, c, "/info", &v) || v.ModelID == "" || v.Version == "" || v.Router == "" && v.Most == 0 {
+		return false
+	}
+	s.kind, s.version, s.context = tgi, v.Version, v.Most
+	return true
+}
+
+func (s *server) isOllama(ctx context.Context, c *client) bool {
+	var v versioned
+	if !has(ctx, c, "/api/version", &v) || v.Version == "" {
+		return false
+	}
+	s.kind, s.version = ollama, v.Version
+	return true
+}
+
+// isLMStudio goes by what its own list has and no other's.
+func (s *server) isLMStudio(ctx context.Context, c *client) bool {
+	var answer struct {
+		Data []struct {
+			Type string `json:"compatibility_type"`
+		} `json:"data"`
+	}
+	if !has(ctx, c, "/api/v0/models", &answer) || len(answer.Data) == 0 || answer.Data[0].Type == "" {
+		return false
+	}
+	s.kind = lmStudio
+	return true
+}
+
+// choose gives the server's name for the model that is asked for.
+func choose(at address, s server, c Config, m engine.Model) (model, error) {
+	name := c.Model
+	if name == "" && m.Format == Served {
+		name = m.Name
+	}
+	have := s.ids()
+	if name == "" {
+		if len(s.models) == 1 {
+			return s.models[0], nil
+		}
+		return model{}, noModel(at, "", have)
+	}
+	if !s.listed || len(s.models) == 0 {
+		return model{ID: name}, nil // it will say itself what it doesn't have
+	}
+	for _, l := range s.models {
+		if l.ID == name || slices.Contains(l.Aliases, name) {
+			return l, nil
+		}
+	}
+	// Ollama's names have a tag that may be left out.
+	for _, l := range s.models {
+		if s.kind == ollama && l.ID == name+":latest" {
+			return l, nil
+		}
+	}
+	return model{}, noModel(at, name, have)
+}
+
+// ids are the names of the server's models.
+func (s server) ids() []string {
+	var out []string
+	for _, l := range s.models {
+		out = append(out, l.ID)
+	}
+	return out
+}
+
+// window is how many tokens a prompt and its continuation may come to; 0: the server does not say.
+func (s server) window(m model) int {
+	if s.context > 0 {
+		return s.context
+	}
+	return m.Longest
+}
+
+// tokenizer tells where the prompt can be had as ids, as the server makes them.
+func (s server) tokenizer() bool { return s.kind == llamaServer }
+
+// title is the server and its version.
+func (s server) title() string { return strings.TrimSpace(string(s.kind) + " " + s.version) }

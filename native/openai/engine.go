@@ -1,0 +1,154 @@
+// Package openai drives any server that speaks OpenAI's HTTP interface: llama-server, vLLM, SGLang, TGI, Ollama, LM Studio and the rest.
+//
+// The server runs already, with its model, and goes on: nothing here starts, loads or ends one. Times are those at which the client had
+// read a chunk of the stream that has text in it; a chunk is a piece of text and no token, so that tokens are counted by the server's own
+// usage, beside the pieces. No ids are told. What a server is, is found out from what it answers; fields that only some servers know are
+// sent to those alone. Of a server on another machine nothing is measured but its answers.
+package openai
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"llmparity/internal/engine"
+	"llmparity/internal/fault"
+	"llmparity/internal/gguf"
+	"llmparity/internal/record"
+)
+
+// Name is the engine's name in plans and records.
+const Name = "openai"
+
+// Served is the format of a model that a server knows by its name.
+const Served = "served"
+
+// The interfaces: prompts as they are, or as a user's message in a chat.
+const (
+	Completions = "completions"
+	Chat        = "chat"
+)
+
+// requests is how many streams may go on at a time: enough for any load that one client can time.
+const requests = 256
+
+// Config is what a user may choose. A URL is needed.
+type Config struct {
+	URL   string // http://host:port, with or without /v1
+	Model string // by the server's name for it; empty: the model's own where it is a served one, else the only one that there is
+	API   string // Completions, unless set
+	Key   Secret
+	// KeyFrom names the variable that the key is from, for advice.
+	KeyFrom string
+}
+
+func (c Config) api() string {
+	if c.API == "" {
+		return Completions
+	}
+	return c.API
+}
+
+// Secret is not printed.
+type Secret string
+
+// String hides it.
+func (s Secret) String() string {
+	if s == "" {
+		return ""
+	}
+	return "[key]"
+}
+
+// GoString hides it too.
+func (s Secret) GoString() string { return s.String() }
+
+// MarshalText hides it as well.
+func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// Engine is a server.
+type Engine struct {
+	config Config
+
+	mu   sync.Mutex
+	kind kind // as it was found out last
+}
+
+// New makes the engine; nothing is asked of the server yet.
+func New(c Config) *Engine { return &Engine{config: c} }
+
+// Name is Name.
+func (*Engine) Name() string { return Name }
+
+// Caps is what can be had of such a server. Whether it goes on behind the end of a text, and
+// whether its prompt cache can be switched off, is known once it was asked what it is.
+func (e *Engine) Caps() engine.Caps {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return engine.Caps{IgnoreEOS: e.kind.ignoresEOS(), PromptCache: e.kind != llamaServer, Resident: true, Served: true, Requests: requests,
+		Isolation: record.OfServer}
+}
+
+// Check asks the server what it is and whether it has the model.
+func (e *Engine) Check(ctx context.Context, m engine.Model) error {
+	if err := checkModel(m); err != nil {
+		return err
+	}
+	c, s, err := e.reach(ctx)
+	if err != nil {
+		return err
+	}
+	defer c.close()
+	if s.loading {
+		return nil // it is there; Load waits
+	}
+	_, err = choose(c.at, s, e.config, m)
+	return err
+}
+
+// checkModel refuses models that no such server can have.
+func checkModel(m engine.Model) error {
+	switch m.Format {
+	case Served:
+		return nil
+	case "", "gguf":
+		f, err := gguf.Open(m.Path)
+		if err != nil {
+			return &engine.Failure{Class: record.SetUp, Err: err}
+		}
+		return f.Close()
+	}
+	return fault.New(fault.BadModel, "name its GGUF, or the server's own name for it as served:NAME",
+		"the server of the engine openai has no use for the model %s, which is a %s package", m.Name, m.Format)
+}
+
+// reach finds out what the server is.
+func (e *Engine) reach(ctx context.Context) (*client, server, error) {
+	at, err := parseAddress(e.config.URL)
+	if err != nil {
+		return nil, server{}, err
+	}
+	c := newClient(at, e.config.Key, e.config.KeyFrom)
+	s, err := detect(ctx, c)
+	if err != nil {
+		c.close()
+		return nil, server{}, err
+	}
+	e.mu.Lock()
+	e.kind = s.kind
+	e.mu.Unlock()
+	return c, s, nil
+}
+
+// Open finds out what the server is, and begins to sample it where it can be seen.
+func (e *Engine) Open(ctx context.Context, p engine.Probe) (engine.Session, error) {
+	c, found, err := e.reach(ctx)
+	if err != nil {
+		return nil, err
+	}
+	life, end := context.WithCancel(context.Background())
+	s := &session{config: e.config, client: c, server: found, probe: p, life: life, end: end}
+	p.Event(record.Event{At: time.Now(), Device: &record.Device{Class: "unknown", Name: c.at.host + ", which does not say"}})
+	s.watch(ctx)
+	return s, nil
+}

@@ -1,0 +1,128 @@
+package openai
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"llmparity/internal/record"
+	"llmparity/internal/sample"
+	"llmparity/native/wire"
+)
+
+// MethodMetrics is what a server says of itself at /metrics.
+const MethodMetrics = "server_metrics"
+
+const (
+	metricsEvery = time.Second
+	// metricsPatience is for an answer of /metrics, which some servers give between two steps of the model.
+	metricsPatience = 5 * time.Second
+)
+
+// vocabulary gives our names to what servers say, by their series. Of several names for one thing, older ones come last.
+var vocabulary = []struct {
+	name string
+	from []string
+}{
+	{"requests_running_count", []string{"llamacpp:requests_processing", "vllm:num_requests_running", "sglang:num_running_reqs", "tgi_batch_current_size"}},
+	{"requests_waiting_count", []string{"llamacpp:requests_deferred", "vllm:num_requests_waiting", "sglang:num_queue_reqs", "tgi_queue_size"}},
+	{"kv_cache_usage_ratio", []string{"vllm:kv_cache_usage_perc", "vllm:gpu_cache_usage_perc", "sglang:token_usage", "llamacpp:kv_cache_usage_ratio"}},
+	{"kv_cache_tokens_count", []string{"sglang:num_used_tokens", "llamacpp:kv_cache_tokens"}},
+	{"preemptions_count", []string{"vllm:num_preemptions_total", "sglang:num_retracted_requests_total", "sglang:num_retracted_reqs"}},
+	{"prompt_tokens_count", []string{"llamacpp:prompt_tokens_total", "vllm:prompt_tokens_total", "sglang:prompt_tokens_total", "tgi_request_input_length_sum"}},
+	{"generated_tokens_count", []string{"llamacpp:tokens_predicted_total", "vllm:generation_tokens_total", "sglang:generation_tokens_total", "tgi_request_generated_tokens_sum"}},
+	{"cached_prompt_tokens_count", []string{"llamacpp:prompt_tokens_cached_total", "vllm:prefix_cache_hits_total", "sglang:cached_tokens_total"}},
+	{"cache_hit_ratio", []string{"sglang:cache_hit_rate"}},
+}
+
+// wanted tells whether a series says something that there is a name for.
+func wanted(series string) bool {
+	for _, v := range vocabulary {
+		if slices.Contains(v.from, series) {
+			return true
+		}
+	}
+	return false
+}
+
+// values names what a page of metrics says. What it does not say is absent.
+func values(page []wire.Metric) []record.Value {
+	var out []record.Value
+	for _, v := range vocabulary {
+		for _, series := range v.from {
+			if n, ok := together(page, series, strings.HasSuffix(v.name, "_ratio")); ok {
+				out = append(out, record.Value{Name: v.name, Value: n})
+				break
+			}
+		}
+	}
+	return out
+}
+
+// together makes one value of a series' several: of ranks that compute the same requests together, and of classes of requests beside their
+// sum, the highest; of engines and replicas that share the work, the sum, and of a ratio the highest.
+func together(page []wire.Metric, series string, ratio bool) (float64, bool) {
+	replicas := map[[3]string]float64{}
+	for _, m := range page {
+		if m.Name != series || math.IsNaN(m.Value) || math.IsInf(m.Value, 0) {
+			continue
+		}
+		of := [3]string{m.Label("engine"), m.Label("dp_rank"), m.Label("model_name")}
+		if have, ok := replicas[of]; !ok || m.Value > have {
+			replicas[of] = m.Value
+		}
+	}
+	total := 0.0
+	for _, n := range replicas {
+		if ratio {
+			total = max(total, n)
+		} else {
+			total += n
+		}
+	}
+	return total, len(replicas) > 0
+}
+
+// metrics is a server's word about itself.
+type metrics struct {
+	client *client
+	pid    int
+	who    string
+}
+
+func (m *metrics) Describe() record.Source {
+	return record.Source{Role: "server", Method: MethodMetrics, PID: m.pid, Every: metricsEvery, Waits: true,
+		Sees: fmt.Sprintf("what %s says of itself at /metrics, which is its own word and not measured: requests, KV cache, preemptions, tokens since its start "+
+			"(of several replicas the sum, of a ratio the highest)", m.who),
+		Blind: "everything that it does not say; what happened between two of its own updates"}
+}
+
+func (m *metrics) Read(ctx context.Context, r *record.Sample) error {
+	ctx, cancel := context.WithTimeout(ctx, metricsPatience)
+	defer cancel()
+	r.Begin = time.Now()
+	resp, _, err := m.client.send(ctx, request{method: http.MethodGet, address: m.client.at.root + "/metrics"})
+	if err != nil {
+		if ctx.Err() == nil && !m.client.listens(ctx) {
+			return fmt.Errorf("the server at %s: %w", m.client.at.host, sample.ErrGone)
+		}
+		return err
+	}
+	defer resp.Body.Close()
+	page, err := wire.Metrics(resp.Body, wanted)
+	r.End = time.Now()
+	if err != nil {
+		return err
+	}
+	r.Values = values(page)
+	if len(r.Values) == 0 {
+		return errNoMetrics
+	}
+	return nil
+}
+
+var errNoMetrics = fmt.Errorf("no series of /metrics is known")

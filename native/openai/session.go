@@ -1,0 +1,365 @@
+package openai
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"llmparity/internal/child"
+	"llmparity/internal/engine"
+	"llmparity/internal/fault"
+	"llmparity/internal/record"
+	"llmparity/internal/sample/proc"
+)
+
+// session is one launch's use of a server that goes on behind it.
+type session struct {
+	config Config
+	client *client
+	server server
+	probe  engine.Probe
+	life   context.Context // until Close
+	end    context.CancelFunc
+
+	mu      sync.Mutex // guards what Close and generations meet
+	closed  bool
+	loaded  bool
+	going   int // generations
+	model   model
+	context int // what a prompt and its continuation may come to; 0: nobody says
+
+	pid    int // of the server, where it can be seen
+	tree   *proc.Tree
+	detach []func()
+}
+
+// bound gives a context that ends with the session too.
+func (s *session) bound(ctx context.Context) (context.Context, func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	release := context.AfterFunc(s.life, func() { cancel(errClosed) })
+	return ctx, func() {
+		release()
+		cancel(nil)
+	}
+}
+
+// failed tells what lies behind an error: the session's end, the caller's doing, or the server.
+func (s *session) failed(ctx context.Context, what string, err error) error {
+	switch {
+	case s.life.Err() != nil:
+		return errClosed
+	case ctx.Err() != nil:
+		return fmt.Errorf("%s at %s: %w", what, s.client.at.host, ctx.Err())
+	}
+	return s.explain(err)
+}
+
+// explain adds to what the client makes of an error what is known of the model.
+func (s *session) explain(err error) error {
+	var r *refusal
+	if errors.As(err, &r) && r.status == http.StatusNotFound && strings.Contains(strings.ToLower(r.kind+" "+r.message), "model") {
+		return noModel(s.client.at, s.model.ID, s.server.ids())
+	}
+	return s.client.explain(err)
+}
+
+// Load makes sure that the server has the model and answers with it. What it takes says how long the server needed, not how long a load.
+func (s *session) Load(ctx context.Context, m engine.Model) error {
+	if s.life.Err() != nil {
+		return errClosed
+	}
+	inner, release := s.bound(ctx)
+	defer release()
+	if err := s.begin(); err != nil {
+		return err
+	}
+	begin := time.Now()
+	err := m.Same()
+	if err == nil {
+		err = s.ready(inner, m)
+	}
+	if err == nil && s.server.kind.onDemand() {
+		err = s.firstAnswer(inner)
+	}
+	if err != nil {
+		s.mu.Lock()
+		s.loaded = false
+		s.mu.Unlock()
+		return s.failed(ctx, "waiting for the server", err)
+	}
+	s.span(begin)
+	s.tell(m)
+	if s.tree != nil {
+		s.tree.Look(inner) // whatever process the load has started is sampled from here on
+	}
+	return nil
+}
+
+// begin refuses a second model.
+func (s *session) begin() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.closed:
+		return errClosed
+	case s.loaded:
+		return errors.New("the session has a model already; unload it first")
+	}
+	s.loaded = true
+	return nil
+}
+
+// ready waits until the server has loaded what it is loading, and chooses the model.
+func (s *session) ready(ctx context.Context, m engine.Model) error {
+	for {
+		found, err := detect(ctx, s.client)
+		if err != nil {
+			return err
+		}
+		if !found.loading {
+			s.server = found
+			break
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+	chosen, err := choose(s.client.at, s.server, s.config, m)
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.model, s.context = chosen, s.server.window(chosen)
+	if m.Context > 0 && s.context > 0 && m.Context != s.context {
+		s.probe.Warn(record.Warning{Code: "context-differs", Text: fmt.Sprintf(
+			"a context of %d tokens was asked for, and the server has one of %d", m.Context, s.context)})
+	}
+	if m.Context > 0 && (s.context == 0 || m.Context < s.context) {
+		s.context = m.Context
+	}
+	return nil
+}
+
+// firstAnswer has the server load the model where it does so when it is asked first.
+func (s *session) firstAnswer(ctx context.Context) error {
+	g := s.generation(engine.Request{Prompt: "Hello", MaxTokens: 1}, func(record.Token) {})
+	err := g.run(ctx)
+	if errors.Is(err, errNothing) {
+		return nil // it answered
+	}
+	return err
+}
+
+// span tells of the load.
+func (s *session) span(begin time.Time) {
+	how := "asked what it is and for its list of models, to the answer: it had the model before"
+	if s.server.kind.onDemand() {
+		how = "asked what it is, for its list of models and for one token, to the answer: it may have loaded the model meanwhile"
+	}
+	s.probe.Span(record.Span{Name: "answer", Begin: begin, End: time.Now(), How: how})
+}
+
+// tell says what now answers, and what a reader of the figures must know of it.
+func (s *session) tell(m engine.Model) {
+	version := s.server.version
+	if version == "" {
+		version = "unknown"
+	}
+	parts := map[string]string{"server": string(s.server.kind), "server_version": version, "url": s.client.at.api, "model": s.model.ID}
+	if s.server.kind == unknown && s.server.named != "" {
+		parts["server_header"] = s.server.named
+	}
+	s.probe.Event(record.Event{At: time.Now(), Engine: &record.EngineInfo{
+		Name: Name, Version: string(s.server.kind) + " " + version, Parts: parts, Policy: s.policy(),
+	}})
+	s.probe.Warn(record.Warning{Code: "already-running", Text: fmt.Sprintf(
+		"the server at %s ran already and goes on: the baseline holds its model where it was loaded, nothing is unloaded, and what others ask of it meanwhile is in the figures",
+		s.client.at.host)})
+	if !s.verified(m) {
+		s.probe.Warn(record.Warning{Code: "weights-unverified", Text: fmt.Sprintf(
+			"the model is served by %s at %s as %q: that its weights are those of %q is not verified", s.server.title(), s.client.at.host, s.model.ID, m.Name)})
+	}
+}
+
+// verified tells whether the server has read the very file. Only a llama-server on this machine says which it has read.
+func (s *session) verified(m engine.Model) bool {
+	if m.Path == "" || s.server.file == "" || !s.client.at.local {
+		return false
+	}
+	ours, err := os.Stat(m.Path)
+	if err != nil {
+		return false
+	}
+	theirs, err := os.Stat(s.server.file)
+	return err == nil && os.SameFile(ours, theirs)
+}
+
+// policy is what bears on figures or on words, as far as it is known.
+func (s *session) policy() map[string]string {
+	p := map[string]string{
+		"api":          s.config.api(),
+		"prompt":       "as it is",
+		"prompt_cache": "the server's own; cached tokens are those it tells",
+		"ignore_eos":   "not asked for: the text may end before its length",
+		"counting":     "pieces of text as they came; tokens by the server's usage",
+		"sampling":     "temperature as asked, seed 0; all else is the server's default",
+	}
+	switch {
+	case s.config.api() == Chat:
+		p["prompt"] = "a user's message, in the server's chat template"
+	case s.server.kind == ollama:
+		p["prompt"] = "in the model's template, which Ollama applies; one of a plain GGUF has none"
+	}
+	switch s.server.kind {
+	case llamaServer:
+		p["prompt_cache"] = "off"
+		p["ignore_eos"] = "the token that ends the text is never chosen"
+	case vllm, sglang:
+		p["ignore_eos"] = "goes on behind the token that ends the text"
+	}
+	return p
+}
+
+// Unload lets go of the model here; the server keeps it, which the warning at the load says.
+func (s *session) Unload(context.Context) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.loaded = false
+	return nil
+}
+
+// Close ends what goes on, the sampling and the connections. The server goes on.
+func (s *session) Close() error {
+	s.mu.Lock()
+	again := s.closed
+	s.closed, s.loaded = true, false
+	s.mu.Unlock()
+	s.end()
+	if again {
+		return nil
+	}
+	if s.tree != nil {
+		s.tree.Close()
+	}
+	for _, d := range s.detach {
+		d()
+	}
+	s.client.close()
+	return nil
+}
+
+// take counts a generation in, where there is a model and room.
+func (s *session) take() (free func(), err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.closed:
+		return nil, errClosed
+	case !s.loaded || s.model.ID == "":
+		return nil, errors.New("the session has no model; load one first")
+	case s.going == requests:
+		return nil, fmt.Errorf("%d generations go on: %w", requests, engine.ErrBusy)
+	}
+	s.going++
+	return func() {
+		s.mu.Lock()
+		s.going--
+		s.mu.Unlock()
+	}, nil
+}
+
+// Generate streams a continuation.
+func (s *session) Generate(ctx context.Context, r engine.Request, token func(record.Token)) (record.Usage, error) {
+	free, err := s.take()
+	if err != nil {
+		return record.Usage{}, err
+	}
+	defer free()
+	inner, release := s.bound(ctx)
+	defer release()
+	ids, err := s.fits(inner, r)
+	if err != nil {
+		return record.Usage{PromptIDs: ids}, s.failed(ctx, "tokenising the prompt", err)
+	}
+	g := s.generation(r, token)
+	g.usage.PromptIDs = ids
+	err = g.run(inner)
+	for _, w := range g.warnings() {
+		s.probe.Warn(w)
+	}
+	if err == nil {
+		return g.usage, nil
+	}
+	if inner.Err() != nil {
+		g.usage.Finish = "cancelled"
+		return g.usage, s.failed(ctx, "waiting for "+g.awaited(), inner.Err())
+	}
+	return g.usage, s.broken(inner, g, err)
+}
+
+// fits gives the prompt's ids where the server tells them, and refuses what its context has no room for, as far as that can be told
+// before.
+func (s *session) fits(ctx context.Context, r engine.Request) ([]int, error) {
+	if r.MaxTokens < 1 {
+		return nil, engine.Fail(record.SetUp, "a generation of %d tokens was asked for", r.MaxTokens)
+	}
+	var answer struct {
+		Tokens []int `json:"tokens"`
+	}
+	if s.server.tokenizer() && s.config.api() == Completions {
+		_, err := s.client.ask(ctx, http.MethodPost, s.client.at.root+"/tokenize",
+			map[string]any{"content": r.Prompt, "add_special": true, "parse_special": true}, &answer)
+		if err != nil {
+			return nil, err
+		}
+	}
+	s.mu.Lock()
+	window := s.context
+	s.mu.Unlock()
+	if n := max(1, len(answer.Tokens)); window > 0 && n+r.MaxTokens > window {
+		return answer.Tokens, &engine.Failure{Class: record.SetUp, Err: fault.New(fault.PromptTooLong,
+			"shorten the prompt, ask for fewer tokens or give the server a larger context",
+			"the prompt of %d tokens or more and %d tokens to generate do not fit in a context of %d", n, r.MaxTokens, window)}
+	}
+	return answer.Tokens, nil
+}
+
+// broken tells a server that ended from one that is there and does not answer as it should.
+func (s *session) broken(ctx context.Context, g *generation, err error) error {
+	var r *refusal
+	var odd *malformed
+	var failure *engine.Failure
+	switch {
+	case errors.As(err, &odd):
+		return engine.Fail(record.BadOutput, "after %d pieces of text from the server at %s: %w", g.pieces, s.client.at.host, err)
+	case errors.As(err, &r), errors.As(err, &failure):
+		return s.explain(err)
+	}
+	if s.ended(ctx) {
+		return engine.Fail(record.Crash, "the server at %s ended after %d pieces of text (%w)", s.client.at.host, g.pieces, err)
+	}
+	return engine.Fail(record.Other, "the server at %s broke off after %d pieces of text, and did not say why it ends (%w)", s.client.at.host, g.pieces, err)
+}
+
+// ended waits a moment for the server's end: its connections break before its process has gone.
+func (s *session) ended(ctx context.Context) bool {
+	for range 20 {
+		if s.pid != 0 && !child.Alive(s.pid) || !s.client.listens(ctx) {
+			return true
+		}
+		select {
+		case <-ctx.Done():
+			return false
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+	return false
+}

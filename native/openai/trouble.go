@@ -1,0 +1,217 @@
+package openai
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+
+	"llmparity/internal/engine"
+	"llmparity/internal/fault"
+	"llmparity/internal/nearest"
+	"llmparity/internal/record"
+)
+
+var (
+	// errSilent is a question that a server should have answered at once.
+	errSilent = fmt.Errorf("no answer within %v", askPatience)
+	// errClosed is a call whose session was ended under it, or long before it.
+	errClosed = engine.Fail(record.Cancelled, "the session with the server is closed")
+)
+
+// refusal is an answer that is not 200, or an error that a stream carries.
+type refusal struct {
+	status  int    // 0: within a stream
+	message string // the server's own
+	kind    string // type or code, as far as it says
+	after   string // when to try again
+	place   string // where a redirect points to
+}
+
+func (r *refusal) Error() string {
+	words := r.message
+	if words == "" {
+		words = "it does not say why"
+	}
+	if r.status == 0 {
+		return words
+	}
+	return fmt.Sprintf("%d %s: %s", r.status, http.StatusText(r.status), words)
+}
+
+// malformed is what is no JSON, or not as it should be.
+type malformed struct {
+	what, text string
+	err        error
+}
+
+func (m *malformed) Error() string {
+	return fmt.Sprintf("%s is not what it should be: %v in %q", m.what, m.err, m.text)
+}
+
+// snippet is the beginning of a text, enough to recognise it by.
+func snippet(text []byte) string {
+	if len(text) > 120 {
+		text = text[:120]
+	}
+	return strings.ToValidUTF8(string(text), "?")
+}
+
+// hide keeps the key out of what a server says.
+func (c *client) hide(text string) string {
+	if len(c.key) > 3 {
+		text = strings.ReplaceAll(text, string(c.key), c.key.String())
+	}
+	return text
+}
+
+// refused reads an answer that is not 200.
+func (c *client) refused(resp *http.Response) *refusal {
+	text, _ := io.ReadAll(io.LimitReader(resp.Body, 64<<10)) // what could be read of it is said
+	r := c.complaint(text)
+	r.status, r.after = resp.StatusCode, resp.Header.Get("Retry-After")
+	if at, err := resp.Location(); err == nil {
+		at.User, at.RawQuery = nil, ""
+		r.place = c.hide(at.String())
+	}
+	return r
+}
+
+// complaint finds the message in an error's body; servers agree on little more than that it is JSON.
+func (c *client) complaint(text []byte) *refusal {
+	var e struct {
+		Error   json.RawMessage `json:"error"`
+		Detail  json.RawMessage `json:"detail"`
+		Message string          `json:"message"`
+		Type    string          `json:"type"`
+		Code    any             `json:"code"`
+	}
+	r := &refusal{}
+	defer func() { r.message = c.hide(fault.OneLine(r.message)) }()
+	if json.Unmarshal(text, &e) != nil {
+		r.message = snippet(text)
+		return r
+	}
+	inner := e.Error
+	if len(inner) == 0 {
+		inner = e.Detail
+	}
+	switch {
+	case len(inner) > 0 && inner[0] == '{':
+		return c.complaint(inner)
+	case len(inner) > 0 && json.Unmarshal(inner, &r.message) == nil:
+	case len(inner) > 0:
+		r.message = snippet(inner)
+	default:
+		r.message = e.Message
+	}
+	r.kind = e.Type
+	if code, ok := e.Code.(string); ok {
+		r.kind += " " + code
+	}
+	return r
+}
+
+// tooLong tells whether a server refuses a prompt for its length. There is no status of its own for that.
+func (r *refusal) tooLong() bool {
+	if r.status != http.StatusBadRequest && r.status != http.StatusRequestEntityTooLarge && r.status != http.StatusUnprocessableEntity {
+		return false
+	}
+	text := strings.ToLower(r.kind + " " + r.message)
+	return slices.ContainsFunc([]string{
+		"context_length_exceeded", "exceed_context_size", // by OpenAI and llama-server
+		"maximum context length", "context size", "context length", "context window", // in words, by vLLM, SGLang and others
+		"max_total_tokens", "`max_new_tokens` must be", // by TGI
+	}, func(words string) bool { return strings.Contains(text, words) })
+}
+
+// explain makes of an error what a user can act on.
+func (c *client) explain(err error) error {
+	var (
+		r       *refusal
+		dial    *net.OpError
+		failure *engine.Failure
+		known   *fault.Error
+	)
+	switch {
+	case errors.As(err, &failure), errors.As(err, &known), errors.Is(err, context.Canceled):
+		return err
+	case errors.As(err, &r):
+		return c.refusal(r)
+	case errors.Is(err, errSilent):
+		return c.unreachable("see what it is busy with, or check --openai-url", "the server at %s takes connections and does not answer (%v)", c.at.host, err)
+	case errors.As(err, &dial) && dial.Op == "dial":
+		what := dial.Err.Error()
+		if dial.Timeout() {
+			what = fmt.Sprintf("no connection within %v", connectPatience)
+		}
+		return c.unreachable("start it, or check --openai-url", "no server answers at %s (%s)", c.at.host, what)
+	}
+	return engine.Fail(engine.ClassOf(err), "asking the server at %s: %w", c.at.host, err)
+}
+
+// unreachable is for what a person must mend before anything can be asked.
+func (c *client) unreachable(do, format string, args ...any) error {
+	return &engine.Failure{Class: record.SetUp, Err: fault.New(fault.ServerUnreachable, do, format, args...)}
+}
+
+func (c *client) refusal(r *refusal) error {
+	switch {
+	case r.tooLong():
+		return &engine.Failure{Class: record.SetUp, Err: fault.New(fault.PromptTooLong,
+			"shorten the prompt, ask for fewer tokens or give the server a larger context", "the prompt does not fit, says the server: %s", r.message)}
+	case r.status == http.StatusUnauthorized, r.status == http.StatusForbidden:
+		do := "name the variable that its key is in with --openai-key-env"
+		if c.key != "" {
+			do = "check the key in $" + c.keyFrom
+		}
+		return c.unreachable(do, "the server at %s lets us not in (%v)", c.at.host, r)
+	case r.status >= 300 && r.status < 400:
+		return c.unreachable("give that address with --openai-url", "the server at %s sends us elsewhere (%d, %s)", c.at.host, r.status, r.place)
+	case r.status == http.StatusNotFound, r.status == http.StatusMethodNotAllowed:
+		return c.unreachable("check --openai-url, or try another --openai-api", "the server at %s has no such interface (%v)", c.at.host, r)
+	case r.status == http.StatusTooManyRequests:
+		again := ""
+		if r.after != "" {
+			again = "; it says to try again in " + r.after + " s"
+		}
+		return engine.Fail(record.Other, "the server at %s has too many requests (%w)%s: ask for fewer at a time, or later", c.at.host, r, again)
+	case r.status == 0, r.status >= 500:
+		return engine.Fail(record.Other, "the server at %s failed (%w); its own log may say why", c.at.host, r)
+	}
+	return c.unreachable("see docs/servers.md for what is sent, or try another --openai-api", "the server at %s refuses the request (%v)", c.at.host, r)
+}
+
+// noModel says that a server has no such model, and which it has.
+func noModel(at address, name string, have []string) error {
+	have = slices.DeleteFunc(have, func(other string) bool { return other == name }) // it lists what it doesn't have
+	do := "name one of its models with --openai-model"
+	switch {
+	case len(have) > 0 && name != "":
+		do = fmt.Sprintf("did you mean %q? It has: %s", nearest.Of(name, have, 1)[0], list(have))
+	case len(have) > 0:
+		do += ": " + list(have)
+	}
+	what := fmt.Sprintf("the server at %s has no model %q", at.host, name)
+	switch {
+	case name == "" && len(have) > 0:
+		what = fmt.Sprintf("the server at %s has %d models", at.host, len(have))
+	case name == "":
+		what = fmt.Sprintf("the server at %s lists no model", at.host)
+	}
+	return &engine.Failure{Class: record.SetUp, Err: fault.New(fault.ServerUnreachable, do, "%s", what)}
+}
+
+// list names models, not more than a line holds.
+func list(names []string) string {
+	const most = 12
+	if len(names) > most {
+		return strings.Join(names[:most], ", ") + fmt.Sprintf(" and %d more", len(names)-most)
+	}
+	return strings.Join(names, ", ")
+}

@@ -8,14 +8,16 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"llmparity/internal/sample/proc"
 )
 
 // group lists the living processes of a process group. Those that ended and wait for somebody to notice are not alive.
 func group(pgid int) []int {
-	files, _ := filepath.Glob("/proc/[0-9]*/stat") // the pattern is well formed
+	all, _ := proc.All() // where there is no /proc nobody is found
 	var found []int
-	for _, f := range files {
-		stat, err := os.ReadFile(f)
+	for _, pid := range all {
+		stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 		if err != nil {
 			continue // ended meanwhile
 		}
@@ -24,9 +26,7 @@ func group(pgid int) []int {
 		if len(fields) < 3 || fields[0] == "Z" || fields[0] == "X" || fields[2] != strconv.Itoa(pgid) {
 			continue
 		}
-		if pid, err := strconv.Atoi(filepath.Base(filepath.Dir(f))); err == nil {
-			found = append(found, pid)
-		}
+		found = append(found, pid)
 	}
 	return found
 }

@@ -27,7 +27,8 @@ import (
 type processes struct {
 	renderer atomic.Int64 // the page's
 	moved    atomic.Bool  // the page has navigated since: it may be in another process
-	seen     []int        // that were not sampled when look was there last
+	there    []int        // everybody on this machine when look was there last
+	seen     []int        // of them, the browser's that were not sampled
 
 	mu       sync.Mutex // Close may come at any time
 	attached map[int][]func()
@@ -147,9 +148,15 @@ func (p *tab) attachNew(outer context.Context, probe engine.Probe, every time.Du
 	}
 }
 
-// look samples what is new and was there the last time too. It must not run twice at a time.
+// look samples what is new and was there the last time too. It must not run twice at a time. Where nobody on this machine is new, it
+// has not cost more than a list of them.
 func (p *tab) look(ctx context.Context, probe engine.Probe) {
 	ps := &p.processes
+	there, err := proc.All()
+	if err == nil && len(ps.seen) == 0 && slices.Equal(there, ps.there) {
+		return
+	}
+	ps.there = there
 	unknown := ps.unknown(p.chrome.members())
 	if slices.ContainsFunc(unknown, func(pid int) bool { return slices.Contains(ps.seen, pid) }) {
 		_ = p.attach(ctx, probe) // tried again soon, and once more at the end of the load, which tells

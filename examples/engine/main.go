@@ -1,0 +1,214 @@
+// Command engine is an example of an engine of one's own: it speaks the protocol of docs/protocol.md on its standard input and
+// output, and computes with the reference implementation that llmparity's tests hold other engines against.
+//
+// It runs GGUF files with F32 weights, greedily, on one core. Start it by `llmparity run --engine exec:./engine`.
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"runtime/debug"
+	"time"
+	"unicode/utf8"
+
+	"llmparity/internal/gguf"
+	"llmparity/internal/tiny/reference"
+)
+
+// request is any of the protocol's.
+type request struct {
+	ID    int
+	Op    string
+	Of    int // cancel
+	Model struct {
+		Path    string
+		Context int
+	}
+	Prompt      string
+	MaxTokens   int `json:"max_tokens"`
+	Temperature float64
+	IgnoreEOS   bool `json:"ignore_eos"`
+}
+
+// fields are a line's.
+type fields map[string]any
+
+func main() {
+	requests := make(chan request, 16)
+	go read(requests)
+	e := engine{requests: requests, out: json.NewEncoder(os.Stdout)}
+	for r := range requests {
+		e.answer(r)
+	}
+}
+
+// read takes requests from the standard input, also while one is being answered. Its end is ours, whatever goes on.
+func read(to chan<- request) {
+	lines := bufio.NewReader(os.Stdin)
+	for {
+		line, err := lines.ReadBytes('\n')
+		if err != nil {
+			os.Exit(0)
+		}
+		var r request
+		if err := json.Unmarshal(line, &r); err != nil {
+			fmt.Fprintln(os.Stderr, "engine: no request:", err)
+			os.Exit(1)
+		}
+		to <- r
+	}
+}
+
+type engine struct {
+	requests  <-chan request
+	out       *json.Encoder // writes each line at once
+	model     *reference.Model
+	tokenizer *reference.Tokenizer
+	context   int
+}
+
+// say writes a line of the answer to r.
+func (e *engine) say(r request, event string, f fields) {
+	f["id"], f["event"] = r.ID, event
+	if err := e.out.Encode(f); err != nil {
+		os.Exit(1) // nobody listens
+	}
+}
+
+// refusal is an error that has a class of the protocol's.
+type refusal struct{ class, text string }
+
+func (r refusal) Error() string { return r.text }
+
+func (e *engine) answer(r request) {
+	f, err := fields{}, error(nil)
+	switch r.Op {
+	case "hello":
+		f = fields{"protocol": 1, "name": "reference", "version": "1", "device": fields{"class": "cpu"},
+			"caps":   fields{"ids": true, "exact": true, "ignore_eos": true},
+			"policy": fields{"weights_dtype": "f32", "kv_dtype": "f32", "threads": "1", "prompt_cache": "off"}}
+	case "load":
+		err = e.load(r)
+		f["context"] = e.context
+	case "generate":
+		f, err = e.generate(r)
+	case "unload":
+		e.model, e.tokenizer = nil, nil
+		debug.FreeOSMemory() // now, not when the runtime sees fit
+	case "cancel": // of what has ended meanwhile
+		return
+	default:
+		err = fmt.Errorf("%q can't be done here", r.Op)
+	}
+	var known refusal
+	switch {
+	case errors.As(err, &known):
+		e.say(r, "error", fields{"class": known.class, "message": known.text})
+	case err != nil:
+		e.say(r, "error", fields{"message": err.Error()})
+	default:
+		e.say(r, "done", f)
+	}
+}
+
+func (e *engine) load(r request) error {
+	e.say(r, "stage", fields{"stage": "tokenizer"})
+	f, err := gguf.Open(r.Model.Path)
+	if err != nil {
+		return refusal{"bad-model", err.Error()}
+	}
+	defer f.Close()
+	v, err := f.Vocabulary()
+	if err != nil {
+		return refusal{"bad-model", err.Error()}
+	}
+	shape, err := f.Architecture()
+	if err != nil {
+		return refusal{"bad-model", err.Error()}
+	}
+	e.say(r, "stage", fields{"stage": "weights"})
+	model, err := reference.Load(f)
+	if err != nil {
+		return refusal{"bad-model", err.Error()}
+	}
+	e.model, e.tokenizer, e.context = model, reference.NewTokenizer(v), shape.ContextLength
+	if r.Model.Context > 0 {
+		e.context = min(e.context, r.Model.Context)
+	}
+	return nil
+}
+
+// cancelled tells whether r was given up meanwhile. Nothing else is asked while a request goes on.
+func (e *engine) cancelled(r request) bool {
+	select {
+	case c := <-e.requests:
+		return c.Op == "cancel" && c.Of == r.ID
+	default:
+		return false
+	}
+}
+
+func (e *engine) generate(r request) (fields, error) {
+	if e.model == nil {
+		return nil, errors.New("there is no model")
+	}
+	if r.Temperature != 0 {
+		return nil, errors.New("only temperature 0 can be done here")
+	}
+	prompt := e.tokenizer.Prompt(r.Prompt)
+	if len(prompt) == 0 || len(prompt)+r.MaxTokens > e.context {
+		return nil, refusal{"prompt-too-long", fmt.Sprintf("the prompt of %d tokens and %d to generate do not fit in a context of %d",
+			len(prompt), r.MaxTokens, e.context)}
+	}
+	begin, sequence := time.Now(), e.model.Start()
+	for _, id := range prompt[:len(prompt)-1] {
+		sequence.Step(id, false)
+		if e.cancelled(r) {
+			return nil, errors.New("cancelled")
+		}
+	}
+	next, finish, n := prompt[len(prompt)-1], "length", 0
+	var ids []int
+	said := 0 // bytes of the text so far
+	for n < r.MaxTokens && !e.cancelled(r) {
+		next = largest(sequence.Step(next, true))
+		n++
+		ids = append(ids, next)
+		text := e.tokenizer.Decode(ids)
+		whole := len(text)
+		if n < r.MaxTokens {
+			whole = wholeCharacters(text)
+		}
+		e.say(r, "token", fields{"token": next, "text": text[said:whole]})
+		said = whole
+		if next == e.tokenizer.EOS && !r.IgnoreEOS {
+			finish = "stop"
+			break
+		}
+	}
+	return fields{"finish": finish, "prompt_ids": prompt, "generated": n,
+		"reported": fields{"total_ms": float64(time.Since(begin).Microseconds()) / 1000}}, nil
+}
+
+// wholeCharacters is where a text ends that may break off inside a character: JSON has none that are not whole.
+func wholeCharacters(text string) int {
+	for back := 1; back < utf8.UTFMax && back <= len(text); back++ {
+		if tail := text[len(text)-back:]; utf8.RuneStart(tail[0]) && !utf8.FullRuneInString(tail) {
+			return len(text) - back
+		}
+	}
+	return len(text)
+}
+
+func largest(logits []float32) int {
+	best := 0
+	for i, v := range logits {
+		if v > logits[best] {
+			best = i
+		}
+	}
+	return best
+}

@@ -1,0 +1,193 @@
+// Package protocol drives engines of one's own: executables that speak JSON lines on their standard input and output.
+//
+// docs/protocol.md has the protocol. The program is started for every launch, before there is a model, and stays for all of it; it is
+// sampled like any other engine. Token times are those at which its lines were read, so they carry its pipe, or, where it says so,
+// those that it read itself from the one clock that both have. What it counts and computes is its own word: ids and texts can be
+// held against another engine's, numbers can't be checked here, only that they aren't impossible. It does one generation at a time.
+package protocol
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"llmparity/internal/cache"
+	"llmparity/internal/engine"
+	"llmparity/internal/fault"
+	"llmparity/internal/gguf"
+	"llmparity/internal/record"
+	"llmparity/native/machine"
+)
+
+// Silence is how long an engine that was asked something may say nothing, unless Config says otherwise.
+const Silence = time.Minute
+
+// Config is what a user may choose.
+type Config struct {
+	Command
+	Silence time.Duration // 0: Silence
+}
+
+// Engine is a program of somebody's.
+type Engine struct {
+	config Config
+
+	mu    sync.Mutex
+	hello message // what it said last, by which Caps go
+	sums  map[string]sum
+}
+
+// sum is a program's, as long as the file is the same.
+type sum struct {
+	info os.FileInfo
+	hex  string
+}
+
+// New makes the engine; nothing is started yet.
+func New(c Config) *Engine {
+	c.Silence = cmp.Or(c.Silence, Silence)
+	return &Engine{config: c, sums: map[string]sum{}}
+}
+
+// Name is Prefix with the command's name.
+func (e *Engine) Name() string { return Prefix + e.config.Name }
+
+// Caps is what the engine said of itself, at Check or Open; before that, the least.
+func (e *Engine) Caps() engine.Caps {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	c := e.hello.Caps
+	return engine.Caps{IgnoreEOS: c.IgnoreEOS, Resident: true, TokenIDs: c.IDs, Exact: c.Exact, PromptCache: c.PromptCache,
+		Served: slices.Contains(e.hello.Formats, served), Requests: 1, Isolation: record.OfLaunch}
+}
+
+// The formats that are known here.
+const (
+	ggufFormat = "gguf"
+	served     = "served"
+)
+
+// Check starts the program, lets it say what it is, and ends it. What its models must be it says, and the file is looked at here.
+func (e *Engine) Check(ctx context.Context, m engine.Model) error {
+	if m.Path != "" {
+		if err := checkFile(m); err != nil {
+			return err
+		}
+	}
+	s, err := e.Open(ctx, nobody{})
+	if err != nil {
+		return err
+	}
+	if err := s.Close(); err != nil {
+		return err
+	}
+	e.mu.Lock()
+	formats := e.formats()
+	e.mu.Unlock()
+	if format := cmp.Or(m.Format, ggufFormat); !slices.Contains(formats, format) {
+		return fault.New(fault.BadModel, "name another model or engine", "%s runs models of the format %s; %s is %s",
+			e.Name(), strings.Join(formats, ", "), m.Name, format)
+	}
+	return nil
+}
+
+func (e *Engine) formats() []string {
+	if len(e.hello.Formats) == 0 {
+		return []string{ggufFormat}
+	}
+	return e.hello.Formats
+}
+
+func checkFile(m engine.Model) error {
+	if m.Format != "" && m.Format != ggufFormat {
+		if _, err := os.Stat(m.Path); err != nil {
+			return fault.Wrap(fault.BadModel, err, "", "the model %s can't be read", m.Name)
+		}
+		return nil
+	}
+	f, err := gguf.Open(m.Path)
+	if err != nil {
+		return &engine.Failure{Class: record.SetUp, Err: err}
+	}
+	return f.Close()
+}
+
+// Open starts the program and lets it say what it is.
+func (e *Engine) Open(ctx context.Context, p engine.Probe) (engine.Session, error) {
+	path, err := e.find()
+	if err != nil {
+		return nil, err
+	}
+	s := &session{engine: e, probe: p, path: path}
+	if s.sha256, err = e.sum(path); err != nil {
+		return nil, err
+	}
+	if _, err := s.running(ctx); err != nil {
+		_ = s.Close() // the first error is the one to tell
+		return nil, err
+	}
+	return s, nil
+}
+
+// find looks for the program where it was named, else on PATH.
+func (e *Engine) find() (string, error) {
+	path, err := exec.LookPath(e.config.Argv[0])
+	if err == nil {
+		path, err = filepath.Abs(path)
+	}
+	if err == nil {
+		return path, nil
+	}
+	var why *exec.Error
+	if errors.As(err, &why) {
+		err = why.Err
+	}
+	return "", &engine.Failure{Class: record.SetUp, Err: fault.Wrap(fault.UnknownEngine, err,
+		"name an executable, as in exec:./my-engine", "%s can't be run: %s", e.Name(), e.config.Argv[0])}
+}
+
+// sum is the program's, taken once a file. A script's interpreter, and what it loads, are not in it.
+func (e *Engine) sum(path string) (string, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", e.Name(), err)
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if s, ok := e.sums[path]; ok && os.SameFile(s.info, info) && s.info.Size() == info.Size() && s.info.ModTime().Equal(info.ModTime()) {
+		return s.hex, nil
+	}
+	hex, err := cache.HashFile(path)
+	if err == nil {
+		e.sums[path] = sum{info, hex}
+	}
+	return hex, err
+}
+
+// met keeps what the engine said of itself. One that says another thing at every start can't be planned for.
+func (e *Engine) met(m message) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if old := e.hello; old.Event != "" && (old.Caps != m.Caps || !slices.Equal(old.Formats, m.Formats)) {
+		return &engine.Failure{Class: record.BadOutput, Err: fault.New(fault.BadProtocol, "see docs/protocol.md",
+			"%s says now that it can do other things than it said at its last start", e.Name())}
+	}
+	e.hello = m
+	return nil
+}
+
+// deviceOf is what the engine computes on; where it names no processor, this machine's is meant.
+func deviceOf(d device) *record.Device {
+	if d.Name == "" && d.Class == record.CPU {
+		d.Name = machine.CPU()
+	}
+	return &record.Device{Class: d.Class, Name: cmp.Or(d.Name, "not named"), Detail: d.Detail}
+}

@@ -5,7 +5,7 @@ import (
 
 	"llmparity/internal/engine"
 	"llmparity/internal/plan"
-	"llmparity/internal/tiny"
+	"llmparity/internal/tiny/tinytest"
 )
 
 // Of the tiny model's own prompts all of a default run's tokens are certain; other models are not reckoned through.
@@ -15,7 +15,7 @@ func TestTheTinyModelsWordsAreExpected(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := plan.Plan{MaxTokens: 64, Context: 1024}
-	for _, prompt := range tiny.Prompts() {
+	for _, prompt := range tinytest.Prompts() {
 		p.Prompts = append(p.Prompts, prompt.Text)
 	}
 	known, err := expected(m, p)

@@ -13,6 +13,7 @@ import (
 	"llmparity/internal/engine"
 	"llmparity/internal/record"
 	"llmparity/internal/tiny"
+	"llmparity/internal/tiny/tinytest"
 )
 
 // Every feature that converts is computed rightly by every kind of library: WebLLM says what the reference says, id by id. The tests
@@ -20,7 +21,7 @@ import (
 func TestWebLLMHasEveryFeature(t *testing.T) {
 	const n = 32
 	for _, kernels := range []string{browser.SoftwareKernels, browser.GPUKernels} {
-		for _, feature := range tiny.Features() {
+		for _, feature := range tinytest.Features() {
 			t.Run(kernels+", "+feature.Name, func(t *testing.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 				defer cancel()
@@ -35,7 +36,7 @@ func TestWebLLMHasEveryFeature(t *testing.T) {
 				f := engineFlags{packageFlags: packageFlags{kernels: kernels}}
 				session := load(t, ctx, f.webllm(), m)
 				tokenizer, expect := oracle(t, path)
-				for _, p := range tiny.FeaturePrompts() {
+				for _, p := range tinytest.FeaturePrompts() {
 					prompt := tokenizer.Prompt(p.Text)
 					want, _, err := expect.Greedy(prompt, n)
 					if err != nil {

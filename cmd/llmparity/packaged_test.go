@@ -10,7 +10,7 @@ import (
 	"llmparity/internal/fault"
 	"llmparity/internal/mlc"
 	"llmparity/internal/record"
-	"llmparity/internal/tiny"
+	"llmparity/internal/tiny/tinytest"
 )
 
 // A model of the catalogue comes from a mirror with the public addresses' layout, and says what the same weights say as a GGUF.
@@ -45,7 +45,7 @@ func TestACatalogueModelRunsFromAMirror(t *testing.T) {
 	place(made, e.Model+"/resolve/main")
 
 	run := program(t, "run", "--model", e.ID, "--engines", "webllm", "--mirror", mirror, "--context", "512", "--repetitions", "1", "--max-tokens", "24",
-		"--prompt", tiny.Prompts()[1].Text)
+		"--prompt", tinytest.Prompts()[1].Text)
 	run.Env = append(run.Env, "LLMPARITY_CACHE="+filepath.Join(run.Dir, "cache")) // what is stored under that name must not outlive the test
 	if _, stderr, code := output(t, run); code != 0 {
 		t.Fatalf("exit code %d\n%s", code, stderr)
@@ -69,7 +69,7 @@ func TestACatalogueModelRunsFromAMirror(t *testing.T) {
 	if !strings.Contains(origin, "ours") || source != mirror {
 		t.Errorf("the library is %q, the model from %q; ours and %q are right", origin, source, mirror)
 	}
-	want := expectedTiny(t, tiny.Prompts()[1].Text, 24)
+	want := expectedTiny(t, tinytest.Prompts()[1].Text, 24)
 	for _, a := range r.Attempts {
 		for _, q := range a.Requests {
 			for i, token := range q.Tokens {

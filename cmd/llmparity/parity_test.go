@@ -13,6 +13,7 @@ import (
 	"llmparity/internal/gguf"
 	"llmparity/internal/record"
 	"llmparity/internal/tiny/reference"
+	"llmparity/internal/tiny/tinytest"
 	"llmparity/native/llamacpp"
 )
 
@@ -156,13 +157,5 @@ func oracle(t *testing.T, path string) (*reference.Tokenizer, *reference.Model) 
 		t.Fatal(err)
 	}
 	defer f.Close()
-	v, err := f.Vocabulary()
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := reference.Load(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return reference.NewTokenizer(v), m
+	return tinytest.Oracle(t, f)
 }

@@ -10,6 +10,7 @@ import (
 
 	"llmparity/internal/gguf"
 	"llmparity/internal/tiny"
+	"llmparity/internal/tiny/tinytest"
 )
 
 // rotated puts the rows of heads, width values each, half a head apart where neighbours are a pair.
@@ -26,7 +27,7 @@ func rotated(a gguf.Architecture, in []float32, width int) []float32 {
 }
 
 func TestPackagesOfEveryFeature(t *testing.T) {
-	for _, feature := range tiny.Features() {
+	for _, feature := range tinytest.Features() {
 		path := filepath.Join(t.TempDir(), "model.gguf")
 		if err := tiny.WriteRandomFile(t.Context(), path, feature.Spec); err != nil {
 			t.Fatal(err)
@@ -97,10 +98,7 @@ func decimals(factors []float64) []float64 {
 
 // A window that is no shorter than the package's context is none.
 func TestWindowAndContext(t *testing.T) {
-	f, err := tiny.Random(tiny.Spec{Window: 64, Context: 256})
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := tinytest.Random(t, tiny.Spec{Window: 64, Context: 256})
 	for context, want := range map[int]int{0: 64, 256: 64, 65: 64, 64: 0, 32: 0} {
 		s, err := Shape(f, Options{ContextWindow: context})
 		if err != nil || s.SlidingWindowSize != want || (len(Warnings(s)) > 0) != (want > 0) {

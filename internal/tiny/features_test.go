@@ -13,61 +13,21 @@ import (
 	"llmparity/internal/fault"
 	"llmparity/internal/gguf"
 	"llmparity/internal/tiny"
-	"llmparity/internal/tiny/reference"
+	"llmparity/internal/tiny/tinytest"
 )
-
-// answered is a prompt and what the reference answers.
-type answered struct {
-	tiny.Prompt
-	in, out []int
-	margin  float64 // the least
-}
 
 const answer = 32 // tokens
 
-func answers(t *testing.T, f *gguf.File, prompts []tiny.Prompt) []answered {
-	t.Helper()
-	m, err := reference.Load(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	v, err := f.Vocabulary()
-	if err != nil {
-		t.Fatal(err)
-	}
-	tokens := reference.NewTokenizer(v)
-	var all []answered
-	for _, p := range prompts {
-		a := answered{Prompt: p, in: tokens.Prompt(p.Text)}
-		var margins []float64
-		if a.out, margins, err = m.Greedy(a.in, answer); err != nil {
-			t.Fatal(err)
-		}
-		a.margin = slices.Min(margins)
-		all = append(all, a)
-	}
-	return all
-}
-
-func random(t *testing.T, s tiny.Spec) *gguf.File {
-	t.Helper()
-	f, err := tiny.Random(s)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return f
-}
-
 // Texts that run in circles, or hang on rounding, would tell nothing of engines.
 func TestFeaturesLeadAndVary(t *testing.T) {
-	for _, feature := range tiny.Features() {
+	for _, feature := range tinytest.Features() {
 		t.Run(feature.Name, func(t *testing.T) {
 			t.Parallel()
-			for _, a := range answers(t, random(t, feature.Spec), tiny.FeaturePrompts()) {
-				distinct := slices.Clone(a.out)
+			for _, a := range tinytest.Answers(t, tinytest.Random(t, feature.Spec), tinytest.FeaturePrompts(), answer) {
+				distinct := slices.Clone(a.Out)
 				slices.Sort(distinct)
-				if n := len(slices.Compact(distinct)); a.margin < 0.02 || n < 20 {
-					t.Errorf("%s: least margin %.4f, %d distinct tokens", a.Name, a.margin, n)
+				if n := len(slices.Compact(distinct)); slices.Min(a.Margins) < 0.02 || n < 20 {
+					t.Errorf("%s: least margin %.4f, %d distinct tokens", a.Name, slices.Min(a.Margins), n)
 				}
 			}
 		})
@@ -77,8 +37,8 @@ func TestFeaturesLeadAndVary(t *testing.T) {
 // An engine that leaves a feature out must be seen to: the text is another one without it.
 func TestFeaturesMatter(t *testing.T) {
 	t.Parallel()
-	longest := tiny.FeaturePrompts()[len(tiny.FeaturePrompts())-1:]
-	for _, feature := range tiny.Features() {
+	longest := tinytest.FeaturePrompts()[len(tinytest.FeaturePrompts())-1:]
+	for _, feature := range tinytest.Features() {
 		with := feature.Spec
 		for name, without := range map[string]tiny.Spec{
 			"biases":  func(s tiny.Spec) tiny.Spec { s.Bias = false; return s }(with),
@@ -89,8 +49,9 @@ func TestFeaturesMatter(t *testing.T) {
 			if without == with {
 				continue
 			}
-			a, b := answers(t, random(t, with), longest), answers(t, random(t, without), longest)
-			if slices.Equal(a[0].out, b[0].out) {
+			a := tinytest.Answers(t, tinytest.Random(t, with), longest, answer)
+			b := tinytest.Answers(t, tinytest.Random(t, without), longest, answer)
+			if slices.Equal(a[0].Out, b[0].Out) {
 				t.Errorf("%s: the text is the same without its %s", feature.Name, name)
 			}
 		}
@@ -99,12 +60,12 @@ func TestFeaturesMatter(t *testing.T) {
 
 func TestFeaturesAreAllThere(t *testing.T) {
 	seen := map[string]bool{}
-	for _, feature := range tiny.Features() {
+	for _, feature := range tinytest.Features() {
 		s, err := feature.Spec.Resolved()
 		if err != nil {
 			t.Fatalf("%s: %v", feature.Name, err)
 		}
-		a, err := random(t, s).Architecture()
+		a, err := tinytest.Random(t, s).Architecture()
 		if err != nil {
 			t.Fatalf("%s: %v", feature.Name, err)
 		}

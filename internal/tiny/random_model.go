@@ -1,7 +1,6 @@
 package tiny
 
 import (
-	"bytes"
 	"context"
 	"io"
 	"math"
@@ -42,15 +41,6 @@ func WriteRandomFile(ctx context.Context, path string, spec Spec) error {
 		return err
 	}
 	return writeFile(path, func(w io.Writer) error { return WriteRandom(whole.Until(ctx, w), spec) })
-}
-
-// Random reads a random model back from memory.
-func Random(spec Spec) (*gguf.File, error) {
-	var b bytes.Buffer
-	if err := WriteRandom(&b, spec); err != nil {
-		return nil, err
-	}
-	return gguf.Read(bytes.NewReader(b.Bytes()), int64(b.Len()), spec.Name)
 }
 
 func (s Spec) metadata() []gguf.Entry {

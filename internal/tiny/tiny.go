@@ -6,7 +6,8 @@
 // It knows nothing and its text means nothing. It can't express what isn't ASCII (gguf.Uncovered tells), and figures
 // measured on it say little about models of a useful size.
 //
-// For other shapes there are random models, by a Spec: Features is a table of them with everything that is supported.
+// For other shapes there are random models, by a Spec: package tinytest has a table of them with everything
+// that is supported.
 package tiny
 
 import (

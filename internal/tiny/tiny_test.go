@@ -1,4 +1,4 @@
-package tiny
+package tiny_test
 
 import (
 	"bytes"
@@ -11,34 +11,29 @@ import (
 
 	"llmparity/internal/fault"
 	"llmparity/internal/gguf"
+	"llmparity/internal/tiny"
 	"llmparity/internal/tiny/reference"
+	"llmparity/internal/tiny/tinytest"
 )
 
 // model writes the model to memory and loads it.
 func model(t *testing.T) (*gguf.File, *reference.Model, *reference.Tokenizer) {
 	t.Helper()
 	var b bytes.Buffer
-	if err := Write(&b); err != nil {
+	if err := tiny.Write(&b); err != nil {
 		t.Fatal(err)
 	}
-	f, err := gguf.Read(bytes.NewReader(b.Bytes()), int64(b.Len()), Name)
+	f, err := gguf.Read(bytes.NewReader(b.Bytes()), int64(b.Len()), tiny.Name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := reference.Load(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	v, err := f.Vocabulary()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return f, m, reference.NewTokenizer(v)
+	tok, m := tinytest.Oracle(t, f)
+	return f, m, tok
 }
 
 func TestTheFileIsTheSameOnEveryMachine(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "tiny.gguf")
-	if err := WriteFile(path); err != nil {
+	if err := tiny.WriteFile(path); err != nil {
 		t.Fatal(err)
 	}
 	content, err := os.ReadFile(path)
@@ -46,8 +41,8 @@ func TestTheFileIsTheSameOnEveryMachine(t *testing.T) {
 		t.Fatal(err)
 	}
 	sum := sha256.Sum256(content)
-	if got := hex.EncodeToString(sum[:]); got != SHA256 {
-		t.Errorf("SHA-256 is %s, the constant says %s", got, SHA256)
+	if got := hex.EncodeToString(sum[:]); got != tiny.SHA256 {
+		t.Errorf("SHA-256 is %s, the constant says %s", got, tiny.SHA256)
 	}
 	if left, _ := filepath.Glob(filepath.Join(filepath.Dir(path), ".*")); len(left) > 0 {
 		t.Errorf("left behind: %v", left)
@@ -55,7 +50,7 @@ func TestTheFileIsTheSameOnEveryMachine(t *testing.T) {
 }
 
 func TestWriteFileIntoNoFolder(t *testing.T) {
-	err := WriteFile(filepath.Join(t.TempDir(), "missing", "tiny.gguf"))
+	err := tiny.WriteFile(filepath.Join(t.TempDir(), "missing", "tiny.gguf"))
 	if fault.Code(err) != int(fault.Unwritable) {
 		t.Errorf("got %v, want a fault of kind Unwritable", err)
 	}
@@ -67,8 +62,8 @@ func TestVocabularyIsTextOnItsOwn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(v.Tokens) != vocabSize {
-		t.Fatalf("%d tokens, want %d", len(v.Tokens), vocabSize)
+	if len(v.Tokens) != tiny.VocabSize {
+		t.Fatalf("%d tokens, want %d", len(v.Tokens), tiny.VocabSize)
 	}
 	for id := range v.Tokens {
 		for _, c := range []byte(tok.Decode([]int{id})) {
@@ -76,8 +71,8 @@ func TestVocabularyIsTextOnItsOwn(t *testing.T) {
 				t.Errorf("token %d has byte %#x", id, c)
 			}
 		}
-		if special := v.Types[id] == gguf.TokenControl; special != (id >= vocabSize-specials) {
-			t.Errorf("token %d %q: special is %v; only the last %d should be", id, v.Tokens[id], special, specials)
+		if special := v.Types[id] == gguf.TokenControl; special != (id >= tiny.VocabSize-tiny.Specials) {
+			t.Errorf("token %d %q: special is %v; only the last %d should be", id, v.Tokens[id], special, tiny.Specials)
 		}
 	}
 	if r, ok := v.Uncovered("all of ASCII's printable characters\n\t~"); ok {
@@ -97,7 +92,7 @@ const (
 
 func TestPromptsGiveVariedTextWithWideMargins(t *testing.T) {
 	_, m, tok := model(t)
-	for _, p := range Prompts() {
+	for _, p := range tinytest.Prompts() {
 		ids, margins, err := m.Greedy(tok.Encode(p.Text), length)
 		if err != nil {
 			t.Fatal(err)
@@ -107,7 +102,7 @@ func TestPromptsGiveVariedTextWithWideMargins(t *testing.T) {
 		for i, id := range ids {
 			distinct[id] = true
 			least = min(least, margins[i])
-			if id >= vocabSize-specials {
+			if id >= tiny.VocabSize-tiny.Specials {
 				t.Errorf("%s: token %d is special", p.Name, i)
 			}
 		}
@@ -120,7 +115,7 @@ func TestPromptsGiveVariedTextWithWideMargins(t *testing.T) {
 
 func TestNoTokenFollowsItselfForEver(t *testing.T) {
 	_, m, _ := model(t)
-	for id := range vocabSize {
+	for id := range tiny.VocabSize {
 		ids, _, err := m.Greedy([]int{id}, 1)
 		if err != nil {
 			t.Fatal(err)
@@ -133,7 +128,7 @@ func TestNoTokenFollowsItselfForEver(t *testing.T) {
 
 func TestTheFirstTokenMatters(t *testing.T) {
 	_, m, tok := model(t)
-	for _, p := range Prompts() {
+	for _, p := range tinytest.Prompts() {
 		ids := tok.Encode(p.Text)
 		if len(ids) < 2 {
 			continue
@@ -142,7 +137,7 @@ func TestTheFirstTokenMatters(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		ids[0] = (ids[0] + 1) % (vocabSize - specials)
+		ids[0] = (ids[0] + 1) % (tiny.VocabSize - tiny.Specials)
 		after, _, err := m.Greedy(ids, length)
 		if err != nil {
 			t.Fatal(err)
@@ -156,9 +151,9 @@ func TestTheFirstTokenMatters(t *testing.T) {
 // Each kind of weight must matter to the text: else a conversion could lose it unnoticed.
 func TestEveryTensorMatters(t *testing.T) {
 	var b bytes.Buffer
-	tensors := weights()
+	tensors := tiny.Weights()
 	f, m, tok := model(t)
-	prompt := tok.Encode(Prompts()[1].Text)
+	prompt := tok.Encode(tinytest.Prompts()[1].Text)
 	want, margins, err := m.Greedy(prompt, 32)
 	if err != nil {
 		t.Fatal(err)
@@ -174,7 +169,7 @@ func TestEveryTensorMatters(t *testing.T) {
 			t.Fatal(err)
 		}
 		copy(tensors[i].Values, saved)
-		changed, err := gguf.Read(bytes.NewReader(b.Bytes()), int64(b.Len()), Name)
+		changed, err := gguf.Read(bytes.NewReader(b.Bytes()), int64(b.Len()), tiny.Name)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -191,7 +186,7 @@ func TestEveryTensorMatters(t *testing.T) {
 func BenchmarkWrite(b *testing.B) {
 	for b.Loop() {
 		var out bytes.Buffer
-		if err := Write(&out); err != nil {
+		if err := tiny.Write(&out); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -1,16 +1,18 @@
-package tiny
+package tiny_test
 
 import (
 	"fmt"
 	"math/rand"
 	"strings"
 	"testing"
+
+	"llmparity/internal/tiny"
 )
 
 // unseen makes prompts of many kinds that nobody chose: users will try others than ours.
 func unseen(n int) []string {
 	r := rand.New(rand.NewSource(7))
-	all := strings.Fields(corpus)
+	all := strings.Fields(tiny.Corpus)
 	repeat := func(n int, part func() string) string {
 		var s strings.Builder
 		for range n {
@@ -22,14 +24,14 @@ func unseen(n int) []string {
 	var out []string
 	for i := range n {
 		word := all[r.Intn(len(all))] + " "
-		at := r.Intn(len(corpus) - 600)
+		at := r.Intn(len(tiny.Corpus) - 600)
 		out = append(out, []string{
 			repeat(1+r.Intn(40), character),
 			repeat(1+r.Intn(60), func() string { return all[r.Intn(len(all))] + " " }),
 			strings.Repeat(word, 1+r.Intn(40)),
 			repeat(1+r.Intn(30), func() string { return fmt.Sprint(r.Intn(10000), ", ") }),
 			character(),
-			corpus[at : at+20+r.Intn(580)],
+			tiny.Corpus[at : at+20+r.Intn(580)],
 		}[i%6])
 	}
 	return out

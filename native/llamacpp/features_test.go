@@ -13,41 +13,14 @@ import (
 	"llmparity/internal/gguf"
 	"llmparity/internal/record"
 	"llmparity/internal/tiny"
-	"llmparity/internal/tiny/reference"
+	"llmparity/internal/tiny/tinytest"
 )
 
 const featureTokens = 32
 
-// referenceAnswer is a prompt and what the reference answers.
-type referenceAnswer struct {
-	name, text string
-	in, out    []int
-}
-
-func featureAnswers(t *testing.T, s tiny.Spec) []referenceAnswer {
+func featureAnswers(t *testing.T, s tiny.Spec) []tinytest.Answer {
 	t.Helper()
-	f, err := tiny.Random(s)
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := reference.Load(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	v, err := f.Vocabulary()
-	if err != nil {
-		t.Fatal(err)
-	}
-	tokens := reference.NewTokenizer(v)
-	var all []referenceAnswer
-	for _, p := range tiny.FeaturePrompts() {
-		a := referenceAnswer{name: p.Name, text: p.Text, in: tokens.Prompt(p.Text)}
-		if a.out, _, err = m.Greedy(a.in, featureTokens); err != nil {
-			t.Fatal(err)
-		}
-		all = append(all, a)
-	}
-	return all
+	return tinytest.Answers(t, tinytest.Random(t, s), tinytest.FeaturePrompts(), featureTokens)
 }
 
 // loaded is a llama-server with a model.
@@ -80,7 +53,7 @@ func says(t *testing.T, s engine.Session, prompt string) (in, out []int) {
 }
 
 func TestFeaturesInLlamaServer(t *testing.T) {
-	for _, feature := range tiny.Features() {
+	for _, feature := range tinytest.Features() {
 		t.Run(feature.Name, func(t *testing.T) {
 			t.Parallel()
 			path := filepath.Join(t.TempDir(), "model.gguf")
@@ -90,19 +63,19 @@ func TestFeaturesInLlamaServer(t *testing.T) {
 			all := featureAnswers(t, feature.Spec)
 			s := loaded(t, path)
 			for _, a := range all {
-				in, out := says(t, s, a.text)
-				if !slices.Equal(in, a.in) {
-					t.Errorf("%s: the prompt is %v, llama-server has %v", a.name, a.in, in)
+				in, out := says(t, s, a.Text)
+				if !slices.Equal(in, a.In) {
+					t.Errorf("%s: the prompt is %v, llama-server has %v", a.Name, a.In, in)
 				}
 				alike := featureTokens
 				if feature.LlamaCppDiffers { // as long as the window is not full
-					alike = min(featureTokens, max(0, feature.Spec.Window-len(a.in)))
+					alike = min(featureTokens, max(0, feature.Spec.Window-len(a.In)))
 				}
-				if !slices.Equal(out[:alike], a.out[:alike]) {
-					t.Errorf("%s: got %v, llama-server %v", a.name, a.out, out)
+				if !slices.Equal(out[:alike], a.Out[:alike]) {
+					t.Errorf("%s: got %v, llama-server %v", a.Name, a.Out, out)
 				}
-				if feature.LlamaCppDiffers && len(a.in) > feature.Spec.Window && slices.Equal(out, a.out) {
-					t.Errorf("%s: llama-server keeps to the window; Features and docs say that it doesn't", a.name)
+				if feature.LlamaCppDiffers && len(a.In) > feature.Spec.Window && slices.Equal(out, a.Out) {
+					t.Errorf("%s: llama-server keeps to the window; Features and docs say that it doesn't", a.Name)
 				}
 			}
 		})
@@ -114,10 +87,7 @@ func TestFeaturesInLlamaServer(t *testing.T) {
 func windowed(t *testing.T, s tiny.Spec) string {
 	t.Helper()
 	const name = "granite_swa"
-	f, err := tiny.Random(s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := tinytest.Random(t, s)
 	var metadata []gguf.Entry
 	for _, e := range f.Metadata {
 		if rest, ok := strings.CutPrefix(e.Key, "llama."); ok {
@@ -153,14 +123,14 @@ func windowed(t *testing.T, s tiny.Spec) string {
 
 func TestSlidingWindowInLlamaServer(t *testing.T) {
 	t.Parallel()
-	for _, feature := range tiny.Features() {
+	for _, feature := range tinytest.Features() {
 		if feature.Spec.Window == 0 {
 			continue
 		}
 		s := loaded(t, windowed(t, feature.Spec))
 		for _, a := range featureAnswers(t, feature.Spec) {
-			if _, out := says(t, s, a.text); !slices.Equal(out, a.out) {
-				t.Errorf("%s: got %v, llama-server %v", a.name, a.out, out)
+			if _, out := says(t, s, a.Text); !slices.Equal(out, a.Out) {
+				t.Errorf("%s: got %v, llama-server %v", a.Name, a.Out, out)
 			}
 		}
 	}

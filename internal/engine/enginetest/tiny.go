@@ -9,6 +9,7 @@ import (
 	"llmparity/internal/record"
 	"llmparity/internal/tiny"
 	"llmparity/internal/tiny/reference"
+	"llmparity/internal/tiny/tinytest"
 )
 
 // Context is the window that the tiny model's cases ask for.
@@ -42,7 +43,7 @@ func Tiny(t *testing.T, n int) []Case {
 	tokenizer := reference.NewTokenizer(v)
 	m.Vocab = len(v.Tokens)
 	var cases []Case
-	for _, p := range tiny.Prompts() {
+	for _, p := range tinytest.Prompts() {
 		c := Case{Model: m, Prompt: p.Text, PromptIDs: tokenizer.Encode(p.Text)}
 		if c.Expected, _, err = reference.Greedy(f, c.PromptIDs, n); err != nil {
 			t.Fatal(err)

@@ -10,6 +10,7 @@ import (
 	"llmparity/internal/gguf"
 	"llmparity/internal/tiny"
 	"llmparity/internal/tiny/reference"
+	"llmparity/internal/tiny/tinytest"
 )
 
 func open(t *testing.T) *gguf.File {
@@ -50,7 +51,7 @@ func TestReferenceAgreesWithLlamaServer(t *testing.T) {
 	if err := json.Unmarshal(b, &answers); err != nil {
 		t.Fatal(err)
 	}
-	prompts := tiny.Prompts()
+	prompts := tinytest.Prompts()
 	if len(answers) != len(prompts) {
 		t.Fatalf("%d answers to %d prompts", len(answers), len(prompts))
 	}

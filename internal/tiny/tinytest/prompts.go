@@ -1,4 +1,4 @@
-package tiny
+package tinytest
 
 import "strings"
 

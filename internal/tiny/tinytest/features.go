@@ -1,11 +1,14 @@
-package tiny
+package tinytest
 
-import "llmparity/internal/gguf"
+import (
+	"llmparity/internal/gguf"
+	"llmparity/internal/tiny"
+)
 
 // Feature is something that engines may get wrong, and a small random model that has it.
 type Feature struct {
 	Name string
-	Spec Spec
+	Spec tiny.Spec
 	// LlamaCppDiffers says that llama.cpp doesn't follow the model: it reads no sliding window in a llama.
 	LlamaCppDiffers bool
 }
@@ -15,32 +18,32 @@ type Feature struct {
 func Features() []Feature {
 	return []Feature{
 		{Name: "a head for each key-value head",
-			Spec: Spec{Heads: 4, KVHeads: 4, HeadDim: 32, Seed: 7}},
+			Spec: tiny.Spec{Heads: 4, KVHeads: 4, HeadDim: 32, Seed: 7}},
 		{Name: "two heads for each, tied",
-			Spec: Spec{Heads: 4, KVHeads: 2, HeadDim: 32, Tied: true, Seed: 7}},
+			Spec: tiny.Spec{Heads: 4, KVHeads: 2, HeadDim: 32, Tied: true, Seed: 7}},
 		{Name: "four heads for each, three layers",
-			Spec: Spec{Layers: 3, Heads: 4, KVHeads: 1, HeadDim: 32, Seed: 8}},
+			Spec: tiny.Spec{Layers: 3, Heads: 4, KVHeads: 1, HeadDim: 32, Seed: 8}},
 		{Name: "eight heads for each, heads of 64, wider than the hidden state",
-			Spec: Spec{Heads: 8, KVHeads: 1, HeadDim: 64, Seed: 3}},
+			Spec: tiny.Spec{Heads: 8, KVHeads: 1, HeadDim: 64, Seed: 3}},
 		{Name: "heads of 80",
-			Spec: Spec{Hidden: 320, Heads: 4, KVHeads: 2, HeadDim: 80, Seed: 4}},
+			Spec: tiny.Spec{Hidden: 320, Heads: 4, KVHeads: 2, HeadDim: 80, Seed: 4}},
 		{Name: "heads of 96, narrower than the hidden state",
-			Spec: Spec{Hidden: 256, Heads: 2, KVHeads: 1, HeadDim: 96, Seed: 2}},
+			Spec: tiny.Spec{Hidden: 256, Heads: 2, KVHeads: 1, HeadDim: 96, Seed: 2}},
 		{Name: "heads of 128, Llama 3's scaling and tokenizer",
-			Spec: Spec{Hidden: 256, Heads: 2, KVHeads: 1, HeadDim: 128, RopeBase: 500000, RopeScaling: Llama3, RopeContext: 64,
+			Spec: tiny.Spec{Hidden: 256, Heads: 2, KVHeads: 1, HeadDim: 128, RopeBase: 500000, RopeScaling: tiny.Llama3, RopeContext: 64,
 				Tokenizer: gguf.PreLlama3, Seed: 1}},
 		{Name: "biases",
-			Spec: Spec{Heads: 4, KVHeads: 2, HeadDim: 32, Bias: true, Tokenizer: gguf.PreSmolLM, Seed: 7}},
+			Spec: tiny.Spec{Heads: 4, KVHeads: 2, HeadDim: 32, Bias: true, Tokenizer: gguf.PreSmolLM, Seed: 7}},
 		{Name: "qwen2",
-			Spec: Spec{Architecture: gguf.Qwen2, Heads: 4, KVHeads: 2, HeadDim: 32, Tied: true, RopeBase: 1e6, Seed: 8}},
+			Spec: tiny.Spec{Architecture: gguf.Qwen2, Heads: 4, KVHeads: 2, HeadDim: 32, Tied: true, RopeBase: 1e6, Seed: 8}},
 		{Name: "qwen2 with a head of its own and linear scaling",
-			Spec: Spec{Architecture: gguf.Qwen2, Hidden: 256, Heads: 4, KVHeads: 4, HeadDim: 64, RopeScaling: Linear, RopeFactor: 4, Seed: 6}},
+			Spec: tiny.Spec{Architecture: gguf.Qwen2, Hidden: 256, Heads: 4, KVHeads: 4, HeadDim: 64, RopeScaling: tiny.Linear, RopeFactor: 4, Seed: 6}},
 		{Name: "linear scaling",
-			Spec: Spec{Heads: 4, KVHeads: 2, HeadDim: 32, RopeScaling: Linear, RopeFactor: 2.5, Seed: 8}},
+			Spec: tiny.Spec{Heads: 4, KVHeads: 2, HeadDim: 32, RopeScaling: tiny.Linear, RopeFactor: 2.5, Seed: 8}},
 		{Name: "SentencePiece, a large vocabulary",
-			Spec: Spec{Heads: 4, KVHeads: 2, HeadDim: 32, Vocab: 2000, Tokenizer: SentencePiece, Seed: 4}},
+			Spec: tiny.Spec{Heads: 4, KVHeads: 2, HeadDim: 32, Vocab: 2000, Tokenizer: tiny.SentencePiece, Seed: 4}},
 		{Name: "a sliding window",
-			Spec: Spec{Heads: 4, KVHeads: 2, HeadDim: 32, Window: 24, Seed: 4}, LlamaCppDiffers: true},
+			Spec: tiny.Spec{Heads: 4, KVHeads: 2, HeadDim: 32, Window: 24, Seed: 4}, LlamaCppDiffers: true},
 	}
 }
 

@@ -1,0 +1,12 @@
+package tiny
+
+// What tests must know of the model's inside.
+const (
+	VocabSize = vocabSize
+	Specials  = specials
+)
+
+var (
+	Corpus  = corpus
+	Weights = weights
+)

@@ -1,0 +1,63 @@
+// Package tinytest is what tests ask of the tiny model and of random ones, and what the reference answers. That engines can be held
+// to it is what package tiny's own tests are for.
+package tinytest
+
+import (
+	"bytes"
+	"testing"
+
+	"llmparity/internal/gguf"
+	"llmparity/internal/tiny"
+	"llmparity/internal/tiny/reference"
+)
+
+// Random is a random model in memory.
+func Random(t testing.TB, spec tiny.Spec) *gguf.File {
+	t.Helper()
+	var b bytes.Buffer
+	if err := tiny.WriteRandom(&b, spec); err != nil {
+		t.Fatal(err)
+	}
+	f, err := gguf.Read(bytes.NewReader(b.Bytes()), int64(b.Len()), spec.Name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+// Oracle is a model's tokenizer and its forward pass, computed the slow way.
+func Oracle(t testing.TB, f *gguf.File) (*reference.Tokenizer, *reference.Model) {
+	t.Helper()
+	v, err := f.Vocabulary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := reference.Load(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return reference.NewTokenizer(v), m
+}
+
+// Answer is a prompt and what the reference answers.
+type Answer struct {
+	Prompt
+	In, Out []int
+	Margins []float64 // by how much each token's logit leads the second
+}
+
+// Answers gives the reference's n greedy tokens after each prompt.
+func Answers(t testing.TB, f *gguf.File, prompts []Prompt, n int) []Answer {
+	t.Helper()
+	tokens, m := Oracle(t, f)
+	var all []Answer
+	for _, p := range prompts {
+		a := Answer{Prompt: p, In: tokens.Prompt(p.Text)}
+		var err error
+		if a.Out, a.Margins, err = m.Greedy(a.In, n); err != nil {
+			t.Fatalf("%s: %v", p.Name, err)
+		}
+		all = append(all, a)
+	}
+	return all
+}

@@ -71,7 +71,7 @@ func doctorCommand() *cobra.Command {
 func checks(f engineFlags) []func(context.Context) finding {
 	dir := cache.Dir(os.Getenv)
 	tools := modellib.FindTools(dir, os.Getenv)
-	return []func(context.Context) finding{
+	return append([]func(context.Context) finding{
 		func(ctx context.Context) finding {
 			path, err := browser.FindChrome(f.chrome)
 			if err != nil {
@@ -104,7 +104,7 @@ func checks(f engineFlags) []func(context.Context) finding {
 			return adapter(ctx, browser.New(browser.Config{Chrome: f.chrome, Launch: f.launch, Adapter: browser.Adapter(f.adapter)}))
 		},
 		func(context.Context) finding { return finding{"cache", dir, nil} },
-	}
+	}, f.openaiFlags.checks()...)
 }
 
 // version runs a program that tells its version; the first line that says something counts.

@@ -27,13 +27,14 @@ type engineKind struct {
 
 // engineKinds are all there are, in the order in which they are listed.
 func engineKinds() []engineKind {
-	return []engineKind{webllmKind(), llamacppKind()}
+	return []engineKind{webllmKind(), llamacppKind(), openaiKind()}
 }
 
 // engineFlags is what a user may say of engines, whichever command starts them: a struct an engine, in that engine's file.
 type engineFlags struct {
 	webllmFlags
 	llamacppFlags
+	openaiFlags
 	packageFlags // WebLLM's, but for dtype, which others follow
 
 	made map[string]engine.Engine // what an engine finds out about the machine it finds out once
@@ -42,6 +43,7 @@ type engineFlags struct {
 func (f *engineFlags) register(flags *pflag.FlagSet) {
 	f.webllmFlags.register(flags)
 	f.llamacppFlags.register(flags)
+	f.openaiFlags.register(flags)
 }
 
 // valid refuses what makes no sense, whichever engines there are.
@@ -58,6 +60,7 @@ func (f *engineFlags) valid() error {
 func (f *engineFlags) follow(p plan.Plan) {
 	f.webllmFlags.follow(p)
 	f.llamacppFlags.follow(p)
+	f.openaiFlags.follow(p)
 	f.packageFlags.follow(p)
 }
 

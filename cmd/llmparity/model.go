@@ -131,6 +131,9 @@ func (f *runFlags) findModel(ctx context.Context, name string, context int, say 
 		return engine.Model{}, fault.New(fault.Usage, "leave it out",
 			"--mirror says where a model of WebLLM's catalogue is fetched from, and %s is none", name)
 	}
+	if m, ok := servedModel(name, context); ok {
+		return m, nil
+	}
 	switch {
 	case name == "tiny":
 		return tinyModel(context)

@@ -14,6 +14,7 @@ import (
 	"llmparity/internal/fault"
 	"llmparity/internal/plan"
 	"llmparity/native/llamacpp"
+	"llmparity/native/openai"
 )
 
 // plan reads the plan and lets the flags that were given change it. What it says of engines is in f afterwards.
@@ -89,6 +90,7 @@ func (f *runFlags) change(p *plan.Plan, given func(string) bool) {
 			set()
 		}
 	}
+	f.openaiFlags.change(p, given)
 }
 
 // complete writes into the plan what was chosen by default, so that the run can be repeated by it.
@@ -96,7 +98,7 @@ func (f *runFlags) complete(p *plan.Plan, m engine.Model) {
 	if slices.Contains(p.Engines, llamacpp.Name) {
 		p.Threads = f.threads
 	}
-	if m.Format != webllmFormat { // a package has numbers and a library of its own
+	if m.Format != webllmFormat && m.Format != openai.Served { // a package has numbers and a library of its own
 		p.DType = f.dtype
 	}
 	if !slices.Contains(p.Engines, browser.Name) {
@@ -125,6 +127,10 @@ var contextHelp = fmt.Sprintf(
 
 // chooseContext puts the context that is to be used into the plan and the model, which has the one that was asked for, or its own.
 func chooseContext(p *plan.Plan, m *engine.Model) error {
+	if m.Format == openai.Served {
+		p.Context = m.Context // its server's own where it is 0
+		return nil
+	}
 	if m.Context < 2 {
 		return fault.New(fault.Usage, "give --context N", "the model %s does not say how long its context is", m.Name)
 	}

@@ -60,7 +60,7 @@ measured is written to a folder as it happens; at the end there are a table and,
 	flags := c.Flags()
 	flags.StringSliceVar(&f.engines, "engines", nil, "engines, separated by commas: "+engineList())
 	flags.StringVar(&f.model, "model", "",
-		"a GGUF file, tiny, smollm2, a WebLLM package's folder, or an id of WebLLM's catalogue (llmparity model list)")
+		"a GGUF file, tiny, smollm2, a WebLLM package's folder, an id of WebLLM's catalogue (llmparity model list), or served:NAME of a server")
 	flags.StringVar(&f.mirror, "mirror", "",
 		"where a model of the catalogue is fetched from: an address or a folder with the public addresses' layout")
 	flags.IntVar(&f.context, "context", 0, contextHelp)
@@ -91,6 +91,9 @@ func (f *runFlags) run(ctx context.Context, p plan.Plan, stdout, stderr io.Write
 	show := newProgress(stderr, f.quiet)
 	defer show.close()
 	say := func(what string) { show.event(run.Event{Kind: run.Preparing, Engine: browser.Name, Text: what}) }
+	if err := f.servable(p); err != nil {
+		return err
+	}
 	if f.bundle, err = f.find(ctx, p.Engines, say); err != nil {
 		return err
 	}

@@ -128,6 +128,9 @@ func (e *Engine) reach(ctx context.Context) (*client, server, error) {
 	if err != nil {
 		return nil, server{}, err
 	}
+	if e.config.KeyFrom != "" && e.config.Key == "" {
+		return nil, server{}, fault.New(fault.Usage, "export it, or leave the flag out", "--openai-key-env: the variable %s is empty or not set", e.config.KeyFrom)
+	}
 	c := newClient(at, e.config.Key, e.config.KeyFrom)
 	s, err := detect(ctx, c)
 	if err != nil {
@@ -151,4 +154,14 @@ func (e *Engine) Open(ctx context.Context, p engine.Probe) (engine.Session, erro
 	p.Event(record.Event{At: time.Now(), Device: &record.Device{Class: "unknown", Name: c.at.host + ", which does not say"}})
 	s.watch(ctx)
 	return s, nil
+}
+
+// Describe says in a line what the server is and which models it has.
+func (e *Engine) Describe(ctx context.Context) (string, error) {
+	c, s, err := e.reach(ctx)
+	if err != nil {
+		return "", err
+	}
+	defer c.close()
+	return s.title() + " at " + c.at.host + ", with " + list(s.ids()), nil
 }

@@ -49,6 +49,7 @@ func root() *cobra.Command {
   llmparity run             the tiny built-in model in both engines: measured, compared, reported
   llmparity report DIR      render a run again
   llmparity compare DIR...  runs beside each other
+  llmparity watch           the memory of any processes, by name, by pid, or of a command, as rows
   llmparity model           list, make, convert and describe models
   llmparity doctor          what is here, what is missing, how to get it
 
@@ -66,7 +67,7 @@ architecture, 18 prompt too long, 19 folder not writable, 20 disk full, 21 unkno
 		RunE:              func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	c.SetFlagErrorFunc(usage)
-	c.AddCommand(runCommand(), reportCommand(), compareCommand(), modelCommand(), doctorCommand())
+	c.AddCommand(runCommand(), reportCommand(), compareCommand(), modelCommand(), watchCommand(), doctorCommand())
 	return c
 }
 

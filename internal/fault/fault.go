@@ -38,6 +38,7 @@ const (
 	// A server that does not answer, does not let us in, or does not have the model.
 	ServerUnreachable Kind = 29
 	BadProtocol       Kind = 30 // an engine of the user's own that does not speak our protocol
+	NothingToWatch    Kind = 31 // no process of that name or pid, or a command that can't be started
 	Interrupted       Kind = 130
 	Terminated        Kind = 143
 )

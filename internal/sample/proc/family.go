@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"os"
 	"slices"
@@ -80,6 +81,10 @@ func (f *Family) add(p Process) (*Member, error) {
 	m := &Member{Process: p, Sources: sources, Err: err}
 	if len(sources) > 0 {
 		m.probe = sources[0]
+	}
+	if !m.Alive() { // a thread of the kernel's, which has no memory of its own
+		closeAll(sources)
+		return nil, fmt.Errorf("process %d: %w", p.PID, sample.ErrGone)
 	}
 	delete(f.young, p.PID)
 	f.members[p.PID] = m

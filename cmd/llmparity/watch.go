@@ -1,0 +1,177 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"llmparity/internal/fault"
+	"llmparity/internal/watch"
+)
+
+// watchFlags are the flags of watch.
+type watchFlags struct {
+	name, label, output string
+	pids                []int
+	interval, pss       seconds
+	duration, wait      seconds
+	maxSamples          int
+	overwrite, live     bool
+}
+
+// seconds is a flag: a plain number of seconds, or a duration with its unit.
+type seconds time.Duration
+
+func (s *seconds) Set(text string) error {
+	if n, err := strconv.ParseFloat(text, 64); err == nil {
+		const century = 100 * 365 * 24 * 3600
+		if !(n >= 0 && n < century) {
+			return fmt.Errorf("%s is no number of seconds", text)
+		}
+		*s = seconds(n * float64(time.Second))
+		return nil
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil || d < 0 {
+		return fmt.Errorf("%q is no time: write seconds, such as 0.1, or 100ms, 10s, 2m", text)
+	}
+	*s = seconds(d)
+	return nil
+}
+
+func (s *seconds) String() string {
+	return strconv.FormatFloat(time.Duration(*s).Seconds(), 'f', -1, 64)
+}
+func (s *seconds) Type() string { return "seconds" }
+
+func watchCommand() *cobra.Command {
+	f := watchFlags{interval: seconds(100 * time.Millisecond), pss: seconds(2 * time.Second), wait: seconds(10 * time.Second)}
+	c := &cobra.Command{
+		Use:   "watch {--name NAME | --pid N | -- COMMAND...}",
+		Short: "Write down the memory of any processes, with all that they start",
+		Example: `  llmparity watch --name ollama --label run1 --interval 0.1 --output out.csv
+  llmparity watch --output out.csv --live -- llama-cli -m my.gguf -p "Once upon a time" -n 50`,
+		RunE: func(c *cobra.Command, args []string) error {
+			if c.ArgsLenAtDash() != 0 && len(args) > 0 {
+				return fault.New(fault.Usage, "write -- before a command: llmparity watch -- "+strings.Join(args, " "), "%s is no flag", args[0])
+			}
+			if err := f.check(args); err != nil {
+				return err
+			}
+			return f.run(c, args)
+		},
+	}
+	c.Flags().StringVar(&f.name, "name", "", "part of the name or the command line of what is watched; capitals don't count; never this program or who started it")
+	c.Flags().IntSliceVar(&f.pids, "pid", nil, "the process that is watched; several with commas")
+	c.Flags().StringVar(&f.label, "label", "", "what the rows are called (default: the name, the pid, the command)")
+	c.Flags().Var(&f.interval, "interval", "time between samples of RSS and VMS")
+	c.Flags().Var(&f.pss, "pss", "time between readings of PSS and USS, at the least; longer where they would take over 1 % of a core; 0: none")
+	c.Flags().StringVarP(&f.output, "output", "o", "", "the CSV file; -: standard output; none: the summary alone")
+	c.Flags().BoolVar(&f.overwrite, "overwrite", false, "write over an output file that exists")
+	c.Flags().Var(&f.duration, "duration", "the longest time to watch (default: until the last process has ended)")
+	c.Flags().IntVar(&f.maxSamples, "max-samples", 0, "the highest number of samples; one has a row a process (default: any)")
+	c.Flags().Var(&f.wait, "wait", "time to wait for the first process with the name")
+	c.Flags().BoolVar(&f.live, "live", false, "a chart in the terminal; elsewhere a line every 2 s")
+	c.MarkFlagsMutuallyExclusive("name", "pid")
+	return c
+}
+
+// check finds what makes no sense before anything is started.
+func (f *watchFlags) check(command []string) error {
+	given := 0
+	for _, is := range []bool{f.name != "", len(f.pids) > 0, len(command) > 0} {
+		if is {
+			given++
+		}
+	}
+	switch {
+	case given != 1:
+		return fault.New(fault.Usage, "give one of --name NAME, --pid N, -- COMMAND", "there is nobody to watch")
+	case time.Duration(f.interval) < time.Millisecond:
+		return fault.New(fault.Usage, "give at least 0.001", "--interval %s", f.interval.String())
+	case f.maxSamples < 0:
+		return fault.New(fault.Usage, "give at least 1", "--max-samples %d", f.maxSamples)
+	case len(command) > 0 && f.output == "-":
+		return fault.New(fault.Usage, "name a file with --output", "standard output is the command's own")
+	}
+	for _, pid := range f.pids {
+		if pid <= 0 || pid == os.Getpid() {
+			return fault.New(fault.Usage, "give another process's number", "--pid %d", pid)
+		}
+	}
+	return nil
+}
+
+func (f *watchFlags) run(c *cobra.Command, args []string) error {
+	errs := c.ErrOrStderr()
+	o := watch.Options{Name: f.name, PIDs: f.pids, Interval: time.Duration(f.interval), PSS: time.Duration(f.pss),
+		Duration: time.Duration(f.duration), MaxSamples: f.maxSamples, Wait: time.Duration(f.wait)}
+	rows, err := f.rows(c.OutOrStdout(), args)
+	if err != nil {
+		return err
+	}
+	o.Rows = rows
+	view := newView(errs, f.live, len(args) > 0)
+	o.Say, o.Draw = view.say, view.draw
+	if len(args) > 0 {
+		o.Command, err = watch.Start(args, c.InOrStdin(), c.OutOrStdout(), errs)
+	}
+	var sum watch.Summary
+	if err == nil {
+		sum, err = watch.Run(c.Context(), o)
+	}
+	view.close()
+	if closing := rows.Close(); err == nil {
+		err = closing
+	}
+	if sum.Length > 0 {
+		f.summarize(c.Context(), errs, sum)
+	}
+	if err == nil && o.Command != nil {
+		if code, how := o.Command.Exit(); code != 0 {
+			return fault.New(fault.Kind(code), "", "%s %s", args[0], how)
+		}
+	}
+	return err
+}
+
+// rows opens the output; nil where there is to be none.
+func (f *watchFlags) rows(stdout io.Writer, command []string) (*watch.Rows, error) {
+	label := f.label
+	if label == "" {
+		switch {
+		case f.name != "":
+			label = f.name
+		case len(command) > 0:
+			label = filepath.Base(command[0])
+		default:
+			label = strings.Trim(strings.Join(strings.Fields(fmt.Sprint(f.pids)), "+"), "[]")
+		}
+	}
+	switch f.output {
+	case "":
+		return nil, nil
+	case "-":
+		return watch.To(stdout, label), nil
+	}
+	return watch.Create(f.output, label, f.overwrite)
+}
+
+func (f *watchFlags) summarize(ctx context.Context, to io.Writer, sum watch.Summary) {
+	if ctx.Err() != nil {
+		sum.Why = context.Cause(ctx).Error()
+	}
+	for _, line := range sum.Lines() {
+		fmt.Fprintln(to, line)
+	}
+	if f.output != "" && f.output != "-" && sum.Rows > 0 {
+		fmt.Fprintf(to, "%d rows in %s\n", sum.Rows, f.output)
+	}
+}

@@ -1,0 +1,73 @@
+package watch
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"os/exec"
+	"runtime"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// start starts a command and holds it behind its exec, before its first instruction: as its tracer, for that long. The kernel gives a
+// program that is traced no more rights than its tracer's, so one that is to get others' is not held.
+func start(fresh func() *exec.Cmd) (cmd *exec.Cmd, resume func(), err error) {
+	runtime.LockOSThread() // a tracer is a thread
+	cmd = fresh()
+	attr := &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	cmd.SysProcAttr = attr
+	if attr.Ptrace = !privileged(cmd.Path); attr.Ptrace {
+		if err = cmd.Start(); err == nil {
+			return cmd, held(cmd.Process.Pid), nil
+		}
+		if !errors.Is(err, fs.ErrPermission) {
+			runtime.UnlockOSThread()
+			return cmd, nil, err
+		}
+		// Nobody may trace here, perhaps.
+		cmd = fresh()
+		cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	}
+	runtime.UnlockOSThread()
+	return cmd, func() {}, cmd.Start()
+}
+
+// held waits until a traced command stands still, and gives what lets it go. What is waited for is left for Wait to see.
+func held(pid int) (resume func()) {
+	for {
+		err := unix.Waitid(unix.P_PID, pid, nil, unix.WSTOPPED|unix.WEXITED|unix.WNOWAIT, nil)
+		if !errors.Is(err, syscall.EINTR) {
+			break
+		}
+	}
+	return func() {
+		_ = syscall.PtraceDetach(pid) // it may have been killed
+		runtime.UnlockOSThread()
+	}
+}
+
+// privileged tells whether a program gets rights of its file.
+func privileged(path string) bool {
+	info, err := os.Stat(path)
+	if err != nil {
+		return false
+	}
+	if info.Mode()&(fs.ModeSetuid|fs.ModeSetgid) != 0 {
+		return true
+	}
+	n, err := unix.Getxattr(path, "security.capability", nil)
+	return err == nil && n > 0
+}
+
+// ofTerminal tells whether we are in the foreground of a terminal, which sends its signals to the whole group.
+func ofTerminal() bool {
+	tty, err := os.Open("/dev/tty")
+	if err != nil {
+		return false
+	}
+	defer func() { _ = tty.Close() }() // it was only asked
+	group, err := unix.IoctlGetInt(int(tty.Fd()), unix.TIOCGPGRP)
+	return err == nil && group == unix.Getpgrp()
+}

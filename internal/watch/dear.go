@@ -1,0 +1,105 @@
+package watch
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"llmparity/internal/record"
+	"llmparity/internal/sample"
+)
+
+// dear reads the sources that take long, all of them in one pass, in a goroutine of its own: samples go on meanwhile.
+//
+// Soon after a process has come or gone a pass is made, then more and more rarely, until there is one an interval; and more rarely
+// where passes would take over one part in dearShare of a core.
+type dear struct {
+	every, soon time.Duration
+
+	out  chan []reading
+	wg   sync.WaitGroup
+	busy bool
+	gap  time.Duration
+	due  time.Time
+	cost time.Duration // of the pass that has ended last
+
+	ctx    context.Context
+	cancel context.CancelFunc
+}
+
+const dearShare = 100
+
+// reading is one of a dear source.
+type reading struct {
+	record.Sample
+	who *process
+	err error
+}
+
+func newDear(every, soon time.Duration) *dear {
+	ctx, cancel := context.WithCancel(context.Background())
+	return &dear{every: every, soon: min(soon, every), gap: every, out: make(chan []reading, 1), ctx: ctx, cancel: cancel}
+}
+
+// changed says that a process has come or gone.
+func (d *dear) changed(now time.Time) {
+	d.gap = d.soon
+	if due := now.Add(max(d.gap, d.cost*dearShare)); d.due.IsZero() || due.Before(d.due) {
+		d.due = due
+	}
+}
+
+// read begins a pass where one is due.
+func (d *dear) read(now time.Time, all []*process) {
+	if d.every <= 0 || d.busy || d.due.IsZero() || now.Before(d.due) {
+		return
+	}
+	var who []*process
+	var sources []sample.Source
+	for _, p := range all {
+		if p.dear != nil {
+			who, sources = append(who, p), append(sources, p.dear)
+		}
+	}
+	if len(who) == 0 {
+		return
+	}
+	d.busy = true
+	d.wg.Go(func() {
+		pass := make([]reading, 0, len(who))
+		for i, p := range who {
+			if d.ctx.Err() != nil {
+				return
+			}
+			r := reading{Sample: record.NewSample(), who: p}
+			r.err = sources[i].Read(d.ctx, &r.Sample)
+			pass = append(pass, r)
+		}
+		d.out <- pass
+	})
+}
+
+// results gives the readings of a pass that has ended since it was last asked.
+func (d *dear) results() []reading {
+	select {
+	case pass := <-d.out:
+		d.busy = false
+		d.cost = 0
+		for _, r := range pass {
+			if r.err == nil {
+				d.cost += r.End.Sub(r.Begin)
+			}
+		}
+		d.due = time.Now().Add(max(d.gap, d.cost*dearShare))
+		d.gap = min(2*d.gap, d.every)
+		return pass
+	default:
+		return nil
+	}
+}
+
+// stop ends what is being read.
+func (d *dear) stop() {
+	d.cancel()
+	d.wg.Wait()
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -21,6 +22,9 @@ func ggufAbilities(ctx context.Context, m engine.Model, f *gguf.File) map[string
 	out := map[string]ability{}
 	for _, name := range names() {
 		k, _, _ := kindOf(name)
+		if k.gguf == nil {
+			continue
+		}
 		e := new(engineFlags).named(name)
 		err := e.Check(ctx, m)
 		if _, packaged := e.(engine.Preparer); packaged && err == nil {
@@ -55,15 +59,36 @@ const noGGUF = "llama.cpp reads GGUF files alone"
 
 func packageAbilities(p mlc.Existing, params []mlc.Param) map[string]ability {
 	a := ability{Can: "runs it with a model library of its quantization (llmparity run --model FOLDER --model-lib FILE)" + needsF16(p.Quantization)}
-	if p.Library != "" {
-		l, err := mlc.OpenLibrary(p.Library)
+	fits := func(file string) error {
+		l, err := mlc.OpenLibrary(file)
 		if err == nil {
 			err = l.MatchesPackage(p, params)
 		}
-		if err != nil {
+		return err
+	}
+	switch {
+	case len(p.Libraries) > 1:
+		fitting := 0
+		var which []string
+		for _, file := range p.Libraries {
+			words := " (doesn't)"
+			if fits(file) == nil {
+				words = " (fits)"
+				fitting++
+			}
+			which = append(which, filepath.Base(file)+words)
+		}
+		a.Can = fmt.Sprintf("runs it with one of the libraries in it, %s (llmparity run --model FOLDER --model-lib FILE)%s",
+			strings.Join(which, ", "), needsF16(p.Quantization))
+		if fitting == 0 {
+			a = ability{Cannot: "none of the libraries in it fits: " + strings.Join(which, ", ")}
+		}
+	case p.Library != "":
+		if err := fits(p.Library); err != nil {
 			a = ability{Cannot: err.Error()}
 		} else {
-			a.Can = fmt.Sprintf("runs it with the library in it (%s), which fits (llmparity run --model FOLDER)%s", l.Quantization, needsF16(p.Quantization))
+			a.Can = fmt.Sprintf("runs it with the library in it (%s), which fits (llmparity run --model FOLDER)%s",
+				p.Quantization, needsF16(p.Quantization))
 		}
 	}
 	return map[string]ability{browser.Name: a, llamacpp.Name: {Cannot: noGGUF}}

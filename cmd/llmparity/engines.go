@@ -16,7 +16,7 @@ import (
 // engineKind is an engine that plans may name; each lies in a file of its own.
 type engineKind struct {
 	name string // in plans; one that ends in a colon is the beginning of names: what follows it is the kind's own
-	// gguf says what it does with a GGUF of such weights.
+	// gguf says what it does with a GGUF of such weights; nil: what it can do is not its own, but a server's.
 	gguf func(dtype string) string
 	// flags are those that only some engines heed, this one among them: where none of a plan's does, they are refused.
 	flags []string

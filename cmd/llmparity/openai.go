@@ -19,9 +19,6 @@ type openaiFlags struct{ server plan.OpenAI }
 
 func openaiKind() engineKind {
 	return engineKind{name: openai.Name, flags: []string{"openai-url", "openai-model", "openai-api", "openai-key-env"},
-		gguf: func(string) string {
-			return "asks the server that is named, if it has it"
-		},
 		make: func(f *engineFlags, _ string) engine.Engine { return openai.New(f.openaiFlags.config()) }}
 }
 

@@ -72,6 +72,7 @@ type Cell struct {
 type Launches struct {
 	Planned     int `json:"planned"`
 	Counted     int `json:"counted"`
+	Opened      int `json:"opened,omitempty"` // processes, or sessions, that the counted ones were in, where they are fewer
 	Warmup      int `json:"warmup"`
 	Failed      int `json:"failed"`
 	Interrupted int `json:"interrupted"`
@@ -163,8 +164,9 @@ func newCell(run int, spec record.Cell, e evidence) Cell {
 			}
 		}
 	}
+	c.Launches.Opened = opened(e.counted)
 	c.With = c.with()
-	c.Figures = summarised(append(memoryFigures(e.counted), timingFigures(e.counted)...))
+	c.Figures = summarised(append(memoryFigures(e.counted), timingFigures(spec, e.counted)...))
 	if len(e.counted) == 0 {
 		for i := range c.Figures {
 			c.Figures[i].Absent = "no launch counts"
@@ -191,6 +193,18 @@ func (c *Cell) count(a *record.Attempt) {
 		c.Launches.Interrupted++
 	}
 	c.Failures = append(c.Failures, Failure{a.ID, a.Repetition, a.Status, a.Class, a.Error})
+}
+
+// opened is how many launches repetitions were in; 0: each had its own.
+func opened(counted []*record.Attempt) int {
+	if !rejoined(counted) {
+		return 0
+	}
+	launches := map[*record.Attempt]bool{}
+	for _, a := range counted {
+		launches[a.Launch()] = true
+	}
+	return len(launches)
 }
 
 func summarised(figures []Figure) []Figure {

@@ -26,6 +26,8 @@ type Ratio struct {
 	Figure string  `json:"figure"`
 	Title  string  `json:"title"`
 	Ratio  float64 `json:"ratio"`
+	// Note says in which way the two are not quite alike.
+	Note string `json:"note,omitempty"`
 	// P is Mann-Whitney's, corrected by Holm for the number of figures of this comparison.
 	P           float64 `json:"p_holm"`
 	Significant bool    `json:"significant"`
@@ -86,8 +88,6 @@ func differentRequest(a, b *Cell) string {
 		return fmt.Sprintf("the temperature is %g for one and %g for the other", a.Spec.Temperature, b.Spec.Temperature)
 	case a.Spec.Isolation != b.Spec.Isolation:
 		return fmt.Sprintf("isolation is %q for one and %q for the other", a.Spec.Isolation, b.Spec.Isolation)
-	case a.Spec.PromptCache != b.Spec.PromptCache:
-		return fmt.Sprintf("the prompt cache is %q for one and %q for the other", a.Spec.PromptCache, b.Spec.PromptCache)
 	}
 	return ""
 }
@@ -137,12 +137,19 @@ func ratios(a, b *Cell) []Ratio {
 		if name == Increase && (a.Figure(Baseline).Absent == NoBaseline) != (b.Figure(Baseline).Absent == NoBaseline) {
 			continue // one is a whole peak, the other what came on top
 		}
+		if (name == TTFT || name == PrefillTPS) && cachesDiffer(a, b) != "" {
+			continue // of one prompt less was computed
+		}
 		fa, fb := a.Figure(name), b.Figure(name)
 		if !fa.Known() || !fb.Known() || fb.Center() <= 0 || fa.Center() < 0 {
 			continue
 		}
 		tests = append(tests, benchmath.AssumeNothing.Compare(fa.sample(), fb.sample()))
-		out = append(out, Ratio{Figure: name, Title: fa.Title, Ratio: round(fa.Center()/fb.Center(), 6)})
+		r := Ratio{Figure: name, Title: fa.Title, Ratio: round(fa.Center()/fb.Center(), 6)}
+		if name == DecodeTPS {
+			r.Note = lengthsDiffer(a, b)
+		}
+		out = append(out, r)
 	}
 	for i, p := range holm(tests) {
 		out[i].P = round(p, 6)
@@ -156,6 +163,9 @@ func ratioWords(r Ratio, a, b *Cell, t benchmath.Comparison) string {
 	words := fmt.Sprintf("%s of %s is %s times that of %s", r.Title, a.Label, short(r.Ratio), b.Label)
 	if r.Ratio < 1 && r.Ratio > 0 {
 		words = fmt.Sprintf("%s of %s is %s times that of %s", r.Title, b.Label, short(1/r.Ratio), a.Label)
+	}
+	if r.Note != "" {
+		words += " (" + r.Note + ")"
 	}
 	switch {
 	case r.Significant:
@@ -182,11 +192,38 @@ func holm(tests []benchmath.Comparison) []float64 {
 	return out
 }
 
+// lengthsDiffer says so where one side generated more than the other: later tokens cost more.
+func lengthsDiffer(a, b *Cell) string {
+	x, y := a.Figure(Tokens), b.Figure(Tokens)
+	if !x.Known() || !y.Known() || x.Center() == y.Center() {
+		return ""
+	}
+	return fmt.Sprintf("lengths differ: %s tokens of %s, %s of %s", count(x), a.Label, count(y), b.Label)
+}
+
+// cachesDiffer says so where one side may have had more of its prompt from a cache.
+func cachesDiffer(a, b *Cell) string {
+	x, y := a.Figure(Cached), b.Figure(Cached)
+	if a.Spec.PromptCache == b.Spec.PromptCache && (!x.Known() || !y.Known() || x.Center() == y.Center()) {
+		return ""
+	}
+	side := func(c *Cell, f Figure) string {
+		if !f.Known() || f.Center() == 0 {
+			return fmt.Sprintf("%s for %s", c.Spec.PromptCache, c.Label)
+		}
+		return fmt.Sprintf("%s for %s, where %s tokens came from it", c.Spec.PromptCache, c.Label, count(f))
+	}
+	return fmt.Sprintf("the prompt cache is %s, and %s: times to the first token and prefill are not set against each other", side(a, x), side(b, y))
+}
+
 // caveats lists what engines said about their policy where they differ: it may be compared, knowing that.
 func caveats(a, b *Cell) []string {
 	out := []string{}
 	if a.Device.Class == record.SoftwareAdapter {
 		out = append(out, "both computed on a software adapter, a GPU interface computed on the CPU: the ratio says nothing about a real GPU")
+	}
+	if why := cachesDiffer(a, b); why != "" {
+		out = append(out, why)
 	}
 	if a.Device.Name != b.Device.Name {
 		out = append(out, fmt.Sprintf("the devices are of one class and have different names: %s and %s", a.Device.Name, b.Device.Name))

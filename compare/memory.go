@@ -15,21 +15,20 @@ const NoBaseline = "none: no process exists before the load"
 
 const noPSS = "no total of smaps_rollup was read"
 
-// footprint is what one launch held, in MiB; NaN where it was not read.
+// footprint is what one launch held, in MiB; NaN where it was not read. The baseline is that of the launch to which a repetition
+// belongs, and so is what comes after the warm-up, which only the first of its repetitions has.
 type footprint struct {
 	peakPSS, peakUSS, peakRSS, baseline, postWarmup float64
+	baselineRSS, postWarmupRSS                      float64
 	unborn                                          bool // no process at all was read before the load
 }
 
 func footprintOf(a *record.Attempt) footprint {
 	nan := math.NaN()
-	f := footprint{peakPSS: nan, peakUSS: nan, peakRSS: nan, baseline: nan, postWarmup: nan, unborn: true}
+	launch := a.Launch()
+	f := footprint{peakPSS: nan, peakUSS: nan, peakRSS: nan, postWarmup: nan, postWarmupRSS: nan, unborn: unborn(launch)}
 	rss := rssMethod(a)
-	load, loaded := a.Phase(record.Load)
 	for _, t := range a.Totals {
-		if !loaded || t.NS < load.BeginNS {
-			f.unborn = false
-		}
 		if t.Method == rss {
 			f.peakRSS = maxKnown(f.peakRSS, t.RSS)
 		}
@@ -38,11 +37,21 @@ func footprintOf(a *record.Attempt) footprint {
 		}
 		f.peakPSS, f.peakUSS = maxKnown(f.peakPSS, t.PSS), maxKnown(f.peakUSS, t.USS)
 	}
-	f.baseline = median(totalPSS(a, record.Baseline))
+	f.baseline, f.baselineRSS = median(totalPSS(launch, record.Baseline)), medianRSS(launch, record.Baseline)
+	for _, t := range readings(a, record.Warmup) {
+		if t.Method == rss && !math.IsNaN(t.RSS) {
+			f.postWarmupRSS = t.RSS
+		}
+	}
 	if warm := totalPSS(a, record.Warmup); len(warm) > 0 {
 		f.postWarmup = warm[len(warm)-1]
 	}
 	return f
+}
+
+func unborn(launch *record.Attempt) bool {
+	load, loaded := launch.Phase(record.Load)
+	return !slices.ContainsFunc(launch.Totals, func(t record.TotalRow) bool { return !loaded || t.NS < load.BeginNS })
 }
 
 // readings are the totals that belong to a phase: those from its begin to the next phase's begin, or to the attempt's end. So the
@@ -125,6 +134,13 @@ func (f footprint) increase() float64 {
 	return f.peakPSS - f.baseline
 }
 
+func (f footprint) increaseRSS() float64 {
+	if f.unborn {
+		return f.peakRSS
+	}
+	return f.peakRSS - f.baselineRSS
+}
+
 // memoryFigures come in the order in which renderers show them.
 func memoryFigures(attempts []*record.Attempt) []Figure {
 	how := memoryHow(attempts)
@@ -158,7 +174,59 @@ func memoryFigures(attempts []*record.Attempt) []Figure {
 			base.Absent = NoBaseline
 		}
 	}
-	return []Figure{peak, inc, base, warm, uss, rss, retainedFigure(attempts)}
+	out := []Figure{peak, inc, base, warm, uss, rss, retainedFigure(attempts)}
+	if rejoined(attempts) {
+		for i := range out {
+			out[i].How += reusedHow
+		}
+	}
+	if len(peak.Values) == 0 && len(rss.Values) > 0 {
+		return append(out, rssFigures(attempts, how.rss)...)
+	}
+	return out
+}
+
+const reusedHow = "; of a launch that is reused only the first repetition has the load and the warm-up in it, and the later ones what was read " +
+	"while they went on; its baseline is that of all"
+
+func rejoined(attempts []*record.Attempt) bool {
+	return slices.ContainsFunc(attempts, func(a *record.Attempt) bool { return a.OpenedBy != 0 })
+}
+
+// rssFigures stand in for those of PSS where that can't be read: processes of another user, other systems than Linux.
+func rssFigures(attempts []*record.Attempt, how string) []Figure {
+	const twice = "; a page that n processes share counts n times"
+	base := Figure{Name: BaselineRSS, Title: "baseline, RSS sum", Unit: "MiB", Absent: "no total RSS was read in a baseline phase",
+		How: "the median sum of RSS in the baseline phase, " + how + twice}
+	warm := Figure{Name: PostWarmupRSS, Title: "after warm-up, RSS sum", Unit: "MiB", Absent: "no total RSS was read after a warm-up phase",
+		How: "the last sum of RSS before the measurement begins, " + how + twice}
+	inc := Figure{Name: IncreaseRSS, Title: "increase, RSS sum", Unit: "MiB", How: "the highest sum of RSS minus the launch's own baseline, none where no process exists before the load"}
+	born := false
+	for _, a := range attempts {
+		f := footprintOf(a)
+		base.add(a.ID, f.baselineRSS)
+		warm.add(a.ID, f.postWarmupRSS)
+		inc.add(a.ID, f.increaseRSS())
+		born = born || !f.unborn
+	}
+	if !born {
+		base.Absent = NoBaseline
+	}
+	return []Figure{base, warm, inc}
+}
+
+// Points are a cell's memory at three points, and by how much it grew; Of says what was summed.
+type Points struct {
+	Of                             string
+	Baseline, Warm, Peak, Increase Figure
+}
+
+// Points goes by PSS, and by RSS where no PSS could be read.
+func (c *Cell) Points() Points {
+	if !c.Figure(PeakPSS).Known() && c.Figure(PeakRSS).Known() {
+		return Points{"RSS sum", c.Figure(BaselineRSS), c.Figure(PostWarmupRSS), c.Figure(PeakRSS), c.Figure(IncreaseRSS)}
+	}
+	return Points{"total PSS", c.Figure(Baseline), c.Figure(PostWarmup), c.Figure(PeakPSS), c.Figure(Increase)}
 }
 
 type how struct{ pss, rss, blind string }

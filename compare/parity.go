@@ -54,13 +54,14 @@ type output struct {
 	prompt, ids []int
 	text        string
 	finish      string
+	count       int // of tokens, as they came or as the engine counts them
 }
 
 func outputs(attempts []*record.Attempt) []output {
 	var out []output
 	for _, a := range attempts {
 		for _, r := range a.Measured() {
-			out = append(out, output{prompt: r.PromptIDs, ids: ids(r), text: r.Text, finish: r.Finish})
+			out = append(out, output{prompt: r.PromptIDs, ids: ids(r), text: r.Text, finish: r.Finish, count: r.Tokened()})
 		}
 	}
 	return out
@@ -81,17 +82,20 @@ func ids(r *record.Request) []int {
 func selfParity(counted []*record.Attempt) SelfParity {
 	all := outputs(counted)
 	s := SelfParity{Sequences: len(all)}
-	for _, o := range all {
-		if len(o.ids) == 0 {
-			s.Verdict = "not known, there are no token ids"
-			return s
-		}
+	byText := slices.ContainsFunc(all, func(o output) bool { return len(o.ids) == 0 })
+	if byText && slices.ContainsFunc(all, func(o output) bool { return o.text == "" }) {
+		s.Verdict = "not known, there are no token ids"
+		return s
 	}
 	if len(all) < 2 {
 		s.Verdict = "not known, it takes two counted launches"
 		return s
 	}
 	s.Known = true
+	if byText {
+		s.texts(all)
+		return s
+	}
 	for n, o := range all[1:] {
 		if at := agreed(all[0].ids, o.ids); at < len(o.ids) || at < len(all[0].ids) {
 			s.FirstIndex = at
@@ -102,6 +106,18 @@ func selfParity(counted []*record.Attempt) SelfParity {
 	s.Identical = true
 	s.Verdict = fmt.Sprintf("all %d requests gave the same %d token ids", len(all), len(all[0].ids))
 	return s
+}
+
+// texts compares what there is of an engine that tells no ids.
+func (s *SelfParity) texts(all []output) {
+	for n, o := range all[1:] {
+		if o.text != all[0].text {
+			s.Verdict = fmt.Sprintf("requests differ among themselves: the text of number %d parts from the first's after %d bytes", n+2, sharedText(all[0].text, o.text))
+			return
+		}
+	}
+	s.Identical = true
+	s.Verdict = fmt.Sprintf("all %d requests gave the same text", len(all))
 }
 
 // agreed is the length of what two sequences begin with.
@@ -212,6 +228,12 @@ func (p *Parity) byText(a, b output, la, lb string) {
 		return
 	}
 	p.Verdict = fmt.Sprintf("different text after %d bytes; %s gives no token ids", p.Shared, without(a, b, la, lb))
+	if p.Shared == min(len(a.text), len(b.text)) {
+		p.Verdict = fmt.Sprintf("identical text as far as both go: %d bytes; %s gives no token ids", p.Shared, without(a, b, la, lb))
+	}
+	if a.count != b.count {
+		p.Verdict += fmt.Sprintf("; %s ended after %d tokens (%s), %s after %d (%s)", la, a.count, ending(a), lb, b.count, ending(b))
+	}
 }
 
 // sharedText is the length in bytes of what two texts begin with, never cutting a character.

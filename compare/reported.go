@@ -21,13 +21,19 @@ func reportedUnit(name string) (unit, beside string) {
 		return "s", Latency
 	case "time_per_output_token_s":
 		return "s", ""
+	case "total_duration":
+		return "ns", Latency
+	case "load_duration", "prompt_eval_duration", "eval_duration":
+		return "ns", ""
 	case "prompt_ms", "predicted_ms", "prompt_per_token_ms", "predicted_per_token_ms":
 		return "ms", ""
-	case "predicted_n", "completion_tokens":
+	case "predicted_n", "completion_tokens", "eval_count":
 		return "tokens", Tokens
-	case "prompt_n", "prompt_tokens":
+	case "prompt_n", "prompt_tokens", "prompt_eval_count":
 		return "tokens", Prompt
-	case "total_tokens", "cache_n":
+	case "cache_n", "cached_tokens":
+		return "tokens", Cached
+	case "total_tokens":
 		return "tokens", ""
 	}
 	return "", ""

@@ -19,30 +19,38 @@ type retained struct {
 // retainedBy goes by PSS: what a browser keeps of the memory through which weights were uploaded is shared by two processes, so that
 // USS sees none of it. A process that was born in between counts in full.
 func retainedBy(a *record.Attempt) retained {
-	before, after := pssAtEnd(a, record.Baseline), pssAtEnd(a, record.Unload)
+	before, after := pssAtEnd(a.Launch(), record.Baseline), pssAtEnd(a, record.Unload)
 	r := retained{total: math.NaN(), roles: map[string]float64{}}
 	if len(before) == 0 || len(after) == 0 {
 		return r
 	}
 	r.total = 0
-	for source, pss := range after {
-		more := pss - before[source] // 0 before it was there
-		r.roles[a.Sources[source].Role] += more
+	for p, pss := range after {
+		more := pss - before[p] // 0 before it was there
+		r.roles[p.role] += more
 		r.total += more
 	}
 	return r
 }
 
-// pssAtEnd is the last reading of each process's PSS in a phase, the one at its edge included, by source.
-func pssAtEnd(a *record.Attempt, p record.Phase) map[int]float64 {
+// process is one, whichever attempt's sources it is among.
+type process struct {
+	role  string
+	pid   int
+	start uint64
+}
+
+// pssAtEnd is the last reading of each process's PSS in a phase, the one at its edge included.
+func pssAtEnd(a *record.Attempt, p record.Phase) map[process]float64 {
 	begin, end, ok := reach(a, p)
 	if !ok {
 		return nil
 	}
-	out := map[int]float64{}
+	out := map[process]float64{}
 	for _, s := range a.Samples {
 		if s.NS >= begin && s.NS < end && !math.IsNaN(s.PSS) {
-			out[s.Source] = s.PSS
+			of := a.Sources[s.Source]
+			out[process{of.Role, of.PID, of.Start}] = s.PSS
 		}
 	}
 	return out

@@ -26,7 +26,7 @@ func (c *Cell) sharingWarnings(counted []*record.Attempt) []Warning {
 			held, rssHeld = append(held, pss), append(rssHeld, r)
 		}
 		// NaN where there was no process before the load.
-		pss, r := lastPSS(a, record.Unload)-footprintOf(a).baseline, rss(a, record.Unload)-medianRSS(a, record.Baseline)
+		pss, r := lastPSS(a, record.Unload)-footprintOf(a).baseline, rss(a, record.Unload)-medianRSS(a.Launch(), record.Baseline)
 		if !math.IsNaN(pss + r) {
 			retained, rssRetained = append(retained, pss), append(rssRetained, r)
 		}

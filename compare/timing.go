@@ -9,7 +9,7 @@ import (
 const ms = 1e6 // nanoseconds
 
 // timingFigures come in the order in which renderers show them.
-func timingFigures(attempts []*record.Attempt) []Figure {
+func timingFigures(spec record.Cell, attempts []*record.Attempt) []Figure {
 	load := Figure{Name: LoadTime, Title: "load time", Unit: "ms", Absent: "no load phase ended",
 		How: "the length of the load phase on the host's clock: from asking for the model until the engine says that it is ready; " +
 			"starting the engine itself is in it where the engine starts with the model"}
@@ -19,20 +19,27 @@ func timingFigures(attempts []*record.Attempt) []Figure {
 		}
 	}
 	const inLaunch = "; the median of a launch's requests in the measure phase"
+	decodeHow, counted := "(N - 1) / (time of the last token - time of the first), N real tokens and not text chunks", "real tokens, counted where the engine samples them"
+	if spec.Pieces {
+		decodeHow = "(N - 1) / (time of the last piece of text - time of the first), N tokens as the engine counts them: the first piece may hold several"
+		counted = "tokens as the engine counts them; it tells of pieces of text"
+	}
 	return []Figure{
 		load,
 		perRequest(attempts, ttft, Figure{Name: TTFT, Title: "time to first token", Unit: "ms", Absent: "no request yielded a token",
 			How: "the first real token's time minus the time at which the request left the host" + inLaunch}),
 		perRequest(attempts, decodeTPS, Figure{Name: DecodeTPS, Title: "decode", Unit: "tokens/s", Absent: "no request yielded two tokens",
-			How: "(N - 1) / (time of the last token - time of the first), N real tokens and not text chunks" + inLaunch}),
+			How: decodeHow + inLaunch}),
 		perRequest(attempts, prefillTPS, Figure{Name: PrefillTPS, Title: "prefill", Unit: "tokens/s", Absent: "no prefill span, or no number of prompt tokens, in the record",
 			How: "prompt tokens that came from no cache / the prefill span (" + spanHow(attempts) + ")" + inLaunch}),
 		perRequest(attempts, latency, Figure{Name: Latency, Title: "request latency", Unit: "ms", Absent: "no request returned",
 			How: "from the request leaving the host until it has returned" + inLaunch}),
 		perRequest(attempts, tokens, Figure{Name: Tokens, Title: "tokens generated", Unit: "tokens", Absent: "no request returned",
-			How: "real tokens, counted where the engine samples them" + inLaunch}),
+			How: counted + inLaunch}),
 		perRequest(attempts, promptTokens, Figure{Name: Prompt, Title: "prompt tokens", Unit: "tokens", Absent: "the engine tells neither ids nor a number",
 			How: "tokens that the engine made of the prompt" + inLaunch}),
+		perRequest(attempts, cachedTokens, Figure{Name: Cached, Title: "prompt tokens from a cache", Unit: "tokens", Absent: "no request returned",
+			How: "tokens of the prompt that the engine did not compute, because an earlier request had: prefill is of the others" + inLaunch}),
 	}
 }
 
@@ -77,6 +84,8 @@ func prefillTPS(r *record.Request) float64 {
 func latency(r *record.Request) float64 { return float64(r.ReturnedNS-r.SentNS) / ms }
 
 func tokens(r *record.Request) float64 { return float64(r.Tokened()) }
+
+func cachedTokens(r *record.Request) float64 { return float64(r.CachedTokens) }
 
 func promptTokens(r *record.Request) float64 {
 	if r.Prompted() == 0 {

@@ -167,7 +167,9 @@ func (r *Result) trustWords() string {
 	var all Launches
 	least := -1
 	classes := []string{}
+	reused := false
 	for _, c := range r.Cells {
+		reused = reused || c.Spec.Isolation == record.Reused
 		all.Counted += c.Launches.Counted
 		all.Failed += c.Launches.Failed
 		all.Interrupted += c.Launches.Interrupted
@@ -181,22 +183,26 @@ func (r *Result) trustWords() string {
 		}
 	}
 	total := all.Counted + all.Failed + all.Interrupted
+	one, many := "launch", "launches"
+	if reused {
+		one, many = "repetition", "repetitions"
+	}
 	var s string
 	switch lost := all.Failed + all.Interrupted; {
 	case total == 0:
-		return "No launch was begun, so there is no figure."
+		return "No " + one + " was begun, so there is no figure."
 	case all.Counted == 0:
-		return fmt.Sprintf("None of the %d launches succeeded%s, so there is no figure.", total, because(classes))
+		return fmt.Sprintf("None of the %d %s succeeded%s, so there is no figure.", total, many, because(classes))
 	case lost > 0:
-		s = fmt.Sprintf("%d of %d launches failed or were interrupted%s and enter no figure", lost, total, because(classes))
+		s = fmt.Sprintf("%d of %d %s failed or were interrupted%s and enter no figure", lost, total, many, because(classes))
 	case total == 1:
-		s = "The one launch succeeded"
+		s = "The one " + one + " succeeded"
 	default:
-		s = fmt.Sprintf("All %d launches succeeded", total)
+		s = fmt.Sprintf("All %d %s succeeded", total, many)
 	}
 	if least < minRuns {
-		s += fmt.Sprintf("; %d counted launches of a cell are too few for an interval (it takes %d)", least, minRuns)
-		s = strings.Replace(s, "1 counted launches of a cell are", "1 counted launch of a cell is", 1)
+		s += fmt.Sprintf("; %d counted %s of a cell are too few for an interval (it takes %d)", least, many, minRuns)
+		s = strings.Replace(s, "1 counted "+many+" of a cell are", "1 counted "+one+" of a cell is", 1)
 	}
 	return s + "."
 }
@@ -288,11 +294,31 @@ func (c *Cell) ownWarnings() []Warning {
 	if busy := c.Figure(SamplerBusy); busy.Known() && busy.Center() > 2 {
 		warn("sampler-cost", "reading took %s %% of a core while the engine worked, which it may have missed", short(busy.Center()))
 	}
+	if n := c.Launches.Opened; n > 0 {
+		in := fmt.Sprintf("%d launches", n)
+		if n == 1 {
+			in = "one launch"
+		}
+		warn("reused", "%d repetitions are requests in %s and share its luck: intervals over them say nothing of another launch", c.Launches.Counted, in)
+	}
+	if c.Spec.StopsAtEnd {
+		warn("stops-at-end", "it stops where the model ends a text: lengths may differ")
+	}
+	if c.Spec.NoTokenIDs {
+		warn("no-token-ids", "no token ids: compared by text")
+	}
+	if cached := c.Figure(Cached); cached.Known() && cached.Center() > 0 {
+		warn("cached-prompt", "%s of %s prompt tokens came from a cache: prefill and the time to the first token are of the rest",
+			count(cached), count(c.Figure(Prompt)))
+	}
 	if c.Self.Known && !c.Self.Identical {
 		warn("not-deterministic", "%s", c.Self.Verdict)
 	}
 	return out
 }
+
+// count writes a number of tokens.
+func count(f Figure) string { return strconv.FormatFloat(f.Center(), 'f', -1, 64) }
 
 // short writes a figure for a sentence: four digits, more where the whole number has more, never an exponent.
 func short(v float64) string {

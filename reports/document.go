@@ -113,7 +113,17 @@ func titles(res *compare.Result) (title, subtitle string) {
 
 // summaryColumns are the summary's figures, in order.
 func summaryColumns() []string {
-	return []string{compare.PeakPSS, compare.Increase, compare.LoadTime, compare.TTFT, compare.PrefillTPS, compare.DecodeTPS}
+	return []string{compare.LoadTime, compare.TTFT, compare.PrefillTPS, compare.DecodeTPS}
+}
+
+// summaryFigures are the memory at three points, and the summary's other figures.
+func summaryFigures(c *compare.Cell) []compare.Figure {
+	p := c.Points()
+	out := []compare.Figure{p.Baseline, p.Warm, p.Peak, p.Increase}
+	for _, name := range summaryColumns() {
+		out = append(out, c.Figure(name))
+	}
+	return out
 }
 
 func (v *view) summary(i int) summaryRow {
@@ -123,9 +133,14 @@ func (v *view) summary(i int) summaryRow {
 	if c.Device != nil {
 		row.Device = strings.TrimSpace(string(c.Device.Class) + " " + line(c.Device.Name))
 	}
-	for _, name := range summaryColumns() {
-		f := c.Figure(name)
+	for _, f := range summaryFigures(c) {
 		value, under := figureCell(f)
+		switch cached := c.Figure(compare.Cached); {
+		case f.Name == compare.PrefillTPS && cached.Known() && cached.Center() > 0:
+			under += fmt.Sprintf("; %s of %s prompt tokens from a cache", num(cached.Center()), num(c.Figure(compare.Prompt).Center()))
+		case f.Name == compare.PeakRSS:
+			under += "; RSS sum"
+		}
 		row.Figures = append(row.Figures, summaryFigure{value, f.Unit, under})
 	}
 	return row
@@ -140,6 +155,9 @@ func launches(l compare.Launches) string {
 		if more.n > 0 {
 			s += fmt.Sprintf(", %d %s", more.n, more.what)
 		}
+	}
+	if l.Opened > 0 {
+		s += fmt.Sprintf(", requests in %d", l.Opened)
 	}
 	return s
 }
@@ -172,6 +190,14 @@ func (v *view) engine(i int) fact {
 	add("model file", fmt.Sprintf("%s MiB, weights %s MiB", num(float64(m.FileB)/record.MiB), num(float64(m.WeightsB)/record.MiB)))
 	add("request", fmt.Sprintf("%d tokens at temperature %g, context %d, isolation %s, prompt cache %s",
 		c.Spec.MaxTokens, c.Spec.Temperature, m.Context, c.Spec.Isolation, c.Spec.PromptCache))
+	for _, lack := range []struct {
+		is   bool
+		what string
+	}{{c.Spec.StopsAtEnd, "stops at the end of a text"}, {c.Spec.NoTokenIDs, "no token ids"}, {c.Spec.Pieces, "tells of pieces of text, and counts tokens itself"}} {
+		if lack.is {
+			add("limits", lack.what)
+		}
+	}
 	add("prompt", c.Spec.Prompt)
 	return f
 }

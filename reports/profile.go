@@ -2,6 +2,7 @@ package reports
 
 import (
 	"cmp"
+	"fmt"
 	"io"
 	"time"
 
@@ -116,8 +117,8 @@ func newProfile(res *compare.Result, c *compare.Cell) profile {
 		p.Model.KVDType = c.Engine.Policy["kv_dtype"]
 		p.Model.DType = cmp.Or(c.Engine.Policy["weights_dtype"], m.DType) // as the engine holds them
 	}
-	p.Memory = profileMemory{Baseline: pointOf(c.Figure(compare.Baseline)), PostWarmup: pointOf(c.Figure(compare.PostWarmup)),
-		Peak: pointOf(c.Figure(compare.PeakPSS)), Increase: gib(c.Figure(compare.Increase))}
+	points := c.Points()
+	p.Memory = profileMemory{Baseline: pointOf(points.Baseline), PostWarmup: pointOf(points.Warm), Peak: pointOf(points.Peak), Increase: gib(points.Increase)}
 	p.Breakdown = newBreakdown(c)
 	p.Latency = newLatency(c)
 	return p
@@ -129,7 +130,7 @@ func newProfileMetadata(res *compare.Result, c *compare.Cell) profileMetadata {
 		Output: c.Spec.MaxTokens, BatchSize: 1, Device: c.Device, Warnings: res.Warnings,
 		Units: map[string]string{"gb": "GiB (2^30 bytes)", "ms": "milliseconds"},
 		Method: map[string]string{
-			"total_gb":          "median over counted launches of total PSS over the engine's processes: host memory, not GPU memory",
+			"total_gb":          fmt.Sprintf("median over counted launches of %s over the engine's processes: host memory, not GPU memory", c.Points().Of),
 			"model_weights_gb":  "size of the weights in the types that the engine computes on: exact, and not a reading of what it holds",
 			"mean_latency_ms":   "mean over counted launches of the request's latency",
 			"tokens_per_second": "mean over counted launches of tokens / request latency, prefill included",

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf8"
 
 	"llmparity/compare"
@@ -69,6 +70,17 @@ func cases(t *testing.T, names ...string) map[string][]*record.Run {
 		"few": func() *record.Run { return comparetest.Run(t, "smoke", comparetest.Browser(1), comparetest.Native(1)) },
 		"inside": func() *record.Run {
 			return comparetest.Run(t, "inside", comparetest.Measured(comparetest.Browser(6), comparetest.Page()), comparetest.Measured(comparetest.Native(6), nil))
+		},
+		"served": func() *record.Run {
+			a, b := comparetest.Native(6), comparetest.Served(6)
+			b.Cell.PromptCache, b.Resident, b.NoPSS, b.Reused, a.Reused = record.CacheOn, true, true, true, true
+			a.Cell.Isolation, b.Cell.Isolation = record.Reused, record.Reused
+			usage := b.Usage
+			b.Usage = func(u *record.Usage) { usage(u); u.CachedTokens = 3 }
+			b.Reported = func(_, decode time.Duration) map[string]float64 {
+				return map[string]float64{"eval_count": 41, "eval_duration": float64(decode), "prompt_eval_count": 1, "cached_tokens": 3}
+			}
+			return comparetest.Run(t, "served", a, b)
 		},
 		"alone":   func() *record.Run { return comparetest.Run(t, "alone", comparetest.Native(6)) },
 		"empty":   func() *record.Run { return comparetest.Run(t, "empty") },

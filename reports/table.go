@@ -35,6 +35,7 @@ func (t *table) write(w io.Writer) error {
 	}
 	t.section("", "", t.res.Verdict)
 	t.section("What may be compared", "- ", t.res.Comparability)
+	t.points()
 	t.breakdown()
 	t.section("Parity", "- ", t.parity())
 	t.section("Ratios", "- ", t.ratios())
@@ -139,6 +140,39 @@ func (t *table) grid() {
 		cells[i] = i
 	}
 	t.print(rows, cells)
+}
+
+// points is the memory at three points. Why one has no baseline is said below.
+func (t *table) points() {
+	rows, cells := [][]string{{"", "", "", "after", "", ""}, {"cell", "MiB of", "baseline", "warm-up", "peak", "increase"}}, []int{}
+	var notes []string
+	whose := map[string][]string{}
+	for i := range t.res.Cells {
+		c := &t.res.Cells[i]
+		p := c.Points()
+		if !p.Peak.Known() {
+			continue
+		}
+		row := []string{line(c.Label), p.Of}
+		for _, f := range []compare.Figure{p.Baseline, p.Warm, p.Peak, p.Increase} {
+			row = append(row, strings.ReplaceAll(held(f, c.Launches.Counted), "–", "-"))
+			if why := f.Title + ": " + f.Absent; !f.Known() {
+				if whose[why] == nil {
+					notes = append(notes, why)
+				}
+				whose[why] = append(whose[why], c.Label)
+			}
+		}
+		rows, cells = append(rows, row), append(cells, i)
+	}
+	if len(cells) == 0 {
+		return
+	}
+	t.b.WriteString("\nMemory at three points\n")
+	t.print(rows, cells)
+	for _, why := range notes {
+		t.b.WriteString(wrap(fmt.Sprintf("%s, %s.", strings.Join(whose[why], "; "), why), "- ", "  ", width))
+	}
 }
 
 // breakdownColumns of the table: two header lines, and a figure each.

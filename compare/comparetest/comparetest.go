@@ -6,6 +6,7 @@ import (
 	"errors"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -38,6 +39,9 @@ type Engine struct {
 	PromptIDs    []int
 	Text         string
 	Reported     func(ttft, decode time.Duration) map[string]float64
+	Usage        func(*record.Usage)  // changes what requests came to; nil: nothing
+	NoPSS        bool                 // nobody may read it
+	Reused       bool                 // repetitions are in one launch, of the first
 	Failing      map[int]record.Class // by repetition
 	Cut          int                  // a repetition that has no end; 0: none
 	Warmup       bool                 // a warm-up launch first
@@ -108,10 +112,18 @@ type generator struct {
 	w    *record.Writer
 	now  time.Time
 	rand *rand.Rand
+	open int // the attempt whose launch is reused; 0: none
+}
+
+func (g *generator) begin(e Engine, repetition int) *record.Recording {
+	if g.open != 0 {
+		return g.w.Rejoin(g.open, e.Cell, repetition, 0.2)
+	}
+	return g.w.Begin(e.Cell, repetition, repetition == 0, 0.2)
 }
 
 func (g *generator) launch(e Engine, repetition int) {
-	r := g.w.Begin(e.Cell, repetition, repetition == 0, 0.2)
+	r := g.begin(e, repetition)
 	l := &launch{g: g, e: e, r: r, pace: 1 + e.Vary*g.rand.NormFloat64(), size: 1 + e.Vary/3*g.rand.NormFloat64()}
 	if e.Introduction != nil {
 		r.Event(record.Event{Engine: e.Introduction})
@@ -127,19 +139,31 @@ func (g *generator) launch(e Engine, repetition int) {
 		r.Warn(w)
 	}
 	l.sources()
-	l.phase(record.Baseline, time.Second, func(float64) float64 { return 0 })
+	if g.open == 0 {
+		l.phase(record.Baseline, time.Second, func(float64) float64 { return 0 })
+	}
 	if class, ok := e.Failing[repetition]; ok {
 		r.End(record.Failed, class, errors.New("the device was lost while loading"), l.cost())
 		return
 	}
-	l.phase(record.Load, l.dur(e.Load), func(x float64) float64 { return math.Pow(x, 0.6) })
+	if g.open == 0 {
+		l.phase(record.Load, l.dur(e.Load), func(x float64) float64 { return math.Pow(x, 0.6) })
+	}
 	if repetition != 0 && repetition == e.Cut {
 		return
 	}
-	l.phase(record.Warmup, 400*time.Millisecond, func(float64) float64 { return 1.01 })
+	if g.open == 0 {
+		l.phase(record.Warmup, 400*time.Millisecond, func(float64) float64 { return 1.01 })
+	}
 	l.measure()
 	l.phase(record.Idle, 500*time.Millisecond, func(float64) float64 { return 1.02 })
-	l.phase(record.Unload, 300*time.Millisecond, func(x float64) float64 { return 1.02 - 0.7*x })
+	switch {
+	case !e.Reused || repetition == 0 || repetition == e.Cell.Repetitions:
+		l.phase(record.Unload, 300*time.Millisecond, func(x float64) float64 { return 1.02 - 0.7*x })
+		g.open = 0
+	case g.open == 0:
+		g.open = r.ID()
+	}
 	r.End(record.OK, "", nil, l.cost())
 	g.now = g.now.Add(time.Second)
 }
@@ -236,7 +260,7 @@ func (l *launch) read(at time.Time, level float64, dear bool, edge record.Phase)
 		l.r.Sample(l.statm[i], s)
 		sum(&statm, s)
 		l.reads++
-		if dear {
+		if dear && !l.e.NoPSS {
 			s.Begin = at.Add(-8 * time.Millisecond)
 			s.VMS, s.PSS, s.USS, s.Swap = record.Absent, mib(rss-p.Shared/2), mib(rss-p.Shared), 0
 			if l.e.Peaks && edge != "" {
@@ -248,7 +272,7 @@ func (l *launch) read(at time.Time, level float64, dear bool, edge record.Phase)
 		}
 	}
 	l.r.Total(statm)
-	if dear {
+	if dear && !l.e.NoPSS {
 		l.r.Total(smaps)
 	}
 }
@@ -290,6 +314,9 @@ func (l *launch) measure() {
 		{Name: record.Decode, Begin: sent.Add(ttft), End: at, How: "first to last token"}}}
 	if l.e.Reported != nil && len(tokens) > 1 {
 		u.Reported = l.e.Reported(ttft, at.Sub(tokens[0].At))
+	}
+	if l.e.Usage != nil {
+		l.e.Usage(&u)
 	}
 	l.r.Request(record.Measure, u, tokens, returned)
 }
@@ -348,6 +375,19 @@ func Native(launches int) Engine {
 			return map[string]float64{"predicted_per_second": 64 / decode.Seconds(), "prompt_per_second": 4 / ttft.Seconds() * 1.2, "predicted_n": 64}
 		},
 	}
+}
+
+// Served is a server that tells pieces of text, without ids, and stops where a text ends.
+func Served(launches int) Engine {
+	e := Native(launches)
+	e.Cell.ID, e.Cell.Engine, e.Info.Name = 3, "served", "served"
+	e.Cell.StopsAtEnd, e.Cell.NoTokenIDs, e.Cell.Pieces = true, true, true
+	e.IDs = slices.Repeat([]int{record.NoID}, 20)
+	e.Usage = func(u *record.Usage) {
+		u.PromptIDs, u.PromptTokens, u.Generated, u.Finish = nil, 4, 41, "stop"
+		u.Text = u.Text[:40]
+	}
+	return e
 }
 
 // Measured gives an engine all that there is to measure: peaks of phases, and what is inside where that can be seen.

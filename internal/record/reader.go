@@ -296,7 +296,7 @@ func (b *builder) begin(e entry) error {
 	if of := e.Begin.OpenedBy; of != 0 && (b.attempts[of] == nil || b.attempts[of].Cell != e.Begin.Cell) {
 		return fmt.Errorf("attempt %d goes on in the session of attempt %d, which is none of its cell's", e.Attempt, of)
 	}
-	a := &Attempt{OpenedBy: e.Begin.OpenedBy, ID: e.Attempt, Cell: e.Begin.Cell, Repetition: e.Begin.Repetition, Warmup: e.Begin.Warmup, Load1: e.Begin.Load1,
+	a := &Attempt{OpenedBy: e.Begin.OpenedBy, opener: b.attempts[e.Begin.OpenedBy], ID: e.Attempt, Cell: e.Begin.Cell, Repetition: e.Begin.Repetition, Warmup: e.Begin.Warmup, Load1: e.Begin.Load1,
 		BeginNS: e.T, EndNS: e.T, Status: Interrupted, Sources: map[int]Source{}}
 	b.attempts[a.ID] = a
 	b.run.Attempts = append(b.run.Attempts, a)

@@ -370,7 +370,7 @@ func TestARepetitionInAnEarlierSession(t *testing.T) {
 	if err != nil || len(r.Attempts) != 2 {
 		t.Fatalf("%v, %d attempts", err, len(r.Attempts))
 	}
-	if a, b := r.Attempts[0], r.Attempts[1]; a.OpenedBy != 0 || b.OpenedBy != a.ID || b.Repetition != 2 || r.Cells[0] != c {
+	if a, b := r.Attempts[0], r.Attempts[1]; a.OpenedBy != 0 || a.Launch() != a || b.OpenedBy != a.ID || b.Launch() != a || b.Repetition != 2 || r.Cells[0] != c {
 		t.Errorf("%+v and %+v of %+v", a, b, r.Cells[0])
 	}
 	w.Rejoin(first.ID(), other, 1, 0)

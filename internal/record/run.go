@@ -24,6 +24,7 @@ type Attempt struct {
 	Warmup     bool
 	Load1      float64
 	OpenedBy   int // the attempt that opened the session and loaded the model; 0: this one did
+	opener     *Attempt
 	BeginNS    int64
 	EndNS      int64
 	Status     Status
@@ -114,6 +115,14 @@ type TotalRow struct {
 
 // Counted tells whether the attempt's figures may enter statistics.
 func (a *Attempt) Counted() bool { return a.Status == OK && !a.Warmup }
+
+// Launch is the attempt that opened the session: it has the baseline and the load. It is the attempt itself unless sessions are reused.
+func (a *Attempt) Launch() *Attempt {
+	if a.opener != nil {
+		return a.opener
+	}
+	return a
+}
 
 // Phase finds a phase; false where the attempt never reached its end.
 func (a *Attempt) Phase(p Phase) (PhaseSpan, bool) {

@@ -1,0 +1,137 @@
+package compare_test
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"llmparity/compare"
+	"llmparity/compare/comparetest"
+	"llmparity/internal/record"
+)
+
+func warnedOf(r *compare.Result, code string) (texts []string) {
+	for _, w := range r.Warnings {
+		if w.Code == code {
+			texts = append(texts, w.Where+": "+w.Text)
+		}
+	}
+	return texts
+}
+
+func TestRepetitionsInOneLaunch(t *testing.T) {
+	e := comparetest.Browser(6)
+	e.Reused, e.Warmup, e.Cell.Isolation = true, true, record.Reused
+	run := comparetest.Run(t, "reused", e)
+	r := compare.Runs(run)
+	c := r.Cells[0]
+	if c.Launches.Counted != 6 || c.Launches.Opened != 1 {
+		t.Errorf("launches: %+v", c.Launches)
+	}
+	for name, n := range map[string]int{compare.PeakPSS: 6, compare.Increase: 6, compare.Baseline: 6, compare.PostWarmup: 1, compare.LoadTime: 1,
+		compare.TTFT: 6, compare.Retained: 1} {
+		if f := c.Figure(name); f.N != n {
+			t.Errorf("%s has %d values, want %d", name, f.N, n)
+		}
+	}
+	base := c.Figure(compare.Baseline)
+	if slices.ContainsFunc(base.Values, func(v compare.Value) bool { return v.Value != base.Center() }) || base.Center() < 100 {
+		t.Errorf("the baseline of a launch is that of its repetitions: %+v", base.Values)
+	}
+	if got := c.Figure(compare.Increase); math.Abs(got.Values[3].Value-(c.Figure(compare.PeakPSS).Values[3].Value-base.Center())) > 1e-6 || !strings.Contains(got.How, "reused") {
+		t.Errorf("increase %+v", got)
+	}
+	if held := c.Figure(compare.Retained).Center(); held < 100 {
+		t.Errorf("retained %v, the processes of baseline and unload are the same", held)
+	}
+	if w := warnedOf(r, "reused"); len(w) != 1 || !strings.Contains(w[0], "6 repetitions are requests in one launch") {
+		t.Errorf("warnings %q", w)
+	}
+	fresh := comparetest.Native(6)
+	fresh.Device = e.Device
+	both := compare.Runs(comparetest.Run(t, "both", e, fresh))
+	if got := both.Comparisons[0]; len(got.Ratios) != 0 || !strings.Contains(got.Refused, "isolation") {
+		t.Errorf("cells of different isolation: %+v", got)
+	}
+	if w := warnedOf(compare.Runs(comparetest.Run(t, "fresh", fresh)), "reused"); len(w) != 0 {
+		t.Errorf("launches of their own: %q", w)
+	}
+}
+
+func TestWhatAnEngineCantDoIsToldAndMarked(t *testing.T) {
+	r := compare.Runs(comparetest.Run(t, "flags", comparetest.Native(6), comparetest.Served(6)))
+	c := r.Cells[1]
+	if got := c.Figure(compare.Tokens); got.Center() != 41 || !strings.Contains(got.How, "as the engine counts them") {
+		t.Errorf("tokens: %+v", got)
+	}
+	for _, code := range []string{"stops-at-end", "no-token-ids"} {
+		if w := warnedOf(r, code); len(w) != 1 || !strings.HasPrefix(w[0], "served: ") {
+			t.Errorf("%s: %q", code, w)
+		}
+	}
+	p := r.Parity[0]
+	if p.Identical || !strings.Contains(p.Verdict, "identical text as far as both go: 40 bytes") ||
+		!strings.Contains(p.Verdict, "ended after 64 tokens (length)") || !strings.Contains(p.Verdict, "after 41 (stop)") {
+		t.Errorf("parity: %q", p.Verdict)
+	}
+	if !strings.Contains(r.Verdict[0], "after 41 (stop)") {
+		t.Errorf("the verdict does not tell of the lengths: %q", r.Verdict)
+	}
+	if !c.Self.Identical || c.Self.Verdict != "all 6 requests gave the same text" {
+		t.Errorf("with itself: %+v", c.Self)
+	}
+	for _, ratio := range r.Comparisons[0].Ratios {
+		marked := strings.Contains(ratio.Note, "lengths differ: 64") && strings.Contains(ratio.Verdict, ratio.Note)
+		if (ratio.Figure == compare.DecodeTPS) != marked {
+			t.Errorf("%s: note %q, %q", ratio.Figure, ratio.Note, ratio.Verdict)
+		}
+	}
+}
+
+func TestCachedPromptsAreToldAndNotSetAgainstOthers(t *testing.T) {
+	cached := comparetest.Served(6)
+	cached.Cell.PromptCache = record.CacheOn
+	usage := cached.Usage
+	cached.Usage = func(u *record.Usage) { usage(u); u.CachedTokens = 3 }
+	r := compare.Runs(comparetest.Run(t, "cache", comparetest.Native(6), cached))
+	if w := warnedOf(r, "cached-prompt"); len(w) != 1 || !strings.Contains(w[0], "3 of 4 prompt tokens") {
+		t.Errorf("warnings %q", w)
+	}
+	c := r.Comparisons[0]
+	figures := map[string]bool{}
+	for _, ratio := range c.Ratios {
+		figures[ratio.Figure] = true
+	}
+	if figures[compare.TTFT] || figures[compare.PrefillTPS] || !figures[compare.DecodeTPS] || !figures[compare.PeakPSS] {
+		t.Errorf("ratios of %v", figures)
+	}
+	if !slices.ContainsFunc(c.Caveats, func(s string) bool { return strings.Contains(s, "prompt cache is off for llamacpp") }) {
+		t.Errorf("caveats %q", c.Caveats)
+	}
+}
+
+func TestThreePointsGoByRSSWhereThereIsNoPSS(t *testing.T) {
+	e, native := comparetest.Browser(6), comparetest.Native(6)
+	e.NoPSS, native.NoPSS = true, true
+	r := compare.Runs(comparetest.Run(t, "rss", e, native))
+	p := r.Cells[0].Points()
+	if p.Of != "RSS sum" || !p.Baseline.Known() || p.Warm.Center() <= p.Baseline.Center() || p.Peak.Center() < p.Warm.Center() ||
+		math.Abs(p.Peak.Center()-p.Baseline.Center()-p.Increase.Center()) > 25 {
+		t.Errorf("%s: %v, %v, %v, %v", p.Of, p.Baseline.Center(), p.Warm.Center(), p.Peak.Center(), p.Increase.Center())
+	}
+	q := r.Cells[1].Points()
+	if q.Baseline.Known() || q.Baseline.Absent != compare.NoBaseline || !q.Warm.Known() || q.Increase.Center() != q.Peak.Center() {
+		t.Errorf("without a process before the load: %+v", q)
+	}
+	for _, pss := range []string{compare.PeakPSS, compare.Increase, compare.PostWarmup} {
+		if f := r.Cells[0].Figure(pss); f.Known() || f.Absent == "" {
+			t.Errorf("%s: %+v", pss, f)
+		}
+	}
+	e.NoPSS, e.Load = false, time.Second
+	if p := compare.Runs(comparetest.Run(t, "pss", e)).Cells[0].Points(); p.Of != "total PSS" || !p.Increase.Known() {
+		t.Errorf("with PSS: %+v", p)
+	}
+}

@@ -77,6 +77,12 @@ func TestInfoSaysWhatAModelIs(t *testing.T) {
 	if folder.Engines["llamacpp"].Cannot == "" || library.Engines["llamacpp"].Cannot == "" {
 		t.Error("llama.cpp runs what is no GGUF")
 	}
+	if err := os.WriteFile(filepath.Join(dir, "webllm", "another.wasm"), []byte("\x00asm"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if can := infoOf(t, filepath.Join(dir, "webllm")).Engines["webllm"].Can; !strings.Contains(can, "another.wasm (doesn't), lib.wasm (fits)") {
+		t.Errorf("of two libraries: %s", can)
+	}
 	stdout, _, code := output(t, program(t, "model", "info", filepath.Join(dir, "webllm", "lib.wasm")))
 	if code != 0 || !strings.Contains(stdout, "  prefill ") || !strings.Contains(stdout, "model library for WebLLM") {
 		t.Errorf("exit code %d\n%s", code, stdout)

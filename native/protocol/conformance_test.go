@@ -1,7 +1,6 @@
 package protocol_test
 
 import (
-	"os"
 	"os/exec"
 	"path/filepath"
 	"testing"
@@ -28,8 +27,4 @@ func TestConformanceOfTheExample(t *testing.T) {
 		return protocol.New(protocol.Config{Command: protocol.Command{Name: "engine", Argv: []string{path}}})
 	}
 	enginetest.Run(t, c)
-}
-
-func TestMain(m *testing.M) {
-	os.Exit(m.Run())
 }

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"llmparity/internal/engine"
-	"llmparity/internal/fault"
 	"llmparity/internal/record"
 )
 
@@ -136,28 +135,20 @@ func (g *generation) finish(m message, context int, p engine.Probe) error {
 			g.usage.Reported[name] = float64(n)
 		}
 	}
-	err := g.sound(m)
+	err := g.sound(m, context)
 	if err != nil {
 		err = g.conn.wrong(opGenerate, record.BadOutput, g.conn.name+" breaks the protocol: "+err.Error())
 		g.conn.fail(err)
 		return err
 	}
 	g.contradictions(m, p)
-	prompt, n := max(len(m.PromptIDs), m.PromptTokens), g.n
-	if !g.hello.Caps.Exact {
-		n = m.Generated
-	}
-	if context > 0 && prompt+n > context {
-		return &engine.Failure{Class: record.BadOutput, Err: errors.New(fault.OneLine(fmt.Sprintf(
-			"%s went beyond the context of %d tokens: %d of the prompt and %d more", g.conn.name, context, prompt, n)))}
-	}
 	return nil
 }
 
 // sound says what can't be.
-func (g *generation) sound(m message) error {
+func (g *generation) sound(m message, context int) error {
 	ids, exact := g.hello.Caps.IDs, g.hello.Caps.Exact
-	n := g.n
+	prompt, n := max(len(m.PromptIDs), m.PromptTokens), g.n
 	if !exact {
 		n = m.Generated
 	}
@@ -168,14 +159,16 @@ func (g *generation) sound(m message) error {
 		return errors.New("a generation ended without a token")
 	case ids && len(m.PromptIDs) == 0:
 		return errors.New(`"prompt_ids" is missing, and hello said that ids are told`)
-	case len(m.PromptIDs) == 0 && m.PromptTokens == 0:
+	case prompt == 0:
 		return errors.New(`"prompt_tokens" is missing: without ids their number is needed`)
 	case !exact && (m.Generated < g.n || m.Generated > g.request.MaxTokens):
 		return fmt.Errorf(`"generated" is %d, after %d pieces of a generation of %d tokens`, m.Generated, g.n, g.request.MaxTokens)
 	case m.Finish == "length" && n < g.request.MaxTokens:
 		return fmt.Errorf(`"finish" is length after %d tokens of %d`, n, g.request.MaxTokens)
-	case m.CachedTokens > max(len(m.PromptIDs), m.PromptTokens):
-		return fmt.Errorf(`"cached_tokens" is %d, of a prompt of %d`, m.CachedTokens, max(len(m.PromptIDs), m.PromptTokens))
+	case m.CachedTokens > prompt:
+		return fmt.Errorf(`"cached_tokens" is %d, of a prompt of %d`, m.CachedTokens, prompt)
+	case context > 0 && prompt+n > context:
+		return fmt.Errorf("it went beyond the context of %d tokens: %d of the prompt and %d more", context, prompt, n)
 	}
 	return nil
 }

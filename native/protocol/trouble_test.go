@@ -1,0 +1,415 @@
+package protocol_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+	"golang.org/x/sys/unix"
+
+	"llmparity/internal/child"
+	"llmparity/internal/engine"
+	"llmparity/internal/engine/enginetest"
+	"llmparity/internal/fault"
+	"llmparity/internal/record"
+	"llmparity/native/protocol"
+)
+
+// asEngine makes the test binary an engine; its next argument says of which kind.
+const asEngine = "as-engine"
+
+func TestMain(m *testing.M) {
+	if len(os.Args) == 3 && os.Args[1] == asEngine {
+		misbehave(os.Args[2])
+		os.Exit(0)
+	}
+	code := m.Run()
+	if code == 0 {
+		if left := child.Tagged(os.Getpid()); len(left) > 0 {
+			panic(fmt.Sprint("left behind: ", left))
+		}
+		if err := goleak.Find(); err != nil {
+			panic(err)
+		}
+	}
+	os.Exit(code)
+}
+
+const (
+	hello     = `{"id":1,"event":"done","protocol":1,"name":"test","version":"1","device":{"class":"cpu"},"caps":{"ids":true,"exact":true}}`
+	pieces    = `{"id":1,"event":"done","protocol":1,"name":"test","version":"1","device":{"class":"gpu","name":"a GPU"}}`
+	stamped   = `{"id":1,"event":"done","protocol":1,"name":"test","version":"1","device":{"class":"cpu"},"clock":"monotonic"}`
+	loaded    = `{"id":2,"event":"done"}`
+	token     = `{"id":3,"event":"token","token":1,"text":"a"}`
+	piece     = `{"id":3,"event":"token","text":"a"}`
+	generated = `{"id":3,"event":"done","finish":"length","prompt_ids":[1]}`
+	pieced    = `{"id":3,"event":"done","finish":"length","prompt_tokens":1,"generated":4}`
+)
+
+// script is what an engine says: each answer when its request has come. A line in angle brackets is something that it does.
+var scripts = map[string][]string{
+	"right":         {hello, loaded, strings.Repeat(token+"\n", 4) + generated, `{"id":4,"event":"done"}`},
+	"pieces":        {pieces, loaded, piece + "\n" + piece + "\n" + pieced, `{"id":4,"event":"done"}`},
+	"miscounted":    {hello, loaded, strings.Repeat(token+"\n", 4) + strings.Replace(generated, "}", `,"generated":9,"prompt_tokens":3}`, 1), `{"id":4,"event":"done"}`},
+	"alive":         {"{\"id\":1,\"event\":\"alive\"}\n" + hello, strings.Repeat("<sleep>\n{\"id\":2,\"event\":\"alive\"}\n", 25) + loaded},
+	"rubbish":       {"Loading " + strings.Repeat("very ", 40) + "big model…"},
+	"newer":         {strings.Replace(hello, `"protocol":1`, `"protocol":2`, 1)},
+	"no protocol":   {`{"id":1,"event":"done","name":"test"}`},
+	"no version":    {strings.Replace(hello, `"version":"1"`, `"version":""`, 1)},
+	"no device":     {strings.Replace(hello, `"cpu"`, `"tpu"`, 1)},
+	"another clock": {strings.Replace(stamped, `"monotonic"`, `"sundial"`, 1)},
+	"no hello":      {`{"id":1,"event":"error","message":"no licence"}`},
+	"mute":          {"<hang>"},
+	"dead":          {"<die>"},
+	"deaf":          {hello, "<close stdin>"},
+	"gagged":        {hello, "<close stdout>"},
+	"line of 5 MiB": {hello, "<flood one line>"},
+
+	"stamps": {stamped, loaded, "<stamps>\n" + strings.NewReplacer("4", "2", "length", "stop").Replace(pieced), `{"id":4,"event":"done"}`},
+
+	"another id":      {hello, `{"id":7,"event":"done"}`},
+	"twice":           {hello, loaded + "\n" + loaded},
+	"key twice":       {hello, `{"id":2,"event":"done","id":2}`},
+	"NaN":             {hello, loaded, token + "\n" + strings.Replace(generated, "}", `,"reported":{"ms":NaN}}`, 1)},
+	"negative":        {hello, loaded, token + "\n" + strings.Replace(generated, "}", `,"generated":-4}`, 1)},
+	"negative id":     {hello, loaded, `{"id":3,"event":"token","token":-4}`},
+	"no id":           {hello, loaded, piece},
+	"unexpected id":   {pieces, loaded, token},
+	"no prompt ids":   {hello, loaded, strings.Repeat(token+"\n", 4) + `{"id":3,"event":"done","finish":"length"}`},
+	"no finish":       {hello, loaded, token + "\n" + `{"id":3,"event":"done","prompt_ids":[1]}`},
+	"no count":        {pieces, loaded, piece + "\n" + `{"id":3,"event":"done","finish":"stop","prompt_tokens":1}`},
+	"counts too many": {pieces, loaded, piece + "\n" + strings.Replace(pieced, "4", "5", 1)},
+	"no token":        {hello, loaded, generated},
+	"too short":       {hello, loaded, token + "\n" + generated},
+	"too many":        {hello, loaded, "<flood tokens>"},
+	"stages":          {hello, "<flood stages>"},
+	"token in load":   {hello, `{"id":2,"event":"token"}`},
+	"no stamp":        {stamped, loaded, piece},
+	"old stamp":       {stamped, loaded, `{"id":3,"event":"token","text":"a","t_ns":5}`},
+	"future stamp":    {stamped, loaded, `{"id":3,"event":"token","text":"a","t_ns":9000000000000000000}`},
+	"unasked stamp":   {pieces, loaded, `{"id":3,"event":"token","text":"a","t_ns":5}`},
+	"cached":          {hello, loaded, strings.Repeat(token+"\n", 4) + strings.Replace(generated, "}", `,"cached_tokens":2}`, 1)},
+	"beyond context":  {hello, `{"id":2,"event":"done","context":4}`, strings.Repeat(token+"\n", 4) + generated},
+	"hangs":           {hello, loaded, token + "\n<hang>"},
+	"dies":            {hello, loaded, token + "\n" + token + "\n<die>"},
+	"half a line":     {hello, loaded, token + "\n<half a line>\n<die>"},
+	"out of memory":   {hello, loaded, token + "\n<die of memory>"},
+	"says oom":        {hello, `{"id":2,"event":"error","class":"oom","message":"16 GiB\nare needed"}`},
+	"bad model":       {hello, `{"id":2,"event":"error","class":"bad-model","message":"no weights"}`},
+	"too long":        {hello, loaded, `{"id":3,"event":"error","class":"prompt-too-long","message":"9 tokens, 8 fit"}`},
+	"refuses":         {hello, loaded, `{"id":3,"event":"error","message":"not today"}`},
+	"talks":           {hello + "\n" + hello, loaded},
+	"ignores cancel":  {hello, loaded, token + "\n" + token + "\n" + token + "\n<hang>"},
+	"slow to cancel":  {hello, loaded, strings.Repeat(token+"\n", 3) + "<sleep>\n" + token + "\n" + generated, "", strings.Repeat(strings.Replace(token, "3", "5", 1)+"\n", 4) + strings.Replace(generated, "3", "5", 1)},
+	"with a child":    {hello + "\n<child>", loaded, token + "\n<hang>"},
+}
+
+// misbehave plays a script.
+func misbehave(name string) {
+	out, in := bufio.NewWriter(os.Stdout), bufio.NewReaderSize(os.Stdin, 1<<20)
+	script, ok := scripts[name]
+	if !ok {
+		panic("no script " + name)
+	}
+	fmt.Fprintln(os.Stderr, "warming up")
+	for i := 0; ; i++ {
+		if _, err := in.ReadBytes('\n'); err != nil {
+			return
+		}
+		if i >= len(script) {
+			continue
+		}
+		for line := range strings.Lines(script[i]) {
+			line = strings.TrimSuffix(line, "\n")
+			if strings.HasPrefix(line, "<") {
+				_ = out.Flush() // who reads it has gone
+				act(line, out)
+			} else if line != "" {
+				fmt.Fprintln(out, line)
+			}
+		}
+		_ = out.Flush()
+	}
+}
+
+func act(what string, out *bufio.Writer) {
+	switch what {
+	case "<sleep>":
+		time.Sleep(100 * time.Millisecond)
+	case "<hang>":
+		time.Sleep(time.Hour)
+	case "<die>":
+		fmt.Fprintln(os.Stderr, "fatal: the cat sat on it")
+		os.Exit(3)
+	case "<die of memory>":
+		fmt.Fprintln(os.Stderr, "terminate called after throwing an instance of 'std::bad_alloc'")
+		os.Exit(3)
+	case "<half a line>":
+		fmt.Fprint(os.Stdout, `{"id":3,"ev`)
+	case "<close stdin>":
+		os.Stdin.Close()
+		time.Sleep(time.Hour)
+	case "<close stdout>":
+		os.Stdout.Close()
+		time.Sleep(time.Hour)
+	case "<stamps>":
+		for range 2 {
+			var now unix.Timespec
+			if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &now); err != nil {
+				panic(err)
+			}
+			fmt.Fprintf(out, `{"id":3,"event":"token","text":"a","t_ns":%d}`+"\n", now.Nano())
+		}
+	case "<child>": // that holds our output
+		p, err := os.StartProcess(os.Args[0], []string{os.Args[0], asEngine, "mute"}, &os.ProcAttr{Files: []*os.File{nil, os.Stdout, os.Stderr}})
+		if err != nil {
+			panic(err)
+		}
+		_ = p.Release()
+	case "<flood one line>":
+		for {
+			out.WriteString(strings.Repeat("x", 1<<16))
+		}
+	case "<flood tokens>":
+		for {
+			fmt.Fprintln(out, token)
+		}
+	case "<flood stages>":
+		for {
+			fmt.Fprintln(out, `{"id":2,"event":"stage","stage":"one more"}`)
+		}
+	}
+}
+
+func scripted(name string, silence time.Duration) *protocol.Engine {
+	return protocol.New(protocol.Config{Silence: silence,
+		Command: protocol.Command{Name: "test", Argv: []string{os.Args[0], asEngine, name}}})
+}
+
+// outcome is how far an engine came.
+type outcome struct {
+	usage  record.Usage
+	tokens []record.Token
+	probe  *enginetest.Probe
+	err    error
+}
+
+// play opens, loads, generates four tokens and unloads.
+func play(t *testing.T, e engine.Engine, m engine.Model) (o outcome) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	o.probe = &enginetest.Probe{}
+	s, err := e.Open(ctx, o.probe)
+	if err != nil {
+		o.err = err
+		return o
+	}
+	defer func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+		if n := len(o.probe.Attached()); n > 0 {
+			t.Errorf("%d sources are attached after Close", n)
+		}
+	}()
+	if o.err = s.Load(ctx, m); o.err != nil {
+		return o
+	}
+	o.usage, o.err = s.Generate(ctx, engine.Request{Prompt: "the", MaxTokens: 4}, func(k record.Token) { o.tokens = append(o.tokens, k) })
+	if o.err != nil {
+		if class := engine.ClassOf(o.err); class == record.Other || class == record.SetUp {
+			return o // it goes on
+		}
+		if _, err := s.Generate(ctx, engine.Request{Prompt: "the", MaxTokens: 4}, func(record.Token) {}); err == nil {
+			t.Error("an engine that was ended generates")
+		}
+		return o
+	}
+	o.err = s.Unload(ctx)
+	return o
+}
+
+func TestTroubleIsNamed(t *testing.T) {
+	const quick, slow = 300 * time.Millisecond, 20 * time.Second
+	m := enginetest.TinyModel(t)
+	for _, c := range []struct {
+		script  string
+		silence time.Duration
+		class   record.Class
+		code    fault.Kind
+		want    string
+	}{
+		{"rubbish", slow, record.BadOutput, fault.BadProtocol, `line 1 of its output: it is no JSON object; it says "Loading very very very very very very very very very very very very very very ve…"; a right answer is such as {"id":1,"event":"done","protocol":1,`},
+		{"newer", slow, record.BadOutput, fault.BadProtocol, "speaks version 2 of the protocol, and this is version 1; take a newer llmparity"},
+		{"no protocol", slow, record.BadOutput, fault.BadProtocol, "speaks version 0"},
+		{"no version", slow, record.BadOutput, fault.BadProtocol, `"version" is missing`},
+		{"no device", slow, record.BadOutput, fault.BadProtocol, `"class": cpu, gpu or software-adapter`},
+		{"another clock", slow, record.BadOutput, fault.BadProtocol, "sundial"},
+		{"no hello", slow, record.Other, fault.BadProtocol, "no licence"},
+		{"mute", quick, record.Hung, fault.BadProtocol, "said nothing for 300ms in answer to hello; its last words: warming up"},
+		{"dead", slow, record.Crash, fault.BadProtocol, "ended in answer to hello (exit status 3); its last words: warming up | fatal: the cat sat on it"},
+		{"talks", slow, record.BadOutput, fault.Run, "line 2 of its output: it answers request 1, and "},
+		{"gagged", slow, record.BadOutput, fault.Run, "has closed its standard output"},
+		{"deaf", quick, record.Hung, fault.Run, "said nothing for 300ms in answer to load"},
+		{"line of 5 MiB", slow, record.BadOutput, fault.Run, "line 2 of its output: it is longer than 4 MiB"},
+		{"another id", slow, record.BadOutput, fault.Run, "it answers request 7, and request 2 (load) goes on"},
+		{"twice", slow, record.BadOutput, fault.Run, "it answers request 2, and "},
+		{"key twice", slow, record.BadOutput, fault.Run, `"id" stands in it twice`},
+		{"token in load", slow, record.BadOutput, fault.Run, "a token is no answer to load"},
+		{"stages", slow, record.BadOutput, fault.Run, "more than 100 stages"},
+		{"says oom", slow, record.OOM, fault.Run, "exec:test: 16 GiB are needed"},
+		{"bad model", slow, record.SetUp, fault.BadModel, "no weights"},
+		{"NaN", slow, record.BadOutput, fault.Run, "line 4 of its output: it is no JSON object: invalid character 'N'"},
+		{"negative", slow, record.BadOutput, fault.Run, "a count is negative"},
+		{"negative id", slow, record.BadOutput, fault.Run, `"token" is negative`},
+		{"no id", slow, record.BadOutput, fault.Run, `token 0 has no "token"`},
+		{"unexpected id", slow, record.BadOutput, fault.Run, "hello said that none are told"},
+		{"no prompt ids", slow, record.BadOutput, fault.Run, `"prompt_ids" is missing`},
+		{"no finish", slow, record.BadOutput, fault.Run, `"finish"`},
+		{"no count", slow, record.BadOutput, fault.Run, `"generated" is 0, after 1 pieces`},
+		{"counts too many", slow, record.BadOutput, fault.Run, `"generated" is 5, after 1 pieces of a generation of 4 tokens`},
+		{"no token", slow, record.BadOutput, fault.Run, "ended without a token"},
+		{"too short", slow, record.BadOutput, fault.Run, "length after 1 tokens of 4"},
+		{"too many", slow, record.BadOutput, fault.Run, "it is token 5 of a generation of 4"},
+		{"no stamp", slow, record.BadOutput, fault.Run, `no "t_ns"`},
+		{"old stamp", slow, record.BadOutput, fault.Run, "before the request"},
+		{"future stamp", slow, record.BadOutput, fault.Run, "in the future"},
+		{"unasked stamp", slow, record.BadOutput, fault.Run, `hello named no "clock"`},
+		{"cached", slow, record.BadOutput, fault.Run, `"cached_tokens" is 2, of a prompt of 1`},
+		{"beyond context", slow, record.BadOutput, fault.Run, "went beyond the context of 4 tokens: 1 of the prompt and 4 more"},
+		{"hangs", quick, record.Hung, fault.Run, "said nothing for 300ms in answer to generate"},
+		{"dies", slow, record.Crash, fault.Run, "ended in answer to generate (exit status 3); its last words: warming up | fatal: the cat sat on it"},
+		{"half a line", slow, record.Crash, fault.Run, "ended in answer to generate (exit status 3)"},
+		{"out of memory", slow, record.OOM, fault.Run, "bad_alloc"},
+		{"too long", slow, record.SetUp, fault.PromptTooLong, "9 tokens, 8 fit"},
+		{"refuses", slow, record.Other, fault.Run, "exec:test: not today"},
+		{"with a child", quick, record.Hung, fault.Run, "said nothing"},
+	} {
+		t.Run(c.script, func(t *testing.T) {
+			o := play(t, scripted(c.script, c.silence), m)
+			if o.err == nil {
+				t.Fatal("no error")
+			}
+			if engine.ClassOf(o.err) != c.class || fault.Code(o.err) != int(c.code) || !strings.Contains(o.err.Error(), c.want) ||
+				strings.Contains(o.err.Error(), "\n") || len(o.err.Error()) > 600 || !strings.Contains(o.err.Error(), "exec:test") {
+				t.Errorf("%s (%s, code %d), want %q (%s, code %d)", o.err, engine.ClassOf(o.err), fault.Code(o.err), c.want, c.class, c.code)
+			}
+		})
+	}
+}
+
+func TestWhatIsRightIsTaken(t *testing.T) {
+	m := enginetest.TinyModel(t)
+	for _, c := range []struct {
+		script, ids, text string
+		warnings          int
+	}{
+		{"right", "[1 1 1 1]", "aaaa", 0},
+		{"pieces", "[-1 -1]", "aa", 0},
+		{"miscounted", "[1 1 1 1]", "aaaa", 2},
+		{"stamps", "[-1 -1]", "aa", 0},
+	} {
+		o := play(t, scripted(c.script, 20*time.Second), m)
+		if o.err != nil {
+			t.Errorf("%s: %v", c.script, o.err)
+		}
+		var ids []int
+		for i, k := range o.tokens {
+			if ids = append(ids, k.ID); i > 0 && k.At.Before(o.tokens[i-1].At) {
+				t.Errorf("%s: token %d is older than the one before it", c.script, i)
+			}
+		}
+		if fmt.Sprint(ids) != c.ids || o.usage.Text != c.text || len(o.probe.Warnings()) != c.warnings {
+			t.Errorf("%s: %v %q %v, want %s %q and %d warnings", c.script, ids, o.usage.Text, o.probe.Warnings(), c.ids, c.text, c.warnings)
+		}
+	}
+}
+
+// An engine that has nothing to tell for long says that it is alive.
+func TestSignsOfLifeKeepAnEngineAlive(t *testing.T) {
+	s, err := scripted("alive", 2*time.Second).Open(t.Context(), &enginetest.Probe{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	begin := time.Now()
+	if err := s.Load(t.Context(), enginetest.TinyModel(t)); err != nil {
+		t.Errorf("after %v: %v", time.Since(begin), err)
+	}
+}
+
+// threeTokens loads and cancels a generation at its third token.
+func threeTokens(t *testing.T, e engine.Engine) engine.Session {
+	t.Helper()
+	s, err := e.Open(t.Context(), &enginetest.Probe{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	if err := s.Load(t.Context(), enginetest.TinyModel(t)); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	n := 0
+	_, err = s.Generate(ctx, engine.Request{Prompt: "the", MaxTokens: 4}, func(record.Token) {
+		if n++; n == 3 {
+			cancel()
+		}
+	})
+	if n != 3 || !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled at its third token: %d came, %v", n, err)
+	}
+	return s
+}
+
+func TestWhatWasCancelledEndsBeforeTheNext(t *testing.T) {
+	s := threeTokens(t, scripted("slow to cancel", 20*time.Second))
+	var tokens int
+	usage, err := s.Generate(t.Context(), engine.Request{Prompt: "the", MaxTokens: 4}, func(record.Token) { tokens++ })
+	if err != nil || tokens != 4 || usage.Text != "aaaa" {
+		t.Errorf("%d tokens, %q, %v", tokens, usage.Text, err)
+	}
+}
+
+func TestWhoNeverEndsWhatWasCancelledIsEnded(t *testing.T) {
+	s := threeTokens(t, scripted("ignores cancel", 500*time.Millisecond))
+	_, err := s.Generate(t.Context(), engine.Request{Prompt: "the", MaxTokens: 4}, func(record.Token) {})
+	if engine.ClassOf(err) != record.Hung || !strings.Contains(err.Error(), "did not end a generate that was cancelled") {
+		t.Errorf("%v", err)
+	}
+	// After an unload there is another.
+	if err := s.Unload(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if err := s.Load(t.Context(), enginetest.TinyModel(t)); err != nil {
+		t.Errorf("loading again: %v", err)
+	}
+}
+
+func TestCheck(t *testing.T) {
+	m := enginetest.TinyModel(t)
+	if err := scripted("right", time.Minute).Check(t.Context(), m); err != nil {
+		t.Error(err)
+	}
+	other := m
+	other.Format, other.Path = "served", ""
+	if err := scripted("right", time.Minute).Check(t.Context(), other); fault.Code(err) != int(fault.BadModel) {
+		t.Errorf("a model that a server knows: %v", err)
+	}
+	none := protocol.New(protocol.Config{Command: protocol.Command{Name: "x", Argv: []string{"/nonexistent/engine"}}})
+	if err := none.Check(t.Context(), m); fault.Code(err) != int(fault.UnknownEngine) || !strings.Contains(err.Error(), "exec:x can't be run: /nonexistent/engine") {
+		t.Errorf("no program: %v", err)
+	}
+	folder := protocol.New(protocol.Config{Command: protocol.Command{Name: "x", Argv: []string{t.TempDir()}}})
+	if err := folder.Check(t.Context(), m); fault.Code(err) != int(fault.UnknownEngine) {
+		t.Errorf("a folder: %v", err)
+	}
+}

@@ -22,12 +22,14 @@ type engineKind struct {
 	flags []string
 	// wrong says what is wrong with the rest of a name, where names only begin with the kind's.
 	wrong func(rest string) error
-	make  func(f *engineFlags, name string) engine.Engine
+	// called is the engine's name in records, where that is not its name in plans.
+	called func(rest string) string
+	make   func(f *engineFlags, name string) engine.Engine
 }
 
 // engineKinds are all there are, in the order in which they are listed.
 func engineKinds() []engineKind {
-	return []engineKind{webllmKind(), llamacppKind(), openaiKind()}
+	return []engineKind{webllmKind(), llamacppKind(), openaiKind(), execKind()}
 }
 
 // engineFlags is what a user may say of engines, whichever command starts them: a struct an engine, in that engine's file.
@@ -64,6 +66,14 @@ func (f *engineFlags) follow(p plan.Plan) {
 	f.packageFlags.follow(p)
 }
 
+// shown is the kind's name, for people.
+func (k engineKind) shown() string {
+	if strings.HasSuffix(k.name, ":") {
+		return k.name + "PATH"
+	}
+	return k.name
+}
+
 // kindOf finds the kind of an engine by its name in a plan, and the rest of that name.
 func kindOf(name string) (k engineKind, rest string, ok bool) {
 	for _, k := range engineKinds() {
@@ -77,6 +87,7 @@ func kindOf(name string) (k engineKind, rest string, ok bool) {
 
 // known refuses engines that there are not.
 func (f *engineFlags) known(names []string) error {
+	plans := map[string]string{} // names in plans, by those in records
 	for _, name := range names {
 		k, rest, ok := kindOf(name)
 		if !ok {
@@ -87,6 +98,15 @@ func (f *engineFlags) known(names []string) error {
 				return err
 			}
 		}
+		called := name
+		if k.called != nil {
+			called = k.called(rest)
+		}
+		if other, twice := plans[called]; twice && other != name {
+			return fault.New(fault.Usage, "give one another name, as in "+k.name+"NAME=PATH",
+				"the engines %q and %q would both be %s in the record", other, name, called)
+		}
+		plans[called] = name
 	}
 	return nil
 }
@@ -131,10 +151,7 @@ func names() []string {
 func engineList() string {
 	var out []string
 	for _, k := range engineKinds() {
-		if strings.HasSuffix(k.name, ":") {
-			k.name += "PATH"
-		}
-		out = append(out, k.name)
+		out = append(out, k.shown())
 	}
 	return strings.Join(out, ", ")
 }
@@ -142,6 +159,14 @@ func engineList() string {
 func unknownEngine(name string) error {
 	return fault.New(fault.UnknownEngine,
 		fmt.Sprintf("did you mean %q? There are: %s", nearest.Of(name, names(), 1)[0], engineList()), "unknown engine %q", name)
+}
+
+// heed tells whether one of the engines heeds a flag that not all do.
+func heed(engines []string, flag string) bool {
+	return slices.ContainsFunc(engines, func(name string) bool {
+		k, _, _ := kindOf(name)
+		return slices.Contains(k.flags, flag)
+	})
 }
 
 // used refuses flags that none of the plan's engines heeds. A plan may say more than it needs: --engines may have changed it.
@@ -153,14 +178,11 @@ func used(engines []string, given func(string) bool) error {
 			if heeded[flag] == nil {
 				flags = append(flags, flag)
 			}
-			heeded[flag] = append(heeded[flag], k.name)
+			heeded[flag] = append(heeded[flag], k.shown())
 		}
 	}
 	for _, flag := range flags {
-		if !given(flag) || slices.ContainsFunc(engines, func(name string) bool {
-			k, _, _ := kindOf(name)
-			return slices.Contains(heeded[flag], k.name)
-		}) {
+		if !given(flag) || heed(engines, flag) {
 			continue
 		}
 		of := strings.Join(heeded[flag], " or ")

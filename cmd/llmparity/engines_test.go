@@ -14,7 +14,7 @@ import (
 
 // A flag of run is for every engine, or it is known for whose: else it would be taken in silence where nobody heeds it.
 func TestEveryFlagOfRunIsKnownForWhose(t *testing.T) {
-	general := []string{"engines", "model", "mirror", "context", "prompt", "max-tokens", "repetitions", "out", "quiet", "help"}
+	general := []string{"engines", "engine", "model", "mirror", "context", "prompt", "max-tokens", "repetitions", "isolation", "out", "quiet", "help"}
 	run := runCommand()
 	of := map[string]bool{}
 	for _, k := range engineKinds() {
@@ -40,6 +40,11 @@ func TestFlagsThatNoEngineHeedsAreRefused(t *testing.T) {
 		{"--engines llamacpp --trace", "--trace is for webllm"},
 		{"--engines llamacpp --model-lib x.wasm", "--model-lib is for webllm"},
 		{"--engines webllm --threads 2", "--threads is for llamacpp"},
+		{"--engine exec:./x --threads 2", "--threads is for llamacpp"},
+		{"--engine llamacpp --watchdog 5s", "--watchdog is for webllm or exec:PATH"},
+		{"--engine exec:", `engine "exec:": no program is named`},
+		{"--engine exec:'x", "a quote is not closed"},
+		{"--engines exec:a/x,exec:b/x", "would both be exec:x in the record; give one another name, as in exec:NAME=PATH"},
 		{"--engines lamacpp --threads 2", `unknown engine "lamacpp"`},
 	} {
 		var stdout, stderr bytes.Buffer

@@ -80,7 +80,7 @@ exec `+chrome+` --disable-gpu "$@"
 		{"a prompt beyond the vocabulary", []string{"run", "--prompt", "caf\u00e9"}, nil, fault.Usage, "é", false},
 		{"unwritable folder", []string{"run", "--out", "/dev/null/x"}, nil, fault.Unwritable, "--out", false},
 		{"unknown engine", []string{"run", "--engines", "webllm,lamacpp"}, nil, fault.UnknownEngine, `did you mean "llamacpp"?`, false},
-		{"unknown flag", []string{"run", "--engine", "webllm"}, nil, fault.Usage, "--engine", false},
+		{"unknown flag", []string{"run", "--engin", "webllm"}, nil, fault.Usage, "--engin", false},
 		{"no threads", []string{"run", "--threads", "0"}, nil, fault.Usage, "--threads", false},
 		{"doctor with an unknown adapter", []string{"doctor", "--adapter", "dx12"}, nil, fault.Usage, "dx12", false},
 		{"unknown adapter", []string{"run", "--adapter", "dx12"}, nil, fault.Usage, "dx12", false},

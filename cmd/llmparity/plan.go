@@ -64,7 +64,8 @@ func (f *runFlags) sound(given func(string) bool) error {
 // change puts into the plan what flags say. One of two fields that exclude each other takes the other's place.
 func (f *runFlags) change(p *plan.Plan, given func(string) bool) {
 	for flag, set := range map[string]func(){
-		"engines":        func() { p.Engines = f.engines },
+		"engines":        func() { p.Engines = slices.Concat(f.engines, f.engine) },
+		"engine":         func() { p.Engines = slices.Concat(f.engines, f.engine) },
 		"model":          func() { p.Model = f.model },
 		"prompt":         func() { p.Prompts = f.prompts },
 		"context":        func() { p.Context = f.context },
@@ -101,15 +102,15 @@ func (f *runFlags) complete(p *plan.Plan, m engine.Model) {
 	if m.Format != webllmFormat && m.Format != openai.Served { // a package has numbers and a library of its own
 		p.DType = f.dtype
 	}
+	if p.Watchdog == 0 && heed(p.Engines, "watchdog") {
+		p.Watchdog = plan.Duration(browser.Watchdog)
+	}
 	if !slices.Contains(p.Engines, browser.Name) {
 		return
 	}
 	p.Adapter = f.adapter
 	if p.Thread == "" {
 		p.Thread = string(browser.PageThread)
-	}
-	if p.Watchdog == 0 {
-		p.Watchdog = plan.Duration(browser.Watchdog)
 	}
 	if p.ModelLib == "" && m.Format != webllmFormat {
 		p.Kernels, p.Sort = f.kernels, f.sort

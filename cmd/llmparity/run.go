@@ -25,6 +25,7 @@ import (
 // runFlags are the flags of run that change a plan.
 type runFlags struct {
 	engines     []string
+	engine      []string // one a flag: a name that has commas in it is one
 	model       string
 	prompts     []string
 	maxTokens   int
@@ -59,6 +60,8 @@ measured is written to a folder as it happens; at the end there are a table and,
 	}
 	flags := c.Flags()
 	flags.StringSliceVar(&f.engines, "engines", nil, "engines, separated by commas: "+engineList())
+	flags.StringArrayVar(&f.engine, "engine", nil, "one more engine; may be given several times: 'exec:./my-engine --its-flag' is "+
+		"a program of your own that speaks the protocol of docs/protocol.md")
 	flags.StringVar(&f.model, "model", "",
 		"a GGUF file, tiny, smollm2, a WebLLM package's folder, an id of WebLLM's catalogue (llmparity model list), or served:NAME of a server")
 	flags.StringVar(&f.mirror, "mirror", "",
@@ -71,7 +74,7 @@ measured is written to a folder as it happens; at the end there are a table and,
 		"what a repetition has of its own: launch (a fresh process, and the model loaded anew) or reused (the launch of the one before it)")
 	flags.StringVar(&f.out, "out", "results", "the folder in which the run's folder is made")
 	flags.StringVar(&f.thread, "thread", "page", "where WebLLM runs: page (the page's own thread) or worker (a dedicated worker)")
-	flags.DurationVar(&f.watchdog, "watchdog", browser.Watchdog, "how long that thread may give no sign of life")
+	flags.DurationVar(&f.watchdog, "watchdog", browser.Watchdog, "how long that thread, or an engine of exec:, may give no sign of life")
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "no progress, only the result")
 	flags.IntVar(&f.threads, "threads", 1, "llama-server's threads")
 	f.engineFlags.register(flags)

@@ -23,11 +23,8 @@ type births struct {
 	absent []int     // pids that were given out, and nobody was there yet
 }
 
-// A scan of everybody is made that often, and more rarely where it would take over one part in scanShare of a core.
-const (
-	scanEvery = 2 * time.Second
-	scanShare = 200
-)
+// scanShare is the part of a core that scans of everybody may take: one in so many.
+const scanShare = 1000
 
 // tooMany pids between two looks are dearer to look at than everybody.
 const tooMany = 1000
@@ -105,11 +102,11 @@ func (b *births) missed(pid int) {
 	}
 }
 
-// scanned says what a look at everybody took.
-func (b *births) scanned(took time.Duration) {
-	rest := max(scanEvery, took*scanShare)
+// scanned says what a look at everybody took, and how often there is to be one.
+func (b *births) scanned(took, every time.Duration) {
+	rest := max(every, took*scanShare)
 	if b.file == nil {
-		rest = took * scanShare // nothing else finds anybody
+		rest = took * 100 // nothing else finds anybody
 	}
 	b.rest = time.Now().Add(rest)
 }

@@ -51,6 +51,13 @@ type Member struct {
 // youth is how long a process is looked at again and again: a shell's child becomes the program that it was started for within it.
 const youth = time.Second
 
+// Everybody is looked at that often, or more rarely where it would take too long: somebody may be given another parent, hardly ever, or
+// become another program that joins.
+const (
+	scanEvery = 10 * time.Second
+	joinEvery = 2 * time.Second
+)
+
 // NewFamily makes a family without members.
 func NewFamily() *Family {
 	return &Family{births: newBirths(), members: map[int]*Member{}, young: map[int]time.Time{}, everybody: true, self: os.Getpid()}
@@ -143,7 +150,11 @@ func (f *Family) look(everybody bool) (appeared []*Member) {
 	pids, all := f.births.next(everybody || f.everybody)
 	if all {
 		f.everybody = false
-		defer func() { f.births.scanned(time.Since(begin)) }()
+		every := scanEvery
+		if f.Joins != nil {
+			every = joinEvery
+		}
+		defer func() { f.births.scanned(time.Since(begin), every) }()
 	}
 	if young := f.stillYoung(begin); !all {
 		pids = append(pids, young...)

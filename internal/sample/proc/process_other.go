@@ -79,8 +79,6 @@ type births struct {
 	rest  time.Time // until when not everybody is looked at
 }
 
-const scanEvery = 2 * time.Second
-
 func newBirths() *births { return &births{known: map[int]bool{}} }
 
 func (b *births) close() {}
@@ -107,7 +105,7 @@ func (b *births) next(everybody bool) (pids []int, all bool) {
 // missed asks for a pid again, which was listed and could not be looked at.
 func (b *births) missed(pid int) { delete(b.known, pid) }
 
-// scanned says what a look at everybody took.
-func (b *births) scanned(took time.Duration) {
-	b.rest = time.Now().Add(max(scanEvery, 200*took))
+// scanned says what a look at everybody took, and how often there is to be one.
+func (b *births) scanned(took, every time.Duration) {
+	b.rest = time.Now().Add(max(every, 200*took))
 }

@@ -60,7 +60,7 @@ func (t Tools) Ready(s Shape, v Variant) error {
 
 // Build returns the library for s and v, compiling it when the cache does not hold it yet: some seconds, and most of a minute more the
 // first time. say gets a line now and then. Two builds at once, also by two processes, do no harm. When ctx ends, so does all that
-// was started.
+// was started. A library that no call has asked for in 90 days is removed when another is compiled.
 func Build(ctx context.Context, t Tools, s Shape, v Variant, say func(string)) (Library, error) {
 	if err := s.Validate(); err != nil {
 		return Library{}, err
@@ -71,6 +71,7 @@ func Build(ctx context.Context, t Tools, s Shape, v Variant, say func(string)) (
 	key := Key(s, v)
 	dir := filepath.Join(t.Cache, "modellib")
 	lib := Library{Path: filepath.Join(dir, key+".wasm"), Key: key}
+	use(ctx, lib.Path)
 	if sum, err := cache.HashFile(lib.Path); err == nil {
 		lib.SHA256 = sum
 		return lib, nil
@@ -86,6 +87,7 @@ func Build(ctx context.Context, t Tools, s Shape, v Variant, say func(string)) (
 	if err := compile(ctx, t, s, v, lib.Path, say); err != nil {
 		return Library{}, fmt.Errorf("compiling a model library: %w", err)
 	}
+	sweep(ctx, dir)
 	sum, err := cache.HashFile(lib.Path)
 	if err != nil {
 		return Library{}, fmt.Errorf("compiled model library: %w", err)

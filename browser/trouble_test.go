@@ -19,7 +19,6 @@ import (
 	"llmparity/assets/page"
 	"llmparity/internal/engine"
 	"llmparity/internal/fault"
-	"llmparity/internal/gguf"
 	"llmparity/internal/plan"
 	"llmparity/internal/record"
 	"llmparity/internal/run"
@@ -131,16 +130,11 @@ func (x trouble) check(t *testing.T, a *record.Attempt) {
 
 // known is what the tiny model says to the prompt.
 func known(t *testing.T, m engine.Model) map[string][]int {
-	f, err := gguf.Open(m.Path)
+	tokens, model, err := reference.Open(m.Path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer f.Close()
-	v, err := f.Vocabulary()
-	if err != nil {
-		t.Fatal(err)
-	}
-	ids, _, err := reference.Greedy(f, reference.NewTokenizer(v).Encode(troublePrompt), 24)
+	ids, _, err := model.Greedy(tokens.Encode(troublePrompt), 24)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,7 +16,6 @@ import (
 	"llmparity/internal/engine"
 	"llmparity/internal/engine/enginetest"
 	"llmparity/internal/fault"
-	"llmparity/internal/gguf"
 	"llmparity/internal/record"
 	"llmparity/internal/tiny/reference"
 )
@@ -26,18 +25,13 @@ func TestWebLLM(t *testing.T) { conformance(t, PageThread) }
 // conformance holds the engine against the suite.
 func conformance(t *testing.T, thread Thread) {
 	c, m := tinyModel(t)
-	f, err := gguf.Open(m.Path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	v, err := f.Vocabulary()
+	tokens, model, err := reference.Open(m.Path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	const prompt = "The third clock had stopped, and nobody asked what time it was."
-	ids := reference.NewTokenizer(v).Encode(prompt)
-	expected, _, err := reference.Greedy(f, ids, 24)
+	ids := tokens.Encode(prompt)
+	expected, _, err := model.Greedy(ids, 24)
 	if err != nil {
 		t.Fatal(err)
 	}

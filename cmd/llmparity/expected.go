@@ -2,7 +2,6 @@ package main
 
 import (
 	"llmparity/internal/engine"
-	"llmparity/internal/gguf"
 	"llmparity/internal/plan"
 	"llmparity/internal/tiny"
 	"llmparity/internal/tiny/reference"
@@ -18,20 +17,10 @@ func expected(m engine.Model, p plan.Plan) (map[string][]int, error) {
 	if m.SHA256 != tiny.SHA256 {
 		return nil, nil
 	}
-	f, err := gguf.Open(m.Path)
+	tokenizer, model, err := reference.Open(m.Path)
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
-	v, err := f.Vocabulary()
-	if err != nil {
-		return nil, err
-	}
-	model, err := reference.Load(f)
-	if err != nil {
-		return nil, err
-	}
-	tokenizer := reference.NewTokenizer(v)
 	out := map[string][]int{}
 	for _, prompt := range p.Prompts {
 		ids := tokenizer.Encode(prompt)

@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"llmparity/internal/engine"
-	"llmparity/internal/gguf"
 	"llmparity/internal/record"
 	"llmparity/internal/tiny"
 	"llmparity/internal/tiny/reference"
@@ -31,21 +30,14 @@ func TinyModel(t testing.TB) engine.Model {
 func Tiny(t *testing.T, n int) []Case {
 	t.Helper()
 	m := TinyModel(t)
-	f, err := gguf.Open(m.Path)
+	tokenizer, model, err := reference.Open(m.Path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer f.Close()
-	v, err := f.Vocabulary()
-	if err != nil {
-		t.Fatal(err)
-	}
-	tokenizer := reference.NewTokenizer(v)
-	m.Vocab = len(v.Tokens)
 	var cases []Case
 	for _, p := range tinytest.Prompts() {
 		c := Case{Model: m, Prompt: p.Text, PromptIDs: tokenizer.Encode(p.Text)}
-		if c.Expected, _, err = reference.Greedy(f, c.PromptIDs, n); err != nil {
+		if c.Expected, _, err = model.Greedy(c.PromptIDs, n); err != nil {
 			t.Fatal(err)
 		}
 		c.Text = tokenizer.Decode(c.Expected)

@@ -29,6 +29,29 @@ type layer struct {
 	qBias, kBias, vBias []float32 // empty where there are none
 }
 
+// Open reads a model's file: its tokenizer and its weights.
+func Open(path string) (*Tokenizer, *Model, error) {
+	f, err := gguf.Open(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer f.Close()
+	return Read(f)
+}
+
+// Read is Open for a file that is open, or only in memory.
+func Read(f *gguf.File) (*Tokenizer, *Model, error) {
+	v, err := f.Vocabulary()
+	if err != nil {
+		return nil, nil, err
+	}
+	m, err := Load(f)
+	if err != nil {
+		return nil, nil, err
+	}
+	return NewTokenizer(v), m, nil
+}
+
 // Load reads a model's weights.
 func Load(f *gguf.File) (*Model, error) {
 	shape, err := f.Architecture()

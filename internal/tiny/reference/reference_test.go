@@ -35,11 +35,7 @@ type answer struct {
 
 func TestReferenceAgreesWithLlamaServer(t *testing.T) {
 	f := open(t)
-	v, err := f.Vocabulary()
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := reference.Load(f)
+	tokens, m, err := reference.Read(f)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,7 +51,6 @@ func TestReferenceAgreesWithLlamaServer(t *testing.T) {
 	if len(answers) != len(prompts) {
 		t.Fatalf("%d answers to %d prompts", len(answers), len(prompts))
 	}
-	tokens := reference.NewTokenizer(v)
 	for i, p := range prompts {
 		if in := tokens.Encode(p.Text); p.Name != answers[i].Name || !slices.Equal(in, answers[i].In) {
 			t.Errorf("%s: tokens are %v, llama-server has %v", p.Name, in, answers[i].In)

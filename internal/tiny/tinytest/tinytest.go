@@ -28,15 +28,11 @@ func Random(t testing.TB, spec tiny.Spec) *gguf.File {
 // Oracle is a model's tokenizer and its forward pass, computed the slow way.
 func Oracle(t testing.TB, f *gguf.File) (*reference.Tokenizer, *reference.Model) {
 	t.Helper()
-	v, err := f.Vocabulary()
+	tokens, m, err := reference.Read(f)
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := reference.Load(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return reference.NewTokenizer(v), m
+	return tokens, m
 }
 
 // Answer is a prompt and what the reference answers.

@@ -2,6 +2,8 @@ package protocol
 
 import (
 	"encoding/json"
+	"os"
+	"reflect"
 	"strings"
 	"testing"
 )
@@ -63,4 +65,33 @@ func FuzzParse(f *testing.F) {
 			t.Fatalf("%q is no JSON and was taken", line)
 		}
 	})
+}
+
+// The document's tables have every field that is read or written.
+func TestTheDocumentHasEveryField(t *testing.T) {
+	text, err := os.ReadFile("../../docs/protocol.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	table := map[string]bool{}
+	for line := range strings.Lines(string(text)) {
+		if name, _, ok := strings.Cut(strings.TrimPrefix(line, "| `"), "` |"); ok && strings.HasPrefix(line, "| `") {
+			table[name] = true
+		}
+	}
+	fields := reflect.TypeFor[message]()
+	for i := range fields.NumField() {
+		if name := fields.Field(i).Tag.Get("json"); !table[name] {
+			t.Errorf("no row of docs/protocol.md is for %q of the answers", name)
+		}
+	}
+	for _, of := range []reflect.Type{reflect.TypeFor[caps](), reflect.TypeFor[device](), reflect.TypeFor[helloRequest](),
+		reflect.TypeFor[loadRequest](), reflect.TypeFor[model](), reflect.TypeFor[generateRequest](), reflect.TypeFor[plainRequest]()} {
+		for i := range of.NumField() {
+			name, _, _ := strings.Cut(of.Field(i).Tag.Get("json"), ",")
+			if name != "op" && !strings.Contains(string(text), "`"+name+"`") {
+				t.Errorf("docs/protocol.md says nothing of %q in %s", name, of.Name())
+			}
+		}
+	}
 }

@@ -16,8 +16,7 @@ import (
 
 const (
 	connectPatience = 5 * time.Second
-	// askPatience is for questions that a server answers from what it knows. Generations wait as long as their context lets them.
-	askPatience = 10 * time.Second
+	askPatience     = 10 * time.Second
 	// idleFor is how long a connection is kept for the next request: less than the five seconds after which llama-server and uvicorn close
 	// one, so that no request meets a connection that is just being closed.
 	idleFor = 2 * time.Second
@@ -30,7 +29,9 @@ type client struct {
 	at      address
 	key     Secret
 	keyFrom string
-	http    *http.Client
+	// patience is for questions that a server answers from what it knows. Generations wait as long as their context lets them.
+	patience time.Duration
+	http     *http.Client
 }
 
 func newClient(at address, key Secret, keyFrom string) *client {
@@ -38,7 +39,7 @@ func newClient(at address, key Secret, keyFrom string) *client {
 	if at.local {
 		proxy = nil // it would be measured too
 	}
-	return &client{at: at, key: key, keyFrom: keyFrom, http: &http.Client{
+	return &client{at: at, key: key, keyFrom: keyFrom, patience: askPatience, http: &http.Client{
 		Transport: &http.Transport{
 			Proxy:               proxy,
 			DialContext:         (&net.Dialer{Timeout: connectPatience}).DialContext,
@@ -119,7 +120,7 @@ func (c *client) once(ctx context.Context, r request, body []byte) (resp *http.R
 
 // ask reads a JSON answer into into. The header is that of the answer.
 func (c *client) ask(ctx context.Context, method, address string, body, into any) (http.Header, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, askPatience, errSilent)
+	ctx, cancel := context.WithTimeoutCause(ctx, c.patience, errSilent)
 	defer cancel()
 	resp, _, err := c.send(ctx, request{method: method, address: address, body: body})
 	if err != nil {

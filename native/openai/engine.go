@@ -70,6 +70,8 @@ func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 type Engine struct {
 	config Config
 
+	patience time.Duration // with questions; 0: askPatience
+
 	mu   sync.Mutex
 	kind kind // as it was found out last
 }
@@ -132,6 +134,9 @@ func (e *Engine) reach(ctx context.Context) (*client, server, error) {
 		return nil, server{}, fault.New(fault.Usage, "export it, or leave the flag out", "--openai-key-env: the variable %s is empty or not set", e.config.KeyFrom)
 	}
 	c := newClient(at, e.config.Key, e.config.KeyFrom)
+	if e.patience > 0 {
+		c.patience = e.patience
+	}
 	s, err := detect(ctx, c)
 	if err != nil {
 		c.close()

@@ -19,7 +19,7 @@ import (
 
 var (
 	// errSilent is a question that a server should have answered at once.
-	errSilent = fmt.Errorf("no answer within %v", askPatience)
+	errSilent = errors.New("no answer in time")
 	// errClosed is a call whose session was ended under it, or long before it.
 	errClosed = engine.Fail(record.Cancelled, "the session with the server is closed")
 )
@@ -144,7 +144,7 @@ func (c *client) explain(err error) error {
 	case errors.As(err, &r):
 		return c.refusal(r)
 	case errors.Is(err, errSilent):
-		return c.unreachable("see what it is busy with, or check --openai-url", "the server at %s takes connections and does not answer (%v)", c.at.host, err)
+		return c.unreachable("see what it is busy with, or check --openai-url", "the server at %s takes connections and gives no answer within %v", c.at.host, c.patience)
 	case errors.As(err, &dial) && dial.Op == "dial":
 		what := dial.Err.Error()
 		if dial.Timeout() {

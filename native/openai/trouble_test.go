@@ -1,0 +1,371 @@
+package openai_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"llmparity/internal/engine"
+	"llmparity/internal/engine/enginetest"
+	"llmparity/internal/fault"
+	"llmparity/internal/record"
+	"llmparity/native/openai"
+	"llmparity/native/openai/openaitest"
+)
+
+var served = engine.Model{Model: record.Model{Name: "mouse", Format: openai.Served}}
+
+// broken is a server whose completions are as they are given; it lists the models mouse and moose.
+func broken(t *testing.T, answer http.HandlerFunc) *httptest.Server {
+	t.Helper()
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case r.URL.Path == "/v1/models":
+			io.WriteString(w, `{"object":"list","data":[{"id":"mouse","owned_by":"me"},{"id":"moose","owned_by":"me"}]}`)
+		case r.Method == http.MethodPost:
+			body, err := io.ReadAll(r.Body)
+			if err != nil || !json.Valid(body) || r.Header.Get("Content-Type") != "application/json" {
+				http.Error(w, "no JSON", http.StatusUnsupportedMediaType)
+			} else if strings.Contains(string(body), `"Hello"`) { // which asks it to load its model
+				io.WriteString(w, piece("x")+"\n\n"+finish+"\n\n"+done+"\n\n")
+			} else {
+				r.Body = io.NopCloser(bytes.NewReader(body))
+				answer(w, r)
+			}
+		default:
+			http.NotFound(w, r)
+		}
+	}))
+	t.Cleanup(s.Close)
+	return s
+}
+
+// says streams lines, then ends the answer as HTTP wants it.
+func says(lines ...string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		for _, l := range lines {
+			io.WriteString(w, l+"\n\n")
+			w.(http.Flusher).Flush()
+		}
+	}
+}
+
+// refuses answers with a status.
+func refuses(status int, text string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Retry-After", "7")
+		w.WriteHeader(status)
+		io.WriteString(w, text)
+	}
+}
+
+func piece(text string) string {
+	return fmt.Sprintf(`data: {"choices":[{"index":0,"text":%q,"finish_reason":null}]}`, text)
+}
+
+const (
+	finish = `data: {"choices":[{"index":0,"text":"","finish_reason":"length"}]}`
+	done   = "data: [DONE]"
+)
+
+func counts(prompt, completion int) string {
+	return fmt.Sprintf(`data: {"choices":[],"usage":{"prompt_tokens":%d,"completion_tokens":%d,"total_tokens":%d,"prompt_tokens_details":{"cached_tokens":0}}}`,
+		prompt, completion, prompt+completion)
+}
+
+// loaded is a session with a model.
+func loaded(t *testing.T, c openai.Config, m engine.Model) (engine.Session, *enginetest.Probe) {
+	t.Helper()
+	p := &enginetest.Probe{}
+	s, err := openai.New(c).Open(t.Context(), p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	if err := s.Load(t.Context(), m); err != nil {
+		t.Fatal(err)
+	}
+	return s, p
+}
+
+// generated asks for n tokens.
+func generated(ctx context.Context, s engine.Session, n int) (enginetest.Generation, error) {
+	g := enginetest.Generation{MaxTokens: n, Called: time.Now()}
+	var err error
+	g.Usage, err = s.Generate(ctx, engine.Request{Prompt: "Once", MaxTokens: n}, func(t record.Token) { g.Tokens = append(g.Tokens, t) })
+	g.Returned = time.Now()
+	return g, err
+}
+
+func codes(p *enginetest.Probe) string {
+	var out []string
+	for _, w := range p.Warnings() {
+		if !slices.Contains([]string{"already-running", "weights-unverified", "server-not-sampled"}, w.Code) {
+			out = append(out, w.Code)
+		}
+	}
+	return strings.Join(out, " ")
+}
+
+// oneLine checks an error's class, exit code and words.
+func oneLine(t *testing.T, err error, class record.Class, code int, words ...string) {
+	t.Helper()
+	if err == nil {
+		t.Fatal("no error")
+	}
+	if engine.ClassOf(err) != class || fault.Code(err) != code || strings.Contains(err.Error(), "\n") {
+		t.Errorf("%q of class %q and code %d, want one line of %q and %d", err, engine.ClassOf(err), fault.Code(err), class, code)
+	}
+	for _, w := range words {
+		if !strings.Contains(err.Error(), w) {
+			t.Errorf("%q says nothing of %q", err, w)
+		}
+	}
+}
+
+func TestStreams(t *testing.T) {
+	lie := counts(3, 1)
+	for _, c := range []struct {
+		name   string
+		answer http.HandlerFunc
+		class  record.Class // empty: it works
+		code   int
+		words  string
+		pieces int
+		tokens int // as the usage has them; 0: it has none that is believed
+		warned string
+	}{
+		{name: "sound", answer: says(piece("a"), ": ping", piece("b"), finish, counts(3, 2), done), pieces: 2, tokens: 2},
+		{name: "fewer pieces than tokens", answer: says(piece("ab"), finish, counts(3, 4), done), pieces: 1, tokens: 4},
+		{name: "no usage", answer: says(piece("a"), piece("b"), finish, done), pieces: 2, warned: "no-usage"},
+		{name: "usage with less than came", answer: says(piece("a"), piece("b"), finish, lie, done), pieces: 2, warned: "counts-differ"},
+		{name: "usage with more than was asked for", answer: says(piece("a"), finish, counts(3, 99), done), pieces: 1, warned: "counts-differ"},
+		{name: "more pieces than were asked for", answer: says(piece("a"), piece("b"), piece("c"), piece("d"), piece("e"), finish, done), pieces: 5,
+			warned: "counts-differ no-usage"},
+		{name: "cut behind its reason", answer: says(piece("a"), finish), pieces: 1, warned: "no-usage cut-stream"},
+		{name: "cut before its reason", answer: says(piece("a"), piece("b")), class: record.Other, code: 1, words: "broke off after 2 pieces", pieces: 2},
+		{name: "done without a reason", answer: says(piece("a"), done), pieces: 1},
+		{name: "nothing", answer: says(), class: record.Other, code: 1, words: "broke off after 0 pieces"},
+		{name: "no text", answer: says(finish, counts(3, 0), done), class: record.BadOutput, code: 1, words: "without any text"},
+		{name: "no text and yet tokens", answer: says(finish, counts(3, 2), done), class: record.BadOutput, code: 1, words: "counts 2 tokens", tokens: 2},
+		{name: "error in mid-stream", answer: says(piece("a"), `data: {"error":{"message":"out of\nblocks","type":"server_error","code":500}}`, done),
+			class: record.Other, code: 1, words: "out of blocks", pieces: 1},
+		{name: "error of a name of its own", answer: says(piece("a"), `error: {"message":"slot lost","code":500}`), class: record.Other, code: 1, words: "slot lost", pieces: 1},
+		{name: "error as an object", answer: says(piece("a"), `data: {"object":"error","message":"EngineDeadError","code":500}`), class: record.Other, code: 1, words: "EngineDeadError", pieces: 1},
+		{name: "error that is text", answer: says(`data: {"error":"no memory"}`), class: record.Other, code: 1, words: "no memory"},
+		{name: "half a JSON", answer: says(piece("a"), `data: {"choices":[{"te`), class: record.BadOutput, code: 1, words: `"{\"choices\":[{\"te"`, pieces: 1},
+		{name: "other JSON", answer: says(`data: {"choices":"many"}`), class: record.BadOutput, code: 1, words: "after 0 pieces"},
+		{name: "no events", answer: says("<html>", "hello"), class: record.Other, code: 1, words: "broke off"},
+		{name: "who speaks and empty deltas", answer: says(`data: {"choices":[{"index":0,"delta":{"role":"assistant","content":null}}]}`,
+			`data: {"choices":[{"index":0,"delta":{"content":""}}]}`, `data: {"choices":[{"index":0,"delta":{"content":"a"}}]}`,
+			`data: {"choices":[{"index":0,"delta":{"reasoning_content":"b"}}]}`, `data: {"choices":[{"index":1,"delta":{"content":"another's"}}]}`,
+			finish, counts(3, 2), done), pieces: 2, tokens: 2},
+		{name: "running usage", answer: says(strings.Replace(piece("a"), `}]}`, `}],"usage":{"prompt_tokens":3,"completion_tokens":1}}`, 1), piece("b"), finish, counts(3, 2), done),
+			pieces: 2, tokens: 2},
+		{name: "401", answer: refuses(401, `{"error":{"message":"no key"}}`), class: record.SetUp, code: 29, words: "--openai-key-env"},
+		{name: "403", answer: refuses(403, "forbidden"), class: record.SetUp, code: 29, words: "403"},
+		{name: "404 of a model", answer: refuses(404, `{"error":{"message":"The model mouse does not exist.","type":"NotFoundError","code":404}}`),
+			class: record.SetUp, code: 29, words: `no model "mouse"; did you mean "moose"`},
+		{name: "404 of a path", answer: refuses(404, `{"detail":"Not Found"}`), class: record.SetUp, code: 29, words: "--openai-api"},
+		{name: "400", answer: refuses(400, `{"detail":[{"loc":["body","seed"],"msg":"extra fields not permitted"}]}`), class: record.SetUp, code: 29, words: "extra fields"},
+		{name: "429", answer: refuses(429, `{"error":{"message":"slow down"}}`), class: record.Other, code: 1, words: "again in 7 s"},
+		{name: "500", answer: refuses(500, `{"error":{"message":"boom"}}`), class: record.Other, code: 1, words: "boom"},
+		{name: "502 of a proxy", answer: refuses(502, "<html>\n<h1>Bad Gateway</h1>"), class: record.Other, code: 1, words: "502 Bad Gateway"},
+		{name: "too long for OpenAI", answer: refuses(400, `{"error":{"message":"too much","type":"invalid_request_error","code":"context_length_exceeded"}}`),
+			class: record.SetUp, code: int(fault.PromptTooLong)},
+		{name: "too long for vLLM", answer: refuses(400, `{"object":"error","message":"This model's maximum context length is 16 tokens.","type":"BadRequestError","code":400}`),
+			class: record.SetUp, code: int(fault.PromptTooLong), words: "16 tokens"},
+		{name: "too long for TGI", answer: refuses(422, "{\"error\":\"Input validation error: `inputs` tokens + `max_new_tokens` must be <= 2048\",\"error_type\":\"validation\"}"),
+			class: record.SetUp, code: int(fault.PromptTooLong), words: "2048"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s, p := loaded(t, openai.Config{URL: broken(t, c.answer).URL}, served)
+			known := len(p.Warnings())
+			g, err := generated(t.Context(), s, 4)
+			g.Caps.Exact = true // pieces are what has times
+			for _, f := range g.BrokenFaults(0) {
+				t.Error(f)
+			}
+			if c.class != "" {
+				oneLine(t, err, c.class, c.code, c.words)
+			} else if err != nil {
+				t.Fatal(err)
+			}
+			if len(g.Tokens) != c.pieces || g.Usage.Generated != c.tokens {
+				t.Errorf("%d pieces and %d tokens, want %d and %d", len(g.Tokens), g.Usage.Generated, c.pieces, c.tokens)
+			}
+			for _, w := range p.Warnings()[known:] {
+				if strings.Contains(w.Text, "\n") {
+					t.Errorf("more than a line: %q", w.Text)
+				}
+			}
+			if got := codes(p); c.class == "" && got != c.warned {
+				t.Errorf("warned of %q, want %q", got, c.warned)
+			}
+		})
+	}
+	// What a lying server says is kept beside what was counted.
+	s, _ := loaded(t, openai.Config{URL: broken(t, says(piece("a"), piece("b"), finish, lie, done)).URL}, served)
+	if g, err := generated(t.Context(), s, 4); err != nil || g.Usage.Reported["completion_tokens"] != 1 || len(g.Tokens) != 2 {
+		t.Errorf("%v: %+v", err, g)
+	}
+}
+
+func TestAConnectionThatBreaks(t *testing.T) {
+	server := broken(t, func(w http.ResponseWriter, _ *http.Request) {
+		conn, _, err := w.(http.Hijacker).Hijack()
+		if err != nil {
+			panic(err)
+		}
+		io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n400\r\n"+piece("a")+"\n\ndata: {\"cho")
+		conn.Close()
+	})
+	s, _ := loaded(t, openai.Config{URL: server.URL}, served)
+	g, err := generated(t.Context(), s, 4)
+	oneLine(t, err, record.Other, 1, "broke off after 1 pieces")
+	if len(g.Tokens) != 1 || g.Usage.Text != "a" {
+		t.Errorf("%+v", g)
+	}
+	server.CloseClientConnections()
+	server.Listener.Close()
+	_, err = generated(t.Context(), s, 4)
+	oneLine(t, err, record.Crash, 1, "ended after 0 pieces")
+}
+
+func TestAServerThatNeverAnswers(t *testing.T) {
+	release := make(chan struct{})
+	server := broken(t, func(w http.ResponseWriter, r *http.Request) {
+		if body, _ := io.ReadAll(r.Body); strings.Contains(string(body), `"max_tokens":4`) {
+			io.WriteString(w, piece("a")+"\n\n")
+			w.(http.Flusher).Flush()
+		}
+		select {
+		case <-release:
+		case <-r.Context().Done():
+		}
+	})
+	defer close(release)
+	s, _ := loaded(t, openai.Config{URL: server.URL}, served)
+	for n, words := range map[int]string{3: "waiting for the first piece of text", 4: "waiting for what follows the first 1 pieces"} {
+		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		g, err := generated(ctx, s, n)
+		cancel()
+		oneLine(t, err, record.Timeout, 1, words)
+		if g.Usage.Finish != "cancelled" || len(g.Tokens) != n-3 {
+			t.Errorf("%+v", g)
+		}
+	}
+}
+
+func TestServersThatAreNone(t *testing.T) {
+	mute, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer mute.Close()
+	at := func(f http.HandlerFunc) string {
+		s := httptest.NewServer(f)
+		t.Cleanup(s.Close)
+		return s.URL
+	}
+	answer := func(status int, text string) string {
+		return at(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status); io.WriteString(w, text) })
+	}
+	elsewhere := at(func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, "https://example.com/v1/models?key=1", http.StatusFound)
+	})
+	echo := at(func(w http.ResponseWriter, r *http.Request) {
+		http.Error(w, "what is "+r.Header.Get("Authorization"), http.StatusUnauthorized)
+	})
+	down := fmt.Sprintf("http://127.0.0.1:%d", openaitest.FreePort(t))
+	for name, c := range map[string]struct {
+		config openai.Config
+		code   int
+		words  string
+	}{
+		"down":        {openai.Config{URL: down}, 29, "no server answers at 127.0.0.1"},
+		"mute":        {openai.Config{URL: "http://" + mute.Addr().String()}, 29, "gives no answer within 200ms"},
+		"no such":     {openai.Config{URL: "http://llmparity.invalid:1"}, 29, "no server answers at llmparity.invalid:1"},
+		"a page":      {openai.Config{URL: answer(200, "<html>hello</html>")}, 29, "no server of language models"},
+		"elsewhere":   {openai.Config{URL: elsewhere}, 29, "(302, https://example.com/v1/models)"},
+		"401":         {openai.Config{URL: answer(401, "")}, 29, "name the variable that its key is in with --openai-key-env"},
+		"a wrong key": {openai.Config{URL: echo, Key: "sk-very-secret", KeyFrom: "MY_KEY"}, 29, "what is Bearer [key]); check the key in $MY_KEY"},
+		"no key":      {openai.Config{URL: echo, KeyFrom: "MY_KEY"}, 2, "MY_KEY is empty or not set"},
+		"500":         {openai.Config{URL: answer(500, `{"error":"boom"}`)}, 1, "boom"},
+		"no list":     {openai.Config{URL: answer(200, `{"data":[]}`), Model: "x"}, 0, ""},
+		"no models":   {openai.Config{URL: answer(200, `{"data":[]}`)}, 0, ""},
+		"two models":  {openai.Config{URL: broken(t, says()).URL, Model: "mous"}, 29, `no model "mous"; did you mean "mouse"? It has: mouse, moose`},
+		"no URL":      {openai.Config{}, 2, "no server is named"},
+		"a password":  {openai.Config{URL: "http://me:secret@127.0.0.1:1"}, 2, "--openai-key-env"},
+		"a query":     {openai.Config{URL: "http://127.0.0.1:1/v1?key=secret"}, 2, "would be written down"},
+		"a file":      {openai.Config{URL: "file:///etc/passwd"}, 2, "no URL of a server"},
+		"no host":     {openai.Config{URL: "http://"}, 2, "no URL of a server"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := openai.New(c.config)
+			openai.Impatient(e, 200*time.Millisecond)
+			err := e.Check(t.Context(), served)
+			if c.code == 0 {
+				if err != nil {
+					t.Fatal(err)
+				}
+				return
+			}
+			if err == nil || fault.Code(err) != c.code || !strings.Contains(err.Error(), c.words) || strings.Contains(err.Error(), "\n") || strings.Contains(err.Error(), "secret") {
+				t.Errorf("%v (code %d), want %d and %q", err, fault.Code(err), c.code, c.words)
+			}
+			if _, opened := e.Open(t.Context(), &enginetest.Probe{}); opened == nil && name != "two models" {
+				t.Error("Open gives no error")
+			}
+		})
+	}
+	// A model of a file is chosen where there is no choice.
+	two := openai.New(openai.Config{URL: broken(t, says()).URL})
+	err = two.Check(t.Context(), enginetest.TinyModel(t))
+	oneLine(t, err, record.SetUp, 29, "has 2 models; name one of its models with --openai-model: mouse, moose")
+	err = two.Check(t.Context(), engine.Model{Model: record.Model{Name: "p", Format: "webllm"}})
+	if err == nil || fault.Code(err) != int(fault.BadModel) {
+		t.Errorf("a package: %v", err)
+	}
+}
+
+func TestSessionsAreUsedInOrder(t *testing.T) {
+	p := &enginetest.Probe{}
+	s, err := openai.New(openai.Config{URL: broken(t, says(piece("a"), finish, counts(1, 1), done)).URL}).Open(t.Context(), p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if _, err := generated(t.Context(), s, 1); err == nil {
+		t.Error("a generation without a model")
+	}
+	if err := s.Load(t.Context(), served); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Load(t.Context(), served); err == nil {
+		t.Error("a second model")
+	}
+	if err := s.Unload(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if _, err := generated(t.Context(), s, 1); err == nil {
+		t.Error("a generation after the unload")
+	}
+	if err := errors.Join(s.Load(t.Context(), served), s.Close(), s.Close()); err != nil {
+		t.Error(err)
+	}
+	if _, err := generated(t.Context(), s, 1); engine.ClassOf(err) != record.Cancelled {
+		t.Errorf("a generation after the end: %v", err)
+	}
+}

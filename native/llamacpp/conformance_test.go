@@ -13,6 +13,12 @@ func TestConformance(t *testing.T) {
 	enginetest.Run(t, c)
 }
 
+func TestOneShotConformance(t *testing.T) {
+	c := enginetest.Tiny(t, 32)[1]
+	c.New = func(t *testing.T) engine.Engine { return newOneShot() }
+	enginetest.Run(t, c)
+}
+
 // TestReference holds every prompt against an implementation that shares nothing with llama.cpp.
 func TestReference(t *testing.T) {
 	cases := enginetest.Tiny(t, 48)

@@ -2,6 +2,7 @@ package llamacpp
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 
 	"llmparity/internal/engine"
@@ -79,3 +80,7 @@ func (k options) fitted(p program, path string, flags []flag) ([]flag, error) {
 func tooOld(p program, path, lacks string) *engine.Failure {
 	return p.useless("%s is too old: it does not know %s, and a newer one is needed", path, lacks)
 }
+
+func itoa(n int) string { return strconv.Itoa(n) }
+
+func ftoa(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }

@@ -1,0 +1,148 @@
+package llamacpp
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"llmparity/internal/engine"
+	"llmparity/internal/fault"
+	"llmparity/internal/record"
+	"llmparity/internal/sample/proc"
+)
+
+// OneShotName is the name in plans and records of llama.cpp's one-shot program as an engine.
+const OneShotName = "llamacpp-oneshot"
+
+// OneShot is llama.cpp through llama-completion, or what that was called before: a process that loads the model, continues one prompt
+// and ends. It prints text, not tokens: pieces have the times at which they were read, and its own timing lines count the tokens. It never
+// chooses the token that ends a text where it is to go on, so that from there on its text may be another than that of an engine that
+// goes on behind the token.
+type OneShot struct {
+	config Config
+	known  known
+}
+
+// NewOneShot makes the engine; nothing is looked for yet.
+func NewOneShot(c Config) *OneShot { return &OneShot{config: c} }
+
+// Name is OneShotName.
+func (*OneShot) Name() string { return OneShotName }
+
+// Caps is what llama-completion can do. Every generation is a process of its own, also within a launch.
+func (*OneShot) Caps() engine.Caps {
+	return engine.Caps{IgnoreEOS: true, Requests: 1, Isolation: record.OfLaunch}
+}
+
+// Check looks for the program and reads the model's header.
+func (o *OneShot) Check(ctx context.Context, m engine.Model) error {
+	if err := checkModel(m); err != nil {
+		return err
+	}
+	b, err := o.identify(ctx)
+	if err != nil {
+		return err
+	}
+	if _, err := b.options.fitted(completionProgram(), b.path, o.config.oneShot(m, "", "", engine.Request{MaxTokens: 1, IgnoreEOS: true})); err != nil {
+		return err
+	}
+	return o.config.gpu(ctx, completionProgram(), b.path)
+}
+
+func (o *OneShot) identify(ctx context.Context) (identity, error) {
+	path, err := FindCLI(o.config)
+	if err != nil {
+		return identity{}, &engine.Failure{Class: record.SetUp, Err: err}
+	}
+	b, err := o.known.identify(ctx, completionProgram(), path)
+	if err != nil {
+		return identity{}, err
+	}
+	// Newer llama-cli talks: it knows no prompt cache, which every one-shot version does.
+	if _, ok := b.options["--prompt-cache"]; !ok && b.options != nil {
+		return identity{}, completionProgram().useless("%s is llama.cpp's chat client, not its one-shot program", path)
+	}
+	return b, nil
+}
+
+// Open identifies the program and the machine; it starts nothing that stays.
+func (o *OneShot) Open(ctx context.Context, p engine.Probe) (engine.Session, error) {
+	return o.open(ctx, p)
+}
+
+func (o *OneShot) open(ctx context.Context, p engine.Probe) (*oneShotSession, error) {
+	b, err := o.identify(ctx)
+	if err != nil {
+		return nil, err
+	}
+	p.Event(record.Event{At: time.Now(), Device: o.config.cpu()})
+	s := &oneShotSession{config: o.config, binary: b, probe: p, patience: 3 * proc.FastEvery}
+	s.closing, s.close = context.WithCancel(context.Background()) // a session outlives the call that opens it
+	return s, nil
+}
+
+// Run generates once, in a process of its own, without a load before it: what a command does that measures nothing.
+func (o *OneShot) Run(ctx context.Context, m engine.Model, r engine.Request, p engine.Probe, piece func(string)) (record.Usage, error) {
+	if err := o.Check(ctx, m); err != nil {
+		return record.Usage{}, err
+	}
+	s, err := o.open(ctx, p)
+	if err != nil {
+		return record.Usage{}, err
+	}
+	defer func() { _ = s.Close() }() // it has nothing to say
+	s.model = &m
+	s.context = m.Context
+	s.piece, s.patience = piece, 0
+	return s.Generate(ctx, r, func(record.Token) {})
+}
+
+// oneShot are the options of a run; prompt is a file with it, and mark what is printed once the text has ended.
+func (c Config) oneShot(m engine.Model, prompt, mark string, r engine.Request) []flag {
+	flags := append(c.common(m), flag{"-f", prompt}, flag{"-n", itoa(r.MaxTokens)},
+		// The text alone, raw, as it comes; how many tokens the prompt has.
+		flag{"-no-cnv"}, flag{"--no-display-prompt"}, flag{"--simple-io"}, flag{"--no-escape"}, flag{"--verbose-prompt"},
+		// At the text's end it waits for input, behind a mark.
+		flag{"-i"}, flag{"--in-prefix", mark}, flag{"--temp", ftoa(max(0, r.Temperature))})
+	if r.IgnoreEOS {
+		flags = append(flags, flag{"--ignore-eos"})
+	}
+	// One sampler: the largest logit at temperature 0, else the whole distribution at the temperature.
+	if r.Temperature <= 0 {
+		return append(flags, flag{"--top-k", "1"})
+	}
+	return append(flags, flag{"--top-k", "0"}, flag{"--top-p", "1"}, flag{"--min-p", "0"})
+}
+
+// tooLong is the error of a prompt that does not fit.
+func tooLong(what string, context int) error {
+	return &engine.Failure{Class: record.SetUp, Err: fault.New(fault.PromptTooLong,
+		"shorten the prompt, ask for fewer tokens or give the model a larger context", "%s do not fit in a context of %d", what, context)}
+}
+
+// why says how a process of the one-shot program ended that should not have.
+func (o *oneShotSession) why(run *completionRun, m engine.Model) error {
+	words := said(run.tail.Lines(200))
+	how := exit(run.proc.Err())
+	lacks := missingFlag(words, run.args)
+	switch {
+	case lacks != "":
+		return tooOld(completionProgram(), o.binary.path, lacks)
+	case contains(words, "prompt is too long"):
+		return tooLong("the prompt and a token", o.context)
+	case outOfMemory(words):
+		return engine.Fail(record.OOM, "%s ran out of memory (%s): %s", o.name(), how, summary(words))
+	case signalled(run.proc.Err()):
+		return engine.Fail(record.Crash, "%s crashed (%s); its last words: %s", o.name(), how, summary(words))
+	case contains(words, "failed to load model") || contains(words, "error loading model"):
+		return &engine.Failure{Class: record.SetUp, Err: fault.New(fault.BadModel,
+			"check the file, or take a newer llama.cpp", "%s can't load %s: %s", o.name(), m.Path, loadError(words))}
+	case run.proc.Err() != nil:
+		return engine.Fail(record.Other, "%s failed (%s): %s", o.name(), how, summary(words))
+	}
+	return engine.Fail(record.BadOutput, "%s ended early; its last words: %s", o.name(), summary(words))
+}
+
+func (o *oneShotSession) name() string {
+	return o.binary.path[strings.LastIndexByte(o.binary.path, '/')+1:]
+}

@@ -1,0 +1,101 @@
+package llamacpp
+
+import (
+	"bytes"
+	"context"
+	"strings"
+	"time"
+)
+
+// chunk is what was read of a program's output at once, and when.
+type chunk struct {
+	text []byte
+	at   time.Time
+}
+
+// output hands on what a program prints, with the time at which it was read.
+type output struct {
+	ctx    context.Context
+	chunks chan chunk
+}
+
+func newOutput(ctx context.Context) *output { return &output{ctx, make(chan chunk, 64)} }
+
+// Write is called by one goroutine. Once nobody listens any more, what comes is dropped.
+func (o *output) Write(p []byte) (int, error) {
+	select {
+	case o.chunks <- chunk{bytes.Clone(p), time.Now()}:
+	case <-o.ctx.Done():
+	}
+	return len(p), nil
+}
+
+// pieces tells a text from the mark that is printed behind it. A chunk is held back while it may belong to the mark, or be the line end that
+// is printed before it where the model ended the text; it keeps its time.
+type pieces struct {
+	mark string
+	give func(chunk)
+	held []chunk
+	over bool // the mark has come
+}
+
+func (p *pieces) add(c chunk) {
+	if p.over {
+		return
+	}
+	p.held = append(p.held, c)
+	all := p.text()
+	if before, _, ok := strings.Cut(all, p.mark); ok {
+		p.over = true
+		p.cut(len(before))
+		return
+	}
+	begins := len(all) - max(unfinished(all, p.mark), unfinished(all, "\n"+p.mark))
+	for n := 0; len(p.held) > 0; p.held = p.held[1:] {
+		if n += len(p.held[0].text); n > begins {
+			return
+		}
+		p.give(p.held[0])
+	}
+}
+
+// end gives what is still held. A line end at its end is left out where the model ended the text: then it is the program's.
+func (p *pieces) end(byModel bool) {
+	if all := p.text(); byModel && strings.HasSuffix(all, "\n") {
+		p.cut(len(all) - 1)
+	}
+	for _, c := range p.held {
+		p.give(c)
+	}
+	p.held = nil
+}
+
+// cut leaves so many bytes of what is held.
+func (p *pieces) cut(left int) {
+	var kept []chunk
+	for _, c := range p.held {
+		if c.text = c.text[:min(left, len(c.text))]; len(c.text) > 0 {
+			kept = append(kept, c)
+		}
+		left -= len(c.text)
+	}
+	p.held = kept
+}
+
+func (p *pieces) text() string {
+	var b strings.Builder
+	for _, c := range p.held {
+		b.Write(c.text)
+	}
+	return b.String()
+}
+
+// unfinished is the length of the longest end of text that mark may begin with.
+func unfinished(text, mark string) int {
+	for n := min(len(text), len(mark)); n > 0; n-- {
+		if strings.HasSuffix(text, mark[:n]) {
+			return n
+		}
+	}
+	return 0
+}

@@ -1,0 +1,100 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"llmparity/internal/fault"
+	"llmparity/internal/record"
+)
+
+// exampleEngine builds the example of an engine of one's own.
+func exampleEngine(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "engine")
+	if out, err := exec.Command("go", "build", "-o", path, "../../examples/engine").CombinedOutput(); err != nil {
+		t.Fatalf("building the example: %v\n%s", err, out)
+	}
+	return path
+}
+
+func TestAnEngineOfOnesOwnIsComparedTokenByToken(t *testing.T) {
+	own := "exec:mine=" + exampleEngine(t)
+	cmd := program(t, "run", "--engines", "llamacpp", "--engine", own, "--max-tokens", "12", "--repetitions", "1")
+	stdout, stderr, code := output(t, cmd)
+	if code != 0 || !strings.Contains(stdout, "llamacpp and exec:mine: identical: 12 of 12 token ids") {
+		t.Fatalf("exit code %d\n%s%s", code, stdout, stderr)
+	}
+	latest := filepath.Join(cmd.Dir, "results", "latest")
+	if p := resolved(t, latest); !slices.Equal(p.Engines, []string{"llamacpp", own}) || p.Watchdog == 0 {
+		t.Errorf("the plan that was run: %+v", p)
+	}
+	if page, err := os.ReadFile(filepath.Join(latest, "report.html")); err != nil || !strings.Contains(string(page), "exec:mine") {
+		t.Errorf("report.html: %d bytes, %v", len(page), err)
+	}
+	r, err := record.Open(latest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, a := range r.Attempts {
+		if c := r.Cells[slices.IndexFunc(r.Cells, func(c record.Cell) bool { return c.ID == a.Cell })]; c.Engine != "exec:mine" {
+			continue
+		}
+		_, baseline := a.Phase(record.Baseline)
+		if len(a.Samples) == 0 || !baseline || len(a.Stages) != 2 {
+			t.Errorf("attempt %d: %d samples, a baseline: %v, stages %v", a.ID, len(a.Samples), baseline, a.Stages)
+		}
+	}
+	if p := policies(t, latest)["exec:mine"]; p["threads"] != "1" || p["context"] != "1024" {
+		t.Errorf("its policy: %v", p)
+	}
+}
+
+func TestAnEngineThatTellsNoIDsIsComparedByItsText(t *testing.T) {
+	text, err := os.ReadFile("../../docs/protocol.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	python := regexp.MustCompile("(?s)\n```python\n(.*?)\n```\n").FindSubmatch(text)
+	if python == nil {
+		t.Fatal("docs/protocol.md has no engine in Python")
+	}
+	cmd := program(t, "run", "-q", "--engines", "llamacpp", "--engine", "exec:./echo.py", "--max-tokens", "8", "--repetitions", "2")
+	if err := os.WriteFile(filepath.Join(cmd.Dir, "echo.py"), python[1], 0o755); err != nil {
+		t.Fatal(err)
+	}
+	stdout, stderr, code := output(t, cmd)
+	for _, want := range []string{"different text after 0 bytes; exec:echo.py gives no token ids", "gave the same text", "(no-token-ids)"} {
+		if code != 0 || !strings.Contains(stdout, want) {
+			t.Errorf("exit code %d, no %q in\n%s%s", code, want, stdout, stderr)
+		}
+	}
+}
+
+func TestWhatIsNoEngineIsSaidBeforeARun(t *testing.T) {
+	for _, c := range []struct {
+		engine string
+		code   fault.Kind
+		want   string
+	}{
+		{"exec:cat", fault.BadProtocol, `breaks the protocol in line 1 of its output: "event" is "": alive, stage, token, done or error is right; it says "{\"id\":1`},
+		{"exec:true", fault.BadProtocol, "exec:true ended in answer to hello (exit status 0); its last words: it said nothing"},
+		{"exec:ls /nonexistent", fault.BadProtocol, "/nonexistent"},
+		{"exec:sleep 60", fault.BadProtocol, "exec:sleep said nothing for 1s in answer to hello"},
+		{"exec:./nonexistent", fault.UnknownEngine, "name an executable"},
+	} {
+		cmd := program(t, "run", "-q", "--engine", c.engine, "--watchdog", "1s")
+		stdout, stderr, code := output(t, cmd)
+		if code != int(c.code) || !strings.Contains(stderr, c.want) || strings.Count(stderr, "\n") != 1 || stdout != "" {
+			t.Errorf("%s: exit code %d, want %d with %q:\n%s%s", c.engine, code, c.code, c.want, stdout, stderr)
+		}
+		if _, err := os.Lstat(filepath.Join(cmd.Dir, "results", "latest")); err == nil {
+			t.Errorf("%s left a record", c.engine)
+		}
+	}
+}

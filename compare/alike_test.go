@@ -135,3 +135,26 @@ func TestThreePointsGoByRSSWhereThereIsNoPSS(t *testing.T) {
 		t.Errorf("with PSS: %+v", p)
 	}
 }
+
+func TestReportedFiguresHaveTheirUnits(t *testing.T) {
+	e := comparetest.Native(1)
+	e.Reported = func(_, _ time.Duration) map[string]float64 {
+		return map[string]float64{"total_duration": 1, "eval_count": 64, "cached_tokens": 0, "predicted_ms": 5, "eval_tokens_per_second": 9, "kv_cache_bytes": 7, "odd": 1,
+			"time_per_output_token_s": 1, "total_tokens": 68}
+	}
+	want := map[string][2]string{"total_duration": {"ns", compare.Latency}, "eval_count": {"tokens", compare.Tokens}, "cached_tokens": {"tokens", compare.Cached},
+		"predicted_ms": {"ms", ""}, "eval_tokens_per_second": {"tokens/s", compare.DecodeTPS}, "kv_cache_bytes": {"bytes", ""}, "odd": {"", ""},
+		"time_per_output_token_s": {"s", ""}, "total_tokens": {"tokens", ""}}
+	c := compare.Runs(comparetest.Run(t, "reported", e)).Cells[0]
+	for _, f := range c.Reported {
+		if got := [2]string{f.Unit, f.Beside}; got != want[f.Name] {
+			t.Errorf("%s is in %q, want %q", f.Name, got, want[f.Name])
+		}
+		if f.Beside != "" && !c.Figure(f.Beside).Known() {
+			t.Errorf("%s stands beside %s, which is not known", f.Name, f.Beside)
+		}
+	}
+	if len(c.Reported) != len(want) {
+		t.Errorf("%d figures", len(c.Reported))
+	}
+}

@@ -4,39 +4,47 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"llmparity/internal/record"
 )
 
-// reportedUnit says what is known of an engine's own names: the unit, and our figure that it belongs beside.
+// own is what is known of an engine's own name for a figure.
+type own struct{ unit, beside string } // beside: our figure that it belongs next to
+
+// reportedUnit says what is known of a name: of those that engines and servers use all, of others what their ends tell.
 func reportedUnit(name string) (unit, beside string) {
-	switch name {
-	case "predicted_per_second", "decode_tokens_per_s":
-		return "tokens/s", DecodeTPS
-	case "prompt_per_second", "prefill_tokens_per_s":
-		return "tokens/s", PrefillTPS
-	case "time_to_first_token_s":
-		return "s", TTFT
-	case "e2e_latency_s":
-		return "s", Latency
-	case "time_per_output_token_s":
-		return "s", ""
-	case "total_duration":
-		return "ns", Latency
-	case "load_duration", "prompt_eval_duration", "eval_duration":
-		return "ns", ""
-	case "prompt_ms", "predicted_ms", "prompt_per_token_ms", "predicted_per_token_ms":
-		return "ms", ""
-	case "predicted_n", "completion_tokens", "eval_count":
-		return "tokens", Tokens
-	case "prompt_n", "prompt_tokens", "prompt_eval_count":
-		return "tokens", Prompt
-	case "cache_n", "cached_tokens":
-		return "tokens", Cached
-	case "total_tokens":
-		return "tokens", ""
+	if o, known := ownNames()[name]; known {
+		return o.unit, o.beside
+	}
+	for _, end := range []struct{ suffix, unit string }{
+		{"_tokens_per_second", "tokens/s"}, {"_tokens_per_s", "tokens/s"}, {"_ms", "ms"}, {"_us", "µs"}, {"_ns", "ns"}, {"_s", "s"},
+		{"_bytes", "bytes"}, {"_tokens", "tokens"},
+	} {
+		if strings.HasSuffix(name, end.suffix) {
+			return end.unit, ""
+		}
 	}
 	return "", ""
+}
+
+func ownNames() map[string]own {
+	return map[string]own{
+		// WebLLM
+		"decode_tokens_per_s": {"tokens/s", DecodeTPS}, "prefill_tokens_per_s": {"tokens/s", PrefillTPS},
+		"time_to_first_token_s": {"s", TTFT}, "e2e_latency_s": {"s", Latency}, "time_per_output_token_s": {"s", ""},
+		// llama-server
+		"predicted_per_second": {"tokens/s", DecodeTPS}, "prompt_per_second": {"tokens/s", PrefillTPS}, "predicted_n": {"tokens", Tokens},
+		"prompt_n": {"tokens", Prompt}, "tokens_predicted": {"tokens", Tokens}, "tokens_evaluated": {"tokens", Prompt}, "cache_n": {"tokens", Cached},
+		// llama-completion
+		"eval_tokens_per_second": {"tokens/s", DecodeTPS}, "prompt_eval_tokens_per_second": {"tokens/s", PrefillTPS},
+		"prompt_eval_tokens": {"tokens", Prompt}, "load_ms": {"ms", LoadTime}, "total_ms": {"ms", Latency},
+		// Ollama
+		"total_duration": {"ns", Latency}, "load_duration": {"ns", ""}, "prompt_eval_duration": {"ns", ""}, "eval_duration": {"ns", ""},
+		"prompt_eval_count": {"tokens", Prompt}, "eval_count": {"tokens", Tokens},
+		// OpenAI's usage, and the protocol's
+		"prompt_tokens": {"tokens", Prompt}, "completion_tokens": {"tokens", Tokens}, "generated": {"tokens", Tokens}, "cached_tokens": {"tokens", Cached},
+	}
 }
 
 // reportedFigures are the engine's own, in the order of their names.

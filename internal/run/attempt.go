@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"llmparity/internal/engine"
@@ -174,6 +175,10 @@ func (a *attempt) phase(ctx context.Context, p record.Phase, do func() error) er
 func (a *attempt) generate(ctx context.Context, p record.Phase, n int) error {
 	tokens := make([]record.Token, 0, n)
 	r := engine.Request{Prompt: a.cell.Prompt, MaxTokens: n, Temperature: a.cell.Temperature, IgnoreEOS: a.cell.engine.Caps().IgnoreEOS}
+	known := a.options.Expected[a.cell.Prompt]
+	if p == record.Warmup && a.cell.PromptCache == record.CacheOn {
+		r.Prompt, known = turned(r.Prompt), nil
+	}
 	usage, err := a.live.session.Generate(ctx, r, func(t record.Token) {
 		tokens = append(tokens, t)
 		a.say(Event{Kind: Generated, Phase: p, Token: len(tokens), Tokens: n})
@@ -182,13 +187,26 @@ func (a *attempt) generate(ctx context.Context, p record.Phase, n int) error {
 		return err
 	}
 	a.rec.Request(p, usage, tokens, time.Now())
-	if err == nil && len(tokens) != n {
-		a.rec.Warn(record.Warning{Code: "length", Text: fmt.Sprintf("%d tokens were asked for and %d came", n, len(tokens))})
+	came := len(tokens)
+	if usage.Generated > 0 { // it told of pieces
+		came = usage.Generated
+	}
+	if err == nil && came != n {
+		a.rec.Warn(record.Warning{Code: "length", Text: fmt.Sprintf("%d tokens were asked for and %d came", n, came)})
 	}
 	if err == nil {
-		err = gibberish(tokens, a.options.Expected[a.cell.Prompt])
+		err = gibberish(tokens, known)
 	}
 	return err
+}
+
+// turned is a prompt of the same words that begins otherwise: what is asked to warm up must not lie in the cache when the same is measured.
+func turned(prompt string) string {
+	first, rest, several := strings.Cut(strings.TrimSpace(prompt), " ")
+	if !several {
+		return "So " + prompt
+	}
+	return rest + " " + first
 }
 
 // gibberish is an error where what was generated is not what the model says. Of an engine that tells no ids nothing is known.

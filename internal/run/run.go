@@ -46,14 +46,18 @@ func Do(ctx context.Context, o Options) (dir string, err error) {
 	if err := record.Writable(o.Out); err != nil {
 		return "", err
 	}
-	if err := prepare(ctx, o); err != nil {
+	machine := make(chan record.Environment, 1)
+	go func() { machine <- Environment(ctx) }() // it asks other programs, which takes some ten milliseconds
+	err = prepare(ctx, o)
+	env := <-machine
+	if err != nil {
 		return "", err
 	}
+	env.Load1 = load1(ctx) // behind what was prepared
 	text, err := o.Plan.YAML()
 	if err != nil {
 		return "", fmt.Errorf("writing the plan: %w", err)
 	}
-	env := Environment(ctx)
 	w, err := record.Create(o.Out, record.Meta{Name: o.Plan.Name, Started: time.Now(), Tool: o.Tool}, env, text)
 	if err != nil {
 		return "", err

@@ -239,3 +239,51 @@ func TestUnwritableFolderIsSaidBeforeAnythingStarts(t *testing.T) {
 		t.Errorf("%v after %d launches", err, a.launches)
 	}
 }
+
+// served is a scripted engine that tells pieces of text, and has a cache of prompts.
+type served struct {
+	scripted
+	prompts []string
+}
+
+func (e *served) Caps() engine.Caps {
+	return engine.Caps{PromptCache: true, Requests: 1, Isolation: record.OfServer}
+}
+
+func (e *served) Open(ctx context.Context, p engine.Probe) (engine.Session, error) {
+	s, err := e.scripted.Open(ctx, p)
+	return &servedSession{s.(*scriptedSession), e}, err
+}
+
+type servedSession struct {
+	*scriptedSession
+	engine *served
+}
+
+func (s *servedSession) Generate(_ context.Context, r engine.Request, token func(record.Token)) (record.Usage, error) {
+	s.engine.prompts = append(s.engine.prompts, r.Prompt)
+	token(record.Token{ID: record.NoID, At: time.Now()})
+	return record.Usage{PromptTokens: 3, Sent: time.Now(), Finish: "stop", Generated: r.MaxTokens - r.MaxTokens/4}, nil
+}
+
+func TestWhatAnEngineCantDoIsRecorded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := &served{scripted: scripted{name: "a"}}
+		o := options(t, e)
+		o.Plan.Prompts, o.Plan.Repetitions, o.Plan.Warmup.Launches = []string{"one two three", "one"}, 1, 0
+		o.Expected = map[string][]int{"one": {9}}
+		r, err := do(t, t.Context(), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := []string{"two three one", "one two three", "So one", "one"}; !slices.Equal(e.prompts, want) {
+			t.Errorf("asked %q, want %q: nothing is measured whose prompt lies in the cache", e.prompts, want)
+		}
+		if c := r.Cells[0]; !c.StopsAtEnd || !c.NoTokenIDs || !c.Pieces || c.PromptCache != record.CacheOn || c.Isolation != record.OfServer {
+			t.Errorf("cell %+v", c)
+		}
+		if n := warned(r, 0, "length"); n != 1 { // of the warm-up's one token none was missing
+			t.Errorf("%d warnings of the length: %+v", n, r.Attempts[0].Warnings)
+		}
+	})
+}

@@ -35,6 +35,7 @@ const (
 	UnknownModel  Kind = 25 // a model that WebLLM's catalogue doesn't have
 	Download      Kind = 26 // a model that can't be fetched, or of which other bytes came than should have
 	NoDisplay     Kind = 27 // a browser with a window was asked for, and there is no display and no way to make one
+	NoOllama      Kind = 28
 	// A server that does not answer, does not let us in, or does not have the model.
 	ServerUnreachable Kind = 29
 	BadProtocol       Kind = 30 // an engine of the user's own that does not speak our protocol

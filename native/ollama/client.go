@@ -1,0 +1,369 @@
+package ollama
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"llmparity/internal/engine"
+	"llmparity/internal/fault"
+	"llmparity/internal/record"
+	"llmparity/native/wire"
+)
+
+// DefaultURL is where Ollama listens unless it is told otherwise.
+const DefaultURL = "http://localhost:11434"
+
+// address is a server's base URL.
+type address struct{ *url.URL }
+
+// ParseURL reads a base URL as people write it: the scheme may be missing, and the port.
+func ParseURL(text string) (*url.URL, error) {
+	whole := strings.TrimRight(strings.TrimSpace(text), "/")
+	if !strings.Contains(whole, "://") {
+		whole = "http://" + whole
+	}
+	u, err := url.Parse(whole)
+	switch {
+	case err != nil, u.Hostname() == "", u.RawQuery != "", u.Fragment != "", u.Scheme != "http" && u.Scheme != "https":
+		return nil, fault.New(fault.Usage, "write it as in "+DefaultURL, "%q is not the address of an Ollama server", text)
+	case u.User != nil:
+		return nil, fault.New(fault.Usage, "leave them out: they would be in the record", "the address of the Ollama server has a user or a password in it")
+	}
+	if u.Port() == "" && !strings.Contains(strings.TrimPrefix(whole, u.Scheme+"://"), "/") && u.Scheme == "http" {
+		u.Host = net.JoinHostPort(u.Hostname(), "11434")
+	}
+	return u, nil
+}
+
+// port is the port of a server on this machine; 0 where it is on another one.
+func (a address) port() int {
+	port, err := strconv.Atoi(a.Port())
+	if err != nil {
+		port = map[string]int{"http": 80, "https": 443}[a.Scheme]
+	}
+	name := a.Hostname()
+	if name == "localhost" {
+		return port
+	}
+	ip := net.ParseIP(name)
+	if ip == nil {
+		return 0
+	}
+	if ip.IsLoopback() || ip.IsUnspecified() {
+		return port
+	}
+	own, _ := net.InterfaceAddrs() // none can be had: then it is not known to be ours
+	if slices.ContainsFunc(own, func(a net.Addr) bool { n, ok := a.(*net.IPNet); return ok && n.IP.Equal(ip) }) {
+		return port
+	}
+	return 0
+}
+
+// client speaks to one server.
+type client struct {
+	base string
+	http *http.Client
+}
+
+func newClient(base string, local bool) *client {
+	t := &http.Transport{DisableCompression: true,
+		// Every request has a connection of its own: the server closes idle ones when it likes, and a request that meets one just then
+		// fails or is sent twice.
+		DisableKeepAlives: true}
+	if !local {
+		t.Proxy = http.ProxyFromEnvironment
+	}
+	return &client{base: base, http: &http.Client{Transport: t}}
+}
+
+// refusal is how Ollama says that it can't, as an answer or as a line of a stream.
+type refusal struct {
+	Code    int // 0: in a stream
+	Message string
+}
+
+func (r *refusal) Error() string {
+	if r.Code == 0 {
+		return "Ollama: " + fault.OneLine(r.Message)
+	}
+	return fmt.Sprintf("Ollama: %s (%d)", fault.OneLine(r.Message), r.Code)
+}
+
+func (c *client) request(ctx context.Context, method, path string, body any) (*http.Request, error) {
+	var r io.Reader
+	if body != nil {
+		b, err := json.Marshal(body)
+		if err != nil {
+			return nil, fmt.Errorf("making a request to %s: %w", path, err)
+		}
+		r = bytes.NewReader(b)
+	}
+	req, err := http.NewRequestWithContext(ctx, method, c.base+path, r)
+	if err != nil {
+		return nil, fmt.Errorf("making a request to %s: %w", path, err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	return req, nil
+}
+
+// send gives an answer that is no refusal; its body must be closed.
+func (c *client) send(req *http.Request) (*http.Response, error) {
+	resp, err := c.http.Do(req)
+	if err != nil {
+		if u, ok := errors.AsType[*url.Error](err); ok && req.Context().Err() == nil {
+			err = u.Err // without the address, which the caller says
+		}
+		return nil, err
+	}
+	if resp.StatusCode/100 == 2 {
+		return resp, nil
+	}
+	defer resp.Body.Close()
+	body, _ := io.ReadAll(io.LimitReader(resp.Body, 64<<10)) // what could be read of it is said
+	var said struct {
+		Error string `json:"error"`
+	}
+	r := &refusal{Code: resp.StatusCode, Message: resp.Status}
+	if json.Unmarshal(body, &said) == nil && said.Error != "" {
+		r.Message = said.Error
+	} else if text := fault.OneLine(string(body)); text != "" {
+		r.Message = fmt.Sprintf("%.200q", text)
+	}
+	return nil, r
+}
+
+// maxAnswer bounds an answer that is read whole: /api/show gives a model's vocabulary in some versions.
+const maxAnswer = 64 << 20
+
+// call sends body, if any, and reads the answer into into, if that is not nil.
+func (c *client) call(ctx context.Context, method, path string, body, into any) error {
+	req, err := c.request(ctx, method, path, body)
+	if err != nil {
+		return err
+	}
+	resp, err := c.send(req)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	answer, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
+	if err != nil {
+		return fmt.Errorf("reading the answer to %s: %w", path, err)
+	}
+	if into == nil {
+		return nil
+	}
+	if err := json.Unmarshal(answer, into); err != nil {
+		return engine.Fail(record.BadOutput, "the answer to %s is not Ollama's: %w (%.80q)", path, err, answer)
+	}
+	return nil
+}
+
+// version is also how we see that it is an Ollama that answers.
+func (c *client) version(ctx context.Context) (string, error) {
+	var v struct {
+		Version string `json:"version"`
+	}
+	if err := c.call(ctx, http.MethodGet, "/api/version", nil, &v); err != nil {
+		return "", err
+	}
+	if v.Version == "" {
+		return "", engine.Fail(record.BadOutput, "the answer to /api/version has no version in it")
+	}
+	return v.Version, nil
+}
+
+// listed is a model in a list of the server's.
+type listed struct {
+	Name   string  `json:"name"`
+	Digest string  `json:"digest"`
+	Size   float64 `json:"size"`
+	VRAM   float64 `json:"size_vram"`
+}
+
+func (c *client) list(ctx context.Context, path string) ([]listed, error) {
+	var answer struct {
+		Models []listed `json:"models"`
+	}
+	err := c.call(ctx, http.MethodGet, path, nil, &answer)
+	return answer.Models, err
+}
+
+// find gives a model of a list.
+func find(models []listed, name string) (listed, bool) {
+	i := slices.IndexFunc(models, func(m listed) bool { return sameName(m.Name, name) })
+	if i < 0 {
+		return listed{}, false
+	}
+	return models[i], true
+}
+
+// sameName knows that a name without a tag has the tag latest.
+func sameName(a, b string) bool {
+	tagged := func(s string) string {
+		if !strings.Contains(s[strings.LastIndex(s, "/")+1:], ":") {
+			s += ":latest"
+		}
+		return strings.ToLower(s)
+	}
+	return tagged(a) == tagged(b)
+}
+
+// tags are the models that the server has.
+func (c *client) tags(ctx context.Context) ([]listed, error) { return c.list(ctx, "/api/tags") }
+
+// loaded are those that it holds in memory.
+func (c *client) loaded(ctx context.Context) ([]listed, error) { return c.list(ctx, "/api/ps") }
+
+// hasBlob tells whether the server has a file already.
+func (c *client) hasBlob(ctx context.Context, sha256 string) (bool, error) {
+	err := c.call(ctx, http.MethodHead, "/api/blobs/sha256:"+sha256, nil, nil)
+	if r, ok := errors.AsType[*refusal](err); ok && r.Code == http.StatusNotFound {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// upload gives the server a file; it holds it against its sum itself.
+func (c *client) upload(ctx context.Context, path, sha256 string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.base+"/api/blobs/sha256:"+sha256, f)
+	if err != nil {
+		return fmt.Errorf("making a request to /api/blobs: %w", err)
+	}
+	req.ContentLength = info.Size()
+	resp, err := c.send(req)
+	if err != nil {
+		return err
+	}
+	return resp.Body.Close()
+}
+
+// create makes a model of a file that the server has.
+func (c *client) create(ctx context.Context, name, sha256 string) error {
+	var answer struct {
+		Status string `json:"status"`
+		Error  string `json:"error"`
+	}
+	body := map[string]any{"model": name, "files": map[string]string{"model.gguf": "sha256:" + sha256}, "stream": false}
+	if err := c.call(ctx, http.MethodPost, "/api/create", body, &answer); err != nil {
+		return err
+	}
+	if answer.Error != "" {
+		return &refusal{Message: answer.Error}
+	}
+	return nil
+}
+
+func (c *client) remove(ctx context.Context, name string) error {
+	return c.call(ctx, http.MethodDelete, "/api/delete", map[string]any{"model": name}, nil)
+}
+
+// generate is the body of a request for a text.
+type generate struct {
+	Model     string         `json:"model"`
+	Prompt    string         `json:"prompt,omitempty"`
+	Raw       bool           `json:"raw,omitempty"`
+	Stream    bool           `json:"stream"`
+	KeepAlive any            `json:"keep_alive,omitempty"` // a number of seconds, or as in 5m; the server's own where it is nil
+	Options   map[string]any `json:"options,omitempty"`
+}
+
+// answer is a line of a stream, or a whole answer. Fields that a server leaves out stay nil.
+type answer struct {
+	Response string   `json:"response"`
+	Done     bool     `json:"done"`
+	Reason   string   `json:"done_reason"`
+	Error    string   `json:"error"`
+	Total    *float64 `json:"total_duration"`
+	Load     *float64 `json:"load_duration"`
+	Prompted *float64 `json:"prompt_eval_count"`
+	Prefill  *float64 `json:"prompt_eval_duration"`
+	Counted  *float64 `json:"eval_count"`
+	Decode   *float64 `json:"eval_duration"`
+}
+
+// reported gives the server's own figures under its own names, durations in nanoseconds.
+func (a answer) reported() map[string]float64 {
+	out := map[string]float64{}
+	for name, v := range map[string]*float64{"total_duration": a.Total, "load_duration": a.Load, "prompt_eval_count": a.Prompted,
+		"prompt_eval_duration": a.Prefill, "eval_count": a.Counted, "eval_duration": a.Decode} {
+		if v != nil {
+			out[name] = *v
+		}
+	}
+	return out
+}
+
+// whole runs a request without a stream.
+func (c *client) whole(ctx context.Context, body generate) (answer, error) {
+	body.Stream = false
+	var a answer
+	if err := c.call(ctx, http.MethodPost, "/api/generate", body, &a); err != nil {
+		return a, err
+	}
+	if a.Error != "" {
+		return a, &refusal{Message: a.Error}
+	}
+	return a, nil
+}
+
+// stream reads the lines of a text that is being generated.
+type stream struct{ lines *wire.Lines }
+
+// stream sends a request and gives its lines; the body must be closed.
+func (c *client) stream(ctx context.Context, body generate) (*stream, io.Closer, error) {
+	body.Stream = true
+	req, err := c.request(ctx, http.MethodPost, "/api/generate", body)
+	if err != nil {
+		return nil, nil, err
+	}
+	resp, err := c.send(req)
+	if err != nil {
+		return nil, nil, err
+	}
+	return newStream(resp.Body), resp.Body, nil
+}
+
+func newStream(r io.Reader) *stream { return &stream{wire.NewLines(r)} }
+
+// next gives a line and when it had been read. Empty lines are passed over.
+func (s *stream) next() (answer, time.Time, error) {
+	for {
+		line, at, err := s.lines.Next()
+		if err != nil {
+			return answer{}, at, err
+		}
+		if len(bytes.TrimSpace(line)) == 0 {
+			continue
+		}
+		var a answer
+		if err := json.Unmarshal(line, &a); err != nil {
+			return a, at, engine.Fail(record.BadOutput, "a line of Ollama's stream is not JSON of its: %w (%.80q)", err, line)
+		}
+		if a.Error != "" {
+			return a, at, &refusal{Message: a.Error}
+		}
+		return a, at, nil
+	}
+}

@@ -1,0 +1,26 @@
+package ollama
+
+import (
+	"os"
+	"testing"
+
+	"llmparity/internal/cache"
+	"llmparity/internal/engine"
+	"llmparity/internal/engine/enginetest"
+)
+
+func newEngine(t testing.TB, change ...func(*Config)) *Ollama {
+	t.Helper()
+	c := Config{Cache: cache.Dir(os.Getenv), Threads: 1}
+	for _, f := range change {
+		f(&c)
+	}
+	return New(c)
+}
+
+// The reference's keys and values are f32, Ollama's f16: where two tokens are close, the texts part. They don't within these.
+func TestConformance(t *testing.T) {
+	c := enginetest.Tiny(t, 16)[1]
+	c.New = func(t *testing.T) engine.Engine { return newEngine(t) }
+	enginetest.Run(t, c)
+}

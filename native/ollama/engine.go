@@ -1,0 +1,240 @@
+// Package ollama drives Ollama: a server of its own for every launch, or one that runs already.
+//
+// It speaks Ollama's own interface, raw: no template is applied. A line of its stream is a piece of text, not a token: what ends inside
+// a character is held back, and no ids are told. The counts of tokens are Ollama's. The model lives in a child of the server, the
+// runner, which has another pid whenever Ollama starts it anew, so the server's tree of processes is sampled.
+//
+// What Ollama can't do, and a reader of figures must know: it can't be told to go on behind the end of a text; its KV cache is f16, or
+// quantised where a GPU has flash attention, never f32; it keeps the last prompt and what came of it in its cache and counts the tokens
+// that it took from there as evaluated; it cuts a prompt that is too long without a word. The third is kept from mattering by another
+// text before each generation, and of a server that we started its log tells how many tokens came from the cache in spite of that. The
+// fourth is refused before it happens.
+package ollama
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"llmparity/internal/engine"
+	"llmparity/internal/fault"
+	"llmparity/internal/gguf"
+	"llmparity/internal/record"
+)
+
+// Name is the engine's name in plans and records.
+const Name = "ollama"
+
+// Served is the format of a model that has no file here: one that a server knows by its name.
+const Served = "served"
+
+// KVTypes are the element types that Ollama's KV cache may have.
+func KVTypes() []string { return []string{"f16", "q8_0", "q4_0"} }
+
+// Config is what a user may choose of Ollama. The zero value starts a server that computes on the CPU.
+type Config struct {
+	Path  string // of ollama; empty: searched for
+	Cache string // the cache folder, where a build of our own lies under ollama/; empty: not searched
+	URL   string // of a server that runs already; empty: one is started
+
+	Threads   int    // 0: as many as Ollama likes
+	KVType    string // of a server that we start; empty: f16
+	KeepAlive string // how long the model stays after a request, as in 10m, or -1 for ever; empty: for ever in a server of ours, else 15m
+	GPU       bool   // a server that we start may use a GPU; one that runs already does as it likes
+}
+
+// Check refuses what makes no sense.
+func (c Config) Check() error {
+	if c.URL != "" {
+		if _, err := ParseURL(c.URL); err != nil {
+			return err
+		}
+	}
+	for _, own := range []struct {
+		given bool
+		flag  string
+	}{{c.Path != "", "ollama"}, {c.KVType != "", "ollama-kv-type"}, {c.GPU, "ollama-gpu"}} {
+		if own.given && c.URL != "" {
+			return fault.New(fault.Usage, "leave one out", "--%s is for an Ollama that llmparity starts, and --ollama-url names one that runs", own.flag)
+		}
+	}
+	switch _, err := c.keepAlive(); {
+	case err != nil:
+		return err
+	case c.KVType != "" && !slices.Contains(KVTypes(), c.KVType):
+		return fault.New(fault.Usage, "use "+strings.Join(KVTypes(), ", "), "--ollama-kv-type %s", c.KVType)
+	case c.Threads < 0:
+		return fault.New(fault.Usage, "", "--threads %d: at least 1 is needed", c.Threads)
+	}
+	return nil
+}
+
+func (c Config) kvType() string {
+	if c.KVType == "" {
+		return "f16"
+	}
+	return c.KVType
+}
+
+// keepAlive is what Ollama takes: a number of seconds, or a duration with its unit.
+func (c Config) keepAlive() (any, error) {
+	text := c.KeepAlive
+	switch {
+	case text == "" && c.URL == "":
+		text = "-1"
+	case text == "":
+		text = "15m"
+	}
+	if n, err := strconv.Atoi(text); err == nil && n != 0 {
+		return n, nil
+	}
+	if d, err := time.ParseDuration(text); err == nil && d != 0 {
+		return text, nil
+	}
+	return nil, fault.New(fault.Usage, "write it as in 10m, or -1 for ever; the model must stay from one request to the next", "--ollama-keep-alive %q", text)
+}
+
+// Ollama is the engine.
+type Ollama struct {
+	config Config
+
+	mu    sync.Mutex
+	known identity
+}
+
+// New makes the engine; nothing is looked for yet.
+func New(c Config) *Ollama { return &Ollama{config: c} }
+
+// Name is Name.
+func (*Ollama) Name() string { return Name }
+
+// Caps is what Ollama can do.
+func (o *Ollama) Caps() engine.Caps {
+	c := engine.Caps{Resident: true, PromptCache: true, Requests: 1, Isolation: record.OfLaunch}
+	if o.config.URL != "" {
+		c.Served, c.Isolation = true, record.OfServer
+	}
+	return c
+}
+
+// Check looks for Ollama and for the model.
+func (o *Ollama) Check(ctx context.Context, m engine.Model) error {
+	if err := o.config.Check(); err != nil {
+		return err
+	}
+	if err := o.checkModel(m); err != nil {
+		return err
+	}
+	if o.config.URL == "" {
+		_, err := o.binary(ctx)
+		return err
+	}
+	a, c, err := o.server()
+	if err != nil {
+		return err
+	}
+	if _, err := reach(ctx, a, c); err != nil {
+		return err
+	}
+	if m.Format == Served {
+		_, err = c.known(ctx, m.Name)
+	}
+	return err
+}
+
+// checkModel leaves the architecture to Ollama.
+func (o *Ollama) checkModel(m engine.Model) error {
+	switch m.Format {
+	case Served:
+		if o.config.URL == "" {
+			return setUp(fault.New(fault.Usage, "give --ollama-url, or a GGUF file with --model",
+				"the model %s is one that a server knows, and the Ollama that is started here knows none", m.Name))
+		}
+		return nil
+	case "", "gguf":
+	default:
+		return setUp(fault.New(fault.BadModel, "name its GGUF", "Ollama runs GGUF files; the model %s is a %s package", m.Name, m.Format))
+	}
+	f, err := gguf.Open(m.Path)
+	if err != nil {
+		return setUp(err)
+	}
+	return f.Close()
+}
+
+func setUp(err error) error { return &engine.Failure{Class: record.SetUp, Err: err} }
+
+// server gives the server that runs already.
+func (o *Ollama) server() (address, *client, error) {
+	u, err := ParseURL(o.config.URL)
+	if err != nil {
+		return address{}, nil, setUp(err)
+	}
+	a := address{u}
+	return a, newClient(u.String(), a.port() != 0), nil
+}
+
+// patience is how long a server that runs already may take for an answer that costs it nothing.
+const patience = 10 * time.Second
+
+// reach asks a server for its version.
+func reach(ctx context.Context, a address, c *client) (string, error) {
+	soon, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	v, err := c.version(soon)
+	if err == nil || ctx.Err() != nil {
+		return v, err
+	}
+	return "", unreachable(a.URL, soon, err)
+}
+
+// unreachable is for a server that can't be used.
+func unreachable(u *url.URL, soon context.Context, err error) error {
+	do := "start one with `ollama serve`, or leave --ollama-url out and one is started"
+	why := err.Error()
+	refused := asRefusal(err)
+	switch {
+	case soon.Err() != nil:
+		why = fmt.Sprintf("it does not answer within %s", patience)
+	case refused != nil && (refused.Code == http.StatusUnauthorized || refused.Code == http.StatusForbidden):
+		do = "ask whoever runs it for a way past what guards it: Ollama itself takes no key"
+	case refused != nil, engine.ClassOf(err) == record.BadOutput:
+		do = "give the address of an Ollama server, as in " + DefaultURL
+	}
+	return setUp(fault.New(fault.ServerUnreachable, do, "the Ollama server at %s can't be used: %s", u, why))
+}
+
+// known finds a model that the server has; one that it has not is told with those that it has.
+func (c *client) known(ctx context.Context, name string) (listed, error) {
+	models, err := c.tags(ctx)
+	if err != nil {
+		return listed{}, fmt.Errorf("asking Ollama for its models: %w", err)
+	}
+	m, ok := find(models, name)
+	if !ok {
+		return listed{}, setUp(unknownModel(name, models))
+	}
+	return m, nil
+}
+
+func unknownModel(name string, models []listed) error {
+	var names []string
+	for _, m := range models {
+		names = append(names, m.Name)
+	}
+	has := "it has none"
+	if len(names) > 0 {
+		slices.Sort(names)
+		has = "it has " + strings.Join(names[:min(len(names), 30)], ", ")
+		if more := len(names) - 30; more > 0 {
+			has += fmt.Sprintf(" and %d more", more)
+		}
+	}
+	return fault.New(fault.ServerUnreachable, "take one of its own, `ollama pull` one, or give a GGUF file", "the Ollama server has no model %q: %s", name, has)
+}

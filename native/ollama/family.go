@@ -1,0 +1,164 @@
+package ollama
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"llmparity/internal/cache"
+	"llmparity/internal/engine"
+	"llmparity/internal/record"
+	"llmparity/internal/sample/proc"
+)
+
+// What processes of Ollama's are to it.
+const (
+	roleServer = "server"
+	roleRunner = "runner"
+)
+
+func role(_ int, _ string, cmdline []string) string {
+	switch {
+	case len(cmdline) > 1 && cmdline[1] == "runner", len(cmdline) > 0 && filepath.Base(cmdline[0]) == "ollama_llama_server":
+		return roleRunner
+	case len(cmdline) > 1 && cmdline[1] == "serve":
+		return roleServer
+	}
+	return ""
+}
+
+// family is a server and its runners, as they come and go.
+type family struct {
+	tree *proc.Tree // nil: they can't be seen
+
+	mu      sync.Mutex
+	runners []int // by age
+}
+
+// follow samples a server and what descends from it.
+func (f *family) follow(pid int, ours bool, p engine.Probe) error {
+	t, err := proc.NewTree(pid, role, p.Attach, proc.TreeOptions{Ours: ours,
+		Appeared: func(pid int, role string) {
+			if role != roleRunner {
+				return
+			}
+			f.mu.Lock()
+			defer f.mu.Unlock()
+			f.runners = append(f.runners, pid)
+			p.Event(record.Event{At: time.Now(), Text: fmt.Sprintf("Ollama's runner is process %d", pid)})
+		},
+		Ended: func(pid int, role string) {
+			f.mu.Lock()
+			defer f.mu.Unlock()
+			f.runners = slices.DeleteFunc(f.runners, func(r int) bool { return r == pid })
+		}})
+	if err != nil {
+		return err
+	}
+	f.tree = t
+	return nil
+}
+
+func (f *family) look(ctx context.Context) {
+	if f.tree != nil {
+		f.tree.Look(ctx)
+	}
+}
+
+func (f *family) close() {
+	if f.tree != nil {
+		f.tree.Close()
+	}
+}
+
+// runner is what a runner's command line tells; zero and empty what it doesn't.
+type runner struct {
+	pid                        int
+	context, parallel, threads int // the context is that of all that go on at once
+	mmap, kv, flash            string
+	args                       []string // without the model's path
+}
+
+// runner gives the youngest.
+func (f *family) runner() runner {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(f.runners) == 0 {
+		return runner{}
+	}
+	pid := f.runners[len(f.runners)-1]
+	return parseRunner(pid, proc.CommandLine(pid))
+}
+
+func parseRunner(pid int, line []string) runner {
+	r := runner{pid: pid}
+	if len(line) < 2 || !slices.Contains(line, "--ctx-size") {
+		return r // newer versions tell their runners in another way
+	}
+	r.mmap, r.kv, r.flash = "on", "f16", "off"
+	for i, arg := range line {
+		value := ""
+		if i+1 < len(line) {
+			value = line[i+1]
+		}
+		n, _ := strconv.Atoi(value) // 0: not told
+		switch arg {
+		case "--ctx-size":
+			r.context = n
+		case "--parallel":
+			r.parallel = n
+		case "--threads":
+			r.threads = n
+		case "--no-mmap":
+			r.mmap = "off"
+		case "--flash-attn":
+			r.flash = "on"
+		case "--kv-cache-type":
+			r.kv = value
+		}
+		if i > 1 && arg != "--model" && line[i-1] != "--model" && arg != "--port" && line[i-1] != "--port" {
+			r.args = append(r.args, arg)
+		}
+	}
+	return r
+}
+
+// see looks for the processes of a server that ran already.
+func (s *session) see(a address) (path, sha256 string, seen bool) {
+	unseen := func(format string, args ...any) (string, string, bool) {
+		s.warn("memory-unseen", "the memory of the Ollama server at %s is not measured: %s; what Ollama itself says is recorded", a.URL, fmt.Sprintf(format, args...))
+		return "", "", false
+	}
+	port := a.port()
+	if port == 0 {
+		return unseen("it is on another machine")
+	}
+	pid, err := proc.PIDOfListener(port)
+	if err != nil {
+		return unseen("%v", err)
+	}
+	p, err := proc.Look(pid)
+	if err != nil {
+		return unseen("%v", err)
+	}
+	if line := proc.CommandLine(pid); !strings.Contains(strings.ToLower(p.Name+" "+strings.Join(line[:min(1, len(line))], "")), Name) {
+		return unseen("process %d (%s) listens on its port, which is no Ollama: a proxy, or a container's door", pid, p.Name)
+	}
+	if err := s.family.follow(pid, false, s.probe); err != nil {
+		return unseen("%v", err)
+	}
+	if path, err = os.Readlink(filepath.Join("/proc", strconv.Itoa(pid), "exe")); err != nil {
+		return "", "", true // another system, or another user's
+	}
+	sum, err := cache.HashFile(path)
+	if err != nil {
+		return path, "", true
+	}
+	return path, sum, true
+}

@@ -1,0 +1,354 @@
+package ollama
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"llmparity/internal/child"
+	"llmparity/internal/engine"
+	"llmparity/internal/fault"
+	"llmparity/internal/record"
+)
+
+// Generate makes room in the cache, which is not timed, and streams the prompt's continuation.
+func (s *session) Generate(outer context.Context, r engine.Request, token func(record.Token)) (record.Usage, error) {
+	free, err := s.turn.Take()
+	if err != nil {
+		return record.Usage{}, err
+	}
+	defer free()
+	l, err := s.current()
+	if err != nil {
+		return record.Usage{}, err
+	}
+	ctx, done := s.within(outer)
+	defer done()
+	if err := s.prepare(ctx, l, r); err != nil {
+		return record.Usage{}, s.explain(outer, err, "preparing a generation")
+	}
+	g := &generation{client: s.client, token: token, max: r.MaxTokens,
+		body: generate{Model: l.name, Prompt: r.Prompt, Raw: true, KeepAlive: s.keep(), Options: sampling(l.options, r)}}
+	if s.own != nil {
+		s.own.said.forget()
+	}
+	l.fresh = false
+	err = g.run(ctx)
+	if err == nil {
+		err = s.check(l, r, g)
+	}
+	if err == nil {
+		return g.usage, nil
+	}
+	if outer.Err() != nil {
+		g.usage.Finish = "cancelled"
+	}
+	return g.usage, s.explain(outer, err, "generating")
+}
+
+func (s *session) keep() any {
+	keep, err := s.config.keepAlive()
+	if err != nil {
+		return nil // Check refused it
+	}
+	return keep
+}
+
+// sampling leaves the largest logit at temperature 0, else the whole distribution at the temperature: Ollama's own defaults, a penalty
+// of repetition among them, and those that it found in the model are no other engine's.
+func sampling(options map[string]any, r engine.Request) map[string]any {
+	o := maps.Clone(options)
+	for name, v := range map[string]any{
+		"num_predict": r.MaxTokens, "temperature": r.Temperature, "seed": 0, "top_k": 1, "top_p": 1.0, "min_p": 0.0, "typical_p": 1.0,
+		"repeat_penalty": 1.0, "repeat_last_n": 0, "presence_penalty": 0.0, "frequency_penalty": 0.0, "mirostat": 0, "stop": []string{},
+	} {
+		o[name] = v
+	}
+	if r.Temperature > 0 {
+		o["top_k"], o["seed"] = 0, seed()
+	}
+	return o
+}
+
+func seed() uint32 {
+	var b [4]byte
+	_, _ = rand.Read(b[:]) // never fails
+	return binary.LittleEndian.Uint32(b[:]) >> 1
+}
+
+// prepare refuses what has no room, and takes the prompt out of the cache.
+func (s *session) prepare(ctx context.Context, l *loaded, r engine.Request) error {
+	if r.MaxTokens < 1 {
+		return engine.Fail(record.SetUp, "a generation of %d tokens was asked for", r.MaxTokens)
+	}
+	if r.Prompt == "" {
+		return engine.Fail(record.SetUp, "the prompt is empty: Ollama takes that for a load")
+	}
+	if err := s.room(ctx, l, r); err != nil {
+		return err
+	}
+	if l.fresh {
+		return nil
+	}
+	// One token of a text that begins in another way. What it leaves of the prompt in the cache is at most what every prompt begins
+	// with: a BOS.
+	other := "."
+	if strings.HasPrefix(r.Prompt, other) {
+		other = "0"
+	}
+	_, err := s.one(ctx, l, other)
+	if refused := asRefusal(err); refused != nil && strings.Contains(refused.Message, "no input") {
+		return nil // the vocabulary can't express it: the log tells what came from the cache
+	}
+	return err
+}
+
+// one generates one token and gives Ollama's counts.
+func (s *session) one(ctx context.Context, l *loaded, prompt string) (answer, error) {
+	l.fresh = false
+	return s.client.whole(ctx, generate{Model: l.name, Prompt: prompt, Raw: true, KeepAlive: s.keep(),
+		Options: sampling(l.options, engine.Request{MaxTokens: 1})})
+}
+
+// room refuses a prompt that would be cut, or that would lose its beginning while it is continued. Where its bytes may be too many,
+// Ollama counts its tokens first.
+func (s *session) room(ctx context.Context, l *loaded, r engine.Request) error {
+	// A token has a byte of the prompt at least, but for a BOS and a blank in front.
+	if l.context == 0 || len(r.Prompt)+2+r.MaxTokens <= l.context {
+		return nil
+	}
+	n, known := l.counts[r.Prompt]
+	if !known {
+		a, err := s.one(ctx, l, r.Prompt)
+		if err != nil {
+			return err
+		}
+		if a.Prompted == nil {
+			return nil // found out at the end
+		}
+		n = int(*a.Prompted)
+		l.counts[r.Prompt] = n
+	}
+	if n >= l.context {
+		return tooLong("the prompt has more tokens than the context of %d has room for", l.context)
+	}
+	if n+r.MaxTokens > l.context {
+		return tooLong("the prompt of %d tokens and %d tokens to generate do not fit in a context of %d", n, r.MaxTokens, l.context)
+	}
+	return nil
+}
+
+func tooLong(format string, args ...any) error {
+	return setUp(fault.New(fault.PromptTooLong, "shorten the prompt, ask for fewer tokens or give the model a larger context", format, args...))
+}
+
+// check looks at what a generation that came to its end says of itself.
+func (s *session) check(l *loaded, r engine.Request, g *generation) error {
+	u := &g.usage
+	if s.own != nil {
+		if s.own.said.wasCut() {
+			return tooLong("Ollama cut the prompt, or dropped a part of the text, to fit it in a context of %d tokens", l.context)
+		}
+		s.cached(l, u)
+	} else if !l.untold {
+		l.untold = true
+		s.warn("cache-untold", "how many of a prompt's tokens came from Ollama's cache is not told by a server that ran already; "+
+			"another text is generated before each prompt, which leaves no more than a BOS there, unless others ask for the same prompt meanwhile")
+	}
+	if l.context > 0 && u.PromptTokens+u.Generated > l.context {
+		return tooLong("Ollama counts %d tokens of the prompt and %d behind it, more than its context of %d holds: a part was dropped",
+			u.PromptTokens, u.Generated, l.context)
+	}
+	l.counts[r.Prompt] = u.PromptTokens
+	if g.odd != "" {
+		s.warn("counts-differ", "%s", g.odd)
+	}
+	if now := s.family.runner(); l.runner != 0 && now.pid != 0 && now.pid != l.runner {
+		s.warn("runner-restarted", "Ollama started its runner anew (process %d was %d): a load is in the times of a generation; somebody else asked for other options or another model",
+			now.pid, l.runner)
+		l.runner = now.pid
+	}
+	return nil
+}
+
+// logLag is how long the log's line of a request may take to reach us once the request has ended.
+const logLag = time.Second
+
+// cached takes from the log how many of the prompt's tokens were in the cache: the counts of the answer have them in.
+func (s *session) cached(l *loaded, u *record.Usage) {
+	if l.untold {
+		return
+	}
+	select {
+	case told := <-s.own.said.slots:
+		u.CachedTokens = told.used
+		u.Reported["cached"] = float64(told.used)
+	case <-time.After(logLag):
+		l.untold = true
+		s.warn("cache-untold", "Ollama's log does not tell, in words that are known, how many of a prompt's tokens came from its cache")
+	}
+}
+
+// crash tells whether the server or its runner has ended; nil: neither.
+func (s *session) crash(err error) error {
+	text := err.Error()
+	if s.own != nil && s.own.ended(map[bool]time.Duration{true: 0, false: time.Second}[asRefusal(err) != nil]) {
+		if s.own.asked() {
+			return errClosed
+		}
+		words := summary(s.own.words())
+		return engine.Fail(classOf(words), "Ollama crashed (%s); its last words: %s", exit(s.own.proc.Err()), words)
+	}
+	s.mu.Lock()
+	l := s.model
+	s.mu.Unlock()
+	gone := l != nil && l.runner != 0 && !child.Alive(l.runner)
+	says := slices.ContainsFunc([]string{"error was encountered while running the model", "process has terminated", "no longer running", "unexpected EOF",
+		"connection refused", "connection reset", "POST predict"}, func(w string) bool { return strings.Contains(text, w) })
+	switch {
+	case !gone && (asRefusal(err) == nil || !says):
+		return nil
+	case s.own != nil:
+		words := summary(s.own.words())
+		return engine.Fail(classOf(text+words), "Ollama's runner crashed: %s; its last words: %s", text, words)
+	}
+	return engine.Fail(classOf(text), "Ollama's runner crashed: %s", text)
+}
+
+func classOf(words string) record.Class {
+	if outOfMemory(words) {
+		return record.OOM
+	}
+	return record.Crash
+}
+
+// generation is a text that is being streamed.
+type generation struct {
+	client *client
+	body   generate
+	max    int
+	token  func(record.Token)
+	usage  record.Usage
+	odd    string // what of the counts can't be right
+
+	pieces      int
+	same        int    // how many pieces in a row were the last one
+	last        string // without blanks
+	first, late time.Time
+	text        strings.Builder
+}
+
+func (g *generation) run(ctx context.Context) error {
+	g.usage.Sent = time.Now()
+	defer g.measured()
+	lines, body, err := g.client.stream(ctx, g.body)
+	if err != nil {
+		return err
+	}
+	defer body.Close()
+	for {
+		a, at, err := lines.next()
+		if ctx.Err() != nil {
+			return ctx.Err() // what was read ahead is not told any more
+		}
+		if errors.Is(err, io.EOF) {
+			return g.endless()
+		}
+		if err != nil {
+			return err
+		}
+		if a.Response != "" {
+			g.piece(a.Response, at)
+		}
+		if a.Done {
+			return g.finish(a)
+		}
+	}
+}
+
+func (g *generation) piece(text string, at time.Time) {
+	if g.pieces == 0 {
+		g.first = at
+	}
+	g.late = at
+	g.text.WriteString(text)
+	if t := strings.TrimSpace(text); g.pieces > 0 && t == g.last {
+		g.same++
+	} else {
+		g.last, g.same = t, 0
+	}
+	g.token(record.Token{Index: g.pieces, ID: record.NoID, At: at})
+	g.pieces++
+}
+
+// tolerated is how often Ollama lets a piece come again in a row; then it ends the text, and its stream without a last line.
+const tolerated = 30
+
+// endless is a stream that ended without its last line.
+func (g *generation) endless() error {
+	if g.same >= tolerated {
+		return engine.Fail(record.BadOutput, "Ollama broke the text off after %d pieces, %d of them the same in a row: it lets no text go on so", g.pieces, g.same+1)
+	}
+	return fmt.Errorf("the stream ended after %d pieces without its last line: %w", g.pieces, io.ErrUnexpectedEOF)
+}
+
+// finish reads the last line, which has the server's own figures.
+func (g *generation) finish(a answer) error {
+	u := &g.usage
+	u.Reported = a.reported()
+	if seed, ok := g.body.Options["seed"].(uint32); ok {
+		u.Reported["seed"] = float64(seed)
+	}
+	u.Finish = a.Reason
+	if a.Reason == "" {
+		u.Finish = "stop"
+	}
+	u.PromptTokens, u.Generated = count(a.Prompted), count(a.Counted)
+	if g.pieces == 0 {
+		return engine.Fail(record.BadOutput, "Ollama ended a generation without a token (%s)", u.Finish)
+	}
+	// The token that ends a text is counted, and is no piece of it.
+	if u.Finish == "stop" && u.Generated > g.pieces {
+		u.Generated--
+	}
+	switch {
+	case u.Generated < g.pieces || u.Generated > g.max:
+		g.odd = fmt.Sprintf("Ollama counts %d tokens where %d pieces came and %d were asked for; the pieces are taken for the count", count(a.Counted), g.pieces, g.max)
+		u.Generated = min(g.pieces, g.max)
+	case u.PromptTokens == 0:
+		g.odd = "Ollama does not tell how many tokens the prompt has"
+	}
+	return nil
+}
+
+// count makes a whole number of what may be none.
+func count(v *float64) int {
+	if v == nil || !(*v >= 0 && *v < 1<<31) {
+		return 0
+	}
+	return int(*v)
+}
+
+// measured fills in what the client saw, also of a generation that broke off.
+func (g *generation) measured() {
+	g.usage.Text = g.text.String()
+	if g.pieces == 0 {
+		return
+	}
+	if g.usage.Generated == 0 {
+		g.usage.Generated = g.pieces // broken off: there were as many at least
+	}
+	g.usage.Spans = append(g.usage.Spans, record.Span{Name: record.Prefill, Begin: g.usage.Sent, End: g.first,
+		How: "at the client: request handed over, to the first piece read; Ollama's scheduling and tokenising are in it"})
+	if g.pieces > 1 || g.usage.Generated > 1 {
+		g.usage.Spans = append(g.usage.Spans, record.Span{Name: record.Decode, Begin: g.first, End: g.late,
+			How: "at the client: first to last piece read; a piece may be several tokens"})
+	}
+}

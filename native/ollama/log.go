@@ -1,0 +1,155 @@
+package ollama
+
+import (
+	"bytes"
+	"maps"
+	"math"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+
+	"llmparity/internal/record"
+)
+
+// slot is what the log tells of a request: how many tokens its prompt had once it was cut to the context, and how many of them lay in
+// the cache.
+type slot struct{ prompt, used int }
+
+// logReader reads the log of a server that we started, as it is written. The log is for people: what it does not say in the words of one
+// of the versions that are known stays unsaid.
+type logReader struct {
+	slots chan slot // the requests since the channel was last emptied
+
+	mu    sync.Mutex
+	part  []byte             // a line that is not whole yet
+	sizes map[string]float64 // bytes
+	kv    string             // the element type of the KV cache
+	flash string             // off, on
+	cut   bool               // a prompt was cut, or a part of a text dropped, since it was last asked
+}
+
+func newLogReader() *logReader {
+	return &logReader{slots: make(chan slot, 64), sizes: map[string]float64{}}
+}
+
+// maxLine is how much of a line is kept: a prompt may be in it.
+const maxLine = 8192
+
+// Write never fails.
+func (r *logReader) Write(b []byte) (int, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for rest := b; len(rest) > 0; {
+		line, after, whole := bytes.Cut(rest, []byte("\n"))
+		if room := maxLine - len(r.part); room > 0 {
+			r.part = append(r.part, line[:min(room, len(line))]...)
+		}
+		if rest = after; !whole {
+			break
+		}
+		r.take(string(r.part))
+		r.part = r.part[:0]
+	}
+	return len(b), nil
+}
+
+// The lines that are read. Those of llama.cpp, which computes, have had several names over the years.
+var (
+	slotLine   = regexp.MustCompile(`^time=\S+ level=\S+ source=\S+ msg="loading cache slot" .*\bprompt=(\d+) used=(\d+) `)
+	cutLine    = regexp.MustCompile(`^time=\S+ level=\S+ source=\S+ msg="(?:truncating input prompt|context limit hit - shifting)" `)
+	bufferLine = regexp.MustCompile(`^\w+:\s+\S.*?\s+(model|KV|compute|output) buffer size\s*=\s*([0-9.]+) MiB`)
+	kvLine     = regexp.MustCompile(`^\w*kv_cache\w*: .*\btype_k = '(\w+)'`)
+	kvSizeLine = regexp.MustCompile(`^\w+: .*\bK \((\w+)\):`)
+	flashLine  = regexp.MustCompile(`^\w+: flash_attn\s*=\s*(0|1)`)
+	loadLine   = regexp.MustCompile(`^load_tensors: loading model tensors`)
+)
+
+// take reads a line.
+func (r *logReader) take(line string) {
+	if m := slotLine.FindStringSubmatch(line); m != nil {
+		prompt, err := strconv.Atoi(m[1])
+		used, err2 := strconv.Atoi(m[2])
+		if err == nil && err2 == nil && used <= prompt {
+			select {
+			case r.slots <- slot{prompt, used}:
+			default: // nobody has asked for long
+			}
+		}
+	} else if cutLine.MatchString(line) {
+		r.cut = true
+	} else if m := bufferLine.FindStringSubmatch(line); m != nil {
+		r.size(m[1], m[2])
+	} else if m := kvLine.FindStringSubmatch(line); m != nil {
+		r.kv = m[1]
+	} else if m := kvSizeLine.FindStringSubmatch(line); m != nil {
+		r.kv = m[1]
+	} else if m := flashLine.FindStringSubmatch(line); m != nil {
+		r.flash = map[string]string{"0": "off", "1": "on"}[m[1]]
+	} else if loadLine.MatchString(line) { // another load, of another runner
+		r.sizes, r.kv, r.flash = map[string]float64{}, "", ""
+	}
+}
+
+// size notes a buffer: a model and its KV cache may have several.
+func (r *logReader) size(kind, text string) {
+	mib, err := strconv.ParseFloat(text, 64)
+	if err != nil {
+		return
+	}
+	name := map[string]string{"model": "weights_bytes", "KV": "kv_reserved_bytes", "compute": "compute_bytes", "output": "output_bytes"}[kind]
+	r.sizes[name] += math.Round(mib * record.MiB)
+}
+
+// loaded gives what was said of the last load.
+func (r *logReader) loaded() (sizes map[string]float64, kv, flash string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	sizes = maps.Clone(r.sizes)
+	if c, ok := sizes["compute_bytes"]; ok {
+		sizes["workspaces_bytes"] = c + sizes["output_bytes"]
+	}
+	return sizes, r.kv, r.flash
+}
+
+// forget empties what was said of requests: the next thing said is of the next request.
+func (r *logReader) forget() {
+	for {
+		select {
+		case <-r.slots:
+			continue
+		default:
+		}
+		break
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.cut = false
+}
+
+// wasCut tells whether something was left out of a text since forget.
+func (r *logReader) wasCut() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.cut
+}
+
+var (
+	timed   = regexp.MustCompile(`^time=\S+ level=(\w+) source=\S+ msg=`)
+	request = regexp.MustCompile(`^\[GIN(-debug)?\]`)
+)
+
+// plain is a line without its time; empty where it says nothing of what went wrong.
+func plain(line string) string {
+	if request.MatchString(line) {
+		return ""
+	}
+	m := timed.FindStringSubmatchIndex(line)
+	if m == nil {
+		return line
+	}
+	if level := line[m[2]:m[3]]; level == "DEBUG" || level == "TRACE" {
+		return ""
+	}
+	return strings.TrimSpace(line[m[1]:])
+}

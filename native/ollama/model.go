@@ -1,0 +1,152 @@
+package ollama
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"llmparity/internal/cache"
+	"llmparity/internal/engine"
+	"llmparity/internal/fault"
+	"llmparity/internal/record"
+)
+
+// provide sees to it that the server has the model, and gives the server's digest of it.
+func (s *session) provide(ctx context.Context, m engine.Model, l *loaded) (digest string, err error) {
+	if m.Format == Served {
+		k, err := s.client.known(ctx, m.Name)
+		return k.Digest, err
+	}
+	sum := m.SHA256
+	if sum == "" {
+		if sum, err = cache.HashFile(m.Path); err != nil {
+			return "", err
+		}
+	}
+	l.name = "llmparity-" + sum[:12]
+	models, err := s.client.tags(ctx)
+	if err != nil {
+		return "", err
+	}
+	if k, ok := find(models, l.name); ok { // of the load before, or of another run
+		return k.Digest, nil
+	}
+	if err := s.hand(ctx, m.Path, sum); err != nil {
+		return "", err
+	}
+	// Before it is made: half of one is to be removed too.
+	s.mu.Lock()
+	s.made = append(s.made, l.name)
+	s.mu.Unlock()
+	if err := s.client.create(ctx, l.name, sum); err != nil {
+		return "", err
+	}
+	k, err := s.client.known(ctx, l.name)
+	return k.Digest, err
+}
+
+// hand gives the server the file. A store of ours gets a link to it, so that nothing is copied: its sum is the model's, and Ollama
+// reads what it does not write.
+func (s *session) hand(ctx context.Context, path, sum string) error {
+	if s.own != nil {
+		place := filepath.Join(s.own.dir, "models", "blobs", "sha256-"+sum)
+		if link(path, place) == nil {
+			if has, err := s.client.hasBlob(ctx, sum); err == nil && has {
+				return nil
+			}
+			_ = os.Remove(place) // another layout than we know: Ollama's own way is left
+		}
+	}
+	has, err := s.client.hasBlob(ctx, sum)
+	if err != nil || has {
+		return err
+	}
+	return s.client.upload(ctx, path, sum)
+}
+
+// link makes a second name for a file: on another disk a symbolic one.
+func link(path, place string) error {
+	if err := os.MkdirAll(filepath.Dir(place), 0o755); err != nil {
+		return err
+	}
+	whole, err := filepath.Abs(path)
+	if err != nil {
+		return err
+	}
+	if whole, err = filepath.EvalSymlinks(whole); err != nil {
+		return err
+	}
+	if os.Link(whole, place) == nil {
+		return nil
+	}
+	return os.Symlink(whole, place)
+}
+
+// explainLoad tells why a model was not loaded.
+func (s *session) explainLoad(ctx context.Context, m engine.Model, err error) error {
+	r := asRefusal(err)
+	if r == nil || ctx.Err() != nil {
+		return s.explain(ctx, err, "loading the model")
+	}
+	words := ""
+	if s.own != nil {
+		words = "; its last words: " + summary(s.own.words())
+	}
+	text := fault.OneLine(r.Message)
+	name := m.Path
+	if name == "" {
+		name = m.Name
+	}
+	switch {
+	case outOfMemory(text + words):
+		return engine.Fail(record.OOM, "Ollama ran out of memory loading %s: %s%s", name, text, words)
+	case r.Code == http.StatusNotFound:
+		models, _ := s.client.tags(ctx) // what there is helps, and is not needed
+		return setUp(unknownModel(m.Name, models))
+	case strings.Contains(text, "signal:"):
+		return engine.Fail(record.Crash, "Ollama's runner crashed loading %s: %s%s", name, text, words)
+	case strings.Contains(text, "unable to load model"), strings.Contains(text, "error loading model"), strings.Contains(text, "failed to load model"),
+		strings.Contains(text, "unsupported"), strings.Contains(text, "invalid file magic"):
+		return setUp(fault.New(fault.BadModel, "check the file, or take a newer Ollama", "Ollama can't load %s: %s%s", name, text, words))
+	}
+	return engine.Fail(record.Other, "Ollama did not load %s: %s%s", name, text, words)
+}
+
+// explain tells what lies behind an error of the client's: our own doing, the server's end, or its runner's.
+func (s *session) explain(ctx context.Context, err error, doing string) error {
+	var failure *engine.Failure
+	r := asRefusal(err)
+	switch {
+	case ctx.Err() != nil:
+		return fmt.Errorf("%s in Ollama: %w", doing, ctx.Err())
+	case s.life.Err() != nil:
+		return errClosed
+	case errors.As(err, &failure), fault.Code(err) != int(fault.Run):
+		return err
+	case r != nil && fault.NoSpace(err), r != nil && strings.Contains(r.Message, "no space left"):
+		return setUp(fault.New(fault.DiskFull, "make room, or set TMPDIR to a folder on another disk", "Ollama's store: %s", fault.OneLine(r.Message)))
+	case r != nil && (r.Code == http.StatusUnauthorized || r.Code == http.StatusForbidden):
+		return setUp(fault.New(fault.ServerUnreachable, "ask whoever runs it for a way past what guards it", "%s: %v", doing, r))
+	case r != nil && r.Code == http.StatusBadRequest:
+		return engine.Fail(record.SetUp, "%s: %w", doing, err)
+	}
+	if crash := s.crash(err); crash != nil {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.closed {
+			return errClosed
+		}
+		s.crashed = crash
+		return crash
+	}
+	return engine.Fail(record.Other, "%s: %w", doing, err)
+}
+
+func asRefusal(err error) *refusal {
+	r, _ := errors.AsType[*refusal](err)
+	return r
+}

@@ -1,0 +1,360 @@
+package ollama
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"llmparity/internal/child"
+	"llmparity/internal/engine"
+	"llmparity/internal/fault"
+	"llmparity/internal/record"
+	"llmparity/native/machine"
+)
+
+// errClosed is a call whose session was closed under it, or long before it.
+var errClosed = engine.Fail(record.Cancelled, "the Ollama session is closed")
+
+// session is one launch: a server, and at most one model of it.
+type session struct {
+	config Config
+	probe  engine.Probe
+	client *client
+	own    *server // nil: it ran already
+	local  bool    // its processes are this machine's
+
+	version, path, sha256 string
+
+	life context.Context // ends with Close
+	end  context.CancelFunc
+	turn engine.Turn
+
+	family family // the server and its runners, as far as they are seen
+
+	mu      sync.Mutex // guards what Close may meet in use
+	closed  bool
+	model   *loaded
+	made    []string // models that we had the server make
+	crashed error    // nothing goes on after it but another load
+}
+
+// loaded is a model in memory.
+type loaded struct {
+	name    string
+	context int // tokens that a prompt and its continuation may come to; 0: not known
+	options map[string]any
+	runner  int            // the runner's pid; 0: not seen
+	counts  map[string]int // tokens of prompts that are known
+	fresh   bool           // nothing lies in its cache
+	untold  bool           // that nothing is told of the cache was said
+	detach  []func()
+}
+
+// Open starts the server, or looks who is there. The baseline that comes next is that of a server without our model.
+func (o *Ollama) Open(ctx context.Context, p engine.Probe) (engine.Session, error) {
+	if err := o.config.Check(); err != nil {
+		return nil, setUp(err)
+	}
+	s := &session{config: o.config, probe: p}
+	s.life, s.end = context.WithCancel(context.Background())
+	open := o.start
+	if o.config.URL != "" {
+		open = o.join
+	}
+	if err := open(ctx, s); err != nil {
+		_ = s.Close() // the first error is the one to tell
+		return nil, err
+	}
+	return s, nil
+}
+
+// start starts a server.
+func (o *Ollama) start(ctx context.Context, s *session) error {
+	b, err := o.binary(ctx)
+	if err != nil {
+		return err
+	}
+	s.path, s.sha256, s.local = b.path, b.sha256, true
+	for try := 1; ; try++ {
+		srv, err := startServer(s.config, b, s.probe)
+		if err != nil {
+			return err
+		}
+		version, err := srv.ready(ctx)
+		if err == nil {
+			s.own, s.client, s.version = srv, srv.client, version
+			break
+		}
+		srv.stop()
+		if !errors.Is(err, errPortTaken) {
+			return err
+		}
+		if try == 5 {
+			return engine.Fail(record.Other, "starting Ollama %d times: %w", try, err)
+		}
+	}
+	if err := s.family.follow(s.own.proc.PID(), true, s.probe); err != nil {
+		return fmt.Errorf("sampling Ollama: %w", err)
+	}
+	if !s.config.GPU {
+		s.probe.Event(record.Event{At: time.Now(), Device: &record.Device{Class: record.CPU, Name: machine.CPU(), Detail: map[string]string{"num_gpu": "0"}}})
+	}
+	return nil
+}
+
+// join makes use of a server that runs already.
+func (o *Ollama) join(ctx context.Context, s *session) error {
+	a, c, err := o.server()
+	if err != nil {
+		return err
+	}
+	s.client = c
+	if s.version, err = reach(ctx, a, c); err != nil {
+		return err
+	}
+	before, err := c.loaded(ctx)
+	if err != nil {
+		return setUp(fmt.Errorf("asking Ollama what it holds: %w", err))
+	}
+	holds := "it holds no model"
+	if len(before) > 0 {
+		holds = fmt.Sprintf("it holds %d model(s), %s among them, and they are in the baseline", len(before), before[0].Name)
+	}
+	s.warn("already-running", "the Ollama server at %s ran already: %s; what others ask of it meanwhile is in the figures", a.URL, holds)
+	s.path, s.sha256, s.local = s.see(a)
+	return nil
+}
+
+func (s *session) warn(code, format string, args ...any) {
+	s.probe.Warn(record.Warning{Code: code, Text: fault.OneLine(fmt.Sprintf(format, args...))})
+}
+
+// within gives a context that also ends when the session is closed.
+func (s *session) within(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(ctx)
+	stop := context.AfterFunc(s.life, cancel)
+	return ctx, func() { stop(); cancel() }
+}
+
+// Load has the server make the model, if it has not got it, and waits for its runner.
+func (s *session) Load(outer context.Context, m engine.Model) error {
+	if err := outer.Err(); err != nil {
+		return fmt.Errorf("loading %s: %w", m.Name, err)
+	}
+	if err := s.idle(); err != nil {
+		return err
+	}
+	if err := m.Same(); err != nil {
+		return err
+	}
+	ctx, done := s.within(outer)
+	defer done()
+	l := &loaded{name: m.Name, context: m.Context, options: s.options(m), counts: map[string]int{}, fresh: s.own != nil}
+	begin := time.Now()
+	digest, err := s.provide(ctx, m, l)
+	if err != nil {
+		return s.explain(outer, err, "making the model of "+m.Path)
+	}
+	made := time.Now()
+	s.already(ctx, l.name)
+	keep, err := s.config.keepAlive()
+	if err != nil {
+		return err
+	}
+	if _, err := s.client.whole(ctx, generate{Model: l.name, KeepAlive: keep, Options: l.options}); err != nil {
+		return s.explainLoad(outer, m, err)
+	}
+	end := time.Now()
+	if err := m.Same(); err != nil { // it has been read from the path by now
+		return err
+	}
+	if m.Format != Served {
+		s.probe.Span(record.Span{Name: "create", Begin: begin, End: made, How: "the file handed to Ollama, to its answer that the model is made"})
+	}
+	s.probe.Span(record.Span{Name: "runner", Begin: made, End: end,
+		How: "Ollama asked for the model, to its answer that it is there; it looks whether its runner is ready every 250 ms"})
+	return s.loaded(ctx, m, l, digest)
+}
+
+// idle refuses a second model, and any after Close.
+func (s *session) idle() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.closed:
+		return errClosed
+	case s.model != nil:
+		return errors.New("Ollama has a model already; unload it first")
+	}
+	return nil
+}
+
+// already tells that the model was loaded before we came.
+func (s *session) already(ctx context.Context, name string) {
+	models, err := s.client.loaded(ctx)
+	if err != nil {
+		return // the load that follows says what is wrong
+	}
+	if _, ok := find(models, name); ok {
+		s.warn("already-loaded", "Ollama held %s in memory before it was asked for: the time of the load is none, and the baseline has the model in it", name)
+	}
+}
+
+// options are what the model is loaded with and computes with; they must be the same in every request, else Ollama loads it anew.
+func (s *session) options(m engine.Model) map[string]any {
+	o := map[string]any{}
+	if m.Context > 0 {
+		o["num_ctx"] = m.Context
+	}
+	if s.config.Threads > 0 {
+		o["num_thread"] = s.config.Threads
+	}
+	if s.own != nil && !s.config.GPU {
+		o["num_gpu"] = 0
+	}
+	return o
+}
+
+// loaded tells what now runs, and has it sampled.
+func (s *session) loaded(ctx context.Context, m engine.Model, l *loaded, digest string) error {
+	s.family.look(ctx)
+	r := s.family.runner()
+	l.runner = r.pid
+	if s.own != nil && r.pid == 0 {
+		s.warn("runner-unseen", "no runner was found among Ollama's processes: what holds the model is not measured")
+	}
+	if r.context > 0 && r.context/max(1, r.parallel) != l.context {
+		if l.context > 0 {
+			s.warn("context-differs", "Ollama was asked for a context of %d tokens and made one of %d", l.context, r.context/max(1, r.parallel))
+		}
+		l.context = r.context / max(1, r.parallel)
+	}
+	s.device(ctx, l)
+	s.probe.Event(record.Event{At: time.Now(), Engine: s.describe(m, l, r, digest)})
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return errClosed
+	}
+	s.model, s.crashed = l, nil
+	l.detach = append(l.detach, s.probe.Attach(&apiPS{client: s.client, name: l.name}))
+	if s.own != nil {
+		if sizes, _, _ := s.own.said.loaded(); len(sizes) > 0 {
+			l.detach = append(l.detach, s.probe.Attach(&engineLog{sizes: sizes}))
+		}
+	}
+	return nil
+}
+
+// current gives the model, if one is loaded and its runner has not crashed.
+func (s *session) current() (*loaded, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.closed:
+		return nil, errClosed
+	case s.model == nil:
+		return nil, errors.New("Ollama has no model; load one first")
+	case s.crashed != nil:
+		return nil, fmt.Errorf("the model must be loaded again: %w", s.crashed)
+	}
+	return s.model, nil
+}
+
+// unloading is how long Ollama may take to let go of a model.
+const unloading = time.Minute
+
+// Unload returns when Ollama says that it holds the model no more, and its runner is gone where it can be seen.
+func (s *session) Unload(ctx context.Context) error {
+	s.mu.Lock()
+	l := s.model
+	s.model = nil
+	closed := s.closed
+	s.mu.Unlock()
+	if l == nil || closed {
+		return nil
+	}
+	for _, d := range l.detach {
+		d()
+	}
+	if s.own != nil && s.own.ended(0) {
+		return nil // and what it held is gone with it
+	}
+	ctx, done := s.within(ctx)
+	defer done()
+	err := s.expire(ctx, l)
+	s.family.look(ctx)
+	if err != nil {
+		return s.explain(ctx, err, "unloading the model")
+	}
+	return nil
+}
+
+// expire has Ollama let go of a model, and waits for it.
+func (s *session) expire(ctx context.Context, l *loaded) error {
+	if _, err := s.client.whole(ctx, generate{Model: l.name, KeepAlive: 0}); err != nil {
+		return err
+	}
+	deadline := time.Now().Add(unloading)
+	for {
+		held, err := s.client.loaded(ctx)
+		if err != nil {
+			return err
+		}
+		_, there := find(held, l.name)
+		if !there && (l.runner == 0 || !child.Alive(l.runner)) {
+			return nil
+		}
+		if time.Now().After(deadline) {
+			return engine.Fail(record.Other, "Ollama still holds %s a minute after it was told to let go of it", l.name)
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+}
+
+// Close ends a server of ours at once. From another's it takes the models that we had it make.
+func (s *session) Close() error {
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		return nil
+	}
+	s.closed = true
+	l, made := s.model, s.made
+	s.model = nil
+	s.mu.Unlock()
+	s.end()
+	if l != nil {
+		for _, d := range l.detach {
+			d()
+		}
+	}
+	s.family.close()
+	if s.own != nil {
+		s.own.stop()
+		return nil
+	}
+	return s.leave(l, made)
+}
+
+// leave leaves another's server as it was found.
+func (s *session) leave(l *loaded, made []string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	var first error
+	if l != nil {
+		first = s.expire(ctx, l)
+	}
+	for _, name := range made {
+		if err := s.client.remove(ctx, name); err != nil && first == nil {
+			first = fmt.Errorf("removing the model %s from the Ollama server (`ollama rm %s` does it): %w", name, name, err)
+		}
+	}
+	return first
+}

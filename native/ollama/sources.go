@@ -1,0 +1,119 @@
+package ollama
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"llmparity/internal/engine"
+	"llmparity/internal/record"
+	"llmparity/native/machine"
+)
+
+// apiPS is what Ollama says of a model's memory.
+type apiPS struct {
+	client *client
+	name   string
+}
+
+// MethodAPIPS is the name of that source.
+const MethodAPIPS = "api_ps"
+
+func (*apiPS) Describe() record.Source {
+	return record.Source{Role: roleServer, Method: MethodAPIPS, Waits: true,
+		Sees:  "what Ollama itself says that the model takes, in all and on GPUs: its own estimate, made before the load",
+		Blind: "what is really taken, by whom, and the server itself"}
+}
+
+func (a *apiPS) Read(ctx context.Context, r *record.Sample) error {
+	r.Begin = time.Now()
+	models, err := a.client.loaded(ctx)
+	r.End = time.Now()
+	if err != nil {
+		return err
+	}
+	if m, ok := find(models, a.name); ok {
+		r.Values = append(r.Values, record.Value{Name: "size_bytes", Value: m.Size}, record.Value{Name: "size_vram_bytes", Value: m.VRAM})
+	}
+	return nil
+}
+
+// engineLog is what the runner's log told of its buffers.
+type engineLog struct{ sizes map[string]float64 }
+
+func (*engineLog) Describe() record.Source {
+	return record.Source{Role: roleRunner, Method: "engine_log",
+		Sees:  "the sizes of weights, KV cache and workspaces that the runner printed when it loaded the model: what it asked for",
+		Blind: "what of them is resident; everything else in the process"}
+}
+
+func (e *engineLog) Read(_ context.Context, r *record.Sample) error {
+	r.Begin = time.Now()
+	for _, name := range slices.Sorted(maps.Keys(e.sizes)) {
+		r.Values = append(r.Values, record.Value{Name: name, Value: e.sizes[name]})
+	}
+	r.End = time.Now()
+	return nil
+}
+
+// device tells what computes, where that was not known before the load.
+func (s *session) device(ctx context.Context, l *loaded) {
+	if s.own != nil && !s.config.GPU {
+		return
+	}
+	d := record.Device{Class: record.CPU, Name: machine.CPU()}
+	if !s.local {
+		d.Name = "the server's"
+	}
+	models, err := s.client.loaded(ctx)
+	if m, ok := find(models, l.name); err == nil && ok && m.VRAM > 0 {
+		d.Class, d.Name = record.GPU, "the server's"
+		d.Detail = map[string]string{"size_vram_bytes": strconv.FormatFloat(m.VRAM, 'f', -1, 64), "size_bytes": strconv.FormatFloat(m.Size, 'f', -1, 64)}
+	}
+	s.probe.Event(record.Event{At: time.Now(), Device: &d})
+}
+
+// describe tells what runs: what the runner's command line and log say, else what was asked for, else that it is not told.
+func (s *session) describe(m engine.Model, l *loaded, r runner, digest string) *record.EngineInfo {
+	kv, flash := r.kv, r.flash
+	if s.own != nil {
+		_, k, f := s.own.said.loaded()
+		kv, flash = cmp.Or(k, kv), cmp.Or(f, flash)
+		if asked := s.config.kvType(); kv != "" && kv != asked {
+			s.warn("kv-type-differs", "Ollama was asked for a KV cache of %s and made one of %s: another takes flash attention, which this version has on some GPUs alone", asked, kv)
+		}
+	}
+	count := func(told, asked int) string {
+		if n := cmp.Or(told, asked); n > 0 {
+			return strconv.Itoa(n)
+		}
+		return "not told"
+	}
+	parts := map[string]string{"model": l.name, "model_digest": digest}
+	if len(r.args) > 0 {
+		parts["runner"] = strings.Join(r.args, " ")
+	}
+	cached := "kept by Ollama; another text is generated before each; how many tokens still come from it is not told"
+	if s.own != nil {
+		cached = "kept by Ollama; another text is generated before each; the cached tokens are those of its log"
+	}
+	return &record.EngineInfo{Name: Name, Version: s.version, Path: s.path, SHA256: s.sha256, Parts: parts, Args: s.args(), Policy: map[string]string{
+		"weights_dtype": m.DType, "kv_dtype": cmp.Or(kv, "not told"), "flash_attention": cmp.Or(flash, "not told"), "mmap": cmp.Or(r.mmap, "not told"),
+		"threads": count(r.threads, s.config.Threads), "context": count(l.context, 0), "parallel": count(r.parallel, 0),
+		"prompt_cache": cached, "ignore_eos": "can't: a text ends where the model ends it", "warmup": "off",
+		"sampling":       "no penalties, no words that stop it: the model's own parameters are overruled",
+		"special_tokens": "parsed in prompts; BOS as the model's own flag says",
+	}}
+}
+
+// args are what a server of ours was told, without places.
+func (s *session) args() []string {
+	if s.own == nil {
+		return nil
+	}
+	return append([]string{"serve"}, s.config.settings("", 0)[3:]...)
+}

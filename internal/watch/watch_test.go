@@ -1,0 +1,375 @@
+package watch_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"llmparity/internal/fault"
+	"llmparity/internal/watch"
+)
+
+// asWatcher makes the test binary watch the process of that number, as a program of its own.
+const asWatcher = "WATCH_TEST_PID"
+
+func TestMain(m *testing.M) {
+	if pid, err := strconv.Atoi(os.Getenv(asWatcher)); err == nil {
+		os.Exit(watcher(pid))
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// watcher watches until its standard input ends, which it needs no signal for. It says on standard error what it says, and then its cost.
+func watcher(pid int) int {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	defer cancel(nil)
+	go func() {
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		cancel(io.EOF)
+	}()
+	sum, err := watch.Run(ctx, watch.Options{PIDs: []int{pid}, Interval: interval(), PSS: pssEvery(), Rows: watch.To(os.Stdout, "test"), Say: say})
+	if err != nil && !errors.Is(err, io.EOF) {
+		say(err.Error())
+		return fault.Code(err)
+	}
+	fmt.Fprintln(os.Stderr, costs, sum.CPU.Nanoseconds(), sum.Samples, sum.Length.Nanoseconds())
+	return 0
+}
+
+const costs = "cost:"
+
+func say(line string) { fmt.Fprintln(os.Stderr, line) }
+
+// The rates of a watcher of the tests.
+const (
+	everyOf = "WATCH_TEST_INTERVAL"
+	pssOf   = "WATCH_TEST_PSS"
+)
+
+func interval() time.Duration { return durationOf(everyOf, 100*time.Millisecond) }
+func pssEvery() time.Duration { return durationOf(pssOf, 0) }
+
+func durationOf(name string, otherwise time.Duration) time.Duration {
+	if d, err := time.ParseDuration(os.Getenv(name)); err == nil {
+		return d
+	}
+	return otherwise
+}
+
+// seen is what a watching wrote and said.
+type seen struct {
+	rows []map[string]string
+	mu   sync.Mutex
+	said []string
+	sum  watch.Summary
+	err  error
+}
+
+func (s *seen) say(line string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.said = append(s.said, line)
+}
+
+// names gives the names in the rows, each once.
+func (s *seen) names() []string {
+	var names []string
+	for _, r := range s.rows {
+		if !slices.Contains(names, r["name"]) {
+			names = append(names, r["name"])
+		}
+	}
+	return names
+}
+
+// run watches, and reads the rows as strictly as can be.
+func run(t *testing.T, o watch.Options) *seen {
+	t.Helper()
+	s := &seen{}
+	var out bytes.Buffer
+	o.Rows, o.Say = watch.To(&out, `a "label", with a comma`), s.say
+	if o.Interval == 0 {
+		o.Interval = 20 * time.Millisecond
+	}
+	s.sum, s.err = watch.Run(t.Context(), o)
+	s.rows = parse(t, out.String())
+	if len(s.rows) != s.sum.Rows {
+		t.Errorf("%d rows, %d by the summary", len(s.rows), s.sum.Rows)
+	}
+	return s
+}
+
+func parse(t *testing.T, text string) []map[string]string {
+	t.Helper()
+	if text == "" {
+		return nil
+	}
+	if !strings.HasSuffix(text, "\n") {
+		t.Error("the last row is cut off")
+	}
+	in := csv.NewReader(strings.NewReader(text)) // as many fields in each row as in the first
+	all, err := in.ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Join(all[0], ","); got != watch.Columns || !strings.HasPrefix(got, "timestamp,label,pid,rss_mb,vms_mb,") {
+		t.Errorf("columns %s", got)
+	}
+	var rows []map[string]string
+	for _, fields := range all[1:] {
+		row := map[string]string{}
+		for i, column := range all[0] {
+			row[column] = fields[i]
+		}
+		if _, err := time.Parse(time.RFC3339Nano, row["timestamp"]); err != nil {
+			t.Error(err)
+		}
+		for _, column := range []string{"pid", "rss_mb", "vms_mb", "sample"} {
+			if n, err := strconv.ParseFloat(row[column], 64); err != nil || n <= 0 {
+				t.Errorf("%s %q", column, row[column])
+			}
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+func command(t *testing.T, args ...string) *watch.Command {
+	t.Helper()
+	c, err := watch.Start(args, nil, io.Discard, io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func TestACommandIsCaughtHoweverShortItLives(t *testing.T) {
+	for _, c := range []struct {
+		args []string
+		code int
+	}{{[]string{"sleep", "0.15"}, 0}, {[]string{"true"}, 0}, {[]string{"false"}, 1}, {[]string{"sh", "-c", "kill -KILL $$"}, 137}} {
+		s := run(t, watch.Options{Command: command(t, c.args...), Interval: 100 * time.Millisecond})
+		if s.err != nil || len(s.rows) == 0 || s.rows[0]["name"] != c.args[0] || s.rows[0]["label"] != `a "label", with a comma` {
+			t.Errorf("%v: %v, rows %v", c.args, s.err, s.rows)
+		}
+	}
+}
+
+func TestACommandsEndIsPassedOn(t *testing.T) {
+	for want, line := range map[int]string{0: "true", 7: "exit 7", 137: "kill -KILL $$", 143: "kill -TERM $$"} {
+		c := command(t, "sh", "-c", line)
+		run(t, watch.Options{Command: c})
+		if code, how := c.Exit(); code != want || how == "" {
+			t.Errorf("%s: code %d (%s), want %d", line, code, how, want)
+		}
+	}
+	if _, err := watch.Start([]string{"/nonexistent"}, nil, nil, nil); fault.Code(err) != int(fault.NothingToWatch) {
+		t.Errorf("a command that isn't there: %v", err)
+	}
+}
+
+func TestATreeThatComesAndGoes(t *testing.T) {
+	s := run(t, watch.Options{Command: command(t, "sh", "-c", "sleep 0.4 & (sleep 0.5; cat /dev/null) & tail -f /dev/null & sleep 0.6; kill $!"),
+		PSS: 50 * time.Millisecond})
+	for _, want := range []string{"sh", "sleep", "tail"} {
+		if !slices.Contains(s.names(), want) {
+			t.Errorf("no rows of %s: %v", want, s.names())
+		}
+	}
+	if s.sum.Processes < 6 || s.sum.Why != "the last process has ended" {
+		t.Errorf("%+v", s.sum)
+	}
+	if s.sum.PeakPSS <= 0 || s.sum.PeakPSS > s.sum.PeakRSS {
+		t.Errorf("peak PSS %d, RSS %d", s.sum.PeakPSS, s.sum.PeakRSS)
+	}
+	if !slices.ContainsFunc(s.rows, func(r map[string]string) bool { return r["pss_mb"] != "" && r["uss_mb"] != "" && r["pss_age_ms"] != "" }) {
+		t.Error("no row has a PSS")
+	}
+}
+
+// sleeper is a process with a command line that no other has.
+func sleeper(t *testing.T) (cmd *exec.Cmd, name string) {
+	t.Helper()
+	name = fmt.Sprintf("%d.%09d", 600+os.Getpid(), time.Now().Nanosecond())
+	cmd = exec.Command("sleep", name)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan struct{})
+	go func() {
+		_ = cmd.Wait() // killed, as it should be
+		close(done)
+	}()
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		<-done
+	})
+	return cmd, name
+}
+
+func TestWatchingByNameEndsWithTheLast(t *testing.T) {
+	cmd, name := sleeper(t)
+	o := watch.Options{Name: "SLEEP " + name, Draw: func(p watch.Point) {
+		if p.At > 200*time.Millisecond {
+			_ = cmd.Process.Kill()
+		}
+	}}
+	s := run(t, o)
+	if s.err != nil || len(s.rows) == 0 || s.sum.Processes != 1 || s.rows[0]["pid"] != strconv.Itoa(cmd.Process.Pid) {
+		t.Errorf("%v, %+v, rows of %v", s.err, s.sum, s.names())
+	}
+}
+
+func TestWatchingByNameWaits(t *testing.T) {
+	name := fmt.Sprintf("0.2%012d", time.Now().UnixNano()%1e12)
+	said := make(chan struct{})
+	go func() {
+		<-said
+		_ = exec.Command("sleep", name).Run() // what came of it is in the rows
+	}()
+	var once sync.Once
+	sum, err := watch.Run(t.Context(), watch.Options{Name: name, Wait: 20 * time.Second, Interval: 20 * time.Millisecond,
+		Say: func(string) { once.Do(func() { close(said) }) }})
+	if err != nil || sum.Processes == 0 || sum.Samples == 0 {
+		t.Errorf("%+v, %v", sum, err)
+	}
+}
+
+func TestNothingToWatch(t *testing.T) {
+	s := run(t, watch.Options{Name: "no such name as this", Wait: 50 * time.Millisecond})
+	if fault.Code(s.err) != int(fault.NothingToWatch) || !strings.Contains(s.err.Error(), "there are ") || strings.Contains(s.err.Error(), "\n") {
+		t.Errorf("err = %v", s.err)
+	}
+	cmd := exec.Command("true")
+	if err := cmd.Run(); err != nil {
+		t.Fatal(err)
+	}
+	if s := run(t, watch.Options{PIDs: []int{cmd.Process.Pid}}); fault.Code(s.err) != int(fault.NothingToWatch) {
+		t.Errorf("err = %v", s.err)
+	}
+}
+
+// This program has the name in its command line, and is never watched; its own family neither.
+func TestAProgramNeverWatchesItself(t *testing.T) {
+	s := run(t, watch.Options{Name: filepath.Base(os.Args[0]), Wait: 0})
+	if fault.Code(s.err) != int(fault.NothingToWatch) {
+		t.Errorf("err = %v, rows of %v", s.err, s.names())
+	}
+}
+
+func TestLimits(t *testing.T) {
+	cmd, _ := sleeper(t)
+	for name, o := range map[string]watch.Options{
+		"3 samples were asked for": {MaxSamples: 3},
+		"150ms were asked for":     {Duration: 150 * time.Millisecond},
+	} {
+		o.PIDs = []int{cmd.Process.Pid}
+		s := run(t, o)
+		if s.err != nil || s.sum.Why != name || o.MaxSamples > 0 && s.sum.Samples != o.MaxSamples {
+			t.Errorf("%s: %+v, %v", name, s.sum, s.err)
+		}
+	}
+	c := command(t, "sleep", "0.3")
+	s := run(t, watch.Options{Command: c, MaxSamples: 1})
+	if code, _ := c.Exit(); code != 0 || s.sum.Samples != 1 {
+		t.Errorf("a command that outlives its watching: code %d, %+v", code, s.sum)
+	}
+}
+
+func TestACommandEndsWithItsWatching(t *testing.T) {
+	c := command(t, "sh", "-c", "trap '' TERM INT; sleep 0.2 & sleep 600; sleep 600")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	_, err := watch.Run(ctx, watch.Options{Command: c, Interval: 20 * time.Millisecond, Say: func(string) {}, Draw: func(p watch.Point) {
+		if p.Processes == 3 {
+			cancel(fault.New(fault.Terminated, "", "terminated"))
+		}
+	}})
+	if code, _ := c.Exit(); fault.Code(err) != int(fault.Terminated) || code != 137 {
+		t.Errorf("err = %v, the command's code is %d", err, code)
+	}
+}
+
+func TestAFileThatExistsIsKept(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "out.csv")
+	if err := os.WriteFile(path, []byte("precious"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := watch.Create(path, "l", false); fault.Code(err) != int(fault.Usage) {
+		t.Errorf("err = %v", err)
+	}
+	rows, err := watch.Create(path, "l", true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := rows.Close(); err != nil { // nobody came
+		t.Fatal(err)
+	}
+	if text, err := os.ReadFile(path); err != nil || string(text) != "precious" {
+		t.Errorf("without a sample: %q, %v", text, err)
+	}
+	cmd, _ := sleeper(t)
+	if rows, err = watch.Create(path, "l", true); err != nil {
+		t.Fatal(err)
+	}
+	o := watch.Options{PIDs: []int{cmd.Process.Pid}, Interval: time.Millisecond, MaxSamples: 2, Rows: rows, Say: func(string) {}}
+	if _, err := watch.Run(t.Context(), o); err != nil {
+		t.Fatal(err)
+	}
+	if err := rows.Close(); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := len(parse(t, string(text))); n != 2 {
+		t.Errorf("%d rows, want 2", n)
+	}
+	fresh := filepath.Join(t.TempDir(), "new.csv")
+	if rows, err = watch.Create(fresh, "l", false); err != nil {
+		t.Fatal(err)
+	}
+	if err := rows.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(fresh); err == nil {
+		t.Error("an empty file is left")
+	}
+}
+
+func TestAChartKeepsThePeak(t *testing.T) {
+	c := watch.NewChart(20, 4)
+	for i := range 5000 {
+		p := watch.Point{At: time.Duration(i) * 100 * time.Millisecond, Processes: 1, RSS: 100 << 20, PSS: 50 << 20}
+		if i == 1234 {
+			p.RSS = 300 << 20
+		}
+		c.Add(p)
+	}
+	lines := c.Lines()
+	if !strings.HasPrefix(lines[0], "300.0 MiB") || len(lines) != 6 || !strings.Contains(lines[5], "RSS 100.0 MiB  PSS 50.0 MiB") {
+		t.Errorf("%q", lines)
+	}
+	for _, l := range lines[1:5] {
+		if len([]rune(l)) != 20 {
+			t.Errorf("%q", l)
+		}
+	}
+	if strings.Trim(lines[1], "\u2800") == "" || strings.Count(lines[3], "\u2800") > 10 {
+		t.Errorf("drawn wrongly:\n%s", strings.Join(lines, "\n"))
+	}
+}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"net/http"
 	"slices"
-	"strings"
 
 	"llmparity/internal/engine"
 )
@@ -220,5 +219,15 @@ func (s server) window(m model) int {
 // tokenizer tells where the prompt can be had as ids, as the server makes them.
 func (s server) tokenizer() bool { return s.kind == llamaServer }
 
-// title is the server and its version.
-func (s server) title() string { return strings.TrimSpace(string(s.kind) + " " + s.version) }
+// title is the server and its version, as far as it says.
+func (s server) title() string {
+	switch {
+	case s.kind == unknown && s.named != "":
+		return "unknown server (" + s.named + ")"
+	case s.kind == unknown:
+		return "unknown server"
+	case s.version == "":
+		return string(s.kind) + " of an unknown version"
+	}
+	return string(s.kind) + " " + s.version
+}

@@ -169,24 +169,28 @@ func (s *session) span(begin time.Time) {
 
 // tell says what now answers, and what a reader of the figures must know of it.
 func (s *session) tell(m engine.Model) {
-	version := s.server.version
-	if version == "" {
-		version = "unknown"
-	}
-	parts := map[string]string{"server": string(s.server.kind), "server_version": version, "url": s.client.at.api, "model": s.model.ID}
-	if s.server.kind == unknown && s.server.named != "" {
-		parts["server_header"] = s.server.named
+	parts := map[string]string{"server": string(s.server.kind), "url": s.client.at.api, "model": s.model.ID}
+	if s.server.version != "" {
+		parts["server_version"] = s.server.version
 	}
 	s.probe.Event(record.Event{At: time.Now(), Engine: &record.EngineInfo{
-		Name: Name, Version: string(s.server.kind) + " " + version, Parts: parts, Policy: s.policy(),
+		Name: Name, Version: s.server.title(), Parts: parts, Policy: s.policy(),
 	}})
 	s.probe.Warn(record.Warning{Code: "already-running", Text: fmt.Sprintf(
 		"the server at %s ran already and goes on: the baseline holds its model where it was loaded, nothing is unloaded, and what others ask of it meanwhile is in the figures",
 		s.client.at.host)})
 	if !s.verified(m) {
 		s.probe.Warn(record.Warning{Code: "weights-unverified", Text: fmt.Sprintf(
-			"the model is served by %s at %s as %q: that its weights are those of %q is not verified", s.server.title(), s.client.at.host, s.model.ID, m.Name)})
+			"the model is served by %s at %s as %q: its weights are not verified%s", s.server.title(), s.client.at.host, s.model.ID, to(m))})
 	}
+}
+
+// to says what weights would have to be verified against.
+func to(m engine.Model) string {
+	if m.Format == Served {
+		return ""
+	}
+	return fmt.Sprintf(" to be those of %q", m.Name)
 }
 
 // verified tells whether the server has read the very file. Only a llama-server on this machine says which it has read.

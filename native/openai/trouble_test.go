@@ -99,6 +99,11 @@ func loaded(t *testing.T, c openai.Config, m engine.Model) (engine.Session, *eng
 	return s, p
 }
 
+// request is for a prompt of one's own.
+func request(prompt string, n int) engine.Request {
+	return engine.Request{Prompt: prompt, MaxTokens: n}
+}
+
 // generated asks for n tokens.
 func generated(ctx context.Context, s engine.Session, n int) (enginetest.Generation, error) {
 	g := enginetest.Generation{MaxTokens: n, Called: time.Now()}

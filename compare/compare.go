@@ -3,7 +3,7 @@
 // another machine, and the same records always give the same Result.
 //
 // This package is opinionated. The launch is the unit of repetition: requests within one launch share its luck and are first
-// taken together by their median. Nothing is assumed of the distribution: medians, order-statistic intervals, Mann-Whitney.
+// taken together by their median. Where a plan lets repetitions reuse a launch that is said beside their intervals. Nothing is assumed of the distribution: medians, order-statistic intervals, Mann-Whitney.
 // Launches that failed, were interrupted or only warmed up are counted and shown, and enter no statistic. Two cells are set
 // against each other only when model, prompt and request are the same; a ratio is given only on the same class of device.
 //

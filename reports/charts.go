@@ -116,11 +116,12 @@ func peaks(v *view) []chart {
 	bar.AddSeries("peak", peak, width, interval(v, shown, compare.PeakPSS))
 	bar.AddSeries("baseline", base, width, charts.WithItemStyleOpts(opts.ItemStyle{Color: "var(--veil)"}))
 	bar.Overlap(v.launches(shown, compare.PeakPSS))
-	t := &grid{Head: []string{"cell", "baseline (MiB)", "peak (MiB)", "95 % interval", "launches (MiB)"}}
+	t := &grid{Head: []string{"cell", "baseline (MiB)", "after warm-up (MiB)", "peak (MiB)", "increase (MiB)", "peak's 95 % interval", "peaks of launches (MiB)"}}
 	for _, i := range shown {
 		c := &v.res.Cells[i]
 		p := c.Figure(compare.PeakPSS)
-		t.Rows = append(t.Rows, []string{line(c.Label), known(c.Figure(compare.Baseline)), num(p.Center()), intervalWords(p), values(p)})
+		t.Rows = append(t.Rows, []string{line(c.Label), known(c.Figure(compare.Baseline)), known(c.Figure(compare.PostWarmup)), num(p.Center()),
+			known(c.Figure(compare.Increase)), intervalWords(p), values(p)})
 	}
 	return []chart{{ID: "peaks", Section: "peaks", Title: "Baseline and peak", Unit: "MiB", Table: t,
 		Note:     "Total PSS. Bar: median peak; the muted part: median baseline, before a model is loaded. Dots: launches. Line: 95 % interval, where there are launches enough.",

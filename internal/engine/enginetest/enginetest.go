@@ -1,7 +1,7 @@
 // Package enginetest is the suite that every engine passes, run on the real engine with a real model.
 //
-// It checks the contract of package engine: counts, ids, times, cancelling, crashes, and that nothing is left behind. It
-// asserts no speed: its time limits are watchdogs. It can't tell whether an engine's figures are right, only that they
+// It checks the contract of package engine: counts, ids, times, cancelling, contexts that overflow, requests at once, loading again,
+// crashes, and that nothing is left behind. What engine.Caps says that an engine can't do is not asked of it. It asserts no speed: its time limits are watchdogs. It can't tell whether an engine's figures are right, only that they
 // are consistent; greedy ids from a reference (Case.Expected) are its one check of the arithmetic.
 package enginetest
 

@@ -52,13 +52,15 @@ func packageable(f *gguf.File, context int) error {
 	if err != nil {
 		return err
 	}
-	return modellib.FindTools(cache.Dir(os.Getenv), os.Getenv).Ready(shape, flags.variant(browser.Target{Kernels: browser.SoftwareKernels}))
+	return modellib.FindTools(cache.Dir(os.Getenv), os.Getenv).Ready(shape,
+		flags.variant(browser.Target{Kernels: browser.SoftwareKernels}))
 }
 
 const noGGUF = "llama.cpp reads GGUF files alone"
 
 func packageAbilities(p mlc.Existing, params []mlc.Param) map[string]ability {
-	a := ability{Can: "runs it with a model library of its quantization (llmparity run --model FOLDER --model-lib FILE)" + needsF16(p.Quantization)}
+	a := ability{Can: "runs it with a model library of its quantization (llmparity run --model FOLDER --model-lib FILE)" +
+		needsF16(p.Quantization)}
 	fits := func(file string) error {
 		l, err := mlc.OpenLibrary(file)
 		if err == nil {
@@ -105,7 +107,8 @@ func needsF16(quantization string) string {
 // libraryAbilities goes by the architectures and quantizations of which packages can be made here.
 func libraryAbilities(l mlc.Library) map[string]ability {
 	dtype := map[string]string{"q0f32": browser.F32, "q0f16": browser.F16}[l.Quantization]
-	a := ability{Can: fmt.Sprintf("runs the model that it was compiled for: llmparity run --model GGUF --model-lib FILE --dtype %s%s", dtype, needsF16(l.Quantization))}
+	a := ability{Can: fmt.Sprintf("runs the model that it was compiled for: llmparity run --model GGUF --model-lib FILE --dtype %s%s",
+		dtype, needsF16(l.Quantization))}
 	if err := (browser.Bundle{}).Fits(l.Imports); err != nil {
 		a = ability{Cannot: err.Error()}
 	}

@@ -43,7 +43,8 @@ is replaced.`,
 			}
 			switch to {
 			case "webllm":
-				return writePackage(c.Context(), args[0], filepath.Join(out, packageName(args[0], f.dtype, window)), window, f, say, c.OutOrStdout())
+				return writePackage(c.Context(), args[0], filepath.Join(out, packageName(args[0], f.dtype, window)), window, f, say,
+					c.OutOrStdout())
 			case "gguf":
 				for _, name := range []string{"context", "kernels", "sort", "dtype"} {
 					if c.Flags().Changed(name) {
@@ -89,7 +90,8 @@ func writeGGUF(ctx context.Context, path, target string, w io.Writer) error {
 	if err := f.RequireReadable(); err != nil {
 		return err
 	}
-	// What is no whole model by itself is refused here as everywhere, and so is a vocabulary that engines would read in different ways.
+	// What is no whole model by itself is refused here as everywhere, and so is a vocabulary that engines would read in
+	// different ways.
 	if _, err := f.Architecture(); err != nil {
 		return err
 	}

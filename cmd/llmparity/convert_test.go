@@ -93,7 +93,8 @@ func TestConvertMakesThePackageThatIsAskedFor(t *testing.T) {
 	for _, w := range made.Weights {
 		params = append(params, w.Param)
 	}
-	if err := lib.MatchesPackage(made, params); err != nil || made.Quantization != "q0f16" || lib.Own == nil || lib.Own.String() != "gpu kernels, full sort" {
+	if err := lib.MatchesPackage(made, params); err != nil || made.Quantization != "q0f16" || lib.Own == nil ||
+		lib.Own.String() != "gpu kernels, full sort" {
 		t.Errorf("%v: package %s, library %v", err, made.Quantization, lib.Own)
 	}
 	// What can be done with either depends on the adapter.

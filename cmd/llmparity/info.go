@@ -162,9 +162,11 @@ func describePackage(dir string) (modelInfo, error) {
 	if err != nil {
 		return modelInfo{}, err
 	}
-	i := modelInfo{Kind: "webllm-package", Quantization: p.Quantization, ChatTemplate: cmp.Or(p.ChatTemplate, "none"), Model: record.Model{
-		Name: filepath.Base(filepath.Clean(dir)), Format: "webllm", Architecture: p.ModelType, DType: p.Quantization, WeightsB: p.Bytes, FileB: p.Bytes,
-		Layers: p.Layers, Heads: p.Heads, KVHeads: p.KVHeads, HeadDim: p.HeadDim, Hidden: p.Hidden, Vocab: p.Vocab, Context: p.ContextWindowSize}}
+	i := modelInfo{Kind: "webllm-package", Quantization: p.Quantization, ChatTemplate: cmp.Or(p.ChatTemplate, "none"),
+		Model: record.Model{
+			Name: filepath.Base(filepath.Clean(dir)), Format: "webllm", Architecture: p.ModelType, DType: p.Quantization,
+			WeightsB: p.Bytes, FileB: p.Bytes, Layers: p.Layers, Heads: p.Heads, KVHeads: p.KVHeads, HeadDim: p.HeadDim,
+			Hidden: p.Hidden, Vocab: p.Vocab, Context: p.ContextWindowSize}}
 	var params []mlc.Param
 	for _, w := range p.Weights {
 		i.weight(w.Name, w.DType, w.Bytes)
@@ -183,9 +185,11 @@ func describeLibrary(path string) (modelInfo, error) {
 		return modelInfo{}, err
 	}
 	origin, detail, _ := originOf(path, l)
-	i := modelInfo{Kind: "model-library", Quantization: l.Quantization, Model: record.Model{Name: filepath.Base(path), Format: "wasm", Architecture: l.ModelType,
-		DType: l.Quantization, FileB: l.Bytes, Context: l.ContextWindowSize, Parameters: values(l.Params)},
-		Library: &libraryInfo{Origin: origin + " (" + detail + ")", PrefillChunk: l.PrefillChunkSize, Sliding: l.SlidingWindowSize, MemoryUsage: l.MemoryUsage}}
+	i := modelInfo{Kind: "model-library", Quantization: l.Quantization,
+		Model: record.Model{Name: filepath.Base(path), Format: "wasm", Architecture: l.ModelType,
+			DType: l.Quantization, FileB: l.Bytes, Context: l.ContextWindowSize, Parameters: values(l.Params)},
+		Library: &libraryInfo{Origin: origin + " (" + detail + ")", PrefillChunk: l.PrefillChunkSize, Sliding: l.SlidingWindowSize,
+			MemoryUsage: l.MemoryUsage}}
 	perToken := mlc.KVValues(l.Params)
 	if kv := l.KVCache; kv != nil {
 		i.Layers, i.Heads, i.KVHeads, i.HeadDim = kv.Layers, kv.Heads, kv.KVHeads, kv.HeadDim
@@ -241,7 +245,8 @@ func (i modelInfo) print(w io.Writer) {
 	row := func(name, format string, args ...any) {
 		fmt.Fprintf(w, "%-14s %s\n", name, fmt.Sprintf(format, args...))
 	}
-	row("kind", "%s", map[string]string{"gguf": "GGUF", "webllm-package": "WebLLM package", "model-library": "model library for WebLLM"}[i.Kind])
+	row("kind", "%s", map[string]string{"gguf": "GGUF", "webllm-package": "WebLLM package",
+		"model-library": "model library for WebLLM"}[i.Kind])
 	row("name", "%s", i.Name)
 	if i.SHA256 != "" {
 		row("sha256", "%s", i.SHA256)

@@ -28,11 +28,13 @@ func TestInfoSaysWhatAModelIs(t *testing.T) {
 		t.Fatalf("exit code %d\n%s", code, stderr)
 	}
 	dir := filepath.Join(cmd.Dir, "model")
-	file, folder, library := infoOf(t, filepath.Join(dir, "tiny.gguf")), infoOf(t, filepath.Join(dir, "webllm")), infoOf(t, filepath.Join(dir, "webllm", "lib.wasm"))
+	file, folder, library := infoOf(t, filepath.Join(dir, "tiny.gguf")), infoOf(t, filepath.Join(dir, "webllm")),
+		infoOf(t, filepath.Join(dir, "webllm", "lib.wasm"))
 	// Two layers with two heads of 32 for keys and two for values; pages of 16 tokens for the whole context, and one more.
 	const perToken = 2 * 2 * 2 * 32
 	for _, i := range []modelInfo{file, folder, library} {
-		if i.KV == nil || i.KV.PerTokenF32 != 4*perToken || i.KV.PerTokenF16 != 2*perToken || i.KV.ReservedF32 != 4*perToken*16*(1024/16+1) || i.KV.ReservedF16 != i.KV.ReservedF32/2 {
+		if i.KV == nil || i.KV.PerTokenF32 != 4*perToken || i.KV.PerTokenF16 != 2*perToken ||
+			i.KV.ReservedF32 != 4*perToken*16*(1024/16+1) || i.KV.ReservedF16 != i.KV.ReservedF32/2 {
 			t.Errorf("%s: KV cache %+v", i.Kind, i.KV)
 		}
 		if i.Parameters != 426624 || i.Layers != 2 || i.KVHeads != 2 || i.Context != 1024 || i.Architecture != "llama" {
@@ -54,13 +56,16 @@ func TestInfoSaysWhatAModelIs(t *testing.T) {
 			t.Errorf("%s: parts of %d bytes, want %d", i.Kind, parts, 4*426624)
 		}
 	}
-	if file.BytesByComponent["attention"]["f32"] != folder.BytesByComponent["attention"]["float32"] || file.BytesByComponent["norms"]["f32"] != 5*128*4 {
+	if file.BytesByComponent["attention"]["f32"] != folder.BytesByComponent["attention"]["float32"] ||
+		file.BytesByComponent["norms"]["f32"] != 5*128*4 {
 		t.Errorf("%v and %v", file.BytesByComponent, folder.BytesByComponent)
 	}
-	if file.SHA256 != tiny.SHA256 || file.BytesByType["f32"] != 4*426624 || !strings.Contains(file.Tokenizer, "gpt-2") || file.ChatTemplate != "chatml" || folder.Quantization != "q0f32" {
+	if file.SHA256 != tiny.SHA256 || file.BytesByType["f32"] != 4*426624 || !strings.Contains(file.Tokenizer, "gpt-2") ||
+		file.ChatTemplate != "chatml" || folder.Quantization != "q0f32" {
 		t.Errorf("%+v", file)
 	}
-	if library.Library.MemoryUsage["prefill"] == 0 || library.Library.PrefillChunk != 128 || !strings.HasPrefix(library.Library.Origin, "ours (software kernels, partial sort)") {
+	if library.Library.MemoryUsage["prefill"] == 0 || library.Library.PrefillChunk != 128 ||
+		!strings.HasPrefix(library.Library.Origin, "ours (software kernels, partial sort)") {
 		t.Errorf("%+v", library.Library)
 	}
 	for _, c := range []struct {
@@ -80,7 +85,8 @@ func TestInfoSaysWhatAModelIs(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "webllm", "another.wasm"), []byte("\x00asm"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if can := infoOf(t, filepath.Join(dir, "webllm")).Engines["webllm"].Can; !strings.Contains(can, "another.wasm (doesn't), lib.wasm (fits)") {
+	can := infoOf(t, filepath.Join(dir, "webllm")).Engines["webllm"].Can
+	if !strings.Contains(can, "another.wasm (doesn't), lib.wasm (fits)") {
 		t.Errorf("of two libraries: %s", can)
 	}
 	stdout, _, code := output(t, program(t, "model", "info", filepath.Join(dir, "webllm", "lib.wasm")))
@@ -91,7 +97,8 @@ func TestInfoSaysWhatAModelIs(t *testing.T) {
 
 func TestInfoRefusesWhatIsNoModel(t *testing.T) {
 	dir := t.TempDir()
-	for name, text := range map[string]string{"text": "hello", "empty": "", "some.wasm": "\x00asm\x01\x00\x00\x00", "some.gguf": "GGUF"} {
+	for name, text := range map[string]string{"text": "hello", "empty": "", "some.wasm": "\x00asm\x01\x00\x00\x00",
+		"some.gguf": "GGUF"} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -100,7 +107,8 @@ func TestInfoRefusesWhatIsNoModel(t *testing.T) {
 		kind fault.Kind
 		want string
 	}{
-		"text": {fault.BadModel, "is expected"}, "empty": {fault.BadModel, "is expected"}, ".": {fault.BadModel, "is expected"}, "missing": {fault.BadModel, "is expected"},
+		"text": {fault.BadModel, "is expected"}, "empty": {fault.BadModel, "is expected"}, ".": {fault.BadModel, "is expected"},
+		"missing":   {fault.BadModel, "is expected"},
 		"some.wasm": {fault.BadLibrary, "no model library"}, "some.gguf": {fault.BadModel, "some.gguf"},
 	} {
 		stdout, stderr, code := output(t, program(t, "model", "info", filepath.Join(dir, name)))

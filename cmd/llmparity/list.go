@@ -114,7 +114,8 @@ func list(ctx context.Context, filter, mirror string, warn io.Writer) ([]listed,
 			n := p.Weights.Bytes()
 			out[i].WeightsB, out[i].Stored, out[i].StoredB, out[i].Source = &n, true, p.Bytes(), p.Source
 		case !errors.Is(err, fs.ErrNotExist):
-			return nil, fault.Wrap(fault.Unwritable, err, "make it readable, or name another cache folder in "+cache.Variable, "the store of models")
+			return nil, fault.Wrap(fault.Unwritable, err, "make it readable, or name another cache folder in "+cache.Variable,
+				"the store of models")
 		}
 		if n, ok := sizes[e.ID]; ok {
 			out[i].WeightsB = &n
@@ -141,7 +142,8 @@ func printList(w io.Writer, models []listed, width int) error {
 	head := []string{"MODEL", "WEIGHTS", "VRAM", "F16", "STORE"}
 	rows := [][]string{head}
 	for _, m := range models {
-		rows = append(rows, []string{m.ID, weights(m.WeightsB), fmt.Sprintf("%.0f MB", m.VRAMMB), word(m.F16, "needed"), word(m.Stored, "yes")})
+		rows = append(rows, []string{m.ID, weights(m.WeightsB), fmt.Sprintf("%.0f MB", m.VRAMMB), word(m.F16, "needed"),
+			word(m.Stored, "yes")})
 	}
 	columns := make([]int, len(head))
 	for _, row := range rows {
@@ -158,7 +160,8 @@ func printList(w io.Writer, models []listed, width int) error {
 		columns[0], between = 0, "\n"
 	}
 	for _, row := range rows {
-		line := fmt.Sprintf("%-*s%s  %*s  %*s  %-*s  %s", columns[0], row[0], between, columns[1], row[1], columns[2], row[2], columns[3], row[3], row[4])
+		line := fmt.Sprintf("%-*s%s  %*s  %*s  %-*s  %s", columns[0], row[0], between, columns[1], row[1], columns[2], row[2],
+			columns[3], row[3], row[4])
 		if _, err := fmt.Fprintln(w, strings.TrimRight(line, " ")); err != nil {
 			return err
 		}

@@ -15,7 +15,8 @@ import (
 	"llmparity/internal/tiny"
 )
 
-// TestListKnowsTheStoreAndTheMirror puts the tiny model's package where the catalogue has another, as a mirror and as a store have it.
+// TestListKnowsTheStoreAndTheMirror puts the tiny model's package where the catalogue has another, as a mirror and as a store
+// have it.
 func TestListKnowsTheStoreAndTheMirror(t *testing.T) {
 	const id = "SmolLM2-135M-Instruct-q0f32-MLC"
 	cmd := program(t, "model", "list", "SMOLLM2-135M", "--json", "--mirror", "mirror")
@@ -29,13 +30,15 @@ func TestListKnowsTheStoreAndTheMirror(t *testing.T) {
 		t.Fatal(err)
 	}
 	models := listOf(t, cmd.Args[1:], cmd.Dir, own)
-	if len(models) != 2 || models[0].ID != "SmolLM2-135M-Instruct-q0f16-MLC" || !models[0].F16 || models[0].WeightsB != nil || models[0].Stored {
+	if len(models) != 2 || models[0].ID != "SmolLM2-135M-Instruct-q0f16-MLC" || !models[0].F16 || models[0].WeightsB != nil ||
+		models[0].Stored {
 		t.Errorf("%+v", models)
 	}
 	if m := models[1]; m.ID != id || m.F16 || m.WeightsB == nil || *m.WeightsB != 4*426624 || m.Stored || m.VRAMMB < 100 {
 		t.Errorf("%+v", m)
 	}
-	library := filepath.Join(mirror, "mlc-ai", "binary-mlc-llm-libs", "main", "web-llm-models", "v0_2_86", "base", "SmolLM2-135M-Instruct-q0f32_cs1k-webgpu.wasm")
+	library := filepath.Join(mirror, "mlc-ai", "binary-mlc-llm-libs", "main", "web-llm-models", "v0_2_86", "base",
+		"SmolLM2-135M-Instruct-q0f32_cs1k-webgpu.wasm")
 	if err := os.MkdirAll(filepath.Dir(library), 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -55,7 +58,8 @@ func TestListKnowsTheStoreAndTheMirror(t *testing.T) {
 		t.Fatal(err)
 	}
 	models = listOf(t, []string{"model", "list", id, "--json"}, cmd.Dir, own)
-	if m := models[0]; len(models) != 1 || !m.Stored || m.StoredB != p.Bytes() || *m.WeightsB != p.Weights.Bytes() || m.Source != mirror {
+	if m := models[0]; len(models) != 1 || !m.Stored || m.StoredB != p.Bytes() || *m.WeightsB != p.Weights.Bytes() ||
+		m.Source != mirror {
 		t.Errorf("%+v", models)
 	}
 }
@@ -96,7 +100,8 @@ func TestListIsSortedAndAligned(t *testing.T) {
 
 func TestListOnANarrowTerminal(t *testing.T) {
 	n := int64(513 << 20)
-	models := []listed{{ID: "a-model-of-some-length-q4f16_1", WeightsB: &n, VRAMMB: 1128.8, F16: true}, {ID: "b", VRAMMB: 20, Stored: true}}
+	models := []listed{{ID: "a-model-of-some-length-q4f16_1", WeightsB: &n, VRAMMB: 1128.8, F16: true},
+		{ID: "b", VRAMMB: 20, Stored: true}}
 	for width, want := range map[int]string{
 		0: `MODEL                           WEIGHTS     VRAM  F16     STORE
 a-model-of-some-length-q4f16_1  513 MiB  1129 MB  needed  -

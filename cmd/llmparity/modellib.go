@@ -25,7 +25,8 @@ import (
 )
 
 // givenLibrary is the library that a user named by its file or address, if it fits the model and the WebLLM that is to run it.
-func (p packager) givenLibrary(ctx context.Context, f *gguf.File, options mlc.Options, say func(string)) (browser.Library, mlc.Library, error) {
+func (p packager) givenLibrary(ctx context.Context, f *gguf.File, options mlc.Options, say func(string)) (
+	browser.Library, mlc.Library, error) {
 	lib, file, err := p.open(ctx, p.given, say)
 	if err != nil {
 		return browser.Library{}, lib, err
@@ -80,7 +81,8 @@ func originOf(given string, lib mlc.Library) (origin, detail, kernels string) {
 	if u, err := url.Parse(given); err == nil && isAddress(given) {
 		name = path.Base(u.Path)
 		// github.com/mlc-ai/binary-mlc-llm-libs/raw/main/…, raw.githubusercontent.com/mlc-ai/binary-mlc-llm-libs/main/…
-		if (u.Host == "github.com" || u.Host == "raw.githubusercontent.com") && strings.HasPrefix(u.Path, "/mlc-ai/binary-mlc-llm-libs/") {
+		if (u.Host == "github.com" || u.Host == "raw.githubusercontent.com") &&
+			strings.HasPrefix(u.Path, "/mlc-ai/binary-mlc-llm-libs/") {
 			return browser.MLC, path.Base(path.Dir(u.Path)) + "/" + name, browser.GPUKernels
 		}
 	}
@@ -110,7 +112,8 @@ func fetch(ctx context.Context, dir, address string, say func(string)) (string, 
 		return "", err
 	}
 	say("fetching the model library " + address)
-	ctx, cancel := context.WithTimeoutCause(ctx, fetchPatience, fmt.Errorf("it took longer than %s: %w", fetchPatience, context.DeadlineExceeded))
+	ctx, cancel := context.WithTimeoutCause(ctx, fetchPatience,
+		fmt.Errorf("it took longer than %s: %w", fetchPatience, context.DeadlineExceeded))
 	defer cancel()
 	err := whole.Fill(kept, func(file *os.File) error { return fetchInto(ctx, address, file) })
 	var known *fault.Error

@@ -31,7 +31,8 @@ func TestGivenLibraryAndBundleRunAndAreNamed(t *testing.T) {
 	}
 	defer f.Close()
 	var flags packageFlags
-	lib, err := compile(t.Context(), cache.Dir(os.Getenv), f, flags.options(m.Context), modellib.Variant{Kernels: "software", Sort: "partial"}, func(s string) { t.Log(s) })
+	lib, err := compile(t.Context(), cache.Dir(os.Getenv), f, flags.options(m.Context),
+		modellib.Variant{Kernels: "software", Sort: "partial"}, func(s string) { t.Log(s) })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,7 +46,8 @@ func TestGivenLibraryAndBundleRunAndAreNamed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := program(t, "run", "--engines", "webllm", "--repetitions", "1", "--max-tokens", "8", "--model-lib", server.URL+"/v0/any.wasm", "--webllm-bundle", "node/lib/mine.js")
+	cmd := program(t, "run", "--engines", "webllm", "--repetitions", "1", "--max-tokens", "8", "--model-lib",
+		server.URL+"/v0/any.wasm", "--webllm-bundle", "node/lib/mine.js")
 	// Only what is fetched: the rest of the cache need not be made again.
 	kept := filepath.Join(cmd.Dir, "cache")
 	if err := os.Mkdir(kept, 0o755); err != nil {
@@ -55,7 +57,8 @@ func TestGivenLibraryAndBundleRunAndAreNamed(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(cmd.Dir, "node", "lib"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	for name, text := range map[string]string{"node/lib/mine.js": string(code), "node/package.json": `{"name": "@mlc-ai/web-llm", "version": "0.2.86-mine"}`} {
+	for name, text := range map[string]string{"node/lib/mine.js": string(code),
+		"node/package.json": `{"name": "@mlc-ai/web-llm", "version": "0.2.86-mine"}`} {
 		if err := os.WriteFile(filepath.Join(cmd.Dir, name), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -84,13 +87,15 @@ func TestGivenLibraryAndBundleRunAndAreNamed(t *testing.T) {
 	origin, detail, _ := originOf(server.URL+"/v0/any.wasm", read)
 	for part, want := range map[string]string{
 		"webllm": "0.2.86-mine", "webllm_origin": "file mine.js", "model_library": fmt.Sprintf("%s (%s)", origin, detail),
-		"model_library_sha256": lib.SHA256, "model_library_bytes": fmt.Sprint(read.Bytes), "model_library_source": server.URL + "/v0/any.wasm",
+		"model_library_sha256": lib.SHA256, "model_library_bytes": fmt.Sprint(read.Bytes),
+		"model_library_source": server.URL + "/v0/any.wasm",
 	} {
 		if said.Parts[part] != want {
 			t.Errorf("%s is %q, want %q", part, said.Parts[part], want)
 		}
 	}
-	if want := "library " + said.Parts["model_library"]; !strings.Contains(stdout, want) || !strings.Contains(stdout, "WebLLM 0.2.86-mine (file mine.js)") {
+	if want := "library " + said.Parts["model_library"]; !strings.Contains(stdout, want) ||
+		!strings.Contains(stdout, "WebLLM 0.2.86-mine (file mine.js)") {
 		t.Errorf("no %q in\n%s", want, stdout)
 	}
 }
@@ -106,7 +111,8 @@ func TestLibrariesAreKnownByTheirOrigin(t *testing.T) {
 			browser.Library{Origin: browser.MLC, Detail: "v0_2_80/X-webgpu.wasm", Kernels: browser.GPUKernels}},
 		{"https://github.com/mlc-ai/binary-mlc-llm-libs/raw/main/web-llm-models/v0_2_80/X-webgpu.wasm?a=b", mlc.Library{},
 			browser.Library{Origin: browser.MLC, Detail: "v0_2_80/X-webgpu.wasm", Kernels: browser.GPUKernels}},
-		{"https://example.com/mlc-ai/binary-mlc-llm-libs/v0/X.wasm", mlc.Library{}, browser.Library{Origin: browser.Given, Detail: "X.wasm"}},
+		{"https://example.com/mlc-ai/binary-mlc-llm-libs/v0/X.wasm", mlc.Library{},
+			browser.Library{Origin: browser.Given, Detail: "X.wasm"}},
 		{"libs/mlc-ai/X.wasm", mlc.Library{}, browser.Library{Origin: browser.Given, Detail: "X.wasm"}},
 		{"https://example.com/lib.wasm", ours, browser.Library{Origin: browser.Ours, Detail: "gpu kernels, full sort", Kernels: "gpu"}},
 	} {
@@ -134,7 +140,8 @@ func TestFetchingRefusesWhatIsNoLibrary(t *testing.T) {
 	}))
 	defer server.Close()
 	dir := t.TempDir()
-	for path, want := range map[string]string{"/missing": "404", "/away": "only https is trusted", "/page": "no model library", "/short": "unexpected EOF"} {
+	for path, want := range map[string]string{"/missing": "404", "/away": "only https is trusted", "/page": "no model library",
+		"/short": "unexpected EOF"} {
 		_, err := fetch(t.Context(), dir, server.URL+path, func(string) {})
 		if fault.Code(err) != int(fault.BadLibrary) || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %v, want a line with %q", path, err, want)

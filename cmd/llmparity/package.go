@@ -115,7 +115,8 @@ func (p packager) make(ctx context.Context, m engine.Model, t browser.Target, sa
 		return browser.Package{}, err
 	}
 	made.Policy["model_library"] = made.Library.String()
-	made.Dir = filepath.Join(p.dir, "packages", fmt.Sprintf("%s-v%d-c%d-p%d-%s", m.SHA256[:12], mlc.Version, m.Context, options.PrefillChunk, t.DType))
+	made.Dir = filepath.Join(p.dir, "packages", fmt.Sprintf("%s-v%d-c%d-p%d-%s", m.SHA256[:12], mlc.Version, m.Context,
+		options.PrefillChunk, t.DType))
 	if _, missing := os.Stat(made.Dir); missing != nil {
 		say("converting " + m.Name + " into a WebLLM package, once")
 		err = convert(ctx, m, made.Dir, options, say)
@@ -133,8 +134,8 @@ func (p packager) make(ctx context.Context, m engine.Model, t browser.Target, sa
 	return made, err
 }
 
-// stillOf tells whether a package in the cache and the library that was found or made just now are of one model. They aren't where
-// the model's file was replaced after its sum was taken.
+// stillOf tells whether a package in the cache and the library that was found or made just now are of one model. They aren't
+// where the model's file was replaced after its sum was taken.
 func stillOf(p browser.Package, m engine.Model) error {
 	existing, err := mlc.OpenPackage(p.Dir)
 	if err != nil {
@@ -152,7 +153,8 @@ func stillOf(p browser.Package, m engine.Model) error {
 }
 
 // library is the one that is compiled for the model, unless the cache has it.
-func (p packager) library(ctx context.Context, f *gguf.File, options mlc.Options, t browser.Target, say func(string)) (browser.Library, error) {
+func (p packager) library(ctx context.Context, f *gguf.File, options mlc.Options, t browser.Target,
+	say func(string)) (browser.Library, error) {
 	if err := p.bundle.Fits(mlc.OwnImports()); err != nil {
 		return browser.Library{}, err
 	}
@@ -169,7 +171,8 @@ func (p packager) library(ctx context.Context, f *gguf.File, options mlc.Options
 }
 
 // compile compiles the model's library unless the cache has it.
-func compile(ctx context.Context, dir string, f *gguf.File, options mlc.Options, v modellib.Variant, say func(string)) (modellib.Library, error) {
+func compile(ctx context.Context, dir string, f *gguf.File, options mlc.Options, v modellib.Variant,
+	say func(string)) (modellib.Library, error) {
 	shape, err := mlc.Shape(f, options)
 	if err != nil {
 		return modellib.Library{}, err
@@ -189,12 +192,12 @@ func otherArithmetic(p *browser.Package, stored string) {
 		if stored == browser.F16 {
 			p.Policy["weights"] = "f16, as stored"
 		}
-		warn(fmt.Sprintf("the model's weights are %s: WebLLM computes with weights, activations and KV cache in f16, a native engine on the "+
-			"stored weights with activations in f32 or rounded in another way, so greedy tokens may part", stored))
+		warn(fmt.Sprintf("the model's weights are %s: WebLLM computes with weights, activations and KV cache in f16, a native engine on "+
+			"the stored weights with activations in f32 or rounded in another way, so greedy tokens may part", stored))
 	case stored != f32:
 		p.Policy["weights"] = "dequantised to f32 from " + stored
-		warn(fmt.Sprintf("the model's weights are %s: WebLLM computes on them dequantised to f32, a native engine on the stored ones with "+
-			"rounded activations, so greedy tokens may part", stored))
+		warn(fmt.Sprintf("the model's weights are %s: WebLLM computes on them dequantised to f32, a native engine on the stored ones "+
+			"with rounded activations, so greedy tokens may part", stored))
 	}
 }
 

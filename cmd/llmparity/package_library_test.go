@@ -28,7 +28,8 @@ func madePackage(t *testing.T, name string, model func(path string) error, flags
 	return made[0]
 }
 
-// A library that is not the package's is refused before anything starts, whether it is named or lies there; model info says so too.
+// A library that is not the package's is refused before anything starts, whether it is named or lies there; model info says so
+// too.
 func TestAPackageWithAnotherLibraryIsRefused(t *testing.T) {
 	long, short := madePackage(t, "long", tiny.WriteFile), madePackage(t, "short", tiny.WriteFile, "--context", "100")
 	half := madePackage(t, "half", tiny.WriteFile, "--dtype", "f16")
@@ -43,7 +44,8 @@ func TestAPackageWithAnotherLibraryIsRefused(t *testing.T) {
 		}
 	}
 	run := func(args ...string) (int, string) {
-		_, stderr, code := output(t, program(t, append([]string{"run", "-q", "--engines", "webllm", "--repetitions", "1", "--model"}, args...)...))
+		_, stderr, code := output(t, program(t, append([]string{"run", "-q", "--engines", "webllm", "--repetitions", "1", "--model"},
+			args...)...))
 		return code, stderr
 	}
 	code, stderr := run(long, "--model-lib", lib)
@@ -78,7 +80,8 @@ func TestAPackageWithAWindowKeepsToTheContext(t *testing.T) {
 	dir := madePackage(t, "window", func(path string) error {
 		return tiny.WriteRandomFile(t.Context(), path, tiny.Spec{Window: 8})
 	}, "--context", "128")
-	cmd := program(t, "run", "-q", "--engines", "webllm", "--repetitions", "1", "--max-tokens", "8", "--model", dir, "--context", "64")
+	cmd := program(t, "run", "-q", "--engines", "webllm", "--repetitions", "1", "--max-tokens", "8", "--model", dir,
+		"--context", "64")
 	if _, stderr, code := output(t, cmd); code != 0 {
 		t.Fatalf("exit code %d\n%s", code, stderr)
 	}

@@ -50,7 +50,8 @@ func TestAReplacedModelIsNotCachedAsTheFirst(t *testing.T) {
 		t.Fatal(err)
 	}
 	target := browser.Target{Kernels: browser.SoftwareKernels, DType: browser.F32}
-	if _, err := p.make(t.Context(), m, target, func(string) {}); fault.Code(err) != int(fault.BadModel) || !strings.Contains(err.Error(), "was replaced") {
+	if _, err := p.make(t.Context(), m, target, func(string) {}); fault.Code(err) != int(fault.BadModel) ||
+		!strings.Contains(err.Error(), "was replaced") {
 		t.Errorf("got %v", err)
 	}
 	if left, _ := filepath.Glob(filepath.Join(p.dir, "packages", "*")); len(left) > 0 {
@@ -60,7 +61,8 @@ func TestAReplacedModelIsNotCachedAsTheFirst(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if made, err := p.make(t.Context(), again, target, func(string) {}); err != nil || !strings.Contains(made.Dir, again.SHA256[:12]) {
+	if made, err := p.make(t.Context(), again, target, func(string) {}); err != nil ||
+		!strings.Contains(made.Dir, again.SHA256[:12]) {
 		t.Errorf("as what it is now it becomes %s: %v", made.Dir, err)
 	}
 }

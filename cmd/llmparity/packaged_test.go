@@ -44,9 +44,11 @@ func TestACatalogueModelRunsFromAMirror(t *testing.T) {
 	place(filepath.Join(made, mlc.LibraryName), e.Library)
 	place(made, e.Model+"/resolve/main")
 
-	run := program(t, "run", "--model", e.ID, "--engines", "webllm", "--mirror", mirror, "--context", "512", "--repetitions", "1", "--max-tokens", "24",
+	run := program(t, "run", "--model", e.ID, "--engines", "webllm", "--mirror", mirror, "--context", "512", "--repetitions", "1",
+		"--max-tokens", "24",
 		"--prompt", tinytest.Prompts()[1].Text)
-	run.Env = append(run.Env, "LLMPARITY_CACHE="+filepath.Join(run.Dir, "cache")) // what is stored under that name must not outlive the test
+	// What is stored under that name must not outlive the test.
+	run.Env = append(run.Env, "LLMPARITY_CACHE="+filepath.Join(run.Dir, "cache"))
 	if _, stderr, code := output(t, run); code != 0 {
 		t.Fatalf("exit code %d\n%s", code, stderr)
 	}
@@ -55,7 +57,8 @@ func TestACatalogueModelRunsFromAMirror(t *testing.T) {
 		t.Fatal(err)
 	}
 	m := r.Cells[0].Model
-	if m.Name != e.ID || m.Format != webllmFormat || m.DType != "q0f32" || m.Context != 512 || m.Layers != 2 || m.Hidden != 128 || m.WeightsB != 4*426624 {
+	if m.Name != e.ID || m.Format != webllmFormat || m.DType != "q0f32" || m.Context != 512 || m.Layers != 2 || m.Hidden != 128 ||
+		m.WeightsB != 4*426624 {
 		t.Errorf("the model is recorded as %+v", m)
 	}
 	var origin, source string
@@ -110,7 +113,8 @@ func TestModelsThatAreNone(t *testing.T) {
 		{[]string{"--model", "absent.gguf"}, fault.BadModel, "absent.gguf"},
 	} {
 		_, stderr, code := output(t, program(t, append([]string{"run", "-q", "--engines", "webllm"}, c.args...)...))
-		if line := lastLine(stderr); code != int(c.code) || !strings.Contains(line, c.says) || strings.Count(strings.TrimSpace(stderr), "\n") > 0 {
+		if line := lastLine(stderr); code != int(c.code) || !strings.Contains(line, c.says) ||
+			strings.Count(strings.TrimSpace(stderr), "\n") > 0 {
 			t.Errorf("%v: exit code %d, %q", c.args, code, stderr)
 		}
 	}

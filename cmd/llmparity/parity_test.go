@@ -32,7 +32,8 @@ func TestEnginesGiveTheReferencesTokens(t *testing.T) {
 			session := load(t, ctx, e, cases[0].Model)
 			for _, c := range cases {
 				var ids []int
-				usage, err := session.Generate(ctx, engine.Request{Prompt: c.Prompt, MaxTokens: n, IgnoreEOS: true}, func(k record.Token) { ids = append(ids, k.ID) })
+				usage, err := session.Generate(ctx, engine.Request{Prompt: c.Prompt, MaxTokens: n, IgnoreEOS: true},
+					func(k record.Token) { ids = append(ids, k.ID) })
 				if err != nil {
 					t.Fatalf("%.40q: %v", c.Prompt, err)
 				}
@@ -47,8 +48,8 @@ func TestEnginesGiveTheReferencesTokens(t *testing.T) {
 	}
 }
 
-// A token that ends the text is one like any other when a number of tokens is asked for: engines that forbade it, or stopped, would
-// part from the rest. The tiny model never chooses its own, so a token that it does choose is made one.
+// A token that ends the text is one like any other when a number of tokens is asked for: engines that forbade it, or stopped,
+// would part from the rest. The tiny model never chooses its own, so a token that it does choose is made one.
 func TestEnginesGoOnBehindTheEnd(t *testing.T) {
 	const n = 24
 	c := enginetest.Tiny(t, n)[1]
@@ -61,7 +62,8 @@ func TestEnginesGoOnBehindTheEnd(t *testing.T) {
 			session := load(t, ctx, e, m)
 			for _, beyond := range []bool{true, false} {
 				ids = ids[:0]
-				_, err := session.Generate(ctx, engine.Request{Prompt: c.Prompt, MaxTokens: n, IgnoreEOS: beyond}, func(k record.Token) { ids = append(ids, k.ID) })
+				_, err := session.Generate(ctx, engine.Request{Prompt: c.Prompt, MaxTokens: n, IgnoreEOS: beyond},
+					func(k record.Token) { ids = append(ids, k.ID) })
 				want := c.Expected
 				if !beyond {
 					want = want[:slices.Index(want, c.Expected[n/2])+1]

@@ -11,7 +11,8 @@ import (
 )
 
 func TestRandomModel(t *testing.T) {
-	cmd := program(t, "model", "random", "--arch", "qwen2", "--layers", "3", "--kv-heads", "1", "--tied", "--context", "256", "-o", "made/r.gguf")
+	cmd := program(t, "model", "random", "--arch", "qwen2", "--layers", "3", "--kv-heads", "1", "--tied", "--context", "256", "-o",
+		"made/r.gguf")
 	stdout, stderr, code := output(t, cmd)
 	path := filepath.Join("made", "r.gguf")
 	if code != 0 || !strings.HasPrefix(stdout, path+"  ") {
@@ -22,7 +23,8 @@ func TestRandomModel(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	if a, err := f.Architecture(); err != nil || a.Name != gguf.Qwen2 || a.BlockCount != 3 || a.HeadCountKV != 1 || !a.Tied || a.ContextLength != 256 {
+	if a, err := f.Architecture(); err != nil || a.Name != gguf.Qwen2 || a.BlockCount != 3 || a.HeadCountKV != 1 || !a.Tied ||
+		a.ContextLength != 256 {
 		t.Errorf("%+v %v", a, err)
 	}
 	info := program(t, "model", "info", filepath.Join(cmd.Dir, path), "--json")
@@ -36,7 +38,8 @@ func TestRandomModel(t *testing.T) {
 		t.Errorf("code %d: %s", code, stderr)
 	}
 	for _, c := range [][]string{
-		{"--rope-factor", "4"}, {"--layers", "0"}, {"--heads", "0"}, {"--seed", "0"}, {"--rope-base", "0"}, {"--context", "0"}, {"--layers", "-1"},
+		{"--rope-factor", "4"}, {"--layers", "0"}, {"--heads", "0"}, {"--seed", "0"}, {"--rope-base", "0"}, {"--context", "0"},
+		{"--layers", "-1"},
 	} {
 		cmd := program(t, append([]string{"model", "random"}, c...)...)
 		_, stderr, code = output(t, cmd)

@@ -63,7 +63,8 @@ func ask(t *testing.T, ctx context.Context, s engine.Session, prompt string, n i
 	t.Helper()
 	a := answer{prompt: prompt}
 	began := time.Now()
-	usage, err := s.Generate(ctx, engine.Request{Prompt: prompt, MaxTokens: n, IgnoreEOS: true}, func(k record.Token) { a.ids = append(a.ids, k.ID) })
+	usage, err := s.Generate(ctx, engine.Request{Prompt: prompt, MaxTokens: n, IgnoreEOS: true},
+		func(k record.Token) { a.ids = append(a.ids, k.ID) })
 	if err != nil {
 		t.Fatalf("%.40q: %v", prompt, err)
 	}

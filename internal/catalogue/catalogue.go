@@ -1,9 +1,9 @@
 // Package catalogue is WebLLM's list of models, and a store of those that were fetched: each with its weights, tokenizer and
 // settings and with the model library of MLC's that goes with them, checked, in a folder that a page can be served from.
 //
-// A model comes from the public address that its entry names, or from a mirror of the same layout. That its weights are those that
-// the package's own list promises is checked, and whether that list makes sense; whether a mirror has the same models as the public
-// addresses can't be: a stored model says where it came from.
+// A model comes from the public address that its entry names, or from a mirror of the same layout. That its weights are those
+// that the package's own list promises is checked, and whether that list makes sense; whether a mirror has the same models as
+// the public addresses can't be: a stored model says where it came from.
 package catalogue
 
 import (
@@ -74,7 +74,8 @@ var half = regexp.MustCompile(`(^|[-_])q\d+f16([-_]|$)`)
 
 // Needs tells whether the model needs a feature of the adapter.
 func (e Entry) Needs(feature string) bool {
-	return slices.Contains(e.Features, feature) || feature == ShaderF16 && (half.MatchString(e.ID) || half.MatchString(path.Base(e.Library)))
+	return slices.Contains(e.Features, feature) ||
+		feature == ShaderF16 && (half.MatchString(e.ID) || half.MatchString(path.Base(e.Library)))
 }
 
 // Context is the context window that WebLLM gives the model; 0: the package's own; -1: none, the model has a sliding one.
@@ -173,7 +174,8 @@ func validAddress(address string) error {
 	}
 	clean := strings.TrimSuffix(u.Path, "/")
 	if u.Scheme != "https" || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" || u.Opaque != "" ||
-		len(clean) < 2 || path.Clean(clean) != clean || strings.ContainsAny(clean, `\:`) || strings.ContainsFunc(clean, unicode.IsControl) {
+		len(clean) < 2 || path.Clean(clean) != clean || strings.ContainsAny(clean, `\:`) ||
+		strings.ContainsFunc(clean, unicode.IsControl) {
 		return fmt.Errorf("its address %s is none that can be fetched: https, a host and a plain path are needed", address)
 	}
 	return nil

@@ -12,7 +12,8 @@ import (
 func TestBuiltInCatalogue(t *testing.T) {
 	c := builtIn(t)
 	if c.WebLLM != page.WebLLM || len(c.Models) < 100 {
-		t.Errorf("the catalogue is that of WebLLM %s, with %d models; the bundle is %s: run scripts/setup npm", c.WebLLM, len(c.Models), page.WebLLM)
+		t.Errorf("the catalogue is that of WebLLM %s, with %d models; the bundle is %s: run scripts/setup npm", c.WebLLM, len(c.Models),
+			page.WebLLM)
 	}
 	e := entry(t)
 	if e.Context() != 4096 || e.VRAM < 100 || e.Type != catalogue.Chat || !strings.HasSuffix(e.Library, libraryPath) {
@@ -38,7 +39,8 @@ func TestNeedsShaderF16(t *testing.T) {
 		}
 		for _, features := range [][]string{nil, {}, {"timestamp-query", catalogue.ShaderF16}} {
 			err := e.Check(features)
-			if refused := want && features != nil && len(features) == 0; (err != nil) != refused || refused && fault.Code(err) != int(fault.NoF16) {
+			if refused := want && features != nil && len(features) == 0; (err != nil) != refused ||
+				refused && fault.Code(err) != int(fault.NoF16) {
 				t.Errorf("%s with %v: %v", id, features, err)
 			}
 		}
@@ -47,7 +49,8 @@ func TestNeedsShaderF16(t *testing.T) {
 
 func TestNeedsAnotherFeature(t *testing.T) {
 	e := catalogue.Entry{ID: "a-q4f32_1", Features: []string{"subgroups"}}
-	if err := e.Check([]string{catalogue.ShaderF16}); fault.Code(err) != int(fault.NoAdapter) || !strings.Contains(err.Error(), "subgroups") {
+	if err := e.Check([]string{catalogue.ShaderF16}); fault.Code(err) != int(fault.NoAdapter) ||
+		!strings.Contains(err.Error(), "subgroups") {
 		t.Errorf("%v", err)
 	}
 	if err := e.Check([]string{"subgroups"}); err != nil || !e.Needs("subgroups") {
@@ -72,7 +75,8 @@ func TestFindOffersTheNearest(t *testing.T) {
 	}
 }
 
-const good = `{"webllm":"1","models":[{"model":"https://h/a/b","model_id":"a","model_lib":"https://h/x.wasm","vram_required_MB":1}]}`
+const good = `{"webllm":"1","models":[
+{"model":"https://h/a/b","model_id":"a","model_lib":"https://h/x.wasm","vram_required_MB":1}]}`
 
 func TestParseIsStrict(t *testing.T) {
 	if _, err := catalogue.Parse([]byte(good)); err != nil {

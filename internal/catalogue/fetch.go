@@ -24,7 +24,8 @@ import (
 type Options struct {
 	Store  string // see Store
 	Mirror string // an address or a folder below which the public addresses' paths lie; empty: those themselves
-	// Features are those of the adapter that is to run the model: one that it lacks is told before anything is fetched. Nil: not known.
+	// Features are those of the adapter that is to run the model: one that it lacks is told before anything is fetched.
+	// Nil: not known.
 	Features []string
 	// Transport carries requests to addresses; nil: one that goes by the environment's proxy. Redirections are checked above it.
 	Transport http.RoundTripper
@@ -55,7 +56,8 @@ func (e Entry) Check(features []string) error {
 		return fault.New(kind, do, "model %s needs %s, which the WebGPU adapter does not have", e.ID, feature)
 	}
 	if e.Needs(ShaderF16) && !slices.Contains(features, ShaderF16) {
-		return lacks(fault.NoF16, ShaderF16, "choose a model that does without (q0f32, q4f32: llmparity model list shows it), or use a GPU that has it")
+		return lacks(fault.NoF16, ShaderF16,
+			"choose a model that does without (q0f32, q4f32: llmparity model list shows it), or use a GPU that has it")
 	}
 	for _, feature := range e.Features {
 		if !slices.Contains(features, feature) {
@@ -66,8 +68,8 @@ func (e Entry) Check(features []string) error {
 }
 
 // Fetch gives the entry's model out of the store, and fetches what is missing of it first; tell, which may be nil, hears of that.
-// What a fetch that was ended has left is used by the next. Without a mirror a stored model is taken wherever it is from; with one,
-// only from there: weights that are the same are not fetched again even so.
+// What a fetch that was ended has left is used by the next. Without a mirror a stored model is taken wherever it is from; with
+// one, only from there: weights that are the same are not fetched again even so.
 func Fetch(ctx context.Context, e Entry, o Options, tell func(Progress)) (Package, error) {
 	if err := e.Check(o.Features); err != nil {
 		return Package{}, err
@@ -151,8 +153,8 @@ type origin struct{ Model, Library, Source string }
 
 const originName = "origin.json"
 
-// begin makes the work folder. Of one that was left, everything stays if it is of the same addresses, and else the shards: whether
-// those are the right ones is known.
+// begin makes the work folder. Of one that was left, everything stays if it is of the same addresses, and else the shards:
+// whether those are the right ones is known.
 func (f *fetcher) begin() error {
 	want := origin{f.entry.Model, f.entry.Library, f.from.name}
 	var have origin
@@ -285,7 +287,8 @@ func (f *fetcher) shards(ctx context.Context, w Weights) ([]File, error) {
 			for i := range todo {
 				s := w.Shards[i]
 				var err error
-				if files[i], err = f.get(ctx, wanted{name: s.File, url: f.from.file(f.entry, s.File), bytes: s.Bytes, md5: s.MD5, max: s.Bytes}); err != nil {
+				w := wanted{name: s.File, url: f.from.file(f.entry, s.File), bytes: s.Bytes, md5: s.MD5, max: s.Bytes}
+				if files[i], err = f.get(ctx, w); err != nil {
 					cancel(err)
 					return
 				}
@@ -328,7 +331,8 @@ func (f *fetcher) room(w Weights) error {
 // finish writes down what was fetched and moves it to its place.
 func (f *fetcher) finish(files []File) (Package, error) {
 	slices.SortFunc(files, func(a, b File) int { return cmp.Compare(a.Name, b.Name) })
-	text, err := json.MarshalIndent(manifest{manifestSchema, f.entry, f.from.name, time.Now().UTC().Truncate(time.Second), files}, "", "  ")
+	text, err := json.MarshalIndent(manifest{manifestSchema, f.entry, f.from.name, time.Now().UTC().Truncate(time.Second), files},
+		"", "  ")
 	if err != nil {
 		return Package{}, err
 	}

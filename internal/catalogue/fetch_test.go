@@ -98,7 +98,8 @@ func TestFetchFromAFolder(t *testing.T) {
 	if err := os.Remove(filepath.Join(dir, filepath.FromSlash(libraryPath))); err != nil {
 		t.Fatal(err)
 	}
-	refused(t, catalogue.Options{Store: catalogue.Store(t.TempDir()), Mirror: dir}, "lib.wasm can't be had from "+filepath.Join(dir, filepath.FromSlash(libraryPath)), "it is not there", "leave --mirror out")
+	refused(t, catalogue.Options{Store: catalogue.Store(t.TempDir()), Mirror: dir},
+		"lib.wasm can't be had from "+filepath.Join(dir, filepath.FromSlash(libraryPath)), "it is not there", "leave --mirror out")
 	if err := os.Mkdir(filepath.Join(dir, filepath.FromSlash(libraryPath)), 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -125,7 +126,8 @@ func TestFetchFromThePublicAddresses(t *testing.T) {
 	o := catalogue.Options{Store: catalogue.Store(t.TempDir()), Transport: dialing(s)}
 	p := fetch(t, o)
 	equal(t, p, dir)
-	if p.Source != "" || hosts[packagePath+"params_shard_0.bin"] != "cdn.example" || hosts[libraryPath] != "raw.githubusercontent.com" {
+	if p.Source != "" || hosts[packagePath+"params_shard_0.bin"] != "cdn.example" ||
+		hosts[libraryPath] != "raw.githubusercontent.com" {
 		t.Errorf("%q: %v", p.Source, hosts)
 	}
 }
@@ -201,13 +203,15 @@ func TestWhatAServerDoesWrong(t *testing.T) {
 		requests int // for the file in question; 0: not looked at
 		file     string
 	}{
-		{"no such model", always("mlc-chat-config.json", status(404)), []string{id, "mlc-chat-config.json", "404 Not Found", "leave --mirror out"}, 1, "mlc-chat-config.json"},
+		{"no such model", always("mlc-chat-config.json", status(404)),
+			[]string{id, "mlc-chat-config.json", "404 Not Found", "leave --mirror out"}, 1, "mlc-chat-config.json"},
 		{"no list of weights", func(w http.ResponseWriter, r *http.Request, file string, n int) bool {
 			return always("tensor-cache.json", status(404))(w, r, file, n) || always("ndarray-cache.json", status(404))(w, r, file, n)
 		}, []string{"tensor-cache.json", "404"}, 1, "ndarray-cache.json"},
 		{"missing shard", always(shard, status(404)), []string{shard, packagePath + shard, "404 Not Found"}, 1, shard},
 		{"not allowed", always(shard, status(403)), []string{shard, "403 Forbidden"}, 1, shard},
-		{"broken server", always(shard, status(500)), []string{shard, "500 Internal Server Error", "tried 5 times", "what was fetched is kept"}, 5, shard},
+		{"broken server", always(shard, status(500)),
+			[]string{shard, "500 Internal Server Error", "tried 5 times", "what was fetched is kept"}, 5, shard},
 		{"wrong bytes", always(shard, body(string(other))), []string{shard, "is wrong", "MD5", "mend the mirror"}, 1, shard},
 		{"too short", always(shard, body(string(other[1:]))), []string{shard, "1572864 bytes", "1572863"}, 1, shard},
 		{"too long", always(shard, body(string(other)+"x")), []string{shard, "1572864 bytes", "1572865"}, 1, shard},
@@ -223,11 +227,15 @@ func TestWhatAServerDoesWrong(t *testing.T) {
 			w.Header().Set("Content-Encoding", "gzip")
 			_, _ = w.Write(other)
 		}), []string{shard, "gzip"}, 1, shard},
-		{"a page for a list", always("tensor-cache.json", body("<!doctype html>")), []string{"tensor-cache.json", "is wrong", "invalid character"}, 1, "tensor-cache.json"},
-		{"a page for the library", always(filepath.Base(libraryPath), body("<!doctype html>")), []string{"lib.wasm", libraryPath, "no WebAssembly module"}, 1, ""},
+		{"a page for a list", always("tensor-cache.json", body("<!doctype html>")),
+			[]string{"tensor-cache.json", "is wrong", "invalid character"}, 1, "tensor-cache.json"},
+		{"a page for the library", always(filepath.Base(libraryPath), body("<!doctype html>")),
+			[]string{"lib.wasm", libraryPath, "no WebAssembly module"}, 1, ""},
 		{"a page for the settings", always("mlc-chat-config.json", body("{}")), []string{"mlc-chat-config.json", "model_type"}, 1, ""},
-		{"leads away", always(shard, redirect("http://192.0.2.1/x")), []string{shard, "redirected to http://192.0.2.1/x", "only https"}, 1, shard},
-		{"leads to files", always(shard, redirect("file:///etc/passwd")), []string{shard, "redirected to file:///etc/passwd"}, 1, shard},
+		{"leads away", always(shard, redirect("http://192.0.2.1/x")), []string{shard, "redirected to http://192.0.2.1/x", "only https"},
+			1, shard},
+		{"leads to files", always(shard, redirect("file:///etc/passwd")), []string{shard, "redirected to file:///etc/passwd"}, 1,
+			shard},
 		{"leads in circles", func(w http.ResponseWriter, r *http.Request, file string, n int) bool {
 			return always(shard, redirect(r.URL.Path))(w, r, file, n)
 		}, []string{shard, "there were 10 before"}, 0, shard},
@@ -266,7 +274,8 @@ func TestACutConnection(t *testing.T) {
 			return 1000
 		}, false, false, nil, 0},
 		{"begins again where Range is ignored", 2, bytes(1 << 20), true, false, nil, 2 << 20},
-		{"is given up", 99, bytes(1000), true, false, []string{shard, "cut after 1000 of 1572864 bytes", "tried 5 times", "try again"}, 0},
+		{"is given up", 99, bytes(1000), true, false,
+			[]string{shard, "cut after 1000 of 1572864 bytes", "tried 5 times", "try again"}, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -321,7 +330,8 @@ func TestASlowServer(t *testing.T) {
 		}
 		return false
 	})
-	p, err := catalogue.Fetch(t.Context(), entry(t), catalogue.Options{Store: catalogue.Store(t.TempDir()), Mirror: s.URL}.Stalling(2*time.Second), nil)
+	p, err := catalogue.Fetch(t.Context(), entry(t),
+		catalogue.Options{Store: catalogue.Store(t.TempDir()), Mirror: s.URL}.Stalling(2*time.Second), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -577,12 +587,14 @@ func TestRefusedBeforeAnythingIsFetched(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = catalogue.Fetch(t.Context(), e, catalogue.Options{Store: catalogue.Store(t.TempDir()), Mirror: s.URL, Features: []string{}}, nil)
+	_, err = catalogue.Fetch(t.Context(), e, catalogue.Options{Store: catalogue.Store(t.TempDir()), Mirror: s.URL,
+		Features: []string{}}, nil)
 	failed(t, err, fault.NoF16, e.ID, "shader-f16")
 	if s.requests() != 0 {
 		t.Errorf("%d requests", s.requests())
 	}
-	for _, mirror := range []string{"http://192.0.2.1/x", "https://", "ftp://127.0.0.1/", "https://h/?q", t.TempDir() + "/none", "https://\x00"} {
+	for _, mirror := range []string{"http://192.0.2.1/x", "https://", "ftp://127.0.0.1/", "https://h/?q", t.TempDir() + "/none",
+		"https://\x00"} {
 		_, err := catalogue.Fetch(t.Context(), e, catalogue.Options{Store: catalogue.Store(t.TempDir()), Mirror: mirror}, nil)
 		failed(t, err, fault.Usage, "mirror")
 	}
@@ -593,9 +605,11 @@ func TestNobodyIsThere(t *testing.T) {
 	s.Close()
 	refused(t, catalogue.Options{Store: catalogue.Store(t.TempDir()), Mirror: s.URL}, s.URL, "refused", "check the mirror's address")
 	// Without a mirror: no host is found, as on a machine without a network.
-	o := catalogue.Options{Store: catalogue.Store(t.TempDir()), Transport: &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) {
-		return nil, &net.OpError{Op: "dial", Net: "tcp", Err: &net.DNSError{Err: "no such host", Name: "huggingface.co", IsNotFound: true}}
-	}}}
+	o := catalogue.Options{Store: catalogue.Store(t.TempDir()),
+		Transport: &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) {
+			return nil, &net.OpError{Op: "dial", Net: "tcp",
+				Err: &net.DNSError{Err: "no such host", Name: "huggingface.co", IsNotFound: true}}
+		}}}
 	refused(t, o, "huggingface.co", "no such host", "check the network", "--mirror")
 }
 
@@ -611,17 +625,18 @@ func TestProgress(t *testing.T) {
 	var last catalogue.Progress
 	var notes, lines []string
 	tell := catalogue.Lines(func(line string) { lines = append(lines, line) }, time.Hour)
-	p, err := catalogue.Fetch(t.Context(), entry(t), catalogue.Options{Store: catalogue.Store(t.TempDir()), Mirror: s.URL}.Impatient(), func(p catalogue.Progress) {
-		tell(p)
-		if p.Note != "" {
-			notes = append(notes, p.Note)
-			return
-		}
-		if p.Done < last.Done || p.Bytes < last.Bytes || p.Total > 0 && p.Bytes > p.Total {
-			t.Errorf("%+v after %+v", p, last)
-		}
-		last = p
-	})
+	p, err := catalogue.Fetch(t.Context(), entry(t),
+		catalogue.Options{Store: catalogue.Store(t.TempDir()), Mirror: s.URL}.Impatient(), func(p catalogue.Progress) {
+			tell(p)
+			if p.Note != "" {
+				notes = append(notes, p.Note)
+				return
+			}
+			if p.Done < last.Done || p.Bytes < last.Bytes || p.Total > 0 && p.Bytes > p.Total {
+				t.Errorf("%+v after %+v", p, last)
+			}
+			last = p
+		})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -43,7 +43,8 @@ func fetchAsProgram() error {
 	if err != nil {
 		return err
 	}
-	_, err = catalogue.Fetch(context.Background(), e, catalogue.Options{Store: os.Getenv(fetchInto), Mirror: os.Getenv(fetchFrom)}, nil)
+	_, err = catalogue.Fetch(context.Background(), e,
+		catalogue.Options{Store: os.Getenv(fetchInto), Mirror: os.Getenv(fetchFrom)}, nil)
 	return err
 }
 

@@ -86,16 +86,19 @@ func randomMirror(t *testing.T) string {
 	for i := range shards {
 		data := make([]byte, shardSize)
 		random.Read(data) // never fails
-		s := catalogue.Shard{File: fmt.Sprintf("params_shard_%d.bin", i), Format: "raw-shard", Bytes: shardSize, MD5: fmt.Sprintf("%x", md5.Sum(data))}
+		s := catalogue.Shard{File: fmt.Sprintf("params_shard_%d.bin", i), Format: "raw-shard", Bytes: shardSize,
+			MD5: fmt.Sprintf("%x", md5.Sum(data))}
 		s.Tensors = []catalogue.Tensor{
 			{Name: fmt.Sprintf("a%d", i), Shape: []int64{shardSize / 8}, DType: "uint32", Format: "f32-to-bf16", Bytes: shardSize / 2},
-			{Name: fmt.Sprintf("b%d", i), Shape: []int64{4, shardSize / 16}, DType: "float32", Format: "f32-to-bf16", Bytes: shardSize / 2, Offset: shardSize / 2},
+			{Name: fmt.Sprintf("b%d", i), Shape: []int64{4, shardSize / 16}, DType: "float32", Format: "f32-to-bf16", Bytes: shardSize / 2,
+				Offset: shardSize / 2},
 		}
 		put(t, filepath.Join(place, s.File), data)
 		w.Shards = append(w.Shards, s)
 	}
 	putJSON(t, filepath.Join(place, "tensor-cache.json"), w)
-	putJSON(t, filepath.Join(place, "mlc-chat-config.json"), map[string]any{"model_type": "llama", "tokenizer_files": []string{"tokenizer.json", "vocab.json"}})
+	putJSON(t, filepath.Join(place, "mlc-chat-config.json"),
+		map[string]any{"model_type": "llama", "tokenizer_files": []string{"tokenizer.json", "vocab.json"}})
 	putJSON(t, filepath.Join(place, "tokenizer.json"), map[string]any{"version": "1.0"})
 	put(t, filepath.Join(dir, filepath.FromSlash(libraryPath)), module)
 	return dir
@@ -251,7 +254,8 @@ func (c *counting) Write(b []byte) (int, error) {
 
 func (c *counting) Unwrap() http.ResponseWriter { return c.ResponseWriter }
 
-// cutAfter sends an answer's head and n bytes of its body, and closes the connection. What was asked for as a part is sent as one.
+// cutAfter sends an answer's head and n bytes of its body, and closes the connection. A part that was asked for
+// is sent as one.
 func (s *server) cutAfter(w http.ResponseWriter, r *http.Request, n int) {
 	s.send(&cutting{ResponseWriter: w, left: n}, r)
 }

@@ -69,8 +69,8 @@ func copyInto(ctx context.Context, to io.Writer, from io.Reader) error {
 	}
 }
 
-// part is a file that is not whole yet. What the server said of the whole lies beside it, so that another time it can be asked for
-// the rest of the same.
+// part is a file that is not whole yet. What the server said of the whole lies beside it, so that another time it can be asked
+// for the rest of the same.
 type part struct {
 	file  *os.File
 	path  string

@@ -39,7 +39,8 @@ func newSource(mirror string, transport http.RoundTripper) (*source, error) {
 		return nil, fault.Wrap(fault.Usage, err, "", "the mirror %q", mirror)
 	}
 	if u.Host == "" || u.RawQuery != "" || u.Fragment != "" {
-		return nil, fault.New(fault.Usage, "name it as https://HOST/PATH or as a folder", "the mirror %q is no address of a folder", mirror)
+		return nil, fault.New(fault.Usage, "name it as https://HOST/PATH or as a folder", "the mirror %q is no address of a folder",
+			mirror)
 	}
 	if err := Safe(u); err != nil {
 		return nil, fault.Wrap(fault.Usage, err, "", "the mirror %q", mirror)
@@ -55,12 +56,14 @@ func (s *source) folder(dir string) error {
 		return fault.Wrap(fault.Usage, err, "", "the mirror %q", dir)
 	}
 	if info, err := os.Stat(absolute); err != nil || !info.IsDir() {
-		return fault.New(fault.Usage, "name a folder that has what lies below the public addresses, or an https:// address", "the mirror %s is no folder", dir)
+		return fault.New(fault.Usage, "name a folder that has what lies below the public addresses, or an https:// address",
+			"the mirror %s is no folder", dir)
 	}
 	s.mirror, s.name = &url.URL{Scheme: "file", Path: "/"}, absolute
-	s.client = &http.Client{Transport: http.NewFileTransportFS(os.DirFS(absolute)), CheckRedirect: func(*http.Request, []*http.Request) error {
-		return http.ErrUseLastResponse // a folder in a file's place
-	}}
+	s.client = &http.Client{Transport: http.NewFileTransportFS(os.DirFS(absolute)),
+		CheckRedirect: func(*http.Request, []*http.Request) error {
+			return http.ErrUseLastResponse // a folder in a file's place
+		}}
 	return nil
 }
 
@@ -138,7 +141,8 @@ func (e *errRedirect) Error() string {
 	return fmt.Sprintf("it is redirected to %s, which is not followed: %s", e.to, e.why)
 }
 
-// SafeRedirect is a client's CheckRedirect: it follows no redirection to where Safe says no, and none from elsewhere to this machine.
+// SafeRedirect is a client's CheckRedirect: it follows no redirection to where Safe says no, and none from elsewhere to
+// this machine.
 func SafeRedirect(r *http.Request, via []*http.Request) error {
 	const most = 10
 	if len(via) >= most {

@@ -79,8 +79,9 @@ type manifest struct {
 
 const manifestSchema = 1
 
-// Open gives a stored model. It is fs.ErrNotExist where there is none, or not all of it; Fetch then gets what is missing. That every
-// file has its size is checked here; that its content is still what was fetched, Verify checks, and Fetch of the small ones.
+// Open gives a stored model. It is fs.ErrNotExist where there is none, or not all of it; Fetch then gets what is missing. That
+// every file has its size is checked here; that its content is still what was fetched, Verify checks, and Fetch of the small
+// ones.
 func Open(store, id string) (Package, error) {
 	if !plainName.MatchString(id) {
 		return Package{}, fmt.Errorf("model %q: %w", id, fs.ErrNotExist)
@@ -157,7 +158,8 @@ func (p Package) verify(ctx context.Context, files []File) error {
 			return fault.Wrap(fault.BadModel, err, "remove "+p.Dir+" and fetch it again", "the stored model %s", p.Entry.ID)
 		}
 		if sum != f.SHA256 {
-			return fault.New(fault.BadModel, "remove "+p.Dir+" and fetch it again", "the stored model %s: %s has changed since it was fetched: SHA-256 %s, not %s",
+			return fault.New(fault.BadModel, "remove "+p.Dir+" and fetch it again",
+				"the stored model %s: %s has changed since it was fetched: SHA-256 %s, not %s",
 				p.Entry.ID, f.Name, sum, f.SHA256)
 		}
 	}
@@ -247,9 +249,11 @@ func diskFault(err error, store string) error {
 	case errors.As(err, &known), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return err
 	case fault.NoSpace(err):
-		return fault.Wrap(fault.DiskFull, err, "free some space, or name another cache folder in "+cache.Variable, "the store of models %s", store)
+		return fault.Wrap(fault.DiskFull, err, "free some space, or name another cache folder in "+cache.Variable,
+			"the store of models %s", store)
 	}
-	return fault.Wrap(fault.Unwritable, err, "make it writable, or name another cache folder in "+cache.Variable, "the store of models %s", store)
+	return fault.Wrap(fault.Unwritable, err, "make it writable, or name another cache folder in "+cache.Variable,
+		"the store of models %s", store)
 }
 
 // partial ends the names of files that are not whole yet.

@@ -55,7 +55,8 @@ func (f *fetcher) again(err error) bool {
 	if errors.As(err, &status) {
 		return status.code >= 500 || status.code == http.StatusTooManyRequests || status.code == http.StatusRequestTimeout
 	}
-	for _, final := range []any{new(*errSize), new(*errSum), new(*errContent), new(*errDisk), new(*errRedirect), new(*tls.CertificateVerificationError)} {
+	for _, final := range []any{new(*errSize), new(*errSum), new(*errContent), new(*errDisk), new(*errRedirect),
+		new(*tls.CertificateVerificationError)} {
 		if errors.As(err, final) {
 			return false
 		}

@@ -88,7 +88,8 @@ func ParseWeights(text []byte) (Weights, error) {
 
 // reserved tells whether another file of a stored package has the name, in small letters.
 func reserved(name string) bool {
-	return strings.HasSuffix(name, ".json") || strings.HasSuffix(name, ".wasm") || strings.HasSuffix(name, partial) || name == "tokenizer.model"
+	return strings.HasSuffix(name, ".json") || strings.HasSuffix(name, ".wasm") || strings.HasSuffix(name, partial) ||
+		name == "tokenizer.model"
 }
 
 var sum = regexp.MustCompile(`^[0-9a-f]{32}$`)
@@ -115,7 +116,8 @@ func (s Shard) check() error {
 		case t.Bytes != want:
 			return fmt.Errorf("the weight %q is %s %v, which takes %d bytes, not %d", t.Name, t.DType, t.Shape, want, t.Bytes)
 		case t.Offset < 0 || t.Offset > s.Bytes-t.Bytes:
-			return fmt.Errorf("the weight %q, %d bytes from %d, is not inside %s, which has %d", t.Name, t.Bytes, t.Offset, s.File, s.Bytes)
+			return fmt.Errorf("the weight %q, %d bytes from %d, is not inside %s, which has %d", t.Name, t.Bytes, t.Offset, s.File,
+				s.Bytes)
 		case t.Offset < end:
 			return fmt.Errorf("the weight %q begins in %s at %d, inside another one", t.Name, s.File, t.Offset)
 		case t.Offset > end:

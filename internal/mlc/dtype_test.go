@@ -67,7 +67,8 @@ func TestAPackageOfHalves(t *testing.T) {
 		ModelConfig  struct{ DType string } `json:"model_config"`
 	}
 	readJSON(t, p.Dir, configName, &conf)
-	if conf.Quantization != "q0f16" || conf.ModelConfig.DType != Float16 || p.Shape.DType != Float16 || c.Metadata.BitsPerParam != 16 ||
+	if conf.Quantization != "q0f16" || conf.ModelConfig.DType != Float16 || p.Shape.DType != Float16 ||
+		c.Metadata.BitsPerParam != 16 ||
 		c.Metadata.ParamBytes != 2*c.Metadata.ParamSize || p.Bytes != sizeOf(t, p.Dir, "params_shard_0.bin") {
 		t.Errorf("%+v %+v %+v", conf, c.Metadata, p)
 	}
@@ -100,11 +101,13 @@ func TestHalvesThatWouldBeInfinite(t *testing.T) {
 	name := f.Tensors[3].Name
 	parent := t.TempDir()
 	_, err := Write(context.Background(), path, filepath.Join(parent, "package"), Options{DType: Float16})
-	if fault.Code(err) != int(fault.UnknownArch) || !strings.Contains(err.Error(), "tensor "+name+" can't be stored as float16: the value -65520 is beyond ±65504; convert it to float32") {
+	if fault.Code(err) != int(fault.UnknownArch) ||
+		!strings.Contains(err.Error(), "tensor "+name+" can't be stored as float16: the value -65520 is beyond ±65504; convert it to float32") {
 		t.Errorf("got %v (%d)", err, fault.Code(err))
 	}
 	alone(t, parent)
-	if _, err := Write(context.Background(), path, filepath.Join(parent, "package"), Options{DType: "int8"}); fault.Code(err) != int(fault.Usage) {
+	_, err = Write(context.Background(), path, filepath.Join(parent, "package"), Options{DType: "int8"})
+	if fault.Code(err) != int(fault.Usage) {
 		t.Errorf("a type that is none: %v", err)
 	}
 }

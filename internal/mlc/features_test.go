@@ -48,8 +48,10 @@ func TestPackagesOfEveryFeature(t *testing.T) {
 		if err := p.Shape.Validate(); err != nil {
 			t.Errorf("%s: %v", feature.Name, err)
 		}
-		if s := p.Shape; s.ModelType != a.Name || s.AttentionBias != a.AttentionBias || !slices.Equal(s.RopeFactors, decimals(a.RopeFactors)) ||
-			s.SlidingWindowSize != a.SlidingWindow || s.TieWordEmbeddings != a.Tied || s.HeadDim != a.HeadDim || len(s.RopeFactors)%(a.HeadDim/2) != 0 {
+		if s := p.Shape; s.ModelType != a.Name || s.AttentionBias != a.AttentionBias ||
+			!slices.Equal(s.RopeFactors, decimals(a.RopeFactors)) ||
+			s.SlidingWindowSize != a.SlidingWindow || s.TieWordEmbeddings != a.Tied || s.HeadDim != a.HeadDim ||
+			len(s.RopeFactors)%(a.HeadDim/2) != 0 {
 			t.Errorf("%s: %+v is made of %+v", feature.Name, s, a)
 		}
 		warned := slices.ContainsFunc(p.Warnings, func(w string) bool { return strings.Contains(w, "llama.attention.sliding_window") })
@@ -82,7 +84,8 @@ func TestPackagesOfEveryFeature(t *testing.T) {
 		}
 		var c config
 		readJSON(t, p.Dir, configName, &c)
-		if c.ModelType != a.Name || c.SlidingWindowSize != -1 || c.ContextWindowSize != 512 || !reflect.DeepEqual(c.ModelConfig, p.Shape) {
+		if c.ModelType != a.Name || c.SlidingWindowSize != -1 || c.ContextWindowSize != 512 ||
+			!reflect.DeepEqual(c.ModelConfig, p.Shape) {
 			t.Errorf("%s: %+v", feature.Name, c)
 		}
 	}

@@ -84,13 +84,14 @@ func (l Library) sameCache(w wanted) error {
 	other := func(lib, model int) bool { return lib != model && (w.whole || model != 0) }
 	if other(kv.Layers, s.NumHiddenLayers) || other(kv.Heads, s.NumAttentionHeads) ||
 		other(kv.KVHeads, s.NumKeyValueHeads) || other(kv.HeadDim, s.HeadDim) {
-		return l.differs("it has a KV cache of %d layers and %d heads of %d, with %d for queries; the model has %d and %d of %d, with %d",
+		return l.differs("it has a KV cache of %d layers and %d heads of %d, with %d for queries; "+
+			"the model has %d and %d of %d, with %d",
 			kv.Layers, kv.KVHeads, kv.HeadDim, kv.Heads, s.NumHiddenLayers, s.NumKeyValueHeads, s.HeadDim, s.NumAttentionHeads)
 	}
 	return nil
 }
 
-// sameShape looks at what the weights don't show, and what would give other words: of libraries that are not ours that is the window.
+// sameShape looks at what the weights don't show, and what would give other words: of others' libraries that is the window.
 func (l Library) sameShape(w wanted) error {
 	s := w.shape
 	if l.Own == nil {

@@ -238,7 +238,8 @@ func TestAModelThatChangesWhileItIsRead(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err = m.write(t.Context(), t.TempDir())
-		if fault.Code(err) != int(fault.BadModel) || !strings.Contains(err.Error(), "the file was changed while it was read; wait until it is whole and try again") {
+		if fault.Code(err) != int(fault.BadModel) ||
+			!strings.Contains(err.Error(), "the file was changed while it was read; wait until it is whole and try again") {
 			t.Errorf("%s: got %v", name, err)
 		}
 		f.Close()
@@ -277,7 +278,8 @@ func TestAFullDisk(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err = m.write(t.Context(), dir)
-		if err = unwritable(err, dir); fault.Code(err) != int(fault.DiskFull) || !strings.Contains(err.Error(), "no space left on device") {
+		if err = unwritable(err, dir); fault.Code(err) != int(fault.DiskFull) ||
+			!strings.Contains(err.Error(), "no space left on device") {
 			t.Errorf("%s: got %v (%d)", name, err, fault.Code(err))
 		}
 		f.Close()
@@ -310,7 +312,8 @@ func TestAModelThatWasReplacedIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = Write(t.Context(), path, dir, Options{SHA256: sum})
-	if fault.Code(err) != int(fault.BadModel) || !strings.Contains(err.Error(), path+" was replaced") || strings.Contains(err.Error(), "\n") {
+	if fault.Code(err) != int(fault.BadModel) || !strings.Contains(err.Error(), path+" was replaced") ||
+		strings.Contains(err.Error(), "\n") {
 		t.Errorf("got %v", err)
 	}
 	alone(t, parent)

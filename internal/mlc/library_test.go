@@ -39,7 +39,8 @@ func wasmWith(segments ...string) string {
 		}
 		data += named(s)
 	}
-	imports := "\x03" + named("env") + named("TVMFFIWasmSafeCall") + "\x00\x05" + named("env") + named("memory") + "\x02\x01\x01\x80\x02" + named("env") + named("base") + "\x03\x7f\x00"
+	imports := "\x03" + named("env") + named("TVMFFIWasmSafeCall") + "\x00\x05" + named("env") + named("memory") +
+		"\x02\x01\x01\x80\x02" + named("env") + named("base") + "\x03\x7f\x00"
 	return wasmMagic + section(0, named("name")+"junk") + section(sectionImport, imports) +
 		section(sectionExport, "\x02"+named("_start")+"\x00\x07"+named("memory")+"\x02\x00") + section(sectionData, data)
 }
@@ -52,7 +53,8 @@ func TestMetadataIsFoundInAnySegment(t *testing.T) {
 		if err != nil {
 			t.Fatalf("segment %d: %v", n, err)
 		}
-		if lib.ModelType != "llama" || lib.MemoryUsage["decode"] != 2560 || lib.Own != nil || lib.Params[0].Shape.String() != "[any, 128]" ||
+		if lib.ModelType != "llama" || lib.MemoryUsage["decode"] != 2560 || lib.Own != nil ||
+			lib.Params[0].Shape.String() != "[any, 128]" ||
 			!slices.Equal(lib.Imports, []string{"TVMFFIWasmSafeCall"}) || !slices.Equal(lib.Exports, []string{"_start"}) {
 			t.Errorf("segment %d: %+v", n, lib)
 		}
@@ -63,7 +65,8 @@ func TestWhatIsNoLibraryIsRefused(t *testing.T) {
 	whole := wasmWith(mlcMetadata)
 	dir := t.TempDir()
 	for name, text := range map[string]string{
-		"empty.wasm": "", "text.wasm": "<!doctype html>", "short.wasm": whole[:len(whole)-10], "other.wasm": wasmWith("a module of something else"),
+		"empty.wasm": "", "text.wasm": "<!doctype html>", "short.wasm": whole[:len(whole)-10],
+		"other.wasm": wasmWith("a module of something else"),
 		"huge.wasm":  wasmMagic + "\x0b\xff\xff\xff\xff\x0f",
 		"count.wasm": wasmMagic + section(sectionData, "\xff\xff\xff\xff\x0f"),
 	} {
@@ -99,7 +102,8 @@ func TestOwnLibraryMatchesItsModel(t *testing.T) {
 		t.Fatal(err)
 	}
 	variant := modellib.Variant{Kernels: "software", Sort: "partial"}
-	built, err := modellib.Build(t.Context(), modellib.FindTools(cachedir.Dir(os.Getenv), os.Getenv), shape, variant, func(s string) { t.Log(s) })
+	built, err := modellib.Build(t.Context(), modellib.FindTools(cachedir.Dir(os.Getenv), os.Getenv), shape, variant,
+		func(s string) { t.Log(s) })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -138,7 +142,9 @@ func TestOwnLibraryMatchesItsModel(t *testing.T) {
 		"its sliding window is 8 tokens, the model's is none": func(l *Library, _ *modellib.Shape) {
 			l.Own = ownWith(l, func(s *modellib.Shape) { s.SlidingWindowSize = 8 })
 		},
-		"without rope_factors, the model has a scaled": func(_ *Library, s *modellib.Shape) { s.RopeFactors = slices.Repeat([]float64{2}, 16) },
+		"without rope_factors, the model has a scaled": func(_ *Library, s *modellib.Shape) {
+			s.RopeFactors = slices.Repeat([]float64{2}, 16)
+		},
 		"have 1 where the model's have 2 (the first that differs, number 3)": func(l *Library, s *modellib.Shape) {
 			l.Own = ownWith(l, func(s *modellib.Shape) { s.RopeFactors = slices.Repeat([]float64{1}, 16) })
 			s.RopeFactors = append([]float64{1, 1}, slices.Repeat([]float64{2}, 14)...)
@@ -151,7 +157,8 @@ func TestOwnLibraryMatchesItsModel(t *testing.T) {
 	} {
 		l, s := lib, shape
 		change(&l, &s)
-		if err := l.Matches(have, s); fault.Code(err) != int(fault.BadLibrary) || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+		if err := l.Matches(have, s); fault.Code(err) != int(fault.BadLibrary) || !strings.Contains(err.Error(), want) ||
+			strings.Contains(err.Error(), "\n") {
 			t.Errorf("%v, want a line with %q", err, want)
 		}
 	}
@@ -191,7 +198,8 @@ func TestALibraryOfAnotherShapeFitsNoPackage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !p.Whole || p.Shape.RopeTheta != 10000 || p.Shape.RMSNormEps != 1e-5 || p.Shape.DType != "float32" || p.Shape.IntermediateSize != 256 {
+	if !p.Whole || p.Shape.RopeTheta != 10000 || p.Shape.RMSNormEps != 1e-5 || p.Shape.DType != "float32" ||
+		p.Shape.IntermediateSize != 256 {
 		t.Errorf("the package says %+v", p.Shape)
 	}
 	var have []Param
@@ -200,22 +208,27 @@ func TestALibraryOfAnotherShapeFitsNoPackage(t *testing.T) {
 	}
 	own := p.Shape
 	own.VocabSize, own.ContextWindowSize = p.Vocab, 256
-	lib := Library{Metadata: Metadata{ModelType: "llama", Quantization: "q0f32", Params: have, PrefillChunkSize: 128, Own: &Own{Shape: &own}}}
+	lib := Library{Metadata: Metadata{ModelType: "llama", Quantization: "q0f32", Params: have, PrefillChunkSize: 128,
+		Own: &Own{Shape: &own}}}
 	lib.KVCache = &KVShape{p.Layers, p.Heads, p.KVHeads, p.HeadDim}
 	if err := lib.MatchesPackage(p, have); err != nil {
 		t.Fatal(err)
 	}
 	foreign := func(l *Library, p *Existing) { l.Own, l.ContextWindowSize, l.SlidingWindowSize = nil, 256, -1 }
 	for want, change := range map[string]func(l *Library, p *Existing){
-		"its context window is 256, 1024 is asked for":       func(_ *Library, p *Existing) { p.ContextWindowSize = 1024 },
-		"its rope_theta is 10000, the model's is 500000":     func(_ *Library, p *Existing) { p.Shape.RopeTheta = 500000 },
-		"its rms_norm_eps is 1e-05, the model's is 0.001":    func(_ *Library, p *Existing) { p.Shape.RMSNormEps = 0.001 },
-		"its sliding window is none, the model's is 8":       func(_ *Library, p *Existing) { p.Shape.SlidingWindowSize = 8 },
-		"the model has a scaled rotation":                    func(_ *Library, p *Existing) { p.Shape.RopeFactors = slices.Repeat([]float64{2}, 16) },
-		"a KV cache of 2 layers":                             func(_ *Library, p *Existing) { p.KVHeads = 1 },
-		"weights of q0f32, the package's are q4f16_1":        func(_ *Library, p *Existing) { p.Quantization = "q4f16_1" },
-		"in pieces of -1 tokens":                             func(l *Library, _ *Existing) { l.PrefillChunkSize = -1 },
-		"its intermediate_size is 256, the model's is 300":   func(l *Library, p *Existing) { p.Whole, p.Shape.IntermediateSize = false, 300 },
+		"its context window is 256, 1024 is asked for":    func(_ *Library, p *Existing) { p.ContextWindowSize = 1024 },
+		"its rope_theta is 10000, the model's is 500000":  func(_ *Library, p *Existing) { p.Shape.RopeTheta = 500000 },
+		"its rms_norm_eps is 1e-05, the model's is 0.001": func(_ *Library, p *Existing) { p.Shape.RMSNormEps = 0.001 },
+		"its sliding window is none, the model's is 8":    func(_ *Library, p *Existing) { p.Shape.SlidingWindowSize = 8 },
+		"the model has a scaled rotation": func(_ *Library, p *Existing) {
+			p.Shape.RopeFactors = slices.Repeat([]float64{2}, 16)
+		},
+		"a KV cache of 2 layers":                      func(_ *Library, p *Existing) { p.KVHeads = 1 },
+		"weights of q0f32, the package's are q4f16_1": func(_ *Library, p *Existing) { p.Quantization = "q4f16_1" },
+		"in pieces of -1 tokens":                      func(l *Library, _ *Existing) { l.PrefillChunkSize = -1 },
+		"its intermediate_size is 256, the model's is 300": func(l *Library, p *Existing) {
+			p.Whole, p.Shape.IntermediateSize = false, 300
+		},
 		"has a rotation without rope_factors, the model has": func(l *Library, p *Existing) { p.Whole, p.Scaled = false, true },
 		"window is 256, 300 is": func(l *Library, p *Existing) {
 			foreign(l, p)
@@ -257,7 +270,8 @@ func TestAPackagesTwoWindowsAreKeptApart(t *testing.T) {
 	}
 	p, err := OpenPackage(made.Dir)
 	if err != nil || p.SlidingWindowSize != -1 || p.Shape.SlidingWindowSize != 8 || p.Longest() != 64 {
-		t.Errorf("windows of %d and %d, a context of %d (%v); want -1, 8 and 64", p.SlidingWindowSize, p.Shape.SlidingWindowSize, p.Longest(), err)
+		t.Errorf("windows of %d and %d, a context of %d (%v); want -1, 8 and 64", p.SlidingWindowSize, p.Shape.SlidingWindowSize,
+			p.Longest(), err)
 	}
 	if p.ContextWindowSize, p.SlidingWindowSize = -1, 4096; p.Longest() != 4096 {
 		t.Errorf("a rotating window of 4096 is a context of %d", p.Longest())
@@ -265,7 +279,8 @@ func TestAPackagesTwoWindowsAreKeptApart(t *testing.T) {
 }
 
 func TestWidths(t *testing.T) {
-	for dtype, want := range map[string]int{"float32": 32, "bfloat16": 16, "uint8": 8, "float8_e4m3fn": 8, "e4m3_float8": 8, "int4": 4,
+	for dtype, want := range map[string]int{"float32": 32, "bfloat16": 16, "uint8": 8, "float8_e4m3fn": 8, "e4m3_float8": 8,
+		"int4": 4,
 		"text": 0, "float": 0, "float0": 0, "float99": 0, "": 0} {
 		if got, err := widthOf(dtype); got != want || (err == nil) != (want > 0) {
 			t.Errorf("%q has %d bits (%v), want %d", dtype, got, err, want)

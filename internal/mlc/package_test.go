@@ -493,7 +493,8 @@ func TestFaults(t *testing.T) {
 		}
 		return path
 	}
-	foreign := bytes.Replace(whole, []byte("\x05\x00\x00\x00\x00\x00\x00\x00llama"), []byte("\x05\x00\x00\x00\x00\x00\x00\x00mamba"), 1)
+	foreign := bytes.Replace(whole, []byte("\x05\x00\x00\x00\x00\x00\x00\x00llama"),
+		[]byte("\x05\x00\x00\x00\x00\x00\x00\x00mamba"), 1)
 	strange := bytes.Clone(whole)
 	strange[bytes.Index(strange, []byte("blk.0.attn_q.weight"))+19+4+16] = 20
 	for _, c := range []struct {
@@ -507,7 +508,8 @@ func TestFaults(t *testing.T) {
 		{"no GGUF", file([]byte("PK\x03\x04 a zip file it is, and no GGUF")), "not a GGUF", Options{}, fault.BadModel},
 		{"missing", filepath.Join(t.TempDir(), "none.gguf"), "cannot open", Options{}, fault.BadModel},
 		{"foreign", file(foreign), `architecture "mamba" is not supported; supported: llama, qwen2`, Options{}, fault.UnknownArch},
-		{"quantised otherwise", file(strange), "tensor blk.0.attn_q.weight is IQ4_NL, whose values can't be read", Options{}, fault.UnknownArch},
+		{"quantised otherwise", file(strange), "tensor blk.0.attn_q.weight is IQ4_NL, whose values can't be read", Options{},
+			fault.UnknownArch},
 		{"window", f.Name, "a context window of 4096", Options{ContextWindow: 4096}, fault.Usage},
 		{"chunk", f.Name, "a prefill chunk of 2048", Options{PrefillChunk: 2048}, fault.Usage},
 	} {

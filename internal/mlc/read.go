@@ -165,9 +165,9 @@ func parseConfig(text []byte) (Existing, error) {
 		return Existing{}, err
 	}
 	m := c.ModelConfig
-	p := Existing{ModelType: c.ModelType, Quantization: c.Quantization, ContextWindowSize: c.ContextWindowSize, SlidingWindowSize: -1,
-		PrefillChunkSize: c.PrefillChunkSize, Layers: m.Layers, Heads: m.Heads, KVHeads: m.Heads, Hidden: m.Hidden, Vocab: c.VocabSize,
-		ChatTemplate: c.ConvTemplate.Name, TokenizerFiles: c.TokenizerFiles}
+	p := Existing{ModelType: c.ModelType, Quantization: c.Quantization, ContextWindowSize: c.ContextWindowSize,
+		SlidingWindowSize: -1, PrefillChunkSize: c.PrefillChunkSize, Layers: m.Layers, Heads: m.Heads, KVHeads: m.Heads,
+		Hidden: m.Hidden, Vocab: c.VocabSize, ChatTemplate: c.ConvTemplate.Name, TokenizerFiles: c.TokenizerFiles}
 	p.Shape, p.Whole, p.Scaled = m.shape()
 	if c.SlidingWindowSize != nil {
 		p.SlidingWindowSize = *c.SlidingWindowSize
@@ -184,8 +184,8 @@ func parseConfig(text []byte) (Existing, error) {
 	return p, p.check()
 }
 
-// modelConfig is the part of mlc-chat-config.json that is about the model: a Shape where it was written here. MLC's has some of that,
-// under other names where it is about the rotation.
+// modelConfig is the part of mlc-chat-config.json that is about the model: a Shape where it was written here. MLC's has some of
+// that, under other names where it is about the rotation.
 type modelConfig struct {
 	Type         string          `json:"model_type"` // not in MLC's
 	Hidden       int             `json:"hidden_size"`
@@ -362,8 +362,8 @@ func KVReserved(bytesPerToken int64, context int) int64 {
 	return bytesPerToken * pageTokens * pages
 }
 
-// KVValues is how many values a token takes in the KV cache of all layers, by the weights: a library of MLC's tells it in no other way.
-// It is 0 where the weights' names or shapes are not those that are known.
+// KVValues is how many values a token takes in the KV cache of all layers, by the weights: a library of MLC's tells it in no
+// other way. It is 0 where the weights' names or shapes are not those that are known.
 func KVValues(params []Param) int64 {
 	var values int64
 	rows := map[string]int64{} // of a layer's queries, keys and values together

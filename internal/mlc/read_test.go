@@ -30,7 +30,8 @@ func TestPackageIsReadAsItWasWritten(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if p.ModelType != "llama" || p.Quantization != "q0f32" || p.ContextWindowSize != 256 || p.SlidingWindowSize != -1 || p.Layers != 2 || p.Heads != 4 || p.KVHeads != 2 ||
+	if p.ModelType != "llama" || p.Quantization != "q0f32" || p.ContextWindowSize != 256 || p.SlidingWindowSize != -1 ||
+		p.Layers != 2 || p.Heads != 4 || p.KVHeads != 2 ||
 		p.HeadDim != 32 || p.Hidden != 128 || p.Vocab != 512 || p.Bytes != 4*426624 || p.Library != "" {
 		t.Errorf("%+v", p)
 	}
@@ -96,7 +97,8 @@ func TestUnsoundPackagesAreRefused(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := OpenPackage(dir); fault.Code(err) != int(fault.BadModel) || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+			if _, err := OpenPackage(dir); fault.Code(err) != int(fault.BadModel) || !strings.Contains(err.Error(), want) ||
+				strings.Contains(err.Error(), "\n") {
 				t.Errorf("%v, want a line with %q", err, want)
 			}
 		})

@@ -73,7 +73,8 @@ func TestChatsAreLaidOutAsTheTemplateHasIt(t *testing.T) {
 
 func TestOtherTemplatesAreNotKnown(t *testing.T) {
 	v := gguf.Vocabulary{Tokens: []string{"<s>", "</s>"}, Types: []int32{3, 3}, BOS: 0, EOS: 1}
-	for _, v.ChatTemplate = range []string{"", "{{ message }}", "<|user|>\n{{ message }}<|end|>\n<|assistant|>", "{{ '[INST] ' + message + ' [/INST]' }}",
+	for _, v.ChatTemplate = range []string{"", "{{ message }}", "<|user|>\n{{ message }}<|end|>\n<|assistant|>",
+		"{{ '[INST] ' + message + ' [/INST]' }}",
 		"<|user|>{{ message }}<|assistant|>"} {
 		if c, known := chat(v); known || c.Name != "chatml" {
 			t.Errorf("%q: known %v as %s", v.ChatTemplate, known, c.Name)

@@ -27,7 +27,8 @@ func TestTroubleIsToldInALine(t *testing.T) {
 		{"0.2.80 --registry=x", nil, fault.Usage, "is no version"},
 		{"../0.2.80", nil, fault.Usage, "is no version"},
 		// Nothing listens there, and npm's own cache is empty.
-		{"0.2.80", map[string]string{"npm_config_registry": "http://127.0.0.1:9/", "npm_config_cache": t.TempDir(), "npm_config_fetch_retries": "0"}, fault.NoBundle, "it takes a network once"},
+		{"0.2.80", map[string]string{"npm_config_registry": "http://127.0.0.1:9/", "npm_config_cache": t.TempDir(),
+			"npm_config_fetch_retries": "0"}, fault.NoBundle, "it takes a network once"},
 		{"0.2.80", map[string]string{"PATH": t.TempDir()}, fault.NoBundle, "not on PATH"},
 	} {
 		t.Run(c.version, func(t *testing.T) {
@@ -69,7 +70,8 @@ func TestOneFileIsTakenOutOfAnArchive(t *testing.T) {
 	zipped := gzip.NewWriter(&b)
 	out := tar.NewWriter(zipped)
 	for _, f := range []tar.Header{
-		{Name: "package/../../escape", Typeflag: tar.TypeReg}, {Name: "package/lib/link.js", Typeflag: tar.TypeSymlink, Linkname: "/etc/passwd"},
+		{Name: "package/../../escape", Typeflag: tar.TypeReg},
+		{Name: "package/lib/link.js", Typeflag: tar.TypeSymlink, Linkname: "/etc/passwd"},
 		{Name: "package/lib/index.js", Typeflag: tar.TypeReg, Size: 4},
 	} {
 		if err := out.WriteHeader(&f); err != nil {

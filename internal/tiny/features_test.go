@@ -88,8 +88,9 @@ func TestFeaturesAreAllThere(t *testing.T) {
 			seen["key_length"] = true
 		}
 	}
-	for _, want := range []string{"llama", "qwen2", "tied", "separate", "share 1", "share 2", "share 4", "share 8", "dim 32", "dim 64", "dim 80",
-		"dim 96", "dim 128", "bias in llama", "bias in qwen2", "llama3 in llama", "linear in llama", "linear in qwen2", "scaling to one factor",
+	for _, want := range []string{"llama", "qwen2", "tied", "separate", "share 1", "share 2", "share 4", "share 8", "dim 32",
+		"dim 64", "dim 80", "dim 96", "dim 128", "bias in llama", "bias in qwen2", "llama3 in llama", "linear in llama",
+		"linear in qwen2", "scaling to one factor",
 		"scaling to several", "window", "key_length", "gpt-2", "smollm", "llama-bpe", "qwen2", tiny.SentencePiece} {
 		if !seen[want] {
 			t.Errorf("no feature has %s", want)
@@ -125,10 +126,12 @@ func TestImpossibleShapes(t *testing.T) {
 	for says, s := range map[string]tiny.Spec{
 		"layers is -1": {Layers: -1}, "heads is 2000": {Heads: 2000}, "5 heads can't share 2": {Hidden: 160, Heads: 5, KVHeads: 2},
 		"head-dim is 33": {HeadDim: 33}, "vocab is 100": {Vocab: 100}, `architecture "bert"`: {Architecture: "bert"},
-		`tokenizer "tekken"`: {Tokenizer: "tekken"}, `rope scaling "yarn"`: {RopeScaling: "yarn"}, "rope-factor is -1": {RopeScaling: tiny.Linear, RopeFactor: -1},
-		"rope-base is 0.5": {RopeBase: 0.5}, "a qwen2 of 4 heads of 64 needs a hidden size of 256": {Architecture: gguf.Qwen2, Heads: 4, HeadDim: 64},
-		"a qwen2's file can't say":                        {Architecture: gguf.Qwen2, Window: 8},
-		"a qwen2 has no factors of its own for each freq": {Architecture: gguf.Qwen2, RopeScaling: tiny.Llama3},
+		`tokenizer "tekken"`: {Tokenizer: "tekken"}, `rope scaling "yarn"`: {RopeScaling: "yarn"},
+		"rope-factor is -1": {RopeScaling: tiny.Linear, RopeFactor: -1},
+		"rope-base is 0.5":  {RopeBase: 0.5},
+		"a qwen2 of 4 heads of 64 needs a hidden size of 256": {Architecture: gguf.Qwen2, Heads: 4, HeadDim: 64},
+		"a qwen2's file can't say":                            {Architecture: gguf.Qwen2, Window: 8},
+		"a qwen2 has no factors of its own for each freq":     {Architecture: gguf.Qwen2, RopeScaling: tiny.Llama3},
 	} {
 		path := filepath.Join(t.TempDir(), "model.gguf")
 		err := tiny.WriteRandomFile(t.Context(), path, s)

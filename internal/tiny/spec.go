@@ -109,7 +109,8 @@ func (s Spec) checkQwen2() error {
 	switch {
 	case s.Architecture != gguf.Qwen2:
 	case s.Heads*s.HeadDim != s.Hidden:
-		return impossible("a qwen2 of %d heads of %d needs a hidden size of %d, not %d", s.Heads, s.HeadDim, s.Heads*s.HeadDim, s.Hidden)
+		return impossible("a qwen2 of %d heads of %d needs a hidden size of %d, not %d", s.Heads, s.HeadDim, s.Heads*s.HeadDim,
+			s.Hidden)
 	case s.Window > 0:
 		return impossible("a qwen2's file can't say which layers have a window; a llama's has it in all")
 	case s.RopeScaling == Llama3:

@@ -106,9 +106,11 @@ func TestPromptsGiveVariedTextWithWideMargins(t *testing.T) {
 				t.Errorf("%s: token %d is special", p.Name, i)
 			}
 		}
-		t.Logf("%-42s %3d tokens, margin %.3f, distinct %d: %.60q", p.Name, len(tok.Encode(p.Text)), least, len(distinct), tok.Decode(ids))
+		t.Logf("%-42s %3d tokens, margin %.3f, distinct %d: %.60q", p.Name, len(tok.Encode(p.Text)), least, len(distinct),
+			tok.Decode(ids))
 		if least < leastMargin || len(distinct) < leastTokens {
-			t.Errorf("%s: least margin %.4f and %d distinct tokens; %v and %d are wanted", p.Name, least, len(distinct), leastMargin, leastTokens)
+			t.Errorf("%s: least margin %.4f and %d distinct tokens; %v and %d are wanted", p.Name, least, len(distinct), leastMargin,
+				leastTokens)
 		}
 	}
 }

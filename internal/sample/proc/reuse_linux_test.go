@@ -1,0 +1,51 @@
+package proc
+
+import (
+	"os/exec"
+	"testing"
+)
+
+// A number that was given out again is another process: an entry of the one before does not stand in its way.
+func TestANumberGivenOutAgainIsAnotherProcess(t *testing.T) {
+	first, second := exec.Command("cat"), exec.Command("cat")
+	for _, cmd := range []*exec.Cmd{first, second} {
+		in, err := cmd.StdinPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		defer func() {
+			_ = in.Close()
+			_ = cmd.Wait() // ended or killed, as it should be
+		}()
+	}
+	f := NewFamily()
+	defer f.Close()
+	old, err := f.Add(first.Process.Pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := first.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = first.Wait() // killed, as it should be
+	if old.Alive() {
+		t.Fatal("alive")
+	}
+	// As if the second had got the number of the first.
+	delete(f.members, old.PID)
+	f.members[second.Process.Pid] = old
+	f.Joins = func(p Process) bool { return p.PID == second.Process.Pid }
+	f.everybody = true
+	found := f.Look()
+	if len(found) != 1 || found[0] == old || !found[0].Alive() {
+		t.Errorf("found %v", found)
+	}
+	old.PID = second.Process.Pid
+	f.Drop(old)
+	if f.members[second.Process.Pid] == nil {
+		t.Error("letting go of the old one has lost the new one")
+	}
+}

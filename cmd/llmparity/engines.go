@@ -29,7 +29,7 @@ type engineKind struct {
 
 // engineKinds are all there are, in the order in which they are listed.
 func engineKinds() []engineKind {
-	return []engineKind{webllmKind(), llamacppKind(), openaiKind(), execKind()}
+	return []engineKind{webllmKind(), llamacppKind(), oneShotKind(), openaiKind(), execKind()}
 }
 
 // engineFlags is what a user may say of engines, whichever command starts them: a struct an engine, in that engine's file.

@@ -13,7 +13,6 @@ import (
 	"llmparity/internal/engine"
 	"llmparity/internal/fault"
 	"llmparity/internal/plan"
-	"llmparity/native/llamacpp"
 	"llmparity/native/openai"
 )
 
@@ -92,13 +91,12 @@ func (f *runFlags) change(p *plan.Plan, given func(string) bool) {
 		}
 	}
 	f.openaiFlags.change(p, given)
+	f.llamacppFlags.change(p, given)
 }
 
 // complete writes into the plan what was chosen by default, so that the run can be repeated by it.
 func (f *runFlags) complete(p *plan.Plan, m engine.Model) {
-	if slices.Contains(p.Engines, llamacpp.Name) {
-		p.Threads = f.threads
-	}
+	f.llamacppFlags.complete(p)
 	if m.Format != webllmFormat && m.Format != openai.Served { // a package has numbers and a library of its own
 		p.DType = f.dtype
 	}

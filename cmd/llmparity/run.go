@@ -76,7 +76,7 @@ measured is written to a folder as it happens; at the end there are a table and,
 	flags.StringVar(&f.thread, "thread", "page", "where WebLLM runs: page (the page's own thread) or worker (a dedicated worker)")
 	flags.DurationVar(&f.watchdog, "watchdog", browser.Watchdog, "how long that thread, or an engine of exec:, may give no sign of life")
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "no progress, only the result")
-	flags.IntVar(&f.threads, "threads", 1, "llama-server's threads")
+	flags.IntVar(&f.threads, "threads", 1, "llama.cpp's threads")
 	f.engineFlags.register(flags)
 	f.packageFlags.register(flags)
 	f.bundleFlags.register(flags)
@@ -91,6 +91,8 @@ func (f *runFlags) run(ctx context.Context, p plan.Plan, stdout, stderr io.Write
 	if err != nil {
 		return err
 	}
+	identity := make(chan record.Tool, 1)
+	go func() { identity <- tool() }() // it reads the whole program
 	show := newProgress(stderr, f.quiet)
 	defer show.close()
 	say := func(what string) { show.event(run.Event{Kind: run.Preparing, Engine: browser.Name, Text: what}) }
@@ -122,7 +124,7 @@ func (f *runFlags) run(ctx context.Context, p plan.Plan, stdout, stderr io.Write
 	if _, err := echarts.Script(); err != nil {
 		return err
 	}
-	dir, err := run.Do(ctx, run.Options{Plan: p, Engines: f.build(p.Engines), Model: model, Out: f.out, Tool: tool(),
+	dir, err := run.Do(ctx, run.Options{Plan: p, Engines: f.build(p.Engines), Model: model, Out: f.out, Tool: <-identity,
 		Progress: show.event, Profiles: profiles, Expected: known})
 	show.close()
 	if dir == "" {

@@ -42,7 +42,8 @@ type Plan struct {
 	WebLLMBundle  string `yaml:"webllm_bundle,omitempty"` // a file, in place of a version
 	Threads       int    `yaml:"threads,omitempty"`       // llama-server's
 
-	OpenAI *OpenAI `yaml:"openai,omitempty"`
+	OpenAI   *OpenAI   `yaml:"openai,omitempty"`
+	LlamaCpp *LlamaCpp `yaml:"llamacpp,omitempty"`
 
 	// ContextNote is said beside the context where the plan is written; it is read from nowhere.
 	ContextNote string `yaml:"-"`
@@ -151,6 +152,9 @@ func (p Plan) Validate() error {
 		}
 	}
 	if err := p.validateParts(); err != nil {
+		return err
+	}
+	if err := p.LlamaCpp.validate(); err != nil {
 		return err
 	}
 	if err := p.OpenAI.validate(); err != nil {

@@ -89,7 +89,7 @@ func breakdown(counted []*record.Attempt) *Breakdown {
 			load.exact(a.ID, p.at(a, record.Load))
 			measure.exact(a.ID, p.at(a, record.Measure))
 			if !slices.Contains(append(LedgerParts(), KVUsed), p.name) { // the ledger has them only while there is a model
-				retained.exact(a.ID, p.at(a, record.Unload)-p.at(a, record.Baseline))
+				retained.exact(a.ID, p.at(a, record.Unload)-p.at(a.Launch(), record.Baseline))
 			} else {
 				retained.Absent = "there only while a model is"
 			}

@@ -29,6 +29,13 @@ var shared struct {
 // TestMain gives the tests a temporary folder of their own, which must be empty in the end. Its path is short: a browser's socket has
 // to fit below it.
 func TestMain(m *testing.M) {
+	if address := os.Getenv(bareAddress); address != "" {
+		if err := bareScript(address); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
 	temporary, err := os.MkdirTemp("", "lp")
 	if err == nil {
 		err = os.Setenv("TMPDIR", temporary)

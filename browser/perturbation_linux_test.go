@@ -1,11 +1,8 @@
 package browser
 
 import (
-	"fmt"
 	"io/fs"
 	"maps"
-	"math"
-	"math/rand/v2"
 	"os"
 	"slices"
 	"testing"
@@ -19,14 +16,17 @@ import (
 	"llmparity/internal/engine/enginetest"
 	"llmparity/internal/record"
 	"llmparity/internal/sample"
-	"llmparity/internal/sample/proc"
 )
 
 // atLeast is the share of its speed that an engine must keep while it is measured.
 const atLeast = 0.95
 
-// long is a generation's length: some seconds.
-const long = 400
+// A pair is rounds generations of either kind, of so many tokens each, in turn: what is slow to change meets both alike, and together
+// they take as long as the dearest source has between two readings.
+const (
+	rounds = 4
+	long   = 100
+)
 
 // noLedger stands in for ledger.js where nothing shall be patched.
 const noLedger = `export const ledger = { brief: () => [], mark() {}, enter() {} };`
@@ -35,35 +35,15 @@ const noLedger = `export const ledger = { brief: () => [], mark() {}, enter() {}
 // open all the time. On a software adapter, which computes on the cores that samplers run on, this is the hard case. The CPU time of
 // browser and sampler is compared beside the rate, process by process: it tells the same on a machine that is busy with other things.
 //
-// The median's interval is that of order statistics: it assumes nothing, and no pair is left out.
+// The median's interval is that of order statistics: it assumes nothing, and no pair is left out. A sampler that rests still wakes for
+// its ticks, some ten microseconds of CPU time each, which the unmeasured side has too.
 func BenchmarkPerturbation(b *testing.B) {
 	b.Run("everything", func(b *testing.B) {
-		if p := perturbation(b, 60, true); p.low < atLeast {
+		if p := perturbation(b, 48, true); p.low < atLeast {
 			b.Errorf("measured, an engine decodes at %.3f (95 %%: %.3f to %.3f) of its speed, want at least %.2f", p.median, p.low, p.high, atLeast)
 		}
 	})
-	b.Run("ledger", func(b *testing.B) { perturbation(b, 20, false) })
-}
-
-// interval is a median and what order statistics hold it in.
-type interval struct{ median, low, high float64 }
-
-// medianOf sorts what it is given. The k-th values from below and from above hold the median with at least 95 %, k being the largest
-// for which a coin falls the same way fewer than k times of n in at most 2.5 %.
-func medianOf(all []float64) interval {
-	slices.Sort(all)
-	n := len(all)
-	k, tail, term := 0, 0.0, math.Pow(0.5, float64(n))
-	for ; tail+term <= 0.025; k++ {
-		tail += term
-		term *= float64(n-k) / float64(k+1)
-	}
-	k = max(k, 1)
-	return interval{(all[(n-1)/2] + all[n/2]) / 2, all[k-1], all[n-k]}
-}
-
-func (i interval) String() string {
-	return fmt.Sprintf("%.3f (95 %%: %.3f to %.3f)", i.median, i.low, i.high)
+	b.Run("ledger", func(b *testing.B) { perturbation(b, 6, false) })
 }
 
 // spent is CPU time by process.
@@ -74,6 +54,21 @@ func (s spent) add(other spent, sign time.Duration) {
 		s[role] += sign * d
 	}
 }
+
+// generations sums up some: tokens behind the first, in the time from the first to the last.
+type generations struct {
+	tokens int
+	took   time.Duration
+	cpu    spent
+}
+
+func (g *generations) add(other generations) {
+	g.tokens += other.tokens
+	g.took += other.took
+	g.cpu.add(other.cpu, 1)
+}
+
+func (g generations) rate() float64 { return float64(g.tokens) / g.took.Seconds() }
 
 func (s spent) sum() (sum time.Duration) {
 	for _, d := range s {
@@ -94,43 +89,37 @@ func perturbation(b *testing.B, pairs int, samplers bool) interval {
 		if err := s.session.Load(b.Context(), m); err != nil {
 			b.Fatal(err)
 		}
-		s.decode(b, 0) // warm
+		s.decode(b) // warm
 	}
-	var cost record.Cost
-	measured := func(wait time.Duration) (float64, spent) {
-		rec := w.Begin(record.Cell{ID: 1}, 1, false, 0)
-		sampler := sample.New(b.Context(), rec)
-		for _, s := range on.probe.Attached() {
-			if samplers {
-				sampler.Attach(kept(s))
+	// One sampler for all: it reads at the times at which it would, and rests while nothing is measured.
+	rec := w.Begin(record.Cell{ID: 1}, 1, false, 0)
+	sampler := sample.New(b.Context(), rec)
+	for _, s := range on.probe.Attached() {
+		if samplers {
+			sampler.Attach(s)
+		}
+	}
+	sampler.Pause()
+	var ratios, rates, cpu []float64
+	onAll, offAll := generations{cpu: spent{}}, generations{cpu: spent{}}
+	for range pairs {
+		with, without := generations{cpu: spent{}}, generations{cpu: spent{}}
+		for i := range 2 * rounds {
+			if i%4 == 0 || i%4 == 3 {
+				sampler.Resume()
+				with.add(on.decode(b))
+				sampler.Pause()
+			} else {
+				without.add(off.decode(b))
 			}
 		}
-		rate, cpu := on.decode(b, wait)
-		one := sampler.Stop()
-		cost.Reads, cost.ReadNS = cost.Reads+one.Reads, cost.ReadNS+one.ReadNS
-		cost.Waits, cost.WaitNS = cost.Waits+one.Waits, cost.WaitNS+one.WaitNS
-		rec.End(record.OK, "", nil, one)
-		return rate, cpu
+		onAll.add(with)
+		offAll.add(without)
+		cpu = append(cpu, float64(with.cpu.sum())/float64(without.cpu.sum()))
+		ratios, rates = append(ratios, with.rate()/without.rate()), append(rates, without.rate())
 	}
-	var ratios, rates, cpu []float64
-	onAll, offAll := spent{}, spent{}
-	for i := range pairs {
-		var with, without float64
-		var cpuWith, cpuWithout spent
-		// Generations begin anywhere between two ticks of the slowest source, as they do in a run, where sampling never stops.
-		wait := time.Duration(rand.Int64N(int64(proc.DearEvery)))
-		if i%2 == 0 {
-			with, cpuWith = measured(wait)
-			without, cpuWithout = off.decode(b, wait)
-		} else {
-			without, cpuWithout = off.decode(b, wait)
-			with, cpuWith = measured(wait)
-		}
-		onAll.add(cpuWith, 1)
-		offAll.add(cpuWithout, 1)
-		cpu = append(cpu, float64(cpuWith.sum())/float64(cpuWithout.sum()))
-		ratios, rates = append(ratios, with/without), append(rates, without)
-	}
+	cost := sampler.Stop()
+	rec.End(record.OK, "", nil, cost)
 	if err := w.Close(record.OK); err != nil {
 		b.Fatal(err)
 	}
@@ -143,8 +132,8 @@ func perturbation(b *testing.B, pairs int, samplers bool) interval {
 	b.ReportMetric(rate.median, "tokens/s-unmeasured")
 	b.Logf("%d pairs: rate %v of %.1f tokens/s; CPU time %v", pairs, ratio, rate.median, busy)
 	b.Logf("%d reads in %.1f ms; %d answers waited for, %.1f ms", cost.Reads, float64(cost.ReadNS)/1e6, cost.Waits, float64(cost.WaitNS)/1e6)
-	for _, role := range slices.Sorted(maps.Keys(onAll)) {
-		each := func(s spent) float64 { return float64(s[role].Microseconds()) / float64(pairs*long) }
+	for _, role := range slices.Sorted(maps.Keys(onAll.cpu)) {
+		each := func(g generations) float64 { return float64(g.cpu[role].Microseconds()) / float64(g.tokens) }
 		b.Logf("CPU time a token, %s: %.0f µs measured, %.0f µs not", role, each(onAll), each(offAll))
 	}
 	return ratio
@@ -157,7 +146,7 @@ func BenchmarkReads(b *testing.B) {
 	if err := o.session.Load(b.Context(), m); err != nil {
 		b.Fatal(err)
 	}
-	o.decode(b, 0)
+	o.decode(b)
 	seen := map[string]bool{}
 	for _, s := range o.probe.Attached() {
 		d := s.Describe()
@@ -182,14 +171,6 @@ func BenchmarkReads(b *testing.B) {
 			b.ReportMetric(float64(took.sum().Microseconds())/float64(b.N), "CPU-µs/op")
 		})
 	}
-}
-
-// kept is a source that outlives the sampler. The ledger has nothing to let go of, and must keep its other methods.
-func kept(s sample.Source) sample.Source {
-	if l, ok := s.(*ledger); ok {
-		return l
-	}
-	return struct{ sample.Source }{s}
 }
 
 type open struct {
@@ -248,10 +229,9 @@ func without(b *testing.B, name, text string) fs.FS {
 	return files
 }
 
-// decode gives the rate of one generation, and the CPU time that the browser and this program took for it. It waits before it begins.
-func (o *open) decode(b *testing.B, wait time.Duration) (rate float64, cpu spent) {
+// decode is one generation, with the CPU time that the browser and this program took for it.
+func (o *open) decode(b *testing.B) generations {
 	b.Helper()
-	time.Sleep(wait)
 	before := o.cpu(b)
 	var first, last time.Time
 	n := 0
@@ -265,9 +245,9 @@ func (o *open) decode(b *testing.B, wait time.Duration) (rate float64, cpu spent
 	if err != nil {
 		b.Fatal(err)
 	}
-	cpu = o.cpu(b)
-	cpu.add(before, -1)
-	return float64(n-1) / last.Sub(first).Seconds(), cpu
+	g := generations{tokens: n - 1, took: last.Sub(first), cpu: o.cpu(b)}
+	g.cpu.add(before, -1)
+	return g
 }
 
 // cpu is the CPU time so far of the browser's processes and of this one.

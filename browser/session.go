@@ -48,9 +48,6 @@ func (s *session) introduce(ctx context.Context) error {
 		return err
 	}
 	s.tab.clock.offset = clock.OffsetNS
-	if err := s.tab.findRenderer(ctx); err != nil {
-		return err
-	}
 	s.event(record.Event{Engine: s.info(nil)})
 	s.event(record.Event{Device: &device})
 	for _, w := range s.webllm.config.Adapter.unmet(device) {

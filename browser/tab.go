@@ -95,12 +95,20 @@ func (p *tab) navigate(ctx context.Context) error {
 	if err != nil {
 		return p.chrome.unreachable(fmt.Errorf("opening the page: %w", p.errorOf(ctx, err)), p.server.base)
 	}
-	if _, err := callPage[bool](ctx, p, "llmparityPage.started.then(() => true)"); err != nil {
+	// Which process renders the page is found out while the page compiles WebLLM.
+	found := make(chan error, 1)
+	go func() { found <- p.findRenderer(ctx) }()
+	_, err = callPage[bool](ctx, p, "llmparityPage.started.then(() => true)")
+	unfound := <-found
+	if err != nil {
 		var thrown *engine.Failure
 		if errors.As(err, &thrown) && (thrown.Class == record.Other || thrown.Class == record.Download) {
 			return fault.Wrap(fault.NoBundle, err, "run make setup and build again, or choose another --webllm-version or --webllm-bundle", "%s can't be started", p.bundle)
 		}
 		return fmt.Errorf("starting the page: %w", err)
+	}
+	if unfound != nil {
+		return unfound
 	}
 	return p.enter(ctx)
 }

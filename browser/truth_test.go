@@ -70,7 +70,6 @@ func bare(t *testing.T) (*tab, *enginetest.Probe) {
 	})
 	p.clock = pageClock{anchor: time.Now()}
 	for _, step := range []func(context.Context) error{
-		p.findRenderer,
 		func(ctx context.Context) error { return p.attach(ctx, probe) },
 		func(ctx context.Context) error { return p.attachPage(ctx, probe) },
 	} {

@@ -102,6 +102,8 @@ var scripts = map[string][]string{
 	"out of memory":   {hello, loaded, token + "\n<die of memory>"},
 	"says oom":        {hello, `{"id":2,"event":"error","class":"oom","message":"16 GiB\nare needed"}`},
 	"bad model":       {hello, `{"id":2,"event":"error","class":"bad-model","message":"no weights"}`},
+	"chatty":          {hello, "<flood the log>\n" + loaded},
+	"stream":          {stamped, loaded, "<stream>\n" + `{"id":3,"event":"done","finish":"stop","prompt_tokens":1,"generated":500}`},
 	"too long":        {hello, loaded, `{"id":3,"event":"error","class":"prompt-too-long","message":"9 tokens, 8 fit"}`},
 	"refuses":         {hello, loaded, `{"id":3,"event":"error","message":"not today"}`},
 	"talks":           {hello + "\n" + hello, loaded},
@@ -159,12 +161,17 @@ func act(what string, out *bufio.Writer) {
 		os.Stdout.Close()
 		time.Sleep(time.Hour)
 	case "<stamps>":
-		for range 2 {
-			var now unix.Timespec
-			if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &now); err != nil {
-				panic(err)
-			}
-			fmt.Fprintf(out, `{"id":3,"event":"token","text":"a","t_ns":%d}`+"\n", now.Nano())
+		stamp(out)
+		stamp(out)
+	case "<stream>":
+		for range 500 {
+			time.Sleep(2 * time.Millisecond)
+			stamp(out)
+			_ = out.Flush()
+		}
+	case "<flood the log>":
+		for range 20 {
+			os.Stderr.WriteString(strings.Repeat(strings.Repeat("x", 99)+"\n", 1<<20/100))
 		}
 	case "<child>": // that holds our output
 		p, err := os.StartProcess(os.Args[0], []string{os.Args[0], asEngine, "mute"}, &os.ProcAttr{Files: []*os.File{nil, os.Stdout, os.Stderr}})
@@ -185,6 +192,15 @@ func act(what string, out *bufio.Writer) {
 			fmt.Fprintln(out, `{"id":2,"event":"stage","stage":"one more"}`)
 		}
 	}
+}
+
+// stamp says a token with its time.
+func stamp(out *bufio.Writer) {
+	var now unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &now); err != nil {
+		panic(err)
+	}
+	fmt.Fprintf(out, `{"id":3,"event":"token","text":"a","t_ns":%d}`+"\n", now.Nano())
 }
 
 func scripted(name string, silence time.Duration) *protocol.Engine {
@@ -329,6 +345,22 @@ func TestWhatIsRightIsTaken(t *testing.T) {
 		if fmt.Sprint(ids) != c.ids || o.usage.Text != c.text || len(o.probe.Warnings()) != c.warnings {
 			t.Errorf("%s: %v %q %v, want %s %q and %d warnings", c.script, ids, o.usage.Text, o.probe.Warnings(), c.ids, c.text, c.warnings)
 		}
+	}
+}
+
+// A log without an end is cut; the engine goes on.
+func TestALogIsBounded(t *testing.T) {
+	p := &enginetest.Probe{}
+	s, err := scripted("chatty", 20*time.Second).Open(t.Context(), p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(s.Load(t.Context(), enginetest.TinyModel(t)), s.Close()); err != nil {
+		t.Fatal(err)
+	}
+	log, closed := p.Logged("exec-test")
+	if mib := len(log) >> 20; mib != 16 || !closed || !strings.HasSuffix(log, "[no more of it is kept]\n") {
+		t.Errorf("%d MiB, closed: %v, at its end %q", mib, closed, log[max(0, len(log)-40):])
 	}
 }
 

@@ -24,10 +24,8 @@ func TestFeaturesLeadAndVary(t *testing.T) {
 		t.Run(feature.Name, func(t *testing.T) {
 			t.Parallel()
 			for _, a := range tinytest.Answers(t, tinytest.Random(t, feature.Spec), tinytest.FeaturePrompts(), answer) {
-				distinct := slices.Clone(a.Out)
-				slices.Sort(distinct)
-				if n := len(slices.Compact(distinct)); slices.Min(a.Margins) < 0.02 || n < 20 {
-					t.Errorf("%s: least margin %.4f, %d distinct tokens", a.Name, slices.Min(a.Margins), n)
+				if a.Least() < 0.02 || a.Distinct() < 20 {
+					t.Errorf("%s: least margin %.4f, %d distinct tokens", a.Name, a.Least(), a.Distinct())
 				}
 			}
 		})

@@ -91,26 +91,15 @@ const (
 )
 
 func TestPromptsGiveVariedTextWithWideMargins(t *testing.T) {
-	_, m, tok := model(t)
-	for _, p := range tinytest.Prompts() {
-		ids, margins, err := m.Greedy(tok.Encode(p.Text), length)
-		if err != nil {
-			t.Fatal(err)
+	f, _, tok := model(t)
+	for _, a := range tinytest.Answers(t, f, tinytest.Prompts(), length) {
+		if slices.Max(a.Out) >= tiny.VocabSize-tiny.Specials {
+			t.Errorf("%s: a token is special: %v", a.Name, a.Out)
 		}
-		distinct := map[int]bool{}
-		least := margins[0]
-		for i, id := range ids {
-			distinct[id] = true
-			least = min(least, margins[i])
-			if id >= tiny.VocabSize-tiny.Specials {
-				t.Errorf("%s: token %d is special", p.Name, i)
-			}
-		}
-		t.Logf("%-42s %3d tokens, margin %.3f, distinct %d: %.60q", p.Name, len(tok.Encode(p.Text)), least, len(distinct),
-			tok.Decode(ids))
-		if least < leastMargin || len(distinct) < leastTokens {
-			t.Errorf("%s: least margin %.4f and %d distinct tokens; %v and %d are wanted", p.Name, least, len(distinct), leastMargin,
-				leastTokens)
+		t.Logf("%-42s %3d tokens, margin %.3f, distinct %d: %.60q", a.Name, len(a.In), a.Least(), a.Distinct(), tok.Decode(a.Out))
+		if a.Least() < leastMargin || a.Distinct() < leastTokens {
+			t.Errorf("%s: least margin %.4f and %d distinct tokens; %v and %d are wanted", a.Name, a.Least(), a.Distinct(),
+				leastMargin, leastTokens)
 		}
 	}
 }

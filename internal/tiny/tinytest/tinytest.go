@@ -4,6 +4,7 @@ package tinytest
 
 import (
 	"bytes"
+	"slices"
 	"testing"
 
 	"llmparity/internal/gguf"
@@ -40,6 +41,14 @@ type Answer struct {
 	Prompt
 	In, Out []int
 	Margins []float64 // by how much each token's logit leads the second
+}
+
+// Least is the least margin.
+func (a Answer) Least() float64 { return slices.Min(a.Margins) }
+
+// Distinct counts the different tokens.
+func (a Answer) Distinct() int {
+	return len(slices.Compact(slices.Sorted(slices.Values(a.Out))))
 }
 
 // Answers gives the reference's n greedy tokens after each prompt.

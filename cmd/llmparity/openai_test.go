@@ -1,0 +1,138 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"llmparity/internal/engine/enginetest"
+	"llmparity/internal/fault"
+	"llmparity/internal/record"
+	"llmparity/native/openai/openaitest"
+)
+
+// recorded gives the run that a command has just recorded.
+func recorded(t *testing.T, dir string) *record.Run {
+	t.Helper()
+	r, err := record.Open(filepath.Join(dir, "results", "latest"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func TestAServedModelNeedsNoFile(t *testing.T) {
+	m := enginetest.TinyModel(t)
+	server := openaitest.Llama(t, m.Path, "-np", "1", "-c", "512", "--alias", "mouse", "--metrics", "--api-key", "sk-very-secret")
+	run := program(t, "run", "--engines", "openai", "--openai-url", server.URL, "--openai-key-env", "MOUSE_KEY", "--model", "served:mouse",
+		"--repetitions", "2", "--max-tokens", "12", "--prompt", "The third clock")
+	run.Env = append(run.Env, "MOUSE_KEY=sk-very-secret")
+	stdout, stderr, code := output(t, run)
+	if code != 0 {
+		t.Fatalf("exit code %d\n%s%s", code, stdout, stderr)
+	}
+	for _, want := range []string{"openai", "llama-server", "its weights are not verified", "already-running", "all 2 requests gave the same text"} {
+		if !strings.Contains(strings.Join(strings.Fields(stdout), " "), want) {
+			t.Errorf("no %q in\n%s", want, stdout)
+		}
+	}
+	r := recorded(t, run.Dir)
+	if c := r.Cells[0]; c.Model.Name != "mouse" || c.Model.Format != "served" || c.Model.SHA256 != "" || c.Isolation != record.OfServer {
+		t.Errorf("%+v", c)
+	}
+	for _, a := range r.Attempts {
+		if len(a.Samples) == 0 || len(a.Metrics) == 0 {
+			t.Errorf("attempt %d has %d samples and %d figures of the server's own", a.ID, len(a.Samples), len(a.Metrics))
+		}
+	}
+	// What was resolved can be run again, and says nothing of the key.
+	again := program(t, "run", "-q", "--repetitions", "1", filepath.Join(r.Dir, "plan.yaml"))
+	again.Env = append(again.Env, "MOUSE_KEY=sk-very-secret")
+	if stdout, stderr, code := output(t, again); code != 0 || !strings.Contains(stdout, "llama-server") {
+		t.Errorf("the resolved plan: exit code %d\n%s%s", code, stdout, stderr)
+	}
+	files, err := filepath.Glob(filepath.Join(r.Dir, "*"))
+	if err != nil || len(files) < 8 {
+		t.Fatalf("%v: %v", err, files)
+	}
+	for _, f := range files {
+		if text, err := os.ReadFile(f); err == nil && strings.Contains(string(text), "very-secret") { // a folder can't be read
+			t.Errorf("the key is in %s", f)
+		}
+	}
+	if r := recorded(t, again.Dir); r.Cells[0].Model.Name != "mouse" {
+		t.Errorf("%+v", r.Cells[0])
+	}
+	doctor := program(t, "doctor", "--openai-url", server.URL, "--openai-key-env", "MOUSE_KEY")
+	doctor.Env = append(doctor.Env, "MOUSE_KEY=sk-very-secret")
+	if d, stderr, code := output(t, doctor); !strings.Contains(d, "OpenAI server") || !strings.Contains(d, "with mouse") {
+		t.Errorf("doctor: exit code %d\n%s%s", code, d, stderr)
+	}
+}
+
+// Two engines, one file, one way of computing: the server that was there and the one that is started say the same.
+func TestAServerSaysWhatLlamaCppSays(t *testing.T) {
+	m := enginetest.TinyModel(t)
+	server := openaitest.Llama(t, m.Path, "-np", "1", "-c", "1024")
+	run := program(t, "run", "-q", "--engines", "llamacpp,openai", "--openai-url", server.URL+"/v1", "--model", m.Path,
+		"--repetitions", "1", "--max-tokens", "48", "--prompt", "The third clock", "--prompt", "Once upon a time")
+	stdout, stderr, code := output(t, run)
+	if code != 0 {
+		t.Fatalf("exit code %d\n%s%s", code, stdout, stderr)
+	}
+	texts := map[string]map[string]bool{}
+	for _, a := range recorded(t, run.Dir).Attempts {
+		for _, q := range a.Measured() {
+			prompt := recorded(t, run.Dir).CellByID(a.Cell).Prompt
+			if texts[prompt] == nil {
+				texts[prompt] = map[string]bool{}
+			}
+			texts[prompt][q.Text] = true
+		}
+	}
+	if len(texts) != 2 {
+		t.Errorf("%d prompts", len(texts))
+	}
+	for prompt, said := range texts {
+		if len(said) != 1 {
+			t.Errorf("%q: %v", prompt, said)
+		}
+	}
+	if strings.Contains(stdout, "weights-unverified") || strings.Contains(stdout, "counts-differ") {
+		t.Errorf("the server has read the very file:\n%s", stdout)
+	}
+}
+
+func TestServersThatCannotBeAskedAreToldOfInALine(t *testing.T) {
+	m := enginetest.TinyModel(t)
+	server := openaitest.Llama(t, m.Path, "-np", "1", "-c", "512", "--alias", "mouse")
+	down := fmt.Sprintf("http://127.0.0.1:%d", openaitest.FreePort(t))
+	for _, c := range []struct {
+		args  string
+		code  fault.Kind
+		words string
+	}{
+		{"--engines openai --model served:mouse", fault.Usage, "no server is named"},
+		{"--engines openai --model served:mouse --openai-url " + down, fault.ServerUnreachable, "no server answers"},
+		{"--engines openai --model served:moose --openai-url " + server.URL, fault.ServerUnreachable, `did you mean "mouse"`},
+		{"--engines openai --model served:mouse --openai-model moose --openai-url " + server.URL, fault.ServerUnreachable, `no model "moose"`},
+		{"--engines openai --model served: --openai-url " + server.URL, fault.Usage, "served:NAME"},
+		{"--engines openai,llamacpp --model served:mouse --openai-url " + server.URL, fault.Usage, "llamacpp runs models from files"},
+		{"--engines webllm --model served:mouse", fault.Usage, "webllm runs models from files"},
+		{"--engines llamacpp --openai-url " + server.URL, fault.Usage, "--openai-url is for openai"},
+		{"--engines openai --model served:mouse --openai-api talk --openai-url " + server.URL, fault.Usage, "use completions or chat"},
+		{"--engines openai --model served:mouse --openai-key-env LLMPARITY_NO_SUCH --openai-url " + server.URL, fault.Usage, "LLMPARITY_NO_SUCH is empty or not set"},
+	} {
+		stdout, stderr, code := output(t, program(t, append([]string{"run", "-q", "--repetitions", "1"}, strings.Fields(c.args)...)...))
+		if code != int(c.code) || !strings.Contains(stderr, c.words) || strings.Count(stderr, "\n") != 1 {
+			t.Errorf("%s: exit code %d, want %d and %q\n%s%s", c.args, code, c.code, c.words, stdout, stderr)
+		}
+	}
+	// A prompt that the server has no room for.
+	_, stderr, code := output(t, program(t, "run", "-q", "--engines", "openai", "--model", "served:mouse", "--openai-url", server.URL, "--repetitions", "1", "--max-tokens", "512"))
+	if code != int(fault.PromptTooLong) || !strings.Contains(lastLine(stderr), "do not fit in a context of 512") {
+		t.Errorf("too many tokens: exit code %d\n%s", code, stderr)
+	}
+}

@@ -29,13 +29,14 @@ type engineKind struct {
 
 // engineKinds are all there are, in the order in which they are listed.
 func engineKinds() []engineKind {
-	return []engineKind{webllmKind(), llamacppKind(), oneShotKind(), openaiKind(), execKind()}
+	return []engineKind{webllmKind(), llamacppKind(), oneShotKind(), ollamaKind(), openaiKind(), execKind()}
 }
 
 // engineFlags is what a user may say of engines, whichever command starts them: a struct an engine, in that engine's file.
 type engineFlags struct {
 	webllmFlags
 	llamacppFlags
+	ollamaFlags
 	openaiFlags
 	packageFlags // WebLLM's, but for dtype, which others follow
 
@@ -45,12 +46,13 @@ type engineFlags struct {
 func (f *engineFlags) register(flags *pflag.FlagSet) {
 	f.webllmFlags.register(flags)
 	f.llamacppFlags.register(flags)
+	f.ollamaFlags.register(flags)
 	f.openaiFlags.register(flags)
 }
 
 // valid refuses what makes no sense, whichever engines there are.
 func (f *engineFlags) valid() error {
-	for _, check := range []func() error{f.webllmFlags.valid, f.packageFlags.validate, f.llamacppFlags.valid} {
+	for _, check := range []func() error{f.webllmFlags.valid, f.packageFlags.validate, f.llamacppFlags.valid, f.ollamaFlags.valid} {
 		if err := check(); err != nil {
 			return err
 		}
@@ -62,6 +64,7 @@ func (f *engineFlags) valid() error {
 func (f *engineFlags) follow(p plan.Plan) {
 	f.webllmFlags.follow(p)
 	f.llamacppFlags.follow(p)
+	f.ollamaFlags.follow(p)
 	f.openaiFlags.follow(p)
 	f.packageFlags.follow(p)
 }

@@ -43,6 +43,7 @@ type Plan struct {
 	Threads       int    `yaml:"threads,omitempty"`       // llama-server's
 
 	OpenAI   *OpenAI   `yaml:"openai,omitempty"`
+	Ollama   *Ollama   `yaml:"ollama,omitempty"`
 	LlamaCpp *LlamaCpp `yaml:"llamacpp,omitempty"`
 
 	// ContextNote is said beside the context where the plan is written; it is read from nowhere.
@@ -155,6 +156,9 @@ func (p Plan) Validate() error {
 		return err
 	}
 	if err := p.LlamaCpp.validate(); err != nil {
+		return err
+	}
+	if err := p.Ollama.validate(); err != nil {
 		return err
 	}
 	if err := p.OpenAI.validate(); err != nil {

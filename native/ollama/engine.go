@@ -238,3 +238,20 @@ func unknownModel(name string, models []listed) error {
 	}
 	return fault.New(fault.ServerUnreachable, "take one of its own, `ollama pull` one, or give a GGUF file", "the Ollama server has no model %q: %s", name, has)
 }
+
+// Describe says which Ollama would be used.
+func (o *Ollama) Describe(ctx context.Context) (string, error) {
+	if err := o.config.Check(); err != nil {
+		return "", err
+	}
+	if o.config.URL == "" {
+		b, err := o.binary(ctx)
+		return b.version + "  " + b.path, err
+	}
+	a, c, err := o.server()
+	if err != nil {
+		return "", err
+	}
+	version, err := reach(ctx, a, c)
+	return version + "  " + a.URL.String(), err
+}

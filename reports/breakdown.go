@@ -29,11 +29,12 @@ func moments() []moment {
 }
 
 // held writes a figure of a breakdown, in the terminal as on the page. Where not every counted launch has it, it says how many do.
-func held(f compare.Figure, counted int) string {
+// What repetitions in one launch can only have once is not missing.
+func held(f compare.Figure, l compare.Launches) string {
 	switch {
 	case !f.Known():
 		return "–"
-	case f.N < counted:
+	case f.N < l.Counted && f.N != l.Opened:
 		return fmt.Sprintf("%s (n=%d)", mib(f.Center()), f.N)
 	}
 	return mib(f.Center())
@@ -158,7 +159,7 @@ func (v *view) stack(shown []int, m moment) map[string]any {
 	var labels []string
 	for _, i := range shown {
 		c := &v.res.Cells[i]
-		ledger := held(compare.Held(m.of(c.Memory), compare.Ledger), c.Launches.Counted)
+		ledger := held(compare.Held(m.of(c.Memory), compare.Ledger), c.Launches)
 		labels = append(labels, line(c.Label)+"\nWebGPU\n"+ledger+" MiB", line(c.Label)+"\npage")
 	}
 	bar.SetXAxis(labels)
@@ -215,7 +216,7 @@ func breakdownGrid(res *compare.Result) *grid {
 			row, known := []string{line(c.Label), f.Title}, false
 			for _, m := range moments() {
 				x := m.of(c.Memory)[n]
-				row, known = append(row, held(x, c.Launches.Counted)), known || x.Known()
+				row, known = append(row, held(x, c.Launches)), known || x.Known()
 			}
 			if known {
 				t.Rows = append(t.Rows, append(row, f.Method))
@@ -277,7 +278,7 @@ func processGrid(res *compare.Result) *grid {
 				if len(t.Rows) == 0 {
 					t.Head = append(t.Head, f.Title+" (MiB)")
 				}
-				row = append(row, held(f, c.Launches.Counted))
+				row = append(row, held(f, c.Launches))
 			}
 			t.Rows = append(t.Rows, row)
 		}

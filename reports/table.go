@@ -155,7 +155,7 @@ func (t *table) points() {
 		}
 		row := []string{line(c.Label), p.Of}
 		for _, f := range []compare.Figure{p.Baseline, p.Warm, p.Peak, p.Increase} {
-			row = append(row, strings.ReplaceAll(held(f, c.Launches.Counted), "–", "-"))
+			row = append(row, strings.ReplaceAll(held(f, c.Launches), "–", "-"))
 			if why := f.Title + ": " + f.Absent; !f.Known() {
 				if whose[why] == nil {
 					notes = append(notes, why)
@@ -198,7 +198,7 @@ func (t *table) breakdown() {
 			row, known := []string{line(c.Label), m.name}, false
 			for _, col := range breakdownColumns() {
 				f := compare.Held(m.of(c.Memory), col[2])
-				row, known = append(row, strings.ReplaceAll(held(f, c.Launches.Counted), "–", "-")), known || f.Known()
+				row, known = append(row, strings.ReplaceAll(held(f, c.Launches), "–", "-")), known || f.Known()
 			}
 			if known {
 				rows, cells = append(rows, row), append(cells, i)

@@ -80,16 +80,26 @@ func stem(path string) string {
 	return strings.TrimSuffix(filepath.Base(path), filepath.Ext(path))
 }
 
+// openReadable opens a model all of whose weights can be read. The caller closes it.
+func openReadable(path string) (*gguf.File, error) {
+	f, err := gguf.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	if err := f.RequireReadable(); err != nil {
+		_ = f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
 // writeGGUF writes the model's values as float32, aside first: whoever opens target finds a whole model or none.
 func writeGGUF(ctx context.Context, path, target string, w io.Writer) error {
-	f, err := gguf.Open(path)
+	f, err := openReadable(path)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	if err := f.RequireReadable(); err != nil {
-		return err
-	}
 	// What is no whole model by itself is refused here as everywhere, and so is a vocabulary that engines would read in
 	// different ways.
 	if _, err := f.Architecture(); err != nil {

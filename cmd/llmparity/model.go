@@ -70,14 +70,11 @@ func writePackage(ctx context.Context, path, target string, context int, flags e
 	if err != nil {
 		return err
 	}
-	f, err := gguf.Open(path)
+	f, err := openReadable(path)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	if err := f.RequireReadable(); err != nil {
-		return err
-	}
 	// A folder that can't be written to is told before anything is compiled for it.
 	if err := writable(target); err != nil {
 		return err

@@ -92,14 +92,11 @@ func (p packager) make(ctx context.Context, m engine.Model, t browser.Target, sa
 	if m.Format == webllmFormat {
 		return p.packaged(ctx, m, say)
 	}
-	f, err := gguf.Open(m.Path)
+	f, err := openReadable(m.Path)
 	if err != nil {
 		return browser.Package{}, err
 	}
 	defer f.Close()
-	if err := f.RequireReadable(); err != nil {
-		return browser.Package{}, err
-	}
 	options := p.options(m.Context)
 	made := browser.Package{ID: m.Name, DType: t.DType, Context: m.Context, PrefillChunk: options.PrefillChunk,
 		Policy: map[string]string{"weights_dtype": t.DType, "kv_dtype": t.DType, "activations_dtype": t.DType}}

@@ -1,10 +1,11 @@
 // Package record is the vocabulary of a measurement and its files on disk.
 //
 // A run is a plan carried out, and a folder. A cell is a point of the plan: one engine, one model, one request shape. An
-// attempt is one launch of an engine for a cell: a repetition, or a warm-up launch that no statistic counts. Within an attempt
-// phases exclude one another and belong to the runner; prefill and decode are spans of a request, and load stages are spans
-// of the load phase. A source is who was read (renderer, server …) and by what (statm, smaps_rollup …); a sample is one reading
-// of one source.
+// attempt is one launch of an engine for a cell: a repetition, or a warm-up launch that no statistic counts. Where a plan says so
+// a repetition goes on in the session that an earlier attempt opened, and lacks the phases that come before. Within an attempt
+// phases exclude one another and belong to the runner; prefill and decode are spans of a request, and load stages are spans of
+// the load phase. A source is who was read (renderer, server …) and by what (statm, smaps_rollup …); a sample is one reading of
+// one source.
 //
 // Times are time.Time values with their monotonic reading until they are written; on disk they are nanoseconds since the
 // run's zero on that one monotonic clock (t_ns), beside a wall-clock timestamp for people. Sizes are bytes in memory and MiB

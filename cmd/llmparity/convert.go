@@ -26,12 +26,12 @@ func convertCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "convert IN.gguf --to webllm|gguf",
 		Short: "Write a model as a WebLLM package, or as a GGUF of the values that are in it",
-		Long: `Write a GGUF's model as a WebLLM package with its library, or as another GGUF; both have float32 weights, whatever the types in
-the file, unless a package is asked for in float16. A quantised model computes on other values natively (blocks times blocks) than in
-the package; with both made of the same float32 GGUF, engines can be compared token by token.
+		Long: `Write a GGUF's model as a WebLLM package with its library, or as another GGUF; both have float32 weights, whatever the
+types in the file, unless a package is asked for in float16. A quantised model computes on other values natively (blocks times
+blocks) than in the package; with both made of the same float32 GGUF, engines can be compared token by token.
 
-What is written is IN-f32.gguf, or the folder IN-webllm, with -f16 behind it for --dtype f16 and -cN for --context N. One of that name
-is replaced.`,
+What is written is IN-f32.gguf, or the folder IN-webllm, with -f16 behind it for --dtype f16 and -cN for --context N. One of that
+name is replaced.`,
 		Args: arguments(cobra.ExactArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error {
 			say := func(s string) { fmt.Fprintln(c.ErrOrStderr(), s) }

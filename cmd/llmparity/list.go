@@ -44,9 +44,10 @@ func listCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "list [FILTER]",
 		Short: "List the models of WebLLM's catalogue",
-		Long: `List the models that WebLLM ` + page.WebLLM + ` knows, those whose ids contain FILTER if it is given: how large their weights are, where
-that is known (of models in the store, or from a mirror; "-" is not known), what video memory WebLLM says they take, and whether the
-adapter needs shader-f16. Library and tokenizer come on top of the weights, with some MB. Without --mirror nothing is asked of a network.`,
+		Long: `List the models that WebLLM ` + page.WebLLM + ` knows, those whose ids contain FILTER if it is given: how large their
+weights are, where that is known (of models in the store, or from a mirror; "-" is not known), what video memory WebLLM says they
+take, and whether the adapter needs shader-f16. Library and tokenizer come on top of the weights, with some MB. Without --mirror
+nothing is asked of a network.`,
 		Args: arguments(cobra.MaximumNArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error {
 			filter := ""

@@ -13,7 +13,6 @@ import (
 	"llmparity/internal/gguf"
 	"llmparity/internal/record"
 	"llmparity/internal/tiny/reference"
-	"llmparity/internal/tiny/tinytest"
 	"llmparity/native/llamacpp"
 )
 
@@ -154,10 +153,9 @@ func load(t testing.TB, ctx context.Context, e engine.Engine, m engine.Model) en
 // oracle is a model's tokenizer and its forward pass, computed the slow way.
 func oracle(t *testing.T, path string) (*reference.Tokenizer, *reference.Model) {
 	t.Helper()
-	f, err := gguf.Open(path)
+	tokens, m, err := reference.Open(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer f.Close()
-	return tinytest.Oracle(t, f)
+	return tokens, m
 }

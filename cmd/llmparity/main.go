@@ -50,6 +50,7 @@ func root() *cobra.Command {
   llmparity report DIR      render a run again
   llmparity compare DIR...  runs beside each other
   llmparity watch           the memory of any processes, by name, by pid, or of a command, as rows
+  llmparity ollama          one text in Ollama, and what it took
   llmparity model           list, make, convert and describe models
   llmparity doctor          what is here, what is missing, how to get it
 
@@ -57,7 +58,7 @@ Exit codes: 0 ok, 1 a launch or the run failed, 2 usage, 3 reserved for a gate; 
 11 llama-server, 12 emscripten, 13 Python, 14 page bundle, 15 WebGPU adapter; 16 bad model file, 17 model of another
 architecture, 18 prompt too long, 19 folder not writable, 20 disk full, 21 unknown engine, 22 bad run folder,
 23 no float16 on the WebGPU adapter, 24 model library that can't be had or doesn't fit,
-25 model that isn't in the catalogue, 26 model that can't be fetched,
+25 model that isn't in the catalogue, 26 model that can't be fetched, 28 ollama,
 30 engine of your own that does not speak the protocol; 130 interrupted, 143 terminated.`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
@@ -67,7 +68,7 @@ architecture, 18 prompt too long, 19 folder not writable, 20 disk full, 21 unkno
 		RunE:              func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	c.SetFlagErrorFunc(usage)
-	c.AddCommand(runCommand(), reportCommand(), compareCommand(), modelCommand(), watchCommand(), doctorCommand())
+	c.AddCommand(runCommand(), reportCommand(), compareCommand(), modelCommand(), watchCommand(), ollamaCommand(), doctorCommand())
 	return c
 }
 

@@ -189,7 +189,6 @@ func (s *session) cached(l *loaded, u *record.Usage) {
 	select {
 	case told := <-s.own.said.slots:
 		u.CachedTokens = told.used
-		u.Reported["cached"] = float64(told.used)
 	case <-time.After(logLag):
 		l.untold = true
 		s.warn("cache-untold", "Ollama's log does not tell, in words that are known, how many of a prompt's tokens came from its cache")

@@ -1,0 +1,195 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"llmparity/internal/cache"
+	"llmparity/internal/engine"
+	"llmparity/internal/fault"
+	"llmparity/internal/record"
+	"llmparity/internal/sample"
+	"llmparity/native/ollama"
+)
+
+// ollamaOnce is one generation in Ollama.
+type ollamaOnce struct {
+	model, prompt, url, program string
+	tokens, threads, context    int
+	temperature                 float64
+	start                       bool
+}
+
+func ollamaCommand() *cobra.Command {
+	var o ollamaOnce
+	c := &cobra.Command{
+		Use:   "ollama --model NAME|FILE.gguf",
+		Short: "Generate one text in Ollama, and say what it took",
+		Long: `Generate one text in Ollama: raw (no template is applied), greedy at temperature 0, without penalties. The text is printed, and
+behind it the counts of tokens and the times, ours and Ollama's own. A GGUF file is made a model of Ollama's and removed afterwards.
+
+This is for a quick look, or for something to watch (llmparity watch --name ollama). What is to be compared is measured by
+llmparity run --engines ollama,llamacpp, in launches that are repeated.`,
+		Args: arguments(cobra.NoArgs),
+		RunE: func(c *cobra.Command, _ []string) error { return o.run(c.Context(), c.OutOrStdout(), c.ErrOrStderr()) },
+	}
+	flags := c.Flags()
+	flags.StringVar(&o.model, "model", "", "a model of Ollama's, such as llama3.2:1b; or a GGUF file, tiny or smollm2")
+	flags.StringVar(&o.prompt, "prompt", "The quick brown fox jumps over the lazy dog.", "the prompt, raw")
+	flags.IntVar(&o.tokens, "max-tokens", 50, "tokens to generate at most")
+	flags.Float64Var(&o.temperature, "temperature", 0, "0: the likeliest token each time")
+	flags.StringVar(&o.url, "base-url", ollama.DefaultURL, "where Ollama listens")
+	flags.BoolVar(&o.start, "start", false, "start an Ollama for it, with a store of its own, in place of one that runs; takes a GGUF file")
+	flags.StringVar(&o.program, "ollama", "", "the ollama to start (default: $LLMPARITY_OLLAMA, else PATH, else the one that make setup built)")
+	flags.IntVar(&o.threads, "n-threads", 0, "threads; 0: as many as Ollama likes")
+	flags.IntVar(&o.context, "n-ctx", 0, "the context window in tokens; 0: Ollama's own")
+	c.MarkFlagsMutuallyExclusive("start", "base-url")
+	return c
+}
+
+func (o ollamaOnce) run(ctx context.Context, stdout, stderr io.Writer) error {
+	m, err := o.find()
+	if err != nil {
+		return err
+	}
+	switch {
+	case o.tokens < 1:
+		return fault.New(fault.Usage, "", "--max-tokens %d: at least 1 is needed", o.tokens)
+	case o.temperature < 0:
+		return fault.New(fault.Usage, "", "--temperature %g: 0 or more is needed", o.temperature)
+	case o.prompt == "":
+		return fault.New(fault.Usage, "", "--prompt: it is empty")
+	case o.start && m.Format == ollama.Served:
+		return fault.New(fault.Usage, "give a GGUF file, or leave --start out", "%s is no file, and an Ollama that is started knows no model", o.model)
+	case o.program != "" && !o.start:
+		return fault.New(fault.Usage, "add --start", "--ollama names a program to start, and none is to be started")
+	}
+	config := ollama.Config{Path: o.program, Cache: cache.Dir(os.Getenv), URL: o.url, Threads: o.threads}
+	if o.start {
+		config.URL = ""
+	}
+	e := ollama.New(config)
+	if err := e.Check(ctx, m); err != nil {
+		return o.advise(err)
+	}
+	return once(ctx, e, m, engine.Request{Prompt: o.prompt, MaxTokens: o.tokens, Temperature: o.temperature}, stdout, stderr)
+}
+
+// advise says how to come by a server where there is none.
+func (o ollamaOnce) advise(err error) error {
+	if f, ok := errors.AsType[*fault.Error](err); ok && f.Kind == fault.ServerUnreachable && !o.start && strings.Contains(f.Do, "ollama serve") {
+		return fault.New(f.Kind, "start one with `ollama serve`, or add --start and give a GGUF file", "%s", f.What)
+	}
+	return err
+}
+
+// find tells a file from a name of Ollama's.
+func (o ollamaOnce) find() (engine.Model, error) {
+	path, err := o.model, error(nil)
+	switch o.model {
+	case "":
+		err = fault.New(fault.Usage, "give --model NAME, or --model FILE.gguf", "no --model is named")
+	case "tiny":
+		var m engine.Model
+		m, err = tinyModel(0)
+		path = m.Path
+	case "smollm2":
+		path, err = smolLM2Path()
+	}
+	if err != nil {
+		return engine.Model{}, err
+	}
+	m := engine.Model{Path: path, Model: record.Model{Name: filepath.Base(path), Format: "gguf", Context: o.context}}
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) && !strings.EqualFold(filepath.Ext(path), ".gguf") {
+		m = engine.Model{Model: record.Model{Name: strings.TrimPrefix(o.model, servedPrefix), Format: ollama.Served, Context: o.context}}
+	}
+	return m, nil
+}
+
+// once opens an engine, loads a model, generates one text, and prints it and what it took.
+func once(ctx context.Context, e engine.Engine, m engine.Model, r engine.Request, stdout, stderr io.Writer) (err error) {
+	p := &tellingProbe{out: stderr}
+	s, err := e.Open(ctx, p)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if closed := s.Close(); err == nil {
+			err = closed
+		}
+	}()
+	begin := time.Now()
+	if err := s.Load(ctx, m); err != nil {
+		return err
+	}
+	load := time.Since(begin)
+	pieces := 0
+	u, err := s.Generate(ctx, r, func(record.Token) { pieces++ })
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(stdout, "%s\n\n", u.Text)
+	fmt.Fprintf(stdout, "%s %s\n", p.engine.Name, p.engine.Version)
+	fmt.Fprintf(stdout, "prompt     %d tokens, %d of them from a cache\n", max(u.PromptTokens, len(u.PromptIDs)), u.CachedTokens)
+	n := cmp.Or(u.Generated, pieces)
+	fmt.Fprintf(stdout, "generated  %d tokens in %d pieces, finish: %s\n", n, pieces, u.Finish)
+	fmt.Fprintf(stdout, "load       %s\n", inSeconds(load))
+	for _, span := range u.Spans {
+		took := span.End.Sub(span.Begin)
+		rate := ""
+		if span.Name == record.Decode && n > 1 && took > 0 {
+			rate = fmt.Sprintf(", %.2f tokens/s", float64(n-1)/took.Seconds())
+		}
+		fmt.Fprintf(stdout, "%-10s %s%s (%s)\n", span.Name, inSeconds(took), rate, span.How)
+	}
+	for _, name := range slices.Sorted(maps.Keys(u.Reported)) {
+		if strings.HasSuffix(name, "_duration") { // in nanoseconds
+			fmt.Fprintf(stdout, "its own    %s %s\n", name, inSeconds(time.Duration(u.Reported[name])))
+			continue
+		}
+		fmt.Fprintf(stdout, "its own    %s %g\n", name, u.Reported[name])
+	}
+	return nil
+}
+
+func inSeconds(d time.Duration) string { return fmt.Sprintf("%.4g s", d.Seconds()) }
+
+// tellingProbe says warnings at once, and keeps what the engine is.
+type tellingProbe struct {
+	out    io.Writer
+	engine record.EngineInfo
+}
+
+// Attach reads nothing: one generation is watched from outside.
+func (*tellingProbe) Attach(s sample.Source) func() {
+	return func() {
+		if c, ok := s.(io.Closer); ok {
+			_ = c.Close() // it was never read
+		}
+	}
+}
+
+func (*tellingProbe) Span(record.Span)          {}
+func (*tellingProbe) Log(string) io.WriteCloser { return discard{io.Discard} }
+
+func (p *tellingProbe) Warn(w record.Warning) {
+	fmt.Fprintf(p.out, "warning: %s (%s)\n", w.Text, w.Code)
+}
+
+func (p *tellingProbe) Event(e record.Event) {
+	if e.Engine != nil {
+		p.engine = *e.Engine
+	}
+}

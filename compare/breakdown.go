@@ -25,8 +25,9 @@ const (
 )
 
 // Breakdown is where a cell's memory is. Its lists have the same figures in the same order, whether they were measured or not.
-// In every launch weights + kv_reserved + workspaces + unattributed = webgpu_ledger; nothing else in it may be added up but by
-// somebody who knows what each method sees.
+// Where there is a ledger, weights + kv_reserved + workspaces + unattributed = webgpu_ledger in every launch; nothing else in it may be
+// added up but by somebody who knows what each method sees. Where there is none, an engine's log may tell some parts: the same figures by
+// another method.
 type Breakdown struct {
 	Load     []Figure       `json:"load"`     // when the load had ended
 	Measure  []Figure       `json:"measure"`  // when the measured requests had ended
@@ -57,25 +58,58 @@ type part struct {
 	name, title   string
 	method, value string // of metrics; value is in bytes
 	how           string
+	logged        string // how, where an engine's log tells the same in place of the method; empty: it doesn't
+}
+
+// EngineLog is the method of sizes that an engine tells of itself, in its log. They were not measured.
+const EngineLog = "engine_log"
+
+// of is the part by the method that a cell's launches have.
+func (p part) of(counted []*record.Attempt) part {
+	if p.logged == "" || has(counted, p.method) || !has(counted, EngineLog) {
+		return p
+	}
+	p.method, p.how = EngineLog, p.logged
+	return p
+}
+
+func has(counted []*record.Attempt, method string) bool {
+	return slices.ContainsFunc(counted, func(a *record.Attempt) bool {
+		for _, s := range a.Sources {
+			if s.Method == method {
+				return true
+			}
+		}
+		return false
+	})
 }
 
 // LedgerParts are the figures that add up to the ledger.
 func LedgerParts() []string { return []string{Weights, KVReserved, Workspaces, Unattributed} }
 
 func parted() []part {
-	ledger := func(name, title, value, how string) part { return part{name, title, "webgpu_ledger", value, how} }
-	return []part{
+	ledger := func(name, title, value, how string) part { return part{name, title, "webgpu_ledger", value, how, ""} }
+	parts := []part{
 		ledger(Ledger, "WebGPU ledger", "live_bytes", "what WebGPU was asked for and has not been given back"),
 		ledger(Weights, "weights", "weights_bytes", "WebGPU buffers that parameters lie in, known by the load's stage and the package's sizes"),
 		ledger(KVReserved, "KV cache, reserved", "kv_reserved_bytes", "WebGPU buffers of the KV cache, all had at the load"),
 		ledger(KVUsed, "KV cache, of it used", "kv_used_bytes", "the part of the KV cache that tokens lie in; within what is reserved"),
 		ledger(Workspaces, "workspaces", "workspaces_bytes", "WebGPU buffers of the engine's working memory: everything else since its virtual machine was made"),
 		ledger(Unattributed, "unattributed", "unattributed_bytes", "the rest of the ledger"),
-		{JSHeap, "JavaScript heap", "heap_usage", "used_bytes", "JavaScript objects, over the isolates that were read"},
-		{ArrayBuffers, "array buffers", "heap_usage", "backing_storage_bytes", "backing stores of array buffers, over the isolates that were read"},
-		{Wasm, "WebAssembly", "wasm_memory", "memory_bytes", "WebAssembly memories by their size, touched or not"},
-		{UserAgent, "user agent's memory", "user_agent_memory", "total_bytes", "what the browser itself counts for the page: heap and array buffers again, with its workers'"},
+		{JSHeap, "JavaScript heap", "heap_usage", "used_bytes", "JavaScript objects, over the isolates that were read", ""},
+		{ArrayBuffers, "array buffers", "heap_usage", "backing_storage_bytes", "backing stores of array buffers, over the isolates that were read", ""},
+		{Wasm, "WebAssembly", "wasm_memory", "memory_bytes", "WebAssembly memories by their size, touched or not", ""},
+		{UserAgent, "user agent's memory", "user_agent_memory", "total_bytes", "what the browser itself counts for the page: heap and array buffers again, with its workers'", ""},
 	}
+	for i, p := range parts {
+		parts[i].logged = map[string]string{
+			Weights:    "the buffers of the model's weights as the engine's log gives them; those that are a mapped file come into memory as they are used",
+			KVReserved: "the buffers of the KV cache as the engine's log gives them, all had at the load",
+			KVUsed:     "by formula: the tokens that the engine says it holds × the KV cache's bytes by the engine's log / its cells",
+			Workspaces: "the buffers for computing and for results as the engine's log gives them",
+		}[p.name]
+	}
+	return parts
 }
 
 // breakdown is nothing where no launch looked inside an engine or at its processes' peaks.
@@ -83,6 +117,7 @@ func breakdown(counted []*record.Attempt) *Breakdown {
 	b := &Breakdown{Load: []Figure{}, Measure: []Figure{}, Retained: []Figure{}, Peaks: processPeaks(counted), Notes: []string{}}
 	known := len(b.Peaks) > 0
 	for _, p := range parted() {
+		p = p.of(counted)
 		load, measure, retained := p.figure(counted), p.figure(counted), p.figure(counted)
 		retained.How += ": after the unload, less what there was at the baseline; " + garbage(counted)
 		for _, a := range counted {
@@ -99,6 +134,9 @@ func breakdown(counted []*record.Attempt) *Breakdown {
 	}
 	if !known {
 		return nil
+	}
+	if has(counted, EngineLog) {
+		b.Notes = append(b.Notes, "weights, KV cache and workspaces are what the engine's log says when it makes them, not measured ("+EngineLog+")")
 	}
 	b.pss(counted)
 	for _, list := range [][]Figure{b.Load, b.Measure, b.Retained} {

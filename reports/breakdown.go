@@ -104,7 +104,8 @@ func stacks(v *view) []chart {
 		return nil
 	}
 	out := chart{ID: "breakdown", Section: "breakdown", Title: "By part", Unit: "MiB", Choice: "When", Table: v.stackTable(shown),
-		Note:  "Medians. Two bars a cell: WebGPU by the ledger, and the page's own memory. They come from different methods and lie in different processes.",
+		Note: "Medians. Two bars a browser: WebGPU by the ledger, and the page's own memory. They come from different methods and lie in different processes. " +
+			"One bar of an engine whose log tells its buffers: its own word.",
 		Label: "Stacked bars of what each cell's memory is for; the same figures are in the table below it"}
 	for _, m := range slices.Backward(moments()[:2]) { // the end of the measurement first
 		out.Drawings = append(out.Drawings, drawing{Name: m.long, Options: v.stack(shown, m)})
@@ -159,6 +160,10 @@ func (v *view) stack(shown []int, m moment) map[string]any {
 	var labels []string
 	for _, i := range shown {
 		c := &v.res.Cells[i]
+		if !ledgered(c.Memory) {
+			labels = append(labels, line(c.Label)+"\nby its log")
+			continue
+		}
 		ledger := held(compare.Held(m.of(c.Memory), compare.Ledger), c.Launches)
 		labels = append(labels, line(c.Label)+"\nWebGPU\n"+ledger+" MiB", line(c.Label)+"\npage")
 	}
@@ -170,7 +175,9 @@ func (v *view) stack(shown []int, m moment) map[string]any {
 			if value, known := l.of(m.of(v.res.Cells[i].Memory)); known {
 				both[at01(l.page)].Value = digits(value)
 			}
-			data = append(data, both[0], both[1])
+			if data = append(data, both[0]); ledgered(v.res.Cells[i].Memory) {
+				data = append(data, both[1])
+			}
 		}
 		style := opts.ItemStyle{Color: l.colour}
 		if l.opacity < 1 {
@@ -179,6 +186,13 @@ func (v *view) stack(shown []int, m moment) map[string]any {
 		bar.AddSeries(l.title, data, charts.WithBarChartOpts(opts.BarChart{Stack: "memory", BarWidth: "56%"}), charts.WithItemStyleOpts(style))
 	}
 	return options(bar)
+}
+
+// ledgered tells whether there is a page, and a ledger of what it asked WebGPU for.
+func ledgered(b *compare.Breakdown) bool {
+	return slices.ContainsFunc(slices.Concat(b.Load, b.Measure), func(f compare.Figure) bool {
+		return f.Known() && f.Method != compare.EngineLog && f.Name != compare.TotalPSS
+	})
 }
 
 func at01(second bool) int {

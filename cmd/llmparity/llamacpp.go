@@ -38,7 +38,9 @@ func llamacppKind() engineKind {
 func oneShotKind() engineKind {
 	return engineKind{name: llamacpp.OneShotName, flags: append(llamacppOptions(), "llamacpp-cli"),
 		gguf: func(dtype string) string { return "runs it as it is stored, in " + dtype + ", a process a generation" },
-		make: func(f *engineFlags, _ string) engine.Engine { return llamacpp.NewOneShot(f.llamacppFlags.config(f.dtype)) }}
+		make: func(f *engineFlags, _ string) engine.Engine {
+			return llamacpp.NewOneShot(f.llamacppFlags.config(f.dtype))
+		}}
 }
 
 func (f *llamacppFlags) register(flags *pflag.FlagSet) {

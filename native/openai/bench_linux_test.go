@@ -1,0 +1,278 @@
+package openai_test
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"golang.org/x/perf/benchmath"
+	"golang.org/x/sys/unix"
+
+	"llmparity/internal/child"
+	"llmparity/internal/engine"
+	"llmparity/internal/engine/enginetest"
+	"llmparity/internal/record"
+	"llmparity/native/openai"
+)
+
+// asStamper makes the test binary the server of BenchmarkClient, in a process of its own: it shares neither our scheduler nor our collector.
+const asStamper = "LLMPARITY_TEST_STAMPER"
+
+const (
+	streams = 64
+	between = 20 * time.Millisecond // 50 chunks a second
+	chunks  = 50                    // of a stream in a round: short ones, so that what else the machine does falls on both readers
+	rounds  = 20                    // of each reader, in turn
+	allowed = 1.0                   // ms that ours may be behind the bare reader, at the 99th percentile
+)
+
+// now is the system's monotonic clock, which all processes share.
+func now() int64 {
+	var t unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &t); err != nil {
+		panic(err)
+	}
+	return t.Nano()
+}
+
+// stamper streams chunks whose text is the time at which each was handed to the kernel, and says on its standard output where it is.
+func stamper() {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(l.Addr())
+	var mu sync.Mutex
+	panic(http.Serve(l, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodPost {
+			if r.URL.Path == "/v1/models" {
+				io.WriteString(w, `{"object":"list","data":[{"id":"m"}]}`)
+			} else {
+				http.NotFound(w, r)
+			}
+			return
+		}
+		var body struct {
+			N int `json:"max_tokens"`
+		}
+		if err := json.NewDecoder(r.Body).Decode(&body); err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
+		}
+		mu.Lock()
+		time.Sleep(between / streams) // so that they don't all speak at once
+		mu.Unlock()
+		w.Header().Set("Content-Type", "text/event-stream")
+		flush := w.(http.Flusher)
+		tick := time.NewTicker(between)
+		defer tick.Stop()
+		var line []byte
+		for range body.N {
+			<-tick.C
+			line = append(line[:0], `data: {"id":"cmpl-1","object":"text_completion","created":1700000000,"model":"m","choices":[{"index":0,"text":"`...)
+			line = strconv.AppendInt(line, now(), 10)
+			line = append(line, ` ","logprobs":null,"finish_reason":null}]}`+"\n\n"...)
+			if _, err := w.Write(line); err != nil {
+				return
+			}
+			flush.Flush()
+		}
+		fmt.Fprintf(w, "%s\n\n%s\n\ndata: [DONE]\n\n", finish, counts(1, body.N))
+	})))
+}
+
+// startStamper starts the server.
+func startStamper(b *testing.B) string {
+	b.Helper()
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), asStamper+"=1")
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		b.Fatal(err)
+	}
+	p, err := child.Start(b.Context(), cmd)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { p.Stop(0) })
+	at, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		b.Fatal(err)
+	}
+	return "http://" + strings.TrimSpace(at)
+}
+
+// clocks turns our times into the system's clock.
+type clocks struct {
+	at   time.Time
+	same int64
+}
+
+// align takes the closest of some pairs of readings.
+func align() clocks {
+	var best clocks
+	narrow := int64(1 << 62)
+	for range 100 {
+		before := now()
+		at := time.Now()
+		if after := now(); after-before < narrow {
+			narrow, best = after-before, clocks{at, before + (after-before)/2}
+		}
+	}
+	return best
+}
+
+func (c clocks) ns(t time.Time) int64 { return c.same + int64(t.Sub(c.at)) }
+
+// bare reads a stream as little as can be: lines, and when each had been read.
+func bare(b *testing.B, client *http.Client, url string) (sent, read []int64) {
+	c := align()
+	resp, err := client.Post(url+"/v1/completions", "application/json", strings.NewReader(fmt.Sprintf(`{"max_tokens":%d}`, chunks)))
+	if err != nil {
+		b.Error(err)
+		return nil, nil
+	}
+	defer resp.Body.Close()
+	r := bufio.NewReaderSize(resp.Body, 64<<10)
+	for {
+		line, err := r.ReadSlice('\n')
+		if err != nil {
+			return sent, read
+		}
+		at := time.Now()
+		_, rest, ok := bytes.Cut(line, []byte(`"text":"`))
+		stamp, _, _ := bytes.Cut(rest, []byte(" "))
+		if n, err := strconv.ParseInt(string(stamp), 10, 64); ok && err == nil {
+			sent, read = append(sent, n), append(read, c.ns(at))
+		}
+	}
+}
+
+// ours reads a stream as it is measured.
+func ours(b *testing.B, s engine.Session) (sent, read []int64) {
+	c := align()
+	usage, err := s.Generate(b.Context(), engine.Request{Prompt: "p", MaxTokens: chunks}, func(t record.Token) { read = append(read, c.ns(t.At)) })
+	if err != nil {
+		b.Error(err)
+	}
+	for _, stamp := range strings.Fields(usage.Text) {
+		n, err := strconv.ParseInt(stamp, 10, 64)
+		if err != nil {
+			b.Error(err)
+		}
+		sent = append(sent, n)
+	}
+	return sent, read
+}
+
+// atOnce lets all streams go on and gives the delays of their chunks in milliseconds, in order.
+func atOnce(b *testing.B, stream func() (sent, read []int64)) []float64 {
+	var mu sync.Mutex
+	var delays []float64
+	var wg sync.WaitGroup
+	for range streams {
+		wg.Go(func() {
+			sent, read := stream()
+			if len(sent) != chunks || len(read) != chunks {
+				b.Errorf("%d chunks were sent and %d read of %d", len(sent), len(read), chunks)
+				return
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			for i := range sent {
+				delays = append(delays, float64(read[i]-sent[i])/1e6)
+			}
+		})
+	}
+	wg.Wait()
+	slices.Sort(delays)
+	return delays
+}
+
+func percentile(sorted []float64, p float64) float64 {
+	if len(sorted) == 0 {
+		return 0
+	}
+	return sorted[min(len(sorted)-1, int(p*float64(len(sorted))))]
+}
+
+// BenchmarkClient holds the times that are measured of 64 streams of 50 chunks a second against those of a bare reader of the same server:
+// how much later than it was sent a chunk is seen, at the 99th percentile, may be a millisecond more. No chunk may be lost.
+func BenchmarkClient(b *testing.B) {
+	url := startStamper(b)
+	plain := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: streams, DisableCompression: true}}
+	defer plain.CloseIdleConnections()
+	s := session(b, url)
+	for b.Loop() {
+		var behind, p99ours, p99bare []float64
+		var cpu [2]time.Duration
+		for round := range rounds {
+			var mine, theirs []float64
+			readers := []func(){
+				func() { mine = atOnce(b, func() ([]int64, []int64) { return ours(b, s) }) },
+				func() { theirs = atOnce(b, func() ([]int64, []int64) { return bare(b, plain, url) }) },
+			}
+			for i := range readers {
+				which := (i + round) % 2 // each is first in every other round
+				before := cpuTime(b)
+				readers[which]()
+				cpu[which] += cpuTime(b) - before
+			}
+			a, z := percentile(mine, 0.99), percentile(theirs, 0.99)
+			behind, p99ours, p99bare = append(behind, a-z), append(p99ours, a), append(p99bare, z)
+			b.Logf("round %d: p50 %.3f and %.3f ms, p99 %.3f and %.3f ms (ours, bare) of %d and %d chunks", round+1,
+				percentile(mine, 0.5), percentile(theirs, 0.5), a, z, len(mine), len(theirs))
+		}
+		d := summary(behind)
+		b.ReportMetric(summary(p99ours).Center, "ours-p99-ms")
+		b.ReportMetric(summary(p99bare).Center, "bare-p99-ms")
+		b.ReportMetric(d.Center, "behind-ms")
+		perChunk := func(d time.Duration) float64 { return d.Seconds() * 1e6 / (rounds * streams * chunks) }
+		b.ReportMetric(perChunk(cpu[0]), "ours-µs-CPU/chunk")
+		b.ReportMetric(perChunk(cpu[1]), "bare-µs-CPU/chunk")
+		b.ReportMetric(d.Lo, "behind-lo-ms")
+		b.ReportMetric(d.Hi, "behind-hi-ms")
+		if d.Center > allowed {
+			b.Errorf("%.3f ms behind a bare reader (95 %% interval %.3f to %.3f), at most %g are allowed", d.Center, d.Lo, d.Hi, allowed)
+		}
+	}
+}
+
+// cpuTime is what this process has taken.
+func cpuTime(b *testing.B) time.Duration {
+	var u unix.Rusage
+	if err := unix.Getrusage(unix.RUSAGE_SELF, &u); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+func summary(values []float64) benchmath.Summary {
+	return benchmath.AssumeNothing.Summary(benchmath.NewSample(values, &benchmath.DefaultThresholds), 0.95)
+}
+
+// session is an open one with the server's only model.
+func session(b *testing.B, url string) engine.Session {
+	b.Helper()
+	s, err := openai.New(openai.Config{URL: url}).Open(b.Context(), &enginetest.Probe{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { s.Close() })
+	if err := s.Load(b.Context(), engine.Model{Model: record.Model{Name: "m", Format: openai.Served}}); err != nil {
+		b.Fatal(err)
+	}
+	return s
+}

@@ -47,12 +47,8 @@ const tinyKV = 2 * 2 * 2 * 32 * 4
 
 func TestLedgerPartsTheModelsMemory(t *testing.T) {
 	_, m := tinyModel(t)
-	for _, x := range []struct {
-		window int
-		thread Thread
-	}{{512, PageThread}, {256, PageThread}, {100, PageThread}, {512, WorkerThread}} {
-		t.Run(fmt.Sprintf("context %d, in the %s", x.window, x.thread), func(t *testing.T) {
-			window := x.window
+	for _, window := range []int{512, 256, 100} {
+		t.Run(fmt.Sprintf("context %d", window), func(t *testing.T) {
 			p := files.pack
 			if window != m.Context {
 				var err error
@@ -62,44 +58,56 @@ func TestLedgerPartsTheModelsMemory(t *testing.T) {
 			}
 			m := m
 			m.Context = window
-			s, probe := fresh(t, Config{Thread: x.thread, Package: func(context.Context, engine.Model, Target, func(string)) (Package, error) { return p, nil }})
+			s, probe := idle(t)
+			s.webllm.config.Package = packaged(p)
 			if err := s.Load(watched(t), m); err != nil {
 				t.Fatal(err)
 			}
-			var tokens int
-			u, err := s.Generate(watched(t), engine.Request{Prompt: "the quick brown fox", MaxTokens: 9, IgnoreEOS: true}, func(record.Token) { tokens++ })
-			if err != nil {
-				t.Fatal(err)
-			}
-			got := figures(t, probe, MethodLedger, string(x.thread))
-			// The last token that was sampled was never fed back.
-			held := len(u.PromptIDs) + tokens - 1
-			for name, want := range map[string]int{
-				"weights_bytes":         paramBytes(t, p.Dir),
-				"weights_padding_bytes": 0,
-				"kv_reserved_bytes":     tinyKV * 16 * ((window+15)/16 + 1),
-				"kv_used_bytes":         tinyKV * held,
-				"unattributed_bytes":    0,
-				"uncertain_count":       0,
-				"refused_count":         0,
-			} {
-				if got[name] != float64(want) {
-					t.Errorf("%s is %.0f, want %d", name, got[name], want)
-				}
-			}
-			if sum := got["weights_bytes"] + got["kv_reserved_bytes"] + got["workspaces_bytes"] + got["unattributed_bytes"]; sum != got["live_bytes"] {
-				t.Errorf("the parts add up to %.0f, the ledger to %.0f", sum, got["live_bytes"])
-			}
-			if got["created_count"]-got["released_count"] != got["live_count"] || got["phase_peak_bytes"] < got["live_bytes"] {
-				t.Errorf("the ledger contradicts itself: %v", got)
-			}
+			checkParts(t, s, probe, p, window)
 			if err := s.Unload(watched(t)); err != nil {
 				t.Fatal(err)
 			}
-			if got := figures(t, probe, MethodLedger, string(x.thread)); got["live_bytes"] != 0 || got["live_count"] != 0 {
+			if got := figures(t, probe, MethodLedger, "page"); got["live_bytes"] != 0 || got["live_count"] != 0 {
 				t.Errorf("after Unload the ledger has %.0f bytes in %.0f objects", got["live_bytes"], got["live_count"])
 			}
 		})
+	}
+}
+
+// packaged is a way to a package that is there.
+func packaged(p Package) func(context.Context, engine.Model, Target, func(string)) (Package, error) {
+	return func(context.Context, engine.Model, Target, func(string)) (Package, error) { return p, nil }
+}
+
+// checkParts generates with the model that is loaded, and holds the ledger's parts to what the package says.
+func checkParts(t *testing.T, s *session, probe *enginetest.Probe, p Package, window int) {
+	t.Helper()
+	var tokens int
+	u, err := s.Generate(watched(t), engine.Request{Prompt: "the quick brown fox", MaxTokens: 9, IgnoreEOS: true}, func(record.Token) { tokens++ })
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := figures(t, probe, MethodLedger, string(s.tab.isolate.thread))
+	// The last token that was sampled was never fed back.
+	held := len(u.PromptIDs) + tokens - 1
+	for name, want := range map[string]int{
+		"weights_bytes":         paramBytes(t, p.Dir),
+		"weights_padding_bytes": 0,
+		"kv_reserved_bytes":     tinyKV * 16 * ((window+15)/16 + 1),
+		"kv_used_bytes":         tinyKV * held,
+		"unattributed_bytes":    0,
+		"uncertain_count":       0,
+		"refused_count":         0,
+	} {
+		if got[name] != float64(want) {
+			t.Errorf("%s is %.0f, want %d", name, got[name], want)
+		}
+	}
+	if sum := got["weights_bytes"] + got["kv_reserved_bytes"] + got["workspaces_bytes"] + got["unattributed_bytes"]; sum != got["live_bytes"] {
+		t.Errorf("the parts add up to %.0f, the ledger to %.0f", sum, got["live_bytes"])
+	}
+	if got["created_count"]-got["released_count"] != got["live_count"] || got["phase_peak_bytes"] < got["live_bytes"] {
+		t.Errorf("the ledger contradicts itself: %v", got)
 	}
 }
 
@@ -155,7 +163,7 @@ func onDevice(t *testing.T, p *tab, script string) (before, after ledgerReading)
 }
 
 func TestLedgerIsExact(t *testing.T) {
-	p, _ := bare(t)
+	p, _ := blank(t)
 	for _, x := range []struct {
 		name, script                   string
 		bytes, count, created, refused int64
@@ -209,7 +217,7 @@ func TestLedgerIsExact(t *testing.T) {
 
 // Outside of all scopes an error reaches the page as it would without the ledger, once.
 func TestLedgerLeavesErrorsToThePage(t *testing.T) {
-	p, _ := bare(t)
+	p, _ := blank(t)
 	for name, script := range map[string]string{
 		"a buffer":  `d.createBuffer({ size: d.limits.maxBufferSize + 4, usage: 128 })`,
 		"a texture": `d.createTexture({ size: [1 << 20, 1], format: "rgba8unorm", usage: 4 })`,
@@ -230,7 +238,7 @@ func TestLedgerLeavesErrorsToThePage(t *testing.T) {
 }
 
 func TestLedgerSeesWhatIsDropped(t *testing.T) {
-	p, _ := bare(t)
+	p, _ := blank(t)
 	before, after := onDevice(t, p, `for (let i = 0; i < 50; i++) device.createBuffer({ size: 1000, usage: STORAGE });`)
 	if after.Bytes-before.Bytes != 50000 {
 		t.Errorf("%d bytes were counted, want 50000", after.Bytes-before.Bytes)
@@ -248,7 +256,7 @@ func TestLedgerSeesWhatIsDropped(t *testing.T) {
 }
 
 func TestPeaksAreThePhases(t *testing.T) {
-	p, probe := bare(t)
+	p, probe := blank(t)
 	source := sourceOf(t, probe, MethodLedger, "page").(sample.Peaker)
 	spike := func(mib int) {
 		onDevice(t, p, fmt.Sprintf("device.createBuffer({ size: %d << 20, usage: STORAGE }).destroy()", mib))

@@ -45,11 +45,18 @@ func TestMain(m *testing.M) {
 		os.Exit(1)
 	}
 	code := m.Run()
-	if s := shared.session; s != nil {
+	for _, s := range []*session{shared.session, sharedIdle.session} {
+		if s == nil {
+			continue
+		}
 		if err := s.Close(); err != nil {
-			fmt.Println("closing the shared browser:", err)
+			fmt.Println("closing a shared browser:", err)
 			code = 1
 		}
+	}
+	if err := sharedPlain.plain.close(); err != nil {
+		fmt.Println("closing the shared page's browser:", err)
+		code = 1
 	}
 	if err := os.RemoveAll(files.dir); err != nil {
 		fmt.Println(err)
@@ -103,6 +110,38 @@ func loaded(t *testing.T) *session {
 		t.Fatal(shared.err)
 	}
 	return shared.session
+}
+
+// sharedIdle is a browser that has no model loaded, for tests that load what they want.
+var sharedIdle struct {
+	once    sync.Once
+	session *session
+	probe   enginetest.Probe
+	err     error
+}
+
+// idle is a session without a model, in a browser that others loaded theirs in before. Its engine packages the tiny model again.
+func idle(t *testing.T) (*session, *enginetest.Probe) {
+	t.Helper()
+	c, _ := tinyModel(t)
+	h := &sharedIdle
+	h.once.Do(func() {
+		var s engine.Session
+		c.Adapter = SwiftShader
+		if s, h.err = New(c).Open(context.Background(), &h.probe); h.err == nil { // the browser outlives the test
+			h.session = s.(*session)
+		}
+	})
+	if h.err != nil {
+		t.Fatal(h.err)
+	}
+	s := h.session
+	s.webllm.config.Package = c.Package
+	clear(s.webllm.packages)
+	if err := s.Unload(watched(t)); err != nil { // of what a test that failed has left, too
+		t.Fatal(err)
+	}
+	return s, &h.probe
 }
 
 // fresh opens a browser of the test's own.

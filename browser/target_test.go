@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"llmparity/internal/engine"
-	"llmparity/internal/engine/enginetest"
 	"llmparity/internal/fault"
 	"llmparity/internal/record"
 )
@@ -61,29 +60,29 @@ func TestLibraryForAnotherAdapterIsTold(t *testing.T) {
 	other := files.pack
 	other.Library.Kernels = GPUKernels // what it says of itself: the kernels are what they were
 	c.Adapter = SwiftShader
-	c.Package = func(context.Context, engine.Model, Target, func(string)) (Package, error) { return other, nil }
-	s, probe := fresh(t, c)
+	s, probe := idle(t)
+	s.webllm.config.Package = packaged(other)
+	warned := len(probe.Warnings())
 	if err := s.Load(watched(t), m); err != nil {
 		t.Fatal(err)
 	}
-	if w := probe.Warnings(); len(w) != 1 || w[0].Code != "library-for-another-adapter" || !strings.Contains(w[0].Text, "gpu kernels") {
+	if w := probe.Warnings()[warned:]; len(w) != 1 || w[0].Code != "library-for-another-adapter" || !strings.Contains(w[0].Text, "gpu kernels") {
 		t.Errorf("warnings %+v", w)
 	}
 	// Float16 is not tried where the adapter has none.
 	half := files.pack
 	half.DType = F16
-	c.Package = func(context.Context, engine.Model, Target, func(string)) (Package, error) { return half, nil }
+	c.Package = packaged(half)
 	m.DType = "q0f16"
 	err := New(c).Prepare(watched(t), m, func(string) {})
 	if fault.Code(err) != int(fault.NoF16) || !strings.Contains(err.Error(), "q0f16") || strings.Contains(err.Error(), "--dtype") {
 		t.Errorf("before a launch: error %v, want NoF16", err)
 	}
-	again, err := New(c).Open(watched(t), &enginetest.Probe{})
-	if err != nil {
-		t.Fatal(err)
+	if s, _ = idle(t); s.device.Class != record.SoftwareAdapter {
+		t.Fatalf("the adapter is a %s", s.device.Class)
 	}
-	defer again.Close()
-	if err := again.Load(watched(t), m); fault.Code(err) != int(fault.NoF16) {
+	s.webllm.config.Package = packaged(half)
+	if err := s.Load(watched(t), m); fault.Code(err) != int(fault.NoF16) {
 		t.Errorf("error %v, want NoF16", err)
 	}
 }

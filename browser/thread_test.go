@@ -27,10 +27,7 @@ func TestTheWorkerIsMeasuredWhereItIs(t *testing.T) {
 	if here, page := ids(s), ids(loaded(t)); len(here) != 64 || !slices.Equal(here, page) {
 		t.Errorf("in the worker %v, on the page %v", here, page)
 	}
-	held := figures(t, probe, MethodLedger, "worker")
-	if held["weights_bytes"] == 0 || held["kv_reserved_bytes"] == 0 || held["kv_used_bytes"] == 0 {
-		t.Errorf("the worker's ledger: %v", held)
-	}
+	checkParts(t, s, probe, files.pack, window)
 	for _, method := range []string{MethodHeap, MethodWasm} {
 		if len(figures(t, probe, method, "worker")) == 0 {
 			t.Errorf("the worker is not read by %s", method)
@@ -43,6 +40,9 @@ func TestTheWorkerIsMeasuredWhereItIs(t *testing.T) {
 	}
 	if err := s.Unload(watched(t)); err != nil {
 		t.Fatal(err)
+	}
+	if got := figures(t, probe, MethodLedger, "worker"); got["live_bytes"] != 0 || got["live_count"] != 0 {
+		t.Errorf("after Unload the ledger has %.0f bytes in %.0f objects", got["live_bytes"], got["live_count"])
 	}
 	var clocks []string
 	for _, e := range probe.Events() {
@@ -64,8 +64,9 @@ func TestTheWorkerIsMeasuredWhereItIs(t *testing.T) {
 // What WebLLM holds after an unload must not grow with the number of loads. Garbage has been collected then, so that a heap can be
 // held to a few tens of KiB; processes keep caches and have some noise.
 func TestLoadsAndUnloadsRetainNothingMore(t *testing.T) {
-	c, m := tinyModel(t)
-	s, probe := fresh(t, c)
+	_, m := tinyModel(t)
+	s, probe := idle(t)
+	warned := len(probe.Warnings())
 	r := engine.Request{Prompt: "the quick brown fox", MaxTokens: 4, IgnoreEOS: true}
 	var ids []int
 	var first, last map[string]float64
@@ -111,7 +112,11 @@ func TestLoadsAndUnloadsRetainNothingMore(t *testing.T) {
 	if last["ledger"] != 0 {
 		t.Errorf("%.0f bytes of WebGPU buffers are left", last["ledger"])
 	}
-	for _, w := range probe.Warnings() {
+	// WebLLM keeps its tokenizer's memory for good, and nothing else of a library's.
+	if got := figures(t, probe, MethodWasm, "page")["memory_count"]; got != 1 {
+		t.Errorf("%.0f WebAssembly memories are left, want the tokenizer's alone", got)
+	}
+	for _, w := range probe.Warnings()[warned:] {
 		t.Errorf("warning: %s: %s", w.Code, w.Text)
 	}
 }

@@ -315,7 +315,7 @@ func scrambled(b []byte) []byte {
 func TestWeightsThatHaveChangedOnDiskAreNotLoaded(t *testing.T) {
 	c, m := tinyModel(t)
 	p := copyOf(t, files.pack)
-	c.Package = func(context.Context, engine.Model, Target, func(string)) (Package, error) { return p, nil }
+	c.Package = packaged(p)
 	w := New(c)
 	shard := filepath.Join(p.Dir, "params_shard_0.bin")
 	right, err := os.ReadFile(shard)

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"sync"
 	"testing"
 	"testing/fstest"
 	"time"
@@ -24,12 +25,18 @@ import (
 	"llmparity/internal/sample"
 )
 
-// bare is a page with the ledger and without WebLLM, in a browser of its own, whose sources are attached.
-func bare(t *testing.T) (*tab, *enginetest.Probe) {
-	t.Helper()
+// plain is a page with the ledger and without WebLLM, in a browser of its own, whose sources are attached.
+type plain struct {
+	tab      *tab
+	server   *server
+	probe    *enginetest.Probe
+	warnings []record.Warning
+}
+
+func openPlain(ctx context.Context) (_ *plain, err error) {
 	text, err := fs.ReadFile(page.Files(), "ledger.js")
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
 	files := fstest.MapFS{
 		"index.html": {Data: []byte(`<!doctype html><title>bare</title><script type="module" src="bare.js"></script>`)},
@@ -44,40 +51,81 @@ func bare(t *testing.T) (*tab, *enginetest.Probe) {
 				postMessage(llmparityLedger.read());
 			};`)},
 	}
-	server, err := serve(files, nil)
-	if err != nil {
-		t.Fatal(err)
+	p := &plain{probe: &enginetest.Probe{}}
+	if p.server, err = serve(files, nil); err != nil {
+		return nil, err
 	}
-	t.Cleanup(func() {
-		if err := server.close(); err != nil {
-			t.Error(err)
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, p.close())
 		}
-	})
+	}()
 	path, err := FindChrome("")
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
-	p, err := openTab(watched(t), path, Config{}, server, func(w record.Warning) { t.Errorf("%s: %s", w.Code, w.Text) })
+	if p.tab, err = openTab(ctx, path, Config{}, p.server, func(w record.Warning) { p.warnings = append(p.warnings, w) }); err != nil {
+		return nil, err
+	}
+	p.tab.clock = pageClock{anchor: time.Now()}
+	if err := p.tab.attach(ctx, p.probe); err != nil {
+		return nil, err
+	}
+	return p, p.tab.attachPage(ctx, p.probe)
+}
+
+func (p *plain) close() error {
+	if p == nil {
+		return nil
+	}
+	var err error
+	if p.tab != nil {
+		p.tab.processes.detach()
+		err = p.tab.chrome.close()
+	}
+	for _, w := range p.warnings {
+		err = errors.Join(err, fmt.Errorf("warning of the plain page: %s: %s", w.Code, w.Text))
+	}
+	return errors.Join(err, p.server.close())
+}
+
+// bare is a plain page of the test's own.
+func bare(t *testing.T) (*tab, *enginetest.Probe) {
+	t.Helper()
+	p, err := openPlain(watched(t))
 	if err != nil {
 		t.Fatal(err)
 	}
-	probe := &enginetest.Probe{}
 	t.Cleanup(func() {
-		p.processes.detach()
-		if err := p.chrome.close(); err != nil {
+		if err := p.close(); err != nil {
 			t.Error(err)
 		}
 	})
-	p.clock = pageClock{anchor: time.Now()}
-	for _, step := range []func(context.Context) error{
-		func(ctx context.Context) error { return p.attach(ctx, probe) },
-		func(ctx context.Context) error { return p.attachPage(ctx, probe) },
-	} {
-		if err := step(watched(t)); err != nil {
-			t.Fatal(err)
-		}
+	return p.tab, p.probe
+}
+
+// sharedPlain is for tests that leave nothing behind that a new page in the same browser would have.
+var sharedPlain struct {
+	once  sync.Once
+	plain *plain
+	err   error
+}
+
+// blank is a plain page that was just opened, in a browser that others had before.
+func blank(t *testing.T) (*tab, *enginetest.Probe) {
+	t.Helper()
+	s := &sharedPlain
+	s.once.Do(func() { s.plain, s.err = openPlain(context.Background()) }) // the browser outlives the test
+	if s.err != nil {
+		t.Fatal(s.err)
 	}
-	return p, probe
+	p := s.plain.tab
+	ctx, cancel := p.within(watched(t))
+	defer cancel()
+	if err := chromedp.Do(ctx, chromedp.Navigate(p.server.base+"/")); err != nil {
+		t.Fatal(err)
+	}
+	return p, s.plain.probe
 }
 
 // collect makes the page collect all its garbage.
@@ -259,7 +307,7 @@ func mebi(bytes int64) float64 { return float64(bytes) / (1 << 20) }
 
 // A worker is an isolate of its own: the page's figures leave it out.
 func TestAWorkerIsASourceOfItsOwn(t *testing.T) {
-	p, probe := bare(t)
+	p, probe := blank(t)
 	before := figures(t, probe, MethodHeap, "page")
 	ledger, err := call[ledgerReading](watched(t), p, fmt.Sprintf(`new Promise((done) => {
 		globalThis.worker = new Worker("worker.js", { type: "module" });

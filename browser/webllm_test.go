@@ -113,7 +113,7 @@ func TestPromptThatIsTooLongIsCounted(t *testing.T) {
 }
 
 func TestBrokenPackagesAreExplained(t *testing.T) {
-	c, m := tinyModel(t)
+	_, m := tinyModel(t)
 	right := files.pack
 	noWasm := right
 	noWasm.Library.Path = filepath.Join(t.TempDir(), "library.wasm")
@@ -127,8 +127,8 @@ func TestBrokenPackagesAreExplained(t *testing.T) {
 	rename(t, filepath.Join(noName.Dir, "tensor-cache.json"), "model.norm.weight", "model.form.weight")
 
 	var offered Package
-	c.Package = func(context.Context, engine.Model, Target, func(string)) (Package, error) { return offered, nil }
-	s, _ := fresh(t, c)
+	s, _ := idle(t)
+	s.webllm.config.Package = func(context.Context, engine.Model, Target, func(string)) (Package, error) { return offered, nil }
 	for _, x := range []struct {
 		Package
 		class record.Class
@@ -205,8 +205,8 @@ func TestAnotherShapeOfWebLLMIsRefused(t *testing.T) {
 // WebGPU frees a destroyed buffer some time later; Unload must not return before.
 func TestUnloadReturnsWhenBuffersAreFreed(t *testing.T) {
 	const size = 200 << 20
-	c, m := tinyModel(t)
-	s, probe := fresh(t, c)
+	_, m := tinyModel(t)
+	s, probe := idle(t)
 	if err := s.Load(watched(t), m); err != nil {
 		t.Fatal(err)
 	}

@@ -160,7 +160,9 @@ func memoryFigures(attempts []*record.Attempt) []Figure {
 		f := footprintOf(a)
 		peak.add(a.ID, f.peakPSS)
 		inc.add(a.ID, f.increase())
-		base.add(a.ID, f.baseline)
+		if a.OpenedBy == 0 {
+			base.add(a.ID, f.baseline) // once a launch
+		}
 		warm.add(a.ID, f.postWarmup)
 		uss.add(a.ID, f.peakUSS)
 		rss.add(a.ID, f.peakRSS)
@@ -204,7 +206,9 @@ func rssFigures(attempts []*record.Attempt, how string) []Figure {
 	born := false
 	for _, a := range attempts {
 		f := footprintOf(a)
-		base.add(a.ID, f.baselineRSS)
+		if a.OpenedBy == 0 {
+			base.add(a.ID, f.baselineRSS)
+		}
 		warm.add(a.ID, f.postWarmupRSS)
 		inc.add(a.ID, f.increaseRSS())
 		born = born || !f.unborn

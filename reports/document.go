@@ -23,6 +23,7 @@ type document struct {
 	Verdict       []string
 	Comparability []string
 	Summary       []summaryRow
+	Points        *grid
 	Ratios        []string
 	Charts        map[string][]chart
 	Breakdown     breakdownPart
@@ -93,6 +94,7 @@ func newDocument(v *view) (*document, error) {
 		d.Runs = append(d.Runs, runFact(r))
 	}
 	d.Breakdown = breakdownPart{breakdownWords, peaksWords, breakdownNotes(v.res), breakdownGrid(v.res), processGrid(v.res), methodGrid(v.res)}
+	d.Points = points(v.res)
 	d.Reported, d.Self, d.Sampler, d.How = reported(v.res), self(v.res), sampler(v.res), hows(v.res)
 	return d, nil
 }
@@ -111,15 +113,14 @@ func titles(res *compare.Result) (title, subtitle string) {
 		num(float64(e.MemoryB)/(1<<30)), line(res.Runs[0].Tool.Version))
 }
 
-// summaryColumns are the summary's figures, in order.
+// summaryColumns are the summary's figures behind those of memory, in order.
 func summaryColumns() []string {
 	return []string{compare.LoadTime, compare.TTFT, compare.PrefillTPS, compare.DecodeTPS}
 }
 
-// summaryFigures are the memory at three points, and the summary's other figures.
 func summaryFigures(c *compare.Cell) []compare.Figure {
 	p := c.Points()
-	out := []compare.Figure{p.Baseline, p.Warm, p.Peak, p.Increase}
+	out := []compare.Figure{p.Peak, p.Increase}
 	for _, name := range summaryColumns() {
 		out = append(out, c.Figure(name))
 	}
@@ -146,8 +147,36 @@ func (v *view) summary(i int) summaryRow {
 	return row
 }
 
+// points is the memory at three points, and by how much it grew.
+func points(res *compare.Result) *grid {
+	t := &grid{Head: []string{"cell", "MiB of", "baseline", "after warm-up", "peak", "increase"}}
+	for i := range res.Cells {
+		c := &res.Cells[i]
+		p := c.Points()
+		if !p.Peak.Known() {
+			continue
+		}
+		row := []string{line(c.Label), p.Of}
+		for _, f := range []compare.Figure{p.Baseline, p.Warm, p.Peak, p.Increase} {
+			value, under := figureCell(f)
+			row = append(row, value+" ("+under+")")
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	if len(t.Rows) == 0 {
+		return nil
+	}
+	return t
+}
+
 func launches(l compare.Launches) string {
 	s := fmt.Sprintf("%d of %d", l.Counted, l.Planned)
+	switch {
+	case l.Opened == 1:
+		s += " in one launch"
+	case l.Opened > 1:
+		s += fmt.Sprintf(" in %d launches", l.Opened)
+	}
 	for _, more := range []struct {
 		n    int
 		what string
@@ -155,9 +184,6 @@ func launches(l compare.Launches) string {
 		if more.n > 0 {
 			s += fmt.Sprintf(", %d %s", more.n, more.what)
 		}
-	}
-	if l.Opened > 0 {
-		s += fmt.Sprintf(", requests in %d", l.Opened)
 	}
 	return s
 }

@@ -141,11 +141,19 @@ func once(ctx context.Context, e engine.Engine, m engine.Model, r engine.Request
 		return err
 	}
 	fmt.Fprintf(stdout, "%s\n\n", u.Text)
-	fmt.Fprintf(stdout, "%s %s\n", p.engine.Name, p.engine.Version)
+	taken(stdout, p.engine, u, pieces, &load)
+	return nil
+}
+
+// taken prints what a generation took; load is nil where there was none before it.
+func taken(stdout io.Writer, of record.EngineInfo, u record.Usage, pieces int, load *time.Duration) {
+	fmt.Fprintf(stdout, "%s %s\n", of.Name, of.Version)
 	fmt.Fprintf(stdout, "prompt     %d tokens, %d of them from a cache\n", max(u.PromptTokens, len(u.PromptIDs)), u.CachedTokens)
 	n := cmp.Or(u.Generated, pieces)
 	fmt.Fprintf(stdout, "generated  %d tokens in %d pieces, finish: %s\n", n, pieces, u.Finish)
-	fmt.Fprintf(stdout, "load       %s\n", inSeconds(load))
+	if load != nil {
+		fmt.Fprintf(stdout, "load       %s\n", inSeconds(*load))
+	}
 	for _, span := range u.Spans {
 		took := span.End.Sub(span.Begin)
 		rate := ""
@@ -161,7 +169,6 @@ func once(ctx context.Context, e engine.Engine, m engine.Model, r engine.Request
 		}
 		fmt.Fprintf(stdout, "its own    %s %g\n", name, u.Reported[name])
 	}
-	return nil
 }
 
 func inSeconds(d time.Duration) string { return fmt.Sprintf("%.4g s", d.Seconds()) }

@@ -32,7 +32,7 @@ func serverProgram() program {
 
 // completionProgram was llama-cli, and main before that; llama-cli is a chat client now, which is told when it is asked what it can do.
 func completionProgram() program {
-	return program{[]string{"llama-completion", "llama-cli"}, "--llamacpp-cli", CLIVariable, "scripts/setup llamacpp-tools"}
+	return program{[]string{"llama-completion", "llama-cli"}, "--llamacpp-cli (llmparity llamacpp: --llama-cli-path)", CLIVariable, "scripts/setup llamacpp-tools"}
 }
 
 // Find looks for llama-server where it was named, then on PATH, then in the cache, where the set-up's link

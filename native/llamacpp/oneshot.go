@@ -60,7 +60,7 @@ func (o *OneShot) identify(ctx context.Context) (identity, error) {
 	}
 	// Newer llama-cli talks: it knows no prompt cache, which every one-shot version does.
 	if _, ok := b.options["--prompt-cache"]; !ok && b.options != nil {
-		return identity{}, completionProgram().useless("%s is llama.cpp's chat client, not its one-shot program", path)
+		return identity{}, completionProgram().useless("%s is not llama.cpp's one-shot program: it has no prompt cache (newer llama-cli is a chat client)", path)
 	}
 	return b, nil
 }
@@ -94,6 +94,8 @@ func (o *OneShot) Run(ctx context.Context, m engine.Model, r engine.Request, p e
 	s.model = &m
 	s.context = m.Context
 	s.piece, s.patience = piece, 0
+	p.Event(record.Event{At: time.Now(), Engine: &record.EngineInfo{Name: OneShotName, Version: s.binary.version, Path: s.binary.path,
+		SHA256: s.binary.sha256, Policy: o.config.policy(m, load{offloaded: -1})}})
 	return s.Generate(ctx, r, func(record.Token) {})
 }
 

@@ -67,7 +67,8 @@ type watcher struct {
 
 	began, last time.Time
 	cpu         time.Duration
-	pss         int64 // of the last pass over all
+	pss         int64         // of the last pass over all
+	reading     record.Sample // of the moment: no allocation at the sampling rate
 	said        map[string]bool
 }
 
@@ -292,8 +293,9 @@ func (w *watcher) read(who *process, now time.Time, sum *Point) bool {
 		sum.Processes++
 		return true
 	}
-	r := record.NewSample()
-	if err := who.quick.Read(context.Background(), &r); err != nil {
+	r := &w.reading
+	*r = record.NewSample()
+	if err := who.quick.Read(context.Background(), r); err != nil {
 		if errors.Is(err, sample.ErrGone) {
 			w.family.Drop(who.Member)
 			w.dear.changed(now)
@@ -306,7 +308,7 @@ func (w *watcher) read(who *process, now time.Time, sum *Point) bool {
 	sum.Processes++
 	sum.RSS += r.RSS
 	if w.o.Rows != nil {
-		w.o.Rows.add(now, w.sum.Samples+1, who, &r)
+		w.o.Rows.add(now, w.sum.Samples+1, who, r)
 		w.sum.Rows++
 	}
 	who.read = nil

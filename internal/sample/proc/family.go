@@ -45,7 +45,8 @@ type Member struct {
 	Sources []sample.Source // without a role; none where they may not be read
 	Err     error           // why there are no sources
 
-	probe sample.Source
+	probe   sample.Source
+	reading record.Sample // nobody's
 }
 
 // youth is how long a process is looked at again and again: a shell's child becomes the program that it was started for within it.
@@ -74,7 +75,7 @@ func (f *Family) Add(pid int) (*Member, error) {
 }
 
 func (f *Family) add(p Process) (*Member, error) {
-	if m := f.members[p.PID]; m != nil && m.Start == p.Start {
+	if m := f.members[p.PID]; m != nil && m.Start == p.Start && m.Alive() {
 		return m, nil
 	}
 	sources, err := Sources(p.PID, "")
@@ -127,8 +128,7 @@ func (m *Member) Alive() bool {
 		now, err := Look(m.PID)
 		return err == nil && now.Start == m.Start
 	}
-	r := record.NewSample()
-	return !isGone(m.probe.Read(context.Background(), &r))
+	return !isGone(m.probe.Read(context.Background(), &m.reading))
 }
 
 // Close lets go of everything.

@@ -17,6 +17,9 @@ import (
 func Look(pid int) (Process, error) {
 	var buf [1024]byte // longer than any
 	n, err := readSmall(of(pid, "stat"), buf[:])
+	if err == unix.ENOENT || err == unix.ESRCH {
+		return Process{}, sample.ErrGone // the usual case of a pid that may be new, and cheap
+	}
 	if err != nil {
 		return Process{}, gone(pid, err)
 	}
@@ -25,7 +28,7 @@ func Look(pid int) (Process, error) {
 		return Process{}, gone(pid, errors.New("its stat file is not understood"))
 	}
 	if state == 'Z' || state == 'X' {
-		return Process{}, gone(pid, os.ErrNotExist)
+		return Process{}, sample.ErrGone
 	}
 	return p, nil
 }
@@ -53,16 +56,26 @@ func parseStat(text []byte) (p Process, state byte, ok bool) {
 		return p, 0, false
 	}
 	pid, err := strconv.Atoi(string(bytes.TrimSpace(text[:open])))
-	rest := bytes.Fields(text[end+1:]) // from the third field on
-	if err != nil || len(rest) < 20 || len(rest[0]) != 1 {
-		return p, 0, false
-	}
-	parent, err := strconv.Atoi(string(rest[1]))
 	if err != nil {
 		return p, 0, false
 	}
-	start, err := strconv.ParseUint(string(rest[19]), 10, 64)
-	return Process{PID: pid, Parent: parent, Start: start, Name: string(text[open+1 : end])}, rest[0][0], err == nil
+	p = Process{PID: pid, Name: string(text[open+1 : end])}
+	n := 2 // the name is the second field
+	for field := range bytes.FieldsSeq(text[end+1:]) {
+		switch n++; n {
+		case 3:
+			state = field[0]
+		case 4:
+			p.Parent, err = strconv.Atoi(string(field))
+		case 22:
+			p.Start, err = strconv.ParseUint(string(field), 10, 64)
+			return p, state, err == nil
+		}
+		if err != nil {
+			break
+		}
+	}
+	return p, state, false
 }
 
 // CommandLine gives a process's arguments; none where they can't be read, or were given up.

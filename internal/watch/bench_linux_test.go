@@ -1,0 +1,145 @@
+package watch_test
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"llmparity/internal/cache"
+)
+
+// What watching fifty processes at ten samples a second may take: of a core, and of psrecord's CPU time for a sample.
+const (
+	fifty       = 50
+	ofACore     = 0.01
+	ofPsrecord  = 0.1
+	benchLength = 5 * time.Second
+)
+
+// BenchmarkFiftyProcesses watches one tree with psrecord and with us, each as a program of its own, pair by pair, ten samples a second. The
+// CPU time of starting up is in neither. Resident and virtual size are what psrecord reads too; with PSS is beside.
+func BenchmarkFiftyProcesses(b *testing.B) {
+	psrecord := findPsrecord(b)
+	pid := treeOf(b, fifty)
+	var ratios, cores, samples, theirs, dear []float64
+	for range 5 {
+		start, _ := withPsrecord(b, psrecord, pid, "1", time.Millisecond)
+		cpu, n := withPsrecord(b, psrecord, pid, "0.1", benchLength)
+		their := float64(cpu-start) / float64(n)
+		ours, core := withUs(b, pid, 0)
+		_, withPSS := withUs(b, pid, 2*time.Second)
+		b.Logf("ours %.0f µs a sample, %.2f %% of a core (with PSS %.2f %%); psrecord %.0f µs a sample", ours/1e3, 100*core, 100*withPSS, their/1e3)
+		ratios, cores, samples = append(ratios, ours/their), append(cores, core), append(samples, ours/1e3)
+		theirs, dear = append(theirs, their/1e3), append(dear, withPSS)
+	}
+	b.ReportMetric(median(ratios), "of-psrecord")
+	b.ReportMetric(100*median(cores), "%-of-a-core")
+	b.ReportMetric(100*median(dear), "%-of-a-core-with-PSS")
+	b.ReportMetric(median(samples), "our-µs/sample")
+	b.ReportMetric(median(theirs), "psrecord-µs/sample")
+	b.ReportMetric(0, "ns/op") // means nothing here
+	if median(cores) > ofACore || median(ratios) > ofPsrecord {
+		b.Errorf("%.4f of a core, %.3f of psrecord's CPU time a sample; at most %.2f and %.2f are allowed", median(cores), median(ratios), ofACore, ofPsrecord)
+	}
+}
+
+func median(v []float64) float64 {
+	slices.Sort(v)
+	return v[len(v)/2]
+}
+
+// treeOf is a shell and what it has started, so many in all.
+func treeOf(b *testing.B, n int) (pid int) {
+	cmd := exec.Command("sh", "-c", fmt.Sprintf("for i in $(seq %d); do sleep 600 & done; echo; wait", n-1))
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		b.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() {
+		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // the shell and what it started
+		_ = cmd.Wait()                                      // killed, as it should be
+	})
+	if _, err := io.ReadFull(out, make([]byte, 1)); err != nil {
+		b.Fatal(err)
+	}
+	return cmd.Process.Pid
+}
+
+// withUs gives the CPU time of a sample, in nanoseconds, and the share of a core.
+func withUs(b *testing.B, pid int, pss time.Duration) (sample, core float64) {
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), asWatcher+"="+strconv.Itoa(pid), pssOf+"="+pss.String())
+	file, err := os.Create(filepath.Join(b.TempDir(), "rows"))
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer func() { _ = file.Close() }() // what is in it was counted
+	var errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = file, &errs
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		b.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		b.Fatal(err)
+	}
+	time.Sleep(benchLength)
+	_ = in.Close()
+	if err := cmd.Wait(); err != nil {
+		b.Fatalf("%v\n%s", err, &errs)
+	}
+	var cpu, samples, length int64
+	_, line, _ := strings.Cut(errs.String(), costs)
+	if _, err := fmt.Sscan(line, &cpu, &samples, &length); err != nil {
+		b.Fatalf("%v\n%s", err, &errs)
+	}
+	text, err := os.ReadFile(file.Name())
+	if err != nil {
+		b.Fatal(err)
+	}
+	if n := bytes.Count(text, []byte("\n")) - 1; n != int(samples)*fifty {
+		b.Fatalf("%d rows of %d samples", n, samples)
+	}
+	return float64(cpu) / float64(samples), float64(cpu) / float64(length)
+}
+
+func findPsrecord(b *testing.B) string {
+	text, err := os.ReadFile("../../scripts/bench/requirements.txt")
+	if err != nil {
+		b.Fatal(err)
+	}
+	key := fmt.Sprintf("%x", sha256.Sum256(text))[:12]
+	path := filepath.Join(cache.Dir(os.Getenv), "python", key, "bin", "psrecord")
+	if _, err := os.Stat(path); err != nil {
+		b.Fatalf("no psrecord: run `scripts/setup bench` (%v)", err)
+	}
+	return path
+}
+
+// withPsrecord gives the CPU time of a whole run of psrecord, and its samples.
+func withPsrecord(b *testing.B, psrecord string, pid int, interval string, d time.Duration) (cpu time.Duration, samples int) {
+	log := filepath.Join(b.TempDir(), "log")
+	cmd := exec.Command(psrecord, strconv.Itoa(pid), "--include-children", "--interval", interval, "--duration", fmt.Sprint(d.Seconds()), "--log", log)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		b.Fatalf("psrecord: %v\n%s", err, out)
+	}
+	text, err := os.ReadFile(log)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime(), max(1, strings.Count(string(text), "\n")-1)
+}

@@ -102,6 +102,7 @@ var scripts = map[string][]string{
 	"out of memory":   {hello, loaded, token + "\n<die of memory>"},
 	"says oom":        {hello, `{"id":2,"event":"error","class":"oom","message":"16 GiB\nare needed"}`},
 	"bad model":       {hello, `{"id":2,"event":"error","class":"bad-model","message":"no weights"}`},
+	"reads no more":   {hello, loaded + "\n<hang>"},
 	"chatty":          {hello, "<flood the log>\n" + loaded},
 	"stream":          {stamped, loaded, "<stream>\n" + `{"id":3,"event":"done","finish":"stop","prompt_tokens":1,"generated":500}`},
 	"too long":        {hello, loaded, `{"id":3,"event":"error","class":"prompt-too-long","message":"9 tokens, 8 fit"}`},
@@ -423,6 +424,32 @@ func TestWhoNeverEndsWhatWasCancelledIsEnded(t *testing.T) {
 	}
 	if err := s.Load(t.Context(), enginetest.TinyModel(t)); err != nil {
 		t.Errorf("loading again: %v", err)
+	}
+}
+
+// A prompt that the pipe doesn't hold, to an engine that doesn't read.
+func TestAnEngineThatReadsNoMore(t *testing.T) {
+	for _, c := range []struct {
+		name            string
+		silence, cancel time.Duration
+		want            record.Class
+	}{{"silent", 300 * time.Millisecond, time.Minute, record.Hung}, {"cancelled", time.Minute, 300 * time.Millisecond, record.Timeout}} {
+		t.Run(c.name, func(t *testing.T) {
+			s, err := scripted("reads no more", c.silence).Open(t.Context(), &enginetest.Probe{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer s.Close()
+			if err := s.Load(t.Context(), enginetest.TinyModel(t)); err != nil {
+				t.Fatal(err)
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), c.cancel)
+			defer cancel()
+			_, err = s.Generate(ctx, engine.Request{Prompt: strings.Repeat("the ", 1<<20), MaxTokens: 4}, func(record.Token) {})
+			if engine.ClassOf(err) != c.want {
+				t.Errorf("%v of class %s, want %s", err, engine.ClassOf(err), c.want)
+			}
+		})
 	}
 }
 

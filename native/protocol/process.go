@@ -1,0 +1,185 @@
+package protocol
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"time"
+
+	"llmparity/internal/child"
+	"llmparity/internal/engine"
+	"llmparity/internal/fault"
+	"llmparity/internal/record"
+	"llmparity/internal/sample/proc"
+)
+
+// start starts the engine and has it sampled.
+func start(name string, argv []string, silence time.Duration, p engine.Probe) (*conn, error) {
+	theirIn, in, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	defer theirIn.Close()
+	out, theirOut, err := os.Pipe()
+	if err != nil {
+		in.Close()
+		return nil, err
+	}
+	defer theirOut.Close()
+	c := &conn{name: name, silence: silence, in: in, out: out, clock: readClock(), quit: make(chan struct{}), gone: make(chan struct{}),
+		tail: &child.Tail{Max: 16 << 10}, log: p.Log(strings.ReplaceAll(name, ":", "-"))}
+	cmd := exec.Command(argv[0], argv[1:]...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = theirIn, theirOut, both{c.tail, &bounded{to: c.log, left: maxLog}}
+	ctx, end := context.WithCancel(context.Background()) // it outlives the call that starts it
+	c.end = end
+	if c.proc, err = child.Start(ctx, cmd); err != nil {
+		close(c.gone)
+		c.release()
+		return nil, &engine.Failure{Class: record.SetUp, Err: fault.Wrap(fault.UnknownEngine, err, "", "%s", name)}
+	}
+	c.tree, err = proc.NewTree(c.proc.PID(), role, p.Attach, proc.TreeOptions{Ours: true})
+	go c.read()
+	if err == nil {
+		return c, nil
+	}
+	select {
+	case <-c.proc.Done(): // one that died already is the next call's to explain
+		return c, nil
+	case <-time.After(time.Second):
+		c.close(0)
+		return nil, fmt.Errorf("sampling %s: %w", name, err)
+	}
+}
+
+// role is that of the program and of all that it starts.
+func role(int, string, []string) string { return "engine" }
+
+// look has what the engine has started meanwhile sampled at once.
+func (c *conn) look(ctx context.Context) {
+	if c.tree != nil {
+		c.tree.Look(ctx)
+	}
+}
+
+// ended says how an engine came to say nothing more.
+func (c *conn) ended() error {
+	c.mu.Lock()
+	op, known := "", c.broken
+	if c.call != nil {
+		op = c.call.op
+	}
+	c.mu.Unlock()
+	if known != nil {
+		return known
+	}
+	select {
+	case <-c.proc.Done():
+	case <-time.After(time.Second): // its output ends a moment before it is reaped
+		return c.wrong(op, record.BadOutput, c.name+" has closed its standard output, by which it answers")
+	}
+	words, how := c.tail.Lines(200), "exit status 0"
+	if err := c.proc.Err(); err != nil {
+		how = err.Error()
+	}
+	class := record.Crash
+	if outOfMemory(words) {
+		class = record.OOM
+	}
+	during := "while nothing was asked of it"
+	if op != "" {
+		during = "in answer to " + op
+	}
+	return c.wrong(op, class, fmt.Sprintf("%s ended %s (%s); its last words: %s", c.name, during, how, lastWords(words)))
+}
+
+func lastWords(lines []string) string {
+	if len(lines) == 0 {
+		return "it said nothing"
+	}
+	lines = lines[max(0, len(lines)-3):]
+	for i, l := range lines {
+		lines[i] = cut(l, 200)
+	}
+	return strings.Join(lines, " | ")
+}
+
+func outOfMemory(lines []string) bool {
+	all := strings.ToLower(strings.Join(lines, "\n"))
+	for _, sign := range []string{"out of memory", "memoryerror", "cannot allocate memory", "bad_alloc", "failed to allocate"} {
+		if strings.Contains(all, sign) {
+			return true
+		}
+	}
+	return false
+}
+
+// patience is how long the engine may take to end: none where it is at work or of no use.
+func (c *conn) patience() time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.call != nil || c.broken != nil {
+		return 0
+	}
+	return grace
+}
+
+// close ends the engine: by the end of its input, and by force once its grace is over.
+func (c *conn) close(grace time.Duration) {
+	c.once.Do(func() {
+		c.spoil(errClosed)
+		_ = c.in.Close()
+		select {
+		case <-c.proc.Done():
+		case <-time.After(grace):
+		}
+		c.proc.Kill()
+		<-c.gone
+		c.release()
+	})
+}
+
+// release lets go of all that belongs to the engine, once it is gone.
+func (c *conn) release() {
+	if c.tree != nil {
+		c.tree.Close()
+	}
+	c.end()
+	_, _ = c.in.Close(), c.out.Close()
+	_ = c.log.Close() // nothing hangs on its last bytes
+}
+
+// maxLog is how much of what an engine prints is kept.
+const maxLog = 16 << 20
+
+// both writes to the tail and to the log; a full disk must not end the engine by a closed pipe.
+type both struct {
+	tail *child.Tail
+	log  io.Writer
+}
+
+func (b both) Write(p []byte) (int, error) {
+	_, _ = b.log.Write(p) // the tail keeps what matters
+	return b.tail.Write(p)
+}
+
+// bounded drops what is too much.
+type bounded struct {
+	to   io.Writer
+	left int
+}
+
+func (b *bounded) Write(p []byte) (int, error) {
+	n := min(len(p), b.left)
+	if n == 0 {
+		return len(p), nil
+	}
+	if b.left -= n; b.left == 0 {
+		p = append(p[:n:n], "\n[no more of it is kept]\n"...)
+		_, err := b.to.Write(p)
+		return n, err
+	}
+	return b.to.Write(p[:n])
+}

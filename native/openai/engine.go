@@ -156,7 +156,7 @@ func (e *Engine) Open(ctx context.Context, p engine.Probe) (engine.Session, erro
 	}
 	life, end := context.WithCancel(context.Background())
 	s := &session{config: e.config, client: c, server: found, probe: p, life: life, end: end}
-	p.Event(record.Event{At: time.Now(), Device: &record.Device{Class: "unknown", Name: c.at.host + ", which does not say"}})
+	p.Event(record.Event{At: time.Now(), Device: &record.Device{Class: "unknown", Name: "an unknown device behind " + c.at.host}})
 	s.watch(ctx)
 	return s, nil
 }

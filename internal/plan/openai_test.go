@@ -1,0 +1,49 @@
+package plan_test
+
+import (
+	"strings"
+	"testing"
+
+	"llmparity/internal/plan"
+)
+
+const asked = `name: p
+engines: [openai]
+model: served:mouse
+prompts: [hello]
+max_tokens: 8
+warmup:
+  launches: 0
+  tokens: 1
+repetitions: 1
+timeout: 1m
+`
+
+func TestAServerInAPlan(t *testing.T) {
+	p, err := plan.Parse([]byte(asked+"openai:\n  url: http://127.0.0.1:8080/v1\n  model: mouse\n  api: chat\n  key_env: KEY\n"), "p.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := (plan.OpenAI{URL: "http://127.0.0.1:8080/v1", Model: "mouse", API: "chat", KeyEnv: "KEY"}); p.OpenAI == nil || *p.OpenAI != want {
+		t.Errorf("%+v", p.OpenAI)
+	}
+	text, err := p.YAML()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again, err := plan.Parse(text, "again"); err != nil || again.OpenAI == nil || *again.OpenAI != *p.OpenAI {
+		t.Errorf("%v: %+v of\n%s", err, again.OpenAI, text)
+	}
+	if p, err := plan.Parse([]byte(asked), "p.yaml"); err != nil || p.OpenAI != nil {
+		t.Errorf("%v: a plan without a server has one: %+v", err, p.OpenAI)
+	}
+	for section, want := range map[string]string{
+		"openai:\n  api: chat\n":                       "p.yaml: openai.url: no server is named",
+		"openai:\n  url: http://x\n  api: chatter\n":   `p.yaml line 13: openai.api: "chatter", use completions or chat`,
+		"openai:\n  url: http://x\n  key: sk-secret\n": "p.yaml line 13: unknown field",
+	} {
+		if _, err := plan.Parse([]byte(asked+section), "p.yaml"); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%q: %v, want %q", section, err, want)
+		}
+	}
+}

@@ -1,12 +1,23 @@
 package main
 
 import (
+	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
+	"llmparity/internal/cache"
+	"llmparity/internal/child"
+	"llmparity/internal/engine"
+	"llmparity/internal/engine/enginetest"
+	"llmparity/internal/plan"
 	"llmparity/internal/record"
+	"llmparity/internal/run"
+	"llmparity/native/llamacpp"
 )
 
 func TestRepetitionsReuseOneServer(t *testing.T) { reuse(t, "llamacpp") }
@@ -65,5 +76,41 @@ func reuse(t *testing.T, name string) {
 		if !strings.Contains(strings.Join(strings.Fields(stdout), " "), want) {
 			t.Errorf("no %q in\n%s", want, stdout)
 		}
+	}
+}
+
+// A server that dies while it is idle costs one repetition: the next one has a server of its own.
+func TestAServerThatDiesBetweenRepetitions(t *testing.T) {
+	m := enginetest.TinyModel(t)
+	killed := 0
+	dir, err := run.Do(t.Context(), run.Options{
+		Plan: plan.Plan{Name: "dies", Engines: []string{llamacpp.Name}, Model: m.Path, Prompts: []string{"A"}, MaxTokens: 8, Context: 64,
+			Warmup: plan.Warmup{Tokens: 1}, Repetitions: 4, Isolation: plan.Reused, Timeout: plan.Duration(time.Minute)},
+		Engines: []engine.Engine{llamacpp.New(llamacpp.Config{Cache: cache.Dir(os.Getenv), Threads: 1, KVType: "f32"})},
+		Model:   m, Out: t.TempDir(),
+		Progress: func(e run.Event) {
+			if e.Kind != run.Ended || e.Repetition != 2 {
+				return
+			}
+			for _, pid := range child.Tagged(os.Getpid()) {
+				if name, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "comm")); err == nil && strings.HasPrefix(string(name), "llama-server") {
+					killed = pid
+					_ = syscall.Kill(pid, syscall.SIGKILL) // it is ours, and there
+				}
+			}
+		}})
+	if err == nil || killed == 0 {
+		t.Fatalf("%v, killed %d", err, killed)
+	}
+	r, err := record.Open(dir)
+	if err != nil || len(r.Attempts) != 4 {
+		t.Fatalf("%v, %d attempts", err, len(r.Attempts))
+	}
+	dead, next := r.Attempts[2], r.Attempts[3]
+	if dead.OpenedBy != 1 || dead.Class != record.Crash || strings.Contains(dead.Error, "\n") {
+		t.Errorf("the repetition whose server had died: opened by %d, %s: %s", dead.OpenedBy, dead.Class, dead.Error)
+	}
+	if _, loads := next.Phase(record.Load); next.OpenedBy != 0 || !loads || !next.Counted() {
+		t.Errorf("the next one: opened by %d, load %v, %s %s", next.OpenedBy, loads, next.Status, next.Error)
 	}
 }

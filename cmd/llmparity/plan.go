@@ -97,6 +97,9 @@ func (f *runFlags) change(p *plan.Plan, given func(string) bool) {
 
 // complete writes into the plan what was chosen by default, so that the run can be repeated by it.
 func (f *runFlags) complete(p *plan.Plan, m engine.Model) {
+	if p.Isolation == "" {
+		p.Isolation = plan.OfLaunch
+	}
 	f.llamacppFlags.complete(p)
 	f.ollamaFlags.complete(p, f.threads)
 	if m.Format != webllmFormat && m.Format != openai.Served { // a package has numbers and a library of its own

@@ -53,9 +53,9 @@ func (a *attempt) run(parent context.Context) (*live, error) {
 	if err != nil && ctx.Err() != nil {
 		err = fmt.Errorf("%w (%w)", context.Cause(ctx), err)
 	}
-	kept = a.keep && err == nil
-	cost := less(a.rest(kept), before)
-	if !kept {
+	goesOn := a.keep && err == nil
+	cost := less(a.rest(goesOn), before)
+	if !goesOn {
 		err = errors.Join(err, l.close())
 	}
 	l.totals.end()
@@ -63,10 +63,11 @@ func (a *attempt) run(parent context.Context) (*live, error) {
 	status, class := outcome(parent, err)
 	a.rec.End(status, class, err, cost)
 	a.say(Event{Kind: Ended, Text: string(status), Err: err})
-	if !kept {
+	if !goesOn {
 		return nil, err
 	}
-	return l, err
+	kept = true
+	return l, nil
 }
 
 // rest ends the reading, for now where the session is kept, and tells what it has taken.

@@ -85,7 +85,7 @@ func (s *oneShotSession) trial(ctx context.Context, m engine.Model) (*completion
 	case run.full.Load():
 		return nil, tooLong("a prompt and a token", m.Context)
 	case !p.over || run.begun.IsZero():
-		return nil, s.why(run, m)
+		return nil, s.why(ctx, run, m)
 	}
 	return run, nil
 }
@@ -211,6 +211,9 @@ func (s *oneShotSession) Generate(ctx context.Context, r engine.Request, token f
 	}
 	run.wait(p)
 	u := record.Usage{Sent: run.started, PromptTokens: run.prompted, Reported: run.figures}
+	if u.PromptTokens > 0 {
+		u.Reported["prompt_tokens"] = float64(u.PromptTokens)
+	}
 	err = s.broken(ctx, run, *m, r, p.over)
 	if err == nil {
 		u.Generated = run.generated(r.MaxTokens, n+len(p.held))
@@ -252,7 +255,7 @@ func (s *oneShotSession) broken(ctx context.Context, run *completionRun, m engin
 	if _, timed := run.figures["eval_ms"]; whole && timed {
 		return nil
 	}
-	err := s.why(run, m)
+	err := s.why(ctx, run, m)
 	if class := engine.ClassOf(err); class == record.Crash || class == record.OOM {
 		_ = s.Unload(ctx) // it never fails; who goes on must load again
 	}

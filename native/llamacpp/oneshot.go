@@ -2,9 +2,12 @@ package llamacpp
 
 import (
 	"context"
+	"os/exec"
+	"slices"
 	"strings"
 	"time"
 
+	"llmparity/internal/child"
 	"llmparity/internal/engine"
 	"llmparity/internal/fault"
 	"llmparity/internal/record"
@@ -123,28 +126,60 @@ func tooLong(what string, context int) error {
 }
 
 // why says how a process of the one-shot program ended that should not have.
-func (o *oneShotSession) why(run *completionRun, m engine.Model) error {
+func (s *oneShotSession) why(ctx context.Context, run *completionRun, m engine.Model) error {
 	words := said(run.tail.Lines(200))
 	how := exit(run.proc.Err())
 	lacks := missingFlag(words, run.args)
+	failed := func(words []string) bool {
+		return contains(words, "failed to load model") || contains(words, "error loading model")
+	}
+	if lacks == "" && run.proc.Err() != nil && !signalled(run.proc.Err()) && !failed(words) && !contains(words, "prompt is too long") && !outOfMemory(words) {
+		words = s.words(ctx, run.args, words)
+	}
 	switch {
 	case lacks != "":
-		return tooOld(completionProgram(), o.binary.path, lacks)
+		return tooOld(completionProgram(), s.binary.path, lacks)
 	case contains(words, "prompt is too long"):
-		return tooLong("the prompt and a token", o.context)
+		return tooLong("the prompt and a token", s.context)
 	case outOfMemory(words):
-		return engine.Fail(record.OOM, "%s ran out of memory (%s): %s", o.name(), how, summary(words))
+		return engine.Fail(record.OOM, "%s ran out of memory (%s): %s", s.name(), how, summary(words))
 	case signalled(run.proc.Err()):
-		return engine.Fail(record.Crash, "%s crashed (%s); its last words: %s", o.name(), how, summary(words))
-	case contains(words, "failed to load model") || contains(words, "error loading model"):
+		return engine.Fail(record.Crash, "%s crashed (%s); its last words: %s", s.name(), how, summary(words))
+	case failed(words):
 		return &engine.Failure{Class: record.SetUp, Err: fault.New(fault.BadModel,
-			"check the file, or take a newer llama.cpp", "%s can't load %s: %s", o.name(), m.Path, loadError(words))}
+			"check the file, or take a newer llama.cpp", "%s can't load %s: %s", s.name(), m.Path, loadError(words))}
 	case run.proc.Err() != nil:
-		return engine.Fail(record.Other, "%s failed (%s): %s", o.name(), how, summary(words))
+		return engine.Fail(record.Other, "%s failed (%s): %s", s.name(), how, summary(words))
 	}
-	return engine.Fail(record.BadOutput, "%s ended early; its last words: %s", o.name(), summary(words))
+	return engine.Fail(record.BadOutput, "%s ended early; its last words: %s", s.name(), summary(words))
 }
 
-func (o *oneShotSession) name() string {
-	return o.binary.path[strings.LastIndexByte(o.binary.path, '/')+1:]
+// words asks once more why the program fails: it does not wait for its log to be printed, of which errors alone are the shortest. What it
+// said before is given where nothing comes of that.
+func (s *oneShotSession) words(ctx context.Context, args, before []string) []string {
+	args = slices.Clone(args)
+	for name, value := range map[string][2]string{"-lv": {"-lv", "1"}, "-f": {"-p", " "}, "-n": {"-n", "1"}} {
+		if i := slices.Index(args, name); i >= 0 {
+			args[i], args[i+1] = value[0], value[1]
+		}
+	}
+	for range 5 {
+		cmd := exec.Command(s.binary.path, args...)
+		cmd.Env = environment("")
+		tail := &child.Tail{Max: 16 << 10}
+		cmd.Stderr = tail
+		p, err := child.Start(ctx, cmd)
+		if err != nil {
+			break
+		}
+		<-p.Done()
+		if words := said(tail.Lines(200)); p.Err() != nil && (contains(words, "error") || contains(words, "failed")) {
+			return words
+		}
+	}
+	return before
+}
+
+func (s *oneShotSession) name() string {
+	return s.binary.path[strings.LastIndexByte(s.binary.path, '/')+1:]
 }

@@ -1,9 +1,140 @@
 package llamacpp
 
 import (
+	"bytes"
+	"errors"
 	"os"
+	"path/filepath"
+	"strings"
+	"testing"
 
 	"llmparity/internal/cache"
+	"llmparity/internal/engine"
+	"llmparity/internal/engine/enginetest"
+	"llmparity/internal/fault"
+	"llmparity/internal/record"
 )
 
 func newOneShot() *OneShot { return NewOneShot(Config{Cache: cache.Dir(os.Getenv)}) }
+
+// Both of llama.cpp's programs say the same, and the one-shot one counts its tokens and times.
+func TestOneShotSaysWhatTheServerSays(t *testing.T) {
+	m := randomModel(t, ascii())
+	server, _ := loadedSession(t, m)
+	r := engine.Request{Prompt: "once upon\n a time\n", MaxTokens: 20}
+	want, err := generate(t, server, r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := loadedOneShot(t, newOneShot(), m)
+	for range 2 {
+		u, err := s.Generate(t.Context(), r, func(record.Token) {})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if u.Text != want.Usage.Text || u.Generated != len(want.Tokens) || u.PromptTokens != len(want.Usage.PromptIDs) || u.Finish != want.Usage.Finish {
+			t.Errorf("%d tokens behind %d, %s: %q\nwant %d behind %d, %s: %q", u.Generated, u.PromptTokens, u.Finish, u.Text,
+				len(want.Tokens), len(want.Usage.PromptIDs), want.Usage.Finish, want.Usage.Text)
+		}
+		if u.Reported["eval_runs"] != 19 || u.Reported["prompt_tokens"] != float64(u.PromptTokens) || u.Reported["eval_ms"] <= 0 {
+			t.Errorf("its own figures: %v", u.Reported)
+		}
+	}
+}
+
+func loadedOneShot(t *testing.T, o *OneShot, m engine.Model) *oneShotSession {
+	t.Helper()
+	s, err := o.open(t.Context(), &enginetest.Probe{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	if err := s.Load(t.Context(), m); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// A model's own end is told from the length, and the line end that the program prints there is none of the text's.
+func TestOneShotEndsWithTheText(t *testing.T) {
+	all := make([]byte, 256)
+	for i := range all {
+		all[i] = byte(i)
+	}
+	m := randomModel(t, all) // whose 68th token is the end
+	s := loadedOneShot(t, newOneShot(), m)
+	ends := engine.Request{Prompt: "once upon a time", MaxTokens: 100}
+	u, err := s.Generate(t.Context(), ends, func(record.Token) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if u.Finish != "stop" || u.Generated >= 100 || u.Generated < 2 || strings.HasSuffix(u.Text, "\n") {
+		t.Errorf("finish %s after %d tokens, text %q", u.Finish, u.Generated, u.Text)
+	}
+	ends.IgnoreEOS = true
+	if u, err = s.Generate(t.Context(), ends, func(record.Token) {}); err != nil || u.Finish != "length" || u.Generated != 100 {
+		t.Errorf("going on: finish %s after %d tokens, %v", u.Finish, u.Generated, err)
+	}
+}
+
+func TestOneShotRefusesOtherPrograms(t *testing.T) {
+	m := randomModel(t, ascii())
+	dir := t.TempDir()
+	server, err := Find(Config{Cache: cache.Dir(os.Getenv)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]string{
+		script(t, dir, "llama-completion"): "something else",
+		server:                             "not llama.cpp's one-shot program",
+		filepath.Join(dir, "missing"):      "can't be run",
+	} {
+		err := NewOneShot(Config{CLI: path}).Check(t.Context(), m)
+		if fault.Code(err) != int(fault.NoLlamaServer) || engine.ClassOf(err) != record.SetUp || !strings.Contains(err.Error(), want) ||
+			!strings.Contains(err.Error(), "scripts/setup llamacpp-tools") || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+}
+
+// A file with a sound header of which llama.cpp alone finds that it can't be loaded: its own words are shown, by both programs.
+func TestAModelThatLlamaCppCannotLoad(t *testing.T) {
+	m := randomModel(t, ascii())
+	text, err := os.ReadFile(m.Path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(m.Path, bytes.Replace(text, []byte("blk.0.attn_q"), []byte("blk.0.attn_x"), 1), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range []engine.Engine{newEngine(t), newOneShot()} {
+		s, err := e.Open(t.Context(), &enginetest.Probe{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = s.Load(t.Context(), m)
+		if fault.Code(err) != int(fault.BadModel) || engine.ClassOf(err) != record.SetUp || !strings.Contains(err.Error(), "attn_q") || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: %v of class %s, want BadModel with llama.cpp's own words", e.Name(), err, engine.ClassOf(err))
+		}
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// Without a load before it, for a command that measures nothing: the text as it comes.
+func TestRunOnce(t *testing.T) {
+	m := randomModel(t, ascii())
+	var shown strings.Builder
+	u, err := newOneShot().Run(t.Context(), m, engine.Request{Prompt: "once", MaxTokens: 12}, &enginetest.Probe{}, func(s string) { shown.WriteString(s) })
+	if err != nil || u.Generated != 12 || shown.String() != u.Text || u.Text == "" {
+		t.Errorf("%d tokens, %q of %q, %v", u.Generated, shown.String(), u.Text, err)
+	}
+	if _, err := newOneShot().Run(t.Context(), m, engine.Request{Prompt: "once", MaxTokens: 1000}, &enginetest.Probe{}, func(string) {}); fault.Code(err) != int(fault.PromptTooLong) {
+		t.Errorf("more than the context holds: %v", err)
+	}
+	var failure *engine.Failure
+	if _, err := newOneShot().Run(t.Context(), engine.Model{Path: m.Path + ".missing"}, engine.Request{Prompt: "once", MaxTokens: 1}, &enginetest.Probe{}, func(string) {}); !errors.As(err, &failure) {
+		t.Errorf("no such file: %v", err)
+	}
+}

@@ -1,0 +1,121 @@
+package llamacpp
+
+import (
+	"bytes"
+	"maps"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// The same figures go by the same names, whichever version printed them. The files hold what real programs printed.
+func TestPerf(t *testing.T) {
+	for name, want := range map[string]map[string]float64{
+		"common_perf_print.txt": {"sampling_ms": 2.15, "samplers_ms": .72, "samplers_tokens": 20, "load_ms": 139.16, "prompt_eval_ms": 32.78, "prompt_eval_tokens": 4,
+			"eval_ms": 206.24, "eval_runs": 15, "prompt_eval_tokens_per_second": 4 / 32.78e-3, "eval_tokens_per_second": 15 / 206.24e-3},
+		// Of a benchmark without timing: the rates are infinite, and none.
+		"llama_perf_context_print.txt": {"load_ms": 62, "prompt_eval_ms": 0, "prompt_eval_tokens": 16, "eval_ms": 0, "eval_runs": 17},
+		"llama_print_timings.txt": {"load_ms": 398.02, "sample_ms": 30.98, "sample_runs": 64, "prompt_eval_ms": 919.46, "prompt_eval_tokens": 8,
+			"eval_ms": 9616.37, "eval_runs": 63, "prompt_eval_tokens_per_second": 8 / 919.46e-3, "eval_tokens_per_second": 63 / 9616.37e-3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			text, err := os.ReadFile(filepath.Join("testdata", "perf", name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := map[string]float64{}
+			r := newLogReader(func(line string) { perf(line, got) })
+			_, _ = r.Write(text) // never fails
+			rates(got)
+			if !maps.EqualFunc(got, want, func(a, b float64) bool { return math.Abs(a-b) < 1e-9 }) {
+				t.Errorf("%v\nwant %v", got, want)
+			}
+		})
+	}
+}
+
+func FuzzPerf(f *testing.F) {
+	files, err := filepath.Glob(filepath.Join("testdata", "perf", "*.txt"))
+	if err != nil || len(files) == 0 {
+		f.Fatal("no timings", err)
+	}
+	for _, path := range files {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(text)
+	}
+	f.Add([]byte("x: eval time = 99999999999999999999999999999999 ms / 9999999999999999999999999 runs"))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		got := map[string]float64{}
+		r := newLogReader(func(line string) { perf(line, got) })
+		_, _ = r.Write(append(text, '\n'))
+		rates(got)
+		for name, v := range got {
+			if v < 0 || math.IsNaN(v) || math.IsInf(v, 0) {
+				t.Fatalf("%s is %g", name, v)
+			}
+		}
+	})
+}
+
+// whole reads what was printed, cut into chunks, and gives the pieces of text.
+func whole(chunks []string, mark string, byModel bool) (text []string, over bool) {
+	p := &pieces{mark: mark, give: func(c chunk) { text = append(text, string(c.text)) }}
+	for _, c := range chunks {
+		p.add(chunk{text: []byte(c)})
+	}
+	p.end(byModel)
+	return text, p.over
+}
+
+func TestPieces(t *testing.T) {
+	const mark = "<f00>"
+	for _, c := range []struct {
+		name    string
+		in      string // chunks, separated by bars
+		byModel bool
+		want    string
+		over    bool
+	}{
+		{"a chunk a piece", "a| b|c|<f00>", false, "a| b|c", true},
+		{"the mark with the last piece", "a| b<f00>", false, "a| b", true},
+		{"the mark in pieces", "a|<f|0|0>", false, "a", true},
+		{"what begins like the mark", "a|<|f01>|b|<f00>", false, "a|<|f01>|b", true},
+		{"line ends of the text", "a\n|\n|<f00>", false, "a\n|\n", true},
+		{"the line end that is the program's", "a|\n<f00>", true, "a", true},
+		{"one of each", "a\n|\n|<f00>", true, "a\n", true},
+		{"what comes behind the mark", "a|<f00>|\nInterrupted by user\n", false, "a", true},
+		{"cut off", "a|b\n", false, "a|b\n", false},
+		{"cut off in what may be the mark", "a|<f0", false, "a|<f0", false},
+		{"nothing", "<f00>", false, "", true},
+	} {
+		got, over := whole(strings.Split(c.in, "|"), mark, c.byModel)
+		if strings.Join(got, "|") != c.want || over != c.over {
+			t.Errorf("%s: %q, %v; want %q, %v", c.name, got, over, c.want, c.over)
+		}
+	}
+}
+
+func FuzzPieces(f *testing.F) {
+	f.Add("some text\n<f0 and more\n", uint(3))
+	f.Add("\n\n", uint(1))
+	f.Fuzz(func(t *testing.T, text string, size uint) {
+		const mark = "<f00>"
+		if strings.Contains(text, mark) || size == 0 {
+			return
+		}
+		var chunks []string
+		for c := range slices.Chunk([]byte(text+mark), int(min(size, 1<<16))) {
+			chunks = append(chunks, string(c))
+		}
+		got, over := whole(chunks, mark, false)
+		if joined := strings.Join(got, ""); joined != text && !bytes.Contains([]byte(text + mark)[:len(text)+len(mark)-1], []byte(mark)) || !over {
+			t.Fatalf("%q of %q", joined, text)
+		}
+	})
+}

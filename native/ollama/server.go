@@ -94,6 +94,10 @@ func startServer(c Config, b identity, p engine.Probe) (*server, error) {
 	if err != nil {
 		return nil, err
 	}
+	return startOn(c, b, p, port)
+}
+
+func startOn(c Config, b identity, p engine.Probe, port int) (*server, error) {
 	dir, err := child.Scratch(Name)
 	if err != nil {
 		return nil, err

@@ -5,6 +5,7 @@ import (
 	"html/template"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"llmparity/compare"
@@ -211,11 +212,26 @@ func (v *view) engine(i int) fact {
 		addAll(add, "device: ", d.Detail)
 	}
 	m := c.Spec.Model
-	add("model", fmt.Sprintf("%s (%s, %s, %s, %d parameters)", m.Name, m.Architecture, m.Format, m.DType, m.Parameters))
-	add("model sha256", m.SHA256)
-	add("model file", fmt.Sprintf("%s MiB, weights %s MiB", num(float64(m.FileB)/record.MiB), num(float64(m.WeightsB)/record.MiB)))
-	add("request", fmt.Sprintf("%d tokens at temperature %g, context %d, isolation %s, prompt cache %s",
-		c.Spec.MaxTokens, c.Spec.Temperature, m.Context, c.Spec.Isolation, c.Spec.PromptCache))
+	context := strconv.Itoa(m.Context)
+	if m.Format == served {
+		by := "a server"
+		if c.Engine != nil {
+			by = c.Engine.Version
+			if at := c.Engine.Parts["url"]; at != "" {
+				by += " at " + at
+			}
+		}
+		add("model", fmt.Sprintf("%s, served by %s; its weights are not verified", m.Name, by))
+		if m.Context == 0 {
+			context = "the server's own"
+		}
+	} else {
+		add("model", fmt.Sprintf("%s (%s, %s, %s, %d parameters)", m.Name, m.Architecture, m.Format, m.DType, m.Parameters))
+		add("model sha256", m.SHA256)
+		add("model file", fmt.Sprintf("%s MiB, weights %s MiB", num(float64(m.FileB)/record.MiB), num(float64(m.WeightsB)/record.MiB)))
+	}
+	add("request", fmt.Sprintf("%d tokens at temperature %g, context %s, isolation %s, prompt cache %s",
+		c.Spec.MaxTokens, c.Spec.Temperature, context, c.Spec.Isolation, c.Spec.PromptCache))
 	for _, lack := range []struct {
 		is   bool
 		what string
@@ -227,6 +243,9 @@ func (v *view) engine(i int) fact {
 	add("prompt", c.Spec.Prompt)
 	return f
 }
+
+// served is the format of a model that only a server has.
+const served = "served"
 
 func addAll(add func(name, value string), prefix string, m map[string]string) {
 	for _, key := range slices.Sorted(maps.Keys(m)) {

@@ -47,6 +47,9 @@ func TestAServedModelNeedsNoFile(t *testing.T) {
 			t.Errorf("attempt %d has %d samples and %d figures of the server's own", a.ID, len(a.Samples), len(a.Metrics))
 		}
 	}
+	if page, err := os.ReadFile(filepath.Join(r.Dir, "report.html")); err != nil || !strings.Contains(string(page), "mouse, served by llama-server") {
+		t.Errorf("%v: the report does not say who served the model", err)
+	}
 	// What was resolved can be run again, and says nothing of the key.
 	again := program(t, "run", "-q", "--repetitions", "1", filepath.Join(r.Dir, "plan.yaml"))
 	again.Env = append(again.Env, "MOUSE_KEY=sk-very-secret")

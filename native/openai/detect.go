@@ -2,6 +2,7 @@ package openai
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"net/http"
 	"slices"
@@ -69,6 +70,11 @@ func detect(ctx context.Context, c *client) (server, error) {
 		return s, c.unreachable("check --openai-url", "what answers at %s is no server of language models (%v)", c.at.host, odd)
 	default:
 		return s, c.explain(err)
+	}
+	if s.owned("llamacpp") { // whose list is open to all; what follows is not
+		if _, err := c.ask(ctx, http.MethodGet, c.at.root+"/props", nil, new(json.RawMessage)); errors.As(err, &r) && (r.status == 401 || r.status == 403) {
+			return s, c.explain(err)
+		}
 	}
 	for _, is := range []func(context.Context, *client) bool{s.isLlamaServer, s.isVLLM, s.isSGLang, s.isTGI, s.isOllama, s.isLMStudio} {
 		if is(ctx, c) {

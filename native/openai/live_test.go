@@ -37,6 +37,10 @@ func TestChatIsThePromptInTheServersTemplate(t *testing.T) {
 		t.Fatalf("%v: the template gives %q", err, templated.Prompt)
 	}
 
+	wrong := config
+	wrong.Key = "sk-other"
+	oneLine(t, openai.New(wrong).Check(t.Context(), m), record.SetUp, 29, "check the key in $KEY")
+
 	raw, _ := loaded(t, config, m)
 	want, err := raw.Generate(t.Context(), request(templated.Prompt, 24), func(record.Token) {})
 	if err != nil {

@@ -30,10 +30,11 @@ type address struct{ *url.URL }
 
 // ParseURL reads a base URL as people write it: the scheme may be missing, and the port.
 func ParseURL(text string) (*url.URL, error) {
-	whole := strings.TrimRight(strings.TrimSpace(text), "/")
+	whole := strings.TrimSpace(text)
 	if !strings.Contains(whole, "://") {
 		whole = "http://" + whole
 	}
+	whole = strings.TrimRight(whole, "/")
 	u, err := url.Parse(whole)
 	switch {
 	case err != nil, u.Hostname() == "", u.RawQuery != "", u.Fragment != "", u.Scheme != "http" && u.Scheme != "https":

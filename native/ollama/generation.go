@@ -311,6 +311,7 @@ func (g *generation) finish(a answer) error {
 	}
 	u.PromptTokens, u.Generated = count(a.Prompted), count(a.Counted)
 	if g.pieces == 0 {
+		u.Generated = 0
 		return engine.Fail(record.BadOutput, "Ollama ended a generation without a token (%s)", u.Finish)
 	}
 	// The token that ends a text is counted, and is no piece of it.

@@ -1,0 +1,224 @@
+package ollama
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	"llmparity/internal/fault"
+	"llmparity/internal/record"
+)
+
+func TestParseURL(t *testing.T) {
+	for text, want := range map[string]string{
+		"http://localhost:11434": "http://localhost:11434", "http://localhost:11434/": "http://localhost:11434", "127.0.0.1:8080": "http://127.0.0.1:8080",
+		"box": "http://box:11434", " https://host/ollama/ ": "https://host/ollama", "http://[::1]:11434": "http://[::1]:11434", "https://host": "https://host",
+		"": "", "http://": "", "ftp://host": "", "http://host?x=1": "", "http://a b": "", "http://me:secret@host": "",
+	} {
+		u, err := ParseURL(text)
+		switch {
+		case want == "" && (fault.Code(err) != int(fault.Usage) || strings.Contains(err.Error(), "secret")):
+			t.Errorf("%q: %v, %v", text, u, err)
+		case want != "" && (err != nil || u.String() != want):
+			t.Errorf("%q: %v, %v; want %s", text, u, err, want)
+		}
+	}
+}
+
+func TestWhichServersAreOfThisMachine(t *testing.T) {
+	for text, want := range map[string]int{"localhost": 11434, "http://127.0.0.1:80": 80, "http://[::1]:81": 81, "https://127.0.0.2": 443, "http://192.0.2.1:11434": 0,
+		"http://example.org:11434": 0, "0.0.0.0:5": 5} {
+		u, err := ParseURL(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := (address{u}).port(); got != want {
+			t.Errorf("%s: port %d, want %d", text, got, want)
+		}
+	}
+}
+
+func TestNamesWithAndWithoutTags(t *testing.T) {
+	for _, c := range []struct {
+		a, b string
+		same bool
+	}{{"m", "m:latest", true}, {"M", "m", true}, {"m:1b", "m", false}, {"host:5000/m", "host:5000/m:latest", true}, {"x/m", "m", false}} {
+		if sameName(c.a, c.b) != c.same {
+			t.Errorf("%s and %s: want %v", c.a, c.b, c.same)
+		}
+	}
+}
+
+func TestConfigsThatMakeNoSense(t *testing.T) {
+	for _, c := range []struct {
+		Config
+		words string // empty: it does
+	}{
+		{Config{}, ""}, {Config{KVType: "q8_0", GPU: true, KeepAlive: "-1", Threads: 4}, ""}, {Config{URL: "box", KeepAlive: "1h30m"}, ""},
+		{Config{URL: "ftp://x"}, "is not the address"}, {Config{URL: "box", KVType: "f16"}, "--ollama-kv-type"}, {Config{URL: "box", GPU: true}, "--ollama-gpu"},
+		{Config{URL: "box", Path: "ollama"}, "--ollama is for"}, {Config{KVType: "f32"}, "use f16, q8_0, q4_0"}, {Config{KeepAlive: "0"}, "--ollama-keep-alive"},
+		{Config{KeepAlive: "0s"}, "--ollama-keep-alive"}, {Config{KeepAlive: "soon"}, "--ollama-keep-alive"}, {Config{Threads: -1}, "--threads"},
+	} {
+		err := c.Config.Check()
+		if (c.words == "") != (err == nil) || err != nil && (!strings.Contains(err.Error(), c.words) || fault.Code(err) != int(fault.Usage)) {
+			t.Errorf("%+v: %v, want %q", c.Config, err, c.words)
+		}
+	}
+}
+
+func TestRunnersCommandLines(t *testing.T) {
+	line := strings.Fields("/x/ollama runner --model /secret/place --ctx-size 8192 --batch-size 512 --flash-attn --kv-cache-type q8_0 --threads 2 --parallel 4 --port 43055")
+	r := parseRunner(7, line)
+	if r.context != 8192 || r.parallel != 4 || r.threads != 2 || r.kv != "q8_0" || r.flash != "on" || r.mmap != "on" || r.pid != 7 {
+		t.Errorf("%+v", r)
+	}
+	if all := strings.Join(r.args, " "); strings.Contains(all, "secret") || strings.Contains(all, "43055") || !strings.HasPrefix(all, "--ctx-size 8192") {
+		t.Errorf("arguments %q", all)
+	}
+	for _, line := range [][]string{nil, {"ollama"}, {"ollama", "runner", "--ollama-engine", "--port", "5"}, {"ollama", "runner", "--ctx-size"}} {
+		if r := parseRunner(7, line); r.context != 0 || r.parallel != 0 || r.threads != 0 {
+			t.Errorf("%q: %+v", line, r)
+		}
+	}
+}
+
+// The words of Ollama 0.6.5.
+const realLog = `time=2025-05-01T10:00:00.000Z level=INFO source=routes.go:1298 msg="Listening on 127.0.0.1:18434 (version 0.6.5)"
+load_tensors: loading model tensors, this can take a while... (mmap = false)
+load_tensors:          CPU model buffer size =     1.63 MiB
+llama_init_from_model: flash_attn    = 0
+llama_kv_cache_init: kv_size = 512, offload = 1, type_k = 'f16', type_v = 'f16', n_layer = 2, can_shift = 1
+llama_kv_cache_init:        CPU KV buffer size =     0.25 MiB
+llama_init_from_model: KV self size  =    0.25 MiB, K (f16):    0.12 MiB, V (f16):    0.12 MiB
+llama_init_from_model:        CPU  output buffer size =     0.50 MiB
+llama_init_from_model:        CPU compute buffer size =     6.01 MiB
+time=2025-05-01T10:00:01.000Z level=DEBUG source=routes.go:297 msg="generate request" images=0 prompt="msg=\"loading cache slot\" prompt=1 used=1 "
+time=2025-05-01T10:00:01.000Z level=DEBUG source=cache.go:104 msg="loading cache slot" id=0 cache=15 prompt=10 used=9 remaining=1
+[GIN] 2025/05/01 - 10:00:01 | 200 |   13.3ms |       127.0.0.1 | POST     "/api/generate"
+`
+
+func TestTheLogIsRead(t *testing.T) {
+	for way, cut := range map[string]func(io.Reader) io.Reader{"whole": func(r io.Reader) io.Reader { return r }, "bytes": iotest.OneByteReader} {
+		r := newLogReader()
+		for range 2 { // a second load takes the first one's place
+			if _, err := io.Copy(struct{ io.Writer }{r}, cut(strings.NewReader(realLog))); err != nil {
+				t.Fatal(err)
+			}
+		}
+		sizes, kv, flash := r.loaded()
+		want := map[string]float64{"weights_bytes": 1709179, "kv_reserved_bytes": record.MiB / 4, "compute_bytes": 6301942, "output_bytes": record.MiB / 2,
+			"workspaces_bytes": 6301942 + record.MiB/2}
+		if !maps.Equal(sizes, want) || kv != "f16" || flash != "off" {
+			t.Errorf("%s: %v, %s, %s; want %v", way, sizes, kv, flash, want)
+		}
+		if n := len(r.slots); n != 2 {
+			t.Fatalf("%s: %d requests, want 2", way, n)
+		}
+		if told := <-r.slots; told != (slot{10, 9}) || r.wasCut() {
+			t.Errorf("%s: %+v, cut %v", way, told, r.wasCut())
+		}
+		for _, said := range []string{`"truncating input prompt" limit=4`, `"context limit hit - shifting" id=0`} {
+			_, _ = fmt.Fprintf(r, "time=x level=WARN source=r.go:1 msg=%s\n", said)
+			if !r.wasCut() {
+				t.Errorf("%s: %s is not understood", way, said)
+			}
+			if r.forget(); r.wasCut() || len(r.slots) != 0 {
+				t.Error("nothing was forgotten")
+			}
+		}
+	}
+}
+
+func TestPlainWords(t *testing.T) {
+	for line, want := range map[string]string{
+		`time=x level=WARN source=server.go:5 msg="runner is gone" sys=9`: `"runner is gone" sys=9`, `time=x level=DEBUG source=s.go:5 msg="all is well"`: "",
+		"[GIN] 2025/05/01 | 200": "", "SIGSEGV: segmentation violation": "SIGSEGV: segmentation violation",
+	} {
+		if got := plain(line); got != want {
+			t.Errorf("%q: %q, want %q", line, got, want)
+		}
+	}
+}
+
+func FuzzLog(f *testing.F) {
+	f.Add([]byte(realLog))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		r := newLogReader()
+		_, _ = r.Write(data) // never fails
+		sizes, _, _ := r.loaded()
+		for name, v := range sizes {
+			if !(v >= 0) {
+				t.Fatalf("%s is %g", name, v)
+			}
+		}
+		for range len(r.slots) {
+			if s := <-r.slots; s.used < 0 || s.used > s.prompt {
+				t.Fatalf("%+v", s)
+			}
+		}
+	})
+}
+
+func TestFindInOrder(t *testing.T) {
+	dir := t.TempDir()
+	program := func(parts ...string) string {
+		path := filepath.Join(append([]string{dir}, parts...)...)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte("#!/bin/sh\necho something else 1.0\n"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	t.Setenv(PathVariable, "")
+	t.Setenv("PATH", filepath.Join(dir, "path"))
+	c := Config{Cache: filepath.Join(dir, "cache")}
+	if _, err := Find(c); fault.Code(err) != int(fault.NoOllama) || !strings.Contains(err.Error(), "make setup") || !strings.Contains(err.Error(), "--ollama-url") {
+		t.Errorf("nothing to be found: %v", err)
+	}
+	built := program("cache", "ollama", "0.6.5-x", "ollama")
+	if err := os.Symlink("0.6.5-x", filepath.Join(dir, "cache", "ollama", "current")); err != nil {
+		t.Fatal(err)
+	}
+	expect := func(want string) {
+		t.Helper()
+		if got, err := Find(c); err != nil || got != want {
+			t.Errorf("%s, %v; want %s", got, err, want)
+		}
+	}
+	expect(built)
+	onPath := program("path", "ollama")
+	expect(onPath)
+	named := program("named")
+	t.Setenv(PathVariable, named)
+	expect(named)
+	c.Path = program("given")
+	expect(c.Path)
+	c.Path = filepath.Join(dir, "missing")
+	if _, err := Find(c); fault.Code(err) != int(fault.NoOllama) || !strings.Contains(err.Error(), "--ollama names") {
+		t.Errorf("one that was named and is not there: %v", err)
+	}
+	c.Path = named
+	t.Setenv("PATH", os.Getenv("PATH")+":/usr/bin:/bin")
+	if _, err := New(c).Describe(t.Context()); fault.Code(err) != int(fault.NoOllama) || !strings.Contains(err.Error(), "is not an ollama") {
+		t.Errorf("something else: %v", err)
+	}
+}
+
+func TestTheEnvironmentHasNothingOfOthers(t *testing.T) {
+	t.Setenv("OLLAMA_NUM_PARALLEL", "9")
+	t.Setenv("CUDA_VISIBLE_DEVICES", "0")
+	if env := environment(false); slices.Contains(env, "OLLAMA_NUM_PARALLEL=9") || slices.Contains(env, "CUDA_VISIBLE_DEVICES=0") || !slices.Contains(env, "CUDA_VISIBLE_DEVICES=-1") {
+		t.Errorf("%q", env)
+	}
+	if env := environment(true); !slices.Contains(env, "CUDA_VISIBLE_DEVICES=0") {
+		t.Errorf("a GPU is to be used, and is hidden: %q", env)
+	}
+}

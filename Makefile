@@ -48,6 +48,9 @@ test-all: setup lint
 bench: build
 	@scripts/setup system python llamacpp llamacpp-tools bench smollm2
 	go test -run '^$$' -bench Psrecord -benchtime 1x -timeout 5m ./internal/sample/proc
+	go test -run '^$$' -bench Fifty -benchtime 1x -timeout 5m ./internal/watch
+	go test -run '^$$' -tags slow -bench Watched -benchtime 1x -timeout 10m ./cmd/llmparity
+	go test -run '^$$' -tags slow -bench LlamaBench -benchtime 1x -timeout 30m ./native/llamacpp
 	go test -run '^$$' -bench Client -benchtime 1x -timeout 5m ./native/openai
 	go test -run '^$$' -tags slow -bench 'Convert|Decode' -benchtime 3x -timeout 30m ./cmd/llmparity
 	go test -run '^$$' -bench 'Start|Perturbation' -benchtime 1x -timeout 15m ./browser

@@ -22,7 +22,7 @@ func TestMain(m *testing.M) {
 }
 
 // program is the program with arguments, in a folder of its own, with a temporary folder of its own, and the set-up's cache.
-func program(t *testing.T, args ...string) *exec.Cmd {
+func program(t testing.TB, args ...string) *exec.Cmd {
 	t.Helper()
 	// Not t.TempDir: sockets that the browser makes in its temporary folder need a short path.
 	dir, err := os.MkdirTemp("", "lp")

@@ -25,6 +25,7 @@ const stamp = "2006-01-02T15:04:05.000000Z07:00"
 type Rows struct {
 	to    io.Writer
 	file  *os.File // nil: somebody else's
+	fresh bool     // it was made for this
 	old   bool     // it has what is to be overwritten
 	label string   // as a field
 	buf   []byte
@@ -33,21 +34,24 @@ type Rows struct {
 	stamp []byte // of when
 }
 
-// Create makes a file of rows; one that exists is kept unless it is to be overwritten.
+// Create makes a file of rows; one that exists is kept unless it is to be overwritten. A pipe or a device is written to.
 func Create(path, label string, overwrite bool) (*Rows, error) {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
-	old := errors.Is(err, fs.ErrExist)
-	switch {
-	case old && overwrite:
+	fresh := err == nil
+	old := false
+	if errors.Is(err, fs.ErrExist) {
+		info, gone := os.Stat(path)
+		old = gone == nil && info.Mode().IsRegular()
+		if old && !overwrite {
+			return nil, fault.New(fault.Usage, "name another file, or give --overwrite", "%s exists", path)
+		}
 		f, err = os.OpenFile(path, os.O_WRONLY, 0)
-	case old:
-		return nil, fault.New(fault.Usage, "name another file, or give --overwrite", "%s exists", path)
 	}
 	if err != nil {
 		return nil, fault.Wrap(fault.Unwritable, err, "name another file with --output", "can't write rows")
 	}
 	r := To(f, label)
-	r.file, r.old = f, old
+	r.file, r.fresh, r.old = f, fresh, old
 	return r, nil
 }
 
@@ -61,7 +65,7 @@ func (r *Rows) Close() error {
 	if r == nil || r.file == nil {
 		return nil
 	}
-	if r.size == 0 && !r.old {
+	if r.size == 0 && r.fresh {
 		return errors.Join(r.file.Close(), os.Remove(r.file.Name()))
 	}
 	return r.file.Close()

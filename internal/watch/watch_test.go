@@ -351,6 +351,21 @@ func TestAFileThatExistsIsKept(t *testing.T) {
 	}
 }
 
+func TestAFullDiskEndsWatching(t *testing.T) {
+	rows, err := watch.Create("/dev/full", "l", false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := command(t, "sleep", "600")
+	_, err = watch.Run(t.Context(), watch.Options{Command: c, Interval: time.Millisecond, Rows: rows, Say: func(string) {}})
+	if code, _ := c.Exit(); fault.Code(err) != int(fault.DiskFull) || code != 143 {
+		t.Errorf("err = %v, the command's code is %d", err, code)
+	}
+	if err := rows.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestAChartKeepsThePeak(t *testing.T) {
 	c := watch.NewChart(20, 4)
 	for i := range 5000 {

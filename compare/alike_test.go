@@ -99,6 +99,14 @@ func TestCachedPromptsAreToldAndNotSetAgainstOthers(t *testing.T) {
 	if w := warnedOf(r, "cached-prompt"); len(w) != 1 || !strings.Contains(w[0], "3 of 4 prompt tokens") {
 		t.Errorf("warnings %q", w)
 	}
+	if w := warnedOf(r, "prompt-cache"); len(w) != 0 {
+		t.Errorf("a cache that tells: %q", w)
+	}
+	mute := comparetest.Served(6)
+	mute.Cell.PromptCache = record.CacheOn
+	if w := warnedOf(compare.Runs(comparetest.Run(t, "mute", mute)), "prompt-cache"); len(w) != 1 {
+		t.Errorf("a cache that tells nothing: %q", w)
+	}
 	c := r.Comparisons[0]
 	figures := map[string]bool{}
 	for _, ratio := range c.Ratios {

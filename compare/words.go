@@ -310,6 +310,8 @@ func (c *Cell) ownWarnings() []Warning {
 	if cached := c.Figure(Cached); cached.Known() && cached.Center() > 0 {
 		warn("cached-prompt", "%s of %s prompt tokens came from a cache: prefill and the time to the first token are of the rest",
 			count(cached), count(c.Figure(Prompt)))
+	} else if c.Spec.PromptCache == record.CacheOn && cached.Known() {
+		warn("prompt-cache", "its cache of prompts can't be switched off; no token is known to have come from it")
 	}
 	if c.Self.Known && !c.Self.Identical {
 		warn("not-deterministic", "%s", c.Self.Verdict)

@@ -302,7 +302,8 @@ func TestAServerThatRunsAlready(t *testing.T) {
 }
 
 func TestWhatALoadTellsOfMemory(t *testing.T) {
-	_, p := loadedSession(t, enginetest.TinyModel(t))
+	s, p := loadedSession(t, enginetest.TinyModel(t))
+	held := say(t, s, "The clock", 8).PromptTokens + 8 - 1
 	values := map[string]float64{}
 	for _, s := range p.Attached() {
 		r := record.NewSample()
@@ -316,6 +317,9 @@ func TestWhatALoadTellsOfMemory(t *testing.T) {
 	// 1024 places of f16 in two layers of two heads of 32; weights as the file has them, to the log's hundredth of a MiB.
 	if kv := values["engine_log kv_reserved_bytes"]; kv != 1024*2*2*2*32*2 {
 		t.Errorf("the log tells of a KV cache of %g bytes", kv)
+	}
+	if kv := values["engine_log kv_used_bytes"]; kv != float64(held*2*2*2*32*2) {
+		t.Errorf("%g bytes of the KV cache are in use, want those of %d tokens", kv, held)
 	}
 	if w := values["engine_log weights_bytes"]; w < 1.6*record.MiB || w > 1.7*record.MiB {
 		t.Errorf("the log tells of weights of %g bytes", w)

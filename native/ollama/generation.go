@@ -40,11 +40,13 @@ func (s *session) Generate(outer context.Context, r engine.Request, token func(r
 		s.own.said.forget()
 	}
 	l.fresh = false
+	l.held.Store(-1) // until the end is told
 	err = g.run(ctx)
 	if err == nil {
 		err = s.check(l, r, g)
 	}
 	if err == nil {
+		l.held.Store(int64(g.held()))
 		return g.usage, nil
 	}
 	if outer.Err() != nil {
@@ -113,6 +115,7 @@ func (s *session) prepare(ctx context.Context, l *loaded, r engine.Request) erro
 // one generates one token and gives Ollama's counts.
 func (s *session) one(ctx context.Context, l *loaded, prompt string) (answer, error) {
 	l.fresh = false
+	l.held.Store(-1)
 	return s.client.whole(ctx, generate{Model: l.name, Prompt: prompt, Raw: true, KeepAlive: s.keep(),
 		Options: sampling(l.options, engine.Request{MaxTokens: 1})})
 }
@@ -326,6 +329,15 @@ func (g *generation) finish(a answer) error {
 		g.odd = "Ollama does not tell how many tokens the prompt has"
 	}
 	return nil
+}
+
+// held is how many tokens lie in the cache at the end: the last one that was asked for never gets there.
+func (g *generation) held() int {
+	n := g.usage.PromptTokens + g.usage.Generated
+	if g.usage.Finish == "length" {
+		n--
+	}
+	return n
 }
 
 // count makes a whole number of what may be none.

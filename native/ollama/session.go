@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"llmparity/internal/child"
@@ -48,6 +49,7 @@ type loaded struct {
 	runner  int            // the runner's pid; 0: not seen
 	counts  map[string]int // tokens of prompts that are known
 	fresh   bool           // nothing lies in its cache
+	held    atomic.Int64   // tokens in the cache; -1: not known
 	untold  bool           // that nothing is told of the cache was said
 	detach  []func()
 }
@@ -242,7 +244,7 @@ func (s *session) loaded(ctx context.Context, m engine.Model, l *loaded, digest 
 	l.detach = append(l.detach, s.probe.Attach(&apiPS{client: s.client, name: l.name}))
 	if s.own != nil {
 		if sizes, _, _ := s.own.said.loaded(); len(sizes) > 0 {
-			l.detach = append(l.detach, s.probe.Attach(&engineLog{sizes: sizes}))
+			l.detach = append(l.detach, s.probe.Attach(&engineLog{sizes: sizes, cells: l.context, held: &l.held}))
 		}
 	}
 	return nil

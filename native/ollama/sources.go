@@ -4,9 +4,11 @@ import (
 	"cmp"
 	"context"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"llmparity/internal/engine"
@@ -42,12 +44,17 @@ func (a *apiPS) Read(ctx context.Context, r *record.Sample) error {
 	return nil
 }
 
-// engineLog is what the runner's log told of its buffers.
-type engineLog struct{ sizes map[string]float64 }
+// engineLog is what the runner's log told of its buffers, and, by formula, how much of the KV cache is in use.
+type engineLog struct {
+	sizes map[string]float64
+	cells int           // tokens that the KV cache has room for; 0: not known
+	held  *atomic.Int64 // tokens that it holds; negative: not known
+}
 
 func (*engineLog) Describe() record.Source {
 	return record.Source{Role: roleRunner, Method: "engine_log",
-		Sees:  "the sizes of weights, KV cache and workspaces that the runner printed when it loaded the model: what it asked for",
+		Sees: "the sizes of weights, KV cache and workspaces that the runner printed when it loaded the model: what it asked for; of the KV " +
+			"cache the part in use, by the tokens that Ollama counted",
 		Blind: "what of them is resident; everything else in the process"}
 }
 
@@ -55,6 +62,10 @@ func (e *engineLog) Read(_ context.Context, r *record.Sample) error {
 	r.Begin = time.Now()
 	for _, name := range slices.Sorted(maps.Keys(e.sizes)) {
 		r.Values = append(r.Values, record.Value{Name: name, Value: e.sizes[name]})
+	}
+	if held := e.held.Load(); held >= 0 && e.cells > 0 && e.sizes["kv_reserved_bytes"] > 0 {
+		used := math.Round(e.sizes["kv_reserved_bytes"] * float64(min(held, int64(e.cells))) / float64(e.cells))
+		r.Values = append(r.Values, record.Value{Name: "kv_used_bytes", Value: used})
 	}
 	r.End = time.Now()
 	return nil

@@ -1,0 +1,128 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"llmparity/internal/child"
+	"llmparity/internal/fault"
+	"llmparity/internal/record"
+	"llmparity/internal/sample/proc"
+)
+
+// attemptsOf gives the attempts of an engine.
+func attemptsOf(t *testing.T, run, engine string) (r *record.Run, all []*record.Attempt) {
+	t.Helper()
+	r, err := record.Open(run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, a := range r.Attempts {
+		if r.CellByID(a.Cell).Engine == engine {
+			all = append(all, a)
+		}
+	}
+	return r, all
+}
+
+func TestLlamaCppAndOllamaFromEndToEnd(t *testing.T) {
+	cmd := program(t, "run", "--engines", "llamacpp,ollama", "--max-tokens", "8", "--repetitions", "1", "--prompt", "The third clock had stopped.")
+	stdout, stderr, code := output(t, cmd)
+	if code != 0 || !strings.Contains(stdout, "llamacpp and ollama: identical text") {
+		t.Fatalf("exit code %d\n%s%s", code, stdout, stderr)
+	}
+	latest := filepath.Join(cmd.Dir, "results", "latest")
+	if p := resolved(t, latest); p.Ollama == nil || p.Ollama.KVType != "f16" || p.Threads != 1 {
+		t.Errorf("the plan that was run: %+v", p)
+	}
+	if p := policies(t, latest)["ollama"]; p["threads"] != "1" || p["kv_dtype"] != "f16" || p["context"] != "1024" || p["mmap"] != "off" {
+		t.Errorf("its policy: %v", p)
+	}
+	_, attempts := attemptsOf(t, latest, "ollama")
+	if len(attempts) == 0 {
+		t.Fatal("no attempt")
+	}
+	for _, a := range attempts {
+		roles := map[string]bool{}
+		for _, s := range a.Sources {
+			roles[s.Role+" "+s.Method] = true
+		}
+		_, baseline := a.Phase(record.Baseline)
+		if !baseline || !roles["server statm"] || !roles["runner smaps_rollup"] || !roles["server api_ps"] || !roles["runner engine_log"] || len(a.Stages) != 2 {
+			t.Errorf("attempt %d: a baseline: %v, sources %v, stages %v", a.ID, baseline, roles, a.Stages)
+		}
+		for _, kv := range a.AtEdge(record.Load, "engine_log", "kv_reserved_bytes") {
+			if kv != 512<<10 {
+				t.Errorf("attempt %d: a KV cache of %g bytes", a.ID, kv)
+			}
+		}
+		if len(a.AtEdge(record.Load, "api_ps", "size_bytes")) != 1 {
+			t.Errorf("attempt %d: what /api/ps says is not recorded", a.ID)
+		}
+	}
+}
+
+func TestOneTextInOllama(t *testing.T) {
+	stdout, stderr, code := output(t, program(t, "ollama", "--model", "tiny", "--start", "--max-tokens", "6", "--n-threads", "1", "--prompt", "The clock"))
+	if code != 0 || !strings.Contains(stdout, "generated  6 tokens in 6 pieces, finish: length\n") || !strings.Contains(stdout, "eval_count 6\n") ||
+		!strings.Contains(stdout, ", 0 of them from a cache\n") || stderr != "" {
+		t.Errorf("exit code %d\n%s%s", code, stdout, stderr)
+	}
+}
+
+func TestWhatOllamaCantDo(t *testing.T) {
+	for _, c := range []struct {
+		args  string
+		code  fault.Kind
+		words []string
+	}{
+		{"ollama", fault.Usage, []string{"no --model"}},
+		{"ollama --model m --max-tokens 0", fault.Usage, []string{"--max-tokens 0"}},
+		{"ollama --model m --temperature -1", fault.Usage, []string{"--temperature -1"}},
+		{"ollama --model m --start", fault.Usage, []string{"m is no file", "leave --start out"}},
+		{"ollama --model m --start --base-url box", fault.Usage, []string{"base-url start"}},
+		{"ollama --model m --ollama x", fault.Usage, []string{"add --start"}},
+		{"ollama --model m --base-url ftp://x", fault.Usage, []string{"not the address"}},
+		{"ollama --model m --base-url http://127.0.0.1:9", fault.ServerUnreachable, []string{"http://127.0.0.1:9", "ollama serve", "--start"}},
+		{"ollama --model missing.gguf --start", fault.BadModel, []string{"missing.gguf"}},
+		{"ollama --model tiny --start --ollama ./none", fault.NoOllama, []string{"--ollama names ./none"}},
+		{"run --engines ollama --ollama-url 127.0.0.1:9 --repetitions 1", fault.ServerUnreachable, []string{"127.0.0.1:9", "connection refused"}},
+		{"run --engines ollama --model served:m", fault.Usage, []string{"served:m"}},
+		{"run --engines ollama --ollama-kv-type f32", fault.Usage, []string{"use f16, q8_0, q4_0"}},
+		{"run --engines ollama --ollama-keep-alive 0", fault.Usage, []string{"--ollama-keep-alive"}},
+		{"run --engines llamacpp --ollama-gpu", fault.Usage, []string{"--ollama-gpu is for ollama"}},
+	} {
+		_, stderr, code := output(t, program(t, strings.Fields(c.args)...))
+		if code != int(c.code) {
+			t.Errorf("%s: exit code %d, want %d: %s", c.args, code, c.code, stderr)
+		}
+		for _, w := range c.words {
+			if !strings.Contains(lastLine(stderr), w) {
+				t.Errorf("%s: %q does not say %q", c.args, lastLine(stderr), w)
+			}
+		}
+	}
+}
+
+// Ollama's runner outlives its server, unless somebody sees to it.
+func TestAKillLeavesNoRunnerBehind(t *testing.T) {
+	cmd := program(t, "run", "--engines", "ollama", "--repetitions", "50")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	waitFor(t, "a runner", func() bool {
+		return slices.ContainsFunc(child.Tagged(cmd.Process.Pid), func(pid int) bool { return slices.Contains(proc.CommandLine(pid), "runner") })
+	})
+	if err := cmd.Process.Signal(syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait() // killed, as it should be
+	waitFor(t, "every process to end", func() bool { return len(child.Tagged(cmd.Process.Pid)) == 0 })
+	if _, err := os.Stat(filepath.Join(cmd.Dir, "results", "latest", "journal.jsonl")); err != nil {
+		t.Error(err)
+	}
+}

@@ -11,8 +11,8 @@ import (
 
 // dear reads the sources that take long, all of them in one pass, in a goroutine of its own: samples go on meanwhile.
 //
-// Soon after a process has come or gone a pass is made, then more and more rarely, until there is one an interval; and more rarely
-// where passes would take over one part in dearShare of a core.
+// Soon after a process has come or gone, or memory has grown, a pass is made, then more and more rarely, until there is one an interval;
+// and more rarely where passes would take over one part in dearShare of a core.
 type dear struct {
 	every, soon time.Duration
 
@@ -22,6 +22,8 @@ type dear struct {
 	gap  time.Duration
 	due  time.Time
 	cost time.Duration // of the pass that has ended last
+	high int64         // the highest RSS at a pass
+	rss  int64         // now
 
 	ctx    context.Context
 	cancel context.CancelFunc
@@ -49,6 +51,16 @@ func (d *dear) changed(now time.Time) {
 	}
 }
 
+// byMuch is the growth that is not left for the interval to end.
+const byMuch = 1.02
+
+// grown says what RSS is: above what it was at any pass there may be a peak of PSS.
+func (d *dear) grown(now time.Time, rss int64) {
+	if d.rss = rss; float64(rss) > byMuch*float64(d.high) {
+		d.changed(now)
+	}
+}
+
 // read begins a pass where one is due.
 func (d *dear) read(now time.Time, all []*process) {
 	if d.every <= 0 || d.busy || d.due.IsZero() || now.Before(d.due) {
@@ -65,6 +77,7 @@ func (d *dear) read(now time.Time, all []*process) {
 		return
 	}
 	d.busy = true
+	d.high = max(d.high, d.rss)
 	d.wg.Go(func() {
 		pass := make([]reading, 0, len(who))
 		for i, p := range who {

@@ -273,6 +273,7 @@ func (w *watcher) sample(now time.Time) error {
 		w.sum.Longest = max(w.sum.Longest, now.Sub(w.last))
 	}
 	w.last = now
+	w.dear.grown(now, p.RSS)
 	w.dear.read(now, w.alive)
 	if w.o.Draw != nil {
 		w.o.Draw(p)

@@ -20,6 +20,7 @@ import (
 	"llmparity/internal/engine"
 	"llmparity/internal/fault"
 	"llmparity/internal/record"
+	"llmparity/internal/sample"
 	"llmparity/internal/sample/proc"
 )
 
@@ -93,7 +94,7 @@ func startServer(c Config, b identity, m engine.Model, port int, p engine.Probe)
 	for _, src := range sources {
 		s.detach = append(s.detach, p.Attach(src))
 	}
-	if err != nil && !s.ended(0) { // one that died already is the wait's to explain
+	if err != nil && !errors.Is(err, sample.ErrGone) { // one that died already is the wait's to explain
 		s.stop(0)
 		return nil, fmt.Errorf("sampling llama-server: %w", err)
 	}

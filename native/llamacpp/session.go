@@ -227,6 +227,9 @@ func (s *session) Generate(ctx context.Context, r engine.Request, token func(rec
 		s.probe.Warn(record.Warning{Code: "behind-end", Text: fmt.Sprintf(
 			"the text ended %d time(s) before its length; llama-server was asked to go on behind it, which costs a prefill each: its decode speed is not comparable", g.resumed)})
 	}
+	if err == nil {
+		s.counted(g)
+	}
 	if err != nil {
 		s.busy = true
 		if ctx.Err() != nil {
@@ -235,6 +238,18 @@ func (s *session) Generate(ctx context.Context, r engine.Request, token func(rec
 		return g.usage, s.explain(ctx, srv, err)
 	}
 	return g.usage, nil
+}
+
+// counted warns where the server's own counts, which stay in the record, are not what came.
+func (s *session) counted(g *generation) {
+	own := g.usage.Reported
+	if n, told := own["predicted_n"]; told && int(n) != len(g.ids) {
+		s.probe.Warn(record.Warning{Code: "counts-differ", Text: fmt.Sprintf("llama-server counts %.0f tokens generated, and %d came", n, len(g.ids))})
+	}
+	if n, told := own["prompt_n"]; told && g.resumed == 0 && int(n)+g.usage.CachedTokens != len(g.usage.PromptIDs) {
+		s.probe.Warn(record.Warning{Code: "counts-differ", Text: fmt.Sprintf("llama-server counts %.0f tokens of the prompt evaluated and %d from a cache, and made %d of it",
+			n, g.usage.CachedTokens, len(g.usage.PromptIDs))})
+	}
 }
 
 // prepare gives the prompt's ids, once the slot is free and if there is room for what is asked.

@@ -1,0 +1,291 @@
+package llamacpp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"llmparity/internal/engine"
+	"llmparity/internal/engine/enginetest"
+	"llmparity/internal/fault"
+	"llmparity/internal/record"
+)
+
+const (
+	oneToken = `data: {"content":"a","tokens":[7],"tokens_predicted":1,"stop":false}` + "\n\n"
+	lastOne  = `data: {"content":"","tokens":[],"tokens_predicted":1,"stop":true,"stop_type":"limit","timings":{"predicted_n":1}}` + "\n\n"
+)
+
+// sends is a server that answers a completion with these bytes, and what a client of ours makes of it.
+func sends(t *testing.T, status int, body string) (*generation, error) {
+	t.Helper()
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(status)
+		_, _ = w.Write([]byte(body)) // the client may have gone
+	}))
+	defer srv.Close()
+	c := newClient(0, "")
+	c.base = srv.URL
+	g := &generation{client: c, token: func(record.Token) {}, body: newCompletion([]int{1}, 4, 0, 0), usage: record.Usage{PromptIDs: []int{1}}}
+	return g, g.run(t.Context())
+}
+
+// What a server sends that it should not is an error of one line, and what came before it is kept.
+func TestWhatAServerMayDoWrong(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		status int
+		body   string
+		tokens int
+		want   string
+		class  record.Class
+	}{
+		{"refuses", 401, `{"error":{"code":401,"message":"Invalid API Key","type":"authentication_error"}}`, 0, "Invalid API Key", record.Other},
+		{"fails without JSON", 500, "<html>\nno\n</html>", 0, "500 Internal Server Error", record.Other},
+		{"fails in mid-stream", 200, oneToken + `data: {"error":{"code":500,"message":"compute error","type":"server_error"}}` + "\n\n", 1, "compute error", record.Other},
+		{"is cut in mid-stream", 200, oneToken, 1, "unexpected EOF", record.Other},
+		{"is cut in mid-line", 200, oneToken + `data: {"content":"b`, 1, "unexpected EOF", record.Other},
+		{"sends no JSON", 200, oneToken + "data: {]\n\n", 1, "not what it should be", record.Other},
+		{"sends no token", 200, `data: {"content":"","tokens":[],"stop":true,"stop_type":"limit"}` + "\n\n", 0, "without a token", record.BadOutput},
+		{"counts fewer than it sent", 200, oneToken + oneToken, 1, "counts 1 tokens where its events held 2", record.BadOutput},
+		{"counts more than were asked for", 200, `data: {"content":"a","tokens":[7],"tokens_predicted":9}` + "\n\n", 0, "counts 9 tokens", record.BadOutput},
+		{"has timings that are none", 200, `data: {"tokens":[7],"tokens_predicted":1,"stop":true,"timings":[]}` + "\n\n", 1, "timings", record.BadOutput},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			g, err := sends(t, c.status, c.body)
+			if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") || engine.ClassOf(err) != c.class {
+				t.Errorf("%v of class %s, want %q of class %s", err, engine.ClassOf(err), c.want, c.class)
+			}
+			if len(g.ids) != c.tokens {
+				t.Errorf("%d tokens, want %d", len(g.ids), c.tokens)
+			}
+		})
+	}
+}
+
+// A server that lies about its counts is recorded, and the reader is told.
+func TestCountsThatDiffer(t *testing.T) {
+	g, err := sends(t, 200, oneToken+strings.Replace(lastOne, `{"predicted_n":1}`, `{"predicted_n":3,"prompt_n":5}`, 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &enginetest.Probe{}
+	(&session{probe: p}).counted(g)
+	w := p.Warnings()
+	if len(w) != 2 || w[0].Code != "counts-differ" || !strings.Contains(w[0].Text, "counts 3") || !strings.Contains(w[1].Text, "counts 5") {
+		t.Errorf("%+v", w)
+	}
+	if g.usage.Reported["predicted_n"] != 3 || len(g.ids) != 1 {
+		t.Errorf("reported %v, came %d", g.usage.Reported, len(g.ids))
+	}
+}
+
+// A server that never answers is waited for until the context ends.
+func TestASlowServer(t *testing.T) {
+	stuck := make(chan struct{})
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = w.Write([]byte(oneToken))
+		w.(http.Flusher).Flush()
+		<-stuck
+	}))
+	defer srv.Close()
+	defer close(stuck)
+	c := newClient(0, "")
+	c.base = srv.URL
+	ctx, cancel := context.WithCancel(t.Context())
+	g := &generation{client: c, token: func(record.Token) { cancel() }, body: newCompletion([]int{1}, 4, 0, 0)}
+	if err := g.run(ctx); !errors.Is(err, context.Canceled) || len(g.ids) != 1 {
+		t.Errorf("%d tokens, %v", len(g.ids), err)
+	}
+}
+
+// standIn is a script in the place of an old program: it tells its version and what it can do, and refuses what it does not know.
+func standIn(t *testing.T, help, refusal string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "llama-server")
+	quote := func(s string) string { return strings.ReplaceAll(s, "'", `'\''`) }
+	text := fmt.Sprintf("#!/bin/sh\ncase $1 in\n--version) echo 'version: 3000 (0a0a0a0a)' ;;\n--help) echo '%s' ;;\n*) echo '%s' >&2; exit 1 ;;\nesac\n", quote(help), quote(refusal))
+	if err := os.WriteFile(path, []byte(text), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+const oldHelp = `-h,    --help            print usage
+-m,    --model FNAME     model path
+-c,    --ctx-size N      size of the context
+-t,    --threads N       threads
+-tb,   --threads-batch N threads in prefill
+-ngl,  --gpu-layers N    layers
+-fa,   --flash-attn      enable Flash Attention (default: disabled)
+-np,   --parallel N      slots
+--host HOST              address
+--port PORT              port
+`
+
+// An old server says by its list of options what it lacks, or by refusing; either way the option is named, and where a newer one comes from.
+func TestAnOldServer(t *testing.T) {
+	m := randomModel(t, ascii())
+	for _, c := range []struct{ name, help, refusal, lacks string }{
+		{"by its list", oldHelp, "", "-ctk f32"},
+		{"by refusing an option", "nothing to be read", "error: invalid argument: --no-cache-prompt", "--no-cache-prompt"},
+		{"in other words", "nothing to be read", "error: unknown argument: -cram", "-cram 0"},
+		{"by refusing a value", "nothing to be read", `error while handling argument "-ctk": Unsupported cache type: f32`, "-ctk f32"},
+		{"by taking a value for an option", "nothing to be read", "error: invalid argument: off", "-fa off"},
+		{"by refusing one of another name", "nothing to be read", "error: unknown value for --flash-attn: 'off'", "-fa off"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			l := New(Config{Path: standIn(t, c.help, c.refusal)})
+			err := l.Check(t.Context(), m)
+			if c.refusal != "" {
+				if err != nil {
+					t.Fatal(err)
+				}
+				s, _ := opened(t, l)
+				err = s.Load(t.Context(), m)
+			}
+			if fault.Code(err) != int(fault.NoLlamaServer) || engine.ClassOf(err) != record.SetUp || strings.Contains(err.Error(), "\n") ||
+				!strings.Contains(err.Error(), "it does not know "+c.lacks+",") || !strings.Contains(err.Error(), "make setup") {
+				t.Errorf("%v, want that it lacks %s", err, c.lacks)
+			}
+		})
+	}
+}
+
+// Options that newer versions renamed, and those that older ones do without.
+func TestOptionsOfOtherVersions(t *testing.T) {
+	flags := []flag{{"-m", "x"}, {"-fa", "off"}, {noMmap}, {"-cram", "0"}, {"-fit", "off"}}
+	for name, c := range map[string]struct {
+		known options
+		want  string
+	}{
+		"unreadable": {nil, "-m x -fa off --no-mmap -cram 0 -fit off"},
+		"old":        {listed(strings.Split(oldHelp+"--no-mmap  do not map", "\n")), "-m x --no-mmap"},
+		"new": {listed([]string{"-m, --model FNAME  model", "-fa, --flash-attn [on|off|auto]  attention", "-lm,   --load-mode MODE  loading",
+			"-cram, --cache-ram N  cache", "-fit, --fit [on|off]  fit"}), "-m x -fa off --load-mode none -cram 0 -fit off"},
+	} {
+		got, err := c.known.fitted(serverProgram(), "llama-server", flags)
+		if s := strings.Join(arguments(got), " "); err != nil || s != c.want {
+			t.Errorf("%s: %s, %v; want %s", name, s, err, c.want)
+		}
+	}
+	// The real ones know every option, or have it under another name.
+	for _, p := range []struct {
+		of    program
+		flags []flag
+	}{{serverProgram(), newEngine(t).config.server(engine.Model{Path: "m"}, 1)}, {completionProgram(), newOneShot().config.oneShot(engine.Model{Path: "m"}, "f", "x", engine.Request{MaxTokens: 1})}} {
+		path, err := p.of.find("", newEngine(t).config.Cache)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var k known
+		b, err := k.identify(t.Context(), p.of, path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := b.options.fitted(p.of, path, p.flags); err != nil || b.options == nil || len(got) != len(p.flags) {
+			t.Errorf("%s: %s of %s, %v", path, got, p.flags, err)
+		}
+	}
+}
+
+// A number of layers for a GPU that is not there is refused before anything is measured.
+func TestLayersWithoutAGPU(t *testing.T) {
+	m := randomModel(t, ascii())
+	c := newEngine(t).config
+	c.GPULayers = 3
+	for _, e := range []engine.Engine{New(c), NewOneShot(c)} {
+		if err := e.Check(t.Context(), m); fault.Code(err) != int(fault.NoLlamaServer) || !strings.Contains(err.Error(), "no GPU to put 3 layers on") ||
+			!strings.Contains(err.Error(), "--llamacpp-gpu-layers") {
+			t.Errorf("%s: %v", e.Name(), err)
+		}
+	}
+	d, err := c.device(load{offloaded: 2, all: 9, devices: []string{"CUDA0 (NVIDIA H200)"}})
+	if err != nil || d.Class != record.GPU || d.Name != "CUDA0 (NVIDIA H200)" || d.Detail["gpu_layers"] != "2 of 9" {
+		t.Errorf("%+v, %v", d, err)
+	}
+	if _, err := c.device(load{offloaded: 0, all: 9}); fault.Code(err) != int(fault.NoLlamaServer) {
+		t.Errorf("none was put on a GPU: %v", err)
+	}
+}
+
+// The sizes of the load are read at phase edges, and so is the part of the KV cache that is used.
+func TestSizesInTheRecord(t *testing.T) {
+	server, p := loadedSession(t, randomModel(t, ascii()))
+	q := &enginetest.Probe{}
+	one, err := newOneShot().open(t.Context(), q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer one.Close()
+	if err := one.Load(t.Context(), randomModel(t, ascii())); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		s     engine.Session
+		probe *enginetest.Probe
+	}{{server, p}, {one, q}} {
+		for _, tokens := range []int{0, 12} {
+			if tokens > 0 {
+				if _, err := c.s.Generate(t.Context(), engine.Request{Prompt: "once", MaxTokens: tokens - 3, IgnoreEOS: true}, func(record.Token) {}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			v := logValues(t, c.probe)
+			// One layer of 2 heads of 32, keys and values of 4 bytes, 256 cells; the log gives 0.01 MiB.
+			if v["kv_reserved_bytes"] != math.Round(.12*record.MiB) || v["kv_cells_count"] != 256 || v["weights_bytes"] <= 0 || v["compute_bytes"] <= 0 {
+				t.Errorf("%v", v)
+			}
+			if want := v["kv_reserved_bytes"] / 256 * float64(tokens); v["kv_used_bytes"]-want > 1 || want-v["kv_used_bytes"] > 1 {
+				t.Errorf("%d tokens use %v bytes, want %v", tokens, v["kv_used_bytes"], want)
+			}
+		}
+	}
+}
+
+func logValues(t *testing.T, p *enginetest.Probe) map[string]float64 {
+	t.Helper()
+	for _, src := range p.Attached() {
+		if src.Describe().Method != EngineLog {
+			continue
+		}
+		r := record.NewSample()
+		if err := src.Read(t.Context(), &r); err != nil || r.End.Before(r.Begin) || time.Since(r.End) > time.Minute {
+			t.Fatalf("%+v, %v", r, err)
+		}
+		v := map[string]float64{}
+		for _, value := range r.Values {
+			v[value.Name] = value.Value
+		}
+		return v
+	}
+	t.Fatal("nothing reads the log")
+	return nil
+}
+
+func TestLlamaCppOptionsReachTheServer(t *testing.T) {
+	c := newEngine(t).config
+	c.Batch, c.UBatch, c.CacheK, c.CacheV, c.FlashAttention, c.NoMmap, c.BatchThreads = 64, 32, "q8_0", "f16", "auto", true, 2
+	s, p := opened(t, New(c))
+	if err := s.Load(t.Context(), randomModel(t, ascii())); err != nil {
+		t.Fatal(err)
+	}
+	policy := p.Engine().Policy
+	for name, want := range map[string]string{"batch": "64", "ubatch": "32", "kv_dtype": "K q8_0, V f16", "flash_attention": "auto: enabled", "mmap": "off",
+		"threads": "1", "threads_batch": "2", "gpu_layers": "0", "context": "256"} {
+		if policy[name] != want {
+			t.Errorf("%s is %q, want %q", name, policy[name], want)
+		}
+	}
+	if v := logValues(t, p); v["weights.CPU_bytes"] <= 0 || v["weights.CPU_Mapped_bytes"] != 0 {
+		t.Errorf("without a mapping: %v", v)
+	}
+}

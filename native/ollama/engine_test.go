@@ -357,3 +357,21 @@ func writeRandom(path string, spec tiny.Spec) error {
 	}
 	return f.Close()
 }
+
+func TestMemoryThatCantBeSeenIsSaidToBeSo(t *testing.T) {
+	s, p := opened(t, newEngine(t))
+	for text, want := range map[string]string{"http://192.0.2.1:11434": "another machine", "127.0.0.1:9": "nobody listens on port 9"} {
+		u, err := ParseURL(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		before := len(p.Attached())
+		if _, _, seen := s.see(address{u}); seen || len(p.Attached()) != before {
+			t.Errorf("%s: its processes are sampled", text)
+		}
+		w := warned(p, "memory-unseen")
+		if last := w[len(w)-1]; !strings.Contains(last, want) || !strings.Contains(last, text) {
+			t.Errorf("%s: %q", text, last)
+		}
+	}
+}

@@ -33,9 +33,10 @@ const asStamper = "LLMPARITY_TEST_STAMPER"
 const (
 	streams = 64
 	between = 20 * time.Millisecond // 50 chunks a second
-	chunks  = 50                    // of a stream in a round: short ones, so that what else the machine does falls on both readers
-	rounds  = 20                    // of each reader, in turn
-	allowed = 1.0                   // ms that ours may be behind the bare reader, at the 99th percentile
+	chunks  = 50                    // of a stream in a round
+	rounds  = 20
+	alone   = 4   // rounds of each reader alone, for what it takes of the CPU
+	allowed = 1.0 // ms that ours may be behind the bare reader, at the 99th percentile
 )
 
 // now is the system's monotonic clock, which all processes share.
@@ -208,8 +209,10 @@ func percentile(sorted []float64, p float64) float64 {
 	return sorted[min(len(sorted)-1, int(p*float64(len(sorted))))]
 }
 
-// BenchmarkClient holds the times that are measured of 64 streams of 50 chunks a second against those of a bare reader of the same server:
-// how much later than it was sent a chunk is seen, at the 99th percentile, may be a millisecond more. No chunk may be lost.
+// BenchmarkClient holds the times that are measured of 64 streams of 50 chunks a second against those of a bare reader of as many at the same
+// server: how much later than it was sent a chunk is seen, at the 99th percentile, may be a millisecond more. No chunk may be lost. Both
+// read at the same time, because what else the machine does, which moves that percentile by far more than a millisecond, then falls on
+// both; what ours takes of the CPU, which delays the other too, is told apart by rounds of each alone.
 func BenchmarkClient(b *testing.B) {
 	url := startStamper(b)
 	plain := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: streams, DisableCompression: true}}
@@ -217,35 +220,38 @@ func BenchmarkClient(b *testing.B) {
 	s := session(b, url)
 	for b.Loop() {
 		var behind, p99ours, p99bare []float64
-		var cpu [2]time.Duration
 		for round := range rounds {
 			var mine, theirs []float64
-			readers := []func(){
-				func() { mine = atOnce(b, func() ([]int64, []int64) { return ours(b, s) }) },
-				func() { theirs = atOnce(b, func() ([]int64, []int64) { return bare(b, plain, url) }) },
-			}
-			for i := range readers {
-				which := (i + round) % 2 // each is first in every other round
-				before := cpuTime(b)
-				readers[which]()
-				cpu[which] += cpuTime(b) - before
-			}
+			var both sync.WaitGroup
+			both.Go(func() { mine = atOnce(b, func() ([]int64, []int64) { return ours(b, s) }) })
+			both.Go(func() { theirs = atOnce(b, func() ([]int64, []int64) { return bare(b, plain, url) }) })
+			both.Wait()
 			a, z := percentile(mine, 0.99), percentile(theirs, 0.99)
 			behind, p99ours, p99bare = append(behind, a-z), append(p99ours, a), append(p99bare, z)
 			b.Logf("round %d: p50 %.3f and %.3f ms, p99 %.3f and %.3f ms (ours, bare) of %d and %d chunks", round+1,
 				percentile(mine, 0.5), percentile(theirs, 0.5), a, z, len(mine), len(theirs))
 		}
+		var cpu [2]time.Duration
+		for i := range 2 * alone {
+			before := cpuTime(b)
+			if i%2 == 0 {
+				atOnce(b, func() ([]int64, []int64) { return ours(b, s) })
+			} else {
+				atOnce(b, func() ([]int64, []int64) { return bare(b, plain, url) })
+			}
+			cpu[i%2] += cpuTime(b) - before
+		}
+		perChunk := func(d time.Duration) float64 { return d.Seconds() * 1e6 / (alone * streams * chunks) }
+		b.ReportMetric(perChunk(cpu[0]), "ours-µs-CPU/chunk")
+		b.ReportMetric(perChunk(cpu[1]), "bare-µs-CPU/chunk")
 		d := summary(behind)
 		b.ReportMetric(summary(p99ours).Center, "ours-p99-ms")
 		b.ReportMetric(summary(p99bare).Center, "bare-p99-ms")
 		b.ReportMetric(d.Center, "behind-ms")
-		perChunk := func(d time.Duration) float64 { return d.Seconds() * 1e6 / (rounds * streams * chunks) }
-		b.ReportMetric(perChunk(cpu[0]), "ours-µs-CPU/chunk")
-		b.ReportMetric(perChunk(cpu[1]), "bare-µs-CPU/chunk")
 		b.ReportMetric(d.Lo, "behind-lo-ms")
 		b.ReportMetric(d.Hi, "behind-hi-ms")
-		if d.Center > allowed {
-			b.Errorf("%.3f ms behind a bare reader (95 %% interval %.3f to %.3f), at most %g are allowed", d.Center, d.Lo, d.Hi, allowed)
+		if d.Hi > allowed {
+			b.Errorf("%.3f ms behind a bare reader (95 %% interval %.3f to %.3f), the interval may reach %g", d.Center, d.Lo, d.Hi, allowed)
 		}
 	}
 }

@@ -374,3 +374,26 @@ func TestSessionsAreUsedInOrder(t *testing.T) {
 		t.Errorf("a generation after the end: %v", err)
 	}
 }
+
+// A server may close a connection behind its answer without having said so: the next request over it is asked again, over a new one.
+func TestConnectionsThatAreClosedWithoutAWord(t *testing.T) {
+	server := broken(t, func(w http.ResponseWriter, _ *http.Request) {
+		conn, _, err := w.(http.Hijacker).Hijack()
+		if err != nil {
+			panic(err)
+		}
+		defer conn.Close()
+		text := piece("a") + "\n\n" + finish + "\n\n" + counts(1, 1) + "\n\n" + done + "\n\n"
+		fmt.Fprintf(conn, "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n0\r\n\r\n", len(text), text)
+	})
+	s, _ := loaded(t, openai.Config{URL: server.URL}, served)
+	for range 100 {
+		g, err := generated(t.Context(), s, 1)
+		if err != nil || g.Usage.Text != "a" {
+			t.Fatalf("%v: %+v", err, g)
+		}
+		for _, f := range g.BrokenFaults(0) {
+			t.Error(f)
+		}
+	}
+}

@@ -1,0 +1,5 @@
+//go:build slow
+
+package browser
+
+const thorough = true

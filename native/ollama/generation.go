@@ -173,6 +173,10 @@ func (s *session) check(l *loaded, r engine.Request, g *generation) error {
 	if g.odd != "" {
 		s.warn("counts-differ", "%s", g.odd)
 	}
+	if odd := g.burst(); odd != "" && !l.burst {
+		l.burst = true
+		s.warn("times-differ", "%s", odd)
+	}
 	if now := s.family.runner(); l.runner != 0 && now.pid != 0 && now.pid != l.runner {
 		s.warn("runner-restarted", "Ollama started its runner anew (process %d was %d): a load is in the times of a generation; somebody else asked for other options or another model",
 			now.pid, l.runner)
@@ -329,6 +333,17 @@ func (g *generation) finish(a answer) error {
 		g.odd = "Ollama does not tell how many tokens the prompt has"
 	}
 	return nil
+}
+
+// burst compares the time of the pieces with Ollama's own: they pass through two processes on their way, and where tokens come faster than
+// they are passed on, several arrive at once.
+func (g *generation) burst() string {
+	its, ours := time.Duration(g.usage.Reported["eval_duration"]), g.late.Sub(g.first)
+	if g.usage.Generated < 8 || its <= 0 || (ours-its).Abs() < its/5 {
+		return ""
+	}
+	return fmt.Sprintf("Ollama decoded %d tokens in %.4g ms by its own clock, and their pieces came within %.4g ms: they were held up on their way; "+
+		"decode, which is taken from the pieces, is off by that", g.usage.Generated, its.Seconds()*1e3, ours.Seconds()*1e3)
 }
 
 // held is how many tokens lie in the cache at the end: the last one that was asked for never gets there.

@@ -50,6 +50,7 @@ type loaded struct {
 	counts  map[string]int // tokens of prompts that are known
 	fresh   bool           // nothing lies in its cache
 	held    atomic.Int64   // tokens in the cache; -1: not known
+	burst   bool           // that its times contradict ours was said
 	untold  bool           // that nothing is told of the cache was said
 	detach  []func()
 }

@@ -108,14 +108,14 @@ func (s *session) describe(m engine.Model, l *loaded, r runner, digest string) *
 	if len(r.args) > 0 {
 		parts["runner"] = strings.Join(r.args, " ")
 	}
-	cached := "kept by Ollama; another text is generated before each; how many tokens still come from it is not told"
+	cached := "on, with another text before each prompt; how many tokens still come from it is not told"
 	if s.own != nil {
-		cached = "kept by Ollama; another text is generated before each; the cached tokens are those of its log"
+		cached = "on, with another text before each prompt; the tokens that still come from it are told by the log"
 	}
 	return &record.EngineInfo{Name: Name, Version: s.version, Path: s.path, SHA256: s.sha256, Parts: parts, Args: s.args(), Policy: map[string]string{
 		"weights_dtype": m.DType, "kv_dtype": cmp.Or(kv, "not told"), "flash_attention": cmp.Or(flash, "not told"), "mmap": cmp.Or(r.mmap, "not told"),
 		"threads": count(r.threads, s.config.Threads), "context": count(l.context, 0), "parallel": count(r.parallel, 0),
-		"prompt_cache": cached, "ignore_eos": "can't: a text ends where the model ends it", "warmup": "off",
+		"prompt_cache": cached, "ignore_eos": "off: a text ends where the model ends it", "warmup": "off",
 		"sampling":       "no penalties, no words that stop it: the model's own parameters are overruled",
 		"special_tokens": "parsed in prompts; BOS as the model's own flag says",
 	}}

@@ -219,6 +219,20 @@ func TestCountsThatLie(t *testing.T) {
 	}
 }
 
+func TestTimesThatContradict(t *testing.T) {
+	for text, want := range map[string]bool{"5": true, "5e9": true, "0": false, "null": false} {
+		s, p := opened(t, serve(t, fake{lines: strings.Repeat(line("a"), 9) +
+			`{"done":true,"done_reason":"length","prompt_eval_count":4,"eval_count":9,"eval_duration":` + text + "}\n"}))
+		load(t, s, served("m"))
+		for range 2 { // said once
+			say(t, s, "abcd", 9)
+		}
+		if n := len(warned(p, "times-differ")); n != map[bool]int{true: 1}[want] {
+			t.Errorf("decoded in %s ns: %q", text, p.Warnings())
+		}
+	}
+}
+
 func TestNoRoom(t *testing.T) {
 	long := strings.Repeat("a b ", 40)
 	for name, c := range map[string]struct {

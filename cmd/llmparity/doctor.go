@@ -86,6 +86,7 @@ func checks(f engineFlags) []func(context.Context) finding {
 			}
 			return version(ctx, "llama-server", fault.NoLlamaServer, path, "--version")
 		},
+		f.llamacppFlags.check,
 		f.ollamaFlags.check,
 		func(context.Context) finding {
 			_, err := page.Bundle()

@@ -51,6 +51,7 @@ func root() *cobra.Command {
   llmparity compare DIR...  runs beside each other
   llmparity watch           the memory of any processes, by name, by pid, or of a command, as rows
   llmparity ollama          one text in Ollama, and what it took
+  llmparity llamacpp        one text in llama.cpp, and what it took
   llmparity model           list, make, convert and describe models
   llmparity doctor          what is here, what is missing, how to get it
 

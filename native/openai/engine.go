@@ -85,9 +85,10 @@ func (*Engine) Name() string { return Name }
 // Caps is what can be had of such a server. Whether it goes on behind the end of a text, and
 // whether its prompt cache can be switched off, is known once it was asked what it is.
 func (e *Engine) Caps() engine.Caps {
+	at, _ := parseAddress(e.config.URL) // what is wrong with it Check says
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return engine.Caps{IgnoreEOS: e.kind.ignoresEOS(), PromptCache: e.kind != llamaServer, Resident: true, Served: true, Requests: requests,
+	return engine.Caps{IgnoreEOS: e.kind.ignoresEOS(), PromptCache: e.kind != llamaServer, Resident: at.local, Served: true, Requests: requests,
 		Isolation: record.OfServer}
 }
 

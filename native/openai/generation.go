@@ -23,6 +23,7 @@ type generation struct {
 	client *client
 	path   string
 	body   map[string]any
+	fresh  bool // the server was asked not to use its prompt cache
 	alone  bool // the server closes the connection behind the stream
 	most   int  // tokens asked for
 	token  func(record.Token)
@@ -51,13 +52,14 @@ func (s *session) generation(r engine.Request, token func(record.Token)) *genera
 	} else {
 		body["prompt"] = r.Prompt
 	}
-	if s.server.kind == llamaServer {
+	fresh := s.server.kind == llamaServer
+	if fresh {
 		body["cache_prompt"] = false
 	}
 	if r.IgnoreEOS && s.server.kind.ignoresEOS() {
 		body["ignore_eos"] = true
 	}
-	return &generation{client: s.client, path: path, body: body, alone: s.server.kind == llamaServer, most: r.MaxTokens, token: token}
+	return &generation{client: s.client, path: path, body: body, fresh: fresh, alone: s.server.kind == llamaServer, most: r.MaxTokens, token: token}
 }
 
 func (g *generation) run(ctx context.Context) error {
@@ -227,6 +229,9 @@ func (g *generation) warnings() []record.Warning {
 	if n := g.usage.CachedTokens; n > 0 {
 		out = append(out, record.Warning{Code: "cached-prompt", Text: fmt.Sprintf(
 			"%d of %d tokens of a prompt came from the server's cache: the time to the first token is not that of a whole prefill", n, g.usage.PromptTokens)})
+	}
+	if g.usage.Finish != "" && !g.fresh && (g.told == nil || g.told.cached() == nil) {
+		out = append(out, record.Warning{Code: "cache-unknown", Text: "the server does not say whether tokens of the prompt came from a cache: the time to the first token may not be that of a whole prefill"})
 	}
 	return out
 }

@@ -176,9 +176,12 @@ func (s *session) tell(m engine.Model) {
 	s.probe.Event(record.Event{At: time.Now(), Engine: &record.EngineInfo{
 		Name: Name, Version: s.server.title(), Parts: parts, Policy: s.policy(),
 	}})
+	baseline := "the baseline holds its model where it was loaded, "
+	if s.tree == nil {
+		baseline = ""
+	}
 	s.probe.Warn(record.Warning{Code: "already-running", Text: fmt.Sprintf(
-		"the server at %s ran already and goes on: the baseline holds its model where it was loaded, nothing is unloaded, and what others ask of it meanwhile is in the figures",
-		s.client.at.host)})
+		"the server at %s ran already and goes on: %snothing is unloaded, and what others ask of it meanwhile is in the figures", s.client.at.host, baseline)})
 	if !s.verified(m) {
 		s.probe.Warn(record.Warning{Code: "weights-unverified", Text: fmt.Sprintf(
 			"the model is served by %s at %s as %q: its weights are not verified%s", s.server.title(), s.client.at.host, s.model.ID, to(m))})

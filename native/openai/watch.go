@@ -44,7 +44,7 @@ func (s *session) watch(ctx context.Context) {
 // watchProcesses samples the tree of who listens on the server's port.
 func (s *session) watchProcesses() error {
 	if !s.client.at.local {
-		return errors.New("it is on another machine")
+		return errors.New("its address is none of this machine's loopback interface")
 	}
 	pid, err := proc.PIDOfListener(s.client.at.port)
 	if err != nil {

@@ -192,6 +192,10 @@ type listed struct {
 	Digest string  `json:"digest"`
 	Size   float64 `json:"size"`
 	VRAM   float64 `json:"size_vram"`
+
+	Details struct {
+		Quantization string `json:"quantization_level"`
+	} `json:"details"`
 }
 
 func (c *client) list(ctx context.Context, path string) ([]listed, error) {

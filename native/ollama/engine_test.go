@@ -289,6 +289,12 @@ func TestAServerThatRunsAlready(t *testing.T) {
 		if u := say(t, other, c.Prompt, 8); u.Text != c.Text {
 			t.Errorf("%q, want %q", u.Text, c.Text)
 		}
+		if err := other.Close(); err != nil {
+			t.Error(err)
+		}
+		if held, err := theirs.client.loaded(t.Context()); err != nil || len(held) != 1 {
+			t.Errorf("a model that was in memory before is there no more: %v, %v", held, err)
+		}
 	})
 	soon, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()

@@ -17,8 +17,10 @@ import (
 
 // provide sees to it that the server has the model, and gives the server's digest of it.
 func (s *session) provide(ctx context.Context, m engine.Model, l *loaded) (digest string, err error) {
+	l.dtype = m.DType
 	if m.Format == Served {
 		k, err := s.client.known(ctx, m.Name)
+		l.dtype = strings.ToLower(k.Details.Quantization)
 		return k.Digest, err
 	}
 	sum := m.SHA256

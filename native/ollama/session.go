@@ -46,6 +46,8 @@ type loaded struct {
 	name    string
 	context int // tokens that a prompt and its continuation may come to; 0: not known
 	options map[string]any
+	dtype   string         // of the weights
+	before  bool           // it was in memory before it was asked for
 	runner  int            // the runner's pid; 0: not seen
 	counts  map[string]int // tokens of prompts that are known
 	fresh   bool           // nothing lies in its cache
@@ -161,12 +163,8 @@ func (s *session) Load(outer context.Context, m engine.Model) error {
 		return s.explain(outer, err, "making the model of "+m.Path)
 	}
 	made := time.Now()
-	s.already(ctx, l.name)
-	keep, err := s.config.keepAlive()
-	if err != nil {
-		return err
-	}
-	if _, err := s.client.whole(ctx, generate{Model: l.name, KeepAlive: keep, Options: l.options}); err != nil {
+	l.before = s.already(ctx, l.name)
+	if _, err := s.client.whole(ctx, generate{Model: l.name, KeepAlive: s.keep(), Options: l.options}); err != nil {
 		return s.explainLoad(outer, m, err)
 	}
 	end := time.Now()
@@ -178,7 +176,7 @@ func (s *session) Load(outer context.Context, m engine.Model) error {
 	}
 	s.probe.Span(record.Span{Name: "runner", Begin: made, End: end,
 		How: "Ollama asked for the model, to its answer that it is there; it looks whether its runner is ready every 250 ms"})
-	return s.loaded(ctx, m, l, digest)
+	return s.loaded(ctx, l, digest)
 }
 
 // idle refuses a second model, and any after Close.
@@ -194,15 +192,17 @@ func (s *session) idle() error {
 	return nil
 }
 
-// already tells that the model was loaded before we came.
-func (s *session) already(ctx context.Context, name string) {
+// already tells whether the model was in memory before we came.
+func (s *session) already(ctx context.Context, name string) bool {
 	models, err := s.client.loaded(ctx)
 	if err != nil {
-		return // the load that follows says what is wrong
+		return false // the load that follows says what is wrong
 	}
-	if _, ok := find(models, name); ok {
+	_, held := find(models, name)
+	if held {
 		s.warn("already-loaded", "Ollama held %s in memory before it was asked for: the time of the load is none, and the baseline has the model in it", name)
 	}
+	return held
 }
 
 // options are what the model is loaded with and computes with; they must be the same in every request, else Ollama loads it anew.
@@ -221,7 +221,7 @@ func (s *session) options(m engine.Model) map[string]any {
 }
 
 // loaded tells what now runs, and has it sampled.
-func (s *session) loaded(ctx context.Context, m engine.Model, l *loaded, digest string) error {
+func (s *session) loaded(ctx context.Context, l *loaded, digest string) error {
 	s.family.look(ctx)
 	r := s.family.runner()
 	l.runner = r.pid
@@ -235,7 +235,7 @@ func (s *session) loaded(ctx context.Context, m engine.Model, l *loaded, digest 
 		l.context = r.context / max(1, r.parallel)
 	}
 	s.device(ctx, l)
-	s.probe.Event(record.Event{At: time.Now(), Engine: s.describe(m, l, r, digest)})
+	s.probe.Event(record.Event{At: time.Now(), Engine: s.describe(l, r, digest)})
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
@@ -351,7 +351,7 @@ func (s *session) leave(l *loaded, made []string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	var first error
-	if l != nil {
+	if l != nil && !l.before {
 		first = s.expire(ctx, l)
 	}
 	for _, name := range made {

@@ -11,7 +11,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"llmparity/internal/engine"
 	"llmparity/internal/record"
 	"llmparity/native/machine"
 )
@@ -89,7 +88,7 @@ func (s *session) device(ctx context.Context, l *loaded) {
 }
 
 // describe tells what runs: what the runner's command line and log say, else what was asked for, else that it is not told.
-func (s *session) describe(m engine.Model, l *loaded, r runner, digest string) *record.EngineInfo {
+func (s *session) describe(l *loaded, r runner, digest string) *record.EngineInfo {
 	kv, flash := r.kv, r.flash
 	if s.own != nil {
 		_, k, f := s.own.said.loaded()
@@ -113,7 +112,7 @@ func (s *session) describe(m engine.Model, l *loaded, r runner, digest string) *
 		cached = "on, with another text before each prompt; the tokens that still come from it are told by the log"
 	}
 	return &record.EngineInfo{Name: Name, Version: s.version, Path: s.path, SHA256: s.sha256, Parts: parts, Args: s.args(), Policy: map[string]string{
-		"weights_dtype": m.DType, "kv_dtype": cmp.Or(kv, "not told"), "flash_attention": cmp.Or(flash, "not told"), "mmap": cmp.Or(r.mmap, "not told"),
+		"weights_dtype": cmp.Or(l.dtype, "not told"), "kv_dtype": cmp.Or(kv, "not told"), "flash_attention": cmp.Or(flash, "not told"), "mmap": cmp.Or(r.mmap, "not told"),
 		"threads": count(r.threads, s.config.Threads), "context": count(l.context, 0), "parallel": count(r.parallel, 0),
 		"prompt_cache": cached, "ignore_eos": "off: a text ends where the model ends it", "warmup": "off",
 		"sampling":       "no penalties, no words that stop it: the model's own parameters are overruled",

@@ -3,6 +3,7 @@ package proc
 import (
 	"os/exec"
 	"testing"
+	"time"
 )
 
 // A number that was given out again is another process: an entry of the one before does not stand in its way.
@@ -47,5 +48,34 @@ func TestANumberGivenOutAgainIsAnotherProcess(t *testing.T) {
 	f.Drop(old)
 	if f.members[second.Process.Pid] == nil {
 		t.Error("letting go of the old one has lost the new one")
+	}
+}
+
+// Where the kernel does not tell the last pid, such as in a sandbox, everybody is listed.
+func TestWithoutTheLastPidEverybodyIsListed(t *testing.T) {
+	f := NewFamily()
+	defer f.Close()
+	f.births.close()
+	f.Look()
+	cmd := exec.Command("cat")
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		_ = in.Close()
+		_ = cmd.Wait() // it ends with its input
+	}()
+	f.Joins = func(p Process) bool { return p.PID == cmd.Process.Pid }
+	for end := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		if found := f.Look(); len(found) == 1 && found[0].PID == cmd.Process.Pid {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatal("never found")
+		}
 	}
 }

@@ -140,6 +140,7 @@ func until(t *testing.T, what string, is func() bool) {
 func TestATreeHasWhoIsThereAndWhoComesLater(t *testing.T) {
 	sh, out := newShell(t), &seen{}
 	first := sh.start("sleep 601")
+	until(t, "it is a sleep", func() bool { p, err := proc.Look(first); return err == nil && p.Name == "sleep" })
 	tree := follow(t, sh.cmd.Process.Pid, out)
 	if !slices.Contains(tree.PIDs(), first) || !slices.Contains(tree.PIDs(), sh.cmd.Process.Pid) || out.of("sleep 601") != 2 {
 		t.Fatalf("at once: %v, %v", tree.PIDs(), out.attached)

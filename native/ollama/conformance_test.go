@@ -24,3 +24,13 @@ func TestConformance(t *testing.T) {
 	c.New = func(t *testing.T) engine.Engine { return newEngine(t) }
 	enginetest.Run(t, c)
 }
+
+// The same of a server that somebody else started: a real one, for every launch.
+func TestConformanceOfAServerThatRunsAlready(t *testing.T) {
+	c := enginetest.Tiny(t, 16)[1]
+	c.New = func(t *testing.T) engine.Engine {
+		theirs, _ := opened(t, newEngine(t))
+		return newEngine(t, func(c *Config) { c.URL = theirs.client.base })
+	}
+	enginetest.Run(t, c)
+}

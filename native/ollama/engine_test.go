@@ -242,6 +242,16 @@ func TestAModelThatOllamaCantLoad(t *testing.T) {
 	load(t, s, enginetest.TinyModel(t)) // the server is as good as it was
 }
 
+func TestAContextThatNoMachineHasRoomFor(t *testing.T) {
+	m := enginetest.TinyModel(t)
+	m.Context = 1 << 30 // half a TiB of keys and values
+	s, _ := opened(t, newEngine(t))
+	err := s.Load(t.Context(), m)
+	if engine.ClassOf(err) != record.OOM || strings.Contains(err.Error(), "\n") {
+		t.Errorf("class %s: %v", engine.ClassOf(err), err)
+	}
+}
+
 // A server that runs already is left as it was found.
 func TestAServerThatRunsAlready(t *testing.T) {
 	c := enginetest.Tiny(t, 8)[1]

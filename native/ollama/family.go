@@ -36,6 +36,7 @@ func role(_ int, _ string, cmdline []string) string {
 // family is a server and its runners, as they come and go.
 type family struct {
 	tree *proc.Tree // nil: they can't be seen
+	root int        // the server's pid; 0: not seen
 
 	mu      sync.Mutex
 	runners []int // by age
@@ -61,7 +62,7 @@ func (f *family) follow(pid int, ours bool, p engine.Probe) error {
 	if err != nil {
 		return err
 	}
-	f.tree = t
+	f.tree, f.root = t, pid
 	return nil
 }
 

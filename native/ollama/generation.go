@@ -12,10 +12,11 @@ import (
 	"strings"
 	"time"
 
-	"llmparity/internal/child"
 	"llmparity/internal/engine"
 	"llmparity/internal/fault"
 	"llmparity/internal/record"
+	"llmparity/internal/sample"
+	"llmparity/internal/sample/proc"
 )
 
 // Generate makes room in the cache, which is not timed, and streams the prompt's continuation.
@@ -212,10 +213,7 @@ func (s *session) crash(err error) error {
 		words := summary(s.own.words())
 		return engine.Fail(classOf(words), "Ollama crashed (%s); its last words: %s", exit(s.own.proc.Err()), words)
 	}
-	s.mu.Lock()
-	l := s.model
-	s.mu.Unlock()
-	gone := l != nil && l.runner != 0 && !child.Alive(l.runner)
+	gone := s.ended(asRefusal(err) == nil)
 	says := slices.ContainsFunc([]string{"error was encountered while running the model", "process has terminated", "no longer running", "unexpected EOF",
 		"connection refused", "connection reset", "POST predict"}, func(w string) bool { return strings.Contains(text, w) })
 	switch {
@@ -225,7 +223,30 @@ func (s *session) crash(err error) error {
 		words := summary(s.own.words())
 		return engine.Fail(classOf(text+words), "Ollama's runner crashed: %s; its last words: %s", text, words)
 	}
-	return engine.Fail(classOf(text), "Ollama's runner crashed: %s", text)
+	return engine.Fail(classOf(text), "Ollama or its runner crashed: %s", text)
+}
+
+// ended tells whether a process that did the model's work has ended. A connection breaks a moment before that is to be seen.
+func (s *session) ended(wait bool) bool {
+	s.mu.Lock()
+	pids := []int{s.family.root}
+	if s.model != nil {
+		pids = append(pids, s.model.runner)
+	}
+	s.mu.Unlock()
+	for deadline := time.Now().Add(time.Second); ; time.Sleep(10 * time.Millisecond) {
+		for _, pid := range pids {
+			if pid == 0 {
+				continue
+			}
+			if _, err := proc.Look(pid); errors.Is(err, sample.ErrGone) {
+				return true
+			}
+		}
+		if !wait || s.family.root == 0 || time.Now().After(deadline) {
+			return false
+		}
+	}
 }
 
 func classOf(words string) record.Class {

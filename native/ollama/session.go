@@ -343,21 +343,22 @@ func (s *session) Close() error {
 		s.own.stop()
 		return nil
 	}
-	return s.leave(l, made)
+	s.leave(l, made)
+	return nil
 }
 
-// leave leaves another's server as it was found.
-func (s *session) leave(l *loaded, made []string) error {
+// leave leaves another's server as it was found. What can't be taken back is said: the server may have gone.
+func (s *session) leave(l *loaded, made []string) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	var first error
 	if l != nil && !l.before {
-		first = s.expire(ctx, l)
-	}
-	for _, name := range made {
-		if err := s.client.remove(ctx, name); err != nil && first == nil {
-			first = fmt.Errorf("removing the model %s from the Ollama server (`ollama rm %s` does it): %w", name, name, err)
+		if err := s.expire(ctx, l); err != nil {
+			s.warn("left-behind", "%s may still be in the Ollama server's memory: %v", l.name, err)
 		}
 	}
-	return first
+	for _, name := range made {
+		if err := s.client.remove(ctx, name); err != nil {
+			s.warn("left-behind", "the model %s is still in the Ollama server's store (`ollama rm %s` takes it out): %v", name, name, err)
+		}
+	}
 }

@@ -307,7 +307,7 @@ func mebi(bytes int64) float64 { return float64(bytes) / (1 << 20) }
 
 // A worker is an isolate of its own: the page's figures leave it out.
 func TestAWorkerIsASourceOfItsOwn(t *testing.T) {
-	p, probe := blank(t)
+	p, probe := bare(t)
 	before := figures(t, probe, MethodHeap, "page")
 	ledger, err := call[ledgerReading](watched(t), p, fmt.Sprintf(`new Promise((done) => {
 		globalThis.worker = new Worker("worker.js", { type: "module" });

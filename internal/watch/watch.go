@@ -78,6 +78,7 @@ type process struct {
 	quick sample.Source // nil: may not be read
 	dear  sample.Source // nil: may not be read, or is not had here
 	read  *reading      // of the dear one, not yet written
+	young time.Time     // until when it may become another program
 }
 
 // Run watches until the last process has ended, the limits are reached, or the context is done; its cause is then the error. What was
@@ -148,16 +149,24 @@ func (w *watcher) findPIDs() error {
 	return nil
 }
 
-// lookAgain is how often a process that is waited for is looked for.
-const lookAgain = 50 * time.Millisecond
+// How often a process that is waited for is looked for among who was started, and among all.
+const (
+	lookAgain = 50 * time.Millisecond
+	lookAtAll = 500 * time.Millisecond
+)
 
 func (w *watcher) findName(ctx context.Context) error {
 	w.family.Joins = newMatcher(w.o.Name).matches
 	tick := time.NewTicker(min(lookAgain, w.o.Interval))
 	defer tick.Stop()
 	said := false
-	for end := time.Now().Add(w.o.Wait); ; {
-		found := w.family.Look()
+	last := time.Now()
+	for end := last.Add(w.o.Wait); ; {
+		look := w.family.Look
+		if time.Since(last) > lookAtAll {
+			look, last = w.family.LookAtAll, time.Now() // nothing is measured yet that it could disturb
+		}
+		found := look()
 		for _, m := range found {
 			w.welcome(m)
 		}
@@ -181,7 +190,7 @@ func (w *watcher) findName(ctx context.Context) error {
 
 // welcome takes in a process that has come.
 func (w *watcher) welcome(m *proc.Member) {
-	p := &process{Member: m}
+	p := &process{Member: m, young: time.Now().Add(time.Second)}
 	if m.Err != nil {
 		w.unreadable(p, "memory", m.Err)
 	}
@@ -306,6 +315,9 @@ func (w *watcher) read(who *process, now time.Time, sum *Point) bool {
 		sum.Processes++
 		return true
 	}
+	if who.read != nil || now.Before(who.young) {
+		who.rename()
+	}
 	sum.Processes++
 	sum.RSS += r.RSS
 	if w.o.Rows != nil {
@@ -314,6 +326,13 @@ func (w *watcher) read(who *process, now time.Time, sum *Point) bool {
 	}
 	who.read = nil
 	return true
+}
+
+// rename looks what a process is called now: it may have become another program, and most do so soon.
+func (p *process) rename() {
+	if now, err := proc.Look(p.PID); err == nil && now.Start == p.Start {
+		p.Name = now.Name
+	}
 }
 
 // take takes in what a pass over the dear sources came to.

@@ -2,7 +2,9 @@ package proc
 
 import (
 	"bytes"
+	"maps"
 	"os"
+	"slices"
 	"strconv"
 	"time"
 
@@ -17,20 +19,23 @@ import (
 type births struct {
 	file   *os.File // tells the last pid; nil: nothing does
 	last   int      // pid
-	before int      // the last pid of the look before
 	buf    [128]byte
-	rest   time.Time // until when not everybody is looked at
-	absent []int     // pids that were given out, and nobody was there yet
+	rest   time.Time         // until when not everybody is looked at
+	absent map[int]time.Time // pids that nobody had, and since when
+	again  map[int]time.Time // those of them that are being looked at
 }
 
-// scanShare is the part of a core that scans of everybody may take: one in so many.
-const scanShare = 1000
+// birth is longer than a process is under way between being given its pid and being seen, and underWay more than can be at once.
+const (
+	birth    = 100 * time.Millisecond
+	underWay = 32
+)
 
 // tooMany pids between two looks are dearer to look at than everybody.
 const tooMany = 1000
 
 func newBirths() *births {
-	b := &births{}
+	b := &births{absent: map[int]time.Time{}}
 	for _, path := range []string{"/proc/sys/kernel/ns_last_pid", "/proc/loadavg"} {
 		f, err := os.Open(path)
 		if err != nil {
@@ -75,38 +80,48 @@ func (b *births) read() int {
 // next gives the pids that may be new, in the order in which they were given out, or everybody's. Not every one of them is a
 // process: there are threads, and such as have ended.
 func (b *births) next(everybody bool) (pids []int, all bool) {
-	now, rested := 0, !time.Now().Before(b.rest)
+	at := time.Now()
+	now, before := 0, b.last
 	if b.file != nil {
 		now = b.read()
 	}
-	b.before, b.last = b.last, now
-	again := b.absent
-	b.absent = nil
+	b.last, b.again, b.absent = now, b.absent, map[int]time.Time{}
 	switch {
-	case everybody, rested, now != 0 && (now < b.before || now-b.before > tooMany):
+	case everybody, !at.Before(b.rest), now != 0 && (now < before || now-before > tooMany):
 		pids, _ = All() // what was listed until an error is what can be known
+		for pid := max(1, now-underWay); pid <= now; pid++ {
+			if !slices.Contains(pids, pid) {
+				b.missed(pid, at)
+			}
+		}
 		return pids, true
-	case now == 0 || b.before == 0:
+	case now == 0 || before == 0:
 		return nil, false
 	}
-	for pid := b.before + 1; pid <= now; pid++ {
-		again = append(again, pid)
+	pids = slices.Sorted(maps.Keys(b.again))
+	for pid := before + 1; pid <= now; pid++ {
+		pids = append(pids, pid)
 	}
-	return again, false
+	return pids, false
 }
 
-// missed says that nobody had a pid yet: a number is given out a moment before its process can be seen. It is given once more.
-func (b *births) missed(pid int) {
-	if pid > b.before {
-		b.absent = append(b.absent, pid)
+// missed says that nobody had a pid: a number is given out a moment before its process can be seen. It is given again for a while, at
+// least once.
+func (b *births) missed(pid int, at time.Time) {
+	since, again := b.again[pid]
+	if !again {
+		since = at
+	}
+	if (!again || at.Sub(since) < birth) && pid > b.last-tooMany {
+		b.absent[pid] = since
 	}
 }
 
-// scanned says what a look at everybody took, and how often there is to be one.
-func (b *births) scanned(took, every time.Duration) {
-	rest := max(every, took*scanShare)
+// scanned says what a look at everybody took. There is to be one that often, and more rarely where it would take over one part in share of a
+// core.
+func (b *births) scanned(took, every time.Duration, share int) {
 	if b.file == nil {
-		rest = took * 100 // nothing else finds anybody
+		every, share = 0, 100 // nothing else finds anybody
 	}
-	b.rest = time.Now().Add(rest)
+	b.rest = time.Now().Add(max(every, took*time.Duration(share)))
 }

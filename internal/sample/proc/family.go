@@ -52,11 +52,11 @@ type Member struct {
 // youth is how long a process is looked at again and again: a shell's child becomes the program that it was started for within it.
 const youth = time.Second
 
-// Everybody is looked at that often, or more rarely where it would take too long: somebody may be given another parent, hardly ever, or
-// become another program that joins.
+// Everybody is looked at that often, or more rarely where it would take over one part in so many of a core: somebody may be given another
+// parent, hardly ever, or become another program that joins.
 const (
-	scanEvery = 10 * time.Second
-	joinEvery = 2 * time.Second
+	scanEvery, scanShare = 10 * time.Second, 1000
+	joinEvery, joinShare = 2 * time.Second, 200
 )
 
 // NewFamily makes a family without members.
@@ -150,11 +150,11 @@ func (f *Family) look(everybody bool) (appeared []*Member) {
 	pids, all := f.births.next(everybody || f.everybody)
 	if all {
 		f.everybody = false
-		every := scanEvery
+		every, share := scanEvery, scanShare
 		if f.Joins != nil {
-			every = joinEvery
+			every, share = joinEvery, joinShare
 		}
-		defer func() { f.births.scanned(time.Since(begin), every) }()
+		defer func() { f.births.scanned(time.Since(begin), every, share) }()
 	}
 	if young := f.stillYoung(begin); !all {
 		pids = append(pids, young...)
@@ -167,7 +167,7 @@ func (f *Family) look(everybody bool) (appeared []*Member) {
 		p, err := Look(pid)
 		switch {
 		case errors.Is(err, sample.ErrGone):
-			f.births.missed(pid)
+			f.births.missed(pid, begin)
 			delete(f.young, pid)
 		case err == nil:
 			strangers = append(strangers, p)

@@ -103,9 +103,10 @@ func (b *births) next(everybody bool) (pids []int, all bool) {
 }
 
 // missed asks for a pid again, which was listed and could not be looked at.
-func (b *births) missed(pid int) { delete(b.known, pid) }
+func (b *births) missed(pid int, _ time.Time) { delete(b.known, pid) }
 
-// scanned says what a look at everybody took, and how often there is to be one.
-func (b *births) scanned(took, every time.Duration) {
-	b.rest = time.Now().Add(max(every, 200*took))
+// scanned says what a look at everybody took. There is to be one that often, and more rarely where it would take over one part in share of a
+// core.
+func (b *births) scanned(took, every time.Duration, share int) {
+	b.rest = time.Now().Add(max(every, took*time.Duration(share)))
 }

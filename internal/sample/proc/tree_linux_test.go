@@ -218,6 +218,29 @@ func TestAFamilyTakesInWhoBecomesOneOfIt(t *testing.T) {
 	until(t, "it has ended", func() bool { return !m.Alive() })
 }
 
+// A pid is given out before its process can be seen: looks that come one upon the other must not lose it.
+func TestNobodyIsLostBetweenTwoLooks(t *testing.T) {
+	sh := newShell(t)
+	f := proc.NewFamily()
+	defer f.Close()
+	if _, err := f.Add(sh.cmd.Process.Pid); err != nil {
+		t.Fatal(err)
+	}
+	f.Look()
+	for range 20 {
+		pids := make(chan int)
+		go func() { pids <- sh.start("timeout 600 sleep 606") }()
+		for pid := 0; pid == 0; {
+			f.Look()
+			select {
+			case pid = <-pids:
+			default:
+			}
+		}
+	}
+	until(t, "all are seen", func() bool { f.Look(); return len(f.Members()) == 41 })
+}
+
 func TestTheFamilyOfThisProcessIsWithoutIt(t *testing.T) {
 	f := proc.NewFamily()
 	defer f.Close()

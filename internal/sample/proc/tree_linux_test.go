@@ -229,7 +229,7 @@ func TestNobodyIsLostBetweenTwoLooks(t *testing.T) {
 	f.Look()
 	for range 20 {
 		pids := make(chan int)
-		go func() { pids <- sh.start("timeout 600 sleep 606") }()
+		go func() { pids <- sh.start("timeout --foreground 600 sleep 606") }()
 		for pid := 0; pid == 0; {
 			f.Look()
 			select {

@@ -1,0 +1,216 @@
+package hfconfig
+
+import "strings"
+
+// decoder is what families differ in: a decoder-only transformer, said in a few numbers.
+type decoder struct {
+	layers, hidden, heads, kvHeads, headDim, inter, vocab int
+
+	valueDim  int  // of a head's values; 0: headDim
+	qkvBias   bool // queries, keys and values
+	oBias     bool
+	mlpBias   bool
+	plainMLP  bool // two matrices rather than three
+	lnBias    bool // norms have biases
+	norms     int  // in a layer
+	bareNorms bool // norms without weights
+	noFinal   bool // no norm before the head
+	qkNorm    int  // values of what normalises queries and keys, in a layer
+	sinks     int  // values of attention's sinks, in a layer
+	positions int  // that are learned
+	project   int  // the embedding's own width, where it is another one than the hidden state's
+	embedNorm bool // a norm behind the embedding
+	headBias  bool
+	tied      bool
+	windows   []int // of each layer; nil: none has one
+	moe       *mixture
+	mla       *latent
+}
+
+// mixture is a layer of experts.
+type mixture struct {
+	experts, perToken, inter int
+	shared                   int  // width of the experts that every token passes; 0: none
+	sharedGate               bool // these have a gate of one value
+	sharedBias               bool
+	expertBias               bool
+	routerBias               bool
+	dense                    []bool // layers that have none
+	denseInter               int    // 0: the decoder's inter
+}
+
+// latent is attention that caches a compressed form of keys and values.
+type latent struct {
+	qRank, kvRank, rope, nope int
+	bias                      bool // of the projections down
+}
+
+// model lists the weights.
+func (d decoder) model(r *reader) Model {
+	m := Model{File: r.file, Type: r.family, Layers: d.layers, Hidden: d.hidden, Heads: d.heads, KVHeads: d.kvHeads, HeadDim: d.headDim,
+		Intermediate: d.inter, Vocab: d.vocab, Tied: d.tied, Latent: d.mla != nil}
+	width := d.hidden
+	if d.project > 0 {
+		width = d.project
+	}
+	m.add(Weight{Part: Embedding, Name: "embed_tokens.weight", Times: 1, Rows: int64(d.vocab), Cols: int64(width), Split: Sharded})
+	m.add(Weight{Part: Positions, Name: "embed_positions.weight", Times: 1, Rows: int64(d.positions), Cols: int64(d.hidden)})
+	if d.project > 0 && d.project != d.hidden {
+		m.add(Weight{Part: Embedding, Name: "project_in.weight", Times: 1, Rows: int64(d.hidden), Cols: int64(width)})
+		m.add(Weight{Part: Head, Name: "project_out.weight", Times: 1, Rows: int64(width), Cols: int64(d.hidden)})
+	}
+	if d.embedNorm {
+		d.norm(&m, "embed_layernorm", 1)
+	}
+	d.attention(&m)
+	d.feedForward(&m)
+	d.norm(&m, "layernorm", int64(d.norms)*int64(d.layers))
+	if !d.noFinal {
+		d.norm(&m, "norm", 1)
+	}
+	if !d.tied {
+		m.add(Weight{Part: Head, Name: "lm_head.weight", Times: 1, Rows: int64(d.vocab), Cols: int64(width), Split: Sharded})
+	}
+	if d.headBias {
+		m.add(vector(Head, "lm_head.bias", 1, d.vocab, Sharded))
+	}
+	m.Caches = d.caches()
+	if d.moe != nil {
+		m.Experts, m.ActiveExperts = d.moe.experts, d.moe.perToken
+	}
+	return m
+}
+
+func vector(part Part, name string, times int64, n int, split Split) Weight {
+	return Weight{Part: part, Name: name, Times: times, Rows: int64(n), Cols: 1, Split: split}
+}
+
+// norm adds so many of the hidden state's size.
+func (d decoder) norm(m *Model, name string, times int64) {
+	if d.bareNorms {
+		return
+	}
+	m.add(vector(Norms, name+".weight", times, d.hidden, Replicated))
+	if d.lnBias {
+		m.add(vector(Norms, name+".bias", times, d.hidden, Replicated))
+	}
+}
+
+// linear adds a matrix of each of so many layers, and its bias.
+func linear(m *Model, part Part, name string, times int64, rows, cols int, bias bool, split Split) {
+	m.add(Weight{Part: part, Name: name + ".weight", Times: times, Rows: int64(rows), Cols: int64(cols), Linear: true, Split: split})
+	if bias {
+		if inputs := strings.HasSuffix(name, "o_proj") || strings.HasSuffix(name, "down_proj"); inputs {
+			split = Replicated // its inputs are what is divided, and the bias is added once
+		}
+		m.add(vector(part, name+".bias", times, rows, split))
+	}
+}
+
+func (d decoder) value() int {
+	if d.valueDim > 0 {
+		return d.valueDim
+	}
+	return d.headDim
+}
+
+func (d decoder) attention(m *Model) {
+	n := int64(d.layers)
+	if d.mla != nil {
+		d.latentAttention(m, n)
+	} else {
+		linear(m, Attention, "self_attn.q_proj", n, d.heads*d.headDim, d.hidden, d.qkvBias, Sharded)
+		linear(m, Attention, "self_attn.k_proj", n, d.kvHeads*d.headDim, d.hidden, d.qkvBias, ByKVHead)
+		linear(m, Attention, "self_attn.v_proj", n, d.kvHeads*d.value(), d.hidden, d.qkvBias, ByKVHead)
+	}
+	linear(m, Attention, "self_attn.o_proj", n, d.hidden, d.heads*d.value(), d.oBias, Sharded)
+	m.add(vector(Norms, "self_attn.qk_norm.weight", n, d.qkNorm, Replicated))
+	m.add(vector(Attention, "self_attn.sinks", n, d.sinks, Sharded))
+}
+
+// latentAttention has projections down to a latent, which every device has whole, and up again by heads.
+func (d decoder) latentAttention(m *Model, n int64) {
+	l := d.mla
+	if l.qRank > 0 {
+		linear(m, Attention, "self_attn.q_a_proj", n, l.qRank, d.hidden, l.bias, Replicated)
+		m.add(vector(Norms, "self_attn.q_a_layernorm.weight", n, l.qRank, Replicated))
+		linear(m, Attention, "self_attn.q_b_proj", n, d.heads*(l.nope+l.rope), l.qRank, false, Sharded)
+	} else {
+		linear(m, Attention, "self_attn.q_proj", n, d.heads*(l.nope+l.rope), d.hidden, false, Sharded)
+	}
+	linear(m, Attention, "self_attn.kv_a_proj_with_mqa", n, l.kvRank+l.rope, d.hidden, l.bias, Replicated)
+	m.add(vector(Norms, "self_attn.kv_a_layernorm.weight", n, l.kvRank, Replicated))
+	linear(m, Attention, "self_attn.kv_b_proj", n, d.heads*(l.nope+d.value()), l.kvRank, false, Sharded)
+}
+
+// mlp adds the matrices of so many feed-forward parts, of which a token passes active; 0: all.
+func (d decoder) mlp(m *Model, part Part, name string, times, active int64, inter int, bias bool) {
+	from := len(m.Weights)
+	if !d.plainMLP {
+		linear(m, part, name+".gate_proj", times, inter, d.hidden, bias, Sharded)
+	}
+	linear(m, part, name+".up_proj", times, inter, d.hidden, bias, Sharded)
+	linear(m, part, name+".down_proj", times, d.hidden, inter, bias, Sharded)
+	for i := range m.Weights[from:] {
+		if active > 0 {
+			m.Weights[from+i].Active = active
+		}
+	}
+}
+
+func (d decoder) feedForward(m *Model) {
+	dense, inter := int64(d.layers), d.inter
+	if e := d.moe; e != nil {
+		dense = 0
+		for _, is := range e.dense {
+			if is {
+				dense++
+			}
+		}
+		sparse := int64(d.layers) - dense
+		d.mlp(m, Experts, "mlp.experts.*", sparse*int64(e.experts), sparse*int64(e.perToken), e.inter, e.expertBias)
+		d.mlp(m, FeedForward, "mlp.shared_expert", times(sparse, e.shared), 0, e.shared, e.sharedBias)
+		m.add(Weight{Part: Router, Name: "mlp.gate.weight", Times: sparse, Rows: int64(e.experts), Cols: int64(d.hidden)})
+		if e.sharedGate {
+			m.add(vector(Router, "mlp.shared_expert_gate.weight", sparse, d.hidden, Replicated))
+		}
+		if e.routerBias {
+			m.add(vector(Router, "mlp.gate.bias", sparse, e.experts, Replicated))
+		}
+		if e.denseInter > 0 {
+			inter = e.denseInter
+		}
+	}
+	d.mlp(m, FeedForward, "mlp", dense, 0, inter, d.mlpBias)
+}
+
+func times(n int64, size int) int64 {
+	if size == 0 {
+		return 0
+	}
+	return n
+}
+
+// caches groups the layers by how far back a token sees.
+func (d decoder) caches() []Cache {
+	one := Cache{Layers: d.layers, Values: int64(d.kvHeads) * int64(d.headDim+d.value()), Keys: int64(d.kvHeads) * int64(d.headDim), Heads: d.kvHeads}
+	if l := d.mla; l != nil {
+		one = Cache{Layers: d.layers, Values: int64(l.kvRank + l.rope), Keys: int64(l.kvRank + l.rope),
+			Expanded: int64(d.heads) * int64(l.nope+l.rope+d.value()), ExpandedKeys: int64(d.heads) * int64(l.nope+l.rope)}
+	}
+	if len(d.windows) == 0 {
+		return []Cache{one}
+	}
+	var groups []Cache
+	at := map[int]int{}
+	for _, window := range d.windows {
+		i, ok := at[window]
+		if !ok {
+			i, at[window] = len(groups), len(groups)
+			one.Layers, one.Window = 0, window
+			groups = append(groups, one)
+		}
+		groups[i].Layers++
+	}
+	return groups
+}

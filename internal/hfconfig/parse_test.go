@@ -1,0 +1,183 @@
+package hfconfig
+
+import (
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"llmparity/internal/fault"
+)
+
+const plainLlama = `{"model_type":"llama","hidden_size":64,"intermediate_size":128,"num_hidden_layers":2,"num_attention_heads":4,"vocab_size":100}`
+
+// with replaces a field of the plain model's.
+func with(from, to string) string { return strings.Replace(plainLlama, from, to, 1) }
+
+func TestFaultsNameFileAndField(t *testing.T) {
+	for name, c := range map[string]struct {
+		text string
+		kind fault.Kind
+		says []string
+	}{
+		"empty":               {"", fault.BadModel, []string{"config.json", "not a JSON object", "empty"}},
+		"no object":           {"[1]", fault.BadModel, []string{"config.json", "array"}},
+		"null":                {"null", fault.BadModel, []string{"config.json", "null"}},
+		"cut off":             {plainLlama[:50], fault.BadModel, []string{"config.json", "too early"}},
+		"more behind":         {plainLlama + "{}", fault.BadModel, []string{"behind its end"}},
+		"a web page":          {"<html>", fault.BadModel, []string{"config.json", "not a JSON object"}},
+		"no type":             {with(`"model_type":"llama",`, ""), fault.BadModel, []string{"model_type is missing"}},
+		"unknown type":        {with(`"llama"`, `"lama3"`), fault.UnknownArch, []string{`"lama3"`, "llama", "--num-layers", "--model-params"}},
+		"type of another":     {with(`"llama"`, `7`), fault.BadModel, []string{"model_type is 7"}},
+		"no layers":           {with(`"num_hidden_layers":2,`, ""), fault.BadModel, []string{"num_hidden_layers", "is missing"}},
+		"null layers":         {with(`"num_hidden_layers":2,`, `"num_hidden_layers":null,`), fault.BadModel, []string{"num_hidden_layers", "is missing"}},
+		"no heads":            {with(`"num_attention_heads":4,`, ""), fault.BadModel, []string{"num_attention_heads"}},
+		"no vocabulary":       {with(`,"vocab_size":100`, ""), fault.BadModel, []string{"vocab_size"}},
+		"no width":            {with(`"intermediate_size":128,`, ""), fault.BadModel, []string{"intermediate_size"}},
+		"negative":            {with(`"hidden_size":64`, `"hidden_size":-64`), fault.BadModel, []string{"hidden_size is -64"}},
+		"a fraction":          {with(`"hidden_size":64`, `"hidden_size":64.5`), fault.BadModel, []string{"hidden_size is 64.5"}},
+		"a string":            {with(`"hidden_size":64`, `"hidden_size":"64"`), fault.BadModel, []string{"hidden_size is"}},
+		"zero":                {with(`"hidden_size":64`, `"hidden_size":0`), fault.BadModel, []string{"hidden_size is 0"}},
+		"huge":                {with(`"hidden_size":64`, `"hidden_size":1e300`), fault.BadModel, []string{"hidden_size is 1e300"}},
+		"not a number":        {with(`"hidden_size":64`, `"hidden_size":NaN`), fault.BadModel, []string{"config.json"}},
+		"overflow":            {with(`"hidden_size":64,"intermediate_size":128`, `"hidden_size":1073741824,"intermediate_size":1073741824`), fault.BadModel, []string{"more than any model"}},
+		"too many layers":     {with(`"num_hidden_layers":2`, `"num_hidden_layers":1000000000`), fault.BadModel, []string{"layers"}},
+		"heads don't divide":  {with(`"num_attention_heads":4`, `"num_attention_heads":5`), fault.BadModel, []string{"hidden_size of 64", "5 attention heads", "head_dim"}},
+		"key-value heads":     {with(`"num_attention_heads":4`, `"num_attention_heads":4,"num_key_value_heads":3`), fault.BadModel, []string{"4 attention heads", "3 key-value heads"}},
+		"flag":                {with(`"vocab_size":100`, `"vocab_size":100,"tie_word_embeddings":1`), fault.BadModel, []string{"tie_word_embeddings is 1"}},
+		"quantised somehow":   {with(`"vocab_size":100`, `"vocab_size":100,"quantization_config":{"quant_method":"magic"}`), fault.UnknownArch, []string{"quantization_config.quant_method", "magic", "--quantization"}},
+		"quantisation's type": {with(`"vocab_size":100`, `"vocab_size":100,"quantization_config":4`), fault.BadModel, []string{"quantization_config is 4"}},
+		"quantisation's bits": {with(`"vocab_size":100`, `"vocab_size":100,"quantization_config":{"quant_method":"awq","bits":99}`), fault.BadModel, []string{"bits is 99"}},
+		"layer types": {`{"model_type":"gemma2","hidden_size":64,"intermediate_size":128,"num_hidden_layers":2,"num_attention_heads":4,"vocab_size":100,"layer_types":["full_attention"]}`,
+			fault.BadModel, []string{"layer_types has 1 entries", "2 layers"}},
+		"latent without rank": {`{"model_type":"deepseek_v3","hidden_size":64,"intermediate_size":128,"num_hidden_layers":2,"num_attention_heads":4,"vocab_size":100}`,
+			fault.BadModel, []string{"kv_lora_rank", "is missing", "deepseek_v3"}},
+		"experts without number": {`{"model_type":"mixtral","hidden_size":64,"intermediate_size":128,"num_hidden_layers":2,"num_attention_heads":4,"vocab_size":100}`,
+			fault.BadModel, []string{"num_local_experts", "is missing"}},
+		"part's own field": {`{"model_type":"mistral3","text_config":{"model_type":"mistral","hidden_size":-1}}`, fault.BadModel, []string{"text_config.hidden_size is -1"}},
+		"more experts than there are": {`{"model_type":"mixtral","hidden_size":64,"intermediate_size":128,"num_hidden_layers":2,"num_attention_heads":4,"vocab_size":100,"num_local_experts":2,"num_experts_per_tok":3}`,
+			fault.BadModel, []string{"3 experts of 2"}},
+		"part is no object": {`{"model_type":"mistral3","text_config":5}`, fault.BadModel, []string{"text_config is 5"}},
+	} {
+		_, err := Parse("dir/config.json", []byte(c.text))
+		if err == nil {
+			t.Errorf("%s: no error", name)
+			continue
+		}
+		if fault.Code(err) != int(c.kind) {
+			t.Errorf("%s: %v has code %d, %d is right", name, err, fault.Code(err), c.kind)
+		}
+		for _, word := range append(c.says, "dir/config.json") {
+			if !strings.Contains(err.Error(), word) {
+				t.Errorf("%s: %q doesn't say %q", name, err, word)
+			}
+		}
+		if strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: %q is several lines", name, err)
+		}
+	}
+}
+
+func TestFilesThatCannotBeRead(t *testing.T) {
+	dir := t.TempDir()
+	if _, err := Open(dir); fault.Code(err) != int(fault.BadModel) || !strings.Contains(err.Error(), "config.json") {
+		t.Errorf("an empty folder: %v", err)
+	}
+	large := filepath.Join(dir, "config.json")
+	if err := os.WriteFile(large, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(large, maxConfig+1); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(dir); fault.Code(err) != int(fault.BadModel) || !strings.Contains(err.Error(), "bytes") {
+		t.Errorf("a large file: %v", err)
+	}
+}
+
+// A part of a model that sees takes what it lacks from the whole, and says that the rest isn't counted.
+func TestTextPart(t *testing.T) {
+	m, err := Parse("config.json", []byte(`{"model_type":"gemma3","tie_word_embeddings":true,"torch_dtype":"bfloat16","vision_config":{},
+		"text_config":{"model_type":"gemma3_text","hidden_size":2560,"intermediate_size":10240,"num_hidden_layers":34,"sliding_window":1024}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	// 4,300,079,472 on the hub, of which 419,816,304 encode images: the tower and its projection.
+	if got := m.Parameters(); got != 3880263168 {
+		t.Errorf("%d parameters", got)
+	}
+	if len(m.Notes) != 1 || m.DType != "bfloat16" || m.MaxPositions != 0 {
+		t.Errorf("%+v", m)
+	}
+}
+
+func TestQuantization(t *testing.T) {
+	for text, want := range map[string]Quantized{
+		`{"quant_method":"awq","bits":4,"group_size":128,"zero_point":true}`:                                                                          {Method: "awq", Bits: 4, Group: 128},
+		`{"quant_method":"gptq","bits":8,"group_size":-1,"desc_act":true}`:                                                                            {Method: "gptq", Bits: 8},
+		`{"quant_method":"bitsandbytes","load_in_4bit":true,"bnb_4bit_use_double_quant":true}`:                                                        {Method: "bitsandbytes-4bit", Bits: 4, Group: 64, Double: true},
+		`{"quant_method":"bitsandbytes","load_in_8bit":true}`:                                                                                         {Method: "bitsandbytes-8bit", Bits: 8},
+		`{"quant_method":"fp8","weight_block_size":[128,128]}`:                                                                                        {Method: "fp8", Bits: 8, Block: [2]int{128, 128}},
+		`{"quant_method":"compressed-tensors","config_groups":{"group_0":{"weights":{"num_bits":4,"type":"int","group_size":128,"symmetric":true}}}}`: {Method: "compressed-tensors", Bits: 4, Group: 128, Symmetric: true},
+	} {
+		m, err := Parse("config.json", []byte(with(`"vocab_size":100`, `"vocab_size":100,"quantization_config":`+text)))
+		if err != nil {
+			t.Errorf("%s: %v", text, err)
+			continue
+		}
+		q := *m.Quantized
+		q.Skipped = nil
+		if q.Method != want.Method || q.Bits != want.Bits || q.Group != want.Group || q.Block != want.Block || q.Symmetric != want.Symmetric || q.Double != want.Double {
+			t.Errorf("%s: %+v, %+v is right", text, q, want)
+		}
+	}
+}
+
+func TestSkippedModules(t *testing.T) {
+	m, err := Open("testdata/gpt-oss-20b.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]bool{"self_attn.q_proj.weight": true, "mlp.experts.*.up_proj.weight": false, "lm_head.weight": true} {
+		if got := m.Quantized.Skips(name); got != want {
+			t.Errorf("%s: skipped is %v", name, got)
+		}
+	}
+}
+
+// FuzzParse looks for a panic, for numbers that make no sense, and for errors without a code.
+func FuzzParse(f *testing.F) {
+	files, err := filepath.Glob("testdata/*.json")
+	if err != nil || len(files) == 0 {
+		f.Fatal(files, err)
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(text)
+	}
+	f.Add([]byte(`{"model_type":"gemma3","text_config":{"hidden_size":2560,"intermediate_size":10240,"num_hidden_layers":34}}`))
+	f.Add([]byte(`{"model_type":"dbrx","d_model":64,"n_heads":4,"n_layers":2,"vocab_size":9,"attn_config":{"kv_n_heads":2},"ffn_config":{"moe_num_experts":2,"ffn_hidden_size":8}}`))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		m, err := Parse("config.json", text)
+		if err != nil {
+			if c := fault.Code(err); c != int(fault.BadModel) && c != int(fault.UnknownArch) {
+				t.Fatalf("%v has code %d", err, c)
+			}
+			return
+		}
+		if n := m.Parameters(); n <= 0 || n > maxParameters || m.ActiveParameters() > n || m.KVValues() <= 0 || m.KVValues() > math.MaxInt64/1024 {
+			t.Fatalf("%d parameters, %d active, %d values a token", n, m.ActiveParameters(), m.KVValues())
+		}
+		layers := 0
+		for _, c := range m.Caches {
+			layers += c.Layers
+		}
+		if layers != m.Layers {
+			t.Fatalf("%d layers, caches of %d", m.Layers, layers)
+		}
+	})
+}

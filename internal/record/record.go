@@ -43,14 +43,27 @@ type Tool struct {
 
 // Environment is environment.json: the machine as it was when the run started.
 type Environment struct {
-	OS        string  `json:"os"`
-	Kernel    string  `json:"kernel"`
-	CPU       string  `json:"cpu"`
-	Cores     int     `json:"cores"`
-	MemoryB   int64   `json:"memory_bytes"`
-	Governor  string  `json:"governor,omitempty"`
-	Load1     float64 `json:"load1"`
-	Container bool    `json:"container,omitempty"`
+	OS        string    `json:"os"`
+	Kernel    string    `json:"kernel"`
+	CPU       string    `json:"cpu"`
+	Cores     int       `json:"cores"`
+	MemoryB   int64     `json:"memory_bytes"`
+	Governor  string    `json:"governor,omitempty"`
+	Load1     float64   `json:"load1"`
+	Container bool      `json:"container,omitempty"`
+	GPUs      []GPUInfo `json:"gpus,omitempty"` // those of which something can be told; the parts of a divided one are behind it
+}
+
+// GPUInfo is a graphics processor of the machine, or a part of a divided one.
+type GPUInfo struct {
+	Role    string `json:"role"`           // what its sources are called: gpu0, gpu0.mig1
+	Part    string `json:"part,omitempty"` // which part of a divided one it is
+	Name    string `json:"name"`
+	Vendor  string `json:"vendor,omitempty"`
+	Driver  string `json:"driver,omitempty"`
+	ID      string `json:"id,omitempty"` // its own number, else its place on the bus
+	MemoryB int64  `json:"memory_bytes,omitempty"`
+	Method  string `json:"method"` // what it is read by
 }
 
 // Model is weights with an identity.

@@ -1,0 +1,256 @@
+package gpu
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"llmparity/internal/record"
+)
+
+// Names of vendors, by their PCI ids.
+const (
+	amd      = "AMD"
+	nvidiaID = "10DE"
+)
+
+var vendors = map[string]string{"1002": amd, nvidiaID: "NVIDIA", "8086": "Intel"}
+
+// card is a GPU as the kernel's DRM knows it. One that only shows pictures, which has no render node, is none.
+type card struct {
+	dir    string // its device
+	vendor string // PCI id; empty: it is on no PCI bus
+	model  string // PCI id
+	driver string
+	pci    string // where it is
+}
+
+// findCards lists the GPUs in the order of their numbers; none where there is no DRM.
+func findCards(sys string) []card {
+	dirs, _ := filepath.Glob(filepath.Join(sys, "class/drm/card*")) // the pattern is sound
+	number := func(dir string) int {
+		n, err := strconv.Atoi(strings.TrimPrefix(filepath.Base(dir), "card"))
+		if err != nil {
+			return -1 // a connector
+		}
+		return n
+	}
+	dirs = slices.DeleteFunc(dirs, func(dir string) bool { return number(dir) < 0 })
+	slices.SortFunc(dirs, func(a, b string) int { return number(a) - number(b) })
+	var out []card
+	for _, dir := range dirs {
+		c := card{dir: filepath.Join(dir, "device")}
+		nodes, _ := filepath.Glob(filepath.Join(c.dir, "drm/renderD*"))
+		text, err := os.ReadFile(filepath.Join(c.dir, "uevent"))
+		if err != nil || len(nodes) == 0 {
+			continue
+		}
+		for line := range strings.Lines(string(text)) {
+			key, value, _ := strings.Cut(strings.TrimSpace(line), "=")
+			switch key {
+			case "DRIVER":
+				c.driver = value
+			case "PCI_ID":
+				c.vendor, c.model, _ = strings.Cut(strings.ToUpper(value), ":")
+			case "PCI_SLOT_NAME":
+				c.pci = value
+			}
+		}
+		out = append(out, c)
+	}
+	return out
+}
+
+func (c card) gpu(sys, role string) record.GPUInfo {
+	g := record.GPUInfo{Role: role, Vendor: vendors[c.vendor], Driver: c.driver, ID: c.pci, Method: Sysfs}
+	g.Name = firstText(filepath.Join(c.dir, "product_name"))
+	if g.Name == "" {
+		g.Name = strings.TrimSpace(g.Vendor + " GPU")
+		if c.model != "" {
+			g.Name += " " + strings.ToLower(c.vendor+":"+c.model)
+		}
+	}
+	if v := firstText(filepath.Join(sys, "module", c.driver, "version")); v != "" {
+		g.Driver += " " + v
+	}
+	return g
+}
+
+func firstText(path string) string {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(text))
+}
+
+// drm reads the GPUs that are not NVML's: their devices from sysfs, and the accounts of their clients.
+type drm struct {
+	proc  string
+	cards []*drmCard
+	roles map[string]string // by PCI slot; a client of another is called by its slot
+	alone string            // the role of a device without a slot, where there is only one
+	look  func(pid int) (uint64, error)
+}
+
+type drmCard struct {
+	card
+	unit
+	memory bool // it tells of its memory
+	files  []sensor
+}
+
+// sensor is a file with a number.
+type sensor struct {
+	path  string
+	to    func(*figures) *float64
+	unit  float64 // what 1 is
+	must  bool    // without it there are no figures
+	alike string  // another of the same alike is not read
+}
+
+// newDRM gives nil where there is no such GPU. first is the number of the first role.
+func newDRM(o Options, cards []card, first int) *drm {
+	d := &drm{proc: o.Proc, roles: map[string]string{}, look: startOf}
+	if o.Proc != "/proc" {
+		d.look = nil // it is of no processes of this machine
+	}
+	others := 0
+	for _, c := range cards {
+		if c.driver == "nvidia" {
+			continue // NVML's, with or without
+		}
+		others++
+		dc := &drmCard{card: c, files: c.sensors()}
+		dc.memory = len(dc.files) > 0 && dc.files[0].must
+		if vendors[c.vendor] == amd && !dc.memory {
+			continue // its own programs may tell
+		}
+		role := roleOf(first + len(d.cards))
+		dc.GPUInfo = c.gpu(o.Sys, role)
+		dc.mute = len(dc.files) == 0
+		if dc.memory {
+			if total, err := readNumber(filepath.Join(c.dir, "mem_info_vram_total")); err == nil {
+				dc.MemoryB = int64(total)
+			}
+		}
+		if d.alone = role; c.pci != "" {
+			d.roles[c.pci] = role
+		}
+		d.cards = append(d.cards, dc)
+	}
+	if others == 0 {
+		return nil
+	}
+	if others > 1 {
+		d.alone = ""
+	}
+	return d
+}
+
+// tellsMemory is false where another way may tell more.
+func (d *drm) tellsMemory() bool {
+	return slices.ContainsFunc(d.cards, func(c *drmCard) bool { return c.memory })
+}
+
+// sensors finds what the device can tell.
+func (c card) sensors() []sensor {
+	hwmon := ""
+	if dirs, _ := filepath.Glob(filepath.Join(c.dir, "hwmon/hwmon*")); len(dirs) > 0 {
+		hwmon = dirs[0]
+	}
+	all := []sensor{
+		{filepath.Join(c.dir, "mem_info_vram_used"), func(f *figures) *float64 { return &f.used }, 1, true, ""},
+		{filepath.Join(c.dir, "mem_info_vram_total"), func(f *figures) *float64 { return &f.total }, 1, true, ""},
+		{filepath.Join(c.dir, "mem_info_gtt_used"), func(f *figures) *float64 { return &f.systemUsed }, 1, false, ""},
+		{filepath.Join(c.dir, "mem_info_gtt_total"), func(f *figures) *float64 { return &f.systemTotal }, 1, false, ""},
+		{filepath.Join(c.dir, "gpu_busy_percent"), func(f *figures) *float64 { return &f.busy }, 1, false, ""},
+		{filepath.Join(c.dir, "mem_busy_percent"), func(f *figures) *float64 { return &f.memoryBusy }, 1, false, ""},
+		{filepath.Join(hwmon, "power1_average"), func(f *figures) *float64 { return &f.watts }, 1e-6, false, "power"},
+		{filepath.Join(hwmon, "power1_input"), func(f *figures) *float64 { return &f.watts }, 1e-6, false, "power"},
+		{filepath.Join(hwmon, "temp1_input"), func(f *figures) *float64 { return &f.celsius }, 1e-3, false, ""},
+		{filepath.Join(hwmon, "energy1_input"), func(f *figures) *float64 { return &f.joules }, 1e-6, false, ""},
+	}
+	var out []sensor
+	for _, s := range all {
+		if s.alike != "" && slices.ContainsFunc(out, func(have sensor) bool { return have.alike == s.alike }) {
+			continue
+		}
+		if filepath.Dir(s.path) == "." { // no hwmon
+			continue
+		}
+		if _, err := os.Stat(s.path); err == nil {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+func (d *drm) units() []unit {
+	out := make([]unit, len(d.cards))
+	for i, c := range d.cards {
+		out[i] = c.unit
+	}
+	return out
+}
+
+func (d *drm) describe() about {
+	return about{method: Sysfs, every: quickEvery, patience: patience,
+		sees:  "what the kernel's driver tells in sysfs: memory of the device and of the machine that it holds, the share of time that it was busy, power, temperature",
+		blind: "which process: that is " + Fdinfo + "; peaks between two reads; a device that sleeps tells neither power nor temperature"}
+}
+
+func (d *drm) read() []state {
+	out := make([]state, len(d.cards))
+	for i, c := range d.cards {
+		out[i].figures = unknownFigures()
+		for _, s := range c.files {
+			v, err := readNumber(s.path)
+			if err == nil {
+				*s.to(&out[i].figures) = v * s.unit
+			} else if s.must {
+				out[i].err = vanished(err)
+				break
+			}
+		}
+		out[i].free = out[i].total - out[i].used
+	}
+	return out
+}
+
+// vanished puts into words that a device's files are not there any more.
+func vanished(err error) error {
+	if errors.Is(err, fs.ErrNotExist) || strings.Contains(err.Error(), "no such device") {
+		return lost("the GPU has fallen off the bus, or its driver was unloaded (" + err.Error() + ")")
+	}
+	return err
+}
+
+// list is of no use: the kernel keeps accounts with each process.
+func (d *drm) list() listing { return listing{} }
+
+func (d *drm) close() {}
+
+// readNumber reads a file that holds one number.
+func readNumber(path string) (float64, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return math.NaN(), err
+	}
+	word := strings.TrimSpace(string(text))
+	if n, err := strconv.ParseInt(word, 10, 64); err == nil && n >= 0 {
+		return float64(n), nil
+	}
+	if f, err := strconv.ParseFloat(word, 64); err != nil || math.IsInf(f, 0) || math.IsNaN(f) {
+		return math.NaN(), fmt.Errorf("%s holds %.40q, which is no number", path, word)
+	} else if f >= 0 && f < math.MaxInt64 {
+		return f, nil
+	}
+	return math.NaN(), fmt.Errorf("%s holds %.40s: its counter has turned negative or wrapped", path, word)
+}

@@ -1,0 +1,280 @@
+package gpu
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"llmparity/internal/record"
+	"llmparity/internal/sample"
+	"llmparity/internal/sample/proc"
+)
+
+// driver is a way to several devices. Its methods are called one at a time.
+type driver interface {
+	units() []unit
+	describe() about
+	read() []state // of all units, in their order
+	list() listing // nothing where there are no lists
+	close()
+}
+
+// about describes a driver's sources.
+type about struct {
+	method, process string // no process: it has no lists
+	every, patience time.Duration
+	sees, blind     string
+	listsBlind      string
+}
+
+// unit is a device, or a part of a divided one.
+type unit struct {
+	record.GPUInfo
+	divided bool // its memory is that of its parts, which are units too
+	mute    bool // nothing can be read of it
+}
+
+// state is a unit's figures, or why there are none.
+type state struct {
+	figures
+	err error
+}
+
+// use is what a process holds of a unit's memory; hidden where the driver lists the process and does not tell how much it holds.
+type use struct {
+	unit, pid int
+	bytes     int64
+}
+
+const hidden = record.Absent
+
+// total in a unit's place: the use is of all units together, and of which is not told.
+const total = -1
+
+// listing is who holds what.
+type listing struct {
+	uses   []use
+	failed []bool // by unit: who holds memory of it is not known
+	err    error  // nothing is known
+}
+
+// lost is why there will be no figures any more: a driver that vanished, a GPU that fell off the bus. It is for the sources of the devices
+// to say; those of processes end without a word.
+type lost string
+
+func (l lost) Error() string { return string(l) }
+
+// fleet reads a driver's devices once for all their sources.
+type fleet struct {
+	driver driver
+	guard  *guard
+	states shared[[]state]
+	uses   shared[listing]
+}
+
+func (f *fleet) sources() []sample.Source {
+	a := f.driver.describe()
+	var out []sample.Source
+	whole := 0
+	for i, u := range f.driver.units() {
+		if !u.mute {
+			out = append(out, &deviceSource{fleet: f, at: i, role: u.Role, about: a})
+		}
+		if !u.divided && !u.mute {
+			whole++
+		}
+	}
+	if whole > 1 {
+		out = append(out, &summarySource{fleet: f, about: a})
+	}
+	return out
+}
+
+func (f *fleet) process(pid int, start uint64, role string) sample.Source {
+	a := f.driver.describe()
+	if a.process == "" {
+		return nil
+	}
+	s := &processSource{fleet: f, pid: pid, start: start, role: role, about: a, look: startOf}
+	for _, u := range f.driver.units() {
+		s.names = append(s.names, u.Role+".gpu_memory_bytes")
+	}
+	s.held, s.was = make([]int64, len(s.names)), make([]bool, len(s.names))
+	return s
+}
+
+func (f *fleet) close() {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	_, _ = within(ctx, f.guard, func() struct{} { f.driver.close(); return struct{}{} }) // one that hangs is left to the kernel
+}
+
+// deviceSource reads one unit.
+type deviceSource struct {
+	fleet  *fleet
+	at     int
+	role   string
+	about  about
+	had    int
+	energy counter
+}
+
+func (s *deviceSource) Describe() record.Source {
+	return record.Source{Role: s.role, Method: s.about.method, Every: s.about.every, Sees: s.about.sees, Blind: s.about.blind}
+}
+
+func (s *deviceSource) Read(ctx context.Context, r *record.Sample) error {
+	all, begin, end, err := s.fleet.states.get(ctx, s.fleet.guard, &s.had)
+	r.Begin, r.End = begin, end
+	if err != nil {
+		return err
+	}
+	st := all[s.at]
+	if err := cmp.Or(st.err, st.sane()); err != nil {
+		return err
+	}
+	if st.joules, err = s.energy.since(st.joules); err != nil {
+		return err
+	}
+	r.Values = st.values()
+	return nil
+}
+
+// summarySource has the statistics over all units. It ends with the first of them: a sum over the rest is of something else.
+type summarySource struct {
+	fleet *fleet
+	about about
+	had   int
+}
+
+func (s *summarySource) Describe() record.Source {
+	return record.Source{Role: All, Method: s.about.method, Every: s.about.every,
+		Sees:  "sum, maximum, mean and standard deviation over all GPUs, or the parts of those that are divided, at one moment",
+		Blind: s.about.blind}
+}
+
+func (s *summarySource) Read(ctx context.Context, r *record.Sample) error {
+	all, begin, end, err := s.fleet.states.get(ctx, s.fleet.guard, &s.had)
+	r.Begin, r.End = begin, end
+	if err != nil {
+		return err
+	}
+	used, watts := make([]float64, 0, len(all)), 0.0
+	for i, u := range s.fleet.driver.units() {
+		if u.mute {
+			continue
+		}
+		if all[i].err != nil || all[i].sane() != nil {
+			return fmt.Errorf("%s: %w", u.Role, sample.ErrGone) // its own source says why
+		}
+		if !u.divided {
+			used = append(used, all[i].used)
+		}
+		if !isPart(u) {
+			watts += all[i].watts
+		}
+	}
+	if !slices.ContainsFunc(used, math.IsNaN) {
+		r.Values = statistics("memory_used", used)
+	}
+	if !math.IsNaN(watts) {
+		r.Values = append(r.Values, record.Value{Name: "power_sum_watts", Value: watts})
+	}
+	return nil
+}
+
+func isPart(u unit) bool { return u.Part != "" }
+
+// processSource reads what a process holds of the units.
+type processSource struct {
+	fleet  *fleet
+	pid    int
+	start  uint64
+	role   string
+	about  about
+	names  []string // of the values, by unit
+	had    int
+	listed bool    // it was, once
+	held   []int64 // by unit, in the reading at hand
+	was    []bool  // by unit: it was listed there, once
+	look   func(pid int) (uint64, error)
+}
+
+func (s *processSource) Describe() record.Source {
+	return record.Source{Role: s.role, Method: s.about.process, PID: s.pid, Start: s.start, Every: s.about.every,
+		Sees: "memory of GPUs that the driver counts for the process, by device and in all", Blind: s.about.listsBlind}
+}
+
+// Read gives no values until the driver has listed the process: one that it hides, as from within a container, is not one that holds
+// nothing. There is no sum where a part of it is not known.
+func (s *processSource) Read(ctx context.Context, r *record.Sample) error {
+	l, begin, end, err := s.fleet.uses.get(ctx, s.fleet.guard, &s.had)
+	r.Begin, r.End = begin, end
+	var ended lost
+	switch {
+	case errors.Is(err, errHung), errors.As(l.err, &ended):
+		return fmt.Errorf("%w: %w", cmp.Or(err, l.err), sample.ErrGone)
+	case err != nil:
+		return err
+	case l.err != nil:
+		return l.err
+	}
+	clear(s.held)
+	found, sum := false, int64(hidden)
+	for _, u := range l.uses {
+		switch {
+		case u.pid != s.pid:
+			continue
+		case u.unit == total:
+			sum = u.bytes
+		default:
+			s.held[u.unit], s.was[u.unit] = u.bytes, true
+		}
+		found, s.listed = true, true
+	}
+	if !found {
+		if start, err := s.look(s.pid); err != nil || start != s.start {
+			return fmt.Errorf("process %d: %w", s.pid, sample.ErrGone)
+		}
+	}
+	if sum != hidden {
+		r.Values = []record.Value{{Name: "gpu_memory_bytes", Value: float64(sum)}}
+	} else if s.listed {
+		r.Values = s.values(l.failed)
+	}
+	return nil
+}
+
+func (s *processSource) values(failed []bool) []record.Value {
+	known := make([]float64, 0, len(s.held))
+	out := make([]record.Value, 0, len(s.held)+4)
+	whole := true
+	for i, b := range s.held {
+		if failed[i] || b == hidden {
+			whole = false
+			continue
+		}
+		if s.was[i] {
+			out = append(out, record.Value{Name: s.names[i], Value: float64(b)})
+			known = append(known, float64(b))
+		}
+	}
+	if !whole || len(known) == 0 {
+		return out
+	}
+	all := statistics("gpu_memory", known)
+	out = append(out, record.Value{Name: "gpu_memory_bytes", Value: all[0].Value})
+	if len(known) > 1 {
+		out = append(out, all[1:]...)
+	}
+	return out
+}
+
+func startOf(pid int) (uint64, error) {
+	p, err := proc.Look(pid)
+	return p.Start, err
+}

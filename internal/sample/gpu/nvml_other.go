@@ -1,0 +1,9 @@
+//go:build !linux || !cgo
+
+package gpu
+
+import "errors"
+
+var errNoLibrary = errors.New("this program was built without NVML")
+
+func openNVML() (driver, error) { return nil, errNoLibrary }

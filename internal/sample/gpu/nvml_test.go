@@ -1,0 +1,493 @@
+//go:build linux && cgo
+
+package gpu
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/NVIDIA/go-nvml/pkg/nvml"
+	"github.com/NVIDIA/go-nvml/pkg/nvml/mock"
+	"github.com/NVIDIA/go-nvml/pkg/nvml/mock/dgxa100"
+
+	"llmparity/internal/record"
+	"llmparity/internal/sample"
+)
+
+const gib = 1 << 30
+
+// machine is NVIDIA's own mock of a DGX A100, with the answers that it does not have.
+func machine() *dgxa100.Server {
+	s := dgxa100.New()
+	for i, d := range s.Devices {
+		dev := d.(*dgxa100.Device)
+		dev.MemoryInfo = nvml.Memory{Total: 40 * gib, Used: uint64(i+1) * gib, Free: uint64(39-i) * gib}
+		dev.GetMemoryInfo_v2Func = func() (nvml.Memory_v2, nvml.Return) {
+			return nvml.Memory_v2{Total: 40 * gib, Used: uint64(i+1) * gib, Free: uint64(38-i) * gib, Reserved: gib}, nvml.SUCCESS
+		}
+		dev.GetUtilizationRatesFunc = func() (nvml.Utilization, nvml.Return) {
+			return nvml.Utilization{Gpu: uint32(10 * i), Memory: 7}, nvml.SUCCESS
+		}
+		dev.GetPowerUsageFunc = func() (uint32, nvml.Return) { return 51_500, nvml.SUCCESS }
+		dev.GetTemperatureFunc = func(nvml.TemperatureSensors) (uint32, nvml.Return) { return 33, nvml.SUCCESS }
+		dev.GetTotalEnergyConsumptionFunc = func() (uint64, nvml.Return) { return 9_000_000, nvml.SUCCESS }
+		dev.GetComputeRunningProcessesFunc = processes()
+		dev.GetGraphicsRunningProcessesFunc = processes()
+	}
+	return s
+}
+
+func processes(p ...nvml.ProcessInfo) func() ([]nvml.ProcessInfo, nvml.Return) {
+	return func() ([]nvml.ProcessInfo, nvml.Return) { return p, nvml.SUCCESS }
+}
+
+func holds(pid int, bytes uint64) nvml.ProcessInfo {
+	return nvml.ProcessInfo{Pid: uint32(pid), UsedGpuMemory: bytes}
+}
+
+func device(s *dgxa100.Server, i int) *dgxa100.Device { return s.Devices[i].(*dgxa100.Device) }
+
+// monitor opens a machine that has this NVML and nothing else.
+func monitor(t testing.TB, lib nvml.Interface) *Monitor {
+	t.Helper()
+	m := &Monitor{}
+	d, err := newNVML(lib)
+	m.open(t.Context(), Options{Sys: t.TempDir(), Proc: t.TempDir(), Path: []string{}}, d, err)
+	t.Cleanup(m.Close)
+	return m
+}
+
+func source(t *testing.T, all []sample.Source, role string) sample.Source {
+	t.Helper()
+	for _, s := range all {
+		if s.Describe().Role == role {
+			return s
+		}
+	}
+	t.Fatalf("no source has the role %s", role)
+	return nil
+}
+
+func values(t *testing.T, s sample.Source) map[string]float64 {
+	t.Helper()
+	r := record.NewSample()
+	if err := s.Read(t.Context(), &r); err != nil {
+		t.Fatalf("%s: %v", s.Describe().Role, err)
+	}
+	if r.Begin.IsZero() || r.End.Before(r.Begin) || r.OfProcess() {
+		t.Errorf("%s: %+v", s.Describe().Role, r)
+	}
+	out := map[string]float64{}
+	for _, v := range r.Values {
+		if _, twice := out[v.Name]; twice || math.IsNaN(v.Value) {
+			t.Errorf("%s = %v, twice or unknown", v.Name, v.Value)
+		}
+		out[v.Name] = v.Value
+	}
+	return out
+}
+
+func expect(t *testing.T, got, want map[string]float64) {
+	t.Helper()
+	for name, v := range want {
+		if g, ok := got[name]; !ok || math.Abs(g-v) > 1e-9*math.Abs(v) {
+			t.Errorf("%s is %v (%v), want %v", name, g, ok, v)
+		}
+	}
+	for name, v := range got {
+		if _, ok := want[name]; !ok {
+			t.Errorf("%s is %v, want it absent", name, v)
+		}
+	}
+}
+
+func fails(t *testing.T, s sample.Source) error {
+	t.Helper()
+	r := record.NewSample()
+	err := s.Read(t.Context(), &r)
+	if err == nil || len(r.Values) > 0 {
+		t.Fatalf("%s gives %v and %v", s.Describe().Role, r.Values, err)
+	}
+	return err
+}
+
+func TestDevices(t *testing.T) {
+	m := monitor(t, machine())
+	if len(m.GPUs()) != 8 || len(m.Warnings()) != 0 {
+		t.Fatalf("%d GPUs, %+v", len(m.GPUs()), m.Warnings())
+	}
+	if g := m.GPUs()[3]; g.Role != "gpu3" || g.Name != "Mock NVIDIA A100-SXM4-40GB" || g.Driver != "550.54.15" || g.MemoryB != 40*gib || g.ID == "" {
+		t.Errorf("%+v", g)
+	}
+	all := m.Sources()
+	if len(all) != 9 {
+		t.Fatalf("%d sources, want one a device and one of all", len(all))
+	}
+	expect(t, values(t, source(t, all, "gpu3")), map[string]float64{
+		"memory_used_bytes": 4 * gib, "memory_free_bytes": 35 * gib, "memory_total_bytes": 40 * gib, "memory_reserved_bytes": gib,
+		"utilization_gpu_percent": 30, "utilization_memory_percent": 7, "power_watts": 51.5, "temperature_celsius": 33, "energy_joules": 0})
+	expect(t, values(t, source(t, all, All)), map[string]float64{
+		"memory_used_sum_bytes": 36 * gib, "memory_used_max_bytes": 8 * gib, "memory_used_mean_bytes": 4.5 * gib,
+		"memory_used_stddev_bytes": math.Sqrt(5.25) * gib, "power_sum_watts": 8 * 51.5})
+}
+
+func TestAnOldLibraryIsNotAskedWhatItDoesNotKnow(t *testing.T) {
+	s := machine()
+	s.LookupSymbolFunc = func(name string) error { return errors.New("undefined symbol: " + name) }
+	for _, d := range s.Devices { // as calling what is not in the library ends the program
+		dev := d.(*dgxa100.Device)
+		dev.GetMemoryInfo_v2Func, dev.GetTotalEnergyConsumptionFunc, dev.GetMigModeFunc = nil, nil, nil
+	}
+	expect(t, values(t, source(t, monitor(t, s).Sources(), "gpu0")), map[string]float64{
+		"memory_used_bytes": gib, "memory_free_bytes": 39 * gib, "memory_total_bytes": 40 * gib, "utilization_gpu_percent": 0,
+		"utilization_memory_percent": 7, "power_watts": 51.5, "temperature_celsius": 33})
+}
+
+// A device without a sensor is asked for it once; one that can't answer now is asked again.
+func TestSensorsThatAreNotThereAreAbsent(t *testing.T) {
+	s := machine()
+	asked, again := 0, 0
+	device(s, 0).GetPowerUsageFunc = func() (uint32, nvml.Return) { asked++; return 0, nvml.ERROR_NOT_SUPPORTED }
+	device(s, 0).GetTemperatureFunc = func(nvml.TemperatureSensors) (uint32, nvml.Return) { again++; return 0, nvml.ERROR_UNKNOWN }
+	src := source(t, monitor(t, s).Sources(), "gpu0")
+	for range 3 {
+		got := values(t, src)
+		if _, ok := got["power_watts"]; ok || got["memory_used_bytes"] != gib {
+			t.Errorf("%v", got)
+		}
+	}
+	if asked != 1 || again != 3 {
+		t.Errorf("asked %d times for what is not supported, %d times for what failed", asked, again)
+	}
+}
+
+const (
+	server = 4711
+	worker = 4712
+	chrome = 4713
+)
+
+// process gives the one source of a process that runs.
+func process(t testing.TB, m *Monitor, pid int) *processSource {
+	t.Helper()
+	all := m.ProcessSources(pid, 17, "server")
+	if len(all) != 1 {
+		t.Fatalf("%d sources of a process", len(all))
+	}
+	s := all[0].(*processSource)
+	s.look = func(int) (uint64, error) { return 17, nil }
+	return s
+}
+
+func TestProcesses(t *testing.T) {
+	s := machine()
+	// A browser's GPU process draws, or draws and computes: NVML tells of it in either list or in both.
+	device(s, 0).GetComputeRunningProcessesFunc = processes(holds(server, 5*gib), holds(chrome, 100))
+	device(s, 0).GetGraphicsRunningProcessesFunc = processes(holds(chrome, 300), holds(9, 1))
+	device(s, 1).GetComputeRunningProcessesFunc = processes(holds(server, 3*gib), holds(worker, 7*gib))
+	device(s, 2).GetGraphicsRunningProcessesFunc = processes(holds(chrome, 50))
+	m := monitor(t, s)
+	expect(t, values(t, process(t, m, server)), map[string]float64{"gpu0.gpu_memory_bytes": 5 * gib, "gpu1.gpu_memory_bytes": 3 * gib,
+		"gpu_memory_bytes": 8 * gib, "gpu_memory_max_bytes": 5 * gib, "gpu_memory_mean_bytes": 4 * gib, "gpu_memory_stddev_bytes": gib})
+	expect(t, values(t, process(t, m, worker)), map[string]float64{"gpu1.gpu_memory_bytes": 7 * gib, "gpu_memory_bytes": 7 * gib})
+	expect(t, values(t, process(t, m, chrome)), map[string]float64{"gpu0.gpu_memory_bytes": 300, "gpu2.gpu_memory_bytes": 50,
+		"gpu_memory_bytes": 350, "gpu_memory_max_bytes": 300, "gpu_memory_mean_bytes": 175, "gpu_memory_stddev_bytes": 125})
+}
+
+func TestAProcessIsAbsentUntilItIsListedAndNoughtOnceItHoldsNothing(t *testing.T) {
+	s := machine()
+	m := monitor(t, s)
+	src := process(t, m, server)
+	expect(t, values(t, src), map[string]float64{})
+	device(s, 4).GetComputeRunningProcessesFunc = processes(holds(server, gib))
+	expect(t, values(t, src), map[string]float64{"gpu4.gpu_memory_bytes": gib, "gpu_memory_bytes": gib})
+	device(s, 4).GetComputeRunningProcessesFunc = processes()
+	expect(t, values(t, src), map[string]float64{"gpu4.gpu_memory_bytes": 0, "gpu_memory_bytes": 0})
+	src.look = func(int) (uint64, error) { return 18, nil } // its pid is another's
+	if err := fails(t, src); !errors.Is(err, sample.ErrGone) {
+		t.Error(err)
+	}
+}
+
+func TestWhatADriverDoesNotTellIsNoNumber(t *testing.T) {
+	s := machine()
+	device(s, 0).GetComputeRunningProcessesFunc = processes(holds(server, notTold), holds(chrome, notTold))
+	device(s, 0).GetGraphicsRunningProcessesFunc = processes(holds(chrome, 300))
+	device(s, 1).GetComputeRunningProcessesFunc = processes(holds(server, gib))
+	m := monitor(t, s)
+	expect(t, values(t, process(t, m, server)), map[string]float64{"gpu1.gpu_memory_bytes": gib})
+	expect(t, values(t, process(t, m, chrome)), map[string]float64{"gpu0.gpu_memory_bytes": 300, "gpu_memory_bytes": 300})
+	device(s, 5).GetMemoryInfo_v2Func = func() (nvml.Memory_v2, nvml.Return) {
+		return nvml.Memory_v2{Total: gib, Used: notTold, Free: notTold}, nvml.SUCCESS
+	}
+	if got := values(t, source(t, m.Sources(), "gpu5")); got["memory_total_bytes"] != gib || got["memory_used_bytes"] != 0 {
+		t.Errorf("%v", got)
+	}
+}
+
+func TestADeviceThatIsDivided(t *testing.T) {
+	s := machine()
+	whole := device(s, 1)
+	whole.MigMode = nvml.DEVICE_MIG_ENABLE
+	whole.GetMemoryInfo_v2Func = func() (nvml.Memory_v2, nvml.Return) { return nvml.Memory_v2{}, nvml.ERROR_NO_PERMISSION }
+	whole.GetComputeRunningProcessesFunc = processes(holds(server, 999)) // its parts' processes once more
+	whole.GetMaxMigDeviceCountFunc = func() (int, nvml.Return) { return 7, nvml.SUCCESS }
+	whole.GetMigDeviceHandleByIndexFunc = func(i int) (nvml.Device, nvml.Return) {
+		if i != 0 && i != 3 {
+			return nil, nvml.ERROR_NOT_FOUND
+		}
+		memory := nvml.Memory{Total: 10 * gib, Used: uint64(i+1) * gib, Free: uint64(9-i) * gib}
+		return &mock.Device{ // any other question to it ends the test
+			GetNameFunc:       func() (string, nvml.Return) { return fmt.Sprintf("A100 MIG 2g.10gb %d", i), nvml.SUCCESS },
+			GetUUIDFunc:       func() (string, nvml.Return) { return fmt.Sprintf("MIG-%d", i), nvml.SUCCESS },
+			GetMemoryInfoFunc: func() (nvml.Memory, nvml.Return) { return memory, nvml.SUCCESS },
+			GetMemoryInfo_v2Func: func() (nvml.Memory_v2, nvml.Return) {
+				return nvml.Memory_v2{Total: memory.Total, Used: memory.Used, Free: memory.Free}, nvml.SUCCESS
+			},
+			GetComputeRunningProcessesFunc:  processes(holds(server, uint64(i+1)*gib)),
+			GetGraphicsRunningProcessesFunc: func() ([]nvml.ProcessInfo, nvml.Return) { return nil, nvml.ERROR_NOT_SUPPORTED },
+		}, nvml.SUCCESS
+	}
+	m := monitor(t, s)
+	if g := m.GPUs(); len(g) != 10 || g[2].Role != "gpu1.mig0" || g[3].Role != "gpu1.mig3" || g[3].ID != "MIG-3" || g[3].MemoryB != 10*gib {
+		t.Fatalf("%+v", g)
+	}
+	all := m.Sources()
+	expect(t, values(t, source(t, all, "gpu1")), map[string]float64{"utilization_gpu_percent": 10, "utilization_memory_percent": 7,
+		"power_watts": 51.5, "temperature_celsius": 33, "energy_joules": 0})
+	expect(t, values(t, source(t, all, "gpu1.mig3")), map[string]float64{"memory_used_bytes": 4 * gib, "memory_free_bytes": 6 * gib,
+		"memory_total_bytes": 10 * gib, "memory_reserved_bytes": 0})
+	if got := values(t, source(t, all, All)); got["memory_used_sum_bytes"] != (36-2+1+4)*gib || got["power_sum_watts"] != 8*51.5 {
+		t.Errorf("the parts count in place of the whole: %v", got)
+	}
+	if got := values(t, process(t, m, server)); got["gpu1.mig0.gpu_memory_bytes"] != gib || got["gpu1.mig3.gpu_memory_bytes"] != 4*gib || got["gpu_memory_bytes"] != 5*gib {
+		t.Errorf("%v", got)
+	}
+}
+
+func TestAGPUFallsOffTheBusAndTheOthersGoOn(t *testing.T) {
+	s := machine()
+	device(s, 0).GetComputeRunningProcessesFunc = processes(holds(server, gib))
+	device(s, 2).GetComputeRunningProcessesFunc = processes(holds(server, gib))
+	m := monitor(t, s)
+	all, src := m.Sources(), process(t, m, server)
+	values(t, src)
+	off := func() ([]nvml.ProcessInfo, nvml.Return) { return nil, nvml.ERROR_GPU_IS_LOST }
+	device(s, 2).GetMemoryInfo_v2Func = func() (nvml.Memory_v2, nvml.Return) { return nvml.Memory_v2{}, nvml.ERROR_GPU_IS_LOST }
+	device(s, 2).GetComputeRunningProcessesFunc, device(s, 2).GetGraphicsRunningProcessesFunc = off, off
+	if err := fails(t, source(t, all, "gpu2")); !strings.Contains(err.Error(), "fallen off the bus") {
+		t.Error(err)
+	}
+	if err := fails(t, source(t, all, All)); !errors.Is(err, sample.ErrGone) {
+		t.Errorf("a sum over fewer: %v", err)
+	}
+	values(t, source(t, all, "gpu3"))
+	expect(t, values(t, src), map[string]float64{"gpu0.gpu_memory_bytes": gib}) // and no sum
+}
+
+// What a sampler makes of a driver that vanishes: one warning, and no more readings.
+func TestADriverVanishes(t *testing.T) {
+	s := machine()
+	for i := range s.Devices {
+		device(s, i).GetComputeRunningProcessesFunc = processes(holds(server, gib), holds(worker, gib))
+	}
+	m := monitor(t, s)
+	out := &sink{}
+	sampler := sample.New(t.Context(), out)
+	for _, src := range m.Sources() {
+		sampler.Attach(src)
+	}
+	for _, pid := range []int{server, worker} {
+		sampler.Attach(process(t, m, pid))
+	}
+	sampler.Edge("")
+	read := out.samples
+	if read != 8+1+2 {
+		t.Fatalf("%d readings", read)
+	}
+	for i := range s.Devices {
+		device(s, i).GetMemoryInfo_v2Func = func() (nvml.Memory_v2, nvml.Return) { return nvml.Memory_v2{}, nvml.ERROR_DRIVER_NOT_LOADED }
+		gone := func() ([]nvml.ProcessInfo, nvml.Return) { return nil, nvml.ERROR_DRIVER_NOT_LOADED }
+		device(s, i).GetComputeRunningProcessesFunc, device(s, i).GetGraphicsRunningProcessesFunc = gone, gone
+	}
+	sampler.Edge(record.Baseline)
+	sampler.Edge(record.Load)
+	sampler.Stop()
+	if len(out.warnings) != 1 || !strings.Contains(out.warnings[0].Text, "driver is not loaded, or not any more") || out.samples != read {
+		t.Errorf("%d readings more, %+v", out.samples-read, out.warnings)
+	}
+}
+
+type sink struct {
+	samples  int
+	warnings []record.Warning
+}
+
+func (s *sink) Source(record.Source) int  { return 1 }
+func (s *sink) Sample(int, record.Sample) { s.samples++ }
+func (s *sink) Total(record.Total)        {}
+func (s *sink) Warn(w record.Warning)     { s.warnings = append(s.warnings, w) }
+
+func TestADriverThatHangsIsGivenUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := machine()
+		m := &Monitor{}
+		d, err := newNVML(s)
+		m.open(context.Background(), Options{Sys: "/nonexistent", Proc: "/nonexistent", Path: []string{}}, d, err)
+		all := m.Sources()
+		release := make(chan struct{})
+		device(s, 5).GetMemoryInfo_v2Func = func() (nvml.Memory_v2, nvml.Return) { <-release; return nvml.Memory_v2{}, nvml.SUCCESS }
+		begin := time.Now()
+		if err := fails(t, all[0]); !errors.Is(err, errHung) || errors.Is(err, sample.ErrGone) || time.Since(begin) != patience {
+			t.Errorf("after %v: %v", time.Since(begin), err)
+		}
+		for _, src := range append(all[1:], process(t, m, server)) {
+			if err := fails(t, src); !errors.Is(err, sample.ErrGone) || time.Since(begin) != patience {
+				t.Errorf("after %v: %v", time.Since(begin), err)
+			}
+		}
+		m.Close() // does not ask it either
+		close(release)
+	})
+}
+
+func TestNumbersThatCannotBe(t *testing.T) {
+	s := machine()
+	wrapped := func() (nvml.Memory_v2, nvml.Return) {
+		return nvml.Memory_v2{Total: 40 * gib, Used: math.MaxUint64 - 4095, Free: 40 * gib}, nvml.SUCCESS
+	}
+	device(s, 0).GetMemoryInfo_v2Func = wrapped
+	energy := uint64(5000)
+	device(s, 1).GetTotalEnergyConsumptionFunc = func() (uint64, nvml.Return) { return energy, nvml.SUCCESS }
+	all := monitor(t, s).Sources()
+	if err := fails(t, source(t, all, "gpu0")); !strings.Contains(err.Error(), "negative or wrapped") {
+		t.Error(err)
+	}
+	for _, step := range []struct {
+		counter uint64
+		want    float64
+	}{{5000, 0}, {7500, 2.5}, {7500, 2.5}} {
+		energy = step.counter
+		if got := values(t, source(t, all, "gpu1")); got["energy_joules"] != step.want {
+			t.Errorf("at %d: %v, want %v", step.counter, got["energy_joules"], step.want)
+		}
+	}
+	energy = 20
+	if err := fails(t, source(t, all, "gpu1")); !strings.Contains(err.Error(), "went back from 7.500 to 0.020 J") {
+		t.Error(err)
+	}
+}
+
+func TestWithoutPermission(t *testing.T) {
+	s := machine()
+	for i := range s.Devices {
+		denied := func() ([]nvml.ProcessInfo, nvml.Return) { return nil, nvml.ERROR_NO_PERMISSION }
+		device(s, i).GetComputeRunningProcessesFunc, device(s, i).GetGraphicsRunningProcessesFunc = denied, denied
+	}
+	m := monitor(t, s)
+	if err := fails(t, process(t, m, server)); !errors.Is(err, fs.ErrPermission) {
+		t.Error(err)
+	}
+	values(t, source(t, m.Sources(), "gpu0"))
+
+	s = machine()
+	s.InitFunc = func() nvml.Return { return nvml.ERROR_NO_PERMISSION }
+	m = monitor(t, s)
+	if w := m.Warnings(); len(w) != 1 || w[0].Code != "unreadable-gpu" || !strings.Contains(w[0].Text, "ERROR_NO_PERMISSION") || len(m.Sources()) != 0 {
+		t.Errorf("%+v, %d sources", w, len(m.Sources()))
+	}
+}
+
+// Not a mock: this is what NVML's own loader says where the library is not, or what it finds where it is.
+func TestNoGPUIsSaidOnceAndCostsNothing(t *testing.T) {
+	for _, ret := range []nvml.Return{nvml.ERROR_LIBRARY_NOT_FOUND, nvml.ERROR_DRIVER_NOT_LOADED} {
+		s := machine()
+		s.InitFunc = func() nvml.Return { return ret }
+		m := monitor(t, s)
+		if w := m.Warnings(); len(w) != 1 || w[0].Code != "no-gpu" {
+			t.Errorf("%v: %+v", ret, w)
+		}
+		if n := len(m.Sources()) + len(m.ProcessSources(1, 1, "server")) + len(m.GPUs()); n != 0 {
+			t.Errorf("%v: %d sources and GPUs", ret, n)
+		}
+	}
+	if _, err := newNVML(nvml.New(nvml.WithLibraryPath("libnvidia-ml-that-is-not-there.so.1"))); !errors.Is(err, errNoLibrary) {
+		t.Errorf("the real loader: %v", err)
+	}
+}
+
+func TestSourcesOfAPassShareAReadingAndThoseOfTheNextDoNot(t *testing.T) {
+	s := machine()
+	asked := 0
+	device(s, 0).GetPowerUsageFunc = func() (uint32, nvml.Return) { asked++; return 1, nvml.SUCCESS }
+	all := monitor(t, s).Sources()
+	var ends []time.Time
+	for pass := 1; pass <= 3; pass++ {
+		for _, src := range all {
+			r := record.NewSample()
+			if err := src.Read(t.Context(), &r); err != nil {
+				t.Fatal(err)
+			}
+			ends = append(ends, r.End)
+		}
+		if slices.ContainsFunc(ends[len(ends)-len(all):], func(e time.Time) bool { return e != ends[len(ends)-1] }) && asked == pass {
+			t.Error("figures of one reading are of one moment")
+		}
+	}
+	if asked < 3 || asked >= 3*len(all) {
+		t.Errorf("asked %d times in 3 passes of %d sources", asked, len(all))
+	}
+}
+
+// mostOfASample is the CPU time that a sample of 8 devices and 16 processes may take of us. The driver's own is not in it.
+const mostOfASample = 200 * time.Microsecond
+
+func BenchmarkNVMLSample(b *testing.B) {
+	s := machine()
+	for i := range s.Devices {
+		var of []nvml.ProcessInfo
+		for pid := range 16 {
+			of = append(of, holds(1000+pid, uint64(pid)*gib/16))
+		}
+		device(s, i).GetComputeRunningProcessesFunc = processes(of...)
+		device(s, i).GetGraphicsRunningProcessesFunc = processes(of[:4]...)
+	}
+	m := monitor(b, s)
+	all := m.Sources()
+	for pid := range 16 {
+		all = append(all, process(b, m, 1000+pid))
+	}
+	var r record.Sample
+	b.ReportAllocs()
+	before := cpuTime(b)
+	for b.Loop() {
+		for _, src := range all {
+			r = record.NewSample()
+			if err := src.Read(b.Context(), &r); err != nil {
+				b.Fatal(err)
+			}
+		}
+	}
+	each := (cpuTime(b) - before) / time.Duration(b.N)
+	b.ReportMetric(float64(each.Microseconds()), "cpu-µs/sample")
+	if b.N > 100 && each > mostOfASample {
+		b.Fatalf("a sample takes %v of CPU, more than %v", each, mostOfASample)
+	}
+}
+
+func cpuTime(b *testing.B) time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}

@@ -1,0 +1,493 @@
+package gpu
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"llmparity/internal/record"
+)
+
+// tool asks AMD's own programs, where the kernel's files are not to be had. Each question starts a Python program: it is asked rarely.
+type tool struct {
+	smi
+	method string
+	path   string
+	first  []smiDevice
+	roles  []string
+}
+
+// smi is how one of the programs is asked and what it answers.
+type smi interface {
+	devices(ask func(args ...string) ([]byte, error)) ([]smiDevice, error)
+	processes(ask func(args ...string) ([]byte, error)) ([]smiUse, error)
+	blind() string
+}
+
+// smiDevice is a device as a program tells of it.
+type smiDevice struct {
+	index                  int
+	name, id, driver, slot string
+	figures
+}
+
+// smiUse is what a process holds. device is its index; anywhere: of all devices together.
+type smiUse struct {
+	pid, device int
+	bytes       int64
+}
+
+const anywhere = -1
+
+// openTool finds a program that tells of a device; nil where there is none.
+func openTool(ctx context.Context, o Options, first int) driver {
+	for _, p := range []struct {
+		name, method string
+		smi          smi
+	}{{"amd-smi", AMDSMI, &amdSMI{}}, {"rocm-smi", ROCmSMI, rocmSMI{}}} {
+		path := find(o, p.name)
+		if path == "" {
+			continue
+		}
+		t := &tool{smi: p.smi, method: p.method, path: path}
+		var err error
+		if t.first, err = p.smi.devices(t.asker(ctx)); err != nil || len(t.first) == 0 {
+			continue
+		}
+		for i := range t.first {
+			t.roles = append(t.roles, roleOf(first+i))
+		}
+		return t
+	}
+	return nil
+}
+
+func find(o Options, name string) string {
+	if o.Path == nil {
+		path, err := exec.LookPath(name)
+		if err != nil {
+			return ""
+		}
+		return path
+	}
+	for _, dir := range o.Path {
+		if info, err := os.Stat(filepath.Join(dir, name)); err == nil && info.Mode().IsRegular() {
+			return filepath.Join(dir, name)
+		}
+	}
+	return ""
+}
+
+// asker runs the program. What it complains of is on the other output.
+func (t *tool) asker(ctx context.Context) func(args ...string) ([]byte, error) {
+	return func(args ...string) ([]byte, error) {
+		ctx, cancel := context.WithTimeout(ctx, toolPatience*2/3)
+		defer cancel()
+		cmd := exec.CommandContext(ctx, t.path, args...)
+		cmd.WaitDelay = time.Second
+		out, err := cmd.Output()
+		if err != nil {
+			return nil, fmt.Errorf("%s %s: %w", filepath.Base(t.path), strings.Join(args, " "), err)
+		}
+		return out, nil
+	}
+}
+
+func (t *tool) units() []unit {
+	out := make([]unit, len(t.first))
+	for i, d := range t.first {
+		out[i].GPUInfo = record.GPUInfo{Role: t.roles[i], Name: cmp.Or(d.name, "AMD GPU"), Vendor: amd, Driver: d.driver, ID: cmp.Or(d.slot, d.id), Method: t.method}
+		if !math.IsNaN(d.total) {
+			out[i].MemoryB = int64(d.total)
+		}
+	}
+	return out
+}
+
+func (t *tool) describe() about {
+	return about{method: t.method, process: t.method + "_process", every: toolEvery, patience: toolPatience,
+		sees:       "what AMD's program tells: memory, the share of time that the device was busy, power, temperature",
+		blind:      "peaks between two reads, which are far apart: each starts a program",
+		listsBlind: t.blind() + "; peaks between two reads, which are far apart: each starts a program"}
+}
+
+func (t *tool) read() []state {
+	out := make([]state, len(t.first))
+	now, err := t.devices(t.asker(context.Background()))
+	for i, d := range t.first {
+		at := slices.IndexFunc(now, func(n smiDevice) bool { return n.index == d.index })
+		switch {
+		case err != nil:
+			out[i].err = err
+		case at < 0:
+			out[i].err = lost("the program tells of this GPU no more: it has fallen off the bus, or its driver was unloaded")
+		default:
+			out[i].figures = now[at].figures
+		}
+	}
+	return out
+}
+
+func (t *tool) list() listing {
+	l := listing{failed: make([]bool, len(t.first))}
+	uses, err := t.processes(t.asker(context.Background()))
+	if err != nil {
+		l.err = err
+		return l
+	}
+	for _, u := range uses {
+		at := slices.IndexFunc(t.first, func(d smiDevice) bool { return d.index == u.device })
+		if u.device == anywhere && len(t.first) == 1 {
+			at = 0
+		}
+		if at < 0 {
+			at = total
+		}
+		l.uses = append(l.uses, use{unit: at, pid: u.pid, bytes: u.bytes})
+	}
+	return l
+}
+
+func (t *tool) close() {}
+
+// amdSMI is amd-smi. Names are asked for once.
+type amdSMI struct{ static []smiDevice }
+
+func (a *amdSMI) blind() string {
+	return "which device, where the program tells the same of each: it is then taken for the sum"
+}
+
+func (a *amdSMI) devices(ask func(...string) ([]byte, error)) ([]smiDevice, error) {
+	if a.static == nil {
+		text, err := ask("static", "--json")
+		if err == nil {
+			a.static, err = parseAMDStatic(text)
+		}
+		if err != nil {
+			a.static = []smiDevice{} // names are not worth the figures
+		}
+	}
+	text, err := ask("metric", "--json")
+	if err != nil {
+		return nil, err
+	}
+	out, err := parseAMDMetric(text)
+	for i := range out {
+		for _, s := range a.static {
+			if s.index == out[i].index {
+				out[i].name, out[i].id, out[i].driver, out[i].slot = s.name, s.id, s.driver, s.slot
+			}
+		}
+	}
+	return out, err
+}
+
+func (a *amdSMI) processes(ask func(...string) ([]byte, error)) ([]smiUse, error) {
+	text, err := ask("process", "--json")
+	if err != nil {
+		return nil, err
+	}
+	return parseAMDProcesses(text)
+}
+
+// rocmSMI is rocm-smi, amd-smi's predecessor.
+type rocmSMI struct{}
+
+func (rocmSMI) blind() string { return "which device, where there are several" }
+
+func (rocmSMI) devices(ask func(...string) ([]byte, error)) ([]smiDevice, error) {
+	text, err := ask("--showproductname", "--showbus", "--showuse", "--showmemuse", "--showmeminfo", "all", "--showpower", "--showtemp",
+		"--showdriverversion", "--json")
+	if err != nil {
+		return nil, err
+	}
+	return parseROCmDevices(text)
+}
+
+func (rocmSMI) processes(ask func(...string) ([]byte, error)) ([]smiUse, error) {
+	text, err := ask("--showpids", "--json")
+	if err != nil {
+		return nil, err
+	}
+	return parseROCmProcesses(text)
+}
+
+// answer finds the JSON in what a program printed: warnings may come before it.
+func answer(text []byte, to any) error {
+	for line, rest := []byte(nil), text; len(rest) > 0; rest = rest[len(line):] {
+		line = rest
+		if end := bytes.IndexByte(rest, '\n'); end >= 0 {
+			line = rest[:end+1]
+		}
+		if begin := bytes.TrimSpace(line); len(begin) > 0 && (begin[0] == '{' || begin[0] == '[') {
+			if err := json.NewDecoder(bytes.NewReader(rest)).Decode(to); err != nil {
+				return fmt.Errorf("the answer is not understood: %w", err)
+			}
+			return nil
+		}
+	}
+	return fmt.Errorf("there is no answer in %.60q", text)
+}
+
+// parseROCmDevices reads rocm-smi's answer: a table a card, of texts.
+func parseROCmDevices(text []byte) ([]smiDevice, error) {
+	var all map[string]map[string]any
+	if err := answer(text, &all); err != nil {
+		return nil, err
+	}
+	var out []smiDevice
+	for name, c := range all {
+		index, err := strconv.Atoi(strings.TrimPrefix(name, "card"))
+		if err != nil || index < 0 {
+			continue // what is of all
+		}
+		first := func(names ...string) float64 {
+			for _, n := range names {
+				if v, _, ok := quantity(c[n]); ok && v >= 0 {
+					return v
+				}
+			}
+			return math.NaN()
+		}
+		words := func(names ...string) string {
+			for _, n := range names {
+				if s, ok := c[n].(string); ok && s != "" && s != "N/A" {
+					return s
+				}
+			}
+			return ""
+		}
+		d := smiDevice{index: index, figures: unknownFigures(), name: words("Card Series", "Card series", "Device Name", "Card Model", "Card model"),
+			id: words("Unique ID"), slot: words("PCI Bus")}
+		if v, ok := all["system"]["Driver version"].(string); ok {
+			d.driver = "amdgpu " + v
+		}
+		d.used, d.total = first("VRAM Total Used Memory (B)"), first("VRAM Total Memory (B)")
+		d.free = d.total - d.used
+		d.systemUsed, d.systemTotal = first("GTT Total Used Memory (B)"), first("GTT Total Memory (B)")
+		d.busy, d.memoryBusy = first("GPU use (%)"), first("GPU Memory Read/Write Activity (%)", "GPU memory use (%)")
+		d.watts = first("Average Graphics Package Power (W)", "Current Socket Graphics Package Power (W)")
+		d.celsius = first("Temperature (Sensor edge) (C)", "Temperature (Sensor junction) (C)")
+		out = append(out, d)
+	}
+	slices.SortFunc(out, func(a, b smiDevice) int { return a.index - b.index })
+	return out, nil
+}
+
+// parseROCmProcesses reads rocm-smi's list: a text a process with its name, which may have commas, how many devices it is on, its memory …
+func parseROCmProcesses(text []byte) ([]smiUse, error) {
+	var all map[string]map[string]any
+	if err := answer(text, &all); err != nil {
+		return nil, err
+	}
+	var out []smiUse
+	for key, v := range all["system"] {
+		pid, err := strconv.Atoi(strings.TrimPrefix(key, "PID"))
+		line, ok := v.(string)
+		if err != nil || pid <= 0 || !ok || !strings.HasPrefix(key, "PID") {
+			continue
+		}
+		fields := strings.Split(line, ",")
+		if len(fields) < 5 {
+			continue
+		}
+		n, err := strconv.ParseUint(strings.TrimSpace(fields[len(fields)-3]), 10, 64)
+		u := smiUse{pid: pid, device: anywhere, bytes: hidden} // UNKNOWN
+		if err == nil && n <= math.MaxInt64 {
+			u.bytes = int64(n)
+		}
+		out = append(out, u)
+	}
+	slices.SortFunc(out, func(a, b smiUse) int { return a.pid - b.pid })
+	return out, nil
+}
+
+// entries reads amd-smi's answers: a list, within an object in later versions.
+func entries(text []byte) ([]map[string]any, error) {
+	var any1 any
+	if err := answer(text, &any1); err != nil {
+		return nil, err
+	}
+	if o, ok := any1.(map[string]any); ok {
+		any1 = o["gpu_data"]
+	}
+	list, _ := any1.([]any)
+	var out []map[string]any
+	for _, e := range list {
+		if o, ok := e.(map[string]any); ok {
+			if _, _, ok := quantity(o["gpu"]); ok {
+				out = append(out, o)
+			}
+		}
+	}
+	return out, nil
+}
+
+func indexOf(e map[string]any) int { v, _, _ := quantity(e["gpu"]); return int(v) }
+
+func parseAMDStatic(text []byte) ([]smiDevice, error) {
+	all, err := entries(text)
+	out := []smiDevice{}
+	for _, e := range all {
+		words := func(path ...string) string {
+			s, _ := at(e, path...).(string)
+			if s == "N/A" {
+				return ""
+			}
+			return s
+		}
+		out = append(out, smiDevice{index: indexOf(e), name: words("asic", "market_name"), id: words("asic", "asic_serial"), slot: words("bus", "bdf"),
+			driver: strings.TrimSpace(words("driver", "name") + " " + words("driver", "version"))})
+	}
+	return out, err
+}
+
+func parseAMDMetric(text []byte) ([]smiDevice, error) {
+	all, err := entries(text)
+	var out []smiDevice
+	for _, e := range all {
+		value := func(path ...string) float64 {
+			if v, _, ok := quantity(at(e, path...)); ok && v >= 0 {
+				return v
+			}
+			return math.NaN()
+		}
+		memory := func(name string) float64 {
+			if v, ok := bytesOf(at(e, "mem_usage", name)); ok {
+				return float64(v)
+			}
+			return math.NaN()
+		}
+		first := func(a, b float64) float64 {
+			if math.IsNaN(a) {
+				return b
+			}
+			return a
+		}
+		d := smiDevice{index: indexOf(e), figures: unknownFigures()}
+		d.used, d.free, d.total = memory("used_vram"), memory("free_vram"), memory("total_vram")
+		d.systemUsed, d.systemTotal = memory("used_gtt"), memory("total_gtt")
+		d.busy, d.memoryBusy = value("usage", "gfx_activity"), value("usage", "umc_activity")
+		d.watts = value("power", "socket_power")
+		d.celsius = first(value("temperature", "edge"), value("temperature", "hotspot"))
+		d.joules = value("energy", "total_energy_consumption")
+		out = append(out, d)
+	}
+	return out, err
+}
+
+// parseAMDProcesses reads amd-smi's list, by device. Some versions tell under each device what a process holds of all: where all tell the same,
+// it is the sum.
+func parseAMDProcesses(text []byte) ([]smiUse, error) {
+	all, err := entries(text)
+	var out []smiUse
+	for _, e := range all {
+		list, _ := e["process_list"].([]any)
+		for _, p := range list {
+			info, ok := at(p, "process_info").(map[string]any)
+			if !ok {
+				continue // none is running
+			}
+			pid, _, ok := quantity(info["pid"])
+			if !ok || pid < 1 || pid > math.MaxInt32 {
+				continue
+			}
+			u := smiUse{pid: int(pid), device: indexOf(e), bytes: hidden}
+			for _, v := range []any{at(info, "memory_usage", "vram_mem"), info["vram_mem"], info["mem_usage"]} {
+				if n, ok := bytesOf(v); ok {
+					u.bytes = n
+					break
+				}
+			}
+			out = append(out, u)
+		}
+	}
+	return merged(out), err
+}
+
+func merged(uses []smiUse) []smiUse {
+	var out []smiUse
+	for i, u := range uses {
+		same, several, before := true, false, false
+		for j, v := range uses {
+			if v.pid != u.pid || i == j {
+				continue
+			}
+			several = true
+			same = same && v.bytes == u.bytes
+			before = before || j < i
+		}
+		switch {
+		case !several || !same || u.bytes == 0:
+			out = append(out, u)
+		case !before:
+			u.device = anywhere
+			out = append(out, u)
+		}
+	}
+	return out
+}
+
+// at goes down into objects; nil where there is no way.
+func at(v any, path ...string) any {
+	for _, name := range path {
+		o, ok := v.(map[string]any)
+		if !ok {
+			return nil
+		}
+		v = o[name]
+	}
+	return v
+}
+
+// quantity reads a number, with its unit where it has one: 5, "5", "5 W", {"value": 5, "unit": "W"}; not "N/A".
+func quantity(v any) (n float64, unit string, ok bool) {
+	switch v := v.(type) {
+	case float64:
+		n = v
+	case string:
+		number, rest, _ := strings.Cut(strings.TrimSpace(v), " ")
+		f, err := strconv.ParseFloat(number, 64)
+		if err != nil {
+			return 0, "", false
+		}
+		n, unit = f, strings.TrimSpace(rest)
+	case map[string]any:
+		if n, unit, ok = quantity(notNested(v["value"])); !ok {
+			return 0, "", false
+		}
+		if u, is := v["unit"].(string); is {
+			unit = u
+		}
+	default:
+		return 0, "", false
+	}
+	return n, unit, !math.IsNaN(n) && !math.IsInf(n, 0)
+}
+
+func notNested(v any) any {
+	if _, nested := v.(map[string]any); nested {
+		return nil
+	}
+	return v
+}
+
+// bytesOf reads an amount of memory. AMD's MB are MiB.
+func bytesOf(v any) (int64, bool) {
+	n, unit, ok := quantity(v)
+	factor, known := map[string]float64{"": 1, "B": 1, "KB": 1 << 10, "KiB": 1 << 10, "MB": 1 << 20, "MiB": 1 << 20, "GB": 1 << 30, "GiB": 1 << 30}[unit]
+	if !ok || !known || n < 0 || n*factor >= math.MaxInt64 {
+		return 0, false
+	}
+	return int64(n * factor), true
+}

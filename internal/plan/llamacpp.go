@@ -24,6 +24,12 @@ func CacheTypes() []string {
 	return []string{"f32", "f16", "bf16", "q8_0", "q5_1", "q5_0", "q4_1", "q4_0", "iq4_nl"}
 }
 
+// Coarse tells whether the KV cache has numbers that are coarser than f16: what a model says may then be something else.
+func (l *LlamaCpp) Coarse() bool {
+	fine := []string{"", "f32", "f16"}
+	return l != nil && (!slices.Contains(fine, l.CacheTypeK) || !slices.Contains(fine, l.CacheTypeV))
+}
+
 // validate looks at a section that is there.
 func (l *LlamaCpp) validate() error {
 	if l == nil {

@@ -1,0 +1,95 @@
+package main
+
+import (
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"llmparity/compare"
+	"llmparity/internal/fault"
+	"llmparity/internal/record"
+	"llmparity/native/llamacpp"
+)
+
+// Both of llama.cpp's programs in one run, with the options of a user: what they computed with is in the record, they say the same, and
+// their logs' sizes stand where a browser's ledger does.
+func TestLlamaCppsProgramsInOneRun(t *testing.T) {
+	cmd := program(t, "run", "-q", "--engines", "llamacpp,llamacpp-oneshot", "--repetitions", "1", "--max-tokens", "48", "--llamacpp-cache-type-k", "q8_0",
+		"--llamacpp-cache-type-v", "q8_0", "--llamacpp-flash-attention", "on", "--llamacpp-batch", "64", "--llamacpp-mmap", "off")
+	if _, stderr, code := output(t, cmd); code != 0 {
+		t.Fatalf("exit code %d\n%s", code, stderr)
+	}
+	dir := filepath.Join(cmd.Dir, "results", "latest")
+	p := resolved(t, dir)
+	if l := p.LlamaCpp; l == nil || l.Batch != 64 || l.CacheTypeK != "q8_0" || l.FlashAttention != "on" || l.Mmap != "off" || l.BatchThreads != 1 {
+		t.Errorf("the plan that was run: %+v", p.LlamaCpp)
+	}
+	for name, policy := range policies(t, dir) {
+		if policy["kv_dtype"] != "q8_0" || policy["flash_attention"] != "on" || policy["batch"] != "64" || policy["mmap"] != "off" {
+			t.Errorf("%s: %v", name, policy)
+		}
+	}
+	r, err := record.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	texts := map[string]bool{}
+	for _, a := range r.Attempts {
+		for _, q := range a.Measured() {
+			texts[q.Text] = true
+			if q.Tokened() != 48 {
+				t.Errorf("%d tokens", q.Tokened())
+			}
+		}
+	}
+	if len(texts) != 1 {
+		t.Errorf("they say different things: %v", texts)
+	}
+	for _, c := range compare.Runs(r).Cells {
+		for _, name := range []string{compare.Weights, compare.KVReserved, compare.KVUsed, compare.Workspaces} {
+			if f := compare.Held(c.Memory.Measure, name); !f.Known() || f.Method != compare.EngineLog || f.Blind == "" {
+				t.Errorf("%s of %s: %+v", name, c.Label, f)
+			}
+		}
+		if f := c.Figure(compare.PeakPSS); !f.Known() {
+			t.Errorf("%s: no peak: %+v", c.Label, f)
+		}
+	}
+}
+
+func TestLlamaCppOnce(t *testing.T) {
+	cmd := program(t, "llamacpp", "--model", "tiny", "--n-predict", "20", "--temperature", "0.0", "--n-threads", "1", "--n-ctx", "512")
+	out, stderr, code := output(t, cmd)
+	if code != 0 {
+		t.Fatalf("exit code %d\n%s", code, stderr)
+	}
+	if !regexp.MustCompile(`(?s)^.+\n\n` + llamacpp.OneShotName + ` \S.*\nprompt +25 tokens.*\ngenerated +20 tokens in \d+ pieces, finish: length\n.*its own +eval_runs 19\n`).MatchString(out) {
+		t.Errorf("%s", out)
+	}
+}
+
+func TestWhatIsRefusedOfLlamaCpp(t *testing.T) {
+	for _, c := range []struct {
+		args []string
+		code fault.Kind
+		want string
+	}{
+		{[]string{"llamacpp"}, fault.Usage, "no --model is named"},
+		{[]string{"llamacpp", "--model", "served:x"}, fault.Usage, "asks no server"},
+		{[]string{"llamacpp", "--model", "tiny", "--n-predict", "0"}, fault.Usage, "--n-predict 0"},
+		{[]string{"llamacpp", "--model", "tiny", "--n-ctx", "-1"}, fault.Usage, "--n-ctx -1"},
+		{[]string{"llamacpp", "--model", "tiny", "--n-predict", "600"}, fault.PromptTooLong, "do not fit in a context of 512"},
+		{[]string{"llamacpp", "--model", "missing.gguf"}, fault.BadModel, "missing.gguf"},
+		{[]string{"llamacpp", "--model", "tiny", "--llama-cli-path", "./missing"}, fault.NoLlamaServer, "--llama-cli-path"},
+		{[]string{"run", "--engines", "llamacpp", "--llamacpp-cache-type-v", "q4_0"}, fault.Usage, "needs flash attention"},
+		{[]string{"run", "--engines", "llamacpp", "--llamacpp-flash-attention", "perhaps"}, fault.Usage, "use off, on or auto"},
+		{[]string{"run", "--engines", "llamacpp", "--llamacpp-cli", "x"}, fault.Usage, "is for llamacpp-oneshot"},
+		{[]string{"run", "--engines", "llamacpp", "--llamacpp-gpu-layers", "2"}, fault.NoLlamaServer, "has no GPU to put 2 layers on"},
+	} {
+		_, stderr, code := output(t, program(t, c.args...))
+		if code != int(c.code) || !strings.Contains(stderr, c.want) || strings.Count(strings.TrimSpace(stderr), "\n") != 0 {
+			t.Errorf("%s: exit code %d, want %d\n%s", strings.Join(c.args, " "), code, c.code, stderr)
+		}
+	}
+}

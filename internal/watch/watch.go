@@ -190,7 +190,10 @@ func (w *watcher) findName(ctx context.Context) error {
 
 // welcome takes in a process that has come.
 func (w *watcher) welcome(m *proc.Member) {
-	p := &process{Member: m, young: time.Now().Add(time.Second)}
+	p := &process{Member: m}
+	if m.Young() {
+		p.young = time.Now().Add(time.Second)
+	}
 	if m.Err != nil {
 		w.unreadable(p, "memory", m.Err)
 	}

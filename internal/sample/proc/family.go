@@ -22,6 +22,9 @@ type Process struct {
 	Name   string // as the system has it, cut off perhaps
 }
 
+// Young tells whether a process was started less than a second ago: it may soon become the program that it was started for.
+func (p Process) Young() bool { return isYoung(p) }
+
 // Family follows processes and all their descendants: those there are, and those that come later. Who was once seen stays a member
 // until it ends, also where its parent ends first. A process that was never there at a look is not known, and neither is one whose
 // parent came and went between two looks. This very process is never a member.
@@ -82,9 +85,9 @@ func (f *Family) add(p Process) (*Member, error) {
 	if isGone(err) {
 		return nil, err
 	}
-	if now, err := Look(p.PID); err != nil || now.Start != p.Start { // the sources may be another's
+	if len(sources) > 0 && sources[0].Describe().Start != p.Start { // another has the number now
 		closeAll(sources)
-		return nil, cmp.Or(err, sample.ErrGone)
+		return nil, fmt.Errorf("process %d: %w", p.PID, sample.ErrGone)
 	}
 	m := &Member{Process: p, Sources: sources, Err: err}
 	if len(sources) > 0 {

@@ -33,15 +33,15 @@ func sources(pid int, role string, ours bool) ([]sample.Source, error) {
 	if err != nil {
 		return nil, gone(pid, err)
 	}
-	stat, err := p.Stat()
+	now, err := Look(pid)
+	if err != nil {
+		return nil, fmt.Errorf("process %d: %w", pid, err)
+	}
+	quick, err := newStatm(pid, role, now.Start)
 	if err != nil {
 		return nil, gone(pid, err)
 	}
-	quick, err := newStatm(pid, role, stat.Starttime)
-	if err != nil {
-		return nil, gone(pid, err)
-	}
-	dear := rollup{proc: p, role: role, start: stat.Starttime, since: "since the process started"}
+	dear := rollup{proc: p, role: role, start: now.Start, since: "since the process started"}
 	if ours {
 		dear.since = "since the last phase edge"
 		return []sample.Source{quick, &peaking{rollup: dear}}, nil
@@ -127,11 +127,11 @@ func (s *rollup) Describe() record.Source {
 
 func (s *rollup) Read(_ context.Context, r *record.Sample) error {
 	r.Begin = time.Now()
-	stat, err := s.proc.Stat()
+	now, err := Look(s.proc.PID)
 	if err != nil {
-		return gone(s.proc.PID, err)
+		return err
 	}
-	if stat.Starttime != s.start {
+	if now.Start != s.start {
 		return fmt.Errorf("process %d is another one now: %w", s.proc.PID, sample.ErrGone)
 	}
 	m, err := s.proc.ProcSMapsRollup()

@@ -66,17 +66,6 @@ func monitor(t testing.TB, lib nvml.Interface) *Monitor {
 	return m
 }
 
-func source(t *testing.T, all []sample.Source, role string) sample.Source {
-	t.Helper()
-	for _, s := range all {
-		if s.Describe().Role == role {
-			return s
-		}
-	}
-	t.Fatalf("no source has the role %s", role)
-	return nil
-}
-
 func values(t *testing.T, s sample.Source) map[string]float64 {
 	t.Helper()
 	r := record.NewSample()

@@ -23,7 +23,9 @@ type zone struct {
 
 // findZones lists packages and their memory; cores are within their package. Where the counters may not be read, which is so for all but
 // root on most systems, it says why.
-func findZones(sys string) (out []*zone, denied error) {
+func findZones(sys string) (out []*zone, denied error) { return zonesBy(sys, readNumber) }
+
+func zonesBy(sys string, read func(path string) (float64, error)) (out []*zone, denied error) {
 	root := filepath.Join(sys, "class/powercap")
 	dirs, _ := filepath.Glob(filepath.Join(root, "intel-rapl:*")) // AMD's processors have the same name; the pattern is sound
 	slices.Sort(dirs)
@@ -41,7 +43,7 @@ func findZones(sys string) (out []*zone, denied error) {
 		default:
 			continue
 		}
-		if _, err := readNumber(z.path); err != nil {
+		if _, err := read(z.path); err != nil {
 			if errors.Is(err, fs.ErrPermission) && denied == nil {
 				denied = err
 			}
@@ -84,7 +86,7 @@ func (s *raplSource) Read(_ context.Context, r *record.Sample) error {
 	}
 	grown := now - s.last
 	if grown < 0 {
-		if !(s.zone.limit > s.last) {
+		if !(s.zone.limit >= s.last) {
 			return fmt.Errorf("its counter went back from %.0f to %.0f µJ, and where it wraps is not told", s.last, now)
 		}
 		grown += s.zone.limit + 1 // the limit is the highest number that it tells

@@ -1,0 +1,361 @@
+package gpu
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"llmparity/internal/record"
+	"llmparity/internal/sample"
+)
+
+// tree writes files below a folder that stands for /sys or /proc.
+func tree(t *testing.T, root string, files map[string]string) string {
+	t.Helper()
+	for name, text := range files {
+		path := filepath.Join(root, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if to, link := strings.CutPrefix(text, "-> "); link {
+			_ = os.Remove(path)
+			if err := os.Symlink(to, path); err != nil {
+				t.Fatal(err)
+			}
+		} else if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return root
+}
+
+func testdata(t testing.TB, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("testdata", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// with opens a machine without NVIDIA's library.
+func with(t *testing.T, o Options) *Monitor {
+	t.Helper()
+	if o.Path == nil {
+		o.Path = []string{}
+	}
+	m := &Monitor{}
+	m.open(t.Context(), o, nil, errNoLibrary)
+	t.Cleanup(m.Close)
+	return m
+}
+
+func uevent(driver, id, slot string) string {
+	return "DRIVER=" + driver + "\nPCI_CLASS=30000\nPCI_ID=" + id + "\nPCI_SLOT_NAME=" + slot + "\n"
+}
+
+// radeon is a machine with an AMD GPU, an Intel one that shows the picture, and a card that only shows pictures.
+func radeon(t *testing.T) string {
+	const one, two = "class/drm/card1/device/", "class/drm/card10/device/"
+	return tree(t, t.TempDir(), map[string]string{
+		"class/drm/card0/device/uevent": uevent("ast", "1A03:2000", "0000:01:00.0"),
+		"class/drm/card1-DP-1/status":   "connected\n",
+		one + "uevent":                  uevent("amdgpu", "1002:6861", "0000:08:00.0"), one + "drm/renderD128/dev": "226:128\n",
+		one + "mem_info_vram_used": "17776640\n", one + "mem_info_vram_total": "17163091968\n",
+		one + "mem_info_gtt_used": "25608192\n", one + "mem_info_gtt_total": "17163091968\n", one + "gpu_busy_percent": "12\n",
+		one + "hwmon/hwmon3/power1_average": "15000000\n", one + "hwmon/hwmon3/power1_input": "99\n", one + "hwmon/hwmon3/temp1_input": "40000\n",
+		two + "uevent": uevent("xe", "8086:56A0", "0000:03:00.0"), two + "drm/renderD129/dev": "226:129\n", two + "hwmon/hwmon5/energy1_input": "1000000\n",
+	})
+}
+
+func source(t *testing.T, all []sample.Source, role string) sample.Source {
+	t.Helper()
+	for _, s := range all {
+		if s.Describe().Role == role {
+			return s
+		}
+	}
+	t.Fatalf("no source has the role %s", role)
+	return nil
+}
+
+func read(t *testing.T, s sample.Source) (map[string]float64, error) {
+	t.Helper()
+	r := record.NewSample()
+	err := s.Read(t.Context(), &r)
+	out := map[string]float64{}
+	for _, v := range r.Values {
+		out[v.Name] = v.Value
+	}
+	return out, err
+}
+
+func same(t *testing.T, s sample.Source, want map[string]float64) {
+	t.Helper()
+	got, err := read(t, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, v := range want {
+		if g, ok := got[name]; !ok || math.Abs(g-v) > 1e-6 {
+			t.Errorf("%s is %v (%v), want %v", name, g, ok, v)
+		}
+	}
+	for name, v := range got {
+		if _, ok := want[name]; !ok {
+			t.Errorf("%s is %v, want it absent", name, v)
+		}
+	}
+}
+
+func TestSysfs(t *testing.T) {
+	sys := radeon(t)
+	m := with(t, Options{Sys: sys, Proc: t.TempDir()})
+	gpus := m.GPUs()
+	if len(gpus) != 2 || len(m.Warnings()) != 0 {
+		t.Fatalf("%+v, %+v", gpus, m.Warnings())
+	}
+	if g := gpus[0]; g.Role != "gpu0" || g.Name != "AMD GPU 1002:6861" || g.Driver != "amdgpu" || g.MemoryB != 17163091968 || g.ID != "0000:08:00.0" {
+		t.Errorf("%+v", g)
+	}
+	if g := gpus[1]; g.Role != "gpu1" || g.Vendor != "Intel" || g.Driver != "xe" {
+		t.Errorf("%+v", g)
+	}
+	same(t, source(t, m.Sources(), "gpu0"), map[string]float64{"memory_used_bytes": 17776640, "memory_free_bytes": 17163091968 - 17776640,
+		"memory_total_bytes": 17163091968, "system_memory_used_bytes": 25608192, "system_memory_total_bytes": 17163091968,
+		"utilization_gpu_percent": 12, "power_watts": 15, "temperature_celsius": 40})
+	intel := source(t, m.Sources(), "gpu1")
+	same(t, intel, map[string]float64{"energy_joules": 0})
+	tree(t, sys, map[string]string{"class/drm/card10/device/hwmon/hwmon5/energy1_input": "3500000\n"})
+	same(t, intel, map[string]float64{"energy_joules": 2.5})
+}
+
+func TestWhatSysfsTellsWrong(t *testing.T) {
+	for text, want := range map[string]string{"-4096\n": "negative or wrapped", "18446744073709547520\n": "negative or wrapped",
+		"99999999999999\n": "negative or wrapped", "\n": "no number", "NaN\n": "no number"} {
+		sys := radeon(t)
+		m := with(t, Options{Sys: sys, Proc: t.TempDir()})
+		src := source(t, m.Sources(), "gpu0")
+		tree(t, sys, map[string]string{"class/drm/card1/device/mem_info_vram_used": text})
+		if _, err := read(t, src); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %q", text, err, want)
+		}
+	}
+	sys := radeon(t)
+	m := with(t, Options{Sys: sys, Proc: t.TempDir()})
+	src := source(t, m.Sources(), "gpu0")
+	if err := os.RemoveAll(filepath.Join(sys, "class/drm/card1/device")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := read(t, src); err == nil || !strings.Contains(err.Error(), "fallen off the bus") {
+		t.Error(err)
+	}
+	same(t, source(t, m.Sources(), "gpu1"), map[string]float64{"energy_joules": 0})
+}
+
+func TestAnNVIDIAGPUWithoutItsLibraryIsSaid(t *testing.T) {
+	sys := tree(t, t.TempDir(), map[string]string{"class/drm/card0/device/uevent": uevent("nvidia", "10DE:2204", "0000:01:00.0"),
+		"class/drm/card0/device/drm/renderD128/dev": "226:128\n"})
+	m := with(t, Options{Sys: sys, Proc: t.TempDir()})
+	if w := m.Warnings(); len(w) != 1 || w[0].Code != "unreadable-gpu" || len(m.GPUs()) != 0 || len(m.ProcessSources(1, 1, "x")) != 0 {
+		t.Errorf("%+v", w)
+	}
+}
+
+func TestAccounts(t *testing.T) {
+	for _, c := range []struct {
+		file, driver, pci string
+		client            uint64
+		device, machine   int64
+	}{
+		{"fdinfo_amdgpu.txt", "amdgpu", "0000:08:00.0", 217, 2068 << 10, 8192 << 10},
+		{"fdinfo_xe.txt", "xe", "0000:03:00.0", 3, 23992 << 10, 192 << 10},
+		{"fdinfo_i915.txt", "i915", "0000:03:00.0", 42, 5396348 << 10, 312 << 10},
+		{"fdinfo_panfrost.txt", "panfrost", "", 14, 36496 << 10, 0},
+	} {
+		a, err := parseAccount([]byte(testdata(t, c.file)))
+		if err != nil || a == nil {
+			t.Fatalf("%s: %v %v", c.file, a, err)
+		}
+		var device, machine int64
+		for _, r := range a.regions {
+			if r.isOfMachine() {
+				machine += r.size()
+			} else {
+				device += r.size()
+			}
+		}
+		if a.driver != c.driver || a.pci != c.pci || a.client != c.client || device != c.device || machine != c.machine {
+			t.Errorf("%s: %+v, %d of the device, %d of the machine", c.file, a, device, machine)
+		}
+	}
+	// Newer kernels tell the same in old and in new words.
+	a, err := parseAccount([]byte("drm-driver: amdgpu\ndrm-client-id: 1\ndrm-memory-vram: 5 KiB\ndrm-total-vram: 9 KiB\ndrm-resident-vram: 4 KiB\n"))
+	if err != nil || a.regions[0].size() != 4<<10 {
+		t.Errorf("%+v %v", a, err)
+	}
+	for _, text := range []string{"drm-memory-vram: -4 KiB", "drm-total-vram0: 18446744073709551612 KiB", "drm-resident-vram: 5 furlongs",
+		"drm-client-id: -1", "drm-total-gtt:"} {
+		if _, err := parseAccount([]byte("drm-driver: amdgpu\n" + text + "\n")); err == nil {
+			t.Errorf("%s is taken", text)
+		}
+	}
+}
+
+func FuzzAccount(f *testing.F) {
+	for _, name := range []string{"fdinfo_amdgpu.txt", "fdinfo_xe.txt", "fdinfo_i915.txt", "fdinfo_panfrost.txt"} {
+		f.Add([]byte(testdata(f, name)))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		a, err := parseAccount(text)
+		if err != nil || a == nil {
+			return
+		}
+		for _, r := range a.regions {
+			if r.size() < 0 || r.name == "" {
+				t.Errorf("%+v", r)
+			}
+		}
+	})
+}
+
+// descriptors are those of a process: number, what it is open on, what the kernel says of it.
+func descriptors(t *testing.T, proc string, pid int, all ...[3]string) {
+	t.Helper()
+	dir := strconv.Itoa(pid)
+	files := map[string]string{dir + "/fd/0": "-> /dev/null", dir + "/fdinfo/0": "pos:\t0\n"}
+	for _, d := range all {
+		files[dir+"/fd/"+d[0]] = "-> " + d[1]
+		files[dir+"/fdinfo/"+d[0]] = d[2]
+	}
+	tree(t, proc, files)
+}
+
+func TestAProcessesAccounts(t *testing.T) {
+	proc := t.TempDir()
+	m := with(t, Options{Sys: radeon(t), Proc: proc})
+	descriptors(t, proc, 2217)
+	all := m.ProcessSources(2217, 1, "server")
+	if len(all) != 1 || all[0].Describe().Method != Fdinfo || all[0].Describe().PID != 2217 {
+		t.Fatalf("%d sources", len(all))
+	}
+	same(t, all[0], map[string]float64{}) // it is no client yet
+
+	amd, xe := testdata(t, "fdinfo_amdgpu.txt"), testdata(t, "fdinfo_xe.txt")
+	second := strings.Replace(amd, "drm-client-id:  217", "drm-client-id:  218", 1)
+	descriptors(t, proc, 2217, [3]string{"5", "/dev/dri/renderD128", amd}, [3]string{"6", "/dev/dri/renderD128", amd},
+		[3]string{"7", "/dev/dri/card1", second}, [3]string{"99", "/dev/dri/renderD129", xe}, [3]string{"8", "socket:[4711]", amd})
+	const radeon, arc = 2 * 2068 << 10, 23992 << 10
+	same(t, all[0], map[string]float64{"gpu0.gpu_memory_bytes": radeon, "gpu1.gpu_memory_bytes": arc, "gpu_memory_bytes": radeon + arc,
+		"gpu_memory_max_bytes": arc, "gpu_memory_mean_bytes": (radeon + arc) / 2, "gpu_memory_stddev_bytes": (arc - radeon) / 2,
+		"gpu_system_memory_bytes": (2*8192 + 192) << 10})
+
+	for _, fd := range []string{"5", "6", "7", "99"} {
+		if err := errors.Join(os.Remove(filepath.Join(proc, "2217/fd", fd)), os.Remove(filepath.Join(proc, "2217/fdinfo", fd))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := read(t, all[0])
+	if err != nil || got["gpu_memory_bytes"] != 0 || got["gpu_system_memory_bytes"] != 0 || len(got) == 0 {
+		t.Errorf("of a client that closed all: %v, %v", got, err)
+	}
+	descriptors(t, proc, 2217, [3]string{"5", "/dev/dri/renderD128", strings.Replace(amd, "2068 KiB", "-1 KiB", 1)})
+	if _, err := read(t, all[0]); err == nil || errors.Is(err, sample.ErrGone) {
+		t.Errorf("a negative size: %v", err)
+	}
+	if err := os.RemoveAll(filepath.Join(proc, "2217")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := read(t, all[0]); !errors.Is(err, sample.ErrGone) {
+		t.Errorf("an ended process: %v", err)
+	}
+}
+
+func TestBesideGivesAProcessItsSourcesOnce(t *testing.T) {
+	m := with(t, Options{Sys: radeon(t), Proc: t.TempDir()})
+	for method, want := range map[string]int{record.MethodStatm: 1, record.MethodSmapsRollup: 0, "heap_usage": 0} {
+		if n := len(m.Beside(described{Method: method, PID: 5, Role: "server"})); n != want {
+			t.Errorf("%s: %d sources, want %d", method, n, want)
+		}
+	}
+	if len(m.Beside(described{Method: record.MethodStatm})) != 0 {
+		t.Error("sources of no process")
+	}
+	if len(with(t, Options{Sys: t.TempDir(), Proc: t.TempDir()}).Beside(nil)) != 0 {
+		t.Error("sources without a GPU")
+	}
+}
+
+type described record.Source
+
+func (d described) Describe() record.Source { return record.Source(d) }
+
+func (d described) Read(context.Context, *record.Sample) error { return nil }
+
+func TestEnergyOfProcessors(t *testing.T) {
+	const zone = "class/powercap/intel-rapl:0/"
+	counter := func(uj string) map[string]string { return map[string]string{zone + "energy_uj": uj + "\n"} }
+	sys := tree(t, t.TempDir(), map[string]string{
+		zone + "name": "package-0\n", zone + "max_energy_range_uj": "262143328850\n", zone + "energy_uj": "262143000000\n",
+		"class/powercap/intel-rapl:0:0/name": "core\n", "class/powercap/intel-rapl:0:0/energy_uj": "1\n",
+		"class/powercap/intel-rapl:0:1/name": "dram\n", "class/powercap/intel-rapl:0:1/energy_uj": "5\n",
+		"class/powercap/intel-rapl:1/name": "psys\n", "class/powercap/intel-rapl:1/energy_uj": "1\n",
+		"class/powercap/intel-rapl-mmio:0/name": "package-0\n", "class/powercap/intel-rapl-mmio:0/energy_uj": "1\n",
+	})
+	m := with(t, Options{Sys: sys, Proc: t.TempDir()})
+	all := m.Sources()
+	if len(all) != 2 || all[0].Describe().Role != "cpu0" || all[1].Describe().Role != "cpu0.dram" {
+		t.Fatalf("%d sources, %+v", len(all), m.Warnings())
+	}
+	same(t, all[0], map[string]float64{"energy_joules": 0})
+	time.Sleep(time.Millisecond)
+	tree(t, sys, counter("262143328850"))
+	got, err := read(t, all[0])
+	if err != nil || math.Abs(got["energy_joules"]-0.32885) > 1e-9 || got["power_watts"] <= 0 || got["power_watts"] > 329 {
+		t.Errorf("%v, %v", got, err)
+	}
+	tree(t, sys, counter("671149")) // behind the highest number comes nought
+	if got, err = read(t, all[0]); err != nil || math.Abs(got["energy_joules"]-1.0) > 1e-9 {
+		t.Errorf("over the wrap: %v, %v", got, err)
+	}
+	tree(t, sys, counter("-1"))
+	if _, err = read(t, all[0]); err == nil || !strings.Contains(err.Error(), "negative") {
+		t.Error(err)
+	}
+
+	if err := os.Remove(filepath.Join(sys, zone, "max_energy_range_uj")); err != nil {
+		t.Fatal(err)
+	}
+	tree(t, sys, counter("500"))
+	src := with(t, Options{Sys: sys, Proc: t.TempDir()}).Sources()[0]
+	same(t, src, map[string]float64{"energy_joules": 0})
+	tree(t, sys, counter("400"))
+	if _, err = read(t, src); err == nil || !strings.Contains(err.Error(), "went back") {
+		t.Error(err)
+	}
+}
+
+// Root may read everything: what others are denied is asked of a reader that is denied.
+func TestEnergyWithoutPermissionIsSaidOnce(t *testing.T) {
+	sys := tree(t, t.TempDir(), map[string]string{"class/powercap/intel-rapl:0/name": "package-0\n", "class/powercap/intel-rapl:1/name": "package-1\n"})
+	for _, n := range []string{"0", "1"} { // reading a folder fails for root too, but not with the same word
+		tree(t, sys, map[string]string{"class/powercap/intel-rapl:" + n + "/energy_uj/x": ""})
+	}
+	zones, denied := findZones(sys)
+	if len(zones) != 0 || denied != nil {
+		t.Errorf("%d zones, %v", len(zones), denied)
+	}
+	zones, denied = zonesBy(sys, func(path string) (float64, error) {
+		return 0, &fs.PathError{Op: "open", Path: path, Err: fs.ErrPermission}
+	})
+	if len(zones) != 0 || !errors.Is(denied, fs.ErrPermission) {
+		t.Errorf("%d zones, %v", len(zones), denied)
+	}
+}

@@ -1,0 +1,153 @@
+package gpu
+
+import (
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestROCmSMI(t *testing.T) {
+	all, err := parseROCmDevices([]byte("WARNING: AMD GPU device(s) is/are in a low-power state. Check power control/runtime_status\n\n" + testdata(t, "rocm_vega10.json")))
+	if err != nil || len(all) != 1 {
+		t.Fatalf("%+v, %v", all, err)
+	}
+	if d := all[0]; d.used != 17776640 || d.total != 17163091968 || d.free != d.total-d.used || d.systemUsed != 25608192 || d.watts != 15 ||
+		d.celsius != 40 || d.busy != 0 || !math.IsNaN(d.joules) || d.slot != "0000:04:00.0" || d.driver != "amdgpu 5.9.25" || d.id != "0x2150e7d042a1124" {
+		t.Errorf("%+v", d)
+	}
+	all, err = parseROCmDevices([]byte(testdata(t, "rocm_7900xt.json")))
+	if err != nil || len(all) != 1 || all[0].name != "Radeon RX 7900 XT" || all[0].used != 27856896 || !math.IsNaN(all[0].watts) || !math.IsNaN(all[0].systemUsed) {
+		t.Errorf("%+v, %v", all, err)
+	}
+	uses, err := parseROCmProcesses([]byte(testdata(t, "rocm_pids.json")))
+	if err != nil || !slices.Equal(uses, []smiUse{{28389, anywhere, 2353860608}}) {
+		t.Errorf("%+v, %v", uses, err)
+	}
+	uses, err = parseROCmProcesses([]byte(`{"system": {"PID7": "a, b, c, 2, 5, 0, 0", "PID8": "gmx_mpi, 1, UNKNOWN, UNKNOWN, UNKNOWN", "PIDx": "a, 1, 2, 3, 4", "PID9": 5}}`))
+	if err != nil || !slices.Equal(uses, []smiUse{{7, anywhere, 5}, {8, anywhere, hidden}}) {
+		t.Errorf("%+v, %v", uses, err)
+	}
+}
+
+func TestAMDSMI(t *testing.T) {
+	all, err := parseAMDMetric([]byte(testdata(t, "amd_metric.json")))
+	if err != nil || len(all) != 1 {
+		t.Fatalf("%+v, %v", all, err)
+	}
+	const mib = 1 << 20
+	if d := all[0]; d.index != 0 || d.used != 28123*mib || d.free != 4501*mib || d.total != 32624*mib || d.systemUsed != 91*mib || d.busy != 87 || d.memoryBusy != 41 ||
+		d.watts != 246 || d.celsius != 58 || !math.IsNaN(d.joules) {
+		t.Errorf("%+v", d)
+	}
+	all, err = parseAMDMetric([]byte(testdata(t, "amd_power.json")))
+	if err != nil || len(all) != 1 || all[0].watts != 10 || !math.IsNaN(all[0].used) {
+		t.Errorf("%+v, %v", all, err)
+	}
+	all, err = parseAMDStatic([]byte(testdata(t, "amd_static.json")))
+	if err != nil || len(all) != 2 || all[1].name != "AMD Radeon AI PRO R9700" || all[1].slot != "0000:23:00.0" || all[1].driver != "amdgpu 6.16.6" {
+		t.Errorf("%+v, %v", all, err)
+	}
+	// It tells of all four devices what the process holds of all together.
+	uses, err := parseAMDProcesses([]byte(testdata(t, "amd_process.json")))
+	if err != nil || !slices.Equal(uses, []smiUse{{1882331, anywhere, 76000}, {1883505, anywhere, 29429556000}}) {
+		t.Errorf("%+v, %v", uses, err)
+	}
+	uses, err = parseAMDProcesses([]byte(`[{"gpu": 0, "process_list": [{"process_info": {"pid": 5, "memory_usage": {"vram_mem": {"value": 3, "unit": "MB"}}}},
+		{"process_info": {"pid": "6", "mem_usage": {"value": 2353860608, "unit": "B"}}}, {"process_info": {"pid": 7, "memory_usage": "N/A"}}]},
+		{"gpu": 1, "process_list": [{"process_info": {"pid": 5, "memory_usage": {"vram_mem": 9}}}]},
+		{"gpu": 2, "process_list": [{"process_info": "No running processes detected"}]}, {"gpu": 3, "process_list": "N/A"}]`))
+	if err != nil || !slices.Equal(uses, []smiUse{{5, 0, 3 << 20}, {6, 0, 2353860608}, {7, 0, hidden}, {5, 1, 9}}) {
+		t.Errorf("%+v, %v", uses, err)
+	}
+	for _, text := range []string{"", "no GPU", "{", "[1,", "[\n"} {
+		if all, err := parseAMDMetric([]byte(text)); err == nil {
+			t.Errorf("%q: %+v", text, all)
+		}
+	}
+}
+
+func FuzzSMI(f *testing.F) {
+	for _, name := range []string{"rocm_vega10.json", "rocm_7900xt.json", "rocm_pids.json", "amd_metric.json", "amd_static.json", "amd_process.json", "amd_power.json"} {
+		f.Add([]byte(testdata(f, name)))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		rocm, _ := parseROCmDevices(text)
+		metric, _ := parseAMDMetric(text)
+		for _, d := range append(rocm, metric...) {
+			for _, v := range d.values() {
+				if v.Value < 0 && v.Name != "memory_free_bytes" || math.IsInf(v.Value, 0) {
+					t.Errorf("%s = %v", v.Name, v.Value)
+				}
+			}
+		}
+		_, _ = parseAMDStatic(text)
+		pids, _ := parseROCmProcesses(text)
+		processes, _ := parseAMDProcesses(text)
+		for _, u := range append(pids, processes...) {
+			if u.pid <= 0 || u.bytes < hidden {
+				t.Errorf("%+v", u)
+			}
+		}
+	})
+}
+
+// program is a stand-in for one of AMD's, that prints what the real one was seen to print.
+func program(t *testing.T, name string, answers map[string]string) string {
+	t.Helper()
+	dir := t.TempDir()
+	script := "#!/bin/sh\ncase \"$*\" in\n"
+	for args, file := range answers {
+		path, err := filepath.Abs(filepath.Join("testdata", file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		script += "*'" + args + "'*) exec cat '" + path + "';;\n"
+	}
+	script += "*) echo \"not asked for\" >&2; exit 2;;\nesac\n"
+	if err := os.WriteFile(filepath.Join(dir, name), []byte(script), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+func TestAMDsProgramsAreAskedWhereSysfsTellsNothing(t *testing.T) {
+	sys := tree(t, t.TempDir(), map[string]string{"class/drm/card0/device/uevent": uevent("amdgpu", "1002:7551", "0000:03:00.0"),
+		"class/drm/card0/device/drm/renderD128/dev": "226:128\n"})
+	dir := program(t, "amd-smi", map[string]string{"static": "amd_static.json", "metric": "amd_metric.json", "process": "amd_process.json"})
+	m := with(t, Options{Sys: sys, Proc: t.TempDir(), Path: []string{t.TempDir(), dir}})
+	if g := m.GPUs(); len(g) != 1 || g[0].Role != "gpu0" || g[0].Name != "AMD Radeon AI PRO R9700" || g[0].MemoryB != 32624<<20 || g[0].Method != AMDSMI || g[0].Driver != "amdgpu 6.16.6" {
+		t.Fatalf("%+v", g)
+	}
+	got, err := read(t, source(t, m.Sources(), "gpu0"))
+	if err != nil || got["memory_used_bytes"] != 28123<<20 || got["power_watts"] != 246 {
+		t.Errorf("%v, %v", got, err)
+	}
+	var methods []string
+	for _, s := range m.ProcessSources(1883505, 1, "server") {
+		d := s.Describe()
+		methods = append(methods, d.Method)
+		if d.Method == AMDSMI+"_process" {
+			same(t, s, map[string]float64{"gpu_memory_bytes": 29429556000, "gpu0.gpu_memory_bytes": 29429556000})
+		}
+	}
+	if !slices.Equal(methods, []string{AMDSMI + "_process", Fdinfo}) {
+		t.Errorf("%v", methods)
+	}
+
+	dir = program(t, "rocm-smi", map[string]string{"--showpids": "rocm_pids.json", "--showmeminfo all": "rocm_vega10.json"})
+	m = with(t, Options{Sys: t.TempDir(), Proc: t.TempDir(), Path: []string{dir}})
+	got, err = read(t, source(t, m.Sources(), "gpu0"))
+	if err != nil || got["memory_used_bytes"] != 17776640 {
+		t.Errorf("%v, %v", got, err)
+	}
+	same(t, m.ProcessSources(28389, 1, "server")[0], map[string]float64{"gpu_memory_bytes": 2353860608, "gpu0.gpu_memory_bytes": 2353860608})
+
+	// A program that is there and knows of no GPU is as none.
+	m = with(t, Options{Sys: t.TempDir(), Proc: t.TempDir(), Path: []string{program(t, "rocm-smi", nil)}})
+	if w := m.Warnings(); len(m.GPUs()) != 0 || len(w) != 1 || !strings.Contains(w[0].Text, "no GPU was found") {
+		t.Errorf("%+v, %+v", m.GPUs(), w)
+	}
+}

@@ -116,8 +116,11 @@ func (a *attempt) phases(ctx context.Context, opens bool) error {
 // open goes from nothing to a model that has answered once.
 func (a *attempt) open(ctx context.Context) (err error) {
 	e, l := a.cell.engine, a.live
-	if l.session, err = e.Open(ctx, probe{l.totals.relay, l.sampler}); err != nil {
+	if l.session, err = e.Open(ctx, probe{l.totals.relay, l.sampler, a.options.gpus}); err != nil {
 		return err
+	}
+	for _, src := range a.options.gpus.Sources() {
+		l.sampler.Attach(src)
 	}
 	a.markProfiled()
 	if e.Caps().Resident {

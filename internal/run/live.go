@@ -6,6 +6,7 @@ import (
 	"llmparity/internal/engine"
 	"llmparity/internal/record"
 	"llmparity/internal/sample"
+	"llmparity/internal/sample/gpu"
 )
 
 // live is a session with what reads it. It is an attempt's own, or goes on from one repetition to the next.
@@ -33,10 +34,21 @@ func (l *live) close() error {
 type probe struct {
 	*relay
 	sampler *sample.Sampler
+	gpus    *gpu.Monitor
 }
 
-// Attach samples a source.
-func (p probe) Attach(s sample.Source) (detach func()) { return p.sampler.Attach(s) }
+// Attach samples a source, and with a process what it holds of GPUs.
+func (p probe) Attach(s sample.Source) (detach func()) {
+	all := []func(){p.sampler.Attach(s)}
+	for _, g := range p.gpus.Beside(s) {
+		all = append(all, p.sampler.Attach(g))
+	}
+	return func() {
+		for _, detach := range all {
+			detach()
+		}
+	}
+}
 
 // less is what was spent since an earlier reading.
 func less(now, before record.Cost) record.Cost {

@@ -16,6 +16,7 @@ import (
 	"llmparity/internal/fault"
 	"llmparity/internal/plan"
 	"llmparity/internal/record"
+	"llmparity/internal/sample/gpu"
 )
 
 // Options is what a run needs.
@@ -30,6 +31,9 @@ type Options struct {
 	// Expected is what the model says after each prompt, greedily, where that is known for certain; it may be shorter than what is
 	// asked for. A launch that says something else has failed.
 	Expected map[string][]int
+	GPU      gpu.Options // where GPUs are looked for
+
+	gpus *gpu.Monitor
 }
 
 // Do carries out the plan and gives the run folder; there is none where an error came before the first launch. The error
@@ -48,11 +52,16 @@ func Do(ctx context.Context, o Options) (dir string, err error) {
 	}
 	machine := make(chan record.Environment, 1)
 	go func() { machine <- Environment(ctx) }() // it asks other programs, which takes some ten milliseconds
+	gpus := make(chan *gpu.Monitor, 1)
+	go func() { gpus <- gpu.Open(ctx, o.GPU) }() // a driver that slept takes seconds to wake
 	err = prepare(ctx, o)
 	env := <-machine
+	o.gpus = <-gpus
+	defer o.gpus.Close()
 	if err != nil {
 		return "", err
 	}
+	env.GPUs = o.gpus.GPUs()
 	env.Load1 = load1(ctx) // behind what was prepared
 	text, err := o.Plan.YAML()
 	if err != nil {
@@ -66,6 +75,9 @@ func Do(ctx context.Context, o Options) (dir string, err error) {
 	if busy := float64(env.Cores) / 2; env.Load1 > busy {
 		w.Warn(record.Warning{Code: "noisy-machine", Text: fmt.Sprintf(
 			"the machine was busy before the run: load average %.1f on %d cores; times and rates may be off", env.Load1, env.Cores)})
+	}
+	for _, warning := range o.gpus.Warnings() {
+		w.Warn(warning)
 	}
 	err = launches(ctx, o, w)
 	status := record.OK

@@ -45,7 +45,7 @@ const (
 // All is the role of the source that has the statistics over several GPUs.
 const All = "gpus"
 
-// Options say where to look; the zero value is the machine.
+// Options say where to look; the zero value is the machine. One with another Sys is another machine, of which NVML knows nothing.
 type Options struct {
 	Sys  string   // in place of /sys
 	Proc string   // in place of /proc
@@ -63,9 +63,13 @@ type Monitor struct {
 
 // Open looks for GPUs. It never fails: what hinders it is among the Warnings.
 func Open(ctx context.Context, o Options) *Monitor {
+	var nvidia driver
+	err := errNoLibrary
+	if o.Sys == "" {
+		nvidia, err = openNVML()
+	}
 	o.Sys, o.Proc = cmp.Or(o.Sys, "/sys"), cmp.Or(o.Proc, "/proc")
 	m := &Monitor{}
-	nvidia, err := openNVML()
 	m.open(ctx, o, nvidia, err)
 	return m
 }

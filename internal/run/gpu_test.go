@@ -1,0 +1,122 @@
+package run_test
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"llmparity/internal/engine"
+	"llmparity/internal/record"
+	"llmparity/internal/sample/gpu"
+)
+
+// client is a scripted engine whose process is a client of a GPU.
+type client struct{ scripted }
+
+const clientPID = 4711
+
+func (e *client) Open(ctx context.Context, p engine.Probe) (engine.Session, error) {
+	p.Attach(&processSource{})
+	return e.scripted.Open(ctx, p)
+}
+
+// processSource is the quick source of the client's process.
+type processSource struct{}
+
+func (*processSource) Describe() record.Source {
+	return record.Source{Role: "server", Method: record.MethodStatm, PID: clientPID, Start: 1, Every: time.Second, Sees: "RSS", Blind: "GPUs"}
+}
+
+func (*processSource) Read(_ context.Context, r *record.Sample) error {
+	r.Begin, r.End, r.RSS = time.Now(), time.Now(), 100*record.MiB
+	return nil
+}
+
+// machineWithGPU is one with an AMD GPU, as the kernel shows it, and a process that holds 5 MiB of it.
+func machineWithGPU(t *testing.T) gpu.Options {
+	t.Helper()
+	o := gpu.Options{Sys: t.TempDir(), Proc: t.TempDir(), Path: []string{}}
+	const device = "class/drm/card0/device"
+	for _, f := range [][3]string{
+		{o.Sys, device + "/uevent", "DRIVER=amdgpu\nPCI_ID=1002:744C\nPCI_SLOT_NAME=0000:03:00.0\n"}, {o.Sys, device + "/drm/renderD128/dev", "226:128\n"},
+		{o.Sys, device + "/mem_info_vram_used", "1000\n"}, {o.Sys, device + "/mem_info_vram_total", "9000\n"},
+		{o.Proc, "4711/fdinfo/7", "drm-driver:\tamdgpu\ndrm-client-id:\t1\ndrm-pdev:\t0000:03:00.0\ndrm-memory-vram:\t5 MiB\n"},
+		{o.Proc, "4711/fd/0", ""},
+	} {
+		path := filepath.Join(f[0], f[1])
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(f[2]), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink("/dev/dri/renderD128", filepath.Join(o.Proc, "4711/fd/7")); err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+// launched runs the engine on a machine. That this one is busy is left out of the warnings.
+func launched(t *testing.T, g gpu.Options) (r *record.Run) {
+	t.Helper()
+	o := options(t, &client{scripted{name: "a"}})
+	o.GPU = g
+	synctest.Test(t, func(t *testing.T) {
+		var err error
+		if r, err = do(t, t.Context(), o); err != nil {
+			t.Fatal(err)
+		}
+	})
+	r.Warnings = slices.DeleteFunc(r.Warnings, func(w record.Warning) bool { return w.Code == "noisy-machine" })
+	return r
+}
+
+func TestEveryAttemptHasTheGPUAndWhatItsProcessHolds(t *testing.T) {
+	r := launched(t, machineWithGPU(t))
+	if g := r.Environment.GPUs; len(g) != 1 || g[0].Role != "gpu0" || g[0].Driver != "amdgpu" || g[0].MemoryB != 9000 || len(r.Warnings) != 0 {
+		t.Errorf("%+v, warnings %+v", g, r.Warnings)
+	}
+	var env map[string]any
+	text, err := os.ReadFile(filepath.Join(r.Dir, "environment.json"))
+	if err != nil || json.Unmarshal(text, &env) != nil || env["gpus"] == nil {
+		t.Errorf("environment.json: %s %v", text, err)
+	}
+	if len(r.Attempts) != 4 {
+		t.Fatalf("%d attempts", len(r.Attempts))
+	}
+	for _, a := range r.Attempts {
+		held := a.AtEdge(record.Measure, gpu.Fdinfo, "gpu_memory_bytes")
+		used := a.AtEdge(record.Measure, gpu.Sysfs, "memory_used_bytes")
+		for id, v := range held {
+			if s := a.Sources[id]; v != 5*record.MiB || s.PID != clientPID || s.Role != "server" {
+				t.Errorf("%+v: %v", s, v)
+			}
+		}
+		for id, v := range used {
+			if s := a.Sources[id]; v != 1000 || s.Role != "gpu0" {
+				t.Errorf("%+v: %v", s, v)
+			}
+		}
+		if len(held) != 1 || len(used) != 1 || len(a.Warnings) != 0 {
+			t.Errorf("attempt %d: %v %v %+v", a.ID, held, used, a.Warnings)
+		}
+	}
+}
+
+func TestThatThereIsNoGPUIsSaidOnceARun(t *testing.T) {
+	r := launched(t, gpu.Options{Sys: t.TempDir(), Proc: t.TempDir(), Path: []string{}})
+	if len(r.Warnings) != 1 || r.Warnings[0].Code != "no-gpu" || r.Environment.GPUs != nil {
+		t.Errorf("%+v", r.Warnings)
+	}
+	for _, a := range r.Attempts {
+		if len(a.Metrics) != 0 || len(a.Sources) != 1 || len(a.Warnings) != 0 {
+			t.Errorf("attempt %d: %d metrics, %+v, %+v", a.ID, len(a.Metrics), a.Sources, a.Warnings)
+		}
+	}
+}

@@ -10,7 +10,7 @@ PACKAGES = $(shell go list ./...)
 HEAVY = llmparity/browser $(filter-out %/wire %/machine,$(filter llmparity/native/%,$(PACKAGES))) llmparity/reports llmparity/cmd/llmparity llmparity/internal/modellib
 LIGHT = $(filter-out $(HEAVY),$(PACKAGES))
 
-.PHONY: setup build demo test test-all bench lint clean
+.PHONY: setup build demo test test-all test-gpu bench lint clean
 
 setup:
 	@scripts/setup
@@ -43,11 +43,16 @@ test-all: setup lint
 	go test -race -p 1 -tags slow -timeout 60m $(HEAVY)
 	@scripts/fuzz 20s
 
+# What needs an NVIDIA GPU that nobody else uses, its driver, and a C compiler.
+test-gpu:
+	go test -v -tags gpu -run CUDA ./internal/sample/gpu
+
 # Figures about ourselves: the sampler against psrecord, and an engine's speed measured against unmeasured, each paired in one run; a
 # real model converted and run.
 bench: build
 	@scripts/setup system python llamacpp llamacpp-tools bench smollm2
 	go test -run '^$$' -bench Psrecord -benchtime 1x -timeout 5m ./internal/sample/proc
+	go test -run '^$$' -bench NVMLSample -benchtime 2000x -timeout 5m ./internal/sample/gpu
 	go test -run '^$$' -bench Fifty -benchtime 1x -timeout 5m ./internal/watch
 	go test -run '^$$' -tags slow -bench Watched -benchtime 1x -timeout 10m ./cmd/llmparity
 	go test -run '^$$' -tags slow -bench LlamaBench -benchtime 1x -timeout 30m ./native/llamacpp

@@ -14,13 +14,20 @@ import (
 	"llmparity/internal/record"
 )
 
-// Names of vendors, by their PCI ids.
-const (
-	amd      = "AMD"
-	nvidiaID = "10DE"
-)
+const amd = "AMD"
 
-var vendors = map[string]string{"1002": amd, nvidiaID: "NVIDIA", "8086": "Intel"}
+// vendorOf names a vendor by its PCI id.
+func vendorOf(id string) string {
+	switch id {
+	case "1002":
+		return amd
+	case "10DE":
+		return "NVIDIA"
+	case "8086":
+		return "Intel"
+	}
+	return ""
+}
 
 // card is a GPU as the kernel's DRM knows it. One that only shows pictures, which has no render node, is none.
 type card struct {
@@ -68,7 +75,7 @@ func findCards(sys string) []card {
 }
 
 func (c card) gpu(sys, role string) record.GPUInfo {
-	g := record.GPUInfo{Role: role, Vendor: vendors[c.vendor], Driver: c.driver, ID: c.pci, Method: Sysfs}
+	g := record.GPUInfo{Role: role, Vendor: vendorOf(c.vendor), Driver: c.driver, ID: c.pci, Method: Sysfs}
 	g.Name = firstText(filepath.Join(c.dir, "product_name"))
 	if g.Name == "" {
 		g.Name = strings.TrimSpace(g.Vendor + " GPU")
@@ -129,7 +136,7 @@ func newDRM(o Options, cards []card, first int) *drm {
 		others++
 		dc := &drmCard{card: c, files: c.sensors()}
 		dc.memory = len(dc.files) > 0 && dc.files[0].must
-		if vendors[c.vendor] == amd && !dc.memory {
+		if vendorOf(c.vendor) == amd && !dc.memory {
 			continue // its own programs may tell
 		}
 		role := roleOf(first + len(d.cards))
@@ -202,7 +209,8 @@ func (d *drm) units() []unit {
 
 func (d *drm) describe() about {
 	return about{method: Sysfs, every: quickEvery, patience: patience,
-		sees:  "what the kernel's driver tells in sysfs: memory of the device and of the machine that it holds, the share of time that it was busy, power, temperature",
+		sees: "what the kernel's driver tells in sysfs: memory of the device and of the machine that it holds, the share of time that it was " +
+			"busy, power, temperature",
 		blind: "which process: that is " + Fdinfo + "; peaks between two reads; a device that sleeps tells neither power nor temperature"}
 }
 

@@ -18,8 +18,7 @@ import (
 	"llmparity/internal/sample"
 )
 
-// account is what the kernel tells of a client of a GPU: one opening of its device. Its descriptors, copies of which may be many, all tell the
-// same.
+// account is what the kernel tells of a client of a GPU: one opening of its device. Its descriptors may be many, and all tell the same.
 type account struct {
 	driver  string
 	pci     string // empty: the device is on no PCI bus
@@ -147,9 +146,10 @@ func (d *drm) process(pid int, start uint64, role string) sample.Source {
 
 func (s *fdinfoSource) Describe() record.Source {
 	return record.Source{Role: s.role, Method: Fdinfo, PID: s.pid, Start: s.start, Every: fdEvery,
-		Sees: "what is resident in the GPU's memory, and in the machine's, for the process as a client of the DRM, each client once; where a driver " +
-			"tells that not, what was asked for",
-		Blind: "memory is counted in every process that a client was handed to, and buffers in every client that shares them; peaks between two reads"}
+		Sees: "what is resident in the GPU's memory, and in the machine's, for the process as a client of the DRM, each client once; where a " +
+			"driver does not tell that, what was asked for",
+		Blind: "memory is counted in every process that a client was handed to, and buffers in every client that shares them; peaks " +
+			"between two reads"}
 }
 
 // Read gives no values until the process is a client.
@@ -245,7 +245,8 @@ func (s *fdinfoSource) values(accounts []*account) []record.Value {
 		out = append(out, record.Value{Name: name + ".gpu_memory_bytes", Value: all[i]})
 	}
 	sums := statistics("gpu_memory", all)
-	out = append(out, record.Value{Name: "gpu_memory_bytes", Value: sums[0].Value}, record.Value{Name: "gpu_system_memory_bytes", Value: ofMachine})
+	out = append(out, record.Value{Name: "gpu_memory_bytes", Value: sums[0].Value},
+		record.Value{Name: "gpu_system_memory_bytes", Value: ofMachine})
 	if len(all) > 1 {
 		out = append(out, sums[1:]...)
 	}

@@ -41,7 +41,7 @@ func (f figures) values() []record.Value {
 // sane is an error where memory can't be as it is told: a counter that fell below zero reads as a huge number.
 func (f figures) sane() error {
 	if !math.IsNaN(f.used) && !math.IsNaN(f.total) && f.used > f.total {
-		return fmt.Errorf("it tells %.0f bytes of memory used, of %.0f that it has: its counter has turned negative or wrapped, and is not to be trusted", f.used, f.total)
+		return fmt.Errorf("it tells %.0f bytes of memory used, of %.0f that it has: its counter has turned negative or wrapped", f.used, f.total)
 	}
 	return nil
 }

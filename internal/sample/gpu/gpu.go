@@ -80,10 +80,10 @@ func (m *Monitor) open(ctx context.Context, o Options, nvidia driver, err error)
 		m.add(nvidia)
 	}
 	cards := findCards(o.Sys)
-	if m.drm = newDRM(o, cards, len(nvidiaOf(nvidia))); m.drm != nil {
+	if m.drm = newDRM(o, cards, len(wholeOf(nvidia))); m.drm != nil {
 		m.add(m.drm)
 	}
-	if m.drm == nil || !m.drm.tellsMemory() {
+	if (m.drm == nil || !m.drm.tellsMemory()) && amdIsHere(o.Sys, cards) {
 		if tool := openTool(ctx, o, len(m.gpus)); tool != nil {
 			m.add(tool)
 		}
@@ -97,8 +97,8 @@ func (m *Monitor) open(ctx context.Context, o Options, nvidia driver, err error)
 	}
 }
 
-// nvidiaOf counts the devices, not the parts that they are divided into.
-func nvidiaOf(d driver) (whole []unit) {
+// wholeOf gives the devices without the parts that they are divided into.
+func wholeOf(d driver) (whole []unit) {
 	if d == nil {
 		return nil
 	}

@@ -140,9 +140,11 @@ func (d *nvmlDriver) describe() about {
 		used = "memory (what the driver reserves for itself is apart)"
 	}
 	return about{method: NVML, process: NVMLProcess, every: quickEvery, patience: patience,
-		sees:       used + ", share of the last sampling period, 1/6 to 1 s, in which kernels ran or memory was accessed, power, temperature, energy since the first reading",
-		blind:      "which process: that is " + NVMLProcess + "; peaks between two reads; a MIG instance's load, power and temperature",
-		listsBlind: "memory that is shared with other processes; processes of other containers or, in one, under other pids; clients of MPS; peaks between two reads"}
+		sees: used + ", share of the last sampling period, 1/6 to 1 s, in which kernels ran or memory was accessed, power, temperature, " +
+			"energy since the first reading",
+		blind: "which process: that is " + NVMLProcess + "; peaks between two reads; a MIG instance's load, power and temperature",
+		listsBlind: "memory that is shared with other processes; processes of other containers or, in one, under other pids; clients of MPS; " +
+			"peaks between two reads"}
 }
 
 func (d *nvmlDriver) read() []state {

@@ -72,6 +72,19 @@ func openTool(ctx context.Context, o Options, first int) driver {
 	return nil
 }
 
+// amdIsHere tells whether it is worth a second to start the programs: images bring them along to machines without a GPU.
+func amdIsHere(sys string, cards []card) bool {
+	if slices.ContainsFunc(cards, func(c card) bool { return vendorOf(c.vendor) == amd }) {
+		return true
+	}
+	for _, dir := range []string{"module/amdgpu", "class/kfd"} {
+		if _, err := os.Stat(filepath.Join(sys, dir)); err == nil {
+			return true
+		}
+	}
+	return false
+}
+
 func find(o Options, name string) string {
 	if o.Path == nil {
 		path, err := exec.LookPath(name)
@@ -106,7 +119,8 @@ func (t *tool) asker(ctx context.Context) func(args ...string) ([]byte, error) {
 func (t *tool) units() []unit {
 	out := make([]unit, len(t.first))
 	for i, d := range t.first {
-		out[i].GPUInfo = record.GPUInfo{Role: t.roles[i], Name: cmp.Or(d.name, "AMD GPU"), Vendor: amd, Driver: d.driver, ID: cmp.Or(d.slot, d.id), Method: t.method}
+		out[i].GPUInfo = record.GPUInfo{Role: t.roles[i], Name: cmp.Or(d.name, "AMD GPU"), Vendor: amd, Driver: d.driver,
+			ID: cmp.Or(d.slot, d.id), Method: t.method}
 		if !math.IsNaN(d.total) {
 			out[i].MemoryB = int64(d.total)
 		}
@@ -267,8 +281,8 @@ func parseROCmDevices(text []byte) ([]smiDevice, error) {
 			}
 			return ""
 		}
-		d := smiDevice{index: index, figures: unknownFigures(), name: words("Card Series", "Card series", "Device Name", "Card Model", "Card model"),
-			id: words("Unique ID"), slot: words("PCI Bus")}
+		d := smiDevice{index: index, figures: unknownFigures(), id: words("Unique ID"), slot: words("PCI Bus"),
+			name: words("Card Series", "Card series", "Device Name", "Card Model", "Card model")}
 		if v, ok := all["system"]["Driver version"].(string); ok {
 			d.driver = "amdgpu " + v
 		}
@@ -314,14 +328,14 @@ func parseROCmProcesses(text []byte) ([]smiUse, error) {
 
 // entries reads amd-smi's answers: a list, within an object in later versions.
 func entries(text []byte) ([]map[string]any, error) {
-	var any1 any
-	if err := answer(text, &any1); err != nil {
+	var whole any
+	if err := answer(text, &whole); err != nil {
 		return nil, err
 	}
-	if o, ok := any1.(map[string]any); ok {
-		any1 = o["gpu_data"]
+	if o, ok := whole.(map[string]any); ok {
+		whole = o["gpu_data"]
 	}
-	list, _ := any1.([]any)
+	list, _ := whole.([]any)
 	var out []map[string]any
 	for _, e := range list {
 		if o, ok := e.(map[string]any); ok {
@@ -346,8 +360,8 @@ func parseAMDStatic(text []byte) ([]smiDevice, error) {
 			}
 			return s
 		}
-		out = append(out, smiDevice{index: indexOf(e), name: words("asic", "market_name"), id: words("asic", "asic_serial"), slot: words("bus", "bdf"),
-			driver: strings.TrimSpace(words("driver", "name") + " " + words("driver", "version"))})
+		out = append(out, smiDevice{index: indexOf(e), name: words("asic", "market_name"), id: words("asic", "asic_serial"),
+			slot: words("bus", "bdf"), driver: strings.TrimSpace(words("driver", "name") + " " + words("driver", "version"))})
 	}
 	return out, err
 }

@@ -138,7 +138,8 @@ func TestAMDsProgramsAreAskedWhereSysfsTellsNothing(t *testing.T) {
 	}
 
 	dir = program(t, "rocm-smi", map[string]string{"--showpids": "rocm_pids.json", "--showmeminfo all": "rocm_vega10.json"})
-	m = with(t, Options{Sys: t.TempDir(), Proc: t.TempDir(), Path: []string{dir}})
+	kfd := tree(t, t.TempDir(), map[string]string{"class/kfd/kfd/dev": "510:0\n"})
+	m = with(t, Options{Sys: kfd, Proc: t.TempDir(), Path: []string{dir}})
 	got, err = read(t, source(t, m.Sources(), "gpu0"))
 	if err != nil || got["memory_used_bytes"] != 17776640 {
 		t.Errorf("%v, %v", got, err)
@@ -146,8 +147,12 @@ func TestAMDsProgramsAreAskedWhereSysfsTellsNothing(t *testing.T) {
 	same(t, m.ProcessSources(28389, 1, "server")[0], map[string]float64{"gpu_memory_bytes": 2353860608, "gpu0.gpu_memory_bytes": 2353860608})
 
 	// A program that is there and knows of no GPU is as none.
-	m = with(t, Options{Sys: t.TempDir(), Proc: t.TempDir(), Path: []string{program(t, "rocm-smi", nil)}})
+	m = with(t, Options{Sys: kfd, Proc: t.TempDir(), Path: []string{program(t, "rocm-smi", nil)}})
 	if w := m.Warnings(); len(m.GPUs()) != 0 || len(w) != 1 || !strings.Contains(w[0].Text, "no GPU was found") {
 		t.Errorf("%+v, %+v", m.GPUs(), w)
+	}
+	// Nor is one asked where there is nothing of AMD's.
+	if g := with(t, Options{Sys: t.TempDir(), Proc: t.TempDir(), Path: []string{dir}}).GPUs(); len(g) != 0 {
+		t.Errorf("%+v", g)
 	}
 }

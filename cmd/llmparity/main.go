@@ -53,6 +53,8 @@ func root() *cobra.Command {
   llmparity ollama          one text in Ollama, and what it took
   llmparity llamacpp        one text in llama.cpp, and what it took
   llmparity model           list, make, convert and describe models
+  llmparity estimate        how much memory a model takes in an engine, foretold part by part
+  llmparity compare-estimates FILE   a calculator's numbers against measured ones
   llmparity doctor          what is here, what is missing, how to get it
 
 Exit codes: 0 ok, 1 a launch or the run failed, 2 usage, 3 reserved for a gate; a missing part has its own: 10 browser,
@@ -70,7 +72,8 @@ architecture, 18 prompt too long, 19 folder not writable, 20 disk full, 21 unkno
 		RunE:              func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	c.SetFlagErrorFunc(usage)
-	c.AddCommand(runCommand(), reportCommand(), compareCommand(), modelCommand(), watchCommand(), ollamaCommand(), llamacppCommand(), doctorCommand())
+	c.AddCommand(runCommand(), reportCommand(), compareCommand(), modelCommand(), watchCommand(), ollamaCommand(), llamacppCommand(),
+		estimateCommand(), compareEstimatesCommand(), doctorCommand())
 	return c
 }
 

@@ -112,11 +112,16 @@ func unknown(file, kind string, known map[string]family) error {
 
 // about reads what is beside the sizes.
 func (m *Model) about(outer, r *reader) {
-	m.Name = cmp.Or(outer.text("_name_or_path"), filepath.Base(filepath.Dir(m.File)))
+	m.Name = outer.text("_name_or_path")
+	if base := filepath.Base(m.File); m.Name == "" && base != ConfigName {
+		m.Name = strings.TrimSuffix(base, filepath.Ext(base))
+	} else if m.Name == "" {
+		m.Name = folderName(m.File)
+	}
 	m.DType = strings.TrimPrefix(cmp.Or(r.text("torch_dtype", "dtype"), outer.text("torch_dtype", "dtype")), "torch.")
 	m.MaxPositions = r.sizeOr(0, "max_position_embeddings", "n_positions", "max_seq_len", "seq_length", "n_ctx", "max_sequence_length")
 	if n := r.count(0, "num_nextn_predict_layers"); n > 0 {
-		m.Notes = append(m.Notes, fmt.Sprintf("%d layers more that predict several tokens (num_nextn_predict_layers) are published with the weights; "+
+		m.Notes = append(m.Notes, fmt.Sprintf("layers that predict several tokens (num_nextn_predict_layers: %d) are published with the weights; "+
 			"they are not counted, as engines load them for speculation alone", n))
 	}
 	if m.Tied && (m.Type == "falcon" || m.Type == "RefinedWebModel" || m.Type == "RefinedWeb") {
@@ -124,6 +129,15 @@ func (m *Model) about(outer, r *reader) {
 			int64(m.Vocab)*int64(m.Hidden)))
 	}
 	m.Quantized = r.quantized()
+}
+
+// folderName is the name of the folder that a file is in, wherever one stands oneself.
+func folderName(file string) string {
+	dir := filepath.Dir(file)
+	if whole, err := filepath.Abs(dir); err == nil {
+		dir = whole
+	}
+	return filepath.Base(dir)
 }
 
 // Exists tells whether there is a config at a path, or in the folder there.

@@ -55,7 +55,7 @@ func TestFaultsNameFileAndField(t *testing.T) {
 			fault.BadModel, []string{"kv_lora_rank", "is missing", "deepseek_v3"}},
 		"experts without number": {`{"model_type":"mixtral","hidden_size":64,"intermediate_size":128,"num_hidden_layers":2,"num_attention_heads":4,"vocab_size":100}`,
 			fault.BadModel, []string{"num_local_experts", "is missing"}},
-		"part's own field": {`{"model_type":"mistral3","text_config":{"model_type":"mistral","hidden_size":-1}}`, fault.BadModel, []string{"text_config.hidden_size is -1"}},
+		"part's own field": {`{"model_type":"mistral3","text_config":{"model_type":"mistral","num_hidden_layers":2,"hidden_size":-1}}`, fault.BadModel, []string{"text_config.hidden_size is -1"}},
 		"more experts than there are": {`{"model_type":"mixtral","hidden_size":64,"intermediate_size":128,"num_hidden_layers":2,"num_attention_heads":4,"vocab_size":100,"num_local_experts":2,"num_experts_per_tok":3}`,
 			fault.BadModel, []string{"3 experts of 2"}},
 		"part is no object": {`{"model_type":"mistral3","text_config":5}`, fault.BadModel, []string{"text_config is 5"}},

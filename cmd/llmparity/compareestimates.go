@@ -1,0 +1,121 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"llmparity/internal/estimate"
+	"llmparity/internal/fault"
+)
+
+func compareEstimatesCommand() *cobra.Command {
+	var c estimate.Calculated
+	var unit string
+	var asJSON bool
+	names := []string{"calc-weights", "calc-kv", "calc-activations", "calc-overhead", "calc-multi-gpu"}
+	values := []*float64{&c.Weights, &c.KV, &c.Activation, &c.Overhead, &c.MultiGPU}
+	cmd := &cobra.Command{
+		Use:   "compare-estimates PROFILE.json",
+		Short: "Hold what a calculator says of a model's memory against what was measured",
+		Long: `Hold what a calculator says of a model's memory against what was measured: a table of each component measured and calculated, whether the
+difference is within what is expected of it, and what it may come from.
+
+PROFILE.json is a memory profile of schema 2.0, as ` + "`llmparity report DIR --profile`" + ` writes it, or an older one with the same names. Its gigabytes
+are GiB (2^30 bytes). Numbers of a calculator that counts in GB (10^9 bytes) are given with --calc-unit GB.`,
+		Example: `  llmparity compare-estimates profile.json --calc-weights 13.5 --calc-kv 0.4 --calc-activations 0.9 --calc-overhead 0.6`,
+		Args:    arguments(cobra.ExactArgs(1)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			for i, name := range names {
+				if !cmd.Flags().Changed(name) {
+					*values[i] = math.NaN()
+				} else if math.IsNaN(*values[i]) {
+					return fault.New(fault.Usage, "a number of gigabytes is right", "--%s is no number", name)
+				}
+			}
+			if err := c.Check(); err != nil {
+				return err
+			}
+			switch strings.ToLower(unit) {
+			case "gib":
+			case "gb":
+				for _, v := range values {
+					*v *= 1e9 / (1 << 30)
+				}
+			default:
+				return fault.New(fault.Usage, "there are GiB and GB", "--calc-unit %s is not known", unit)
+			}
+			p, err := estimate.OpenProfile(args[0])
+			if err != nil {
+				return err
+			}
+			r := c.Against(p)
+			if asJSON {
+				return printJSON(cmd.OutOrStdout(), comparisonJSON{"2.0", "comparison of estimates", map[string]string{"gb": "GiB (2^30 bytes)"}, args[0], p.Model, p.Engine, r})
+			}
+			printComparison(cmd.OutOrStdout(), p, r)
+			return nil
+		},
+	}
+	help := []string{"weights, calculated", "KV cache, calculated", "activations, calculated", "framework overhead, calculated", "overhead of several devices, calculated"}
+	for i, name := range names {
+		cmd.Flags().Float64Var(values[i], name, 0, help[i])
+	}
+	cmd.Flags().StringVar(&unit, "calc-unit", "GiB", "what the calculated numbers are in: GiB (2^30 bytes) or GB (10^9)")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print it as JSON, for machines")
+	return cmd
+}
+
+type comparisonJSON struct {
+	Schema  string            `json:"schema_version"`
+	Kind    string            `json:"kind"`
+	Units   map[string]string `json:"units"`
+	Profile string            `json:"profile"`
+	Model   string            `json:"model_name,omitempty"`
+	Engine  string            `json:"engine_type,omitempty"`
+	estimate.Comparison
+}
+
+func printComparison(w io.Writer, p estimate.Profile, r estimate.Comparison) {
+	name := p.Model
+	if name == "" {
+		name = "a model without a name"
+	}
+	if p.Engine != "" {
+		name += " in " + p.Engine
+	}
+	fmt.Fprintf(w, "%s, measured and calculated (GiB, 2^30 bytes)\n\n", name)
+	fmt.Fprintf(w, "%-24s %10s %10s %11s %9s  %-9s %-8s %s\n", "component", "measured", "calculated", "difference", "of it", "expected", "variance", "verdict")
+	for _, c := range r.Components {
+		match, variance := "-", "-"
+		if c.Expected != nil {
+			match, variance = c.Expected.Match, fmt.Sprintf("±%.0f%%", c.Expected.Variance)
+		}
+		fmt.Fprintf(w, "%-24s %10s %10s %11s %9s  %-9s %-8s %s\n", accuracyNames[c.Name], amount("%.4g", c.Measured), amount("%.4g", c.Calculated),
+			amount("%+.4g", c.Difference), amount("%+.1f%%", c.Percent), match, variance, c.Verdict)
+	}
+	fmt.Fprintln(w, "\nRecommendations")
+	for _, line := range r.Recommendations {
+		fmt.Fprint(w, folded("- "+line))
+	}
+	for _, line := range p.Notes {
+		fmt.Fprint(w, folded("! "+line))
+	}
+	if p.Unit == "" {
+		fmt.Fprint(w, folded("! the profile doesn't say whether its gigabytes are 2^30 bytes or 10^9; the former is taken"))
+	}
+}
+
+func amount(format string, v *float64) string {
+	if v == nil {
+		return "-"
+	}
+	return fmt.Sprintf(format, *v)
+}
+
+// accuracyNames are the names of the table of expected accuracy.
+var accuracyNames = map[string]string{estimate.Weights: "Model Weights", estimate.KVReserved: "KV Cache", estimate.Activation: "Activations",
+	estimate.Framework: "Framework Overhead", estimate.MultiGPU: "Multi-GPU Overhead", estimate.Total: "Total Memory"}

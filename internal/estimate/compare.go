@@ -1,0 +1,226 @@
+package estimate
+
+import (
+	"fmt"
+	"math"
+
+	"llmparity/internal/fault"
+)
+
+// Calculated is what somebody's calculator says, in the profile's unit; NaN is what it doesn't say.
+type Calculated struct{ Weights, KV, Activation, Overhead, MultiGPU float64 }
+
+// Expected is how near a calculation of a component is to what is measured, in general: the table of which this is the part.
+type Expected struct {
+	Match    string  `json:"expected_match"`
+	Variance float64 `json:"variance_percent"`
+}
+
+// ExpectedAccuracy is the table, by component.
+func ExpectedAccuracy() map[string]Expected {
+	return map[string]Expected{
+		Weights: {"95-100%", 2}, KVReserved: {"80-95%", 15}, Activation: {"60-85%", 30}, Framework: {"50-80%", 40}, Total: {"85-95%", 10},
+	}
+}
+
+// Compared is a component measured and calculated.
+type Compared struct {
+	Name       string   `json:"name"`
+	Measured   *float64 `json:"measured_gb"`
+	Calculated *float64 `json:"calculated_gb"`
+	Difference *float64 `json:"difference_gb,omitempty"`
+	// Percent is the calculation's deviation from what was measured, in percent of that.
+	Percent  *float64  `json:"difference_percent,omitempty"`
+	Expected *Expected `json:"expected,omitempty"`
+	Verdict  string    `json:"verdict"` // within, outside, not measured, not calculated
+	Why      string    `json:"why,omitempty"`
+}
+
+// Comparison is a profile held against a calculation.
+type Comparison struct {
+	Components      []Compared `json:"components"`
+	Recommendations []string   `json:"recommendations"`
+}
+
+// Verdicts of a component.
+const (
+	Within        = "within"
+	Outside       = "outside"
+	NotMeasured   = "not measured"
+	NotCalculated = "not calculated"
+)
+
+// Check says why a calculation makes no sense.
+func (c Calculated) Check() error {
+	said := false
+	for _, f := range []struct {
+		name  string
+		value float64
+	}{{"--calc-weights", c.Weights}, {"--calc-kv", c.KV}, {"--calc-activations", c.Activation}, {"--calc-overhead", c.Overhead}, {"--calc-multi-gpu", c.MultiGPU}} {
+		if math.IsNaN(f.value) {
+			continue
+		}
+		if said = true; f.value < 0 || f.value > 1<<30 {
+			return fault.New(fault.Usage, "a number of gigabytes is right", "%s is %g", f.name, f.value)
+		}
+	}
+	if !said {
+		return fault.New(fault.Usage, "give --calc-weights, --calc-kv, --calc-activations, --calc-overhead", "nothing that was calculated is given")
+	}
+	return nil
+}
+
+// Against holds a profile against a calculation.
+func (c Calculated) Against(p Profile) Comparison {
+	var r Comparison
+	table := ExpectedAccuracy()
+	total := 0.0
+	for _, part := range []struct {
+		name                 string
+		measured, calculated float64
+	}{{Weights, p.Weights, c.Weights}, {KVReserved, p.KV, c.KV}, {Activation, p.Activation, c.Activation}, {Framework, p.Overhead, c.Overhead}, {MultiGPU, p.MultiGPU, c.MultiGPU}} {
+		if part.name == MultiGPU && math.IsNaN(part.measured) && math.IsNaN(part.calculated) {
+			continue
+		}
+		if !math.IsNaN(part.calculated) {
+			total += part.calculated
+		}
+		r.add(part.name, part.measured, part.calculated, table)
+	}
+	r.add(Total, p.Total, total, table)
+	if missing := c.missing(); missing != "" {
+		last := &r.Components[len(r.Components)-1]
+		last.Why = "the sum of what was calculated lacks " + missing
+	}
+	r.recommend(p, c)
+	return r
+}
+
+func (c Calculated) missing() string {
+	switch {
+	case math.IsNaN(c.Weights):
+		return "the weights"
+	case math.IsNaN(c.KV):
+		return "the KV cache"
+	case math.IsNaN(c.Activation):
+		return "activations"
+	case math.IsNaN(c.Overhead):
+		return "the framework"
+	}
+	return ""
+}
+
+func (r *Comparison) add(name string, measured, calculated float64, table map[string]Expected) {
+	x := Compared{Name: name, Measured: known(measured), Calculated: known(calculated)}
+	if e, ok := table[name]; ok {
+		x.Expected = &e
+	}
+	switch {
+	case x.Measured == nil:
+		x.Verdict = NotMeasured
+	case x.Calculated == nil:
+		x.Verdict = NotCalculated
+	default:
+		d := calculated - measured
+		x.Difference = known(d)
+		if measured > 0 {
+			x.Percent = known(100 * d / measured)
+		}
+		x.judge(measured, calculated)
+	}
+	r.Components = append(r.Components, x)
+}
+
+// judge holds a difference against what is expected.
+func (x *Compared) judge(measured, calculated float64) {
+	switch {
+	case measured < 0:
+		x.Verdict = Outside
+		x.Why = fmt.Sprintf("what was measured is negative, %.3g: it was found by difference, and the other components are too large by that much together", measured)
+	case x.Expected == nil:
+		x.Verdict, x.Why = Outside, "nothing general is known of it"
+		if measured == calculated {
+			x.Verdict = Within
+		}
+	case measured == 0 && calculated == 0, x.Percent != nil && math.Abs(*x.Percent) <= x.Expected.Variance*(1+1e-9):
+		x.Verdict = Within
+	default:
+		x.Verdict = Outside
+	}
+}
+
+func known(v float64) *float64 {
+	if math.IsNaN(v) || math.IsInf(v, 0) {
+		return nil
+	}
+	return &v
+}
+
+// decimalShare is what a GiB is more than a GB, in percent.
+const decimalShare = 7.374
+
+// recommend says in words what a difference may come from.
+func (r *Comparison) recommend(p Profile, c Calculated) {
+	say := func(format string, args ...any) {
+		r.Recommendations = append(r.Recommendations, fmt.Sprintf(format, args...))
+	}
+	for _, x := range r.Components {
+		if x.Verdict != Outside || x.Percent == nil {
+			continue
+		}
+		percent, high := *x.Percent, *x.Percent > 0
+		at := fmt.Sprintf("%s is calculated %.1f %% too %s (±%.0f %% is expected)", words[x.Name], math.Abs(percent), map[bool]string{true: "high", false: "low"}[high], expectedOf(x))
+		switch {
+		case x.Name == Weights && math.Abs(percent-decimalShare) < 1:
+			say("%s: just as much as GB (10^9) differ from GiB (2^30); give --calc-unit GB if the calculator counts in GB", at)
+		case x.Name == Weights && near2(percent, 100) || x.Name == Weights && near2(percent, -50):
+			say("%s, a factor of two: check the type of the weights (16 against 8 or 32 bits)", at)
+		case x.Name == Weights && high:
+			say("%s: check the parameters and the type; tied embeddings count once, and quantised weights have scales beside them but fewer bits", at)
+		case x.Name == Weights:
+			say("%s: check the parameters and the type; scales, what isn't quantised (embedding, head, norms) and copies on several devices add to them", at)
+		case x.Name == KVReserved && high:
+			say("%s: check grouped-query attention (key-value heads, not heads), the sliding window, and that what is measured is reserved and not just used", at)
+		case x.Name == KVReserved:
+			say("%s: check the type of keys and values, the batch, and whether the engine reserves for its whole context (llama.cpp, WebLLM, vLLM) and not for the text", at)
+		case x.Name == Activation:
+			say("%s: it grows with the tokens that are computed at a time (prompt × batch, or the chunk), with the feed-forward part's width, and with the vocabulary where logits of all tokens are kept", at)
+		case x.Name == Framework && high:
+			say("%s: what the calculator counts as the framework's (contexts, graphs) may be among activations here", at)
+		case x.Name == Framework:
+			say("%s: a GPU's context, captured graphs, the allocator's rounding and memory pools are the framework's", at)
+		}
+	}
+	r.remark(p, say)
+}
+
+func near2(a, b float64) bool { return math.Abs(a-b) < 5 }
+
+func expectedOf(x Compared) float64 {
+	if x.Expected == nil {
+		return 0
+	}
+	return x.Expected.Variance
+}
+
+// remark is what holds whatever the differences are.
+func (r *Comparison) remark(p Profile, say func(string, ...any)) {
+	for _, x := range r.Components {
+		switch {
+		case x.Verdict == NotMeasured && x.Name != Total && x.Calculated != nil:
+			say("%s was not measured in this profile, so the calculation stands unproven there", words[x.Name])
+		case x.Why != "" && x.Name != MultiGPU:
+			say("%s: %s", words[x.Name], x.Why)
+		}
+	}
+	if !math.IsNaN(p.KVUsed) && !math.IsNaN(p.KV) && p.KVUsed < p.KV {
+		say("of the KV cache %.3g of %.3g was used: compare with what is reserved, if the calculator means the whole context, else with what is used", p.KVUsed, p.KV)
+	}
+	if len(r.Recommendations) == 0 {
+		say("every component that can be compared is as near as is expected: nothing is to be adjusted")
+	}
+}
+
+// words are the components' names for sentences.
+var words = map[string]string{Weights: "model weights", KVReserved: "the KV cache", Activation: "activations", Framework: "framework overhead",
+	MultiGPU: "multi-GPU overhead", Total: "the total"}

@@ -1,0 +1,391 @@
+package estimate
+
+import (
+	"math"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"llmparity/internal/fault"
+	"llmparity/internal/mlc"
+	"llmparity/internal/tiny"
+)
+
+const configs = "../hfconfig/testdata"
+
+func config(t *testing.T, name string) Model {
+	t.Helper()
+	m, err := Open(filepath.Join(configs, name+".json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+func of(t *testing.T, m Model, s Setup) Estimate {
+	t.Helper()
+	e, err := Of(m, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sane(t, e)
+	return e
+}
+
+// sane is what holds of every estimate.
+func sane(t *testing.T, e Estimate) {
+	t.Helper()
+	var sum int64
+	for _, c := range e.Components {
+		if c.Low > c.Best || c.Best > c.High || c.Low < 0 {
+			t.Errorf("%s: %d … %d … %d", c.Name, c.Low, c.Best, c.High)
+		}
+		if c.Method == "" || c.Confidence == "" {
+			t.Errorf("%s has no method or confidence", c.Name)
+		}
+		if c.Name != Total && c.Name != TotalUsed && c.Name != KVUsed {
+			sum += c.Best
+		}
+	}
+	if total := e.Component(Total).Best; sum != total {
+		t.Errorf("components come to %d, the total is %d", sum, total)
+	}
+}
+
+// Sizes of weights as they are published, in the types that they are published in.
+func TestWeightsAreAsLargeAsPublished(t *testing.T) {
+	for _, c := range []struct {
+		model, quantization, dtype string
+		bytes                      int64
+		within                     float64 // 0: exactly
+		source                     string
+	}{
+		{"llama-2-7b", "", "", 13476835328 - 32*64*2, 0, "total_size of its index, less 32 × 64 stored frequencies"},
+		{"llama-3.1-70b", "", "", 141107412992, 0, "total_size of its index"},
+		{"mixtral-8x7b", "", "", 93405585408, 0, "total_size of its index"},
+		{"qwen2.5-7b", "", "", 15231233024, 0, "total_size of its index"},
+		{"gemma-2-9b", "", "bfloat16", 18483411968, 0, "the size of its weights in bfloat16"},
+		{"smollm2-135m", "", "float32", 538060032, 0, "134515008 parameters of 4 bytes"},
+		{"llama-2-7b", "q8_0", "", 7161089728, 2e-4, "llama-2-7b-chat.Q8_0.gguf, whose header and vocabulary have 0.7 MB"},
+		{"llama-2-7b", "q4_k_m", "", 4081004224, 0.005, "llama-2-7b-chat.Q4_K_M.gguf"},
+		{"llama-2-7b", "awq", "", 3.89e9, 0.0015, "model.safetensors of TheBloke/Llama-2-7B-AWQ: 3.89 GB, which is rounded"},
+		{"llama-2-7b", "gptq", "", 3.90e9, 0.0026, "model.safetensors of TheBloke/Llama-2-7B-GPTQ: 3.90 GB, which is rounded"},
+		{"gpt-oss-20b", "", "", 13761264768, 0.0005, "total_size of its index: 13.76 GB"},
+	} {
+		e := of(t, config(t, c.model), Setup{Engine: Transformers, Quantization: c.quantization, DType: c.dtype, Context: 128})
+		got := e.Component(Weights).Best
+		if math.Abs(float64(got-c.bytes)) > c.within*float64(c.bytes) {
+			t.Errorf("%s %s: %d bytes, %d are published (%s)", c.model, c.quantization, got, c.bytes, c.source)
+		}
+	}
+}
+
+// What engines said of their KV caches.
+func TestReservedCaches(t *testing.T) {
+	smollm, llama := config(t, "smollm2-135m"), config(t, "llama-2-7b")
+	for _, c := range []struct {
+		name  string
+		m     Model
+		s     Setup
+		bytes int64
+	}{
+		{"llama.cpp, f16", smollm, Setup{Engine: LlamaCPP, Context: 1024}, 22.5 * mib},
+		{"llama.cpp, f32", smollm, Setup{Engine: LlamaCPP, Context: 1024, KVDType: "f32"}, 45 * mib},
+		{"llama.cpp, padded", smollm, Setup{Engine: LlamaCPP, Context: 1000}, 22.5 * mib},
+		{"llama.cpp, 8192", smollm, Setup{Engine: LlamaCPP, Context: 8192}, 180 * mib},
+		{"llama.cpp, q8_0", smollm, Setup{Engine: LlamaCPP, Context: 2048, KVDType: "q8_0"}, 25067520}, // its log: 23.91 MiB
+		{"Ollama, 4 slots", smollm, Setup{Engine: Ollama, Context: 2048, Concurrency: 4}, 180 * mib},
+		{"WebLLM", smollm, Setup{Engine: WebLLM, Context: 512, Quantization: "q0f32"}, 30 * 2 * 3 * 64 * 4 * 16 * (32 + 1)},
+		{"WebLLM, half", smollm, Setup{Engine: WebLLM, Context: 500, Quantization: "q4f16_1"}, 30 * 2 * 3 * 64 * 2 * 16 * (32 + 1)},
+		{"vLLM's blocks", llama, Setup{Engine: VLLM, Context: 100, Concurrency: 3}, 3 * 112 * 524288},
+		{"transformers grows", llama, Setup{Engine: Transformers, InputLen: 8, OutputLen: 100}, 108 * 524288},
+		{"fp8", llama, Setup{Engine: VLLM, Context: 1024, KVDType: "fp8_e5m2"}, 1024 * 262144},
+		{"windows, transformers", config(t, "gemma-2-2b"), Setup{Engine: Transformers, Context: 8192, DType: "bfloat16"}, (13*8192 + 13*4096) * 2 * 4 * 256 * 2},
+		{"windows, llama.cpp", config(t, "gemma-3-1b"), Setup{Engine: LlamaCPP, Context: 8192}, (4*8192 + 22*1024) * 2 * 256 * 2},
+		{"a window that llama.cpp doesn't keep to", config(t, "mistral-7b"), Setup{Engine: LlamaCPP, Context: 8192}, 8192 * 131072},
+		{"a window that vLLM keeps to", config(t, "mistral-7b"), Setup{Engine: VLLM, Context: 8192}, 4096 * 131072},
+		{"latent", config(t, "deepseek-v3"), Setup{Engine: VLLM, Context: 16}, 16 * 70272},
+		{"latent, in full", config(t, "deepseek-v3"), Setup{Engine: Transformers, Context: 1}, 4997120}, // 61 × 128 × (192 + 128) × 2
+		{"latent on 8 devices", config(t, "deepseek-v3"), Setup{Engine: VLLM, Context: 16, TensorParallel: 8}, 8 * 16 * 70272},
+		{"8 heads on 4 devices", config(t, "llama-3.1-70b"), Setup{Engine: VLLM, Context: 16, TensorParallel: 4}, 16 * 327680},
+		{"8 heads on 16 devices", config(t, "llama-3.1-70b"), Setup{Engine: VLLM, Context: 16, TensorParallel: 16}, 2 * 16 * 327680},
+	} {
+		if got := of(t, c.m, c.s).Component(KVReserved).Best; got != c.bytes {
+			t.Errorf("%s: %d bytes, %d are right", c.name, got, c.bytes)
+		}
+	}
+}
+
+func TestUsedIsLessThanReserved(t *testing.T) {
+	e := of(t, config(t, "smollm2-135m"), Setup{Engine: LlamaCPP, Context: 8192, InputLen: 25, OutputLen: 64})
+	if used := e.Component(KVUsed).Best; used != 89*23040 {
+		t.Errorf("%d bytes used", used)
+	}
+}
+
+// Compute buffers as llama.cpp's log gave them, of models that say nothing of the formula: SmolLM2 and random ones.
+func TestComputeBuffersAreNear(t *testing.T) {
+	smollm := config(t, "smollm2-135m")
+	shaped := func(hidden, heads, kv, dim, inter int) Model {
+		m, err := FromNumbers(Numbers{Layers: 2, Hidden: hidden, Heads: heads, KVHeads: kv, HeadDim: dim, Intermediate: inter, Vocab: 640})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return m
+	}
+	for _, c := range []struct {
+		m       Model
+		context int
+		ubatch  int
+		noFlash bool
+		mib     float64
+	}{
+		{smollm, 512, 512, true, 17.51}, {smollm, 2048, 512, true, 47.51}, {smollm, 8192, 512, true, 167.51}, {smollm, 8192, 128, true, 41.88},
+		{smollm, 1024, 512, false, 15.64}, {smollm, 8192, 512, false, 22.64}, {smollm, 2048, 2048, true, 190.05}, {smollm, 2048, 2048, false, 66.57},
+		{shaped(512, 8, 8, 64, 512), 512, 512, true, 17.01}, {shaped(512, 8, 8, 64, 4096), 512, 512, true, 32.01}, {shaped(512, 8, 8, 64, 4096), 512, 512, false, 29.52},
+		{shaped(512, 8, 2, 64, 2048), 512, 512, true, 18.51}, {shaped(512, 8, 8, 128, 512), 512, 512, true, 22.01}, {shaped(1024, 16, 16, 64, 512), 512, 512, false, 16.52},
+	} {
+		a := of(t, c.m, Setup{Engine: LlamaCPP, Context: c.context, UBatch: c.ubatch, NoFlash: c.noFlash}).Component(Activation)
+		if got := float64(a.Best) / mib; math.Abs(got-c.mib) > 0.2*c.mib {
+			t.Errorf("%d × %d, %v: %.2f MiB, the log says %.2f", c.context, c.ubatch, c.noFlash, got, c.mib)
+		}
+		if float64(a.Low) > c.mib*mib || float64(a.High) < c.mib*mib {
+			t.Errorf("%.2f MiB is not from %d to %d", c.mib, a.Low, a.High)
+		}
+	}
+}
+
+// The logs that the engine's own tests have: weights, KV cache and compute buffer of real runs.
+func TestAgainstRecordedLogs(t *testing.T) {
+	buffer := regexp.MustCompile(`(KV|compute|model) buffer size =\s*([0-9.]+) MiB`)
+	for name, s := range map[string]Setup{
+		"smollm2-f32":          {Context: 1024, KVDType: "f32", NoFlash: true},
+		"smollm2-f16-auto-fit": {Context: 1024},
+		"smollm2-q8_0-flash":   {Context: 2048, KVDType: "q8_0"},
+	} {
+		text, err := os.ReadFile(filepath.Join("../../native/llamacpp/testdata/logs", name+".log"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		said := map[string]float64{}
+		for _, m := range buffer.FindAllStringSubmatch(string(text), -1) {
+			if said[m[1]], err = strconv.ParseFloat(m[2], 64); err != nil {
+				t.Fatal(err)
+			}
+		}
+		s.Engine = LlamaCPP
+		e := of(t, config(t, "smollm2-135m"), s)
+		if got := float64(e.Component(KVReserved).Best) / mib; math.Abs(got-said["KV"]) > 0.006 {
+			t.Errorf("%s: a KV cache of %.3f MiB, the log says %.2f", name, got, said["KV"])
+		}
+		if got := float64(e.Component(Activation).Best) / mib; math.Abs(got-said["compute"]) > 0.1*said["compute"] {
+			t.Errorf("%s: a compute buffer of %.2f MiB, the log says %.2f", name, got, said["compute"])
+		}
+	}
+}
+
+func TestTinyModelAsFileAndPackage(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "tiny.gguf")
+	if err := tiny.WriteFile(path); err != nil {
+		t.Fatal(err)
+	}
+	m, err := Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m.Parameters != 426624 || m.Layers != 2 || m.KVHeads != 2 || m.HeadDim != 32 || m.Trust != High {
+		t.Errorf("%+v", m)
+	}
+	e := of(t, m, Setup{KVDType: "f32", NoFlash: true})
+	if got := e.Component(Weights).Best; got != 4*426624 || e.Setup.Engine != LlamaCPP || e.Component(KVReserved).Best != mib {
+		t.Errorf("%d bytes of weights, %s, %d of KV cache", got, e.Setup.Engine, e.Component(KVReserved).Best)
+	}
+	if got := float64(e.Component(Activation).Best) / mib; math.Abs(got-11.76) > 0.1 { // its log
+		t.Errorf("a compute buffer of %.2f MiB", got)
+	}
+	if _, err := mlc.Write(t.Context(), path, filepath.Join(dir, "package"), mlc.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	p, err := Open(filepath.Join(dir, "package"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	e = of(t, p, Setup{})
+	if e.Setup.Engine != WebLLM || e.Component(Weights).Best != 4*426624 || e.Component(KVReserved).Best != mlc.KVReserved(1024, 1024) || e.DTypes.KVCache != "f32" {
+		t.Errorf("%s: %+v", e.Setup.Engine, e.Components)
+	}
+	// The same weights, said by the GGUF: WebLLM gets them as f32.
+	if e = of(t, m, Setup{Engine: WebLLM}); e.Component(Weights).Best != 4*426624 || e.Component(KVReserved).Best != mlc.KVReserved(1024, 1024) {
+		t.Errorf("%+v", e.Components)
+	}
+}
+
+// A library's own word goes before the formula.
+func TestLibrarysMemoryUsage(t *testing.T) {
+	m := config(t, "smollm2-135m")
+	m.Library = &mlc.Library{Metadata: mlc.Metadata{MemoryUsage: map[string]int64{"prefill": 1000, "decode": 500}}}
+	e := of(t, m, Setup{Engine: WebLLM, Context: 512, Quantization: "q0f32", PrefillChunk: 128})
+	cache := int64(128 * ((2*576+2*192)*4 + 8*9))
+	if a := e.Component(Activation); a.Best != cache+1500 || a.Low != cache+1000 || a.Confidence != Medium {
+		t.Errorf("%+v", a)
+	}
+}
+
+// A file of an architecture that nothing is known of still tells its weights and, by its tensors, its cache.
+func TestUnknownArchitectureByItsTensors(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "x.gguf")
+	out, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := writeStrange(out); err != nil {
+		t.Fatal(err)
+	}
+	out.Close()
+	m, err := Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := of(t, m, Setup{Context: 256})
+	if m.Trust != Low || e.Component(Weights).Best != 4*(64*100+2*(64*64+2*64*16)) || e.Component(KVReserved).Best != 256*2*32*2 {
+		t.Errorf("%v: %+v", m.Trust, e.Components)
+	}
+	if c := e.Component(KVReserved).Confidence; c != Low {
+		t.Errorf("the KV cache has confidence %s", c)
+	}
+}
+
+func TestNumbers(t *testing.T) {
+	m, err := FromNumbers(Numbers{Parameters: 6.7e9, Layers: 32, Heads: 32, Hidden: 4096, HeadDim: 128})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := of(t, m, Setup{Context: 1024})
+	if e.Component(Weights).Best != 13.4e9 || e.Component(KVReserved).Best != 512*mib {
+		t.Errorf("%+v", e.Components)
+	}
+	if m, err = FromNumbers(Numbers{Layers: 32, Heads: 32, Hidden: 4096, Intermediate: 11008, Vocab: 32000}); err != nil || m.Parameters != 6738415616 {
+		t.Errorf("%d, %v", m.Parameters, err)
+	}
+	m, err = FromNumbers(Numbers{Parameters: 70e9, Layers: 32, Heads: 32, Hidden: 4096})
+	if err != nil || m.Trust != Low || !strings.Contains(strings.Join(m.Notes, " "), "don't go together") {
+		t.Errorf("%v, %+v", err, m.Notes)
+	}
+	for name, n := range map[string]Numbers{
+		"--num-layers": {Layers: -1, Parameters: 1e9}, "--model-params is NaN": {Parameters: math.NaN()}, "--model-params is -1": {Parameters: -1},
+		"--model-params is +Inf": {Parameters: math.Inf(1)}, "--hidden-size 100 is no multiple": {Parameters: 1e9, Hidden: 100, Heads: 3, Layers: 1},
+		"can't share": {Parameters: 1e9, Heads: 32, KVHeads: 5}, "can't be worked out": {Layers: 3}, "--vocab-size is": {Parameters: 1e9, Vocab: 1 << 30},
+	} {
+		if _, err := FromNumbers(n); fault.Code(err) != int(fault.Usage) || !strings.Contains(err.Error(), name) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestSetupsThatMakeNoSense(t *testing.T) {
+	m := config(t, "llama-2-7b")
+	for says, s := range map[string]Setup{
+		"--context is -1": {Context: -1}, "--engine vlm": {Engine: "vlm"}, "--gpu-memory-utilization is 1.5": {GPUUtilization: 1.5},
+		"--gpu-memory-utilization is NaN": {GPUUtilization: math.NaN()}, "--gpu-memory-gb is -1": {GPUMemoryGiB: -1}, "--tensor-parallel-size 3": {TensorParallel: 3},
+		"one device": {Engine: WebLLM, TensorParallel: 2}, "--quantization awk": {Quantization: "awk"}, "--dtype f17": {DType: "f17"},
+		"--kv-cache-dtype q8_0": {Engine: VLLM, KVDType: "q8_0"}, "--kv-cache-dtype q4_k": {Engine: LlamaCPP, KVDType: "q4_k"},
+		"--context has room for 10": {Context: 10, InputLen: 8, OutputLen: 8}, "would take": {Context: maxTokens, BatchSize: 1 << 16, Concurrency: 1 << 16},
+	} {
+		_, err := Of(m, s)
+		if c := fault.Code(err); c != int(fault.Usage) && c != int(fault.UnknownEngine) || !strings.Contains(err.Error(), says) {
+			t.Errorf("%s: %v", says, err)
+		}
+	}
+}
+
+// vLLM takes its part of the device whatever is used of it.
+func TestUpFront(t *testing.T) {
+	e := of(t, config(t, "llama-2-7b"), Setup{Engine: VLLM, Context: 1024, GPUMemoryGiB: 80})
+	if got := e.Component(Total).Best; math.Abs(float64(got)-72*gib) > 1 {
+		t.Errorf("%d bytes in all, 0.9 × 80 GiB are right", got)
+	}
+	if used := e.Component(KVUsed).Best; used != 512*mib {
+		t.Errorf("%d bytes used", used)
+	}
+	e = of(t, config(t, "llama-2-70b"), Setup{Engine: VLLM, Context: 1024, GPUMemoryGiB: 80})
+	if e.Component(KVReserved).Best != 0 || !strings.Contains(strings.Join(e.Warnings, " "), "doesn't fit") {
+		t.Errorf("%+v %v", e.Component(KVReserved), e.Warnings)
+	}
+	e = of(t, config(t, "llama-2-7b"), Setup{Engine: VLLM, Context: 4096, Concurrency: 256, GPUMemoryGiB: 80})
+	if !strings.Contains(strings.Join(e.Warnings, " "), "the others wait") {
+		t.Errorf("%v", e.Warnings)
+	}
+}
+
+// Every way of storing weights gives something for every architecture, and fewer bits less.
+func TestEveryFormatForEveryArchitecture(t *testing.T) {
+	files, err := filepath.Glob(filepath.Join(configs, "*.json"))
+	if err != nil || len(files) < 12 {
+		t.Fatal(files, err)
+	}
+	for _, file := range files {
+		m, err := Open(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		last := int64(math.MaxInt64)
+		for _, q := range []string{"q0f32", "q0f16", "int8", "q8_0", "q6_k", "q5_k_m", "q4_k_m", "awq", "q3f16_1"} {
+			e := of(t, m, Setup{Engine: VLLM, Quantization: q, DType: "float16", Context: 64})
+			n := e.Component(Weights).Best
+			if q == "awq" || q == "int8" || q == "q8_0" || q == "q3f16_1" { // those leave other parts as they are
+				last = int64(math.MaxInt64)
+			}
+			if n >= last || n < m.Parameters*3/8 {
+				t.Errorf("%s %s: %d bytes, more bits have %d", file, q, n, last)
+			}
+			last = n
+		}
+		for _, engine := range Engines() {
+			of(t, m, Setup{Engine: engine, Context: 300})
+		}
+	}
+}
+
+// Several devices have what isn't divided more than once.
+func TestTensorParallel(t *testing.T) {
+	m := config(t, "llama-3.1-8b")
+	one, four := of(t, m, Setup{Engine: VLLM, Context: 64}), of(t, m, Setup{Engine: VLLM, Context: 64, TensorParallel: 4})
+	if one.Component(Weights) != four.Component(Weights) {
+		t.Error("a copy of the weights differs")
+	}
+	norms := int64(65*4096) * 2 * 3
+	if w, err := (&four).weigh(format{name: "bf16", plain: number{"bf16", 16}}); err != nil || w.extra != norms {
+		t.Errorf("%d bytes more than once, the norms of 3 devices have %d (%v)", w.extra, norms, err)
+	}
+	if len(four.PerDevice) != 4 {
+		t.Errorf("%v", four.PerDevice)
+	}
+}
+
+func FuzzNumbers(f *testing.F) {
+	f.Add(6.7e9, 32, 32, 32, 4096, 128, 32000, 11008, 4096, 8, 2)
+	f.Add(0.0, 1, 1, 0, 1, 0, 1, 1, 0, 0, 0)
+	f.Fuzz(func(t *testing.T, params float64, layers, heads, kv, hidden, dim, vocab, inter, context, batch, tp int) {
+		m, err := FromNumbers(Numbers{params, layers, heads, kv, hidden, dim, vocab, inter})
+		for _, engine := range Engines() {
+			if err != nil {
+				break
+			}
+			var e Estimate
+			if e, err = Of(m, Setup{Engine: engine, Context: context, BatchSize: batch, TensorParallel: tp, GPUMemoryGiB: 80}); err == nil {
+				sane(t, e)
+			}
+			if c := fault.Code(err); err != nil && c != int(fault.Usage) && c != int(fault.BadModel) {
+				t.Fatalf("%v has code %d", err, c)
+			}
+			err = nil
+		}
+		if c := fault.Code(err); err != nil && c != int(fault.Usage) {
+			t.Fatalf("%v has code %d", err, c)
+		}
+	})
+}

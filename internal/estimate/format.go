@@ -1,0 +1,323 @@
+package estimate
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"llmparity/internal/fault"
+	"llmparity/internal/hfconfig"
+	"llmparity/internal/nearest"
+)
+
+// number is a type whose values stand for themselves.
+type number struct {
+	name string // as it is called here
+	bits int64
+}
+
+// numbers are the types by all the names that engines give them.
+func numbers() map[string]number {
+	m := map[string]number{}
+	for _, n := range []struct {
+		bits  int64
+		names []string
+	}{
+		{64, []string{"f64", "float64", "double"}},
+		{32, []string{"f32", "float32", "float"}},
+		{16, []string{"f16", "float16", "half", "fp16"}},
+		{16, []string{"bf16", "bfloat16"}},
+		{8, []string{"fp8", "fp8_e4m3", "e4m3", "float8_e4m3fn", "f8_e4m3", "fp8_e4m3fn"}},
+		{8, []string{"fp8_e5m2", "e5m2", "float8_e5m2", "f8_e5m2"}},
+		{8, []string{"int8", "i8", "uint8", "u8"}},
+		{4, []string{"int4", "i4", "uint4"}},
+		{16, []string{"i16", "int16", "u16", "uint16"}}, {32, []string{"i32", "int32", "u32", "uint32"}}, {64, []string{"i64", "int64", "u64"}},
+	} {
+		for _, name := range n.names {
+			m[name] = number{n.names[0], n.bits}
+		}
+	}
+	return m
+}
+
+func numberOf(name string) (number, bool) {
+	n, ok := numbers()[strings.TrimPrefix(strings.ToLower(name), "torch.")]
+	return n, ok
+}
+
+// stored is what a weight takes: its values, and the scales and zero points beside them.
+type stored struct{ values, scales int64 }
+
+// format is how weights are stored.
+type format struct {
+	name   string
+	scales string // the type of the scales; "": there are none
+	plain  number // what is not quantised
+	// all says that every matrix is quantised, the embedding and the head too; else those of the layers alone.
+	all    bool
+	matrix func(rows, cols int64, w hfconfig.Weight) stored
+	skips  func(name string) bool
+	// rough says that the mixture of types is a rule and not what a file says.
+	rough bool
+}
+
+// bytes gives what all copies of a weight take.
+func (f format) bytes(w hfconfig.Weight) stored {
+	quantised := f.matrix != nil && w.Cols > 1 && w.Part != hfconfig.Router && (w.Linear || f.all) && w.Part != hfconfig.Positions
+	if quantised && f.skips != nil && f.skips(w.Name) {
+		quantised = false
+	}
+	if !quantised {
+		return stored{values: bitsOf(w.Values(), f.plain.bits)}
+	}
+	s := f.matrix(w.Rows, w.Cols, w)
+	return stored{s.values * w.Times, s.scales * w.Times}
+}
+
+func bitsOf(n, bits int64) int64 { return (n*bits + 7) / 8 }
+
+func ceil(a, b int64) int64 { return (a + b - 1) / b }
+
+// of says of which type a weight is.
+func (f format) of(w hfconfig.Weight) string {
+	if f.matrix != nil && w.Cols > 1 && w.Part != hfconfig.Router && (w.Linear || f.all) && w.Part != hfconfig.Positions && (f.skips == nil || !f.skips(w.Name)) {
+		return f.name
+	}
+	return f.plain.name
+}
+
+// groupsOf is how many groups a row of so many values has; a group of 0 is the row.
+func groupsOf(cols int64, group int) int64 {
+	if group <= 0 {
+		return 1
+	}
+	return ceil(cols, int64(group))
+}
+
+// intFormat is awq and gptq: whole numbers of so many bits, a 16-bit scale and a packed zero point a group.
+func intFormat(name string, bits, group int, zeros, index bool, plain number) format {
+	b := int64(bits)
+	return format{name: name, scales: "f16", plain: plain, matrix: func(rows, cols int64, _ hfconfig.Weight) stored {
+		groups := groupsOf(cols, group)
+		s := stored{bitsOf(rows*cols, b), rows * groups * 2}
+		if zeros {
+			s.scales += bitsOf(rows*groups, b)
+		}
+		if index { // which group each input belongs to
+			s.scales += 4 * cols
+		}
+		return s
+	}}
+}
+
+// mlcName is how MLC calls its formats: q4f16_1 is four bits with scales of float16.
+var mlcName = regexp.MustCompile(`^q([0348])(f16|f32|bf16)(?:_([0-2]|ft))?$`)
+
+// mlcFormat packs values into words of 32 bits along a row, 32 of 4 bits or 40 of 3 bits a group with a scale.
+func mlcFormat(name string) (format, bool) {
+	m := mlcName.FindStringSubmatch(name)
+	if m == nil {
+		return format{}, false
+	}
+	plain, _ := numberOf(m[2])
+	if m[1] == "0" {
+		return format{name: plain.name, plain: plain}, m[3] == ""
+	}
+	if m[3] == "" || m[3] == "ft" {
+		return format{}, false
+	}
+	bits, _ := strconv.ParseInt(m[1], 10, 64)
+	perWord, group := 32/bits, int64(32)
+	if bits == 3 {
+		group = 40
+	}
+	return format{name: name, scales: plain.name, plain: plain, all: true, matrix: func(rows, cols int64, _ hfconfig.Weight) stored {
+		groups := ceil(cols, group)
+		return stored{rows * groups * (group / perWord) * 4, bitsOf(rows*groups, plain.bits)}
+	}}, true
+}
+
+// block is how many values a block of one of GGUF's types has, and its bytes.
+type block struct{ values, bytes int64 }
+
+// ggufTypes are those of GGUF's types that quantise in blocks.
+func ggufTypes() map[string]block {
+	return map[string]block{
+		"q4_0": {32, 18}, "q4_1": {32, 20}, "q5_0": {32, 22}, "q5_1": {32, 24}, "q8_0": {32, 34},
+		"q2_k": {256, 84}, "q3_k": {256, 110}, "q4_k": {256, 144}, "q5_k": {256, 176}, "q6_k": {256, 210},
+		"iq2_xxs": {256, 66}, "iq2_xs": {256, 74}, "iq2_s": {256, 82}, "iq3_xxs": {256, 98}, "iq3_s": {256, 110}, "iq1_s": {256, 50}, "iq1_m": {256, 56},
+		"iq4_nl": {32, 18}, "iq4_xs": {256, 136}, "tq1_0": {256, 54}, "tq2_0": {256, 66},
+	}
+}
+
+// ggufFormat is one type for all matrices, or a mixture of two as llama.cpp's quantiser makes it. Vectors are f32.
+func ggufFormat(name string) (format, bool) {
+	types := ggufTypes()
+	pick := func(t block) func(rows, cols int64, w hfconfig.Weight) stored {
+		return func(rows, cols int64, _ hfconfig.Weight) stored {
+			return stored{values: rows * ceil(cols, t.values) * t.bytes}
+		}
+	}
+	f := format{name: name, scales: "in blocks", plain: number{"f32", 32}, all: true}
+	if t, ok := types[name]; ok {
+		whole := pick(t)
+		f.matrix = whole
+		if strings.HasPrefix(name, "q4_") || strings.HasPrefix(name, "q5_") { // the head is of more bits
+			more := pick(types["q6_k"])
+			f.matrix = func(rows, cols int64, w hfconfig.Weight) stored {
+				if w.Part == hfconfig.Head && cols%256 == 0 {
+					return more(rows, cols, w)
+				}
+				return whole(rows, cols, w)
+			}
+		}
+		return f, true
+	}
+	base, found := strings.CutSuffix(name, "_m")
+	if !found {
+		base, found = strings.CutSuffix(name, "_s")
+	}
+	t, ok := types[base]
+	if !found || !ok || base != "q4_k" && base != "q5_k" {
+		return format{}, false
+	}
+	whole, more := pick(t), pick(types["q6_k"])
+	medium := strings.HasSuffix(name, "_m")
+	f.rough = true
+	f.matrix = func(rows, cols int64, w hfconfig.Weight) stored {
+		if w.Part == hfconfig.Head {
+			return more(rows, cols, w)
+		}
+		a := whole(rows, cols, w)
+		if medium && (strings.Contains(w.Name, "v_proj") || strings.Contains(w.Name, "down_proj")) { // of half the layers
+			b := more(rows, cols, w)
+			return stored{values: (a.values + b.values) / 2}
+		}
+		return a
+	}
+	return f, true
+}
+
+// format finds out how the weights are stored in the engine.
+func (e *Estimate) format() (format, error) {
+	s, m := &e.Setup, e.Model
+	plain, err := e.plain()
+	if err != nil {
+		return format{}, err
+	}
+	q := m.Quantized
+	if s.Quantization != "" {
+		q = nil
+		name := strings.ToLower(s.Quantization)
+		if f, ok := mlcFormat(name); ok {
+			return f, nil
+		}
+		if f, ok := ggufFormat(name); ok {
+			return f, nil
+		}
+		if n, ok := numberOf(name); ok && n.bits >= 16 {
+			return format{name: n.name, plain: n}, nil
+		}
+		if q, err = named(name, s.GroupSize); err != nil {
+			return format{}, err
+		}
+	}
+	if q == nil || m.Stored != nil && s.Quantization == "" {
+		return format{name: plain.name, plain: plain}, nil
+	}
+	f := quantizedFormat(q, plain)
+	return f, nil
+}
+
+// plain is the type of what isn't quantised.
+func (e *Estimate) plain() (number, error) {
+	name := e.Setup.DType
+	if name == "" || name == "auto" {
+		name = e.Model.DType
+		if e.Setup.Engine == VLLM && (name == "float32" || name == "f32") {
+			e.warn("the weights are published in float32; vLLM takes them in 16 bits unless --dtype float32 is given")
+			name = "bf16"
+		}
+	}
+	if name == "" {
+		return number{"f16", 16}, nil
+	}
+	n, ok := numberOf(name)
+	if !ok {
+		if e.Setup.DType == "" {
+			return number{"f16", 16}, nil
+		}
+		return n, fault.New(fault.Usage, "types are float32, float16, bfloat16, fp8, int8", "--dtype %s is not known", name)
+	}
+	return n, nil
+}
+
+// named is a way of quantising by its name alone, as its authors' tools do it by default.
+func named(name string, group int) (*hfconfig.Quantized, error) {
+	known := map[string]hfconfig.Quantized{
+		"awq": {Method: "awq", Bits: 4, Group: 128}, "awq_marlin": {Method: "awq", Bits: 4, Group: 128},
+		"gptq": {Method: "gptq", Bits: 4, Group: 128}, "gptq_marlin": {Method: "gptq", Bits: 4, Group: 128}, "gptq-8bit": {Method: "gptq", Bits: 8, Group: 128},
+		"bitsandbytes": {Method: "bitsandbytes-4bit", Bits: 4, Group: 64}, "bitsandbytes-4bit": {Method: "bitsandbytes-4bit", Bits: 4, Group: 64},
+		"bitsandbytes-8bit": {Method: "bitsandbytes-8bit", Bits: 8}, "nf4": {Method: "bitsandbytes-4bit", Bits: 4, Group: 64},
+		"nf4-double": {Method: "bitsandbytes-4bit", Bits: 4, Group: 64, Double: true},
+		"fp8":        {Method: "fp8", Bits: 8}, "fp8_e4m3": {Method: "fp8", Bits: 8}, "fp8_e5m2": {Method: "fp8", Bits: 8}, "e4m3": {Method: "fp8", Bits: 8},
+		"e5m2": {Method: "fp8", Bits: 8}, "int8": {Method: "int8", Bits: 8, Symmetric: true}, "int4": {Method: "int4", Bits: 4, Group: 128, Symmetric: true},
+		"mxfp4": {Method: "mxfp4", Bits: 4, Group: 32},
+	}
+	q, ok := known[name]
+	if !ok {
+		names := slices.Sorted(maps.Keys(known))
+		all := append(slices.Sorted(maps.Keys(ggufTypes())), append(names, "q4f16_1", "q4f32_1", "q3f16_1", "q0f16", "q0f32", "q4_k_m", "q5_k_m")...)
+		return nil, fault.New(fault.Usage, "there are "+strings.Join(names, ", ")+", GGUF's types and MLC's (q4f16_1)",
+			"--quantization %s is not known (the nearest: %s)", name, strings.Join(nearest.Of(name, all, 2), ", "))
+	}
+	if group > 0 && q.Group > 0 {
+		q.Group = group
+	}
+	return &q, nil
+}
+
+func quantizedFormat(q *hfconfig.Quantized, plain number) format {
+	f := format{name: q.Method, plain: plain}
+	switch q.Method {
+	case "awq", "compressed-tensors", "int4":
+		f = intFormat(fmt.Sprintf("%s (int%d)", q.Method, q.Bits), q.Bits, q.Group, !q.Symmetric, false, plain)
+	case "gptq":
+		f = intFormat(fmt.Sprintf("gptq (int%d)", q.Bits), q.Bits, q.Group, true, true, plain)
+	case "bitsandbytes-4bit":
+		f.scales = "f32"
+		f.matrix = func(rows, cols int64, _ hfconfig.Weight) stored {
+			blocks := ceil(rows*cols, 64)
+			if q.Double { // 8 bits a block, and a scale and an offset for every 256 of them
+				return stored{bitsOf(rows*cols, 4), blocks + 4*ceil(blocks, 256)}
+			}
+			return stored{bitsOf(rows*cols, 4), 4 * blocks}
+		}
+		if q.Double {
+			f.scales = "int8"
+		}
+	case "bitsandbytes-8bit", "int8":
+		f.scales = "f32"
+		f.matrix = func(rows, cols int64, _ hfconfig.Weight) stored {
+			return stored{rows * cols, 4 * rows * groupsOf(cols, q.Group)}
+		}
+	case "fp8":
+		f.scales = "f32"
+		f.matrix = func(rows, cols int64, _ hfconfig.Weight) stored {
+			if q.Block[0] > 0 && q.Block[1] > 0 {
+				return stored{rows * cols, 4 * ceil(rows, int64(q.Block[0])) * ceil(cols, int64(q.Block[1]))}
+			}
+			return stored{rows * cols, 4}
+		}
+	case "mxfp4":
+		f.scales = "e8m0"
+		f.matrix = func(rows, cols int64, _ hfconfig.Weight) stored {
+			return stored{bitsOf(rows*cols, 4), rows * ceil(cols, 32)}
+		}
+	}
+	f.skips = q.Skips
+	return f
+}

@@ -1,0 +1,250 @@
+package estimate
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"llmparity/internal/fault"
+	"llmparity/internal/hfconfig"
+)
+
+// cached is what the KV cache takes.
+type cached struct {
+	reserved, used Component
+	extra          int64 // that several devices have more than once
+}
+
+// kvType is a type of keys and values: a plain number, or one of GGUF's blocks.
+type kvType struct {
+	name  string
+	bits  int64 // of a value; 0: it has blocks
+	block block
+}
+
+func (t kvType) bytes(values int64) int64 {
+	if t.bits > 0 {
+		return bitsOf(values, t.bits)
+	}
+	return ceil(values, t.block.values) * t.block.bytes
+}
+
+// kvType finds out the type of keys and values.
+func (e *Estimate) kvType() (kvType, error) {
+	s := e.Setup
+	name := strings.ToLower(s.KVDType)
+	if name == "" || name == "auto" {
+		switch s.Engine {
+		case LlamaCPP, Ollama:
+			name = "f16"
+		default:
+			name = e.DTypes.Activations
+		}
+	}
+	if n, ok := numberOf(name); ok && n.bits >= 8 && n.bits <= 32 {
+		return kvType{name: n.name, bits: n.bits}, nil
+	}
+	if b, ok := ggufTypes()[name]; ok && b.values == 32 && (s.Engine == LlamaCPP || s.Engine == Ollama) {
+		return kvType{name: name, block: b}, nil
+	}
+	return kvType{}, fault.New(fault.Usage, "types are float32, float16, bfloat16, fp8 (e4m3, e5m2), int8, and in llama.cpp and Ollama q8_0, q5_1, q5_0, q4_1, q4_0, iq4_nl",
+		"--kv-cache-dtype %s is not one that %s has", s.KVDType, s.Engine)
+}
+
+// The units in which engines reserve a cache, in tokens.
+const (
+	webllmPage = 16
+	llamaPad   = 256
+	vllmBlock  = 16
+)
+
+func padded(n, to int64) int64 { return ceil(n, to) * to }
+
+// windowed are the architectures for which llama.cpp keeps no more of a sliding window's layers than the window.
+func windowed(architecture string) bool {
+	return slices.Contains([]string{"gemma2", "gemma3", "gemma3_text", "gemma3n", "gemma4", "cohere2", "gpt_oss", "gpt-oss", "llama4", "llama4_text", "exaone4", "olmo3",
+		"olmo2", "exaone-moe", "smallthinker", "plamo3", "mimo2", "afmoe", "lfm2"}, architecture)
+}
+
+// slots are how many tokens a group of layers has room for, of one sequence, and how many of them are taken.
+func (e *Estimate) slots(c hfconfig.Cache) (reserved, used int64) {
+	s := e.Setup
+	context, tokens, window := int64(s.Context), e.Tokens, int64(c.Window)
+	seen := tokens
+	if window > 0 {
+		seen = min(tokens, window)
+	}
+	switch s.Engine {
+	case WebLLM:
+		pages := ceil(context, webllmPage) + 1
+		if w := int64(e.Model.Window); w > 0 {
+			pages = ceil(min(context, w), webllmPage) + 3
+			tokens = min(tokens, w)
+		}
+		return pages * webllmPage, tokens
+	case LlamaCPP, Ollama:
+		cells := padded(context, llamaPad)
+		if window > 0 && windowed(e.Model.Type) {
+			ubatch := min(int64(s.UBatch), cells)
+			cells = min(cells, padded(window+ubatch, llamaPad))
+			return cells, min(seen, cells)
+		}
+		return cells, tokens
+	case VLLM:
+		return padded(seen, vllmBlock), seen
+	}
+	return seen, seen
+}
+
+// perLayer is what a token takes in one layer: keys and values are rows of their own.
+func (e *Estimate) perLayer(c hfconfig.Cache, t kvType) int64 {
+	values, keys := c.Values, c.Keys
+	if c.Expanded > 0 && e.Setup.Engine == Transformers {
+		values, keys = c.Expanded, c.ExpandedKeys
+	}
+	return t.bytes(keys) + t.bytes(values-keys)
+}
+
+// cache works out what is reserved for keys and values, and what of it is used at the end of the text.
+func (e *Estimate) cache() (cached, error) {
+	m, s := e.Model, e.Setup
+	plain, err := e.plain()
+	if err != nil {
+		return cached{}, err
+	}
+	e.DTypes.Activations = e.activationType(plain)
+	t, err := e.kvType()
+	if err != nil {
+		return cached{}, err
+	}
+	e.DTypes.KVCache = t.name
+	if len(m.Caches) == 0 {
+		return cached{}, nil
+	}
+	var k cached
+	var reserved, used float64
+	devices := int64(s.TensorParallel)
+	for _, c := range m.Caches {
+		one := e.perLayer(c, t) * int64(c.Layers)
+		e.PerToken += one
+		r, u := e.slots(c)
+		reserved += float64(one) * float64(r) * float64(e.Sequences)
+		used += float64(one) * float64(u) * float64(e.Sequences)
+		if heads := int64(c.Heads); devices > 1 && s.Engine == VLLM || devices > 1 && s.Engine == Transformers {
+			extra := one * (devices - 1) // a latent, which each device has whole
+			if heads > 0 {
+				extra = one*ceil(heads, devices)*devices/heads - one
+			}
+			k.extra += extra * u * int64(e.Sequences)
+		}
+	}
+	if reserved > 1<<54 {
+		return cached{}, fault.New(fault.Usage, "ask for fewer tokens or sequences", "a KV cache of %d tokens in each of %d sequences would take %.0f bytes", s.Context, e.Sequences, reserved)
+	}
+	how, usedHow := e.cacheMethod()
+	if k.extra > 0 {
+		copies := fmt.Sprintf("; %.2f GiB of it is there more than once, on %d devices that can't share it", float64(k.extra)/gib, devices)
+		how, usedHow = how+copies, usedHow+copies
+	}
+	k.reserved = exact(KVReserved, int64(reserved)+k.extra, t.name, how, m.cacheTrust())
+	k.used = exact(KVUsed, int64(used)+k.extra, t.name, usedHow, m.cacheTrust())
+	return k, nil
+}
+
+func (m Model) cacheTrust() Confidence {
+	if m.Source == "numbers" {
+		return worse(m.Trust, Medium)
+	}
+	return m.Trust
+}
+
+// activationType is what an engine computes in.
+func (e *Estimate) activationType(plain number) string {
+	switch {
+	case e.Setup.Engine == LlamaCPP || e.Setup.Engine == Ollama:
+		return "f32"
+	case e.Setup.Engine == WebLLM:
+		name := strings.ToLower(e.Setup.Quantization)
+		if name == "" && e.Model.Source == "webllm-package" {
+			name = e.Model.DType
+		}
+		if f, ok := mlcFormat(name); ok {
+			return f.plain.name
+		}
+		if e.Model.Source == "gguf" && e.Setup.DType == "" {
+			return "f32"
+		}
+	case e.Setup.Engine == Transformers && e.Model.Source == "gguf" && e.Setup.DType == "":
+		return "f32"
+	}
+	if plain.bits < 16 {
+		return "bf16"
+	}
+	return plain.name
+}
+
+func (e *Estimate) cacheMethod() (reserved, used string) {
+	s := e.Setup
+	per := fmt.Sprintf("%d bytes a token (keys and values of all layers)", e.PerToken)
+	windows := map[int]bool{}
+	for _, c := range e.Model.Caches {
+		if c.Window > 0 {
+			windows[c.Window] = true
+		}
+	}
+	if len(windows) > 0 {
+		for w := range maps.Keys(windows) {
+			per += fmt.Sprintf(", layers with a window of %d tokens", w)
+			break
+		}
+	}
+	used = fmt.Sprintf("%s × %d tokens × %s", per, e.Tokens, sequences(e.Sequences))
+	switch s.Engine {
+	case WebLLM:
+		return per + fmt.Sprintf(" × %d × (⌈context/%d⌉ + 1), all at load", webllmPage, webllmPage), used
+	case LlamaCPP, Ollama:
+		return per + fmt.Sprintf(" × context, padded to %d × %s, all at load", llamaPad, sequences(e.Sequences)), used
+	case VLLM:
+		return per + fmt.Sprintf(" in blocks of %d tokens × %s", vllmBlock, sequences(e.Sequences)), used
+	}
+	return used + "; it grows with the text, nothing is reserved", used
+}
+
+// upFront is vLLM's way: what of --gpu-memory-utilization the rest leaves is the KV cache's, whether it is used or not.
+func (e *Estimate) upFront(k cached, weights Component, others ...Component) Component {
+	s := e.Setup
+	if k.reserved.Method == "" {
+		return k.reserved
+	}
+	if s.GPUMemoryGiB == 0 {
+		e.warn("vLLM takes %.0f %% of each device's memory up front; --gpu-memory-gb says how much that is. Here stands what the sequences need", 100*s.GPUUtilization)
+		return k.reserved
+	}
+	budget := s.GPUMemoryGiB * gib * s.GPUUtilization * float64(s.TensorParallel)
+	low, best, high := budget-float64(weights.High), budget-float64(weights.Best), budget-float64(weights.Low)
+	for _, o := range others {
+		low, best, high = low-float64(o.High), best-float64(o.Best), high-float64(o.Low)
+	}
+	c := k.reserved
+	c.Low, c.Best, c.High = atLeast0(low), atLeast0(best), atLeast0(high)
+	c.Method = fmt.Sprintf("%.0f %% of %g GiB on %d devices, less the rest: taken up front", 100*s.GPUUtilization, s.GPUMemoryGiB, s.TensorParallel)
+	c.Confidence = Medium
+	switch need := float64(k.used.Best); {
+	case best <= 0:
+		e.warn("weights, activations and framework take %.2f GiB more than %.2f GiB: the model doesn't fit", -best/gib, budget/gib)
+	case need > best:
+		e.warn("the sequences need %.2f GiB of KV cache, %.2f GiB are left for it: about %d of %d run at a time, the others wait",
+			need/gib, best/gib, int(best/need*float64(e.Sequences)), e.Sequences)
+	}
+	return c
+}
+
+func sequences(n int) string {
+	if n == 1 {
+		return "1 sequence"
+	}
+	return fmt.Sprintf("%d sequences", n)
+}
+
+func atLeast0(v float64) int64 { return int64(max(v, 0)) }

@@ -1,0 +1,223 @@
+package estimate
+
+import (
+	"cmp"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"llmparity/internal/fault"
+	"llmparity/internal/gguf"
+	"llmparity/internal/hfconfig"
+	"llmparity/internal/mlc"
+)
+
+// Open finds out what lies at a path: a GGUF, the folder of a WebLLM package, a config.json or the folder that it is in, or
+// safetensors files.
+func Open(path string) (Model, error) {
+	const wanted = "a GGUF file, the folder of a WebLLM package, a config.json or a folder with one is expected; or give the sizes by flags"
+	info, err := os.Stat(path)
+	var p *fs.PathError
+	switch {
+	case err != nil:
+		if errors.As(err, &p) {
+			err = p.Err
+		}
+		return Model{}, fault.Wrap(fault.BadModel, err, wanted, "%s can't be read", path)
+	case info.IsDir():
+		if _, err := os.Stat(filepath.Join(path, "mlc-chat-config.json")); err == nil {
+			return FromPackage(path)
+		}
+		return fromFolder(path, wanted)
+	case !info.Mode().IsRegular(): // opening a pipe would wait for somebody who writes into it
+		return Model{}, fault.New(fault.BadModel, wanted, "%s is no regular file", path)
+	}
+	switch ext := strings.ToLower(filepath.Ext(path)); {
+	case ext == ".json":
+		return fromFile(path)
+	case ext == ".safetensors":
+		return fromTensors(path)
+	}
+	f, err := gguf.Open(path)
+	if err != nil {
+		return Model{}, err
+	}
+	defer f.Close()
+	return FromGGUF(f)
+}
+
+// fromFile takes a config.json by itself; what else is in its folder is not looked at.
+func fromFile(path string) (Model, error) {
+	c, err := hfconfig.Open(path)
+	if err != nil {
+		return Model{}, err
+	}
+	return FromConfig(c), nil
+}
+
+// FromConfig takes what a config says.
+func FromConfig(c hfconfig.Model) Model {
+	m := Model{Name: c.Name, Source: "hf-config", Type: c.Type, Parameters: c.Parameters(), Active: c.ActiveParameters(), Layers: c.Layers, Hidden: c.Hidden,
+		Heads: c.Heads, KVHeads: c.KVHeads, HeadDim: c.HeadDim, Inter: c.Intermediate, Vocab: c.Vocab, MaxContext: c.MaxPositions, DType: c.DType,
+		Weights: c.Weights, Caches: c.Caches, Quantized: c.Quantized, Latent: c.Latent, Trust: High, Notes: c.Notes}
+	if c.Experts > 0 { // a token passes several
+		var wide int64
+		for _, w := range c.Weights {
+			if strings.HasSuffix(w.Name, "experts.*.up_proj.weight") && w.Times > 0 {
+				wide = w.Rows * int64(c.ActiveExperts)
+			}
+			if strings.HasSuffix(w.Name, "shared_expert.up_proj.weight") {
+				wide += w.Rows
+			}
+		}
+		m.Inter = int(max(wide, 1))
+	}
+	return m
+}
+
+// fromFolder takes a config, and the headers of the safetensors files beside it.
+func fromFolder(dir, wanted string) (Model, error) {
+	tensors, terr := hfconfig.Safetensors(dir)
+	c, err := hfconfig.Open(dir)
+	switch {
+	case err == nil && terr == nil:
+		m := FromConfig(c)
+		return m, m.hold(dir, tensors)
+	case terr != nil:
+		return Model{}, terr
+	case hfconfig.IsUnknown(err) || !hfconfig.Exists(dir):
+		if len(tensors) > 0 {
+			return byTensors(dir, tensors, "its architecture is not known: weights are those of its files, and the KV cache is what the projections of keys and values show")
+		}
+		if total, ierr := hfconfig.IndexTotal(dir); total > 0 || ierr != nil {
+			return byTotal(dir, total), ierr
+		}
+		if !hfconfig.Exists(dir) {
+			return Model{}, fault.New(fault.BadModel, wanted, "%s is a folder without a model", dir)
+		}
+	}
+	return Model{}, err
+}
+
+// hold compares what the config says with what the files have.
+func (m *Model) hold(dir string, tensors []hfconfig.Stored) error {
+	if len(tensors) == 0 {
+		total, err := hfconfig.IndexTotal(dir)
+		if plain := m.plainBytes(); err == nil && total > 0 && m.Quantized == nil && plain > 0 && !near(total, plain, 0.1) {
+			m.note("model.safetensors.index.json says total_size %d, the config's sizes and types come to %d", total, plain)
+			m.Trust = Medium
+		}
+		return err
+	}
+	m.Stored = map[string]int64{}
+	var values int64
+	for _, t := range tensors {
+		m.Stored[strings.ToLower(t.DType)] += t.Bytes
+		values += t.Values()
+	}
+	if m.Quantized == nil && !near(values, m.Parameters, 0.02) {
+		m.note("the safetensors files have %d values, the config's sizes come to %d parameters", values, m.Parameters)
+		m.Trust = Medium
+	}
+	return nil
+}
+
+func (m Model) plainBytes() int64 {
+	n, ok := numberOf(m.DType)
+	if !ok {
+		return 0
+	}
+	return bitsOf(m.Parameters, n.bits)
+}
+
+func near(a, b int64, part float64) bool {
+	d := float64(a) - float64(b)
+	return max(d, -d) <= part*float64(max(a, b))
+}
+
+// fromTensors takes one safetensors file.
+func fromTensors(path string) (Model, error) {
+	tensors, err := hfconfig.Safetensors(path)
+	if err != nil {
+		return Model{}, err
+	}
+	return byTensors(path, tensors, "there is no config.json: weights are those of the file, and the KV cache is what the projections of keys and values show")
+}
+
+func byTensors(path string, tensors []hfconfig.Stored, note string) (Model, error) {
+	m := Model{Name: filepath.Base(filepath.Clean(path)), Source: "safetensors", Stored: map[string]int64{}, Trust: Low, Caches: hfconfig.CachesOf(tensors)}
+	for _, t := range tensors {
+		m.Stored[strings.ToLower(t.DType)] += t.Bytes
+		m.Parameters += t.Values()
+		m.lump(t.Values())
+		if len(t.Shape) == 2 && (strings.Contains(t.Name, "embed_tokens") || strings.Contains(t.Name, "wte.")) {
+			m.Vocab, m.Hidden = int(min(t.Shape[0], 1<<30)), int(min(t.Shape[1], 1<<30))
+		}
+	}
+	if m.Parameters == 0 {
+		return m, fault.New(fault.BadModel, "fetch it again", "%s holds no tensors", path)
+	}
+	for _, c := range m.Caches {
+		m.Layers += c.Layers
+	}
+	m.DType = dominant(m.Stored)
+	m.note("%s", note)
+	return m, nil
+}
+
+func byTotal(dir string, total int64) Model {
+	m := Model{Name: filepath.Base(filepath.Clean(dir)), Source: "safetensors", Stored: map[string]int64{"unknown": total}, Parameters: total / 2, Trust: Low}
+	m.note("its architecture is not known: of the weights total_size of its index is all that is, and parameters are half of that, as of 16 bits")
+	return m
+}
+
+// lump is a weight of which the number of values alone is known.
+func (m *Model) lump(values int64) {
+	if values > 0 {
+		m.Weights = append(m.Weights, hfconfig.Weight{Part: hfconfig.Whole, Name: "weights", Times: 1, Rows: values, Cols: 1, Split: hfconfig.Sharded, Active: 1})
+	}
+}
+
+// FromPackage takes a WebLLM package, and the library in its folder.
+func FromPackage(dir string) (Model, error) {
+	p, err := mlc.OpenPackage(dir)
+	if err != nil {
+		return Model{}, err
+	}
+	m := Model{Name: filepath.Base(filepath.Clean(dir)), Source: "webllm-package", Type: p.ModelType, Layers: p.Layers, Hidden: p.Hidden, Heads: p.Heads,
+		KVHeads: p.KVHeads, HeadDim: p.HeadDim, Vocab: p.Vocab, MaxContext: p.ContextWindowSize, DType: p.Quantization, Chunk: p.PrefillChunkSize,
+		Window: max(p.SlidingWindowSize, 0), Inter: p.Shape.IntermediateSize, Stored: map[string]int64{}, Trust: High}
+	for _, w := range p.Weights {
+		m.Stored[strings.ToLower(w.DType)] += w.Bytes
+		if strings.Contains(w.DType, "float") && !strings.HasPrefix(p.Quantization, "q0") {
+			continue // scales, and what isn't quantised
+		}
+		n := int64(1)
+		for _, size := range w.Shape {
+			n *= max(size, 1)
+		}
+		m.lump(n)
+		m.Parameters += n
+	}
+	if !strings.HasPrefix(p.Quantization, "q0") {
+		m.Parameters = 0 // packed: the shapes don't tell
+	}
+	if p.Library != "" {
+		lib, err := mlc.OpenLibrary(p.Library)
+		if err != nil {
+			return Model{}, err
+		}
+		m.Library = &lib
+		m.Chunk = cmp.Or(lib.PrefillChunkSize, m.Chunk)
+		if kv := lib.KVCache; kv != nil {
+			m.Layers, m.Heads, m.KVHeads, m.HeadDim = kv.Layers, kv.Heads, kv.KVHeads, kv.HeadDim
+		}
+	}
+	if m.Layers > 0 && m.KVHeads > 0 && m.HeadDim > 0 {
+		one := int64(m.KVHeads) * int64(m.HeadDim)
+		m.Caches = []hfconfig.Cache{{Layers: m.Layers, Values: 2 * one, Keys: one, Heads: m.KVHeads}}
+	}
+	return m, nil
+}

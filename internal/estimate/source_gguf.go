@@ -1,0 +1,244 @@
+package estimate
+
+import (
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"llmparity/internal/fault"
+	"llmparity/internal/gguf"
+	"llmparity/internal/hfconfig"
+)
+
+// FromGGUF takes a file's tensors, and of its metadata what llama.cpp's keys say of any architecture. Where they don't say enough, what
+// the tensors show has to do.
+func FromGGUF(f *gguf.File) (Model, error) {
+	m := Model{Source: "gguf", Stored: map[string]int64{}, Trust: High, Name: strings.TrimSuffix(filepath.Base(f.Name), ".gguf")}
+	if name, err := f.Text("general.name"); err == nil && name != "" {
+		m.Name = name
+	}
+	for _, t := range f.Tensors {
+		m.Stored[strings.ToLower(t.Type.String())] += t.Size
+		m.Parameters += t.Elements()
+		w := hfconfig.Weight{Part: hfconfig.Whole, Name: t.Name, Times: 1, Rows: t.Elements(), Cols: 1, Split: hfconfig.Sharded, Active: 1}
+		if len(t.Shape) == 2 {
+			w.Cols, w.Rows, w.Linear = int64(t.Shape[0]), int64(t.Shape[1]), strings.HasPrefix(t.Name, "blk.")
+		}
+		m.Weights = append(m.Weights, w)
+	}
+	if m.Parameters <= 0 {
+		return m, fault.New(fault.BadModel, "give a model", "model %s: it has no tensors", f.Name)
+	}
+	m.DType = dominant(m.Stored)
+	name, err := f.ArchitectureName()
+	if err != nil {
+		m.note("the file doesn't say its architecture")
+	}
+	m.Type = name
+	if n, err := f.Uint("split.count"); err == nil && n > 1 {
+		m.note("the file is one of %d parts: the weights of the others are not counted", n)
+		m.Trust = Low
+	}
+	k := keys{f: f, name: name}
+	m.Layers, m.Hidden, m.MaxContext = k.one("block_count"), k.one("embedding_length"), k.one("context_length")
+	m.Heads, m.Inter = k.one("attention.head_count"), k.one("feed_forward_length")
+	if tokens, err := f.Texts("tokenizer.ggml.tokens"); err == nil {
+		m.Vocab = len(tokens)
+	} else {
+		m.Vocab = k.one("vocab_size")
+	}
+	if !m.byKeys(k) {
+		m.byShapes(f)
+	}
+	if used := k.one("expert_used_count"); used > 0 {
+		m.Inter = max(k.one("expert_feed_forward_length"), 1)*used + k.one("expert_shared_feed_forward_length")
+		m.Active = m.passed(f, used, k.one("expert_count"))
+	}
+	return m, nil
+}
+
+func (m *Model) note(format string, args ...any) {
+	m.Notes = append(m.Notes, fmt.Sprintf(format, args...))
+}
+
+// keys reads sizes of an architecture, which may differ from layer to layer.
+type keys struct {
+	f    *gguf.File
+	name string
+}
+
+const maxSize = 1 << 24
+
+func (k keys) one(key string) int {
+	if list := k.list(key, 1); len(list) > 0 {
+		most := 0
+		for _, n := range list {
+			most = max(most, n)
+		}
+		return most
+	}
+	return 0
+}
+
+// list gives a size for each layer; nil where it isn't said, or makes no sense.
+func (k keys) list(key string, layers int) []int {
+	v, ok := k.f.Lookup(k.name + "." + key)
+	if !ok {
+		return nil
+	}
+	var out []int
+	switch v := v.(type) {
+	case []int32:
+		for _, n := range v {
+			out = append(out, int(n))
+		}
+	case []uint32:
+		for _, n := range v {
+			out = append(out, int(n))
+		}
+	default:
+		n, err := k.f.Uint(k.name + "." + key)
+		if err != nil || n > maxSize {
+			return nil
+		}
+		for range layers {
+			out = append(out, int(n))
+		}
+	}
+	for _, n := range out {
+		if n < 0 || n > maxSize {
+			return nil
+		}
+	}
+	return out
+}
+
+// byKeys works out the KV cache from the metadata.
+func (m *Model) byKeys(k keys) bool {
+	if m.Layers == 0 || m.Layers > 1<<14 || m.Heads == 0 {
+		return false
+	}
+	key, value := k.one("attention.key_length"), k.one("attention.value_length")
+	if key == 0 {
+		if m.Hidden%m.Heads != 0 {
+			return false
+		}
+		key = m.Hidden / m.Heads
+	}
+	if value == 0 {
+		value = key
+	}
+	m.HeadDim = key
+	kv := k.list("attention.head_count_kv", m.Layers)
+	if kv == nil {
+		kv = make([]int, m.Layers)
+		for i := range kv {
+			kv[i] = m.Heads
+		}
+	}
+	if len(kv) < m.Layers {
+		return false
+	}
+	if rank := k.one("attention.kv_lora_rank"); rank > 0 {
+		return m.latent(k, rank, key, value)
+	}
+	window, pattern := k.one("attention.sliding_window"), k.windows(m)
+	groups := map[hfconfig.Cache]int{}
+	for i, heads := range kv[:m.Layers] {
+		c := hfconfig.Cache{Values: int64(heads) * int64(key+value), Keys: int64(heads) * int64(key), Heads: heads}
+		if pattern(i) {
+			c.Window = window
+		}
+		groups[c]++
+		m.KVHeads = max(m.KVHeads, heads)
+	}
+	for c, n := range groups {
+		c.Layers = n
+		m.Caches = append(m.Caches, c)
+	}
+	return true
+}
+
+// latent is MLA, whose dimensions have keys of their own in newer files.
+func (m *Model) latent(k keys, rank, key, value int) bool {
+	rope := k.one("rope.dimension_count")
+	if n := k.one("attention.key_length_mla"); n > 0 {
+		key = n
+	}
+	if n := k.one("attention.value_length_mla"); n > 0 {
+		value = n
+	}
+	m.Latent, m.KVHeads, m.HeadDim = true, 1, key
+	all := int64(rank + rope)
+	m.Caches = []hfconfig.Cache{{Layers: m.Layers, Values: all, Keys: all, Expanded: int64(m.Heads) * int64(key+value), ExpandedKeys: int64(m.Heads) * int64(key)}}
+	m.note("the KV cache is that of builds which cache the latent; where its projection (attn_kv_b) is not split, keys and values are cached in full, %d values a token and layer",
+		int64(m.Heads)*int64(key+value))
+	return true
+}
+
+// windows tells which layers have the sliding window: those that a list says, or else those that the architecture's rule says.
+func (k keys) windows(m *Model) func(int) bool {
+	if v, ok := k.f.Lookup(k.name + ".attention.sliding_window_pattern"); ok {
+		if list, ok := v.([]bool); ok {
+			return func(i int) bool { return i < len(list) && list[i] }
+		}
+		if n := k.one("attention.sliding_window_pattern"); n > 0 {
+			return func(i int) bool { return (i+1)%n != 0 }
+		}
+	}
+	switch k.name {
+	case "gemma2", "gpt-oss":
+		return func(i int) bool { return (i+1)%2 != 0 }
+	case "gemma3":
+		return func(i int) bool { return (i+1)%6 != 0 }
+	case "cohere2", "exaone4", "olmo2", "llama4":
+		return func(i int) bool { return (i+1)%4 != 0 }
+	case "llama", "mistral", "phi3", "starcoder2":
+		return func(int) bool { return true }
+	}
+	return func(int) bool { return false }
+}
+
+var projection = regexp.MustCompile(`^blk\.(\d+)\.attn_([kv])\.weight$`)
+
+// byShapes takes the rows of the projections of keys and values, where the metadata doesn't do.
+func (m *Model) byShapes(f *gguf.File) {
+	m.Trust = Low
+	m.note("the metadata doesn't say the KV cache's sizes: they are what the tensors attn_k and attn_v show")
+	var keys, values int64
+	layers := map[int]bool{}
+	for _, t := range f.Tensors {
+		p := projection.FindStringSubmatch(t.Name)
+		if p == nil || len(t.Shape) != 2 || t.Shape[1] > maxSize {
+			continue
+		}
+		if p[2] == "k" {
+			n, err := strconv.Atoi(p[1])
+			keys, layers[n] = max(keys, int64(t.Shape[1])), err == nil
+		} else {
+			values = max(values, int64(t.Shape[1]))
+		}
+	}
+	if keys > 0 && values > 0 {
+		m.Layers = len(layers)
+		m.Caches = []hfconfig.Cache{{Layers: len(layers), Values: keys + values, Keys: keys}}
+	}
+	if t, ok := f.Tensor("token_embd.weight"); ok && len(t.Shape) == 2 {
+		m.Hidden = int(min(t.Shape[0], maxSize))
+	}
+}
+
+// passed is how many parameters a token passes: of the experts' tensors the part that is used.
+func (m *Model) passed(f *gguf.File, used, experts int) int64 {
+	var n int64
+	for _, t := range f.Tensors {
+		if experts > 0 && strings.Contains(t.Name, "_exps.") {
+			n += int64(float64(t.Elements()) * float64(used) / float64(experts))
+		} else {
+			n += t.Elements()
+		}
+	}
+	return n
+}

@@ -1,0 +1,130 @@
+package estimate
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"llmparity/internal/fault"
+	"llmparity/internal/hfconfig"
+)
+
+// weighed is what the weights take.
+type weighed struct {
+	whole   Component
+	extra   int64 // that several devices have more than once
+	largest int64 // of one tensor
+	half    bool  // what isn't quantised has 16 bits
+}
+
+// weigh adds up the weights.
+func (e *Estimate) weigh(f format) (weighed, error) {
+	m, s := e.Model, e.Setup
+	w := weighed{half: f.plain.bits <= 16}
+	if n, how := e.dequantised(f); n > 0 {
+		w.whole = exact(Weights, n, f.plain.name, how, m.Trust)
+		e.DTypes.Weights, e.ByFormat = f.plain.name, map[string]int64{f.plain.name: n}
+		w.largest = e.largest(func(v hfconfig.Weight) int64 { return bitsOf(v.Rows*v.Cols, f.plain.bits) })
+		return w, e.possible(n)
+	}
+	if m.Stored != nil && s.Quantization == "" && (s.DType == "" || m.Quantized != nil) {
+		var sum int64
+		for _, n := range m.Stored {
+			sum += n
+		}
+		name := dominant(m.Stored)
+		w.whole = exact(Weights, sum, name, "the sizes of the tensors in the model's files", High)
+		e.DTypes.Weights, e.ByFormat = name, m.Stored
+		if m.Parameters > 0 {
+			w.largest = e.largest(func(v hfconfig.Weight) int64 {
+				return int64(float64(v.Rows*v.Cols) * float64(sum) / float64(m.Parameters))
+			})
+		}
+		w.extra = e.replicated(func(v hfconfig.Weight) int64 {
+			return int64(float64(v.Values()) * float64(sum) / float64(max(m.Parameters, 1)))
+		})
+		return w, e.possible(sum)
+	}
+	e.ByFormat = map[string]int64{}
+	var sum int64
+	for _, v := range m.Weights {
+		b := f.bytes(v)
+		sum, e.ScaleBytes = sum+b.values+b.scales, e.ScaleBytes+b.scales
+		e.ByFormat[f.of(v)] += b.values + b.scales
+	}
+	w.largest = e.largest(func(v hfconfig.Weight) int64 { v.Times = 1; b := f.bytes(v); return b.values + b.scales })
+	w.extra = e.replicated(func(v hfconfig.Weight) int64 { b := f.bytes(v); return b.values + b.scales })
+	e.DTypes.Weights, e.DTypes.Scales = f.name, f.scales
+	how := "parameters, worked out from the architecture, in the types that they are stored in"
+	if m.Source == "numbers" {
+		how = "--model-params, in the type that they are stored in"
+	}
+	w.whole = exact(Weights, sum, f.name, how, m.Trust)
+	if f.rough {
+		w.whole = scaled(Weights, float64(sum), 0.97, 1.04, f.name, how+": a mixture, whose parts follow the quantiser's rule", worse(m.Trust, Medium))
+	} else if m.Trust == Low {
+		w.whole = scaled(Weights, float64(sum), 0.95, 1.1, f.name, how, Low)
+	}
+	return w, e.possible(sum)
+}
+
+// dequantised is for engines that take a GGUF's weights as plain numbers.
+func (e *Estimate) dequantised(f format) (int64, string) {
+	m, s := e.Model, e.Setup
+	if m.Source != "gguf" || s.Engine != WebLLM && s.Engine != Transformers || s.Quantization != "" {
+		return 0, ""
+	}
+	bits := int64(32)
+	if s.DType != "" {
+		bits = f.plain.bits
+	}
+	return bitsOf(m.Parameters, bits), "parameters × bytes: the engine gets a GGUF's weights as plain numbers"
+}
+
+func (e *Estimate) largest(of func(hfconfig.Weight) int64) int64 {
+	var most int64
+	for _, w := range e.Model.Weights {
+		w.Times = 1
+		most = max(most, of(w))
+	}
+	return most
+}
+
+// replicated is what all devices together have beyond one copy.
+func (e *Estimate) replicated(of func(hfconfig.Weight) int64) int64 {
+	t := int64(e.Setup.TensorParallel)
+	if t == 1 || e.Setup.Engine != VLLM && e.Setup.Engine != Transformers {
+		return 0
+	}
+	var extra int64
+	for _, w := range e.Model.Weights {
+		switch kv := int64(e.Model.KVHeads); {
+		case w.Split == hfconfig.Replicated && w.Part != hfconfig.Whole:
+			extra += of(w) * (t - 1)
+		case w.Split == hfconfig.ByKVHead && kv > 0 && kv < t:
+			extra += of(w) * (t - kv) / kv
+		}
+	}
+	return extra
+}
+
+// possible refuses sums that are beyond any memory.
+func (e *Estimate) possible(n int64) error {
+	if n <= 0 || n > 1<<54 {
+		return fault.New(fault.BadModel, "check the model's sizes", "%s: its weights would take %d bytes", e.Model.Name, n)
+	}
+	return nil
+}
+
+func dominant(stored map[string]int64) string {
+	names := slices.SortedFunc(maps.Keys(stored), func(a, b string) int {
+		if stored[a] != stored[b] {
+			return int(min(max(stored[b]-stored[a], -1), 1))
+		}
+		return strings.Compare(a, b)
+	})
+	if len(names) == 0 {
+		return ""
+	}
+	return names[0]
+}

@@ -88,6 +88,8 @@ func differentRequest(a, b *Cell) string {
 		return fmt.Sprintf("the temperature is %g for one and %g for the other", a.Spec.Temperature, b.Spec.Temperature)
 	case a.Spec.Isolation != b.Spec.Isolation:
 		return fmt.Sprintf("isolation is %q for one and %q for the other", a.Spec.Isolation, b.Spec.Isolation)
+	case a.Spec.Reused != b.Spec.Reused:
+		return "the repetitions of one go on in one launch (isolation reused), those of the other have launches of their own"
 	}
 	return ""
 }

@@ -15,7 +15,7 @@ func (r *Result) label() {
 		func(c *Cell) string { return fmt.Sprintf("prompt %d", c.Spec.PromptID) },
 		func(c *Cell) string { return fmt.Sprintf("%d tokens", c.Spec.MaxTokens) },
 		func(c *Cell) string { return fmt.Sprintf("temperature %g", c.Spec.Temperature) },
-		func(c *Cell) string { return c.Spec.Isolation },
+		isolation,
 		func(c *Cell) string { return fmt.Sprintf("context %d", c.Spec.Model.Context) },
 		func(c *Cell) string { return r.Runs[c.Run].Name },
 	}
@@ -45,6 +45,14 @@ func (r *Result) label() {
 			c.Label = fmt.Sprintf("%s #%d", c.Label, n)
 		}
 	}
+}
+
+// isolation is what a repetition has of its own, in a few words.
+func isolation(c *Cell) string {
+	if c.Spec.Reused {
+		return c.Spec.Isolation + " reused"
+	}
+	return c.Spec.Isolation
 }
 
 // with says in a line what the cell's engine ran with.

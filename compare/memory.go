@@ -15,18 +15,36 @@ const NoBaseline = "none: no process exists before the load"
 
 const noPSS = "no total of smaps_rollup was read"
 
-// footprint is what one launch held, in MiB; NaN where it was not read. The baseline is that of the launch to which a repetition
-// belongs, and so is what comes after the warm-up, which only the first of its repetitions has.
+// footprint is what one launch held, in MiB; NaN where it was not read.
 type footprint struct {
+	attempt                                         int // that opened the launch
 	peakPSS, peakUSS, peakRSS, baseline, postWarmup float64
 	baselineRSS, postWarmupRSS                      float64
 	unborn                                          bool // no process at all was read before the load
 }
 
+// footprints are those of the launches, in the order in which they were opened: the repetitions that reused one are taken together,
+// because the load and the warm-up lie in the first of them alone.
+func footprints(counted []*record.Attempt) []footprint {
+	var out []footprint
+	for _, a := range counted {
+		f := footprintOf(a)
+		at := slices.IndexFunc(out, func(o footprint) bool { return o.attempt == f.attempt })
+		if at < 0 {
+			out = append(out, f)
+			continue
+		}
+		o := &out[at]
+		o.peakPSS, o.peakUSS, o.peakRSS = maxKnown(o.peakPSS, f.peakPSS), maxKnown(o.peakUSS, f.peakUSS), maxKnown(o.peakRSS, f.peakRSS)
+	}
+	return out
+}
+
+// footprintOf is what an attempt saw of its launch. The baseline and what comes after the warm-up are the launch's.
 func footprintOf(a *record.Attempt) footprint {
 	nan := math.NaN()
 	launch := a.Launch()
-	f := footprint{peakPSS: nan, peakUSS: nan, peakRSS: nan, postWarmup: nan, postWarmupRSS: nan, unborn: unborn(launch)}
+	f := footprint{attempt: launch.ID, peakPSS: nan, peakUSS: nan, peakRSS: nan, postWarmup: nan, postWarmupRSS: nan, unborn: unborn(launch)}
 	rss := rssMethod(a)
 	for _, t := range a.Totals {
 		if t.Method == rss {
@@ -38,12 +56,12 @@ func footprintOf(a *record.Attempt) footprint {
 		f.peakPSS, f.peakUSS = maxKnown(f.peakPSS, t.PSS), maxKnown(f.peakUSS, t.USS)
 	}
 	f.baseline, f.baselineRSS = median(totalPSS(launch, record.Baseline)), medianRSS(launch, record.Baseline)
-	for _, t := range readings(a, record.Warmup) {
+	for _, t := range readings(launch, record.Warmup) {
 		if t.Method == rss && !math.IsNaN(t.RSS) {
 			f.postWarmupRSS = t.RSS
 		}
 	}
-	if warm := totalPSS(a, record.Warmup); len(warm) > 0 {
+	if warm := totalPSS(launch, record.Warmup); len(warm) > 0 {
 		f.postWarmup = warm[len(warm)-1]
 	}
 	return f
@@ -156,16 +174,13 @@ func memoryFigures(attempts []*record.Attempt) []Figure {
 	rss := Figure{Name: PeakRSS, Title: "peak RSS sum", Unit: "MiB", Absent: "no total RSS was read",
 		How: "the highest sum of the processes' RSS at one tick, " + how.rss + "; counts a page shared by n processes n times, so it is no total"}
 	unborn := 0
-	for _, a := range attempts {
-		f := footprintOf(a)
-		peak.add(a.ID, f.peakPSS)
-		inc.add(a.ID, f.increase())
-		if a.OpenedBy == 0 {
-			base.add(a.ID, f.baseline) // once a launch
-		}
-		warm.add(a.ID, f.postWarmup)
-		uss.add(a.ID, f.peakUSS)
-		rss.add(a.ID, f.peakRSS)
+	for _, f := range footprints(attempts) {
+		peak.add(f.attempt, f.peakPSS)
+		inc.add(f.attempt, f.increase())
+		base.add(f.attempt, f.baseline)
+		warm.add(f.attempt, f.postWarmup)
+		uss.add(f.attempt, f.peakUSS)
+		rss.add(f.attempt, f.peakRSS)
 		if f.unborn && !math.IsNaN(f.peakPSS) {
 			unborn++
 		}
@@ -188,8 +203,7 @@ func memoryFigures(attempts []*record.Attempt) []Figure {
 	return out
 }
 
-const reusedHow = "; of a launch that is reused only the first repetition has the load and the warm-up in it, and the later ones what was read " +
-	"while they went on; its baseline is that of all"
+const reusedHow = "; one value a launch, over all of the repetitions that reused it"
 
 func rejoined(attempts []*record.Attempt) bool {
 	return slices.ContainsFunc(attempts, func(a *record.Attempt) bool { return a.OpenedBy != 0 })
@@ -202,15 +216,13 @@ func rssFigures(attempts []*record.Attempt, how string) []Figure {
 		How: "the median sum of RSS in the baseline phase, " + how + twice}
 	warm := Figure{Name: PostWarmupRSS, Title: "after warm-up, RSS sum", Unit: "MiB", Absent: "no total RSS was read after a warm-up phase",
 		How: "the last sum of RSS before the measurement begins, " + how + twice}
-	inc := Figure{Name: IncreaseRSS, Title: "increase, RSS sum", Unit: "MiB", How: "the highest sum of RSS minus the launch's own baseline, none where no process exists before the load"}
+	inc := Figure{Name: IncreaseRSS, Title: "increase, RSS sum", Unit: "MiB",
+		How: "the highest sum of RSS minus the launch's own baseline, none where no process exists before the load"}
 	born := false
-	for _, a := range attempts {
-		f := footprintOf(a)
-		if a.OpenedBy == 0 {
-			base.add(a.ID, f.baselineRSS)
-		}
-		warm.add(a.ID, f.postWarmupRSS)
-		inc.add(a.ID, f.increaseRSS())
+	for _, f := range footprints(attempts) {
+		base.add(f.attempt, f.baselineRSS)
+		warm.add(f.attempt, f.postWarmupRSS)
+		inc.add(f.attempt, f.increaseRSS())
 		born = born || !f.unborn
 	}
 	if !born {

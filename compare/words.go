@@ -169,7 +169,7 @@ func (r *Result) trustWords() string {
 	classes := []string{}
 	reused := false
 	for _, c := range r.Cells {
-		reused = reused || c.Spec.Isolation == record.Reused
+		reused = reused || c.Spec.Reused
 		all.Counted += c.Launches.Counted
 		all.Failed += c.Launches.Failed
 		all.Interrupted += c.Launches.Interrupted

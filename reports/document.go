@@ -230,8 +230,12 @@ func (v *view) engine(i int) fact {
 		add("model sha256", m.SHA256)
 		add("model file", fmt.Sprintf("%s MiB, weights %s MiB", num(float64(m.FileB)/record.MiB), num(float64(m.WeightsB)/record.MiB)))
 	}
+	isolation := c.Spec.Isolation
+	if c.Spec.Reused {
+		isolation = strings.TrimPrefix(isolation+", reused by the repetitions", ", ")
+	}
 	add("request", fmt.Sprintf("%d tokens at temperature %g, context %s, isolation %s, prompt cache %s",
-		c.Spec.MaxTokens, c.Spec.Temperature, context, c.Spec.Isolation, c.Spec.PromptCache))
+		c.Spec.MaxTokens, c.Spec.Temperature, context, isolation, c.Spec.PromptCache))
 	for _, lack := range []struct {
 		is   bool
 		what string

@@ -74,7 +74,7 @@ func cases(t *testing.T, names ...string) map[string][]*record.Run {
 		"served": func() *record.Run {
 			a, b := comparetest.Native(6), comparetest.Served(6)
 			b.Cell.PromptCache, b.Resident, b.NoPSS, b.Reused, a.Reused = record.CacheOn, true, true, true, true
-			a.Cell.Isolation, b.Cell.Isolation = record.Reused, record.Reused
+			a.Cell.Reused, b.Cell.Reused = true, true
 			usage := b.Usage
 			b.Usage = func(u *record.Usage) { usage(u); u.CachedTokens = 3 }
 			b.Reported = func(_, decode time.Duration) map[string]float64 {

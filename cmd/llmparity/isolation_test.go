@@ -35,7 +35,7 @@ func reuse(t *testing.T, name string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(r.Attempts) != 7 || r.Cells[0].Isolation != record.Reused {
+	if len(r.Attempts) != 7 || !r.Cells[0].Reused || r.Cells[0].Isolation != record.OfLaunch {
 		t.Fatalf("%d attempts of %+v", len(r.Attempts), r.Cells[0])
 	}
 	first := r.Attempts[1] // after the warm-up launch, which is one of its own

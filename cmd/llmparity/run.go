@@ -71,7 +71,8 @@ measured is written to a folder as it happens; at the end there are a table and,
 	flags.IntVar(&f.maxTokens, "max-tokens", 0, "tokens to generate")
 	flags.IntVar(&f.repetitions, "repetitions", 0, "launches of each engine that count")
 	flags.StringVar(&f.isolation, "isolation", plan.OfLaunch,
-		"what a repetition has of its own: launch (a fresh process, and the model loaded anew) or reused (the launch of the one before it)")
+		"what a repetition has of its own: launch (a fresh process, and the model loaded anew; engines take turns) or reused (nothing: "+
+			"it goes on in the launch of the one before it; one engine after the other)")
 	flags.StringVar(&f.out, "out", "results", "the folder in which the run's folder is made")
 	flags.StringVar(&f.thread, "thread", "page", "where WebLLM runs: page (the page's own thread) or worker (a dedicated worker)")
 	flags.DurationVar(&f.watchdog, "watchdog", browser.Watchdog, "how long that thread, or an engine of exec:, may give no sign of life")

@@ -42,8 +42,10 @@ type Caps struct {
 	Served      bool // can run a model that has no file here: one that a server knows by its name
 	// Requests is how many generations may go on at a time in a session; one more is refused with ErrBusy.
 	Requests int
-	// Isolation is what a repetition has of its own: record.OfLaunch, record.OfTab, record.OfServer.
+	// Isolation is what a session has of its own: record.OfLaunch, record.OfTab, record.OfServer.
 	Isolation string
+	// PerGeneration tells that every generation has a process of its own, which loads the model: no session can be reused.
+	PerGeneration bool
 }
 
 // ErrBusy refuses a generation while as many go on as the engine can do at a time.

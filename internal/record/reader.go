@@ -55,7 +55,8 @@ func Open(dir string) (*Run, error) {
 func notARun(err error, dir string) error {
 	var missing *fs.PathError
 	if errors.Is(err, os.ErrNotExist) && errors.As(err, &missing) {
-		return fault.New(fault.BadRecord, "name a folder that `llmparity run` wrote, such as results/latest", "%s is not a run folder: it has no %s", dir, filepath.Base(missing.Path))
+		return fault.New(fault.BadRecord, "name a folder that `llmparity run` wrote, such as results/latest",
+			"%s is not a run folder: it has no %s", dir, filepath.Base(missing.Path))
 	}
 	return fault.Wrap(fault.BadRecord, err, "", "%s can't be read", dir)
 }
@@ -81,7 +82,8 @@ func eachLine(path string, r *Run, f func(line []byte) error) error {
 		line, err = readLine(in, line[:0])
 		if errors.Is(err, io.EOF) {
 			if len(line) > 0 {
-				r.Warnings = append(r.Warnings, Warning{Code: "cut", Text: fmt.Sprintf("the last line of %s was cut by the run's end and is left out", filepath.Base(path))})
+				r.Warnings = append(r.Warnings, Warning{Code: "cut",
+					Text: fmt.Sprintf("the last line of %s was cut by the run's end and is left out", filepath.Base(path))})
 			}
 			return nil
 		}
@@ -255,6 +257,9 @@ func (b *builder) attempt(id int64) (*Attempt, error) {
 	return a, nil
 }
 
+// formerlyReused is what older runs have in place of the isolation where repetitions reused launches: that of the launch is not known.
+const formerlyReused = "reused"
+
 func (b *builder) journal(line []byte) error {
 	var e entry
 	if err := json.Unmarshal(line, &e); err != nil {
@@ -262,6 +267,9 @@ func (b *builder) journal(line []byte) error {
 	}
 	switch {
 	case e.Cell != nil:
+		if e.Cell.Isolation == formerlyReused {
+			e.Cell.Isolation, e.Cell.Reused = "", true
+		}
 		b.run.Cells = append(b.run.Cells, *e.Cell)
 		return nil
 	case e.Done != nil:
@@ -296,8 +304,8 @@ func (b *builder) begin(e entry) error {
 	if of := e.Begin.OpenedBy; of != 0 && (b.attempts[of] == nil || b.attempts[of].Cell != e.Begin.Cell) {
 		return fmt.Errorf("attempt %d goes on in the session of attempt %d, which is none of its cell's", e.Attempt, of)
 	}
-	a := &Attempt{OpenedBy: e.Begin.OpenedBy, opener: b.attempts[e.Begin.OpenedBy], ID: e.Attempt, Cell: e.Begin.Cell, Repetition: e.Begin.Repetition, Warmup: e.Begin.Warmup, Load1: e.Begin.Load1,
-		BeginNS: e.T, EndNS: e.T, Status: Interrupted, Sources: map[int]Source{}}
+	a := &Attempt{ID: e.Attempt, Cell: e.Begin.Cell, Repetition: e.Begin.Repetition, Warmup: e.Begin.Warmup, Load1: e.Begin.Load1,
+		OpenedBy: e.Begin.OpenedBy, opener: b.attempts[e.Begin.OpenedBy], BeginNS: e.T, EndNS: e.T, Status: Interrupted, Sources: map[int]Source{}}
 	b.attempts[a.ID] = a
 	b.run.Attempts = append(b.run.Attempts, a)
 	return nil
@@ -381,7 +389,8 @@ func (b *builder) sample(r row) error {
 	if err := r.integers(map[string]*int64{"attempt": &attempt, "source": &source, "t_ns": &s.NS, "read_ns": &s.ReadNS}); err != nil {
 		return err
 	}
-	if err := r.sizes(map[string]*float64{"rss_mb": &s.RSS, "vms_mb": &s.VMS, "pss_mb": &s.PSS, "uss_mb": &s.USS, "swap_mb": &s.Swap, "hwm_mb": &s.HWM}); err != nil {
+	if err := r.sizes(map[string]*float64{"rss_mb": &s.RSS, "vms_mb": &s.VMS, "pss_mb": &s.PSS, "uss_mb": &s.USS,
+		"swap_mb": &s.Swap, "hwm_mb": &s.HWM}); err != nil {
 		return err
 	}
 	a, ok := b.attempts[int(attempt)]
@@ -427,10 +436,12 @@ func (b *builder) metric(r row) error {
 func (b *builder) total(r row) error {
 	var t TotalRow
 	var attempt, processes int64
-	if err := r.integers(map[string]*int64{"attempt": &attempt, "processes": &processes, "t_ns": &t.NS, "read_ns": &t.ReadNS}); err != nil {
+	if err := r.integers(map[string]*int64{"attempt": &attempt, "processes": &processes, "t_ns": &t.NS,
+		"read_ns": &t.ReadNS}); err != nil {
 		return err
 	}
-	if err := r.sizes(map[string]*float64{"rss_sum_mb": &t.RSS, "vms_sum_mb": &t.VMS, "pss_mb": &t.PSS, "uss_mb": &t.USS, "swap_mb": &t.Swap}); err != nil {
+	if err := r.sizes(map[string]*float64{"rss_sum_mb": &t.RSS, "vms_sum_mb": &t.VMS, "pss_mb": &t.PSS, "uss_mb": &t.USS,
+		"swap_mb": &t.Swap}); err != nil {
 		return err
 	}
 	method, err := r.text("method")

@@ -95,8 +95,9 @@ type Cell struct {
 	MaxTokens   int     `json:"max_tokens"`
 	Temperature float64 `json:"temperature"`
 	Repetitions int     `json:"repetitions"`
-	Isolation   string  `json:"isolation"`    // OfLaunch, OfTab …
-	PromptCache string  `json:"prompt_cache"` // CacheOff, CacheOn
+	Isolation   string  `json:"isolation"`        // OfLaunch, OfTab, OfServer
+	Reused      bool    `json:"reused,omitempty"` // repetitions go on in the session of the one before, with its model
+	PromptCache string  `json:"prompt_cache"`     // CacheOff, CacheOn
 	// What the engine can't do that others can.
 	StopsAtEnd bool `json:"stops_at_end,omitempty"` // it can't go on behind the token that ends a text
 	NoTokenIDs bool `json:"no_token_ids,omitempty"` // texts are what can be compared
@@ -109,12 +110,11 @@ const (
 	CacheOn  = "on"
 )
 
-// What a repetition has of its own.
+// What a session has of its own, and so a repetition that opens one.
 const (
 	OfLaunch = "launch" // a fresh browser or server
 	OfTab    = "tab"    // a tab in a browser that ran already
 	OfServer = "server" // requests to a server that ran already, and goes on
-	Reused   = "reused" // nothing: the launch of the repetition before it, with its model
 )
 
 // Phase is a stretch of an attempt; phases exclude one another.

@@ -360,7 +360,7 @@ func TestARepetitionInAnEarlierSession(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, other := record.Cell{ID: 1, Engine: "e", Isolation: record.Reused, NoTokenIDs: true}, record.Cell{ID: 2, Engine: "f"}
+	c, other := record.Cell{ID: 1, Engine: "e", Isolation: record.OfLaunch, Reused: true, NoTokenIDs: true}, record.Cell{ID: 2, Engine: "f"}
 	w.Cell(c)
 	w.Cell(other)
 	first := w.Begin(c, 1, false, 0)

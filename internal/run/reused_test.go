@@ -21,12 +21,17 @@ import (
 // telling is a scripted engine with a process, which says what it is, and warns at its start and of every generation.
 type telling struct {
 	scripted
-	most int // sessions that were open at once
+	others []*telling
+	most   int // sessions that were open at once, those of others among them
 }
 
 func (e *telling) Open(ctx context.Context, p engine.Probe) (engine.Session, error) {
 	s, err := e.scripted.Open(ctx, p)
-	e.most = max(e.most, int(e.open.Load()))
+	open := int(e.open.Load())
+	for _, o := range e.others {
+		open += int(o.open.Load())
+	}
+	e.most = max(e.most, open)
 	p.Attach(&rssSource{begin: time.Now(), rss: func(time.Duration) int64 { return 100 * record.MiB }})
 	p.Event(record.Event{At: time.Now(), Engine: &record.EngineInfo{Name: e.name, Version: "1"}})
 	p.Event(record.Event{At: time.Now(), Device: &record.Device{Class: record.CPU, Name: "c"}})
@@ -75,15 +80,15 @@ func TestRepetitionsReuseALaunch(t *testing.T) {
 		}
 		whole := "baseline load warmup measure idle"
 		for i, want := range []struct {
-			repetition, opener int
-			phases             string
-		}{{0, 0, whole + " unload"}, {0, 0, whole + " unload"}, {1, 0, whole}, {1, 0, whole}, {2, 3, "measure idle"}, {2, 4, "measure idle"},
-			{3, 3, "measure idle unload"}, {3, 4, "measure idle unload"}} {
+			cell, repetition, opener int
+			phases                   string
+		}{{1, 0, 0, whole + " unload"}, {1, 1, 0, whole}, {1, 2, 2, "measure idle"}, {1, 3, 2, "measure idle unload"},
+			{2, 0, 0, whole + " unload"}, {2, 1, 0, whole}, {2, 2, 6, "measure idle"}, {2, 3, 6, "measure idle unload"}} {
 			at := r.Attempts[i]
-			if at.Repetition != want.repetition || at.OpenedBy != want.opener || phases(at) != want.phases || at.Status != record.OK {
+			if at.Cell != want.cell || at.Repetition != want.repetition || at.OpenedBy != want.opener || phases(at) != want.phases || at.Status != record.OK {
 				t.Errorf("attempt %d: repetition %d, opened by %d, phases %q, %s %s; want %+v", at.ID, at.Repetition, at.OpenedBy, phases(at), at.Status, at.Error, want)
 			}
-			if len(at.Measured()) != 1 || r.Cells[at.Cell-1].Isolation != record.Reused {
+			if c := r.Cells[at.Cell-1]; len(at.Measured()) != 1 || !c.Reused || c.Isolation != record.OfLaunch {
 				t.Errorf("attempt %d: %d requests, cell %+v", at.ID, len(at.Measured()), r.Cells[at.Cell-1])
 			}
 		}
@@ -157,9 +162,11 @@ func TestAFailedRepetitionEndsTheSessionAndTheNextOpensAnother(t *testing.T) {
 	})
 }
 
-func TestAnEngineHasOneReusedSessionAtATime(t *testing.T) {
+// An idle session would hold pages that others share, and divide their PSS.
+func TestReusedSessionsAreOpenOneAtATime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b := &telling{scripted: scripted{name: "a"}}, &telling{scripted: scripted{name: "b"}}
+		a.others, b.others = []*telling{b}, []*telling{a}
 		o := reused(t, a, b)
 		o.Plan.Prompts, o.Plan.Warmup.Launches = []string{"p", "q"}, 0
 		var said []string
@@ -169,10 +176,10 @@ func TestAnEngineHasOneReusedSessionAtATime(t *testing.T) {
 			}
 		}
 		r, err := do(t, t.Context(), o)
-		if err != nil || a.most != 1 || b.most != 1 || a.launches != 2 {
-			t.Errorf("%v; %d and %d sessions at once, %d launches", err, a.most, b.most, a.launches)
+		if err != nil || a.most != 1 || b.most != 1 || a.launches != 2 || b.launches != 2 {
+			t.Errorf("%v; %d and %d sessions at once, %d and %d launches", err, a.most, b.most, a.launches, b.launches)
 		}
-		if want := []string{"a1 1/12", "b1 2/12", "a2 3/12", "b2 4/12", "a3 5/12", "b3 6/12", "a1 7/12"}; !slices.Equal(said[:7], want) {
+		if want := []string{"a1 1/12", "a2 2/12", "a3 3/12", "b1 4/12", "b2 5/12", "b3 6/12", "a1 7/12"}; !slices.Equal(said[:7], want) {
 			t.Errorf("order %v, want it to begin with %v", said, want)
 		}
 		if c := r.Cells[r.Attempts[6].Cell-1]; c.Prompt != "q" {
@@ -181,21 +188,41 @@ func TestAnEngineHasOneReusedSessionAtATime(t *testing.T) {
 	})
 }
 
+// ephemeral is an engine with a process for every generation.
+type ephemeral struct{ *telling }
+
+func (e ephemeral) Caps() engine.Caps {
+	return engine.Caps{PerGeneration: true, Isolation: record.OfLaunch}
+}
+
+func TestWhatHasNoLaunchToReuseIsRefusedBeforeAnythingStarts(t *testing.T) {
+	a := ephemeral{&telling{scripted: scripted{name: "once"}}}
+	b := &telling{scripted: scripted{name: "b"}}
+	dir, err := run.Do(t.Context(), reused(t, b, a))
+	if fault.Code(err) != int(fault.Usage) || !strings.Contains(err.Error(), "once starts a process for each generation") || dir != "" {
+		t.Errorf("%q, %v", dir, err)
+	}
+	if n := a.launches + b.launches + a.prepared + b.prepared; n != 0 {
+		t.Errorf("%d things were begun", n)
+	}
+}
+
 func TestCancellingClosesSessionsThatAreKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
+		n := 0
 		a := &telling{scripted: scripted{name: "a"}}
-		b := &telling{scripted: scripted{name: "b", do: func(ctx context.Context, launch int) error {
-			if launch == 2 { // a's session is open and idle
+		a.do = func(ctx context.Context, _ int) error {
+			if n++; n == 3 { // the session is that of the repetition before
 				cancel(fault.New(fault.Interrupted, "", "interrupted"))
 				<-ctx.Done()
 				return ctx.Err()
 			}
 			return nil
-		}}}
-		_, err := do(t, ctx, reused(t, a, b))
-		if fault.Code(err) != int(fault.Interrupted) || a.launches != 2 || a.open.Load()+b.open.Load() != 0 {
-			t.Errorf("%v; %d launches, %d sessions open", err, a.launches, a.open.Load()+b.open.Load())
+		}
+		_, err := do(t, ctx, reused(t, a, &telling{scripted: scripted{name: "b"}}))
+		if fault.Code(err) != int(fault.Interrupted) || a.launches != 2 || a.open.Load() != 0 {
+			t.Errorf("%v; %d launches, %d sessions open", err, a.launches, a.open.Load())
 		}
 	})
 }

@@ -42,6 +42,9 @@ func Do(ctx context.Context, o Options) (dir string, err error) {
 	if o.Progress == nil {
 		o.Progress = func(Event) {}
 	}
+	if err := reusable(o); err != nil {
+		return "", err
+	}
 	for _, e := range o.Engines {
 		if err := e.Check(ctx, o.Model); err != nil {
 			return "", err
@@ -90,6 +93,17 @@ func Do(ctx context.Context, o Options) (dir string, err error) {
 	return w.Dir(), errors.Join(w.Close(status), err)
 }
 
+// reusable refuses to reuse launches of engines that have none but a generation's.
+func reusable(o Options) error {
+	for _, e := range o.Engines {
+		if o.Plan.Isolation == plan.Reused && e.Caps().PerGeneration {
+			return fault.New(fault.Usage, "leave it out, or use --isolation launch",
+				"%s starts a process for each generation: there is no launch that repetitions could reuse (--isolation reused)", e.Name())
+		}
+	}
+	return nil
+}
+
 // prepare makes what is cached, so that no launch is measured while something compiles.
 func prepare(ctx context.Context, o Options) error {
 	for _, e := range o.Engines {
@@ -121,11 +135,9 @@ func cells(o Options) []*cell {
 			caps := e.Caps()
 			c := record.Cell{
 				ID: len(out) + 1, Engine: e.Name(), Model: m, PromptID: i + 1, Prompt: prompt, MaxTokens: o.Plan.MaxTokens,
-				Temperature: o.Plan.Temperature, Repetitions: o.Plan.Repetitions, Isolation: caps.Isolation, PromptCache: record.CacheOff,
+				Temperature: o.Plan.Temperature, Repetitions: o.Plan.Repetitions, Isolation: caps.Isolation,
+				Reused: o.Plan.Isolation == plan.Reused, PromptCache: record.CacheOff,
 				StopsAtEnd: !caps.IgnoreEOS, NoTokenIDs: !caps.TokenIDs, Pieces: !caps.Exact,
-			}
-			if o.Plan.Isolation == plan.Reused {
-				c.Isolation = record.Reused
 			}
 			if caps.PromptCache {
 				c.PromptCache = record.CacheOn
@@ -145,11 +157,12 @@ type turn struct {
 }
 
 // turns puts attempts in order: the cells in turn, repetition by repetition, so that a machine that slows down slows all engines. Where
-// sessions are reused an engine has one at a time: then one prompt comes after the other.
+// sessions are reused one cell comes after the other: what another's idle session holds would divide the pages that both share, and so
+// be in PSS.
 func turns(o Options, all []*cell) []turn {
 	groups := [][]*cell{all}
 	if o.Plan.Isolation == plan.Reused {
-		groups = slices.Collect(slices.Chunk(all, len(o.Engines)))
+		groups = slices.Collect(slices.Chunk(all, 1))
 	}
 	var out []turn
 	rounds := o.Plan.Warmup.Launches + o.Plan.Repetitions

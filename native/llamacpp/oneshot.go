@@ -34,7 +34,7 @@ func (*OneShot) Name() string { return OneShotName }
 
 // Caps is what llama-completion can do. Every generation is a process of its own, also within a launch.
 func (*OneShot) Caps() engine.Caps {
-	return engine.Caps{IgnoreEOS: true, Requests: 1, Isolation: record.OfLaunch}
+	return engine.Caps{IgnoreEOS: true, Requests: 1, Isolation: record.OfLaunch, PerGeneration: true}
 }
 
 // Check looks for the program and reads the model's header.

@@ -3,8 +3,9 @@
 // Every process gets a process group of its own, a tag in its environment, and on Linux the kernel's parent-death signal, so
 // that it goes when we go, also when we are killed. The signal is tied to the thread that started the process: code of this
 // program must therefore never end a goroutine that is locked to its thread. A browser's own children hold a pipe to it and
-// end when it does; other programs with children are started by StartLeader. Temporary folders carry our pid in their names; those
-// of processes that no longer exist are swept at the next start.
+// end when it does; other programs with children are started by StartLeader, or, where they know nothing of us, by StartGuarded. A child
+// that leaves its group outlives a SIGKILL of ours in any case. Temporary folders carry our pid in their names; those of processes that
+// no longer exist are swept at the next start.
 package child
 
 import (
@@ -41,6 +42,9 @@ type Process struct {
 	err    error
 	asked  sync.Once
 	killed sync.Once
+
+	guard *guard // nil: there is none
+	mark  string // in its environment and in its children's; empty: none
 }
 
 // Start starts cmd as ours. It ends when ctx is done, at the latest.
@@ -60,20 +64,51 @@ func StartLeader(ctx context.Context, cmd *exec.Cmd) (*Process, error) {
 	return start(ctx, cmd)
 }
 
+// StartGuarded is Start for a program that starts others and knows nothing of us. When we are killed a process that waits in its group
+// for that ends the group. Kill ends also what has left the group, as long as it has kept its environment; it must be called, also when
+// the process has ended by itself. Off Linux it is Start.
+func StartGuarded(ctx context.Context, cmd *exec.Cmd) (*Process, error) {
+	Own(cmd)
+	mark := marked(cmd)
+	p, err := launch(cmd)
+	if err != nil {
+		return nil, err
+	}
+	p.mark = mark
+	p.guard, err = newGuard(p.PID()) // before the process is reaped: its group's number is its own until then
+	p.follow(ctx)
+	if err != nil {
+		p.Kill()
+		return nil, err
+	}
+	return p, nil
+}
+
 func start(ctx context.Context, cmd *exec.Cmd) (*Process, error) {
+	p, err := launch(cmd)
+	if err == nil {
+		p.follow(ctx)
+	}
+	return p, err
+}
+
+func launch(cmd *exec.Cmd) (*Process, error) {
 	// A grandchild that inherited our pipes must not keep Wait from returning.
 	cmd.WaitDelay = time.Second
 	if err := cmd.Start(); err != nil {
 		return nil, fmt.Errorf("starting %s: %w", cmd.Path, err)
 	}
-	p := &Process{cmd: cmd, done: make(chan struct{})}
+	return &Process{cmd: cmd, done: make(chan struct{})}, nil
+}
+
+// follow waits for the process's end, which ctx's brings about.
+func (p *Process) follow(ctx context.Context) {
 	release := context.AfterFunc(ctx, p.Kill)
 	go func() {
-		p.err = cmd.Wait()
+		p.err = p.cmd.Wait()
 		release() // the number of a group that is gone may be given to another
 		close(p.done)
 	}()
-	return p, nil
 }
 
 // PID is the process's id.
@@ -85,11 +120,18 @@ func (p *Process) Done() <-chan struct{} { return p.done }
 // Err says how the process ended; valid once Done is closed.
 func (p *Process) Err() error { return p.err }
 
-// Kill ends the process and its group at once, and waits for it. It cuts short the grace of a Stop.
+// Kill ends the process and its group at once, and waits for it. It cuts short the grace of a Stop. Of a guarded one it ends all that was
+// started by it.
 func (p *Process) Kill() {
 	// Once: later the group's number may be somebody else's.
-	p.killed.Do(func() { signalGroup(p.cmd.Process, syscall.SIGKILL) })
+	p.killed.Do(func() {
+		signalGroup(p.cmd.Process, syscall.SIGKILL)
+		if p.mark != "" {
+			killMarked(p.mark)
+		}
+	})
 	<-p.done
+	p.guard.wait()
 }
 
 // Stop asks the process to end, and kills it and its group when it has not after grace. The group may outlive its leader, so it is

@@ -41,12 +41,17 @@ func parent() {
 		fmt.Println(err)
 		os.Exit(1)
 	}
+	guarded, err := child.StartGuarded(context.Background(), exec.Command("sh", "-c", "sleep 600 & exec sleep 600"))
+	if err != nil {
+		fmt.Println(err)
+		os.Exit(1)
+	}
 	dir, err := child.Scratch("test")
 	if err != nil {
 		fmt.Println(err)
 		os.Exit(1)
 	}
-	fmt.Println(p.PID(), dir, leader.PID())
+	fmt.Println(p.PID(), dir, leader.PID(), guarded.PID())
 	<-p.Done()
 }
 
@@ -83,8 +88,14 @@ func TestChildGoesWhenTheParentIsKilled(t *testing.T) {
 	if err != nil {
 		t.Fatal(line)
 	}
-	family := child.Tagged(cmd.Process.Pid)
-	for _, want := range []string{fields[0], fields[2]} {
+	var family []int // a sleep, a leader with two children, a guarded one with one and its guard
+	for deadline := time.Now().Add(10 * time.Second); len(family) < 7 && time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+		family = child.Tagged(cmd.Process.Pid)
+	}
+	if len(family) != 7 {
+		t.Errorf("%d processes, want 7", len(family))
+	}
+	for _, want := range []string{fields[0], fields[2], fields[3]} {
 		if !slices.ContainsFunc(family, func(pid int) bool { return strconv.Itoa(pid) == want }) {
 			t.Errorf("Tagged = %v, want it to hold %s", family, want)
 		}
@@ -127,6 +138,45 @@ func TestStopEndsTheWholeGroup(t *testing.T) {
 	p.Stop(5 * time.Second)
 	gone(t, p.PID())
 	gone(t, grandchild)
+}
+
+// What leaves the group of a guarded process ends with it too, and another one's children live.
+func TestNothingOutlivesAGuardedProcess(t *testing.T) {
+	for _, ends := range []string{"exit 0", "exec sleep 600"} {
+		t.Run(ends, func(t *testing.T) {
+			pids := filepath.Join(t.TempDir(), "pid")
+			script := `setsid sh -c 'echo $$ > ` + pids + `.tmp; mv ` + pids + `.tmp ` + pids + `; exec sleep 600' & `
+			other, err := child.StartGuarded(t.Context(), exec.Command("sleep", "600"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer other.Kill()
+			p, err := child.StartGuarded(t.Context(), exec.Command("sh", "-c", script+ends))
+			if err != nil {
+				t.Fatal(err)
+			}
+			var text []byte
+			for len(text) == 0 {
+				text, _ = os.ReadFile(pids)
+				time.Sleep(5 * time.Millisecond)
+			}
+			stray, err := strconv.Atoi(strings.TrimSpace(string(text)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if ends == "exit 0" {
+				<-p.Done()
+			}
+			p.Kill()
+			gone(t, stray)
+			gone(t, p.PID())
+			select {
+			case <-other.Done():
+				t.Error("another one was ended too")
+			default:
+			}
+		})
+	}
 }
 
 func TestContextEndsTheProcess(t *testing.T) {

@@ -9,8 +9,11 @@ import (
 )
 
 // Tagged lists the processes alive that were started by the process pid, or by their children.
-func Tagged(pid int) []int {
-	want := []byte(fmt.Sprintf("%s=%d", Tag, pid))
+func Tagged(pid int) []int { return carrying(fmt.Sprintf("%s=%d", Tag, pid)) }
+
+// carrying lists the processes alive in whose environment a variable has a value.
+func carrying(variable string) []int {
+	want := []byte(variable)
 	files, _ := filepath.Glob("/proc/[0-9]*/environ") // the pattern is well formed
 	var found []int
 	for _, f := range files {

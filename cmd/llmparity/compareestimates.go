@@ -88,14 +88,15 @@ func printComparison(w io.Writer, p estimate.Profile, r estimate.Comparison) {
 		name += " in " + p.Engine
 	}
 	fmt.Fprintf(w, "%s, measured and calculated (GiB, 2^30 bytes)\n\n", name)
-	fmt.Fprintf(w, "%-24s %10s %10s %11s %9s  %-9s %-8s %s\n", "component", "measured", "calculated", "difference", "of it", "expected", "variance", "verdict")
+	fmt.Fprintf(w, "%-20s %10s %10s %11s %9s %7s  %-8s %-8s %s\n", "component", "measured", "calculated", "difference", "variance", "match", "expected", "expected", "verdict")
+	fmt.Fprintf(w, "%-20s %10s %10s %11s %9s %7s  %-8s %-8s %s\n", "", "GiB", "GiB", "GiB", "", "", "variance", "match", "by variance")
 	for _, c := range r.Components {
 		match, variance := "-", "-"
 		if c.Expected != nil {
 			match, variance = c.Expected.Match, fmt.Sprintf("±%.0f%%", c.Expected.Variance)
 		}
-		fmt.Fprintf(w, "%-24s %10s %10s %11s %9s  %-9s %-8s %s\n", accuracyNames[c.Name], amount("%.4g", c.Measured), amount("%.4g", c.Calculated),
-			amount("%+.4g", c.Difference), amount("%+.1f%%", c.Percent), match, variance, c.Verdict)
+		fmt.Fprintf(w, "%-20s %10s %10s %11s %9s %7s  %-8s %-8s %s\n", accuracyNames[c.Name], amount("%.4g", c.Measured), amount("%.4g", c.Calculated),
+			amount("%+.4g", c.Difference), amount("%+.4g%%", c.Percent), amount("%.3g%%", c.Match), variance, match, c.Verdict)
 	}
 	fmt.Fprintln(w, "\nRecommendations")
 	for _, line := range r.Recommendations {

@@ -134,7 +134,8 @@ type estimateJSON struct {
 }
 
 type estimatedModel struct {
-	Name         string `json:"model_name"`
+	Name         string `json:"name"`
+	ModelName    string `json:"model_name"`
 	Source       string `json:"source"`
 	Architecture string `json:"architecture,omitempty"`
 	Parameters   int64  `json:"num_parameters"`
@@ -167,7 +168,7 @@ func estimated(e estimate.Estimate) estimateJSON {
 	j := estimateJSON{Schema: "2.0", Kind: "estimate", Units: map[string]string{"gb": "GiB (2^30 bytes)", "bytes": "over all devices"}, DTypes: e.DTypes,
 		Engine: map[string]string{"engine_type": s.Engine}, Components: e.Components, KVPerToken: e.PerToken, Weights: e.ByFormat, Scales: e.ScaleBytes,
 		Warnings: append([]string{}, e.Warnings...), Breakdown: map[string]any{},
-		Model: estimatedModel{Name: m.Name, Source: m.Source, Architecture: m.Type, Parameters: m.Parameters, Active: m.Active, Layers: m.Layers, Heads: m.Heads,
+		Model: estimatedModel{Name: m.Name, ModelName: m.Name, Source: m.Source, Architecture: m.Type, Parameters: m.Parameters, Active: m.Active, Layers: m.Layers, Heads: m.Heads,
 			KVHeads: m.KVHeads, HeadDim: m.HeadDim, Hidden: m.Hidden, Vocab: m.Vocab, DType: e.DTypes.Weights, KVDType: e.DTypes.KVCache, Context: s.Context,
 			Prompt: s.InputLen, Total: e.Tokens, Batch: s.BatchSize, Concurrency: s.Concurrency}}
 	levels := map[string]estimate.Confidence{}

@@ -30,7 +30,9 @@ type Compared struct {
 	Calculated *float64 `json:"calculated_gb"`
 	Difference *float64 `json:"difference_gb,omitempty"`
 	// Percent is the calculation's deviation from what was measured, in percent of that.
-	Percent  *float64  `json:"difference_percent,omitempty"`
+	Percent *float64 `json:"difference_percent,omitempty"`
+	// Match is the smaller of both in percent of the larger.
+	Match    *float64  `json:"match_percent,omitempty"`
 	Expected *Expected `json:"expected,omitempty"`
 	Verdict  string    `json:"verdict"` // within, outside, not measured, not calculated
 	Why      string    `json:"why,omitempty"`
@@ -125,6 +127,7 @@ func (r *Comparison) add(name string, measured, calculated float64, table map[st
 		x.Difference = known(d)
 		if measured > 0 {
 			x.Percent = known(100 * d / measured)
+			x.Match = known(100 * min(measured, calculated) / max(measured, calculated))
 		}
 		x.judge(measured, calculated)
 	}
@@ -169,29 +172,40 @@ func (r *Comparison) recommend(p Profile, c Calculated) {
 			continue
 		}
 		percent, high := *x.Percent, *x.Percent > 0
-		at := fmt.Sprintf("%s is calculated %.1f %% too %s (±%.0f %% is expected)", words[x.Name], math.Abs(percent), map[bool]string{true: "high", false: "low"}[high], expectedOf(x))
+		at := fmt.Sprintf("%s: calculated %s (±%.0f %% is expected)", words[x.Name], tooMuch(percent), expectedOf(x))
 		switch {
 		case x.Name == Weights && math.Abs(percent-decimalShare) < 1:
-			say("%s: just as much as GB (10^9) differ from GiB (2^30); give --calc-unit GB if the calculator counts in GB", at)
+			say("%s, just as much as GB (10^9) differ from GiB (2^30); give --calc-unit GB if the calculator counts in GB", at)
 		case x.Name == Weights && near2(percent, 100) || x.Name == Weights && near2(percent, -50):
 			say("%s, a factor of two: check the type of the weights (16 against 8 or 32 bits)", at)
 		case x.Name == Weights && high:
-			say("%s: check the parameters and the type; tied embeddings count once, and quantised weights have scales beside them but fewer bits", at)
+			say("%s; check the parameters and the type; tied embeddings count once, and quantised weights have scales beside them but fewer bits", at)
 		case x.Name == Weights:
-			say("%s: check the parameters and the type; scales, what isn't quantised (embedding, head, norms) and copies on several devices add to them", at)
+			say("%s; check the parameters and the type; scales, what isn't quantised (embedding, head, norms) and copies on several devices add to them", at)
 		case x.Name == KVReserved && high:
-			say("%s: check grouped-query attention (key-value heads, not heads), the sliding window, and that what is measured is reserved and not just used", at)
+			say("%s; check grouped-query attention (key-value heads, not heads), the sliding window, and that what is measured is reserved and not just used", at)
 		case x.Name == KVReserved:
-			say("%s: check the type of keys and values, the batch, and whether the engine reserves for its whole context (llama.cpp, WebLLM, vLLM) and not for the text", at)
+			say("%s; check the type of keys and values, the batch, and whether the engine reserves for its whole context (llama.cpp, WebLLM, vLLM) and not for the text", at)
 		case x.Name == Activation:
-			say("%s: it grows with the tokens that are computed at a time (prompt × batch, or the chunk), with the feed-forward part's width, and with the vocabulary where logits of all tokens are kept", at)
+			say("%s; it grows with the tokens that are computed at a time (prompt × batch, or the chunk), with the feed-forward part's width, and with the vocabulary where logits of all tokens are kept", at)
 		case x.Name == Framework && high:
-			say("%s: what the calculator counts as the framework's (contexts, graphs) may be among activations here", at)
+			say("%s; what the calculator counts as the framework's (contexts, graphs) may be among activations here", at)
 		case x.Name == Framework:
-			say("%s: a GPU's context, captured graphs, the allocator's rounding and memory pools are the framework's", at)
+			say("%s; a GPU's context, captured graphs, the allocator's rounding and memory pools are the framework's", at)
 		}
 	}
 	r.remark(p, say)
+}
+
+// tooMuch says how far off a calculation is.
+func tooMuch(percent float64) string {
+	switch {
+	case percent > 300:
+		return fmt.Sprintf("%.3g times as large as measured", 1+percent/100)
+	case percent > 0:
+		return fmt.Sprintf("%.1f %% too high", percent)
+	}
+	return fmt.Sprintf("%.1f %% too low", -percent)
 }
 
 func near2(a, b float64) bool { return math.Abs(a-b) < 5 }
@@ -208,7 +222,7 @@ func (r *Comparison) remark(p Profile, say func(string, ...any)) {
 	for _, x := range r.Components {
 		switch {
 		case x.Verdict == NotMeasured && x.Name != Total && x.Calculated != nil:
-			say("%s was not measured in this profile, so the calculation stands unproven there", words[x.Name])
+			say("%s: not measured in this profile, so that the calculation stands unproven there", words[x.Name])
 		case x.Why != "" && x.Name != MultiGPU:
 			say("%s: %s", words[x.Name], x.Why)
 		}
@@ -222,5 +236,5 @@ func (r *Comparison) remark(p Profile, say func(string, ...any)) {
 }
 
 // words are the components' names for sentences.
-var words = map[string]string{Weights: "model weights", KVReserved: "the KV cache", Activation: "activations", Framework: "framework overhead",
-	MultiGPU: "multi-GPU overhead", Total: "the total"}
+var words = map[string]string{Weights: "model weights", KVReserved: "KV cache", Activation: "activations", Framework: "framework overhead",
+	MultiGPU: "multi-GPU overhead", Total: "total"}

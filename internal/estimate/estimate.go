@@ -72,13 +72,13 @@ type Model struct {
 	Quantized  *hfconfig.Quantized
 	Latent     bool
 	// Stored are the bytes of the weights by type, where a file tells them; nil: they are worked out.
-	Stored map[string]int64
-	// Trust of parameters and shapes.
-	Trust   Confidence
-	Library *mlc.Library // of a WebLLM package
-	Chunk   int          // of prompts, where a package says it
-	Window  int          // WebLLM's own sliding window; 0: none
-	Notes   []string
+	Stored     map[string]int64
+	Trust      Confidence   // in parameters and shapes
+	CacheTrust Confidence   // in the KV cache's; "": the same
+	Library    *mlc.Library // of a WebLLM package
+	Chunk      int          // of prompts, where a package says it
+	Window     int          // WebLLM's own sliding window; 0: none
+	Notes      []string
 }
 
 // Setup is where a model runs and with what. Zeros are the engine's own choices.

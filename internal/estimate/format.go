@@ -246,6 +246,9 @@ func (e *Estimate) plain() (number, error) {
 		return number{"f16", 16}, nil
 	}
 	n, ok := numberOf(name)
+	if n.name == "bf16" && e.Setup.Engine == WebLLM { // WebGPU has none
+		n.name = "f16"
+	}
 	if !ok {
 		if e.Setup.DType == "" {
 			return number{"f16", 16}, nil

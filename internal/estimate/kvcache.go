@@ -153,8 +153,8 @@ func (e *Estimate) cache() (cached, error) {
 }
 
 func (m Model) cacheTrust() Confidence {
-	if m.Source == "numbers" {
-		return worse(m.Trust, Medium)
+	if m.CacheTrust != "" {
+		return m.CacheTrust
 	}
 	return m.Trust
 }

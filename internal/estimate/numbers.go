@@ -28,9 +28,9 @@ func FromNumbers(n Numbers) (Model, error) {
 		return Model{}, err
 	}
 	m := Model{Name: "by numbers", Source: "numbers", Layers: n.Layers, Heads: n.Heads, KVHeads: n.KVHeads, Hidden: n.Hidden, HeadDim: n.HeadDim,
-		Vocab: n.Vocab, Inter: n.Intermediate, Trust: Medium}
+		Vocab: n.Vocab, Inter: n.Intermediate, Trust: High, CacheTrust: High}
 	if m.KVHeads == 0 {
-		m.KVHeads = m.Heads
+		m.KVHeads, m.CacheTrust = m.Heads, Medium
 		if m.Heads > 0 {
 			m.note("key-value heads are taken to be as many as heads; --num-kv-heads says otherwise")
 		}
@@ -52,11 +52,11 @@ func FromNumbers(n Numbers) (Model, error) {
 				"the weights can't be worked out")
 		}
 		m.note("parameters are those of a decoder with three feed-forward matrices and a head of its own")
-		n.Parameters = float64(guess)
+		n.Parameters, m.Trust = float64(guess), Medium
 	} else if rough := m.rough(); rough > 0 && (n.Parameters > 4*rough || n.Parameters < rough/4) {
 		m.note("--model-params %.4g and the other sizes don't go together: a decoder of %d layers with a hidden size of %d has some %.2g parameters (a mixture of experts has more)",
 			n.Parameters, m.Layers, m.Hidden, rough)
-		m.Trust = Low
+		m.Trust, m.CacheTrust = Low, Low
 	}
 	m.Parameters = int64(n.Parameters)
 	m.consist()

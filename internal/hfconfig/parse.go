@@ -107,7 +107,9 @@ func (r *reader) textPart() (*reader, []string) {
 func unknown(file, kind string, known map[string]family) error {
 	do := "give its sizes by flags: --model-params, --num-layers, --num-heads, --num-kv-heads, --hidden-size, --head-dim"
 	near := nearest.Of(kind, slices.Sorted(maps.Keys(known)), 3)
-	return fault.Wrap(fault.UnknownArch, UnknownType{kind}, do, "%s (the nearest that are known: %s)", file, strings.Join(near, ", "))
+	err := fault.New(fault.UnknownArch, do, "%s: %s (the nearest that are known: %s)", file, UnknownType{kind}.Error(), strings.Join(near, ", "))
+	err.Err = UnknownType{kind}
+	return err
 }
 
 // about reads what is beside the sizes.

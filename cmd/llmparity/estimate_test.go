@@ -1,0 +1,144 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"llmparity/internal/fault"
+	"llmparity/internal/tiny"
+)
+
+const configs = "../../internal/hfconfig/testdata"
+
+func TestEstimateTable(t *testing.T) {
+	for _, args := range [][]string{
+		{filepath.Join(configs, "llama-2-7b.json"), "--input-len", "512", "--output-len", "512", "--batch-size", "8"},
+		{filepath.Join(configs, "deepseek-v3.json"), "--engine", "vllm", "--gpu-memory-gb", "141", "--tensor-parallel-size", "8", "--concurrency", "64", "--context", "8192"},
+		{filepath.Join(configs, "gemma-2-9b.json"), "--quantization", "q4f16_1", "--engine", "webllm"},
+		{"--model-params", "6.7e9", "--num-layers", "32", "--num-heads", "32", "--hidden-size", "4096", "--head-dim", "128"},
+	} {
+		var out, errs strings.Builder
+		if code := execute(append([]string{"estimate"}, args...), &out, &errs); code != 0 {
+			t.Fatalf("%v: code %d, %s", args, code, errs.String())
+		}
+		for _, says := range []string{"weights", "KV cache, reserved", "of it used", "activations", "framework", "total", "GiB is 2^30 bytes", "high"} {
+			if !strings.Contains(out.String(), says) {
+				t.Errorf("%v: %q isn't said:\n%s", args, says, out.String())
+			}
+		}
+		for line := range strings.Lines(out.String()) {
+			if n := len([]rune(line)); n > 160 {
+				t.Errorf("%v: a line of %d columns: %s", args, n, line)
+			}
+		}
+	}
+}
+
+// What machines read: the names of memory profiles, and components that come to the total.
+func TestEstimateJSON(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "tiny.gguf")
+	if err := tiny.WriteFile(path); err != nil {
+		t.Fatal(err)
+	}
+	for _, engine := range []string{"webllm", "llamacpp", "ollama", "vllm", "transformers"} {
+		var out, errs strings.Builder
+		if code := execute([]string{"estimate", path, "--engine", engine, "--json"}, &out, &errs); code != 0 {
+			t.Fatalf("code %d, %s", code, errs.String())
+		}
+		var j struct {
+			Schema    string                  `json:"schema_version"`
+			Breakdown map[string]any          `json:"memory_breakdown"`
+			Model     map[string]any          `json:"model_info"`
+			Engine    map[string]string       `json:"engine_metadata"`
+			DTypes    map[string]string       `json:"dtypes"`
+			Parts     []struct{ Name string } `json:"components"`
+		}
+		if err := json.Unmarshal([]byte(out.String()), &j); err != nil {
+			t.Fatal(err)
+		}
+		sum := 0.0
+		for _, name := range []string{"model_weights_gb", "kv_cache_gb", "activations_gb", "framework_overhead_gb"} {
+			v, ok := j.Breakdown[name].(float64)
+			if !ok || v <= 0 {
+				t.Errorf("%s: %s is %v", engine, name, j.Breakdown[name])
+			}
+			sum += v
+		}
+		if total, _ := j.Breakdown["total_gb"].(float64); total < sum-5e-6 || total > sum+5e-6 {
+			t.Errorf("%s: parts of %g GiB, a total of %g", engine, sum, total)
+		}
+		if j.Schema != "2.0" || j.Model["num_parameters"] != 426624.0 || j.Engine["engine_type"] != engine || j.DTypes["weights"] == "" || len(j.Parts) < 6 {
+			t.Errorf("%s: %s", engine, out.String())
+		}
+		levels, _ := j.Breakdown["confidence_levels"].(map[string]any)
+		for _, part := range []string{"overall", "weights", "kv_cache", "activations", "overhead"} {
+			if levels[part] == nil {
+				t.Errorf("%s: no confidence of %s: %v", engine, part, levels)
+			}
+		}
+	}
+}
+
+func TestEstimateFaults(t *testing.T) {
+	dir := t.TempDir()
+	unknown := filepath.Join(dir, "config.json")
+	if err := os.WriteFile(unknown, []byte(`{"model_type":"mamba9"}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	model := filepath.Join(configs, "gpt2.json")
+	for _, c := range []struct {
+		args []string
+		kind fault.Kind
+		says string
+	}{
+		{nil, fault.Usage, "--model-params"}, {[]string{filepath.Join(dir, "none")}, fault.BadModel, "none can't be read"}, {[]string{dir}, fault.UnknownArch, "mamba9"},
+		{[]string{t.TempDir()}, fault.BadModel, "folder without a model"}, {[]string{model, "--engine", "vlm"}, fault.UnknownEngine, "vllm"},
+		{[]string{model, "--context", "0"}, fault.Usage, "--context is 0"}, {[]string{model, "--model-params", "1e9"}, fault.Usage, "leave one of them out"},
+		{[]string{model, "--num-layers", "x"}, fault.Usage, "num-layers"}, {[]string{"--model-params", "nan"}, fault.Usage, "--model-params is NaN"},
+		{[]string{model, model}, fault.Usage, "at most 1"},
+	} {
+		var out, errs strings.Builder
+		if code := execute(append([]string{"estimate"}, c.args...), &out, &errs); code != int(c.kind) || !strings.Contains(errs.String(), c.says) ||
+			strings.Count(errs.String(), "\n") != 1 {
+			t.Errorf("%v: code %d, %q", c.args, code, errs.String())
+		}
+	}
+}
+
+func TestCompareEstimates(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "profile.json")
+	text := `{"memory_breakdown":{"model_weights_gb":13.21,"kv_cache_gb":0.45,"activations_gb":0.89,"framework_overhead_gb":0.62,"total_gb":15.17}}`
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	calc := []string{"compare-estimates", path, "--calc-weights", "13.5", "--calc-kv", "0.4", "--calc-activations", "0.9", "--calc-overhead", "0.6"}
+	var out, errs strings.Builder
+	if code := execute(calc, &out, &errs); code != 0 {
+		t.Fatalf("code %d, %s", code, errs.String())
+	}
+	for _, says := range []string{"Model Weights", "13.21", "+0.29", "95-100%", "outside", "within", "Recommendations"} {
+		if !strings.Contains(out.String(), says) {
+			t.Errorf("%q isn't said:\n%s", says, out.String())
+		}
+	}
+	out.Reset()
+	if code := execute(append(calc, "--json", "--calc-unit", "GB"), &out, &errs); code != 0 || !json.Valid([]byte(out.String())) || !strings.Contains(out.String(), `"calculated_gb": 12.57`) {
+		t.Errorf("code %d, %s", code, out.String())
+	}
+	for says, args := range map[string][]string{
+		"nothing that was calculated": {path}, "--calc-weights is -1": {path, "--calc-weights", "-1"}, "--calc-kv is no number": {path, "--calc-kv", "nan"},
+		"--calc-unit MB": {path, "--calc-kv", "1", "--calc-unit", "MB"},
+	} {
+		errs.Reset()
+		if code := execute(append([]string{"compare-estimates"}, args...), &out, &errs); code != int(fault.Usage) || !strings.Contains(errs.String(), says) {
+			t.Errorf("%s: code %d, %q", says, code, errs.String())
+		}
+	}
+	errs.Reset()
+	if code := execute([]string{"compare-estimates", path + "x", "--calc-kv", "1"}, &out, &errs); code != int(fault.BadRecord) {
+		t.Errorf("code %d, %q", code, errs.String())
+	}
+}

@@ -1,0 +1,82 @@
+package hfconfig
+
+import (
+	"bytes"
+	"encoding/binary"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"llmparity/internal/fault"
+)
+
+// tensorFile is a safetensors file with this header and so many bytes of data.
+func tensorFile(header string, data int) []byte {
+	b := binary.LittleEndian.AppendUint64(nil, uint64(len(header)))
+	return append(append(b, header...), make([]byte, data)...)
+}
+
+const twoLayers = `{"__metadata__":{"format":"pt"},"model.embed_tokens.weight":{"dtype":"BF16","shape":[10,8],"data_offsets":[0,160]},
+"model.layers.0.self_attn.k_proj.weight":{"dtype":"BF16","shape":[4,8],"data_offsets":[160,224]},"model.layers.0.self_attn.v_proj.weight":{"dtype":"BF16","shape":[4,8],"data_offsets":[224,288]},
+"model.layers.1.self_attn.k_proj.weight":{"dtype":"BF16","shape":[4,8],"data_offsets":[288,352]},"model.layers.1.self_attn.v_proj.weight":{"dtype":"BF16","shape":[2,8],"data_offsets":[352,384]}}`
+
+func TestSafetensors(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "model.safetensors")
+	if err := os.WriteFile(path, tensorFile(twoLayers, 384), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, where := range []string{dir, path} {
+		list, err := Safetensors(where)
+		if err != nil || len(list) != 5 {
+			t.Fatal(list, err)
+		}
+		var bytes, values int64
+		for _, s := range list {
+			bytes, values = bytes+s.Bytes, values+s.Values()
+		}
+		if bytes != 384 || values != 192 {
+			t.Errorf("%d bytes, %d values", bytes, values)
+		}
+		if c := CachesOf(list); len(c) != 2 || c[0] != (Cache{Layers: 1, Values: 8, Keys: 4}) || c[1] != (Cache{Layers: 1, Values: 6, Keys: 4}) {
+			t.Errorf("%+v", c)
+		}
+	}
+}
+
+func TestDamagedSafetensors(t *testing.T) {
+	whole := tensorFile(twoLayers, 384)
+	for name, text := range map[string][]byte{
+		"empty": nil, "short": whole[:5], "cut in its header": whole[:40], "cut in its data": whole[:len(whole)-1], "no JSON": tensorFile("{{", 10),
+		"a header of 2^63": append(bytes.Repeat([]byte{0xff}, 8), whole[8:]...), "backwards": tensorFile(`{"a":{"dtype":"F32","shape":[1],"data_offsets":[4,0]}}`, 8),
+		"negative sizes": tensorFile(`{"a":{"dtype":"F32","shape":[-1],"data_offsets":[0,4]}}`, 8), "huge sizes": tensorFile(`{"a":{"dtype":"F32","shape":[4611686018427387904,4],"data_offsets":[0,4]}}`, 8),
+		"a number": tensorFile(`{"a":4}`, 8),
+	} {
+		path := filepath.Join(t.TempDir(), "x.safetensors")
+		if err := os.WriteFile(path, text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Safetensors(path); fault.Code(err) != int(fault.BadModel) || !strings.Contains(err.Error(), path) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func FuzzHeader(f *testing.F) {
+	f.Add(tensorFile(twoLayers, 384))
+	f.Add(tensorFile(`{}`, 0))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		list, err := parseHeader("x", bytes.NewReader(text), int64(len(text)))
+		if err != nil && fault.Code(err) != int(fault.BadModel) {
+			t.Fatalf("%v has code %d", err, fault.Code(err))
+		}
+		var sum int64
+		for _, s := range list {
+			if sum += s.Bytes; s.Bytes < 0 || s.Bytes > int64(len(text)) || s.Values() < 0 {
+				t.Fatalf("%+v", s)
+			}
+		}
+		CachesOf(list)
+	})
+}

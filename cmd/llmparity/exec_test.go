@@ -9,8 +9,10 @@ import (
 	"strings"
 	"testing"
 
+	"llmparity/internal/child"
 	"llmparity/internal/fault"
 	"llmparity/internal/record"
+	"llmparity/internal/sample/proc"
 )
 
 // exampleEngine builds the example of an engine of one's own.
@@ -56,16 +58,8 @@ func TestAnEngineOfOnesOwnIsComparedTokenByToken(t *testing.T) {
 }
 
 func TestAnEngineThatTellsNoIDsIsComparedByItsText(t *testing.T) {
-	text, err := os.ReadFile("../../docs/protocol.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	python := regexp.MustCompile("(?s)\n```python\n(.*?)\n```\n").FindSubmatch(text)
-	if python == nil {
-		t.Fatal("docs/protocol.md has no engine in Python")
-	}
 	cmd := program(t, "run", "-q", "--engines", "llamacpp", "--engine", "exec:./echo.py", "--max-tokens", "8", "--repetitions", "2")
-	if err := os.WriteFile(filepath.Join(cmd.Dir, "echo.py"), python[1], 0o755); err != nil {
+	if err := os.WriteFile(filepath.Join(cmd.Dir, "echo.py"), []byte(documentsPython(t)), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	stdout, stderr, code := output(t, cmd)
@@ -97,4 +91,43 @@ func TestWhatIsNoEngineIsSaidBeforeARun(t *testing.T) {
 			t.Errorf("%s left a record", c.engine)
 		}
 	}
+}
+
+// A program that knows nothing of us leaves no worker behind, though neither it nor we can say goodbye.
+func TestWorkersOfAnEngineOfOnesOwnEndWithUs(t *testing.T) {
+	cmd := program(t, "run", "-q", "--engine", "exec:./echo.py", "--max-tokens", "900", "--repetitions", "1")
+	workers := strings.Replace(documentsPython(t), "import json, sys, time\n",
+		"import json, subprocess, sys, time\n\nsubprocess.Popen(['sleep', '600'], stdin=subprocess.DEVNULL)\n", 1)
+	if err := os.WriteFile(filepath.Join(cmd.Dir, "echo.py"), []byte(workers), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	latest := filepath.Join(cmd.Dir, "results", "latest")
+	waitFor(t, "a model to be loaded", func() bool {
+		text, _ := os.ReadFile(filepath.Join(latest, "journal.jsonl")) // not there yet: not yet
+		return strings.Contains(string(text), `"name":"load"`)
+	})
+	there := child.Tagged(cmd.Process.Pid)
+	sleeps := slices.ContainsFunc(there, func(pid int) bool { return slices.Contains(proc.CommandLine(pid), "600") })
+	if err := cmd.Process.Kill(); err != nil || !sleeps {
+		t.Fatalf("of %v one sleeps: %v; %v", there, sleeps, err)
+	}
+	_ = cmd.Wait() // killed, as it should be
+	waitFor(t, "every process to end", func() bool { return len(child.Tagged(cmd.Process.Pid)) == 0 })
+}
+
+// documentsPython is the engine in Python of docs/protocol.md.
+func documentsPython(t *testing.T) string {
+	t.Helper()
+	text, err := os.ReadFile("../../docs/protocol.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	python := regexp.MustCompile("(?s)\n```python\n(.*?)\n```\n").FindSubmatch(text)
+	if python == nil {
+		t.Fatal("docs/protocol.md has no engine in Python")
+	}
+	return string(python[1])
 }

@@ -35,7 +35,7 @@ func start(name string, argv []string, silence time.Duration, p engine.Probe) (*
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = theirIn, theirOut, both{c.tail, &bounded{to: c.log, left: maxLog}}
 	ctx, end := context.WithCancel(context.Background()) // it outlives the call that starts it
 	c.end = end
-	if c.proc, err = child.Start(ctx, cmd); err != nil {
+	if c.proc, err = child.StartGuarded(ctx, cmd); err != nil {
 		close(c.gone)
 		c.release()
 		return nil, &engine.Failure{Class: record.SetUp, Err: fault.Wrap(fault.UnknownEngine, err, "", "%s", name)}
@@ -126,7 +126,7 @@ func (c *conn) patience() time.Duration {
 	return grace
 }
 
-// close ends the engine: by the end of its input, and by force once its grace is over.
+// close ends the engine: by the end of its input, and by force once its grace is over. What it started ends with it, by force.
 func (c *conn) close(grace time.Duration) {
 	c.once.Do(func() {
 		c.spoil(errClosed)

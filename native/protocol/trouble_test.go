@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -111,6 +113,7 @@ var scripts = map[string][]string{
 	"ignores cancel":  {hello, loaded, token + "\n" + token + "\n" + token + "\n<hang>"},
 	"slow to cancel":  {hello, loaded, strings.Repeat(token+"\n", 3) + "<sleep>\n" + token + "\n" + generated, "", strings.Repeat(strings.Replace(token, "3", "5", 1)+"\n", 4) + strings.Replace(generated, "3", "5", 1)},
 	"with a child":    {hello + "\n<child>", loaded, token + "\n<hang>"},
+	"with a daemon":   {hello + "\n<daemon>", loaded, strings.Repeat(token+"\n", 4) + generated, `{"id":4,"event":"done"}`},
 }
 
 // misbehave plays a script.
@@ -173,6 +176,12 @@ func act(what string, out *bufio.Writer) {
 	case "<flood the log>":
 		for range 20 {
 			os.Stderr.WriteString(strings.Repeat(strings.Repeat("x", 99)+"\n", 1<<20/100))
+		}
+	case "<daemon>": // that lives on by itself
+		cmd := exec.Command("sleep", "600")
+		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+		if err := cmd.Start(); err != nil {
+			panic(err)
 		}
 	case "<child>": // that holds our output
 		p, err := os.StartProcess(os.Args[0], []string{os.Args[0], asEngine, "mute"}, &os.ProcAttr{Files: []*os.File{nil, os.Stdout, os.Stderr}})
@@ -332,8 +341,12 @@ func TestWhatIsRightIsTaken(t *testing.T) {
 		{"pieces", "[-1 -1]", "aa", 0},
 		{"miscounted", "[1 1 1 1]", "aaaa", 2},
 		{"stamps", "[-1 -1]", "aa", 0},
+		{"with a daemon", "[1 1 1 1]", "aaaa", 0},
 	} {
 		o := play(t, scripted(c.script, 20*time.Second), m)
+		if left := child.Tagged(os.Getpid()); len(left) > 0 {
+			t.Errorf("%s: left behind: %v", c.script, left)
+		}
 		if o.err != nil {
 			t.Errorf("%s: %v", c.script, o.err)
 		}

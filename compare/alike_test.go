@@ -94,6 +94,26 @@ func TestThePeakOfAReusedLaunchIsThatOfAllItsRepetitions(t *testing.T) {
 	}
 }
 
+func TestRepetitionsInOneLaunchAreNotIndependent(t *testing.T) {
+	a, b := comparetest.Native(6), comparetest.Native(6)
+	b.Cell.ID, b.Cell.Engine = 3, "slower"
+	b.TTFT, b.Token = 9*b.TTFT, 9*b.Token
+	fresh := compare.Runs(comparetest.Run(t, "fresh", a, b)).Comparisons[0].Ratios
+	a.Reused, b.Reused, a.Cell.Reused, b.Cell.Reused = true, true, true, true
+	reused := compare.Runs(comparetest.Run(t, "reused", a, b)).Comparisons[0].Ratios
+	if len(reused) != len(fresh) || len(reused) < 4 {
+		t.Fatalf("%d and %d ratios", len(reused), len(fresh))
+	}
+	for i, r := range reused {
+		if r.Significant || r.P != 1 || !strings.Contains(r.Verdict, "of 1 and 1 launches that can't be told from chance") {
+			t.Errorf("%+v", r)
+		}
+		if timed := r.Figure == compare.TTFT || r.Figure == compare.DecodeTPS || r.Figure == compare.PrefillTPS; fresh[i].Significant != timed {
+			t.Errorf("in launches of their own: %+v", fresh[i])
+		}
+	}
+}
+
 func TestWhatAnEngineCantDoIsToldAndMarked(t *testing.T) {
 	r := compare.Runs(comparetest.Run(t, "flags", comparetest.Native(6), comparetest.Served(6)))
 	c := r.Cells[1]

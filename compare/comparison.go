@@ -7,8 +7,6 @@ import (
 	"sort"
 	"strings"
 
-	"golang.org/x/perf/benchmath"
-
 	"llmparity/internal/record"
 )
 
@@ -28,7 +26,7 @@ type Ratio struct {
 	Ratio  float64 `json:"ratio"`
 	// Note says in which way the two are not quite alike.
 	Note string `json:"note,omitempty"`
-	// P is Mann-Whitney's, corrected by Holm for the number of figures of this comparison.
+	// P is Mann-Whitney's over launches, corrected by Holm for the number of figures of this comparison.
 	P           float64 `json:"p_holm"`
 	Significant bool    `json:"significant"`
 	Verdict     string  `json:"verdict"`
@@ -72,7 +70,7 @@ func (r *Result) pair(i, j int, e []evidence) {
 	}
 	r.Parity = append(r.Parity, r.parity(i, j, e[i].counted, e[j].counted))
 	if c.Refused = differentDevice(a, b); c.Refused == "" {
-		c.Ratios = ratios(a, b)
+		c.Ratios = ratios(a, b, launchOf(e[i].counted), launchOf(e[j].counted))
 		c.Caveats = caveats(a, b)
 	}
 	// What was computed in other numbers must not pass for the same arithmetic, ratio or not.
@@ -132,9 +130,36 @@ func deviceWords(d *record.Device) string {
 	return string(d.Class) + name
 }
 
-func ratios(a, b *Cell) []Ratio {
+// launchOf gives the attempt that opened the launch of each.
+func launchOf(counted []*record.Attempt) map[int]int {
+	out := map[int]int{}
+	for _, a := range counted {
+		out[a.ID] = a.Launch().ID
+	}
+	return out
+}
+
+// perLaunch is one value a launch: what was measured several times in one is not independent.
+func (f Figure) perLaunch(launch map[int]int) []float64 {
+	var order []int
+	values := map[int][]float64{}
+	for _, v := range f.Values {
+		l := launch[v.Attempt]
+		if values[l] == nil {
+			order = append(order, l)
+		}
+		values[l] = append(values[l], v.Value)
+	}
+	out := make([]float64, len(order))
+	for i, l := range order {
+		out[i] = median(values[l])
+	}
+	return out
+}
+
+func ratios(a, b *Cell, launchA, launchB map[int]int) []Ratio {
 	out := []Ratio{}
-	var tests []benchmath.Comparison
+	var tests []test
 	for _, name := range compared() {
 		if name == Increase && (a.Figure(Baseline).Absent == NoBaseline) != (b.Figure(Baseline).Absent == NoBaseline) {
 			continue // one is a whole peak, the other what came on top
@@ -146,7 +171,7 @@ func ratios(a, b *Cell) []Ratio {
 		if !fa.Known() || !fb.Known() || fb.Center() <= 0 || fa.Center() < 0 {
 			continue
 		}
-		tests = append(tests, benchmath.AssumeNothing.Compare(fa.sample(), fb.sample()))
+		tests = append(tests, chance(fa.perLaunch(launchA), fb.perLaunch(launchB)))
 		r := Ratio{Figure: name, Title: fa.Title, Ratio: round(fa.Center()/fb.Center(), 6)}
 		if name == DecodeTPS {
 			r.Note = lengthsDiffer(a, b)
@@ -161,7 +186,7 @@ func ratios(a, b *Cell) []Ratio {
 	return out
 }
 
-func ratioWords(r Ratio, a, b *Cell, t benchmath.Comparison) string {
+func ratioWords(r Ratio, a, b *Cell, t test) string {
 	words := fmt.Sprintf("%s of %s is %s times that of %s", r.Title, a.Label, short(r.Ratio), b.Label)
 	if r.Ratio < 1 && r.Ratio > 0 {
 		words = fmt.Sprintf("%s of %s is %s times that of %s", r.Title, b.Label, short(1/r.Ratio), a.Label)
@@ -171,24 +196,26 @@ func ratioWords(r Ratio, a, b *Cell, t benchmath.Comparison) string {
 	}
 	switch {
 	case r.Significant:
-		return fmt.Sprintf("%s (p = %.2g, n = %d and %d)", words, r.P, t.N1, t.N2)
-	case len(t.Warnings) > 0:
-		return fmt.Sprintf("%s, but n = %d and %d are too few runs to tell that from chance", words, t.N1, t.N2)
+		return fmt.Sprintf("%s (p = %.2g, n = %d and %d)", words, r.P, t.n1, t.n2)
+	case t.few && a.Spec.Reused:
+		return fmt.Sprintf("%s, but of %d and %d launches that can't be told from chance: repetitions in one launch share its luck", words, t.n1, t.n2)
+	case t.few:
+		return fmt.Sprintf("%s, but n = %d and %d are too few runs to tell that from chance", words, t.n1, t.n2)
 	}
-	return fmt.Sprintf("%s, which can't be told from chance (p = %.2g, n = %d and %d)", words, r.P, t.N1, t.N2)
+	return fmt.Sprintf("%s, which can't be told from chance (p = %.2g, n = %d and %d)", words, r.P, t.n1, t.n2)
 }
 
 // holm corrects p values for their number.
-func holm(tests []benchmath.Comparison) []float64 {
+func holm(tests []test) []float64 {
 	order := make([]int, len(tests))
 	for i := range order {
 		order[i] = i
 	}
-	sort.SliceStable(order, func(i, j int) bool { return tests[order[i]].P < tests[order[j]].P })
+	sort.SliceStable(order, func(i, j int) bool { return tests[order[i]].p < tests[order[j]].p })
 	out := make([]float64, len(tests))
 	highest := 0.0
 	for rank, i := range order {
-		highest = max(highest, min(1, tests[i].P*float64(len(tests)-rank)))
+		highest = max(highest, min(1, tests[i].p*float64(len(tests)-rank)))
 		out[i] = highest
 	}
 	return out

@@ -108,7 +108,7 @@ func (f *Figure) summarise() {
 		return
 	}
 	f.Absent = ""
-	s := benchmath.AssumeNothing.Summary(f.sample(), confidence)
+	s := benchmath.AssumeNothing.Summary(sampleOf(f.numbers()), confidence)
 	center := median(f.numbers())
 	f.Median = &center
 	if math.IsInf(s.Lo, 0) || math.IsInf(s.Hi, 0) || math.IsNaN(s.Lo) || math.IsNaN(s.Hi) {
@@ -124,10 +124,6 @@ func (f Figure) numbers() []float64 {
 		out[i] = v.Value
 	}
 	return out
-}
-
-func (f Figure) sample() *benchmath.Sample {
-	return benchmath.NewSample(f.numbers(), &benchmath.DefaultThresholds)
 }
 
 // median of nothing is NaN.

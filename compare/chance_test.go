@@ -1,0 +1,95 @@
+package compare
+
+import (
+	"math"
+	"math/bits"
+	"math/rand/v2"
+	"testing"
+)
+
+// brute counts the permutations one by one, by pairs and not by ranks.
+func brute(x, y []float64) float64 {
+	all := append(append([]float64{}, x...), y...)
+	pairs := func(drawn uint) float64 {
+		u := 0.0
+		for i, a := range all {
+			for j, b := range all {
+				if drawn>>i&1 == 1 && drawn>>j&1 == 0 {
+					switch {
+					case a > b:
+						u++
+					case a == b:
+						u += 0.5
+					}
+				}
+			}
+		}
+		return u
+	}
+	seen, ways, below, above := pairs(1<<len(x)-1), 0.0, 0.0, 0.0
+	for drawn := range uint(1) << len(all) {
+		if bits.OnesCount(drawn) == len(x) {
+			ways++
+			if u := pairs(drawn); u <= seen {
+				below++
+				if u == seen {
+					above++
+				}
+			} else {
+				above++
+			}
+		}
+	}
+	return min(1, 2*min(below, above)/ways)
+}
+
+func TestChanceIsThatOfAllPermutations(t *testing.T) {
+	known := map[float64][2][]float64{ // p
+		0.2:    {{2, 2, 3}, {1, 1.5}},
+		0.1:    {{-1, -1, -1}, {1, 1, 1}},
+		1:      {{4, 4, 4}, {4, 4, 4, 4}},
+		2. / 7: {{1, 2, 2, 9, 9, 9}, {0}},
+	}
+	for p, s := range known {
+		if got := chance(s[0], s[1]); math.Abs(got.p-p) > 1e-9 {
+			t.Errorf("%v against %v: p = %v, want %v", s[0], s[1], got.p, p)
+		}
+	}
+	r := rand.New(rand.NewPCG(1, 2))
+	for range 300 {
+		x, y := make([]float64, 1+r.IntN(5)), make([]float64, 1+r.IntN(5))
+		for _, s := range [][]float64{x, y} {
+			for i := range s {
+				s[i] = float64(r.IntN(4)) // many ties
+			}
+		}
+		want, got, swapped := brute(x, y), chance(x, y), chance(y, x)
+		if math.Abs(got.p-want) > 1e-9 || math.Abs(swapped.p-got.p) > 1e-12 || got.p <= 0 {
+			t.Errorf("%v against %v: p = %v, swapped %v, counted one by one %v", x, y, got.p, swapped.p, want)
+		}
+	}
+}
+
+func TestChanceOfManyValues(t *testing.T) {
+	var x, y []float64
+	for i := range 40 {
+		x, y = append(x, float64(i%7)), append(y, float64(i%5+1))
+	}
+	exact := permuted(x, y)
+	for _, got := range []test{chance(x, y), chance(y, x), chance(x, y[:25])} {
+		if got.p <= 0 || got.p > 1 || got.few {
+			t.Errorf("%+v", got)
+		}
+	}
+	if got := chance(x, y); math.Abs(got.p-exact) > 0.02 {
+		t.Errorf("p = %v, all permutations give %v", got.p, exact)
+	}
+}
+
+func TestTooFewToTell(t *testing.T) {
+	for n, few := range map[[2]int]bool{{1, 1}: true, {3, 3}: true, {4, 4}: false, {2, 8}: false, {2, 7}: true, {3, 5}: false} {
+		if got := chance(make([]float64, n[0]), make([]float64, n[1])); got.few != few {
+			t.Errorf("%v: %v", n, got.few)
+		}
+	}
+}

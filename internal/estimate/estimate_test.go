@@ -229,9 +229,30 @@ func TestLibrarysMemoryUsage(t *testing.T) {
 	m := config(t, "smollm2-135m")
 	m.Library = &mlc.Library{Metadata: mlc.Metadata{MemoryUsage: map[string]int64{"prefill": 1000, "decode": 500}}}
 	e := of(t, m, Setup{Engine: WebLLM, Context: 512, Quantization: "q0f32", PrefillChunk: 128})
-	cache := int64(128 * ((2*576+2*192)*4 + 8*9))
-	if a := e.Component(Activation); a.Best != cache+1500 || a.Low != cache+1000 || a.Confidence != Medium {
+	cache := int64(128*((2*576+2*192)*4+8*9)) + tables
+	if a := e.Component(Activation); a.Best != cache+1050 || a.Low != cache || a.High < a.Best || a.Confidence != Low {
 		t.Errorf("%+v", a)
+	}
+	m.Library.Own = &mlc.Own{}
+	if a := of(t, m, Setup{Engine: WebLLM, Context: 512, Quantization: "q0f32"}).Component(Activation); a.Best != cache+1050 || a.Confidence != Medium {
+		t.Errorf("%+v", a)
+	}
+}
+
+// Workspaces as the ledger counted them, with libraries compiled here: the tiny model's with what its library says, a qwen2's without.
+func TestWorkspacesAreNearTheLedgers(t *testing.T) {
+	m, err := FromNumbers(Numbers{Layers: 2, Hidden: 128, Heads: 4, KVHeads: 2, Intermediate: 256, Vocab: 512})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		m        Model
+		measured float64
+	}{{m, 1106456}, {config(t, "qwen2-0.5b"), 7639160}} {
+		a := of(t, c.m, Setup{Engine: WebLLM, Context: 512, Quantization: "q0f32", PrefillChunk: 128}).Component(Activation)
+		if math.Abs(float64(a.Best)-c.measured) > 0.1*c.measured {
+			t.Errorf("%d bytes, the ledger had %.0f", a.Best, c.measured)
+		}
 	}
 }
 

@@ -68,18 +68,23 @@ func (e *Estimate) webllmWorkspaces() Component {
 	m := e.Model
 	h, i, q, kv := m.sizes()
 	chunk, b := float64(e.Setup.PrefillChunk), width(e.DTypes.Activations)
-	cache := chunk * ((2*q+2*kv)*b + 8*float64(m.Heads))
+	cache := chunk*((2*q+2*kv)*b+8*float64(m.Heads)) + tables
+	of := fmt.Sprintf("queries, keys, values and output of a chunk of %.0f tokens, the cache's tables, and ", chunk)
 	if l := m.Library; l != nil && len(l.MemoryUsage) > 0 {
 		sum, most := usage(l)
-		c := scaled(Activation, cache+float64(sum), 1, 1, e.DTypes.Activations,
-			fmt.Sprintf("queries, keys, values and output of a chunk of %.0f tokens; and the library's own memory_usage, of all its functions", chunk), Medium)
-		c.Low, c.High = int64(cache+float64(most)), int64(1.5*(cache+float64(sum)))+4*mib
+		c := scaled(Activation, cache+1.05*float64(most), 1, 1, e.DTypes.Activations, of+"the largest function's memory_usage, as the library says it", Medium)
+		c.Low, c.High = int64(cache), int64(cache+float64(sum)+1.1*float64(most))
+		if l.Own == nil { // those of MLC's keep more
+			c.High, c.Confidence = int64(2.5*float64(c.Best)), Low
+		}
 		return c
 	}
-	own := chunk*b*(2*h+3*i) + 12*float64(m.Vocab)
-	return scaled(Activation, cache+own, 0.5, 2, e.DTypes.Activations,
-		fmt.Sprintf("queries, keys, values and output of a chunk of %.0f tokens; hidden states and feed-forward part of it; logits and their sorting (no library tells its memory_usage)", chunk), Low)
+	own := chunk*b*(h+2*i) + 4*float64(m.Vocab)
+	return scaled(Activation, cache+1.05*own, 0.7, 2.5, e.DTypes.Activations, of+"its hidden state, the feed-forward part, and logits (no library tells its memory_usage)", Low)
 }
+
+// tables are what the KV cache of WebLLM has for its own bookkeeping, whatever the model.
+const tables = 548 * kib
 
 func usage(l *mlc.Library) (sum, most int64) {
 	for _, n := range l.MemoryUsage {

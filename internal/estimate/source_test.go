@@ -1,0 +1,85 @@
+package estimate
+
+import (
+	"encoding/binary"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"llmparity/internal/fault"
+)
+
+func put(t *testing.T, dir, name, text string) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// tensors is a safetensors file of a model of one layer: 10 × 8, and projections of keys and values of 4 × 8 each, in bf16.
+func tensors() string {
+	header := `{"model.embed_tokens.weight":{"dtype":"BF16","shape":[10,8],"data_offsets":[0,160]},` +
+		`"model.layers.0.self_attn.k_proj.weight":{"dtype":"BF16","shape":[4,8],"data_offsets":[160,224]},` +
+		`"model.layers.0.self_attn.v_proj.weight":{"dtype":"BF16","shape":[4,8],"data_offsets":[224,288]}}`
+	return string(binary.LittleEndian.AppendUint64(nil, uint64(len(header)))) + header + strings.Repeat("\x00", 288)
+}
+
+const small = `{"model_type":"llama","hidden_size":8,"intermediate_size":16,"num_hidden_layers":1,"num_attention_heads":2,"vocab_size":10,"torch_dtype":"bfloat16"}`
+
+func TestFolders(t *testing.T) {
+	for name, c := range map[string]struct {
+		files map[string]string
+		bytes int64
+		kv    int64 // of 64 tokens
+		trust Confidence
+		says  string
+	}{
+		"a config":                     {map[string]string{"config.json": small}, 2 * (2*80 + 4*64 + 3*128 + 3*8), 64 * 16 * 2, High, ""},
+		"weights that are others":      {map[string]string{"config.json": small, "model.safetensors": tensors()}, 288, 64 * 16 * 2, Medium, "144 values"},
+		"an index that is another":     {map[string]string{"config.json": small, "model.safetensors.index.json": `{"metadata":{"total_size":99999}}`}, 2 * (2*80 + 4*64 + 3*128 + 3*8), 64 * 16 * 2, Medium, "total_size 99999"},
+		"no config":                    {map[string]string{"model.safetensors": tensors()}, 288, 64 * 8 * 2, Low, "not known"},
+		"an unknown one":               {map[string]string{"config.json": `{"model_type":"new"}`, "model.safetensors": tensors()}, 288, 64 * 8 * 2, Low, "not known"},
+		"an unknown one and its index": {map[string]string{"config.json": `{"model_type":"new"}`, "model.safetensors.index.json": `{"metadata":{"total_size":1000}}`}, 1000, 0, Low, "total_size"},
+	} {
+		dir := t.TempDir()
+		for file, text := range c.files {
+			put(t, dir, file, text)
+		}
+		m, err := Open(dir)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		e := of(t, m, Setup{Engine: Transformers, Context: 64})
+		if got := e.Component(Weights).Best; got != c.bytes {
+			t.Errorf("%s: %d bytes of weights, %d are right", name, got, c.bytes)
+		}
+		if got := e.Component(KVReserved).Best; got != c.kv {
+			t.Errorf("%s: %d bytes of KV cache, %d are right", name, got, c.kv)
+		}
+		if m.Trust != c.trust || !strings.Contains(strings.Join(e.Warnings, " "), c.says) {
+			t.Errorf("%s: trust %s, %q", name, m.Trust, e.Warnings)
+		}
+	}
+}
+
+func TestFoldersThatCannotBeTaken(t *testing.T) {
+	for says, files := range map[string]map[string]string{
+		"folder without a model":    {},
+		"model_type \"new\"":        {"config.json": `{"model_type":"new"}`},
+		"not a JSON object":         {"config.json": `{`},
+		"safetensors":               {"config.json": small, "model.safetensors": "x"},
+		"metadata.total_size is -1": {"config.json": small, "model.safetensors.index.json": `{"metadata":{"total_size":-1}}`},
+		"mlc-chat-config.json":      {"mlc-chat-config.json": "{"},
+	} {
+		dir := t.TempDir()
+		for file, text := range files {
+			put(t, dir, file, text)
+		}
+		_, err := Open(dir)
+		if c := fault.Code(err); c != int(fault.BadModel) && c != int(fault.UnknownArch) || !strings.Contains(err.Error(), says) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: %v", says, err)
+		}
+	}
+}

@@ -1,9 +1,11 @@
 package protocol_test
 
 import (
+	"os"
 	"os/exec"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"llmparity/internal/engine"
 	"llmparity/internal/engine/enginetest"
@@ -27,4 +29,25 @@ func TestConformanceOfTheExample(t *testing.T) {
 		return protocol.New(protocol.Config{Command: protocol.Command{Name: "engine", Argv: []string{path}}})
 	}
 	enginetest.Run(t, c)
+}
+
+// A check leaves nothing open, however often it is made.
+func TestChecksLeaveNothingOpen(t *testing.T) {
+	e, m := scripted("right", time.Minute), enginetest.TinyModel(t)
+	check := func() int {
+		if err := e.Check(t.Context(), m); err != nil {
+			t.Fatal(err)
+		}
+		open, err := os.ReadDir("/proc/self/fd")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(open)
+	}
+	before := check() // what is opened once is open now
+	for range 3 {
+		if now := check(); now > before {
+			t.Fatalf("%d descriptors are open, and %d were", now, before)
+		}
+	}
 }

@@ -10,11 +10,19 @@ import (
 // nobody is told what happens where nothing is measured.
 type nobody struct{}
 
-func (nobody) Attach(sample.Source) func() { return func() {} }
-func (nobody) Span(record.Span)            {}
-func (nobody) Event(record.Event)          {}
-func (nobody) Warn(record.Warning)         {}
-func (nobody) Log(string) io.WriteCloser   { return unheard{} }
+// Attach reads nothing; the source is closed all the same.
+func (nobody) Attach(s sample.Source) func() {
+	return func() {
+		if c, ok := s.(io.Closer); ok {
+			_ = c.Close() // it was not even read
+		}
+	}
+}
+
+func (nobody) Span(record.Span)          {}
+func (nobody) Event(record.Event)        {}
+func (nobody) Warn(record.Warning)       {}
+func (nobody) Log(string) io.WriteCloser { return unheard{} }
 
 type unheard struct{}
 

@@ -159,9 +159,15 @@ func (c *conn) send(ctx context.Context, request any, within time.Duration) erro
 		return err
 	}
 	_ = c.in.SetWriteDeadline(time.Now().Add(within)) // a pipe has deadlines
-	stop := context.AfterFunc(ctx, func() { _ = c.in.SetWriteDeadline(time.Now()) })
-	defer stop()
+	stopped := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		defer close(stopped)
+		_ = c.in.SetWriteDeadline(time.Now())
+	})
 	_, err = c.in.Write(append(line, '\n'))
+	if !stop() {
+		<-stopped // its deadline must not become that of the next line
+	}
 	return err
 }
 

@@ -116,7 +116,6 @@ func (r *reader) slide(d *decoder, window int, slides func(layer int) bool) {
 }
 
 func every(int) bool { return true }
-func none(int) bool  { return false }
 
 // butEvery is the rule of models in which each nth layer sees all.
 func butEvery(n int) func(int) bool { return func(layer int) bool { return (layer+1)%n != 0 } }

@@ -116,24 +116,24 @@ func unknownMethod(file, field, method string) error {
 // compressed reads the first group of layers, which nearly always is the only one.
 func (r *reader) compressed(q *Quantized) {
 	groups := r.sub("config_groups")
-	for _, name := range slices.Sorted(maps.Keys(groups.fields)) {
-		w := groups.sub(name).sub("weights")
-		q.Bits, q.Symmetric = w.sizeOr(8, "num_bits"), w.flag(true, "symmetric")
-		q.Group = 0
-		if raw, ok := w.get("group_size"); ok && string(raw) != "-1" {
-			q.Group = w.count(0, "group_size")
-		}
-		q.Method = "int8"
-		if w.text("type") == "float" {
-			q.Method = "fp8"
-		}
-		if q.Bits < 8 {
-			q.Method = "compressed-tensors"
-		}
-		r.fail(w.err)
+	names := slices.Sorted(maps.Keys(groups.fields))
+	if len(names) == 0 {
 		r.fail(groups.err)
+		r.fail(bad(r.file, "it has one in published models", "%sconfig_groups says nothing", r.prefix))
 		return
 	}
+	w := groups.sub(names[0]).sub("weights")
+	q.Bits, q.Symmetric = w.sizeOr(8, "num_bits"), w.flag(true, "symmetric")
+	if raw, ok := w.get("group_size"); ok && string(raw) != "-1" {
+		q.Group = w.count(0, "group_size")
+	}
+	q.Method = "int8"
+	if w.text("type") == "float" {
+		q.Method = "fp8"
+	}
+	if q.Bits < 8 {
+		q.Method = "compressed-tensors"
+	}
 	r.fail(groups.err)
-	r.fail(bad(r.file, "it has one in published models", "%sconfig_groups says nothing", r.prefix))
+	r.fail(w.err)
 }

@@ -1,8 +1,8 @@
-// Package wire reads what servers send: lines, and server-sent events of one line each, with the time at which each had been read; and
-// the pages of metrics that they offer to Prometheus.
+// Package wire reads what servers send: lines, and server-sent events of one line each, with the time at which each had come; and the
+// pages of metrics that they offer to Prometheus.
 //
-// It knows no server and parses no JSON. The time of a line is that at which its last byte was handed to us: parsing is our time, not the
-// server's. An event whose data goes over several lines is not put together: no server of language models sends one.
+// It knows no server. The time of a line is that at which the read returned that brought its last byte: parsing is our time, not the
+// server's, and lines that came together have one time. How they were held up on their way can't be seen from here. An event whose data goes over several lines is not put together: no server of language models sends one.
 package wire
 
 import (
@@ -17,17 +17,39 @@ import (
 // MaxLine bounds one line of a stream. Some servers' last event repeats the prompt and its settings, so lines are long.
 const MaxLine = 64 << 20
 
+// Buffer is how much is read at once: what a server's chunks come in is split no finer where the connection's own buffer is as large.
+const Buffer = 64 << 10
+
+// clocked notes when the last read returned.
+type clocked struct {
+	r  io.Reader
+	at time.Time
+}
+
+func (c *clocked) Read(p []byte) (int, error) {
+	n, err := c.r.Read(p)
+	c.at = time.Now()
+	return n, err
+}
+
 // Lines reads lines.
-type Lines struct{ r *bufio.Reader }
+type Lines struct {
+	r     *bufio.Reader
+	clock *clocked
+}
 
 // NewLines reads r, which it may read ahead.
-func NewLines(r io.Reader) *Lines { return &Lines{bufio.NewReaderSize(r, 64<<10)} }
+func NewLines(r io.Reader) *Lines {
+	c := &clocked{r: r}
+	return &Lines{bufio.NewReaderSize(c, Buffer), c}
+}
 
-// Next gives a line without its end, valid until the next call, and when it had been read. io.EOF means that the stream ended between
-// two lines; one that breaks off inside a line is cut short: io.ErrUnexpectedEOF.
+// Next gives a line without its end, valid until the next call, and when it had come: lines that one read brought have the same time.
+// io.EOF means that the stream ended between two lines; one that breaks off inside a line is cut short: io.ErrUnexpectedEOF.
 func (l *Lines) Next() (line []byte, at time.Time, err error) {
+	// Nothing is read while the buffer holds a whole line, so that whatever is in it behind a line's end came with the last read.
 	line, err = l.next()
-	return line, time.Now(), err
+	return line, l.clock.at, err
 }
 
 func (l *Lines) next() ([]byte, error) {

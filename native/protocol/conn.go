@@ -69,7 +69,8 @@ type call struct {
 
 type received struct {
 	message
-	at time.Time
+	at   time.Time // it was read
+	read int       // which of the reads it came with
 }
 
 // ask sends a request and gives its last message; on gets those before it. An error of on ends the engine: it is a breach.

@@ -38,6 +38,9 @@ func (s *session) Generate(ctx context.Context, r engine.Request, token func(rec
 	if err == nil {
 		err = g.finish(got.message, s.context, s.probe)
 	}
+	if err == nil && g.atOnce() {
+		s.heldUp(g)
+	}
 	if err != nil && ctx.Err() != nil {
 		g.usage.Finish = "cancelled"
 	}
@@ -55,6 +58,10 @@ type generation struct {
 	n           int
 	first, last time.Time
 	text        strings.Builder
+
+	read         int // which read the last token came with
+	reads        int // that tokens came with
+	withTheFirst int // tokens of the first of them
 }
 
 // take counts a token, or a piece of text.
@@ -76,6 +83,13 @@ func (g *generation) take(k *call, r received) error {
 	}
 	if g.n == 0 {
 		g.first = t.At
+	}
+	if r.read != g.read {
+		g.read = r.read
+		g.reads++
+	}
+	if g.reads == 1 {
+		g.withTheFirst++
 	}
 	g.last = t.At
 	g.n++
@@ -103,6 +117,27 @@ func (g *generation) stamp(t *record.Token, k *call, r received) error {
 		return fmt.Errorf("token %d: %w", g.n, err)
 	}
 	return nil
+}
+
+// slowly is how long a generation takes in which it was not merely us who were held up, for a moment, while tokens came.
+const slowly = 50 * time.Millisecond
+
+// atOnce tells whether tokens lay in a buffer of the engine's, which then was written: their times are not those at which they were there.
+// Decode begins when the first of them is read, by when more are there: where they are a tenth of all, decode is too fast by as much.
+func (g *generation) atOnce() bool {
+	return g.hello.Clock == "" && g.n > 1 && g.last.Sub(g.usage.Sent) >= slowly && g.reads*4 <= g.n && g.withTheFirst*10 > g.n
+}
+
+// heldUp leaves the decode span out, by which there is no speed either, and says why, once.
+func (s *session) heldUp(g *generation) {
+	g.usage.Spans = slices.DeleteFunc(g.usage.Spans, func(s record.Span) bool { return s.Name == record.Decode })
+	if s.burst {
+		return
+	}
+	s.burst = true
+	s.probe.Warn(record.Warning{Code: "tokens-at-once", Text: fmt.Sprintf("%s handed %d tokens over in %d write(s), long after the first one was there: "+
+		"no decode speed can be told, and its time to the first token is that to the first write; let it flush its output after every line, or say t_ns",
+		s.engine.Name(), g.n, g.reads)})
 }
 
 // measured fills in what was seen, also of a generation that broke off.

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"time"
 
 	"llmparity/internal/record"
@@ -17,12 +18,12 @@ func (c *conn) read() {
 		<-c.proc.Done()
 		_ = c.out.SetReadDeadline(time.Now().Add(time.Second)) // somebody whom it started may still have the other end
 	}()
-	lines := bufio.NewScanner(c.out)
+	out := &timed{from: c.out}
+	lines := bufio.NewScanner(out)
 	lines.Buffer(make([]byte, 0, 64<<10), maxLine)
 	lines.Split(wholeLines)
 	for lines.Scan() {
-		at := time.Now()
-		if err := c.take(lines.Bytes(), at); err != nil {
+		if err := c.take(lines.Bytes(), out); err != nil {
 			c.fail(err)
 			return
 		}
@@ -35,8 +36,22 @@ func (c *conn) read() {
 	c.fail(c.ended())
 }
 
+// timed is a reader that knows when it last read. Lines that came together were read together: only the last one's end is waited for.
+type timed struct {
+	from io.Reader
+	at   time.Time
+	n    int // reads
+}
+
+func (t *timed) Read(p []byte) (int, error) {
+	n, err := t.from.Read(p)
+	t.at = time.Now()
+	t.n++
+	return n, err
+}
+
 // take hands a line to who waits for it.
-func (c *conn) take(line []byte, at time.Time) error {
+func (c *conn) take(line []byte, by *timed) error {
 	c.lines++
 	c.mu.Lock()
 	now := c.call
@@ -51,7 +66,7 @@ func (c *conn) take(line []byte, at time.Time) error {
 	select {
 	case <-now.given: // nobody listens
 	case <-c.quit:
-	case now.got <- received{m, at}:
+	case now.got <- received{m, by.at, by.n}:
 	}
 	if m.last() {
 		c.mu.Lock()

@@ -27,6 +27,7 @@ type session struct {
 	closed bool
 
 	hello   message
+	burst   bool // that tokens come at once was said
 	loaded  bool
 	context int // what a prompt and its continuation may come to; 0: not known
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -72,6 +73,12 @@ var scripts = map[string][]string{
 	"deaf":          {hello, "<close stdin>"},
 	"gagged":        {hello, "<close stdout>"},
 	"line of 5 MiB": {hello, "<flood one line>"},
+
+	"all at once": {hello, loaded, "<sleep>\n" + strings.Repeat(token+"\n", 32) + generated},
+	"in three":    {hello, loaded, strings.Repeat("<sleep>\n"+strings.Repeat(token+"\n", 10), 3) + token + "\n" + token + "\n" + generated},
+	"stutters":    {hello, loaded, strings.Repeat("<nap>\n"+token+"\n", 10) + "<sleep>\n" + strings.Repeat(token+"\n", 22) + generated},
+	"one by one":  {hello, loaded, strings.Repeat("<nap>\n"+token+"\n", 32) + generated},
+	"stamped":     {stamped, loaded, "<sleep>\n" + strings.Repeat("<stamps>\n", 16) + strings.Replace(pieced, "4", "32", 1)},
 
 	"stamps": {stamped, loaded, "<stamps>\n" + strings.NewReplacer("4", "2", "length", "stop").Replace(pieced), `{"id":4,"event":"done"}`},
 
@@ -148,6 +155,8 @@ func act(what string, out *bufio.Writer) {
 	switch what {
 	case "<sleep>":
 		time.Sleep(100 * time.Millisecond)
+	case "<nap>":
+		time.Sleep(5 * time.Millisecond)
 	case "<hang>":
 		time.Sleep(time.Hour)
 	case "<die>":
@@ -483,5 +492,28 @@ func TestCheck(t *testing.T) {
 	folder := protocol.New(protocol.Config{Command: protocol.Command{Name: "x", Argv: []string{t.TempDir()}}})
 	if err := folder.Check(t.Context(), m); fault.Code(err) != int(fault.UnknownEngine) {
 		t.Errorf("a folder: %v", err)
+	}
+}
+
+// Tokens that lay in a buffer tell nothing of the speed at which they were made, whether they come in one write or in a few.
+func TestTokensThatComeAtOnceAreNoSpeed(t *testing.T) {
+	for script, at := range map[string]bool{"all at once": true, "in three": true, "stutters": false, "one by one": false, "stamped": false} {
+		t.Run(script, func(t *testing.T) {
+			p := &enginetest.Probe{}
+			s, err := scripted(script, 20*time.Second).Open(t.Context(), p)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer s.Close()
+			if err := s.Load(t.Context(), enginetest.TinyModel(t)); err != nil {
+				t.Fatal(err)
+			}
+			usage, err := s.Generate(t.Context(), engine.Request{Prompt: "the", MaxTokens: 32}, func(record.Token) {})
+			decode := slices.ContainsFunc(usage.Spans, func(s record.Span) bool { return s.Name == record.Decode })
+			warned := slices.ContainsFunc(p.Warnings(), func(w record.Warning) bool { return w.Code == "tokens-at-once" })
+			if err != nil || decode == at || warned != at {
+				t.Errorf("%v, a decode span: %v, warnings %v", err, decode, p.Warnings())
+			}
+		})
 	}
 }

@@ -136,16 +136,207 @@ func TestWhatAnEngineCantDoIsToldAndMarked(t *testing.T) {
 	if !c.Self.Identical || c.Self.Verdict != "all 6 requests gave the same text" {
 		t.Errorf("with itself: %+v", c.Self)
 	}
+	if w := warnedOf(r, "pieces"); len(w) != 1 || !strings.HasPrefix(w[0], "served: ") {
+		t.Errorf("pieces: %q", w)
+	}
+	if f := c.Figure(compare.DecodeTPS); f.Known() || f.Absent != "41 tokens came in 20 pieces: when each came is not known" {
+		t.Errorf("decode of a few pieces: %+v", f)
+	}
+}
+
+func TestRatiosOfPiecesAreMarked(t *testing.T) {
+	served := comparetest.Served(6)
+	served.IDs = slices.Repeat([]int{record.NoID}, 38)
+	r := compare.Runs(comparetest.Run(t, "pieces", comparetest.Native(6), served))
+	seen := 0
 	for _, ratio := range r.Comparisons[0].Ratios {
-		marked := strings.Contains(ratio.Note, "lengths differ: 64") && strings.Contains(ratio.Verdict, ratio.Note)
-		if (ratio.Figure == compare.DecodeTPS) != marked {
+		lengths := strings.Contains(ratio.Note, "lengths differ: 64")
+		pieces := strings.Contains(ratio.Note, "served tells of pieces of text")
+		timed := ratio.Figure == compare.DecodeTPS || ratio.Figure == compare.TTFT || ratio.Figure == compare.PrefillTPS
+		if (ratio.Figure == compare.DecodeTPS) != lengths || timed != pieces || !strings.Contains(ratio.Verdict, ratio.Note) {
 			t.Errorf("%s: note %q, %q", ratio.Figure, ratio.Note, ratio.Verdict)
 		}
+		if timed {
+			seen++
+		}
+	}
+	caveat := func(s string) bool { return strings.Contains(s, "not quite alike") }
+	if seen != 3 || !slices.ContainsFunc(r.Comparisons[0].Caveats, caveat) {
+		t.Errorf("%d ratios of times, caveats %q", seen, r.Comparisons[0].Caveats)
+	}
+	other := comparetest.Served(6)
+	other.Cell.ID, other.Cell.Engine, other.IDs = 4, "other", served.IDs
+	for _, ratio := range compare.Runs(comparetest.Run(t, "both", served, other)).Comparisons[0].Ratios {
+		if ratio.Note != "" {
+			t.Errorf("of two that tell of pieces: %q", ratio.Note)
+		}
+	}
+}
+
+// timed are the ratios that a prompt's cache has a part in.
+func timed(r *compare.Result) (ttft, prefill bool) {
+	for _, ratio := range r.Comparisons[0].Ratios {
+		ttft, prefill = ttft || ratio.Figure == compare.TTFT, prefill || ratio.Figure == compare.PrefillTPS
+	}
+	return ttft, prefill
+}
+
+func TestPromptsFromACacheThatDoesNotTell(t *testing.T) {
+	tells := func(e *comparetest.Engine, n int) {
+		usage := e.Usage
+		e.Usage = func(u *record.Usage) {
+			if usage != nil {
+				usage(u)
+			}
+			u.CachedTokens = n
+		}
+	}
+	const ratios, none = true, false
+	for _, c := range []struct {
+		name               string
+		change             func(e *comparetest.Engine)
+		prefill, cached    bool
+		alone, withItsLike bool // ratios against an engine without a cache, and against the same
+	}{
+		{"told", func(e *comparetest.Engine) { tells(e, 0) }, true, true, ratios, ratios},
+		{"a BOS", func(e *comparetest.Engine) { tells(e, 1) }, true, true, ratios, ratios},
+		{"more", func(e *comparetest.Engine) { tells(e, 2) }, true, true, none, ratios},
+		{"untold by a fresh one", func(e *comparetest.Engine) { tells(e, record.CacheUntold) }, true, false, ratios, ratios},
+		{"untold by one that ran already", func(e *comparetest.Engine) {
+			tells(e, record.CacheUntold)
+			e.Cell.Isolation = record.OfServer
+		}, false, false, none, none},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			a, b, off := comparetest.Served(6), comparetest.Served(6), comparetest.Served(6)
+			for _, e := range []*comparetest.Engine{&a, &b} {
+				e.Cell.PromptCache = record.CacheOn
+				c.change(e)
+			}
+			b.Cell.ID, b.Cell.Engine = 4, "like"
+			off.Cell.ID, off.Cell.Engine, off.Cell.Isolation = 5, "off", a.Cell.Isolation
+			for _, beside := range []struct {
+				other comparetest.Engine
+				want  bool
+			}{{off, c.alone}, {b, c.withItsLike}} {
+				r, want := compare.Runs(comparetest.Run(t, beside.other.Cell.Engine, a, beside.other)), beside.want
+				if ttft, prefill := timed(r); ttft != want || prefill != want {
+					t.Errorf("%s: ratios: TTFT %v, prefill %v, want %v", r.Runs[0].Name, ttft, prefill, want)
+				}
+				cell := r.Cells[0]
+				if f, g := cell.Figure(compare.PrefillTPS), cell.Figure(compare.Cached); f.Known() != c.prefill || g.Known() != c.cached {
+					t.Errorf("prefill %+v, cached %+v", f, g)
+				}
+				if w := append(warnedOf(r, "prompt-cache"), warnedOf(r, "cached-prompt")...); len(w) == 0 {
+					t.Error("no warning")
+				}
+			}
+		})
+	}
+	// In a launch that is reused the prompt was asked before, but for the first time.
+	e := comparetest.Served(6)
+	e.Cell.PromptCache, e.Reused, e.Cell.Reused = record.CacheOn, true, true
+	tells(&e, record.CacheUntold)
+	r := compare.Runs(comparetest.Run(t, "reused", e))
+	if f, g := r.Cells[0].Figure(compare.PrefillTPS), r.Cells[0].Figure(compare.Cached); f.N != 1 || g.Known() {
+		t.Errorf("prefill %+v, cached %+v", f, g)
+	}
+	// Where a cache is off nobody need tell.
+	off := comparetest.Served(6)
+	tells(&off, record.CacheUntold)
+	if f := compare.Runs(comparetest.Run(t, "off", off)).Cells[0].Figure(compare.Cached); !f.Known() || f.Center() != 0 {
+		t.Errorf("cached %+v", f)
+	}
+}
+
+func TestLaunchesThatRanOtherThingsAreTold(t *testing.T) {
+	run := func(change func(a *record.Attempt)) *compare.Result {
+		r := comparetest.Run(t, "differ", comparetest.Native(6), comparetest.Served(6))
+		change(r.Attempts[3])
+		return compare.Runs(r)
+	}
+	for name, change := range map[string]func(e *record.EventAt){
+		"version": func(e *record.EventAt) {
+			if e.Engine != nil {
+				other := *e.Engine
+				other.Version = "b2"
+				e.Engine = &other
+			}
+		},
+		"device": func(e *record.EventAt) {
+			if e.Device != nil {
+				e.Device = &record.Device{Class: record.CPU, Name: "another CPU"}
+			}
+		},
+	} {
+		change := func(a *record.Attempt) {
+			for i := range a.Events {
+				change(&a.Events[i])
+			}
+		}
+		r := run(change)
+		if w := warnedOf(r, "launches-differ"); len(w) != 1 || !strings.Contains(w[0], name+" was") {
+			t.Errorf("%s: warnings %q", name, w)
+		}
+		if c := r.Comparisons[0]; len(c.Ratios) != 0 || !strings.Contains(c.Refused, name+" was") {
+			t.Errorf("%s: %+v", name, c)
+		}
+		// What does not count says nothing of what does.
+		r = run(func(a *record.Attempt) { change(a); a.Status = record.Failed })
+		if w := warnedOf(r, "launches-differ"); len(w) != 0 || len(r.Comparisons[0].Ratios) == 0 {
+			t.Errorf("%s of a launch that failed: %q, %+v", name, w, r.Comparisons[0])
+		}
+	}
+}
+
+func TestAWarmUpLaunchDoesNotSayWhatACellRan(t *testing.T) {
+	e := comparetest.Native(6)
+	e.Warmup = true
+	r := comparetest.Run(t, "warm", e)
+	for i, at := range r.Attempts[0].Events {
+		if at.Engine != nil {
+			r.Attempts[0].Events[i].Engine = &record.EngineInfo{Name: "n", Version: "of the warm-up", Parts: map[string]string{"a": "b", "c": "d"},
+				Policy: map[string]string{"1": "", "2": "", "3": "", "4": "", "5": ""}}
+		}
+		if at.Device != nil {
+			r.Attempts[0].Events[i].Device = &record.Device{Class: record.GPU, Name: "of the warm-up"}
+		}
+	}
+	if c := compare.Runs(r).Cells[0]; c.Engine.Version != "b11434" || c.Device.Class != record.CPU {
+		t.Errorf("%+v on %+v", c.Engine, c.Device)
+	}
+}
+
+func TestNoRatioOnDevicesOfNoKnownClass(t *testing.T) {
+	for _, class := range []record.DeviceClass{"unknown", "npu"} {
+		a, b := comparetest.Native(6), comparetest.Served(6)
+		a.Device.Class, b.Device.Class = class, class
+		if c := compare.Runs(comparetest.Run(t, "unknown", a, b)).Comparisons[0]; len(c.Ratios) != 0 || !strings.Contains(c.Refused, "not known") {
+			t.Errorf("%s: %+v", class, c)
+		}
+	}
+}
+
+func TestTextsAreNotCalledTokens(t *testing.T) {
+	var all []comparetest.Engine
+	for i := range 3 {
+		e := comparetest.Served(2)
+		e.Cell.ID, e.Cell.Engine = i+1, []string{"a", "b", "c"}[i]
+		all = append(all, e)
+	}
+	r := compare.Runs(comparetest.Run(t, "texts", all...))
+	if v := r.Verdict[0]; v != "All 3 pairs of cells generated identical text from the same weights and prompt." {
+		t.Error(v)
+	}
+	r = compare.Runs(comparetest.Run(t, "mixed", comparetest.Native(2), comparetest.Browser(2), all[2]))
+	if v := r.Verdict[0]; !strings.Contains(v, "1 of 3 pairs of cells generated identical output (1 by tokens, 2 by text)") {
+		t.Error(v)
 	}
 }
 
 func TestCachedPromptsAreToldAndNotSetAgainstOthers(t *testing.T) {
 	cached := comparetest.Served(6)
+	cached.IDs = slices.Repeat([]int{record.NoID}, 41)
 	cached.Cell.PromptCache = record.CacheOn
 	usage := cached.Usage
 	cached.Usage = func(u *record.Usage) { usage(u); u.CachedTokens = 3 }
@@ -155,11 +346,6 @@ func TestCachedPromptsAreToldAndNotSetAgainstOthers(t *testing.T) {
 	}
 	if w := warnedOf(r, "prompt-cache"); len(w) != 0 {
 		t.Errorf("a cache that tells: %q", w)
-	}
-	mute := comparetest.Served(6)
-	mute.Cell.PromptCache = record.CacheOn
-	if w := warnedOf(compare.Runs(comparetest.Run(t, "mute", mute)), "prompt-cache"); len(w) != 1 {
-		t.Errorf("a cache that tells nothing: %q", w)
 	}
 	c := r.Comparisons[0]
 	figures := map[string]bool{}
@@ -202,11 +388,11 @@ func TestReportedFiguresHaveTheirUnits(t *testing.T) {
 	e := comparetest.Native(1)
 	e.Reported = func(_, _ time.Duration) map[string]float64 {
 		return map[string]float64{"total_duration": 1, "eval_count": 64, "cached_tokens": 0, "predicted_ms": 5, "eval_tokens_per_second": 9, "kv_cache_bytes": 7, "odd": 1,
-			"time_per_output_token_s": 1, "total_tokens": 68}
+			"time_per_output_token_s": 1, "total_tokens": 68, "tokens_per_s": 1, "requests_per_s": 1, "energy_per_tokens": 1}
 	}
 	want := map[string][2]string{"total_duration": {"ns", compare.Latency}, "eval_count": {"tokens", compare.Tokens}, "cached_tokens": {"tokens", compare.Cached},
 		"predicted_ms": {"ms", ""}, "eval_tokens_per_second": {"tokens/s", compare.DecodeTPS}, "kv_cache_bytes": {"bytes", ""}, "odd": {"", ""},
-		"time_per_output_token_s": {"s", ""}, "total_tokens": {"tokens", ""}}
+		"time_per_output_token_s": {"s", ""}, "total_tokens": {"tokens", ""}, "tokens_per_s": {"tokens/s", ""}, "requests_per_s": {"", ""}, "energy_per_tokens": {"", ""}}
 	c := compare.Runs(comparetest.Run(t, "reported", e)).Cells[0]
 	for _, f := range c.Reported {
 		if got := [2]string{f.Unit, f.Beside}; got != want[f.Name] {

@@ -3,7 +3,8 @@
 // another machine, and the same records always give the same Result.
 //
 // This package is opinionated. The launch is the unit of repetition: requests within one launch share its luck and are first
-// taken together by their median. Where a plan lets repetitions reuse a launch that is said beside their intervals. Nothing is assumed of the distribution: medians, order-statistic intervals, Mann-Whitney.
+// taken together by their median. Where a plan lets repetitions reuse a launch that is said beside their intervals, and ratios are
+// tested over launches. Nothing is assumed of the distribution: medians, order-statistic intervals, Mann-Whitney.
 // Launches that failed, were interrupted or only warmed up are counted and shown, and enter no statistic. Two cells are set
 // against each other only when model, prompt and request are the same; a ratio is given only on the same class of device.
 //
@@ -13,8 +14,11 @@ package compare
 
 import (
 	"cmp"
+	"fmt"
+	"maps"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"llmparity/internal/record"
@@ -66,6 +70,9 @@ type Cell struct {
 	Sampler  []Figure   `json:"sampler"`
 	Memory   *Breakdown `json:"memory,omitempty"` // nil where nothing looked inside
 	Self     SelfParity `json:"self_parity"`
+
+	unknownPrefill bool   // a prompt may have come from a cache that does not tell
+	inconstant     string // in which way its launches did not run the same; empty: they did
 }
 
 // Launches counts the attempts of a cell by how they ended.
@@ -154,16 +161,9 @@ func newCell(run int, spec record.Cell, e evidence) Cell {
 	c.Launches.Planned = spec.Repetitions
 	for _, a := range e.all {
 		c.count(a)
-		if d, ok := a.Device(); ok && c.Device == nil {
-			c.Device = &d
-		}
-		// As it was last told: an engine says more of itself once it has a model.
-		for _, e := range a.Events {
-			if e.Engine != nil && (c.Engine == nil || len(e.Engine.Parts)+len(e.Engine.Policy) >= len(c.Engine.Parts)+len(c.Engine.Policy)) {
-				c.Engine = e.Engine
-			}
-		}
 	}
+	c.identify(e)
+	c.unknownPrefill = len(unknownPrefills(spec, e.counted)) > 0
 	c.Launches.Opened = opened(e.counted)
 	c.With = c.with()
 	c.Figures = summarised(append(memoryFigures(e.counted), timingFigures(spec, e.counted)...))
@@ -177,6 +177,49 @@ func newCell(run int, spec record.Cell, e evidence) Cell {
 	c.Memory = breakdown(e.counted)
 	c.Representative = representative(c.Figure(PeakPSS), e.counted)
 	return c
+}
+
+// identify says what ran, by the attempts that count; by all where none does.
+func (c *Cell) identify(e evidence) {
+	attempts := e.counted
+	if len(attempts) == 0 {
+		attempts = e.all
+	}
+	for _, a := range attempts {
+		if d, ok := a.Device(); ok {
+			if c.Device == nil {
+				c.Device = &d
+			}
+			c.inconsistent("device", deviceWords(c.Device), deviceWords(&d))
+		}
+		now := lastTold(a)
+		if c.Engine == nil {
+			c.Engine = now
+		} else if now != nil {
+			c.inconsistent("version", c.Engine.Version, now.Version)
+			for _, part := range slices.Sorted(maps.Keys(now.Parts)) {
+				c.inconsistent(strings.ReplaceAll(part, "_", " "), c.Engine.Parts[part], now.Parts[part])
+			}
+		}
+	}
+}
+
+// inconsistent keeps the first way in which launches differ.
+func (c *Cell) inconsistent(what, was, is string) {
+	if was != is && c.inconstant == "" {
+		c.inconstant = fmt.Sprintf("%s was %q in one launch and %q in another", what, was, is)
+	}
+}
+
+// lastTold is what an engine said of itself when it said most: it says more once it has a model.
+func lastTold(a *record.Attempt) *record.EngineInfo {
+	var out *record.EngineInfo
+	for _, e := range a.Events {
+		if e.Engine != nil && (out == nil || len(e.Engine.Parts)+len(e.Engine.Policy) >= len(out.Parts)+len(out.Policy)) {
+			out = e.Engine
+		}
+	}
+	return out
 }
 
 func (c *Cell) count(a *record.Attempt) {

@@ -102,6 +102,14 @@ func differentDevice(a, b *Cell) string {
 			return fmt.Sprintf("No ratio for %s and %s: %s did not say what it computed on.", a.Label, b.Label, c.Label)
 		}
 	}
+	for _, c := range []*Cell{a, b} {
+		if c.inconstant != "" {
+			return fmt.Sprintf("No ratio for %s and %s: the launches of %s did not all run the same: %s.", a.Label, b.Label, c.Label, c.inconstant)
+		}
+		if !slices.Contains(classes(), c.Device.Class) {
+			return fmt.Sprintf("No ratio for %s and %s: the class of device that %s computed on is not known (%q).", a.Label, b.Label, c.Label, c.Device.Class)
+		}
+	}
 	if a.Device.Class == b.Device.Class {
 		return ""
 	}
@@ -112,6 +120,11 @@ func differentDevice(a, b *Cell) string {
 		return what + " A software adapter is a GPU interface computed on the CPU: this is not “browser against native”, and neither figure says anything about a real GPU."
 	}
 	return what + " Different classes of device are not like and like."
+}
+
+// classes are those of which it is known what they are like.
+func classes() []record.DeviceClass {
+	return []record.DeviceClass{record.CPU, record.GPU, record.SoftwareAdapter}
 }
 
 func deviceWords(d *record.Device) string {
@@ -173,9 +186,14 @@ func ratios(a, b *Cell, launchA, launchB map[int]int) []Ratio {
 		}
 		tests = append(tests, chance(fa.perLaunch(launchA), fb.perLaunch(launchB)))
 		r := Ratio{Figure: name, Title: fa.Title, Ratio: round(fa.Center()/fb.Center(), 6)}
+		var notes []string
 		if name == DecodeTPS {
-			r.Note = lengthsDiffer(a, b)
+			notes = append(notes, lengthsDiffer(a, b))
 		}
+		if name == DecodeTPS || name == TTFT || name == PrefillTPS {
+			notes = append(notes, piecesDiffer(a, b))
+		}
+		r.Note = strings.Join(slices.DeleteFunc(notes, func(s string) bool { return s == "" }), "; ")
 		out = append(out, r)
 	}
 	for i, p := range holm(tests) {
@@ -230,19 +248,50 @@ func lengthsDiffer(a, b *Cell) string {
 	return fmt.Sprintf("lengths differ: %s tokens of %s, %s of %s", count(x), a.Label, count(y), b.Label)
 }
 
-// cachesDiffer says so where one side may have had more of its prompt from a cache.
-func cachesDiffer(a, b *Cell) string {
-	x, y := a.Figure(Cached), b.Figure(Cached)
-	if a.Spec.PromptCache == b.Spec.PromptCache && (!x.Known() || !y.Known() || x.Center() == y.Center()) {
+// piecesDiffer says so where one side tells of tokens and the other of pieces of text.
+func piecesDiffer(a, b *Cell) string {
+	if a.Spec.Pieces == b.Spec.Pieces {
 		return ""
 	}
-	side := func(c *Cell, f Figure) string {
-		if !f.Known() || f.Center() == 0 {
+	who := a
+	if b.Spec.Pieces {
+		who = b
+	}
+	return who.Label + " tells of pieces of text, the first of which may hold several tokens"
+}
+
+// bos is how many tokens of a prompt may come from a cache and change nothing: the one that all texts begin with.
+const bos = 1
+
+// cache gives the least and the most tokens of a prompt that came from a cache; false where that is not known.
+func (c *Cell) cache() (least, most float64, known bool) {
+	f := c.Figure(Cached)
+	switch {
+	case c.unknownPrefill:
+		return 0, 0, false
+	case !f.Known():
+		return 0, 0, true // untold, of servers that had not been asked for the prompt before
+	}
+	return slices.Min(f.numbers()), slices.Max(f.numbers()), true
+}
+
+// cachesDiffer says so where one side may have had more of its prompt from a cache.
+func cachesDiffer(a, b *Cell) string {
+	leastA, mostA, knownA := a.cache()
+	leastB, mostB, knownB := b.cache()
+	if knownA && knownB && (max(mostA, mostB) <= bos || leastA == leastB && mostA == mostB) {
+		return ""
+	}
+	side := func(c *Cell) string {
+		switch _, most, known := c.cache(); {
+		case !known:
+			return fmt.Sprintf("%s for %s, which does not tell how many tokens came from it", c.Spec.PromptCache, c.Label)
+		case most <= bos:
 			return fmt.Sprintf("%s for %s", c.Spec.PromptCache, c.Label)
 		}
-		return fmt.Sprintf("%s for %s, where %s tokens came from it", c.Spec.PromptCache, c.Label, count(f))
+		return fmt.Sprintf("%s for %s, where %s tokens came from it", c.Spec.PromptCache, c.Label, count(c.Figure(Cached)))
 	}
-	return fmt.Sprintf("the prompt cache is %s, and %s: times to the first token and prefill are not set against each other", side(a, x), side(b, y))
+	return fmt.Sprintf("the prompt cache is %s, and %s: times to the first token and prefill are not set against each other", side(a), side(b))
 }
 
 // caveats lists what engines said about their policy where they differ: it may be compared, knowing that.
@@ -253,6 +302,9 @@ func caveats(a, b *Cell) []string {
 	}
 	if why := cachesDiffer(a, b); why != "" {
 		out = append(out, why)
+	}
+	if why := piecesDiffer(a, b); why != "" {
+		out = append(out, why+": times to the first token, prefill and decode are not quite alike")
 	}
 	if a.Device.Name != b.Device.Name {
 		out = append(out, fmt.Sprintf("the devices are of one class and have different names: %s and %s", a.Device.Name, b.Device.Name))

@@ -15,6 +15,7 @@ type Parity struct {
 	// Compared is false where one side has no data; Verdict then says which.
 	Compared  bool   `json:"compared"`
 	Identical bool   `json:"identical"`
+	ByText    bool   `json:"by_text,omitempty"` // texts were compared: of a side there are no ids
 	Verdict   string `json:"verdict"`
 
 	Tokenisation string `json:"tokenisation"`       // in words
@@ -221,7 +222,7 @@ func ending(o output) string {
 }
 
 func (p *Parity) byText(a, b output, la, lb string) {
-	p.Compared = true
+	p.Compared, p.ByText = true, true
 	p.Identical = a.text == b.text
 	if p.Identical {
 		p.Verdict = "identical text; " + without(a, b, la, lb) + " gives no token ids"

@@ -21,7 +21,7 @@ func reportedUnit(name string) (unit, beside string) {
 		{"_tokens_per_second", "tokens/s"}, {"_tokens_per_s", "tokens/s"}, {"_ms", "ms"}, {"_us", "µs"}, {"_ns", "ns"}, {"_s", "s"},
 		{"_bytes", "bytes"}, {"_tokens", "tokens"},
 	} {
-		if strings.HasSuffix(name, end.suffix) {
+		if strings.HasSuffix("_"+name, end.suffix) && !strings.HasSuffix(name, "_per"+end.suffix) {
 			return end.unit, ""
 		}
 	}

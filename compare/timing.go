@@ -1,6 +1,7 @@
 package compare
 
 import (
+	"fmt"
 	"math"
 
 	"llmparity/internal/record"
@@ -24,22 +25,39 @@ func timingFigures(spec record.Cell, attempts []*record.Attempt) []Figure {
 		decodeHow = "(N - 1) / (time of the last piece of text - time of the first), N tokens as the engine counts them: the first piece may hold several"
 		counted = "tokens as the engine counts them; it tells of pieces of text"
 	}
+	prefill := Figure{Name: PrefillTPS, Title: "prefill", Unit: "tokens/s", Absent: "no prefill span, or no number of prompt tokens, in the record",
+		How: "prompt tokens that came from no cache / the prefill span (" + spanHow(attempts) + ")" + inLaunch}
+	cached := Figure{Name: Cached, Title: "prompt tokens from a cache", Unit: "tokens", Absent: "no request returned",
+		How: "tokens of the prompt that the engine did not compute, because an earlier request had: prefill is of the others" + inLaunch}
+	if untold(spec, attempts) {
+		cached.Absent = "the engine does not tell"
+	}
+	unknown := unknownPrefills(spec, attempts)
+	if len(unknown) > 0 {
+		prefill.Absent = "not known: the prompt may have been in a cache that does not tell"
+	}
+	decode := Figure{Name: DecodeTPS, Title: "decode", Unit: "tokens/s", Absent: "no request yielded two tokens", How: decodeHow + inLaunch}
+	if why := clumped(attempts); why != "" {
+		decode.Absent = why
+	}
 	return []Figure{
 		load,
 		perRequest(attempts, ttft, Figure{Name: TTFT, Title: "time to first token", Unit: "ms", Absent: "no request yielded a token",
 			How: "the first real token's time minus the time at which the request left the host" + inLaunch}),
-		perRequest(attempts, decodeTPS, Figure{Name: DecodeTPS, Title: "decode", Unit: "tokens/s", Absent: "no request yielded two tokens",
-			How: decodeHow + inLaunch}),
-		perRequest(attempts, prefillTPS, Figure{Name: PrefillTPS, Title: "prefill", Unit: "tokens/s", Absent: "no prefill span, or no number of prompt tokens, in the record",
-			How: "prompt tokens that came from no cache / the prefill span (" + spanHow(attempts) + ")" + inLaunch}),
+		perRequest(attempts, decodeTPS, decode),
+		perRequest(attempts, func(r *record.Request) float64 {
+			if unknown[r] {
+				return math.NaN()
+			}
+			return prefillTPS(r)
+		}, prefill),
 		perRequest(attempts, latency, Figure{Name: Latency, Title: "request latency", Unit: "ms", Absent: "no request returned",
 			How: "from the request leaving the host until it has returned" + inLaunch}),
 		perRequest(attempts, tokens, Figure{Name: Tokens, Title: "tokens generated", Unit: "tokens", Absent: "no request returned",
 			How: counted + inLaunch}),
 		perRequest(attempts, promptTokens, Figure{Name: Prompt, Title: "prompt tokens", Unit: "tokens", Absent: "the engine tells neither ids nor a number",
 			How: "tokens that the engine made of the prompt" + inLaunch}),
-		perRequest(attempts, cachedTokens, Figure{Name: Cached, Title: "prompt tokens from a cache", Unit: "tokens", Absent: "no request returned",
-			How: "tokens of the prompt that the engine did not compute, because an earlier request had: prefill is of the others" + inLaunch}),
+		perRequest(attempts, func(r *record.Request) float64 { return cachedTokens(spec, r) }, cached),
 	}
 }
 
@@ -66,7 +84,7 @@ func ttft(r *record.Request) float64 {
 
 func decodeTPS(r *record.Request) float64 {
 	last := len(r.Tokens) - 1
-	if last < 1 || r.Tokens[last].NS <= r.Tokens[0].NS {
+	if last < 1 || r.Tokens[last].NS <= r.Tokens[0].NS || sparse(r) {
 		return math.NaN()
 	}
 	return float64(r.Tokened()-1) / (float64(r.Tokens[last].NS-r.Tokens[0].NS) / 1e9)
@@ -74,7 +92,7 @@ func decodeTPS(r *record.Request) float64 {
 
 func prefillTPS(r *record.Request) float64 {
 	s, ok := r.Span(record.Prefill)
-	n := r.Prompted() - r.CachedTokens
+	n := r.Prompted() - max(0, r.CachedTokens)
 	if !ok || s.EndNS <= s.BeginNS || n < 1 {
 		return math.NaN()
 	}
@@ -85,7 +103,61 @@ func latency(r *record.Request) float64 { return float64(r.ReturnedNS-r.SentNS) 
 
 func tokens(r *record.Request) float64 { return float64(r.Tokened()) }
 
-func cachedTokens(r *record.Request) float64 { return float64(r.CachedTokens) }
+// wholePieces is how many pieces of text a token must have come in, at least, for the times of the first and the last piece to be those
+// of the first and the last token, nearly.
+const wholePieces = 0.9
+
+// sparse tells that many of the tokens came in one piece with others: when they did is not known.
+func sparse(r *record.Request) bool { return float64(len(r.Tokens)) < wholePieces*float64(r.Generated) }
+
+// clumped says why there is no decode; empty where tokens came one by one, or nearly.
+func clumped(attempts []*record.Attempt) string {
+	for _, a := range attempts {
+		for _, r := range a.Measured() {
+			if sparse(r) {
+				return fmt.Sprintf("%d tokens came in %d pieces: when each came is not known", r.Generated, len(r.Tokens))
+			}
+		}
+	}
+	return ""
+}
+
+func cachedTokens(spec record.Cell, r *record.Request) float64 {
+	switch {
+	case r.CachedTokens != record.CacheUntold:
+		return float64(r.CachedTokens)
+	case spec.PromptCache == record.CacheOn:
+		return math.NaN()
+	}
+	return 0
+}
+
+// untold tells whether an engine whose cache is on did not say of every request what came from it.
+func untold(spec record.Cell, attempts []*record.Attempt) bool {
+	for _, a := range attempts {
+		for _, r := range a.Measured() {
+			if spec.PromptCache == record.CacheOn && r.CachedTokens == record.CacheUntold {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// unknownPrefills are the requests whose prompt may have come from a cache, nobody tells how much of it: that server may have been asked
+// for it before. One of our own has not been when it is asked first: it was warmed up with another prompt.
+func unknownPrefills(spec record.Cell, attempts []*record.Attempt) map[*record.Request]bool {
+	out := map[*record.Request]bool{}
+	for _, a := range attempts {
+		for n, r := range a.Measured() {
+			if spec.PromptCache == record.CacheOn && r.CachedTokens == record.CacheUntold &&
+				(spec.Isolation != record.OfLaunch || a.OpenedBy != 0 || n > 0) {
+				out[r] = true
+			}
+		}
+	}
+	return out
+}
 
 func promptTokens(r *record.Request) float64 {
 	if r.Prompted() == 0 {

@@ -115,9 +115,9 @@ func (r *Result) parityWords() string {
 	case len(compared) == 0:
 		return ""
 	case len(compared) > 1 && identical == len(compared):
-		return fmt.Sprintf("All %d pairs of cells generated identical tokens from the same weights and prompt.", identical)
+		return fmt.Sprintf("All %d pairs of cells generated identical %s from the same weights and prompt.", identical, whatWasCompared(compared))
 	case len(compared) > 1:
-		return fmt.Sprintf("%d of %d pairs of cells generated identical tokens from the same weights and prompt.", identical, len(compared))
+		return fmt.Sprintf("%d of %d pairs of cells generated identical %s from the same weights and prompt.", identical, len(compared), whatWasCompared(compared))
 	}
 	p := compared[0]
 	a, b := r.Cells[p.A].Label, r.Cells[p.B].Label
@@ -125,6 +125,22 @@ func (r *Result) parityWords() string {
 		return fmt.Sprintf("%s and %s generated the same %d tokens, id by id, from the same weights and prompt.", a, b, p.Tokens)
 	}
 	return fmt.Sprintf("%s and %s: %s.", a, b, p.Verdict)
+}
+
+func whatWasCompared(pairs []Parity) string {
+	texts := 0
+	for _, p := range pairs {
+		if p.ByText {
+			texts++
+		}
+	}
+	switch texts {
+	case 0:
+		return "tokens"
+	case len(pairs):
+		return "text"
+	}
+	return fmt.Sprintf("output (%d by tokens, %d by text)", len(pairs)-texts, texts)
 }
 
 // costWords gives ratios where they are allowed, else the figures side by side.
@@ -310,8 +326,17 @@ func (c *Cell) ownWarnings() []Warning {
 	if cached := c.Figure(Cached); cached.Known() && cached.Center() > 0 {
 		warn("cached-prompt", "%s of %s prompt tokens came from a cache: prefill and the time to the first token are of the rest",
 			count(cached), count(c.Figure(Prompt)))
-	} else if c.Spec.PromptCache == record.CacheOn && cached.Known() {
+	} else if c.unknownPrefill {
+		warn("prompt-cache", "its cache of prompts can't be switched off and does not tell what came from it: there is no prefill, and "+
+			"times to the first token may be those of a part of the prompt")
+	} else if c.Spec.PromptCache == record.CacheOn && c.Launches.Counted > 0 {
 		warn("prompt-cache", "its cache of prompts can't be switched off; no token is known to have come from it")
+	}
+	if c.Spec.Pieces {
+		warn("pieces", "it tells of pieces of text and counts tokens itself: the times of its first and last token are those of pieces")
+	}
+	if c.inconstant != "" {
+		warn("launches-differ", "its launches did not all run the same: %s", c.inconstant)
 	}
 	if c.Self.Known && !c.Self.Identical {
 		warn("not-deterministic", "%s", c.Self.Verdict)

@@ -265,6 +265,10 @@ func (t *table) parityOf(i int) string {
 		switch {
 		case p.First != nil:
 			return fmt.Sprintf("to token %d", p.Agreed)
+		case p.ByText && !p.Identical && p.Shared == 0:
+			return "no"
+		case p.ByText && !p.Identical:
+			best = fmt.Sprintf("to byte %d", p.Shared)
 		case !p.Identical:
 			best = "in part"
 		case best == "" && p.Tokens > 0:

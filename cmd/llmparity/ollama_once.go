@@ -148,7 +148,11 @@ func once(ctx context.Context, e engine.Engine, m engine.Model, r engine.Request
 // taken prints what a generation took; load is nil where there was none before it.
 func taken(stdout io.Writer, of record.EngineInfo, u record.Usage, pieces int, load *time.Duration) {
 	fmt.Fprintf(stdout, "%s %s\n", of.Name, of.Version)
-	fmt.Fprintf(stdout, "prompt     %d tokens, %d of them from a cache\n", max(u.PromptTokens, len(u.PromptIDs)), u.CachedTokens)
+	cached := fmt.Sprintf("%d of them from a cache", u.CachedTokens)
+	if u.CachedTokens == record.CacheUntold {
+		cached = "how many of them came from a cache is not told"
+	}
+	fmt.Fprintf(stdout, "prompt     %d tokens, %s\n", max(u.PromptTokens, len(u.PromptIDs)), cached)
 	n := cmp.Or(u.Generated, pieces)
 	fmt.Fprintf(stdout, "generated  %d tokens in %d pieces, finish: %s\n", n, pieces, u.Finish)
 	if load != nil {

@@ -38,6 +38,7 @@ type Caps struct {
 	TokenIDs  bool // tells the ids of the prompt and of every token; else tokens carry record.NoID, and texts are what can be compared
 	Exact     bool // tells of every token when it comes; else of pieces of text, and Usage.Generated counts the tokens
 	// PromptCache tells that tokens of a prompt may come from a cache that can't be switched off; Usage.CachedTokens says how many did.
+	// record.CacheUntold where it can't be known.
 	PromptCache bool
 	Served      bool // can run a model that has no file here: one that a server knows by its name
 	// Requests is how many generations may go on at a time in a session; one more is refused with ErrBusy.

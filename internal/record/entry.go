@@ -55,11 +55,18 @@ type requestRow struct {
 	PromptIDs    []int              `json:"prompt_ids"`
 	PromptTokens int                `json:"prompt_tokens,omitempty"`
 	Generated    int                `json:"generated,omitempty"`
-	CachedTokens int                `json:"cached_tokens"`
-	Tokens       int                `json:"tokens"` // rows of tokens.csv
+	CachedTokens *int               `json:"cached_tokens,omitempty"` // nil: untold
+	Tokens       int                `json:"tokens"`                  // rows of tokens.csv
 	Text         string             `json:"text"`
 	Finish       string             `json:"finish"`
 	Reported     map[string]float64 `json:"reported,omitempty"`
+}
+
+func (r *requestRow) cached() int {
+	if r.CachedTokens == nil {
+		return CacheUntold
+	}
+	return *r.CachedTokens
 }
 
 type endEntry struct {

@@ -332,7 +332,7 @@ func (a *Attempt) add(e entry) error {
 	case e.Request != nil:
 		q := e.Request
 		a.Requests = append(a.Requests, &Request{ID: q.ID, Phase: q.Phase, SentNS: q.Sent, ReturnedNS: q.Returned, PromptIDs: q.PromptIDs,
-			PromptTokens: q.PromptTokens, Generated: q.Generated, CachedTokens: q.CachedTokens, Text: q.Text, Finish: q.Finish, Reported: q.Reported})
+			PromptTokens: q.PromptTokens, Generated: q.Generated, CachedTokens: q.cached(), Text: q.Text, Finish: q.Finish, Reported: q.Reported})
 	case e.Event != nil:
 		a.Events = append(a.Events, EventAt{e.T, *e.Event})
 	case e.Warning != nil:

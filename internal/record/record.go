@@ -157,12 +157,15 @@ type Token struct {
 	At    time.Time
 }
 
+// CacheUntold is the number of prompt tokens from a cache where there may be one and the engine does not tell.
+const CacheUntold = -1
+
 // Usage is what a request came to.
 type Usage struct {
 	PromptIDs    []int // as the engine tokenised the prompt
 	PromptTokens int   // how many they are, where the engine counts them and tells no ids
 	Generated    int   // how many tokens there were, where the engine counts them and told of pieces
-	CachedTokens int   // prompt tokens taken from a cache; 0 when caches are off
+	CachedTokens int   // prompt tokens taken from a cache; 0 when caches are off; CacheUntold where nobody tells
 	Text         string
 	Finish       string             // length, stop, cancelled
 	Sent         time.Time          // when the request left us

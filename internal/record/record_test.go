@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -353,6 +354,38 @@ func FuzzOpen(f *testing.F) {
 			}
 		}
 	})
+}
+
+func TestTokensOfACacheAreToldOrNot(t *testing.T) {
+	w, err := record.Create(t.TempDir(), record.Meta{Name: "cache", Started: time.Now()}, record.Environment{}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.Cell(record.Cell{ID: 1})
+	a := w.Begin(record.Cell{ID: 1}, 1, false, 0)
+	want := []int{0, 3, record.CacheUntold}
+	for _, n := range want {
+		a.Request(record.Measure, record.Usage{CachedTokens: n, Sent: time.Now()}, nil, time.Now())
+	}
+	a.End(record.OK, "", nil, record.Cost{})
+	if err := w.Close(record.OK); err != nil {
+		t.Fatal(err)
+	}
+	r, err := record.Open(w.Dir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []int
+	for _, q := range r.Attempts[0].Requests {
+		got = append(got, q.CachedTokens)
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("%v were written, %v are read", want, got)
+	}
+	journal, err := os.ReadFile(filepath.Join(w.Dir(), "journal.jsonl"))
+	if err != nil || strings.Count(string(journal), `"cached_tokens"`) != 2 {
+		t.Errorf("%v: %s", err, journal)
+	}
 }
 
 func TestARepetitionInAnEarlierSession(t *testing.T) {

@@ -179,10 +179,12 @@ func (r *Recording) Request(p Phase, u Usage, tokens []Token, returned time.Time
 		w.line = end(l)
 		w.write(w.tokens, w.line)
 	}
-	w.putLocked(entry{Attempt: r.id, Request: &requestRow{
-		ID: r.requests, Phase: p, Sent: w.clock.ns(u.Sent), Returned: w.clock.ns(returned), PromptIDs: u.PromptIDs,
-		PromptTokens: u.PromptTokens, Generated: u.Generated, CachedTokens: u.CachedTokens, Tokens: len(tokens), Text: u.Text, Finish: u.Finish, Reported: u.Reported,
-	}})
+	row := &requestRow{ID: r.requests, Phase: p, Sent: w.clock.ns(u.Sent), Returned: w.clock.ns(returned), PromptIDs: u.PromptIDs,
+		PromptTokens: u.PromptTokens, Generated: u.Generated, Tokens: len(tokens), Text: u.Text, Finish: u.Finish, Reported: u.Reported}
+	if u.CachedTokens != CacheUntold {
+		row.CachedTokens = &u.CachedTokens
+	}
+	w.putLocked(entry{Attempt: r.id, Request: row})
 	for _, s := range u.Spans {
 		w.putLocked(entry{Attempt: r.id, Span: r.span(r.requests, s)})
 	}

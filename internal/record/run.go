@@ -73,7 +73,7 @@ type Request struct {
 	PromptIDs    []int
 	PromptTokens int // counted by the engine, where it tells no ids
 	Generated    int // counted by the engine, where it told of pieces
-	CachedTokens int
+	CachedTokens int // or CacheUntold
 	Text         string
 	Finish       string
 	Reported     map[string]float64

@@ -268,8 +268,8 @@ func TestAServerThatRunsAlready(t *testing.T) {
 		t.Errorf("warnings %q, servers %v", p.Warnings(), sampled(p, roleServer))
 	}
 	load(t, s, c.Model)
-	if u := say(t, s, c.Prompt, 8); u.Text != c.Text {
-		t.Errorf("%q, want %q", u.Text, c.Text)
+	if u := say(t, s, c.Prompt, 8); u.Text != c.Text || u.CachedTokens != record.CacheUntold {
+		t.Errorf("%q with %d tokens from a cache, want %q and that nobody tells", u.Text, u.CachedTokens, c.Text)
 	}
 	if d := p.Device(); d == nil || d.Class != record.CPU {
 		t.Errorf("device %+v", d)

@@ -161,7 +161,10 @@ func (s *session) check(l *loaded, r engine.Request, g *generation) error {
 			return tooLong("Ollama cut the prompt, or dropped a part of the text, to fit it in a context of %d tokens", l.context)
 		}
 		s.cached(l, u)
-	} else if !l.untold {
+	} else {
+		u.CachedTokens = record.CacheUntold
+	}
+	if s.own == nil && !l.untold {
 		l.untold = true
 		s.warn("cache-untold", "how many of a prompt's tokens came from Ollama's cache is not told by a server that ran already; "+
 			"another text is generated before each prompt, which leaves no more than a BOS there, unless others ask for the same prompt meanwhile")
@@ -191,6 +194,7 @@ const logLag = time.Second
 
 // cached takes from the log how many of the prompt's tokens were in the cache: the counts of the answer have them in.
 func (s *session) cached(l *loaded, u *record.Usage) {
+	u.CachedTokens = record.CacheUntold
 	if l.untold {
 		return
 	}

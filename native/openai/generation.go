@@ -166,6 +166,7 @@ func (g *generation) piece(text string, at time.Time) {
 // measured fills in what was seen, also of a generation that broke off.
 func (g *generation) measured() {
 	g.usage.Text = g.text.String()
+	g.cached()
 	if g.told != nil {
 		g.counts()
 	}
@@ -185,11 +186,18 @@ func (g *generation) counts() {
 	if n := g.told.Prompt; n != nil && *n > 0 {
 		g.usage.PromptTokens = *n
 	}
-	if n := g.told.cached(); n != nil && *n > 0 {
-		g.usage.CachedTokens = *n
-	}
 	if n := g.told.Completion; n != nil && g.contradiction() == "" {
 		g.usage.Generated = *n
+	}
+}
+
+// cached takes what the server says of its cache of prompts. Where it says nothing nothing is known, unless the cache was off.
+func (g *generation) cached() {
+	switch {
+	case g.told != nil && g.told.cached() != nil && *g.told.cached() >= 0:
+		g.usage.CachedTokens = *g.told.cached()
+	case !g.fresh:
+		g.usage.CachedTokens = record.CacheUntold
 	}
 }
 

@@ -214,6 +214,9 @@ func TestStreams(t *testing.T) {
 			if len(g.Tokens) != c.pieces || g.Usage.Generated != c.tokens {
 				t.Errorf("%d pieces and %d tokens, want %d and %d", len(g.Tokens), g.Usage.Generated, c.pieces, c.tokens)
 			}
+			if untold := g.Usage.CachedTokens == record.CacheUntold; c.class == "" && c.warned != "" && untold != strings.Contains(c.warned, "cache-unknown") {
+				t.Errorf("%d tokens from a cache, and warned of %q", g.Usage.CachedTokens, c.warned)
+			}
 			for _, w := range p.Warnings()[known:] {
 				if strings.Contains(w.Text, "\n") {
 					t.Errorf("more than a line: %q", w.Text)

@@ -85,7 +85,11 @@ func (g Generation) prompt(f *faults) {
 	case g.Prompted() == 0:
 		f.add("neither prompt ids nor their number")
 	}
-	if cached := g.Usage.CachedTokens; cached != 0 && !g.Caps.PromptCache {
+	cached := g.Usage.CachedTokens
+	if cached == record.CacheUntold && g.Caps.PromptCache {
+		return
+	}
+	if cached != 0 && !g.Caps.PromptCache {
 		f.add("%d prompt tokens came from a cache", cached)
 	} else if cached < 0 || cached > g.Prompted() {
 		f.add("%d of %d prompt tokens came from a cache", cached, g.Prompted())

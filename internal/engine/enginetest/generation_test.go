@@ -74,6 +74,18 @@ func pieces() enginetest.Generation {
 	return g
 }
 
+func TestACacheNeedNotTell(t *testing.T) {
+	g := pieces()
+	g.Usage.CachedTokens = record.CacheUntold
+	if faults := g.Faults(0); len(faults) > 0 {
+		t.Errorf("%q", faults)
+	}
+	g.Caps.PromptCache = false
+	if faults := g.Faults(0); len(faults) == 0 {
+		t.Error("nobody tells of a cache that is off")
+	}
+}
+
 func TestFaultsOfPiecesAreFound(t *testing.T) {
 	for want, spoil := range map[string]func(*enginetest.Generation){
 		"":                                 func(*enginetest.Generation) {},
@@ -84,6 +96,7 @@ func TestFaultsOfPiecesAreFound(t *testing.T) {
 		"0 pieces of 7":                    func(g *enginetest.Generation) { g.Tokens = nil },
 		"finish is \"cancelled\"":          func(g *enginetest.Generation) { g.Usage.Finish, g.Usage.Generated = "cancelled", 9 },
 		"neither prompt ids":               func(g *enginetest.Generation) { g.Usage.PromptTokens, g.Usage.CachedTokens = 0, 0 },
+		"-2 of 2 prompt tokens came":       func(g *enginetest.Generation) { g.Usage.CachedTokens = -2 },
 		"3 of 2 prompt tokens came from a": func(g *enginetest.Generation) { g.Usage.CachedTokens = 3 },
 		"token 0 has the id 5":             func(g *enginetest.Generation) { g.Tokens[0].ID = 5 },
 	} {

@@ -48,6 +48,7 @@ type conn struct {
 	mu     sync.Mutex
 	call   *call // that goes on, or was given up and has not ended
 	id     int   // of the last request
+	caps   caps  // that it has told of
 	broken error // why nothing can be asked any more
 
 	lines int // read so far; the reader's own

@@ -209,13 +209,19 @@ func (m message) checkHello(clock string) error {
 	return nil
 }
 
-// example is what was expected, for who wrote the engine.
-func example(op string, id int) string {
-	switch op {
-	case opHello:
+// example is what was expected of an engine that can do such things, for who wrote it; a line that is to be a done is answered by one.
+func example(op string, id int, line []byte, c caps) string {
+	switch done := bytes.Contains(line, []byte(`"done"`)); {
+	case op == opHello:
 		return fmt.Sprintf(`{"id":%d,"event":"done","protocol":%d,"name":"my-engine","version":"1","device":{"class":"cpu"}}`, id, Version)
-	case opGenerate:
+	case op == opGenerate && !done && c.IDs:
+		return fmt.Sprintf(`{"id":%d,"event":"token","token":5,"text":"a"}`, id)
+	case op == opGenerate && !done:
 		return fmt.Sprintf(`{"id":%d,"event":"token","text":"a"}`, id)
+	case op == opGenerate && c.IDs:
+		return fmt.Sprintf(`{"id":%d,"event":"done","finish":"length","prompt_ids":[1,7],"generated":4}`, id)
+	case op == opGenerate:
+		return fmt.Sprintf(`{"id":%d,"event":"done","finish":"length","prompt_tokens":2,"generated":4}`, id)
 	}
 	return fmt.Sprintf(`{"id":%d,"event":"done"}`, id)
 }

@@ -117,7 +117,7 @@ func (c *conn) breach(what string, line []byte) error {
 	}
 	text := fmt.Sprintf("%s breaks the protocol in line %d of its output: %s%s", c.name, c.lines, what, said)
 	if op != "" {
-		text += "; a right answer is such as " + example(op, id)
+		text += "; a right answer is such as " + example(op, id, line, c.caps)
 	}
 	return c.wrong(op, record.BadOutput, text+"; what is for people belongs to standard error")
 }

@@ -84,6 +84,9 @@ func (s *session) greet(ctx context.Context, c *conn) error {
 		return err
 	}
 	s.hello = got.message
+	c.mu.Lock()
+	c.caps = got.Caps
+	c.mu.Unlock()
 	s.probe.Event(record.Event{At: time.Now(), Device: deviceOf(*got.Device)})
 	return nil
 }

@@ -40,9 +40,10 @@ type Config struct {
 type Engine struct {
 	config Config
 
-	mu    sync.Mutex
-	hello message // what it said last, by which Caps go
-	sums  map[string]sum
+	mu      sync.Mutex
+	hello   message // what it said at first, by which Caps go
+	sums    map[string]sum
+	program string // the first one's sum
 }
 
 // sum is a program's, as long as the file is the same.
@@ -94,7 +95,7 @@ func (e *Engine) Check(ctx context.Context, m engine.Model) error {
 	e.mu.Unlock()
 	if format := cmp.Or(m.Format, ggufFormat); !slices.Contains(formats, format) {
 		return fault.New(fault.BadModel, "name another model or engine", "%s runs models of the format %s; %s is %s",
-			e.Name(), strings.Join(formats, ", "), m.Name, format)
+			e.Name(), cut(strings.Join(formats, ", "), maxWord), m.Name, format)
 	}
 	return nil
 }
@@ -127,7 +128,10 @@ func (e *Engine) Open(ctx context.Context, p engine.Probe) (engine.Session, erro
 		return nil, err
 	}
 	s := &session{engine: e, probe: p, path: path}
-	if s.sha256, err = e.sum(path); err != nil {
+	if s.sha256, err = e.sum(path); err == nil {
+		err = e.same(s.sha256)
+	}
+	if err != nil {
 		return nil, err
 	}
 	if _, err := s.running(ctx); err != nil {
@@ -172,15 +176,42 @@ func (e *Engine) sum(path string) (string, error) {
 	return hex, err
 }
 
-// met keeps what the engine said of itself. One that says another thing at every start can't be planned for.
+// same refuses another program under the name of the first one: its figures would be taken together with the other's.
+func (e *Engine) same(hex string) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.program == "" {
+		e.program = hex
+	}
+	if e.program == hex {
+		return nil
+	}
+	return &engine.Failure{Class: record.SetUp, Err: fault.New(fault.UnknownEngine, "let it be while a run goes on, and try again",
+		"%s: the program %s was replaced or changed since its first start", e.Name(), e.config.Argv[0])}
+}
+
+// met keeps what the engine said of itself at first. One that is something else at another start can't be planned for, and what it
+// would measure then can't be put together with what it has.
 func (e *Engine) met(m message) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if old := e.hello; old.Event != "" && (old.Caps != m.Caps || !slices.Equal(old.Formats, m.Formats)) {
-		return &engine.Failure{Class: record.BadOutput, Err: fault.New(fault.BadProtocol, "see docs/protocol.md",
-			"%s says now that it can do other things than it said at its last start", e.Name())}
+	if e.hello.Event == "" {
+		e.hello = m
+		return nil
 	}
-	e.hello = m
+	for _, is := range []struct{ what, then, now string }{
+		{"name", e.hello.Name, m.Name},
+		{"version", e.hello.Version, m.Version},
+		{"device", string(e.hello.Device.Class) + " " + e.hello.Device.Name, string(m.Device.Class) + " " + m.Device.Name},
+		{"clock", e.hello.Clock, m.Clock},
+		{"formats", strings.Join(e.hello.Formats, " "), strings.Join(m.Formats, " ")},
+		{"caps", e.hello.Caps.String(), m.Caps.String()},
+	} {
+		if is.now != is.then {
+			return &engine.Failure{Class: record.BadOutput, Err: fault.New(fault.BadProtocol, "see docs/protocol.md",
+				"%s says now that its %s is %q, and at its first start it said %q", e.Name(), is.what, tidy(is.now), tidy(is.then))}
+		}
+	}
 	return nil
 }
 
@@ -189,5 +220,6 @@ func deviceOf(d device) *record.Device {
 	if d.Name == "" && d.Class == record.CPU {
 		d.Name = machine.CPU()
 	}
-	return &record.Device{Class: d.Class, Name: cmp.Or(d.Name, "not named"), Detail: d.Detail}
+	detail, _ := words(d.Detail) // the first ones tell enough
+	return &record.Device{Class: d.Class, Name: cmp.Or(tidy(d.Name), "not named"), Detail: detail}
 }

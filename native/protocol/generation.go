@@ -37,6 +37,7 @@ func (s *session) Generate(ctx context.Context, r engine.Request, token func(rec
 	g.measured()
 	if err == nil {
 		err = g.finish(got.message, s.context, s.probe)
+		s.cutShort("reported", g.leftOut)
 	}
 	if err == nil && g.atOnce() {
 		s.heldUp(g)
@@ -58,6 +59,7 @@ type generation struct {
 	n           int
 	first, last time.Time
 	text        strings.Builder
+	leftOut     int // names of its own figures
 
 	read         int // which read the last token came with
 	reads        int // that tokens came with
@@ -131,10 +133,10 @@ func (g *generation) atOnce() bool {
 // heldUp leaves the decode span out, by which there is no speed either, and says why, once.
 func (s *session) heldUp(g *generation) {
 	g.usage.Spans = slices.DeleteFunc(g.usage.Spans, func(s record.Span) bool { return s.Name == record.Decode })
-	if s.burst {
+	if s.said["tokens-at-once"] {
 		return
 	}
-	s.burst = true
+	s.said["tokens-at-once"] = true
 	s.probe.Warn(record.Warning{Code: "tokens-at-once", Text: fmt.Sprintf("%s handed %d tokens over in %d write(s), long after the first one was there: "+
 		"no decode speed can be told, and its time to the first token is that to the first write; let it flush its output after every line, or say t_ns",
 		s.engine.Name(), g.n, g.reads)})
@@ -161,7 +163,7 @@ func (g *generation) measured() {
 func (g *generation) finish(m message, context int, p engine.Probe) error {
 	g.usage.Finish, g.usage.PromptIDs, g.usage.PromptTokens = m.Finish, m.PromptIDs, m.PromptTokens
 	g.usage.CachedTokens, g.usage.Generated = m.CachedTokens, m.Generated
-	g.usage.Reported = m.Reported
+	g.usage.Reported, g.leftOut = numbers(m.Reported)
 	if g.usage.Reported == nil {
 		g.usage.Reported = map[string]float64{}
 	}

@@ -117,6 +117,20 @@ type caps struct {
 	PromptCache bool `json:"prompt_cache"`
 }
 
+// String names what can be done, for people.
+func (c caps) String() string {
+	var can []string
+	for _, cap := range []struct {
+		is   bool
+		name string
+	}{{c.IDs, "ids"}, {c.Exact, "exact"}, {c.IgnoreEOS, "ignore_eos"}, {c.PromptCache, "prompt_cache"}} {
+		if cap.is {
+			can = append(can, cap.name)
+		}
+	}
+	return strings.Join(can, " ")
+}
+
 type device struct {
 	Class  record.DeviceClass `json:"class"`
 	Name   string             `json:"name"`

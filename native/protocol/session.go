@@ -27,7 +27,7 @@ type session struct {
 	closed bool
 
 	hello   message
-	burst   bool // that tokens come at once was said
+	said    map[string]bool // warnings that are given once
 	loaded  bool
 	context int // what a prompt and its continuation may come to; 0: not known
 }
@@ -83,7 +83,7 @@ func (s *session) greet(ctx context.Context, c *conn) error {
 	if err := s.engine.met(got.message); err != nil {
 		return err
 	}
-	s.hello = got.message
+	s.hello, s.said = got.message, map[string]bool{}
 	c.mu.Lock()
 	c.caps = got.Caps
 	c.mu.Unlock()
@@ -142,7 +142,7 @@ type stages []record.Span
 
 func (s *stages) add(_ *call, r received) error {
 	if r.Event == evStage {
-		*s = append(*s, record.Span{Name: cut(fault.OneLine(r.Stage), 40), Begin: r.at})
+		*s = append(*s, record.Span{Name: cut(tidy(r.Stage), 40), Begin: r.at})
 	}
 	return nil
 }
@@ -173,11 +173,13 @@ func (s *session) isLoaded(m engine.Model, got message) {
 		policy["token_times"] = "its own, of CLOCK_MONOTONIC"
 	}
 	for _, said := range []map[string]string{s.hello.Policy, got.Policy} {
-		maps.Copy(policy, said)
+		kept, left := words(said)
+		maps.Copy(policy, kept)
+		s.cutShort("policy", left)
 	}
 	s.probe.Event(record.Event{At: time.Now(), Engine: &record.EngineInfo{
-		Name: s.engine.Name(), Version: cut(fault.OneLine(s.hello.Version), 80), Path: s.path, SHA256: s.sha256, Args: s.engine.config.Argv[1:],
-		Parts:  map[string]string{"engine": cut(fault.OneLine(s.hello.Name), 80), "protocol": strconv.Itoa(Version)},
+		Name: s.engine.Name(), Version: tidy(s.hello.Version), Path: s.path, SHA256: s.sha256, Args: s.engine.config.Argv[1:],
+		Parts:  map[string]string{"engine": tidy(s.hello.Name), "protocol": strconv.Itoa(Version)},
 		Policy: policy,
 	}})
 }

@@ -7,11 +7,13 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"go.uber.org/goleak"
 	"golang.org/x/sys/unix"
@@ -74,6 +76,9 @@ var scripts = map[string][]string{
 	"gagged":        {hello, "<close stdout>"},
 	"line of 5 MiB": {hello, "<flood one line>"},
 
+	"endless words": {strings.Replace(hello, `"caps"`, `"policy":{`+many(`"x\u001b[31m%d\n":"`+strings.Repeat("y\\n", 200)+`"`)+`},"caps"`, 1), loaded,
+		strings.Repeat(token+"\n", 4) + strings.Replace(generated, "}", `,"reported":{`+many(`"k%d":7`)+`}}`, 1), `{"id":4,"event":"done"}`},
+
 	"all at once": {hello, loaded, "<sleep>\n" + strings.Repeat(token+"\n", 32) + generated},
 	"in three":    {hello, loaded, strings.Repeat("<sleep>\n"+strings.Repeat(token+"\n", 10), 3) + token + "\n" + token + "\n" + generated},
 	"stutters":    {hello, loaded, strings.Repeat("<nap>\n"+token+"\n", 10) + "<sleep>\n" + strings.Repeat(token+"\n", 22) + generated},
@@ -122,6 +127,15 @@ var scripts = map[string][]string{
 	"slow to cancel":  {hello, loaded, strings.Repeat(token+"\n", 3) + "<sleep>\n" + token + "\n" + generated, "", strings.Repeat(strings.Replace(token, "3", "5", 1)+"\n", 4) + strings.Replace(generated, "3", "5", 1)},
 	"with a child":    {hello + "\n<child>", loaded, token + "\n<hang>"},
 	"with a daemon":   {hello + "\n<daemon>", loaded, strings.Repeat(token+"\n", 4) + generated, `{"id":4,"event":"done"}`},
+}
+
+// many are a thousand fields of an object.
+func many(field string) string {
+	var fields []string
+	for i := range 1000 {
+		fields = append(fields, fmt.Sprintf(field, i))
+	}
+	return strings.Join(fields, ",")
 }
 
 // misbehave plays a script.
@@ -517,6 +531,72 @@ func TestTokensThatComeAtOnceAreNoSpeed(t *testing.T) {
 			warned := slices.ContainsFunc(p.Warnings(), func(w record.Warning) bool { return w.Code == "tokens-at-once" })
 			if err != nil || decode == at || warned != at {
 				t.Errorf("%v, a decode span: %v, warnings %v", err, decode, p.Warnings())
+			}
+		})
+	}
+}
+
+// What an engine tells of itself stands in tables.
+func TestWhatAnEngineTellsIsBounded(t *testing.T) {
+	o := play(t, scripted("endless words", 20*time.Second), enginetest.TinyModel(t))
+	if o.err != nil {
+		t.Fatal(o.err)
+	}
+	policy := o.probe.Engine().Policy
+	for name, value := range policy {
+		if utf8.RuneCountInString(name) > 81 || utf8.RuneCountInString(value) > 81 || strings.ContainsAny(name+value, "\n\x1b") {
+			t.Errorf("%q: %q", name, value)
+		}
+	}
+	if n, m := len(policy), len(o.usage.Reported); n < 64 || n > 66 || m != 64 || o.usage.Reported["k0"] != 7 {
+		t.Errorf("%d names of a policy and %d of figures are kept", n, m)
+	}
+	codes := ""
+	for _, w := range o.probe.Warnings() {
+		codes += w.Code + " "
+	}
+	if codes != "too-many-names too-many-names " {
+		t.Errorf("warnings %v", o.probe.Warnings())
+	}
+}
+
+// An engine whose program is another one at the next start, or says so, is refused: figures of two would be taken for one's.
+func TestAnEngineStaysTheSame(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "engine")
+	install := func(hello, more string) {
+		script := "#!/bin/sh\n" + more + "cat <<'END'\n" + hello + "\nEND\nread -r _; read -r _\n"
+		if err := errors.Join(os.WriteFile(path+".new", []byte(script), 0o755), os.Rename(path+".new", path)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	flips := func(from, to string) string { // at its second start
+		return "if test -e " + path + ".once; then cat <<'END'; read -r _; read -r _; exit; fi\n" + strings.Replace(hello, from, to, 1) + "\nEND\ntouch " + path + ".once\n"
+	}
+	for _, c := range []struct{ name, more, want string }{
+		{"version", flips(`"version":"1"`, `"version":"2"`), `its version is "2", and at its first start it said "1"`},
+		{"device", flips(`"class":"cpu"`, `"class":"gpu","name":"G"`), `its device is "gpu G", and at its first start it said "cpu"`},
+		{"caps", flips(`"exact":true`, `"exact":false`), `its caps is "ids", and at its first start it said "ids exact"`},
+		{"program", "", "was replaced or changed since its first start; let it be"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_ = os.Remove(path + ".once") // the last one's
+			install(hello, c.more)
+			e := protocol.New(protocol.Config{Command: protocol.Command{Name: "test", Argv: []string{path}}})
+			open := func() error {
+				s, err := e.Open(t.Context(), &enginetest.Probe{})
+				if err == nil {
+					err = s.Close()
+				}
+				return err
+			}
+			if err := open(); err != nil {
+				t.Fatal(err)
+			}
+			if c.more == "" {
+				install(hello, "# another one\n")
+			}
+			if err := open(); err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%v, want %s", err, c.want)
 			}
 		})
 	}

@@ -564,13 +564,13 @@ func TestWhatAnEngineTellsIsBounded(t *testing.T) {
 func TestAnEngineStaysTheSame(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "engine")
 	install := func(hello, more string) {
-		script := "#!/bin/sh\n" + more + "cat <<'END'\n" + hello + "\nEND\nread -r _; read -r _\n"
+		script := "#!/bin/sh\nread -r _\n" + more + "cat <<'END'\n" + hello + "\nEND\nread -r _\n"
 		if err := errors.Join(os.WriteFile(path+".new", []byte(script), 0o755), os.Rename(path+".new", path)); err != nil {
 			t.Fatal(err)
 		}
 	}
 	flips := func(from, to string) string { // at its second start
-		return "if test -e " + path + ".once; then cat <<'END'; read -r _; read -r _; exit; fi\n" + strings.Replace(hello, from, to, 1) + "\nEND\ntouch " + path + ".once\n"
+		return "if test -e " + path + ".once; then cat <<'END'; read -r _; exit; fi\n" + strings.Replace(hello, from, to, 1) + "\nEND\ntouch " + path + ".once\n"
 	}
 	for _, c := range []struct{ name, more, want string }{
 		{"version", flips(`"version":"1"`, `"version":"2"`), `its version is "2", and at its first start it said "1"`},

@@ -1,6 +1,7 @@
 package compare_test
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -141,6 +142,20 @@ func TestWhatAnEngineCantDoIsToldAndMarked(t *testing.T) {
 	}
 	if f := c.Figure(compare.DecodeTPS); f.Known() || f.Absent != "41 tokens came in 20 pieces: when each came is not known" {
 		t.Errorf("decode of a few pieces: %+v", f)
+	}
+}
+
+// An engine that hands over what lay in a buffer tells no decode span.
+func TestTokensThatCameAtOnceAreNoDecode(t *testing.T) {
+	e := comparetest.Native(3)
+	e.Usage = func(u *record.Usage) { u.Spans = u.Spans[:1] }
+	c := compare.Runs(comparetest.Run(t, "buffered", e)).Cells[0]
+	want := fmt.Sprintf("the %d tokens came at once: when each was there is not known", len(e.IDs))
+	if f := c.Figure(compare.DecodeTPS); f.Known() || f.Absent != want {
+		t.Errorf("%+v, want none: %s", f, want)
+	}
+	if f := c.Figure(compare.TTFT); !f.Known() {
+		t.Errorf("no time to the first token: %+v", f)
 	}
 }
 

@@ -84,7 +84,8 @@ func ttft(r *record.Request) float64 {
 
 func decodeTPS(r *record.Request) float64 {
 	last := len(r.Tokens) - 1
-	if last < 1 || r.Tokens[last].NS <= r.Tokens[0].NS || sparse(r) {
+	_, told := r.Span(record.Decode) // there is none where tokens came at once: their times are not those at which they were there
+	if last < 1 || r.Tokens[last].NS <= r.Tokens[0].NS || sparse(r) || !told {
 		return math.NaN()
 	}
 	return float64(r.Tokened()-1) / (float64(r.Tokens[last].NS-r.Tokens[0].NS) / 1e9)
@@ -116,6 +117,9 @@ func clumped(attempts []*record.Attempt) string {
 		for _, r := range a.Measured() {
 			if sparse(r) {
 				return fmt.Sprintf("%d tokens came in %d pieces: when each came is not known", r.Generated, len(r.Tokens))
+			}
+			if _, told := r.Span(record.Decode); !told && len(r.Tokens) > 1 {
+				return fmt.Sprintf("the %d tokens came at once: when each was there is not known", len(r.Tokens))
 			}
 		}
 	}

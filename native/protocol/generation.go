@@ -162,7 +162,10 @@ func (g *generation) measured() {
 // finish reads the last line, which has the engine's own counts.
 func (g *generation) finish(m message, context int, p engine.Probe) error {
 	g.usage.Finish, g.usage.PromptIDs, g.usage.PromptTokens = m.Finish, m.PromptIDs, m.PromptTokens
-	g.usage.CachedTokens, g.usage.Generated = m.CachedTokens, m.Generated
+	g.usage.CachedTokens, g.usage.Generated = m.cached(), m.Generated
+	if g.hello.Caps.PromptCache && m.CachedTokens == nil {
+		g.usage.CachedTokens = record.CacheUntold
+	}
 	g.usage.Reported, g.leftOut = numbers(m.Reported)
 	if g.usage.Reported == nil {
 		g.usage.Reported = map[string]float64{}
@@ -202,8 +205,8 @@ func (g *generation) sound(m message, context int) error {
 		return fmt.Errorf(`"generated" is %d, after %d pieces of a generation of %d tokens`, m.Generated, g.n, g.request.MaxTokens)
 	case m.Finish == "length" && n < g.request.MaxTokens:
 		return fmt.Errorf(`"finish" is length after %d tokens of %d`, n, g.request.MaxTokens)
-	case m.CachedTokens > prompt:
-		return fmt.Errorf(`"cached_tokens" is %d, of a prompt of %d`, m.CachedTokens, prompt)
+	case m.cached() > prompt:
+		return fmt.Errorf(`"cached_tokens" is %d, of a prompt of %d`, m.cached(), prompt)
 	case context > 0 && prompt+n > context:
 		return fmt.Errorf("it went beyond the context of %d tokens: %d of the prompt and %d more", context, prompt, n)
 	}

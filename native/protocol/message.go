@@ -99,7 +99,7 @@ type message struct {
 	PromptIDs    []int              `json:"prompt_ids"`
 	PromptTokens int                `json:"prompt_tokens"`
 	Generated    int                `json:"generated"`
-	CachedTokens int                `json:"cached_tokens"`
+	CachedTokens *int               `json:"cached_tokens"`
 	Reported     map[string]float64 `json:"reported"`
 
 	// error
@@ -109,6 +109,14 @@ type message struct {
 
 // last tells whether the message ends its request.
 func (m message) last() bool { return m.Event == evDone || m.Event == evError }
+
+// cached is how many tokens of the prompt came from a cache, as far as it is told.
+func (m message) cached() int {
+	if m.CachedTokens == nil {
+		return 0
+	}
+	return *m.CachedTokens
+}
 
 type caps struct {
 	IDs         bool `json:"ids"`
@@ -197,7 +205,7 @@ func (m message) check() error {
 			fmt.Sprintf(`"event" is %.40q: alive, stage, token, done or error is right`, m.Event)},
 		{m.Token != nil && *m.Token < 0, `"token" is negative`},
 		{slices.ContainsFunc(m.PromptIDs, func(id int) bool { return id < 0 }), `"prompt_ids" has a negative one`},
-		{min(m.PromptTokens, m.Generated, m.CachedTokens, m.Context) < 0, "a count is negative"},
+		{min(m.PromptTokens, m.Generated, m.cached(), m.Context) < 0, "a count is negative"},
 		{m.Event == evError && strings.TrimSpace(m.Message) == "", `an error without a "message"`},
 		{m.Event == evStage && strings.TrimSpace(m.Stage) == "", `a stage without its name in "stage"`},
 	} {

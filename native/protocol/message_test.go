@@ -58,7 +58,7 @@ func FuzzParse(f *testing.F) {
 			}
 			return
 		}
-		if m.ID < 1 || m.Event == "" || min(m.PromptTokens, m.Generated, m.CachedTokens, m.Context) < 0 || m.Token != nil && *m.Token < 0 {
+		if m.ID < 1 || m.Event == "" || min(m.PromptTokens, m.Generated, m.cached(), m.Context) < 0 || m.Token != nil && *m.Token < 0 {
 			t.Fatalf("%s: %+v", line, m)
 		}
 		if !json.Valid(line) {

@@ -48,6 +48,7 @@ func TestMain(m *testing.M) {
 
 const (
 	hello     = `{"id":1,"event":"done","protocol":1,"name":"test","version":"1","device":{"class":"cpu"},"caps":{"ids":true,"exact":true}}`
+	cached    = `{"id":1,"event":"done","protocol":1,"name":"test","version":"1","device":{"class":"cpu"},"caps":{"ids":true,"exact":true,"prompt_cache":true}}`
 	pieces    = `{"id":1,"event":"done","protocol":1,"name":"test","version":"1","device":{"class":"gpu","name":"a GPU"}}`
 	stamped   = `{"id":1,"event":"done","protocol":1,"name":"test","version":"1","device":{"class":"cpu"},"clock":"monotonic"}`
 	loaded    = `{"id":2,"event":"done"}`
@@ -61,6 +62,8 @@ const (
 var scripts = map[string][]string{
 	"right":         {hello, loaded, strings.Repeat(token+"\n", 4) + generated, `{"id":4,"event":"done"}`},
 	"pieces":        {pieces, loaded, piece + "\n" + piece + "\n" + pieced, `{"id":4,"event":"done"}`},
+	"a cache":       {cached, loaded, strings.Repeat(token+"\n", 4) + strings.Replace(generated, "}", `,"cached_tokens":1}`, 1), `{"id":4,"event":"done"}`},
+	"an old cache":  {cached, loaded, strings.Repeat(token+"\n", 4) + generated, `{"id":4,"event":"done"}`},
 	"miscounted":    {hello, loaded, strings.Repeat(token+"\n", 4) + strings.Replace(generated, "}", `,"generated":9,"prompt_tokens":3}`, 1), `{"id":4,"event":"done"}`},
 	"alive":         {"{\"id\":1,\"event\":\"alive\"}\n" + hello, strings.Repeat("<sleep>\n{\"id\":2,\"event\":\"alive\"}\n", 25) + loaded},
 	"rubbish":       {"Loading " + strings.Repeat("very ", 40) + "big model…"},
@@ -599,5 +602,13 @@ func TestAnEngineStaysTheSame(t *testing.T) {
 				t.Errorf("%v, want %s", err, c.want)
 			}
 		})
+	}
+}
+
+func TestACacheThatDoesNotTell(t *testing.T) {
+	for script, want := range map[string]int{"right": 0, "a cache": 1, "an old cache": record.CacheUntold} {
+		if o := play(t, scripted(script, 20*time.Second), enginetest.TinyModel(t)); o.err != nil || o.usage.CachedTokens != want {
+			t.Errorf("%s: %d tokens came from a cache, want %d; %v", script, o.usage.CachedTokens, want, o.err)
+		}
 	}
 }

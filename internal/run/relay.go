@@ -4,6 +4,7 @@ import (
 	"io"
 	"slices"
 	"sync"
+	"time"
 
 	"llmparity/internal/record"
 )
@@ -14,6 +15,7 @@ import (
 type relay struct {
 	mu       sync.Mutex
 	rec      *record.Recording // nil between attempts
+	since    time.Time         // when it began
 	sources  []record.Source   // by the sampler's numbers less one
 	ids      map[int]int       // what the recording calls them
 	serving  bool              // the model is loaded: what is warned of from here on is of the attempt alone
@@ -22,11 +24,11 @@ type relay struct {
 	late     []record.Warning  // that came between attempts
 }
 
-// begin turns to the recording of an attempt.
+// begin turns to the recording of an attempt. What was begun to be read before is none of its.
 func (r *relay) begin(rec *record.Recording) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.rec, r.ids = rec, map[int]int{}
+	r.rec, r.since, r.ids = rec, time.Now(), map[int]int{}
 	for _, e := range r.events {
 		rec.Event(e)
 	}
@@ -65,7 +67,7 @@ func (r *relay) Source(s record.Source) int {
 func (r *relay) Sample(source int, s record.Sample) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.rec == nil {
+	if r.rec == nil || s.Begin.Before(r.since) {
 		return
 	}
 	id, known := r.ids[source]
@@ -80,7 +82,7 @@ func (r *relay) Sample(source int, s record.Sample) {
 func (r *relay) Total(t record.Total) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.rec != nil {
+	if r.rec != nil && !t.Begin.Before(r.since) {
 		r.rec.Total(t)
 	}
 }
@@ -116,6 +118,16 @@ func (r *relay) Warn(w record.Warning) {
 	case r.rec == nil:
 		r.late = append(r.late, w)
 	}
+	if r.rec != nil {
+		r.rec.Warn(w)
+	}
+}
+
+// stand writes a warning that is said once a session, whenever that is, and holds for all that comes.
+func (r *relay) stand(w record.Warning) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.warnings = append(r.warnings, w)
 	if r.rec != nil {
 		r.rec.Warn(w)
 	}

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -132,6 +133,101 @@ func TestEveryRepetitionStandsForItself(t *testing.T) {
 					t.Errorf("attempt %d, which lasts from %d to %d, has a reading at %d: an idle session is not read", a.ID, a.BeginNS, a.EndNS, s.NS)
 				}
 			}
+		}
+	})
+}
+
+// late is a source whose reads take long, and now and then get no answer.
+type late struct {
+	takes atomic.Int64 // a time.Duration
+	reads int
+}
+
+func (*late) Describe() record.Source {
+	return record.Source{Role: "page", Method: "slow", Every: 700 * time.Millisecond, Waits: true}
+}
+
+func (l *late) Read(ctx context.Context, r *record.Sample) error {
+	l.reads++
+	r.Begin = time.Now()
+	r.Values = []record.Value{{Name: "a_count", Value: 1}}
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(time.Duration(l.takes.Load())):
+	}
+	r.End = time.Now()
+	return ctx.Err()
+}
+
+// watched is an engine with such a source.
+type watched struct {
+	*telling
+	source late
+}
+
+func (w *watched) Open(ctx context.Context, p engine.Probe) (engine.Session, error) {
+	s, err := w.telling.Open(ctx, p)
+	p.Attach(&w.source)
+	return s, err
+}
+
+func TestWhatASamplerSaysOnceStandsForLaterRepetitions(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := &watched{telling: &telling{scripted: scripted{name: "a"}}}
+		generations := 0
+		e.do = func(context.Context, int) error {
+			if generations++; generations == 2 {
+				e.source.takes.Store(int64(time.Hour))
+			}
+			return nil
+		}
+		o := reused(t, e)
+		o.Plan.Warmup.Launches = 0
+		r, err := do(t, t.Context(), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, a := range r.Attempts[1:] { // it was first found out in the second
+			n := 0
+			for _, w := range a.Warnings {
+				if w.Code == "unanswered-source" {
+					n++
+				}
+			}
+			if n != 1 {
+				t.Errorf("attempt %d warns %d times: %v", a.ID, n, a.Warnings)
+			}
+		}
+	})
+}
+
+func TestReadingsBegunBeforeARepetitionAreNotItsOwn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := &watched{telling: &telling{scripted: scripted{name: "a"}}}
+		e.source.takes.Store(int64(2500 * time.Millisecond))
+		o := reused(t, e)
+		o.Progress = func(e run.Event) {
+			if e.Kind == run.Launched {
+				time.Sleep(time.Second) // between two repetitions
+			}
+		}
+		o.Plan.Warmup.Launches, o.Plan.Repetitions = 0, 5
+		r, err := do(t, t.Context(), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		kept := 0
+		for _, a := range r.Attempts {
+			kept += len(a.Metrics)
+			for _, m := range a.Metrics {
+				if m.NS-m.ReadNS < a.BeginNS {
+					t.Errorf("attempt %d began at %d, and has a reading from %d to %d", a.ID, a.BeginNS, m.NS-m.ReadNS, m.NS)
+				}
+			}
+		}
+		if kept == 0 || kept == e.source.reads {
+			t.Errorf("%d of %d readings were kept: no reading lay over a begin", kept, e.source.reads)
 		}
 	})
 }

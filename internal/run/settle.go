@@ -37,6 +37,9 @@ func (s *totals) Total(t record.Total) {
 	}
 }
 
+// Warn is the sampler's, which says a thing once: it would be said of the first repetition alone.
+func (s *totals) Warn(w record.Warning) { s.stand(w) }
+
 func (s *totals) look(at bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -106,7 +109,7 @@ func (a *attempt) settle(ctx context.Context) error {
 	}
 	a.rec.Event(record.Event{At: time.Now(), Settling: &s})
 	if !s.Settled && s.Spread != record.Absent {
-		a.rec.Warn(record.Warning{Code: "baseline-not-settled", Text: fmt.Sprintf("the baseline was taken after %v although the processes' RSS still "+
+		totals.stand(record.Warning{Code: "baseline-not-settled", Text: fmt.Sprintf("the baseline was taken after %v although the processes' RSS still "+
 			"moved by %.1f MiB in %v: increases may be off by as much", s.Waited.Round(time.Millisecond), float64(s.Spread)/record.MiB, settleWindow)})
 	}
 	return nil

@@ -322,6 +322,16 @@ func TestAWarmUpLaunchDoesNotSayWhatACellRan(t *testing.T) {
 	}
 }
 
+func TestACappedContextIsTold(t *testing.T) {
+	for longest, want := range map[int]bool{0: false, 256: false, 8192: true} {
+		e := comparetest.Native(1)
+		e.Cell.Model.MaxContext = longest
+		if with := compare.Runs(comparetest.Run(t, "capped", e)).Cells[0].With; strings.Contains(with, "capped at 256 of the model's 8192") != want {
+			t.Errorf("%d: %q", longest, with)
+		}
+	}
+}
+
 func TestNoRatioOnDevicesOfNoKnownClass(t *testing.T) {
 	for _, class := range []record.DeviceClass{"unknown", "npu"} {
 		a, b := comparetest.Native(6), comparetest.Served(6)

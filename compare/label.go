@@ -57,7 +57,8 @@ func isolation(c *Cell) string {
 
 // with says in a line what the cell's engine ran with.
 func (c *Cell) with() string {
-	words := slices.DeleteFunc([]string{version(c), library(c), numbers(c), threads(c), worker(c), chrome(c), device(c)}, func(s string) bool { return s == "" })
+	words := slices.DeleteFunc([]string{version(c), library(c), numbers(c), threads(c), worker(c), chrome(c), device(c), capped(c)},
+		func(s string) bool { return s == "" })
 	return strings.Join(words, ", ")
 }
 
@@ -142,6 +143,15 @@ func worker(c *Cell) string {
 		return "in a worker"
 	}
 	return "" // on the page's thread, or in no page at all
+}
+
+// capped says so where less of a context was given than the model was made for: a KV cache of all of it takes more.
+func capped(c *Cell) string {
+	m := c.Spec.Model
+	if m.Context <= 0 || m.MaxContext <= m.Context {
+		return ""
+	}
+	return fmt.Sprintf("context capped at %d of the model's %d tokens", m.Context, m.MaxContext)
 }
 
 func chrome(c *Cell) string { return c.part("browser") }

@@ -230,6 +230,9 @@ func (v *view) engine(i int) fact {
 		add("model sha256", m.SHA256)
 		add("model file", fmt.Sprintf("%s MiB, weights %s MiB", num(float64(m.FileB)/record.MiB), num(float64(m.WeightsB)/record.MiB)))
 	}
+	if m.Context > 0 && m.MaxContext > m.Context {
+		context += fmt.Sprintf(" (capped: the model was made for %d)", m.MaxContext)
+	}
 	isolation := c.Spec.Isolation
 	if c.Spec.Reused {
 		isolation = strings.TrimPrefix(isolation+", reused by the repetitions", ", ")

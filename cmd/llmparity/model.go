@@ -206,7 +206,7 @@ func openModel(path string, context int) (engine.Model, error) {
 	}
 	m := engine.Model{Path: path, File: file, Model: record.Model{
 		Name: name, SHA256: sum, Format: "gguf", Architecture: arch.Name,
-		DType: strings.ToLower(f.Dominant().String()), FileB: f.Size, Context: context,
+		DType: strings.ToLower(f.Dominant().String()), FileB: f.Size, Context: context, MaxContext: arch.ContextLength,
 		Layers: arch.BlockCount, Heads: arch.HeadCount, KVHeads: arch.HeadCountKV, HeadDim: arch.HeadDim,
 		Hidden: arch.EmbeddingLength, Vocab: arch.VocabSize,
 	}}

@@ -41,7 +41,7 @@ func openPackaged(dir, name string, context int) (engine.Model, error) {
 	}
 	m := engine.Model{Path: dir, Model: record.Model{
 		Name: name, SHA256: sum, Format: webllmFormat, Architecture: p.ModelType, DType: p.Quantization, FileB: p.Bytes,
-		WeightsB: p.Bytes, Context: context, Layers: p.Layers, Heads: p.Heads, KVHeads: p.KVHeads, HeadDim: p.HeadDim,
+		WeightsB: p.Bytes, Context: context, MaxContext: max(window, 0), Layers: p.Layers, Heads: p.Heads, KVHeads: p.KVHeads, HeadDim: p.HeadDim,
 		Hidden: p.Hidden, Vocab: p.Vocab,
 	}}
 	return m, nil

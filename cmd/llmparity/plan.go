@@ -105,11 +105,11 @@ func (f *runFlags) complete(p *plan.Plan, m engine.Model) {
 	if m.Format != webllmFormat && m.Format != openai.Served { // a package has numbers and a library of its own
 		p.DType = f.dtype
 	}
-	if p.Watchdog == 0 && heed(p.Engines, "watchdog") {
-		p.Watchdog = plan.Duration(browser.Watchdog)
-	}
 	if !slices.Contains(p.Engines, browser.Name) {
 		return
+	}
+	if p.Watchdog == 0 {
+		p.Watchdog = plan.Duration(browser.Watchdog)
 	}
 	p.Adapter = f.adapter
 	if p.Thread == "" {

@@ -7,8 +7,10 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 
 	"llmparity/assets/page"
+	"llmparity/browser"
 	"llmparity/internal/engine"
 	"llmparity/internal/fault"
 	"llmparity/internal/plan"
@@ -123,6 +125,13 @@ func TestTheContextIsTheModelsOwn(t *testing.T) {
 			if err != nil || p.Context != c.want || strings.Contains(string(written), "none was asked for") != c.told {
 				t.Errorf("context %d, want %d (%v)\n%s", p.Context, c.want, err, written)
 			}
+			r, err := record.Open(latest)
+			if err != nil || r.Cells[0].Model.Context != c.want || r.Cells[0].Model.MaxContext != c.own {
+				t.Errorf("%v: the record has %+v", err, r.Cells)
+			}
+			if page, err := os.ReadFile(filepath.Join(latest, "report.html")); err != nil || strings.Contains(string(page), "capped") != (c.want < c.own) {
+				t.Errorf("the report of %d tokens of %d (%v)", c.want, c.own, err)
+			}
 			if policy := policies(t, latest)["llamacpp"]; policy["context"] != fmt.Sprint(c.want) {
 				t.Errorf("%v, want a context of %d", policy, c.want)
 			}
@@ -132,6 +141,26 @@ func TestTheContextIsTheModelsOwn(t *testing.T) {
 	if err := chooseContext(&plan.Plan{Context: plan.Unsaid}, &m); fault.Code(err) != int(fault.Usage) {
 		t.Errorf("a model without a context: %v", err)
 	}
+}
+
+// The browser's patience is none of other engines'.
+func TestAWatchdogIsWrittenWhereThereIsAPage(t *testing.T) {
+	for engine, want := range map[string]time.Duration{"exec:./mine": 0, "llamacpp": 0, "webllm": browser.Watchdog} {
+		p := plan.Plan{Engines: []string{engine}}
+		new(runFlags).complete(&p, tinyOf(t))
+		if time.Duration(p.Watchdog) != want {
+			t.Errorf("%s: %v", engine, time.Duration(p.Watchdog))
+		}
+	}
+}
+
+func tinyOf(t *testing.T) engine.Model {
+	t.Helper()
+	m, err := tinyModel(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
 }
 
 func TestPlansAndFlagsThatMakeNoSense(t *testing.T) {

@@ -82,7 +82,8 @@ type Model struct {
 	HeadDim      int    `json:"head_dim"`
 	Hidden       int    `json:"hidden_size"`
 	Vocab        int    `json:"vocab_size"`
-	Context      int    `json:"context"` // the window that the engines were given
+	Context      int    `json:"context"`               // the window that the engines were given
+	MaxContext   int    `json:"max_context,omitempty"` // the longest that it was made for; 0: not known
 }
 
 // Cell is a point of the plan.

@@ -59,9 +59,9 @@ measured is written to a folder as it happens; at the end there are a table and,
 		},
 	}
 	flags := c.Flags()
-	flags.StringSliceVar(&f.engines, "engines", nil, "engines, separated by commas: "+engineList())
-	flags.StringArrayVar(&f.engine, "engine", nil, "one more engine; may be given several times: 'exec:./my-engine --its-flag' is "+
-		"a program of your own that speaks the protocol of docs/protocol.md")
+	flags.StringSliceVar(&f.engines, "engines", nil, "engines, separated by commas, in place of the plan's: "+engineList())
+	flags.StringArrayVar(&f.engine, "engine", nil, "an engine, whatever its name has in it, such as 'exec:./my-engine --its-flag', a program of your "+
+		"own that speaks docs/protocol.md; may be given several times. It adds to --engines, and with or without those stands for the plan's")
 	flags.StringVar(&f.model, "model", "",
 		"a GGUF file, tiny, smollm2, a WebLLM package's folder, an id of WebLLM's catalogue (llmparity model list), or served:NAME of a server")
 	flags.StringVar(&f.mirror, "mirror", "",

@@ -41,6 +41,7 @@ type conn struct {
 	log     io.WriteCloser
 	clock   clock
 	tree    *proc.Tree // nil: the engine had ended before it could be looked at
+	looks   sync.WaitGroup
 
 	quit chan struct{} // closed when broken is set
 	gone chan struct{} // closed once nothing comes any more, which is after quit

@@ -57,10 +57,13 @@ func start(name string, argv []string, silence time.Duration, p engine.Probe) (*
 // role is that of the program and of all that it starts.
 func role(int, string, []string) string { return "engine" }
 
-// look has what the engine has started meanwhile sampled at once.
-func (c *conn) look(ctx context.Context) {
-	if c.tree != nil {
-		c.tree.Look(ctx)
+// look has what the engine has started meanwhile sampled from now on. It goes through all processes, which takes as long as a small
+// load: it is no part of the call that asks for it.
+func (c *conn) look() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.tree != nil && c.broken == nil { // else nobody waits for it
+		c.looks.Go(func() { c.tree.Look(context.Background()) })
 	}
 }
 
@@ -146,6 +149,7 @@ func (c *conn) release() {
 	if c.tree != nil {
 		c.tree.Close()
 	}
+	c.looks.Wait()
 	c.end()
 	_, _ = c.in.Close(), c.out.Close()
 	_ = c.log.Close() // nothing hangs on its last bytes

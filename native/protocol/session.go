@@ -132,8 +132,8 @@ func (s *session) Load(ctx context.Context, m engine.Model) error {
 	for _, span := range stages.spans(k.sent, got.at) {
 		s.probe.Span(span)
 	}
-	c.look(ctx)
 	s.isLoaded(m, got.message)
+	c.look()
 	return nil
 }
 

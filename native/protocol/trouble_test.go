@@ -82,6 +82,7 @@ var scripts = map[string][]string{
 	"endless words": {strings.Replace(hello, `"caps"`, `"policy":{`+many(`"x\u001b[31m%d\n":"`+strings.Repeat("y\\n", 200)+`"`)+`},"caps"`, 1), loaded,
 		strings.Repeat(token+"\n", 4) + strings.Replace(generated, "}", `,"reported":{`+many(`"k%d":7`)+`}}`, 1), `{"id":4,"event":"done"}`},
 
+	"loads":       loads(),
 	"all at once": {hello, loaded, "<sleep>\n" + strings.Repeat(token+"\n", 32) + generated},
 	"in three":    {hello, loaded, strings.Repeat("<sleep>\n"+strings.Repeat(token+"\n", 10), 3) + token + "\n" + token + "\n" + generated},
 	"stutters":    {hello, loaded, strings.Repeat("<nap>\n"+token+"\n", 10) + "<sleep>\n" + strings.Repeat(token+"\n", 22) + generated},
@@ -139,6 +140,15 @@ func many(field string) string {
 		fields = append(fields, fmt.Sprintf(field, i))
 	}
 	return strings.Join(fields, ",")
+}
+
+// loads are two hundred loads and unloads.
+func loads() []string {
+	script := []string{hello}
+	for i := range 200 {
+		script = append(script, fmt.Sprintf(`{"id":%d,"event":"done"}`, i+2))
+	}
+	return script
 }
 
 // misbehave plays a script.

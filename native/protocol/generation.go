@@ -42,6 +42,9 @@ func (s *session) Generate(ctx context.Context, r engine.Request, token func(rec
 	if err == nil && g.atOnce() {
 		s.heldUp(g)
 	}
+	if err != nil {
+		s.tell(ctx, c)
+	}
 	if err != nil && ctx.Err() != nil {
 		g.usage.Finish = "cancelled"
 	}

@@ -28,6 +28,7 @@ type session struct {
 
 	hello   message
 	said    map[string]bool // warnings that are given once
+	told    bool            // an error of a call has told why the program is of no use, or that call was cancelled
 	loaded  bool
 	context int // what a prompt and its continuation may come to; 0: not known
 }
@@ -56,6 +57,7 @@ func (s *session) launch() (c *conn, fresh bool, err error) {
 		return s.conn, false, nil
 	}
 	argv := append([]string{s.path}, s.engine.config.Argv[1:]...)
+	s.told = false
 	s.conn, err = start(s.engine.Name(), argv, s.engine.config.Silence, s.probe)
 	return s.conn, true, err
 }
@@ -127,6 +129,7 @@ func (s *session) Load(ctx context.Context, m engine.Model) error {
 		err = m.Same() // it has been read from the path by now
 	}
 	if err != nil {
+		s.tell(ctx, c)
 		return ended(ctx, "loading", err)
 	}
 	for _, span := range stages.spans(k.sent, got.at) {
@@ -197,18 +200,27 @@ func (s *session) current() (*conn, error) {
 	return s.conn, nil
 }
 
-// Unload asks for the model's memory. A program that is of no use any more, or goes on with what was cancelled, is ended instead.
+// tell notes that a call returns an error. Where the program goes on, its end is still news.
+func (s *session) tell(ctx context.Context, c *conn) {
+	s.told = s.told || c.why() != nil || ctx.Err() != nil
+}
+
+// Unload asks for the model's memory. A program that is of no use any more, or goes on with what was cancelled, is ended instead; one that
+// ended by itself while nothing was asked of it has not been told of.
 func (s *session) Unload(ctx context.Context) error {
 	s.mu.Lock()
-	c := s.conn
+	c, told := s.conn, s.told
 	s.mu.Unlock()
 	s.loaded = false
 	if c == nil {
 		return nil
 	}
-	if c.why() != nil || ctx.Err() != nil || !c.idle(ctx) {
+	if why := c.why(); why != nil || ctx.Err() != nil || !c.idle(ctx) {
 		s.drop(c, 0)
-		return nil
+		if told || ctx.Err() != nil || errors.Is(why, errClosed) {
+			return nil
+		}
+		return why
 	}
 	_, _, err := c.ask(ctx, opUnload, 0, func(id int) any { return plainRequest{ID: id, Op: opUnload} }, nothing)
 	if err != nil {

@@ -75,19 +75,21 @@ var scripts = map[string][]string{
 	"no hello":      {`{"id":1,"event":"error","message":"no licence"}`},
 	"mute":          {"<hang>"},
 	"dead":          {"<die>"},
-	"deaf":          {hello, "<close stdin>"},
+	"ends unheard":  {hello, "<close stdin>"},
 	"gagged":        {hello, "<close stdout>"},
 	"line of 5 MiB": {hello, "<flood one line>"},
 
 	"endless words": {strings.Replace(hello, `"caps"`, `"policy":{`+many(`"x\u001b[31m%d\n":"`+strings.Repeat("y\\n", 200)+`"`)+`},"caps"`, 1), loaded,
 		strings.Repeat(token+"\n", 4) + strings.Replace(generated, "}", `,"reported":{`+many(`"k%d":7`)+`}}`, 1), `{"id":4,"event":"done"}`},
 
-	"loads":       loads(),
-	"all at once": {hello, loaded, "<sleep>\n" + strings.Repeat(token+"\n", 32) + generated},
-	"in three":    {hello, loaded, strings.Repeat("<sleep>\n"+strings.Repeat(token+"\n", 10), 3) + token + "\n" + token + "\n" + generated},
-	"stutters":    {hello, loaded, strings.Repeat("<nap>\n"+token+"\n", 10) + "<sleep>\n" + strings.Repeat(token+"\n", 22) + generated},
-	"one by one":  {hello, loaded, strings.Repeat("<nap>\n"+token+"\n", 32) + generated},
-	"stamped":     {stamped, loaded, "<sleep>\n" + strings.Repeat("<stamps>\n", 16) + strings.Replace(pieced, "4", "32", 1)},
+	"loads":        loads(),
+	"dies idle":    {hello, loaded, strings.Repeat(token+"\n", 4) + generated + "\n<die>"},
+	"closes stdin": {hello + "\n<close stdin>"},
+	"all at once":  {hello, loaded, "<sleep>\n" + strings.Repeat(token+"\n", 32) + generated},
+	"in three":     {hello, loaded, strings.Repeat("<sleep>\n"+strings.Repeat(token+"\n", 10), 3) + token + "\n" + token + "\n" + generated},
+	"stutters":     {hello, loaded, strings.Repeat("<nap>\n"+token+"\n", 10) + "<sleep>\n" + strings.Repeat(token+"\n", 22) + generated},
+	"one by one":   {hello, loaded, strings.Repeat("<nap>\n"+token+"\n", 32) + generated},
+	"stamped":      {stamped, loaded, "<sleep>\n" + strings.Repeat("<stamps>\n", 16) + strings.Replace(pieced, "4", "32", 1)},
 
 	"stamps": {stamped, loaded, "<stamps>\n" + strings.NewReplacer("4", "2", "length", "stop").Replace(pieced), `{"id":4,"event":"done"}`},
 
@@ -197,6 +199,7 @@ func act(what string, out *bufio.Writer) {
 		fmt.Fprint(os.Stdout, `{"id":3,"ev`)
 	case "<close stdin>":
 		os.Stdin.Close()
+		fmt.Fprintln(os.Stderr, "hears no more")
 		time.Sleep(time.Hour)
 	case "<close stdout>":
 		os.Stdout.Close()
@@ -320,7 +323,7 @@ func TestTroubleIsNamed(t *testing.T) {
 		{"dead", slow, record.Crash, fault.BadProtocol, "ended in answer to hello (exit status 3); its last words: warming up | fatal: the cat sat on it"},
 		{"talks", slow, record.BadOutput, fault.Run, "line 2 of its output: it answers request 1, and "},
 		{"gagged", slow, record.BadOutput, fault.Run, "has closed its standard output"},
-		{"deaf", quick, record.Hung, fault.Run, "said nothing for 300ms in answer to load"},
+		{"ends unheard", quick, record.Hung, fault.Run, "said nothing for 300ms in answer to load"},
 		{"line of 5 MiB", slow, record.BadOutput, fault.Run, "line 2 of its output: it is longer than 4 MiB"},
 		{"another id", slow, record.BadOutput, fault.Run, "it answers request 7, and request 2 (load) goes on"},
 		{"twice", slow, record.BadOutput, fault.Run, "it answers request 2, and "},
@@ -620,5 +623,59 @@ func TestACacheThatDoesNotTell(t *testing.T) {
 		if o := play(t, scripted(script, 20*time.Second), enginetest.TinyModel(t)); o.err != nil || o.usage.CachedTokens != want {
 			t.Errorf("%s: %d tokens came from a cache, want %d; %v", script, o.usage.CachedTokens, want, o.err)
 		}
+	}
+}
+
+// An engine that ends when all is measured, and nothing goes on, has crashed all the same. It is told once.
+func TestACrashBetweenRequestsIsTold(t *testing.T) {
+	m := enginetest.TinyModel(t)
+	for _, again := range []bool{false, true} {
+		s, err := scripted("dies idle", 20*time.Second).Open(t.Context(), &enginetest.Probe{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
+		generate := func() error {
+			_, err := s.Generate(t.Context(), engine.Request{Prompt: "the", MaxTokens: 4}, func(record.Token) {})
+			return err
+		}
+		if err := errors.Join(s.Load(t.Context(), m), generate()); err != nil {
+			t.Fatal(err)
+		}
+		for begin := time.Now(); len(child.Tagged(os.Getpid())) > 0 && time.Since(begin) < 20*time.Second; {
+			time.Sleep(5 * time.Millisecond)
+		}
+		tell := s.Unload
+		if again {
+			tell = func(context.Context) error { return generate() }
+		}
+		if err := tell(t.Context()); engine.ClassOf(err) != record.Crash || !strings.Contains(err.Error(), "the cat sat on it") {
+			t.Errorf("%v of class %s", err, engine.ClassOf(err))
+		}
+		if err := s.Unload(t.Context()); err != nil {
+			t.Errorf("told twice: %v", err)
+		}
+		if err := s.Load(t.Context(), m); err != nil {
+			t.Errorf("loading again: %v", err)
+		}
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestAnEngineThatClosesItsInput(t *testing.T) {
+	p := &enginetest.Probe{}
+	s, err := scripted("closes stdin", 20*time.Second).Open(t.Context(), p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	for log := ""; !strings.Contains(log, "hears no more"); log, _ = p.Logged("exec-test") {
+		time.Sleep(5 * time.Millisecond)
+	}
+	err = s.Load(t.Context(), enginetest.TinyModel(t))
+	if engine.ClassOf(err) != record.BadOutput || !strings.Contains(err.Error(), "exec:test has closed its standard input, by which it is asked") {
+		t.Errorf("%v of class %s", err, engine.ClassOf(err))
 	}
 }

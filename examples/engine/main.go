@@ -12,7 +12,6 @@ import (
 	"os"
 	"runtime/debug"
 	"time"
-	"unicode/utf8"
 
 	"llmparity/internal/gguf"
 	"llmparity/internal/tiny/reference"
@@ -159,7 +158,10 @@ func (e *engine) generate(r request) (fields, error) {
 		return nil, errors.New("only temperature 0 can be done here")
 	}
 	prompt := e.tokenizer.Prompt(r.Prompt)
-	if len(prompt) == 0 || len(prompt)+r.MaxTokens > e.context {
+	if len(prompt) == 0 {
+		return nil, errors.New("the prompt has no tokens")
+	}
+	if len(prompt)+r.MaxTokens > e.context {
 		return nil, refusal{"prompt-too-long", fmt.Sprintf("the prompt of %d tokens and %d to generate do not fit in a context of %d",
 			len(prompt), r.MaxTokens, e.context)}
 	}
@@ -171,36 +173,19 @@ func (e *engine) generate(r request) (fields, error) {
 		}
 	}
 	next, finish, n := prompt[len(prompt)-1], "length", 0
-	var ids []int
-	said := 0 // bytes of the text so far
+	words := words{tokenizer: e.tokenizer}
 	for n < r.MaxTokens && !e.cancelled(r) {
 		next = largest(sequence.Step(next, true))
 		n++
-		ids = append(ids, next)
-		text := e.tokenizer.Decode(ids)
-		whole := len(text)
-		if n < r.MaxTokens {
-			whole = wholeCharacters(text)
-		}
-		e.say(r, "token", fields{"token": next, "text": text[said:whole]})
-		said = whole
-		if next == e.tokenizer.EOS && !r.IgnoreEOS {
+		stops := next == e.tokenizer.EOS && !r.IgnoreEOS
+		e.say(r, "token", fields{"token": next, "text": words.add(next, stops || n == r.MaxTokens)})
+		if stops {
 			finish = "stop"
 			break
 		}
 	}
 	return fields{"finish": finish, "prompt_ids": prompt, "generated": n,
 		"reported": fields{"total_ms": float64(time.Since(begin).Microseconds()) / 1000}}, nil
-}
-
-// wholeCharacters is where a text ends that may break off inside a character: JSON has none that are not whole.
-func wholeCharacters(text string) int {
-	for back := 1; back < utf8.UTFMax && back <= len(text); back++ {
-		if tail := text[len(text)-back:]; utf8.RuneStart(tail[0]) && !utf8.FullRuneInString(tail) {
-			return len(text) - back
-		}
-	}
-	return len(text)
 }
 
 func largest(logits []float32) int {

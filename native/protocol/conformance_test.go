@@ -9,6 +9,7 @@ import (
 
 	"llmparity/internal/engine"
 	"llmparity/internal/engine/enginetest"
+	"llmparity/internal/record"
 	"llmparity/native/protocol"
 )
 
@@ -29,6 +30,20 @@ func TestConformanceOfTheExample(t *testing.T) {
 		return protocol.New(protocol.Config{Command: protocol.Command{Name: "engine", Argv: []string{path}}})
 	}
 	enginetest.Run(t, c)
+}
+
+func TestTheExampleRefusesAnEmptyPrompt(t *testing.T) {
+	s, err := protocol.New(protocol.Config{Command: protocol.Command{Name: "engine", Argv: []string{example(t)}}}).Open(t.Context(), &enginetest.Probe{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if err := s.Load(t.Context(), enginetest.TinyModel(t)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Generate(t.Context(), engine.Request{MaxTokens: 4}, func(record.Token) {}); err == nil || err.Error() != "exec:engine: the prompt has no tokens" {
+		t.Errorf("%v", err)
+	}
 }
 
 // A check leaves nothing open, however often it is made.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	"llmparity/internal/fault"
 	"llmparity/internal/nearest"
 	"llmparity/internal/plan"
+	"llmparity/native/protocol"
 )
 
 // engineKind is an engine that plans may name; each lies in a file of its own.
@@ -22,6 +24,8 @@ type engineKind struct {
 	flags []string
 	// wrong says what is wrong with the rest of a name, where names only begin with the kind's.
 	wrong func(rest string) error
+	// asks tells that what models an engine can run is known when it is checked, not before: it must be started for that.
+	asks bool
 	// called is the engine's name in records, where that is not its name in plans.
 	called func(rest string) string
 	make   func(f *engineFlags, name string) engine.Engine
@@ -161,7 +165,20 @@ func engineList() string {
 
 func unknownEngine(name string) error {
 	return fault.New(fault.UnknownEngine,
-		fmt.Sprintf("did you mean %q? There are: %s", nearest.Of(name, names(), 1)[0], engineList()), "unknown engine %q", name)
+		fmt.Sprintf("did you mean %q? There are: %s", meant(name), engineList()), "unknown engine %q", name)
+}
+
+// meant is the name that somebody may have meant. What lies in a folder is a program.
+func meant(name string) string {
+	head, rest, _ := strings.Cut(name, ":")
+	if strings.Contains(head, "/") {
+		return protocol.Prefix + name
+	}
+	likely := nearest.Of(head, append(names(), strings.TrimSuffix(protocol.Prefix, ":")), 1)[0]
+	if likely+":" == protocol.Prefix {
+		return protocol.Prefix + cmp.Or(rest, "PATH")
+	}
+	return likely
 }
 
 // heed tells whether one of the engines heeds a flag that not all do.

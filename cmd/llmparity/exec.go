@@ -10,7 +10,7 @@ import (
 
 // execKind are engines of one's own: exec:PATH, exec:PATH ARGUMENTS… or exec:NAME=PATH ARGUMENTS….
 func execKind() engineKind {
-	return engineKind{name: protocol.Prefix, flags: []string{"watchdog"},
+	return engineKind{name: protocol.Prefix, flags: []string{"watchdog"}, asks: true,
 		wrong: func(rest string) error {
 			_, err := protocol.ParseCommand(rest)
 			if err == nil {

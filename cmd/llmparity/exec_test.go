@@ -118,6 +118,46 @@ func TestWorkersOfAnEngineOfOnesOwnEndWithUs(t *testing.T) {
 	waitFor(t, "every process to end", func() bool { return len(child.Tagged(cmd.Process.Pid)) == 0 })
 }
 
+// An engine of one's own may know models by their names; whether it does only it can say.
+func TestAModelThatAnEngineOfOnesOwnServes(t *testing.T) {
+	cmd := program(t, "run", "-q", "--engine", "exec:./echo.py", "--model", "served:parrot", "--max-tokens", "8", "--repetitions", "1")
+	files := documentsPython(t)
+	serves := strings.NewReplacer(`policy=`, `formats=["served"], policy=`, `r["model"]["path"]`, `r["model"]["name"]`,
+		`r["model"]["context"]`, `r["model"].get("context", 512)`).Replace(files)
+	if err := os.WriteFile(filepath.Join(cmd.Dir, "echo.py"), []byte(serves), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	stdout, stderr, code := output(t, cmd)
+	if code != 0 || !strings.Contains(stdout, "exec:echo.py       1/1") {
+		t.Fatalf("exit code %d\n%s%s", code, stdout, stderr)
+	}
+	if r, err := record.Open(filepath.Join(cmd.Dir, "results", "latest")); err != nil || r.Model.Name != "parrot" || r.Model.Format != "served" {
+		t.Errorf("%+v, %v", r.Model, err)
+	}
+	cmd = program(t, cmd.Args[1:]...)
+	if err := os.WriteFile(filepath.Join(cmd.Dir, "echo.py"), []byte(files), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	stdout, stderr, code = output(t, cmd)
+	if want := "exec:echo.py runs models of the format gguf; parrot is served"; code != int(fault.BadModel) || !strings.Contains(stderr, want) {
+		t.Errorf("exit code %d, want %d with %q:\n%s%s", code, fault.BadModel, want, stdout, stderr)
+	}
+}
+
+func TestAnUnknownEngineMayBeAProgram(t *testing.T) {
+	for name, want := range map[string]string{
+		"exe:./engine": `did you mean "exec:./engine"? There are:`,
+		"./engine":     `did you mean "exec:./engine"? There are:`,
+		"exce":         `did you mean "exec:PATH"? There are:`,
+		"ollama:tiny":  `did you mean "ollama"? There are:`,
+		"opnai":        `did you mean "openai"? There are:`,
+	} {
+		if err := new(engineFlags).known([]string{name}); fault.Code(err) != int(fault.UnknownEngine) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", name, err, want)
+		}
+	}
+}
+
 // documentsPython is the engine in Python of docs/protocol.md.
 func documentsPython(t *testing.T) string {
 	t.Helper()

@@ -91,8 +91,11 @@ func (f *engineFlags) servable(p plan.Plan) error {
 	if name == "" {
 		return fault.New(fault.Usage, "name it as the server does: served:NAME", "--model %s names no model", servedPrefix)
 	}
-	for _, e := range f.build(p.Engines) {
-		if !e.Caps().Served {
+	for _, engine := range p.Engines {
+		if k, _, _ := kindOf(engine); k.asks {
+			continue // its check tells
+		}
+		if e := f.named(engine); !e.Caps().Served {
 			return fault.New(fault.Usage, "name a file, or leave the engine out",
 				"%s runs models from files, and %s is one that only a server has", e.Name(), p.Model)
 		}

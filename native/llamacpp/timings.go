@@ -3,6 +3,8 @@ package llamacpp
 import (
 	"encoding/json"
 	"fmt"
+
+	"llmparity/native/wire"
 )
 
 // event is what we read of one server-sent event of /completion. Fields that a server leaves out stay zero.
@@ -39,22 +41,11 @@ func together(before, now map[string]float64) map[string]float64 {
 	return sum
 }
 
-// reported gives the server's own figures under its own names; what isn't a number is left out, so that a new field of another
-// kind does no harm.
+// reported gives the server's own figures under its own names.
 func reported(timings json.RawMessage) (map[string]float64, error) {
-	figures := map[string]float64{}
-	if len(timings) == 0 {
-		return figures, nil
-	}
-	var fields map[string]json.RawMessage
-	if err := json.Unmarshal(timings, &fields); err != nil {
+	figures, err := wire.Figures(timings)
+	if err != nil {
 		return nil, fmt.Errorf("llama-server's timings: %w", err)
-	}
-	for name, raw := range fields {
-		var v *float64
-		if json.Unmarshal(raw, &v) == nil && v != nil {
-			figures[name] = *v
-		}
 	}
 	return figures, nil
 }

@@ -3,6 +3,7 @@ package ollama
 import (
 	"context"
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -140,7 +141,9 @@ func (s *session) see(a address) (path, sha256 string, seen bool) {
 	if port == 0 {
 		return unseen("it is on another machine")
 	}
-	pid, err := proc.PIDOfListener(port)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	pid, err := proc.PIDOfListener(ctx, net.JoinHostPort(a.Hostname(), strconv.Itoa(port)))
 	if err != nil {
 		return unseen("%v", err)
 	}

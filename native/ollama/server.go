@@ -140,7 +140,7 @@ func (s *server) ready(ctx context.Context) (string, error) {
 	for {
 		version, err := s.client.version(ctx)
 		if err == nil {
-			if pid, err := proc.PIDOfListener(s.port); err == nil && pid != s.proc.PID() {
+			if pid, err := proc.PIDOfListener(ctx, net.JoinHostPort("127.0.0.1", strconv.Itoa(s.port))); err == nil && pid != s.proc.PID() {
 				return "", errPortTaken
 			}
 			return version, nil

@@ -1,9 +1,11 @@
 package openai
 
 import (
+	"context"
 	"net"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -16,11 +18,15 @@ type address struct {
 	api  string // what /models and the rest are appended to; ends in /v1 unless the URL has a path of its own
 	host string // with its port
 	port int
-	// local: on this machine's loopback interface.
+	// local: on this machine, by its address or by what its name stands for.
 	local bool
 }
 
-// parseAddress reads a server's URL. A key in it would be written down with it, and is refused.
+// interfaces are the ends of URLs that are copied from a server's manual; ours are appended to what stands before them.
+var interfaces = []string{"/chat/completions", "/completions", "/models"}
+
+// parseAddress reads a server's URL. A key in it would be written down with it, and is refused; what is wrong with it is said without
+// repeating it.
 func parseAddress(raw string) (address, error) {
 	wrong := func(what string) (address, error) {
 		return address{}, fault.New(fault.Usage, "give one such as http://127.0.0.1:8080", "--openai-url: %s", what)
@@ -36,7 +42,7 @@ func parseAddress(raw string) (address, error) {
 		return address{}, fault.New(fault.Usage, "put the key into a variable and name it with --openai-key-env",
 			"--openai-url: it has a user or a password in it, which would be written down")
 	case u.Scheme != "http" && u.Scheme != "https", u.Hostname() == "":
-		return wrong(strconv.Quote(raw) + " is no URL of a server")
+		return wrong("it is no URL of a server, which begins with http:// or https:// and a host")
 	case u.RawQuery != "" || u.Fragment != "":
 		return address{}, fault.New(fault.Usage, "leave it out", "--openai-url: it has a query or a fragment, which would be written down")
 	}
@@ -44,22 +50,60 @@ func parseAddress(raw string) (address, error) {
 	if port == "" {
 		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
 	}
-	a := address{host: net.JoinHostPort(u.Hostname(), port), local: loopback(u.Hostname())}
+	a := address{host: net.JoinHostPort(u.Hostname(), port), local: here(u.Hostname())}
 	if a.port, err = strconv.Atoi(port); err != nil || a.port < 1 || a.port > 65535 {
 		return wrong("port " + port + " is none")
 	}
-	base := u.Scheme + "://" + u.Host + strings.TrimRight(u.Path, "/")
+	path := strings.TrimRight(u.Path, "/")
+	for _, end := range interfaces {
+		path = strings.TrimSuffix(path, end)
+	}
+	base := u.Scheme + "://" + u.Host + path
 	a.root, a.api = strings.TrimSuffix(base, "/v1"), base
-	if strings.Trim(u.Path, "/") == "" {
+	if path == "" {
 		a.api = base + "/v1"
 	}
 	return a, nil
 }
 
-func loopback(host string) bool {
+// here tells whether a host is this machine, as far as that can be told without asking for what a name stands for.
+func here(host string) bool {
 	if host == "localhost" || strings.HasSuffix(host, ".localhost") {
 		return true
 	}
 	ip, err := netip.ParseAddr(host)
-	return err == nil && ip.Unmap().IsLoopback()
+	return err == nil && ours(ip)
+}
+
+// ours tells whether an address is one of this machine's own.
+func ours(ip netip.Addr) bool {
+	ip = ip.Unmap().WithZone("")
+	if ip.IsLoopback() || ip.IsUnspecified() {
+		return true
+	}
+	own, err := net.InterfaceAddrs()
+	if err != nil {
+		return false
+	}
+	return slices.ContainsFunc(own, func(a net.Addr) bool {
+		n, ok := a.(*net.IPNet)
+		if !ok {
+			return false
+		}
+		have, ok := netip.AddrFromSlice(n.IP)
+		return ok && have.Unmap() == ip
+	})
+}
+
+// resolved says of a name whether it stands for this machine.
+func (a address) resolved(ctx context.Context) address {
+	host, _, err := net.SplitHostPort(a.host)
+	if err != nil || a.local {
+		return a
+	}
+	ctx, cancel := context.WithTimeout(ctx, connectPatience)
+	defer cancel()
+	ips, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
+	a.local = err == nil && len(ips) > 0 && !slices.ContainsFunc(ips, func(ip netip.Addr) bool { return !ours(ip) })
+	return a
 }

@@ -1,9 +1,6 @@
 package openai
 
-import (
-	"encoding/json"
-	"fmt"
-)
+import "encoding/json"
 
 // chunk is an event of a stream, of either interface.
 type chunk struct {
@@ -62,28 +59,10 @@ func (u usage) reported() map[string]float64 {
 func (c *client) parseChunk(data []byte) (chunk, error) {
 	var e chunk
 	if err := json.Unmarshal(data, &e); err != nil {
-		return e, &malformed{what: "a chunk of the stream", text: c.hide(snippet(data)), err: err}
+		return e, &malformed{what: "a chunk of the stream", text: c.snippet(data), err: err}
 	}
 	if len(e.Error) > 0 && string(e.Error) != "null" || e.Object == "error" {
 		return e, c.complaint(data)
 	}
 	return e, nil
-}
-
-// timings gives what of a server's own figures is a number.
-func timings(raw json.RawMessage) (map[string]float64, error) {
-	out := map[string]float64{}
-	if len(raw) == 0 || string(raw) == "null" {
-		return out, nil
-	}
-	var fields map[string]any
-	if err := json.Unmarshal(raw, &fields); err != nil {
-		return nil, fmt.Errorf("the server's timings: %w", err)
-	}
-	for name, v := range fields {
-		if n, ok := v.(float64); ok {
-			out[name] = n
-		}
-	}
-	return out, nil
 }

@@ -3,7 +3,10 @@ package openai
 import (
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf8"
+
+	"llmparity/internal/record"
 )
 
 func FuzzChunk(f *testing.F) {
@@ -26,12 +29,25 @@ func FuzzChunk(f *testing.F) {
 				t.Errorf("%q", text)
 			}
 		}
-		if e, err := c.parseChunk(data); err == nil {
-			if own, err := timings(e.Timings); err == nil && len(own) > len(data) {
-				t.Error("more figures than bytes")
+		e, err := c.parseChunk(data)
+		if err != nil {
+			return
+		}
+		// Whatever a chunk says, no more is told of than was asked for, but for a piece each of text; and what is told of adds up.
+		var told []record.Token
+		g := &generation{client: c, body: &body{}, most: 4, token: func(k record.Token) { told = append(told, k) }}
+		for n := range 3 {
+			if err := g.take(e, time.Unix(int64(n), 0)); err != nil {
+				return
 			}
-			if e.Usage != nil && len(e.Usage.reported()) > 4 {
-				t.Error("more counts than there are")
+		}
+		g.measured()
+		if len(told) != g.tokens || g.tokens > max(g.most, g.pieces) || g.tokens < g.pieces || g.usage.Generated > g.most || g.pieces > 0 != (g.usage.Text != "") {
+			t.Errorf("%q: %d tokens told, %d counted, of %d pieces, %d by the server: %q", data, len(told), g.tokens, g.pieces, g.usage.Generated, g.usage.Text)
+		}
+		for i, k := range told {
+			if k.Index != i {
+				t.Errorf("%q: token %d is told of as %d", data, i, k.Index)
 			}
 		}
 	})

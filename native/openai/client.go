@@ -12,6 +12,8 @@ import (
 	"net/http/httptrace"
 	"net/url"
 	"time"
+
+	"llmparity/native/wire"
 )
 
 const (
@@ -31,41 +33,57 @@ type client struct {
 	keyFrom string
 	// patience is for questions that a server answers from what it knows. Generations wait as long as their context lets them.
 	patience time.Duration
-	http     *http.Client
+	http     *http.Client // of questions
+	alone    *http.Client // of generations
 }
 
 func newClient(at address, key Secret, keyFrom string) *client {
-	proxy := http.ProxyFromEnvironment
-	if at.local {
-		proxy = nil // it would be measured too
-	}
-	return &client{at: at, key: key, keyFrom: keyFrom, patience: askPatience, http: &http.Client{
+	c := &client{at: at, key: key, keyFrom: keyFrom, patience: askPatience}
+	c.http, c.alone = c.over(), c.over()
+	c.alone.Transport.(*http.Transport).DisableKeepAlives = true
+	return c
+}
+
+// over makes what carries requests.
+func (c *client) over() *http.Client {
+	return &http.Client{
 		Transport: &http.Transport{
-			Proxy:               proxy,
+			Proxy:               c.proxy,
 			DialContext:         (&net.Dialer{Timeout: connectPatience}).DialContext,
 			TLSHandshakeTimeout: connectPatience,
 			IdleConnTimeout:     idleFor,
-			MaxIdleConnsPerHost: requests, // of streams that went on at once, the next ones' connections
+			ReadBufferSize:      wire.Buffer,
 			DisableCompression:  true,
 		},
 		// A request that goes elsewhere would be measured there, and a POST would become a GET.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}}
+	}
 }
 
-func (c *client) close() { c.http.CloseIdleConnections() }
+// proxy is none for a server on this machine: it would be measured too.
+func (c *client) proxy(r *http.Request) (*url.URL, error) {
+	if c.at.local {
+		return nil, nil
+	}
+	return http.ProxyFromEnvironment(r)
+}
+
+func (c *client) close() {
+	c.http.CloseIdleConnections()
+	c.alone.CloseIdleConnections()
+}
 
 // request is what is asked.
 type request struct {
 	method, address string
 	body            any // nil: none
-	// last tells the server that the connection is not used again. llama-server closes it behind a stream without a word: the next request
-	// on it would meet the end.
-	last bool
+	// alone gives the request a connection of its own. One that was kept may break before the answer's head, and whether the server has begun
+	// to generate is not known then: asked again, it would do so twice.
+	alone bool
 }
 
-// send gives the answer where it is 200, and when the request was handed over; the answer's body must be closed. Errors are refusals or
-// those of the connection.
+// send gives the answer where it is 200, and when the request was handed to a connection; the answer's body must be closed. Errors are
+// refusals or those of the connection.
 func (c *client) send(ctx context.Context, r request) (*http.Response, time.Time, error) {
 	var body []byte
 	if r.body != nil {
@@ -91,26 +109,29 @@ func (c *client) send(ctx context.Context, r request) (*http.Response, time.Time
 	}
 }
 
-// once sends a request over a new connection or one that was kept.
+// once sends a request over a connection of its own, or over any: a new one or one that was kept. Connecting is not in its time.
 func (c *client) once(ctx context.Context, r request, body []byte) (resp *http.Response, sent time.Time, reused bool, err error) {
-	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(i httptrace.GotConnInfo) { reused = i.Reused }})
+	sent = time.Now()
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(i httptrace.GotConnInfo) { reused, sent = i.Reused, time.Now() }})
 	var reader io.Reader
 	if body != nil {
 		reader = bytes.NewReader(body)
 	}
 	req, err := http.NewRequestWithContext(ctx, r.method, r.address, reader)
 	if err != nil {
-		return nil, time.Now(), false, fmt.Errorf("making a request: %w", err)
+		return nil, sent, false, fmt.Errorf("making a request: %w", err)
 	}
-	req.Close = r.last
 	if c.key != "" {
 		req.Header.Set("Authorization", "Bearer "+string(c.key))
 	}
 	if body != nil {
 		req.Header.Set("Content-Type", "application/json")
 	}
-	sent = time.Now()
-	resp, err = c.http.Do(req)
+	by := c.http
+	if r.alone {
+		by = c.alone
+	}
+	resp, err = by.Do(req)
 	var e *url.Error
 	if errors.As(err, &e) {
 		err = e.Err // we say ourselves where it was
@@ -132,7 +153,7 @@ func (c *client) ask(ctx context.Context, method, address string, body, into any
 		return nil, cause(ctx, err)
 	}
 	if err := json.Unmarshal(text, into); err != nil {
-		return nil, &malformed{what: "its answer to " + address, text: c.hide(snippet(text)), err: err}
+		return nil, &malformed{what: "its answer to " + address, text: c.snippet(text), err: err}
 	}
 	return resp.Header, nil
 }

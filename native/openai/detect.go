@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"net/url"
 	"slices"
+	"strings"
 
 	"llmparity/internal/engine"
 )
@@ -28,7 +30,9 @@ const (
 func (k kind) ignoresEOS() bool { return k == llamaServer || k == vllm || k == sglang }
 
 // onDemand tells whether a server may load the model only when it is asked something.
-func (k kind) onDemand() bool { return k == ollama || k == lmStudio || k == unknown }
+func (s server) onDemand() bool {
+	return s.router || s.kind == ollama || s.kind == lmStudio || s.kind == unknown
+}
 
 // server is what was found out about one.
 type server struct {
@@ -40,6 +44,7 @@ type server struct {
 	context int  // the window; 0: it does not say
 	file    string
 	named   string // its Server header
+	router  bool   // a llama-server that passes on to others, one a model: it wants to be told of which it is asked
 }
 
 // model is one that a server lists.
@@ -51,20 +56,22 @@ type model struct {
 }
 
 // detect asks for the list of models, which every server has, and then what only one kind answers. It fails where no server answers, or
-// none that lets us in.
+// none that lets us in, or one that is no server of language models as far as can be seen.
 func detect(ctx context.Context, c *client) (server, error) {
 	s := server{kind: unknown}
 	var answer struct {
-		Data []model `json:"data"`
+		Data *[]model `json:"data"`
 	}
 	header, err := c.ask(ctx, http.MethodGet, c.at.api+"/models", nil, &answer)
 	var r *refusal
 	var odd *malformed
 	switch {
-	case err == nil:
-		s.models, s.listed, s.named = answer.Data, true, header.Get("Server")
-	case errors.As(err, &r) && r.status == http.StatusServiceUnavailable:
+	case err == nil && answer.Data != nil:
+		s.models, s.listed, s.named = *answer.Data, true, header.Get("Server")
+	case err == nil: // other JSON
+	case errors.As(err, &r) && r.loading():
 		s.loading = true
+		return s, ctx.Err()
 	case errors.As(err, &r) && (r.status == http.StatusNotFound || r.status == http.StatusMethodNotAllowed || r.status == http.StatusNotImplemented):
 	case errors.As(err, &odd):
 		return s, c.unreachable("check --openai-url", "what answers at %s is no server of language models (%v)", c.at.host, odd)
@@ -81,7 +88,16 @@ func detect(ctx context.Context, c *client) (server, error) {
 			break
 		}
 	}
-	return s, ctx.Err()
+	if err := ctx.Err(); err != nil || s.listed || s.kind != unknown {
+		return s, err
+	}
+	return s, c.unreachable("check --openai-url: its path is what /models and the rest are appended to",
+		"what answers at %s has no list of models and is no server that is known", c.at.api)
+}
+
+// loading tells whether a llama-server says that it is not ready yet. The 503 of others, a proxy's for one, may be for good.
+func (r *refusal) loading() bool {
+	return r.status == http.StatusServiceUnavailable && strings.Contains(strings.ToLower(r.message), "loading model")
 }
 
 func (s *server) owned(by string) bool {
@@ -94,22 +110,37 @@ func has(ctx context.Context, c *client, path string, into any) bool {
 	return err == nil
 }
 
+// properties is what we read of a llama-server's /props.
+type properties struct {
+	Build    string `json:"build_info"`
+	Path     string `json:"model_path"`
+	Role     string `json:"role"`
+	Settings *struct {
+		Context int `json:"n_ctx"`
+	} `json:"default_generation_settings"`
+}
+
 func (s *server) isLlamaServer(ctx context.Context, c *client) bool {
-	if !s.owned("llamacpp") && s.named != "llama.cpp" && !s.loading {
+	if !s.owned("llamacpp") && s.named != "llama.cpp" {
 		return false
 	}
-	var props struct {
-		Build    string `json:"build_info"`
-		Path     string `json:"model_path"`
-		Settings *struct {
-			Context int `json:"n_ctx"`
-		} `json:"default_generation_settings"`
-	}
-	if !has(ctx, c, "/props", &props) || props.Settings == nil {
+	var p properties
+	if !has(ctx, c, "/props", &p) || p.Settings == nil {
 		return false
 	}
-	s.kind, s.version, s.file, s.context = llamaServer, props.Build, props.Path, props.Settings.Context
+	s.kind, s.version, s.router = llamaServer, p.Build, p.Role == "router"
+	if !s.router { // whose own say nothing of a model
+		s.file, s.context = p.Path, p.Settings.Context
+	}
 	return true
+}
+
+// of is what is appended to a path for the server to know of which of its models is asked.
+func (s server) of(m model) string {
+	if !s.router {
+		return ""
+	}
+	return "?model=" + url.QueryEscape(m.ID)
 }
 
 // versioned is what servers say of themselves, each some of it.

@@ -15,18 +15,22 @@ import (
 	"llmparity/native/openai"
 )
 
+// neutral are the fields that put vLLM's and SGLang's own defaults of sampling out of action.
+var neutral = []string{"frequency_penalty", "min_p", "presence_penalty", "repetition_penalty", "top_k", "top_p"}
+
 // What servers answer that can't be run here, after their own documentation and sources: vLLM's docs.vllm.ai (usage/metrics, OpenAI-compatible
-// server), SGLang's docs.sglang.io (native API, production metrics), TGI's huggingface.co/docs/text-generation-inference (API, metrics),
+// server) and vllm/v1/metrics/loggers.py, SGLang's docs.sglang.io (native API, production metrics) and its metrics_collector.py, TGI's huggingface.co/docs/text-generation-inference (API, metrics),
 // LM Studio's lmstudio.ai/docs (REST API v0). llama-server and Ollama are run for real in other tests.
 var kinds = []struct {
 	title   string
 	paths   map[string]string
 	eos     bool
-	context string // of 9000 tokens asked for: the words of its refusal
+	beyond  []string // fields that are sent to it and not to others
+	context string   // of 9000 tokens asked for: the words of its refusal
 	metrics map[string]float64
 }{
 	{
-		title: "vLLM 0.11.0", eos: true, context: "in a context of 4096",
+		title: "vLLM 0.11.0", eos: true, beyond: append([]string{"cache_salt"}, neutral...), context: "in a context of 4096",
 		paths: map[string]string{
 			"/v1/models": `{"object":"list","data":[{"id":"m","object":"model","created":1,"owned_by":"vllm","root":"m","max_model_len":4096,"permission":[]}]}`,
 			"/version":   `{"version":"0.11.0"}`,
@@ -55,15 +59,15 @@ vllm:iteration_tokens_total_bucket{le="+Inf",model_name="m"} 3.0
 			"prompt_tokens_count": 123456, "generated_tokens_count": 98765, "cached_prompt_tokens_count": 5},
 	},
 	{
-		title: "vLLM of an unknown version", eos: true, // an old one
+		title: "vLLM of an unknown version", eos: true, beyond: neutral, // an old one
 		paths: map[string]string{
 			"/v1/models": `{"object":"list","data":[{"id":"m","owned_by":"vllm"}]}`,
-			"/metrics":   "vllm:gpu_cache_usage_perc{model_name=\"m\"} 0.4217\nvllm:num_requests_running{model_name=\"m\"} 3.0\n",
+			"/metrics":   "vllm:gpu_cache_usage_perc{model_name=\"m\"} 0.4217\nvllm:gpu_prefix_cache_hits_total{engine=\"0\",model_name=\"m\"} 11.0\nvllm:num_requests_running{model_name=\"m\"} 3.0\n",
 		},
-		metrics: map[string]float64{"kv_cache_usage_ratio": 0.4217, "requests_running_count": 3},
+		metrics: map[string]float64{"kv_cache_usage_ratio": 0.4217, "requests_running_count": 3, "cached_prompt_tokens_count": 11},
 	},
 	{
-		title: "SGLang 0.5.3", eos: true, context: "in a context of 8192",
+		title: "SGLang 0.5.3", eos: true, beyond: neutral, context: "in a context of 8192",
 		paths: map[string]string{
 			"/v1/models":       `{"object":"list","data":[{"id":"m","object":"model","created":1,"owned_by":"sglang","root":"m","max_model_len":8192}]}`,
 			"/get_server_info": `{"model_path":"m","api_key":"server-secret","version":"0.5.3","internal_states":[{}]}`,
@@ -73,16 +77,29 @@ sglang:token_usage{engine_type="unified",model_name="m",tp_rank="0"} 0.28
 sglang:token_usage{engine_type="unified",model_name="m",tp_rank="1"} 0.28
 sglang:num_running_reqs{engine_type="unified",model_name="m",tp_rank="0"} 4.0
 sglang:num_running_reqs{engine_type="unified",model_name="m",tp_rank="1"} 4.0
-sglang:num_queue_reqs{model_name="m"} 3.0
+sglang:num_queue_reqs{dp_rank="0",priority="",tp_rank="0"} 2.0
+sglang:num_queue_reqs{dp_rank="0",priority="-1",tp_rank="0"} 0.0
+sglang:num_queue_reqs{dp_rank="0",priority="0",tp_rank="0"} 2.0
+sglang:num_queue_reqs{dp_rank="1",priority="",tp_rank="0"} 1.0
+sglang:num_queue_reqs{dp_rank="1",priority="0",tp_rank="0"} 1.0
 sglang:num_used_tokens{model_name="m"} 123859.0
 sglang:cache_hit_rate{model_name="m"} 0.0075
-sglang:prompt_tokens_total{model_name="m"} 8.128902e+06
-sglang:generation_tokens_total{model_name="m"} 7.557572e+06
+sglang:prompt_tokens_total{is_streaming="false",model_name="m"} 429
+sglang:prompt_tokens_total{is_streaming="true",model_name="m"} 8.128902e+06
+sglang:generation_tokens_total{is_streaming="false",model_name="m"} 177
+sglang:generation_tokens_total{is_streaming="true",model_name="m"} 7.557572e+06
+sglang:cached_tokens_total{cache_source="device",model_name="m"} 4916
+sglang:cached_tokens_total{cache_source="host",model_name="m"} 740
+# A gauge: how many are retracted now, and not how many were.
+sglang:num_retracted_reqs{model_name="m",tp_rank="0"} 2.0
+sglang:num_retracted_requests_total{model_name="m",tp_rank="0"} 9.0
+sglang:num_retracted_requests_total{model_name="m",tp_rank="1"} 9.0
 sglang:time_to_first_token_seconds_bucket{le="0.001",model_name="m"} 0.0
 `,
 		},
 		metrics: map[string]float64{"requests_running_count": 4, "requests_waiting_count": 3, "kv_cache_usage_ratio": 0.28, "kv_cache_tokens_count": 123859,
-			"cache_hit_ratio": 0.0075, "prompt_tokens_count": 8128902, "generated_tokens_count": 7557572},
+			"cache_hit_ratio": 0.0075, "prompt_tokens_count": 8128902 + 429, "generated_tokens_count": 7557572 + 177,
+			"cached_prompt_tokens_count": 4916 + 740, "preemptions_count": 9},
 	},
 	{
 		title: "TGI 3.3.4", context: "in a context of 4096",
@@ -102,18 +119,23 @@ tgi_batch_current_size 4
 tgi_request_generated_tokens_bucket{le="1"} 0
 tgi_request_generated_tokens_sum 8123
 tgi_request_generated_tokens_count 44
+
+# TYPE tgi_request_input_length histogram
+tgi_request_input_length_bucket{le="+Inf"} 109
+tgi_request_input_length_sum 662
+tgi_request_input_length_count 109
 `,
 		},
-		metrics: map[string]float64{"requests_running_count": 4, "requests_waiting_count": 12, "generated_tokens_count": 8123},
+		metrics: map[string]float64{"requests_running_count": 4, "requests_waiting_count": 12, "prompt_tokens_count": 662, "generated_tokens_count": 8123},
 	},
 	{
-		title: "LM Studio of an unknown version",
+		title: "LM Studio of an unknown version", beyond: []string{"frequency_penalty", "presence_penalty", "repeat_penalty", "top_p"},
 		paths: map[string]string{
 			"/v1/models":     `{"data":[{"id":"m","object":"model","owned_by":"organization_owner"}],"object":"list"}`,
 			"/api/v0/models": `{"object":"list","data":[{"id":"m","object":"model","type":"llm","compatibility_type":"gguf","state":"loaded"}]}`,
 		},
 	},
-	{title: "unknown server", paths: map[string]string{"/v1/models": `{"data":[{"id":"m"}]}`}},
+	{title: "unknown server", beyond: []string{"top_p"}, paths: map[string]string{"/v1/models": `{"data":[{"id":"m"}]}`}},
 }
 
 // strict is a server that refuses every field it doesn't know, and keeps what it was asked.
@@ -134,6 +156,11 @@ func strict(t *testing.T, paths map[string]string, known []string) (url string, 
 			return
 		}
 		*asked = slices.Sorted(maps.Keys(body))
+		options, _ := body["stream_options"].(map[string]any)
+		if _, per := options["continuous_usage_stats"]; per && !slices.Contains(known, "ignore_eos") {
+			http.Error(w, `{"error":{"message":"Unrecognized request argument supplied: continuous_usage_stats"}}`, http.StatusBadRequest)
+			return
+		}
 		for _, field := range *asked {
 			if !slices.Contains(known, field) {
 				http.Error(w, `{"error":{"message":"Unrecognized request argument supplied: `+field+`"}}`, http.StatusBadRequest)
@@ -150,10 +177,11 @@ func TestKindsOfServers(t *testing.T) {
 	common := []string{"max_tokens", "model", "prompt", "seed", "stream", "stream_options", "temperature"}
 	for _, k := range kinds {
 		t.Run(k.title, func(t *testing.T) {
-			known := common
+			known := slices.Concat(common, k.beyond)
 			if k.eos {
-				known = append([]string{"ignore_eos"}, common...)
+				known = append(known, "ignore_eos")
 			}
+			slices.Sort(known)
 			url, asked := strict(t, k.paths, known)
 			e := openai.New(openai.Config{URL: url + "/v1/"})
 			if err := e.Check(t.Context(), engine.Model{Model: record.Model{Name: "m", Format: openai.Served}}); err != nil {
@@ -175,6 +203,9 @@ func TestKindsOfServers(t *testing.T) {
 			}
 			if !slices.Equal(*asked, known) {
 				t.Errorf("asked with %v, want %v", *asked, known)
+			}
+			if strings.Contains(codes(p), "field-refused") {
+				t.Error("fields are sent that it does not know")
 			}
 			if k.context != "" {
 				_, err := generated(t.Context(), s, 9000)

@@ -2,12 +2,13 @@
 //
 // The server runs already, with its model, and goes on: nothing here starts, loads or ends one. Times are those at which the client had
 // read a chunk of the stream that has text in it; a chunk is a piece of text and no token, so that tokens are counted by the server's own
-// usage, beside the pieces. No ids are told. What a server is, is found out from what it answers; fields that only some servers know are
+// usage, with every chunk where it can be asked for that. No ids are told. What a server is, is found out from what it answers; fields that only some servers know are
 // sent to those alone. Of a server on another machine nothing is measured but its answers.
 package openai
 
 import (
 	"context"
+	"strings"
 	"sync"
 	"time"
 
@@ -71,10 +72,15 @@ type Engine struct {
 	config Config
 
 	patience time.Duration // with questions; 0: askPatience
+	waiting  time.Duration // for a model that is being loaded; 0: loadPatience
 
-	mu   sync.Mutex
-	kind kind // as it was found out last
+	mu    sync.Mutex
+	kind  kind // as it was found out last
+	local bool
 }
+
+// loadPatience bounds the wait for a server that loads its model: what it can do is known no sooner.
+const loadPatience = 5 * time.Minute
 
 // New makes the engine; nothing is asked of the server yet.
 func New(c Config) *Engine { return &Engine{config: c} }
@@ -85,14 +91,14 @@ func (*Engine) Name() string { return Name }
 // Caps is what can be had of such a server. Whether it goes on behind the end of a text, and
 // whether its prompt cache can be switched off, is known once it was asked what it is.
 func (e *Engine) Caps() engine.Caps {
-	at, _ := parseAddress(e.config.URL) // what is wrong with it Check says
+	at, _ := parseAddress(e.config.URL) // what is wrong with it Check says; what its name stands for, too
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return engine.Caps{IgnoreEOS: e.kind.ignoresEOS(), PromptCache: e.kind != llamaServer, Resident: at.local, Served: true, Requests: requests,
+	return engine.Caps{IgnoreEOS: e.kind.ignoresEOS(), PromptCache: e.kind != llamaServer, Resident: at.local || e.local, Served: true, Requests: requests,
 		Isolation: record.OfServer}
 }
 
-// Check asks the server what it is and whether it has the model.
+// Check asks the server what it is and whether it has the model. One that loads it is waited for.
 func (e *Engine) Check(ctx context.Context, m engine.Model) error {
 	if err := checkModel(m); err != nil {
 		return err
@@ -103,10 +109,50 @@ func (e *Engine) Check(ctx context.Context, m engine.Model) error {
 	}
 	defer c.close()
 	if s.loading {
-		return nil // it is there; Load waits
+		if s, err = e.await(ctx, c); err != nil {
+			return err
+		}
 	}
 	_, err = choose(c.at, s, e.config, m)
 	return err
+}
+
+// await asks again until the server has loaded its model.
+func (e *Engine) await(ctx context.Context, c *client) (server, error) {
+	patience := e.waiting
+	if patience == 0 {
+		patience = loadPatience
+	}
+	waiting, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	s, err := settled(waiting, c)
+	if err != nil && ctx.Err() == nil && waiting.Err() != nil {
+		return s, c.unreachable("wait until it has, and see its own log", "the server at %s has not loaded its model within %v", c.at.host, patience)
+	}
+	e.found(c, s)
+	return s, err
+}
+
+// settled is what a server is once it has loaded what it is loading.
+func settled(ctx context.Context, c *client) (server, error) {
+	for {
+		s, err := detect(ctx, c)
+		if err != nil || !s.loading {
+			return s, err
+		}
+		select {
+		case <-ctx.Done():
+			return s, ctx.Err()
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+}
+
+// found keeps what Caps tells.
+func (e *Engine) found(c *client, s server) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.kind, e.local = s.kind, c.at.local
 }
 
 // checkModel refuses models that no such server can have.
@@ -134,7 +180,10 @@ func (e *Engine) reach(ctx context.Context) (*client, server, error) {
 	if e.config.KeyFrom != "" && e.config.Key == "" {
 		return nil, server{}, fault.New(fault.Usage, "export it, or leave the flag out", "--openai-key-env: the variable %s is empty or not set", e.config.KeyFrom)
 	}
-	c := newClient(at, e.config.Key, e.config.KeyFrom)
+	if !sendable(string(e.config.Key)) {
+		return nil, server{}, fault.New(fault.Usage, "export it without line breaks, blanks and quotes", "--openai-key-env: what $%s holds has characters that no key can have", e.config.KeyFrom)
+	}
+	c := newClient(at.resolved(ctx), e.config.Key, e.config.KeyFrom)
 	if e.patience > 0 {
 		c.patience = e.patience
 	}
@@ -143,10 +192,13 @@ func (e *Engine) reach(ctx context.Context) (*client, server, error) {
 		c.close()
 		return nil, server{}, err
 	}
-	e.mu.Lock()
-	e.kind = s.kind
-	e.mu.Unlock()
+	e.found(c, s)
 	return c, s, nil
+}
+
+// sendable tells whether a key can stand in a header.
+func sendable(key string) bool {
+	return !strings.ContainsFunc(key, func(r rune) bool { return r <= ' ' || r > '~' })
 }
 
 // Open finds out what the server is, and begins to sample it where it can be seen.
@@ -169,5 +221,11 @@ func (e *Engine) Describe(ctx context.Context) (string, error) {
 		return "", err
 	}
 	defer c.close()
+	switch {
+	case s.loading:
+		return "a server at " + c.at.host + " that is loading its model", nil
+	case !s.listed:
+		return s.title() + " at " + c.at.host + ", which lists no models", nil
+	}
 	return s.title() + " at " + c.at.host + ", with " + list(s.ids()), nil
 }

@@ -18,48 +18,36 @@ import (
 // errNothing is a generation of which no text came.
 var errNothing = errors.New("the generation ended without any text")
 
-// generation is one stream. A piece of text is told when its chunk comes; a chunk without text (who speaks, why it ends, usage) is none.
+// generation is one stream. What a chunk with text brings is told when it comes: one piece of text, or as many tokens as the server counts
+// by then, where it counts them with every chunk. A chunk without text (who speaks, why it ends, usage) is none.
 type generation struct {
 	client *client
 	path   string
-	body   map[string]any
-	fresh  bool // the server was asked not to use its prompt cache
-	alone  bool // the server closes the connection behind the stream
+	body   *body
+	fresh  bool // the prompt comes from no cache: the server was asked not to use it, or can't find it there
 	most   int  // tokens asked for
 	token  func(record.Token)
+	refuse func(field, why string) // of a field that the server does not take, and that is left out from here on
 	usage  record.Usage
 
-	pieces      int
+	pieces      int  // chunks with text
+	tokens      int  // that were told of: as many as the pieces, or those that were counted with them
+	guessed     bool // a piece came without a count that can be true: each is told of as one from there on
+	reads       int  // that brought pieces
 	first, last time.Time
 	text        strings.Builder
 	told        *usage // the server's own count
 	done        bool   // the stream ended as it should
 }
 
-// generation makes a request of what every server knows, and of what this one knows beyond it.
+// generation makes a request.
 func (s *session) generation(r engine.Request, token func(record.Token)) *generation {
-	s.mu.Lock()
-	name := s.model.ID
-	s.mu.Unlock()
-	body := map[string]any{
-		"model": name, "max_tokens": r.MaxTokens, "temperature": r.Temperature, "seed": 0,
-		"stream": true, "stream_options": map[string]bool{"include_usage": true},
-	}
 	path := "/completions"
 	if s.config.api() == Chat {
 		path = "/chat/completions"
-		body["messages"] = []map[string]string{{"role": "user", "content": r.Prompt}}
-	} else {
-		body["prompt"] = r.Prompt
 	}
-	fresh := s.server.kind == llamaServer
-	if fresh {
-		body["cache_prompt"] = false
-	}
-	if r.IgnoreEOS && s.server.kind.ignoresEOS() {
-		body["ignore_eos"] = true
-	}
-	return &generation{client: s.client, path: path, body: body, fresh: fresh, alone: s.server.kind == llamaServer, most: r.MaxTokens, token: token}
+	b := s.newBody(r)
+	return &generation{client: s.client, path: path, body: b, fresh: s.server.kind == llamaServer || b.salted, most: r.MaxTokens, token: token, refuse: s.refuse}
 }
 
 func (g *generation) run(ctx context.Context) error {
@@ -67,25 +55,38 @@ func (g *generation) run(ctx context.Context) error {
 	defer cancel() // the server stops when the connection goes
 	g.usage.Sent = time.Now()
 	defer g.measured()
-	resp, sent, err := g.client.send(ctx, request{method: http.MethodPost, address: g.client.at.api + g.path, body: g.body, last: g.alone})
-	g.usage.Sent = sent
+	resp, err := g.send(ctx)
 	if err != nil {
 		return err
 	}
+	// What follows the mark is the end of the answer, for which nobody waits: the connection is not used again.
 	defer resp.Body.Close()
 	if err := g.read(ctx, resp.Body); err != nil {
 		return err
-	}
-	if g.done {
-		// What follows the mark is the end of the answer, at once: with it read, the connection can be used again.
-		patience := time.AfterFunc(100*time.Millisecond, cancel)
-		_, _ = io.CopyN(io.Discard, resp.Body, 4<<10)
-		patience.Stop()
 	}
 	if g.pieces == 0 {
 		return g.nothing()
 	}
 	return nil
+}
+
+// send asks for the stream; again where the server refuses a field that can be left out.
+func (g *generation) send(ctx context.Context) (*http.Response, error) {
+	for {
+		resp, sent, err := g.client.send(ctx, request{method: http.MethodPost, address: g.client.at.api + g.path, body: g.body.fields, alone: true})
+		g.usage.Sent = sent
+		var r *refusal
+		if err == nil || !errors.As(err, &r) {
+			return resp, err
+		}
+		field := g.body.refuses(r)
+		if field == "" {
+			return nil, err
+		}
+		g.body.drop(field)
+		g.fresh = g.fresh && field != "cache_salt"
+		g.refuse(field, r.Error())
+	}
 }
 
 // read takes the stream to its end. One that breaks off behind the reason why it ends is whole, but for what was to follow.
@@ -122,82 +123,116 @@ func (g *generation) read(ctx context.Context, body io.Reader) error {
 
 // take counts what a chunk brings.
 func (g *generation) take(e chunk, at time.Time) error {
+	own, err := wire.Figures(e.Timings)
+	if err != nil {
+		return &malformed{what: "a chunk of the stream", text: g.client.snippet(e.Timings), err: fmt.Errorf("the server's timings: %w", err)}
+	}
+	if e.Usage != nil {
+		g.told = e.Usage // where every chunk has one, the last is the whole
+		g.report(e.Usage.reported())
+	}
+	g.report(own)
 	for _, c := range e.Choices {
 		if c.Index != 0 {
 			continue // one was asked for
 		}
-		if text := c.piece(); text != "" {
-			g.piece(text, at)
+		text := c.piece()
+		switch so := soFar(e, own); {
+		case text != "":
+			g.piece(text, at, so)
+		case c.Finish != "" && g.pieces > 0 && !g.guessed && so > g.tokens && so <= g.most:
+			g.tell(so, at) // the token that ends the text, or one whose text is only half a character
 		}
 		if c.Finish != "" {
 			g.usage.Finish = c.Finish
 		}
 	}
-	if e.Usage != nil {
-		g.told = e.Usage // where every chunk has one, the last is the whole
-		if g.usage.Reported == nil {
-			g.usage.Reported = map[string]float64{}
-		}
-		maps.Copy(g.usage.Reported, e.Usage.reported())
-	}
-	own, err := timings(e.Timings)
-	if err != nil {
-		return &malformed{what: "a chunk of the stream", text: g.client.hide(snippet(e.Timings)), err: err}
-	}
-	if len(own) > 0 {
-		if g.usage.Reported == nil {
-			g.usage.Reported = map[string]float64{}
-		}
-		maps.Copy(g.usage.Reported, own)
-	}
 	return nil
 }
 
-func (g *generation) piece(text string, at time.Time) {
-	if g.pieces == 0 {
+// soFar is how many tokens there were by the server's count in a chunk; 0: it has none.
+func soFar(e chunk, own map[string]float64) int {
+	if e.Usage != nil && e.Usage.Completion != nil {
+		return *e.Usage.Completion
+	}
+	if n := own["predicted_n"]; n >= 1 && n < 1<<31 {
+		return int(n)
+	}
+	return 0
+}
+
+func (g *generation) report(figures map[string]float64) {
+	if g.usage.Reported == nil && len(figures) > 0 {
+		g.usage.Reported = map[string]float64{}
+	}
+	maps.Copy(g.usage.Reported, figures)
+}
+
+// piece takes a chunk's text. Counts that do not rise with every piece, or beyond what was asked for, are not those of the pieces.
+func (g *generation) piece(text string, at time.Time, soFar int) {
+	if g.pieces == 0 || !at.Equal(g.last) {
+		g.reads++
+	}
+	g.text.WriteString(text)
+	g.pieces++
+	if soFar <= g.tokens || soFar > g.most {
+		g.guessed = true
+	}
+	if g.guessed {
+		soFar = g.tokens + 1
+	}
+	g.tell(soFar, at)
+}
+
+// tell tells of the tokens up to a count: those of one chunk have one time.
+func (g *generation) tell(soFar int, at time.Time) {
+	if g.tokens == 0 {
 		g.first = at
 	}
 	g.last = at
-	g.text.WriteString(text)
-	g.pieces++
-	g.token(record.Token{Index: g.pieces - 1, ID: record.NoID, At: at})
+	for ; g.tokens < soFar; g.tokens++ {
+		g.token(record.Token{Index: g.tokens, ID: record.NoID, At: at})
+	}
 }
 
 // measured fills in what was seen, also of a generation that broke off.
 func (g *generation) measured() {
 	g.usage.Text = g.text.String()
-	g.cached()
-	if g.told != nil {
-		g.counts()
+	g.counts()
+	if g.body.seed != 0 {
+		g.report(map[string]float64{"seed": float64(g.body.seed)})
 	}
 	if g.pieces == 0 {
 		return
 	}
 	g.usage.Spans = append(g.usage.Spans, record.Span{Name: record.Prefill, Begin: g.usage.Sent, End: g.first,
-		How: "at the client: request handed over, to the first chunk with text read"})
-	if g.pieces > 1 {
+		How: "at the client: request handed to its connection, to the first chunk with text come"})
+	if g.tokens > 1 && !g.burst() {
 		g.usage.Spans = append(g.usage.Spans, record.Span{Name: record.Decode, Begin: g.first, End: g.last,
-			How: "at the client: first to last chunk with text read"})
+			How: "at the client: first to last chunk with text come"})
 	}
 }
+
+// burst tells that the pieces came in far fewer reads than they are: something on their way held them up, and their times are not those
+// at which they were made. There is no decode span then.
+func (g *generation) burst() bool { return g.pieces > 1 && 2*g.reads <= g.pieces }
 
 // counts takes the server's counts where they can be true; what it said is reported in any case.
 func (g *generation) counts() {
+	if !g.fresh {
+		g.usage.CachedTokens = record.CacheUntold
+	}
+	if g.told == nil {
+		return
+	}
 	if n := g.told.Prompt; n != nil && *n > 0 {
 		g.usage.PromptTokens = *n
 	}
+	if n := g.told.cached(); n != nil && *n >= 0 {
+		g.usage.CachedTokens = *n
+	}
 	if n := g.told.Completion; n != nil && g.contradiction() == "" {
 		g.usage.Generated = *n
-	}
-}
-
-// cached takes what the server says of its cache of prompts. Where it says nothing nothing is known, unless the cache was off.
-func (g *generation) cached() {
-	switch {
-	case g.told != nil && g.told.cached() != nil && *g.told.cached() >= 0:
-		g.usage.CachedTokens = *g.told.cached()
-	case !g.fresh:
-		g.usage.CachedTokens = record.CacheUntold
 	}
 }
 
@@ -210,7 +245,7 @@ func (g *generation) contradiction() string {
 		return ""
 	}
 	switch n := *g.told.Completion; {
-	case n < g.pieces:
+	case n < g.tokens:
 		return fmt.Sprintf("the server counts %d tokens, and %d pieces of text came", n, g.pieces)
 	case n > g.most:
 		return fmt.Sprintf("the server counts %d tokens, and %d were asked for", n, g.most)
@@ -223,23 +258,38 @@ func (g *generation) contradiction() string {
 
 // warnings are what a reader of this generation's figures must know.
 func (g *generation) warnings() []record.Warning {
+	if g.pieces == 0 || g.usage.Finish == "" && !g.done {
+		return nil // it failed
+	}
 	var out []record.Warning
-	if what := g.contradiction(); what != "" && g.usage.Finish != "" {
-		out = append(out, record.Warning{Code: "counts-differ", Text: what + ": both are recorded, and what was counted here is gone by"})
+	warn := func(code, format string, args ...any) {
+		out = append(out, record.Warning{Code: code, Text: fmt.Sprintf(format, args...)})
 	}
-	if g.usage.Finish != "" && (g.told == nil || g.told.Completion == nil) {
-		out = append(out, record.Warning{Code: "no-usage", Text: fmt.Sprintf(
-			"the server does not say how many tokens it generated: %d pieces of text were counted, and a piece may be several tokens", g.pieces)})
+	counted := g.told != nil && g.told.Completion != nil
+	if what := g.contradiction(); what != "" {
+		warn("counts-differ", "%s: both are recorded, and what was counted here is gone by", what)
+	} else if counted && *g.told.Completion > g.tokens {
+		warn("several-per-piece", "%d tokens came in %d pieces of text, and the server does not say how many in each: "+
+			"how many the first one held, and so decode, is not known exactly", *g.told.Completion, g.pieces)
 	}
-	if g.usage.Finish != "" && !g.done && g.pieces > 0 {
-		out = append(out, record.Warning{Code: "cut-stream", Text: "the stream broke off without its last mark, behind the reason why the text ends: what was to follow, such as usage, may be missing"})
+	if !counted {
+		warn("no-usage", "the server does not say how many tokens it generated: %d pieces of text were counted, and a piece may be several tokens", g.pieces)
+	}
+	if g.burst() {
+		warn("burst", "%d pieces of text came in %d reads: they were held up on their way, by a proxy or by the network; decode is not known, "+
+			"and the time to the first token may be longer than it was there", g.pieces, g.reads)
+	}
+	if g.usage.Finish == "" {
+		warn("no-reason", "the server does not say why the text ends (finish_reason): whether it is whole is not known")
+	}
+	if !g.done {
+		warn("cut-stream", "the stream broke off without its last mark, behind the reason why the text ends: what was to follow, such as usage, may be missing")
 	}
 	if n := g.usage.CachedTokens; n > 0 {
-		out = append(out, record.Warning{Code: "cached-prompt", Text: fmt.Sprintf(
-			"%d of %d tokens of a prompt came from the server's cache: the time to the first token is not that of a whole prefill", n, g.usage.PromptTokens)})
+		warn("cached-prompt", "%d of %d tokens of a prompt came from the server's cache: the time to the first token is not that of a whole prefill", n, g.usage.PromptTokens)
 	}
-	if g.usage.Finish != "" && !g.fresh && (g.told == nil || g.told.cached() == nil) {
-		out = append(out, record.Warning{Code: "cache-unknown", Text: "the server does not say whether tokens of the prompt came from a cache: the time to the first token may not be that of a whole prefill"})
+	if g.usage.CachedTokens == record.CacheUntold {
+		warn("cache-unknown", "the server does not say whether tokens of the prompt came from a cache: the time to the first token may not be that of a whole prefill")
 	}
 	return out
 }

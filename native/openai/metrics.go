@@ -32,10 +32,10 @@ var vocabulary = []struct {
 	{"requests_waiting_count", []string{"llamacpp:requests_deferred", "vllm:num_requests_waiting", "sglang:num_queue_reqs", "tgi_queue_size"}},
 	{"kv_cache_usage_ratio", []string{"vllm:kv_cache_usage_perc", "vllm:gpu_cache_usage_perc", "sglang:token_usage", "llamacpp:kv_cache_usage_ratio"}},
 	{"kv_cache_tokens_count", []string{"sglang:num_used_tokens", "llamacpp:kv_cache_tokens"}},
-	{"preemptions_count", []string{"vllm:num_preemptions_total", "sglang:num_retracted_requests_total", "sglang:num_retracted_reqs"}},
+	{"preemptions_count", []string{"vllm:num_preemptions_total", "sglang:num_retracted_requests_total"}},
 	{"prompt_tokens_count", []string{"llamacpp:prompt_tokens_total", "vllm:prompt_tokens_total", "sglang:prompt_tokens_total", "tgi_request_input_length_sum"}},
 	{"generated_tokens_count", []string{"llamacpp:tokens_predicted_total", "vllm:generation_tokens_total", "sglang:generation_tokens_total", "tgi_request_generated_tokens_sum"}},
-	{"cached_prompt_tokens_count", []string{"llamacpp:prompt_tokens_cached_total", "vllm:prefix_cache_hits_total", "sglang:cached_tokens_total"}},
+	{"cached_prompt_tokens_count", []string{"llamacpp:prompt_tokens_cached_total", "vllm:prefix_cache_hits_total", "vllm:gpu_prefix_cache_hits_total", "sglang:cached_tokens_total"}},
 	{"cache_hit_ratio", []string{"sglang:cache_hit_rate"}},
 }
 
@@ -63,28 +63,42 @@ func values(page []wire.Metric) []record.Value {
 	return out
 }
 
-// together makes one value of a series' several: of ranks that compute the same requests together, and of classes of requests beside their
-// sum, the highest; of engines and replicas that share the work, the sum, and of a ratio the highest.
+// ranks are labels of processes that compute the same requests together, each of which counts them all.
+var ranks = []string{"tp_rank", "pp_rank", "moe_ep_rank", "moe_tp_rank", "moe_dp_rank", "pid"}
+
+// together makes one value of a series' several: of ranks that compute the same requests together, the highest; of whatever else shares
+// the work (engines, replicas, streams and not, kinds of caches), the sum, and of a ratio the highest. Where there is a series of all
+// priorities beside those of each, it alone is taken.
 func together(page []wire.Metric, series string, ratio bool) (float64, bool) {
-	replicas := map[[3]string]float64{}
+	page = slices.DeleteFunc(slices.Clone(page), func(m wire.Metric) bool {
+		return m.Name != series || math.IsNaN(m.Value) || math.IsInf(m.Value, 0)
+	})
+	if slices.ContainsFunc(page, func(m wire.Metric) bool { return m.Label("priority") == "" }) {
+		page = slices.DeleteFunc(page, func(m wire.Metric) bool { return m.Label("priority") != "" })
+	}
+	shares := map[string]float64{}
 	for _, m := range page {
-		if m.Name != series || math.IsNaN(m.Value) || math.IsInf(m.Value, 0) {
-			continue
+		var of []string
+		for _, l := range m.Labels {
+			if !slices.Contains(ranks, l.Name) {
+				of = append(of, fmt.Sprintf("%q=%q", l.Name, l.Value))
+			}
 		}
-		of := [3]string{m.Label("engine"), m.Label("dp_rank"), m.Label("model_name")}
-		if have, ok := replicas[of]; !ok || m.Value > have {
-			replicas[of] = m.Value
+		slices.Sort(of)
+		share := strings.Join(of, ",")
+		if have, ok := shares[share]; !ok || m.Value > have {
+			shares[share] = m.Value
 		}
 	}
 	total := 0.0
-	for _, n := range replicas {
+	for _, n := range shares {
 		if ratio {
 			total = max(total, n)
 		} else {
 			total += n
 		}
 	}
-	return total, len(replicas) > 0
+	return total, len(shares) > 0
 }
 
 // metrics is a server's word about itself.
@@ -92,6 +106,7 @@ type metrics struct {
 	client *client
 	pid    int
 	who    string
+	query  string // which of a router's servers is asked
 }
 
 func (m *metrics) Describe() record.Source {
@@ -105,7 +120,7 @@ func (m *metrics) Read(ctx context.Context, r *record.Sample) error {
 	ctx, cancel := context.WithTimeout(ctx, metricsPatience)
 	defer cancel()
 	r.Begin = time.Now()
-	resp, _, err := m.client.send(ctx, request{method: http.MethodGet, address: m.client.at.root + "/metrics"})
+	resp, _, err := m.client.send(ctx, request{method: http.MethodGet, address: m.client.at.root + "/metrics" + m.query})
 	if err != nil {
 		if ctx.Err() == nil && !m.client.listens(ctx) {
 			return fmt.Errorf("the server at %s: %w", m.client.at.host, sample.ErrGone)

@@ -29,11 +29,13 @@ type session struct {
 	mu      sync.Mutex // guards what Close and generations meet
 	closed  bool
 	loaded  bool
-	going   int // generations
+	going   int             // generations
+	refused map[string]bool // fields that this server does not take, of those that can be left out
 	model   model
 	context int // what a prompt and its continuation may come to; 0: nobody says
 
-	pid    int // of the server, where it can be seen
+	pid    int  // of the server's first process, where it can be seen
+	asked  bool // for /metrics
 	tree   *proc.Tree
 	detach []func()
 }
@@ -63,9 +65,31 @@ func (s *session) failed(ctx context.Context, what string, err error) error {
 func (s *session) explain(err error) error {
 	var r *refusal
 	if errors.As(err, &r) && r.status == http.StatusNotFound && strings.Contains(strings.ToLower(r.kind+" "+r.message), "model") {
-		return noModel(s.client.at, s.model.ID, s.server.ids())
+		return noModel(s.client.at, s.name(), s.server.ids())
 	}
 	return s.client.explain(err)
+}
+
+// name is the server's for the model.
+func (s *session) name() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.model.ID
+}
+
+// refuse keeps that the server does not take a field, and says so once.
+func (s *session) refuse(field, why string) {
+	s.mu.Lock()
+	known := s.refused[field]
+	if s.refused == nil {
+		s.refused = map[string]bool{}
+	}
+	s.refused[field] = true
+	s.mu.Unlock()
+	if !known {
+		s.probe.Warn(record.Warning{Code: "field-refused", Text: fmt.Sprintf(
+			"the server at %s does not take %s, which is left out: its own default holds (%s)", s.client.at.host, field, s.client.hide(why))})
+	}
 }
 
 // Load makes sure that the server has the model and answers with it. What it takes says how long the server needed, not how long a load.
@@ -83,8 +107,15 @@ func (s *session) Load(ctx context.Context, m engine.Model) error {
 	if err == nil {
 		err = s.ready(inner, m)
 	}
-	if err == nil && s.server.kind.onDemand() {
+	if err == nil && s.server.onDemand() {
 		err = s.firstAnswer(inner)
+	}
+	if err == nil && s.server.router {
+		err = s.behind(inner)
+	}
+	if err == nil {
+		s.room(m)
+		s.watchMetrics(inner)
 	}
 	if err != nil {
 		s.mu.Lock()
@@ -116,28 +147,39 @@ func (s *session) begin() error {
 
 // ready waits until the server has loaded what it is loading, and chooses the model.
 func (s *session) ready(ctx context.Context, m engine.Model) error {
-	for {
-		found, err := detect(ctx, s.client)
-		if err != nil {
-			return err
-		}
-		if !found.loading {
-			s.server = found
-			break
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(100 * time.Millisecond):
-		}
+	found, err := settled(ctx, s.client)
+	if err != nil {
+		return err
 	}
+	s.server = found
 	chosen, err := choose(s.client.at, s.server, s.config, m)
 	if err != nil {
 		return err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.model, s.context = chosen, s.server.window(chosen)
+	s.model = chosen
+	return nil
+}
+
+// behind asks a router for what it knows of the server that it has started for the model.
+func (s *session) behind(ctx context.Context) error {
+	var p properties
+	if _, err := s.client.ask(ctx, http.MethodGet, s.client.at.root+"/props"+s.server.of(s.model), nil, &p); err != nil {
+		return err
+	}
+	if p.Settings != nil {
+		s.server.context = p.Settings.Context
+	}
+	s.server.file = p.Path
+	return nil
+}
+
+// room is what a prompt and its continuation may come to.
+func (s *session) room(m engine.Model) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.context = s.server.window(s.model)
 	if m.Context > 0 && s.context > 0 && m.Context != s.context {
 		s.probe.Warn(record.Warning{Code: "context-differs", Text: fmt.Sprintf(
 			"a context of %d tokens was asked for, and the server has one of %d", m.Context, s.context)})
@@ -145,7 +187,6 @@ func (s *session) ready(ctx context.Context, m engine.Model) error {
 	if m.Context > 0 && (s.context == 0 || m.Context < s.context) {
 		s.context = m.Context
 	}
-	return nil
 }
 
 // firstAnswer has the server load the model where it does so when it is asked first.
@@ -161,7 +202,7 @@ func (s *session) firstAnswer(ctx context.Context) error {
 // span tells of the load.
 func (s *session) span(begin time.Time) {
 	how := "asked what it is and for its list of models, to the answer: it had the model before"
-	if s.server.kind.onDemand() {
+	if s.server.onDemand() {
 		how = "asked what it is, for its list of models and for one token, to the answer: it may have loaded the model meanwhile"
 	}
 	s.probe.Span(record.Span{Name: "answer", Begin: begin, End: time.Now(), How: how})
@@ -217,7 +258,8 @@ func (s *session) policy() map[string]string {
 		"prompt_cache": "the server's own; cached tokens are those it tells",
 		"ignore_eos":   "not asked for: the text may end before its length",
 		"counting":     "pieces of text as they came; tokens by the server's usage",
-		"sampling":     "temperature as asked, seed 0; all else is the server's default",
+		"sampling":     "temperature as asked, seed 0 (a fresh one above temperature 0), top_p 1; all else is the server's default",
+		"connection":   "a new one for every generation, whose making is not in its time",
 	}
 	switch {
 	case s.config.api() == Chat:
@@ -228,9 +270,21 @@ func (s *session) policy() map[string]string {
 	switch s.server.kind {
 	case llamaServer:
 		p["prompt_cache"] = "off"
+		p["counting"] = "tokens by the server's timings, with every chunk of text"
 		p["ignore_eos"] = "the token that ends the text is never chosen"
+		p["sampling"] = "the most probable token; above temperature 0 the whole distribution, with a fresh seed: the server's own samplers are off"
 	case vllm, sglang:
 		p["ignore_eos"] = "goes on behind the token that ends the text"
+		p["sampling"] = "temperature as asked, seed 0 (a fresh one above temperature 0); top-k, top-p, min-p and penalties are put out of action"
+		p["counting"] = "tokens by the server's usage, with every chunk of text"
+	case ollama:
+		p["prompt_cache"] = "on; one token of another text is generated before each prompt, untimed"
+		p["sampling"] = "temperature as asked, seed 0 (a fresh one above temperature 0), top_p 1; a repeat_penalty that the model has cannot be put out of action here"
+	case tgi:
+		p["sampling"] = "temperature as asked, seed 0 (a fresh one above temperature 0); nothing else, which is the server's default"
+	}
+	if s.server.kind == vllm && atLeast(s.server.version, 0, 9) {
+		p["prompt_cache"] = "on; every request has a cache_salt of its own, so that nothing is found in it"
 	}
 	return p
 }
@@ -296,6 +350,9 @@ func (s *session) Generate(ctx context.Context, r engine.Request, token func(rec
 	if err != nil {
 		return record.Usage{PromptIDs: ids}, s.failed(ctx, "tokenising the prompt", err)
 	}
+	if err := s.elsewhere(inner, r); err != nil {
+		return record.Usage{PromptIDs: ids}, s.failed(ctx, "taking the prompt out of the cache", err)
+	}
 	g := s.generation(r, token)
 	g.usage.PromptIDs = ids
 	err = g.run(inner)
@@ -312,6 +369,23 @@ func (s *session) Generate(ctx context.Context, r engine.Request, token func(rec
 	return g.usage, s.broken(inner, g, err)
 }
 
+// elsewhere has a server that keeps the last text in its one slot, and can't be asked not to, generate one token of another text: of the
+// prompt no more than what every prompt begins with can then come from the cache.
+func (s *session) elsewhere(ctx context.Context, r engine.Request) error {
+	if s.server.kind != ollama {
+		return nil
+	}
+	other := "."
+	if strings.HasPrefix(r.Prompt, other) {
+		other = "0"
+	}
+	g := s.generation(engine.Request{Prompt: other, MaxTokens: 1}, func(record.Token) {})
+	if err := g.run(ctx); err != nil && !errors.Is(err, errNothing) {
+		return err
+	}
+	return nil
+}
+
 // fits gives the prompt's ids where the server tells them, and refuses what its context has no room for, as far as that can be told
 // before.
 func (s *session) fits(ctx context.Context, r engine.Request) ([]int, error) {
@@ -322,8 +396,11 @@ func (s *session) fits(ctx context.Context, r engine.Request) ([]int, error) {
 		Tokens []int `json:"tokens"`
 	}
 	if s.server.tokenizer() && s.config.api() == Completions {
-		_, err := s.client.ask(ctx, http.MethodPost, s.client.at.root+"/tokenize",
-			map[string]any{"content": r.Prompt, "add_special": true, "parse_special": true}, &answer)
+		question := map[string]any{"content": r.Prompt, "add_special": true, "parse_special": true}
+		if s.server.router {
+			question["model"] = s.name()
+		}
+		_, err := s.client.ask(ctx, http.MethodPost, s.client.at.root+"/tokenize", question, &answer)
 		if err != nil {
 			return nil, err
 		}

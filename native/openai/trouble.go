@@ -2,14 +2,18 @@ package openai
 
 import (
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"net/url"
 	"slices"
+	"strconv"
 	"strings"
+	"unicode/utf16"
 
 	"llmparity/internal/engine"
 	"llmparity/internal/fault"
@@ -54,20 +58,50 @@ func (m *malformed) Error() string {
 	return fmt.Sprintf("%s is not what it should be: %v in %q", m.what, m.err, m.text)
 }
 
-// snippet is the beginning of a text, enough to recognise it by.
-func snippet(text []byte) string {
-	if len(text) > 120 {
-		text = text[:120]
+// snippet is the beginning of a text, enough to recognise it by. The key is taken out before the cut, which might leave a part of it.
+func (c *client) snippet(text []byte) string {
+	out := []byte(c.hide(string(text[:min(len(text), 4<<10)])))
+	if len(out) > 120 {
+		out = out[:120]
 	}
-	return strings.ToValidUTF8(string(text), "?")
+	return strings.ToValidUTF8(string(out), "?")
 }
 
-// hide keeps the key out of what a server says.
+// telling is how many of a key's first bytes tell something of it.
+const telling = 4
+
+// hide keeps the key out of what a server says: as it is, as it stands in JSON and in addresses, and the beginning of one that was cut.
 func (c *client) hide(text string) string {
-	if len(c.key) > 3 {
-		text = strings.ReplaceAll(text, string(c.key), c.key.String())
+	key := string(c.key)
+	if len(key) < telling {
+		return text
+	}
+	for _, form := range append(escaped(key), key) {
+		for n := len(form); n >= telling*len(form)/len(key); n-- {
+			text = strings.ReplaceAll(text, form[:n], c.key.String())
+		}
 	}
 	return text
+}
+
+// escaped gives the key as others may write it.
+func escaped(key string) []string {
+	var out []string
+	for _, html := range []bool{true, false} {
+		var b strings.Builder
+		e := json.NewEncoder(&b)
+		e.SetEscapeHTML(html)
+		if e.Encode(key) == nil {
+			out = append(out, strings.Trim(b.String(), "\"\n"))
+		}
+	}
+	units := utf16.Encode([]rune(key))
+	all := make([]string, len(units))
+	for i, u := range units {
+		all[i] = fmt.Sprintf("\\u%04x", u)
+	}
+	out = append(out, strings.ReplaceAll(key, "/", `\/`), url.QueryEscape(key), url.PathEscape(key), strings.Trim(strconv.Quote(key), `"`), strings.Join(all, ""))
+	return slices.DeleteFunc(out, func(form string) bool { return form == key })
 }
 
 // refused reads an answer that is not 200.
@@ -94,7 +128,7 @@ func (c *client) complaint(text []byte) *refusal {
 	r := &refusal{}
 	defer func() { r.message = c.hide(fault.OneLine(r.message)) }()
 	if json.Unmarshal(text, &e) != nil {
-		r.message = snippet(text)
+		r.message = c.snippet(text)
 		return r
 	}
 	inner := e.Error
@@ -106,7 +140,7 @@ func (c *client) complaint(text []byte) *refusal {
 		return c.complaint(inner)
 	case len(inner) > 0 && json.Unmarshal(inner, &r.message) == nil:
 	case len(inner) > 0:
-		r.message = snippet(inner)
+		r.message = c.snippet(inner)
 	default:
 		r.message = e.Message
 	}
@@ -145,7 +179,15 @@ func (c *client) explain(err error) error {
 		return c.refusal(r)
 	case errors.Is(err, errSilent):
 		return c.unreachable("see what it is busy with, or check --openai-url", "the server at %s takes connections and gives no answer within %v", c.at.host, c.patience)
-	case errors.As(err, &dial) && dial.Op == "dial":
+	}
+	if told := c.secured(err); told != nil {
+		return told
+	}
+	if at := c.through(); at != "" {
+		return c.unreachable("see to the proxy, or put the server's host into $NO_PROXY", "the proxy %s gives no way to the server at %s (%s)",
+			at, c.at.host, c.hide(fault.OneLine(err.Error())))
+	}
+	if errors.As(err, &dial) && dial.Op == "dial" {
 		what := dial.Err.Error()
 		if dial.Timeout() {
 			what = fmt.Sprintf("no connection within %v", connectPatience)
@@ -155,6 +197,41 @@ func (c *client) explain(err error) error {
 	return engine.Fail(engine.ClassOf(err), "asking the server at %s: %w", c.at.host, err)
 }
 
+// secured tells of what is wrong with TLS, or with its being there or not; nil: nothing.
+func (c *client) secured(err error) error {
+	var (
+		certificate *tls.CertificateVerificationError
+		record      tls.RecordHeaderError
+		alert       tls.AlertError
+		remote      *net.OpError
+	)
+	switch text := err.Error(); {
+	case strings.Contains(text, "server gave HTTP response to HTTPS client"), errors.As(err, &record):
+		return c.unreachable("give it with http:// in --openai-url", "the server at %s does not speak HTTPS", c.at.host)
+	case strings.Contains(text, "malformed HTTP"):
+		return c.unreachable("give it with https:// if it wants that, or check --openai-url", "what answers at %s does not speak HTTP", c.at.host)
+	case errors.As(err, &certificate):
+		return c.unreachable("name it as its certificate does, or have this machine trust who signed that (SSL_CERT_FILE)",
+			"the certificate of the server at %s is not trusted (%s)", c.at.host, fault.OneLine(certificate.Err.Error()))
+	case errors.As(err, &alert), errors.As(err, &remote) && remote.Op == "remote error", strings.Contains(text, "TLS handshake timeout"):
+		return c.unreachable("see what it wants of its clients, or check --openai-url", "the server at %s refuses the TLS connection (%s)", c.at.host, fault.OneLine(text))
+	}
+	return nil
+}
+
+// through is the proxy that requests go through, without what may be secret in its address; empty: none.
+func (c *client) through() string {
+	r, err := http.NewRequest(http.MethodGet, c.at.api, nil)
+	if err != nil {
+		return ""
+	}
+	at, err := c.proxy(r)
+	if err != nil || at == nil {
+		return ""
+	}
+	return at.Host
+}
+
 // unreachable is for what a person must mend before anything can be asked.
 func (c *client) unreachable(do, format string, args ...any) error {
 	return &engine.Failure{Class: record.SetUp, Err: fault.New(fault.ServerUnreachable, do, format, args...)}
@@ -162,6 +239,10 @@ func (c *client) unreachable(do, format string, args ...any) error {
 
 func (c *client) refusal(r *refusal) error {
 	switch {
+	case r.status == http.StatusBadRequest && strings.Contains(strings.ToLower(r.message), "plain http request") || strings.Contains(r.message, "HTTP request to an HTTPS server"):
+		return c.unreachable("give it with https:// in --openai-url", "the server at %s speaks HTTPS only", c.at.host)
+	case r.status == http.StatusProxyAuthRequired:
+		return c.unreachable("see to the proxy, or put the server's host into $NO_PROXY", "the proxy %s lets us not through to %s (%v)", c.through(), c.at.host, r)
 	case r.tooLong():
 		return &engine.Failure{Class: record.SetUp, Err: fault.New(fault.PromptTooLong,
 			"shorten the prompt, ask for fewer tokens or give the server a larger context", "the prompt does not fit, says the server: %s", r.message)}

@@ -116,7 +116,8 @@ func generated(ctx context.Context, s engine.Session, n int) (enginetest.Generat
 func codes(p *enginetest.Probe) string {
 	var out []string
 	for _, w := range p.Warnings() {
-		if !slices.Contains([]string{"already-running", "weights-unverified", "server-not-sampled"}, w.Code) {
+		// How pieces come together is the machine's doing, but where a test has them do so.
+		if !slices.Contains([]string{"already-running", "weights-unverified", "server-not-sampled", "burst"}, w.Code) {
 			out = append(out, w.Code)
 		}
 	}
@@ -152,7 +153,7 @@ func TestStreams(t *testing.T) {
 		warned string
 	}{
 		{name: "sound", answer: says(piece("a"), ": ping", piece("b"), finish, counts(3, 2), done), pieces: 2, tokens: 2},
-		{name: "fewer pieces than tokens", answer: says(piece("ab"), finish, counts(3, 4), done), pieces: 1, tokens: 4},
+		{name: "fewer pieces than tokens", answer: says(piece("ab"), finish, counts(3, 4), done), pieces: 1, tokens: 4, warned: "several-per-piece"},
 		{name: "no usage", answer: says(piece("a"), piece("b"), finish, done), pieces: 2, warned: "no-usage cache-unknown"},
 		{name: "usage with less than came", answer: says(piece("a"), piece("b"), finish, lie, done), pieces: 2, warned: "counts-differ"},
 		{name: "usage with more than was asked for", answer: says(piece("a"), finish, counts(3, 99), done), pieces: 1, warned: "counts-differ"},
@@ -164,7 +165,7 @@ func TestStreams(t *testing.T) {
 			warned: "cache-unknown"},
 		{name: "from a cache", answer: says(piece("a"), finish, strings.Replace(counts(3, 1), `"cached_tokens":0`, `"cached_tokens":2`, 1), done), pieces: 1, tokens: 1,
 			warned: "cached-prompt"},
-		{name: "done without a reason", answer: says(piece("a"), done), pieces: 1},
+		{name: "done without a reason", answer: says(piece("a"), done), pieces: 1, warned: "no-usage no-reason cache-unknown"},
 		{name: "nothing", answer: says(), class: record.Other, code: 1, words: "broke off after 0 pieces"},
 		{name: "no text", answer: says(finish, counts(3, 0), done), class: record.BadOutput, code: 1, words: "without any text"},
 		{name: "no text and yet tokens", answer: says(finish, counts(3, 2), done), class: record.BadOutput, code: 1, words: "counts 2 tokens", tokens: 2},
@@ -202,7 +203,6 @@ func TestStreams(t *testing.T) {
 			s, p := loaded(t, openai.Config{URL: broken(t, c.answer).URL}, served)
 			known := len(p.Warnings())
 			g, err := generated(t.Context(), s, 4)
-			g.Caps.Exact = true // pieces are what has times
 			for _, f := range g.BrokenFaults(0) {
 				t.Error(f)
 			}

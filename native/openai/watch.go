@@ -21,10 +21,21 @@ var forwarders = []string{"ssh", "sshd", "docker-proxy", "kubectl", "socat", "ro
 
 // watch begins to sample the server, where that can be done, and says once where it can't.
 func (s *session) watch(ctx context.Context) {
-	if err := s.watchProcesses(); err != nil {
+	if err := s.watchProcesses(ctx); err != nil {
 		s.probe.Warn(record.Warning{Code: "server-not-sampled", Text: fmt.Sprintf("no memory of the server at %s is sampled: %v", s.client.at.host, err)})
 	}
-	m := &metrics{client: s.client, pid: s.pid, who: s.server.title()}
+	if !s.server.router && !s.server.loading {
+		s.watchMetrics(ctx) // else once it is known what to ask
+	}
+}
+
+// watchMetrics begins to read what the server says of itself.
+func (s *session) watchMetrics(ctx context.Context) {
+	if s.asked {
+		return
+	}
+	s.asked = true
+	m := &metrics{client: s.client, pid: s.pid, who: s.server.title(), query: s.server.of(s.model)}
 	first := record.NewSample()
 	err := m.Read(ctx, &first)
 	if err == nil {
@@ -41,12 +52,12 @@ func (s *session) watch(ctx context.Context) {
 	}
 }
 
-// watchProcesses samples the tree of who listens on the server's port.
-func (s *session) watchProcesses() error {
+// watchProcesses samples the tree of who answers at the server's address.
+func (s *session) watchProcesses(ctx context.Context) error {
 	if !s.client.at.local {
-		return errors.New("its address is none of this machine's loopback interface")
+		return errors.New("its address is none of this machine's")
 	}
-	pid, err := proc.PIDOfListener(s.client.at.port)
+	pid, err := proc.PIDOfListener(ctx, s.client.at.host)
 	if err != nil {
 		return err
 	}
@@ -57,16 +68,26 @@ func (s *session) watchProcesses() error {
 	if slices.Contains(forwarders, name) {
 		return fmt.Errorf("%s (process %d) listens there, which passes on to another", name, pid)
 	}
-	s.tree, err = proc.NewTree(pid, func(pid int, _ string, line []string) string {
+	root := proc.Root(pid)
+	s.tree, err = proc.NewTree(root, func(pid int, _ string, line []string) string {
 		_, r := role(pid, line)
 		return r
 	}, s.probe.Attach, proc.TreeOptions{})
 	if err != nil {
 		return err
 	}
-	s.pid = pid
-	s.probe.Event(record.Event{At: time.Now(), Text: fmt.Sprintf("process %d (%s) listens at %s", pid, name, s.client.at.host)})
+	s.pid = root
+	s.probe.Event(record.Event{At: time.Now(), Text: fmt.Sprintf("process %d (%s) listens at %s", pid, name, s.client.at.host) + above(root, pid)})
 	return nil
+}
+
+// above says which process was taken for the server's first, where it is not the one that listens.
+func above(root, pid int) string {
+	if root == pid {
+		return ", and is sampled with its descendants"
+	}
+	name, _ := role(root, proc.CommandLine(root))
+	return fmt.Sprintf("; it belongs to process %d (%s), which is sampled with its descendants", root, name)
 }
 
 // role gives a process's program, and what it is to a server: its parts do different things in processes of their own.

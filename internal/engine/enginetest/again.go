@@ -48,11 +48,13 @@ func (l *launch) refused(t *testing.T, known Generation) {
 		t.Fatalf("the first of two generations: %v", err)
 	}
 	if !errors.Is(refusal.err, engine.ErrBusy) || refusal.tokens != 0 {
-		t.Errorf("a second generation while one goes on yields %d tokens and the error %v, want ErrBusy", refusal.tokens, refusal.err)
+		t.Errorf("a second generation while one goes on yields %d tokens and the error %v, want ErrBusy", refusal.tokens,
+			refusal.err)
 	}
 	report(t, append(first.Faults(l.slack()), l.Faults(first)...))
 	if !first.Same(known) {
-		t.Errorf("a generation that refused another says %v %q, want %v %q", first.IDs(), first.Usage.Text, known.IDs(), known.Usage.Text)
+		t.Errorf("a generation that refused another says %v %q, want %v %q", first.IDs(), first.Usage.Text, known.IDs(),
+			known.Usage.Text)
 	}
 	l.right(t, l.MaxTokens)
 }
@@ -88,7 +90,8 @@ func (l *launch) sideBySide(t *testing.T) {
 		}
 		report(t, got.Generation.Faults(l.slack()))
 		if !got.Same(alone[i]) {
-			t.Errorf("prompt %d beside another gives %v %q, alone %v %q", i+1, got.IDs(), got.Usage.Text, alone[i].IDs(), alone[i].Usage.Text)
+			t.Errorf("prompt %d beside another gives %v %q, alone %v %q", i+1, got.IDs(), got.Usage.Text, alone[i].IDs(),
+				alone[i].Usage.Text)
 		}
 	}
 }

@@ -1,8 +1,9 @@
 // Package enginetest is the suite that every engine passes, run on the real engine with a real model.
 //
-// It checks the contract of package engine: counts, ids, times, cancelling, contexts that overflow, requests at once, loading again,
-// crashes, and that nothing is left behind. What engine.Caps says that an engine can't do is not asked of it. It asserts no speed: its time limits are watchdogs. It can't tell whether an engine's figures are right, only that they
-// are consistent; greedy ids from a reference (Case.Expected) are its one check of the arithmetic.
+// It checks the contract of package engine: counts, ids, times, cancelling, contexts that overflow, requests at once, loading
+// again, crashes, and that nothing is left behind. What engine.Caps says that an engine can't do is not asked of it. It asserts
+// no speed: its time limits are watchdogs. It can't tell whether an engine's figures are right, only that they are consistent;
+// greedy ids from a reference (Case.Expected) are its one check of the arithmetic.
 package enginetest
 
 import (
@@ -27,8 +28,9 @@ type Case struct {
 	New    func(*testing.T) engine.Engine
 	Model  engine.Model // Context must be set
 	Prompt string
-	// What a reference says, where it is known; nil and "" are not checked. An engine that tells no ids is held to Text and to the number
-	// of PromptIDs. Of one that computes in other numbers than the reference nothing is known, and none of these is set.
+	// What a reference says, where it is known; nil and "" are not checked. An engine that tells no ids is held to Text and to
+	// the number of PromptIDs. Of one that computes in other numbers than the reference nothing is known, and none of these is
+	// set.
 	PromptIDs []int
 	Expected  []int  // the greedy continuation: its length is the number of tokens asked for
 	Text      string // of Expected

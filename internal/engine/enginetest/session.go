@@ -144,7 +144,8 @@ func (l *launch) tooLong(t *testing.T) {
 	if len(g.Tokens) != 0 {
 		t.Errorf("a prompt longer than the context yields %d tokens", len(g.Tokens))
 	}
-	// A prompt that fits, with more tokens asked for than there is room. Who can't count the prompt's tokens finds that out at its end.
+	// A prompt that fits, with more tokens asked for than there is room. Who can't count the prompt's tokens finds that out at
+	// its end.
 	g, err = l.generate(limit(t), t, l.request(l.Model.Context), nil)
 	shorter := err == nil && !l.engine.Caps().TokenIDs && g.Usage.Finish != "" && g.Count() < l.Model.Context
 	switch {

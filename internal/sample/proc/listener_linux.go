@@ -2,28 +2,87 @@ package proc
 
 import (
 	"bufio"
+	"encoding/binary"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 )
 
-// PIDOfListener gives the process that listens on a TCP port of this machine. Where several hold the socket, such as a server and its
-// workers, it is the one that was started first.
-func PIDOfListener(port int) (int, error) {
-	sockets, err := listening(port)
-	if err != nil {
-		return 0, err
+// States of a socket in the kernel's table.
+const (
+	established = "01"
+	isListening = "0A"
+)
+
+// socket is a row of the kernel's table.
+type socket struct {
+	local, remote netip.AddrPort
+	state, inode  string
+}
+
+// answering finds who holds the other end of a connection from ours to theirs: it is that process which answers, whoever else listens on
+// the port at another address. Until it has taken the connection, it is who listens there.
+func answering(ours, theirs netip.AddrPort) (int, error) {
+	for try := 0; ; try++ {
+		table, err := sockets()
+		if err != nil {
+			return 0, err
+		}
+		held := map[string]bool{}
+		for _, s := range table {
+			if s.state == established && s.local == theirs && s.remote == ours && s.inode != "0" {
+				held["socket:["+s.inode+"]"] = true
+			}
+		}
+		if len(held) > 0 || try == acceptTries {
+			if len(held) == 0 {
+				held = listening(table, theirs)
+			}
+			return holder(held, theirs)
+		}
+		time.Sleep(acceptPause)
 	}
+}
+
+// A server takes a connection at once, unless it does one thing after the other.
+const (
+	acceptTries = 25
+	acceptPause = 20 * time.Millisecond
+)
+
+// listening gives the sockets that take connections to an address: those of that very address, else those of all addresses.
+func listening(table []socket, at netip.AddrPort) map[string]bool {
+	exact, any := map[string]bool{}, map[string]bool{}
+	for _, s := range table {
+		switch {
+		case s.state != isListening || s.local.Port() != at.Port():
+		case s.local == at:
+			exact["socket:["+s.inode+"]"] = true
+		case s.local.Addr().IsUnspecified():
+			any["socket:["+s.inode+"]"] = true
+		}
+	}
+	if len(exact) > 0 {
+		return exact
+	}
+	return any
+}
+
+// holder finds the process that has one of the sockets open, of several the one that was started first.
+func holder(sockets map[string]bool, at netip.AddrPort) (int, error) {
 	if len(sockets) == 0 {
-		return 0, fmt.Errorf("nobody listens on port %d of this machine, as far as can be seen from here (a container has ports of its own)", port)
+		return 0, fmt.Errorf("nobody listens at %v of this machine, as far as can be seen from here (a container has ports of its own)", at)
 	}
 	pids, err := All()
 	if err != nil {
-		return 0, fmt.Errorf("who listens on port %d: %w", port, err)
+		return 0, fmt.Errorf("who listens at %v: %w", at, err)
 	}
 	var first Process
 	hidden := 0
@@ -40,18 +99,15 @@ func PIDOfListener(port int) (int, error) {
 		}
 	}
 	if first.PID == 0 {
-		return 0, fmt.Errorf("who listens on port %d can't be seen: %d processes of other users may not be looked into, or it is in another container",
-			port, hidden)
+		return 0, fmt.Errorf("who listens at %v can't be seen: %d processes of other users may not be looked into, or it is in another container",
+			at, hidden)
 	}
 	return first.PID, nil
 }
 
-// isListening is the state of a listening socket in the kernel's table.
-const isListening = "0A"
-
-// listening gives the sockets that listen on a port, as the links of their descriptors name them.
-func listening(port int) (map[string]bool, error) {
-	sockets := map[string]bool{}
+// sockets reads the kernel's tables.
+func sockets() ([]socket, error) {
+	var out []socket
 	read := 0
 	for _, table := range []string{"/proc/net/tcp", "/proc/net/tcp6"} {
 		f, err := os.Open(table)
@@ -59,31 +115,48 @@ func listening(port int) (map[string]bool, error) {
 			continue // no IPv6
 		}
 		if err != nil {
-			return nil, fmt.Errorf("who listens on port %d: %w", port, err)
+			return nil, fmt.Errorf("who listens can't be seen: %w", err)
 		}
 		read++
 		for s := bufio.NewScanner(f); s.Scan(); {
-			if inode, ok := listener(s.Text(), port); ok {
-				sockets["socket:["+inode+"]"] = true
+			if row, ok := parseSocket(s.Text()); ok {
+				out = append(out, row)
 			}
 		}
 		_ = f.Close() // it was only read
 	}
 	if read == 0 {
-		return nil, fmt.Errorf("who listens on port %d can't be seen: /proc/net/tcp is not there", port)
+		return nil, errors.New("who listens can't be seen: /proc/net/tcp is not there")
 	}
-	return sockets, nil
+	return out, nil
 }
 
-// listener reads a row of the kernel's table: number, local address, remote address, state … inode.
-func listener(row string, port int) (inode string, ok bool) {
+// parseSocket reads a row of the kernel's table: number, local address, remote address, state … inode.
+func parseSocket(row string) (s socket, ok bool) {
 	f := strings.Fields(row)
-	if len(f) < 10 || f[3] != isListening {
-		return "", false
+	if len(f) < 10 {
+		return s, false
 	}
-	_, hex, _ := strings.Cut(f[1], ":")
-	n, err := strconv.ParseUint(hex, 16, 16)
-	return f[9], err == nil && int(n) == port
+	var local, remote bool
+	s.local, local = parseEnd(f[1])
+	s.remote, remote = parseEnd(f[2])
+	s.state, s.inode = f[3], f[9]
+	return s, local && remote
+}
+
+// parseEnd reads an address of the kernel's table: words of four bytes in this machine's order, and a port.
+func parseEnd(text string) (netip.AddrPort, bool) {
+	address, port, ok := strings.Cut(text, ":")
+	n, err := strconv.ParseUint(port, 16, 16)
+	b, err2 := hex.DecodeString(address)
+	if !ok || err != nil || err2 != nil || len(b)%4 != 0 {
+		return netip.AddrPort{}, false
+	}
+	for i := 0; i < len(b); i += 4 {
+		binary.NativeEndian.PutUint32(b[i:], binary.BigEndian.Uint32(b[i:]))
+	}
+	ip, ok := netip.AddrFromSlice(b)
+	return netip.AddrPortFrom(ip.Unmap(), uint16(n)), ok
 }
 
 // holds tells whether a process has one of the sockets open.
@@ -99,4 +172,13 @@ func holds(pid int, sockets map[string]bool) (bool, error) {
 		}
 	}
 	return false, nil
+}
+
+// program gives the file that a process runs, as one that can be compared; nil where it can't be seen.
+func program(pid int) os.FileInfo {
+	f, err := os.Stat(of(pid, "exe"))
+	if err != nil {
+		return nil
+	}
+	return f
 }

@@ -4,28 +4,63 @@ package proc
 
 import (
 	"fmt"
+	"net/netip"
+	"os"
 
 	"github.com/shirou/gopsutil/v3/net"
+	"github.com/shirou/gopsutil/v3/process"
 )
 
-// PIDOfListener gives the process that listens on a TCP port of this machine. Where several hold the socket, such as a server and its
-// workers, it is the one that was started first.
-func PIDOfListener(port int) (int, error) {
+// answering finds who holds the other end of a connection from ours to theirs, else who listens there, and at all addresses last.
+func answering(ours, theirs netip.AddrPort) (int, error) {
 	all, err := net.Connections("tcp")
 	if err != nil {
-		return 0, fmt.Errorf("who listens on port %d: %w", port, err)
+		return 0, fmt.Errorf("who listens at %v: %w", theirs, err)
 	}
 	var first Process
+	rank := 0
 	for _, c := range all {
-		if c.Status != "LISTEN" || int(c.Laddr.Port) != port || c.Pid == 0 {
+		r := 0
+		switch local, remote := end(c.Laddr), end(c.Raddr); {
+		case c.Pid == 0 || local.Port() != theirs.Port():
+		case c.Status == "ESTABLISHED" && local == theirs && remote == ours:
+			r = 3
+		case c.Status == "LISTEN" && local == theirs:
+			r = 2
+		case c.Status == "LISTEN" && (!local.Addr().IsValid() || local.Addr().IsUnspecified()):
+			r = 1
+		}
+		if r == 0 || r < rank {
 			continue
 		}
-		if p, err := Look(int(c.Pid)); err == nil && (first.PID == 0 || p.Start < first.Start) {
-			first = p
+		if p, err := Look(int(c.Pid)); err == nil && (r > rank || p.Start < first.Start) {
+			first, rank = p, r
 		}
 	}
 	if first.PID == 0 {
-		return 0, fmt.Errorf("nobody is seen to listen on port %d of this machine", port)
+		return 0, fmt.Errorf("nobody is seen to listen at %v of this machine", theirs)
 	}
 	return first.PID, nil
+}
+
+func end(a net.Addr) netip.AddrPort {
+	ip, _ := netip.ParseAddr(a.IP) // "*" is none
+	return netip.AddrPortFrom(ip.Unmap(), uint16(a.Port))
+}
+
+// program gives the file that a process runs, as one that can be compared; nil where it can't be seen.
+func program(pid int) os.FileInfo {
+	p, err := process.NewProcess(int32(pid))
+	if err != nil {
+		return nil
+	}
+	path, err := p.Exe()
+	if err != nil {
+		return nil
+	}
+	f, err := os.Stat(path)
+	if err != nil {
+		return nil
+	}
+	return f
 }

@@ -1,6 +1,9 @@
 package proc
 
-import "testing"
+import (
+	"net/netip"
+	"testing"
+)
 
 func FuzzStat(f *testing.F) {
 	f.Add([]byte("17 (a) b) ) S 1 17 17 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 4711 1 2\n"))
@@ -20,12 +23,23 @@ func TestStat(t *testing.T) {
 	}
 }
 
-func TestListenerRow(t *testing.T) {
-	const row = "   0: 0100007F:2CA3 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 22334 1 0000000000000000 100 0 0 10 0"
-	if inode, ok := listener(row, 0x2CA3); !ok || inode != "22334" {
-		t.Errorf("inode %q, %v", inode, ok)
+func TestSocketRow(t *testing.T) {
+	for row, want := range map[string]socket{
+		"   0: 0100007F:2CA3 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 22334 1 0000000000000000 100 0 0 10 0": {
+			netip.MustParseAddrPort("127.0.0.1:11427"), netip.MustParseAddrPort("0.0.0.0:0"), isListening, "22334"},
+		"   1: 00000000000000000000000001000000:1F90 00000000000000000000000001000000:C350 01 0:0 0:0 0 0 0 7 1": {
+			netip.MustParseAddrPort("[::1]:8080"), netip.MustParseAddrPort("[::1]:50000"), established, "7"},
+		"   2: 0000000000000000FFFF00000100007F:1F90 0000000000000000FFFF00000100007F:C350 01 0:0 0:0 0 0 0 7 1": {
+			netip.MustParseAddrPort("127.0.0.1:8080"), netip.MustParseAddrPort("127.0.0.1:50000"), established, "7"},
+	} {
+		if got, ok := parseSocket(row); !ok || got != want {
+			t.Errorf("%s: %+v, %v; want %+v", row, got, ok, want)
+		}
 	}
-	if _, ok := listener(row, 0x2CA4); ok {
-		t.Error("another port's")
+	for _, row := range []string{"", "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode",
+		"0: 0100007F 0:0 0A 0 0 0 0 0 1 1", "0: 01007F:1 01007F:1 0A 0 0 0 0 0 1 1", "0: 0100007F:10000 0100007F:1 0A 0 0 0 0 0 1 1"} {
+		if got, ok := parseSocket(row); ok {
+			t.Errorf("%q is taken for %+v", row, got)
+		}
 	}
 }

@@ -27,6 +27,10 @@ const asChild = "PROC_TEST_CHILD"
 const spike = "PROC_TEST_SPIKE"
 
 func TestMain(m *testing.M) {
+	if os.Getenv(asListener) != "" {
+		listenAsChild()
+		return
+	}
 	if os.Getenv(asChild) == "" {
 		os.Exit(m.Run())
 	}

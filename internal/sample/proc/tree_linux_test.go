@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"os/exec"
 	"slices"
@@ -247,38 +246,6 @@ func TestTheFamilyOfThisProcessIsWithoutIt(t *testing.T) {
 	f.Joins = func(p proc.Process) bool { return p.PID == os.Getpid() }
 	if joined := f.Look(); len(joined) != 0 {
 		t.Errorf("joined: %+v", joined[0])
-	}
-}
-
-func TestWhoListens(t *testing.T) {
-	for _, address := range []string{"127.0.0.1:0", "[::1]:0"} {
-		l, err := net.Listen("tcp", address)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer l.Close()
-		port := l.Addr().(*net.TCPAddr).Port
-		file, err := l.(*net.TCPListener).File()
-		if err != nil {
-			t.Fatal(err)
-		}
-		worker := exec.Command("sleep", "605") // holds the socket too
-		worker.ExtraFiles = []*os.File{file}
-		if err := worker.Start(); err != nil {
-			t.Fatal(err)
-		}
-		if pid, err := proc.PIDOfListener(port); err != nil || pid != os.Getpid() {
-			t.Errorf("%s: process %d, %v; want %d", address, pid, err, os.Getpid())
-		}
-		_ = file.Close()
-		_ = worker.Process.Kill()
-		_ = worker.Wait() // killed, as it should be
-		if err := l.Close(); err != nil {
-			t.Fatal(err)
-		}
-		if pid, err := proc.PIDOfListener(port); err == nil {
-			t.Errorf("%s: closed, but process %d listens", address, pid)
-		}
 	}
 }
 

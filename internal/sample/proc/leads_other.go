@@ -1,0 +1,6 @@
+//go:build !unix
+
+package proc
+
+// leads is false where there are no sessions.
+func leads(int) bool { return false }

@@ -1,0 +1,105 @@
+package proc
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// PIDOfListener gives the process on this machine that answers at an address such as 127.0.0.1:8080 or [::1]:8080. Where several hold the
+// socket, such as a server and its workers, it is the one that was started first.
+func PIDOfListener(ctx context.Context, address string) (int, error) {
+	d := net.Dialer{Timeout: time.Second}
+	conn, err := d.DialContext(ctx, "tcp", address)
+	if err != nil {
+		return 0, fmt.Errorf("nobody listens at %s, as far as can be seen from here: %w", address, err)
+	}
+	defer conn.Close()
+	ours, err := endOf(conn.LocalAddr())
+	if err != nil {
+		return 0, err
+	}
+	theirs, err := endOf(conn.RemoteAddr())
+	if err != nil {
+		return 0, err
+	}
+	return answering(ours, theirs)
+}
+
+func endOf(a net.Addr) (netip.AddrPort, error) {
+	p, err := netip.ParseAddrPort(a.String())
+	return netip.AddrPortFrom(p.Addr().Unmap().WithZone(""), p.Port()), err
+}
+
+// launchers are programs, scripts and modules that start a server in several processes: the process that listens may be a child whose
+// siblings hold the model.
+var launchers = []string{"text-generation-launcher", "vllm", "sglang"}
+
+// Root climbs from a process of a server to the topmost one that belongs to it: the parent while it runs the same program or is known to
+// start such servers. It stops below a shell, below whoever started us too, and at a session's leader, above whom nobody is of one thing
+// with what is below.
+func Root(pid int) int {
+	above := map[int]bool{}
+	for p := os.Getpid(); p > 1 && !above[p]; {
+		above[p] = true
+		me, err := Look(p)
+		if err != nil {
+			break
+		}
+		p = me.Parent
+	}
+	for seen := map[int]bool{}; !seen[pid]; {
+		seen[pid] = true
+		me, err := Look(pid)
+		if err != nil || me.Parent <= 1 || above[me.Parent] || leads(pid) || !started(me.Parent, pid) {
+			break
+		}
+		pid = me.Parent
+	}
+	return pid
+}
+
+// started tells whether a parent belongs to the same server as its child.
+func started(parent, child int) bool {
+	line := CommandLine(parent)
+	if launches(line) {
+		return true
+	}
+	if p, err := Look(parent); err != nil || shell(p.Name) {
+		return false
+	}
+	a, b := program(parent), program(child)
+	return a != nil && b != nil && os.SameFile(a, b)
+}
+
+// launches tells whether a command line is a known launcher's: by its program, by the script that an interpreter runs, or by the module.
+func launches(line []string) bool {
+	if len(line) == 0 {
+		return false
+	}
+	run := line[:1]
+	for i, arg := range line[1:] {
+		if arg == "-m" && i+2 < len(line) {
+			module, _, _ := strings.Cut(line[i+2], ".")
+			run = append(slices.Clone(run), module)
+			break
+		}
+		if !strings.HasPrefix(arg, "-") {
+			run = append(slices.Clone(run), arg)
+			break
+		}
+	}
+	return slices.ContainsFunc(run, func(arg string) bool { return slices.Contains(launchers, filepath.Base(arg)) })
+}
+
+// shell tells whether a program is one that starts all kinds of others.
+func shell(name string) bool {
+	return slices.Contains([]string{"sh", "bash", "dash", "zsh", "fish", "ksh", "ash", "busybox", "tmux", "screen", "init", "systemd", "sshd", "login",
+		"sudo", "su", "tini", "dumb-init", "docker-init", "containerd-shim", "supervisord", "make", "timeout", "nohup", "env"}, strings.TrimPrefix(name, "-"))
+}

@@ -1,0 +1,145 @@
+package openai
+
+import (
+	"crypto/rand"
+	"encoding/binary"
+	"encoding/hex"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"llmparity/internal/engine"
+)
+
+// body is what a server is asked for: what every server knows, and what this one knows beyond it. Of fields beyond, optional are those
+// that may be left out where a version refuses them, because the figures can then still be had.
+type body struct {
+	fields   map[string]any
+	optional []string
+	salted   bool // the prompt can't be found in a cache
+	seed     uint32
+}
+
+// newBody has the most probable token chosen at temperature 0, else from the whole distribution: a server's own defaults, or those that it
+// found beside the model (penalties of repetition, top-k, top-p …), are no other engine's.
+func (s *session) newBody(r engine.Request) *body {
+	s.mu.Lock()
+	name, refused := s.model.ID, slices.Collect(maps.Keys(s.refused))
+	s.mu.Unlock()
+	k := s.server.kind
+	b := &body{fields: map[string]any{"model": name, "max_tokens": r.MaxTokens, "temperature": r.Temperature, "stream": true}}
+	if r.Temperature > 0 {
+		b.seed = random()
+	}
+	b.fields["seed"] = b.seed
+	if s.config.api() == Chat {
+		b.fields["messages"] = []map[string]string{{"role": "user", "content": r.Prompt}}
+	} else {
+		b.fields["prompt"] = r.Prompt
+	}
+	if r.IgnoreEOS && k.ignoresEOS() {
+		b.fields["ignore_eos"] = true
+	}
+	options := map[string]bool{"include_usage": true}
+	if k == vllm || k == sglang {
+		options[perChunk] = true // how many tokens there were at each chunk
+		b.optional = append(b.optional, perChunk)
+	}
+	b.fields["stream_options"] = options
+	if k == llamaServer {
+		b.fields["cache_prompt"] = false
+	}
+	if k == vllm && atLeast(s.server.version, 0, 9) {
+		b.add("cache_salt", salt())
+		b.salted = true
+	}
+	for field, v := range k.sampling(r.Temperature) {
+		b.add(field, v)
+	}
+	for _, field := range refused {
+		b.drop(field)
+	}
+	return b
+}
+
+// perChunk asks for the counts so far with every chunk.
+const perChunk = "continuous_usage_stats"
+
+// sampling are the fields that put a server's own defaults out of action, as far as it has such fields.
+func (k kind) sampling(temperature float64) map[string]any {
+	f := map[string]any{"top_p": 1}
+	switch k {
+	case llamaServer:
+		f["samplers"], f["top_k"] = []string{"top_k", "temperature"}, 1
+		if temperature > 0 {
+			f["samplers"], f["top_k"] = []string{"temperature"}, 0
+		}
+		f["mirostat"] = 0             // which would go before the samplers
+		f["timings_per_token"] = true // how many tokens there were at each chunk
+	case vllm, sglang:
+		f["top_k"], f["min_p"], f["repetition_penalty"], f["presence_penalty"], f["frequency_penalty"] = -1, 0, 1, 0, 0
+	case lmStudio:
+		f["repeat_penalty"], f["presence_penalty"], f["frequency_penalty"] = 1, 0, 0
+	case tgi:
+		delete(f, "top_p") // it has no defaults, and refuses one of 1
+	}
+	return f
+}
+
+func (b *body) add(field string, v any) {
+	b.fields[field] = v
+	b.optional = append(b.optional, field)
+}
+
+// drop leaves a field out.
+func (b *body) drop(field string) {
+	i := slices.Index(b.optional, field)
+	if i < 0 {
+		return
+	}
+	b.optional = slices.Delete(b.optional, i, i+1)
+	delete(b.fields, field)
+	switch field {
+	case perChunk:
+		b.fields["stream_options"] = map[string]bool{"include_usage": true}
+	case "cache_salt":
+		b.salted = false
+	}
+}
+
+// refuses finds the field that a refusal is of; empty where it is of none that could be left out.
+func (b *body) refuses(r *refusal) string {
+	if r.status != 400 && r.status != 422 {
+		return ""
+	}
+	for _, field := range b.optional {
+		if strings.Contains(r.message, field) {
+			return field
+		}
+	}
+	return ""
+}
+
+// atLeast tells whether a version such as 0.11.2rc1 is that one, or a later one; one that is not understood is not.
+func atLeast(version string, major, minor int) bool {
+	parts := strings.SplitN(version, ".", 3)
+	if len(parts) < 2 {
+		return false
+	}
+	a, err := strconv.Atoi(parts[0])
+	b, err2 := strconv.Atoi(parts[1])
+	return err == nil && err2 == nil && (a > major || a == major && b >= minor)
+}
+
+func random() uint32 {
+	var b [4]byte
+	_, _ = rand.Read(b[:]) // never fails
+	return binary.LittleEndian.Uint32(b[:]) >> 1
+}
+
+func salt() string {
+	var b [16]byte
+	_, _ = rand.Read(b[:]) // never fails
+	return hex.EncodeToString(b[:])
+}

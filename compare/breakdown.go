@@ -25,9 +25,9 @@ const (
 )
 
 // Breakdown is where a cell's memory is. Its lists have the same figures in the same order, whether they were measured or not.
-// Where there is a ledger, weights + kv_reserved + workspaces + unattributed = webgpu_ledger in every launch; nothing else in it may be
-// added up but by somebody who knows what each method sees. Where there is none, an engine's log may tell some parts: the same figures by
-// another method.
+// Where there is a ledger, weights + kv_reserved + workspaces + unattributed = webgpu_ledger in every launch; nothing else in
+// it may be added up but by somebody who knows what each method sees. Where there is none, an engine's log may tell some parts:
+// the same figures by another method.
 type Breakdown struct {
 	Load     []Figure       `json:"load"`     // when the load had ended
 	Measure  []Figure       `json:"measure"`  // when the measured requests had ended
@@ -91,21 +91,28 @@ func parted() []part {
 	ledger := func(name, title, value, how string) part { return part{name, title, "webgpu_ledger", value, how, ""} }
 	parts := []part{
 		ledger(Ledger, "WebGPU ledger", "live_bytes", "what WebGPU was asked for and has not been given back"),
-		ledger(Weights, "weights", "weights_bytes", "WebGPU buffers that parameters lie in, known by the load's stage and the package's sizes"),
+		ledger(Weights, "weights", "weights_bytes", "WebGPU buffers that parameters lie in, known by the load's stage and "+
+			"the package's sizes"),
 		ledger(KVReserved, "KV cache, reserved", "kv_reserved_bytes", "WebGPU buffers of the KV cache, all had at the load"),
-		ledger(KVUsed, "KV cache, of it used", "kv_used_bytes", "the part of the KV cache that tokens lie in; within what is reserved"),
-		ledger(Workspaces, "workspaces", "workspaces_bytes", "WebGPU buffers of the engine's working memory: everything else since its virtual machine was made"),
+		ledger(KVUsed, "KV cache, of it used", "kv_used_bytes", "the part of the KV cache that tokens lie in; within what "+
+			"is reserved"),
+		ledger(Workspaces, "workspaces", "workspaces_bytes", "WebGPU buffers of the engine's working memory: everything "+
+			"else since its virtual machine was made"),
 		ledger(Unattributed, "unattributed", "unattributed_bytes", "the rest of the ledger"),
 		{JSHeap, "JavaScript heap", "heap_usage", "used_bytes", "JavaScript objects, over the isolates that were read", ""},
-		{ArrayBuffers, "array buffers", "heap_usage", "backing_storage_bytes", "backing stores of array buffers, over the isolates that were read", ""},
+		{ArrayBuffers, "array buffers", "heap_usage", "backing_storage_bytes",
+			"backing stores of array buffers, over the isolates that were read", ""},
 		{Wasm, "WebAssembly", "wasm_memory", "memory_bytes", "WebAssembly memories by their size, touched or not", ""},
-		{UserAgent, "user agent's memory", "user_agent_memory", "total_bytes", "what the browser itself counts for the page: heap and array buffers again, with its workers'", ""},
+		{UserAgent, "user agent's memory", "user_agent_memory", "total_bytes",
+			"what the browser itself counts for the page: heap and array buffers again, with its workers'", ""},
 	}
 	for i, p := range parts {
 		parts[i].logged = map[string]string{
-			Weights:    "the buffers of the model's weights as the engine's log gives them; those that are a mapped file come into memory as they are used",
+			Weights: "the buffers of the model's weights as the engine's log gives them; those that are a mapped file " +
+				"come into memory as they are used",
 			KVReserved: "the buffers of the KV cache as the engine's log gives them, all had at the load",
-			KVUsed:     "by formula: the tokens that the engine says it holds × the KV cache's bytes by the engine's log / its cells",
+			KVUsed: "by formula: the tokens that the engine says it holds × the KV cache's bytes by the engine's log / " +
+				"its cells",
 			Workspaces: "the buffers for computing and for results as the engine's log gives them",
 		}[p.name]
 	}
@@ -136,14 +143,16 @@ func breakdown(counted []*record.Attempt) *Breakdown {
 		return nil
 	}
 	if has(counted, EngineLog) {
-		b.Notes = append(b.Notes, "weights, KV cache and workspaces are what the engine's log says when it makes them, not measured ("+EngineLog+")")
+		b.Notes = append(b.Notes, "weights, KV cache and workspaces are what the engine's log says when it makes them, not "+
+			"measured ("+EngineLog+")")
 	}
 	b.pss(counted)
 	for _, list := range [][]Figure{b.Load, b.Measure, b.Retained} {
 		summarised(list)
 	}
 	if !addUp(b.Load) || !addUp(b.Measure) {
-		b.Notes = append(b.Notes, "in every launch the ledger's parts add up to it; the medians here, of launches that differ, don't")
+		b.Notes = append(b.Notes, "in every launch the ledger's parts add up to it; the medians here, of launches that "+
+			"differ, don't")
 	}
 	return b
 }
@@ -209,10 +218,12 @@ func (f *Figure) exact(attempt int, v float64) {
 
 // pss adds the total over the processes beside what is inside them.
 func (b *Breakdown) pss(counted []*record.Attempt) {
-	f := Figure{Name: TotalPSS, Title: "total PSS", Unit: "MiB", Method: record.MethodSmapsRollup, Absent: noPSS, Blind: blind(counted, record.MethodSmapsRollup),
-		How: "the sum of the processes' proportional set sizes"}
+	f := Figure{Name: TotalPSS, Title: "total PSS", Unit: "MiB", Method: record.MethodSmapsRollup, Absent: noPSS,
+		Blind: blind(counted, record.MethodSmapsRollup),
+		How:   "the sum of the processes' proportional set sizes"}
 	load, measure, retained := f, f, f
-	retained.How += ": after the unload, less the launch's baseline; what an allocator keeps for later counts, and files that other programs share now"
+	retained.How += ": after the unload, less the launch's baseline; what an allocator keeps for later counts, and files " +
+		"that other programs share now"
 	unborn := 0
 	for _, a := range counted {
 		of := footprintOf(a)
@@ -324,8 +335,10 @@ func phaseOf(all *[]ProcessPeaks, role string, phase record.Phase, blind string)
 	if at < 0 {
 		p := ProcessPeaks{Process: role}
 		for _, name := range record.Phases() {
-			p.Phases = append(p.Phases, Figure{Name: string(name), Title: string(name), Unit: "MiB", Method: record.MethodSmapsRollup, Blind: blind,
-				How: "the highest RSS of the process within the phase, as the kernel keeps it; of a process that others started, since it began"})
+			p.Phases = append(p.Phases, Figure{Name: string(name), Title: string(name), Unit: "MiB",
+				Method: record.MethodSmapsRollup, Blind: blind,
+				How: "the highest RSS of the process within the phase, as the kernel keeps it; of a process that others " +
+					"started, since it began"})
 		}
 		at = len(*all)
 		*all = append(*all, p)
@@ -361,8 +374,10 @@ func (c *Cell) ledgerWarnings(counted []*record.Attempt) []Warning {
 		worst = max(worst, most)
 	}
 	if uncertain > 0 {
-		out = append(out, Warning{record.Warning{Code: "ledger-uncertain", Text: fmt.Sprintf("in %d of %d launches WebGPU told of errors that could be about several "+
-			"objects (up to %g): the ledger may hold what was never granted, and be too high", uncertain, len(counted), worst)}, c.Label})
+		out = append(out, Warning{record.Warning{Code: "ledger-uncertain",
+			Text: fmt.Sprintf("in %d of %d launches WebGPU told of errors that could be about several "+
+				"objects (up to %g): the ledger may hold what was never granted, and be too high", uncertain, len(counted),
+				worst)}, c.Label})
 	}
 	return out
 }

@@ -36,8 +36,8 @@ func sampleOf(values []float64) *benchmath.Sample {
 	return benchmath.NewSample(values, &benchmath.DefaultThresholds)
 }
 
-// permuted is the share of all ways to draw len(x) of the values whose sum of ranks lies as far out as that of x, on the side where
-// fewer do, and as many again for the other side. Ranks are doubled, so that those of ties are whole.
+// permuted is the share of all ways to draw len(x) of the values whose sum of ranks lies as far out as that of x, on the side
+// where fewer do, and as many again for the other side. Ranks are doubled, so that those of ties are whole.
 func permuted(x, y []float64) float64 {
 	ranks := doubledRanks(x, y)
 	n, highest, seen := len(x), 0, 0

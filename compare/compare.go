@@ -3,10 +3,10 @@
 // another machine, and the same records always give the same Result.
 //
 // This package is opinionated. The launch is the unit of repetition: requests within one launch share its luck and are first
-// taken together by their median. Where a plan lets repetitions reuse a launch that is said beside their intervals, and ratios are
-// tested over launches. Nothing is assumed of the distribution: medians, order-statistic intervals, Mann-Whitney.
-// Launches that failed, were interrupted or only warmed up are counted and shown, and enter no statistic. Two cells are set
-// against each other only when model, prompt and request are the same; a ratio is given only on the same class of device.
+// taken together by their median. Where a plan lets repetitions reuse a launch that is said beside their intervals, and ratios
+// are tested over launches. Nothing is assumed of the distribution: medians, order-statistic intervals, Mann-Whitney. Launches
+// that failed, were interrupted or only warmed up are counted and shown, and enter no statistic. Two cells are set against each
+// other only when model, prompt and request are the same; a ratio is given only on the same class of device.
 //
 // It can't see why engines differ, it has no token texts (the record keeps ids and whole texts), and it can't tell margins: the
 // record holds no logits.
@@ -112,13 +112,23 @@ func (c *Cell) Figure(name string) Figure {
 	return Figure{Name: name, Absent: "not measured"}
 }
 
+// Repeated names what was repeated: launches, or what went on in one launch or a server that nobody launched.
+func (c *Cell) Repeated() string {
+	if c.Spec.Reused || c.Spec.Isolation == record.OfServer {
+		return "repetition"
+	}
+	return "launch"
+}
+
 // Runs compares what is in these runs. It changes none of them.
 func Runs(runs ...*record.Run) *Result {
-	r := &Result{Schema: Schema, Verdict: []string{}, Comparability: []string{}, Runs: []Run{}, Cells: []Cell{}, Parity: []Parity{},
+	r := &Result{Schema: Schema, Verdict: []string{}, Comparability: []string{}, Runs: []Run{}, Cells: []Cell{},
+		Parity:      []Parity{},
 		Comparisons: []Comparison{}, Warnings: []Warning{}}
 	evidence := []evidence{}
 	for i, run := range runs {
-		r.Runs = append(r.Runs, Run{Dir: run.Dir, Name: run.Meta.Name, Started: run.Meta.Started, Status: run.Status, Tool: run.Meta.Tool, Environment: run.Environment})
+		r.Runs = append(r.Runs, Run{Dir: run.Dir, Name: run.Meta.Name, Started: run.Meta.Started, Status: run.Status,
+			Tool: run.Meta.Tool, Environment: run.Environment})
 		for _, spec := range run.Cells {
 			e := gather(run, spec.ID)
 			r.Cells = append(r.Cells, newCell(i, spec, e))

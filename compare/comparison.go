@@ -104,10 +104,12 @@ func differentDevice(a, b *Cell) string {
 	}
 	for _, c := range []*Cell{a, b} {
 		if c.inconstant != "" {
-			return fmt.Sprintf("No ratio for %s and %s: the launches of %s did not all run the same: %s.", a.Label, b.Label, c.Label, c.inconstant)
+			return fmt.Sprintf("No ratio for %s and %s: the launches of %s did not all run the same: %s.", a.Label, b.Label,
+				c.Label, c.inconstant)
 		}
 		if !slices.Contains(classes(), c.Device.Class) {
-			return fmt.Sprintf("No ratio for %s and %s: the class of device that %s computed on is not known (%q).", a.Label, b.Label, c.Label, c.Device.Class)
+			return fmt.Sprintf("No ratio for %s and %s: the class of device that %s computed on is not known (%q).", a.Label,
+				b.Label, c.Label, c.Device.Class)
 		}
 	}
 	if a.Device.Class == b.Device.Class {
@@ -115,9 +117,11 @@ func differentDevice(a, b *Cell) string {
 	}
 	// Of the engines, whatever the prompt: the same words for every pair of their cells.
 	x, y := a.Spec.Engine, b.Spec.Engine
-	what := fmt.Sprintf("No ratio for %s and %s: %s computed on %s, %s on %s.", x, y, x, deviceWords(a.Device), y, deviceWords(b.Device))
+	what := fmt.Sprintf("No ratio for %s and %s: %s computed on %s, %s on %s.", x, y, x, deviceWords(a.Device), y,
+		deviceWords(b.Device))
 	if a.Device.Class == record.SoftwareAdapter || b.Device.Class == record.SoftwareAdapter {
-		return what + " A software adapter is a GPU interface computed on the CPU: this is not “browser against native”, and neither figure says anything about a real GPU."
+		return what + " A software adapter is a GPU interface computed on the CPU: this is not “browser against native”, " +
+			"and neither figure says anything about a real GPU."
 	}
 	return what + " Different classes of device are not like and like."
 }
@@ -216,7 +220,8 @@ func ratioWords(r Ratio, a, b *Cell, t test) string {
 	case r.Significant:
 		return fmt.Sprintf("%s (p = %.2g, n = %d and %d)", words, r.P, t.n1, t.n2)
 	case t.few && a.Spec.Reused:
-		return fmt.Sprintf("%s, but of %d and %d launches that can't be told from chance: repetitions in one launch share its luck", words, t.n1, t.n2)
+		return fmt.Sprintf("%s, but of %d and %d launches that can't be told from chance: repetitions in one launch share "+
+			"its luck", words, t.n1, t.n2)
 	case t.few:
 		return fmt.Sprintf("%s, but n = %d and %d are too few runs to tell that from chance", words, t.n1, t.n2)
 	}
@@ -291,14 +296,16 @@ func cachesDiffer(a, b *Cell) string {
 		}
 		return fmt.Sprintf("%s for %s, where %s tokens came from it", c.Spec.PromptCache, c.Label, count(c.Figure(Cached)))
 	}
-	return fmt.Sprintf("the prompt cache is %s, and %s: times to the first token and prefill are not set against each other", side(a), side(b))
+	return fmt.Sprintf("the prompt cache is %s, and %s: times to the first token and prefill are not set against each other",
+		side(a), side(b))
 }
 
 // caveats lists what engines said about their policy where they differ: it may be compared, knowing that.
 func caveats(a, b *Cell) []string {
 	out := []string{}
 	if a.Device.Class == record.SoftwareAdapter {
-		out = append(out, "both computed on a software adapter, a GPU interface computed on the CPU: the ratio says nothing about a real GPU")
+		out = append(out, "both computed on a software adapter, a GPU interface computed on the CPU: the ratio says "+
+			"nothing about a real GPU")
 	}
 	if why := cachesDiffer(a, b); why != "" {
 		out = append(out, why)
@@ -307,7 +314,8 @@ func caveats(a, b *Cell) []string {
 		out = append(out, why+": times to the first token, prefill and decode are not quite alike")
 	}
 	if a.Device.Name != b.Device.Name {
-		out = append(out, fmt.Sprintf("the devices are of one class and have different names: %s and %s", a.Device.Name, b.Device.Name))
+		out = append(out, fmt.Sprintf("the devices are of one class and have different names: %s and %s", a.Device.Name,
+			b.Device.Name))
 	}
 	return out
 }
@@ -321,7 +329,8 @@ func differences(a, b *Cell) []string {
 	list := func(left, right map[string]string) {
 		for _, key := range slices.Sorted(maps.Keys(left)) {
 			if other, ok := right[key]; ok && other != left[key] {
-				out = append(out, fmt.Sprintf("%s is %s for %s and %s for %s", strings.ReplaceAll(key, "_", " "), left[key], a.Label, other, b.Label))
+				out = append(out, fmt.Sprintf("%s is %s for %s and %s for %s", strings.ReplaceAll(key, "_", " "), left[key],
+					a.Label, other, b.Label))
 			}
 		}
 	}

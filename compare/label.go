@@ -57,7 +57,8 @@ func isolation(c *Cell) string {
 
 // with says in a line what the cell's engine ran with.
 func (c *Cell) with() string {
-	words := slices.DeleteFunc([]string{version(c), library(c), numbers(c), threads(c), worker(c), chrome(c), device(c), capped(c)},
+	words := slices.DeleteFunc([]string{version(c), library(c), numbers(c), threads(c), worker(c), chrome(c), device(c),
+		capped(c)},
 		func(s string) bool { return s == "" })
 	return strings.Join(words, ", ")
 }
@@ -217,7 +218,8 @@ func (r *Result) libraryWords() []string {
 		case "ours":
 			ours = append(ours, l)
 		case "given":
-			out = append(out, fmt.Sprintf("%s ran a model library that was given to it: %s. Nothing is known of its kernels.", who, l))
+			out = append(out, fmt.Sprintf("%s ran a model library that was given to it: %s. Nothing is known of its kernels.",
+				who, l))
 		default:
 			out = append(out, fmt.Sprintf("%s ran a model library of %s.", who, l))
 		}
@@ -226,7 +228,9 @@ func (r *Result) libraryWords() []string {
 	case 0:
 		return out
 	case 1:
-		return append(out, fmt.Sprintf("%s ran a model library that llmparity compiled: %s. Its speed is not that of MLC's own libraries.", who, ours[0]))
+		return append(out, fmt.Sprintf("%s ran a model library that llmparity compiled: %s. Its speed is not that of MLC's "+
+			"own libraries.", who, ours[0]))
 	}
-	return append(out, fmt.Sprintf("%s ran model libraries that llmparity compiled: %s. Their speed is not that of MLC's own.", who, strings.Join(ours, "; ")))
+	return append(out, fmt.Sprintf("%s ran model libraries that llmparity compiled: %s. Their speed is not that of MLC's "+
+		"own.", who, strings.Join(ours, "; ")))
 }

@@ -23,8 +23,8 @@ type footprint struct {
 	unborn                                          bool // no process at all was read before the load
 }
 
-// footprints are those of the launches, in the order in which they were opened: the repetitions that reused one are taken together,
-// because the load and the warm-up lie in the first of them alone.
+// footprints are those of the launches, in the order in which they were opened: the repetitions that reused one are taken
+// together, because the load and the warm-up lie in the first of them alone.
 func footprints(counted []*record.Attempt) []footprint {
 	var out []footprint
 	for _, a := range counted {
@@ -35,7 +35,8 @@ func footprints(counted []*record.Attempt) []footprint {
 			continue
 		}
 		o := &out[at]
-		o.peakPSS, o.peakUSS, o.peakRSS = maxKnown(o.peakPSS, f.peakPSS), maxKnown(o.peakUSS, f.peakUSS), maxKnown(o.peakRSS, f.peakRSS)
+		o.peakPSS, o.peakUSS, o.peakRSS = maxKnown(o.peakPSS, f.peakPSS), maxKnown(o.peakUSS, f.peakUSS), maxKnown(o.peakRSS,
+			f.peakRSS)
 	}
 	return out
 }
@@ -44,7 +45,8 @@ func footprints(counted []*record.Attempt) []footprint {
 func footprintOf(a *record.Attempt) footprint {
 	nan := math.NaN()
 	launch := a.Launch()
-	f := footprint{attempt: launch.ID, peakPSS: nan, peakUSS: nan, peakRSS: nan, postWarmup: nan, postWarmupRSS: nan, unborn: unborn(launch)}
+	f := footprint{attempt: launch.ID, peakPSS: nan, peakUSS: nan, peakRSS: nan, postWarmup: nan, postWarmupRSS: nan,
+		unborn: unborn(launch)}
 	rss := rssMethod(a)
 	for _, t := range a.Totals {
 		if t.Method == rss {
@@ -163,16 +165,20 @@ func (f footprint) increaseRSS() float64 {
 func memoryFigures(attempts []*record.Attempt) []Figure {
 	how := memoryHow(attempts)
 	peak := Figure{Name: PeakPSS, Title: "peak memory", Unit: "MiB", Absent: noPSS,
-		How: "the highest total PSS (proportional set size: a page that n processes share counts 1/n in each) over the launch, " + how.pss + how.blind}
-	inc := Figure{Name: Increase, Title: "memory increase", Unit: "MiB", Absent: noPSS, How: "peak memory minus the launch's own baseline"}
+		How: "the highest total PSS (proportional set size: a page that n processes share counts 1/n in each) over the " +
+			"launch, " + how.pss + how.blind}
+	inc := Figure{Name: Increase, Title: "memory increase", Unit: "MiB", Absent: noPSS,
+		How: "peak memory minus the launch's own baseline"}
 	base := Figure{Name: Baseline, Title: "baseline", Unit: "MiB", Absent: noPSS,
 		How: "the median total PSS in the baseline phase: the engine is open, no model is loaded"}
 	warm := Figure{Name: PostWarmup, Title: "after warm-up", Unit: "MiB", Absent: "no total PSS was read after a warm-up phase",
 		How: "the last total PSS before the measurement begins"}
 	uss := Figure{Name: PeakUSS, Title: "peak USS", Unit: "MiB", Absent: noPSS,
-		How: "the highest total USS (pages that no other process shares) over the launch, " + how.pss + "; leaves out everything shared, such as staging buffers"}
+		How: "the highest total USS (pages that no other process shares) over the launch, " + how.pss + "; leaves out " +
+			"everything shared, such as staging buffers"}
 	rss := Figure{Name: PeakRSS, Title: "peak RSS sum", Unit: "MiB", Absent: "no total RSS was read",
-		How: "the highest sum of the processes' RSS at one tick, " + how.rss + "; counts a page shared by n processes n times, so it is no total"}
+		How: "the highest sum of the processes' RSS at one tick, " + how.rss + "; counts a page shared by n processes n " +
+			"times, so it is no total"}
 	unborn := 0
 	for _, f := range footprints(attempts) {
 		peak.add(f.attempt, f.peakPSS)
@@ -212,10 +218,12 @@ func rejoined(attempts []*record.Attempt) bool {
 // rssFigures stand in for those of PSS where that can't be read: processes of another user, other systems than Linux.
 func rssFigures(attempts []*record.Attempt, how string) []Figure {
 	const twice = "; a page that n processes share counts n times"
-	base := Figure{Name: BaselineRSS, Title: "baseline, RSS sum", Unit: "MiB", Absent: "no total RSS was read in a baseline phase",
-		How: "the median sum of RSS in the baseline phase, " + how + twice}
-	warm := Figure{Name: PostWarmupRSS, Title: "after warm-up, RSS sum", Unit: "MiB", Absent: "no total RSS was read after a warm-up phase",
-		How: "the last sum of RSS before the measurement begins, " + how + twice}
+	base := Figure{Name: BaselineRSS, Title: "baseline, RSS sum", Unit: "MiB",
+		Absent: "no total RSS was read in a baseline phase",
+		How:    "the median sum of RSS in the baseline phase, " + how + twice}
+	warm := Figure{Name: PostWarmupRSS, Title: "after warm-up, RSS sum", Unit: "MiB",
+		Absent: "no total RSS was read after a warm-up phase",
+		How:    "the last sum of RSS before the measurement begins, " + how + twice}
 	inc := Figure{Name: IncreaseRSS, Title: "increase, RSS sum", Unit: "MiB",
 		How: "the highest sum of RSS minus the launch's own baseline, none where no process exists before the load"}
 	born := false

@@ -113,7 +113,8 @@ func selfParity(counted []*record.Attempt) SelfParity {
 func (s *SelfParity) texts(all []output) {
 	for n, o := range all[1:] {
 		if o.text != all[0].text {
-			s.Verdict = fmt.Sprintf("requests differ among themselves: the text of number %d parts from the first's after %d bytes", n+2, sharedText(all[0].text, o.text))
+			s.Verdict = fmt.Sprintf("requests differ among themselves: the text of number %d parts from the first's after "+
+				"%d bytes", n+2, sharedText(all[0].text, o.text))
 			return
 		}
 	}
@@ -190,7 +191,8 @@ func (p *Parity) tokenisation() {
 		p.Tokenisation = fmt.Sprintf("equal: %d prompt token ids", len(p.PromptA))
 		return
 	}
-	p.Tokenisation = fmt.Sprintf("different from prompt token %d on: %d and %d ids", agreed(p.PromptA, p.PromptB)+1, len(p.PromptA), len(p.PromptB))
+	p.Tokenisation = fmt.Sprintf("different from prompt token %d on: %d and %d ids", agreed(p.PromptA, p.PromptB)+1,
+		len(p.PromptA), len(p.PromptB))
 }
 
 func (p *Parity) byIDs(a, b output, la, lb string) {
@@ -230,10 +232,12 @@ func (p *Parity) byText(a, b output, la, lb string) {
 	}
 	p.Verdict = fmt.Sprintf("different text after %d bytes; %s gives no token ids", p.Shared, without(a, b, la, lb))
 	if p.Shared == min(len(a.text), len(b.text)) {
-		p.Verdict = fmt.Sprintf("identical text as far as both go: %d bytes; %s gives no token ids", p.Shared, without(a, b, la, lb))
+		p.Verdict = fmt.Sprintf("identical text as far as both go: %d bytes; %s gives no token ids", p.Shared, without(a, b,
+			la, lb))
 	}
 	if a.count != b.count {
-		p.Verdict += fmt.Sprintf("; %s ended after %d tokens (%s), %s after %d (%s)", la, a.count, ending(a), lb, b.count, ending(b))
+		p.Verdict += fmt.Sprintf("; %s ended after %d tokens (%s), %s after %d (%s)", la, a.count, ending(a), lb, b.count,
+			ending(b))
 	}
 }
 

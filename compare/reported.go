@@ -18,7 +18,8 @@ func reportedUnit(name string) (unit, beside string) {
 		return o.unit, o.beside
 	}
 	for _, end := range []struct{ suffix, unit string }{
-		{"_tokens_per_second", "tokens/s"}, {"_tokens_per_s", "tokens/s"}, {"_ms", "ms"}, {"_us", "µs"}, {"_ns", "ns"}, {"_s", "s"},
+		{"_tokens_per_second", "tokens/s"}, {"_tokens_per_s", "tokens/s"}, {"_ms", "ms"}, {"_us", "µs"}, {"_ns", "ns"}, {"_s",
+			"s"},
 		{"_bytes", "bytes"}, {"_tokens", "tokens"},
 	} {
 		if strings.HasSuffix("_"+name, end.suffix) && !strings.HasSuffix(name, "_per"+end.suffix) {
@@ -34,16 +35,20 @@ func ownNames() map[string]own {
 		"decode_tokens_per_s": {"tokens/s", DecodeTPS}, "prefill_tokens_per_s": {"tokens/s", PrefillTPS},
 		"time_to_first_token_s": {"s", TTFT}, "e2e_latency_s": {"s", Latency}, "time_per_output_token_s": {"s", ""},
 		// llama-server
-		"predicted_per_second": {"tokens/s", DecodeTPS}, "prompt_per_second": {"tokens/s", PrefillTPS}, "predicted_n": {"tokens", Tokens},
-		"prompt_n": {"tokens", Prompt}, "tokens_predicted": {"tokens", Tokens}, "tokens_evaluated": {"tokens", Prompt}, "cache_n": {"tokens", Cached},
+		"predicted_per_second": {"tokens/s", DecodeTPS}, "prompt_per_second": {"tokens/s", PrefillTPS},
+		"predicted_n": {"tokens", Tokens},
+		"prompt_n":    {"tokens", Prompt}, "tokens_predicted": {"tokens", Tokens}, "tokens_evaluated": {"tokens", Prompt},
+		"cache_n": {"tokens", Cached},
 		// llama-completion
 		"eval_tokens_per_second": {"tokens/s", DecodeTPS}, "prompt_eval_tokens_per_second": {"tokens/s", PrefillTPS},
 		"prompt_eval_tokens": {"tokens", Prompt}, "load_ms": {"ms", LoadTime}, "total_ms": {"ms", Latency},
 		// Ollama
-		"total_duration": {"ns", Latency}, "load_duration": {"ns", ""}, "prompt_eval_duration": {"ns", ""}, "eval_duration": {"ns", ""},
+		"total_duration": {"ns", Latency}, "load_duration": {"ns", ""}, "prompt_eval_duration": {"ns", ""},
+		"eval_duration":     {"ns", ""},
 		"prompt_eval_count": {"tokens", Prompt}, "eval_count": {"tokens", Tokens},
 		// OpenAI's usage, and the protocol's
-		"prompt_tokens": {"tokens", Prompt}, "completion_tokens": {"tokens", Tokens}, "generated": {"tokens", Tokens}, "cached_tokens": {"tokens", Cached},
+		"prompt_tokens": {"tokens", Prompt}, "completion_tokens": {"tokens", Tokens}, "generated": {"tokens", Tokens},
+		"cached_tokens": {"tokens", Cached},
 	}
 }
 
@@ -72,8 +77,9 @@ func reportedFigures(attempts []*record.Attempt) []Figure {
 			}
 			return v
 		}
-		out = append(out, perRequest(attempts, of, Figure{Name: name, Title: "reported: " + name, Unit: unit, Reported: true, Beside: beside,
-			How: fmt.Sprintf("%s as the engine reports it of itself, by its own clock and count; not measured by us", name)}))
+		out = append(out, perRequest(attempts, of, Figure{Name: name, Title: "reported: " + name, Unit: unit, Reported: true,
+			Beside: beside,
+			How:    fmt.Sprintf("%s as the engine reports it of itself, by its own clock and count; not measured by us", name)}))
 	}
 	return out
 }

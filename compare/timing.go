@@ -12,7 +12,8 @@ const ms = 1e6 // nanoseconds
 // timingFigures come in the order in which renderers show them.
 func timingFigures(spec record.Cell, attempts []*record.Attempt) []Figure {
 	load := Figure{Name: LoadTime, Title: "load time", Unit: "ms", Absent: "no load phase ended",
-		How: "the length of the load phase on the host's clock: from asking for the model until the engine says that it is ready; " +
+		How: "the length of the load phase on the host's clock: from asking for the model until the engine says that it is " +
+			"ready; " +
 			"starting the engine itself is in it where the engine starts with the model"}
 	for _, a := range attempts {
 		if p, ok := a.Phase(record.Load); ok {
@@ -20,15 +21,19 @@ func timingFigures(spec record.Cell, attempts []*record.Attempt) []Figure {
 		}
 	}
 	const inLaunch = "; the median of a launch's requests in the measure phase"
-	decodeHow, counted := "(N - 1) / (time of the last token - time of the first), N real tokens and not text chunks", "real tokens, counted where the engine samples them"
+	decodeHow, counted := "(N - 1) / (time of the last token - time of the first), N real tokens and not text chunks",
+		"real tokens, counted where the engine samples them"
 	if spec.Pieces {
-		decodeHow = "(N - 1) / (time of the last piece of text - time of the first), N tokens as the engine counts them: the first piece may hold several"
+		decodeHow = "(N - 1) / (time of the last piece of text - time of the first), N tokens as the engine counts them: " +
+			"the first piece may hold several"
 		counted = "tokens as the engine counts them; it tells of pieces of text"
 	}
-	prefill := Figure{Name: PrefillTPS, Title: "prefill", Unit: "tokens/s", Absent: "no prefill span, or no number of prompt tokens, in the record",
-		How: "prompt tokens that came from no cache / the prefill span (" + spanHow(attempts) + ")" + inLaunch}
+	prefill := Figure{Name: PrefillTPS, Title: "prefill", Unit: "tokens/s",
+		Absent: "no prefill span, or no number of prompt tokens, in the record",
+		How:    "prompt tokens that came from no cache / the prefill span (" + spanHow(attempts) + ")" + inLaunch}
 	cached := Figure{Name: Cached, Title: "prompt tokens from a cache", Unit: "tokens", Absent: "no request returned",
-		How: "tokens of the prompt that the engine did not compute, because an earlier request had: prefill is of the others" + inLaunch}
+		How: "tokens of the prompt that the engine did not compute, because an earlier request had: prefill is of the " +
+			"others" + inLaunch}
 	if untold(spec, attempts) {
 		cached.Absent = "the engine does not tell"
 	}
@@ -36,14 +41,16 @@ func timingFigures(spec record.Cell, attempts []*record.Attempt) []Figure {
 	if len(unknown) > 0 {
 		prefill.Absent = "not known: the prompt may have been in a cache that does not tell"
 	}
-	decode := Figure{Name: DecodeTPS, Title: "decode", Unit: "tokens/s", Absent: "no request yielded two tokens", How: decodeHow + inLaunch}
+	decode := Figure{Name: DecodeTPS, Title: "decode", Unit: "tokens/s", Absent: "no request yielded two tokens",
+		How: decodeHow + inLaunch}
 	if why := clumped(attempts); why != "" {
 		decode.Absent = why
 	}
 	return []Figure{
 		load,
-		perRequest(attempts, ttft, Figure{Name: TTFT, Title: "time to first token", Unit: "ms", Absent: "no request yielded a token",
-			How: "the first real token's time minus the time at which the request left the host" + inLaunch}),
+		perRequest(attempts, ttft, Figure{Name: TTFT, Title: "time to first token", Unit: "ms",
+			Absent: "no request yielded a token",
+			How:    "the first real token's time minus the time at which the request left the host" + inLaunch}),
 		perRequest(attempts, decodeTPS, decode),
 		perRequest(attempts, func(r *record.Request) float64 {
 			if unknown[r] {
@@ -53,10 +60,12 @@ func timingFigures(spec record.Cell, attempts []*record.Attempt) []Figure {
 		}, prefill),
 		perRequest(attempts, latency, Figure{Name: Latency, Title: "request latency", Unit: "ms", Absent: "no request returned",
 			How: "from the request leaving the host until it has returned" + inLaunch}),
-		perRequest(attempts, tokens, Figure{Name: Tokens, Title: "tokens generated", Unit: "tokens", Absent: "no request returned",
-			How: counted + inLaunch}),
-		perRequest(attempts, promptTokens, Figure{Name: Prompt, Title: "prompt tokens", Unit: "tokens", Absent: "the engine tells neither ids nor a number",
-			How: "tokens that the engine made of the prompt" + inLaunch}),
+		perRequest(attempts, tokens, Figure{Name: Tokens, Title: "tokens generated", Unit: "tokens",
+			Absent: "no request returned",
+			How:    counted + inLaunch}),
+		perRequest(attempts, promptTokens, Figure{Name: Prompt, Title: "prompt tokens", Unit: "tokens",
+			Absent: "the engine tells neither ids nor a number",
+			How:    "tokens that the engine made of the prompt" + inLaunch}),
 		perRequest(attempts, func(r *record.Request) float64 { return cachedTokens(spec, r) }, cached),
 	}
 }
@@ -104,8 +113,8 @@ func latency(r *record.Request) float64 { return float64(r.ReturnedNS-r.SentNS) 
 
 func tokens(r *record.Request) float64 { return float64(r.Tokened()) }
 
-// wholePieces is how many pieces of text a token must have come in, at least, for the times of the first and the last piece to be those
-// of the first and the last token, nearly.
+// wholePieces is how many pieces of text a token must have come in, at least, for the times of the first and the last piece to
+// be those of the first and the last token, nearly.
 const wholePieces = 0.9
 
 // sparse tells that many of the tokens came in one piece with others: when they did is not known.
@@ -148,8 +157,8 @@ func untold(spec record.Cell, attempts []*record.Attempt) bool {
 	return false
 }
 
-// unknownPrefills are the requests whose prompt may have come from a cache, nobody tells how much of it: that server may have been asked
-// for it before. One of our own has not been when it is asked first: it was warmed up with another prompt.
+// unknownPrefills are the requests whose prompt may have come from a cache, nobody tells how much of it: that server may have
+// been asked for it before. One of our own has not been when it is asked first: it was warmed up with another prompt.
 func unknownPrefills(spec record.Cell, attempts []*record.Attempt) map[*record.Request]bool {
 	out := map[*record.Request]bool{}
 	for _, a := range attempts {
@@ -184,11 +193,13 @@ func spanHow(attempts []*record.Attempt) string {
 // samplerFigures are what measuring itself took.
 func samplerFigures(attempts []*record.Attempt) []Figure {
 	cpu := Figure{Name: SamplerCPU, Title: "our CPU share", Unit: "%", Absent: "not recorded",
-		How: "CPU time of the whole of llmparity / the launch's length: 100 % is one core; the browser's own share of driving it is not in it"}
+		How: "CPU time of the whole of llmparity / the launch's length: 100 % is one core; the browser's own share of " +
+			"driving it is not in it"}
 	read := Figure{Name: SamplerUS, Title: "a read", Unit: "µs", Absent: "nothing was read",
 		How: "time spent inside reads / number of reads, over all methods"}
 	busy := Figure{Name: SamplerBusy, Title: "reading while it works", Unit: "%", Absent: "nothing was read",
-		How: "time spent inside reads during load, warm-up and measurement / their length: 100 % is one core; reads at phase edges lie outside"}
+		How: "time spent inside reads during load, warm-up and measurement / their length: 100 % is one core; reads at " +
+			"phase edges lie outside"}
 	for _, a := range attempts {
 		if share, ok := readShare(a); ok {
 			busy.add(a.ID, 100*share)

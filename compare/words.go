@@ -32,15 +32,18 @@ func (r *Result) comparability() []string {
 		}
 	}
 	if ratios > 0 {
-		out = append(out, "Ratios are given where both sides had the same model, prompt and request, on the same class of device.")
+		out = append(out, "Ratios are given where both sides had the same model, prompt and request, on the same class of "+
+			"device.")
 	}
 	if with, without := r.baselines(); len(with) > 0 && len(without) > 0 {
-		out = append(out, fmt.Sprintf("Increases mean different things: %s had no process before the load, so its increase is its whole peak; "+
+		out = append(out, fmt.Sprintf("Increases mean different things: %s had no process before the load, so its increase "+
+			"is its whole peak; "+
 			"that of %s is what came on top of an engine that was already there.",
 			strings.Join(without, ", "), strings.Join(with, ", ")))
 	}
 	if lonely := r.lonely(); len(lonely) > 0 && len(r.engines()) > 1 {
-		out = append(out, fmt.Sprintf("%s: not compared, because no other engine ran the same model with the same prompt.", strings.Join(lonely, "; ")))
+		out = append(out, fmt.Sprintf("%s: not compared, because no other engine ran the same model with the same prompt.",
+			strings.Join(lonely, "; ")))
 	}
 	return out
 }
@@ -115,9 +118,11 @@ func (r *Result) parityWords() string {
 	case len(compared) == 0:
 		return ""
 	case len(compared) > 1 && identical == len(compared):
-		return fmt.Sprintf("All %d pairs of cells generated identical %s from the same weights and prompt.", identical, whatWasCompared(compared))
+		return fmt.Sprintf("All %d pairs of cells generated identical %s from the same weights and prompt.", identical,
+			whatWasCompared(compared))
 	case len(compared) > 1:
-		return fmt.Sprintf("%d of %d pairs of cells generated identical %s from the same weights and prompt.", identical, len(compared), whatWasCompared(compared))
+		return fmt.Sprintf("%d of %d pairs of cells generated identical %s from the same weights and prompt.", identical,
+			len(compared), whatWasCompared(compared))
 	}
 	p := compared[0]
 	a, b := r.Cells[p.A].Label, r.Cells[p.B].Label
@@ -162,7 +167,8 @@ func (r *Result) costWords() string {
 		switch {
 		case len(words) == 3:
 		case peak.Known() && tps.Known():
-			words = append(words, fmt.Sprintf("%s peaked at %s MiB and decoded %s tokens/s", c.Label, short(peak.Center()), short(tps.Center())))
+			words = append(words, fmt.Sprintf("%s peaked at %s MiB and decoded %s tokens/s", c.Label, short(peak.Center()),
+				short(tps.Center())))
 		case peak.Known():
 			words = append(words, fmt.Sprintf("%s peaked at %s MiB", c.Label, short(peak.Center())))
 		case tps.Known():
@@ -184,8 +190,9 @@ func (r *Result) trustWords() string {
 	least := -1
 	classes := []string{}
 	reused := false
+	one, many := "launch", "launches"
 	for _, c := range r.Cells {
-		reused = reused || c.Spec.Reused
+		reused = reused || c.Repeated() != one
 		all.Counted += c.Launches.Counted
 		all.Failed += c.Launches.Failed
 		all.Interrupted += c.Launches.Interrupted
@@ -199,7 +206,6 @@ func (r *Result) trustWords() string {
 		}
 	}
 	total := all.Counted + all.Failed + all.Interrupted
-	one, many := "launch", "launches"
 	if reused {
 		one, many = "repetition", "repetitions"
 	}
@@ -246,11 +252,12 @@ func (r *Result) warnings(runs []*record.Run, e []evidence) []Warning {
 			out = append(out, Warning{w, where})
 		}
 		if run.Status != record.OK {
-			out = append(out, Warning{record.Warning{Code: "run-" + string(run.Status), Text: "the run did not end well: status " + string(run.Status)}, where})
+			out = append(out, Warning{record.Warning{Code: "run-" + string(run.Status),
+				Text: "the run did not end well: status " + string(run.Status)}, where})
 		}
 	}
 	for i, c := range r.Cells {
-		out = append(out, launchWarnings(c.Label, e[i].all)...)
+		out = append(out, launchWarnings(&c, e[i].all)...)
 		out = append(out, c.ownWarnings()...)
 		out = append(out, c.ledgerWarnings(e[i].counted)...)
 		out = append(out, c.sharingWarnings(e[i].counted)...)
@@ -258,7 +265,7 @@ func (r *Result) warnings(runs []*record.Run, e []evidence) []Warning {
 	return out
 }
 
-func launchWarnings(label string, attempts []*record.Attempt) []Warning {
+func launchWarnings(c *Cell, attempts []*record.Attempt) []Warning {
 	type group struct {
 		w        record.Warning
 		launches []string
@@ -279,10 +286,11 @@ func launchWarnings(label string, attempts []*record.Attempt) []Warning {
 		}
 	}
 	var out []Warning
+	many := map[string]string{"launch": "launches", "repetition": "repetitions"}
 	for _, g := range groups {
-		where := fmt.Sprintf("%s, launches %s", label, strings.Join(g.launches, ", "))
+		where := fmt.Sprintf("%s, %s %s", c.Label, many[c.Repeated()], strings.Join(g.launches, ", "))
 		if len(g.launches) == 1 {
-			where = fmt.Sprintf("%s, launch %s", label, g.launches[0])
+			where = fmt.Sprintf("%s, %s %s", c.Label, c.Repeated(), g.launches[0])
 		}
 		out = append(out, Warning{g.w, where})
 	}
@@ -298,7 +306,7 @@ func (c *Cell) ownWarnings() []Warning {
 		warn("too-few-runs", "%d counted, no interval: a 95 %% interval of the median takes %d launches", n, minRuns)
 	}
 	for _, f := range c.Failures {
-		text := fmt.Sprintf("launch %d %s", f.Repetition, f.Status)
+		text := fmt.Sprintf("%s %d %s", c.Repeated(), f.Repetition, f.Status)
 		if f.Class != "" {
 			text += " (" + string(f.Class) + ")"
 		}
@@ -308,14 +316,16 @@ func (c *Cell) ownWarnings() []Warning {
 		warn("launch-"+string(f.Status), "%s", text)
 	}
 	if busy := c.Figure(SamplerBusy); busy.Known() && busy.Center() > 2 {
-		warn("sampler-cost", "reading took %s %% of a core while the engine worked, which it may have missed", short(busy.Center()))
+		warn("sampler-cost", "reading took %s %% of a core while the engine worked, which it may have missed",
+			short(busy.Center()))
 	}
 	if n := c.Launches.Opened; n > 0 {
 		in := fmt.Sprintf("%d launches", n)
 		if n == 1 {
 			in = "one launch"
 		}
-		warn("reused", "%d repetitions are requests in %s and share its luck: intervals over them say nothing of another launch", c.Launches.Counted, in)
+		warn("reused", "%d repetitions are requests in %s and share its luck: intervals over them say nothing of another "+
+			"launch", c.Launches.Counted, in)
 	}
 	if c.Spec.StopsAtEnd {
 		warn("stops-at-end", "it stops where the model ends a text: lengths may differ")
@@ -327,13 +337,15 @@ func (c *Cell) ownWarnings() []Warning {
 		warn("cached-prompt", "%s of %s prompt tokens came from a cache: prefill and the time to the first token are of the rest",
 			count(cached), count(c.Figure(Prompt)))
 	} else if c.unknownPrefill {
-		warn("prompt-cache", "its cache of prompts can't be switched off and does not tell what came from it: there is no prefill, and "+
+		warn("prompt-cache", "its cache of prompts can't be switched off and does not tell what came from it: there is no "+
+			"prefill, and "+
 			"times to the first token may be those of a part of the prompt")
 	} else if c.Spec.PromptCache == record.CacheOn && c.Launches.Counted > 0 {
 		warn("prompt-cache", "its cache of prompts can't be switched off; no token is known to have come from it")
 	}
 	if c.Spec.Pieces {
-		warn("pieces", "it tells of pieces of text and counts tokens itself: the times of its first and last token are those of pieces")
+		warn("pieces", "it tells of pieces of text and counts tokens itself: the times of its first and last token are "+
+			"those of pieces")
 	}
 	if c.inconstant != "" {
 		warn("launches-differ", "its launches did not all run the same: %s", c.inconstant)

@@ -28,8 +28,8 @@ func moments() []moment {
 	}
 }
 
-// held writes a figure of a breakdown, in the terminal as on the page. Where not every counted launch has it, it says how many do.
-// What repetitions in one launch can only have once is not missing.
+// held writes a figure of a breakdown, in the terminal as on the page. Where not every counted launch has it, it says how many
+// do. What repetitions in one launch can only have once is not missing.
 func held(f compare.Figure, l compare.Launches) string {
 	switch {
 	case !f.Known():
@@ -53,8 +53,10 @@ func mib(v float64) string {
 
 // Words that the terminal and the page have in common.
 const (
-	breakdownWords = "MiB, medians over counted launches. The ledger is what WebGPU was asked for: weights + KV reserved + workspaces + unattributed, before rounding; what is used of " +
-		"the KV cache lies within what is reserved. Retained: after the unload, less the baseline. Methods see different things: across them nothing adds up."
+	breakdownWords = "MiB, medians over counted launches. The ledger is what WebGPU was asked for: weights + KV reserved + " +
+		"workspaces + unattributed, before rounding; what is used of " +
+		"the KV cache lies within what is reserved. Retained: after the unload, less the baseline. Methods see different " +
+		"things: across them nothing adds up."
 	peaksWords = "Peaks of several processes are no sum: they were not at one moment, and each counts in full what is shared."
 )
 
@@ -78,7 +80,8 @@ func breakdownNotes(res *compare.Result) []string {
 
 // inside tells whether anything but processes was seen.
 func inside(b *compare.Breakdown) bool {
-	return slices.ContainsFunc(slices.Concat(b.Load, b.Measure, b.Retained), func(f compare.Figure) bool { return f.Known() && f.Name != compare.TotalPSS })
+	return slices.ContainsFunc(slices.Concat(b.Load, b.Measure, b.Retained),
+		func(f compare.Figure) bool { return f.Known() && f.Name != compare.TotalPSS })
 }
 
 // highest says of each process in which phase it was largest.
@@ -104,7 +107,8 @@ func stacks(v *view) []chart {
 		return nil
 	}
 	out := chart{ID: "breakdown", Section: "breakdown", Title: "By part", Unit: "MiB", Choice: "When", Table: v.stackTable(shown),
-		Note: "Medians. Two bars a browser: WebGPU by the ledger, and the page's own memory. They come from different methods and lie in different processes. " +
+		Note: "Medians. Two bars a browser: WebGPU by the ledger, and the page's own memory. They come from different " +
+			"methods and lie in different processes. " +
 			"One bar of an engine whose log tells its buffers: its own word.",
 		Label: "Stacked bars of what each cell's memory is for; the same figures are in the table below it"}
 	for _, m := range slices.Backward(moments()[:2]) { // the end of the measurement first
@@ -152,7 +156,8 @@ func (v *view) stack(shown []int, m moment) map[string]any {
 	bar.SetGlobalOptions(
 		charts.WithAnimation(false),
 		charts.WithTooltipOpts(opts.Tooltip{Show: opts.Bool(true), Trigger: "item"}),
-		charts.WithLegendOpts(opts.Legend{Show: opts.Bool(true), Type: "scroll", Bottom: "0", Left: "0", Right: "0", Icon: "roundRect", ItemWidth: 14, ItemHeight: 8}),
+		charts.WithLegendOpts(opts.Legend{Show: opts.Bool(true), Type: "scroll", Bottom: "0", Left: "0", Right: "0",
+			Icon: "roundRect", ItemWidth: 14, ItemHeight: 8}),
 		charts.WithGridOpts(opts.Grid{Left: "4", Right: "12", Top: "14", Bottom: "40", ContainLabel: opts.Bool(true)}),
 		charts.WithXAxisOpts(opts.XAxis{Type: "category"}),
 		charts.WithYAxisOpts(opts.YAxis{Type: "value", SplitNumber: 4}),
@@ -183,7 +188,8 @@ func (v *view) stack(shown []int, m moment) map[string]any {
 		if l.opacity < 1 {
 			style.Opacity = opts.Float(l.opacity)
 		}
-		bar.AddSeries(l.title, data, charts.WithBarChartOpts(opts.BarChart{Stack: "memory", BarWidth: "56%"}), charts.WithItemStyleOpts(style))
+		bar.AddSeries(l.title, data, charts.WithBarChartOpts(opts.BarChart{Stack: "memory", BarWidth: "56%"}),
+			charts.WithItemStyleOpts(style))
 	}
 	return options(bar)
 }
@@ -210,7 +216,8 @@ func (v *view) stackTable(shown []int) *grid {
 		for _, m := range moments() {
 			for _, f := range m.of(c.Memory) {
 				if f.Known() {
-					t.Rows = append(t.Rows, []string{line(c.Label), f.Title, m.long, mib(f.Center()), intervalWords(f), values(f)})
+					t.Rows = append(t.Rows, []string{line(c.Label), f.Title, m.long, mib(f.Center()), intervalWords(f),
+						values(f)})
 				}
 			}
 		}

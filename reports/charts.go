@@ -45,7 +45,8 @@ type view struct {
 	runs []*record.Run
 }
 
-// figures lists every chart of the report: a new one is one more function here. Each gives nothing where there is nothing to draw.
+// figures lists every chart of the report: a new one is one more function here. Each gives nothing where there is nothing to
+// draw.
 func figures() []func(*view) []chart {
 	return []func(*view) []chart{
 		memoryOverTime,
@@ -110,21 +111,25 @@ func peaks(v *view) []chart {
 			datum.Value = digits(b.Center())
 		}
 		base = append(base, datum)
-		peak = append(peak, opts.BarData{Value: digits(c.Figure(compare.PeakPSS).Center()), ItemStyle: &opts.ItemStyle{Color: v.colour(i)}})
+		peak = append(peak, opts.BarData{Value: digits(c.Figure(compare.PeakPSS).Center()),
+			ItemStyle: &opts.ItemStyle{Color: v.colour(i)}})
 	}
 	width := charts.WithBarChartOpts(opts.BarChart{BarGap: "-100%", BarWidth: "46%"})
 	bar.AddSeries("peak", peak, width, interval(v, shown, compare.PeakPSS))
 	bar.AddSeries("baseline", base, width, charts.WithItemStyleOpts(opts.ItemStyle{Color: "var(--veil)"}))
 	bar.Overlap(v.launches(shown, compare.PeakPSS))
-	t := &grid{Head: []string{"cell", "baseline (MiB)", "after warm-up (MiB)", "peak (MiB)", "increase (MiB)", "peak's 95 % interval", "peaks of launches (MiB)"}}
+	t := &grid{Head: []string{"cell", "baseline (MiB)", "after warm-up (MiB)", "peak (MiB)", "increase (MiB)",
+		"peak's 95 % interval", "peaks of launches (MiB)"}}
 	for _, i := range shown {
 		c := &v.res.Cells[i]
 		p := c.Figure(compare.PeakPSS)
-		t.Rows = append(t.Rows, []string{line(c.Label), known(c.Figure(compare.Baseline)), known(c.Figure(compare.PostWarmup)), num(p.Center()),
+		t.Rows = append(t.Rows, []string{line(c.Label), known(c.Figure(compare.Baseline)),
+			known(c.Figure(compare.PostWarmup)), num(p.Center()),
 			known(c.Figure(compare.Increase)), intervalWords(p), values(p)})
 	}
 	return []chart{{ID: "peaks", Section: "peaks", Title: "Baseline and peak", Unit: "MiB", Table: t,
-		Note:     "Total PSS. Bar: median peak; the muted part: median baseline, before a model is loaded. Dots: launches. Line: 95 % interval, where there are launches enough.",
+		Note: "Total PSS. Bar: median peak; the muted part: median baseline, before a model is loaded. Dots: launches. " +
+			"Line: 95 % interval, where there are launches enough.",
 		Label:    "Bar chart of baseline and peak memory for each cell; the same figures are in the table below it",
 		Drawings: []drawing{{Options: options(bar)}}}}
 }
@@ -184,11 +189,14 @@ func (v *view) launches(shown []int, name string) *charts.Scatter {
 	for at, i := range shown {
 		values := v.res.Cells[i].Figure(name).Values
 		for n, x := range values {
-			dots = append(dots, dot{opts.ScatterData{Name: fmt.Sprintf("launch (attempt %d)", x.Attempt), Value: []any{at, digits(x.Value)}, Symbol: "circle", SymbolSize: 6},
+			dots = append(dots, dot{opts.ScatterData{Name: fmt.Sprintf("%s (attempt %d)", v.res.Cells[i].Repeated(),
+				x.Attempt), Value: []any{at,
+				digits(x.Value)}, Symbol: "circle", SymbolSize: 6},
 				[2]float64{aside(n, len(values), len(shown)), 0}})
 		}
 	}
-	return s.AddSeries("launches", nil, charts.WithItemStyleOpts(opts.ItemStyle{Color: "var(--dot)", BorderColor: "var(--page)", BorderWidth: 1}),
+	return s.AddSeries("launches", nil, charts.WithItemStyleOpts(opts.ItemStyle{Color: "var(--dot)",
+		BorderColor: "var(--page)", BorderWidth: 1}),
 		func(s *charts.SingleSeries) { s.Data = dots })
 }
 
@@ -224,7 +232,8 @@ func interval(v *view, shown []int, name string) charts.SeriesOpts {
 		lines := []any{}
 		for at, i := range shown {
 			if iv := v.res.Cells[i].Figure(name).Interval; iv != nil {
-				lines = append(lines, []any{map[string]any{"coord": []any{at, digits(iv.Lo)}}, map[string]any{"coord": []any{at, digits(iv.Hi)}}})
+				lines = append(lines, []any{map[string]any{"coord": []any{at, digits(iv.Lo)}},
+					map[string]any{"coord": []any{at, digits(iv.Hi)}}})
 			}
 		}
 		if len(lines) == 0 {

@@ -65,7 +65,8 @@ type fact struct {
 type howRow struct{ Title, Cells, How string }
 
 func newDocument(v *view) (*document, error) {
-	d := &document{Verdict: v.res.Verdict, Comparability: v.res.Comparability, Warnings: v.res.Warnings, Schema: v.res.Schema, Charts: map[string][]chart{}}
+	d := &document{Verdict: v.res.Verdict, Comparability: v.res.Comparability, Warnings: v.res.Warnings, Schema: v.res.Schema,
+		Charts: map[string][]chart{}}
 	d.Title, d.Subtitle = titles(v.res)
 	drawings := map[string][]drawing{}
 	for _, figure := range figures() {
@@ -94,7 +95,8 @@ func newDocument(v *view) (*document, error) {
 	for _, r := range v.res.Runs {
 		d.Runs = append(d.Runs, runFact(r))
 	}
-	d.Breakdown = breakdownPart{breakdownWords, peaksWords, breakdownNotes(v.res), breakdownGrid(v.res), processGrid(v.res), methodGrid(v.res)}
+	d.Breakdown = breakdownPart{breakdownWords, peaksWords, breakdownNotes(v.res), breakdownGrid(v.res), processGrid(v.res),
+		methodGrid(v.res)}
 	d.Points = points(v.res)
 	d.Reported, d.Self, d.Sampler, d.How = reported(v.res), self(v.res), sampler(v.res), hows(v.res)
 	return d, nil
@@ -110,7 +112,8 @@ func titles(res *compare.Result) (title, subtitle string) {
 		when = append(when, r.Started.Format("2 January 2006, 15:04 MST"))
 	}
 	e := res.Runs[0].Environment
-	return strings.Join(names, " and "), fmt.Sprintf("%s · %s, %d cores, %s GiB · llmparity %s", strings.Join(when, " and "), line(e.CPU), e.Cores,
+	return strings.Join(names, " and "), fmt.Sprintf("%s · %s, %d cores, %s GiB · llmparity %s", strings.Join(when, " and "),
+		line(e.CPU), e.Cores,
 		num(float64(e.MemoryB)/(1<<30)), line(res.Runs[0].Tool.Version))
 }
 
@@ -139,7 +142,8 @@ func (v *view) summary(i int) summaryRow {
 		value, under := figureCell(f)
 		switch cached := c.Figure(compare.Cached); {
 		case f.Name == compare.PrefillTPS && cached.Known() && cached.Center() > 0:
-			under += fmt.Sprintf("; %s of %s prompt tokens from a cache", num(cached.Center()), num(c.Figure(compare.Prompt).Center()))
+			under += fmt.Sprintf("; %s of %s prompt tokens from a cache", num(cached.Center()),
+				num(c.Figure(compare.Prompt).Center()))
 		case f.Name == compare.PeakRSS:
 			under += "; RSS sum"
 		}
@@ -228,7 +232,8 @@ func (v *view) engine(i int) fact {
 	} else {
 		add("model", fmt.Sprintf("%s (%s, %s, %s, %d parameters)", m.Name, m.Architecture, m.Format, m.DType, m.Parameters))
 		add("model sha256", m.SHA256)
-		add("model file", fmt.Sprintf("%s MiB, weights %s MiB", num(float64(m.FileB)/record.MiB), num(float64(m.WeightsB)/record.MiB)))
+		add("model file", fmt.Sprintf("%s MiB, weights %s MiB", num(float64(m.FileB)/record.MiB),
+			num(float64(m.WeightsB)/record.MiB)))
 	}
 	if m.Context > 0 && m.MaxContext > m.Context {
 		context += fmt.Sprintf(" (capped: the model was made for %d)", m.MaxContext)
@@ -242,7 +247,8 @@ func (v *view) engine(i int) fact {
 	for _, lack := range []struct {
 		is   bool
 		what string
-	}{{c.Spec.StopsAtEnd, "stops at the end of a text"}, {c.Spec.NoTokenIDs, "no token ids"}, {c.Spec.Pieces, "tells of pieces of text, and counts tokens itself"}} {
+	}{{c.Spec.StopsAtEnd, "stops at the end of a text"}, {c.Spec.NoTokenIDs, "no token ids"}, {c.Spec.Pieces,
+		"tells of pieces of text, and counts tokens itself"}} {
 		if lack.is {
 			add("limits", lack.what)
 		}
@@ -268,7 +274,8 @@ func runFact(r compare.Run) fact {
 		{"CPU", fmt.Sprintf("%s, %d cores", e.CPU, e.Cores)}, {"memory", num(float64(e.MemoryB)/(1<<30)) + " GiB"},
 		{"system", strings.TrimSpace(e.OS + " " + e.Kernel)}, {"governor", e.Governor}, {"load before the run", num(e.Load1)},
 		{"container", map[bool]string{true: "yes", false: "no"}[e.Container]},
-		{"llmparity", strings.TrimSpace(r.Tool.Version + " " + r.Tool.GoOS + "/" + r.Tool.GoArch)}, {"llmparity sha256", r.Tool.SHA256},
+		{"llmparity", strings.TrimSpace(r.Tool.Version + " " + r.Tool.GoOS + "/" + r.Tool.GoArch)}, {"llmparity sha256",
+			r.Tool.SHA256},
 	} {
 		if row[1] != "" {
 			f.Rows = append(f.Rows, [2]string{row[0], line(row[1])})

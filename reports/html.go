@@ -44,9 +44,11 @@ func HTML(w io.Writer, res *compare.Result, runs ...*record.Run) error {
 	if err != nil {
 		return err
 	}
-	d.Policy = "default-src 'none'; script-src " + strings.Join(hashes, " ") + "; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
+	d.Policy = "default-src 'none'; script-src " + strings.Join(hashes,
+		" ") + "; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
 	d.Style, d.Scripts = template.CSS(style), scripts
-	t, err := template.New("report.html").Funcs(template.FuncMap{"clean": clean, "line": line, "num": num}).ParseFS(page, "page/report.html")
+	t, err := template.New("report.html").Funcs(template.FuncMap{"clean": clean, "line": line, "num": num}).ParseFS(page,
+		"page/report.html")
 	if err != nil {
 		return fmt.Errorf("reading the report's template: %w", err)
 	}
@@ -61,7 +63,8 @@ func inline(scripts ...string) (elements template.HTML, hashes []string, err err
 	for _, s := range scripts {
 		s = strings.ReplaceAll(s, "\r\n", "\n") // as the browser's parser will
 		if strings.Contains(strings.ToLower(s), "</script") || strings.Contains(s, "<!--") {
-			return "", nil, fault.New(fault.NoBundle, "run make setup and build again", "the embedded charting library can't be put into a page: it ends a script element")
+			return "", nil, fault.New(fault.NoBundle, "run make setup and build again",
+				"the embedded charting library can't be put into a page: it ends a script element")
 		}
 		sum := sha256.Sum256([]byte(s))
 		hashes = append(hashes, "'sha256-"+base64.StdEncoding.EncodeToString(sum[:])+"'")

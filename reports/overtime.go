@@ -37,8 +37,10 @@ func memoryOverTime(v *view) []chart {
 
 func (v *view) memoryOf(i, points int) (chart, bool) {
 	c := &v.res.Cells[i]
-	out := chart{ID: fmt.Sprintf("memory-%d", i), Section: "memory", Title: line(c.Label), Unit: "MiB", Choice: "Launch",
-		Label: "Lines of memory over time for " + line(c.Label) + ", with the phases of the launch as bands; a table of the phases follows"}
+	out := chart{ID: fmt.Sprintf("memory-%d", i), Section: "memory", Title: line(c.Label), Unit: "MiB",
+		Choice: strings.ToUpper(c.Repeated()[:1]) + c.Repeated()[1:],
+		Label: "Lines of memory over time for " + line(c.Label) + ", with the phases of the launch as bands; a table of " +
+			"the phases follows"}
 	for _, a := range v.runs[c.Run].Attempts {
 		if a.Cell != c.Spec.ID || len(a.Totals) == 0 {
 			continue
@@ -47,7 +49,8 @@ func (v *view) memoryOf(i, points int) (chart, bool) {
 			out.Chosen = len(out.Drawings)
 			out.Table = phaseTable(a)
 		}
-		out.Drawings = append(out.Drawings, drawing{Name: launchName(a, c.Representative), Caption: phaseWords(a), Options: v.timeline(i, a, points)})
+		out.Drawings = append(out.Drawings, drawing{Name: launchName(c, a), Caption: phaseWords(a),
+			Options: v.timeline(i, a, points)})
 	}
 	if len(out.Drawings) > 0 && out.Table == nil {
 		for _, a := range v.runs[c.Run].Attempts {
@@ -60,8 +63,8 @@ func (v *view) memoryOf(i, points int) (chart, bool) {
 	return out, len(out.Drawings) > 0
 }
 
-func launchName(a *record.Attempt, representative int) string {
-	name := fmt.Sprintf("launch %d", a.Repetition)
+func launchName(c *compare.Cell, a *record.Attempt) string {
+	name := fmt.Sprintf("%s %d", c.Repeated(), a.Repetition)
 	switch {
 	case a.Warmup:
 		name = "warm-up launch"
@@ -69,7 +72,7 @@ func launchName(a *record.Attempt, representative int) string {
 		name += " (failed: " + string(a.Class) + ")"
 	case a.Status != record.OK:
 		name += " (" + string(a.Status) + ")"
-	case a.ID == representative:
+	case a.ID == c.Representative:
 		name += " (nearest to the median)"
 	}
 	return name
@@ -89,7 +92,8 @@ func (v *view) timeline(cell int, a *record.Attempt, points int) map[string]any 
 		charts.WithLegendOpts(opts.Legend{Show: opts.Bool(true), Type: "scroll", Bottom: "0", Left: "0", Right: "0",
 			Icon: "roundRect", ItemWidth: 14, ItemHeight: 8, Selected: selected}),
 		charts.WithGridOpts(opts.Grid{Left: "4", Right: "14", Top: "26", Bottom: "58", ContainLabel: opts.Bool(true)}),
-		charts.WithXAxisOpts(opts.XAxis{Type: "value", Name: "seconds", NameLocation: "middle", NameGap: 26, Min: 0, Max: "dataMax"}),
+		charts.WithXAxisOpts(opts.XAxis{Type: "value", Name: "seconds", NameLocation: "middle", NameGap: 26, Min: 0,
+			Max: "dataMax"}),
 		charts.WithYAxisOpts(opts.YAxis{Type: "value", SplitNumber: 4}),
 	)
 	add := func(name string, data []xy, s opts.LineStyle, more ...charts.SeriesOpts) {
@@ -99,7 +103,8 @@ func (v *view) timeline(cell int, a *record.Attempt, points int) map[string]any 
 			l.AddSeries(name, lineData(thin(data, points)), more...)
 		}
 	}
-	add("total PSS", totals(a, record.MethodSmapsRollup, zero, func(t record.TotalRow) float64 { return t.PSS }), opts.LineStyle{Color: v.colour(cell), Width: 3}, bands(a, zero))
+	add("total PSS", totals(a, record.MethodSmapsRollup, zero, func(t record.TotalRow) float64 { return t.PSS }),
+		opts.LineStyle{Color: v.colour(cell), Width: 3}, bands(a, zero))
 	add("RSS sum", totals(a, record.MethodStatm, zero, func(t record.TotalRow) float64 { return t.RSS }),
 		opts.LineStyle{Color: "var(--muted)", Width: 1.2, Type: "dashed"}, bandsIfFirst(l, a, zero))
 	selected["RSS sum"] = true
@@ -214,7 +219,8 @@ func bands(a *record.Attempt, zero int64) charts.SeriesOpts {
 				{Name: name, XAxis: seconds(p.BeginNS, zero), MarkAreaStyle: opts.MarkAreaStyle{ItemStyle: &opts.ItemStyle{Color: fill}}},
 				{XAxis: seconds(p.EndNS, zero)}})
 		}
-		s.MarkAreas = &opts.MarkAreas{Data: data, MarkAreaStyle: opts.MarkAreaStyle{Label: &opts.Label{Show: opts.Bool(true), Position: "top", FontSize: 11, Color: "var(--muted)"}}}
+		s.MarkAreas = &opts.MarkAreas{Data: data, MarkAreaStyle: opts.MarkAreaStyle{Label: &opts.Label{Show: opts.Bool(true),
+			Position: "top", FontSize: 11, Color: "var(--muted)"}}}
 	}
 }
 

@@ -109,7 +109,8 @@ func Profile(w io.Writer, run *record.Run, cell int) error {
 func newProfile(res *compare.Result, c *compare.Cell) profile {
 	p := profile{ProfilerVersion: "2.0", SchemaVersion: "2.0", Metadata: newProfileMetadata(res, c)}
 	m := c.Spec.Model
-	p.Model = profileModel{Name: m.Name, SHA256: m.SHA256, Architecture: m.Architecture, Parameters: m.Parameters, Layers: m.Layers, Heads: m.Heads,
+	p.Model = profileModel{Name: m.Name, SHA256: m.SHA256, Architecture: m.Architecture, Parameters: m.Parameters,
+		Layers: m.Layers, Heads: m.Heads,
 		KVHeads: m.KVHeads, HeadDim: m.HeadDim, Hidden: m.Hidden, DType: m.DType, MaxModelLen: m.Context}
 	p.Engine = profileEngine{Type: c.Spec.Engine}
 	if c.Engine != nil {
@@ -118,7 +119,8 @@ func newProfile(res *compare.Result, c *compare.Cell) profile {
 		p.Model.DType = cmp.Or(c.Engine.Policy["weights_dtype"], m.DType) // as the engine holds them
 	}
 	points := c.Points()
-	p.Memory = profileMemory{Baseline: pointOf(points.Baseline), PostWarmup: pointOf(points.Warm), Peak: pointOf(points.Peak), Increase: gib(points.Increase)}
+	p.Memory = profileMemory{Baseline: pointOf(points.Baseline), PostWarmup: pointOf(points.Warm), Peak: pointOf(points.Peak),
+		Increase: gib(points.Increase)}
 	p.Breakdown = newBreakdown(c)
 	p.Latency = newLatency(c)
 	return p
@@ -130,12 +132,15 @@ func newProfileMetadata(res *compare.Result, c *compare.Cell) profileMetadata {
 		Output: c.Spec.MaxTokens, BatchSize: 1, Device: c.Device, Warnings: res.Warnings,
 		Units: map[string]string{"gb": "GiB (2^30 bytes)", "ms": "milliseconds"},
 		Method: map[string]string{
-			"total_gb":          fmt.Sprintf("median over counted launches of %s over the engine's processes: host memory, not GPU memory", c.Points().Of),
-			"model_weights_gb":  "size of the weights in the types that the engine computes on: exact, and not a reading of what it holds",
+			"total_gb": fmt.Sprintf("median over counted launches of %s over the engine's processes: host memory, "+
+				"not GPU memory", c.Points().Of),
+			"model_weights_gb": "size of the weights in the types that the engine computes on: exact, and not a reading " +
+				"of what it holds",
 			"mean_latency_ms":   "mean over counted launches of the request's latency",
 			"tokens_per_second": "mean over counted launches of tokens / request latency, prefill included",
 		},
-		Machine: machine{run.Environment.CPU, run.Environment.Cores, float64(run.Environment.MemoryB) / (1 << 30), run.Environment.OS, run.Environment.Kernel},
+		Machine: machine{run.Environment.CPU, run.Environment.Cores, float64(run.Environment.MemoryB) / (1 << 30),
+			run.Environment.OS, run.Environment.Kernel},
 	}
 	if f := c.Figure(compare.Prompt); f.Known() {
 		md.Input = f.Median
@@ -170,7 +175,8 @@ func newLatency(c *compare.Cell) *latencyStats {
 	if !latency.Known() {
 		return nil
 	}
-	l := &latencyStats{Mean: mean(latency.Values), TTFT: c.Figure(compare.TTFT).Median, Decode: c.Figure(compare.DecodeTPS).Median,
+	l := &latencyStats{Mean: mean(latency.Values), TTFT: c.Figure(compare.TTFT).Median,
+		Decode:  c.Figure(compare.DecodeTPS).Median,
 		Prefill: c.Figure(compare.PrefillTPS).Median, Load: c.Figure(compare.LoadTime).Median}
 	var rates []compare.Value
 	for i, v := range latency.Values {

@@ -31,7 +31,8 @@ func (t *table) write(w io.Writer) error {
 	if len(t.res.Cells) > 0 {
 		t.grid()
 		t.engines()
-		t.b.WriteString(wrap("Median over counted launches; ±: the wider side of the median's 95 % interval; (n=…): too few runs for one.", "", "", width))
+		t.b.WriteString(wrap("Median over counted launches; ±: the wider side of the median's 95 % interval; (n=…): too "+
+			"few runs for one.", "", "", width))
 	}
 	t.section("", "", t.res.Verdict)
 	t.section("What may be compared", "- ", t.res.Comparability)
@@ -79,7 +80,8 @@ func (t *table) section(title, mark string, lines []string) {
 func (t *table) parity() []string {
 	var out []string
 	for _, p := range t.res.Parity {
-		out = append(out, fmt.Sprintf("%s and %s: %s. Prompt: %s.", t.res.Cells[p.A].Label, t.res.Cells[p.B].Label, p.Verdict, p.Tokenisation))
+		out = append(out, fmt.Sprintf("%s and %s: %s. Prompt: %s.", t.res.Cells[p.A].Label, t.res.Cells[p.B].Label, p.Verdict,
+			p.Tokenisation))
 	}
 	return append(out, t.self()...)
 }
@@ -144,7 +146,8 @@ func (t *table) grid() {
 
 // points is the memory at three points. Why one has no baseline is said below.
 func (t *table) points() {
-	rows, cells := [][]string{{"", "", "", "after", "", ""}, {"cell", "MiB of", "baseline", "warm-up", "peak", "increase"}}, []int{}
+	rows, cells := [][]string{{"", "", "", "after", "", ""}, {"cell", "MiB of", "baseline", "warm-up", "peak", "increase"}},
+		[]int{}
 	var notes []string
 	whose := map[string][]string{}
 	for i := range t.res.Cells {
@@ -177,8 +180,10 @@ func (t *table) points() {
 
 // breakdownColumns of the table: two header lines, and a figure each.
 func breakdownColumns() [][3]string {
-	return [][3]string{{"WebGPU", "ledger", compare.Ledger}, {"", "weights", compare.Weights}, {"KV", "reserved", compare.KVReserved}, {"KV", "used", compare.KVUsed},
-		{"work-", "spaces", compare.Workspaces}, {"un-", "attributed", compare.Unattributed}, {"JS", "heap", compare.JSHeap}, {"array", "buffers", compare.ArrayBuffers},
+	return [][3]string{{"WebGPU", "ledger", compare.Ledger}, {"", "weights", compare.Weights}, {"KV", "reserved",
+		compare.KVReserved}, {"KV", "used", compare.KVUsed},
+		{"work-", "spaces", compare.Workspaces}, {"un-", "attributed", compare.Unattributed}, {"JS", "heap", compare.JSHeap},
+		{"array", "buffers", compare.ArrayBuffers},
 		{"", "WASM", compare.Wasm}, {"total", "PSS", compare.TotalPSS}}
 }
 

@@ -46,8 +46,8 @@ type Engine struct {
 	Cut          int                  // a repetition that has no end; 0: none
 	Warmup       bool                 // a warm-up launch first
 	Warnings     []record.Warning     // in every launch
-	// Peaks tells whether each process's highest RSS is read at the end of every phase, and Inside is what sources within the engine
-	// see; older records have neither.
+	// Peaks tells whether each process's highest RSS is read at the end of every phase, and Inside is what sources within the
+	// engine see; older records have neither.
 	Peaks  bool
 	Inside *Inside
 	// Vary moves times and sizes from launch to launch by about this share.
@@ -65,8 +65,10 @@ type Inside struct {
 // Run writes a run of these engines and reads it back.
 func Run(t testing.TB, name string, engines ...Engine) *record.Run {
 	t.Helper()
-	w, err := record.Create(t.TempDir(), record.Meta{Name: name, Started: Start, Tool: record.Tool{Version: "0.1.0", SHA256: "5f2c", GoOS: "linux", GoArch: "amd64"}},
-		record.Environment{OS: "linux", Kernel: "6.12.0", CPU: "Example CPU 3.0 GHz", Cores: 8, MemoryB: 24 << 30, Governor: "performance", Load1: 0.12}, []byte("name: "+name+"\n"))
+	w, err := record.Create(t.TempDir(), record.Meta{Name: name, Started: Start, Tool: record.Tool{Version: "0.1.0",
+		SHA256: "5f2c", GoOS: "linux", GoArch: "amd64"}},
+		record.Environment{OS: "linux", Kernel: "6.12.0", CPU: "Example CPU 3.0 GHz", Cores: 8, MemoryB: 24 << 30,
+			Governor: "performance", Load1: 0.12}, []byte("name: "+name+"\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -192,7 +194,8 @@ func (l *launch) sources() {
 	l.page = map[string]int{}
 	for _, method := range []string{"heap_usage", "webgpu_ledger", "wasm_memory"} {
 		if l.e.Inside != nil {
-			l.page[method] = l.r.Source(record.Source{Role: "page", Method: method, PID: 4001, Waits: true, Sees: "what " + method + " sees", Blind: "what " + method + " can't see"})
+			l.page[method] = l.r.Source(record.Source{Role: "page", Method: method, PID: 4001, Waits: true,
+				Sees: "what " + method + " sees", Blind: "what " + method + " can't see"})
 		}
 	}
 }
@@ -220,11 +223,14 @@ func (l *launch) inside(p record.Phase) {
 	if used, loaded := in.KVUsed[p]; loaded {
 		workspaces, remainder := in.Workspaces[p], in.Remainder[p]
 		live = in.Weights + in.KVReserved + workspaces + remainder
-		push("webgpu_ledger", record.Value{Name: "weights_bytes", Value: float64(in.Weights)}, record.Value{Name: "kv_reserved_bytes", Value: float64(in.KVReserved)},
-			record.Value{Name: "kv_used_bytes", Value: float64(used)}, record.Value{Name: "workspaces_bytes", Value: float64(workspaces)},
+		push("webgpu_ledger", record.Value{Name: "weights_bytes", Value: float64(in.Weights)},
+			record.Value{Name: "kv_reserved_bytes", Value: float64(in.KVReserved)},
+			record.Value{Name: "kv_used_bytes", Value: float64(used)}, record.Value{Name: "workspaces_bytes",
+				Value: float64(workspaces)},
 			record.Value{Name: "unattributed_bytes", Value: float64(remainder)})
 	}
-	push("webgpu_ledger", record.Value{Name: "live_bytes", Value: float64(live)}, record.Value{Name: "uncertain_count", Value: float64(in.Uncertain)})
+	push("webgpu_ledger", record.Value{Name: "live_bytes", Value: float64(live)}, record.Value{Name: "uncertain_count",
+		Value: float64(in.Uncertain)})
 }
 
 // edge is what the reading at a phase's end takes.
@@ -251,7 +257,8 @@ func (l *launch) phase(p record.Phase, d time.Duration, level func(float64) floa
 }
 
 func (l *launch) read(at time.Time, level float64, dear bool, edge record.Phase) {
-	statm, smaps := record.Total{Method: record.MethodStatm, Sample: record.NewSample()}, record.Total{Method: record.MethodSmapsRollup, Sample: record.NewSample()}
+	statm, smaps := record.Total{Method: record.MethodStatm, Sample: record.NewSample()},
+		record.Total{Method: record.MethodSmapsRollup, Sample: record.NewSample()}
 	for i, p := range l.e.Processes {
 		rss := p.Before + (p.Loaded-p.Before)*level*l.size + 0.4*l.g.rand.Float64()
 		s := record.NewSample()
@@ -327,7 +334,8 @@ func (l *launch) cost() record.Cost {
 
 // Tiny is the model of the made-up cells.
 func Tiny() record.Model {
-	return record.Model{Name: "tiny", SHA256: "9a0c3b5d7e", Format: "gguf", Architecture: "llama", DType: "f32", Parameters: 1 << 20, FileB: 4_300_000,
+	return record.Model{Name: "tiny", SHA256: "9a0c3b5d7e", Format: "gguf", Architecture: "llama", DType: "f32",
+		Parameters: 1 << 20, FileB: 4_300_000,
 		WeightsB: 4 << 20, Layers: 2, Heads: 4, KVHeads: 2, HeadDim: 32, Hidden: 128, Vocab: 512, Context: 256}
 }
 
@@ -340,23 +348,29 @@ func IDs(n int) []int {
 	return out
 }
 
-const text = " the river ran on past the mill and the town, and the light was on the water as it had been every evening of that year"
+const text = " the river ran on past the mill and the town, and the light was on the water as it had been every evening of " +
+	"that year"
 
 // Browser is WebLLM-like: resident, many processes, a software adapter.
 func Browser(launches int) Engine {
 	return Engine{
-		Cell: record.Cell{ID: 1, Engine: "webllm", Model: Tiny(), PromptID: 1, Prompt: "Once upon a time", MaxTokens: 64, Repetitions: launches, Isolation: "launch", PromptCache: "off"},
-		Info: record.EngineInfo{Name: "webllm", Version: "0.2.86", Path: "/usr/bin/chromium", Args: []string{"--headless=new", "--enable-unsafe-webgpu"},
+		Cell: record.Cell{ID: 1, Engine: "webllm", Model: Tiny(), PromptID: 1, Prompt: "Once upon a time", MaxTokens: 64,
+			Repetitions: launches, Isolation: "launch", PromptCache: "off"},
+		Info: record.EngineInfo{Name: "webllm", Version: "0.2.86", Path: "/usr/bin/chromium", Args: []string{"--headless=new",
+			"--enable-unsafe-webgpu"},
 			Parts: map[string]string{"browser": "Chromium 156.0", "webllm": "0.2.86", "webllm_origin": "built in",
 				"model_library": "ours (software kernels, partial sort)", "model_library_sha256": "77aa01"},
 			Policy: map[string]string{"kv_dtype": "f32", "weights_dtype": "f32", "context": "256"}},
-		Device:    record.Device{Class: record.SoftwareAdapter, Name: "SwiftShader", Detail: map[string]string{"vendor": "google", "fallback": "true"}},
-		Resident:  true,
-		Processes: []Process{{"browser", 118, 124, 70}, {"renderer", 96, 310, 60}, {"gpu-process", 88, 420, 64}, {"utility", 52, 53, 44}},
-		Load:      4200 * time.Millisecond, TTFT: 170 * time.Millisecond, Token: 48 * time.Millisecond,
+		Device: record.Device{Class: record.SoftwareAdapter, Name: "SwiftShader",
+			Detail: map[string]string{"vendor": "google", "fallback": "true"}},
+		Resident: true,
+		Processes: []Process{{"browser", 118, 124, 70}, {"renderer", 96, 310, 60}, {"gpu-process", 88, 420, 64},
+			{"utility", 52, 53, 44}},
+		Load: 4200 * time.Millisecond, TTFT: 170 * time.Millisecond, Token: 48 * time.Millisecond,
 		IDs: IDs(64), PromptIDs: []int{12, 44, 7, 301}, Text: text, Vary: 0.03,
 		Reported: func(ttft, decode time.Duration) map[string]float64 {
-			return map[string]float64{"decode_tokens_per_s": 63 / decode.Seconds() * 1.004, "prefill_tokens_per_s": 4 / ttft.Seconds() * 1.1, "completion_tokens": 63}
+			return map[string]float64{"decode_tokens_per_s": 63 / decode.Seconds() * 1.004,
+				"prefill_tokens_per_s": 4 / ttft.Seconds() * 1.1, "completion_tokens": 63}
 		},
 	}
 }
@@ -364,15 +378,18 @@ func Browser(launches int) Engine {
 // Native is llama-server-like: no process before the load, one process, the CPU.
 func Native(launches int) Engine {
 	return Engine{
-		Cell: record.Cell{ID: 2, Engine: "llamacpp", Model: Tiny(), PromptID: 1, Prompt: "Once upon a time", MaxTokens: 64, Repetitions: launches, Isolation: "launch", PromptCache: "off"},
-		Info: record.EngineInfo{Name: "llama-server", Version: "b11434", Path: "/usr/bin/llama-server", SHA256: "0badcafe", Args: []string{"-np", "1", "-t", "1"},
+		Cell: record.Cell{ID: 2, Engine: "llamacpp", Model: Tiny(), PromptID: 1, Prompt: "Once upon a time", MaxTokens: 64,
+			Repetitions: launches, Isolation: "launch", PromptCache: "off"},
+		Info: record.EngineInfo{Name: "llama-server", Version: "b11434", Path: "/usr/bin/llama-server", SHA256: "0badcafe",
+			Args:   []string{"-np", "1", "-t", "1"},
 			Policy: map[string]string{"kv_dtype": "f32", "weights_dtype": "f32", "context": "256", "threads": "1"}},
 		Device:    record.Device{Class: record.CPU, Name: "Example CPU 3.0 GHz"},
 		Processes: []Process{{"server", 8, 46, 3}},
 		Load:      350 * time.Millisecond, TTFT: 9 * time.Millisecond, Token: 1100 * time.Microsecond,
 		IDs: IDs(64), PromptIDs: []int{12, 44, 7, 301}, Text: text, Vary: 0.03,
 		Reported: func(ttft, decode time.Duration) map[string]float64 {
-			return map[string]float64{"predicted_per_second": 64 / decode.Seconds(), "prompt_per_second": 4 / ttft.Seconds() * 1.2, "predicted_n": 64}
+			return map[string]float64{"predicted_per_second": 64 / decode.Seconds(),
+				"prompt_per_second": 4 / ttft.Seconds() * 1.2, "predicted_n": 64}
 		},
 	}
 }
@@ -399,11 +416,15 @@ func Measured(e Engine, in *Inside) Engine {
 // Page is what is inside a Browser.
 func Page() *Inside {
 	phases := func(baseline, load, measure, unload int64) map[record.Phase]int64 {
-		return map[record.Phase]int64{record.Baseline: baseline, record.Load: load, record.Warmup: measure, record.Measure: measure, record.Idle: measure, record.Unload: unload}
+		return map[record.Phase]int64{record.Baseline: baseline, record.Load: load, record.Warmup: measure,
+			record.Measure: measure, record.Idle: measure, record.Unload: unload}
 	}
 	loaded := func(load, measure int64) map[record.Phase]int64 {
 		return map[record.Phase]int64{record.Load: load, record.Warmup: measure, record.Measure: measure, record.Idle: measure}
 	}
-	return &Inside{Weights: 4<<20 + 4096, KVReserved: 544 << 10, KVUsed: loaded(0, 68<<10), Workspaces: loaded(700_001, 1_100_300), Remainder: loaded(64, 4160),
-		Heap: phases(6_914_020, 8_948_068, 9_931_520, 8_327_632), Buffers: phases(6_845_225, 10_344_204, 6_859_937, 6_847_946), Wasm: phases(0, 51_445_760, 51_445_760, 17_891_328)}
+	return &Inside{Weights: 4<<20 + 4096, KVReserved: 544 << 10, KVUsed: loaded(0, 68<<10), Workspaces: loaded(700_001,
+		1_100_300),
+		Remainder: loaded(64, 4160),
+		Heap:      phases(6_914_020, 8_948_068, 9_931_520, 8_327_632),
+		Buffers:   phases(6_845_225, 10_344_204, 6_859_937, 6_847_946), Wasm: phases(0, 51_445_760, 51_445_760, 17_891_328)}
 }

@@ -37,8 +37,8 @@ type Caps struct {
 	Resident  bool // the process exists before the model is loaded, so that a baseline can be taken
 	TokenIDs  bool // tells the ids of the prompt and of every token; else tokens carry record.NoID, and texts are what can be compared
 	Exact     bool // tells of every token when it comes; else of pieces of text, and Usage.Generated counts the tokens
-	// PromptCache tells that tokens of a prompt may come from a cache that can't be switched off; Usage.CachedTokens says how many did.
-	// record.CacheUntold where it can't be known.
+	// PromptCache tells that tokens of a prompt may come from a cache that can't be switched off; Usage.CachedTokens says how
+	// many did. record.CacheUntold where it can't be known.
 	PromptCache bool
 	Served      bool // can run a model that has no file here: one that a server knows by its name
 	// Requests is how many generations may go on at a time in a session; one more is refused with ErrBusy.
@@ -60,7 +60,8 @@ type Model struct {
 	File os.FileInfo
 }
 
-// Same says that the file is another one than it was, as far as its place, size and time can tell: no figure is its model's any more.
+// Same says that the file is another one than it was, as far as its place, size and time can tell: no figure is its model's any
+// more.
 func (m Model) Same() error {
 	if m.File == nil {
 		return nil
@@ -69,7 +70,8 @@ func (m Model) Same() error {
 	if err == nil && os.SameFile(now, m.File) && now.Size() == m.File.Size() && now.ModTime().Equal(m.File.ModTime()) {
 		return nil
 	}
-	return fault.New(fault.BadModel, "let it be while a run goes on, and try again", "model %s was replaced or changed since the run began", m.Path)
+	return fault.New(fault.BadModel, "let it be while a run goes on, and try again",
+		"model %s was replaced or changed since the run began", m.Path)
 }
 
 // Request is one generation.
@@ -96,13 +98,14 @@ type Preparer interface {
 	Prepare(ctx context.Context, m Model, say func(string)) error
 }
 
-// Session is an open engine. Its methods are called one at a time, but for Generate, of which Caps.Requests may go on at once; Close may
-// be called at any time, any number of times. After Unload, Load may be called again; before, it is refused.
-// When ctx is cancelled a method stops its work, returns soon, and leaves the session fit for Unload and Close. A context is a call's
+// Session is an open engine. Its methods are called one at a time, but for Generate, of which Caps.Requests may go on at once;
+// Close may be called at any time, any number of times. After Unload, Load may be called again; before, it is refused. When ctx
+// is cancelled a method stops its work, returns soon, and leaves the session fit for Unload and Close. A context is a call's
 // alone: the session outlives that of Open, and its model that of Load.
 type Session interface {
 	Load(context.Context, Model) error
-	// Generate calls token for every real token (without Caps.Exact: every piece), in order, from one goroutine, before it returns.
+	// Generate calls token for every real token (without Caps.Exact: every piece), in order, from one goroutine, before it
+	// returns.
 	Generate(ctx context.Context, r Request, token func(record.Token)) (record.Usage, error)
 	// Unload returns when the model's memory is released, or says that it is not.
 	Unload(context.Context) error

@@ -84,10 +84,12 @@ type doneEntry struct {
 var (
 	sampleColumns = []string{"timestamp", "label", "pid", "rss_mb", "vms_mb", "t_ns", "read_ns", "source", "cell", "attempt",
 		"role", "pss_mb", "uss_mb", "swap_mb", "hwm_mb", "edge"}
-	totalColumns = []string{"timestamp", "label", "method", "processes", "rss_sum_mb", "vms_sum_mb", "pss_mb", "uss_mb", "swap_mb",
+	totalColumns = []string{"timestamp", "label", "method", "processes", "rss_sum_mb", "vms_sum_mb", "pss_mb", "uss_mb",
+		"swap_mb",
 		"t_ns", "read_ns", "cell", "attempt"}
-	metricColumns = []string{"timestamp", "label", "name", "value", "t_ns", "read_ns", "source", "cell", "attempt", "role", "edge"}
-	tokenColumns  = []string{"cell", "attempt", "request", "index", "id", "t_ns"}
+	metricColumns = []string{"timestamp", "label", "name", "value", "t_ns", "read_ns", "source", "cell", "attempt", "role",
+		"edge"}
+	tokenColumns = []string{"cell", "attempt", "request", "index", "id", "t_ns"}
 )
 
 // Names of the files in a run folder.

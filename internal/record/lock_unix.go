@@ -17,7 +17,8 @@ func lock(path string) (*os.File, error) {
 	}
 	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
 		_ = f.Close()
-		return nil, fault.New(fault.Unwritable, "wait for it to end or name another folder with --out", "another run writes into this folder (%s is locked)", path)
+		return nil, fault.New(fault.Unwritable, "wait for it to end or name another folder with --out",
+			"another run writes into this folder (%s is locked)", path)
 	}
 	return f, nil
 }

@@ -257,7 +257,8 @@ func (b *builder) attempt(id int64) (*Attempt, error) {
 	return a, nil
 }
 
-// formerlyReused is what older runs have in place of the isolation where repetitions reused launches: that of the launch is not known.
+// formerlyReused is what older runs have in place of the isolation where repetitions reused launches: that of the launch is not
+// known.
 const formerlyReused = "reused"
 
 func (b *builder) journal(line []byte) error {
@@ -305,7 +306,8 @@ func (b *builder) begin(e entry) error {
 		return fmt.Errorf("attempt %d goes on in the session of attempt %d, which is none of its cell's", e.Attempt, of)
 	}
 	a := &Attempt{ID: e.Attempt, Cell: e.Begin.Cell, Repetition: e.Begin.Repetition, Warmup: e.Begin.Warmup, Load1: e.Begin.Load1,
-		OpenedBy: e.Begin.OpenedBy, opener: b.attempts[e.Begin.OpenedBy], BeginNS: e.T, EndNS: e.T, Status: Interrupted, Sources: map[int]Source{}}
+		OpenedBy: e.Begin.OpenedBy, opener: b.attempts[e.Begin.OpenedBy], BeginNS: e.T, EndNS: e.T, Status: Interrupted,
+		Sources: map[int]Source{}}
 	b.attempts[a.ID] = a
 	b.run.Attempts = append(b.run.Attempts, a)
 	return nil
@@ -331,8 +333,10 @@ func (a *Attempt) add(e entry) error {
 		r.Spans = append(r.Spans, span)
 	case e.Request != nil:
 		q := e.Request
-		a.Requests = append(a.Requests, &Request{ID: q.ID, Phase: q.Phase, SentNS: q.Sent, ReturnedNS: q.Returned, PromptIDs: q.PromptIDs,
-			PromptTokens: q.PromptTokens, Generated: q.Generated, CachedTokens: q.cached(), Text: q.Text, Finish: q.Finish, Reported: q.Reported})
+		a.Requests = append(a.Requests, &Request{ID: q.ID, Phase: q.Phase, SentNS: q.Sent, ReturnedNS: q.Returned,
+			PromptIDs:    q.PromptIDs,
+			PromptTokens: q.PromptTokens, Generated: q.Generated, CachedTokens: q.cached(), Text: q.Text, Finish: q.Finish,
+			Reported: q.Reported})
 	case e.Event != nil:
 		a.Events = append(a.Events, EventAt{e.T, *e.Event})
 	case e.Warning != nil:
@@ -357,7 +361,8 @@ func (a *Attempt) request(id int) *Request {
 // token drops the tokens of a request that never reached the journal: rows are flushed before it.
 func (b *builder) token(r row) error {
 	var attempt, request, index, id, ns int64
-	if err := r.integers(map[string]*int64{"attempt": &attempt, "request": &request, "index": &index, "id": &id, "t_ns": &ns}); err != nil {
+	if err := r.integers(map[string]*int64{"attempt": &attempt, "request": &request, "index": &index, "id": &id,
+		"t_ns": &ns}); err != nil {
 		return err
 	}
 	a, ok := b.attempts[int(attempt)]
@@ -386,7 +391,8 @@ func (b *builder) missing() {
 func (b *builder) sample(r row) error {
 	var s SampleRow
 	var attempt, source int64
-	if err := r.integers(map[string]*int64{"attempt": &attempt, "source": &source, "t_ns": &s.NS, "read_ns": &s.ReadNS}); err != nil {
+	if err := r.integers(map[string]*int64{"attempt": &attempt, "source": &source, "t_ns": &s.NS,
+		"read_ns": &s.ReadNS}); err != nil {
 		return err
 	}
 	if err := r.sizes(map[string]*float64{"rss_mb": &s.RSS, "vms_mb": &s.VMS, "pss_mb": &s.PSS, "uss_mb": &s.USS,
@@ -408,7 +414,8 @@ func (b *builder) sample(r row) error {
 func (b *builder) metric(r row) error {
 	var m MetricRow
 	var attempt, source int64
-	if err := r.integers(map[string]*int64{"attempt": &attempt, "source": &source, "t_ns": &m.NS, "read_ns": &m.ReadNS}); err != nil {
+	if err := r.integers(map[string]*int64{"attempt": &attempt, "source": &source, "t_ns": &m.NS,
+		"read_ns": &m.ReadNS}); err != nil {
 		return err
 	}
 	name, err := r.text("name")

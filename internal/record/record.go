@@ -105,7 +105,8 @@ type Cell struct {
 	Pieces     bool `json:"pieces,omitempty"`       // it tells of pieces of text, and counts tokens itself
 }
 
-// What becomes of a prompt's tokens from one request to the next. Where a cache can't be switched off, requests tell what they had of it.
+// What becomes of a prompt's tokens from one request to the next. Where a cache can't be switched off, requests tell what they
+// had of it.
 const (
 	CacheOff = "off"
 	CacheOn  = "on"
@@ -150,8 +151,8 @@ const (
 // NoID is the id of a token whose engine tells none.
 const NoID = -1
 
-// Token is one real token, counted where the engine samples it and never guessed from text chunks. An engine that only tells of pieces of
-// text gives those, without ids, and Usage counts the tokens.
+// Token is one real token, counted where the engine samples it and never guessed from text chunks. An engine that only tells of
+// pieces of text gives those, without ids, and Usage counts the tokens.
 type Token struct {
 	Index int // from 0
 	ID    int // or NoID

@@ -180,7 +180,8 @@ func (r *Recording) Request(p Phase, u Usage, tokens []Token, returned time.Time
 		w.write(w.tokens, w.line)
 	}
 	row := &requestRow{ID: r.requests, Phase: p, Sent: w.clock.ns(u.Sent), Returned: w.clock.ns(returned), PromptIDs: u.PromptIDs,
-		PromptTokens: u.PromptTokens, Generated: u.Generated, Tokens: len(tokens), Text: u.Text, Finish: u.Finish, Reported: u.Reported}
+		PromptTokens: u.PromptTokens, Generated: u.Generated, Tokens: len(tokens), Text: u.Text, Finish: u.Finish,
+		Reported: u.Reported}
 	if u.CachedTokens != CacheUntold {
 		row.CachedTokens = &u.CachedTokens
 	}

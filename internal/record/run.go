@@ -116,7 +116,8 @@ type TotalRow struct {
 // Counted tells whether the attempt's figures may enter statistics.
 func (a *Attempt) Counted() bool { return a.Status == OK && !a.Warmup }
 
-// Launch is the attempt that opened the session: it has the baseline and the load. It is the attempt itself unless sessions are reused.
+// Launch is the attempt that opened the session: it has the baseline and the load. It is the attempt itself unless sessions are
+// reused.
 func (a *Attempt) Launch() *Attempt {
 	if a.opener != nil {
 		return a.opener
@@ -167,9 +168,9 @@ func (a *Attempt) Measured() []*Request {
 	return out
 }
 
-// Device is what the engine computed on, and whether it said so.
+// Device is what the engine computed on, and whether it said so: the last that it said, when it knew best.
 func (a *Attempt) Device() (Device, bool) {
-	for _, e := range a.Events {
+	for _, e := range slices.Backward(a.Events) {
 		if e.Device != nil {
 			return *e.Device, true
 		}

@@ -129,7 +129,8 @@ func (w *Writer) open(meta Meta, env Environment, plan []byte) (err error) {
 		to      **appender
 		name    string
 		columns []string
-	}{{&w.journal, journalFile, nil}, {&w.samples, samplesFile, sampleColumns}, {&w.totals, totalsFile, totalColumns}, {&w.tokens, tokensFile, tokenColumns},
+	}{{&w.journal, journalFile, nil}, {&w.samples, samplesFile, sampleColumns}, {&w.totals, totalsFile, totalColumns},
+		{&w.tokens, tokensFile, tokenColumns},
 		{&w.metrics, metricsFile, metricColumns}} {
 		if *f.to, err = newAppender(filepath.Join(w.dir, f.name), f.columns); err != nil {
 			return err
@@ -304,10 +305,13 @@ func diskFault(err error, where string) error {
 	case errors.As(err, &known):
 		return err
 	case fault.NoSpace(err):
-		return fault.Wrap(fault.DiskFull, err, "free some space or name another folder with --out; what was measured so far stays readable",
+		return fault.Wrap(fault.DiskFull, err, "free some space or name another folder with --out; what was measured so "+
+			"far stays readable",
 			"no space left for the record in %s", where)
-	case errors.Is(err, os.ErrPermission), errors.Is(err, syscall.EROFS), errors.Is(err, syscall.ENOTDIR), errors.Is(err, os.ErrNotExist):
-		return fault.Wrap(fault.Unwritable, err, "name a folder that you may write to with --out", "can't write the record in %s", where)
+	case errors.Is(err, os.ErrPermission), errors.Is(err, syscall.EROFS), errors.Is(err, syscall.ENOTDIR), errors.Is(err,
+		os.ErrNotExist):
+		return fault.Wrap(fault.Unwritable, err, "name a folder that you may write to with --out",
+			"can't write the record in %s", where)
 	}
 	return fmt.Errorf("writing the record in %s: %w", where, err)
 }

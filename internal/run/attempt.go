@@ -26,8 +26,8 @@ type attempt struct {
 	keep    bool  // the next repetition goes on in the session
 }
 
-// run carries the attempt out and commits it to the record, whatever happens. What the next repetition goes on in is given back; nil
-// where there is nothing.
+// run carries the attempt out and commits it to the record, whatever happens. What the next repetition goes on in is given
+// back; nil where there is nothing.
 func (a *attempt) run(parent context.Context) (*live, error) {
 	ctx, cancel := context.WithTimeoutCause(parent, time.Duration(a.options.Plan.Timeout),
 		fmt.Errorf("the launch took longer than %s: %w", time.Duration(a.options.Plan.Timeout), context.DeadlineExceeded))
@@ -178,7 +178,8 @@ func (a *attempt) phase(ctx context.Context, p record.Phase, do func() error) er
 
 func (a *attempt) generate(ctx context.Context, p record.Phase, n int) error {
 	tokens := make([]record.Token, 0, n)
-	r := engine.Request{Prompt: a.cell.Prompt, MaxTokens: n, Temperature: a.cell.Temperature, IgnoreEOS: a.cell.engine.Caps().IgnoreEOS}
+	r := engine.Request{Prompt: a.cell.Prompt, MaxTokens: n, Temperature: a.cell.Temperature,
+		IgnoreEOS: a.cell.engine.Caps().IgnoreEOS}
 	known := a.options.Expected[a.cell.Prompt]
 	if p == record.Warmup && a.cell.PromptCache == record.CacheOn {
 		r.Prompt, known = turned(r.Prompt), nil
@@ -204,7 +205,8 @@ func (a *attempt) generate(ctx context.Context, p record.Phase, n int) error {
 	return err
 }
 
-// turned is a prompt of the same words that begins otherwise: what is asked to warm up must not lie in the cache when the same is measured.
+// turned is a prompt of the same words that begins otherwise: what is asked to warm up must not lie in the cache when the same
+// is measured.
 func turned(prompt string) string {
 	first, rest, several := strings.Cut(strings.TrimSpace(prompt), " ")
 	if !several {
@@ -217,7 +219,8 @@ func turned(prompt string) string {
 func gibberish(tokens []record.Token, expected []int) error {
 	for i, id := range expected {
 		if i < len(tokens) && tokens[i].ID != record.NoID && tokens[i].ID != id {
-			return engine.Fail(record.BadOutput, "token %d of %d is %d, and the model says %d: what the engine computes is not this model",
+			return engine.Fail(record.BadOutput, "token %d of %d is %d, and the model says %d: what the engine computes is "+
+				"not this model",
 				i+1, len(tokens), tokens[i].ID, id)
 		}
 	}

@@ -12,8 +12,8 @@ import (
 	"llmparity/internal/record"
 )
 
-// Profiles says which files of an engine's own tools are written, and of which phases. They take time and memory, within the phase
-// and after it, so that figures of a launch that has them are marked.
+// Profiles says which files of an engine's own tools are written, and of which phases. They take time and memory, within the
+// phase and after it, so that figures of a launch that has them are marked.
 type Profiles struct {
 	Kinds  []engine.Profile // none: nothing is profiled
 	Phases []record.Phase
@@ -36,7 +36,8 @@ func (a *attempt) markProfiled() {
 	for _, k := range kinds {
 		names = append(names, string(k))
 	}
-	a.rec.Warn(record.Warning{Code: "profiled", Text: fmt.Sprintf("profiled (%s): times and memory are not comparable", strings.Join(names, ", "))})
+	a.rec.Warn(record.Warning{Code: "profiled", Text: fmt.Sprintf("profiled (%s): times and memory are not comparable",
+		strings.Join(names, ", "))})
 }
 
 // profile begins a phase's profiles; the function returned ends them. What goes wrong with them is a warning.

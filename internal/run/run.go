@@ -28,8 +28,8 @@ type Options struct {
 	Tool     record.Tool
 	Progress Progress
 	Profiles Profiles
-	// Expected is what the model says after each prompt, greedily, where that is known for certain; it may be shorter than what is
-	// asked for. A launch that says something else has failed.
+	// Expected is what the model says after each prompt, greedily, where that is known for certain; it may be shorter than what
+	// is asked for. A launch that says something else has failed.
 	Expected map[string][]int
 	GPU      gpu.Options // where GPUs are looked for
 
@@ -77,7 +77,8 @@ func Do(ctx context.Context, o Options) (dir string, err error) {
 	o.Progress(Event{Kind: Recording, Text: w.Dir()})
 	if busy := float64(env.Cores) / 2; env.Load1 > busy {
 		w.Warn(record.Warning{Code: "noisy-machine", Text: fmt.Sprintf(
-			"the machine was busy before the run: load average %.1f on %d cores; times and rates may be off", env.Load1, env.Cores)})
+			"the machine was busy before the run: load average %.1f on %d cores; times and rates may be off", env.Load1,
+			env.Cores)})
 	}
 	for _, warning := range o.gpus.Warnings() {
 		w.Warn(warning)
@@ -98,7 +99,8 @@ func reusable(o Options) error {
 	for _, e := range o.Engines {
 		if o.Plan.Isolation == plan.Reused && e.Caps().PerGeneration {
 			return fault.New(fault.Usage, "leave it out, or use --isolation launch",
-				"%s starts a process for each generation: there is no launch that repetitions could reuse (--isolation reused)", e.Name())
+				"%s starts a process for each generation: there is no launch that repetitions could reuse (--isolation "+
+					"reused)", e.Name())
 		}
 	}
 	return nil
@@ -156,9 +158,9 @@ type turn struct {
 	last       bool
 }
 
-// turns puts attempts in order: the cells in turn, repetition by repetition, so that a machine that slows down slows all engines. Where
-// sessions are reused one cell comes after the other: what another's idle session holds would divide the pages that both share, and so
-// be in PSS.
+// turns puts attempts in order: the cells in turn, repetition by repetition, so that a machine that slows down slows all
+// engines. Where sessions are reused one cell comes after the other: what another's idle session holds would divide the pages
+// that both share, and so be in PSS.
 func turns(o Options, all []*cell) []turn {
 	groups := [][]*cell{all}
 	if o.Plan.Isolation == plan.Reused {

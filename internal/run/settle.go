@@ -9,8 +9,8 @@ import (
 	"llmparity/internal/record"
 )
 
-// A baseline is taken when the engine's processes hold still: when the sum of their RSS has moved by no more than a tolerance over a
-// window. One that does not come to rest in time is taken all the same, and the record says so.
+// A baseline is taken when the engine's processes hold still: when the sum of their RSS has moved by no more than a tolerance
+// over a window. One that does not come to rest in time is taken all the same, and the record says so.
 const (
 	settleWindow   = 500 * time.Millisecond
 	settlePatience = 5 * time.Second
@@ -109,8 +109,10 @@ func (a *attempt) settle(ctx context.Context) error {
 	}
 	a.rec.Event(record.Event{At: time.Now(), Settling: &s})
 	if !s.Settled && s.Spread != record.Absent {
-		totals.stand(record.Warning{Code: "baseline-not-settled", Text: fmt.Sprintf("the baseline was taken after %v although the processes' RSS still "+
-			"moved by %.1f MiB in %v: increases may be off by as much", s.Waited.Round(time.Millisecond), float64(s.Spread)/record.MiB, settleWindow)})
+		totals.stand(record.Warning{Code: "baseline-not-settled", Text: fmt.Sprintf("the baseline was taken after %v "+
+			"although the processes' RSS still "+
+			"moved by %.1f MiB in %v: increases may be off by as much", s.Waited.Round(time.Millisecond),
+			float64(s.Spread)/record.MiB, settleWindow)})
 	}
 	return nil
 }

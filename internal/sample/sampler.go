@@ -47,9 +47,9 @@ func New(ctx context.Context, sink Sink) *Sampler {
 	return &Sampler{sink: sink, ctx: ctx, cancel: cancel, warned: map[string]bool{}}
 }
 
-// atMostOneIn bounds the share of a core that a method's ticks take: reading the mappings of large processes takes long, and is then
-// done more rarely than the method's rate says. Phase edges are always read. An engine that computes on all cores in step loses with each
-// of them what one of them loses.
+// atMostOneIn bounds the share of a core that a method's ticks take: reading the mappings of large processes takes long, and is
+// then done more rarely than the method's rate says. Phase edges are always read. An engine that computes on all cores in step
+// loses with each of them what one of them loses.
 const atMostOneIn = 200
 
 // A read that gets no answer, from a page that hangs, is given up. Phase edges wait for less: the run must go on.
@@ -93,9 +93,9 @@ func (p *pushes) end() {
 	}
 }
 
-// Attach reads a source from its method's next tick or the next Edge on, and not at all once the sampler has stopped. It is not read
-// at once: an engine attaches its processes one after the other, and a total of the first alone would be no total. At phase edges
-// methods are read in the order in which they were first attached.
+// Attach reads a source from its method's next tick or the next Edge on, and not at all once the sampler has stopped. It is not
+// read at once: an engine attaches its processes one after the other, and a total of the first alone would be no total. At
+// phase edges methods are read in the order in which they were first attached.
 func (s *Sampler) Attach(src Source) (detach func()) {
 	d := src.Describe()
 	s.mu.Lock()
@@ -300,7 +300,8 @@ func (s *Sampler) pass(ctx context.Context, g *group, edge *record.Phase) time.D
 		}
 		if p, ok := m.src.(Peaker); ok && edge != nil {
 			if err := p.ResetPeak(ctx); err != nil && s.ctx.Err() == nil && !errors.Is(err, ErrGone) {
-				s.warn(g, "peak-not-reset", fmt.Sprintf("the peak that %s reads can't be reset: phases have no peak of their own (%v)", g.method, err))
+				s.warn(g, "peak-not-reset", fmt.Sprintf("the peak that %s reads can't be reset: phases have no peak of "+
+					"their own (%v)", g.method, err))
 			}
 		}
 	}
@@ -328,8 +329,8 @@ const (
 	late       = " did not answer in time, at least once: its figures are absent there"
 )
 
-// lose drops a source that can't be read any more, and says why unless its process has just ended. One that did not answer in time
-// is read again.
+// lose drops a source that can't be read any more, and says why unless its process has just ended. One that did not answer in
+// time is read again.
 func (s *Sampler) lose(ctx context.Context, g *group, m *member, err error) {
 	if s.ctx.Err() != nil {
 		return

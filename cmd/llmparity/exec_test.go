@@ -131,8 +131,8 @@ func TestAModelThatAnEngineOfOnesOwnServes(t *testing.T) {
 	if code != 0 || !strings.Contains(stdout, "exec:echo.py       1/1") {
 		t.Fatalf("exit code %d\n%s%s", code, stdout, stderr)
 	}
-	if r, err := record.Open(filepath.Join(cmd.Dir, "results", "latest")); err != nil || r.Model.Name != "parrot" || r.Model.Format != "served" {
-		t.Errorf("%+v, %v", r.Model, err)
+	if r, err := record.Open(filepath.Join(cmd.Dir, "results", "latest")); err != nil || r.Cells[0].Model.Name != "parrot" || r.Cells[0].Model.Format != "served" {
+		t.Errorf("%+v, %v", r, err)
 	}
 	cmd = program(t, cmd.Args[1:]...)
 	if err := os.WriteFile(filepath.Join(cmd.Dir, "echo.py"), []byte(files), 0o755); err != nil {

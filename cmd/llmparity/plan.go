@@ -129,7 +129,8 @@ const maxUnasked = 4096
 var contextHelp = fmt.Sprintf(
 	"the context window in tokens; 0: the model's own (default: the plan's, else the model's own, %d at most)", maxUnasked)
 
-// chooseContext puts the context that is to be used into the plan and the model, which has the one that was asked for, or its own.
+// chooseContext puts the context that is to be used into the plan and the model, which has the one that was
+// asked for, or its own.
 func chooseContext(p *plan.Plan, m *engine.Model) error {
 	if m.Format == openai.Served {
 		p.Context = m.Context // its server's own where it is 0

@@ -60,10 +60,12 @@ measured is written to a folder as it happens; at the end there are a table and,
 	}
 	flags := c.Flags()
 	flags.StringSliceVar(&f.engines, "engines", nil, "engines, separated by commas, in place of the plan's: "+engineList())
-	flags.StringArrayVar(&f.engine, "engine", nil, "an engine, whatever its name has in it, such as 'exec:./my-engine --its-flag', a program of your "+
-		"own that speaks docs/protocol.md; may be given several times. It adds to --engines, and with or without those stands for the plan's")
+	flags.StringArrayVar(&f.engine, "engine", nil, "an engine, whatever its name has in it, such as "+
+		"'exec:./my-engine --its-flag', a program of your own that speaks docs/protocol.md; may be given several times. "+
+		"It adds to --engines, and with or without those stands for the plan's")
 	flags.StringVar(&f.model, "model", "",
-		"a GGUF file, tiny, smollm2, a WebLLM package's folder, an id of WebLLM's catalogue (llmparity model list), or served:NAME of a server")
+		"a GGUF file, tiny, smollm2, a WebLLM package's folder, an id of WebLLM's catalogue (llmparity model list), or "+
+			"served:NAME of a server")
 	flags.StringVar(&f.mirror, "mirror", "",
 		"where a model of the catalogue is fetched from: an address or a folder with the public addresses' layout")
 	flags.IntVar(&f.context, "context", 0, contextHelp)
@@ -71,11 +73,12 @@ measured is written to a folder as it happens; at the end there are a table and,
 	flags.IntVar(&f.maxTokens, "max-tokens", 0, "tokens to generate")
 	flags.IntVar(&f.repetitions, "repetitions", 0, "launches of each engine that count")
 	flags.StringVar(&f.isolation, "isolation", plan.OfLaunch,
-		"what a repetition has of its own: launch (a fresh process, and the model loaded anew; engines take turns) or reused (nothing: "+
-			"it goes on in the launch of the one before it; one engine after the other)")
+		"what a repetition has of its own: launch (a fresh process, and the model loaded anew; engines take turns) or "+
+			"reused (nothing: it goes on in the launch of the one before it; one engine after the other)")
 	flags.StringVar(&f.out, "out", "results", "the folder in which the run's folder is made")
 	flags.StringVar(&f.thread, "thread", "page", "where WebLLM runs: page (the page's own thread) or worker (a dedicated worker)")
-	flags.DurationVar(&f.watchdog, "watchdog", browser.Watchdog, "how long that thread, or an engine of exec:, may give no sign of life")
+	flags.DurationVar(&f.watchdog, "watchdog", browser.Watchdog, "how long that thread, or an engine of exec:, may give no "+
+		"sign of life")
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "no progress, only the result")
 	flags.IntVar(&f.threads, "threads", 1, "llama.cpp's threads")
 	f.engineFlags.register(flags)

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -304,6 +305,24 @@ func TestLoadAfterClose(t *testing.T) {
 	open, _ := opened(t, newEngine(t))
 	if err := open.Load(ctx, randomModel(t, ascii())); !errors.Is(err, context.Canceled) {
 		t.Errorf("Load with a cancelled context: %v", err)
+	}
+}
+
+// A server that ended when all was measured has crashed all the same.
+func TestACrashBetweenRequestsIsTold(t *testing.T) {
+	m := randomModel(t, ascii())
+	s, _ := opened(t, newEngine(t))
+	if err := s.Load(t.Context(), m); err != nil {
+		t.Fatal(err)
+	}
+	p := s.server.proc
+	_ = syscall.Kill(p.PID(), syscall.SIGKILL) // it is there
+	<-p.Done()
+	if err := s.Unload(t.Context()); engine.ClassOf(err) != record.Crash || !strings.Contains(err.Error(), "signal: killed") {
+		t.Errorf("Unload: %v", err)
+	}
+	if err := errors.Join(s.Unload(t.Context()), s.Load(t.Context(), m), s.Unload(t.Context())); err != nil {
+		t.Errorf("told twice, or not to be loaded again: %v", err)
 	}
 }
 

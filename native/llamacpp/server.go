@@ -43,6 +43,7 @@ type server struct {
 	once    sync.Once
 	detach  []func()
 	stopped chan struct{} // closed as soon as we ask it to end: what follows is no crash
+	told    bool          // an error of a call has told of its end, or that call was cancelled
 }
 
 // freePort gives a port that was free a moment ago.

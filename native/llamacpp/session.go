@@ -176,7 +176,11 @@ func (s *session) Unload(ctx context.Context) error {
 	if ctx.Err() != nil {
 		patience = 0
 	}
+	crashed := srv.ended(0) && !srv.asked() // while nothing was asked of it
 	s.drop(srv, patience)
+	if crashed && !srv.told && ctx.Err() == nil {
+		return srv.crashed()
+	}
 	return nil
 }
 
@@ -302,6 +306,7 @@ func (s *session) explain(ctx context.Context, srv *server, err error) error {
 	var failure *engine.Failure
 	switch {
 	case ctx.Err() != nil:
+		srv.told = true
 		return fmt.Errorf("generating with llama-server: %w", ctx.Err())
 	case srv.asked():
 		return errClosed
@@ -313,6 +318,7 @@ func (s *session) explain(ctx context.Context, srv *server, err error) error {
 		if srv.asked() {
 			return errClosed
 		}
+		srv.told = true
 		return srv.crashed()
 	}
 	return engine.Fail(record.Other, "generating with llama-server: %w", err)

@@ -224,6 +224,36 @@ func TestACrashOfTheRunnerAlone(t *testing.T) {
 	}
 }
 
+// Who ended when all was measured has crashed all the same.
+func TestACrashBetweenRequestsIsTold(t *testing.T) {
+	c := enginetest.Tiny(t, 8)[1]
+	s, p := loadedSession(t, c.Model)
+	for _, victim := range []struct {
+		pid  func() int
+		want string
+	}{
+		{func() int { return sampled(p, roleRunner)[0] }, "runner crashed while nothing was asked of it"},
+		{func() int { return s.own.proc.PID() }, "Ollama crashed (signal: killed) while nothing was asked of it"},
+	} {
+		pid := victim.pid()
+		_ = syscall.Kill(pid, syscall.SIGKILL) // it is there
+		for begin := time.Now(); child.Alive(pid) && time.Since(begin) < 20*time.Second; time.Sleep(5 * time.Millisecond) {
+		}
+		if pid == s.own.proc.PID() {
+			<-s.own.proc.Done()
+		}
+		if err := s.Unload(t.Context()); engine.ClassOf(err) != record.Crash || !strings.Contains(err.Error(), victim.want) {
+			t.Errorf("Unload: %v, want %s", err, victim.want)
+		}
+		if err := s.Unload(t.Context()); err != nil {
+			t.Errorf("told twice: %v", err)
+		}
+		if !s.own.ended(0) {
+			load(t, s, c.Model)
+		}
+	}
+}
+
 func TestAModelThatOllamaCantLoad(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "bad.gguf")
 	whole, err := os.ReadFile(enginetest.TinyModel(t).Path)
@@ -377,7 +407,7 @@ func writeRandom(path string, spec tiny.Spec) error {
 
 func TestMemoryThatCantBeSeenIsSaidToBeSo(t *testing.T) {
 	s, p := opened(t, newEngine(t))
-	for text, want := range map[string]string{"http://192.0.2.1:11434": "another machine", "127.0.0.1:9": "nobody listens on port 9"} {
+	for text, want := range map[string]string{"http://192.0.2.1:11434": "another machine", "127.0.0.1:9": "nobody listens at 127.0.0.1:9"} {
 		u, err := ParseURL(text)
 		if err != nil {
 			t.Fatal(err)

@@ -179,6 +179,11 @@ func (s *server) ended(atMost time.Duration) bool {
 	select {
 	case <-s.proc.Done():
 		return true
+	default: // of two that are ready the next select takes either
+	}
+	select {
+	case <-s.proc.Done():
+		return true
 	case <-time.After(atMost):
 		return false
 	}

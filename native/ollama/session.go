@@ -12,6 +12,8 @@ import (
 	"llmparity/internal/engine"
 	"llmparity/internal/fault"
 	"llmparity/internal/record"
+	"llmparity/internal/sample"
+	"llmparity/internal/sample/proc"
 	"llmparity/native/machine"
 )
 
@@ -272,7 +274,7 @@ const unloading = time.Minute
 // Unload returns when Ollama says that it holds the model no more, and its runner is gone where it can be seen.
 func (s *session) Unload(ctx context.Context) error {
 	s.mu.Lock()
-	l := s.model
+	l, told := s.model, s.crashed != nil
 	s.model = nil
 	closed := s.closed
 	s.mu.Unlock()
@@ -282,17 +284,39 @@ func (s *session) Unload(ctx context.Context) error {
 	for _, d := range l.detach {
 		d()
 	}
+	var crash error
+	if !told && ctx.Err() == nil {
+		crash = s.crashedIdle(l)
+	}
 	if s.own != nil && s.own.ended(0) {
-		return nil // and what it held is gone with it
+		return crash // what it held is gone with it
 	}
 	ctx, done := s.within(ctx)
 	defer done()
 	err := s.expire(ctx, l)
 	s.family.look(ctx)
-	if err != nil {
+	if crash == nil && err != nil {
 		return s.explain(ctx, err, "unloading the model")
 	}
-	return nil
+	return crash
+}
+
+// crashedIdle tells of a server of ours, or its runner, that has ended while nothing was asked of it.
+func (s *session) crashedIdle(l *loaded) error {
+	if s.own == nil || s.own.asked() {
+		return nil
+	}
+	who := ""
+	if s.own.ended(0) {
+		who = fmt.Sprintf("Ollama crashed (%s)", exit(s.own.proc.Err()))
+	} else if _, err := proc.Look(l.runner); l.runner != 0 && errors.Is(err, sample.ErrGone) {
+		who = "Ollama's runner crashed"
+	}
+	if who == "" {
+		return nil
+	}
+	words := summary(s.own.words())
+	return engine.Fail(classOf(words), "%s while nothing was asked of it; its last words: %s", who, words)
 }
 
 // expire has Ollama let go of a model, and waits for it.

@@ -251,3 +251,22 @@ func TestFileIsWholeOrUntouched(t *testing.T) {
 		t.Errorf("left behind: %v", left)
 	}
 }
+
+func TestHowFarTextsAreTheSameStandsInTheTable(t *testing.T) {
+	for text, want := range map[string]string{"": "as text", "the": "no", " the river is": "to byte 11"} {
+		a, b := comparetest.Served(1), comparetest.Served(1)
+		b.Cell.ID, b.Cell.Engine = 4, "other"
+		if usage := b.Usage; text != "" {
+			b.Usage = func(u *record.Usage) { usage(u); u.Text = text }
+		}
+		var out strings.Builder
+		if err := reports.Table(&out, compare.Runs(comparetest.Run(t, "texts", a, b))); err != nil {
+			t.Fatal(err)
+		}
+		for _, row := range strings.Split(out.String(), "\n")[3:5] {
+			if !strings.HasSuffix(row, "  "+want) {
+				t.Errorf("%q: %q, want %s", text, row, want)
+			}
+		}
+	}
+}

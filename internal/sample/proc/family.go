@@ -20,6 +20,8 @@ type Process struct {
 	Parent int
 	Start  uint64 // in the system's own unit
 	Name   string // as the system has it, cut off perhaps
+
+	thread bool // of a process, and none itself
 }
 
 // Young tells whether a process was started less than a second ago: it may soon become the program that it was started for.
@@ -34,6 +36,8 @@ type Family struct {
 	// Joins tells who belongs to the family beside the descendants; nil: nobody. A process is asked about when it is first seen, for a
 	// while after (it may still become another program), and now and then.
 	Joins func(Process) bool
+	// Except tells who never belongs to the family, nor so its descendants; nil: nobody.
+	Except func(Process) bool
 
 	births    *births
 	members   map[int]*Member
@@ -51,6 +55,10 @@ type Member struct {
 	probe   sample.Source
 	reading record.Sample // nobody's
 }
+
+// youngAtOnce is how many of those who may become another program are looked at again at a time, whoever they are: strangers that start
+// one program after the other must not be dear.
+const youngAtOnce = 32
 
 // youth is how long a process is looked at again and again: a shell's child becomes the program that it was started for within it.
 const youth = time.Second
@@ -134,6 +142,12 @@ func (m *Member) Alive() bool {
 	return !isGone(m.probe.Read(context.Background(), &m.reading))
 }
 
+// IsItself tells a process that has become the program it was started for from its parent's double, which it is for a moment.
+func (m *Member) IsItself() bool {
+	line := CommandLine(m.PID)
+	return len(line) > 0 && !slices.Equal(line, CommandLine(m.Parent))
+}
+
 // Close lets go of everything.
 func (f *Family) Close() {
 	for _, m := range f.members {
@@ -167,12 +181,12 @@ func (f *Family) look(everybody bool) (appeared []*Member) {
 		if m := f.members[pid]; pid == f.self || m != nil && m.Alive() {
 			continue
 		}
-		p, err := Look(pid)
+		p, err := glance(pid)
 		switch {
 		case errors.Is(err, sample.ErrGone):
 			f.births.missed(pid, begin)
 			delete(f.young, pid)
-		case err == nil:
+		case err == nil && !p.thread:
 			strangers = append(strangers, p)
 		}
 	}
@@ -196,10 +210,11 @@ func (f *Family) look(everybody bool) (appeared []*Member) {
 
 // belongs tells whether a process is a member's child, or joins in its own right.
 func (f *Family) belongs(p Process, listed bool) bool {
-	if parent := f.members[p.Parent]; parent != nil && parent.Start <= p.Start && parent.Alive() || f.Joins != nil && f.Joins(p) {
-		return listed || !isThread(p.PID)
+	parent := f.members[p.Parent]
+	if !(parent != nil && parent.Start <= p.Start && parent.Alive()) && !(f.Joins != nil && f.Joins(p)) {
+		return false
 	}
-	return false
+	return (listed || !isThread(p.PID)) && !(f.Except != nil && f.Except(p))
 }
 
 // stillYoung gives those who may become another program.
@@ -209,7 +224,9 @@ func (f *Family) stillYoung(now time.Time) (pids []int) {
 			delete(f.young, pid)
 			continue
 		}
-		pids = append(pids, pid)
+		if len(pids) < youngAtOnce {
+			pids = append(pids, pid)
+		}
 	}
 	return pids
 }

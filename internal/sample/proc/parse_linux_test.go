@@ -1,17 +1,33 @@
 package proc
 
 import (
+	"fmt"
 	"net/netip"
+	"strings"
 	"testing"
 )
 
+// A name may hold whatever else stands in the line.
 func FuzzStat(f *testing.F) {
-	f.Add([]byte("17 (a) b) ) S 1 17 17 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 4711 1 2\n"))
-	f.Add([]byte("17 ( "))
-	f.Add([]byte(")("))
-	f.Fuzz(func(t *testing.T, text []byte) {
-		if p, _, ok := parseStat(text); ok && p.Name == "a) b) " && p.Parent == 1 && p.PID == 17 && p.Start != 4711 {
-			t.Errorf("%+v", p)
+	for _, name := range []string{"sleep", "a) b) ", ") S 1 (", "", "\n0 (x", "日本"} {
+		f.Add(17, name, 1, uint64(4711), false)
+	}
+	f.Add(1<<22, "x", 0, uint64(1)<<63, true)
+	f.Fuzz(func(t *testing.T, pid int, name string, parent int, start uint64, thread bool) {
+		signal := 17
+		if thread {
+			signal = -1
+		}
+		text := fmt.Sprintf("%d (%s) S %d 1 1 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 %d 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 %d 3 0\n",
+			pid, name, parent, start, signal)
+		want := Process{PID: pid, Parent: parent, Start: start, Name: name, thread: thread}
+		if p, state, ok := parseStat([]byte(text)); !ok || state != 'S' || p != want {
+			t.Errorf("%q: %+v %c %v, want %+v", text, p, state, ok, want)
+		}
+		for n := range text { // cut off anywhere it is refused, or has what it should
+			if p, _, ok := parseStat([]byte(text[:n])); ok && (p.PID != pid || p.Parent != parent) && !strings.Contains(name, ")") {
+				t.Errorf("%q: %+v", text[:n], p)
+			}
 		}
 	})
 }

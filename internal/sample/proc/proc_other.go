@@ -4,6 +4,7 @@ package proc
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/shirou/gopsutil/v3/process"
@@ -47,9 +48,25 @@ func (s *portable) Read(ctx context.Context, r *record.Sample) error {
 	r.Begin = time.Now()
 	m, err := s.proc.MemoryInfoWithContext(ctx)
 	r.End = time.Now()
+	if err != nil || m.RSS == 0 {
+		if s.ended() {
+			return fmt.Errorf("process %d: %w", s.proc.Pid, sample.ErrGone)
+		}
+	}
 	if err != nil {
 		return gone(int(s.proc.Pid), err)
 	}
 	r.RSS, r.VMS = int64(m.RSS), int64(m.VMS)
 	return nil
+}
+
+// ended tells whether the process is there no more, or another one has its number, or nothing is left of it but its exit code. What a
+// reading of such a one fails with differs from system to system.
+func (s *portable) ended() bool {
+	now, err := process.NewProcess(s.proc.Pid)
+	if err != nil {
+		return isGone(gone(int(s.proc.Pid), err))
+	}
+	start, err := now.CreateTime()
+	return err == nil && uint64(start) != s.start || isZombie(now)
 }

@@ -3,6 +3,7 @@ package proc
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"os"
 	"strconv"
 	"strings"
@@ -32,6 +33,9 @@ func Look(pid int) (Process, error) {
 	}
 	return p, nil
 }
+
+// glance is Look for many at once.
+func glance(pid int) (Process, error) { return Look(pid) }
 
 func of(pid int, file string) string { return "/proc/" + strconv.Itoa(pid) + "/" + file }
 
@@ -69,13 +73,16 @@ func parseStat(text []byte) (p Process, state byte, ok bool) {
 			p.Parent, err = strconv.Atoi(string(field))
 		case 22:
 			p.Start, err = strconv.ParseUint(string(field), 10, 64)
-			return p, state, err == nil
+			ok = err == nil
+		case 38: // the signal that its end sends to its parent
+			p.thread = len(field) > 0 && field[0] == '-'
+			return p, state, ok
 		}
 		if err != nil {
-			break
+			return p, state, false
 		}
 	}
-	return p, state, false
+	return p, state, ok
 }
 
 // CommandLine gives a process's arguments; none where they can't be read, or were given up.
@@ -88,16 +95,48 @@ func CommandLine(pid int) []string {
 	return strings.Split(string(text), "\x00")
 }
 
-// isThread tells a thread from a process: /proc has a hidden folder for each.
-func isThread(pid int) bool {
+// ProcessOf gives the process that a thread is of: /proc has a hidden folder for each thread. It is pid itself where that is a process,
+// or where it can't be told.
+func ProcessOf(pid int) int {
+	if group, err := strconv.Atoi(statusLine(pid, "Tgid")); err == nil {
+		return group
+	}
+	return pid
+}
+
+func isThread(pid int) bool { return ProcessOf(pid) != pid }
+
+// Takes tells whether a process catches or ignores a signal; it may then live on with it.
+func Takes(pid int, signal unix.Signal) bool {
+	for _, set := range []string{"SigCgt", "SigIgn"} {
+		if mask, err := strconv.ParseUint(statusLine(pid, set), 16, 64); err == nil && mask>>(signal-1)&1 != 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// statusLine gives a line of a process's status; empty where there is none.
+func statusLine(pid int, name string) string {
 	text, err := os.ReadFile(of(pid, "status"))
 	if err != nil {
-		return false
+		return ""
 	}
-	_, rest, _ := strings.Cut(string(text), "\nTgid:")
+	_, rest, _ := strings.Cut(string(text), "\n"+name+":")
 	line, _, _ := strings.Cut(rest, "\n")
-	group, err := strconv.Atoi(strings.TrimSpace(line))
-	return err == nil && group != pid
+	return strings.TrimSpace(line)
+}
+
+// Usable tells why processes can't be looked at: /proc is missing, or tells of another namespace's processes, whose numbers are others.
+func Usable() error {
+	self, err := os.Readlink("/proc/self")
+	if err != nil {
+		return fmt.Errorf("processes can't be looked at: %w", err)
+	}
+	if self != strconv.Itoa(os.Getpid()) {
+		return fmt.Errorf("/proc tells of another namespace's processes: this one is %s there, and %d here", self, os.Getpid())
+	}
+	return nil
 }
 
 // All lists the processes there are.

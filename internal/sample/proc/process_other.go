@@ -14,6 +14,18 @@ import (
 
 // Look gives who the process pid is now; sample.ErrGone where there is none, or none any more but for its exit code.
 func Look(pid int) (Process, error) {
+	who, err := glance(pid)
+	if err != nil {
+		return who, err
+	}
+	if p, err := process.NewProcess(int32(pid)); err != nil || isZombie(p) {
+		return Process{}, gone(pid, process.ErrorProcessNotRunning)
+	}
+	return who, nil
+}
+
+// glance is Look for many at once: it does not ask for their state.
+func glance(pid int) (Process, error) {
 	p, err := process.NewProcess(int32(pid))
 	if err != nil {
 		return Process{}, gone(pid, err)
@@ -30,14 +42,19 @@ func Look(pid int) (Process, error) {
 	if err != nil {
 		return Process{}, gone(pid, err)
 	}
-	if status, err := p.Status(); err == nil && len(status) > 0 && status[0] == process.Zombie {
-		return Process{}, gone(pid, process.ErrorProcessNotRunning)
-	}
 	return Process{PID: pid, Parent: int(parent), Start: uint64(start), Name: name}, nil
 }
 
+// isZombie tells whether nothing is left of a process but its exit code. Asking may take a program of the system's: it is done for
+// members alone.
+func isZombie(p *process.Process) bool {
+	status, err := p.Status()
+	return err == nil && len(status) > 0 && status[0] == process.Zombie
+}
+
+// gone recognises the errors of a process that has ended. Systems and calls tell that in many ways, so it is asked for.
 func gone(pid int, err error) error {
-	if errors.Is(err, process.ErrorProcessNotRunning) {
+	if there, asked := process.PidExists(int32(pid)); asked == nil && !there || errors.Is(err, process.ErrorProcessNotRunning) {
 		err = sample.ErrGone
 	}
 	return fmt.Errorf("process %d: %w", pid, err)
@@ -57,6 +74,12 @@ func CommandLine(pid int) []string {
 }
 
 func isThread(int) bool { return false }
+
+// ProcessOf gives the process that a thread is of; threads have no numbers of that kind here.
+func ProcessOf(pid int) int { return pid }
+
+// Usable tells why processes can't be looked at.
+func Usable() error { return nil }
 
 func isGone(err error) bool { return errors.Is(err, sample.ErrGone) }
 

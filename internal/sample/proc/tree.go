@@ -100,7 +100,7 @@ func (t *Tree) look(ctx context.Context, settle bool) {
 	}
 	pids := make([]int, 0, len(t.known))
 	for _, b := range t.known {
-		if !b.told && (settle || b.looks > 0 || isItself(b.member)) {
+		if !b.told && (settle || b.looks > 0 || b.member.IsItself()) {
 			if settle {
 				becomeItself(b.member)
 			}
@@ -115,16 +115,10 @@ func (t *Tree) look(ctx context.Context, settle bool) {
 	t.pids = pids
 }
 
-// isItself tells a process that has become the program it was started for from its parent's double.
-func isItself(m *Member) bool {
-	line := CommandLine(m.PID)
-	return len(line) > 0 && !slices.Equal(line, CommandLine(m.Parent))
-}
-
 // becomeItself gives a process that was just forked the moment that it takes to become another program, if it is to be one.
 func becomeItself(m *Member) {
 	const patience, step = 20 * time.Millisecond, time.Millisecond
-	for n := 0; n < int(patience/step) && isYoung(m.Process) && !isItself(m); n++ {
+	for n := 0; n < int(patience/step) && isYoung(m.Process) && !m.IsItself(); n++ {
 		time.Sleep(step)
 	}
 }

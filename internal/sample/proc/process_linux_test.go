@@ -1,0 +1,113 @@
+package proc_test
+
+import (
+	"os"
+	"os/exec"
+	"os/signal"
+	"runtime"
+	"strconv"
+	"syscall"
+	"testing"
+
+	"llmparity/internal/sample/proc"
+)
+
+// withThread starts a thread that waits until it may end.
+func withThread() (tid int, end func()) {
+	started, ending := make(chan int), make(chan struct{})
+	go func() {
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		started <- syscall.Gettid()
+		<-ending
+	}()
+	return <-started, func() { close(ending) }
+}
+
+func TestAThreadIsOfAProcess(t *testing.T) {
+	tid, end := withThread()
+	defer end()
+	if got := proc.ProcessOf(tid); got != os.Getpid() {
+		t.Errorf("thread %d is of process %d, want %d", tid, got, os.Getpid())
+	}
+	if got := proc.ProcessOf(os.Getpid()); got != os.Getpid() {
+		t.Errorf("process %d is of %d", os.Getpid(), got)
+	}
+}
+
+// Nobody asks whether a thread belongs to a family: a program may start hundreds in a second.
+func TestThreadsAreNobody(t *testing.T) {
+	f := proc.NewFamily()
+	defer f.Close()
+	var asked []int
+	f.Joins = func(p proc.Process) bool {
+		asked = append(asked, p.PID)
+		return false
+	}
+	f.Look()
+	asked = nil
+	for range 20 { // some come from those that idle
+		_, end := withThread()
+		defer end()
+	}
+	tasks, err := os.ReadDir("/proc/self/task")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		f.Look()
+	}
+	is := map[int]bool{}
+	for _, task := range tasks {
+		if tid, err := strconv.Atoi(task.Name()); err == nil && tid != os.Getpid() {
+			is[tid] = true
+		}
+	}
+	for _, pid := range asked {
+		if is[pid] {
+			t.Errorf("thread %d was asked about", pid)
+		}
+	}
+}
+
+// Who is excepted never belongs to a family, though its parent does.
+func TestWhoIsExcepted(t *testing.T) {
+	sh := newShell(t)
+	f := proc.NewFamily()
+	defer f.Close()
+	first := sh.start("sleep 607")
+	f.Except = func(p proc.Process) bool { return p.PID == first }
+	if _, err := f.Add(sh.cmd.Process.Pid); err != nil {
+		t.Fatal(err)
+	}
+	second := sh.start("sleep 608")
+	until(t, "the other is seen", func() bool { f.Look(); return len(f.Members()) == 2 })
+	if got := f.Members()[1].PID; got != second {
+		t.Errorf("member %d, want %d", got, second)
+	}
+}
+
+func TestWhoTakesASignal(t *testing.T) {
+	got := make(chan os.Signal, 1)
+	signal.Notify(got, syscall.SIGINT)
+	defer signal.Stop(got)
+	if !proc.Takes(os.Getpid(), syscall.SIGINT) {
+		t.Error("this process catches SIGINT")
+	}
+	cmd := exec.Command("cat")
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if proc.Takes(cmd.Process.Pid, syscall.SIGINT) {
+		t.Error("cat catches nothing")
+	}
+	_ = in.Close()
+	_ = cmd.Wait() // it ends with its input
+	if err := proc.Usable(); err != nil {
+		t.Error(err)
+	}
+}

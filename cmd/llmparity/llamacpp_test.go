@@ -1,12 +1,14 @@
 package main
 
 import (
+	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 
 	"llmparity/compare"
+	"llmparity/internal/cache"
 	"llmparity/internal/fault"
 	"llmparity/internal/record"
 	"llmparity/native/llamacpp"
@@ -66,6 +68,44 @@ func TestLlamaCppOnce(t *testing.T) {
 	}
 	if !regexp.MustCompile(`(?s)^.+\n\n` + llamacpp.OneShotName + ` \S.*\nprompt +25 tokens.*\ngenerated +20 tokens in \d+ pieces, finish: length\n.*its own +eval_runs 19\n`).MatchString(out) {
 		t.Errorf("%s", out)
+	}
+}
+
+// onGPU is the real llama-server, which says that it has a GPU; offloads has it say that layers lie there.
+func onGPU(t *testing.T, offloads bool) string {
+	t.Helper()
+	real, err := llamacpp.Find(llamacpp.Config{Cache: cache.Dir(os.Getenv)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "llama-server")
+	text := "#!/bin/sh\n[ \"$1\" != --list-devices ] || { echo 'Available devices:'; echo '  CUDA0: A GPU (9 MiB)'; exit 0; }\n"
+	if offloads {
+		text += "[ \"$1\" != -m ] || echo 'load: using device CUDA0 (A GPU) - 9 MiB free\nload_tensors: offloaded 2/2 layers to GPU'\nfor a; do shift; case $a in -ngl) skip=1; continue ;; esac; [ -n \"$skip\" ] || set -- \"$@\" \"$a\"; skip=; done\n"
+	}
+	if err := os.WriteFile(path, []byte(text+"exec "+real+" \"$@\"\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// What computes on a GPU is not said to compute on the CPU, nor the other way round.
+func TestLayersOnAGPU(t *testing.T) {
+	run := []string{"run", "-q", "--engines", "llamacpp", "--repetitions", "1", "--max-tokens", "4", "--llamacpp-gpu-layers", "2", "--llama-server"}
+	cmd := program(t, append(run, onGPU(t, true))...)
+	if _, stderr, code := output(t, cmd); code != 0 {
+		t.Fatalf("exit code %d\n%s", code, stderr)
+	}
+	r, err := record.Open(filepath.Join(cmd.Dir, "results", "latest"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := compare.Runs(r).Cells[0].Device; d == nil || d.Class != record.GPU || d.Name != "CUDA0 (A GPU)" || d.Detail["gpu_layers"] != "2 of 2" {
+		t.Errorf("device %+v", d)
+	}
+	cmd = program(t, append(run, onGPU(t, false))...)
+	if _, stderr, code := output(t, cmd); code == 0 || !strings.Contains(stderr, "put none of the model's layers on a GPU") {
+		t.Errorf("no layer lies on a GPU: exit code %d\n%s", code, stderr)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"strconv"
 	"strings"
+	"time"
 
 	"llmparity/internal/engine"
 	"llmparity/internal/fault"
@@ -11,10 +12,17 @@ import (
 	"llmparity/native/machine"
 )
 
-// cpu is the device of whoever has nothing on a GPU.
-func (c Config) cpu() *record.Device {
-	return &record.Device{Class: record.CPU, Name: machine.CPU(), Detail: map[string]string{"threads": strconv.Itoa(c.threads()), "gpu_layers": "0"}}
+// onCPU tells the device of whoever has nothing on a GPU. Where layers are to lie on one it is known once they do.
+func (c Config) onCPU(p engine.Probe) {
+	if c.GPULayers > 0 {
+		return
+	}
+	p.Event(record.Event{At: time.Now(), Device: &record.Device{Class: record.CPU, Name: machine.CPU(),
+		Detail: map[string]string{"threads": strconv.Itoa(c.threads()), "gpu_layers": "0"}}})
 }
+
+// unknownClass is of a device of which the log does not tell what it is: it may not be held against any other.
+const unknownClass record.DeviceClass = "unknown"
 
 // noGPU is for layers that were to lie on a GPU and don't.
 func noGPU(format string, args ...any) *engine.Failure {
@@ -42,12 +50,14 @@ func (c Config) gpu(ctx context.Context, p program, path string) error {
 
 // device is where the layers are that were to lie on a GPU, by the log.
 func (c Config) device(said load) (record.Device, error) {
-	if said.offloaded == 0 {
-		return record.Device{}, noGPU("llama.cpp put none of the model's %d layers on a GPU", said.all)
+	if said.noGPU || said.offloaded == 0 {
+		return record.Device{}, noGPU("llama.cpp put none of the model's layers on a GPU")
 	}
 	d := record.Device{Class: record.GPU, Name: strings.Join(said.devices, ", "),
 		Detail: map[string]string{"threads": strconv.Itoa(c.threads()), "gpu_layers": said.layers(c.GPULayers), "cpu": machine.CPU()}}
-	if d.Name == "" {
+	if said.offloaded < 0 {
+		d.Class, d.Name = unknownClass, "unknown: llama.cpp's log does not tell whether layers were put on a GPU"
+	} else if d.Name == "" {
 		d.Name = "unknown: llama.cpp's log names no device"
 	}
 	return d, nil

@@ -11,7 +11,6 @@ package llamacpp
 
 import (
 	"context"
-	"time"
 
 	"llmparity/internal/engine"
 	"llmparity/internal/fault"
@@ -74,7 +73,7 @@ func (l *Engine) Open(ctx context.Context, p engine.Probe) (engine.Session, erro
 	if err != nil {
 		return nil, err
 	}
-	p.Event(record.Event{At: time.Now(), Device: l.config.cpu()})
+	l.config.onCPU(p)
 	return &session{config: l.config, pick: l.pick, binary: b, probe: p}, nil
 }
 

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"math"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -26,6 +27,7 @@ type load struct {
 	offloaded int    // layers on a GPU; -1: unsaid
 	all       int    // layers that a GPU could hold
 	devices   []string
+	noGPU     bool // it says that it found none
 }
 
 // kvCache is one of a model's KV caches: most have one, those with a sliding window two.
@@ -122,18 +124,30 @@ func (l *load) take(line string) {
 	} else if m := layersLine.FindStringSubmatch(line); m != nil {
 		l.offloaded, l.all = number(m[1]), number(m[2])
 	} else if m := devicesLine.FindStringSubmatch(line); m != nil {
-		l.devices = append(l.devices, m[1])
+		l.again()
+		if !slices.Contains(l.devices, m[1]) {
+			l.devices = append(l.devices, m[1])
+		}
+	} else if strings.Contains(line, "no usable GPU found") {
+		l.noGPU = true
 	}
 }
 
-// buffer notes a buffer. A model's that comes behind others begins a second load: the first was a trial of what fits. The KV caches of one
-// model are several buffers; of the others a backend has one at a time, and makes it anew when it must be larger.
+// again forgets a load behind which another begins: the first was a trial of what fits.
+func (l *load) again() {
+	if len(l.buffers["KV"])+len(l.buffers["RS"])+len(l.buffers["compute"])+len(l.buffers["output"]) > 0 {
+		l.buffers, l.caches, l.devices = map[string]map[string]float64{}, nil, nil
+	}
+}
+
+// buffer notes a buffer. The device of a load, and its model's buffer, come before all others. The KV caches of one model are several
+// buffers; of the others a backend has one at a time, and makes it anew when it must be larger.
 func (l *load) buffer(kind, backend string, size float64) {
 	if kind == "" || size < 0 {
 		return
 	}
-	if kind == "model" && len(l.buffers["KV"])+len(l.buffers["RS"])+len(l.buffers["compute"])+len(l.buffers["output"]) > 0 {
-		l.buffers, l.caches, l.devices = map[string]map[string]float64{}, nil, nil
+	if kind == "model" {
+		l.again()
 	}
 	if l.buffers[kind] == nil {
 		l.buffers[kind] = map[string]float64{}

@@ -120,6 +120,20 @@ llama_kv_cache: size =    . MiB (   99999999999999999999 cells,   1 layers
 	}
 }
 
+// The second load's devices come before its first buffer.
+func TestDevicesOfTheSecondLoad(t *testing.T) {
+	r := newLogReader(nil)
+	one := `llama_model_load_from_file_impl: using device CUDA0 (NVIDIA H200) (0000:01:00.0) - 143000 MiB free
+load_tensors: offloaded 3/3 layers to GPU
+load_tensors:        CUDA0 model buffer size =   100.00 MiB
+sched_reserve:      CUDA0 compute buffer size =    50.00 MiB
+`
+	_, _ = r.Write([]byte(one + one)) // never fails
+	if l := r.load(); len(l.devices) != 1 || l.devices[0] != "CUDA0 (NVIDIA H200)" || l.values(0)["weights_bytes"] != 100*record.MiB {
+		t.Errorf("%+v", l)
+	}
+}
+
 func FuzzLog(f *testing.F) {
 	logs, err := filepath.Glob(filepath.Join("testdata", "logs", "*.log"))
 	if err != nil || len(logs) == 0 {

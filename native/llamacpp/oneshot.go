@@ -78,7 +78,7 @@ func (o *OneShot) open(ctx context.Context, p engine.Probe) (*oneShotSession, er
 	if err != nil {
 		return nil, err
 	}
-	p.Event(record.Event{At: time.Now(), Device: o.config.cpu()})
+	o.config.onCPU(p)
 	s := &oneShotSession{config: o.config, binary: b, probe: p, patience: 3 * proc.FastEvery}
 	s.closing, s.close = context.WithCancel(context.Background()) // a session outlives the call that opens it
 	return s, nil

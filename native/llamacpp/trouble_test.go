@@ -212,6 +212,12 @@ func TestLayersWithoutAGPU(t *testing.T) {
 	if err != nil || d.Class != record.GPU || d.Name != "CUDA0 (NVIDIA H200)" || d.Detail["gpu_layers"] != "2 of 9" {
 		t.Errorf("%+v, %v", d, err)
 	}
+	if d, err = c.device(load{offloaded: -1}); err != nil || d.Class == record.GPU || d.Class == record.CPU {
+		t.Errorf("a log that tells nothing: %+v, %v", d, err)
+	}
+	if _, err := c.device(load{offloaded: -1, noGPU: true}); fault.Code(err) != int(fault.NoLlamaServer) {
+		t.Errorf("no GPU was found: %v", err)
+	}
 	if _, err := c.device(load{offloaded: 0, all: 9}); fault.Code(err) != int(fault.NoLlamaServer) {
 		t.Errorf("none was put on a GPU: %v", err)
 	}

@@ -24,8 +24,8 @@ func timingFigures(spec record.Cell, attempts []*record.Attempt) []Figure {
 	decodeHow, counted := "(N - 1) / (time of the last token - time of the first), N real tokens and not text chunks",
 		"real tokens, counted where the engine samples them"
 	if spec.Pieces {
-		decodeHow = "(N - 1) / (time of the last piece of text - time of the first), N tokens as the engine counts them: " +
-			"the first piece may hold several"
+		decodeHow = "tokens behind the first piece of text / (time of the last piece - time of the first), tokens as the engine counts " +
+			"them, where it does not count those of each piece all pieces taken for alike"
 		counted = "tokens as the engine counts them; it tells of pieces of text"
 	}
 	prefill := Figure{Name: PrefillTPS, Title: "prefill", Unit: "tokens/s",
@@ -97,7 +97,18 @@ func decodeTPS(r *record.Request) float64 {
 	if last < 1 || r.Tokens[last].NS <= r.Tokens[0].NS || sparse(r) || !told {
 		return math.NaN()
 	}
-	return float64(r.Tokened()-1) / (float64(r.Tokens[last].NS-r.Tokens[0].NS) / 1e9)
+	behind := float64(r.Tokened()) * float64(len(r.Tokens)-together(r)) / float64(len(r.Tokens))
+	return behind / (float64(r.Tokens[last].NS-r.Tokens[0].NS) / 1e9)
+}
+
+// together is how many tokens came with the first one, itself among them: those of one piece of text, where the engine counts them, have
+// one time, and took no time that could be seen.
+func together(r *record.Request) int {
+	n := 0
+	for n < len(r.Tokens) && r.Tokens[n].NS == r.Tokens[0].NS {
+		n++
+	}
+	return n
 }
 
 func prefillTPS(r *record.Request) float64 {

@@ -18,7 +18,7 @@ func PIDOfListener(ctx context.Context, address string) (int, error) {
 	d := net.Dialer{Timeout: time.Second}
 	conn, err := d.DialContext(ctx, "tcp", address)
 	if err != nil {
-		return 0, fmt.Errorf("nobody listens at %s, as far as can be seen from here: %w", address, err)
+		return 0, fmt.Errorf("nobody listens at %s of this machine, as far as can be seen from here: %w", address, err)
 	}
 	defer conn.Close()
 	ours, err := endOf(conn.LocalAddr())

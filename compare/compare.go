@@ -120,6 +120,13 @@ func (c *Cell) Repeated() string {
 	return "launch"
 }
 
+func (c *Cell) severalRepeated() string {
+	if c.Repeated() == "launch" {
+		return "launches"
+	}
+	return "repetitions"
+}
+
 // Runs compares what is in these runs. It changes none of them.
 func Runs(runs ...*record.Run) *Result {
 	r := &Result{Schema: Schema, Verdict: []string{}, Comparability: []string{}, Runs: []Run{}, Cells: []Cell{},

@@ -42,10 +42,9 @@ func (c *Cell) sharingWarnings(counted []*record.Attempt) []Warning {
 	if pss-by <= tolerance {
 		return nil
 	}
-	return []Warning{{record.Warning{Code: "shared-outside", Text: fmt.Sprintf("total PSS (%s) differs by %s MiB between "+
-		"launches, RSS by %s: programs outside, such as "+
-		"another browser, shared files with some of them, and figures of PSS are off by as much", what, short(pss),
-		short(by))}, c.Label}}
+	return []Warning{{record.Warning{Code: "shared-outside", Text: fmt.Sprintf("total PSS (%s) differs by %s MiB between %s, RSS by %s: "+
+		"programs outside, such as another browser, shared files with some of them, and figures of PSS are off by as much",
+		what, short(pss), c.severalRepeated(), short(by))}, c.Label}}
 }
 
 func spread(values []float64) float64 { return slices.Max(values) - slices.Min(values) }

@@ -286,9 +286,8 @@ func launchWarnings(c *Cell, attempts []*record.Attempt) []Warning {
 		}
 	}
 	var out []Warning
-	many := map[string]string{"launch": "launches", "repetition": "repetitions"}
 	for _, g := range groups {
-		where := fmt.Sprintf("%s, %s %s", c.Label, many[c.Repeated()], strings.Join(g.launches, ", "))
+		where := fmt.Sprintf("%s, %s %s", c.Label, c.severalRepeated(), strings.Join(g.launches, ", "))
 		if len(g.launches) == 1 {
 			where = fmt.Sprintf("%s, %s %s", c.Label, c.Repeated(), g.launches[0])
 		}

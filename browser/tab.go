@@ -59,7 +59,7 @@ func openTab(ctx context.Context, path string, config Config, s *server, warn fu
 	p := &tab{server: s, warn: warn, bundle: config.Bundle, news: make(chan struct{}, 1), processes: processes{attached: map[int][]func(){}, workers: map[target.ID]bool{}}}
 	p.ledger = &ledger{tab: p}
 	p.isolate.thread = cmp.Or(config.Thread, PageThread)
-	p.watchdog = cmp.Or(config.Watchdog, Watchdog)
+	p.watchdog = cmp.Or(config.Watchdog, engine.Watchdog)
 	ready := make(chan struct{}) // the listener must not run before p.chrome and p.id are set
 	c, err := launch(ctx, path, config, func(ev any) {
 		select {

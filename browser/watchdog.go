@@ -13,10 +13,6 @@ import (
 	"llmparity/internal/record"
 )
 
-// Watchdog is how long the event loop of the engine's thread may stand still by default. WebLLM waits for the GPU without blocking it;
-// what does block it is short: a large tokenizer takes some seconds on a slow machine.
-const Watchdog = time.Minute
-
 // pulse is how often a thread that we wait for is asked for a sign of life. An answer costs it some ten microseconds.
 const pulse = 2 * time.Second
 

@@ -31,7 +31,8 @@ type Config struct {
 	Kernels string  // AutoKernels (or empty), SoftwareKernels, GPUKernels
 	DType   string  // F32 (or empty), F16
 	Thread  Thread  // PageThread (or empty), WorkerThread
-	// Watchdog is how long the thread that WebLLM runs on may give no sign of life; 0: Watchdog.
+	// Watchdog is how long the event loop of the thread that WebLLM runs on may stand still; 0: engine.Watchdog. WebLLM waits for the GPU
+	// without blocking it; what does block it is short: a large tokenizer takes some seconds on a slow machine.
 	Watchdog time.Duration
 	speaks   time.Duration // how long the browser may take until it speaks; 0: speaks
 	// Package gives a model as WebLLM wants it, made for a target. It is asked once a model, and may take minutes: say is told.

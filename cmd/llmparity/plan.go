@@ -109,7 +109,7 @@ func (f *runFlags) complete(p *plan.Plan, m engine.Model) {
 		return
 	}
 	if p.Watchdog == 0 {
-		p.Watchdog = plan.Duration(browser.Watchdog)
+		p.Watchdog = plan.Duration(engine.Watchdog)
 	}
 	p.Adapter = f.adapter
 	if p.Thread == "" {

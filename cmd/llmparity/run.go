@@ -16,6 +16,7 @@ import (
 	"llmparity/browser"
 	"llmparity/compare"
 	"llmparity/internal/cache"
+	"llmparity/internal/engine"
 	"llmparity/internal/plan"
 	"llmparity/internal/record"
 	"llmparity/internal/run"
@@ -77,7 +78,7 @@ measured is written to a folder as it happens; at the end there are a table and,
 			"reused (nothing: it goes on in the launch of the one before it; one engine after the other)")
 	flags.StringVar(&f.out, "out", "results", "the folder in which the run's folder is made")
 	flags.StringVar(&f.thread, "thread", "page", "where WebLLM runs: page (the page's own thread) or worker (a dedicated worker)")
-	flags.DurationVar(&f.watchdog, "watchdog", browser.Watchdog, "how long that thread, or an engine of exec:, may give no "+
+	flags.DurationVar(&f.watchdog, "watchdog", engine.Watchdog, "how long that thread, or an engine of exec:, may give no "+
 		"sign of life")
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "no progress, only the result")
 	flags.IntVar(&f.threads, "threads", 1, "llama.cpp's threads")

@@ -27,13 +27,10 @@ import (
 	"llmparity/native/machine"
 )
 
-// Silence is how long an engine that was asked something may say nothing, unless Config says otherwise.
-const Silence = time.Minute
-
 // Config is what a user may choose.
 type Config struct {
 	Command
-	Silence time.Duration // 0: Silence
+	Silence time.Duration // that an engine which was asked something may keep; 0: engine.Watchdog
 }
 
 // Engine is a program of somebody's.
@@ -54,7 +51,7 @@ type sum struct {
 
 // New makes the engine; nothing is started yet.
 func New(c Config) *Engine {
-	c.Silence = cmp.Or(c.Silence, Silence)
+	c.Silence = cmp.Or(c.Silence, engine.Watchdog)
 	return &Engine{config: c, sums: map[string]sum{}}
 }
 

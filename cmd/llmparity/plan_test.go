@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"llmparity/assets/page"
-	"llmparity/browser"
 	"llmparity/internal/engine"
 	"llmparity/internal/fault"
 	"llmparity/internal/plan"
@@ -145,7 +144,7 @@ func TestTheContextIsTheModelsOwn(t *testing.T) {
 
 // The browser's patience is none of other engines'.
 func TestAWatchdogIsWrittenWhereThereIsAPage(t *testing.T) {
-	for engine, want := range map[string]time.Duration{"exec:./mine": 0, "llamacpp": 0, "webllm": browser.Watchdog} {
+	for engine, want := range map[string]time.Duration{"exec:./mine": 0, "llamacpp": 0, "webllm": engine.Watchdog} {
 		p := plan.Plan{Engines: []string{engine}}
 		new(runFlags).complete(&p, tinyOf(t))
 		if time.Duration(p.Watchdog) != want {

@@ -35,10 +35,11 @@ type client struct {
 	patience time.Duration
 	http     *http.Client // of questions
 	alone    *http.Client // of generations
+	proxies  func(*http.Request) (*url.URL, error)
 }
 
 func newClient(at address, key Secret, keyFrom string) *client {
-	c := &client{at: at, key: key, keyFrom: keyFrom, patience: askPatience}
+	c := &client{at: at, key: key, keyFrom: keyFrom, patience: askPatience, proxies: http.ProxyFromEnvironment}
 	c.http, c.alone = c.over(), c.over()
 	c.alone.Transport.(*http.Transport).DisableKeepAlives = true
 	return c
@@ -65,7 +66,7 @@ func (c *client) proxy(r *http.Request) (*url.URL, error) {
 	if c.at.local {
 		return nil, nil
 	}
-	return http.ProxyFromEnvironment(r)
+	return c.proxies(r)
 }
 
 func (c *client) close() {

@@ -8,6 +8,8 @@ package openai
 
 import (
 	"context"
+	"net/http"
+	"net/url"
 	"strings"
 	"sync"
 	"time"
@@ -71,8 +73,9 @@ func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 type Engine struct {
 	config Config
 
-	patience time.Duration // with questions; 0: askPatience
-	waiting  time.Duration // for a model that is being loaded; 0: loadPatience
+	patience time.Duration                         // with questions; 0: askPatience
+	proxies  func(*http.Request) (*url.URL, error) // nil: the environment's
+	waiting  time.Duration                         // for a model that is being loaded; 0: loadPatience
 
 	mu    sync.Mutex
 	kind  kind // as it was found out last
@@ -186,6 +189,9 @@ func (e *Engine) reach(ctx context.Context) (*client, server, error) {
 	c := newClient(at.resolved(ctx), e.config.Key, e.config.KeyFrom)
 	if e.patience > 0 {
 		c.patience = e.patience
+	}
+	if e.proxies != nil {
+		c.proxies = e.proxies
 	}
 	s, err := detect(ctx, c)
 	if err != nil {

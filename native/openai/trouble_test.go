@@ -337,7 +337,11 @@ func TestServersThatAreNone(t *testing.T) {
 			if err == nil || fault.Code(err) != c.code || !strings.Contains(err.Error(), c.words) || strings.Contains(err.Error(), "\n") || strings.Contains(err.Error(), "secret") {
 				t.Errorf("%v (code %d), want %d and %q", err, fault.Code(err), c.code, c.words)
 			}
-			if _, opened := e.Open(t.Context(), &enginetest.Probe{}); opened == nil && name != "two models" {
+			s, opened := e.Open(t.Context(), &enginetest.Probe{})
+			if opened == nil {
+				s.Close()
+			}
+			if opened == nil && name != "two models" {
 				t.Error("Open gives no error")
 			}
 		})

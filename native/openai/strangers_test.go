@@ -1,0 +1,186 @@
+package openai_test
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"llmparity/internal/engine"
+	"llmparity/internal/engine/enginetest"
+	"llmparity/internal/fault"
+	"llmparity/internal/record"
+	"llmparity/native/openai"
+)
+
+// What is no server of language models, or not yet, is told from one in a line.
+func TestAddressesThatAreNotTheServers(t *testing.T) {
+	at := func(f http.HandlerFunc) string {
+		s := httptest.NewServer(f)
+		t.Cleanup(s.Close)
+		return s.URL
+	}
+	secure := httptest.NewTLSServer(http.NotFoundHandler())
+	defer secure.Close()
+	secure.Config.ErrorLog = nil
+	plain := broken(t, says())
+	files := at(http.FileServer(http.Dir(t.TempDir())).ServeHTTP)
+	other := at(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, `{"status":"ok"}`) })
+	gateway := at(func(w http.ResponseWriter, _ *http.Request) {
+		http.Error(w, "no healthy upstream", http.StatusServiceUnavailable)
+	})
+	loading := at(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusServiceUnavailable)
+		io.WriteString(w, `{"error":{"message":"Loading model","type":"unavailable_error","code":503}}`)
+	})
+	for name, c := range map[string]struct {
+		config openai.Config
+		code   int
+		words  []string
+	}{
+		"a path that is none":   {openai.Config{URL: plain.URL + "/foo"}, 29, []string{"no list of models", "/foo"}},
+		"files":                 {openai.Config{URL: files}, 29, []string{"no list of models"}},
+		"other JSON":            {openai.Config{URL: other}, 29, []string{"no list of models"}},
+		"a gateway":             {openai.Config{URL: gateway}, 1, []string{"503", "no healthy upstream"}},
+		"a model that loads":    {openai.Config{URL: loading}, 29, []string{"has not loaded its model within"}},
+		"HTTP to HTTPS":         {openai.Config{URL: strings.Replace(secure.URL, "https", "http", 1)}, 29, []string{"HTTPS only", "https://"}},
+		"HTTPS to HTTP":         {openai.Config{URL: strings.Replace(plain.URL, "http", "https", 1)}, 29, []string{"does not speak HTTPS", "http://"}},
+		"an unknown signature":  {openai.Config{URL: secure.URL}, 29, []string{"certificate", "SSL_CERT_FILE"}},
+		"a key of two lines":    {openai.Config{URL: plain.URL, Key: "sk-very\nsecret", KeyFrom: "MY_KEY"}, 2, []string{"$MY_KEY"}},
+		"a secret in no URL":    {openai.Config{URL: "me:very-secret@host:1"}, 2, []string{"--openai-url"}},
+		"a secret without host": {openai.Config{URL: "http:me:very-secret@h?key=very-secret"}, 2, []string{"--openai-url"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := openai.New(c.config)
+			openai.Impatient(e, 300*time.Millisecond)
+			err := e.Check(t.Context(), served)
+			if err == nil || fault.Code(err) != c.code || strings.Contains(err.Error(), "\n") || strings.Contains(err.Error(), "very") {
+				t.Fatalf("%v (code %d), want %d", err, fault.Code(err), c.code)
+			}
+			for _, w := range c.words {
+				if !strings.Contains(err.Error(), w) {
+					t.Errorf("%q says nothing of %q", err, w)
+				}
+			}
+		})
+	}
+	// What is copied from a manual has the interface in it.
+	for _, end := range []string{"/v1/chat/completions", "/v1/completions", "/v1/models", "/v1/"} {
+		if err := openai.New(openai.Config{URL: plain.URL + end}).Check(t.Context(), served); err != nil {
+			t.Errorf("%s: %v", end, err)
+		}
+	}
+}
+
+// A server that loads its model is waited for: what it can do is known no sooner, and is part of the cell.
+func TestAServerThatLoadsIsWaitedFor(t *testing.T) {
+	var asked atomic.Int32
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case asked.Add(1) < 4:
+			w.WriteHeader(http.StatusServiceUnavailable)
+			io.WriteString(w, `{"error":{"message":"Loading model","type":"unavailable_error","code":503}}`)
+		case r.URL.Path == "/v1/models":
+			io.WriteString(w, `{"data":[{"id":"mouse","owned_by":"llamacpp"}]}`)
+		case r.URL.Path == "/props":
+			io.WriteString(w, `{"build_info":"b1","default_generation_settings":{"n_ctx":64}}`)
+		default:
+			http.NotFound(w, r)
+		}
+	}))
+	defer s.Close()
+	e := openai.New(openai.Config{URL: s.URL})
+	if err := e.Check(t.Context(), served); err != nil {
+		t.Fatal(err)
+	}
+	if c := e.Caps(); !c.IgnoreEOS || c.PromptCache {
+		t.Errorf("%+v: it is a llama-server", c)
+	}
+}
+
+// No part of the key is in what is said, however a server repeats it and wherever that is cut.
+func TestAKeyThatIsRepeated(t *testing.T) {
+	const key = `sk-Zq7"/&<93xYw\aB`
+	forms := map[string]string{
+		"as it is": key, "in JSON": `sk-Zq7\"/&<93xYw\\aB`, "in HTML's JSON": `sk-Zq7\"/\u0026\u003c93xYw\\aB`, "with slashes": `sk-Zq7"\/&<93xYw\aB`,
+		"in an address": url.QueryEscape(key), "in units": `\u0073\u006b\u002d\u005a\u0071\u0037\u0022\u002f\u0026\u003c\u0039\u0033\u0078\u0059\u0077\u005c\u0061\u0042`,
+	}
+	for name, form := range forms {
+		for pad := 95; pad < 121; pad++ {
+			for _, body := range []string{"<p>" + strings.Repeat("x", pad) + form, `{"error":[` + strings.Repeat(" ", pad) + `"` + strings.ReplaceAll(form, `"`, `\"`) + `"]}`} {
+				s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+					w.WriteHeader(http.StatusUnauthorized)
+					io.WriteString(w, body)
+				}))
+				err := openai.New(openai.Config{URL: s.URL, Key: key, KeyFrom: "MY_KEY"}).Check(t.Context(), served)
+				s.Close()
+				if err == nil || strings.Contains(err.Error(), "sk-Z") || strings.Contains(err.Error(), `\u0073\u006b\u002d\u005a`) {
+					t.Fatalf("%s behind %d: %v", name, pad, err)
+				}
+			}
+		}
+	}
+}
+
+// A server on this machine is asked directly, by whatever name; one elsewhere through the environment's proxy, whose refusals are told.
+func TestProxies(t *testing.T) {
+	var through atomic.Int32
+	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		through.Add(1)
+		http.Error(w, "who are you", http.StatusProxyAuthRequired)
+	}))
+	defer proxy.Close()
+	for at, c := range map[string]struct {
+		local bool
+		words string
+	}{
+		"http://127.0.0.1:1": {true, "no server answers"}, "http://0.0.0.0:1": {true, "no server answers"}, "http://[::1]:1": {true, "no server answers"},
+		"http://server.invalid:1":  {false, "lets us not through"},
+		"https://server.invalid:1": {false, "gives no way"},
+	} {
+		before := through.Load()
+		err := openai.CheckThrough(t.Context(), openai.New(openai.Config{URL: at}), proxy.URL, served)
+		oneLine(t, err, record.SetUp, 29, c.words)
+		if went := through.Load() > before; went == c.local {
+			t.Errorf("%s: through the proxy: %v", at, went)
+		}
+	}
+}
+
+// The host's own addresses are this machine's.
+func TestThisMachinesOwnAddresses(t *testing.T) {
+	own, err := net.InterfaceAddrs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	hosts := []string{"0.0.0.0", "127.0.0.1", "localhost", "[::1]", "[::]"}
+	for _, a := range own {
+		if n, ok := a.(*net.IPNet); ok && n.IP.To4() != nil {
+			hosts = append(hosts, n.IP.String())
+		}
+	}
+	for _, h := range hosts {
+		if e := openai.New(openai.Config{URL: fmt.Sprintf("http://%s:8080", h)}); !e.Caps().Resident {
+			t.Errorf("%s is not local", h)
+		}
+	}
+	if e := openai.New(openai.Config{URL: "http://192.0.2.1:8080"}); e.Caps().Resident {
+		t.Error("another machine's address is local")
+	}
+}
+
+// What a server on another machine says of a path is not looked for here.
+func TestAFileElsewhereIsNotOurs(t *testing.T) {
+	m := enginetest.TinyModel(t)
+	for local, want := range map[bool]bool{true: true, false: false} {
+		if got := openai.Verified(local, m.Path, engine.Model{Path: m.Path}); got != want {
+			t.Errorf("local %v: verified %v", local, got)
+		}
+	}
+}

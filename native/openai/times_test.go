@@ -1,0 +1,214 @@
+package openai_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"llmparity/internal/record"
+	"llmparity/native/openai"
+)
+
+// vllmish is a server that says it is vLLM.
+func vllmish(t *testing.T, version string, answer func(w http.ResponseWriter, body map[string]any)) string {
+	t.Helper()
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/v1/models":
+			io.WriteString(w, `{"object":"list","data":[{"id":"mouse","owned_by":"vllm"}]}`)
+		case "/version":
+			io.WriteString(w, `{"version":"`+version+`"}`)
+		case "/v1/completions":
+			var body map[string]any
+			if err := json.NewDecoder(r.Body).Decode(&body); err != nil {
+				http.Error(w, err.Error(), http.StatusBadRequest)
+				return
+			}
+			answer(w, body)
+		default:
+			http.NotFound(w, r)
+		}
+	}))
+	t.Cleanup(s.Close)
+	return s.URL
+}
+
+func running(text string, soFar int) string {
+	return fmt.Sprintf(`data: {"choices":[{"index":0,"text":%q,"finish_reason":null}],"usage":{"prompt_tokens":3,"completion_tokens":%d}}`, text, soFar)
+}
+
+// Where the server counts with every chunk, each token has its chunk's time; where the counts can't be those of the pieces, each piece is one.
+func TestTokensOfAChunk(t *testing.T) {
+	for name, c := range map[string]struct {
+		lines  []string
+		tokens int
+		first  int // with the first one
+		warned string
+	}{
+		"eight at a time":                  {[]string{running("a", 8), running("b", 16), finish, counts(3, 16), done}, 16, 8, ""},
+		"some without text":                {[]string{running("", 1), running("a", 3), running("", 4), running("b", 5), finish, counts(3, 5), done}, 5, 3, ""},
+		"one behind the text":              {[]string{running("a", 1), running("b", 2), strings.Replace(finish, `}]}`, `}],"usage":{"completion_tokens":3}}`, 1), counts(3, 3), done}, 3, 1, ""},
+		"counts that stand still":          {[]string{running("a", 1), running("b", 1), finish, counts(3, 2), done}, 2, 1, ""},
+		"counts beyond what was asked for": {[]string{running("a", 1<<30), running("b", 1<<30), finish, counts(3, 2), done}, 2, 1, ""},
+		"counts with the last alone":       {[]string{piece("a"), piece("b"), running("c", 16), finish, counts(3, 16), done}, 3, 1, "several-per-piece"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			url := vllmish(t, "0.11.0", func(w http.ResponseWriter, body map[string]any) {
+				if options, _ := body["stream_options"].(map[string]any); options["continuous_usage_stats"] != true {
+					http.Error(w, "not asked for", http.StatusBadRequest)
+					return
+				}
+				for _, l := range c.lines {
+					io.WriteString(w, l+"\n\n")
+					w.(http.Flusher).Flush()
+					time.Sleep(10 * time.Millisecond)
+				}
+			})
+			s, p := loaded(t, openai.Config{URL: url}, served)
+			g, err := generated(t.Context(), s, 16)
+			if err != nil {
+				t.Fatal(err)
+			}
+			first := 0
+			for _, k := range g.Tokens {
+				if k.At.Equal(g.Tokens[0].At) {
+					first++
+				}
+			}
+			if len(g.Tokens) != c.tokens || first < c.first || codes(p) != c.warned {
+				t.Errorf("%d tokens, %d of them with the first, warned of %q; want %d, %d, %q", len(g.Tokens), first, codes(p), c.tokens, c.first, c.warned)
+			}
+		})
+	}
+}
+
+// Pieces that are held up on their way and come at once have no speed.
+func TestABurst(t *testing.T) {
+	s, p := loaded(t, openai.Config{URL: broken(t, func(w http.ResponseWriter, _ *http.Request) {
+		io.WriteString(w, strings.Join([]string{piece("a"), piece("b"), piece("c"), piece("d"), finish, counts(3, 4), done, ""}, "\n\n"))
+	}).URL}, served)
+	g, err := generated(t.Context(), s, 4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(g.Tokens) != 4 || !g.Tokens[0].At.Equal(g.Tokens[3].At) {
+		t.Errorf("%v: they came in one read", g.Tokens)
+	}
+	if slices.ContainsFunc(g.Usage.Spans, func(s record.Span) bool { return s.Name == record.Decode }) {
+		t.Error("a decode span of what came at once")
+	}
+	if w := p.Warnings(); !slices.ContainsFunc(w, func(w record.Warning) bool { return w.Code == "burst" }) {
+		t.Errorf("%v", w)
+	}
+}
+
+// The mark ends a generation, however long the server holds the connection behind it.
+func TestTheMarkIsTheEnd(t *testing.T) {
+	release := make(chan struct{})
+	defer close(release)
+	s, _ := loaded(t, openai.Config{URL: broken(t, func(w http.ResponseWriter, r *http.Request) {
+		says(piece("a"), finish, counts(3, 1), done)(w, r)
+		select {
+		case <-release:
+		case <-r.Context().Done(): // we have gone
+		}
+	}).URL}, served)
+	if g, err := generated(t.Context(), s, 1); err != nil || g.Usage.Text != "a" {
+		t.Errorf("%v: %+v", err, g)
+	}
+}
+
+// A generation is asked for once: a connection that breaks before the answer's head may have begun it.
+func TestAGenerationIsNotAskedForTwice(t *testing.T) {
+	var asked atomic.Int32
+	s, _ := loaded(t, openai.Config{URL: broken(t, func(w http.ResponseWriter, r *http.Request) {
+		if asked.Add(1) == 1 {
+			says(piece("a"), finish, counts(3, 1), done)(w, r)
+			return
+		}
+		conn, _, err := w.(http.Hijacker).Hijack()
+		if err != nil {
+			panic(err)
+		}
+		conn.Close()
+	}).URL}, served)
+	if _, err := generated(t.Context(), s, 1); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := generated(t.Context(), s, 1); err == nil || asked.Load() != 2 {
+		t.Errorf("%v after %d requests, want an error after 2", err, asked.Load())
+	}
+}
+
+// A field that a version does not take is left out from then on, said once; the time is that of the request that was answered.
+func TestAFieldThatIsRefused(t *testing.T) {
+	var refused, salts []string
+	var answered time.Time
+	url := vllmish(t, "0.9.1", func(w http.ResponseWriter, body map[string]any) {
+		for _, field := range []string{"cache_salt", "min_p"} {
+			if v, ok := body[field]; ok {
+				refused = append(refused, field)
+				salts = append(salts, fmt.Sprint(v))
+				http.Error(w, `{"error":{"message":"Parameter '`+field+`' is not supported with this instance"}}`, http.StatusBadRequest)
+				return
+			}
+		}
+		answered = time.Now()
+		says(running("a", 1), finish, done)(w, nil)
+	})
+	s, p := loaded(t, openai.Config{URL: url}, served)
+	for range 2 {
+		g, err := generated(t.Context(), s, 1)
+		if err != nil || g.Usage.CachedTokens != record.CacheUntold {
+			t.Fatalf("%v: %d tokens from a cache", err, g.Usage.CachedTokens)
+		}
+		if len(refused) != 2 || refused[0] != "cache_salt" || len(salts[0]) < 16 {
+			t.Errorf("refused %v (%v), want each once", refused, salts)
+		}
+		if g.Usage.Sent.After(answered) || g.Usage.Sent.Before(g.Called) {
+			t.Errorf("sent at %v, answered at %v", g.Usage.Sent, answered)
+		}
+	}
+	if got := codes(p); got != "field-refused field-refused cache-unknown cache-unknown" {
+		t.Errorf("warned of %q", got)
+	}
+}
+
+// Every request to a vLLM has a salt of its own, so that no prompt is found in its cache.
+func TestPromptsAreNotFoundInACache(t *testing.T) {
+	salts := map[any]bool{}
+	url := vllmish(t, "0.11.0", func(w http.ResponseWriter, body map[string]any) {
+		salts[body["cache_salt"]] = true
+		says(running("a", 1), finish, done)(w, nil)
+	})
+	s, p := loaded(t, openai.Config{URL: url}, served)
+	for range 3 {
+		if g, err := generated(t.Context(), s, 1); err != nil || g.Usage.CachedTokens != 0 {
+			t.Fatalf("%v: %d", err, g.Usage.CachedTokens)
+		}
+	}
+	if len(salts) != 3 || salts[nil] || codes(p) != "" {
+		t.Errorf("%d salts in 3 requests, warned of %q", len(salts), codes(p))
+	}
+	// Above temperature 0 each has a seed of its own, which is in the record.
+	seeds := map[float64]bool{}
+	for range 3 {
+		r := request("Once", 1)
+		r.Temperature = 1
+		u, err := s.Generate(t.Context(), r, func(record.Token) {})
+		if err != nil {
+			t.Fatal(err)
+		}
+		seeds[u.Reported["seed"]] = true
+	}
+	if len(seeds) < 2 || seeds[0] {
+		t.Errorf("seeds %v", seeds)
+	}
+}

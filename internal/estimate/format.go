@@ -61,7 +61,8 @@ type format struct {
 	matrix func(rows, cols int64, w hfconfig.Weight) stored
 	skips  func(name string) bool
 	// rough says that the mixture of types is a rule and not what a file says.
-	rough bool
+	rough     bool
+	low, high float64 // the range about it then
 }
 
 // bytes gives what all copies of a weight take.
@@ -140,67 +141,6 @@ func mlcFormat(name string) (format, bool) {
 	}}, true
 }
 
-// block is how many values a block of one of GGUF's types has, and its bytes.
-type block struct{ values, bytes int64 }
-
-// ggufTypes are those of GGUF's types that quantise in blocks.
-func ggufTypes() map[string]block {
-	return map[string]block{
-		"q4_0": {32, 18}, "q4_1": {32, 20}, "q5_0": {32, 22}, "q5_1": {32, 24}, "q8_0": {32, 34},
-		"q2_k": {256, 84}, "q3_k": {256, 110}, "q4_k": {256, 144}, "q5_k": {256, 176}, "q6_k": {256, 210},
-		"iq2_xxs": {256, 66}, "iq2_xs": {256, 74}, "iq2_s": {256, 82}, "iq3_xxs": {256, 98}, "iq3_s": {256, 110}, "iq1_s": {256, 50}, "iq1_m": {256, 56},
-		"iq4_nl": {32, 18}, "iq4_xs": {256, 136}, "tq1_0": {256, 54}, "tq2_0": {256, 66},
-	}
-}
-
-// ggufFormat is one type for all matrices, or a mixture of two as llama.cpp's quantiser makes it. Vectors are f32.
-func ggufFormat(name string) (format, bool) {
-	types := ggufTypes()
-	pick := func(t block) func(rows, cols int64, w hfconfig.Weight) stored {
-		return func(rows, cols int64, _ hfconfig.Weight) stored {
-			return stored{values: rows * ceil(cols, t.values) * t.bytes}
-		}
-	}
-	f := format{name: name, scales: "in blocks", plain: number{"f32", 32}, all: true}
-	if t, ok := types[name]; ok {
-		whole := pick(t)
-		f.matrix = whole
-		if strings.HasPrefix(name, "q4_") || strings.HasPrefix(name, "q5_") { // the head is of more bits
-			more := pick(types["q6_k"])
-			f.matrix = func(rows, cols int64, w hfconfig.Weight) stored {
-				if w.Part == hfconfig.Head && cols%256 == 0 {
-					return more(rows, cols, w)
-				}
-				return whole(rows, cols, w)
-			}
-		}
-		return f, true
-	}
-	base, found := strings.CutSuffix(name, "_m")
-	if !found {
-		base, found = strings.CutSuffix(name, "_s")
-	}
-	t, ok := types[base]
-	if !found || !ok || base != "q4_k" && base != "q5_k" {
-		return format{}, false
-	}
-	whole, more := pick(t), pick(types["q6_k"])
-	medium := strings.HasSuffix(name, "_m")
-	f.rough = true
-	f.matrix = func(rows, cols int64, w hfconfig.Weight) stored {
-		if w.Part == hfconfig.Head {
-			return more(rows, cols, w)
-		}
-		a := whole(rows, cols, w)
-		if medium && (strings.Contains(w.Name, "v_proj") || strings.Contains(w.Name, "down_proj")) { // of half the layers
-			b := more(rows, cols, w)
-			return stored{values: (a.values + b.values) / 2}
-		}
-		return a
-	}
-	return f, true
-}
-
 // format finds out how the weights are stored in the engine.
 func (e *Estimate) format() (format, error) {
 	s, m := &e.Setup, e.Model
@@ -215,7 +155,7 @@ func (e *Estimate) format() (format, error) {
 		if f, ok := mlcFormat(name); ok {
 			return f, nil
 		}
-		if f, ok := ggufFormat(name); ok {
+		if f, ok := ggufFormat(name, m); ok {
 			return f, nil
 		}
 		if n, ok := numberOf(name); ok && n.bits >= 16 {
@@ -273,7 +213,7 @@ func named(name string, group int) (*hfconfig.Quantized, error) {
 	q, ok := known[name]
 	if !ok {
 		names := slices.Sorted(maps.Keys(known))
-		all := append(slices.Sorted(maps.Keys(ggufTypes())), append(names, "q4f16_1", "q4f32_1", "q3f16_1", "q0f16", "q0f32", "q4_k_m", "q5_k_m")...)
+		all := append(slices.Sorted(maps.Keys(mixtures())), append(names, "q4f16_1", "q4f32_1", "q3f16_1", "q0f16", "q0f32")...)
 		return nil, fault.New(fault.Usage, "there are "+strings.Join(names, ", ")+", GGUF's types and MLC's (q4f16_1)",
 			"--quantization %s is not known (the nearest: %s)", name, strings.Join(nearest.Of(name, all, 2), ", "))
 	}

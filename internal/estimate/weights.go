@@ -61,7 +61,7 @@ func (e *Estimate) weigh(f format) (weighed, error) {
 	}
 	w.whole = exact(Weights, sum, f.name, how, m.Trust)
 	if f.rough {
-		w.whole = scaled(Weights, float64(sum), 0.97, 1.04, f.name, how+": a mixture, whose parts follow the quantiser's rule", worse(m.Trust, Medium))
+		w.whole = scaled(Weights, float64(sum), f.low, f.high, f.name, how+": a mixture, whose parts follow the quantiser's rule", worse(m.Trust, Medium))
 	} else if m.Trust == Low {
 		w.whole = scaled(Weights, float64(sum), 0.95, 1.1, f.name, how, Low)
 	}

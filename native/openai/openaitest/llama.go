@@ -27,12 +27,23 @@ type Server struct {
 // Llama starts a llama-server with a model, computing as exactly as the project's own, with further arguments; flags in them override.
 func Llama(t testing.TB, path string, args ...string) Server {
 	t.Helper()
+	return run(t, append([]string{"-m", path}, args...))
+}
+
+// Router starts a llama-server that starts others, one for each model of a folder that is asked for.
+func Router(t testing.TB, dir string, args ...string) Server {
+	t.Helper()
+	return run(t, append([]string{"--models-dir", dir}, args...))
+}
+
+func run(t testing.TB, args []string) Server {
+	t.Helper()
 	binary, err := llamacpp.Find(llamacpp.Config{Cache: cache.Dir(os.Getenv)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	port := FreePort(t)
-	cmd := exec.Command(binary, append([]string{"-m", path, "--host", "127.0.0.1", "--port", fmt.Sprint(port), "-t", "1", "-tb", "1",
+	cmd := exec.Command(binary, append([]string{"--host", "127.0.0.1", "--port", fmt.Sprint(port), "-t", "1", "-tb", "1",
 		"-ngl", "0", "-dev", "none", "-ctk", "f32", "-ctv", "f32", "-fa", "off", "-fit", "off", "--no-warmup", "--no-webui", "--offline"}, args...)...)
 	tail := &child.Tail{Max: 8 << 10}
 	cmd.Stdout, cmd.Stderr = tail, tail

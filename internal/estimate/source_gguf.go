@@ -1,6 +1,7 @@
 package estimate
 
 import (
+	"cmp"
 	"fmt"
 	"path/filepath"
 	"regexp"
@@ -144,21 +145,67 @@ func (m *Model) byKeys(k keys) bool {
 	if rank := k.one("attention.kv_lora_rank"); rank > 0 {
 		return m.latent(k, rank, key, value)
 	}
-	window, pattern := k.one("attention.sliding_window"), k.windows(m)
+	window, pattern, has := k.window(), k.windows(m), k.attends(m.Layers)
+	windowKey, windowValue := cmp.Or(k.one("attention.key_length_swa"), key), cmp.Or(k.one("attention.value_length_swa"), value)
 	groups := map[hfconfig.Cache]int{}
 	for i, heads := range kv[:m.Layers] {
+		if !has(i) || heads == 0 {
+			continue
+		}
 		c := hfconfig.Cache{Values: int64(heads) * int64(key+value), Keys: int64(heads) * int64(key), Heads: heads}
 		if pattern(i) {
-			c.Window = window
+			c = hfconfig.Cache{Values: int64(heads) * int64(windowKey+windowValue), Keys: int64(heads) * int64(windowKey), Heads: heads, Window: window}
 		}
 		groups[c]++
 		m.KVHeads = max(m.KVHeads, heads)
 	}
+	m.doubt(k)
 	for c, n := range groups {
 		c.Layers = n
 		m.Caches = append(m.Caches, c)
 	}
 	return true
+}
+
+// attends tells which layers have keys and values of their own: not those that keep a state instead, nor those that use another layer's.
+func (k keys) attends(layers int) func(int) bool {
+	own := layers - k.one("attention.shared_kv_layers")
+	interval := k.one("full_attention_interval")
+	if interval == 0 && (k.name == "qwen3next" || strings.HasPrefix(k.name, "qwen35")) {
+		interval = 4 // llama.cpp's default for these
+	}
+	return func(i int) bool { return i < own && (interval < 2 || (i+1)%interval == 0) }
+}
+
+// window is the one that the metadata says, or else the architecture's own.
+func (k keys) window() int {
+	if _, ok := k.f.Lookup(k.name + ".attention.sliding_window"); !ok {
+		switch k.name {
+		case "llama4":
+			return 8192
+		case "gemma2":
+			return 4096
+		}
+	}
+	return k.one("attention.sliding_window")
+}
+
+// doubt looks for what the cache depends on and isn't known here.
+func (m *Model) doubt(k keys) {
+	for _, e := range k.f.Metadata {
+		key, ok := strings.CutPrefix(e.Key, k.name+".")
+		switch {
+		case !ok:
+		case strings.HasPrefix(key, "ssm."):
+			m.CacheTrust = Low
+			m.note("the model has layers that keep a state in place of keys and values (%s): the state is not counted", e.Key)
+			return
+		case strings.HasSuffix(key, "_swa") && !strings.HasPrefix(key, "rope.") && key != "attention.key_length_swa" && key != "attention.value_length_swa":
+			m.CacheTrust = Low
+			m.note("the layers with a sliding window differ from the others in %s, which is not known here: the KV cache may be another", e.Key)
+			return
+		}
+	}
 }
 
 // latent is MLA, whose dimensions have keys of their own in newer files.
@@ -191,6 +238,8 @@ func (k keys) windows(m *Model) func(int) bool {
 	switch k.name {
 	case "gemma2", "gpt-oss":
 		return func(i int) bool { return (i+1)%2 != 0 }
+	case "gemma3n":
+		return func(i int) bool { return (i+1)%5 != 0 }
 	case "gemma3":
 		return func(i int) bool { return (i+1)%6 != 0 }
 	case "cohere2", "exaone4", "olmo2", "llama4":

@@ -83,6 +83,18 @@ func TestWeightsAreAsLargeAsPublished(t *testing.T) {
 	}
 }
 
+// MLC's q4f16_2 leaves embedding and head, of 2 × 32000 × 4096 values, in float16: 2 bytes each, in place of 18 for 32.
+func TestFormatThatLeavesTheEmbedding(t *testing.T) {
+	m := config(t, "llama-2-7b")
+	weights := func(q string) int64 {
+		return of(t, m, Setup{Engine: WebLLM, Quantization: q, Context: 64}).Component(Weights).Best
+	}
+	const both = 2 * 32000 * 4096
+	if d := weights("q4f16_2") - weights("q4f16_1"); d != both*2-both*18/32 {
+		t.Errorf("%d bytes more, %d are right", d, both*2-both*18/32)
+	}
+}
+
 // What engines said of their KV caches.
 func TestReservedCaches(t *testing.T) {
 	smollm, llama := config(t, "smollm2-135m"), config(t, "llama-2-7b")

@@ -117,7 +117,8 @@ func intFormat(name string, bits, group int, zeros, index bool, plain number) fo
 // mlcName is how MLC calls its formats: q4f16_1 is four bits with scales of float16.
 var mlcName = regexp.MustCompile(`^q([0348])(f16|f32|bf16)(?:_([0-2]|ft))?$`)
 
-// mlcFormat packs values into words of 32 bits along a row, 32 of 4 bits or 40 of 3 bits a group with a scale.
+// mlcFormat packs values into words of 32 bits along a row, 32 of 4 bits or 40 of 3 bits a group with a scale. Those that end in 2 leave
+// the embedding and the head as they are.
 func mlcFormat(name string) (format, bool) {
 	m := mlcName.FindStringSubmatch(name)
 	if m == nil {
@@ -135,7 +136,7 @@ func mlcFormat(name string) (format, bool) {
 	if bits == 3 {
 		group = 40
 	}
-	return format{name: name, scales: plain.name, plain: plain, all: true, matrix: func(rows, cols int64, _ hfconfig.Weight) stored {
+	return format{name: name, scales: plain.name, plain: plain, all: m[3] != "2", matrix: func(rows, cols int64, _ hfconfig.Weight) stored {
 		groups := ceil(cols, group)
 		return stored{rows * groups * (group / perWord) * 4, bitsOf(rows*groups, plain.bits)}
 	}}, true

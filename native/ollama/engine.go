@@ -106,6 +106,7 @@ type Ollama struct {
 
 	mu    sync.Mutex
 	known identity
+	depot *depot // what Prepare put into a server that runs already; nil: nothing
 }
 
 // New makes the engine; nothing is looked for yet.

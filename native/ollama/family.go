@@ -87,15 +87,25 @@ type runner struct {
 	args                       []string // without the model's path
 }
 
-// runner gives the youngest.
-func (f *family) runner() runner {
+// runner gives the youngest that has one of the files, by their sums, in its command line: others are of other models, which others
+// asked for. Where none has, none was seen.
+func (f *family) runner(blobs []string) runner {
 	f.mu.Lock()
-	defer f.mu.Unlock()
-	if len(f.runners) == 0 {
-		return runner{}
+	pids := slices.Clone(f.runners)
+	f.mu.Unlock()
+	for _, pid := range slices.Backward(pids) {
+		if line := proc.CommandLine(pid); holds(line, blobs) {
+			return parseRunner(pid, line)
+		}
 	}
-	pid := f.runners[len(f.runners)-1]
-	return parseRunner(pid, proc.CommandLine(pid))
+	return runner{}
+}
+
+// holds tells whether a runner's command line names one of the files.
+func holds(line, blobs []string) bool {
+	return slices.ContainsFunc(line, func(arg string) bool {
+		return slices.ContainsFunc(blobs, func(sum string) bool { return strings.HasSuffix(arg, "sha256-"+sum) })
+	})
 }
 
 func parseRunner(pid int, line []string) runner {

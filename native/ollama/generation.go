@@ -44,7 +44,7 @@ func (s *session) Generate(outer context.Context, r engine.Request, token func(r
 	l.held.Store(-1) // until the end is told
 	err = g.run(ctx)
 	if err == nil {
-		err = s.check(l, r, g)
+		err = s.check(ctx, l, r, g)
 	}
 	if err == nil {
 		l.held.Store(int64(g.held()))
@@ -106,19 +106,48 @@ func (s *session) prepare(ctx context.Context, l *loaded, r engine.Request) erro
 	if strings.HasPrefix(r.Prompt, other) {
 		other = "0"
 	}
-	_, err := s.one(ctx, l, other)
+	_, err := s.one(ctx, l, other) // done before its time is taken, its line of the log too
 	if refused := asRefusal(err); refused != nil && strings.Contains(refused.Message, "no input") {
 		return nil // the vocabulary can't express it: the log tells what came from the cache
 	}
 	return err
 }
 
-// one generates one token and gives Ollama's counts.
+// one generates one token and gives Ollama's counts, once the log has told of it too.
 func (s *session) one(ctx context.Context, l *loaded, prompt string) (answer, error) {
 	l.fresh = false
 	l.held.Store(-1)
-	return s.client.whole(ctx, generate{Model: l.name, Prompt: prompt, Raw: true, KeepAlive: s.keep(),
+	if s.own != nil {
+		s.own.said.forget()
+	}
+	a, err := s.client.whole(ctx, generate{Model: l.name, Prompt: prompt, Raw: true, KeepAlive: s.keep(),
 		Options: sampling(l.options, engine.Request{MaxTokens: 1})})
+	if err != nil {
+		return a, err
+	}
+	if s.own != nil && !l.untold {
+		_, _ = s.own.said.await(count(a.Prompted)) // else it might be taken for that of the request that follows
+	}
+	s.took(l, prompt, a.Prefill)
+	return a, nil
+}
+
+// suspect is by which factor Ollama must be faster the next time with the same prompt for its cache to have been at work.
+const suspect = 4
+
+// took compares how long Ollama took for a prompt with the most that it ever took for the same one. It is for servers that don't tell of
+// their cache, which with OLLAMA_MULTIUSER_CACHE=1 or several slots keeps a prompt in spite of another text behind it.
+func (s *session) took(l *loaded, prompt string, ns *float64) {
+	if s.own != nil || ns == nil || !(*ns > 0) {
+		return
+	}
+	most := l.slowest[prompt]
+	if most > suspect*(*ns) && most > 10e6 && !l.suspected[prompt] { // of less than 10 ms much is chance
+		l.suspected[prompt] = true
+		s.warn("cache-suspected", "Ollama took %.4g ms for a prompt that took it %.4g ms before: most of it came from its cache (OLLAMA_MULTIUSER_CACHE=1, "+
+			"several slots, or somebody who asks for the same); time to first token and prefill are not those of the whole prompt", *ns/1e6, most/1e6)
+	}
+	l.slowest[prompt] = max(most, *ns)
 }
 
 // room refuses a prompt that would be cut, or that would lose its beginning while it is continued. Where its bytes may be too many,
@@ -154,7 +183,7 @@ func tooLong(format string, args ...any) error {
 }
 
 // check looks at what a generation that came to its end says of itself.
-func (s *session) check(l *loaded, r engine.Request, g *generation) error {
+func (s *session) check(ctx context.Context, l *loaded, r engine.Request, g *generation) error {
 	u := &g.usage
 	if s.own != nil {
 		if s.own.said.wasCut() {
@@ -167,7 +196,11 @@ func (s *session) check(l *loaded, r engine.Request, g *generation) error {
 	if s.own == nil && !l.untold {
 		l.untold = true
 		s.warn("cache-untold", "how many of a prompt's tokens came from Ollama's cache is not told by a server that ran already; "+
-			"another text is generated before each prompt, which leaves no more than a BOS there, unless others ask for the same prompt meanwhile")
+			"another text is generated before each prompt, which leaves no more than a BOS there under Ollama's default policy; "+
+			"with OLLAMA_MULTIUSER_CACHE=1, or where others ask for the same, prompts may come from the cache")
+	}
+	if ns, ok := u.Reported["prompt_eval_duration"]; ok {
+		s.took(l, r.Prompt, &ns)
 	}
 	if l.context > 0 && u.PromptTokens+u.Generated > l.context {
 		return tooLong("Ollama counts %d tokens of the prompt and %d behind it, more than its context of %d holds: a part was dropped",
@@ -177,20 +210,33 @@ func (s *session) check(l *loaded, r engine.Request, g *generation) error {
 	if g.odd != "" {
 		s.warn("counts-differ", "%s", g.odd)
 	}
-	if odd := g.burst(); odd != "" && !l.burst {
-		l.burst = true
+	if odd := g.burst(); odd != "" && !l.burst[r.Prompt] { // a warm-up's is not the measured one's
+		l.burst[r.Prompt] = true
 		s.warn("times-differ", "%s", odd)
 	}
-	if now := s.family.runner(); l.runner != 0 && now.pid != 0 && now.pid != l.runner {
-		s.warn("runner-restarted", "Ollama started its runner anew (process %d was %d): a load is in the times of a generation; somebody else asked for other options or another model",
-			now.pid, l.runner)
-		l.runner = now.pid
-	}
+	s.restarted(ctx, l, time.Duration(u.Reported["load_duration"]))
 	return nil
 }
 
-// logLag is how long the log's line of a request may take to reach us once the request has ended.
-const logLag = time.Second
+// reload is how long Ollama takes to turn to a request at most whose model is in memory.
+const reload = 50 * time.Millisecond
+
+// restarted tells of a runner that Ollama started for a generation: by its process where it is seen, else by what Ollama says that it spent
+// on a load.
+func (s *session) restarted(ctx context.Context, l *loaded, load time.Duration) {
+	if load > reload {
+		s.family.look(ctx)
+	}
+	now, was := s.family.runner(l.blobs).pid, int(l.runner.Load())
+	const why = "a load is in the times of a generation; somebody else asked for other options or another model, or the model was kept too short a time"
+	switch {
+	case was != 0 && now != 0 && now != was:
+		s.warn("runner-restarted", "Ollama started its runner anew (process %d was %d): "+why, now, was)
+		l.runner.Store(int64(now))
+	case (was == 0 || now == 0) && load > reload:
+		s.warn("runner-restarted", "Ollama spent %.4g ms on loading the model, by its own word: "+why, load.Seconds()*1e3)
+	}
+}
 
 // cached takes from the log how many of the prompt's tokens were in the cache: the counts of the answer have them in.
 func (s *session) cached(l *loaded, u *record.Usage) {
@@ -198,10 +244,9 @@ func (s *session) cached(l *loaded, u *record.Usage) {
 	if l.untold {
 		return
 	}
-	select {
-	case told := <-s.own.said.slots:
+	if told, ok := s.own.said.await(u.PromptTokens); ok {
 		u.CachedTokens = told.used
-	case <-time.After(logLag):
+	} else {
 		l.untold = true
 		s.warn("cache-untold", "Ollama's log does not tell, in words that are known, how many of a prompt's tokens came from its cache")
 	}
@@ -235,7 +280,7 @@ func (s *session) ended(wait bool) bool {
 	s.mu.Lock()
 	pids := []int{s.family.root}
 	if s.model != nil {
-		pids = append(pids, s.model.runner)
+		pids = append(pids, int(s.model.runner.Load()))
 	}
 	s.mu.Unlock()
 	for deadline := time.Now().Add(time.Second); ; time.Sleep(10 * time.Millisecond) {
@@ -368,7 +413,7 @@ func (g *generation) burst() string {
 		return ""
 	}
 	return fmt.Sprintf("Ollama decoded %d tokens in %.4g ms by its own clock, and their pieces came within %.4g ms: they were held up on their way; "+
-		"decode, which is taken from the pieces, is off by that", g.usage.Generated, its.Seconds()*1e3, ours.Seconds()*1e3)
+		"when each token was there is not known, and neither is decode", g.usage.Generated, its.Seconds()*1e3, ours.Seconds()*1e3)
 }
 
 // held is how many tokens lie in the cache at the end: the last one that was asked for never gets there.
@@ -399,7 +444,7 @@ func (g *generation) measured() {
 	}
 	g.usage.Spans = append(g.usage.Spans, record.Span{Name: record.Prefill, Begin: g.usage.Sent, End: g.first,
 		How: "at the client: request handed over, to the first piece read; Ollama's scheduling and tokenising are in it"})
-	if g.pieces > 1 || g.usage.Generated > 1 {
+	if (g.pieces > 1 || g.usage.Generated > 1) && g.burst() == "" {
 		g.usage.Spans = append(g.usage.Spans, record.Span{Name: record.Decode, Begin: g.first, End: g.late,
 			How: "at the client: first to last piece read; a piece may be several tokens"})
 	}

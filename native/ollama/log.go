@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"llmparity/internal/record"
 )
@@ -24,13 +25,15 @@ type logReader struct {
 	mu    sync.Mutex
 	part  []byte             // a line that is not whole yet
 	sizes map[string]float64 // bytes
+	boxes map[string]float64 // bytes of buffers that are made anew when they must be larger, by kind and backend
 	kv    string             // the element type of the KV cache
+	cells int                // tokens that it has room for: more than were asked for where Ollama rounds up
 	flash string             // off, on
 	cut   bool               // a prompt was cut, or a part of a text dropped, since it was last asked
 }
 
 func newLogReader() *logReader {
-	return &logReader{slots: make(chan slot, 64), sizes: map[string]float64{}}
+	return &logReader{slots: make(chan slot, 64), sizes: map[string]float64{}, boxes: map[string]float64{}}
 }
 
 // maxLine is how much of a line is kept: a prompt may be in it.
@@ -58,7 +61,8 @@ func (r *logReader) Write(b []byte) (int, error) {
 var (
 	slotLine   = regexp.MustCompile(`^time=\S+ level=\S+ source=\S+ msg="loading cache slot" .*\bprompt=(\d+) used=(\d+) `)
 	cutLine    = regexp.MustCompile(`^time=\S+ level=\S+ source=\S+ msg="(?:truncating input prompt|context limit hit - shifting)" `)
-	bufferLine = regexp.MustCompile(`^\w+:\s+\S.*?\s+(model|KV|compute|output) buffer size\s*=\s*([0-9.]+) MiB`)
+	bufferLine = regexp.MustCompile(`^\w+:\s+(\S.*?)\s+(model|KV|compute|output) buffer size\s*=\s*([0-9.]+) MiB`)
+	cellsLine  = regexp.MustCompile(`^\w*kv_cache\w*: (?:kv_size = (\d+),|size = .* \(\s*(\d+) cells,)`)
 	kvLine     = regexp.MustCompile(`^\w*kv_cache\w*: .*\btype_k = '(\w+)'`)
 	kvSizeLine = regexp.MustCompile(`^\w+: .*\bK \((\w+)\):`)
 	flashLine  = regexp.MustCompile(`^\w+: flash_attn\s*=\s*(0|1)`)
@@ -67,6 +71,11 @@ var (
 
 // take reads a line.
 func (r *logReader) take(line string) {
+	if m := cellsLine.FindStringSubmatch(line); m != nil {
+		if n, err := strconv.Atoi(m[1] + m[2]); err == nil {
+			r.cells = max(r.cells, n) // a model with a sliding window has two caches
+		}
+	}
 	if m := slotLine.FindStringSubmatch(line); m != nil {
 		prompt, err := strconv.Atoi(m[1])
 		used, err2 := strconv.Atoi(m[2])
@@ -79,7 +88,7 @@ func (r *logReader) take(line string) {
 	} else if cutLine.MatchString(line) {
 		r.cut = true
 	} else if m := bufferLine.FindStringSubmatch(line); m != nil {
-		r.size(m[1], m[2])
+		r.size(m[1], m[2], m[3])
 	} else if m := kvLine.FindStringSubmatch(line); m != nil {
 		r.kv = m[1]
 	} else if m := kvSizeLine.FindStringSubmatch(line); m != nil {
@@ -87,29 +96,41 @@ func (r *logReader) take(line string) {
 	} else if m := flashLine.FindStringSubmatch(line); m != nil {
 		r.flash = map[string]string{"0": "off", "1": "on"}[m[1]]
 	} else if loadLine.MatchString(line) { // another load, of another runner
-		r.sizes, r.kv, r.flash = map[string]float64{}, "", ""
+		r.sizes, r.boxes, r.kv, r.flash, r.cells = map[string]float64{}, map[string]float64{}, "", "", 0
 	}
 }
 
-// size notes a buffer: a model and its KV cache may have several.
-func (r *logReader) size(kind, text string) {
+// size notes a buffer: a model and its KV cache may have several. Of the others a backend has one at a time.
+func (r *logReader) size(backend, kind, text string) {
 	mib, err := strconv.ParseFloat(text, 64)
 	if err != nil {
 		return
 	}
 	name := map[string]string{"model": "weights_bytes", "KV": "kv_reserved_bytes", "compute": "compute_bytes", "output": "output_bytes"}[kind]
-	r.sizes[name] += math.Round(mib * record.MiB)
+	size := math.Round(mib * record.MiB)
+	if kind == "compute" || kind == "output" {
+		r.sizes[name] -= r.boxes[kind+backend]
+		r.boxes[kind+backend] = size
+	}
+	r.sizes[name] += size
+}
+
+// said is what a log says of a load; zero what it does not.
+type said struct {
+	sizes     map[string]float64 // bytes
+	kv, flash string
+	cells     int
 }
 
 // loaded gives what was said of the last load.
-func (r *logReader) loaded() (sizes map[string]float64, kv, flash string) {
+func (r *logReader) loaded() said {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	sizes = maps.Clone(r.sizes)
+	sizes := maps.Clone(r.sizes)
 	if c, ok := sizes["compute_bytes"]; ok {
 		sizes["workspaces_bytes"] = c + sizes["output_bytes"]
 	}
-	return sizes, r.kv, r.flash
+	return said{sizes, r.kv, r.flash, r.cells}
 }
 
 // forget empties what was said of requests: the next thing said is of the next request.
@@ -125,6 +146,24 @@ func (r *logReader) forget() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.cut = false
+}
+
+// logLag is how long the log's line of a request may take to reach us once the request has ended.
+const logLag = time.Second
+
+// await gives what was said of a request by its prompt's number of tokens; 0: whatever comes. What was said of others is passed over.
+func (r *logReader) await(prompt int) (slot, bool) {
+	late := time.After(logLag)
+	for {
+		select {
+		case told := <-r.slots:
+			if prompt == 0 || told.prompt == prompt {
+				return told, true
+			}
+		case <-late:
+			return slot{}, false
+		}
+	}
 }
 
 // wasCut tells whether something was left out of a text since forget.

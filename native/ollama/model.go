@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"strings"
 
-	"llmparity/internal/cache"
 	"llmparity/internal/engine"
 	"llmparity/internal/fault"
 	"llmparity/internal/record"
@@ -23,27 +22,25 @@ func (s *session) provide(ctx context.Context, m engine.Model, l *loaded) (diges
 		l.dtype = strings.ToLower(k.Details.Quantization)
 		return k.Digest, err
 	}
-	sum := m.SHA256
-	if sum == "" {
-		if sum, err = cache.HashFile(m.Path); err != nil {
-			return "", err
-		}
+	sum, err := sumOf(m)
+	if err != nil {
+		return "", err
 	}
-	l.name = "llmparity-" + sum[:12]
+	l.name, l.blobs = own(sum), []string{sum}
+	if s.own == nil {
+		k, err := s.depot.put(ctx, m.Path, sum)
+		return k.Digest, err
+	}
 	models, err := s.client.tags(ctx)
 	if err != nil {
 		return "", err
 	}
-	if k, ok := find(models, l.name); ok { // of the load before, or of another run
+	if k, ok := find(models, l.name); ok { // of the load before
 		return k.Digest, nil
 	}
 	if err := s.hand(ctx, m.Path, sum); err != nil {
 		return "", err
 	}
-	// Before it is made: half of one is to be removed too.
-	s.mu.Lock()
-	s.made = append(s.made, l.name)
-	s.mu.Unlock()
 	if err := s.client.create(ctx, l.name, sum); err != nil {
 		return "", err
 	}
@@ -51,21 +48,14 @@ func (s *session) provide(ctx context.Context, m engine.Model, l *loaded) (diges
 	return k.Digest, err
 }
 
-// hand gives the server the file. A store of ours gets a link to it, so that nothing is copied: its sum is the model's, and Ollama
-// reads what it does not write.
+// hand gives a server of ours the file by a link, so that nothing is copied: its sum is the model's, and Ollama reads what it does not write.
 func (s *session) hand(ctx context.Context, path, sum string) error {
-	if s.own != nil {
-		place := filepath.Join(s.own.dir, "models", "blobs", "sha256-"+sum)
-		if link(path, place) == nil {
-			if has, err := s.client.hasBlob(ctx, sum); err == nil && has {
-				return nil
-			}
-			_ = os.Remove(place) // another layout than we know: Ollama's own way is left
+	place := filepath.Join(s.own.dir, "models", "blobs", "sha256-"+sum)
+	if link(path, place) == nil {
+		if has, err := s.client.hasBlob(ctx, sum); err == nil && has {
+			return nil
 		}
-	}
-	has, err := s.client.hasBlob(ctx, sum)
-	if err != nil || has {
-		return err
+		_ = os.Remove(place) // another layout than we know: Ollama's own way is left
 	}
 	return s.client.upload(ctx, path, sum)
 }

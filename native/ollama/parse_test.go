@@ -1,6 +1,7 @@
 package ollama
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
@@ -11,6 +12,7 @@ import (
 	"testing"
 	"testing/iotest"
 
+	"llmparity/internal/child"
 	"llmparity/internal/fault"
 	"llmparity/internal/record"
 )
@@ -97,6 +99,7 @@ llama_kv_cache_init: kv_size = 512, offload = 1, type_k = 'f16', type_v = 'f16',
 llama_kv_cache_init:        CPU KV buffer size =     0.25 MiB
 llama_init_from_model: KV self size  =    0.25 MiB, K (f16):    0.12 MiB, V (f16):    0.12 MiB
 llama_init_from_model:        CPU  output buffer size =     0.50 MiB
+llama_init_from_model:        CPU compute buffer size =     5.00 MiB
 llama_init_from_model:        CPU compute buffer size =     6.01 MiB
 time=2025-05-01T10:00:01.000Z level=DEBUG source=routes.go:297 msg="generate request" images=0 prompt="msg=\"loading cache slot\" prompt=1 used=1 "
 time=2025-05-01T10:00:01.000Z level=DEBUG source=cache.go:104 msg="loading cache slot" id=0 cache=15 prompt=10 used=9 remaining=1
@@ -111,11 +114,11 @@ func TestTheLogIsRead(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		sizes, kv, flash := r.loaded()
+		l := r.loaded()
 		want := map[string]float64{"weights_bytes": 1709179, "kv_reserved_bytes": record.MiB / 4, "compute_bytes": 6301942, "output_bytes": record.MiB / 2,
 			"workspaces_bytes": 6301942 + record.MiB/2}
-		if !maps.Equal(sizes, want) || kv != "f16" || flash != "off" {
-			t.Errorf("%s: %v, %s, %s; want %v", way, sizes, kv, flash, want)
+		if !maps.Equal(l.sizes, want) || l.kv != "f16" || l.flash != "off" || l.cells != 512 {
+			t.Errorf("%s: %+v; want %v", way, l, want)
 		}
 		if n := len(r.slots); n != 2 {
 			t.Fatalf("%s: %d requests, want 2", way, n)
@@ -146,13 +149,88 @@ func TestPlainWords(t *testing.T) {
 	}
 }
 
+func TestLastWordsTellWhatWentWrong(t *testing.T) {
+	tail := &child.Tail{Max: 32 << 10}
+	fmt.Fprint(tail, `llama_model_load: error loading model: tensor 'output.weight' data is not within the file bounds
+llama_model_load_from_file_impl: failed to load model
+panic: unable to load model: /x
+
+goroutine 50 [running]:
+github.com/ollama/ollama/runner/llamarunner.(*Server).loadModel(0xc0001, {0x0, 0x0})
+	/x/runner.go:773 +0x375
+created by github.com/ollama/ollama/runner/llamarunner.Execute in goroutine 1
+	/x/runner.go:848 +0xb57
+goroutine 1 gp=0xc000002380 m=nil [IO wait]:
+runtime.gopark(0x0, 0x0)
+rax    0x0
+time=x level=INFO source=server.go:5 msg="waiting for server to become available" status="llm server loading model"
+time=x level=ERROR source=sched.go:456 msg="error loading llama server"
+[GIN] 2025/05/01 - 10:00:01 | 500
+`)
+	s := &server{tail: tail}
+	want := "llama_model_load_from_file_impl: failed to load model | panic: unable to load model: /x | \"error loading llama server\""
+	if got := summary(s.words()); got != want {
+		t.Errorf("%s\nwant %s", got, want)
+	}
+	if got := summary([]string{"a", "b", "c", "d"}); got != "b | c | d" {
+		t.Errorf("where nothing tells: %s", got)
+	}
+}
+
+// A line of another request, told late, is not taken for that which is waited for.
+func TestTheLogsLinesAreThoseOfTheirRequests(t *testing.T) {
+	r := newLogReader()
+	say := func(prompt, used int) {
+		fmt.Fprintf(r, "time=x level=DEBUG source=cache.go:104 msg=\"loading cache slot\" id=0 cache=1 prompt=%d used=%d remaining=1\n", prompt, used)
+	}
+	say(1, 0)
+	say(10, 9)
+	if got, ok := r.await(10); !ok || got != (slot{10, 9}) {
+		t.Errorf("%+v, %v", got, ok)
+	}
+	say(3, 2)
+	if got, ok := r.await(0); !ok || got != (slot{3, 2}) {
+		t.Errorf("of a prompt whose length nobody tells: %+v, %v", got, ok)
+	}
+}
+
+func TestWhatAServerTellsOfAModel(t *testing.T) {
+	sum := strings.Repeat("0a", 32)
+	for name, c := range map[string]struct {
+		said            string
+		longest, window int
+	}{
+		"a long one":       {`{"model_info":{"general.architecture":"llama","llama.context_length":131072}}`, 131072, 4096},
+		"a short one":      {`{"model_info":{"qwen2.context_length":1024}}`, 1024, 1024},
+		"its maker's word": {`{"parameters":"temperature 1\nnum_ctx                        8192\nstop \"num_ctx 7\"","model_info":{"a.context_length":131072}}`, 131072, 8192},
+		"nothing":          {`{}`, 0, 0},
+		"nonsense":         {`{"parameters":"num_ctx x","model_info":{"a.context_length":"long"}}`, 0, 0},
+		"negative":         {`{"model_info":{"a.context_length":-5}}`, 0, 0},
+	} {
+		k := shown{Modelfile: "# FROM m:latest\n\nFROM /x/blobs/sha256-" + sum + "\nTEMPLATE x\n"}
+		if err := json.Unmarshal([]byte(c.said), &k); err != nil {
+			t.Fatal(err)
+		}
+		if k.longest() != c.longest || k.window() != c.window || !slices.Equal(k.blobs(), []string{sum}) {
+			t.Errorf("%s: longest %d, window %d, files %q; want %d and %d", name, k.longest(), k.window(), k.blobs(), c.longest, c.window)
+		}
+	}
+}
+
+func TestWhichRunnersHoldAModel(t *testing.T) {
+	sum := strings.Repeat("0a", 32)
+	line := []string{"/x/ollama", "runner", "--model", "/x/blobs/sha256-" + sum, "--port", "5"}
+	if !holds(line, []string{"ff", sum}) || holds(line, nil) || holds(line, []string{strings.Repeat("0b", 32)}) || holds(nil, []string{sum}) {
+		t.Error("a runner is known by its model's file alone")
+	}
+}
+
 func FuzzLog(f *testing.F) {
 	f.Add([]byte(realLog))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		r := newLogReader()
 		_, _ = r.Write(data) // never fails
-		sizes, _, _ := r.loaded()
-		for name, v := range sizes {
+		for name, v := range r.loaded().sizes {
 			if !(v >= 0) {
 				t.Fatalf("%s is %g", name, v)
 			}

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -32,6 +33,7 @@ type server struct {
 	client *client
 	dir    string // its home and its store; goes with it
 	port   int
+	pid    int // of who answers, once it does: a child where the program is a script
 	tail   *child.Tail
 	log    io.WriteCloser
 	said   *logReader
@@ -140,8 +142,12 @@ func (s *server) ready(ctx context.Context) (string, error) {
 	for {
 		version, err := s.client.version(ctx)
 		if err == nil {
-			if pid, err := proc.PIDOfListener(ctx, net.JoinHostPort("127.0.0.1", strconv.Itoa(s.port))); err == nil && pid != s.proc.PID() {
-				return "", errPortTaken
+			s.pid = s.proc.PID()
+			if pid, err := proc.PIDOfListener(ctx, net.JoinHostPort("127.0.0.1", strconv.Itoa(s.port))); err == nil {
+				if !descends(pid, s.pid) {
+					return "", errPortTaken
+				}
+				s.pid = pid
 			}
 			return version, nil
 		}
@@ -155,6 +161,22 @@ func (s *server) ready(ctx context.Context) (string, error) {
 	}
 }
 
+// descends tells whether a process is another, or comes from it: a script may have started the program.
+func descends(pid, from int) bool {
+	for seen := map[int]bool{}; pid > 1 && !seen[pid]; {
+		if pid == from {
+			return true
+		}
+		seen[pid] = true
+		p, err := proc.Look(pid)
+		if err != nil {
+			return false
+		}
+		pid = p.Parent
+	}
+	return false
+}
+
 func (s *server) died() error {
 	words := s.words()
 	if slices.ContainsFunc(words, func(l string) bool { return strings.Contains(l, "address already in use") }) {
@@ -166,13 +188,22 @@ func (s *server) died() error {
 // words are the last lines that the server and its runner said, without their times and without the log of requests.
 func (s *server) words() []string {
 	var out []string
-	for _, l := range s.tail.Lines(300) {
+	dump := false // of a crash: where every thread was, which tells nobody what went wrong
+	for _, l := range s.tail.Lines(1000) {
+		if dump = dumpLine.MatchString(l) || dump && !timed.MatchString(l) && !request.MatchString(l); dump {
+			continue
+		}
 		if l = plain(l); l != "" {
 			out = append(out, fault.OneLine(l))
 		}
 	}
 	return out
 }
+
+var (
+	dumpLine = regexp.MustCompile(`^goroutine \d+.*\[`)
+	telling  = regexp.MustCompile(`(?i)error|fail|fatal|panic|assert|unable|can't|cannot|could not|invalid|unknown|unsupported|missing|out of|signal|sig[a-z]{3,4}:|denied|exception|what\(\)`)
+)
 
 // ended waits for the process's end, at most so long.
 func (s *server) ended(atMost time.Duration) bool {
@@ -230,10 +261,14 @@ func exit(err error) string {
 	return err.Error()
 }
 
-// summary is the last three lines on one.
+// summary is the last three lines that tell of something that went wrong, on one; the last three of all where none does.
 func summary(lines []string) string {
 	if len(lines) == 0 {
 		return "it said nothing"
+	}
+	tell := slices.DeleteFunc(slices.Clone(lines), func(l string) bool { return !telling.MatchString(l) })
+	if len(tell) > 0 {
+		lines = tell
 	}
 	return strings.Join(lines[max(0, len(lines)-3):], " | ")
 }

@@ -1,6 +1,7 @@
 package ollama
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -26,6 +27,7 @@ type session struct {
 	probe  engine.Probe
 	client *client
 	own    *server // nil: it ran already
+	depot  *depot  // what of ours lies in that one's store, of this session alone
 	local  bool    // its processes are this machine's
 
 	version, path, sha256 string
@@ -39,24 +41,27 @@ type session struct {
 	mu      sync.Mutex // guards what Close may meet in use
 	closed  bool
 	model   *loaded
-	made    []string // models that we had the server make
-	crashed error    // nothing goes on after it but another load
+	crashed error // nothing goes on after it but another load
 }
 
 // loaded is a model in memory.
 type loaded struct {
-	name    string
-	context int // tokens that a prompt and its continuation may come to; 0: not known
-	options map[string]any
-	dtype   string         // of the weights
-	before  bool           // it was in memory before it was asked for
-	runner  int            // the runner's pid; 0: not seen
-	counts  map[string]int // tokens of prompts that are known
-	fresh   bool           // nothing lies in its cache
-	held    atomic.Int64   // tokens in the cache; -1: not known
-	burst   bool           // that its times contradict ours was said
-	untold  bool           // that nothing is told of the cache was said
-	detach  []func()
+	name      string
+	blobs     []string // the sums of its files
+	context   int      // tokens that a prompt and its continuation may come to; 0: not known
+	longest   int      // that it was made for; 0: not told
+	options   map[string]any
+	dtype     string             // of the weights
+	before    bool               // it was in memory before it was asked for
+	runner    atomic.Int64       // the runner's pid; 0: not seen
+	counts    map[string]int     // tokens of prompts that are known
+	fresh     bool               // nothing lies in its cache
+	held      atomic.Int64       // tokens in the cache; -1: not known
+	burst     map[string]bool    // of which prompts it was said that its times contradict ours
+	slowest   map[string]float64 // how long Ollama took for a prompt at most, in ns
+	suspected map[string]bool    // of which prompts it was said that they came from the cache
+	untold    bool               // that nothing is told of the cache was said
+	detach    []func()
 }
 
 // Open starts the server, or looks who is there. The baseline that comes next is that of a server without our model.
@@ -102,7 +107,7 @@ func (o *Ollama) start(ctx context.Context, s *session) error {
 			return engine.Fail(record.Other, "starting Ollama %d times: %w", try, err)
 		}
 	}
-	if err := s.family.follow(s.own.proc.PID(), true, s.probe); err != nil {
+	if err := s.family.follow(s.own.pid, true, s.probe); err != nil {
 		return fmt.Errorf("sampling Ollama: %w", err)
 	}
 	if !s.config.GPU {
@@ -117,7 +122,7 @@ func (o *Ollama) join(ctx context.Context, s *session) error {
 	if err != nil {
 		return err
 	}
-	s.client = c
+	s.client, s.depot = c, s.config.depot(c)
 	if s.version, err = reach(ctx, a, c); err != nil {
 		return err
 	}
@@ -158,13 +163,18 @@ func (s *session) Load(outer context.Context, m engine.Model) error {
 	}
 	ctx, done := s.within(outer)
 	defer done()
-	l := &loaded{name: m.Name, context: m.Context, options: s.options(m), counts: map[string]int{}, fresh: s.own != nil}
+	l := &loaded{name: m.Name, context: m.Context, options: s.options(), counts: map[string]int{}, burst: map[string]bool{},
+		slowest: map[string]float64{}, suspected: map[string]bool{}, fresh: s.own != nil}
 	begin := time.Now()
 	digest, err := s.provide(ctx, m, l)
 	if err != nil {
 		return s.explain(outer, err, "making the model of "+m.Path)
 	}
 	made := time.Now()
+	if err := s.look(ctx, l); err != nil {
+		return s.explain(outer, err, "asking for the model")
+	}
+	begun := time.Now()
 	l.before = s.already(ctx, l.name)
 	if _, err := s.client.whole(ctx, generate{Model: l.name, KeepAlive: s.keep(), Options: l.options}); err != nil {
 		return s.explainLoad(outer, m, err)
@@ -173,10 +183,10 @@ func (s *session) Load(outer context.Context, m engine.Model) error {
 	if err := m.Same(); err != nil { // it has been read from the path by now
 		return err
 	}
-	if m.Format != Served {
+	if m.Format != Served && s.own != nil {
 		s.probe.Span(record.Span{Name: "create", Begin: begin, End: made, How: "the file handed to Ollama, to its answer that the model is made"})
 	}
-	s.probe.Span(record.Span{Name: "runner", Begin: made, End: end,
+	s.probe.Span(record.Span{Name: "runner", Begin: begun, End: end,
 		How: "Ollama asked for the model, to its answer that it is there; it looks whether its runner is ready every 250 ms"})
 	return s.loaded(ctx, l, digest)
 }
@@ -208,11 +218,8 @@ func (s *session) already(ctx context.Context, name string) bool {
 }
 
 // options are what the model is loaded with and computes with; they must be the same in every request, else Ollama loads it anew.
-func (s *session) options(m engine.Model) map[string]any {
+func (s *session) options() map[string]any {
 	o := map[string]any{}
-	if m.Context > 0 {
-		o["num_ctx"] = m.Context
-	}
 	if s.config.Threads > 0 {
 		o["num_thread"] = s.config.Threads
 	}
@@ -225,16 +232,21 @@ func (s *session) options(m engine.Model) map[string]any {
 // loaded tells what now runs, and has it sampled.
 func (s *session) loaded(ctx context.Context, l *loaded, digest string) error {
 	s.family.look(ctx)
-	r := s.family.runner()
-	l.runner = r.pid
-	if s.own != nil && r.pid == 0 {
-		s.warn("runner-unseen", "no runner was found among Ollama's processes: what holds the model is not measured")
+	r := s.family.runner(l.blobs)
+	l.runner.Store(int64(r.pid))
+	if s.local && r.pid == 0 {
+		s.warn("runner-unseen", "no runner of %s was found among Ollama's processes: what holds the model is not told from what holds others, and how it computes is not told", l.name)
 	}
-	if r.context > 0 && r.context/max(1, r.parallel) != l.context {
-		if l.context > 0 {
-			s.warn("context-differs", "Ollama was asked for a context of %d tokens and made one of %d", l.context, r.context/max(1, r.parallel))
-		}
-		l.context = r.context / max(1, r.parallel)
+	room := l.context
+	switch {
+	case r.context > 0:
+		room = r.context / max(1, r.parallel)
+	case l.longest > 0 && l.longest < l.context:
+		room = l.longest // newer versions make no more
+	}
+	if room != l.context {
+		s.warn("context-differs", "Ollama was asked for a context of %d tokens and made one of %d", l.context, room)
+		l.context = room
 	}
 	s.device(ctx, l)
 	s.probe.Event(record.Event{At: time.Now(), Engine: s.describe(l, r, digest)})
@@ -246,8 +258,8 @@ func (s *session) loaded(ctx context.Context, l *loaded, digest string) error {
 	s.model, s.crashed = l, nil
 	l.detach = append(l.detach, s.probe.Attach(&apiPS{client: s.client, name: l.name}))
 	if s.own != nil {
-		if sizes, _, _ := s.own.said.loaded(); len(sizes) > 0 {
-			l.detach = append(l.detach, s.probe.Attach(&engineLog{sizes: sizes, cells: l.context, held: &l.held}))
+		if said := s.own.said.loaded(); len(said.sizes) > 0 {
+			l.detach = append(l.detach, s.probe.Attach(&engineLog{sizes: said.sizes, cells: cmp.Or(said.cells, l.context), held: &l.held}))
 		}
 	}
 	return nil
@@ -309,7 +321,7 @@ func (s *session) crashedIdle(l *loaded) error {
 	who := ""
 	if s.own.ended(0) {
 		who = fmt.Sprintf("Ollama crashed (%s)", exit(s.own.proc.Err()))
-	} else if _, err := proc.Look(l.runner); l.runner != 0 && errors.Is(err, sample.ErrGone) {
+	} else if _, err := proc.Look(int(l.runner.Load())); l.runner.Load() != 0 && errors.Is(err, sample.ErrGone) {
 		who = "Ollama's runner crashed"
 	}
 	if who == "" {
@@ -331,7 +343,7 @@ func (s *session) expire(ctx context.Context, l *loaded) error {
 			return err
 		}
 		_, there := find(held, l.name)
-		if !there && (l.runner == 0 || !child.Alive(l.runner)) {
+		if !there && (l.runner.Load() == 0 || !child.Alive(int(l.runner.Load()))) {
 			return nil
 		}
 		if time.Now().After(deadline) {
@@ -353,7 +365,7 @@ func (s *session) Close() error {
 		return nil
 	}
 	s.closed = true
-	l, made := s.model, s.made
+	l := s.model
 	s.model = nil
 	s.mu.Unlock()
 	s.end()
@@ -367,12 +379,12 @@ func (s *session) Close() error {
 		s.own.stop()
 		return nil
 	}
-	s.leave(l, made)
+	s.leave(l)
 	return nil
 }
 
 // leave leaves another's server as it was found. What can't be taken back is said: the server may have gone.
-func (s *session) leave(l *loaded, made []string) {
+func (s *session) leave(l *loaded) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	if l != nil && !l.before {
@@ -380,9 +392,10 @@ func (s *session) leave(l *loaded, made []string) {
 			s.warn("left-behind", "%s may still be in the Ollama server's memory: %v", l.name, err)
 		}
 	}
-	for _, name := range made {
-		if err := s.client.remove(ctx, name); err != nil {
-			s.warn("left-behind", "the model %s is still in the Ollama server's store (`ollama rm %s` takes it out): %v", name, name, err)
-		}
+	if s.depot == nil {
+		return
+	}
+	if err := s.depot.clear(ctx); err != nil {
+		s.warn("left-behind", "%v", err)
 	}
 }

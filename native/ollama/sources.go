@@ -46,7 +46,7 @@ func (a *apiPS) Read(ctx context.Context, r *record.Sample) error {
 // engineLog is what the runner's log told of its buffers, and, by formula, how much of the KV cache is in use.
 type engineLog struct {
 	sizes map[string]float64
-	cells int           // tokens that the KV cache has room for; 0: not known
+	cells int           // tokens that the KV cache has room for, which may be more than the context; 0: not known
 	held  *atomic.Int64 // tokens that it holds; negative: not known
 }
 
@@ -91,8 +91,8 @@ func (s *session) device(ctx context.Context, l *loaded) {
 func (s *session) describe(l *loaded, r runner, digest string) *record.EngineInfo {
 	kv, flash := r.kv, r.flash
 	if s.own != nil {
-		_, k, f := s.own.said.loaded()
-		kv, flash = cmp.Or(k, kv), cmp.Or(f, flash)
+		said := s.own.said.loaded()
+		kv, flash = cmp.Or(said.kv, kv), cmp.Or(said.flash, flash)
 		if asked := s.config.kvType(); kv != "" && kv != asked {
 			s.warn("kv-type-differs", "Ollama was asked for a KV cache of %s and made one of %s: another takes flash attention, which this version has on some GPUs alone", asked, kv)
 		}
@@ -107,7 +107,7 @@ func (s *session) describe(l *loaded, r runner, digest string) *record.EngineInf
 	if len(r.args) > 0 {
 		parts["runner"] = strings.Join(r.args, " ")
 	}
-	cached := "on, with another text before each prompt; how many tokens still come from it is not told"
+	cached := "on, with another text before each prompt, which takes it out of a cache of Ollama's default policy; how many tokens still come from it is not told"
 	if s.own != nil {
 		cached = "on, with another text before each prompt; the tokens that still come from it are told by the log"
 	}

@@ -164,7 +164,13 @@ func (g Generation) bunched() bool {
 			times++
 		}
 	}
-	return !g.Caps.Exact && (times < 2 || 2*times <= len(g.Tokens))
+	return !g.Caps.Exact && (times < 2 || 2*times <= len(g.Tokens) || g.contradicted())
+}
+
+// contradicted tells that the engine says by its own clock that it took a time for decoding other than that which its pieces came in.
+func (g Generation) contradicted() bool {
+	its, last := time.Duration(g.Usage.Reported["eval_duration"]), len(g.Tokens)-1
+	return its > 0 && last > 0 && (g.Tokens[last].At.Sub(g.Tokens[0].At)-its).Abs() >= its/5
 }
 
 func (g Generation) span(f *faults, name string) *record.Span {

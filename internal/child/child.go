@@ -145,6 +145,15 @@ func (p *Process) Stop(grace time.Duration) {
 	p.Kill()
 }
 
+// Interrupt sends the process and its group what a terminal's Ctrl-C does. It must not have ended long ago.
+func (p *Process) Interrupt() {
+	select {
+	case <-p.done:
+	default:
+		signalGroup(p.cmd.Process, syscall.SIGINT)
+	}
+}
+
 // KillGroup ends, at once, a process that was made ours with Own and its group. It does not wait.
 func KillGroup(p *os.Process) { signalGroup(p, syscall.SIGKILL) }
 

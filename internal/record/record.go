@@ -171,6 +171,7 @@ type Usage struct {
 	Text         string
 	Finish       string             // length, stop, cancelled
 	Sent         time.Time          // when the request left us
+	Returned     time.Time          // when its answer had ended, where that was not when Generate returned
 	Spans        []Span             // prefill, decode
 	Reported     map[string]float64 // the engine's own counts and timings, under its own names
 }

@@ -179,6 +179,9 @@ func (r *Recording) Request(p Phase, u Usage, tokens []Token, returned time.Time
 		w.line = end(l)
 		w.write(w.tokens, w.line)
 	}
+	if !u.Returned.IsZero() {
+		returned = u.Returned
+	}
 	row := &requestRow{ID: r.requests, Phase: p, Sent: w.clock.ns(u.Sent), Returned: w.clock.ns(returned), PromptIDs: u.PromptIDs,
 		PromptTokens: u.PromptTokens, Generated: u.Generated, Tokens: len(tokens), Text: u.Text, Finish: u.Finish,
 		Reported: u.Reported}

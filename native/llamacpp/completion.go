@@ -11,10 +11,12 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
+	"unicode/utf8"
 
 	"llmparity/internal/child"
 	"llmparity/internal/engine"
@@ -39,6 +41,7 @@ type oneShotSession struct {
 	model  *engine.Model
 	detach func() // the source of what the log says
 
+	info    record.EngineInfo // as it was told last
 	context int
 	// patience is how long a process is kept at its end for the sampler to read it.
 	patience time.Duration
@@ -119,8 +122,8 @@ func (s *oneShotSession) describe(m engine.Model, run *completionRun) error {
 	policy["context"] = itoa(said.context)
 	policy["ignore_eos"] = "never chooses a token that ends the text: where it would have, its text may part from other engines'"
 	policy["process"] = "one a generation, which loads the model: that is in the time to the first token"
-	s.probe.Event(record.Event{At: time.Now(), Engine: &record.EngineInfo{Name: OneShotName, Version: s.binary.version, Path: s.binary.path,
-		SHA256: s.binary.sha256, Args: run.args, Policy: policy}})
+	s.info = record.EngineInfo{Name: OneShotName, Version: s.binary.version, Path: s.binary.path, SHA256: s.binary.sha256, Policy: policy}
+	s.describeRun(run)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closing.Err() != nil {
@@ -134,6 +137,17 @@ func (s *oneShotSession) describe(m engine.Model, run *completionRun) error {
 	}
 	s.detach = s.probe.Attach(&logged{role: "completion", said: func() load { return said }, held: &s.held})
 	return nil
+}
+
+// describeRun tells the arguments of a process where they are others than those that were told last, the names of its own files aside.
+func (s *oneShotSession) describeRun(run *completionRun) {
+	args := run.plainArgs()
+	if s.info.Policy == nil || slices.Equal(args, s.info.Args) {
+		return
+	}
+	s.info.Args = args
+	told := s.info
+	s.probe.Event(record.Event{At: time.Now(), Engine: &told})
 }
 
 func (s *oneShotSession) loaded() *engine.Model {
@@ -174,74 +188,129 @@ func (s *oneShotSession) Generate(ctx context.Context, r engine.Request, token f
 		return record.Usage{}, err
 	}
 	defer free()
-	m := s.loaded()
-	switch {
-	case s.closing.Err() != nil:
-		return record.Usage{}, errClosed
-	case m == nil:
-		return record.Usage{}, errors.New("no model is loaded; load one first")
-	case r.MaxTokens < 1:
-		return record.Usage{}, engine.Fail(record.SetUp, "a generation of %d tokens was asked for", r.MaxTokens)
-	case r.Prompt == "":
-		return record.Usage{}, engine.Fail(record.SetUp, "the prompt has no tokens")
-	}
-	s.held.Store(-1)
-	run, err := s.start(ctx, *m, r)
+	m, err := s.ready(r)
 	if err != nil {
 		return record.Usage{}, err
 	}
-	var text strings.Builder
-	var first, last time.Time
-	n := 0
-	p := &pieces{mark: run.mark}
-	p.give = func(c chunk) {
-		if ctx.Err() != nil || run.full.Load() {
-			return
-		}
-		if n == 0 {
-			first = c.at
-		}
-		last = c.at
-		text.Write(c.text)
-		if s.piece != nil {
-			s.piece(string(c.text))
-		}
-		token(record.Token{Index: n, ID: record.NoID, At: c.at})
-		n++
+	s.held.Store(-1)
+	run, err := s.start(ctx, m, r)
+	if err != nil {
+		return record.Usage{}, err
 	}
+	said := &utterance{of: s, token: token}
+	p := &pieces{mark: run.mark, give: func(c chunk) {
+		if ctx.Err() == nil && !run.full.Load() {
+			said.add(c)
+		}
+	}}
 	run.wait(p)
-	u := record.Usage{Sent: run.started, PromptTokens: run.prompted, Reported: run.figures}
+	u := record.Usage{Sent: run.started, Returned: run.concluded, PromptTokens: run.prompted, Reported: run.figures}
 	if u.PromptTokens > 0 {
 		u.Reported["prompt_tokens"] = float64(u.PromptTokens)
 	}
-	err = s.broken(ctx, run, *m, r, p.over)
-	if err == nil {
-		u.Generated = run.generated(r.MaxTokens, n+len(p.held))
+	broken := s.broken(ctx, run, m, r, p.over)
+	if broken == nil {
+		u.Generated, u.Finish = run.generated(r.MaxTokens, said.n+len(p.held))
 	}
-	p.end(u.Generated > 0 && u.Generated < r.MaxTokens)
-	u.Text = strings.ToValidUTF8(text.String(), "\ufffd")
-	if err != nil {
-		u.Generated = n // of one that broke off no more is known
+	p.end(u.Finish == "stop")
+	u.Text = printable(said.text.String())
+	if broken != nil {
+		u.Generated = said.n // of one that broke off no more is known
 		if ctx.Err() != nil {
 			u.Finish = "cancelled"
 		}
 	}
-	if n > 0 {
-		u.Spans = run.spans(first, last, u.Generated)
+	if said.n > 0 {
+		u.Spans = run.spans(said.first, said.last, u.Generated)
 	}
-	if err != nil {
-		return u, err
+	if broken != nil {
+		return u, broken
 	}
-	u.Finish = "length"
-	if u.Generated < r.MaxTokens {
-		u.Finish = "stop"
+	return s.whole(u, run, said)
+}
+
+// ready gives the model, if there is one and the request can be done.
+func (s *oneShotSession) ready(r engine.Request) (engine.Model, error) {
+	m := s.loaded()
+	switch {
+	case s.closing.Err() != nil:
+		return engine.Model{}, errClosed
+	case m == nil:
+		return engine.Model{}, errors.New("no model is loaded; load one first")
+	case r.MaxTokens < 1:
+		return engine.Model{}, engine.Fail(record.SetUp, "a generation of %d tokens was asked for", r.MaxTokens)
+	case r.Prompt == "":
+		return engine.Model{}, engine.Fail(record.SetUp, "the prompt has no tokens")
 	}
-	if n == 0 && u.Finish == "length" {
+	return *m, nil
+}
+
+// whole tells of a generation that did not break off.
+func (s *oneShotSession) whole(u record.Usage, run *completionRun, said *utterance) (record.Usage, error) {
+	if said.n == 0 && u.Finish == "length" {
 		return u, engine.Fail(record.BadOutput, "%s generated %d tokens and printed no text", s.name(), u.Generated)
 	}
 	rates(u.Reported)
-	s.held.Store(int64(u.PromptTokens + u.Generated - 1))
+	if odd := timesDiffer(said, u); odd != "" {
+		s.probe.Warn(record.Warning{Code: "times-differ", Text: s.name() + odd})
+	}
+	held := u.PromptTokens + u.Generated
+	if u.Finish == "length" {
+		held-- // the last is not evaluated any more
+	}
+	s.held.Store(int64(held))
+	s.describeRun(run)
 	return u, nil
+}
+
+// utterance is a text as it comes.
+type utterance struct {
+	of          *oneShotSession
+	token       func(record.Token)
+	text        strings.Builder
+	first, last time.Time
+	n           int // pieces
+}
+
+func (t *utterance) add(c chunk) {
+	if t.n == 0 {
+		t.first = c.at
+	}
+	t.last = c.at
+	t.text.Write(c.text)
+	if t.of.piece != nil {
+		t.of.piece(string(c.text))
+	}
+	t.token(record.Token{Index: t.n, ID: record.NoID, At: c.at})
+	t.n++
+}
+
+// timesDiffer says so where the pieces cannot have come when the program made them: it can't have taken longer to evaluate the tokens
+// than the text took to come. A tenth, and what the clocks of so short a time may be off, are let go.
+func timesDiffer(t *utterance, u record.Usage) string {
+	ours, own := t.last.Sub(t.first), time.Duration(u.Reported["eval_ms"]*float64(time.Millisecond))
+	if t.n < 2 || own <= ours+ours/10+20*time.Millisecond {
+		return ""
+	}
+	return fmt.Sprintf(" evaluated tokens for %s, and its text came within %s: pieces were read late, and decode looks faster than it is",
+		own.Round(time.Millisecond), ours.Round(time.Millisecond))
+}
+
+// printable puts U+FFFD in the place of what is no character, as llama-server does: one for the begin of one that is broken off, one for each
+// other byte.
+func printable(text string) string {
+	var b strings.Builder
+	for len(text) > 0 {
+		r, n := utf8.DecodeRuneInString(text)
+		if r == utf8.RuneError && n == 1 {
+			for n < len(text) && !utf8.FullRuneInString(text[:n+1]) {
+				n++
+			}
+		}
+		b.WriteRune(r)
+		text = text[n:]
+	}
+	return b.String()
 }
 
 // broken tells why a generation broke off; nil where it did not.
@@ -271,14 +340,16 @@ type completionRun struct {
 	read    *logReader
 	log     io.WriteCloser
 	args    []string
+	prompt  string
 	mark    string // what it prints when it waits for input
 	input   io.Closer
 	scratch string
-	reads   chan time.Time // when its memory was read
+	tree    *proc.Tree   // the process, and all that it starts where it is only a wrapper
+	reads   chan reading // of their memory
 	// patience is how long the end waits for that.
-	patience time.Duration
-	detach   []func()
-	started  time.Time
+	patience  time.Duration
+	started   time.Time
+	concluded time.Time // when the text had ended, or the process
 
 	released sync.Once
 
@@ -298,7 +369,7 @@ func (s *oneShotSession) start(ctx context.Context, m engine.Model, r engine.Req
 	s.mu.Lock() // a Close either prevents it or ends it
 	defer s.mu.Unlock()
 	run := &completionRun{tail: &child.Tail{Max: 16 << 10}, scratch: dir, figures: map[string]float64{}, mark: newMark(),
-		reads: make(chan time.Time, 1), patience: s.patience}
+		reads: make(chan reading, 16), patience: s.patience}
 	alive, end := context.WithCancel(ctx)
 	if s.closing.Err() != nil {
 		end()
@@ -313,10 +384,8 @@ func (s *oneShotSession) start(ctx context.Context, m engine.Model, r engine.Req
 		run.release()
 		return nil, err
 	}
-	sources, err := proc.SourcesOfOurs(run.proc.PID(), "completion")
-	for _, src := range sources {
-		run.detach = append(run.detach, s.probe.Attach(often(src, run.reads)))
-	}
+	run.tree, err = proc.NewTree(run.proc.PID(), roleOf("completion"), func(src sample.Source) func() { return s.probe.Attach(often(src, run.reads)) },
+		proc.TreeOptions{Ours: true})
 	if err != nil && !errors.Is(err, sample.ErrGone) { // one that has died already is its end's to explain
 		run.end()
 		<-run.proc.Done()
@@ -329,10 +398,11 @@ func (s *oneShotSession) start(ctx context.Context, m engine.Model, r engine.Req
 
 func (run *completionRun) begin(ctx context.Context, s *oneShotSession, m engine.Model, r engine.Request) error {
 	// A file: arguments may be read by everybody on the machine, and are short. One line end behind the prompt is taken away.
-	prompt := filepath.Join(run.scratch, "prompt")
-	if err := os.WriteFile(prompt, []byte(r.Prompt+"\n"), 0o600); err != nil {
-		return fmt.Errorf("writing the prompt: %w", err)
+	prompt, err := promptFile(run.scratch, r.Prompt)
+	if err != nil {
+		return err
 	}
+	run.prompt = r.Prompt
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("running %s: %w", s.name(), err)
 	}
@@ -354,8 +424,16 @@ func (run *completionRun) begin(ctx context.Context, s *oneShotSession, m engine
 	cmd.Stdin, run.input = in, hold
 	cmd.Stdout, cmd.Stderr = run.out, heard{run.tail, run.read, run.log}
 	run.started = time.Now()
-	run.proc, err = child.Start(ctx, cmd)
+	run.proc, err = child.StartGuarded(ctx, cmd)
 	return err
+}
+
+func promptFile(dir, prompt string) (string, error) {
+	path := filepath.Join(dir, "prompt")
+	if err := os.WriteFile(path, []byte(prompt+"\n"), 0o600); err != nil {
+		return "", fmt.Errorf("writing the prompt: %w", err)
+	}
+	return path, nil
 }
 
 var (
@@ -393,10 +471,14 @@ func (run *completionRun) wait(p *pieces) {
 				break
 			}
 			if p.add(c); p.over {
+				run.concluded = c.at
 				run.conclude()
 				heedless = time.After(10 * time.Second)
 			}
 		case <-run.proc.Done(): // all of its output was handed on
+			if run.concluded.IsZero() {
+				run.concluded = time.Now()
+			}
 			for len(run.out.chunks) > 0 {
 				p.add(<-run.out.chunks)
 			}
@@ -407,21 +489,30 @@ func (run *completionRun) wait(p *pieces) {
 
 // conclude ends a process that waits for input.
 func (run *completionRun) conclude() {
+	if run.patience > 0 && run.tree != nil {
+		run.readOnce()
+	}
+	run.proc.Interrupt()
+}
+
+// readOnce waits until every process has been read since now, or for as long as it is worth.
+func (run *completionRun) readOnce() {
 	since := time.Now()
 	late := time.NewTimer(run.patience)
 	defer late.Stop()
-	for read := false; !read; {
+	run.tree.Look(context.Background())
+	left := run.tree.PIDs()
+	for len(left) > 0 {
 		select {
-		case at := <-run.reads:
-			read = at.After(since)
+		case read := <-run.reads:
+			if read.at.After(since) {
+				left = slices.DeleteFunc(left, func(pid int) bool { return pid == read.pid })
+			}
 		case <-late.C:
-			read = true
+			return
 		case <-run.proc.Done():
 			return
 		}
-	}
-	if p, err := os.FindProcess(run.proc.PID()); err == nil {
-		_ = p.Signal(os.Interrupt) // it may have ended meanwhile
 	}
 }
 
@@ -433,17 +524,20 @@ func (run *completionRun) letGo() {
 	if run.input != nil {
 		_ = run.input.Close() // nothing was written to it
 	}
-	for _, d := range run.detach {
-		d()
+	if run.tree != nil {
+		run.tree.Close()
+	}
+	if run.proc != nil {
+		run.proc.Kill() // what a wrapper left behind
 	}
 	_ = run.log.Close()           // nothing hangs on its last bytes
 	_ = os.RemoveAll(run.scratch) // swept at the next start, if it is still there
 }
 
-// generated is how many tokens there were: the first comes of the prompt's evaluation, each other of one of its own, and the evaluation of
-// the last, which the program begins before it waits, does not end. The program says 1 where it evaluated none, and counts an evaluation
-// of a single token of the prompt as one of a generated token.
-func (run *completionRun) generated(most, pieces int) int {
+// generated is how many tokens the text has, and how it ended: the first comes of the prompt's evaluation, each other of one of its own, and
+// the evaluation of the last, which the program begins before it waits, does not end. The program says 1 where it evaluated none, and
+// counts an evaluation of a single token of the prompt as one of a generated token. A token that ended the text is none of it.
+func (run *completionRun) generated(most, pieces int) (int, string) {
 	n := int(run.figures["eval_runs"]) + 1
 	if batch := run.read.load().batch; run.prompted == 1 || batch > 0 && run.prompted%batch == 1 {
 		n--
@@ -451,7 +545,10 @@ func (run *completionRun) generated(most, pieces int) int {
 	if pieces <= 1 && n == 2 && run.figures["eval_ms"] == 0 {
 		n = 1
 	}
-	return max(min(n, most), 1)
+	if n < most {
+		return max(n-1, 0), "stop"
+	}
+	return most, "length"
 }
 
 // newMark is what no text holds.
@@ -461,14 +558,21 @@ func newMark() string {
 	return "<" + hex.EncodeToString(b[:]) + ">"
 }
 
+// spans are those of the text. The line that says that it begins comes through a pipe of its own, and may be read behind the text.
 func (run *completionRun) spans(first, last time.Time, tokens int) []record.Span {
-	begun := run.begun
-	if begun.IsZero() || begun.After(first) { // the log may be read a moment after the text
-		begun = first
+	begun, how := run.begun, "the program's line that says that it begins to generate read, to the first piece of text read"
+	if begun.IsZero() || begun.After(first) {
+		begun = first.Add(-time.Duration(run.figures["prompt_eval_ms"] * float64(time.Millisecond)))
+		how = "the program's own time of evaluating the prompt, up to the first piece of text read: its line that says that it begins was read later"
+	}
+	if begun.Before(run.started) {
+		begun = run.started
 	}
 	spans := []record.Span{
 		{Name: "process", Begin: run.started, End: begun, How: "process started, to its line that says that it begins to generate: the model's load lies within"},
-		{Name: record.Prefill, Begin: begun, End: first, How: "the program's line that says that it begins to generate read, to the first piece of text read"},
+	}
+	if begun.Before(first) {
+		spans = append(spans, record.Span{Name: record.Prefill, Begin: begun, End: first, How: how})
 	}
 	if tokens > 1 {
 		spans = append(spans, record.Span{Name: record.Decode, Begin: first, End: last, How: "first to last piece of text read"})
@@ -476,9 +580,28 @@ func (run *completionRun) spans(first, last time.Time, tokens int) []record.Span
 	return spans
 }
 
+// plainArgs are the arguments, with words in the place of what is made up for each process.
+func (run *completionRun) plainArgs() []string {
+	args := slices.Clone(run.args)
+	for i, a := range args {
+		if a == run.mark {
+			args[i] = "MARK"
+		} else if a == filepath.Join(run.scratch, "prompt") {
+			args[i] = "PROMPT"
+		}
+	}
+	return args
+}
+
+// reading is when a process's memory was read.
+type reading struct {
+	pid int
+	at  time.Time
+}
+
 // often has the dear source of a process that does not live long read at the quick one's rate; the sampler bounds what that takes. It tells
 // when it was read.
-func often(src sample.Source, reads chan time.Time) sample.Source {
+func often(src sample.Source, reads chan reading) sample.Source {
 	if p, ok := src.(sample.Peaker); ok {
 		return oftener{p, reads}
 	}
@@ -487,7 +610,7 @@ func often(src sample.Source, reads chan time.Time) sample.Source {
 
 type oftener struct {
 	sample.Peaker
-	reads chan time.Time
+	reads chan reading
 }
 
 func (o oftener) Describe() record.Source {
@@ -499,8 +622,8 @@ func (o oftener) Describe() record.Source {
 func (o oftener) Read(ctx context.Context, r *record.Sample) error {
 	err := o.Peaker.Read(ctx, r)
 	select {
-	case o.reads <- r.Begin:
-	default: // the last one was not asked for
+	case o.reads <- reading{o.Peaker.Describe().PID, r.Begin}:
+	default: // those before were not asked for
 	}
 	return err
 }

@@ -2,6 +2,7 @@ package llamacpp
 
 import (
 	"context"
+	"os"
 	"os/exec"
 	"slices"
 	"strings"
@@ -133,13 +134,13 @@ func (s *oneShotSession) why(ctx context.Context, run *completionRun, m engine.M
 	failed := func(words []string) bool {
 		return contains(words, "failed to load model") || contains(words, "error loading model")
 	}
-	if lacks == "" && run.proc.Err() != nil && !signalled(run.proc.Err()) && !failed(words) && !contains(words, "prompt is too long") && !outOfMemory(words) {
-		words = s.words(ctx, run.args, words)
+	if lacks == "" && run.proc.Err() != nil && !signalled(run.proc.Err()) && !failed(words) && !contains(words, tooLongWords) && !outOfMemory(words) {
+		words = s.words(ctx, run, words)
 	}
 	switch {
 	case lacks != "":
 		return tooOld(completionProgram(), s.binary.path, lacks)
-	case contains(words, "prompt is too long"):
+	case contains(words, tooLongWords):
 		return tooLong("the prompt and a token", s.context)
 	case outOfMemory(words):
 		return engine.Fail(record.OOM, "%s ran out of memory (%s): %s", s.name(), how, summary(words))
@@ -154,13 +155,22 @@ func (s *oneShotSession) why(ctx context.Context, run *completionRun, m engine.M
 	return engine.Fail(record.BadOutput, "%s ended early; its last words: %s", s.name(), summary(words))
 }
 
-// words asks once more why the program fails: it does not wait for its log to be printed, of which errors alone are the shortest. What it
-// said before is given where nothing comes of that.
-func (s *oneShotSession) words(ctx context.Context, args, before []string) []string {
-	args = slices.Clone(args)
-	for name, value := range map[string][2]string{"-lv": {"-lv", "1"}, "-f": {"-p", " "}, "-n": {"-n", "1"}} {
+// words asks once more, and with the same prompt, why the program fails: it does not wait for its log to be printed, of which errors alone
+// are the shortest. What it said before is given where nothing comes of that.
+func (s *oneShotSession) words(ctx context.Context, run *completionRun, before []string) []string {
+	dir, err := child.Scratch("prompt")
+	if err != nil {
+		return before
+	}
+	defer os.RemoveAll(dir)
+	prompt, err := promptFile(dir, run.prompt)
+	if err != nil {
+		return before
+	}
+	args := slices.Clone(run.args)
+	for name, value := range map[string]string{"-lv": "1", "-f": prompt, "-n": "1"} {
 		if i := slices.Index(args, name); i >= 0 {
-			args[i], args[i+1] = value[0], value[1]
+			args[i+1] = value
 		}
 	}
 	for range 5 {
@@ -173,12 +183,15 @@ func (s *oneShotSession) words(ctx context.Context, args, before []string) []str
 			break
 		}
 		<-p.Done()
-		if words := said(tail.Lines(200)); p.Err() != nil && (contains(words, "error") || contains(words, "failed")) {
+		if words := said(tail.Lines(200)); p.Err() != nil && (contains(words, "error") || contains(words, "failed") || contains(words, tooLongWords)) {
 			return words
 		}
 	}
 	return before
 }
+
+// tooLongWords are the program's own, of a prompt that has no room.
+const tooLongWords = "prompt is too long"
 
 func (s *oneShotSession) name() string {
 	return s.binary.path[strings.LastIndexByte(s.binary.path, '/')+1:]

@@ -2,17 +2,21 @@ package llamacpp
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"llmparity/internal/cache"
 	"llmparity/internal/engine"
 	"llmparity/internal/engine/enginetest"
 	"llmparity/internal/fault"
 	"llmparity/internal/record"
+	"llmparity/internal/sample"
 )
 
 func newOneShot() *OneShot { return NewOneShot(Config{Cache: cache.Dir(os.Getenv)}) }
@@ -68,12 +72,115 @@ func TestOneShotEndsWithTheText(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if u.Finish != "stop" || u.Generated >= 100 || u.Generated < 2 || strings.HasSuffix(u.Text, "\n") {
-		t.Errorf("finish %s after %d tokens, text %q", u.Finish, u.Generated, u.Text)
+	server, _ := loadedSession(t, m)
+	want, err := generate(t, server, ends)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := len(want.Tokens) - 1; u.Finish != "stop" || u.Generated != n || u.Text != want.Usage.Text {
+		t.Errorf("finish %s after %d tokens, want %d, text\n%q, want\n%q", u.Finish, u.Generated, n, u.Text, want.Usage.Text)
 	}
 	ends.IgnoreEOS = true
 	if u, err = s.Generate(t.Context(), ends, func(record.Token) {}); err != nil || u.Finish != "length" || u.Generated != 100 {
 		t.Errorf("going on: finish %s after %d tokens, %v", u.Finish, u.Generated, err)
+	}
+}
+
+// A program that a script starts is what is sampled, interrupted and ended, with the script.
+func TestAScriptInTheProgramsPlace(t *testing.T) {
+	m := randomModel(t, ascii())
+	var found []string
+	for _, find := range []func(Config) (string, error){Find, FindCLI} {
+		path, err := find(Config{Cache: cache.Dir(os.Getenv)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		wrapper := filepath.Join(t.TempDir(), filepath.Base(path))
+		if err := os.WriteFile(wrapper, []byte("#!/bin/sh\n"+path+" \"$@\"\nexit $?\n"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		found = append(found, wrapper)
+	}
+	for _, e := range []engine.Engine{New(Config{Path: found[0]}), NewOneShot(Config{CLI: found[1]})} {
+		p := &peaks{}
+		s, err := e.Open(t.Context(), p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Load(t.Context(), m); err != nil {
+			t.Fatalf("%s: %v", e.Name(), err)
+		}
+		u, err := s.Generate(t.Context(), engine.Request{Prompt: "once", MaxTokens: 8, IgnoreEOS: true}, func(record.Token) {})
+		if err != nil || u.Finish != "length" {
+			t.Errorf("%s: %+v, %v", e.Name(), u, err)
+		}
+		p.reading.Wait()
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+		if p.most() < 5*record.MiB {
+			t.Errorf("%s: the most that was read is %.0f bytes: the script's", e.Name(), p.most())
+		}
+	}
+}
+
+// peaks is a probe that reads every process once, a moment after it was told of.
+type peaks struct {
+	enginetest.Probe
+	reading sync.WaitGroup
+	mu      sync.Mutex
+	peak    float64
+}
+
+func (p *peaks) Attach(s sample.Source) func() {
+	release := p.Probe.Attach(s)
+	if s.Describe().Method == record.MethodStatm {
+		p.reading.Go(func() {
+			for range 10 { // a program that was just started has not loaded yet
+				var r record.Sample
+				if s.Read(context.Background(), &r) == nil {
+					p.mu.Lock()
+					p.peak = max(p.peak, float64(r.RSS))
+					p.mu.Unlock()
+				}
+				time.Sleep(20 * time.Millisecond)
+			}
+		})
+	}
+	return release
+}
+
+func (p *peaks) most() float64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.peak
+}
+
+// A prompt that the program itself finds too long, before its log tells how long it is: the reason is the same each time.
+func TestAPromptJustOverTheContext(t *testing.T) {
+	m := randomModel(t, ascii())
+	s := loadedOneShot(t, newOneShot(), m)
+	for _, n := range []int{m.Context - 4, m.Context - 3, m.Context - 1, m.Context, m.Context + 1, m.Context + 200} {
+		for range 3 {
+			if _, err := s.Generate(t.Context(), engine.Request{Prompt: strings.Repeat("a", n), MaxTokens: 8}, func(record.Token) {}); fault.Code(err) != int(fault.PromptTooLong) {
+				t.Errorf("%d tokens: %v", n, err)
+			}
+		}
+	}
+}
+
+// Where the log's line comes late, prefill is told by the program's own time.
+func TestSpansOfALineThatIsReadLate(t *testing.T) {
+	start := time.Now()
+	at := func(ms int) time.Time { return start.Add(time.Duration(ms) * time.Millisecond) }
+	run := &completionRun{started: start, begun: at(101), figures: map[string]float64{"prompt_eval_ms": 30}}
+	spans := run.spans(at(100), at(150), 5)
+	if len(spans) != 3 || spans[1].Name != record.Prefill || spans[1].End.Sub(spans[1].Begin) != 30*time.Millisecond || !strings.Contains(spans[1].How, "own time") {
+		t.Errorf("%+v", spans)
+	}
+	said := &utterance{first: at(100), last: at(110), n: 5}
+	if timesDiffer(said, record.Usage{Reported: map[string]float64{"eval_ms": 60}}) == "" || timesDiffer(said, record.Usage{Reported: map[string]float64{"eval_ms": 9}}) != "" {
+		t.Error("times that differ are told wrongly")
 	}
 }
 

@@ -40,6 +40,8 @@ type server struct {
 	args    []string
 	started time.Time
 
+	tree    *proc.Tree // the process, and all that it starts where it is only a wrapper
+	looks   sync.WaitGroup
 	once    sync.Once
 	detach  []func()
 	stopped chan struct{} // closed as soon as we ask it to end: what follows is no crash
@@ -87,19 +89,28 @@ func startServer(c Config, b identity, m engine.Model, port int, p engine.Probe)
 	ctx, end := context.WithCancel(context.Background()) // it outlives the Load that starts it
 	s.end = end
 	s.started = time.Now()
-	if s.proc, err = child.Start(ctx, cmd); err != nil {
+	if s.proc, err = child.StartGuarded(ctx, cmd); err != nil {
 		s.release()
 		return nil, err
 	}
-	sources, err := proc.SourcesOfOurs(s.proc.PID(), "server")
-	for _, src := range sources {
-		s.detach = append(s.detach, p.Attach(src))
-	}
+	s.tree, err = proc.NewTree(s.proc.PID(), roleOf("server"), p.Attach, proc.TreeOptions{Ours: true})
 	if err != nil && !errors.Is(err, sample.ErrGone) { // one that died already is the wait's to explain
 		s.stop(0)
 		return nil, fmt.Errorf("sampling llama-server: %w", err)
 	}
 	return s, nil
+}
+
+// roleOf is one role for a program and all that it starts.
+func roleOf(role string) func(int, string, []string) string {
+	return func(int, string, []string) string { return role }
+}
+
+// look has what the program has started meanwhile sampled from now on. It goes through all processes, and is no part of the load.
+func (s *server) look() {
+	if s.tree != nil {
+		s.looks.Go(func() { s.tree.Look(context.Background()) })
+	}
 }
 
 // heard is who hears what a program prints: the tail, the reader of the log, and the log; a full disk must not end the program by a closed
@@ -222,6 +233,10 @@ func (s *server) stop(grace time.Duration) {
 }
 
 func (s *server) release() {
+	s.looks.Wait()
+	if s.tree != nil {
+		s.tree.Close()
+	}
 	for _, d := range s.detach {
 		d()
 	}

@@ -97,6 +97,7 @@ func (s *session) loaded(ctx context.Context, srv *server, m engine.Model, props
 	if err := s.offloaded(said); err != nil {
 		return err
 	}
+	srv.look()
 	s.context, s.busy = props.Settings.Context, false
 	if m.Context > 0 {
 		if s.context != m.Context {

@@ -35,7 +35,10 @@ func TestFolders(t *testing.T) {
 		trust Confidence
 		says  string
 	}{
-		"a config":                     {map[string]string{"config.json": small}, 2 * (2*80 + 4*64 + 3*128 + 3*8), 64 * 16 * 2, High, ""},
+		"a config":               {map[string]string{"config.json": small}, 2 * (2*80 + 4*64 + 3*128 + 3*8), 64 * 16 * 2, High, ""},
+		"the same weights twice": {map[string]string{"config.json": small, "model.safetensors": tensors(), "consolidated.safetensors": tensors()}, 288, 64 * 16 * 2, Medium, "144 values"},
+		"files beside the index's": {map[string]string{"config.json": small, "model-1.safetensors": tensors(), "model-fp8.safetensors": tensors(),
+			"model.safetensors.index.json": `{"weight_map":{"a":"model-1.safetensors"}}`}, 288, 64 * 16 * 2, Medium, "144 values"},
 		"weights that are others":      {map[string]string{"config.json": small, "model.safetensors": tensors()}, 288, 64 * 16 * 2, Medium, "144 values"},
 		"an index that is another":     {map[string]string{"config.json": small, "model.safetensors.index.json": `{"metadata":{"total_size":99999}}`}, 2 * (2*80 + 4*64 + 3*128 + 3*8), 64 * 16 * 2, Medium, "total_size 99999"},
 		"no config":                    {map[string]string{"model.safetensors": tensors()}, 288, 64 * 8 * 2, Low, "not known"},

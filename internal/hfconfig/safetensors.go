@@ -35,11 +35,15 @@ const (
 )
 
 // Safetensors lists the tensors of the .safetensors files in a folder, or of one such file, by their headers alone. There may be none.
+// Of a folder that has the same weights twice, as consolidated.safetensors and as model.safetensors, those that transformers takes count.
 func Safetensors(path string) ([]Stored, error) {
 	files := []string{path}
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		if files, err = filepath.Glob(filepath.Join(path, "*.safetensors")); err != nil {
 			return nil, bad(path, "", "%v", err)
+		}
+		if files, err = taken(path, files); err != nil {
+			return nil, err
 		}
 	}
 	slices.Sort(files)
@@ -54,6 +58,59 @@ func Safetensors(path string) ([]Stored, error) {
 		}
 	}
 	return all, nil
+}
+
+// taken are of a folder's files those that the index lists, or else those that are called model, or else all.
+func taken(dir string, files []string) ([]string, error) {
+	listed, err := indexed(dir)
+	if err != nil {
+		return nil, err
+	}
+	for _, is := range []func(name string) bool{
+		func(name string) bool { return listed[name] },
+		func(name string) bool { return strings.HasPrefix(name, "model") },
+	} {
+		var some []string
+		for _, file := range files {
+			if is(filepath.Base(file)) {
+				some = append(some, file)
+			}
+		}
+		if len(some) > 0 {
+			return some, nil
+		}
+	}
+	return files, nil
+}
+
+// indexed is the set of files that the index names; nil where there is none.
+func indexed(dir string) (map[string]bool, error) {
+	r, err := index(dir)
+	if r == nil || err != nil {
+		return nil, err
+	}
+	weights := r.sub("weight_map")
+	set := map[string]bool{}
+	for _, raw := range weights.fields {
+		var name string
+		if json.Unmarshal(raw, &name) == nil {
+			set[name] = true
+		}
+	}
+	return set, weights.err
+}
+
+// index reads the index of a model's safetensors files; nil where there is none.
+func index(dir string) (*reader, error) {
+	file := filepath.Join(dir, "model.safetensors.index.json")
+	if _, err := os.Stat(file); err != nil {
+		return nil, nil
+	}
+	text, err := readAtMost(file, maxHeader)
+	if err != nil {
+		return nil, err
+	}
+	return newReader(file, text)
 }
 
 const again = "fetch it again"
@@ -158,16 +215,8 @@ func CachesOf(tensors []Stored) []Cache {
 
 // IndexTotal is the total_size that the index of a model's safetensors files says, in bytes; 0 where there is none.
 func IndexTotal(dir string) (int64, error) {
-	file := filepath.Join(dir, "model.safetensors.index.json")
-	if _, err := os.Stat(file); err != nil {
-		return 0, nil
-	}
-	text, err := readAtMost(file, maxHeader)
-	if err != nil {
-		return 0, err
-	}
-	r, err := newReader(file, text)
-	if err != nil {
+	r, err := index(dir)
+	if r == nil || err != nil {
 		return 0, err
 	}
 	meta := r.sub("metadata")
@@ -177,7 +226,7 @@ func IndexTotal(dir string) (int64, error) {
 	}
 	var total float64
 	if json.Unmarshal(raw, &total) != nil || total <= 0 || total > 1<<50 {
-		return 0, bad(file, again, "metadata.total_size is %s", brief(raw))
+		return 0, bad(r.file, again, "metadata.total_size is %s", brief(raw))
 	}
 	return int64(total), nil
 }

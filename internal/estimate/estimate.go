@@ -73,6 +73,7 @@ type Model struct {
 	Latent     bool
 	// Stored are the bytes of the weights by type, where a file tells them; nil: they are worked out.
 	Stored     map[string]int64
+	Partial    bool         // some of the files are missing
 	Trust      Confidence   // in parameters and shapes
 	CacheTrust Confidence   // in the KV cache's; "": the same
 	Library    *mlc.Library // of a WebLLM package

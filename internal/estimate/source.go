@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"llmparity/internal/fault"
-	"llmparity/internal/gguf"
 	"llmparity/internal/hfconfig"
 	"llmparity/internal/mlc"
 )
@@ -40,12 +39,7 @@ func Open(path string) (Model, error) {
 	case ext == ".safetensors":
 		return fromTensors(path)
 	}
-	f, err := gguf.Open(path)
-	if err != nil {
-		return Model{}, err
-	}
-	defer f.Close()
-	return FromGGUF(f)
+	return openGGUF(path)
 }
 
 // fromFile takes a config.json by itself; what else is in its folder is not looked at.

@@ -15,12 +15,14 @@ import (
 
 // FromGGUF takes a file's tensors, and of its metadata what llama.cpp's keys say of any architecture. Where they don't say enough, what
 // the tensors show has to do.
-func FromGGUF(f *gguf.File) (Model, error) {
+func FromGGUF(f *gguf.File) (Model, error) { return fromGGUF(f, f.Tensors) }
+
+func fromGGUF(f *gguf.File, tensors []gguf.Tensor) (Model, error) {
 	m := Model{Source: "gguf", Stored: map[string]int64{}, Trust: High, Name: strings.TrimSuffix(filepath.Base(f.Name), ".gguf")}
 	if name, err := f.Text("general.name"); err == nil && name != "" {
 		m.Name = name
 	}
-	for _, t := range f.Tensors {
+	for _, t := range tensors {
 		m.Stored[strings.ToLower(t.Type.String())] += t.Size
 		m.Parameters += t.Elements()
 		w := hfconfig.Weight{Part: hfconfig.Whole, Name: t.Name, Times: 1, Rows: t.Elements(), Cols: 1, Split: hfconfig.Sharded, Active: 1}
@@ -38,10 +40,6 @@ func FromGGUF(f *gguf.File) (Model, error) {
 		m.note("the file doesn't say its architecture")
 	}
 	m.Type = name
-	if n, err := f.Uint("split.count"); err == nil && n > 1 {
-		m.note("the file is one of %d parts: the weights of the others are not counted", n)
-		m.Trust = Low
-	}
 	k := keys{f: f, name: name}
 	m.Layers, m.Hidden, m.MaxContext = k.one("block_count"), k.one("embedding_length"), k.one("context_length")
 	m.Heads, m.Inter = k.one("attention.head_count"), k.one("feed_forward_length")
@@ -51,11 +49,11 @@ func FromGGUF(f *gguf.File) (Model, error) {
 		m.Vocab = k.one("vocab_size")
 	}
 	if !m.byKeys(k) {
-		m.byShapes(f)
+		m.byShapes(tensors)
 	}
 	if used := k.one("expert_used_count"); used > 0 {
 		m.Inter = max(k.one("expert_feed_forward_length"), 1)*used + k.one("expert_shared_feed_forward_length")
-		m.Active = m.passed(f, used, k.one("expert_count"))
+		m.Active = passed(tensors, used, k.one("expert_count"))
 	}
 	return m, nil
 }
@@ -253,12 +251,15 @@ func (k keys) windows(m *Model) func(int) bool {
 var projection = regexp.MustCompile(`^blk\.(\d+)\.attn_([kv])\.weight$`)
 
 // byShapes takes the rows of the projections of keys and values, where the metadata doesn't do.
-func (m *Model) byShapes(f *gguf.File) {
+func (m *Model) byShapes(tensors []gguf.Tensor) {
 	m.Trust = Low
 	m.note("the metadata doesn't say the KV cache's sizes: they are what the tensors attn_k and attn_v show")
 	var keys, values int64
 	layers := map[int]bool{}
-	for _, t := range f.Tensors {
+	for _, t := range tensors {
+		if t.Name == "token_embd.weight" && len(t.Shape) == 2 {
+			m.Hidden = int(min(t.Shape[0], maxSize))
+		}
 		p := projection.FindStringSubmatch(t.Name)
 		if p == nil || len(t.Shape) != 2 || t.Shape[1] > maxSize {
 			continue
@@ -274,15 +275,12 @@ func (m *Model) byShapes(f *gguf.File) {
 		m.Layers = len(layers)
 		m.Caches = []hfconfig.Cache{{Layers: len(layers), Values: keys + values, Keys: keys}}
 	}
-	if t, ok := f.Tensor("token_embd.weight"); ok && len(t.Shape) == 2 {
-		m.Hidden = int(min(t.Shape[0], maxSize))
-	}
 }
 
 // passed is how many parameters a token passes: of the experts' tensors the part that is used.
-func (m *Model) passed(f *gguf.File, used, experts int) int64 {
+func passed(tensors []gguf.Tensor, used, experts int) int64 {
 	var n int64
-	for _, t := range f.Tensors {
+	for _, t := range tensors {
 		if experts > 0 && strings.Contains(t.Name, "_exps.") {
 			n += int64(float64(t.Elements()) * float64(used) / float64(experts))
 		} else {

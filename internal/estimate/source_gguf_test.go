@@ -70,3 +70,36 @@ func TestCachesByKeys(t *testing.T) {
 		}
 	}
 }
+
+// Of a split model any part stands for all that lie beside it; where some don't, no figure is trusted.
+func TestSplitModels(t *testing.T) {
+	sizes := map[string]any{"block_count": uint32(2), "embedding_length": uint32(64), "attention.head_count": uint32(4)}
+	split := gguf.Entry{Key: "split.count", Value: uint16(2)}
+	first := written(t, "big-00001-of-00002.gguf", "llama", sizes, split)
+	m, err := Open(first)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if w := of(t, m, Setup{Context: 64}).Component(Weights); w.Best != 4*64*32 || w.Confidence != Low || len(m.Notes) != 1 {
+		t.Errorf("one of two parts: %+v, %v", w, m.Notes)
+	}
+	second := filepath.Join(filepath.Dir(first), "big-00002-of-00002.gguf")
+	if err := os.Rename(written(t, "x.gguf", "llama", nil, split), second); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{first, second} {
+		if m, err = Open(path); err != nil {
+			t.Fatal(err)
+		}
+		w := of(t, m, Setup{Context: 64}).Component(Weights)
+		if w.Best != 2*4*64*32 || w.Confidence != High || m.Layers != 2 || m.Parameters != 2*64*32 || len(m.Notes) != 0 {
+			t.Errorf("%s: %+v, %d layers, %v", path, w, m.Layers, m.Notes)
+		}
+	}
+	if err := os.WriteFile(second, []byte("no GGUF"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err = Open(first); err == nil {
+		t.Error("a damaged part was taken")
+	}
+}

@@ -34,6 +34,9 @@ func (e *Estimate) weigh(f format) (weighed, error) {
 		}
 		name := dominant(m.Stored)
 		w.whole = exact(Weights, sum, name, "the sizes of the tensors in the model's files", High)
+		if m.Partial {
+			w.whole.Method, w.whole.Confidence = "the sizes of the tensors in those of the model's files that are here", Low
+		}
 		e.DTypes.Weights, e.ByFormat = name, m.Stored
 		if m.Parameters > 0 {
 			w.largest = e.largest(func(v hfconfig.Weight) int64 {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"testing"
 
 	"llmparity/internal/engine"
@@ -33,5 +34,36 @@ func TestTheTinyModelsWordsAreExpected(t *testing.T) {
 	}
 	if known, err = expected(engine.Model{}, p); known != nil || err != nil {
 		t.Errorf("of another model %v is expected (%v)", known, err)
+	}
+}
+
+// Options that change what is computed must not make a run fail for what it says: it says what it does.
+func TestNothingIsExpectedOfOtherNumbers(t *testing.T) {
+	for _, options := range [][]string{
+		{"--llamacpp-flash-attention", "on"},
+		{"--llamacpp-cache-type-k", "f16", "--llamacpp-cache-type-v", "f16"},
+		{"--dtype", "f16"},
+	} {
+		args := []string{"run", "-q", "--engines", "llamacpp", "--repetitions", "1", "--max-tokens", "64"}
+		for _, prompt := range tinytest.Prompts()[:2] {
+			args = append(args, "--prompt", prompt.Text)
+		}
+		if _, stderr, code := output(t, program(t, append(args, options...)...)); code != 0 {
+			t.Errorf("%v: exit code %d\n%s", options, code, stderr)
+		}
+	}
+	engines := []string{"webllm", "llamacpp", "llamacpp-oneshot", "ollama"}
+	for _, c := range []struct {
+		llama plan.LlamaCpp
+		want  string
+	}{
+		{plan.LlamaCpp{CacheTypeK: "f32", FlashAttention: "off"}, "[ollama]"},
+		{plan.LlamaCpp{FlashAttention: "auto"}, "[llamacpp llamacpp-oneshot ollama]"},
+		{plan.LlamaCpp{CacheTypeV: "f16"}, "[llamacpp llamacpp-oneshot ollama]"},
+		{plan.LlamaCpp{GPULayers: 1}, "[llamacpp llamacpp-oneshot ollama]"},
+	} {
+		if got := fmt.Sprint(unsure(plan.Plan{Engines: engines, LlamaCpp: &c.llama})); got != c.want {
+			t.Errorf("%+v: of %s nothing is expected, want %s", c.llama, got, c.want)
+		}
 	}
 }

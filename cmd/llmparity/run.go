@@ -129,8 +129,10 @@ func (f *runFlags) run(ctx context.Context, p plan.Plan, stdout, stderr io.Write
 	if _, err := echarts.Script(); err != nil {
 		return err
 	}
-	dir, err := run.Do(ctx, run.Options{Plan: p, Engines: f.build(p.Engines), Model: model, Out: f.out, Tool: <-identity,
-		Progress: show.event, Profiles: profiles, Expected: known})
+	engines := f.build(p.Engines)
+	defer closeEngines(engines, stderr)
+	dir, err := run.Do(ctx, run.Options{Plan: p, Engines: engines, Model: model, Out: f.out, Tool: <-identity,
+		Progress: show.event, Profiles: profiles, Expected: known, Unsure: unsure(p)})
 	show.close()
 	if dir == "" {
 		return err
@@ -140,6 +142,19 @@ func (f *runFlags) run(ctx context.Context, p plan.Plan, stdout, stderr io.Write
 		err = shown
 	}
 	return err
+}
+
+// closeEngines has engines give up what they keep from launch to launch. What can't be is said: the run has its record by now.
+func closeEngines(engines []engine.Engine, w io.Writer) {
+	for _, e := range engines {
+		c, ok := e.(io.Closer)
+		if !ok {
+			continue
+		}
+		if err := c.Close(); err != nil {
+			fmt.Fprintf(w, "warning: %v\n", err)
+		}
+	}
 }
 
 // conclude shows a run that has just ended: the table, and report.html in its folder.

@@ -24,10 +24,14 @@ func CacheTypes() []string {
 	return []string{"f32", "f16", "bf16", "q8_0", "q5_1", "q5_0", "q4_1", "q4_0", "iq4_nl"}
 }
 
-// Coarse tells whether the KV cache has numbers that are coarser than f16: what a model says may then be something else.
+// Coarse tells whether llama.cpp computes otherwise than in single precision and one sum after another: what a model says may then be
+// something else. That the cache has dtype's numbers by default is the plan's to look at.
 func (l *LlamaCpp) Coarse() bool {
-	fine := []string{"", "f32", "f16"}
-	return l != nil && (!slices.Contains(fine, l.CacheTypeK) || !slices.Contains(fine, l.CacheTypeV))
+	if l == nil {
+		return false
+	}
+	plain := func(value, of string) bool { return value == "" || value == of }
+	return !plain(l.CacheTypeK, "f32") || !plain(l.CacheTypeV, "f32") || !plain(l.FlashAttention, "off") || l.GPULayers > 0
 }
 
 // validate looks at a section that is there.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -181,6 +182,9 @@ func (a *attempt) generate(ctx context.Context, p record.Phase, n int) error {
 	r := engine.Request{Prompt: a.cell.Prompt, MaxTokens: n, Temperature: a.cell.Temperature,
 		IgnoreEOS: a.cell.engine.Caps().IgnoreEOS}
 	known := a.options.Expected[a.cell.Prompt]
+	if slices.Contains(a.options.Unsure, a.cell.Engine) {
+		known = nil
+	}
 	if p == record.Warmup && a.cell.PromptCache == record.CacheOn {
 		r.Prompt, known = turned(r.Prompt), nil
 	}

@@ -31,7 +31,9 @@ type Options struct {
 	// Expected is what the model says after each prompt, greedily, where that is known for certain; it may be shorter than what
 	// is asked for. A launch that says something else has failed.
 	Expected map[string][]int
-	GPU      gpu.Options // where GPUs are looked for
+	// Unsure are the engines that nothing is expected of: they compute in other numbers, or in another order.
+	Unsure []string
+	GPU    gpu.Options // where GPUs are looked for
 
 	gpus *gpu.Monitor
 }

@@ -118,23 +118,29 @@ func (f *watchFlags) run(c *cobra.Command, args []string) error {
 		return err
 	}
 	o.Rows = rows
-	view := newView(errs, f.live, len(args) > 0)
+	view := newView(errs, f.live, len(args) > 0, time.Duration(f.interval))
 	o.Say, o.Draw = view.say, view.draw
+	ctx := c.Context()
 	if len(args) > 0 {
-		o.Command, err = watch.Start(args, c.InOrStdin(), c.OutOrStdout(), errs)
+		s := takeSignals(ctx, view.say)
+		defer s.close()
+		ctx = s.ctx
+		if o.Command, err = watch.Start(args, c.InOrStdin(), c.OutOrStdout(), errs); err == nil {
+			s.of(o.Command)
+		}
 	}
 	var sum watch.Summary
 	if err == nil {
-		sum, err = watch.Run(c.Context(), o)
+		sum, err = watch.Run(ctx, o)
 	}
 	view.close()
 	if closing := rows.Close(); err == nil {
 		err = closing
 	}
 	if sum.Length > 0 {
-		f.summarize(c.Context(), errs, sum)
+		f.summarize(ctx, errs, sum)
 	}
-	if err == nil && o.Command != nil {
+	if err == nil && o.Command != nil && ctx.Err() == nil {
 		if code, how := o.Command.Exit(); code != 0 {
 			return fault.New(fault.Kind(code), "", "%s %s", args[0], how)
 		}

@@ -161,3 +161,110 @@ func TestWatchLive(t *testing.T) {
 		t.Errorf("without a terminal: code %d\n%q", code, stderr)
 	}
 }
+
+// inTerminal runs a shell's line in a terminal of its own.
+func inTerminal(t *testing.T, line string) *exec.Cmd {
+	t.Helper()
+	script, err := exec.LookPath("script")
+	if err != nil {
+		t.Fatalf("no `script`, which makes a terminal: install util-linux (%v)", err)
+	}
+	cmd := program(t)
+	cmd.Path, cmd.Args = script, []string{"script", "-qec", "stty cols 40 rows 24; " + line, "/dev/null"}
+	return cmd
+}
+
+// A chart never goes through what a command writes.
+func TestWatchLiveWithACommand(t *testing.T) {
+	watchIt := os.Args[0] + " watch --live --interval 0.05 -- sh -c 'sleep 0.7; echo hello >&2'"
+	stdout, _, code := output(t, inTerminal(t, watchIt+" > out.txt"))
+	if code != 0 || strings.Contains(stdout, "\x1b[J") || !strings.Contains(stdout, "hello") || !strings.Contains(stdout, "2> err.txt") {
+		t.Errorf("errors in the terminal: code %d, %q", code, stdout)
+	}
+	cmd := inTerminal(t, watchIt+" > out.txt 2> err.txt")
+	stdout, _, code = output(t, cmd)
+	errs, err := os.ReadFile(filepath.Join(cmd.Dir, "err.txt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if code != 0 || strings.Count(stdout, "RSS, line") < 2 || strings.Contains(string(errs), "\x1b") || !strings.Contains(string(errs), "hello") {
+		t.Errorf("nothing in the terminal: code %d, %q, %q", code, stdout, errs)
+	}
+	for _, line := range strings.Split(stdout, "\r\n") {
+		if n := strings.LastIndex(line, "\x1b[J"); n >= 0 {
+			line = line[n+len("\x1b[J"):]
+		}
+		if n := len([]rune(strings.TrimPrefix(line, "\x1b[?25l"))); n > 40+len("\x1b[?25h") {
+			t.Errorf("%d characters: %q", n, line)
+		}
+	}
+}
+
+// In a terminal a command decides what an interrupt does, as it would without us; the second one ends it.
+func TestAnInterruptIsTheCommands(t *testing.T) {
+	for _, c := range []struct {
+		trap  string
+		times int
+		code  int
+	}{{"echo caught; exit 4", 1, 4}, {"echo caught", 2, 130}} {
+		cmd := inTerminal(t, os.Args[0]+` watch -- sh -c 'trap "`+c.trap+`" INT; echo ready; while :; do sleep 0.05; done'`)
+		in, err := cmd.StdinPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		out, err := cmd.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		var text strings.Builder
+		buf := make([]byte, 1000)
+		typed := 0
+		for n := 0; err == nil; {
+			n, err = out.Read(buf)
+			text.Write(buf[:n])
+			if typed == 0 && strings.Contains(text.String(), "ready\r") || typed == 1 && c.times == 2 && strings.Contains(text.String(), "caught") {
+				typed++
+				if _, err := in.Write([]byte{3}); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		_ = cmd.Wait() // its exit code is what counts
+		if code := cmd.ProcessState.ExitCode(); code != c.code || !strings.Contains(text.String(), "caught") || !strings.Contains(text.String(), "peak RSS") {
+			t.Errorf("%s: code %d, want %d\n%s", c.trap, code, c.code, &text)
+		}
+		_ = in.Close()
+	}
+}
+
+// Who reads the rows ends after the watching: it is not waited for. Neither is a part of the script that it is started by.
+func TestWatchByNameDoesNotWaitForWhoReadsIt(t *testing.T) {
+	name := uniqueName()
+	sleep := exec.Command("sleep", "1."+name)
+	if err := sleep.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() { _ = sleep.Wait() }() // a second long
+	cmd := program(t)
+	script := filepath.Join(cmd.Dir, "script"+name)
+	text := "(sleep 100; :) & " + os.Args[0] + " watch --name " + name + " --interval 0.05 -o - | tee " + name + ".csv; kill $!; exit 0\n"
+	if err := os.WriteFile(script, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cmd.Path, cmd.Args = "/bin/sh", []string{"sh", script}
+	stdout, stderr, code := output(t, cmd)
+	if code != 0 || strings.Count(stderr, "watching process") != 1 || strings.Count(stdout, ",sleep\n") < 2 {
+		t.Errorf("code %d\n%s\n%s", code, stderr, stdout)
+	}
+}
+
+func TestWatchNeverWatchesAnotherWatch(t *testing.T) {
+	inner := os.Args[0] + " watch --duration 0.5 --pid $$ > /dev/null 2>&1; exit 0"
+	_, stderr, code := output(t, program(t, "watch", "--interval", "0.02", "--", "sh", "-c", inner))
+	if code != 0 || strings.Count(stderr, "watching process") != 1 {
+		t.Errorf("code %d\n%s", code, stderr)
+	}
+}

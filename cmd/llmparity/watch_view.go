@@ -5,60 +5,80 @@ import (
 	"io"
 	"os"
 	"strings"
+	"sync"
 	"time"
+	"unicode/utf8"
 
 	"golang.org/x/term"
 
 	"llmparity/internal/watch"
 )
 
-// view shows what is watched: a chart that is drawn again in place, or lines.
+// view shows what is watched: a chart that is drawn again in place, or lines. Several may say what happens at once.
 type view struct {
-	out   io.Writer
+	mu    sync.Mutex
+	out   io.Writer     // lines
 	every time.Duration // of what is shown
-	chart *watch.Chart  // nil: lines
-	high  int           // lines of the chart that stand in the terminal
 	next  time.Duration
+
+	chart *watch.Chart // nil: lines
+	tty   *os.File     // the chart's terminal
+	own   bool         // it was opened for it
+	drawn []string     // what stands in the terminal
 }
 
 // lineEvery is how often there is a line where there can be no chart.
 const lineEvery = 2 * time.Second
 
-// newView shows nothing but what happens unless live. A command writes to the terminal too, through a chart: it gets lines.
-func newView(out io.Writer, live, command bool) *view {
+// newView shows nothing but what happens unless live. A command writes through a chart: where it writes to a terminal there are lines.
+func newView(out io.Writer, live, command bool, interval time.Duration) *view {
 	v := &view{out: out}
 	if !live {
 		return v
 	}
 	v.every = lineEvery
 	f, ok := out.(*os.File)
-	if !ok || !term.IsTerminal(int(f.Fd())) {
+	terminal := ok && term.IsTerminal(int(f.Fd()))
+	switch {
+	case !command && !terminal:
 		return v
-	}
-	if command && term.IsTerminal(int(os.Stdout.Fd())) {
-		v.say("no chart: the command writes to this terminal; send its output elsewhere, such as > out.txt")
+	case !command:
+		v.tty = f
+	case terminal || term.IsTerminal(int(os.Stdout.Fd())):
+		v.say("no chart: the command writes to this terminal; send both its output and its errors elsewhere, such as > out.txt 2> err.txt")
 		return v
-	}
-	width, height, err := term.GetSize(int(f.Fd()))
-	if err != nil {
-		return v
+	default:
+		tty, err := os.OpenFile("/dev/tty", os.O_WRONLY, 0)
+		if err != nil { // there is no terminal
+			return v
+		}
+		v.tty, v.own = tty, true
 	}
 	v.every = redraw
-	v.chart = watch.NewChart(min(width-1, 100), min(height-4, 10))
+	v.chart = watch.NewChart(80, 10, interval)
 	return v
 }
 
 // say tells what happens, above the chart.
 func (v *view) say(line string) {
-	v.erase()
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.own || len(v.drawn) == 0 {
+		fmt.Fprintln(v.out, line)
+		return
+	}
+	fmt.Fprint(v.tty, v.back())
+	v.drawn = nil
 	fmt.Fprintln(v.out, line)
-	v.show()
+	v.redraw()
 }
 
 func (v *view) draw(p watch.Point) {
 	if v.every == 0 {
 		return
 	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
 	if v.chart != nil {
 		v.chart.Add(p)
 	}
@@ -79,34 +99,42 @@ const (
 	eraseBelow = "\x1b[J"
 )
 
-// redraw writes all at once: half a chart is never seen.
+// redraw writes all at once: half a chart is never seen. The terminal may have got another size.
 func (v *view) redraw() {
-	up := ""
-	if v.high > 0 {
-		up = fmt.Sprintf("\x1b[%dA", v.high)
+	back := v.back()
+	if width, height, err := term.GetSize(int(v.tty.Fd())); err == nil {
+		v.chart.Fit(min(width-1, 100), min(height-4, 10))
 	}
-	lines := v.chart.Lines()
-	v.high = len(lines)
-	fmt.Fprint(v.out, hideCursor+up+"\r"+eraseBelow+strings.Join(lines, "\n")+"\n")
+	v.drawn = v.chart.Lines()
+	fmt.Fprint(v.tty, hideCursor+back+strings.Join(v.drawn, "\n")+"\n")
 }
 
-func (v *view) erase() {
-	if v.high > 0 {
-		fmt.Fprintf(v.out, "\x1b[%dA\r%s", v.high, eraseBelow)
+// back is what goes back to where the chart begins, and erases it. Lines that no longer fit stand in several.
+func (v *view) back() string {
+	if len(v.drawn) == 0 {
+		return ""
 	}
-}
-
-func (v *view) show() {
-	if v.high > 0 {
-		v.high = 0
-		v.redraw()
+	width, _, err := term.GetSize(int(v.tty.Fd()))
+	rows := 0
+	for _, line := range v.drawn {
+		rows++
+		if n := utf8.RuneCountInString(line); err == nil && width > 0 && n > width {
+			rows += (n - 1) / width
+		}
 	}
+	return fmt.Sprintf("\x1b[%dA\r%s", rows, eraseBelow)
 }
 
 // close leaves the last chart, and the terminal as it was.
 func (v *view) close() {
-	if v.high > 0 {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if len(v.drawn) > 0 {
 		v.redraw()
-		fmt.Fprint(v.out, showCursor)
+		fmt.Fprint(v.tty, showCursor)
+		v.drawn = nil
+	}
+	if v.own {
+		_ = v.tty.Close() // nothing is buffered
 	}
 }

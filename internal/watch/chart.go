@@ -17,17 +17,31 @@ type Chart struct {
 	last          Point
 }
 
-// NewChart makes a chart of that many characters, without its two lines of text.
-func NewChart(width, height int) *Chart {
-	return &Chart{width: max(width, 10), height: max(height, 2), each: 100 * time.Millisecond}
+// NewChart makes a chart of that many characters, without its two lines of text, of samples that come that often.
+func NewChart(width, height int, each time.Duration) *Chart {
+	c := &Chart{each: max(each, 100*time.Millisecond)}
+	c.Fit(width, height)
+	return c
+}
+
+// Fit gives the chart another size.
+func (c *Chart) Fit(width, height int) {
+	c.width, c.height = max(width, 2), max(height, 1)
+	for len(c.rss) > 2*c.width {
+		c.halve()
+	}
+}
+
+func (c *Chart) halve() {
+	c.each *= 2
+	c.rss, c.pss = halve(c.rss), halve(c.pss)
 }
 
 // Add adds a sample; times don't go back.
 func (c *Chart) Add(p Point) {
 	c.last = p
 	for int(p.At/c.each) >= 2*c.width {
-		c.each *= 2
-		c.rss, c.pss = halve(c.rss), halve(c.pss)
+		c.halve()
 	}
 	bin := int(p.At / c.each)
 	for len(c.rss) <= bin {
@@ -84,7 +98,7 @@ func (c *Chart) Lines() []string {
 			}
 		}
 	}
-	lines := []string{fmt.Sprintf("%s RSS, line; PSS, filled", size(top))}
+	lines := []string{cut(fmt.Sprintf("%s RSS, line; PSS, filled", size(top)), c.width)}
 	for _, row := range grid {
 		line := make([]rune, len(row))
 		for i, r := range row {
@@ -92,7 +106,13 @@ func (c *Chart) Lines() []string {
 		}
 		lines = append(lines, string(line))
 	}
-	return append(lines, c.last.String())
+	return append(lines, cut(c.last.String(), c.width))
+}
+
+// cut is as much of a text as there is room for.
+func cut(s string, width int) string {
+	runes := []rune(s)
+	return string(runes[:min(len(runes), width)])
 }
 
 func level(v, top int64, dots int) int { return int(float64(v) / float64(top) * float64(dots-1)) }
@@ -126,6 +146,13 @@ func (s Summary) Lines() []string {
 	}
 	out = append(out, fmt.Sprintf("peak RSS %s, peak PSS %s (sums over processes that were there at once; RSS counts shared pages once a process)",
 		size(s.PeakRSS), size(s.PeakPSS)))
+	switch {
+	case s.CommandRSS == record.Absent || s.CommandRSS == 0:
+	case s.CommandRSS <= s.CommandFloor:
+		out = append(out, fmt.Sprintf("highest RSS of one process of the command, by the kernel (ru_maxrss): not above %s", size(s.CommandFloor)))
+	default:
+		out = append(out, fmt.Sprintf("highest RSS of one process of the command, by the kernel (ru_maxrss): %s", size(s.CommandRSS)))
+	}
 	if s.CPU > 0 {
 		out = append(out, fmt.Sprintf("own cost: %.2f %% of a core, %.0f µs a sample",
 			100*s.CPU.Seconds()/max(s.Length.Seconds(), 1e-9), float64(s.CPU.Microseconds())/float64(s.Samples)))

@@ -9,6 +9,8 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"llmparity/internal/sample/proc"
 )
 
 // start starts a command and holds it behind its exec, before its first instruction: as its tracer, for that long. The kernel gives a
@@ -22,11 +24,7 @@ func start(fresh func() *exec.Cmd) (cmd *exec.Cmd, resume func(), err error) {
 		if err = cmd.Start(); err == nil {
 			return cmd, held(cmd.Process.Pid), nil
 		}
-		if !errors.Is(err, fs.ErrPermission) {
-			runtime.UnlockOSThread()
-			return cmd, nil, err
-		}
-		// Nobody may trace here, perhaps.
+		// Nobody may trace here, perhaps; sandboxes have many errors for that.
 		cmd = fresh()
 		cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	}
@@ -61,8 +59,29 @@ func privileged(path string) bool {
 	return err == nil && n > 0
 }
 
-// ofTerminal tells whether we are in the foreground of a terminal, which sends its signals to the whole group.
-func ofTerminal() bool {
+// adopt makes who loses its parent in a command's tree a child of ours, or no more.
+func adopt(is bool) {
+	value := uintptr(0)
+	if is {
+		value = 1
+	}
+	_ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, value, 0, 0, 0) // kernels before 3.4 can't
+}
+
+// reaped tells whether nothing is left of a process that has ended, as far as that is ours to do.
+func reaped(pid int) bool {
+	n, err := unix.Wait4(pid, nil, unix.WNOHANG, nil)
+	return n == pid || errors.Is(err, unix.ECHILD)
+}
+
+// decides tells whether a process has got the terminal's SIGINT and need not end by it.
+func decides(pid int) bool {
+	group, err := unix.Getpgid(pid)
+	return err == nil && group == unix.Getpgrp() && proc.Takes(pid, unix.SIGINT)
+}
+
+// OfTerminal tells whether we are in the foreground of a terminal, which sends its signals to the whole group.
+func OfTerminal() bool {
 	tty, err := os.Open("/dev/tty")
 	if err != nil {
 		return false

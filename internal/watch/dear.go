@@ -69,7 +69,7 @@ func (d *dear) read(now time.Time, all []*process) {
 	var who []*process
 	var sources []sample.Source
 	for _, p := range all {
-		if p.dear != nil {
+		if p.dear != nil && !p.double {
 			who, sources = append(who, p), append(sources, p.dear)
 		}
 	}
@@ -82,7 +82,7 @@ func (d *dear) read(now time.Time, all []*process) {
 		pass := make([]reading, 0, len(who))
 		for i, p := range who {
 			if d.ctx.Err() != nil {
-				return
+				break // what there is counts
 			}
 			r := reading{Sample: record.NewSample(), who: p}
 			r.err = sources[i].Read(d.ctx, &r.Sample)

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"llmparity/internal/fault"
 	"llmparity/internal/nearest"
@@ -19,34 +20,68 @@ import (
 // they nor others that watch are meant, nor what was started by `… watch` for them.
 type matcher struct {
 	name      string
-	ancestors map[int]uint64 // by pid: their start
-	watch     string         // what is in the command line of everybody that watches
+	ancestors map[int]ancestor // by pid
+	watch     string           // what is in the command line of everybody that watches
+}
+
+type ancestor struct {
+	start uint64
+	line  string
 }
 
 func newMatcher(name string) *matcher {
-	m := &matcher{name: strings.ToLower(name), ancestors: map[int]uint64{}}
+	m := &matcher{name: strings.ToLower(name), ancestors: map[int]ancestor{}}
 	program := strings.TrimSuffix(filepath.Base(os.Args[0]), ".exe")
 	m.watch = strings.ToLower(program + " watch")
-	for pid := os.Getpid(); pid > 0 && m.ancestors[pid] == 0; {
+	for pid := os.Getpid(); pid > 0 && m.ancestors[pid].start == 0; {
 		p, err := proc.Look(pid)
 		if err != nil {
 			break
 		}
-		m.ancestors[pid] = max(p.Start, 1)
+		m.ancestors[pid] = ancestor{max(p.Start, 1), lineOf(pid)}
 		pid = p.Parent
 	}
 	return m
 }
 
 func (m *matcher) matches(p proc.Process) bool {
-	line := strings.ToLower(strings.Join(proc.CommandLine(p.PID), " "))
+	line := lineOf(p.PID)
 	if !strings.Contains(line, m.name) && !strings.Contains(strings.ToLower(p.Name), m.name) {
 		return false
 	}
-	if start, is := m.ancestors[p.PID]; is && start == max(p.Start, 1) {
+	if a, is := m.ancestors[p.PID]; is && a.start == max(p.Start, 1) {
+		return false
+	}
+	if sameSession(p.PID) {
+		for _, a := range m.ancestors { // a part of a script that it runs beside itself
+			if a.line == line && line != "" {
+				return false
+			}
+		}
+	}
+	if readsFromUs(p.PID) {
 		return false
 	}
 	return !strings.Contains(strings.ReplaceAll(line, ".exe", ""), m.watch)
+}
+
+func lineOf(pid int) string { return strings.ToLower(strings.Join(proc.CommandLine(pid), " ")) }
+
+// watches tells whether a process is this program, watching.
+func watches(p proc.Process) bool {
+	program := func(path string) string { return strings.TrimSuffix(filepath.Base(path), ".exe") }
+	line := proc.CommandLine(p.PID)
+	return len(line) > 1 && line[1] == "watch" && program(line[0]) == program(os.Args[0])
+}
+
+// printable is text without what would command a terminal.
+func printable(s string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return unicode.ReplacementChar
+		}
+		return r
+	}, strings.ToValidUTF8(s, string(unicode.ReplacementChar)))
 }
 
 // nothing says that nobody came, and who may have been meant.
@@ -72,5 +107,21 @@ func near(name string) []string {
 			names = append(names, p.Name)
 		}
 	}
+	names = slices.DeleteFunc(names, func(other string) bool { return !alike(name, other) })
+	for i, other := range names {
+		names[i] = printable(other)
+	}
 	return nearest.Of(name, names, 3)
+}
+
+// alike tells whether two names have as many letters in a row in common as make them look alike.
+func alike(a, b string) bool {
+	const letters = 3
+	a, b = strings.ToLower(a), strings.ToLower(b)
+	for i := 0; i+letters <= len(a); i++ {
+		if strings.Contains(b, a[i:i+letters]) {
+			return true
+		}
+	}
+	return false
 }

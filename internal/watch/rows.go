@@ -30,6 +30,8 @@ type Rows struct {
 	label string   // as a field
 	buf   []byte
 	size  int64 // whole samples
+	rows  int   // in buf
+	lost  bool  // something could not be written
 	when  time.Time
 	stamp []byte // of when
 }
@@ -82,7 +84,7 @@ func (r *Rows) add(at time.Time, n int, who *process, s *record.Sample) {
 	b = mb(mb(b, s.RSS), s.VMS)
 	if d := who.read; d != nil {
 		b = mb(mb(mb(mb(b, d.PSS), d.USS), d.Swap), d.HWM)
-		b = append(strconv.AppendFloat(b, float64(at.Sub(d.End).Microseconds())/1000, 'f', 1, 64), ',')
+		b = append(strconv.AppendFloat(b, float64(at.Sub(d.Begin).Microseconds())/1000, 'f', 1, 64), ',')
 	} else {
 		b = append(b, ",,,,,"...)
 	}
@@ -90,6 +92,7 @@ func (r *Rows) add(at time.Time, n int, who *process, s *record.Sample) {
 	b = append(strconv.AppendUint(b, who.Start, 10), ',')
 	b = append(append(b, field(who.Name)...), '\n')
 	r.buf = b
+	r.rows++
 }
 
 // mb appends a figure in MiB and a comma; an absent one leaves the field empty.
@@ -100,36 +103,38 @@ func mb(b []byte, bytes int64) []byte {
 	return append(b, ',')
 }
 
-// field is text as a field of CSV.
+// field is text as a field of CSV. The system cuts names off wherever they are too long.
 func field(s string) string {
+	s = strings.ToValidUTF8(s, "\uFFFD")
 	if !strings.ContainsAny(s, ",\"\r\n") {
 		return s
 	}
 	return `"` + strings.ReplaceAll(s, `"`, `""`) + `"`
 }
 
-// flush ends a sample. Of one that can't be written whole nothing is left in the file.
-func (r *Rows) flush() error {
-	if len(r.buf) == 0 {
-		return nil
+// flush ends a sample, and says how many rows it had. Of one that can't be written whole nothing is left in the file.
+func (r *Rows) flush() (rows int, err error) {
+	if r.rows == 0 || r.lost {
+		return 0, nil
 	}
 	if r.old {
 		if err := r.file.Truncate(0); err != nil {
-			return fault.Wrap(fault.Unwritable, err, "name another file with --output", "can't overwrite rows")
+			return 0, fault.Wrap(fault.Unwritable, err, "name another file with --output", "can't overwrite rows")
 		}
 		r.old = false
 	}
 	n, err := r.to.Write(r.buf)
 	if err == nil {
 		r.size += int64(n)
-		r.buf = r.buf[:0]
-		return nil
+		rows, r.rows, r.buf = r.rows, 0, r.buf[:0]
+		return rows, nil
 	}
+	r.lost = true
 	if r.file != nil && r.file.Truncate(r.size) != nil {
 		err = fmt.Errorf("%w (and the last row may be cut off)", err)
 	}
 	if fault.NoSpace(err) {
-		return fault.Wrap(fault.DiskFull, err, "make room; the rows until now are whole", "can't write rows")
+		return 0, fault.Wrap(fault.DiskFull, err, "make room; the rows until now are whole", "can't write rows")
 	}
-	return fault.Wrap(fault.Unwritable, err, "the rows until now are whole", "can't write rows")
+	return 0, fault.Wrap(fault.Unwritable, err, "the rows until now are whole", "can't write rows")
 }

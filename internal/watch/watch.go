@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"slices"
 	"time"
 
@@ -55,6 +56,10 @@ type Summary struct {
 	Longest   time.Duration // between two samples
 	CPU       time.Duration // that this program took meanwhile; 0 where that is not known
 	Why       string        // why it ended
+
+	// CommandRSS is the highest RSS that the kernel knows of the command's process, or of one that it has waited for; record.Absent where
+	// there is none. Only what is above CommandFloor is known: the command begins with what this program had.
+	CommandRSS, CommandFloor int64
 }
 
 // watcher is a watching that goes on.
@@ -70,6 +75,8 @@ type watcher struct {
 	pss         int64         // of the last pass over all
 	reading     record.Sample // of the moment: no allocation at the sampling rate
 	said        map[string]bool
+	told        int   // processes that were told of
+	orphans     []int // that have ended, and may have to be reaped
 }
 
 // process is one that is watched.
@@ -79,13 +86,22 @@ type process struct {
 	dear  sample.Source // nil: may not be read, or is not had here
 	read  *reading      // of the dear one, not yet written
 	young time.Time     // until when it may become another program
+
+	double bool // of its parent, perhaps, for the moment before it becomes the program that it was started for
+	gone   bool
 }
 
 // Run watches until the last process has ended, the limits are reached, or the context is done; its cause is then the error. What was
 // seen until then is in the summary in either case.
 func Run(ctx context.Context, o Options) (Summary, error) {
+	if err := proc.Usable(); err != nil && o.Command == nil {
+		return Summary{}, unusable(err)
+	}
+	say := o.Say
+	o.Say = func(line string) { say(printable(line)) }
 	w := &watcher{o: o, family: proc.NewFamily(), pss: record.Absent, said: map[string]bool{}}
-	w.sum.PeakPSS = record.Absent
+	w.family.Except = watches
+	w.sum.PeakPSS, w.sum.CommandRSS = record.Absent, record.Absent
 	w.dear = newDear(o.PSS, o.Interval)
 	defer func() {
 		w.dear.stop() // before what it reads is closed
@@ -93,7 +109,7 @@ func Run(ctx context.Context, o Options) (Summary, error) {
 	}()
 	err := w.find(ctx)
 	if err == nil {
-		err = w.follow(ctx)
+		err = errors.Join(w.follow(ctx), w.finish())
 	}
 	if !w.began.IsZero() {
 		w.sum.Length = time.Since(w.began)
@@ -102,24 +118,40 @@ func Run(ctx context.Context, o Options) (Summary, error) {
 	if o.Command == nil {
 		return w.sum, err
 	}
-	return w.sum, w.leave(ctx, err)
+	err = w.leave(ctx, err)
+	if o.Command.ended() {
+		w.sum.CommandRSS, w.sum.CommandFloor = o.Command.maxRSS()
+	}
+	return w.sum, err
 }
 
 // leave waits for a command that goes on unwatched, and ends one where something went wrong.
 func (w *watcher) leave(ctx context.Context, err error) error {
 	c := w.o.Command
 	c.Release()
-	if err == nil && !c.ended() {
-		w.o.Say(w.sum.Why + ": the command goes on unwatched; waiting for it to end")
-		select {
-		case <-c.Done():
-		case <-ctx.Done():
-			err = context.Cause(ctx)
+	defer c.abandon()
+	var f *fault.Error
+	unwritten := errors.As(err, &f) && (f.Kind == fault.DiskFull || f.Kind == fault.Unwritable)
+	if unwritten {
+		w.sum.Why = "rows can't be written"
+	}
+	if err == nil || unwritten {
+		if !c.ended() {
+			w.o.Say(w.sum.Why + ": the command goes on unwatched; waiting for it to end")
 		}
+		for !c.ended() {
+			select {
+			case <-c.Done():
+			case <-c.reminded():
+				c.passOn(w.family)
+			case <-ctx.Done():
+				c.end(w.family, context.Cause(ctx), w.o.Say)
+				return context.Cause(ctx)
+			}
+		}
+		return err
 	}
-	if err != nil {
-		c.end(w.family, err)
-	}
+	c.end(w.family, err, w.o.Say)
 	return err
 }
 
@@ -127,10 +159,7 @@ func (w *watcher) leave(ctx context.Context, err error) error {
 func (w *watcher) find(ctx context.Context) error {
 	switch {
 	case w.o.Command != nil:
-		m, err := w.family.Add(w.o.Command.PID())
-		if err == nil {
-			w.welcome(m)
-		}
+		w.findCommand()
 		return nil // it may have ended already
 	case len(w.o.PIDs) > 0:
 		return w.findPIDs()
@@ -138,13 +167,44 @@ func (w *watcher) find(ctx context.Context) error {
 	return w.findName(ctx)
 }
 
+// findCommand takes in the command. Who loses its parent in its tree becomes a child of ours: this program has no others.
+func (w *watcher) findCommand() {
+	c := w.o.Command
+	m, err := w.family.Add(c.PID())
+	if err == nil {
+		w.family.Joins = func(p proc.Process) bool { return p.Parent == os.Getpid() && p.Start >= m.Start }
+		w.welcome(m)
+		return
+	}
+	c.Release()
+	select {
+	case <-c.Done():
+	case <-time.After(moment): // enough to be seen to have ended, where it was not held
+		w.o.Say(fmt.Sprintf("the command runs, but can't be looked at, and nothing will be recorded of it: %v; is /proc mounted with hidepid, or is "+
+			"it another user's program? run as root", err))
+	}
+}
+
 func (w *watcher) findPIDs() error {
-	for _, pid := range w.o.PIDs {
+	for i, pid := range w.o.PIDs {
+		if slices.Contains(w.o.PIDs[:i], pid) {
+			continue
+		}
+		if of := proc.ProcessOf(pid); of != pid {
+			return fault.New(fault.NothingToWatch, fmt.Sprintf("give --pid %d", of), "%d is a thread of process %d", pid, of)
+		}
 		m, err := w.family.Add(pid)
-		if err != nil {
+		switch _, there := proc.Look(pid); {
+		case err == nil:
+			w.welcome(m)
+		case errors.Is(err, sample.ErrGone) && there == nil:
+			return fault.New(fault.NothingToWatch, "give a program's number; `ps ax` lists what runs", "process %d has no memory of its own: "+
+				"it is one of the kernel's", pid)
+		case errors.Is(err, sample.ErrGone):
+			return fault.New(fault.NothingToWatch, "`ps ax` lists what runs", "there is no process %d", pid)
+		default:
 			return fault.Wrap(fault.NothingToWatch, err, "`ps ax` lists what runs", "can't watch process %d", pid)
 		}
-		w.welcome(m)
 	}
 	return nil
 }
@@ -193,6 +253,7 @@ func (w *watcher) welcome(m *proc.Member) {
 	p := &process{Member: m}
 	if m.Young() {
 		p.young = time.Now().Add(time.Second)
+		p.double = slices.ContainsFunc(w.alive, func(other *process) bool { return other.PID == m.Parent })
 	}
 	if m.Err != nil {
 		w.unreadable(p, "memory", m.Err)
@@ -207,11 +268,18 @@ func (w *watcher) welcome(m *proc.Member) {
 	w.alive = append(w.alive, p)
 	w.sum.Processes++
 	w.dear.changed(time.Now())
+	if !p.double {
+		w.tell(p)
+	}
+}
+
+// tell says that a process is watched.
+func (w *watcher) tell(p *process) {
 	const enough = 20 // lines
-	switch {
-	case w.sum.Processes < enough:
-		w.o.Say(fmt.Sprintf("watching process %d (%s)", m.PID, m.Name))
-	case w.sum.Processes == enough:
+	switch w.told++; {
+	case w.told < enough:
+		w.o.Say(fmt.Sprintf("watching process %d (%s)", p.PID, p.Name))
+	case w.told == enough:
 		w.o.Say("watching more processes, which are not told of any more")
 	}
 }
@@ -236,8 +304,14 @@ func (w *watcher) follow(ctx context.Context) error {
 	defer tick.Stop()
 	ended := w.o.Command.Done()
 	w.began, w.cpu = time.Now(), selfCPU()
+	var limit <-chan time.Time
+	if w.o.Duration > 0 {
+		timer := time.NewTimer(w.o.Duration)
+		defer timer.Stop()
+		limit = timer.C
+	}
 	for {
-		err := w.sample(time.Now())
+		err := w.sample()
 		w.o.Command.Release()
 		if err != nil {
 			return err
@@ -250,6 +324,9 @@ func (w *watcher) follow(ctx context.Context) error {
 			return context.Cause(ctx)
 		case <-ended:
 			ended = nil
+		case <-limit:
+		case <-w.o.Command.reminded():
+			w.o.Command.passOn(w.family)
 		case <-tick.C:
 		}
 	}
@@ -265,19 +342,31 @@ func (w *watcher) over() string {
 	case len(w.alive) > 0 || !w.o.Command.ended():
 		return ""
 	}
+	for _, m := range w.family.LookAtAll() { // who came after the last look, and before its parent's end
+		w.welcome(m)
+	}
+	if len(w.alive) > 0 {
+		return ""
+	}
 	return "the last process has ended"
 }
 
 // sample reads everybody once.
-func (w *watcher) sample(now time.Time) error {
+func (w *watcher) sample() error {
 	for _, m := range w.family.Look() {
 		w.welcome(m)
 	}
-	w.take(w.dear.results())
+	pass := w.dear.results()
+	now := time.Now() // what was read of PSS was read before
+	w.take(pass, now)
 	p := Point{At: now.Sub(w.began), PSS: w.pss}
-	w.alive = slices.DeleteFunc(w.alive, func(who *process) bool { return !w.read(who, now, &p) })
+	w.alive = slices.DeleteFunc(w.alive, func(who *process) bool {
+		who.gone = !w.read(who, now, &p)
+		return who.gone
+	})
+	w.orphans = slices.DeleteFunc(w.orphans, reaped)
 	if p.Processes == 0 {
-		return nil
+		return w.flush() // what was read of PSS of those that have ended
 	}
 	w.sum.Samples++
 	w.sum.PeakRSS = max(w.sum.PeakRSS, p.RSS)
@@ -290,27 +379,53 @@ func (w *watcher) sample(now time.Time) error {
 	if w.o.Draw != nil {
 		w.o.Draw(p)
 	}
+	return w.flush()
+}
+
+func (w *watcher) flush() error {
 	if w.o.Rows == nil {
 		return nil
 	}
-	return w.o.Rows.flush()
+	n, err := w.o.Rows.flush()
+	w.sum.Rows += n
+	return err
+}
+
+// finish writes what was read of PSS of those that have ended since.
+func (w *watcher) finish() error {
+	w.dear.stop()
+	w.take(w.dear.results(), time.Now())
+	return w.flush()
 }
 
 // read reads a process into a row and the sums, and tells whether it is still there.
 func (w *watcher) read(who *process, now time.Time, sum *Point) bool {
 	if who.quick == nil {
 		if !who.Alive() {
-			w.family.Drop(who.Member)
+			w.drop(who)
 			return false
 		}
 		sum.Processes++
 		return true
 	}
+	if who.double {
+		who.double = false // for one sample, at most
+		if !who.IsItself() && who.Alive() {
+			return true
+		}
+		who.rename()
+		if watches(who.Process) {
+			w.family.Drop(who.Member)
+			return false
+		}
+		w.tell(who)
+	}
 	r := &w.reading
 	*r = record.NewSample()
 	if err := who.quick.Read(context.Background(), r); err != nil {
 		if errors.Is(err, sample.ErrGone) {
-			w.family.Drop(who.Member)
+			w.write(who, now)
+			w.drop(who)
 			w.dear.changed(now)
 			return false
 		}
@@ -325,10 +440,26 @@ func (w *watcher) read(who *process, now time.Time, sum *Point) bool {
 	sum.RSS += r.RSS
 	if w.o.Rows != nil {
 		w.o.Rows.add(now, w.sum.Samples+1, who, r)
-		w.sum.Rows++
 	}
 	who.read = nil
 	return true
+}
+
+func (w *watcher) drop(who *process) {
+	w.family.Drop(who.Member)
+	if c := w.o.Command; c != nil && who.PID != c.PID() {
+		w.orphans = append(w.orphans, who.PID)
+	}
+}
+
+// write writes what was last read of PSS of a process that has ended.
+func (w *watcher) write(who *process, now time.Time) {
+	if who.read == nil || w.o.Rows == nil {
+		return
+	}
+	nothing := record.NewSample()
+	w.o.Rows.add(now, w.sum.Samples+1, who, &nothing)
+	who.read = nil
 }
 
 // rename looks what a process is called now: it may have become another program, and most do so soon.
@@ -339,13 +470,16 @@ func (p *process) rename() {
 }
 
 // take takes in what a pass over the dear sources came to.
-func (w *watcher) take(all []reading) {
+func (w *watcher) take(all []reading, now time.Time) {
 	sum := record.Absent
 	for _, r := range all {
 		switch {
 		case r.err == nil:
 			r.who.read = &r
 			sum = max(sum, 0) + r.PSS
+			if r.who.gone {
+				w.write(r.who, now)
+			}
 		case !errors.Is(r.err, sample.ErrGone):
 			r.who.dear = nil
 			w.unreadable(r.who, "PSS and USS", r.err)

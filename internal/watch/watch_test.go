@@ -16,6 +16,7 @@ import (
 	"sync"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"go.uber.org/goleak"
 
@@ -138,7 +139,14 @@ func parse(t *testing.T, text string) []map[string]string {
 		if _, err := time.Parse(time.RFC3339Nano, row["timestamp"]); err != nil {
 			t.Error(err)
 		}
-		for _, column := range []string{"pid", "rss_mb", "vms_mb", "sample"} {
+		if age := row["pss_age_ms"]; strings.HasPrefix(age, "-") || (row["pss_mb"] == "") != (age == "") {
+			t.Errorf("PSS %q was read %q ms before", row["pss_mb"], age)
+		}
+		columns := []string{"pid", "rss_mb", "vms_mb", "sample"}
+		if row["pss_mb"] != "" && row["rss_mb"] == "" { // it had ended
+			columns = []string{"pid", "pss_mb", "sample"}
+		}
+		for _, column := range columns {
 			if n, err := strconv.ParseFloat(row[column], 64); err != nil || n <= 0 {
 				t.Errorf("%s %q", column, row[column])
 			}
@@ -250,7 +258,7 @@ func TestWatchingByNameWaits(t *testing.T) {
 }
 
 func TestNothingToWatch(t *testing.T) {
-	s := run(t, watch.Options{Name: "no such name as this", Wait: 50 * time.Millisecond})
+	s := run(t, watch.Options{Name: filepath.Base(os.Args[0])[:9] + " as nobody is called", Wait: 50 * time.Millisecond})
 	if fault.Code(s.err) != int(fault.NothingToWatch) || !strings.Contains(s.err.Error(), "there are ") || strings.Contains(s.err.Error(), "\n") {
 		t.Errorf("err = %v", s.err)
 	}
@@ -258,7 +266,8 @@ func TestNothingToWatch(t *testing.T) {
 	if err := cmd.Run(); err != nil {
 		t.Fatal(err)
 	}
-	if s := run(t, watch.Options{PIDs: []int{cmd.Process.Pid}}); fault.Code(s.err) != int(fault.NothingToWatch) {
+	s = run(t, watch.Options{PIDs: []int{cmd.Process.Pid}})
+	if fault.Code(s.err) != int(fault.NothingToWatch) || !strings.HasPrefix(s.err.Error(), fmt.Sprintf("there is no process %d;", cmd.Process.Pid)) {
 		t.Errorf("err = %v", s.err)
 	}
 }
@@ -351,23 +360,120 @@ func TestAFileThatExistsIsKept(t *testing.T) {
 	}
 }
 
+// A process is watched once, however often it is named.
+func TestAProcessIsNamedTwice(t *testing.T) {
+	cmd, _ := sleeper(t)
+	s := run(t, watch.Options{PIDs: []int{cmd.Process.Pid, cmd.Process.Pid}, MaxSamples: 2})
+	if s.err != nil || len(s.rows) != 2 || s.sum.Processes != 1 {
+		t.Errorf("%v, %+v", s.err, s.sum)
+	}
+}
+
+// The longest time is kept whatever the interval is.
+func TestTheLongestTimeIsNoMatterOfTheInterval(t *testing.T) {
+	cmd, _ := sleeper(t)
+	s := run(t, watch.Options{PIDs: []int{cmd.Process.Pid}, Interval: time.Hour, Duration: 50 * time.Millisecond})
+	if s.err != nil || s.sum.Why != "50ms were asked for" {
+		t.Errorf("%v, %+v", s.err, s.sum)
+	}
+}
+
+// What was read of PSS is not lost where the process ends before the next sample.
+func TestTheLastPSSIsWritten(t *testing.T) {
+	s := run(t, watch.Options{Command: command(t, "sleep", "0.3"), Interval: 200 * time.Millisecond, PSS: 200 * time.Millisecond})
+	if s.err != nil || s.sum.PeakPSS <= 0 {
+		t.Fatalf("%v, %+v", s.err, s.sum)
+	}
+	last := s.rows[len(s.rows)-1]
+	if last["pss_mb"] == "" || last["rss_mb"] != "" {
+		t.Errorf("the last row: %v", last)
+	}
+}
+
+// The kernel knows how high a command came that ended before the second sample.
+func TestAShortCommandsPeak(t *testing.T) {
+	s := run(t, watch.Options{Command: command(t, "dd", "if=/dev/zero", "of=/dev/null", "bs=100M", "count=1"), Interval: 10 * time.Second})
+	if s.sum.CommandRSS < 100<<20 || s.sum.CommandRSS > 200<<20 || !strings.Contains(strings.Join(s.sum.Lines(), "\n"), "by the kernel (ru_maxrss): 10") {
+		t.Errorf("%+v", s.sum)
+	}
+	s = run(t, watch.Options{Command: command(t, "true")})
+	if !strings.Contains(strings.Join(s.sum.Lines(), "\n"), "not above") {
+		t.Errorf("%q", s.sum.Lines())
+	}
+}
+
+// A process that was just forked is its parent's double: it has no row before it is another program.
+func TestDoublesAreLeftOut(t *testing.T) {
+	c := command(t, "sh", "-c", "i=0; while [ $i -lt 400 ]; do i=$((i+1)); /bin/true; done; :")
+	s := run(t, watch.Options{Command: c, Interval: 5 * time.Millisecond})
+	doubles := 0
+	for _, r := range s.rows {
+		if r["name"] == "sh" && r["pid"] != strconv.Itoa(c.PID()) {
+			doubles++
+		}
+	}
+	if doubles > len(s.rows)/50 { // one that the machine keeps from becoming another for long
+		t.Errorf("%d of %d rows are of doubles", doubles, len(s.rows))
+	}
+}
+
+// A name that is cut off within a letter makes no row that can't be read, and none commands the terminal.
+func TestNamesThatAreNoText(t *testing.T) {
+	sleep, err := exec.LookPath("sleep")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"a日本語日本語", "esc\x1b[2J\x1b]0;x"} {
+		path := filepath.Join(t.TempDir(), name)
+		if err := os.Symlink(sleep, path); err != nil {
+			t.Fatal(err)
+		}
+		s := run(t, watch.Options{Command: command(t, path, "0.1")})
+		if len(s.rows) == 0 || !utf8.ValidString(s.rows[0]["name"]) {
+			t.Errorf("%q: %v", name, s.rows)
+		}
+		if said := strings.Join(s.said, "\n"); !utf8.ValidString(said) || strings.Contains(said, "\x1b") {
+			t.Errorf("%q: %q", name, said)
+		}
+	}
+}
+
 func TestAFullDiskEndsWatching(t *testing.T) {
 	rows, err := watch.Create("/dev/full", "l", false)
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := command(t, "sleep", "600")
-	_, err = watch.Run(t.Context(), watch.Options{Command: c, Interval: time.Millisecond, Rows: rows, Say: func(string) {}})
-	if code, _ := c.Exit(); fault.Code(err) != int(fault.DiskFull) || code != 143 {
-		t.Errorf("err = %v, the command's code is %d", err, code)
+	c := command(t, "sleep", "0.2")
+	sum, err := watch.Run(t.Context(), watch.Options{Command: c, Interval: time.Millisecond, Rows: rows, Say: func(string) {}})
+	if code, _ := c.Exit(); fault.Code(err) != int(fault.DiskFull) || code != 0 || sum.Rows != 0 {
+		t.Errorf("err = %v, the command's code is %d, %d rows", err, code, sum.Rows)
 	}
 	if err := rows.Close(); err != nil {
 		t.Error(err)
 	}
 }
 
+// A chart of any width has lines that fit, and none has bins that nothing can fall into.
+func TestAChartFits(t *testing.T) {
+	c := watch.NewChart(100, 10, time.Second)
+	for i := range 30 {
+		c.Add(watch.Point{At: time.Duration(i) * time.Second, Processes: 1, RSS: 100 << 20, PSS: 50 << 20})
+	}
+	if row := []rune(c.Lines()[1]); row[14] == 0x2800 || row[15] != 0x2800 {
+		t.Errorf("30 samples are not next to each other:\n%s", strings.Join(c.Lines(), "\n"))
+	}
+	for _, width := range []int{100, 30, 8, 2, 60} {
+		c.Fit(width, 3)
+		for _, l := range c.Lines() {
+			if n := len([]rune(l)); n > width {
+				t.Errorf("%d of %d: %q", n, width, l)
+			}
+		}
+	}
+}
+
 func TestAChartKeepsThePeak(t *testing.T) {
-	c := watch.NewChart(20, 4)
+	c := watch.NewChart(60, 4, 100*time.Millisecond)
 	for i := range 5000 {
 		p := watch.Point{At: time.Duration(i) * 100 * time.Millisecond, Processes: 1, RSS: 100 << 20, PSS: 50 << 20}
 		if i == 1234 {
@@ -380,11 +486,11 @@ func TestAChartKeepsThePeak(t *testing.T) {
 		t.Errorf("%q", lines)
 	}
 	for _, l := range lines[1:5] {
-		if len([]rune(l)) != 20 {
+		if len([]rune(l)) != 60 {
 			t.Errorf("%q", l)
 		}
 	}
-	if strings.Trim(lines[1], "\u2800") == "" || strings.Count(lines[3], "\u2800") > 10 {
+	if strings.Trim(lines[1], "\u2800") == "" || strings.Count(lines[3], "\u2800") > 30 {
 		t.Errorf("drawn wrongly:\n%s", strings.Join(lines, "\n"))
 	}
 }

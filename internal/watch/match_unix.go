@@ -1,0 +1,36 @@
+//go:build unix
+
+package watch
+
+import (
+	"fmt"
+	"os"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// sameSession tells whether a process is of our session.
+func sameSession(pid int) bool {
+	theirs, err := unix.Getsid(pid)
+	ours, err2 := unix.Getsid(0)
+	return err == nil && err2 == nil && theirs == ours
+}
+
+// readsFromUs tells whether a process is behind us in a pipeline, such as `llmparity watch … | tee out.csv`: it ends after us. It is of our
+// group, and reads from a pipe while we write to one. Where there is no /proc nobody is.
+func readsFromUs(pid int) bool {
+	group, err := unix.Getpgid(pid)
+	if err != nil || group != unix.Getpgrp() {
+		return false
+	}
+	pipe := func(pid string, fd int) string {
+		to, err := os.Readlink(fmt.Sprintf("/proc/%s/fd/%d", pid, fd))
+		if err != nil || !strings.HasPrefix(to, "pipe:") {
+			return ""
+		}
+		return to
+	}
+	in := pipe(fmt.Sprint(pid), 0)
+	return in != "" && in != pipe("self", 0) && (pipe("self", 1) != "" || pipe("self", 2) != "")
+}

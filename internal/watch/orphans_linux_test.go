@@ -1,0 +1,82 @@
+package watch_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"llmparity/internal/fault"
+	"llmparity/internal/sample"
+	"llmparity/internal/sample/proc"
+	"llmparity/internal/watch"
+)
+
+// Who is started in the background and loses its parent at once is watched until it ends, whatever it does to its session or environment.
+func TestWhoIsLeftBehindIsWatched(t *testing.T) {
+	for _, args := range [][]string{{"sh", "-c", "sleep 0.4 &"}, {"setsid", "-f", "sleep", "0.4"}, {"sh", "-c", "env -i setsid -f sleep 0.4; exit 3"}} {
+		c := command(t, args...)
+		s := run(t, watch.Options{Command: c, Interval: 50 * time.Millisecond})
+		n := 0
+		for _, r := range s.rows {
+			if r["name"] == "sleep" {
+				n++
+			}
+		}
+		if code, _ := c.Exit(); s.err != nil || n < 2 || code != 3*strings.Count(args[len(args)-1], "exit") {
+			t.Errorf("%v: code %d, %v, names %v, %d rows of it", args, code, s.err, s.names(), n)
+		}
+	}
+}
+
+func TestWhoIsLeftBehindEndsWithTheWatching(t *testing.T) {
+	c := command(t, "setsid", "-f", "sleep", "609")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	var said []string
+	_, err := watch.Run(ctx, watch.Options{Command: c, Interval: 20 * time.Millisecond, Say: func(line string) { said = append(said, line) },
+		Draw: func(p watch.Point) {
+			if p.At > 200*time.Millisecond {
+				cancel(fault.New(fault.Interrupted, "", "interrupted"))
+			}
+		}})
+	if fault.Code(err) != int(fault.Interrupted) {
+		t.Errorf("err = %v", err)
+	}
+	n := slices.IndexFunc(said, func(line string) bool { return strings.HasSuffix(line, "(sleep)") })
+	if n < 0 {
+		t.Fatalf("said %q", said)
+	}
+	var pid int
+	if _, err := fmt.Sscanf(said[n], "watching process %d", &pid); err != nil {
+		t.Fatal(err)
+	}
+	if p, err := proc.Look(pid); !errors.Is(err, sample.ErrGone) {
+		t.Errorf("%+v still runs (%v)", p, err)
+		_ = syscall.Kill(pid, syscall.SIGKILL)
+	}
+}
+
+// A thread's number is not that of a process; which one it is of is said.
+func TestAThreadsNumber(t *testing.T) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	tid := make(chan int)
+	end := make(chan struct{})
+	defer close(end)
+	go func() {
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		tid <- syscall.Gettid()
+		<-end
+	}()
+	s := run(t, watch.Options{PIDs: []int{<-tid}})
+	if fault.Code(s.err) != int(fault.NothingToWatch) || !strings.Contains(s.err.Error(), fmt.Sprintf("is a thread of process %d", os.Getpid())) {
+		t.Errorf("err = %v", s.err)
+	}
+}

@@ -27,7 +27,7 @@ func ggufAbilities(ctx context.Context, m engine.Model, f *gguf.File) map[string
 		}
 		e := new(engineFlags).named(name)
 		err := e.Check(ctx, m)
-		if _, packaged := e.(engine.Preparer); packaged && err == nil {
+		if name == browser.Name && err == nil {
 			err = packageable(f, m.Context)
 		}
 		if err != nil {

@@ -5,6 +5,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/pflag"
 
@@ -70,6 +71,9 @@ func (f *ollamaFlags) follow(p plan.Plan) {
 func (f *ollamaFlags) complete(p *plan.Plan, threads int) {
 	if !slices.Contains(p.Engines, ollama.Name) {
 		return
+	}
+	if timeout := time.Duration(p.Timeout); f.ollamas.URL != "" && f.ollamas.KeepAlive == "" && timeout > ollama.KeepAlive {
+		f.ollamas.KeepAlive = timeout.String() // the model must not go within a launch
 	}
 	said := f.ollamas
 	if said.URL == "" && said.KVType == "" {

@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"maps"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -54,7 +55,7 @@ llmparity run --engines ollama,llamacpp, in launches that are repeated.`,
 	flags.BoolVar(&o.start, "start", false, "start an Ollama for it, with a store of its own, in place of one that runs; takes a GGUF file")
 	flags.StringVar(&o.program, "ollama", "", "the ollama to start (default: $LLMPARITY_OLLAMA, else PATH, else the one that make setup built)")
 	flags.IntVar(&o.threads, "n-threads", 0, "threads; 0: as many as Ollama likes")
-	flags.IntVar(&o.context, "n-ctx", 0, "the context window in tokens; 0: Ollama's own")
+	flags.IntVar(&o.context, "n-ctx", 0, "the context window in tokens; 0: what its maker set, else the model's own, 4096 at most")
 	c.MarkFlagsMutuallyExclusive("start", "base-url")
 	return c
 }
@@ -67,8 +68,12 @@ func (o ollamaOnce) run(ctx context.Context, stdout, stderr io.Writer) error {
 	switch {
 	case o.tokens < 1:
 		return fault.New(fault.Usage, "", "--max-tokens %d: at least 1 is needed", o.tokens)
-	case o.temperature < 0:
+	case !(o.temperature >= 0) || math.IsInf(o.temperature, 0):
 		return fault.New(fault.Usage, "", "--temperature %g: 0 or more is needed", o.temperature)
+	case o.threads < 0:
+		return fault.New(fault.Usage, "", "--n-threads %d: at least 1 is needed, or 0 for as many as Ollama likes", o.threads)
+	case o.context < 0:
+		return fault.New(fault.Usage, "", "--n-ctx %d: a number of tokens is needed, or 0 for the model's own", o.context)
 	case o.prompt == "":
 		return fault.New(fault.Usage, "", "--prompt: it is empty")
 	case o.start && m.Format == ollama.Served:
@@ -142,7 +147,7 @@ func once(ctx context.Context, e engine.Engine, m engine.Model, r engine.Request
 	}
 	fmt.Fprintf(stdout, "%s\n\n", u.Text)
 	taken(stdout, p.engine, u, pieces, &load)
-	return nil
+	return p.says(ctx, stdout)
 }
 
 // taken prints what a generation took; load is nil where there was none before it.
@@ -181,10 +186,34 @@ func inSeconds(d time.Duration) string { return fmt.Sprintf("%.4g s", d.Seconds(
 type tellingProbe struct {
 	out    io.Writer
 	engine record.EngineInfo
+	own    sample.Source // nil: there is none
 }
 
-// Attach reads nothing: one generation is watched from outside.
-func (*tellingProbe) Attach(s sample.Source) func() {
+// says prints what Ollama says of the model's memory. That it can't be had is no fault of the generation's.
+func (p *tellingProbe) says(ctx context.Context, w io.Writer) error {
+	if p.own == nil {
+		return nil
+	}
+	r := record.NewSample()
+	if err := p.own.Read(ctx, &r); err != nil {
+		return ctx.Err()
+	}
+	size := map[string]float64{}
+	for _, v := range r.Values {
+		size[v.Name] = v.Value
+	}
+	if all, ok := size["size_bytes"]; ok {
+		fmt.Fprintf(w, "Ollama says: size %.1f MiB, of it %.1f MiB on GPUs (its own estimate, not measured)\n", all/record.MiB,
+			size["size_vram_bytes"]/record.MiB)
+	}
+	return nil
+}
+
+// Attach reads nothing: one generation is watched from outside. What Ollama itself says is asked for at the end.
+func (p *tellingProbe) Attach(s sample.Source) func() {
+	if s.Describe().Method == ollama.MethodAPIPS {
+		p.own = s
+	}
 	return func() {
 		if c, ok := s.(io.Closer); ok {
 			_ = c.Close() // it was never read

@@ -158,7 +158,7 @@ func (p Plan) Validate() error {
 	if err := p.LlamaCpp.validate(); err != nil {
 		return err
 	}
-	if err := p.Ollama.validate(); err != nil {
+	if err := p.Ollama.validate(time.Duration(p.Timeout)); err != nil {
 		return err
 	}
 	if err := p.OpenAI.validate(); err != nil {

@@ -82,6 +82,9 @@ func (c Config) kvType() string {
 	return c.KVType
 }
 
+// KeepAlive is how long a model stays in a server that runs already, where nobody says.
+const KeepAlive = 15 * time.Minute
+
 // keepAlive is what Ollama takes: a number of seconds, or a duration with its unit.
 func (c Config) keepAlive() (any, error) {
 	text := c.KeepAlive
@@ -89,7 +92,7 @@ func (c Config) keepAlive() (any, error) {
 	case text == "" && c.URL == "":
 		text = "-1"
 	case text == "":
-		text = "15m"
+		text = KeepAlive.String()
 	}
 	if n, err := strconv.Atoi(text); err == nil && n != 0 {
 		return n, nil

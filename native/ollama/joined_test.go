@@ -1,0 +1,296 @@
+package ollama
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"llmparity/internal/engine"
+	"llmparity/internal/engine/enginetest"
+	"llmparity/internal/fault"
+	"llmparity/internal/gguf"
+	"llmparity/internal/record"
+	"llmparity/internal/tiny"
+)
+
+// scripted is a server that a script starts as packagers write them: not in its own place.
+func scripted(t *testing.T, settings string) *session {
+	t.Helper()
+	real, err := Find(newEngine(t).config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "ollama")
+	if err := os.WriteFile(path, []byte("#!/bin/sh\n"+settings+" "+real+" \"$@\"\nexit $?\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	s, p := opened(t, newEngine(t, func(c *Config) { c.Path = path }))
+	if pids := sampled(p, roleServer); len(pids) != 1 || pids[0] == s.own.proc.PID() {
+		t.Errorf("sampled as the server: %v; the script is %d", pids, s.own.proc.PID())
+	}
+	return s
+}
+
+// random is a model of its own file, with a context of its own.
+func random(t *testing.T, name string) engine.Model {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name+".gguf")
+	if err := writeRandom(path, tiny.Spec{Name: name, Tokenizer: gguf.PreLlama3}); err != nil {
+		t.Fatal(err)
+	}
+	return engine.Model{Path: path, Model: record.Model{Name: name, Format: "gguf"}}
+}
+
+// Another's runner, be it the younger, is not taken for ours; and a prompt that the server kept is noticed.
+func TestAServerWithOthersModelsAndCache(t *testing.T) {
+	theirs := scripted(t, "OLLAMA_MAX_LOADED_MODELS=2 OLLAMA_MULTIUSER_CACHE=1 OLLAMA_NUM_PARALLEL=2")
+	join := newEngine(t, func(c *Config) { c.URL = theirs.client.base })
+	c := enginetest.Tiny(t, 8)[1]
+	s, p := opened(t, join)
+	load(t, s, c.Model)
+	ours := int(s.model.runner.Load())
+	other, _ := opened(t, join)
+	m := random(t, "other")
+	m.Context = 128
+	load(t, other, m)
+	if second := int(other.model.runner.Load()); ours == 0 || second == 0 || second == ours {
+		t.Fatalf("runners %d and %d", ours, second)
+	}
+	if got := p.Engine().Policy["context"]; got != "1024" {
+		t.Errorf("a context of %s, want 1024", got)
+	}
+	s.family.look(t.Context())
+	long := strings.Repeat("The third clock had stopped. ", 100)
+	for range 2 {
+		say(t, s, long, 4)
+	}
+	if now := s.family.runner(s.model.blobs).pid; now != ours || len(warned(p, "runner-restarted")) != 0 {
+		t.Errorf("the runner is %d, then %d: %q", ours, now, p.Warnings())
+	}
+	if len(warned(p, "cache-suspected")) != 1 {
+		t.Errorf("a prompt came from the cache, and the warnings are %q", p.Warnings())
+	}
+	begin := time.Now()
+	if err := s.Unload(t.Context()); err != nil || time.Since(begin) > unloading/2 {
+		t.Errorf("the other's runner goes on: unloaded after %s, %v", time.Since(begin), err)
+	}
+}
+
+// What Ollama makes of it is a context that is known, whoever names none.
+func TestAContextThatNobodyNames(t *testing.T) {
+	theirs, _ := opened(t, newEngine(t))
+	m := random(t, "unsaid")
+	s, p := opened(t, newEngine(t, func(c *Config) { c.URL = theirs.client.base }))
+	load(t, s, m)
+	f, err := gguf.Open(m.Path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	arch, err := f.Architecture()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := min(arch.ContextLength, maxUnasked); s.model.context != want || p.Engine().Policy["context"] != fmt.Sprint(want) {
+		t.Errorf("a context of %d, the policy says %s; want %d", s.model.context, p.Engine().Policy["context"], want)
+	}
+	_, err = s.Generate(t.Context(), engine.Request{Prompt: strings.Repeat("The third clock ", 3000), MaxTokens: 4}, func(record.Token) {})
+	if fault.Code(err) != int(fault.PromptTooLong) {
+		t.Errorf("a prompt that has no room: %v", err)
+	}
+	t.Run("and that the server does not tell", func(t *testing.T) {
+		s, _ := opened(t, serve(t, fake{}))
+		oneLine(t, s.Load(t.Context(), engine.Model{Model: record.Model{Name: "m", Format: Served}}), fault.Usage, record.SetUp, "--context")
+	})
+}
+
+// A load inside a generation, of which a server that can't be seen tells by its figures alone.
+func TestALoadInsideAGeneration(t *testing.T) {
+	for ns, want := range map[string]int{"260e6": 1, "12e6": 0} {
+		s, p := opened(t, serve(t, fake{lines: line("a") + `{"done":true,"done_reason":"length","prompt_eval_count":4,"eval_count":1,"load_duration":` + ns + "}\n"}))
+		load(t, s, served("m"))
+		say(t, s, "abcd", 1)
+		if w := warned(p, "runner-restarted"); len(w) != want {
+			t.Errorf("load_duration %s: %q", ns, p.Warnings())
+		}
+	}
+}
+
+// A file is handed over once, and no launch has it in its load; it goes with the engine.
+func TestAFileIsHandedOverOnce(t *testing.T) {
+	theirs, _ := opened(t, newEngine(t))
+	target := strings.TrimPrefix(theirs.client.base, "http://")
+	var uploads, creates atomic.Int64
+	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasPrefix(r.URL.Path, "/api/blobs/") && r.Method == http.MethodPost {
+			uploads.Add(1)
+		}
+		if r.URL.Path == "/api/create" {
+			creates.Add(1)
+		}
+		pass(w, r, target)
+	}))
+	defer proxy.Close()
+	folder := t.TempDir()
+	o := newEngine(t, func(c *Config) { c.URL, c.Cache = proxy.URL, folder })
+	c := enginetest.Tiny(t, 8)[1]
+	if err := o.Prepare(t.Context(), c.Model, func(s string) { t.Log(s) }); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		s, p := opened(t, o)
+		load(t, s, c.Model)
+		if u := say(t, s, c.Prompt, 8); u.Text != c.Text {
+			t.Errorf("%q, want %q", u.Text, c.Text)
+		}
+		if slices.ContainsFunc(p.Spans(), func(s record.Span) bool { return s.Name == "create" }) {
+			t.Errorf("the file's way is in the load: %v", p.Spans())
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if uploads.Load() != 1 || creates.Load() != 1 {
+		t.Errorf("%d uploads, %d models made; want one of each", uploads.Load(), creates.Load())
+	}
+	left := func() []listed {
+		tags, err := theirs.client.tags(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return tags
+	}
+	if len(left()) != 1 {
+		t.Errorf("the model did not stay for the run: %v", left())
+	}
+	// A run that was killed leaves the model and its note: the next one takes both for its own.
+	gone := exec.Command("true")
+	if err := gone.Run(); err != nil {
+		t.Fatal(err)
+	}
+	text, err := json.Marshal(note{o.depot.client.base, left()[0].Name, gone.Process.Pid})
+	if err != nil {
+		t.Fatal(err)
+	}
+	text = []byte(strings.ReplaceAll(string(text), ":latest", ""))
+	if err := os.WriteFile(o.depot.place(own(c.Model.SHA256)), text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	next := newEngine(t, func(c *Config) { c.URL, c.Cache = proxy.URL, folder })
+	if err := next.Prepare(t.Context(), c.Model, func(string) {}); err != nil {
+		t.Fatal(err)
+	}
+	if err := next.Close(); err != nil || len(left()) != 0 || uploads.Load() != 1 {
+		t.Errorf("left: %v, %d uploads, %v", left(), uploads.Load(), err)
+	}
+	if notes, err := os.ReadDir(next.depot.notes); err != nil || len(notes) != 0 {
+		t.Errorf("notes: %v, %v", notes, err)
+	}
+	if err := o.Close(); err != nil {
+		t.Errorf("who comes too late: %v", err)
+	}
+}
+
+// pass hands a request on to a server.
+func pass(w http.ResponseWriter, r *http.Request, target string) {
+	u := *r.URL
+	u.Scheme, u.Host = "http", target
+	on, err := http.NewRequestWithContext(r.Context(), r.Method, u.String(), r.Body)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadGateway)
+		return
+	}
+	on.ContentLength = r.ContentLength
+	resp, err := (&http.Transport{DisableKeepAlives: true}).RoundTrip(on)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadGateway)
+		return
+	}
+	defer resp.Body.Close()
+	w.WriteHeader(resp.StatusCode)
+	buf := make([]byte, 4096)
+	for {
+		n, err := resp.Body.Read(buf)
+		if _, werr := w.Write(buf[:n]); err != nil || werr != nil {
+			return
+		}
+		if f, ok := w.(http.Flusher); ok {
+			f.Flush()
+		}
+	}
+}
+
+// A KV cache that Ollama makes larger than the context: a token's share is that of the cells.
+func TestACacheLargerThanTheContext(t *testing.T) {
+	m := enginetest.TinyModel(t)
+	m.Context = 100
+	s, p := loadedSession(t, m)
+	u := say(t, s, "The clock", 8)
+	for _, src := range p.Attached() {
+		if src.Describe().Method != "engine_log" {
+			continue
+		}
+		r := record.NewSample()
+		if err := src.Read(t.Context(), &r); err != nil {
+			t.Fatal(err)
+		}
+		want := float64((u.PromptTokens + u.Generated - 1) * 2 * 2 * 2 * 32 * 2)
+		if i := slices.IndexFunc(r.Values, func(v record.Value) bool { return v.Name == "kv_used_bytes" }); i < 0 || math.Abs(r.Values[i].Value-want) > want/20 { // the log has hundredths of a MiB
+			t.Errorf("%v; want %g bytes in use", r.Values, want)
+		}
+	}
+}
+
+// Tokens that are parts of characters make fewer pieces than there are tokens: the count is that of tokens.
+func TestTokensAreCountedWherePiecesAreFewer(t *testing.T) {
+	m := random(t, "parts")
+	m.Context = 256
+	s, _ := loadedSession(t, m)
+	pieces := 0
+	u, err := s.Generate(t.Context(), engine.Request{Prompt: "The third clock", MaxTokens: 200, Temperature: 50}, func(record.Token) { pieces++ })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if u.Finish == "length" && (u.Generated != 200 || u.Reported["eval_count"] != 200) {
+		t.Errorf("%d tokens in %d pieces, finish %s, eval_count %g", u.Generated, pieces, u.Finish, u.Reported["eval_count"])
+	}
+	if pieces >= u.Generated {
+		t.Errorf("%d pieces of %d tokens: the test sees nothing: %q", pieces, u.Generated, u.Text)
+	}
+}
+
+// Reading who runs while a generation ends is what Close does too.
+func TestCloseInsideAGeneration(t *testing.T) {
+	s, _ := loadedSession(t, enginetest.TinyModel(t))
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	started := make(chan struct{})
+	ended := make(chan error, 1)
+	go func() {
+		n := 0
+		_, err := s.Generate(ctx, engine.Request{Prompt: "The clock", MaxTokens: 900}, func(record.Token) {
+			if n++; n == 1 {
+				close(started)
+			}
+		})
+		ended <- err
+	}()
+	<-started
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := <-ended; err == nil {
+		t.Error("a generation outlives its session")
+	}
+}

@@ -95,6 +95,15 @@ func TestFormatThatLeavesTheEmbedding(t *testing.T) {
 	}
 }
 
+// NVFP4 of Llama 3.1 8B: the layers' 6979321856 values at half a byte and a byte for 16, two numbers for each of 224 matrices; the rest in 16 bits.
+func TestNVFP4(t *testing.T) {
+	const linear, all = 6979321856, 8030261248
+	w := of(t, config(t, "llama-3.1-8b"), Setup{Engine: VLLM, Quantization: "nvfp4", Context: 64}).Component(Weights)
+	if want := int64(linear/2 + linear/16 + 224*8 + (all-linear)*2); w.Best != want {
+		t.Errorf("%d bytes, %d are right", w.Best, want)
+	}
+}
+
 // What engines said of their KV caches.
 func TestReservedCaches(t *testing.T) {
 	smollm, llama := config(t, "smollm2-135m"), config(t, "llama-2-7b")

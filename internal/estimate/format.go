@@ -48,8 +48,10 @@ func numberOf(name string) (number, bool) {
 	return n, ok
 }
 
-// stored is what a weight takes: its values, and the scales and zero points beside them.
-type stored struct{ values, scales int64 }
+// stored is what a weight takes: its quantised values, the scales and zero points beside them, and those values that stay as they were.
+type stored struct{ values, scales, plain int64 }
+
+func (s stored) sum() int64 { return s.values + s.scales + s.plain }
 
 // format is how weights are stored.
 type format struct {
@@ -59,7 +61,7 @@ type format struct {
 	// all says that every matrix is quantised, the embedding and the head too; else those of the layers alone.
 	all    bool
 	matrix func(rows, cols int64, w hfconfig.Weight) stored
-	skips  func(name string) bool
+	kept   func(hfconfig.Weight) int64 // how many copies stay as they were; nil: none
 	// rough says that the mixture of types is a rule and not what a file says.
 	rough     bool
 	low, high float64 // the range about it then
@@ -68,27 +70,20 @@ type format struct {
 // bytes gives what all copies of a weight take.
 func (f format) bytes(w hfconfig.Weight) stored {
 	quantised := f.matrix != nil && w.Cols > 1 && w.Part != hfconfig.Router && (w.Linear || f.all) && w.Part != hfconfig.Positions
-	if quantised && f.skips != nil && f.skips(w.Name) {
-		quantised = false
-	}
 	if !quantised {
-		return stored{values: bitsOf(w.Values(), f.plain.bits)}
+		return stored{plain: bitsOf(w.Values(), f.plain.bits)}
+	}
+	kept := int64(0)
+	if f.kept != nil {
+		kept = f.kept(w)
 	}
 	s := f.matrix(w.Rows, w.Cols, w)
-	return stored{s.values * w.Times, s.scales * w.Times}
+	return stored{s.values * (w.Times - kept), s.scales * (w.Times - kept), bitsOf(kept*w.Rows*w.Cols, f.plain.bits)}
 }
 
 func bitsOf(n, bits int64) int64 { return (n*bits + 7) / 8 }
 
 func ceil(a, b int64) int64 { return (a + b - 1) / b }
-
-// of says of which type a weight is.
-func (f format) of(w hfconfig.Weight) string {
-	if f.matrix != nil && w.Cols > 1 && w.Part != hfconfig.Router && (w.Linear || f.all) && w.Part != hfconfig.Positions && (f.skips == nil || !f.skips(w.Name)) {
-		return f.name
-	}
-	return f.plain.name
-}
 
 // groupsOf is how many groups a row of so many values has; a group of 0 is the row.
 func groupsOf(cols int64, group int) int64 {
@@ -103,7 +98,7 @@ func intFormat(name string, bits, group int, zeros, index bool, plain number) fo
 	b := int64(bits)
 	return format{name: name, scales: "f16", plain: plain, matrix: func(rows, cols int64, _ hfconfig.Weight) stored {
 		groups := groupsOf(cols, group)
-		s := stored{bitsOf(rows*cols, b), rows * groups * 2}
+		s := stored{values: bitsOf(rows*cols, b), scales: rows * groups * 2}
 		if zeros {
 			s.scales += bitsOf(rows*groups, b)
 		}
@@ -138,7 +133,7 @@ func mlcFormat(name string) (format, bool) {
 	}
 	return format{name: name, scales: plain.name, plain: plain, all: m[3] != "2", matrix: func(rows, cols int64, _ hfconfig.Weight) stored {
 		groups := ceil(cols, group)
-		return stored{rows * groups * (group / perWord) * 4, bitsOf(rows*groups, plain.bits)}
+		return stored{values: rows * groups * (group / perWord) * 4, scales: bitsOf(rows*groups, plain.bits)}
 	}}, true
 }
 
@@ -169,7 +164,7 @@ func (e *Estimate) format() (format, error) {
 	if q == nil || m.Stored != nil && s.Quantization == "" {
 		return format{name: plain.name, plain: plain}, nil
 	}
-	f := quantizedFormat(q, plain)
+	f := quantizedFormat(q, plain, m.Layers)
 	return f, nil
 }
 
@@ -209,7 +204,7 @@ func named(name string, group int) (*hfconfig.Quantized, error) {
 		"nf4-double": {Method: "bitsandbytes-4bit", Bits: 4, Group: 64, Double: true},
 		"fp8":        {Method: "fp8", Bits: 8}, "fp8_e4m3": {Method: "fp8", Bits: 8}, "fp8_e5m2": {Method: "fp8", Bits: 8}, "e4m3": {Method: "fp8", Bits: 8},
 		"e5m2": {Method: "fp8", Bits: 8}, "int8": {Method: "int8", Bits: 8, Symmetric: true}, "int4": {Method: "int4", Bits: 4, Group: 128, Symmetric: true},
-		"mxfp4": {Method: "mxfp4", Bits: 4, Group: 32},
+		"mxfp4": {Method: "mxfp4", Bits: 4, Group: 32}, "nvfp4": {Method: "nvfp4", Bits: 4, Group: 16},
 	}
 	q, ok := known[name]
 	if !ok {
@@ -224,7 +219,7 @@ func named(name string, group int) (*hfconfig.Quantized, error) {
 	return &q, nil
 }
 
-func quantizedFormat(q *hfconfig.Quantized, plain number) format {
+func quantizedFormat(q *hfconfig.Quantized, plain number, layers int) format {
 	f := format{name: q.Method, plain: plain}
 	switch q.Method {
 	case "awq", "compressed-tensors", "int4":
@@ -236,9 +231,9 @@ func quantizedFormat(q *hfconfig.Quantized, plain number) format {
 		f.matrix = func(rows, cols int64, _ hfconfig.Weight) stored {
 			blocks := ceil(rows*cols, 64)
 			if q.Double { // 8 bits a block, and a scale and an offset for every 256 of them
-				return stored{bitsOf(rows*cols, 4), blocks + 4*ceil(blocks, 256)}
+				return stored{values: bitsOf(rows*cols, 4), scales: blocks + 4*ceil(blocks, 256)}
 			}
-			return stored{bitsOf(rows*cols, 4), 4 * blocks}
+			return stored{values: bitsOf(rows*cols, 4), scales: 4 * blocks}
 		}
 		if q.Double {
 			f.scales = "int8"
@@ -246,22 +241,27 @@ func quantizedFormat(q *hfconfig.Quantized, plain number) format {
 	case "bitsandbytes-8bit", "int8":
 		f.scales = "f32"
 		f.matrix = func(rows, cols int64, _ hfconfig.Weight) stored {
-			return stored{rows * cols, 4 * rows * groupsOf(cols, q.Group)}
+			return stored{values: rows * cols, scales: 4 * rows * groupsOf(cols, q.Group)}
 		}
 	case "fp8":
 		f.scales = "f32"
 		f.matrix = func(rows, cols int64, _ hfconfig.Weight) stored {
 			if q.Block[0] > 0 && q.Block[1] > 0 {
-				return stored{rows * cols, 4 * ceil(rows, int64(q.Block[0])) * ceil(cols, int64(q.Block[1]))}
+				return stored{values: rows * cols, scales: 4 * ceil(rows, int64(q.Block[0])) * ceil(cols, int64(q.Block[1]))}
 			}
-			return stored{rows * cols, 4}
+			return stored{values: rows * cols, scales: 4}
+		}
+	case "nvfp4": // a scale of fp8 a group, and two of f32 a matrix
+		f.scales = "fp8"
+		f.matrix = func(rows, cols int64, _ hfconfig.Weight) stored {
+			return stored{values: bitsOf(rows*cols, 4), scales: rows*ceil(cols, 16) + 8}
 		}
 	case "mxfp4":
 		f.scales = "e8m0"
 		f.matrix = func(rows, cols int64, _ hfconfig.Weight) stored {
-			return stored{bitsOf(rows*cols, 4), rows * ceil(cols, 32)}
+			return stored{values: bitsOf(rows*cols, 4), scales: rows * ceil(cols, 32)}
 		}
 	}
-	f.skips = q.Skips
+	f.kept = func(w hfconfig.Weight) int64 { return q.Kept(w, layers) }
 	return f
 }

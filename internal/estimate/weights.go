@@ -11,20 +11,17 @@ import (
 
 // weighed is what the weights take.
 type weighed struct {
-	whole   Component
-	extra   int64 // that several devices have more than once
-	largest int64 // of one tensor
-	half    bool  // what isn't quantised has 16 bits
+	whole Component
+	extra int64 // that several devices have more than once
 }
 
 // weigh adds up the weights.
 func (e *Estimate) weigh(f format) (weighed, error) {
 	m, s := e.Model, e.Setup
-	w := weighed{half: f.plain.bits <= 16}
+	var w weighed
 	if n, how := e.dequantised(f); n > 0 {
 		w.whole = exact(Weights, n, f.plain.name, how, m.Trust)
 		e.DTypes.Weights, e.ByFormat = f.plain.name, map[string]int64{f.plain.name: n}
-		w.largest = e.largest(func(v hfconfig.Weight) int64 { return bitsOf(v.Rows*v.Cols, f.plain.bits) })
 		return w, e.possible(n)
 	}
 	if m.Stored != nil && s.Quantization == "" && (s.DType == "" || m.Quantized != nil) {
@@ -38,11 +35,6 @@ func (e *Estimate) weigh(f format) (weighed, error) {
 			w.whole.Method, w.whole.Confidence = "the sizes of the tensors in those of the model's files that are here", Low
 		}
 		e.DTypes.Weights, e.ByFormat = name, m.Stored
-		if m.Parameters > 0 {
-			w.largest = e.largest(func(v hfconfig.Weight) int64 {
-				return int64(float64(v.Rows*v.Cols) * float64(sum) / float64(m.Parameters))
-			})
-		}
 		w.extra = e.replicated(func(v hfconfig.Weight) int64 {
 			return int64(float64(v.Values()) * float64(sum) / float64(max(m.Parameters, 1)))
 		})
@@ -52,11 +44,12 @@ func (e *Estimate) weigh(f format) (weighed, error) {
 	var sum int64
 	for _, v := range m.Weights {
 		b := f.bytes(v)
-		sum, e.ScaleBytes = sum+b.values+b.scales, e.ScaleBytes+b.scales
-		e.ByFormat[f.of(v)] += b.values + b.scales
+		sum, e.ScaleBytes = sum+b.sum(), e.ScaleBytes+b.scales
+		e.ByFormat[f.name] += b.values + b.scales
+		e.ByFormat[f.plain.name] += b.plain
 	}
-	w.largest = e.largest(func(v hfconfig.Weight) int64 { v.Times = 1; b := f.bytes(v); return b.values + b.scales })
-	w.extra = e.replicated(func(v hfconfig.Weight) int64 { b := f.bytes(v); return b.values + b.scales })
+	maps.DeleteFunc(e.ByFormat, func(_ string, n int64) bool { return n == 0 })
+	w.extra = e.replicated(func(v hfconfig.Weight) int64 { return f.bytes(v).sum() })
 	e.DTypes.Weights, e.DTypes.Scales = f.name, f.scales
 	how := "parameters, worked out from the architecture, in the types that they are stored in"
 	if m.Source == "numbers" {
@@ -82,15 +75,6 @@ func (e *Estimate) dequantised(f format) (int64, string) {
 		bits = f.plain.bits
 	}
 	return bitsOf(m.Parameters, bits), "parameters × bytes: the engine gets a GGUF's weights as plain numbers"
-}
-
-func (e *Estimate) largest(of func(hfconfig.Weight) int64) int64 {
-	var most int64
-	for _, w := range e.Model.Weights {
-		w.Times = 1
-		most = max(most, of(w))
-	}
-	return most
 }
 
 // replicated is what all devices together have beyond one copy.

@@ -130,7 +130,9 @@ func (m *Model) about(outer, r *reader) {
 		m.Notes = append(m.Notes, fmt.Sprintf("published files may store the head a second time, %d values more, though it is the embedding",
 			int64(m.Vocab)*int64(m.Hidden)))
 	}
-	m.Quantized = r.quantized()
+	if m.Quantized = r.quantized(); m.Quantized != nil && len(m.Quantized.notUnderstood) > 0 {
+		m.Notes = append(m.Notes, m.Quantized.note())
+	}
 }
 
 // folderName is the name of the folder that a file is in, wherever one stands oneself.

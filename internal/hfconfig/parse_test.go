@@ -120,6 +120,9 @@ func TestQuantization(t *testing.T) {
 		`{"quant_method":"bitsandbytes","load_in_8bit":true}`:                                                                                         {Method: "bitsandbytes-8bit", Bits: 8},
 		`{"quant_method":"fp8","weight_block_size":[128,128]}`:                                                                                        {Method: "fp8", Bits: 8, Block: [2]int{128, 128}},
 		`{"quant_method":"compressed-tensors","config_groups":{"group_0":{"weights":{"num_bits":4,"type":"int","group_size":128,"symmetric":true}}}}`: {Method: "compressed-tensors", Bits: 4, Group: 128, Symmetric: true},
+		`{"quant_method":"compressed-tensors","config_groups":{"group_0":{"weights":{"num_bits":4,"type":"float","group_size":16}}}}`:                 {Method: "nvfp4", Bits: 4, Group: 16, Symmetric: true},
+		`{"quant_method":"modelopt","quant_algo":"NVFP4"}`:                                                                                            {Method: "nvfp4", Bits: 4, Group: 16},
+		`{"quant_method":"modelopt","quantization":{"quant_algo":"FP8"}}`:                                                                             {Method: "fp8", Bits: 8},
 	} {
 		m, err := Parse("config.json", []byte(with(`"vocab_size":100`, `"vocab_size":100,"quantization_config":`+text)))
 		if err != nil {
@@ -127,21 +130,43 @@ func TestQuantization(t *testing.T) {
 			continue
 		}
 		q := *m.Quantized
-		q.Skipped = nil
 		if q.Method != want.Method || q.Bits != want.Bits || q.Group != want.Group || q.Block != want.Block || q.Symmetric != want.Symmetric || q.Double != want.Double {
 			t.Errorf("%s: %+v, %+v is right", text, q, want)
 		}
 	}
 }
 
-func TestSkippedModules(t *testing.T) {
+func TestModulesThatStay(t *testing.T) {
 	m, err := Open("testdata/gpt-oss-20b.json")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, want := range map[string]bool{"self_attn.q_proj.weight": true, "mlp.experts.*.up_proj.weight": false, "lm_head.weight": true} {
-		if got := m.Quantized.Skips(name); got != want {
-			t.Errorf("%s: skipped is %v", name, got)
+	for _, w := range m.Weights {
+		want := int64(0)
+		if w.Linear && strings.HasPrefix(w.Name, "self_attn.") {
+			want = w.Times
+		}
+		if got := m.Quantized.Kept(w, m.Layers); got != want {
+			t.Errorf("%s: %d of %d stay, %d are right", w.Name, got, w.Times, want)
+		}
+	}
+	for list, want := range map[string]struct{ q, down int64 }{
+		`["lm_head"]`: {0, 0}, `["model.layers.1.self_attn.q_proj"]`: {1, 0}, `["re:.*self_attn.*"]`: {2, 0}, `["self_attn"]`: {2, 0}, `["model.layers.0"]`: {1, 1},
+		`["model.layers.1.*"]`: {1, 1}, `["*q_proj"]`: {2, 0}, `["re:.*layers\\.0\\.mlp\\.(gate|down)_proj"]`: {0, 1}, `["model.layers.0.mlp.down_proj", "model.layers.1.mlp.down_proj"]`: {0, 2},
+		`["re:(?!x)"]`: {0, 0},
+	} {
+		m, err := Parse("config.json", []byte(with(`"vocab_size":100`, `"vocab_size":100,"quantization_config":{"quant_method":"fp8","ignore":`+list+`}`)))
+		if err != nil {
+			t.Fatal(list, err)
+		}
+		for _, w := range m.Weights {
+			right, is := map[string]int64{"self_attn.q_proj.weight": want.q, "mlp.down_proj.weight": want.down}[w.Name]
+			if got := m.Quantized.Kept(w, m.Layers); is && got != right {
+				t.Errorf("%s: of %s %d stay, %d are right", list, w.Name, got, right)
+			}
+		}
+		if noted := strings.Contains(strings.Join(m.Notes, " "), "can't be read"); noted != strings.Contains(list, "(?!") {
+			t.Errorf("%s: %q", list, m.Notes)
 		}
 	}
 }

@@ -11,23 +11,15 @@ import (
 
 // Quantized is how a config says that the published weights are stored.
 type Quantized struct {
-	Method    string // awq, gptq, fp8, bitsandbytes-4bit, bitsandbytes-8bit, mxfp4, int8
+	Method    string // awq, gptq, fp8, bitsandbytes-4bit, bitsandbytes-8bit, mxfp4, nvfp4, int8, compressed-tensors
 	Bits      int
 	Group     int    // how many values of a row share a scale; 0: a whole row
 	Block     [2]int // of rows and columns that share a scale, in fp8
 	Symmetric bool   // no zero points
 	Double    bool   // the scales are quantised too
-	Skipped   []string
-}
 
-// Skips tells whether a weight stays as it was, by the config's list of modules.
-func (q Quantized) Skips(name string) bool {
-	for _, skipped := range q.Skipped {
-		if skipped != "" && (strings.HasPrefix(name, skipped+".") || strings.Contains(name, "."+skipped+".")) {
-			return true
-		}
-	}
-	return false
+	kept          []pattern // modules that stay as they were
+	notUnderstood []string  // patterns of such modules that can't be read
 }
 
 // quantized reads quantization_config; nil where there is none.
@@ -43,29 +35,22 @@ func (r *reader) quantized() *Quantized {
 	}
 	c := &reader{file: r.file, prefix: r.prefix + "quantization_config.", family: r.family, fields: fields}
 	q := c.method()
-	for _, name := range []string{"modules_to_not_convert", "llm_int8_skip_modules", "ignore", "ignored_layers"} {
+	for _, name := range []string{"modules_to_not_convert", "llm_int8_skip_modules", "ignore", "ignored_layers", "exclude_modules"} {
 		for _, item := range c.list(name) {
 			var module string
-			if json.Unmarshal(item, &module) == nil {
-				q.Skipped = append(q.Skipped, inLayer(module))
+			if json.Unmarshal(item, &module) != nil || module == "" {
+				continue
 			}
+			p, err := patternOf(module)
+			if err != nil {
+				q.notUnderstood = append(q.notUnderstood, module)
+				continue
+			}
+			q.kept = append(q.kept, p)
 		}
 	}
 	r.fail(c.err)
 	return q
-}
-
-// inLayer is a module's name within its layer; one of a single layer is none.
-func inLayer(module string) string {
-	_, after, found := strings.Cut(module, "layers.")
-	if !found {
-		return strings.TrimPrefix(module, "model.")
-	}
-	number, rest, _ := strings.Cut(after, ".")
-	if number == "*" {
-		return rest
-	}
-	return ""
 }
 
 func (r *reader) method() *Quantized {
@@ -97,6 +82,8 @@ func (r *reader) method() *Quantized {
 		q.Method = "fp8"
 	case "mxfp4":
 		q.Bits, q.Group = 4, 32
+	case "modelopt", "modelopt_fp4":
+		r.modelopt(q)
 	case "compressed-tensors":
 		r.compressed(q)
 	default:
@@ -106,6 +93,23 @@ func (r *reader) method() *Quantized {
 		r.fail(bad(r.file, "1 to 16 are right", "%sbits is %d", r.prefix, q.Bits))
 	}
 	return q
+}
+
+// modelopt reads what NVIDIA's tool says, which once had it in an object within.
+func (r *reader) modelopt(q *Quantized) {
+	algorithm := r.text("quant_algo")
+	if algorithm == "" {
+		algorithm = r.sub("quantization").text("quant_algo")
+	}
+	switch a := strings.ToUpper(algorithm); {
+	case strings.HasPrefix(a, "NVFP4"), a == "" && q.Method == "modelopt_fp4":
+		q.Method, q.Bits, q.Group = "nvfp4", 4, 16
+	case strings.HasPrefix(a, "FP8"):
+		q.Method, q.Bits = "fp8", 8
+	default:
+		q.Bits = 8
+		r.fail(unknownMethod(r.file, r.prefix+"quant_algo", algorithm))
+	}
 }
 
 func unknownMethod(file, field, method string) error {
@@ -131,7 +135,12 @@ func (r *reader) compressed(q *Quantized) {
 	if w.text("type") == "float" {
 		q.Method = "fp8"
 	}
-	if q.Bits < 8 {
+	switch float := w.text("type") == "float"; {
+	case float && q.Bits == 4 && q.Group == 32:
+		q.Method = "mxfp4"
+	case float && q.Bits == 4:
+		q.Method = "nvfp4"
+	case q.Bits < 8:
 		q.Method = "compressed-tensors"
 	}
 	r.fail(groups.err)

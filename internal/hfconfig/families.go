@@ -1,5 +1,7 @@
 package hfconfig
 
+import "strconv"
+
 // A family reads the sizes of a model_type. What it takes for granted where a config doesn't say it are the defaults of
 // transformers' own configuration classes, because published configs rely on them.
 type family func(*reader) decoder
@@ -45,6 +47,26 @@ func (r *reader) base(tied bool) decoder {
 	d.kvHeads = r.sizeOr(d.heads, "num_key_value_heads", "num_kv_heads", "n_head_kv")
 	d.headDim = r.sizeOr(0, "head_dim")
 	return d
+}
+
+// defaults are what a configuration class takes where a config doesn't say it.
+func (r *reader) defaults(sizes map[string]int) {
+	for name, n := range sizes {
+		if _, ok := r.get(name); !ok {
+			r.fields[name] = strconv.AppendInt(nil, int64(n), 10)
+		}
+	}
+}
+
+// textDefaults are those of a text part, of which published configs say no more than what differs from its class.
+func (r *reader) textDefaults(kind string) {
+	switch kind {
+	case "llama":
+		r.defaults(map[string]int{"hidden_size": 4096, "intermediate_size": 11008, "num_hidden_layers": 32, "num_attention_heads": 32, "vocab_size": 32000})
+	case "mistral":
+		r.defaults(map[string]int{"hidden_size": 4096, "intermediate_size": 14336, "num_hidden_layers": 32, "num_attention_heads": 32, "num_key_value_heads": 8,
+			"vocab_size": 32000})
+	}
 }
 
 // maxLayers is beyond any model; what lists something for each layer stays small.
@@ -282,9 +304,9 @@ func qwen2MoE(r *reader) decoder {
 }
 
 func qwen3(r *reader) decoder {
+	r.defaults(map[string]int{"head_dim": 128})
 	d := r.llama(false)
 	d.mlpBias = false
-	d.headDim = r.sizeOr(128, "head_dim")
 	d.qkNorm = 2 * d.headDim
 	qwenWindow(r, &d)
 	return d
@@ -324,11 +346,7 @@ func gemma2(r *reader) decoder {
 
 // gemma3 published its larger configs with what differs from the classes' defaults alone.
 func gemma3(r *reader) decoder {
-	for name, text := range map[string]string{"vocab_size": "262208", "num_attention_heads": "8", "num_key_value_heads": "4"} {
-		if !r.says(name) {
-			r.fields[name] = []byte(text)
-		}
-	}
+	r.defaults(map[string]int{"vocab_size": 262208, "num_attention_heads": 8, "num_key_value_heads": 4})
 	d := r.gemma()
 	d.norms = 4
 	d.qkNorm = 2 * d.headDim
@@ -337,9 +355,9 @@ func gemma3(r *reader) decoder {
 }
 
 func glm(r *reader) decoder {
+	r.defaults(map[string]int{"head_dim": 128})
 	d := r.llama(false)
 	d.qkvBias, d.oBias, d.mlpBias = r.flag(true, "attention_bias"), false, false
-	d.headDim = r.sizeOr(128, "head_dim")
 	return d
 }
 

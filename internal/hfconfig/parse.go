@@ -53,6 +53,7 @@ func Parse(file string, text []byte) (Model, error) {
 	if kind == "" {
 		return Model{}, bad(file, "a config.json of a language model has one", "model_type is missing")
 	}
+	within := len(notes) > 0
 	if alias, ok := aliases[kind]; ok {
 		kind = alias
 		if len(notes) == 0 {
@@ -65,6 +66,9 @@ func Parse(file string, text []byte) (Model, error) {
 		return Model{}, unknown(file, kind, known)
 	}
 	r.family = kind
+	if within {
+		r.textDefaults(kind)
+	}
 	d := read(r)
 	if r.err != nil {
 		return Model{}, r.err

@@ -171,6 +171,20 @@ func TestModulesThatStay(t *testing.T) {
 	}
 }
 
+// What a config leaves out is what its class has: LLaVA's text part, and qwen3's heads of 128.
+func TestClassDefaults(t *testing.T) {
+	for text, want := range map[string]int64{
+		`{"model_type":"llava","text_config":{"model_type":"llama","vocab_size":32064}}`: 6738415616 + 2*64*4096,
+		`{"model_type":"qwen3","hidden_size":100,"intermediate_size":10,"num_hidden_layers":1,"num_attention_heads":3,"num_key_value_heads":1,"vocab_size":10}`: 2*10*100 +
+			100*128*(3+3+1+1) + 3*10*100 + 3*100 + 2*128,
+	} {
+		m, err := Parse("config.json", []byte(text))
+		if err != nil || m.Parameters() != want {
+			t.Errorf("%s: %d parameters, %d are right (%v)", text, m.Parameters(), want, err)
+		}
+	}
+}
+
 // FuzzParse looks for a panic, for numbers that make no sense, and for errors without a code.
 func FuzzParse(f *testing.F) {
 	files, err := filepath.Glob("testdata/*.json")

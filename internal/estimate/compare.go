@@ -3,6 +3,7 @@ package estimate
 import (
 	"fmt"
 	"math"
+	"strings"
 
 	"llmparity/internal/fault"
 )
@@ -89,27 +90,30 @@ func (c Calculated) Against(p Profile) Comparison {
 		}
 		r.add(part.name, part.measured, part.calculated, table)
 	}
+	missing := c.missing()
+	if missing != "" {
+		total = math.NaN() // a part of it: no sum to judge by
+	}
 	r.add(Total, p.Total, total, table)
-	if missing := c.missing(); missing != "" {
-		last := &r.Components[len(r.Components)-1]
+	if last := &r.Components[len(r.Components)-1]; missing != "" {
 		last.Why = "the sum of what was calculated lacks " + missing
 	}
 	r.recommend(p, c)
 	return r
 }
 
+// missing names what the sum lacks. Few calculators know an overhead of several devices, and it is small: a sum without it is one.
 func (c Calculated) missing() string {
-	switch {
-	case math.IsNaN(c.Weights):
-		return "the weights"
-	case math.IsNaN(c.KV):
-		return "the KV cache"
-	case math.IsNaN(c.Activation):
-		return "activations"
-	case math.IsNaN(c.Overhead):
-		return "the framework"
+	var lacks []string
+	for _, part := range []struct {
+		value float64
+		words string
+	}{{c.Weights, "the weights"}, {c.KV, "the KV cache"}, {c.Activation, "activations"}, {c.Overhead, "the framework"}} {
+		if math.IsNaN(part.value) {
+			lacks = append(lacks, part.words)
+		}
 	}
-	return ""
+	return strings.Join(lacks, ", ")
 }
 
 func (r *Comparison) add(name string, measured, calculated float64, table map[string]Expected) {

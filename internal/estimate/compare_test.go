@@ -139,3 +139,14 @@ func FuzzProfile(f *testing.F) {
 		}
 	})
 }
+
+// A sum that lacks a part is not held against the whole, were it near it by chance.
+func TestSumThatLacksAPart(t *testing.T) {
+	nan := math.NaN()
+	p := Profile{Weights: 10, KV: 1, Activation: 0.1, Overhead: 0.1, Total: 11.2, KVUsed: nan, MultiGPU: nan}
+	r := Calculated{Weights: 11.2, KV: nan, Activation: nan, Overhead: 0.1, MultiGPU: nan}.Against(p)
+	last := r.Components[len(r.Components)-1]
+	if last.Name != Total || last.Verdict != NotCalculated || last.Calculated != nil || !strings.Contains(last.Why, "lacks the KV cache, activations") {
+		t.Errorf("%+v", last)
+	}
+}

@@ -287,6 +287,9 @@ func (e *Estimate) choose() {
 		e.warn("WebLLM has one sequence at a time: %d requests wait for one another", e.Sequences)
 		e.Sequences = 1
 	}
+	if e.publishedWide() {
+		e.warn("the weights are published in float32; vLLM takes them in 16 bits unless --dtype float32 is given")
+	}
 	if s.UBatch == 0 {
 		s.UBatch = 512
 	}
@@ -306,6 +309,13 @@ func (e *Estimate) choose() {
 
 func (e *Estimate) warn(format string, args ...any) {
 	e.Warnings = append(e.Warnings, fmt.Sprintf(format, args...))
+}
+
+// publishedWide tells whether the weights have 32 bits, of which vLLM makes 16.
+func (e *Estimate) publishedWide() bool {
+	n, ok := numberOf(e.Model.DType)
+	wide := ok && n.name == "f32" || e.Model.DType == "" && e.Model.Stored["f32"] > 0
+	return wide && e.Model.Source != "gguf" && e.Setup.Engine == VLLM && (e.Setup.DType == "" || e.Setup.DType == "auto")
 }
 
 // total sums up what is taken, and what of it is used.
@@ -329,6 +339,9 @@ func (e *Estimate) total() {
 	if largest := e.Component(Weights).Best; sum.Confidence == Low && sum.Best > 0 && float64(largest+e.Component(KVReserved).Best) > 0.8*float64(sum.Best) && e.Model.Trust != Low {
 		sum.Confidence = Medium // what is uncertain is the smaller part of it
 		used.Confidence = Medium
+	}
+	if e.Setup.Engine == VLLM && e.Setup.GPUMemoryGiB > 0 && e.Component(KVReserved).Best > 0 {
+		sum.Low, sum.High = sum.Best, sum.Best // the KV cache takes what the rest leaves
 	}
 	e.Components = append(e.Components, sum)
 	if known {

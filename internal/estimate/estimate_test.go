@@ -350,6 +350,9 @@ func TestUpFront(t *testing.T) {
 	if got := e.Component(Total).Best; math.Abs(float64(got)-72*gib) > 1 {
 		t.Errorf("%d bytes in all, 0.9 × 80 GiB are right", got)
 	}
+	if c := e.Component(Total); c.Low != c.Best || c.High != c.Best {
+		t.Errorf("what is taken up front is from %d to %d", c.Low, c.High)
+	}
 	if used := e.Component(KVUsed).Best; used != 512*mib {
 		t.Errorf("%d bytes used", used)
 	}

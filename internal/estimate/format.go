@@ -174,7 +174,6 @@ func (e *Estimate) plain() (number, error) {
 	if name == "" || name == "auto" {
 		name = e.Model.DType
 		if e.Setup.Engine == VLLM && (name == "float32" || name == "f32") {
-			e.warn("the weights are published in float32; vLLM takes them in 16 bits unless --dtype float32 is given")
 			name = "bf16"
 		}
 	}

@@ -86,3 +86,21 @@ func TestFoldersThatCannotBeTaken(t *testing.T) {
 		}
 	}
 }
+
+// vLLM takes weights of 32 bits in 16, by the files as by the config, and that is said once.
+func TestWideWeightsInVLLM(t *testing.T) {
+	dir := t.TempDir()
+	put(t, dir, "config.json", strings.Replace(small, "bfloat16", "float32", 1))
+	put(t, dir, "model.safetensors", strings.ReplaceAll(tensors(), `"BF16"`, ` "F32"`)) // the header stays as long
+	m, err := Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := of(t, m, Setup{Engine: VLLM, Context: 64})
+	if said := strings.Count(strings.Join(e.Warnings, " "), "published in float32"); said != 1 {
+		t.Errorf("said %d times", said)
+	}
+	if w := e.Component(Weights); w.Best != 144 || w.DType != "bf16" { // half of the file's
+		t.Errorf("%d bytes in %s", w.Best, w.DType)
+	}
+}

@@ -26,15 +26,16 @@ func (e *Estimate) weigh(f format) (weighed, error) {
 	}
 	if m.Stored != nil && s.Quantization == "" && (s.DType == "" || m.Quantized != nil) {
 		var sum int64
-		for _, n := range m.Stored {
+		types := e.loaded(f)
+		for _, n := range types {
 			sum += n
 		}
-		name := dominant(m.Stored)
+		name := dominant(types)
 		w.whole = exact(Weights, sum, name, "the sizes of the tensors in the model's files", High)
 		if m.Partial {
 			w.whole.Method, w.whole.Confidence = "the sizes of the tensors in those of the model's files that are here", Low
 		}
-		e.DTypes.Weights, e.ByFormat = name, m.Stored
+		e.DTypes.Weights, e.ByFormat = name, types
 		w.extra = e.replicated(func(v hfconfig.Weight) int64 {
 			return int64(float64(v.Values()) * float64(sum) / float64(max(m.Parameters, 1)))
 		})
@@ -75,6 +76,18 @@ func (e *Estimate) dequantised(f format) (int64, string) {
 		bits = f.plain.bits
 	}
 	return bitsOf(m.Parameters, bits), "parameters × bytes: the engine gets a GGUF's weights as plain numbers"
+}
+
+// loaded is what an engine makes of the files' tensors: vLLM takes those of 32 bits in 16.
+func (e *Estimate) loaded(f format) map[string]int64 {
+	m := e.Model
+	if e.Setup.Engine != VLLM || m.Source == "gguf" || m.Quantized != nil || m.Stored["f32"] == 0 || f.plain.bits != 16 {
+		return m.Stored
+	}
+	types := maps.Clone(m.Stored)
+	types[f.plain.name] += types["f32"] / 2
+	delete(types, "f32")
+	return types
 }
 
 // replicated is what all devices together have beyond one copy.

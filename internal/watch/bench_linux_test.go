@@ -2,20 +2,18 @@ package watch_test
 
 import (
 	"bytes"
-	"crypto/sha256"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
-	"llmparity/internal/cache"
+	"llmparity/internal/sample/proc/proctest"
 )
 
 // What watching fifty processes at ten samples a second may take: of a core, and of psrecord's CPU time for a sample.
@@ -29,12 +27,12 @@ const (
 // BenchmarkFiftyProcesses watches one tree with psrecord and with us, each as a program of its own, pair by pair, ten samples a second. The
 // CPU time of starting up is in neither. Resident and virtual size are what psrecord reads too; with PSS is beside.
 func BenchmarkFiftyProcesses(b *testing.B) {
-	psrecord := findPsrecord(b)
+	psrecord := proctest.Find(b, "../../scripts")
 	pid := treeOf(b, fifty)
 	var ratios, cores, samples, theirs, dear []float64
 	for range 5 {
-		start, _ := withPsrecord(b, psrecord, pid, "1", time.Millisecond)
-		cpu, n := withPsrecord(b, psrecord, pid, "0.1", benchLength)
+		start, _ := psrecord.Watch(b, pid, time.Millisecond, "--include-children", "--interval", "1")
+		cpu, n := psrecord.Watch(b, pid, benchLength, "--include-children", "--interval", "0.1")
 		their := float64(cpu-start) / float64(n)
 		ours, core := withUs(b, pid, 0)
 		_, withPSS := withUs(b, pid, 2*time.Second)
@@ -42,20 +40,15 @@ func BenchmarkFiftyProcesses(b *testing.B) {
 		ratios, cores, samples = append(ratios, ours/their), append(cores, core), append(samples, ours/1e3)
 		theirs, dear = append(theirs, their/1e3), append(dear, withPSS)
 	}
-	b.ReportMetric(median(ratios), "of-psrecord")
-	b.ReportMetric(100*median(cores), "%-of-a-core")
-	b.ReportMetric(100*median(dear), "%-of-a-core-with-PSS")
-	b.ReportMetric(median(samples), "our-µs/sample")
-	b.ReportMetric(median(theirs), "psrecord-µs/sample")
+	b.ReportMetric(proctest.Median(ratios), "of-psrecord")
+	b.ReportMetric(100*proctest.Median(cores), "%-of-a-core")
+	b.ReportMetric(100*proctest.Median(dear), "%-of-a-core-with-PSS")
+	b.ReportMetric(proctest.Median(samples), "our-µs/sample")
+	b.ReportMetric(proctest.Median(theirs), "psrecord-µs/sample")
 	b.ReportMetric(0, "ns/op") // means nothing here
-	if median(cores) > ofACore || median(ratios) > ofPsrecord {
-		b.Errorf("%.4f of a core, %.3f of psrecord's CPU time a sample; at most %.2f and %.2f are allowed", median(cores), median(ratios), ofACore, ofPsrecord)
+	if proctest.Median(cores) > ofACore || proctest.Median(ratios) > ofPsrecord {
+		b.Errorf("%.4f of a core, %.3f of psrecord's CPU time a sample; at most %.2f and %.2f are allowed", proctest.Median(cores), proctest.Median(ratios), ofACore, ofPsrecord)
 	}
-}
-
-func median(v []float64) float64 {
-	slices.Sort(v)
-	return v[len(v)/2]
 }
 
 // treeOf is a shell and what it has started, so many in all.
@@ -115,31 +108,4 @@ func withUs(b *testing.B, pid int, pss time.Duration) (sample, core float64) {
 		b.Fatalf("%d rows of %d samples", n, samples)
 	}
 	return float64(cpu) / float64(samples), float64(cpu) / float64(length)
-}
-
-func findPsrecord(b *testing.B) string {
-	text, err := os.ReadFile("../../scripts/bench/requirements.txt")
-	if err != nil {
-		b.Fatal(err)
-	}
-	key := fmt.Sprintf("%x", sha256.Sum256(text))[:12]
-	path := filepath.Join(cache.Dir(os.Getenv), "python", key, "bin", "psrecord")
-	if _, err := os.Stat(path); err != nil {
-		b.Fatalf("no psrecord: run `scripts/setup bench` (%v)", err)
-	}
-	return path
-}
-
-// withPsrecord gives the CPU time of a whole run of psrecord, and its samples.
-func withPsrecord(b *testing.B, psrecord string, pid int, interval string, d time.Duration) (cpu time.Duration, samples int) {
-	log := filepath.Join(b.TempDir(), "log")
-	cmd := exec.Command(psrecord, strconv.Itoa(pid), "--include-children", "--interval", interval, "--duration", fmt.Sprint(d.Seconds()), "--log", log)
-	if out, err := cmd.CombinedOutput(); err != nil {
-		b.Fatalf("psrecord: %v\n%s", err, out)
-	}
-	text, err := os.ReadFile(log)
-	if err != nil {
-		b.Fatal(err)
-	}
-	return cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime(), max(1, strings.Count(string(text), "\n")-1)
 }

@@ -2,21 +2,15 @@ package proc_test
 
 import (
 	"cmp"
-	"crypto/sha256"
-	"fmt"
-	"os"
 	"os/exec"
-	"path/filepath"
-	"slices"
-	"strings"
 	"syscall"
 	"testing"
 	"time"
 
-	"llmparity/internal/cache"
 	"llmparity/internal/record"
 	"llmparity/internal/sample"
 	"llmparity/internal/sample/proc"
+	"llmparity/internal/sample/proc/proctest"
 )
 
 // atMost is the share of psrecord's CPU time that a sample of ours may take.
@@ -29,7 +23,7 @@ const atMost = 0.1
 // either is the kernel's, waking a thread. The figures at that rate are reported beside, whole process each, start included in
 // neither.
 func BenchmarkAgainstPsrecord(b *testing.B) {
-	psrecord := findPsrecord(b)
+	psrecord := proctest.Find(b, "../../../scripts")
 	target := exec.Command("sleep", "600")
 	if err := target.Start(); err != nil {
 		b.Fatal(err)
@@ -41,61 +35,25 @@ func BenchmarkAgainstPsrecord(b *testing.B) {
 	pid := target.Process.Pid
 	var ratios, ourRates, theirRates []float64
 	for range 5 {
-		start, _ := watchWithPsrecord(b, psrecord, pid, "1", time.Millisecond)
-		cpu, n := watchWithPsrecord(b, psrecord, pid, "", 2*time.Second)
+		start, _ := psrecord.Watch(b, pid, time.Millisecond, "--interval", "1")
+		cpu, n := psrecord.Watch(b, pid, 2*time.Second)
 		theirs := float64(cpu-start) / float64(n)
 		cpu, n = watchWithSampler(b, pid, 0, 2*time.Second)
 		ours := float64(cpu) / float64(n)
 		ratios = append(ratios, ours/theirs)
 		b.Logf("without a pause: ours %.1f µs, psrecord %.1f µs a sample", ours/1e3, theirs/1e3)
 
-		cpu, n = watchWithPsrecord(b, psrecord, pid, "0.1", 5*time.Second)
+		cpu, n = psrecord.Watch(b, pid, 5*time.Second, "--interval", "0.1")
 		theirRates = append(theirRates, float64(cpu-start)/float64(n))
 		cpu, n = watchWithSampler(b, pid, 100*time.Millisecond, 5*time.Second)
 		ourRates = append(ourRates, float64(cpu)/float64(n))
 	}
-	b.ReportMetric(median(ratios), "ratio")
-	b.ReportMetric(median(ourRates)/1e3, "our-µs/sample-at-100ms")
-	b.ReportMetric(median(theirRates)/1e3, "psrecord-µs/sample-at-100ms")
-	if median(ratios) > atMost {
-		b.Errorf("a sample takes %.3f of psrecord's CPU time, at most %.2f is allowed", median(ratios), atMost)
+	b.ReportMetric(proctest.Median(ratios), "ratio")
+	b.ReportMetric(proctest.Median(ourRates)/1e3, "our-µs/sample-at-100ms")
+	b.ReportMetric(proctest.Median(theirRates)/1e3, "psrecord-µs/sample-at-100ms")
+	if proctest.Median(ratios) > atMost {
+		b.Errorf("a sample takes %.3f of psrecord's CPU time, at most %.2f is allowed", proctest.Median(ratios), atMost)
 	}
-}
-
-func median(v []float64) float64 {
-	slices.Sort(v)
-	return v[len(v)/2]
-}
-
-func findPsrecord(b *testing.B) string {
-	text, err := os.ReadFile("../../../scripts/bench/requirements.txt")
-	if err != nil {
-		b.Fatal(err)
-	}
-	key := fmt.Sprintf("%x", sha256.Sum256(text))[:12]
-	path := filepath.Join(cache.Dir(os.Getenv), "python", key, "bin", "psrecord")
-	if _, err := os.Stat(path); err != nil {
-		b.Fatalf("no psrecord: run `scripts/setup bench` (%v)", err)
-	}
-	return path
-}
-
-// watchWithPsrecord gives the CPU time of a whole run of psrecord, and its samples. No interval is no pause.
-func watchWithPsrecord(b *testing.B, psrecord string, pid int, interval string, d time.Duration) (cpu time.Duration, samples int) {
-	log := filepath.Join(b.TempDir(), "log")
-	args := []string{fmt.Sprint(pid), "--duration", fmt.Sprint(d.Seconds()), "--log", log}
-	if interval != "" {
-		args = append(args, "--interval", interval)
-	}
-	cmd := exec.Command(psrecord, args...)
-	if out, err := cmd.CombinedOutput(); err != nil {
-		b.Fatalf("psrecord: %v\n%s", err, out)
-	}
-	text, err := os.ReadFile(log)
-	if err != nil {
-		b.Fatal(err)
-	}
-	return cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime(), max(1, strings.Count(string(text), "\n")-1)
 }
 
 // at is a source at the benchmark's rate.

@@ -156,7 +156,8 @@ func TestRatiosOnOneDevice(t *testing.T) {
 	a.Device = b.Device
 	b.Info.Policy["kv_dtype"] = "f16"
 	c := compare.Runs(comparetest.Run(t, "x", a, b)).Comparisons[0]
-	if c.Refused != "" || len(c.Ratios) != 5 || len(c.Caveats) != 1 || !strings.Contains(c.Caveats[0], "kv dtype is f32 for webllm and f16 for llamacpp") {
+	if c.Refused != "" || len(c.Ratios) != 5 || len(c.Caveats) != 2 || !strings.Contains(c.Caveats[0], "kv dtype is f32 for webllm and f16 for llamacpp") ||
+		!strings.Contains(c.Caveats[1], "llamacpp says, and webllm does not: threads is 1") {
 		t.Fatalf("%+v", c)
 	}
 	for _, x := range c.Ratios {

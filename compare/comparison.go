@@ -57,7 +57,19 @@ func (r *Result) has(run int, like *Cell) bool {
 }
 
 func sameTask(a, b *Cell) bool {
-	return a.Spec.Model.SHA256 != "" && a.Spec.Model.SHA256 == b.Spec.Model.SHA256 && a.Spec.Prompt == b.Spec.Prompt
+	return sameWeights(a, b) && a.Spec.Prompt == b.Spec.Prompt
+}
+
+// served is the format of a model of which there is only a server's name for it.
+const served = "served"
+
+// sameWeights goes by what is in the file, and by the name where a server alone has it: then nobody has verified it.
+func sameWeights(a, b *Cell) bool {
+	m, n := a.Spec.Model, b.Spec.Model
+	if m.Format == served || n.Format == served {
+		return m.Name != "" && m.Name == n.Name
+	}
+	return m.SHA256 != "" && m.SHA256 == n.SHA256
 }
 
 func (r *Result) pair(i, j int, e []evidence) {
@@ -69,7 +81,9 @@ func (r *Result) pair(i, j int, e []evidence) {
 		return
 	}
 	r.Parity = append(r.Parity, r.parity(i, j, e[i].counted, e[j].counted))
-	if c.Refused = differentDevice(a, b); c.Refused == "" {
+	if why := differentLife(a, b); why != "" {
+		c.Refused = fmt.Sprintf("No ratio for %s and %s: %s.", a.Label, b.Label, why)
+	} else if c.Refused = differentDevice(a, b); c.Refused == "" {
 		c.Ratios = ratios(a, b, launchOf(e[i].counted), launchOf(e[j].counted))
 		c.Caveats = caveats(a, b)
 	}
@@ -78,12 +92,25 @@ func (r *Result) pair(i, j int, e []evidence) {
 	r.Comparisons = append(r.Comparisons, c)
 }
 
+// differentRequest says so where the words can't be the same: neither they nor figures are compared.
 func differentRequest(a, b *Cell) string {
 	switch {
 	case a.Spec.MaxTokens != b.Spec.MaxTokens:
 		return fmt.Sprintf("max_tokens is %d for one and %d for the other", a.Spec.MaxTokens, b.Spec.MaxTokens)
 	case a.Spec.Temperature != b.Spec.Temperature:
 		return fmt.Sprintf("the temperature is %g for one and %g for the other", a.Spec.Temperature, b.Spec.Temperature)
+	}
+	return ""
+}
+
+// differentLife refuses a ratio of figures that are of different things though the words may well be the same.
+func differentLife(a, b *Cell) string {
+	for _, c := range []*Cell{a, b} {
+		if c.Spec.Model.Format == served {
+			return "the weights of " + c.Label + " are not verified, they are known by a name alone"
+		}
+	}
+	switch {
 	case a.Spec.Isolation != b.Spec.Isolation:
 		return fmt.Sprintf("isolation is %q for one and %q for the other", a.Spec.Isolation, b.Spec.Isolation)
 	case a.Spec.Reused != b.Spec.Reused:
@@ -183,6 +210,9 @@ func ratios(a, b *Cell, launchA, launchB map[int]int) []Ratio {
 		}
 		if (name == TTFT || name == PrefillTPS) && cachesDiffer(a, b) != "" {
 			continue // of one prompt less was computed
+		}
+		if (name == TTFT || name == LoadTime) && loadsDiffer(a, b) != "" {
+			continue // the one's has the other's in it
 		}
 		fa, fb := a.Figure(name), b.Figure(name)
 		if !fa.Known() || !fb.Known() || fb.Center() <= 0 || fa.Center() < 0 {
@@ -300,6 +330,18 @@ func cachesDiffer(a, b *Cell) string {
 		side(a), side(b))
 }
 
+// loadsDiffer says so where one side loads the model for every generation.
+func loadsDiffer(a, b *Cell) string {
+	if a.Spec.PerGeneration == b.Spec.PerGeneration {
+		return ""
+	}
+	if b.Spec.PerGeneration {
+		a = b
+	}
+	return fmt.Sprintf("%s starts a process for each generation, which loads the model: that lies within its time to the first token, "+
+		"and load times and times to the first token are not set against each other", a.Label)
+}
+
 // caveats lists what engines said about their policy where they differ: it may be compared, knowing that.
 func caveats(a, b *Cell) []string {
 	out := []string{}
@@ -308,6 +350,9 @@ func caveats(a, b *Cell) []string {
 			"nothing about a real GPU")
 	}
 	if why := cachesDiffer(a, b); why != "" {
+		out = append(out, why)
+	}
+	if why := loadsDiffer(a, b); why != "" {
 		out = append(out, why)
 	}
 	if why := piecesDiffer(a, b); why != "" {
@@ -335,10 +380,26 @@ func differences(a, b *Cell) []string {
 		}
 	}
 	list(a.Engine.Policy, b.Engine.Policy)
+	out = append(out, alone(a, b)...)
+	out = append(out, alone(b, a)...)
 	if a.Spec.Engine == b.Spec.Engine {
 		list(parts(a), parts(b))
 	}
 	return out
+}
+
+// alone lists what one side says of its policy, and the other nothing.
+func alone(c, other *Cell) []string {
+	var words []string
+	for _, key := range slices.Sorted(maps.Keys(c.Engine.Policy)) {
+		if _, ok := other.Engine.Policy[key]; !ok {
+			words = append(words, fmt.Sprintf("%s is %s", strings.ReplaceAll(key, "_", " "), c.Engine.Policy[key]))
+		}
+	}
+	if len(words) == 0 || len(other.Engine.Policy) == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("%s says, and %s does not: %s", c.Label, other.Label, strings.Join(words, "; "))}
 }
 
 // parts are those that a reader tells apart by name, and the engine's own version.

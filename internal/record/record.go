@@ -103,6 +103,8 @@ type Cell struct {
 	StopsAtEnd bool `json:"stops_at_end,omitempty"` // it can't go on behind the token that ends a text
 	NoTokenIDs bool `json:"no_token_ids,omitempty"` // texts are what can be compared
 	Pieces     bool `json:"pieces,omitempty"`       // it tells of pieces of text, and counts tokens itself
+	// PerGeneration tells that it starts a process for each generation, which loads the model within its time.
+	PerGeneration bool `json:"per_generation,omitempty"`
 }
 
 // What becomes of a prompt's tokens from one request to the next. Where a cache can't be switched off, requests tell what they

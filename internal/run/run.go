@@ -141,7 +141,7 @@ func cells(o Options) []*cell {
 				ID: len(out) + 1, Engine: e.Name(), Model: m, PromptID: i + 1, Prompt: prompt, MaxTokens: o.Plan.MaxTokens,
 				Temperature: o.Plan.Temperature, Repetitions: o.Plan.Repetitions, Isolation: caps.Isolation,
 				Reused: o.Plan.Isolation == plan.Reused, PromptCache: record.CacheOff,
-				StopsAtEnd: !caps.IgnoreEOS, NoTokenIDs: !caps.TokenIDs, Pieces: !caps.Exact,
+				StopsAtEnd: !caps.IgnoreEOS, NoTokenIDs: !caps.TokenIDs, Pieces: !caps.Exact, PerGeneration: caps.PerGeneration,
 			}
 			if caps.PromptCache {
 				c.PromptCache = record.CacheOn

@@ -250,7 +250,7 @@ func TestWatchByNameDoesNotWaitForWhoReadsIt(t *testing.T) {
 	go func() { _ = sleep.Wait() }() // a second long
 	cmd := program(t)
 	script := filepath.Join(cmd.Dir, "script"+name)
-	text := "(sleep 100; :) & " + os.Args[0] + " watch --name " + name + " --interval 0.05 -o - | tee " + name + ".csv; kill $!; exit 0\n"
+	text := "(sleep 3; :) > /dev/null 2>&1 & " + os.Args[0] + " watch --name " + name + " --interval 0.05 -o - | tee " + name + ".csv; exit 0\n"
 	if err := os.WriteFile(script, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -22,6 +22,7 @@ const (
 	Wasm         = "wasm"
 	UserAgent    = "user_agent"
 	TotalPSS     = "total_pss"
+	EngineSays   = "engine_says"
 )
 
 // Breakdown is where a cell's memory is. Its lists have the same figures in the same order, whether they were measured or not.
@@ -119,18 +120,28 @@ func parted() []part {
 	return parts
 }
 
+// said is the size that an engine gives when it is asked, where one does. It is neither part nor sum of the others.
+func said() part {
+	return part{EngineSays, "Ollama says: size (its own estimate)", "api_ps", "size_bytes",
+		"what Ollama answers to /api/ps, in memory and on GPUs together: its own estimate, made before the load, and measured by nobody", ""}
+}
+
 // breakdown is nothing where no launch looked inside an engine or at its processes' peaks.
 func breakdown(counted []*record.Attempt) *Breakdown {
 	b := &Breakdown{Load: []Figure{}, Measure: []Figure{}, Retained: []Figure{}, Peaks: processPeaks(counted), Notes: []string{}}
 	known := len(b.Peaks) > 0
-	for _, p := range parted() {
+	parts := parted()
+	if says := said(); has(counted, says.method) {
+		parts = append(parts, says)
+	}
+	for _, p := range parts {
 		p = p.of(counted)
 		load, measure, retained := p.figure(counted), p.figure(counted), p.figure(counted)
 		retained.How += ": after the unload, less what there was at the baseline; " + garbage(counted)
 		for _, a := range counted {
 			load.exact(a.ID, p.at(a, record.Load))
 			measure.exact(a.ID, p.at(a, record.Measure))
-			if !slices.Contains(append(LedgerParts(), KVUsed), p.name) { // the ledger has them only while there is a model
+			if !slices.Contains(append(LedgerParts(), KVUsed, EngineSays), p.name) { // the ledger has them only while there is a model
 				retained.exact(a.ID, p.at(a, record.Unload)-p.at(a.Launch(), record.Baseline))
 			} else {
 				retained.Absent = "there only while a model is"

@@ -275,3 +275,26 @@ func TestSizesThatALogTells(t *testing.T) {
 		t.Errorf("%+v", f)
 	}
 }
+
+// What an engine answers of its size is a row of its own, which is no part of anything.
+func TestTheSizeThatAnEngineSays(t *testing.T) {
+	run := comparetest.Run(t, "server", comparetest.Measured(comparetest.Native(6), nil))
+	if f := compare.Held(compare.Runs(run).Cells[0].Memory.Load, compare.EngineSays); f.Known() {
+		t.Errorf("nobody said: %+v", f)
+	}
+	for _, a := range run.Attempts {
+		a.Sources[78] = record.Source{Role: "server", Method: "api_ps", Blind: "what is really taken"}
+		for _, p := range []record.Phase{record.Load, record.Measure} {
+			span, _ := a.Phase(p)
+			a.Metrics = append(a.Metrics, record.MetricRow{Source: 78, NS: span.EndNS, Edge: p, Name: "size_bytes", Value: 5 << 20})
+		}
+	}
+	b := compare.Runs(run).Cells[0].Memory
+	f := compare.Held(b.Load, compare.EngineSays)
+	if f.Center() != 5 || f.N != 6 || f.Method != "api_ps" || f.Blind != "what is really taken" || !strings.Contains(f.How, "estimate") {
+		t.Errorf("%+v", f)
+	}
+	if compare.Held(b.Retained, compare.EngineSays).Known() || compare.Held(b.Measure, compare.Weights).Known() {
+		t.Error("it is taken for a part, or to be there without a model")
+	}
+}

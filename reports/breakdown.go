@@ -71,6 +71,9 @@ func breakdownNotes(res *compare.Result) []string {
 		for _, n := range c.Memory.Notes {
 			out = append(out, c.Label+": "+n+".")
 		}
+		if f := compare.Held(c.Memory.Load, compare.EngineSays); f.Known() {
+			out = append(out, fmt.Sprintf("%s: Ollama says: size %s MiB (its own estimate, /api/ps; not measured).", c.Label, held(f, c.Launches)))
+		}
 		if !inside(c.Memory) {
 			out = append(out, c.Label+": nothing looks inside; only its processes are seen.")
 		}
@@ -81,7 +84,9 @@ func breakdownNotes(res *compare.Result) []string {
 // inside tells whether anything but processes was seen.
 func inside(b *compare.Breakdown) bool {
 	return slices.ContainsFunc(slices.Concat(b.Load, b.Measure, b.Retained),
-		func(f compare.Figure) bool { return f.Known() && f.Name != compare.TotalPSS })
+		func(f compare.Figure) bool {
+			return f.Known() && f.Name != compare.TotalPSS && f.Name != compare.EngineSays
+		})
 }
 
 // highest says of each process in which phase it was largest.
@@ -197,7 +202,7 @@ func (v *view) stack(shown []int, m moment) map[string]any {
 // ledgered tells whether there is a page, and a ledger of what it asked WebGPU for.
 func ledgered(b *compare.Breakdown) bool {
 	return slices.ContainsFunc(slices.Concat(b.Load, b.Measure), func(f compare.Figure) bool {
-		return f.Known() && f.Method != compare.EngineLog && f.Name != compare.TotalPSS
+		return f.Known() && f.Method != compare.EngineLog && f.Name != compare.TotalPSS && f.Name != compare.EngineSays
 	})
 }
 

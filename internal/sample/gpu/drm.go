@@ -29,6 +29,12 @@ func vendorOf(id string) string {
 	return ""
 }
 
+// virtual tells what draws for a machine within another, or for none: it computes nothing and tells nothing.
+func (c card) virtual() bool {
+	return c.vendor == "1AF4" || slices.Contains([]string{"virtio_gpu", "virtio-gpu", "vgem", "vkms", "vmwgfx", "qxl", "bochs-drm", "cirrus", "hyperv_drm", "vboxvideo",
+		"simple-framebuffer"}, c.driver)
+}
+
 // card is a GPU as the kernel's DRM knows it. One that only shows pictures, which has no render node, is none.
 type card struct {
 	dir    string // its device
@@ -69,7 +75,9 @@ func findCards(sys string) []card {
 				c.pci = value
 			}
 		}
-		out = append(out, c)
+		if !c.virtual() {
+			out = append(out, c)
+		}
 	}
 	return out
 }
@@ -142,6 +150,7 @@ func newDRM(o Options, cards []card, first int) *drm {
 		role := roleOf(first + len(d.cards))
 		dc.GPUInfo = c.gpu(o.Sys, role)
 		dc.mute = len(dc.files) == 0
+		dc.noMemory, dc.noPower = !dc.memory, !slices.ContainsFunc(dc.files, func(s sensor) bool { return s.alike == "power" })
 		if dc.memory {
 			if total, err := readNumber(filepath.Join(c.dir, "mem_info_vram_total")); err == nil {
 				dc.MemoryB = int64(total)

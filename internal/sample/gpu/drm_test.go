@@ -359,3 +359,23 @@ func TestEnergyWithoutPermissionIsSaidOnce(t *testing.T) {
 		t.Errorf("%d zones, %v", len(zones), denied)
 	}
 }
+
+// A machine within another has a card that draws for it, which is no GPU.
+func TestVirtualCardsAreNoGPU(t *testing.T) {
+	for driver, id := range map[string]string{"virtio_gpu": "", "virtio-pci": "1AF4:1050", "vgem": ""} {
+		sys := tree(t, t.TempDir(), map[string]string{"class/drm/card0/device/uevent": uevent(driver, id, ""), "class/drm/card0/device/drm/renderD128/dev": "226:128\n"})
+		m := with(t, Options{Sys: sys, Proc: t.TempDir()})
+		if w := m.Warnings(); len(w) != 1 || w[0].Code != "no-gpu" || len(m.GPUs())+len(m.Sources())+len(m.ProcessSources(1, 1, "server")) != 0 {
+			t.Errorf("%s: %+v, %+v", driver, w, m.GPUs())
+		}
+	}
+}
+
+// Where one GPU tells of its energy alone there is nothing to add up over all.
+func TestNoSumOfWhatSomeDoNotTell(t *testing.T) {
+	for _, s := range with(t, Options{Sys: radeon(t), Proc: t.TempDir()}).Sources() {
+		if got, err := read(t, s); len(got) == 0 || s.Describe().Role == All {
+			t.Errorf("%s: %v, %v", s.Describe().Role, got, err)
+		}
+	}
+}

@@ -36,6 +36,8 @@ type unit struct {
 	record.GPUInfo
 	divided bool // its memory is that of its parts, which are units too
 	mute    bool // nothing can be read of it
+
+	noMemory, noPower bool // it is known not to tell these
 }
 
 // state is a unit's figures, or why there are none.
@@ -79,16 +81,17 @@ type fleet struct {
 func (f *fleet) sources() []sample.Source {
 	a := f.driver.describe()
 	var out []sample.Source
-	whole := 0
+	whole, memory, power := 0, true, true
 	for i, u := range f.driver.units() {
 		if !u.mute {
 			out = append(out, &deviceSource{fleet: f, at: i, role: u.Role, about: a})
 		}
 		if !u.divided && !u.mute {
 			whole++
+			memory, power = memory && !u.noMemory, power && !u.noPower
 		}
 	}
-	if whole > 1 {
+	if whole > 1 && (memory || power) { // it has something to add up
 		out = append(out, &summarySource{fleet: f, about: a})
 	}
 	return out

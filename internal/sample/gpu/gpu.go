@@ -16,6 +16,7 @@ import (
 	"errors"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"llmparity/internal/record"
@@ -66,7 +67,7 @@ func Open(ctx context.Context, o Options) *Monitor {
 	var nvidia driver
 	err := errNoLibrary
 	if o.Sys == "" {
-		nvidia, err = openNVML()
+		nvidia, err = opening(ctx, openNVML)
 	}
 	o.Sys, o.Proc = cmp.Or(o.Sys, "/sys"), cmp.Or(o.Proc, "/proc")
 	m := &Monitor{}
@@ -78,13 +79,16 @@ func Open(ctx context.Context, o Options) *Monitor {
 func (m *Monitor) open(ctx context.Context, o Options, nvidia driver, err error) {
 	if nvidia != nil {
 		m.add(nvidia)
+		if err != nil {
+			m.warn("unreadable-gpu", "not every NVIDIA GPU can be asked: "+err.Error()+"; it has no figures")
+		}
 	}
 	cards := findCards(o.Sys)
-	if m.drm = newDRM(o, cards, len(wholeOf(nvidia))); m.drm != nil {
+	if m.drm = newDRM(o, cards, m.next()); m.drm != nil {
 		m.add(m.drm)
 	}
 	if (m.drm == nil || !m.drm.tellsMemory()) && amdIsHere(o.Sys, cards) {
-		if tool := openTool(ctx, o, len(m.gpus)); tool != nil {
+		if tool := openTool(ctx, o, m.next()); tool != nil {
 			m.add(tool)
 		}
 	}
@@ -97,12 +101,15 @@ func (m *Monitor) open(ctx context.Context, o Options, nvidia driver, err error)
 	}
 }
 
-// wholeOf gives the devices without the parts that they are divided into.
-func wholeOf(d driver) (whole []unit) {
-	if d == nil {
-		return nil
+// next is the number of the next role: NVML's have gaps where a GPU can't be asked.
+func (m *Monitor) next() int {
+	next := 0
+	for _, g := range m.gpus {
+		if n, err := strconv.Atoi(strings.TrimPrefix(g.Role, "gpu")); err == nil { // a part has more behind it
+			next = max(next, n+1)
+		}
 	}
-	return slices.DeleteFunc(d.units(), isPart)
+	return next
 }
 
 // add takes a driver's devices.

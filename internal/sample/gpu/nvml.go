@@ -60,17 +60,17 @@ func newNVML(lib nvml.Interface) (driver, error) {
 		_ = lib.Shutdown()
 		return nil, err
 	}
-	return d, nil
+	return d, err
 }
 
-// enumerate finds the devices. One that can't be asked for is left out; where none can, why is told.
+// enumerate finds the devices. One that can't be asked for is left out; why, of the first, is the error.
 func (d *nvmlDriver) enumerate(mig bool) error {
 	n, ret := d.lib.DeviceGetCount()
 	if ret != nvml.SUCCESS {
 		return explained(ret)
 	}
 	if n == 0 {
-		return errNoLibrary
+		return lost("NVIDIA's library is there, and knows of no GPU")
 	}
 	version, _ := d.lib.SystemGetDriverVersion()
 	var first error
@@ -78,7 +78,7 @@ func (d *nvmlDriver) enumerate(mig bool) error {
 		dev, ret := d.lib.DeviceGetHandleByIndex(i)
 		if ret != nvml.SUCCESS {
 			if first == nil {
-				first = explained(ret)
+				first = fmt.Errorf("%s: %w", roleOf(i), explained(ret))
 			}
 			continue
 		}

@@ -480,3 +480,67 @@ func cpuTime(b *testing.B) time.Duration {
 	}
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
+
+// A library without a GPU is not one that is missing.
+func TestLibraryWithoutAGPU(t *testing.T) {
+	s := machine()
+	s.DeviceGetCountFunc = func() (int, nvml.Return) { return 0, nvml.SUCCESS }
+	if w := monitor(t, s).Warnings(); len(w) != 1 || w[0].Code != "no-gpu" || !strings.Contains(w[0].Text, "knows of no GPU") {
+		t.Errorf("%+v", w)
+	}
+}
+
+// A driver that hangs while it is opened is given up, and said to be there.
+func TestDriverThatHangsAtItsOpening(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		resume := make(chan struct{})
+		s := machine()
+		s.InitFunc = func() nvml.Return { <-resume; return nvml.ERROR_UNKNOWN }
+		open := func() (driver, error) { return newNVML(s) }
+		begin := time.Now()
+		d, err := opening(t.Context(), open)
+		if d != nil || !errors.Is(err, errHung) || time.Since(begin) != patience {
+			t.Errorf("%v, %v after %s", d, err, time.Since(begin))
+		}
+		m := &Monitor{}
+		m.open(t.Context(), Options{Sys: "/nonexistent", Proc: "/nonexistent", Path: []string{}}, d, err)
+		if w := m.Warnings(); len(w) != 1 || w[0].Code != "unreadable-gpu" {
+			t.Errorf("%+v", w)
+		}
+		ended, cancel := context.WithCancel(t.Context())
+		cancel()
+		if _, err := opening(ended, open); !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
+		close(resume)
+	})
+}
+
+// A GPU that can't be asked at the start is told of, and no other gets its role.
+func TestGPUThatCannotBeAskedAtTheStart(t *testing.T) {
+	s := machine()
+	handle := s.DeviceGetHandleByIndexFunc
+	s.DeviceGetHandleByIndexFunc = func(i int) (nvml.Device, nvml.Return) {
+		if i == 1 {
+			return nil, nvml.ERROR_GPU_IS_LOST
+		}
+		return handle(i)
+	}
+	d, err := newNVML(s)
+	m := &Monitor{}
+	m.open(t.Context(), Options{Sys: radeon(t), Proc: t.TempDir(), Path: []string{}}, d, err)
+	t.Cleanup(m.Close)
+	if w := m.Warnings(); len(w) != 1 || w[0].Code != "unreadable-gpu" || !strings.Contains(w[0].Text, "gpu1: the GPU has fallen off the bus") {
+		t.Errorf("%+v", w)
+	}
+	seen := map[string]bool{}
+	for _, g := range m.GPUs() {
+		if seen[g.Role] {
+			t.Errorf("%s is there twice", g.Role)
+		}
+		seen[g.Role] = true
+	}
+	if len(seen) != 9 || seen["gpu1"] || !seen["gpu8"] || !seen["gpu9"] {
+		t.Errorf("%v", seen)
+	}
+}

@@ -15,6 +15,9 @@ func newEngine(t testing.TB, change ...func(*Config)) *Ollama {
 	for _, f := range change {
 		f(&c)
 	}
+	if c.URL != "" && c.Cache == cache.Dir(os.Getenv) {
+		c.Cache = t.TempDir() // for the notes of what lies in that server
+	}
 	return New(c)
 }
 

@@ -14,7 +14,8 @@ import (
 	"llmparity/internal/record"
 )
 
-// provide sees to it that the server has the model, and gives the server's digest of it.
+// provide sees to it that the server has the model, and gives the server's digest of it; of one that is made of a file the file's sum: the
+// server's own is another one each time.
 func (s *session) provide(ctx context.Context, m engine.Model, l *loaded) (digest string, err error) {
 	l.dtype = m.DType
 	if m.Format == Served {
@@ -28,15 +29,15 @@ func (s *session) provide(ctx context.Context, m engine.Model, l *loaded) (diges
 	}
 	l.name, l.blobs = own(sum), []string{sum}
 	if s.own == nil {
-		k, err := s.depot.put(ctx, m.Path, sum)
-		return k.Digest, err
+		_, err := s.depot.put(ctx, m.Path, sum)
+		return sum, err
 	}
 	models, err := s.client.tags(ctx)
 	if err != nil {
 		return "", err
 	}
-	if k, ok := find(models, l.name); ok { // of the load before
-		return k.Digest, nil
+	if _, ok := find(models, l.name); ok { // of the load before
+		return sum, nil
 	}
 	if err := s.hand(ctx, m.Path, sum); err != nil {
 		return "", err
@@ -44,8 +45,8 @@ func (s *session) provide(ctx context.Context, m engine.Model, l *loaded) (diges
 	if err := s.client.create(ctx, l.name, sum); err != nil {
 		return "", err
 	}
-	k, err := s.client.known(ctx, l.name)
-	return k.Digest, err
+	_, err = s.client.known(ctx, l.name)
+	return sum, err
 }
 
 // hand gives a server of ours the file by a link, so that nothing is copied: its sum is the model's, and Ollama reads what it does not write.

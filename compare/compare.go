@@ -72,6 +72,7 @@ type Cell struct {
 	Self     SelfParity `json:"self_parity"`
 
 	unknownPrefill bool   // a prompt may have come from a cache that does not tell
+	unverified     bool   // nobody has verified which weights a server has
 	inconstant     string // in which way its launches did not run the same; empty: they did
 }
 
@@ -181,6 +182,7 @@ func newCell(run int, spec record.Cell, e evidence) Cell {
 	}
 	c.identify(e)
 	c.unknownPrefill = len(unknownPrefills(spec, e.counted)) > 0
+	c.unverified = unverified(spec, e.all)
 	c.Launches.Opened = opened(e.counted)
 	c.With = c.with()
 	c.Figures = summarised(append(memoryFigures(e.counted), timingFigures(spec, e.counted)...))

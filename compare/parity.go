@@ -3,6 +3,7 @@ package compare
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"unicode/utf8"
 
 	"llmparity/internal/record"
@@ -17,6 +18,8 @@ type Parity struct {
 	Identical bool   `json:"identical"`
 	ByText    bool   `json:"by_text,omitempty"` // texts were compared: of a side there are no ids
 	Verdict   string `json:"verdict"`
+	// Unverified are the cells of which nobody has verified that their weights are the same.
+	Unverified []string `json:"weights_not_verified,omitempty"`
 
 	Tokenisation string `json:"tokenisation"`       // in words
 	SamePrompt   *bool  `json:"same_prompt_tokens"` // nil: not known
@@ -131,6 +134,13 @@ func agreed(a, b []int) int {
 	return n
 }
 
+// unverified goes by what an engine warned of, and by models that only a server has.
+func unverified(spec record.Cell, attempts []*record.Attempt) bool {
+	return spec.Model.Format == served || slices.ContainsFunc(attempts, func(a *record.Attempt) bool {
+		return slices.ContainsFunc(a.Warnings, func(w record.Warning) bool { return w.Code == "weights-unverified" })
+	})
+}
+
 // parity compares the first measured request of either side.
 func (r *Result) parity(i, j int, left, right []*record.Attempt) Parity {
 	p := Parity{A: i, B: j, PromptA: []int{}, PromptB: []int{}, IDsA: []int{}, IDsB: []int{}, Tokenisation: "not known"}
@@ -148,6 +158,14 @@ func (r *Result) parity(i, j int, left, right []*record.Attempt) Parity {
 		return p
 	}
 	p.fill(a[0], b[0], la, lb)
+	for _, c := range []Cell{r.Cells[i], r.Cells[j]} {
+		if p.Compared && c.unverified {
+			p.Unverified = append(p.Unverified, c.Label)
+		}
+	}
+	if len(p.Unverified) > 0 {
+		p.Verdict += "; weights not verified: those of " + strings.Join(p.Unverified, " and ")
+	}
 	for _, c := range []Cell{r.Cells[i], r.Cells[j]} {
 		if p.Compared && c.Self.Known && !c.Self.Identical {
 			p.Verdict += "; the requests of " + c.Label + " differ among themselves, so this is one of them"

@@ -118,18 +118,26 @@ func (r *Result) parityWords() string {
 	case len(compared) == 0:
 		return ""
 	case len(compared) > 1 && identical == len(compared):
-		return fmt.Sprintf("All %d pairs of cells generated identical %s from the same weights and prompt.", identical,
-			whatWasCompared(compared))
+		return fmt.Sprintf("All %d pairs of cells generated identical %s from %s.", identical, whatWasCompared(compared),
+			fromWhat(compared))
 	case len(compared) > 1:
-		return fmt.Sprintf("%d of %d pairs of cells generated identical %s from the same weights and prompt.", identical,
-			len(compared), whatWasCompared(compared))
+		return fmt.Sprintf("%d of %d pairs of cells generated identical %s from %s.", identical, len(compared),
+			whatWasCompared(compared), fromWhat(compared))
 	}
 	p := compared[0]
 	a, b := r.Cells[p.A].Label, r.Cells[p.B].Label
 	if p.Identical && p.Tokens > 0 {
-		return fmt.Sprintf("%s and %s generated the same %d tokens, id by id, from the same weights and prompt.", a, b, p.Tokens)
+		return fmt.Sprintf("%s and %s generated the same %d tokens, id by id, from %s.", a, b, p.Tokens, fromWhat(compared))
 	}
 	return fmt.Sprintf("%s and %s: %s.", a, b, p.Verdict)
+}
+
+// fromWhat claims no more of the weights than is known.
+func fromWhat(pairs []Parity) string {
+	if slices.ContainsFunc(pairs, func(p Parity) bool { return len(p.Unverified) > 0 }) {
+		return "the same prompt and what are said to be the same weights, which are not verified"
+	}
+	return "the same weights and prompt"
 }
 
 func whatWasCompared(pairs []Parity) string {

@@ -72,6 +72,7 @@ type Cell struct {
 	Self     SelfParity `json:"self_parity"`
 
 	unknownPrefill bool   // a prompt may have come from a cache that does not tell
+	betweenPieces  bool   // latencies are between pieces of text, which are not a token each
 	unverified     bool   // nobody has verified which weights a server has
 	inconstant     string // in which way its launches did not run the same; empty: they did
 }
@@ -182,6 +183,7 @@ func newCell(run int, spec record.Cell, e evidence) Cell {
 	}
 	c.identify(e)
 	c.unknownPrefill = len(unknownPrefills(spec, e.counted)) > 0
+	c.betweenPieces = uncounted(spec, e.counted)
 	c.unverified = unverified(spec, e.all)
 	c.Launches.Opened = opened(e.counted)
 	c.With = c.with()

@@ -25,6 +25,8 @@ const (
 	TTFT        = "ttft"
 	DecodeTPS   = "decode_tps"
 	PrefillTPS  = "prefill_tps"
+	ITL50       = "inter_token_latency_p50"
+	ITL99       = "inter_token_latency_p99"
 	Latency     = "latency"
 	Tokens      = "tokens"
 	Prompt      = "prompt_tokens"

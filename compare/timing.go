@@ -3,6 +3,7 @@ package compare
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"llmparity/internal/record"
 )
@@ -15,9 +16,13 @@ func timingFigures(spec record.Cell, attempts []*record.Attempt) []Figure {
 		How: "the length of the load phase on the host's clock: from asking for the model until the engine says that it is " +
 			"ready; " +
 			"starting the engine itself is in it where the engine starts with the model"}
+	if spec.PerGeneration {
+		load.How = "the length of the span “model”: a process that generates one token, started until it says that it begins to " +
+			"generate; every generation loads the model again, within its time to the first token"
+	}
 	for _, a := range attempts {
-		if p, ok := a.Phase(record.Load); ok {
-			load.add(a.ID, float64(p.EndNS-p.BeginNS)/ms)
+		if took, ok := loadTook(spec, a); ok {
+			load.add(a.ID, float64(took)/ms)
 		}
 	}
 	const inLaunch = "; the median of a launch's requests in the measure phase"
@@ -46,7 +51,7 @@ func timingFigures(spec record.Cell, attempts []*record.Attempt) []Figure {
 	if why := clumped(attempts); why != "" {
 		decode.Absent = why
 	}
-	return []Figure{
+	figures := []Figure{
 		load,
 		perRequest(attempts, ttft, Figure{Name: TTFT, Title: "time to first token", Unit: "ms",
 			Absent: "no request yielded a token",
@@ -68,6 +73,8 @@ func timingFigures(spec record.Cell, attempts []*record.Attempt) []Figure {
 			How:    "tokens that the engine made of the prompt" + inLaunch}),
 		perRequest(attempts, func(r *record.Request) float64 { return cachedTokens(spec, r) }, cached),
 	}
+	decodeAt := slices.IndexFunc(figures, func(f Figure) bool { return f.Name == DecodeTPS })
+	return slices.Insert(figures, decodeAt+1, gapFigures(spec, attempts, inLaunch)...)
 }
 
 // perRequest takes the median within the launch: the launch is the unit of repetition, requests inside one are not independent.
@@ -123,6 +130,21 @@ func prefillTPS(r *record.Request) float64 {
 func latency(r *record.Request) float64 { return float64(r.ReturnedNS-r.SentNS) / ms }
 
 func tokens(r *record.Request) float64 { return float64(r.Tokened()) }
+
+// loadTook is how many nanoseconds a load took. Of an engine with a process a generation the phase goes on until its process has been read
+// and ended; that is ours.
+func loadTook(spec record.Cell, a *record.Attempt) (int64, bool) {
+	if spec.PerGeneration {
+		for _, s := range a.Stages {
+			if s.Name == "model" {
+				return s.EndNS - s.BeginNS, true
+			}
+		}
+		return 0, false
+	}
+	p, ok := a.Phase(record.Load)
+	return p.EndNS - p.BeginNS, ok
+}
 
 // wholePieces is how many pieces of text a token must have come in, at least, for the times of the first and the last piece to
 // be those of the first and the last token, nearly.

@@ -119,7 +119,7 @@ func titles(res *compare.Result) (title, subtitle string) {
 
 // summaryColumns are the summary's figures behind those of memory, in order.
 func summaryColumns() []string {
-	return []string{compare.LoadTime, compare.TTFT, compare.PrefillTPS, compare.DecodeTPS}
+	return []string{compare.LoadTime, compare.TTFT, compare.ITL50, compare.ITL99, compare.PrefillTPS, compare.DecodeTPS}
 }
 
 func summaryFigures(c *compare.Cell) []compare.Figure {
@@ -144,6 +144,8 @@ func (v *view) summary(i int) summaryRow {
 		case f.Name == compare.PrefillTPS && cached.Known() && cached.Center() > 0:
 			under += fmt.Sprintf("; %s of %s prompt tokens from a cache", num(cached.Center()),
 				num(c.Figure(compare.Prompt).Center()))
+		case (f.Name == compare.ITL50 || f.Name == compare.ITL99) && f.Known() && c.BetweenPieces():
+			under += "; between pieces"
 		case f.Name == compare.PeakRSS:
 			under += "; RSS sum"
 		}

@@ -24,7 +24,8 @@ type table struct {
 // columns of the table: two header lines, and a figure each.
 func columns() [][3]string {
 	return [][3]string{{"peak", "MiB", compare.PeakPSS}, {"increase", "MiB", compare.Increase}, {"load", "ms", compare.LoadTime},
-		{"TTFT", "ms", compare.TTFT}, {"decode", "tokens/s", compare.DecodeTPS}}
+		{"TTFT", "ms", compare.TTFT}, {"ITL p50", "ms", compare.ITL50},
+		{"decode", "tokens/s", compare.DecodeTPS}}
 }
 
 func (t *table) write(w io.Writer) error {
@@ -33,6 +34,7 @@ func (t *table) write(w io.Writer) error {
 		t.engines()
 		t.b.WriteString(wrap("Median over counted launches; ±: the wider side of the median's 95 % interval; (n=…): too "+
 			"few runs for one.", "", "", width))
+		t.pieces()
 	}
 	t.section("", "", t.res.Verdict)
 	t.section("What may be compared", "- ", t.res.Comparability)
@@ -59,6 +61,19 @@ func (t *table) engines() {
 		if g.With != "" || t.numbered {
 			t.b.WriteString(wrap(name+": "+g.With, "", "  ", width))
 		}
+	}
+}
+
+// pieces says whose latencies between tokens are not between tokens.
+func (t *table) pieces() {
+	var who []string
+	for i := range t.res.Cells {
+		if c := &t.res.Cells[i]; c.BetweenPieces() && c.Figure(compare.ITL50).Known() {
+			who = append(who, c.Label)
+		}
+	}
+	if len(who) > 0 {
+		t.b.WriteString(wrap("ITL between pieces of text, not tokens: "+strings.Join(who, "; ")+".", "", "", width))
 	}
 }
 

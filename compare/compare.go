@@ -67,6 +67,7 @@ type Cell struct {
 
 	Figures  []Figure   `json:"figures"`
 	Reported []Figure   `json:"reported"`
+	Server   []Figure   `json:"server,omitempty"` // what a server says of itself while it works
 	Sampler  []Figure   `json:"sampler"`
 	Memory   *Breakdown `json:"memory,omitempty"` // nil where nothing looked inside
 	Self     SelfParity `json:"self_parity"`
@@ -194,6 +195,7 @@ func newCell(run int, spec record.Cell, e evidence) Cell {
 		}
 	}
 	c.Reported = summarised(reportedFigures(e.counted))
+	c.Server = summarised(serverFigures(e.counted))
 	c.Sampler = summarised(samplerFigures(e.counted))
 	c.Memory = breakdown(e.counted)
 	c.Representative = representative(c.Figure(PeakPSS), e.counted)

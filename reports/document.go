@@ -29,6 +29,7 @@ type document struct {
 	Charts        map[string][]chart
 	Breakdown     breakdownPart
 	Reported      *grid
+	Server        *grid
 	Parity        []parityBlock
 	Self          *grid
 	Engines       []fact
@@ -98,6 +99,7 @@ func newDocument(v *view) (*document, error) {
 	d.Breakdown = breakdownPart{breakdownWords, peaksWords, breakdownNotes(v.res), breakdownGrid(v.res), processGrid(v.res),
 		methodGrid(v.res)}
 	d.Points = points(v.res)
+	d.Server = server(v.res)
 	d.Reported, d.Self, d.Sampler, d.How = reported(v.res), self(v.res), sampler(v.res), hows(v.res)
 	return d, nil
 }
@@ -296,6 +298,25 @@ func reported(res *compare.Result) *grid {
 				ours = strings.TrimSpace(num(o.Center()) + " " + o.Unit + " (" + o.Title + ")")
 			}
 			t.Rows = append(t.Rows, []string{line(c.Label), line(f.Name), strings.TrimSpace(known(f) + " " + f.Unit), ours})
+		}
+	}
+	if len(t.Rows) == 0 {
+		return nil
+	}
+	return t
+}
+
+// server is what servers say of themselves, with what that is and what it can't see; nil where none says anything.
+func server(res *compare.Result) *grid {
+	t := &grid{Head: []string{"cell", "figure", "median", "launches", "what it is", "what it can't see"}}
+	for i := range res.Cells {
+		for _, f := range res.Cells[i].Server {
+			value := "–"
+			if f.Known() {
+				value = strings.TrimSpace(num(f.Center()) + " " + f.Unit)
+			}
+			t.Rows = append(t.Rows, []string{line(res.Cells[i].Label), line(f.Title), value, strconv.Itoa(f.N),
+				line(f.Method + ": " + f.How), line(f.Blind)})
 		}
 	}
 	if len(t.Rows) == 0 {

@@ -10,6 +10,7 @@
 package estimate
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -249,18 +250,38 @@ func (s Setup) check(m Model) error {
 func (e *Estimate) choose() {
 	s, m := &e.Setup, e.Model
 	if s.Engine == "" {
-		switch {
-		case m.Source == "gguf":
-			s.Engine = LlamaCPP
-		case m.Source == "webllm-package":
-			s.Engine = WebLLM
-		case s.GPUMemoryGiB > 0 || s.GPUUtilization > 0:
-			s.Engine = VLLM
-		default:
-			s.Engine = Transformers
-		}
+		s.Engine = usual(m, *s)
 	}
 	s.BatchSize, s.Concurrency, s.TensorParallel = max(s.BatchSize, 1), max(s.Concurrency, 1), max(s.TensorParallel, 1)
+	e.chooseText()
+	e.Sequences = s.BatchSize * s.Concurrency
+	if s.Engine == WebLLM && e.Sequences > 1 {
+		e.warn("WebLLM has one sequence at a time: %d requests wait for one another", e.Sequences)
+		e.Sequences = 1
+	}
+	if e.publishedWide() {
+		e.warn("the weights are published in float32; vLLM takes them in 16 bits unless --dtype float32 is given")
+	}
+	s.UBatch, s.MaxBatched, s.GPUUtilization = cmp.Or(s.UBatch, 512), cmp.Or(s.MaxBatched, 8192), cmp.Or(s.GPUUtilization, 0.9)
+	s.PrefillChunk = cmp.Or(s.PrefillChunk, m.Chunk, min(s.Context, 128))
+}
+
+// usual is the engine that a model is for.
+func usual(m Model, s Setup) string {
+	switch {
+	case m.Source == "gguf":
+		return LlamaCPP
+	case m.Source == "webllm-package":
+		return WebLLM
+	case s.GPUMemoryGiB > 0 || s.GPUUtilization > 0:
+		return VLLM
+	}
+	return Transformers
+}
+
+// chooseText finds out how long the text is, and for how much there is room.
+func (e *Estimate) chooseText() {
+	s, m := &e.Setup, e.Model
 	text := s.InputLen + s.OutputLen
 	if s.Context == 0 {
 		switch {
@@ -276,34 +297,9 @@ func (e *Estimate) choose() {
 	if m.MaxContext > 0 && s.Context > m.MaxContext {
 		e.warn("the model was made for texts of %d tokens, %d are asked for", m.MaxContext, s.Context)
 	}
-	if e.Tokens = int64(s.Context); text > 0 {
-		e.Tokens = int64(text)
-	}
+	e.Tokens = int64(cmp.Or(text, s.Context))
 	if s.InputLen == 0 {
 		s.InputLen = max(int(e.Tokens)-s.OutputLen, 1)
-	}
-	e.Sequences = s.BatchSize * s.Concurrency
-	if s.Engine == WebLLM && e.Sequences > 1 {
-		e.warn("WebLLM has one sequence at a time: %d requests wait for one another", e.Sequences)
-		e.Sequences = 1
-	}
-	if e.publishedWide() {
-		e.warn("the weights are published in float32; vLLM takes them in 16 bits unless --dtype float32 is given")
-	}
-	if s.UBatch == 0 {
-		s.UBatch = 512
-	}
-	if s.MaxBatched == 0 {
-		s.MaxBatched = 8192
-	}
-	if s.GPUUtilization == 0 {
-		s.GPUUtilization = 0.9
-	}
-	if s.PrefillChunk == 0 {
-		s.PrefillChunk = m.Chunk
-	}
-	if s.PrefillChunk == 0 {
-		s.PrefillChunk = min(s.Context, 128)
 	}
 }
 

@@ -412,8 +412,9 @@ func (g *generation) burst() string {
 	if g.usage.Generated < 8 || its <= 0 || (ours-its).Abs() < its/5 {
 		return ""
 	}
-	return fmt.Sprintf("Ollama decoded %d tokens in %.4g ms by its own clock, and their pieces came within %.4g ms: they were held up on their way; "+
-		"when each token was there is not known, and neither is decode", g.usage.Generated, its.Seconds()*1e3, ours.Seconds()*1e3)
+	// Without figures, which are in the record: what all launches say is said once.
+	return "Ollama's pieces came within another time than it decoded their tokens in by its own clock (eval_duration): they were held up on " +
+		"their way; when each token was there is not known, and neither is decode"
 }
 
 // held is how many tokens lie in the cache at the end: the last one that was asked for never gets there.

@@ -1,6 +1,7 @@
 # llmparity: every target sets up what it needs and is quick when all of it is there.
 
-STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.7.0
+# Where scripts/setup puts what it builds.
+CACHE = $(or $(LLMPARITY_CACHE),$(or $(XDG_CACHE_HOME),$(HOME)/.cache)/llmparity)
 
 # Where the Go files are, npm's aside.
 FOLDERS = $(wildcard assets/*/*.go) browser cmd compare internal native reports
@@ -25,20 +26,20 @@ demo: setup build
 	@bin/llmparity run
 
 lint:
-	@scripts/setup npm
+	@scripts/setup npm staticcheck
 	@test -z "$$(gofmt -l $(FOLDERS))" || { echo "gofmt these files:"; gofmt -l $(FOLDERS); exit 1; }
 	@go vet -tags slow ./...
-	@go run $(STATICCHECK) -tags slow ./...
+	@$(CACHE)/staticcheck/current/staticcheck -tags slow ./...
 
 # One browser at a time: two on these cores would measure each other.
 test: setup lint
-	@scripts/setup llamacpp-tools
+	@scripts/setup llamacpp-tools ollama
 	go test -race $(LIGHT)
 	go test -race -p 1 $(HEAVY)
 
 # Every test, those on a real model and on many versions of WebLLM too, and every fuzz test for longer than its seeds.
 test-all: setup lint
-	@scripts/setup llamacpp-tools smollm2 xvfb
+	@scripts/setup llamacpp-tools ollama smollm2 xvfb
 	go test -race $(LIGHT)
 	go test -race -p 1 -tags slow -timeout 60m $(HEAVY)
 	@scripts/fuzz 20s
@@ -50,7 +51,7 @@ test-gpu:
 # Figures about ourselves: the sampler against psrecord, and an engine's speed measured against unmeasured, each paired in one run; a
 # real model converted and run.
 bench: build
-	@scripts/setup system python llamacpp llamacpp-tools bench smollm2
+	@scripts/setup system python llamacpp llamacpp-tools ollama bench smollm2
 	go test -run '^$$' -bench Psrecord -benchtime 1x -timeout 5m ./internal/sample/proc
 	go test -run '^$$' -bench NVMLSample -benchtime 2000x -timeout 5m ./internal/sample/gpu
 	go test -run '^$$' -bench Fifty -benchtime 1x -timeout 5m ./internal/watch
@@ -58,7 +59,7 @@ bench: build
 	go test -run '^$$' -tags slow -bench LlamaBench -benchtime 1x -timeout 30m ./native/llamacpp
 	go test -run '^$$' -bench Client -benchtime 1x -timeout 5m ./native/openai
 	go test -run '^$$' -tags slow -bench 'Convert|Decode' -benchtime 3x -timeout 30m ./cmd/llmparity
-	go test -run '^$$' -bench 'Start|Perturbation' -benchtime 1x -timeout 15m ./browser
+	go test -run '^$$' -bench 'Start|Perturbation' -benchtime 1x -timeout 20m ./browser
 
 clean:
 	rm -rf bin assets/node_modules assets/page/dist/web-llm.js assets/page/dist/catalogue.json assets/echarts/dist/echarts.min.js

@@ -5,6 +5,7 @@ go 1.26.0
 ignore ./assets/node_modules
 
 require (
+	github.com/NVIDIA/go-nvml v0.12.9-0
 	github.com/chromedp/cdproto v0.159.2
 	github.com/chromedp/chromedp v0.23.0
 	github.com/go-echarts/go-echarts/v2 v2.6.7
@@ -22,7 +23,6 @@ require (
 )
 
 require (
-	github.com/NVIDIA/go-nvml v0.12.9-0 // indirect
 	github.com/aclements/go-moremath v0.0.0-20210112150236-f10218a38794 // indirect
 	github.com/go-json-experiment/json v0.0.0-20260213210345-44df1a37e875 // indirect
 	github.com/go-ole/go-ole v1.2.6 // indirect

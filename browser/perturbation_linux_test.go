@@ -40,7 +40,7 @@ const noLedger = `export const ledger = { brief: () => [], mark() {}, enter() {}
 func BenchmarkPerturbation(b *testing.B) {
 	b.Run("everything", func(b *testing.B) {
 		if p := perturbation(b, 48, true); p.low < atLeast {
-			b.Errorf("measured, an engine decodes at %.3f (95 %%: %.3f to %.3f) of its speed, want at least %.2f", p.median, p.low, p.high, atLeast)
+			b.Errorf("measured, an engine decodes at %.3f (95 %%: %.3f to %.3f) of the speed that it has with neither ledger nor samplers, want at least %.2f", p.median, p.low, p.high, atLeast)
 		}
 	})
 	b.Run("ledger", func(b *testing.B) { perturbation(b, 6, false) })

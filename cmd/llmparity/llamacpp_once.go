@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -31,7 +32,8 @@ func llamacppCommand() *cobra.Command {
 		Short: "Generate one text in llama.cpp, and say what it took",
 		Long: `Generate one text in llama.cpp's one-shot program (llama-completion; of older versions llama-cli or main), in a process of its own: raw
 (no template is applied), greedy at temperature 0, until the model ends it or the number of tokens is reached. The text is printed as it
-comes, and behind it the counts of tokens and the times, ours and the program's own.
+comes, and behind it the counts of tokens and the times, ours and the program's own. The KV cache is of f32 and flash attention is off, as
+in llmparity run, so that both say the same; the program's own defaults are f16 and its choice.
 
 This is for a quick look, or for something to watch (llmparity watch --name llama-completion). What is to be compared is measured by
 llmparity run --engines llamacpp-oneshot,llamacpp, in launches that are repeated.`,
@@ -57,10 +59,10 @@ func (o llamacppOnce) run(ctx context.Context, stdout, stderr io.Writer) error {
 		text  string
 	}{
 		{o.tokens < 1, fmt.Sprintf("--n-predict %d: at least 1 is needed", o.tokens)},
-		{o.temperature < 0, fmt.Sprintf("--temperature %g: 0 or more is needed", o.temperature)},
+		{!(o.temperature >= 0 && o.temperature <= 100), fmt.Sprintf("--temperature %g: a number from 0 to 100 is needed", o.temperature)},
 		{o.prompt == "", "--prompt: it is empty"},
 		{o.threads < 0, fmt.Sprintf("--n-threads %d: a positive number is needed, or 0: llama.cpp's choice", o.threads)},
-		{o.context < 0, fmt.Sprintf("--n-ctx %d: a positive number is needed, or 0: the model's own", o.context)},
+		{o.context < 0 || o.context > math.MaxInt32, fmt.Sprintf("--n-ctx %d: a positive number that llama.cpp can hold is needed, or 0: the model's own", o.context)},
 	} {
 		if c.wrong {
 			return fault.New(fault.Usage, "", "%s", c.text)

@@ -119,6 +119,8 @@ func TestWhatIsRefusedOfLlamaCpp(t *testing.T) {
 		{[]string{"llamacpp", "--model", "served:x"}, fault.Usage, "asks no server"},
 		{[]string{"llamacpp", "--model", "tiny", "--n-predict", "0"}, fault.Usage, "--n-predict 0"},
 		{[]string{"llamacpp", "--model", "tiny", "--n-ctx", "-1"}, fault.Usage, "--n-ctx -1"},
+		{[]string{"llamacpp", "--model", "tiny", "--n-ctx", "1000000000000"}, fault.Usage, "--n-ctx 1000000000000"},
+		{[]string{"llamacpp", "--model", "tiny", "--temperature", "nan"}, fault.Usage, "--temperature NaN"},
 		{[]string{"llamacpp", "--model", "tiny", "--n-predict", "600"}, fault.PromptTooLong, "do not fit in a context of 512"},
 		{[]string{"llamacpp", "--model", "missing.gguf"}, fault.BadModel, "missing.gguf"},
 		{[]string{"llamacpp", "--model", "tiny", "--llama-cli-path", "./missing"}, fault.NoLlamaServer, "--llama-cli-path"},

@@ -29,7 +29,7 @@ func ollamaKind() engineKind {
 
 func (f *ollamaFlags) register(flags *pflag.FlagSet) {
 	flags.StringVar(&f.ollama, "ollama", "",
-		"the ollama to start (default: $LLMPARITY_OLLAMA, else PATH, else the one that make setup built)")
+		"the ollama to start (default: $LLMPARITY_OLLAMA, else PATH, else the one that scripts/setup ollama built)")
 	flags.StringVar(&f.ollamas.URL, "ollama-url", "", "an Ollama that runs already, such as "+ollama.DefaultURL+" (default: one is started, with a store of its own)")
 	flags.StringVar(&f.ollamas.KVType, "ollama-kv-type", "", "numbers of the KV cache of the Ollama that is started: "+
 		strings.Join(plan.OllamaKVTypes(), ", ")+"; quantised ones need a GPU that has flash attention (default: f16)")

@@ -53,7 +53,7 @@ llmparity run --engines ollama,llamacpp, in launches that are repeated.`,
 	flags.Float64Var(&o.temperature, "temperature", 0, "0: the likeliest token each time")
 	flags.StringVar(&o.url, "base-url", ollama.DefaultURL, "where Ollama listens")
 	flags.BoolVar(&o.start, "start", false, "start an Ollama for it, with a store of its own, in place of one that runs; takes a GGUF file")
-	flags.StringVar(&o.program, "ollama", "", "the ollama to start (default: $LLMPARITY_OLLAMA, else PATH, else the one that make setup built)")
+	flags.StringVar(&o.program, "ollama", "", "the ollama to start (default: $LLMPARITY_OLLAMA, else PATH, else the one that scripts/setup ollama built)")
 	flags.IntVar(&o.threads, "n-threads", 0, "threads; 0: as many as Ollama likes")
 	flags.IntVar(&o.context, "n-ctx", 0, "the context window in tokens; 0: what its maker set, else the model's own, 4096 at most")
 	c.MarkFlagsMutuallyExclusive("start", "base-url")
@@ -166,7 +166,7 @@ func taken(stdout io.Writer, of record.EngineInfo, u record.Usage, pieces int, l
 	for _, span := range u.Spans {
 		took := span.End.Sub(span.Begin)
 		rate := ""
-		if span.Name == record.Decode && n > 1 && took > 0 {
+		if span.Name == record.Decode && n > 1 && took > 0 && 10*pieces >= 9*n { // of sparse pieces it is not known when tokens came
 			rate = fmt.Sprintf(", %.2f tokens/s", float64(n-1)/took.Seconds())
 		}
 		fmt.Fprintf(stdout, "%-10s %s%s (%s)\n", span.Name, inSeconds(took), rate, span.How)

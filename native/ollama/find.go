@@ -54,7 +54,7 @@ func cause(err error) error {
 }
 
 func missing(format string, args ...any) *fault.Error {
-	return fault.New(fault.NoOllama, "run `make setup` to build one, put one on PATH, give its path with --ollama, "+
+	return fault.New(fault.NoOllama, "run `scripts/setup ollama` to build one, put one on PATH, give its path with --ollama, "+
 		"or name a server that runs with --ollama-url", "%s", fmt.Sprintf(format, args...))
 }
 

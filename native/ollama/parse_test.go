@@ -258,7 +258,7 @@ func TestFindInOrder(t *testing.T) {
 	t.Setenv(PathVariable, "")
 	t.Setenv("PATH", filepath.Join(dir, "path"))
 	c := Config{Cache: filepath.Join(dir, "cache")}
-	if _, err := Find(c); fault.Code(err) != int(fault.NoOllama) || !strings.Contains(err.Error(), "make setup") || !strings.Contains(err.Error(), "--ollama-url") {
+	if _, err := Find(c); fault.Code(err) != int(fault.NoOllama) || !strings.Contains(err.Error(), "scripts/setup ollama") || !strings.Contains(err.Error(), "--ollama-url") {
 		t.Errorf("nothing to be found: %v", err)
 	}
 	built := program("cache", "ollama", "0.6.5-x", "ollama")

@@ -66,11 +66,14 @@ const served = "served"
 // sameWeights goes by what is in the file, and by the name where a server alone has it: then nobody has verified it.
 func sameWeights(a, b *Cell) bool {
 	m, n := a.Spec.Model, b.Spec.Model
-	if m.Format == served || n.Format == served {
+	if named(m) || named(n) {
 		return m.Name != "" && m.Name == n.Name
 	}
 	return m.SHA256 != "" && m.SHA256 == n.SHA256
 }
+
+// named tells that there is only a name to go by.
+func named(m record.Model) bool { return m.Format == served && m.SHA256 == "" }
 
 func (r *Result) pair(i, j int, e []evidence) {
 	a, b := &r.Cells[i], &r.Cells[j]
@@ -106,7 +109,7 @@ func differentRequest(a, b *Cell) string {
 // differentLife refuses a ratio of figures that are of different things though the words may well be the same.
 func differentLife(a, b *Cell) string {
 	for _, c := range []*Cell{a, b} {
-		if c.Spec.Model.Format == served {
+		if named(c.Spec.Model) {
 			return "the weights of " + c.Label + " are not verified, they are known by a name alone"
 		}
 	}

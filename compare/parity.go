@@ -136,7 +136,7 @@ func agreed(a, b []int) int {
 
 // unverified goes by what an engine warned of, and by models that only a server has.
 func unverified(spec record.Cell, attempts []*record.Attempt) bool {
-	return spec.Model.Format == served || slices.ContainsFunc(attempts, func(a *record.Attempt) bool {
+	return named(spec.Model) || slices.ContainsFunc(attempts, func(a *record.Attempt) bool {
 		return slices.ContainsFunc(a.Warnings, func(w record.Warning) bool { return w.Code == "weights-unverified" })
 	})
 }

@@ -72,10 +72,11 @@ type Cell struct {
 	Memory   *Breakdown `json:"memory,omitempty"` // nil where nothing looked inside
 	Self     SelfParity `json:"self_parity"`
 
-	unknownPrefill bool   // a prompt may have come from a cache that does not tell
-	betweenPieces  bool   // latencies are between pieces of text, which are not a token each
-	unverified     bool   // nobody has verified which weights a server has
-	inconstant     string // in which way its launches did not run the same; empty: they did
+	unknownPrefill bool    // a prompt may have come from a cache that does not tell
+	betweenPieces  bool    // latencies are between pieces of text, which are not a token each
+	unverified     bool    // nobody has verified which weights a server has
+	others         float64 // MiB that programs outside share, where PSS leaves out much of them; 0: none
+	inconstant     string  // in which way its launches did not run the same; empty: they did
 }
 
 // Launches counts the attempts of a cell by how they ended.
@@ -185,6 +186,7 @@ func newCell(run int, spec record.Cell, e evidence) Cell {
 	c.identify(e)
 	c.unknownPrefill = len(unknownPrefills(spec, e.counted)) > 0
 	c.betweenPieces = uncounted(spec, e.counted)
+	c.others = others(e.counted)
 	c.unverified = unverified(spec, e.all)
 	c.Launches.Opened = opened(e.counted)
 	c.With = c.with()

@@ -211,6 +211,9 @@ func ratios(a, b *Cell, launchA, launchB map[int]int) []Ratio {
 		if name == Increase && (a.Figure(Baseline).Absent == NoBaseline) != (b.Figure(Baseline).Absent == NoBaseline) {
 			continue // one is a whole peak, the other what came on top
 		}
+		if (name == PeakPSS || name == Increase) && shareOutside(a, b) != "" {
+			continue // of one not all was counted
+		}
 		if (name == TTFT || name == PrefillTPS) && cachesDiffer(a, b) != "" {
 			continue // of one prompt less was computed
 		}
@@ -351,6 +354,9 @@ func caveats(a, b *Cell) []string {
 	if a.Device.Class == record.SoftwareAdapter {
 		out = append(out, "both computed on a software adapter, a GPU interface computed on the CPU: the ratio says "+
 			"nothing about a real GPU")
+	}
+	if why := shareOutside(a, b); why != "" {
+		out = append(out, why)
 	}
 	if why := cachesDiffer(a, b); why != "" {
 		out = append(out, why)

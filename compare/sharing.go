@@ -47,6 +47,51 @@ func (c *Cell) sharingWarnings(counted []*record.Attempt) []Warning {
 		what, short(pss), c.severalRepeated(), short(by))}, c.Label}}
 }
 
+// An engine of one process shares with none of its own: what its total PSS is below its RSS, programs outside map too. Beside nothing but
+// a system's usual programs a llama-server's is 2 to 4 MiB below, of libraries that they all have; beside another llama-server, whose
+// own libraries are the same files, some 9; beside one with the same model, by half of that.
+const (
+	othersBytes = 8.0 // MiB
+	othersShare = 0.1
+)
+
+// others is how much of an engine's memory, in MiB, programs outside share at its peak: the most over launches of one process in which PSS
+// leaves out more of it than beyond those. 0: none, or it can't be told, because an engine's several processes share among themselves.
+func others(counted []*record.Attempt) float64 {
+	most := 0.0
+	for _, a := range counted {
+		peak := record.TotalRow{PSS: math.NaN()}
+		for _, t := range a.Totals {
+			if t.Method == record.MethodSmapsRollup && (math.IsNaN(peak.PSS) || t.PSS > peak.PSS) {
+				peak = t
+			}
+		}
+		if left := peak.RSS - peak.PSS; peak.Processes == 1 && left > max(othersBytes, othersShare*peak.RSS) {
+			most = max(most, maxKnown(left, peak.RSS-peak.USS))
+		}
+	}
+	return most
+}
+
+// othersWords says what follows from that; empty where nothing does.
+func (c *Cell) othersWords() string {
+	if c.others == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s MiB of its resident memory are shared with processes that are not the engine's: PSS counts a part of them",
+		short(c.others))
+}
+
+// shareOutside says so where a side's memory is not all in its figures.
+func shareOutside(a, b *Cell) string {
+	for _, c := range []*Cell{a, b} {
+		if words := c.othersWords(); words != "" {
+			return fmt.Sprintf("of %s %s; memory is not set against each other", c.Label, words)
+		}
+	}
+	return ""
+}
+
 func spread(values []float64) float64 { return slices.Max(values) - slices.Min(values) }
 
 func medianRSS(a *record.Attempt, p record.Phase) float64 {

@@ -326,6 +326,9 @@ func (c *Cell) ownWarnings() []Warning {
 		warn("sampler-cost", "reading took %s %% of a core while the engine worked, which it may have missed",
 			short(busy.Center()))
 	}
+	if words := c.othersWords(); words != "" {
+		warn("shared-with-others", "%s", words)
+	}
 	if n := c.Launches.Opened; n > 0 {
 		in := fmt.Sprintf("%d launches", n)
 		if n == 1 {

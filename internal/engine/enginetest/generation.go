@@ -57,6 +57,7 @@ func (g Generation) Faults(slack time.Duration) []string {
 		f.add("the engine's own counts and timings are missing")
 	}
 	g.times(f)
+	g.prefilled(f)
 	return f.list
 }
 
@@ -106,11 +107,20 @@ func (g Generation) ids(f *faults) {
 }
 
 // BrokenFaults lists what is wrong with a generation that failed after some tokens: what a record tells of it must be as sound as
-// that of any other.
+// that of any other. When its prefill began may be told at the end alone by an engine that tells of pieces.
 func (g Generation) BrokenFaults(slack time.Duration) []string {
 	f := &faults{slack: slack}
 	g.times(f)
+	if g.Caps.Exact {
+		g.prefilled(f)
+	}
 	return f.list
+}
+
+func (g Generation) prefilled(f *faults) {
+	if len(g.Tokens) > 0 && g.span(&faults{}, record.Prefill) == nil {
+		f.add("no prefill span")
+	}
 }
 
 func (g Generation) times(f *faults) {
@@ -150,9 +160,6 @@ func (g Generation) spans(f *faults) {
 		}
 	case g.Count() > 1 && !g.bunched(): // a single token comes from prefill alone
 		f.add("no decode span")
-	}
-	if prefill == nil && len(g.Tokens) > 0 {
-		f.add("no prefill span")
 	}
 }
 

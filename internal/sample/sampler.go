@@ -195,8 +195,24 @@ func (s *Sampler) Edge(ended record.Phase) {
 	}
 }
 
-// Pause ends reading between phase edges until Resume: what is idle must not cost. A read that goes on is not waited for.
-func (s *Sampler) Pause() { s.paused.Store(true) }
+// Pause ends reading between phase edges until Resume: what is idle must not cost. A pass that goes on is waited for, so that
+// what has been told and what it took agree; not that of a source that waits, which may hang.
+func (s *Sampler) Pause() {
+	s.paused.Store(true)
+	s.mu.Lock()
+	groups := slices.Clone(s.groups)
+	s.mu.Unlock()
+	for _, g := range groups {
+		if g.waits {
+			continue
+		}
+		select {
+		case g.busy <- struct{}{}:
+			<-g.busy
+		case <-s.ctx.Done():
+		}
+	}
+}
 
 // Resume goes on reading.
 func (s *Sampler) Resume() { s.paused.Store(false) }
@@ -271,6 +287,9 @@ func (s *Sampler) pass(ctx context.Context, g *group, edge *record.Phase) time.D
 		return 0
 	}
 	defer func() { <-g.busy }()
+	if edge == nil && s.paused.Load() {
+		return 0 // since the tick
+	}
 	total := record.Total{Method: g.method, Sample: record.NewSample()}
 	var spent time.Duration
 	read := 0

@@ -16,7 +16,10 @@ type entry struct {
 	Event   *Event      `json:"event,omitempty"`
 	Warning *Warning    `json:"warning,omitempty"`
 	End     *endEntry   `json:"end,omitempty"`
-	Done    *doneEntry  `json:"done,omitempty"`
+	// Of cells, before their first launch.
+	Prediction *Prediction `json:"prediction,omitempty"`
+	Risk       *Risk       `json:"risk,omitempty"`
+	Done       *doneEntry  `json:"done,omitempty"`
 }
 
 type beginEntry struct {

@@ -21,7 +21,7 @@ import (
 // Open reads a run folder, also one that is still written to or whose run was killed: a last line that was cut is left out,
 // and an attempt without an end is Interrupted. A line that is wrong elsewhere is an error that names it.
 func Open(dir string) (*Run, error) {
-	r := &Run{Dir: dir, Status: Interrupted}
+	r := &Run{Dir: dir, Status: Interrupted, Predictions: map[int]Prediction{}, Risks: map[int]Risk{}}
 	if err := readJSON(filepath.Join(dir, metaFile), &r.Meta); err != nil {
 		return nil, notARun(err, dir)
 	}
@@ -281,6 +281,12 @@ func (b *builder) journal(line []byte) error {
 		return nil
 	case e.Begin != nil:
 		return b.begin(e)
+	case e.Prediction != nil:
+		b.run.Predictions[e.Prediction.Cell] = *e.Prediction
+		return b.announced(e.Prediction.Cell)
+	case e.Risk != nil:
+		b.run.Risks[e.Risk.Cell] = *e.Risk
+		return b.announced(e.Risk.Cell)
 	}
 	a, err := b.attempt(int64(e.Attempt))
 	if err != nil {
@@ -295,12 +301,19 @@ func (b *builder) journal(line []byte) error {
 	return nil
 }
 
+func (b *builder) announced(cell int) error {
+	if !slices.ContainsFunc(b.run.Cells, func(c Cell) bool { return c.ID == cell }) {
+		return fmt.Errorf("cell %d was never announced", cell)
+	}
+	return nil
+}
+
 func (b *builder) begin(e entry) error {
 	if _, twice := b.attempts[e.Attempt]; twice || e.Attempt < 1 {
 		return fmt.Errorf("attempt %d is begun twice or has no number", e.Attempt)
 	}
-	if !slices.ContainsFunc(b.run.Cells, func(c Cell) bool { return c.ID == e.Begin.Cell }) {
-		return fmt.Errorf("attempt %d belongs to cell %d, which was never announced", e.Attempt, e.Begin.Cell)
+	if err := b.announced(e.Begin.Cell); err != nil {
+		return fmt.Errorf("attempt %d: %w", e.Attempt, err)
 	}
 	if of := e.Begin.OpenedBy; of != 0 && (b.attempts[of] == nil || b.attempts[of].Cell != e.Begin.Cell) {
 		return fmt.Errorf("attempt %d goes on in the session of attempt %d, which is none of its cell's", e.Attempt, of)

@@ -12,9 +12,11 @@ type Run struct {
 	Meta        Meta
 	Environment Environment
 	Cells       []Cell
-	Attempts    []*Attempt // in the order in which they were begun
-	Warnings    []Warning  // about the whole run, and what the reader found
-	Status      Status     // Interrupted where the run's own end is missing
+	Predictions map[int]Prediction // by cell
+	Risks       map[int]Risk       // by cell
+	Attempts    []*Attempt         // in the order in which they were begun
+	Warnings    []Warning          // about the whole run, and what the reader found
+	Status      Status             // Interrupted where the run's own end is missing
 }
 
 // Attempt is one launch as it was read. Times are nanoseconds since the run's zero.

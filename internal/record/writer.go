@@ -176,6 +176,12 @@ func (w *Writer) Err() error {
 // Cell announces a cell.
 func (w *Writer) Cell(c Cell) { w.put(entry{Cell: &c}) }
 
+// Predict tells what was foretold of an announced cell.
+func (w *Writer) Predict(p Prediction) { w.put(entry{Prediction: &p}) }
+
+// Risk tells whether an announced cell's memory fits.
+func (w *Writer) Risk(r Risk) { w.put(entry{Risk: &r}) }
+
 // Warn records a warning about the whole run.
 func (w *Writer) Warn(warning Warning) { w.put(entry{Warning: &warning}) }
 

@@ -1,0 +1,49 @@
+package record
+
+import (
+	"reflect"
+	"testing"
+	"time"
+)
+
+func TestPredictionsAndRisksAreOfTheirCells(t *testing.T) {
+	w, err := Create(t.TempDir(), Meta{Name: "p", Started: time.Now()}, Environment{}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := Prediction{Cell: 2, Source: "gguf", Setup: map[string]string{"context": "512"}, TokenB: 9,
+		Parts: []Foretold{{Name: "model_weights", Low: 1, Best: 2, High: 3, DType: "f32", Method: "its tensors", Confidence: "high"}}}
+	r := Risk{Cell: 1, Level: RiskHigh, Refused: true, Reasons: []string{"too much"},
+		Places: []Place{{Name: "ram", Need: 5, High: 6, Free: 4, Level: RiskHigh, How: "counted"}}}
+	w.Cell(Cell{ID: 1})
+	w.Cell(Cell{ID: 2})
+	w.Predict(p)
+	w.Risk(r)
+	if err := w.Close(OK); err != nil {
+		t.Fatal(err)
+	}
+	got, err := Open(w.Dir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(got.Predictions, map[int]Prediction{2: p}) || !reflect.DeepEqual(got.Risks, map[int]Risk{1: r}) {
+		t.Errorf("read %+v and %+v", got.Predictions, got.Risks)
+	}
+	if part, ok := got.Predictions[2].Part("model_weights"); !ok || part.Best != 2 {
+		t.Errorf("the part is %+v", part)
+	}
+}
+
+func TestPredictionOfNoCellIsAnError(t *testing.T) {
+	w, err := Create(t.TempDir(), Meta{Name: "p", Started: time.Now()}, Environment{}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.Predict(Prediction{Cell: 7})
+	if err := w.Close(OK); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(w.Dir()); err == nil {
+		t.Error("a prediction of a cell that was never announced was taken")
+	}
+}

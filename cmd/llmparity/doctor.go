@@ -43,7 +43,7 @@ func doctorCommand() *cobra.Command {
 			if err := f.webllmFlags.valid(); err != nil {
 				return err
 			}
-			env := run.Environment(c.Context())
+			env := run.Environment(c.Context(), ".")
 			fmt.Fprintf(c.OutOrStdout(), "%s, kernel %s, %s, %d cores, %.1f GiB, load %.2f\n", env.OS, env.Kernel, env.CPU, env.Cores,
 				float64(env.MemoryB)/(1<<30), env.Load1)
 			var first error

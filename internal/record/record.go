@@ -52,6 +52,20 @@ type Environment struct {
 	Load1     float64   `json:"load1"`
 	Container bool      `json:"container,omitempty"`
 	GPUs      []GPUInfo `json:"gpus,omitempty"` // those of which something can be told; the parts of a divided one are behind it
+
+	Arch          string        `json:"arch,omitempty"`
+	Go            string        `json:"go,omitempty"`             // that built the program
+	ContainerKind string        `json:"container_kind,omitempty"` // docker, podman, kubernetes, lxc, wsl …
+	Virtual       string        `json:"virtual_machine,omitempty"`
+	Display       string        `json:"display,omitempty"` // x11, wayland, none
+	Load5         float64       `json:"load5,omitempty"`
+	Load15        float64       `json:"load15,omitempty"`
+	Processor     *Processor    `json:"processor,omitempty"`
+	Memory        *Memory       `json:"memory,omitempty"`
+	Limits        *Limits       `json:"limits,omitempty"`
+	Background    *Background   `json:"background,omitempty"`
+	Temperatures  []Temperature `json:"temperatures,omitempty"`
+	Disks         []Disk        `json:"disks,omitempty"`
 }
 
 // GPUInfo is a graphics processor of the machine, or a part of a divided one.

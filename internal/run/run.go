@@ -56,7 +56,7 @@ func Do(ctx context.Context, o Options) (dir string, err error) {
 		return "", err
 	}
 	machine := make(chan record.Environment, 1)
-	go func() { machine <- Environment(ctx) }() // it asks other programs, which takes some ten milliseconds
+	go func() { machine <- Environment(ctx, o.Out) }() // it listens a while to what else goes on
 	gpus := make(chan *gpu.Monitor, 1)
 	go func() { gpus <- gpu.Open(ctx, o.GPU) }() // a driver that slept takes seconds to wake
 	err = prepare(ctx, o)

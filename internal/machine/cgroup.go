@@ -1,0 +1,171 @@
+package machine
+
+import (
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"llmparity/internal/record"
+)
+
+// mount is a hierarchy of control groups, and where it can be seen.
+type mount struct {
+	root, at    string
+	unified     bool     // v2
+	controllers []string // of v1
+}
+
+// parseMounts finds the hierarchies in /proc/self/mountinfo.
+func parseMounts(text string) []mount {
+	var out []mount
+	for line := range strings.Lines(text) {
+		before, after, ok := strings.Cut(line, " - ")
+		where, what := strings.Fields(before), strings.Fields(after)
+		if !ok || len(where) < 5 || len(what) < 3 || what[0] != "cgroup" && what[0] != "cgroup2" {
+			continue
+		}
+		out = append(out, mount{root: unescape(where[3]), at: unescape(where[4]), unified: what[0] == "cgroup2",
+			controllers: strings.Split(what[2], ",")})
+	}
+	return out
+}
+
+// unescape reads a path as the kernel writes it there: blanks are octal.
+func unescape(s string) string {
+	return strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`).Replace(s)
+}
+
+// parseGroups reads /proc/self/cgroup: the group of each controller, and of v2 under the empty name.
+func parseGroups(text string) map[string]string {
+	out := map[string]string{}
+	for line := range strings.Lines(text) {
+		parts := strings.SplitN(strings.TrimRight(line, "\n"), ":", 3)
+		if len(parts) < 3 {
+			continue
+		}
+		for name := range strings.SplitSeq(parts[1], ",") {
+			out[name] = parts[2]
+		}
+	}
+	return out
+}
+
+// folders are those of a group and of all above it that can be seen, ours first: the tightest limit of them holds.
+func (m mount) folders(group string) []string {
+	below := group
+	if m.root != "/" {
+		rest, ok := strings.CutPrefix(group, m.root)
+		if !ok || rest != "" && rest[0] != '/' {
+			rest = "" // ours can't be seen here; the mount's own is above it, or is it
+		}
+		below = rest
+	}
+	top := strings.TrimPrefix(path.Clean("/"+m.at), "/")
+	var out []string
+	for dir := path.Clean("/" + below); ; dir = path.Dir(dir) {
+		out = append(out, path.Join(top, dir))
+		if dir == "/" {
+			return out
+		}
+	}
+}
+
+// limits are those of our control group and of those above it; nil where there are no groups.
+func (f files) limits() *record.Limits {
+	mounts, groups := parseMounts(f.text("proc/self/mountinfo")), parseGroups(f.text("proc/self/cgroup"))
+	var l record.Limits
+	for _, controller := range []string{"cpu", "memory"} {
+		for _, m := range mounts {
+			name := controller
+			if m.unified {
+				name = ""
+			} else if !slices.Contains(m.controllers, controller) {
+				continue
+			}
+			group, ok := groups[name]
+			if _, old := groups[controller]; !ok || m.unified && old {
+				continue // with both versions each controller is in one of them
+			}
+			l.Version = map[bool]string{true: "v2", false: "v1"}[m.unified]
+			for _, dir := range m.folders(group) {
+				f.limit(&l, controller, dir, m.unified)
+			}
+			break
+		}
+	}
+	if l.Version == "" {
+		return nil
+	}
+	return &l
+}
+
+// limit takes what a group says where it is tighter.
+func (f files) limit(l *record.Limits, controller, dir string, unified bool) {
+	switch {
+	case controller == "cpu" && unified:
+		tighten(&l.CPUs, parseCPUMax(f.text(dir, "cpu.max")))
+	case controller == "cpu":
+		quota, ok := f.number(dir, "cpu.cfs_quota_us")
+		period, ok2 := f.number(dir, "cpu.cfs_period_us")
+		if ok && ok2 && quota > 0 && period > 0 {
+			tighten(&l.CPUs, float64(quota)/float64(period))
+		}
+	case unified:
+		if b := parseLimit(f.text(dir, "memory.max")); tighten(&l.MemoryB, b) {
+			l.MemoryUseB, _ = f.number(dir, "memory.current")
+		}
+		if text := f.text(dir, "memory.swap.max"); text == "0" || parseLimit(text) > 0 {
+			f.swap(l, parseLimit(text))
+		}
+	default:
+		b := parseLimit(f.text(dir, "memory.limit_in_bytes"))
+		if tighten(&l.MemoryB, b) {
+			l.MemoryUseB, _ = f.number(dir, "memory.usage_in_bytes")
+		}
+		if both := parseLimit(f.text(dir, "memory.memsw.limit_in_bytes")); b > 0 && both >= b {
+			f.swap(l, both-b)
+		}
+	}
+}
+
+func (files) swap(l *record.Limits, b int64) {
+	if l.SwapB == nil || b < *l.SwapB {
+		l.SwapB = &b
+	}
+}
+
+// tighten takes a limit that is lower; 0 is none.
+func tighten[T int64 | float64](limit *T, n T) bool {
+	if n <= 0 || *limit > 0 && *limit <= n {
+		return false
+	}
+	*limit = n
+	return true
+}
+
+// parseCPUMax reads a quota of v2, as in 150000 100000, in cores; 0 where there is none.
+func parseCPUMax(text string) float64 {
+	fields := strings.Fields(text)
+	if len(fields) != 2 {
+		return 0
+	}
+	quota, err := strconv.ParseUint(fields[0], 10, 53) // "max" is no number
+	period, err2 := strconv.ParseUint(fields[1], 10, 53)
+	if err != nil || err2 != nil || period == 0 {
+		return 0
+	}
+	return float64(quota) / float64(period)
+}
+
+// unlimited is what v1 says in place of no limit, or less than it: the highest number of whole pages.
+const unlimited = 1 << 60
+
+// parseLimit reads a limit in bytes; 0 where there is none.
+func parseLimit(text string) int64 {
+	n, err := strconv.ParseUint(text, 10, 63) // "max" is no number
+	if err != nil || n >= unlimited {
+		return 0
+	}
+	return int64(n)
+}

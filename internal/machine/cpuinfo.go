@@ -1,0 +1,128 @@
+package machine
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// cpuInfo is what /proc/cpuinfo says, whose lines differ from one architecture to the next.
+type cpuInfo struct {
+	model, vendor, microcode string
+	board                    string   // of a board that names itself there
+	parts                    []string // names of ARM cores, which are no model's
+	logical                  int
+	cores                    map[[2]string]bool // by socket and core
+	mhz                      float64            // the highest
+	flags                    map[string]bool
+}
+
+// parseCPUInfo reads the file; the first of a kind counts, but for what each processor has of its own.
+func parseCPUInfo(text string) cpuInfo {
+	c := cpuInfo{cores: map[[2]string]bool{}, flags: map[string]bool{}}
+	var socket, implementer string
+	for line := range strings.Lines(text) {
+		key, value, ok := strings.Cut(line, ":")
+		if key, value = strings.TrimSpace(key), strings.TrimSpace(value); !ok || value == "" {
+			continue
+		}
+		switch key {
+		case "processor":
+			if _, err := strconv.Atoi(value); err == nil {
+				c.logical++
+			} else {
+				first(&c.model, value) // older ARM kernels name it so
+			}
+		case "model name", "cpu model", "cpu", "Processor", "uarch":
+			first(&c.model, value)
+		case "vendor_id":
+			first(&c.vendor, value)
+		case "microcode":
+			first(&c.microcode, value)
+		case "Model", "Hardware", "machine":
+			first(&c.board, value)
+		case "physical id":
+			socket = value
+		case "core id":
+			c.cores[[2]string{socket, value}] = true
+		case "cpu MHz", "clock":
+			if mhz, err := strconv.ParseFloat(strings.TrimSuffix(value, "MHz"), 64); err == nil && mhz > c.mhz && mhz < 1e6 {
+				c.mhz = mhz
+			}
+		case "CPU implementer":
+			implementer = value
+			first(&c.vendor, armMaker(value))
+		case "CPU part":
+			if name := armCore(implementer, value); !slices.Contains(c.parts, name) {
+				c.parts = append(c.parts, name)
+			}
+		case "flags", "Features":
+			for _, flag := range strings.Fields(value) {
+				c.flags[flag] = true
+			}
+		}
+	}
+	return c
+}
+
+func first(s *string, value string) {
+	if *s == "" {
+		*s = value
+	}
+}
+
+// name is the processor's: its model's, else those of its cores and board. Empty: it has none there.
+func (c cpuInfo) name() string {
+	switch {
+	case len(c.parts) > 0 && (c.model == "" || strings.Contains(c.model, "Processor rev")): // of an architecture, not of a model
+		name := strings.Join(c.parts, " + ")
+		if c.board != "" {
+			name += " (" + c.board + ")"
+		}
+		return name
+	case c.model != "":
+		return c.model
+	}
+	return c.board
+}
+
+// simd are the features that kernels of language models are written for, by Linux's names, in the order of their age.
+func simd() []string {
+	return []string{"sse4_2", "avx", "f16c", "fma", "avx2", "avx_vnni", "avx512f", "avx512bw", "avx512vl", "avx512_vnni", "avx512_bf16",
+		"avx512_fp16", "amx_tile", "amx_int8", "amx_bf16", "amx_fp16", "neon", "vfpv4", "asimd", "fphp", "asimdhp", "asimddp", "i8mm", "bf16",
+		"sve", "sve2", "svei8mm", "svebf16", "sme", "sme2", "lsx", "lasx"}
+}
+
+func (c cpuInfo) simd() []string {
+	return slices.DeleteFunc(simd(), func(name string) bool { return !c.flags[name] })
+}
+
+// armMaker names who made an ARM processor.
+func armMaker(implementer string) string {
+	names := map[string]string{"0x41": "ARM", "0x42": "Broadcom", "0x43": "Cavium", "0x46": "Fujitsu", "0x48": "HiSilicon", "0x4e": "NVIDIA",
+		"0x50": "Applied Micro", "0x51": "Qualcomm", "0x53": "Samsung", "0x56": "Marvell", "0x61": "Apple", "0x6d": "Microsoft",
+		"0x70": "Phytium", "0xc0": "Ampere"}
+	if name, ok := names[strings.ToLower(implementer)]; ok {
+		return name
+	}
+	return "implementer " + implementer
+}
+
+// armCore names a core, which ARM's kernels give as a number.
+func armCore(implementer, part string) string {
+	names := map[string]string{
+		"0x41 0xc07": "Cortex-A7", "0x41 0xc09": "Cortex-A9", "0x41 0xc0f": "Cortex-A15",
+		"0x41 0xd03": "Cortex-A53", "0x41 0xd04": "Cortex-A35", "0x41 0xd05": "Cortex-A55", "0x41 0xd07": "Cortex-A57",
+		"0x41 0xd08": "Cortex-A72", "0x41 0xd09": "Cortex-A73", "0x41 0xd0a": "Cortex-A75", "0x41 0xd0b": "Cortex-A76",
+		"0x41 0xd0c": "Neoverse-N1", "0x41 0xd0d": "Cortex-A77", "0x41 0xd40": "Neoverse-V1", "0x41 0xd41": "Cortex-A78",
+		"0x41 0xd44": "Cortex-X1", "0x41 0xd46": "Cortex-A510", "0x41 0xd47": "Cortex-A710", "0x41 0xd48": "Cortex-X2",
+		"0x41 0xd49": "Neoverse-N2", "0x41 0xd4d": "Cortex-A715", "0x41 0xd4e": "Cortex-X3", "0x41 0xd4f": "Neoverse-V2",
+		"0x41 0xd80": "Cortex-A520", "0x41 0xd81": "Cortex-A720", "0x41 0xd82": "Cortex-X4", "0x41 0xd83": "Neoverse-V3",
+		"0x41 0xd84": "Neoverse-V3", "0x41 0xd8e": "Neoverse-N3", "0x46 0x001": "A64FX", "0x48 0xd01": "Kunpeng-920", "0x4e 0x004": "Carmel",
+		"0x51 0x001": "Oryon", "0x61 0x022": "M1 Icestorm", "0x61 0x023": "M1 Firestorm", "0x61 0x032": "M2 Blizzard",
+		"0x61 0x033": "M2 Avalanche", "0x6d 0xd49": "Cobalt 100", "0xc0 0xac3": "Ampere-1", "0xc0 0xac4": "Ampere-1a"}
+	if name, ok := names[strings.ToLower(implementer+" "+part)]; ok {
+		return name
+	}
+	return strings.TrimSpace(armMaker(implementer) + " part " + part)
+}

@@ -1,0 +1,47 @@
+//go:build !linux
+
+package machine
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/shirou/gopsutil/v3/cpu"
+	"github.com/shirou/gopsutil/v3/mem"
+
+	"llmparity/internal/record"
+)
+
+// describe tells what the system's own calls give on every platform.
+func describe(ctx context.Context, env *record.Environment) {
+	p := &record.Processor{}
+	if c, err := cpu.InfoWithContext(ctx); err == nil && len(c) > 0 {
+		env.CPU = strings.TrimSpace(c[0].ModelName)
+		p.Vendor, p.Microcode, p.MHz = c[0].VendorID, c[0].Microcode, c[0].Mhz
+		flags := map[string]bool{}
+		for _, f := range c[0].Flags {
+			flags[strings.ReplaceAll(strings.ToLower(f), ".", "_")] = true
+		}
+		p.SIMD = cpuInfo{flags: flags}.simd()
+	}
+	if n, err := cpu.CountsWithContext(ctx, true); err == nil {
+		p.Logical = n
+	}
+	if n, err := cpu.CountsWithContext(ctx, false); err == nil {
+		p.Physical = n
+	}
+	p.Caches = systemCaches()
+	env.Processor = p
+	if m, err := mem.VirtualMemoryWithContext(ctx); err == nil {
+		env.MemoryB, env.Memory = int64(m.Total), &record.Memory{AvailableB: int64(m.Available)}
+		if s, err := mem.SwapMemoryWithContext(ctx); err == nil {
+			env.Memory.SwapB, env.Memory.SwapFreeB = int64(s.Total), int64(s.Free)
+		}
+	}
+}
+
+// listen hears nothing here.
+func listen(time.Duration) func(context.Context) *record.Background {
+	return func(context.Context) *record.Background { return nil }
+}

@@ -1,0 +1,38 @@
+package machine
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+
+	"github.com/shirou/gopsutil/v3/disk"
+
+	"llmparity/internal/record"
+)
+
+// disks are where folders lie. One that can't be asked is left out.
+func disks(ctx context.Context, folders []Folder) []record.Disk {
+	var out []record.Disk
+	for _, f := range folders {
+		u, err := disk.UsageWithContext(ctx, existing(f.Path))
+		if err != nil || u.Total == 0 {
+			continue
+		}
+		out = append(out, record.Disk{Role: f.Role, FreeB: int64(u.Free), TotalB: int64(u.Total), Filesystem: u.Fstype})
+	}
+	return out
+}
+
+// existing is the folder, or the nearest above it that there is.
+func existing(path string) string {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return "."
+	}
+	for {
+		if _, err := os.Stat(path); err == nil || filepath.Dir(path) == path {
+			return path
+		}
+		path = filepath.Dir(path)
+	}
+}

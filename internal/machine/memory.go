@@ -1,0 +1,35 @@
+package machine
+
+import (
+	"strconv"
+	"strings"
+
+	"llmparity/internal/record"
+)
+
+// memory is the machine's, in all and in detail.
+func (f files) memory() (total int64, m *record.Memory) {
+	info := parseMemInfo(f.text("proc/meminfo"))
+	if len(info) == 0 {
+		return 0, nil
+	}
+	available, ok := info["MemAvailable"]
+	if !ok { // kernels before 3.14
+		available = info["MemFree"] + info["Cached"]
+	}
+	return info["MemTotal"], &record.Memory{AvailableB: available, SwapB: info["SwapTotal"], SwapFreeB: info["SwapFree"],
+		HugePages: chosen(f.text("sys/kernel/mm/transparent_hugepage/enabled"))}
+}
+
+// parseMemInfo reads /proc/meminfo into bytes; lines that count something else are left out.
+func parseMemInfo(text string) map[string]int64 {
+	out := map[string]int64{}
+	for line := range strings.Lines(text) {
+		key, value, _ := strings.Cut(line, ":")
+		kib, ok := strings.CutSuffix(strings.TrimSpace(value), " kB")
+		if n, err := strconv.ParseUint(strings.TrimSpace(kib), 10, 53); ok && err == nil {
+			out[key] = int64(n) << 10
+		}
+	}
+	return out
+}

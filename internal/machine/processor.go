@@ -1,0 +1,154 @@
+package machine
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"llmparity/internal/record"
+)
+
+const cpus = "sys/devices/system/cpu"
+
+// processor is what the kernel shows of the processor.
+func (f files) processor(info cpuInfo) *record.Processor {
+	p := &record.Processor{Vendor: info.vendor, Microcode: info.microcode, Logical: info.logical, Physical: len(info.cores),
+		MHz: info.mhz, SIMD: info.simd()}
+	if n := listed(f.text(cpus, "online")); n > 0 {
+		p.Logical = n
+	}
+	f.topology(p)
+	f.frequencies(p)
+	p.Caches = f.caches()
+	p.NUMANodes = listed(f.text("sys/devices/system/node/online"))
+	return p
+}
+
+// topology counts cores and sockets: processors that share a core name the same siblings.
+func (f files) topology(p *record.Processor) {
+	cores, sockets := map[string]bool{}, map[string]bool{}
+	for _, dir := range f.all(cpus + "/cpu[0-9]*/topology") {
+		cores[cmp.Or(f.text(dir, "core_cpus_list"), f.text(dir, "thread_siblings_list"))] = true
+		sockets[f.text(dir, "physical_package_id")] = true
+	}
+	delete(cores, "")
+	delete(sockets, "")
+	p.Physical, p.Sockets = cmp.Or(len(cores), p.Physical), len(sockets)
+	switch f.text(cpus, "smt/control") {
+	case "on":
+		p.SMT = "on"
+	case "off", "forceoff":
+		p.SMT = "off"
+	case "notsupported":
+		p.SMT = "not supported"
+	}
+	if active, ok := f.number(cpus, "smt/active"); ok && active == 0 && p.SMT == "on" {
+		p.SMT = "off" // nothing forbids it, and no core has two threads
+	}
+}
+
+// governors names who sets the cores' frequencies; several where cores differ.
+func (f files) governors() string {
+	found := map[string]bool{}
+	for _, policy := range f.policies() {
+		found[f.text(policy, "scaling_governor")] = true
+	}
+	delete(found, "")
+	return strings.Join(slices.Sorted(maps.Keys(found)), ", ")
+}
+
+// policies are the folders of groups of cores that have their frequency in common.
+func (f files) policies() []string {
+	if found := f.all(cpus + "/cpufreq/policy[0-9]*"); len(found) > 0 {
+		return found
+	}
+	return f.all(cpus + "/cpu[0-9]*/cpufreq")
+}
+
+// asked is how many policies are asked for the frequency that they have now: a driver may take its time for each.
+const asked = 16
+
+func (f files) frequencies(p *record.Processor) {
+	for i, policy := range f.policies() {
+		p.Driver = cmp.Or(p.Driver, f.text(policy, "scaling_driver"))
+		if khz, ok := f.number(policy, "cpuinfo_max_freq"); ok {
+			p.MaxMHz = max(p.MaxMHz, float64(khz)/1000)
+		}
+		if khz, ok := f.number(policy, "cpuinfo_min_freq"); ok && (p.MinMHz == 0 || float64(khz)/1000 < p.MinMHz) {
+			p.MinMHz = float64(khz) / 1000
+		}
+		if i < asked && p.MHz == 0 {
+			if khz, ok := f.number(policy, "scaling_cur_freq"); ok {
+				p.MHz = max(p.MHz, float64(khz)/1000)
+			}
+		}
+	}
+	p.Turbo = f.turbo()
+}
+
+// turbo tells whether the processor may go beyond its nominal frequency.
+func (f files) turbo() string {
+	if no, ok := f.number(cpus, "intel_pstate/no_turbo"); ok {
+		return onOff(no == 0)
+	}
+	if boost, ok := f.number(cpus, "cpufreq/boost"); ok {
+		return onOff(boost == 1)
+	}
+	for _, policy := range f.policies() {
+		if boost, ok := f.number(policy, "boost"); ok {
+			return onOff(boost == 1)
+		}
+	}
+	return ""
+}
+
+func onOff(on bool) string {
+	if on {
+		return "on"
+	}
+	return "off"
+}
+
+// caches counts each kind of cache: processors that share one name the same list of them.
+func (f files) caches() []record.Cache {
+	var out []record.Cache
+	seen := map[string]bool{}
+	for _, dir := range f.all(cpus + "/cpu[0-9]*/cache/index[0-9]*") {
+		level, _ := f.number(dir, "level")
+		key := f.text(dir, "level") + f.text(dir, "type") + " " + f.text(dir, "shared_cpu_list")
+		size := parseSize(f.text(dir, "size"))
+		if seen[key] || size == 0 {
+			continue
+		}
+		seen[key] = true
+		c := record.Cache{Level: int(level), Kind: strings.ToLower(f.text(dir, "type")), B: size, Instances: 1}
+		same := func(o record.Cache) bool { return o.Level == c.Level && o.Kind == c.Kind && o.B == c.B }
+		if i := slices.IndexFunc(out, same); i >= 0 {
+			out[i].Instances++
+		} else {
+			out = append(out, c)
+		}
+	}
+	slices.SortStableFunc(out, func(a, b record.Cache) int {
+		return cmp.Or(cmp.Compare(a.Level, b.Level), cmp.Compare(a.Kind, b.Kind), cmp.Compare(b.B, a.B))
+	})
+	return out
+}
+
+// parseSize reads a cache's size, as in 32K; 0 where it is none.
+func parseSize(text string) int64 {
+	unit := int64(1)
+	for suffix, bytes := range map[string]int64{"K": 1 << 10, "M": 1 << 20, "G": 1 << 30} {
+		if rest, ok := strings.CutSuffix(text, suffix); ok {
+			text, unit = rest, bytes
+			break
+		}
+	}
+	n, err := strconv.ParseUint(text, 10, 33)
+	if err != nil {
+		return 0
+	}
+	return int64(n) * unit
+}

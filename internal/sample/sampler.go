@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"math"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -38,7 +39,7 @@ type Sampler struct {
 	stopped bool     // Attach comes too late
 
 	warnings sync.Mutex
-	warned   map[string]bool // methods and what was warned of
+	warned   map[string]bool // what was warned of, and whom of
 }
 
 // New makes a sampler that reads until Stop.
@@ -282,7 +283,7 @@ func (s *Sampler) pass(ctx context.Context, g *group, edge *record.Phase) time.D
 	case g.busy <- struct{}{}:
 	case <-ctx.Done(): // the last pass hangs
 		if s.ctx.Err() == nil {
-			s.warn(g, unanswered, g.method+late)
+			s.warn(unanswered+g.method, unanswered, g.method+late)
 		}
 		return 0
 	}
@@ -293,6 +294,7 @@ func (s *Sampler) pass(ctx context.Context, g *group, edge *record.Phase) time.D
 	total := record.Total{Method: g.method, Sample: record.NewSample()}
 	var spent time.Duration
 	read := 0
+	var lost []loss
 	for _, m := range g.all() {
 		if !g.begin(m) {
 			continue
@@ -305,7 +307,7 @@ func (s *Sampler) pass(ctx context.Context, g *group, edge *record.Phase) time.D
 		}
 		if err != nil {
 			spent += time.Since(begin)
-			s.lose(ctx, g, m, err)
+			lost = s.lose(ctx, g, m, err, lost)
 			continue
 		}
 		spent += reading.End.Sub(reading.Begin)
@@ -319,7 +321,7 @@ func (s *Sampler) pass(ctx context.Context, g *group, edge *record.Phase) time.D
 		}
 		if p, ok := m.src.(Peaker); ok && edge != nil {
 			if err := p.ResetPeak(ctx); err != nil && s.ctx.Err() == nil && !errors.Is(err, ErrGone) {
-				s.warn(g, "peak-not-reset", fmt.Sprintf("the peak that %s reads can't be reset: phases have no peak of "+
+				s.warn("peak-not-reset"+g.method, "peak-not-reset", fmt.Sprintf("the peak that %s reads can't be reset: phases have no peak of "+
 					"their own (%v)", g.method, err))
 			}
 		}
@@ -327,6 +329,7 @@ func (s *Sampler) pass(ctx context.Context, g *group, edge *record.Phase) time.D
 	if total.Processes > 0 {
 		s.sink.Total(total)
 	}
+	s.tell(g, lost)
 	g.spend(read, spent)
 	return spent
 }
@@ -348,38 +351,76 @@ const (
 	late       = " did not answer in time, at least once: its figures are absent there"
 )
 
-// lose drops a source that can't be read any more, and says why unless its process has just ended. One that did not answer in
-// time is read again.
-func (s *Sampler) lose(ctx context.Context, g *group, m *member, err error) {
+// loss is a source that can't be read any more.
+type loss struct{ role, who, why string }
+
+// lose drops a source that can't be read any more, and adds it to what is lost unless its process has just ended. One that did not answer
+// in time is read again.
+func (s *Sampler) lose(ctx context.Context, g *group, m *member, err error, lost []loss) []loss {
 	if s.ctx.Err() != nil {
-		return
+		return lost
 	}
 	d := m.src.Describe()
-	who := fmt.Sprintf("%s of the %s", d.Method, d.Role)
+	who := "of the " + d.Role
 	if d.PID != 0 {
-		who = fmt.Sprintf("%s of process %d (%s)", d.Method, d.PID, d.Role)
+		who = fmt.Sprintf("of process %d (%s)", d.PID, d.Role)
 	}
 	if ctx.Err() != nil && !errors.Is(err, ErrGone) {
-		s.warn(g, unanswered, who+late)
-		return
+		s.warn(unanswered+g.method, unanswered, d.Method+" "+who+late)
+		return lost
 	}
 	g.drop(m)
 	switch {
 	case errors.Is(err, ErrGone):
+		return lost
 	case errors.Is(err, fs.ErrPermission):
-		s.warn(g, "unreadable-source", who+" may not be read by this user: its figures are absent")
-	default:
-		s.warn(g, "unreadable-source", fmt.Sprintf("%s can't be read: %v", who, err))
+		return append(lost, loss{d.Role, who, " may not be read by this user: its figures are absent"})
+	}
+	return append(lost, loss{d.Role, who, fmt.Sprintf(" can't be read: %v", err)})
+}
+
+// tell says what was lost in a pass, once a method and role: what ends several sources at once is one thing, and a role that is lost later
+// another.
+func (s *Sampler) tell(g *group, lost []loss) {
+	const code = "unreadable-source"
+	for len(lost) > 0 {
+		first := lost[0]
+		var who, keys []string
+		var rest []loss
+		for _, l := range lost {
+			switch key := code + g.method + l.role; {
+			case slices.Contains(keys, key): // of several processes of a role the first is named
+			case l.why == first.why:
+				who, keys = append(who, l.who), append(keys, key)
+			default:
+				rest = append(rest, l)
+			}
+		}
+		lost = rest
+		who = s.unsaid(who, keys)
+		if len(who) > 0 {
+			s.sink.Warn(record.Warning{Code: code, Text: g.method + " " + strings.Join(who, ", ") + first.why})
+		}
 	}
 }
 
-// warn says a thing once a method.
-func (s *Sampler) warn(g *group, code, text string) {
+// unsaid keeps those that were not warned of under their keys until now.
+func (s *Sampler) unsaid(who, keys []string) []string {
 	s.warnings.Lock()
-	again := s.warned[code+g.method]
-	s.warned[code+g.method] = true
-	s.warnings.Unlock()
-	if !again {
+	defer s.warnings.Unlock()
+	var out []string
+	for i, key := range keys {
+		if !s.warned[key] {
+			out = append(out, who[i])
+		}
+		s.warned[key] = true
+	}
+	return out
+}
+
+// warn says a thing once a key.
+func (s *Sampler) warn(key, code, text string) {
+	if len(s.unsaid([]string{text}, []string{key})) > 0 {
 		s.sink.Warn(record.Warning{Code: code, Text: text})
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -182,6 +183,48 @@ func TestSourcesThatFailAreDroppedAndSaidOnce(t *testing.T) {
 			t.Error("a failed read left a sample")
 		}
 	})
+}
+
+// What is lost at once for one reason is one thing; another role, later or for another reason, is another.
+func TestEveryRoleThatIsLostIsToldOf(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		out := &sink{}
+		s := sample.New(t.Context(), out)
+		roles := map[string]*of{}
+		for _, role := range []string{"gpu0", "gpu1", "gpu2", "gpu3"} {
+			roles[role] = &of{source{method: "m", every: time.Second, rss: 1}, role}
+			s.Attach(roles[role])
+		}
+		s.Attach(&of{source{method: "n", every: time.Second, err: errors.New("gone")}, "gpu0"})
+		for _, lost := range [][2]string{{"gpu0", "gone"}, {"gpu2", "gone"}, {"gpu3", "odd"}} {
+			roles[lost[0]].err = errors.New(lost[1])
+		}
+		time.Sleep(1500 * time.Millisecond)
+		roles["gpu1"].err = errors.New("gone")
+		time.Sleep(2 * time.Second)
+		s.Stop()
+		var texts []string
+		for _, w := range out.warnings {
+			texts = append(texts, w.Text)
+		}
+		slices.Sort(texts)
+		if want := []string{"m of the gpu0, of the gpu2 can't be read: gone", "m of the gpu1 can't be read: gone", "m of the gpu3 can't be read: odd",
+			"n of the gpu0 can't be read: gone"}; !slices.Equal(texts, want) {
+			t.Errorf("%q, want %q", texts, want)
+		}
+	})
+}
+
+// of is a source with a role of its own.
+type of struct {
+	source
+	role string
+}
+
+func (o *of) Describe() record.Source {
+	d := o.source.Describe()
+	d.Role = o.role
+	return d
 }
 
 // paged is a source that answers when it is told to, such as a page.

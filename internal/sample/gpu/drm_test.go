@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"math"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -15,6 +16,8 @@ import (
 	"llmparity/internal/record"
 	"llmparity/internal/sample"
 )
+
+const gib = 1 << 30
 
 // tree writes files below a folder that stands for /sys or /proc.
 func tree(t *testing.T, root string, files map[string]string) string {
@@ -164,7 +167,7 @@ func TestAnNVIDIAGPUWithoutItsLibraryIsSaid(t *testing.T) {
 	sys := tree(t, t.TempDir(), map[string]string{"class/drm/card0/device/uevent": uevent("nvidia", "10DE:2204", "0000:01:00.0"),
 		"class/drm/card0/device/drm/renderD128/dev": "226:128\n"})
 	m := with(t, Options{Sys: sys, Proc: t.TempDir()})
-	if w := m.Warnings(); len(w) != 1 || w[0].Code != "unreadable-gpu" || len(m.GPUs()) != 0 || len(m.ProcessSources(1, 1, "x")) != 0 {
+	if w := m.Warnings(); len(w) != 1 || w[0].Code != "unreadable-gpu" || m.None() != "" || len(m.GPUs()) != 0 || len(m.ProcessSources(1, 1, "x")) != 0 {
 		t.Errorf("%+v", w)
 	}
 }
@@ -278,6 +281,42 @@ func TestAProcessesAccounts(t *testing.T) {
 	}
 }
 
+// A number that is given out again is another process's.
+func TestAProcessIsItsNumberAndItsStart(t *testing.T) {
+	start, err := startOf(os.Getpid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ours, another := &identity{pid: os.Getpid(), start: start}, &identity{pid: os.Getpid(), start: start - 1}
+	if !ours.holds() || !ours.holds() || another.holds() {
+		t.Error("we are not who we are")
+	}
+	if err := errors.Join(ours.close(), another.close()); err != nil {
+		t.Error(err)
+	}
+
+	sleeper := exec.Command("sleep", "600")
+	if err := sleeper.Start(); err != nil {
+		t.Fatal(err)
+	}
+	p, err := startOf(sleeper.Process.Pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	who := &identity{pid: sleeper.Process.Pid, start: p}
+	defer func() { _ = who.close() }()
+	if !who.holds() {
+		t.Error("a process that runs is not known")
+	}
+	if err := sleeper.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = sleeper.Wait() // killed, as it should be
+	if who.holds() {
+		t.Error("a process that has ended is taken for running")
+	}
+}
+
 func TestBesideGivesAProcessItsSourcesOnce(t *testing.T) {
 	m := with(t, Options{Sys: radeon(t), Proc: t.TempDir()})
 	for method, want := range map[string]int{record.MethodStatm: 1, record.MethodSmapsRollup: 0, "heap_usage": 0} {
@@ -365,7 +404,7 @@ func TestVirtualCardsAreNoGPU(t *testing.T) {
 	for driver, id := range map[string]string{"virtio_gpu": "", "virtio-pci": "1AF4:1050", "vgem": ""} {
 		sys := tree(t, t.TempDir(), map[string]string{"class/drm/card0/device/uevent": uevent(driver, id, ""), "class/drm/card0/device/drm/renderD128/dev": "226:128\n"})
 		m := with(t, Options{Sys: sys, Proc: t.TempDir()})
-		if w := m.Warnings(); len(w) != 1 || w[0].Code != "no-gpu" || len(m.GPUs())+len(m.Sources())+len(m.ProcessSources(1, 1, "server")) != 0 {
+		if w := m.Warnings(); len(w) != 0 || m.None() == "" || len(m.GPUs())+len(m.Sources())+len(m.ProcessSources(1, 1, "server")) != 0 {
 			t.Errorf("%s: %+v, %+v", driver, w, m.GPUs())
 		}
 	}

@@ -155,15 +155,15 @@ func (s *fdinfoSource) Describe() record.Source {
 // Read gives no values until the process is a client.
 func (s *fdinfoSource) Read(_ context.Context, r *record.Sample) error {
 	r.Begin = time.Now()
-	if s.drm.look != nil {
-		if start, err := s.drm.look(s.pid); err != nil || start != s.start {
-			return fmt.Errorf("process %d: %w", s.pid, sample.ErrGone)
-		}
-	}
 	accounts, err := s.accounts()
 	r.End = time.Now()
 	if err != nil {
 		return err
+	}
+	if s.drm.look != nil { // behind what was read: that was the process's then
+		if start, err := s.drm.look(s.pid); err != nil || start != s.start {
+			return fmt.Errorf("process %d: %w", s.pid, sample.ErrGone)
+		}
 	}
 	if s.client = s.client || len(accounts) > 0; s.client {
 		r.Values = s.values(accounts)

@@ -3,6 +3,7 @@ package gpu
 import (
 	"fmt"
 	"math"
+	"strings"
 
 	"llmparity/internal/record"
 )
@@ -31,9 +32,10 @@ func (f figures) values() []record.Value {
 		{Name: "power_watts", Value: f.watts}, {Name: "temperature_celsius", Value: f.celsius},
 		{Name: "energy_joules", Value: f.joules},
 	} {
-		if !math.IsNaN(v.Value) {
-			out = append(out, v)
+		if math.IsNaN(v.Value) || strings.HasSuffix(v.Name, "_percent") && v.Value > 100 { // nobody is busy for longer than there is time
+			continue
 		}
+		out = append(out, v)
 	}
 	return out
 }
@@ -42,6 +44,9 @@ func (f figures) values() []record.Value {
 func (f figures) sane() error {
 	if !math.IsNaN(f.used) && !math.IsNaN(f.total) && f.used > f.total {
 		return fmt.Errorf("it tells %.0f bytes of memory used, of %.0f that it has: its counter has turned negative or wrapped", f.used, f.total)
+	}
+	if f.free > f.total || f.free < 0 { // false where one is not known
+		return fmt.Errorf("it tells %.0f bytes of memory free, of %.0f that it has: its counter has turned negative or wrapped", f.free, f.total)
 	}
 	return nil
 }

@@ -1,12 +1,16 @@
 package gpu
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"math"
+	"os"
+	"path/filepath"
 	"slices"
+	"strconv"
 	"time"
 
 	"llmparity/internal/record"
@@ -22,6 +26,9 @@ type driver interface {
 	list() listing // nothing where there are no lists
 	close()
 }
+
+// stopper is a driver whose answer that is being waited for can be given up.
+type stopper interface{ interrupt() }
 
 // about describes a driver's sources.
 type about struct {
@@ -102,15 +109,20 @@ func (f *fleet) process(pid int, start uint64, role string) sample.Source {
 	if a.process == "" {
 		return nil
 	}
-	s := &processSource{fleet: f, pid: pid, start: start, role: role, about: a, look: startOf}
+	s := &processSource{fleet: f, pid: pid, start: start, role: role, about: a}
+	who := &identity{pid: pid, start: start}
+	s.lives, s.release = who.holds, who.close
 	for _, u := range f.driver.units() {
-		s.names = append(s.names, u.Role+".gpu_memory_bytes")
+		s.names, s.most = append(s.names, u.Role+".gpu_memory_bytes"), append(s.most, u.MemoryB)
 	}
 	s.held, s.was = make([]int64, len(s.names)), make([]bool, len(s.names))
 	return s
 }
 
 func (f *fleet) close() {
+	if s, ok := f.driver.(stopper); ok {
+		s.interrupt()
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	_, _ = within(ctx, f.guard, func() struct{} { f.driver.close(); return struct{}{} }) // one that hangs is left to the kernel
@@ -194,17 +206,19 @@ func isPart(u unit) bool { return u.Part != "" }
 
 // processSource reads what a process holds of the units.
 type processSource struct {
-	fleet  *fleet
-	pid    int
-	start  uint64
-	role   string
-	about  about
-	names  []string // of the values, by unit
-	had    int
-	listed bool    // it was, once
-	held   []int64 // by unit, in the reading at hand
-	was    []bool  // by unit: it was listed there, once
-	look   func(pid int) (uint64, error)
+	fleet   *fleet
+	pid     int
+	start   uint64
+	role    string
+	about   about
+	names   []string // of the values, by unit
+	had     int
+	listed  bool        // it was, once
+	held    []int64     // by unit, in the reading at hand
+	was     []bool      // by unit: it was listed there, once
+	lives   func() bool // it is the process that it was
+	release func() error
+	most    []int64 // by unit, what it has; 0: not known
 }
 
 func (s *processSource) Describe() record.Source {
@@ -226,23 +240,23 @@ func (s *processSource) Read(ctx context.Context, r *record.Sample) error {
 	case l.err != nil:
 		return l.err
 	}
+	if !s.lives() { // asked behind the list: what that has under the number was the process's then
+		return fmt.Errorf("process %d: %w", s.pid, sample.ErrGone)
+	}
 	clear(s.held)
-	found, sum := false, int64(hidden)
+	sum := int64(hidden)
 	for _, u := range l.uses {
 		switch {
 		case u.pid != s.pid:
 			continue
 		case u.unit == total:
 			sum = u.bytes
+		case s.most[u.unit] > 0 && u.bytes > s.most[u.unit]:
+			return fmt.Errorf("it tells %d bytes held of the %d that there are: its counter has turned negative or wrapped", u.bytes, s.most[u.unit])
 		default:
 			s.held[u.unit], s.was[u.unit] = u.bytes, true
 		}
-		found, s.listed = true, true
-	}
-	if !found {
-		if start, err := s.look(s.pid); err != nil || start != s.start {
-			return fmt.Errorf("process %d: %w", s.pid, sample.ErrGone)
-		}
+		s.listed = true
 	}
 	if sum != hidden {
 		r.Values = []record.Value{{Name: "gpu_memory_bytes", Value: float64(sum)}}
@@ -277,7 +291,47 @@ func (s *processSource) values(failed []bool) []record.Value {
 	return out
 }
 
+// Close lets go of the process.
+func (s *processSource) Close() error {
+	if s.release == nil {
+		return nil
+	}
+	return s.release()
+}
+
 func startOf(pid int) (uint64, error) {
 	p, err := proc.Look(pid)
 	return p.Start, err
+}
+
+// identity knows a process again, whatever its number is given to later. Its descriptor stays bound to the process: that is one read, where
+// looking for its start takes five times as long.
+type identity struct {
+	pid   int
+	start uint64
+	file  *os.File // nil until it is first asked for
+	buf   [64]byte
+}
+
+func (i *identity) holds() bool {
+	if i.file == nil {
+		f, err := os.Open(filepath.Join("/proc", strconv.Itoa(i.pid), "statm"))
+		if err != nil {
+			return false
+		}
+		if start, err := startOf(i.pid); err != nil || start != i.start { // of who has the number now that the file is open
+			_ = f.Close() // it was not read
+			return false
+		}
+		i.file = f
+	}
+	n, _ := i.file.ReadAt(i.buf[:], 0)
+	return n > 0 && !bytes.HasPrefix(i.buf[:n], []byte("0 ")) // one that has ended and was not waited for has no memory
+}
+
+func (i *identity) close() error {
+	if i.file == nil {
+		return nil
+	}
+	return i.file.Close()
 }

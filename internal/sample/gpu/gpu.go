@@ -59,6 +59,7 @@ type Monitor struct {
 	fleets   []*fleet
 	drm      *drm // nil: no process has accounts
 	rapl     []*zone
+	none     string // why there is no GPU
 	warnings []record.Warning
 }
 
@@ -132,7 +133,7 @@ func (m *Monitor) explain(err error, cards []card) {
 	case there || !absent:
 		m.warn("unreadable-gpu", "the NVIDIA driver can't be asked: "+err.Error()+"; its GPUs have no figures")
 	case len(m.gpus) == 0:
-		m.warn("no-gpu", "no GPU was found on this machine ("+err.Error()+"): nothing is read of any")
+		m.none = "no GPU was found on this machine (" + err.Error() + ")"
 	}
 }
 
@@ -142,6 +143,9 @@ func (m *Monitor) warn(code, text string) {
 
 // GPUs lists the devices, parts of divided ones behind them.
 func (m *Monitor) GPUs() []record.GPUInfo { return slices.Clone(m.gpus) }
+
+// None says why there is no GPU, which is nothing to warn of; empty where there is one, or one that can't be asked.
+func (m *Monitor) None() string { return m.none }
 
 // Warnings say what a reader of a run's figures must know; each is to be told once a run.
 func (m *Monitor) Warnings() []record.Warning { return slices.Clone(m.warnings) }

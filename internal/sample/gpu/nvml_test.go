@@ -23,8 +23,6 @@ import (
 	"llmparity/internal/sample"
 )
 
-const gib = 1 << 30
-
 // machine is NVIDIA's own mock of a DGX A100, with the answers that it does not have.
 func machine() *dgxa100.Server {
 	s := dgxa100.New()
@@ -173,7 +171,7 @@ func process(t testing.TB, m *Monitor, pid int) *processSource {
 		t.Fatalf("%d sources of a process", len(all))
 	}
 	s := all[0].(*processSource)
-	s.look = func(int) (uint64, error) { return 17, nil }
+	s.lives = func() bool { return true }
 	return s
 }
 
@@ -201,7 +199,7 @@ func TestAProcessIsAbsentUntilItIsListedAndNoughtOnceItHoldsNothing(t *testing.T
 	expect(t, values(t, src), map[string]float64{"gpu4.gpu_memory_bytes": gib, "gpu_memory_bytes": gib})
 	device(s, 4).GetComputeRunningProcessesFunc = processes()
 	expect(t, values(t, src), map[string]float64{"gpu4.gpu_memory_bytes": 0, "gpu_memory_bytes": 0})
-	src.look = func(int) (uint64, error) { return 18, nil } // its pid is another's
+	src.lives = func() bool { return false }
 	if err := fails(t, src); !errors.Is(err, sample.ErrGone) {
 		t.Error(err)
 	}
@@ -376,6 +374,50 @@ func TestNumbersThatCannotBe(t *testing.T) {
 	}
 }
 
+// A process's memory that can't be is said, and is no figure; a share of time that can't be is left out.
+func TestNumbersOfAProcessThatCannotBe(t *testing.T) {
+	s := machine()
+	device(s, 0).GetComputeRunningProcessesFunc = processes(holds(server, math.MaxUint64-4095), holds(worker, gib))
+	device(s, 0).GetUtilizationRatesFunc = func() (nvml.Utilization, nvml.Return) {
+		return nvml.Utilization{Gpu: math.MaxUint32 - 3, Memory: 100}, nvml.SUCCESS
+	}
+	device(s, 1).GetMemoryInfo_v2Func = func() (nvml.Memory_v2, nvml.Return) {
+		return nvml.Memory_v2{Total: 40 * gib, Used: gib, Free: math.MaxUint64 - 4095}, nvml.SUCCESS
+	}
+	m := monitor(t, s)
+	if err := fails(t, process(t, m, server)); !strings.Contains(err.Error(), "negative or wrapped") {
+		t.Error(err)
+	}
+	expect(t, values(t, process(t, m, worker)), map[string]float64{"gpu0.gpu_memory_bytes": gib, "gpu_memory_bytes": gib})
+	got := values(t, source(t, m.Sources(), "gpu0"))
+	if _, ok := got["utilization_gpu_percent"]; ok || got["utilization_memory_percent"] != 100 || got["memory_used_bytes"] != gib {
+		t.Errorf("%v", got)
+	}
+	if err := fails(t, source(t, m.Sources(), "gpu1")); !strings.Contains(err.Error(), "bytes of memory free") {
+		t.Error(err)
+	}
+}
+
+// Of two GPUs that are lost one after the other each is told of; what ends all at once is told of once.
+func TestEachGPUThatIsLostIsToldOf(t *testing.T) {
+	s := machine()
+	m := monitor(t, s)
+	out := &sink{}
+	sampler := sample.New(t.Context(), out)
+	for _, src := range m.Sources() {
+		sampler.Attach(src)
+	}
+	for i, edge := range []record.Phase{record.Baseline, record.Load} {
+		off := func() (nvml.Memory_v2, nvml.Return) { return nvml.Memory_v2{}, nvml.ERROR_GPU_IS_LOST }
+		device(s, 2+i).GetMemoryInfo_v2Func = off
+		sampler.Edge(edge)
+		if len(out.warnings) != i+1 || !strings.Contains(out.warnings[i].Text, fmt.Sprintf("gpu%d can't be read: the GPU has fallen off the bus", 2+i)) {
+			t.Errorf("%+v", out.warnings)
+		}
+	}
+	sampler.Stop()
+}
+
 func TestWithoutPermission(t *testing.T) {
 	s := machine()
 	for i := range s.Devices {
@@ -397,13 +439,13 @@ func TestWithoutPermission(t *testing.T) {
 }
 
 // Not a mock: this is what NVML's own loader says where the library is not, or what it finds where it is.
-func TestNoGPUIsSaidOnceAndCostsNothing(t *testing.T) {
+func TestNoGPUIsNoWarningAndCostsNothing(t *testing.T) {
 	for _, ret := range []nvml.Return{nvml.ERROR_LIBRARY_NOT_FOUND, nvml.ERROR_DRIVER_NOT_LOADED} {
 		s := machine()
 		s.InitFunc = func() nvml.Return { return ret }
 		m := monitor(t, s)
-		if w := m.Warnings(); len(w) != 1 || w[0].Code != "no-gpu" {
-			t.Errorf("%v: %+v", ret, w)
+		if w := m.Warnings(); len(w) != 0 || m.None() == "" {
+			t.Errorf("%v: %q, %+v", ret, m.None(), w)
 		}
 		if n := len(m.Sources()) + len(m.ProcessSources(1, 1, "server")) + len(m.GPUs()); n != 0 {
 			t.Errorf("%v: %d sources and GPUs", ret, n)
@@ -485,8 +527,11 @@ func cpuTime(b *testing.B) time.Duration {
 func TestLibraryWithoutAGPU(t *testing.T) {
 	s := machine()
 	s.DeviceGetCountFunc = func() (int, nvml.Return) { return 0, nvml.SUCCESS }
-	if w := monitor(t, s).Warnings(); len(w) != 1 || w[0].Code != "no-gpu" || !strings.Contains(w[0].Text, "knows of no GPU") {
-		t.Errorf("%+v", w)
+	if m := monitor(t, s); len(m.Warnings()) != 0 || !strings.Contains(m.None(), "knows of no GPU") {
+		t.Errorf("%q, %+v", m.None(), m.Warnings())
+	}
+	if none := monitor(t, machine()).None(); none != "" {
+		t.Errorf("eight GPUs are %q", none)
 	}
 }
 

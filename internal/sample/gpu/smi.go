@@ -13,8 +13,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
+	"llmparity/internal/child"
 	"llmparity/internal/record"
 )
 
@@ -25,6 +25,9 @@ type tool struct {
 	path   string
 	first  []smiDevice
 	roles  []string
+
+	ctx  context.Context // of the programs that are asked: none outlives close
+	stop context.CancelFunc
 }
 
 // smi is how one of the programs is asked and what it answers.
@@ -60,8 +63,10 @@ func openTool(ctx context.Context, o Options, first int) driver {
 			continue
 		}
 		t := &tool{smi: p.smi, method: p.method, path: path}
+		t.ctx, t.stop = context.WithCancel(context.WithoutCancel(ctx))
 		var err error
 		if t.first, err = p.smi.devices(t.asker(ctx)); err != nil || len(t.first) == 0 {
+			t.stop()
 			continue
 		}
 		for i := range t.first {
@@ -101,18 +106,23 @@ func find(o Options, name string) string {
 	return ""
 }
 
-// asker runs the program. What it complains of is on the other output.
+// asker runs the program, which goes when we go. What it complains of is on the other output.
 func (t *tool) asker(ctx context.Context) func(args ...string) ([]byte, error) {
 	return func(args ...string) ([]byte, error) {
 		ctx, cancel := context.WithTimeout(ctx, toolPatience*2/3)
 		defer cancel()
-		cmd := exec.CommandContext(ctx, t.path, args...)
-		cmd.WaitDelay = time.Second
-		out, err := cmd.Output()
+		var out bytes.Buffer
+		cmd := exec.Command(t.path, args...)
+		cmd.Stdout = &out
+		p, err := child.Start(ctx, cmd)
+		if err == nil {
+			<-p.Done()
+			err = cmp.Or(ctx.Err(), p.Err())
+		}
 		if err != nil {
 			return nil, fmt.Errorf("%s %s: %w", filepath.Base(t.path), strings.Join(args, " "), err)
 		}
-		return out, nil
+		return out.Bytes(), nil
 	}
 }
 
@@ -137,7 +147,7 @@ func (t *tool) describe() about {
 
 func (t *tool) read() []state {
 	out := make([]state, len(t.first))
-	now, err := t.devices(t.asker(context.Background()))
+	now, err := t.devices(t.asker(t.ctx))
 	for i, d := range t.first {
 		at := slices.IndexFunc(now, func(n smiDevice) bool { return n.index == d.index })
 		switch {
@@ -154,12 +164,12 @@ func (t *tool) read() []state {
 
 func (t *tool) list() listing {
 	l := listing{failed: make([]bool, len(t.first))}
-	uses, err := t.processes(t.asker(context.Background()))
+	uses, err := t.processes(t.asker(t.ctx))
 	if err != nil {
 		l.err = err
 		return l
 	}
-	for _, u := range uses {
+	for _, u := range t.settled(uses) {
 		at := slices.IndexFunc(t.first, func(d smiDevice) bool { return d.index == u.device })
 		if u.device == anywhere && len(t.first) == 1 {
 			at = 0
@@ -172,13 +182,48 @@ func (t *tool) list() listing {
 	return l
 }
 
-func (t *tool) close() {}
+// settled decides what it means that a process is told to hold the same of several devices: so much of each, as where a model is divided
+// evenly, or, in some versions of the program, so much of all together. The devices know how much of each is held: what does not fit is of all.
+// Where they do not tell, it is not known.
+func (t *tool) settled(uses []smiUse) []smiUse {
+	uses = slices.DeleteFunc(onceEach(uses), func(u smiUse) bool {
+		return u.device != anywhere && !slices.ContainsFunc(t.first, func(d smiDevice) bool { return d.index == u.device })
+	})
+	if !alike(uses) {
+		return uses
+	}
+	told := map[int]float64{}
+	for _, u := range uses {
+		told[u.device] += float64(max(u.bytes, 0))
+	}
+	devices, err := t.devices(t.asker(t.ctx))
+	known := err == nil
+	for _, d := range devices {
+		known = known && !math.IsNaN(d.used)
+		if told[d.index] > sumOfAll*d.used {
+			return merged(uses)
+		}
+	}
+	if !known {
+		return unsure(uses)
+	}
+	return uses
+}
+
+// sumOfAll is how many times more than is used processes must be told to hold of a device: of the least used of n, sums over all are n times
+// more. Something of the device is held by no process, and amounts change from one question to the next.
+const sumOfAll = 1.5
+
+// interrupt ends the program that is being asked: it must not outlive us.
+func (t *tool) interrupt() { t.stop() }
+
+func (t *tool) close() { t.stop() }
 
 // amdSMI is amd-smi. Names are asked for once.
 type amdSMI struct{ static []smiDevice }
 
 func (a *amdSMI) blind() string {
-	return "which device, where the program tells the same of each: it is then taken for the sum"
+	return "which device, where the program tells of each what is held of all: that is seen by what the devices have in use"
 }
 
 func (a *amdSMI) devices(ask func(...string) ([]byte, error)) ([]smiDevice, error) {
@@ -400,8 +445,7 @@ func parseAMDMetric(text []byte) ([]smiDevice, error) {
 	return out, err
 }
 
-// parseAMDProcesses reads amd-smi's list, by device. Some versions tell under each device what a process holds of all: where all tell the same,
-// it is the sum.
+// parseAMDProcesses reads amd-smi's list, by device.
 func parseAMDProcesses(text []byte) ([]smiUse, error) {
 	all, err := entries(text)
 	var out []smiUse
@@ -426,27 +470,63 @@ func parseAMDProcesses(text []byte) ([]smiUse, error) {
 			out = append(out, u)
 		}
 	}
-	return merged(out), err
+	return out, err
 }
 
+// onceEach keeps the highest of what is told twice of a process and a device.
+func onceEach(uses []smiUse) []smiUse {
+	var out []smiUse
+	for _, u := range uses {
+		at := slices.IndexFunc(out, func(have smiUse) bool { return have.pid == u.pid && have.device == u.device })
+		if at < 0 {
+			out = append(out, u)
+		} else {
+			out[at].bytes = max(out[at].bytes, u.bytes)
+		}
+	}
+	return out
+}
+
+// everywhere tells whether a process is told to hold the same, and something, of several devices.
+func everywhere(uses []smiUse, pid int) bool {
+	several := 0
+	bytes := int64(hidden)
+	for _, u := range uses {
+		if u.pid != pid {
+			continue
+		}
+		if several > 0 && u.bytes != bytes {
+			return false
+		}
+		several, bytes = several+1, u.bytes
+	}
+	return several > 1 && bytes > 0
+}
+
+func alike(uses []smiUse) bool {
+	return slices.ContainsFunc(uses, func(u smiUse) bool { return everywhere(uses, u.pid) })
+}
+
+// merged takes what is told the same of several devices for the sum over all.
 func merged(uses []smiUse) []smiUse {
 	var out []smiUse
-	for i, u := range uses {
-		same, several, before := true, false, false
-		for j, v := range uses {
-			if v.pid != u.pid || i == j {
-				continue
-			}
-			several = true
-			same = same && v.bytes == u.bytes
-			before = before || j < i
-		}
-		switch {
-		case !several || !same || u.bytes == 0:
-			out = append(out, u)
-		case !before:
+	for _, u := range uses {
+		if everywhere(uses, u.pid) {
 			u.device = anywhere
+		}
+		if !slices.Contains(out, u) {
 			out = append(out, u)
+		}
+	}
+	return out
+}
+
+// unsure takes it for unknown.
+func unsure(uses []smiUse) []smiUse {
+	out := slices.Clone(uses)
+	for i, u := range uses {
+		if everywhere(uses, u.pid) {
+			out[i].bytes = hidden
 		}
 	}
 	return out

@@ -1,12 +1,20 @@
 package gpu
 
 import (
+	"context"
 	"math"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
+
+	"llmparity/internal/child"
+	"llmparity/internal/record"
+	"llmparity/internal/sample"
 )
 
 func TestROCmSMI(t *testing.T) {
@@ -50,9 +58,8 @@ func TestAMDSMI(t *testing.T) {
 	if err != nil || len(all) != 2 || all[1].name != "AMD Radeon AI PRO R9700" || all[1].slot != "0000:23:00.0" || all[1].driver != "amdgpu 6.16.6" {
 		t.Errorf("%+v, %v", all, err)
 	}
-	// It tells of all four devices what the process holds of all together.
 	uses, err := parseAMDProcesses([]byte(testdata(t, "amd_process.json")))
-	if err != nil || !slices.Equal(uses, []smiUse{{1882331, anywhere, 76000}, {1883505, anywhere, 29429556000}}) {
+	if err != nil || len(uses) != 8 || uses[0] != (smiUse{1882331, 0, 76000}) || uses[7] != (smiUse{1883505, 3, 29429556000}) {
 		t.Errorf("%+v, %v", uses, err)
 	}
 	uses, err = parseAMDProcesses([]byte(`[{"gpu": 0, "process_list": [{"process_info": {"pid": 5, "memory_usage": {"vram_mem": {"value": 3, "unit": "MB"}}}},
@@ -66,6 +73,107 @@ func TestAMDSMI(t *testing.T) {
 		if all, err := parseAMDMetric([]byte(text)); err == nil {
 			t.Errorf("%q: %+v", text, all)
 		}
+	}
+}
+
+// cards is a program that tells what it is given.
+type cards struct {
+	used  []float64
+	held  []smiUse
+	asked int // for devices
+}
+
+func (c *cards) devices(func(...string) ([]byte, error)) ([]smiDevice, error) {
+	c.asked++
+	var out []smiDevice
+	for i, used := range c.used {
+		d := smiDevice{index: i, figures: unknownFigures()}
+		d.used, d.total = used, 32*gib
+		out = append(out, d)
+	}
+	return out, nil
+}
+
+func (c *cards) processes(func(...string) ([]byte, error)) ([]smiUse, error) { return c.held, nil }
+
+func (c *cards) blind() string { return "" }
+
+// The same told of several devices may be what is held of each, or of all together.
+func TestWhatIsToldTheSameOfSeveralDevices(t *testing.T) {
+	const absent = -1.0
+	nan := math.NaN()
+	for name, c := range map[string]struct {
+		cards
+		sum   float64 // of process 5
+		again bool    // the devices had to be asked
+	}{
+		"a model in two equal halves": {cards{used: []float64{11 * gib, 11 * gib}, held: []smiUse{{5, 0, 10 * gib}, {5, 1, 10 * gib}}}, 20 * gib, true},
+		"two halves told as a sum":    {cards{used: []float64{11 * gib, 11 * gib}, held: []smiUse{{5, 0, 20 * gib}, {5, 1, 20 * gib}}}, 20 * gib, true},
+		"one device, told of both":    {cards{used: []float64{11 * gib, gib / 8}, held: []smiUse{{5, 0, 10 * gib}, {5, 1, 10 * gib}}}, 10 * gib, true},
+		"workers, each told of all": {cards{used: []float64{28.1 * gib, 28.1 * gib}, held: []smiUse{{5, 0, 28 * gib}, {6, 0, 28 * gib}, {5, 1, 28 * gib},
+			{6, 1, 28 * gib}}}, 28 * gib, true},
+		"devices that do not tell":    {cards{used: []float64{nan, nan}, held: []smiUse{{5, 0, 10 * gib}, {5, 1, 10 * gib}}}, absent, true},
+		"different amounts":           {cards{used: []float64{nan, nan}, held: []smiUse{{5, 0, 1 * gib}, {5, 1, 2 * gib}}}, 3 * gib, false},
+		"nothing of the other":        {cards{used: []float64{nan, nan}, held: []smiUse{{5, 0, 1 * gib}, {5, 1, 0}}}, gib, false},
+		"two words for one card":      {cards{used: []float64{nan, nan}, held: []smiUse{{5, 0, 4 * gib}, {5, 0, 4 * gib}}}, 4 * gib, false},
+		"two words, the later less":   {cards{used: []float64{nan, nan}, held: []smiUse{{5, 0, 4 * gib}, {5, 0, 1 * gib}}}, 4 * gib, false},
+		"not told how much of either": {cards{used: []float64{gib, gib}, held: []smiUse{{5, 0, hidden}, {5, 1, hidden}}}, absent, false},
+	} {
+		first, _ := c.devices(nil)
+		m := &Monitor{}
+		m.add(&tool{smi: &c.cards, method: AMDSMI, first: first, roles: []string{"gpu0", "gpu1"}, ctx: t.Context(), stop: func() {}})
+		t.Cleanup(m.Close)
+		c.asked = 0
+		got, err := read(t, running(m.ProcessSources(5, 1, "server")[0]))
+		sum, ok := got["gpu_memory_bytes"]
+		if err != nil || ok != (c.sum != absent) || ok && sum != c.sum || (c.asked > 0) != c.again {
+			t.Errorf("%s: %v, %v, asked %d times, want %v", name, got, err, c.asked, c.sum)
+		}
+	}
+}
+
+// running takes a process for granted.
+func running(s sample.Source) sample.Source {
+	s.(*processSource).lives = func() bool { return true }
+	return s
+}
+
+// A program that is being asked ends with us: it is one of our processes, and closing does not wait for its answer.
+func TestAProgramThatIsAskedEndsWithUs(t *testing.T) {
+	kfd := tree(t, t.TempDir(), map[string]string{"class/kfd/kfd/dev": "510:0\n"})
+	path, err := filepath.Abs("testdata/rocm_vega10.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir, pids := t.TempDir(), filepath.Join(t.TempDir(), "pid")
+	script := "#!/bin/sh\ncase \"$*\" in *--showpids*) echo $$ >" + pids + ".tmp; mv " + pids + ".tmp " + pids + "; exec sleep 600;; esac\nexec cat " + path + "\n"
+	if err := os.WriteFile(filepath.Join(dir, "rocm-smi"), []byte(script), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	m := with(t, Options{Sys: kfd, Proc: t.TempDir(), Path: []string{dir}})
+	ended := make(chan error, 1)
+	go func() {
+		r := record.NewSample()
+		ended <- m.ProcessSources(5, 1, "server")[0].Read(context.Background(), &r)
+	}()
+	var text []byte
+	for len(text) == 0 {
+		text, _ = os.ReadFile(pids)
+		time.Sleep(time.Millisecond)
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if runtime.GOOS == "linux" && !slices.Contains(child.Tagged(os.Getpid()), pid) {
+		t.Errorf("process %d is nobody's", pid)
+	}
+	m.Close()
+	if child.Alive(pid) {
+		t.Errorf("process %d goes on", pid)
+	}
+	if err := <-ended; err == nil {
+		t.Error("it has answered")
 	}
 }
 
@@ -130,7 +238,7 @@ func TestAMDsProgramsAreAskedWhereSysfsTellsNothing(t *testing.T) {
 		d := s.Describe()
 		methods = append(methods, d.Method)
 		if d.Method == AMDSMI+"_process" {
-			same(t, s, map[string]float64{"gpu_memory_bytes": 29429556000, "gpu0.gpu_memory_bytes": 29429556000})
+			same(t, running(s), map[string]float64{"gpu_memory_bytes": 29429556000, "gpu0.gpu_memory_bytes": 29429556000})
 		}
 	}
 	if !slices.Equal(methods, []string{AMDSMI + "_process", Fdinfo}) {
@@ -144,11 +252,11 @@ func TestAMDsProgramsAreAskedWhereSysfsTellsNothing(t *testing.T) {
 	if err != nil || got["memory_used_bytes"] != 17776640 {
 		t.Errorf("%v, %v", got, err)
 	}
-	same(t, m.ProcessSources(28389, 1, "server")[0], map[string]float64{"gpu_memory_bytes": 2353860608, "gpu0.gpu_memory_bytes": 2353860608})
+	same(t, running(m.ProcessSources(28389, 1, "server")[0]), map[string]float64{"gpu_memory_bytes": 2353860608, "gpu0.gpu_memory_bytes": 2353860608})
 
 	// A program that is there and knows of no GPU is as none.
 	m = with(t, Options{Sys: kfd, Proc: t.TempDir(), Path: []string{program(t, "rocm-smi", nil)}})
-	if w := m.Warnings(); len(m.GPUs()) != 0 || len(w) != 1 || !strings.Contains(w[0].Text, "no GPU was found") {
+	if w := m.Warnings(); len(m.GPUs()) != 0 || len(w) != 0 || !strings.Contains(m.None(), "no GPU was found") {
 		t.Errorf("%+v, %+v", m.GPUs(), w)
 	}
 	// Nor is one asked where there is nothing of AMD's.

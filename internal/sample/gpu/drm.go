@@ -150,7 +150,6 @@ func newDRM(o Options, cards []card, first int) *drm {
 		role := roleOf(first + len(d.cards))
 		dc.GPUInfo = c.gpu(o.Sys, role)
 		dc.mute = len(dc.files) == 0
-		dc.noMemory, dc.noPower = !dc.memory, !slices.ContainsFunc(dc.files, func(s sensor) bool { return s.alike == "power" })
 		if dc.memory {
 			if total, err := readNumber(filepath.Join(c.dir, "mem_info_vram_total")); err == nil {
 				dc.MemoryB = int64(total)

@@ -238,19 +238,13 @@ func (s *fdinfoSource) values(accounts []*account) []record.Value {
 		}
 		s.see(device)
 	}
-	all := make([]float64, len(s.names))
-	out := make([]record.Value, 0, len(s.names)+5)
-	for i, name := range s.names {
-		all[i] = held[name]
-		out = append(out, record.Value{Name: name + ".gpu_memory_bytes", Value: all[i]})
+	sum := 0.0
+	out := make([]record.Value, 0, len(s.names)+2)
+	for _, name := range s.names {
+		out = append(out, record.Value{Name: name + ".gpu_memory_bytes", Value: held[name]})
+		sum += held[name]
 	}
-	sums := statistics("gpu_memory", all)
-	out = append(out, record.Value{Name: "gpu_memory_bytes", Value: sums[0].Value},
-		record.Value{Name: "gpu_system_memory_bytes", Value: ofMachine})
-	if len(all) > 1 {
-		out = append(out, sums[1:]...)
-	}
-	return out
+	return append(out, record.Value{Name: "gpu_memory_bytes", Value: sum}, record.Value{Name: "gpu_system_memory_bytes", Value: ofMachine})
 }
 
 func (s *fdinfoSource) see(device string) {

@@ -51,23 +51,6 @@ func (f figures) sane() error {
 	return nil
 }
 
-// statistics are the sum, the highest, the mean and the standard deviation (of all there are, not of a sample of them).
-func statistics(prefix string, values []float64) []record.Value {
-	sum, highest, squares := 0.0, math.Inf(-1), 0.0
-	for _, v := range values {
-		sum += v
-		highest = max(highest, v)
-	}
-	mean := sum / float64(len(values))
-	for _, v := range values {
-		squares += (v - mean) * (v - mean)
-	}
-	return []record.Value{
-		{Name: prefix + "_sum_bytes", Value: sum}, {Name: prefix + "_max_bytes", Value: highest}, {Name: prefix + "_mean_bytes", Value: mean},
-		{Name: prefix + "_stddev_bytes", Value: math.Sqrt(squares / float64(len(values)))},
-	}
-}
-
 // counter makes a counter of energy begin at nought with the first reading.
 type counter struct {
 	began       bool

@@ -6,10 +6,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"time"
 
@@ -43,8 +41,6 @@ type unit struct {
 	record.GPUInfo
 	divided bool // its memory is that of its parts, which are units too
 	mute    bool // nothing can be read of it
-
-	noMemory, noPower bool // it is known not to tell these
 }
 
 // state is a unit's figures, or why there are none.
@@ -88,18 +84,10 @@ type fleet struct {
 func (f *fleet) sources() []sample.Source {
 	a := f.driver.describe()
 	var out []sample.Source
-	whole, memory, power := 0, true, true
 	for i, u := range f.driver.units() {
 		if !u.mute {
 			out = append(out, &deviceSource{fleet: f, at: i, role: u.Role, about: a})
 		}
-		if !u.divided && !u.mute {
-			whole++
-			memory, power = memory && !u.noMemory, power && !u.noPower
-		}
-	}
-	if whole > 1 && (memory || power) { // it has something to add up
-		out = append(out, &summarySource{fleet: f, about: a})
 	}
 	return out
 }
@@ -158,51 +146,6 @@ func (s *deviceSource) Read(ctx context.Context, r *record.Sample) error {
 	r.Values = st.values()
 	return nil
 }
-
-// summarySource has the statistics over all units. It ends with the first of them: a sum over the rest is of something else.
-type summarySource struct {
-	fleet *fleet
-	about about
-	had   int
-}
-
-func (s *summarySource) Describe() record.Source {
-	return record.Source{Role: All, Method: s.about.method, Every: s.about.every,
-		Sees:  "sum, maximum, mean and standard deviation over all GPUs, or the parts of those that are divided, at one moment",
-		Blind: s.about.blind}
-}
-
-func (s *summarySource) Read(ctx context.Context, r *record.Sample) error {
-	all, begin, end, err := s.fleet.states.get(ctx, s.fleet.guard, &s.had)
-	r.Begin, r.End = begin, end
-	if err != nil {
-		return err
-	}
-	used, watts := make([]float64, 0, len(all)), 0.0
-	for i, u := range s.fleet.driver.units() {
-		if u.mute {
-			continue
-		}
-		if all[i].err != nil || all[i].sane() != nil {
-			return fmt.Errorf("%s: %w", u.Role, sample.ErrGone) // its own source says why
-		}
-		if !u.divided {
-			used = append(used, all[i].used)
-		}
-		if !isPart(u) {
-			watts += all[i].watts
-		}
-	}
-	if !slices.ContainsFunc(used, math.IsNaN) {
-		r.Values = statistics("memory_used", used)
-	}
-	if !math.IsNaN(watts) {
-		r.Values = append(r.Values, record.Value{Name: "power_sum_watts", Value: watts})
-	}
-	return nil
-}
-
-func isPart(u unit) bool { return u.Part != "" }
 
 // processSource reads what a process holds of the units.
 type processSource struct {
@@ -267,9 +210,8 @@ func (s *processSource) Read(ctx context.Context, r *record.Sample) error {
 }
 
 func (s *processSource) values(failed []bool) []record.Value {
-	known := make([]float64, 0, len(s.held))
-	out := make([]record.Value, 0, len(s.held)+4)
-	whole := true
+	out := make([]record.Value, 0, len(s.held)+1)
+	sum, whole := 0.0, true
 	for i, b := range s.held {
 		if failed[i] || b == hidden {
 			whole = false
@@ -277,18 +219,13 @@ func (s *processSource) values(failed []bool) []record.Value {
 		}
 		if s.was[i] {
 			out = append(out, record.Value{Name: s.names[i], Value: float64(b)})
-			known = append(known, float64(b))
+			sum += float64(b)
 		}
 	}
-	if !whole || len(known) == 0 {
+	if !whole || len(out) == 0 {
 		return out
 	}
-	all := statistics("gpu_memory", known)
-	out = append(out, record.Value{Name: "gpu_memory_bytes", Value: all[0].Value})
-	if len(known) > 1 {
-		out = append(out, all[1:]...)
-	}
-	return out
+	return append(out, record.Value{Name: "gpu_memory_bytes", Value: sum})
 }
 
 // Close lets go of the process.

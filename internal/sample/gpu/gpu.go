@@ -43,9 +43,6 @@ const (
 	toolEvery  = 5 * time.Second
 )
 
-// All is the role of the source that has the statistics over several GPUs.
-const All = "gpus"
-
 // Options say where to look; the zero value is the machine. One with another Sys is another machine, of which NVML knows nothing.
 type Options struct {
 	Sys  string   // in place of /sys

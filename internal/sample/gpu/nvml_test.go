@@ -116,15 +116,12 @@ func TestDevices(t *testing.T) {
 		t.Errorf("%+v", g)
 	}
 	all := m.Sources()
-	if len(all) != 9 {
-		t.Fatalf("%d sources, want one a device and one of all", len(all))
+	if len(all) != 8 {
+		t.Fatalf("%d sources, want one a device", len(all))
 	}
 	expect(t, values(t, source(t, all, "gpu3")), map[string]float64{
 		"memory_used_bytes": 4 * gib, "memory_free_bytes": 35 * gib, "memory_total_bytes": 40 * gib, "memory_reserved_bytes": gib,
 		"utilization_gpu_percent": 30, "utilization_memory_percent": 7, "power_watts": 51.5, "temperature_celsius": 33, "energy_joules": 0})
-	expect(t, values(t, source(t, all, All)), map[string]float64{
-		"memory_used_sum_bytes": 36 * gib, "memory_used_max_bytes": 8 * gib, "memory_used_mean_bytes": 4.5 * gib,
-		"memory_used_stddev_bytes": math.Sqrt(5.25) * gib, "power_sum_watts": 8 * 51.5})
 }
 
 func TestAnOldLibraryIsNotAskedWhatItDoesNotKnow(t *testing.T) {
@@ -184,10 +181,10 @@ func TestProcesses(t *testing.T) {
 	device(s, 2).GetGraphicsRunningProcessesFunc = processes(holds(chrome, 50))
 	m := monitor(t, s)
 	expect(t, values(t, process(t, m, server)), map[string]float64{"gpu0.gpu_memory_bytes": 5 * gib, "gpu1.gpu_memory_bytes": 3 * gib,
-		"gpu_memory_bytes": 8 * gib, "gpu_memory_max_bytes": 5 * gib, "gpu_memory_mean_bytes": 4 * gib, "gpu_memory_stddev_bytes": gib})
+		"gpu_memory_bytes": 8 * gib})
 	expect(t, values(t, process(t, m, worker)), map[string]float64{"gpu1.gpu_memory_bytes": 7 * gib, "gpu_memory_bytes": 7 * gib})
 	expect(t, values(t, process(t, m, chrome)), map[string]float64{"gpu0.gpu_memory_bytes": 300, "gpu2.gpu_memory_bytes": 50,
-		"gpu_memory_bytes": 350, "gpu_memory_max_bytes": 300, "gpu_memory_mean_bytes": 175, "gpu_memory_stddev_bytes": 125})
+		"gpu_memory_bytes": 350})
 }
 
 func TestAProcessIsAbsentUntilItIsListedAndNoughtOnceItHoldsNothing(t *testing.T) {
@@ -253,9 +250,6 @@ func TestADeviceThatIsDivided(t *testing.T) {
 		"power_watts": 51.5, "temperature_celsius": 33, "energy_joules": 0})
 	expect(t, values(t, source(t, all, "gpu1.mig3")), map[string]float64{"memory_used_bytes": 4 * gib, "memory_free_bytes": 6 * gib,
 		"memory_total_bytes": 10 * gib, "memory_reserved_bytes": 0})
-	if got := values(t, source(t, all, All)); got["memory_used_sum_bytes"] != (36-2+1+4)*gib || got["power_sum_watts"] != 8*51.5 {
-		t.Errorf("the parts count in place of the whole: %v", got)
-	}
 	if got := values(t, process(t, m, server)); got["gpu1.mig0.gpu_memory_bytes"] != gib || got["gpu1.mig3.gpu_memory_bytes"] != 4*gib || got["gpu_memory_bytes"] != 5*gib {
 		t.Errorf("%v", got)
 	}
@@ -273,9 +267,6 @@ func TestAGPUFallsOffTheBusAndTheOthersGoOn(t *testing.T) {
 	device(s, 2).GetComputeRunningProcessesFunc, device(s, 2).GetGraphicsRunningProcessesFunc = off, off
 	if err := fails(t, source(t, all, "gpu2")); !strings.Contains(err.Error(), "fallen off the bus") {
 		t.Error(err)
-	}
-	if err := fails(t, source(t, all, All)); !errors.Is(err, sample.ErrGone) {
-		t.Errorf("a sum over fewer: %v", err)
 	}
 	values(t, source(t, all, "gpu3"))
 	expect(t, values(t, src), map[string]float64{"gpu0.gpu_memory_bytes": gib}) // and no sum
@@ -298,7 +289,7 @@ func TestADriverVanishes(t *testing.T) {
 	}
 	sampler.Edge("")
 	read := out.samples
-	if read != 8+1+2 {
+	if read != 8+2 {
 		t.Fatalf("%d readings", read)
 	}
 	for i := range s.Devices {

@@ -138,11 +138,14 @@ func breakdown(counted []*record.Attempt) *Breakdown {
 		p = p.of(counted)
 		load, measure, retained := p.figure(counted), p.figure(counted), p.figure(counted)
 		retained.How += ": after the unload, less what there was at the baseline; " + garbage(counted)
-		for _, a := range counted {
-			load.exact(a.ID, p.at(a, record.Load))
-			measure.exact(a.ID, p.at(a, record.Measure))
+		for _, l := range launches(counted) {
+			read := func(phase record.Phase) float64 {
+				return l.last(phase, func(a *record.Attempt) float64 { return p.at(a, phase) })
+			}
+			load.exact(l.id, read(record.Load))
+			measure.exact(l.id, read(record.Measure))
 			if !slices.Contains(append(LedgerParts(), KVUsed, EngineSays), p.name) { // the ledger has them only while there is a model
-				retained.exact(a.ID, p.at(a, record.Unload)-p.at(a.Launch(), record.Baseline))
+				retained.exact(l.id, read(record.Unload)-read(record.Baseline))
 			} else {
 				retained.Absent = "there only while a model is"
 			}
@@ -235,17 +238,20 @@ func (b *Breakdown) pss(counted []*record.Attempt) {
 	load, measure, retained := f, f, f
 	retained.How += ": after the unload, less the launch's baseline; what an allocator keeps for later counts, and files " +
 		"that other programs share now"
-	unborn := 0
-	for _, a := range counted {
-		of := footprintOf(a)
-		load.add(a.ID, lastPSS(a, record.Load))
-		measure.add(a.ID, lastPSS(a, record.Measure))
-		retained.add(a.ID, lastPSS(a, record.Unload)-of.baseline)
+	unborn, all := 0, launches(counted)
+	for _, l := range all {
+		of := footprintOf(l.attempts[0])
+		read := func(phase record.Phase) float64 {
+			return l.last(phase, func(a *record.Attempt) float64 { return lastPSS(a, phase) })
+		}
+		load.add(l.id, read(record.Load))
+		measure.add(l.id, read(record.Measure))
+		retained.add(l.id, read(record.Unload)-of.baseline)
 		if of.unborn {
 			unborn++
 		}
 	}
-	if unborn == len(counted) {
+	if unborn == len(all) {
 		retained.Absent = NoBaseline
 	}
 	b.Load, b.Measure, b.Retained = append(b.Load, load), append(b.Measure, measure), append(b.Retained, retained)
@@ -296,25 +302,31 @@ func addUp(list []Figure) bool {
 	return !ledger.Known() || sum == ledger.Center()
 }
 
-// processPeaks are in the order in which processes were found.
+// processPeaks are in the order in which processes were found, one value a launch.
 func processPeaks(counted []*record.Attempt) []ProcessPeaks {
 	out := []ProcessPeaks{}
-	for _, a := range counted {
+	for _, l := range launches(counted) {
 		for _, phase := range record.Phases() {
-			several := map[string]int{}
-			peaks := a.PeakRSS(phase)
 			highest := map[string]float64{}
-			for id, v := range peaks {
-				role := a.Sources[id].Role
-				several[role]++
-				highest[role] = max(highest[role], v)
-			}
-			for _, role := range roles(a, peaks) {
-				f := phaseOf(&out, role, phase, blind(counted, record.MethodSmapsRollup))
-				f.add(a.ID, highest[role])
-				if several[role] > 1 && !strings.HasSuffix(f.How, severalProcesses) {
-					f.How += severalProcesses
+			var order []string
+			for _, a := range l.at(phase) {
+				peaks := a.PeakRSS(phase)
+				several := map[string]int{}
+				for id, v := range peaks {
+					role := a.Sources[id].Role
+					several[role]++
+					highest[role] = max(highest[role], v)
 				}
+				for _, role := range roles(a, peaks) {
+					order = appendNew(order, role)
+					f := phaseOf(&out, role, phase, blind(counted, record.MethodSmapsRollup))
+					if several[role] > 1 && !strings.HasSuffix(f.How, severalProcesses) {
+						f.How += severalProcesses
+					}
+				}
+			}
+			for _, role := range order {
+				phaseOf(&out, role, phase, "").add(l.id, highest[role])
 			}
 		}
 	}

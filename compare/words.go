@@ -199,7 +199,12 @@ func (r *Result) trustWords() string {
 	classes := []string{}
 	reused := false
 	one, many := "launch", "launches"
+	refused := 0
 	for _, c := range r.Cells {
+		if c.Refused != "" {
+			refused++
+			continue
+		}
 		reused = reused || c.Repeated() != one
 		all.Counted += c.Launches.Counted
 		all.Failed += c.Launches.Failed
@@ -218,7 +223,10 @@ func (r *Result) trustWords() string {
 		one, many = "repetition", "repetitions"
 	}
 	var s string
+	without := refusedWords(refused, len(r.Cells))
 	switch lost := all.Failed + all.Interrupted; {
+	case total == 0 && refused > 0:
+		return without
 	case total == 0:
 		return "No " + one + " was begun, so there is no figure."
 	case all.Counted == 0:
@@ -234,7 +242,20 @@ func (r *Result) trustWords() string {
 		s += fmt.Sprintf("; %d counted %s of a cell are too few for an interval (it takes %d)", least, many, minRuns)
 		s = strings.Replace(s, "1 counted "+many+" of a cell are", "1 counted "+one+" of a cell is", 1)
 	}
-	return s + "."
+	return strings.TrimSpace(s + ". " + without)
+}
+
+// refusedWords counts the cells that were not launched; empty where all were.
+func refusedWords(refused, of int) string {
+	switch {
+	case refused == 0:
+		return ""
+	case of == 1:
+		return "The cell was refused, because it would not fit."
+	case refused == of:
+		return fmt.Sprintf("All %d cells were refused, because they would not fit.", of)
+	}
+	return fmt.Sprintf("%d of %d cells were refused, because they would not fit.", refused, of)
 }
 
 // minRuns is the least number of launches with a 95 % order-statistic interval of the median.
@@ -308,6 +329,11 @@ func (c *Cell) ownWarnings() []Warning {
 	var out []Warning
 	warn := func(code, format string, args ...any) {
 		out = append(out, Warning{record.Warning{Code: code, Text: fmt.Sprintf(format, args...)}, c.Label})
+	}
+	if c.Refused != "" {
+		warn("refused", "refused, it %s", c.Refused)
+	} else if r := c.Risk; r != nil && (r.Level == record.RiskHigh || r.Level == record.RiskMedium) {
+		warn("oom-risk", "the risk of running out of memory was thought %s: %s", r.Level, strings.Join(riskReasons(r), "; "))
 	}
 	if n := c.Launches.Counted; n > 0 && n < minRuns {
 		warn("too-few-runs", "%d counted, no interval: a 95 %% interval of the median takes %d launches", n, minRuns)

@@ -5,6 +5,7 @@ import (
 	"math"
 	"strings"
 
+	"llmparity/internal/accuracy"
 	"llmparity/internal/fault"
 )
 
@@ -12,17 +13,10 @@ import (
 type Calculated struct{ Weights, KV, Activation, Overhead, MultiGPU float64 }
 
 // Expected is how near a calculation of a component is to what is measured, in general: the table of which this is the part.
-type Expected struct {
-	Match    string  `json:"expected_match"`
-	Variance float64 `json:"variance_percent"`
-}
+type Expected = accuracy.Expected
 
 // ExpectedAccuracy is the table, by component.
-func ExpectedAccuracy() map[string]Expected {
-	return map[string]Expected{
-		Weights: {"95-100%", 2}, KVReserved: {"80-95%", 15}, Activation: {"60-85%", 30}, Framework: {"50-80%", 40}, Total: {"85-95%", 10},
-	}
-}
+func ExpectedAccuracy() map[string]Expected { return accuracy.Table() }
 
 // Compared is a component measured and calculated.
 type Compared struct {

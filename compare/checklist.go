@@ -1,0 +1,178 @@
+package compare
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"llmparity/internal/record"
+)
+
+// Answer is whether an item of the checklist holds.
+type Answer string
+
+// The answers. Unknown is where nothing was recorded that would tell.
+const (
+	Yes     Answer = "yes"
+	No      Answer = "no"
+	Unknown Answer = "unknown"
+)
+
+// Check is an item of the reproducibility checklist, answered.
+type Check struct {
+	Item   string `json:"item"`
+	Answer Answer `json:"answer"`
+	Why    string `json:"why"`
+}
+
+// The items of the checklist.
+const (
+	SameModel         = "Same model (size, quantization) across runtimes"
+	SamePrompt        = "Same prompt"
+	SameMaxTokens     = "Same max tokens"
+	Deterministic     = "Temperature = 0.0 (deterministic)"
+	QuietMachine      = "Minimal background processes"
+	SeveralRuns       = "Multiple runs for statistical significance"
+	SystemState       = "Document system state (OS version, runtime versions)"
+	enough            = 6    // repetitions, for an interval of 95 %
+	quiet             = 0.10 // of the cores, that others may take
+	unverifiedWeights = "served"
+)
+
+// checklist answers the items for a run, from its record alone.
+func checklist(run *record.Run) []Check {
+	tokens, temperatures := map[int]bool{}, map[float64]bool{}
+	for _, c := range run.Cells {
+		tokens[c.MaxTokens] = true
+		temperatures[c.Temperature] = true
+	}
+	out := []Check{{SameModel, Unknown, "there is no cell"}, {SamePrompt, Unknown, "there is no cell"},
+		{SameMaxTokens, Unknown, "there is no cell"}, {Deterministic, Unknown, "there is no cell"}}
+	if len(run.Cells) > 0 {
+		out = []Check{sameModel(run), samePrompt(run),
+			{SameMaxTokens, yesIf(len(tokens) == 1), "asked of every cell: " + list(tokens)},
+			{Deterministic, yesIf(len(temperatures) == 1 && temperatures[0]), "asked of every cell: " + list(temperatures)}}
+	}
+	return append(out, Quiet(run.Environment), severalRuns(run), systemState(run))
+}
+
+func yesIf(is bool) Answer {
+	if is {
+		return Yes
+	}
+	return No
+}
+
+// list is what there is, in order.
+func list[T int | float64 | string](of map[T]bool) string {
+	var out []string
+	for _, v := range slices.Sorted(maps.Keys(of)) {
+		out = append(out, fmt.Sprint(v))
+	}
+	return strings.Join(out, ", ")
+}
+
+// sameModel goes by hashes, and by the numbers that engines hold the weights in.
+func sameModel(run *record.Run) Check {
+	hashes, numbers := map[string]bool{}, map[string]bool{}
+	for _, c := range run.Cells {
+		if c.Model.SHA256 == "" || c.Model.Format == unverifiedWeights {
+			return Check{SameModel, Unknown, fmt.Sprintf("nobody has verified the weights of %s in %s", c.Model.Name, c.Engine)}
+		}
+		hashes[c.Model.SHA256] = true
+		dtype := c.Model.DType
+		for _, a := range run.Attempts {
+			if e, ok := a.Engine(); ok && a.Cell == c.ID && e.Policy["weights_dtype"] != "" {
+				dtype = e.Policy["weights_dtype"]
+			}
+		}
+		numbers[strings.ToLower(dtype)] = true
+	}
+	switch {
+	case len(hashes) > 1:
+		return Check{SameModel, No, fmt.Sprintf("the cells have %d different files", len(hashes))}
+	case len(numbers) > 1:
+		return Check{SameModel, No, "the same file, but engines hold its weights in different numbers: " + list(numbers)}
+	}
+	m := run.Cells[0].Model
+	return Check{SameModel, Yes, fmt.Sprintf("%s, weights in %s, sha256 %.12s", m.Name, list(numbers), m.SHA256)}
+}
+
+// samePrompt goes by the prompts' texts: every engine must have had each.
+func samePrompt(run *record.Run) Check {
+	engines, had := map[string]bool{}, map[string]map[string]bool{}
+	for _, c := range run.Cells {
+		engines[c.Engine] = true
+		if had[c.Prompt] == nil {
+			had[c.Prompt] = map[string]bool{}
+		}
+		had[c.Prompt][c.Engine] = true
+	}
+	for prompt, by := range had {
+		if len(by) < len(engines) {
+			return Check{SamePrompt, No, fmt.Sprintf("%.40q was given to %s alone", prompt, list(by))}
+		}
+	}
+	return Check{SamePrompt, Yes, fmt.Sprintf("prompts: %d, each given to %s, without a template", len(had), list(engines))}
+}
+
+// Quiet answers whether others were busy on a machine.
+func Quiet(e record.Environment) Check {
+	b := e.Background
+	if b == nil || e.Cores == 0 {
+		return Check{QuietMachine, Unknown, fmt.Sprintf("nobody listened to them; the load average was %.2f on %d cores", e.Load1, e.Cores)}
+	}
+	all := float64(e.Cores)
+	if e.Processor != nil {
+		all = max(all, float64(e.Processor.Logical))
+	}
+	why := fmt.Sprintf("others took %.2f of %g cores in %.1f s before the run", b.Cores, all, b.Seconds)
+	for i, p := range b.Busiest {
+		why += map[bool]string{true: ": ", false: ", "}[i == 0] + fmt.Sprintf("%s %.2f", p.Name, p.Cores)
+	}
+	return Check{QuietMachine, yesIf(b.Cores+b.Stolen <= quiet*all), why}
+}
+
+// severalRuns asks for what an interval takes of the cell that has least.
+func severalRuns(run *record.Run) Check {
+	least := -1
+	for _, c := range run.Cells {
+		n := 0
+		for _, a := range run.Attempts {
+			if a.Cell == c.ID && a.Counted() {
+				n++
+			}
+		}
+		if least < 0 || n < least {
+			least = n
+		}
+	}
+	if least < 0 {
+		return Check{SeveralRuns, Unknown, "there is no cell"}
+	}
+	return Check{SeveralRuns, yesIf(least >= enough), fmt.Sprintf("each cell has %d or more that count; an interval of 95 %% takes %d", least, enough)}
+}
+
+// systemState asks whether the system and every engine that ran told what they are.
+func systemState(run *record.Run) Check {
+	e := run.Environment
+	versions, silent := map[string]bool{}, map[string]bool{}
+	for _, a := range run.Attempts {
+		name := run.CellByID(a.Cell).Engine
+		if info, ok := a.Engine(); ok && info.Version != "" {
+			versions[name+" "+info.Version] = true
+		} else if a.Counted() {
+			silent[name] = true
+		}
+	}
+	switch {
+	case e.OS == "" || e.Kernel == "":
+		return Check{SystemState, No, "the record does not tell the system's version"}
+	case len(silent) > 0:
+		return Check{SystemState, No, "no version was told by " + list(silent)}
+	case len(versions) == 0:
+		return Check{SystemState, Unknown, "no engine has run"}
+	}
+	return Check{SystemState, Yes, fmt.Sprintf("%s, kernel %s; %s", e.OS, e.Kernel, list(versions))}
+}

@@ -1,0 +1,110 @@
+package compare
+
+import (
+	"slices"
+
+	"llmparity/internal/record"
+)
+
+// Names of the components of a cell's memory: those of memory profiles of schema 2.0, and of predictions.
+const (
+	ModelWeights      = "model_weights"
+	KVCache           = "kv_cache" // reserved
+	KVCacheUsed       = "kv_cache_used"
+	Activations       = "activations" // workspaces
+	FrameworkOverhead = "framework_overhead"
+	MultiGPUOverhead  = "multi_gpu_overhead"
+	MemoryIncrease    = "increase" // from baseline to peak
+	TotalMemory       = "total"
+)
+
+// components lists what a breakdown and a prediction are told by, in order, with what people call it.
+func components() [][2]string {
+	return [][2]string{{ModelWeights, "model weights"}, {KVCache, "KV cache, reserved"}, {KVCacheUsed, "KV cache, of it used"},
+		{Activations, "activations, workspaces"}, {FrameworkOverhead, "framework overhead"}, {MultiGPUOverhead, "multi-GPU overhead"},
+		{MemoryIncrease, "baseline to peak"}, {TotalMemory, "total"}}
+}
+
+// ComponentTitle is what people call a component.
+func ComponentTitle(name string) string {
+	for _, c := range components() {
+		if c[0] == name {
+			return c[1]
+		}
+	}
+	return name
+}
+
+// Methods of a component beside those of sources.
+const (
+	ByTensors    = "tensors"    // the sizes of the tensors in the model's file; nobody read what the engine holds
+	ByFormula    = "formula"    // our arithmetic, from what the engine says of its set-up
+	ByDifference = "difference" // what is left of the whole
+)
+
+// Levels of confidence.
+const (
+	HighConfidence   = "high"
+	MediumConfidence = "medium"
+	LowConfidence    = "low"
+)
+
+// Component is a part of the memory that a cell takes, one value a launch.
+type Component struct {
+	Figure
+	Confidence string `json:"confidence,omitempty"` // empty where there is no value
+	DType      string `json:"dtype,omitempty"`
+	// Words explain a value that a reader will not expect, such as one below zero.
+	Words string `json:"words,omitempty"`
+}
+
+// confidenceOf is the rule, by method and component: what was asked for to the byte, or is told by who asked for it, is high; so are
+// readings of processes by PSS. Arithmetic and a server's own statistics are medium, and so are working memory, because other things
+// lie in the same buffers, and the used part of a KV cache, because it is tokens times their size. Differences gather the errors of all
+// the rest: low, as are sums of RSS, which count shared pages more than once.
+func confidenceOf(component, method string) string {
+	level := map[string]string{Ledger: HighConfidence, EngineLog: HighConfidence, ByTensors: HighConfidence,
+		record.MethodSmapsRollup: HighConfidence, gpuMethod: HighConfidence, ByFormula: MediumConfidence, serverMethod: MediumConfidence}[method]
+	switch {
+	case level == "":
+		return LowConfidence
+	case level == HighConfidence && (component == Activations || component == KVCacheUsed):
+		return MediumConfidence
+	}
+	return level
+}
+
+func worseOf(a, b string) string {
+	order := []string{HighConfidence, MediumConfidence, LowConfidence}
+	if slices.Index(order, b) > slices.Index(order, a) {
+		return b
+	}
+	return a
+}
+
+// read tells whether a component's value comes of a reading and not of arithmetic of ours alone: only such a one can be held against
+// what was foretold.
+func (c Component) read() bool { return c.Known() && c.Method != ByFormula && c.Method != ByTensors }
+
+// Parts is where a cell's memory goes, by component. Weights, KV cache (reserved), activations, multi-GPU overhead and framework overhead
+// come to the increase from baseline to peak in every launch, because the framework's is what is left of it; what was held at the baseline
+// comes to the total with that.
+type Parts struct {
+	Of         string      `json:"of"` // what the whole is: total PSS, RSS sum, GPU memory
+	Components []Component `json:"components"`
+	Confidence string      `json:"confidence"` // the lowest of weights, KV cache and activations
+	DTypes     DTypes      `json:"dtypes"`
+	Notes      []string    `json:"notes"`
+}
+
+// Component finds one; an empty one that says so where there is none.
+func (p *Parts) Component(name string) Component {
+	if p != nil {
+		for _, c := range p.Components {
+			if c.Name == name {
+				return c
+			}
+		}
+	}
+	return Component{Figure: Figure{Name: name, Title: ComponentTitle(name), Absent: "not measured"}}
+}

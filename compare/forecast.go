@@ -1,0 +1,265 @@
+package compare
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	"llmparity/internal/accuracy"
+	"llmparity/internal/record"
+)
+
+// Forecast is what was foretold of a cell's memory before its first launch, held against what its launches took.
+type Forecast struct {
+	Source string            `json:"source,omitempty"` // what it was worked out from
+	Setup  map[string]string `json:"setup,omitempty"`  // what was taken for granted
+	Absent string            `json:"absent,omitempty"` // why nothing was foretold
+	Parts  []Foretold        `json:"parts"`
+	Notes  []string          `json:"notes"`
+	// Recommendations say which component is off, by how much, and what most likely explains it.
+	Recommendations []string `json:"recommendations"`
+}
+
+// Foretold is a component foretold and measured, in MiB. Errors are the forecast's: above zero where too much was foretold.
+type Foretold struct {
+	Name       string             `json:"name"`
+	Title      string             `json:"title"`
+	Low        *float64           `json:"predicted_low,omitempty"`
+	Best       *float64           `json:"predicted,omitempty"`
+	High       *float64           `json:"predicted_high,omitempty"`
+	Method     string             `json:"predicted_method,omitempty"`
+	Confidence string             `json:"predicted_confidence,omitempty"`
+	DType      string             `json:"predicted_dtype,omitempty"`
+	Measured   *float64           `json:"measured,omitempty"` // the median over launches
+	Interval   *Interval          `json:"measured_interval,omitempty"`
+	N          int                `json:"launches"`
+	By         string             `json:"measured_method,omitempty"`
+	Error      *float64           `json:"error_mib,omitempty"`
+	Percent    *float64           `json:"error_percent,omitempty"` // of what was measured
+	Within     *bool              `json:"within_range,omitempty"`
+	Expected   *accuracy.Expected `json:"expected,omitempty"` // of such calculations in general
+	AsExpected *bool              `json:"within_expected,omitempty"`
+	Verdict    string             `json:"verdict"`
+	Why        string             `json:"why,omitempty"` // why there is nothing to compare
+}
+
+// Verdicts of a component that was foretold.
+const (
+	WithinRange  = "within"
+	TooMuch      = "foretold too much"
+	TooLittle    = "foretold too little"
+	NotMeasured  = "not measured"
+	NotForetold  = "not foretold"
+	sameByLogMiB = 0.02 // what is told to a hundredth of a MiB
+)
+
+// foretold puts beside a cell what the record has of it from before its first launch.
+func (c *Cell) foretold(run *record.Run, e evidence) {
+	if risk, ok := run.Risks[c.Spec.ID]; ok {
+		c.Risk = &risk
+		if risk.Refused && len(e.all) == 0 {
+			c.refuse()
+		}
+	}
+	if p, ok := run.Predictions[c.Spec.ID]; ok {
+		c.Forecast = c.forecast(p)
+	}
+}
+
+func (c *Cell) forecast(p record.Prediction) *Forecast {
+	f := &Forecast{Source: p.Source, Setup: p.Setup, Absent: p.Absent, Parts: []Foretold{}, Notes: []string{}, Recommendations: []string{}}
+	f.Notes = append(f.Notes, p.Notes...)
+	if p.Absent != "" || len(p.Parts) == 0 {
+		if f.Absent == "" {
+			f.Absent = "no part was foretold"
+		}
+		return f
+	}
+	for _, name := range components() {
+		said, ok := p.Part(name[0])
+		measured := c.Parts.Component(measuredAs(name[0]))
+		trivial := name[0] == MultiGPUOverhead && (!measured.Known() || measured.Center() == 0)
+		if !ok && (!measured.read() || trivial) {
+			continue
+		}
+		f.Parts = append(f.Parts, hold(name[0], said, ok, measured))
+	}
+	f.Recommendations = append(f.Recommendations, c.recommend(f, p)...)
+	return f
+}
+
+// measuredAs is the component that is measured of one that is foretold: a total is foretold of what comes on top of an engine that is
+// open and has no model.
+func measuredAs(name string) string {
+	if name == TotalMemory {
+		return MemoryIncrease
+	}
+	return name
+}
+
+// hold sets what was foretold of a component against what was measured.
+func hold(name string, said record.Foretold, told bool, measured Component) Foretold {
+	f := Foretold{Name: name, Title: ComponentTitle(name), Verdict: NotForetold}
+	if told {
+		low, best, high := inMiB(said.Low), inMiB(said.Best), inMiB(said.High)
+		f.Low, f.Best, f.High, f.Method, f.Confidence, f.DType = &low, &best, &high, said.Method, said.Confidence, said.DType
+		f.Verdict = NotMeasured
+	}
+	if e, ok := accuracy.Of(name); ok {
+		f.Expected = &e
+	} else if e, ok := accuracy.Of(TotalMemory); ok && name == MemoryIncrease {
+		f.Expected = &e
+	}
+	switch {
+	case measured.read():
+		center := measured.Center()
+		f.Measured, f.Interval, f.N, f.By = &center, measured.Interval, measured.N, measured.Method
+	case measured.Known():
+		f.Why = "known by " + measured.Method + " alone, which is no measurement"
+	default:
+		f.Why = measured.Absent
+	}
+	if f.Best != nil && f.Measured != nil {
+		f.judge()
+	}
+	return f
+}
+
+func inMiB(bytes int64) float64 { return float64(bytes) / record.MiB }
+
+// judge takes what is measured to be within a range where it is no farther outside than a log's last digit, or than a hundredth where
+// the range is a single value.
+func (f *Foretold) judge() {
+	off := round(*f.Best-*f.Measured, 6)
+	f.Error = &off
+	if *f.Measured > 0 {
+		percent := round(100*off / *f.Measured, 6)
+		f.Percent = &percent
+	}
+	tolerance := sameByLogMiB
+	if *f.Low == *f.High {
+		tolerance = max(tolerance, 0.01*math.Abs(*f.Measured))
+	}
+	within := *f.Measured >= *f.Low-tolerance && *f.Measured <= *f.High+tolerance
+	f.Within = &within
+	switch {
+	case within:
+		f.Verdict = WithinRange
+	case off > 0:
+		f.Verdict = TooMuch
+	default:
+		f.Verdict = TooLittle
+	}
+	if f.Expected != nil && f.Percent != nil {
+		near := math.Abs(*f.Percent) <= f.Expected.Variance*(1+1e-9)
+		f.AsExpected = &near
+	}
+}
+
+// off tells whether a component deserves a word.
+func (f Foretold) off() bool {
+	return f.Within != nil && (!*f.Within || f.AsExpected != nil && !*f.AsExpected && f.Confidence == HighConfidence)
+}
+
+// Part finds a component; false where it was neither foretold nor measured.
+func (f *Forecast) Part(name string) (Foretold, bool) {
+	if f != nil {
+		for _, p := range f.Parts {
+			if p.Name == name {
+				return p, true
+			}
+		}
+	}
+	return Foretold{}, false
+}
+
+// recommend says what is off and why, as far as the record tells.
+func (c *Cell) recommend(f *Forecast, p record.Prediction) []string {
+	var out []string
+	setup := c.otherwise(p)
+	for _, x := range f.Parts {
+		if !x.off() || x.Name == TotalMemory && slices.ContainsFunc(f.Parts, func(o Foretold) bool { return o.Name == MemoryIncrease && o.off() }) {
+			continue
+		}
+		out = append(out, fmt.Sprintf("%s: %s MiB were foretold and %s measured (%s): %s", x.Title, short(*x.Best), short(*x.Measured), errorWords(x), c.reason(f, x, setup)))
+	}
+	return out
+}
+
+func errorWords(x Foretold) string {
+	if x.Percent == nil {
+		return fmt.Sprintf("%+.1f MiB", *x.Error)
+	}
+	return fmt.Sprintf("%+.1f %%", *x.Percent)
+}
+
+// otherwise lists what the engine says of its set-up that was taken to be something else.
+func (c *Cell) otherwise(p record.Prediction) []string {
+	var out []string
+	for _, key := range slices.Sorted(maps.Keys(p.Setup)) {
+		is := c.says(key)
+		if key == "context" && is == "" && c.Spec.Model.Context > 0 {
+			is = fmt.Sprint(c.Spec.Model.Context)
+		}
+		if is != "" && !strings.EqualFold(is, p.Setup[key]) {
+			out = append(out, fmt.Sprintf("%s was %s, %s was foretold", strings.ReplaceAll(key, "_", " "), is, p.Setup[key]))
+		}
+	}
+	return out
+}
+
+// reason is what most likely explains an error: a type of numbers, another difference of the set-up, else what such errors come from.
+func (c *Cell) reason(f *Forecast, x Foretold, setup []string) string {
+	actual := c.Parts.Component(measuredAs(x.Name)).DType
+	if x.DType != "" && actual != "" && !strings.EqualFold(actual, x.DType) {
+		return fmt.Sprintf("%s was %s, %s was foretold", strings.SplitN(x.Title, ",", 2)[0], actual, x.DType)
+	}
+	if len(setup) > 0 {
+		return strings.Join(setup, "; ")
+	}
+	high := *x.Error > 0
+	whole := c.Parts.Component(FrameworkOverhead)
+	switch x.Name {
+	case ModelWeights:
+		return "types or tensors are others than was foretold; with repacking, or copies on the way to a GPU, an engine holds some of them twice"
+	case KVCache, KVCacheUsed:
+		if high {
+			return "the engine reserves for fewer tokens, or in a smaller type, than was foretold"
+		}
+		return "the engine reserves for more tokens (a context that is rounded up, or several slots), or in a larger type, than was foretold"
+	case Activations:
+		return "it goes by how many tokens are computed at a time, and by how an engine's allocator shares buffers, which differs between versions"
+	case FrameworkOverhead:
+		if whole.Words != "" {
+			return whole.Words
+		}
+		return "it is what is left by difference, with the errors of all other components in it, and a rule of thumb at that"
+	}
+	if whole.Words != "" {
+		return whole.Words
+	}
+	if worst, ok := f.worst(x.Name); ok {
+		return "most of it comes from " + worst
+	}
+	if high {
+		return "what was reserved did not all come into memory: it counts once it is touched"
+	}
+	return "something grew that was not foretold: copies during the load, caches, or another program's pages"
+}
+
+// worst names the component whose error is largest, in MiB, of those that make up a sum.
+func (f *Forecast) worst(but string) (string, bool) {
+	name, most := "", 0.0
+	for _, n := range components()[:6] {
+		if n[0] == KVCacheUsed || n[0] == but {
+			continue
+		}
+		x, ok := f.Part(n[0])
+		if ok && x.Error != nil && math.Abs(*x.Error) > most {
+			name, most = fmt.Sprintf("%s (%+.1f MiB)", x.Title, *x.Error), math.Abs(*x.Error)
+		}
+	}
+	return name, name != ""
+}

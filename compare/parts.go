@@ -1,0 +1,183 @@
+package compare
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"llmparity/internal/record"
+)
+
+// sizes are what a launch held, in MiB, by component; a component that was not read is not in it.
+type sizes map[string]float64
+
+// split puts a cell's parts together, each by the best method that its engine allows.
+func (c *Cell) split(counted []*record.Attempt) *Parts {
+	all := launches(counted)
+	if len(all) == 0 {
+		return nil
+	}
+	p := &Parts{Notes: []string{}, DTypes: c.dtypes()}
+	whole := c.wholeOf(all)
+	p.Of = whole.of
+	weights, cache, used := c.weights(all), c.cacheReserved(all), c.cacheUsed(all)
+	working, several := c.working(all), c.several(all)
+	framework := c.remainder(all, whole, weights, cache, working, several)
+	for _, f := range []Figure{weights, cache, used, working, framework, several, whole.increase, whole.total} {
+		p.add(f)
+	}
+	p.Confidence = HighConfidence
+	for _, name := range []string{ModelWeights, KVCache, Activations} {
+		level := p.Component(name).Confidence
+		if level == "" {
+			level = LowConfidence
+		}
+		p.Confidence = worseOf(p.Confidence, level)
+	}
+	p.Notes = append(p.Notes, whole.notes...)
+	if f := p.Component(FrameworkOverhead); f.Known() && f.Center() < 0 {
+		words := c.belowZero(all, f, p)
+		p.Notes = append(p.Notes, words)
+		for i := range p.Components {
+			if p.Components[i].Name == FrameworkOverhead {
+				p.Components[i].Words = words
+			}
+		}
+	}
+	return p
+}
+
+// add takes a figure for a component.
+func (p *Parts) add(f Figure) {
+	f.Title, f.Unit = ComponentTitle(f.Name), "MiB"
+	f.summarise()
+	if !f.Known() {
+		f.Method, f.Blind, f.How = "", "", ""
+	}
+	c := Component{Figure: f}
+	if f.Known() {
+		c.Confidence = confidenceOf(f.Name, f.Method)
+	}
+	c.DType = map[string]string{ModelWeights: p.DTypes.Weights, KVCache: p.DTypes.KVCache, KVCacheUsed: p.DTypes.KVCache,
+		Activations: p.DTypes.Activations}[f.Name]
+	p.Components = append(p.Components, c)
+}
+
+// inside is what was read within the engine: at the end of the measurement, else of the load. The figures have one value a launch.
+func (c *Cell) inside(component, name string) Figure {
+	f := Figure{Name: name}
+	if c.Memory != nil {
+		f = Held(c.Memory.Measure, name)
+		if !f.Known() {
+			f = Held(c.Memory.Load, name)
+		}
+	}
+	f.Name = component
+	f.How = strings.TrimSuffix(f.How, ".")
+	return f
+}
+
+// always is a component that arithmetic gives: the same in every launch.
+func always(component, method, how string, mib float64, all []launch) Figure {
+	f := Figure{Name: component, Method: method, How: how}
+	for _, l := range all {
+		f.exact(l.id, mib)
+	}
+	return f
+}
+
+func (c *Cell) weights(all []launch) Figure {
+	if f := c.inside(ModelWeights, Weights); f.Known() {
+		return f
+	}
+	m := c.Spec.Model
+	switch {
+	case c.says("weights_dtype") == "f32" && m.DType != "f32" && m.Parameters > 0:
+		return always(ModelWeights, ByFormula, "4 bytes a parameter: the file has other types, and the engine computes on f32", 4*float64(m.Parameters)/record.MiB, all)
+	case m.WeightsB > 0:
+		return always(ModelWeights, ByTensors, "the sizes of the tensors in the file, of which the engine tells no other type; no reading of what it holds",
+			float64(m.WeightsB)/record.MiB, all)
+	}
+	return Figure{Name: ModelWeights, Absent: "nobody tells: there is neither a file nor a log"}
+}
+
+// tokenBytes are those of a token in the KV cache, by the model's shape; 0 where that or the type is not known.
+func (c *Cell) tokenBytes() float64 {
+	m := c.Spec.Model
+	return 2 * float64(m.Layers) * float64(m.KVHeads) * float64(m.HeadDim) * widthOf(c.says("kv_dtype"))
+}
+
+func (c *Cell) context() int {
+	if n, err := strconv.Atoi(c.says("context")); err == nil && n > 0 {
+		return n
+	}
+	return c.Spec.Model.Context
+}
+
+func (c *Cell) cacheReserved(all []launch) Figure {
+	if f := c.inside(KVCache, KVReserved); f.Known() {
+		return f
+	}
+	if b, n := c.tokenBytes(), c.context(); b > 0 && n > 0 {
+		return always(KVCache, ByFormula, fmt.Sprintf("2 × layers × key-value heads × head size × bytes of an element × a context of %d: for plain or grouped attention", n),
+			b*float64(n)/record.MiB, all)
+	}
+	return Figure{Name: KVCache, Absent: "nobody tells: the engine says neither its size nor its type"}
+}
+
+func (c *Cell) cacheUsed(all []launch) Figure {
+	if f := c.inside(KVCacheUsed, KVUsed); f.Known() {
+		return f
+	}
+	ratio := Figure{}
+	for _, f := range c.Server {
+		if f.Name == "kv_cache_usage_ratio" && f.Known() {
+			ratio = f
+		}
+	}
+	b := c.tokenBytes()
+	switch tokens := c.Figure(Tokens).Center() + c.Figure(Prompt).Center(); {
+	case b > 0 && !math.IsNaN(tokens):
+		return always(KVCacheUsed, ByFormula, "tokens of prompt and answer × 2 × layers × key-value heads × head size × bytes of an element",
+			b*tokens/record.MiB, all)
+	case ratio.Known():
+		return Figure{Name: KVCacheUsed, Absent: fmt.Sprintf("in bytes nobody tells; by the server's own word at most %s %% of the KV cache",
+			short(100*ratio.Center()))}
+	}
+	return Figure{Name: KVCacheUsed, Absent: "nobody tells"}
+}
+
+func (c *Cell) working(all []launch) Figure {
+	f := c.inside(Activations, Workspaces)
+	if !f.Known() {
+		f.Absent = "no reading tells them apart: they lie in what is left for the framework"
+	}
+	return f
+}
+
+// several is what several devices take beyond one.
+func (c *Cell) several(all []launch) Figure {
+	f := Figure{Name: MultiGPUOverhead}
+	devices := map[string]bool{}
+	for _, l := range all {
+		for _, a := range l.attempts {
+			for _, m := range a.Metrics {
+				if device, ok := strings.CutSuffix(m.Name, "."+gpuValue); ok && m.Value > 0 && a.Sources[m.Source].PID != 0 {
+					devices[device] = true
+				}
+			}
+		}
+	}
+	switch {
+	case len(devices) > 1:
+		f.Absent = fmt.Sprintf("not told apart: %d GPUs hold memory for it, and what one would is not known", len(devices))
+	case c.Device == nil:
+		f.Absent = "nobody tells on how many devices it computes"
+	case len(devices) == 1 || c.Device.Class != record.GPU || c.Spec.Engine == "webllm":
+		return always(MultiGPUOverhead, ByFormula, "one device computes: there is none", 0, all)
+	default:
+		f.Absent = "nobody tells on how many GPUs it lies"
+	}
+	return f
+}

@@ -1,0 +1,249 @@
+package compare_test
+
+import (
+	"encoding/json"
+	"math"
+	"strings"
+	"testing"
+
+	"llmparity/compare"
+	"llmparity/compare/comparetest"
+	"llmparity/internal/record"
+)
+
+func partsOf(t *testing.T, run *record.Run) *compare.Parts {
+	t.Helper()
+	res := compare.Runs(run)
+	if _, err := json.Marshal(res); err != nil {
+		t.Fatal(err)
+	}
+	return res.Cells[0].Parts
+}
+
+// addsUp holds the parts against the whole, launch by launch.
+func addsUp(t *testing.T, p *compare.Parts) {
+	t.Helper()
+	whole := p.Component(compare.MemoryIncrease)
+	for i, v := range whole.Values {
+		sum := 0.0
+		for _, name := range []string{compare.ModelWeights, compare.KVCache, compare.Activations, compare.FrameworkOverhead, compare.MultiGPUOverhead} {
+			if c := p.Component(name); c.Known() {
+				if c.Values[i].Attempt != v.Attempt {
+					t.Fatalf("%s: value %d is of attempt %d, not %d", name, i, c.Values[i].Attempt, v.Attempt)
+				}
+				sum += c.Values[i].Value
+			}
+		}
+		if math.Abs(sum-v.Value) > 1e-6 {
+			t.Errorf("launch %d: the parts come to %v, the increase is %v", i+1, sum, v.Value)
+		}
+	}
+}
+
+func TestPartsOfALedger(t *testing.T) {
+	p := partsOf(t, measured(t, 6))
+	addsUp(t, p)
+	for _, want := range []struct {
+		name               string
+		mib                float64
+		method, confidence string
+		dtype              string
+	}{{compare.ModelWeights, 4 + 4096.0/record.MiB, compare.Ledger, "high", "f32"}, {compare.KVCache, 544.0 / 1024, compare.Ledger, "high", "f32"},
+		{compare.KVCacheUsed, 68.0 / 1024, compare.Ledger, "medium", "f32"}, {compare.Activations, 1_100_300.0 / record.MiB, compare.Ledger, "medium", ""},
+		{compare.MultiGPUOverhead, 0, compare.ByFormula, "medium", ""}} {
+		c := p.Component(want.name)
+		if c.N != 6 || c.Center() != want.mib || c.Method != want.method || c.Confidence != want.confidence || c.DType != want.dtype || c.How == "" {
+			t.Errorf("%s: %+v, want %+v", want.name, c, want)
+		}
+	}
+	if f := p.Component(compare.FrameworkOverhead); f.Center() <= 0 || f.Method != compare.ByDifference || f.Confidence != "low" || f.Words != "" {
+		t.Errorf("%+v", f)
+	}
+	if p.Of != "total PSS" || p.Confidence != "medium" || p.DTypes != (compare.DTypes{Weights: "f32", KVCache: "f32"}) {
+		t.Errorf("%q, %q, %+v", p.Of, p.Confidence, p.DTypes)
+	}
+}
+
+func TestPartsOfALogAndOfAFile(t *testing.T) {
+	values := map[string]float64{"weights_bytes": 8 << 20, "kv_reserved_bytes": 4 << 20, "kv_used_bytes": 1 << 20, "workspaces_bytes": 3 << 20}
+	p := partsOf(t, logs(comparetest.Run(t, "server", comparetest.Native(6)), values))
+	addsUp(t, p)
+	for name, want := range map[string]float64{compare.ModelWeights: 8, compare.KVCache: 4, compare.KVCacheUsed: 1, compare.Activations: 3} {
+		if c := p.Component(name); c.Center() != want || c.Method != compare.EngineLog {
+			t.Errorf("%s: %+v", name, c)
+		}
+	}
+	if p.DTypes.Activations != "f32" {
+		t.Errorf("%+v", p.DTypes)
+	}
+	// Without a log what the file and the set-up tell is taken, and what nobody tells stays in what is left.
+	p = partsOf(t, comparetest.Run(t, "server", comparetest.Native(6)))
+	addsUp(t, p)
+	weights, cache, working := p.Component(compare.ModelWeights), p.Component(compare.KVCache), p.Component(compare.Activations)
+	if weights.Center() != 4 || weights.Method != compare.ByTensors || cache.Method != compare.ByFormula || cache.Center() != 2*2*2*32*4*256/float64(record.MiB) ||
+		cache.Confidence != "medium" || working.Known() || working.Absent == "" || working.Method != "" {
+		t.Errorf("%+v\n%+v\n%+v", weights, cache, working)
+	}
+	if f := p.Component(compare.FrameworkOverhead); !strings.Contains(f.How, "in it still: activations") || p.Confidence != "low" {
+		t.Errorf("%s, confidence %s", f.How, p.Confidence)
+	}
+}
+
+// Weights that an engine dequantises are not those of the file.
+func TestPartsOfQuantisedWeights(t *testing.T) {
+	e := comparetest.Native(1)
+	e.Cell.Model.DType, e.Cell.Model.WeightsB = "q4_1", 655_360
+	p := partsOf(t, comparetest.Run(t, "q", e)) // the policy says that it computes on f32
+	if w := p.Component(compare.ModelWeights); w.Center() != 4 || w.Method != compare.ByFormula || w.DType != "f32" || p.DTypes.Scales != "" {
+		t.Errorf("%+v, %+v", w, p.DTypes)
+	}
+	for stored, scales := range map[string]string{"q4_1": "f16", "q6_k": "f16", "q4f16_1": "f16", "q4f32_1": "f32", "iq4_xs": "f16", "mxfp4": "e8m0", "q0f32": "", "f16": "", "bf16": ""} {
+		e.Info.Policy = map[string]string{"weights_dtype": stored, "kv_dtype": "q8_0"}
+		p = partsOf(t, comparetest.Run(t, "q", e))
+		if p.DTypes.Weights != stored || p.DTypes.Scales != scales || p.DTypes.KVCache != "q8_0" {
+			t.Errorf("%s: %+v", stored, p.DTypes)
+		}
+	}
+}
+
+// A server of somebody else's has neither file nor log.
+func TestPartsThatNobodyTells(t *testing.T) {
+	e := comparetest.Native(1)
+	e.Cell.Model = record.Model{Name: "m", Format: "served"}
+	e.Info.Policy = nil
+	p := partsOf(t, comparetest.Run(t, "served", e))
+	for _, name := range []string{compare.ModelWeights, compare.KVCache, compare.KVCacheUsed, compare.Activations, compare.FrameworkOverhead} {
+		if c := p.Component(name); c.Known() || c.Absent == "" || c.Confidence != "" {
+			t.Errorf("%s: %+v", name, c)
+		}
+	}
+	if c := p.Component(compare.MemoryIncrease); !c.Known() {
+		t.Errorf("%+v", c)
+	}
+}
+
+// What is left below zero is shown and explained, by what the record knows.
+func TestANegativeRemainder(t *testing.T) {
+	for name, c := range map[string]struct {
+		values map[string]float64
+		policy map[string]string
+		says   string
+	}{
+		"workspace": {map[string]float64{"weights_bytes": 4 << 20, "kv_reserved_bytes": 1 << 20, "kv_used_bytes": 1 << 20, "workspaces_bytes": 200 << 20}, map[string]string{"ubatch": "512"}, "workspaces are made for 512 tokens at a time"},
+		"repacked": {map[string]float64{"weights_bytes": 200 << 20, "weights.CPU_Mapped_bytes": 100 << 20, "weights.CPU_REPACK_bytes": 100 << 20, "kv_reserved_bytes": 1 << 20, "workspaces_bytes": 1 << 20},
+			map[string]string{"mmap": "on"}, "weights count twice: 100.0 MiB were repacked"},
+		"mapped":  {map[string]float64{"weights_bytes": 400 << 20, "kv_reserved_bytes": 1 << 20, "kv_used_bytes": 1 << 20}, map[string]string{"mmap": "on"}, "the weights are a mapped file"},
+		"unknown": {map[string]float64{"weights_bytes": 400 << 20, "kv_reserved_bytes": 1 << 20, "kv_used_bytes": 1 << 20}, nil, "the record tells no cause"},
+	} {
+		e := comparetest.Native(2)
+		e.Info.Policy = c.policy
+		p := partsOf(t, logs(comparetest.Run(t, "server", e), c.values))
+		addsUp(t, p)
+		f := p.Component(compare.FrameworkOverhead)
+		if f.Center() >= 0 || !strings.Contains(f.Words, c.says) || !strings.Contains(f.Words, "is negative") || len(p.Notes) != 1 || p.Notes[0] != f.Words {
+			t.Errorf("%s: %v %q %q", name, f.Center(), f.Words, p.Notes)
+		}
+	}
+}
+
+// A page's KV cache is reserved and not touched; llama.cpp writes zeros into the whole of its own.
+func TestANegativeRemainderOfALargeCache(t *testing.T) {
+	in := comparetest.Page()
+	in.KVReserved = 2 << 30
+	p := partsOf(t, comparetest.Run(t, "page", comparetest.Measured(comparetest.Browser(2), in)))
+	addsUp(t, p)
+	if f := p.Component(compare.FrameworkOverhead); f.Center() >= 0 || !strings.Contains(f.Words, "MiB of the KV cache are reserved and hold no token") {
+		t.Errorf("%v %q", f.Center(), f.Words)
+	}
+	log := map[string]float64{"weights_bytes": 4 << 20, "kv_reserved_bytes": 200 << 20, "kv_used_bytes": 1 << 20}
+	e := comparetest.Native(2)
+	e.Info.Policy = nil
+	if f := partsOf(t, logs(comparetest.Run(t, "server", e), log)).Component(compare.FrameworkOverhead); f.Center() >= 0 || strings.Contains(f.Words, "KV cache") {
+		t.Errorf("%v %q", f.Center(), f.Words)
+	}
+}
+
+// onGPU gives every launch what a driver tells of a process.
+func onGPU(run *record.Run, role string, mib map[record.Phase]float64) *record.Run {
+	for _, a := range run.Attempts {
+		for id, name := range map[int]string{91: "nvml_process", 92: "drm_fdinfo"} { // two drivers tell of one process
+			a.Sources[id] = record.Source{Role: role, Method: name, PID: 4002, Blind: "what it hides"}
+		}
+		for phase, v := range mib {
+			if span, ok := a.Phase(phase); ok {
+				for id, share := range map[int]float64{91: 1, 92: 0.5} {
+					a.Metrics = append(a.Metrics, record.MetricRow{Source: id, NS: span.EndNS - 1000, Name: "gpu_memory_bytes", Value: v * share * record.MiB},
+						record.MetricRow{Source: id, NS: span.EndNS - 1000, Name: "gpu0.gpu_memory_bytes", Value: v * share * record.MiB})
+				}
+			}
+		}
+	}
+	return run
+}
+
+// On a GPU the ledger's bytes lie in its memory: PSS says nothing of them.
+func TestPartsOnAGPU(t *testing.T) {
+	e := comparetest.Measured(comparetest.Browser(6), comparetest.Page())
+	e.Device = record.Device{Class: record.GPU, Name: "Example GPU"}
+	p := partsOf(t, comparetest.Run(t, "gpu", e))
+	if c := p.Component(compare.FrameworkOverhead); c.Known() || !strings.Contains(c.Absent, "no driver tells") {
+		t.Errorf("a difference from PSS: %+v", c)
+	}
+	if len(p.Notes) != 1 || !strings.Contains(p.Notes[0], "no difference is formed from PSS") {
+		t.Errorf("%q", p.Notes)
+	}
+	run := onGPU(comparetest.Run(t, "gpu", e), "gpu-process", map[record.Phase]float64{record.Baseline: 50, record.Load: 90, record.Measure: 80})
+	p = partsOf(t, run)
+	addsUp(t, p)
+	if c := p.Component(compare.MemoryIncrease); c.Center() != 40 || c.N != 6 || c.Confidence != "high" || c.Method != "gpu_memory_of_processes" {
+		t.Errorf("%+v", c)
+	}
+	if c := p.Component(compare.TotalMemory); c.Center() != 90 || p.Of != "GPU memory of its processes" {
+		t.Errorf("%+v of %s", c, p.Of)
+	}
+	if len(p.Notes) != 2 || !strings.Contains(p.Notes[1], "grew by") {
+		t.Errorf("%q", p.Notes)
+	}
+	// Layers on both: neither whole holds them all.
+	n := comparetest.Native(1)
+	n.Device, n.Info.Policy["gpu_layers"] = e.Device, "10 of 33"
+	p = partsOf(t, onGPU(comparetest.Run(t, "part", n), "server", map[record.Phase]float64{record.Measure: 80}))
+	if c := p.Component(compare.FrameworkOverhead); c.Known() || !strings.Contains(strings.Join(p.Notes, " "), "10 of 33 layers") {
+		t.Errorf("%+v %q", c, p.Notes)
+	}
+}
+
+// Repetitions in one launch are one value of memory, of the breakdown's as well.
+func TestReusedLaunchesHaveOneBreakdown(t *testing.T) {
+	e := comparetest.Measured(comparetest.Browser(4), comparetest.Page())
+	e.Reused, e.Cell.Reused = true, true
+	for _, warmup := range []bool{false, true} {
+		e.Warmup = warmup
+		run := comparetest.Run(t, "reused", e)
+		last := run.Attempts[len(run.Attempts)-1]
+		part(t, last, record.Measure, "workspaces_bytes", 1<<20)
+		c := compare.Runs(run).Cells[0]
+		if c.Launches.Counted != 4 || c.Launches.Opened != 1 {
+			t.Fatalf("%+v", c.Launches)
+		}
+		for _, list := range [][]compare.Figure{c.Memory.Load, c.Memory.Measure} {
+			for _, name := range []string{compare.Ledger, compare.Weights, compare.Workspaces, compare.TotalPSS} {
+				if f := compare.Held(list, name); f.N != 1 || f.Values[0].Attempt != last.Launch().ID {
+					t.Errorf("warm-up %v: %s has %+v", warmup, name, f.Values)
+				}
+			}
+		}
+		if f := compare.Held(c.Memory.Measure, compare.Workspaces); f.Center() != (1_100_300+1<<20)/float64(record.MiB) {
+			t.Errorf("%v is not what the last repetition left", f.Center())
+		}
+		if f := compare.Held(c.Memory.Retained, compare.JSHeap); f.N != 1 {
+			t.Errorf("%+v", f)
+		}
+		for _, f := range c.Memory.Peaks[0].Phases {
+			if f.N != 1 {
+				t.Errorf("peaks in %s: %+v", f.Name, f.Values)
+			}
+		}
+		addsUp(t, c.Parts)
+	}
+}

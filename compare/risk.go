@@ -1,0 +1,28 @@
+package compare
+
+import (
+	"fmt"
+	"strings"
+
+	"llmparity/internal/record"
+)
+
+// riskReasons are those of a risk; where none is given, its tightest place.
+func riskReasons(r *record.Risk) []string {
+	if len(r.Reasons) > 0 || len(r.Places) == 0 {
+		return r.Reasons
+	}
+	p := r.Places[0]
+	return []string{fmt.Sprintf("%s: %s MiB, up to %s, are needed and %s are free", p.Name, short(inMiB(p.Need)), short(inMiB(p.High)),
+		short(inMiB(p.Free)))}
+}
+
+// refuse says in every figure of a cell that was not launched why it is absent.
+func (c *Cell) refuse() {
+	c.Refused = strings.TrimSuffix("would not fit: "+strings.Join(riskReasons(c.Risk), "; "), ": ")
+	for _, list := range [][]Figure{c.Figures, c.Sampler} {
+		for i := range list {
+			list[i].Absent = "refused, it " + c.Refused
+		}
+	}
+}

@@ -1,0 +1,170 @@
+package compare
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"strconv"
+
+	"llmparity/internal/accuracy"
+	"llmparity/internal/record"
+)
+
+// ValidationSchema identifies the layout of a marshalled Validation.
+const ValidationSchema = "llmparity.validation/1"
+
+// Validation is how well memory was foretold over many runs. A cell counts once in each component that was both foretold and measured:
+// by the median over its launches.
+type Validation struct {
+	Schema     string           `json:"schema"`
+	Runs       int              `json:"runs"`       // that were read
+	Without    int              `json:"without"`    // of them: no cell has both a forecast and a measurement
+	Components []ComponentError `json:"components"` // over all cells
+	Engines    []ErrorGroup     `json:"engines"`
+	Contexts   []ErrorGroup     `json:"contexts"`
+	Cells      []ForetoldCell   `json:"cells"` // the worst first
+	Absent     []string         `json:"absent"`
+	Broken     []BrokenRun      `json:"broken"`
+}
+
+// BrokenRun is a folder that can't be read.
+type BrokenRun struct {
+	Dir   string `json:"dir"`
+	Error string `json:"error"`
+}
+
+// ErrorGroup has the errors of cells that have something in common.
+type ErrorGroup struct {
+	Name       string           `json:"name"`
+	Cells      int              `json:"cells"`
+	Components []ComponentError `json:"components"`
+}
+
+// ComponentError sums up a component over cells. Errors are the forecast's in percent of what was measured: above zero where too much
+// was foretold.
+type ComponentError struct {
+	Name   string  `json:"name"`
+	Title  string  `json:"title"`
+	N      int     `json:"n"`
+	Median float64 `json:"median_error_percent"` // of the errors' size
+	Bias   float64 `json:"bias_percent"`         // the mean of the errors with their signs
+	Max    float64 `json:"max_error_percent"`    // the largest error's size
+	Within float64 `json:"within_range"`         // the share of cells that were within the range that was foretold
+	// Expected is how near such calculations come in general.
+	Expected *accuracy.Expected `json:"expected,omitempty"`
+}
+
+// ForetoldCell is a cell with what was foretold of it and measured.
+type ForetoldCell struct {
+	Dir     string `json:"dir"`
+	Label   string `json:"label"`
+	Engine  string `json:"engine"`
+	Model   string `json:"model"`
+	Context int    `json:"context"`
+	// Worst is the largest error of a component in multiples of its expected variance, and WorstName that component.
+	Worst     float64  `json:"worst"`
+	WorstName string   `json:"worst_component"`
+	Forecast  Forecast `json:"forecast"`
+}
+
+// NewValidation is one of no run.
+func NewValidation() *Validation {
+	return &Validation{Schema: ValidationSchema, Components: []ComponentError{}, Engines: []ErrorGroup{}, Contexts: []ErrorGroup{},
+		Cells: []ForetoldCell{}, Absent: []string{}, Broken: []BrokenRun{}}
+}
+
+// Add takes a run's cells.
+func (v *Validation) Add(run *record.Run) {
+	v.Runs++
+	res, before := Runs(run), len(v.Cells)
+	for i := range res.Cells {
+		c := &res.Cells[i]
+		if c.Forecast == nil {
+			continue
+		}
+		if c.Forecast.Absent != "" {
+			v.Absent = appendNew(v.Absent, run.Dir+", "+c.Label+": "+c.Forecast.Absent)
+			continue
+		}
+		cell := ForetoldCell{Dir: run.Dir, Label: c.Label, Engine: c.Spec.Engine, Model: c.Spec.Model.Name, Context: c.context(), Forecast: *c.Forecast}
+		if cell.judge() {
+			v.Cells = append(v.Cells, cell)
+		}
+	}
+	if len(v.Cells) == before {
+		v.Without++
+	}
+}
+
+// judge finds the worst error; false where nothing was both foretold and measured.
+func (c *ForetoldCell) judge() bool {
+	known := false
+	for _, p := range c.Forecast.Parts {
+		if p.Error == nil {
+			continue
+		}
+		known = true
+		if p.Percent == nil || p.Expected == nil {
+			continue
+		}
+		if times := round(math.Abs(*p.Percent)/p.Expected.Variance, 6); times > c.Worst || c.WorstName == "" {
+			c.Worst, c.WorstName = times, p.Name
+		}
+	}
+	return known
+}
+
+// Close sums up what was added.
+func (v *Validation) Close() {
+	slices.SortStableFunc(v.Cells, func(a, b ForetoldCell) int {
+		return cmp.Or(compareDown(a.Worst, b.Worst), cmp.Compare(a.Dir, b.Dir))
+	})
+	v.Components = errorsOf(v.Cells)
+	v.Engines = grouped(v.Cells, func(c ForetoldCell) string { return c.Engine }, func(a, b ErrorGroup) int { return cmp.Compare(a.Name, b.Name) })
+	v.Contexts = grouped(v.Cells, func(c ForetoldCell) string { return strconv.Itoa(c.Context) }, func(a, b ErrorGroup) int {
+		x, _ := strconv.Atoi(a.Name) // written by us
+		y, _ := strconv.Atoi(b.Name)
+		return x - y
+	})
+}
+
+func grouped(cells []ForetoldCell, by func(ForetoldCell) string, order func(a, b ErrorGroup) int) []ErrorGroup {
+	of := map[string][]ForetoldCell{}
+	for _, c := range cells {
+		of[by(c)] = append(of[by(c)], c)
+	}
+	out := []ErrorGroup{}
+	for name, list := range of {
+		out = append(out, ErrorGroup{Name: name, Cells: len(list), Components: errorsOf(list)})
+	}
+	slices.SortFunc(out, order)
+	return out
+}
+
+// errorsOf sums up every component of which there is an error in percent.
+func errorsOf(cells []ForetoldCell) []ComponentError {
+	out := []ComponentError{}
+	for _, name := range components() {
+		var sizes []float64
+		sum, within := 0.0, 0
+		e := ComponentError{Name: name[0], Title: name[1]}
+		for _, c := range cells {
+			p, ok := c.Forecast.Part(name[0])
+			if !ok || p.Percent == nil {
+				continue
+			}
+			e.Expected = p.Expected
+			sizes, sum = append(sizes, math.Abs(*p.Percent)), sum+*p.Percent
+			if *p.Within {
+				within++
+			}
+		}
+		if e.N = len(sizes); e.N == 0 {
+			continue
+		}
+		n := float64(e.N)
+		e.Median, e.Bias, e.Max, e.Within = round(median(sizes), 6), round(sum/n, 6), round(slices.Max(sizes), 6), round(float64(within)/n, 6)
+		out = append(out, e)
+	}
+	return out
+}

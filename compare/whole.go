@@ -1,0 +1,124 @@
+package compare
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"llmparity/internal/record"
+)
+
+// whole is all that an engine takes, and what of it came since the baseline.
+type whole struct {
+	of              string
+	method          string
+	increase, total Figure
+	notes           []string
+}
+
+// wholeOf is by total PSS; by GPU memory where a GPU computes, because what lies there is in no PSS; by RSS where PSS can't be read.
+func (c *Cell) wholeOf(all []launch) whole {
+	if c.Device != nil && c.Device.Class == record.GPU {
+		return c.wholeOnGPU(all)
+	}
+	p := c.Points()
+	w := whole{of: p.Of, method: record.MethodSmapsRollup, increase: p.Increase, total: p.Peak}
+	if p.Of != "total PSS" {
+		w.method = record.MethodStatm
+		w.notes = append(w.notes, "the whole is a sum of RSS, which counts pages that several processes share more than once")
+	}
+	w.named(w.method)
+	return w
+}
+
+// named gives the figures their components' names.
+func (w *whole) named(method string) {
+	w.increase.Name, w.increase.Method = MemoryIncrease, method
+	w.total.Name, w.total.Method = TotalMemory, method
+}
+
+// onGPUs is what a whole is of where a GPU computes.
+const onGPUs = "GPU memory of its processes"
+
+func (c *Cell) wholeOnGPU(all []launch) whole {
+	w := whole{of: onGPUs, method: gpuMethod,
+		notes: []string{"a GPU computes: what lies in its memory is in no PSS, and no difference is formed from PSS"}}
+	const how = "what drivers count for the engine's processes, all GPUs together, "
+	w.total.How, w.increase.How = how+"at its highest", how+"at its highest, less what they held at the end of the baseline (nothing, where none was listed)"
+	for _, l := range all {
+		v := vramOf(l)
+		w.total.add(l.id, v.peak)
+		base := v.baseline
+		if math.IsNaN(base) {
+			base = 0
+		}
+		w.increase.add(l.id, v.peak-base)
+	}
+	absent := "no driver tells what the engine's processes hold of the GPU's memory"
+	w.total.Absent, w.increase.Absent = absent, absent
+	if host := c.Points().Increase; host.Known() && len(w.total.Values) > 0 {
+		w.notes = append(w.notes, fmt.Sprintf("besides, %s grew by %s MiB in host memory", c.Points().Of, short(host.Center())))
+	}
+	if part, ok := c.offloadedInPart(); ok {
+		w.notes = append(w.notes, part)
+	}
+	w.named(gpuMethod)
+	return w
+}
+
+// offloadedInPart says so where some layers are on the GPU and others are not.
+func (c *Cell) offloadedInPart() (string, bool) {
+	on, all, ok := strings.Cut(c.says("gpu_layers"), " of ")
+	if !ok || on == all {
+		return "", false
+	}
+	return fmt.Sprintf("%s of %s layers are on the GPU: parts lie in its memory and in the host's, and nothing is left over of either by difference", on, all), true
+}
+
+// value finds a launch's value; NaN where there is none.
+func (f Figure) value(launch int) float64 {
+	for _, v := range f.Values {
+		if v.Attempt == launch {
+			return v.Value
+		}
+	}
+	return math.NaN()
+}
+
+// remainder is what is left of the increase for the framework, launch by launch. It may be below zero, and is shown so.
+func (c *Cell) remainder(all []launch, w whole, weights, cache, working, several Figure) Figure {
+	f := Figure{Name: FrameworkOverhead, Method: ByDifference, Absent: "there is nothing to take a difference from: " + w.increase.Absent}
+	if len(w.increase.Values) > 0 {
+		f.Absent = "the weights are not known, so what is left of the whole is not the framework's"
+	}
+	if _, part := c.offloadedInPart(); part && w.method == gpuMethod {
+		f.Absent = "parts lie in the GPU's memory and in the host's"
+		return f
+	}
+	minus, holds := []string{"weights"}, []string{}
+	for _, part := range []struct {
+		of   Figure
+		name string
+	}{{cache, "KV cache (reserved)"}, {working, "activations"}, {several, "multi-GPU overhead"}} {
+		if len(part.of.Values) > 0 {
+			minus = append(minus, part.name)
+		} else {
+			holds = append(holds, part.name)
+		}
+	}
+	f.How = fmt.Sprintf("the increase from baseline to peak (%s) less %s", w.of, strings.Join(minus, ", "))
+	if len(holds) > 0 {
+		f.How += "; in it still: " + strings.Join(holds, ", ")
+	}
+	f.How += "; it gathers the errors of all of them"
+	for _, l := range all {
+		left := w.increase.value(l.id) - weights.value(l.id)
+		for _, part := range []Figure{cache, working, several} {
+			if v := part.value(l.id); !math.IsNaN(v) {
+				left -= v
+			}
+		}
+		f.exact(l.id, left)
+	}
+	return f
+}

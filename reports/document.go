@@ -94,7 +94,7 @@ func newDocument(v *view) (*document, error) {
 		d.Parity = append(d.Parity, newParityBlock(v, p))
 	}
 	for _, r := range v.res.Runs {
-		d.Runs = append(d.Runs, runFact(r))
+		d.Runs = append(d.Runs, runFact(r), checklistFact(r))
 	}
 	d.Breakdown = breakdownPart{breakdownWords, peaksWords, breakdownNotes(v.res), breakdownGrid(v.res), processGrid(v.res),
 		methodGrid(v.res)}
@@ -271,16 +271,12 @@ func addAll(add func(name, value string), prefix string, m map[string]string) {
 }
 
 func runFact(r compare.Run) fact {
-	e := r.Environment
 	f := fact{Name: line(r.Name)}
-	for _, row := range [][2]string{
-		{"folder", r.Dir}, {"started", r.Started.Format("2006-01-02 15:04:05 MST")}, {"ended", string(r.Status)},
-		{"CPU", fmt.Sprintf("%s, %d cores", e.CPU, e.Cores)}, {"memory", num(float64(e.MemoryB)/(1<<30)) + " GiB"},
-		{"system", strings.TrimSpace(e.OS + " " + e.Kernel)}, {"governor", e.Governor}, {"load before the run", num(e.Load1)},
-		{"container", map[bool]string{true: "yes", false: "no"}[e.Container]},
-		{"llmparity", strings.TrimSpace(r.Tool.Version + " " + r.Tool.GoOS + "/" + r.Tool.GoArch)}, {"llmparity sha256",
-			r.Tool.SHA256},
-	} {
+	rows := append([][2]string{{"folder", r.Dir}, {"started", r.Started.Format("2006-01-02 15:04:05 MST")}, {"ended", string(r.Status)}},
+		Machine(r.Environment)...)
+	rows = append(rows, [2]string{"llmparity", strings.TrimSpace(r.Tool.Version + " " + r.Tool.GoOS + "/" + r.Tool.GoArch)},
+		[2]string{"llmparity sha256", r.Tool.SHA256})
+	for _, row := range rows {
 		if row[1] != "" {
 			f.Rows = append(f.Rows, [2]string{row[0], line(row[1])})
 		}

@@ -1,0 +1,205 @@
+package reports
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	"llmparity/compare"
+	"llmparity/internal/record"
+)
+
+// Machine says what a machine is, a line a part: its name and what is known of it. What is not known has no line.
+func Machine(e record.Environment) [][2]string {
+	var out [][2]string
+	for _, row := range [][2]string{
+		{"system", joined(", ", strings.TrimSpace(e.OS+" "+e.Kernel), e.Arch)}, {"runs in", runsIn(e)},
+		{"CPU", fmt.Sprintf("%s, %d cores", e.CPU, e.Cores)}, {"cores", cores(e.Processor)}, {"frequency", frequency(e)},
+		{"caches", caches(e.Processor)}, {"SIMD", simd(e.Processor)}, {"memory", memory(e)}, {"limits", limits(e.Limits)},
+		{"load before the run", loads(e)}, {"others before the run", background(e)}, {"temperature", temperatures(e.Temperatures)},
+		{"GPUs", gpus(e.GPUs)}, {"display", e.Display}, {"disk", disks(e.Disks)}, {"built by", e.Go},
+	} {
+		if row[1] != "" {
+			out = append(out, [2]string{row[0], line(row[1])})
+		}
+	}
+	return out
+}
+
+// joined leaves out what is empty.
+func joined(with string, parts ...string) string {
+	var out []string
+	for _, p := range parts {
+		if p != "" {
+			out = append(out, p)
+		}
+	}
+	return strings.Join(out, with)
+}
+
+// some is a line about a number that is known.
+func some[T int | int64 | float64](n T, format string) string {
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf(format, n)
+}
+
+func gibOf(b int64) string { return num(float64(b)/(1<<30)) + " GiB" }
+
+func runsIn(e record.Environment) string {
+	var where []string
+	switch {
+	case e.ContainerKind != "":
+		where = append(where, "a container ("+e.ContainerKind+")")
+	case e.Container:
+		where = append(where, "a container")
+	}
+	if e.Virtual != "" {
+		where = append(where, "a virtual machine ("+e.Virtual+")")
+	}
+	return strings.Join(where, " on ")
+}
+
+func cores(p *record.Processor) string {
+	if p == nil {
+		return ""
+	}
+	smt := ""
+	if p.SMT != "" {
+		smt = "SMT " + p.SMT
+	}
+	return joined(", ", some(p.Physical, "%d physical"), some(p.Logical, "%d logical"), some(p.Sockets, "sockets: %d"), smt,
+		some(p.NUMANodes, "NUMA nodes: %d"), p.Vendor, joined(" ", map[bool]string{true: "microcode"}[p.Microcode != ""], p.Microcode))
+}
+
+func frequency(e record.Environment) string {
+	var parts []string
+	if p := e.Processor; p != nil {
+		if p.MaxMHz > 0 {
+			parts = append(parts, fmt.Sprintf("%.0f to %.0f MHz", p.MinMHz, p.MaxMHz))
+		}
+		parts = append(parts, some(p.MHz, "%.0f MHz when it was read"), p.Driver, joined(" ", map[bool]string{true: "turbo"}[p.Turbo != ""], p.Turbo))
+	}
+	return joined(", ", append(parts, joined(" ", map[bool]string{true: "governor"}[e.Governor != ""], e.Governor))...)
+}
+
+func caches(p *record.Processor) string {
+	if p == nil {
+		return ""
+	}
+	var out []string
+	for _, c := range p.Caches {
+		size := num(float64(c.B)/1024) + " KiB"
+		if c.B >= record.MiB {
+			size = num(float64(c.B)/record.MiB) + " MiB"
+		}
+		out = append(out, joined(" ", fmt.Sprintf("L%d", c.Level), strings.TrimSuffix(c.Kind, "unified"), some(c.Instances, "%d ×"), size))
+	}
+	return strings.Join(out, ", ")
+}
+
+func simd(p *record.Processor) string {
+	if p == nil {
+		return ""
+	}
+	return strings.Join(p.SIMD, " ")
+}
+
+func memory(e record.Environment) string {
+	parts := []string{gibOf(e.MemoryB)}
+	if m := e.Memory; m != nil {
+		swap := "no swap"
+		if m.SwapB > 0 {
+			swap = "swap " + gibOf(m.SwapB) + ", " + gibOf(m.SwapFreeB) + " of it free"
+		}
+		parts = append(parts, gibOf(m.AvailableB)+" available", swap, joined(" ", map[bool]string{true: "huge pages"}[m.HugePages != ""], m.HugePages))
+	}
+	return joined(", ", parts...)
+}
+
+func limits(l *record.Limits) string {
+	if l == nil {
+		return ""
+	}
+	memory := ""
+	if l.MemoryB > 0 {
+		memory = fmt.Sprintf("%s of memory, %s of it used", gibOf(l.MemoryB), gibOf(l.MemoryUseB))
+	}
+	swap := ""
+	if l.SwapB != nil {
+		swap = gibOf(*l.SwapB) + " of swap"
+	}
+	return cmp.Or(joined(", ", some(l.CPUs, "%g cores"), memory, swap), "none") + " (cgroup " + l.Version + ")"
+}
+
+func loads(e record.Environment) string {
+	if e.Load5 == 0 && e.Load15 == 0 {
+		return num(e.Load1)
+	}
+	return num(e.Load1) + ", " + num(e.Load5) + " in 5 minutes, " + num(e.Load15) + " in 15"
+}
+
+func background(e record.Environment) string {
+	b := e.Background
+	if b == nil {
+		return ""
+	}
+	s := fmt.Sprintf("%s of %d cores busy for %s s", num(b.Cores), max(e.Cores, logical(e)), num(b.Seconds))
+	if b.Stolen > 0 {
+		s += ", " + num(b.Stolen) + " taken by the host's other guests"
+	}
+	var names []string
+	for _, p := range b.Busiest {
+		names = append(names, fmt.Sprintf("%s %s", p.Name, num(p.Cores)))
+	}
+	if len(names) > 0 {
+		s += ": " + strings.Join(names, ", ")
+	}
+	return s
+}
+
+func logical(e record.Environment) int {
+	if e.Processor == nil {
+		return 0
+	}
+	return e.Processor.Logical
+}
+
+func temperatures(all []record.Temperature) string {
+	var out []string
+	for _, t := range all {
+		out = append(out, fmt.Sprintf("%s %s °C", t.Chip, num(t.Celsius)))
+	}
+	return strings.Join(out, ", ")
+}
+
+func gpus(all []record.GPUInfo) string {
+	var out []string
+	for _, g := range all {
+		memory := ""
+		if g.MemoryB > 0 {
+			memory = gibOf(g.MemoryB)
+		}
+		out = append(out, joined(", ", g.Role+": "+joined(" ", g.Name, g.Part), memory, joined(" ", map[bool]string{true: "driver"}[g.Driver != ""], g.Driver),
+			"by "+g.Method))
+	}
+	return strings.Join(out, "; ")
+}
+
+func disks(all []record.Disk) string {
+	var out []string
+	for _, d := range all {
+		out = append(out, joined(" ", d.Role, gibOf(d.FreeB), "of", gibOf(d.TotalB), "free", map[bool]string{true: "(" + d.Filesystem + ")"}[d.Filesystem != ""]))
+	}
+	return strings.Join(out, ", ")
+}
+
+// checklistFact answers what a reader must know before they believe a run, item by item.
+func checklistFact(r compare.Run) fact {
+	f := fact{Name: "Reproducibility of " + line(r.Name)}
+	for _, c := range r.Checklist {
+		f.Rows = append(f.Rows, [2]string{c.Item, line(string(c.Answer) + ": " + c.Why)})
+	}
+	return f
+}

@@ -70,8 +70,14 @@ type Cell struct {
 	Reported []Figure   `json:"reported"`
 	Server   []Figure   `json:"server,omitempty"` // what a server says of itself while it works
 	Sampler  []Figure   `json:"sampler"`
-	Memory   *Breakdown `json:"memory,omitempty"` // nil where nothing looked inside
-	Self     SelfParity `json:"self_parity"`
+	Memory   *Breakdown `json:"memory,omitempty"`           // nil where nothing looked inside
+	Parts    *Parts     `json:"memory_breakdown,omitempty"` // nil where no launch counts
+	// Forecast is what was foretold of its memory, beside what was measured; nil where nobody foretold anything.
+	Forecast *Forecast    `json:"forecast,omitempty"`
+	Risk     *record.Risk `json:"risk,omitempty"` // whether its memory was thought to fit; nil: nobody judged it
+	// Refused is why it was not launched at all; empty: it was not refused.
+	Refused string     `json:"refused,omitempty"`
+	Self    SelfParity `json:"self_parity"`
 
 	unknownPrefill bool    // a prompt may have come from a cache that does not tell
 	betweenPieces  bool    // latencies are between pieces of text, which are not a token each
@@ -144,6 +150,7 @@ func Runs(runs ...*record.Run) *Result {
 		for _, spec := range run.Cells {
 			e := gather(run, spec.ID)
 			r.Cells = append(r.Cells, newCell(i, spec, e))
+			r.Cells[len(r.Cells)-1].foretold(run, e)
 			evidence = append(evidence, e)
 		}
 	}
@@ -201,6 +208,7 @@ func newCell(run int, spec record.Cell, e evidence) Cell {
 	c.Server = summarised(serverFigures(e.counted))
 	c.Sampler = summarised(samplerFigures(e.counted))
 	c.Memory = breakdown(e.counted)
+	c.Parts = c.split(e.counted)
 	c.Representative = representative(c.Figure(PeakPSS), e.counted)
 	return c
 }

@@ -15,6 +15,7 @@ import (
 	"os"
 	"os/exec"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 )
@@ -40,7 +41,8 @@ type Process struct {
 	cmd    *exec.Cmd
 	done   chan struct{}
 	err    error
-	asked  sync.Once
+	asked  atomic.Bool // Stop or Kill was called
+	polite sync.Once
 	killed sync.Once
 
 	guard *guard // nil: there is none
@@ -120,9 +122,36 @@ func (p *Process) Done() <-chan struct{} { return p.done }
 // Err says how the process ended; valid once Done is closed.
 func (p *Process) Err() error { return p.err }
 
+// Exit says how the process ended, for people; valid once Done is closed.
+func (p *Process) Exit() string {
+	if p.err == nil {
+		return "exit status 0"
+	}
+	return p.err.Error()
+}
+
+// Ended waits for the process's end, at most so long.
+func (p *Process) Ended(atMost time.Duration) bool {
+	select {
+	case <-p.done:
+		return true
+	default: // of two that are ready the next select takes either
+	}
+	select {
+	case <-p.done:
+		return true
+	case <-time.After(atMost):
+		return false
+	}
+}
+
+// Asked tells whether Stop or Kill was called: an end that comes behind it is no crash.
+func (p *Process) Asked() bool { return p.asked.Load() }
+
 // Kill ends the process and its group at once, and waits for it. It cuts short the grace of a Stop. Of a guarded one it ends all that was
 // started by it.
 func (p *Process) Kill() {
+	p.asked.Store(true)
 	// Once: later the group's number may be somebody else's.
 	p.killed.Do(func() {
 		signalGroup(p.cmd.Process, syscall.SIGKILL)
@@ -137,11 +166,9 @@ func (p *Process) Kill() {
 // Stop asks the process to end, and kills it and its group when it has not after grace. The group may outlive its leader, so it is
 // killed in either case.
 func (p *Process) Stop(grace time.Duration) {
-	p.asked.Do(func() { signalGroup(p.cmd.Process, syscall.SIGTERM) })
-	select {
-	case <-p.done:
-	case <-time.After(grace):
-	}
+	p.asked.Store(true)
+	p.polite.Do(func() { signalGroup(p.cmd.Process, syscall.SIGTERM) })
+	p.Ended(grace)
 	p.Kill()
 }
 

@@ -118,6 +118,22 @@ func TestChildGoesWhenTheParentIsKilled(t *testing.T) {
 	}
 }
 
+// written waits for a pid in a file.
+func written(t *testing.T, path string) int {
+	t.Helper()
+	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+		if text, err := os.ReadFile(path); err == nil && len(text) > 0 {
+			pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			return pid
+		}
+	}
+	t.Fatalf("nobody wrote a pid to %s", path)
+	return 0
+}
+
 func TestStopEndsTheWholeGroup(t *testing.T) {
 	pids := filepath.Join(t.TempDir(), "pid")
 	// The grandchild ignores the polite signal; its parent obeys it.
@@ -126,15 +142,7 @@ func TestStopEndsTheWholeGroup(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var text []byte
-	for len(text) == 0 {
-		text, _ = os.ReadFile(pids)
-		time.Sleep(5 * time.Millisecond)
-	}
-	grandchild, err := strconv.Atoi(strings.TrimSpace(string(text)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	grandchild := written(t, pids)
 	p.Stop(5 * time.Second)
 	gone(t, p.PID())
 	gone(t, grandchild)
@@ -155,15 +163,7 @@ func TestNothingOutlivesAGuardedProcess(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			var text []byte
-			for len(text) == 0 {
-				text, _ = os.ReadFile(pids)
-				time.Sleep(5 * time.Millisecond)
-			}
-			stray, err := strconv.Atoi(strings.TrimSpace(string(text)))
-			if err != nil {
-				t.Fatal(err)
-			}
+			stray := written(t, pids)
 			if ends == "exit 0" {
 				<-p.Done()
 			}
@@ -185,11 +185,25 @@ func TestContextEndsTheProcess(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if p.Ended(0) || p.Asked() {
+		t.Error("a process that runs has ended, or is to")
+	}
 	cancel()
 	<-p.Done()
-	if p.Err() == nil {
-		t.Error("a killed process reports no error")
+	if p.Err() == nil || p.Exit() != "signal: killed" || !p.Asked() || !p.Ended(0) {
+		t.Errorf("a killed process: %v, %s", p.Err(), p.Exit())
 	}
+}
+
+func TestAnEndThatNobodyAskedFor(t *testing.T) {
+	p, err := child.Start(t.Context(), exec.Command("true"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !p.Ended(time.Minute) || p.Asked() || p.Exit() != "exit status 0" {
+		t.Errorf("ended as %q, asked to: %v", p.Exit(), p.Asked())
+	}
+	p.Kill()
 }
 
 func TestTailKeepsTheLastLines(t *testing.T) {

@@ -23,6 +23,7 @@ import (
 	"llmparity/internal/record"
 	"llmparity/internal/sample"
 	"llmparity/internal/sample/proc"
+	"llmparity/native/logs"
 )
 
 // oneShotSession is one launch of the one-shot program: as many processes as generations, and one before them that shows what the model
@@ -422,7 +423,7 @@ func (run *completionRun) begin(ctx context.Context, s *oneShotSession, m engine
 	}
 	defer in.Close()
 	cmd.Stdin, run.input = in, hold
-	cmd.Stdout, cmd.Stderr = run.out, heard{run.tail, run.read, run.log}
+	cmd.Stdout, cmd.Stderr = run.out, logs.Tee{run.log, run.tail, run.read}
 	run.started = time.Now()
 	run.proc, err = child.StartGuarded(ctx, cmd)
 	return err

@@ -10,6 +10,7 @@ import (
 	"llmparity/internal/fault"
 	"llmparity/internal/record"
 	"llmparity/native/machine"
+	"llmparity/native/program"
 )
 
 // onCPU tells the device of whoever has nothing on a GPU. Where layers are to lie on one it is known once they do.
@@ -31,11 +32,11 @@ func noGPU(format string, args ...any) *engine.Failure {
 }
 
 // gpu refuses layers on a GPU where a program of llama.cpp's has no device for them: it would silently compute on the CPU.
-func (c Config) gpu(ctx context.Context, p program, path string) error {
+func (c Config) gpu(ctx context.Context, p program.Program, path string) error {
 	if c.GPULayers == 0 {
 		return nil
 	}
-	lines, err := p.ask(ctx, path, "--list-devices")
+	lines, err := p.Ask(ctx, path, "--list-devices", environment(""))
 	if err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@ package llamacpp
 import (
 	"context"
 
+	"llmparity/internal/child"
 	"llmparity/internal/engine"
 	"llmparity/internal/fault"
 	"llmparity/internal/gguf"
@@ -30,7 +31,7 @@ type Engine struct {
 }
 
 // New makes the engine; nothing is looked for yet.
-func New(c Config) *Engine { return &Engine{config: c, pick: freePort} }
+func New(c Config) *Engine { return &Engine{config: c, pick: child.FreePort} }
 
 // Name is Name.
 func (*Engine) Name() string { return Name }
@@ -80,9 +81,7 @@ func (l *Engine) Open(ctx context.Context, p engine.Probe) (engine.Session, erro
 func (l *Engine) identify(ctx context.Context) (identity, error) {
 	path, err := Find(l.config)
 	if err != nil {
-		return identity{}, &engine.Failure{Class: record.SetUp, Err: err}
+		return identity{}, err
 	}
 	return l.known.identify(ctx, serverProgram(), path)
 }
-
-func lastOf(lines []string, n int) []string { return lines[max(0, len(lines)-n):] }

@@ -140,7 +140,7 @@ func TestPortTakenMeanwhile(t *testing.T) {
 		if tries++; tries == 1 {
 			return taken.Addr().(*net.TCPAddr).Port, nil
 		}
-		return freePort()
+		return child.FreePort()
 	}
 	s, _ := opened(t, l)
 	if err := s.Load(t.Context(), randomModel(t, ascii())); err != nil {
@@ -161,8 +161,8 @@ func TestAnotherLlamaServerAnswers(t *testing.T) {
 	}
 	mine := &server{proc: srv.proc, client: newClient(0, "another key")}
 	mine.client.base = srv.client.base
-	if _, err := mine.ours(t.Context(), m); !errors.Is(err, errPortTaken) {
-		t.Errorf("a server with another key gives %v, want %v", err, errPortTaken)
+	if _, err := mine.ours(t.Context(), m); !errors.Is(err, child.ErrPortTaken) {
+		t.Errorf("a server with another key gives %v, want %v", err, child.ErrPortTaken)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"llmparity/internal/engine"
+	"llmparity/native/program"
 )
 
 // flag is an option of a program of llama.cpp's, with its value where it has one.
@@ -51,7 +52,7 @@ func harmless() []string {
 }
 
 // fitted says flags in the words of a version of llama.cpp. The error names one that it needs and lacks.
-func (k options) fitted(p program, path string, flags []flag) ([]flag, error) {
+func (k options) fitted(p program.Program, path string, flags []flag) ([]flag, error) {
 	if k == nil {
 		return flags, nil // it will say itself what it does not know
 	}
@@ -77,8 +78,8 @@ func (k options) fitted(p program, path string, flags []flag) ([]flag, error) {
 	return out, nil
 }
 
-func tooOld(p program, path, lacks string) *engine.Failure {
-	return p.useless("%s is too old: it does not know %s, and a newer one is needed", path, lacks)
+func tooOld(p program.Program, path, lacks string) *engine.Failure {
+	return p.Unfit("%s is too old: it does not know %s, and a newer one is needed", path, lacks)
 }
 
 func itoa(n int) string { return strconv.Itoa(n) }

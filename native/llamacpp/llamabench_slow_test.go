@@ -129,7 +129,7 @@ func llamaBench(b *testing.B, path string, m engine.Model, prompt int) speed {
 // pairs' ratios, that of order statistics; no pair is left out.
 func BenchmarkAgainstLlamaBench(b *testing.B) {
 	const pairs = 12
-	path, err := program{[]string{"llama-bench"}, "PATH", "LLMPARITY_LLAMA_BENCH", "scripts/setup llamacpp-tools"}.find("", cache.Dir(os.Getenv))
+	path, err := llamaProgram([]string{"llama-bench"}, "PATH", "LLMPARITY_LLAMA_BENCH", "scripts/setup llamacpp-tools").Find("", cache.Dir(os.Getenv))
 	if err != nil {
 		b.Fatal(err)
 	}

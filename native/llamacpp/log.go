@@ -1,7 +1,6 @@
 package llamacpp
 
 import (
-	"bytes"
 	"cmp"
 	"fmt"
 	"maps"
@@ -13,6 +12,7 @@ import (
 	"sync"
 
 	"llmparity/internal/record"
+	"llmparity/native/logs"
 )
 
 // load is what llama.cpp's log tells of a load. The log is for people: what it does not say in the words of one of the versions that are
@@ -45,14 +45,22 @@ func (l load) layers(asked int) string {
 
 // logReader reads the log as it is written.
 type logReader struct {
-	mu   sync.Mutex
-	part []byte // a line that is not whole yet
-	said load
-	on   func(line string) // sees every line, without its prefix; nil: nobody does
+	mu    sync.Mutex
+	lines logs.Lines
+	said  load
 }
 
-func newLogReader(on func(string)) *logReader {
-	return &logReader{said: load{buffers: map[string]map[string]float64{}, offloaded: -1}, on: on}
+// newLogReader makes one; on sees every line, without its prefix; nil: nobody does.
+func newLogReader(on func(line string)) *logReader {
+	r := &logReader{said: load{buffers: map[string]map[string]float64{}, offloaded: -1}}
+	r.lines = logs.Lines{Max: maxLine, Take: func(line string) {
+		line = strings.TrimRight(prefix.ReplaceAllString(line, ""), "\r")
+		r.said.take(line)
+		if on != nil {
+			on(line)
+		}
+	}}
+	return r
 }
 
 // maxLine is how much of a line is kept: the sizes' lines are short.
@@ -62,23 +70,7 @@ const maxLine = 4096
 func (r *logReader) Write(b []byte) (int, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for rest := b; len(rest) > 0; {
-		line, after, whole := bytes.Cut(rest, []byte("\n"))
-		if room := maxLine - len(r.part); room > 0 {
-			r.part = append(r.part, line[:min(room, len(line))]...)
-		}
-		rest = after
-		if !whole {
-			break
-		}
-		text := strings.TrimRight(prefix.ReplaceAllString(string(r.part), ""), "\r")
-		r.part = r.part[:0]
-		r.said.take(text)
-		if r.on != nil {
-			r.on(text)
-		}
-	}
-	return len(b), nil
+	return r.lines.Write(b)
 }
 
 // load gives what was said so far.

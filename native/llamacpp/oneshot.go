@@ -13,6 +13,7 @@ import (
 	"llmparity/internal/fault"
 	"llmparity/internal/record"
 	"llmparity/internal/sample/proc"
+	"llmparity/native/logs"
 )
 
 // OneShotName is the name in plans and records of llama.cpp's one-shot program as an engine.
@@ -56,7 +57,7 @@ func (o *OneShot) Check(ctx context.Context, m engine.Model) error {
 func (o *OneShot) identify(ctx context.Context) (identity, error) {
 	path, err := FindCLI(o.config)
 	if err != nil {
-		return identity{}, &engine.Failure{Class: record.SetUp, Err: err}
+		return identity{}, err
 	}
 	b, err := o.known.identify(ctx, completionProgram(), path)
 	if err != nil {
@@ -64,7 +65,7 @@ func (o *OneShot) identify(ctx context.Context) (identity, error) {
 	}
 	// Newer llama-cli talks: it knows no prompt cache, which every one-shot version does.
 	if _, ok := b.options["--prompt-cache"]; !ok && b.options != nil {
-		return identity{}, completionProgram().useless("%s is not llama.cpp's one-shot program: it has no prompt cache (newer llama-cli is a chat client)", path)
+		return identity{}, completionProgram().Unfit("%s is not llama.cpp's one-shot program: it has no prompt cache (newer llama-cli is a chat client)", path)
 	}
 	return b, nil
 }
@@ -129,12 +130,12 @@ func tooLong(what string, context int) error {
 // why says how a process of the one-shot program ended that should not have.
 func (s *oneShotSession) why(ctx context.Context, run *completionRun, m engine.Model) error {
 	words := said(run.tail.Lines(200))
-	how := exit(run.proc.Err())
+	how := run.proc.Exit()
 	lacks := missingFlag(words, run.args)
 	failed := func(words []string) bool {
 		return contains(words, "failed to load model") || contains(words, "error loading model")
 	}
-	if lacks == "" && run.proc.Err() != nil && !signalled(run.proc.Err()) && !failed(words) && !contains(words, tooLongWords) && !outOfMemory(words) {
+	if lacks == "" && run.proc.Err() != nil && !signalled(run.proc.Err()) && !failed(words) && !contains(words, tooLongWords) && !logs.OutOfMemory(words...) {
 		words = s.words(ctx, run, words)
 	}
 	switch {
@@ -142,17 +143,17 @@ func (s *oneShotSession) why(ctx context.Context, run *completionRun, m engine.M
 		return tooOld(completionProgram(), s.binary.path, lacks)
 	case contains(words, tooLongWords):
 		return tooLong("the prompt and a token", s.context)
-	case outOfMemory(words):
-		return engine.Fail(record.OOM, "%s ran out of memory (%s): %s", s.name(), how, summary(words))
+	case logs.OutOfMemory(words...):
+		return engine.Fail(record.OOM, "%s ran out of memory (%s): %s", s.name(), how, logs.LastWords(words))
 	case signalled(run.proc.Err()):
-		return engine.Fail(record.Crash, "%s crashed (%s); its last words: %s", s.name(), how, summary(words))
+		return engine.Fail(record.Crash, "%s crashed (%s); its last words: %s", s.name(), how, logs.LastWords(words))
 	case failed(words):
 		return &engine.Failure{Class: record.SetUp, Err: fault.New(fault.BadModel,
 			"check the file, or take a newer llama.cpp", "%s can't load %s: %s", s.name(), m.Path, loadError(words))}
 	case run.proc.Err() != nil:
-		return engine.Fail(record.Other, "%s failed (%s): %s", s.name(), how, summary(words))
+		return engine.Fail(record.Other, "%s failed (%s): %s", s.name(), how, logs.LastWords(words))
 	}
-	return engine.Fail(record.BadOutput, "%s ended early; its last words: %s", s.name(), summary(words))
+	return engine.Fail(record.BadOutput, "%s ended early; its last words: %s", s.name(), logs.LastWords(words))
 }
 
 // words asks once more, and with the same prompt, why the program fails: it does not wait for its log to be printed, of which errors alone

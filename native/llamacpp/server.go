@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -22,15 +21,12 @@ import (
 	"llmparity/internal/record"
 	"llmparity/internal/sample"
 	"llmparity/internal/sample/proc"
+	"llmparity/native/logs"
 )
-
-// errPortTaken is a free port that was somebody else's before the server could have it.
-var errPortTaken = errors.New("the port was taken by another process")
 
 // server is one llama-server.
 type server struct {
 	proc    *child.Process
-	end     context.CancelFunc // of the process's context
 	client  *client
 	tail    *child.Tail
 	read    *logReader
@@ -40,22 +36,10 @@ type server struct {
 	args    []string
 	started time.Time
 
-	tree    *proc.Tree // the process, and all that it starts where it is only a wrapper
-	looks   sync.WaitGroup
-	once    sync.Once
-	detach  []func()
-	stopped chan struct{} // closed as soon as we ask it to end: what follows is no crash
-	told    bool          // an error of a call has told of its end, or that call was cancelled
-}
-
-// freePort gives a port that was free a moment ago.
-func freePort() (int, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return 0, fmt.Errorf("looking for a free port: %w", err)
-	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port, nil
+	tree   *proc.Tree // the process, and all that it starts where it is only a wrapper
+	looks  sync.WaitGroup
+	detach []func()
+	told   bool // an error of a call has told of its end, or that call was cancelled
 }
 
 // environment is ours without llama-server's own variables, each of which sets an option behind our back. The key goes in here
@@ -76,7 +60,7 @@ func startServer(c Config, b identity, m engine.Model, port int, p engine.Probe)
 	}
 	key := make([]byte, 16)
 	_, _ = rand.Read(key) // never fails
-	s := &server{tail: &child.Tail{Max: 16 << 10}, path: b.path, args: arguments(flags), stopped: make(chan struct{})}
+	s := &server{tail: &child.Tail{Max: 16 << 10}, path: b.path, args: arguments(flags)}
 	s.client = newClient(port, hex.EncodeToString(key))
 
 	cmd := exec.Command(b.path, s.args...)
@@ -84,12 +68,10 @@ func startServer(c Config, b identity, m engine.Model, port int, p engine.Probe)
 	s.log = p.Log("llama-server")
 	s.listens = make(chan struct{})
 	s.read = newLogReader(onFirst("listening on ", func() { close(s.listens) }))
-	out := heard{s.tail, s.read, s.log}
+	out := logs.Tee{s.log, s.tail, s.read}
 	cmd.Stdout, cmd.Stderr = out, out
-	ctx, end := context.WithCancel(context.Background()) // it outlives the Load that starts it
-	s.end = end
 	s.started = time.Now()
-	if s.proc, err = child.StartGuarded(ctx, cmd); err != nil {
+	if s.proc, err = child.StartGuarded(context.Background(), cmd); err != nil { // it outlives the Load that starts it
 		s.release()
 		return nil, err
 	}
@@ -111,20 +93,6 @@ func (s *server) look() {
 	if s.tree != nil {
 		s.looks.Go(func() { s.tree.Look(context.Background()) })
 	}
-}
-
-// heard is who hears what a program prints: the tail, the reader of the log, and the log; a full disk must not end the program by a closed
-// pipe.
-type heard struct {
-	tail *child.Tail
-	read *logReader
-	log  io.Writer
-}
-
-func (h heard) Write(p []byte) (int, error) {
-	_, _ = h.log.Write(p) // the tail keeps what matters
-	_, _ = h.read.Write(p)
-	return h.tail.Write(p)
 }
 
 // onFirst calls do for the first line that contains what.
@@ -188,8 +156,8 @@ func (s *server) ours(ctx context.Context, m engine.Model) (properties, error) {
 	var refused *serverError
 	switch {
 	case errors.As(err, &refused) && (refused.Code == http.StatusUnauthorized || refused.Code == http.StatusNotFound):
-		return props, errPortTaken
-	case err != nil && ctx.Err() == nil && s.ended(time.Second), s.ended(0):
+		return props, child.ErrPortTaken
+	case err != nil && ctx.Err() == nil && s.proc.Ended(time.Second), s.proc.Ended(0):
 		return props, s.died(m) // if it died for want of the port, somebody else answered
 	case err != nil:
 		return props, fmt.Errorf("asking llama-server for its properties: %w", err)
@@ -210,24 +178,8 @@ func (s *server) whileAlive(ctx context.Context) (context.Context, context.Cance
 	return alive, cancel
 }
 
-// ended waits for the process's end, at most so long.
-func (s *server) ended(atMost time.Duration) bool {
-	select {
-	case <-s.proc.Done():
-		return true
-	default:
-	}
-	select {
-	case <-s.proc.Done():
-		return true
-	case <-time.After(atMost):
-		return false
-	}
-}
-
 // stop ends the process, by force once grace is over, and lets go of all that belongs to it.
 func (s *server) stop(grace time.Duration) {
-	s.once.Do(func() { close(s.stopped) })
 	s.proc.Stop(grace)
 	s.release()
 }
@@ -240,47 +192,33 @@ func (s *server) release() {
 	for _, d := range s.detach {
 		d()
 	}
-	s.end()
 	_ = s.log.Close() // nothing hangs on its last bytes
-}
-
-func (s *server) asked() bool {
-	select {
-	case <-s.stopped:
-		return true
-	default:
-		return false
-	}
 }
 
 // died says why the process ended before its model was loaded.
 func (s *server) died(m engine.Model) error {
 	words := said(s.tail.Lines(200))
-	how := exit(s.proc.Err())
+	how := s.proc.Exit()
 	switch {
-	case s.asked():
+	case s.proc.Asked():
 		return errClosed
 	case contains(words, "couldn't bind"):
-		return errPortTaken
+		return child.ErrPortTaken
 	case missingFlag(words, s.args) != "":
 		return tooOld(serverProgram(), s.path, missingFlag(words, s.args))
-	case outOfMemory(words):
-		return engine.Fail(record.OOM, "llama-server ran out of memory loading %s (%s): %s", m.Path, how, summary(words))
+	case logs.OutOfMemory(words...):
+		return engine.Fail(record.OOM, "llama-server ran out of memory loading %s (%s): %s", m.Path, how, logs.LastWords(words))
 	case signalled(s.proc.Err()):
-		return engine.Fail(record.Crash, "llama-server crashed loading %s (%s): %s", m.Path, how, summary(words))
+		return engine.Fail(record.Crash, "llama-server crashed loading %s (%s): %s", m.Path, how, logs.LastWords(words))
 	case contains(words, "failed to load model"):
 		return &engine.Failure{Class: record.SetUp, Err: fault.New(fault.BadModel,
 			"check the file, or take a newer llama-server", "llama-server can't load %s: %s", m.Path, loadError(words))}
 	}
-	return engine.Fail(record.Other, "llama-server ended while loading %s (%s): %s", m.Path, how, summary(words))
+	return engine.Fail(record.Other, "llama-server ended while loading %s (%s): %s", m.Path, how, logs.LastWords(words))
 }
 
 // crashed says how the process ended in the middle of its work.
 func (s *server) crashed() error {
 	words := said(s.tail.Lines(200))
-	class := record.Crash
-	if outOfMemory(words) {
-		class = record.OOM
-	}
-	return engine.Fail(class, "llama-server crashed (%s); its last words: %s", exit(s.proc.Err()), summary(words))
+	return engine.Fail(logs.ClassOf(words...), "llama-server crashed (%s); its last words: %s", s.proc.Exit(), logs.LastWords(words))
 }

@@ -2,8 +2,6 @@ package llamacpp
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"strconv"
@@ -11,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"llmparity/internal/child"
 	"llmparity/internal/engine"
 	"llmparity/internal/fault"
 	"llmparity/internal/record"
@@ -48,8 +47,8 @@ func (s *session) Load(ctx context.Context, m engine.Model) error {
 	if err := m.Same(); err != nil {
 		return err
 	}
-	for try := 1; ; try++ {
-		srv, err := s.launch(m)
+	return child.OnFreePort(s.pick, func(port int) error {
+		srv, err := s.launch(m, port)
 		if err != nil {
 			return err
 		}
@@ -60,21 +59,15 @@ func (s *session) Load(ctx context.Context, m engine.Model) error {
 		if err == nil {
 			err = s.loaded(ctx, srv, m, props)
 		}
-		if err == nil {
-			return nil
+		if err != nil {
+			s.drop(srv, 0)
 		}
-		s.drop(srv, 0)
-		if !errors.Is(err, errPortTaken) {
-			return err
-		}
-		if try == 5 {
-			return engine.Fail(record.Other, "starting llama-server %d times: %w", try, err)
-		}
-	}
+		return err
+	})
 }
 
 // launch starts a server under the lock, so that a Close either prevents it or ends it.
-func (s *session) launch(m engine.Model) (*server, error) {
+func (s *session) launch(m engine.Model, port int) (*server, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
@@ -83,10 +76,7 @@ func (s *session) launch(m engine.Model) (*server, error) {
 	if s.server != nil {
 		return nil, errors.New("llama-server has a model already; unload it first")
 	}
-	port, err := s.pick()
-	if err != nil {
-		return nil, err
-	}
+	var err error
 	s.server, err = startServer(s.config, s.binary, m, port, s.probe)
 	return s.server, err
 }
@@ -177,7 +167,7 @@ func (s *session) Unload(ctx context.Context) error {
 	if ctx.Err() != nil {
 		patience = 0
 	}
-	crashed := srv.ended(0) && !srv.asked() // while nothing was asked of it
+	crashed := srv.proc.Ended(0) && !srv.proc.Asked() // while nothing was asked of it
 	s.drop(srv, patience)
 	if crashed && !srv.told && ctx.Err() == nil {
 		return srv.crashed()
@@ -216,7 +206,7 @@ func (s *session) Generate(ctx context.Context, r engine.Request, token func(rec
 	}
 	g := &generation{
 		client: srv.client, token: token,
-		body:  newCompletion(ids, r.MaxTokens, r.Temperature, seed(r.Temperature)),
+		body:  newCompletion(ids, r.MaxTokens, r.Temperature, r.NewSeed()),
 		usage: record.Usage{PromptIDs: ids}, beyond: r.IgnoreEOS,
 	}
 	err = g.run(ctx)
@@ -309,14 +299,14 @@ func (s *session) explain(ctx context.Context, srv *server, err error) error {
 	case ctx.Err() != nil:
 		srv.told = true
 		return fmt.Errorf("generating with llama-server: %w", ctx.Err())
-	case srv.asked():
+	case srv.proc.Asked():
 		return errClosed
 	case errors.As(err, &failure):
 		return err
 	case isRefusal(err):
 		return engine.Fail(record.Other, "%w", err)
-	case srv.ended(time.Second): // the connection breaks a moment before the process is reaped
-		if srv.asked() {
+	case srv.proc.Ended(time.Second): // the connection breaks a moment before the process is reaped
+		if srv.proc.Asked() {
 			return errClosed
 		}
 		srv.told = true
@@ -328,14 +318,4 @@ func (s *session) explain(ctx context.Context, srv *server, err error) error {
 func isRefusal(err error) bool {
 	var refused *serverError
 	return errors.As(err, &refused)
-}
-
-// seed is a fresh one for sampling; greedy generation has no use for it.
-func seed(temperature float64) uint32 {
-	if temperature <= 0 {
-		return 0
-	}
-	var b [4]byte
-	_, _ = rand.Read(b[:]) // never fails
-	return binary.LittleEndian.Uint32(b[:]) >> 1
 }

@@ -17,6 +17,7 @@ import (
 	"llmparity/internal/engine/enginetest"
 	"llmparity/internal/fault"
 	"llmparity/internal/record"
+	"llmparity/native/program"
 )
 
 const (
@@ -179,10 +180,10 @@ func TestOptionsOfOtherVersions(t *testing.T) {
 	}
 	// The real ones know every option, or have it under another name.
 	for _, p := range []struct {
-		of    program
+		of    program.Program
 		flags []flag
 	}{{serverProgram(), newEngine(t).config.server(engine.Model{Path: "m"}, 1)}, {completionProgram(), newOneShot().config.oneShot(engine.Model{Path: "m"}, "f", "x", engine.Request{MaxTokens: 1})}} {
-		path, err := p.of.find("", newEngine(t).config.Cache)
+		path, err := p.of.Find("", newEngine(t).config.Cache)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -9,14 +9,8 @@ import (
 	"syscall"
 
 	"llmparity/internal/fault"
+	"llmparity/native/logs"
 )
-
-func exit(err error) string {
-	if err == nil {
-		return "exit status 0"
-	}
-	return err.Error()
-}
 
 func signalled(err error) bool {
 	var e *exec.ExitError
@@ -43,22 +37,6 @@ func contains(lines []string, what string) bool {
 	return slices.ContainsFunc(lines, func(l string) bool { return strings.Contains(l, what) })
 }
 
-func outOfMemory(lines []string) bool {
-	return slices.ContainsFunc(lines, func(l string) bool {
-		l = strings.ToLower(l)
-		return strings.Contains(l, "out of memory") || strings.Contains(l, "failed to allocate") ||
-			strings.Contains(l, "unable to allocate") || strings.Contains(l, "cannot allocate memory") || strings.Contains(l, "bad_alloc")
-	})
-}
-
-// summary is the last three lines on one.
-func summary(lines []string) string {
-	if len(lines) == 0 {
-		return "it said nothing"
-	}
-	return strings.Join(lastOf(lines, 3), " | ")
-}
-
 // loadError is the line that gives the reason; the lines behind it only pass it on.
 func loadError(lines []string) string {
 	const mark = "error loading model: "
@@ -67,7 +45,7 @@ func loadError(lines []string) string {
 			return reason
 		}
 	}
-	return summary(lines)
+	return logs.LastWords(lines)
 }
 
 // refusals are how a program of llama.cpp's says that it does not know an option, or not its value.

@@ -26,6 +26,7 @@ import (
 	"llmparity/internal/fault"
 	"llmparity/internal/gguf"
 	"llmparity/internal/record"
+	"llmparity/native/program"
 )
 
 // Name is the engine's name in plans and records.
@@ -107,8 +108,9 @@ func (c Config) keepAlive() (any, error) {
 type Ollama struct {
 	config Config
 
+	known program.Known[identity]
+
 	mu    sync.Mutex
-	known identity
 	depot *depot // what Prepare put into a server that runs already; nil: nothing
 }
 

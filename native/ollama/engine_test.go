@@ -248,7 +248,7 @@ func TestACrashBetweenRequestsIsTold(t *testing.T) {
 		if err := s.Unload(t.Context()); err != nil {
 			t.Errorf("told twice: %v", err)
 		}
-		if !s.own.ended(0) {
+		if !s.own.proc.Ended(0) {
 			load(t, s, c.Model)
 		}
 	}
@@ -384,13 +384,13 @@ func TestAPortThatIsTaken(t *testing.T) {
 		t.Fatal(err)
 	}
 	first, _ := opened(t, o)
-	second, err := startOn(o.config, b, &enginetest.Probe{}, first.own.port)
+	second, err := startServer(o.config, b, &enginetest.Probe{}, first.own.port)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer second.stop()
-	if _, err := second.ready(t.Context()); !errors.Is(err, errPortTaken) {
-		t.Errorf("got %v, want %v", err, errPortTaken)
+	if _, err := second.ready(t.Context()); !errors.Is(err, child.ErrPortTaken) {
+		t.Errorf("got %v, want %v", err, child.ErrPortTaken)
 	}
 }
 

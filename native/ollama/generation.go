@@ -2,8 +2,6 @@ package ollama
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -17,6 +15,7 @@ import (
 	"llmparity/internal/record"
 	"llmparity/internal/sample"
 	"llmparity/internal/sample/proc"
+	"llmparity/native/logs"
 )
 
 // Generate makes room in the cache, which is not timed, and streams the prompt's continuation.
@@ -75,15 +74,9 @@ func sampling(options map[string]any, r engine.Request) map[string]any {
 		o[name] = v
 	}
 	if r.Temperature > 0 {
-		o["top_k"], o["seed"] = 0, seed()
+		o["top_k"], o["seed"] = 0, r.NewSeed()
 	}
 	return o
-}
-
-func seed() uint32 {
-	var b [4]byte
-	_, _ = rand.Read(b[:]) // never fails
-	return binary.LittleEndian.Uint32(b[:]) >> 1
 }
 
 // prepare refuses what has no room, and takes the prompt out of the cache.
@@ -255,12 +248,12 @@ func (s *session) cached(l *loaded, u *record.Usage) {
 // crash tells whether the server or its runner has ended; nil: neither.
 func (s *session) crash(err error) error {
 	text := err.Error()
-	if s.own != nil && s.own.ended(map[bool]time.Duration{true: 0, false: time.Second}[asRefusal(err) != nil]) {
-		if s.own.asked() {
+	if s.own != nil && s.own.proc.Ended(map[bool]time.Duration{true: 0, false: time.Second}[asRefusal(err) != nil]) {
+		if s.own.proc.Asked() {
 			return errClosed
 		}
 		words := summary(s.own.words())
-		return engine.Fail(classOf(words), "Ollama crashed (%s); its last words: %s", exit(s.own.proc.Err()), words)
+		return engine.Fail(logs.ClassOf(words), "Ollama crashed (%s); its last words: %s", s.own.proc.Exit(), words)
 	}
 	gone := s.ended(asRefusal(err) == nil)
 	says := slices.ContainsFunc([]string{"error was encountered while running the model", "process has terminated", "no longer running", "unexpected EOF",
@@ -270,9 +263,9 @@ func (s *session) crash(err error) error {
 		return nil
 	case s.own != nil:
 		words := summary(s.own.words())
-		return engine.Fail(classOf(text+words), "Ollama's runner crashed: %s; its last words: %s", text, words)
+		return engine.Fail(logs.ClassOf(text+words), "Ollama's runner crashed: %s; its last words: %s", text, words)
 	}
-	return engine.Fail(classOf(text), "Ollama or its runner crashed: %s", text)
+	return engine.Fail(logs.ClassOf(text), "Ollama or its runner crashed: %s", text)
 }
 
 // ended tells whether a process that did the model's work has ended. A connection breaks a moment before that is to be seen.
@@ -296,13 +289,6 @@ func (s *session) ended(wait bool) bool {
 			return false
 		}
 	}
-}
-
-func classOf(words string) record.Class {
-	if outOfMemory(words) {
-		return record.OOM
-	}
-	return record.Crash
 }
 
 // generation is a text that is being streamed.

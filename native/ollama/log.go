@@ -1,7 +1,6 @@
 package ollama
 
 import (
-	"bytes"
 	"maps"
 	"math"
 	"regexp"
@@ -11,6 +10,7 @@ import (
 	"time"
 
 	"llmparity/internal/record"
+	"llmparity/native/logs"
 )
 
 // slot is what the log tells of a request: how many tokens its prompt had once it was cut to the context, and how many of them lay in
@@ -23,7 +23,7 @@ type logReader struct {
 	slots chan slot // the requests since the channel was last emptied
 
 	mu    sync.Mutex
-	part  []byte             // a line that is not whole yet
+	lines logs.Lines
 	sizes map[string]float64 // bytes
 	boxes map[string]float64 // bytes of buffers that are made anew when they must be larger, by kind and backend
 	kv    string             // the element type of the KV cache
@@ -33,7 +33,9 @@ type logReader struct {
 }
 
 func newLogReader() *logReader {
-	return &logReader{slots: make(chan slot, 64), sizes: map[string]float64{}, boxes: map[string]float64{}}
+	r := &logReader{slots: make(chan slot, 64), sizes: map[string]float64{}, boxes: map[string]float64{}}
+	r.lines = logs.Lines{Max: maxLine, Take: r.take}
+	return r
 }
 
 // maxLine is how much of a line is kept: a prompt may be in it.
@@ -43,18 +45,7 @@ const maxLine = 8192
 func (r *logReader) Write(b []byte) (int, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for rest := b; len(rest) > 0; {
-		line, after, whole := bytes.Cut(rest, []byte("\n"))
-		if room := maxLine - len(r.part); room > 0 {
-			r.part = append(r.part, line[:min(room, len(line))]...)
-		}
-		if rest = after; !whole {
-			break
-		}
-		r.take(string(r.part))
-		r.part = r.part[:0]
-	}
-	return len(b), nil
+	return r.lines.Write(b)
 }
 
 // The lines that are read. Those of llama.cpp, which computes, have had several names over the years.

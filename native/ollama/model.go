@@ -12,6 +12,7 @@ import (
 	"llmparity/internal/engine"
 	"llmparity/internal/fault"
 	"llmparity/internal/record"
+	"llmparity/native/logs"
 )
 
 // provide sees to it that the server has the model, and gives the server's digest of it; of one that is made of a file the file's sum: the
@@ -95,7 +96,7 @@ func (s *session) explainLoad(ctx context.Context, m engine.Model, err error) er
 		name = m.Name
 	}
 	switch {
-	case outOfMemory(text + words):
+	case logs.OutOfMemory(text, words):
 		return engine.Fail(record.OOM, "Ollama ran out of memory loading %s: %s%s", name, text, words)
 	case r.Code == http.StatusNotFound:
 		models, _ := s.client.tags(ctx) // what there is helps, and is not needed

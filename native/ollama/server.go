@@ -2,7 +2,6 @@ package ollama
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -21,15 +20,12 @@ import (
 	"llmparity/internal/fault"
 	"llmparity/internal/record"
 	"llmparity/internal/sample/proc"
+	"llmparity/native/logs"
 )
-
-// errPortTaken is a free port that was somebody else's before the server could have it.
-var errPortTaken = errors.New("the port was taken by another process")
 
 // server is an Ollama that we started.
 type server struct {
 	proc   *child.Process
-	end    context.CancelFunc // of the process's context
 	client *client
 	dir    string // its home and its store; goes with it
 	port   int
@@ -38,9 +34,7 @@ type server struct {
 	log    io.WriteCloser
 	said   *logReader
 
-	stopping sync.Once
-	stopped  chan struct{} // closed as soon as we ask it to end: what follows is no crash
-	release  sync.Once
+	release sync.Once
 }
 
 // leader starts the server in its own place. Its runner would outlive it, and us: what waits beside them for the end of the standard
@@ -48,16 +42,6 @@ type server struct {
 const leader = `exec 3<&0 </dev/null
 ( { cat <&3; kill -KILL 0; } >/dev/null 2>&1 & )
 exec "$0" serve 3<&-`
-
-// freePort gives a port that was free a moment ago.
-func freePort() (int, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return 0, fmt.Errorf("looking for a free port: %w", err)
-	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port, nil
-}
 
 // environment is ours without Ollama's own variables, each of which sets an option behind our back, and without a GPU unless asked.
 func environment(gpu bool) []string {
@@ -91,15 +75,7 @@ func (c Config) settings(dir string, port int) []string {
 }
 
 // startServer starts the process; nothing answers yet.
-func startServer(c Config, b identity, p engine.Probe) (*server, error) {
-	port, err := freePort()
-	if err != nil {
-		return nil, err
-	}
-	return startOn(c, b, p, port)
-}
-
-func startOn(c Config, b identity, p engine.Probe, port int) (*server, error) {
+func startServer(c Config, b identity, p engine.Probe, port int) (*server, error) {
 	dir, err := child.Scratch(Name)
 	if err != nil {
 		return nil, err
@@ -110,31 +86,19 @@ func startOn(c Config, b identity, p engine.Probe, port int) (*server, error) {
 			return nil, err
 		}
 	}
-	s := &server{dir: dir, port: port, tail: &child.Tail{Max: 32 << 10}, said: newLogReader(), stopped: make(chan struct{}),
+	s := &server{dir: dir, port: port, tail: &child.Tail{Max: 32 << 10}, said: newLogReader(),
 		client: newClient("http://"+net.JoinHostPort("127.0.0.1", strconv.Itoa(port)), true)}
 	cmd := exec.Command("sh", "-c", leader, b.path)
 	cmd.Env = append(environment(c.GPU), c.settings(dir, port)...)
 	cmd.Dir = dir
 	s.log = p.Log(Name)
-	out := tee{s.log, s.tail, s.said}
+	out := logs.Tee{s.log, s.tail, s.said}
 	cmd.Stdout, cmd.Stderr = out, out
-	ctx, end := context.WithCancel(context.Background()) // it outlives the Open that starts it
-	s.end = end
-	if s.proc, err = child.StartLeader(ctx, cmd); err != nil {
+	if s.proc, err = child.StartLeader(context.Background(), cmd); err != nil { // it outlives the Open that starts it
 		s.free()
 		return nil, err
 	}
 	return s, nil
-}
-
-// tee writes to all of them; a full disk must not end the server by a closed pipe.
-type tee []io.Writer
-
-func (t tee) Write(p []byte) (int, error) {
-	for _, w := range t {
-		_, _ = w.Write(p) // the tail keeps what matters
-	}
-	return len(p), nil
 }
 
 // ready waits until the server answers, and gives its version.
@@ -145,7 +109,7 @@ func (s *server) ready(ctx context.Context) (string, error) {
 			s.pid = s.proc.PID()
 			if pid, err := proc.PIDOfListener(ctx, net.JoinHostPort("127.0.0.1", strconv.Itoa(s.port))); err == nil {
 				if !descends(pid, s.pid) {
-					return "", errPortTaken
+					return "", child.ErrPortTaken
 				}
 				s.pid = pid
 			}
@@ -180,9 +144,9 @@ func descends(pid, from int) bool {
 func (s *server) died() error {
 	words := s.words()
 	if slices.ContainsFunc(words, func(l string) bool { return strings.Contains(l, "address already in use") }) {
-		return errPortTaken
+		return child.ErrPortTaken
 	}
-	return engine.Fail(record.Other, "ollama serve ended before it answered (%s): %s", exit(s.proc.Err()), summary(words))
+	return engine.Fail(record.Other, "ollama serve ended before it answered (%s): %s", s.proc.Exit(), summary(words))
 }
 
 // words are the last lines that the server and its runner said, without their times and without the log of requests.
@@ -205,40 +169,14 @@ var (
 	telling  = regexp.MustCompile(`(?i)error|fail|fatal|panic|assert|unable|can't|cannot|could not|invalid|unknown|unsupported|missing|out of|signal|sig[a-z]{3,4}:|denied|exception|what\(\)`)
 )
 
-// ended waits for the process's end, at most so long.
-func (s *server) ended(atMost time.Duration) bool {
-	select {
-	case <-s.proc.Done():
-		return true
-	default: // of two that are ready the next select takes either
-	}
-	select {
-	case <-s.proc.Done():
-		return true
-	case <-time.After(atMost):
-		return false
-	}
-}
-
-func (s *server) asked() bool {
-	select {
-	case <-s.stopped:
-		return true
-	default:
-		return false
-	}
-}
-
 // stop ends the server, its runner and all that belongs to them.
 func (s *server) stop() {
-	s.stopping.Do(func() { close(s.stopped) })
 	s.proc.Kill() // it has nothing to save
 	s.free()
 }
 
 func (s *server) free() {
 	s.release.Do(func() {
-		s.end()
 		_ = s.log.Close() // nothing hangs on its last bytes
 		removeAll(s.dir)
 	})
@@ -254,27 +192,11 @@ func removeAll(dir string) {
 	}
 }
 
-func exit(err error) string {
-	if err == nil {
-		return "exit status 0"
-	}
-	return err.Error()
-}
-
 // summary is the last three lines that tell of something that went wrong, on one; the last three of all where none does.
 func summary(lines []string) string {
-	if len(lines) == 0 {
-		return "it said nothing"
-	}
 	tell := slices.DeleteFunc(slices.Clone(lines), func(l string) bool { return !telling.MatchString(l) })
 	if len(tell) > 0 {
 		lines = tell
 	}
-	return strings.Join(lines[max(0, len(lines)-3):], " | ")
-}
-
-func outOfMemory(text string) bool {
-	text = strings.ToLower(text)
-	return slices.ContainsFunc([]string{"out of memory", "failed to allocate", "unable to allocate", "cannot allocate memory", "bad_alloc",
-		"more system memory", "cudamalloc failed", "requires more memory"}, func(s string) bool { return strings.Contains(text, s) })
+	return logs.LastWords(lines)
 }

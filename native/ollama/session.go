@@ -15,6 +15,7 @@ import (
 	"llmparity/internal/record"
 	"llmparity/internal/sample"
 	"llmparity/internal/sample/proc"
+	"llmparity/native/logs"
 	"llmparity/native/machine"
 )
 
@@ -89,23 +90,21 @@ func (o *Ollama) start(ctx context.Context, s *session) error {
 		return err
 	}
 	s.path, s.sha256, s.local = b.path, b.sha256, true
-	for try := 1; ; try++ {
-		srv, err := startServer(s.config, b, s.probe)
+	err = child.OnFreePort(child.FreePort, func(port int) error {
+		srv, err := startServer(s.config, b, s.probe, port)
 		if err != nil {
 			return err
 		}
 		version, err := srv.ready(ctx)
-		if err == nil {
-			s.own, s.client, s.version = srv, srv.client, version
-			break
-		}
-		srv.stop()
-		if !errors.Is(err, errPortTaken) {
+		if err != nil {
+			srv.stop()
 			return err
 		}
-		if try == 5 {
-			return engine.Fail(record.Other, "starting Ollama %d times: %w", try, err)
-		}
+		s.own, s.client, s.version = srv, srv.client, version
+		return nil
+	})
+	if err != nil {
+		return err
 	}
 	if err := s.family.follow(s.own.pid, true, s.probe); err != nil {
 		return fmt.Errorf("sampling Ollama: %w", err)
@@ -300,7 +299,7 @@ func (s *session) Unload(ctx context.Context) error {
 	if !told && ctx.Err() == nil {
 		crash = s.crashedIdle(l)
 	}
-	if s.own != nil && s.own.ended(0) {
+	if s.own != nil && s.own.proc.Ended(0) {
 		return crash // what it held is gone with it
 	}
 	ctx, done := s.within(ctx)
@@ -315,12 +314,12 @@ func (s *session) Unload(ctx context.Context) error {
 
 // crashedIdle tells of a server of ours, or its runner, that has ended while nothing was asked of it.
 func (s *session) crashedIdle(l *loaded) error {
-	if s.own == nil || s.own.asked() {
+	if s.own == nil || s.own.proc.Asked() {
 		return nil
 	}
 	who := ""
-	if s.own.ended(0) {
-		who = fmt.Sprintf("Ollama crashed (%s)", exit(s.own.proc.Err()))
+	if s.own.proc.Ended(0) {
+		who = fmt.Sprintf("Ollama crashed (%s)", s.own.proc.Exit())
 	} else if _, err := proc.Look(int(l.runner.Load())); l.runner.Load() != 0 && errors.Is(err, sample.ErrGone) {
 		who = "Ollama's runner crashed"
 	}
@@ -328,7 +327,7 @@ func (s *session) crashedIdle(l *loaded) error {
 		return nil
 	}
 	words := summary(s.own.words())
-	return engine.Fail(classOf(words), "%s while nothing was asked of it; its last words: %s", who, words)
+	return engine.Fail(logs.ClassOf(words), "%s while nothing was asked of it; its last words: %s", who, words)
 }
 
 // expire has Ollama let go of a model, and waits for it.

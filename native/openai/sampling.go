@@ -2,7 +2,6 @@ package openai
 
 import (
 	"crypto/rand"
-	"encoding/binary"
 	"encoding/hex"
 	"maps"
 	"slices"
@@ -28,10 +27,7 @@ func (s *session) newBody(r engine.Request) *body {
 	name, refused := s.model.ID, slices.Collect(maps.Keys(s.refused))
 	s.mu.Unlock()
 	k := s.server.kind
-	b := &body{fields: map[string]any{"model": name, "max_tokens": r.MaxTokens, "temperature": r.Temperature, "stream": true}}
-	if r.Temperature > 0 {
-		b.seed = random()
-	}
+	b := &body{fields: map[string]any{"model": name, "max_tokens": r.MaxTokens, "temperature": r.Temperature, "stream": true}, seed: r.NewSeed()}
 	b.fields["seed"] = b.seed
 	if s.config.api() == Chat {
 		b.fields["messages"] = []map[string]string{{"role": "user", "content": r.Prompt}}
@@ -130,12 +126,6 @@ func atLeast(version string, major, minor int) bool {
 	a, err := strconv.Atoi(parts[0])
 	b, err2 := strconv.Atoi(parts[1])
 	return err == nil && err2 == nil && (a > major || a == major && b >= minor)
-}
-
-func random() uint32 {
-	var b [4]byte
-	_, _ = rand.Read(b[:]) // never fails
-	return binary.LittleEndian.Uint32(b[:]) >> 1
 }
 
 func salt() string {

@@ -35,7 +35,6 @@ type conn struct {
 	name    string
 	silence time.Duration
 	proc    *child.Process
-	end     context.CancelFunc // of the process's context
 	in, out *os.File
 	tail    *child.Tail
 	log     io.WriteCloser

@@ -9,8 +9,6 @@ package protocol
 import (
 	"cmp"
 	"context"
-	"errors"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -19,12 +17,12 @@ import (
 	"sync"
 	"time"
 
-	"llmparity/internal/cache"
 	"llmparity/internal/engine"
 	"llmparity/internal/fault"
 	"llmparity/internal/gguf"
 	"llmparity/internal/record"
 	"llmparity/native/machine"
+	"llmparity/native/program"
 )
 
 // Config is what a user may choose.
@@ -37,22 +35,17 @@ type Config struct {
 type Engine struct {
 	config Config
 
-	mu      sync.Mutex
-	hello   message // what it said at first, by which Caps go
-	sums    map[string]sum
-	program string // the first one's sum
-}
+	known program.Known[string] // its sum
 
-// sum is a program's, as long as the file is the same.
-type sum struct {
-	info os.FileInfo
-	hex  string
+	mu    sync.Mutex
+	hello message // what it said at first, by which Caps go
+	sum   string  // of the program that was started first
 }
 
 // New makes the engine; nothing is started yet.
 func New(c Config) *Engine {
 	c.Silence = cmp.Or(c.Silence, engine.Watchdog)
-	return &Engine{config: c, sums: map[string]sum{}}
+	return &Engine{config: c}
 }
 
 // Name is Prefix with the command's name.
@@ -125,7 +118,7 @@ func (e *Engine) Open(ctx context.Context, p engine.Probe) (engine.Session, erro
 		return nil, err
 	}
 	s := &session{engine: e, probe: p, path: path}
-	if s.sha256, err = e.sum(path); err == nil {
+	if s.sha256, err = e.known.Of(path, func(sha256 string) (string, error) { return sha256, nil }); err == nil {
 		err = e.same(s.sha256)
 	}
 	if err != nil {
@@ -147,40 +140,16 @@ func (e *Engine) find() (string, error) {
 	if err == nil {
 		return path, nil
 	}
-	var why *exec.Error
-	if errors.As(err, &why) {
-		err = why.Err
-	}
-	return "", &engine.Failure{Class: record.SetUp, Err: fault.Wrap(fault.UnknownEngine, err,
+	return "", &engine.Failure{Class: record.SetUp, Err: fault.Wrap(fault.UnknownEngine, program.Cause(err),
 		"name an executable, as in exec:./my-engine", "%s can't be run: %s", e.Name(), e.config.Argv[0])}
 }
 
-// sum is the program's, taken once a file. A script's interpreter, and what it loads, are not in it.
-func (e *Engine) sum(path string) (string, error) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return "", fmt.Errorf("%s: %w", e.Name(), err)
-	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if s, ok := e.sums[path]; ok && os.SameFile(s.info, info) && s.info.Size() == info.Size() && s.info.ModTime().Equal(info.ModTime()) {
-		return s.hex, nil
-	}
-	hex, err := cache.HashFile(path)
-	if err == nil {
-		e.sums[path] = sum{info, hex}
-	}
-	return hex, err
-}
-
 // same refuses another program under the name of the first one: its figures would be taken together with the other's.
-func (e *Engine) same(hex string) error {
+func (e *Engine) same(sum string) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.program == "" {
-		e.program = hex
-	}
-	if e.program == hex {
+	e.sum = cmp.Or(e.sum, sum)
+	if e.sum == sum {
 		return nil
 	}
 	return &engine.Failure{Class: record.SetUp, Err: fault.New(fault.UnknownEngine, "let it be while a run goes on, and try again",

@@ -14,6 +14,7 @@ import (
 	"llmparity/internal/fault"
 	"llmparity/internal/record"
 	"llmparity/internal/sample/proc"
+	"llmparity/native/logs"
 )
 
 // start starts the engine and has it sampled.
@@ -32,10 +33,8 @@ func start(name string, argv []string, silence time.Duration, p engine.Probe) (*
 	c := &conn{name: name, silence: silence, in: in, out: out, clock: readClock(), quit: make(chan struct{}), gone: make(chan struct{}),
 		tail: &child.Tail{Max: 16 << 10}, log: p.Log(strings.ReplaceAll(name, ":", "-"))}
 	cmd := exec.Command(argv[0], argv[1:]...)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = theirIn, theirOut, both{c.tail, &bounded{to: c.log, left: maxLog}}
-	ctx, end := context.WithCancel(context.Background()) // it outlives the call that starts it
-	c.end = end
-	if c.proc, err = child.StartGuarded(ctx, cmd); err != nil {
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = theirIn, theirOut, logs.Tee{&bounded{to: c.log, left: maxLog}, c.tail}
+	if c.proc, err = child.StartGuarded(context.Background(), cmd); err != nil { // it outlives the call that starts it
 		close(c.gone)
 		c.release()
 		return nil, &engine.Failure{Class: record.SetUp, Err: fault.Wrap(fault.UnknownEngine, err, "", "%s", name)}
@@ -45,13 +44,11 @@ func start(name string, argv []string, silence time.Duration, p engine.Probe) (*
 	if err == nil {
 		return c, nil
 	}
-	select {
-	case <-c.proc.Done(): // one that died already is the next call's to explain
+	if c.proc.Ended(time.Second) { // one that died already is the next call's to explain
 		return c, nil
-	case <-time.After(time.Second):
-		c.close(0)
-		return nil, fmt.Errorf("sampling %s: %w", name, err)
 	}
+	c.close(0)
+	return nil, fmt.Errorf("sampling %s: %w", name, err)
 }
 
 // role is that of the program and of all that it starts.
@@ -78,45 +75,24 @@ func (c *conn) ended() error {
 	if known != nil {
 		return known
 	}
-	select {
-	case <-c.proc.Done():
-	case <-time.After(time.Second): // its output ends a moment before it is reaped
+	if !c.proc.Ended(time.Second) { // its output ends a moment before it is reaped
 		return c.wrong(op, record.BadOutput, c.name+" has closed its standard output, by which it answers")
 	}
-	words, how := c.tail.Lines(200), "exit status 0"
-	if err := c.proc.Err(); err != nil {
-		how = err.Error()
-	}
-	class := record.Crash
-	if outOfMemory(words) {
-		class = record.OOM
-	}
+	words := c.tail.Lines(200)
 	during := "while nothing was asked of it"
 	if op != "" {
 		during = "in answer to " + op
 	}
-	return c.wrong(op, class, fmt.Sprintf("%s ended %s (%s); its last words: %s", c.name, during, how, lastWords(words)))
+	return c.wrong(op, logs.ClassOf(words...), fmt.Sprintf("%s ended %s (%s); its last words: %s", c.name, during, c.proc.Exit(), lastWords(words)))
 }
 
+// lastWords are those of an engine, whose lines may be of any length.
 func lastWords(lines []string) string {
-	if len(lines) == 0 {
-		return "it said nothing"
+	var short []string
+	for _, l := range lines {
+		short = append(short, cut(l, 200))
 	}
-	lines = lines[max(0, len(lines)-3):]
-	for i, l := range lines {
-		lines[i] = cut(l, 200)
-	}
-	return strings.Join(lines, " | ")
-}
-
-func outOfMemory(lines []string) bool {
-	all := strings.ToLower(strings.Join(lines, "\n"))
-	for _, sign := range []string{"out of memory", "memoryerror", "cannot allocate memory", "bad_alloc", "failed to allocate"} {
-		if strings.Contains(all, sign) {
-			return true
-		}
-	}
-	return false
+	return logs.LastWords(short)
 }
 
 // patience is how long the engine may take to end: none where it is at work or of no use.
@@ -134,10 +110,7 @@ func (c *conn) close(grace time.Duration) {
 	c.once.Do(func() {
 		c.spoil(errClosed)
 		_ = c.in.Close()
-		select {
-		case <-c.proc.Done():
-		case <-time.After(grace):
-		}
+		c.proc.Ended(grace)
 		c.proc.Kill()
 		<-c.gone
 		c.release()
@@ -150,24 +123,12 @@ func (c *conn) release() {
 		c.tree.Close()
 	}
 	c.looks.Wait()
-	c.end()
 	_, _ = c.in.Close(), c.out.Close()
 	_ = c.log.Close() // nothing hangs on its last bytes
 }
 
 // maxLog is how much of what an engine prints is kept.
 const maxLog = 16 << 20
-
-// both writes to the tail and to the log; a full disk must not end the engine by a closed pipe.
-type both struct {
-	tail *child.Tail
-	log  io.Writer
-}
-
-func (b both) Write(p []byte) (int, error) {
-	_, _ = b.log.Write(p) // the tail keeps what matters
-	return b.tail.Write(p)
-}
 
 // bounded drops what is too much.
 type bounded struct {

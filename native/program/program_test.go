@@ -1,0 +1,77 @@
+package program_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"llmparity/internal/engine"
+	"llmparity/internal/fault"
+	"llmparity/internal/record"
+	"llmparity/native/program"
+)
+
+func a(t *testing.T, text string, parts ...string) string {
+	t.Helper()
+	path := filepath.Join(parts...)
+	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte("#!/bin/sh\n"+text+"\n"), 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestAnOlderNameComesLast(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("PATH", filepath.Join(dir, "path"))
+	p := program.Program{Names: []string{"new", "old"}, Build: "x/current", Variable: "LLMPARITY_TEST_PROGRAM", Kind: fault.NoOllama, Do: "build one"}
+	_, err := p.Find("", filepath.Join(dir, "cache"))
+	if fault.Code(err) != int(fault.NoOllama) || engine.ClassOf(err) != record.SetUp || !strings.Contains(err.Error(), "no new on PATH") {
+		t.Errorf("none: %v", err)
+	}
+	for _, place := range [][]string{{"path", "old"}, {"cache", "x", "current", "new"}, {"path", "new"}} { // the worst first
+		want := a(t, "", append([]string{dir}, place...)...)
+		if got, err := p.Find("", filepath.Join(dir, "cache")); err != nil || got != want {
+			t.Errorf("%s, %v; want %s", got, err, want)
+		}
+	}
+}
+
+func TestAsk(t *testing.T) {
+	p := program.Program{Names: []string{"x"}, Kind: fault.NoOllama}
+	lines, err := p.Ask(t.Context(), a(t, `echo "$1 $WORD"; echo more >&2`, t.TempDir(), "x"), "--version", []string{"WORD=word"})
+	if got := strings.Join(lines, "|"); err != nil || got != "--version word|more" && got != "more|--version word" {
+		t.Errorf("%q, %v", got, err)
+	}
+	for want, path := range map[string]string{"fails (exit status 3): no such | option": a(t, "echo no such; echo option; exit 3", t.TempDir(), "x"), "does not start": "/none"} {
+		if _, err := p.Ask(t.Context(), path, "--version", nil); fault.Code(err) != int(fault.NoOllama) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+}
+
+func TestKnownUntilTheFileIsAnother(t *testing.T) {
+	path := a(t, "one", t.TempDir(), "x")
+	var k program.Known[string]
+	looks := 0
+	look := func(sum string) (string, error) { looks++; return sum, nil }
+	first, err := k.Of(path, look)
+	again, err2 := k.Of(path, look)
+	if err = errors.Join(err, err2); err != nil || first != again || len(first) != 64 || looks != 1 {
+		t.Fatalf("%q, then %q, after %d looks: %v", first, again, looks, err)
+	}
+	if err := os.WriteFile(path, []byte("another"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	failure := errors.New("it says nothing")
+	if _, err := k.Of(path, func(string) (string, error) { return "", failure }); !errors.Is(err, failure) {
+		t.Errorf("of a changed file: %v", err)
+	}
+	if other, err := k.Of(path, look); err != nil || other == first || looks != 2 {
+		t.Errorf("of a changed file: %q after %d looks, %v", other, looks, err)
+	}
+	if _, err := k.Of(path+"x", look); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("of none: %v", err)
+	}
+}

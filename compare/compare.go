@@ -68,7 +68,8 @@ type Cell struct {
 
 	Figures  []Figure   `json:"figures"`
 	Reported []Figure   `json:"reported"`
-	Server   []Figure   `json:"server,omitempty"` // what a server says of itself while it works
+	Server   []Figure   `json:"server,omitempty"`   // what a server says of itself while it works
+	Hardware []Hardware `json:"hardware,omitempty"` // GPUs and energy; nil where nothing was read of them
 	Sampler  []Figure   `json:"sampler"`
 	Memory   *Breakdown `json:"memory,omitempty"`           // nil where nothing looked inside
 	Parts    *Parts     `json:"memory_breakdown,omitempty"` // nil where no launch counts
@@ -150,6 +151,7 @@ func Runs(runs ...*record.Run) *Result {
 		for _, spec := range run.Cells {
 			e := gather(run, spec.ID)
 			r.Cells = append(r.Cells, newCell(i, spec, e))
+			r.Cells[len(r.Cells)-1].Hardware = hardware(e.counted, run.Environment.GPUs)
 			r.Cells[len(r.Cells)-1].foretold(run, e)
 			evidence = append(evidence, e)
 		}

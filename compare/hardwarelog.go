@@ -1,0 +1,191 @@
+package compare
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"time"
+
+	"llmparity/internal/record"
+)
+
+// hardwareLog is an attempt's values by source.
+type hardwareLog struct {
+	attempt    *record.Attempt
+	rows       map[hardwareKey][]record.MetricRow // in order of time
+	begin, end int64                              // of the measure phase
+	until      int64                              // of the reading at its end
+	measured   bool
+	opener     *hardwareLog // nil: it is its own
+}
+
+type hardwareKey struct{ role, method, name string }
+
+func newHardwareLog(a *record.Attempt) *hardwareLog {
+	l := &hardwareLog{attempt: a, rows: map[hardwareKey][]record.MetricRow{}}
+	for _, m := range a.Metrics {
+		s := a.Sources[m.Source]
+		k := hardwareKey{s.Role, s.Method, m.Name}
+		l.rows[k] = append(l.rows[k], m)
+	}
+	for _, rows := range l.rows {
+		slices.SortStableFunc(rows, func(a, b record.MetricRow) int { return cmp.Compare(a.NS, b.NS) })
+	}
+	if p, ok := a.Phase(record.Measure); ok {
+		l.begin, l.end, l.measured = p.BeginNS, p.EndNS, true
+		_, l.until, _ = reach(a, record.Measure)
+	}
+	return l
+}
+
+// launch is the log of the attempt that opened the session.
+func (l *hardwareLog) launch() *hardwareLog {
+	if l.opener == nil {
+		l.opener = l
+		if opener := l.attempt.Launch(); opener != l.attempt {
+			l.opener = newHardwareLog(opener)
+		}
+	}
+	return l.opener
+}
+
+func (l *hardwareLog) of(s record.Source, name string) []record.MetricRow {
+	return l.rows[hardwareKey{s.Role, s.Method, name}]
+}
+
+func (l *hardwareLog) names(s record.Source) []string {
+	var out []string
+	for k := range l.rows {
+		if k.role == s.Role && k.method == s.Method {
+			out = append(out, k.name)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// within are the readings of the measure phase and the one at its end.
+func (l *hardwareLog) within(s record.Source, name string) []float64 {
+	var out []float64
+	for _, m := range l.of(s, name) {
+		if l.measured && m.NS >= l.begin && m.NS < l.until {
+			out = append(out, m.Value)
+		}
+	}
+	return out
+}
+
+// passes are the values of sources that were read in one pass over them; a source is read once a pass, and soon after the one before it.
+func (l *hardwareLog) passes(of []record.Source, name string) [][]float64 {
+	var rows []record.MetricRow
+	every := int64(time.Second)
+	for _, s := range of {
+		rows = append(rows, l.of(s, name)...)
+		if s.Every > 0 {
+			every = min(every, int64(s.Every))
+		}
+	}
+	slices.SortStableFunc(rows, func(a, b record.MetricRow) int { return cmp.Compare(a.NS, b.NS) })
+	var out [][]float64
+	var began int64
+	seen := map[int]bool{}
+	for _, m := range rows {
+		if len(out) == 0 || seen[m.Source] || m.NS-began > every/2 {
+			out, began = append(out, nil), m.NS
+			clear(seen)
+		}
+		seen[m.Source] = true
+		out[len(out)-1] = append(out[len(out)-1], m.Value)
+	}
+	return out
+}
+
+// tokens are those that were generated in the measure phase.
+func (l *hardwareLog) tokens() int {
+	n := 0
+	for _, r := range l.attempt.Measured() {
+		n += r.Tokened()
+	}
+	return n
+}
+
+// Ways to energy.
+const (
+	byCounter = "what the counter of energy grew by"
+	byPower   = "the integral of the power that was read, linear between two readings"
+)
+
+// wholly is the share of the phase that readings must span: the rest is taken for as dear as they are.
+const wholly = 0.95
+
+// energy is what a source took over the measure phase, by its counter where it has one. NaN where that is not known.
+func (l *hardwareLog) energy(s record.Source) (v float64, way string) {
+	if !l.measured || l.end <= l.begin {
+		return math.NaN(), ""
+	}
+	grown, spanned, ok := 0.0, 0.0, true
+	rows, counts := l.of(s, joules), true
+	if len(rows) < 2 {
+		rows, counts = l.of(s, watts), false
+	}
+	for i := 1; i < len(rows); i++ {
+		a, b := rows[i-1], rows[i]
+		from, to := max(a.NS, l.begin), min(b.NS, l.end)
+		if to <= from {
+			continue
+		}
+		length := float64(to - from)
+		spanned += length
+		if counts {
+			ok = ok && b.Value >= a.Value // it does not begin anew
+			grown += (b.Value - a.Value) * length / float64(b.NS-a.NS)
+			continue
+		}
+		at := func(ns int64) float64 { return a.Value + (b.Value-a.Value)*float64(ns-a.NS)/float64(b.NS-a.NS) }
+		grown += (at(from) + at(to)) / 2 * length / float64(time.Second)
+	}
+	if way = byPower; counts {
+		way = byCounter
+	}
+	if whole := float64(l.end - l.begin); ok && spanned >= wholly*whole {
+		return grown * whole / spanned, way
+	}
+	return math.NaN(), way
+}
+
+func first(rows []record.MetricRow) float64 {
+	if len(rows) == 0 {
+		return math.NaN()
+	}
+	return rows[0].Value
+}
+
+func highest(rows []record.MetricRow) float64 {
+	out := math.NaN()
+	for _, m := range rows {
+		out = maxKnown(out, m.Value)
+	}
+	return out
+}
+
+func sumOf(values []float64) float64 {
+	sum := 0.0
+	for _, v := range values {
+		sum += v
+	}
+	return sum
+}
+
+// moments are those of all values, not of a sample of them; NaN of none.
+func moments(values []float64) (mean, most, deviation float64) {
+	if len(values) == 0 {
+		return math.NaN(), math.NaN(), math.NaN()
+	}
+	mean, squares := sumOf(values)/float64(len(values)), 0.0
+	for _, v := range values {
+		squares += (v - mean) * (v - mean)
+	}
+	return mean, slices.Max(values), math.Sqrt(squares / float64(len(values)))
+}
+
+func mebi(bytes float64) float64 { return bytes / record.MiB }

@@ -1,7 +1,6 @@
 package llamacpp
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -9,6 +8,8 @@ import (
 	"net"
 	"net/http"
 	"strconv"
+
+	"llmparity/native/wire"
 )
 
 // client speaks to one server.
@@ -19,35 +20,16 @@ type client struct {
 }
 
 func newClient(port int, key string) *client {
-	return &client{
-		base: "http://" + net.JoinHostPort("127.0.0.1", strconv.Itoa(port)),
-		key:  key,
-		http: &http.Client{Transport: &http.Transport{
-			// No proxy from the environment between us and the loopback interface. Every request has a connection of its own:
-			// the server closes idle ones when it likes, and a request that meets one just then fails or is sent twice.
-			Proxy:              nil,
-			DisableKeepAlives:  true,
-			DisableCompression: true,
-		}},
-	}
+	// No proxy from the environment between us and the loopback interface.
+	return &client{base: "http://" + net.JoinHostPort("127.0.0.1", strconv.Itoa(port)), key: key, http: wire.NewClient(nil)}
 }
 
 func (c *client) request(ctx context.Context, method, path string, body any) (*http.Request, error) {
-	var r io.Reader
-	if body != nil {
-		b, err := json.Marshal(body)
-		if err != nil {
-			return nil, fmt.Errorf("making a request to %s: %w", path, err)
-		}
-		r = bytes.NewReader(b)
+	req, err := wire.NewRequest(ctx, method, c.base+path, body)
+	if err == nil {
+		req.Header.Set("Authorization", "Bearer "+c.key)
 	}
-	req, err := http.NewRequestWithContext(ctx, method, c.base+path, r)
-	if err != nil {
-		return nil, fmt.Errorf("making a request to %s: %w", path, err)
-	}
-	req.Header.Set("Authorization", "Bearer "+c.key)
-	req.Header.Set("Content-Type", "application/json")
-	return req, nil
+	return req, err
 }
 
 // call sends body, if any, and reads the answer into into.

@@ -79,14 +79,11 @@ type client struct {
 }
 
 func newClient(base string, local bool) *client {
-	t := &http.Transport{DisableCompression: true,
-		// Every request has a connection of its own: the server closes idle ones when it likes, and a request that meets one just then
-		// fails or is sent twice.
-		DisableKeepAlives: true}
-	if !local {
-		t.Proxy = http.ProxyFromEnvironment
+	proxy := http.ProxyFromEnvironment
+	if local {
+		proxy = nil
 	}
-	return &client{base: base, http: &http.Client{Transport: t}}
+	return &client{base: base, http: wire.NewClient(proxy)}
 }
 
 // refusal is how Ollama says that it can't, as an answer or as a line of a stream.
@@ -100,23 +97,6 @@ func (r *refusal) Error() string {
 		return "Ollama: " + fault.OneLine(r.Message)
 	}
 	return fmt.Sprintf("Ollama: %s (%d)", fault.OneLine(r.Message), r.Code)
-}
-
-func (c *client) request(ctx context.Context, method, path string, body any) (*http.Request, error) {
-	var r io.Reader
-	if body != nil {
-		b, err := json.Marshal(body)
-		if err != nil {
-			return nil, fmt.Errorf("making a request to %s: %w", path, err)
-		}
-		r = bytes.NewReader(b)
-	}
-	req, err := http.NewRequestWithContext(ctx, method, c.base+path, r)
-	if err != nil {
-		return nil, fmt.Errorf("making a request to %s: %w", path, err)
-	}
-	req.Header.Set("Content-Type", "application/json")
-	return req, nil
 }
 
 // send gives an answer that is no refusal; its body must be closed.
@@ -150,7 +130,7 @@ const maxAnswer = 64 << 20
 
 // call sends body, if any, and reads the answer into into, if that is not nil.
 func (c *client) call(ctx context.Context, method, path string, body, into any) error {
-	req, err := c.request(ctx, method, path, body)
+	req, err := wire.NewRequest(ctx, method, c.base+path, body)
 	if err != nil {
 		return err
 	}
@@ -339,7 +319,7 @@ type stream struct{ lines *wire.Lines }
 // stream sends a request and gives its lines; the body must be closed.
 func (c *client) stream(ctx context.Context, body generate) (*stream, io.Closer, error) {
 	body.Stream = true
-	req, err := c.request(ctx, http.MethodPost, "/api/generate", body)
+	req, err := wire.NewRequest(ctx, http.MethodPost, c.base+"/api/generate", body)
 	if err != nil {
 		return nil, nil, err
 	}

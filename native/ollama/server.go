@@ -58,11 +58,15 @@ func environment(gpu bool) []string {
 	return env
 }
 
-// settings are what the server is told of by its environment.
-func (c Config) settings(dir string, port int) []string {
+// places are the server's own, of which its environment tells.
+func places(dir string, port int) []string {
+	return []string{"HOME=" + filepath.Join(dir, "home"), "OLLAMA_MODELS=" + filepath.Join(dir, "models"),
+		"OLLAMA_HOST=" + net.JoinHostPort("127.0.0.1", strconv.Itoa(port))}
+}
+
+// variables are the server's settings, of which its environment tells too.
+func (c Config) variables() []string {
 	s := []string{
-		"HOME=" + filepath.Join(dir, "home"), "OLLAMA_MODELS=" + filepath.Join(dir, "models"),
-		"OLLAMA_HOST=" + net.JoinHostPort("127.0.0.1", strconv.Itoa(port)),
 		// One context, of the length that is asked for, of one model, until it is to go.
 		"OLLAMA_NUM_PARALLEL=1", "OLLAMA_MAX_LOADED_MODELS=1", "OLLAMA_KEEP_ALIVE=-1", "OLLAMA_NOPRUNE=1",
 		// Its log tells what came from the cache, and how large the buffers are: some lines a request, none a token.
@@ -89,7 +93,7 @@ func startServer(c Config, b identity, p engine.Probe, port int) (*server, error
 	s := &server{dir: dir, port: port, tail: &child.Tail{Max: 32 << 10}, said: newLogReader(),
 		client: newClient("http://"+net.JoinHostPort("127.0.0.1", strconv.Itoa(port)), true)}
 	cmd := exec.Command("sh", "-c", leader, b.path)
-	cmd.Env = append(environment(c.GPU), c.settings(dir, port)...)
+	cmd.Env = slices.Concat(environment(c.GPU), places(dir, port), c.variables())
 	cmd.Dir = dir
 	s.log = p.Log(Name)
 	out := logs.Tee{s.log, s.tail, s.said}

@@ -120,10 +120,10 @@ func (s *session) describe(l *loaded, r runner, digest string) *record.EngineInf
 	}}
 }
 
-// args are what a server of ours was told, without places.
+// args are what a server of ours was told, but for its places, which are others each time.
 func (s *session) args() []string {
 	if s.own == nil {
 		return nil
 	}
-	return append([]string{"serve"}, s.config.settings("", 0)[3:]...)
+	return append([]string{"serve"}, s.config.variables()...)
 }

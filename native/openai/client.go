@@ -1,11 +1,9 @@
 package openai
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -86,15 +84,8 @@ type request struct {
 // send gives the answer where it is 200, and when the request was handed to a connection; the answer's body must be closed. Errors are
 // refusals or those of the connection.
 func (c *client) send(ctx context.Context, r request) (*http.Response, time.Time, error) {
-	var body []byte
-	if r.body != nil {
-		var err error
-		if body, err = json.Marshal(r.body); err != nil {
-			return nil, time.Now(), fmt.Errorf("making a request: %w", err)
-		}
-	}
 	for try := 1; ; try++ {
-		resp, sent, reused, err := c.once(ctx, r, body)
+		resp, sent, reused, err := c.once(ctx, r)
 		if err == nil && resp.StatusCode == http.StatusOK {
 			return resp, sent, nil
 		}
@@ -111,22 +102,15 @@ func (c *client) send(ctx context.Context, r request) (*http.Response, time.Time
 }
 
 // once sends a request over a connection of its own, or over any: a new one or one that was kept. Connecting is not in its time.
-func (c *client) once(ctx context.Context, r request, body []byte) (resp *http.Response, sent time.Time, reused bool, err error) {
+func (c *client) once(ctx context.Context, r request) (resp *http.Response, sent time.Time, reused bool, err error) {
 	sent = time.Now()
 	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(i httptrace.GotConnInfo) { reused, sent = i.Reused, time.Now() }})
-	var reader io.Reader
-	if body != nil {
-		reader = bytes.NewReader(body)
-	}
-	req, err := http.NewRequestWithContext(ctx, r.method, r.address, reader)
+	req, err := wire.NewRequest(ctx, r.method, r.address, r.body)
 	if err != nil {
-		return nil, sent, false, fmt.Errorf("making a request: %w", err)
+		return nil, sent, false, err
 	}
 	if c.key != "" {
 		req.Header.Set("Authorization", "Bearer "+string(c.key))
-	}
-	if body != nil {
-		req.Header.Set("Content-Type", "application/json")
 	}
 	by := c.http
 	if r.alone {

@@ -1,8 +1,9 @@
-// Package wire reads what servers send: lines, and server-sent events of one line each, with the time at which each had come; and the
-// pages of metrics that they offer to Prometheus.
+// Package wire asks servers and reads what they send: lines, and server-sent events of one line each, with the time at which each had come;
+// and the pages of metrics that they offer to Prometheus.
 //
 // It knows no server. The time of a line is that at which the read returned that brought its last byte: parsing is our time, not the
-// server's, and lines that came together have one time. How they were held up on their way can't be seen from here. An event whose data goes over several lines is not put together: no server of language models sends one.
+// server's, and lines that came together have one time. How they were held up on their way can't be seen from here. An event whose data
+// goes over several lines is not put together: no server of language models sends one.
 package wire
 
 import (

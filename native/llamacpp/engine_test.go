@@ -7,15 +7,15 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"llmparity/internal/cache"
 	"llmparity/internal/child"
+	"llmparity/internal/child/childtest"
 	"llmparity/internal/engine"
 	"llmparity/internal/engine/enginetest"
 	"llmparity/internal/fault"
@@ -24,18 +24,7 @@ import (
 	"llmparity/internal/tiny/reference"
 )
 
-func TestMain(m *testing.M) {
-	code := m.Run()
-	if code == 0 {
-		if left := append(child.Scratches(os.Getpid()), strings.Fields(pids(child.Tagged(os.Getpid())))...); len(left) > 0 {
-			panic("left behind: " + strings.Join(left, " "))
-		}
-		if err := goleak.Find(); err != nil {
-			panic(err)
-		}
-	}
-	os.Exit(code)
-}
+func TestMain(m *testing.M) { childtest.Main(m) }
 
 func newEngine(t testing.TB) *Engine {
 	t.Helper()
@@ -205,7 +194,7 @@ func TestEnvironmentAndArguments(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	line, err := os.ReadFile(filepath.Join("/proc", pids([]int{srv.proc.PID()}), "cmdline"))
+	line, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(srv.proc.PID()), "cmdline"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,10 +1,5 @@
 package llamacpp
 
-import (
-	"fmt"
-	"strings"
-)
-
 // ascii is printable text: every token is a whole character.
 func ascii() []byte {
 	var out []byte
@@ -13,5 +8,3 @@ func ascii() []byte {
 	}
 	return out
 }
-
-func pids(list []int) string { return strings.Trim(fmt.Sprint(list), "[]") }

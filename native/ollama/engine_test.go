@@ -3,7 +3,6 @@ package ollama
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,9 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"llmparity/internal/child"
+	"llmparity/internal/child/childtest"
 	"llmparity/internal/engine"
 	"llmparity/internal/engine/enginetest"
 	"llmparity/internal/fault"
@@ -23,18 +21,7 @@ import (
 	"llmparity/internal/tiny"
 )
 
-func TestMain(m *testing.M) {
-	code := m.Run()
-	if code == 0 {
-		if left := append(child.Scratches(os.Getpid()), strings.Fields(strings.Trim(fmt.Sprint(child.Tagged(os.Getpid())), "[]"))...); len(left) > 0 {
-			panic("left behind: " + strings.Join(left, " "))
-		}
-		if err := goleak.Find(); err != nil {
-			panic(err)
-		}
-	}
-	os.Exit(code)
-}
+func TestMain(m *testing.M) { childtest.Main(m) }
 
 // opened is a session that is closed at the test's end.
 func opened(t testing.TB, o *Ollama) (*session, *enginetest.Probe) {

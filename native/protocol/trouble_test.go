@@ -15,10 +15,10 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"go.uber.org/goleak"
 	"golang.org/x/sys/unix"
 
 	"llmparity/internal/child"
+	"llmparity/internal/child/childtest"
 	"llmparity/internal/engine"
 	"llmparity/internal/engine/enginetest"
 	"llmparity/internal/fault"
@@ -34,16 +34,7 @@ func TestMain(m *testing.M) {
 		misbehave(os.Args[2])
 		os.Exit(0)
 	}
-	code := m.Run()
-	if code == 0 {
-		if left := child.Tagged(os.Getpid()); len(left) > 0 {
-			panic(fmt.Sprint("left behind: ", left))
-		}
-		if err := goleak.Find(); err != nil {
-			panic(err)
-		}
-	}
-	os.Exit(code)
+	childtest.Main(m)
 }
 
 const (

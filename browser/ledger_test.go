@@ -16,8 +16,11 @@ import (
 	"llmparity/internal/sample"
 )
 
+// sourced is who has sources attached: a test's probe, or a plain page.
+type sourced interface{ Attached() []sample.Source }
+
 // sourceOf finds an attached source by its method and its process's role.
-func sourceOf(t *testing.T, probe *enginetest.Probe, method, role string) sample.Source {
+func sourceOf(t *testing.T, probe sourced, method, role string) sample.Source {
 	t.Helper()
 	for _, s := range probe.Attached() {
 		if d := s.Describe(); d.Method == method && d.Role == role {
@@ -29,7 +32,7 @@ func sourceOf(t *testing.T, probe *enginetest.Probe, method, role string) sample
 }
 
 // figures reads a source's values by name.
-func figures(t *testing.T, probe *enginetest.Probe, method, role string) map[string]float64 {
+func figures(t *testing.T, probe sourced, method, role string) map[string]float64 {
 	t.Helper()
 	r := record.NewSample()
 	if err := sourceOf(t, probe, method, role).Read(watched(t), &r); err != nil {

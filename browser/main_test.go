@@ -54,7 +54,7 @@ func TestMain(m *testing.M) {
 			code = 1
 		}
 	}
-	if err := sharedPlain.plain.close(); err != nil {
+	if err := errors.Join(sharedPlain.plain.close(), sharedPlain.plain.complaint()); err != nil {
 		fmt.Println("closing the shared page's browser:", err)
 		code = 1
 	}

@@ -32,6 +32,7 @@ type tab struct {
 	chrome    *chrome
 	id        target.ID
 	server    *server
+	page      string // its address below the server's
 	clock     pageClock
 	processes processes
 	warn      func(record.Warning)
@@ -56,7 +57,7 @@ type pageEvent struct {
 
 // openTab starts the browser and opens the page in it.
 func openTab(ctx context.Context, path string, config Config, s *server, warn func(record.Warning)) (*tab, error) {
-	p := &tab{server: s, warn: warn, bundle: config.Bundle, news: make(chan struct{}, 1), processes: processes{attached: map[int][]func(){}, workers: map[target.ID]bool{}}}
+	p := &tab{server: s, page: config.page, warn: warn, bundle: config.Bundle, news: make(chan struct{}, 1), processes: processes{attached: map[int][]func(){}, workers: map[target.ID]bool{}}}
 	p.ledger = &ledger{tab: p}
 	p.isolate.thread = cmp.Or(config.Thread, PageThread)
 	p.watchdog = cmp.Or(config.Watchdog, engine.Watchdog)
@@ -90,7 +91,7 @@ func (p *tab) navigate(ctx context.Context) error {
 	defer cancel()
 	err := chromedp.Do(nctx,
 		quieten,
-		chromedp.Navigate(fmt.Sprintf("%s/?thread=%s", p.server.base, p.isolate.thread)),
+		chromedp.Navigate(fmt.Sprintf("%s/%s?thread=%s", p.server.base, p.page, p.isolate.thread)),
 	)
 	if err != nil {
 		return p.chrome.unreachable(fmt.Errorf("opening the page: %w", p.errorOf(ctx, err)), p.server.base)

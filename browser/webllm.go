@@ -35,6 +35,7 @@ type Config struct {
 	// without blocking it; what does block it is short: a large tokenizer takes some seconds on a slow machine.
 	Watchdog time.Duration
 	speaks   time.Duration // how long the browser may take until it speaks; 0: speaks
+	page     string        // the address of the page, below the server's; empty: WebLLM's
 	// Package gives a model as WebLLM wants it, made for a target. It is asked once a model, and may take minutes: say is told.
 	Package func(ctx context.Context, m engine.Model, t Target, say func(string)) (Package, error)
 }

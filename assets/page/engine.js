@@ -2,6 +2,7 @@
 // milliseconds of that thread's own clock, performance.timeOrigin + performance.now(); the host measures that clock against its own.
 
 import { ledger } from "./ledger.js"; // before all that uses WebGPU
+import { adapter } from "./adapter.js";
 
 const now = () => performance.timeOrigin + performance.now();
 
@@ -29,23 +30,6 @@ export async function start(say) {
   }
   if (typeof webllm.MLCEngine !== "function") throw new Error("the module that is served as WebLLM has no class MLCEngine");
   show("Ready: no model is loaded.");
-}
-
-// adapter describes what WebGPU will compute on, asked for as WebLLM asks; null where there is none.
-async function adapter() {
-  const a = await navigator.gpu?.requestAdapter({ powerPreference: "high-performance" });
-  if (!a) return null;
-  const { vendor, architecture, device, description } = a.info;
-  return {
-    vendor, architecture, device, description,
-    fallback: Boolean(a.info.isFallbackAdapter ?? a.isFallbackAdapter),
-    features: [...a.features].sort(),
-    limits: {
-      maxBufferSize: a.limits.maxBufferSize,
-      maxStorageBufferBindingSize: a.limits.maxStorageBufferBindingSize,
-      maxComputeInvocationsPerWorkgroup: a.limits.maxComputeInvocationsPerWorkgroup,
-    },
-  };
 }
 
 // watchDevices wraps the way to a WebGPU device: WebLLM keeps its device to itself, and tells the caller neither of its loss nor

@@ -1,4 +1,5 @@
-// Package page is the web page in which WebLLM runs: our index.html, page.js, worker.js and engine.js, and WebLLM's own bundle.
+// Package page is the web page in which WebLLM runs: our index.html, page.js, worker.js and engine.js, and WebLLM's own bundle; and
+// another, truth.html, that takes memory of known sizes.
 //
 // The bundle comes from npm and is never committed: make setup copies it into dist. The package builds without it, and Bundle
 // says so at run time. The page measures time, and keeps a ledger of what WebGPU was asked for; other memory is read from outside.
@@ -18,10 +19,13 @@ const WebLLM = "0.2.86"
 // Module is the address, below the page's own, from which engine.js imports WebLLM.
 const Module = "dist/web-llm.js"
 
-//go:embed index.html page.js worker.js engine.js ledger.js all:dist
+//go:embed index.html page.js worker.js engine.js adapter.js ledger.js truth.html truth.js truth-worker.js all:dist
 var files embed.FS
 
-// Files holds index.html, the scripts and dist/web-llm.js.
+// Truth is the address, below the page's own, of the page that takes memory of known sizes, without WebLLM.
+const Truth = "truth.html"
+
+// Files holds index.html, truth.html, the scripts and dist/web-llm.js.
 func Files() fs.FS { return files }
 
 // Bundle gives WebLLM's bundle as it is built in, or a fault that says how to get it.

@@ -1,0 +1,18 @@
+// limits are those that decide which models and kernels an adapter can run.
+const limits = [
+  "maxBufferSize", "maxStorageBufferBindingSize", "maxStorageBuffersPerShaderStage", "maxBindGroups", "maxComputeInvocationsPerWorkgroup",
+  "maxComputeWorkgroupSizeX", "maxComputeWorkgroupStorageSize", "maxComputeWorkgroupsPerDimension",
+];
+
+// adapter describes what WebGPU will compute on, asked for as WebLLM asks; null where there is none.
+export async function adapter() {
+  const a = await navigator.gpu?.requestAdapter({ powerPreference: "high-performance" });
+  if (!a) return null;
+  const { vendor, architecture, device, description } = a.info;
+  return {
+    vendor, architecture, device, description,
+    fallback: Boolean(a.info.isFallbackAdapter ?? a.isFallbackAdapter),
+    features: [...a.features].sort(),
+    limits: Object.fromEntries(limits.filter((name) => a.limits[name] !== undefined).map((name) => [name, a.limits[name]])),
+  };
+}

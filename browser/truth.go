@@ -1,0 +1,302 @@
+package browser
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/heapprofiler"
+	"github.com/chromedp/chromedp"
+
+	"llmparity/assets/page"
+	"llmparity/internal/engine"
+	"llmparity/internal/record"
+	"llmparity/internal/sample"
+	"llmparity/internal/sample/gpu"
+	"llmparity/internal/truth"
+)
+
+// FindTruth has a page take size bytes of every kind of memory, one after the other and repeats times each, and reads all that a run
+// reads before and after. Of the configuration it heeds how the browser comes to run and the adapter.
+func FindTruth(ctx context.Context, c Config, size int64, repeats int, say func(string)) (_ truth.Part, err error) {
+	say("starting the browser")
+	p, err := openPlain(ctx, c)
+	if err != nil {
+		return truth.Part{}, err
+	}
+	defer func() { err = errors.Join(err, p.close()) }()
+	device, err := p.tab.device(ctx, c.Adapter)
+	if err != nil {
+		return truth.Part{}, err
+	}
+	if _, err := call[any](ctx, p.tab, "llmparity.prepare()"); err != nil {
+		return truth.Part{}, fmt.Errorf("preparing the page: %w", err)
+	}
+	platform := truth.Platform{OS: runtime.GOOS, Software: device.Class == record.SoftwareAdapter}
+	if p.tab.chrome.pid == 0 {
+		platform.OS = "" // not on this machine
+	}
+	m, err := truth.Measure(ctx, truth.InBrowser(), p, platform, size, repeats, say)
+	return truth.Part{Matrix: m, Warnings: append(p.told(), c.Adapter.unmet(device)...), Facts: []truth.Fact{
+		{Name: "browser", Value: p.tab.chrome.version.Product},
+		{Name: "window", Value: p.tab.chrome.policy["window"]},
+		{Name: "WebGPU adapter", Value: fmt.Sprintf("%s (%s)", device.Name, device.Class)},
+	}}, err
+}
+
+// plain is a page with the ledger and without WebLLM, in a browser of its own, whose sources are attached.
+type plain struct {
+	tab    *tab
+	server *server
+	gpus   *gpu.Monitor
+	cards  []sample.Source // its devices
+
+	mu       sync.Mutex
+	sources  []sample.Source
+	warnings []record.Warning
+}
+
+var _ engine.Probe = (*plain)(nil)
+var _ truth.Subject = (*plain)(nil)
+
+// openPlain opens the page that takes memory.
+func openPlain(ctx context.Context, c Config) (_ *plain, err error) {
+	path, err := c.find()
+	if err != nil {
+		return nil, err
+	}
+	p := &plain{gpus: gpu.Open(ctx, gpu.Options{})}
+	for _, s := range p.gpus.Sources() {
+		if s.Describe().Method != gpu.RAPL {
+			p.cards = append(p.cards, s)
+		}
+	}
+	if p.server, err = serve(page.Files(), nil); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, p.close())
+		}
+	}()
+	c.page, c.Thread = page.Truth, PageThread
+	if p.tab, err = openTab(ctx, path, c, p.server, p.Warn); err != nil {
+		return nil, err
+	}
+	p.tab.clock = pageClock{anchor: time.Now()}
+	if err := p.tab.attach(ctx, p); err != nil {
+		return nil, err
+	}
+	return p, p.tab.attachPage(ctx, p)
+}
+
+// close ends the browser.
+func (p *plain) close() error {
+	if p == nil {
+		return nil
+	}
+	defer p.gpus.Close()
+	var err error
+	if p.tab != nil {
+		p.tab.processes.detach()
+		err = p.tab.chrome.close()
+	}
+	return errors.Join(err, p.server.close())
+}
+
+// Attach keeps a source until it is detached, and with a process's what GPUs' drivers tell of it.
+func (p *plain) Attach(s sample.Source) func() {
+	with := append([]sample.Source{s}, p.gpus.Beside(s)...)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.sources = append(p.sources, with...)
+	return sync.OnceFunc(func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.sources = slices.DeleteFunc(p.sources, func(o sample.Source) bool { return slices.Contains(with, o) })
+		for _, s := range with {
+			if c, ok := s.(io.Closer); ok {
+				_ = c.Close() // it was only read
+			}
+		}
+	})
+}
+
+// Attached gives the sources that were attached and not detached since.
+func (p *plain) Attached() []sample.Source {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(p.sources)
+}
+
+// Warn keeps a warning.
+func (p *plain) Warn(w record.Warning) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.warnings = append(p.warnings, w)
+}
+
+func (p *plain) told() []record.Warning {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(p.warnings)
+}
+
+// Nothing of these is needed.
+
+func (*plain) Span(record.Span)          {}
+func (*plain) Event(record.Event)        {}
+func (*plain) Log(string) io.WriteCloser { return nil }
+
+// Take has the page take memory.
+func (p *plain) Take(ctx context.Context, kind string, bytes int64) error {
+	_, err := call[any](ctx, p.tab, fmt.Sprintf("llmparity.take(%q, %d)", kind, bytes))
+	return err
+}
+
+// GiveBack has the page free what it took.
+func (p *plain) GiveBack(ctx context.Context) error {
+	_, err := call[any](ctx, p.tab, "llmparity.giveBack()")
+	return err
+}
+
+// Others lists the processes on this machine that run the browser's program: its own code is in files, whose pages are private or
+// shared by whether another browser runs.
+func (p *plain) Others() []int {
+	program, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", p.tab.chrome.pid))
+	if err != nil {
+		return nil // of another machine, or where there is no /proc
+	}
+	links, _ := filepath.Glob("/proc/[0-9]*/exe") // the pattern is well formed
+	var pids []int
+	for _, l := range links {
+		if other, err := os.Readlink(l); err == nil && other == program {
+			pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(l))) // a number, by the pattern
+			pids = append(pids, pid)
+		}
+	}
+	slices.Sort(pids)
+	return pids
+}
+
+// pageRest is as long as a browser may take to do what it puts off.
+const pageRest = 100 * time.Millisecond
+
+// Rest reads every source when the processes have come to rest: what is inside the page comes last, as measuring the user agent's
+// memory collects garbage too.
+func (p *plain) Rest(ctx context.Context) (truth.Reading, error) {
+	if err := p.tab.attach(ctx, p); err != nil { // who has come since
+		return nil, err
+	}
+	reading, err := truth.Rest(ctx, pageRest, func() error { return p.collect(ctx) }, func() (truth.Reading, error) { return p.processes(ctx) })
+	if err != nil {
+		return nil, err
+	}
+	inside, err := p.inside(ctx)
+	maps.Copy(reading, inside)
+	return reading, err
+}
+
+// collect collects the garbage of the page and its workers. What one collection has found to be dead may be freed by the next.
+func (p *plain) collect(ctx context.Context) error {
+	for range 2 {
+		if err := p.tab.collect(ctx); err != nil {
+			return err
+		}
+		for _, s := range p.Attached() {
+			worker, ok := s.(*pageSource)
+			if !ok || worker.Role != "worker" {
+				continue
+			}
+			wctx, cancel := joined(worker.ctx, ctx)
+			err := openTarget(wctx, worker.ctx)
+			if err == nil {
+				_, err = chromedp.Call(wctx, heapprofiler.CollectGarbage, cdp.Empty{})
+			}
+			cancel()
+			if err != nil {
+				return fmt.Errorf("collecting the worker's garbage: %w", p.tab.errorOf(ctx, err))
+			}
+		}
+	}
+	return nil
+}
+
+// read reads those of some sources that are wanted, each with its description.
+func (p *plain) read(ctx context.Context, some []sample.Source, wanted func(record.Source) bool, got func(record.Source, record.Sample)) error {
+	for _, s := range some {
+		d := s.Describe()
+		if !wanted(d) {
+			continue
+		}
+		r := record.NewSample()
+		err := s.Read(ctx, &r)
+		if errors.Is(err, sample.ErrGone) && p.tab.lost() == nil {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("reading %s of the %s: %w", d.Method, d.Role, err)
+		}
+		got(d, r)
+	}
+	return nil
+}
+
+// processes reads what the system and the drivers of GPUs say of the browser's processes, each and in sum.
+func (p *plain) processes(ctx context.Context) (truth.Reading, error) {
+	reading := truth.Reading{}
+	// What smaps_rollup tells, it has all that statm has, and to the page.
+	ofProcess := func(d record.Source) bool { return d.PID != 0 && !d.Waits && d.Method != record.MethodStatm }
+	err := p.read(ctx, p.Attached(), ofProcess, func(d record.Source, r record.Sample) {
+		for figure, v := range map[string]int64{"RSS": r.RSS, "PSS": r.PSS, "USS": r.USS, "VMS": r.VMS} {
+			if v != record.Absent {
+				reading[d.Role+"/"+figure] += float64(v) / truth.MiB
+				reading[truth.EveryProcess+"/"+figure] += float64(v) / truth.MiB
+			}
+		}
+		reading.Add(d.Role, truth.GPUMemory, r)
+	})
+	if err != nil {
+		return nil, err
+	}
+	everyone := func(record.Source) bool { return true }
+	err = p.read(ctx, p.cards, everyone, func(_ record.Source, r record.Sample) { reading.Add(truth.EveryGPU, truth.DeviceMemory, r) })
+	return reading, err
+}
+
+// inside reads what the page and its worker say of themselves.
+func (p *plain) inside(ctx context.Context) (truth.Reading, error) {
+	reading := truth.Reading{}
+	used, err := call[float64](ctx, p.tab, "performance.memory?.usedJSHeapSize ?? -1")
+	if err != nil {
+		return nil, err
+	}
+	if used >= 0 {
+		reading["page/performance.memory"] = used / truth.MiB
+	}
+	for _, last := range []bool{false, true} { // what collects garbage
+		wanted := func(d record.Source) bool { return d.Waits && (d.Method == MethodUserAgent) == last }
+		err := p.read(ctx, p.Attached(), wanted, func(d record.Source, r record.Sample) {
+			for _, v := range r.Values {
+				if strings.HasSuffix(v.Name, "_bytes") {
+					reading[d.Role+"/"+d.Method+"."+v.Name] = v.Value / truth.MiB
+				}
+			}
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return reading, nil
+}

@@ -1,0 +1,268 @@
+package truth
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"time"
+
+	"llmparity/internal/child"
+	"llmparity/internal/record"
+	"llmparity/internal/sample"
+	"llmparity/internal/sample/proc"
+)
+
+// inTwo is the kinds that two processes take.
+const inTwo = "-in-two"
+
+// Processes is the table of processes that take memory by themselves.
+func Processes() Table {
+	type wants = map[string]Want
+	touched := wants{anonymous: all, mapped: all, shared: all}
+	t := Table{ID: "processes", Title: "Processes", Kinds: []Kind{
+		{ID: anonymous, Name: "malloc"},
+		{ID: anonymous + untouched, Name: "malloc, untouched"},
+		{ID: mapped, Name: "mapped file, read"},
+		{ID: mapped + untouched, Name: "mapped file, untouched"},
+		{ID: shared, Name: "shared memory"},
+		{ID: mapped + inTwo, Name: "mapped file, read by two"},
+		{ID: shared + inTwo, Name: "shared memory of two"},
+	}}
+	with := func(w Want) wants {
+		m := wants{mapped + inTwo: w, shared + inTwo: w}
+		for k, v := range touched {
+			m[k] = v
+		}
+		return m
+	}
+	reserved := with(all)
+	reserved[anonymous+untouched], reserved[mapped+untouched] = all, all
+	t.Rows = []Row{
+		{ID: "process/USS", Who: "process", Figure: "USS", wants: with(none)},
+		{ID: "process/PSS", Who: "process", Figure: "PSS", wants: with(between(0.5, 0.5))},
+		{ID: "process/RSS", Who: "process", Figure: "RSS", wants: with(all)},
+		{ID: "process/statm", Who: "process", Figure: "RSS by statm", wants: with(all)},
+		{ID: "process/VMS", Who: "process", Figure: "VMS", wants: reserved},
+		{ID: "both/USS", Who: "both processes", Figure: "USS", wants: with(none)},
+		{ID: "both/PSS", Who: "both processes", Figure: "PSS", wants: with(all)},
+		{ID: "both/RSS", Who: "both processes", Figure: "RSS", wants: with(between(2, 2))},
+	}
+	for i := range t.Rows {
+		t.Rows[i].where = onLinux
+	}
+	return t
+}
+
+// InProcesses has processes take size bytes of every kind of memory, one after the other and repeats times each, and reads all that is
+// read of an engine's processes before and after. command is a program that does nothing but Allocate; its pipes and files are set here.
+func InProcesses(ctx context.Context, command func() *exec.Cmd, size int64, repeats int, say func(string)) (_ Part, err error) {
+	say("starting two processes")
+	p, err := startPair(ctx, command, size)
+	if err != nil {
+		return Part{}, err
+	}
+	defer func() { err = errors.Join(err, p.close()) }()
+	m, err := Measure(ctx, Processes(), p, Platform{OS: runtime.GOOS}, size, repeats, say)
+	return Part{Matrix: m}, err
+}
+
+// pair is two processes, of which the second takes only what is shared.
+type pair struct {
+	dir    string
+	files  []*os.File
+	first  *allocating
+	second *allocating
+}
+
+var _ Subject = (*pair)(nil)
+
+// allocating is a process that takes memory as it is told.
+type allocating struct {
+	process *child.Process
+	orders  io.WriteCloser
+	answers *bufio.Scanner
+	words   bytes.Buffer // of its standard error, once it has ended
+	sources []sample.Source
+}
+
+func startPair(ctx context.Context, command func() *exec.Cmd, size int64) (_ *pair, err error) {
+	p := &pair{}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, p.close())
+		}
+	}()
+	if p.dir, err = child.Scratch("truth"); err != nil {
+		return nil, err
+	}
+	file, err := os.CreateTemp(p.dir, "mapped")
+	if err != nil {
+		return nil, fmt.Errorf("making a file to map: %w", err)
+	}
+	p.files = append(p.files, file)
+	if _, err := io.CopyN(file, sevens{}, size); err != nil {
+		return nil, fmt.Errorf("filling the file to map: %w", err)
+	}
+	memory, err := newShared(p.dir)
+	if err != nil {
+		return nil, err
+	}
+	p.files = append(p.files, memory)
+	if err := memory.Truncate(size); err != nil {
+		return nil, fmt.Errorf("making shared memory: %w", err)
+	}
+	if p.first, err = startAllocating(ctx, command(), p.files); err != nil {
+		return nil, err
+	}
+	p.second, err = startAllocating(ctx, command(), p.files)
+	return p, err
+}
+
+// sevens is a reader of nothing else.
+type sevens struct{}
+
+func (sevens) Read(b []byte) (int, error) {
+	for i := range b {
+		b[i] = 7
+	}
+	return len(b), nil
+}
+
+func startAllocating(ctx context.Context, cmd *exec.Cmd, files []*os.File) (*allocating, error) {
+	a := &allocating{}
+	var err error
+	if a.orders, err = cmd.StdinPipe(); err != nil {
+		return nil, fmt.Errorf("starting a process: %w", err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, fmt.Errorf("starting a process: %w", err)
+	}
+	a.answers = bufio.NewScanner(out)
+	cmd.Stderr, cmd.ExtraFiles = &a.words, files
+	if a.process, err = child.Start(ctx, cmd); err != nil {
+		return nil, err
+	}
+	// Who has answered once is the program that it is meant to be, and has grown what it needs for that.
+	if err = a.do(order{GiveBack: true}); err == nil {
+		a.sources, err = proc.Sources(a.process.PID(), "process")
+	}
+	if err != nil {
+		return nil, errors.Join(err, a.close())
+	}
+	return a, nil
+}
+
+// do has the process carry out an order.
+func (a *allocating) do(o order) error {
+	text, err := json.Marshal(o)
+	if err != nil {
+		return fmt.Errorf("writing an order: %w", err)
+	}
+	if _, err := a.orders.Write(append(text, '\n')); err != nil {
+		return a.gone(err)
+	}
+	if !a.answers.Scan() {
+		return a.gone(a.answers.Err())
+	}
+	var got answer
+	if err := json.Unmarshal(a.answers.Bytes(), &got); err != nil {
+		return fmt.Errorf("the process that takes memory answers %.80q: %w", a.answers.Text(), err)
+	}
+	if got.Error != "" {
+		return errors.New(got.Error)
+	}
+	return nil
+}
+
+// gone is the error of a process that does not answer.
+func (a *allocating) gone(err error) error {
+	a.process.Kill()
+	return fmt.Errorf("the process that takes memory ended: %w: %s", errors.Join(err, a.process.Err()), strings.TrimSpace(a.words.String()))
+}
+
+// close ends the process.
+func (a *allocating) close() error {
+	if a == nil {
+		return nil
+	}
+	for _, s := range a.sources {
+		if c, ok := s.(io.Closer); ok {
+			_ = c.Close() // it was only read
+		}
+	}
+	_ = a.orders.Close() // it ends then
+	a.process.Stop(time.Second)
+	return nil
+}
+
+func (p *pair) close() error {
+	err := errors.Join(p.first.close(), p.second.close())
+	for _, f := range p.files {
+		_ = f.Close() // it is removed
+	}
+	if p.dir != "" {
+		err = errors.Join(err, os.RemoveAll(p.dir))
+	}
+	return err
+}
+
+// Take has the first process take memory, and the second where the kind is one for two.
+func (p *pair) Take(_ context.Context, kind string, bytes int64) error {
+	how, both := strings.CutSuffix(kind, inTwo)
+	o := order{Take: how, Bytes: bytes}
+	if err := p.first.do(o); err != nil || !both {
+		return err
+	}
+	return p.second.do(o)
+}
+
+// GiveBack has both give back what they took.
+func (p *pair) GiveBack(context.Context) error {
+	return errors.Join(p.first.do(order{GiveBack: true}), p.second.do(order{GiveBack: true}))
+}
+
+// Others is nobody: what these processes share, nobody else has.
+func (p *pair) Others() []int { return nil }
+
+// pairRest is short: these processes do nothing by themselves.
+const pairRest = 20 * time.Millisecond
+
+// Rest reads both processes until they are at rest.
+func (p *pair) Rest(ctx context.Context) (Reading, error) {
+	return Rest(ctx, pairRest, func() error { return nil }, func() (Reading, error) { return p.read(ctx) })
+}
+
+func (p *pair) read(ctx context.Context) (Reading, error) {
+	reading := Reading{}
+	for _, a := range []*allocating{p.first, p.second} {
+		for _, s := range a.sources {
+			r := record.NewSample()
+			if err := s.Read(ctx, &r); err != nil {
+				return nil, fmt.Errorf("reading a process by %s: %w", s.Describe().Method, err)
+			}
+			quick := s.Describe().Method == record.MethodStatm
+			for figure, v := range map[string]int64{"USS": r.USS, "PSS": r.PSS, "RSS": r.RSS, "VMS": r.VMS} {
+				switch {
+				case v == record.Absent:
+				case quick && a == p.first && figure == "RSS":
+					reading["process/statm"] = float64(v) / MiB
+				case !quick:
+					if a == p.first {
+						reading["process/"+figure] = float64(v) / MiB
+					}
+					reading["both/"+figure] += float64(v) / MiB
+				}
+			}
+		}
+	}
+	return reading, nil
+}

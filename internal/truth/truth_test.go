@@ -1,0 +1,162 @@
+package truth
+
+import (
+	"fmt"
+	"math"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// asChild makes the test binary the child that takes memory.
+const asChild = "LLMPARITY_TRUTH_CHILD"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asChild) != "" {
+		if err := Allocate(os.Stdin, os.Stdout); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
+	os.Exit(m.Run())
+}
+
+func allocator() *exec.Cmd {
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), asChild+"=1")
+	return cmd
+}
+
+// Two processes take memory of every kind, and every source is held to what it should make of it.
+func TestSourcesOfProcessesSeeWhatTheyClaim(t *testing.T) {
+	temporary := t.TempDir()
+	t.Setenv("TMPDIR", temporary)
+	part, err := InProcesses(t.Context(), allocator, 64<<20, 1, func(string) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Log("\n" + part.Matrix.Text())
+	for _, c := range part.Matrix.Contradictions() {
+		t.Error(c)
+	}
+	for _, l := range part.Matrix.Lines {
+		for i, c := range l.Cells {
+			if c.Expected != nil && c.Verdict == Absent {
+				t.Errorf("%s %s can't be read for %s", l.Who, l.Figure, part.Matrix.Kinds[i].Name)
+			}
+		}
+	}
+	if left, err := os.ReadDir(temporary); err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v %v", left, err)
+	}
+}
+
+func TestAProcessThatTakesNoMemoryIsAnError(t *testing.T) {
+	for name, x := range map[string]struct {
+		command func() *exec.Cmd
+		say     string
+	}{
+		"ends":           {func() *exec.Cmd { return exec.Command("sh", "-c", "echo no memory for you >&2; exit 3") }, "no memory for you"},
+		"says nonsense":  {func() *exec.Cmd { return exec.Command("sh", "-c", "read x; echo hello; read x") }, `answers "hello"`},
+		"does not start": {func() *exec.Cmd { return exec.Command("/nonexistent") }, "/nonexistent"},
+	} {
+		if _, err := InProcesses(t.Context(), x.command, 32<<20, 1, func(string) {}); err == nil || !strings.Contains(err.Error(), x.say) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestAllocateAnswersWhatItCannotDo(t *testing.T) {
+	var answers strings.Builder
+	orders := `{"take":"gold","bytes":4096}` + "\n" + `{"take":"anonymous"}` + "\n" + `{"take":"anonymous","bytes":4096}` + "\n"
+	if err := Allocate(strings.NewReader(orders), &answers); err != nil {
+		t.Fatal(err)
+	}
+	if got := answers.String(); got != `{"error":"there is no memory \"gold\""}`+"\n"+`{"error":"no size"}`+"\n{}\n" {
+		t.Errorf("%s", got)
+	}
+	if err := Allocate(strings.NewReader("take it all\n"), &answers); err == nil {
+		t.Error("nonsense is obeyed")
+	}
+}
+
+func TestVerdicts(t *testing.T) {
+	for moved, want := range map[float64]Verdict{64: Sees, 62.1: Sees, 65.9: Sees, 62: Other, 66: Other, 0: Blind, -2.9: Blind, 3.1: Other, -64: Other, 128: Other} {
+		if got := judge(moved, 64); got != want {
+			t.Errorf("%g of 64 MiB: %s, want %s", moved, got, want)
+		}
+	}
+	if got := judge(math.NaN(), 64); got != Absent {
+		t.Errorf("what is not known: %s", got)
+	}
+}
+
+// A cell that is not what is expected is told of, on the platform that it is expected of.
+func TestContradictions(t *testing.T) {
+	table := Table{Kinds: []Kind{{ID: "cpu", Name: "pages"}, {ID: "gpu", Name: "buffers", gpu: true}}, Rows: []Row{
+		{ID: "a", Who: "process", Figure: "RSS", where: onLinux, wants: map[string]Want{"cpu": all, "gpu": between(0, 0.5)}},
+		{ID: "b", Who: "page", Figure: "ledger", wants: map[string]Want{"gpu": exact}},
+		{ID: "c", Who: "process", Figure: "VMS"},
+	}}
+	moved := map[string]map[string][]float64{"cpu": {"a": {10, 60, 30}, "b": {0.5}}, "gpu": {"a": {36}, "b": {64.0001}, "c": {1000}}}
+	aRSS := "process RSS moved by 30.00 MiB for 64 MiB of pages, and 62.08 to 65.92 were expected"
+	aBuffers := "process RSS moved by 36.00 MiB for 64 MiB of buffers, and -3.00 to 33.92 were expected"
+	bBuffers := "page ledger moved by 64.00 MiB for 64 MiB of buffers, and 64.00 to 64.00 were expected"
+	for p, want := range map[Platform][]string{
+		{OS: "linux", Software: true}: {aRSS, aBuffers, bBuffers},
+		{OS: "linux"}:                 {aRSS, bBuffers},
+		{OS: "darwin"}:                {bBuffers},
+	} {
+		m := table.matrix(p, 64, moved)
+		if got := m.Contradictions(); !slices.Equal(got, want) {
+			t.Errorf("%v: %q, want %q", p, got, want)
+		}
+		if got := m.Unsteady(); len(got) != 1 || !strings.Contains(got[0], "10.00 to 60.00") {
+			t.Errorf("%v: unsteady are %q", p, got)
+		}
+		if got := m.Lines[2].Cells; got[0].Verdict != Absent || got[0].text() != "-" || got[1].text() != "1000.0 other" {
+			t.Errorf("%v: %+v", p, got)
+		}
+	}
+}
+
+// The block in the documentation has the tables, columns and rows that the command prints, whatever the numbers.
+func TestDocumentationHasTheShapeOfWhatIsPrinted(t *testing.T) {
+	const path = "../../docs/memory.md"
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, block, _ := strings.Cut(string(text), BlockBegin)
+	block, _, ends := strings.Cut(block, BlockEnd)
+	if !ends {
+		t.Fatalf("%s: %v", path, errNoBlock)
+	}
+	got, want := Shape(block), Shape(Empty().Markdown())
+	if !slices.Equal(got, want) {
+		t.Errorf("%s has\n%s\nwant\n%s\n(llmparity truth --markdown --update docs/memory.md)", path, strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+	if len(want) < len(InBrowser().Rows)+len(Processes().Rows) {
+		t.Errorf("a shape of %d lines", len(want))
+	}
+}
+
+func TestReplace(t *testing.T) {
+	block := Empty().Markdown()
+	page := "# Title\n\n" + BlockBegin + "\nold\n" + BlockEnd + "\n\nmore\n"
+	got, err := Replace(page, block)
+	if err != nil || got != "# Title\n\n"+block+"\nmore\n" {
+		t.Errorf("%v: %q", err, got)
+	}
+	if again, err := Replace(got, block); err != nil || again != got {
+		t.Errorf("replaced by itself it changes: %v", err)
+	}
+	for _, page := range []string{"", BlockBegin, BlockEnd, BlockEnd + BlockBegin, page + page} {
+		if got, err := Replace(page, block); err == nil {
+			t.Errorf("%q becomes %q", page, got)
+		}
+	}
+}

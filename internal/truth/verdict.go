@@ -1,0 +1,144 @@
+package truth
+
+import (
+	"fmt"
+	"math"
+	"slices"
+)
+
+// Verdict is what a source makes of a kind of memory.
+type Verdict string
+
+// The verdicts.
+const (
+	Sees   Verdict = "sees"   // it moved by the size, within 3 %
+	Blind  Verdict = "blind"  // it moved by less than 3 MiB
+	Other  Verdict = "other"  // it moved by something else: the number says it
+	Absent Verdict = "absent" // it could not be read
+)
+
+// What counts as seen, in share of the size, and as not seen, in MiB.
+const (
+	near  = 0.03
+	still = 3.0
+)
+
+// judge is the verdict on a source that moved by so many MiB, for size MiB.
+func judge(moved, size float64) Verdict {
+	switch {
+	case math.IsNaN(moved):
+		return Absent
+	case math.Abs(moved-size) <= near*size:
+		return Sees
+	case math.Abs(moved) <= still:
+		return Blind
+	}
+	return Other
+}
+
+// limits are what a source should move between, in MiB.
+func (w Want) limits(size float64) (least, most float64) {
+	least, most = w.least*size, w.most*size
+	if w.exact {
+		return least, most
+	}
+	slack := func(share float64) float64 {
+		if share == 0 {
+			return still
+		}
+		return near * size
+	}
+	return least - slack(w.least), most + slack(w.most)
+}
+
+// Cell is what came of a source and a kind.
+type Cell struct {
+	MiB      *float64  `json:"mib"` // the median of the repeats; nil: absent
+	Runs     []float64 `json:"runs_mib,omitempty"`
+	Verdict  Verdict   `json:"verdict"`
+	Expected *Range    `json:"expected_mib,omitempty"`
+	Wrong    bool      `json:"contradicts,omitempty"` // it is not what was expected
+}
+
+// Range is what a source should move between, in MiB.
+type Range struct {
+	Least float64 `json:"least"`
+	Most  float64 `json:"most"`
+}
+
+// Matrix is a table with what was measured.
+type Matrix struct {
+	ID    string  `json:"id"`
+	Title string  `json:"title"`
+	Kinds []Kind  `json:"kinds"`
+	Lines []Line  `json:"rows"`
+	size  float64 // MiB
+}
+
+// Line is a row with its cells, in the order of the kinds.
+type Line struct {
+	Row
+	Cells []Cell `json:"cells"`
+}
+
+// matrix judges what rows moved by: for each kind and row, a figure a repeat.
+func (t Table) matrix(p Platform, size float64, moved map[string]map[string][]float64) Matrix {
+	m := Matrix{ID: t.ID, Title: t.Title, Kinds: t.Kinds, size: size}
+	for _, r := range t.Rows {
+		line := Line{Row: r}
+		for _, k := range t.Kinds {
+			line.Cells = append(line.Cells, newCell(p, r, k, size, moved[k.ID][r.ID]))
+		}
+		m.Lines = append(m.Lines, line)
+	}
+	return m
+}
+
+func newCell(p Platform, r Row, k Kind, size float64, runs []float64) Cell {
+	c := Cell{Runs: runs, Verdict: Absent}
+	if want, expected := p.want(r, k); expected {
+		least, most := want.limits(size)
+		c.Expected = &Range{least, most}
+	}
+	if len(runs) == 0 {
+		return c
+	}
+	m := median(runs)
+	c.MiB, c.Verdict = &m, judge(m, size)
+	c.Wrong = c.Expected != nil && (m < c.Expected.Least || m > c.Expected.Most)
+	return c
+}
+
+func median(values []float64) float64 {
+	v := slices.Sorted(slices.Values(values))
+	n := len(v)
+	return (v[(n-1)/2] + v[n/2]) / 2
+}
+
+// Contradictions are the cells that are not what was expected, a line each.
+func (m Matrix) Contradictions() []string {
+	var out []string
+	for _, l := range m.Lines {
+		for i, c := range l.Cells {
+			if c.Wrong {
+				out = append(out, fmt.Sprintf("%s %s moved by %.2f MiB for %g MiB of %s, and %.2f to %.2f were expected",
+					l.Who, l.Figure, *c.MiB, m.size, m.Kinds[i].Name, c.Expected.Least, c.Expected.Most))
+			}
+		}
+	}
+	return out
+}
+
+// Unsteady are the cells whose repeats differ by more than what counts as nothing, a line each.
+func (m Matrix) Unsteady() []string {
+	var out []string
+	for _, l := range m.Lines {
+		for i, c := range l.Cells {
+			if len(c.Runs) > 1 && slices.Max(c.Runs)-slices.Min(c.Runs) > still {
+				out = append(out, fmt.Sprintf("%s %s moved by %.2f to %.2f MiB for %g MiB of %s from repeat to repeat",
+					l.Who, l.Figure, slices.Min(c.Runs), slices.Max(c.Runs), m.size, m.Kinds[i].Name))
+			}
+		}
+	}
+	return out
+}

@@ -28,17 +28,23 @@ type Check struct {
 
 // The items of the checklist.
 const (
-	SameModel         = "Same model (size, quantization) across runtimes"
-	SamePrompt        = "Same prompt"
-	SameMaxTokens     = "Same max tokens"
-	Deterministic     = "Temperature = 0.0 (deterministic)"
-	QuietMachine      = "Minimal background processes"
-	SeveralRuns       = "Multiple runs for statistical significance"
-	SystemState       = "Document system state (OS version, runtime versions)"
-	enough            = 6    // repetitions, for an interval of 95 %
-	quiet             = 0.10 // of the cores, that others may take
-	unverifiedWeights = "served"
+	SameModel     = "Same model (size, quantization) across runtimes"
+	SamePrompt    = "Same prompt"
+	SameMaxTokens = "Same max tokens"
+	Deterministic = "Temperature = 0.0 (deterministic)"
+	QuietMachine  = "Minimal background processes"
+	SeveralRuns   = "Multiple runs for statistical significance"
+	SystemState   = "Document system state (OS version, runtime versions)"
 )
+
+// Enough is how many repetitions a 95 % interval takes.
+const Enough = 6
+
+// quiet is the share of the cores that others may take.
+const quiet = 0.10
+
+// unverifiedWeights is the format of a model that only a server has.
+const unverifiedWeights = "served"
 
 // checklist answers the items for a run, from its record alone.
 func checklist(run *record.Run) []Check {
@@ -151,7 +157,7 @@ func severalRuns(run *record.Run) Check {
 	if least < 0 {
 		return Check{SeveralRuns, Unknown, "there is no cell"}
 	}
-	return Check{SeveralRuns, yesIf(least >= enough), fmt.Sprintf("each cell has %d or more that count; an interval of 95 %% takes %d", least, enough)}
+	return Check{SeveralRuns, yesIf(least >= Enough), fmt.Sprintf("each cell has %d or more that count; an interval of 95 %% takes %d", least, Enough)}
 }
 
 // systemState asks whether the system and every engine that ran told what they are.

@@ -175,6 +175,9 @@ func temperatures(all []record.Temperature) string {
 }
 
 func gpus(all []record.GPUInfo) string {
+	if len(all) == 0 {
+		return "no GPU that can be asked"
+	}
 	var out []string
 	for _, g := range all {
 		memory := ""
@@ -187,12 +190,20 @@ func gpus(all []record.GPUInfo) string {
 	return strings.Join(out, "; ")
 }
 
+// disks names in one what lies on the same.
 func disks(all []record.Disk) string {
 	var out []string
+	roles := map[string]int{}
 	for _, d := range all {
-		out = append(out, joined(" ", d.Role, gibOf(d.FreeB), "of", gibOf(d.TotalB), "free", map[bool]string{true: "(" + d.Filesystem + ")"}[d.Filesystem != ""]))
+		where := joined(" ", gibOf(d.FreeB), "of", gibOf(d.TotalB), "free", map[bool]string{true: "(" + d.Filesystem + ")"}[d.Filesystem != ""])
+		if i, ok := roles[where]; ok {
+			out[i] = d.Role + ", " + out[i]
+			continue
+		}
+		roles[where] = len(out)
+		out = append(out, d.Role+" "+where)
 	}
-	return strings.Join(out, ", ")
+	return strings.Join(out, "; ")
 }
 
 // checklistFact answers what a reader must know before they believe a run, item by item.

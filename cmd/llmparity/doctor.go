@@ -1,159 +1,224 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
-	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"llmparity/assets/echarts"
-	"llmparity/assets/page"
-	"llmparity/browser"
+	"llmparity/compare"
 	"llmparity/internal/cache"
-	"llmparity/internal/engine"
 	"llmparity/internal/fault"
-	"llmparity/internal/modellib"
+	"llmparity/internal/machine"
 	"llmparity/internal/record"
-	"llmparity/internal/run"
-	"llmparity/internal/sample"
-	"llmparity/native/llamacpp"
 )
 
-// finding is what a check has found; its error says what is missing and how to get it.
-type finding struct {
-	part   string
-	detail string
-	err    error
+// doctorSchema names the shape of what --json prints. Fields are added under the same name; none is taken away or given another meaning.
+const doctorSchema = "llmparity.doctor/1"
+
+// diagnosis is all that doctor finds out; docs/doctor.md describes it.
+type diagnosis struct {
+	Schema    string             `json:"schema"`
+	Tool      record.Tool        `json:"tool"`
+	Banner    banner             `json:"banner"`
+	Machine   record.Environment `json:"machine"`
+	GPUs      []gpuFound         `json:"gpus"`
+	GPUNotes  []string           `json:"gpu_notes"`
+	Libraries map[string]string  `json:"libraries"` // of GPUs' makers, by the path where the linker finds them
+	WebGPU    *webgpu            `json:"webgpu"`    // null: no browser was asked, or it has none
+	Engines   []engineFound      `json:"engines"`
+	Parts     []part             `json:"parts"`
+	Missing   []part             `json:"missing"`
+	Servers   []part             `json:"servers"`
+	Fits      fits               `json:"free_memory"`
+	Checklist []compare.Check    `json:"checklist"`
+	ExitCode  int                `json:"exit_code"`
+
+	first error // of what is missing
 }
 
+// fits is the memory that a model could be put into.
+type fits struct {
+	RAMB   int64  `json:"ram_bytes"`
+	VRAMB  int64  `json:"vram_bytes"`
+	Within string `json:"within"` // machine, cgroup: what bounds the RAM
+	Judge  string `json:"judge"`  // the command that says what fits
+}
+
+// doctorFlags is what a user may say of the examination.
+type doctorFlags struct {
+	engineFlags
+	json, quick, servers bool
+}
+
+// programPatience is how long one program may take to say what it is: a first start from a slow disk takes seconds.
+const programPatience = 30 * time.Second
+
 func doctorCommand() *cobra.Command {
-	var f engineFlags
+	var f doctorFlags
 	c := &cobra.Command{
-		Use:   "doctor",
-		Short: "Say what is here, what is missing, and how to get it",
-		Long:  "Say what is here, what is missing, and how to get it. The exit code is that of the first part that is missing.",
-		Args:  arguments(cobra.NoArgs),
+		Use:     "doctor",
+		Aliases: []string{"env"},
+		Short:   "Say what is here, what is missing, and how to get it",
+		Long: "Say what this machine is, what of llmparity's parts is here, what is missing, and how to get it. The exit code is that of " +
+			"the first part that is missing.",
+		Example: "  llmparity doctor\n  llmparity env --quick --json\n  llmparity doctor --openai-url http://127.0.0.1:8000",
+		Args:    arguments(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {
 			if err := f.webllmFlags.valid(); err != nil {
 				return err
 			}
-			env := run.Environment(c.Context(), ".")
-			fmt.Fprintf(c.OutOrStdout(), "%s, kernel %s, %s, %d cores, %.1f GiB, load %.2f\n", env.OS, env.Kernel, env.CPU, env.Cores,
-				float64(env.MemoryB)/(1<<30), env.Load1)
-			var first error
-			for _, check := range checks(f) {
-				found := check(c.Context())
-				if found.err != nil {
-					fmt.Fprintf(c.OutOrStdout(), "MISSING  %-15s %s\n", found.part, fault.OneLine(found.err.Error()))
-					if first == nil {
-						first = found.err
-					}
-					continue
-				}
-				fmt.Fprintf(c.OutOrStdout(), "ok       %-15s %s\n", found.part, found.detail)
+			d := f.examine(c.Context())
+			if err := context.Cause(c.Context()); err != nil {
+				return err
 			}
-			if first != nil {
-				return fmt.Errorf("not everything is here: %w", first)
+			if !f.json {
+				d.print(c.OutOrStdout())
+			} else if err := writeIndented(c.OutOrStdout(), d); err != nil {
+				return fmt.Errorf("writing what was found: %w", err)
+			}
+			if d.first != nil {
+				return fmt.Errorf("not everything is here: %w", d.first)
 			}
 			return nil
 		},
 	}
 	f.register(c.Flags())
+	c.Flags().BoolVar(&f.json, "json", false, "print it as JSON, for machines (docs/doctor.md)")
+	c.Flags().BoolVar(&f.quick, "quick", false, "start no browser: nothing is told of WebGPU then")
+	c.Flags().BoolVar(&f.servers, "servers", false, "also ask the ports of this machine where servers of models usually listen")
 	return c
 }
 
-func checks(f engineFlags) []func(context.Context) finding {
+// listened is how long others on the machine are listened to while programs are asked.
+const listened = 500 * time.Millisecond
+
+// examine asks everything at once: what takes long is waiting for other programs.
+func (f *doctorFlags) examine(ctx context.Context) *diagnosis {
+	d := &diagnosis{Schema: doctorSchema, Tool: tool(), GPUs: []gpuFound{}, GPUNotes: []string{}, Missing: []part{}, Servers: []part{}}
 	dir := cache.Dir(os.Getenv)
-	tools := modellib.FindTools(dir, os.Getenv)
-	return append([]func(context.Context) finding{
-		func(ctx context.Context) finding {
-			path, err := browser.FindChrome(f.chrome)
-			if err != nil {
-				return finding{"browser", "", err}
-			}
-			return version(ctx, "browser", fault.NoChrome, path, "--version")
-		},
-		func(ctx context.Context) finding {
-			path, err := llamacpp.Find(llamacpp.Config{Path: f.llamaServer, Cache: dir})
-			if err != nil {
-				return finding{"llama-server", "", err}
-			}
-			return version(ctx, "llama-server", fault.NoLlamaServer, path, "--version")
-		},
-		f.llamacppFlags.check,
-		f.ollamaFlags.check,
-		func(context.Context) finding {
-			_, err := page.Bundle()
-			return finding{"WebLLM bundle", page.WebLLM, err}
-		},
-		func(context.Context) finding {
-			_, err := echarts.Script()
-			return finding{"echarts", "inlined in reports", err}
-		},
-		func(ctx context.Context) finding {
-			return version(ctx, "emscripten", fault.NoEmscripten, tools.Emcc, "--version")
-		},
-		func(ctx context.Context) finding {
-			return version(ctx, "Python with TVM", fault.NoPython, tools.Python, "-c", "import sys, tvm; print(sys.version.split()[0], 'with TVM', tvm.__version__)")
-		},
-		func(ctx context.Context) finding {
-			return adapter(ctx, browser.New(browser.Config{Chrome: f.chrome, Launch: f.launch, Adapter: browser.Adapter(f.adapter)}))
-		},
-		func(context.Context) finding { return finding{"cache", dir, nil} },
-	}, f.openaiFlags.checks()...)
+	var all sync.WaitGroup
+	var cuda string
+	var python pythonFound
+	checks := f.checks(dir)
+	parts := make([]part, len(checks))
+	for i, check := range checks {
+		all.Go(func() { parts[i] = check.ask(ctx) })
+	}
+	all.Go(func() {
+		d.Machine = machine.Describe(ctx, machine.Options{Listen: listened, Disks: []machine.Folder{{Role: "results", Path: "results"},
+			{Role: "cache", Path: dir}, {Role: "temporary", Path: os.TempDir()}, {Role: "shared-memory", Path: "/dev/shm"}}})
+	})
+	var devices []record.GPUInfo
+	all.Go(func() { devices, d.GPUs, d.GPUNotes = findGPUs(ctx) })
+	all.Go(func() { d.Libraries = findLibraries(ctx) })
+	all.Go(func() { cuda = cudaVersion(ctx) })
+	all.Go(func() { python = findPython(ctx) })
+	if f.servers {
+		all.Go(func() { d.Servers = f.findServers(ctx) })
+	}
+	all.Wait()
+	d.Machine.GPUs = devices
+	d.Banner = newBanner(d.Machine, python, cuda, d.GPUs)
+	d.sort(append(parts, python.part()))
+	d.Engines = f.enginesFound(d)
+	d.Fits = newFits(d.Machine, d.GPUs)
+	d.Checklist = promised(d.Machine)
+	return d
 }
 
-// version runs a program that tells its version; the first line that says something counts.
-func version(ctx context.Context, part string, kind fault.Kind, path string, args ...string) finding {
-	ctx, cancel := context.WithTimeout(ctx, time.Minute)
-	defer cancel()
-	out, err := exec.CommandContext(ctx, path, args...).CombinedOutput()
-	if err != nil {
-		return finding{part, "", fault.Wrap(kind, err, "run `make setup`", "%s can't be run", path)}
-	}
-	for line := range strings.Lines(string(out)) {
-		// Wrapper scripts may complain before the program speaks.
-		if line = strings.TrimSpace(line); line != "" && !strings.Contains(line, ": line ") && !strings.Contains(line, "unexpected operator") {
-			return finding{part, line + "  " + path, nil}
+// sort keeps what is missing apart. The first that is needed gives the exit code.
+func (d *diagnosis) sort(parts []part) {
+	for _, p := range parts {
+		if p.err == nil {
+			d.Parts = append(d.Parts, p)
+			d.WebGPU = cmp.Or(p.webgpu, d.WebGPU)
+			continue
+		}
+		p.Missing, p.ExitCode = fault.OneLine(p.err.Error()), fault.Code(p.err)
+		d.Missing = append(d.Missing, p)
+		if d.first == nil {
+			d.first, d.ExitCode = p.err, p.ExitCode
 		}
 	}
-	return finding{part, path, nil}
 }
 
-// adapter starts the browser and asks which WebGPU adapter its page gets.
-func adapter(ctx context.Context, e engine.Engine) finding {
-	var p deviceProbe
-	session, err := e.Open(ctx, &p)
-	if err == nil {
-		err = session.Close()
+// newFits is what is free now, within the limits that we are under.
+func newFits(e record.Environment, gpus []gpuFound) fits {
+	out := fits{Within: "machine", Judge: "llmparity estimate MODEL"}
+	if e.Memory != nil {
+		out.RAMB = e.Memory.AvailableB
 	}
-	half := "no float16"
-	if slices.Contains(strings.Fields(p.device.Detail["features"]), "shader-f16") {
-		half = "with float16"
+	if l := e.Limits; l != nil && l.MemoryB > 0 && l.MemoryB-l.MemoryUseB < out.RAMB {
+		out.RAMB, out.Within = max(0, l.MemoryB-l.MemoryUseB), "cgroup"
 	}
-	return finding{"WebGPU adapter", fmt.Sprintf("%s (%s), %s", p.device.Name, p.device.Class, half), err}
+	for _, g := range gpus {
+		if g.Part == "" && g.FreeB != nil { // the parts of a divided one have their share of its
+			out.VRAMB += *g.FreeB
+		}
+	}
+	return out
 }
 
-type discard struct{ io.Writer }
-
-func (discard) Close() error { return nil }
-
-// deviceProbe keeps the device that an engine reports, and nothing else.
-type deviceProbe struct{ device record.Device }
-
-func (*deviceProbe) Attach(sample.Source) func() { return func() {} }
-func (*deviceProbe) Span(record.Span)            {}
-func (*deviceProbe) Warn(record.Warning)         {}
-func (*deviceProbe) Log(string) io.WriteCloser   { return discard{io.Discard} }
-
-func (p *deviceProbe) Event(e record.Event) {
-	if e.Device != nil {
-		p.device = *e.Device
+// findServers asks those who listen where servers usually do. Who does not answer is not there.
+func (f *doctorFlags) findServers(ctx context.Context) []part {
+	ports := []string{"11434", "8080", "8000", "30000", "3000", "1234", "5000"}
+	found := make([]part, len(ports))
+	var all sync.WaitGroup
+	for i, port := range ports {
+		all.Go(func() {
+			ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+			defer cancel()
+			at := openaiFlags{}
+			at.server.URL = "http://127.0.0.1:" + port
+			if p := at.check(ctx); p.err == nil {
+				p.Path = at.server.URL
+				found[i] = p
+			}
+		})
 	}
+	all.Wait()
+	out := []part{}
+	for _, p := range found {
+		if p.Name != "" {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// programSays runs a program that says something and ends, and gives what it said.
+func programSays(ctx context.Context, path string, args ...string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, programPatience)
+	defer cancel()
+	words, err := said(ctx, exec.Command(path, args...))
+	if ctx.Err() != nil && err != nil {
+		return words, fmt.Errorf("no answer within %s", programPatience)
+	}
+	return words, err
+}
+
+// writeIndented is JSON for machines that people can read.
+func writeIndented(w interface{ Write([]byte) (int, error) }, v any) error {
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	return e.Encode(v)
+}
+
+// firstLine is the first that says something; wrapper scripts may complain before the program speaks.
+func firstLine(words string) string {
+	for line := range strings.Lines(words) {
+		if line = strings.TrimSpace(line); line != "" && !strings.Contains(line, ": line ") && !strings.Contains(line, "unexpected operator") {
+			return line
+		}
+	}
+	return ""
 }

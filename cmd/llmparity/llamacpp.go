@@ -2,7 +2,6 @@ package main
 
 import (
 	"cmp"
-	"context"
 	"os"
 	"slices"
 	"strings"
@@ -118,17 +117,4 @@ func (f *llamacppFlags) config(dtype string) llamacpp.Config {
 	return llamacpp.Config{Path: f.llamaServer, CLI: f.llamaCLI, Cache: cache.Dir(os.Getenv), Threads: f.threads, BatchThreads: l.BatchThreads,
 		Batch: l.Batch, UBatch: l.UBatch, KVType: dtype, CacheK: l.CacheTypeK, CacheV: l.CacheTypeV, FlashAttention: l.FlashAttention,
 		NoMmap: l.Mmap == "off", GPULayers: l.GPULayers}
-}
-
-// check looks for the one-shot program, which nothing needs that was not asked for.
-func (f *llamacppFlags) check(ctx context.Context) finding {
-	const part = "llama-completion"
-	path, err := llamacpp.FindCLI(f.config(""))
-	if err != nil && f.llamaCLI == "" && os.Getenv(llamacpp.CLIVariable) == "" {
-		return finding{part, "none; for " + llamacpp.OneShotName + " alone: scripts/setup llamacpp-tools builds one", nil}
-	}
-	if err != nil {
-		return finding{part, "", err}
-	}
-	return version(ctx, part, fault.NoLlamaServer, path, "--version")
 }

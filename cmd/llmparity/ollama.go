@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"os"
 	"slices"
 	"strings"
@@ -85,10 +84,4 @@ func (f *ollamaFlags) complete(p *plan.Plan, threads int) {
 func (f *ollamaFlags) config(threads int) ollama.Config {
 	return ollama.Config{Path: f.ollama, Cache: cache.Dir(os.Getenv), URL: f.ollamas.URL, Threads: threads, KVType: f.ollamas.KVType,
 		KeepAlive: f.ollamas.KeepAlive, GPU: f.ollamas.GPU}
-}
-
-// check is what doctor looks at.
-func (f *ollamaFlags) check(ctx context.Context) finding {
-	detail, err := ollama.New(f.config(0)).Describe(ctx)
-	return finding{"Ollama", detail, err}
 }

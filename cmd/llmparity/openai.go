@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"os"
 	"strings"
 
@@ -60,17 +59,6 @@ func (f *openaiFlags) config() openai.Config {
 		c.Key = openai.Secret(os.Getenv(c.KeyFrom))
 	}
 	return c
-}
-
-// checks are what doctor does where a server is named.
-func (f *openaiFlags) checks() []func(context.Context) finding {
-	if f.server.URL == "" {
-		return nil
-	}
-	return []func(context.Context) finding{func(ctx context.Context) finding {
-		detail, err := openai.New(f.config()).Describe(ctx)
-		return finding{"OpenAI server", detail, err}
-	}}
 }
 
 // servedPrefix marks a model that a server knows by a name, and of which there is no file here.

@@ -27,6 +27,7 @@ type process struct {
 	parent int
 	start  uint64
 	ticks  uint64
+	reaped uint64 // of its children that have ended
 }
 
 // work reads what was done until now.
@@ -72,15 +73,17 @@ func parseProcess(text string) (p process, pid int, ok bool) {
 	parent, err := strconv.Atoi(rest[1])
 	user, err2 := strconv.ParseUint(rest[11], 10, 60)
 	system, err3 := strconv.ParseUint(rest[12], 10, 60)
-	start, err4 := strconv.ParseUint(rest[19], 10, 64)
-	if cmp.Or(err, err2, err3, err4) != nil {
+	childUser, err4 := strconv.ParseUint(rest[13], 10, 60)
+	childSystem, err5 := strconv.ParseUint(rest[14], 10, 60)
+	start, err6 := strconv.ParseUint(rest[19], 10, 64)
+	if cmp.Or(err, err2, err3, err4, err5, err6) != nil {
 		return p, 0, false
 	}
 	name := strings.ToValidUTF8(text[open+1:closed], "?")
 	if parent == 2 { // the kernel's own, by what they are for and not where
 		name, _, _ = strings.Cut(strings.ReplaceAll(name, ":", "/"), "/")
 	}
-	return process{name: name, parent: parent, start: start, ticks: user + system}, pid, true
+	return process{name: name, parent: parent, start: start, ticks: user + system, reaped: childUser + childSystem}, pid, true
 }
 
 // ours tells whether a process is the one of this number, or was started by it or what it started.
@@ -98,6 +101,16 @@ func (w work) ours(pid, self int) bool {
 	return false
 }
 
+// own is what a process of ours has done, and all that it started: who has ended counts with who has waited for it.
+func (w work) own(self int) (ticks uint64) {
+	for pid, p := range w.processes {
+		if w.ours(pid, self) {
+			ticks += p.ticks + p.reaped
+		}
+	}
+	return ticks
+}
+
 // heardMost is how many of the busiest programs are named.
 const heardMost = 5
 
@@ -108,18 +121,17 @@ func (w work) since(earlier work, self int) *record.Background {
 		return nil
 	}
 	cores := func(ticks uint64) float64 { return round(float64(ticks) / hertz / seconds) }
-	all, programs := w.busy-earlier.busy, map[string]*record.BusyProcess{}
-	ticks := map[string]uint64{}
+	all := w.busy - earlier.busy
+	if now, before := w.own(self), earlier.own(self); now > before {
+		all -= min(all, now-before)
+	}
+	programs, ticks := map[string]*record.BusyProcess{}, map[string]uint64{}
 	for pid, p := range w.processes {
 		did := p.ticks
 		if before, ok := earlier.processes[pid]; ok && before.start == p.start {
 			did -= min(did, before.ticks)
 		}
-		switch {
-		case did == 0:
-			continue
-		case w.ours(pid, self):
-			all -= min(all, did)
+		if did == 0 || w.ours(pid, self) {
 			continue
 		}
 		if programs[p.name] == nil {

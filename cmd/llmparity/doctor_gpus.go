@@ -1,0 +1,174 @@
+package main
+
+import (
+	"context"
+	"debug/elf"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"llmparity/internal/record"
+	"llmparity/internal/sample/gpu"
+)
+
+// gpuFound is a GPU as it is now.
+type gpuFound struct {
+	record.GPUInfo
+	FreeB *int64 `json:"free_bytes,omitempty"`
+	UsedB *int64 `json:"used_bytes,omitempty"`
+}
+
+// findGPUs lists the GPUs, each with what it says of its memory, and what hinders being told more.
+func findGPUs(ctx context.Context) (infos []record.GPUInfo, found []gpuFound, notes []string) {
+	m := gpu.Open(ctx, gpu.Options{})
+	defer m.Close()
+	infos, found, notes = m.GPUs(), []gpuFound{}, []string{}
+	for _, w := range m.Warnings() {
+		notes = append(notes, w.Text)
+	}
+	memory := map[string]map[string]float64{} // by role and name
+	for _, s := range m.Sources() {
+		role := s.Describe().Role
+		limited, cancel := context.WithTimeout(ctx, 5*time.Second)
+		r := record.NewSample()
+		err := s.Read(limited, &r)
+		cancel()
+		if err != nil {
+			continue // it may answer a run that asks again
+		}
+		if memory[role] == nil {
+			memory[role] = map[string]float64{}
+		}
+		for _, v := range r.Values {
+			memory[role][v.Name] = v.Value
+		}
+	}
+	for _, info := range infos {
+		g := gpuFound{GPUInfo: info}
+		g.UsedB = bytesOf(memory[info.Role], "memory_used_bytes")
+		if g.FreeB = bytesOf(memory[info.Role], "memory_free_bytes"); g.FreeB == nil && g.UsedB != nil && info.MemoryB > *g.UsedB {
+			free := info.MemoryB - *g.UsedB
+			g.FreeB = &free
+		}
+		found = append(found, g)
+	}
+	return infos, found, notes
+}
+
+func bytesOf(values map[string]float64, name string) *int64 {
+	v, ok := values[name]
+	if !ok || v < 0 {
+		return nil
+	}
+	b := int64(v)
+	return &b
+}
+
+// wanted are the libraries by which programs reach GPUs.
+func wanted() []string {
+	return []string{"libcuda.so.1", "libnvidia-ml.so.1", "libamdhip64.so", "librocm_smi64.so", "libvulkan.so.1", "libOpenCL.so.1", "libze_loader.so.1"}
+}
+
+// findLibraries asks the linker where they are; on a system without its kind of linker nothing is known.
+func findLibraries(ctx context.Context) map[string]string {
+	path, err := exec.LookPath("ldconfig")
+	if err != nil {
+		path = "/sbin/ldconfig" // not everybody's PATH has it
+	}
+	words, err := programSays(ctx, path, "-p")
+	if err != nil {
+		return map[string]string{}
+	}
+	return parseLinker(words)
+}
+
+// parseLinker reads the linker's list: a name, what it is for, an arrow, its path.
+func parseLinker(words string) map[string]string {
+	out := map[string]string{}
+	for line := range strings.Lines(words) {
+		left, path, ok := strings.Cut(line, " => ")
+		fields := strings.Fields(left)
+		if !ok || len(fields) == 0 {
+			continue
+		}
+		for _, name := range wanted() {
+			if versioned := strings.HasPrefix(fields[0], name+"."); (fields[0] == name || versioned) && out[name] == "" {
+				out[name] = strings.TrimSpace(path)
+			}
+		}
+	}
+	return out
+}
+
+// cudaLine is how nvidia-smi names the newest CUDA that the driver can do.
+var cudaLine = regexp.MustCompile(`CUDA (?:UMD )?(?:Version|version)\s*:\s*(\d+\.\d+)`)
+
+// cudaVersion is that version; empty: nobody tells.
+func cudaVersion(ctx context.Context) string {
+	path, err := exec.LookPath("nvidia-smi")
+	if err != nil {
+		return ""
+	}
+	words, err := programSays(ctx, path)
+	if m := cudaLine.FindStringSubmatch(words); err == nil && m != nil {
+		return m[1]
+	}
+	return ""
+}
+
+// backendLibraries tell by their names which GPUs a program was built for.
+func backendLibraries() [][2]string {
+	return [][2]string{{"ggml-cuda", "cuda"}, {"libcuda.so", "cuda"}, {"libcudart", "cuda"}, {"libcublas", "cuda"}, {"ggml-hip", "hip"},
+		{"ggml-rocm", "hip"}, {"libamdhip64", "hip"}, {"librocblas", "hip"}, {"ggml-vulkan", "vulkan"}, {"libvulkan", "vulkan"}, {"ggml-sycl", "sycl"},
+		{"ggml-opencl", "opencl"}, {"libOpenCL", "opencl"}, {"ggml-metal", "metal"}, {"Metal.framework", "metal"}}
+}
+
+// builtFor names the kinds of GPU that a program of the ggml family was built for: by the libraries that it is linked against, and by those
+// that lie where it loads them from. None: it was built for none, or shows it otherwise.
+func builtFor(path string) []string {
+	var names []string
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		path = real
+	}
+	dir := filepath.Dir(path)
+	seen := map[string]bool{}
+	var linked func(file string)
+	linked = func(file string) {
+		f, err := elf.Open(file)
+		if err != nil {
+			return // of another system
+		}
+		libraries, _ := f.ImportedLibraries() // one that is linked against none names none
+		f.Close()
+		for _, name := range libraries {
+			names = append(names, name)
+			for _, at := range []string{dir, filepath.Join(dir, "..", "lib")} {
+				if own := filepath.Join(at, name); !seen[own] && exists(own) {
+					seen[own] = true
+					linked(own)
+				}
+			}
+		}
+	}
+	linked(path)
+	for _, at := range []string{"", "lib/ollama", "lib/ollama/*", "../lib", "../lib/ollama", "../lib/ollama/*", "build/lib/ollama"} {
+		beside, _ := filepath.Glob(filepath.Join(dir, at, "*ggml-*")) // the pattern is well formed
+		names = append(names, beside...)
+	}
+	out := []string{}
+	for _, l := range backendLibraries() {
+		if !slices.Contains(out, l[1]) && slices.ContainsFunc(names, func(n string) bool { return strings.Contains(filepath.Base(n), l[0]) }) {
+			out = append(out, l[1])
+		}
+	}
+	return out
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}

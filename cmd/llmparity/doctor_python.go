@@ -1,0 +1,117 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os/exec"
+	"strings"
+
+	"llmparity/internal/record"
+)
+
+// pythonFound is the Python that a user's own scripts would run in, with the packages that run language models.
+type pythonFound struct {
+	Version  string            `json:"version"`
+	Path     string            `json:"path"`
+	LibC     string            `json:"libc"`
+	Packages map[string]string `json:"packages"`
+}
+
+// pythonQuestion asks for versions as packages declare them: importing torch takes seconds.
+const pythonQuestion = `import json, platform, sys
+from importlib import metadata
+found = {}
+for name in ("torch", "transformers", "accelerate", "vllm", "llama-cpp-python", "onnxruntime"):
+    try: found[name] = metadata.version(name)
+    except Exception: pass
+print(json.dumps({"version": platform.python_version(), "path": sys.executable, "libc": "".join(platform.libc_ver()), "packages": found}))`
+
+// findPython asks the python3 on PATH; an empty one where there is none.
+func findPython(ctx context.Context) pythonFound {
+	for _, name := range []string{"python3", "python"} {
+		path, err := exec.LookPath(name)
+		if err != nil {
+			continue
+		}
+		words, err := programSays(ctx, path, "-c", pythonQuestion)
+		var p pythonFound
+		if err == nil && json.Unmarshal([]byte(lastWords(words)), &p) == nil {
+			return p
+		}
+	}
+	return pythonFound{}
+}
+
+func (p pythonFound) part() part {
+	out := part{Name: "Python on PATH", Version: p.Version, Path: p.Path, Absent: p.Version == ""}
+	var names []string
+	for _, name := range []string{"torch", "transformers", "accelerate", "vllm", "llama-cpp-python", "onnxruntime"} {
+		if v := p.Packages[name]; v != "" {
+			names = append(names, name+" "+v)
+		}
+	}
+	out.Detail = "none of torch, transformers, vllm"
+	if len(names) > 0 {
+		out.Detail = "with " + strings.Join(names, ", ")
+	}
+	return out
+}
+
+// banner is what stands above all: the same lines that a Python tool of this field prints.
+type banner struct {
+	Platform     string   `json:"platform"`
+	Python       string   `json:"python"`
+	CUDA         string   `json:"cuda"`
+	Devices      []string `json:"devices"`
+	PyTorch      string   `json:"pytorch"`
+	Transformers string   `json:"transformers"`
+}
+
+const (
+	notInstalled = "not installed"
+	notAvailable = "not available"
+)
+
+func newBanner(e record.Environment, p pythonFound, cuda string, gpus []gpuFound) banner {
+	or := func(s, other string) string {
+		if s == "" {
+			return other
+		}
+		return s
+	}
+	b := banner{Platform: platformOf(e, p.LibC), Python: or(p.Version, notInstalled), CUDA: notAvailable, Devices: []string{},
+		PyTorch: or(p.Packages["torch"], notInstalled), Transformers: or(p.Packages["transformers"], notInstalled)}
+	nvidia := 0
+	for _, g := range gpus {
+		if strings.EqualFold(g.Vendor, "nvidia") && g.Part == "" {
+			nvidia++
+		}
+		size := "memory not known"
+		if g.MemoryB > 0 {
+			size = fmt.Sprintf("%.1f GB", float64(g.MemoryB)/(1<<30))
+		}
+		b.Devices = append(b.Devices, g.Name+": "+size)
+	}
+	if nvidia > 0 {
+		b.CUDA = fmt.Sprintf("%s (%d device(s))", or(cuda, "version not known"), nvidia)
+	}
+	return b
+}
+
+// platformOf is as Python's platform.platform() would say it.
+func platformOf(e record.Environment, libc string) string {
+	system := map[string]string{"linux": "Linux", "darwin": "macOS", "windows": "Windows"}[tool().GoOS]
+	arch := map[string]string{"amd64": "x86_64", "arm64": "aarch64"}[e.Arch]
+	if arch == "" {
+		arch = e.Arch
+	}
+	out := system + "-" + e.Kernel
+	if !strings.HasSuffix(e.Kernel, arch) {
+		out += "-" + arch
+	}
+	if libc != "" {
+		out += "-with-" + libc
+	}
+	return out
+}

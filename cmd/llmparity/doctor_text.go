@@ -1,0 +1,144 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"llmparity/reports"
+)
+
+// rule is the banner's.
+var rule = strings.Repeat("=", 60)
+
+// print shows what was found, for people. That it can't be written is the terminal's own trouble.
+func (d *diagnosis) print(w io.Writer) {
+	say := func(format string, args ...any) { fmt.Fprintf(w, format+"\n", args...) }
+	d.printBanner(say)
+	section := func(title string, rows [][2]string) {
+		if len(rows) == 0 {
+			return
+		}
+		say("\n%s", title)
+		width := 0
+		for _, r := range rows {
+			width = max(width, len(r[0]))
+		}
+		for _, r := range rows {
+			say("  %-*s  %s", width, r[0], r[1])
+		}
+	}
+	section("Machine", slices.DeleteFunc(reports.Machine(d.Machine), func(r [2]string) bool { return r[0] == "GPUs" }))
+	section("GPUs", d.gpuRows())
+	section("WebGPU", d.WebGPU.rows())
+	section("Engines, and what they could run here", d.engineRows())
+	say("\nParts")
+	for _, p := range d.Parts {
+		mark := "ok"
+		if p.Absent {
+			mark = "none"
+		}
+		say("  %-7s  %-16s  %s", mark, p.Name, p.line())
+	}
+	for _, p := range d.Missing {
+		say("  %-7s  %-16s  %s", "MISSING", p.Name, p.Missing)
+	}
+	var servers [][2]string
+	for _, p := range d.Servers {
+		servers = append(servers, [2]string{p.Path, p.Detail})
+	}
+	section("Servers on this machine", servers)
+	var checks [][2]string
+	for _, c := range d.Checklist {
+		checks = append(checks, [2]string{string(c.Answer), c.Item + ": " + c.Why})
+	}
+	section("A run of the built-in plan, begun now", checks)
+	vram := "no GPU memory"
+	if d.Fits.VRAMB > 0 {
+		vram = fmt.Sprintf("%.1f GiB of GPU memory", float64(d.Fits.VRAMB)/(1<<30))
+	}
+	say("\nFree for a model: %.1f GiB of RAM (bounded by the %s), %s. What fits says `%s`.", float64(d.Fits.RAMB)/(1<<30), d.Fits.Within, vram, d.Fits.Judge)
+}
+
+func (d *diagnosis) printBanner(say func(string, ...any)) {
+	b := d.Banner
+	say("%s\nllmparity - Environment Information\n%s", rule, rule)
+	say("Platform: %s\nPython: %s\nCUDA: %s", b.Platform, b.Python, b.CUDA)
+	for _, g := range b.Devices {
+		say("  - %s", g)
+	}
+	say("PyTorch: %s\nTransformers: %s\n%s", b.PyTorch, b.Transformers, rule)
+}
+
+// gpuRows are the GPUs with what they are read by, and what is to be said once.
+func (d *diagnosis) gpuRows() [][2]string {
+	var rows [][2]string
+	for _, g := range d.GPUs {
+		text := strings.TrimSpace(g.Name + " " + g.Part)
+		if g.MemoryB > 0 {
+			text += fmt.Sprintf(", %.1f GiB", float64(g.MemoryB)/(1<<30))
+		}
+		if g.FreeB != nil {
+			text += fmt.Sprintf(", %.1f GiB free", float64(*g.FreeB)/(1<<30))
+		}
+		if g.Driver != "" {
+			text += ", driver " + g.Driver
+		}
+		rows = append(rows, [2]string{g.Role, text + ", read by " + g.Method})
+	}
+	if len(d.GPUs) == 0 {
+		rows = append(rows, [2]string{"none", "no GPU was found that can be asked"})
+	}
+	for _, note := range d.GPUNotes {
+		rows = append(rows, [2]string{"note", note})
+	}
+	for _, name := range slices.Sorted(maps.Keys(d.Libraries)) {
+		rows = append(rows, [2]string{name, d.Libraries[name]})
+	}
+	return rows
+}
+
+// rows are the adapter's; none where there is none.
+func (g *webgpu) rows() [][2]string {
+	if g == nil {
+		return nil
+	}
+	class := string(g.Class)
+	if g.Fallback {
+		class += ", a fallback by its own account"
+	}
+	rows := [][2]string{{"adapter", g.Name}, {"class", class}, {"features", strings.Join(g.Features, " ")}}
+	for _, name := range slices.Sorted(maps.Keys(g.Limits)) {
+		value := fmt.Sprint(g.Limits[name])
+		if n := g.Limits[name]; n >= 1<<20 {
+			value = fmt.Sprintf("%d (%.4g MiB)", n, float64(n)/(1<<20))
+		}
+		rows = append(rows, [2]string{name, value})
+	}
+	return rows
+}
+
+func (d *diagnosis) engineRows() [][2]string {
+	var rows [][2]string
+	for _, e := range d.Engines {
+		text := e.Can
+		if e.Version != "" {
+			text = e.Version + ": " + text
+		}
+		rows = append(rows, [2]string{e.Name, text})
+	}
+	return rows
+}
+
+// line is what was found, in one.
+func (p part) line() string {
+	var parts []string
+	for _, s := range []string{p.Version, p.Path, p.Detail} {
+		if s != "" {
+			parts = append(parts, s)
+		}
+	}
+	return strings.Join(parts, "  ")
+}

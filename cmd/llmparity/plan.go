@@ -74,6 +74,7 @@ func (f *runFlags) change(p *plan.Plan, given func(string) bool) {
 		"thread":         func() { p.Thread = f.thread },
 		"watchdog":       func() { p.Watchdog = plan.Duration(f.watchdog) },
 		"adapter":        func() { p.Adapter = f.adapter },
+		"no-check-oom":   func() { p.CheckOOM = new(!f.noCheckOOM) },
 		"dtype":          func() { p.DType = f.dtype },
 		"kernels":        func() { p.Kernels = f.kernels },
 		"sort":           func() { p.Sort = f.sort },

@@ -51,6 +51,8 @@ func (p *progress) print(e run.Event) {
 		fmt.Fprintf(p.out, "%s: %s\n", e.Engine, e.Text)
 	case run.Recording:
 		fmt.Fprintf(p.out, "recording into %s\n", e.Text)
+	case run.Judged:
+		fmt.Fprintf(p.out, "%s: %s\n", e.Engine, e.Text)
 	case run.Ended:
 		line := fmt.Sprintf("[%d/%d] %s %s: %s", e.Launch, e.Launches, e.Engine, launchName(e), e.Text)
 		if e.Err != nil {
@@ -67,6 +69,9 @@ func (p *progress) draw(e run.Event) {
 		p.describe(e.Engine + ": " + e.Text)
 	case run.Recording:
 		p.describe("recording into " + e.Text)
+	case run.Judged:
+		_ = p.bar.Clear() // as below
+		fmt.Fprintf(p.out, "%s: %s\n", e.Engine, e.Text)
 	case run.Launched:
 		p.bar.ChangeMax(e.Launches)
 		p.describe(e.Engine + " " + launchName(e))

@@ -34,6 +34,7 @@ type runFlags struct {
 	isolation   string
 	out         string
 	quiet       bool
+	noCheckOOM  bool
 	context     int
 	thread      string
 	watchdog    time.Duration
@@ -81,6 +82,7 @@ measured is written to a folder as it happens; at the end there are a table and,
 	flags.DurationVar(&f.watchdog, "watchdog", engine.Watchdog, "how long that thread, or an engine of exec:, may give no "+
 		"sign of life")
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "no progress, only the result")
+	flags.BoolVar(&f.noCheckOOM, "no-check-oom", false, "launch what would run out of memory, by what is foretold of it and what is free, too")
 	flags.IntVar(&f.threads, "threads", 1, "llama.cpp's threads")
 	f.engineFlags.register(flags)
 	f.packageFlags.register(flags)
@@ -131,8 +133,9 @@ func (f *runFlags) run(ctx context.Context, p plan.Plan, stdout, stderr io.Write
 	}
 	engines := f.build(p.Engines)
 	defer closeEngines(engines, stderr)
+	told := newForetelling(engines, model)
 	dir, err := run.Do(ctx, run.Options{Plan: p, Engines: engines, Model: model, Out: f.out, Tool: <-identity,
-		Progress: show.event, Profiles: profiles, Expected: known, Unsure: unsure(p)})
+		Progress: show.event, Profiles: profiles, Expected: known, Unsure: unsure(p), Foretell: told.foretell, Judge: told.judge})
 	show.close()
 	if dir == "" {
 		return err

@@ -74,12 +74,13 @@ type Model struct {
 	Latent     bool
 	// Stored are the bytes of the weights by type, where a file tells them; nil: they are worked out.
 	Stored     map[string]int64
-	Partial    bool         // some of the files are missing
-	Trust      Confidence   // in parameters and shapes
-	CacheTrust Confidence   // in the KV cache's; "": the same
-	Library    *mlc.Library // of a WebLLM package
-	Chunk      int          // of prompts, where a package says it
-	Window     int          // WebLLM's own sliding window; 0: none
+	Matrices   map[string]int64 // of those the ones that llama.cpp may lay out anew for a processor
+	Partial    bool             // some of the files are missing
+	Trust      Confidence       // in parameters and shapes
+	CacheTrust Confidence       // in the KV cache's; "": the same
+	Library    *mlc.Library     // of a WebLLM package
+	Chunk      int              // of prompts, where a package says it
+	Window     int              // WebLLM's own sliding window; 0: none
 	Notes      []string
 }
 
@@ -93,6 +94,7 @@ type Setup struct {
 	Concurrency    int // requests at a time
 	DType          string
 	KVDType        string
+	ValueType      string // of the KV cache's values, where it is another; llama.cpp's alone
 	Quantization   string
 	GroupSize      int
 	TensorParallel int
@@ -100,8 +102,13 @@ type Setup struct {
 	GPUMemoryGiB   float64
 	UBatch         int  // tokens that llama.cpp computes at a time
 	NoFlash        bool // llama.cpp without flash attention
-	MaxBatched     int  // tokens that vLLM computes at a time
-	PrefillChunk   int  // tokens that WebLLM computes at a time
+	NoMmap         bool // llama.cpp reads the file into memory of its own
+	GPULayers      int  // that llama.cpp puts on a GPU
+	// Repacks are the types that llama.cpp lays out anew for the processor, as Repacks gives them for this one; nil: none.
+	Repacks      []string
+	OnGPU        bool // WebLLM's adapter is a real one, Ollama may use a GPU
+	MaxBatched   int  // tokens that vLLM computes at a time
+	PrefillChunk int  // tokens that WebLLM computes at a time
 }
 
 // Component is a part of the memory, in bytes over all devices.
@@ -199,6 +206,9 @@ func Of(m Model, s Setup) (Estimate, error) {
 		e.Components = append(e.Components, several)
 	}
 	e.total()
+	if c, ok := e.increase(); ok {
+		e.Components = append(e.Components, c)
+	}
 	return *e, nil
 }
 

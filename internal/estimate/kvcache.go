@@ -31,9 +31,9 @@ func (t kvType) bytes(values int64) int64 {
 }
 
 // kvType finds out the type of keys and values.
-func (e *Estimate) kvType() (kvType, error) {
-	s := e.Setup
-	name := strings.ToLower(s.KVDType)
+func (e *Estimate) kvType(name string) (kvType, error) {
+	s, given := e.Setup, name
+	name = strings.ToLower(name)
 	if name == "" || name == "auto" {
 		switch s.Engine {
 		case LlamaCPP, Ollama:
@@ -49,7 +49,7 @@ func (e *Estimate) kvType() (kvType, error) {
 		return kvType{name: name, block: b}, nil
 	}
 	return kvType{}, fault.New(fault.Usage, "types are float32, float16, bfloat16, fp8 (e4m3, e5m2), int8, and in llama.cpp and Ollama q8_0, q5_1, q5_0, q4_1, q4_0, iq4_nl",
-		"--kv-cache-dtype %s is not one that %s has", s.KVDType, s.Engine)
+		"--kv-cache-dtype %s is not one that %s has", given, s.Engine)
 }
 
 // The units in which engines reserve a cache, in tokens.
@@ -98,12 +98,12 @@ func (e *Estimate) slots(c hfconfig.Cache) (reserved, used int64) {
 }
 
 // perLayer is what a token takes in one layer: keys and values are rows of their own.
-func (e *Estimate) perLayer(c hfconfig.Cache, t kvType) int64 {
+func (e *Estimate) perLayer(c hfconfig.Cache, t, v kvType) int64 {
 	values, keys := c.Values, c.Keys
 	if c.Expanded > 0 && e.Setup.Engine == Transformers {
 		values, keys = c.Expanded, c.ExpandedKeys
 	}
-	return t.bytes(keys) + t.bytes(values-keys)
+	return t.bytes(keys) + v.bytes(values-keys)
 }
 
 // cache works out what is reserved for keys and values, and what of it is used at the end of the text.
@@ -114,11 +114,17 @@ func (e *Estimate) cache() (cached, error) {
 		return cached{}, err
 	}
 	e.DTypes.Activations = e.activationType(plain)
-	t, err := e.kvType()
+	t, err := e.kvType(e.Setup.KVDType)
 	if err != nil {
 		return cached{}, err
 	}
 	e.DTypes.KVCache = t.name
+	v := t
+	if e.Setup.ValueType != "" {
+		if v, err = e.kvType(e.Setup.ValueType); err != nil {
+			return cached{}, err
+		}
+	}
 	if len(m.Caches) == 0 {
 		return cached{}, nil
 	}
@@ -126,7 +132,7 @@ func (e *Estimate) cache() (cached, error) {
 	var reserved, used float64
 	devices := int64(s.TensorParallel)
 	for _, c := range m.Caches {
-		one := e.perLayer(c, t) * int64(c.Layers)
+		one := e.perLayer(c, t, v) * int64(c.Layers)
 		e.PerToken += one
 		r, u := e.slots(c)
 		reserved += float64(one) * float64(r) * float64(e.Sequences)

@@ -44,16 +44,10 @@ func (m Model) sizes() (hidden, inter, queries, keys float64) {
 // llamaBuffers follows llama.cpp's compute buffer on a CPU: the larger of what attention and the feed-forward part hold at one time.
 func (e *Estimate) llamaBuffers() Component {
 	m, s := e.Model, e.Setup
-	h, i, q, kv := m.sizes()
 	cells := float64(padded(int64(s.Context), llamaPad))
 	ub := min(float64(s.UBatch), cells)
-	attention, forward, mask := 3*h+3*q+2*kv+cells*float64(m.Heads), 5*h+2*kv+3*i, 4*cells
-	how := "without flash attention"
-	if !s.NoFlash {
-		attention, forward, mask = 3*h+3*q+kv, 5*h+3*i, 2*cells
-		how = "with flash attention"
-	}
-	best := ub*(4*max(attention, forward)+mask) + 4*float64(m.Vocab)*float64(e.Sequences)
+	how := map[bool]string{false: "with flash attention", true: "without flash attention"}[s.NoFlash]
+	best := e.computed(cells, ub)
 	c := scaled(Activation, best, 0.75, 1.35, "f32",
 		fmt.Sprintf("llama.cpp's compute buffer for %.0f tokens at a time, %s: the larger of attention's and the feed-forward part's tensors; and the logits", ub, how), Medium)
 	c.High += int64(4 * ub * float64(m.Vocab)) // builds before mid-2026 reserve the logits of all of these tokens
@@ -61,6 +55,17 @@ func (e *Estimate) llamaBuffers() Component {
 		c.Confidence = Low
 	}
 	return c
+}
+
+// computed is what so many tokens at a time take, with so many cells to look at.
+func (e *Estimate) computed(cells, tokens float64) float64 {
+	m := e.Model
+	h, i, q, kv := m.sizes()
+	attention, forward, mask := 3*h+3*q+2*kv+cells*float64(m.Heads), 5*h+2*kv+3*i, 4*cells
+	if !e.Setup.NoFlash {
+		attention, forward, mask = 3*h+3*q+kv, 5*h+3*i, 2*cells
+	}
+	return tokens*(4*max(attention, forward)+mask) + 4*float64(m.Vocab)*float64(e.Sequences)
 }
 
 // webllmWorkspaces are what the KV cache has for a chunk of the prompt, and what the library's functions say that they use.
@@ -126,13 +131,13 @@ func (e *Estimate) framework(w weighed) Component {
 	switch e.Setup.Engine {
 	case WebLLM:
 		staged := min(float64(w.whole.Best)/2, 550*mib)
-		c := scaled(Framework, 75*mib+staged, 0.5, 1.3, "", "the page, its code and WebLLM's runtime: 75 MiB; copies that Chrome holds on the weights' way to the GPU: half of them, "+
+		c := scaled(Framework, 66*mib+staged, 0.5, 1.3, "", "the page, its code and WebLLM's runtime: 66 MiB; copies that Chrome holds on the weights' way to the GPU: half of them, "+
 			"550 MiB at most. Measured with Chromium 156 and SwiftShader, beyond the browser's baseline", Low)
 		return c
 	case LlamaCPP:
-		return scaled(Framework, 8*mib+160*vocab, 0.4, 3, "", "llama-server's program, HTTP and the vocabulary, by PSS on Linux with a CPU; a GPU's context adds to it", Low)
+		return scaled(Framework, 14.4*mib+360*vocab, 0.5, 1.6, "", "llama-server's program, HTTP and the vocabulary, by PSS on Linux with a CPU; a GPU's context adds to it", Low)
 	case Ollama:
-		return scaled(Framework, 60*mib+160*vocab, 0.4, 3, "", "Ollama's server and its runner, by PSS on Linux with a CPU; a GPU's context adds to it", Low)
+		return scaled(Framework, 36*mib+360*vocab, 0.5, 2, "", "Ollama's runner beyond its idle server, by PSS on Linux with a CPU; a GPU's context adds to it", Low)
 	case VLLM:
 		return scaled(Framework, 0.9*gib*t, 0.4, 2.5, "", "a CUDA context and captured graphs on each device: a rule of thumb; host memory is not in it", Low)
 	}

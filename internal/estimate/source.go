@@ -198,20 +198,34 @@ func FromPackage(dir string) (Model, error) {
 	if !strings.HasPrefix(p.Quantization, "q0") {
 		m.Parameters = 0 // packed: the shapes don't tell
 	}
+	m.paged()
 	if p.Library != "" {
-		lib, err := mlc.OpenLibrary(p.Library)
-		if err != nil {
+		if err := m.With(p.Library); err != nil {
 			return Model{}, err
 		}
-		m.Library = &lib
-		m.Chunk = cmp.Or(lib.PrefillChunkSize, m.Chunk)
-		if kv := lib.KVCache; kv != nil {
-			m.Layers, m.Heads, m.KVHeads, m.HeadDim = kv.Layers, kv.Heads, kv.KVHeads, kv.HeadDim
-		}
 	}
+	return m, nil
+}
+
+// With takes what a package's library says, in place of one that lies beside the weights.
+func (m *Model) With(library string) error {
+	lib, err := mlc.OpenLibrary(library)
+	if err != nil {
+		return err
+	}
+	m.Library = &lib
+	m.Chunk = cmp.Or(lib.PrefillChunkSize, m.Chunk)
+	if kv := lib.KVCache; kv != nil {
+		m.Layers, m.Heads, m.KVHeads, m.HeadDim = kv.Layers, kv.Heads, kv.KVHeads, kv.HeadDim
+	}
+	m.paged()
+	return nil
+}
+
+// paged is a package's KV cache, by its sizes.
+func (m *Model) paged() {
 	if m.Layers > 0 && m.KVHeads > 0 && m.HeadDim > 0 {
 		one := int64(m.KVHeads) * int64(m.HeadDim)
 		m.Caches = []hfconfig.Cache{{Layers: m.Layers, Values: 2 * one, Keys: one, Heads: m.KVHeads}}
 	}
-	return m, nil
 }

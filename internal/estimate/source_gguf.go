@@ -34,7 +34,7 @@ func fromGGUF(f *gguf.File, tensors []gguf.Tensor) (Model, error) {
 	if m.Parameters <= 0 {
 		return m, fault.New(fault.BadModel, "give a model", "model %s: it has no tensors", f.Name)
 	}
-	m.DType = dominant(m.Stored)
+	m.DType, m.Matrices = dominant(m.Stored), matrices(tensors)
 	name, err := f.ArchitectureName()
 	if err != nil {
 		m.note("the file doesn't say its architecture")

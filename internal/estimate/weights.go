@@ -1,6 +1,7 @@
 package estimate
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -35,6 +36,7 @@ func (e *Estimate) weigh(f format) (weighed, error) {
 		if m.Partial {
 			w.whole.Method, w.whole.Confidence = "the sizes of the tensors in those of the model's files that are here", Low
 		}
+		e.copies(&w.whole)
 		e.DTypes.Weights, e.ByFormat = name, types
 		w.extra = e.replicated(func(v hfconfig.Weight) int64 {
 			return int64(float64(v.Values()) * float64(sum) / float64(max(m.Parameters, 1)))
@@ -63,6 +65,20 @@ func (e *Estimate) weigh(f format) (weighed, error) {
 		w.whole = scaled(Weights, float64(sum), 0.95, 1.1, f.name, how, Low)
 	}
 	return w, e.possible(sum)
+}
+
+// copies are what llama.cpp has twice: a file that is mapped stays so beside what was laid out anew from it.
+func (e *Estimate) copies(c *Component) {
+	n, types := e.repacked()
+	if n == 0 {
+		return
+	}
+	if e.Setup.NoMmap {
+		c.Method += fmt.Sprintf("; %.2f MiB of %s laid out anew for the processor, in place of the file's", float64(n)/mib, strings.Join(types, ", "))
+		return
+	}
+	c.Low, c.Best, c.High = c.Low+n, c.Best+n, c.High+n
+	c.Method += fmt.Sprintf(", mapped; and %.2f MiB of %s laid out anew for the processor beside them", float64(n)/mib, strings.Join(types, ", "))
 }
 
 // dequantised is for engines that take a GGUF's weights as plain numbers.

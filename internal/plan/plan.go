@@ -30,8 +30,9 @@ type Plan struct {
 	Repetitions int      `yaml:"repetitions"`
 	Isolation   string   `yaml:"isolation,omitempty"` // OfLaunch, Reused; empty: OfLaunch
 	Timeout     Duration `yaml:"timeout"`
-	Thread      string   `yaml:"thread,omitempty"`   // where in a page an engine runs: page, worker; empty: page
-	Watchdog    Duration `yaml:"watchdog,omitempty"` // how long that thread may give no sign of life; 0: the engine's own
+	Thread      string   `yaml:"thread,omitempty"`    // where in a page an engine runs: page, worker; empty: page
+	Watchdog    Duration `yaml:"watchdog,omitempty"`  // how long that thread may give no sign of life; 0: the engine's own
+	CheckOOM    *bool    `yaml:"check_oom,omitempty"` // refuse what would run out of memory; nil: true
 	// How engines compute, and with which parts; empty, or 0: what the program takes of itself.
 	Adapter       string `yaml:"adapter,omitempty"`
 	DType         string `yaml:"dtype,omitempty"`

@@ -49,6 +49,15 @@ func TestAContextIsANumberOrTheModelsOwn(t *testing.T) {
 	}
 }
 
+func TestMemoryIsCheckedUnlessAPlanSaysOtherwise(t *testing.T) {
+	for text, want := range map[string]bool{"check_oom: true ": true, "check_oom: false ": false, "": true} {
+		p, err := plan.Parse([]byte(strings.Replace(string(plans.Default), "check_oom: true ", text, 1)), "p.yaml")
+		if err != nil || p.ChecksOOM() != want {
+			t.Errorf("%q: %v, %v", text, p.ChecksOOM(), err)
+		}
+	}
+}
+
 func TestBadPlansAreNamedWithTheirPlace(t *testing.T) {
 	good := string(plans.Default)
 	for _, c := range []struct{ old, new, want string }{
@@ -63,9 +72,9 @@ func TestBadPlansAreNamedWithTheirPlace(t *testing.T) {
 		{"# kernels: auto ", "kernels: fast ", "kernels: \"fast\", use auto, software or gpu"},
 		{"# sort: partial ", "sort: none ", "sort: \"none\", use partial or full"},
 		{"# threads: 1 ", "threads: -1 ", "threads: -1, at least 1"},
-		{"# threads: 1 ", "threads: two ", "p.yaml line 26:"},
-		{"# threads: 1 ", "thread_count: 1 ", "p.yaml line 26: unknown field"},
-		{"# model_lib: lib.wasm ", "kernels: gpu\nmodel_lib: lib.wasm ", "p.yaml line 24: model_lib: it names a library"},
+		{"# threads: 1 ", "threads: two ", "p.yaml line 27:"},
+		{"# threads: 1 ", "thread_count: 1 ", "p.yaml line 27: unknown field"},
+		{"# model_lib: lib.wasm ", "kernels: gpu\nmodel_lib: lib.wasm ", "p.yaml line 25: model_lib: it names a library"},
 		{"# webllm_bundle: web.js ", "webllm_version: 0.2.86\nwebllm_bundle: web.js ", "webllm_bundle: webllm_version says"},
 		{"timeout: 3m ", "timeout: 3 ", "not a duration"},
 		{"name: default", "name: ../x", "p.yaml line 2: name: \"../x\" becomes a folder's name"},
@@ -76,6 +85,9 @@ func TestBadPlansAreNamedWithTheirPlace(t *testing.T) {
 		{"isolation: launch", "isolation: tab", "p.yaml line 14: isolation: \"tab\", use launch or reused"},
 		{"thread: page", "thread: main", "thread: \"main\", use page or worker"},
 		{"watchdog: 1m", "watchdog: 1ms", "watchdog: 1ms, at least 1s"},
+		{"check_oom: true", "check_oom: perhaps", "p.yaml line 18:"},
+		{"check_oom: true", "check_oom: [true]", "p.yaml line 18:"},
+		{"check_oom: true", "check_oom: 2", "p.yaml line 18:"},
 	} {
 		text := strings.Replace(good, c.old, c.new, 1)
 		if text == good {

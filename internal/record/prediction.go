@@ -23,7 +23,9 @@ func (p Prediction) Part(name string) (Foretold, bool) {
 }
 
 // Foretold is a part of the memory that a cell is to take, in bytes. Names are those of memory profiles of schema 2.0:
-// model_weights, kv_cache, kv_cache_used, activations, framework_overhead, multi_gpu_overhead, total, total_used.
+// model_weights, kv_cache, kv_cache_used, activations, framework_overhead, multi_gpu_overhead, total, total_used. One more is what a run
+// measures: increase, by how much the engine's processes grow from the baseline (none, where no process is there before the load) to their
+// peak, by PSS. It is less than total where memory is reserved and never touched.
 type Foretold struct {
 	Name       string `json:"name"`
 	Low        int64  `json:"low_bytes"`

@@ -31,6 +31,7 @@ const (
 	Entered
 	Generated
 	Ended
+	Judged // before a cell's first launch, where its memory may not do: Text says why, Err is set where it is refused
 )
 
 // Progress is told what happens. It must return quickly: it is called while things are measured.

@@ -34,6 +34,10 @@ type Options struct {
 	// Unsure are the engines that nothing is expected of: they compute in other numbers, or in another order.
 	Unsure []string
 	GPU    gpu.Options // where GPUs are looked for
+	// Foretell says what a cell's memory will be, once its engine has prepared; nil: nothing is foretold.
+	Foretell func(context.Context, record.Cell) record.Prediction
+	// Judge says whether what was foretold fits into what is free now, on a machine with these GPUs; nil: it is not judged.
+	Judge func(context.Context, record.Prediction, *gpu.Monitor) record.Risk
 
 	gpus *gpu.Monitor
 }
@@ -126,6 +130,8 @@ type cell struct {
 	record.Cell
 	engine engine.Engine
 	given  error // why its launches are given up
+	judged bool
+	memory record.Prediction
 	live   *live // what the next repetition goes on in; nil: it opens a session of its own
 }
 
@@ -199,6 +205,7 @@ func launches(ctx context.Context, o Options, w *record.Writer) error {
 	all := cells(o)
 	for _, c := range all {
 		w.Cell(c.Cell)
+		c.foretell(ctx, o, w)
 		defer c.close()
 	}
 	var first error
@@ -212,6 +219,13 @@ func launches(ctx context.Context, o Options, w *record.Writer) error {
 			e.Launch, e.Launches = n, len(order)
 			e.Engine, e.Repetition, e.Repetitions, e.Warmup = c.Engine, t.repetition, o.Plan.Repetitions, t.warmup
 			o.Progress(e)
+		}
+		if err := c.judge(ctx, o, w, say); err != nil {
+			c.giveUp(err)
+			if first == nil {
+				first = fmt.Errorf("%s: %w", c.Engine, err)
+			}
+			continue
 		}
 		say(Event{Kind: Launched})
 		err := t.attempt(ctx, o, w, say)

@@ -114,6 +114,7 @@ func (c Config) policy(m engine.Model, said load) map[string]string {
 		"prompt_cache":    "off",
 		"mmap":            map[bool]string{false: "on", true: "off"}[c.NoMmap],
 		"gpu_layers":      said.layers(c.GPULayers),
+		"repacking":       said.repacking(),
 		"warmup":          "off",
 		"special_tokens":  "parsed in prompts; BOS as the model's own flag says",
 	}

@@ -1,0 +1,43 @@
+package browser
+
+import (
+	"maps"
+	"strconv"
+
+	"llmparity/internal/engine"
+	"llmparity/internal/record"
+)
+
+var _ engine.Settled = (*WebLLM)(nil)
+
+// Settings are those of the package that was prepared for the model; nothing before.
+func (w *WebLLM) Settings(m engine.Model) map[string]string {
+	p, ok := w.Prepared(m)
+	if !ok {
+		return nil
+	}
+	s := maps.Clone(p.Policy)
+	if s == nil {
+		s = map[string]string{}
+	}
+	s["context"], s["prefill_chunk"] = strconv.Itoa(p.Context), strconv.Itoa(p.PrefillChunk)
+	return s
+}
+
+// Prepared is the package that was prepared for a model; ok tells whether there is one.
+func (w *WebLLM) Prepared(m engine.Model) (p Package, ok bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	p, ok = w.packages[modelKey{m.Path, m.SHA256, m.Context}]
+	return p, ok
+}
+
+// Software tells whether the adapter computes on the CPU: as the browser told it, or, where it was not asked yet, as it is expected.
+func (w *WebLLM) Software() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.device != nil {
+		return w.device.Class == record.SoftwareAdapter
+	}
+	return w.config.Launch.Attach == "" && w.config.Adapter.Software()
+}

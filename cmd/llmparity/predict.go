@@ -1,0 +1,192 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+
+	"llmparity/browser"
+	"llmparity/internal/engine"
+	"llmparity/internal/estimate"
+	"llmparity/internal/gguf"
+	"llmparity/internal/record"
+	"llmparity/internal/tiny/reference"
+	"llmparity/native/llamacpp"
+	"llmparity/native/ollama"
+	"llmparity/native/openai"
+)
+
+// foretelling is what is foretold of a run's cells. This is where an engine's settings, which it tells itself, meet the estimator.
+type foretelling struct {
+	mu      sync.Mutex               // one that the runner gave up may still be at work
+	engines map[string]engine.Engine // by their names in records
+	model   engine.Model
+	models  map[string]estimate.Model // that were read, by file or package
+	tokens  map[string]int            // of prompts
+	by      map[int]estimate.Estimate // by cell: those of engines whose ways are known
+	bounds  map[string]estimate.Room  // of WebGPU's buffers, by engine: they don't change
+}
+
+func newForetelling(engines []engine.Engine, m engine.Model) *foretelling {
+	f := &foretelling{engines: map[string]engine.Engine{}, model: m, models: map[string]estimate.Model{}, tokens: map[string]int{},
+		by: map[int]estimate.Estimate{}, bounds: map[string]estimate.Room{}}
+	for _, e := range engines {
+		f.engines[e.Name()] = e
+	}
+	return f
+}
+
+// foretell says what a cell's memory will be, in an engine that has prepared.
+func (f *foretelling) foretell(_ context.Context, c record.Cell) record.Prediction {
+	absent := func(why string, args ...any) record.Prediction {
+		return record.Prediction{Cell: c.ID, Absent: fmt.Sprintf(why, args...)}
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.model.Format == openai.Served {
+		return absent("the model %s is one that only its server has: no file tells its sizes", f.model.Name)
+	}
+	m, s, err := f.setup(c.Engine)
+	if err != nil {
+		return absent("%v", err)
+	}
+	known := s.Engine != ""
+	if !known { // weights and keys are the model's own, wherever it runs
+		s.Engine = estimate.LlamaCPP
+	}
+	n, note := f.prompted(c.Prompt)
+	s.OutputLen = c.MaxTokens - 1 // the last token is never looked at again, and has no keys and values
+	s.InputLen = n
+	if room := s.Context - s.OutputLen; s.Context > 0 && n > room && room > 0 {
+		s.InputLen = room
+	}
+	e, err := estimate.Of(m, s)
+	if err != nil {
+		return absent("%v", err)
+	}
+	if known {
+		f.by[c.ID] = e
+	}
+	p := predicted(c.ID, e)
+	if note != "" {
+		p.Notes = append(p.Notes, note)
+	}
+	if !known {
+		p = loosened(p, c.Engine)
+	}
+	return p
+}
+
+// setup is what runs in an engine, and how; no engine's name where its ways with memory aren't known.
+func (f *foretelling) setup(name string) (m estimate.Model, s estimate.Setup, err error) {
+	e := f.engines[name]
+	s.Repacks = estimate.Repacks()
+	switch e := e.(type) {
+	case *browser.WebLLM:
+		p, ok := e.Prepared(f.model)
+		if !ok {
+			return m, s, fmt.Errorf("no package was prepared")
+		}
+		s.Engine, s.OnGPU = estimate.WebLLM, !e.Software()
+		if m, err = f.open(p.Dir); err == nil {
+			m.Window = 0 // the context takes its place
+			err = m.With(p.Library.Path)
+		}
+	case *ollama.Ollama:
+		if e.Caps().Isolation != record.OfServer {
+			s.Engine = estimate.Ollama
+		}
+		m, err = f.open(f.model.Path)
+	case *llamacpp.Engine, *llamacpp.OneShot:
+		s.Engine = estimate.LlamaCPP
+		m, err = f.open(f.model.Path)
+	default:
+		m, err = f.open(f.model.Path)
+	}
+	s.Context = f.model.Context
+	if settled, ok := e.(engine.Settled); ok {
+		s.Take(settled.Settings(f.model))
+	}
+	return m, s, err
+}
+
+func (f *foretelling) open(path string) (estimate.Model, error) {
+	if m, ok := f.models[path]; ok {
+		return m, nil
+	}
+	m, err := estimate.Open(path)
+	if err == nil {
+		f.models[path] = m
+	}
+	return m, err
+}
+
+// mostText is how much of a prompt is looked at: finding tokens takes time that grows with the square of a word's length.
+const mostText = 8 << 10
+
+// prompted is how many tokens a prompt has; the note says where that is not certain.
+func (f *foretelling) prompted(text string) (n int, note string) {
+	if n, ok := f.tokens[text]; ok {
+		return n, ""
+	}
+	head := text
+	if len(head) > mostText {
+		head = strings.ToValidUTF8(head[:mostText], "")
+	}
+	n, err := f.count(head)
+	switch {
+	case err != nil:
+		return max(len(text)/4, 1), "the prompt's tokens are not known here: a quarter of its bytes is assumed"
+	case head != text:
+		return n * len(text) / len(head), fmt.Sprintf("the prompt's tokens are those of its first %d bytes, in proportion", mostText)
+	}
+	f.tokens[text] = n
+	return n, ""
+}
+
+func (f *foretelling) count(text string) (int, error) {
+	if f.model.Format != "gguf" {
+		return 0, fmt.Errorf("no vocabulary of a %s model is read", f.model.Format)
+	}
+	file, err := gguf.Open(f.model.Path)
+	if err != nil {
+		return 0, err
+	}
+	defer file.Close()
+	v, err := file.Vocabulary()
+	if err != nil {
+		return 0, err
+	}
+	return max(len(reference.NewTokenizer(v).Prompt(text)), 1), nil
+}
+
+// predicted puts an estimate into the record's words.
+func predicted(cell int, e estimate.Estimate) record.Prediction {
+	p := record.Prediction{Cell: cell, Source: e.Model.Source, Setup: e.Settings(), TokenB: e.PerToken, Notes: e.Warnings}
+	for _, c := range e.Components {
+		p.Parts = append(p.Parts, record.Foretold{Name: c.Name, Low: c.Low, Best: c.Best, High: c.High, DType: c.DType, Method: c.Method,
+			Confidence: string(c.Confidence)})
+	}
+	return p
+}
+
+// loosened leaves of a prediction what is the model's own, whatever runs it.
+func loosened(p record.Prediction, name string) record.Prediction {
+	parts := p.Parts
+	p.Parts = nil
+	for _, c := range parts {
+		if c.Name != estimate.Weights && c.Name != estimate.KVReserved && c.Name != estimate.KVUsed {
+			continue
+		}
+		c.Confidence, c.Method = string(estimate.Low), "if "+name+" has it as the file or llama.cpp would: "+c.Method
+		p.Parts = append(p.Parts, c)
+	}
+	for setting := range p.Setup {
+		if setting != "context" && setting != "weights_dtype" && setting != "kv_dtype" {
+			delete(p.Setup, setting)
+		}
+	}
+	p.Notes = append(p.Notes, "how "+name+" has memory is not known: no workspaces, no program and no sum are foretold")
+	return p
+}

@@ -1,0 +1,72 @@
+package estimate
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Increase is by how much the processes of an engine grow from what they were before the load to their peak, by PSS: what a run measures.
+// It is another sum than Total, which has all that is reserved: memory that was had and never touched is in no process.
+const Increase = "increase"
+
+// increase foretells it where an engine's ways are known; ok tells whether they are.
+func (e *Estimate) increase() (c Component, ok bool) {
+	weights, cache := e.Component(Weights), e.Component(KVReserved)
+	if cache.Method == "" || e.Model.Hidden == 0 {
+		return Component{}, false
+	}
+	framework, touched := e.Component(Framework), e.Component(Activation)
+	var how []string
+	switch s := e.Setup; {
+	case s.OnGPU || s.GPULayers > 0:
+		return Component{}, false // it lies in memory of the GPU's, as its driver likes
+	case s.Engine == WebLLM:
+		how = []string{"weights, KV cache and workspaces in the GPU process of a software adapter, which has WebGPU's buffers in memory and zeroes them",
+			"copies of weights on their way", "the page's code and heaps"}
+	case s.Engine == LlamaCPP || s.Engine == Ollama:
+		how = append(e.places(), "the KV cache, which is zeroed at the load and so is there in full")
+		var words string
+		touched, words = e.touched()
+		how = append(how, words, "the program and its vocabulary")
+	default:
+		return Component{}, false
+	}
+	c = Component{Name: Increase, Method: strings.Join(how, "; ") + ". Pages that other processes have mapped too count in part", Confidence: Medium}
+	for _, part := range []Component{weights, cache, touched, framework} {
+		c.Low, c.Best, c.High = c.Low+part.Low, c.Best+part.Best, c.High+part.High
+	}
+	if weights.Confidence == Low || cache.Confidence == Low || e.Setup.Engine == Ollama {
+		c.Confidence = Low
+	}
+	return c, true
+}
+
+// places says where llama.cpp has the weights.
+func (e *Estimate) places() []string {
+	n, types := e.repacked()
+	again := "repacking off: no type that is laid out anew"
+	if n > 0 {
+		again = fmt.Sprintf("repacking on: %.2f MiB of %s laid out anew", float64(n)/mib, strings.Join(types, ", "))
+	}
+	if e.Setup.NoMmap {
+		return []string{"mmap off: the weights are read into memory", again}
+	}
+	if n > 0 {
+		again += ", beside the file's pages that they were read from"
+	}
+	return []string{"mmap on: the whole file is mapped and read at the load", again}
+}
+
+// touched is what of llama.cpp's compute buffer is ever written to: it is made for as many tokens as are computed at a time, in a full
+// context, and a shorter prompt uses the beginnings of its parts.
+func (e *Estimate) touched() (Component, string) {
+	s := e.Setup
+	cells := padded(int64(s.Context), llamaPad)
+	at := min(int64(s.UBatch), int64(max(s.InputLen, 1)), cells)
+	seen := min(padded(e.Tokens, llamaPad), cells)
+	c := e.Component(Activation)
+	best := min(e.computed(float64(seen), float64(at)), float64(c.Best))
+	c.Low, c.Best = int64(best*0.6), int64(best)
+	c.High = max(min(c.High, int64(best*1.6)+int64(4*at)*int64(e.Model.Vocab)), c.Best)
+	return c, fmt.Sprintf("of the compute buffer what %d tokens at a time touch", at)
+}

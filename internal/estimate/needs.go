@@ -1,0 +1,134 @@
+package estimate
+
+import (
+	"fmt"
+
+	"llmparity/internal/hfconfig"
+)
+
+// Places that memory must fit into.
+const (
+	RAM      = "ram"
+	VRAM     = "vram"
+	Buffer   = "webgpu-buffer"
+	Wasm     = "wasm"
+	Renderer = "renderer"
+)
+
+// Need is what goes into a place, in bytes.
+type Need struct {
+	Place      string
+	Best, High int64
+	Hard       bool   // the place ends at a byte: what is less by one fits
+	What       string // in words
+}
+
+// beside is what an engine's processes hold before a model is there, by PSS: a browser with its page; Ollama's server.
+var beside = map[string]int64{WebLLM: 260 * mib, Ollama: 30 * mib}
+
+// Needs are what must fit, and where. What an engine takes of a place that is not known is left out.
+func (e Estimate) Needs() []Need {
+	s := e.Setup
+	onGPU := s.OnGPU || s.GPULayers > 0 || s.Engine == VLLM || s.Engine == Transformers
+	var out []Need
+	switch {
+	case onGPU:
+		out = append(out, e.vram())
+	default:
+		all := e.Component(Increase)
+		if all.Name == "" {
+			all = e.Component(Total)
+		}
+		b := beside[s.Engine]
+		out = append(out, Need{Place: RAM, Best: all.Best + b, High: all.High + b, What: "all of the engine's processes"})
+	}
+	if s.Engine == WebLLM {
+		out = append(out, e.page()...)
+	}
+	return out
+}
+
+// vram is what lies on GPUs: all that isn't the program itself, or of llama.cpp's layers as many as are put there.
+func (e Estimate) vram() Need {
+	s := e.Setup
+	part := 1.0
+	if layers := e.Model.Layers; s.GPULayers > 0 && layers > 0 {
+		part = min(float64(s.GPULayers)/float64(layers), 1)
+	}
+	n := Need{Place: VRAM, What: "weights, KV cache and workspaces"}
+	for _, name := range []string{Weights, KVReserved} {
+		c := e.Component(name)
+		n.Best, n.High = n.Best+int64(part*float64(c.Best)), n.High+int64(part*float64(c.High))
+	}
+	for _, name := range []string{Activation, MultiGPU} {
+		c := e.Component(name)
+		n.Best, n.High = n.Best+c.Best, n.High+c.High
+	}
+	if s.Engine == VLLM || s.Engine == Transformers { // a CUDA context and graphs are on the device
+		c := e.Component(Framework)
+		n.Best, n.High, n.What = n.Best+c.Best, n.High+c.High, "all that it holds of its devices"
+	}
+	return n
+}
+
+// page is what a browser bounds: a buffer of WebGPU's, the memory of WebAssembly, and what a renderer may hold.
+func (e Estimate) page() []Need {
+	m := e.Model
+	largest, what := int64(0), ""
+	for _, w := range m.Weights {
+		if n := e.stored(w); n > largest {
+			largest, what = n, "the largest tensor"
+		}
+	}
+	layers := 0
+	for _, c := range m.Caches {
+		layers += c.Layers
+	}
+	if layers > 0 {
+		if n := e.Component(KVReserved).Best / int64(layers); n > largest {
+			largest, what = n, "the KV cache of a layer"
+		}
+	}
+	wasm := int64(49*mib + 72*m.Vocab)
+	staged := e.Component(Framework)
+	out := []Need{{Place: Wasm, Best: wasm, High: wasm + wasm/2, Hard: true, What: "WebLLM's runtime and the tokenizer"},
+		{Place: Renderer, Best: staged.Best, High: staged.High, Hard: true, What: "the page, and copies of weights on their way"}}
+	if largest > 0 {
+		out = append(out, Need{Place: Buffer, Best: largest, High: largest, Hard: true, What: what})
+	}
+	return out
+}
+
+// stored is what a tensor takes, by the share that it has in its model.
+func (e Estimate) stored(w hfconfig.Weight) int64 {
+	var all int64
+	for _, v := range e.Model.Weights {
+		all += v.Values()
+	}
+	if all == 0 {
+		return 0
+	}
+	return int64(float64(e.Component(Weights).Best) * float64(w.Rows) * float64(w.Cols) / float64(all))
+}
+
+// parts are what the memory is mostly for, in words.
+func (e Estimate) parts() string {
+	words := ""
+	for _, name := range []string{Weights, KVReserved, Activation} {
+		if c := e.Component(name); c.Best > 0 {
+			if words != "" {
+				words += ", "
+			}
+			words += fmt.Sprintf("%s %s", map[string]string{Weights: "weights", KVReserved: "KV cache", Activation: "workspaces"}[name], sized(c.Best))
+		}
+	}
+	return words
+}
+
+// sized is a size for people.
+func sized(n int64) string {
+	if n >= gib {
+		return fmt.Sprintf("%.2f GiB", float64(n)/gib)
+	}
+	return fmt.Sprintf("%.1f MiB", float64(n)/mib)
+}

@@ -1,0 +1,184 @@
+package estimate
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"llmparity/internal/record"
+)
+
+// Room is what is free at a place, and how that was found out.
+type Room struct {
+	Free int64
+	How  string
+}
+
+// Parts of what is free at which a need becomes doubtful.
+const (
+	// tight: an increase is foretold within 10 to 15 %, and what a system calls available is itself an estimate, so that four fifths may
+	// turn out to be all.
+	tight = 0.80
+	// full: the last twentieth of what is available is the page cache of programs that run; a system that takes it reads them from
+	// disk again and again, or ends processes.
+	full = 0.95
+)
+
+// level judges a need. Where a place ends at a byte the best guess decides alone.
+func (n Need) level(free int64) record.RiskLevel {
+	need, room := float64(n.Best), float64(free)
+	switch {
+	case n.Hard && n.Best > free, !n.Hard && need > full*room:
+		return record.RiskHigh
+	case n.High > free, !n.Hard && need > tight*room:
+		return record.RiskMedium
+	}
+	return record.RiskLow
+}
+
+// Risk judges whether what is foretold fits into what is free. A place of which nobody knows how much is free is not judged; where that
+// is the memory itself the risk is unknown, unless another place decides.
+func (e Estimate) Risk(rooms map[string]Room) record.Risk {
+	r := record.Risk{Level: record.RiskLow}
+	unknown := ""
+	worst := Need{}
+	for _, n := range e.Needs() {
+		room, ok := rooms[n.Place]
+		if !ok {
+			if n.Place == RAM || n.Place == VRAM {
+				unknown = n.Place
+			}
+			continue
+		}
+		p := record.Place{Name: n.Place, Need: n.Best, High: n.High, Free: room.Free, Level: n.level(room.Free), How: room.How}
+		r.Places = append(r.Places, p)
+		if grave(p.Level) > grave(r.Level) {
+			r.Level, worst = p.Level, n
+		}
+	}
+	slices.SortStableFunc(r.Places, func(a, b record.Place) int { return cmp.Compare(filled(b), filled(a)) })
+	if unknown != "" {
+		r.Reasons = append(r.Reasons, "how much is free of "+placeWords[unknown]+" is not known")
+		if r.Level == record.RiskLow {
+			r.Level = record.RiskUnknown
+		}
+	}
+	for _, p := range r.Places {
+		if grave(p.Level) > grave(record.RiskLow) {
+			r.Reasons = append(r.Reasons, e.reason(p))
+		}
+	}
+	if worst.Place != "" {
+		r.Recommendations = e.recommend(worst, rooms[worst.Place].Free)
+	}
+	return r
+}
+
+// Unjudged is the risk of what nothing is foretold of.
+func Unjudged(why string) record.Risk {
+	return record.Risk{Level: record.RiskUnknown, Reasons: []string{why}}
+}
+
+func grave(l record.RiskLevel) int {
+	return map[record.RiskLevel]int{record.RiskUnknown: 0, record.RiskLow: 1, record.RiskMedium: 2, record.RiskHigh: 3}[l]
+}
+
+func filled(p record.Place) float64 { return float64(p.Need) / float64(max(p.Free, 1)) }
+
+// reason says in a line why a place is doubtful.
+func (e Estimate) reason(p record.Place) string {
+	text := fmt.Sprintf("%s: %s needed", placeWords[p.Name], sized(p.Need))
+	if p.High > p.Need {
+		text += fmt.Sprintf(", %s at most", sized(p.High))
+	}
+	text += fmt.Sprintf(", of %s that can be had (%s)", sized(p.Free), p.How)
+	if p.Name == RAM || p.Name == VRAM {
+		text += ": " + e.parts()
+		if e.Setup.Engine == LlamaCPP && !e.Setup.NoMmap && p.Name == RAM {
+			text += "; weights that are mapped could be dropped and read again, token by token, from disk"
+		}
+	}
+	return text
+}
+
+// placeWords are the places' names for sentences.
+var placeWords = map[string]string{RAM: "memory", VRAM: "the GPU's memory", Buffer: "a buffer of WebGPU's", Wasm: "WebAssembly's memory",
+	Renderer: "the renderer"}
+
+// change is something that would take less.
+type change struct {
+	say   string
+	setup Setup
+}
+
+// recommend says what would take less of a place, with what it would come to.
+func (e Estimate) recommend(n Need, free int64) []string {
+	var out []string
+	for _, c := range e.changes() {
+		other, err := Of(e.Model, c.setup)
+		if err != nil {
+			continue
+		}
+		i := slices.IndexFunc(other.Needs(), func(o Need) bool { return o.Place == n.Place })
+		if i < 0 {
+			continue
+		}
+		less := other.Needs()[i]
+		if saved := n.Best - less.Best; saved < n.Best/20 {
+			continue // not worth a word
+		}
+		fits := "which is still too much"
+		if less.level(free) == record.RiskLow {
+			fits = "which fits"
+		} else if less.level(free) == record.RiskMedium {
+			fits = "which may fit"
+		}
+		out = append(out, fmt.Sprintf("%s: %s in place of %s, %s", c.say, sized(less.Best), sized(n.Best), fits))
+	}
+	switch {
+	case n.Place == RAM:
+		out = append(out, "close other programs, or run on a machine with more memory")
+	case n.Place == Buffer:
+		out = append(out, "take an adapter with larger buffers (--adapter), or a model with a smaller vocabulary")
+	}
+	return out
+}
+
+// changes are what a user could choose otherwise.
+func (e Estimate) changes() []change {
+	s := e.Setup
+	var out []change
+	add := func(say string, set func(*Setup)) {
+		c := change{say: say, setup: s}
+		set(&c.setup)
+		out = append(out, c)
+	}
+	text := s.InputLen + s.OutputLen
+	for _, n := range []int{s.Context / 2, s.Context / 4, s.Context / 8} {
+		if n >= 512 && n >= text || n >= 512 && s.OutputLen == 0 {
+			add(fmt.Sprintf("a context of %d tokens (--context %d)", n, n), func(c *Setup) {
+				c.Context = n
+				if c.InputLen+c.OutputLen > n {
+					c.InputLen = n - c.OutputLen
+				}
+			})
+		}
+	}
+	wide := strings.HasSuffix(e.DTypes.KVCache, "32") || strings.HasSuffix(e.DTypes.KVCache, "16")
+	llama := s.Engine == LlamaCPP || s.Engine == Ollama
+	if llama && wide {
+		add("a KV cache of q8_0 (in llama.cpp with flash attention on)", func(c *Setup) { c.KVDType, c.ValueType, c.NoFlash = "q8_0", "", false })
+	}
+	if s.Engine == LlamaCPP && s.UBatch > 128 {
+		add("fewer tokens at a time (--llamacpp-ubatch 128)", func(c *Setup) { c.UBatch = 128 })
+	}
+	if n, _ := e.repacked(); n > 0 && !s.NoMmap {
+		add("the file read in place of mapped (--llamacpp-mmap off), so that what is laid out anew is there once", func(c *Setup) { c.NoMmap = true })
+	}
+	if bits := float64(8*e.Component(Weights).Best) / float64(max(e.Model.Parameters, 1)); e.Model.Parameters > 0 && bits > 6 {
+		quantization := map[string]string{LlamaCPP: "q4_k_m", Ollama: "q4_k_m", WebLLM: "q4f32_1", VLLM: "awq", Transformers: "nf4"}[s.Engine]
+		add("the model's weights in "+quantization, func(c *Setup) { c.Quantization, c.DType = quantization, "" })
+	}
+	return out
+}

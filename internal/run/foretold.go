@@ -1,0 +1,89 @@
+package run
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"llmparity/internal/fault"
+	"llmparity/internal/record"
+)
+
+// patience is how long what is foretold of a cell may take: it is arithmetic, and a run doesn't hang on it.
+const patience = 30 * time.Second
+
+// foretell records what the cell's memory is likely to be. Whatever goes wrong with that is no reason to measure nothing.
+func (c *cell) foretell(ctx context.Context, o Options, w *record.Writer) {
+	if o.Foretell == nil {
+		return
+	}
+	p, why := within(ctx, func(ctx context.Context) record.Prediction { return o.Foretell(ctx, c.Cell) })
+	if why != "" {
+		p = record.Prediction{Absent: why}
+	}
+	p.Cell = c.ID
+	if p.Absent == "" && len(p.Parts) == 0 {
+		p.Absent = "nothing is known of its memory"
+	}
+	c.memory = p
+	w.Predict(p)
+}
+
+// judge looks, before the cell's first launch, whether its memory fits into what is free now. The error refuses the cell.
+func (c *cell) judge(ctx context.Context, o Options, w *record.Writer, say func(Event)) error {
+	if c.judged || o.Judge == nil {
+		return nil
+	}
+	c.judged = true
+	r, why := within(ctx, func(ctx context.Context) record.Risk { return o.Judge(ctx, c.memory, o.gpus) })
+	if ctx.Err() != nil {
+		return nil // the launch will tell
+	}
+	if why != "" {
+		r = record.Risk{Level: record.RiskUnknown, Reasons: []string{why}}
+	}
+	r.Cell, r.Refused = c.ID, r.Level == record.RiskHigh && o.Plan.ChecksOOM()
+	w.Risk(r)
+	reasons := strings.Join(r.Reasons, "; ")
+	switch {
+	case r.Refused:
+		do := "--no-check-oom launches it all the same"
+		if len(r.Recommendations) > 0 {
+			do = r.Recommendations[0] + "; " + do
+		}
+		err := fault.New(fault.WontFit, do, "prompt %d is refused: it would run out of memory: %s", c.PromptID, reasons)
+		say(Event{Kind: Judged, Text: err.Error(), Err: err})
+		return err
+	case r.Level == record.RiskHigh, r.Level == record.RiskMedium:
+		say(Event{Kind: Judged, Text: fmt.Sprintf("%s risk of running out of memory: %s", r.Level, reasons)})
+	}
+	return nil
+}
+
+// within calls what is no part of the measurement, and says why nothing came of it.
+func within[T any](ctx context.Context, f func(context.Context) T) (v T, why string) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	type answer struct {
+		v   T
+		why string
+	}
+	came := make(chan answer, 1)
+	go func() {
+		var a answer
+		defer func() {
+			if r := recover(); r != nil {
+				a.why = fmt.Sprintf("foretelling broke off: %v", r)
+			}
+			came <- a
+		}()
+		a.v = f(ctx)
+	}()
+	select {
+	case a := <-came:
+		return a.v, a.why
+	case <-ctx.Done():
+		return v, fmt.Sprintf("it took longer than %s to foretell", patience)
+	}
+}

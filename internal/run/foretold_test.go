@@ -1,0 +1,153 @@
+package run_test
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"llmparity/internal/fault"
+	"llmparity/internal/record"
+	"llmparity/internal/run"
+	"llmparity/internal/sample/gpu"
+)
+
+// foretold says that every cell takes 10 MiB in all.
+func foretold(_ context.Context, c record.Cell) record.Prediction {
+	return record.Prediction{Source: "gguf", Setup: map[string]string{"of": c.Engine},
+		Parts: []record.Foretold{{Name: "increase", Best: 10 << 20, Method: "said"}}}
+}
+
+// judged gives an engine a level, by the setup that was foretold.
+func judged(levels map[string]record.RiskLevel) func(context.Context, record.Prediction, *gpu.Monitor) record.Risk {
+	return func(_ context.Context, p record.Prediction, _ *gpu.Monitor) record.Risk {
+		return record.Risk{Level: levels[p.Setup["of"]], Reasons: []string{"it is " + p.Setup["of"]}, Recommendations: []string{"take less"}}
+	}
+}
+
+func TestWhatIsForetoldIsRecordedOnceEnginesHavePrepared(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, b := &scripted{name: "a"}, &scripted{name: "b"}
+		o := options(t, a, b)
+		o.Foretell = func(ctx context.Context, c record.Cell) record.Prediction {
+			if a.prepared != 1 || b.prepared != 1 || a.launches+b.launches != 0 {
+				t.Errorf("%s is foretold when %d and %d have prepared, and %d were launched", c.Engine, a.prepared, b.prepared, a.launches+b.launches)
+			}
+			return foretold(ctx, c)
+		}
+		r, err := do(t, t.Context(), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for id, engine := range map[int]string{1: "a", 2: "b"} {
+			p := r.Predictions[id]
+			part, ok := p.Part("increase")
+			if p.Cell != id || p.Setup["of"] != engine || !ok || part.Best != 10<<20 || p.Absent != "" {
+				t.Errorf("of cell %d: %+v", id, p)
+			}
+		}
+		if len(r.Risks) != 0 {
+			t.Errorf("nobody judged, and there are %+v", r.Risks)
+		}
+	})
+}
+
+func TestACellThatWontFitIsRefusedAndTheRestGoesOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, b, c := &scripted{name: "a"}, &scripted{name: "b"}, &scripted{name: "c"}
+		o := options(t, a, b, c)
+		o.Foretell, o.Judge = foretold, judged(map[string]record.RiskLevel{"a": record.RiskHigh, "b": record.RiskMedium, "c": record.RiskLow})
+		var said []string
+		o.Progress = func(e run.Event) {
+			if e.Kind == run.Judged {
+				said = append(said, e.Engine+": "+e.Text)
+			}
+		}
+		r, err := do(t, t.Context(), o)
+		if fault.Code(err) != int(fault.WontFit) || !strings.Contains(err.Error(), "it is a; take less; --no-check-oom") {
+			t.Errorf("exit code %d: %v", fault.Code(err), err)
+		}
+		if a.launches != 0 || b.launches != 4 || c.launches != 4 || len(r.Attempts) != 8 {
+			t.Errorf("%d, %d and %d launches, %d attempts", a.launches, b.launches, c.launches, len(r.Attempts))
+		}
+		if len(said) != 2 || !strings.HasPrefix(said[0], "a: prompt 1 is refused") || !strings.HasPrefix(said[1], "b: medium risk") {
+			t.Errorf("said %q", said)
+		}
+		if x, y, z := r.Risks[1], r.Risks[2], r.Risks[3]; !x.Refused || y.Refused || z.Refused || x.Level != record.RiskHigh || z.Level != record.RiskLow {
+			t.Errorf("%+v", r.Risks)
+		}
+		if r.Status != record.Failed {
+			t.Errorf("the run is %s", r.Status)
+		}
+	})
+}
+
+func TestARefusalIsOfItsPromptAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := &scripted{name: "a"}
+		o := options(t, a)
+		o.Plan.Prompts = []string{"long", "short"}
+		o.Foretell = func(_ context.Context, c record.Cell) record.Prediction {
+			return record.Prediction{Setup: map[string]string{"of": c.Prompt}, Parts: []record.Foretold{{Name: "total", Best: 1}}}
+		}
+		o.Judge = judged(map[string]record.RiskLevel{"long": record.RiskHigh, "short": record.RiskLow})
+		r, err := do(t, t.Context(), o)
+		if fault.Code(err) != int(fault.WontFit) || a.launches != 4 {
+			t.Errorf("%d launches: %v", a.launches, err)
+		}
+		if i := slices.IndexFunc(r.Attempts, func(a *record.Attempt) bool { return a.Cell == 1 }); i >= 0 {
+			t.Error("the refused cell has an attempt")
+		}
+	})
+}
+
+func TestWhoAsksForItLaunchesWhatWontFit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := &scripted{name: "a"}
+		o := options(t, a)
+		o.Foretell, o.Judge = foretold, judged(map[string]record.RiskLevel{"a": record.RiskHigh})
+		o.Plan.CheckOOM = new(false)
+		r, err := do(t, t.Context(), o)
+		if err != nil || a.launches != 4 || r.Risks[1].Refused || r.Risks[1].Level != record.RiskHigh {
+			t.Errorf("%d launches, %+v: %v", a.launches, r.Risks[1], err)
+		}
+	})
+}
+
+func TestForetellingBreaksNoRun(t *testing.T) {
+	for name, c := range map[string]struct {
+		foretell func(context.Context, record.Cell) record.Prediction
+		why      string
+	}{
+		"it panics":   {func(context.Context, record.Cell) record.Prediction { panic("a bug") }, "a bug"},
+		"it can't":    {func(context.Context, record.Cell) record.Prediction { return record.Prediction{Absent: "no file"} }, "no file"},
+		"it is empty": {func(context.Context, record.Cell) record.Prediction { return record.Prediction{} }, "nothing is known"},
+		"it never comes": {func(ctx context.Context, _ record.Cell) record.Prediction {
+			<-ctx.Done()
+			time.Sleep(time.Hour)
+			return record.Prediction{}
+		}, "longer than"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				a := &scripted{name: "a"}
+				o := options(t, a)
+				o.Foretell = c.foretell
+				o.Judge = func(context.Context, record.Prediction, *gpu.Monitor) record.Risk { panic("another bug") }
+				r, err := do(t, t.Context(), o)
+				if err != nil || a.launches != 4 {
+					t.Errorf("%d launches: %v", a.launches, err)
+				}
+				if p := r.Predictions[1]; !strings.Contains(p.Absent, c.why) || len(p.Parts) != 0 {
+					t.Errorf("%+v", p)
+				}
+				if risk := r.Risks[1]; risk.Level != record.RiskUnknown || risk.Refused || !strings.Contains(strings.Join(risk.Reasons, ""), "another bug") {
+					t.Errorf("%+v", risk)
+				}
+				time.Sleep(2 * time.Hour) // what never came has gone
+			})
+		})
+	}
+}

@@ -1,0 +1,40 @@
+package llamacpp
+
+import (
+	"strconv"
+
+	"llmparity/internal/engine"
+)
+
+var (
+	_ engine.Settled = (*Engine)(nil)
+	_ engine.Settled = (*OneShot)(nil)
+)
+
+// Settings are those of the configuration; what llama.cpp chooses itself is left to it.
+func (l *Engine) Settings(m engine.Model) map[string]string { return l.config.settings(m) }
+
+// Settings are those of the configuration.
+func (o *OneShot) Settings(m engine.Model) map[string]string { return o.config.settings(m) }
+
+func (c Config) settings(m engine.Model) map[string]string {
+	s := c.policy(m, load{offloaded: -1, batch: c.Batch, ubatch: c.UBatch})
+	delete(s, "repacking") // known once it is loaded
+	if m.Context > 0 {
+		s["context"] = strconv.Itoa(m.Context)
+	}
+	return s
+}
+
+// repacking tells whether weights were laid out anew for the processor, in memory of their own.
+func (l load) repacking() string {
+	if len(l.buffers["model"]) == 0 {
+		return "not told"
+	}
+	for backend, size := range l.buffers["model"] {
+		if backend == "CPU_REPACK" && size > 0 {
+			return "on"
+		}
+	}
+	return "off"
+}

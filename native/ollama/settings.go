@@ -1,0 +1,24 @@
+package ollama
+
+import (
+	"strconv"
+
+	"llmparity/internal/engine"
+)
+
+var _ engine.Settled = (*Ollama)(nil)
+
+// Settings are what a server of ours is asked for. What one that runs already does is known once it has loaded the model.
+func (o *Ollama) Settings(m engine.Model) map[string]string {
+	if o.config.URL != "" {
+		return map[string]string{"weights_dtype": m.DType}
+	}
+	s := map[string]string{"weights_dtype": m.DType, "kv_dtype": o.config.kvType(), "parallel": "1", "flash_attention": "off", "mmap": "off"}
+	if o.config.kvType() != "f16" {
+		s["flash_attention"] = "on" // a quantised cache takes it
+	}
+	if m.Context > 0 {
+		s["context"] = strconv.Itoa(m.Context)
+	}
+	return s
+}

@@ -30,6 +30,7 @@ type document struct {
 	Breakdown     breakdownPart
 	Reported      *grid
 	Server        *grid
+	Hardware      hardwarePart
 	Parity        []parityBlock
 	Self          *grid
 	Engines       []fact
@@ -99,7 +100,7 @@ func newDocument(v *view) (*document, error) {
 	d.Breakdown = breakdownPart{breakdownWords, peaksWords, breakdownNotes(v.res), breakdownGrid(v.res), processGrid(v.res),
 		methodGrid(v.res)}
 	d.Points = points(v.res)
-	d.Server = server(v.res)
+	d.Server, d.Hardware = server(v.res), newHardwarePart(v.res)
 	d.Reported, d.Self, d.Sampler, d.How = reported(v.res), self(v.res), sampler(v.res), hows(v.res)
 	return d, nil
 }

@@ -40,6 +40,7 @@ func (t *table) write(w io.Writer) error {
 	t.section("What may be compared", "- ", t.res.Comparability)
 	t.points()
 	t.breakdown()
+	t.hardware()
 	t.section("Parity", "- ", t.parity())
 	t.section("Ratios", "- ", t.ratios())
 	t.section("Warnings", "! ", t.warnings())

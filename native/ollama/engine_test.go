@@ -309,9 +309,12 @@ func TestAServerThatRunsAlready(t *testing.T) {
 			t.Errorf("a model that it has not: %v", err)
 		}
 		other, p := opened(t, o)
+		if pids := sampled(p, roleRunner); len(pids) != 0 {
+			t.Errorf("runners %v are sampled before it is known whose model they hold", pids)
+		}
 		load(t, other, engine.Model{Model: record.Model{Name: name, Format: Served, Context: 1024}})
-		if len(warned(p, "already-loaded")) != 1 {
-			t.Errorf("warnings: %q", p.Warnings())
+		if pids := sampled(p, roleRunner); len(warned(p, "already-loaded")) != 1 || len(pids) != 1 || pids[0] != int(other.model.runner.Load()) {
+			t.Errorf("warnings: %q; runners %v, ours is %d", p.Warnings(), pids, other.model.runner.Load())
 		}
 		if u := say(t, other, c.Prompt, 8); u.Text != c.Text {
 			t.Errorf("%q, want %q", u.Text, c.Text)

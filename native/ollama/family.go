@@ -36,16 +36,22 @@ func role(_ int, _ string, cmdline []string) string {
 
 // family is a server and its runners, as they come and go.
 type family struct {
-	tree *proc.Tree // nil: they can't be seen
-	root int        // the server's pid; 0: not seen
+	tree   *proc.Tree // nil: they can't be seen
+	root   int        // the server's pid; 0: not seen
+	others *sieve     // of a server that others use too; nil: it is ours alone
 
 	mu      sync.Mutex
 	runners []int // by age
 }
 
-// follow samples a server and what descends from it.
+// follow samples a server and what descends from it; of one that is not ours without the runners of other models.
 func (f *family) follow(pid int, ours bool, p engine.Probe) error {
-	t, err := proc.NewTree(pid, role, p.Attach, proc.TreeOptions{Ours: ours,
+	attach := p.Attach
+	if !ours {
+		f.others = &sieve{attach: p.Attach}
+		attach = f.others.take
+	}
+	t, err := proc.NewTree(pid, role, attach, proc.TreeOptions{Ours: ours,
 		Appeared: func(pid int, role string) {
 			if role != roleRunner {
 				return
@@ -53,7 +59,11 @@ func (f *family) follow(pid int, ours bool, p engine.Probe) error {
 			f.mu.Lock()
 			defer f.mu.Unlock()
 			f.runners = append(f.runners, pid)
-			p.Event(record.Event{At: time.Now(), Text: fmt.Sprintf("Ollama's runner is process %d", pid)})
+			text := "Ollama's runner is process %d"
+			if f.others != nil && f.others.keeps(pid) {
+				text = "process %d is Ollama's runner of another model, as far as is known, and not sampled"
+			}
+			p.Event(record.Event{At: time.Now(), Text: fmt.Sprintf(text, pid)})
 		},
 		Ended: func(pid int, role string) {
 			f.mu.Lock()
@@ -65,6 +75,13 @@ func (f *family) follow(pid int, ours bool, p engine.Probe) error {
 	}
 	f.tree, f.root = t, pid
 	return nil
+}
+
+// claim says which files our model is made of.
+func (f *family) claim(blobs []string) {
+	if f.others != nil {
+		f.others.claim(blobs)
+	}
 }
 
 func (f *family) look(ctx context.Context) {

@@ -52,7 +52,7 @@ func random(t *testing.T, name string) engine.Model {
 	return engine.Model{Path: path, Model: record.Model{Name: name, Format: "gguf"}}
 }
 
-// Another's runner, be it the younger, is not taken for ours; and a prompt that the server kept is noticed.
+// Another's runner, be it the younger or the older, is not taken for ours, nor is its memory; and a prompt that the server kept is noticed.
 func TestAServerWithOthersModelsAndCache(t *testing.T) {
 	theirs := scripted(t, "OLLAMA_MAX_LOADED_MODELS=2 OLLAMA_MULTIUSER_CACHE=1 OLLAMA_NUM_PARALLEL=2")
 	join := newEngine(t, func(c *Config) { c.URL = theirs.client.base })
@@ -60,7 +60,7 @@ func TestAServerWithOthersModelsAndCache(t *testing.T) {
 	s, p := opened(t, join)
 	load(t, s, c.Model)
 	ours := int(s.model.runner.Load())
-	other, _ := opened(t, join)
+	other, p2 := opened(t, join)
 	m := random(t, "other")
 	m.Context = 128
 	load(t, other, m)
@@ -71,6 +71,9 @@ func TestAServerWithOthersModelsAndCache(t *testing.T) {
 		t.Errorf("a context of %s, want 1024", got)
 	}
 	s.family.look(t.Context())
+	if a, b := sampled(p, roleRunner), sampled(p2, roleRunner); len(a) != 1 || a[0] != ours || len(b) != 1 || b[0] != int(other.model.runner.Load()) {
+		t.Errorf("runners %v are sampled for the one and %v for the other; theirs are %d and %d", a, b, ours, other.model.runner.Load())
+	}
 	long := strings.Repeat("The third clock had stopped. ", 100)
 	for range 2 {
 		say(t, s, long, 4)

@@ -131,9 +131,10 @@ func (o *Ollama) join(ctx context.Context, s *session) error {
 	}
 	holds := "it holds no model"
 	if len(before) > 0 {
-		holds = fmt.Sprintf("it holds %d model(s), %s among them, and they are in the baseline", len(before), before[0].Name)
+		holds = fmt.Sprintf("it holds %d model(s), %s among them", len(before), before[0].Name)
 	}
-	s.warn("already-running", "the Ollama server at %s ran already: %s; what others ask of it meanwhile is in the figures", a.URL, holds)
+	s.warn("already-running", "the Ollama server at %s ran already: %s; runners of other models are not sampled, and what others ask of it meanwhile "+
+		"is in the server's memory and in all times", a.URL, holds)
 	s.path, s.sha256, s.local = s.see(a)
 	return nil
 }
@@ -173,6 +174,7 @@ func (s *session) Load(outer context.Context, m engine.Model) error {
 	if err := s.look(ctx, l); err != nil {
 		return s.explain(outer, err, "asking for the model")
 	}
+	s.family.claim(l.blobs)
 	begun := time.Now()
 	l.before = s.already(ctx, l.name)
 	if _, err := s.client.whole(ctx, generate{Model: l.name, KeepAlive: s.keep(), Options: l.options}); err != nil {
@@ -211,7 +213,7 @@ func (s *session) already(ctx context.Context, name string) bool {
 	}
 	_, held := find(models, name)
 	if held {
-		s.warn("already-loaded", "Ollama held %s in memory before it was asked for: the time of the load is none, and the baseline has the model in it", name)
+		s.warn("already-loaded", "Ollama held %s in memory before it was asked for: the time of the load is none; its runner is not in the baseline, but from here on", name)
 	}
 	return held
 }
@@ -234,7 +236,8 @@ func (s *session) loaded(ctx context.Context, l *loaded, digest string) error {
 	r := s.family.runner(l.blobs)
 	l.runner.Store(int64(r.pid))
 	if s.local && r.pid == 0 {
-		s.warn("runner-unseen", "no runner of %s was found among Ollama's processes: what holds the model is not told from what holds others, and how it computes is not told", l.name)
+		s.warn("runner-unseen", "no runner that names %s was found among Ollama's processes: runners that name other models are not sampled, so what holds it may not be; "+
+			"how it computes is not told", l.name)
 	}
 	room := l.context
 	switch {

@@ -41,7 +41,7 @@ func compared() []string { return []string{PeakPSS, Increase, LoadTime, TTFT, De
 // runs an engine is set against itself, and against others only where its own run has none of them.
 func (r *Result) related(i, j int) bool {
 	a, b := &r.Cells[i], &r.Cells[j]
-	if !sameTask(a, b) {
+	if a.Refused != "" || b.Refused != "" || !sameTask(a, b) {
 		return false
 	}
 	if a.Run == b.Run {

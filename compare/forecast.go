@@ -216,7 +216,7 @@ func (c *Cell) reason(f *Forecast, x Foretold, setup []string) string {
 	if x.DType != "" && actual != "" && !strings.EqualFold(actual, x.DType) {
 		return fmt.Sprintf("%s was %s, %s was foretold", strings.SplitN(x.Title, ",", 2)[0], actual, x.DType)
 	}
-	if len(setup) > 0 {
+	if ofSetup := x.Name == KVCache || x.Name == KVCacheUsed || x.Name == Activations; ofSetup && len(setup) > 0 {
 		return strings.Join(setup, "; ")
 	}
 	high := *x.Error > 0

@@ -80,7 +80,7 @@ func (r *Result) baselines() (with, without []string) {
 func (r *Result) lonely() []string {
 	var out []string
 	for i, c := range r.Cells {
-		if !slices.ContainsFunc(r.Comparisons, func(p Comparison) bool { return p.A == i || p.B == i }) {
+		if c.Refused == "" && !slices.ContainsFunc(r.Comparisons, func(p Comparison) bool { return p.A == i || p.B == i }) {
 			out = append(out, c.Label)
 		}
 	}
@@ -331,9 +331,7 @@ func (c *Cell) ownWarnings() []Warning {
 		out = append(out, Warning{record.Warning{Code: code, Text: fmt.Sprintf(format, args...)}, c.Label})
 	}
 	if c.Refused != "" {
-		warn("refused", "refused, it %s", c.Refused)
-	} else if r := c.Risk; r != nil && (r.Level == record.RiskHigh || r.Level == record.RiskMedium) {
-		warn("oom-risk", "the risk of running out of memory was thought %s: %s", r.Level, strings.Join(riskReasons(r), "; "))
+		return nil // its risk says so, and there is nothing to warn of
 	}
 	if n := c.Launches.Counted; n > 0 && n < minRuns {
 		warn("too-few-runs", "%d counted, no interval: a 95 %% interval of the median takes %d launches", n, minRuns)

@@ -28,6 +28,9 @@ type document struct {
 	Ratios        []string
 	Charts        map[string][]chart
 	Breakdown     breakdownPart
+	Components    componentsPart
+	Forecast      forecastPart
+	Risks         riskPart
 	Reported      *grid
 	Server        *grid
 	Hardware      hardwarePart
@@ -39,6 +42,26 @@ type document struct {
 	Sampler       *grid
 	Warnings      []compare.Warning
 	Schema        string
+}
+
+// componentsPart is where the memory goes; without a grid: no launch counts.
+type componentsPart struct {
+	Words string
+	Notes []string
+	Grid  *grid
+}
+
+// forecastPart is what was foretold of memory; without a grid or lines: nobody foretold anything.
+type forecastPart struct {
+	Words                  string
+	Recommendations, Notes []string
+	Grid                   *grid
+}
+
+// riskPart is whether memory was thought to fit; without lines: nothing was in doubt.
+type riskPart struct {
+	Lines []string
+	Grid  *grid
 }
 
 // breakdownPart is where the memory is; without grids: nothing is known of it.
@@ -99,6 +122,9 @@ func newDocument(v *view) (*document, error) {
 	}
 	d.Breakdown = breakdownPart{breakdownWords, peaksWords, breakdownNotes(v.res), breakdownGrid(v.res), processGrid(v.res),
 		methodGrid(v.res)}
+	d.Components = componentsPart{partsWords, negative(v.res), partGrid(v.res)}
+	d.Forecast = forecastPart{forecastWords, recommendations(v.res), forecastNotes(v.res), forecastGrid(v.res)}
+	d.Risks = riskPart{risks(v.res), riskGrid(v.res)}
 	d.Points = points(v.res)
 	d.Server, d.Hardware = server(v.res), newHardwarePart(v.res)
 	d.Reported, d.Self, d.Sampler, d.How = reported(v.res), self(v.res), sampler(v.res), hows(v.res)
@@ -138,6 +164,9 @@ func (v *view) summary(i int) summaryRow {
 	c := &v.res.Cells[i]
 	row := summaryRow{Label: line(c.Label), Colour: template.CSS(v.colour(i)), Device: "did not say", With: line(c.With),
 		Launches: launches(c.Launches), Parity: (&table{res: v.res}).parityOf(i)}
+	if c.Refused != "" {
+		row.Device, row.Launches = "not launched", "refused: "+line(c.Refused)
+	}
 	if c.Device != nil {
 		row.Device = strings.TrimSpace(string(c.Device.Class) + " " + line(c.Device.Name))
 	}

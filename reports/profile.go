@@ -75,10 +75,21 @@ type point struct {
 	Absent string   `json:"absent,omitempty"`
 }
 
+// breakdown has the components under their names of schema 2.0. What is not known is absent, and Absent then says why.
 type breakdown struct {
-	Total      *float64          `json:"total_measured_gb,omitempty"`
-	Weights    *float64          `json:"model_weights_gb,omitempty"`
-	Confidence map[string]string `json:"confidence_levels"`
+	Total       *float64          `json:"total_measured_gb,omitempty"`
+	Baseline    *float64          `json:"baseline_gb,omitempty"`
+	Weights     *float64          `json:"model_weights_gb,omitempty"`
+	KV          *float64          `json:"kv_cache_gb,omitempty"`
+	KVUsed      *float64          `json:"kv_cache_used_gb,omitempty"`
+	Activations *float64          `json:"activations_gb,omitempty"`
+	Framework   *float64          `json:"framework_overhead_gb,omitempty"`
+	MultiGPU    *float64          `json:"multi_gpu_overhead_gb,omitempty"`
+	Confidence  map[string]string `json:"confidence_levels"`
+	Methods     map[string]string `json:"methods"`
+	DTypes      compare.DTypes    `json:"dtypes"`
+	Absent      map[string]string `json:"absent,omitempty"`
+	Notes       []string          `json:"notes"`
 }
 
 type latencyStats struct {
@@ -134,8 +145,10 @@ func newProfileMetadata(res *compare.Result, c *compare.Cell) profileMetadata {
 		Method: map[string]string{
 			"total_gb": fmt.Sprintf("median over counted launches of %s over the engine's processes: host memory, "+
 				"not GPU memory", c.Points().Of),
-			"model_weights_gb": "size of the weights in the types that the engine computes on: exact, and not a reading " +
-				"of what it holds",
+			"memory_breakdown": "medians over launches; methods says by what each was obtained, and absent why one is not there",
+			"framework_overhead_gb": "what is left by difference: memory from baseline to peak less weights, KV cache, activations and multi-GPU overhead; " +
+				"it may be negative, and notes then say why",
+			"total_measured_gb": "at the peak, baseline_gb with it: what an engine holds that is open and has no model",
 			"mean_latency_ms":   "mean over counted launches of the request's latency",
 			"tokens_per_second": "mean over counted launches of tokens / request latency, prefill included",
 		},
@@ -148,25 +161,32 @@ func newProfileMetadata(res *compare.Result, c *compare.Cell) profileMetadata {
 	return md
 }
 
-// newBreakdown holds what is known exactly or was really measured. KV cache, activations and overhead are not told apart by any
-// reading of a process, so they are absent.
+// profileParts are the components' names in confidence levels, methods and dtypes.
+func profileParts() map[string]string {
+	return map[string]string{compare.ModelWeights: "weights", compare.KVCache: "kv_cache", compare.KVCacheUsed: "kv_cache_used", compare.Activations: "activations",
+		compare.FrameworkOverhead: "framework_overhead", compare.MultiGPUOverhead: "multi_gpu_overhead", compare.TotalMemory: "total_measured"}
+}
+
+// newBreakdown has every component as far as it is known; nil where no launch counts.
 func newBreakdown(c *compare.Cell) *breakdown {
-	b := &breakdown{Total: gib(c.Figure(compare.PeakPSS)), Confidence: map[string]string{}}
-	bytes := c.Spec.Model.WeightsB
-	if c.Engine != nil && c.Engine.Policy["weights_dtype"] == "f32" {
-		bytes = 4 * c.Spec.Model.Parameters // dequantised, where the file has other types
-	}
-	if bytes > 0 {
-		b.Weights = rounded(float64(bytes) / (1 << 30))
-		b.Confidence["weights"] = "high"
-	}
-	if b.Total != nil {
-		b.Confidence["total_measured"] = "high"
-	}
-	if b.Total == nil && b.Weights == nil {
+	if c.Parts == nil {
 		return nil
 	}
-	b.Confidence["overall"] = "low"
+	b := &breakdown{Confidence: map[string]string{"overall": c.Parts.Confidence}, Methods: map[string]string{}, DTypes: c.Parts.DTypes,
+		Absent: map[string]string{}, Notes: c.Parts.Notes}
+	for name, to := range map[string]**float64{compare.TotalMemory: &b.Total, compare.ModelWeights: &b.Weights, compare.KVCache: &b.KV, compare.KVCacheUsed: &b.KVUsed,
+		compare.Activations: &b.Activations, compare.FrameworkOverhead: &b.Framework, compare.MultiGPUOverhead: &b.MultiGPU} {
+		part, key := c.Parts.Component(name), profileParts()[name]
+		if !part.Known() {
+			b.Absent[key] = part.Absent
+			continue
+		}
+		*to = gib(part.Figure)
+		b.Confidence[key], b.Methods[key] = part.Confidence, part.Method
+	}
+	if whole, increase := c.Parts.Component(compare.TotalMemory), c.Parts.Component(compare.MemoryIncrease); whole.Known() && increase.Known() {
+		b.Baseline = rounded((whole.Center() - increase.Center()) / 1024)
+	}
 	return b
 }
 

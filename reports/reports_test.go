@@ -82,6 +82,18 @@ func cases(t *testing.T, names ...string) map[string][]*record.Run {
 			}
 			return comparetest.Run(t, "served", a, b)
 		},
+		"foretold": func() *record.Run {
+			a, b, c := comparetest.Measured(comparetest.Browser(6), comparetest.Page()), comparetest.Native(6), comparetest.Served(6)
+			part := comparetest.Foretell
+			a.Prediction = &record.Prediction{Source: "webllm-package", Setup: map[string]string{"context": "256", "kv_dtype": "f16"}, Notes: []string{"the library says what its functions use"},
+				Parts: []record.Foretold{part(compare.ModelWeights, 4.004, 4.004, 4.004, "f32"), part(compare.KVCache, 0.27, 0.27, 0.27, "f16"), part(compare.KVCacheUsed, 0.06, 0.06, 0.07, "f32"),
+					part(compare.Activations, 0.5, 0.9, 1.6, "f32"), part(compare.FrameworkOverhead, 40, 80, 110, ""), part(compare.MemoryIncrease, 60, 90, 130, ""), part(compare.TotalMemory, 60, 85, 120, "")}}
+			b.Prediction = &record.Prediction{Absent: "the model's shape is not known"}
+			b.Risk = &record.Risk{Level: record.RiskMedium, Reasons: []string{"the most that it may take is more than is free"}, Recommendations: []string{"close other programs"},
+				Places: []record.Place{{Name: "ram", Need: 900 << 20, High: 1100 << 20, Free: 1 << 30, Level: record.RiskMedium, How: "MemAvailable"}}}
+			c.Risk = &record.Risk{Level: record.RiskHigh, Refused: true, Reasons: []string{"32 GiB are needed and 20 free"}, Recommendations: []string{"a shorter context", "--no-check-oom, if you know better"}}
+			return comparetest.Run(t, "foretold", a, b, c)
+		},
 		"alone":   func() *record.Run { return comparetest.Run(t, "alone", comparetest.Native(6)) },
 		"empty":   func() *record.Run { return comparetest.Run(t, "empty") },
 		"hostile": func() *record.Run { return comparetest.Run(t, "hostile", hostile()) },

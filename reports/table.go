@@ -37,8 +37,11 @@ func (t *table) write(w io.Writer) error {
 		t.pieces()
 	}
 	t.section("", "", t.res.Verdict)
+	t.section("Risk of running out of memory", "! ", risks(t.res))
 	t.section("What may be compared", "- ", t.res.Comparability)
 	t.points()
+	t.parts()
+	t.forecast()
 	t.breakdown()
 	t.hardware()
 	t.section("Parity", "- ", t.parity())
@@ -265,6 +268,9 @@ func (t *table) print(rows [][]string, cells []int) {
 func (t *table) row(i int) []string {
 	c := &t.res.Cells[i]
 	row := []string{line(c.Label), fmt.Sprintf("%d/%d", c.Launches.Counted, c.Launches.Planned)}
+	if c.Refused != "" {
+		row[1] = "refused"
+	}
 	for _, col := range columns() {
 		f := c.Figure(col[2])
 		if !f.Known() {

@@ -55,6 +55,7 @@ func root() *cobra.Command {
   llmparity model           list, make, convert and describe models
   llmparity estimate        how much memory a model takes in an engine, foretold part by part
   llmparity compare-estimates FILE   a calculator's numbers against measured ones
+  llmparity validate DIR    what was foretold of memory against what was measured, over many runs
   llmparity truth           which source of memory sees which kind of it, here
   llmparity doctor          what is here, what is missing, how to get it
 
@@ -64,7 +65,7 @@ architecture, 18 prompt too long, 19 folder not writable, 20 disk full, 21 unkno
 23 no float16 on the WebGPU adapter, 24 model library that can't be had or doesn't fit,
 25 model that isn't in the catalogue, 26 model that can't be fetched, 28 ollama,
 29 server that does not answer, or lets us not in, or has not the model, 30 engine of your own that does not speak the protocol,
-31 nobody to watch,
+31 nobody to watch, 32 a cell that would run out of memory,
 33 a source of memory that does not see what it should; 130 interrupted, 143 terminated.`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
@@ -75,7 +76,7 @@ architecture, 18 prompt too long, 19 folder not writable, 20 disk full, 21 unkno
 	}
 	c.SetFlagErrorFunc(usage)
 	c.AddCommand(runCommand(), reportCommand(), compareCommand(), modelCommand(), watchCommand(), ollamaCommand(), llamacppCommand(),
-		estimateCommand(), compareEstimatesCommand(), doctorCommand())
+		estimateCommand(), compareEstimatesCommand(), validateCommand(), doctorCommand())
 	c.AddCommand(truthCommand(), allocateCommand())
 	return c
 }

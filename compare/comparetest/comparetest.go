@@ -50,6 +50,9 @@ type Engine struct {
 	// engine see; older records have neither.
 	Peaks  bool
 	Inside *Inside
+	// Prediction is what is foretold of the cell, and Risk whether it fits; a refused one has no launch. nil: nobody said.
+	Prediction *record.Prediction
+	Risk       *record.Risk
 	// Vary moves times and sizes from launch to launch by about this share.
 	Vary float64
 }
@@ -65,7 +68,18 @@ type Inside struct {
 // Run writes a run of these engines and reads it back.
 func Run(t testing.TB, name string, engines ...Engine) *record.Run {
 	t.Helper()
-	w, err := record.Create(t.TempDir(), record.Meta{Name: name, Started: Start, Tool: record.Tool{Version: "0.1.0",
+	run, err := record.Open(Write(t, t.TempDir(), name, engines...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	settle(run)
+	return run
+}
+
+// Write writes a run of these engines into a folder of its own below root, and gives that.
+func Write(t testing.TB, root, name string, engines ...Engine) string {
+	t.Helper()
+	w, err := record.Create(root, record.Meta{Name: name, Started: Start, Tool: record.Tool{Version: "0.1.0",
 		SHA256: "5f2c", GoOS: "linux", GoArch: "amd64"}},
 		record.Environment{OS: "linux", Kernel: "6.12.0", CPU: "Example CPU 3.0 GHz", Cores: 8, MemoryB: 24 << 30,
 			Governor: "performance", Load1: 0.12}, []byte("name: "+name+"\n"))
@@ -77,6 +91,9 @@ func Run(t testing.TB, name string, engines ...Engine) *record.Run {
 	}
 	g := &generator{w: w, now: Start.Add(2 * time.Second), rand: rand.New(rand.NewPCG(7, 11))}
 	for _, e := range engines {
+		if e.foretell(w) {
+			continue // refused
+		}
 		if e.Warmup {
 			g.launch(e, 0)
 		}
@@ -87,12 +104,32 @@ func Run(t testing.TB, name string, engines ...Engine) *record.Run {
 	if err := w.Close(record.OK); err != nil {
 		t.Fatal(err)
 	}
-	run, err := record.Open(w.Dir())
-	if err != nil {
-		t.Fatal(err)
+	return w.Dir()
+}
+
+// foretell writes what is known of a cell before its first launch, and tells whether it is refused.
+func (e Engine) foretell(w *record.Writer) bool {
+	if e.Prediction != nil {
+		p := *e.Prediction
+		p.Cell = e.Cell.ID
+		w.Predict(p)
 	}
-	settle(run)
-	return run
+	if e.Risk == nil {
+		return false
+	}
+	r := *e.Risk
+	r.Cell = e.Cell.ID
+	w.Risk(r)
+	return r.Refused
+}
+
+// Foretell makes a part of a prediction, in MiB.
+func Foretell(name string, low, best, high float64, dtype string) record.Foretold {
+	f := record.Foretold{Name: name, Low: mib(low), Best: mib(best), High: mib(high), DType: dtype, Method: "arithmetic", Confidence: "medium"}
+	if low == high {
+		f.Confidence = "high"
+	}
+	return f
 }
 
 // settle takes out what depends on when and where the test runs: the journal is stamped as it is written.

@@ -173,6 +173,12 @@ func (p *Profile) around(root, b, memory object) (err error) {
 	if err != nil {
 		return err
 	}
+	if base, err := b.number(true, "baseline_gb"); err != nil {
+		return err
+	} else if base > 0 && p.Total > base {
+		p.Total -= base
+		p.Notes = append(p.Notes, fmt.Sprintf("the total is total_measured_gb less baseline_gb (%.3g), what the engine holds without a model", base))
+	}
 	if math.IsNaN(p.Total) {
 		if p.Total, err = memory.number(true, "memory_increase_gb"); err != nil {
 			return err

@@ -1,0 +1,154 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"llmparity/compare"
+	"llmparity/compare/comparetest"
+	"llmparity/internal/fault"
+	"llmparity/internal/record"
+)
+
+// foretoldRun writes a run of which memory was foretold and measured, as the page's ledger tells it.
+func foretoldRun(t *testing.T, root, name string, kv float64) string {
+	t.Helper()
+	e := comparetest.Measured(comparetest.Browser(2), comparetest.Page())
+	e.Prediction = &record.Prediction{Source: "webllm-package", Parts: []record.Foretold{
+		comparetest.Foretell(compare.ModelWeights, 4.004, 4.004, 4.004, "f32"), comparetest.Foretell(compare.KVCache, kv, kv, kv, "f32")}}
+	return comparetest.Write(t, root, name, e)
+}
+
+func validate(args ...string) (stdout, stderr string, code int) {
+	var out, errs strings.Builder
+	code = execute(append([]string{"validate"}, args...), &out, &errs)
+	return out.String(), errs.String(), code
+}
+
+func TestValidate(t *testing.T) {
+	root := t.TempDir()
+	good := foretoldRun(t, filepath.Join(root, "a", "b"), "good", 0.53125)
+	foretoldRun(t, root, "bad", 1.0625) // its latest is a link, which must not count twice
+	comparetest.Write(t, root, "before", comparetest.Native(1))
+	out, errs, code := validate(root)
+	if code != 0 {
+		t.Fatalf("code %d, %s", code, errs)
+	}
+	for _, says := range []string{"Errors by component", "By engine", "By context", "Cells, the worst first", "2 cells with a forecast and a measurement, in 2 runs",
+		"1 run has no cell of which memory was both foretold and measured", "+50.0%", "KV cache, reserved, 6.7×"} {
+		if !strings.Contains(out, says) {
+			t.Errorf("%q isn't said:\n%s", says, out)
+		}
+	}
+	if bad, right := strings.Index(out, "bad-2026"), strings.Index(out, "good-2026"); bad < 0 || right < bad {
+		t.Errorf("the worst is not first:\n%s", out)
+	}
+	for line := range strings.Lines(out) {
+		if n := len([]rune(line)); n > 161 {
+			t.Errorf("a line of %d columns: %s", n, line)
+		}
+	}
+	out, _, code = validate(root, "--json")
+	var v compare.Validation
+	if err := json.Unmarshal([]byte(out), &v); err != nil || code != 0 || v.Runs != 3 || v.Without != 1 || len(v.Cells) != 2 || v.Components[1].Bias != 50 {
+		t.Errorf("code %d, %v, %+v", code, err, v)
+	}
+	out, _, code = validate(good, "--markdown") // a run folder itself
+	if code != 0 || !strings.Contains(out, "| KV cache, reserved | 1 | 0.0% | +0.0% | 0.0% | 100% | ±15% |") {
+		t.Errorf("code %d:\n%s", code, out)
+	}
+	if out, _, code = validate(filepath.Join(root, "a", "b", "latest"), "--json"); code != 0 || !strings.Contains(out, "good-2026") {
+		t.Errorf("a link to a run: code %d:\n%s", code, out)
+	}
+}
+
+// What is broken is said, and the rest goes on.
+func TestValidateBrokenFolders(t *testing.T) {
+	root := t.TempDir()
+	foretoldRun(t, root, "good", 0.5)
+	broken := foretoldRun(t, root, "broken", 0.5)
+	if err := os.Truncate(filepath.Join(broken, "run.json"), 10); err != nil {
+		t.Fatal(err)
+	}
+	headless := foretoldRun(t, root, "headless", 0.5)
+	if err := os.Remove(filepath.Join(headless, "run.json")); err != nil {
+		t.Fatal(err)
+	}
+	out, errs, code := validate(root)
+	if code != int(fault.BadRecord) || !strings.Contains(errs, "2 of 3 run folders can't be read") || strings.Count(errs, "\n") != 1 {
+		t.Errorf("code %d, %q", code, errs)
+	}
+	for _, says := range []string{"1 cell with a forecast", "headless-2026", "left out, because it can't be read"} {
+		if !strings.Contains(out, says) {
+			t.Errorf("%q isn't said:\n%s", says, out)
+		}
+	}
+}
+
+func TestValidateWithNothingToSay(t *testing.T) {
+	empty, before, broken := t.TempDir(), t.TempDir(), t.TempDir()
+	comparetest.Write(t, before, "before", comparetest.Native(1))
+	refused := comparetest.Native(1)
+	refused.Prediction = &record.Prediction{Absent: "the model's shape is not known"}
+	comparetest.Write(t, before, "absent", refused)
+	if err := os.WriteFile(filepath.Join(broken, "run.json"), []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(broken, "run.json")
+	for says, args := range map[string][]string{
+		"there is no run folder below " + empty: {empty}, "none of the 2 runs below " + before: {before}, "the model's shape is not known": {before},
+		"none of the 1 run folders below " + broken: {broken}, "it is no folder": {file}, filepath.Join(empty, "none") + " can't be read": {filepath.Join(empty, "none")},
+	} {
+		out, errs, code := validate(args...)
+		if code != int(fault.BadRecord) || !strings.Contains(errs, says) || out != "" || strings.Count(errs, "\n") != 1 {
+			t.Errorf("%s: code %d, %q %q", says, code, errs, out)
+		}
+	}
+	for _, args := range [][]string{{}, {empty, empty}, {empty, "--json", "--markdown"}} {
+		if _, errs, code := validate(args...); code != int(fault.Usage) {
+			t.Errorf("%q: code %d, %q", args, code, errs)
+		}
+	}
+}
+
+// A profile of ours goes into compare-estimates with all that it holds.
+func TestCompareEstimatesReadsOurProfiles(t *testing.T) {
+	dir := foretoldRun(t, t.TempDir(), "own", 0.5)
+	var out, errs strings.Builder
+	if code := execute([]string{"report", dir, "--profile"}, &out, &errs); code != 0 {
+		t.Fatalf("code %d, %s", code, errs.String())
+	}
+	out.Reset()
+	profile := filepath.Join(dir, "profile-1-webllm.json")
+	if code := execute([]string{"compare-estimates", profile, "--json", "--calc-weights", "0.00391", "--calc-kv", "0.000519", "--calc-activations", "0.001", "--calc-overhead", "0.5"}, &out, &errs); code != 0 {
+		t.Fatalf("code %d, %s", code, errs.String())
+	}
+	var got struct {
+		Components []struct {
+			Name     string   `json:"name"`
+			Measured *float64 `json:"measured_gb"`
+			Verdict  string   `json:"verdict"`
+		} `json:"components"`
+	}
+	if err := json.Unmarshal([]byte(out.String()), &got); err != nil {
+		t.Fatal(err)
+	}
+	sum, total := 0.0, 0.0
+	for _, c := range got.Components {
+		if c.Measured == nil {
+			t.Fatalf("%s was not read: %s", c.Name, out.String())
+		}
+		if sum += *c.Measured; c.Name == "total" {
+			total = *c.Measured
+		}
+	}
+	if d := sum - 2*total; d < -1e-5 || d > 1e-5 { // without what the browser holds by itself
+		t.Errorf("the components come to %v, the total is %v", sum-total, total)
+	}
+	if got.Components[0].Verdict != "within" || got.Components[1].Verdict != "within" {
+		t.Errorf("%+v", got.Components)
+	}
+}

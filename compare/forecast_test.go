@@ -1,0 +1,198 @@
+package compare_test
+
+import (
+	"encoding/json"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"llmparity/compare"
+	"llmparity/compare/comparetest"
+	"llmparity/internal/accuracy"
+	"llmparity/internal/record"
+)
+
+// tells is what a server's log says of its buffers.
+func tells() map[string]float64 {
+	return map[string]float64{"weights_bytes": 8 << 20, "kv_reserved_bytes": 4 << 20, "kv_used_bytes": 1 << 20, "workspaces_bytes": 3 << 20}
+}
+
+func forecast(parts ...record.Foretold) *record.Prediction {
+	return &record.Prediction{Source: "gguf", Setup: map[string]string{"context": "256", "kv_dtype": "f32", "ubatch": "512"}, Parts: parts, Notes: []string{"a note"}}
+}
+
+func foretold(t *testing.T, e comparetest.Engine) *compare.Forecast {
+	t.Helper()
+	res := compare.Runs(logs(comparetest.Run(t, "foretold", e), tells()))
+	if _, err := json.Marshal(res); err != nil {
+		t.Fatal(err)
+	}
+	return res.Cells[0].Forecast
+}
+
+func TestForetoldAndMeasured(t *testing.T) {
+	e := comparetest.Native(6)
+	e.Prediction = forecast(comparetest.Foretell(compare.ModelWeights, 8, 8, 8, "f32"), comparetest.Foretell(compare.KVCache, 2, 2, 2, "f16"),
+		comparetest.Foretell(compare.KVCacheUsed, 0.9, 1.1, 1.3, "f32"), comparetest.Foretell(compare.Activations, 1, 6, 9, "f32"),
+		comparetest.Foretell(compare.FrameworkOverhead, 1, 2, 4, ""), comparetest.Foretell(compare.MemoryIncrease, 30, 40, 60, ""), comparetest.Foretell(compare.TotalMemory, 10, 18, 23, ""))
+	f := foretold(t, e)
+	if f.Source != "gguf" || f.Absent != "" || len(f.Parts) != 7 || !slices.Equal(f.Notes, []string{"a note"}) {
+		t.Fatalf("%+v", f)
+	}
+	for name, want := range map[string]struct {
+		percent float64
+		verdict string
+	}{compare.ModelWeights: {0, compare.WithinRange}, compare.KVCache: {-50, compare.TooLittle}, compare.KVCacheUsed: {10, compare.WithinRange},
+		compare.Activations: {100, compare.WithinRange}} {
+		p, ok := f.Part(name)
+		if !ok || math.Abs(*p.Percent-want.percent) > 0.01 || p.Verdict != want.verdict || *p.Within != (want.verdict == compare.WithinRange) || p.N != 6 || p.Interval == nil || p.By != compare.EngineLog {
+			t.Errorf("%s: %+v", name, p)
+		}
+	}
+	// What is foretold in all is what comes on top of an engine without a model.
+	increase, _ := f.Part(compare.MemoryIncrease)
+	total, _ := f.Part(compare.TotalMemory)
+	if *increase.Measured != *total.Measured || *total.Within || total.Verdict != compare.TooLittle || !*increase.Within {
+		t.Errorf("%+v\n%+v", increase, total)
+	}
+	if e, _ := accuracy.Of(compare.TotalMemory); *increase.Expected != e || *total.AsExpected {
+		t.Errorf("%+v", increase.Expected)
+	}
+	all := strings.Join(f.Recommendations, "\n")
+	for _, says := range []string{"KV cache, reserved: 2.000 MiB were foretold and 4.000 measured (-50.0 %): KV cache was f32, f16 was foretold", "framework overhead: 2.000 MiB were foretold"} {
+		if !strings.Contains(all, says) {
+			t.Errorf("%q isn't said: %s", says, all)
+		}
+	}
+	if strings.Contains(all, "model weights") || strings.Contains(all, "activations, workspaces: 6") {
+		t.Errorf("what is right is recommended: %s", all)
+	}
+}
+
+// A set-up that was taken to be another explains an error better than the size of it.
+func TestTheSetupThatWasForetoldIsHeldAgainstTheEngines(t *testing.T) {
+	e := comparetest.Native(1)
+	e.Info.Policy = map[string]string{"context": "1024", "ubatch": "128", "kv_dtype": "f32"}
+	e.Prediction = forecast(comparetest.Foretell(compare.KVCache, 1, 1, 1, "f32"))
+	if r := foretold(t, e).Recommendations; len(r) != 1 || !strings.HasSuffix(r[0], ": context was 1024, 256 was foretold; ubatch was 128, 512 was foretold") {
+		t.Errorf("%q", r)
+	}
+}
+
+// The edges of a range, to a hundredth of what is one value, and to a log's last digit.
+func TestRanges(t *testing.T) {
+	for _, c := range []struct {
+		low, best, high float64
+		within          bool
+	}{{4, 4, 4, true}, {3.961, 3.961, 3.961, true}, {3.95, 3.95, 3.95, false}, {4.039, 4.039, 4.039, true}, {1, 2, 4, true}, {1, 2, 3.985, true}, {1, 2, 3.97, false}, {4.015, 5, 6, true}, {4.03, 5, 6, false}} {
+		e := comparetest.Native(1)
+		e.Prediction = forecast(comparetest.Foretell(compare.KVCache, c.low, c.best, c.high, "f32"))
+		if p, _ := foretold(t, e).Part(compare.KVCache); *p.Within != c.within {
+			t.Errorf("4 MiB, foretold %g to %g: %v", c.low, c.high, *p.Within)
+		}
+	}
+}
+
+// Arithmetic is no measurement of other arithmetic, and what is missing on either side is said.
+func TestWhatCannotBeHeldAgainstAForecast(t *testing.T) {
+	e := comparetest.Native(1)
+	e.Prediction = forecast(comparetest.Foretell(compare.ModelWeights, 8, 8, 8, "f32"), comparetest.Foretell(compare.Activations, 1, 2, 3, "f32"))
+	f := compare.Runs(comparetest.Run(t, "x", e)).Cells[0].Forecast
+	for name, says := range map[string]string{compare.ModelWeights: "known by tensors alone", compare.Activations: "no reading tells"} {
+		if p, ok := f.Part(name); !ok || p.Verdict != compare.NotMeasured || p.Measured != nil || p.Within != nil || !strings.Contains(p.Why, says) {
+			t.Errorf("%s: %+v", name, p)
+		}
+	}
+	if p, ok := f.Part(compare.MemoryIncrease); !ok || p.Verdict != compare.NotForetold || p.Best != nil || p.Measured == nil {
+		t.Errorf("%+v", p)
+	}
+	if len(f.Recommendations) != 0 {
+		t.Errorf("%q", f.Recommendations)
+	}
+	e.Prediction = &record.Prediction{Absent: "nothing is known of the model"}
+	if f := compare.Runs(comparetest.Run(t, "x", e)).Cells[0].Forecast; f.Absent != "nothing is known of the model" || len(f.Parts) != 0 {
+		t.Errorf("%+v", f)
+	}
+	e.Prediction = nil
+	if f := compare.Runs(comparetest.Run(t, "x", e)).Cells[0].Forecast; f != nil {
+		t.Errorf("%+v", f)
+	}
+}
+
+// A forecast of a cell that no launch came of is kept, and nothing is held against it.
+func TestARefusedCell(t *testing.T) {
+	a, b := comparetest.Browser(2), comparetest.Native(2)
+	a.Prediction = forecast(comparetest.Foretell(compare.ModelWeights, 8, 8, 8, "f32"))
+	a.Risk = &record.Risk{Level: record.RiskHigh, Refused: true, Reasons: []string{"30 GiB are needed and 20 free"}, Recommendations: []string{"a shorter context"}}
+	res := compare.Runs(comparetest.Run(t, "refused", a, b))
+	c := res.Cells[0]
+	if c.Refused != "would not fit: 30 GiB are needed and 20 free" || c.Risk == nil || c.Parts != nil || c.Figure(compare.PeakPSS).Absent != "refused, it "+c.Refused {
+		t.Errorf("%+v", c)
+	}
+	if p, ok := c.Forecast.Part(compare.ModelWeights); !ok || p.Verdict != compare.NotMeasured {
+		t.Errorf("%+v", p)
+	}
+	if !strings.Contains(strings.Join(res.Verdict, " "), "1 of 2 cells were refused") || strings.Contains(strings.Join(res.Verdict, " "), "0 counted") {
+		t.Errorf("%q", res.Verdict)
+	}
+	for _, w := range res.Warnings {
+		if w.Where == "webllm" {
+			t.Errorf("a warning of a cell that did not run: %+v", w)
+		}
+	}
+	if len(res.Comparisons)+len(res.Parity) != 0 {
+		t.Errorf("%+v %+v", res.Comparisons, res.Parity)
+	}
+	// One that ran all the same, because it was told to, is not refused.
+	a.Risk.Refused = false
+	if c := compare.Runs(comparetest.Run(t, "ran", a)).Cells[0]; c.Refused != "" || c.Launches.Counted != 2 {
+		t.Errorf("%+v", c)
+	}
+	alone := comparetest.Browser(1)
+	alone.Risk = &record.Risk{Level: record.RiskHigh, Refused: true, Places: []record.Place{{Name: "ram", Need: 9 << 30, High: 11 << 30, Free: 8 << 30, Level: record.RiskHigh}}}
+	if res := compare.Runs(comparetest.Run(t, "alone", alone)); res.Cells[0].Refused != "would not fit: ram: 9216 MiB, up to 11264, are needed and 8192 are free" || !strings.Contains(res.Verdict[len(res.Verdict)-1], "The cell was refused") {
+		t.Errorf("%q %q", res.Cells[0].Refused, res.Verdict)
+	}
+}
+
+func TestValidation(t *testing.T) {
+	v := compare.NewValidation()
+	for i, kv := range []float64{4, 5, 3, 6} { // errors of 0, 25, -25 and 50 %
+		e := comparetest.Native(1)
+		e.Cell.Model.Context = 512 << (i % 2)
+		e.Info.Policy = nil
+		if i == 3 {
+			e.Cell.Engine = "ollama"
+		}
+		e.Prediction = forecast(comparetest.Foretell(compare.KVCache, kv, kv, kv, "f32"))
+		run := logs(comparetest.Run(t, "x", e), tells())
+		run.Dir = string(rune('a' + i))
+		v.Add(run)
+	}
+	v.Add(comparetest.Run(t, "none", comparetest.Native(1)))
+	absent := comparetest.Native(1)
+	absent.Prediction = &record.Prediction{Absent: "no shape"}
+	v.Add(comparetest.Run(t, "absent", absent))
+	v.Close()
+	if v.Runs != 6 || v.Without != 2 || len(v.Cells) != 4 || len(v.Absent) != 1 || !strings.Contains(v.Absent[0], "no shape") {
+		t.Fatalf("%+v", v)
+	}
+	if e := v.Components[0]; e.Name != compare.KVCache || e.N != 4 || e.Median != 25 || e.Bias != 12.5 || e.Max != 50 || e.Within != 0.25 || e.Expected.Variance != 15 {
+		t.Errorf("%+v", e)
+	}
+	if v.Cells[0].Dir != "d" || v.Cells[0].Worst != round6(50.0/15) || v.Cells[0].WorstName != compare.KVCache || v.Cells[3].Dir != "a" {
+		t.Errorf("%+v", v.Cells)
+	}
+	if len(v.Engines) != 2 || v.Engines[0].Name != "llamacpp" || v.Engines[0].Cells != 3 || v.Engines[1].Components[0].Bias != 50 {
+		t.Errorf("%+v", v.Engines)
+	}
+	if len(v.Contexts) != 2 || v.Contexts[0].Name != "512" || v.Contexts[0].Components[0].Bias != -12.5 || v.Contexts[1].Name != "1024" {
+		t.Errorf("%+v", v.Contexts)
+	}
+	if _, err := json.Marshal(v); err != nil {
+		t.Error(err)
+	}
+}
+
+func round6(v float64) float64 { return math.Round(v*1e6) / 1e6 }

@@ -1,0 +1,169 @@
+package reports
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"llmparity/compare"
+)
+
+// partsWords say once how to read the components.
+const partsWords = "MiB, medians over launches. Weights, KV cache (reserved), activations, framework and multi-GPU overhead come to the increase from " +
+	"baseline to peak: the framework's is what is left by difference, with the errors of all the rest, and may be below zero. What is " +
+	"used of the KV cache lies within what is reserved; total is what was held at the peak, the baseline with it."
+
+// partColumns of the terminal's table: two header lines, and a component each.
+func partColumns() [][3]string {
+	return [][3]string{{"", "weights", compare.ModelWeights}, {"KV", "reserved", compare.KVCache}, {"KV", "used", compare.KVCacheUsed},
+		{"acti-", "vations", compare.Activations}, {"frame-", "work", compare.FrameworkOverhead}, {"multi-", "GPU", compare.MultiGPUOverhead},
+		{"in-", "crease", compare.MemoryIncrease}, {"", "total", compare.TotalMemory}}
+}
+
+// parts is where the memory goes, by component: a row a cell, and below it how each was obtained.
+func (t *table) parts() {
+	rows, cells := [][]string{{"", ""}, {"cell", "confidence"}}, []int{}
+	for _, col := range partColumns() {
+		rows[0], rows[1] = append(rows[0], col[0]), append(rows[1], col[1])
+	}
+	for i := range t.res.Cells {
+		c := &t.res.Cells[i]
+		if c.Parts == nil {
+			continue
+		}
+		row := []string{line(c.Label), c.Parts.Confidence}
+		for _, col := range partColumns() {
+			row = append(row, strings.ReplaceAll(held(c.Parts.Component(col[2]).Figure, c.Launches), "–", "-"))
+		}
+		rows, cells = append(rows, row), append(cells, i)
+	}
+	if len(cells) == 0 {
+		return
+	}
+	t.b.WriteString("\nMemory by component\n")
+	t.print(rows, cells)
+	t.b.WriteString(wrap(partsWords, "", "", width))
+	for _, n := range partNotes(t.res) {
+		t.b.WriteString(wrap(n, "- ", "  ", width))
+	}
+}
+
+// partNotes say how each component was obtained, and what else to know, once for all cells of which it holds.
+func partNotes(res *compare.Result) []string {
+	var order []string
+	whose := map[string][]string{}
+	say := func(c *compare.Cell, words string) {
+		if whose[words] == nil {
+			order = append(order, words)
+		}
+		whose[words] = append(whose[words], c.Label)
+	}
+	for i := range res.Cells {
+		if c := &res.Cells[i]; c.Parts != nil {
+			say(c, methodsOf(c.Parts))
+			for _, n := range c.Parts.Notes {
+				say(c, n)
+			}
+		}
+	}
+	var out []string
+	for _, words := range order {
+		out = append(out, strings.Join(whose[words], "; ")+": "+strings.TrimSuffix(words, ".")+".")
+	}
+	return out
+}
+
+// methodsOf lists the components by method and confidence, with types, and why those that are absent are. That one device has no
+// overhead of several goes without saying.
+func methodsOf(p *compare.Parts) string {
+	var order, absent []string
+	by := map[string][]string{}
+	for _, c := range p.Components {
+		name := partName(c.Name)
+		switch {
+		case !c.Known() && c.Name != compare.TotalMemory:
+			absent = append(absent, "no "+name+": "+c.Absent)
+			continue
+		case !c.Known(), c.Name == compare.MultiGPUOverhead && c.Center() == 0:
+			continue
+		}
+		key := fmt.Sprintf("by %s (%s)", c.Method, c.Confidence)
+		if by[key] == nil {
+			order = append(order, key)
+		}
+		if c.DType != "" {
+			name += " (" + line(c.DType) + ")"
+		}
+		by[key] = append(by[key], name)
+	}
+	var out []string
+	for _, key := range order {
+		out = append(out, strings.Join(by[key], ", ")+" "+key)
+	}
+	out = append(out, absent...)
+	if s := p.DTypes.Scales; s != "" {
+		out = append(out, "scales of weights are "+line(s))
+	}
+	return strings.Join(out, "; ")
+}
+
+// partName is a component in a word or two.
+func partName(name string) string {
+	for _, col := range partColumns() {
+		if col[2] == name {
+			if head, ok := strings.CutSuffix(col[0], "-"); ok {
+				return head + col[1]
+			}
+			return strings.TrimSpace(col[0] + " " + col[1])
+		}
+	}
+	return name
+}
+
+// partGrid has every component of every cell with its method, confidence and type.
+func partGrid(res *compare.Result) *grid {
+	t := &grid{Head: []string{"cell", "component", "median (MiB)", "95 % interval", "method", "confidence", "type", "what it is, or why it is absent"}}
+	for i := range res.Cells {
+		c := &res.Cells[i]
+		if c.Parts == nil {
+			continue
+		}
+		for _, p := range c.Parts.Components {
+			words := p.How
+			if !p.Known() {
+				words = p.Absent
+			}
+			if p.Words != "" {
+				words = p.Words
+			}
+			t.Rows = append(t.Rows, []string{line(c.Label), p.Title, held(p.Figure, c.Launches), intervalWords(p.Figure), orDash(p.Method), orDash(p.Confidence),
+				orDash(line(p.DType)), line(words)})
+		}
+		if s := c.Parts.DTypes.Scales; s != "" {
+			t.Rows = append(t.Rows, []string{line(c.Label), "scales", "–", "", "–", "–", line(s), "the type of the scales beside quantised weights, in which they lie"})
+		}
+	}
+	if len(t.Rows) == 0 {
+		return nil
+	}
+	return t
+}
+
+func orDash(s string) string {
+	if s == "" {
+		return "–"
+	}
+	return s
+}
+
+// negative lists the cells of which something is left below zero.
+func negative(res *compare.Result) []string {
+	var out []string
+	for i := range res.Cells {
+		c := &res.Cells[i]
+		if f := c.Parts.Component(compare.FrameworkOverhead); f.Words != "" {
+			out = append(out, c.Label+": "+f.Words+".")
+		}
+	}
+	return slices.Clip(out)
+}

@@ -1,0 +1,159 @@
+package reports
+
+import (
+	"fmt"
+	"strings"
+
+	"llmparity/compare"
+)
+
+// forecastWords say once how to read what was foretold.
+const forecastWords = "MiB. Foretold before the first launch, by arithmetic alone; measured: medians over launches. An error is the forecast's, in percent of what " +
+	"was measured: + where too much was foretold. Expected: how near such calculations come in general."
+
+// manyCells is beyond which the terminal shows only what was foretold wrongly.
+const manyCells = 6
+
+// forecast is a table of what was foretold and measured.
+func (t *table) forecast() {
+	rows, cells := [][]string{{"", "", "", "foretold", "", "", "in", "ex-"}, {"cell", "component", "foretold", "from - to", "measured", "error", "range", "pected"}}, []int{}
+	var notes []string
+	shown, right := 0, 0
+	for i := range t.res.Cells {
+		c := &t.res.Cells[i]
+		if c.Forecast == nil {
+			continue
+		}
+		if c.Forecast.Absent != "" {
+			notes = append(notes, fmt.Sprintf("%s: nothing was foretold: %s.", c.Label, c.Forecast.Absent))
+			continue
+		}
+		shown++
+		for _, p := range c.Forecast.Parts {
+			if shown > manyCells && (p.Within == nil || *p.Within) {
+				right++
+				continue
+			}
+			rows, cells = append(rows, append([]string{line(c.Label)}, forecastRow(p, "-")...)), append(cells, i)
+		}
+		for _, r := range c.Forecast.Recommendations {
+			notes = append(notes, c.Label+": "+r+".")
+		}
+	}
+	if len(cells)+len(notes) == 0 {
+		return
+	}
+	t.b.WriteString("\nForetold and measured\n")
+	if len(cells) > 0 {
+		t.print(rows, cells)
+		t.b.WriteString(wrap(forecastWords, "", "", width))
+	}
+	if right > 0 {
+		notes = append(notes, fmt.Sprintf("%d further figures were within their ranges or not measured; `llmparity validate` lists all.", right))
+	}
+	for _, n := range notes {
+		t.b.WriteString(wrap(n, "- ", "  ", width))
+	}
+}
+
+// forecastRow is a component: title, foretold, range, measured, error, verdict, expected.
+func forecastRow(p compare.Foretold, none string) []string {
+	row := []string{p.Title, compare.NotForetold, none, compare.NotMeasured, none, none, none}
+	if p.Best != nil {
+		row[1] = mib(*p.Best)
+		if row[2] = mib(*p.Low) + " - " + mib(*p.High); *p.Low == *p.High {
+			row[2] = "exactly"
+		}
+	}
+	if p.Measured != nil {
+		row[3] = mib(*p.Measured)
+	}
+	row[4] = errorText(p, none)
+	if p.Within != nil {
+		row[5] = map[bool]string{true: "yes", false: "no"}[*p.Within]
+	}
+	if p.Expected != nil {
+		row[6] = fmt.Sprintf("±%g%%", p.Expected.Variance)
+	}
+	return row
+}
+
+func errorText(p compare.Foretold, none string) string {
+	switch {
+	case p.Percent != nil:
+		return fmt.Sprintf("%+.1f%%", *p.Percent)
+	case p.Error != nil:
+		return fmt.Sprintf("%+.1f MiB", *p.Error)
+	}
+	return none
+}
+
+// forecastGrid is the report's table.
+func forecastGrid(res *compare.Result) *grid {
+	t := &grid{Head: []string{"cell", "component", "foretold (MiB)", "range (MiB)", "measured (MiB)", "error", "in range", "expected of such calculations", "foretold by", "measured by"}}
+	for i := range res.Cells {
+		c := &res.Cells[i]
+		if c.Forecast == nil {
+			continue
+		}
+		for _, p := range c.Forecast.Parts {
+			row := append([]string{line(c.Label)}, forecastRow(p, "–")...)
+			by := p.Method
+			if p.Confidence != "" {
+				by += " (" + p.Confidence + ")"
+			}
+			measured := p.By
+			if p.Measured == nil {
+				measured = p.Why
+			} else if p.Interval != nil {
+				row[4] += fmt.Sprintf(" (%s to %s)", mib(p.Interval.Lo), mib(p.Interval.Hi))
+			}
+			t.Rows = append(t.Rows, append(row, line(by), line(measured)))
+		}
+	}
+	if len(t.Rows) == 0 {
+		return nil
+	}
+	return t
+}
+
+// recommendations are those of every cell, and why nothing was foretold of one.
+func recommendations(res *compare.Result) []string {
+	var out []string
+	for i := range res.Cells {
+		c := &res.Cells[i]
+		if c.Forecast == nil {
+			continue
+		}
+		if c.Forecast.Absent != "" {
+			out = append(out, c.Label+": nothing was foretold: "+c.Forecast.Absent+".")
+		}
+		for _, r := range c.Forecast.Recommendations {
+			out = append(out, c.Label+": "+r+".")
+		}
+	}
+	return out
+}
+
+// forecastNotes are what was said with the forecasts, once for the cells that have it in common.
+func forecastNotes(res *compare.Result) []string {
+	var order []string
+	whose := map[string][]string{}
+	for i := range res.Cells {
+		c := &res.Cells[i]
+		if c.Forecast == nil {
+			continue
+		}
+		for _, n := range c.Forecast.Notes {
+			if whose[n] == nil {
+				order = append(order, n)
+			}
+			whose[n] = append(whose[n], c.Label)
+		}
+	}
+	var out []string
+	for _, n := range order {
+		out = append(out, strings.Join(whose[n], "; ")+": "+strings.TrimSuffix(n, ".")+".")
+	}
+	return out
+}

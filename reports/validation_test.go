@@ -1,0 +1,61 @@
+package reports_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"strings"
+	"testing"
+
+	"llmparity/compare"
+	"llmparity/compare/comparetest"
+	"llmparity/internal/record"
+	"llmparity/reports"
+)
+
+// sweep is a validation of two runs, one of which has nothing to hold against anything, and a broken folder.
+func sweep(t *testing.T) *compare.Validation {
+	v := compare.NewValidation()
+	for _, run := range []*record.Run{cases(t, "foretold")["foretold"][0], comparetest.Run(t, "before", comparetest.Native(1)), comparetest.Run(t, "hostile", foretoldHostile())} {
+		v.Add(run)
+	}
+	v.Broken = append(v.Broken, compare.BrokenRun{Dir: "results/broken", Error: "results/broken/run.json: unexpected end of JSON input"})
+	v.Close()
+	return v
+}
+
+// foretoldHostile has an attack in all that reaches a validation.
+func foretoldHostile() comparetest.Engine {
+	e := hostile()
+	e.Cell.Engine = "e|" + attack
+	e.Prediction = &record.Prediction{Source: attack, Notes: []string{attack}, Setup: map[string]string{attack: attack},
+		Parts: []record.Foretold{{Name: compare.ModelWeights, Low: 1, Best: 9 << 20, High: 10 << 20, DType: attack, Method: attack, Confidence: attack}}}
+	return e
+}
+
+func TestValidationTables(t *testing.T) {
+	v := sweep(t)
+	golden(t, "validation.txt", func(w io.Writer) error { return reports.ValidationTable(w, v) })
+	golden(t, "validation.md", func(w io.Writer) error { return reports.ValidationMarkdown(w, v) })
+	var b bytes.Buffer
+	if err := reports.ValidationJSON(&b, v); err != nil || !json.Valid(b.Bytes()) || !strings.Contains(b.String(), `"bias_percent"`) {
+		t.Errorf("%v %s", err, b.String())
+	}
+	b.Reset()
+	if err := reports.ValidationMarkdown(&b, v); err != nil {
+		t.Fatal(err)
+	}
+	if strings.ContainsAny(b.String(), "\x1b\x00\u202e") {
+		t.Error("what moves a cursor or turns text is in the document")
+	}
+	fields := 0
+	for row := range strings.Lines(b.String()) {
+		bars := strings.Count(row, "|") - strings.Count(row, `\|`)
+		if strings.HasPrefix(row, "|---") {
+			fields = bars
+		}
+		if strings.HasPrefix(row, "| e") && strings.Contains(row, "evil") && bars != fields {
+			t.Errorf("a bar in a name ends its field: %s", row)
+		}
+	}
+}

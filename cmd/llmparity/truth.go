@@ -149,8 +149,9 @@ func (f *truthFlags) run(ctx context.Context, stdout, stderr io.Writer) error {
 // find measures what was asked for.
 func (f *truthFlags) find(ctx context.Context, say func(string)) (truth.Report, error) {
 	m := machine.Describe(ctx, machine.Options{})
+	kernel, _, _ := strings.Cut("kernel "+m.Kernel, "-") // behind it is who built it
 	r := truth.Report{At: time.Now(), Size: int64(f.size), Repeats: f.repeats,
-		Machine: fmt.Sprintf("%s, kernel %s, %s, %d cores", m.OS, m.Kernel, m.CPU, m.Cores)}
+		Machine: fmt.Sprintf("%s (%s), %s, %d cores", m.OS, kernel, m.CPU, m.Cores)}
 	if f.only != inProcesses {
 		part, err := browser.FindTruth(ctx, browser.Config{Chrome: f.chrome, Launch: f.launch, Adapter: browser.Adapter(f.adapter)},
 			r.Size, f.repeats, say)

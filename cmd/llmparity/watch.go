@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -13,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"llmparity/internal/fault"
+	"llmparity/internal/sample/gpu"
 	"llmparity/internal/watch"
 )
 
@@ -24,6 +26,8 @@ type watchFlags struct {
 	duration, wait      seconds
 	maxSamples          int
 	overwrite, live     bool
+	gpu                 bool
+	command             string // the program; empty: none
 }
 
 // seconds is a flag: a plain number of seconds, or a duration with its unit.
@@ -78,6 +82,7 @@ func watchCommand() *cobra.Command {
 	c.Flags().Var(&f.duration, "duration", "the longest time to watch (default: until the last process has ended)")
 	c.Flags().IntVar(&f.maxSamples, "max-samples", 0, "the highest number of samples; one has a row a process (default: any)")
 	c.Flags().Var(&f.wait, "wait", "time to wait for the first process with the name")
+	c.Flags().BoolVar(&f.gpu, "gpu", false, "GPUs too: what the processes hold of their memory, and the devices; rows go to a file of their own (out.csv: out.gpu.csv)")
 	c.Flags().BoolVar(&f.live, "live", false, "a chart in the terminal; elsewhere a line every 2 s")
 	c.MarkFlagsMutuallyExclusive("name", "pid")
 	return c
@@ -111,9 +116,12 @@ func (f *watchFlags) check(command []string) error {
 
 func (f *watchFlags) run(c *cobra.Command, args []string) error {
 	errs := c.ErrOrStderr()
+	if len(args) > 0 {
+		f.command = args[0]
+	}
 	o := watch.Options{Name: f.name, PIDs: f.pids, Interval: time.Duration(f.interval), PSS: time.Duration(f.pss),
 		Duration: time.Duration(f.duration), MaxSamples: f.maxSamples, Wait: time.Duration(f.wait)}
-	rows, err := f.rows(c.OutOrStdout(), args)
+	rows, err := f.rows(c.OutOrStdout())
 	if err != nil {
 		return err
 	}
@@ -121,6 +129,13 @@ func (f *watchFlags) run(c *cobra.Command, args []string) error {
 	view := newView(errs, f.live, len(args) > 0, time.Duration(f.interval))
 	o.Say, o.Draw = view.say, view.draw
 	ctx := c.Context()
+	if f.gpu {
+		o.GPU = gpu.Open(ctx, gpu.Options{})
+		defer o.GPU.Close()
+		if o.GPURows, err = f.gpuRows(o.GPU, view.say, rows); err != nil {
+			return errors.Join(err, rows.Close())
+		}
+	}
 	if len(args) > 0 {
 		s := takeSignals(ctx, view.say)
 		defer s.close()
@@ -134,7 +149,7 @@ func (f *watchFlags) run(c *cobra.Command, args []string) error {
 		sum, err = watch.Run(ctx, o)
 	}
 	view.close()
-	if closing := rows.Close(); err == nil {
+	if closing := errors.Join(rows.Close(), o.GPURows.Close()); err == nil {
 		err = closing
 	}
 	if sum.Length > 0 {
@@ -149,25 +164,55 @@ func (f *watchFlags) run(c *cobra.Command, args []string) error {
 }
 
 // rows opens the output; nil where there is to be none.
-func (f *watchFlags) rows(stdout io.Writer, command []string) (*watch.Rows, error) {
-	label := f.label
-	if label == "" {
-		switch {
-		case f.name != "":
-			label = f.name
-		case len(command) > 0:
-			label = filepath.Base(command[0])
-		default:
-			label = strings.Trim(strings.Join(strings.Fields(fmt.Sprint(f.pids)), "+"), "[]")
-		}
-	}
+func (f *watchFlags) rows(stdout io.Writer) (*watch.Rows, error) {
 	switch f.output {
 	case "":
 		return nil, nil
 	case "-":
-		return watch.To(stdout, label), nil
+		return watch.To(stdout, f.labelled()), nil
 	}
-	return watch.Create(f.output, label, f.overwrite)
+	return watch.Create(f.output, f.labelled(), f.overwrite)
+}
+
+// labelled is what the rows are called.
+func (f *watchFlags) labelled() string {
+	switch {
+	case f.label != "":
+		return f.label
+	case f.name != "":
+		return f.name
+	case f.command != "":
+		return filepath.Base(f.command)
+	}
+	return strings.Trim(strings.Join(strings.Fields(fmt.Sprint(f.pids)), "+"), "[]")
+}
+
+// gpuRows opens the output for GPUs; nil where there is to be none, which is said.
+func (f *watchFlags) gpuRows(gpus *gpu.Monitor, say func(string), beside *watch.Rows) (*watch.Rows, error) {
+	for _, w := range gpus.Warnings() {
+		if w.Code == "unreadable-gpu" {
+			say(w.Text)
+		}
+	}
+	switch {
+	case len(gpus.GPUs()) == 0:
+		if none := gpus.None(); none != "" {
+			say(none + ": nothing is read of any")
+		}
+		return nil, nil
+	case f.output == "-":
+		say("rows about GPUs would stand among the others: they go to a file only, name one with --output")
+		return nil, nil
+	case beside == nil:
+		return nil, nil
+	}
+	return watch.CreateGPU(gpuPath(f.output), f.labelled(), f.overwrite)
+}
+
+// gpuPath is where rows about GPUs go beside others.
+func gpuPath(output string) string {
+	ext := filepath.Ext(output)
+	return strings.TrimSuffix(output, ext) + ".gpu" + ext
 }
 
 func (f *watchFlags) summarize(ctx context.Context, to io.Writer, sum watch.Summary) {
@@ -179,5 +224,8 @@ func (f *watchFlags) summarize(ctx context.Context, to io.Writer, sum watch.Summ
 	}
 	if f.output != "" && f.output != "-" && sum.Rows > 0 {
 		fmt.Fprintf(to, "%d rows in %s\n", sum.Rows, f.output)
+	}
+	if sum.GPURows > 0 {
+		fmt.Fprintf(to, "%d rows in %s\n", sum.GPURows, gpuPath(f.output))
 	}
 }

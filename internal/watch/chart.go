@@ -153,6 +153,7 @@ func (s Summary) Lines() []string {
 	default:
 		out = append(out, fmt.Sprintf("highest RSS of one process of the command, by the kernel (ru_maxrss): %s", size(s.CommandRSS)))
 	}
+	out = append(out, s.GPUs.Lines()...)
 	if s.CPU > 0 {
 		out = append(out, fmt.Sprintf("own cost: %.2f %% of a core, %.0f µs a sample",
 			100*s.CPU.Seconds()/max(s.Length.Seconds(), 1e-9), float64(s.CPU.Microseconds())/float64(s.Samples)))

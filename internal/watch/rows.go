@@ -38,6 +38,15 @@ type Rows struct {
 
 // Create makes a file of rows; one that exists is kept unless it is to be overwritten. A pipe or a device is written to.
 func Create(path, label string, overwrite bool) (*Rows, error) {
+	return create(path, label, Columns, overwrite)
+}
+
+// CreateGPU makes one of rows about GPUs.
+func CreateGPU(path, label string, overwrite bool) (*Rows, error) {
+	return create(path, label, GPUColumns, overwrite)
+}
+
+func create(path, label, columns string, overwrite bool) (*Rows, error) {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	fresh := err == nil
 	old := false
@@ -52,14 +61,16 @@ func Create(path, label string, overwrite bool) (*Rows, error) {
 	if err != nil {
 		return nil, fault.Wrap(fault.Unwritable, err, "name another file with --output", "can't write rows")
 	}
-	r := To(f, label)
+	r := to(f, label, columns)
 	r.file, r.fresh, r.old = f, fresh, old
 	return r, nil
 }
 
 // To writes rows to what is open already.
-func To(w io.Writer, label string) *Rows {
-	return &Rows{to: w, label: field(label), buf: append(make([]byte, 0, 1<<14), Columns+"\n"...)}
+func To(w io.Writer, label string) *Rows { return to(w, label, Columns) }
+
+func to(w io.Writer, label, columns string) *Rows {
+	return &Rows{to: w, label: field(label), buf: append(make([]byte, 0, 1<<14), columns+"\n"...)}
 }
 
 // Close closes the file. Without a sample it is as it was, or is not there.

@@ -2,10 +2,12 @@
 //
 // Who is watched is found by name, by pid, or is the command that was started, each with all its descendants, those that come later
 // too. Resident and virtual size are read at every tick; proportional and unique size, which take a thousand times as long, more rarely,
-// in a goroutine of their own. It sees what package proc sees: no memory of a GPU, and nobody who comes and goes between two ticks.
+// in a goroutine of their own, and GPUs, where that is wanted, in others. It sees what packages proc and gpu see, and nobody who comes and goes
+// between two ticks.
 package watch
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,6 +19,7 @@ import (
 	"llmparity/internal/fault"
 	"llmparity/internal/record"
 	"llmparity/internal/sample"
+	"llmparity/internal/sample/gpu"
 	"llmparity/internal/sample/proc"
 )
 
@@ -32,9 +35,11 @@ type Options struct {
 	MaxSamples int           // 0: any number
 	Wait       time.Duration // for the first process with that name
 
-	Rows *Rows             // nil: none are written
-	Say  func(line string) // what happens
-	Draw func(p Point)     // every sample; may be nil
+	Rows    *Rows             // nil: none are written
+	GPU     *gpu.Monitor      // nil: no GPU is looked at
+	GPURows *Rows             // nil: none are written of them
+	Say     func(line string) // what happens
+	Draw    func(p Point)     // every sample; may be nil
 }
 
 // Point is a sample: the sums over all processes that were there, in bytes.
@@ -56,6 +61,8 @@ type Summary struct {
 	Longest   time.Duration // between two samples
 	CPU       time.Duration // that this program took meanwhile; 0 where that is not known
 	Why       string        // why it ended
+	GPUs      *GPUs         // nil: none were looked at, or there are none
+	GPURows   int
 
 	// CommandRSS is the highest RSS that the kernel knows of the command's process, or of one that it has waited for; record.Absent where
 	// there is none. Only what is above CommandFloor is known: the command begins with what this program had.
@@ -68,6 +75,7 @@ type watcher struct {
 	family *proc.Family
 	alive  []*process
 	dear   *dear
+	gpus   *gpus
 	sum    Summary
 
 	began, last time.Time
@@ -100,16 +108,22 @@ func Run(ctx context.Context, o Options) (Summary, error) {
 	say := o.Say
 	o.Say = func(line string) { say(printable(line)) }
 	w := &watcher{o: o, family: proc.NewFamily(), pss: record.Absent, said: map[string]bool{}}
-	w.family.Except = watches
+	w.family.Except = func(p proc.Process) bool {
+		return watches(p) || o.GPU != nil && p.Parent == os.Getpid() && o.GPU.Asks(proc.CommandLine(p.PID))
+	}
 	w.sum.PeakPSS, w.sum.CommandRSS = record.Absent, record.Absent
-	w.dear = newDear(o.PSS, o.Interval)
+	w.dear, w.gpus = newDear(o.PSS, o.Interval), newGPUs(w.o)
 	defer func() {
+		w.gpus.stop()
 		w.dear.stop() // before what it reads is closed
 		w.family.Close()
 	}()
 	err := w.find(ctx)
 	if err == nil {
 		err = errors.Join(w.follow(ctx), w.finish())
+	}
+	if w.sum.GPUs = w.gpus.stop(); w.gpus != nil {
+		w.sum.GPURows = w.gpus.written
 	}
 	if !w.began.IsZero() {
 		w.sum.Length = time.Since(w.began)
@@ -275,6 +289,7 @@ func (w *watcher) welcome(m *proc.Member) {
 
 // tell says that a process is watched.
 func (w *watcher) tell(p *process) {
+	w.gpus.follow(p)
 	const enough = 20 // lines
 	switch w.told++; {
 	case w.told < enough:
@@ -384,11 +399,11 @@ func (w *watcher) sample() error {
 
 func (w *watcher) flush() error {
 	if w.o.Rows == nil {
-		return nil
+		return w.gpus.failed()
 	}
 	n, err := w.o.Rows.flush()
 	w.sum.Rows += n
-	return err
+	return cmp.Or(err, w.gpus.failed())
 }
 
 // finish writes what was read of PSS of those that have ended since.
@@ -446,6 +461,7 @@ func (w *watcher) read(who *process, now time.Time, sum *Point) bool {
 }
 
 func (w *watcher) drop(who *process) {
+	w.gpus.leave(who)
 	w.family.Drop(who.Member)
 	if c := w.o.Command; c != nil && who.PID != c.PID() {
 		w.orphans = append(w.orphans, who.PID)

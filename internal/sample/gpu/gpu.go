@@ -141,6 +141,16 @@ func (m *Monitor) warn(code, text string) {
 // GPUs lists the devices, parts of divided ones behind them.
 func (m *Monitor) GPUs() []record.GPUInfo { return slices.Clone(m.gpus) }
 
+// Asks tells whether a command line is that of a program of AMD's that is asked: it is a child of ours, as others may be.
+func (m *Monitor) Asks(line []string) bool {
+	for _, f := range m.fleets {
+		if t, ok := f.driver.(*tool); ok && slices.Contains(line, t.path) {
+			return true
+		}
+	}
+	return false
+}
+
 // None says why there is no GPU, which is nothing to warn of; empty where there is one, or one that can't be asked.
 func (m *Monitor) None() string { return m.none }
 

@@ -165,6 +165,9 @@ func TestAProgramThatIsAskedEndsWithUs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if !m.Asks([]string{"/bin/sh", filepath.Join(dir, "rocm-smi"), "--json"}) || m.Asks([]string{"/bin/sh", "rocm-smi"}) {
+		t.Error("its command line is not known, or another's is")
+	}
 	if runtime.GOOS == "linux" && !slices.Contains(child.Tagged(os.Getpid()), pid) {
 		t.Errorf("process %d is nobody's", pid)
 	}

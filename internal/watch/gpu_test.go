@@ -1,0 +1,129 @@
+package watch_test
+
+import (
+	"bytes"
+	"encoding/csv"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"llmparity/internal/sample/gpu"
+	"llmparity/internal/watch"
+)
+
+// laidOut writes files below a folder that stands for /sys or /proc.
+func laidOut(t *testing.T, files map[string]string) string {
+	t.Helper()
+	root := t.TempDir()
+	for name, text := range files {
+		path := filepath.Join(root, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if to, link := strings.CutPrefix(text, "-> "); link {
+			if err := os.Symlink(to, path); err != nil {
+				t.Fatal(err)
+			}
+		} else if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return root
+}
+
+// The process is a real one; the machine's GPU, and what the process holds of it, are files as the kernel shows them.
+func TestWhatAProcessHoldsOfAGPU(t *testing.T) {
+	sleeper := exec.Command("sleep", "600")
+	if err := sleeper.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		_ = sleeper.Process.Kill()
+		_ = sleeper.Wait() // killed
+	}()
+	pid := strconv.Itoa(sleeper.Process.Pid)
+	const device = "class/drm/card0/device/"
+	sys := laidOut(t, map[string]string{device + "uevent": "DRIVER=amdgpu\nPCI_ID=1002:744C\nPCI_SLOT_NAME=0000:03:00.0\n", device + "drm/renderD128/dev": "226:128\n",
+		device + "mem_info_vram_used": "104857600\n", device + "mem_info_vram_total": "1073741824\n", device + "gpu_busy_percent": "12\n"})
+	proc := laidOut(t, map[string]string{pid + "/fd/0": "", pid + "/fd/7": "-> /dev/dri/renderD128",
+		pid + "/fdinfo/7": "drm-driver:\tamdgpu\ndrm-client-id:\t1\ndrm-pdev:\t0000:03:00.0\ndrm-memory-vram:\t5 MiB\n"})
+	m := gpu.Open(t.Context(), gpu.Options{Sys: sys, Proc: proc, Path: []string{}})
+	defer m.Close()
+	path := filepath.Join(t.TempDir(), "out.gpu.csv")
+	rows, err := watch.CreateGPU(path, "a,b", false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum, err := watch.Run(t.Context(), watch.Options{PIDs: []int{sleeper.Process.Pid}, Interval: 50 * time.Millisecond, Duration: 1500 * time.Millisecond,
+		GPU: m, GPURows: rows, Say: func(string) {}})
+	if err != nil || rows.Close() != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := csv.NewReader(bytes.NewReader(text)).ReadAll()
+	if err != nil || len(all) != sum.GPURows+1 || strings.Join(all[0], ",") != watch.GPUColumns {
+		t.Fatalf("%d rows, %d told, %v", len(all), sum.GPURows, err)
+	}
+	for _, want := range [][]string{{"a,b", pid, "", "sleep", "drm_fdinfo", "gpu_memory_bytes", "5242880"},
+		{"a,b", "", "", "gpu0", "drm_sysfs", "memory_used_bytes", "104857600"}} {
+		if !slices.ContainsFunc(all[1:], func(row []string) bool {
+			row = slices.Clone(row[1:])
+			if started := row[2] != ""; started != (want[1] != "") {
+				return false
+			}
+			row[2] = ""
+			return slices.Equal(row, want)
+		}) {
+			t.Errorf("no row %q in\n%s", want, text)
+		}
+	}
+	words := strings.Join(sum.Lines(), "\n")
+	for _, want := range []string{"peak GPU memory of the processes 5.0 MiB (by drm_fdinfo", "gpu0 (AMD GPU 1002:744c)", "100.0 MiB", "of 1024.0 MiB", "12 %"} {
+		if !strings.Contains(words, want) {
+			t.Errorf("the summary lacks %q:\n%s", want, words)
+		}
+	}
+	if strings.Contains(words, "NaN") || strings.Contains(words, " W ") {
+		t.Errorf("what was not read is shown:\n%s", words)
+	}
+}
+
+// A program of AMD's that is asked meanwhile is none of a command's.
+func TestProgramsThatAreAskedAreNotWatched(t *testing.T) {
+	sys, dir, asked := laidOut(t, map[string]string{"class/kfd/kfd/dev": "510:0\n"}), t.TempDir(), filepath.Join(t.TempDir(), "asked")
+	script := fmt.Sprintf("#!/bin/sh\necho x >>%s\nsleep 0.3\n"+
+		`echo '{"card0": {"VRAM Total Memory (B)": "1000000", "VRAM Total Used Memory (B)": "1000", "GPU use (%%)": "5"}}'`+"\n", asked)
+	if err := os.WriteFile(filepath.Join(dir, "rocm-smi"), []byte(script), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	m := gpu.Open(t.Context(), gpu.Options{Sys: sys, Proc: t.TempDir(), Path: []string{dir}})
+	defer m.Close()
+	if len(m.GPUs()) != 1 {
+		t.Fatalf("%+v", m.Warnings())
+	}
+	var out bytes.Buffer
+	c, err := watch.Start([]string{"sleep", "6"}, nil, &out, &out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum, err := watch.Run(t.Context(), watch.Options{Command: c, Interval: 20 * time.Millisecond, GPU: m, Say: func(string) {}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(asked)
+	if err != nil || bytes.Count(text, []byte("x")) < 2 {
+		t.Fatalf("it was not asked while the command was watched: %q, %v", text, err)
+	}
+	if sum.Processes != 1 {
+		t.Errorf("%d processes were watched", sum.Processes)
+	}
+}

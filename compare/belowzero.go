@@ -14,30 +14,36 @@ type cause struct {
 	words string
 }
 
-// belowZero explains a remainder below zero by what of the parts may never have come into the whole, the likeliest first, as far as the
-// record tells: parts are sizes of what was asked for, the whole is what was touched.
-func (c *Cell) belowZero(all []launch, f Component, p *Parts) string {
-	missing := -f.Center()
+// belowZero explains a remainder below zero as far as the record tells: parts are sizes of what was asked for, the whole is what was
+// touched.
+func (c *Cell) belowZero(f Component, p *Parts) string {
+	words := fmt.Sprintf("framework overhead is negative (%s MiB): the parts are sizes that were asked for, and together are larger than the growth of %s",
+		short(f.Center()), p.Of)
+	likely, explained := c.untouchedWords(-f.Center())
+	switch {
+	case likely == "":
+		return words + "; the record tells no cause"
+	case explained < -f.Center():
+		return fmt.Sprintf("%s; likely, though they explain %s MiB of it alone: %s", words, short(explained), likely)
+	}
+	return words + "; most likely " + likely
+}
+
+// untouchedWords say what of a cell's parts may never have come into the whole, the likeliest first, until so much is explained; and how
+// much they explain. Empty where the record tells nothing.
+func (c *Cell) untouchedWords(missing float64) (words string, explained float64) {
 	var likely []string
-	explained := 0.0
-	for _, why := range c.causes(all, p) {
+	for _, why := range c.untouched {
 		if explained >= missing {
 			break
 		}
 		explained += why.mib
 		likely = append(likely, why.words)
 	}
-	words := fmt.Sprintf("framework overhead is negative (%s MiB): the parts are sizes that were asked for, and together are larger than the growth of %s",
-		short(f.Center()), p.Of)
-	switch {
-	case len(likely) == 0:
-		return words + "; the record tells no cause"
-	case explained < missing:
-		return fmt.Sprintf("%s; likely, though they explain %s MiB of it alone: %s", words, short(explained), strings.Join(likely, "; "))
-	}
-	return words + "; most likely " + strings.Join(likely, "; ")
+	return strings.Join(likely, "; "), explained
 }
 
+// causes lists what of the parts may never have come into the whole.
 func (c *Cell) causes(all []launch, p *Parts) []cause {
 	var out []cause
 	add := func(mib float64, format string, args ...any) {

@@ -84,6 +84,7 @@ type Cell struct {
 	betweenPieces  bool    // latencies are between pieces of text, which are not a token each
 	unverified     bool    // nobody has verified which weights a server has
 	others         float64 // MiB that programs outside share, where PSS leaves out much of them; 0: none
+	untouched      []cause // what of its parts may never have come into memory
 	inconstant     string  // in which way its launches did not run the same; empty: they did
 }
 

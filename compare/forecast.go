@@ -102,6 +102,9 @@ func measuredAs(name string) string {
 // hold sets what was foretold of a component against what was measured.
 func hold(name string, said record.Foretold, told bool, measured Component) Foretold {
 	f := Foretold{Name: name, Title: ComponentTitle(name), Verdict: NotForetold}
+	if name == TotalMemory {
+		f.Title = "total, if all is touched"
+	}
 	if told {
 		low, best, high := inMiB(said.Low), inMiB(said.Best), inMiB(said.High)
 		f.Low, f.Best, f.High, f.Method, f.Confidence, f.DType = &low, &best, &high, said.Method, said.Confidence, said.DType
@@ -220,7 +223,6 @@ func (c *Cell) reason(f *Forecast, x Foretold, setup []string) string {
 		return strings.Join(setup, "; ")
 	}
 	high := *x.Error > 0
-	whole := c.Parts.Component(FrameworkOverhead)
 	switch x.Name {
 	case ModelWeights:
 		return "types or tensors are others than was foretold; with repacking, or copies on the way to a GPU, an engine holds some of them twice"
@@ -232,15 +234,12 @@ func (c *Cell) reason(f *Forecast, x Foretold, setup []string) string {
 	case Activations:
 		return "it goes by how many tokens are computed at a time, and by how an engine's allocator shares buffers, which differs between versions"
 	case FrameworkOverhead:
-		if whole.Words != "" {
-			return whole.Words
-		}
-		return "it is what is left by difference, with the errors of all other components in it, and a rule of thumb at that"
+		return c.leftOver(*x.Error)
 	}
-	if whole.Words != "" {
-		return whole.Words
+	if words, _ := c.untouchedWords(*x.Error); high && words != "" {
+		return "what is reserved is in it, and only what is touched is measured: " + words
 	}
-	if worst, ok := f.worst(x.Name); ok {
+	if worst, ok := f.worst(); ok {
 		return "most of it comes from " + worst
 	}
 	if high {
@@ -249,11 +248,23 @@ func (c *Cell) reason(f *Forecast, x Foretold, setup []string) string {
 	return "something grew that was not foretold: copies during the load, caches, or another program's pages"
 }
 
+// leftOver explains an error of what is left by difference.
+func (c *Cell) leftOver(off float64) string {
+	if words := c.Parts.Component(FrameworkOverhead).Words; words != "" {
+		return words
+	}
+	const rule = "it is what is left by difference, with the errors of all other components in it, and was foretold by a rule of thumb"
+	if words, _ := c.untouchedWords(off); off > 0 && words != "" {
+		return "what is left by difference is less by what of the other components was reserved and not touched: " + words
+	}
+	return rule
+}
+
 // worst names the component whose error is largest, in MiB, of those that make up a sum.
-func (f *Forecast) worst(but string) (string, bool) {
+func (f *Forecast) worst() (string, bool) {
 	name, most := "", 0.0
 	for _, n := range components()[:6] {
-		if n[0] == KVCacheUsed || n[0] == but {
+		if n[0] == KVCacheUsed {
 			continue
 		}
 		x, ok := f.Part(n[0])

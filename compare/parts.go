@@ -36,8 +36,9 @@ func (c *Cell) split(counted []*record.Attempt) *Parts {
 		p.Confidence = worseOf(p.Confidence, level)
 	}
 	p.Notes = append(p.Notes, whole.notes...)
+	c.untouched = c.causes(all, p)
 	if f := p.Component(FrameworkOverhead); f.Known() && f.Center() < 0 {
-		words := c.belowZero(all, f, p)
+		words := c.belowZero(f, p)
 		p.Notes = append(p.Notes, words)
 		for i := range p.Components {
 			if p.Components[i].Name == FrameworkOverhead {

@@ -104,8 +104,8 @@ func (c *ForetoldCell) judge() bool {
 			continue
 		}
 		known = true
-		if p.Percent == nil || p.Expected == nil {
-			continue
+		if _, other := c.Forecast.Part(MemoryIncrease); p.Percent == nil || p.Expected == nil || p.Name == TotalMemory && other {
+			continue // what is touched is the increase, where that was foretold too
 		}
 		if times := round(math.Abs(*p.Percent)/p.Expected.Variance, 6); times > c.Worst || c.WorstName == "" {
 			c.Worst, c.WorstName = times, p.Name
@@ -147,13 +147,13 @@ func errorsOf(cells []ForetoldCell) []ComponentError {
 	for _, name := range components() {
 		var sizes []float64
 		sum, within := 0.0, 0
-		e := ComponentError{Name: name[0], Title: name[1]}
+		e := ComponentError{Name: name[0]}
 		for _, c := range cells {
 			p, ok := c.Forecast.Part(name[0])
 			if !ok || p.Percent == nil {
 				continue
 			}
-			e.Expected = p.Expected
+			e.Title, e.Expected = p.Title, p.Expected
 			sizes, sum = append(sizes, math.Abs(*p.Percent)), sum+*p.Percent
 			if *p.Within {
 				within++

@@ -109,7 +109,7 @@ const look = `(() => {
 
 func TestReportsInABrowser(t *testing.T) {
 	ctx := browser(t)
-	names := []string{"mixed", "same-device", "inside", "lost", "empty", "hostile"}
+	names := []string{"mixed", "same-device", "inside", "foretold", "lost", "empty", "hostile"}
 	all := cases(t, names...)
 	for _, name := range names {
 		runs := all[name]
@@ -191,9 +191,10 @@ func check(t *testing.T, name string, width int64, s sheet) {
 	if s.Unnamed > 0 {
 		t.Errorf("%d charts lack a name or a table", s.Unnamed)
 	}
-	want := map[string][]string{"mixed": {"memory-0", "memory-1", "peaks", "load", "ttft", "decode"}, "same-device": {"memory-0", "memory-1", "peaks", "load", "ttft", "decode"},
-		"inside":  {"memory-0", "memory-1", "peaks", "breakdown", "load", "ttft", "decode"},
-		"hostile": {"memory-0", "peaks", "breakdown", "load", "ttft", "decode"}, "lost": {"memory-0"}, "empty": nil}[name]
+	want := map[string][]string{"mixed": {"memory-0", "memory-1", "peaks", "components", "load", "ttft", "decode"}, "same-device": {"memory-0", "memory-1", "peaks", "components", "load", "ttft", "decode"},
+		"inside":   {"memory-0", "memory-1", "peaks", "components", "breakdown", "load", "ttft", "decode"},
+		"foretold": {"memory-0", "memory-1", "peaks", "components", "breakdown", "load", "ttft", "decode"},
+		"hostile":  {"memory-0", "peaks", "components", "breakdown", "load", "ttft", "decode"}, "lost": {"memory-0"}, "empty": nil}[name]
 	var got []string
 	for _, c := range s.Charts {
 		got = append(got, c.ID)

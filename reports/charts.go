@@ -51,6 +51,7 @@ func figures() []func(*view) []chart {
 	return []func(*view) []chart{
 		memoryOverTime,
 		peaks,
+		partStacks,
 		stacks,
 		bars("load", compare.LoadTime, "Load time"),
 		bars("ttft", compare.TTFT, "Time to first token"),

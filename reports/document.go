@@ -49,6 +49,7 @@ type componentsPart struct {
 	Words string
 	Notes []string
 	Grid  *grid
+	How   *grid
 }
 
 // forecastPart is what was foretold of memory; without a grid or lines: nobody foretold anything.
@@ -122,7 +123,7 @@ func newDocument(v *view) (*document, error) {
 	}
 	d.Breakdown = breakdownPart{breakdownWords, peaksWords, breakdownNotes(v.res), breakdownGrid(v.res), processGrid(v.res),
 		methodGrid(v.res)}
-	d.Components = componentsPart{partsWords, negative(v.res), partGrid(v.res)}
+	d.Components = componentsPart{partsWords, negative(v.res), partGrid(v.res), partHow(v.res)}
 	d.Forecast = forecastPart{forecastWords, recommendations(v.res), forecastNotes(v.res), forecastGrid(v.res)}
 	d.Risks = riskPart{risks(v.res), riskGrid(v.res)}
 	d.Points = points(v.res)
@@ -251,7 +252,7 @@ func (v *view) engine(i int) fact {
 	}
 	m := c.Spec.Model
 	context := strconv.Itoa(m.Context)
-	if m.Format == served {
+	if m.Format == record.Served {
 		by := "a server"
 		if c.Engine != nil {
 			by = c.Engine.Version
@@ -290,9 +291,6 @@ func (v *view) engine(i int) fact {
 	add("prompt", c.Spec.Prompt)
 	return f
 }
-
-// served is the format of a model that only a server has.
-const served = "served"
 
 func addAll(add func(name, value string), prefix string, m map[string]string) {
 	for _, key := range slices.Sorted(maps.Keys(m)) {

@@ -122,7 +122,29 @@ func partName(name string) string {
 
 // partGrid has every component of every cell with its method, confidence and type.
 func partGrid(res *compare.Result) *grid {
-	t := &grid{Head: []string{"cell", "component", "median (MiB)", "95 % interval", "method", "confidence", "type", "what it is, or why it is absent"}}
+	t := &grid{Head: []string{"cell", "component", "median (MiB)", "95 % interval", "method", "confidence", "type"}}
+	for i := range res.Cells {
+		c := &res.Cells[i]
+		if c.Parts == nil {
+			continue
+		}
+		for _, p := range c.Parts.Components {
+			t.Rows = append(t.Rows, []string{line(c.Label), p.Title, held(p.Figure, c.Launches), intervalWords(p.Figure), orDash(p.Method), orDash(p.Confidence),
+				orDash(line(p.DType))})
+		}
+		if s := c.Parts.DTypes.Scales; s != "" {
+			t.Rows = append(t.Rows, []string{line(c.Label), "scales, within the weights", "–", "", "–", "–", line(s)})
+		}
+	}
+	if len(t.Rows) == 0 {
+		return nil
+	}
+	return t
+}
+
+// partHow says once what each component is, or why it is absent.
+func partHow(res *compare.Result) *grid {
+	t := &grid{Head: []string{"component", "method", "what it is, or why it is absent", "what that can't see", "cells"}}
 	for i := range res.Cells {
 		c := &res.Cells[i]
 		if c.Parts == nil {
@@ -133,14 +155,13 @@ func partGrid(res *compare.Result) *grid {
 			if !p.Known() {
 				words = p.Absent
 			}
-			if p.Words != "" {
-				words = p.Words
+			row := []string{p.Title, orDash(p.Method), line(words), line(p.Blind)}
+			at := slices.IndexFunc(t.Rows, func(have []string) bool { return slices.Equal(have[:len(row)], row) })
+			if at >= 0 {
+				t.Rows[at][len(row)] += "; " + line(c.Label)
+				continue
 			}
-			t.Rows = append(t.Rows, []string{line(c.Label), p.Title, held(p.Figure, c.Launches), intervalWords(p.Figure), orDash(p.Method), orDash(p.Confidence),
-				orDash(line(p.DType)), line(words)})
-		}
-		if s := c.Parts.DTypes.Scales; s != "" {
-			t.Rows = append(t.Rows, []string{line(c.Label), "scales", "–", "", "–", "–", line(s), "the type of the scales beside quantised weights, in which they lie"})
+			t.Rows = append(t.Rows, append(row, line(c.Label)))
 		}
 	}
 	if len(t.Rows) == 0 {

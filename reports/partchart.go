@@ -1,0 +1,81 @@
+package reports
+
+import (
+	"math"
+	"strings"
+
+	"github.com/go-echarts/go-echarts/v2/charts"
+	"github.com/go-echarts/go-echarts/v2/opts"
+
+	"llmparity/compare"
+)
+
+// partLayer is a part of a bar of components.
+type partLayer struct {
+	title, colour, name string
+}
+
+func partLayers() []partLayer {
+	return []partLayer{{"weights", "var(--p0)", compare.ModelWeights}, {"KV cache, reserved", "var(--p1)", compare.KVCache},
+		{"activations", "var(--p2)", compare.Activations}, {"framework", "var(--p6)", compare.FrameworkOverhead}, {"multi-GPU", "var(--p4)", compare.MultiGPUOverhead}}
+}
+
+// partStacks draws, for each cell whose weights are known, its components, and beside them what was foretold.
+func partStacks(v *view) []chart {
+	var labels []string
+	var bars []func(name string) float64
+	for i := range v.res.Cells {
+		c := &v.res.Cells[i]
+		if !c.Parts.Component(compare.ModelWeights).Known() {
+			continue
+		}
+		labels = append(labels, line(c.Label)+"\nmeasured")
+		bars = append(bars, func(name string) float64 { return c.Parts.Component(name).Center() })
+		if p, ok := c.Forecast.Part(compare.ModelWeights); ok && p.Best != nil {
+			labels = append(labels, line(c.Label)+"\nforetold")
+			bars = append(bars, func(name string) float64 {
+				if p, ok := c.Forecast.Part(name); ok && p.Best != nil {
+					return *p.Best
+				}
+				return math.NaN()
+			})
+		}
+	}
+	if len(labels) == 0 {
+		return nil
+	}
+	bar := charts.NewBar()
+	bar.SetGlobalOptions(
+		charts.WithAnimation(false),
+		charts.WithTooltipOpts(opts.Tooltip{Show: opts.Bool(true), Trigger: "item"}),
+		charts.WithLegendOpts(opts.Legend{Show: opts.Bool(true), Type: "scroll", Bottom: "0", Left: "0", Right: "0",
+			Icon: "roundRect", ItemWidth: 14, ItemHeight: 8}),
+		charts.WithGridOpts(opts.Grid{Left: "4", Right: "12", Top: "14", Bottom: "40", ContainLabel: opts.Bool(true)}),
+		charts.WithXAxisOpts(opts.XAxis{Type: "category"}),
+		charts.WithYAxisOpts(opts.YAxis{Type: "value", SplitNumber: 4}),
+	)
+	bar.SetXAxis(labels)
+	t := &grid{Head: []string{"bar"}}
+	for _, label := range labels {
+		t.Rows = append(t.Rows, []string{strings.ReplaceAll(label, "\n", ", ")})
+	}
+	for _, l := range partLayers() {
+		t.Head = append(t.Head, l.title+" (MiB)")
+		var data []opts.BarData
+		some := false
+		for n, of := range bars {
+			datum, text := opts.BarData{Value: "-"}, "–"
+			if value := of(l.name); !math.IsNaN(value) {
+				datum.Value, text, some = digits(value), mib(value), some || value != 0
+			}
+			t.Rows[n] = append(t.Rows[n], text)
+			data = append(data, datum)
+		}
+		if some {
+			bar.AddSeries(l.title, data, charts.WithBarChartOpts(opts.BarChart{Stack: "memory", BarWidth: "56%"}), charts.WithItemStyleOpts(opts.ItemStyle{Color: l.colour}))
+		}
+	}
+	return []chart{{ID: "components", Section: "components", Title: "By component", Unit: "MiB", Table: t, Drawings: []drawing{{Options: options(bar)}},
+		Note:  "Medians. What came on top of the baseline, by component; the framework's is what is left by difference, below the line where it is negative.",
+		Label: "Stacked bars of each cell's memory by component, measured and foretold; the same figures are in the tables below it"}}
+}

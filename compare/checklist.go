@@ -43,9 +43,6 @@ const Enough = 6
 // quiet is the share of the cores that others may take.
 const quiet = 0.10
 
-// unverifiedWeights is the format of a model that only a server has.
-const unverifiedWeights = "served"
-
 // checklist answers the items for a run, from its record alone.
 func checklist(run *record.Run) []Check {
 	tokens, temperatures := map[int]bool{}, map[float64]bool{}
@@ -83,7 +80,7 @@ func list[T int | float64 | string](of map[T]bool) string {
 func sameModel(run *record.Run) Check {
 	hashes, numbers := map[string]bool{}, map[string]bool{}
 	for _, c := range run.Cells {
-		if c.Model.SHA256 == "" || c.Model.Format == unverifiedWeights {
+		if c.Model.SHA256 == "" || c.Model.Format == record.Served {
 			return Check{SameModel, Unknown, fmt.Sprintf("nobody has verified the weights of %s in %s", c.Model.Name, c.Engine)}
 		}
 		hashes[c.Model.SHA256] = true

@@ -60,9 +60,6 @@ func sameTask(a, b *Cell) bool {
 	return sameWeights(a, b) && a.Spec.Prompt == b.Spec.Prompt
 }
 
-// served is the format of a model of which there is only a server's name for it.
-const served = "served"
-
 // sameWeights goes by what is in the file, and by the name where a server alone has it: then nobody has verified it.
 func sameWeights(a, b *Cell) bool {
 	m, n := a.Spec.Model, b.Spec.Model
@@ -73,7 +70,7 @@ func sameWeights(a, b *Cell) bool {
 }
 
 // named tells that there is only a name to go by.
-func named(m record.Model) bool { return m.Format == served && m.SHA256 == "" }
+func named(m record.Model) bool { return m.Format == record.Served && m.SHA256 == "" }
 
 func (r *Result) pair(i, j int, e []evidence) {
 	a, b := &r.Cells[i], &r.Cells[j]

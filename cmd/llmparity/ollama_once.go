@@ -76,7 +76,7 @@ func (o ollamaOnce) run(ctx context.Context, stdout, stderr io.Writer) error {
 		return fault.New(fault.Usage, "", "--n-ctx %d: a number of tokens is needed, or 0 for the model's own", o.context)
 	case o.prompt == "":
 		return fault.New(fault.Usage, "", "--prompt: it is empty")
-	case o.start && m.Format == ollama.Served:
+	case o.start && m.Format == record.Served:
 		return fault.New(fault.Usage, "give a GGUF file, or leave --start out", "%s is no file, and an Ollama that is started knows no model", o.model)
 	case o.program != "" && !o.start:
 		return fault.New(fault.Usage, "add --start", "--ollama names a program to start, and none is to be started")
@@ -118,7 +118,7 @@ func (o ollamaOnce) find() (engine.Model, error) {
 	}
 	m := engine.Model{Path: path, Model: record.Model{Name: filepath.Base(path), Format: "gguf", Context: o.context}}
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) && !strings.EqualFold(filepath.Ext(path), ".gguf") {
-		m = engine.Model{Model: record.Model{Name: strings.TrimPrefix(o.model, servedPrefix), Format: ollama.Served, Context: o.context}}
+		m = engine.Model{Model: record.Model{Name: strings.TrimPrefix(o.model, servedPrefix), Format: record.Served, Context: o.context}}
 	}
 	return m, nil
 }

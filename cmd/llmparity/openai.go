@@ -67,7 +67,7 @@ const servedPrefix = "served:"
 // servedModel is such a model; ok tells whether the name is one's.
 func servedModel(name string, context int) (m engine.Model, ok bool) {
 	name, ok = strings.CutPrefix(name, servedPrefix)
-	return engine.Model{Model: record.Model{Name: name, Format: openai.Served, Context: context}}, ok
+	return engine.Model{Model: record.Model{Name: name, Format: record.Served, Context: context}}, ok
 }
 
 // servable refuses a served model for engines that need a file.

@@ -13,7 +13,7 @@ import (
 	"llmparity/internal/engine"
 	"llmparity/internal/fault"
 	"llmparity/internal/plan"
-	"llmparity/native/openai"
+	"llmparity/internal/record"
 )
 
 // plan reads the plan and lets the flags that were given change it. What it says of engines is in f afterwards.
@@ -103,7 +103,7 @@ func (f *runFlags) complete(p *plan.Plan, m engine.Model) {
 	}
 	f.llamacppFlags.complete(p)
 	f.ollamaFlags.complete(p, f.threads)
-	if m.Format != webllmFormat && m.Format != openai.Served { // a package has numbers and a library of its own
+	if m.Format != webllmFormat && m.Format != record.Served { // a package has numbers and a library of its own
 		p.DType = f.dtype
 	}
 	if !slices.Contains(p.Engines, browser.Name) {
@@ -133,7 +133,7 @@ var contextHelp = fmt.Sprintf(
 // chooseContext puts the context that is to be used into the plan and the model, which has the one that was
 // asked for, or its own.
 func chooseContext(p *plan.Plan, m *engine.Model) error {
-	if m.Format == openai.Served {
+	if m.Format == record.Served {
 		p.Context = m.Context // its server's own where it is 0
 		return nil
 	}

@@ -14,7 +14,6 @@ import (
 	"llmparity/internal/tiny/reference"
 	"llmparity/native/llamacpp"
 	"llmparity/native/ollama"
-	"llmparity/native/openai"
 )
 
 // foretelling is what is foretold of a run's cells. This is where an engine's settings, which it tells itself, meet the estimator.
@@ -44,7 +43,7 @@ func (f *foretelling) foretell(_ context.Context, c record.Cell) record.Predicti
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.model.Format == openai.Served {
+	if f.model.Format == record.Served {
 		return absent("the model %s is one that only its server has: no file tells its sizes", f.model.Name)
 	}
 	m, s, err := f.setup(c.Engine)

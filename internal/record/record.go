@@ -80,11 +80,14 @@ type GPUInfo struct {
 	Method  string `json:"method"` // what it is read by
 }
 
+// Served is the format of a model that a server knows by its name: there is no file of it here, and nobody has verified its weights.
+const Served = "served"
+
 // Model is weights with an identity.
 type Model struct {
 	Name         string `json:"name"`
 	SHA256       string `json:"sha256"`
-	Format       string `json:"format"` // gguf
+	Format       string `json:"format"` // gguf, webllm, or Served
 	Architecture string `json:"architecture"`
 	DType        string `json:"dtype"` // of the weights
 	Parameters   int64  `json:"parameters"`

@@ -15,6 +15,7 @@ import (
 	"llmparity/internal/child"
 	"llmparity/internal/engine"
 	"llmparity/internal/fault"
+	"llmparity/internal/record"
 )
 
 // depot is what of ours lies in the store of a server that ran already: models that it made of files. Each has a note in the cache folder
@@ -135,7 +136,7 @@ func (d *depot) clear(ctx context.Context) error {
 // Prepare hands the model's file to a server that runs already, so that neither the upload nor its check is in a launch. The model stays
 // until Close.
 func (o *Ollama) Prepare(ctx context.Context, m engine.Model, say func(string)) error {
-	if o.config.URL == "" || m.Format == Served {
+	if o.config.URL == "" || m.Format == record.Served {
 		return nil
 	}
 	d, err := o.shared()

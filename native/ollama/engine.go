@@ -32,9 +32,6 @@ import (
 // Name is the engine's name in plans and records.
 const Name = "ollama"
 
-// Served is the format of a model that has no file here: one that a server knows by its name.
-const Served = "served"
-
 // KVTypes are the element types that Ollama's KV cache may have.
 func KVTypes() []string { return []string{"f16", "q8_0", "q4_0"} }
 
@@ -148,7 +145,7 @@ func (o *Ollama) Check(ctx context.Context, m engine.Model) error {
 	if _, err := reach(ctx, a, c); err != nil {
 		return err
 	}
-	if m.Format == Served {
+	if m.Format == record.Served {
 		_, err = c.known(ctx, m.Name)
 	}
 	return err
@@ -157,7 +154,7 @@ func (o *Ollama) Check(ctx context.Context, m engine.Model) error {
 // checkModel leaves the architecture to Ollama.
 func (o *Ollama) checkModel(m engine.Model) error {
 	switch m.Format {
-	case Served:
+	case record.Served:
 		if o.config.URL == "" {
 			return setUp(fault.New(fault.Usage, "give --ollama-url, or a GGUF file with --model",
 				"the model %s is one that a server knows, and the Ollama that is started here knows none", m.Name))

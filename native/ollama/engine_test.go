@@ -299,7 +299,7 @@ func TestAServerThatRunsAlready(t *testing.T) {
 	}
 	name := s.model.name
 	t.Run("its own models", func(t *testing.T) {
-		served := engine.Model{Model: record.Model{Name: name, Format: Served}}
+		served := engine.Model{Model: record.Model{Name: name, Format: record.Served}}
 		if err := o.Check(t.Context(), served); err != nil {
 			t.Errorf("Check: %v", err)
 		}
@@ -312,7 +312,7 @@ func TestAServerThatRunsAlready(t *testing.T) {
 		if pids := sampled(p, roleRunner); len(pids) != 0 {
 			t.Errorf("runners %v are sampled before it is known whose model they hold", pids)
 		}
-		load(t, other, engine.Model{Model: record.Model{Name: name, Format: Served, Context: 1024}})
+		load(t, other, engine.Model{Model: record.Model{Name: name, Format: record.Served, Context: 1024}})
 		if pids := sampled(p, roleRunner); len(warned(p, "already-loaded")) != 1 || len(pids) != 1 || pids[0] != int(other.model.runner.Load()) {
 			t.Errorf("warnings: %q; runners %v, ours is %d", p.Warnings(), pids, other.model.runner.Load())
 		}

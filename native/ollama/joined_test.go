@@ -114,7 +114,7 @@ func TestAContextThatNobodyNames(t *testing.T) {
 	}
 	t.Run("and that the server does not tell", func(t *testing.T) {
 		s, _ := opened(t, serve(t, fake{}))
-		oneLine(t, s.Load(t.Context(), engine.Model{Model: record.Model{Name: "m", Format: Served}}), fault.Usage, record.SetUp, "--context")
+		oneLine(t, s.Load(t.Context(), engine.Model{Model: record.Model{Name: "m", Format: record.Served}}), fault.Usage, record.SetUp, "--context")
 	})
 }
 

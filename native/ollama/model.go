@@ -19,7 +19,7 @@ import (
 // server's own is another one each time.
 func (s *session) provide(ctx context.Context, m engine.Model, l *loaded) (digest string, err error) {
 	l.dtype = m.DType
-	if m.Format == Served {
+	if m.Format == record.Served {
 		k, err := s.client.known(ctx, m.Name)
 		l.dtype = strings.ToLower(k.Details.Quantization)
 		return k.Digest, err

@@ -184,7 +184,7 @@ func (s *session) Load(outer context.Context, m engine.Model) error {
 	if err := m.Same(); err != nil { // it has been read from the path by now
 		return err
 	}
-	if m.Format != Served && s.own != nil {
+	if m.Format != record.Served && s.own != nil {
 		s.probe.Span(record.Span{Name: "create", Begin: begin, End: made, How: "the file handed to Ollama, to its answer that the model is made"})
 	}
 	s.probe.Span(record.Span{Name: "runner", Begin: begun, End: end,

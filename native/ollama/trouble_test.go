@@ -64,7 +64,7 @@ func serve(t *testing.T, h http.Handler) *Ollama {
 }
 
 func served(name string) engine.Model {
-	return engine.Model{Model: record.Model{Name: name, Format: Served, Context: 64}}
+	return engine.Model{Model: record.Model{Name: name, Format: record.Served, Context: 64}}
 }
 
 func oneLine(t *testing.T, err error, code fault.Kind, class record.Class, words ...string) {

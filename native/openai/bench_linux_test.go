@@ -277,7 +277,7 @@ func session(b *testing.B, url string) engine.Session {
 		b.Fatal(err)
 	}
 	b.Cleanup(func() { s.Close() })
-	if err := s.Load(b.Context(), engine.Model{Model: record.Model{Name: "m", Format: openai.Served}}); err != nil {
+	if err := s.Load(b.Context(), engine.Model{Model: record.Model{Name: "m", Format: record.Served}}); err != nil {
 		b.Fatal(err)
 	}
 	return s

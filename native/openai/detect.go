@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"llmparity/internal/engine"
+	"llmparity/internal/record"
 )
 
 // kind is what a server is.
@@ -209,7 +210,7 @@ func (s *server) isLMStudio(ctx context.Context, c *client) bool {
 // choose gives the server's name for the model that is asked for.
 func choose(at address, s server, c Config, m engine.Model) (model, error) {
 	name := c.Model
-	if name == "" && m.Format == Served {
+	if name == "" && m.Format == record.Served {
 		name = m.Name
 	}
 	have := s.ids()

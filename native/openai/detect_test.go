@@ -184,13 +184,13 @@ func TestKindsOfServers(t *testing.T) {
 			slices.Sort(known)
 			url, asked := strict(t, k.paths, known)
 			e := openai.New(openai.Config{URL: url + "/v1/"})
-			if err := e.Check(t.Context(), engine.Model{Model: record.Model{Name: "m", Format: openai.Served}}); err != nil {
+			if err := e.Check(t.Context(), engine.Model{Model: record.Model{Name: "m", Format: record.Served}}); err != nil {
 				t.Fatal(err)
 			}
 			if c := e.Caps(); c.IgnoreEOS != k.eos || !c.PromptCache {
 				t.Errorf("%+v", c)
 			}
-			s, p := loaded(t, openai.Config{URL: url}, engine.Model{Model: record.Model{Name: "m", Format: openai.Served}})
+			s, p := loaded(t, openai.Config{URL: url}, engine.Model{Model: record.Model{Name: "m", Format: record.Served}})
 			info := p.Engine()
 			if got := info.Version; got != k.title {
 				t.Errorf("%q, want %q", info.Version, k.title)

@@ -23,9 +23,6 @@ import (
 // Name is the engine's name in plans and records.
 const Name = "openai"
 
-// Served is the format of a model that a server knows by its name.
-const Served = "served"
-
 // The interfaces: prompts as they are, or as a user's message in a chat.
 const (
 	Completions = "completions"
@@ -161,7 +158,7 @@ func (e *Engine) found(c *client, s server) {
 // checkModel refuses models that no such server can have.
 func checkModel(m engine.Model) error {
 	switch m.Format {
-	case Served:
+	case record.Served:
 		return nil
 	case "", "gguf":
 		f, err := gguf.Open(m.Path)

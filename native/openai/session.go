@@ -231,7 +231,7 @@ func (s *session) tell(m engine.Model) {
 
 // to says what weights would have to be verified against.
 func to(m engine.Model) string {
-	if m.Format == Served {
+	if m.Format == record.Served {
 		return ""
 	}
 	return fmt.Sprintf(" to be those of %q", m.Name)

@@ -23,7 +23,7 @@ import (
 	"llmparity/native/openai/openaitest"
 )
 
-var served = engine.Model{Model: record.Model{Name: "mouse", Format: openai.Served}}
+var served = engine.Model{Model: record.Model{Name: "mouse", Format: record.Served}}
 
 // broken is a server whose completions are as they are given; it lists the models mouse and moose.
 func broken(t *testing.T, answer http.HandlerFunc) *httptest.Server {

@@ -45,7 +45,7 @@ func BenchmarkLoad(b *testing.B) {
 	var took []time.Duration
 	for range 100 {
 		begin := time.Now()
-		if err := s.Load(b.Context(), engine.Model{Model: record.Model{Name: "none", Format: served, Context: 8}}); err != nil {
+		if err := s.Load(b.Context(), engine.Model{Model: record.Model{Name: "none", Format: record.Served, Context: 8}}); err != nil {
 			b.Fatal(err)
 		}
 		took = append(took, time.Since(begin))

@@ -57,14 +57,11 @@ func (e *Engine) Caps() engine.Caps {
 	defer e.mu.Unlock()
 	c := e.hello.Caps
 	return engine.Caps{IgnoreEOS: c.IgnoreEOS, Resident: true, TokenIDs: c.IDs, Exact: c.Exact, PromptCache: c.PromptCache,
-		Served: slices.Contains(e.hello.Formats, served), Requests: 1, Isolation: record.OfLaunch}
+		Served: slices.Contains(e.hello.Formats, record.Served), Requests: 1, Isolation: record.OfLaunch}
 }
 
-// The formats that are known here.
-const (
-	ggufFormat = "gguf"
-	served     = "served"
-)
+// ggufFormat is that of models where nobody says another.
+const ggufFormat = "gguf"
 
 // Check starts the program, lets it say what it is, and ends it. What its models must be it says, and the file is looked at here.
 func (e *Engine) Check(ctx context.Context, m engine.Model) error {

@@ -48,7 +48,7 @@ type diagnosis struct {
 type fits struct {
 	RAMB   int64  `json:"ram_bytes"`
 	VRAMB  int64  `json:"vram_bytes"`
-	Within string `json:"within"` // machine, cgroup: what bounds the RAM
+	Within string `json:"ram_method"` // how that was found out, and what bounds it
 	Judge  string `json:"judge"`  // the command that says what fits
 }
 
@@ -129,7 +129,7 @@ func (f *doctorFlags) examine(ctx context.Context) *diagnosis {
 	d.Banner = newBanner(d.Machine, python, cuda, d.GPUs)
 	d.sort(append(parts, python.part()))
 	d.Engines = f.enginesFound(d)
-	d.Fits = newFits(d.Machine, d.GPUs)
+	d.Fits = newFits(ctx, d.GPUs)
 	d.Checklist = promised(d.Machine)
 	return d
 }
@@ -151,14 +151,9 @@ func (d *diagnosis) sort(parts []part) {
 }
 
 // newFits is what is free now, within the limits that we are under.
-func newFits(e record.Environment, gpus []gpuFound) fits {
-	out := fits{Within: "machine", Judge: "llmparity estimate MODEL"}
-	if e.Memory != nil {
-		out.RAMB = e.Memory.AvailableB
-	}
-	if l := e.Limits; l != nil && l.MemoryB > 0 && l.MemoryB-l.MemoryUseB < out.RAMB {
-		out.RAMB, out.Within = max(0, l.MemoryB-l.MemoryUseB), "cgroup"
-	}
+func newFits(ctx context.Context, gpus []gpuFound) fits {
+	out := fits{Judge: "llmparity estimate MODEL"}
+	out.RAMB, out.Within, _ = machine.Room(ctx)
 	for _, g := range gpus {
 		if g.Part == "" && g.FreeB != nil { // the parts of a divided one have their share of its
 			out.VRAMB += *g.FreeB

@@ -34,8 +34,8 @@ type process struct {
 func (f files) work() work {
 	w := work{at: time.Now(), processes: map[int]process{}}
 	w.busy, w.stolen = parseStat(f.text("proc/stat"))
-	for _, name := range f.all("proc/[0-9]*/stat") {
-		if p, pid, ok := parseProcess(f.text(name)); ok {
+	for _, dir := range f.all("proc/[0-9]*") {
+		if p, pid, ok := parseProcess(f.text(dir, "stat")); ok {
 			w.processes[pid] = p
 		}
 	}
@@ -67,7 +67,7 @@ func parseProcess(text string) (p process, pid int, ok bool) {
 	}
 	pid, err := strconv.Atoi(strings.TrimSpace(text[:open]))
 	rest := strings.Fields(text[closed+1:])
-	if err != nil || len(rest) < 20 {
+	if err != nil || pid <= 0 || len(rest) < 20 {
 		return p, 0, false
 	}
 	parent, err := strconv.Atoi(rest[1])

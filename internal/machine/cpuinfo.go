@@ -39,7 +39,9 @@ func parseCPUInfo(text string) cpuInfo {
 			first(&c.vendor, value)
 		case "microcode":
 			first(&c.microcode, value)
-		case "Model", "Hardware", "machine":
+		case "Model", "machine":
+			c.board = value
+		case "Hardware": // the chip's, which says less
 			first(&c.board, value)
 		case "physical id":
 			socket = value

@@ -29,9 +29,9 @@ func (f files) processor(info cpuInfo) *record.Processor {
 // topology counts cores and sockets: processors that share a core name the same siblings.
 func (f files) topology(p *record.Processor) {
 	cores, sockets := map[string]bool{}, map[string]bool{}
-	for _, dir := range f.all(cpus + "/cpu[0-9]*/topology") {
-		cores[cmp.Or(f.text(dir, "core_cpus_list"), f.text(dir, "thread_siblings_list"))] = true
-		sockets[f.text(dir, "physical_package_id")] = true
+	for _, dir := range f.all(cpus + "/cpu[0-9]*") {
+		cores[cmp.Or(f.text(dir, "topology/core_cpus_list"), f.text(dir, "topology/thread_siblings_list"))] = true
+		sockets[f.text(dir, "topology/physical_package_id")] = true
 	}
 	delete(cores, "")
 	delete(sockets, "")
@@ -71,6 +71,7 @@ func (f files) policies() []string {
 const asked = 16
 
 func (f files) frequencies(p *record.Processor) {
+	told := p.MHz > 0
 	for i, policy := range f.policies() {
 		p.Driver = cmp.Or(p.Driver, f.text(policy, "scaling_driver"))
 		if khz, ok := f.number(policy, "cpuinfo_max_freq"); ok {
@@ -79,7 +80,7 @@ func (f files) frequencies(p *record.Processor) {
 		if khz, ok := f.number(policy, "cpuinfo_min_freq"); ok && (p.MinMHz == 0 || float64(khz)/1000 < p.MinMHz) {
 			p.MinMHz = float64(khz) / 1000
 		}
-		if i < asked && p.MHz == 0 {
+		if i < asked && !told {
 			if khz, ok := f.number(policy, "scaling_cur_freq"); ok {
 				p.MHz = max(p.MHz, float64(khz)/1000)
 			}

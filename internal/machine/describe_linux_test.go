@@ -1,0 +1,83 @@
+package machine
+
+import (
+	"context"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/procfs"
+	"github.com/shirou/gopsutil/v3/cpu"
+	"github.com/shirou/gopsutil/v3/mem"
+)
+
+// What is told of this machine is what others read of it.
+func TestThisMachineIsWhatOthersSeeToo(t *testing.T) {
+	e := Describe(t.Context(), Options{Disks: []Folder{{"results", "none/such/folder"}, {"root", "/"}}})
+	total, err := mem.VirtualMemoryWithContext(t.Context())
+	if err != nil || e.MemoryB != int64(total.Total) || e.Memory.AvailableB <= 0 || e.Memory.AvailableB > e.MemoryB {
+		t.Errorf("memory %d, %+v; gopsutil says %+v (%v)", e.MemoryB, e.Memory, total, err)
+	}
+	info, err := cpu.InfoWithContext(t.Context())
+	if err != nil || e.CPU == "" || info[0].ModelName != "" && !strings.Contains(e.CPU, strings.TrimSpace(info[0].ModelName)) {
+		t.Errorf("CPU %q; gopsutil says %+v (%v)", e.CPU, info, err)
+	}
+	proc, err := procfs.NewFS("/proc")
+	if err != nil {
+		t.Fatal(err)
+	}
+	each, err := proc.CPUInfo()
+	if err != nil || e.Processor.Logical != len(each) || e.Cores != runtime.NumCPU() {
+		t.Errorf("%d processors, %d for us; procfs counts %d (%v)", e.Processor.Logical, e.Cores, len(each), err)
+	}
+	for _, name := range e.Processor.SIMD {
+		if flags := each[0].Flags; len(flags) > 0 && !slices.Contains(flags, name) {
+			t.Errorf("%s is none of the processor's flags", name)
+		}
+	}
+	if e.Arch != runtime.GOARCH || e.Go != runtime.Version() || e.OS == "" || e.Kernel == "" || e.Background != nil {
+		t.Errorf("%+v", e)
+	}
+	if len(e.Disks) != 2 || e.Disks[0].Role != "results" || e.Disks[0].TotalB <= 0 || e.Disks[0].FreeB > e.Disks[0].TotalB {
+		t.Errorf("%+v", e.Disks)
+	}
+}
+
+func TestOthersAreListenedTo(t *testing.T) {
+	e := Describe(t.Context(), Options{Listen: 50 * time.Millisecond})
+	b := e.Background
+	if b == nil || b.Seconds < 0.05 || b.Cores < 0 || b.Cores > 2*float64(e.Processor.Logical) { // by ticks, which are coarse
+		t.Fatalf("%+v", b)
+	}
+	for _, p := range b.Busiest {
+		if p.Name == "" || p.Processes < 1 || p.Cores <= 0 || strings.ContainsAny(p.Name, "\n") {
+			t.Errorf("%+v", p)
+		}
+	}
+}
+
+// A cancelled description ends at once, and tells what it has.
+func TestListeningEndsWithTheContext(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if e := Describe(ctx, Options{Listen: time.Hour}); e.Background != nil || e.Processor == nil {
+		t.Errorf("%+v", e)
+	}
+}
+
+func BenchmarkDescribe(b *testing.B) {
+	for b.Loop() {
+		Describe(b.Context(), Options{})
+	}
+}
+
+// What it takes to look at every process once.
+func BenchmarkWork(b *testing.B) {
+	f := files{os.DirFS("/")}
+	for b.Loop() {
+		f.work()
+	}
+}

@@ -21,6 +21,7 @@ type estimateFlags struct {
 	numbers estimate.Numbers
 	setup   estimate.Setup
 	asJSON  bool
+	freeGiB float64
 }
 
 func estimateCommand() *cobra.Command {
@@ -51,10 +52,14 @@ in it are read too), or a .safetensors file. Without MODEL, sizes are given by f
 			if err != nil {
 				return err
 			}
+			r := f.risk(c.Context(), e)
 			if f.asJSON {
-				return printJSON(c.OutOrStdout(), estimated(e))
+				j := estimated(e)
+				j.Risk = &r
+				return printJSON(c.OutOrStdout(), j)
 			}
 			printEstimate(c.OutOrStdout(), e)
+			printRisk(c.OutOrStdout(), r)
 			return nil
 		},
 	}
@@ -90,17 +95,22 @@ func (f *estimateFlags) add(c *cobra.Command) {
 	p.IntVar(&n.HeadDim, "head-dim", 0, "without MODEL: values of a head (default: the hidden state's, divided by the heads)")
 	p.IntVar(&n.Vocab, "vocab-size", 0, "without MODEL: tokens of the vocabulary")
 	p.IntVar(&n.Intermediate, "intermediate-size", 0, "without MODEL: values of the feed-forward part")
+	p.Float64Var(&f.freeGiB, "free-gb", 0, "memory, or a GPU's, that is free, in GiB, for another machine than this one (default: what is free here)")
 	p.BoolVar(&f.asJSON, "json", false, "print it as JSON, for machines")
 }
 
 // given refuses a zero that was written, which would else count for nothing said.
 func (f *estimateFlags) given(c *cobra.Command) error {
 	for _, name := range []string{"context", "batch-size", "concurrency", "tensor-parallel-size", "group-size", "gpu-memory-utilization", "gpu-memory-gb", "model-params",
-		"num-layers", "num-heads", "num-kv-heads", "hidden-size", "head-dim", "vocab-size", "intermediate-size", "ubatch", "prefill-chunk", "max-num-batched-tokens"} {
+		"num-layers", "num-heads", "num-kv-heads", "hidden-size", "head-dim", "vocab-size", "intermediate-size", "ubatch", "prefill-chunk", "max-num-batched-tokens", "free-gb"} {
 		if p := c.Flags().Lookup(name); p.Changed && p.Value.String() == "0" {
 			return fault.New(fault.Usage, "leave it out, or give a number above 0", "--%s is 0", name)
 		}
 	}
+	if !(f.freeGiB >= 0 && f.freeGiB <= 1<<20) {
+		return fault.New(fault.Usage, "a number of GiB is right", "--free-gb is %g", f.freeGiB)
+	}
+	f.setup.Repacks = estimate.Repacks()
 	return nil
 }
 
@@ -130,6 +140,7 @@ type estimateJSON struct {
 	Weights    map[string]int64     `json:"weights_bytes_by_type"`
 	Scales     int64                `json:"weights_scale_bytes"`
 	GPU        *estimatedGPU        `json:"gpu_info,omitempty"`
+	Risk       *record.Risk         `json:"oom_risk,omitempty"`
 	Warnings   []string             `json:"warnings"`
 }
 
@@ -205,6 +216,7 @@ func printJSON(w io.Writer, v any) error {
 var componentNames = map[string]string{
 	estimate.Weights: "weights", estimate.KVReserved: "KV cache, reserved", estimate.KVUsed: "  of it used", estimate.Activation: "activations, workspaces",
 	estimate.Framework: "framework", estimate.MultiGPU: "several devices", estimate.Total: "total", estimate.TotalUsed: "total, KV cache as used",
+	estimate.Increase: "increase, as measured",
 }
 
 func printEstimate(w io.Writer, e estimate.Estimate) {

@@ -142,3 +142,33 @@ func TestCompareEstimates(t *testing.T) {
 		t.Errorf("code %d, %q", code, errs.String())
 	}
 }
+
+func TestEstimateJudgesWhetherItFits(t *testing.T) {
+	llama := filepath.Join(configs, "llama-2-7b.json")
+	for _, c := range []struct {
+		args []string
+		want []string
+	}{
+		{[]string{"--engine", "llamacpp", "--context", "4096", "--free-gb", "64"}, []string{"Risk of running out of memory: low", "of 64.00 GiB (--free-gb)"}},
+		{[]string{"--engine", "llamacpp", "--context", "4096", "--free-gb", "8"}, []string{"memory: high", "! memory:", "> the model's weights in q4_k_m"}},
+		{[]string{"--engine", "vllm", "--context", "4096", "--gpu-memory-gb", "80"}, []string{"memory: low", "vram: 72.00 GiB of 80.00 GiB"}},
+		{[]string{"--engine", "vllm", "--context", "4096", "--gpu-memory-gb", "12"}, []string{"memory: high", "> the model's weights in awq"}},
+		{[]string{"--engine", "webllm", "--context", "4096"}, []string{"wasm: 51.2 MiB of 4.00 GiB"}},
+	} {
+		var out, errs strings.Builder
+		if code := execute(append([]string{"estimate", llama}, c.args...), &out, &errs); code != 0 {
+			t.Fatalf("%v: code %d, %s", c.args, code, errs.String())
+		}
+		for _, want := range c.want {
+			if !strings.Contains(out.String(), want) {
+				t.Errorf("%v: no %q in\n%s", c.args, want, out.String())
+			}
+		}
+	}
+	for _, bad := range []string{"0", "-1", "nan", "much"} {
+		var out, errs strings.Builder
+		if code := execute([]string{"estimate", llama, "--free-gb", bad}, &out, &errs); code != int(fault.Usage) {
+			t.Errorf("--free-gb %s: code %d, %s", bad, code, errs.String())
+		}
+	}
+}

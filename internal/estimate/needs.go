@@ -24,7 +24,7 @@ type Need struct {
 }
 
 // beside is what an engine's processes hold before a model is there, by PSS: a browser with its page; Ollama's server.
-var beside = map[string]int64{WebLLM: 260 * mib, Ollama: 30 * mib}
+var beside = map[string]int64{WebLLM: 370 * mib, Ollama: 30 * mib}
 
 // Needs are what must fit, and where. What an engine takes of a place that is not known is left out.
 func (e Estimate) Needs() []Need {
@@ -63,6 +63,10 @@ func (e Estimate) vram() Need {
 	for _, name := range []string{Activation, MultiGPU} {
 		c := e.Component(name)
 		n.Best, n.High = n.Best+c.Best, n.High+c.High
+	}
+	if s.Engine == VLLM && s.GPUMemoryGiB > 0 { // a part of its devices that it was given, to the byte
+		all := e.Component(Total)
+		return Need{Place: VRAM, Best: all.Best, High: all.High, Hard: true, What: "what vLLM takes of its devices up front"}
 	}
 	if s.Engine == VLLM || s.Engine == Transformers { // a CUDA context and graphs are on the device
 		c := e.Component(Framework)

@@ -112,9 +112,9 @@ type change struct {
 	setup Setup
 }
 
-// recommend says what would take less of a place, with what it would come to.
+// recommend says what would take less of a place, with what it would come to: what would fit first, and what wouldn't only where nothing does.
 func (e Estimate) recommend(n Need, free int64) []string {
-	var out []string
+	var fits, may, wont []string
 	for _, c := range e.changes() {
 		other, err := Of(e.Model, c.setup)
 		if err != nil {
@@ -128,13 +128,19 @@ func (e Estimate) recommend(n Need, free int64) []string {
 		if saved := n.Best - less.Best; saved < n.Best/20 {
 			continue // not worth a word
 		}
-		fits := "which is still too much"
-		if less.level(free) == record.RiskLow {
-			fits = "which fits"
-		} else if less.level(free) == record.RiskMedium {
-			fits = "which may fit"
+		text := fmt.Sprintf("%s: %s in place of %s, ", c.say, sized(less.Best), sized(n.Best))
+		switch less.level(free) {
+		case record.RiskLow:
+			fits = append(fits, text+"which fits")
+		case record.RiskMedium:
+			may = append(may, text+"which may fit")
+		default:
+			wont = append(wont, text+"which is still too much by itself")
 		}
-		out = append(out, fmt.Sprintf("%s: %s in place of %s, %s", c.say, sized(less.Best), sized(n.Best), fits))
+	}
+	out := append(fits, may...)
+	if len(out) == 0 {
+		out = wont
 	}
 	switch {
 	case n.Place == RAM:

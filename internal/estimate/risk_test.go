@@ -1,0 +1,101 @@
+package estimate
+
+import (
+	"strings"
+	"testing"
+
+	"llmparity/internal/record"
+)
+
+func TestLevels(t *testing.T) {
+	for _, c := range []struct {
+		best, high, free int64
+		hard             bool
+		want             record.RiskLevel
+	}{
+		{10, 12, 100, false, record.RiskLow},
+		{80, 99, 100, false, record.RiskLow},
+		{81, 99, 100, false, record.RiskMedium},
+		{50, 101, 100, false, record.RiskMedium}, // it may come to more than there is
+		{95, 95, 100, false, record.RiskMedium},
+		{96, 96, 100, false, record.RiskHigh},
+		{1, 1, 0, false, record.RiskHigh},
+		{100, 100, 100, true, record.RiskLow}, // a bound is a bound, to the byte
+		{101, 101, 100, true, record.RiskHigh},
+		{99, 101, 100, true, record.RiskMedium},
+	} {
+		if got := (Need{Best: c.best, High: c.high, Hard: c.hard}).level(c.free); got != c.want {
+			t.Errorf("%d to %d of %d (hard: %v): %s, want %s", c.best, c.high, c.free, c.hard, got, c.want)
+		}
+	}
+}
+
+func TestRiskOfPlaces(t *testing.T) {
+	smollm := config(t, "smollm2-135m")
+	roomy := map[string]Room{RAM: {64 * gib, "said"}, VRAM: {64 * gib, "said"}, Buffer: {gib, "said"}, Wasm: {4 * gib, "said"}, Renderer: {4 * gib, "said"}}
+	with := func(place string, free int64) map[string]Room {
+		rooms := map[string]Room{}
+		for name, r := range roomy {
+			rooms[name] = r
+		}
+		if rooms[place] = (Room{free, "said"}); free < 0 {
+			delete(rooms, place)
+		}
+		return rooms
+	}
+	for name, c := range map[string]struct {
+		setup  Setup
+		rooms  map[string]Room
+		level  record.RiskLevel
+		first  string // the tightest place
+		reason string
+		advice string
+	}{
+		"room": {Setup{Engine: LlamaCPP, Context: 8192}, roomy, record.RiskLow, RAM, "", ""},
+		"a context too long": {Setup{Engine: LlamaCPP, DType: "float32", Context: 8192, KVDType: "f32", InputLen: 10, OutputLen: 10}, with(RAM, 750*mib), record.RiskHigh, RAM,
+			"memory: 904", "--context 2048): 634.9 MiB in place of 904.9 MiB, which may fit"},
+		"tight": {Setup{Engine: LlamaCPP, DType: "float32", Context: 512, InputLen: 10, OutputLen: 10}, with(RAM, 640*mib), record.RiskMedium, RAM, "KV cache 11.2 MiB", "q4_k_m"},
+		"quantised keys": {Setup{Engine: LlamaCPP, DType: "float16", Context: 8192, InputLen: 8000, OutputLen: 10}, with(RAM, 480*mib), record.RiskHigh, RAM,
+			"KV cache 180.0 MiB", "q8_0"},
+		"nobody tells":                      {Setup{Engine: LlamaCPP, Context: 512}, with(RAM, -1), record.RiskUnknown, "", "is not known", ""},
+		"a browser's whole":                 {Setup{Engine: WebLLM, DType: "float32", Context: 512}, with(RAM, 1000*mib), record.RiskHigh, RAM, "weights 513", "q4f32_1"},
+		"a buffer that an adapter has not":  {Setup{Engine: WebLLM, DType: "float32", Context: 512}, with(Buffer, 64*mib), record.RiskHigh, Buffer, "a buffer of WebGPU's: 108.0 MiB", "--adapter"},
+		"a buffer, and memory nobody knows": {Setup{Engine: WebLLM, DType: "float32", Context: 512}, map[string]Room{Buffer: {64 * mib, "said"}}, record.RiskHigh, Buffer, "is not known", "--adapter"},
+		"on a GPU":                          {Setup{Engine: WebLLM, DType: "float32", Context: 512, OnGPU: true}, with(VRAM, 256*mib), record.RiskHigh, VRAM, "the GPU's memory: 5", "q4f32_1"},
+		"half on a GPU":                     {Setup{Engine: LlamaCPP, DType: "float32", Context: 512, GPULayers: 15, InputLen: 10}, with(VRAM, 400*mib), record.RiskLow, VRAM, "", ""},
+		"vLLM":                              {Setup{Engine: VLLM, Context: 512}, with(VRAM, gib), record.RiskHigh, VRAM, "the GPU's memory: 1", ""},
+	} {
+		e := of(t, smollm, c.setup)
+		r := e.Risk(c.rooms)
+		if r.Level != c.level {
+			t.Errorf("%s: %s, want %s: %+v", name, r.Level, c.level, r)
+		}
+		if c.first != "" && (len(r.Places) == 0 || r.Places[0].Name != c.first) {
+			t.Errorf("%s: the tightest is %+v, want %s", name, r.Places, c.first)
+		}
+		if text := strings.Join(r.Reasons, "\n"); !strings.Contains(text, c.reason) || c.reason == "" && text != "" {
+			t.Errorf("%s: the reasons are %q, want %q", name, text, c.reason)
+		}
+		if text := strings.Join(r.Recommendations, "\n"); !strings.Contains(text, c.advice) || c.level == record.RiskLow && text != "" {
+			t.Errorf("%s: the advice is %q, want %q", name, text, c.advice)
+		}
+	}
+}
+
+// What is recommended takes less than what is: a change that doesn't is none.
+func TestRecommendationsTakeLess(t *testing.T) {
+	for _, name := range []string{"llama-2-7b", "gemma-2-9b", "deepseek-v3", "smollm2-135m"} {
+		for _, engine := range Engines() {
+			e := of(t, config(t, name), Setup{Engine: engine, Context: 8192, InputLen: 100, OutputLen: 10})
+			if r := e.Risk(map[string]Room{RAM: {1, "said"}, VRAM: {1, "said"}}); r.Level != record.RiskHigh || len(r.Recommendations) == 0 {
+				t.Errorf("%s in %s: %+v", name, engine, r)
+			}
+			for _, advice := range e.Risk(map[string]Room{RAM: {1, "said"}, VRAM: {1, "said"}}).Recommendations {
+				// What is reserved for a text and no more doesn't shrink with the context.
+				if (engine == VLLM || engine == Transformers) && strings.Contains(advice, "--context") {
+					t.Errorf("%s in %s: %s", name, engine, advice)
+				}
+			}
+		}
+	}
+}

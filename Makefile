@@ -46,7 +46,7 @@ test-all: setup lint
 
 # What needs an NVIDIA GPU that nobody else uses, its driver, and a C compiler.
 test-gpu:
-	go test -v -tags gpu -run CUDA ./internal/sample/gpu
+	go test -v -count 1 -tags gpu -run CUDA ./internal/sample/gpu
 
 # Figures about ourselves: the sampler against psrecord, and an engine's speed measured against unmeasured, each paired in one run; a
 # real model converted and run.

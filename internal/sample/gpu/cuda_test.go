@@ -2,35 +2,40 @@
 
 package gpu
 
-// These tests need a machine with an NVIDIA GPU, its driver, and a C compiler:
+// These tests need a machine with an NVIDIA GPU, its driver (libcuda.so.1, libnvidia-ml.so.1) and a C compiler; no part of CUDA's toolkit:
 //
 //	make test-gpu
 //
-// The GPU must be idle, for what others take meanwhile counts in its figures; and NVML must tell pids as the test sees them, which it
-// does not in a container that has pids of its own (docker run --pid=host).
+// The GPU must be idle, for what others take meanwhile counts in its figures. The test by process needs NVML to tell numbers of processes as
+// the test sees them, which it does not in a container that has numbers of its own (docker run --pid=host); where so it fails, and says so.
 
 import (
 	"bufio"
+	"context"
 	"fmt"
 	"io"
 	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
+	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	"llmparity/internal/record"
 	"llmparity/internal/sample"
 	"llmparity/internal/sample/proc"
 )
 
+// sizes are taken one after the other. The driver takes memory in steps of 2 MiB, which is within 1 % of the smallest.
+func sizes() []int64 { return []int64{256 * record.MiB, 1024 * record.MiB, 2048 * record.MiB} }
+
 // allocator is a process that takes memory of a GPU.
 type allocator struct {
 	cmd *exec.Cmd
 	in  io.WriteCloser
 	out *bufio.Scanner
-	id  string // the GPU's
 }
 
 func buildAllocator(t *testing.T) string {
@@ -42,10 +47,12 @@ func buildAllocator(t *testing.T) string {
 	return program
 }
 
-func start(t *testing.T, program string, device int) *allocator {
+// start starts a program that takes memory of the GPU, or part of one, with that id of NVML's, which is CUDA's too.
+func start(t *testing.T, program, id string) *allocator {
 	t.Helper()
-	a := &allocator{cmd: exec.Command(program, strconv.Itoa(device))}
-	a.cmd.Env = append(os.Environ(), "CUDA_DEVICE_ORDER=PCI_BUS_ID")
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute) // a watchdog: it hangs where the driver does
+	a := &allocator{cmd: exec.CommandContext(ctx, program)}
+	a.cmd.Env = append(os.Environ(), "CUDA_VISIBLE_DEVICES="+id)
 	a.cmd.Stderr = os.Stderr
 	out, err := a.cmd.StdoutPipe()
 	if err == nil {
@@ -55,17 +62,18 @@ func start(t *testing.T, program string, device int) *allocator {
 		err = a.cmd.Start()
 	}
 	if err != nil {
+		cancel()
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
 		_ = a.in.Close() // it ends then
 		_ = a.cmd.Wait()
+		cancel()
 	})
 	a.out = bufio.NewScanner(out)
 	if !a.out.Scan() {
-		t.Fatal("the test's program did not start: this test needs an NVIDIA GPU")
+		t.Fatalf("the test's program can't use %s; what it says is above: CUDA_ERROR_NO_DEVICE where the GPU is another's, or compute mode forbids it", id)
 	}
-	a.id = a.out.Text()
 	return a
 }
 
@@ -73,34 +81,85 @@ func (a *allocator) do(t *testing.T, format string, args ...any) {
 	t.Helper()
 	fmt.Fprintf(a.in, format+"\n", args...)
 	if !a.out.Scan() || a.out.Text() != "ok" {
-		t.Fatalf(format+": %q", append(args, a.out.Text())...)
+		t.Fatalf("%s: it answers %q", fmt.Sprintf(format, args...), a.out.Text())
 	}
 }
 
-func TestCUDAMemoryIsFoundByDeviceAndByProcess(t *testing.T) {
+// eachGPU runs a test for every NVIDIA GPU, or for the parts of those that are divided.
+func eachGPU(t *testing.T, test func(t *testing.T, m *Monitor, g record.GPUInfo, a *allocator)) {
 	m := Open(t.Context(), Options{})
 	t.Cleanup(m.Close)
-	whole := 0
-	for _, g := range m.GPUs() {
-		if g.Method == NVML && g.Part == "" {
-			whole++
-		}
-	}
-	if whole == 0 {
-		t.Fatalf("this test needs an NVIDIA GPU: %+v", m.Warnings())
+	gpus := slices.DeleteFunc(m.GPUs(), func(g record.GPUInfo) bool {
+		return g.Method != NVML || slices.ContainsFunc(m.GPUs(), func(part record.GPUInfo) bool { return strings.HasPrefix(part.Role, g.Role+".") })
+	})
+	if len(gpus) == 0 {
+		t.Fatalf("this test needs an NVIDIA GPU with its driver: %s %+v", m.None(), m.Warnings())
 	}
 	program := buildAllocator(t)
-	for device := range whole {
-		a := start(t, program, device)
-		role := ""
-		for _, g := range m.GPUs() {
-			if g.ID == a.id {
-				role = g.Role
+	for _, g := range gpus {
+		t.Run(g.Role, func(t *testing.T) {
+			var need int64
+			for _, n := range sizes() {
+				need += n
 			}
+			free := value(t, source(t, m.Sources(), g.Role), "memory_free_bytes")
+			t.Logf("%s: %s (%s), driver %s, %.0f MiB free", g.Role, g.Name, g.ID, g.Driver, free/record.MiB)
+			if free < 1.2*float64(need) {
+				t.Fatalf("%s has %.0f MiB free, and the test takes %d: end what uses it", g.Role, free/record.MiB, need/record.MiB)
+			}
+			test(t, m, g, start(t, program, g.ID))
+		})
+	}
+}
+
+// grows takes memory step by step, and looks for it in a value, to which it may take a moment to get there; then for all that is given back.
+func grows(t *testing.T, s sample.Source, name string, a *allocator) {
+	t.Helper()
+	value(t, s, name) // the first of a source may be another's, of a moment before
+	begin := value(t, s, name)
+	all := int64(0)
+	for _, n := range sizes() {
+		before := value(t, s, name)
+		a.do(t, "alloc %d", n)
+		got := settled(t, s, name, before, n)
+		t.Logf("%d MiB taken: %s grew by %.2f MiB (%+.3f %%)", n/record.MiB, name, got/record.MiB, 100*(got/float64(n)-1))
+		if !near(got, n) {
+			t.Errorf("%s grew by %.0f bytes for %d: more than 1 %% off (is anything else using the GPU?)", name, got, n)
 		}
-		if role == "" {
-			t.Fatalf("CUDA's device %s is not among %+v", a.id, m.GPUs())
+		all += n
+	}
+	if whole := value(t, s, name) - begin; !near(whole, all) {
+		t.Errorf("%s grew by %.0f bytes in all, for %d", name, whole, all)
+	}
+	before := value(t, s, name)
+	a.do(t, "free")
+	if fell := settled(t, s, name, before, -all); !near(fell, -all) {
+		t.Errorf("%s changed by %.0f bytes as %d were given back", name, fell, all)
+	}
+}
+
+func near(got float64, want int64) bool {
+	return math.Abs(got-float64(want)) <= 0.01*math.Abs(float64(want))
+}
+
+// settled is by how much a value has changed, as soon as that is what it should be; else after a while.
+func settled(t *testing.T, s sample.Source, name string, before float64, want int64) float64 {
+	t.Helper()
+	for end := time.Now().Add(5 * time.Second); ; time.Sleep(100 * time.Millisecond) {
+		if got := value(t, s, name) - before; near(got, want) || time.Now().After(end) {
+			return got
 		}
+	}
+}
+
+func TestCUDAMemoryIsFoundByDevice(t *testing.T) {
+	eachGPU(t, func(t *testing.T, m *Monitor, g record.GPUInfo, a *allocator) {
+		grows(t, source(t, m.Sources(), g.Role), "memory_used_bytes", a)
+	})
+}
+
+func TestCUDAMemoryIsFoundByProcess(t *testing.T) {
+	eachGPU(t, func(t *testing.T, m *Monitor, g record.GPUInfo, a *allocator) {
 		p, err := proc.Look(a.cmd.Process.Pid)
 		if err != nil {
 			t.Fatal(err)
@@ -111,27 +170,46 @@ func TestCUDAMemoryIsFoundByDeviceAndByProcess(t *testing.T) {
 				of = s
 			}
 		}
-		dev := source(t, m.Sources(), role)
-		for _, bytes := range []int64{64 * record.MiB, 512 * record.MiB, 2048 * record.MiB} {
-			used, held := value(t, dev, "memory_used_bytes"), value(t, of, role+".gpu_memory_bytes")
-			a.do(t, "alloc %d", bytes)
-			byDevice, byProcess := value(t, dev, "memory_used_bytes")-used, value(t, of, role+".gpu_memory_bytes")-held
-			t.Logf("%s: %d MiB taken, %.1f by device, %.1f by process", role, bytes/record.MiB, byDevice/record.MiB, byProcess/record.MiB)
-			for what, got := range map[string]float64{"the device": byDevice, "the process": byProcess} {
-				if math.Abs(got-float64(bytes)) > 0.01*float64(bytes) {
-					t.Errorf("%s: %s grew by %.0f bytes for %d", role, what, got, bytes)
-				}
-			}
-			if sum := value(t, of, "gpu_memory_bytes"); sum != value(t, of, role+".gpu_memory_bytes") {
-				t.Errorf("%s: the process holds %.0f in all", role, sum)
+		name := g.Role + ".gpu_memory_bytes"
+		if _, listed := values(t, of)[name]; !listed {
+			t.Fatal(unlisted(m, g.Role, p.PID, a, t))
+		}
+		grows(t, of, name, a)
+		if sum, held := value(t, of, "gpu_memory_bytes"), value(t, of, name); sum != held {
+			t.Errorf("the process holds %.0f in all, and %.0f of the one GPU that it uses", sum, held)
+		}
+	})
+}
+
+// unlisted says what NVML tells of a process in place of its number.
+func unlisted(m *Monitor, role string, pid int, a *allocator, t *testing.T) string {
+	const do = "run the test where numbers of processes are the machine's (docker run --pid=host)"
+	d := m.fleets[0].driver
+	at := slices.IndexFunc(d.units(), func(u unit) bool { return u.Role == role })
+	held := func() map[int]int64 {
+		out := map[int]int64{}
+		for _, u := range d.list().uses {
+			if u.unit == at {
+				out[u.pid] = u.bytes
 			}
 		}
-		before := value(t, dev, "memory_used_bytes")
-		a.do(t, "free")
-		if fell := before - value(t, dev, "memory_used_bytes"); math.Abs(fell-2624*record.MiB) > 0.01*2624*record.MiB {
-			t.Errorf("%s: %.0f bytes were given back, want 2624 MiB", role, fell)
+		return out
+	}
+	before := held()
+	if l := d.list(); l.err != nil {
+		return fmt.Sprintf("NVML does not tell who uses %s: %v; by device the memory is found all the same", role, l.err)
+	}
+	if len(before) == 0 {
+		return fmt.Sprintf("NVML lists nobody on %s, though process %d uses it: it does not tell of processes within this container; %s", role, pid, do)
+	}
+	n := sizes()[0]
+	a.do(t, "alloc %d", n)
+	for other, bytes := range held() {
+		if was, ok := before[other]; ok && near(float64(bytes-was), n) {
+			return fmt.Sprintf("NVML tells of process %d under the number %d, which it has outside of this container; %s", pid, other, do)
 		}
 	}
+	return fmt.Sprintf("NVML does not list process %d on %s, but %v (bytes by process; %d: not told); %s", pid, role, before, hidden, do)
 }
 
 func value(t *testing.T, s sample.Source, name string) float64 {
@@ -139,7 +217,7 @@ func value(t *testing.T, s sample.Source, name string) float64 {
 	all := values(t, s)
 	v, ok := all[name]
 	if !ok {
-		t.Fatalf("%s of %s is absent: the driver tells %v (a container has pids of its own)", name, s.Describe().Role, all)
+		t.Fatalf("%s of %s is absent: the driver tells %v", name, s.Describe().Role, all)
 	}
 	return v
 }

@@ -250,8 +250,8 @@ func (c *Cell) reason(f *Forecast, x Foretold, setup []string) string {
 
 // leftOver explains an error of what is left by difference.
 func (c *Cell) leftOver(off float64) string {
-	if words := c.Parts.Component(FrameworkOverhead).Words; words != "" {
-		return words
+	if c.Parts.Component(FrameworkOverhead).Words != "" {
+		return "what is left by difference is negative, and so no size of the framework; the memory by component says why"
 	}
 	const rule = "it is what is left by difference, with the errors of all other components in it, and was foretold by a rule of thumb"
 	if words, _ := c.untouchedWords(off); off > 0 && words != "" {

@@ -2,6 +2,7 @@ package reports
 
 import (
 	"fmt"
+	"math"
 	"strings"
 
 	"llmparity/compare"
@@ -81,11 +82,19 @@ func forecastRow(p compare.Foretold, none string) []string {
 func errorText(p compare.Foretold, none string) string {
 	switch {
 	case p.Percent != nil:
-		return fmt.Sprintf("%+.1f%%", *p.Percent)
+		return signed(*p.Percent)
 	case p.Error != nil:
 		return fmt.Sprintf("%+.1f MiB", *p.Error)
 	}
 	return none
+}
+
+// signed writes an error in percent. What rounds to nothing has no sign.
+func signed(percent float64) string {
+	if math.Abs(percent) < 0.05 {
+		return "0.0%"
+	}
+	return fmt.Sprintf("%+.1f%%", percent)
 }
 
 // forecastGrid is the report's table.

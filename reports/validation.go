@@ -60,7 +60,7 @@ type section struct {
 func validationWords(v *compare.Validation) string {
 	cells := len(v.Cells)
 	return fmt.Sprintf("%s with a forecast and a measurement, in %s. Errors are the forecast's, in percent of what was measured; bias is their mean with signs: + where "+
-		"too much is foretold. A cell's worst error is the largest in multiples of what is expected of such calculations in general; * is outside the range that was foretold.",
+		"too much is foretold. A cell's worst error is the largest in multiples of what is expected of such calculations in general; * is outside the range that was foretold. What is negative, as a remainder may be, has no error in percent and is in no sum.",
 		several(cells, "cell"), several(v.Runs-v.Without, "run"))
 }
 
@@ -117,7 +117,7 @@ func errorGrid(list []compare.ComponentError) *grid {
 		if e.Expected != nil {
 			expected = fmt.Sprintf("±%g%%", e.Expected.Variance)
 		}
-		g.Rows = append(g.Rows, []string{e.Title, fmt.Sprint(e.N), fmt.Sprintf("%.1f%%", e.Median), fmt.Sprintf("%+.1f%%", e.Bias), fmt.Sprintf("%.1f%%", e.Max),
+		g.Rows = append(g.Rows, []string{e.Title, fmt.Sprint(e.N), fmt.Sprintf("%.1f%%", e.Median), signed(e.Bias), fmt.Sprintf("%.1f%%", e.Max),
 			fmt.Sprintf("%.0f%%", 100*e.Within), expected})
 	}
 	return g

@@ -57,7 +57,7 @@ func TestValidate(t *testing.T) {
 		t.Errorf("code %d, %v, %+v", code, err, v)
 	}
 	out, _, code = validate(good, "--markdown") // a run folder itself
-	if code != 0 || !strings.Contains(out, "| KV cache, reserved | 1 | 0.0% | +0.0% | 0.0% | 100% | ±15% |") {
+	if code != 0 || !strings.Contains(out, "| KV cache, reserved | 1 | 0.0% | 0.0% | 0.0% | 100% | ±15% |") {
 		t.Errorf("code %d:\n%s", code, out)
 	}
 	if out, _, code = validate(filepath.Join(root, "a", "b", "latest"), "--json"); code != 0 || !strings.Contains(out, "good-2026") {

@@ -197,7 +197,7 @@ func disks(all []record.Disk) string {
 	for _, d := range all {
 		where := joined(" ", gibOf(d.FreeB), "of", gibOf(d.TotalB), "free", map[bool]string{true: "(" + d.Filesystem + ")"}[d.Filesystem != ""])
 		if i, ok := roles[where]; ok {
-			out[i] = d.Role + ", " + out[i]
+			out[i] = strings.TrimSuffix(out[i], " "+where) + ", " + d.Role + " " + where
 			continue
 		}
 		roles[where] = len(out)

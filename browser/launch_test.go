@@ -189,8 +189,8 @@ func TestBrowserThatNeverSpeaksIsNamed(t *testing.T) {
 	if err := os.WriteFile(path, []byte("#!/bin/sh\nsleep 300\n"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	_, err := launch(watched(t), path, Config{speaks: time.Second}, func(any) {})
-	if fault.Code(err) != int(fault.NoChrome) || !strings.Contains(err.Error(), "says nothing for 1s") || strings.Contains(err.Error(), "\n") {
+	_, err := launch(watched(t), path, Config{speaks: 100 * time.Millisecond}, func(any) {})
+	if fault.Code(err) != int(fault.NoChrome) || !strings.Contains(err.Error(), "says nothing for 100ms") || strings.Contains(err.Error(), "\n") {
 		t.Errorf("error %v, want NoChrome and for how long", err)
 	}
 }

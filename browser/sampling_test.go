@@ -54,11 +54,7 @@ var topPs = []float32{0.1, 0.5, 0.9, 0.95, 0.999, 1}
 
 // TestSampling asks the functions themselves, in the browser, for what a reference in float64 says of the same logits.
 func TestSampling(t *testing.T) {
-	c, m := tinyModel(t)
-	s, _ := fresh(t, c)
-	if err := s.Load(watched(t), m); err != nil {
-		t.Fatal(err)
-	}
+	s := loaded(t) // beside the model's own library, on its device
 	if _, err := call[bool](watched(t), s.tab, samplingPage); err != nil {
 		t.Fatal(err)
 	}

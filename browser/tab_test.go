@@ -58,18 +58,20 @@ func TestEveryProcessIsSampledOnce(t *testing.T) {
 	}
 }
 
-func TestProcessesBornDuringALoadAreSampled(t *testing.T) {
+// processesOf gives the processes of a role that were sampled.
+func processesOf(probe *enginetest.Probe, role string) (pids []int) {
+	for _, source := range probe.Attached() {
+		if d := source.Describe(); d.Role == role && !slices.Contains(pids, d.PID) {
+			pids = append(pids, d.PID)
+		}
+	}
+	return pids
+}
+
+func TestProcessesBornDuringALoadAndGenerationsAreSampled(t *testing.T) {
 	c, m := tinyModel(t)
 	s, probe := fresh(t, c)
-	gpu := func() (pids []int) {
-		for _, source := range probe.Attached() {
-			if d := source.Describe(); d.Role == "gpu-process" && !slices.Contains(pids, d.PID) {
-				pids = append(pids, d.PID)
-			}
-		}
-		return pids
-	}
-	old := gpu()
+	old := processesOf(probe, "gpu-process")
 	if len(old) != 1 {
 		t.Fatalf("GPU processes before the load: %v", old)
 	}
@@ -78,7 +80,7 @@ func TestProcessesBornDuringALoadAreSampled(t *testing.T) {
 		if err := syscall.Kill(old[0], syscall.SIGKILL); err != nil {
 			return Package{}, err
 		}
-		for deadline := time.Now().Add(20 * time.Second); len(gpu()) < 2; time.Sleep(10 * time.Millisecond) {
+		for deadline := time.Now().Add(20 * time.Second); len(processesOf(probe, "gpu-process")) < 2; time.Sleep(10 * time.Millisecond) {
 			if time.Now().After(deadline) {
 				return Package{}, errors.New("no new GPU process is sampled")
 			}
@@ -86,32 +88,17 @@ func TestProcessesBornDuringALoadAreSampled(t *testing.T) {
 		return files.pack, nil
 	}
 	if err := s.Load(watched(t), m); err != nil {
-		t.Error(err)
-	}
-}
-
-func TestProcessesBornDuringGenerationsAreSampled(t *testing.T) {
-	c, m := tinyModel(t)
-	s, probe := fresh(t, c)
-	if err := s.Load(watched(t), m); err != nil {
 		t.Fatal(err)
 	}
-	network := func() (pids []int) {
-		for _, source := range probe.Attached() {
-			if d := source.Describe(); d.Role == "utility-network" && !slices.Contains(pids, d.PID) {
-				pids = append(pids, d.PID)
-			}
-		}
-		return pids
-	}
-	old := network()
+
+	old = processesOf(probe, "utility-network")
 	if len(old) != 1 {
 		t.Fatalf("network services: %v", old)
 	}
 	if err := syscall.Kill(old[0], syscall.SIGKILL); err != nil { // the browser starts another one
 		t.Fatal(err)
 	}
-	for deadline := time.Now().Add(20 * time.Second); len(network()) < 2; {
+	for deadline := time.Now().Add(20 * time.Second); len(processesOf(probe, "utility-network")) < 2; {
 		if time.Now().After(deadline) {
 			t.Fatal("no new network service is sampled")
 		}
@@ -133,21 +120,6 @@ func TestClocksThatMoveApartAreWarnedOf(t *testing.T) {
 	// As far as the second measurement can tell, they may have stayed together.
 	if w, ok := c.drifted(record.Clock{OffsetNS: c.offset + int64(time.Second), ErrorNS: int64(time.Second)}); ok {
 		t.Errorf("%+v", w)
-	}
-}
-
-func TestNothingIsAttachedAfterClose(t *testing.T) {
-	c, _ := tinyModel(t)
-	s, probe := fresh(t, c)
-	done := make(chan error)
-	go func() { done <- s.tab.attach(watched(t), probe) }()
-	s.tab.processes.detach() // before, while or after
-	<-done
-	if err := s.tab.attach(watched(t), probe); !errors.Is(err, errClosed) {
-		t.Errorf("attaching to a closed session: %v, want %v", err, errClosed)
-	}
-	if n := len(probe.Attached()); n != 0 {
-		t.Errorf("%d sources are attached after Close", n)
 	}
 }
 
@@ -192,12 +164,11 @@ func TestWhatThePageThrowsIsOneLine(t *testing.T) {
 }
 
 func TestNoAdapterIsAFault(t *testing.T) {
-	c, _ := tinyModel(t)
-	s, _ := fresh(t, c)
-	if _, err := call[any](watched(t), s.tab, `Object.defineProperty(navigator, "gpu", { value: undefined })`); err != nil {
+	p, _ := blank(t)
+	if _, err := call[any](watched(t), p, `Object.defineProperty(navigator, "gpu", { value: undefined })`); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.tab.device(watched(t), Auto); fault.Code(err) != int(fault.NoAdapter) {
+	if _, err := p.device(watched(t), Auto); fault.Code(err) != int(fault.NoAdapter) {
 		t.Errorf("error %v, want NoAdapter", err)
 	}
 }

@@ -44,10 +44,15 @@ const fillHeap = "(() => { const a = []; for (;;) a.push(new Array(1e5).fill({})
 
 // troubles come in runs, each of which goes on to its end.
 var troubles = map[string][]trouble{
-	"processes": {
+	"processes and downloads": {
 		{name: "renderer killed", class: record.Crash, say: "renderer process ended (killed)", token: kill("renderer")},
 		{name: "GPU process killed", class: record.DeviceLost, say: "device is lost", token: kill("gpu-process")},
 		{name: "browser killed", class: record.Crash, say: "browser ended unexpectedly", token: kill("browser")},
+		{name: "weights are missing", class: record.Download, say: "Request failed", server: replies(http.StatusNotFound)},
+		{name: "the server fails", class: record.Download, say: "Request failed", server: replies(http.StatusInternalServerError), again: true},
+		{name: "the download is cut", class: record.Download, say: "network error", server: cut},
+		{name: "half a shard", class: record.Download, say: "exceeds shard size", server: changed(func(b []byte) []byte { return b[:len(b)/2] })},
+		{name: "wrong bytes on the way", class: record.BadOutput, say: "the model says", server: changed(scrambled)},
 		{name: "nothing"},
 	},
 	"threads": {
@@ -55,14 +60,6 @@ var troubles = map[string][]trouble{
 		{name: "worker's heap full", class: record.OOM, say: "worker ended unexpectedly", load: says(fillHeap), config: with(WorkerThread, "js-flags=--max-old-space-size=60")},
 		{name: "page hung", class: record.Hung, say: "the page hangs", load: hang, config: with(PageThread)},
 		{name: "worker hung", class: record.Hung, say: "the worker hangs", load: hang, config: with(WorkerThread)},
-	},
-	"downloads": {
-		{name: "weights are missing", class: record.Download, say: "Request failed", server: replies(http.StatusNotFound)},
-		{name: "the server fails", class: record.Download, say: "Request failed", server: replies(http.StatusInternalServerError), again: true},
-		{name: "the download is cut", class: record.Download, say: "network error", server: cut},
-		{name: "half a shard", class: record.Download, say: "exceeds shard size", server: changed(func(b []byte) []byte { return b[:len(b)/2] })},
-		{name: "wrong bytes on the way", class: record.BadOutput, say: "the model says", server: changed(scrambled)},
-		{name: "nothing"},
 	},
 }
 
@@ -110,7 +107,9 @@ func provoke(t *testing.T, list []trouble, timeout time.Duration) (*record.Run, 
 	t.Helper()
 	c, m := tinyModel(t)
 	w := &troubled{WebLLM: New(c), t: t, list: list}
-	dir, failed := run.Do(watched(t), run.Options{Engines: []engine.Engine{w}, Model: m, Out: t.TempDir(), Expected: known(t, m),
+	ctx, cancel := context.WithTimeout(t.Context(), time.Duration(len(list)+1)*time.Minute) // each launch has a time-out of its own
+	defer cancel()
+	dir, failed := run.Do(ctx, run.Options{Engines: []engine.Engine{w}, Model: m, Out: t.TempDir(), Expected: known(t, m),
 		Plan: plan.Plan{Name: "trouble", Prompts: []string{troublePrompt}, MaxTokens: 24, Context: window, Repetitions: len(list),
 			Warmup: plan.Warmup{Tokens: 1}, Timeout: plan.Duration(timeout)}})
 	r, err := record.Open(dir)

@@ -191,7 +191,7 @@ func (p *plain) Others() []int {
 }
 
 // pageRest is as long as a browser may take to do what it puts off.
-const pageRest = 100 * time.Millisecond
+const pageRest = 70 * time.Millisecond
 
 // Rest reads every source when the processes have come to rest: what is inside the page comes last, as measuring the user agent's
 // memory collects garbage too.

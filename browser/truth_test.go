@@ -18,21 +18,6 @@ import (
 	"llmparity/internal/truth"
 )
 
-// bare is a page with the ledger and without WebLLM, in a browser of the test's own.
-func bare(t *testing.T) *plain {
-	t.Helper()
-	p, err := openPlain(watched(t), Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := errors.Join(p.close(), p.complaint()); err != nil {
-			t.Error(err)
-		}
-	})
-	return p
-}
-
 // complaint is an error where the page warned of something.
 func (p *plain) complaint() error {
 	var err error
@@ -105,8 +90,7 @@ func TestEverySourceSeesWhatItClaims(t *testing.T) {
 
 // A worker is an isolate of its own: the page's figures leave it out.
 func TestAWorkerIsASourceOfItsOwn(t *testing.T) {
-	probe := bare(t)
-	p := probe.tab
+	p, probe := blank(t)
 	before := figures(t, probe, MethodHeap, "page")
 	ledger, err := call[ledgerReading](watched(t), p, fmt.Sprintf(`new Promise((done) => {
 		globalThis.worker = new Worker("truth-worker.js", { type: "module" });
@@ -164,8 +148,7 @@ func TestAWorkerIsASourceOfItsOwn(t *testing.T) {
 
 // A page that comes back may come back in another process.
 func TestThePagesProcessIsMappedAgain(t *testing.T) {
-	probe := bare(t)
-	p := probe.tab
+	p, probe := blank(t)
 	old := int(p.processes.renderer.Load())
 	visit := func(address string) {
 		t.Helper()

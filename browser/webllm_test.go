@@ -184,10 +184,11 @@ func rename(t *testing.T, path, from, to string) {
 }
 
 func TestAnotherShapeOfWebLLMIsRefused(t *testing.T) {
-	c, m := tinyModel(t)
-	s, _ := fresh(t, c)
+	_, m := tinyModel(t)
+	s, _ := idle(t)
 	_, err := call[any](watched(t), s.tab, `import("./dist/web-llm.js").then((m) => {
 		const reload = m.MLCEngine.prototype.reload;
+		globalThis.restore = () => { m.MLCEngine.prototype.reload = reload; };
 		m.MLCEngine.prototype.reload = async function (id) {
 			await reload.call(this, id);
 			this.loadedModelIdToPipeline.get(id).processNextToken = undefined;
@@ -196,6 +197,11 @@ func TestAnotherShapeOfWebLLMIsRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	defer func() {
+		if _, err := call[any](watched(t), s.tab, "restore()"); err != nil {
+			t.Error(err)
+		}
+	}()
 	err = s.Load(watched(t), m)
 	if err == nil || !strings.Contains(err.Error(), "processNextToken") || !strings.Contains(err.Error(), page.WebLLM) {
 		t.Errorf("error %v, want one that names what is missing and WebLLM's version", err)
@@ -247,9 +253,10 @@ func private(t *testing.T, probe *enginetest.Probe, role string) int64 {
 	return 0
 }
 
-func TestCloseFreesThePort(t *testing.T) {
+func TestCloseFreesThePortAndNothingIsAttachedAfterIt(t *testing.T) {
 	c, _ := tinyModel(t)
-	s, _ := fresh(t, c)
+	s, probe := fresh(t, c)
+	nothingIsAttached(t, s, probe)
 	address := s.tab.server.base
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
@@ -263,6 +270,21 @@ func TestCloseFreesThePort(t *testing.T) {
 	}
 	if err := s.Unload(watched(t)); !errors.Is(err, errClosed) {
 		t.Errorf("Unload after Close: %v, want %v", err, errClosed)
+	}
+}
+
+// nothingIsAttached closes what a session samples while it attaches more, as a Close may come at any time.
+func nothingIsAttached(t *testing.T, s *session, probe *enginetest.Probe) {
+	t.Helper()
+	done := make(chan error)
+	go func() { done <- s.tab.attach(watched(t), probe) }()
+	s.tab.processes.detach() // before, while or after
+	<-done
+	if err := s.tab.attach(watched(t), probe); !errors.Is(err, errClosed) {
+		t.Errorf("attaching to a closed session: %v, want %v", err, errClosed)
+	}
+	if n := len(probe.Attached()); n != 0 {
+		t.Errorf("%d sources are attached after Close", n)
 	}
 }
 

@@ -54,22 +54,10 @@ func (a address) port() int {
 	if err != nil {
 		port = map[string]int{"http": 80, "https": 443}[a.Scheme]
 	}
-	name := a.Hostname()
-	if name == "localhost" {
-		return port
-	}
-	ip := net.ParseIP(name)
-	if ip == nil {
+	if !wire.IsHere(a.Hostname()) {
 		return 0
 	}
-	if ip.IsLoopback() || ip.IsUnspecified() {
-		return port
-	}
-	own, _ := net.InterfaceAddrs() // none can be had: then it is not known to be ours
-	if slices.ContainsFunc(own, func(a net.Addr) bool { n, ok := a.(*net.IPNet); return ok && n.IP.Equal(ip) }) {
-		return port
-	}
-	return 0
+	return port
 }
 
 // client speaks to one server.

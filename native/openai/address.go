@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"llmparity/internal/fault"
+	"llmparity/native/wire"
 )
 
 // address is where a server is.
@@ -50,7 +51,7 @@ func parseAddress(raw string) (address, error) {
 	if port == "" {
 		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
 	}
-	a := address{host: net.JoinHostPort(u.Hostname(), port), local: here(u.Hostname())}
+	a := address{host: net.JoinHostPort(u.Hostname(), port), local: wire.IsHere(u.Hostname())}
 	if a.port, err = strconv.Atoi(port); err != nil || a.port < 1 || a.port > 65535 {
 		return wrong("port " + port + " is none")
 	}
@@ -66,35 +67,6 @@ func parseAddress(raw string) (address, error) {
 	return a, nil
 }
 
-// here tells whether a host is this machine, as far as that can be told without asking for what a name stands for.
-func here(host string) bool {
-	if host == "localhost" || strings.HasSuffix(host, ".localhost") {
-		return true
-	}
-	ip, err := netip.ParseAddr(host)
-	return err == nil && ours(ip)
-}
-
-// ours tells whether an address is one of this machine's own.
-func ours(ip netip.Addr) bool {
-	ip = ip.Unmap().WithZone("")
-	if ip.IsLoopback() || ip.IsUnspecified() {
-		return true
-	}
-	own, err := net.InterfaceAddrs()
-	if err != nil {
-		return false
-	}
-	return slices.ContainsFunc(own, func(a net.Addr) bool {
-		n, ok := a.(*net.IPNet)
-		if !ok {
-			return false
-		}
-		have, ok := netip.AddrFromSlice(n.IP)
-		return ok && have.Unmap() == ip
-	})
-}
-
 // resolved says of a name whether it stands for this machine.
 func (a address) resolved(ctx context.Context) address {
 	host, _, err := net.SplitHostPort(a.host)
@@ -104,6 +76,6 @@ func (a address) resolved(ctx context.Context) address {
 	ctx, cancel := context.WithTimeout(ctx, connectPatience)
 	defer cancel()
 	ips, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
-	a.local = err == nil && len(ips) > 0 && !slices.ContainsFunc(ips, func(ip netip.Addr) bool { return !ours(ip) })
+	a.local = err == nil && len(ips) > 0 && !slices.ContainsFunc(ips, func(ip netip.Addr) bool { return !wire.IsOurs(ip) })
 	return a
 }

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -120,7 +121,7 @@ func (s *oneShotSession) describe(m engine.Model, run *completionRun) error {
 		s.context = min(m.Context, max(s.context, 1))
 	}
 	policy := s.config.policy(m, said)
-	policy["context"] = itoa(said.context)
+	policy["context"] = strconv.Itoa(said.context)
 	policy["ignore_eos"] = "never chooses a token that ends the text: where it would have, its text may part from other engines'"
 	policy["process"] = "one a generation, which loads the model: that is in the time to the first token"
 	s.info = record.EngineInfo{Name: OneShotName, Version: s.binary.version, Path: s.binary.path, SHA256: s.binary.sha256, Policy: policy}

@@ -1,12 +1,11 @@
-// Package llamacpp drives llama.cpp.
+// Package llamacpp drives llama.cpp: as a server, and by its one-shot program.
 //
-// Engine starts a llama-server of its own on the loopback interface for every launch and speaks HTTP to it. Its token times
-// are those at which the client read the token's event, so they carry the server's JSON and the socket; the server's own timings are
-// reported beside them. It computes on the CPU
-// unless it is told to put layers on a GPU. Two things differ from other engines by llama-server's nature, and are
-// in the record's policy: to go on behind the end of a text takes another completion, and it maps the model file, so that the
-// resident weights are page cache that other processes may share. What its log says of buffers goes into the record as the engine's
-// own word.
+// Engine starts a llama-server of its own on the loopback interface for every launch and speaks HTTP to it. Its token times are those at
+// which the client read the token's event, so they carry the server's JSON and the socket; the server's own timings are reported beside
+// them. OneShot starts a process a generation, which prints text and no ids. Both compute on the CPU unless they are told to put layers on
+// a GPU. Two things differ from other engines by llama.cpp's nature, and are in the record's policy: behind the end of a text the server
+// goes on by another completion, the program by never choosing the token that ends it; and both map the model's file, so that the resident
+// weights are page cache that other processes may share. What their logs say of buffers goes into the record as the engine's own word.
 package llamacpp
 
 import (

@@ -2,7 +2,6 @@ package llamacpp
 
 import (
 	"slices"
-	"strconv"
 	"strings"
 
 	"llmparity/internal/engine"
@@ -81,7 +80,3 @@ func (k options) fitted(p program.Program, path string, flags []flag) ([]flag, e
 func tooOld(p program.Program, path, lacks string) *engine.Failure {
 	return p.Unfit("%s is too old: it does not know %s, and a newer one is needed", path, lacks)
 }
-
-func itoa(n int) string { return strconv.Itoa(n) }
-
-func ftoa(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }

@@ -102,7 +102,7 @@ func llamaBench(b *testing.B, path string, m engine.Model, prompt int) speed {
 	b.Helper()
 	run := func(args ...string) float64 {
 		c := benchConfig()
-		args = append(args, "-m", m.Path, "-r", itoa(benchBest), "-o", "json", "-t", itoa(c.threads()), "-b", itoa(c.Batch), "-ub", itoa(c.UBatch),
+		args = append(args, "-m", m.Path, "-r", strconv.Itoa(benchBest), "-o", "json", "-t", strconv.Itoa(c.threads()), "-b", strconv.Itoa(c.Batch), "-ub", strconv.Itoa(c.UBatch),
 			"-fa", c.flashAttention(), "-ctk", c.cacheK(), "-ctv", c.cacheV(), "-ngl", "0", "-dev", "none", "--offline")
 		cmd := exec.CommandContext(b.Context(), path, args...)
 		cmd.Env = environment("")

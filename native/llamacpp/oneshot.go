@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -106,11 +107,11 @@ func (o *OneShot) Run(ctx context.Context, m engine.Model, r engine.Request, p e
 
 // oneShot are the options of a run; prompt is a file with it, and mark what is printed once the text has ended.
 func (c Config) oneShot(m engine.Model, prompt, mark string, r engine.Request) []flag {
-	flags := append(c.common(m), flag{"-f", prompt}, flag{"-n", itoa(r.MaxTokens)},
+	flags := append(c.common(m), flag{"-f", prompt}, flag{"-n", strconv.Itoa(r.MaxTokens)},
 		// The text alone, raw, as it comes; how many tokens the prompt has.
 		flag{"-no-cnv"}, flag{"--no-display-prompt"}, flag{"--simple-io"}, flag{"--no-escape"}, flag{"--verbose-prompt"},
 		// At the text's end it waits for input, behind a mark.
-		flag{"-i"}, flag{"--in-prefix", mark}, flag{"--temp", ftoa(max(0, r.Temperature))})
+		flag{"-i"}, flag{"--in-prefix", mark}, flag{"--temp", strconv.FormatFloat(max(0, r.Temperature), 'g', -1, 64)})
 	if r.IgnoreEOS {
 		flags = append(flags, flag{"--ignore-eos"})
 	}

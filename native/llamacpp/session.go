@@ -275,8 +275,7 @@ func (s *session) prepare(ctx context.Context, srv *server, r engine.Request) ([
 func (s *session) free(ctx context.Context, srv *server) error {
 	for s.busy {
 		busy, err := srv.client.busy(ctx)
-		var refused *serverError
-		if err != nil && !errors.As(err, &refused) {
+		if err != nil && !isRefusal(err) {
 			return fmt.Errorf("waiting for llama-server to be free: %w", err)
 		}
 		if !busy {

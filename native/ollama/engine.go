@@ -7,8 +7,8 @@
 // What Ollama can't do, and a reader of figures must know: it can't be told to go on behind the end of a text; its KV cache is f16, or
 // quantised where a GPU has flash attention, never f32; it keeps the last prompt and what came of it in its cache and counts the tokens
 // that it took from there as evaluated; it cuts a prompt that is too long without a word. The third is kept from mattering by another
-// text before each generation, where the cache has its default policy, and of a server that we started its log tells how many tokens came from the cache in spite of that. The
-// fourth is refused before it happens.
+// text before each generation, where the cache has its default policy, and of a server that we started its log tells how many tokens came
+// from the cache in spite of that. The fourth is refused before it happens.
 package ollama
 
 import (

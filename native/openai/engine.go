@@ -2,8 +2,8 @@
 //
 // The server runs already, with its model, and goes on: nothing here starts, loads or ends one. Times are those at which the client had
 // read a chunk of the stream that has text in it; a chunk is a piece of text and no token, so that tokens are counted by the server's own
-// usage, with every chunk where it can be asked for that. No ids are told. What a server is, is found out from what it answers; fields that only some servers know are
-// sent to those alone. Of a server on another machine nothing is measured but its answers.
+// usage, with every chunk where it can be asked for that. No ids are told. What a server is, is found out from what it answers; fields
+// that only some servers know are sent to those alone. Of a server on another machine nothing is measured but its answers.
 package openai
 
 import (

@@ -287,8 +287,10 @@ func TestAProcessIsItsNumberAndItsStart(t *testing.T) {
 		t.Fatal(err)
 	}
 	ours, another := &identity{pid: os.Getpid(), start: start}, &identity{pid: os.Getpid(), start: start - 1}
-	if !ours.holds() || !ours.holds() || another.holds() {
-		t.Error("we are not who we are")
+	for range 2 { // the first time opens it
+		if !ours.holds() || another.holds() {
+			t.Error("we are not who we are")
+		}
 	}
 	if err := errors.Join(ours.close(), another.close()); err != nil {
 		t.Error(err)

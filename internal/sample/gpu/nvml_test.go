@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 	"math"
+	"os"
 	"slices"
 	"strings"
 	"syscall"
@@ -485,8 +486,16 @@ func BenchmarkNVMLSample(b *testing.B) {
 	}
 	m := monitor(b, s)
 	all := m.Sources()
+	start, err := startOf(os.Getpid())
+	if err != nil {
+		b.Fatal(err)
+	}
 	for pid := range 16 {
-		all = append(all, process(b, m, 1000+pid))
+		src := process(b, m, 1000+pid)
+		who := &identity{pid: os.Getpid(), start: start} // that it still runs is asked of the kernel each time
+		defer func() { _ = who.close() }()
+		src.lives = who.holds
+		all = append(all, src)
 	}
 	var r record.Sample
 	b.ReportAllocs()

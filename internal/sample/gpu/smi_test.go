@@ -132,6 +132,37 @@ func TestWhatIsToldTheSameOfSeveralDevices(t *testing.T) {
 	}
 }
 
+// A GPU of which the program tells no more is lost, and the other goes on; both are where the program can't be started any more.
+func TestAProgramThatTellsOfAGPUNoMore(t *testing.T) {
+	c := &cards{used: []float64{gib, 2 * gib}}
+	first, _ := c.devices(nil)
+	m := &Monitor{}
+	m.add(&tool{smi: c, method: AMDSMI, first: first, roles: []string{"gpu0", "gpu1"}, ctx: t.Context(), stop: func() {}})
+	t.Cleanup(m.Close)
+	all := m.Sources()
+	same(t, source(t, all, "gpu1"), map[string]float64{"memory_used_bytes": 2 * gib, "memory_total_bytes": 32 * gib})
+	c.used = c.used[:1]
+	if _, err := read(t, source(t, all, "gpu1")); err == nil || !strings.Contains(err.Error(), "fallen off the bus") {
+		t.Error(err)
+	}
+	same(t, source(t, all, "gpu0"), map[string]float64{"memory_used_bytes": gib, "memory_total_bytes": 32 * gib})
+	c.used[0] = 33 * gib
+	if _, err := read(t, source(t, all, "gpu0")); err == nil || !strings.Contains(err.Error(), "negative or wrapped") {
+		t.Error(err)
+	}
+
+	gone := &tool{smi: &amdSMI{}, path: filepath.Join(t.TempDir(), "amd-smi"), method: AMDSMI, first: first, roles: []string{"gpu0", "gpu1"}, ctx: t.Context(),
+		stop: func() {}}
+	for _, st := range gone.read() {
+		if st.err == nil || !strings.Contains(st.err.Error(), "amd-smi") {
+			t.Errorf("%+v", st)
+		}
+	}
+	if l := gone.list(); l.err == nil || len(l.uses) > 0 {
+		t.Errorf("%+v", l)
+	}
+}
+
 // running takes a process for granted.
 func running(s sample.Source) sample.Source {
 	s.(*processSource).lives = func() bool { return true }

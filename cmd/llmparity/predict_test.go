@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"llmparity/browser"
 	"llmparity/internal/engine"
 	"llmparity/internal/estimate"
 	"llmparity/internal/fault"
@@ -32,21 +33,7 @@ func TestWhatIsForetoldIsWhatLlamaCppHas(t *testing.T) {
 		t.Error("the plan doesn't say that nothing is refused")
 	}
 	p, a := r.Predictions[1], r.Attempts[len(r.Attempts)-1]
-	if p.Absent != "" || p.Source != "gguf" || r.Risks[1].Level != record.RiskLow {
-		t.Fatalf("%+v, %+v", p, r.Risks[1])
-	}
-	for name, value := range map[string]string{estimate.Weights: "weights_bytes", estimate.KVReserved: "kv_reserved_bytes", estimate.KVUsed: "kv_used_bytes"} {
-		part, _ := p.Part(name)
-		told := a.AtEdge(record.Measure, llamacpp.EngineLog, value)
-		if len(told) != 1 {
-			t.Fatalf("%s: %v is told", value, told)
-		}
-		for _, bytes := range told {
-			if math.Abs(float64(part.Best)-bytes) > 0.01*bytes {
-				t.Errorf("%s: %d bytes are foretold, the log says %.0f", name, part.Best, bytes)
-			}
-		}
-	}
+	foreseen(t, r, a)
 	if part, ok := p.Part(estimate.Increase); !ok || part.Best <= 0 || !strings.Contains(part.Method, "mmap on") || !strings.Contains(part.Method, "repacking off") {
 		t.Errorf("increase: %+v", part)
 	}
@@ -55,6 +42,39 @@ func TestWhatIsForetoldIsWhatLlamaCppHas(t *testing.T) {
 		if p.Setup[name] == "" || p.Setup[name] != info.Policy[name] {
 			t.Errorf("%s: %q was taken for granted, the engine says %q", name, p.Setup[name], info.Policy[name])
 		}
+	}
+}
+
+// foreseen holds what was foretold of weights and KV cache against what an attempt's ledger or log says, and what was taken for granted against
+// what the engine says of itself.
+func foreseen(t *testing.T, r *record.Run, a *record.Attempt) {
+	t.Helper()
+	p, ok := r.Predictions[a.Cell]
+	if !ok || p.Absent != "" || r.Risks[a.Cell].Level != record.RiskLow {
+		t.Errorf("cell %d: %+v, %+v", a.Cell, p, r.Risks[a.Cell])
+		return
+	}
+	method := map[string]string{browser.Name: "webgpu_ledger", llamacpp.Name: llamacpp.EngineLog}[r.CellByID(a.Cell).Engine]
+	for name, value := range map[string]string{estimate.Weights: "weights_bytes", estimate.KVReserved: "kv_reserved_bytes", estimate.KVUsed: "kv_used_bytes"} {
+		part, _ := p.Part(name)
+		told := a.AtEdge(record.Measure, method, value)
+		if len(told) != 1 {
+			t.Errorf("cell %d, %s: %v is told", a.Cell, value, told)
+		}
+		for _, bytes := range told {
+			if math.Abs(float64(part.Best)-bytes) > 0.01*bytes {
+				t.Errorf("cell %d, %s: %d bytes are foretold, %s says %.0f", a.Cell, name, part.Best, method, bytes)
+			}
+		}
+	}
+	info, _ := a.Engine()
+	for name, granted := range p.Setup {
+		if told, ok := info.Policy[name]; ok && told != granted {
+			t.Errorf("cell %d, %s: %q was taken for granted, the engine says %q", a.Cell, name, granted, told)
+		}
+	}
+	if part, ok := p.Part(estimate.Increase); !ok || part.Best <= 0 {
+		t.Errorf("cell %d: increase %+v", a.Cell, part)
 	}
 }
 

@@ -35,6 +35,9 @@ func TestRunMeasuresComparesAndReports(t *testing.T) {
 			t.Errorf("attempt %d was not sampled: %+v", a.ID, a.Cost)
 		}
 	}
+	for _, a := range r.Attempts {
+		foreseen(t, r, a)
+	}
 	page, err := os.ReadFile(filepath.Join(latest, "report.html"))
 	if err != nil || len(page) < 100_000 {
 		t.Errorf("report.html: %d bytes, %v", len(page), err)

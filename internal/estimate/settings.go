@@ -25,6 +25,7 @@ func (s *Setup) Take(settings map[string]string) {
 	if settings["repacking"] == "off" {
 		s.Repacks = nil
 	}
+	s.OnGPU = s.OnGPU || settings["gpu"] == "allowed" // where it puts what is then known once it has
 }
 
 // Settings are what was taken for granted, under the names that an engine's policy has in records.

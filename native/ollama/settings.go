@@ -17,6 +17,9 @@ func (o *Ollama) Settings(m engine.Model) map[string]string {
 	if o.config.kvType() != "f16" {
 		s["flash_attention"] = "on" // a quantised cache takes it
 	}
+	if o.config.GPU {
+		s["gpu"] = "allowed"
+	}
 	if m.Context > 0 {
 		s["context"] = strconv.Itoa(m.Context)
 	}

@@ -126,6 +126,11 @@ func (f *truthFlags) run(ctx context.Context, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
+	return f.tell(report, stdout)
+}
+
+// tell shows a report, or puts it into the file that is to be updated, unless it is not what was expected.
+func (f *truthFlags) tell(report truth.Report, stdout io.Writer) error {
 	if err := f.show(report, stdout); err != nil {
 		return err
 	}

@@ -69,6 +69,22 @@ func TestAProcessThatTakesNoMemoryIsAnError(t *testing.T) {
 	}
 }
 
+// A process that says that it took memory and did not is found out.
+func TestSourcesThatSeeNothingAreTold(t *testing.T) {
+	liar := func() *exec.Cmd { return exec.Command("sh", "-c", "while read order; do echo '{}'; done") }
+	part, err := InProcesses(t.Context(), liar, 32<<20, 1, func(string) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := part.Matrix.Contradictions()
+	const want = "process USS moved by 0.00 MiB for 32 MiB of malloc, and 31.04 to 32.96 were expected"
+	if !slices.Contains(got, want) || slices.ContainsFunc(got, func(c string) bool {
+		return strings.Contains(c, "USS moved by 0.00 MiB for 32 MiB of malloc, untouched")
+	}) {
+		t.Errorf("%q", got)
+	}
+}
+
 func TestAllocateAnswersWhatItCannotDo(t *testing.T) {
 	var answers strings.Builder
 	orders := `{"take":"gold","bytes":4096}` + "\n" + `{"take":"anonymous"}` + "\n" + `{"take":"anonymous","bytes":4096}` + "\n"

@@ -190,18 +190,14 @@ func TestEveryRoleThatIsLostIsToldOf(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		out := &sink{}
 		s := sample.New(t.Context(), out)
-		roles := map[string]*of{}
-		for _, role := range []string{"gpu0", "gpu1", "gpu2", "gpu3"} {
-			roles[role] = &of{source{method: "m", every: time.Second, rss: 1}, role}
-			s.Attach(roles[role])
+		begun := time.Now()
+		for _, lost := range []of{{role: "gpu0", why: "gone"}, {role: "gpu1", why: "gone", lost: begun.Add(1500 * time.Millisecond)}, {role: "gpu2", why: "gone"},
+			{role: "gpu3", why: "odd"}} {
+			lost.source = source{method: "m", every: time.Second, rss: 1}
+			s.Attach(&lost)
 		}
-		s.Attach(&of{source{method: "n", every: time.Second, err: errors.New("gone")}, "gpu0"})
-		for _, lost := range [][2]string{{"gpu0", "gone"}, {"gpu2", "gone"}, {"gpu3", "odd"}} {
-			roles[lost[0]].err = errors.New(lost[1])
-		}
-		time.Sleep(1500 * time.Millisecond)
-		roles["gpu1"].err = errors.New("gone")
-		time.Sleep(2 * time.Second)
+		s.Attach(&of{source: source{method: "n", every: time.Second}, role: "gpu0", why: "gone"})
+		time.Sleep(3500 * time.Millisecond)
 		s.Stop()
 		var texts []string
 		for _, w := range out.warnings {
@@ -215,16 +211,25 @@ func TestEveryRoleThatIsLostIsToldOf(t *testing.T) {
 	})
 }
 
-// of is a source with a role of its own.
+// of is a source with a role of its own, that fails from a moment on.
 type of struct {
 	source
 	role string
+	lost time.Time
+	why  string
 }
 
 func (o *of) Describe() record.Source {
 	d := o.source.Describe()
 	d.Role = o.role
 	return d
+}
+
+func (o *of) Read(ctx context.Context, r *record.Sample) error {
+	if err := o.source.Read(ctx, r); err != nil || time.Now().Before(o.lost) {
+		return err
+	}
+	return errors.New(o.why)
 }
 
 // paged is a source that answers when it is told to, such as a page.

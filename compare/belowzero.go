@@ -1,8 +1,10 @@
 package compare
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"llmparity/internal/record"
@@ -43,7 +45,7 @@ func (c *Cell) untouchedWords(missing float64) (words string, explained float64)
 	return strings.Join(likely, "; "), explained
 }
 
-// causes lists what of the parts may never have come into the whole.
+// causes lists what of the parts may never have come into the whole, the most first.
 func (c *Cell) causes(all []launch, p *Parts) []cause {
 	var out []cause
 	add := func(mib float64, format string, args ...any) {
@@ -51,32 +53,10 @@ func (c *Cell) causes(all []launch, p *Parts) []cause {
 			out = append(out, cause{mib, fmt.Sprintf(format, args...)})
 		}
 	}
-	weights, mapped := p.Component(ModelWeights), 0.0
-	repacked, ofLog := 0.0, map[string]float64{}
-	for _, l := range all {
-		for _, a := range l.at(record.Load) {
-			for _, m := range a.Metrics {
-				if strings.HasPrefix(m.Name, "weights.") {
-					ofLog[m.Name] = m.Value / record.MiB
-				}
-			}
-		}
-	}
-	for name, mib := range ofLog {
-		if strings.Contains(name, "_Mapped") {
-			mapped += mib
-		}
-		if strings.Contains(strings.ToUpper(name), "REPACK") {
-			repacked += mib
-		}
-	}
-	if repacked > 0 && mapped > 0 {
-		add(min(repacked, mapped), "weights count twice: %s MiB were repacked into a buffer of their own, and the file's pages of them were not needed any more",
-			short(repacked))
-	}
-	if c.others > 0 {
-		add(c.others, "%s", c.othersWords())
-	}
+	mapped, repacked := loggedWeights(all)
+	add(min(mapped, repacked), "weights count twice: %s MiB were repacked into a buffer of their own, and the file's pages of them were not needed any more",
+		short(repacked))
+	add(c.others, "%s", c.othersWords())
 	// llama.cpp and its kin, whose logs are read, write zeros into the whole cache when they make it.
 	reserved, used := p.Component(KVCache), p.Component(KVCacheUsed)
 	if reserved.Known() && used.Known() && reserved.Method != EngineLog && p.Of != onGPUs {
@@ -84,30 +64,55 @@ func (c *Cell) causes(all []launch, p *Parts) []cause {
 			short(reserved.Center()-used.Center()))
 	}
 	if working := p.Component(Activations); working.Known() {
-		chunk := c.says("ubatch")
-		if chunk == "" {
-			chunk = c.says("prefill_chunk")
+		words, partly := c.chunkWords()
+		if partly {
+			add(working.Center(), "workspaces are made for %s a part of their %s MiB", words, short(working.Center()))
 		}
-		room := "the most that can be computed at a time"
-		if chunk != "" {
-			room = chunk + " tokens at a time"
-		}
-		add(working.Center(), "workspaces are made for %s, and a short prompt touches a part of their %s MiB", room, short(working.Center()))
 	}
-	slices.SortStableFunc(out, func(a, b cause) int { return compareDown(a.mib, b.mib) })
-	if c.says("mmap") == "on" && repacked == 0 && weights.Known() {
-		out = append(out, cause{weights.Center(), fmt.Sprintf("the weights are a mapped file: what of its %s MiB was not used, or is shared with other programs, "+
-			"is not in PSS", short(weights.Center()))})
+	slices.SortStableFunc(out, func(a, b cause) int { return cmp.Compare(b.mib, a.mib) })
+	if weights := p.Component(ModelWeights); c.says("mmap") == "on" && repacked == 0 && weights.Known() {
+		add(weights.Center(), "the weights are a mapped file: what of its %s MiB was not used, or is shared with other programs, is not in PSS",
+			short(weights.Center()))
 	}
 	return out
 }
 
-func compareDown(a, b float64) int {
-	switch {
-	case a > b:
-		return -1
-	case a < b:
-		return 1
+// chunkWords say for how many tokens workspaces are made, and how many the prompt had; false where it had as many.
+func (c *Cell) chunkWords() (words string, partly bool) {
+	prompt := c.Figure(Prompt)
+	chunk := c.says("ubatch")
+	if chunk == "" {
+		chunk = c.says("prefill_chunk")
 	}
-	return 0
+	n, err := strconv.Atoi(chunk)
+	switch {
+	case err == nil && prompt.Known() && prompt.Center() >= float64(n):
+		return "", false
+	case err == nil && prompt.Known():
+		return fmt.Sprintf("%d tokens at a time, and the prompt's %s touch", n, count(prompt)), true
+	}
+	return "the most tokens that can be computed at a time, and a prompt of fewer touches", true
+}
+
+// loggedWeights are the buffers of weights, in MiB, by what a log calls them: the mapped file's, and those of weights that were repacked.
+func loggedWeights(all []launch) (mapped, repacked float64) {
+	latest := map[string]float64{}
+	for _, l := range all {
+		for _, a := range l.at(record.Load) {
+			for _, m := range a.Metrics {
+				if strings.HasPrefix(m.Name, "weights.") {
+					latest[m.Name] = m.Value
+				}
+			}
+		}
+	}
+	for name, bytes := range latest {
+		switch name = strings.ToUpper(name); {
+		case strings.Contains(name, "_MAPPED"):
+			mapped += bytes
+		case strings.Contains(name, "REPACK"):
+			repacked += bytes
+		}
+	}
+	return mapped / record.MiB, repacked / record.MiB
 }

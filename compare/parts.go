@@ -9,9 +9,6 @@ import (
 	"llmparity/internal/record"
 )
 
-// sizes are what a launch held, in MiB, by component; a component that was not read is not in it.
-type sizes map[string]float64
-
 // split puts a cell's parts together, each by the best method that its engine allows.
 func (c *Cell) split(counted []*record.Attempt) *Parts {
 	all := launches(counted)

@@ -129,7 +129,8 @@ func TestANegativeRemainder(t *testing.T) {
 		policy map[string]string
 		says   string
 	}{
-		"workspace": {map[string]float64{"weights_bytes": 4 << 20, "kv_reserved_bytes": 1 << 20, "kv_used_bytes": 1 << 20, "workspaces_bytes": 200 << 20}, map[string]string{"ubatch": "512"}, "workspaces are made for 512 tokens at a time"},
+		"workspace":   {map[string]float64{"weights_bytes": 4 << 20, "kv_reserved_bytes": 1 << 20, "kv_used_bytes": 1 << 20, "workspaces_bytes": 200 << 20}, map[string]string{"ubatch": "512"}, "workspaces are made for 512 tokens at a time, and the prompt's 4 touch a part of their 200.0 MiB"},
+		"long prompt": {map[string]float64{"weights_bytes": 4 << 20, "kv_reserved_bytes": 1 << 20, "kv_used_bytes": 1 << 20, "workspaces_bytes": 200 << 20}, map[string]string{"ubatch": "4"}, "the record tells no cause"},
 		"repacked": {map[string]float64{"weights_bytes": 200 << 20, "weights.CPU_Mapped_bytes": 100 << 20, "weights.CPU_REPACK_bytes": 100 << 20, "kv_reserved_bytes": 1 << 20, "workspaces_bytes": 1 << 20},
 			map[string]string{"mmap": "on"}, "weights count twice: 100.0 MiB were repacked"},
 		"mapped":  {map[string]float64{"weights_bytes": 400 << 20, "kv_reserved_bytes": 1 << 20, "kv_used_bytes": 1 << 20}, map[string]string{"mmap": "on"}, "the weights are a mapped file"},

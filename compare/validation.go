@@ -117,7 +117,7 @@ func (c *ForetoldCell) judge() bool {
 // Close sums up what was added.
 func (v *Validation) Close() {
 	slices.SortStableFunc(v.Cells, func(a, b ForetoldCell) int {
-		return cmp.Or(compareDown(a.Worst, b.Worst), cmp.Compare(a.Dir, b.Dir))
+		return cmp.Or(cmp.Compare(b.Worst, a.Worst), cmp.Compare(a.Dir, b.Dir))
 	})
 	v.Components = errorsOf(v.Cells)
 	v.Engines = grouped(v.Cells, func(c ForetoldCell) string { return c.Engine }, func(a, b ErrorGroup) int { return cmp.Compare(a.Name, b.Name) })

@@ -1,6 +1,7 @@
 package compare
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"time"
@@ -12,7 +13,7 @@ import (
 const gpuMethod = "gpu_memory_of_processes"
 
 // gpuValue is what a process holds of all GPUs.
-const gpuValue = "gpu_memory_bytes"
+const gpuValue = heldBytes
 
 // vram is what an engine's processes held of GPUs' memory in a launch, in MiB; NaN where no driver listed them.
 type vram struct{ baseline, peak float64 }
@@ -51,7 +52,7 @@ func gpuSums(a *record.Attempt, phase record.Phase) []float64 {
 			rows = append(rows, m)
 		}
 	}
-	slices.SortStableFunc(rows, func(x, y record.MetricRow) int { return int(min(max(x.NS-y.NS, -1), 1)) })
+	slices.SortStableFunc(rows, func(x, y record.MetricRow) int { return cmp.Compare(x.NS, y.NS) })
 	var out []float64
 	latest := map[int]record.MetricRow{} // by source
 	for i, m := range rows {
@@ -68,16 +69,17 @@ func gpuSums(a *record.Attempt, phase record.Phase) []float64 {
 const gpuStale = 4
 
 func gpuSum(a *record.Attempt, latest map[int]record.MetricRow, now int64) float64 {
-	highest := map[int]float64{} // by process
+	highest := map[process]float64{}
 	for id, m := range latest {
 		s := a.Sources[id]
 		if every := max(s.Every, 250*time.Millisecond); now-m.NS <= gpuStale*int64(every) {
-			highest[s.PID] = max(highest[s.PID], m.Value)
+			of := process{pid: s.PID, start: s.Start}
+			highest[of] = max(highest[of], m.Value)
 		}
 	}
 	sum := 0.0
 	for _, v := range highest {
-		sum += v // whole numbers: in any order the same
+		sum += v // whole bytes: in any order the same
 	}
 	return sum / record.MiB
 }

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"llmparity/internal/child"
+	"llmparity/internal/fault"
 	"llmparity/internal/record"
 	"llmparity/internal/sample"
 	"llmparity/internal/sample/proc"
@@ -108,8 +109,8 @@ func startPair(ctx context.Context, command func() *exec.Cmd, size int64) (_ *pa
 		return nil, fmt.Errorf("making a file to map: %w", err)
 	}
 	p.files = append(p.files, file)
-	if _, err := io.CopyN(file, sevens{}, size); err != nil {
-		return nil, fmt.Errorf("filling the file to map: %w", err)
+	if err := fill(ctx, file, size); err != nil {
+		return nil, err
 	}
 	memory, err := newShared(p.dir)
 	if err != nil {
@@ -126,14 +127,22 @@ func startPair(ctx context.Context, command func() *exec.Cmd, size int64) (_ *pa
 	return p, err
 }
 
-// sevens is a reader of nothing else.
-type sevens struct{}
-
-func (sevens) Read(b []byte) (int, error) {
-	for i := range b {
-		b[i] = 7
+// fill writes a file: holes would be read as memory that all files share on some systems.
+func fill(ctx context.Context, file *os.File, size int64) error {
+	piece := bytes.Repeat([]byte{7}, MiB)
+	for left := size; left > 0; left -= MiB {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		_, err := file.Write(piece[:min(left, MiB)])
+		if fault.NoSpace(err) {
+			return fault.Wrap(fault.DiskFull, err, "make room there, or set TMPDIR", "a file to map can't be written in %s", os.TempDir())
+		}
+		if err != nil {
+			return fmt.Errorf("filling the file to map: %w", err)
+		}
 	}
-	return len(b), nil
+	return nil
 }
 
 func startAllocating(ctx context.Context, cmd *exec.Cmd, files []*os.File) (*allocating, error) {

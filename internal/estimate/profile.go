@@ -6,12 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"math"
-	"os"
 	"strings"
 
 	"llmparity/internal/fault"
+	"llmparity/internal/regular"
 )
 
 // Profile is what was measured, in GiB, as a memory profile says it; NaN is what it doesn't say.
@@ -36,35 +35,11 @@ const maxProfile = 64 << 20
 // OpenProfile reads a memory profile: one of schema 2.0, or an older one that has memory_breakdown with total_gb in it.
 func OpenProfile(path string) (Profile, error) {
 	const do = "name a profile.json, as `llmparity report DIR --profile` writes it"
-	info, err := os.Stat(path)
-	if err == nil && !info.Mode().IsRegular() {
-		err = errors.New("it is no regular file")
-	}
-	var text []byte
-	if err == nil {
-		text, err = readProfile(path)
-	}
-	var p *fs.PathError
-	if errors.As(err, &p) {
-		err = p.Err
-	}
+	text, err := regular.Read(path, maxProfile)
 	if err != nil {
 		return Profile{}, fault.Wrap(fault.BadRecord, err, do, "profile %s can't be read", path)
 	}
 	return ParseProfile(path, text)
-}
-
-func readProfile(path string) ([]byte, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, maxProfile+1))
-	if err == nil && len(text) > maxProfile {
-		err = fmt.Errorf("it is larger than %d MiB", maxProfile>>20)
-	}
-	return text, err
 }
 
 // object is a part of a profile, with where it lies in it.

@@ -8,32 +8,17 @@ import (
 	"io"
 	"io/fs"
 	"math"
-	"os"
 
 	"llmparity/internal/fault"
+	"llmparity/internal/regular"
 )
 
 // maxConfig is far above any config there is: they have a few KB, those that list every layer's quantisation some hundred.
 const maxConfig = 16 << 20
 
-// readAtMost reads a file that must be a regular one of no more than so many bytes.
-func readAtMost(path string, most int64) ([]byte, error) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return nil, unreadable(path, err)
-	}
-	if !info.Mode().IsRegular() { // opening a pipe would wait for somebody who writes into it
-		return nil, bad(path, "name a config.json, or the folder that it is in", "it is no regular file")
-	}
-	if info.Size() > most {
-		return nil, bad(path, "name a config.json, or the folder that it is in", "it has %d bytes, no such file has more than %d", info.Size(), most)
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, unreadable(path, err)
-	}
-	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, most))
+// readFile reads one of no more than so many bytes.
+func readFile(path string, most int64) ([]byte, error) {
+	text, err := regular.Read(path, most)
 	if err != nil {
 		return nil, unreadable(path, err)
 	}
@@ -41,8 +26,7 @@ func readAtMost(path string, most int64) ([]byte, error) {
 }
 
 func unreadable(path string, err error) error {
-	var p *fs.PathError
-	if errors.As(err, &p) {
+	if p, ok := errors.AsType[*fs.PathError](err); ok {
 		err = p.Err
 	}
 	return fault.Wrap(fault.BadModel, err, "name a config.json, or the folder that it is in", "%s can't be read", path)

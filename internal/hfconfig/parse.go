@@ -24,7 +24,7 @@ func Open(path string) (Model, error) {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		path = filepath.Join(path, ConfigName)
 	}
-	text, err := readAtMost(path, maxConfig)
+	text, err := readFile(path, maxConfig)
 	if err != nil {
 		return Model{}, err
 	}

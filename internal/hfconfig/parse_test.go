@@ -91,7 +91,7 @@ func TestFilesThatCannotBeRead(t *testing.T) {
 	if err := os.Truncate(large, maxConfig+1); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Open(dir); fault.Code(err) != int(fault.BadModel) || !strings.Contains(err.Error(), "bytes") {
+	if _, err := Open(dir); fault.Code(err) != int(fault.BadModel) || !strings.Contains(err.Error(), "larger than 16 MiB") {
 		t.Errorf("a large file: %v", err)
 	}
 }

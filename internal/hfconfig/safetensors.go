@@ -106,7 +106,7 @@ func index(dir string) (*reader, error) {
 	if _, err := os.Stat(file); err != nil {
 		return nil, nil
 	}
-	text, err := readAtMost(file, maxHeader)
+	text, err := readFile(file, maxHeader)
 	if err != nil {
 		return nil, err
 	}

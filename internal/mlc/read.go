@@ -17,6 +17,7 @@ import (
 	"llmparity/internal/fault"
 	"llmparity/internal/gguf"
 	"llmparity/internal/modellib"
+	"llmparity/internal/regular"
 )
 
 // Existing is a WebLLM package as it was found: one written here, or one of MLC's.
@@ -62,9 +63,9 @@ func OpenPackage(dir string) (Existing, error) {
 	bad := func(err error) error {
 		return fault.Wrap(fault.BadModel, err, "", "%s is no sound WebLLM package", dir)
 	}
-	text, err := readAtMost(filepath.Join(dir, configName), maxConfig)
+	text, err := regular.Read(filepath.Join(dir, configName), maxConfig)
 	if err != nil {
-		return Existing{}, bad(err)
+		return Existing{}, bad(fmt.Errorf("%s: %w", configName, err))
 	}
 	p, err := parseConfig(text)
 	if err != nil {
@@ -73,11 +74,11 @@ func OpenPackage(dir string) (Existing, error) {
 	p.Dir = dir
 	// Up to WebLLM 0.2.79 it had the other name.
 	for _, name := range []string{"tensor-cache.json", "ndarray-cache.json"} {
-		if text, err = readAtMost(filepath.Join(dir, name), maxCache); errors.Is(err, fs.ErrNotExist) {
+		if text, err = regular.Read(filepath.Join(dir, name), maxCache); errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
 		if err != nil {
-			return Existing{}, bad(err)
+			return Existing{}, bad(fmt.Errorf("%s: %w", name, err))
 		}
 		shards, err := parseCache(text)
 		if err != nil {
@@ -90,19 +91,6 @@ func OpenPackage(dir string) (Existing, error) {
 		return p, nil
 	}
 	return Existing{}, bad(errors.New("it has no tensor-cache.json"))
-}
-
-func readAtMost(path string, most int64) ([]byte, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, most+1))
-	if err == nil && int64(len(text)) > most {
-		err = fmt.Errorf("%s is larger than %d MiB", filepath.Base(path), most>>20)
-	}
-	return text, err
 }
 
 // add takes over what the shards hold, and looks whether they are there.

@@ -19,6 +19,7 @@ type profile struct {
 	Model           profileModel    `json:"model_info"`
 	Memory          profileMemory   `json:"memory_measurements"`
 	Breakdown       *breakdown      `json:"memory_breakdown,omitempty"`
+	GPUs            *gpuInfo        `json:"gpu_info,omitempty"`
 	Latency         *latencyStats   `json:"latency_stats,omitempty"`
 	Engine          profileEngine   `json:"engine_metadata"`
 }
@@ -70,9 +71,10 @@ type profileMemory struct {
 }
 
 type point struct {
-	Total  *float64 `json:"total_gb,omitempty"`
-	N      int      `json:"launches"`
-	Absent string   `json:"absent,omitempty"`
+	Total  *float64    `json:"total_gb,omitempty"`
+	N      int         `json:"launches"`
+	Absent string      `json:"absent,omitempty"`
+	GPUs   *gpuDetails `json:"per_gpu_details,omitempty"`
 }
 
 // breakdown has the components under their names of schema 2.0. What is not known is absent, and Absent then says why.
@@ -132,7 +134,7 @@ func newProfile(res *compare.Result, c *compare.Cell) profile {
 	points := c.Points()
 	p.Memory = profileMemory{Baseline: pointOf(points.Baseline), PostWarmup: pointOf(points.Warm), Peak: pointOf(points.Peak),
 		Increase: gib(points.Increase)}
-	p.Breakdown = newBreakdown(c)
+	p.Breakdown, p.GPUs, p.Memory.Peak.GPUs = newBreakdown(c), newGPUInfo(c), newGPUDetails(c)
 	p.Latency = newLatency(c)
 	return p
 }
@@ -219,7 +221,7 @@ func mean(values []compare.Value) *float64 {
 	return rounded(sum / float64(len(values)))
 }
 
-func pointOf(f compare.Figure) point { return point{gib(f), f.N, f.Absent} }
+func pointOf(f compare.Figure) point { return point{Total: gib(f), N: f.N, Absent: f.Absent} }
 
 // gib turns MiB into GiB; nil where there is no value.
 func gib(f compare.Figure) *float64 {

@@ -1,0 +1,68 @@
+package reports
+
+import (
+	"llmparity/compare"
+)
+
+// gpuInfo is what was read of GPUs, whoever held their memory: nil where nothing was.
+type gpuInfo struct {
+	Number   int         `json:"num_gpus"`
+	Devices  []gpuMemory `json:"gpu_memory_per_device"`
+	MultiGPU *float64    `json:"multi_gpu_overhead_gb,omitempty"`
+}
+
+// gpuMemory is one device's.
+type gpuMemory struct {
+	Device string   `json:"device"`
+	Name   string   `json:"name,omitempty"`
+	Peak   *float64 `json:"peak_gb,omitempty"`
+	Mean   *float64 `json:"mean_gb,omitempty"`
+	StdDev *float64 `json:"stddev_gb,omitempty"`
+	Method string   `json:"method"`
+}
+
+// gpuDetails are the statistics over the devices at the moment at which all together held most, and each device's peak.
+type gpuDetails struct {
+	Sum     *float64    `json:"sum_gb,omitempty"`
+	Max     *float64    `json:"max_gb,omitempty"`
+	Mean    *float64    `json:"mean_gb,omitempty"`
+	StdDev  *float64    `json:"stddev_gb,omitempty"`
+	Devices []gpuMemory `json:"devices"`
+}
+
+func newGPUInfo(c *compare.Cell) *gpuInfo {
+	devices := gpuDevices(c)
+	if len(devices) == 0 {
+		return nil
+	}
+	return &gpuInfo{Number: len(devices), Devices: devices, MultiGPU: gib(c.Parts.Component(compare.MultiGPUOverhead).Figure)}
+}
+
+func gpuDevices(c *compare.Cell) []gpuMemory {
+	var out []gpuMemory
+	for _, h := range c.Hardware {
+		if h.Kind == compare.OfGPU {
+			out = append(out, gpuMemory{h.Role, h.Name, gib(h.Figure(compare.GPUPeak)), gib(h.Figure(compare.GPUMean)), gib(h.Figure(compare.GPUDeviation)), h.Method})
+		}
+	}
+	return out
+}
+
+// newGPUDetails has the sum, the highest, mean and deviation over several devices; of one they are its peak.
+func newGPUDetails(c *compare.Cell) *gpuDetails {
+	devices := gpuDevices(c)
+	if len(devices) == 0 {
+		return nil
+	}
+	d := &gpuDetails{Devices: devices}
+	if len(devices) == 1 && devices[0].Peak != nil {
+		d.Sum, d.Max, d.Mean, d.StdDev = devices[0].Peak, devices[0].Peak, devices[0].Peak, rounded(0)
+	}
+	for _, h := range c.Hardware {
+		if f := h.Figure(compare.GPUSum); h.Kind == compare.OfGPUs && f.Known() {
+			d.Sum, d.Max = gib(f), gib(h.Figure(compare.GPUHighest))
+			d.Mean, d.StdDev = gib(h.Figure(compare.GPUMean)), gib(h.Figure(compare.GPUDeviation))
+		}
+	}
+	return d
+}

@@ -49,7 +49,7 @@ type fits struct {
 	RAMB   int64  `json:"ram_bytes"`
 	VRAMB  int64  `json:"vram_bytes"`
 	Within string `json:"ram_method"` // how that was found out, and what bounds it
-	Judge  string `json:"judge"`  // the command that says what fits
+	Judge  string `json:"judge"`      // the command that says what fits
 }
 
 // doctorFlags is what a user may say of the examination.

@@ -131,8 +131,9 @@ func backendLibraries() [][2]string {
 // that lie where it loads them from. None: it was built for none, or shows it otherwise.
 func builtFor(path string) []string {
 	var names []string
-	if real, err := filepath.EvalSymlinks(path); err == nil {
-		path = real
+	path, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return nil
 	}
 	dir := filepath.Dir(path)
 	seen := map[string]bool{}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -190,7 +191,7 @@ func said(ctx context.Context, cmd *exec.Cmd) (string, error) {
 	defer p.Kill() // and what it may have started
 	<-p.Done()
 	words := strings.Join(tail.Lines(1<<12), "\n")
-	if p.Err() != nil {
+	if p.Err() != nil && !errors.Is(p.Err(), exec.ErrWaitDelay) { // what it left behind keeps its output open, and goes
 		return words, fmt.Errorf("%w: %s", p.Err(), fault.OneLine(lastWords(words)))
 	}
 	return words, nil

@@ -1,0 +1,70 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"llmparity/internal/estimate"
+	"llmparity/internal/record"
+	"llmparity/internal/sample/gpu"
+)
+
+// cards is a machine with AMD GPUs, as the kernel shows it, of so many bytes in all and in use.
+func cards(t *testing.T, memory ...[2]int64) *gpu.Monitor {
+	t.Helper()
+	o := gpu.Options{Sys: t.TempDir(), Proc: t.TempDir(), Path: []string{}}
+	for i, m := range memory {
+		device := filepath.Join(o.Sys, fmt.Sprintf("class/drm/card%d/device", i))
+		for name, text := range map[string]string{
+			"uevent":                                fmt.Sprintf("DRIVER=amdgpu\nPCI_ID=1002:744C\nPCI_SLOT_NAME=0000:0%d:00.0\n", i+3),
+			fmt.Sprintf("drm/renderD%d/dev", 128+i): fmt.Sprintf("226:%d\n", 128+i),
+			"mem_info_vram_total":                   fmt.Sprintln(m[0]), "mem_info_vram_used": fmt.Sprintln(m[1]),
+		} {
+			path := filepath.Join(device, name)
+			if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	m := gpu.Open(t.Context(), o)
+	t.Cleanup(m.Close)
+	return m
+}
+
+func TestWhatIsFreeOnGPUs(t *testing.T) {
+	m, err := estimate.FromNumbers(estimate.Numbers{Layers: 4, Hidden: 512, Heads: 8, HeadDim: 64, Intermediate: 1024, Vocab: 1000})
+	if err != nil {
+		t.Fatal(err)
+	}
+	two := cards(t, [2]int64{64 * record.MiB, 4 * record.MiB}, [2]int64{256 * record.MiB, 6 * record.MiB})
+	for name, c := range map[string]struct {
+		setup estimate.Setup
+		gpus  *gpu.Monitor
+		free  int64 // -1: nobody tells
+		level record.RiskLevel
+	}{
+		"the adapter is one of them": {estimate.Setup{Engine: estimate.WebLLM, OnGPU: true, DType: "float32"}, two, 250 * record.MiB, record.RiskLow},
+		"layers lie on all":          {estimate.Setup{Engine: estimate.LlamaCPP, GPULayers: 4}, two, 310 * record.MiB, record.RiskLow},
+		"it is too small":            {estimate.Setup{Engine: estimate.LlamaCPP, GPULayers: 4}, cards(t, [2]int64{24 * record.MiB, 20 * record.MiB}), 4 * record.MiB, record.RiskHigh},
+		"there is none":              {estimate.Setup{Engine: estimate.LlamaCPP, GPULayers: 4}, cards(t), -1, record.RiskUnknown},
+	} {
+		c.setup.Context = 512
+		e, err := estimate.Of(m, c.setup)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rooms := here(t.Context(), e, c.gpus)
+		room, ok := rooms[estimate.VRAM]
+		if ok != (c.free >= 0) || ok && room.Free != c.free {
+			t.Errorf("%s: %+v (%v), want %d", name, room, ok, c.free)
+		}
+		if r := e.Risk(rooms); r.Level != c.level {
+			t.Errorf("%s: %+v", name, r)
+		}
+	}
+}

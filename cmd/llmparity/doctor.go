@@ -18,6 +18,7 @@ import (
 	"llmparity/internal/fault"
 	"llmparity/internal/machine"
 	"llmparity/internal/record"
+	"llmparity/internal/sample/gpu"
 )
 
 // doctorSchema names the shape of what --json prints. Fields are added under the same name; none is taken away or given another meaning.
@@ -117,7 +118,7 @@ func (f *doctorFlags) examine(ctx context.Context) *diagnosis {
 			{Role: "cache", Path: dir}, {Role: "temporary", Path: os.TempDir()}, {Role: "shared-memory", Path: "/dev/shm"}}})
 	})
 	var devices []record.GPUInfo
-	all.Go(func() { devices, d.GPUs, d.GPUNotes = findGPUs(ctx) })
+	all.Go(func() { devices, d.GPUs, d.GPUNotes = findGPUs(ctx, gpu.Options{}) })
 	all.Go(func() { d.Libraries = findLibraries(ctx) })
 	all.Go(func() { cuda = cudaVersion(ctx) })
 	all.Go(func() { python = findPython(ctx) })

@@ -23,8 +23,8 @@ type gpuFound struct {
 }
 
 // findGPUs lists the GPUs, each with what it says of its memory, and what hinders being told more.
-func findGPUs(ctx context.Context) (infos []record.GPUInfo, found []gpuFound, notes []string) {
-	m := gpu.Open(ctx, gpu.Options{})
+func findGPUs(ctx context.Context, o gpu.Options) (infos []record.GPUInfo, found []gpuFound, notes []string) {
+	m := gpu.Open(ctx, o)
 	defer m.Close()
 	infos, found, notes = m.GPUs(), []gpuFound{}, []string{}
 	for _, w := range m.Warnings() {

@@ -20,6 +20,7 @@ import (
 	"llmparity/compare"
 	"llmparity/internal/fault"
 	"llmparity/internal/record"
+	"llmparity/internal/sample/gpu"
 )
 
 // told runs doctor and reads what it prints for machines.
@@ -246,6 +247,35 @@ func TestWhatBackendsReach(t *testing.T) {
 		if e := nativeFound(part{Path: "/x", backends: c.backends}, c.gpus); !strings.Contains(e.Can, c.want) {
 			t.Errorf("%v on %v: %s", c.backends, c.gpus, e.Can)
 		}
+	}
+}
+
+// A machine with an AMD GPU, as the kernel shows it.
+func TestGPUsAreToldWithWhatIsFree(t *testing.T) {
+	o := gpu.Options{Sys: t.TempDir(), Proc: t.TempDir(), Path: []string{}}
+	for name, text := range map[string]string{"uevent": "DRIVER=amdgpu\nPCI_ID=1002:744C\nPCI_SLOT_NAME=0000:03:00.0\n", "drm/renderD128/dev": "226:128\n",
+		"mem_info_vram_used": "1073741824\n", "mem_info_vram_total": "25753026560\n"} {
+		path := filepath.Join(o.Sys, "class/drm/card0/device", name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	infos, found, notes := findGPUs(t.Context(), o)
+	if len(infos) != 1 || len(found) != 1 || found[0].UsedB == nil || *found[0].UsedB != 1<<30 || found[0].FreeB == nil || *found[0].FreeB != 25753026560-1<<30 {
+		t.Fatalf("%+v %+v %v", infos, found, notes)
+	}
+	if f := newFits(t.Context(), found); f.VRAMB != 25753026560-1<<30 {
+		t.Errorf("%+v", f)
+	}
+	d := diagnosis{GPUs: found, GPUNotes: notes}
+	if rows := d.gpuRows(); rows[0][0] != "gpu0" || !strings.Contains(rows[0][1], "24.0 GiB, 23.0 GiB free, driver amdgpu, read by "+gpu.Sysfs) {
+		t.Errorf("%q", rows)
+	}
+	if _, found, _ := findGPUs(t.Context(), gpu.Options{Sys: t.TempDir(), Proc: t.TempDir(), Path: []string{}}); len(found) != 0 {
+		t.Errorf("%+v", found)
 	}
 }
 

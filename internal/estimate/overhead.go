@@ -131,7 +131,7 @@ func (e *Estimate) framework(w weighed) Component {
 	switch e.Setup.Engine {
 	case WebLLM:
 		staged := min(float64(w.whole.Best)/2, 550*mib)
-		c := scaled(Framework, 84*mib+staged, 0.5, 1.3, "", "the page, its code and WebLLM's runtime, and a moment of compiling shaders: 84 MiB; copies that Chrome holds on the weights' way to the GPU: half of them, "+
+		c := scaled(Framework, 74*mib+staged, 0.5, 1.4, "", "the page, its code and WebLLM's runtime, and half of the 25 MiB that compiling shaders takes for a moment: 74 MiB; copies that Chrome holds on the weights' way to the GPU: half of them, "+
 			"550 MiB at most. Measured with Chromium 156 and SwiftShader, beyond the browser's baseline", Low)
 		return c
 	case LlamaCPP:

@@ -127,7 +127,7 @@ func TestARefusedCell(t *testing.T) {
 	a.Risk = &record.Risk{Level: record.RiskHigh, Refused: true, Reasons: []string{"30 GiB are needed and 20 free"}, Recommendations: []string{"a shorter context"}}
 	res := compare.Runs(comparetest.Run(t, "refused", a, b))
 	c := res.Cells[0]
-	if c.Refused != "would not fit: 30 GiB are needed and 20 free" || c.Risk == nil || c.Parts != nil || c.Figure(compare.PeakPSS).Absent != "refused, it "+c.Refused {
+	if c.Refused != "would not fit: 30 GiB are needed and 20 free" || c.Risk == nil || c.Parts != nil || c.Figure(compare.PeakPSS).Absent != "refused" {
 		t.Errorf("%+v", c)
 	}
 	if p, ok := c.Forecast.Part(compare.ModelWeights); !ok || p.Verdict != compare.NotMeasured {

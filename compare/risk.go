@@ -17,12 +17,12 @@ func riskReasons(r *record.Risk) []string {
 		short(inMiB(p.Free)))}
 }
 
-// refuse says in every figure of a cell that was not launched why it is absent.
+// refuse says of a cell why it was not launched, and in every figure that it was not.
 func (c *Cell) refuse() {
 	c.Refused = strings.TrimSuffix("would not fit: "+strings.Join(riskReasons(c.Risk), "; "), ": ")
 	for _, list := range [][]Figure{c.Figures, c.Sampler} {
 		for i := range list {
-			list[i].Absent = "refused, it " + c.Refused
+			list[i].Absent = "refused"
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -17,6 +18,7 @@ import (
 	"llmparity/internal/cache"
 	"llmparity/internal/fault"
 	"llmparity/internal/machine"
+	"llmparity/internal/plan"
 	"llmparity/internal/record"
 	"llmparity/internal/sample/gpu"
 )
@@ -123,7 +125,7 @@ func (f *doctorFlags) examine(ctx context.Context) *diagnosis {
 	all.Go(func() { cuda = cudaVersion(ctx) })
 	all.Go(func() { python = findPython(ctx) })
 	if f.servers {
-		all.Go(func() { d.Servers = f.findServers(ctx) })
+		all.Go(func() { d.Servers = findServers(ctx, usualPorts()) })
 	}
 	all.Wait()
 	d.Machine.GPUs = devices
@@ -163,31 +165,23 @@ func newFits(ctx context.Context, gpus []gpuFound) fits {
 	return out
 }
 
-// findServers asks those who listen where servers usually do. Who does not answer is not there.
-func (f *doctorFlags) findServers(ctx context.Context) []part {
-	ports := []string{"11434", "8080", "8000", "30000", "3000", "1234", "5000"}
+// usualPorts are where servers of models listen unless told otherwise: Ollama, llama-server, vLLM, SGLang, TGI, LM Studio, text-generation-webui.
+func usualPorts() []string { return []string{"11434", "8080", "8000", "30000", "3000", "1234", "5000"} }
+
+// findServers asks those who listen on ports of this machine. Who does not answer as a server of models is not there.
+func findServers(ctx context.Context, ports []string) []part {
 	found := make([]part, len(ports))
 	var all sync.WaitGroup
 	for i, port := range ports {
 		all.Go(func() {
 			ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 			defer cancel()
-			at := openaiFlags{}
-			at.server.URL = "http://127.0.0.1:" + port
-			if p := at.check(ctx); p.err == nil {
-				p.Path = at.server.URL
-				found[i] = p
-			}
+			at := openaiFlags{server: plan.OpenAI{URL: "http://127.0.0.1:" + port}}
+			found[i] = at.check(ctx)
 		})
 	}
 	all.Wait()
-	out := []part{}
-	for _, p := range found {
-		if p.Name != "" {
-			out = append(out, p)
-		}
-	}
-	return out
+	return slices.DeleteFunc(found, func(p part) bool { return p.err != nil })
 }
 
 // programSays runs a program that says something and ends, and gives what it said.

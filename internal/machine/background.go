@@ -140,7 +140,11 @@ func (w work) since(earlier work, self int) *record.Background {
 		programs[p.name].Processes++
 		ticks[p.name] += did
 	}
-	b := &record.Background{Seconds: round(seconds), Cores: cores(all)}
+	var seen uint64
+	for _, did := range ticks {
+		seen += did
+	}
+	b := &record.Background{Seconds: round(seconds), Cores: cores(max(all, seen))} // they are read one behind the other
 	if w.stolen > earlier.stolen {
 		b.Stolen = cores(w.stolen - earlier.stolen)
 	}

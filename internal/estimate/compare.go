@@ -76,7 +76,7 @@ func (c Calculated) Against(p Profile) Comparison {
 		name                 string
 		measured, calculated float64
 	}{{Weights, p.Weights, c.Weights}, {KVReserved, p.KV, c.KV}, {Activation, p.Activation, c.Activation}, {Framework, p.Overhead, c.Overhead}, {MultiGPU, p.MultiGPU, c.MultiGPU}} {
-		if part.name == MultiGPU && math.IsNaN(part.measured) && math.IsNaN(part.calculated) {
+		if none := math.IsNaN(part.measured) || part.measured == 0; part.name == MultiGPU && none && math.IsNaN(part.calculated) {
 			continue
 		}
 		if !math.IsNaN(part.calculated) {

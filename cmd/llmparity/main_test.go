@@ -44,6 +44,18 @@ func program(t testing.TB, args ...string) *exec.Cmd {
 	return cmd
 }
 
+// oneLaunch is a run of one launch of an engine: where one shows what a test asks for, a warm-up launch would be another browser for
+// nothing.
+func oneLaunch(t testing.TB, name string, args ...string) *exec.Cmd {
+	t.Helper()
+	cmd := program(t, append([]string{"run", "one.yaml"}, args...)...)
+	plan := "name: one\nengines: [" + name + "]\nmodel: tiny\nprompts: [the quick]\nmax_tokens: 8\nwarmup: {launches: 0, tokens: 1}\nrepetitions: 1\ntimeout: 3m\n"
+	if err := os.WriteFile(filepath.Join(cmd.Dir, "one.yaml"), []byte(plan), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return cmd
+}
+
 // output runs the program to its end.
 func output(t *testing.T, cmd *exec.Cmd) (stdout, stderr string, code int) {
 	t.Helper()

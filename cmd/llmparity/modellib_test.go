@@ -46,8 +46,7 @@ func TestGivenLibraryAndBundleRunAndAreNamed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := program(t, "run", "--engines", "webllm", "--repetitions", "1", "--max-tokens", "8", "--model-lib",
-		server.URL+"/v0/any.wasm", "--webllm-bundle", "node/lib/mine.js")
+	cmd := oneLaunch(t, "webllm", "--model-lib", server.URL+"/v0/any.wasm", "--webllm-bundle", "node/lib/mine.js")
 	// Only what is fetched: the rest of the cache need not be made again.
 	kept := filepath.Join(cmd.Dir, "cache")
 	if err := os.Mkdir(kept, 0o755); err != nil {

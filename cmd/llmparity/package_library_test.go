@@ -80,8 +80,7 @@ func TestAPackageWithAWindowKeepsToTheContext(t *testing.T) {
 	dir := madePackage(t, "window", func(path string) error {
 		return tiny.WriteRandomFile(t.Context(), path, tiny.Spec{Window: 8})
 	}, "--context", "128")
-	cmd := program(t, "run", "-q", "--engines", "webllm", "--repetitions", "1", "--max-tokens", "8", "--model", dir,
-		"--context", "64")
+	cmd := oneLaunch(t, "webllm", "-q", "--model", dir, "--context", "64")
 	if _, stderr, code := output(t, cmd); code != 0 {
 		t.Fatalf("exit code %d\n%s", code, stderr)
 	}

@@ -44,9 +44,7 @@ func TestACatalogueModelRunsFromAMirror(t *testing.T) {
 	place(filepath.Join(made, mlc.LibraryName), e.Library)
 	place(made, e.Model+"/resolve/main")
 
-	run := program(t, "run", "--model", e.ID, "--engines", "webllm", "--mirror", mirror, "--context", "512", "--repetitions", "1",
-		"--max-tokens", "24",
-		"--prompt", tinytest.Prompts()[1].Text)
+	run := oneLaunch(t, "webllm", "--model", e.ID, "--mirror", mirror, "--context", "512", "--max-tokens", "24", "--prompt", tinytest.Prompts()[1].Text)
 	// What is stored under that name must not outlive the test.
 	run.Env = append(run.Env, "LLMPARITY_CACHE="+filepath.Join(run.Dir, "cache"))
 	if _, stderr, code := output(t, run); code != 0 {

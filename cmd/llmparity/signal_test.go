@@ -19,11 +19,11 @@ import (
 )
 
 // moments in a run, each known by what the journal then holds.
-var moments = []struct{ name, journal string }{
-	{"browser starting", `"begin"`},
-	{"model loading", `"name":"baseline"`},
-	{"generating", `"name":"warmup"`},
-	{"second engine", `"attempt":2,"begin"`},
+var moments = []struct{ name, journal, tokens string }{
+	{"browser starting", `"begin"`, "64"},
+	{"model loading", `"name":"baseline"`, "64"},
+	{"generating", `"name":"warmup"`, "64"},
+	{"second engine", `"attempt":2,"begin"`, "4"}, // soon
 }
 
 func TestSignalsLeaveNothingBehind(t *testing.T) {
@@ -33,7 +33,7 @@ func TestSignalsLeaveNothingBehind(t *testing.T) {
 	}{{syscall.SIGINT, int(fault.Interrupted)}, {syscall.SIGTERM, int(fault.Terminated)}, {syscall.SIGKILL, -1}} {
 		for _, moment := range moments {
 			t.Run(fmt.Sprintf("%v/%s", signal.signal, moment.name), func(t *testing.T) {
-				cmd := program(t, "run", "--repetitions", "2")
+				cmd := program(t, "run", "--repetitions", "2", "--max-tokens", moment.tokens)
 				var stderr bytes.Buffer
 				cmd.Stderr = &stderr
 				if err := cmd.Start(); err != nil {

@@ -81,7 +81,7 @@ func (e Estimate) page() []Need {
 	largest, what := int64(0), ""
 	for _, w := range m.Weights {
 		if n := e.stored(w); n > largest {
-			largest, what = n, "the largest tensor"
+			largest, what = n, largestTensor
 		}
 	}
 	layers := 0
@@ -103,6 +103,8 @@ func (e Estimate) page() []Need {
 	return out
 }
 
+const largestTensor = "the largest tensor"
+
 // stored is what a tensor takes, by the share that it has in its model.
 func (e Estimate) stored(w hfconfig.Weight) int64 {
 	var all int64
@@ -116,10 +118,14 @@ func (e Estimate) stored(w hfconfig.Weight) int64 {
 }
 
 // parts are what the memory is mostly for, in words.
-func (e Estimate) parts() string {
+func (e *Estimate) parts() string {
 	words := ""
 	for _, name := range []string{Weights, KVReserved, Activation} {
-		if c := e.Component(name); c.Best > 0 {
+		c := e.Component(name)
+		if engine := e.Setup.Engine; name == Activation && (engine == LlamaCPP || engine == Ollama) && e.Component(Increase).Name != "" {
+			c, _ = e.touched() // what is reserved and never touched takes nothing
+		}
+		if c.Best > 0 {
 			if words != "" {
 				words += ", "
 			}

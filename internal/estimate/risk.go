@@ -95,7 +95,7 @@ func (e Estimate) reason(p record.Place) string {
 	text += fmt.Sprintf(", of %s that can be had (%s)", sized(p.Free), p.How)
 	if p.Name == RAM || p.Name == VRAM {
 		text += ": " + e.parts()
-		if e.Setup.Engine == LlamaCPP && !e.Setup.NoMmap && p.Name == RAM {
+		if e.Setup.Engine == LlamaCPP && !e.Setup.NoMmap && p.Name == RAM && e.Component(Weights).Best > p.Need/4 {
 			text += "; weights that are mapped could be dropped and read again, token by token, from disk"
 		}
 	}
@@ -110,11 +110,13 @@ var placeWords = map[string]string{RAM: "memory", VRAM: "the GPU's memory", Buff
 type change struct {
 	say   string
 	setup Setup
+	step  bool // of several that take ever less: the first that fits is the one to advise
 }
 
 // recommend says what would take less of a place, with what it would come to: what would fit first, and what wouldn't only where nothing does.
 func (e Estimate) recommend(n Need, free int64) []string {
 	var fits, may, wont []string
+	stepped := map[record.RiskLevel]bool{}
 	for _, c := range e.changes() {
 		other, err := Of(e.Model, c.setup)
 		if err != nil {
@@ -129,7 +131,12 @@ func (e Estimate) recommend(n Need, free int64) []string {
 			continue // not worth a word
 		}
 		text := fmt.Sprintf("%s: %s in place of %s, ", c.say, sized(less.Best), sized(n.Best))
-		switch less.level(free) {
+		level := less.level(free)
+		if c.step && (stepped[level] || stepped[record.RiskLow]) {
+			continue
+		}
+		stepped[level] = stepped[level] || c.step
+		switch level {
 		case record.RiskLow:
 			fits = append(fits, text+"which fits")
 		case record.RiskMedium:
@@ -145,7 +152,7 @@ func (e Estimate) recommend(n Need, free int64) []string {
 	switch {
 	case n.Place == RAM:
 		out = append(out, "close other programs, or run on a machine with more memory")
-	case n.Place == Buffer:
+	case n.Place == Buffer && n.What == largestTensor:
 		out = append(out, "take an adapter with larger buffers (--adapter), or a model with a smaller vocabulary")
 	}
 	return out
@@ -161,14 +168,15 @@ func (e Estimate) changes() []change {
 		out = append(out, c)
 	}
 	text := s.InputLen + s.OutputLen
-	for _, n := range []int{s.Context / 2, s.Context / 4, s.Context / 8} {
-		if n >= 512 && n >= text || n >= 512 && s.OutputLen == 0 {
+	for n := s.Context / 2; n >= 512; n /= 2 {
+		if n >= text || s.OutputLen == 0 {
 			add(fmt.Sprintf("a context of %d tokens (--context %d)", n, n), func(c *Setup) {
 				c.Context = n
 				if c.InputLen+c.OutputLen > n {
 					c.InputLen = n - c.OutputLen
 				}
 			})
+			out[len(out)-1].step = true
 		}
 	}
 	wide := strings.HasSuffix(e.DTypes.KVCache, "32") || strings.HasSuffix(e.DTypes.KVCache, "16")

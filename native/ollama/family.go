@@ -174,6 +174,9 @@ func (s *session) see(a address) (path, sha256 string, seen bool) {
 	if err != nil {
 		return unseen("%v", err)
 	}
+	if pid == os.Getpid() {
+		return unseen("it is part of this program")
+	}
 	p, err := proc.Look(pid)
 	if err != nil {
 		return unseen("%v", err)

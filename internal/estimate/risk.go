@@ -42,7 +42,7 @@ func (n Need) level(free int64) record.RiskLevel {
 func (e Estimate) Risk(rooms map[string]Room) record.Risk {
 	r := record.Risk{Level: record.RiskLow}
 	unknown := ""
-	worst := Need{}
+	needs := map[string]Need{}
 	for _, n := range e.Needs() {
 		room, ok := rooms[n.Place]
 		if !ok {
@@ -53,8 +53,9 @@ func (e Estimate) Risk(rooms map[string]Room) record.Risk {
 		}
 		p := record.Place{Name: n.Place, Need: n.Best, High: n.High, Free: room.Free, Level: n.level(room.Free), How: room.How}
 		r.Places = append(r.Places, p)
+		needs[n.Place] = n
 		if grave(p.Level) > grave(r.Level) {
-			r.Level, worst = p.Level, n
+			r.Level = p.Level
 		}
 	}
 	slices.SortStableFunc(r.Places, func(a, b record.Place) int { return cmp.Compare(filled(b), filled(a)) })
@@ -69,8 +70,8 @@ func (e Estimate) Risk(rooms map[string]Room) record.Risk {
 			r.Reasons = append(r.Reasons, e.reason(p))
 		}
 	}
-	if worst.Place != "" {
-		r.Recommendations = e.recommend(worst, rooms[worst.Place].Free)
+	if i := slices.IndexFunc(r.Places, func(p record.Place) bool { return p.Level == r.Level }); i >= 0 && r.Level != record.RiskLow {
+		r.Recommendations = e.recommend(needs[r.Places[i].Name], rooms)
 	}
 	return r
 }
@@ -113,8 +114,19 @@ type change struct {
 	step  bool // of several that take ever less: the first that fits is the one to advise
 }
 
+// worst is the level of the place that is the worst off.
+func (e Estimate) worst(rooms map[string]Room) record.RiskLevel {
+	level := record.RiskLow
+	for _, n := range e.Needs() {
+		if room, ok := rooms[n.Place]; ok && grave(n.level(room.Free)) > grave(level) {
+			level = n.level(room.Free)
+		}
+	}
+	return level
+}
+
 // recommend says what would take less of a place, with what it would come to: what would fit first, and what wouldn't only where nothing does.
-func (e Estimate) recommend(n Need, free int64) []string {
+func (e Estimate) recommend(n Need, rooms map[string]Room) []string {
 	var fits, may, wont []string
 	stepped := map[record.RiskLevel]bool{}
 	for _, c := range e.changes() {
@@ -131,7 +143,7 @@ func (e Estimate) recommend(n Need, free int64) []string {
 			continue // not worth a word
 		}
 		text := fmt.Sprintf("%s: %s in place of %s, ", c.say, sized(less.Best), sized(n.Best))
-		level := less.level(free)
+		level := other.worst(rooms)
 		if c.step && (stepped[level] || stepped[record.RiskLow]) {
 			continue
 		}

@@ -99,3 +99,19 @@ func TestRecommendationsTakeLess(t *testing.T) {
 		}
 	}
 }
+
+// What is advised fits everywhere, not just where it is tightest.
+func TestAdviceFitsEverywhere(t *testing.T) {
+	e := of(t, config(t, "smollm2-135m"), Setup{Engine: WebLLM, DType: "float32", Context: 1 << 18, InputLen: 10, OutputLen: 10})
+	rooms := map[string]Room{RAM: {3 * gib, "said"}, Buffer: {128 * mib, "said"}}
+	r := e.Risk(rooms)
+	if r.Level != record.RiskHigh || len(r.Recommendations) == 0 || !strings.HasPrefix(r.Recommendations[0], "a context of 16384 tokens") {
+		t.Fatalf("%+v", r)
+	}
+	s := e.Setup
+	for context, want := range map[int]record.RiskLevel{1 << 16: record.RiskHigh, 1 << 14: record.RiskLow} { // the first has room in buffers
+		if s.Context = context; of(t, e.Model, s).Risk(rooms).Level != want {
+			t.Errorf("%d tokens are not %s", context, want)
+		}
+	}
+}

@@ -200,6 +200,7 @@ func TestStreams(t *testing.T) {
 			class: record.SetUp, code: int(fault.PromptTooLong), words: "2048"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			t.Parallel() // where a stream breaks off its server's end is waited for
 			s, p := loaded(t, openai.Config{URL: broken(t, c.answer).URL}, served)
 			known := len(p.Warnings())
 			g, err := generated(t.Context(), s, 4)

@@ -50,6 +50,11 @@ func sane(t *testing.T, e Estimate) {
 			sum += c.Best
 		}
 	}
+	for _, n := range e.Needs() {
+		if n.Best < 0 || n.High < n.Best || n.What == "" {
+			t.Errorf("of %s %+v is needed", n.Place, n)
+		}
+	}
 	if total := e.Component(Total).Best; sum != total {
 		t.Errorf("components come to %d, the total is %d", sum, total)
 	}

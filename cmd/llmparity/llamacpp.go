@@ -52,10 +52,10 @@ func (f *llamacppFlags) register(flags *pflag.FlagSet) {
 	l := &f.llama
 	flags.IntVar(&l.BatchThreads, "llamacpp-batch-threads", 0, "llama.cpp's threads in prefill; 0: as many as --threads")
 	flags.IntVar(&l.Batch, "llamacpp-batch", 0, "tokens of a prompt that llama.cpp takes at a time; 0: its own choice")
-	flags.IntVar(&l.UBatch, "llamacpp-ubatch", 0, "tokens that it computes at a time; 0: its own choice")
+	flags.IntVar(&l.UBatch, "llamacpp-ubatch", 0, "tokens that llama.cpp computes at a time; 0: its own choice")
 	types := strings.Join(plan.CacheTypes(), ", ")
 	flags.StringVar(&l.CacheTypeK, "llamacpp-cache-type-k", "", "numbers of the keys in llama.cpp's KV cache: "+types+" (default: --dtype's)")
-	flags.StringVar(&l.CacheTypeV, "llamacpp-cache-type-v", "", "numbers of the values: the same; quantised ones need flash attention")
+	flags.StringVar(&l.CacheTypeV, "llamacpp-cache-type-v", "", "numbers of the values in llama.cpp's KV cache: as of the keys; quantised ones need flash attention")
 	flags.StringVar(&l.FlashAttention, "llamacpp-flash-attention", "off", "llama.cpp's flash attention: off, on or auto; it sums in another order")
 	flags.StringVar(&l.Mmap, "llamacpp-mmap", "on", "whether llama.cpp maps the model's file: on, or off (reads it into memory of its own)")
 	flags.IntVar(&l.GPULayers, "llamacpp-gpu-layers", 0, "layers that llama.cpp puts on a GPU; its build must have one")

@@ -83,7 +83,7 @@ measured is written to a folder as it happens; at the end there are a table and,
 		"sign of life")
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "no progress, only the result")
 	flags.BoolVar(&f.noCheckOOM, "no-check-oom", false, "launch what would run out of memory, by what is foretold of it and what is free, too")
-	flags.IntVar(&f.threads, "threads", 1, "llama.cpp's threads")
+	flags.IntVar(&f.threads, "threads", 1, "threads of llama.cpp and Ollama")
 	f.engineFlags.register(flags)
 	f.packageFlags.register(flags)
 	f.bundleFlags.register(flags)

@@ -108,9 +108,7 @@ func Run(ctx context.Context, o Options) (Summary, error) {
 	say := o.Say
 	o.Say = func(line string) { say(printable(line)) }
 	w := &watcher{o: o, family: proc.NewFamily(), pss: record.Absent, said: map[string]bool{}}
-	w.family.Except = func(p proc.Process) bool {
-		return watches(p) || o.GPU != nil && p.Parent == os.Getpid() && o.GPU.Asks(proc.CommandLine(p.PID))
-	}
+	w.family.Except = w.isOurs
 	w.sum.PeakPSS, w.sum.CommandRSS = record.Absent, record.Absent
 	w.dear, w.gpus = newDear(o.PSS, o.Interval), newGPUs(w.o)
 	defer func() {
@@ -137,6 +135,15 @@ func Run(ctx context.Context, o Options) (Summary, error) {
 		w.sum.CommandRSS, w.sum.CommandFloor = o.Command.maxRSS()
 	}
 	return w.sum, err
+}
+
+// isOurs tells whether a process is this program, watching, or one that we ask of GPUs, which is our double for a moment and nobody for another.
+func (w *watcher) isOurs(p proc.Process) bool {
+	if w.o.GPU == nil || p.Parent != os.Getpid() {
+		return watches(p)
+	}
+	line := proc.CommandLine(p.PID)
+	return len(line) == 0 || watches(p) || w.o.GPU.Asks(line) || slices.Equal(line, proc.CommandLine(os.Getpid()))
 }
 
 // leave waits for a command that goes on unwatched, and ends one where something went wrong.
@@ -429,7 +436,7 @@ func (w *watcher) read(who *process, now time.Time, sum *Point) bool {
 			return true
 		}
 		who.rename()
-		if watches(who.Process) {
+		if w.isOurs(who.Process) {
 			w.family.Drop(who.Member)
 			return false
 		}

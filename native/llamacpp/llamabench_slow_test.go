@@ -40,7 +40,7 @@ const (
 	benchThreads = 1
 	benchBatch   = 512
 	benchTokens  = 65 // 64 evaluations behind the prompt
-	benchBest    = 3  // of so many in a row the best counts, on both sides: what else runs on the machine only ever slows one down
+	benchBest    = 4  // of so many in a row the best counts, on both sides: what else runs on the machine only ever slows one down
 )
 
 func benchConfig() Config {
@@ -128,7 +128,7 @@ func llamaBench(b *testing.B, path string, m engine.Model, prompt int) speed {
 // llama-bench with the same threads, batch, attention and cache, in turn, pair by pair. What is held is the interval of the median of the
 // pairs' ratios, that of order statistics; no pair is left out.
 func BenchmarkAgainstLlamaBench(b *testing.B) {
-	const pairs = 12
+	const pairs = 16
 	path, err := llamaProgram([]string{"llama-bench"}, "PATH", "LLMPARITY_LLAMA_BENCH", "scripts/setup llamacpp-tools").Find("", cache.Dir(os.Getenv))
 	if err != nil {
 		b.Fatal(err)

@@ -160,10 +160,10 @@ func (f *foretelling) count(text string) (int, error) {
 	return max(len(reference.NewTokenizer(v).Prompt(text)), 1), nil
 }
 
-// predicted puts an estimate into the record's words.
+// predicted puts an estimate into the record's words, by the definitions of what is measured.
 func predicted(cell int, e estimate.Estimate) record.Prediction {
 	p := record.Prediction{Cell: cell, Source: e.Model.Source, Setup: e.Settings(), TokenB: e.PerToken, Notes: e.Warnings}
-	for _, c := range e.Components {
+	for _, c := range e.AsMeasured() {
 		p.Parts = append(p.Parts, record.Foretold{Name: c.Name, Low: c.Low, Best: c.Best, High: c.High, DType: c.DType, Method: c.Method,
 			Confidence: string(c.Confidence)})
 	}

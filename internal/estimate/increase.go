@@ -18,7 +18,7 @@ func (e *Estimate) increase() (c Component, ok bool) {
 	framework, touched := e.Component(Framework), e.Component(Activation)
 	var how []string
 	switch s := e.Setup; {
-	case s.OnGPU || s.GPULayers > 0:
+	case s.OnGPU || s.GPULayers > 0 || s.TensorParallel > 1:
 		return Component{}, false // it lies in memory of the GPU's, as its driver likes
 	case s.Engine == WebLLM:
 		how = []string{"weights, KV cache and workspaces in the GPU process of a software adapter, which has WebGPU's buffers in memory and zeroes them",

@@ -113,9 +113,32 @@ func memory(e record.Environment) string {
 		if m.SwapB > 0 {
 			swap = "swap " + gibOf(m.SwapB) + ", " + gibOf(m.SwapFreeB) + " of it free"
 		}
-		parts = append(parts, gibOf(m.AvailableB)+" available", swap, joined(" ", map[bool]string{true: "huge pages"}[m.HugePages != ""], m.HugePages))
+		parts = append(parts, gibOf(m.AvailableB)+" available", swap, joined(" ", map[bool]string{true: "huge pages"}[m.HugePages != ""], m.HugePages),
+			map[bool]string{true: "equal pages merged (KSM)"}[m.Merged], map[bool]string{true: "zswap"}[m.Zswap])
+		for _, r := range m.Reclaimers {
+			parts = append(parts, reclaimed(r))
+		}
 	}
 	return joined(", ", parts...)
+}
+
+// reclaimed says what the kernel takes from processes by itself.
+func reclaimed(r record.Reclaimer) string {
+	if r.Hidden {
+		return "idle memory perhaps taken out (" + r.By + ", which only root may read)"
+	}
+	s := "idle memory"
+	if r.Some {
+		s += " of some processes"
+	}
+	s += " taken out"
+	if r.IdleS > 0 {
+		s += fmt.Sprintf(" after %s s", num(r.IdleS))
+	}
+	if r.FreeBelow > 0 {
+		s += fmt.Sprintf(" while less than %s %% is free", num(100*r.FreeBelow))
+	}
+	return s + " (" + r.By + ")"
 }
 
 func limits(l *record.Limits) string {

@@ -20,7 +20,9 @@ func desk() record.Environment {
 		Processor: &record.Processor{Vendor: "Maker", Microcode: "0x7", Sockets: 1, Physical: 4, Logical: 8, SMT: "on", NUMANodes: 1, MHz: 3000, MinMHz: 400,
 			MaxMHz: 4700, Driver: "pstate", Turbo: "on", SIMD: []string{"avx2", "f16c"}, Caches: []record.Cache{{Level: 1, Kind: "data", B: 48 << 10, Instances: 4},
 				{Level: 3, Kind: "unified", B: 12 << 20, Instances: 1}}},
-		Memory:     &record.Memory{AvailableB: 20 << 30, SwapB: 2 << 30, SwapFreeB: 1 << 30, HugePages: "madvise"},
+		Memory: &record.Memory{AvailableB: 20 << 30, SwapB: 2 << 30, SwapFreeB: 1 << 30, HugePages: "madvise", Merged: true, Zswap: true,
+			Reclaimers: []record.Reclaimer{{By: record.DAMON, IdleS: 60}, {By: record.DAMON, Some: true}, {By: record.DAMONReclaim, IdleS: 120, FreeBelow: 0.4},
+				{By: record.DAMON, Hidden: true}}},
 		Limits:     &record.Limits{Version: "v2", CPUs: 1.5, MemoryB: 4 << 30, MemoryUseB: 1 << 30, SwapB: &none},
 		Background: &record.Background{Seconds: 0.2, Cores: 0.5, Stolen: 0.1, Busiest: []record.BusyProcess{{Name: "cron\x1b[2J<b>", Processes: 1, Cores: 0.3}}},
 		GPUs:       []record.GPUInfo{{Role: "gpu0", Name: "Example GPU", Driver: "555.1", MemoryB: 24 << 30, Method: "nvml"}},
@@ -35,7 +37,9 @@ func TestTheMachineInWords(t *testing.T) {
 		{"cores", "4 physical, 8 logical, sockets: 1, SMT on, NUMA nodes: 1, Maker, microcode 0x7"},
 		{"frequency", "400 to 4700 MHz, 3000 MHz when it was read, pstate, turbo on, governor powersave"},
 		{"caches", "L1 data 4 × 48 KiB, L3 1 × 12 MiB"}, {"SIMD", "avx2 f16c"},
-		{"memory", "32 GiB, 20 GiB available, swap 2 GiB, 1 GiB of it free, huge pages madvise"},
+		{"memory", "32 GiB, 20 GiB available, swap 2 GiB, 1 GiB of it free, huge pages madvise, equal pages merged (KSM), zswap, " +
+			"idle memory taken out after 60 s (DAMON), idle memory of some processes taken out (DAMON), " +
+			"idle memory taken out after 120 s while less than 40 % is free (damon_reclaim), idle memory perhaps taken out (DAMON, which only root may read)"},
 		{"limits", "1.5 cores, 4 GiB of memory, 1 GiB of it used, 0 GiB of swap (cgroup v2)"},
 		{"load before the run", "0.500, 0.250 in 5 minutes, 0.125 in 15"},
 		{"others before the run", `0.500 of 8 cores busy for 0.200 s, 0.100 taken by the host's other guests: cron\x1b[2J<b> 0.300`},

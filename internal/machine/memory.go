@@ -18,7 +18,8 @@ func (f files) memory() (total int64, m *record.Memory) {
 		available = info["MemFree"] + info["Cached"]
 	}
 	return info["MemTotal"], &record.Memory{AvailableB: available, SwapB: info["SwapTotal"], SwapFreeB: info["SwapFree"],
-		HugePages: chosen(f.text("sys/kernel/mm/transparent_hugepage/enabled"))}
+		HugePages: chosen(f.text("sys/kernel/mm/transparent_hugepage/enabled")), Reclaimers: f.reclaimers(),
+		Merged: f.text("sys/kernel/mm/ksm/run") == "1", Zswap: f.text("sys/module/zswap/parameters/enabled") == "Y"}
 }
 
 // parseMemInfo reads /proc/meminfo into bytes; lines that count something else are left out.

@@ -33,7 +33,27 @@ type Memory struct {
 	SwapB      int64  `json:"swap_bytes"`
 	SwapFreeB  int64  `json:"swap_free_bytes"`
 	HugePages  string `json:"transparent_huge_pages,omitempty"` // always, madvise, never
+	// Reclaimers take from processes what is idle, without anybody asking for memory.
+	Reclaimers []Reclaimer `json:"reclaimers,omitempty"`
+	Merged     bool        `json:"same_pages_merged,omitempty"` // KSM is on: equal pages of programs that agree to it become one
+	Zswap      bool        `json:"zswap,omitempty"`             // what is swapped out may lie in memory, compressed
 }
+
+// Reclaimer is what in the kernel takes out of memory, by itself, what processes have not used for a while: their own memory goes to swap
+// where there is any, pages of files are dropped. RSS and PSS fall then, and what is needed again must be read again.
+type Reclaimer struct {
+	By        string  `json:"by"`                          // DAMON or DAMONReclaim
+	Hidden    bool    `json:"hidden,omitempty"`            // it was set up, and only root may read what it does and whether it runs
+	Some      bool    `json:"of_some_processes,omitempty"` // and not of all
+	IdleS     float64 `json:"idle_seconds,omitempty"`      // for so long nobody has used what is taken
+	FreeBelow float64 `json:"free_memory_below,omitempty"` // the share of memory that is free under which it begins; absent: always
+}
+
+// What takes idle memory.
+const (
+	DAMON        = "DAMON"
+	DAMONReclaim = "damon_reclaim"
+)
 
 // Limits are what the control group allows us, or one above it; absent where it says nothing.
 type Limits struct {

@@ -2,6 +2,7 @@ package run
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"time"
 
@@ -21,3 +22,30 @@ func Environment(ctx context.Context, results string) record.Environment {
 
 // load1 is the load average over the last minute; 0 where the system keeps none.
 func load1(ctx context.Context) float64 { return machine.Load1(ctx) }
+
+// unfit says what of a machine makes figures of it doubtful.
+func unfit(env record.Environment) []record.Warning {
+	var out []record.Warning
+	if busy := float64(env.Cores) / 2; env.Load1 > busy {
+		out = append(out, record.Warning{Code: "noisy-machine", Text: fmt.Sprintf(
+			"the machine was busy before the run: load average %.1f on %d cores; times and rates may be off", env.Load1, env.Cores)})
+	}
+	if env.Memory == nil {
+		return out
+	}
+	for _, r := range env.Memory.Reclaimers {
+		if r.Some { // of processes that were chosen before any of ours was there
+			continue
+		}
+		takes, idle := "takes", ""
+		if r.Hidden {
+			takes = "may take"
+		}
+		if r.IdleS > 0 {
+			idle = fmt.Sprintf(" for %g s", r.IdleS)
+		}
+		return append(out, record.Warning{Code: "memory-reclaimed", Text: fmt.Sprintf("the kernel %s from processes by itself what has been idle%s (%s): "+
+			"RSS and PSS fall then though nothing was freed, and mapped weights must be read again", takes, idle, r.By)})
+	}
+	return out
+}

@@ -81,12 +81,7 @@ func Do(ctx context.Context, o Options) (dir string, err error) {
 		return "", err
 	}
 	o.Progress(Event{Kind: Recording, Text: w.Dir()})
-	if busy := float64(env.Cores) / 2; env.Load1 > busy {
-		w.Warn(record.Warning{Code: "noisy-machine", Text: fmt.Sprintf(
-			"the machine was busy before the run: load average %.1f on %d cores; times and rates may be off", env.Load1,
-			env.Cores)})
-	}
-	for _, warning := range o.gpus.Warnings() {
+	for _, warning := range append(unfit(env), o.gpus.Warnings()...) {
 		w.Warn(warning)
 	}
 	err = launches(ctx, o, w)

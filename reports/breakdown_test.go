@@ -38,7 +38,7 @@ func TestBreakdownIsTheSameInTerminalAndPage(t *testing.T) {
 		}
 	}
 	res := compare.Runs(runs...)
-	text := rendered(t, func(w io.Writer) error { return reports.Table(w, res) })
+	text := rendered(t, func(w io.Writer) error { return reports.Details(w, res) })
 	page := rendered(t, func(w io.Writer) error { return reports.HTML(w, res, runs...) })
 	terminal := map[[2]string][]string{} // by cell and moment
 	_, section, _ := strings.Cut(text, "\nWhere the memory is\n")
@@ -88,7 +88,7 @@ func TestBreakdownIsTheSameInTerminalAndPage(t *testing.T) {
 func TestBreakdownIsAbsentWhereNothingLookedInside(t *testing.T) {
 	runs := []*record.Run{comparetest.Run(t, "old", comparetest.Browser(6), comparetest.Native(6))}
 	res := compare.Runs(runs...)
-	if text := rendered(t, func(w io.Writer) error { return reports.Table(w, res) }); strings.Contains(text, "Where the memory is") {
+	if text := rendered(t, func(w io.Writer) error { return reports.Details(w, res) }); strings.Contains(text, "Where the memory is") {
 		t.Errorf("nothing is known of it:\n%s", text)
 	}
 	if page := rendered(t, func(w io.Writer) error { return reports.HTML(w, res, runs...) }); strings.Contains(page, `id="breakdown"`) {

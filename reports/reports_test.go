@@ -3,6 +3,7 @@ package reports_test
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"flag"
 	"io"
 	"os"
@@ -123,6 +124,9 @@ func TestTable(t *testing.T) {
 	for name, runs := range cases(t) {
 		res := compare.Runs(runs...)
 		golden(t, "table-"+name+".txt", func(w io.Writer) error { return reports.Table(w, res) })
+		if name == "foretold" || name == "inside" || name == "hostile" || name == "served" {
+			golden(t, "details-"+name+".txt", func(w io.Writer) error { return reports.Details(w, res) })
+		}
 	}
 }
 
@@ -151,7 +155,7 @@ func TestTableFitsATerminal(t *testing.T) {
 	long.Cell.Engine = strings.Repeat("a-long-engine-name ", 9)
 	for _, runs := range append([][]*record.Run{{comparetest.Run(t, "long", long, comparetest.Native(6))}}, cases(t, "mixed")["mixed"], cases(t, "hostile")["hostile"]) {
 		var b bytes.Buffer
-		if err := reports.Table(&b, compare.Runs(runs...)); err != nil {
+		if err := errors.Join(reports.Table(&b, compare.Runs(runs...)), reports.Details(&b, compare.Runs(runs...))); err != nil {
 			t.Fatal(err)
 		}
 		for _, l := range strings.Split(b.String(), "\n") {

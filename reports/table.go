@@ -12,12 +12,18 @@ import (
 // width is what a terminal surely has.
 const width = 120
 
-// Table writes the result for a terminal: plain text, which a file or a pipe can take as well.
+// Table writes the result for a terminal: plain text, which a file or a pipe can take as well. It has what decides; Details has more.
 func Table(w io.Writer, res *compare.Result) error { return (&table{res: res}).write(w) }
+
+// Details writes the same with the memory in full: each component's method, each forecast's range, and where the memory is.
+func Details(w io.Writer, res *compare.Result) error {
+	return (&table{res: res, details: true}).write(w)
+}
 
 type table struct {
 	res      *compare.Result
 	b        strings.Builder
+	details  bool
 	numbered bool // rows carry numbers, because their names had to be shortened
 }
 
@@ -40,9 +46,13 @@ func (t *table) write(w io.Writer) error {
 	t.section("Risk of running out of memory", "! ", risks(t.res))
 	t.section("What may be compared", "- ", t.res.Comparability)
 	t.points()
-	t.parts()
-	t.forecast()
-	t.breakdown()
+	if t.details {
+		t.parts()
+		t.forecast()
+		t.breakdown()
+	} else {
+		t.components()
+	}
 	t.hardware()
 	t.section("Parity", "- ", t.parity())
 	t.section("Ratios", "- ", t.ratios())

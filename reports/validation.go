@@ -138,10 +138,7 @@ func cellErrors(v *compare.Validation) *grid {
 		for _, col := range columns {
 			text := "-"
 			if p, ok := c.Forecast.Part(col[1]); ok {
-				text = errorText(p, "-")
-				if p.Within != nil && !*p.Within {
-					text += "*"
-				}
+				text = errorMark(p)
 			}
 			row = append(row, text)
 		}

@@ -14,7 +14,7 @@ import (
 
 func reportCommand() *cobra.Command {
 	var out string
-	var profile, json bool
+	var profile, json, details bool
 	c := &cobra.Command{
 		Use:   "report DIR",
 		Short: "Render a run again: the table, report.html, profiles",
@@ -28,7 +28,7 @@ func reportCommand() *cobra.Command {
 			if json {
 				return reports.JSON(c.OutOrStdout(), result)
 			}
-			if err := reports.Table(c.OutOrStdout(), result); err != nil {
+			if err := terminal(details)(c.OutOrStdout(), result); err != nil {
 				return err
 			}
 			if out == "" {
@@ -47,13 +47,15 @@ func reportCommand() *cobra.Command {
 	c.Flags().StringVarP(&out, "output", "o", "", "the HTML file (default: DIR/report.html)")
 	c.Flags().BoolVar(&profile, "profile", false, "also write DIR/profile-<cell>-<engine>.json, a file a cell (schema_version 2.0)")
 	c.Flags().BoolVar(&json, "json", false, "print the result as JSON instead, and write nothing")
+	detailsFlag(c, &details)
+	c.MarkFlagsMutuallyExclusive("json", "details")
 	c.MarkFlagsMutuallyExclusive("json", "output")
 	c.MarkFlagsMutuallyExclusive("json", "profile")
 	return c
 }
 
 func compareCommand() *cobra.Command {
-	var json bool
+	var json, details bool
 	var html string
 	c := &cobra.Command{
 		Use:   "compare DIR...",
@@ -77,12 +79,26 @@ func compareCommand() *cobra.Command {
 			if json {
 				return reports.JSON(c.OutOrStdout(), result)
 			}
-			return reports.Table(c.OutOrStdout(), result)
+			return terminal(details)(c.OutOrStdout(), result)
 		},
 	}
 	c.Flags().BoolVar(&json, "json", false, "print the result as JSON, for machines")
 	c.Flags().StringVar(&html, "html", "", "also write an HTML report to this file")
+	detailsFlag(c, &details)
+	c.MarkFlagsMutuallyExclusive("json", "details")
 	return c
+}
+
+func detailsFlag(c *cobra.Command, details *bool) {
+	c.Flags().BoolVar(details, "details", false, "print memory in full: methods, ranges of forecasts, where it is by part and process")
+}
+
+// terminal is what is printed of a result.
+func terminal(details bool) func(io.Writer, *compare.Result) error {
+	if details {
+		return reports.Details
+	}
+	return reports.Table
 }
 
 // writeHTML writes the report; where it can't, do is what to do about it.

@@ -1,0 +1,111 @@
+package reports
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"llmparity/compare"
+)
+
+// Words that say how to read the short table; of errors only where there are such.
+const (
+	componentsWords = "MiB, medians over launches. What is left of the increase is the framework's, with the errors of all the rest."
+	errorsWords     = " Foretold: before the first launch, by arithmetic alone. Error: the forecast's, in percent of what was measured; + is too much, " +
+		"* outside the range that was foretold."
+	moreWords = " `llmparity report DIR --details` has methods, ranges, and where the memory is by process and part; so has the HTML report."
+)
+
+// fewWords is how many sentences on forecasts the short table has below it.
+const fewWords = 6
+
+const errorRow = "error"
+
+// components is where the memory goes, a row a cell, and below it what was foretold and how far that was off.
+func (t *table) components() {
+	columns := t.componentColumns()
+	rows, cells := [][]string{{"", ""}, {"cell", ""}}, []int{}
+	for _, col := range columns {
+		rows[0], rows[1] = append(rows[0], col[0]), append(rows[1], col[1])
+	}
+	for i := range t.res.Cells {
+		for _, row := range componentRows(columns, &t.res.Cells[i], len(t.res.Cells) <= manyCells) {
+			rows, cells = append(rows, row), append(cells, i)
+		}
+	}
+	notes := recommendations(t.res)
+	if len(cells)+len(notes) == 0 {
+		return
+	}
+	t.b.WriteString("\nMemory by component\n")
+	if len(cells) > 0 {
+		words := componentsWords
+		if slices.ContainsFunc(rows, func(row []string) bool { return row[1] == errorRow }) {
+			words += errorsWords
+		}
+		t.print(rows, cells)
+		t.b.WriteString(wrap(words+moreWords, "", "", width))
+	}
+	if more := len(notes) - fewWords; more > 0 {
+		notes = append(notes[:fewWords:fewWords], fmt.Sprintf("%d more such sentences are in the details and in the report.", more))
+	}
+	for _, n := range append(negative(t.res), notes...) {
+		t.b.WriteString(wrap(n, "- ", "  ", width))
+	}
+}
+
+// componentColumns leave out what several GPUs take where there are none.
+func (t *table) componentColumns() [][3]string {
+	var out [][3]string
+	for _, col := range partColumns() {
+		some := col[2] != compare.MultiGPUOverhead
+		for i := range t.res.Cells {
+			c := &t.res.Cells[i]
+			told, _ := c.Forecast.Part(col[2])
+			some = some || c.Parts.Component(col[2]).Center() > 0 || told.Best != nil && *told.Best > 0
+		}
+		if some {
+			out = append(out, col)
+		}
+	}
+	return out
+}
+
+// componentRows are a cell's: measured, foretold and the error, as far as there are such; of many cells only what was measured and the error.
+func componentRows(columns [][3]string, c *compare.Cell, all bool) [][]string {
+	measured, foretold, off := []string{line(c.Label), "measured"}, []string{line(c.Label), "foretold"}, []string{line(c.Label), errorRow}
+	told, compared := false, false
+	for _, col := range columns {
+		f, best := c.Parts.Component(col[2]).Figure, "-"
+		measured = append(measured, strings.ReplaceAll(held(f, c.Launches), "–", "-"))
+		p, _ := c.Forecast.Part(col[2])
+		if p.Measured != nil && *p.Measured != f.Center() {
+			p = compare.Foretold{} // foretold of something else than the column's
+		}
+		if p.Best != nil {
+			best, told = mib(*p.Best), true
+		}
+		foretold, off = append(foretold, best), append(off, errorMark(p))
+		compared = compared || p.Error != nil
+	}
+	var out [][]string
+	if c.Parts != nil {
+		out = append(out, measured)
+	}
+	if told && (all || c.Parts == nil) {
+		out = append(out, foretold)
+	}
+	if compared {
+		out = append(out, off)
+	}
+	return out
+}
+
+// errorMark is an error, marked where what was measured is outside the range that was foretold.
+func errorMark(p compare.Foretold) string {
+	text := errorText(p, "-")
+	if p.Within != nil && !*p.Within {
+		text += "*"
+	}
+	return text
+}

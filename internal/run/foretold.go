@@ -2,6 +2,7 @@ package run
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -10,15 +11,27 @@ import (
 	"llmparity/internal/record"
 )
 
-// patience is how long what is foretold of a cell may take: it is arithmetic, and a run doesn't hang on it.
+// patience is how long foretelling may take, of all cells together, and judging a cell: it is arithmetic, and a run doesn't hang on it.
 const patience = 30 * time.Second
 
-// foretell records what the cell's memory is likely to be. Whatever goes wrong with that is no reason to measure nothing.
+// foretellAll records what the cells' memory is likely to be. Who interrupts that wants no forecast of what will not be launched.
+func foretellAll(ctx context.Context, o Options, w *record.Writer, all []*cell) {
+	soon, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	for _, c := range all {
+		if o.Foretell == nil || ctx.Err() != nil {
+			return
+		}
+		c.foretell(soon, o, w)
+	}
+}
+
+// foretell records it of one. Whatever goes wrong with that is no reason to measure nothing.
 func (c *cell) foretell(ctx context.Context, o Options, w *record.Writer) {
-	if o.Foretell == nil {
+	p, why := within(ctx, func(ctx context.Context) record.Prediction { return o.Foretell(ctx, c.Cell) })
+	if errors.Is(ctx.Err(), context.Canceled) {
 		return
 	}
-	p, why := within(ctx, func(ctx context.Context) record.Prediction { return o.Foretell(ctx, c.Cell) })
 	if why != "" {
 		p = record.Prediction{Absent: why}
 	}
@@ -36,7 +49,9 @@ func (c *cell) judge(ctx context.Context, o Options, w *record.Writer, say func(
 		return nil
 	}
 	c.judged = true
-	r, why := within(ctx, func(ctx context.Context) record.Risk { return o.Judge(ctx, c.memory, o.gpus) })
+	soon, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	r, why := within(soon, func(ctx context.Context) record.Risk { return o.Judge(ctx, c.memory, o.gpus) })
 	if ctx.Err() != nil {
 		return nil // the launch will tell
 	}
@@ -61,10 +76,12 @@ func (c *cell) judge(ctx context.Context, o Options, w *record.Writer, say func(
 	return nil
 }
 
-// within calls what is no part of the measurement, and says why nothing came of it.
+// within calls what is no part of the measurement, and says why nothing came of it. What doesn't heed that its time is over is left behind.
 func within[T any](ctx context.Context, f func(context.Context) T) (v T, why string) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
+	const late = "it took longer than %s to foretell"
+	if ctx.Err() != nil {
+		return v, fmt.Sprintf(late, patience)
+	}
 	type answer struct {
 		v   T
 		why string
@@ -84,6 +101,6 @@ func within[T any](ctx context.Context, f func(context.Context) T) (v T, why str
 	case a := <-came:
 		return a.v, a.why
 	case <-ctx.Done():
-		return v, fmt.Sprintf("it took longer than %s to foretell", patience)
+		return v, fmt.Sprintf(late, patience)
 	}
 }

@@ -151,3 +151,47 @@ func TestForetellingBreaksNoRun(t *testing.T) {
 		})
 	}
 }
+
+// What never comes is waited for once, and not once a cell; who interrupts it gets no forecasts that say that it took too long.
+func TestForetellingHasOnePatience(t *testing.T) {
+	for name, interrupted := range map[string]bool{"it never comes": false, "it is interrupted": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithCancel(t.Context())
+				o := options(t, &scripted{name: "a"})
+				o.Plan.Prompts = []string{"first", "second", "third", "fourth"}
+				asked := 0
+				o.Foretell = func(ctx context.Context, c record.Cell) record.Prediction {
+					if asked++; asked == 1 {
+						return foretold(ctx, c)
+					}
+					if interrupted {
+						cancel()
+					}
+					time.Sleep(time.Hour)
+					return record.Prediction{}
+				}
+				var waited time.Duration
+				start := time.Now()
+				o.Progress = func(e run.Event) {
+					if e.Kind == run.Launched && waited == 0 {
+						waited = time.Since(start)
+					}
+				}
+				r, err := do(t, ctx, o)
+				absent := 0
+				for _, p := range r.Predictions {
+					if p.Absent != "" {
+						absent++
+					}
+				}
+				if asked != 2 || interrupted && (absent != 0 || len(r.Predictions) != 1 || r.Status != record.Interrupted) ||
+					!interrupted && (err != nil || absent != 3 || waited > 40*time.Second) {
+					t.Errorf("asked %d times, waited %s, the run is %s: %+v, %v", asked, waited, r.Status, r.Predictions, err)
+				}
+				cancel()
+				time.Sleep(2 * time.Hour)
+			})
+		})
+	}
+}

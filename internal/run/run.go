@@ -200,9 +200,9 @@ func launches(ctx context.Context, o Options, w *record.Writer) error {
 	all := cells(o)
 	for _, c := range all {
 		w.Cell(c.Cell)
-		c.foretell(ctx, o, w)
 		defer c.close()
 	}
+	foretellAll(ctx, o, w, all)
 	var first error
 	order := turns(o, all)
 	for i, t := range order {

@@ -112,8 +112,8 @@ func samePrompt(run *record.Run) Check {
 		}
 		had[c.Prompt][c.Engine] = true
 	}
-	for prompt, by := range had {
-		if len(by) < len(engines) {
+	for _, prompt := range slices.Sorted(maps.Keys(had)) {
+		if by := had[prompt]; len(by) < len(engines) {
 			return Check{SamePrompt, No, fmt.Sprintf("%.40q was given to %s alone", prompt, list(by))}
 		}
 	}
@@ -154,7 +154,7 @@ func severalRuns(run *record.Run) Check {
 	if least < 0 {
 		return Check{SeveralRuns, Unknown, "there is no cell"}
 	}
-	return Check{SeveralRuns, yesIf(least >= Enough), fmt.Sprintf("each cell has %d or more that count; an interval of 95 %% takes %d", least, Enough)}
+	return Check{SeveralRuns, yesIf(least >= Enough), fmt.Sprintf("the fewest that count in a cell: %d; an interval of 95 %% takes %d", least, Enough)}
 }
 
 // systemState asks whether the system and every engine that ran told what they are.

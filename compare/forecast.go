@@ -77,10 +77,18 @@ func (c *Cell) forecast(p record.Prediction) *Forecast {
 		}
 		return f
 	}
+	otherwise := byOtherDefinitions(p)
+	if len(otherwise) > 0 {
+		f.Notes = append(f.Notes, "framework overhead and total were foretold by other definitions than are measured, and are not held against what was measured")
+	}
 	for _, name := range components() {
+		if slices.Contains(otherwise, name[0]) {
+			continue
+		}
 		said, ok := p.Part(name[0])
-		measured := c.Parts.Component(measuredAs(name[0]))
-		trivial := name[0] == MultiGPUOverhead && (!measured.Known() || measured.Center() == 0)
+		measured := c.Parts.Component(name[0])
+		// Of one device there is no overhead of several; the peak holds what there was before, which is foretold of few.
+		trivial := name[0] == MultiGPUOverhead && (!measured.Known() || measured.Center() == 0) || name[0] == TotalMemory
 		if !ok && (!measured.read() || trivial) {
 			continue
 		}
@@ -90,21 +98,18 @@ func (c *Cell) forecast(p record.Prediction) *Forecast {
 	return f
 }
 
-// measuredAs is the component that is measured of one that is foretold: a total is foretold of what comes on top of an engine that is
-// open and has no model.
-func measuredAs(name string) string {
-	if name == TotalMemory {
-		return MemoryIncrease
+// byOtherDefinitions are components that mean another thing in a forecast than in a measurement. Forecasts of before both meant the same
+// are known by a total as used.
+func byOtherDefinitions(p record.Prediction) []string {
+	if _, before := p.Part("total_used"); before {
+		return []string{FrameworkOverhead, TotalMemory}
 	}
-	return name
+	return nil
 }
 
 // hold sets what was foretold of a component against what was measured.
 func hold(name string, said record.Foretold, told bool, measured Component) Foretold {
 	f := Foretold{Name: name, Title: ComponentTitle(name), Verdict: NotForetold}
-	if name == TotalMemory {
-		f.Title = "total, if all is touched"
-	}
 	if told {
 		low, best, high := inMiB(said.Low), inMiB(said.Best), inMiB(said.High)
 		f.Low, f.Best, f.High, f.Method, f.Confidence, f.DType = &low, &best, &high, said.Method, said.Confidence, said.DType
@@ -137,8 +142,7 @@ func inMiB(bytes int64) float64 { return float64(bytes) / record.MiB }
 func (f *Foretold) judge() {
 	off := round(*f.Best-*f.Measured, 6)
 	f.Error = &off
-	if *f.Measured > 0 {
-		percent := round(100*off / *f.Measured, 6)
+	if percent := round(100*off / *f.Measured, 6); *f.Measured > 0 && !math.IsInf(percent, 0) {
 		f.Percent = &percent
 	}
 	tolerance := sameByLogMiB
@@ -215,7 +219,7 @@ func (c *Cell) otherwise(p record.Prediction) []string {
 
 // reason is what most likely explains an error: a type of numbers, another difference of the set-up, else what such errors come from.
 func (c *Cell) reason(f *Forecast, x Foretold, setup []string) string {
-	actual := c.Parts.Component(measuredAs(x.Name)).DType
+	actual := c.Parts.Component(x.Name).DType
 	if x.DType != "" && actual != "" && !strings.EqualFold(actual, x.DType) {
 		return fmt.Sprintf("%s was %s, %s was foretold", strings.SplitN(x.Title, ",", 2)[0], actual, x.DType)
 	}
@@ -237,7 +241,7 @@ func (c *Cell) reason(f *Forecast, x Foretold, setup []string) string {
 		return c.leftOver(*x.Error)
 	}
 	if words, _ := c.untouchedWords(*x.Error); high && words != "" {
-		return "what is reserved is in it, and only what is touched is measured: " + words
+		return lessTouched + words
 	}
 	if worst, ok := f.worst(); ok {
 		return "most of it comes from " + worst
@@ -248,6 +252,8 @@ func (c *Cell) reason(f *Forecast, x Foretold, setup []string) string {
 	return "something grew that was not foretold: copies during the load, caches, or another program's pages"
 }
 
+const lessTouched = "less came into memory than was foretold, of what was reserved: "
+
 // leftOver explains an error of what is left by difference.
 func (c *Cell) leftOver(off float64) string {
 	if c.Parts.Component(FrameworkOverhead).Words != "" {
@@ -255,7 +261,7 @@ func (c *Cell) leftOver(off float64) string {
 	}
 	const rule = "it is what is left by difference, with the errors of all other components in it, and was foretold by a rule of thumb"
 	if words, _ := c.untouchedWords(off); off > 0 && words != "" {
-		return "what is left by difference is less by what of the other components was reserved and not touched: " + words
+		return lessTouched + words
 	}
 	return rule
 }

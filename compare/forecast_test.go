@@ -50,7 +50,6 @@ func TestForetoldAndMeasured(t *testing.T) {
 			t.Errorf("%s: %+v", name, p)
 		}
 	}
-	// What is foretold in all is what comes on top of an engine without a model.
 	increase, _ := f.Part(compare.MemoryIncrease)
 	total, _ := f.Part(compare.TotalMemory)
 	if *increase.Measured != *total.Measured || *total.Within || total.Verdict != compare.TooLittle || !*increase.Within {
@@ -67,6 +66,61 @@ func TestForetoldAndMeasured(t *testing.T) {
 	}
 	if strings.Contains(all, "model weights") || strings.Contains(all, "activations, workspaces: 6") {
 		t.Errorf("what is right is recommended: %s", all)
+	}
+}
+
+// A total is the peak, with what an engine holds that is open and has no model; nobody misses a forecast of it.
+func TestATotalIsHeldAgainstThePeak(t *testing.T) {
+	e := comparetest.Browser(3)
+	e.Prediction = forecast(comparetest.Foretell(compare.MemoryIncrease, 500, 570, 600, ""))
+	if p, ok := foretold(t, e).Part(compare.TotalMemory); ok {
+		t.Errorf("%+v", p)
+	}
+	e.Prediction = forecast(comparetest.Foretell(compare.MemoryIncrease, 500, 570, 600, ""), comparetest.Foretell(compare.TotalMemory, 700, 800, 900, ""))
+	res := compare.Runs(comparetest.Run(t, "total", e))
+	increase, _ := res.Cells[0].Forecast.Part(compare.MemoryIncrease)
+	total, _ := res.Cells[0].Forecast.Part(compare.TotalMemory)
+	if peak := res.Cells[0].Figure(compare.PeakPSS).Center(); *total.Measured != peak || *increase.Measured >= peak || !*total.Within || total.Title != "total" {
+		t.Errorf("%+v\n%+v", increase, total)
+	}
+}
+
+// A record of before a name meant the same on both sides is read by what it means.
+func TestForecastsByOtherDefinitions(t *testing.T) {
+	e := comparetest.Native(1)
+	e.Prediction = forecast(comparetest.Foretell(compare.KVCache, 4, 4, 4, "f32"), comparetest.Foretell(compare.FrameworkOverhead, 1, 2, 3, ""),
+		comparetest.Foretell(compare.TotalMemory, 900, 900, 900, ""), comparetest.Foretell("total_used", 800, 800, 800, ""), comparetest.Foretell(compare.MemoryIncrease, 1, 2, 3, ""))
+	f := foretold(t, e)
+	for name, there := range map[string]bool{compare.KVCache: true, compare.MemoryIncrease: true, compare.FrameworkOverhead: false, compare.TotalMemory: false} {
+		if _, ok := f.Part(name); ok != there {
+			t.Errorf("%s: %v", name, ok)
+		}
+	}
+	if all := strings.Join(f.Notes, " "); !strings.Contains(all, "by other definitions") {
+		t.Error(all)
+	}
+}
+
+// A remainder below zero may be foretold too: it is within its range or not, and has no error in percent.
+func TestARemainderBelowZeroIsJudgedByItsRange(t *testing.T) {
+	v := compare.NewValidation()
+	for _, low := range []float64{-100, 1} {
+		e := comparetest.Native(1)
+		e.Prediction = forecast(comparetest.Foretell(compare.FrameworkOverhead, low, low+1, 20, ""))
+		log := tells()
+		log["workspaces_bytes"] = 60 << 20
+		run := logs(comparetest.Run(t, "below", e), log)
+		if p, _ := compare.Runs(run).Cells[0].Forecast.Part(compare.FrameworkOverhead); *p.Measured >= 0 || *p.Within != (low < 0) || p.Percent != nil || p.Error == nil {
+			t.Errorf("%+v", p)
+		}
+		v.Add(run)
+	}
+	v.Close()
+	if e := v.Components[0]; e.Name != compare.FrameworkOverhead || e.Cells != 2 || e.N != 0 || e.Within != 0.5 || e.ErrorSizes != nil {
+		t.Errorf("%+v", e)
+	}
+	if b, err := json.Marshal(v); err != nil || strings.Contains(string(b), "median_error_percent") {
+		t.Errorf("%v %s", err, b)
 	}
 }
 
@@ -178,7 +232,7 @@ func TestValidation(t *testing.T) {
 	if v.Runs != 6 || v.Without != 2 || len(v.Cells) != 4 || len(v.Absent) != 1 || !strings.Contains(v.Absent[0], "no shape") {
 		t.Fatalf("%+v", v)
 	}
-	if e := v.Components[0]; e.Name != compare.KVCache || e.N != 4 || e.Median != 25 || e.Bias != 12.5 || e.Max != 50 || e.Within != 0.25 || e.Expected.Variance != 15 {
+	if e := v.Components[0]; e.Name != compare.KVCache || e.Cells != 4 || e.N != 4 || e.Median != 25 || e.Bias != 12.5 || e.Max != 50 || e.Within != 0.25 || e.Expected.Variance != 15 {
 		t.Errorf("%+v", e)
 	}
 	if v.Cells[0].Dir != "d" || v.Cells[0].Worst != round6(50.0/15) || v.Cells[0].WorstName != compare.KVCache || v.Cells[3].Dir != "a" {

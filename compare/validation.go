@@ -45,13 +45,19 @@ type ErrorGroup struct {
 type ComponentError struct {
 	Name   string  `json:"name"`
 	Title  string  `json:"title"`
-	N      int     `json:"n"`
+	Cells  int     `json:"cells"`        // in which it was both foretold and measured
+	Within float64 `json:"within_range"` // the share of them that were within the range that was foretold
+	N      int     `json:"n"`            // of them with an error in percent: what is not above zero has none
+	*ErrorSizes
+	// Expected is how near such calculations come in general.
+	Expected *accuracy.Expected `json:"expected,omitempty"`
+}
+
+// ErrorSizes are of errors in percent; nil where there is none.
+type ErrorSizes struct {
 	Median float64 `json:"median_error_percent"` // of the errors' size
 	Bias   float64 `json:"bias_percent"`         // the mean of the errors with their signs
 	Max    float64 `json:"max_error_percent"`    // the largest error's size
-	Within float64 `json:"within_range"`         // the share of cells that were within the range that was foretold
-	// Expected is how near such calculations come in general.
-	Expected *accuracy.Expected `json:"expected,omitempty"`
 }
 
 // ForetoldCell is a cell with what was foretold of it and measured.
@@ -141,29 +147,33 @@ func grouped(cells []ForetoldCell, by func(ForetoldCell) string, order func(a, b
 	return out
 }
 
-// errorsOf sums up every component of which there is an error in percent.
+// errorsOf sums up every component that was both foretold and measured.
 func errorsOf(cells []ForetoldCell) []ComponentError {
 	out := []ComponentError{}
 	for _, name := range components() {
 		var sizes []float64
 		sum, within := 0.0, 0
-		e := ComponentError{Name: name[0]}
+		e := ComponentError{Name: name[0], Title: name[1]}
 		for _, c := range cells {
-			p, ok := c.Forecast.Part(name[0])
-			if !ok || p.Percent == nil {
+			p, _ := c.Forecast.Part(name[0])
+			if p.Within == nil {
 				continue
 			}
-			e.Title, e.Expected = p.Title, p.Expected
-			sizes, sum = append(sizes, math.Abs(*p.Percent)), sum+*p.Percent
+			e.Cells, e.Expected = e.Cells+1, p.Expected
 			if *p.Within {
 				within++
 			}
+			if p.Percent != nil {
+				sizes, sum = append(sizes, math.Abs(*p.Percent)), sum+*p.Percent
+			}
 		}
-		if e.N = len(sizes); e.N == 0 {
+		if e.Cells == 0 {
 			continue
 		}
-		n := float64(e.N)
-		e.Median, e.Bias, e.Max, e.Within = round(median(sizes), 6), round(sum/n, 6), round(slices.Max(sizes), 6), round(float64(within)/n, 6)
+		e.Within = round(float64(within)/float64(e.Cells), 6)
+		if e.N = len(sizes); e.N > 0 {
+			e.ErrorSizes = &ErrorSizes{round(median(sizes), 6), round(sum/float64(e.N), 6), round(slices.Max(sizes), 6)}
+		}
 		out = append(out, e)
 	}
 	return out

@@ -3,6 +3,7 @@ package reports
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"llmparity/compare"
@@ -30,7 +31,7 @@ func (t *table) forecast() {
 			continue
 		}
 		shown++
-		for _, p := range c.Forecast.Parts {
+		for _, p := range toldApart(c.Forecast) {
 			if shown > manyCells && (p.Within == nil || *p.Within) {
 				right++
 				continue
@@ -55,6 +56,15 @@ func (t *table) forecast() {
 	for _, n := range notes {
 		t.b.WriteString(wrap(n, "- ", "  ", width))
 	}
+}
+
+// toldApart leaves out a total that is the increase again, because there is no baseline.
+func toldApart(f *compare.Forecast) []compare.Foretold {
+	same := func(a, b *float64) bool { return a == b || a != nil && b != nil && *a == *b }
+	increase, _ := f.Part(compare.MemoryIncrease)
+	return slices.DeleteFunc(slices.Clone(f.Parts), func(p compare.Foretold) bool {
+		return p.Name == compare.TotalMemory && same(p.Best, increase.Best) && same(p.Measured, increase.Measured)
+	})
 }
 
 // forecastRow is a component: title, foretold, range, measured, error, verdict, expected.
@@ -105,7 +115,7 @@ func forecastGrid(res *compare.Result) *grid {
 		if c.Forecast == nil {
 			continue
 		}
-		for _, p := range c.Forecast.Parts {
+		for _, p := range toldApart(c.Forecast) {
 			row := append([]string{line(c.Label)}, forecastRow(p, "–")...)
 			by := p.Method
 			if p.Confidence != "" {

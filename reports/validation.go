@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -60,8 +61,16 @@ type section struct {
 func validationWords(v *compare.Validation) string {
 	cells := len(v.Cells)
 	return fmt.Sprintf("%s with a forecast and a measurement, in %s. Errors are the forecast's, in percent of what was measured; bias is their mean with signs: + where "+
-		"too much is foretold. A cell's worst error is the largest in multiples of what is expected of such calculations in general; * is outside the range that was foretold. What is negative, as a remainder may be, has no error in percent and is in no sum.",
-		several(cells, "cell"), several(v.Runs-v.Without, "run"))
+		"too much is foretold. A cell's worst error is the largest in multiples of what is expected of such calculations in general; * is outside the range that was foretold.%s",
+		several(cells, "cell"), several(v.Runs-v.Without, "run"), belowZero(v))
+}
+
+// belowZero says what a number in brackets is, where there is one.
+func belowZero(v *compare.Validation) string {
+	if !slices.ContainsFunc(v.Components, func(e compare.ComponentError) bool { return e.N < e.Cells }) {
+		return ""
+	}
+	return " What was measured below zero, as a remainder may be, has no error in percent: in brackets the number of cells that have one."
 }
 
 func several(n int, what string) string {
@@ -90,11 +99,14 @@ func remarks(v *compare.Validation) []string {
 }
 
 func sections(v *compare.Validation) []section {
-	out := []section{{"Errors by component", errorGrid(v.Components)}}
+	out := []section{{"Errors by component" + alone(v), errorGrid(v.Components)}}
 	for _, by := range []struct {
 		title, name string
 		groups      []compare.ErrorGroup
 	}{{"By engine", "engine", v.Engines}, {"By context", "context", v.Contexts}} {
+		if len(by.groups) < 2 {
+			continue // the same as all together
+		}
 		g := &grid{Head: append([]string{by.name}, errorHead()...)}
 		for _, group := range by.groups {
 			for _, row := range errorGrid(group.Components).Rows {
@@ -106,6 +118,18 @@ func sections(v *compare.Validation) []section {
 	return append(out, section{"Cells, the worst first", cellErrors(v)})
 }
 
+// alone names what all cells have in common, which has no table of its own.
+func alone(v *compare.Validation) string {
+	words := ""
+	if len(v.Engines) == 1 {
+		words += ", " + line(v.Engines[0].Name)
+	}
+	if len(v.Contexts) == 1 {
+		words += ", context " + line(v.Contexts[0].Name)
+	}
+	return words
+}
+
 func errorHead() []string {
 	return []string{"component", "cells", "median error", "bias", "largest", "in range", "expected"}
 }
@@ -113,12 +137,17 @@ func errorHead() []string {
 func errorGrid(list []compare.ComponentError) *grid {
 	g := &grid{Head: errorHead()}
 	for _, e := range list {
-		expected := "-"
-		if e.Expected != nil {
-			expected = fmt.Sprintf("±%g%%", e.Expected.Variance)
+		row := []string{e.Title, fmt.Sprint(e.Cells), "-", "-", "-", fmt.Sprintf("%.0f%%", 100*e.Within), "-"}
+		if e.N < e.Cells {
+			row[1] += fmt.Sprintf(" (%d)", e.N)
 		}
-		g.Rows = append(g.Rows, []string{e.Title, fmt.Sprint(e.N), fmt.Sprintf("%.1f%%", e.Median), signed(e.Bias), fmt.Sprintf("%.1f%%", e.Max),
-			fmt.Sprintf("%.0f%%", 100*e.Within), expected})
+		if s := e.ErrorSizes; s != nil {
+			row[2], row[3], row[4] = fmt.Sprintf("%.1f%%", s.Median), signed(s.Bias), fmt.Sprintf("%.1f%%", s.Max)
+		}
+		if e.Expected != nil {
+			row[6] = fmt.Sprintf("±%g%%", e.Expected.Variance)
+		}
+		g.Rows = append(g.Rows, row)
 	}
 	return g
 }

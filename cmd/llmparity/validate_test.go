@@ -37,7 +37,7 @@ func TestValidate(t *testing.T) {
 	if code != 0 {
 		t.Fatalf("code %d, %s", code, errs)
 	}
-	for _, says := range []string{"Errors by component", "By engine", "By context", "Cells, the worst first", "2 cells with a forecast and a measurement, in 2 runs",
+	for _, says := range []string{"Errors by component, webllm, context 256", "Cells, the worst first", "2 cells with a forecast and a measurement, in 2 runs",
 		"1 run has no cell of which memory was both foretold and measured", "+50.0%", "KV cache, reserved, 6.7×"} {
 		if !strings.Contains(out, says) {
 			t.Errorf("%q isn't said:\n%s", says, out)

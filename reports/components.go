@@ -23,7 +23,7 @@ const errorRow = "error"
 
 // components is where the memory goes, a row a cell, and below it what was foretold and how far that was off.
 func (t *table) components() {
-	columns := t.componentColumns()
+	columns := componentColumns(t.res)
 	rows, cells := [][]string{{"", ""}, {"cell", ""}}, []int{}
 	for _, col := range columns {
 		rows[0], rows[1] = append(rows[0], col[0]), append(rows[1], col[1])
@@ -55,12 +55,12 @@ func (t *table) components() {
 }
 
 // componentColumns leave out what several GPUs take where there are none.
-func (t *table) componentColumns() [][3]string {
+func componentColumns(res *compare.Result) [][3]string {
 	var out [][3]string
 	for _, col := range partColumns() {
 		some := col[2] != compare.MultiGPUOverhead
-		for i := range t.res.Cells {
-			c := &t.res.Cells[i]
+		for i := range res.Cells {
+			c := &res.Cells[i]
 			told, _ := c.Forecast.Part(col[2])
 			some = some || c.Parts.Component(col[2]).Center() > 0 || told.Best != nil && *told.Best > 0
 		}
@@ -108,4 +108,29 @@ func errorMark(p compare.Foretold) string {
 		text += "*"
 	}
 	return text
+}
+
+// componentGrid is the page's table, a row a cell.
+func componentGrid(res *compare.Result) *grid {
+	columns := componentColumns(res)
+	t := &grid{Head: []string{"cell"}}
+	for _, col := range columns {
+		t.Head = append(t.Head, partName(col[2])+" (MiB)")
+	}
+	t.Head = append(t.Head, "confidence")
+	for i := range res.Cells {
+		c := &res.Cells[i]
+		if c.Parts == nil {
+			continue
+		}
+		row := []string{line(c.Label)}
+		for _, col := range columns {
+			row = append(row, held(c.Parts.Component(col[2]).Figure, c.Launches))
+		}
+		t.Rows = append(t.Rows, append(row, c.Parts.Confidence))
+	}
+	if len(t.Rows) == 0 {
+		return nil
+	}
+	return t
 }

@@ -46,17 +46,16 @@ type document struct {
 
 // componentsPart is where the memory goes; without a grid: no launch counts.
 type componentsPart struct {
-	Words string
-	Notes []string
-	Grid  *grid
-	How   *grid
+	Words           string
+	Notes           []string
+	Grid, Full, How *grid
 }
 
 // forecastPart is what was foretold of memory; without a grid or lines: nobody foretold anything.
 type forecastPart struct {
 	Words                  string
 	Recommendations, Notes []string
-	Grid                   *grid
+	Grid, How              *grid
 }
 
 // riskPart is whether memory was thought to fit; without lines: nothing was in doubt.
@@ -123,8 +122,8 @@ func newDocument(v *view) (*document, error) {
 	}
 	d.Breakdown = breakdownPart{breakdownWords, peaksWords, breakdownNotes(v.res), breakdownGrid(v.res), processGrid(v.res),
 		methodGrid(v.res)}
-	d.Components = componentsPart{partsWords, negative(v.res), partGrid(v.res), partHow(v.res)}
-	d.Forecast = forecastPart{forecastWords, recommendations(v.res), forecastNotes(v.res), forecastGrid(v.res)}
+	d.Components = componentsPart{partsWords, negative(v.res), componentGrid(v.res), partGrid(v.res), partHow(v.res)}
+	d.Forecast = forecastPart{forecastWords, recommendations(v.res), forecastNotes(v.res), forecastGrid(v.res), forecastHow(v.res)}
 	d.Risks = riskPart{risks(v.res), riskGrid(v.res)}
 	d.Points = points(v.res)
 	d.Server, d.Hardware = server(v.res), newHardwarePart(v.res)

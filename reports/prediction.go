@@ -109,25 +109,39 @@ func signed(percent float64) string {
 
 // forecastGrid is the report's table.
 func forecastGrid(res *compare.Result) *grid {
-	t := &grid{Head: []string{"cell", "component", "foretold (MiB)", "range (MiB)", "measured (MiB)", "error", "in range", "expected of such calculations", "foretold by", "measured by"}}
+	return foretoldGrid(res, []string{"foretold (MiB)", "range (MiB)", "measured (MiB)", "error", "in range", "expected of such"}, func(p compare.Foretold) []string {
+		row := forecastRow(p, "–")[1:]
+		if p.Interval != nil {
+			row[2] += fmt.Sprintf(" (%s to %s)", mib(p.Interval.Lo), mib(p.Interval.Hi))
+		}
+		return row
+	})
+}
+
+// forecastHow says of each by what it was foretold and measured, or why it was not measured.
+func forecastHow(res *compare.Result) *grid {
+	return foretoldGrid(res, []string{"foretold by", "measured by"}, func(p compare.Foretold) []string {
+		by, measured := orDash(p.Method), p.By
+		if p.Confidence != "" {
+			by += " (" + p.Confidence + ")"
+		}
+		if p.Measured == nil {
+			measured = p.Why
+		}
+		return []string{line(by), line(measured)}
+	})
+}
+
+// foretoldGrid has a row a cell and component; nil where nothing was foretold.
+func foretoldGrid(res *compare.Result, head []string, row func(compare.Foretold) []string) *grid {
+	t := &grid{Head: append([]string{"cell", "component"}, head...)}
 	for i := range res.Cells {
 		c := &res.Cells[i]
 		if c.Forecast == nil {
 			continue
 		}
 		for _, p := range toldApart(c.Forecast) {
-			row := append([]string{line(c.Label)}, forecastRow(p, "–")...)
-			by := p.Method
-			if p.Confidence != "" {
-				by += " (" + p.Confidence + ")"
-			}
-			measured := p.By
-			if p.Measured == nil {
-				measured = p.Why
-			} else if p.Interval != nil {
-				row[4] += fmt.Sprintf(" (%s to %s)", mib(p.Interval.Lo), mib(p.Interval.Hi))
-			}
-			t.Rows = append(t.Rows, append(row, line(by), line(measured)))
+			t.Rows = append(t.Rows, append([]string{line(c.Label), p.Title}, row(p)...))
 		}
 	}
 	if len(t.Rows) == 0 {

@@ -1,6 +1,7 @@
 package llamacpp
 
 import (
+	"cmp"
 	"strconv"
 
 	"llmparity/internal/engine"
@@ -20,11 +21,20 @@ func (o *OneShot) Settings(m engine.Model) map[string]string { return o.config.s
 func (c Config) settings(m engine.Model) map[string]string {
 	s := c.policy(m, load{offloaded: -1, batch: c.Batch, ubatch: c.UBatch})
 	delete(s, "repacking") // known once it is loaded
+	if c.Batch > 0 || c.UBatch > 0 { // no more are computed at a time than are handed over
+		s["ubatch"] = strconv.Itoa(min(cmp.Or(c.Batch, usualBatch), cmp.Or(c.UBatch, usualUBatch)))
+	}
 	if m.Context > 0 {
 		s["context"] = strconv.Itoa(m.Context)
 	}
 	return s
 }
+
+// What llama.cpp takes, and computes, at a time where nothing is said.
+const (
+	usualBatch  = 2048
+	usualUBatch = 512
+)
 
 // repacking tells whether weights were laid out anew for the processor, in memory of their own.
 func (l load) repacking() string {

@@ -1,10 +1,6 @@
 package estimate
 
-import (
-	"fmt"
-
-	"llmparity/internal/hfconfig"
-)
+import "fmt"
 
 // Places that memory must fit into.
 const (
@@ -34,6 +30,9 @@ func (e Estimate) Needs() []Need {
 	switch {
 	case onGPU:
 		out = append(out, e.vram())
+		if rest := 1 - e.offloaded(); rest > 0 {
+			out = append(out, e.beyond(rest))
+		}
 	default:
 		all := e.Component(Increase)
 		if all.Name == "" {
@@ -50,11 +49,7 @@ func (e Estimate) Needs() []Need {
 
 // vram is what lies on GPUs: all that isn't the program itself, or of llama.cpp's layers as many as are put there.
 func (e Estimate) vram() Need {
-	s := e.Setup
-	part := 1.0
-	if layers := e.Model.Layers; s.GPULayers > 0 && layers > 0 {
-		part = min(float64(s.GPULayers)/float64(layers), 1)
-	}
+	s, part := e.Setup, e.offloaded()
 	n := Need{Place: VRAM, What: "weights, KV cache and workspaces"}
 	for _, name := range []string{Weights, KVReserved} {
 		c := e.Component(name)
@@ -75,15 +70,30 @@ func (e Estimate) vram() Need {
 	return n
 }
 
+// offloaded is which part of the layers is on GPUs, where some are.
+func (e Estimate) offloaded() float64 {
+	if n, layers := e.Setup.GPULayers, e.Model.Layers; n > 0 && layers > 0 {
+		return min(float64(n)/float64(layers), 1)
+	}
+	return 1
+}
+
+// beyond is what memory holds of a model of which the other layers are on GPUs.
+func (e Estimate) beyond(part float64) Need {
+	n := Need{Place: RAM, What: "the layers that are not on a GPU, and the program"}
+	for _, name := range []string{Weights, KVReserved} {
+		c := e.Component(name)
+		n.Best, n.High = n.Best+int64(part*float64(c.Best)), n.High+int64(part*float64(c.High))
+	}
+	program := e.Component(Framework)
+	n.Best, n.High = n.Best+program.Best, n.High+program.High
+	return n
+}
+
 // page is what a browser bounds: a buffer of WebGPU's, the memory of WebAssembly, and what a renderer may hold.
 func (e Estimate) page() []Need {
 	m := e.Model
-	largest, what := int64(0), ""
-	for _, w := range m.Weights {
-		if n := e.stored(w); n > largest {
-			largest, what = n, largestTensor
-		}
-	}
+	largest, what := e.largest(), largestTensor
 	layers := 0
 	for _, c := range m.Caches {
 		layers += c.Layers
@@ -105,16 +115,16 @@ func (e Estimate) page() []Need {
 
 const largestTensor = "the largest tensor"
 
-// stored is what a tensor takes, by the share that it has in its model.
-func (e Estimate) stored(w hfconfig.Weight) int64 {
-	var all int64
-	for _, v := range e.Model.Weights {
-		all += v.Values()
+// largest is what the largest tensor takes, by the share that it has in its model.
+func (e Estimate) largest() int64 {
+	var all, most float64
+	for _, w := range e.Model.Weights {
+		all, most = all+float64(w.Values()), max(most, float64(w.Rows)*float64(w.Cols))
 	}
 	if all == 0 {
 		return 0
 	}
-	return int64(float64(e.Component(Weights).Best) * float64(w.Rows) * float64(w.Cols) / float64(all))
+	return int64(float64(e.Component(Weights).Best) * most / all)
 }
 
 // parts are what the memory is mostly for, in words.

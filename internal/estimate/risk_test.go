@@ -63,7 +63,9 @@ func TestRiskOfPlaces(t *testing.T) {
 		"a buffer, and memory nobody knows": {Setup{Engine: WebLLM, DType: "float32", Context: 512}, map[string]Room{Buffer: {64 * mib, "said"}}, record.RiskHigh, Buffer, "is not known", "--adapter"},
 		"on a GPU":                          {Setup{Engine: WebLLM, DType: "float32", Context: 512, OnGPU: true}, with(VRAM, 256*mib), record.RiskHigh, VRAM, "the GPU's memory: 5", "q4f32_1"},
 		"half on a GPU":                     {Setup{Engine: LlamaCPP, DType: "float32", Context: 512, GPULayers: 15, InputLen: 10}, with(VRAM, 400*mib), record.RiskLow, VRAM, "", ""},
-		"vLLM":                              {Setup{Engine: VLLM, Context: 512}, with(VRAM, gib), record.RiskHigh, VRAM, "the GPU's memory: 1", ""},
+		"a few layers on a GPU, and no memory for the others": {Setup{Engine: LlamaCPP, DType: "float32", Context: 512, GPULayers: 3, InputLen: 10}, with(RAM, 400*mib), record.RiskHigh, RAM,
+			"memory: 503.2", "q4_k_m"},
+		"vLLM": {Setup{Engine: VLLM, Context: 512}, with(VRAM, gib), record.RiskHigh, VRAM, "the GPU's memory: 1", ""},
 	} {
 		e := of(t, smollm, c.setup)
 		r := e.Risk(c.rooms)

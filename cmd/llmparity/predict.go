@@ -22,14 +22,22 @@ type foretelling struct {
 	engines map[string]engine.Engine // by their names in records
 	model   engine.Model
 	models  map[string]estimate.Model // that were read, by file or package
-	tokens  map[string]int            // of prompts
+	texts   func() (*reference.Tokenizer, error)
+	tokens  map[string]counted        // of prompts
 	by      map[int]estimate.Estimate // by cell: those of engines whose ways are known
 	bounds  map[string]estimate.Room  // of WebGPU's buffers, by engine: they don't change
 }
 
+// counted is how many tokens a prompt has; the note says where that is not certain.
+type counted struct {
+	n    int
+	note string
+}
+
 func newForetelling(engines []engine.Engine, m engine.Model) *foretelling {
-	f := &foretelling{engines: map[string]engine.Engine{}, model: m, models: map[string]estimate.Model{}, tokens: map[string]int{},
+	f := &foretelling{engines: map[string]engine.Engine{}, model: m, models: map[string]estimate.Model{}, tokens: map[string]counted{},
 		by: map[int]estimate.Estimate{}, bounds: map[string]estimate.Room{}}
+	f.texts = sync.OnceValues(func() (*reference.Tokenizer, error) { return tokenizerOf(m) })
 	for _, e := range engines {
 		f.engines[e.Name()] = e
 	}
@@ -51,14 +59,15 @@ func (f *foretelling) foretell(_ context.Context, c record.Cell) record.Predicti
 		return absent("%v", err)
 	}
 	known := s.Engine != ""
-	if !known { // weights and keys are the model's own, wherever it runs
-		s.Engine = estimate.LlamaCPP
+	if !known { // weights and keys are the model's own, wherever it runs; that they are laid out anew is llama.cpp's way
+		s.Engine, s.Repacks = estimate.LlamaCPP, nil
 	}
 	n, note := f.prompted(c.Prompt)
-	s.OutputLen = c.MaxTokens - 1 // the last token is never looked at again, and has no keys and values
+	s.OutputLen = max(c.MaxTokens-1, 0) // the last token is never looked at again, and has no keys and values
 	s.InputLen = n
-	if room := s.Context - s.OutputLen; s.Context > 0 && n > room && room > 0 {
-		s.InputLen = room
+	if s.Context > 0 { // what has no room in it is the launch's to refuse
+		s.OutputLen = min(s.OutputLen, s.Context-1)
+		s.InputLen = min(n, s.Context-s.OutputLen)
 	}
 	e, err := estimate.Of(m, s)
 	if err != nil {
@@ -124,40 +133,47 @@ func (f *foretelling) open(path string) (estimate.Model, error) {
 // mostText is how much of a prompt is looked at: finding tokens takes time that grows with the square of a word's length.
 const mostText = 8 << 10
 
-// prompted is how many tokens a prompt has; the note says where that is not certain.
+// prompted counts a prompt's tokens, once for all engines.
 func (f *foretelling) prompted(text string) (n int, note string) {
-	if n, ok := f.tokens[text]; ok {
-		return n, ""
+	if c, ok := f.tokens[text]; ok {
+		return c.n, c.note
 	}
+	c := f.count(text)
+	f.tokens[text] = c
+	return c.n, c.note
+}
+
+func (f *foretelling) count(text string) counted {
 	head := text
 	if len(head) > mostText {
 		head = strings.ToValidUTF8(head[:mostText], "")
 	}
-	n, err := f.count(head)
-	switch {
-	case err != nil:
-		return max(len(text)/4, 1), "the prompt's tokens are not known here: a quarter of its bytes is assumed"
-	case head != text:
-		return n * len(text) / len(head), fmt.Sprintf("the prompt's tokens are those of its first %d bytes, in proportion", mostText)
+	t, err := f.texts()
+	if err != nil {
+		return counted{max(len(text)/4, 1), "the prompt's tokens are not known here: a quarter of its bytes is assumed"}
 	}
-	f.tokens[text] = n
-	return n, ""
+	n := max(len(t.Prompt(head)), 1)
+	if head == text {
+		return counted{n: n}
+	}
+	return counted{int(float64(n) * float64(len(text)) / float64(max(len(head), 1))), fmt.Sprintf("the prompt's tokens are those of its first %d bytes, in proportion", mostText)}
 }
 
-func (f *foretelling) count(text string) (int, error) {
-	if f.model.Format != "gguf" {
-		return 0, fmt.Errorf("no vocabulary of a %s model is read", f.model.Format)
+// tokenizerOf reads a model's vocabulary.
+func tokenizerOf(m engine.Model) (*reference.Tokenizer, error) {
+	if m.Format != "gguf" {
+		return nil, fmt.Errorf("no vocabulary of a %s model is read", m.Format)
 	}
-	file, err := gguf.Open(f.model.Path)
+	file, err := gguf.Open(m.Path)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	defer file.Close()
 	v, err := file.Vocabulary()
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
-	return max(len(reference.NewTokenizer(v).Prompt(text)), 1), nil
+	return reference.NewTokenizer(v), nil
 }
 
 // predicted puts an estimate into the record's words, by the definitions of what is measured.

@@ -14,6 +14,7 @@ import (
 	"llmparity/internal/fault"
 	"llmparity/internal/record"
 	"llmparity/internal/tiny"
+	"llmparity/internal/tiny/reference"
 	"llmparity/native/llamacpp"
 )
 
@@ -149,6 +150,54 @@ func TestWhatIsKnownOfModelsThatOthersHave(t *testing.T) {
 	}
 	if p := newForetelling([]engine.Engine{strange{}}, broken).foretell(context.Background(), cell); p.Absent == "" {
 		t.Errorf("%+v", p)
+	}
+}
+
+// Weights are laid out anew by llama.cpp, not by whoever else reads the same file.
+func TestOthersLayNothingOutAnew(t *testing.T) {
+	f := newForetelling([]engine.Engine{strange{}}, engine.Model{Path: "q4.gguf", Model: record.Model{Format: "gguf"}})
+	m, err := estimate.FromNumbers(estimate.Numbers{Layers: 4, Hidden: 512, Heads: 8, HeadDim: 64, Intermediate: 1024, Vocab: 1000})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.Stored, m.Matrices = map[string]int64{"q4_0": 9 * record.MiB}, map[string]int64{"q4_0": 8 * record.MiB}
+	f.models["q4.gguf"] = m
+	p := f.foretell(t.Context(), record.Cell{ID: 1, Engine: "exec:strange", Prompt: "a", MaxTokens: 8})
+	if weights, _ := p.Part(estimate.Weights); weights.Best != 9*record.MiB {
+		t.Errorf("%+v", p)
+	}
+}
+
+// Where there is no room for what is asked for, a launch says so in words of its own; what is foretold is of what there is room for.
+func TestForecastsOfMoreThanThereIsRoomFor(t *testing.T) {
+	small, err := tinyModel(16)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := newForetelling([]engine.Engine{strange{}}, small)
+	for _, c := range []record.Cell{{Prompt: "\xff\xfe", MaxTokens: 1}, {Prompt: strings.Repeat("\xff", 2*mostText), MaxTokens: 100}, {Prompt: strings.Repeat("fox ", 100), MaxTokens: 0}} {
+		c.Engine = "exec:strange"
+		if p := f.foretell(t.Context(), c); p.Absent != "" || len(p.Parts) != 3 {
+			t.Errorf("%d bytes, %d tokens: %+v", len(c.Prompt), c.MaxTokens, p)
+		}
+	}
+}
+
+// A prompt's tokens are found once, whatever the engines: the vocabulary of a large model takes a good part of a second to read.
+func TestTokensAreFoundOnce(t *testing.T) {
+	small, err := tinyModel(512)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := newForetelling(nil, small)
+	text := strings.Repeat("The quick brown fox ", 1000)
+	n, note := f.prompted(text)
+	f.texts = func() (*reference.Tokenizer, error) {
+		t.Error("they are found again")
+		return nil, os.ErrNotExist
+	}
+	if again, said := f.prompted(text); again != n || said != note || note == "" {
+		t.Errorf("%d tokens, %q, and then %d, %q", n, note, again, said)
 	}
 }
 

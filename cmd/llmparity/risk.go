@@ -15,13 +15,13 @@ import (
 
 // judge says whether what was foretold of a cell fits into what is free now.
 func (f *foretelling) judge(ctx context.Context, p record.Prediction, gpus *gpu.Monitor) record.Risk {
+	if p.Absent != "" { // whoever still looks for it isn't waited for
+		return estimate.Unjudged("nothing is foretold: " + p.Absent)
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	e, ok := f.by[p.Cell]
-	switch {
-	case p.Absent != "":
-		return estimate.Unjudged("nothing is foretold: " + p.Absent)
-	case !ok:
+	if !ok {
 		return estimate.Unjudged("how much the engine takes in all is not foretold")
 	}
 	rooms := here(ctx, e, gpus)
@@ -116,7 +116,7 @@ func freeVRAM(ctx context.Context, gpus *gpu.Monitor) (largest, sum int64, ok bo
 	}
 	for _, s := range gpus.Sources() {
 		d := s.Describe()
-		if number := strings.TrimPrefix(d.Role, "gpu"); number == d.Role || number[:1] < "0" || number[:1] > "9" || parts[d.Role] {
+		if number, ok := strings.CutPrefix(d.Role, "gpu"); !ok || number == "" || number[0] < '0' || number[0] > '9' || parts[d.Role] {
 			continue // processors' energy, sums over GPUs
 		}
 		r := record.NewSample()

@@ -188,7 +188,9 @@ func findServers(ctx context.Context, ports []string) []part {
 func programSays(ctx context.Context, path string, args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, programPatience)
 	defer cancel()
-	words, err := said(ctx, exec.Command(path, args...))
+	cmd := exec.Command(path, args...)
+	cmd.Env = append(os.Environ(), "GOTOOLCHAIN=local") // a Go would fetch the one that the project we are called in wants
+	words, err := said(ctx, cmd)
 	if ctx.Err() != nil && err != nil {
 		return words, fmt.Errorf("no answer within %s", programPatience)
 	}

@@ -180,9 +180,12 @@ func version(ctx context.Context, kind fault.Kind, path string, args ...string) 
 	return part{Version: firstLine(words), Path: path}
 }
 
+// saidMost is how much of what a program says is kept, of its end: the linker's list of a desktop's libraries has 200 KB.
+const saidMost = 1 << 20
+
 // said runs a command as ours, and gives what it said.
 func said(ctx context.Context, cmd *exec.Cmd) (string, error) {
-	tail := &child.Tail{Max: 64 << 10}
+	tail := &child.Tail{Max: saidMost}
 	cmd.Stdout, cmd.Stderr = tail, tail
 	p, err := child.StartGuarded(ctx, cmd)
 	if err != nil {
@@ -190,7 +193,7 @@ func said(ctx context.Context, cmd *exec.Cmd) (string, error) {
 	}
 	defer p.Kill() // and what it may have started
 	<-p.Done()
-	words := strings.Join(tail.Lines(1<<12), "\n")
+	words := strings.Join(tail.Lines(saidMost), "\n")
 	if p.Err() != nil && !errors.Is(p.Err(), exec.ErrWaitDelay) { // what it left behind keeps its output open, and goes
 		return words, fmt.Errorf("%w: %s", p.Err(), fault.OneLine(lastWords(words)))
 	}

@@ -212,12 +212,25 @@ func TestAProgramThatDoesNotSayWhatItIs(t *testing.T) {
 	if words, err := programSays(t.Context(), "sh", "-c", "sleep 1000 & echo done"); err != nil || lastWords(words) != "done" {
 		t.Errorf("%q, %v", words, err)
 	}
-	words, err := programSays(t.Context(), "sh", "-c", "echo first; head -c 1000000 /dev/zero | tr '\\0' x; echo; echo last")
-	if err != nil || len(words) > 64<<10 || lastWords(words) != "last" {
+	words, err := programSays(t.Context(), "sh", "-c", "echo first; head -c 2000000 /dev/zero | tr '\\0' x; echo; echo last")
+	if err != nil || len(words) > saidMost || lastWords(words) != "last" {
 		t.Errorf("%d bytes, %v", len(words), err)
 	}
 	if _, err := programSays(t.Context(), "sh", "-c", "echo sorry >&2; exit 3"); err == nil || !strings.Contains(err.Error(), "sorry") {
 		t.Errorf("%v", err)
+	}
+}
+
+// A Go that is asked for its version in the folder of a project that wants a newer one would fetch that.
+func TestNothingIsFetched(t *testing.T) {
+	t.Chdir(t.TempDir())
+	t.Setenv("GOTOOLCHAIN", "auto")
+	t.Setenv("GOPROXY", "off")
+	if err := os.WriteFile("go.mod", []byte("module x\n\ngo 1.99\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if p := spare("go", "", "version").find(t.Context()); p.Absent || !strings.HasPrefix(p.Version, "go version go") {
+		t.Errorf("%+v", p)
 	}
 }
 
@@ -322,6 +335,22 @@ func TestTheLinkersList(t *testing.T) {
 	want := map[string]string{"libvulkan.so.1": "/lib/x86_64-linux-gnu/libvulkan.so.1", "libnvidia-ml.so.1": "/lib/x86_64-linux-gnu/libnvidia-ml.so.1",
 		"libcuda.so.1": "/lib/x86_64-linux-gnu/libcuda.so.1", "libamdhip64.so": "/opt/rocm/lib/libamdhip64.so.6"}
 	if got := parseLinker(linkerList); !maps.Equal(got, want) {
+		t.Errorf("%v", got)
+	}
+}
+
+// The list of a machine with many libraries is long, and those of GPUs may stand first in it.
+func TestTheLinkersListIsReadWhole(t *testing.T) {
+	dir := t.TempDir()
+	list := "3000 libs found in cache\n\tlibvulkan.so.1 (libc6,x86-64) => /lib/libvulkan.so.1\n" +
+		strings.Repeat("\tlibof-a-desktop-with-many-programs.so.1 (libc6,x86-64) => /lib/libof-a-desktop-with-many-programs.so.1\n", 5000)
+	for name, text := range map[string]string{"list": list, "ldconfig": "#!/bin/sh\nexec cat \"${0%/*}\"/list\n"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Setenv("PATH", dir+string(filepath.ListSeparator)+os.Getenv("PATH"))
+	if got := findLibraries(t.Context()); !maps.Equal(got, map[string]string{"libvulkan.so.1": "/lib/libvulkan.so.1"}) {
 		t.Errorf("%v", got)
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -95,7 +94,9 @@ func TestAServerThatDiesBetweenRepetitions(t *testing.T) {
 			for _, pid := range child.Tagged(os.Getpid()) {
 				if name, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "comm")); err == nil && strings.HasPrefix(string(name), "llama-server") {
 					killed = pid
-					_ = syscall.Kill(pid, syscall.SIGKILL) // it is ours, and there
+					if p, err := os.FindProcess(pid); err == nil {
+						_ = p.Kill() // it is ours, and there
+					}
 				}
 			}
 		}})

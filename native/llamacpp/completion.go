@@ -243,6 +243,8 @@ func (s *oneShotSession) ready(r engine.Request) (engine.Model, error) {
 		return engine.Model{}, engine.Fail(record.SetUp, "a generation of %d tokens was asked for", r.MaxTokens)
 	case r.Prompt == "":
 		return engine.Model{}, engine.Fail(record.SetUp, "the prompt has no tokens")
+	case s.context > 0 && r.MaxTokens >= s.context: // the program would go on until it is full, and may end before it has said so
+		return engine.Model{}, tooLong(fmt.Sprintf("a prompt and %d tokens to generate", r.MaxTokens), s.context)
 	}
 	return *m, nil
 }

@@ -252,7 +252,7 @@ func (s *session) crash(err error) error {
 		if s.own.proc.Asked() {
 			return errClosed
 		}
-		words := summary(s.own.words())
+		words := s.own.lastWords()
 		return engine.Fail(logs.ClassOf(words), "Ollama crashed (%s); its last words: %s", s.own.proc.Exit(), words)
 	}
 	gone := s.ended(asRefusal(err) == nil)
@@ -262,7 +262,7 @@ func (s *session) crash(err error) error {
 	case !gone && (asRefusal(err) == nil || !says):
 		return nil
 	case s.own != nil:
-		words := summary(s.own.words())
+		words := s.own.lastWords()
 		return engine.Fail(logs.ClassOf(text+words), "Ollama's runner crashed: %s; its last words: %s", text, words)
 	}
 	return engine.Fail(logs.ClassOf(text), "Ollama or its runner crashed: %s", text)

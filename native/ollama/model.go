@@ -88,7 +88,7 @@ func (s *session) explainLoad(ctx context.Context, m engine.Model, err error) er
 	}
 	words := ""
 	if s.own != nil {
-		words = "; its last words: " + summary(s.own.words())
+		words = "; its last words: " + s.own.lastWords()
 	}
 	text := fault.OneLine(r.Message)
 	name := m.Path

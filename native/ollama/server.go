@@ -153,6 +153,21 @@ func (s *server) died() error {
 	return engine.Fail(record.Other, "ollama serve ended before it answered (%s): %s", s.proc.Exit(), summary(words))
 }
 
+// lastWords are those that tell why something has just failed. An answer may be there before the runner's last lines, which come by way
+// of the server: they are waited for until nothing more is said.
+func (s *server) lastWords() string {
+	const quiet, atMost = 100 * time.Millisecond, time.Second
+	words := s.words()
+	for begin := time.Now(); time.Since(begin) < atMost; {
+		time.Sleep(quiet)
+		before := words
+		if words = s.words(); slices.Equal(words, before) {
+			break
+		}
+	}
+	return summary(words)
+}
+
 // words are the last lines that the server and its runner said, without their times and without the log of requests.
 func (s *server) words() []string {
 	var out []string

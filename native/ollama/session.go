@@ -329,7 +329,7 @@ func (s *session) crashedIdle(l *loaded) error {
 	if who == "" {
 		return nil
 	}
-	words := summary(s.own.words())
+	words := s.own.lastWords()
 	return engine.Fail(logs.ClassOf(words), "%s while nothing was asked of it; its last words: %s", who, words)
 }
 

@@ -51,7 +51,7 @@ func (e *Estimate) llamaBuffers() Component {
 	c := scaled(Activation, best, 0.75, 1.35, "f32",
 		fmt.Sprintf("llama.cpp's compute buffer for %.0f tokens at a time, %s: the larger of attention's and the feed-forward part's tensors; and the logits", ub, how), Medium)
 	c.High += int64(4 * ub * float64(m.Vocab)) // builds before mid-2026 reserve the logits of all of these tokens
-	if m.Active > 0 && m.Active < m.Parameters {
+	if m.Active > 0 && m.Active < m.Parameters || m.Trust == Low || m.CacheTrust == Low {
 		c.Confidence = Low
 	}
 	return c

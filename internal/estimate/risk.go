@@ -40,7 +40,7 @@ func (n Need) level(free int64) record.RiskLevel {
 // Risk judges whether what is foretold fits into what is free. A place of which nobody knows how much is free is not judged; where that
 // is the memory itself the risk is unknown, unless another place decides.
 func (e Estimate) Risk(rooms map[string]Room) record.Risk {
-	r := record.Risk{Level: record.RiskLow}
+	r := record.Risk{Level: record.RiskLow, Places: []record.Place{}}
 	unknown := ""
 	needs := map[string]Need{}
 	for _, n := range e.Needs() {
@@ -78,7 +78,7 @@ func (e Estimate) Risk(rooms map[string]Room) record.Risk {
 
 // Unjudged is the risk of what nothing is foretold of.
 func Unjudged(why string) record.Risk {
-	return record.Risk{Level: record.RiskUnknown, Reasons: []string{why}}
+	return record.Risk{Level: record.RiskUnknown, Places: []record.Place{}, Reasons: []string{why}}
 }
 
 func grave(l record.RiskLevel) int {
@@ -181,6 +181,9 @@ func (e Estimate) changes() []change {
 	}
 	text := s.InputLen + s.OutputLen
 	for n := s.Context / 2; n >= 512; n /= 2 {
+		if most := e.Model.MaxContext; most > 0 && n > most {
+			continue // a run refuses it
+		}
 		if n >= text || s.OutputLen == 0 {
 			add(fmt.Sprintf("a context of %d tokens (--context %d)", n, n), func(c *Setup) {
 				c.Context = n

@@ -104,7 +104,9 @@ func TestRecommendationsTakeLess(t *testing.T) {
 
 // What is advised fits everywhere, not just where it is tightest.
 func TestAdviceFitsEverywhere(t *testing.T) {
-	e := of(t, config(t, "smollm2-135m"), Setup{Engine: WebLLM, DType: "float32", Context: 1 << 18, InputLen: 10, OutputLen: 10})
+	m := config(t, "smollm2-135m")
+	m.MaxContext = 1 << 18
+	e := of(t, m, Setup{Engine: WebLLM, DType: "float32", Context: 1 << 18, InputLen: 10, OutputLen: 10})
 	rooms := map[string]Room{RAM: {3 * gib, "said"}, Buffer: {128 * mib, "said"}}
 	r := e.Risk(rooms)
 	if r.Level != record.RiskHigh || len(r.Recommendations) == 0 || !strings.HasPrefix(r.Recommendations[0], "a context of 16384 tokens") {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -158,12 +159,25 @@ func (m *Model) byKeys(k keys) bool {
 		m.KVHeads = max(m.KVHeads, heads)
 	}
 	m.doubt(k)
+	if !slices.Contains(architectures, k.name) {
+		m.CacheTrust = Low
+		m.note("the architecture %q is not known here: that its keys and values are what the metadata says, in every layer, is assumed", k.name)
+	}
 	for c, n := range groups {
 		c.Layers = n
 		m.Caches = append(m.Caches, c)
 	}
 	return true
 }
+
+// architectures are those whose layers are known to have keys and values as the metadata says. A name that isn't here may be of layers that
+// keep something else, under keys that nobody reads here.
+var architectures = []string{"apertus", "arcee", "arctic", "baichuan", "bailingmoe", "bloom", "chatglm", "codeshell", "cohere2", "command-r", "dbrx",
+	"deci", "deepseek", "deepseek2", "dots1", "ernie4_5", "ernie4_5-moe", "exaone", "exaone4", "falcon", "gemma", "gemma2", "gemma3", "gemma3n", "gemma4", "glm4",
+	"glm4moe", "gpt-oss", "gpt2", "gptneox", "granite", "granitemoe", "grok", "hunyuan-dense", "hunyuan-moe", "internlm2", "jais", "llama", "llama4",
+	"minicpm", "mistral", "mistral3", "mpt", "nemotron", "olmo", "olmo2", "olmoe", "openelm", "orion", "phi2", "phi3", "phimoe", "qwen", "qwen2",
+	"qwen2moe", "qwen2vl", "qwen3", "qwen35", "qwen35moe", "qwen3moe", "qwen3next", "qwen3vl", "qwen3vlmoe", "refact", "seed_oss", "smollm3", "stablelm",
+	"starcoder", "starcoder2", "xverse"}
 
 // attends tells which layers have keys and values of their own: not those that keep a state instead, nor those that use another layer's.
 func (k keys) attends(layers int) func(int) bool {

@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"llmparity/internal/gguf"
@@ -67,6 +68,27 @@ func TestCachesByKeys(t *testing.T) {
 		e := of(t, m, Setup{Engine: LlamaCPP, Context: c.context})
 		if kv := e.Component(KVReserved); kv.Best != 2*c.values || kv.Confidence != c.trust {
 			t.Errorf("%s: %d bytes of trust %s, %d of %s are right (%v)", name, kv.Best, kv.Confidence, 2*c.values, c.trust, m.Notes)
+		}
+	}
+}
+
+// A name that nobody knows may be of layers that keep something else than keys and values.
+func TestUnknownArchitecturesAreDoubted(t *testing.T) {
+	sizes := map[string]any{"block_count": uint32(2), "embedding_length": uint32(64), "attention.head_count": uint32(4), "context_length": uint32(1024)}
+	for name, want := range map[string]Confidence{"llama": High, "foooo": Low} {
+		m, err := Open(written(t, "x.gguf", name, sizes))
+		if err != nil {
+			t.Fatal(err)
+		}
+		e := of(t, m, Setup{Engine: LlamaCPP, Context: 512})
+		if c := e.Component(KVReserved); c.Best != 2*2*64*2*512 || c.Confidence != want || (e.Component(Increase).Confidence == Low) != (want == Low) ||
+			(e.Component(Activation).Confidence == Low) != (want == Low) || (len(m.Notes) == 0) != (want == High) {
+			t.Errorf("%s: %+v, %v", name, e.Components, m.Notes)
+		}
+		for _, advice := range of(t, m, Setup{Context: 1 << 20}).Risk(map[string]Room{RAM: {64 * mib, "said"}}).Recommendations {
+			if strings.Contains(advice, "a context of 2048") || strings.Contains(advice, "a context of 524288") {
+				t.Errorf("it was made for 1024 tokens: %s", advice)
+			}
 		}
 	}
 }

@@ -56,7 +56,7 @@ func (c *cell) judge(ctx context.Context, o Options, w *record.Writer, say func(
 		return nil // the launch will tell
 	}
 	if why != "" {
-		r = record.Risk{Level: record.RiskUnknown, Reasons: []string{why}}
+		r = record.Risk{Level: record.RiskUnknown, Places: []record.Place{}, Reasons: []string{why}}
 	}
 	r.Cell, r.Refused = c.ID, r.Level == record.RiskHigh && o.Plan.ChecksOOM()
 	w.Risk(r)

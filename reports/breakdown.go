@@ -43,6 +43,8 @@ func held(f compare.Figure, l compare.Launches) string {
 // mib writes a size to a thousandth at most: there are parts of some bytes.
 func mib(v float64) string {
 	switch a := math.Abs(v); {
+	case v < 0 && a < 0.0005:
+		return ">-0.001"
 	case v != 0 && a < 0.0005:
 		return "<0.001"
 	case v != 0 && a < 0.01:
@@ -157,16 +159,7 @@ func layers() []layer {
 }
 
 func (v *view) stack(shown []int, m moment) map[string]any {
-	bar := charts.NewBar()
-	bar.SetGlobalOptions(
-		charts.WithAnimation(false),
-		charts.WithTooltipOpts(opts.Tooltip{Show: opts.Bool(true), Trigger: "item"}),
-		charts.WithLegendOpts(opts.Legend{Show: opts.Bool(true), Type: "scroll", Bottom: "0", Left: "0", Right: "0",
-			Icon: "roundRect", ItemWidth: 14, ItemHeight: 8}),
-		charts.WithGridOpts(opts.Grid{Left: "4", Right: "12", Top: "14", Bottom: "40", ContainLabel: opts.Bool(true)}),
-		charts.WithXAxisOpts(opts.XAxis{Type: "category"}),
-		charts.WithYAxisOpts(opts.YAxis{Type: "value", SplitNumber: 4}),
-	)
+	bar := stackedBar()
 	var labels []string
 	for _, i := range shown {
 		c := &v.res.Cells[i]
@@ -197,6 +190,21 @@ func (v *view) stack(shown []int, m moment) map[string]any {
 			charts.WithItemStyleOpts(style))
 	}
 	return options(bar)
+}
+
+// stackedBar is a chart for bars that are stacked, without any yet.
+func stackedBar() *charts.Bar {
+	bar := charts.NewBar()
+	bar.SetGlobalOptions(
+		charts.WithAnimation(false),
+		charts.WithTooltipOpts(opts.Tooltip{Show: opts.Bool(true), Trigger: "item"}),
+		charts.WithLegendOpts(opts.Legend{Show: opts.Bool(true), Type: "scroll", Bottom: "0", Left: "0", Right: "0",
+			Icon: "roundRect", ItemWidth: 14, ItemHeight: 8}),
+		charts.WithGridOpts(opts.Grid{Left: "4", Right: "12", Top: "14", Bottom: "40", ContainLabel: opts.Bool(true)}),
+		charts.WithXAxisOpts(opts.XAxis{Type: "category"}),
+		charts.WithYAxisOpts(opts.YAxis{Type: "value", SplitNumber: 4}),
+	)
+	return bar
 }
 
 // ledgered tells whether there is a page, and a ledger of what it asked WebGPU for.

@@ -44,16 +44,7 @@ func partStacks(v *view) []chart {
 	if len(labels) == 0 {
 		return nil
 	}
-	bar := charts.NewBar()
-	bar.SetGlobalOptions(
-		charts.WithAnimation(false),
-		charts.WithTooltipOpts(opts.Tooltip{Show: opts.Bool(true), Trigger: "item"}),
-		charts.WithLegendOpts(opts.Legend{Show: opts.Bool(true), Type: "scroll", Bottom: "0", Left: "0", Right: "0",
-			Icon: "roundRect", ItemWidth: 14, ItemHeight: 8}),
-		charts.WithGridOpts(opts.Grid{Left: "4", Right: "12", Top: "14", Bottom: "40", ContainLabel: opts.Bool(true)}),
-		charts.WithXAxisOpts(opts.XAxis{Type: "category"}),
-		charts.WithYAxisOpts(opts.YAxis{Type: "value", SplitNumber: 4}),
-	)
+	bar := stackedBar()
 	bar.SetXAxis(labels)
 	t := &grid{Head: []string{"bar"}}
 	for _, label := range labels {

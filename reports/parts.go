@@ -50,25 +50,39 @@ func (t *table) parts() {
 
 // partNotes say how each component was obtained, and what else to know, once for all cells of which it holds.
 func partNotes(res *compare.Result) []string {
-	var order []string
-	whose := map[string][]string{}
-	say := func(c *compare.Cell, words string) {
-		if whose[words] == nil {
-			order = append(order, words)
-		}
-		whose[words] = append(whose[words], c.Label)
-	}
+	var out shared
 	for i := range res.Cells {
 		if c := &res.Cells[i]; c.Parts != nil {
-			say(c, methodsOf(c.Parts))
+			out.say(c, methodsOf(c.Parts))
 			for _, n := range c.Parts.Notes {
-				say(c, n)
+				out.say(c, n)
 			}
 		}
 	}
+	return out.lines()
+}
+
+// shared are sentences, and of which cells they hold.
+type shared struct {
+	order []string
+	whose map[string][]string
+}
+
+func (s *shared) say(c *compare.Cell, words string) {
+	if s.whose == nil {
+		s.whose = map[string][]string{}
+	}
+	if s.whose[words] == nil {
+		s.order = append(s.order, words)
+	}
+	s.whose[words] = append(s.whose[words], c.Label)
+}
+
+// lines have each sentence once, behind its cells.
+func (s *shared) lines() []string {
 	var out []string
-	for _, words := range order {
-		out = append(out, strings.Join(whose[words], "; ")+": "+strings.TrimSuffix(words, ".")+".")
+	for _, words := range s.order {
+		out = append(out, strings.Join(s.whose[words], "; ")+": "+strings.TrimSuffix(words, ".")+".")
 	}
 	return out
 }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 
 	"llmparity/compare"
 )
@@ -18,16 +17,12 @@ const manyCells = 6
 
 // forecast is a table of what was foretold and measured.
 func (t *table) forecast() {
-	rows, cells := [][]string{{"", "", "", "foretold", "", "", "in", "ex-"}, {"cell", "component", "foretold", "from - to", "measured", "error", "range", "pected"}}, []int{}
-	var notes []string
+	rows, cells := [][]string{{"", "", "", "foretold", "", "", "in", "ex-"}, {"cell", "component", "foretold", "from to", "measured", "error", "range", "pected"}}, []int{}
+	notes := recommendations(t.res)
 	shown, right := 0, 0
 	for i := range t.res.Cells {
 		c := &t.res.Cells[i]
-		if c.Forecast == nil {
-			continue
-		}
-		if c.Forecast.Absent != "" {
-			notes = append(notes, fmt.Sprintf("%s: nothing was foretold: %s.", c.Label, c.Forecast.Absent))
+		if c.Forecast == nil || c.Forecast.Absent != "" {
 			continue
 		}
 		shown++
@@ -37,9 +32,6 @@ func (t *table) forecast() {
 				continue
 			}
 			rows, cells = append(rows, append([]string{line(c.Label)}, forecastRow(p, "-")...)), append(cells, i)
-		}
-		for _, r := range c.Forecast.Recommendations {
-			notes = append(notes, c.Label+": "+r+".")
 		}
 	}
 	if len(cells)+len(notes) == 0 {
@@ -72,7 +64,7 @@ func forecastRow(p compare.Foretold, none string) []string {
 	row := []string{p.Title, compare.NotForetold, none, compare.NotMeasured, none, none, none}
 	if p.Best != nil {
 		row[1] = mib(*p.Best)
-		if row[2] = mib(*p.Low) + " - " + mib(*p.High); *p.Low == *p.High {
+		if row[2] = mib(*p.Low) + " to " + mib(*p.High); *p.Low == *p.High {
 			row[2] = "exactly"
 		}
 	}
@@ -94,7 +86,7 @@ func errorText(p compare.Foretold, none string) string {
 	case p.Percent != nil:
 		return signed(*p.Percent)
 	case p.Error != nil:
-		return fmt.Sprintf("%+.1f MiB", *p.Error)
+		return plus(*p.Error) + " MiB"
 	}
 	return none
 }
@@ -104,7 +96,15 @@ func signed(percent float64) string {
 	if math.Abs(percent) < 0.05 {
 		return "0.0%"
 	}
-	return fmt.Sprintf("%+.1f%%", percent)
+	return plus(percent) + "%"
+}
+
+// plus writes a number with its sign, briefly where it is nobody's error.
+func plus(v float64) string {
+	if math.Abs(v) >= 1e6 {
+		return fmt.Sprintf("%+.2g", v)
+	}
+	return fmt.Sprintf("%+.1f", v)
 }
 
 // forecastGrid is the report's table.
@@ -152,41 +152,31 @@ func foretoldGrid(res *compare.Result, head []string, row func(compare.Foretold)
 
 // recommendations are those of every cell, and why nothing was foretold of one.
 func recommendations(res *compare.Result) []string {
-	var out []string
+	var out shared
 	for i := range res.Cells {
 		c := &res.Cells[i]
 		if c.Forecast == nil {
 			continue
 		}
 		if c.Forecast.Absent != "" {
-			out = append(out, c.Label+": nothing was foretold: "+c.Forecast.Absent+".")
+			out.say(c, "nothing was foretold: "+c.Forecast.Absent)
 		}
 		for _, r := range c.Forecast.Recommendations {
-			out = append(out, c.Label+": "+r+".")
+			out.say(c, r)
 		}
 	}
-	return out
+	return out.lines()
 }
 
-// forecastNotes are what was said with the forecasts, once for the cells that have it in common.
+// forecastNotes are what was said with the forecasts.
 func forecastNotes(res *compare.Result) []string {
-	var order []string
-	whose := map[string][]string{}
+	var out shared
 	for i := range res.Cells {
-		c := &res.Cells[i]
-		if c.Forecast == nil {
-			continue
-		}
-		for _, n := range c.Forecast.Notes {
-			if whose[n] == nil {
-				order = append(order, n)
+		if c := &res.Cells[i]; c.Forecast != nil {
+			for _, n := range c.Forecast.Notes {
+				out.say(c, n)
 			}
-			whose[n] = append(whose[n], c.Label)
 		}
 	}
-	var out []string
-	for _, n := range order {
-		out = append(out, strings.Join(whose[n], "; ")+": "+strings.TrimSuffix(n, ".")+".")
-	}
-	return out
+	return out.lines()
 }

@@ -1,6 +1,8 @@
 package reports
 
 import (
+	"strings"
+
 	"llmparity/compare"
 )
 
@@ -35,7 +37,13 @@ func newGPUInfo(c *compare.Cell) *gpuInfo {
 	if len(devices) == 0 {
 		return nil
 	}
-	return &gpuInfo{Number: len(devices), Devices: devices, MultiGPU: gib(c.Parts.Component(compare.MultiGPUOverhead).Figure)}
+	whole := 0
+	for _, d := range devices {
+		if !strings.Contains(d.Device, ".") { // a part of a divided one counts with it
+			whole++
+		}
+	}
+	return &gpuInfo{Number: whole, Devices: devices, MultiGPU: gib(c.Parts.Component(compare.MultiGPUOverhead).Figure)}
 }
 
 func gpuDevices(c *compare.Cell) []gpuMemory {

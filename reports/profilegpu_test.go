@@ -66,3 +66,31 @@ func TestProfileOfSeveralGPUs(t *testing.T) {
 		t.Errorf("the whole is what the engine's processes hold: %+v", p.Breakdown)
 	}
 }
+
+// The parts of a divided device have their memory, and are no devices more.
+func TestProfileOfADividedGPU(t *testing.T) {
+	e := comparetest.Native(1)
+	run := comparetest.Run(t, "divided", e)
+	for i, role := range []string{"gpu0", "gpu0.mig1", "gpu0.mig2"} {
+		for _, a := range run.Attempts {
+			a.Sources[90+i] = record.Source{Role: role, Method: "nvml"}
+			metric(a, 90+i, "memory_used_bytes", 1<<30)
+		}
+	}
+	var b bytes.Buffer
+	var p struct {
+		GPU struct {
+			N       int   `json:"num_gpus"`
+			Devices []any `json:"gpu_memory_per_device"`
+		} `json:"gpu_info"`
+	}
+	if err := reports.Profile(&b, run, e.Cell.ID); err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(b.Bytes(), &p); err != nil {
+		t.Fatal(err)
+	}
+	if p.GPU.N != 1 || len(p.GPU.Devices) != 3 {
+		t.Errorf("%+v", p.GPU)
+	}
+}

@@ -150,10 +150,23 @@ func TestTableSaysOnceWhatCellsHaveInCommon(t *testing.T) {
 	}
 }
 
+// absurd has a forecast, and an engine that is looked into.
+func absurd() comparetest.Engine {
+	e := comparetest.Measured(comparetest.Browser(6), comparetest.Page())
+	e.Prediction = &record.Prediction{Parts: []record.Foretold{comparetest.Foretell(compare.ModelWeights, 4, 4, 4, "f32"), comparetest.Foretell(compare.FrameworkOverhead, 4, 5, 6, "")}}
+	return e
+}
+
 func TestTableFitsATerminal(t *testing.T) {
 	long := comparetest.Browser(6)
 	long.Cell.Engine = strings.Repeat("a-long-engine-name ", 9)
-	for _, runs := range append([][]*record.Run{{comparetest.Run(t, "long", long, comparetest.Native(6))}}, cases(t, "mixed")["mixed"], cases(t, "hostile")["hostile"]) {
+	absurd := comparetest.Run(t, "absurd", absurd())
+	for _, a := range absurd.Attempts {
+		for i := range a.Metrics {
+			a.Metrics[i].Value = 1e308
+		}
+	}
+	for _, runs := range append([][]*record.Run{{absurd}, {comparetest.Run(t, "long", long, comparetest.Native(6))}}, cases(t, "mixed")["mixed"], cases(t, "hostile")["hostile"]) {
 		var b bytes.Buffer
 		if err := errors.Join(reports.Table(&b, compare.Runs(runs...)), reports.Details(&b, compare.Runs(runs...))); err != nil {
 			t.Fatal(err)

@@ -11,10 +11,12 @@ import (
 	"llmparity/compare"
 )
 
-// num writes a figure with about four digits.
+// num writes a figure with about four digits, without an exponent where it can be true.
 func num(v float64) string {
 	a := math.Abs(v)
 	switch {
+	case a >= 1e15: // nobody's figure, and wider than a terminal
+		return strconv.FormatFloat(v, 'g', 2, 64)
 	case a >= 999.5 || a == math.Trunc(a):
 		return strconv.FormatFloat(v, 'f', 0, 64)
 	case a >= 99.95:

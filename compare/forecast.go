@@ -86,7 +86,7 @@ func (c *Cell) forecast(p record.Prediction) *Forecast {
 			continue
 		}
 		said, ok := p.Part(name[0])
-		measured := c.Parts.Component(name[0])
+		measured := c.comparable(name[0])
 		// Of one device there is no overhead of several; the peak holds what there was before, which is foretold of few.
 		trivial := name[0] == MultiGPUOverhead && (!measured.Known() || measured.Center() == 0) || name[0] == TotalMemory
 		if !ok && (!measured.read() || trivial) {
@@ -96,6 +96,15 @@ func (c *Cell) forecast(p record.Prediction) *Forecast {
 	}
 	f.Recommendations = append(f.Recommendations, c.recommend(f, p)...)
 	return f
+}
+
+// comparable is what was measured of a component, where that is of what forecasts are of.
+func (c *Cell) comparable(name string) Component {
+	m := c.Parts.Component(name)
+	if ofWhole := name == MemoryIncrease || name == FrameworkOverhead || name == TotalMemory; ofWhole && m.Known() && c.Parts.Of == onGPUs {
+		return Component{Figure: Figure{Name: name, Absent: "it was measured of the GPU's memory, and foretold of the host's"}}
+	}
+	return m
 }
 
 // byOtherDefinitions are components that mean another thing in a forecast than in a measurement. Forecasts of before both meant the same

@@ -85,6 +85,21 @@ func TestATotalIsHeldAgainstThePeak(t *testing.T) {
 	}
 }
 
+// Growth in a GPU's memory is no answer to what was foretold of the host's.
+func TestHostMemoryIsNotHeldAgainstAGPUs(t *testing.T) {
+	e := comparetest.Measured(comparetest.Browser(2), comparetest.Page())
+	e.Device = record.Device{Class: record.GPU, Name: "Example GPU"}
+	e.Prediction = forecast(comparetest.Foretell(compare.ModelWeights, 4, 4, 4, "f32"), comparetest.Foretell(compare.MemoryIncrease, 500, 570, 600, ""))
+	run := onGPU(comparetest.Run(t, "gpu", e), "gpu-process", map[record.Phase]float64{record.Baseline: 50, record.Measure: 90})
+	f := compare.Runs(run).Cells[0].Forecast
+	if p, _ := f.Part(compare.MemoryIncrease); p.Verdict != compare.NotMeasured || p.Error != nil || !strings.Contains(p.Why, "of the GPU's memory") {
+		t.Errorf("%+v", p)
+	}
+	if p, _ := f.Part(compare.ModelWeights); p.Error == nil {
+		t.Errorf("%+v", p)
+	}
+}
+
 // A record of before a name meant the same on both sides is read by what it means.
 func TestForecastsByOtherDefinitions(t *testing.T) {
 	e := comparetest.Native(1)

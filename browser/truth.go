@@ -82,14 +82,14 @@ func openPlain(ctx context.Context, c Config) (_ *plain, err error) {
 			p.cards = append(p.cards, s)
 		}
 	}
-	if p.server, err = serve(page.Files(), nil); err != nil {
-		return nil, err
-	}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, p.close())
 		}
 	}()
+	if p.server, err = serve(page.Files(), nil); err != nil {
+		return nil, err
+	}
 	c.page, c.Thread = page.Truth, PageThread
 	if p.tab, err = openTab(ctx, path, c, p.server, p.Warn); err != nil {
 		return nil, err
@@ -112,7 +112,10 @@ func (p *plain) close() error {
 		p.tab.processes.detach()
 		err = p.tab.chrome.close()
 	}
-	return errors.Join(err, p.server.close())
+	if p.server != nil {
+		err = errors.Join(err, p.server.close())
+	}
+	return err
 }
 
 // Attach keeps a source until it is detached, and with a process's what GPUs' drivers tell of it.

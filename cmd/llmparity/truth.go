@@ -17,6 +17,7 @@ import (
 	"llmparity/browser"
 	"llmparity/internal/fault"
 	"llmparity/internal/machine"
+	"llmparity/internal/regular"
 	"llmparity/internal/truth"
 	"llmparity/internal/whole"
 )
@@ -112,6 +113,9 @@ func (f *truthFlags) check() error {
 		if _, err := f.updated(""); err != nil {
 			return err
 		}
+		if err := whole.Writable(f.update); err != nil { // now: what is to be written takes minutes
+			return f.unwritable(err)
+		}
 	}
 	return f.webllmFlags.valid()
 }
@@ -123,6 +127,9 @@ func (f *truthFlags) run(ctx context.Context, stdout, stderr io.Writer) error {
 		}
 	}
 	report, err := f.find(ctx, say)
+	if ctx.Err() != nil {
+		return context.Cause(ctx) // whatever could not be done then
+	}
 	if err != nil {
 		return err
 	}
@@ -146,9 +153,13 @@ func (f *truthFlags) tell(report truth.Report, stdout io.Writer) error {
 		return err
 	}
 	if err := whole.Write(f.update, func(w io.Writer) error { _, err := io.WriteString(w, page); return err }); err != nil {
-		return fault.Wrap(fault.Unwritable, err, "name another file with --update", "%s can't be written", f.update)
+		return f.unwritable(err)
 	}
 	return nil
+}
+
+func (f *truthFlags) unwritable(err error) error {
+	return fault.Wrap(fault.Unwritable, err, "name another file with --update", "%s can't be written", f.update)
 }
 
 // find measures what was asked for.
@@ -197,9 +208,12 @@ func (f *truthFlags) show(r truth.Report, stdout io.Writer) error {
 	return err
 }
 
+// pageMost is more than a page of documentation has.
+const pageMost = 16 << 20
+
 // updated is the file that is to be updated, with a block in the place of its old one.
 func (f *truthFlags) updated(block string) (string, error) {
-	old, err := os.ReadFile(f.update)
+	old, err := regular.Read(f.update, pageMost)
 	if err != nil {
 		return "", fault.Wrap(fault.Usage, err, "name a page with such a block with --update", "%s can't be read", f.update)
 	}

@@ -3,6 +3,7 @@ package truth
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -195,7 +196,11 @@ func (a *allocating) do(o order) error {
 // gone is the error of a process that does not answer.
 func (a *allocating) gone(err error) error {
 	a.process.Kill()
-	return fmt.Errorf("the process that takes memory ended: %w: %s", errors.Join(err, a.process.Err()), strings.TrimSpace(a.words.String()))
+	err = fmt.Errorf("the process that takes memory ended: %w", cmp.Or(a.process.Err(), err, io.ErrUnexpectedEOF))
+	if words := strings.TrimSpace(a.words.String()); words != "" {
+		err = fmt.Errorf("%w: %s", err, words)
+	}
+	return err
 }
 
 // close ends the process.

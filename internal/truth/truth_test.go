@@ -59,11 +59,12 @@ func TestAProcessThatTakesNoMemoryIsAnError(t *testing.T) {
 		command func() *exec.Cmd
 		say     string
 	}{
-		"ends":           {func() *exec.Cmd { return exec.Command("sh", "-c", "echo no memory for you >&2; exit 3") }, "no memory for you"},
+		"ends":           {func() *exec.Cmd { return exec.Command("sh", "-c", "echo no memory for you >&2; exit 3") }, "exit status 3: no memory for you"},
+		"ends quietly":   {func() *exec.Cmd { return exec.Command("true") }, "ended: "},
 		"says nonsense":  {func() *exec.Cmd { return exec.Command("sh", "-c", "read x; echo hello; read x") }, `answers "hello"`},
 		"does not start": {func() *exec.Cmd { return exec.Command("/nonexistent") }, "/nonexistent"},
 	} {
-		if _, err := InProcesses(t.Context(), x.command, 32<<20, 1, func(string) {}); err == nil || !strings.Contains(err.Error(), x.say) {
+		if _, err := InProcesses(t.Context(), x.command, 32<<20, 1, func(string) {}); err == nil || !strings.Contains(err.Error(), x.say) || strings.HasSuffix(err.Error(), ": ") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -32,6 +32,18 @@ func Replaceable(path string) error {
 	return nil
 }
 
+// Writable tells, before what takes long, what would hinder a file from being written at path; nothing is left there.
+func Writable(path string) error {
+	if err := Replaceable(path); err != nil {
+		return err
+	}
+	name, err := newFile(filepath.Dir(path))
+	if err != nil {
+		return err
+	}
+	return os.Remove(name)
+}
+
 // Write has write make the file at path.
 func Write(path string, write func(io.Writer) error) error {
 	return Fill(path, func(file *os.File) error {

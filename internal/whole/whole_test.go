@@ -64,6 +64,25 @@ func TestWhatIsNoRegularFileStays(t *testing.T) {
 }
 
 // A leftover has nobody who holds its lock; one that is being written has.
+func TestWhatCanBeWrittenIsKnownBefore(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "f")
+	if err := whole.Writable(path); err != nil {
+		t.Error(err)
+	}
+	if entries, _ := os.ReadDir(dir); len(entries) > 0 {
+		t.Errorf("left behind: %v", entries)
+	}
+	if err := syscall.Mkfifo(path, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, other := range []string{path, filepath.Join(dir, "none", "f"), os.DevNull + "/f"} {
+		if whole.Writable(other) == nil {
+			t.Errorf("%s can be written", other)
+		}
+	}
+}
+
 func TestLeftoversAreSweptAndOthersWorkIsNot(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, ".llmparity-writing-left"), nil, 0o600); err != nil {

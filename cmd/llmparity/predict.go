@@ -25,7 +25,7 @@ type foretelling struct {
 	texts   func() (*reference.Tokenizer, error)
 	tokens  map[string]counted        // of prompts
 	by      map[int]estimate.Estimate // by cell: those of engines whose ways are known
-	bounds  map[string]estimate.Room  // of WebGPU's buffers, by engine: they don't change
+	bounds  map[string]estimate.Room  // of WebGPU's buffers, by engine: they don't change; none where nobody told
 }
 
 // counted is how many tokens a prompt has; the note says where that is not certain.

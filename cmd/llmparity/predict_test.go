@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"os"
@@ -237,6 +238,32 @@ func TestBuffersOfAdapters(t *testing.T) {
 		room, ok := bufferOf(record.Device{Detail: map[string]string{"maxBufferSize": c.whole, "maxStorageBufferBindingSize": c.bound}})
 		if ok != (c.free > 0) || room.Free != c.free {
 			t.Errorf("%q and %q: %+v %v", c.whole, c.bound, room, ok)
+		}
+	}
+}
+
+// A browser that doesn't start is not started again before each cell.
+func TestABrowserIsAskedOnceForItsAdapter(t *testing.T) {
+	dir := t.TempDir()
+	broken := filepath.Join(dir, "chrome")
+	if err := os.WriteFile(broken, []byte("#!/bin/sh\necho started >>"+filepath.Join(dir, "starts")+"\nexit 1\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	starts := func() int {
+		text, err := os.ReadFile(filepath.Join(dir, "starts"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.Count(string(text), "started")
+	}
+	f, w, first := newForetelling(nil, engine.Model{}), browser.New(browser.Config{Chrome: broken}), 0
+	for range 3 {
+		if room, ok := f.buffer(t.Context(), w, 1<<29); ok {
+			t.Errorf("%+v", room)
+		}
+		n := starts()
+		if first = cmp.Or(first, n); n != first {
+			t.Errorf("it was started %d times for the first answer, and %d for more", first, n)
 		}
 	}
 }

@@ -67,23 +67,20 @@ func here(ctx context.Context, e estimate.Estimate, gpus *gpu.Monitor) map[strin
 	return rooms
 }
 
-// buffer is how large a buffer of WebGPU's may be. The browser is asked for its adapter only where that can matter, and once.
+// buffer is how large a buffer of WebGPU's may be. The browser is asked for its adapter only where that can matter, and once, whatever comes of it:
+// before the next cell it would fail in the same way, and take as long.
 func (f *foretelling) buffer(ctx context.Context, w *browser.WebLLM, need int64) (estimate.Room, bool) {
 	if need <= granted {
 		return estimate.Room{Free: granted, How: "every WebGPU adapter has buffers of so much"}, true
 	}
-	if room, ok := f.bounds[w.Name()]; ok {
-		return room, true
-	}
-	d, err := w.Device(ctx, func(string) {})
-	if err != nil {
-		return estimate.Room{}, false // the launch will tell
-	}
-	room, ok := bufferOf(d)
-	if ok {
+	room, asked := f.bounds[w.Name()]
+	if !asked {
+		if d, err := w.Device(ctx, func(string) {}); err == nil { // an error is the launch's to tell
+			room, _ = bufferOf(d)
+		}
 		f.bounds[w.Name()] = room
 	}
-	return room, ok
+	return room, room.Free > 0
 }
 
 // bufferOf is what WebLLM will have of an adapter.

@@ -8,7 +8,7 @@ FOLDERS = $(wildcard assets/*/*.go) browser cmd compare internal native reports
 
 # Packages whose tests start browsers, servers or compilers run one after the other.
 PACKAGES = $(shell go list ./...)
-HEAVY = llmparity/browser $(filter-out %/logs %/machine %/program %/wire,$(filter llmparity/native/%,$(PACKAGES))) llmparity/reports llmparity/cmd/llmparity llmparity/internal/modellib
+HEAVY = llmparity/browser $(filter-out %/logs %/program %/wire,$(filter llmparity/native/%,$(PACKAGES))) llmparity/reports llmparity/cmd/llmparity llmparity/internal/modellib
 LIGHT = $(filter-out $(HEAVY),$(PACKAGES))
 
 .PHONY: setup build demo test test-all test-gpu bench accuracy lint clean

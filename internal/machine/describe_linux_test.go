@@ -25,6 +25,9 @@ func TestThisMachineIsWhatOthersSeeToo(t *testing.T) {
 	if err != nil || e.CPU == "" || info[0].ModelName != "" && !strings.Contains(e.CPU, strings.TrimSpace(info[0].ModelName)) {
 		t.Errorf("CPU %q; gopsutil says %+v (%v)", e.CPU, info, err)
 	}
+	if name := CPU(); name != e.CPU {
+		t.Errorf("its name alone is %q, and in its description %q", name, e.CPU)
+	}
 	proc, err := procfs.NewFS("/proc")
 	if err != nil {
 		t.Fatal(err)

@@ -41,6 +41,14 @@ func describe(ctx context.Context, env *record.Environment) {
 	}
 }
 
+func processorName() string {
+	c, err := cpu.Info()
+	if err != nil || len(c) == 0 {
+		return ""
+	}
+	return strings.TrimSpace(c[0].ModelName)
+}
+
 // listen hears nothing here.
 func listen(time.Duration) func(context.Context) *record.Background {
 	return func(context.Context) *record.Background { return nil }

@@ -8,6 +8,7 @@
 package machine
 
 import (
+	"cmp"
 	"context"
 	"runtime"
 	"strings"
@@ -56,6 +57,9 @@ func Load1(ctx context.Context) float64 {
 	}
 	return 0
 }
+
+// CPU is the processor's name, else its architecture: what engines outside the browser compute on unless they have a GPU.
+func CPU() string { return cmp.Or(processorName(), runtime.GOARCH) }
 
 // display is what a program with a window would open it on.
 func display(getenv func(string) string) string {

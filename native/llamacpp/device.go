@@ -8,8 +8,8 @@ import (
 
 	"llmparity/internal/engine"
 	"llmparity/internal/fault"
+	"llmparity/internal/machine"
 	"llmparity/internal/record"
-	"llmparity/native/machine"
 	"llmparity/native/program"
 )
 

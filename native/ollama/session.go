@@ -12,11 +12,11 @@ import (
 	"llmparity/internal/child"
 	"llmparity/internal/engine"
 	"llmparity/internal/fault"
+	"llmparity/internal/machine"
 	"llmparity/internal/record"
 	"llmparity/internal/sample"
 	"llmparity/internal/sample/proc"
 	"llmparity/native/logs"
-	"llmparity/native/machine"
 )
 
 // errClosed is a call whose session was closed under it, or long before it.

@@ -11,8 +11,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"llmparity/internal/machine"
 	"llmparity/internal/record"
-	"llmparity/native/machine"
 )
 
 // apiPS is what Ollama says of a model's memory.

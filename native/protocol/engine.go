@@ -20,8 +20,8 @@ import (
 	"llmparity/internal/engine"
 	"llmparity/internal/fault"
 	"llmparity/internal/gguf"
+	"llmparity/internal/machine"
 	"llmparity/internal/record"
-	"llmparity/native/machine"
 	"llmparity/native/program"
 )
 

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -116,10 +117,37 @@ func decode(text []byte) (p Plan, err error) {
 func yamlFault(err error, file string) error {
 	var at yaml.Error
 	if errors.As(err, &at) && at.GetToken() != nil && at.GetToken().Position != nil {
-		return fault.New(fault.Usage, "", "%s line %d: %s", file, at.GetToken().Position.Line, at.GetMessage())
+		what := at.GetMessage()
+		var kind *yaml.TypeError
+		if errors.As(err, &kind) && kind.DstType != nil {
+			what = fmt.Sprintf("%q stands where %s is wanted", kind.Token.Value, wanted(kind.DstType))
+			if strings.Contains("[{-:", kind.Token.Value) { // how a list or a group begins
+				what = fmt.Sprintf("%s is wanted", wanted(kind.DstType))
+			}
+		}
+		return fault.New(fault.Usage, "", "%s line %d: %s", file, at.GetToken().Position.Line, what)
 	}
 	first, _, _ := strings.Cut(err.Error(), "\n")
 	return fault.New(fault.Usage, "", "%s: %s", file, first)
+}
+
+// wanted says of a field's type what may stand there.
+func wanted(t reflect.Type) string {
+	switch k := t.Kind(); {
+	case k == reflect.Pointer:
+		return wanted(t.Elem())
+	case k == reflect.Bool:
+		return "true or false"
+	case k >= reflect.Int && k <= reflect.Uint64:
+		return "a whole number"
+	case k == reflect.Float32 || k == reflect.Float64:
+		return "a number"
+	case k == reflect.String:
+		return "a text"
+	case k == reflect.Slice:
+		return "a list"
+	}
+	return "a group of settings"
 }
 
 // nameForm is what a plan may be called: its name becomes a folder's.

@@ -85,9 +85,11 @@ func TestBadPlansAreNamedWithTheirPlace(t *testing.T) {
 		{"isolation: launch", "isolation: tab", "p.yaml line 14: isolation: \"tab\", use launch or reused"},
 		{"thread: page", "thread: main", "thread: \"main\", use page or worker"},
 		{"watchdog: 1m", "watchdog: 1ms", "watchdog: 1ms, at least 1s"},
-		{"check_oom: true", "check_oom: perhaps", "p.yaml line 18:"},
+		{"check_oom: true", "check_oom: perhaps", `p.yaml line 18: "perhaps" stands where true or false is wanted`},
 		{"check_oom: true", "check_oom: [true]", "p.yaml line 18:"},
 		{"check_oom: true", "check_oom: 2", "p.yaml line 18:"},
+		{"check_oom: true", "check_oom: \"false\"", "p.yaml line 18: \"false\" stands where true or false is wanted"},
+		{"name: default", "name: [default]", "p.yaml line 2: a text is wanted"},
 	} {
 		text := strings.Replace(good, c.old, c.new, 1)
 		if text == good {

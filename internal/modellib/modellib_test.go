@@ -11,7 +11,6 @@ import (
 	"reflect"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -321,7 +320,9 @@ func TestEverythingGoesWhenTheParentIsKilled(t *testing.T) {
 	owner := cmd.Process.Pid
 	t.Cleanup(func() {
 		for _, pid := range child.Tagged(owner) {
-			_ = syscall.Kill(pid, syscall.SIGKILL)
+			if p, err := os.FindProcess(pid); err == nil {
+				_ = p.Kill() // it may have ended
+			}
 		}
 		child.Sweep() // the folder that the killed one left
 	})

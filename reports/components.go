@@ -92,7 +92,7 @@ func componentRows(columns [][3]string, c *compare.Cell, all bool) [][]string {
 	if c.Parts != nil {
 		out = append(out, measured)
 	}
-	if told && (all || c.Parts == nil) {
+	if told && (all || c.Refused != "") {
 		out = append(out, foretold)
 	}
 	if compared {

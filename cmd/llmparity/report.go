@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"strings"
+	"unicode"
 
 	"github.com/spf13/cobra"
 
@@ -108,7 +110,7 @@ func writeHTML(path, do string, result *compare.Result, runs ...*record.Run) err
 
 func writeProfiles(c *cobra.Command, dir string, r *record.Run) error {
 	for _, cell := range r.Cells {
-		path := filepath.Join(dir, fmt.Sprintf("profile-%d-%s.json", cell.ID, cell.Engine))
+		path := filepath.Join(dir, profileName(cell))
 		err := reports.File(path, "copy the run's folder to where you may write", func(w io.Writer) error { return reports.Profile(w, r, cell.ID) })
 		if err != nil {
 			return err
@@ -116,4 +118,15 @@ func writeProfiles(c *cobra.Command, dir string, r *record.Run) error {
 		fmt.Fprintf(c.OutOrStdout(), "Profile: %s\n", path)
 	}
 	return nil
+}
+
+// profileName keeps within the folder, and to what every system takes: a record is made by others, and engines are named as they like.
+func profileName(cell record.Cell) string {
+	engine := strings.Map(func(r rune) rune {
+		if r < 0x80 && (unicode.IsLetter(r) || unicode.IsDigit(r)) || strings.ContainsRune("._-", r) {
+			return r
+		}
+		return '-'
+	}, cell.Engine)
+	return fmt.Sprintf("profile-%d-%.60s.json", cell.ID, engine)
 }

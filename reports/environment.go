@@ -76,7 +76,10 @@ func cores(p *record.Processor) string {
 func frequency(e record.Environment) string {
 	var parts []string
 	if p := e.Processor; p != nil {
-		if p.MaxMHz > 0 {
+		switch {
+		case p.MinMHz == 0:
+			parts = append(parts, some(p.MaxMHz, "up to %.0f MHz"))
+		case p.MaxMHz > 0:
 			parts = append(parts, fmt.Sprintf("%.0f to %.0f MHz", p.MinMHz, p.MaxMHz))
 		}
 		parts = append(parts, some(p.MHz, "%.0f MHz when it was read"), p.Driver, joined(" ", map[bool]string{true: "turbo"}[p.Turbo != ""], p.Turbo))

@@ -57,6 +57,13 @@ func TestTheMachineInWords(t *testing.T) {
 	}
 }
 
+func TestAFrequencyThatIsBoundAboveAlone(t *testing.T) {
+	got := reports.Machine(record.Environment{Processor: &record.Processor{MaxMHz: 2900}})
+	if !slices.Contains(got, [2]string{"frequency", "up to 2900 MHz"}) {
+		t.Errorf("%v", got)
+	}
+}
+
 // Records of before had less, and what they lack has no line.
 func TestAMachineOfWhichLittleIsKnown(t *testing.T) {
 	got := reports.Machine(record.Environment{OS: "linux", Kernel: "6.1", CPU: "Old", Cores: 2, MemoryB: 1 << 30, Load1: 0.5, Container: true})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -160,9 +161,9 @@ func TestForetellingHasOnePatience(t *testing.T) {
 				ctx, cancel := context.WithCancel(t.Context())
 				o := options(t, &scripted{name: "a"})
 				o.Plan.Prompts = []string{"first", "second", "third", "fourth"}
-				asked := 0
+				var asked atomic.Int32 // by what is left behind, too
 				o.Foretell = func(ctx context.Context, c record.Cell) record.Prediction {
-					if asked++; asked == 1 {
+					if asked.Add(1) == 1 {
 						return foretold(ctx, c)
 					}
 					if interrupted {
@@ -185,9 +186,9 @@ func TestForetellingHasOnePatience(t *testing.T) {
 						absent++
 					}
 				}
-				if asked != 2 || interrupted && (absent != 0 || len(r.Predictions) != 1 || r.Status != record.Interrupted) ||
+				if asked.Load() != 2 || interrupted && (absent != 0 || len(r.Predictions) != 1 || r.Status != record.Interrupted) ||
 					!interrupted && (err != nil || absent != 3 || waited > 40*time.Second) {
-					t.Errorf("asked %d times, waited %s, the run is %s: %+v, %v", asked, waited, r.Status, r.Predictions, err)
+					t.Errorf("asked %d times, waited %s, the run is %s: %+v, %v", asked.Load(), waited, r.Status, r.Predictions, err)
 				}
 				cancel()
 				time.Sleep(2 * time.Hour)

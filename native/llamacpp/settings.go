@@ -20,7 +20,7 @@ func (o *OneShot) Settings(m engine.Model) map[string]string { return o.config.s
 
 func (c Config) settings(m engine.Model) map[string]string {
 	s := c.policy(m, load{offloaded: -1, batch: c.Batch, ubatch: c.UBatch})
-	delete(s, "repacking") // known once it is loaded
+	delete(s, "repacking")           // known once it is loaded
 	if c.Batch > 0 || c.UBatch > 0 { // no more are computed at a time than are handed over
 		s["ubatch"] = strconv.Itoa(min(cmp.Or(c.Batch, usualBatch), cmp.Or(c.UBatch, usualUBatch)))
 	}

@@ -64,7 +64,7 @@ bench: build
 	go test -run '^$$' -tags slow -bench 'Convert|Decode' -benchtime 3x -timeout 30m ./cmd/llmparity
 	go test -run '^$$' -bench 'Start|Perturbation' -benchtime 1x -timeout 20m ./browser
 
-# What is foretold of memory against what is measured, into docs/breakdown.md: about ten minutes.
+# What is foretold of memory against what is measured, into docs/breakdown.md: about six minutes.
 accuracy: build
 	@scripts/setup system python llamacpp smollm2
 	@scripts/accuracy

@@ -226,16 +226,25 @@ func (h *Hardware) energy(logs []*hardwareLog, sources []record.Source) {
 	h.Figures = append(h.Figures, f, by)
 }
 
+// byMethod groups sources by what reads them, in the order in which methods come first.
+func byMethod(sources []record.Source) [][]record.Source {
+	var out [][]record.Source
+	for _, s := range sources {
+		i := slices.IndexFunc(out, func(of []record.Source) bool { return of[0].Method == s.Method })
+		if i < 0 {
+			i = len(out)
+			out = append(out, nil)
+		}
+		out[i] = append(out[i], s)
+	}
+	return out
+}
+
 // fleets are the GPUs of a method together, where there are several. The parts of a divided one count in its place, but for energy and power,
 // which are the whole one's.
 func fleets(logs []*hardwareLog, devices []record.Source) []Hardware {
-	var methods []string
-	for _, d := range devices {
-		methods = appendNew(methods, d.Method)
-	}
 	var out []Hardware
-	for _, m := range methods {
-		of := slices.DeleteFunc(slices.Clone(devices), func(d record.Source) bool { return d.Method != m })
+	for _, of := range byMethod(devices) {
 		if len(of) < 2 {
 			continue
 		}
@@ -333,13 +342,9 @@ func (h *Hardware) memory(logs []*hardwareLog, of []record.Source) {
 // processHardware is what an engine's processes hold of GPUs, by role, and all of them together where there are several roles.
 func processHardware(logs []*hardwareLog, attempts []*record.Attempt) []Hardware {
 	all := hardwareSources(attempts, func(s record.Source) bool { return s.PID != 0 })
-	var methods []string
-	for _, s := range all {
-		methods = appendNew(methods, s.Method)
-	}
 	var out []Hardware
-	for _, m := range methods {
-		of := slices.DeleteFunc(slices.Clone(all), func(s record.Source) bool { return s.Method != m })
+	for _, of := range byMethod(all) {
+		m := of[0].Method
 		var found []Hardware
 		for _, s := range of {
 			h := Hardware{Kind: OfProcess, Role: s.Role, Method: m}

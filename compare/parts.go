@@ -161,7 +161,7 @@ func (c *Cell) several(all []launch) Figure {
 	for _, l := range all {
 		for _, a := range l.attempts {
 			for _, m := range a.Metrics {
-				if device, ok := strings.CutSuffix(m.Name, "."+gpuValue); ok && m.Value > 0 && a.Sources[m.Source].PID != 0 {
+				if device, ok := strings.CutSuffix(m.Name, "."+heldBytes); ok && m.Value > 0 && a.Sources[m.Source].PID != 0 {
 					devices[device] = true
 				}
 			}

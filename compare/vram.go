@@ -12,9 +12,6 @@ import (
 // gpuMethod is that of what an engine's processes hold of GPUs' memory, as drivers tell it by process.
 const gpuMethod = "gpu_memory_of_processes"
 
-// gpuValue is what a process holds of all GPUs.
-const gpuValue = heldBytes
-
 // vram is what an engine's processes held of GPUs' memory in a launch, in MiB; NaN where no driver listed them.
 type vram struct{ baseline, peak float64 }
 
@@ -48,7 +45,7 @@ func gpuSums(a *record.Attempt, phase record.Phase) []float64 {
 	}
 	var rows []record.MetricRow
 	for _, m := range a.Metrics {
-		if m.Name == gpuValue && a.Sources[m.Source].PID != 0 && m.NS < end {
+		if m.Name == heldBytes && a.Sources[m.Source].PID != 0 && m.NS < end {
 			rows = append(rows, m)
 		}
 	}

@@ -47,8 +47,7 @@ func HTML(w io.Writer, res *compare.Result, runs ...*record.Run) error {
 	d.Policy = "default-src 'none'; script-src " + strings.Join(hashes,
 		" ") + "; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
 	d.Style, d.Scripts = template.CSS(style), scripts
-	t, err := template.New("report.html").Funcs(template.FuncMap{"clean": clean, "line": line, "num": num}).ParseFS(page,
-		"page/report.html")
+	t, err := template.New("report.html").Funcs(template.FuncMap{"clean": clean, "line": line, "num": num}).ParseFS(page, "page/*.html")
 	if err != nil {
 		return fmt.Errorf("reading the report's template: %w", err)
 	}

@@ -135,7 +135,7 @@ func (e *Estimate) framework(w weighed) Component {
 			"550 MiB at most. Measured with Chromium 156 and SwiftShader, beyond the browser's baseline", Low)
 		return c
 	case LlamaCPP:
-		return scaled(Framework, 14.4*mib+360*vocab, 0.5, 1.6, "", "llama-server's program, HTTP and the vocabulary, by PSS on Linux with a CPU; a GPU's context adds to it", Low)
+		return scaled(Framework, 16.6*mib+360*vocab, 0.5, 1.6, "", "llama-server's program, HTTP and the vocabulary, by PSS on Linux with a CPU while no other one shares its libraries; a GPU's context adds to it", Low)
 	case Ollama:
 		return scaled(Framework, 36*mib+360*vocab, 0.5, 2, "", "Ollama's runner beyond its idle server, by PSS on Linux with a CPU; a GPU's context adds to it", Low)
 	case VLLM:

@@ -25,14 +25,14 @@ func Open(dir string) (*Run, error) {
 	if err := readJSON(filepath.Join(dir, metaFile), &r.Meta); err != nil {
 		return nil, notARun(err, dir)
 	}
-	if r.Meta.Schema != Schema {
-		return nil, fault.New(fault.BadRecord, "read it with the version that wrote it", "%s: schema %q, this version reads %q",
-			filepath.Join(dir, metaFile), r.Meta.Schema, Schema)
+	newer, err := r.checkSchema(filepath.Join(dir, metaFile))
+	if err != nil {
+		return nil, err
 	}
 	if err := readJSON(filepath.Join(dir, envFile), &r.Environment); err != nil {
 		return nil, notARun(err, dir)
 	}
-	b := &builder{run: r, attempts: map[int]*Attempt{}, tokens: map[*Request]int{}}
+	b := &builder{run: r, attempts: map[int]*Attempt{}, tokens: map[*Request]int{}, newer: newer}
 	if err := eachLine(filepath.Join(dir, journalFile), r, b.journal); err != nil {
 		return nil, err
 	}
@@ -247,6 +247,8 @@ type builder struct {
 	run      *Run
 	attempts map[int]*Attempt
 	tokens   map[*Request]int // as many as the journal says
+	newer    bool             // than this version
+	left     bool             // lines of kinds that nobody here knows
 }
 
 func (b *builder) attempt(id int64) (*Attempt, error) {
@@ -267,6 +269,8 @@ func (b *builder) journal(line []byte) error {
 		return err
 	}
 	switch {
+	case b.unknown(&e):
+		return nil
 	case e.Cell != nil:
 		if e.Cell.Isolation == formerlyReused {
 			e.Cell.Isolation, e.Cell.Reused = "", true

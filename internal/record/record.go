@@ -16,7 +16,8 @@ package record
 
 import "time"
 
-// Schema identifies the layout of the run folder. Readers accept this version only, until there is a second one.
+// Schema identifies the layout of the run folder, as name/MAJOR or name/MAJOR.MINOR. A minor version only adds files, columns,
+// fields and kinds of lines: readers take every minor version of their major one.
 const Schema = "llmparity.run/1"
 
 // Absent marks a figure that a source does not read.

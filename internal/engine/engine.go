@@ -41,6 +41,7 @@ type Caps struct {
 	// many did. record.CacheUntold where it can't be known.
 	PromptCache bool
 	Served      bool // can run a model that has no file here: one that a server knows by its name
+	Scores      bool // its sessions are Scorers
 	// Requests is how many generations may go on at a time in a session; one more is refused with ErrBusy.
 	Requests int
 	// Isolation is what a session has of its own: record.OfLaunch, record.OfTab, record.OfServer.

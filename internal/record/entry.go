@@ -29,6 +29,8 @@ type beginEntry struct {
 	Load1      float64 `json:"load1"` // the machine's load average just before
 	// OpenedBy is the attempt whose session this one goes on in; 0: it opened its own.
 	OpenedBy int `json:"opened_by,omitempty"`
+	// Scoring is set where nothing is measured: the engine says what it thinks of a text that is given.
+	Scoring *Scoring `json:"scoring,omitempty"`
 }
 
 type sourceLine struct {
@@ -105,6 +107,7 @@ const (
 	totalsFile  = "totals.csv"
 	tokensFile  = "tokens.csv"
 	metricsFile = "metrics.csv"
+	scoresFile  = "scores.csv"
 	lockFile    = ".lock"
 	logsDir     = "logs"
 )

@@ -39,9 +39,9 @@ func Open(dir string) (*Run, error) {
 	for _, f := range []struct {
 		name string
 		add  func(row) error
-	}{{tokensFile, b.token}, {samplesFile, b.sample}, {totalsFile, b.total}, {metricsFile, b.metric}} {
+	}{{tokensFile, b.token}, {samplesFile, b.sample}, {totalsFile, b.total}, {metricsFile, b.metric}, {scoresFile, b.score}} {
 		path := filepath.Join(dir, f.name)
-		if _, err := os.Stat(path); f.name == metricsFile && errors.Is(err, os.ErrNotExist) {
+		if _, err := os.Stat(path); (f.name == metricsFile || f.name == scoresFile) && errors.Is(err, os.ErrNotExist) {
 			continue // older runs have none
 		}
 		if err := eachRow(path, r, f.add); err != nil {
@@ -49,6 +49,7 @@ func Open(dir string) (*Run, error) {
 		}
 	}
 	b.missing()
+	b.wholeScores()
 	return r, nil
 }
 
@@ -324,8 +325,12 @@ func (b *builder) begin(e entry) error {
 	}
 	a := &Attempt{ID: e.Attempt, Cell: e.Begin.Cell, Repetition: e.Begin.Repetition, Warmup: e.Begin.Warmup, Load1: e.Begin.Load1,
 		OpenedBy: e.Begin.OpenedBy, opener: b.attempts[e.Begin.OpenedBy], BeginNS: e.T, EndNS: e.T, Status: Interrupted,
-		Sources: map[int]Source{}}
+		Sources: map[int]Source{}, Scoring: e.Begin.Scoring}
 	b.attempts[a.ID] = a
+	if a.Scoring != nil {
+		b.run.Scorings = append(b.run.Scorings, a)
+		return nil
+	}
 	b.run.Attempts = append(b.run.Attempts, a)
 	return nil
 }

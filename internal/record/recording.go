@@ -39,6 +39,9 @@ func (w *Writer) begin(c Cell, e beginEntry) *Recording {
 	if e.Warmup {
 		r.label = fmt.Sprintf("%s-c%d-warmup", c.Engine, c.ID)
 	}
+	if e.Scoring != nil {
+		r.label = fmt.Sprintf("%s-c%d-scoring", c.Engine, c.ID)
+	}
 	e.Cell = c.ID
 	w.putLocked(entry{Attempt: r.id, Begin: &e})
 	return r

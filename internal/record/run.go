@@ -15,6 +15,7 @@ type Run struct {
 	Predictions map[int]Prediction // by cell
 	Risks       map[int]Risk       // by cell
 	Attempts    []*Attempt         // in the order in which they were begun
+	Scorings    []*Attempt         // those that only score: none of their figures is a measurement
 	Warnings    []Warning          // about the whole run, and what the reader found
 	Status      Status             // Interrupted where the run's own end is missing
 }
@@ -28,6 +29,7 @@ type Attempt struct {
 	Load1      float64
 	OpenedBy   int // the attempt that opened the session and loaded the model; 0: this one did
 	opener     *Attempt
+	Scoring    *Scoring // what it scores; nil for every attempt in Run.Attempts
 	BeginNS    int64
 	EndNS      int64
 	Status     Status
@@ -44,6 +46,7 @@ type Attempt struct {
 	Samples  []SampleRow
 	Totals   []TotalRow
 	Metrics  []MetricRow
+	Scores   []Score // of an attempt that scores, when all are there; one a position
 }
 
 // PhaseSpan is when a phase was.

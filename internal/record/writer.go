@@ -38,6 +38,7 @@ type Writer struct {
 	totals  *appender
 	tokens  *appender
 	metrics *appender
+	scores  *appender
 	line    []byte // reused for CSV rows
 
 	attempts int
@@ -131,7 +132,7 @@ func (w *Writer) open(meta Meta, env Environment, plan []byte) (err error) {
 		columns []string
 	}{{&w.journal, journalFile, nil}, {&w.samples, samplesFile, sampleColumns}, {&w.totals, totalsFile, totalColumns},
 		{&w.tokens, tokensFile, tokenColumns},
-		{&w.metrics, metricsFile, metricColumns}} {
+		{&w.metrics, metricsFile, metricColumns}, {&w.scores, scoresFile, scoreColumns()}} {
 		if *f.to, err = newAppender(filepath.Join(w.dir, f.name), f.columns); err != nil {
 			return err
 		}
@@ -207,7 +208,7 @@ func (w *Writer) closeFiles() {
 }
 
 func (w *Writer) appenders() []*appender {
-	return []*appender{w.samples, w.totals, w.tokens, w.metrics, w.journal}
+	return []*appender{w.samples, w.totals, w.tokens, w.metrics, w.scores, w.journal}
 }
 
 func (w *Writer) put(e entry) {

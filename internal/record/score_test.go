@@ -1,0 +1,131 @@
+package record_test
+
+import (
+	"math"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"llmparity/internal/record"
+)
+
+// scores are of a text of three tokens; the second forced one is none of the likeliest, and too unlikely for its engine to tell.
+func scores() []record.Score {
+	return []record.Score{
+		{Position: 0, Forced: 7, LogProb: -0.25, Top: []record.Candidate{{7, -0.25}, {3, -1.5}}},
+		{Position: 1, Forced: 9, LogProb: math.NaN(), Top: []record.Candidate{{3, -0.125}, {7, -2.5}}},
+		{Position: 2, Forced: 4, LogProb: -9.75, Top: []record.Candidate{{8, -0.5}, {2, -0.5}}},
+	}
+}
+
+// scored writes a run with one launch that counts and one attempt that scores.
+func scored(t *testing.T, tokens int, end record.Status) (dir string) {
+	t.Helper()
+	w, err := record.Create(t.TempDir(), record.Meta{Name: "scored", Started: time.Now()}, record.Environment{}, []byte("name: scored\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := record.Cell{ID: 1, Engine: "one", Repetitions: 1}
+	w.Cell(c)
+	launch := w.Begin(c, 1, false, 0)
+	launch.Request(record.Measure, record.Usage{PromptIDs: []int{1, 2}, Sent: time.Now()}, []record.Token{{ID: 7, At: time.Now()}}, time.Now())
+	launch.End(record.OK, "", nil, record.Cost{})
+	s := w.BeginScoring(c, record.Scoring{Reference: 1, Attempt: 1, PromptIDs: []int{1, 2}, Tokens: tokens, Top: 2}, 0)
+	for _, sc := range scores() {
+		s.Score(sc)
+	}
+	s.Warn(record.Warning{Code: "slow", Text: "it took its time"})
+	if end != record.Interrupted {
+		s.End(end, "", nil, record.Cost{})
+	}
+	if err := w.Close(record.OK); err != nil {
+		t.Fatal(err)
+	}
+	return w.Dir()
+}
+
+func TestScoresComeBack(t *testing.T) {
+	r, err := record.Open(scored(t, 3, record.OK))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(r.Attempts) != 1 || len(r.Scorings) != 1 || len(r.Warnings) != 0 {
+		t.Fatalf("%d attempts, %d scorings, warnings %v", len(r.Attempts), len(r.Scorings), r.Warnings)
+	}
+	a := r.Scorings[0]
+	if a.Counted() || !a.Warmup || a.Cell != 1 || !reflect.DeepEqual(a.Scoring.PromptIDs, []int{1, 2}) || len(a.Warnings) != 1 {
+		t.Errorf("%+v", a)
+	}
+	want := scores()
+	for i, s := range a.Scores {
+		if math.IsNaN(s.LogProb) == math.IsNaN(want[i].LogProb) && math.IsNaN(s.LogProb) {
+			s.LogProb, want[i].LogProb = 0, 0
+		}
+		if !reflect.DeepEqual(s, want[i]) {
+			t.Errorf("%+v, want %+v", s, want[i])
+		}
+	}
+	if s := a.Scores[0]; s.Chosen() != 7 || s.Margin() != 1.25 {
+		t.Errorf("chosen %d, margin %g", s.Chosen(), s.Margin())
+	}
+}
+
+// What isn't whole is no evidence: a position that lacks would be compared with another.
+func TestScoresThatAreNotWholeAreLeftOut(t *testing.T) {
+	for name, c := range map[string]struct {
+		tokens int
+		end    record.Status
+		change func(string) string
+		warned bool
+	}{
+		"interrupted":         {3, record.Interrupted, nil, false},
+		"failed":              {3, record.Failed, nil, false},
+		"fewer than were":     {4, record.OK, nil, true},
+		"a row is gone":       {3, record.OK, func(s string) string { return strings.Replace(s, "1,2,2,2,2,-0.500000,0\n", "", 1) }, true},
+		"out of order":        {3, record.OK, func(s string) string { return strings.Replace(s, "-2.500000", "-0.012500", 1) }, true},
+		"no forced token":     {3, record.OK, func(s string) string { return strings.Replace(s, "1,2,1,0,9,,1\n", "", 1) }, true},
+		"likelier than sure":  {3, record.OK, func(s string) string { return strings.Replace(s, "-0.125000", "0.125000", 1) }, true},
+		"a last row, cut off": {3, record.OK, func(s string) string { return strings.TrimSuffix(s, ",1\n") }, true},
+	} {
+		dir := scored(t, c.tokens, c.end)
+		path := filepath.Join(dir, "scores.csv")
+		if c.change != nil {
+			text, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			changed := c.change(string(text))
+			if changed == string(text) {
+				t.Fatalf("%s: nothing was changed in\n%s", name, text)
+			}
+			if err := os.WriteFile(path, []byte(changed), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		r, err := record.Open(dir)
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		warned := false
+		for _, w := range r.Warnings {
+			warned = warned || w.Code == "scores-missing"
+		}
+		if len(r.Scorings) != 1 || r.Scorings[0].Scores != nil || warned != c.warned {
+			t.Errorf("%s: %+v, warnings %v", name, r.Scorings, r.Warnings)
+		}
+	}
+}
+
+// Runs of before there were scores have none.
+func TestARunWithoutScoresIsRead(t *testing.T) {
+	dir := scored(t, 3, record.OK)
+	if err := os.Remove(filepath.Join(dir, "scores.csv")); err != nil {
+		t.Fatal(err)
+	}
+	if r, err := record.Open(dir); err != nil || r.Scorings[0].Scores != nil {
+		t.Errorf("%v, %+v", err, r)
+	}
+}

@@ -1,0 +1,292 @@
+// Package schematest makes JSON Schemas of Go types and holds documents against them, for tests: the published schemas are these, word for
+// word, so that a field that somebody adds fails a test until its schema says it too.
+//
+// Descriptions are the comments of the Go fields. Values of named text types are those of their constants. It knows what encoding/json does
+// with plain structs; a type that marshals itself must be told of.
+package schematest
+
+import (
+	"bytes"
+	"encoding"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Options is what the Go types don't tell.
+type Options struct {
+	ID    string // what identifies the documents, as in their own schema field
+	Title string
+	// Open are named text types whose values others choose: their constants are not all.
+	Open []reflect.Type
+	// Nullable are fields, as Type.json_name, of lists and maps that are null where there is nothing.
+	Nullable []string
+	// OneOf are structs of which exactly one of the pointers is set.
+	OneOf []reflect.Type
+	// Const are fields, as Type.json_name, that have one value.
+	Const map[string]string
+	// Absent is a field, as Type.json_name, that older versions of documents lack although this one always writes it.
+	Absent []string
+}
+
+// Of makes the schema of v's type.
+func Of(v any, o Options) ([]byte, error) {
+	g := &generator{o: o, defs: map[string]object{}, names: map[reflect.Type]string{}, sources: map[string]source{}}
+	t := reflect.TypeOf(v)
+	ref, err := g.schema(t)
+	if err != nil {
+		return nil, err
+	}
+	root := object{{"$schema", "https://json-schema.org/draft/2020-12/schema"}, {"$id", "urn:" + strings.ReplaceAll(o.ID, "/", ":")},
+		{"title", o.Title}}
+	if text := g.comment(t); text != "" {
+		root = append(root, member{"description", text})
+	}
+	root = append(append(root, ref...), member{"$defs", g.sorted()})
+	for _, path := range slices.Concat(o.Nullable, o.Absent) {
+		if !slices.Contains(g.used, path) {
+			return nil, fmt.Errorf("there is no field %s", path)
+		}
+	}
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	if err := e.Encode(root); err != nil {
+		return nil, err
+	}
+	return b.Bytes(), nil
+}
+
+// object keeps the order of its members.
+type object []member
+
+type member struct {
+	name  string
+	value any
+}
+
+// MarshalJSON writes the members in order.
+func (o object) MarshalJSON() ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	b.WriteByte('{')
+	for i, m := range o {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		if err := e.Encode(m.name); err != nil {
+			return nil, err
+		}
+		b.WriteByte(':')
+		if err := e.Encode(m.value); err != nil {
+			return nil, err
+		}
+	}
+	b.WriteByte('}')
+	return b.Bytes(), nil
+}
+
+type generator struct {
+	o       Options
+	defs    map[string]object
+	names   map[reflect.Type]string
+	sources map[string]source // by package
+	used    []string          // fields that the options name
+}
+
+func (g *generator) sorted() object {
+	var out object
+	names := make([]string, 0, len(g.defs))
+	for name := range g.defs {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		out = append(out, member{name, g.defs[name]})
+	}
+	return out
+}
+
+func (g *generator) schema(t reflect.Type) (object, error) {
+	if t == reflect.TypeFor[time.Time]() {
+		return object{{"type", "string"}, {"format", "date-time"}}, nil
+	}
+	if marshals(t) {
+		return nil, fmt.Errorf("%s marshals itself: its schema can't be told from its fields", t)
+	}
+	switch t.Kind() {
+	case reflect.Pointer:
+		return g.schema(t.Elem())
+	case reflect.Bool:
+		return object{{"type", "boolean"}}, nil
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+		return object{{"type", "integer"}}, nil
+	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+		return object{{"type", "integer"}, {"minimum", 0}}, nil
+	case reflect.Float32, reflect.Float64:
+		return object{{"type", "number"}}, nil
+	case reflect.String:
+		return g.text(t)
+	case reflect.Slice, reflect.Array:
+		return g.list(t)
+	case reflect.Map:
+		of, err := g.schema(t.Elem())
+		return object{{"type", "object"}, {"additionalProperties", of}}, err
+	case reflect.Interface:
+		return object{}, nil
+	case reflect.Struct:
+		return g.reference(t)
+	}
+	return nil, fmt.Errorf("no schema for %s", t)
+}
+
+func marshals(t reflect.Type) bool {
+	for _, is := range []reflect.Type{reflect.TypeFor[json.Marshaler](), reflect.TypeFor[encoding.TextMarshaler]()} {
+		if t.Implements(is) || reflect.PointerTo(t).Implements(is) {
+			return true
+		}
+	}
+	return false
+}
+
+func (g *generator) text(t reflect.Type) (object, error) {
+	s := object{{"type", "string"}}
+	if t.PkgPath() == "" || slices.Contains(g.o.Open, t) {
+		return s, nil
+	}
+	src, err := g.source(t.PkgPath())
+	if values := src.constants[t.Name()]; len(values) > 0 {
+		s = append(s, member{"enum", values})
+	}
+	return s, err
+}
+
+func (g *generator) list(t reflect.Type) (object, error) {
+	if t.Elem().Kind() == reflect.Uint8 {
+		return object{{"type", "string"}, {"contentEncoding", "base64"}}, nil
+	}
+	of, err := g.schema(t.Elem())
+	s := object{{"type", "array"}, {"items", of}}
+	if t.Kind() == reflect.Array {
+		s = append(s, member{"minItems", t.Len()}, member{"maxItems", t.Len()})
+	}
+	return s, err
+}
+
+// reference describes a struct once.
+func (g *generator) reference(t reflect.Type) (object, error) {
+	name, known := g.names[t]
+	if !known {
+		name = g.free(t)
+		g.names[t] = name
+		g.defs[name] = nil // taken, lest a type that holds itself goes on for ever
+		def, err := g.structure(t)
+		if err != nil {
+			return nil, err
+		}
+		g.defs[name] = def
+	}
+	return object{{"$ref", "#/$defs/" + name}}, nil
+}
+
+// free is the type's name, with its package before it where two have that name.
+func (g *generator) free(t reflect.Type) string {
+	if t.Name() == "" {
+		return fmt.Sprintf("anonymous%d", len(g.defs))
+	}
+	if _, taken := g.defs[t.Name()]; !taken {
+		return t.Name()
+	}
+	return t.PkgPath()[strings.LastIndexByte(t.PkgPath(), '/')+1:] + "." + t.Name()
+}
+
+func (g *generator) structure(t reflect.Type) (object, error) {
+	var properties object
+	var required, pointers []string
+	if err := g.fields(t, &properties, &required, &pointers); err != nil {
+		return nil, err
+	}
+	s := object{{"type", "object"}}
+	if text := g.comment(t); text != "" {
+		s = append(s, member{"description", text})
+	}
+	s = append(s, member{"additionalProperties", false}, member{"properties", properties})
+	if len(required) > 0 {
+		s = append(s, member{"required", required})
+	}
+	if slices.Contains(g.o.OneOf, t) {
+		var each []object
+		for _, p := range pointers {
+			each = append(each, object{{"required", []string{p}}})
+		}
+		s = append(s, member{"oneOf", each})
+	}
+	return s, nil
+}
+
+func (g *generator) fields(t reflect.Type, properties *object, required, pointers *[]string) error {
+	for i := range t.NumField() {
+		f := t.Field(i)
+		name, rest, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if name == "-" || !f.IsExported() && !f.Anonymous {
+			continue
+		}
+		if f.Anonymous && name == "" {
+			of, into := f.Type, required
+			if of.Kind() == reflect.Pointer {
+				of, into = of.Elem(), new([]string) // where it is nil they are absent
+			}
+			if err := g.fields(of, properties, into, pointers); err != nil {
+				return err
+			}
+			continue
+		}
+		if name == "" {
+			name = f.Name
+		}
+		path := t.Name() + "." + name
+		s, err := g.schema(f.Type)
+		if err != nil {
+			return fmt.Errorf("%s: %w", path, err)
+		}
+		optional := strings.Contains(rest, "omitempty") || strings.Contains(rest, "omitzero")
+		s = g.adapted(path, f.Type, s, optional)
+		if text, err := g.fieldComment(t, f.Name); err != nil {
+			return err
+		} else if text != "" {
+			s = append(object{{"description", text}}, s...)
+		}
+		*properties = append(*properties, member{name, s})
+		if f.Type.Kind() == reflect.Pointer {
+			*pointers = append(*pointers, name)
+		}
+		if !optional && !g.has(g.o.Absent, path) {
+			*required = append(*required, name)
+		}
+	}
+	return nil
+}
+
+// adapted puts in what the options say of a field, and that a pointer that is always written may be null.
+func (g *generator) adapted(path string, t reflect.Type, s object, optional bool) object {
+	if value, ok := g.o.Const[path]; ok {
+		return object{{"const", value}}
+	}
+	if g.has(g.o.Nullable, path) || t.Kind() == reflect.Pointer && !optional {
+		return object{{"anyOf", []object{s, {{"type", "null"}}}}}
+	}
+	return s
+}
+
+func (g *generator) has(list []string, path string) bool {
+	if slices.Contains(list, path) {
+		g.used = append(g.used, path)
+		return true
+	}
+	return false
+}

@@ -1,0 +1,167 @@
+package schematest
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+)
+
+// path of a published schema.
+func path(t testing.TB, name string) string {
+	t.Helper()
+	root, err := Root()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return filepath.Join(root, "docs", "schemas", name+".schema.json")
+}
+
+// Published fails where the published schema of that name is not the one of v's type; how is the command that writes it anew, and with
+// update it is written.
+func Published(t testing.TB, name string, v any, o Options, update bool, how string) {
+	t.Helper()
+	want, err := Of(v, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := compiled(want); err != nil {
+		t.Fatalf("what is made for %s is no schema: %v", name, err)
+	}
+	if update {
+		if err := os.WriteFile(path(t, name), want, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	got, err := os.ReadFile(path(t, name))
+	if err != nil {
+		t.Fatalf("%v (%s)", err, how)
+	}
+	if bytes.Equal(got, want) {
+		return
+	}
+	for _, line := range differences(got, want) {
+		t.Errorf("docs/schemas/%s.schema.json: %s; write it anew with %s", name, line, how)
+	}
+}
+
+// differences are in words: fields that one of the two lacks, and what else is not the same.
+func differences(published, made []byte) []string {
+	var a, b any
+	if err := json.Unmarshal(published, &a); err != nil {
+		return []string{err.Error()}
+	}
+	if err := json.Unmarshal(made, &b); err != nil {
+		return []string{err.Error()}
+	}
+	out := differing("", a, b)
+	if len(out) == 0 {
+		return []string{"the order of fields is not that of the Go type"}
+	}
+	return out
+}
+
+func differing(at string, published, made any) []string {
+	a, isA := published.(map[string]any)
+	b, isB := made.(map[string]any)
+	if !isA || !isB {
+		x, _ := json.Marshal(published)
+		y, _ := json.Marshal(made)
+		if bytes.Equal(x, y) {
+			return nil
+		}
+		return []string{fmt.Sprintf("%s is %.120s and should be %.120s", at, x, y)}
+	}
+	var out []string
+	for _, key := range slices.Sorted(maps.Keys(b)) {
+		if _, ok := a[key]; !ok {
+			out = append(out, fmt.Sprintf("%s/%s is missing, the Go type has it", at, key))
+			continue
+		}
+		out = append(out, differing(at+"/"+key, a[key], b[key])...)
+	}
+	for _, key := range slices.Sorted(maps.Keys(a)) {
+		if _, ok := b[key]; !ok {
+			out = append(out, fmt.Sprintf("%s/%s is there, the Go type has it no more", at, key))
+		}
+	}
+	return out
+}
+
+// Valid fails where a document is not as the published schema of that name says.
+func Valid(t testing.TB, name string, document []byte) {
+	t.Helper()
+	if err := Validate(t, name, document); err != nil {
+		t.Errorf("not a valid %s: %v", name, err)
+	}
+}
+
+// Validate tells what is wrong with a document by the published schema of that name.
+func Validate(t testing.TB, name string, document []byte) error {
+	t.Helper()
+	return validate(published(t, name), document)
+}
+
+func published(t testing.TB, name string) *jsonschema.Schema {
+	t.Helper()
+	text, err := os.ReadFile(path(t, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := compiled(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func validate(s *jsonschema.Schema, document []byte) error {
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(document))
+	if err != nil {
+		return err
+	}
+	return s.Validate(doc)
+}
+
+func compiled(text []byte) (*jsonschema.Schema, error) {
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
+	if err != nil {
+		return nil, err
+	}
+	c := jsonschema.NewCompiler()
+	c.DefaultDraft(jsonschema.Draft2020)
+	c.AssertFormat()
+	if err := c.AddResource("schema.json", doc); err != nil {
+		return nil, err
+	}
+	return c.Compile("schema.json")
+}
+
+// RunFolder fails where a run folder's JSON is not as the published schemas say.
+func RunFolder(t testing.TB, dir string) {
+	t.Helper()
+	for file, name := range map[string]string{"run.json": "run", "environment.json": "environment"} {
+		text, err := os.ReadFile(filepath.Join(dir, file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		Valid(t, name, text)
+	}
+	text, err := os.ReadFile(filepath.Join(dir, "journal.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	journal := published(t, "journal")
+	for line := range bytes.Lines(text) {
+		if err := validate(journal, line); err != nil {
+			t.Fatalf("journal.jsonl: %.200s: %v", line, err)
+		}
+	}
+}

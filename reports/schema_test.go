@@ -1,0 +1,23 @@
+package reports
+
+import (
+	"flag"
+	"reflect"
+	"testing"
+
+	"llmparity/compare"
+	"llmparity/internal/record"
+	"llmparity/internal/schematest"
+)
+
+func TestPublishedSchemas(t *testing.T) {
+	const how = "go test ./reports -run PublishedSchemas -update"
+	update := flag.Lookup("update").Value.(flag.Getter).Get().(bool)
+	open := []reflect.Type{reflect.TypeFor[record.DeviceClass]()}
+	schematest.Published(t, "result", compare.Result{}, schematest.Options{ID: compare.Schema, Title: "what report --json and compare --json print", Open: open, Nullable: []string{"Risk.places"},
+		Const: map[string]string{"Result.schema": compare.Schema}}, update, how)
+	schematest.Published(t, "profile", profile{}, schematest.Options{ID: "llmparity.profile/2.0", Title: "a memory profile of schema 2.0, as report --profile writes one", Open: open,
+		Const: map[string]string{"profile.profiler_version": "2.0", "profile.schema_version": "2.0"}}, update, how)
+	schematest.Published(t, "validation", compare.Validation{}, schematest.Options{ID: compare.ValidationSchema, Title: "what validate --json prints", Open: open,
+		Const: map[string]string{"Validation.schema": compare.ValidationSchema}}, update, how)
+}

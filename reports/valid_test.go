@@ -1,0 +1,96 @@
+package reports_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"llmparity/compare"
+	"llmparity/compare/comparetest"
+	"llmparity/internal/record"
+	"llmparity/internal/schematest"
+	"llmparity/reports"
+)
+
+// What is written is as the published schemas say, whatever was measured and whoever named things.
+func TestDocumentsAreAsTheirSchemasSay(t *testing.T) {
+	for name, runs := range cases(t) {
+		t.Run(name, func(t *testing.T) {
+			var b bytes.Buffer
+			if err := reports.JSON(&b, compare.Runs(runs...)); err != nil {
+				t.Fatal(err)
+			}
+			schematest.Valid(t, "result", b.Bytes())
+			v := compare.NewValidation()
+			for _, run := range runs {
+				v.Add(run)
+				for _, c := range run.Cells {
+					var b bytes.Buffer
+					if err := reports.Profile(&b, run, c.ID); err != nil {
+						t.Fatal(err)
+					}
+					schematest.Valid(t, "profile", b.Bytes())
+				}
+			}
+			v.Close()
+			b.Reset()
+			if err := reports.ValidationJSON(&b, v); err != nil {
+				t.Fatal(err)
+			}
+			schematest.Valid(t, "validation", b.Bytes())
+		})
+	}
+}
+
+func TestRunFoldersAreAsTheirSchemasSay(t *testing.T) {
+	mixed := comparetest.Browser(3)
+	mixed.Warmup, mixed.Failing, mixed.Cut = true, map[int]record.Class{2: record.DeviceLost}, 3
+	mixed.Risk = &record.Risk{Level: record.RiskLow, Places: []record.Place{{Name: "ram", Level: record.RiskLow, How: "MemAvailable"}}}
+	mixed.Prediction = &record.Prediction{Source: "gguf", Parts: []record.Foretold{comparetest.Foretell(compare.ModelWeights, 4, 4, 4, "f32")}}
+	dir := comparetest.Write(t, t.TempDir(), "folder", mixed, comparetest.Served(2), hostile())
+	schematest.RunFolder(t, dir)
+}
+
+// A schema that takes everything is none.
+func TestSchemasAreStrict(t *testing.T) {
+	var b bytes.Buffer
+	if err := reports.JSON(&b, compare.Runs(cases(t, "few")["few"]...)); err != nil {
+		t.Fatal(err)
+	}
+	for what, change := range map[string]func(map[string]any){
+		"a field that nobody knows": func(m map[string]any) { m["cells"].([]any)[0].(map[string]any)["speed"] = 1 },
+		"a field less":              func(m map[string]any) { delete(m["cells"].([]any)[0].(map[string]any), "label") },
+		"a text for a number":       func(m map[string]any) { m["cells"].([]any)[0].(map[string]any)["run"] = "0" },
+		"a list that is null":       func(m map[string]any) { m["warnings"] = nil },
+		"another schema":            func(m map[string]any) { m["schema"] = "llmparity.result/0" },
+		"no date":                   func(m map[string]any) { m["runs"].([]any)[0].(map[string]any)["started"] = "yesterday" },
+	} {
+		var doc map[string]any
+		if err := json.Unmarshal(b.Bytes(), &doc); err != nil {
+			t.Fatal(err)
+		}
+		change(doc)
+		text, err := json.Marshal(doc)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if schematest.Validate(t, "result", text) == nil {
+			t.Errorf("%s is let through", what)
+		}
+	}
+	dir := comparetest.Write(t, t.TempDir(), "folder", comparetest.Native(1))
+	journal, err := os.ReadFile(filepath.Join(dir, "journal.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, _, _ := strings.Cut(string(journal), "\n")
+	for what, line := range map[string]string{"a line of two kinds": strings.TrimSuffix(first, "}") + `,"done":{"status":"ok"}}`,
+		"a line of no kind": `{"t_ns":1,"time":"x"}`, "a status of no kind": `{"t_ns":1,"time":"x","done":{"status":"fine"}}`} {
+		if schematest.Validate(t, "journal", []byte(line)) == nil {
+			t.Errorf("%s is let through", what)
+		}
+	}
+}

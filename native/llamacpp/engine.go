@@ -37,7 +37,7 @@ func (*Engine) Name() string { return Name }
 
 // Caps is what llama-server can do. No process exists before the model is loaded.
 func (*Engine) Caps() engine.Caps {
-	return engine.Caps{IgnoreEOS: true, TokenIDs: true, Exact: true, Requests: 1, Isolation: record.OfLaunch}
+	return engine.Caps{IgnoreEOS: true, TokenIDs: true, Exact: true, Requests: 1, Isolation: record.OfLaunch, Scores: true}
 }
 
 // Check looks for llama-server and reads the model's header.

@@ -84,6 +84,9 @@ type GPUInfo struct {
 // Served is the format of a model that a server knows by its name: there is no file of it here, and nobody has verified its weights.
 const Served = "served"
 
+// Foreign is the format of a model of which nobody said anything: memory was written down by another program.
+const Foreign = "foreign"
+
 // Model is weights with an identity.
 type Model struct {
 	Name         string `json:"name"`
@@ -200,6 +203,7 @@ type Usage struct {
 const (
 	MethodStatm       = "statm"
 	MethodSmapsRollup = "smaps_rollup"
+	MethodForeign     = "another_program" // which wrote it down, however it read it
 )
 
 // Source is who was read and by what.

@@ -1,0 +1,258 @@
+// Package foreign reads what other programs wrote about memory: CSV with the columns timestamp, label, pid, rss_mb, vms_mb and
+// heap_used_mb, in any order and with others between them, as profilers of memory and our own watch write it. A file becomes a run
+// as if it had been recorded: a label is a cell with one launch, a pid is a source.
+//
+// It can't know what the rows do not say: the model, the prompt, the device, when a model was loaded, how the figures were read. All
+// that is absent in the run, which says so. Sizes are taken as MiB, whatever the program thought; times without a zone as UTC. It
+// holds the whole file in memory.
+package foreign
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/csv"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"llmparity/internal/fault"
+	"llmparity/internal/record"
+)
+
+// Columns that are read. A file needs the first and one of the sizes.
+const (
+	timeColumn  = "timestamp"
+	labelColumn = "label"
+	pidColumn   = "pid"
+	rssColumn   = "rss_mb"
+	vmsColumn   = "vms_mb"
+	heapColumn  = "heap_used_mb"
+	// What watch writes too: a pid alone can be used again.
+	startColumn = "start"
+	nameColumn  = "name"
+)
+
+// mostLabels bounds what a column that is no label can do.
+const mostLabels = 200
+
+const shape = "write rows with the columns timestamp, label, pid, rss_mb, vms_mb, as `llmparity watch` does"
+
+// Open reads a file. What is wrong in it is an error that names the line and the column; what is odd becomes a warning of the run.
+func Open(path string) (*record.Run, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fault.Wrap(fault.BadRecord, err, "name a run folder or a CSV file", "can't read rows")
+	}
+	return Read(path, text)
+}
+
+// Read reads a file's text; path is what it is called.
+func Read(path string, text []byte) (*record.Run, error) {
+	f := &file{path: path, lines: 1}
+	rows, err := f.rows(text)
+	if err != nil {
+		return nil, err
+	}
+	sum := sha256.Sum256(text)
+	return f.run(rows, hex.EncodeToString(sum[:])), nil
+}
+
+// file is one while it is read.
+type file struct {
+	path    string
+	column  map[string]int
+	header  []string
+	lines   int // that were read
+	ns      func(string) (int64, error)
+	times   string // how timestamps are written
+	notices notices
+}
+
+// row is a line of the file; sizes in MiB, NaN where there is none.
+type row struct {
+	line           int
+	ns             int64 // since 1970
+	label          string
+	who            who
+	rss, vms, heap float64
+}
+
+// who is a process.
+type who struct {
+	pid   int
+	start uint64
+	name  string
+}
+
+func (f *file) fault(line int, column, do, format string, args ...any) error {
+	where := fmt.Sprintf("%s line %d", f.path, line)
+	if column != "" {
+		where += ", column " + column
+	}
+	return fault.New(fault.BadRecord, do, "%s: %s", where, fmt.Sprintf(format, args...))
+}
+
+// rows reads every whole line.
+func (f *file) rows(text []byte) ([]row, error) {
+	switch {
+	case len(bytes.TrimSpace(text)) == 0:
+		return nil, fault.New(fault.BadRecord, shape, "%s is empty", f.path)
+	case bytes.HasPrefix(text, []byte{0xff, 0xfe}), bytes.HasPrefix(text, []byte{0xfe, 0xff}), bytes.IndexByte(text, 0) >= 0:
+		return nil, fault.New(fault.BadRecord, "write it in UTF-8", "%s is no text in UTF-8", f.path)
+	}
+	text = bytes.TrimPrefix(text, []byte("\ufeff"))
+	whole := bytes.LastIndexByte(text, '\n') + 1
+	if rest := bytes.TrimSpace(text[whole:]); len(rest) > 0 {
+		f.notices.add("cut", fmt.Sprintf("the last line of %s has no end and may have been cut: it is left out", filepath.Base(f.path)))
+	}
+	in := csv.NewReader(bytes.NewReader(text[:whole]))
+	in.FieldsPerRecord, in.ReuseRecord = -1, true
+	var out []row
+	for {
+		fields, err := in.Read()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			var at *csv.ParseError
+			if errors.As(err, &at) {
+				return nil, f.fault(at.Line, "", "mend or remove the line", "%v", at.Err)
+			}
+			return nil, fmt.Errorf("%s: %w", f.path, err)
+		}
+		line, _ := in.FieldPos(0)
+		if f.header == nil {
+			if err := f.begin(line, fields); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		r, err := f.row(line, fields)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, r)
+	}
+	switch {
+	case f.header == nil:
+		return nil, fault.New(fault.BadRecord, shape, "%s has no line that is whole", f.path)
+	case len(out) == 0:
+		return nil, fault.New(fault.BadRecord, "name a file with rows", "%s has a header and no row that is whole", f.path)
+	}
+	return out, nil
+}
+
+// begin finds the columns by their names.
+func (f *file) begin(line int, fields []string) error {
+	f.column = map[string]int{}
+	for i, name := range fields {
+		name = strings.ToLower(strings.TrimSpace(name))
+		f.header = append(f.header, name)
+		if _, twice := f.column[name]; twice && name != "" {
+			return f.fault(line, "", "give each column a name of its own", "the column %q is there twice", name)
+		}
+		f.column[name] = i
+	}
+	has := func(name string) bool { _, ok := f.column[name]; return ok }
+	switch {
+	case has(timeColumn) && (has(rssColumn) || has(heapColumn)):
+	case len(fields) == 1 && strings.ContainsAny(fields[0], ";\t|"):
+		return f.fault(line, "", "write it with commas, and with points in numbers", "the columns are not separated by commas")
+	case has(timeColumn):
+		return f.fault(line, "", shape, "there is neither a column %s nor %s among: %s", rssColumn, heapColumn, f.names())
+	default:
+		return f.fault(line, "", shape, "there is no column %s among: %s", timeColumn, f.names())
+	}
+	if has("attempt") && has("source") {
+		return fault.New(fault.BadRecord, "name the folder: "+filepath.Dir(f.path), "%s is a part of a run folder", f.path)
+	}
+	return nil
+}
+
+// names are the columns, as far as a line can take them.
+func (f *file) names() string {
+	names := []rune(fault.OneLine(strings.Join(f.header, ", ")))
+	if len(names) > 120 {
+		names = append(names[:119], '…')
+	}
+	return string(names)
+}
+
+// field is a line's in a column; false where there is no such column.
+func (f *file) field(fields []string, column string) (string, bool) {
+	i, ok := f.column[column]
+	if !ok {
+		return "", false
+	}
+	return strings.TrimSpace(fields[i]), true
+}
+
+func (f *file) row(line int, fields []string) (row, error) {
+	r := row{line: line}
+	if len(fields) != len(f.header) {
+		do := "mend or remove the line"
+		if len(fields) > len(f.header) {
+			do = "write numbers with a point, not with a comma, and text that holds a comma in quotes"
+		}
+		return r, f.fault(line, "", do, "%d fields, the header has %d", len(fields), len(f.header))
+	}
+	var err error
+	if r.ns, err = f.time(line, fields); err != nil {
+		return r, err
+	}
+	r.label, _ = f.field(fields, labelColumn)
+	if r.label == "" {
+		base := filepath.Base(f.path)
+		r.label = strings.TrimSuffix(base, filepath.Ext(base))
+	}
+	r.label = strings.Clone(r.label)
+	if r.who, err = f.who(line, fields); err != nil {
+		return r, err
+	}
+	for column, into := range map[string]*float64{rssColumn: &r.rss, vmsColumn: &r.vms, heapColumn: &r.heap} {
+		if *into, err = f.size(line, fields, column); err != nil {
+			return r, err
+		}
+	}
+	return r, nil
+}
+
+// notices are warnings, each once, with what there was of it.
+type notices struct{ list []*notice }
+
+type notice struct {
+	code, text string // text may have %d for the number and %d for the first line
+	count      int
+	line       int
+}
+
+// add notes what needs no count.
+func (n *notices) add(code, text string) { n.list = append(n.list, &notice{code: code, text: text}) }
+
+// count notes one more of what is counted.
+func (n *notices) count(code, format string, line int) {
+	at := slices.IndexFunc(n.list, func(o *notice) bool { return o.code == code && o.text == format })
+	if at < 0 {
+		at = len(n.list)
+		n.list = append(n.list, &notice{code: code, text: format, line: line})
+	}
+	n.list[at].count++
+	n.list[at].line = min(n.list[at].line, line)
+}
+
+func (n *notices) warnings() []record.Warning {
+	var out []record.Warning
+	for _, w := range n.list {
+		text := w.text
+		if w.count > 0 {
+			text = fmt.Sprintf(w.text, w.count, w.line)
+		}
+		out = append(out, record.Warning{Code: w.code, Text: text})
+	}
+	return out
+}

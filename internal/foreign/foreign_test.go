@@ -1,0 +1,208 @@
+package foreign_test
+
+import (
+	"errors"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"llmparity/internal/fault"
+	"llmparity/internal/foreign"
+	"llmparity/internal/record"
+)
+
+func read(t *testing.T, text string) *record.Run {
+	t.Helper()
+	r, err := foreign.Read("rows.csv", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func codes(r *record.Run) []string {
+	out := []string{}
+	for _, w := range r.Warnings {
+		out = append(out, w.Code)
+	}
+	return out
+}
+
+// The example is what profilers write: two labels, one of them with two processes and a heap.
+func TestExample(t *testing.T) {
+	r, err := foreign.Open(filepath.Join("testdata", "profiler.csv"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Status != record.OK || len(r.Cells) != 2 || r.Cells[0].Engine != "ollama-run1" || r.Cells[1].Engine != "webllm-run1" {
+		t.Fatalf("%+v", r.Cells)
+	}
+	if want := time.Date(2024, 1, 15, 10, 30, 0, 123456000, time.UTC); !r.Meta.Started.Equal(want) {
+		t.Errorf("started %v, want %v", r.Meta.Started, want)
+	}
+	ollama, webllm := r.Attempts[0], r.Attempts[1]
+	if len(ollama.Samples) != 6 || len(ollama.Sources) != 2 || len(ollama.Totals) != 4 {
+		t.Fatalf("%d samples of %d sources, %d sums", len(ollama.Samples), len(ollama.Sources), len(ollama.Totals))
+	}
+	var sums []float64
+	for _, s := range ollama.Totals {
+		sums = append(sums, s.RSS)
+	}
+	if want := []float64{512.25, 612.25, 1536.5, 1024}; !slices.Equal(sums, want) {
+		t.Errorf("sums of RSS %v, want %v", sums, want)
+	}
+	if ollama.Totals[1].NS != 100*int64(time.Millisecond) || ollama.Totals[2].Processes != 2 || ollama.Totals[3].Processes != 1 {
+		t.Errorf("%+v", ollama.Totals)
+	}
+	if len(webllm.Metrics) != 3 || webllm.Metrics[1].Value != 96.5*record.MiB || !math.IsNaN(webllm.Totals[0].RSS) {
+		t.Errorf("%+v %+v", webllm.Metrics, webllm.Totals)
+	}
+	e, ok := ollama.Engine()
+	if !ok || e.Version != "profiler.csv" || len(e.SHA256) != 64 || e.Parts["timestamps"] != "ISO 8601 without a zone, read as UTC" {
+		t.Errorf("where it comes from: %+v", e)
+	}
+	if _, ok := ollama.Device(); ok || len(ollama.Phases) > 0 || len(ollama.Requests) > 0 || r.Cells[0].Model.Name != "" {
+		t.Error("something is there that no row tells")
+	}
+	if got := codes(r); !slices.Equal(got, []string{"foreign-rows"}) {
+		t.Errorf("warnings %v", got)
+	}
+}
+
+// Whatever way the same rows are written in, they are the same.
+func TestOneShapeInManyWritings(t *testing.T) {
+	const plain = "timestamp,label,pid,rss_mb,vms_mb\n2024-01-15T10:30:00.500000,a,7,1.5,3\n2024-01-15T10:30:01,a,7,2.5,3\n"
+	want := read(t, plain).Attempts[0]
+	for name, text := range map[string]string{
+		"a mark at the beginning": "\ufeff" + plain,
+		"CRLF":                    strings.ReplaceAll(plain, "\n", "\r\n"),
+		"another order":           "vms_mb,rss_mb,more,label,timestamp,pid\n3,1.5,x,a,2024-01-15T10:30:00.5,7\n3,2.5,\"x, y\",a,2024-01-15T10:30:01,7\n",
+		"capitals and blanks":     "Timestamp, Label, PID, RSS_MB, VMS_MB\n2024-01-15 10:30:00.5, a, 7, 1.5, 3\n2024-01-15 10:30:01, a, 7, 2.5, 3\n",
+		"a zone":                  "timestamp,label,pid,rss_mb,vms_mb\n2024-01-15T12:30:00.5+02:00,a,7,1.5,3\n2024-01-15T10:30:01Z,a,7,2.5,3\n",
+		"seconds":                 "timestamp,label,pid,rss_mb,vms_mb\n1705314600.5,a,7,1.5,3\n1705314601,a,7.0,2.5,3\n",
+		"milliseconds":            "timestamp,label,pid,rss_mb,vms_mb\n1705314600500,a,7,1.5,3\n1705314601000,a,7,2.5,3\n",
+		"nanoseconds":             "timestamp,label,pid,rss_mb,vms_mb\n1705314600500000000,a,7,1.5,3\n1705314601000000000,a,7,2.5,3\n",
+		"quotes":                  "\"timestamp\",\"label\",\"pid\",\"rss_mb\",\"vms_mb\"\n\"2024-01-15T10:30:00.5\",\"a\",\"7\",\"1.5\",\"3\"\n\"2024-01-15T10:30:01\",\"a\",\"7\",\"2.5\",\"3\"\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := read(t, text)
+			got := r.Attempts[0]
+			if r.Cells[0].Engine != "a" || r.Meta.Started.UnixNano() != 1705314600500000000 || len(got.Totals) != len(want.Totals) {
+				t.Fatalf("%+v at %v", r.Cells, r.Meta.Started)
+			}
+			for i, s := range got.Totals {
+				if w := want.Totals[i]; s.NS != w.NS || s.RSS != w.RSS || s.VMS != w.VMS || s.Processes != 1 {
+					t.Errorf("row %d: %+v, want %+v", i, s, w)
+				}
+			}
+			if got.Sources[1].PID != 7 || got.Sources[1].Every != 500*time.Millisecond {
+				t.Errorf("%+v", got.Sources[1])
+			}
+		})
+	}
+}
+
+func TestWhatIsOddIsWarnedOf(t *testing.T) {
+	const header = "timestamp,label,pid,rss_mb,vms_mb\n"
+	for _, c := range []struct{ name, text, code, words string }{
+		{"cut", header + "1705314600,a,7,1,3\n1705314601,a,7,2", "cut", "last line"},
+		{"not a number", header + "1705314600,a,7,NaN,3\n1705314601,a,7,2,3\n1705314602,a,7,n/a,3\n", "not-a-number", "rss_mb: 2 fields hold no number and are left out, the first in line 2"},
+		{"backwards", header + "1705314602,a,7,1,3\n1705314601,a,7,2,3\n1705314603,a,7,2,3\n", "clock-backwards", "1 rows are earlier than the row before of the same process, the first in line 3"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := read(t, c.text)
+			at := slices.Index(codes(r), c.code)
+			if at < 0 || !strings.Contains(r.Warnings[at].Text, c.words) {
+				t.Fatalf("%+v", r.Warnings)
+			}
+			times := r.Attempts[0].Totals
+			if !slices.IsSortedFunc(times, func(a, b record.TotalRow) int { return int(a.NS - b.NS) }) || times[0].NS != 0 {
+				t.Errorf("%+v", times)
+			}
+		})
+	}
+	// Processes that were read one after the other: the sum takes of each what it had last.
+	r := read(t, header+"1705314600,a,7,1,3\n1705314601,a,8,10,3\n1705314602,a,7,2,3\n1705314603,a,8,20,3\n")
+	if w := r.Attempts[0].Warnings; len(w) != 1 || w[0].Code != "readings-apart" {
+		t.Errorf("%+v", w)
+	}
+	if got := r.Attempts[0].Totals; got[0].RSS != 1 || got[1].RSS != 11 || got[2].RSS != 12 || got[3].RSS != 20 {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestWhatIsWrongIsNamed(t *testing.T) {
+	const header = "timestamp,label,pid,rss_mb,vms_mb\n"
+	for text, want := range map[string]string{
+		"":     "rows.csv is empty",
+		" \n ": "rows.csv is empty",
+		"timestamp;label;pid;rss_mb;vms_mb\n2024-01-15;a;7;1,5;3\n": "rows.csv line 1: the columns are not separated by commas; write it with commas",
+		"time,label,rss_mb\n1,a,2\n":                                "rows.csv line 1: there is no column timestamp among: time, label, rss_mb",
+		"timestamp,label\n1,a\n":                                    "rows.csv line 1: there is neither a column rss_mb nor heap_used_mb",
+		"timestamp,rss_mb,RSS_MB\n":                                 `the column "rss_mb" is there twice`,
+		header:                                                      "rows.csv has a header and no row",
+		strings.TrimSuffix(header, "\n"):                            "rows.csv has no line that is whole",
+		header + "1705314600,a,7,512,34,3\n":                        "rows.csv line 2: 6 fields, the header has 5; write numbers with a point",
+		header + "1705314600,a,7,\"512,34\",3\n":                    `rows.csv line 2, column rss_mb: "512,34" has a comma in it; write numbers with a point`,
+		header + "1705314600,a,7,1,3\n1705314601,a,7,-5,3\n":        `rows.csv line 3, column rss_mb: "-5" is negative`,
+		header + "1705314600,a,7,inf,3\n":                           `column rss_mb: "inf" is not a size in MiB`,
+		header + "1705314600,a,7,1,many\n":                          `column vms_mb: "many" is not a size in MiB`,
+		header + "1705314600,a,seven,1,3\n":                         `column pid: "seven" is no pid`,
+		header + "0.1,a,7,1,3\n":                                    `column timestamp: "0.1" is no point in time`,
+		header + "yesterday,a,7,1,3\n":                              `column timestamp: "yesterday" is no point in time`,
+		header + "1705314600,a,7,1,3\n1705314600500,a,7,1,3\n":      `line 3, column timestamp: "1705314600500" is no time in seconds since 1970`,
+		header + "1705314600,\"a,7,1,3\n1705314601,a,7,1,3\n":       "rows.csv line",
+		"\xff\xfet\x00i\x00":                                        "is no text in UTF-8",
+		"timestamp,rss_mb,attempt,source\n1705314600,1,1,1\n":       "rows.csv is a part of a run folder; name the folder: .",
+	} {
+		_, err := foreign.Read("rows.csv", []byte(text))
+		var f *fault.Error
+		if !errors.As(err, &f) || f.Kind != fault.BadRecord || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%q:\n%v\nwant %s", text, err, want)
+		}
+	}
+	if _, err := foreign.Open(filepath.Join(t.TempDir(), "none.csv")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a file that is not there: %v", err)
+	}
+}
+
+func FuzzRead(f *testing.F) {
+	example, err := os.ReadFile(filepath.Join("testdata", "profiler.csv"))
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, text := range []string{string(example), "timestamp,rss_mb\n1705314600,1\n1705314600,2\n", "timestamp,heap_used_mb\n1e9,0\n",
+		"\ufefftimestamp,label,pid,rss_mb\r\n2024-01-15 10:30:00Z,\"a\nb\",,NaN\r\n", "timestamp,rss_mb\n9999-12-31T23:59:59,1\n"} {
+		f.Add([]byte(text))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		r, err := foreign.Read("rows.csv", text)
+		if err != nil {
+			if strings.ContainsAny(err.Error(), "\n\r") {
+				t.Errorf("more than a line: %q", err)
+			}
+			return
+		}
+		for _, a := range r.Attempts {
+			rows := 0
+			for i, s := range a.Samples {
+				if a.Sources[s.Source].Method != record.MethodForeign || s.NS < 0 || i > 0 && s.NS < a.Samples[i-1].NS || s.RSS < 0 || math.IsInf(s.RSS, 0) {
+					t.Fatalf("sample %d: %+v", i, s)
+				}
+				rows++
+			}
+			if rows == 0 || len(a.Totals) == 0 || a.EndNS < a.BeginNS {
+				t.Fatalf("%d rows, %d sums", rows, len(a.Totals))
+			}
+			for _, s := range a.Totals {
+				if s.Processes < 1 || s.Processes > len(a.Sources) {
+					t.Fatalf("%+v", s)
+				}
+			}
+		}
+	})
+}

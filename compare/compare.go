@@ -73,6 +73,10 @@ type Cell struct {
 	Sampler  []Figure   `json:"sampler"`
 	Memory   *Breakdown `json:"memory,omitempty"`           // nil where nothing looked inside
 	Parts    *Parts     `json:"memory_breakdown,omitempty"` // nil where no launch counts
+	// OverTokens is memory over the tokens that came, and Growth what it grows by with each; nil where no launch counts that has any.
+	OverTokens    *OverTokens    `json:"over_tokens,omitempty"`
+	Growth        *Growth        `json:"kv_growth,omitempty"`
+	Distributions []Distribution `json:"distributions,omitempty"` // of the times that one waits for
 	// Forecast is what was foretold of its memory, beside what was measured; nil where nobody foretold anything.
 	Forecast *Forecast    `json:"forecast,omitempty"`
 	Risk     *record.Risk `json:"risk,omitempty"` // whether its memory was thought to fit; nil: nobody judged it
@@ -154,6 +158,7 @@ func Runs(runs ...*record.Run) *Result {
 			r.Cells = append(r.Cells, newCell(i, spec, e))
 			r.Cells[len(r.Cells)-1].Hardware = hardware(e.counted, run.Environment.GPUs)
 			r.Cells[len(r.Cells)-1].foretold(run, e)
+			r.Cells[len(r.Cells)-1].follow(run, e.counted)
 			evidence = append(evidence, e)
 		}
 	}

@@ -1,0 +1,352 @@
+package compare
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"sort"
+	"strings"
+
+	"llmparity/internal/record"
+)
+
+// Growth is by how much memory grows with each token, by every source that can be followed, and what theory has it grow by.
+type Growth struct {
+	Theory  *Theory  `json:"theory,omitempty"` // nil: neither the model's shape nor the type of its KV cache is known
+	Rates   []Rate   `json:"rates"`
+	Verdict []string `json:"verdict"`
+}
+
+// Theory is what a token takes in the KV cache by arithmetic.
+type Theory struct {
+	Bytes float64 `json:"bytes_per_token"`
+	How   string  `json:"how"`
+}
+
+// What a rate is of. What is reserved and what is used are never one number.
+const (
+	OfUsed     = "kv_used"
+	OfReserved = "kv_reserved"
+	OfHeld     = "memory" // whatever it is for
+)
+
+// Rate is a slope in bytes a token. Within launches it is a figure like others, one value a launch; over cells it is one line through the
+// launches of all.
+type Rate struct {
+	Figure
+	Of       string   `json:"of"`
+	OfTheory *float64 `json:"of_theory,omitempty"` // the median over what theory has
+	Verdict  string   `json:"verdict"`
+	Fit      *Fit     `json:"fit,omitempty"`
+	// Points are the launches that a line over cells goes through, in MiB.
+	Points []GrowthPoint `json:"points,omitempty"`
+	// Lines are the readings within launches, as many as are drawn: by how much MiB were above the launch's line at its first token. What is
+	// exact stands in the record.
+	Lines []GrowthLine `json:"-"`
+}
+
+// Fit is the line to draw, from one end to the other, in tokens and MiB.
+type Fit struct {
+	From GrowthAt `json:"from"`
+	To   GrowthAt `json:"to"`
+	// Theory is where the line of theory ends that begins where this one does.
+	Theory *GrowthAt `json:"theory_to,omitempty"`
+}
+
+// GrowthAt is a place.
+type GrowthAt struct {
+	Tokens float64 `json:"tokens"`
+	MiB    float64 `json:"mib"`
+}
+
+// GrowthPoint is a launch of a cell.
+type GrowthPoint struct {
+	Cell    int `json:"cell"`
+	Attempt int `json:"attempt"`
+	GrowthAt
+}
+
+// GrowthLine is a launch's readings.
+type GrowthLine struct {
+	Attempt int
+	Points  []GrowthAt
+}
+
+const growthHow = "within each launch the median slope between all pairs of readings (Theil-Sen) while it generated, tokens counted " +
+	"with the prompt's, a reading between two tokens in proportion; of more than 200 readings the first of each of 200 equal stretches. " +
+	"Launches are taken together by their median, with its interval: readings within one are not independent"
+
+const edgesHow = "by readings at the ends of load, warm-up and measurement, over the tokens that the KV cache held then (Theil-Sen); " +
+	"launches are taken together by their median"
+
+// grow finds what memory grows by within launches; nil where no launch generated anything.
+func (c *Cell) grow(run *record.Run, counted []*record.Attempt, followed map[*record.Attempt][]track) *Growth {
+	g := &Growth{Theory: c.theory(run), Rates: []Rate{}, Verdict: []string{}}
+	for _, p := range parted() {
+		if p.name == KVUsed || p.name == KVReserved {
+			g.Rates = append(g.Rates, c.cacheRate(p.of(counted), counted, followed))
+		}
+	}
+	var names []string
+	for _, a := range counted {
+		for _, t := range followed[a] {
+			if t.name != KVUsed && t.name != KVReserved {
+				names = appendNew(names, t.name)
+			}
+		}
+	}
+	for _, name := range names {
+		r := Rate{Figure: Figure{Name: name, How: growthHow}, Of: OfHeld}
+		for _, l := range launches(counted) {
+			clock := clocksOf(l)
+			for _, a := range l.attempts {
+				r.follow(a, followed[a], clock)
+			}
+		}
+		g.Rates = append(g.Rates, r)
+	}
+	g.Rates = slices.DeleteFunc(g.Rates, func(r Rate) bool { return r.Title == "" })
+	known := false
+	for i := range g.Rates {
+		r := &g.Rates[i]
+		r.Unit = "bytes/token"
+		r.summarise()
+		r.hold(g.Theory)
+		r.fit(g.Theory)
+		known = known || r.Known()
+	}
+	if !known {
+		return nil
+	}
+	g.judge()
+	return g
+}
+
+// theory goes by what the engine says of its KV cache; by the forecast where that took the same for granted, because it knows more shapes.
+func (c *Cell) theory(run *record.Run) *Theory {
+	says := c.says("kv_dtype")
+	if p, ok := run.Predictions[c.Spec.ID]; ok && p.TokenB > 0 {
+		if was := p.Setup["kv_dtype"]; says == "" || widthOf(was) == widthOf(says) || strings.EqualFold(was, says) {
+			return &Theory{float64(p.TokenB), "as foretold: keys and values of all layers in " + was}
+		}
+	}
+	if b := c.tokenBytes(); b > 0 {
+		m := c.Spec.Model
+		return &Theory{b, fmt.Sprintf("2 × %d layers × %d key-value heads × a head of %d × %s", m.Layers, m.KVHeads, m.HeadDim, says)}
+	}
+	return nil
+}
+
+// follow adds a launch's slope by its readings between the first token and the last.
+func (r *Rate) follow(a *record.Attempt, all []track, clock clocks) {
+	at := slices.IndexFunc(all, func(t track) bool { return t.name == r.Name })
+	if at < 0 {
+		return
+	}
+	t := all[at]
+	r.Title, r.Method, r.Blind = t.title, t.method, t.blind
+	if why := untimed(a); why != "" {
+		r.Absent = why
+		return
+	}
+	if why := t.refused(clock); why != "" {
+		r.Absent = why
+		return
+	}
+	var slopes []float64
+	for _, q := range a.Measured() {
+		points := t.within(q)
+		if len(points) < minReadings {
+			r.Absent = fmt.Sprintf("fewer than %d readings while it generated", minReadings)
+			continue
+		}
+		if line, ok := theilSen(points); ok {
+			slopes = append(slopes, line.slope*record.MiB)
+			r.line(a.ID, points, line)
+		}
+	}
+	r.add(a.ID, median(slopes))
+}
+
+// within are a request's readings over the tokens that there were by then, those of the prompt among them.
+func (t track) within(q *record.Request) []xy {
+	var out []xy
+	per := 1.0 // tokens a piece
+	if len(q.Tokens) > 0 {
+		per = float64(q.Tokened()) / float64(len(q.Tokens))
+	}
+	for _, r := range t.readings {
+		k := sort.Search(len(q.Tokens), func(i int) bool { return q.Tokens[i].NS > r.ns }) // tokens by then
+		if k == 0 || k == len(q.Tokens) && r.ns > q.Tokens[k-1].NS {
+			continue
+		}
+		n := float64(k)
+		if k < len(q.Tokens) {
+			n += float64(r.ns-q.Tokens[k-1].NS) / float64(q.Tokens[k].NS-q.Tokens[k-1].NS)
+		}
+		out = append(out, xy{float64(q.Prompted()) + n*per, r.v})
+	}
+	return out
+}
+
+func (r *Rate) line(attempt int, points []xy, fit fitted) {
+	first := fit.intercept + fit.slope*points[0].x
+	l := GrowthLine{Attempt: attempt}
+	for _, p := range bucketed(points, pointsAtMost) {
+		l.Points = append(l.Points, GrowthAt{p.x, p.y - first})
+	}
+	r.Lines = append(r.Lines, l)
+}
+
+// cacheRate is what the KV cache grows by: by what is told with tokens, else by readings at the ends of phases.
+func (c *Cell) cacheRate(p part, counted []*record.Attempt, followed map[*record.Attempt][]track) Rate {
+	r := Rate{Figure: Figure{Name: p.name, Title: p.title, Method: p.method, Blind: blind(counted, p.method), How: growthHow + "; " + p.how}, Of: OfUsed}
+	if p.name == KVReserved {
+		r.Of = OfReserved
+	}
+	if !has(counted, p.method) {
+		return Rate{}
+	}
+	for _, l := range launches(counted) {
+		clock := clocksOf(l)
+		for _, a := range l.attempts {
+			before := len(r.Values)
+			if r.follow(a, followed[a], clock); len(r.Values) > before {
+				continue
+			}
+			points := p.edges(a)
+			line, ok := theilSen(points)
+			if !ok {
+				continue
+			}
+			r.How, r.Method, r.Blind = edgesHow+"; "+p.how, p.method, blind(counted, p.method)
+			r.add(a.ID, line.slope*record.MiB)
+			r.line(a.ID, points, line)
+		}
+	}
+	r.Title = p.title
+	return r
+}
+
+// edges are what a launch held when phases ended, over the tokens that it held then.
+func (p part) edges(a *record.Attempt) []xy {
+	var out []xy
+	for _, phase := range []record.Phase{record.Load, record.Warmup, record.Measure} {
+		of := a
+		if phase != record.Measure {
+			of = a.Launch()
+		}
+		v := p.at(of, phase)
+		held, ok := heldTokens(of, phase)
+		if ok && !math.IsNaN(v) {
+			out = append(out, xy{held, v})
+		}
+	}
+	return out
+}
+
+// heldTokens are those of the last request before a phase's end: none at the end of the load.
+func heldTokens(a *record.Attempt, p record.Phase) (float64, bool) {
+	if p == record.Load {
+		return 0, true
+	}
+	for _, q := range slices.Backward(a.Requests) {
+		if q.Phase == p && q.Prompted() > 0 {
+			return float64(q.Prompted() + q.Tokened()), true
+		}
+	}
+	return 0, false
+}
+
+// hold holds the rate against theory.
+func (r *Rate) hold(t *Theory) {
+	if t == nil || !r.Known() {
+		return
+	}
+	share := round(r.Center()/t.Bytes, 6)
+	r.OfTheory = &share
+}
+
+// fit is the line to draw within launches: from the first token of any to the last, from 0.
+func (r *Rate) fit(t *Theory) {
+	if !r.Known() || len(r.Lines) == 0 {
+		return
+	}
+	from, to := math.Inf(1), math.Inf(-1)
+	for _, l := range r.Lines {
+		for _, p := range l.Points {
+			from, to = min(from, p.Tokens), max(to, p.Tokens)
+		}
+	}
+	r.Fit = fitOver(from, 0, to, r.Center(), t)
+}
+
+// fitOver is a line of so many bytes a token.
+func fitOver(from, mib, to, rate float64, t *Theory) *Fit {
+	end := func(rate float64) GrowthAt { return GrowthAt{round(to, 3), round(mib+rate*(to-from)/record.MiB, 6)} }
+	f := &Fit{From: GrowthAt{round(from, 3), round(mib, 6)}, To: end(rate)}
+	if t != nil {
+		theory := end(t.Bytes)
+		f.Theory = &theory
+	}
+	return f
+}
+
+// judge says in words what each rate comes to.
+func (g *Growth) judge() {
+	flat := false
+	for i := range g.Rates {
+		r := &g.Rates[i]
+		if r.Of == OfReserved && r.N > 0 && !slices.ContainsFunc(r.Values, func(v Value) bool { return v.Value != 0 }) {
+			flat = true
+			r.Verdict = "flat, because it is all reserved at the load"
+		}
+	}
+	for i := range g.Rates {
+		if r := &g.Rates[i]; r.Verdict == "" {
+			r.judge(g.Theory, flat)
+		}
+	}
+	for _, r := range g.Rates {
+		if r.Known() {
+			g.Verdict = append(g.Verdict, fmt.Sprintf("%s: %s bytes/token: %s", r.Title, rateWords(r.Center()), r.Verdict))
+		}
+	}
+}
+
+// judge calls nothing growth that the interval does not.
+func (r *Rate) judge(t *Theory, flat bool) {
+	iv := r.Interval
+	because := ""
+	if flat && r.Of == OfHeld {
+		because = ", as is to be expected: the KV cache is all reserved at the load"
+	}
+	switch {
+	case !r.Known():
+		r.Verdict = r.Absent
+	case t != nil && r.Of != OfHeld && math.Abs(r.Center()/t.Bytes-1) < 0.005:
+		r.Verdict = "as theory has it"
+	case iv == nil:
+		r.Verdict = fmt.Sprintf("%s (%d) to tell growth from noise", TooFewRuns, r.N)
+	case iv.Lo <= 0 && iv.Hi >= 0:
+		r.Verdict = "no growth shows" + because
+	case iv.Hi < 0:
+		r.Verdict = "it shrinks while tokens come"
+	case t == nil:
+		r.Verdict = "it grows; what theory has is not known"
+	case iv.Lo > t.Bytes:
+		r.Verdict = fmt.Sprintf("more than theory's %s", rateWords(t.Bytes))
+	case iv.Hi < t.Bytes:
+		r.Verdict = fmt.Sprintf("less than theory's %s", rateWords(t.Bytes))
+	default:
+		r.Verdict = fmt.Sprintf("it grows; theory's %s is within the interval", rateWords(t.Bytes))
+	}
+}
+
+// rateWords writes bytes a token.
+func rateWords(v float64) string {
+	if math.Abs(v) < 10 && v != math.Trunc(v) {
+		return short(v)
+	}
+	return fmt.Sprintf("%.0f", v)
+}

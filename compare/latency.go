@@ -1,0 +1,150 @@
+package compare
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"llmparity/internal/record"
+)
+
+// Distribution is how long something took, over all requests or tokens of a cell's counted launches. Pooled numbers describe; intervals go
+// by launches, because what was measured in one launch shares its luck.
+type Distribution struct {
+	Name      string     `json:"name"`
+	Title     string     `json:"title"`
+	Unit      string     `json:"unit"`
+	Of        string     `json:"of"` // what was pooled: requests, gaps between tokens
+	N         int        `json:"n"`
+	Launches  int        `json:"launches"`
+	Quantiles []Quantile `json:"quantiles"`
+	// Steps are the empirical distribution: the share of all values that are not above each. Of many values some are left out.
+	Steps  []Step `json:"-"`
+	Absent string `json:"absent,omitempty"`
+	How    string `json:"how"`
+}
+
+// Quantile is the value that a share of all is not above: by nearest rank, so that it is one that occurred. Of few values the highest ones
+// are all the same.
+type Quantile struct {
+	Share float64 `json:"share"`
+	Value float64 `json:"value"` // over all that was pooled
+	// ByLaunch is the median over launches of each launch's own quantile, nil where launches have too few values for one.
+	ByLaunch *Figure `json:"by_launch,omitempty"`
+}
+
+// Step is a point of an empirical distribution.
+type Step struct{ Value, Share float64 }
+
+// quantiles are those that are told of.
+func quantiles() []float64 { return []float64{0.5, 0.9, 0.95, 0.99} }
+
+// stepsAtMost bounds what is drawn of a distribution.
+const stepsAtMost = 200
+
+// distributions are those of the times that a reader waits for.
+func distributions(spec record.Cell, counted []*record.Attempt) []Distribution {
+	gapTitle, gapOf := "inter-token latency", "gaps between tokens"
+	if uncounted(spec, counted) {
+		gapTitle, gapOf = "time between pieces of text", "gaps between pieces of text"
+	}
+	one := func(of func(*record.Request) float64) func(*record.Request) []float64 {
+		return func(r *record.Request) []float64 { return []float64{of(r)} }
+	}
+	out := []Distribution{
+		distribution(counted, one(ttft), Distribution{Name: "ttft", Title: "time to first token", Of: "requests"}),
+		distribution(counted, gaps, Distribution{Name: "inter_token_latency", Title: gapTitle, Of: gapOf}),
+		distribution(counted, one(latency), Distribution{Name: "latency", Title: "request latency, end to end", Of: "requests"}),
+	}
+	return slices.DeleteFunc(out, func(d Distribution) bool { return d.N == 0 })
+}
+
+func distribution(counted []*record.Attempt, of func(*record.Request) []float64, d Distribution) Distribution {
+	d.Unit, d.How = "ms", "all "+d.Of+" of counted launches together; quantiles by nearest rank. The interval of a quantile is that of the "+
+		"median over launches of each launch's own, where each has values enough for one (1 for p50, 10 for p90, 20 for p95, 100 for p99)"
+	type own struct {
+		attempt int
+		sorted  []float64
+	}
+	var all []float64
+	var each []own
+	for _, a := range counted {
+		var values []float64
+		for _, r := range a.Measured() {
+			for _, v := range of(r) {
+				if !math.IsNaN(v) && !math.IsInf(v, 0) {
+					values = append(values, v)
+				}
+			}
+		}
+		if len(values) > 0 {
+			slices.Sort(values)
+			each = append(each, own{a.ID, values})
+			all = append(all, values...)
+		}
+	}
+	slices.Sort(all)
+	d.N, d.Launches, d.Quantiles = len(all), len(each), []Quantile{}
+	if len(all) == 0 {
+		return d
+	}
+	for _, share := range quantiles() {
+		q := Quantile{Share: share, Value: round(ranked(all, share), 6)}
+		f := Figure{Name: d.Name, Title: fmt.Sprintf("%s, p%g", d.Title, 100*share), Unit: d.Unit, How: d.How}
+		for _, o := range each {
+			if float64(len(o.sorted))*(1-share) >= 1-1e-9 || share == 0.5 {
+				f.add(o.attempt, ranked(o.sorted, share))
+			}
+		}
+		if len(f.Values) == len(each) {
+			f.summarise()
+			q.ByLaunch = &f
+		}
+		d.Quantiles = append(d.Quantiles, q)
+	}
+	d.Steps = steps(all)
+	return d
+}
+
+// ranked is the smallest of sorted values that a share of all is not above.
+func ranked(sorted []float64, share float64) float64 {
+	return sorted[max(0, int(math.Ceil(share*float64(len(sorted))-1e-9))-1)]
+}
+
+// steps are all of an empirical distribution, or as many as are drawn: the least and the highest among them, and the highest ones close
+// together, because that is where readers look.
+func steps(sorted []float64) []Step {
+	n := len(sorted)
+	var out []Step
+	add := func(i int) {
+		s := Step{sorted[i], float64(i+1) / float64(n)}
+		if len(out) > 0 && out[len(out)-1].Value == s.Value {
+			out[len(out)-1].Share = s.Share
+			return
+		}
+		out = append(out, s)
+	}
+	if n <= stepsAtMost {
+		for i := range sorted {
+			add(i)
+		}
+		return out
+	}
+	const tail = stepsAtMost / 4
+	last := -1
+	for k := range stepsAtMost {
+		i := k * (n - 1) / (stepsAtMost - tail)
+		if k >= stepsAtMost-tail {
+			// from p99 on, evenly
+			from := (n - 1) * 99 / 100
+			i = from + (k-stepsAtMost+tail+1)*(n-1-from)/tail
+		} else if i > (n-1)*99/100 {
+			continue
+		}
+		if i > last {
+			add(i)
+			last = i
+		}
+	}
+	return out
+}

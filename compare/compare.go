@@ -36,6 +36,7 @@ type Result struct {
 	Cells         []Cell       `json:"cells"`
 	Parity        []Parity     `json:"parity"`
 	Comparisons   []Comparison `json:"comparisons"`
+	Sweeps        []Sweep      `json:"sweeps"` // cells that differ in the length of the prompt or the context alone
 	Warnings      []Warning    `json:"warnings"`
 }
 
@@ -163,6 +164,7 @@ func Runs(runs ...*record.Run) *Result {
 		}
 	}
 	r.label()
+	r.Sweeps = r.sweeps()
 	for i := range r.Cells {
 		for j := i + 1; j < len(r.Cells); j++ {
 			if r.related(i, j) {

@@ -76,7 +76,8 @@ const growthHow = "within each launch the median slope between all pairs of read
 	"with the prompt's, a reading between two tokens in proportion; of more than 200 readings the first of each of 200 equal stretches. " +
 	"Launches are taken together by their median, with its interval: readings within one are not independent"
 
-const edgesHow = "by readings at the ends of load, warm-up and measurement, over the tokens that the KV cache held then (Theil-Sen); " +
+const edgesHow = "by readings at the ends of warm-up and measurement, and of the load where they don't suffice, over the tokens of the last " +
+	"prompt and answer before (Theil-Sen); " +
 	"launches are taken together by their median"
 
 // grow finds what memory grows by within launches; nil where no launch generated anything.
@@ -231,7 +232,11 @@ func (c *Cell) cacheRate(p part, counted []*record.Attempt, followed map[*record
 // edges are what a launch held when phases ended, over the tokens that it held then.
 func (p part) edges(a *record.Attempt) []xy {
 	var out []xy
-	for _, phase := range []record.Phase{record.Load, record.Warmup, record.Measure} {
+	distinct := map[float64]bool{}
+	for _, phase := range []record.Phase{record.Warmup, record.Measure, record.Load} {
+		if phase == record.Load && p.name == KVUsed && len(distinct) > 1 {
+			continue // where nothing is held is no place on the line: the last token of a text never gets into the cache
+		}
 		of := a
 		if phase != record.Measure {
 			of = a.Launch()
@@ -239,7 +244,7 @@ func (p part) edges(a *record.Attempt) []xy {
 		v := p.at(of, phase)
 		held, ok := heldTokens(of, phase)
 		if ok && !math.IsNaN(v) {
-			out = append(out, xy{held, v})
+			out, distinct[held] = append(out, xy{held, v}), true
 		}
 	}
 	return out
@@ -297,7 +302,10 @@ func (g *Growth) judge() {
 	flat := false
 	for i := range g.Rates {
 		r := &g.Rates[i]
-		if r.Of == OfReserved && r.N > 0 && !slices.ContainsFunc(r.Values, func(v Value) bool { return v.Value != 0 }) {
+		if r.N == 0 || slices.ContainsFunc(r.Values, func(v Value) bool { return v.Value != 0 }) {
+			continue
+		}
+		if r.Verdict = "flat"; r.Of == OfReserved {
 			flat = true
 			r.Verdict = "flat, because it is all reserved at the load"
 		}

@@ -1,0 +1,239 @@
+package compare
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"llmparity/internal/record"
+)
+
+// Sweep is cells that differ in one thing alone: how long the prompt is, or the context. What memory grows by over them is told by one line
+// through the launches of all, which are independent.
+type Sweep struct {
+	Axis    string    `json:"axis"` // AxisPrompt, AxisContext
+	Title   string    `json:"title"`
+	Label   string    `json:"label"` // the engine, and what else tells sweeps apart
+	Engine  string    `json:"engine"`
+	Cells   []int     `json:"cells"` // indexes, by where they are on the axis
+	At      []float64 `json:"at"`    // of each cell
+	Theory  *Theory   `json:"theory,omitempty"`
+	Rates   []Rate    `json:"rates"`
+	Verdict []string  `json:"verdict"`
+}
+
+// Axes of sweeps.
+const (
+	AxisPrompt  = "input_len"
+	AxisContext = "context"
+)
+
+// axis is what cells can differ in: a number of tokens, the same in all launches of a cell.
+type axis struct {
+	name, title string
+	of          func(*Cell) (float64, bool)
+}
+
+func axes() []axis {
+	return []axis{
+		{AxisPrompt, "prompt tokens", func(c *Cell) (float64, bool) {
+			f := c.Figure(Prompt)
+			return f.Center(), f.Known()
+		}},
+		{AxisContext, "context", func(c *Cell) (float64, bool) { return float64(c.context()), c.context() > 0 }},
+	}
+}
+
+// sweeps finds the cells that belong together, in the order in which they come.
+func (r *Result) sweeps() []Sweep {
+	out := []Sweep{}
+	for _, x := range axes() {
+		of := map[string][]int{}
+		var keys []string
+		for i := range r.Cells {
+			c := &r.Cells[i]
+			if _, ok := x.of(c); !ok || c.Launches.Counted == 0 {
+				continue
+			}
+			key := r.otherwiseAlike(c, x.name)
+			if of[key] == nil {
+				keys = append(keys, key)
+			}
+			of[key] = append(of[key], i)
+		}
+		for _, key := range keys {
+			if s, ok := r.sweep(x, of[key]); ok {
+				out = append(out, s)
+			}
+		}
+	}
+	for i := range out {
+		out[i].Label = sweepLabel(out, i, r)
+	}
+	return out
+}
+
+// otherwiseAlike is what cells of a sweep have in common.
+func (r *Result) otherwiseAlike(c *Cell, but string) string {
+	m := c.Spec.Model
+	env := r.Runs[c.Run].Environment
+	words := []string{c.Spec.Engine, m.Name, m.SHA256, isolation(c), c.Spec.PromptCache, fmt.Sprint(c.Spec.MaxTokens, c.Spec.Temperature),
+		version(c), library(c), numbers(c), threads(c), worker(c), chrome(c), deviceKey(c), env.CPU, fmt.Sprint(env.Cores, env.MemoryB)}
+	if but != AxisContext {
+		words = append(words, fmt.Sprint(c.context()))
+	}
+	if but != AxisPrompt {
+		words = append(words, c.Spec.Prompt)
+	}
+	return strings.Join(words, "\x00")
+}
+
+func deviceKey(c *Cell) string {
+	if c.Device == nil {
+		return ""
+	}
+	return string(c.Device.Class) + " " + c.Device.Name
+}
+
+func (r *Result) sweep(x axis, cells []int) (Sweep, bool) {
+	at := func(i int) float64 { v, _ := x.of(&r.Cells[i]); return v }
+	slices.SortStableFunc(cells, func(a, b int) int { return cmp.Compare(at(a), at(b)) })
+	if len(cells) < 2 || at(cells[0]) == at(cells[len(cells)-1]) {
+		return Sweep{}, false
+	}
+	first := &r.Cells[cells[0]]
+	s := Sweep{Axis: x.name, Title: x.title, Engine: first.Spec.Engine, Cells: cells, Rates: []Rate{}, Verdict: []string{}}
+	for _, i := range cells {
+		s.At = append(s.At, at(i))
+	}
+	if first.Growth != nil {
+		s.Theory = first.Growth.Theory
+	}
+	for _, q := range sweptFigures(first) {
+		s.rate(r, q)
+	}
+	s.judge()
+	return s, true
+}
+
+// swept is a quantity of a cell, in MiB, that is followed over cells.
+type swept struct {
+	name, of string
+	get      func(*Cell) Figure
+}
+
+func sweptFigures(first *Cell) []swept {
+	held := func(name string) func(*Cell) Figure {
+		return func(c *Cell) Figure {
+			if c.Memory == nil {
+				return Figure{}
+			}
+			return Held(c.Memory.Measure, name)
+		}
+	}
+	ours := func(name string) func(*Cell) Figure {
+		return func(c *Cell) Figure { return c.Figure(name) }
+	}
+	out := []swept{{KVReserved, OfReserved, held(KVReserved)}, {KVUsed, OfUsed, held(KVUsed)}, {PeakPSS, OfHeld, ours(PeakPSS)},
+		{PeakRSS, OfHeld, ours(PeakRSS)}}
+	if first.Memory == nil || len(first.Memory.Peaks) < 2 {
+		return out
+	}
+	for _, p := range first.Memory.Peaks {
+		if p.Process == "renderer" || p.Process == "gpu-process" {
+			out = append(out, swept{"peak:" + p.Process, OfHeld, func(c *Cell) Figure { return peakOf(c, p.Process) }})
+		}
+	}
+	return out
+}
+
+// peakOf is a process's highest RSS while it was measured.
+func peakOf(c *Cell, process string) Figure {
+	if c.Memory != nil {
+		for _, p := range c.Memory.Peaks {
+			if p.Process == process {
+				f := Held(p.Phases, string(record.Measure))
+				f.Title = process + " peak RSS"
+				return f
+			}
+		}
+	}
+	return Figure{}
+}
+
+const sweepHow = "the median slope between all pairs of launches of cells that differ in it (Theil-Sen), with Sen's interval: launches are " +
+	"independent. Of each launch: "
+
+func (s *Sweep) rate(r *Result, q swept) {
+	rate := Rate{Of: q.of}
+	var points []xy
+	for n, i := range s.Cells {
+		f := q.get(&r.Cells[i])
+		if !f.Known() {
+			continue
+		}
+		rate.Figure = Figure{Name: q.name, Title: f.Title, Unit: "bytes/token", Method: f.Method, Blind: f.Blind, How: sweepHow + f.How}
+		for _, v := range f.Values {
+			rate.Points = append(rate.Points, GrowthPoint{i, v.Attempt, GrowthAt{s.At[n], v.Value}})
+			points = append(points, xy{s.At[n], v.Value})
+		}
+	}
+	line, ok := theilSen(points)
+	if !ok {
+		return
+	}
+	slope := round(line.slope*record.MiB, 6)
+	rate.Values, rate.N, rate.Median = []Value{}, len(points), &slope
+	if math.IsNaN(line.lo) {
+		rate.Note = TooFewRuns
+	} else {
+		rate.Interval = &Interval{round(line.lo*record.MiB, 6), round(line.hi*record.MiB, 6), confidence}
+	}
+	if line.distinct == 2 {
+		rate.How += ". Of two lengths: whether it is a line can't be seen"
+	}
+	rate.hold(s.Theory)
+	from, to := s.At[0], s.At[len(s.At)-1]
+	rate.Fit = fitOver(from, line.intercept+line.slope*from, to, slope, s.Theory)
+	s.Rates = append(s.Rates, rate)
+}
+
+// judge says in words what each rate comes to.
+func (s *Sweep) judge() {
+	reserved := slices.IndexFunc(s.Rates, func(r Rate) bool { return r.Of == OfReserved })
+	flat := s.Axis == AxisPrompt && reserved >= 0 && s.Rates[reserved].Center() == 0
+	for i := range s.Rates {
+		r := &s.Rates[i]
+		if r.judge(s.Theory, flat); r.Of == OfReserved && flat {
+			r.Verdict = "flat, because what is reserved goes by the context and not by the prompt"
+		}
+		s.Verdict = append(s.Verdict, fmt.Sprintf("%s: %s bytes/token: %s", r.Title, rateWords(r.Center()), r.Verdict))
+	}
+}
+
+// sweepLabel is the engine, with as much more as tells it from other sweeps of the same axis.
+func sweepLabel(all []Sweep, at int, r *Result) string {
+	s := all[at]
+	c := &r.Cells[s.Cells[0]]
+	words := []string{s.Engine}
+	for _, part := range []func(*Cell) string{
+		func(c *Cell) string { return c.Spec.Model.Name },
+		func(c *Cell) string {
+			if s.Axis == AxisContext {
+				return fmt.Sprintf("prompt %d", c.Spec.PromptID)
+			}
+			return fmt.Sprintf("context %d", c.context())
+		},
+		func(c *Cell) string { return fmt.Sprintf("%d tokens", c.Spec.MaxTokens) }, isolation, shortVersion, shortLibrary, numbers, threads, worker, chrome,
+		device, func(c *Cell) string { return r.Runs[c.Run].Environment.CPU },
+	} {
+		if slices.ContainsFunc(all, func(o Sweep) bool {
+			return o.Axis == s.Axis && o.Engine == s.Engine && part(&r.Cells[o.Cells[0]]) != part(c)
+		}) {
+			words = append(words, part(c))
+		}
+	}
+	return strings.Join(words, ", ")
+}

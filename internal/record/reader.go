@@ -8,12 +8,8 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"math"
 	"os"
 	"path/filepath"
-	"slices"
-	"strconv"
-	"strings"
 
 	"llmparity/internal/fault"
 )
@@ -32,21 +28,15 @@ func Open(dir string) (*Run, error) {
 	if err := readJSON(filepath.Join(dir, envFile), &r.Environment); err != nil {
 		return nil, notARun(err, dir)
 	}
-	b := &builder{run: r, attempts: map[int]*Attempt{}, tokens: map[*Request]int{}, newer: newer}
-	if err := eachLine(filepath.Join(dir, journalFile), r, b.journal); err != nil {
+	b := &builder{run: r, attempts: map[int]*Attempt{}, cells: map[int]bool{}, requests: map[requestKey]*Request{},
+		tokens: map[*Request]int{}, newer: newer}
+	cut, err := eachLine(filepath.Join(dir, journalFile), b.journal)
+	if err != nil {
 		return nil, err
 	}
-	for _, f := range []struct {
-		name string
-		add  func(row) error
-	}{{tokensFile, b.token}, {samplesFile, b.sample}, {totalsFile, b.total}, {metricsFile, b.metric}, {scoresFile, b.score}} {
-		path := filepath.Join(dir, f.name)
-		if _, err := os.Stat(path); (f.name == metricsFile || f.name == scoresFile) && errors.Is(err, os.ErrNotExist) {
-			continue // older runs have none
-		}
-		if err := eachRow(path, r, f.add); err != nil {
-			return nil, err
-		}
+	r.warnCut(cut, journalFile)
+	if err := b.readRows(dir); err != nil {
+		return nil, err
 	}
 	b.missing()
 	b.wholeScores()
@@ -70,187 +60,65 @@ func readJSON(path string, into any) error {
 	return json.Unmarshal(text, into)
 }
 
-// eachLine calls f for every whole line of a file.
-func eachLine(path string, r *Run, f func(line []byte) error) error {
+// eachLine calls f for every whole line of a file; the line is f's until it returns. cut tells that a last line had no end.
+func eachLine(path string, f func(line []byte) error) (cut bool, err error) {
 	file, err := os.Open(path)
 	if err != nil {
-		return notARun(err, filepath.Dir(path))
+		return false, notARun(err, filepath.Dir(path))
 	}
 	defer file.Close()
 	in := bufio.NewReaderSize(file, 256<<10)
-	var line []byte
+	var long []byte
 	for n := 1; ; n++ {
-		line, err = readLine(in, line[:0])
+		var line []byte
+		line, long, err = readLine(in, long)
 		if errors.Is(err, io.EOF) {
-			if len(line) > 0 {
-				r.Warnings = append(r.Warnings, Warning{Code: "cut",
-					Text: fmt.Sprintf("the last line of %s was cut by the run's end and is left out", filepath.Base(path))})
-			}
-			return nil
+			return len(line) > 0, nil
 		}
 		if err == nil {
 			err = f(line)
 		}
 		if err != nil {
-			return fault.Wrap(fault.BadRecord, err, "", "%s line %d", path, n)
+			return false, fault.Wrap(fault.BadRecord, err, "", "%s line %d", path, n)
 		}
 	}
 }
 
-func readLine(in *bufio.Reader, line []byte) ([]byte, error) {
-	for {
-		part, err := in.ReadSlice('\n')
-		line = append(line, part...)
-		if !errors.Is(err, bufio.ErrBufferFull) {
-			return bytes.TrimSuffix(line, []byte("\n")), err
+// readLine gives a line as it lies in the buffer, or in long where that is too short for it.
+func readLine(in *bufio.Reader, long []byte) (line, kept []byte, err error) {
+	line, err = in.ReadSlice('\n')
+	if errors.Is(err, bufio.ErrBufferFull) {
+		long = long[:0]
+		for errors.Is(err, bufio.ErrBufferFull) {
+			long = append(long, line...)
+			line, err = in.ReadSlice('\n')
 		}
+		long = append(long, line...)
+		line = long
 	}
+	return bytes.TrimSuffix(line, []byte("\n")), long, err
 }
 
-// row is a CSV row with its columns' names.
-type row struct {
-	column map[string]int
-	fields []string
-}
-
-// eachRow reads a CSV file whose rows are single lines: no field that we write holds a newline.
-func eachRow(path string, r *Run, f func(row) error) error {
-	var columns map[string]int
-	return eachLine(path, r, func(line []byte) error {
-		fields, err := splitCSV(string(line))
-		if err != nil {
-			return err
-		}
-		if columns == nil {
-			columns = map[string]int{}
-			for i, name := range fields {
-				columns[name] = i
-			}
-			return nil
-		}
-		if len(fields) != len(columns) {
-			return fmt.Errorf("%d fields, the header has %d", len(fields), len(columns))
-		}
-		return f(row{columns, fields})
-	})
-}
-
-func splitCSV(line string) ([]string, error) {
-	if !strings.Contains(line, `"`) {
-		return strings.Split(line, ","), nil
+func (r *Run) warnCut(cut bool, file string) {
+	if cut {
+		r.Warnings = append(r.Warnings, Warning{Code: "cut",
+			Text: fmt.Sprintf("the last line of %s was cut by the run's end and is left out", file)})
 	}
-	var fields []string
-	for {
-		if !strings.HasPrefix(line, `"`) {
-			field, rest, more := strings.Cut(line, ",")
-			fields = append(fields, field)
-			if !more {
-				return fields, nil
-			}
-			line = rest
-			continue
-		}
-		var field strings.Builder
-		line = line[1:]
-		for {
-			part, rest, closed := strings.Cut(line, `"`)
-			if !closed {
-				return nil, errors.New("a quoted field is not closed")
-			}
-			field.WriteString(part)
-			line = rest
-			if !strings.HasPrefix(line, `"`) {
-				break
-			}
-			field.WriteByte('"')
-			line = line[1:]
-		}
-		fields = append(fields, field.String())
-		if line == "" {
-			return fields, nil
-		}
-		if line[0] != ',' {
-			return nil, errors.New("text after a quoted field")
-		}
-		line = line[1:]
-	}
-}
-
-func (r row) text(column string) (string, error) {
-	i, ok := r.column[column]
-	if !ok {
-		return "", fmt.Errorf("there is no column %q", column)
-	}
-	return r.fields[i], nil
-}
-
-// edge is the phase that a reading ends; older runs don't say.
-func (r row) edge() Phase {
-	if i, ok := r.column["edge"]; ok {
-		return Phase(r.fields[i])
-	}
-	return ""
-}
-
-func (r row) integer(column string) (int64, error) {
-	s, err := r.text(column)
-	if err != nil {
-		return 0, err
-	}
-	n, err := strconv.ParseInt(s, 10, 64)
-	if err != nil {
-		return 0, fmt.Errorf("column %s: %q is not a whole number", column, s)
-	}
-	return n, nil
-}
-
-// mb reads a size; an empty field is NaN.
-func (r row) mb(column string) (float64, error) {
-	s, err := r.text(column)
-	if err != nil {
-		return 0, err
-	}
-	if s == "" {
-		return math.NaN(), nil
-	}
-	f, err := strconv.ParseFloat(s, 64)
-	if err != nil || math.IsNaN(f) || math.IsInf(f, 0) || f < 0 {
-		return 0, fmt.Errorf("column %s: %q is not a size in MiB", column, s)
-	}
-	return f, nil
-}
-
-// integers and sizes read several columns, stopping at the first that is wrong.
-func (r row) integers(into map[string]*int64) error {
-	for column, p := range into {
-		n, err := r.integer(column)
-		if err != nil {
-			return err
-		}
-		*p = n
-	}
-	return nil
-}
-
-func (r row) sizes(into map[string]*float64) error {
-	for column, p := range into {
-		f, err := r.mb(column)
-		if err != nil {
-			return err
-		}
-		*p = f
-	}
-	return nil
 }
 
 // builder puts lines together into a Run.
 type builder struct {
 	run      *Run
 	attempts map[int]*Attempt
+	cells    map[int]bool // those that were announced
+	requests map[requestKey]*Request
 	tokens   map[*Request]int // as many as the journal says
 	newer    bool             // than this version
 	left     bool             // lines of kinds that nobody here knows
 }
+
+// requestKey is by the numbers of an attempt and of a request in it.
+type requestKey struct{ attempt, request int }
 
 func (b *builder) attempt(id int64) (*Attempt, error) {
 	a, ok := b.attempts[int(id)]
@@ -277,6 +145,7 @@ func (b *builder) journal(line []byte) error {
 			e.Cell.Isolation, e.Cell.Reused = "", true
 		}
 		b.run.Cells = append(b.run.Cells, *e.Cell)
+		b.cells[e.Cell.ID] = true
 		return nil
 	case e.Done != nil:
 		b.run.Status = e.Done.Status
@@ -297,17 +166,11 @@ func (b *builder) journal(line []byte) error {
 	if err != nil {
 		return err
 	}
-	if err := a.add(e); err != nil {
-		return err
-	}
-	if e.Request != nil {
-		b.tokens[a.Requests[len(a.Requests)-1]] = e.Request.Tokens
-	}
-	return nil
+	return b.add(a, e)
 }
 
 func (b *builder) announced(cell int) error {
-	if !slices.ContainsFunc(b.run.Cells, func(c Cell) bool { return c.ID == cell }) {
+	if !b.cells[cell] {
 		return fmt.Errorf("cell %d was never announced", cell)
 	}
 	return nil
@@ -335,7 +198,7 @@ func (b *builder) begin(e entry) error {
 	return nil
 }
 
-func (a *Attempt) add(e entry) error {
+func (b *builder) add(a *Attempt, e entry) error {
 	a.EndNS = e.T
 	switch {
 	case e.Source != nil:
@@ -348,14 +211,14 @@ func (a *Attempt) add(e entry) error {
 			a.Stages = append(a.Stages, span)
 			return nil
 		}
-		r := a.request(e.Span.Request)
+		r := b.requests[requestKey{a.ID, e.Span.Request}]
 		if r == nil {
 			return fmt.Errorf("span %q belongs to request %d, which is not there", span.Name, e.Span.Request)
 		}
 		r.Spans = append(r.Spans, span)
 	case e.Request != nil:
 		q := e.Request
-		a.Requests = append(a.Requests, &Request{ID: q.ID, Phase: q.Phase, SentNS: q.Sent, ReturnedNS: q.Returned,
+		b.request(a, q.Tokens, &Request{ID: q.ID, Phase: q.Phase, SentNS: q.Sent, ReturnedNS: q.Returned,
 			PromptIDs:    q.PromptIDs,
 			PromptTokens: q.PromptTokens, Generated: q.Generated, CachedTokens: q.cached(), Text: q.Text, Finish: q.Finish,
 			Reported: q.Reported})
@@ -371,30 +234,12 @@ func (a *Attempt) add(e entry) error {
 	return nil
 }
 
-func (a *Attempt) request(id int) *Request {
-	for _, r := range a.Requests {
-		if r.ID == id {
-			return r
-		}
+func (b *builder) request(a *Attempt, tokens int, r *Request) {
+	a.Requests = append(a.Requests, r)
+	b.tokens[r] = tokens
+	if key := (requestKey{a.ID, r.ID}); b.requests[key] == nil { // of two of one number the first has the spans and tokens
+		b.requests[key] = r
 	}
-	return nil
-}
-
-// token drops the tokens of a request that never reached the journal: rows are flushed before it.
-func (b *builder) token(r row) error {
-	var attempt, request, index, id, ns int64
-	if err := r.integers(map[string]*int64{"attempt": &attempt, "request": &request, "index": &index, "id": &id,
-		"t_ns": &ns}); err != nil {
-		return err
-	}
-	a, ok := b.attempts[int(attempt)]
-	if !ok {
-		return nil
-	}
-	if q := a.request(int(request)); q != nil {
-		q.Tokens = append(q.Tokens, TokenRow{int(index), int(id), ns})
-	}
-	return nil
 }
 
 // missing warns of requests whose tokens are not all here.
@@ -407,79 +252,4 @@ func (b *builder) missing() {
 			}
 		}
 	}
-}
-
-// sample drops rows of an attempt or source that never reached the journal: rows are flushed before it.
-func (b *builder) sample(r row) error {
-	var s SampleRow
-	var attempt, source int64
-	if err := r.integers(map[string]*int64{"attempt": &attempt, "source": &source, "t_ns": &s.NS,
-		"read_ns": &s.ReadNS}); err != nil {
-		return err
-	}
-	if err := r.sizes(map[string]*float64{"rss_mb": &s.RSS, "vms_mb": &s.VMS, "pss_mb": &s.PSS, "uss_mb": &s.USS,
-		"swap_mb": &s.Swap, "hwm_mb": &s.HWM}); err != nil {
-		return err
-	}
-	a, ok := b.attempts[int(attempt)]
-	if !ok {
-		return nil
-	}
-	if _, ok := a.Sources[int(source)]; ok {
-		s.Source, s.Edge = int(source), r.edge()
-		a.Samples = append(a.Samples, s)
-	}
-	return nil
-}
-
-// metric drops rows as sample does.
-func (b *builder) metric(r row) error {
-	var m MetricRow
-	var attempt, source int64
-	if err := r.integers(map[string]*int64{"attempt": &attempt, "source": &source, "t_ns": &m.NS,
-		"read_ns": &m.ReadNS}); err != nil {
-		return err
-	}
-	name, err := r.text("name")
-	if err != nil {
-		return err
-	}
-	value, err := r.text("value")
-	if err != nil {
-		return err
-	}
-	if m.Value, err = strconv.ParseFloat(value, 64); err != nil || math.IsNaN(m.Value) || math.IsInf(m.Value, 0) {
-		return fmt.Errorf("column value: %q is not a number", value)
-	}
-	a, ok := b.attempts[int(attempt)]
-	if !ok {
-		return nil
-	}
-	if _, ok := a.Sources[int(source)]; ok {
-		m.Source, m.Name, m.Edge = int(source), name, r.edge()
-		a.Metrics = append(a.Metrics, m)
-	}
-	return nil
-}
-
-func (b *builder) total(r row) error {
-	var t TotalRow
-	var attempt, processes int64
-	if err := r.integers(map[string]*int64{"attempt": &attempt, "processes": &processes, "t_ns": &t.NS,
-		"read_ns": &t.ReadNS}); err != nil {
-		return err
-	}
-	if err := r.sizes(map[string]*float64{"rss_sum_mb": &t.RSS, "vms_sum_mb": &t.VMS, "pss_mb": &t.PSS, "uss_mb": &t.USS,
-		"swap_mb": &t.Swap}); err != nil {
-		return err
-	}
-	method, err := r.text("method")
-	if err != nil {
-		return err
-	}
-	t.Method, t.Processes = method, int(processes)
-	if a, ok := b.attempts[int(attempt)]; ok {
-		a.Totals = append(a.Totals, t)
-	}
-	return nil
 }

@@ -91,7 +91,7 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 	if s.RSS != 3 || s.VMS != 4 || !math.IsNaN(s.PSS) || a.Sources[s.Source].Role != "renderer" || s.ReadNS != 1000 {
 		t.Errorf("sample: %+v", s)
 	}
-	if len(a.Samples) != 2 || a.Samples[1].Edge != record.Load || s.Edge != "" || a.PeakRSS(record.Load)[a.Samples[1].Source] != 5 {
+	if len(a.Samples) != 2 || a.Samples[1].Edge() != record.Load || s.Edge() != "" || a.PeakRSS(record.Load)[a.Samples[1].Source] != 5 {
 		t.Errorf("samples: %+v; a reading of values alone is none", a.Samples)
 	}
 	used := a.AtEdge(record.Load, "heap", "used_bytes")

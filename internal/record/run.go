@@ -94,12 +94,21 @@ type TokenRow struct {
 	NS    int64
 }
 
-// SampleRow is a row of samples.csv, sizes in MiB as they stand there; what a source does not read is NaN.
+// SampleRow is a row of samples.csv, sizes in MiB as they stand there; what a source does not read is NaN. A long run has a million of
+// them: without a text or a pointer in it they are small, and no work for the garbage collector.
 type SampleRow struct {
 	Source                        int
 	NS, ReadNS                    int64
 	RSS, VMS, PSS, USS, Swap, HWM float64
-	Edge                          Phase // the phase that the reading ended; HWM is then that phase's peak
+	edge                          uint8 // 0: none, else one of Phases, from 1
+}
+
+// Edge is the phase that the reading ended, whose peak HWM is then; empty between phase edges.
+func (s SampleRow) Edge() Phase {
+	if s.edge == 0 {
+		return ""
+	}
+	return Phases()[s.edge-1]
 }
 
 // MetricRow is a row of metrics.csv: one named value of a reading.
@@ -156,7 +165,7 @@ func (a *Attempt) AtEdge(p Phase, method, name string) map[int]float64 {
 func (a *Attempt) PeakRSS(p Phase) map[int]float64 {
 	out := map[int]float64{}
 	for _, s := range a.Samples {
-		if s.Edge == p && !math.IsNaN(s.HWM) {
+		if s.Edge() == p && !math.IsNaN(s.HWM) {
 			out[s.Source] = s.HWM
 		}
 	}

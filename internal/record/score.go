@@ -120,37 +120,31 @@ func (r *Recording) Score(s Score) {
 }
 
 // score drops rows of attempts that never reached the journal, as those of samples are.
-func (b *builder) score(r row) error {
-	var attempt, position, rank, id, forced int64
-	if err := r.integers(map[string]*int64{"attempt": &attempt, "position": &position, "rank": &rank, "id": &id,
-		"forced": &forced}); err != nil {
-		return err
-	}
-	value, err := r.text("logprob")
-	if err != nil {
-		return err
-	}
-	logProb := math.NaN()
-	if value != "" {
-		if logProb, err = strconv.ParseFloat(value, 64); err != nil || math.IsNaN(logProb) || math.IsInf(logProb, 0) {
-			return fmt.Errorf("column logprob: %q is not a logarithm", value)
+func (b *builder) score(h header, _ int) func(*row) error {
+	attemptAt, positionAt, rankAt, idAt := h.column("attempt"), h.column("position"), h.column("rank"), h.column("id")
+	logProbAt, forcedAt := h.column("logprob"), h.column("forced")
+	return func(r *row) error {
+		attempt, position, rank, id := r.integer(attemptAt), int(r.integer(positionAt)), r.integer(rankAt), int(r.integer(idAt))
+		forced, logProb := r.integer(forcedAt), math.NaN()
+		if len(r.text(logProbAt)) > 0 {
+			logProb = r.number(logProbAt)
 		}
-	}
-	a, ok := b.attempts[int(attempt)]
-	if !ok || a.Scoring == nil {
+		a, ok := b.attempts[int(attempt)]
+		if r.err != nil || !ok || a.Scoring == nil {
+			return r.err
+		}
+		if n := len(a.Scores); n == 0 || a.Scores[n-1].Position != position {
+			a.Scores = append(a.Scores, Score{Position: position, Forced: NoID, LogProb: math.NaN()})
+		}
+		s := &a.Scores[len(a.Scores)-1]
+		if forced == 1 {
+			s.Forced, s.LogProb = id, logProb
+		}
+		if rank > 0 {
+			s.Top = append(s.Top, Candidate{id, logProb})
+		}
 		return nil
 	}
-	if n := len(a.Scores); n == 0 || a.Scores[n-1].Position != int(position) {
-		a.Scores = append(a.Scores, Score{Position: int(position), Forced: NoID, LogProb: math.NaN()})
-	}
-	s := &a.Scores[len(a.Scores)-1]
-	if forced == 1 {
-		s.Forced, s.LogProb = int(id), logProb
-	}
-	if rank > 0 {
-		s.Top = append(s.Top, Candidate{int(id), logProb})
-	}
-	return nil
 }
 
 // wholeScores checks the scores of every attempt that says of itself that it scored all: what was cut, or isn't sound, is dropped with a

@@ -52,6 +52,9 @@ func checklist(run *record.Run) []Check {
 	}
 	out := []Check{{SameModel, Unknown, "there is no cell"}, {SamePrompt, Unknown, "there is no cell"},
 		{SameMaxTokens, Unknown, "there is no cell"}, {Deterministic, Unknown, "there is no cell"}}
+	if len(run.Cells) > 0 && run.Cells[0].Model.Format == record.Foreign {
+		return foreignChecklist(run)
+	}
 	if len(run.Cells) > 0 {
 		out = []Check{sameModel(run), samePrompt(run),
 			{SameMaxTokens, yesIf(len(tokens) == 1), "asked of every cell: " + list(tokens)},

@@ -35,7 +35,7 @@ func (r *Result) label() {
 			words[0] += " (" + strings.Join(what, "; ") + ")"
 		}
 		for _, part := range asked {
-			if slices.ContainsFunc(r.Cells, func(o Cell) bool { return part(&o) != part(c) }) {
+			if slices.ContainsFunc(r.Cells, func(o Cell) bool { return o.foreign() == c.foreign() && part(&o) != part(c) }) {
 				words = append(words, part(c))
 			}
 		}

@@ -133,8 +133,8 @@ func PhasePeaks(a *record.Attempt, p record.Phase) (pss, rss float64) {
 // rssMethod is the method that reads RSS most often.
 func rssMethod(a *record.Attempt) string {
 	for _, t := range a.Totals {
-		if t.Method == record.MethodStatm {
-			return record.MethodStatm
+		if t.Method == record.MethodStatm || t.Method == record.MethodForeign {
+			return t.Method
 		}
 	}
 	return record.MethodSmapsRollup
@@ -203,6 +203,7 @@ func memoryFigures(attempts []*record.Attempt) []Figure {
 			out[i].How += reusedHow
 		}
 	}
+	out = append(out, heapFigure(attempts)...)
 	if len(peak.Values) == 0 && len(rss.Values) > 0 {
 		return append(out, rssFigures(attempts, how.rss)...)
 	}
@@ -245,8 +246,12 @@ type Points struct {
 	Baseline, Warm, Peak, Increase Figure
 }
 
-// Points goes by PSS, and by RSS where no PSS could be read.
+// Points goes by PSS, by RSS where no PSS could be read, and by a page's heap where nothing else is known.
 func (c *Cell) Points() Points {
+	if heap := c.Figure(PeakHeap); heap.Known() && !c.Figure(PeakPSS).Known() && !c.Figure(PeakRSS).Known() {
+		return Points{"JavaScript heap", Figure{Title: "baseline", Absent: noPhases}, Figure{Title: "after warm-up", Absent: noPhases}, heap,
+			Figure{Title: "increase", Absent: noPhases}}
+	}
 	if !c.Figure(PeakPSS).Known() && c.Figure(PeakRSS).Known() {
 		return Points{"RSS sum", c.Figure(BaselineRSS), c.Figure(PostWarmupRSS), c.Figure(PeakRSS), c.Figure(IncreaseRSS)}
 	}
@@ -265,6 +270,9 @@ func memoryHow(attempts []*record.Attempt) how {
 	h := how{
 		pss: reading(attempts, record.MethodSmapsRollup) + "; a peak between two reads is not seen",
 		rss: reading(attempts, record.MethodStatm),
+	}
+	if foreign(attempts) {
+		h.rss = written
 	}
 	h.blind = "; cannot see swapped pages or kernel memory"
 	if gpu {

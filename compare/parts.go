@@ -12,7 +12,7 @@ import (
 // split puts a cell's parts together, each by the best method that its engine allows.
 func (c *Cell) split(counted []*record.Attempt) *Parts {
 	all := launches(counted)
-	if len(all) == 0 {
+	if len(all) == 0 || c.foreign() {
 		return nil
 	}
 	p := &Parts{Notes: []string{}, DTypes: c.dtypes()}

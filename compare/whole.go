@@ -25,6 +25,9 @@ func (c *Cell) wholeOf(all []launch) whole {
 	w := whole{of: p.Of, method: record.MethodSmapsRollup, increase: p.Increase, total: p.Peak}
 	if p.Of != "total PSS" {
 		w.method = record.MethodStatm
+		if c.Spec.Model.Format == record.Foreign {
+			w.method = record.MethodForeign
+		}
 		w.notes = append(w.notes, "the whole is a sum of RSS, which counts pages that several processes share more than once")
 	}
 	w.named(w.method)

@@ -41,6 +41,10 @@ func (r *Result) comparability() []string {
 			"that of %s is what came on top of an engine that was already there.",
 			strings.Join(without, ", "), strings.Join(with, ", ")))
 	}
+	if who := r.foreigners(); len(who) > 0 {
+		out = append(out, strings.Join(who, "; ")+": rows that another program wrote, which tell neither model nor prompt nor device: no ratio "+
+			"is drawn from them, and they are shown beside the others for a reader who knows what they are.")
+	}
 	if lonely := r.lonely(); len(lonely) > 0 && len(r.engines()) > 1 {
 		out = append(out, fmt.Sprintf("%s: not compared, because no other engine ran the same model with the same prompt.",
 			strings.Join(lonely, "; ")))
@@ -80,7 +84,7 @@ func (r *Result) baselines() (with, without []string) {
 func (r *Result) lonely() []string {
 	var out []string
 	for i, c := range r.Cells {
-		if c.Refused == "" && !slices.ContainsFunc(r.Comparisons, func(p Comparison) bool { return p.A == i || p.B == i }) {
+		if c.Refused == "" && !c.foreign() && !slices.ContainsFunc(r.Comparisons, func(p Comparison) bool { return p.A == i || p.B == i }) {
 			out = append(out, c.Label)
 		}
 	}

@@ -12,13 +12,13 @@ func compareCommand() *cobra.Command {
 	var json, details bool
 	var html string
 	c := &cobra.Command{
-		Use:   "compare DIR...",
-		Short: "Show one or more runs beside each other",
+		Use:   "compare {DIR | FILE.csv}...",
+		Short: "Show runs, and memory that other programs wrote down, beside each other",
 		Args:  arguments(cobra.MinimumNArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error {
 			var runs []*record.Run
 			for _, dir := range args {
-				r, err := record.Open(dir)
+				r, err := openRun(dir)
 				if err != nil {
 					return err
 				}

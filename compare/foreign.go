@@ -1,0 +1,69 @@
+package compare
+
+import (
+	"slices"
+
+	"llmparity/internal/record"
+)
+
+// PeakHeap is the name of the figure that another program's heap_used_mb gives.
+const PeakHeap = "peak_js_heap"
+
+// heapValue is the record's name for it.
+const heapValue = "heap_used_bytes"
+
+// noPhases is why nothing is known but a peak.
+const noPhases = "rows that another program wrote tell no phases"
+
+// written is how figures came about that another program wrote down.
+const written = "as another program wrote it down, however it read it; a peak between two of its rows is not seen"
+
+// foreign tells that another program wrote the cell's figures down.
+func (c *Cell) foreign() bool { return c.Spec.Model.Format == record.Foreign }
+
+// foreigners lists the cells that another program wrote down.
+func (r *Result) foreigners() []string {
+	var out []string
+	for i := range r.Cells {
+		if r.Cells[i].foreign() {
+			out = append(out, r.Cells[i].Label)
+		}
+	}
+	return out
+}
+
+// foreign tells that another program wrote the figures down.
+func foreign(attempts []*record.Attempt) bool {
+	return slices.ContainsFunc(attempts, func(a *record.Attempt) bool {
+		return slices.ContainsFunc(a.Totals, func(t record.TotalRow) bool { return t.Method == record.MethodForeign })
+	})
+}
+
+// heapFigure is the highest heap that another program wrote down; nothing where it wrote none.
+func heapFigure(attempts []*record.Attempt) []Figure {
+	f := Figure{Name: PeakHeap, Title: "peak JavaScript heap", Unit: "MiB", How: "the highest heap_used_mb, " + written + "; it is no process's memory"}
+	for _, a := range attempts {
+		peak := -1.0
+		for _, m := range a.Metrics {
+			if m.Name == heapValue && a.Sources[m.Source].Method == record.MethodForeign {
+				peak = max(peak, m.Value/record.MiB)
+			}
+		}
+		if peak >= 0 {
+			f.add(a.ID, peak)
+		}
+	}
+	if len(f.Values) == 0 {
+		return nil
+	}
+	return []Figure{f}
+}
+
+// foreignChecklist answers for rows that tell nothing but memory.
+func foreignChecklist(run *record.Run) []Check {
+	var out []Check
+	for _, item := range []string{SameModel, SamePrompt, SameMaxTokens, Deterministic, QuietMachine} {
+		out = append(out, Check{item, Unknown, "rows that another program wrote don't tell"})
+	}
+	return append(out, severalRuns(run), Check{SystemState, Unknown, "rows that another program wrote don't tell"})
+}

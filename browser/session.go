@@ -28,6 +28,7 @@ type session struct {
 
 	turn    engine.Turn   // of generations
 	loaded  bool          // a model is
+	context int           // its window
 	pending chan struct{} // closed when the page is done with a call that was given up; nil when there is none
 
 	once     sync.Once
@@ -109,7 +110,7 @@ func (s *session) Load(ctx context.Context, m engine.Model) error {
 	if err != nil {
 		return failed(err)
 	}
-	s.loaded = true
+	s.loaded, s.context = true, p.Context
 	for _, span := range stages(marks, s.tab.clock) {
 		s.probe.Span(span)
 	}
@@ -146,27 +147,34 @@ func (s *session) Generate(ctx context.Context, r engine.Request, token func(rec
 
 // generate runs the request and hands over its tokens as they come, and the last of them before it returns.
 func (s *session) generate(ctx context.Context, r engine.Request, g *generation) (answer, error) {
-	type result struct {
-		answer answer
-		err    error
-	}
-	done := make(chan result, 1)
 	g.sent = time.Now()
-	go func() {
-		a, err := background(ctx, s, "llmparity.interrupt()", func(ctx context.Context) (answer, error) {
+	return whileTold(s, func() (answer, error) {
+		return background(ctx, s, "llmparity.interrupt()", func(ctx context.Context) (answer, error) {
 			return callWith[answer](ctx, s.tab, "llmparity.generate", map[string]any{
 				"prompt": r.Prompt, "maxTokens": r.MaxTokens, "temperature": r.Temperature, "ignoreEOS": r.IgnoreEOS,
 			})
 		})
-		done <- result{a, err}
+	}, func() { g.hand(s.tab.take()) })
+}
+
+// whileTold makes a long call, and has what the page tells meanwhile taken as it comes, the last of it before this returns.
+func whileTold[T any](s *session, long func() (T, error), take func()) (T, error) {
+	type result struct {
+		value T
+		err   error
+	}
+	done := make(chan result, 1)
+	go func() {
+		v, err := long()
+		done <- result{v, err}
 	}()
 	for {
 		select {
 		case <-s.tab.news:
-			g.hand(s.tab.take())
+			take()
 		case r := <-done:
-			g.hand(s.tab.take())
-			return r.answer, r.err
+			take()
+			return r.value, r.err
 		}
 	}
 }

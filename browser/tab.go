@@ -44,13 +44,15 @@ type tab struct {
 	mu     sync.Mutex
 	abort  string        // what the wasm said last before it aborted
 	tokens []float64     // id and time, in turn, that nobody took yet
+	scores [][]float64   // nor these
 	news   chan struct{} // holds one item when there are tokens
 }
 
 // pageEvent is one thing that the page tells by itself.
 type pageEvent struct {
-	Tokens []float64 `json:"tokens"`
-	Ledger []float64 `json:"ledger"`
+	Tokens []float64   `json:"tokens"`
+	Scores [][]float64 `json:"scores"`
+	Ledger []float64   `json:"ledger"`
 	Lost   *struct{ Reason, Message string }
 	GPU    *struct{ Kind, Message string }
 }
@@ -226,6 +228,7 @@ func (p *tab) told(payload string) {
 		p.ledger.told(e.Ledger)
 		p.mu.Lock()
 		p.tokens = append(p.tokens, e.Tokens...)
+		p.scores = append(p.scores, e.Scores...)
 		p.mu.Unlock()
 		select {
 		case p.news <- struct{}{}:
@@ -238,7 +241,16 @@ func (p *tab) told(payload string) {
 func (p *tab) forget() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.abort, p.tokens = "", nil
+	p.abort, p.tokens, p.scores = "", nil, nil
+}
+
+// takeScores gives the scores that came since the last time.
+func (p *tab) takeScores() [][]float64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	s := p.scores
+	p.scores = nil
+	return s
 }
 
 // take gives the tokens that came since the last time.

@@ -78,7 +78,7 @@ func (w *WebLLM) Caps() engine.Caps {
 	if w.config.Launch.Attach != "" {
 		isolation = record.OfTab
 	}
-	return engine.Caps{IgnoreEOS: true, Resident: true, TokenIDs: true, Exact: true, Requests: 1, Isolation: isolation}
+	return engine.Caps{IgnoreEOS: true, Resident: true, TokenIDs: true, Exact: true, Requests: 1, Isolation: isolation, Scores: true}
 }
 
 // Check looks for the browser, the bundle and the model file.

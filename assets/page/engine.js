@@ -154,11 +154,13 @@ function watchTokens(p) {
   const encode = p.tokenizer.encode;
   p.tokenizer.encode = function (text, ...rest) {
     const ids = encode.call(this, text, ...rest);
-    return text === run?.prompt ? Int32Array.from([...first(p), ...ids]) : ids;
+    if (text !== run?.prompt) return ids;
+    return Int32Array.from(run.scoring ? run.given : [...first(p), ...ids]);
   };
   const next = p.processNextToken;
   p.processNextToken = function (id, ...rest) {
-    if (run) sampled(id);
+    if (run?.scoring) run.scoring.sampled(id);
+    else if (run) sampled(id);
     return next.call(this, id, ...rest);
   };
   const [step, ids] = promptSteps.find(([step]) => typeof p[step] === "function");
@@ -214,6 +216,35 @@ async function generate({ prompt, maxTokens, temperature, ignoreEOS }) {
   }
 }
 
+// score forces a text on WebLLM, token by token, and tells what it would have chosen at each place. Its processor of logits is there
+// for that long alone.
+async function score({ prompt, forced, top }) {
+  if (!pipeline) throw new Error("no model is loaded");
+  const { Scoring } = await import("./scoring.js");
+  let scores = [], told = now();
+  const pass = (at) => {
+    if (scores.length) tell({ scores });
+    [scores, told] = [[], at];
+  };
+  const scoring = new Scoring(forced, top, (score) => {
+    scores.push(score);
+    if (now() - told >= batch) pass(now());
+  });
+  run = { prompt: "a text to score", given: prompt, scoring, promptIDs: [] }; // the words only stand for the ids
+  const own = pipeline.logitProcessor;
+  pipeline.logitProcessor = scoring;
+  try {
+    await drain(await engine.completions.create({
+      prompt: run.prompt, temperature: 0, max_tokens: forced.length, ignore_eos: true, stream: true, stream_options: { include_usage: true },
+    }));
+    pass(now());
+    return { scored: scoring.at, promptIDs: run.promptIDs };
+  } finally {
+    pipeline && (pipeline.logitProcessor = own);
+    run = undefined;
+  }
+}
+
 async function drain(stream) {
   let text = "", finish = "", usage;
   for await (const chunk of stream) {
@@ -252,4 +283,4 @@ async function unload() {
   show("Ready: no model is loaded.");
 }
 
-globalThis.llmparity = { held, now, adapter, load, giveUp, generate, interrupt, unload };
+globalThis.llmparity = { held, now, adapter, load, giveUp, generate, score, interrupt, unload };

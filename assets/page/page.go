@@ -19,7 +19,7 @@ const WebLLM = "0.2.86"
 // Module is the address, below the page's own, from which engine.js imports WebLLM.
 const Module = "dist/web-llm.js"
 
-//go:embed index.html page.js worker.js engine.js adapter.js ledger.js truth.html truth.js truth-worker.js all:dist
+//go:embed index.html page.js worker.js engine.js adapter.js ledger.js scoring.js truth.html truth.js truth-worker.js all:dist
 var files embed.FS
 
 // Truth is the address, below the page's own, of the page that takes memory of known sizes, without WebLLM.

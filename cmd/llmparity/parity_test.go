@@ -24,6 +24,7 @@ func TestEnginesGiveTheReferencesTokens(t *testing.T) {
 	if len(cases) < 8 {
 		t.Fatalf("%d prompts, at least 8 are wanted", len(cases))
 	}
+	_, model := oracle(t, cases[0].Model.Path)
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	for _, e := range bothEngines() {
@@ -43,6 +44,7 @@ func TestEnginesGiveTheReferencesTokens(t *testing.T) {
 					t.Errorf("%.40q: %v, the reference has %v", c.Prompt, ids, c.Expected)
 				}
 			}
+			scoresAsTheReference(t, ctx, session, model, cases[0], cases[1])
 		})
 	}
 }

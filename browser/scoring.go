@@ -1,0 +1,89 @@
+package browser
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"llmparity/internal/engine"
+	"llmparity/internal/record"
+)
+
+var _ engine.Scorer = (*session)(nil)
+
+// Score has the page force a text on WebLLM. It reads raw logits through a LogitProcessor, which is there for that long alone.
+func (s *session) Score(ctx context.Context, f engine.Forced, each func(record.Score)) error {
+	if err := f.Validate(); err != nil {
+		return err
+	}
+	free, err := s.turn.Take()
+	if err != nil {
+		return err
+	}
+	defer free()
+	if err := s.settle(ctx); err != nil {
+		return err
+	}
+	if err := f.Fit(s.context); err != nil {
+		return err
+	}
+	defer s.tab.guard()()
+	g := &scoring{forced: f.IDs, each: each}
+	answer, err := s.score(ctx, f, g)
+	switch {
+	case err != nil:
+		return fmt.Errorf("scoring with WebLLM: %w", err)
+	case g.err != nil:
+		return g.err
+	case !slices.Equal(answer.PromptIDs, f.Prompt):
+		return engine.Fail(record.BadOutput, "WebLLM scored behind the prompt %v, which is not the one that was given", answer.PromptIDs)
+	case g.count != len(f.IDs):
+		return engine.Fail(record.BadOutput, "WebLLM scored %d of %d tokens", g.count, len(f.IDs))
+	}
+	return nil
+}
+
+// scoreAnswer is what the page returns; scores come before it, as events.
+type scoreAnswer struct {
+	PromptIDs []int `json:"promptIDs"`
+}
+
+func (s *session) score(ctx context.Context, f engine.Forced, g *scoring) (scoreAnswer, error) {
+	return whileTold(s, func() (scoreAnswer, error) {
+		return background(ctx, s, "llmparity.interrupt()", func(ctx context.Context) (scoreAnswer, error) {
+			return callWith[scoreAnswer](ctx, s.tab, "llmparity.score",
+				map[string]any{"prompt": f.Prompt, "forced": f.IDs, "top": f.Top})
+		})
+	}, func() { g.hand(s.tab.takeScores()) })
+}
+
+// scoring collects the scores of a text.
+type scoring struct {
+	forced []int
+	each   func(record.Score)
+	count  int
+	err    error // the first
+}
+
+// hand passes scores on. Each is the forced token's log-probability, then ids and log-probabilities in turn.
+func (g *scoring) hand(scores [][]float64) {
+	for _, numbers := range scores {
+		if g.err != nil {
+			return
+		}
+		if g.count == len(g.forced) || len(numbers)%2 == 0 {
+			g.err = engine.Fail(record.BadOutput, "the page tells %d numbers of token %d of %d", len(numbers), g.count+1, len(g.forced))
+			return
+		}
+		s := record.Score{Position: g.count, Forced: g.forced[g.count], LogProb: numbers[0]}
+		for i := 1; i < len(numbers); i += 2 {
+			s.Top = append(s.Top, record.Candidate{ID: int(numbers[i]), LogProb: numbers[i+1]})
+		}
+		if err := s.Sound(); err != nil {
+			g.err = engine.Fail(record.BadOutput, "WebLLM's logits: %w", err)
+			return
+		}
+		g.count++
+		g.each(s)
+	}
+}

@@ -77,7 +77,7 @@ func TestChanceOfManyValues(t *testing.T) {
 	}
 	exact := permuted(x, y)
 	for _, got := range []test{chance(x, y), chance(y, x), chance(x, y[:25])} {
-		if got.p <= 0 || got.p > 1 || got.few {
+		if got.p <= 0 || got.p > 1 || got.least > alpha {
 			t.Errorf("%+v", got)
 		}
 	}
@@ -88,8 +88,8 @@ func TestChanceOfManyValues(t *testing.T) {
 
 func TestTooFewToTell(t *testing.T) {
 	for n, few := range map[[2]int]bool{{1, 1}: true, {3, 3}: true, {4, 4}: false, {2, 8}: false, {2, 7}: true, {3, 5}: false} {
-		if got := chance(make([]float64, n[0]), make([]float64, n[1])); got.few != few {
-			t.Errorf("%v: %v", n, got.few)
+		if got := chance(make([]float64, n[0]), make([]float64, n[1])); (got.least > alpha) != few {
+			t.Errorf("%v: %v", n, got.least)
 		}
 	}
 }

@@ -36,6 +36,9 @@ type Result struct {
 	Cells         []Cell       `json:"cells"`
 	Parity        []Parity     `json:"parity"`
 	Comparisons   []Comparison `json:"comparisons"`
+	Families      []Family     `json:"families"`         // of comparisons
+	Groups        []Group      `json:"groups,omitempty"` // of cells, where they are asked for
+	Statistics    Statistics   `json:"statistics"`
 	Sweeps        []Sweep      `json:"sweeps"` // cells that differ in the length of the prompt or the context alone
 	Warnings      []Warning    `json:"warnings"`
 }
@@ -145,11 +148,14 @@ func (c *Cell) severalRepeated() string {
 	return "repetitions"
 }
 
-// Runs compares what is in these runs. It changes none of them.
-func Runs(runs ...*record.Run) *Result {
+// Runs compares what is in these runs, by the default options. It changes none of them.
+func Runs(runs ...*record.Run) *Result { return With(Defaults(), runs...) }
+
+// With compares what is in these runs; the first is the baseline. It changes none of them.
+func With(o Options, runs ...*record.Run) *Result {
 	r := &Result{Schema: Schema, Verdict: []string{}, Comparability: []string{}, Runs: []Run{}, Cells: []Cell{},
 		Parity:      []Parity{},
-		Comparisons: []Comparison{}, Warnings: []Warning{}}
+		Comparisons: []Comparison{}, Families: []Family{}, Statistics: o.statistics(), Warnings: []Warning{}}
 	evidence := []evidence{}
 	for i, run := range runs {
 		r.Runs = append(r.Runs, Run{Dir: run.Dir, Name: run.Meta.Name, Started: run.Meta.Started, Status: run.Status,
@@ -159,6 +165,7 @@ func Runs(runs ...*record.Run) *Result {
 			r.Cells = append(r.Cells, newCell(i, spec, e))
 			r.Cells[len(r.Cells)-1].Hardware = hardware(e.counted, run.Environment.GPUs)
 			r.Cells[len(r.Cells)-1].foretold(run, e)
+			r.Cells[len(r.Cells)-1].watch(busy(run))
 			r.Cells[len(r.Cells)-1].follow(run, e.counted)
 			evidence = append(evidence, e)
 		}
@@ -168,10 +175,12 @@ func Runs(runs ...*record.Run) *Result {
 	for i := range r.Cells {
 		for j := i + 1; j < len(r.Cells); j++ {
 			if r.related(i, j) {
-				r.pair(i, j, evidence)
+				r.pair(i, j, evidence, o)
 			}
 		}
 	}
+	r.judge(o)
+	r.group(o)
 	r.Comparability = r.comparability()
 	r.Verdict = r.verdict()
 	r.Warnings = append(r.Warnings, r.warnings(runs, evidence)...)

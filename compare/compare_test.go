@@ -161,7 +161,7 @@ func TestRatiosOnOneDevice(t *testing.T) {
 		t.Fatalf("%+v", c)
 	}
 	for _, x := range c.Ratios {
-		if !x.Significant || x.P <= 0 || x.P > 0.05 || x.Ratio <= 0 || x.Ratio == 1 {
+		if !x.Significant || x.P <= 0 || x.P > 0.05 || x.Ratio == nil || *x.Ratio <= 0 || *x.Ratio == 1 {
 			t.Errorf("%+v", x)
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"sort"
 	"strings"
 
 	"llmparity/internal/record"
@@ -12,24 +11,51 @@ import (
 
 // Comparison sets two cells against each other, or says why they can't be.
 type Comparison struct {
-	A       int      `json:"a"` // indexes into Cells
+	A       int      `json:"a"` // indexes into Cells; A is the baseline
 	B       int      `json:"b"`
+	Family  int      `json:"family"`            // index into Families
 	Refused string   `json:"refused,omitempty"` // why there are no ratios
 	Caveats []string `json:"caveats"`           // what differs although it may be compared
-	Ratios  []Ratio  `json:"ratios"`
+	// Different is what would have refused ratios, had they not been asked for.
+	Different []string `json:"different,omitempty"`
+	Ratios    []Ratio  `json:"ratios"`
+
+	sides []sides // of each ratio
+	tests []test
 }
 
-// Ratio is A's median over B's.
+// Ratio sets a figure of A against that of B.
 type Ratio struct {
-	Figure string  `json:"figure"`
-	Title  string  `json:"title"`
-	Ratio  float64 `json:"ratio"`
+	Figure string `json:"figure"`
+	Title  string `json:"title"`
+	Unit   string `json:"unit"`
+	Left   Side   `json:"left"`  // A's
+	Right  Side   `json:"right"` // B's
+	// Ratio is A's median over B's; nil where one of them is not above zero. Its interval is by bootstrap over launches (percentiles);
+	// nil where launches are too few, or a value is not above zero.
+	Ratio    *float64  `json:"ratio"`
+	Interval *Interval `json:"ratio_interval"`
+	// Delta is B's median less A's; Percent is of A's, nil where that is not above zero.
+	Delta           float64   `json:"delta"`
+	DeltaInterval   *Interval `json:"delta_interval"`
+	Percent         *float64  `json:"delta_percent"`
+	PercentInterval *Interval `json:"delta_percent_interval"`
+	IntervalNote    string    `json:"interval_note,omitempty"` // why there is no interval
 	// Note says in which way the two are not quite alike.
 	Note string `json:"note,omitempty"`
-	// P is Mann-Whitney's over launches, corrected by Holm for the number of figures of this comparison.
-	P           float64 `json:"p_holm"`
-	Significant bool    `json:"significant"`
-	Verdict     string  `json:"verdict"`
+	// Different says in which way they are not alike at all: such ratios are given on request alone.
+	Different string `json:"different,omitempty"`
+	Judgement        // Mann-Whitney's over launches
+	Verdict   string `json:"verdict"`
+	// Warnings are those beside the figures of either side.
+	Warnings []Warning `json:"warnings,omitempty"`
+}
+
+// Side is a figure of one of two cells.
+type Side struct {
+	Median   float64   `json:"median"`
+	Interval *Interval `json:"interval"`
+	N        int       `json:"launches"`
 }
 
 const alpha = 0.05
@@ -72,7 +98,7 @@ func sameWeights(a, b *Cell) bool {
 // named tells that there is only a name to go by.
 func named(m record.Model) bool { return m.Format == record.Served && m.SHA256 == "" }
 
-func (r *Result) pair(i, j int, e []evidence) {
+func (r *Result) pair(i, j int, e []evidence, o Options) {
 	a, b := &r.Cells[i], &r.Cells[j]
 	c := Comparison{A: i, B: j, Caveats: []string{}, Ratios: []Ratio{}}
 	if why := differentRequest(a, b); why != "" {
@@ -81,10 +107,21 @@ func (r *Result) pair(i, j int, e []evidence) {
 		return
 	}
 	r.Parity = append(r.Parity, r.parity(i, j, e[i].counted, e[j].counted))
-	if why := differentLife(a, b); why != "" {
-		c.Refused = fmt.Sprintf("No ratio for %s and %s: %s.", a.Label, b.Label, why)
-	} else if c.Refused = differentDevice(a, b); c.Refused == "" {
-		c.Ratios = ratios(a, b, launchOf(e[i].counted), launchOf(e[j].counted))
+	life, device := differentLife(a, b), differentDevice(a, b)
+	switch c.Refused = unknownDevice(a, b); {
+	case life != "" && !o.AllowDifferent:
+		c.Refused = fmt.Sprintf("No ratio for %s and %s: %s.", a.Label, b.Label, life)
+	case c.Refused != "":
+	case device != "" && !o.AllowDifferent:
+		c.Refused = device
+	default:
+		if life != "" {
+			c.Different = append(c.Different, life)
+		}
+		if device != "" {
+			c.Different = append(c.Different, fmt.Sprintf("%s computed on %s, %s on %s", a.Label, deviceWords(a.Device), b.Label, deviceWords(b.Device)))
+		}
+		c.fill(a, b, launchOf(e[i].counted), launchOf(e[j].counted))
 		c.Caveats = caveats(a, b)
 	}
 	// What was computed in other numbers must not pass for the same arithmetic, ratio or not.
@@ -119,8 +156,8 @@ func differentLife(a, b *Cell) string {
 	return ""
 }
 
-// differentDevice refuses a ratio that would say more about the devices than about the engines.
-func differentDevice(a, b *Cell) string {
+// unknownDevice refuses a ratio where it is not known what of.
+func unknownDevice(a, b *Cell) string {
 	for _, c := range []*Cell{a, b} {
 		if c.Launches.Counted == 0 {
 			return fmt.Sprintf("No ratio for %s and %s: no launch of %s counts.", a.Label, b.Label, c.Label)
@@ -139,7 +176,12 @@ func differentDevice(a, b *Cell) string {
 				b.Label, c.Label, c.Device.Class)
 		}
 	}
-	if a.Device.Class == b.Device.Class {
+	return ""
+}
+
+// differentDevice refuses a ratio that would say more about the devices than about the engines.
+func differentDevice(a, b *Cell) string {
+	if a.Device == nil || b.Device == nil || a.Device.Class == b.Device.Class {
 		return ""
 	}
 	// Of the engines, whatever the prompt: the same words for every pair of their cells.
@@ -201,9 +243,8 @@ func (f Figure) perLaunch(launch map[int]int) []float64 {
 	return out
 }
 
-func ratios(a, b *Cell, launchA, launchB map[int]int) []Ratio {
-	out := []Ratio{}
-	var tests []test
+// fill sets each figure that both have against the other's.
+func (c *Comparison) fill(a, b *Cell, launchA, launchB map[int]int) {
 	for _, name := range compared() {
 		if name == Increase && (a.Figure(Baseline).Absent == NoBaseline) != (b.Figure(Baseline).Absent == NoBaseline) {
 			continue // one is a whole peak, the other what came on top
@@ -218,63 +259,54 @@ func ratios(a, b *Cell, launchA, launchB map[int]int) []Ratio {
 			continue // the one's has the other's in it
 		}
 		fa, fb := a.Figure(name), b.Figure(name)
-		if !fa.Known() || !fb.Known() || fb.Center() <= 0 || fa.Center() < 0 {
+		if !fa.Known() || !fb.Known() {
 			continue
 		}
-		tests = append(tests, chance(fa.perLaunch(launchA), fb.perLaunch(launchB)))
-		r := Ratio{Figure: name, Title: fa.Title, Ratio: round(fa.Center()/fb.Center(), 6)}
-		var notes []string
-		if name == DecodeTPS {
-			notes = append(notes, lengthsDiffer(a, b))
+		s := newSides(fa.perLaunch(launchA), fb.perLaunch(launchB))
+		t := chance(s.a, s.b)
+		t.weight, t.same = weight(name), order(s.a, s.b)
+		r := newRatio(fa, fb, s)
+		r.Note, r.Different = alikeNote(name, a, b), strings.Join(c.Different, "; ")
+		for _, of := range []struct {
+			c *Cell
+			f Figure
+		}{{a, fa}, {b, fb}} {
+			for _, w := range of.f.Warnings {
+				r.Warnings = append(r.Warnings, Warning{w, of.c.Label})
+			}
 		}
-		if name == DecodeTPS || name == TTFT || name == PrefillTPS {
-			notes = append(notes, piecesDiffer(a, b))
-		}
-		r.Note = strings.Join(slices.DeleteFunc(notes, func(s string) bool { return s == "" }), "; ")
-		out = append(out, r)
+		c.Ratios, c.sides, c.tests = append(c.Ratios, r), append(c.sides, s), append(c.tests, t)
 	}
-	for i, p := range holm(tests) {
-		out[i].P = round(p, 6)
-		out[i].Significant = p <= alpha
-		out[i].Verdict = ratioWords(out[i], a, b, tests[i])
-	}
-	return out
 }
 
-func ratioWords(r Ratio, a, b *Cell, t test) string {
-	words := fmt.Sprintf("%s of %s is %s times that of %s", r.Title, a.Label, short(r.Ratio), b.Label)
-	if r.Ratio < 1 && r.Ratio > 0 {
-		words = fmt.Sprintf("%s of %s is %s times that of %s", r.Title, b.Label, short(1/r.Ratio), a.Label)
+func newRatio(fa, fb Figure, s sides) Ratio {
+	a, b := fa.Center(), fb.Center()
+	r := Ratio{Figure: fa.Name, Title: fa.Title, Unit: fa.Unit, Left: Side{a, fa.Interval, len(s.a)}, Right: Side{b, fb.Interval, len(s.b)},
+		Delta: round(b-a, 6), DeltaInterval: s.change()}
+	if s.few {
+		r.IntervalNote = TooFewRuns
 	}
-	if r.Note != "" {
-		words += " (" + r.Note + ")"
+	if a > 0 && b > 0 {
+		ratio, percent := round(a/b, 6), round(100*(b-a)/a, 6)
+		r.Percent = &percent
+		if ratio > 0 { // of less than half a millionth there is no ratio
+			r.Ratio, r.Interval = &ratio, s.ratio()
+			r.PercentInterval = percentInterval(r.Interval)
+		}
 	}
-	switch {
-	case r.Significant:
-		return fmt.Sprintf("%s (p = %.2g, n = %d and %d)", words, r.P, t.n1, t.n2)
-	case t.few && a.Spec.Reused:
-		return fmt.Sprintf("%s, but of %d and %d launches that can't be told from chance: repetitions in one launch share "+
-			"its luck", words, t.n1, t.n2)
-	case t.few:
-		return fmt.Sprintf("%s, but n = %d and %d are too few runs to tell that from chance", words, t.n1, t.n2)
-	}
-	return fmt.Sprintf("%s, which can't be told from chance (p = %.2g, n = %d and %d)", words, r.P, t.n1, t.n2)
+	return r
 }
 
-// holm corrects p values for their number.
-func holm(tests []test) []float64 {
-	order := make([]int, len(tests))
-	for i := range order {
-		order[i] = i
+// alikeNote says in which way a figure of one cell is not quite that of the other.
+func alikeNote(name string, a, b *Cell) string {
+	var notes []string
+	if name == DecodeTPS {
+		notes = append(notes, lengthsDiffer(a, b))
 	}
-	sort.SliceStable(order, func(i, j int) bool { return tests[order[i]].p < tests[order[j]].p })
-	out := make([]float64, len(tests))
-	highest := 0.0
-	for rank, i := range order {
-		highest = max(highest, min(1, tests[i].p*float64(len(tests)-rank)))
-		out[i] = highest
+	if name == DecodeTPS || name == TTFT || name == PrefillTPS {
+		notes = append(notes, piecesDiffer(a, b))
 	}
-	return out
+	return strings.Join(slices.DeleteFunc(notes, func(s string) bool { return s == "" }), "; ")
 }
 
 // lengthsDiffer says so where one side generated more than the other: later tokens cost more.
@@ -348,7 +380,7 @@ func loadsDiffer(a, b *Cell) string {
 // caveats lists what engines said about their policy where they differ: it may be compared, knowing that.
 func caveats(a, b *Cell) []string {
 	out := []string{}
-	if a.Device.Class == record.SoftwareAdapter {
+	if a.Device.Class == record.SoftwareAdapter && b.Device.Class == record.SoftwareAdapter {
 		out = append(out, "both computed on a software adapter, a GPU interface computed on the CPU: the ratio says "+
 			"nothing about a real GPU")
 	}
@@ -364,7 +396,7 @@ func caveats(a, b *Cell) []string {
 	if why := piecesDiffer(a, b); why != "" {
 		out = append(out, why+": times to the first token, prefill and decode are not quite alike")
 	}
-	if a.Device.Name != b.Device.Name {
+	if a.Device.Class == b.Device.Class && a.Device.Name != b.Device.Name {
 		out = append(out, fmt.Sprintf("the devices are of one class and have different names: %s and %s", a.Device.Name,
 			b.Device.Name))
 	}

@@ -5,6 +5,8 @@ import (
 	"slices"
 
 	"golang.org/x/perf/benchmath"
+
+	"llmparity/internal/record"
 )
 
 // Names of our own figures. Reported figures carry the engine's own names.
@@ -64,6 +66,8 @@ type Figure struct {
 	// Method and Blind name the source of a figure of a Breakdown, and what that source can't see.
 	Method string `json:"method,omitempty"`
 	Blind  string `json:"blind,omitempty"`
+	// Warnings are what to know of the launches before believing it: outliers, a trend, noise.
+	Warnings []record.Warning `json:"warnings,omitempty"`
 }
 
 // Value is a figure of one launch.

@@ -20,11 +20,16 @@ func (r *Result) comparability() []string {
 		out = append(out, fmt.Sprintf("There is one engine here, %s, and nothing to compare it with.", r.Cells[0].Spec.Engine))
 	}
 	out = append(out, r.libraryWords()...)
-	ratios := 0
+	ratios, unlike := 0, 0
 	for _, c := range r.Comparisons {
-		if c.Refused != "" {
+		switch {
+		case c.Refused != "":
 			out = appendNew(out, c.Refused)
-		} else {
+		case len(c.Different) > 0:
+			unlike++
+			out = appendNew(out, fmt.Sprintf("%s and %s are not alike, and are set against each other because that was asked for: %s.",
+				r.Cells[c.A].Label, r.Cells[c.B].Label, strings.Join(c.Different, "; ")))
+		default:
 			ratios++
 		}
 		for _, caveat := range c.Caveats {
@@ -34,6 +39,10 @@ func (r *Result) comparability() []string {
 	if ratios > 0 {
 		out = append(out, "Ratios are given where both sides had the same model, prompt and request, on the same class of "+
 			"device.")
+	}
+	if unlike > 0 {
+		out = append(out, "Ratios of what is not alike are marked wherever they stand: they say as much about what differs as about the "+
+			"engines.")
 	}
 	if with, without := r.baselines(); len(with) > 0 && len(without) > 0 {
 		out = append(out, fmt.Sprintf("Increases mean different things: %s had no process before the load, so its increase "+
@@ -162,16 +171,8 @@ func whatWasCompared(pairs []Parity) string {
 
 // costWords gives ratios where they are allowed, else the figures side by side.
 func (r *Result) costWords() string {
-	for _, c := range r.Comparisons {
-		var words []string
-		for _, x := range c.Ratios {
-			if x.Figure == PeakPSS || x.Figure == DecodeTPS {
-				words = append(words, x.Verdict)
-			}
-		}
-		if len(words) > 0 {
-			return strings.ToUpper(words[0][:1]) + strings.Join(words, "; ")[1:] + "." // titles of ours: ASCII
-		}
+	if words := r.ratioWords(); len(words) > 0 {
+		return strings.ToUpper(words[0][:1]) + strings.Join(words, "; ")[1:] + "." // titles of ours: ASCII
 	}
 	var words []string
 	for _, c := range r.Cells {
@@ -195,6 +196,41 @@ func (r *Result) costWords() string {
 		end = "; no ratio is drawn between them."
 	}
 	return strings.Join(words, "; ") + end
+}
+
+// ratioWords are what the statistics say of memory and speed: of runs where there are several, of the mean over cells where there is one.
+func (r *Result) ratioWords() []string {
+	asked := func(figure string) bool { return figure == PeakPSS || figure == DecodeTPS }
+	for _, ofRuns := range []bool{true, false} {
+		for f, family := range r.Families {
+			if family.Runs != ofRuns {
+				continue
+			}
+			for _, g := range family.Means {
+				var words []string
+				for _, m := range family.Means {
+					if m.Group == g.Group && asked(m.Figure) {
+						words = append(words, m.Verdict)
+					}
+				}
+				if len(words) > 0 {
+					return words
+				}
+			}
+			for _, c := range r.Comparisons {
+				var words []string
+				for _, x := range c.Ratios {
+					if c.Family == f && asked(x.Figure) {
+						words = append(words, x.Verdict)
+					}
+				}
+				if len(words) > 0 {
+					return words
+				}
+			}
+		}
+	}
+	return nil
 }
 
 func (r *Result) trustWords() string {
@@ -288,6 +324,9 @@ func (r *Result) warnings(runs []*record.Run, e []evidence) []Warning {
 			out = append(out, Warning{record.Warning{Code: "run-" + string(run.Status),
 				Text: "the run did not end well: status " + string(run.Status)}, where})
 		}
+		if words := busy(run); words != "" {
+			out = append(out, Warning{record.Warning{Code: BusyMachine, Text: "times are those of a machine that was not quiet: " + words}, where})
+		}
 	}
 	for i, c := range r.Cells {
 		out = append(out, launchWarnings(&c, e[i].all)...)
@@ -349,6 +388,13 @@ func (c *Cell) ownWarnings() []Warning {
 			text += ": " + f.Error
 		}
 		warn("launch-"+string(f.Status), "%s", text)
+	}
+	for _, f := range c.Figures {
+		for _, w := range f.Warnings {
+			if w.Code != BusyMachine { // which is the run's
+				warn(w.Code, "%s: %s", f.Title, w.Text)
+			}
+		}
 	}
 	if busy := c.Figure(SamplerBusy); busy.Known() && busy.Center() > 2 {
 		warn("sampler-cost", "reading took %s %% of a core while the engine worked, which it may have missed",

@@ -1,0 +1,230 @@
+package compare
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"sort"
+)
+
+// law is how the median of a sample drawn anew from its own values is distributed: the bootstrap's answer to what another series of
+// launches might have given. No draws are needed for it: of n values the chance that each is the middle one is known in closed form, so
+// all n^n ways to draw are counted, and there is no seed that an interval hangs on.
+type law struct {
+	values []float64 // rising
+	upTo   []float64 // the chance of at most that value
+}
+
+// negligible is a chance that no interval notices.
+const negligible = 1e-12
+
+// medianLaw works that out; of an even number of values the median lies between two.
+func medianLaw(sample []float64) law {
+	x := slices.Sorted(slices.Values(sample))
+	n := len(x)
+	var atoms []atom
+	if n%2 == 1 {
+		before := 0.0
+		for i := range x {
+			now := atLeast(n, n/2+1, float64(i+1)/float64(n))
+			atoms = append(atoms, atom{x[i], now - before})
+			before = now
+		}
+		return newLaw(atoms)
+	}
+	half := n / 2
+	ways := math.Exp(logChoose(n, half))
+	share := func(i int) float64 { return math.Pow(float64(i)/float64(n), float64(half)) }
+	before := 0.0
+	for i := range x {
+		now := atLeast(n, half, float64(i+1)/float64(n))
+		same := now - before // the lower of the two in the middle is x[i]
+		before = now
+		if same < negligible {
+			continue
+		}
+		for j := i + 1; j < n; j++ { // half of the draws up to i, one of them i; the rest from j on, one of them j
+			apart := ways * (share(i+1) - share(i)) * (share(n-j) - share(n-j-1))
+			same -= apart
+			if apart > negligible {
+				atoms = append(atoms, atom{x[i]/2 + x[j]/2, apart})
+			}
+		}
+		atoms = append(atoms, atom{x[i], max(0, same)})
+	}
+	return newLaw(atoms)
+}
+
+type atom struct{ value, chance float64 }
+
+func newLaw(atoms []atom) law {
+	slices.SortFunc(atoms, func(a, b atom) int {
+		if a.value < b.value {
+			return -1
+		}
+		if a.value > b.value {
+			return 1
+		}
+		return 0
+	})
+	var l law
+	sum := 0.0
+	for _, a := range atoms {
+		sum += a.chance
+		l.values, l.upTo = append(l.values, a.value), append(l.upTo, sum)
+	}
+	for i := range l.upTo {
+		l.upTo[i] /= sum
+	}
+	return l
+}
+
+// atLeast is the chance that of n draws k or more succeed, each with the chance p.
+func atLeast(n, k int, p float64) float64 {
+	if p >= 1 {
+		return 1
+	}
+	sum := 0.0
+	for i := k; i <= n; i++ {
+		sum += math.Exp(logChoose(n, i) + float64(i)*math.Log(p) + float64(n-i)*math.Log1p(-p))
+	}
+	return min(1, sum)
+}
+
+func (l law) logs() law {
+	out := law{values: make([]float64, len(l.values)), upTo: l.upTo}
+	for i, v := range l.values {
+		out.values[i] = math.Log(v)
+	}
+	return out
+}
+
+// drawn is the value at a share of all draws.
+func (l law) drawn(u float64) float64 {
+	return l.values[min(sort.SearchFloat64s(l.upTo, u), len(l.values)-1)]
+}
+
+// less is the chance that a value of l less one of o is at most t; strictly less where that is asked for.
+func (l law) less(o law, t float64, strictly bool) float64 {
+	sum, before := 0.0, 0.0
+	at := 0 // the values of o from here on are large enough
+	for i, v := range l.values {
+		for at < len(o.values) && (v-o.values[at] > t || strictly && v-o.values[at] == t) {
+			at++
+		}
+		enough := 1.0
+		if at > 0 {
+			enough = 1 - o.upTo[at-1]
+		}
+		sum += (l.upTo[i] - before) * enough
+		before = l.upTo[i]
+	}
+	return sum
+}
+
+// difference is the percentile interval of what a median of l is above one of o. What it says of the difference the other way round is
+// the same.
+func (l law) difference(o law) (lo, hi float64) {
+	const tail = (1 - confidence) / 2
+	least, most := l.values[0]-o.values[len(o.values)-1], l.values[len(l.values)-1]-o.values[0]
+	lo = turn(least, most, func(t float64) bool { return l.less(o, t, false) >= tail })
+	hi = turn(least, most, func(t float64) bool { return l.less(o, t, true) > 1-tail })
+	return lo, hi
+}
+
+// turn finds where a condition begins to hold that holds for the most and all that is near it.
+func turn(least, most float64, holds func(float64) bool) float64 {
+	if holds(least) {
+		return least
+	}
+	for range 60 {
+		middle := least/2 + most/2
+		if holds(middle) {
+			most = middle
+		} else {
+			least = middle
+		}
+	}
+	return most
+}
+
+// sides are a figure's values by launch, on both sides of a comparison.
+type sides struct {
+	a, b       []float64
+	lawA, lawB law
+	few        bool // of a side there are too few launches for an interval: drawing three values anew can't show what a fourth would be
+	positive   bool // there are values on both sides, all above zero: a ratio of their medians makes sense
+}
+
+func newSides(a, b []float64) sides {
+	s := sides{a: a, b: b, few: min(len(a), len(b)) < minRuns}
+	s.positive = len(a) > 0 && len(b) > 0 && min(slices.Min(a), slices.Min(b)) > 0
+	if !s.few {
+		s.lawA, s.lawB = medianLaw(a), medianLaw(b)
+	}
+	return s
+}
+
+// ratio is the interval of the median of a over that of b; nil where there are too few launches, or ratios make no sense.
+func (s sides) ratio() *Interval {
+	if s.few || !s.positive {
+		return nil
+	}
+	lo, hi := s.lawA.logs().difference(s.lawB.logs())
+	return &Interval{Lo: round(math.Exp(lo), 6), Hi: round(math.Exp(hi), 6), Confidence: confidence}
+}
+
+// change is the interval of the median of b less that of a.
+func (s sides) change() *Interval {
+	if s.few {
+		return nil
+	}
+	lo, hi := s.lawB.difference(s.lawA)
+	return &Interval{Lo: round(lo, 6), Hi: round(hi, 6), Confidence: confidence}
+}
+
+// draws is how often a mean over cells is drawn, twice each: the second time the two sides have changed streams, so that the interval
+// of A over B is that of B over A turned round.
+const draws = 1000
+
+// meanRatio is the interval of the geometric mean over cells of ratios of medians; nil where one of them has none. There are too many
+// ways to draw to count them: they are drawn, with a seed that is always the same, so that the same records give the same interval.
+func meanRatio(cells []sides) *Interval {
+	var all [][2]law
+	for _, s := range cells {
+		if s.few || !s.positive {
+			return nil
+		}
+		all = append(all, [2]law{s.lawA.logs(), s.lawB.logs()})
+	}
+	return drawnMean(all)
+}
+
+// meanOf is the same of medians alone.
+func meanOf(samples [][]float64) *Interval {
+	var all [][2]law
+	for _, s := range samples {
+		if len(s) < minRuns || slices.Min(s) <= 0 {
+			return nil
+		}
+		all = append(all, [2]law{medianLaw(s).logs(), {values: []float64{0}, upTo: []float64{1}}})
+	}
+	return drawnMean(all)
+}
+
+func drawnMean(all [][2]law) *Interval {
+	seeded := rand.New(rand.NewPCG(1, uint64(len(all))))
+	sums := make([]float64, 0, 2*draws)
+	for range draws {
+		sum, turned := 0.0, 0.0
+		for _, l := range all {
+			u, v := seeded.Float64(), seeded.Float64()
+			sum += l[0].drawn(u) - l[1].drawn(v)
+			turned += l[0].drawn(v) - l[1].drawn(u)
+		}
+		sums = append(sums, sum/float64(len(all)), turned/float64(len(all)))
+	}
+	slices.Sort(sums)
+	out := int((1 - confidence) / 2 * float64(len(sums)))
+	return &Interval{Lo: round(math.Exp(sums[out]), 6), Hi: round(math.Exp(sums[len(sums)-1-out]), 6), Confidence: confidence}
+}

@@ -1,0 +1,291 @@
+package compare
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"sort"
+	"strings"
+)
+
+// Family is what one question is answered by: does B differ from A? Its tests are those of every figure in every pair of cells of the
+// two sides, and those of the means over the pairs. Holm corrects for their number, so that of families of equals at most alpha have
+// any difference in them at all.
+type Family struct {
+	A     string `json:"a"` // names of the two sides: runs, or engines of one run
+	B     string `json:"b"`
+	Runs  bool   `json:"of_runs,omitempty"` // A and B are runs
+	Tests int    `json:"tests"`             // that are told apart: figures that order the launches alike are one
+	Means []Mean `json:"means"`
+	key   string
+}
+
+// Mean is the geometric mean of a figure's ratios over several pairs of cells.
+type Mean struct {
+	Figure string   `json:"figure"`
+	Title  string   `json:"title"`
+	Group  string   `json:"group"` // what the pairs have in common
+	Over   []string `json:"over"`  // what is averaged over: fields of cells, and how many values each has
+	Cells  int      `json:"cells"` // pairs
+	Left   int      `json:"left_out,omitempty"`
+	// Ratio is A's over B's.
+	Ratio           float64   `json:"ratio"`
+	Interval        *Interval `json:"ratio_interval"`
+	Percent         float64   `json:"delta_percent"` // from A to B
+	PercentInterval *Interval `json:"delta_percent_interval"`
+	Note            string    `json:"interval_note,omitempty"`
+	Different       string    `json:"different,omitempty"` // in which way the sides are not alike
+	Judgement
+	Verdict string `json:"verdict"`
+
+	test test
+}
+
+// Call is what the statistics call what was seen.
+type Call string
+
+// What they call it.
+const (
+	Differs     Call = "different"
+	TooSmall    Call = "too small to matter"       // real, but under the minimum effect
+	Chance      Call = "can't be told from chance" // which does not say that there is no difference
+	TooFewToSay Call = "too few runs to tell"      // no values whatever could have been called different
+)
+
+// Judgement is what is to be thought of a difference.
+type Judgement struct {
+	Family int `json:"family"` // index into Families
+	// Raw is the p of the test alone, P is corrected by Holm for the tests of the family.
+	Raw         float64 `json:"p"`
+	P           float64 `json:"p_holm"`
+	Significant bool    `json:"significant"` // P is at most alpha
+	Call        Call    `json:"call"`
+}
+
+// weight is a figure's in its family. The two that the verdict is made of weigh most, because Holm's correction for what nobody asked
+// first would else hide a change of a tenth in what everybody asks.
+func weight(figure string) float64 {
+	if figure == PeakPSS || figure == DecodeTPS {
+		return 3
+	}
+	return 1
+}
+
+// judge tests families, and puts what comes of it into words.
+func (r *Result) judge(o Options) {
+	for i := range r.Comparisons {
+		r.enlist(i)
+	}
+	r.means(o)
+	for f := range r.Families {
+		var tests []test
+		var of []*Judgement
+		each := func(t test, j *Judgement) { tests, of = append(tests, t), append(of, j) }
+		for i := range r.Comparisons {
+			c := &r.Comparisons[i]
+			for k := range c.Ratios {
+				if c.Ratios[k].Family == f {
+					each(c.tests[k], &c.Ratios[k].Judgement)
+				}
+			}
+		}
+		for i := range r.Families[f].Means {
+			m := &r.Families[f].Means[i]
+			each(m.test, &m.Judgement)
+		}
+		r.Families[f].Tests = distinct(tests)
+		corrected := holm(tests, func(t test) float64 { return t.p })
+		best := holm(tests, func(t test) float64 { return t.least })
+		for i, j := range of {
+			j.Family, j.Raw, j.P, j.Significant = f, round(tests[i].p, 9), round(corrected[i], 9), corrected[i] <= alpha
+			switch {
+			case j.Significant:
+				j.Call = Differs
+			case best[i] > alpha*(1+1e-9):
+				j.Call = TooFewToSay
+			default:
+				j.Call = Chance
+			}
+		}
+	}
+	r.word(o)
+}
+
+// word writes the verdicts, when effects that are too small are known.
+func (r *Result) word(o Options) {
+	small := func(ratio float64) bool { return math.Abs(math.Log(ratio)) < math.Log1p(o.MinEffect)*(1-1e-9) }
+	for i := range r.Comparisons {
+		c := &r.Comparisons[i]
+		for k := range c.Ratios {
+			x := &c.Ratios[k]
+			if x.Call == Differs && x.Ratio != nil && small(*x.Ratio) {
+				x.Call = TooSmall
+			}
+			x.Verdict = x.words(&r.Cells[c.A], &r.Cells[c.B], c.tests[k], o)
+		}
+	}
+	for f := range r.Families {
+		for i := range r.Families[f].Means {
+			m := &r.Families[f].Means[i]
+			if m.Call == Differs && small(m.Ratio) {
+				m.Call = TooSmall
+			}
+			m.Verdict = m.words(r.Families[f], o)
+		}
+	}
+}
+
+// enlist puts a comparison's tests into their family.
+func (r *Result) enlist(i int) {
+	c := &r.Comparisons[i]
+	a, b := &r.Cells[c.A], &r.Cells[c.B]
+	family := Family{A: a.Spec.Engine, B: b.Spec.Engine, Means: []Mean{}, key: fmt.Sprintf("%d %q %q", a.Run, a.Spec.Engine, b.Spec.Engine)}
+	if a.Run != b.Run {
+		family.A, family.B, family.Runs = r.runName(a.Run), r.runName(b.Run), true
+		family.key = fmt.Sprintf("%d %d", a.Run, b.Run)
+	} else if len(r.Runs) > 1 {
+		family.A, family.B = family.A+" in "+r.runName(a.Run), family.B+" in "+r.runName(b.Run)
+	}
+	at := slices.IndexFunc(r.Families, func(f Family) bool { return f.key == family.key })
+	if at < 0 {
+		at = len(r.Families)
+		r.Families = append(r.Families, family)
+	}
+	c.Family = at
+	for k := range c.Ratios {
+		c.Ratios[k].Family = at
+		c.tests[k].same = fmt.Sprint(i, " ", c.tests[k].same)
+	}
+}
+
+// means averages each family's ratios over the pairs of cells that have the asked fields in common, and the class of their devices:
+// those that may be compared.
+func (r *Result) means(o Options) {
+	by := o.By
+	if by == nil {
+		by = []string{"engine"}
+	}
+	by = slices.DeleteFunc(slices.Clone(by), func(s string) bool { return s == "run" }) // a family has its runs
+	for f := range r.Families {
+		var groups []string
+		members := map[string][]int{}
+		for i := range r.Comparisons {
+			if c := &r.Comparisons[i]; c.Family == f {
+				g := r.common(c, by)
+				groups = appendNew(groups, g)
+				members[g] = append(members[g], i)
+			}
+		}
+		for _, g := range groups {
+			for _, figure := range compared() {
+				if m, ok := r.mean(members[g], figure, by); ok {
+					m.Group, m.Family = g, f
+					m.test.same = fmt.Sprint("mean ", g, " ", m.test.same)
+					r.Families[f].Means = append(r.Families[f].Means, m)
+				}
+			}
+		}
+	}
+}
+
+// common names what both cells of a comparison have of the asked fields.
+func (r *Result) common(c *Comparison, by []string) string {
+	a, b := &r.Cells[c.A], &r.Cells[c.B]
+	if !slices.Contains(by, "device") {
+		by = append(slices.Clone(by), "device")
+	}
+	var words []string
+	for _, name := range by {
+		x, y := r.field(a, name), r.field(b, name)
+		if x != y {
+			x += " against " + y
+		}
+		words = append(words, name+" "+x)
+	}
+	return strings.Join(words, ", ")
+}
+
+// mean is that of one figure over comparisons; false where fewer than two have a ratio of it.
+func (r *Result) mean(comparisons []int, figure string, by []string) (Mean, bool) {
+	m := Mean{Figure: figure}
+	var all []sides
+	var cells []int
+	var orders []string
+	sum := 0.0
+	for _, i := range comparisons {
+		c := &r.Comparisons[i]
+		k := slices.IndexFunc(c.Ratios, func(x Ratio) bool { return x.Figure == figure && x.Ratio != nil })
+		if k < 0 {
+			m.Left++
+			continue
+		}
+		x := c.Ratios[k]
+		all, cells, orders = append(all, c.sides[k]), append(cells, c.A), append(orders, c.tests[k].same)
+		sum += math.Log(*x.Ratio)
+		m.Title = x.Title
+		if x.Different != "" && !strings.Contains(m.Different, x.Different) {
+			m.Different = strings.TrimPrefix(m.Different+"; "+x.Different, "; ")
+		}
+	}
+	m.Cells, m.Over = len(all), r.varied(cells, by)
+	if m.Cells < 2 {
+		return m, false
+	}
+	m.Ratio = round(math.Exp(sum/float64(m.Cells)), 6)
+	m.Percent = round(100*(math.Exp(-sum/float64(m.Cells))-1), 6)
+	m.Interval = meanRatio(all)
+	m.PercentInterval = percentInterval(m.Interval)
+	if m.Interval == nil {
+		m.Note = TooFewRuns
+	}
+	m.test = overCells(all)
+	m.test.weight, m.test.same = weight(figure), strings.Join(orders, " ")
+	return m, true
+}
+
+// percentInterval is what an interval of A over B says of the change from A to B.
+func percentInterval(i *Interval) *Interval {
+	if i == nil || i.Lo <= 0 {
+		return nil
+	}
+	return &Interval{Lo: round(100*(1/i.Hi-1), 6), Hi: round(100*(1/i.Lo-1), 6), Confidence: i.Confidence}
+}
+
+// distinct counts tests that are not the same.
+func distinct(tests []test) int {
+	seen := map[string]bool{}
+	for _, t := range tests {
+		seen[t.same] = true
+	}
+	return len(seen)
+}
+
+// holm corrects p values for their number, by the weights of the tests. Of tests that are the same one counts, with the largest weight
+// among them.
+func holm(tests []test, of func(test) float64) []float64 {
+	var order []int // one of each
+	heaviest := map[string]float64{}
+	for i, t := range tests {
+		if _, again := heaviest[t.same]; !again {
+			order = append(order, i)
+		}
+		heaviest[t.same] = max(heaviest[t.same], t.weight)
+	}
+	left := 0.0
+	for _, w := range heaviest {
+		left += w // of whole numbers: their order changes nothing
+	}
+	share := func(i int) float64 { return of(tests[i]) / heaviest[tests[i].same] }
+	sort.SliceStable(order, func(i, j int) bool { return share(order[i]) < share(order[j]) })
+	corrected, highest := map[string]float64{}, 0.0
+	for _, i := range order {
+		highest = max(highest, min(1, share(i)*left))
+		corrected[tests[i].same] = highest
+		left -= heaviest[tests[i].same]
+	}
+	out := make([]float64, len(tests))
+	for i, t := range tests {
+		out[i] = corrected[t.same]
+	}
+	return out
+}

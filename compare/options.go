@@ -1,0 +1,140 @@
+package compare
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"llmparity/internal/fault"
+)
+
+// Options say how runs are compared.
+type Options struct {
+	// MinEffect is the share below which a difference that is real is not one that matters: 0.01 is 1 %.
+	MinEffect float64
+	// AllowDifferent gives ratios of what is not alike too: of other classes of device, isolations, unverified weights. Each is marked.
+	AllowDifferent bool
+	// By names the fields that cells must have in common to be averaged; nil: the engine, and no groups are shown.
+	By []string
+}
+
+// Defaults are the options of Runs.
+func Defaults() Options { return Options{MinEffect: 0.01} }
+
+// Statistics are the rules that a Result was made by.
+type Statistics struct {
+	Alpha          float64  `json:"alpha"`      // the most families of equals, as a share, that are called different
+	Confidence     float64  `json:"confidence"` // of intervals
+	MinEffect      float64  `json:"min_effect"` // a share
+	AllowDifferent bool     `json:"allow_different,omitempty"`
+	By             []string `json:"by,omitempty"` // as asked for
+}
+
+func (o Options) statistics() Statistics {
+	return Statistics{Alpha: alpha, Confidence: confidence, MinEffect: o.MinEffect, AllowDifferent: o.AllowDifferent, By: o.By}
+}
+
+// Check says what is wrong with options that people give.
+func (o Options) Check() error {
+	if !(o.MinEffect >= 0 && o.MinEffect < 1) {
+		return fault.New(fault.Usage, "give a share from 0 to 100 %, such as 1%", "a minimum effect of %g %% makes no sense", 100*o.MinEffect)
+	}
+	for _, name := range o.By {
+		if !slices.Contains(Fields(), name) {
+			return fault.New(fault.Usage, "use "+strings.Join(Fields(), ", "), "cells can't be grouped by %q", name)
+		}
+	}
+	return nil
+}
+
+// Fields lists what cells can be grouped by.
+func Fields() []string {
+	return []string{"engine", "model", "input_len", "output_len", "prompt", "context", "dtype", "temperature", "isolation", "device", "run"}
+}
+
+// field is a cell's value of one of them, as people write it.
+func (r *Result) field(c *Cell, name string) string {
+	switch name {
+	case "engine":
+		return c.Spec.Engine
+	case "model":
+		return c.Spec.Model.Name
+	case "input_len": // as the engine counts tokens
+		if f := c.Figure(Prompt); f.Known() {
+			return count(f)
+		}
+		return "unknown"
+	case "output_len":
+		return strconv.Itoa(c.Spec.MaxTokens)
+	case "prompt":
+		return strconv.Quote(c.Spec.Prompt)
+	case "context":
+		return strconv.Itoa(c.Spec.Model.Context)
+	case "dtype":
+		return firstOf(numbers(c), c.Spec.Model.DType, "unknown")
+	case "temperature":
+		return strconv.FormatFloat(c.Spec.Temperature, 'g', -1, 64)
+	case "isolation":
+		return isolation(c)
+	case "device":
+		return deviceClass(c)
+	case "run":
+		return r.runName(c.Run)
+	}
+	return ""
+}
+
+func firstOf(words ...string) string {
+	for _, w := range words {
+		if w != "" {
+			return w
+		}
+	}
+	return ""
+}
+
+func deviceClass(c *Cell) string {
+	if c.Device == nil {
+		return "unknown"
+	}
+	return string(c.Device.Class)
+}
+
+// runName tells runs apart: by their names where these differ, else by their folders, else by their place.
+func (r *Result) runName(run int) string {
+	same := func(of func(Run) string) bool {
+		for i, other := range r.Runs {
+			if i != run && of(other) == of(r.Runs[run]) {
+				return true
+			}
+		}
+		return false
+	}
+	name, dir := func(x Run) string { return x.Name }, func(x Run) string { return x.Dir }
+	switch {
+	case !same(name):
+		return r.Runs[run].Name
+	case !same(dir):
+		return r.Runs[run].Dir
+	}
+	return fmt.Sprintf("%s #%d", r.Runs[run].Name, run+1)
+}
+
+// varied says in which fields cells differ that are averaged, and of how many kinds they are.
+func (r *Result) varied(cells []int, but []string) []string {
+	out := []string{}
+	for _, name := range Fields() {
+		if slices.Contains(but, name) {
+			continue
+		}
+		values := map[string]bool{}
+		for _, i := range cells {
+			values[r.field(&r.Cells[i], name)] = true
+		}
+		if len(values) > 1 {
+			out = append(out, fmt.Sprintf("%s (%d)", name, len(values)))
+		}
+	}
+	return out
+}

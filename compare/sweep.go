@@ -206,8 +206,12 @@ func (s *Sweep) judge() {
 	flat := s.Axis == AxisPrompt && reserved >= 0 && s.Rates[reserved].Center() == 0
 	for i := range s.Rates {
 		r := &s.Rates[i]
-		if r.judge(s.Theory, flat); r.Of == OfReserved && flat {
+		r.judge(s.Theory, flat)
+		switch {
+		case r.Of == OfReserved && flat:
 			r.Verdict = "flat, because what is reserved goes by the context and not by the prompt"
+		case r.Of == OfUsed && s.Axis == AxisContext && r.Center() == 0:
+			r.Verdict = "flat, because what is used goes by the text and not by the context"
 		}
 		s.Verdict = append(s.Verdict, fmt.Sprintf("%s: %s bytes/token: %s", r.Title, rateWords(r.Center()), r.Verdict))
 	}

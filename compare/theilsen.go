@@ -37,7 +37,9 @@ func theilSen(points []xy) (fitted, bool) {
 		return f, false
 	}
 	slices.Sort(slopes)
-	f.slope = middle(slopes)
+	if f.slope = middle(slopes); f.slope == 0 {
+		f.slope = 0 // it may have been minus 0
+	}
 	rest := make([]float64, len(points))
 	for i, p := range points {
 		rest[i] = p.y - f.slope*p.x

@@ -84,10 +84,6 @@ func TestWatchWhatMakesNoSense(t *testing.T) {
 
 // A chart is drawn in a terminal and the cursor is there again afterwards.
 func TestWatchLive(t *testing.T) {
-	script, err := exec.LookPath("script")
-	if err != nil {
-		t.Fatalf("no `script`, which makes a terminal: install util-linux (%v)", err)
-	}
 	name := uniqueName()
 	sleep := exec.Command("sleep", name)
 	if err := sleep.Start(); err != nil {
@@ -97,10 +93,8 @@ func TestWatchLive(t *testing.T) {
 		_ = sleep.Process.Kill()
 		_ = sleep.Wait() // killed, as it should be
 	}()
-	line := fmt.Sprintf("stty cols 80 rows 24; exec %s watch --live --duration 1 --interval 0.05 --pid %d", os.Args[0], sleep.Process.Pid)
-	cmd := program(t)
-	cmd.Path, cmd.Args = script, []string{"script", "-qec", line, "/dev/null"}
-	stdout, stderr, code := output(t, cmd)
+	line := fmt.Sprintf("%s watch --live --duration 1 --interval 0.05 --pid %d", os.Args[0], sleep.Process.Pid)
+	stdout, stderr, code := output(t, inTerminal(t, 80, line))
 	if code != 0 || strings.Count(stdout, "RSS, line; PSS, filled") < 2 || !strings.HasSuffix(strings.TrimSpace(stdout), "a sample") {
 		t.Errorf("code %d\n%s\n%q", code, stderr, stdout)
 	}
@@ -113,26 +107,28 @@ func TestWatchLive(t *testing.T) {
 	}
 }
 
-// inTerminal runs a shell's line in a terminal of its own.
-func inTerminal(t *testing.T, line string) *exec.Cmd {
+// inTerminal runs a program, as a shell's line, in a terminal of its own with so many columns. No shell stays between: it would get the
+// terminal's signals too, and some shells die of them while the program goes on.
+func inTerminal(t *testing.T, columns int, line string) *exec.Cmd {
 	t.Helper()
 	script, err := exec.LookPath("script")
 	if err != nil {
 		t.Fatalf("no `script`, which makes a terminal: install util-linux (%v)", err)
 	}
 	cmd := program(t)
-	cmd.Path, cmd.Args = script, []string{"script", "-qec", "stty cols 40 rows 24; " + line, "/dev/null"}
+	cmd.Path, cmd.Args = script, []string{"script", "-qec", fmt.Sprintf("stty cols %d rows 24; exec %s", columns, line), "/dev/null"}
+	cmd.Env = append(cmd.Env, "SHELL=/bin/sh") // else the user's own, which may be any
 	return cmd
 }
 
 // A chart never goes through what a command writes.
 func TestWatchLiveWithACommand(t *testing.T) {
 	watchIt := os.Args[0] + " watch --live --interval 0.05 -- sh -c 'sleep 0.7; echo hello >&2'"
-	stdout, _, code := output(t, inTerminal(t, watchIt+" > out.txt"))
+	stdout, _, code := output(t, inTerminal(t, 40, watchIt+" > out.txt"))
 	if code != 0 || strings.Contains(stdout, "\x1b[J") || !strings.Contains(stdout, "hello") || !strings.Contains(stdout, "2> err.txt") {
 		t.Errorf("errors in the terminal: code %d, %q", code, stdout)
 	}
-	cmd := inTerminal(t, watchIt+" > out.txt 2> err.txt")
+	cmd := inTerminal(t, 40, watchIt+" > out.txt 2> err.txt")
 	stdout, _, code = output(t, cmd)
 	errs, err := os.ReadFile(filepath.Join(cmd.Dir, "err.txt"))
 	if err != nil {
@@ -158,7 +154,7 @@ func TestAnInterruptIsTheCommands(t *testing.T) {
 		times int
 		code  int
 	}{{"echo caught; exit 4", 1, 4}, {"echo caught", 2, 130}} {
-		cmd := inTerminal(t, os.Args[0]+` watch -- sh -c 'trap "`+c.trap+`" INT; echo ready; while :; do sleep 0.05; done'`)
+		cmd := inTerminal(t, 40, os.Args[0]+` watch -- sh -c 'trap "`+c.trap+`" INT; echo ready; while :; do sleep 0.05; done'`)
 		in, err := cmd.StdinPipe()
 		if err != nil {
 			t.Fatal(err)

@@ -44,7 +44,7 @@ func (l *launch) refused(t *testing.T, known Generation) {
 		go ask()
 		select {
 		case refusal = <-second:
-		case <-time.After(10 * time.Second): // it waits for the first: that one has to go on
+		case <-time.After(patience / 3): // it waits for the first: that one has to go on
 			t.Error("a second generation is not refused while the first goes on")
 			go func() { <-second }()
 		}
@@ -111,7 +111,7 @@ func (l *launch) restart(t *testing.T, known Generation) {
 	if again := l.right(t, l.MaxTokens); !again.Same(known) {
 		t.Errorf("loaded again it says %v %q, want %v %q", again.IDs(), again.Usage.Text, known.IDs(), known.Usage.Text)
 	}
-	within(t, "Load", func() {
+	l.within("Load", func() {
 		if err := l.session.Load(limit(t), l.Model); err == nil || strings.Contains(err.Error(), "\n") {
 			t.Errorf("Load of a session that has its model gives the error %v, want one line", err)
 		}

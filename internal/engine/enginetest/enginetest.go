@@ -66,8 +66,11 @@ func (c Case) ids(f *faults, g Generation) {
 	}
 }
 
-// watchdog is how long anything may take before the suite calls it hung.
-const watchdog = 2 * time.Minute
+// What takes longer than patience is told to end, and says where it was; what has not ended by the time of the watchdog hangs.
+const (
+	patience = 90 * time.Second
+	watchdog = patience + time.Minute
+)
 
 // Run runs the suite: five loads in four launches, one launch whose load is cancelled, and some that are closed while they load.
 func Run(t *testing.T, c Case) {
@@ -110,14 +113,19 @@ func (c Case) open(t *testing.T) *launch {
 		t.Fatalf("Open: %v", err)
 	}
 	l.session = s
-	t.Cleanup(func() { l.close(t) }) // twice in every test that closes by itself
+	t.Cleanup(func() {
+		l.close(t) // twice in every test that closes by itself
+		if said := l.probe.lastWords(); t.Failed() && said != "" {
+			t.Log(said)
+		}
+	})
 	return l
 }
 
 func (l *launch) load(t *testing.T) {
 	t.Helper()
 	begin, before := time.Now(), len(l.probe.Spans())
-	within(t, "Load", func() {
+	l.within("Load", func() {
 		loading, loaded := context.WithCancel(limit(t))
 		defer loaded() // the model stays
 		if err := l.session.Load(loading, l.Model); err != nil {
@@ -143,7 +151,7 @@ func (l *launch) load(t *testing.T) {
 
 func (l *launch) unload(t *testing.T) {
 	t.Helper()
-	within(t, "Unload", func() {
+	l.within("Unload", func() {
 		if err := l.session.Unload(limit(t)); err != nil {
 			t.Errorf("Unload: %v", err)
 		}
@@ -152,7 +160,7 @@ func (l *launch) unload(t *testing.T) {
 
 func (l *launch) close(t *testing.T) {
 	t.Helper()
-	within(t, "Close", func() {
+	l.within("Close", func() {
 		if err := l.session.Close(); err != nil {
 			t.Errorf("Close: %v", err)
 		}
@@ -182,7 +190,7 @@ func (l *launch) generate(ctx context.Context, t *testing.T, r engine.Request, o
 	t.Helper()
 	var err error
 	g := Generation{Caps: l.engine.Caps(), MaxTokens: r.MaxTokens, Called: time.Now()}
-	within(t, "Generate", func() {
+	l.within("Generate", func() {
 		g.Usage, err = l.session.Generate(ctx, r, func(tok record.Token) {
 			g.Tokens = append(g.Tokens, tok)
 			if on != nil {
@@ -206,15 +214,14 @@ func (l *launch) right(t *testing.T, n int) Generation {
 }
 
 func limit(t *testing.T) context.Context {
-	ctx, cancel := context.WithTimeout(t.Context(), watchdog)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	t.Cleanup(cancel)
 	return ctx
 }
 
-// within fails, with every goroutine's stack, when f hangs.
-func within(t *testing.T, what string, f func()) {
-	t.Helper()
-	dog := time.AfterFunc(watchdog, func() { panic("enginetest: " + what + " hangs") })
+// within ends the tests, with every goroutine's stack and what the engine's programs said, when f hangs.
+func (l *launch) within(what string, f func()) {
+	dog := time.AfterFunc(watchdog, func() { panic("enginetest: " + what + " hangs" + l.probe.lastWords()) })
 	defer dog.Stop()
 	f()
 }

@@ -1,8 +1,11 @@
 package enginetest
 
 import (
+	"fmt"
 	"io"
+	"maps"
 	"slices"
+	"strings"
 	"sync"
 
 	"llmparity/internal/engine"
@@ -98,6 +101,19 @@ func (p *Probe) Logged(name string) (text string, closed bool) {
 		return "", false
 	}
 	return string(l.text), l.closed
+}
+
+// lastWords are the ends of all logs, for people who look for what went wrong; empty where there are none.
+func (p *Probe) lastWords() string {
+	const most = 8 << 10 // of each
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var b strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(p.logs)) {
+		text := p.logs[name].text
+		fmt.Fprintf(&b, "\nthe end of %s's log:\n%s", name, text[max(0, len(text)-most):])
+	}
+	return b.String()
 }
 
 // Warn keeps a warning.

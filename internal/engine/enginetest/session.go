@@ -37,6 +37,7 @@ func (c Case) session(t *testing.T) {
 	t.Run("prompt too long", l.tooLong)
 	t.Run("after trouble", func(t *testing.T) { l.right(t, l.MaxTokens) })
 	t.Run("at once", func(t *testing.T) { l.atOnce(t, first) })
+	t.Run("scores", func(t *testing.T) { l.scores(t, first) })
 	t.Run("restart", func(t *testing.T) { l.restart(t, first) })
 
 	l.unload(t)
@@ -212,7 +213,7 @@ func (c Case) closed(t *testing.T) {
 			time.Sleep(50 * time.Millisecond) // give it the chance to interfere; a late Close is right too
 		}
 	})
-	within(t, "Close", func() { <-done })
+	l.within("Close", func() { <-done })
 	if err == nil {
 		t.Error("Generate gives no error although the session was closed under it")
 	}
@@ -226,7 +227,7 @@ func (c Case) cancelledLoad(t *testing.T) {
 	l := c.open(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
-	within(t, "Load", func() {
+	l.within("Load", func() {
 		// A load that is done by then is right.
 		if err := l.session.Load(ctx, l.Model); err != nil && !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("a cancelled Load returns %v, want a context error", err)
@@ -246,7 +247,7 @@ func (c Case) closedLoad(t *testing.T) {
 			time.Sleep(after)
 			l.close(t)
 		}()
-		within(t, "Load", func() {
+		l.within("Load", func() {
 			err := l.session.Load(limit(t), l.Model)
 			t.Logf("closed after %v: Load returns %v", after, err)
 			if err != nil && strings.Contains(err.Error(), "\n") {

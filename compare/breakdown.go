@@ -269,8 +269,8 @@ func lastTotal(a *record.Attempt, p record.Phase, method string, pick func(recor
 	if !ok {
 		return last
 	}
-	for _, t := range readings(a, p) {
-		if v := pick(t); t.Method == method && t.NS >= span.EndNS && !math.IsNaN(v) {
+	for t := range readings(a, p) {
+		if v := pick(*t); t.Method == method && t.NS >= span.EndNS && !math.IsNaN(v) {
 			last = v
 		}
 	}

@@ -63,6 +63,8 @@ const (
 	heldBytes   = "gpu_memory_bytes"
 	systemBytes = "gpu_system_memory_bytes"
 	partOf      = "." // in a role: gpu0.mig1
+
+	heldOfDevice = partOf + heldBytes // behind a role
 )
 
 // Figure finds one; an empty one that says so where there is none.
@@ -365,13 +367,12 @@ func processHardware(logs []*hardwareLog, attempts []*record.Attempt) []Hardware
 
 // held adds the highest sum over the processes of some roles, by device too where there are several.
 func (h *Hardware) held(logs []*hardwareLog, of []record.Source) {
-	const device = ".gpu_memory_bytes"
 	names := []string{heldBytes, systemBytes}
 	var devices []string
 	for _, l := range logs {
 		for _, s := range of {
 			for _, name := range l.names(s) {
-				if strings.HasSuffix(name, device) {
+				if strings.HasSuffix(name, heldOfDevice) {
 					devices = appendNew(devices, name)
 				}
 			}
@@ -386,7 +387,7 @@ func (h *Hardware) held(logs []*hardwareLog, of []record.Source) {
 		}
 		f := Figure{Name: GPUHeld, Title: "GPU memory, peak", Unit: "MiB", Method: h.Method, Blind: of[0].Blind, Absent: "no driver listed it",
 			How: "the highest sum over the processes in one pass over them"}
-		if role, ok := strings.CutSuffix(name, device); ok {
+		if role, ok := strings.CutSuffix(name, heldOfDevice); ok {
 			f.Name, f.Title = role+partOf+GPUHeld, f.Title+", of "+role
 		} else if name == systemBytes {
 			f.Name, f.Title = GPUSystemHeld, "memory of the machine held by the GPU's driver, peak"

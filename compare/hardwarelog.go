@@ -4,12 +4,13 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"llmparity/internal/record"
 )
 
-// hardwareLog is an attempt's values by source.
+// hardwareLog is an attempt's values of GPUs and energy, by source.
 type hardwareLog struct {
 	attempt    *record.Attempt
 	rows       map[hardwareKey][]record.MetricRow // in order of time
@@ -24,6 +25,9 @@ type hardwareKey struct{ role, method, name string }
 func newHardwareLog(a *record.Attempt) *hardwareLog {
 	l := &hardwareLog{attempt: a, rows: map[hardwareKey][]record.MetricRow{}}
 	for _, m := range a.Metrics {
+		if !ofHardware(m.Name) {
+			continue // most of a long record is what pages tell
+		}
 		s := a.Sources[m.Source]
 		k := hardwareKey{s.Role, s.Method, m.Name}
 		l.rows[k] = append(l.rows[k], m)
@@ -36,6 +40,14 @@ func newHardwareLog(a *record.Attempt) *hardwareLog {
 		_, l.until, _ = reach(a, record.Measure)
 	}
 	return l
+}
+
+func ofHardware(name string) bool {
+	switch name {
+	case usedBytes, freeBytes, busyPercent, watts, celsius, joules, heldBytes, systemBytes:
+		return true
+	}
+	return strings.HasSuffix(name, heldOfDevice)
 }
 
 // launch is the log of the attempt that opened the session.

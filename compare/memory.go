@@ -2,6 +2,7 @@ package compare
 
 import (
 	"fmt"
+	"iter"
 	"math"
 	"slices"
 	"strings"
@@ -58,7 +59,7 @@ func footprintOf(a *record.Attempt) footprint {
 		f.peakPSS, f.peakUSS = maxKnown(f.peakPSS, t.PSS), maxKnown(f.peakUSS, t.USS)
 	}
 	f.baseline, f.baselineRSS = median(totalPSS(launch, record.Baseline)), medianRSS(launch, record.Baseline)
-	for _, t := range readings(launch, record.Warmup) {
+	for t := range readings(launch, record.Warmup) {
 		if t.Method == rss && !math.IsNaN(t.RSS) {
 			f.postWarmupRSS = t.RSS
 		}
@@ -76,18 +77,15 @@ func unborn(launch *record.Attempt) bool {
 
 // readings are the totals that belong to a phase: those from its begin to the next phase's begin, or to the attempt's end. So the
 // reading at a phase's edge, which lies just behind the phase lest it lengthen it, is the phase's.
-func readings(a *record.Attempt, p record.Phase) []record.TotalRow {
+func readings(a *record.Attempt, p record.Phase) iter.Seq[*record.TotalRow] {
 	begin, end, ok := reach(a, p)
-	if !ok {
-		return nil
-	}
-	var out []record.TotalRow
-	for _, t := range a.Totals {
-		if t.NS >= begin && t.NS < end {
-			out = append(out, t)
+	return func(yield func(*record.TotalRow) bool) {
+		for i := range a.Totals {
+			if t := &a.Totals[i]; ok && t.NS >= begin && t.NS < end && !yield(t) {
+				return
+			}
 		}
 	}
-	return out
 }
 
 // reach is from a phase's begin to the next phase's begin, or to the attempt's end.
@@ -106,7 +104,7 @@ func reach(a *record.Attempt, p record.Phase) (begin, end int64, ok bool) {
 // totalPSS lists a phase's readings of it, in order of time.
 func totalPSS(a *record.Attempt, p record.Phase) []float64 {
 	var out []float64
-	for _, t := range readings(a, p) {
+	for t := range readings(a, p) {
 		if t.Method == record.MethodSmapsRollup && !math.IsNaN(t.PSS) {
 			out = append(out, t.PSS)
 		}
@@ -119,7 +117,7 @@ func totalPSS(a *record.Attempt, p record.Phase) []float64 {
 func PhasePeaks(a *record.Attempt, p record.Phase) (pss, rss float64) {
 	pss, rss = math.NaN(), math.NaN()
 	method := rssMethod(a)
-	for _, t := range readings(a, p) {
+	for t := range readings(a, p) {
 		if t.Method == record.MethodSmapsRollup {
 			pss = maxKnown(pss, t.PSS)
 		}

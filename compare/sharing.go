@@ -96,7 +96,7 @@ func spread(values []float64) float64 { return slices.Max(values) - slices.Min(v
 
 func medianRSS(a *record.Attempt, p record.Phase) float64 {
 	var out []float64
-	for _, t := range readings(a, p) {
+	for t := range readings(a, p) {
 		if t.Method == rssMethod(a) && !math.IsNaN(t.RSS) {
 			out = append(out, t.RSS)
 		}

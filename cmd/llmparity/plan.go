@@ -75,6 +75,8 @@ func (f *runFlags) change(p *plan.Plan, given func(string) bool) {
 		"watchdog":       func() { p.Watchdog = plan.Duration(f.watchdog) },
 		"adapter":        func() { p.Adapter = f.adapter },
 		"no-check-oom":   func() { p.CheckOOM = new(!f.noCheckOOM) },
+		"parity":         func() { p.Parity = new(f.parity) },
+		"reference":      func() { p.Reference = f.reference },
 		"dtype":          func() { p.DType = f.dtype },
 		"kernels":        func() { p.Kernels = f.kernels },
 		"sort":           func() { p.Sort = f.sort },

@@ -53,6 +53,10 @@ func (p *progress) print(e run.Event) {
 		fmt.Fprintf(p.out, "recording into %s\n", e.Text)
 	case run.Judged:
 		fmt.Fprintf(p.out, "%s: %s\n", e.Engine, e.Text)
+	case run.Scoring:
+		if e.Token == 0 {
+			fmt.Fprintf(p.out, "%s: scoring a text of %d tokens, which is no measurement\n", e.Engine, e.Tokens)
+		}
 	case run.Ended:
 		line := fmt.Sprintf("[%d/%d] %s %s: %s", e.Launch, e.Launches, e.Engine, launchName(e), e.Text)
 		if e.Err != nil {
@@ -80,6 +84,10 @@ func (p *progress) draw(e run.Event) {
 	case run.Generated:
 		if time.Since(p.drawn) >= redraw {
 			p.describe(fmt.Sprintf("%s %s: %s, token %d of %d", e.Engine, launchName(e), e.Phase, e.Token, e.Tokens))
+		}
+	case run.Scoring:
+		if e.Token == 0 || time.Since(p.drawn) >= redraw {
+			p.describe(fmt.Sprintf("%s: scoring, token %d of %d", e.Engine, e.Token, e.Tokens))
 		}
 	case run.Ended:
 		if e.Err != nil {

@@ -35,6 +35,8 @@ type runFlags struct {
 	out         string
 	quiet       bool
 	noCheckOOM  bool
+	parity      bool
+	reference   string
 	context     int
 	thread      string
 	watchdog    time.Duration
@@ -83,6 +85,9 @@ measured is written to a folder as it happens; at the end there are a table and,
 		"sign of life")
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "no progress, only the result")
 	flags.BoolVar(&f.noCheckOOM, "no-check-oom", false, "launch what would run out of memory, by what is foretold of it and what is free, too")
+	flags.BoolVar(&f.parity, "parity", false, "when all is measured, have every engine that can score the reference's text, token by token: what "+
+		"it would have chosen, and how likely that was; --parity=false: never (default: where engines' own texts part)")
+	flags.StringVar(&f.reference, "reference", "", "the engine whose text that is (default: the first native one that tells token ids)")
 	flags.IntVar(&f.threads, "threads", 1, "threads of llama.cpp and Ollama")
 	f.engineFlags.register(flags)
 	f.packageFlags.register(flags)
@@ -120,6 +125,9 @@ func (f *runFlags) run(ctx context.Context, p plan.Plan, stdout, stderr io.Write
 		show.event(run.Event{Kind: run.Preparing, Engine: "context", Text: fmt.Sprintf("%d tokens %s", p.Context, p.ContextNote)})
 	}
 	f.complete(&p, model)
+	if err := f.referenceFault(p); err != nil {
+		return err
+	}
 	if err := promptFaults(model, p.Prompts); err != nil {
 		return err
 	}
@@ -135,7 +143,7 @@ func (f *runFlags) run(ctx context.Context, p plan.Plan, stdout, stderr io.Write
 	defer closeEngines(engines, stderr)
 	told := newForetelling(engines, model)
 	dir, err := run.Do(ctx, run.Options{Plan: p, Engines: engines, Model: model, Out: f.out, Tool: <-identity,
-		Progress: show.event, Profiles: profiles, Expected: known, Unsure: unsure(p), Foretell: told.foretell, Judge: told.judge})
+		Progress: show.event, Profiles: profiles, Expected: known, Unsure: unsure(p), Reference: f.referenceOf(p), Foretell: told.foretell, Judge: told.judge})
 	show.close()
 	if dir == "" {
 		return err

@@ -34,6 +34,8 @@ type Plan struct {
 	Thread      string   `yaml:"thread,omitempty"`    // where in a page an engine runs: page, worker; empty: page
 	Watchdog    Duration `yaml:"watchdog,omitempty"`  // how long that thread may give no sign of life; 0: the engine's own
 	CheckOOM    *bool    `yaml:"check_oom,omitempty"` // refuse what would run out of memory; nil: true
+	Parity      *bool    `yaml:"parity,omitempty"`    // have engines score one text, when all is measured; nil: where their own texts part
+	Reference   string   `yaml:"reference,omitempty"` // the engine whose text that is; empty: the first native one
 	// How engines compute, and with which parts; empty, or 0: what the program takes of itself.
 	Adapter       string `yaml:"adapter,omitempty"`
 	DType         string `yaml:"dtype,omitempty"`
@@ -192,6 +194,9 @@ func (p Plan) Validate() error {
 	}
 	if err := p.OpenAI.validate(); err != nil {
 		return err
+	}
+	if p.Reference != "" && !slices.Contains(p.Engines, p.Reference) {
+		return fmt.Errorf("reference: %q is none of the engines (%s)", p.Reference, strings.Join(p.Engines, ", "))
 	}
 	return twice(p.Engines)
 }

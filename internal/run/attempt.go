@@ -25,6 +25,7 @@ type attempt struct {
 	say     func(Event)
 	live    *live // of the cell, where an earlier attempt left it open
 	keep    bool  // the next repetition goes on in the session
+	said    *said // what it generated when it was measured
 }
 
 // run carries the attempt out and commits it to the record, whatever happens. What the next repetition goes on in is given
@@ -204,6 +205,7 @@ func (a *attempt) generate(ctx context.Context, p record.Phase, n int) error {
 		a.rec.Warn(record.Warning{Code: "length", Text: fmt.Sprintf("%d tokens were asked for and %d came", n, came)})
 	}
 	if err == nil {
+		a.saw(p, usage, tokens)
 		err = gibberish(tokens, known)
 	}
 	return err

@@ -31,7 +31,8 @@ const (
 	Entered
 	Generated
 	Ended
-	Judged // before a cell's first launch, where its memory may not do: Text says why, Err is set where it is refused
+	Scoring // behind all launches: an engine begins to score a text (Token 0), or has scored so many of its tokens
+	Judged  // before a cell's first launch, where its memory may not do: Text says why, Err is set where it is refused
 )
 
 // Progress is told what happens. It must return quickly: it is called while things are measured.

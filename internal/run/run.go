@@ -33,7 +33,9 @@ type Options struct {
 	Expected map[string][]int
 	// Unsure are the engines that nothing is expected of: they compute in other numbers, or in another order.
 	Unsure []string
-	GPU    gpu.Options // where GPUs are looked for
+	// Reference is the engine, by its name in records, whose text all engines that can score are asked about.
+	Reference string
+	GPU       gpu.Options // where GPUs are looked for
 	// Foretell says what a cell's memory will be, once its engine has prepared; nil: nothing is foretold.
 	Foretell func(context.Context, record.Cell) record.Prediction
 	// Judge says whether what was foretold fits into what is free now, on a machine with these GPUs; nil: it is not judged.
@@ -84,13 +86,20 @@ func Do(ctx context.Context, o Options) (dir string, err error) {
 	for _, warning := range append(unfit(env), o.gpus.Warnings()...) {
 		w.Warn(warning)
 	}
-	err = launches(ctx, o, w)
+	all := cells(o)
+	err = launches(ctx, o, w, all)
 	status := record.OK
 	switch {
 	case ctx.Err() != nil:
 		status = record.Interrupted
 	case err != nil:
 		status = record.Failed
+	}
+	if ctx.Err() == nil {
+		scoreAll(ctx, o, w, all)
+		if err == nil && ctx.Err() != nil {
+			err = context.Cause(ctx) // the run is whole all the same
+		}
 	}
 	return w.Dir(), errors.Join(w.Close(status), err)
 }
@@ -128,6 +137,7 @@ type cell struct {
 	judged bool
 	memory record.Prediction
 	live   *live // what the next repetition goes on in; nil: it opens a session of its own
+	said   *said // what its first launch that counts generated; nil: there is none, or no ids are known of it
 }
 
 // cells come prompt by prompt.
@@ -186,7 +196,7 @@ func turns(o Options, all []*cell) []turn {
 }
 
 // launches makes every attempt.
-func launches(ctx context.Context, o Options, w *record.Writer) error {
+func launches(ctx context.Context, o Options, w *record.Writer, all []*cell) error {
 	// What can't be recorded need not be measured to its end.
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -197,7 +207,6 @@ func launches(ctx context.Context, o Options, w *record.Writer) error {
 		case <-ctx.Done():
 		}
 	}()
-	all := cells(o)
 	for _, c := range all {
 		w.Cell(c.Cell)
 		defer c.close()
@@ -252,6 +261,9 @@ func (t turn) attempt(ctx context.Context, o Options, w *record.Writer, say func
 		a.rec = w.Begin(c.Cell, t.repetition, t.warmup, load1(ctx))
 	}
 	c.live, err = a.run(ctx)
+	if err == nil && !t.warmup && c.said == nil {
+		c.said = a.said
+	}
 	return err
 }
 

@@ -1,0 +1,173 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"llmparity/internal/engine"
+	"llmparity/internal/fault"
+	"llmparity/internal/plan"
+	"llmparity/internal/record"
+	"llmparity/internal/sample"
+)
+
+// candidates is how many of the likeliest tokens are kept of each place. What lies behind them weighs little where a model is sure of
+// itself; what it weighs where it is not, compare says.
+const candidates = 20
+
+// said is what a cell's engine generated in its first launch that counts.
+type said struct {
+	attempt         int
+	promptIDs, text []int
+}
+
+// parts tells whether two engines said different things of a prompt that was the same for both.
+func (s *said) parts(o *said) bool {
+	return slices.Equal(s.promptIDs, o.promptIDs) && !slices.Equal(s.text, o.text)
+}
+
+// saw keeps what a measured request came to, for as long as nobody knows whether its launch counts.
+func (a *attempt) saw(p record.Phase, u record.Usage, tokens []record.Token) {
+	if p != record.Measure || a.said != nil || len(u.PromptIDs) == 0 || len(tokens) == 0 {
+		return
+	}
+	s := &said{attempt: a.rec.ID(), promptIDs: u.PromptIDs}
+	for _, t := range tokens {
+		if t.ID < 0 {
+			return
+		}
+		s.text = append(s.text, t.ID)
+	}
+	a.said = s
+}
+
+// job is a cell whose engine is to score a text.
+type job struct {
+	*cell
+	text      *said
+	reference int // the cell that said it
+}
+
+// jobs lists what there is to score, by engines in the plan's order. Every engine scores the same text of a prompt, the reference's own
+// too, so that each can be set against each at every place.
+func jobs(o Options, all []*cell) [][]job {
+	out := make([][]job, len(o.Engines))
+	for _, ref := range all {
+		if ref.Engine != o.Reference || ref.said == nil || o.Plan.Scores() == plan.ScoreNothing {
+			continue
+		}
+		of := slices.DeleteFunc(slices.Clone(all), func(c *cell) bool { return c.PromptID != ref.PromptID || !c.able() })
+		parted := slices.ContainsFunc(of, func(c *cell) bool { return c.said.parts(ref.said) })
+		if len(of) == 0 || o.Plan.Scores() == plan.ScoreDiffering && !parted {
+			continue
+		}
+		for _, c := range of {
+			i := slices.Index(o.Engines, c.engine)
+			out[i] = append(out[i], job{c, ref.said, ref.ID})
+		}
+	}
+	return slices.DeleteFunc(out, func(j []job) bool { return len(j) == 0 })
+}
+
+// able tells whether the cell's engine can score, and has shown that it runs.
+func (c *cell) able() bool { return c.engine.Caps().Scores && c.given == nil && c.said != nil }
+
+// scoreAll has engines score, each in one launch of its own, after all that is measured. Nothing of it is measured, and nothing that goes
+// wrong with it spoils what was: it is warned of.
+func scoreAll(ctx context.Context, o Options, w *record.Writer, all []*cell) {
+	list := jobs(o, all)
+	for _, js := range list {
+		if ctx.Err() != nil || w.Err() != nil {
+			break
+		}
+		scoreWith(ctx, o, w, js)
+	}
+	switch {
+	case len(list) > 0 && ctx.Err() != nil:
+		w.Warn(record.Warning{Code: "not-scored", Text: "scoring was interrupted, when all launches had been made: what is known of engines' " +
+			"probabilities is not all that was to be"})
+	case len(list) == 0 && o.Plan.Scores() == plan.ScoreAll:
+		w.Warn(record.Warning{Code: "not-scored", Text: fmt.Sprintf("nothing was scored (--parity): it takes a text of %s with token ids, and an "+
+			"engine that can score it", o.Reference)})
+	}
+}
+
+// scoreWith scores an engine's texts in one launch. Each has an attempt in the record; the first has the load in it.
+func scoreWith(ctx context.Context, o Options, w *record.Writer, js []job) {
+	q := &unmeasured{relay: &relay{}}
+	var session engine.Session
+	defer func() {
+		if session != nil {
+			_ = session.Close() // nothing of it is measured
+		}
+	}()
+	for _, j := range js {
+		if ctx.Err() != nil {
+			return
+		}
+		o.Progress(Event{Kind: Scoring, Engine: j.Engine, Tokens: len(j.text.text)})
+		rec := w.BeginScoring(j.Cell, record.Scoring{Reference: j.reference, Attempt: j.text.attempt, PromptIDs: j.text.promptIDs,
+			Tokens: len(j.text.text), Top: candidates}, load1(ctx))
+		q.begin(rec)
+		soon, cancel := context.WithTimeoutCause(ctx, time.Duration(o.Plan.Timeout),
+			fmt.Errorf("it took longer than %s: %w", time.Duration(o.Plan.Timeout), context.DeadlineExceeded))
+		var err error
+		if session == nil {
+			session, err = j.open(soon, o, q)
+		}
+		if err == nil {
+			err = j.score(soon, o, rec, session)
+		}
+		if err != nil && soon.Err() != nil {
+			err = fmt.Errorf("%w (%w)", context.Cause(soon), err)
+		}
+		cancel()
+		q.end()
+		status, class := outcome(ctx, err)
+		rec.End(status, class, err, record.Cost{})
+		if err != nil && ctx.Err() == nil {
+			w.Warn(record.Warning{Code: "not-scored", Text: fmt.Sprintf("%s could not score the text of prompt %d: %s", j.Engine, j.PromptID,
+				fault.OneLine(err.Error()))})
+			return // what a session is good for after that, nobody knows
+		}
+	}
+}
+
+func (j job) open(ctx context.Context, o Options, p engine.Probe) (engine.Session, error) {
+	s, err := j.engine.Open(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	model := o.Model
+	model.Context = o.Plan.Context
+	return s, s.Load(ctx, model)
+}
+
+func (j job) score(ctx context.Context, o Options, rec *record.Recording, session engine.Session) error {
+	s, ok := session.(engine.Scorer)
+	if !ok {
+		return errors.New("the engine says that it can score, and its session can't")
+	}
+	n := 0
+	return s.Score(ctx, engine.Forced{Prompt: j.text.promptIDs, IDs: j.text.text, Top: candidates}, func(sc record.Score) {
+		rec.Score(sc)
+		n++
+		o.Progress(Event{Kind: Scoring, Engine: j.Engine, Token: n, Tokens: len(j.text.text)})
+	})
+}
+
+// unmeasured is the probe of a session that only scores: what it tells is recorded, and no source is read.
+type unmeasured struct{ *relay }
+
+// Attach reads nothing.
+func (unmeasured) Attach(s sample.Source) (detach func()) {
+	return func() {
+		if c, ok := s.(io.Closer); ok {
+			_ = c.Close() // as the sampler does
+		}
+	}
+}

@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -40,24 +41,36 @@ func File(path, do string, render func(io.Writer) error) error {
 	if err := render(&b); err != nil {
 		return err
 	}
-	err := replace(path, b.Bytes())
+	return unwritten(replace(path, func(w io.Writer) error { _, err := w.Write(b.Bytes()); return err }), path, do)
+}
+
+// Stream is File for what is too long to be kept in memory: it goes onto the disk as render makes it, and takes its name when it is whole.
+func Stream(path, do string, render func(io.Writer) error) error {
+	return unwritten(replace(path, render), path, do)
+}
+
+// unwritten says what to do about what the system says of a file; any other error stays as it is.
+func unwritten(err error, path, do string) error {
+	var system *fs.PathError
+	var link *os.LinkError
 	switch {
 	case err == nil:
 		return nil
 	case fault.NoSpace(err):
 		return fault.Wrap(fault.DiskFull, err, "free some space or "+do, "can't write %s", path)
+	case errors.As(err, &system), errors.As(err, &link):
+		return fault.Wrap(fault.Unwritable, err, do, "can't write %s", path)
 	}
-	return fault.Wrap(fault.Unwritable, err, do, "can't write %s", path)
+	return err
 }
 
 // replace writes aside, under a name of its own, and renames.
-func replace(path string, data []byte) error {
+func replace(path string, render func(io.Writer) error) error {
 	tmp, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
 	if err != nil {
 		return err
 	}
-	_, err = tmp.Write(data)
-	if err == nil {
+	if err = render(tmp); err == nil {
 		err = tmp.Chmod(0o644)
 	}
 	err = errors.Join(err, tmp.Close())

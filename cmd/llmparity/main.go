@@ -58,6 +58,7 @@ func root() *cobra.Command {
   llmparity validate DIR    what was foretold of memory against what was measured, over many runs
   llmparity truth           which source of memory sees which kind of it, here
   llmparity doctor          what is here, what is missing, how to get it
+  llmparity schema NAME     the JSON Schema of what is written
 
 Exit codes: 0 ok, 1 a launch or the run failed, 2 usage, 3 reserved for a gate; a missing part has its own: 10 browser,
 11 llama-server, 12 emscripten, 13 Python, 14 page bundle, 15 WebGPU adapter; 16 bad model file, 17 model of another
@@ -77,7 +78,7 @@ architecture, 18 prompt too long, 19 folder not writable, 20 disk full, 21 unkno
 	c.SetFlagErrorFunc(usage)
 	c.AddCommand(runCommand(), reportCommand(), compareCommand(), modelCommand(), watchCommand(), ollamaCommand(), llamacppCommand(),
 		estimateCommand(), compareEstimatesCommand(), validateCommand(), doctorCommand())
-	c.AddCommand(truthCommand(), allocateCommand())
+	c.AddCommand(truthCommand(), allocateCommand(), schemaCommand())
 	return c
 }
 

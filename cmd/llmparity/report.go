@@ -16,19 +16,23 @@ import (
 
 func reportCommand() *cobra.Command {
 	var out string
-	var profile, json, details bool
+	var profile, details bool
+	var as formatFlags
 	c := &cobra.Command{
 		Use:   "report DIR",
 		Short: "Render a run again: the table, report.html, profiles",
 		Args:  arguments(cobra.ExactArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error {
+			if err := as.check(out); err != nil {
+				return err
+			}
 			r, err := record.Open(args[0])
 			if err != nil {
 				return err
 			}
 			result := compare.Runs(r)
-			if json {
-				return reports.JSON(c.OutOrStdout(), result)
+			if as.given() {
+				return as.write(c, out, result, r)
 			}
 			if err := terminal(details)(c.OutOrStdout(), result); err != nil {
 				return err
@@ -46,13 +50,14 @@ func reportCommand() *cobra.Command {
 			return nil
 		},
 	}
-	c.Flags().StringVarP(&out, "output", "o", "", "the HTML file (default: DIR/report.html)")
+	c.Flags().StringVarP(&out, "output", "o", "", "the HTML file (default: DIR/report.html); with --format the file or folder to write instead of standard output")
 	c.Flags().BoolVar(&profile, "profile", false, "also write DIR/profile-<cell>-<engine>.json, a file a cell (schema_version 2.0)")
-	c.Flags().BoolVar(&json, "json", false, "print the result as JSON instead, and write nothing")
+	as.register(c)
 	detailsFlag(c, &details)
 	c.MarkFlagsMutuallyExclusive("json", "details")
-	c.MarkFlagsMutuallyExclusive("json", "output")
 	c.MarkFlagsMutuallyExclusive("json", "profile")
+	c.MarkFlagsMutuallyExclusive("format", "details")
+	c.MarkFlagsMutuallyExclusive("format", "profile")
 	return c
 }
 

@@ -1,0 +1,133 @@
+package reports
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"math"
+	"regexp"
+	"slices"
+	"strings"
+
+	"golang.org/x/perf/benchfmt"
+
+	"llmparity/compare"
+)
+
+// benched is a figure as benchstat has it, in base units.
+type benched struct {
+	figure, unit, better string
+	factor               float64
+}
+
+func benchedFigures() []benched {
+	const mib = 1 << 20
+	return []benched{
+		{compare.PeakPSS, "peak-B", "lower", mib}, {compare.Increase, "increase-B", "lower", mib}, {compare.PeakRSS, "peak-rss-sum-B", "lower", mib},
+		{compare.IncreaseRSS, "increase-rss-sum-B", "lower", mib},
+		{compare.LoadTime, "load-sec", "lower", 1e-3}, {compare.TTFT, "ttft-sec", "lower", 1e-3}, {compare.ITL50, "itl-p50-sec", "lower", 1e-3},
+		{compare.ITL99, "itl-p99-sec", "lower", 1e-3}, {compare.Latency, "latency-sec", "lower", 1e-3},
+		{compare.PrefillTPS, "prefill-tokens/s", "higher", 1}, {compare.DecodeTPS, "decode-tokens/s", "higher", 1},
+	}
+}
+
+// Benchstat writes the result in Go's benchmark format, a line a counted launch, for benchstat: `benchstat -col /engine FILE`, or one file
+// against another. Repetitions that share a launch are lines of their own there too; it takes them for independent, and the file says so.
+func Benchstat(w io.Writer, res *compare.Result) error {
+	to := benchfmt.NewWriter(w)
+	for _, b := range benchedFigures() {
+		unit := &benchfmt.UnitMetadata{UnitMetadataKey: benchfmt.UnitMetadataKey{Unit: b.unit, Key: "better"}, OrigUnit: b.unit, Value: b.better}
+		if err := to.Write(unit); err != nil {
+			return fmt.Errorf("writing for benchstat: %w", err)
+		}
+	}
+	for _, text := range append((&table{res: res}).warnings(), reusedLaunches(res)...) {
+		if _, err := fmt.Fprintf(w, "# warning: %s\n", line(text)); err != nil {
+			return fmt.Errorf("writing for benchstat: %w", err)
+		}
+	}
+	for i := range res.Cells {
+		for _, r := range benchResults(res, &res.Cells[i]) {
+			if err := to.Write(r); err != nil {
+				return fmt.Errorf("writing for benchstat: %w", err)
+			}
+		}
+	}
+	return nil
+}
+
+// reusedLaunches says of which cells lines are not independent.
+func reusedLaunches(res *compare.Result) []string {
+	var out []string
+	for i := range res.Cells {
+		if c := &res.Cells[i]; c.Launches.Opened > 0 {
+			out = append(out, fmt.Sprintf("%s: its %d repetitions were in %d launches and share their luck: they are no independent samples", c.Label, c.Launches.Counted, c.Launches.Opened))
+		}
+	}
+	return out
+}
+
+// benchResults are a cell's launches in order, each with what is known of it.
+func benchResults(res *compare.Result, c *compare.Cell) []*benchfmt.Result {
+	var attempts []int
+	values := map[int][]benchfmt.Value{}
+	for _, b := range benchedFigures() {
+		for _, v := range c.Figure(b.figure).Values {
+			if !slices.Contains(attempts, v.Attempt) {
+				attempts = append(attempts, v.Attempt)
+			}
+			values[v.Attempt] = append(values[v.Attempt], benchfmt.Value{Value: scaled(v.Value, b.factor), Unit: b.unit})
+		}
+	}
+	slices.Sort(attempts)
+	var out []*benchfmt.Result
+	for _, a := range attempts {
+		out = append(out, &benchfmt.Result{Config: benchConfig(res, c), Name: benchfmt.Name(benchName(c)), Iters: 1, Values: values[a]})
+	}
+	return out
+}
+
+// scaled has no digits that come of the scaling alone: figures have six decimals.
+func scaled(v, factor float64) float64 {
+	if factor < 1 {
+		return math.Round(v*1e6) / math.Round(1e6/factor)
+	}
+	return v * factor
+}
+
+// benchName has what tells cells apart as parts that benchstat can project: /engine=…/model=…
+func benchName(c *compare.Cell) string {
+	return fmt.Sprintf("Generate/engine=%s/model=%s/context=%d/prompt=%d/max_tokens=%d", word(c.Spec.Engine), word(c.Spec.Model.Name), c.Spec.Model.Context, c.Spec.PromptID, c.Spec.MaxTokens)
+}
+
+var notInAWord = regexp.MustCompile(`[^A-Za-z0-9._:+-]+`)
+
+// word is a text without what ends a part of a benchmark's name.
+func word(s string) string {
+	if s = strings.Trim(notInAWord.ReplaceAllString(s, "_"), "_"); s == "" {
+		return "unnamed"
+	}
+	return s
+}
+
+// benchConfig is what benchstat can filter and group by besides.
+func benchConfig(res *compare.Result, c *compare.Cell) []benchfmt.Config {
+	run := res.Runs[c.Run]
+	var out []benchfmt.Config
+	for _, kv := range [][2]string{{"goos", run.Tool.GoOS}, {"goarch", run.Tool.GoArch}, {"cpu", run.Environment.CPU}, {"run", run.Name}, {"started", run.Started.Format("2006-01-02T15:04:05Z07:00")},
+		{"llmparity", run.Tool.Version}, {"with", c.With}, {"model-sha256", c.Spec.Model.SHA256}, {"device", deviceOf(c)}} {
+		value := strings.TrimSpace(line(kv[1]))
+		if value == "" {
+			value = "unknown" // an empty one would take the key away
+		}
+		out = append(out, benchfmt.Config{Key: kv[0], Value: bytes.TrimSpace([]byte(value)), File: true})
+	}
+	return out
+}
+
+func deviceOf(c *compare.Cell) string {
+	if c.Device == nil {
+		return ""
+	}
+	return strings.TrimSpace(string(c.Device.Class) + " " + c.Device.Name)
+}

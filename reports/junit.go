@@ -1,0 +1,197 @@
+package reports
+
+import (
+	"encoding/xml"
+	"fmt"
+	"io"
+	"strings"
+
+	"llmparity/compare"
+)
+
+type junitSuites struct {
+	XMLName  xml.Name     `xml:"testsuites"`
+	Name     string       `xml:"name,attr"`
+	Tests    int          `xml:"tests,attr"`
+	Failures int          `xml:"failures,attr"`
+	Skipped  int          `xml:"skipped,attr"`
+	Suites   []junitSuite `xml:"testsuite"`
+}
+
+type junitSuite struct {
+	Name      string      `xml:"name,attr"`
+	Tests     int         `xml:"tests,attr"`
+	Failures  int         `xml:"failures,attr"`
+	Errors    int         `xml:"errors,attr"`
+	Skipped   int         `xml:"skipped,attr"`
+	Timestamp string      `xml:"timestamp,attr,omitempty"`
+	Cases     []junitCase `xml:"testcase"`
+	Out       string      `xml:"system-out,omitempty"`
+}
+
+type junitCase struct {
+	Class   string        `xml:"classname,attr"`
+	Name    string        `xml:"name,attr"`
+	Failure *junitFailure `xml:"failure,omitempty"`
+	Skipped *junitSkipped `xml:"skipped,omitempty"`
+	Out     string        `xml:"system-out,omitempty"`
+}
+
+type junitFailure struct {
+	Message string `xml:"message,attr"`
+	Type    string `xml:"type,attr"`
+	Text    string `xml:",chardata"`
+}
+
+type junitSkipped struct {
+	Message string `xml:"message,attr"`
+}
+
+// JUnit writes the result as test cases, for what shows those: each cell's launches, whether each cell agrees with itself, whether each pair
+// agrees, and whether what was foretold of memory held. A case that nothing is known of is skipped, not passed.
+func JUnit(w io.Writer, res *compare.Result) error {
+	doc := junitSuites{Name: "llmparity"}
+	for _, s := range []junitSuite{launchSuite(res), selfSuite(res), paritySuite(res), forecastSuite(res)} {
+		if len(s.Cases) == 0 {
+			continue
+		}
+		for _, c := range s.Cases {
+			if c.Failure != nil {
+				s.Failures++
+			}
+			if c.Skipped != nil {
+				s.Skipped++
+			}
+		}
+		s.Tests = len(s.Cases)
+		if len(res.Runs) > 0 {
+			s.Timestamp = res.Runs[0].Started.UTC().Format("2006-01-02T15:04:05")
+		}
+		doc.Tests, doc.Failures, doc.Skipped = doc.Tests+s.Tests, doc.Failures+s.Failures, doc.Skipped+s.Skipped
+		doc.Suites = append(doc.Suites, s)
+	}
+	if len(doc.Suites) > 0 {
+		doc.Suites[0].Out = strings.Join(append(lines(res.Verdict), lines((&table{res: res}).warnings())...), "\n")
+	}
+	if _, err := io.WriteString(w, xml.Header); err != nil {
+		return fmt.Errorf("writing JUnit: %w", err)
+	}
+	e := xml.NewEncoder(w)
+	e.Indent("", "  ")
+	if err := e.Encode(doc); err != nil {
+		return fmt.Errorf("writing JUnit: %w", err)
+	}
+	_, err := io.WriteString(w, "\n")
+	return err
+}
+
+// lines spells out what XML can't hold.
+func lines(texts []string) []string {
+	var out []string
+	for _, s := range texts {
+		out = append(out, line(s))
+	}
+	return out
+}
+
+// launchSuite has a case a cell: all of its launches came to an end, and as many as were planned.
+func launchSuite(res *compare.Result) junitSuite {
+	s := junitSuite{Name: "launches"}
+	for i := range res.Cells {
+		c := &res.Cells[i]
+		test := junitCase{Class: "llmparity.launches", Name: line(c.Label), Out: strings.Join(figureLines(c), "\n")}
+		switch {
+		case c.Refused != "":
+			test.Failure = &junitFailure{Message: "not launched", Type: "refused", Text: line(c.Refused)}
+		case len(c.Failures) > 0:
+			test.Failure = failed(c)
+		case c.Launches.Counted < c.Launches.Planned:
+			test.Failure = &junitFailure{Message: launches(c.Launches), Type: "incomplete", Text: "the run ended before all launches were begun"}
+		}
+		s.Cases = append(s.Cases, test)
+	}
+	return s
+}
+
+// failed has the first failure's class, and all in words.
+func failed(c *compare.Cell) *junitFailure {
+	f := &junitFailure{Message: launches(c.Launches), Type: string(c.Failures[0].Class)}
+	if f.Type == "" {
+		f.Type = string(c.Failures[0].Status)
+	}
+	f.Type = line(f.Type)
+	var words []string
+	for _, x := range c.Failures {
+		words = append(words, strings.TrimSpace(fmt.Sprintf("%s %d (attempt %d): %s %s %s", c.Repeated(), x.Repetition, x.Attempt, x.Status, x.Class, line(x.Error))))
+	}
+	f.Text = strings.Join(lines(words), "\n")
+	return f
+}
+
+// figureLines are the table's figures, in the table's words.
+func figureLines(c *compare.Cell) []string {
+	var out []string
+	for _, col := range columns() {
+		if f := c.Figure(col[2]); f.Known() {
+			out = append(out, fmt.Sprintf("%s: %s %s %s", f.Title, num(f.Center()), f.Unit, spread(f)))
+		}
+	}
+	return out
+}
+
+func selfSuite(res *compare.Result) junitSuite {
+	s := junitSuite{Name: "repeatability"}
+	for i := range res.Cells {
+		c := &res.Cells[i]
+		test := junitCase{Class: "llmparity.repeatability", Name: line(c.Label)}
+		switch {
+		case !c.Self.Known || c.Spec.Temperature != 0:
+			test.Skipped = &junitSkipped{line(c.Self.Verdict)}
+		case !c.Self.Identical:
+			test.Failure = &junitFailure{Message: line(c.Self.Verdict), Type: "not-repeatable"}
+		}
+		s.Cases = append(s.Cases, test)
+	}
+	return s
+}
+
+func paritySuite(res *compare.Result) junitSuite {
+	s := junitSuite{Name: "parity"}
+	for _, p := range res.Parity {
+		test := junitCase{Class: "llmparity.parity", Name: line(res.Cells[p.A].Label + " and " + res.Cells[p.B].Label)}
+		switch {
+		case !p.Compared:
+			test.Skipped = &junitSkipped{line(p.Verdict)}
+		case !p.Identical:
+			test.Failure = &junitFailure{Message: line(p.Verdict), Type: "parity", Text: line("prompt: " + p.Tokenisation)}
+		default:
+			test.Out = line(p.Verdict)
+		}
+		s.Cases = append(s.Cases, test)
+	}
+	return s
+}
+
+// forecastSuite has a case a component of a cell: what was measured is within the range that was foretold.
+func forecastSuite(res *compare.Result) junitSuite {
+	s := junitSuite{Name: "forecasts"}
+	for i := range res.Cells {
+		c := &res.Cells[i]
+		if c.Forecast == nil || c.Forecast.Absent != "" {
+			continue
+		}
+		for _, p := range c.Forecast.Parts {
+			test := junitCase{Class: "llmparity.forecasts", Name: line(c.Label + ": " + p.Title)}
+			switch {
+			case p.Within == nil:
+				test.Skipped = &junitSkipped{line(strings.TrimSpace(p.Verdict + " " + p.Why))}
+			case !*p.Within:
+				row := forecastRow(p, "-")
+				test.Failure = &junitFailure{Message: line(p.Verdict), Type: "forecast",
+					Text: line(fmt.Sprintf("MiB foretold %s, from to %s, measured %s, error %s", row[1], row[2], row[3], row[4]))}
+			}
+			s.Cases = append(s.Cases, test)
+		}
+	}
+	return s
+}

@@ -1,0 +1,342 @@
+// Package tables gives what a run read, and what was concluded from it, as tables with typed columns: rows for people's own tools. CSV writes
+// one as text; other formats take the same tables.
+//
+// Rows are made one at a time, so that a long run takes no more memory than the run itself. A table can't say what a source can't see: that
+// stands in the record, by the source's number.
+package tables
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"time"
+
+	"llmparity/compare"
+	"llmparity/internal/record"
+)
+
+// Kind is the type of a column's values.
+type Kind int
+
+// The kinds. A Time is microseconds since 1970 in UTC.
+const (
+	Text Kind = iota
+	Integer
+	Number
+	Truth
+	Time
+)
+
+func (k Kind) String() string { return []string{"text", "integer", "number", "true/false", "time"}[k] }
+
+// Column is a column of a table of an export.
+type Column struct {
+	Name string
+	Kind Kind
+	What string // its unit and meaning
+}
+
+// Value is a field of a row: that of its column's kind. The zero value is absent, which is neither zero nor an empty text.
+type Value struct {
+	Known  bool
+	Text   string
+	Int    int64 // of an Integer, a Truth (0 or 1), a Time
+	Number float64
+	zone   *time.Location // a Time's, where texts are written
+}
+
+// Table is a table of an export. Rows hands out one row after another, always in the same slice, until emit gives an error.
+type Table struct {
+	Name    string
+	Columns []Column
+	Rows    func(emit func([]Value) error) error
+}
+
+// Of are the tables of an export: what was concluded, a row a cell, and what was read, as the record has it. Rows are made one at a time, so that
+// a long run needs no more memory than it has.
+func Of(res *compare.Result, runs ...*record.Run) []Table {
+	return []Table{
+		{"summary", summaryTable(), func(emit func([]Value) error) error { return summaryRows(res, emit) }},
+		{"samples", sampleTable(), eachAttempt(runs, samples)},
+		{"totals", totalTable(), eachAttempt(runs, totals)},
+		{"tokens", tokenTable(), eachAttempt(runs, tokenRows)},
+		{"metrics", metricTable(), eachAttempt(runs, metrics)},
+	}
+}
+
+func text(s string) Value { return Value{Known: true, Text: s} }
+
+// named is a text that is absent where it is empty.
+func named(s string) Value { return Value{Known: s != "", Text: s} }
+
+func integer[T int | int64](n T) Value { return Value{Known: true, Int: int64(n)} }
+
+func truth(b bool) Value {
+	if b {
+		return integer(1)
+	}
+	return integer(0)
+}
+
+// number is absent where it is none.
+func number(v float64) Value {
+	return Value{Known: !math.IsNaN(v) && !math.IsInf(v, 0), Number: v}
+}
+
+// attemptView is an attempt with what its rows have in common.
+type attemptView struct {
+	run     int
+	of      *record.Run
+	cell    record.Cell
+	a       *record.Attempt
+	label   string
+	started time.Time
+	row     []Value // reused
+}
+
+// eachAttempt goes through the attempts of all runs.
+func eachAttempt(runs []*record.Run, rows func(*attemptView, func([]Value) error) error) func(func([]Value) error) error {
+	return func(emit func([]Value) error) error {
+		for i, run := range runs {
+			for _, a := range run.Attempts {
+				v := &attemptView{run: i, of: run, cell: run.CellByID(a.Cell), a: a, started: run.Meta.Started}
+				v.label = fmt.Sprintf("%s-c%d-r%d", v.cell.Engine, v.cell.ID, a.Repetition)
+				if a.Warmup {
+					v.label = fmt.Sprintf("%s-c%d-warmup", v.cell.Engine, v.cell.ID)
+				}
+				if err := rows(v, emit); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	}
+}
+
+func (v *attemptView) time(ns int64) Value {
+	at := v.started.Add(time.Duration(ns))
+	return Value{Known: true, Int: at.UnixMicro(), zone: at.Location()}
+}
+
+// phase is the one that a reading belongs to: the one that began last before it. The reading at a phase's edge lies just behind the phase
+// and is its.
+func (v *attemptView) phase(ns int64) Value {
+	name := ""
+	for _, p := range v.a.Phases {
+		if p.BeginNS > ns {
+			break
+		}
+		name = string(p.Name)
+	}
+	return named(name)
+}
+
+// common are the columns that every table of rows ends with.
+func common() []Column {
+	return []Column{{"run", Integer, "the run's number in this export, from 0: that of the result's runs"}, {"engine", Text, "the cell's engine"},
+		{"counted", Truth, "whether the attempt ended well and is no warm-up, so that its figures enter statistics"}}
+}
+
+func (v *attemptView) end() {
+	v.row = append(v.row, integer(v.run), text(v.cell.Engine), truth(v.a.Counted()))
+}
+
+var phaseColumn = Column{"phase", Text, "the phase that the reading belongs to"}
+
+func sampleTable() []Column {
+	return append([]Column{
+		{"timestamp", Time, "the wall clock at the run's zero plus t_ns: it never goes backwards"},
+		{"label", Text, "engine, cell and repetition: webllm-c1-r2, webllm-c1-warmup"},
+		{"pid", Integer, "the process"},
+		{"rss_mb", Number, "MiB: resident set size of this process. A page shared by n processes is in each one's, so that a sum over processes counts it n times; max() of this column is the largest single process, not the engine"},
+		{"vms_mb", Number, "MiB: virtual size"},
+		{"t_ns", Integer, "nanoseconds since the run's zero on the host's monotonic clock, when the reading had ended"},
+		{"read_ns", Integer, "nanoseconds that the reading took"},
+		{"source", Integer, "the source's number in journal.jsonl, which says by what was read and what that can't see"},
+		{"cell", Integer, "the plan's point"},
+		{"attempt", Integer, "the launch"},
+		{"role", Text, "renderer, gpu-process, browser, server …; page: a reading of the page's heap"},
+		{"pss_mb", Number, "MiB: proportional set size; may be summed over processes"},
+		{"uss_mb", Number, "MiB: what no other process shares"},
+		{"swap_mb", Number, "MiB: swapped out"},
+		{"hwm_mb", Number, "MiB: the highest RSS within the phase that the reading ended, or since the process began where that can't be reset"},
+		{"edge", Text, "the phase that the reading ended; absent between edges"},
+		{"heap_used_mb", Number, "MiB: the page's JavaScript heap, in rows of role page of their own; not in the run folder's samples.csv, whose metrics.csv has it in bytes"},
+		phaseColumn,
+	}, common()...)
+}
+
+// heapMetric tells the page's heap as it is read at the sampling rate, here and by others.
+func heapMetric(name string) bool { return name == "js_heap_used_bytes" || name == "heap_used_bytes" }
+
+// samples has the heap's readings among those of processes, in order of time.
+func samples(v *attemptView, emit func([]Value) error) error {
+	heap := v.a.Metrics
+	next := func() bool {
+		for len(heap) > 0 && !heapMetric(heap[0].Name) {
+			heap = heap[1:]
+		}
+		return len(heap) > 0
+	}
+	for i := range v.a.Samples {
+		s := &v.a.Samples[i]
+		for next() && heap[0].NS < s.NS {
+			if err := v.heap(&heap[0], emit); err != nil {
+				return err
+			}
+			heap = heap[1:]
+		}
+		src := v.a.Sources[s.Source]
+		v.row = append(v.row[:0], v.time(s.NS), text(v.label), integer(src.PID), number(s.RSS), number(s.VMS), integer(s.NS), integer(s.ReadNS), integer(s.Source),
+			integer(v.a.Cell), integer(v.a.ID), text(src.Role), number(s.PSS), number(s.USS), number(s.Swap), number(s.HWM), named(string(s.Edge())), Value{}, v.phase(s.NS))
+		v.end()
+		if err := emit(v.row); err != nil {
+			return err
+		}
+	}
+	for next() {
+		if err := v.heap(&heap[0], emit); err != nil {
+			return err
+		}
+		heap = heap[1:]
+	}
+	return nil
+}
+
+func (v *attemptView) heap(m *record.MetricRow, emit func([]Value) error) error {
+	src := v.a.Sources[m.Source]
+	v.row = append(v.row[:0], v.time(m.NS), text(v.label), integer(src.PID), Value{}, Value{}, integer(m.NS), integer(m.ReadNS), integer(m.Source),
+		integer(v.a.Cell), integer(v.a.ID), text(src.Role), Value{}, Value{}, Value{}, Value{}, named(string(m.Edge)), number(m.Value/record.MiB), v.phase(m.NS))
+	v.end()
+	return emit(v.row)
+}
+
+func totalTable() []Column {
+	return append([]Column{
+		{"timestamp", Time, "as in samples"},
+		{"label", Text, "as in samples"},
+		{"method", Text, "by what the processes were read: statm (RSS, often), smaps_rollup (PSS and USS, more rarely)"},
+		{"processes", Integer, "how many the sums are over: all of the engine's at this tick"},
+		{"rss_sum_mb", Number, "MiB: the sum of the processes' RSS; shared pages count once for each process. max() is the engine's peak by this measure"},
+		{"vms_sum_mb", Number, "MiB: the sum of the virtual sizes"},
+		{"pss_mb", Number, "MiB: the sum of PSS, in which a page counts once: the total that reports call memory. Absent in rows of statm"},
+		{"uss_mb", Number, "MiB: the sum of USS"},
+		{"swap_mb", Number, "MiB: the sum of what is swapped out"},
+		{"t_ns", Integer, "as in samples, when the last of the processes had been read"},
+		{"read_ns", Integer, "nanoseconds from the first reading's begin to the last one's end"},
+		{"cell", Integer, "as in samples"},
+		{"attempt", Integer, "as in samples"},
+		phaseColumn,
+	}, common()...)
+}
+
+func totals(v *attemptView, emit func([]Value) error) error {
+	for i := range v.a.Totals {
+		t := &v.a.Totals[i]
+		v.row = append(v.row[:0], v.time(t.NS), text(v.label), text(t.Method), integer(t.Processes), number(t.RSS), number(t.VMS), number(t.PSS), number(t.USS), number(t.Swap),
+			integer(t.NS), integer(t.ReadNS), integer(v.a.Cell), integer(v.a.ID), v.phase(t.NS))
+		v.end()
+		if err := emit(v.row); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func tokenTable() []Column {
+	return append([]Column{
+		{"cell", Integer, "as in samples"},
+		{"attempt", Integer, "as in samples"},
+		{"request", Integer, "the request's number in its attempt, from 1"},
+		{"index", Integer, "the token's place in the answer, from 0"},
+		{"id", Integer, "the token's id; -1 where the engine tells none, and where rows are pieces of text"},
+		{"t_ns", Integer, "nanoseconds since the run's zero, when the token was sampled, or its piece of text came"},
+		{"phase", Text, "the phase that the request belongs to: warmup or measure"},
+		{"sent_ns", Integer, "nanoseconds since the run's zero, when the request left the host"},
+	}, common()...)
+}
+
+func tokenRows(v *attemptView, emit func([]Value) error) error {
+	for _, r := range v.a.Requests {
+		for _, t := range r.Tokens {
+			v.row = append(v.row[:0], integer(v.a.Cell), integer(v.a.ID), integer(r.ID), integer(t.Index), integer(t.ID), integer(t.NS), text(string(r.Phase)), integer(r.SentNS))
+			v.end()
+			if err := emit(v.row); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func metricTable() []Column {
+	return append([]Column{
+		{"timestamp", Time, "as in samples"},
+		{"label", Text, "as in samples"},
+		{"name", Text, "what was read; it ends in its unit: _bytes, _count, _ms, _percent, _watts …"},
+		{"value", Number, "in that unit"},
+		{"t_ns", Integer, "as in samples"},
+		{"read_ns", Integer, "as in samples; of sources that wait for an answer it is mostly waiting"},
+		{"source", Integer, "as in samples"},
+		{"cell", Integer, "as in samples"},
+		{"attempt", Integer, "as in samples"},
+		{"role", Text, "as in samples"},
+		{"edge", Text, "as in samples"},
+		phaseColumn,
+		{"method", Text, "by what was read: heap_usage, webgpu_ledger, nvml …"},
+	}, common()...)
+}
+
+func metrics(v *attemptView, emit func([]Value) error) error {
+	for i := range v.a.Metrics {
+		m := &v.a.Metrics[i]
+		src := v.a.Sources[m.Source]
+		v.row = append(v.row[:0], v.time(m.NS), text(v.label), text(m.Name), number(m.Value), integer(m.NS), integer(m.ReadNS), integer(m.Source),
+			integer(v.a.Cell), integer(v.a.ID), text(src.Role), named(string(m.Edge)), v.phase(m.NS), text(src.Method))
+		v.end()
+		if err := emit(v.row); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// appendField writes a value as CSV has it; an absent one is an empty field.
+func appendField(b []byte, k Kind, v Value) []byte {
+	switch {
+	case !v.Known:
+		return b
+	case k == Text:
+		return appendText(b, v.Text)
+	case k == Number:
+		return strconv.AppendFloat(b, v.Number, 'f', -1, 64)
+	case k == Truth:
+		return strconv.AppendBool(b, v.Int != 0)
+	case k == Time:
+		return time.UnixMicro(v.Int).In(v.zone).AppendFormat(b, "2006-01-02T15:04:05.000000Z07:00")
+	}
+	return strconv.AppendInt(b, v.Int, 10)
+}
+
+// appendText is a text in one line, which readers can rely on: line breaks become spaces.
+func appendText(b []byte, s string) []byte {
+	quoted := slices.ContainsFunc([]byte(s), func(c byte) bool { return c == ',' || c == '"' })
+	if quoted {
+		b = append(b, '"')
+	}
+	for i := range len(s) {
+		switch c := s[i]; c {
+		case '\n', '\r':
+			b = append(b, ' ')
+		case '"':
+			b = append(b, '"', '"')
+		default:
+			b = append(b, c)
+		}
+	}
+	if quoted {
+		b = append(b, '"')
+	}
+	return b
+}

@@ -1,0 +1,188 @@
+package tables
+
+import (
+	"cmp"
+	"strings"
+
+	"llmparity/compare"
+)
+
+// measure is a figure of a summary: its median, its interval's ends and its number of launches are a column each.
+type measure struct {
+	column, what string
+	of           func(*compare.Cell) compare.Figure
+}
+
+// measures are a summary's figures, in order. Names of columns stay as they are: new ones come last.
+func measures() []measure {
+	figure := func(column, name, what string) measure {
+		return measure{column, what, func(c *compare.Cell) compare.Figure { return c.Figure(name) }}
+	}
+	part := func(column, name, what string) measure {
+		return measure{column, what, func(c *compare.Cell) compare.Figure { return c.Parts.Component(name).Figure }}
+	}
+	return []measure{
+		figure("peak_pss_mb", compare.PeakPSS, "MiB: peak memory, the highest total PSS of a launch"),
+		figure("memory_increase_mb", compare.Increase, "MiB: peak less the launch's own baseline"),
+		figure("baseline_pss_mb", compare.Baseline, "MiB: total PSS before a model is loaded"),
+		figure("post_warmup_pss_mb", compare.PostWarmup, "MiB: the last total PSS before the measurement"),
+		figure("retained_pss_mb", compare.Retained, "MiB: total PSS after the unload less the baseline"),
+		figure("peak_uss_mb", compare.PeakUSS, "MiB: the highest total USS"),
+		figure("peak_rss_sum_mb", compare.PeakRSS, "MiB: the highest sum of RSS at one tick, shared pages counted once a process"),
+		figure("baseline_rss_sum_mb", compare.BaselineRSS, "MiB: where no PSS could be read"),
+		figure("post_warmup_rss_sum_mb", compare.PostWarmupRSS, "MiB: where no PSS could be read"),
+		figure("memory_increase_rss_sum_mb", compare.IncreaseRSS, "MiB: where no PSS could be read"),
+		figure("load_time_ms", compare.LoadTime, "milliseconds: from asking for the model until it is ready"),
+		figure("ttft_ms", compare.TTFT, "milliseconds: from sending the request to its first token"),
+		figure("itl_p50_ms", compare.ITL50, "milliseconds: median time between tokens"),
+		figure("itl_p99_ms", compare.ITL99, "milliseconds: 99th percentile of the time between tokens"),
+		figure("latency_ms", compare.Latency, "milliseconds: from sending the request until it has returned"),
+		figure("prefill_tokens_per_s", compare.PrefillTPS, "tokens of the prompt that were computed, a second"),
+		figure("decode_tokens_per_s", compare.DecodeTPS, "tokens behind the first, a second"),
+		figure("tokens_generated", compare.Tokens, "tokens of the answer"),
+		figure("prompt_tokens", compare.Prompt, "tokens of the prompt as the engine made them"),
+		figure("cached_prompt_tokens", compare.Cached, "tokens of the prompt that came from a cache"),
+		part("model_weights_mb", compare.ModelWeights, "MiB: weights, by whatever could read them"),
+		part("kv_cache_mb", compare.KVCache, "MiB: KV cache, reserved"),
+		part("kv_cache_used_mb", compare.KVCacheUsed, "MiB: KV cache, of it used"),
+		part("activations_mb", compare.Activations, "MiB: activations, workspaces"),
+		part("framework_overhead_mb", compare.FrameworkOverhead, "MiB: what is left of the increase; may be below zero"),
+		part("multi_gpu_overhead_mb", compare.MultiGPUOverhead, "MiB: of several GPUs"),
+		figure("sampler_busy_percent", compare.SamplerBusy, "percent of one core that reading took while the engine worked"),
+		figure("sampler_read_us", compare.SamplerUS, "microseconds: a reading"),
+		figure("sampler_cpu_percent", compare.SamplerCPU, "percent of one core that the whole of llmparity took"),
+	}
+}
+
+// identity is a column of a summary that says what the row is about.
+type identity struct {
+	Column
+	of func(*compare.Result, *compare.Cell) Value
+}
+
+func identities() []identity {
+	type res = *compare.Result
+	type cell = *compare.Cell
+	return []identity{
+		{Column{"run", Integer, "the run's number, from 0, in the order in which runs were given"}, func(_ res, c cell) Value { return integer(c.Run) }},
+		{Column{"run_name", Text, "the plan's name"}, func(r res, c cell) Value { return text(r.Runs[c.Run].Name) }},
+		{Column{"cell", Integer, "the cell's number in its run"}, func(_ res, c cell) Value { return integer(c.Spec.ID) }},
+		{Column{"label", Text, "what reports call the cell; unique in a result"}, func(_ res, c cell) Value { return text(c.Label) }},
+		{Column{"engine", Text, "as in the plan"}, func(_ res, c cell) Value { return text(c.Spec.Engine) }},
+		{Column{"engine_version", Text, "as the engine says it"}, func(_ res, c cell) Value {
+			if c.Engine == nil {
+				return Value{}
+			}
+			return named(c.Engine.Version)
+		}},
+		{Column{"model", Text, "the model's name"}, func(_ res, c cell) Value { return text(c.Spec.Model.Name) }},
+		{Column{"model_sha256", Text, "of the model's file; absent where only a server has it"}, func(_ res, c cell) Value { return named(c.Spec.Model.SHA256) }},
+		{Column{"dtype", Text, "of the weights as the engine holds them, else as the file has them"}, func(_ res, c cell) Value {
+			return named(cmp.Or(policy(c, "weights_dtype"), c.Spec.Model.DType))
+		}},
+		{Column{"kv_cache_dtype", Text, "of the KV cache"}, func(_ res, c cell) Value { return named(policy(c, "kv_dtype")) }},
+		{Column{"device_class", Text, "cpu, gpu, software-adapter"}, func(_ res, c cell) Value {
+			if c.Device == nil {
+				return Value{}
+			}
+			return named(string(c.Device.Class))
+		}},
+		{Column{"device", Text, "the device's name"}, func(_ res, c cell) Value {
+			if c.Device == nil {
+				return Value{}
+			}
+			return named(c.Device.Name)
+		}},
+		{Column{"context", Integer, "tokens that the engine was given room for; absent where a server chose"}, func(_ res, c cell) Value {
+			return Value{Known: c.Spec.Model.Context > 0, Int: int64(c.Spec.Model.Context)}
+		}},
+		{Column{"prompt_id", Integer, "the prompt's number in the plan"}, func(_ res, c cell) Value { return integer(c.Spec.PromptID) }},
+		{Column{"max_tokens", Integer, "tokens that were asked for"}, func(_ res, c cell) Value { return integer(c.Spec.MaxTokens) }},
+		{Column{"temperature", Number, "0: greedy"}, func(_ res, c cell) Value { return number(c.Spec.Temperature) }},
+		{Column{"isolation", Text, "what a repetition has of its own: launch, tab, server"}, func(_ res, c cell) Value { return named(c.Spec.Isolation) }},
+		{Column{"reused", Truth, "whether repetitions go on in the launch of the one before"}, func(_ res, c cell) Value { return truth(c.Spec.Reused) }},
+		{Column{"prompt_cache", Text, "off, on"}, func(_ res, c cell) Value { return named(c.Spec.PromptCache) }},
+		{Column{"launches_planned", Integer, "repetitions that the plan asks for"}, func(_ res, c cell) Value { return integer(c.Launches.Planned) }},
+		{Column{"launches_counted", Integer, "those that ended well; figures are over these"}, func(_ res, c cell) Value { return integer(c.Launches.Counted) }},
+		{Column{"launches_opened", Integer, "launches that the counted repetitions were in, where they shared some"}, func(_ res, c cell) Value {
+			return Value{Known: c.Launches.Opened > 0, Int: int64(c.Launches.Opened)}
+		}},
+		{Column{"launches_failed", Integer, "those that failed"}, func(_ res, c cell) Value { return integer(c.Launches.Failed) }},
+		{Column{"launches_interrupted", Integer, "those that never ended"}, func(_ res, c cell) Value { return integer(c.Launches.Interrupted) }},
+		{Column{"failures", Text, "the classes of the failed ones, separated by semicolons"}, func(_ res, c cell) Value { return named(failureClasses(c)) }},
+		{Column{"refused", Text, "why the cell was not launched at all"}, func(_ res, c cell) Value { return named(c.Refused) }},
+		{Column{"warnings", Text, "the codes of the warnings of this cell and of its run, separated by semicolons"}, func(r res, c cell) Value { return named(warningCodes(r, c)) }},
+	}
+}
+
+func policy(c *compare.Cell, name string) string {
+	if c.Engine == nil {
+		return ""
+	}
+	return c.Engine.Policy[name]
+}
+
+func failureClasses(c *compare.Cell) string {
+	var out []string
+	for _, f := range c.Failures {
+		out = append(out, cmp.Or(string(f.Class), string(f.Status)))
+	}
+	return strings.Join(out, ";")
+}
+
+// warningCodes are those whose place is the cell, a launch of it, or a run.
+func warningCodes(res *compare.Result, c *compare.Cell) string {
+	var out []string
+	for _, w := range res.Warnings {
+		here := w.Where == c.Label || strings.HasPrefix(w.Where, c.Label+",") || strings.HasPrefix(w.Where, c.Label+" ")
+		if !here && w.Where != "run" && w.Where != "run "+res.Runs[c.Run].Name {
+			continue
+		}
+		out = appendOnce(out, w.Code)
+	}
+	return strings.Join(out, ";")
+}
+
+func appendOnce(list []string, s string) []string {
+	for _, have := range list {
+		if have == s {
+			return list
+		}
+	}
+	return append(list, s)
+}
+
+func summaryTable() []Column {
+	var out []Column
+	for _, id := range identities() {
+		out = append(out, id.Column)
+	}
+	for _, m := range measures() {
+		out = append(out, Column{m.column, Number, m.what + "; the median over counted launches"},
+			Column{m.column + "_lo", Number, "the lower end of its 95 % order-statistic interval; absent where launches are too few"},
+			Column{m.column + "_hi", Number, "the upper end"}, Column{m.column + "_n", Integer, "how many launches it is the median of"})
+	}
+	return out
+}
+
+func summaryRows(res *compare.Result, emit func([]Value) error) error {
+	for i := range res.Cells {
+		c := &res.Cells[i]
+		var row []Value
+		for _, id := range identities() {
+			row = append(row, id.of(res, c))
+		}
+		for _, m := range measures() {
+			f := m.of(c)
+			lo, hi := Value{}, Value{}
+			if f.Interval != nil {
+				lo, hi = number(f.Interval.Lo), number(f.Interval.Hi)
+			}
+			row = append(row, number(f.Center()), lo, hi, integer(f.N))
+		}
+		if err := emit(row); err != nil {
+			return err
+		}
+	}
+	return nil
+}

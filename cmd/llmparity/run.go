@@ -178,6 +178,9 @@ func conclude(dir string, stdout io.Writer) error {
 	if err := reports.Table(stdout, result); err != nil {
 		return err
 	}
+	if err := writeSummary(dir, result); err != nil {
+		return err
+	}
 	path := filepath.Join(dir, "report.html")
 	if err := writeHTML(path, "name another folder with --out", result, r); err != nil {
 		return err

@@ -1,0 +1,246 @@
+package reports_test
+
+import (
+	"bytes"
+	"encoding/xml"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/yuin/goldmark"
+	"github.com/yuin/goldmark/extension"
+	markdownhtml "github.com/yuin/goldmark/renderer/html"
+	"golang.org/x/net/html"
+	"golang.org/x/perf/benchfmt"
+
+	"llmparity/compare"
+	"llmparity/compare/comparetest"
+	"llmparity/internal/record"
+	"llmparity/reports"
+)
+
+func TestMarkdown(t *testing.T) {
+	for name, runs := range cases(t, "mixed", "foretold", "empty", "hostile") {
+		golden(t, "result-"+name+".md", func(w io.Writer) error { return reports.Markdown(w, compare.Runs(runs...)) })
+	}
+}
+
+// page renders Markdown as GitHub does, raw HTML let through.
+func page(t *testing.T, markdown string) *html.Node {
+	t.Helper()
+	var b bytes.Buffer
+	m := goldmark.New(goldmark.WithExtensions(extension.GFM), goldmark.WithRendererOptions(markdownhtml.WithUnsafe()))
+	if err := m.Convert([]byte(markdown), &b); err != nil {
+		t.Fatal(err)
+	}
+	doc, err := html.Parse(&b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return doc
+}
+
+// A hostile label is shown as it stands: it makes no element, no link, no field of a table.
+func TestMarkdownIsInert(t *testing.T) {
+	const evil = attack + " **b** _i_ `c` [l](http://x.y) ![i](http://x.y) | ~~s~~ https://x.y www.x.y @all a@b.cd $1$ &lt; <b> # h"
+	for _, name := range []string{evil, "# " + evil, "1. " + evil, "- " + evil, "> " + evil, "    " + evil, "```", "---", "===", "+ x", "12) x", "[^1]"} {
+		e := hostile()
+		e.Cell.Engine, e.Warnings = name, []record.Warning{{Code: "code", Text: name}}
+		res := compare.Runs(comparetest.Run(t, "hostile", e, comparetest.Native(2)))
+		doc := page(t, rendered(t, func(w io.Writer) error { return reports.Markdown(w, res) }))
+		seen := map[string]int{}
+		for n := range doc.Descendants() {
+			if n.Type == html.ElementNode {
+				seen[n.Data]++
+			}
+			if n.Type == html.ElementNode && n.Data == "tr" {
+				fields := 0
+				for range n.ChildNodes() {
+					fields++
+				}
+				seen[fmt.Sprintf("row of %d", fields/2)]++
+			}
+		}
+		for element := range seen {
+			if !strings.HasPrefix(element, "row of") && !slices.Contains([]string{"html", "head", "body", "h2", "h3", "p", "ul", "li", "table", "thead", "tbody", "tr", "th", "td"}, element) {
+				t.Errorf("%q makes <%s>", name, element)
+			}
+		}
+		if seen["h2"] != 1 || seen["ul"] > 8 {
+			t.Errorf("%q: %v", name, seen)
+		}
+		if text := words(textOf(doc)); name == evil && !strings.Contains(text, "**b** _i_ `c` [l](http://x.y) ![i](http://x.y) | ~~s~~ https://x.y www.x.y @all a@b.cd $1$ &lt; <b> # h") {
+			t.Errorf("the label is not shown as it stands:\n%s", text)
+		}
+	}
+}
+
+func words(s string) string { return strings.Join(strings.Fields(s), " ") }
+
+func textOf(n *html.Node) string {
+	var b strings.Builder
+	for d := range n.Descendants() {
+		if d.Type == html.TextNode {
+			b.WriteString(d.Data)
+		}
+	}
+	return b.String()
+}
+
+// What is written is what benchstat reads: every value of every launch, and which way is better.
+func TestBenchstat(t *testing.T) {
+	for name, runs := range cases(t) {
+		res := compare.Runs(runs...)
+		text := rendered(t, func(w io.Writer) error { return reports.Benchstat(w, res) })
+		read := benchfmt.NewReader(strings.NewReader(text), name)
+		values := map[string][]float64{} // by engine and unit
+		for read.Scan() {
+			switch rec := read.Result().(type) {
+			case *benchfmt.SyntaxError:
+				t.Errorf("%s: %v", name, rec)
+			case *benchfmt.Result:
+				_, parts := rec.Name.Parts()
+				engine := strings.TrimPrefix(string(parts[0]), "/engine=")
+				for _, v := range rec.Values {
+					values[engine+" "+v.Unit] = append(values[engine+" "+v.Unit], v.Value)
+				}
+				for _, key := range []string{"goos", "cpu", "with", "device", "model-sha256", "run"} {
+					if at, ok := rec.ConfigIndex(key); !ok || len(rec.Config[at].Value) == 0 {
+						t.Errorf("%s: no %s", name, key)
+					}
+				}
+			}
+		}
+		if err := read.Err(); err != nil {
+			t.Fatal(err)
+		}
+		if name == "hostile" {
+			continue // its engine's name is another there
+		}
+		for i := range res.Cells {
+			for figure, unit := range map[string]struct {
+				name  string
+				scale float64
+			}{compare.PeakPSS: {"peak-B", 1 << 20}, compare.TTFT: {"ttft-sec", 1e-3}, compare.DecodeTPS: {"decode-tokens/s", 1}, compare.LoadTime: {"load-sec", 1e-3}} {
+				c := &res.Cells[i]
+				var want []float64
+				for _, v := range c.Figure(figure).Values {
+					want = append(want, v.Value*unit.scale)
+				}
+				got := values[c.Spec.Engine+" "+unit.name]
+				if !slices.EqualFunc(got, want, func(a, b float64) bool { return a == b || (a-b)/b < 1e-12 && (b-a)/b < 1e-12 }) {
+					t.Errorf("%s: %s of %s is %v, want %v", name, unit.name, c.Label, got, want)
+				}
+			}
+		}
+		if better := read.Units().Get("decode-tokens/s", "better"); better == nil || better.Value != "higher" {
+			t.Errorf("%s: which way is better for decode is not told: %v", name, better)
+		}
+	}
+}
+
+// JUnit is XML that anybody's parser takes, counts what it has, and fails what failed.
+func TestJUnit(t *testing.T) {
+	type suite struct {
+		Name                     string `xml:"name,attr"`
+		Tests, Failures, Skipped int
+		Cases                    []struct {
+			Name    string `xml:"name,attr"`
+			Failure *struct {
+				Type    string `xml:"type,attr"`
+				Message string `xml:"message,attr"`
+				Text    string `xml:",chardata"`
+			} `xml:"failure"`
+			Skipped *struct{} `xml:"skipped"`
+		} `xml:"testcase"`
+	}
+	type suites struct {
+		Tests    int     `xml:"tests,attr"`
+		Failures int     `xml:"failures,attr"`
+		Skipped  int     `xml:"skipped,attr"`
+		Suites   []suite `xml:"testsuite"`
+	}
+	want := map[string][]string{
+		"mixed": {"launches webllm: device-lost", "parity webllm and llamacpp: parity"},
+		"lost":  {"launches webllm: oom"}, "few": nil, "alone": nil, "empty": nil,
+		"foretold": {"launches served: refused"},
+	}
+	for name, runs := range cases(t) {
+		text := rendered(t, func(w io.Writer) error { return reports.JUnit(w, compare.Runs(runs...)) })
+		var doc suites
+		d := xml.NewDecoder(strings.NewReader(text))
+		if err := d.Decode(&doc); err != nil {
+			t.Errorf("%s: %v\n%s", name, err, text)
+			continue
+		}
+		var failures []string
+		tests, skipped := 0, 0
+		for _, s := range doc.Suites {
+			for _, c := range s.Cases {
+				tests++
+				if c.Skipped != nil {
+					skipped++
+				}
+				if c.Failure != nil {
+					failures = append(failures, s.Name+" "+c.Name+": "+c.Failure.Type)
+					if c.Failure.Message == "" || c.Failure.Type == "" {
+						t.Errorf("%s: a failure without words: %+v", name, c)
+					}
+				}
+				if strings.ContainsAny(c.Name, "\x00\x1b\u202e\uFFFD") {
+					t.Errorf("%s: a name that is not spelt out: %q", name, c.Name)
+				}
+			}
+		}
+		if doc.Tests != tests || doc.Failures != len(failures) || doc.Skipped != skipped {
+			t.Errorf("%s: counts %d, %d, %d of %d, %d, %d", name, doc.Tests, doc.Failures, doc.Skipped, tests, len(failures), skipped)
+		}
+		if list, known := want[name]; known {
+			rest := slices.DeleteFunc(slices.Clone(failures), func(s string) bool { return strings.HasPrefix(s, "forecasts ") })
+			if !slices.Equal(rest, list) {
+				t.Errorf("%s fails %q, want %q", name, rest, list)
+			}
+		}
+	}
+}
+
+// Every format has the warnings, in its own way of writing.
+func TestEveryFormatHasEveryWarning(t *testing.T) {
+	res := compare.Runs(cases(t, "mixed")["mixed"]...)
+	if len(res.Warnings) < 4 {
+		t.Fatalf("the made-up run should have warnings: %v", res.Warnings)
+	}
+	texts := map[string]string{
+		"Markdown":  textOf(page(t, rendered(t, func(w io.Writer) error { return reports.Markdown(w, res) }))),
+		"benchstat": rendered(t, func(w io.Writer) error { return reports.Benchstat(w, res) }),
+		"JUnit":     xmlText(t, rendered(t, func(w io.Writer) error { return reports.JUnit(w, res) })),
+	}
+	for _, name := range slices.Sorted(maps.Keys(texts)) {
+		for _, w := range res.Warnings {
+			if !strings.Contains(words(texts[name]), words(w.Text)) {
+				t.Errorf("%s does not have %q", name, w.Text)
+			}
+		}
+	}
+}
+
+func xmlText(t *testing.T, text string) string {
+	t.Helper()
+	var b strings.Builder
+	d := xml.NewDecoder(strings.NewReader(text))
+	for {
+		token, err := d.Token()
+		if err == io.EOF {
+			return b.String()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if data, ok := token.(xml.CharData); ok {
+			b.Write(data)
+		}
+	}
+}

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"strings"
+
 	"github.com/spf13/cobra"
 
 	"llmparity/compare"
@@ -11,11 +13,27 @@ import (
 func compareCommand() *cobra.Command {
 	var json, details bool
 	var html string
+	var minEffect float64
+	var by []string
+	options := compare.Defaults()
 	c := &cobra.Command{
 		Use:   "compare {DIR | FILE.csv}...",
 		Short: "Show runs, and memory that other programs wrote down, beside each other",
-		Args:  arguments(cobra.MinimumNArgs(1)),
+		Long: `Show runs, and memory that other programs wrote down, beside each other.
+
+The first run is the baseline: each figure of an engine is set against the same
+engine's figure in the first run, with the same model, prompt and request. What
+the statistics don't call a difference is not called one. Figures of different
+classes of device are not set against each other.`,
+		Args: arguments(cobra.MinimumNArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error {
+			options.MinEffect = minEffect / 100
+			if c.Flags().Changed("by") {
+				options.By = append([]string{}, by...)
+			}
+			if err := options.Check(); err != nil {
+				return err
+			}
 			var runs []*record.Run
 			for _, dir := range args {
 				r, err := openRun(dir)
@@ -24,7 +42,7 @@ func compareCommand() *cobra.Command {
 				}
 				runs = append(runs, r)
 			}
-			result := compare.Runs(runs...)
+			result := compare.With(options, runs...)
 			if html != "" {
 				if err := writeHTML(html, "name another file with --html", result, runs...); err != nil {
 					return err
@@ -38,6 +56,10 @@ func compareCommand() *cobra.Command {
 	}
 	c.Flags().BoolVar(&json, "json", false, "print the result as JSON, for machines")
 	c.Flags().StringVar(&html, "html", "", "also write an HTML report to this file")
+	c.Flags().StringSliceVar(&by, "by", nil, "average over cells that have these fields in common: "+strings.Join(compare.Fields(), ", "))
+	c.Flags().Float64Var(&minEffect, "min-effect", 100*options.MinEffect, "percent below which a real difference is not one that matters")
+	c.Flags().BoolVar(&options.AllowDifferent, "allow-different", false,
+		"give ratios of different classes of device and isolations too, each marked")
 	detailsFlag(c, &details)
 	c.MarkFlagsMutuallyExclusive("json", "details")
 	return c

@@ -41,7 +41,9 @@ func (s *session) Generate(outer context.Context, r engine.Request, token func(r
 	}
 	l.fresh = false
 	l.held.Store(-1) // until the end is told
+	l.givenUp.Store(true)
 	err = g.run(ctx)
+	l.givenUp.Store(err != nil)
 	if err == nil {
 		err = s.check(ctx, l, r, g)
 	}
@@ -86,6 +88,9 @@ func (s *session) prepare(ctx context.Context, l *loaded, r engine.Request) erro
 	}
 	if r.Prompt == "" {
 		return engine.Fail(record.SetUp, "the prompt is empty: Ollama takes that for a load")
+	}
+	if err := s.unstick(ctx, l); err != nil {
+		return err
 	}
 	if err := s.room(ctx, l, r); err != nil {
 		return err

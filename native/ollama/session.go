@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -27,9 +28,10 @@ type session struct {
 	config Config
 	probe  engine.Probe
 	client *client
-	own    *server // nil: it ran already
-	depot  *depot  // what of ours lies in that one's store, of this session alone
-	local  bool    // its processes are this machine's
+	own    *server       // nil: it ran already
+	depot  *depot        // what of ours lies in that one's store, of this session alone
+	local  bool          // its processes are this machine's
+	stuck  time.Duration // how long a token may take after a generation that was given up
 
 	version, path, sha256 string
 
@@ -58,6 +60,7 @@ type loaded struct {
 	counts    map[string]int     // tokens of prompts that are known
 	fresh     bool               // nothing lies in its cache
 	held      atomic.Int64       // tokens in the cache; -1: not known
+	givenUp   atomic.Bool        // the last generation did not come to its end, as far as is known
 	burst     map[string]bool    // of which prompts it was said that its times contradict ours
 	slowest   map[string]float64 // how long Ollama took for a prompt at most, in ns
 	suspected map[string]bool    // of which prompts it was said that they came from the cache
@@ -70,7 +73,7 @@ func (o *Ollama) Open(ctx context.Context, p engine.Probe) (engine.Session, erro
 	if err := o.config.Check(); err != nil {
 		return nil, setUp(err)
 	}
-	s := &session{config: o.config, probe: p}
+	s := &session{config: o.config, probe: p, stuck: stuck}
 	s.life, s.end = context.WithCancel(context.Background())
 	open := o.start
 	if o.config.URL != "" {
@@ -341,11 +344,12 @@ func (s *session) expire(ctx context.Context, l *loaded) error {
 	deadline := time.Now().Add(unloading)
 	for {
 		held, err := s.client.loaded(ctx)
-		if err != nil {
+		r := asRefusal(err)
+		if err != nil && (r == nil || r.Code != http.StatusInternalServerError) { // it stumbles over a model that is just going
 			return err
 		}
 		_, there := find(held, l.name)
-		if !there && (l.runner.Load() == 0 || !child.Alive(int(l.runner.Load()))) {
+		if err == nil && !there && (l.runner.Load() == 0 || !child.Alive(int(l.runner.Load()))) {
 			return nil
 		}
 		if time.Now().After(deadline) {
@@ -387,11 +391,17 @@ func (s *session) Close() error {
 
 // leave leaves another's server as it was found. What can't be taken back is said: the server may have gone.
 func (s *session) leave(l *loaded) {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), patience+s.stuck)
 	defer cancel()
-	if l != nil && !l.before {
+	switch {
+	case l == nil:
+	case !l.before:
 		if err := s.expire(ctx, l); err != nil {
 			s.warn("left-behind", "%s may still be in the Ollama server's memory: %v", l.name, err)
+		}
+	default:
+		if err := s.free(ctx, l); err != nil {
+			s.warn("left-behind", "%s may not answer to others: %v", l.name, err)
 		}
 	}
 	if s.depot == nil {

@@ -1,0 +1,85 @@
+package ollama
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"llmparity/internal/engine"
+	"llmparity/internal/engine/enginetest"
+	"llmparity/internal/record"
+)
+
+// giveUp cancels a generation at its third piece.
+func giveUp(t *testing.T, s *session, prompt string) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	_, err := s.Generate(ctx, engine.Request{Prompt: prompt, MaxTokens: 500}, func(tok record.Token) {
+		if tok.Index == 2 {
+			cancel()
+		}
+	})
+	if !errors.Is(err, context.Canceled) {
+		t.Fatalf("given up: %v", err)
+	}
+}
+
+// Of fifty generations that are given up one or two take Ollama's turn with them.
+func TestNobodyWaitsForAGenerationThatWasGivenUp(t *testing.T) {
+	c := enginetest.Tiny(t, 8)[1]
+	s, p := loadedSession(t, c.Model)
+	s.stuck = time.Second
+	for range 20 {
+		giveUp(t, s, c.Prompt)
+		if u := say(t, s, c.Prompt, 8); u.Text != c.Text || u.CachedTokens != 0 {
+			t.Fatalf("%q with %d tokens from the cache, want %q with none", u.Text, u.CachedTokens, c.Text)
+		}
+	}
+	t.Logf("%d of 20 times the runner had to be started anew", len(warned(p, "runner-renewed")))
+}
+
+func TestARunnerThatDoesNotAnswerIsStartedAnew(t *testing.T) {
+	c := enginetest.Tiny(t, 8)[1]
+	s, p := loadedSession(t, c.Model)
+	before := sampled(p, roleRunner)
+	s.stuck = 1 // nothing answers as fast
+	giveUp(t, s, c.Prompt)
+	if u := say(t, s, c.Prompt, 8); u.Text != c.Text || u.CachedTokens != 0 {
+		t.Errorf("%q with %d tokens from the cache, want %q with none", u.Text, u.CachedTokens, c.Text)
+	}
+	after := sampled(p, roleRunner)
+	if len(before) != 1 || len(after) != 1 || before[0] == after[0] || int(s.model.runner.Load()) != after[0] {
+		t.Errorf("runner %v, then %v; %d is taken for it", before, after, s.model.runner.Load())
+	}
+	say(t, s, c.Prompt, 8)
+	if renewed, restarted := warned(p, "runner-renewed"), warned(p, "runner-restarted"); len(renewed) != 1 || len(restarted) != 0 {
+		t.Errorf("warnings: %q", p.Warnings())
+	}
+}
+
+// A model that was in another's server before must not be left with its turn taken.
+func TestAServerThatRunsAlreadyAnswersAfterwards(t *testing.T) {
+	c := enginetest.Tiny(t, 8)[1]
+	theirs, _ := loadedSession(t, c.Model)
+	for _, stuck := range []time.Duration{10 * time.Second, 1} {
+		s, p := opened(t, newEngine(t, func(c *Config) { c.URL = theirs.client.base }))
+		load(t, s, engine.Model{Model: record.Model{Name: theirs.model.name, Format: record.Served, Context: 1024}})
+		giveUp(t, s, c.Prompt)
+		s.stuck = stuck
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+		held, err := theirs.client.loaded(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if renewed := warned(p, "runner-renewed"); len(held)+len(renewed) != 1 || len(warned(p, "left-behind")) != 0 {
+			t.Errorf("an answer within %v: held %v, warnings %q", stuck, held, p.Warnings())
+		}
+		if u := say(t, theirs, c.Prompt, 8); u.Text != c.Text {
+			t.Errorf("%q, want %q", u.Text, c.Text)
+		}
+	}
+}

@@ -1,0 +1,187 @@
+package record
+
+import (
+	"bytes"
+	"encoding/csv"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// fields reads a line as the standard library does; false where the two need not agree: it takes line breaks in other ways, and no
+// quotation mark in a field without quotes.
+func fields(line string) (out []string, fails, comparable bool) {
+	if line == "" || strings.ContainsAny(line, "\r\n") {
+		return nil, false, false
+	}
+	r := csv.NewReader(strings.NewReader(line))
+	r.FieldsPerRecord = -1
+	out, err := r.Read()
+	if err == nil {
+		return out, false, true
+	}
+	bare := strings.Contains(err.Error(), csv.ErrBareQuote.Error())
+	return nil, true, !bare
+}
+
+func FuzzSplit(f *testing.F) {
+	for _, line := range []string{"a,b", ",", `"a"`, `"a,b",c`, `"a""b"`, `a"b`, `"a`, `"a"b`, `"",""`, "\"\x00\"", `,"a",`} {
+		f.Add(line)
+	}
+	f.Fuzz(func(t *testing.T, line string) {
+		want, fails, comparable := fields(line)
+		if !comparable {
+			return
+		}
+		var r row
+		err := r.split([]byte(line))
+		if (err != nil) != fails {
+			t.Fatalf("%q: %v, and the standard library fails: %v", line, err, fails)
+		}
+		var got []string
+		for _, f := range r.fields {
+			got = append(got, string(f))
+		}
+		if !fails && !slices.Equal(got, want) {
+			t.Fatalf("%q: %q, want %q", line, got, want)
+		}
+	})
+}
+
+func FuzzNumber(f *testing.F) {
+	for _, s := range []string{"0", "-0", "1.5", "3.0000", "1805006.4531", "999999999999999", "9007199254740993", "0.000000000000001", "123456789.123456789",
+		".5", "5.", ".", "", "1e3", "1e999", "NaN", "-Inf", "0x1p4", "1_0", "+7", "1.2.3", "9223372036854775808"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		want, err := strconv.ParseFloat(s, 64)
+		got, ok := number([]byte(s))
+		if ok != (err == nil && !math.IsNaN(want) && !math.IsInf(want, 0)) || ok && (got != want || math.Signbit(got) != math.Signbit(want)) {
+			t.Errorf("%q: %v, %v; strconv: %v, %v", s, got, ok, want, err)
+		}
+		whole, err := strconv.ParseInt(s, 10, 64)
+		r := row{fields: [][]byte{[]byte(s)}}
+		if n := r.integer(column{"n", 0}); (r.err == nil) != (err == nil) || err == nil && n != whole {
+			t.Errorf("%q: %v, %v; strconv: %v, %v", s, n, r.err, whole, err)
+		}
+	})
+}
+
+// simple reads samples.csv as one would without a care for time: a map a row, and the standard library for the rest. It gives the
+// samples of each attempt, or the line at which it is wrong; false where the two readers need not agree.
+func simple(text string, attempts map[int]*Attempt) (samples map[int][]SampleRow, wrong int, comparable bool) {
+	samples = map[int][]SampleRow{}
+	var header []string
+	end := strings.LastIndexByte(text, '\n')
+	if end < 0 {
+		return samples, 0, true
+	}
+	for i, line := range strings.Split(text[:end], "\n") {
+		row, fails, comparable := fields(line)
+		if !comparable {
+			return nil, 0, false
+		}
+		if fails {
+			return nil, i + 1, true
+		}
+		if header == nil {
+			if header = row; len(slices.Compact(slices.Sorted(slices.Values(header)))) != len(header) {
+				return nil, 1, true
+			}
+			continue
+		}
+		of := map[string]string{}
+		for at, name := range header {
+			if at < len(row) {
+				of[name] = row[at]
+			}
+		}
+		s, attempt, ok := simpleSample(of)
+		if !ok || len(row) != len(header) {
+			return nil, i + 1, true
+		}
+		if a := attempts[attempt]; a != nil {
+			if _, known := a.Sources[s.Source]; known {
+				samples[attempt] = append(samples[attempt], s)
+			}
+		}
+	}
+	return samples, 0, true
+}
+
+func simpleSample(of map[string]string) (s SampleRow, attempt int, ok bool) {
+	ok = true
+	whole := func(name string) int64 {
+		n, err := strconv.ParseInt(of[name], 10, 64)
+		ok = ok && err == nil
+		return n
+	}
+	size := func(name string) float64 {
+		text, there := of[name]
+		if there && text == "" {
+			return math.NaN()
+		}
+		f, err := strconv.ParseFloat(text, 64)
+		ok = ok && err == nil && f >= 0 && !math.IsInf(f, 0)
+		return f
+	}
+	attempt = int(whole("attempt"))
+	s = SampleRow{Source: int(whole("source")), NS: whole("t_ns"), ReadNS: whole("read_ns"), RSS: size("rss_mb"), VMS: size("vms_mb"),
+		PSS: size("pss_mb"), USS: size("uss_mb"), Swap: size("swap_mb"), HWM: size("hwm_mb")}
+	if edge := of["edge"]; edge != "" {
+		s.edge = uint8(slices.Index(Phases(), Phase(edge)) + 1)
+		ok = ok && s.edge > 0
+	}
+	return s, attempt, ok
+}
+
+// FuzzSamples holds the reader against the simple one.
+func FuzzSamples(f *testing.F) {
+	header := strings.Join(sampleColumns, ",")
+	row := func(attempt, source int, rest string) string {
+		return fmt.Sprintf("2026-03-14T09:26:55.100000Z,\"webllm, c1\",42,3.5000,4.0000,123456789,9000,%d,1,%d,renderer,%s\n", source, attempt, rest)
+	}
+	f.Add([]byte(header + "\n" + row(1, 1, ",,,,") + row(1, 2, "1.2500,0.5000,0.0000,7.7500,load") + row(2, 1, ",,,,") + row(1, 1, ",,,,")))
+	f.Add([]byte(header + "\n" + row(1, 7, ",,,,") + row(9, 1, ",,,,") + "2026-03-14T09:26:55.1"))
+	f.Add([]byte(header + "\n" + row(1, 1, "x,,,,")))
+	f.Add([]byte(header + "\n" + row(1, 1, ",,,,nowhere")))
+	f.Add([]byte(strings.TrimSuffix(header, ",edge") + "\n" + row(1, 1, ",,,")))
+	f.Add([]byte("attempt,attempt\n1,1\n"))
+	f.Add([]byte("edge,hwm_mb,swap_mb,uss_mb,pss_mb,attempt,source,read_ns,t_ns,vms_mb,rss_mb\nidle,1e2,,,-0,1,2,-5,+6,0x1p2,3\n,,,,,1,1,1,1,,\n"))
+	path := filepath.Join(f.TempDir(), samplesFile)
+	f.Fuzz(func(t *testing.T, text []byte) {
+		attempts := map[int]*Attempt{1: {Sources: map[int]Source{1: {}, 2: {}}}, 2: {Sources: map[int]Source{1: {}}}}
+		want, wrong, comparable := simple(string(text), attempts)
+		if err := os.WriteFile(path, text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		b, s := &builder{attempts: attempts}, &stretches[SampleRow]{}
+		cut, err := eachRow(path, b.sample(s))
+		if !comparable {
+			return
+		}
+		if wrong > 0 {
+			if err == nil || !strings.Contains(err.Error(), fmt.Sprintf("line %d:", wrong)) {
+				t.Fatalf("%v, and line %d is wrong", err, wrong)
+			}
+			return
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if cut != (len(text) > 0 && !bytes.HasSuffix(text, []byte("\n"))) {
+			t.Errorf("the last line is cut: %v", cut)
+		}
+		s.deal()
+		for id, a := range attempts {
+			if got := fmt.Sprintf("%+v", a.Samples); got != fmt.Sprintf("%+v", want[id]) { // NaN is NaN
+				t.Errorf("attempt %d: %s, want %+v", id, got, want[id])
+			}
+		}
+	})
+}

@@ -33,12 +33,6 @@ type drawing struct {
 	Options map[string]any `json:"options"`
 }
 
-// grid is a table: the words of a chart.
-type grid struct {
-	Head []string
-	Rows [][]string
-}
-
 // view is what figures are drawn from.
 type view struct {
 	res  *compare.Result
@@ -76,21 +70,6 @@ func marshal(v any) ([]byte, error) {
 	}
 	return text, nil
 }
-
-// colour of a cell: one an engine, whichever cell or run it is in.
-func (v *view) colour(cell int) string {
-	seen := map[string]int{}
-	for i := 0; i <= cell; i++ {
-		name := v.res.Cells[i].Spec.Engine
-		if _, ok := seen[name]; !ok {
-			seen[name] = len(seen)
-		}
-	}
-	return fmt.Sprintf("var(--c%d)", seen[v.res.Cells[cell].Spec.Engine]%palette)
-}
-
-// palette is the number of colours that the style sheet has.
-const palette = 7
 
 func peaks(v *view) []chart {
 	var shown []int

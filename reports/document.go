@@ -19,6 +19,10 @@ type document struct {
 	Scripts template.HTML
 	Data    template.HTML // the charts' drawings
 
+	Banner, Sections, Whole template.HTML // the page's parts, in order
+	Contents                []entry
+	names                   *names
+
 	Title         string
 	Subtitle      string
 	Verdict       []string
@@ -80,6 +84,12 @@ type summaryRow struct {
 
 type summaryFigure struct{ Value, Unit, Under string }
 
+// Key is what the page sorts by.
+func (f summaryFigure) Key() string { return sortKey(f.Value) }
+
+// InFull lists the texts that were cut.
+func (d *document) InFull() []string { return d.names.whole }
+
 // fact is a heading with what is known below it.
 type fact struct {
 	Name   string
@@ -91,7 +101,7 @@ type howRow struct{ Title, Cells, How string }
 
 func newDocument(v *view) (*document, error) {
 	d := &document{Verdict: v.res.Verdict, Comparability: v.res.Comparability, Warnings: v.res.Warnings, Schema: v.res.Schema,
-		Charts: map[string][]chart{}}
+		Charts: map[string][]chart{}, names: newNames(v.res)}
 	d.Title, d.Subtitle = titles(v.res)
 	drawings := map[string][]drawing{}
 	for _, figure := range figures() {
@@ -100,7 +110,7 @@ func newDocument(v *view) (*document, error) {
 			drawings[c.ID] = c.Drawings
 		}
 	}
-	text, err := marshal(drawings)
+	text, err := d.names.drawings(drawings)
 	if err != nil {
 		return nil, err
 	}

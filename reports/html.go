@@ -47,10 +47,24 @@ func HTML(w io.Writer, res *compare.Result, runs ...*record.Run) error {
 	d.Policy = "default-src 'none'; script-src " + strings.Join(hashes,
 		" ") + "; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
 	d.Style, d.Scripts = template.CSS(style), scripts
-	t, err := template.New("report.html").Funcs(template.FuncMap{"clean": clean, "line": line, "num": num}).ParseFS(page, "page/*.html")
+	n := d.names
+	t, err := template.New("report.html").Funcs(template.FuncMap{"clean": clean, "num": num, "line": n.sentence, "name": n.name, "plain": n.plain,
+		"cell": n.cell, "key": sortKey, "named": named,
+		"numeric": func(columns []column, i int) bool { return i < len(columns) && columns[i].Number }, "next": func(i int) int { return i + 1 }}).ParseFS(page, "page/*.html")
 	if err != nil {
 		return fmt.Errorf("reading the report's template: %w", err)
 	}
+	for _, part := range []struct {
+		name string
+		to   *template.HTML
+	}{{"banner", &d.Banner}, {"sections", &d.Sections}, {"whole", &d.Whole}} { // what was cut is known when all else is written
+		var b strings.Builder
+		if err := t.ExecuteTemplate(&b, part.name, d); err != nil {
+			return fmt.Errorf("writing the report's %s: %w", part.name, err)
+		}
+		*part.to = template.HTML(b.String())
+	}
+	d.Contents = contents(string(d.Sections + d.Whole))
 	if err := t.Execute(w, d); err != nil {
 		return fmt.Errorf("writing the report: %w", err)
 	}

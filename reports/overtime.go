@@ -110,7 +110,7 @@ func (v *view) timeline(cell int, a *record.Attempt, points int) map[string]any 
 	selected["RSS sum"] = true
 	all := processes(a)
 	for n, s := range all {
-		colour := fmt.Sprintf("var(--p%d)", n%palette)
+		colour := fmt.Sprintf("var(--p%d)", n%partColours)
 		for _, id := range s.ids {
 			style := opts.LineStyle{Color: colour, Width: 1.4}
 			pick, what := func(r record.SampleRow) float64 { return r.PSS }, "PSS"

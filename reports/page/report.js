@@ -1,42 +1,108 @@
-// Draws the report's charts from the options in the page. Nothing is fetched.
+// Draws the report's charts from the options in the page, and lets its tables be sorted and filtered. Nothing is fetched; without
+// this script the page still has every figure, in its tables.
 "use strict";
 (() => {
+  const root = document.documentElement;
   const drawings = JSON.parse(document.getElementById("drawings").textContent);
-  const theme = matchMedia("(prefers-color-scheme: dark)");
   const number = new Intl.NumberFormat("en", { maximumFractionDigits: 2 });
+  const dark = matchMedia("(prefers-color-scheme: dark)");
+  root.classList.add("js");
 
+  // say tells those who don't see what changed.
+  const say = (words) => { document.getElementById("said").textContent = words; };
+
+  // make gives an element with attributes and children.
+  function make(tag, attributes, ...children) {
+    const e = document.createElement(tag);
+    for (const [k, v] of Object.entries(attributes)) e.setAttribute(k, v);
+    e.append(...children);
+    return e;
+  }
+
+  // --- Light and dark. The style sheet has one rule for dark; which screens it holds for is all that the switch changes.
+  const night = [...document.styleSheets].flatMap((s) => [...s.cssRules]).find((r) => r.media && r.media.mediaText.includes("prefers-color-scheme"));
+  const asked = night.media.mediaText;
+  let chosen = ""; // what the reader chose; empty: what the system says
+  const isDark = () => (chosen ? chosen === "dark" : dark.matches);
+  const shade = make("button", { type: "button", class: "shade" });
+  function relabel() { shade.textContent = isDark() ? "Light" : "Dark"; shade.setAttribute("aria-label", isDark() ? "Light colours" : "Dark colours"); }
+  function light(which) { night.media.mediaText = which === "" ? asked : which === "dark" ? "screen" : "not all"; }
+  shade.addEventListener("click", () => {
+    chosen = isDark() ? "light" : "dark";
+    light(chosen);
+    relabel();
+    redraw();
+    say(chosen + " colours");
+  });
+  dark.addEventListener("change", () => { relabel(); redraw(); });
+  relabel();
+  document.querySelector(".banner").append(shade);
+
+  // --- Charts.
   // coloured replaces var(--name) by the theme's value.
   function coloured(value, style) {
     if (typeof value === "string") {
       const name = /^var\((--\w+)\)$/.exec(value);
       return name ? style.getPropertyValue(name[1]).trim() : value;
     }
-    if (Array.isArray(value)) return value.map((v) => coloured(v, style));
+    if (Array.isArray(value)) return typeof value[0] === "number" ? value : value.map((v) => coloured(v, style));
     if (value && typeof value === "object") {
       return Object.fromEntries(Object.entries(value).map(([k, v]) => [k, coloured(v, style)]));
     }
     return value;
   }
 
+  const list = (v) => [].concat(v || []);
+  const own = ["var(--c0)", "var(--c1)", "var(--c2)", "var(--c3)", "var(--c4)", "var(--c5)"];
+  const colourOf = (s, n) => (s.lineStyle && s.lineStyle.color) || (s.itemStyle && s.itemStyle.color) || own[n % own.length];
+
+  // Colour is never all that tells things apart: engines in one chart have strokes and symbols of their own too, layers a hatching.
+  const strokes = ["solid", [9, 3], [2, 3], [10, 3, 2, 3], [5, 2], [1, 2]];
+  const symbols = ["circle", "diamond", "triangle", "rect", "roundRect", "pin"];
+  const hatchings = [null, { dashArrayX: [1, 0], dashArrayY: [1.5, 5], rotation: Math.PI / 4 }, { dashArrayX: [1, 0], dashArrayY: [1.5, 5], rotation: -Math.PI / 4 },
+    { dashArrayX: [1, 0], dashArrayY: [1.5, 5] }, { dashArrayX: [1, 0], dashArrayY: [1.5, 5], rotation: Math.PI / 2 }, { symbol: "circle", symbolSize: .5, dashArrayX: [[5, 5], [0, 5, 5, 0]], dashArrayY: [4, 0] }];
+  function marked(series) {
+    const engine = (s) => { const m = /^var\(--c(\d)\)$/.exec(colourOf(s, 0)); return m ? Number(m[1]) : -1; };
+    const engines = new Set(series.map(engine).filter((n) => n >= 0));
+    const stacked = series.filter((s) => s.type === "bar" && s.stack);
+    return series.map((s) => {
+      const n = engine(s), copy = Object.assign({}, s);
+      if (n >= 0 && engines.size > 1) {
+        if (s.type === "line" && !(s.lineStyle && s.lineStyle.type)) copy.lineStyle = Object.assign({}, s.lineStyle, { type: strokes[n] });
+        if (/line|scatter/.test(s.type) && !s.symbol) copy.symbol = symbols[n];
+      }
+      if (stacked.length > 1 && stacked.includes(s)) {
+        const decal = hatchings[stacked.indexOf(s) % hatchings.length];
+        copy.itemStyle = Object.assign({ borderColor: "var(--page)", borderWidth: 0.5 }, s.itemStyle, decal ? { decal: Object.assign({ color: "var(--hatch)" }, decal) } : {});
+      }
+      return copy;
+    });
+  }
+
+  // zoomable tells whether a chart has a long axis: values or times, with lines or points along it.
+  const zoomable = (o) => list(o.xAxis).some((a) => /value|time|log/.test(a.type)) && list(o.series).some((s) => /line|scatter/.test(s.type));
+
   // themed adds what is the same for every chart: the page's type and colours.
-  function themed(option, width) {
-    const style = getComputedStyle(document.documentElement);
+  function themed(option, width, state) {
+    const style = getComputedStyle(root);
     const at = (name) => style.getPropertyValue(name).trim();
-    const o = coloured(option, style);
+    const o = coloured(Object.assign({}, option, { series: marked(list(option.series)) }), style);
     const muted = at("--muted"), line = at("--line");
+    o.animation = false;
+    o.color = coloured(own, style);
     o.textStyle = { fontFamily: getComputedStyle(document.body).fontFamily, color: at("--ink") };
     o.backgroundColor = "transparent";
     o.tooltip = Object.assign({}, o.tooltip, {
-      confine: true, extraCssText: "max-width: min(84vw, 420px); white-space: normal; overflow-wrap: anywhere; font-variant-numeric: tabular-nums",
-      backgroundColor: at("--page"), borderColor: line, textStyle: { color: at("--ink"), fontSize: 12 },
+      confine: true, extraCssText: "max-width: min(84vw, 420px); max-height: 60vh; overflow: hidden; white-space: normal; overflow-wrap: anywhere; font-variant-numeric: tabular-nums",
+      backgroundColor: at("--page"), borderColor: line, textStyle: { color: at("--ink"), fontSize: 12 }, transitionDuration: 0,
       valueFormatter: (v) => (Array.isArray(v) ? number.format(v[v.length - 1]) : typeof v === "number" ? number.format(v) : "none"),
     });
-    if (o.legend) {
-      o.legend.textStyle = { color: muted, fontSize: 12 };
-      o.legend.inactiveColor = at("--off");
-      o.legend.pageTextStyle = { color: muted };
-      o.legend.pageIconColor = muted;
-      o.legend.pageIconInactiveColor = line;
+    if (o.legend) { // the page has one of buttons in its place
+      for (const l of list(o.legend)) {
+        l.show = false;
+        l.selected = Object.fromEntries(list(o.series).map((s) => [s.name, !state.off.has(s.name)]));
+      }
+      for (const g of list(o.grid)) if (Number(g.bottom) >= 36) g.bottom = Number(g.bottom) - 26;
     }
     for (const axis of [].concat(o.xAxis || [], o.yAxis || [])) {
       axis.axisLabel = Object.assign({}, axis.axisLabel, { color: muted, fontSize: 12, hideOverlap: true });
@@ -45,38 +111,264 @@
       axis.axisTick = { show: false };
       axis.splitLine = { show: axis.type === "value" && axis.name !== "seconds", lineStyle: { color: line } };
       axis.nameTextStyle = { color: muted, fontSize: 12, align: axis.nameLocation === "middle" ? "center" : "left" };
-      if (axis.type === "category") {
+      if (axis.type === "category" && list(o.xAxis).includes(axis)) {
+        const room = Math.max(48, (width - 60) / axis.data.length - 8);
         axis.axisLabel.hideOverlap = false;
         axis.axisLabel.interval = 0;
-        axis.axisLabel.width = Math.max(48, (width - 60) / axis.data.length - 8);
+        axis.axisLabel.width = room;
         axis.axisLabel.overflow = "break";
         axis.axisLabel.lineHeight = 16;
         axis.axisLabel.color = at("--ink");
       }
     }
-    if (o.series[0].type === "line") o.series[0].z = 3; // the total lies over its parts
+    for (const map of list(o.visualMap)) map.textStyle = { color: muted, fontSize: 12 };
+    if (zoomable(o)) {
+      o.dataZoom = list(o.dataZoom).filter((z) => z.type !== "inside" && z.type !== "slider").concat({
+        type: "inside", filterMode: "none", zoomOnMouseWheel: "ctrl", moveOnMouseWheel: false, start: state.from, end: state.to,
+        moveOnMouseMove: state.from > 0 || state.to < 100, // else a finger on it scrolls the page
+        preventDefaultMouseMove: true,
+      });
+    }
+    if (list(o.series)[0] && o.series[0].type === "line") o.series[0].z = 3; // the total lies over its parts
     return o;
   }
 
-  for (const figure of document.querySelectorAll("[data-chart]")) {
-    const list = drawings[figure.dataset.chart];
-    const plot = figure.querySelector(".plot");
-    const choice = figure.querySelector("select");
-    const chart = echarts.init(plot, null, { renderer: "svg" });
+  const figures = [...document.querySelectorAll("[data-chart]")].map(figure);
+  const redraw = () => { for (const f of figures) f.draw(); };
+
+  // figure is a chart's place in the page: its choice, its keys, its zoom. The chart itself is drawn when it comes into sight.
+  function figure(place) {
+    const id = place.dataset.chart;
+    const plot = place.querySelector(".plot");
+    const choice = place.querySelector("select");
+    const state = { off: new Set(), from: 0, to: 100 };
+    const drawing = () => drawings[id][choice ? Number(choice.value) : Number(place.dataset.chosen)];
+    const self = { place, state, plot, chart: null, draw, start };
     let width = 0;
-    const draw = () => {
-      const chosen = list[choice ? Number(choice.value) : Number(figure.dataset.chosen)];
-      width = plot.clientWidth;
-      chart.setOption(themed(chosen.options, width), true);
-      figure.querySelector(".caption").textContent = chosen.caption;
-    };
-    draw();
-    if (choice) choice.addEventListener("change", draw);
-    theme.addEventListener("change", draw);
-    new ResizeObserver(() => {
-      if (plot.clientWidth === width) return;
-      chart.resize();
+    const keys = make("div", { class: "keys", role: "group", "aria-label": "Shown in the chart" });
+    plot.after(keys);
+    forget();
+    if (choice) choice.addEventListener("change", () => { forget(); draw(); });
+    if (zoomable(drawing().options)) place.querySelector(".head").append(zooms());
+    return self;
+
+    function start() {
+      if (self.chart) return;
+      self.chart = echarts.init(plot, null, { renderer: "svg" });
+      const done = () => { performance.mark("chart " + id); self.chart.off("finished", done); };
+      self.chart.on("finished", done);
+      self.chart.on("datazoom", () => {
+        const z = self.chart.getOption().dataZoom[0];
+        zoomed(z.start, z.end);
+      });
       draw();
-    }).observe(plot);
+      new ResizeObserver(() => {
+        if (plot.clientWidth === width) return;
+        self.chart.resize();
+        draw();
+      }).observe(plot);
+    }
+
+    function draw() {
+      if (!self.chart) return;
+      width = plot.clientWidth;
+      self.chart.setOption(themed(drawing().options, width, state), true);
+      place.querySelector(".caption").textContent = drawing().caption;
+    }
+
+    // forget goes back to what a drawing shows first, whole.
+    function forget() {
+      const o = drawing().options;
+      const selected = Object.assign({}, ...list(o.legend).map((l) => l.selected || {}));
+      state.off = new Set(Object.keys(selected).filter((name) => selected[name] === false));
+      state.from = 0;
+      state.to = 100;
+      keys.replaceChildren(...(o.legend && list(o.legend).some((l) => l.show !== false) ? legend(o) : []));
+    }
+
+    // legend has a button a series: it works by mouse, by touch and by keyboard.
+    function legend(o) {
+      const seen = new Set();
+      const series = marked(list(o.series)).map((s, n) => [s, n]).filter(([s]) => s.name && !seen.has(s.name) && seen.add(s.name));
+      return series.map(([s, n]) => {
+        const key = make("button", { type: "button", class: "key", "aria-pressed": String(!state.off.has(s.name)), title: s.name }, sample(s, n), make("bdi", {}, s.name));
+        key.addEventListener("click", () => {
+          const show = state.off.has(s.name);
+          if (show) state.off.delete(s.name); else state.off.add(s.name);
+          key.setAttribute("aria-pressed", String(show));
+          if (self.chart) self.chart.dispatchAction({ type: show ? "legendSelect" : "legendUnSelect", name: s.name });
+          say(s.name + (show ? " is shown" : " is hidden"));
+        });
+        return key;
+      });
+    }
+
+    // sample is a series' colour and stroke.
+    function sample(s, n) {
+      const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
+      for (const [k, v] of Object.entries({ width: 22, height: 10, viewBox: "0 0 22 10", "aria-hidden": "true" })) svg.setAttribute(k, v);
+      const shape = document.createElementNS("http://www.w3.org/2000/svg", "path");
+      const colour = colourOf(s, n);
+      if (s.type === "line" && !s.areaStyle) {
+        const dash = { dashed: "5 3", dotted: "2 2.5" }[s.lineStyle && s.lineStyle.type] || list(s.lineStyle && s.lineStyle.type).join(" ");
+        shape.setAttribute("d", "M0 5H22");
+        shape.style.cssText = `fill:none;stroke:${colour};stroke-width:${Math.min(4, (s.lineStyle && s.lineStyle.width) || 2)};stroke-dasharray:${/^[\d. ]+$/.test(dash) ? dash : "none"}`;
+      } else {
+        shape.setAttribute("d", s.type === "scatter" ? "M11 1a4 4 0 1 0 .01 0z" : "M3 1h16v8h-16z");
+        shape.style.cssText = `fill:${colour};fill-opacity:${(s.itemStyle && s.itemStyle.opacity) || (s.areaStyle && s.areaStyle.opacity) || 1}`;
+      }
+      svg.append(shape);
+      if (s.itemStyle && s.itemStyle.decal) svg.append(hatch(s.itemStyle.decal));
+      return svg;
+    }
+
+    function hatch(decal) {
+      const marks = document.createElementNS("http://www.w3.org/2000/svg", "path");
+      marks.setAttribute("d", [, "M4 9l7-8M11 9l7-8", "M4 1l7 8M11 1l7 8", "M3 3.5h16M3 6.5h16", "M7 1v8M11 1v8M15 1v8", "M5 3h1M10 3h1M15 3h1M7 7h1M12 7h1M17 7h1"][hatchings.findIndex((h) => h && h.dashArrayX === decal.dashArrayX && h.rotation === decal.rotation)]);
+      marks.style.cssText = "fill:none;stroke:var(--hatch);stroke-width:1.4";
+      return marks;
+    }
+
+    // zooms has a button for whatever a wheel or two fingers can do.
+    function zooms() {
+      const to = (from, end) => {
+        zoomed(from, end);
+        if (self.chart) self.chart.dispatchAction({ type: "dataZoom", dataZoomIndex: 0, start: state.from, end: state.to });
+        say(state.from === 0 && state.to === 100 ? "The whole chart" : `${Math.round(state.from)} to ${Math.round(state.to)} percent of the chart`);
+      };
+      const by = (factor) => {
+        const middle = (state.from + state.to) / 2, half = Math.min(50, Math.max(0.5, (state.to - state.from) / 2 * factor));
+        const begin = Math.min(Math.max(0, middle - half), 100 - 2 * half);
+        to(begin, begin + 2 * half);
+      };
+      const move = (share) => {
+        const length = state.to - state.from, begin = Math.min(Math.max(0, state.from + share * length), 100 - length);
+        to(begin, begin + length);
+      };
+      const button = (sign, words, act) => {
+        const b = make("button", { type: "button", "aria-label": words, title: words }, sign);
+        b.addEventListener("click", act);
+        return b;
+      };
+      return make("div", { class: "zooms", role: "group", "aria-label": "Zoom", title: "Ctrl with the wheel or two fingers zoom as well; dragging moves" },
+        button("−", "Zoom out", () => by(2)), button("+", "Zoom in", () => by(0.5)), button("‹", "Earlier", () => move(-0.5)),
+        button("›", "Later", () => move(0.5)), button("All", "The whole chart", () => to(0, 100)));
+    }
+
+    function zoomed(from, to) {
+      const was = state.from > 0 || state.to < 100;
+      [state.from, state.to] = [from, to];
+      const is = from > 0 || to < 100;
+      if (self.chart && was !== is) self.chart.setOption({ dataZoom: [{ moveOnMouseMove: is }] });
+    }
   }
+
+  const sight = new IntersectionObserver((seen) => {
+    for (const s of seen.filter((s) => s.isIntersecting)) {
+      sight.unobserve(s.target);
+      figures.find((f) => f.place === s.target).start();
+    }
+  }, { rootMargin: "300px" });
+  for (const f of figures) sight.observe(f.place);
+
+  // --- Print: everything drawn, everything open, light, as wide as paper.
+  let shut = [];
+  addEventListener("beforeprint", () => {
+    light("light");
+    shut = [...document.querySelectorAll("details:not([open])")];
+    for (const d of shut) d.open = true;
+    root.classList.add("print");
+    for (const f of figures) {
+      f.start();
+      f.chart.resize();
+      f.draw();
+      f.chart.getZr().flush();
+      for (const svg of f.plot.querySelectorAll("svg")) svg.setAttribute("viewBox", `0 0 ${svg.getAttribute("width")} ${svg.getAttribute("height")}`); // paper may be of another width
+    }
+  });
+  addEventListener("afterprint", () => {
+    root.classList.remove("print");
+    light(chosen);
+    for (const d of shut) d.open = false;
+    for (const f of figures) f.chart.resize();
+    redraw();
+  });
+
+  // --- Tables.
+  const words = new Intl.Collator("en", { numeric: true, sensitivity: "base" });
+  for (const table of document.querySelectorAll("table.grid, table.summary")) sortable(table);
+
+  function sortable(table) {
+    const body = table.tBodies[0], rows = [...body.rows], heads = [...table.tHead.rows[0].cells];
+    for (const row of rows) [...row.cells].forEach((c, i) => { if (i > 0 && heads[i]) c.dataset.head = heads[i].textContent; });
+    // Cards on a phone are no table to a browser; these words keep it one.
+    table.setAttribute("role", "table");
+    for (const part of table.querySelectorAll("thead, tbody")) part.setAttribute("role", "rowgroup");
+    for (const row of table.rows) row.setAttribute("role", "row");
+    for (const cell of table.querySelectorAll("td")) cell.setAttribute("role", "cell");
+    for (const cell of table.querySelectorAll("tbody th")) cell.setAttribute("role", "rowheader");
+    for (const cell of heads) cell.setAttribute("role", "columnheader");
+    if (rows.length > 2) heads.forEach((head, i) => {
+      const button = make("button", { type: "button" }, ...head.childNodes);
+      head.append(button);
+      button.addEventListener("click", () => sort(head, i));
+    });
+    if (rows.length > 9) filter(table, rows);
+
+    function sort(head, i) {
+      const down = head.getAttribute("aria-sort") === "ascending";
+      for (const h of heads) h.removeAttribute("aria-sort");
+      head.setAttribute("aria-sort", down ? "descending" : "ascending");
+      const value = (row) => row.cells[i] ? row.cells[i].dataset.v : undefined;
+      const text = (row) => (row.cells[i] ? row.cells[i].textContent.trim() : "");
+      const numeric = rows.some((r) => value(r) !== undefined) && rows.every((r) => value(r) !== undefined || /^(|–.*)$/.test(text(r)));
+      const empty = (row) => (numeric ? value(row) === undefined : /^–?$/.test(text(row)));
+      const order = [...rows].sort((a, b) => {
+        if (empty(a) || empty(b)) return empty(a) - empty(b); // what is not known comes last, either way
+        const d = numeric ? value(a) - value(b) : words.compare(text(a), text(b));
+        return down ? -d : d;
+      });
+      body.append(...order);
+      say(`Sorted by ${head.textContent}, ${down ? "descending" : "ascending"}`);
+    }
+  }
+
+  // filter puts a field above a long table.
+  function filter(table, rows) {
+    const field = make("input", { type: "search", placeholder: " ", autocomplete: "off", spellcheck: "false" });
+    const count = make("span", { class: "quiet" });
+    field.addEventListener("input", () => {
+      const wanted = field.value.toLowerCase().split(/\s+/).filter(Boolean);
+      let shown = 0;
+      for (const row of rows) {
+        const text = row.textContent.toLowerCase();
+        row.hidden = !wanted.every((w) => text.includes(w));
+        if (!row.hidden) shown++;
+      }
+      count.textContent = shown === rows.length ? "" : `${shown} of ${rows.length} rows`;
+      say(`${shown} of ${rows.length} rows`);
+    });
+    table.parentElement.before(make("label", { class: "filter" }, "Filter ", make("span", { class: "unseen" }, table.caption.textContent + " "), field, count));
+  }
+
+  // A table that fits needs no stop of the keyboard.
+  const fits = new ResizeObserver((seen) => {
+    for (const { target: box } of seen) {
+      if (box.scrollWidth > box.clientWidth) box.tabIndex = 0; else box.removeAttribute("tabindex");
+    }
+  });
+  for (const box of document.querySelectorAll(".scroll")) fits.observe(box);
+
+  // --- Where the reader is: the first section that is in the upper part of the window.
+  const links = new Map([...document.querySelectorAll(".contents a")].map((a) => [a.hash.slice(1), a]));
+  const sections = [...document.querySelectorAll("main > section")].filter((s) => links.has(s.getAttribute("aria-labelledby")));
+  const inSight = new Set();
+  const here = new IntersectionObserver((seen) => {
+    for (const s of seen) inSight[s.isIntersecting ? "add" : "delete"](s.target);
+    const first = sections.find((s) => inSight.has(s));
+    if (!first) return;
+    for (const a of links.values()) a.removeAttribute("aria-current");
+    links.get(first.getAttribute("aria-labelledby")).setAttribute("aria-current", "true");
+  }, { rootMargin: "-5% 0px -60% 0px" });
+  for (const s of sections) here.observe(s);
 })();

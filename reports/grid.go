@@ -1,0 +1,73 @@
+package reports
+
+import (
+	"regexp"
+	"strings"
+	"unicode/utf8"
+)
+
+// grid is a table: the words of a chart, or figures of their own. The page sorts and filters it.
+type grid struct {
+	Name string // what it shows, for those who don't see it; empty: told from its columns
+	Head []string
+	Rows [][]string
+}
+
+// named gives a table a name that has none.
+func named(t *grid, name string) *grid {
+	if t == nil || t.Name != "" {
+		return t
+	}
+	out := *t
+	out.Name = name
+	return &out
+}
+
+// Caption is the table's name, or its columns.
+func (t *grid) Caption() string {
+	if t.Name != "" {
+		return t.Name
+	}
+	return "Table: " + strings.Join(t.Head, ", ")
+}
+
+// column is a table's column: one of numbers stands to the right.
+type column struct {
+	Title  string
+	Number bool
+}
+
+// Columns of the table. Numbers are in one where every row that has anything there has a short text that begins with a number.
+func (t *grid) Columns() []column {
+	out := make([]column, len(t.Head))
+	for i, title := range t.Head {
+		out[i] = column{title, i > 0 && t.numbers(i)}
+	}
+	return out
+}
+
+func (t *grid) numbers(col int) bool {
+	some := false
+	for _, row := range t.Rows {
+		if col >= len(row) || row[col] == "" || strings.HasPrefix(row[col], "–") {
+			continue
+		}
+		if sortKey(row[col]) == "" || utf8.RuneCountInString(row[col]) > 24 {
+			return false
+		}
+		some = true
+	}
+	return some
+}
+
+// leading is a number at the begin of a text, alone or before a blank, a unit in brackets, a percent sign, a comma between several.
+var leading = regexp.MustCompile(`^[<>±+]?(-?\d+(?:\.\d+)?(?:e[+-]?\d+)?)(?:[\s%,;*)]|$)`)
+
+// sortKey is the number by which the page sorts a text, as JavaScript reads one; empty: it is sorted as a text.
+func sortKey(text string) string {
+	m := leading.FindStringSubmatch(text)
+	if m == nil {
+		return ""
+	}
+	return m[1]
+}

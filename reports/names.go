@@ -1,0 +1,154 @@
+package reports
+
+import (
+	"encoding/json"
+	"fmt"
+	"html/template"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"llmparity/compare"
+)
+
+// Names and texts of others may be of any length and in any script. One that is longer than this is cut where it stands; a number
+// behind it leads to the whole of it, once, at the report's end.
+const (
+	nameLimit = 80  // of a name: a cell's label, a heading
+	textLimit = 600 // of anything else in a table
+)
+
+// names are the texts that were cut, in order.
+type names struct {
+	whole  []string
+	at     map[string]int
+	labels []string // those within sentences that need care, the longest first
+}
+
+func newNames(res *compare.Result) *names {
+	n := &names{at: map[string]int{}}
+	for i := range res.Cells {
+		for _, s := range []string{res.Cells[i].Label, line(res.Cells[i].Label), line(res.Cells[i].Spec.Engine)} {
+			if (utf8.RuneCountInString(s) > nameLimit || rightToLeft(s)) && !slices.Contains(n.labels, s) {
+				n.labels = append(n.labels, s)
+			}
+		}
+	}
+	slices.SortStableFunc(n.labels, func(a, b string) int { return len(b) - len(a) })
+	return n
+}
+
+// rightToLeft tells whether any letter of a text is written from right to left: such a text would turn what stands beside it.
+func rightToLeft(s string) bool {
+	return strings.ContainsFunc(s, func(r rune) bool {
+		return unicode.In(r, unicode.Hebrew, unicode.Arabic, unicode.Syriac, unicode.Thaana, unicode.Nko, unicode.Adlam)
+	})
+}
+
+// number of a text that is cut, from 1.
+func (n *names) number(s string) int {
+	at, ok := n.at[s]
+	if !ok {
+		n.whole = append(n.whole, s)
+		at = len(n.whole)
+		n.at[s] = at
+	}
+	return at
+}
+
+// short is a name for where nothing can be linked: a chart, the title of the window.
+func (n *names) short(s string) string {
+	if s = line(s); utf8.RuneCountInString(s) <= nameLimit {
+		return s
+	}
+	return fmt.Sprintf("%s [%d]", shorten(s, nameLimit), n.number(s))
+}
+
+// name shows a name by itself.
+func (n *names) name(s string) template.HTML { return n.cut(s, nameLimit) }
+
+func (n *names) cut(s string, limit int) template.HTML {
+	s = line(s)
+	if utf8.RuneCountInString(s) <= limit {
+		return template.HTML("<bdi>" + template.HTMLEscapeString(s) + "</bdi>")
+	}
+	at := n.number(s)
+	return template.HTML(fmt.Sprintf(`<bdi>%s</bdi><a class="whole" href="#whole-%d" aria-label="the whole of text %d">[%d]</a>`,
+		template.HTMLEscapeString(shorten(s, min(limit, 2*nameLimit))), at, at, at))
+}
+
+// cell shows what stands in a table: the names of a row are names, the rest may be sentences.
+func (n *names) cell(column int, s string) template.HTML {
+	if column == 0 {
+		return n.name(s)
+	}
+	if n.within(s) {
+		return n.sentence(s)
+	}
+	if m := remarked.FindStringSubmatch(s); m != nil {
+		return template.HTML("<bdi>" + m[1] + " <small>" + template.HTMLEscapeString(line(m[2])) + "</small></bdi>")
+	}
+	return n.cut(s, textLimit)
+}
+
+// remarked is a number with words in brackets behind it, which stand below it.
+var remarked = regexp.MustCompile(`^([-+<>±]?[\d.]+) (\([^()]{10,40}\))$`)
+
+// within tells whether a text has a label in it that needs care.
+func (n *names) within(s string) bool {
+	return slices.ContainsFunc(n.labels, func(l string) bool { return strings.Contains(s, l) })
+}
+
+// sentence shows words in one line. Labels within it that are long are cut, those from right to left are kept apart.
+func (n *names) sentence(s string) template.HTML {
+	for _, l := range n.labels {
+		if before, after, found := strings.Cut(s, l); found {
+			return n.sentence(before) + n.name(l) + n.sentence(after)
+		}
+	}
+	return template.HTML(template.HTMLEscapeString(line(s)))
+}
+
+// plain is a text for where there is no markup: a label within it is cut like a name.
+func (n *names) plain(s string) string {
+	for _, l := range n.labels {
+		if utf8.RuneCountInString(l) > nameLimit {
+			s = strings.ReplaceAll(s, l, n.short(l))
+		}
+	}
+	return s
+}
+
+// drawings encodes what the page draws, its names cut.
+func (n *names) drawings(all map[string][]drawing) ([]byte, error) {
+	text, err := marshal(all)
+	if err != nil || !slices.ContainsFunc(n.labels, func(l string) bool { return utf8.RuneCountInString(l) > nameLimit }) {
+		return text, err
+	}
+	var v any
+	if err := json.Unmarshal(text, &v); err != nil {
+		return nil, fmt.Errorf("reading the charts again: %w", err)
+	}
+	return marshal(n.every(v))
+}
+
+// every text in a chart's options, those that are names of values too.
+func (n *names) every(v any) any {
+	switch v := v.(type) {
+	case string:
+		return n.plain(v)
+	case []any:
+		for i := range v {
+			v[i] = n.every(v[i])
+		}
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for key, value := range v {
+			out[n.plain(key)] = n.every(value)
+		}
+		return out
+	}
+	return v
+}

@@ -16,6 +16,7 @@ func compareCommand() *cobra.Command {
 	var minEffect float64
 	var by []string
 	options := compare.Defaults()
+	var figures figureFlags
 	c := &cobra.Command{
 		Use:   "compare {DIR | FILE.csv}...",
 		Short: "Show runs, and memory that other programs wrote down, beside each other",
@@ -48,6 +49,9 @@ classes of device are not set against each other.`,
 					return err
 				}
 			}
+			if err := figures.write(c, result, runs...); err != nil {
+				return err
+			}
 			if json {
 				return reports.JSON(c.OutOrStdout(), result)
 			}
@@ -60,6 +64,7 @@ classes of device are not set against each other.`,
 	c.Flags().Float64Var(&minEffect, "min-effect", 100*options.MinEffect, "percent below which a real difference is not one that matters")
 	c.Flags().BoolVar(&options.AllowDifferent, "allow-different", false,
 		"give ratios of different classes of device and isolations too, each marked")
+	figures.register(c)
 	detailsFlag(c, &details)
 	c.MarkFlagsMutuallyExclusive("json", "details")
 	return c

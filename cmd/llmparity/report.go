@@ -18,6 +18,7 @@ func reportCommand() *cobra.Command {
 	var out string
 	var profile, details bool
 	var as formatFlags
+	var figures figureFlags
 	c := &cobra.Command{
 		Use:   "report DIR",
 		Short: "Render a run again: the table, report.html, profiles",
@@ -44,6 +45,9 @@ func reportCommand() *cobra.Command {
 				return err
 			}
 			fmt.Fprintf(c.OutOrStdout(), "\nReport: %s\n", out)
+			if err := figures.write(c, result, r); err != nil {
+				return err
+			}
 			if profile {
 				return writeProfiles(c, args[0], r)
 			}
@@ -53,6 +57,7 @@ func reportCommand() *cobra.Command {
 	c.Flags().StringVarP(&out, "output", "o", "", "the HTML file (default: DIR/report.html); with --format the file or folder to write instead of standard output")
 	c.Flags().BoolVar(&profile, "profile", false, "also write DIR/profile-<cell>-<engine>.json, a file a cell (schema_version 2.0)")
 	as.register(c)
+	figures.register(c)
 	detailsFlag(c, &details)
 	c.MarkFlagsMutuallyExclusive("json", "details")
 	c.MarkFlagsMutuallyExclusive("json", "profile")

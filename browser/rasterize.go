@@ -1,0 +1,66 @@
+package browser
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/inspector"
+	"github.com/chromedp/chromedp"
+)
+
+// Sheet is an empty page in a browser of its own, which scripts draw on. It has no network, is light whatever the desktop is, and its
+// text is drawn in the same way on every screen; which fonts there are is the machine's.
+type Sheet struct{ chrome *chrome }
+
+// drawing are flags for a browser that only draws: no graphics processor, one colour space, no fitting of letters to a screen's dots.
+var drawing = []string{"disable-gpu", "force-color-profile=srgb", "font-render-hinting=none", "disable-lcd-text", "force-device-scale-factor=1",
+	"host-resolver-rules=MAP * ~NOTFOUND"}
+
+// OpenSheet starts a browser: the one that is named as in Config.Chrome.
+func OpenSheet(ctx context.Context, chrome string) (*Sheet, error) {
+	path, err := FindChrome(chrome)
+	if err != nil {
+		return nil, err
+	}
+	s := &Sheet{}
+	ready := make(chan struct{}) // the listener must not run before s.chrome is set
+	s.chrome, err = start(ctx, path, Config{Launch: Launch{Flags: drawing}}, func(ev any) {
+		select {
+		case <-ready:
+			if _, is := ev.(*inspector.EventTargetCrashed); is {
+				s.chrome.lose(errors.New("the page that draws has crashed"))
+			}
+		default:
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	close(ready)
+	light := []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: "light"}}
+	if err := chromedp.Do(s.chrome.ctx, command(emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: light})); err != nil {
+		return nil, errors.Join(fmt.Errorf("preparing the page that draws: %w", err), s.Close())
+	}
+	return s, nil
+}
+
+// Run evaluates a script in the page and gives the text that its promise comes to.
+func (s *Sheet) Run(ctx context.Context, script string) (string, error) {
+	both, cancel := joined(s.chrome.ctx, ctx)
+	defer cancel()
+	text, err := chromedp.Run(both, chromedp.Evaluate[string](script, chromedp.EvalAwaitPromise))
+	switch {
+	case err == nil:
+		return text, nil
+	case ctx.Err() != nil:
+		return "", context.Cause(ctx)
+	case context.Cause(s.chrome.ctx) != nil:
+		return "", fmt.Errorf("drawing in the browser: %w", context.Cause(s.chrome.ctx))
+	}
+	return "", fmt.Errorf("drawing in the browser: %w", err)
+}
+
+// Close ends the browser and removes its profile.
+func (s *Sheet) Close() error { return s.chrome.close() }

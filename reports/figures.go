@@ -1,0 +1,365 @@
+package reports
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/base64"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"hash/crc32"
+	"image/png"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"llmparity/assets/echarts"
+	"llmparity/compare"
+	"llmparity/internal/fault"
+	"llmparity/internal/record"
+)
+
+// Draw evaluates a script in an empty page of a browser, and gives the text that its promise comes to.
+type Draw func(ctx context.Context, script string) (string, error)
+
+// Figure is a figure for a paper. The same data on the same machine give the same bytes.
+type Figure struct {
+	Name     string // of its files, without their ends
+	Title    string
+	Subtitle string // model and numbers
+	Caption  string
+	Source   string // the record's files and columns that it is drawn from
+	Width    float64
+	Height   float64 // in inches
+	SVG, PNG []byte
+}
+
+// Sizes on paper, in inches: one column, or both of a page with two.
+const (
+	oneColumn   = 3.5
+	bothColumns = 7
+	dpi         = 300
+)
+
+// Figures draws every chart of the report for paper. Of a chart with several drawings it gives the one that the report shows first,
+// or all.
+func Figures(ctx context.Context, draw Draw, all bool, res *compare.Result, runs ...*record.Run) ([]Figure, error) {
+	if len(runs) != len(res.Runs) {
+		return nil, fmt.Errorf("the result was made of %d runs, not %d", len(res.Runs), len(runs))
+	}
+	if err := prepareFigures(ctx, draw); err != nil {
+		return nil, err
+	}
+	v := &view{res: res, runs: runs}
+	names := map[string]int{}
+	var out []Figure
+	for _, figure := range figures() {
+		for _, c := range figure(v) {
+			for n, d := range c.Drawings {
+				if n != c.Chosen && !all {
+					continue
+				}
+				f := v.figure(&c, n)
+				if names[f.Name]++; names[f.Name] > 1 {
+					f.Name += "-" + strconv.Itoa(names[f.Name])
+				}
+				if err := f.draw(ctx, draw, &c, d.Options); err != nil {
+					return nil, fmt.Errorf("%s: %w", f.Name, err)
+				}
+				out = append(out, f)
+			}
+		}
+	}
+	return out, nil
+}
+
+// prepareFigures gives the page what draws.
+func prepareFigures(ctx context.Context, draw Draw) error {
+	library, err := echarts.Script()
+	if err != nil {
+		return err
+	}
+	var texts []any
+	for _, name := range []string{"figures.js", "report.css"} {
+		text, err := page.ReadFile("page/" + name)
+		if err != nil {
+			return err
+		}
+		texts = append(texts, string(text))
+	}
+	args, err := json.Marshal([]any{library, texts[1]})
+	if err != nil {
+		return err
+	}
+	script := strings.TrimSuffix(strings.TrimSpace(texts[0].(string)), ";")
+	_, body, _ := strings.Cut(script, `"use strict";`)
+	if _, err = draw(ctx, "(async () => { \"use strict\"; return (\n"+body+"\n)(..."+string(args)+"); })()"); err != nil {
+		return fmt.Errorf("preparing the figures: %w", err)
+	}
+	return nil
+}
+
+// figure is a drawing's words.
+func (v *view) figure(c *chart, n int) Figure {
+	cell, of := v.only(c)
+	f := Figure{Name: "fig-" + strings.TrimRight(c.ID, "-0123456789"), Title: c.Title, Width: oneColumn, Source: sourceOf(c, v.res)}
+	cells := v.res.Cells
+	if of {
+		f.Name = cmp.Or(strings.TrimSuffix("fig-"+c.ID, fmt.Sprintf("-%d", cell))) + "-" + cmp.Or(fileName(c.Title), strconv.Itoa(cell+1))
+		f.Title = heading(c.Section) + ": " + c.Title
+		cells = cells[cell : cell+1]
+	} else if strings.HasPrefix(c.ID, "fig") {
+		f.Name = c.ID
+	} else {
+		f.Name = "fig-" + fileName(c.ID)
+	}
+	if by, ok := strings.CutPrefix(f.Title, "By "); ok {
+		f.Title = "Memory by " + by
+	}
+	d := c.Drawings[n]
+	if n != c.Chosen {
+		f.Name += "-" + cmp.Or(fileName(d.Name), strconv.Itoa(n+1))
+	}
+	if len(c.Drawings) > 1 && d.Name != "" {
+		f.Title += ", " + d.Name
+	}
+	f.Title, f.Subtitle = cut(f.Title, 160), models(cells)
+	var words []string
+	for _, s := range []string{c.Note, d.Caption} {
+		if s = line(s); s != "" {
+			words = append(words, s)
+		}
+	}
+	f.Caption = cut(strings.Join(words, " "), 2000)
+	if wide(d.Options) {
+		f.Width = bothColumns
+	}
+	return f
+}
+
+// only is the one cell that a chart shows, if it shows one alone: it then bears its name.
+func (v *view) only(c *chart) (int, bool) {
+	at := strings.LastIndexByte(c.ID, '-')
+	i, err := strconv.Atoi(c.ID[at+1:])
+	if at < 0 || err != nil || i < 0 || i >= len(v.res.Cells) || c.Title != line(v.res.Cells[i].Label) {
+		return 0, false
+	}
+	return i, true
+}
+
+// heading is what the report calls a section whose charts are named by cells.
+func heading(section string) string {
+	switch section {
+	case "memory":
+		return "Memory over time"
+	case "overtokens":
+		return "Memory over tokens"
+	}
+	return strings.ToUpper(section[:1]) + section[1:]
+}
+
+// wide tells whether a drawing takes both columns: lines over time, and more bars than one column can name.
+func wide(options map[string]any) bool {
+	text, err := json.Marshal(options)
+	var o struct {
+		XAxis []struct {
+			Type string
+			Data []any
+		}
+	}
+	if err != nil || json.Unmarshal(text, &o) != nil || len(o.XAxis) == 0 {
+		return true
+	}
+	return o.XAxis[0].Type != "category" || len(o.XAxis[0].Data) > 4
+}
+
+// models names the models of cells and the numbers that their weights were in.
+func models(cells []compare.Cell) string {
+	var out []string
+	seen := map[string]bool{}
+	for i := range cells {
+		c := &cells[i]
+		name, dtype := line(c.Spec.Model.Name), c.Spec.Model.DType
+		kv := ""
+		if e := c.Engine; e != nil {
+			dtype, kv = cmp.Or(e.Policy["weights_dtype"], dtype), e.Policy["kv_dtype"]
+		}
+		words := cmp.Or(name, "model not known")
+		if dtype != "" {
+			words += ", weights " + line(dtype)
+		}
+		if kv != "" && !strings.EqualFold(kv, dtype) {
+			words += ", KV cache " + line(kv)
+		}
+		if key := strings.ToLower(words); !seen[key] {
+			seen[key] = true
+			out = append(out, cut(words, 80))
+		}
+	}
+	if n := len(out); n > 6 {
+		out = append(out[:6], fmt.Sprintf("and %d more", n-6))
+	}
+	return strings.Join(out, "; ")
+}
+
+// fileName is a text as a part of a name that every system takes.
+func fileName(s string) string {
+	words := strings.FieldsFunc(strings.ToLower(s), func(r rune) bool { return !(r < 0x80 && (unicode.IsLetter(r) || unicode.IsDigit(r) || r == '_')) })
+	return strings.Trim(fmt.Sprintf("%.60s", strings.Join(words, "-")), "-")
+}
+
+// cut shortens what is longer than a figure can hold.
+func cut(s string, most int) string {
+	if utf8.RuneCountInString(s) <= most {
+		return s
+	}
+	return string([]rune(s)[:most-1]) + "…"
+}
+
+// cutTexts shortens every text of a drawing's options: labels may be of any length.
+func cutTexts(v any) any {
+	switch v := v.(type) {
+	case string:
+		return cut(v, 120)
+	case []any:
+		for i := range v {
+			v[i] = cutTexts(v[i])
+		}
+	case map[string]any:
+		for k := range v {
+			v[k] = cutTexts(v[k])
+		}
+	}
+	return v
+}
+
+// draw has the page draw the figure.
+func (f *Figure) draw(ctx context.Context, draw Draw, c *chart, options map[string]any) error {
+	text, err := json.Marshal(options)
+	if err != nil {
+		return fmt.Errorf("encoding the chart: %w", err)
+	}
+	var own any // the report's are its own
+	if err := json.Unmarshal(text, &own); err != nil {
+		return err
+	}
+	unit := c.Unit
+	if unit == "MiB" {
+		unit = "Memory (MiB)"
+	} else if unit != "" {
+		unit = c.Title + " (" + unit + ")"
+	}
+	plot := 1.75
+	if f.Width == bothColumns {
+		plot = 2.4
+	}
+	asked, err := json.Marshal(map[string]any{"title": f.Title, "subtitle": f.Subtitle, "caption": f.Caption, "unit": unit, "width": f.Width,
+		"plot": plot, "dpi": dpi, "options": cutTexts(own)})
+	if err != nil {
+		return err
+	}
+	answer, err := draw(ctx, "llmparityFigure("+string(asked)+")")
+	if err != nil {
+		return err
+	}
+	var drawn struct {
+		SVG    string
+		PNG    string
+		Height float64
+	}
+	if err := json.Unmarshal([]byte(answer), &drawn); err != nil {
+		return fmt.Errorf("what the browser drew: %w", err)
+	}
+	pixels, err := base64.StdEncoding.DecodeString(drawn.PNG)
+	if err != nil {
+		return fmt.Errorf("what the browser drew: %w", err)
+	}
+	f.Height, f.SVG = math.Round(drawn.Height*100)/100, []byte(drawn.SVG)
+	f.PNG, err = printable(pixels)
+	return err
+}
+
+// printable is a picture without transparency that says how large it is on paper.
+func printable(pixels []byte) ([]byte, error) {
+	picture, err := png.Decode(bytes.NewReader(pixels))
+	if err != nil {
+		return nil, fmt.Errorf("reading the browser's picture: %w", err)
+	}
+	var b bytes.Buffer
+	if err := (&png.Encoder{CompressionLevel: png.BestCompression}).Encode(&b, picture); err != nil {
+		return nil, err
+	}
+	const header = 8 + 4 + 4 + 13 + 4 // the signature and the first chunk, behind which sizes may stand
+	perMetre := uint32(math.Round(dpi / 0.0254))
+	chunk := binary.BigEndian.AppendUint32(nil, 9)
+	chunk = append(chunk, "pHYs"...)
+	chunk = binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32(chunk, perMetre), perMetre)
+	chunk = append(chunk, 1) // of a metre
+	chunk = binary.BigEndian.AppendUint32(chunk, crc32.ChecksumIEEE(chunk[4:]))
+	out := b.Bytes()
+	return append(append(append(make([]byte, 0, len(out)+len(chunk)), out[:header]...), chunk...), out[header:]...), nil
+}
+
+// FigureIndex is the name of the file that lists figures.
+const FigureIndex = "figures.md"
+
+// WriteFigures writes the files of figures into a folder, which is made, and last of all the list of them. What else is there stays.
+func WriteFigures(dir string, figures []Figure) error {
+	const do = "name another folder with --figures"
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return fault.Wrap(fault.Unwritable, err, do, "can't make %s", dir)
+	}
+	type file struct {
+		name string
+		text []byte
+	}
+	var files []file
+	for _, f := range figures {
+		files = append(files, file{f.Name + ".svg", f.SVG}, file{f.Name + ".png", f.PNG})
+	}
+	for _, f := range append(files, file{FigureIndex, figureIndex(figures)}) {
+		err := File(filepath.Join(dir, f.name), do, func(w io.Writer) error { _, err := w.Write(f.text); return err })
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// figureIndex lists figures with what an author needs of them.
+func figureIndex(figures []Figure) []byte {
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "# Figures\n\nEach as SVG and as PNG of %d dots an inch. Widths are those of a column (%g in) or of both columns of a page (%g in).\n",
+		dpi, oneColumn, float64(bothColumns))
+	if len(figures) == 0 {
+		b.WriteString("\nThere is nothing to draw.\n")
+	}
+	for _, f := range figures {
+		fmt.Fprintf(&b, "\n## %s\n\n![%s](%s.svg)\n\n", f.Name, plainText(f.Title), f.Name)
+		for _, row := range [][2]string{{"Title", f.Title}, {"Model", f.Subtitle}, {"Caption", f.Caption}, {"Drawn from", f.Source}} {
+			if row[1] != "" {
+				fmt.Fprintf(&b, "- %s: %s\n", row[0], plainText(row[1]))
+			}
+		}
+		fmt.Fprintf(&b, "- Size: %g × %g in; files: %s.svg, %s.png\n", f.Width, f.Height, f.Name, f.Name)
+	}
+	return b.Bytes()
+}
+
+// plainText is text that Markdown leaves as it is.
+func plainText(s string) string {
+	var b strings.Builder
+	for _, r := range line(s) {
+		if strings.ContainsRune("\\`*_{}[]<>#|!~&$", r) {
+			b.WriteByte('\\')
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
+}

@@ -1,0 +1,39 @@
+package reports
+
+import (
+	"fmt"
+	"strings"
+
+	"llmparity/compare"
+	"llmparity/internal/record"
+)
+
+// sources are the files and columns of a record that charts are drawn from, by what their ids begin with.
+var sources = []struct{ id, from string }{
+	{"memory-", "totals.csv: t_ns, method, pss_mb, rss_sum_mb; samples.csv: t_ns, source, pss_mb, rss_mb; journal.jsonl: source, phase"},
+	{"peaks", "totals.csv: t_ns, method, pss_mb; journal.jsonl: phase, end"},
+	{"components", "totals.csv: t_ns, method, pss_mb; metrics.csv: name, value, edge; journal.jsonl: event, phase, prediction"},
+	{"breakdown", "metrics.csv: source, name, value, edge; journal.jsonl: source, phase"},
+	{"load", "journal.jsonl: phase (begin_ns, end_ns of load)"},
+	{"ttft", "journal.jsonl: request (sent_ns); tokens.csv: t_ns of index 0"},
+	{"decode", "tokens.csv: index, t_ns"},
+	{"tokens-", "tokens.csv: index, t_ns; totals.csv, samples.csv, metrics.csv: t_ns and the quantity's column; journal.jsonl: source, event (clocks)"},
+}
+
+// sourceOf says what a chart is drawn from.
+func sourceOf(c *chart, res *compare.Result) string {
+	from := "the run folder's CSV files and journal.jsonl, as the report says under “How each number was got”"
+	for _, s := range sources {
+		if strings.HasPrefix(c.ID, s.id) {
+			from = s.from
+			break
+		}
+	}
+	for i := range res.Cells {
+		if m := &res.Cells[i]; m.Spec.Model.Format == record.Foreign && m.Engine != nil {
+			from += fmt.Sprintf("; %s: timestamp, pid, rss_mb, heap_used_mb", line(m.Engine.Version))
+			break
+		}
+	}
+	return from
+}

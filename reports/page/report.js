@@ -116,6 +116,7 @@
         axis.axisLabel.hideOverlap = false;
         axis.axisLabel.interval = 0;
         axis.axisLabel.width = room;
+        if (room < 64) axis.axisLabel.fontSize = 10.5;
         axis.axisLabel.overflow = "break";
         axis.axisLabel.lineHeight = 16;
         axis.axisLabel.color = at("--ink");
@@ -366,9 +367,8 @@
   const here = new IntersectionObserver((seen) => {
     for (const s of seen) inSight[s.isIntersecting ? "add" : "delete"](s.target);
     const first = sections.find((s) => inSight.has(s));
-    if (!first) return;
     for (const a of links.values()) a.removeAttribute("aria-current");
-    links.get(first.getAttribute("aria-labelledby")).setAttribute("aria-current", "true");
+    if (first) links.get(first.getAttribute("aria-labelledby")).setAttribute("aria-current", "true");
   }, { rootMargin: "-5% 0px -60% 0px" });
   for (const s of sections) here.observe(s);
 })();

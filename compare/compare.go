@@ -8,8 +8,8 @@
 // that failed, were interrupted or only warmed up are counted and shown, and enter no statistic. Two cells are set against each
 // other only when model, prompt and request are the same; a ratio is given only on the same class of device.
 //
-// It can't see why engines differ, it has no token texts (the record keeps ids and whole texts), and it can't tell margins: the
-// record holds no logits.
+// It can't see why engines differ, and it tells margins only of places that engines were asked about when all was measured: the
+// rest of a record holds ids and whole texts.
 package compare
 
 import (
@@ -35,6 +35,7 @@ type Result struct {
 	Runs          []Run        `json:"runs"`
 	Cells         []Cell       `json:"cells"`
 	Parity        []Parity     `json:"parity"`
+	Matrices      []Matrix     `json:"parity_matrices"` // the same pairs, a table a prompt
 	Comparisons   []Comparison `json:"comparisons"`
 	Families      []Family     `json:"families"`         // of comparisons
 	Groups        []Group      `json:"groups,omitempty"` // of cells, where they are asked for
@@ -179,6 +180,7 @@ func With(o Options, runs ...*record.Run) *Result {
 			}
 		}
 	}
+	r.Matrices = r.matrices()
 	r.judge(o)
 	r.group(o)
 	r.Comparability = r.comparability()
@@ -188,10 +190,13 @@ func With(o Options, runs ...*record.Run) *Result {
 }
 
 // evidence is a cell's attempts.
-type evidence struct{ all, counted []*record.Attempt }
+type evidence struct {
+	all, counted []*record.Attempt
+	scored       *scored // nil: it scored no text
+}
 
 func gather(run *record.Run, cell int) evidence {
-	var e evidence
+	e := evidence{scored: scoredBy(run, cell)}
 	for _, a := range run.Attempts {
 		if a.Cell != cell {
 			continue

@@ -106,7 +106,7 @@ func (r *Result) pair(i, j int, e []evidence, o Options) {
 		r.Comparisons = append(r.Comparisons, c)
 		return
 	}
-	r.Parity = append(r.Parity, r.parity(i, j, e[i].counted, e[j].counted))
+	r.Parity = append(r.Parity, r.parity(i, j, e[i], e[j]))
 	life, device := differentLife(a, b), differentDevice(a, b)
 	switch c.Refused = unknownDevice(a, b); {
 	case life != "" && !o.AllowDifferent:

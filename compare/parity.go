@@ -35,6 +35,10 @@ type Parity struct {
 	TextA  string `json:"text_a"`
 	TextB  string `json:"text_b"`
 	Shared int    `json:"text_shared_bytes"` // length of what both texts begin with
+
+	// Forced is what both would have said of one text; nil where they were not asked, and Unforced says why.
+	Forced   *Forced `json:"teacher_forced,omitempty"`
+	Unforced string  `json:"teacher_forced_absent,omitempty"`
 }
 
 // Divergence is the first token that differs.
@@ -42,6 +46,11 @@ type Divergence struct {
 	Index int `json:"index"` // from 0
 	IDA   int `json:"id_a"`
 	IDB   int `json:"id_b"`
+	// How near a tie it was, by either side; nil where it was not asked about this place, and Unknown says why neither was.
+	MarginA *Margin `json:"margin_a,omitempty"`
+	MarginB *Margin `json:"margin_b,omitempty"`
+	Unknown string  `json:"margin_absent,omitempty"`
+	Words   string  `json:"margin_words,omitempty"` // what follows from them
 }
 
 // SelfParity says whether a cell's own launches agree.
@@ -142,9 +151,9 @@ func unverified(spec record.Cell, attempts []*record.Attempt) bool {
 }
 
 // parity compares the first measured request of either side.
-func (r *Result) parity(i, j int, left, right []*record.Attempt) Parity {
+func (r *Result) parity(i, j int, left, right evidence) Parity {
 	p := Parity{A: i, B: j, PromptA: []int{}, PromptB: []int{}, IDsA: []int{}, IDsB: []int{}, Tokenisation: "not known"}
-	a, b := outputs(left), outputs(right)
+	a, b := outputs(left.counted), outputs(right.counted)
 	la, lb := r.Cells[i].Label, r.Cells[j].Label
 	switch {
 	case r.Cells[i].Spec.Temperature != 0:
@@ -157,7 +166,17 @@ func (r *Result) parity(i, j int, left, right []*record.Attempt) Parity {
 		p.Verdict = "not compared: no counted launch of " + lb + " returned a request"
 		return p
 	}
+	if p.Forced = r.forced(i, j, left.scored, right.scored); p.Forced == nil {
+		p.Unforced = unforced(&r.Cells[i], &r.Cells[j], left.scored, right.scored)
+	}
 	p.fill(a[0], b[0], la, lb)
+	if p.First != nil {
+		p.First.margins(&p, left.scored, right.scored)
+		p.First.Words = p.First.words(la, lb, p.Forced)
+		if p.First.Words != "" {
+			p.Verdict += "; " + p.First.Words
+		}
+	}
 	for _, c := range []Cell{r.Cells[i], r.Cells[j]} {
 		if p.Compared && c.unverified {
 			p.Unverified = append(p.Unverified, c.Label)
@@ -219,7 +238,7 @@ func (p *Parity) byIDs(a, b output, la, lb string) {
 	p.Agreed = agreed(a.ids, b.ids)
 	switch {
 	case p.Agreed < p.Tokens:
-		p.First = &Divergence{p.Agreed, a.ids[p.Agreed], b.ids[p.Agreed]}
+		p.First = &Divergence{Index: p.Agreed, IDA: a.ids[p.Agreed], IDB: b.ids[p.Agreed]}
 		p.Verdict = fmt.Sprintf("different from token %d on: id %d and id %d; %d of %d token ids agree before it",
 			p.Agreed+1, p.First.IDA, p.First.IDB, p.Agreed, p.Tokens)
 	case len(a.ids) != len(b.ids):

@@ -53,6 +53,9 @@ type Engine struct {
 	// Prediction is what is foretold of the cell, and Risk whether it fits; a refused one has no launch. nil: nobody said.
 	Prediction *record.Prediction
 	Risk       *record.Risk
+	// Scores are what the engine thinks of a text, when all launches have been made; nil: nobody asked it.
+	Scores []record.Score
+	Scored record.Scoring // what that text is
 	// Vary moves times and sizes from launch to launch by about this share.
 	Vary float64
 }
@@ -101,10 +104,24 @@ func Write(t testing.TB, root, name string, engines ...Engine) string {
 			g.launch(e, n+1)
 		}
 	}
+	for _, e := range engines {
+		if e.Scores != nil {
+			e.score(w)
+		}
+	}
 	if err := w.Close(record.OK); err != nil {
 		t.Fatal(err)
 	}
 	return w.Dir()
+}
+
+func (e Engine) score(w *record.Writer) {
+	e.Scored.Tokens = len(e.Scores)
+	r := w.BeginScoring(e.Cell, e.Scored, 0.2)
+	for _, s := range e.Scores {
+		r.Score(s)
+	}
+	r.End(record.OK, "", nil, record.Cost{})
 }
 
 // foretell writes what is known of a cell before its first launch, and tells whether it is refused.

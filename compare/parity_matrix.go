@@ -1,0 +1,130 @@
+package compare
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Matrix sets all cells of one model and prompt against each other.
+type Matrix struct {
+	Title string          `json:"title"` // the model and the prompt, in words
+	Cells []int           `json:"cells"` // indexes into Result.Cells: the rows, and the columns
+	Rows  [][]MatrixEntry `json:"rows"`
+}
+
+// MatrixEntry is one pair, in few words.
+type MatrixEntry struct {
+	Parity int    `json:"parity"` // index into Result.Parity; -1: none
+	State  string `json:"state"`  // Agreeing, Shorter, Parting, ByItself …
+	Text   string `json:"text"`   // of the free runs
+	Forced string `json:"teacher_forced,omitempty"`
+}
+
+// The states of a pair.
+const (
+	Agreeing    = "identical"
+	Shorter     = "identical_as_far_as_both_go"
+	Parting     = "different"
+	NotCompared = "not_compared"
+	ByItself    = "itself" // a cell's launches against each other
+)
+
+// matrices puts the pairs into tables, in the order of the cells.
+func (r *Result) matrices() []Matrix {
+	out := []Matrix{}
+	for k := range r.Parity {
+		p := &r.Parity[k]
+		at := slices.IndexFunc(out, func(m Matrix) bool { return sameTask(&r.Cells[m.Cells[0]], &r.Cells[p.A]) })
+		if at < 0 {
+			out = append(out, Matrix{})
+			at = len(out) - 1
+		}
+		for _, c := range []int{p.A, p.B} {
+			if !slices.Contains(out[at].Cells, c) {
+				out[at].Cells = append(out[at].Cells, c)
+			}
+		}
+	}
+	for i := range out {
+		m := &out[i]
+		slices.Sort(m.Cells)
+		first := r.Cells[m.Cells[0]].Spec
+		m.Title = fmt.Sprintf("%s, prompt %d", first.Model.Name, first.PromptID)
+		for _, a := range m.Cells {
+			var row []MatrixEntry
+			for _, b := range m.Cells {
+				row = append(row, r.entry(a, b))
+			}
+			m.Rows = append(m.Rows, row)
+		}
+	}
+	return out
+}
+
+func (r *Result) entry(a, b int) MatrixEntry {
+	if a == b {
+		return r.Cells[a].Self.entry()
+	}
+	k := slices.IndexFunc(r.Parity, func(p Parity) bool { return p.A == min(a, b) && p.B == max(a, b) })
+	if k < 0 {
+		return MatrixEntry{Parity: -1, State: NotCompared}
+	}
+	p := &r.Parity[k]
+	e := MatrixEntry{Parity: k, State: p.State(), Text: p.short()}
+	if f := p.Forced; f != nil {
+		e.Forced = fmt.Sprintf("forced: %d of %d", f.Agreed, f.Positions)
+	}
+	return e
+}
+
+func (s SelfParity) entry() MatrixEntry {
+	e := MatrixEntry{Parity: -1, State: ByItself, Text: "not known"}
+	switch {
+	case s.Identical:
+		e.Text = fmt.Sprintf("%d the same", s.Sequences)
+	case s.Known:
+		e.Text = "differs from itself"
+	}
+	return e
+}
+
+// State is what came of the comparison.
+func (p *Parity) State() string {
+	switch {
+	case !p.Compared:
+		return NotCompared
+	case p.Identical:
+		return Agreeing
+	case p.First != nil, p.ByText && p.Shared < min(len(p.TextA), len(p.TextB)):
+		return Parting
+	}
+	return Shorter
+}
+
+func (p *Parity) short() string {
+	switch state := p.State(); {
+	case state == NotCompared:
+		return "not compared"
+	case p.ByText && state == Parting:
+		return fmt.Sprintf("text parts at byte %d", p.Shared+1)
+	case p.ByText:
+		return "same text"
+	case p.First == nil:
+		return fmt.Sprintf("%d of %d", p.Agreed, p.Tokens)
+	}
+	text := fmt.Sprintf("%d of %d", p.Agreed, p.Tokens)
+	if widest, known := p.First.widest(); known {
+		text += fmt.Sprintf(", %s apart", nats(widest))
+	}
+	return text
+}
+
+// widest is the larger of the margins that are known.
+func (d *Divergence) widest() (widest float64, known bool) {
+	for _, m := range []*Margin{d.MarginA, d.MarginB} {
+		if m != nil {
+			widest, known = max(widest, m.Nats), true
+		}
+	}
+	return widest, known
+}

@@ -1,0 +1,294 @@
+package compare
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"llmparity/internal/record"
+)
+
+// nearTie is how far apart, in natural logarithms, two tokens may be for rounding to be enough to turn their order: the likelier one is then
+// less than 1.11 times as likely. Other orders of summing, float16 caches and blocks of quantised weights move log-probabilities by a few
+// hundredths; what moves them by more is another model, or another arithmetic.
+const nearTie = 0.1
+
+// scored is what a cell's engine thinks of a text.
+type scored struct {
+	prompt, text []int
+	at           []record.Score
+	reference    int // the record's number of the cell whose text it is
+}
+
+// scoredBy finds the last text that a cell scored whole; nil where there is none.
+func scoredBy(run *record.Run, cell int) *scored {
+	for _, a := range slices.Backward(run.Scorings) {
+		if a.Cell != cell || len(a.Scores) == 0 {
+			continue
+		}
+		s := &scored{prompt: a.Scoring.PromptIDs, at: a.Scores, reference: a.Scoring.Reference}
+		for _, sc := range a.Scores {
+			s.text = append(s.text, sc.Forced)
+		}
+		return s
+	}
+	return nil
+}
+
+// behind gives what the engine thinks of the place behind a prompt and some tokens; false where it was not asked about that.
+func (s *scored) behind(prompt, tokens []int) (record.Score, bool) {
+	if s == nil || len(tokens) >= len(s.at) || !slices.Equal(prompt, s.prompt) || agreed(s.text, tokens) < len(tokens) {
+		return record.Score{}, false
+	}
+	return s.at[len(tokens)], true
+}
+
+// Margin is how far an engine's likeliest token lies above its next one at a place, in natural logarithms of their probabilities.
+type Margin struct {
+	Nats   float64 `json:"nats"`
+	ID     int     `json:"id"`      // the likeliest
+	NextID int     `json:"next_id"` // the next one
+}
+
+func marginOf(s record.Score) *Margin {
+	return &Margin{Nats: s.Margin(), ID: s.Top[0].ID, NextID: s.Top[1].ID}
+}
+
+// Forced is what two engines would have said at every place of one and the same text: what one of them said before changes nothing of what
+// the other is asked. That text is what a third cell, or one of the two, said when it ran freely.
+type Forced struct {
+	Of        string     `json:"text_of"` // the label of the cell whose text it is
+	Positions int        `json:"positions"`
+	Agreed    int        `json:"agreed"` // places at which both would have said the same
+	Share     float64    `json:"share"`
+	OwnA      int        `json:"says_the_text_a"` // places at which A would have said what stands there
+	OwnB      int        `json:"says_the_text_b"`
+	Differing []Differed `json:"differing"` // places at which they would not have
+	Distance  *Distance  `json:"distance,omitempty"`
+
+	likely []float64 // by place: how far the log-probabilities of likely tokens lie apart
+}
+
+// Differed is a place at which two engines that were forced to the same text would have said different things.
+type Differed struct {
+	Index   int    `json:"index"` // from 0
+	MarginA Margin `json:"margin_a"`
+	MarginB Margin `json:"margin_b"`
+}
+
+// Distance is how far the log-probabilities of two engines lie apart, over the tokens that both told of at each place.
+type Distance struct {
+	Compared  int     `json:"compared"` // log-probabilities that both sides have
+	Max       float64 `json:"max_abs"`
+	Mean      float64 `json:"mean_abs"`
+	MaxAt     int     `json:"max_at"`         // its place, from 0
+	MaxLikely float64 `json:"max_abs_likely"` // of tokens that either side gives at least one percent
+	// KL is the Kullback-Leibler divergence of B from A in nats, from below: it is that of the tokens that both told of and of all others
+	// taken together, and the whole distributions can only lie further apart.
+	KLMean float64 `json:"kl_mean_at_least"`
+	KLMax  float64 `json:"kl_max_at_least"`
+}
+
+// forced compares what two cells scored, as far as it is the same text; nil where that is nowhere.
+func (r *Result) forced(i, j int, a, b *scored) *Forced {
+	if a == nil || b == nil || !slices.Equal(a.prompt, b.prompt) {
+		return nil
+	}
+	// The place behind what both texts begin with has the same tokens before it too.
+	n := min(agreed(a.text, b.text)+1, len(a.at), len(b.at))
+	f := &Forced{Of: r.textOf(i, j, a, b), Positions: n, Differing: []Differed{}}
+	d := &Distance{}
+	for at := range n {
+		x, y := a.at[at], b.at[at]
+		f.OwnA += one(x.Chosen() == x.Forced)
+		f.OwnB += one(y.Chosen() == y.Forced)
+		if x.Chosen() == y.Chosen() {
+			f.Agreed++
+		} else {
+			f.Differing = append(f.Differing, Differed{at, *marginOf(x), *marginOf(y)})
+		}
+		f.likely = append(f.likely, d.add(at, x, y))
+		d.MaxLikely = max(d.MaxLikely, f.likely[at])
+	}
+	f.Share = float64(f.Agreed) / float64(n)
+	if d.Compared > 0 {
+		d.Mean /= float64(d.Compared)
+		d.KLMean /= float64(n)
+		f.Distance = d
+	}
+	return f
+}
+
+func one(yes bool) int {
+	if yes {
+		return 1
+	}
+	return 0
+}
+
+// textOf names the cell whose text was scored; cells of two runs may each have scored their own's.
+func (r *Result) textOf(i, j int, a, b *scored) string {
+	of := func(cell int, s *scored) string {
+		for k := range r.Cells {
+			if r.Cells[k].Run == r.Cells[cell].Run && r.Cells[k].Spec.ID == s.reference {
+				return r.Cells[k].Label
+			}
+		}
+		return "a cell that is not here"
+	}
+	x, y := of(i, a), of(j, b)
+	if x == y || slices.Equal(a.text, b.text) {
+		return x
+	}
+	return x + " and " + y
+}
+
+// likely is the log-probability of one percent.
+var likely = math.Log(0.01)
+
+// add takes in a place, and gives how far its likely tokens lie apart.
+func (d *Distance) add(at int, x, y record.Score) (farthest float64) {
+	kl, restX, restY := 0.0, 1.0, 1.0
+	ids := append(slices.Clone(x.Top), y.Top...)
+	if x.Forced == y.Forced {
+		ids = append(ids, record.Candidate{ID: x.Forced})
+	}
+	seen := map[int]bool{}
+	for _, c := range ids {
+		p, known := x.LogProbOf(c.ID)
+		q, too := y.LogProbOf(c.ID)
+		if !known || !too || seen[c.ID] {
+			continue
+		}
+		seen[c.ID] = true
+		apart := math.Abs(p - q)
+		d.Compared++
+		d.Mean += apart
+		if apart > d.Max {
+			d.Max, d.MaxAt = apart, at
+		}
+		if max(p, q) >= likely {
+			farthest = max(farthest, apart)
+		}
+		kl += math.Exp(p) * (p - q)
+		restX, restY = restX-math.Exp(p), restY-math.Exp(q)
+	}
+	// What is left of both is a difference of numbers near 1, which were written with six digits.
+	if restX > resolution {
+		kl += restX * math.Log(restX/max(restY, resolution))
+	}
+	kl = max(kl, 0)
+	d.KLMean += kl
+	d.KLMax = max(d.KLMax, kl)
+	return farthest
+}
+
+// elsewhere is how far likely tokens lie apart at all places but one; false where too few are known to tell.
+func (f *Forced) elsewhere(place int) (farthest float64, known bool) {
+	const enough = 8
+	if f == nil || len(f.likely) <= enough {
+		return 0, false
+	}
+	for at, apart := range f.likely {
+		if at != place {
+			farthest = max(farthest, apart)
+		}
+	}
+	return farthest, true
+}
+
+// resolution is as fine as the record has log-probabilities.
+const resolution = 1e-6
+
+// unforced says why two cells were not asked about one text.
+func unforced(a, b *Cell, x, y *scored) string {
+	unasked := func(c *Cell) string {
+		if c.Spec.NoTokenIDs {
+			return c.Label + " tells no token ids"
+		}
+		return c.Label + " scored none"
+	}
+	switch {
+	case x == nil && y == nil && !a.Spec.NoTokenIDs && !b.Spec.NoTokenIDs:
+		return "neither scored a text; llmparity run --parity has engines do so that can"
+	case x == nil && y == nil:
+		return unasked(a) + ", " + unasked(b)
+	case x == nil:
+		return unasked(a)
+	case y == nil:
+		return unasked(b)
+	}
+	return "they scored the texts of different prompts"
+}
+
+// margins fills in how near the tie was at the first divergence of two free runs, where either engine was asked about that place.
+func (d *Divergence) margins(p *Parity, a, b *scored) {
+	if p.SamePrompt != nil && !*p.SamePrompt {
+		d.Unknown = "they tokenised the prompt differently, so that what comes before it is not the same"
+		return
+	}
+	before := p.IDsA[:d.Index]
+	if s, ok := a.behind(p.PromptA, before); ok {
+		d.MarginA = marginOf(s)
+	}
+	if s, ok := b.behind(p.PromptB, before); ok {
+		d.MarginB = marginOf(s)
+	}
+	switch {
+	case d.MarginA != nil || d.MarginB != nil:
+	case a == nil && b == nil:
+		d.Unknown = "neither engine scored a text"
+	default:
+		d.Unknown = "the text that was scored is another one up to there"
+	}
+}
+
+// words judges a divergence by its margins, in words; empty where none is known.
+func (d *Divergence) words(la, lb string, f *Forced) string {
+	if d.MarginA == nil && d.MarginB == nil {
+		return ""
+	}
+	apart, widest := "", 0.0
+	for _, side := range []struct {
+		label string
+		m     *Margin
+	}{{la, d.MarginA}, {lb, d.MarginB}} {
+		if side.m == nil {
+			continue
+		}
+		widest = max(widest, side.m.Nats)
+		if apart != "" {
+			apart += " and "
+		}
+		apart += fmt.Sprintf("%s for %s", nats(side.m.Nats), side.label)
+	}
+	text := "there the top two are " + apart + " apart"
+	if m := d.MarginA; m != nil && m.ID != d.IDA {
+		text += fmt.Sprintf(" (asked again, %s would say %d)", la, m.ID)
+	}
+	if m := d.MarginB; m != nil && m.ID != d.IDB {
+		text += fmt.Sprintf(" (asked again, %s would say %d)", lb, m.ID)
+	}
+	// Two logits that move towards each other turn a tie that is twice as wide as either moves.
+	switch other, known := f.elsewhere(d.Index); {
+	case widest > nearTie && known && widest <= 2*other:
+		return text + fmt.Sprintf(": more than rounding, but no more than the two differ by at other places (up to %s)", nats(other))
+	case widest > nearTie:
+		return text + ": more than rounding"
+	case known && widest > odd*other && widest > 0.001:
+		return text + fmt.Sprintf(": a near tie, but at other places the two differ by no more than %s", nats(other))
+	}
+	return text + ": rounding is enough"
+}
+
+// odd is how many times wider a tie must be than what two engines differ by elsewhere for that not to explain it: places differ among
+// themselves by several times.
+const odd = 10
+
+// nats writes a difference of logarithms.
+func nats(v float64) string {
+	if v != 0 && v < 0.0005 {
+		return fmt.Sprintf("%.1g", v)
+	}
+	return fmt.Sprintf("%.3f", v)
+}

@@ -1,0 +1,375 @@
+package recount
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"testing"
+)
+
+// result is of a report's JSON what is held against what was worked out again.
+type result struct {
+	Cells []struct {
+		Label   string
+		Run     int
+		Spec    struct{ ID int }
+		Refused string
+		Launch  struct{ Counted int } `json:"launches"`
+		Figures []figure
+		Self    struct {
+			Known, Identical bool
+		} `json:"self_parity"`
+	}
+	Comparisons []struct {
+		A, B   int
+		Ratios []ratio
+	}
+	Parity []struct {
+		A, B                int
+		Compared, Identical bool
+		ByText              bool  `json:"by_text"`
+		SamePrompt          *bool `json:"same_prompt_tokens"`
+		Tokens              int   `json:"tokens_compared"`
+		Agreed              int   `json:"tokens_agreed"`
+	}
+	Families []struct{ Means []json.RawMessage }
+}
+
+type figure struct {
+	Name   string
+	Values []struct {
+		Attempt int
+		Value   float64
+	}
+	N        int
+	Median   *float64
+	Interval *struct{ Lo, Hi float64 }
+}
+
+type ratio struct {
+	Figure      string
+	Family      int
+	Left, Right struct{ Median float64 }
+	Ratio       *float64
+	Delta       float64
+	Percent     *float64 `json:"delta_percent"`
+	Raw         float64  `json:"p"`
+	P           float64  `json:"p_holm"`
+	Significant bool
+}
+
+// Beyond are the names of figures that are not worked out again, and why.
+func Beyond() map[string]string {
+	return map[string]string{
+		"retained_pss":         "by processes: it takes the last reading of each one",
+		"cached_prompt_tokens": "engines tell it in ways of their own",
+	}
+}
+
+// headline are the page's columns of the summary, and the figure that each has.
+func headline() [][2]string {
+	return [][2]string{{"Peak", "peak_pss"}, {"Increase", "memory_increase"}, {"Load", "load_time"}, {"First token", "ttft"}, {"Inter-token p50", "inter_token_latency_p50"},
+		{"p99", "inter_token_latency_p99"}, {"Prefill", "prefill_tps"}, {"Decode", "decode_tps"}}
+}
+
+// Check fails where a report's JSON or page has another figure than was worked out again from the runs' folders, has one that was not, or
+// lacks one.
+func Check(t testing.TB, text []byte, page string, dirs ...string) {
+	t.Helper()
+	var res result
+	if err := json.Unmarshal(text, &res); err != nil {
+		t.Fatal(err)
+	}
+	var runs []*Run
+	for _, dir := range dirs {
+		r, err := Open(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		runs = append(runs, r)
+	}
+	c := &check{TB: t, res: res}
+	for _, cell := range res.Cells {
+		at := slices.IndexFunc(runs[cell.Run].Cells, func(c Cell) bool { return c.ID == cell.Spec.ID })
+		if at < 0 {
+			t.Fatalf("%s: the run has no cell %d", cell.Label, cell.Spec.ID)
+		}
+		c.cells = append(c.cells, &runs[cell.Run].Cells[at])
+	}
+	c.figures()
+	c.ratios()
+	c.parity()
+	c.page(page)
+	if c.compared < 8*len(c.cells) {
+		t.Errorf("only %d figures of %d cells were compared", c.compared, len(c.cells))
+	}
+	t.Logf("%d figures, ratios and counts worked out again", c.compared)
+}
+
+type check struct {
+	testing.TB
+	res      result
+	cells    []*Cell
+	compared int
+}
+
+func (c *check) same(what string, got, want float64) {
+	c.Helper()
+	c.compared++
+	if math.Abs(got-want) > 1e-9*max(1, math.Abs(want)) {
+		c.Errorf("%s is %v in the report, and %v worked out again", what, got, want)
+	}
+}
+
+func (c *check) figures() {
+	for i, cell := range c.res.Cells {
+		mine := c.cells[i]
+		c.same(cell.Label+": launches counted", float64(cell.Launch.Counted), float64(mine.Counted))
+		seen := map[string]bool{}
+		for _, f := range cell.Figures {
+			again, ok := mine.Figures[f.Name]
+			seen[f.Name] = true
+			if _, beyond := Beyond()[f.Name]; beyond {
+				continue
+			}
+			known := ok && len(again.Values) > 0
+			switch what := cell.Label + ": " + f.Name; {
+			case f.Median == nil && !known:
+			case f.Median == nil || !known:
+				c.Errorf("%s: median %v in the report, values worked out again: %v; work it out here, or name it among those that are not", what, f.Median, again.Values)
+			default:
+				c.figure(what, f, again)
+			}
+		}
+		for _, name := range slices.Sorted(maps.Keys(mine.Figures)) {
+			if len(mine.Figures[name].Values) > 0 && !seen[name] {
+				c.Errorf("%s: the report has no %s", cell.Label, name)
+			}
+		}
+	}
+}
+
+func (c *check) figure(what string, f figure, again Figure) {
+	c.same(what+", median", *f.Median, again.Median)
+	c.same(what+", n", float64(f.N), float64(len(again.Values)))
+	for k, v := range f.Values {
+		if k < len(again.Values) {
+			c.same(fmt.Sprintf("%s, launch %d", what, v.Attempt), v.Value, again.Values[k])
+		}
+	}
+	switch {
+	case f.Interval == nil && math.IsNaN(again.Lo):
+	case f.Interval == nil || math.IsNaN(again.Lo):
+		c.Errorf("%s: the interval is %v in the report, and %v to %v worked out again", what, f.Interval, again.Lo, again.Hi)
+	default:
+		c.same(what+", lower end", f.Interval.Lo, again.Lo)
+		c.same(what+", upper end", f.Interval.Hi, again.Hi)
+	}
+}
+
+// ratios has launches of their own alone; repetitions that share one are taken together by their median, which Figure.launches tells of
+// memory alone.
+func (c *check) ratios() {
+	var all []holmTest
+	for _, comparison := range c.res.Comparisons {
+		a, b := c.cells[comparison.A], c.cells[comparison.B]
+		for _, r := range comparison.Ratios {
+			what := fmt.Sprintf("%s of %s over %s", r.Figure, c.res.Cells[comparison.A].Label, c.res.Cells[comparison.B].Label)
+			x, y := a.Figures[r.Figure], b.Figures[r.Figure]
+			if len(x.Values) == 0 || len(y.Values) == 0 {
+				c.Errorf("%s: a ratio of what was not worked out again", what)
+				continue
+			}
+			c.same(what+", left", r.Left.Median, x.Median)
+			c.same(what+", right", r.Right.Median, y.Median)
+			c.rounded(what+", difference", r.Delta, y.Median-x.Median)
+			if r.Ratio != nil {
+				c.rounded(what, *r.Ratio, x.Median/y.Median)
+			}
+			if r.Percent != nil {
+				c.rounded(what+", percent", *r.Percent, 100*(y.Median-x.Median)/x.Median)
+			}
+			p := chance(x.Values, y.Values)
+			if math.Abs(p-r.Raw) > 1e-8 {
+				c.Errorf("%s: p is %v in the report, and %v by going through every way to draw", what, r.Raw, p)
+			}
+			c.compared++
+			all = append(all, holmTest{what, r, p, fmt.Sprint(comparison.A, comparison.B, order(x.Values, y.Values))})
+		}
+	}
+	for _, f := range c.res.Families {
+		if len(f.Means) > 0 {
+			c.Log("p corrected by Holm is not worked out again: families have means over cells")
+			return
+		}
+	}
+	c.holm(all)
+}
+
+func (c *check) rounded(what string, got, want float64) {
+	c.Helper()
+	c.compared++
+	if math.Abs(got-want) > 1e-6*max(1, math.Abs(want)) {
+		c.Errorf("%s is %v in the report, and %v worked out again", what, got, want)
+	}
+}
+
+type holmTest struct {
+	what string
+	r    ratio
+	p    float64
+	same string
+}
+
+// holm corrects p within a family: the least p a weight takes the whole of 0.05, the next what is left. Peak and decode weigh three times as
+// much; figures that order the launches alike, or the other way round, are one test.
+func (c *check) holm(all []holmTest) {
+	families := map[int][]holmTest{}
+	for _, h := range all {
+		families[h.r.Family] = append(families[h.r.Family], h)
+	}
+	for _, tests := range families {
+		weight, p := map[string]float64{}, map[string]float64{}
+		for _, h := range tests {
+			w := 1.0
+			if h.r.Figure == "peak_pss" || h.r.Figure == "decode_tps" {
+				w = 3
+			}
+			weight[h.same], p[h.same] = max(weight[h.same], w), h.p
+		}
+		left := 0.0
+		for _, w := range weight {
+			left += w
+		}
+		keys := slices.SortedFunc(maps.Keys(weight), func(a, b string) int {
+			switch x, y := p[a]/weight[a], p[b]/weight[b]; {
+			case x < y:
+				return -1
+			case x > y:
+				return 1
+			}
+			return 0
+		})
+		corrected, highest := map[string]float64{}, 0.0
+		for _, key := range keys {
+			highest = max(highest, min(1, p[key]/weight[key]*left))
+			corrected[key] = highest
+			left -= weight[key]
+		}
+		for _, h := range tests {
+			// Of equal shares any order is as good: then the bounds between them are.
+			c.compared++
+			if math.Abs(h.r.P-corrected[h.same]) > 1e-8 {
+				c.Errorf("%s: p corrected is %v in the report, and %v worked out again", h.what, h.r.P, corrected[h.same])
+			}
+			if h.r.Significant != (corrected[h.same] <= 0.05) {
+				c.Errorf("%s: significant is %v in the report, p is %v", h.what, h.r.Significant, corrected[h.same])
+			}
+		}
+	}
+}
+
+// order is in which order the values of two samples stand, whichever way round.
+func order(x, y []float64) string {
+	all := append(slices.Clone(x), y...)
+	up, down := make([]int, len(all)), make([]int, len(all))
+	for i, v := range all {
+		for _, w := range all {
+			if w < v {
+				up[i]++
+			}
+			if w > v {
+				down[i]++
+			}
+		}
+	}
+	if slices.Compare(down, up) < 0 {
+		up = down
+	}
+	return fmt.Sprint(up)
+}
+
+// parity counts by the first measured request of either side.
+func (c *check) parity() {
+	for _, p := range c.res.Parity {
+		a, b := c.cells[p.A], c.cells[p.B]
+		what := c.res.Cells[p.A].Label + " and " + c.res.Cells[p.B].Label
+		if len(a.ids) == 0 || len(b.ids) == 0 || !p.Compared || p.ByText {
+			if p.Compared && !p.ByText {
+				c.Errorf("%s: tokens are compared that are not there", what)
+			}
+			continue
+		}
+		x, y := a.ids[0], b.ids[0]
+		agreed := 0
+		for agreed < len(x) && agreed < len(y) && x[agreed] == y[agreed] {
+			agreed++
+		}
+		c.same(what+", tokens compared", float64(p.Tokens), float64(min(len(x), len(y))))
+		c.same(what+", tokens agreed", float64(p.Agreed), float64(agreed))
+		if p.Identical != slices.Equal(x, y) {
+			c.Errorf("%s: identical is %v in the report", what, p.Identical)
+		}
+		if p.SamePrompt != nil && *p.SamePrompt != slices.Equal(a.prompts[0], b.prompts[0]) {
+			c.Errorf("%s: the prompt's tokens are the same is %v in the report", what, *p.SamePrompt)
+		}
+	}
+	for i, cell := range c.res.Cells {
+		identical := true
+		for _, ids := range c.cells[i].ids {
+			identical = identical && slices.Equal(ids, c.cells[i].ids[0])
+		}
+		if cell.Self.Known && cell.Self.Identical != identical {
+			c.Errorf("%s agrees with itself: %v in the report", cell.Label, cell.Self.Identical)
+		}
+	}
+}
+
+// page holds the summary's figures as they are printed.
+func (c *check) page(page string) {
+	tables, err := Tables(page, "summary")
+	if err != nil || len(tables) == 0 {
+		c.Fatalf("no table in the summary (%v)", err)
+	}
+	t := tables[0]
+	if len(t.Rows) != len(c.cells) {
+		c.Fatalf("the summary has %d rows of %d cells", len(t.Rows), len(c.cells))
+	}
+	for i, cell := range c.cells {
+		for _, h := range headline() {
+			at := t.Column(h[0])
+			if at < 0 {
+				c.Fatalf("the summary has no column %q: %q", h[0], t.Head)
+			}
+			f, ok := cell.Figures[h[1]]
+			want := "–"
+			if ok && len(f.Values) > 0 {
+				want = Digits(f.Median)
+			}
+			c.compared++
+			if got := t.Rows[i][at]; got != want {
+				c.Errorf("%s: the page says %s %s, and worked out again it is %s", c.res.Cells[i].Label, h[0], got, want)
+			}
+		}
+	}
+}
+
+// Digits is how a report prints a figure: about four digits.
+func Digits(v float64) string {
+	decimals := 0
+	switch a := math.Abs(v); {
+	case a >= 999.5 || a == math.Trunc(a):
+	case a >= 99.95:
+		decimals = 1
+	case a >= 9.995:
+		decimals = 2
+	case a >= 0.01:
+		decimals = 3
+	default:
+		return strconv.FormatFloat(v, 'g', 3, 64)
+	}
+	return strconv.FormatFloat(v, 'f', decimals, 64)
+}

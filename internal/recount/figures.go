@@ -1,0 +1,323 @@
+package recount
+
+import (
+	"math"
+	"slices"
+	"sort"
+)
+
+// Figure is one of a cell, over its launches.
+type Figure struct {
+	Values   []float64
+	Median   float64
+	Lo, Hi   float64 // of the interval; NaN where launches are too few
+	launches []int   // each value's
+}
+
+// Cell has what was worked out again, by the names of the result's figures.
+type Cell struct {
+	ID      int
+	Engine  string
+	Counted int
+	Figures map[string]Figure
+	ids     [][]int // of the measured requests
+	prompts [][]int
+}
+
+// Run is a folder with what was worked out again of it, in the order of its cells.
+type Run struct{ Cells []Cell }
+
+// Open reads a folder and works it out.
+func Open(dir string) (*Run, error) {
+	f, err := read(dir)
+	if err != nil {
+		return nil, err
+	}
+	r := &Run{}
+	for _, id := range f.cells {
+		c := Cell{ID: id, Engine: f.engines[id], Figures: map[string]Figure{}}
+		var counted []*attempt
+		for _, a := range f.attempts {
+			if a.cell == id && a.counted {
+				counted = append(counted, a)
+			}
+		}
+		c.Counted = len(counted)
+		c.memory(f, counted)
+		c.times(counted)
+		for name, figure := range c.Figures {
+			figure.conclude()
+			c.Figures[name] = figure
+		}
+		r.Cells = append(r.Cells, c)
+	}
+	return r, nil
+}
+
+func (c *Cell) add(name string, launch int, v float64) {
+	f := c.Figures[name]
+	if !math.IsNaN(v) {
+		f.Values, f.launches = append(f.Values, math.Round(v*1e6)/1e6), append(f.launches, launch)
+	}
+	c.Figures[name] = f
+}
+
+// memory is a value a launch: the load and the warm-up lie in the attempt that opened it.
+func (c *Cell) memory(f *folder, counted []*attempt) {
+	var order []int
+	members := map[int][]*attempt{}
+	for _, a := range counted {
+		if members[a.opener] == nil {
+			order = append(order, a.opener)
+		}
+		members[a.opener] = append(members[a.opener], a)
+	}
+	for _, l := range order {
+		opener := f.by[l]
+		pss, uss, rss := math.NaN(), math.NaN(), math.NaN()
+		for _, a := range members[l] {
+			for _, t := range a.totals {
+				if t.method == "smaps_rollup" {
+					pss, uss = higher(pss, t.pss), higher(uss, t.uss)
+				} else {
+					rss = higher(rss, t.rss)
+				}
+			}
+		}
+		baseline := middle(opener.in("baseline", "smaps_rollup"))
+		c.add("peak_pss", l, pss)
+		c.add("peak_uss", l, uss)
+		c.add("peak_rss_sum", l, rss)
+		c.add("baseline_pss", l, baseline)
+		if opener.born() {
+			c.add("memory_increase", l, pss-baseline)
+		} else {
+			c.add("memory_increase", l, pss)
+		}
+		if warm := opener.in("warmup", "smaps_rollup"); len(warm) > 0 {
+			c.add("post_warmup_pss", l, warm[len(warm)-1])
+		}
+	}
+}
+
+func higher(a, b float64) float64 {
+	if math.IsNaN(a) || b > a {
+		return b
+	}
+	return a
+}
+
+// in are the PSS totals from a phase's begin to the next one's.
+func (a *attempt) in(phase, method string) []float64 {
+	var out []float64
+	for i, p := range a.phases {
+		if p.Name != phase {
+			continue
+		}
+		end := int64(math.MaxInt64)
+		if i+1 < len(a.phases) {
+			end = a.phases[i+1].Begin
+		}
+		for _, t := range a.totals {
+			if t.method == method && t.at >= p.Begin && t.at < end && !math.IsNaN(t.pss) {
+				out = append(out, t.pss)
+			}
+		}
+		break
+	}
+	return out
+}
+
+// born tells whether a process was there before the load.
+func (a *attempt) born() bool {
+	for _, p := range a.phases {
+		if p.Name == "load" {
+			for _, t := range a.totals {
+				if t.at < p.Begin {
+					return true
+				}
+			}
+			return false
+		}
+	}
+	return true
+}
+
+// times are a value an attempt: the median over its measured requests.
+func (c *Cell) times(counted []*attempt) {
+	for _, a := range counted {
+		for _, p := range a.phases {
+			if p.Name == "load" {
+				c.add("load_time", a.id, float64(p.End-p.Begin)/1e6)
+			}
+		}
+		of := map[string][]float64{}
+		for _, r := range a.requests {
+			if r.Phase != "measure" {
+				continue
+			}
+			c.ids, c.prompts = append(c.ids, r.ids), append(c.prompts, r.PromptIDs)
+			for name, v := range r.figures() {
+				of[name] = append(of[name], v)
+			}
+		}
+		for name, values := range of {
+			c.add(name, a.id, middle(values))
+		}
+	}
+}
+
+// figures of a request whose tokens came one by one.
+func (r *request) figures() map[string]float64 {
+	out := map[string]float64{"latency": float64(r.Returned-r.Sent) / 1e6, "tokens": float64(len(r.times))}
+	if r.Generated > 0 {
+		out["tokens"] = float64(r.Generated)
+	}
+	prompt := max(len(r.PromptIDs), r.Prompted)
+	if prompt > 0 {
+		out["prompt_tokens"] = float64(prompt)
+	}
+	n := len(r.times)
+	if n > 0 {
+		out["ttft"] = float64(r.times[0]-r.Sent) / 1e6
+	}
+	for _, s := range r.spans {
+		length := float64(s.End-s.Begin) / 1e9
+		switch {
+		case s.Name == "prefill" && length > 0 && prompt > 0:
+			cached := 0
+			if r.Cached != nil {
+				cached = *r.Cached
+			}
+			out["prefill_tps"] = float64(prompt-cached) / length
+		case s.Name == "decode" && n > 1 && r.times[n-1] > r.times[0]:
+			chunks, times := r.chunks()
+			out["decode_tps"] = float64(n-chunks[0]) / (float64(r.times[n-1]-r.times[0]) / 1e9)
+			var gaps []float64
+			for i := 1; i < len(chunks); i++ {
+				for range chunks[i] {
+					gaps = append(gaps, float64(times[i]-times[i-1])/1e6/float64(chunks[i]))
+				}
+			}
+			sort.Float64s(gaps)
+			out["inter_token_latency_p50"] = middle(gaps)
+			rank := (99*len(gaps) + 99) / 100 // the nearest rank, from 1
+			out["inter_token_latency_p99"] = gaps[rank-1]
+		}
+	}
+	return out
+}
+
+// chunks are the tokens by the times at which they came: those of one time came together, and share the time since the ones before.
+func (r *request) chunks() (sizes []int, times []int64) {
+	for i, at := range r.times {
+		if i == 0 || at != r.times[i-1] {
+			sizes, times = append(sizes, 0), append(times, at)
+		}
+		sizes[len(sizes)-1]++
+	}
+	return sizes, times
+}
+
+// middle is the median; NaN of nothing.
+func middle(values []float64) float64 {
+	values = slices.Clone(values)
+	sort.Float64s(values)
+	n := len(values)
+	if n == 0 {
+		return math.NaN()
+	}
+	return (values[(n-1)/2] + values[n/2]) / 2
+}
+
+// conclude is the median and the shortest stretch of order statistics that has it in it with 95 % by the binomial itself; of several as short
+// the most likely one, and of these the lowest.
+func (f *Figure) conclude() {
+	n := len(f.Values)
+	f.Median, f.Lo, f.Hi = middle(f.Values), math.NaN(), math.NaN()
+	sorted := slices.Clone(f.Values)
+	sort.Float64s(sorted)
+	chances := make([]float64, n+1) // that so many values lie below the true median
+	for k := range chances {
+		chances[k] = 1
+		for i := range k {
+			chances[k] *= float64(n-i) / float64(i+1)
+		}
+		chances[k] /= math.Pow(2, float64(n))
+	}
+	for wide := 1; wide <= n+1; wide++ {
+		best, from := 0.0, 0
+		for l := 0; l+wide <= n+1; l++ {
+			sum := 0.0
+			for _, p := range chances[l : l+wide] {
+				sum += p
+			}
+			if sum > best+1e-12 {
+				best, from = sum, l
+			}
+		}
+		if best >= 0.95 {
+			if from > 0 && from+wide <= n {
+				f.Lo, f.Hi = sorted[from-1], sorted[from+wide-1]
+			}
+			return
+		}
+	}
+}
+
+// perLaunch is a value a launch.
+func (f Figure) perLaunch(opener map[int]int) []float64 {
+	var order []int
+	values := map[int][]float64{}
+	for i, v := range f.Values {
+		l := opener[f.launches[i]]
+		if values[l] == nil {
+			order = append(order, l)
+		}
+		values[l] = append(values[l], v)
+	}
+	var out []float64
+	for _, l := range order {
+		out = append(out, middle(values[l]))
+	}
+	return out
+}
+
+// chance is Mann and Whitney's p by going through every way to draw the first sample: twice the smaller tail.
+func chance(x, y []float64) float64 {
+	all := append(slices.Clone(x), y...)
+	ranks := make([]float64, len(all))
+	for i, v := range all {
+		for _, w := range all {
+			switch {
+			case w < v:
+				ranks[i]++
+			case w == v:
+				ranks[i] += 0.5
+			}
+		}
+	}
+	seen := 0.0
+	for _, r := range ranks[:len(x)] {
+		seen += r
+	}
+	below, above, ways := 0, 0, 0
+	var draw func(from, left int, sum float64)
+	draw = func(from, left int, sum float64) {
+		if left == 0 {
+			ways++
+			if sum <= seen+1e-9 {
+				below++
+			}
+			if sum >= seen-1e-9 {
+				above++
+			}
+			return
+		}
+		for i := from; i+left <= len(ranks); i++ {
+			draw(i+1, left-1, sum+ranks[i])
+		}
+	}
+	draw(0, len(x), 0)
+	return min(1, 2*float64(min(below, above))/float64(ways))
+}

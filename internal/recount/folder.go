@@ -1,0 +1,208 @@
+// Package recount works out again, from a run folder's CSV and journal alone, what a report says, for tests: by other code than the report's,
+// which it shares nothing with but the files and what words in them mean. Where both agree a figure is what the files say; where a definition
+// itself is wrong both are.
+//
+// It knows the plain case: engines that count tokens, processes read by PSS. It doesn't work out again: bootstrap intervals, means over cells,
+// components of memory, GPUs, what servers report, forecasts, growth, scores of given texts.
+package recount
+
+import (
+	"bufio"
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"strconv"
+)
+
+type span struct {
+	Request int    `json:"request"`
+	Name    string `json:"name"`
+	Begin   int64  `json:"begin_ns"`
+	End     int64  `json:"end_ns"`
+}
+
+type request struct {
+	ID        int    `json:"id"`
+	Phase     string `json:"phase"`
+	Sent      int64  `json:"sent_ns"`
+	Returned  int64  `json:"returned_ns"`
+	PromptIDs []int  `json:"prompt_ids"`
+	Prompted  int    `json:"prompt_tokens"`
+	Generated int    `json:"generated"`
+	Cached    *int   `json:"cached_tokens"`
+	Text      string `json:"text"`
+	spans     []span
+	ids       []int
+	times     []int64
+}
+
+type attempt struct {
+	id, cell, opener int
+	counted          bool
+	phases           []span
+	requests         []*request
+	end              int64
+	totals           []total
+}
+
+type total struct {
+	method        string
+	at            int64
+	rss, pss, uss float64 // MiB; NaN where there is none
+}
+
+// folder is a run folder as it was read.
+type folder struct {
+	cells    []int
+	engines  map[int]string
+	attempts []*attempt
+	by       map[int]*attempt
+}
+
+func read(dir string) (*folder, error) {
+	f := &folder{engines: map[int]string{}, by: map[int]*attempt{}}
+	if err := f.journal(filepath.Join(dir, "journal.jsonl")); err != nil {
+		return nil, err
+	}
+	if err := rows(filepath.Join(dir, "totals.csv"), f.total); err != nil {
+		return nil, err
+	}
+	if err := rows(filepath.Join(dir, "tokens.csv"), f.token); err != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
+func (f *folder) journal(path string) error {
+	file, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	lines := bufio.NewScanner(file)
+	lines.Buffer(nil, 64<<20)
+	for lines.Scan() {
+		var l struct {
+			T       int64
+			NS      int64 `json:"t_ns"`
+			Attempt int
+			Cell    *struct {
+				ID     int
+				Engine string
+			}
+			Begin *struct {
+				Cell     int
+				Warmup   bool
+				OpenedBy int `json:"opened_by"`
+				Scoring  json.RawMessage
+			}
+			Phase, Span *span
+			Request     *request
+			End         *struct{ Status string }
+		}
+		if err := json.Unmarshal(lines.Bytes(), &l); err != nil {
+			return fmt.Errorf("%s: %w", path, err)
+		}
+		a := f.by[l.Attempt]
+		switch {
+		case l.Cell != nil:
+			f.cells, f.engines[l.Cell.ID] = append(f.cells, l.Cell.ID), l.Cell.Engine
+		case l.Begin != nil:
+			a = &attempt{id: l.Attempt, cell: l.Begin.Cell, opener: l.Begin.OpenedBy, counted: !l.Begin.Warmup}
+			if a.opener == 0 {
+				a.opener = a.id
+			}
+			f.by[a.id] = a
+			if l.Begin.Scoring == nil {
+				f.attempts = append(f.attempts, a)
+			}
+		case a == nil: // of the run
+		case l.Phase != nil:
+			a.phases = append(a.phases, *l.Phase)
+		case l.Request != nil:
+			a.requests = append(a.requests, l.Request)
+		case l.Span != nil && l.Span.Request > 0:
+			a.requests[l.Span.Request-1].spans = append(a.requests[l.Span.Request-1].spans, *l.Span)
+		case l.End != nil:
+			a.counted = a.counted && l.End.Status == "ok"
+			a.end = l.NS
+		}
+	}
+	for _, a := range f.attempts {
+		a.counted = a.counted && a.end > 0 // one that has no end was cut
+	}
+	return lines.Err()
+}
+
+// rows reads a CSV file with a header.
+func rows(path string, each func(map[string]string) error) error {
+	file, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	in := csv.NewReader(file)
+	head, err := in.Read()
+	if err != nil {
+		return err
+	}
+	for {
+		row, err := in.Read()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", path, err)
+		}
+		fields := map[string]string{}
+		for i, name := range head {
+			fields[name] = row[i]
+		}
+		if err := each(fields); err != nil {
+			return fmt.Errorf("%s: %w", path, err)
+		}
+	}
+}
+
+func whole(row map[string]string, name string) int64 {
+	n, err := strconv.ParseInt(row[name], 10, 64)
+	if err != nil {
+		return math.MinInt64
+	}
+	return n
+}
+
+func size(row map[string]string, name string) float64 {
+	v, err := strconv.ParseFloat(row[name], 64)
+	if err != nil {
+		return math.NaN()
+	}
+	return v
+}
+
+func (f *folder) total(row map[string]string) error {
+	a := f.by[int(whole(row, "attempt"))]
+	if a == nil {
+		return fmt.Errorf("a total of no attempt: %v", row)
+	}
+	a.totals = append(a.totals, total{row["method"], whole(row, "t_ns"), size(row, "rss_sum_mb"), size(row, "pss_mb"), size(row, "uss_mb")})
+	return nil
+}
+
+func (f *folder) token(row map[string]string) error {
+	a := f.by[int(whole(row, "attempt"))]
+	if a == nil {
+		return fmt.Errorf("a token of no attempt: %v", row)
+	}
+	for _, r := range a.requests {
+		if int64(r.ID) == whole(row, "request") {
+			r.ids, r.times = append(r.ids, int(whole(row, "id"))), append(r.times, whole(row, "t_ns"))
+		}
+	}
+	return nil
+}

@@ -15,7 +15,8 @@ type OverTokens struct {
 	Axis   string    `json:"axis"` // what is counted: tokens, or pieces of text
 	Tokens []int     `json:"-"`    // the places: 0 is when the request was sent, 1 the first token
 	Lines  []Aligned `json:"lines"`
-	Notes  []string  `json:"notes"` // what to know before reading it, launches that are not in it
+	Notes  []string  `json:"notes"`           // what to know before reading it, launches that are not in it
+	Clock  string    `json:"clock,omitempty"` // how well tokens are timed; empty: by our own clock
 	How    string    `json:"how"`
 }
 
@@ -105,9 +106,7 @@ func overTokens(spec record.Cell, counted []*record.Attempt, followed map[*recor
 	for i := range out.Lines {
 		out.Lines[i].summarise(out.Tokens)
 	}
-	if note := clockNote(counted); note != "" {
-		out.Notes = append(out.Notes, note)
-	}
+	out.Clock = clockNote(counted)
 	return out
 }
 

@@ -44,12 +44,17 @@ type view struct {
 func figures() []func(*view) []chart {
 	return []func(*view) []chart{
 		memoryOverTime,
+		memoryOverTokens,
 		peaks,
 		partStacks,
 		stacks,
+		kvGrowth,
 		bars("load", compare.LoadTime, "Load time"),
 		bars("ttft", compare.TTFT, "Time to first token"),
 		bars("decode", compare.DecodeTPS, "Decode speed"),
+		latencies,
+		latencyOverLength,
+		memoryOverLength,
 	}
 }
 

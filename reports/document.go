@@ -35,6 +35,9 @@ type document struct {
 	Components    componentsPart
 	Forecast      forecastPart
 	Risks         riskPart
+	Aligned       alignedPart
+	Growth        growthPart
+	LatencyWords  string
 	Reported      *grid
 	Server        *grid
 	Hardware      hardwarePart
@@ -135,6 +138,7 @@ func newDocument(v *view) (*document, error) {
 	d.Components = componentsPart{partsWords, negative(v.res), componentGrid(v.res), partGrid(v.res), partHow(v.res)}
 	d.Forecast = forecastPart{forecastWords, recommendations(v.res), forecastNotes(v.res), forecastGrid(v.res), forecastHow(v.res)}
 	d.Risks = riskPart{risks(v.res), riskGrid(v.res)}
+	d.Aligned, d.Growth, d.LatencyWords = newAlignedPart(v.res), newGrowthPart(v.res), latencyWords
 	d.Points = points(v.res)
 	d.Server, d.Hardware = server(v.res), newHardwarePart(v.res)
 	d.Reported, d.Self, d.Sampler, d.How = reported(v.res), self(v.res), sampler(v.res), hows(v.res)

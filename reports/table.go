@@ -53,6 +53,7 @@ func (t *table) write(w io.Writer) error {
 	} else {
 		t.components()
 	}
+	t.section("What a token takes", "- ", growthLines(t.res))
 	t.hardware()
 	t.section("Parity", "- ", t.parity())
 	t.section("Ratios", "- ", t.ratios())

@@ -1,0 +1,89 @@
+package compare
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+)
+
+func TestALineIsFoundThroughNoiseAndOutliers(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	var exact, noisy []xy
+	for i := range 60 {
+		x := float64(i)
+		exact = append(exact, xy{x, 3 + 0.25*x})
+		y := 3 + 0.25*x + 0.1*r.NormFloat64()
+		if i%6 == 0 {
+			y += 500 // a sixth of all is far off, always to the same side
+		}
+		noisy = append(noisy, xy{x, y})
+	}
+	if f, ok := theilSen(exact); !ok || f.slope != 0.25 || f.intercept != 3 || f.lo != 0.25 || f.hi != 0.25 {
+		t.Errorf("a line without noise: %+v, %v", f, ok)
+	}
+	f, ok := theilSen(noisy)
+	if !ok || math.Abs(f.slope-0.25) > 0.02 || !(f.lo < 0.25 && 0.25 < f.hi) {
+		t.Errorf("slope %g in [%g, %g], want about 0.25", f.slope, f.lo, f.hi)
+	}
+}
+
+func TestPointsOfOnePlaceHaveNoSlope(t *testing.T) {
+	for _, points := range [][]xy{nil, {{1, 2}}, {{4, 1}, {4, 9}, {4, 5}}} {
+		if f, ok := theilSen(points); ok {
+			t.Errorf("%v: %+v", points, f)
+		}
+	}
+	if f, ok := theilSen([]xy{{1, 2}, {2, 3}, {3, 5}}); !ok || !math.IsNaN(f.lo) || !math.IsNaN(f.hi) {
+		t.Errorf("3 points are too few for an interval: %+v, %v", f, ok)
+	}
+}
+
+// The interval holds the true slope as often as it says, also where many points have one x and where errors have long tails.
+func TestSensIntervalCoversTheTruth(t *testing.T) {
+	const trials, truth = 2000, 4.0
+	r := rand.New(rand.NewPCG(3, 5))
+	for name, design := range map[string][]float64{
+		"each its own x":       {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11},
+		"three x, four a time": {1, 1, 1, 1, 2, 2, 2, 2, 8, 8, 8, 8},
+		"two x, six a time":    {25, 25, 25, 25, 25, 25, 250, 250, 250, 250, 250, 250},
+		"seven points":         {0, 1, 2, 3, 4, 5, 6},
+	} {
+		for tails, noise := range map[string]func() float64{"normal": r.NormFloat64,
+			"long tails": func() float64 { return r.NormFloat64() / max(0.05, r.Float64()) }} {
+			held := 0
+			for range trials {
+				points := make([]xy, len(design))
+				for i, x := range design {
+					points[i] = xy{x, truth*x + 3*noise()}
+				}
+				f, ok := theilSen(points)
+				if !ok || math.IsNaN(f.lo) {
+					t.Fatalf("%s: no interval: %+v", name, f)
+				}
+				if f.lo <= truth && truth <= f.hi {
+					held++
+				}
+			}
+			if share := float64(held) / trials; share < 0.94 || share > 0.995 {
+				t.Errorf("%s, %s errors: the interval held the truth in %.1f %% of %d trials, want 95 %%", name, tails, 100*share, trials)
+			}
+		}
+	}
+}
+
+func TestManyPointsAreThinnedAlikeEachTime(t *testing.T) {
+	r := rand.New(rand.NewPCG(8, 13))
+	points := make([]xy, 100_000)
+	for i := range points {
+		points[i] = xy{float64(i), 7 + 0.5*float64(i) + r.NormFloat64()}
+	}
+	some := bucketed(points, pointsAtMost)
+	if len(some) != pointsAtMost || some[0] != points[0] {
+		t.Errorf("%d points, the first %v", len(some), some[0])
+	}
+	a, _ := theilSen(points)
+	b, _ := theilSen(points)
+	if a != b || math.Abs(a.slope-0.5) > 1e-3 {
+		t.Errorf("slopes %g and %g, want 0.5", a.slope, b.slope)
+	}
+}

@@ -1,0 +1,262 @@
+package reports
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/go-echarts/go-echarts/v2/charts"
+	"github.com/go-echarts/go-echarts/v2/opts"
+
+	"llmparity/compare"
+)
+
+const growthWords = "Bytes a token. Within launches: readings while tokens came, the median over launches of each launch's slope. Over cells that " +
+	"differ in the length of the prompt or the context alone: one line through all launches. What is reserved and what is used of the KV cache are " +
+	"two things; memory of processes holds more than the cache."
+
+// growthPart is what memory grows by; without a grid: nothing is known of it.
+type growthPart struct {
+	Words     string
+	Grid, How *grid
+}
+
+func newGrowthPart(res *compare.Result) growthPart {
+	p := growthPart{Words: growthWords,
+		Grid: &grid{Head: []string{"cells", "over", "memory", "bytes/token", "95 % interval", "launches", "theory", "× theory", "what it says"}},
+		How:  &grid{Head: []string{"memory", "method", "how", "what it can't see"}}}
+	add := func(who, over string, r compare.Rate, theory *compare.Theory) {
+		if !r.Known() {
+			return
+		}
+		row := []string{line(who), over, line(r.Title), rate(r.Center()), rateInterval(r), strconv.Itoa(r.N), "–", "–", r.Verdict}
+		if theory != nil {
+			row[6] = rate(theory.Bytes)
+		}
+		if r.OfTheory != nil {
+			row[7] = num(*r.OfTheory)
+		}
+		p.Grid.Rows = append(p.Grid.Rows, row)
+		p.How.once(line(r.Title), r.Method, line(r.How), line(r.Blind))
+	}
+	theory := func(t *compare.Theory) {
+		if t != nil {
+			p.How.once("theory", "arithmetic", line(t.How), "what an engine holds beside it")
+		}
+	}
+	for i := range res.Cells {
+		if g := res.Cells[i].Growth; g != nil {
+			for _, r := range g.Rates {
+				add(res.Cells[i].Label, "tokens, within launches", r, g.Theory)
+			}
+			theory(g.Theory)
+		}
+	}
+	for _, s := range res.Sweeps {
+		for _, r := range s.Rates {
+			add(s.Label, s.Title+", over cells", r, s.Theory)
+		}
+		theory(s.Theory)
+	}
+	if len(p.Grid.Rows) == 0 {
+		return growthPart{}
+	}
+	return p
+}
+
+// once adds a row that is not there yet.
+func (t *grid) once(row ...string) {
+	for _, have := range t.Rows {
+		if strings.Join(have, "\x00") == strings.Join(row, "\x00") {
+			return
+		}
+	}
+	t.Rows = append(t.Rows, row)
+}
+
+// rate writes bytes a token.
+func rate(v float64) string {
+	if math.Abs(v) >= 10 {
+		return strconv.FormatFloat(v, 'f', 0, 64)
+	}
+	return num(v)
+}
+
+func rateInterval(r compare.Rate) string {
+	if r.Interval == nil {
+		return r.Note
+	}
+	return rate(r.Interval.Lo) + " to " + rate(r.Interval.Hi)
+}
+
+// growthLines are a line a cell and a sweep, for the terminal; cells of which the same is said have one together.
+func growthLines(res *compare.Result) []string {
+	var order []string
+	of := map[string][]string{}
+	say := func(who, over string, theory *compare.Theory, rates []compare.Rate) {
+		var words []string
+		for _, r := range rates {
+			if !r.Known() || r.Of == compare.OfHeld && (r.Interval == nil || !slices.Contains([]string{compare.TotalPSS, compare.PeakPSS}, r.Name)) {
+				continue // the page has all of them
+			}
+			w := r.Title + " " + rate(r.Center())
+			if r.Interval != nil && r.Interval.Lo != r.Interval.Hi {
+				w += " [" + rate(r.Interval.Lo) + ", " + rate(r.Interval.Hi) + "]"
+			}
+			words = append(words, w+" ("+r.Verdict+")")
+		}
+		if len(words) == 0 {
+			return
+		}
+		s := "bytes/token over " + over
+		if theory != nil {
+			s += ", theory " + rate(theory.Bytes)
+		}
+		s += ": " + strings.Join(words, "; ") + "."
+		if of[s] == nil {
+			order = append(order, s)
+		}
+		of[s] = append(of[s], who)
+	}
+	for i := range res.Cells {
+		if g := res.Cells[i].Growth; g != nil {
+			say(res.Cells[i].Label, "tokens", g.Theory, g.Rates)
+		}
+	}
+	for _, s := range res.Sweeps {
+		say(s.Label, s.Title, s.Theory, s.Rates)
+	}
+	var out []string
+	for _, s := range order {
+		out = append(out, strings.Join(of[s], "; ")+", "+s)
+	}
+	return out
+}
+
+// growthBudget bounds the points of all growth charts together.
+const growthBudget = 20000
+
+// kvGrowth draws a chart a cell and a chart a sweep, a drawing a source: points, the line through them, and theory's.
+func kvGrowth(v *view) []chart {
+	lines := 1
+	for i := range v.res.Cells {
+		if g := v.res.Cells[i].Growth; g != nil {
+			for _, r := range g.Rates {
+				lines += min(len(r.Lines), launchesDrawn)
+			}
+		}
+	}
+	points := max(6, growthBudget/lines)
+	var out []chart
+	for i := range v.res.Cells {
+		g := v.res.Cells[i].Growth
+		if g == nil {
+			continue
+		}
+		c := growthChart(fmt.Sprintf("growth-%d", i), line(v.res.Cells[i].Label)+", within launches", g.Rates)
+		for _, r := range g.Rates {
+			if r.Fit != nil {
+				if r.Of == compare.OfUsed {
+					c.Chosen = len(c.Drawings)
+				}
+				c.Drawings = append(c.Drawings, drawing{Name: line(r.Title), Caption: growthCaption(r, g.Theory), Options: v.withinLaunches(i, r, points)})
+			}
+		}
+		if len(c.Drawings) > 0 {
+			out = append(out, c)
+		}
+	}
+	for n, s := range v.res.Sweeps {
+		c := growthChart(fmt.Sprintf("growth-%s-%d", s.Axis, n), line(s.Label)+", over "+s.Title, s.Rates)
+		for _, r := range s.Rates {
+			if r.Fit != nil {
+				c.Drawings = append(c.Drawings, drawing{Name: line(r.Title), Caption: growthCaption(r, s.Theory), Options: v.overCells(s, r)})
+			}
+		}
+		if len(c.Drawings) > 0 {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+func growthChart(id, title string, rates []compare.Rate) chart {
+	t := &grid{Head: []string{"memory", "bytes/token", "95 % interval", "launches", "what it says"}}
+	for _, r := range rates {
+		if r.Known() {
+			t.Rows = append(t.Rows, []string{line(r.Title), rate(r.Center()), rateInterval(r), strconv.Itoa(r.N), r.Verdict})
+		}
+	}
+	return chart{ID: id, Section: "growth", Title: title, Unit: "MiB", Choice: "What", Table: t,
+		Label: "Points of memory over tokens, the line through them and theory's line for " + title + "; the slopes are in the table below it"}
+}
+
+func growthCaption(r compare.Rate, t *compare.Theory) string {
+	s := rate(r.Center()) + " bytes/token"
+	if r.Interval != nil {
+		s += " (95 % interval " + rateInterval(r) + ")"
+	}
+	if t != nil {
+		s += "; theory " + rate(t.Bytes)
+	}
+	return s + ". " + titleCase(r.Verdict) + "."
+}
+
+// withinLaunches draws by how much memory was above what each launch's line has at its first token.
+func (v *view) withinLaunches(cell int, r compare.Rate, points int) map[string]any {
+	l := lineChart("tokens, with the prompt's")
+	l.AddSeries("median slope", nil, fitData(r.Fit.From, r.Fit.To), stroke(v.colour(cell), 3, "solid", false))
+	theoryLine(l, r.Fit)
+	s := charts.NewScatter()
+	for _, launch := range r.Lines[:min(len(r.Lines), launchesDrawn)] {
+		step := max(1, (len(launch.Points)+points-1)/points)
+		var dots [][2]any
+		for i, p := range launch.Points {
+			if i%step == 0 || i == len(launch.Points)-1 {
+				dots = append(dots, datum(p.Tokens, p.MiB))
+			}
+		}
+		s.AddSeries(fmt.Sprintf("%s of attempt %d", v.res.Cells[cell].Repeated(), launch.Attempt), nil, bare(dots), small,
+			charts.WithItemStyleOpts(opts.ItemStyle{Color: v.colour(cell), Opacity: opts.Float(0.5)}))
+	}
+	l.Overlap(s)
+	return options(l)
+}
+
+// overCells draws every launch where its cell is on the axis.
+func (v *view) overCells(s compare.Sweep, r compare.Rate) map[string]any {
+	l := lineChart(s.Title)
+	colour := v.colour(s.Cells[0])
+	l.AddSeries("line through all launches", nil, fitData(r.Fit.From, r.Fit.To), stroke(colour, 3, "solid", false))
+	theoryLine(l, r.Fit)
+	dots := make([]opts.ScatterData, len(r.Points))
+	for i, p := range r.Points {
+		dots[i] = spot(p.GrowthAt, fmt.Sprintf("%s, attempt %d", line(v.res.Cells[p.Cell].Label), p.Attempt))
+	}
+	scatter := charts.NewScatter()
+	scatter.AddSeries("launches", dots, charts.WithItemStyleOpts(opts.ItemStyle{Color: "var(--dot)", Opacity: opts.Float(0.7)}))
+	l.Overlap(scatter)
+	return options(l)
+}
+
+func fitData(ends ...compare.GrowthAt) charts.SeriesOpts {
+	out := make([][2]any, len(ends))
+	for i, p := range ends {
+		out[i] = datum(p.Tokens, p.MiB)
+	}
+	return bare(out)
+}
+
+func small(s *charts.SingleSeries) { s.SymbolSize = 5 }
+
+func theoryLine(l *charts.Line, f *compare.Fit) {
+	if f.Theory != nil {
+		l.AddSeries("theory", nil, fitData(f.From, *f.Theory), stroke("var(--muted)", 2, "dashed", false))
+	}
+}
+
+func spot(p compare.GrowthAt, name string) opts.ScatterData {
+	return opts.ScatterData{Name: name, Value: []any{digits(p.Tokens), fine(p.MiB)}, Symbol: "circle", SymbolSize: 5}
+}

@@ -1,0 +1,272 @@
+package reports
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/go-echarts/go-echarts/v2/charts"
+	"github.com/go-echarts/go-echarts/v2/opts"
+
+	"llmparity/compare"
+)
+
+// alignedBudget bounds the points of all lines over tokens together, and launchesDrawn the lines of one drawing.
+const (
+	alignedBudget = 40000
+	launchesDrawn = 20
+)
+
+// memoryOverTokens draws a chart a cell, a drawing a quantity: every launch thin, their median heavy, its interval as a band.
+func memoryOverTokens(v *view) []chart {
+	lines := 1
+	for i := range v.res.Cells {
+		if o := v.res.Cells[i].OverTokens; o != nil {
+			for _, l := range o.Lines {
+				lines += min(len(l.Launches), launchesDrawn) + 3
+			}
+		}
+	}
+	points := max(12, alignedBudget/lines)
+	var out []chart
+	for i := range v.res.Cells {
+		c := &v.res.Cells[i]
+		if c.OverTokens == nil || len(c.OverTokens.Lines) == 0 {
+			continue
+		}
+		x := chart{ID: fmt.Sprintf("tokens-%d", i), Section: "overtokens", Title: line(c.Label), Unit: "MiB", Choice: "What", Table: alignedTable(c.OverTokens),
+			Label: "Lines of memory over the number of tokens for " + line(c.Label) + ", a line a launch and their median; a table follows"}
+		for _, l := range c.OverTokens.Lines {
+			x.Drawings = append(x.Drawings, drawing{Name: line(l.Title), Caption: alignedCaption(c, l), Options: v.alignedLines(i, l, points)})
+		}
+		out = append(out, x)
+	}
+	return out
+}
+
+func alignedCaption(c *compare.Cell, l compare.Aligned) string {
+	s := fmt.Sprintf("%d of %d counted %s. ", l.N, c.Launches.Counted, repeatedMany(c))
+	if n := intervals(l); n > 0 {
+		s += "Band: 95 % interval of the median. "
+	} else {
+		s += "No interval: too few runs. "
+	}
+	if len(l.Launches) > launchesDrawn {
+		s += fmt.Sprintf("The first %d are drawn thin. ", launchesDrawn)
+	}
+	return s + "The axis of memory does not begin at 0."
+}
+
+func repeatedMany(c *compare.Cell) string {
+	if c.Repeated() == "launch" {
+		return "launches"
+	}
+	return c.Repeated() + "s"
+}
+
+func intervals(l compare.Aligned) int {
+	n := 0
+	for _, p := range l.Median {
+		if p.Lo != nil {
+			n++
+		}
+	}
+	return n
+}
+
+// lineChart is one over a number, with a legend that toggles.
+func lineChart(x string) *charts.Line {
+	l := charts.NewLine()
+	l.SetGlobalOptions(
+		charts.WithAnimation(false),
+		charts.WithTooltipOpts(opts.Tooltip{Show: opts.Bool(true), Trigger: "axis"}),
+		charts.WithLegendOpts(opts.Legend{Show: opts.Bool(true), Type: "scroll", Bottom: "0", Left: "0", Right: "0",
+			Icon: "roundRect", ItemWidth: 14, ItemHeight: 8}),
+		charts.WithGridOpts(opts.Grid{Left: "4", Right: "14", Top: "26", Bottom: "58", ContainLabel: opts.Bool(true)}),
+		charts.WithXAxisOpts(opts.XAxis{Type: "value", Name: x, NameLocation: "middle", NameGap: 26, Min: "dataMin", Max: "dataMax"}),
+		charts.WithYAxisOpts(opts.YAxis{Type: "value", SplitNumber: 4, Scale: opts.Bool(true)}),
+	)
+	return l
+}
+
+func (v *view) alignedLines(cell int, a compare.Aligned, points int) map[string]any {
+	c := &v.res.Cells[cell]
+	tokens := c.OverTokens.Tokens
+	step := max(1, (len(tokens)+points-1)/points)
+	l := lineChart(c.OverTokens.Axis)
+	drawn := func(i, of int) bool { return i%step == 0 || i == of-1 }
+	var mid, lo, band [][2]any
+	for i, p := range a.Median {
+		if !drawn(i, len(a.Median)) {
+			continue
+		}
+		mid = append(mid, datum(float64(p.Token), p.Median))
+		if p.Lo != nil {
+			lo, band = append(lo, datum(float64(p.Token), *p.Lo)), append(band, datum(float64(p.Token), *p.Hi-*p.Lo))
+		}
+	}
+	colour := v.colour(cell)
+	if len(mid) > 0 {
+		l.AddSeries("median", nil, bare(mid), stroke(colour, 3, "solid", len(mid) == 1), tokenBands(tokens))
+	}
+	for n, launch := range a.Launches[:min(len(a.Launches), launchesDrawn)] {
+		var data [][2]any
+		for i, y := range launch.Values {
+			if drawn(i, len(tokens)) {
+				data = append(data, datum(float64(tokens[i]), y))
+			}
+		}
+		first := tokenBands(tokens)
+		if n > 0 || len(mid) > 0 {
+			first = func(*charts.SingleSeries) {}
+		}
+		l.AddSeries(fmt.Sprintf("%s of attempt %d", c.Repeated(), launch.Attempt), nil, bare(data), stroke(colour, 1, "solid", lonely(launch.Values)), faint, first)
+	}
+	if len(lo) > 0 {
+		stack := func(s *charts.SingleSeries) { s.Stack = "interval" }
+		l.AddSeries(intervalName, nil, bare(lo), stroke(colour, 0.01, "solid", false), stack)
+		l.AddSeries(intervalName, nil, bare(band), stroke(colour, 0.01, "solid", false), stack,
+			charts.WithAreaStyleOpts(opts.AreaStyle{Color: colour, Opacity: opts.Float(0.2)}))
+	}
+	return untold(options(l), l.MultiSeries, intervalName)
+}
+
+const intervalName = "95 % interval"
+
+// untold keeps series out of the tooltip: where a band is drawn as what lies above its lower end, its numbers are none of the figure's.
+func untold(o map[string]any, all charts.MultiSeries, name string) map[string]any {
+	type silent struct {
+		charts.SingleSeries
+		Tooltip map[string]any `json:"tooltip"`
+	}
+	list := make([]any, len(all))
+	for i, s := range all {
+		if list[i] = s; s.Name == name {
+			list[i] = silent{s, map[string]any{"show": false}}
+		}
+	}
+	o["series"] = list
+	return o
+}
+
+// lonely tells that a value stands between gaps, where no line would show it.
+func lonely(values []float64) bool {
+	there := func(i int) bool { return i >= 0 && i < len(values) && !math.IsNaN(values[i]) }
+	for i := range values {
+		if there(i) && !there(i-1) && !there(i+1) {
+			return true
+		}
+	}
+	return false
+}
+
+// stroke is a line's look; symbols only where there would be nothing else to see.
+func stroke(colour string, width float32, kind string, symbols bool) charts.SeriesOpts {
+	return func(s *charts.SingleSeries) {
+		charts.WithLineStyleOpts(opts.LineStyle{Color: colour, Width: width, Type: kind})(s)
+		charts.WithItemStyleOpts(opts.ItemStyle{Color: colour})(s)
+		charts.WithLineChartOpts(opts.LineChart{ShowSymbol: opts.Bool(symbols), SymbolSize: 3})(s)
+	}
+}
+
+func faint(s *charts.SingleSeries) {
+	s.LineStyle.Opacity = opts.Float(0.45)
+	s.ItemStyle.Opacity = opts.Float(0.45)
+}
+
+// datum is a point; what is not a number is a gap.
+func datum(x, y float64) [2]any {
+	if math.IsNaN(y) {
+		return [2]any{digits(x), "-"}
+	}
+	return [2]any{digits(x), fine(y)}
+}
+
+// bare gives a series points without anything else to them: there may be many.
+func bare(points [][2]any) charts.SeriesOpts {
+	return func(s *charts.SingleSeries) { s.Data = points }
+}
+
+// fine rounds for drawing: a thousandth, and of what is small four digits.
+func fine(v float64) float64 {
+	if a := math.Abs(v); a >= 1 || a == 0 {
+		return math.Round(v*1000) / 1000
+	}
+	r, err := strconv.ParseFloat(strconv.FormatFloat(v, 'g', 4, 64), 64)
+	if err != nil {
+		return digits(v)
+	}
+	return r
+}
+
+// tokenBands are the phases on an axis of tokens: the prefill up to the first one, and the decode.
+func tokenBands(tokens []int) charts.SeriesOpts {
+	return func(s *charts.SingleSeries) {
+		last := tokens[len(tokens)-1]
+		band := func(name, fill string, from, to int) []opts.MarkAreaData {
+			if (to-from)*12 < last {
+				name = ""
+			}
+			return []opts.MarkAreaData{{Name: name, XAxis: from, MarkAreaStyle: opts.MarkAreaStyle{ItemStyle: &opts.ItemStyle{Color: fill}}}, {XAxis: to}}
+		}
+		s.MarkAreas = &opts.MarkAreas{Data: []any{band("measure: prefill", "transparent", 0, 1), band("measure: decode", "var(--band)", 1, last)},
+			MarkAreaStyle: opts.MarkAreaStyle{Label: &opts.Label{Show: opts.Bool(true), Position: "top", FontSize: 11, Color: "var(--muted)"}}}
+	}
+}
+
+// alignedTable has some of the places, the first and the last among them: what is exact stands in the record.
+func alignedTable(o *compare.OverTokens) *grid {
+	const rows = 8
+	t := &grid{Head: []string{"memory", o.Axis, "median (MiB)", "95 % interval", "launches"}}
+	for _, l := range o.Lines {
+		for i, p := range l.Median {
+			if n := len(l.Median); n > rows && i != 0 && i != n-1 && i*(rows-1)/(n-1) == (i-1)*(rows-1)/(n-1) {
+				continue
+			}
+			between := "too few runs"
+			if p.Lo != nil {
+				between = mib(*p.Lo) + " to " + mib(*p.Hi)
+			}
+			t.Rows = append(t.Rows, []string{line(l.Title), strconv.Itoa(p.Token), mib(p.Median), between, strconv.Itoa(p.N)})
+		}
+	}
+	if len(t.Rows) == 0 {
+		for _, l := range o.Lines {
+			t.Rows = append(t.Rows, []string{line(l.Title), "–", "no median: launches have values at different places", "", strconv.Itoa(l.N)})
+		}
+	}
+	return t
+}
+
+// alignedPart is what to know of memory over tokens.
+type alignedPart struct {
+	How          string
+	Notes, Clock []string
+}
+
+func newAlignedPart(res *compare.Result) alignedPart {
+	var p alignedPart
+	for i := range res.Cells {
+		c := &res.Cells[i]
+		if c.OverTokens == nil {
+			continue
+		}
+		p.How = titleCase(c.OverTokens.How) + "."
+		for _, n := range c.OverTokens.Notes {
+			p.Notes = append(p.Notes, c.Label+": "+n+".")
+		}
+		if clock := c.OverTokens.Clock; clock != "" {
+			p.Clock = append(p.Clock, c.Label+": "+clock+".")
+		}
+	}
+	return p
+}
+
+// titleCase makes the first letter of an ASCII text large.
+func titleCase(s string) string {
+	if s == "" {
+		return s
+	}
+	return strings.ToUpper(s[:1]) + s[1:]
+}

@@ -52,7 +52,8 @@ type Run struct {
 	Status      record.Status      `json:"status"`
 	Tool        record.Tool        `json:"tool"`
 	Environment record.Environment `json:"environment"`
-	Checklist   []Check            `json:"checklist"` // whether the run can be repeated and believed
+	Checklist   []Check            `json:"checklist"`             // whether the run can be repeated and believed
+	Pieces      map[int]string     `json:"token_texts,omitempty"` // of tokens that occur, by id
 }
 
 // Cell is a point of a plan with what was measured there.
@@ -160,7 +161,7 @@ func With(o Options, runs ...*record.Run) *Result {
 	evidence := []evidence{}
 	for i, run := range runs {
 		r.Runs = append(r.Runs, Run{Dir: run.Dir, Name: run.Meta.Name, Started: run.Meta.Started, Status: run.Status,
-			Tool: run.Meta.Tool, Environment: run.Environment, Checklist: checklist(run)})
+			Tool: run.Meta.Tool, Environment: run.Environment, Checklist: checklist(run), Pieces: run.Pieces})
 		for _, spec := range run.Cells {
 			e := gather(run, spec.ID)
 			r.Cells = append(r.Cells, newCell(i, spec, e))

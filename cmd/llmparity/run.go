@@ -143,7 +143,7 @@ func (f *runFlags) run(ctx context.Context, p plan.Plan, stdout, stderr io.Write
 	defer closeEngines(engines, stderr)
 	told := newForetelling(engines, model)
 	dir, err := run.Do(ctx, run.Options{Plan: p, Engines: engines, Model: model, Out: f.out, Tool: <-identity,
-		Progress: show.event, Profiles: profiles, Expected: known, Unsure: unsure(p), Reference: f.referenceOf(p), Foretell: told.foretell, Judge: told.judge})
+		Progress: show.event, Profiles: profiles, Expected: known, Unsure: unsure(p), Reference: f.referenceOf(p), Pieces: pieces(model), Foretell: told.foretell, Judge: told.judge})
 	show.close()
 	if dir == "" {
 		return err

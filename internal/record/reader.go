@@ -40,6 +40,7 @@ func Open(dir string) (*Run, error) {
 	}
 	b.missing()
 	b.wholeScores()
+	r.readPieces(filepath.Join(dir, piecesFile))
 	return r, nil
 }
 

@@ -16,6 +16,7 @@ type Run struct {
 	Risks       map[int]Risk       // by cell
 	Attempts    []*Attempt         // in the order in which they were begun
 	Scorings    []*Attempt         // those that only score: none of their figures is a measurement
+	Pieces      map[int]string     // texts of tokens that occur, by id; nil: not known
 	Warnings    []Warning          // about the whole run, and what the reader found
 	Status      Status             // Interrupted where the run's own end is missing
 }

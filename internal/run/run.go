@@ -35,7 +35,9 @@ type Options struct {
 	Unsure []string
 	// Reference is the engine, by its name in records, whose text all engines that can score are asked about.
 	Reference string
-	GPU       gpu.Options // where GPUs are looked for
+	// Pieces gives the texts of tokens; nil: they are not known.
+	Pieces func(ids []int) map[int]string
+	GPU    gpu.Options // where GPUs are looked for
 	// Foretell says what a cell's memory will be, once its engine has prepared; nil: nothing is foretold.
 	Foretell func(context.Context, record.Cell) record.Prediction
 	// Judge says whether what was foretold fits into what is free now, on a machine with these GPUs; nil: it is not judged.
@@ -101,6 +103,9 @@ func Do(ctx context.Context, o Options) (dir string, err error) {
 			err = context.Cause(ctx) // the run is whole all the same
 		}
 	}
+	if o.Pieces != nil {
+		w.Pieces(o.Pieces(seen(all)))
+	}
 	return w.Dir(), errors.Join(w.Close(status), err)
 }
 
@@ -137,6 +142,7 @@ type cell struct {
 	judged bool
 	memory record.Prediction
 	live   *live // what the next repetition goes on in; nil: it opens a session of its own
+	likely []int // tokens that it would have said, or nearly, when it scored
 	said   *said // what its first launch that counts generated; nil: there is none, or no ids are known of it
 }
 

@@ -73,6 +73,19 @@ func jobs(o Options, all []*cell) [][]job {
 	return slices.DeleteFunc(out, func(j []job) bool { return len(j) == 0 })
 }
 
+// seen lists the tokens that anybody may want to read: what was said, and what would have been.
+func seen(all []*cell) []int {
+	var ids []int
+	for _, c := range all {
+		if c.said != nil {
+			ids = append(append(ids, c.said.promptIDs...), c.said.text...)
+		}
+		ids = append(ids, c.likely...)
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids)
+}
+
 // able tells whether the cell's engine can score, and has shown that it runs.
 func (c *cell) able() bool { return c.engine.Caps().Scores && c.given == nil && c.said != nil }
 
@@ -155,6 +168,7 @@ func (j job) score(ctx context.Context, o Options, rec *record.Recording, sessio
 	n := 0
 	return s.Score(ctx, engine.Forced{Prompt: j.text.promptIDs, IDs: j.text.text, Top: candidates}, func(sc record.Score) {
 		rec.Score(sc)
+		j.likely = append(j.likely, sc.Top[0].ID, sc.Top[1].ID)
 		n++
 		o.Progress(Event{Kind: Scoring, Engine: j.Engine, Token: n, Tokens: len(j.text.text)})
 	})

@@ -1,0 +1,170 @@
+package run_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"llmparity/internal/engine"
+	"llmparity/internal/record"
+	"llmparity/internal/run"
+)
+
+// opinionated is a scripted engine that can score. It says what it is told to, and thinks of every text that it would have said that.
+type opinionated struct {
+	*scripted
+	says  []int
+	score func(ctx context.Context, f engine.Forced) error // nil: it succeeds
+	asked []engine.Forced
+}
+
+func (e *opinionated) Caps() engine.Caps {
+	return engine.Caps{Resident: true, Isolation: record.OfLaunch, TokenIDs: true, Scores: true}
+}
+
+func (e *opinionated) Open(ctx context.Context, p engine.Probe) (engine.Session, error) {
+	s, err := e.scripted.Open(ctx, p)
+	return &opinionatedSession{s, e}, err
+}
+
+type opinionatedSession struct {
+	engine.Session
+	engine *opinionated
+}
+
+func (s *opinionatedSession) Generate(ctx context.Context, r engine.Request, token func(record.Token)) (record.Usage, error) {
+	return s.Session.Generate(ctx, r, func(t record.Token) {
+		t.ID = s.engine.says[t.Index]
+		token(t)
+	})
+}
+
+func (s *opinionatedSession) Score(ctx context.Context, f engine.Forced, each func(record.Score)) error {
+	s.engine.asked = append(s.engine.asked, f)
+	for i, id := range f.IDs {
+		if i == 2 && s.engine.score != nil {
+			return s.engine.score(ctx, f)
+		}
+		each(record.Score{Position: i, Forced: id, LogProb: -1, Top: []record.Candidate{{ID: id, LogProb: -1}, {ID: id + 50, LogProb: -2}}})
+	}
+	return nil
+}
+
+func opinionatedEngine(name string, says ...int) *opinionated {
+	return &opinionated{scripted: &scripted{name: name}, says: says}
+}
+
+// Every engine that can scores the reference's text, once, behind all launches; nothing of that is a launch that anybody counts.
+func TestScoring(t *testing.T) {
+	for name, c := range map[string]struct {
+		parity *bool
+		b      []int
+		scored int
+	}{
+		"their texts part":      {nil, []int{1, 2, 4, 8}, 2},
+		"they say the same":     {nil, []int{1, 2, 3, 4}, 0},
+		"the same, asked for":   {new(true), []int{1, 2, 3, 4}, 2},
+		"they part, not wanted": {new(false), []int{1, 2, 4, 8}, 0},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			a, b, mute := opinionatedEngine("a", 1, 2, 3, 4), opinionatedEngine("b", c.b...), &scripted{name: "mute"}
+			o := options(t, a, b, mute)
+			o.Plan.Parity, o.Reference = c.parity, "b"
+			o.Pieces = func(ids []int) map[int]string {
+				out := map[int]string{}
+				for _, id := range ids {
+					out[id] = strings.Repeat("x", id)
+				}
+				return out
+			}
+			last := run.Preparing
+			o.Progress = func(e run.Event) {
+				if e.Kind == run.Launched && last == run.Scoring {
+					t.Errorf("%s: a launch behind the scoring", name)
+				}
+				last = e.Kind
+			}
+			r, err := do(t, t.Context(), o)
+			if err != nil || r.Status != record.OK || len(unscored(r)) != 0 {
+				t.Errorf("%s: %v, %s, %v", name, err, r.Status, r.Warnings)
+			}
+			if len(r.Attempts) != 12 || len(r.Scorings) != c.scored || len(a.asked)+len(b.asked) != c.scored {
+				t.Fatalf("%s: %d launches, %d scored; asked %v, %v", name, len(r.Attempts), len(r.Scorings), a.asked, b.asked)
+			}
+			for _, s := range r.Scorings {
+				if len(s.Scores) != 4 || s.Scores[2].Forced != c.b[2] || s.Scoring.Reference != 2 || s.Counted() || len(s.Phases)+len(s.Samples) != 0 {
+					t.Errorf("%s: %+v", name, s)
+				}
+			}
+			if r.Pieces[2] != "xx" || (r.Pieces[51] != "") != (c.scored > 0) {
+				t.Errorf("%s: pieces %v", name, r.Pieces)
+			}
+			if n := a.open.Load() + b.open.Load(); n != 0 {
+				t.Errorf("%s: %d sessions are left open", name, n)
+			}
+		})
+	}
+}
+
+// unscored is what a run warns of its scoring; what it warns of the machine is none of it.
+func unscored(r *record.Run) []string {
+	var out []string
+	for _, w := range r.Warnings {
+		if strings.Contains(w.Code, "scor") {
+			out = append(out, w.Text)
+		}
+	}
+	return out
+}
+
+// What goes wrong with scoring is warned of: the run is whole.
+func TestScoringThatFails(t *testing.T) {
+	for name, c := range map[string]struct {
+		score  func(cancel func()) func(context.Context, engine.Forced) error
+		err    error
+		warned string
+		status record.Status
+	}{
+		"an error": {func(func()) func(context.Context, engine.Forced) error {
+			return func(context.Context, engine.Forced) error { return engine.Fail(record.Crash, "it crashed") }
+		}, nil, "a could not score the text of prompt 1: it crashed", record.Failed},
+		"too long": {func(func()) func(context.Context, engine.Forced) error {
+			return func(ctx context.Context, _ engine.Forced) error { <-ctx.Done(); return ctx.Err() }
+		}, nil, "it took longer than 1m0s", record.Failed},
+		"interrupted": {func(cancel func()) func(context.Context, engine.Forced) error {
+			return func(ctx context.Context, _ engine.Forced) error { cancel(); <-ctx.Done(); return ctx.Err() }
+		}, context.Canceled, "scoring was interrupted, when all launches had been made", record.Interrupted},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			a, b := opinionatedEngine("a", 1, 2, 3, 4), opinionatedEngine("b", 1, 2, 4, 8)
+			a.score = c.score(cancel)
+			o := options(t, a, b)
+			o.Reference = "b"
+			r, err := do(t, ctx, o)
+			cancel()
+			if !errors.Is(err, c.err) || r.Status != record.OK || len(unscored(r)) != 1 || !strings.Contains(unscored(r)[0], c.warned) {
+				t.Errorf("%s: %v, %s, %v", name, err, r.Status, r.Warnings)
+			}
+			if s := r.Scorings[0]; s.Scores != nil || s.Status != c.status {
+				t.Errorf("%s: %+v", name, s)
+			}
+			if interrupted := c.err != nil; (len(b.asked) == 0) != interrupted {
+				t.Errorf("%s: the other engine was asked %d times", name, len(b.asked))
+			}
+		})
+	}
+}
+
+func TestNothingCanBeScored(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := options(t, &scripted{name: "mute"})
+		o.Plan.Parity, o.Reference = new(true), "mute"
+		r, err := do(t, t.Context(), o)
+		if err != nil || len(unscored(r)) != 1 || !strings.Contains(unscored(r)[0], "nothing was scored") || r.Pieces != nil {
+			t.Errorf("%v: %v", err, r.Warnings)
+		}
+	})
+}

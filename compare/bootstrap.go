@@ -34,7 +34,10 @@ func medianLaw(sample []float64) law {
 	}
 	half := n / 2
 	ways := math.Exp(logChoose(n, half))
-	share := func(i int) float64 { return math.Pow(float64(i)/float64(n), float64(half)) }
+	share := make([]float64, n+1) // the chance that half of the draws are among the first so many
+	for i := range share {
+		share[i] = math.Pow(float64(i)/float64(n), float64(half))
+	}
 	before := 0.0
 	for i := range x {
 		now := atLeast(n, half, float64(i+1)/float64(n))
@@ -44,7 +47,7 @@ func medianLaw(sample []float64) law {
 			continue
 		}
 		for j := i + 1; j < n; j++ { // half of the draws up to i, one of them i; the rest from j on, one of them j
-			apart := ways * (share(i+1) - share(i)) * (share(n-j) - share(n-j-1))
+			apart := ways * (share[i+1] - share[i]) * (share[n-j] - share[n-j-1])
 			same -= apart
 			if apart > negligible {
 				atoms = append(atoms, atom{x[i]/2 + x[j]/2, apart})
@@ -137,7 +140,7 @@ func turn(least, most float64, holds func(float64) bool) float64 {
 	if holds(least) {
 		return least
 	}
-	for range 60 {
+	for range 40 { // nearer than figures are rounded
 		middle := least/2 + most/2
 		if holds(middle) {
 			most = middle
@@ -154,6 +157,10 @@ type sides struct {
 	lawA, lawB law
 	few        bool // of a side there are too few launches for an interval: drawing three values anew can't show what a fourth would be
 	positive   bool // there are values on both sides, all above zero: a ratio of their medians makes sense
+	ranks      []int
+	whole      bool      // no two values are equal: ranks are whole numbers without being doubled
+	ways       []float64 // to draw as many as a of all values, by the sum of their ranks; nil of many values
+	seen       int       // the sum of the ranks of a
 }
 
 func newSides(a, b []float64) sides {
@@ -161,6 +168,11 @@ func newSides(a, b []float64) sides {
 	s.positive = len(a) > 0 && len(b) > 0 && min(slices.Min(a), slices.Min(b)) > 0
 	if !s.few {
 		s.lawA, s.lawB = medianLaw(a), medianLaw(b)
+	}
+	s.ranks = doubledRanks(a, b)
+	if len(s.ranks) <= exactly {
+		s.whole = !slices.ContainsFunc(s.ranks, func(r int) bool { return r%2 == 1 })
+		s.ways, s.seen = s.rankSums(s.whole)
 	}
 	return s
 }
@@ -185,7 +197,7 @@ func (s sides) change() *Interval {
 
 // draws is how often a mean over cells is drawn, twice each: the second time the two sides have changed streams, so that the interval
 // of A over B is that of B over A turned round.
-const draws = 1000
+const draws = 500
 
 // meanRatio is the interval of the geometric mean over cells of ratios of medians; nil where one of them has none. There are too many
 // ways to draw to count them: they are drawn, with a seed that is always the same, so that the same records give the same interval.

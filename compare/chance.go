@@ -22,13 +22,14 @@ type test struct {
 const exactly = 60
 
 // chance is Mann and Whitney's test, two-sided.
-func chance(x, y []float64) test {
-	t := test{n1: len(x), n2: len(y)}
+func (s sides) chance() test {
+	t := test{n1: len(s.a), n2: len(s.b)}
 	t.least = min(1, 2/math.Exp(logChoose(t.n1+t.n2, t.n1)))
-	if t.n1+t.n2 <= exactly {
-		t.p = permuted(x, y)
+	if s.ways != nil {
+		t.p = outlying(s.ways, s.seen)
 		return t
 	}
+	x, y := s.a, s.b
 	if len(x) > len(y) {
 		x, y = y, x // the library's distribution is wrong the other way round where there are ties
 	}
@@ -40,40 +41,40 @@ func sampleOf(values []float64) *benchmath.Sample {
 	return benchmath.NewSample(values, &benchmath.DefaultThresholds)
 }
 
-// permuted is the share of all ways to draw len(x) of the values whose sum of ranks lies as far out as that of x, on the side
-// where fewer do, and as many again for the other side. Ranks are doubled, so that those of ties are whole.
-func permuted(x, y []float64) float64 {
-	ways, seen := rankSums(x, y)
-	return outlying(ways, seen)
-}
-
-// rankSums counts the ways to draw len(x) of the values, by their sum of ranks, and gives the sum of x.
-func rankSums(x, y []float64) (ways []float64, seen int) {
-	ranks := doubledRanks(x, y)
-	n, highest := len(x), 0
+// rankSums counts the ways to draw as many as a of all values, by their sum of ranks, and gives the sum of a. Ranks are doubled, so that
+// those of ties are whole, unless there is no need.
+func (s sides) rankSums(halved bool) (ways []float64, seen int) {
+	ranks, n := s.ranks, len(s.a)
+	if halved {
+		ranks = slices.Clone(ranks)
+		for i := range ranks {
+			ranks[i] /= 2
+		}
+	}
+	highest := 0
 	for i, r := range ranks {
 		highest += r
 		if i < n {
 			seen += r
 		}
 	}
-	by := make([][]float64, n+1) // how many are drawn
-	for k := range by {
-		by[k] = make([]float64, highest+1)
-	}
-	by[0][0] = 1
-	sofar := 0
+	width, sofar := highest+1, 0
+	by := make([]float64, (n+1)*width) // by how many are drawn, and their sum
+	by[0] = 1
 	for i, r := range ranks {
 		sofar += r
 		for k := min(n, i+1); k > 0; k-- {
-			for sum := sofar; sum >= r; sum-- {
-				by[k][sum] += by[k-1][sum-r]
+			to, from := by[k*width+r:k*width+sofar+1], by[(k-1)*width:k*width]
+			for sum := range to {
+				to[sum] += from[sum]
 			}
 		}
 	}
-	return by[n], seen
+	return by[n*width:], seen
 }
 
+// outlying is the share of all ways to draw whose sum of ranks lies as far out as what was seen, on the side where fewer do, and as many
+// again for the other side.
 func outlying(ways []float64, seen int) float64 {
 	all, below, above := 0.0, 0.0, 0.0
 	for sum, w := range ways {
@@ -104,8 +105,12 @@ func overCells(cells []sides) test {
 		return t
 	}
 	ways, seen := []float64{1}, 0
+	whole := !slices.ContainsFunc(cells, func(c sides) bool { return !c.whole })
 	for _, c := range cells {
-		more, sum := rankSums(c.a, c.b)
+		more, sum := c.ways, c.seen
+		if more == nil || c.whole != whole {
+			more, sum = c.rankSums(whole)
+		}
 		next := make([]float64, len(ways)+len(more)-1)
 		for i, w := range ways {
 			if w == 0 {
@@ -125,7 +130,7 @@ func overCells(cells []sides) test {
 func nearly(cells []sides) float64 {
 	off, variance := 0.0, 0.0
 	for _, c := range cells {
-		ranks := doubledRanks(c.a, c.b)
+		ranks := c.ranks
 		n, n1 := float64(len(ranks)), float64(len(c.a))
 		mean, squares := 0.0, 0.0
 		for _, r := range ranks {
@@ -149,8 +154,8 @@ func nearly(cells []sides) float64 {
 }
 
 // order writes down how the values of both sides are ranked, in the same words for the reverse: a time and its inverse are one question.
-func order(x, y []float64) string {
-	ranks := doubledRanks(x, y)
+func (s sides) order() string {
+	ranks := s.ranks
 	reversed := make([]int, len(ranks))
 	for i, r := range ranks {
 		reversed[i] = 2*(len(ranks)+1) - r
@@ -158,7 +163,7 @@ func order(x, y []float64) string {
 	if slices.Compare(reversed, ranks) < 0 {
 		ranks = reversed
 	}
-	return fmt.Sprint(len(x), ranks)
+	return fmt.Sprint(len(s.a), ranks)
 }
 
 // doubledRanks are those of x, then of y, among all.

@@ -263,8 +263,8 @@ func (c *Comparison) fill(a, b *Cell, launchA, launchB map[int]int) {
 			continue
 		}
 		s := newSides(fa.perLaunch(launchA), fb.perLaunch(launchB))
-		t := chance(s.a, s.b)
-		t.weight, t.same = weight(name), order(s.a, s.b)
+		t := s.chance()
+		t.weight, t.same = weight(name), s.order()
 		r := newRatio(fa, fb, s)
 		r.Note, r.Different = alikeNote(name, a, b), strings.Join(c.Different, "; ")
 		for _, of := range []struct {
@@ -286,10 +286,12 @@ func newRatio(fa, fb Figure, s sides) Ratio {
 	if s.few {
 		r.IntervalNote = TooFewRuns
 	}
-	if a > 0 && b > 0 {
-		ratio, percent := round(a/b, 6), round(100*(b-a)/a, 6)
+	if a > 0 {
+		percent := round(100*(b-a)/a, 6)
 		r.Percent = &percent
-		if ratio > 0 { // of less than half a millionth there is no ratio
+	}
+	if a > 0 && b > 0 {
+		if ratio := round(a/b, 6); ratio > 0 { // of less than half a millionth there is no ratio
 			r.Ratio, r.Interval = &ratio, s.ratio()
 			r.PercentInterval = percentInterval(r.Interval)
 		}

@@ -17,9 +17,10 @@ const (
 )
 
 const (
-	// farOut is how many robust standard deviations (1.4826 times the median absolute deviation) an outlier lies from the median. Of
-	// ten values of a bell curve one in some hundreds of series has such a one.
-	farOut = 5
+	// farOut is how many robust standard deviations (1.4826 times the median absolute deviation) an outlier lies from the median. That
+	// is far, because of ten values the deviation itself is known badly: with 5 one in twenty series of a bell curve has such a one,
+	// with 8 one in more than a hundred.
+	farOut = 8
 	// trendAlpha is stricter than what differences are called by: every figure of every cell is looked at.
 	trendAlpha = 0.01
 	// noisyShare is the robust standard deviation, as a share of the median, from which on launches are called noisy.
@@ -50,7 +51,7 @@ func (f *Figure) watch(unit string) {
 		}
 	}
 	if far > 0 {
-		warn(Outliers, "%d of %d far from all others, the farthest %s %s (launch number %d)", far, f.N, short(farthest.Value), unit, farthest.Attempt)
+		warn(Outliers, "%d of %d far from the median, the farthest %s %s (attempt %d)", far, f.N, short(farthest.Value), unit, farthest.Attempt)
 	}
 	if slope, p := drift(values); p <= trendAlpha && math.Abs(slope)*float64(f.N-1) > mentioned*center {
 		warn(Trend, "%+.2g %s from each launch to the next (Theil-Sen; Mann-Kendall p = %.2g): launches are not alike", slope, unit, p)
@@ -60,19 +61,15 @@ func (f *Figure) watch(unit string) {
 	}
 }
 
-// robustDeviation goes by the median distance from the median, and by the mean one where more than half of all values are equal: both
-// are scaled to be the standard deviation of a bell curve.
+// robustDeviation goes by the median distance from the median, scaled to be the standard deviation of a bell curve; 0 where more than
+// half of all values are equal.
 func robustDeviation(values []float64) float64 {
 	center := median(values)
-	distances, sum := make([]float64, len(values)), 0.0
+	distances := make([]float64, len(values))
 	for i, v := range values {
 		distances[i] = math.Abs(v - center)
-		sum += distances[i]
 	}
-	if mad := median(distances); mad > 0 {
-		return 1.4826 * mad
-	}
-	return 1.2533 * sum / float64(len(values))
+	return 1.4826 * median(distances)
 }
 
 // drift is Theil and Sen's slope from one value to the next, and Mann and Kendall's p of there being none.

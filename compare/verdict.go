@@ -2,6 +2,7 @@ package compare
 
 import (
 	"fmt"
+	"strconv"
 )
 
 // words say what the statistics call the two medians, and no more: which is the larger is said where that is not chance.
@@ -13,7 +14,7 @@ func (x *Ratio) words(a, b *Cell, t test, o Options) string {
 	case Differs, TooSmall:
 		words = x.apart(a, b, sides)
 		if x.Call == TooSmall {
-			words += fmt.Sprintf(", which is real but under %s %%", short(100*o.MinEffect))
+			words += fmt.Sprintf(", which is real but under %s %%", percent(o.MinEffect))
 		}
 		words += fmt.Sprintf(" (p = %.2g, %s)", x.P, few)
 	case TooFewToSay:
@@ -28,7 +29,7 @@ func (x *Ratio) words(a, b *Cell, t test, o Options) string {
 	if x.Note != "" {
 		words += " (" + x.Note + ")"
 	}
-	return words + unlike(x.Different)
+	return words + notAlike(x.Different)
 }
 
 // apart is said of a difference: how many times as much the larger is.
@@ -57,13 +58,16 @@ func between(i *Interval) string {
 	return fmt.Sprintf(" (95 %% interval: %s to %s)", short(i.Lo), short(i.Hi))
 }
 
-// unlike marks what would have been refused.
-func unlike(why string) string {
+// notAlike marks what would have been refused.
+func notAlike(why string) string {
 	if why == "" {
 		return ""
 	}
 	return " [not alike: " + why + "]"
 }
+
+// percent writes a share in full.
+func percent(share float64) string { return strconv.FormatFloat(round(100*share, 6), 'g', -1, 64) }
 
 func withUnit(v float64, unit string) string {
 	if unit == "" {
@@ -85,11 +89,11 @@ func (m *Mean) words(f Family, o Options) string {
 		}
 		words := fmt.Sprintf("%s: that of %s is %s times that of %s in the geometric mean%s", of, left, short(ratio), right, between(interval))
 		if m.Call == TooSmall {
-			words += fmt.Sprintf(", which is real but under %s %%", short(100*o.MinEffect))
+			words += fmt.Sprintf(", which is real but under %s %%", percent(o.MinEffect))
 		}
-		return words + fmt.Sprintf(" (p = %.2g)", m.P) + unlike(m.Different)
+		return words + fmt.Sprintf(" (p = %.2g)", m.P) + notAlike(m.Different)
 	case TooFewToSay:
-		return fmt.Sprintf("%s: %s and %s have too few runs to tell them from chance", of, f.A, f.B) + unlike(m.Different)
+		return fmt.Sprintf("%s: %s and %s have too few runs to tell them from chance", of, f.A, f.B) + notAlike(m.Different)
 	}
-	return fmt.Sprintf("%s: %s and %s can't be told from chance (p = %.2g)", of, f.A, f.B, m.P) + unlike(m.Different)
+	return fmt.Sprintf("%s: %s and %s can't be told from chance (p = %.2g)", of, f.A, f.B, m.P) + notAlike(m.Different)
 }

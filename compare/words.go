@@ -445,6 +445,9 @@ func count(f Figure) string { return strconv.FormatFloat(f.Center(), 'f', -1, 64
 
 // short writes a figure for a sentence: four digits, more where the whole number has more, never an exponent.
 func short(v float64) string {
+	if v == 0 {
+		return "0"
+	}
 	digits := 0
 	for x := math.Abs(v); x < 1000 && digits < 3; x *= 10 {
 		digits++

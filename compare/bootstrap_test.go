@@ -1,0 +1,91 @@
+package compare
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+// Every way to draw a sample from itself, one by one.
+func TestTheLawOfAMedianCountsAllDraws(t *testing.T) {
+	for _, sample := range [][]float64{{3}, {1, 5}, {2, 2, 9}, {1, 2, 4, 8}, {7, 7, 7, 7}, {5, 1, 3, 2, 8}, {9, 1, 1, 4, 6, 2}} {
+		n := len(sample)
+		chances := map[float64]float64{}
+		drawn, ways := make([]int, n), math.Pow(float64(n), float64(n))
+		for range int(ways) {
+			values := make([]float64, n)
+			for i, at := range drawn {
+				values[i] = sample[at]
+			}
+			chances[median(values)] += 1 / ways
+			for i := range drawn {
+				if drawn[i]++; drawn[i] < n {
+					break
+				}
+				drawn[i] = 0
+			}
+		}
+		l, before := medianLaw(sample), 0.0
+		for i, v := range l.values {
+			chances[v] -= l.upTo[i] - before
+			before = l.upTo[i]
+		}
+		for v, off := range chances {
+			if math.Abs(off) > 1e-9 {
+				t.Errorf("%v: the chance of %v is off by %v", sample, v, off)
+			}
+		}
+	}
+}
+
+// An interval must have the truth in it about as often as it says: of ratios that skewed launches have, and of means over cells.
+func TestIntervalsOfRatiosCoverTheTruth(t *testing.T) {
+	const trials = 600
+	r := rand.New(rand.NewPCG(3, 1))
+	sample := func(n int, middle float64) []float64 { // a long tail to the right, with that median
+		out := make([]float64, n)
+		for i := range out {
+			out[i] = middle * (1 + 0.1*(r.ExpFloat64()-math.Ln2))
+		}
+		return out
+	}
+	in := func(i *Interval, truth float64) float64 {
+		if i.Lo <= truth && truth <= i.Hi {
+			return 1. / trials
+		}
+		return 0
+	}
+	for _, n := range [][2]int{{6, 6}, {10, 10}, {7, 20}} {
+		one, change, mean := 0.0, 0.0, 0.0
+		for range trials {
+			x, y := newSides(sample(n[0], 25), sample(n[1], 100)), newSides(sample(n[0], 30), sample(n[1], 30))
+			one += in(x.ratio(), 0.25)
+			change += in(x.change(), 75)
+			mean += in(meanRatio([]sides{x, y}), 0.5)
+		}
+		t.Logf("%v launches: of 95 %% intervals %.1f %% of ratios, %.1f %% of changes and %.1f %% of means have the truth in them", n, 100*one, 100*change, 100*mean)
+		for _, c := range []float64{one, change, mean} {
+			if c < 0.925 || c > 0.995 {
+				t.Errorf("%v launches: %.1f %%, %.1f %%, %.1f %% of intervals have the truth in them", n, 100*one, 100*change, 100*mean)
+				break
+			}
+		}
+	}
+}
+
+func TestIntervalsAreAlwaysTheSame(t *testing.T) {
+	a, b := []float64{3, 4, 5, 3.5, 4.4, 6}, []float64{9, 8, 11, 9.5, 7, 10, 8.8}
+	x := newSides(a, b)
+	slices.Reverse(a)
+	y := newSides(a, b)
+	if *x.ratio() != *y.ratio() || *x.change() != *y.change() || *meanRatio([]sides{x, x}) != *meanRatio([]sides{y, y}) {
+		t.Errorf("%v and %v", x.ratio(), y.ratio())
+	}
+	if few := newSides(a[:5], b); few.ratio() != nil || few.change() != nil || meanRatio([]sides{x, few}) != nil {
+		t.Error("five launches have an interval")
+	}
+	if same := newSides([]float64{2, 2, 2, 2, 2, 2}, []float64{4, 4, 4, 4, 4, 4}); same.ratio().Lo != 0.5 || same.ratio().Hi != 0.5 {
+		t.Errorf("of constant values: %+v", same.ratio())
+	}
+}

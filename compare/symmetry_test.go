@@ -1,0 +1,217 @@
+package compare_test
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"llmparity/compare"
+	"llmparity/internal/record"
+)
+
+// varied are pairs of series that a comparison must treat alike whichever way they are given.
+func varied() map[string][2]series {
+	of := func(launches, cells int, cv, decode float64) series {
+		return series{launches: launches, cells: cells, cv: cv, engine: "engine", shift: map[string]float64{compare.DecodeTPS: decode}}
+	}
+	return map[string][2]series{
+		"equal":             {of(10, 2, 0.05, 1), of(10, 2, 0.05, 1)},
+		"shifted":           {of(10, 2, 0.05, 1), of(10, 2, 0.05, 1.4)},
+		"by a little":       {of(12, 1, 0.0005, 1), of(12, 1, 0.0005, 1.004)},
+		"a cell is missing": {of(10, 3, 0.05, 1), of(10, 2, 0.05, 1.2)},
+		"other numbers":     {of(7, 2, 0.05, 1), of(13, 2, 0.05, 1.3)},
+		"few":               {of(3, 2, 0.05, 1), of(3, 2, 0.05, 1.3)},
+		"constant":          {of(8, 2, 0, 1), of(8, 2, 0, 1)},
+		"two levels":        {of(8, 1, 0, 1), of(8, 1, 0, 1.5)},
+	}
+}
+
+func close6(a, b float64) bool { return math.Abs(a-b) <= 1e-5*max(1, math.Abs(a), math.Abs(b)) }
+
+// turned tells whether an interval of A over B is that of B over A turned round.
+func turned(a, b *compare.Interval) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return close6(a.Lo, 1/b.Hi) && close6(a.Hi, 1/b.Lo)
+}
+
+func TestWhichRunComesFirstTurnsRatiosRound(t *testing.T) {
+	for name, s := range varied() {
+		r := rand.New(rand.NewPCG(4, 2))
+		a, b := s[0].run(r, "a"), s[1].run(r, "b")
+		ab, ba := compare.Runs(a, b), compare.Runs(b, a)
+		if len(ab.Comparisons) != min(s[0].cells, s[1].cells) || len(ab.Comparisons) != len(ba.Comparisons) {
+			t.Fatalf("%s: %d and %d comparisons", name, len(ab.Comparisons), len(ba.Comparisons))
+		}
+		for i, c := range ab.Comparisons {
+			if len(c.Ratios) != 6 {
+				t.Errorf("%s: %d ratios", name, len(c.Ratios))
+			}
+			for k, x := range c.Ratios {
+				y := ba.Comparisons[i].Ratios[k]
+				if x.P != y.P || x.Raw != y.Raw || x.Call != y.Call || !close6(*x.Ratio, 1 / *y.Ratio) || !close6(x.Delta, -y.Delta) || !turned(x.Interval, y.Interval) {
+					t.Errorf("%s: %+v\n%+v", name, x, y)
+				}
+			}
+		}
+		x, y := ab.Families[0].Means, ba.Families[0].Means
+		for i := range x {
+			if x[i].P != y[i].P || x[i].Call != y[i].Call || !close6(x[i].Ratio, 1/y[i].Ratio) || !turned(x[i].Interval, y[i].Interval) {
+				t.Errorf("%s: %+v\n%+v", name, x[i], y[i])
+			}
+		}
+		if len(x) != len(y) || (len(x) > 0) != (len(ab.Comparisons) > 1) {
+			t.Errorf("%s: %d and %d means", name, len(x), len(y))
+		}
+	}
+}
+
+// judged is what a result says of differences, without the words.
+func judged(r *compare.Result) (ratios []compare.Ratio, means []compare.Mean) {
+	for _, c := range r.Comparisons {
+		ratios = append(ratios, c.Ratios...)
+	}
+	for _, f := range r.Families {
+		means = append(means, f.Means...)
+	}
+	return ratios, means
+}
+
+func TestAnotherUnitChangesNoRatio(t *testing.T) {
+	for name, s := range varied() {
+		r := rand.New(rand.NewPCG(5, 2))
+		a, b := s[0].run(r, "a"), s[1].run(r, "b")
+		before, meansBefore := judged(compare.Runs(a, b))
+		const by = 8 // a power of two: nothing is rounded
+		for _, run := range []*record.Run{a, b} {
+			for _, attempt := range run.Attempts {
+				for i := range attempt.Totals {
+					row := &attempt.Totals[i]
+					row.PSS, row.USS, row.RSS = by*row.PSS, by*row.USS, by*row.RSS
+				}
+				for _, q := range attempt.Requests {
+					for i := range q.Tokens {
+						q.Tokens[i].NS = q.SentNS + by*(q.Tokens[i].NS-q.SentNS)
+					}
+				}
+			}
+		}
+		after, meansAfter := judged(compare.Runs(a, b))
+		for i, x := range before {
+			if y := after[i]; x.P != y.P || x.Call != y.Call || !close6(*x.Ratio, *y.Ratio) {
+				t.Errorf("%s: %+v\n%+v", name, x, y)
+			}
+		}
+		for i, x := range meansBefore {
+			if y := meansAfter[i]; x.P != y.P || x.Call != y.Call || !close6(x.Ratio, y.Ratio) {
+				t.Errorf("%s: %+v\n%+v", name, x, y)
+			}
+		}
+	}
+}
+
+func TestTheOrderOfLaunchesChangesNothingButTheTrend(t *testing.T) {
+	for name, s := range varied() {
+		r := rand.New(rand.NewPCG(6, 2))
+		a, b := s[0].run(r, "a"), s[1].run(r, "b")
+		before := compare.Runs(a, b)
+		r.Shuffle(len(b.Attempts), func(i, j int) { b.Attempts[i], b.Attempts[j] = b.Attempts[j], b.Attempts[i] })
+		after := compare.Runs(a, b)
+		x, means := judged(before)
+		y, others := judged(after)
+		for i := range x {
+			if x[i].P != y[i].P || x[i].Verdict != y[i].Verdict || x[i].Interval != nil && *x[i].Interval != *y[i].Interval {
+				t.Errorf("%s: %+v\n%+v", name, x[i], y[i])
+			}
+		}
+		for i := range means {
+			if means[i].P != others[i].P || means[i].Verdict != others[i].Verdict {
+				t.Errorf("%s: %+v\n%+v", name, means[i], others[i])
+			}
+		}
+		for i := range before.Cells {
+			for k, f := range before.Cells[i].Figures {
+				if !slices.Equal(codes(f), codes(after.Cells[i].Figures[k])) {
+					t.Errorf("%s: %v, in another order %v", f.Name, f.Warnings, after.Cells[i].Figures[k].Warnings)
+				}
+			}
+		}
+	}
+}
+
+// codes are those of a figure's warnings, but for the trend.
+func codes(f compare.Figure) (out []string) {
+	for _, w := range f.Warnings {
+		if w.Code != compare.Trend {
+			out = append(out, w.Code)
+		}
+	}
+	return out
+}
+
+// telling are words that claim a difference.
+var telling = []string{"times", "faster", "slower", "more than", "less than", "larger", "smaller", "higher", "lower", "different", " under "}
+
+func TestWhatIsNoDifferenceIsNotCalledOne(t *testing.T) {
+	seen := map[compare.Call]int{}
+	for name, s := range varied() {
+		r := rand.New(rand.NewPCG(7, 2))
+		ratios, means := judged(compare.Runs(s[0].run(r, "a"), s[1].run(r, "b")))
+		said := func(what string, call compare.Call, significant bool, verdict string) {
+			seen[call]++
+			claims := slices.ContainsFunc(telling, func(w string) bool { return strings.Contains(verdict, w) })
+			if claims != (call == compare.Differs || call == compare.TooSmall) || claims != significant {
+				t.Errorf("%s, %s is called %q: %s", name, what, call, verdict)
+			}
+			if small := strings.Contains(verdict, "real but under 1 %"); small != (call == compare.TooSmall) {
+				t.Errorf("%s, %s is called %q: %s", name, what, call, verdict)
+			}
+		}
+		for _, x := range ratios {
+			said(x.Figure, x.Call, x.Significant, strings.ReplaceAll(x.Verdict, x.Title, "it"))
+		}
+		for _, m := range means {
+			said("the mean of "+m.Figure, m.Call, m.Significant, strings.ReplaceAll(m.Verdict, m.Title, "it"))
+		}
+	}
+	for _, call := range []compare.Call{compare.Differs, compare.TooSmall, compare.Chance, compare.TooFewToSay} {
+		if seen[call] == 0 {
+			t.Errorf("nothing was called %q", call)
+		}
+	}
+}
+
+// An engine may hold no more than it did before the load: of such figures there is no ratio, and there may well be a difference.
+func TestOfNothingThereIsNoRatio(t *testing.T) {
+	r := rand.New(rand.NewPCG(8, 2))
+	s := series{launches: 8, cells: 1, cv: 0.01, engine: "engine"}
+	shrunk := func(name string) *record.Run {
+		run := s.run(r, name)
+		for _, attempt := range run.Attempts {
+			for i := range attempt.Totals[1:] {
+				attempt.Totals[i+1].PSS = attempt.Totals[0].PSS - 5
+			}
+		}
+		return run
+	}
+	increase := func(a, b *record.Run) compare.Ratio {
+		ratios := compare.Runs(a, b).Comparisons[0].Ratios
+		at := slices.IndexFunc(ratios, func(x compare.Ratio) bool { return x.Figure == compare.Increase })
+		if at < 0 {
+			t.Fatal("no increase was compared")
+		}
+		return ratios[at]
+	}
+	x := increase(s.run(r, "a"), shrunk("b"))
+	if x.Ratio != nil || x.Percent == nil || *x.Percent != -100 || x.Interval != nil || x.Delta >= 0 || x.DeltaInterval == nil || x.Call != compare.Differs ||
+		!strings.HasSuffix(x.Verdict, "engine, b, which is different (p = 0.0011, n = 8 and 8)") {
+		t.Errorf("%+v", x)
+	}
+	x = increase(shrunk("a"), shrunk("b"))
+	if x.Ratio != nil || x.Percent != nil || x.Delta != 0 || x.P != 1 || x.Call != compare.Chance {
+		t.Errorf("%+v", x)
+	}
+}

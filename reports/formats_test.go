@@ -1,7 +1,6 @@
 package reports_test
 
 import (
-	"bytes"
 	"encoding/xml"
 	"fmt"
 	"io"
@@ -10,9 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/yuin/goldmark"
-	"github.com/yuin/goldmark/extension"
-	markdownhtml "github.com/yuin/goldmark/renderer/html"
 	"golang.org/x/net/html"
 	"golang.org/x/perf/benchfmt"
 
@@ -20,6 +16,7 @@ import (
 	"llmparity/compare/comparetest"
 	"llmparity/internal/record"
 	"llmparity/reports"
+	"llmparity/reports/reportstest"
 )
 
 func TestMarkdown(t *testing.T) {
@@ -28,15 +25,10 @@ func TestMarkdown(t *testing.T) {
 	}
 }
 
-// page renders Markdown as GitHub does, raw HTML let through.
-func page(t *testing.T, markdown string) *html.Node {
+// asGitHub is Markdown as GitHub shows it.
+func asGitHub(t *testing.T, markdown string) *html.Node {
 	t.Helper()
-	var b bytes.Buffer
-	m := goldmark.New(goldmark.WithExtensions(extension.GFM), goldmark.WithRendererOptions(markdownhtml.WithUnsafe()))
-	if err := m.Convert([]byte(markdown), &b); err != nil {
-		t.Fatal(err)
-	}
-	doc, err := html.Parse(&b)
+	doc, err := html.Parse(strings.NewReader(reportstest.AsHTML(t, markdown)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +42,7 @@ func TestMarkdownIsInert(t *testing.T) {
 		e := hostile()
 		e.Cell.Engine, e.Warnings = name, []record.Warning{{Code: "code", Text: name}}
 		res := compare.Runs(comparetest.Run(t, "hostile", e, comparetest.Native(2)))
-		doc := page(t, rendered(t, func(w io.Writer) error { return reports.Markdown(w, res) }))
+		doc := asGitHub(t, rendered(t, func(w io.Writer) error { return reports.Markdown(w, res) }))
 		seen := map[string]int{}
 		for n := range doc.Descendants() {
 			if n.Type == html.ElementNode {
@@ -214,7 +206,7 @@ func TestEveryFormatHasEveryWarning(t *testing.T) {
 		t.Fatalf("the made-up run should have warnings: %v", res.Warnings)
 	}
 	texts := map[string]string{
-		"Markdown":  textOf(page(t, rendered(t, func(w io.Writer) error { return reports.Markdown(w, res) }))),
+		"Markdown":  textOf(asGitHub(t, rendered(t, func(w io.Writer) error { return reports.Markdown(w, res) }))),
 		"benchstat": rendered(t, func(w io.Writer) error { return reports.Benchstat(w, res) }),
 		"JUnit":     xmlText(t, rendered(t, func(w io.Writer) error { return reports.JUnit(w, res) })),
 	}

@@ -265,24 +265,6 @@ func (f *Figure) conclude() {
 	}
 }
 
-// perLaunch is a value a launch.
-func (f Figure) perLaunch(opener map[int]int) []float64 {
-	var order []int
-	values := map[int][]float64{}
-	for i, v := range f.Values {
-		l := opener[f.launches[i]]
-		if values[l] == nil {
-			order = append(order, l)
-		}
-		values[l] = append(values[l], v)
-	}
-	var out []float64
-	for _, l := range order {
-		out = append(out, middle(values[l]))
-	}
-	return out
-}
-
 // chance is Mann and Whitney's p by going through every way to draw the first sample: twice the smaller tail.
 func chance(x, y []float64) float64 {
 	all := append(slices.Clone(x), y...)

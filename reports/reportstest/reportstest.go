@@ -1,0 +1,202 @@
+// Package reportstest holds what renderers print against one another, for tests: the terminal's table, the page and Markdown.
+package reportstest
+
+import (
+	"bytes"
+	"io"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/yuin/goldmark"
+	"github.com/yuin/goldmark/extension"
+	markdown "github.com/yuin/goldmark/renderer/html"
+
+	"llmparity/compare"
+	"llmparity/internal/record"
+	"llmparity/internal/recount"
+	"llmparity/reports"
+)
+
+// SameDigits fails where the terminal, the page and Markdown print another figure, or where one lacks a sentence.
+func SameDigits(t testing.TB, res *compare.Result, runs ...*record.Run) {
+	t.Helper()
+	terminal := rendered(t, func(w io.Writer) error { return reports.Table(w, res) })
+	page := rendered(t, func(w io.Writer) error { return reports.HTML(w, res, runs...) })
+	document := rendered(t, func(w io.Writer) error { return reports.Markdown(w, res) })
+	sameSentences(t, res, terminal, page, document)
+	if len(res.Cells) == 0 {
+		return
+	}
+	inPage, inDocument := pageTables(t, page, "summary"), documentTables(t, document)
+	for i, row := range terminalTable(terminal, "") {
+		want := firstWords(row)
+		same(t, "Markdown's summary", firstWords(inDocument["Summary"].Rows[i]), want)
+		for terminalColumn, title := range map[int]string{2: "Peak", 3: "Increase", 4: "Load", 5: "First token", 6: "Inter-token p50", 7: "Decode"} {
+			got := inPage[0].Rows[i][inPage[0].Column(title)]
+			if points := res.Cells[i].Points(); points.Of != "total PSS" && terminalColumn < 4 {
+				continue // there the page has the sum of RSS, which the terminal has in its table of three points
+			}
+			same(t, "the page's "+title, firstWords([]string{got}), want[terminalColumn:terminalColumn+1])
+		}
+		same(t, "the page's parity", []string{inPage[0].Rows[i][inPage[0].Column("Same tokens")]}, []string{dashed(row[8])})
+	}
+	for i, row := range terminalTable(terminal, "Memory at three points") {
+		want := firstWords(row[2:])
+		same(t, "Markdown's points", firstWords(inDocument["Memory at three points"].Rows[i][2:]), want)
+		same(t, "the page's points", firstWords(inPage[1].Rows[i][2:]), want)
+	}
+	at := 0
+	for _, row := range terminalTable(terminal, "Memory by component") {
+		if row[1] != "measured" {
+			continue
+		}
+		components := pageTables(t, page, "components")
+		want := firstWords(row[2:])
+		got := inDocument["Where the memory goes"].Rows[at]
+		same(t, "Markdown's components", firstWords(got[1:len(got)-1]), want)
+		table := components[slices.IndexFunc(components, func(t recount.PageTable) bool { return t.Column("confidence") >= 0 })]
+		same(t, "the page's components", firstWords(table.Rows[at][1:table.Column("confidence")]), want)
+		at++
+	}
+	if counted := slices.IndexFunc(res.Cells, func(c compare.Cell) bool { return c.Parts != nil }); at == 0 && counted >= 0 {
+		t.Errorf("no row of components was found in\n%s", terminal)
+	}
+}
+
+// same holds figures against the terminal's.
+func same(t testing.TB, where string, got, terminal []string) {
+	t.Helper()
+	if !slices.Equal(got, terminal) {
+		t.Errorf("%s: %q, and in the terminal %q", where, got, terminal)
+	}
+}
+
+var gaps = regexp.MustCompile(` {2,}`)
+
+// terminalTable reads the rows of the table below a title, or of the first one.
+func terminalTable(text, title string) [][]string {
+	lines := strings.Split(text, "\n")
+	if title != "" {
+		at := slices.Index(lines, title)
+		if at < 0 {
+			return nil
+		}
+		lines = lines[at:]
+	}
+	at := slices.IndexFunc(lines, func(l string) bool { return strings.HasPrefix(l, "---") })
+	var columns int
+	var out [][]string
+	for _, l := range lines[at+1:] {
+		fields := gaps.Split(strings.TrimSpace(l), -1)
+		if columns == 0 {
+			columns = len(fields)
+		}
+		if len(fields) != columns || columns < 2 {
+			break
+		}
+		out = append(out, fields)
+	}
+	return out
+}
+
+// firstWords are the figures, without what is said of their spread.
+func firstWords(fields []string) []string {
+	out := make([]string, len(fields))
+	for i, f := range fields {
+		out[i], _, _ = strings.Cut(dashed(f), " ")
+	}
+	return out
+}
+
+// dashed is a field whose figure is not there, as the page has it.
+func dashed(field string) string {
+	if field == "-" {
+		return "–"
+	}
+	return field
+}
+
+func pageTables(t testing.TB, page, section string) []recount.PageTable {
+	t.Helper()
+	out, err := recount.Tables(page, section)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// documentTables are Markdown's, by the headings above them.
+func documentTables(t testing.TB, document string) map[string]recount.PageTable {
+	t.Helper()
+	out := map[string]recount.PageTable{}
+	for _, part := range strings.Split(document, "\n### ")[1:] {
+		title, rest, _ := strings.Cut(part, "\n")
+		tables, err := recount.Tables(`<div id="all">`+AsHTML(t, rest)+"</div>", "all")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(tables) > 0 {
+			out[title] = tables[0]
+		}
+	}
+	return out
+}
+
+// sameSentences looks for what is said in words.
+func sameSentences(t testing.TB, res *compare.Result, terminal, page, document string) {
+	t.Helper()
+	inPage := text(t, page)
+	said := append(slices.Clone(res.Verdict), res.Comparability...)
+	for _, c := range res.Comparisons {
+		for _, r := range c.Ratios {
+			said = append(said, r.Verdict)
+		}
+	}
+	for _, p := range res.Parity {
+		said = append(said, p.Verdict)
+	}
+	for _, w := range res.Warnings {
+		said = append(said, w.Text)
+	}
+	for where, shown := range map[string]string{"the terminal": words(terminal), "the page": inPage, "Markdown": text(t, AsHTML(t, document))} {
+		for _, s := range said {
+			if !strings.Contains(shown, words(s)) {
+				t.Errorf("%s does not say %q", where, s)
+			}
+		}
+	}
+}
+
+// text is all that a page says, in one line.
+func text(t testing.TB, page string) string {
+	t.Helper()
+	out, err := recount.Text(`<body id="all">`+page, "all")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func words(s string) string { return strings.Join(strings.Fields(s), " ") }
+
+// AsHTML renders Markdown as GitHub does, raw HTML let through.
+func AsHTML(t testing.TB, text string) string {
+	t.Helper()
+	var b bytes.Buffer
+	m := goldmark.New(goldmark.WithExtensions(extension.GFM), goldmark.WithRendererOptions(markdown.WithUnsafe()))
+	if err := m.Convert([]byte(text), &b); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+func rendered(t testing.TB, render func(io.Writer) error) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := render(&b); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}

@@ -58,8 +58,8 @@ var troubles = map[string][]trouble{
 	"threads": {
 		{name: "heap full", class: record.OOM, say: "memory ran out", load: says(fillHeap), config: with(PageThread, "js-flags=--max-old-space-size=60")},
 		{name: "worker's heap full", class: record.OOM, say: "worker ended unexpectedly", load: says(fillHeap), config: with(WorkerThread, "js-flags=--max-old-space-size=60")},
-		{name: "page hung", class: record.Hung, say: "the page hangs", load: hang, config: with(PageThread)},
-		{name: "worker hung", class: record.Hung, say: "the worker hangs", load: hang, config: with(WorkerThread)},
+		{name: "page hung", class: record.Hung, say: "the page hangs", load: hang, config: impatient(PageThread)},
+		{name: "worker hung", class: record.Hung, say: "the worker hangs", load: hang, config: impatient(WorkerThread)},
 	},
 }
 
@@ -97,9 +97,13 @@ func TestTroubleIsRecordedWithItsClassAndTheRunGoesOn(t *testing.T) {
 	})
 }
 
-// with is a configuration with a short-tempered watchdog.
 func with(thread Thread, flags ...string) func(*Config) {
-	return func(c *Config) { c.Thread, c.Launch.Flags, c.Watchdog = thread, flags, time.Second }
+	return func(c *Config) { c.Thread, c.Launch.Flags = thread, flags }
+}
+
+// impatient is a configuration with a short-tempered watchdog.
+func impatient(thread Thread) func(*Config) {
+	return func(c *Config) { c.Thread, c.Watchdog = thread, time.Second }
 }
 
 // provoke runs a launch for each trouble.

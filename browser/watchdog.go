@@ -3,6 +3,7 @@ package browser
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/chromedp/cdproto/browser"
@@ -41,20 +42,42 @@ func (p *tab) guard() (stop func()) {
 	return func() { cancel(); <-done }
 }
 
+// asked is how often a thread is asked before it is said to hang: a question or its answer may get lost between us and it.
+const asked = 3
+
 // answers waits for a sign of life. One that can't come because the session has ended is none of the watchdog's business.
 func (p *tab) answers(ctx context.Context) bool {
-	limit, cancel := context.WithTimeout(ctx, p.watchdog)
+	for range asked {
+		if alive(ctx, p.watchdog/asked) {
+			return true
+		}
+	}
+	return false
+}
+
+// alive waits so long for a thread's event loop to turn; it may if that can't be told.
+func alive(ctx context.Context, atMost time.Duration) bool {
+	limit, cancel := context.WithTimeout(ctx, atMost)
 	defer cancel()
 	_, err := chromedp.Run(limit, chromedp.Evaluate[chromedp.Void]("0"))
 	return err == nil || ctx.Err() != nil || !errors.Is(limit.Err(), context.DeadlineExceeded)
 }
 
-// browserSays tells a hanging page from a hanging browser.
+// browserSays tells a hanging page from a hanging browser, and a hanging worker from one that is gone or whose page hangs too.
 func (p *tab) browserSays(ctx context.Context) string {
 	limit, cancel := context.WithTimeout(ctx, grace)
 	defer cancel()
 	if _, err := chromedp.CallBrowser(limit, browser.GetVersion, cdp.Empty{}); err != nil {
 		return "the browser does not answer either"
 	}
-	return "the browser answers"
+	if p.isolate.worker == "" {
+		return "the browser answers"
+	}
+	if !alive(p.chrome.ctx, grace) {
+		return "the browser answers, its page does not"
+	}
+	if there, err := p.workers(ctx); err == nil && !slices.Contains(there, p.isolate.worker) {
+		return "the browser and its page answer, and the worker has ended"
+	}
+	return "the browser and its page answer"
 }

@@ -80,7 +80,7 @@ const edgesHow = "by readings at the ends of warm-up and measurement, and of the
 	"prompt and answer before (Theil-Sen); " +
 	"launches are taken together by their median"
 
-// grow finds what memory grows by within launches; nil where no launch generated anything.
+// grow finds what memory grows by within launches, or why that is not known; nil where theory is not known either.
 func (c *Cell) grow(run *record.Run, counted []*record.Attempt, followed map[*record.Attempt][]track) *Growth {
 	g := &Growth{Theory: c.theory(run), Rates: []Rate{}, Verdict: []string{}}
 	for _, p := range parted() {
@@ -116,7 +116,7 @@ func (c *Cell) grow(run *record.Run, counted []*record.Attempt, followed map[*re
 		r.fit(g.Theory)
 		known = known || r.Known()
 	}
-	if !known {
+	if !known && g.Theory == nil || len(counted) == 0 {
 		return nil
 	}
 	g.judge()

@@ -1,0 +1,94 @@
+package compare_test
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+
+	"llmparity/compare"
+	"llmparity/compare/comparetest"
+	"llmparity/internal/record"
+)
+
+// lengths are cells of one engine with prompts of these many tokens, each of which takes bytes of memory.
+func lengths(of func(int) comparetest.Engine, launches int, bytes float64, tokens ...int) []comparetest.Engine {
+	var out []comparetest.Engine
+	for n, length := range tokens {
+		e := of(launches)
+		e.Cell.ID, e.Cell.PromptID, e.Cell.Prompt = 10*e.Cell.ID+n, n+1, fmt.Sprintf("a prompt of %d tokens", length)
+		e.PromptIDs, e.Vary = comparetest.IDs(length), 0
+		last := &e.Processes[len(e.Processes)-1]
+		last.Loaded += float64(length) * bytes / record.MiB / 1.05 // levels in a made-up run go up to 1.05
+		out = append(out, e)
+	}
+	return out
+}
+
+func TestMemoryIsFollowedOverPromptsOfSeveralLengths(t *testing.T) {
+	const bytes = 40_000
+	all := append(lengths(comparetest.Native, 4, bytes, 16, 64, 256), lengths(comparetest.Browser, 4, 0, 16, 64, 256)...)
+	res := compare.Runs(comparetest.Run(t, "lengths", all...))
+	if len(res.Sweeps) != 2 {
+		t.Fatalf("%d sweeps, want one an engine: %+v", len(res.Sweeps), res.Sweeps)
+	}
+	for _, s := range res.Sweeps {
+		if s.Axis != compare.AxisPrompt || len(s.Cells) != 3 || s.At[0] != 16 || s.At[2] != 256 || s.Label != s.Engine {
+			t.Errorf("%+v", s)
+		}
+		want, verdict := float64(bytes), "more than theory's 1024"
+		if s.Engine == "webllm" {
+			want, verdict = 0, "no growth shows"
+		}
+		r := rateOf(s, compare.PeakPSS)
+		if r.N != 12 || math.Abs(r.Center()-want) > 1500 || r.Interval == nil || !(r.Interval.Lo <= r.Center() && r.Center() <= r.Interval.Hi) ||
+			r.Interval.Lo > want || r.Interval.Hi < want || !strings.Contains(r.Verdict, verdict) {
+			t.Errorf("%s: %g in %+v of %d launches, %q; want %g, %q", s.Engine, r.Center(), r.Interval, r.N, r.Verdict, want, verdict)
+		}
+		if len(r.Points) != 12 {
+			t.Errorf("%d points", len(r.Points))
+		}
+	}
+}
+
+func rateOf(s compare.Sweep, name string) compare.Rate {
+	for _, r := range s.Rates {
+		if r.Name == name {
+			return r
+		}
+	}
+	return compare.Rate{}
+}
+
+func TestContextsOfSeveralRunsAreOneSweep(t *testing.T) {
+	const bytes = 1024
+	var runs []*record.Run
+	for _, context := range []int{4096, 1024, 16384} {
+		e := comparetest.Native(4)
+		e.Cell.Model.Context, e.Vary = context, 0
+		e.Info.Policy = map[string]string{"kv_dtype": "f32", "weights_dtype": "f32", "context": fmt.Sprint(context), "threads": "1"}
+		e.Processes[0].Loaded += float64(context) * bytes / record.MiB / 1.05
+		runs = append(runs, comparetest.Run(t, fmt.Sprint("context-", context), e))
+	}
+	res := compare.Runs(runs...)
+	if len(res.Sweeps) != 1 || res.Sweeps[0].Axis != compare.AxisContext {
+		t.Fatalf("%+v", res.Sweeps)
+	}
+	s := res.Sweeps[0]
+	if s.At[0] != 1024 || s.At[2] != 16384 || s.Cells[0] != 1 {
+		t.Errorf("cells %v at %v", s.Cells, s.At)
+	}
+	if r := rateOf(s, compare.PeakPSS); math.Abs(r.Center()-bytes) > 60 || r.OfTheory == nil || !strings.Contains(r.Verdict, "theory's 1024 is within") {
+		t.Errorf("%g, %+v, %q", r.Center(), r.Interval, r.Verdict)
+	}
+	runs[1].Environment.CPU = "another machine"
+	if res := compare.Runs(runs...); len(res.Sweeps) != 1 || len(res.Sweeps[0].Cells) != 2 {
+		t.Errorf("another machine's cell is in the sweep: %+v", res.Sweeps)
+	}
+}
+
+func TestOneLengthIsNoSweep(t *testing.T) {
+	if s := compare.Runs(comparetest.Run(t, "one", comparetest.Native(6), comparetest.Browser(6))).Sweeps; len(s) != 0 {
+		t.Errorf("%+v", s)
+	}
+}

@@ -67,8 +67,7 @@ func (f *file) attempt(cell record.Cell, rows []row) *record.Attempt {
 				Every: every, Sees: "what the program that wrote " + filepath.Base(f.path) + " read", Blind: "how it was read, and what it left out"}
 		}
 		last[id] = r.ns
-		nan := math.NaN()
-		a.Samples = append(a.Samples, record.SampleRow{Source: id, NS: r.ns, RSS: r.rss, VMS: r.vms, PSS: nan, USS: nan, Swap: nan, HWM: nan})
+		a.Samples = append(a.Samples, record.SampleRow{Source: id, NS: r.ns, RSS: r.rss, VMS: r.vms, PSS: math.NaN()})
 		if !math.IsNaN(r.heap) {
 			a.Metrics = append(a.Metrics, record.MetricRow{Source: id, NS: r.ns, Name: Heap, Value: r.heap * record.MiB})
 		}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"sync"
@@ -145,13 +146,17 @@ func (b *builder) sample(into *stretches[SampleRow]) taker {
 		attempt, source, at, took := h.column("attempt"), h.column("source"), h.column("t_ns"), h.column("read_ns")
 		rss, vms, pss, uss := h.column("rss_mb"), h.column("vms_mb"), h.column("pss_mb"), h.column("uss_mb")
 		swap, hwm, edge := h.column("swap_mb"), h.column("hwm_mb"), h.column("edge")
-		phases := edges(edge, b.newer)
+		phases := names{}
+		var rare []rareRow // with room: rows point to them
 		into.rows = make([]SampleRow, 0, rows)
 		return func(r *row) error {
 			id := int(r.integer(attempt))
 			s := SampleRow{Source: int(r.integer(source)), NS: r.integer(at), ReadNS: r.integer(took), RSS: r.size(rss), VMS: r.size(vms),
-				PSS: r.size(pss), USS: r.size(uss), Swap: r.size(swap), HWM: r.size(hwm)}
-			s.edge = phases(r)
+				PSS: r.size(pss)}
+			others := rareRow{uss: r.size(uss), swap: r.size(swap), hwm: r.size(hwm)}
+			if edge.there() {
+				others.edge = Phase(phases.of(r.text(edge)))
+			}
 			if r.err != nil {
 				return r.err
 			}
@@ -162,30 +167,21 @@ func (b *builder) sample(into *stretches[SampleRow]) taker {
 			if _, ok := a.Sources[s.Source]; !ok {
 				return nil
 			}
+			if !others.empty() {
+				if len(rare) == cap(rare) {
+					rare = make([]rareRow, 0, 256)
+				}
+				rare = append(rare, others)
+				s.rare = &rare[len(rare)-1]
+			}
 			into.add(&a.Samples, s)
 			return nil
 		}
 	}
 }
 
-// edges reads the phase that a reading ends. Older runs don't say; a newer one may know phases that this version doesn't, and those are
-// left out.
-func edges(c column, newer bool) func(*row) uint8 {
-	known := Phases()
-	return func(r *row) uint8 {
-		if !c.there() || len(r.text(c)) == 0 {
-			return 0
-		}
-		for i, p := range known {
-			if string(r.text(c)) == string(p) {
-				return uint8(i + 1)
-			}
-		}
-		if !newer {
-			r.fail("column %s: %q is no phase", c.name, r.text(c))
-		}
-		return 0
-	}
+func (o rareRow) empty() bool {
+	return math.IsNaN(o.uss) && math.IsNaN(o.swap) && math.IsNaN(o.hwm) && o.edge == ""
 }
 
 func (b *builder) metric(into *stretches[MetricRow]) taker {

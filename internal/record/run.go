@@ -96,20 +96,37 @@ type TokenRow struct {
 }
 
 // SampleRow is a row of samples.csv, sizes in MiB as they stand there; what a source does not read is NaN. A long run has a million of
-// them: without a text or a pointer in it they are small, and no work for the garbage collector.
+// them, so what few rows have lies apart.
 type SampleRow struct {
-	Source                        int
-	NS, ReadNS                    int64
-	RSS, VMS, PSS, USS, Swap, HWM float64
-	edge                          uint8 // 0: none, else one of Phases, from 1
+	Source        int
+	NS, ReadNS    int64
+	RSS, VMS, PSS float64
+	rare          *rareRow // nil: it has none of that
 }
 
+// rareRow is what rows of the dear methods alone have, and those at phase edges.
+type rareRow struct {
+	uss, swap, hwm float64
+	edge           Phase
+}
+
+// USS is NaN where the source does not read it, as are Swap and HWM.
+func (s SampleRow) USS() float64 { return s.others().uss }
+
+// Swap is what of the process lies in swap.
+func (s SampleRow) Swap() float64 { return s.others().swap }
+
+// HWM is the highest RSS since the last phase edge, or since the process started where that can't be reset.
+func (s SampleRow) HWM() float64 { return s.others().hwm }
+
 // Edge is the phase that the reading ended, whose peak HWM is then; empty between phase edges.
-func (s SampleRow) Edge() Phase {
-	if s.edge == 0 {
-		return ""
+func (s SampleRow) Edge() Phase { return s.others().edge }
+
+func (s SampleRow) others() rareRow {
+	if s.rare == nil {
+		return rareRow{uss: math.NaN(), swap: math.NaN(), hwm: math.NaN()}
 	}
-	return Phases()[s.edge-1]
+	return *s.rare
 }
 
 // MetricRow is a row of metrics.csv: one named value of a reading.
@@ -166,8 +183,8 @@ func (a *Attempt) AtEdge(p Phase, method, name string) map[int]float64 {
 func (a *Attempt) PeakRSS(p Phase) map[int]float64 {
 	out := map[int]float64{}
 	for _, s := range a.Samples {
-		if s.Edge() == p && !math.IsNaN(s.HWM) {
-			out[s.Source] = s.HWM
+		if s.Edge() == p && !math.IsNaN(s.HWM()) {
+			out[s.Source] = s.HWM()
 		}
 	}
 	return out

@@ -189,7 +189,7 @@ func samples(v *attemptView, emit func([]Value) error) error {
 		}
 		src := v.a.Sources[s.Source]
 		v.row = append(v.row[:0], v.time(s.NS), text(v.label), integer(src.PID), number(s.RSS), number(s.VMS), integer(s.NS), integer(s.ReadNS), integer(s.Source),
-			integer(v.a.Cell), integer(v.a.ID), text(src.Role), number(s.PSS), number(s.USS), number(s.Swap), number(s.HWM), named(string(s.Edge())), Value{}, v.phase(s.NS))
+			integer(v.a.Cell), integer(v.a.ID), text(src.Role), number(s.PSS), number(s.USS()), number(s.Swap()), number(s.HWM()), named(string(s.Edge())), Value{}, v.phase(s.NS))
 		v.end()
 		if err := emit(v.row); err != nil {
 			return err

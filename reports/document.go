@@ -41,7 +41,7 @@ type document struct {
 	Reported      *grid
 	Server        *grid
 	Hardware      hardwarePart
-	Parity        []parityBlock
+	Parity        parityPart
 	Self          *grid
 	Engines       []fact
 	Runs          []fact
@@ -127,9 +127,7 @@ func newDocument(v *view) (*document, error) {
 		d.Summary = append(d.Summary, v.summary(i))
 		d.Engines = append(d.Engines, v.engine(i))
 	}
-	for _, p := range v.res.Parity {
-		d.Parity = append(d.Parity, newParityBlock(v, p))
-	}
+	d.Parity = newParityPart(v)
 	for _, r := range v.res.Runs {
 		d.Runs = append(d.Runs, runFact(r), checklistFact(r))
 	}
@@ -243,6 +241,9 @@ func launches(l compare.Launches) string {
 
 func (v *view) engine(i int) fact {
 	c := &v.res.Cells[i]
+	if isForeign(c) {
+		return v.foreignFact(i)
+	}
 	f := fact{Name: line(c.Label), Colour: template.CSS(v.colour(i))}
 	add := func(name, value string) {
 		if value != "" {
@@ -313,6 +314,10 @@ func addAll(add func(name, value string), prefix string, m map[string]string) {
 
 func runFact(r compare.Run) fact {
 	f := fact{Name: line(r.Name)}
+	if r.Tool.GoOS == "" { // another program's rows
+		f.Rows = [][2]string{{"file", line(r.Dir)}, {"first row", r.Started.Format("2006-01-02 15:04:05 MST")}}
+		return f
+	}
 	rows := append([][2]string{{"folder", r.Dir}, {"started", r.Started.Format("2006-01-02 15:04:05 MST")}, {"ended", string(r.Status)}},
 		Machine(r.Environment)...)
 	rows = append(rows, [2]string{"llmparity", strings.TrimSpace(r.Tool.Version + " " + r.Tool.GoOS + "/" + r.Tool.GoArch)},

@@ -7,13 +7,14 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"hash/crc32"
-	"image/png"
 	"io"
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -47,8 +48,8 @@ const (
 	dpi         = 300
 )
 
-// Figures draws every chart of the report for paper. Of a chart with several drawings it gives the one that the report shows first,
-// or all.
+// Figures draws every chart of the report for paper. Of a chart with a drawing a launch it gives the one that the report shows first,
+// or all; where drawings are of different things, each is a figure.
 func Figures(ctx context.Context, draw Draw, all bool, res *compare.Result, runs ...*record.Run) ([]Figure, error) {
 	if len(runs) != len(res.Runs) {
 		return nil, fmt.Errorf("the result was made of %d runs, not %d", len(res.Runs), len(runs))
@@ -62,7 +63,7 @@ func Figures(ctx context.Context, draw Draw, all bool, res *compare.Result, runs
 	for _, figure := range figures() {
 		for _, c := range figure(v) {
 			for n, d := range c.Drawings {
-				if n != c.Chosen && !all {
+				if n != c.Chosen && !all && byLaunch(&c) {
 					continue
 				}
 				f := v.figure(&c, n)
@@ -78,6 +79,9 @@ func Figures(ctx context.Context, draw Draw, all bool, res *compare.Result, runs
 	}
 	return out, nil
 }
+
+// byLaunch tells that a chart's drawings are of launches, or of what was repeated in place of them.
+func byLaunch(c *chart) bool { return c.Choice == "Launch" || c.Choice == "Repetition" }
 
 // prepareFigures gives the page what draws.
 func prepareFigures(ctx context.Context, draw Draw) error {
@@ -107,20 +111,20 @@ func prepareFigures(ctx context.Context, draw Draw) error {
 
 // figure is a drawing's words.
 func (v *view) figure(c *chart, n int) Figure {
-	cell, of := v.only(c)
-	f := Figure{Name: "fig-" + strings.TrimRight(c.ID, "-0123456789"), Title: c.Title, Width: oneColumn, Source: sourceOf(c, v.res)}
-	cells := v.res.Cells
-	if of {
-		f.Name = cmp.Or(strings.TrimSuffix("fig-"+c.ID, fmt.Sprintf("-%d", cell))) + "-" + cmp.Or(fileName(c.Title), strconv.Itoa(cell+1))
+	f := Figure{Name: "fig-" + fileName(c.ID), Title: c.Title, Width: oneColumn, Source: sourceOf(c)}
+	if strings.HasPrefix(c.ID, "fig") {
+		f.Name = fileName(c.ID)
+	}
+	if what, numbered := strings.CutSuffix(strings.TrimRight(c.ID, "0123456789"), "-"); numbered { // its title tells it from others
+		f.Name = "fig-" + fileName(what) + "-" + cmp.Or(fileName(c.Title), c.ID[len(what)+1:])
 		f.Title = heading(c.Section) + ": " + c.Title
-		cells = cells[cell : cell+1]
-	} else if strings.HasPrefix(c.ID, "fig") {
-		f.Name = c.ID
-	} else {
-		f.Name = "fig-" + fileName(c.ID)
 	}
 	if by, ok := strings.CutPrefix(f.Title, "By "); ok {
 		f.Title = "Memory by " + by
+	}
+	cells := v.shownBy(c)
+	if len(cells) == 1 && isForeign(&cells[0]) {
+		f.Source = foreignSource(&cells[0])
 	}
 	d := c.Drawings[n]
 	if n != c.Chosen {
@@ -137,35 +141,42 @@ func (v *view) figure(c *chart, n int) Figure {
 		}
 	}
 	f.Caption = cut(strings.Join(words, " "), 2000)
-	if wide(d.Options) {
+	if c.Section == "memory" || categories(d.Options) > 4 {
 		f.Width = bothColumns
 	}
 	return f
 }
 
-// only is the one cell that a chart shows, if it shows one alone: it then bears its name.
-func (v *view) only(c *chart) (int, bool) {
-	at := strings.LastIndexByte(c.ID, '-')
-	i, err := strconv.Atoi(c.ID[at+1:])
-	if at < 0 || err != nil || i < 0 || i >= len(v.res.Cells) || c.Title != line(v.res.Cells[i].Label) {
-		return 0, false
+// shownBy are the cells that a chart shows: the one whose label its title begins with, or all whose models are known.
+func (v *view) shownBy(c *chart) []compare.Cell {
+	longest, at := 0, -1
+	for i := range v.res.Cells {
+		label := line(v.res.Cells[i].Label)
+		if rest, ok := strings.CutPrefix(c.Title, label); ok && len(label) > longest && (rest == "" || rest[0] == ',') {
+			longest, at = len(label), i
+		}
 	}
-	return i, true
+	if at >= 0 {
+		return v.res.Cells[at : at+1]
+	}
+	return slices.DeleteFunc(slices.Clone(v.res.Cells), func(c compare.Cell) bool { return isForeign(&c) })
 }
 
-// heading is what the report calls a section whose charts are named by cells.
+// heading is what a section's charts are of that are named by cells.
 func heading(section string) string {
 	switch section {
 	case "memory":
 		return "Memory over time"
 	case "overtokens":
 		return "Memory over tokens"
+	case "growth":
+		return "Growth of memory with tokens"
 	}
 	return strings.ToUpper(section[:1]) + section[1:]
 }
 
-// wide tells whether a drawing takes both columns: lines over time, and more bars than one column can name.
-func wide(options map[string]any) bool {
+// categories is how many places for bars a drawing has.
+func categories(options map[string]any) int {
 	text, err := json.Marshal(options)
 	var o struct {
 		XAxis []struct {
@@ -173,10 +184,10 @@ func wide(options map[string]any) bool {
 			Data []any
 		}
 	}
-	if err != nil || json.Unmarshal(text, &o) != nil || len(o.XAxis) == 0 {
-		return true
+	if err != nil || json.Unmarshal(text, &o) != nil || len(o.XAxis) == 0 || o.XAxis[0].Type != "category" {
+		return 0
 	}
-	return o.XAxis[0].Type != "category" || len(o.XAxis[0].Data) > 4
+	return len(o.XAxis[0].Data)
 }
 
 // models names the models of cells and the numbers that their weights were in.
@@ -259,7 +270,7 @@ func (f *Figure) draw(ctx context.Context, draw Draw, c *chart, options map[stri
 	if f.Width == bothColumns {
 		plot = 2.4
 	}
-	asked, err := json.Marshal(map[string]any{"title": f.Title, "subtitle": f.Subtitle, "caption": f.Caption, "unit": unit, "width": f.Width,
+	asked, err := json.Marshal(map[string]any{"title": f.Title, "subtitle": f.Subtitle, "caption": f.Caption, "unit": unit, "raw": c.Unit, "quantity": c.Title, "width": f.Width,
 		"plot": plot, "dpi": dpi, "options": cutTexts(own)})
 	if err != nil {
 		return err
@@ -285,25 +296,19 @@ func (f *Figure) draw(ctx context.Context, draw Draw, c *chart, options map[stri
 	return err
 }
 
-// printable is a picture without transparency that says how large it is on paper.
-func printable(pixels []byte) ([]byte, error) {
-	picture, err := png.Decode(bytes.NewReader(pixels))
-	if err != nil {
-		return nil, fmt.Errorf("reading the browser's picture: %w", err)
-	}
-	var b bytes.Buffer
-	if err := (&png.Encoder{CompressionLevel: png.BestCompression}).Encode(&b, picture); err != nil {
-		return nil, err
-	}
+// printable says in a picture how large it is on paper.
+func printable(picture []byte) ([]byte, error) {
 	const header = 8 + 4 + 4 + 13 + 4 // the signature and the first chunk, behind which sizes may stand
+	if len(picture) < header || string(picture[12:16]) != "IHDR" || bytes.Contains(picture, []byte("pHYs")) {
+		return nil, errors.New("what the browser drew is no picture as browsers make them")
+	}
 	perMetre := uint32(math.Round(dpi / 0.0254))
 	chunk := binary.BigEndian.AppendUint32(nil, 9)
 	chunk = append(chunk, "pHYs"...)
 	chunk = binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32(chunk, perMetre), perMetre)
 	chunk = append(chunk, 1) // of a metre
 	chunk = binary.BigEndian.AppendUint32(chunk, crc32.ChecksumIEEE(chunk[4:]))
-	out := b.Bytes()
-	return append(append(append(make([]byte, 0, len(out)+len(chunk)), out[:header]...), chunk...), out[header:]...), nil
+	return slices.Concat(picture[:header], chunk, picture[header:]), nil
 }
 
 // FigureIndex is the name of the file that lists figures.

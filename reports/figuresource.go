@@ -1,11 +1,9 @@
 package reports
 
 import (
-	"fmt"
 	"strings"
 
 	"llmparity/compare"
-	"llmparity/internal/record"
 )
 
 // sources are the files and columns of a record that charts are drawn from, by what their ids begin with.
@@ -20,18 +18,20 @@ var sources = []struct{ id, from string }{
 	{"tokens-", "tokens.csv: index, t_ns; totals.csv, samples.csv, metrics.csv: t_ns and the quantity's column; journal.jsonl: source, event (clocks)"},
 }
 
+// foreignSource says it of rows that another program wrote.
+func foreignSource(c *compare.Cell) string {
+	if c.Engine == nil {
+		return ""
+	}
+	return line(c.Engine.Version) + ": timestamp, label, pid, rss_mb, heap_used_mb"
+}
+
 // sourceOf says what a chart is drawn from.
-func sourceOf(c *chart, res *compare.Result) string {
+func sourceOf(c *chart) string {
 	from := "the run folder's CSV files and journal.jsonl, as the report says under “How each number was got”"
 	for _, s := range sources {
 		if strings.HasPrefix(c.ID, s.id) {
 			from = s.from
-			break
-		}
-	}
-	for i := range res.Cells {
-		if m := &res.Cells[i]; m.Spec.Model.Format == record.Foreign && m.Engine != nil {
-			from += fmt.Sprintf("; %s: timestamp, pid, rss_mb, heap_used_mb", line(m.Engine.Version))
 			break
 		}
 	}

@@ -37,6 +37,9 @@ func memoryOverTime(v *view) []chart {
 
 func (v *view) memoryOf(i, points int) (chart, bool) {
 	c := &v.res.Cells[i]
+	if isForeign(c) {
+		return v.foreignMemory(i, points)
+	}
 	out := chart{ID: fmt.Sprintf("memory-%d", i), Section: "memory", Title: line(c.Label), Unit: "MiB",
 		Choice: strings.ToUpper(c.Repeated()[:1]) + c.Repeated()[1:],
 		Label: "Lines of memory over time for " + line(c.Label) + ", with the phases of the launch as bands; a table of " +

@@ -96,6 +96,18 @@
     return entry;
   }
 
+  // whole tells whether an axis that ends with the data ends with a whole number.
+  function whole(o, vertical, extreme) {
+    let end = null;
+    for (const s of o.series) {
+      for (const d of s.data) {
+        const pair = Array.isArray(d) ? d : (d || {}).value, v = Array.isArray(pair) ? Number(pair[vertical ? 1 : 0]) : NaN;
+        if (!Number.isNaN(v)) end = end === null ? v : extreme(end, v);
+      }
+    }
+    return Number.isInteger(end);
+  }
+
   function axes(o, figure, plot) {
     const many = (list) => [].concat(list || []);
     for (const [axis, vertical] of [...many(o.xAxis).map((a) => [a, false]), ...many(o.yAxis).map((a) => [a, true])]) {
@@ -104,6 +116,11 @@
         label.showMaxLabel = false; // it is where the launch ended, not a round number
         axis.name = "Time (s)";
       }
+      if (axis.max === "dataMax" && !whole(o, vertical, Math.max)) label.showMaxLabel = false;
+      if (axis.min === "dataMin" && !whole(o, vertical, Math.min)) label.showMinLabel = false;
+      const name = (axis.name || "").split(", each step")[0];
+      if (name && name === figure.raw) axis.name = `${figure.quantity} (${name})`;
+      else if (name === "%") axis.name = "Share (%)";
       axis.axisLabel = Object.assign({}, axis.axisLabel, label);
       axis.axisLine = { show: axis.type !== "value" || !vertical, lineStyle: { color: ink, width: .8 }, onZero: (axis.axisLine || {}).onZero !== false };
       axis.axisTick = { show: axis.type !== "category" && !vertical, length: 3, lineStyle: { color: ink, width: .8 } };

@@ -1,0 +1,44 @@
+//go:build unix
+
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"llmparity/compare/comparetest"
+	"llmparity/internal/child"
+	"llmparity/internal/fault"
+)
+
+// Whoever breaks off the drawing finds no figure, no browser and no profile.
+func TestSignalsWhileFiguresAreDrawn(t *testing.T) {
+	root := t.TempDir()
+	run := comparetest.Write(t, root, "one", comparetest.Native(1))
+	dir := filepath.Join(root, "figures")
+	cmd := program(t, "report", run, "--figures", dir)
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	waitFor(t, "a browser to run", func() bool { return len(child.Tagged(cmd.Process.Pid)) > 0 })
+	groups := groupsOf(t, cmd.Process.Pid)
+	if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait() // its exit code is what counts
+	if code := cmd.ProcessState.ExitCode(); code != int(fault.Interrupted) {
+		t.Errorf("exit code %d\n%s", code, &stderr)
+	}
+	waitFor(t, "its processes to end", func() bool { return len(child.Tagged(cmd.Process.Pid))+len(members(groups, cmd.Dir)) == 0 })
+	if left := temporary(t, cmd.Dir); len(left) > 0 {
+		t.Errorf("temporary files are left: %v", left)
+	}
+	if _, err := os.Stat(dir); !os.IsNotExist(err) {
+		t.Errorf("%s: %v", dir, err)
+	}
+}

@@ -1,0 +1,232 @@
+package main
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"image/png"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"llmparity/compare/comparetest"
+	"llmparity/internal/fault"
+)
+
+// Two browsers draw the same bytes of the same data: a run, one whose engine is named to do harm, and another program's rows.
+func TestFigures(t *testing.T) {
+	root := t.TempDir()
+	run := comparetest.Write(t, root, "two", comparetest.Browser(3), comparetest.Native(3))
+	e := comparetest.Native(1)
+	e.Cell.Engine = "</script><svg onload=alert(1)>\u202e\x00&" + strings.Repeat("long ", 2000)
+	hostile := comparetest.Write(t, root, "hostile", e)
+	rows := filepath.Join("..", "..", "internal", "foreign", "testdata", "profiler.csv")
+	rows, err := filepath.Abs(rows)
+	if err != nil {
+		t.Fatal(err)
+	}
+	draw := func(name string) map[string][]byte {
+		dir := filepath.Join(root, name)
+		_, errs, code := output(t, program(t, "compare", run, hostile, rows, "--figures", dir))
+		if code != 0 {
+			t.Fatal(code, errs)
+		}
+		return contents(t, dir)
+	}
+	first := draw("once")
+	for _, name := range []string{"fig-memory-webllm", "fig-memory-llamacpp", "fig-peaks", "fig-load", "fig-ttft", "fig-decode"} {
+		if !slices.ContainsFunc(keys(first), func(file string) bool { return strings.HasPrefix(file, name) }) {
+			t.Errorf("there is no %s among %q", name, keys(first))
+		}
+	}
+	index := string(first["figures.md"])
+	for name, text := range first {
+		switch filepath.Ext(name) {
+		case ".svg":
+			high := checkSVG(t, name, text)
+			checkPNG(t, name, first[strings.TrimSuffix(name, ".svg")+".png"], high)
+			if !strings.Contains(index, "]("+name+")") || !safe.MatchString(name) {
+				t.Errorf("%s is not in the list, or badly named", name)
+			}
+		case ".png", ".md":
+		default:
+			t.Errorf("%s should not be there", name)
+		}
+	}
+	if n := strings.Count(index, "- Drawn from: "); n != (len(first)-1)/2 || unescaped.MatchString(index) {
+		t.Errorf("the list has %d figures of %d", n, (len(first)-1)/2)
+	}
+	again := draw("again")
+	if !slices.Equal(keys(first), keys(again)) {
+		t.Fatalf("%q and then %q", keys(first), keys(again))
+	}
+	for name := range first {
+		if !bytes.Equal(first[name], again[name]) {
+			t.Errorf("%s came out otherwise", name)
+		}
+	}
+}
+
+// unescaped is an element of HTML in Markdown.
+var unescaped = regexp.MustCompile(`(^|[^\\])<`)
+
+var safe = regexp.MustCompile(`^fig[a-z0-9_-]{1,150}\.svg$`)
+
+func contents(t *testing.T, dir string) map[string][]byte {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[string][]byte{}
+	for _, e := range entries {
+		if out[e.Name()], err = os.ReadFile(filepath.Join(dir, e.Name())); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return out
+}
+
+func keys(m map[string][]byte) []string {
+	out := []string{}
+	for k := range m {
+		out = append(out, k)
+	}
+	slices.Sort(out)
+	return out
+}
+
+// checkSVG reads a figure as XML: it must need nothing but itself, say what it is of, and have an axis with a unit. It gives its
+// size in inches.
+func checkSVG(t *testing.T, name string, text []byte) (size [2]float64) {
+	t.Helper()
+	d := xml.NewDecoder(bytes.NewReader(text))
+	var words, title strings.Builder
+	paths, within := 0, []string{}
+	for {
+		token, err := d.Token()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		switch e := token.(type) {
+		case xml.StartElement:
+			within = append(within, e.Name.Local)
+			switch e.Name.Local {
+			case "script", "style", "image", "foreignObject", "a", "use", "font-face", "animate", "set":
+				t.Errorf("%s has a <%s>", name, e.Name.Local)
+			case "path", "rect", "circle", "polygon", "polyline":
+				paths++
+			}
+			for _, a := range e.Attr {
+				if strings.HasPrefix(strings.ToLower(a.Name.Local), "on") || a.Name.Local == "href" || strings.Contains(strings.ReplaceAll(a.Value, "url(#", ""), "url(") {
+					t.Errorf("%s: %s %s=%q", name, e.Name.Local, a.Name.Local, a.Value)
+				}
+				if len(within) == 1 && (a.Name.Local == "width" || a.Name.Local == "height") {
+					v, err := strconv.ParseFloat(strings.TrimSuffix(a.Value, "in"), 64)
+					if err != nil || v < 1 || v > 20 {
+						t.Errorf("%s: %s %q", name, a.Name.Local, a.Value)
+					}
+					size[map[string]int{"width": 0, "height": 1}[a.Name.Local]] = v
+				}
+			}
+		case xml.EndElement:
+			within = within[:len(within)-1]
+		case xml.CharData:
+			switch within := within[max(0, len(within)-1):]; {
+			case slices.Equal(within, []string{"text"}):
+				words.Write(e)
+				words.WriteByte('\n')
+			case slices.Equal(within, []string{"title"}):
+				title.Write(e)
+			}
+		}
+	}
+	if paths < 4 {
+		t.Errorf("%s has %d shapes", name, paths)
+	}
+	for _, want := range []string{"tiny", "weights f32"} {
+		foreign := strings.Contains(name, "run1")
+		if foreign {
+			want = "model not known"
+		}
+		if !strings.Contains(words.String(), want) || !strings.Contains(title.String(), want) {
+			t.Errorf("%s does not say %q: %s\n%s", name, want, &title, &words)
+		}
+	}
+	if !regexp.MustCompile(`\((MiB|ms|tokens/s|%)\)|%|ms|MiB`).MatchString(words.String()) {
+		t.Errorf("%s has no unit: %s", name, &words)
+	}
+	return size
+}
+
+// checkPNG reads a picture: it must be as large as its size in inches and 300 dots an inch come to, say so, and show something.
+func checkPNG(t *testing.T, name string, text []byte, inches [2]float64) {
+	t.Helper()
+	picture, err := png.Decode(bytes.NewReader(text))
+	if err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	b := picture.Bounds()
+	if w, h := math.Round(inches[0]*300), math.Round(inches[1]*300); math.Abs(float64(b.Dx())-w) > 0 || math.Abs(float64(b.Dy())-h) > 1 {
+		t.Errorf("%s: %d × %d pixels, want %g × %g", name, b.Dx(), b.Dy(), w, h)
+	}
+	colours := map[string]bool{}
+	for y := 0; y < b.Dy(); y += 3 {
+		for x := 0; x < b.Dx(); x += 3 {
+			r, g, bl, a := picture.At(x, y).RGBA()
+			if a != 0xffff {
+				t.Fatalf("%s is transparent", name)
+			}
+			colours[fmt.Sprint(r, g, bl)] = true
+		}
+	}
+	if len(colours) < 5 || !colours[fmt.Sprint(0xffff, 0xffff, 0xffff)] {
+		t.Errorf("%s has %d colours", name, len(colours))
+	}
+	at := bytes.Index(text, []byte("pHYs"))
+	if at < 0 || at > bytes.Index(text, []byte("IDAT")) {
+		t.Fatalf("%s does not say how large its dots are", name)
+	}
+	data := text[at : at+13]
+	if x, y := binary.BigEndian.Uint32(data[4:]), binary.BigEndian.Uint32(data[8:]); x != 11811 || y != 11811 || data[12] != 1 ||
+		binary.BigEndian.Uint32(text[at-4:]) != 9 || binary.BigEndian.Uint32(text[at+13:]) != crc32.ChecksumIEEE(data) {
+		t.Errorf("%s: pHYs %x", name, text[at-4:at+17])
+	}
+}
+
+// Without a browser there are no figures, which is one line; the report itself takes none.
+func TestFiguresWithoutABrowser(t *testing.T) {
+	root := t.TempDir()
+	run := comparetest.Write(t, root, "one", comparetest.Native(1))
+	dir := filepath.Join(root, "figures")
+	var out, errs strings.Builder
+	t.Setenv("LLMPARITY_CHROME", filepath.Join(root, "no-browser"))
+	if code := execute([]string{"report", run, "--figures", dir}, &out, &errs); code != int(fault.NoChrome) {
+		t.Errorf("exit code %d: %s", code, &errs)
+	}
+	if want := "figures can't be drawn, SVG no more than PNG"; !strings.Contains(errs.String(), want) || strings.Count(errs.String(), "\n") != 1 {
+		t.Errorf("%q; want a line with %q", errs.String(), want)
+	}
+	if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a folder is left: %v", err)
+	}
+	if _, err := os.Stat(filepath.Join(run, "report.html")); err != nil {
+		t.Error(err)
+	}
+	errs.Reset()
+	if code := execute([]string{"report", run, "--all-launches"}, &out, &errs); code != int(fault.Usage) || !strings.Contains(errs.String(), "--figures") {
+		t.Errorf("exit code %d: %s", code, &errs)
+	}
+}

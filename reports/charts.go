@@ -51,6 +51,7 @@ func figures() []func(*view) []chart {
 		kvGrowth,
 		bars("load", compare.LoadTime, "Load time"),
 		bars("ttft", compare.TTFT, "Time to first token"),
+		bars("prefill", compare.PrefillTPS, "Prefill speed"),
 		bars("decode", compare.DecodeTPS, "Decode speed"),
 		latencies,
 		latencyOverLength,

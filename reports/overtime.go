@@ -55,6 +55,7 @@ func (v *view) memoryOf(i, points int) (chart, bool) {
 		out.Drawings = append(out.Drawings, drawing{Name: launchName(c, a), Caption: phaseWords(a),
 			Options: v.timeline(i, a, points)})
 	}
+	out.Drawings = append(out.Drawings, v.overlaid(i, points)...)
 	if len(out.Drawings) > 0 && out.Table == nil {
 		for _, a := range v.runs[c.Run].Attempts {
 			if a.Cell == c.Spec.ID && len(a.Totals) > 0 {
@@ -207,7 +208,7 @@ func bands(a *record.Attempt, zero int64) charts.SeriesOpts {
 		if len(a.Phases) == 0 {
 			return
 		}
-		length := float64(a.Phases[len(a.Phases)-1].EndNS - zero)
+		length := float64(a.Phases[len(a.Phases)-1].EndNS - a.Phases[0].BeginNS)
 		data := []any{}
 		for n, p := range a.Phases {
 			name := string(p.Name)

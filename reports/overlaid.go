@@ -1,0 +1,70 @@
+package reports
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/go-echarts/go-echarts/v2/charts"
+	"github.com/go-echarts/go-echarts/v2/opts"
+
+	"llmparity/compare"
+	"llmparity/internal/record"
+)
+
+// overlaid draws all counted launches of a cell over each other, each by its total: time begins with the measurement, because loads take
+// longer or shorter. Nothing where there is one launch.
+func (v *view) overlaid(cell, points int) []drawing {
+	c := &v.res.Cells[cell]
+	method, what := record.MethodSmapsRollup, "total PSS"
+	pick := func(t record.TotalRow) float64 { return t.PSS }
+	if !c.Figure(compare.PeakPSS).Known() {
+		method, what, pick = record.MethodStatm, "RSS sum", func(t record.TotalRow) float64 { return t.RSS }
+	}
+	l := lineChart("seconds")
+	l.YAxisList[0].Scale = opts.Bool(false)
+	drawn, all := 0, 0
+	for _, a := range v.runs[c.Run].Attempts {
+		measure, ok := a.Phase(record.Measure)
+		if a.Cell != c.Spec.ID || !a.Counted() || !ok {
+			continue
+		}
+		data := totals(a, method, measure.BeginNS, pick)
+		if len(data) == 0 {
+			continue
+		}
+		if all++; drawn >= launchesDrawn && a.ID != c.Representative {
+			continue
+		}
+		var line [][2]any
+		for _, p := range thin(data, points) {
+			line = append(line, [2]any{math.Round(p.x*1000) / 1000, digits(p.y)})
+		}
+		width := float32(1.2)
+		if a.ID == c.Representative {
+			width = 3
+		}
+		l.AddSeries(fmt.Sprintf("%s %d", c.Repeated(), a.Repetition), nil, bare(line), stroke(v.colour(cell), width, dash(drawn), len(line) == 1),
+			bandsOf(a, c, measure.BeginNS))
+		if a.ID != c.Representative {
+			faint(&l.MultiSeries[len(l.MultiSeries)-1])
+		}
+		drawn++
+	}
+	if drawn < 2 {
+		return nil
+	}
+	caption := fmt.Sprintf("%s of %d counted %s. 0 is where the measurement begins; bands and the heavy line are those of the one nearest to the median.",
+		titleCase(what), all, repeatedMany(c))
+	if all > drawn {
+		caption += fmt.Sprintf(" %d are drawn.", drawn)
+	}
+	return []drawing{{Name: "all, over each other", Caption: caption, Options: options(l)}}
+}
+
+// bandsOf marks the phases of the launch that stands for all.
+func bandsOf(a *record.Attempt, c *compare.Cell, zero int64) charts.SeriesOpts {
+	if a.ID != c.Representative {
+		return func(*charts.SingleSeries) {}
+	}
+	return bands(a, zero)
+}

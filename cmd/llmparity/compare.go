@@ -7,12 +7,12 @@ import (
 
 	"llmparity/compare"
 	"llmparity/internal/record"
-	"llmparity/reports"
 )
 
 func compareCommand() *cobra.Command {
-	var json, details bool
-	var html string
+	var details bool
+	var html, out string
+	var as formatFlags
 	var minEffect float64
 	var by []string
 	options := compare.Defaults()
@@ -28,6 +28,9 @@ the statistics don't call a difference is not called one. Figures of different
 classes of device are not set against each other.`,
 		Args: arguments(cobra.MinimumNArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error {
+			if err := as.check(out); err != nil {
+				return err
+			}
 			options.MinEffect = minEffect / 100
 			if c.Flags().Changed("by") {
 				options.By = append([]string{}, by...)
@@ -43,6 +46,7 @@ classes of device are not set against each other.`,
 				}
 				runs = append(runs, r)
 			}
+			defer frugal()()
 			result := compare.With(options, runs...)
 			if html != "" {
 				if err := writeHTML(html, "name another file with --html", result, runs...); err != nil {
@@ -52,13 +56,14 @@ classes of device are not set against each other.`,
 			if err := figures.write(c, result, runs...); err != nil {
 				return err
 			}
-			if json {
-				return reports.JSON(c.OutOrStdout(), result)
+			if as.given() {
+				return as.write(c, out, result, runs...)
 			}
 			return terminal(details)(c.OutOrStdout(), result)
 		},
 	}
-	c.Flags().BoolVar(&json, "json", false, "print the result as JSON, for machines")
+	as.register(c)
+	c.Flags().StringVarP(&out, "output", "o", "", "with --format the file or folder to write instead of standard output")
 	c.Flags().StringVar(&html, "html", "", "also write an HTML report to this file")
 	c.Flags().StringSliceVar(&by, "by", nil, "average over cells that have these fields in common: "+strings.Join(compare.Fields(), ", "))
 	c.Flags().Float64Var(&minEffect, "min-effect", 100*options.MinEffect, "percent below which a real difference is not one that matters")
@@ -67,5 +72,6 @@ classes of device are not set against each other.`,
 	figures.register(c)
 	detailsFlag(c, &details)
 	c.MarkFlagsMutuallyExclusive("json", "details")
+	c.MarkFlagsMutuallyExclusive("format", "details")
 	return c
 }

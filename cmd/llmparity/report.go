@@ -31,6 +31,7 @@ func reportCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			defer frugal()()
 			result := compare.Runs(r)
 			if as.given() {
 				return as.write(c, out, result, r)

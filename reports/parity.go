@@ -8,49 +8,213 @@ import (
 	"llmparity/compare"
 )
 
+// parityPart is all cells against each other, and then each pair.
+type parityPart struct {
+	Matrices []matrixTable
+	Pairs    []parityBlock
+}
+
+func newParityPart(v *view) parityPart {
+	var p parityPart
+	for _, m := range v.res.Matrices {
+		p.Matrices = append(p.Matrices, newMatrixTable(v, m))
+	}
+	for i, pair := range v.res.Parity {
+		p.Pairs = append(p.Pairs, newParityBlock(v, i, pair))
+	}
+	return p
+}
+
+// matrixTable is a matrix for reading: what is said of a pair leads to where it is said in full.
+type matrixTable struct {
+	Title string
+	Head  []headCell
+	Rows  []matrixRow
+}
+
+type headCell struct {
+	Name   string
+	Colour template.CSS
+}
+
+type matrixRow struct {
+	headCell
+	Cells []matrixCell
+}
+
+type matrixCell struct {
+	Class, Text, Forced string
+	Pair                int // number of the pair, from 1; 0: none
+}
+
+func newMatrixTable(v *view, m compare.Matrix) matrixTable {
+	t := matrixTable{Title: line(m.Title)}
+	classes := map[string]string{compare.Agreeing: "same", compare.Parting: "differs"}
+	for i, c := range m.Cells {
+		h := headCell{line(v.res.Cells[c].Label), template.CSS(v.colour(c))}
+		t.Head = append(t.Head, h)
+		row := matrixRow{headCell: h}
+		for _, e := range m.Rows[i] {
+			row.Cells = append(row.Cells, matrixCell{classes[e.State], line(e.Text), e.Forced, e.Parity + 1})
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	return t
+}
+
 // parityBlock is a pair with its tokens. Around holds the columns next to the first difference, or the first ones.
 type parityBlock struct {
+	Number           int // from 1
 	A, B             string
 	ColourA, ColourB template.CSS
 	Verdict          string
 	Identical        bool
 	Compared         bool
 	Tokenisation     string
-	Title            string // of the tokens
+	Tie              *tieTable // at the first difference
+	Unknown          string    // why there is none
+	Title            string    // of the tokens
 	Around           []tokenPair
 	HasText          bool
 	Shared           string // what both texts begin with
 	RestA, RestB     string
+	Forced           *forcedPart
+	Unforced         string // why there is none
 	PromptA, PromptB string // every id
 	AllA, AllB       string
 }
 
 type tokenPair struct {
-	Index   int // from 1
-	A, B    string
-	Differs bool
+	Index        int // from 1
+	A, B         string
+	TextA, TextB string // empty: not known
+	Differs      bool
 }
 
-// shownTokens is how many tokens the table around a difference has.
-const shownTokens = 24
+// tieTable is what either side thought of the place where texts part.
+type tieTable struct {
+	Place int // from 1
+	Rows  []tieRow
+}
 
-func newParityBlock(v *view, p compare.Parity) parityBlock {
-	b := parityBlock{A: line(v.res.Cells[p.A].Label), B: line(v.res.Cells[p.B].Label),
+type tieRow struct{ Cell, Says, Next, Apart string }
+
+// forcedPart is what both would have said of one text.
+type forcedPart struct {
+	Sentence, Own, Distance string
+	Positions               int
+	Differing               []int // places from 0
+	Places                  string
+	Rows                    []forcedRow
+	More                    int // differing places that have no row
+}
+
+type forcedRow struct {
+	Index                int // from 1
+	A, ApartA, B, ApartB string
+}
+
+// shownTokens is how many tokens the table around a difference has, and shownForced how many places at which engines differ have a row.
+const (
+	shownTokens = 24
+	shownForced = 12
+)
+
+func newParityBlock(v *view, i int, p compare.Parity) parityBlock {
+	b := parityBlock{Number: i + 1, A: line(v.res.Cells[p.A].Label), B: line(v.res.Cells[p.B].Label),
 		ColourA: template.CSS(v.colour(p.A)), ColourB: template.CSS(v.colour(p.B)), Verdict: line(p.Verdict),
 		Identical: p.Identical, Compared: p.Compared, Tokenisation: line(p.Tokenisation), HasText: p.TextA != "" || p.TextB != "",
-		PromptA: join(p.PromptA), PromptB: join(p.PromptB), AllA: join(p.IDsA), AllB: join(p.IDsB),
+		PromptA: join(p.PromptA), PromptB: join(p.PromptB), AllA: join(p.IDsA), AllB: join(p.IDsB), Unforced: line(p.Unforced),
 		Shared: clean(p.TextA[:p.Shared]), RestA: clean(p.TextA[p.Shared:]), RestB: clean(p.TextB[p.Shared:])}
+	a, c := textsOf(v.res, p.A), textsOf(v.res, p.B)
 	longest := max(len(p.IDsA), len(p.IDsB))
 	from := 0
-	b.Title = "The first token ids"
+	b.Title = "The first tokens"
 	if p.Compared && !p.Identical && longest > 0 {
 		from = max(0, p.Agreed-shownTokens/2)
-		b.Title = "Token ids around the first difference"
+		b.Title = "Tokens around the first difference"
 	}
 	for i := from; i < min(longest, from+shownTokens); i++ {
-		b.Around = append(b.Around, tokenPair{i + 1, at(p.IDsA, i), at(p.IDsB, i), at(p.IDsA, i) != at(p.IDsB, i)})
+		pair := tokenPair{Index: i + 1, A: at(p.IDsA, i), B: at(p.IDsB, i), Differs: at(p.IDsA, i) != at(p.IDsB, i)}
+		if i < len(p.IDsA) {
+			pair.TextA = a.text(p.IDsA[i])
+		}
+		if i < len(p.IDsB) {
+			pair.TextB = c.text(p.IDsB[i])
+		}
+		b.Around = append(b.Around, pair)
+	}
+	if d := p.First; d != nil {
+		b.Unknown = line(d.Unknown)
+		b.Tie = newTieTable(b, d, a, c)
+	}
+	if p.Forced != nil {
+		b.Forced = newForcedPart(b, p.Forced, a, c)
 	}
 	return b
+}
+
+func newTieTable(b parityBlock, d *compare.Divergence, a, c texts) *tieTable {
+	t := &tieTable{Place: d.Index + 1}
+	for _, side := range []struct {
+		name string
+		m    *compare.Margin
+		of   texts
+	}{{b.A, d.MarginA, a}, {b.B, d.MarginB, c}} {
+		if m := side.m; m != nil {
+			t.Rows = append(t.Rows, tieRow{side.name, side.of.token(m.ID), side.of.token(m.NextID), num(m.Nats)})
+		}
+	}
+	if len(t.Rows) == 0 {
+		return nil
+	}
+	return t
+}
+
+func newForcedPart(b parityBlock, f *compare.Forced, a, c texts) *forcedPart {
+	out := &forcedPart{Positions: f.Positions,
+		Sentence: fmt.Sprintf("At %d of %d places of the text of %s (%s %%) both would have said the same.", f.Agreed, f.Positions, line(f.Of),
+			num(100*f.Share)),
+		Own: fmt.Sprintf("%s would have said what stands there at %d of them, %s at %d.", b.A, f.OwnA, b.B, f.OwnB)}
+	var places []string
+	for i, d := range f.Differing {
+		out.Differing = append(out.Differing, d.Index)
+		if i < shownForced {
+			out.Rows = append(out.Rows, forcedRow{d.Index + 1, a.token(d.MarginA.ID), num(d.MarginA.Nats), c.token(d.MarginB.ID), num(d.MarginB.Nats)})
+			places = append(places, fmt.Sprint(d.Index+1))
+		}
+	}
+	out.More = len(f.Differing) - len(out.Rows)
+	out.Places = strings.Join(places, ", ")
+	if out.More > 0 {
+		out.Places += fmt.Sprintf(" and %d more", out.More)
+	}
+	if d := f.Distance; d != nil {
+		out.Distance = fmt.Sprintf("Log-probabilities of the same tokens lie %s apart on average and %s at most, at token %d; those of tokens that "+
+			"either gives 1 %% or more, %s at most. Over %d log-probabilities that both told.", num(d.Mean), num(d.Max), d.MaxAt+1,
+			num(d.MaxLikely), d.Compared)
+		out.Distance += fmt.Sprintf(" The Kullback-Leibler divergence is at least %s nats a token on average, at least %s at its highest: the likeliest "+
+			"tokens are known one by one, the rest as one sum.", num(d.KLMean), num(d.KLMax))
+	}
+	return out
+}
+
+// texts are those of tokens in a run; nil where they are not known.
+type texts map[int]string
+
+func textsOf(res *compare.Result, cell int) texts { return res.Runs[res.Cells[cell].Run].Pieces }
+
+var spaces = strings.NewReplacer(" ", "␣", "\n", "⏎", "\t", "⇥")
+
+// text is a token as it can be seen; empty where it is not known.
+func (t texts) text(id int) string { return shorten(line(spaces.Replace(t[id])), 24) }
+
+// token is a token by its text and id.
+func (t texts) token(id int) string {
+	if text := t.text(id); text != "" {
+		return fmt.Sprintf("%s (%d)", text, id)
+	}
+	return fmt.Sprint(id)
 }
 
 func at(ids []int, i int) string {
@@ -62,4 +226,22 @@ func at(ids []int, i int) string {
 
 func join(ids []int) string {
 	return strings.Trim(fmt.Sprint(ids), "[]")
+}
+
+// parityLines says of each pair what there is to say, for a terminal.
+func parityLines(res *compare.Result) []string {
+	var out []string
+	for _, p := range res.Parity {
+		a, b := res.Cells[p.A].Label, res.Cells[p.B].Label
+		text := fmt.Sprintf("%s and %s: %s. Prompt: %s.", a, b, p.Verdict, p.Tokenisation)
+		if f := p.Forced; f != nil {
+			part := newForcedPart(parityBlock{A: a, B: b}, f, nil, nil)
+			text += " " + part.Sentence
+			if d := f.Distance; d != nil {
+				text += fmt.Sprintf(" Log-probabilities lie up to %s apart, those of tokens of at least 1 %% up to %s.", num(d.Max), num(d.MaxLikely))
+			}
+		}
+		out = append(out, text)
+	}
+	return out
 }

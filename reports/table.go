@@ -56,7 +56,7 @@ func (t *table) write(w io.Writer) error {
 	t.section("What a token takes", "- ", growthLines(t.res))
 	t.hardware()
 	t.section("Parity", "- ", t.parity())
-	t.section("Ratios", "- ", t.ratios())
+	t.compared()
 	t.section("Warnings", "! ", t.warnings())
 	_, err := io.WriteString(w, t.b.String())
 	return err
@@ -108,12 +108,7 @@ func (t *table) section(title, mark string, lines []string) {
 }
 
 func (t *table) parity() []string {
-	var out []string
-	for _, p := range t.res.Parity {
-		out = append(out, fmt.Sprintf("%s and %s: %s. Prompt: %s.", t.res.Cells[p.A].Label, t.res.Cells[p.B].Label, p.Verdict,
-			p.Tokenisation))
-	}
-	return append(out, t.self()...)
+	return append(parityLines(t.res), t.self()...)
 }
 
 // self says how cells agree with themselves, what several have in common once.

@@ -56,7 +56,7 @@ func (t *table) write(w io.Writer) error {
 	t.section("What a token takes", "- ", growthLines(t.res))
 	t.hardware()
 	t.section("Parity", "- ", t.parity())
-	t.compared()
+	t.section("Ratios", "- ", t.ratios())
 	t.section("Warnings", "! ", t.warnings())
 	_, err := io.WriteString(w, t.b.String())
 	return err

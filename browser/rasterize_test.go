@@ -1,0 +1,56 @@
+package browser
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"llmparity/internal/fault"
+)
+
+// A sheet runs scripts, light, without a network, and tells what went wrong; breaking off ends the call.
+func TestSheet(t *testing.T) {
+	var asked atomic.Int32
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked.Add(1) }))
+	defer server.Close()
+	s, err := OpenSheet(t.Context(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	if got, err := s.Run(t.Context(), `(async () => matchMedia("(prefers-color-scheme: light)").matches + " " + devicePixelRatio)()`); err != nil || got != "true 1" {
+		t.Errorf("%q, %v", got, err)
+	}
+	port := server.URL[strings.LastIndexByte(server.URL, ':'):]
+	for _, address := range []string{"http://localhost" + port, server.URL} {
+		script := fmt.Sprintf(`new Promise((done) => { const i = new Image(); i.onload = i.onerror = (e) => done(e.type); i.src = %q; })`, address+"/x.png")
+		if got, err := s.Run(t.Context(), script); err != nil || got != "error" || asked.Load() > 0 {
+			t.Errorf("%s: %q, %v, asked %d times", address, got, err, asked.Load())
+		}
+	}
+	if _, err := s.Run(t.Context(), `Promise.reject(new Error("no ink"))`); err == nil || !strings.Contains(err.Error(), "no ink") {
+		t.Errorf("a script that fails: %v", err)
+	}
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := s.Run(over, `new Promise(() => {})`); !errors.Is(err, context.Canceled) {
+		t.Errorf("a call that is broken off: %v", err)
+	}
+}
+
+func TestSheetWithoutABrowser(t *testing.T) {
+	_, err := OpenSheet(t.Context(), t.TempDir()+"/none")
+	var f *fault.Error
+	if !errors.As(err, &f) || f.Kind != fault.NoChrome {
+		t.Errorf("%v", err)
+	}
+}

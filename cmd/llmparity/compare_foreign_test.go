@@ -1,0 +1,85 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"llmparity/browser"
+	"llmparity/compare/comparetest"
+	"llmparity/internal/fault"
+)
+
+// A run beside a CSV file of another program's: a table, and a page that a browser opens and draws.
+func TestCompareARunWithForeignRows(t *testing.T) {
+	root := t.TempDir()
+	run := comparetest.Write(t, root, "mine", comparetest.Native(2))
+	rows := filepath.Join("..", "..", "internal", "foreign", "testdata", "profiler.csv")
+	html := filepath.Join(root, "beside.html")
+	var out, errs strings.Builder
+	if code := execute([]string{"compare", run, rows, "--html", html}, &out, &errs); code != 0 {
+		t.Fatal(code, errs.String())
+	}
+	for _, want := range []string{"llamacpp", "ollama-run1", "webllm-run1", "RSS sum", "1536", "JavaScript heap", "96.5", "rows that another program wrote", "profiler.csv"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("the table has no %q:\n%s", want, &out)
+		}
+	}
+	text, err := os.ReadFile(html)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sheet, err := browser.OpenSheet(t.Context(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := sheet.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	page, err := json.Marshal(string(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := sheet.Run(t.Context(), `(async () => {
+		const frame = document.createElement("iframe");
+		frame.width = 1200; frame.height = 900;
+		const loaded = new Promise((done) => { frame.onload = done; });
+		frame.srcdoc = `+string(page)+`;
+		document.body.append(frame);
+		await loaded;
+		const doc = frame.contentDocument, out = [];
+		for (const figure of doc.querySelectorAll('[data-chart^="memory-"]')) {
+			for (let n = 0; n < 600 && !figure.querySelector(".plot svg path"); n++) {
+				figure.scrollIntoView();
+				await new Promise((done) => setTimeout(done, 50));
+			}
+			out.push(figure.dataset.chart + ":" + (figure.querySelectorAll(".plot svg path").length > 3));
+		}
+		return out.join(" ");
+	})()`)
+	if err != nil || got != "memory-0:true memory-1:true memory-2:true" {
+		t.Errorf("the page shows %q, %v", got, err)
+	}
+}
+
+func TestCompareSaysWhatIsNoRunAndNoRows(t *testing.T) {
+	dir := t.TempDir()
+	wrong := filepath.Join(dir, "wrong.csv")
+	if err := os.WriteFile(wrong, []byte("timestamp;label;rss_mb\n1705314600;a;1,5\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]string{
+		wrong:                          "wrong.csv line 1: the columns are not separated by commas",
+		filepath.Join(dir, "none.csv"): "name a run folder or a CSV file",
+		dir:                            "is not a run folder",
+	} {
+		var out, errs strings.Builder
+		if code := execute([]string{"compare", path}, &out, &errs); code != int(fault.BadRecord) || !strings.Contains(errs.String(), want) || strings.Count(errs.String(), "\n") != 1 {
+			t.Errorf("%s: exit code %d: %s", path, code, &errs)
+		}
+	}
+}

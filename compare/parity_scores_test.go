@@ -80,7 +80,7 @@ func TestNothingElseIsCalledRounding(t *testing.T) {
 		}, "0.050 for llamacpp apart: more than rounding", ""},
 		"everything differs": {func(web, llama *comparetest.Engine) {
 			web.Scores = opinion(llama.IDs, map[int]int{6: 511}, 0.5, 0.4)
-		}, "no more than the two differ by at other places", ""},
+		}, ", no more than the arithmetic of the two differs by at other places", ""},
 		"a near tie, and nothing differs elsewhere": {func(web, llama *comparetest.Engine) {
 			web.Scores = opinion(llama.IDs, map[int]int{6: 511}, 0.03, 0.0001)
 		}, "a near tie, but at other places the two differ by no more than", ""},

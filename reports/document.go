@@ -30,6 +30,7 @@ type document struct {
 	Summary       []summaryRow
 	Points        *grid
 	Ratios        []string
+	Compared      ratiosPart
 	Charts        map[string][]chart
 	Breakdown     breakdownPart
 	Components    componentsPart
@@ -123,6 +124,7 @@ func newDocument(v *view) (*document, error) {
 			d.Ratios = append(d.Ratios, r.Verdict)
 		}
 	}
+	d.Compared = newRatiosPart(v.res)
 	for i := range v.res.Cells {
 		d.Summary = append(d.Summary, v.summary(i))
 		d.Engines = append(d.Engines, v.engine(i))

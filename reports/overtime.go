@@ -25,7 +25,7 @@ func memoryOverTime(v *view) []chart {
 			lines += len(a.Sources) + 2
 		}
 	}
-	points := min(240, max(45, pointBudget/lines))
+	points := min(240, max(15, pointBudget/lines))
 	var out []chart
 	for i := range v.res.Cells {
 		if c, ok := v.memoryOf(i, points); ok {
@@ -104,7 +104,7 @@ func (v *view) timeline(cell int, a *record.Attempt, points int) map[string]any 
 		if len(data) > 0 {
 			more = append(more, charts.WithLineStyleOpts(s), charts.WithItemStyleOpts(opts.ItemStyle{Color: s.Color}),
 				charts.WithLineChartOpts(opts.LineChart{ShowSymbol: opts.Bool(len(data) == 1), SymbolSize: 5}))
-			l.AddSeries(name, lineData(thin(data, points)), more...)
+			l.AddSeries(name, nil, append(more, bare(pairs(thin(data, points))))...)
 		}
 	}
 	add("total PSS", totals(a, record.MethodSmapsRollup, zero, func(t record.TotalRow) float64 { return t.PSS }),
@@ -132,10 +132,11 @@ func (v *view) timeline(cell int, a *record.Attempt, points int) map[string]any 
 	return options(l)
 }
 
-func lineData(points []xy) []opts.LineData {
-	out := make([]opts.LineData, len(points))
+// pairs are to the millisecond and the hundredth of a MiB.
+func pairs(points []xy) [][2]any {
+	out := make([][2]any, len(points))
 	for i, p := range points {
-		out[i] = opts.LineData{Value: []float64{math.Round(p.x*1000) / 1000, digits(p.y)}}
+		out[i] = [2]any{math.Round(p.x*1000) / 1000, digits(p.y)}
 	}
 	return out
 }
@@ -143,20 +144,25 @@ func lineData(points []xy) []opts.LineData {
 func seconds(ns, zero int64) float64 { return float64(ns-zero) / 1e9 }
 
 func totals(a *record.Attempt, method string, zero int64, pick func(record.TotalRow) float64) []xy {
-	var out []xy
-	for _, t := range a.Totals {
-		if y := pick(t); t.Method == method && !math.IsNaN(y) {
-			out = append(out, xy{seconds(t.NS, zero), y})
-		}
-	}
-	return out
+	return seriesOf(a.Totals, func(t *record.TotalRow) (int64, float64, bool) { return t.NS, pick(*t), t.Method == method }, zero)
 }
 
 func samples(a *record.Attempt, source int, zero int64, pick func(record.SampleRow) float64) []xy {
-	var out []xy
-	for _, s := range a.Samples {
-		if y := pick(s); s.Source == source && !math.IsNaN(y) {
-			out = append(out, xy{seconds(s.NS, zero), y})
+	return seriesOf(a.Samples, func(s *record.SampleRow) (int64, float64, bool) { return s.NS, pick(*s), s.Source == source }, zero)
+}
+
+// seriesOf are the points of the rows that are wanted and known. They are counted first: of a long run's they take as much memory as all else.
+func seriesOf[Row any](rows []Row, of func(*Row) (ns int64, y float64, wanted bool), zero int64) []xy {
+	n := 0
+	for i := range rows {
+		if _, y, wanted := of(&rows[i]); wanted && !math.IsNaN(y) {
+			n++
+		}
+	}
+	out := make([]xy, 0, n)
+	for i := range rows {
+		if ns, y, wanted := of(&rows[i]); wanted && !math.IsNaN(y) {
+			out = append(out, xy{seconds(ns, zero), y})
 		}
 	}
 	return out
@@ -271,7 +277,7 @@ func figureCell(f compare.Figure) (value, under string) {
 		return "–", f.Absent
 	}
 	if f.Interval == nil {
-		return num(f.Center()), fmt.Sprintf("%s: %d", f.Note, f.N)
+		return num(f.Center()), fmt.Sprintf("%s: %d", f.Note, f.N) + beside(f)
 	}
-	return num(f.Center()), num(f.Interval.Lo) + " – " + num(f.Interval.Hi)
+	return num(f.Center()), num(f.Interval.Lo) + " – " + num(f.Interval.Hi) + beside(f)
 }

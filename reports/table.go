@@ -40,6 +40,9 @@ func (t *table) write(w io.Writer) error {
 		t.engines()
 		t.b.WriteString(wrap("Median over counted launches; ±: the wider side of the median's 95 % interval; (n=…): too "+
 			"few runs for one.", "", "", width))
+		if t.marked() {
+			t.b.WriteString("!: outliers, a trend or noise, which the warnings name.\n")
+		}
 		t.pieces()
 	}
 	t.section("", "", t.res.Verdict)
@@ -56,7 +59,7 @@ func (t *table) write(w io.Writer) error {
 	t.section("What a token takes", "- ", growthLines(t.res))
 	t.hardware()
 	t.section("Parity", "- ", t.parity())
-	t.section("Ratios", "- ", t.ratios())
+	t.compared()
 	t.section("Warnings", "! ", t.warnings())
 	_, err := io.WriteString(w, t.b.String())
 	return err

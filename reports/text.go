@@ -29,16 +29,20 @@ func num(v float64) string {
 	return strconv.FormatFloat(v, 'g', 3, 64)
 }
 
-// spread is the wider side of the interval in percent of the median.
+// spread is the wider side of the interval in percent of the median, with a mark where there is something to know of the launches.
 func spread(f compare.Figure) string {
+	mark := ""
+	if len(f.Warnings) > 0 {
+		mark = "!"
+	}
 	switch {
 	case f.Interval == nil:
-		return fmt.Sprintf("(n=%d)", f.N)
+		return fmt.Sprintf("(n=%d)", f.N) + mark
 	case f.Center() == 0:
-		return fmt.Sprintf("[%s, %s]", num(f.Interval.Lo), num(f.Interval.Hi))
+		return fmt.Sprintf("[%s, %s]", num(f.Interval.Lo), num(f.Interval.Hi)) + mark
 	}
 	half := max(f.Interval.Hi-f.Center(), f.Center()-f.Interval.Lo)
-	return "±" + strings.TrimSuffix(strconv.FormatFloat(100*half/math.Abs(f.Center()), 'f', 1, 64), ".0") + "%"
+	return "±" + strings.TrimSuffix(strconv.FormatFloat(100*half/math.Abs(f.Center()), 'f', 1, 64), ".0") + "%" + mark
 }
 
 // clean makes a text from a record safe to look at: what would move the cursor, hide text or turn its direction is spelt out.

@@ -73,7 +73,8 @@ type GrowthLine struct {
 }
 
 const growthHow = "within each launch the median slope between all pairs of readings (Theil-Sen) while it generated, tokens counted " +
-	"with the prompt's, a reading between two tokens in proportion; of more than 200 readings the first of each of 200 equal stretches. " +
+	"with the prompt's, a reading between two tokens in proportion; of more than 200 readings in a launch the first of each of about 200 equal stretches. Of several " +
+	"requests in a launch the median. " +
 	"Launches are taken together by their median, with its interval: readings within one are not independent"
 
 const edgesHow = "by readings at the ends of warm-up and measurement, and of the load where they don't suffice, over the tokens of the last " +
@@ -155,15 +156,18 @@ func (r *Rate) follow(a *record.Attempt, all []track, clock clocks) {
 		return
 	}
 	var slopes []float64
-	for _, q := range a.Measured() {
-		points := t.within(q)
+	requests := a.Measured()
+	each := max(minReadings*4, pointsAtMost/len(requests)) // what a launch costs does not go by how many it has
+	for _, q := range requests {
+		points := bucketed(t.within(q), each)
 		if len(points) < minReadings {
 			r.Absent = fmt.Sprintf("fewer than %d readings while it generated", minReadings)
 			continue
 		}
 		if line, ok := theilSen(points); ok {
-			slopes = append(slopes, line.slope*record.MiB)
-			r.line(a.ID, points, line)
+			if slopes = append(slopes, line.slope*record.MiB); len(slopes) == 1 {
+				r.line(a.ID, points, line)
+			}
 		}
 	}
 	r.add(a.ID, median(slopes))
@@ -172,15 +176,14 @@ func (r *Rate) follow(a *record.Attempt, all []track, clock clocks) {
 // within are a request's readings over the tokens that there were by then, those of the prompt among them.
 func (t track) within(q *record.Request) []xy {
 	var out []xy
-	per := 1.0 // tokens a piece
-	if len(q.Tokens) > 0 {
-		per = float64(q.Tokened()) / float64(len(q.Tokens))
-	}
-	for _, r := range t.readings {
-		k := sort.Search(len(q.Tokens), func(i int) bool { return q.Tokens[i].NS > r.ns }) // tokens by then
-		if k == 0 || k == len(q.Tokens) && r.ns > q.Tokens[k-1].NS {
-			continue
+	per := float64(q.Tokened()) / float64(len(q.Tokens)) // tokens a piece
+	first, last := q.Tokens[0].NS, q.Tokens[len(q.Tokens)-1].NS
+	begin := sort.Search(len(t.readings), func(i int) bool { return t.readings[i].ns >= first })
+	for _, r := range t.readings[begin:] {
+		if r.ns > last {
+			break
 		}
+		k := sort.Search(len(q.Tokens), func(i int) bool { return q.Tokens[i].NS > r.ns }) // tokens by then
 		n := float64(k)
 		if k < len(q.Tokens) {
 			n += float64(r.ns-q.Tokens[k-1].NS) / float64(q.Tokens[k].NS-q.Tokens[k-1].NS)

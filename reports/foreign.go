@@ -45,7 +45,7 @@ func (v *view) foreignTimeline(cell int, a *record.Attempt, points int) map[stri
 	)
 	add := func(name string, data []xy, colour string, width float32, kind string) {
 		if len(data) > 0 {
-			l.AddSeries(name, lineData(thin(data, points)), charts.WithLineStyleOpts(opts.LineStyle{Color: colour, Width: width, Type: kind}),
+			l.AddSeries(name, nil, bare(pairs(thin(data, points))), charts.WithLineStyleOpts(opts.LineStyle{Color: colour, Width: width, Type: kind}),
 				charts.WithItemStyleOpts(opts.ItemStyle{Color: colour}),
 				charts.WithLineChartOpts(opts.LineChart{ShowSymbol: opts.Bool(len(data) == 1), SymbolSize: 5}))
 		}

@@ -21,6 +21,7 @@ import (
 	"llmparity/internal/fault"
 	"llmparity/internal/record"
 	"llmparity/internal/sample/gpu"
+	"llmparity/internal/schematest"
 )
 
 // told runs doctor and reads what it prints for machines.
@@ -32,6 +33,7 @@ func told(t *testing.T, env []string, args ...string) (d diagnosis, stderr strin
 	if err := json.Unmarshal([]byte(stdout), &d); err != nil {
 		t.Fatalf("%v\n%s%s", err, stdout, stderr)
 	}
+	schematest.Valid(t, "doctor", []byte(stdout))
 	if left, err := os.ReadDir(filepath.Join(cmd.Dir, "tmp")); err != nil || len(left) > 0 {
 		t.Errorf("left behind: %v %v", left, err)
 	}

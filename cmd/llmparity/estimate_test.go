@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"llmparity/internal/fault"
+	"llmparity/internal/schematest"
 	"llmparity/internal/tiny"
 )
 
@@ -48,6 +49,7 @@ func TestEstimateJSON(t *testing.T) {
 		if code := execute([]string{"estimate", path, "--engine", engine, "--json"}, &out, &errs); code != 0 {
 			t.Fatalf("code %d, %s", code, errs.String())
 		}
+		schematest.Valid(t, "estimate", []byte(out.String()))
 		var j struct {
 			Schema    string                  `json:"schema_version"`
 			Breakdown map[string]any          `json:"memory_breakdown"`

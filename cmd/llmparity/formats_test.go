@@ -1,0 +1,165 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"llmparity/compare"
+	"llmparity/compare/comparetest"
+	"llmparity/docs/schemas"
+	"llmparity/internal/fault"
+	"llmparity/internal/record"
+	"llmparity/internal/recount"
+	"llmparity/internal/schematest"
+	"llmparity/reports/reportstest"
+)
+
+var update = flag.Bool("update", false, "write the published schemas anew")
+
+// Every format goes where docs/formats.md says: one text to standard output or into a file, several files into a folder.
+func TestFormatsGoWhereTheyShould(t *testing.T) {
+	root := t.TempDir()
+	a := comparetest.Write(t, root, "a", comparetest.Browser(2), comparetest.Native(2))
+	b := comparetest.Write(t, root, "b", comparetest.Native(2))
+	before := filesIn(t, a)
+	begins := map[string]string{"table": "launches", "json": "{\n", "markdown": "## ", "benchstat": "Unit ", "junit": "<?xml", "html": "<!doctype html>", "csv": "run,run_name,cell,"}
+	for _, command := range [][]string{{"report", a}, {"compare", a, b}} {
+		for _, f := range formats() {
+			args := append(slices.Clone(command), "--format", f.name)
+			if f.text != nil {
+				out, errs, code := called(args...)
+				if code != 0 || !strings.HasPrefix(strings.TrimSpace(out), strings.TrimSpace(begins[f.name])) {
+					t.Errorf("%q: exit code %d, %s, %.60q", args, code, errs, out)
+				}
+				if f.file == nil {
+					path := filepath.Join(root, "one."+f.name)
+					if printed, errs, code := called(append(args, "-o", path)...); code != 0 || printed != "" {
+						t.Errorf("%q -o: exit code %d, %s, %q", args, code, errs, printed)
+					}
+					if text, err := os.ReadFile(path); err != nil || string(text) != out {
+						t.Errorf("%q: what -o wrote is not what is printed (%v)", args, err)
+					}
+				}
+			}
+			if f.file != nil {
+				dir := filepath.Join(root, command[0], f.name)
+				if printed, errs, code := called(append(args, "-o", dir)...); code != 0 || printed != "" {
+					t.Errorf("%q -o: exit code %d, %s, %q", args, code, errs, printed)
+				}
+				var want []string
+				for _, name := range []string{"metrics", "samples", "summary", "tokens", "totals"} {
+					want = append(want, name+"."+f.name)
+				}
+				if got := filesIn(t, dir); !slices.Equal(got, want) {
+					t.Errorf("%q wrote %q, want %q", args, got, want)
+				}
+			}
+		}
+	}
+	if after := filesIn(t, a); !slices.Equal(before, after) {
+		t.Errorf("the run's folder had %q and has %q", before, after)
+	}
+}
+
+func TestFormatFaults(t *testing.T) {
+	dir := comparetest.Write(t, t.TempDir(), "a", comparetest.Native(1))
+	for want, args := range map[string][]string{
+		`there is no format "pdf"; there are: table, json`: {"report", dir, "--format", "pdf"},
+		"parquet is several files; name a folder with -o":  {"report", dir, "--format", "parquet"},
+		"[format json]":                               {"report", dir, "--format", "csv", "--json"},
+		"name another folder with -o":                 {"report", dir, "--format", "csv", "-o", filepath.Join(dir, "run.json")},
+		"name another file with -o":                   {"compare", dir, "--format", "json", "-o", filepath.Join(dir, "no", "such.json")},
+		"there is no schema \"nothing\", there are: ": {"schema", "nothing"},
+	} {
+		_, errs, code := called(args...)
+		if code == 0 || !strings.Contains(errs, want) || strings.Count(errs, "\n") != 1 {
+			t.Errorf("%q: exit code %d, %q, want %q", args, code, errs, want)
+		}
+	}
+	if _, _, code := called("report", dir, "--format", "parquet"); code != int(fault.Usage) {
+		t.Errorf("exit code %d, want that of usage", code)
+	}
+}
+
+func called(args ...string) (out, errs string, code int) {
+	var o, e bytes.Buffer
+	code = execute(args, &o, &e)
+	return o.String(), e.String(), code
+}
+
+func filesIn(t *testing.T, dir string) []string {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []string
+	for _, e := range entries {
+		out = append(out, e.Name())
+	}
+	return out
+}
+
+// What is printed as JSON is as the schema says that is printed too.
+func TestSchemas(t *testing.T) {
+	const how = "go test ./cmd/llmparity -run Schemas -update"
+	schematest.Published(t, "doctor", diagnosis{}, schematest.Options{ID: doctorSchema, Title: "what doctor --json prints",
+		Const: map[string]string{"diagnosis.schema": doctorSchema}, Nullable: []string{"diagnosis.libraries"}}, *update, how)
+	schematest.Published(t, "estimate", estimateJSON{}, schematest.Options{ID: "llmparity.estimate/2.0", Title: "what estimate --json prints",
+		Const: map[string]string{"estimateJSON.schema_version": "2.0", "estimateJSON.kind": "estimate"}, Nullable: []string{"Risk.places"}}, *update, how)
+	for _, name := range schemas.Names() {
+		out, errs, code := called("schema", name)
+		var doc map[string]any
+		if err := json.Unmarshal([]byte(out), &doc); code != 0 || err != nil || doc["$schema"] != "https://json-schema.org/draft/2020-12/schema" {
+			t.Errorf("schema %s: exit code %d, %s, %v", name, code, errs, err)
+		}
+	}
+	dir := comparetest.Write(t, t.TempDir(), "a", comparetest.Browser(2), comparetest.Native(2))
+	out, errs, code := called("compare", dir, dir, "--json")
+	if code != 0 {
+		t.Fatal(errs)
+	}
+	schematest.Valid(t, "result", []byte(out))
+}
+
+// checkExports holds a real run's files against their schemas, its report against its own CSV, and its renderers against one another.
+func checkExports(t *testing.T, dir string) {
+	t.Helper()
+	r, err := record.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	reportstest.SameDigits(t, compare.Runs(r), r)
+	schematest.RunFolder(t, dir)
+	result, errs, code := called("report", dir, "--json")
+	if code != 0 {
+		t.Fatal(errs)
+	}
+	schematest.Valid(t, "result", []byte(result))
+	page, err := os.ReadFile(filepath.Join(dir, "report.html"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	recount.Check(t, []byte(result), string(page), dir)
+	profiles, err := filepath.Glob(filepath.Join(dir, "profile-*.json"))
+	if err != nil || len(profiles) == 0 {
+		t.Fatalf("no profile in %s (%v)", dir, err)
+	}
+	for _, path := range profiles {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		schematest.Valid(t, "profile", text)
+	}
+	summary, errs, code := called("report", dir, "--format", "csv")
+	if left, err := os.ReadFile(filepath.Join(dir, "summary.csv")); code != 0 || err != nil || string(left) != summary {
+		t.Errorf("summary.csv of the run is not what the report gives: %s %v", errs, err)
+	}
+}

@@ -1,6 +1,7 @@
 package compare
 
 import (
+	"fmt"
 	"math"
 	"slices"
 
@@ -94,9 +95,14 @@ func (f Figure) Center() float64 {
 	return *f.Median
 }
 
-// add keeps a launch's value; what is not a number is no value.
+// add keeps a launch's value; what is not a number is no value, and neither is a time of less than none.
 func (f *Figure) add(attempt int, v float64) {
-	if !math.IsNaN(v) && !math.IsInf(v, 0) {
+	switch {
+	case math.IsNaN(v), math.IsInf(v, 0):
+	case v < 0 && f.Unit == "ms":
+		f.Warnings = append(f.Warnings, record.Warning{Code: "clock-backwards",
+			Text: fmt.Sprintf("that of launch %d is left out: by the record it ended before it began", attempt)})
+	default:
 		f.Values = append(f.Values, Value{attempt, round(v, 6)})
 	}
 }

@@ -22,6 +22,9 @@ func gaps(r *record.Request) []float64 {
 			end++
 		}
 		gap := float64(r.Tokens[at].NS-r.Tokens[before].NS) / ms / float64(end-at)
+		if gap < 0 {
+			return nil // a clock ran backwards: none of its times is to be believed
+		}
 		out = append(out, slices.Repeat([]float64{gap}, end-at)...)
 		before, at = at, end
 	}

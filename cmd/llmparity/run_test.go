@@ -60,6 +60,7 @@ func TestRunMeasuresComparesAndReports(t *testing.T) {
 		t.Errorf("profile: %+v", profile)
 	}
 
+	checkExports(t, latest)
 	both := program(t, "compare", "--json", latest, latest)
 	out, stderr, code := output(t, both)
 	if code != 0 || !json.Valid([]byte(out)) {

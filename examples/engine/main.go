@@ -30,6 +30,10 @@ type request struct {
 	MaxTokens   int `json:"max_tokens"`
 	Temperature float64
 	IgnoreEOS   bool `json:"ignore_eos"`
+	// score
+	PromptIDs []int `json:"prompt_ids"`
+	IDs       []int
+	Top       int
 }
 
 // fields are a line's.
@@ -87,13 +91,15 @@ func (e *engine) answer(r request) {
 	switch r.Op {
 	case "hello":
 		f = fields{"protocol": 1, "name": "reference", "version": "1", "device": fields{"class": "cpu"},
-			"caps":   fields{"ids": true, "exact": true, "ignore_eos": true},
+			"caps":   fields{"ids": true, "exact": true, "ignore_eos": true, "scores": true},
 			"policy": fields{"weights_dtype": "f32", "kv_dtype": "f32", "threads": "1", "prompt_cache": "off"}}
 	case "load":
 		err = e.load(r)
 		f["context"] = e.context
 	case "generate":
 		f, err = e.generate(r)
+	case "score":
+		err = e.score(r)
 	case "unload":
 		e.model, e.tokenizer = nil, nil
 		debug.FreeOSMemory() // now, not when the runtime sees fit

@@ -57,7 +57,7 @@ func (e *Engine) Caps() engine.Caps {
 	defer e.mu.Unlock()
 	c := e.hello.Caps
 	return engine.Caps{IgnoreEOS: c.IgnoreEOS, Resident: true, TokenIDs: c.IDs, Exact: c.Exact, PromptCache: c.PromptCache,
-		Served: slices.Contains(e.hello.Formats, record.Served), Requests: 1, Isolation: record.OfLaunch}
+		Served: slices.Contains(e.hello.Formats, record.Served), Requests: 1, Isolation: record.OfLaunch, Scores: c.Scores}
 }
 
 // ggufFormat is that of models where nobody says another.

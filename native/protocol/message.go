@@ -20,6 +20,7 @@ const (
 	opHello    = "hello"
 	opLoad     = "load"
 	opGenerate = "generate"
+	opScore    = "score" // only of an engine that says it can
 	opUnload   = "unload"
 	opCancel   = "cancel" // has no answer of its own
 )
@@ -51,6 +52,13 @@ type (
 		MaxTokens   int     `json:"max_tokens"`
 		Temperature float64 `json:"temperature"`
 		IgnoreEOS   bool    `json:"ignore_eos"`
+	}
+	scoreRequest struct {
+		ID        int    `json:"id"`
+		Op        string `json:"op"`
+		PromptIDs []int  `json:"prompt_ids"`
+		IDs       []int  `json:"ids"` // forced, one after the other
+		Top       int    `json:"top"`
 	}
 	plainRequest struct {
 		ID int    `json:"id"`
@@ -94,6 +102,10 @@ type message struct {
 	Text  string `json:"text"`
 	NS    *int64 `json:"t_ns"`
 
+	// token, in answer to score
+	LogProb *float64    `json:"logprob"`
+	Top     []candidate `json:"top"`
+
 	// done, of generate
 	Finish       string             `json:"finish"`
 	PromptIDs    []int              `json:"prompt_ids"`
@@ -105,6 +117,12 @@ type message struct {
 	// error
 	Class   string `json:"class"`
 	Message string `json:"message"`
+}
+
+// candidate is a token that might have come.
+type candidate struct {
+	Token   *int     `json:"token"`
+	LogProb *float64 `json:"logprob"`
 }
 
 // last tells whether the message ends its request.
@@ -123,6 +141,7 @@ type caps struct {
 	Exact       bool `json:"exact"`
 	IgnoreEOS   bool `json:"ignore_eos"`
 	PromptCache bool `json:"prompt_cache"`
+	Scores      bool `json:"scores"`
 }
 
 // String names what can be done, for people.
@@ -131,7 +150,8 @@ func (c caps) String() string {
 	for _, cap := range []struct {
 		is   bool
 		name string
-	}{{c.IDs, "ids"}, {c.Exact, "exact"}, {c.IgnoreEOS, "ignore_eos"}, {c.PromptCache, "prompt_cache"}} {
+	}{{c.IDs, "ids"}, {c.Exact, "exact"}, {c.IgnoreEOS, "ignore_eos"}, {c.PromptCache, "prompt_cache"},
+		{c.Scores, "scores"}} {
 		if cap.is {
 			can = append(can, cap.name)
 		}
@@ -225,6 +245,8 @@ func (m message) checkHello(clock string) error {
 		return errors.New(`"version" is missing: figures of another version are other figures`)
 	case m.Device == nil || !slices.Contains([]record.DeviceClass{record.CPU, record.GPU, record.SoftwareAdapter}, m.Device.Class):
 		return fmt.Errorf(`"device" needs a "class": %s, %s or %s`, record.CPU, record.GPU, record.SoftwareAdapter)
+	case m.Caps.Scores && !m.Caps.IDs:
+		return errors.New(`"caps" has "scores" without "ids": a text that is scored is one of ids`)
 	case m.Clock != "" && m.Clock != clock:
 		return fmt.Errorf(`"clock" is %.40q, and %q was offered`, m.Clock, clock)
 	}
@@ -236,6 +258,8 @@ func example(op string, id int, line []byte, c caps) string {
 	switch done := bytes.Contains(line, []byte(`"done"`)); {
 	case op == opHello:
 		return fmt.Sprintf(`{"id":%d,"event":"done","protocol":%d,"name":"my-engine","version":"1","device":{"class":"cpu"}}`, id, Version)
+	case op == opScore && !done:
+		return fmt.Sprintf(`{"id":%d,"event":"token","token":5,"logprob":-0.5,"top":[{"token":5,"logprob":-0.5},{"token":7,"logprob":-1.25}]}`, id)
 	case op == opGenerate && !done && c.IDs:
 		return fmt.Sprintf(`{"id":%d,"event":"token","token":5,"text":"a"}`, id)
 	case op == opGenerate && !done:

@@ -84,7 +84,7 @@ func (k *call) fits(m message) error {
 		return fmt.Errorf("it answers request %d, and none goes on", m.ID)
 	case m.ID != k.id:
 		return fmt.Errorf("it answers request %d, and request %d (%s) goes on", m.ID, k.id, k.op)
-	case m.Event == evToken && k.op != opGenerate, m.Event == evStage && k.op != opLoad:
+	case m.Event == evToken && k.op != opGenerate && k.op != opScore, m.Event == evStage && k.op != opLoad:
 		return fmt.Errorf("a %s is no answer to %s", m.Event, k.op)
 	case m.Event == evToken:
 		k.tokens++

@@ -1,0 +1,73 @@
+package protocol
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"llmparity/internal/engine"
+	"llmparity/internal/record"
+)
+
+var _ engine.Scorer = (*session)(nil)
+
+// Score asks what the engine thinks of a text. Each of its tokens is answered by a line, as in a generation.
+func (s *session) Score(ctx context.Context, f engine.Forced, each func(record.Score)) error {
+	if err := f.Validate(); err != nil {
+		return err
+	}
+	free, err := s.turn.Take()
+	if err != nil {
+		return err
+	}
+	defer free()
+	c, err := s.current()
+	if err != nil {
+		return err
+	}
+	if s.context > 0 {
+		if err := f.Fit(s.context); err != nil {
+			return err
+		}
+	}
+	n := 0
+	_, _, err = c.ask(ctx, opScore, len(f.IDs), func(id int) any {
+		return scoreRequest{ID: id, Op: opScore, PromptIDs: f.Prompt, IDs: f.IDs, Top: f.Top}
+	}, func(_ *call, r received) error {
+		if r.Event != evToken {
+			return nil
+		}
+		sc, err := r.score(n, f.IDs[n]) // no more than those come
+		if err == nil {
+			n++
+			each(sc)
+		}
+		return err
+	})
+	if err == nil && n < len(f.IDs) {
+		err = c.wrong(opScore, record.BadOutput, fmt.Sprintf("%s breaks the protocol: it scored %d of %d tokens", c.name, n, len(f.IDs)))
+		c.fail(err)
+	}
+	if err != nil {
+		s.tell(ctx, c)
+	}
+	return ended(ctx, "scoring", err)
+}
+
+// score reads what is told of a token.
+func (m message) score(position, forced int) (record.Score, error) {
+	if m.Token == nil || *m.Token != forced {
+		return record.Score{}, fmt.Errorf(`score %d is not of "token" %d, which is forced there`, position, forced)
+	}
+	sc := record.Score{Position: position, Forced: forced, LogProb: math.NaN()}
+	if m.LogProb != nil {
+		sc.LogProb = *m.LogProb
+	}
+	for _, c := range m.Top {
+		if c.Token == nil || c.LogProb == nil {
+			return sc, fmt.Errorf(`score %d: one of "top" lacks its "token" or "logprob"`, position)
+		}
+		sc.Top = append(sc.Top, record.Candidate{ID: *c.Token, LogProb: *c.LogProb})
+	}
+	return sc, sc.Sound()
+}

@@ -63,7 +63,7 @@ func Figures(ctx context.Context, draw Draw, all bool, res *compare.Result, runs
 	for _, figure := range figures() {
 		for _, c := range figure(v) {
 			for n, d := range c.Drawings {
-				if n != c.Chosen && !all && byLaunch(&c) {
+				if n != c.Chosen && !all && ofOneLaunch(d) {
 					continue
 				}
 				f := v.figure(&c, n)
@@ -80,8 +80,15 @@ func Figures(ctx context.Context, draw Draw, all bool, res *compare.Result, runs
 	return out, nil
 }
 
-// byLaunch tells that a chart's drawings are of launches, or of what was repeated in place of them.
-func byLaunch(c *chart) bool { return c.Choice == "Launch" || c.Choice == "Repetition" }
+// ofOneLaunch tells that a drawing is of one launch, or of what was repeated in place of them; of all of them together it is not.
+func ofOneLaunch(d drawing) bool {
+	for _, what := range []string{"launch ", "repetition ", "warm-up launch"} {
+		if strings.HasPrefix(d.Name, what) {
+			return true
+		}
+	}
+	return false
+}
 
 // prepareFigures gives the page what draws.
 func prepareFigures(ctx context.Context, draw Draw) error {
@@ -270,7 +277,7 @@ func (f *Figure) draw(ctx context.Context, draw Draw, c *chart, options map[stri
 	if f.Width == bothColumns {
 		plot = 2.4
 	}
-	asked, err := json.Marshal(map[string]any{"title": f.Title, "subtitle": f.Subtitle, "caption": f.Caption, "unit": unit, "raw": c.Unit, "quantity": c.Title, "width": f.Width,
+	asked, err := json.Marshal(map[string]any{"title": f.Title, "subtitle": f.Subtitle, "caption": f.Caption, "unit": unit, "raw": c.Unit, "quantity": c.Title, "width": f.Width, "widest": bothColumns,
 		"plot": plot, "dpi": dpi, "options": cutTexts(own)})
 	if err != nil {
 		return err
@@ -282,6 +289,7 @@ func (f *Figure) draw(ctx context.Context, draw Draw, c *chart, options map[stri
 	var drawn struct {
 		SVG    string
 		PNG    string
+		Width  float64
 		Height float64
 	}
 	if err := json.Unmarshal([]byte(answer), &drawn); err != nil {
@@ -291,6 +299,7 @@ func (f *Figure) draw(ctx context.Context, draw Draw, c *chart, options map[stri
 	if err != nil {
 		return fmt.Errorf("what the browser drew: %w", err)
 	}
+	f.Width = drawn.Width
 	f.Height, f.SVG = math.Round(drawn.Height*100)/100, []byte(drawn.SVG)
 	f.PNG, err = printable(pixels)
 	return err

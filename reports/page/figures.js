@@ -73,15 +73,16 @@
   function keys(o, room) {
     const named = o.series.filter((s, i) => s.name && o.series.findIndex((t) => t.name === s.name) === i);
     const coloured = o.legend && o.legend.show !== false;
-    if (named.length < 2) return { option: { show: false }, height: 0 };
+    if (named.length < 2 && !named.some((s) => s.type === "line")) return { option: { show: false }, height: 0 };
     const itemWidth = 16, gap = 9, high = 10;
+    const fitting = (name) => wrap(name, room - itemWidth - 16, `${size}px`).map((l, i, all) => (all.length > 1 ? l + "…" : l))[0];
     let rows = 1, x = 0;
     for (const s of named) {
-      const w = itemWidth + 5 + width(s.name, `${size}px`);
+      const w = itemWidth + 5 + width(fitting(s.name), `${size}px`);
       if (x > 0 && x + w > room) { rows++; x = 0; }
       x += w + gap;
     }
-    return { height: rows * (high + gap) - gap, option: { show: true, type: "plain", data: named.map((s) => key(s, coloured)), left: pad, right: pad, itemWidth, itemHeight: 8,
+    return { height: rows * (high + gap) - gap, option: { show: true, type: "plain", data: named.map((s) => key(s, coloured)), left: pad, right: pad, itemWidth, itemHeight: 8, formatter: fitting,
       itemGap: gap, padding: 0, align: "left", lineStyle: { width: "inherit" }, textStyle: { color: ink, fontSize: size, lineHeight: high, fontFamily: family } } };
   }
 
@@ -108,7 +109,9 @@
     return Number.isInteger(end);
   }
 
+  // axes gives them the look of paper, and how much higher the figure has to be for what stands below bars.
   function axes(o, figure, plot) {
+    let more = 0;
     const many = (list) => [].concat(list || []);
     for (const [axis, vertical] of [...many(o.xAxis).map((a) => [a, false]), ...many(o.yAxis).map((a) => [a, true])]) {
       const label = { color: ink, fontSize: size, fontFamily: family, hideOverlap: true };
@@ -128,14 +131,20 @@
       axis.splitArea = { show: false };
       axis.nameTextStyle = { color: ink, fontSize: size, fontFamily: family };
       if (vertical && !axis.name && axis.type !== "category") axis.name = figure.unit;
-      if (axis.name) { axis.nameLocation = "middle"; axis.nameGap = vertical ? 8 : 6; }
+      if (axis.name) { axis.nameLocation = "middle"; axis.nameGap = vertical ? 8 : 20; }
       if (axis.name && vertical) axis.nameRotate = 90;
       if (axis.type === "category" && !vertical) {
         const room = plot / axis.data.length - 6;
         Object.assign(axis.axisLabel, { interval: 0, hideOverlap: false, lineHeight, overflow: "break", width: room });
-        if (room < 46) Object.assign(axis.axisLabel, { rotate: 50, overflow: "truncate", width: 110 });
+        const lines = Math.max(...axis.data.map((d) => wrap(String((d && d.value) || d), room, `${size}px`).length));
+        more = Math.max(0, lines - 2) * lineHeight;
+        if (room < 56) {
+          Object.assign(axis.axisLabel, { rotate: 50, overflow: "truncate", width: 130 });
+          more = 80;
+        }
       }
     }
+    return more;
   }
 
   // laid puts title, legend and plot under one another; the figure is as high as that takes.
@@ -150,8 +159,8 @@
     o.legend = legend.option;
     o.legend.top = top;
     top += legend.height + (o.series.some((s) => s.markArea) ? 20 : 12);
-    axes(o, figure, room - 44);
-    const step = inch / 10, height = Math.ceil((top + figure.plot * inch + pad) / step) * step;
+    const more = axes(o, figure, room - 44);
+    const step = inch / 10, height = Math.ceil((top + figure.plot * inch + more + pad) / step) * step;
     if (!Array.isArray(o.grid) || o.grid.length < 2) {
       o.grid = { left: pad, right: pad + 8, top, bottom: pad, outerBoundsMode: "same", outerBoundsContain: "all" };
     }
@@ -193,13 +202,14 @@
     document.body.append(frame);
     try {
       frame.contentWindow.eval(library);
+      if (figure.options.series.some((s) => s.name && width(s.name, `${size}px`) > figure.width * inch - 40)) figure.width = figure.widest;
       const { option, w, height } = laid(figure.options, figure);
       const chart = frame.contentWindow.echarts.init(null, null, { renderer: "svg", ssr: true, width: w, height });
       chart.setOption(option);
       const svg = written(chart.renderToSVGString(), figure, w, height);
       chart.dispose();
       const high = Math.round(height / inch * figure.dpi);
-      return JSON.stringify({ svg, height: round(height / inch), png: await pixels(svg, Math.round(figure.width * figure.dpi), high) });
+      return JSON.stringify({ svg, width: figure.width, height: round(height / inch), png: await pixels(svg, Math.round(figure.width * figure.dpi), high) });
     } finally {
       frame.remove();
     }

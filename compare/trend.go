@@ -26,7 +26,7 @@ const (
 	// noisyShare is the robust standard deviation, as a share of the median, from which on launches are called noisy.
 	noisyShare = 0.10
 	// mentioned is the share of the median below which neither an outlier nor a trend is worth a word.
-	mentioned = 0.01
+	mentioned = 0.02
 )
 
 // watch looks at a figure's launches in the order in which they were: values far from all others, a drift, launches that vary much.

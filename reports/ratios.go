@@ -57,8 +57,15 @@ func familyTitle(res *compare.Result, f int) (title, words string) {
 	if x.Runs {
 		title += ", the baseline"
 	}
-	return title, fmt.Sprintf("p by Mann and Whitney, corrected by Holm for %d tests; different: p at most %g, and at least %s %% apart.", x.Tests,
-		res.Statistics.Alpha, percent(res.Statistics.MinEffect))
+	return title, fmt.Sprintf("p by Mann and Whitney, corrected by Holm for %s; different: p at most %g, and at least %s %% apart.",
+		plural(x.Tests, "test"), res.Statistics.Alpha, percent(res.Statistics.MinEffect))
+}
+
+func plural(n int, what string) string {
+	if n != 1 {
+		what += "s"
+	}
+	return fmt.Sprintf("%d %s", n, what)
 }
 
 func percent(share float64) string { return strconv.FormatFloat(100*share, 'g', 4, 64) }

@@ -149,16 +149,18 @@ func sameSentences(t testing.TB, res *compare.Result, terminal, page, document s
 	t.Helper()
 	inPage := text(t, page)
 	said := append(slices.Clone(res.Verdict), res.Comparability...)
-	for _, c := range res.Comparisons {
-		for _, r := range c.Ratios {
-			said = append(said, r.Verdict)
-		}
-	}
 	for _, p := range res.Parity {
 		said = append(said, p.Verdict)
 	}
 	for _, w := range res.Warnings {
 		said = append(said, w.Text)
+	}
+	for _, c := range res.Comparisons { // the terminal has a table of them
+		for _, r := range c.Ratios {
+			if !strings.Contains(inPage, words(r.Verdict)) || !strings.Contains(text(t, AsHTML(t, document)), words(r.Verdict)) {
+				t.Errorf("the page or Markdown does not say %q", r.Verdict)
+			}
+		}
 	}
 	for where, shown := range map[string]string{"the terminal": words(terminal), "the page": inPage, "Markdown": text(t, AsHTML(t, document))} {
 		for _, s := range said {

@@ -1,7 +1,6 @@
 package reports
 
 import (
-	"bytes"
 	"fmt"
 	"io"
 	"math"
@@ -41,8 +40,8 @@ func Benchstat(w io.Writer, res *compare.Result) error {
 			return fmt.Errorf("writing for benchstat: %w", err)
 		}
 	}
-	for _, text := range append((&table{res: res}).warnings(), reusedLaunches(res)...) {
-		if _, err := fmt.Fprintf(w, "# warning: %s\n", line(text)); err != nil {
+	for _, text := range benchRemarks(res) {
+		if _, err := fmt.Fprintf(w, "# %s\n", line(text)); err != nil {
 			return fmt.Errorf("writing for benchstat: %w", err)
 		}
 	}
@@ -110,17 +109,32 @@ func word(s string) string {
 	return s
 }
 
-// benchConfig is what benchstat can filter and group by besides.
+// benchConfig is what benchstat makes tables by: it sets nothing against what differs in it. So other weights and other devices are in it, and
+// what one wants to compare, such as versions and runs, is not.
 func benchConfig(res *compare.Result, c *compare.Cell) []benchfmt.Config {
 	run := res.Runs[c.Run]
 	var out []benchfmt.Config
-	for _, kv := range [][2]string{{"goos", run.Tool.GoOS}, {"goarch", run.Tool.GoArch}, {"cpu", run.Environment.CPU}, {"run", run.Name}, {"started", run.Started.Format("2006-01-02T15:04:05Z07:00")},
-		{"llmparity", run.Tool.Version}, {"with", c.With}, {"model-sha256", c.Spec.Model.SHA256}, {"device", deviceOf(c)}} {
+	for _, kv := range [][2]string{{"goos", run.Tool.GoOS}, {"goarch", run.Tool.GoArch}, {"cpu", run.Environment.CPU}, {"model-sha256", c.Spec.Model.SHA256}, {"device", deviceOf(c)}} {
 		value := strings.TrimSpace(line(kv[1]))
 		if value == "" {
 			value = "unknown" // an empty one would take the key away
 		}
-		out = append(out, benchfmt.Config{Key: kv[0], Value: bytes.TrimSpace([]byte(value)), File: true})
+		out = append(out, benchfmt.Config{Key: kv[0], Value: []byte(value), File: true})
+	}
+	return out
+}
+
+// benchRemarks are what a reader must know and benchstat need not.
+func benchRemarks(res *compare.Result) []string {
+	var out []string
+	for _, r := range res.Runs {
+		out = append(out, fmt.Sprintf("run: %s, %s, llmparity %s", r.Name, r.Started.Format("2006-01-02T15:04:05Z07:00"), r.Tool.Version))
+	}
+	for _, e := range res.Engines() {
+		out = append(out, "with: "+e.Name+": "+e.With)
+	}
+	for _, text := range append((&table{res: res}).warnings(), reusedLaunches(res)...) {
+		out = append(out, "warning: "+text)
 	}
 	return out
 }

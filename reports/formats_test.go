@@ -99,7 +99,7 @@ func TestBenchstat(t *testing.T) {
 				for _, v := range rec.Values {
 					values[engine+" "+v.Unit] = append(values[engine+" "+v.Unit], v.Value)
 				}
-				for _, key := range []string{"goos", "cpu", "with", "device", "model-sha256", "run"} {
+				for _, key := range []string{"goos", "goarch", "cpu", "device", "model-sha256"} {
 					if at, ok := rec.ConfigIndex(key); !ok || len(rec.Config[at].Value) == 0 {
 						t.Errorf("%s: no %s", name, key)
 					}

@@ -6,7 +6,16 @@
 // taken together by their median. Where a plan lets repetitions reuse a launch that is said beside their intervals, and ratios
 // are tested over launches. Nothing is assumed of the distribution: medians, order-statistic intervals, Mann-Whitney. Launches
 // that failed, were interrupted or only warmed up are counted and shown, and enter no statistic. Two cells are set against each
-// other only when model, prompt and request are the same; a ratio is given only on the same class of device.
+// other only when model, prompt and request are the same; a ratio is given only on the same class of device, or marked on request.
+//
+// Tests that answer one question are a family: does run B differ from run A, in any figure of any pair of cells or in a mean over them?
+// In one run the question is whether one engine differs from another. Holm corrects within a family, so that at most one family of equals
+// in twenty has any difference called in it; of two questions that are asked at once each has a twentieth of its own. Peak memory and
+// decode, which the verdict is made of, weigh three times as much as the rest. Figures that order the launches in the same way, such as a
+// peak and an increase over nothing, are one test. A difference that is real but under the minimum effect is not one that matters. What is
+// not called a difference has no words that claim one. Intervals of medians are by order statistics, those of ratios and changes are
+// percentiles of the bootstrap over launches, counted and not drawn; only those of means over cells are drawn, always with the same seed.
+// Fewer than six launches a side have none.
 //
 // It can't see why engines differ, and it tells margins only of places that engines were asked about when all was measured: the
 // rest of a record holds ids and whole texts.

@@ -1,0 +1,292 @@
+package main
+
+import (
+	"bytes"
+	"encoding/csv"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"llmparity/internal/fault"
+)
+
+// spoiled is a way in which a run's folder can be other than the program wrote it.
+type spoiled struct {
+	spoil func(t *testing.T, dir string)
+	code  int
+	say   []string // in what report prints, or in the one line of the fault
+}
+
+// Labels that somebody means ill with, or did not think about.
+const script, controls, turned = `</script><script>alert(1)</script>"'&<img src=x onerror=alert(1)>`, "a\x1b[31mb\x07\x00c\r\nd\u009b31m", "a\u202eb\u2066c\u200fd"
+
+var long = strings.Repeat("x", 10<<10)
+
+func TestRunsThatAreSpoiled(t *testing.T) {
+	whole := twoEngines(t)
+	const bad = int(fault.BadRecord)
+	cases := map[string]spoiled{
+		"nothing was begun":      {emptied, 0, []string{"This run holds no cell"}},
+		"the journal is cut":     {cut("journal.jsonl"), 0, []string{"the last line of journal.jsonl was cut"}},
+		"rows are cut":           {all(cut("samples.csv"), cut("tokens.csv")), 0, []string{"the last line of samples.csv was cut", "the last line of tokens.csv was cut"}},
+		"one engine only":        {without(2), 0, []string{"There is one engine here"}},
+		"rows run backwards":     {all(column("samples.csv", "t_ns", backwards), column("tokens.csv", "t_ns", backwards)), 0, []string{"peak"}},
+		"phases run backwards":   {replaced("journal.jsonl", `"end_ns":\d+`, `"end_ns":1`), 0, []string{"by the record it ended before it began (clock-backwards)"}},
+		"long labels":            {labelled(long, long, long), 0, []string{"peak"}},
+		"hostile labels":         {labelled(script, controls, turned), 0, []string{"peak"}},
+		"NaN for a size":         {column("samples.csv", "rss_mb", func(int, string) string { return "NaN" }), bad, []string{`samples.csv line 2: column rss_mb: "NaN"`}},
+		"NaN in the journal":     {replaced("journal.jsonl", `"t_ns":\d+`, `"t_ns":NaN`), bad, []string{"journal.jsonl line 1: invalid character"}},
+		"a newer schema":         {replaced("run.json", `llmparity\.run/1"`, `llmparity.run/2"`), bad, []string{"this version reads"}},
+		"no environment":         {func(t *testing.T, dir string) { remove(t, dir, "environment.json") }, bad, []string{"it has no environment.json"}},
+		"the journal is no text": {func(t *testing.T, dir string) { write(t, dir, "journal.jsonl", []byte("\x00\xff\n{}\n")) }, bad, []string{"journal.jsonl line 1"}},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			dir := copied(t, whole)
+			c.spoil(t, dir)
+			stdout, stderr, code := output(t, program(t, "report", dir))
+			c.check(t, "report", stdout, stderr, code)
+			if c.code != 0 {
+				stdout, stderr, code = output(t, program(t, "validate", dir))
+				c.check(t, "validate", stdout, stderr, code)
+				return
+			}
+			stdout, stderr, code = output(t, program(t, "compare", whole, dir, "--html", filepath.Join(dir, "compare.html")))
+			c.check(t, "compare", stdout, stderr, code)
+			for _, page := range []string{"report.html", "compare.html"} {
+				inert(t, page, string(read(t, dir, page)))
+			}
+		})
+	}
+}
+
+// check holds what a program printed against what is honest: a report, or one line that says what is wrong.
+func (c spoiled) check(t *testing.T, command, stdout, stderr string, code int) {
+	t.Helper()
+	said := stdout
+	if c.code != 0 {
+		said = stderr
+	}
+	want := c.say
+	if command == "compare" {
+		want = []string{"peak"} // of the whole run at least
+	}
+	for _, w := range want {
+		if unfolded := strings.Join(strings.Fields(said), " "); code != c.code || !strings.Contains(unfolded, w) {
+			t.Errorf("%s: code %d, want %d and %q in\n%.2000s", command, code, c.code, w, stdout+stderr)
+		}
+	}
+	if c.code != 0 && strings.Count(stderr, "\n") != 1 {
+		t.Errorf("%s: %q is not one line", command, stderr)
+	}
+	if odd := unprintable.FindString(stdout + stderr); odd != "" {
+		t.Errorf("%s printed %q", command, odd)
+	}
+	if wrong := noFigure.FindString(stdout); wrong != "" {
+		t.Errorf("%s printed %q", command, wrong)
+	}
+	for line := range strings.Lines(stdout) {
+		if len(line) > 2000 {
+			t.Errorf("%s printed a line of %d bytes: %.80q…", command, len(line), line)
+		}
+	}
+}
+
+var (
+	unprintable = regexp.MustCompile("[\x00-\x08\x0b-\x1f\x7f\u0080-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+	noFigure    = regexp.MustCompile(`\b(NaN|[+-]?Inf)\b`)
+	running     = regexp.MustCompile(`(?i)<script>\s*alert|<img src=x|onerror=alert\(1\)>`)
+)
+
+// inert tells that a label did not become a part of the page.
+func inert(t *testing.T, page, text string) {
+	t.Helper()
+	if !strings.HasSuffix(strings.TrimSpace(text), "</html>") {
+		t.Errorf("%s is no whole page", page)
+	}
+	if found := running.FindString(text); found != "" {
+		t.Errorf("%s runs what a label says: %q", page, found)
+	}
+}
+
+// twoEngines is the folder of a run of two engines, a launch of each.
+func twoEngines(t *testing.T) string {
+	t.Helper()
+	cmd := program(t, "run", "-q", "--engines", "llamacpp", "--engine", "exec:./echo.py", "--max-tokens", "8", "--repetitions", "1")
+	if err := os.WriteFile(filepath.Join(cmd.Dir, "echo.py"), []byte(documentsPython(t)), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if stdout, stderr, code := output(t, cmd); code != 0 {
+		t.Fatalf("exit code %d\n%s%s", code, stdout, stderr)
+	}
+	dir, err := filepath.EvalSymlinks(filepath.Join(cmd.Dir, "results", "latest"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+func copied(t *testing.T, whole string) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "run")
+	if err := os.CopyFS(dir, os.DirFS(whole)); err != nil {
+		t.Fatal(err)
+	}
+	remove(t, dir, "report.html")
+	return dir
+}
+
+func read(t *testing.T, dir, name string) []byte {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(dir, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+func write(t *testing.T, dir, name string, text []byte) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(dir, name), text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func remove(t *testing.T, dir, name string) {
+	t.Helper()
+	if err := os.Remove(filepath.Join(dir, name)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// emptied is a run that was killed before its first cell.
+func emptied(t *testing.T, dir string) {
+	write(t, dir, "journal.jsonl", nil)
+	for _, name := range []string{"samples.csv", "totals.csv", "metrics.csv", "tokens.csv"} {
+		head, _, _ := bytes.Cut(read(t, dir, name), []byte("\n"))
+		write(t, dir, name, append(head, '\n'))
+	}
+}
+
+// cut is a file that ends in mid-line, in its last third.
+func cut(name string) func(*testing.T, string) {
+	return func(t *testing.T, dir string) {
+		text := read(t, dir, name)
+		at := len(text) * 2 / 3
+		at += bytes.IndexByte(text[at:], '\n') + 3
+		if at >= len(text) {
+			t.Fatalf("%s has no line to be cut", name)
+		}
+		write(t, dir, name, text[:at])
+	}
+}
+
+func replaced(name, old, with string) func(*testing.T, string) {
+	return func(t *testing.T, dir string) {
+		text := read(t, dir, name)
+		changed := regexp.MustCompile(old).ReplaceAllLiteral(text, []byte(with))
+		if bytes.Equal(changed, text) {
+			t.Fatalf("nothing in %s is %s", name, old)
+		}
+		write(t, dir, name, changed)
+	}
+}
+
+// column changes every value of a column.
+func column(name, column string, change func(row int, value string) string) func(*testing.T, string) {
+	return func(t *testing.T, dir string) {
+		rows, err := csv.NewReader(bytes.NewReader(read(t, dir, name))).ReadAll()
+		if err != nil {
+			t.Fatal(err)
+		}
+		at := slices.Index(rows[0], column)
+		if at < 0 || len(rows) < 2 {
+			t.Fatalf("%s has no %s: %v", name, column, rows[0])
+		}
+		for i, row := range rows[1:] {
+			row[at] = change(i, row[at])
+		}
+		rewriteRows(t, dir, name, rows)
+	}
+}
+
+func rewriteRows(t *testing.T, dir, name string, rows [][]string) {
+	t.Helper()
+	var b bytes.Buffer
+	if err := csv.NewWriter(&b).WriteAll(rows); err != nil {
+		t.Fatal(err)
+	}
+	write(t, dir, name, b.Bytes())
+}
+
+func backwards(_ int, ns string) string {
+	n, err := strconv.ParseInt(ns, 10, 64)
+	if err != nil {
+		return err.Error()
+	}
+	return strconv.FormatInt(1<<42-n, 10)
+}
+
+// without leaves a cell out of a run, as if it had never been in it.
+func without(cell int) func(*testing.T, string) {
+	return func(t *testing.T, dir string) {
+		left := map[int]bool{} // attempts
+		var out bytes.Buffer
+		for line := range bytes.Lines(read(t, dir, "journal.jsonl")) {
+			var l struct {
+				Attempt    int
+				Begin      *struct{ Cell int }
+				Cell       *struct{ ID int }
+				Prediction *struct{ Cell int }
+				Risk       *struct{ Cell int }
+			}
+			if err := json.Unmarshal(line, &l); err != nil {
+				t.Fatal(err)
+			}
+			if l.Begin != nil && l.Begin.Cell == cell {
+				left[l.Attempt] = true
+			}
+			if left[l.Attempt] || l.Cell != nil && l.Cell.ID == cell || l.Prediction != nil && l.Prediction.Cell == cell || l.Risk != nil && l.Risk.Cell == cell {
+				continue
+			}
+			out.Write(line)
+		}
+		write(t, dir, "journal.jsonl", out.Bytes())
+		for _, name := range []string{"samples.csv", "totals.csv", "metrics.csv", "tokens.csv"} {
+			rows, err := csv.NewReader(bytes.NewReader(read(t, dir, name))).ReadAll()
+			if err != nil {
+				t.Fatal(err)
+			}
+			at := slices.Index(rows[0], "cell")
+			rewriteRows(t, dir, name, slices.DeleteFunc(rows, func(row []string) bool { return row[at] == strconv.Itoa(cell) }))
+		}
+	}
+}
+
+// labelled gives the model, an engine and a warning names that end so.
+func labelled(model, engine, warning string) func(*testing.T, string) {
+	return func(t *testing.T, dir string) {
+		journal := string(read(t, dir, "journal.jsonl"))
+		for old, label := range map[string]string{`"name":"tiny-llama-2x128`: model, `"engine":"exec:echo.py`: engine, `"text":"`: warning} {
+			text, err := json.Marshal(label)
+			if err != nil || !strings.Contains(journal, old) {
+				t.Fatalf("the journal has no %s (%v)", old, err)
+			}
+			journal = strings.ReplaceAll(journal, old, old+string(text[1:len(text)-1]))
+		}
+		write(t, dir, "journal.jsonl", []byte(journal))
+	}
+}
+
+func all(spoil ...func(*testing.T, string)) func(*testing.T, string) {
+	return func(t *testing.T, dir string) {
+		for _, f := range spoil {
+			f(t, dir)
+		}
+	}
+}

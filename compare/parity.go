@@ -51,6 +51,8 @@ type Divergence struct {
 	MarginB *Margin `json:"margin_b,omitempty"`
 	Unknown string  `json:"margin_absent,omitempty"`
 	Words   string  `json:"margin_words,omitempty"` // what follows from them
+	// Rounding tells that it was so near a tie that rounding is enough to turn it; false where that is not known.
+	Rounding bool `json:"rounding_is_enough"`
 }
 
 // SelfParity says whether a cell's own launches agree.

@@ -278,7 +278,28 @@ func (d *Divergence) words(la, lb string, f *Forced) string {
 	case known && widest > odd*other && widest > 0.001:
 		return text + fmt.Sprintf(": a near tie, but at other places the two differ by no more than %s", nats(other))
 	}
+	d.Rounding = true
 	return text + ": rounding is enough"
+}
+
+// ties says of pairs that part how many do so at a tie that rounding turns.
+func ties(pairs []Parity) string {
+	parted, rounding, unknown := 0, 0, 0
+	for _, p := range pairs {
+		if p.First == nil {
+			continue
+		}
+		parted++
+		rounding += one(p.First.Rounding)
+		unknown += one(p.First.Words == "")
+	}
+	switch {
+	case parted == 0 || unknown == parted:
+		return ""
+	case unknown > 0:
+		return fmt.Sprintf("; of %d that part, %d do so where rounding is enough, and of %d that is not known", parted, rounding, unknown)
+	}
+	return fmt.Sprintf("; of %d that part, %d do so where rounding is enough", parted, rounding)
 }
 
 // odd is how many times wider a tie must be than what two engines differ by elsewhere for that not to explain it: places differ among

@@ -68,6 +68,29 @@ func TestANearTieIsRounding(t *testing.T) {
 	}
 }
 
+func TestSeveralPairsThatPart(t *testing.T) {
+	three := func(scored bool) string {
+		web, llama, third := comparetest.Browser(1), comparetest.Native(1), comparetest.Native(1)
+		web.IDs[6] = 511
+		third.Cell.ID, third.Cell.Engine, third.Info.Name = 3, "other", "other"
+		if scored {
+			text := record.Scoring{Reference: llama.Cell.ID, Attempt: 2, PromptIDs: llama.PromptIDs, Top: 3}
+			web.Scored, llama.Scored = text, text
+			web.Scores, llama.Scores = opinion(llama.IDs, map[int]int{6: 511}, 0.03, 0.01), opinion(llama.IDs, nil, 0, 0)
+			llama.Scores[6].Top[0].LogProb, llama.Scores[6].LogProb = -0.6, -0.6
+			llama.Scores[6].Top[1] = record.Candidate{ID: 511, LogProb: -0.65}
+		}
+		return compare.Runs(comparetest.Run(t, "three", web, llama, third)).Verdict[0]
+	}
+	const same = "1 of 3 pairs of cells generated identical tokens from the same weights and prompt"
+	if got := three(true); got != same+"; of 2 that part, 2 do so where rounding is enough." {
+		t.Error(got)
+	}
+	if got := three(false); got != same+"." {
+		t.Error(got)
+	}
+}
+
 // What isn't known to be a near tie is not called rounding.
 func TestNothingElseIsCalledRounding(t *testing.T) {
 	for name, c := range map[string]struct {

@@ -134,8 +134,8 @@ func (r *Result) parityWords() string {
 		return fmt.Sprintf("All %d pairs of cells generated identical %s from %s.", identical, whatWasCompared(compared),
 			fromWhat(compared))
 	case len(compared) > 1:
-		return fmt.Sprintf("%d of %d pairs of cells generated identical %s from %s.", identical, len(compared),
-			whatWasCompared(compared), fromWhat(compared))
+		return fmt.Sprintf("%d of %d pairs of cells generated identical %s from %s%s.", identical, len(compared),
+			whatWasCompared(compared), fromWhat(compared), ties(compared))
 	}
 	p := compared[0]
 	a, b := r.Cells[p.A].Label, r.Cells[p.B].Label

@@ -190,6 +190,7 @@ func With(o Options, runs ...*record.Run) *Result {
 			}
 		}
 	}
+	r.pairForeign(evidence, o)
 	r.Matrices = r.matrices()
 	r.judge(o)
 	r.group(o)

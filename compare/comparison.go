@@ -245,7 +245,7 @@ func (f Figure) perLaunch(launch map[int]int) []float64 {
 
 // fill sets each figure that both have against the other's.
 func (c *Comparison) fill(a, b *Cell, launchA, launchB map[int]int) {
-	for _, name := range compared() {
+	for _, name := range comparedOf(a, b) {
 		if name == Increase && (a.Figure(Baseline).Absent == NoBaseline) != (b.Figure(Baseline).Absent == NoBaseline) {
 			continue // one is a whole peak, the other what came on top
 		}

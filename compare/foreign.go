@@ -21,6 +21,40 @@ const written = "as another program wrote it down, however it read it; a peak be
 // foreign tells that another program wrote the cell's figures down.
 func (c *Cell) foreign() bool { return c.Spec.Model.Format == record.Foreign }
 
+// comparedOf lists the figures that ratios of two cells are given for: of rows that another program wrote, what they have.
+func comparedOf(a, b *Cell) []string {
+	if a.foreign() || b.foreign() {
+		return []string{PeakRSS, PeakHeap}
+	}
+	return compared()
+}
+
+// pairForeign sets rows that another program wrote against all other cells that have the like of theirs, where that is asked for. Each
+// ratio is marked: nobody knows that they are about the same thing.
+func (r *Result) pairForeign(e []evidence, o Options) {
+	if !o.AllowDifferent {
+		return
+	}
+	for i := range r.Cells {
+		for j := i + 1; j < len(r.Cells); j++ {
+			a, b := &r.Cells[i], &r.Cells[j]
+			if !a.foreign() && !b.foreign() {
+				continue
+			}
+			c := Comparison{A: i, B: j, Caveats: []string{}, Ratios: []Ratio{}}
+			for _, x := range []*Cell{a, b} {
+				if x.foreign() {
+					c.Different = append(c.Different, "which model, prompt and device "+x.Label+" is about is not told")
+				}
+			}
+			c.fill(a, b, launchOf(e[i].counted), launchOf(e[j].counted))
+			if len(c.Ratios) > 0 {
+				r.Comparisons = append(r.Comparisons, c)
+			}
+		}
+	}
+}
+
 // foreigners lists the cells that another program wrote down.
 func (r *Result) foreigners() []string {
 	var out []string

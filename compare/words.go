@@ -52,7 +52,7 @@ func (r *Result) comparability() []string {
 	}
 	if who := r.foreigners(); len(who) > 0 {
 		out = append(out, strings.Join(who, "; ")+": rows that another program wrote, which tell neither model nor prompt nor device: no ratio "+
-			"is drawn from them, and they are shown beside the others for a reader who knows what they are.")
+			"is drawn from them unless it is asked for (--allow-different), and they are shown beside the others for a reader who knows what they are.")
 	}
 	if lonely := r.lonely(); len(lonely) > 0 && len(r.engines()) > 1 {
 		out = append(out, fmt.Sprintf("%s: not compared, because no other engine ran the same model with the same prompt.",

@@ -1,0 +1,104 @@
+//go:build linux
+
+package main
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"syscall"
+	"testing"
+	"time"
+
+	"llmparity/compare/comparetest"
+)
+
+// BenchmarkReport takes the time and the memory of `llmparity report`, the program as it is built, from its start to its end: it reads a
+// run folder of so many samples, with a tenth as many tokens, and writes the HTML. The exponents say how the cost grows: 1 is linear, and
+// what every start costs makes them less. Below 10^5 samples that is most of it, so the one of the last decade is told too.
+func BenchmarkReport(b *testing.B) {
+	program := filepath.Join(b.TempDir(), "llmparity")
+	if text, err := exec.CommandContext(b.Context(), "go", "build", "-trimpath", "-o", program, ".").CombinedOutput(); err != nil {
+		b.Fatalf("%v: %s", err, text)
+	}
+	var costs []reportCost
+	for _, samples := range []int{10_000, 100_000, 1_000_000} {
+		b.Run(fmt.Sprintf("samples=%d", samples), func(b *testing.B) {
+			dir := comparetest.Long(b, b.TempDir(), samples, samples/10)
+			page := filepath.Join(b.TempDir(), "report.html")
+			c := reportCost{samples: float64(samples)}
+			for b.Loop() {
+				c.measure(b, exec.CommandContext(b.Context(), program, "report", dir, "-o", page))
+			}
+			info, err := os.Stat(page)
+			if err != nil {
+				b.Fatal(err)
+			}
+			slices.Sort(c.wall)
+			slices.Sort(c.cpu)
+			b.ReportMetric(c.seconds(), "s")
+			b.ReportMetric(c.cpu[len(c.cpu)/2], "CPU-s")
+			b.ReportMetric(c.rss, "peak-MiB")
+			b.ReportMetric(float64(info.Size())/1e6, "HTML-MB")
+			b.ReportMetric(0, "ns/op") // it is the same as s
+			if len(costs) == 0 || costs[len(costs)-1].samples != c.samples {
+				costs = append(costs, reportCost{})
+			}
+			costs[len(costs)-1] = c
+			if n := len(costs); n > 1 {
+				b.ReportMetric(exponent(costs, reportCost.work), "exponent")
+				b.ReportMetric(exponent(costs[n-2:], reportCost.work), "last-exponent")
+			}
+		})
+	}
+}
+
+// reportCost is what reports of one size took.
+type reportCost struct {
+	samples   float64
+	wall, cpu []float64 // seconds
+	rss       float64   // MiB, the most of any
+}
+
+func (c reportCost) seconds() float64 { return c.wall[len(c.wall)/2] }
+
+// work is the time of all cores: what else runs on the machine moves it least.
+func (c reportCost) work() float64 { return c.cpu[len(c.cpu)/2] }
+
+func (c *reportCost) measure(b *testing.B, cmd *exec.Cmd) {
+	b.Helper()
+	cmd.Stdout = io.Discard
+	began := time.Now()
+	if err := cmd.Run(); err != nil {
+		b.Fatal(err)
+	}
+	c.wall = append(c.wall, time.Since(began).Seconds())
+	c.cpu = append(c.cpu, (cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()).Seconds())
+	usage, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage)
+	if !ok {
+		b.Fatal("the system does not tell what a process used")
+	}
+	// The kernel counts what the process was before it became the program: us, in our memory.
+	var own syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &own); err != nil {
+		b.Fatal(err)
+	}
+	if own.Maxrss >= usage.Maxrss && c.samples > 100_000 {
+		b.Fatalf("the benchmark itself took %d MiB: what the program took, at most as much, can't be told", own.Maxrss>>10)
+	}
+	c.rss = max(c.rss, float64(usage.Maxrss)/1024)
+}
+
+// exponent is the slope of the logarithm of the cost over that of the number of samples, by least squares.
+func exponent(costs []reportCost, of func(reportCost) float64) float64 {
+	var n, x, y, xx, xy float64
+	for _, c := range costs {
+		lx, ly := math.Log(c.samples), math.Log(of(c))
+		n, x, y, xx, xy = n+1, x+lx, y+ly, xx+lx*lx, xy+lx*ly
+	}
+	return (n*xy - x*y) / (n*xx - x*x)
+}

@@ -308,7 +308,7 @@ const odd = 10
 
 // nats writes a difference of logarithms.
 func nats(v float64) string {
-	if v != 0 && v < 0.0005 {
+	if v < 0.0005 {
 		return fmt.Sprintf("%.1g", v)
 	}
 	return fmt.Sprintf("%.3f", v)

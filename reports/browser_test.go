@@ -22,11 +22,13 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"llmparity/compare"
+	"llmparity/compare/comparetest"
 	"llmparity/internal/child"
+	"llmparity/internal/record"
 	"llmparity/reports"
 )
 
-var shots = flag.String("shots", "", "a folder for pictures of the reports that the browser test opens")
+var shots = flag.String("shots", "../results/report-shots", "a folder for pictures of the reports that the browser test opens; empty: none are taken")
 
 // TestMain looks for processes that a test left behind.
 func TestMain(m *testing.M) {
@@ -60,7 +62,7 @@ func browser(t *testing.T) context.Context {
 	if os.Geteuid() == 0 {
 		options = append(options, chromedp.NoSandbox)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute) // a watchdog
+	ctx, cancel := context.WithTimeout(context.Background(), 15*time.Minute) // a watchdog
 	t.Cleanup(cancel)
 	ctx, cancel = chromedp.NewExecAllocator(ctx, options...)
 	t.Cleanup(cancel)
@@ -75,109 +77,214 @@ func browser(t *testing.T) context.Context {
 // sheet is what a page looked like once it was drawn.
 type sheet struct {
 	Overflow int      // how far the page can be scrolled sideways
+	Cut      []string // tables of which a part is out of sight, and could stand within
 	Owned    bool     // a label ran as a script
 	Injected int      // elements that only a label could have made
-	Unnamed  int      // charts without an accessible name or without words
+	Unnamed  int      // charts and tables without an accessible name or without words
+	Early    int      // charts that were drawn before they were in sight
 	Charts   []sketch // as the library drew them
 }
 
 type sketch struct {
-	ID     string
-	Paths  int   // in the drawing
-	Points []int // by series
-	Tip    string
+	ID      string
+	Paths   int       // in the drawing
+	Points  []int     // by series, as the library has them
+	Told    []int     // by series, as the page's data has them
+	High    []float64 // of each line the highest point, as the library has it
+	Highest []float64 // as the page's data has it
+	Inside  bool      // the drawing is as wide as its place, and that within the page
+	Ink     string    // of the text
+	Tip     string
 }
 
-const look = `(() => {
-	const drawn = [...document.querySelectorAll("[data-chart] .plot")].map((plot) => echarts.getInstanceByDom(plot));
-	for (const chart of drawn) chart.dispatchAction({ type: "showTip", seriesIndex: 0, dataIndex: 0 }); // a tooltip holds labels too
-	const seen = look();
-	for (const chart of drawn) chart.dispatchAction({ type: "hideTip" });
+const look = `(async () => {
+	const figures = [...document.querySelectorAll("[data-chart]")];
+	const instance = (f) => echarts.getInstanceByDom(f.querySelector(".plot"));
+	const frame = () => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
+	await frame();
+	const early = figures.filter((f) => instance(f) && f.getBoundingClientRect().top > 2 * innerHeight + 600).length;
+	for (const f of figures) { // by whoever reads it
+		while (!instance(f)) { f.scrollIntoView(); await frame(); }
+	}
+	scrollTo(0, 0);
+	await frame();
+	const drawings = JSON.parse(document.getElementById("drawings").textContent);
+	const chosen = (f) => { const s = f.querySelector("select"); return drawings[f.dataset.chart][s ? Number(s.value) : Number(f.dataset.chosen)].options; };
+	for (const f of figures) instance(f).dispatchAction({ type: "showTip", seriesIndex: 0, dataIndex: 0 }); // a tooltip holds labels too
+	const seen = {
+		Overflow: document.documentElement.scrollWidth - document.documentElement.clientWidth,
+		Cut: [...document.querySelectorAll("table.grid, table.summary")].filter((t) => t.offsetParent && t.parentElement.scrollWidth > t.parentElement.clientWidth + 1).map((t) => t.caption.textContent),
+		Owned: "owned" in window,
+		Injected: document.querySelectorAll("img").length + document.scripts.length - 3,
+		Unnamed: figures.filter((f) => !f.querySelector(".plot").getAttribute("aria-label") || !f.querySelector("details td")).length +
+			[...document.querySelectorAll("table")].filter((t) => !(t.caption && t.caption.textContent) && !t.closest("[aria-label]")).length,
+		Early: early,
+		Charts: figures.map((f) => {
+			const chart = instance(f), place = f.querySelector(".plot"), svg = place.querySelector("svg"), lines = chart.getModel().getSeries().filter((s) => s.subType === "line");
+			return {
+				ID: f.dataset.chart,
+				Paths: svg.querySelectorAll("path").length,
+				Points: chart.getModel().getSeries().map((s) => s.getData().count()),
+				Told: chosen(f).series.map((s) => s.data.length),
+				High: lines.map((s) => s.getData().getDataExtent(s.getData().mapDimension("y"))[1]),
+				Highest: chosen(f).series.filter((s) => s.type === "line").map((s) => Math.max(...s.data.map((d) => [].concat(d && d.value !== undefined ? d.value : d).at(-1)).filter((v) => typeof v === "number"))),
+				Inside: Math.abs(svg.getBoundingClientRect().width - place.clientWidth) < 1 && place.getBoundingClientRect().right <= innerWidth,
+				Ink: getComputedStyle(document.body).color,
+				Tip: [...f.querySelectorAll(".plot > div:not(:first-child)")].map((d) => d.textContent).join(""),
+			};
+		}),
+	};
+	for (const f of figures) instance(f).dispatchAction({ type: "hideTip" });
 	return seen;
-	function look() { return {
-	Overflow: document.documentElement.scrollWidth - document.documentElement.clientWidth,
-	Owned: "owned" in window,
-	Injected: document.querySelectorAll("img").length + document.scripts.length - 3,
-	Unnamed: [...document.querySelectorAll("[data-chart]")].filter((f) => !f.querySelector(".plot").getAttribute("aria-label") || !f.querySelector("details td")).length,
-	Charts: [...document.querySelectorAll("[data-chart]")].map((f) => ({
-		ID: f.dataset.chart,
-		Paths: f.querySelectorAll(".plot svg path").length,
-		Points: echarts.getInstanceByDom(f.querySelector(".plot")).getModel().getSeries().map((s) => s.getData().count()),
-		Tip: [...f.querySelectorAll(".plot > div:not(:first-child)")].map((d) => d.textContent).join(""),
-	})),
-}; } })()`
+})()`
 
-func TestReportsInABrowser(t *testing.T) {
-	ctx := browser(t)
-	names := []string{"mixed", "same-device", "inside", "foretold", "lost", "empty", "hostile"}
-	all := cases(t, names...)
-	for _, name := range names {
-		runs := all[name]
-		path := filepath.Join(t.TempDir(), name+".html")
-		if err := reports.File(path, "", func(w io.Writer) error { return reports.HTML(w, compare.Runs(runs...), runs...) }); err != nil {
-			t.Fatal(err)
-		}
-		t.Run(name, func(t *testing.T) { open(t, ctx, name, path) })
-	}
+// tab is a tab of the browser with a report in it.
+type tab struct {
+	ctx     context.Context
+	mu      sync.Mutex
+	address string
+	trouble []string // exceptions, words to the console, requests
+	loaded  int
 }
 
-func open(t *testing.T, ctx context.Context, name, path string) {
-	ctx, _ = chromedp.NewContext(ctx)
-	defer func() { _ = chromedp.Cancel(ctx) }()
-	address := (&url.URL{Scheme: "file", Path: path}).String()
-	var mu sync.Mutex
-	var trouble []string
-	loaded := 0
-	complain := func(format string, args ...any) {
-		mu.Lock()
-		defer mu.Unlock()
-		trouble = append(trouble, fmt.Sprintf(format, args...))
-	}
-	if err := chromedp.Do(ctx); err != nil {
-		t.Fatal(err)
-	}
-	err := chromedp.Listen(ctx, func(ev any) {
+func (p *tab) complain(format string, args ...any) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.trouble = append(p.trouble, fmt.Sprintf(format, args...))
+}
+
+// newTab is a tab that notes whatever a report must not do.
+func newTab(t *testing.T) *tab {
+	t.Helper()
+	p := &tab{ctx: browser(t)}
+	err := chromedp.Listen(p.ctx, func(ev any) {
 		switch e := ev.(type) {
 		case *runtime.EventExceptionThrown:
-			complain("exception: %s %v", e.ExceptionDetails.Text, e.ExceptionDetails.Exception)
+			p.complain("exception: %s %v", e.ExceptionDetails.Text, e.ExceptionDetails.Exception)
 		case *runtime.EventConsoleAPICalled:
-			complain("console: %s", e.Type)
+			p.complain("console: %s", e.Type)
 		case *log.EventEntryAdded:
-			complain("log: %s %s", e.Entry.Text, e.Entry.URL)
+			p.complain("log: %s %s", e.Entry.Text, e.Entry.URL)
 		case *network.EventRequestWillBeSent:
-			mu.Lock()
-			loaded++
-			mu.Unlock()
-			if u := e.Request.URL; u != address && u != "data:," {
-				complain("request: %s", u)
+			p.mu.Lock()
+			defer p.mu.Unlock()
+			p.loaded++
+			if u := e.Request.URL; u != p.address && u != "data:," {
+				p.trouble = append(p.trouble, "request: "+u)
 			}
 		}
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := chromedp.Call(ctx, network.Enable, network.EnableParams{}); err != nil {
+	if _, err := chromedp.Call(p.ctx, network.Enable, network.EnableParams{}); err != nil {
 		t.Fatal(err)
 	}
-	for _, width := range []int64{360, 1600} {
-		if err := chromedp.Do(ctx, chromedp.EmulateViewport(width, 900), chromedp.Navigate(address)); err != nil {
-			t.Fatal(err)
-		}
-		s, err := chromedp.Run(ctx, chromedp.Evaluate[sheet](look))
-		if err != nil {
-			t.Fatal(err)
-		}
-		check(t, name, width, s)
-		picture(t, ctx, name, width)
+	return p
+}
+
+// show opens a report of these runs.
+func (p *tab) show(t *testing.T, name string, runs ...*record.Run) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name+".html")
+	if err := reports.File(path, "", func(w io.Writer) error { return reports.HTML(w, compare.Runs(runs...), runs...) }); err != nil {
+		t.Fatal(err)
 	}
-	mu.Lock()
-	defer mu.Unlock()
-	if loaded < 2 {
-		t.Errorf("saw %d requests: the file itself should be there twice", loaded)
+	p.mu.Lock()
+	p.address, p.trouble, p.loaded = (&url.URL{Scheme: "file", Path: path}).String(), nil, 0
+	p.mu.Unlock()
+	p.size(t, 360)
+	p.scheme(t, "light")
+	if err := chromedp.Do(p.ctx, chromedp.Navigate(p.address)); err != nil {
+		t.Fatal(err)
 	}
-	if len(trouble) > 0 {
-		t.Errorf("%s", strings.Join(trouble, "\n"))
+}
+
+// quiet fails where the page did what it must not.
+func (p *tab) quiet(t *testing.T) {
+	t.Helper()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.loaded == 0 {
+		t.Error("saw no request: the file itself should be there")
 	}
+	if len(p.trouble) > 0 {
+		t.Errorf("%s", strings.Join(p.trouble, "\n"))
+	}
+}
+
+func (p *tab) size(t *testing.T, width int64) {
+	t.Helper()
+	if err := chromedp.Do(p.ctx, chromedp.EmulateViewport(width, 900)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (p *tab) scheme(t *testing.T, scheme string) {
+	t.Helper()
+	_, err := chromedp.Call(p.ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
+		Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// ask evaluates an expression, a promise too.
+func ask[T any](t *testing.T, p *tab, expression string) T {
+	t.Helper()
+	v, err := chromedp.Run(p.ctx, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
+	if err != nil {
+		t.Fatalf("%v: %.200s", err, expression)
+	}
+	return v
+}
+
+// Every chart of every kind of report, on a phone, on a tablet and on a wide screen, in light and dark.
+func TestReportsInABrowser(t *testing.T) {
+	p := newTab(t)
+	names := []string{"mixed", "same-device", "inside", "foretold", "lost", "empty", "hostile"}
+	all := cases(t, names...)
+	all["endless"] = []*record.Run{comparetest.Run(t, "endless", endless()...)}
+	for _, name := range append(names, "endless") {
+		t.Run(name, func(t *testing.T) {
+			p.show(t, name, all[name]...)
+			inks := map[string]string{}
+			for _, width := range []int64{360, 800, 1600} {
+				p.size(t, width)
+				for _, scheme := range []string{"light", "dark"} {
+					p.scheme(t, scheme)
+					s := ask[sheet](t, p, look)
+					check(t, name, width, s)
+					if s.Early > 0 && width == 360 && scheme == "light" {
+						t.Errorf("%d charts were drawn before anybody could see them", s.Early)
+					}
+					for _, c := range s.Charts {
+						inks[scheme] = c.Ink
+					}
+					if width != 800 {
+						p.accessible(t, fmt.Sprintf("%s at %d pixels, %s", name, width, scheme), (width == 360) == (scheme == "light"))
+					}
+					p.picture(t, name, width, scheme)
+				}
+			}
+			if len(all[name][0].Attempts) > 0 && inks["light"] == inks["dark"] {
+				t.Errorf("light and dark have the same ink: %v", inks)
+			}
+			p.quiet(t)
+		})
+	}
+	for name, hand := range map[string]func(*testing.T, *tab, []*record.Run){"by keyboard": byKeyboard, "by touch": byTouch, "on paper": onPaper} {
+		t.Run(name, func(t *testing.T) { hand(t, p, all["foretold"]) })
+	}
+}
+
+// endless has names of ten thousand letters, and one that is written from right to left.
+func endless() []comparetest.Engine {
+	a, b, c := comparetest.Measured(comparetest.Browser(6), comparetest.Page()), comparetest.Native(6), comparetest.Served(6)
+	a.Cell.Engine = strings.Repeat("endless ", 1250)
+	b.Cell.Engine = strings.Repeat("w", 10000)
+	c.Cell.Engine = "מנוע שפה"
+	return []comparetest.Engine{a, b, c}
 }
 
 func check(t *testing.T, name string, width int64, s sheet) {
@@ -185,51 +292,60 @@ func check(t *testing.T, name string, width int64, s sheet) {
 	if s.Overflow > 0 {
 		t.Errorf("at %d pixels the page scrolls sideways by %d", width, s.Overflow)
 	}
+	if len(s.Cut) > 0 && (width == 360 || slices.ContainsFunc(s.Cut, func(c string) bool { return strings.HasPrefix(c, "Summary") })) {
+		t.Errorf("at %d pixels a part of these tables is out of sight: %q", width, s.Cut)
+	}
 	if s.Owned || s.Injected != 0 {
 		t.Errorf("a label became code: owned %v, %d elements", s.Owned, s.Injected)
 	}
 	if s.Unnamed > 0 {
-		t.Errorf("%d charts lack a name or a table", s.Unnamed)
+		t.Errorf("%d charts and tables lack a name, or a chart its table", s.Unnamed)
 	}
 	want := map[string][]string{"mixed": {"memory-0", "memory-1", "peaks", "components", "load", "ttft", "decode"}, "same-device": {"memory-0", "memory-1", "peaks", "components", "load", "ttft", "decode"},
 		"inside":   {"memory-0", "memory-1", "peaks", "components", "breakdown", "load", "ttft", "decode"},
 		"foretold": {"memory-0", "memory-1", "peaks", "components", "breakdown", "load", "ttft", "decode"},
+		"endless":  {"memory-0", "memory-1", "memory-2", "peaks", "components", "breakdown", "load", "ttft", "decode"},
 		"hostile":  {"memory-0", "peaks", "components", "breakdown", "load", "ttft", "decode"}, "lost": {"memory-0"}, "empty": nil}[name]
 	var got []string
 	for _, c := range s.Charts {
 		got = append(got, c.ID)
-		if c.Paths < 4 || len(c.Points) < 2 || slices.Contains(c.Points, 0) {
+		if c.Paths < 4 || len(c.Points) == 0 || slices.Contains(c.Points, 0) {
 			t.Errorf("at %d pixels %s was not drawn: %+v", width, c.ID, c)
+		}
+		if !slices.Equal(c.Points, c.Told) || !slices.Equal(c.High, c.Highest) {
+			t.Errorf("at %d pixels %s shows %v points up to %v, its data has %v up to %v", width, c.ID, c.Points, c.High, c.Told, c.Highest)
+		}
+		if !c.Inside {
+			t.Errorf("at %d pixels %s is not as wide as its place", width, c.ID)
 		}
 		if c.Tip == "" {
 			t.Errorf("at %d pixels %s shows no tooltip", width, c.ID)
 		}
 	}
-	if !slices.Equal(got, want) {
-		t.Errorf("charts %v, want %v", got, want)
+	for _, id := range want {
+		if !slices.Contains(got, id) {
+			t.Errorf("charts %v, want %s among them", got, id)
+		}
+	}
+	if name == "empty" && len(got) > 0 {
+		t.Errorf("charts %v of nothing", got)
 	}
 }
 
-// picture saves what the page looks like in light and dark, when somebody wants to see it.
-func picture(t *testing.T, ctx context.Context, name string, width int64) {
+// picture saves what the page looks like.
+func (p *tab) picture(t *testing.T, name string, width int64, scheme string) {
+	t.Helper()
 	if *shots == "" {
 		return
 	}
-	for _, scheme := range []string{"light", "dark"} {
-		err := chromedp.Do(ctx, chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
-			_, err := chromedp.Call(ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
-				Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}})
-			return err
-		}))
-		if err != nil {
-			t.Fatal(err)
-		}
-		shot, err := chromedp.Run(ctx, chromedp.FullScreenshot(100))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(*shots, fmt.Sprintf("%s-%d-%s.png", name, width, scheme)), shot, 0o644); err != nil {
-			t.Fatal(err)
-		}
+	shot, err := chromedp.Run(p.ctx, chromedp.FullScreenshot(80))
+	if err == nil {
+		err = os.MkdirAll(*shots, 0o755)
+	}
+	if err == nil {
+		err = os.WriteFile(filepath.Join(*shots, fmt.Sprintf("%s-%d-%s.jpeg", name, width, scheme)), shot, 0o644)
+	}
+	if err != nil {
+		t.Fatal(err)
 	}
 }

@@ -40,14 +40,15 @@ func HTML(w io.Writer, res *compare.Result, runs ...*record.Run) error {
 	if err != nil {
 		return err
 	}
-	d, err := newDocument(&view{res: res, runs: runs})
+	n := newNames(res)
+	d, err := newDocument(&view{res: n.shortened(res), runs: runs})
 	if err != nil {
 		return err
 	}
 	d.Policy = "default-src 'none'; script-src " + strings.Join(hashes,
 		" ") + "; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
+	d.names = n // of the names as they are
 	d.Style, d.Scripts = template.CSS(style), scripts
-	n := d.names
 	t, err := template.New("report.html").Funcs(template.FuncMap{"clean": clean, "num": num, "line": n.sentence, "name": n.name, "plain": n.plain,
 		"cell": n.cell, "key": sortKey, "named": named,
 		"numeric": func(columns []column, i int) bool { return i < len(columns) && columns[i].Number }, "next": func(i int) int { return i + 1 }}).ParseFS(page, "page/*.html")

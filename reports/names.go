@@ -24,13 +24,14 @@ const (
 type names struct {
 	whole  []string
 	at     map[string]int
-	labels []string // those within sentences that need care, the longest first
+	cuts   map[string]int // names that were cut already, with their numbers
+	labels []string       // those within sentences that need care, the longest first
 }
 
 func newNames(res *compare.Result) *names {
-	n := &names{at: map[string]int{}}
+	n := &names{at: map[string]int{}, cuts: map[string]int{}}
 	for i := range res.Cells {
-		for _, s := range []string{res.Cells[i].Label, line(res.Cells[i].Label), line(res.Cells[i].Spec.Engine)} {
+		for _, s := range []string{res.Cells[i].Label, res.Cells[i].Spec.Engine, line(res.Cells[i].Label), line(res.Cells[i].Spec.Engine)} {
 			if (utf8.RuneCountInString(s) > nameLimit || rightToLeft(s)) && !slices.Contains(n.labels, s) {
 				n.labels = append(n.labels, s)
 			}
@@ -63,7 +64,22 @@ func (n *names) short(s string) string {
 	if s = line(s); utf8.RuneCountInString(s) <= nameLimit {
 		return s
 	}
-	return fmt.Sprintf("%s [%d]", shorten(s, nameLimit), n.number(s))
+	cut := fmt.Sprintf("%s [%d]", shorten(s, nameLimit), n.number(s))
+	n.cuts[cut] = n.number(s)
+	return cut
+}
+
+// shortened is a result whose cells have names that a page can bear. What its sentences say is as it was.
+func (n *names) shortened(res *compare.Result) *compare.Result {
+	out := *res
+	out.Cells = slices.Clone(res.Cells)
+	for i := range out.Cells {
+		if c := &out.Cells[i]; utf8.RuneCountInString(line(c.Label)) > nameLimit {
+			c.Label = n.short(c.Label)
+		}
+		out.Cells[i].Spec.Engine = n.short(out.Cells[i].Spec.Engine)
+	}
+	return &out
 }
 
 // name shows a name by itself.
@@ -71,12 +87,20 @@ func (n *names) name(s string) template.HTML { return n.cut(s, nameLimit) }
 
 func (n *names) cut(s string, limit int) template.HTML {
 	s = line(s)
+	if at, ok := n.cuts[s]; ok {
+		text := template.HTMLEscapeString(strings.TrimSuffix(s, fmt.Sprintf(" [%d]", at)))
+		return template.HTML("<bdi>"+text+"</bdi>") + whole(at)
+	}
 	if utf8.RuneCountInString(s) <= limit {
 		return template.HTML("<bdi>" + template.HTMLEscapeString(s) + "</bdi>")
 	}
 	at := n.number(s)
-	return template.HTML(fmt.Sprintf(`<bdi>%s</bdi><a class="whole" href="#whole-%d" aria-label="the whole of text %d">[%d]</a>`,
-		template.HTMLEscapeString(shorten(s, min(limit, 2*nameLimit))), at, at, at))
+	return template.HTML("<bdi>"+template.HTMLEscapeString(shorten(s, min(limit, 2*nameLimit)))+"</bdi>") + whole(at)
+}
+
+// whole leads to a text in full.
+func whole(at int) template.HTML {
+	return template.HTML(fmt.Sprintf(`<a class="whole" href="#whole-%d" aria-label="[%d], the whole text">[%d]</a>`, at, at, at))
 }
 
 // cell shows what stands in a table: the names of a row are names, the rest may be sentences.

@@ -253,7 +253,7 @@
       };
       return make("div", { class: "zooms", role: "group", "aria-label": "Zoom", title: "Ctrl with the wheel or two fingers zoom as well; dragging moves" },
         button("−", "Zoom out", () => by(2)), button("+", "Zoom in", () => by(0.5)), button("‹", "Earlier", () => move(-0.5)),
-        button("›", "Later", () => move(0.5)), button("All", "The whole chart", () => to(0, 100)));
+        button("›", "Later", () => move(0.5)), button("All", "All of the chart", () => to(0, 100)));
     }
 
     function zoomed(from, to) {

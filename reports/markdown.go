@@ -31,8 +31,10 @@ func Markdown(w io.Writer, res *compare.Result) error {
 	t := &table{res: res}
 	m.list("Risk of running out of memory", risks(res))
 	m.list("What may be compared", res.Comparability)
-	m.list("Ratios", t.ratios())
+	m.list("What a token takes", growthLines(res))
 	m.list("Parity", t.parity())
+	m.ratios()
+	m.list("The same in words", t.ratios())
 	m.list("Warnings", t.warnings())
 	_, err := io.WriteString(w, m.b.String())
 	return err
@@ -60,12 +62,38 @@ func (m *markdown) summary() {
 	m.b.WriteString("\n### Summary\n\n")
 	m.grid(g)
 	m.b.WriteString("\nMedian over counted launches; ±: the wider side of the median's 95 % interval; (n=…): too few runs for one.\n")
+	if t.marked() {
+		m.b.WriteString("\n!: outliers, a trend or noise, which the warnings name.\n")
+	}
 	for _, e := range m.res.Engines() {
 		if e.With != "" {
 			m.b.WriteString("\n- " + inert(line(e.Name+": "+e.With)))
 		}
 	}
 	m.b.WriteString("\n")
+}
+
+// ratios are the tables of the page.
+func (m *markdown) ratios() {
+	p := newRatiosPart(m.res)
+	for _, f := range p.Families {
+		m.b.WriteString("\n### " + inert(line(f.Title)) + "\n\n")
+		m.grid(f.Grid)
+		m.b.WriteString("\n" + inert(f.Words) + "\n")
+		if len(f.Notes) > 0 {
+			m.b.WriteString("\n")
+		}
+		for _, n := range f.Notes {
+			m.b.WriteString("- " + inert(line(n)) + "\n")
+		}
+	}
+	if p.Groups != nil {
+		m.b.WriteString("\n### Groups of cells\n\n")
+		m.grid(p.Groups)
+	}
+	if len(p.Families) > 0 {
+		m.b.WriteString("\n" + inert(p.Words) + "\n")
+	}
 }
 
 func (m *markdown) grid(g *grid) {

@@ -1,0 +1,93 @@
+package main
+
+import (
+	"context"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/page"
+	"github.com/chromedp/chromedp"
+
+	"llmparity/browser"
+	"llmparity/compare/comparetest"
+	"llmparity/internal/child"
+)
+
+// noticeFirstChart goes to the first chart as soon as it is there, because charts are drawn when they come into sight, and keeps when its
+// first shape was on the screen, in milliseconds since the navigation began.
+const noticeFirstChart = `(() => {
+	const seen = new MutationObserver(() => {
+		const place = document.querySelector("[data-chart]");
+		if (!place) return;
+		if (!window.went) { window.went = true; place.scrollIntoView(); }
+		if (!document.querySelector("[data-chart] .plot svg path")) return;
+		seen.disconnect();
+		requestAnimationFrame(() => setTimeout(() => { window.firstChart = performance.now(); })); // painted
+	});
+	seen.observe(document, { childList: true, subtree: true });
+})()`
+
+// BenchmarkFirstChart takes the time from the begin of the navigation to the first chart of the report of a million samples, each time in a
+// tab of its own of a browser that runs already.
+func BenchmarkFirstChart(b *testing.B) {
+	dir := comparetest.Long(b, b.TempDir(), 1_000_000, 100_000)
+	path := filepath.Join(b.TempDir(), "report.html")
+	var out, errs strings.Builder
+	if code := execute([]string{"report", dir, "-o", path}, &out, &errs); code != 0 {
+		b.Fatal(code, errs.String())
+	}
+	chrome, err := browser.FindChrome("")
+	if err != nil {
+		b.Fatal(err)
+	}
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(chrome), chromedp.UserDataDir(b.TempDir()),
+		chromedp.Env("HOME="+b.TempDir()), chromedp.ModifyCmdFunc(child.Own), chromedp.WindowSize(1280, 800))
+	if os.Geteuid() == 0 {
+		options = append(options, chromedp.NoSandbox)
+	}
+	ctx, cancel := context.WithTimeout(b.Context(), 5*time.Minute) // a watchdog
+	defer cancel()
+	ctx, cancel = chromedp.NewExecAllocator(ctx, options...)
+	defer cancel()
+	ctx, _ = chromedp.NewContext(ctx)
+	defer func() { _ = chromedp.Cancel(ctx) }()
+	if err := chromedp.Do(ctx); err != nil {
+		b.Fatalf("starting %s: %v", chrome, err)
+	}
+	var times []float64
+	for b.Loop() {
+		times = append(times, firstChart(b, ctx, "file://"+(&url.URL{Path: path}).EscapedPath()))
+	}
+	slices.Sort(times)
+	b.ReportMetric(times[len(times)/2]/1000, "s")
+	b.ReportMetric(times[len(times)-1]/1000, "worst-s")
+	b.ReportMetric(0, "ns/op") // with what the tab takes
+}
+
+func firstChart(b *testing.B, ctx context.Context, address string) float64 {
+	b.Helper()
+	tab, cancel := chromedp.NewContext(ctx)
+	defer cancel()
+	notice := func(ctx context.Context, t *chromedp.Target) (chromedp.Void, error) {
+		var none chromedp.Void
+		_, err := cdp.Call(ctx, t, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: noticeFirstChart})
+		return none, err
+	}
+	if err := chromedp.Do(tab, notice, chromedp.Navigate(address)); err != nil {
+		b.Fatal(err)
+	}
+	ms, err := chromedp.Run(tab, chromedp.Evaluate[float64](`(async () => {
+		while (!window.firstChart) await new Promise((later) => setTimeout(later, 20));
+		return window.firstChart;
+	})()`, chromedp.EvalAwaitPromise))
+	if err != nil {
+		b.Fatal(err)
+	}
+	return ms
+}

@@ -52,7 +52,7 @@ test-gpu:
 	go test -v -count 1 -tags gpu -run CUDA ./internal/sample/gpu
 
 # Figures about ourselves: the sampler against psrecord, and an engine's speed measured against unmeasured, each paired in one run; a
-# real model converted and run.
+# real model converted and run; the report of a million samples.
 bench: build
 	@scripts/setup system python llamacpp llamacpp-tools ollama bench smollm2
 	go test -run '^$$' -bench Psrecord -benchtime 1x -timeout 5m ./internal/sample/proc
@@ -63,6 +63,7 @@ bench: build
 	go test -run '^$$' -bench Client -benchtime 1x -timeout 5m ./native/openai
 	go test -run '^$$' -tags slow -bench 'Convert|Decode' -benchtime 3x -timeout 30m ./cmd/llmparity
 	go test -run '^$$' -bench 'Start|Perturbation' -benchtime 1x -timeout 20m ./browser
+	go test -run '^$$' -bench 'Report|FirstChart' -benchtime 5x -timeout 10m ./cmd/llmparity
 
 # What is foretold of memory against what is measured, into docs/breakdown.md: about six minutes.
 accuracy: build

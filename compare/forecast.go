@@ -174,9 +174,18 @@ func (f *Foretold) judge() {
 	}
 }
 
-// off tells whether a component deserves a word.
+// off tells whether a component deserves a word: not where the interval over launches reaches what was foretold.
 func (f Foretold) off() bool {
-	return f.Within != nil && (!*f.Within || f.AsExpected != nil && !*f.AsExpected && f.Confidence == HighConfidence)
+	reaches := func(low, high float64) bool {
+		return f.Interval != nil && f.Interval.Lo <= high && f.Interval.Hi >= low
+	}
+	switch {
+	case f.Within == nil:
+		return false
+	case !*f.Within:
+		return !reaches(*f.Low, *f.High)
+	}
+	return f.AsExpected != nil && !*f.AsExpected && f.Confidence == HighConfidence && !reaches(*f.Best, *f.Best)
 }
 
 // Part finds a component; false where it was neither foretold nor measured.

@@ -265,3 +265,28 @@ func TestValidation(t *testing.T) {
 }
 
 func round6(v float64) float64 { return math.Round(v*1e6) / 1e6 }
+
+// A median outside of a range whose interval reaches into it is no error that anything can be said of.
+func TestWhatAnIntervalReachesIsNotOff(t *testing.T) {
+	of := func(low, high float64, launches int, vary float64) *compare.Forecast {
+		e := comparetest.Native(launches)
+		e.Vary = vary
+		e.Prediction = &record.Prediction{Source: "gguf", Parts: []record.Foretold{comparetest.Foretell(compare.MemoryIncrease, low, (low+high)/2, high, "")}}
+		return compare.Runs(comparetest.Run(t, "foretold", e)).Cells[0].Forecast
+	}
+	measured, _ := of(1, 2, 8, 0.3).Part(compare.MemoryIncrease)
+	if measured.Interval == nil {
+		t.Fatalf("%+v", measured)
+	}
+	above := *measured.Measured + 0.1
+	for _, c := range []struct {
+		low  float64
+		off  bool
+		what string
+	}{{above, false, "just above the median"}, {measured.Interval.Hi + 1, true, "above the interval"}} {
+		f := of(c.low, c.low+5, 8, 0.3)
+		if p, _ := f.Part(compare.MemoryIncrease); *p.Within || (len(f.Recommendations) > 0) != c.off {
+			t.Errorf("%s: %q", c.what, f.Recommendations)
+		}
+	}
+}

@@ -1,0 +1,57 @@
+package main
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"llmparity/compare"
+	"llmparity/compare/comparetest"
+)
+
+func TestCompareHoldsRunsAgainstTheFirst(t *testing.T) {
+	root := t.TempDir()
+	a := comparetest.Native(8)
+	b := a
+	b.Token += 300 * time.Microsecond
+	other := comparetest.Native(8)
+	other.Cell.ID, other.Cell.PromptID, other.Cell.Prompt = 7, 2, "There was"
+	before, after := comparetest.Write(t, root, "before", a, other), comparetest.Write(t, root, "after", b, other)
+	run := func(args ...string) (string, *compare.Result) {
+		t.Helper()
+		var out, errs strings.Builder
+		if code := execute(append([]string{"compare", before, after}, args...), &out, &errs); code != 0 {
+			t.Fatal(code, errs.String())
+		}
+		res := &compare.Result{}
+		if err := json.Unmarshal([]byte(out.String()), res); err != nil {
+			res = nil
+		}
+		return out.String(), res
+	}
+	text, _ := run("--by", "engine,input_len")
+	for _, want := range []string{"\nafter against before, the baseline\n", "\nGroups of cells\n", "over prompt (2)", " different\n", " chance\n"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+	_, res := run("--json", "--min-effect", "50")
+	if res == nil || res.Statistics.MinEffect != 0.5 || len(res.Groups) != 0 || len(res.Families) != 1 || !res.Families[0].Runs {
+		t.Fatalf("%+v", res)
+	}
+	for _, x := range res.Comparisons[0].Ratios {
+		if decode := x.Figure == compare.DecodeTPS; decode && (x.Call != compare.TooSmall || x.Delta >= 0 || *x.Ratio <= 1) || !decode && x.Call != compare.Chance {
+			t.Errorf("%+v", x)
+		}
+	}
+	if _, res = run("--json", "--by", ""); len(res.Groups) != 2 || res.Groups[0].Name != "all cells" {
+		t.Errorf("%+v", res.Groups)
+	}
+	for _, wrong := range [][]string{{"--by", "weather"}, {"--min-effect", "-1"}, {"--min-effect", "NaN"}} {
+		var out, errs strings.Builder
+		if code := execute(append([]string{"compare", before, after}, wrong...), &out, &errs); code == 0 || strings.Count(errs.String(), "\n") != 1 {
+			t.Errorf("%q: %d, %s", wrong, code, errs.String())
+		}
+	}
+}

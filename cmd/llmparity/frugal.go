@@ -17,6 +17,6 @@ func frugal() (restore func()) {
 	if runtime.ReadMemStats(&m); m.HeapAlloc < frugalAbove || os.Getenv("GOGC") != "" {
 		return func() {}
 	}
-	was := debug.SetGCPercent(20)
+	was := debug.SetGCPercent(10)
 	return func() { debug.SetGCPercent(was) }
 }

@@ -280,3 +280,17 @@ func TestTokensThatCameAtOnceHaveNoPlaces(t *testing.T) {
 		t.Errorf("%d lines, notes %q", len(o.Lines), o.Notes)
 	}
 }
+
+func TestWhatIsNoSizeIsLeftOut(t *testing.T) {
+	a := follower{id: 1, tokens: 50, every: 50 * time.Millisecond, at: line}.attempt()
+	for i := range a.Totals {
+		if i%4 == 1 {
+			a.Totals[i].RSS = 1e308
+		}
+	}
+	for _, p := range alignedOf(t, a).line("rss_sum").Median {
+		if math.Abs(p.Median-line(placeOf(p.Token))) > 1e-6 {
+			t.Errorf("token %d: %g", p.Token, p.Median)
+		}
+	}
+}

@@ -246,7 +246,7 @@ func (p part) edges(a *record.Attempt) []xy {
 		}
 		v := p.at(of, phase)
 		held, ok := heldTokens(of, phase)
-		if ok && !math.IsNaN(v) {
+		if ok && size(v) {
 			out, distinct[held] = append(out, xy{held, v}), true
 		}
 	}

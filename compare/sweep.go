@@ -176,6 +176,9 @@ func (s *Sweep) rate(r *Result, q swept) {
 		}
 		rate.Figure = Figure{Name: q.name, Title: f.Title, Unit: "bytes/token", Method: f.Method, Blind: f.Blind, How: sweepHow + f.How}
 		for _, v := range f.Values {
+			if !size(v.Value) {
+				continue
+			}
 			rate.Points = append(rate.Points, GrowthPoint{i, v.Attempt, GrowthAt{s.At[n], v.Value}})
 			points = append(points, xy{s.At[n], v.Value})
 		}

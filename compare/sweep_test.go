@@ -1,6 +1,7 @@
 package compare_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"math"
 	"strings"
@@ -90,5 +91,29 @@ func TestContextsOfSeveralRunsAreOneSweep(t *testing.T) {
 func TestOneLengthIsNoSweep(t *testing.T) {
 	if s := compare.Runs(comparetest.Run(t, "one", comparetest.Native(6), comparetest.Browser(6))).Sweeps; len(s) != 0 {
 		t.Errorf("%+v", s)
+	}
+}
+
+// A spoilt record gives a result that can still be written.
+func TestAbsurdSizesStayOutOfSweepsAndGrowth(t *testing.T) {
+	all := lengths(comparetest.Native, 4, 0, 16, 64, 256)
+	for i := range all {
+		all[i] = comparetest.Measured(all[i], nil)
+	}
+	run := comparetest.Run(t, "absurd", all...)
+	for _, a := range run.Attempts {
+		for i := range a.Totals {
+			a.Totals[i].PSS, a.Totals[i].RSS = 1e301, math.MaxFloat64/4
+		}
+	}
+	for _, s := range compare.Runs(run).Sweeps {
+		for _, r := range s.Rates {
+			if r.Name == compare.PeakPSS || r.Name == compare.PeakRSS {
+				t.Errorf("%s: %+v", r.Name, r.Fit)
+			}
+			if _, err := json.Marshal(r); err != nil {
+				t.Errorf("%s: %v", r.Name, err)
+			}
+		}
 	}
 }

@@ -78,7 +78,7 @@ func (g *gatherer) track(name, title, method string, every int64) *track {
 func (g *gatherer) add(t *track, ns, took int64, v float64) {
 	at := ns - max(took, 0)/2
 	near := stepsToGap * t.every
-	if math.IsNaN(v) || math.IsInf(v, 0) || at < g.begin-near || at > g.end+near {
+	if !size(v) || at < g.begin-near || at > g.end+near {
 		return
 	}
 	t.all++
@@ -209,6 +209,9 @@ func (g *gatherer) metrics() {
 		}
 	}
 }
+
+// size tells whether MiB can be one of memory: a number, and below 2^60 bytes. A spoilt record may hold anything.
+func size(v float64) bool { return math.Abs(v) <= 1<<40 }
 
 // gap is the longest time between two readings that a line is drawn over; of a source that tells by itself, by what is usual of it.
 func (t track) gap() int64 {

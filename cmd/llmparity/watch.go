@@ -140,9 +140,8 @@ func (f *watchFlags) run(c *cobra.Command, args []string) error {
 		s := takeSignals(ctx, view.say)
 		defer s.close()
 		ctx = s.ctx
-		if o.Command, err = watch.Start(args, c.InOrStdin(), c.OutOrStdout(), errs); err == nil {
-			s.of(o.Command)
-		}
+		o.Command, err = watch.Start(args, c.InOrStdin(), c.OutOrStdout(), errs)
+		s.of(o.Command)
 	}
 	var sum watch.Summary
 	if err == nil {

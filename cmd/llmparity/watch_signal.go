@@ -33,11 +33,16 @@ func takeSignals(ctx context.Context, say func(string)) *signals {
 func (s *signals) follow(say func(string)) {
 	defer close(s.done)
 	var c *watch.Command
+	told := false // of it
 	for patient := true; ; {
 		select {
 		case c = <-s.started:
+			told = true
 			continue
 		case got, open := <-s.come:
+			if open && !told { // it is just being started: the signal may be for it
+				c, told = <-s.started, true
+			}
 			switch {
 			case !open:
 				return
@@ -58,7 +63,7 @@ func (s *signals) follow(say func(string)) {
 	}
 }
 
-// of says which command the signals are for.
+// of says which command the signals are for; nil: it could not be started.
 func (s *signals) of(c *watch.Command) { s.started <- c }
 
 func (s *signals) close() {

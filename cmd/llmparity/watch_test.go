@@ -172,7 +172,9 @@ func TestAnInterruptIsTheCommands(t *testing.T) {
 		for n := 0; err == nil; {
 			n, err = out.Read(buf)
 			text.Write(buf[:n])
-			if typed == 0 && strings.Contains(text.String(), "ready\r") || typed == 1 && c.times == 2 && strings.Contains(text.String(), "caught") {
+			said := func(words string) bool { return strings.Contains(text.String(), words) }
+			// Two of a kind that nobody has seen yet are one: the second waits until both have seen the first.
+			if typed == 0 && said("ready\r") || typed == 1 && c.times == 2 && said("caught\r") && said("once more ends it") {
 				typed++
 				if _, err := in.Write([]byte{3}); err != nil {
 					t.Fatal(err)

@@ -153,6 +153,9 @@ func median(values []float64) float64 {
 }
 
 func round(v float64, digits int) float64 {
+	if math.Abs(v) > 1e15 {
+		return v // it has no such digits, and times p it might be no number
+	}
 	p := math.Pow(10, float64(digits))
 	return math.Round(v*p) / p
 }

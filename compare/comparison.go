@@ -64,7 +64,8 @@ const alpha = 0.05
 func compared() []string { return []string{PeakPSS, Increase, LoadTime, TTFT, DecodeTPS, PrefillTPS} }
 
 // related tells whether two cells are about the same model and prompt, so that a reader will want them side by side. Over several
-// runs an engine is set against itself, and against others only where its own run has none of them.
+// runs an engine is set against itself in the first one, the baseline, or in another where the first has no such cell; and against others
+// only where its own run has none of them.
 func (r *Result) related(i, j int) bool {
 	a, b := &r.Cells[i], &r.Cells[j]
 	if a.Refused != "" || b.Refused != "" || !sameTask(a, b) {
@@ -72,6 +73,9 @@ func (r *Result) related(i, j int) bool {
 	}
 	if a.Run == b.Run {
 		return a.Spec.Engine != b.Spec.Engine
+	}
+	if a.Run > 0 && r.has(0, b) {
+		return false
 	}
 	return a.Spec.Engine == b.Spec.Engine || !r.has(a.Run, b) && !r.has(b.Run, a)
 }

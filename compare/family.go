@@ -14,8 +14,9 @@ import (
 type Family struct {
 	A     string `json:"a"` // names of the two sides: runs, or engines of one run
 	B     string `json:"b"`
-	Runs  bool   `json:"of_runs,omitempty"` // A and B are runs
-	Tests int    `json:"tests"`             // that are told apart: figures that order the launches alike are one
+	Runs  bool   `json:"of_runs,omitempty"`     // A and B are runs
+	First bool   `json:"of_baseline,omitempty"` // A is the first of the runs
+	Tests int    `json:"tests"`                 // that are told apart: figures that order the launches alike are one
 	Means []Mean `json:"means"`
 	key   string
 }
@@ -141,7 +142,7 @@ func (r *Result) enlist(i int) {
 	a, b := &r.Cells[c.A], &r.Cells[c.B]
 	family := Family{A: a.Spec.Engine, B: b.Spec.Engine, Means: []Mean{}, key: fmt.Sprintf("%d %q %q", a.Run, a.Spec.Engine, b.Spec.Engine)}
 	if a.Run != b.Run {
-		family.A, family.B, family.Runs = r.runName(a.Run), r.runName(b.Run), true
+		family.A, family.B, family.Runs, family.First = r.runName(a.Run), r.runName(b.Run), true, a.Run == 0
 		family.key = fmt.Sprintf("%d %d", a.Run, b.Run)
 	} else if len(r.Runs) > 1 {
 		family.A, family.B = family.A+" in "+r.runName(a.Run), family.B+" in "+r.runName(b.Run)

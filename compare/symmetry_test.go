@@ -215,3 +215,17 @@ func TestOfNothingThereIsNoRatio(t *testing.T) {
 		t.Errorf("%+v", x)
 	}
 }
+
+// Of three runs the later ones are held against the first, and against each other only in what the first lacks.
+func TestTheFirstRunIsTheBaseline(t *testing.T) {
+	r := rand.New(rand.NewPCG(9, 2))
+	one, two := series{launches: 6, cells: 1, cv: 0.05, engine: "engine"}, series{launches: 6, cells: 2, cv: 0.05, engine: "engine"}
+	res := compare.Runs(one.run(r, "a"), two.run(r, "b"), two.run(r, "c"))
+	var pairs []string
+	for _, c := range res.Comparisons {
+		pairs = append(pairs, res.Runs[res.Cells[c.A].Run].Name+res.Runs[res.Cells[c.B].Run].Name)
+	}
+	if !slices.Equal(pairs, []string{"ab", "ac", "bc"}) || len(res.Families) != 3 || !res.Families[0].First || !res.Families[1].First || res.Families[2].First {
+		t.Errorf("%q, %+v", pairs, res.Families)
+	}
+}

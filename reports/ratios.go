@@ -54,7 +54,7 @@ func ratioColumns(f compare.Family) []string {
 func familyTitle(res *compare.Result, f int) (title, words string) {
 	x := res.Families[f]
 	title = fmt.Sprintf("%s against %s", line(x.B), line(x.A))
-	if x.Runs {
+	if x.First {
 		title += ", the baseline"
 	}
 	return title, fmt.Sprintf("p by Mann and Whitney, corrected by Holm for %s; different: p at most %g, and at least %s %% apart.",

@@ -1,0 +1,74 @@
+//go:build slow
+
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"llmparity/compare"
+	"llmparity/internal/cache"
+	"llmparity/internal/record"
+)
+
+// Ten launches against ten of the same, of real engines on this machine: nothing is called different. The launches of both sides are
+// taken in turns, as a comparison of two builds should be run: those of one plan are dealt out to two records, so that whatever the machine does
+// meanwhile falls on both.
+func TestOfTheSameNothingIsCalledDifferent(t *testing.T) {
+	dir, err := os.MkdirTemp("", "lp") // sockets need a short path
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := os.RemoveAll(dir); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Setenv("LLMPARITY_CACHE", cache.Dir(os.Getenv)) // before TMPDIR and the folder change
+	t.Setenv("TMPDIR", dir)
+	t.Chdir(dir)
+	const text = "name: same\nengines: [webllm, llamacpp]\nmodel: tiny\nmax_tokens: 32\ntemperature: 0\ncontext: 512\nrepetitions: 20\ntimeout: 3m\n" +
+		"warmup:\n  launches: 1\n  tokens: 8\nprompts:\n  - The clocks were striking\n"
+	if err := os.WriteFile("same.yaml", []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	var stdout, stderr bytes.Buffer
+	if code := execute([]string{"run", "same.yaml"}, &stdout, &stderr); code != 0 {
+		t.Fatalf("exit code %d\n%s%s", code, &stdout, &stderr)
+	}
+	whole, err := record.Open(filepath.Join("results", "latest"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	res := compare.Runs(dealt(whole, 0), dealt(whole, 1))
+	same := 0
+	for _, c := range res.Comparisons {
+		if res.Cells[c.A].Run == res.Cells[c.B].Run {
+			continue // one engine against the other
+		}
+		same++
+		if c.Refused != "" || len(c.Ratios) < 5 {
+			t.Errorf("%s: %d ratios; %s", res.Cells[c.A].Label, len(c.Ratios), c.Refused)
+		}
+		for _, x := range c.Ratios {
+			t.Log(x.Verdict)
+			if x.Significant || x.Call != compare.Chance || x.Left.N != 10 || x.Right.N != 10 {
+				t.Errorf("%s: called %q", x.Verdict, x.Call)
+			}
+		}
+	}
+	if same != 2 {
+		t.Errorf("%d engines were set against themselves", same)
+	}
+}
+
+// dealt is a run with every second of each cell's launches.
+func dealt(whole *record.Run, which int) *record.Run {
+	out := *whole
+	out.Meta.Name += []string{" (even)", " (odd)"}[which]
+	out.Attempts = slices.DeleteFunc(slices.Clone(whole.Attempts), func(a *record.Attempt) bool { return a.Repetition%2 != which || a.Warmup })
+	return &out
+}

@@ -34,7 +34,10 @@ func reportCommand() *cobra.Command {
 			defer frugal()()
 			result := compare.Runs(r)
 			if as.given() {
-				return as.write(c, out, result, r)
+				if err := as.write(c, out, result, r); err != nil {
+					return err
+				}
+				return figures.write(c, result, r)
 			}
 			if err := terminal(details)(c.OutOrStdout(), result); err != nil {
 				return err

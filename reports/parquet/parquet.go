@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"reflect"
+	"strings"
 
 	"github.com/parquet-go/parquet-go"
 
@@ -81,7 +82,7 @@ func value(k tables.Kind, v tables.Value, column int) parquet.Value {
 	var out parquet.Value
 	switch k {
 	case tables.Text:
-		out = parquet.ByteArrayValue([]byte(v.Text))
+		out = parquet.ByteArrayValue([]byte(strings.ToValidUTF8(v.Text, "\uFFFD"))) // readers refuse other bytes
 	case tables.Number:
 		out = parquet.DoubleValue(v.Number)
 	case tables.Truth:

@@ -28,7 +28,10 @@ import (
 	"llmparity/reports"
 )
 
-var shots = flag.String("shots", "../results/report-shots", "a folder for pictures of the reports that the browser test opens; empty: none are taken")
+var shots = flag.String("shots", "", "a folder for pictures of every report that the browser test opens; those of one are always kept in results/report-shots")
+
+// richest is the report that has most in it.
+const richest = "foretold"
 
 // TestMain looks for processes that a test left behind.
 func TestMain(m *testing.M) {
@@ -261,8 +264,8 @@ func TestReportsInABrowser(t *testing.T) {
 					for _, c := range s.Charts {
 						inks[scheme] = c.Ink
 					}
-					if width != 800 {
-						p.accessible(t, fmt.Sprintf("%s at %d pixels, %s", name, width, scheme), (width == 360) == (scheme == "light"))
+					if everything := (width == 360) == (scheme == "light"); width != 800 && (everything || name == richest) {
+						p.accessible(t, fmt.Sprintf("%s at %d pixels, %s", name, width, scheme), everything)
 					}
 					p.picture(t, name, width, scheme)
 				}
@@ -273,8 +276,8 @@ func TestReportsInABrowser(t *testing.T) {
 			p.quiet(t)
 		})
 	}
-	for name, hand := range map[string]func(*testing.T, *tab, []*record.Run){"by keyboard": byKeyboard, "by touch": byTouch, "on paper": onPaper} {
-		t.Run(name, func(t *testing.T) { hand(t, p, all["foretold"]) })
+	for name, hand := range map[string]func(*testing.T, *tab, []*record.Run){"by keyboard": byKeyboard, "by touch": byTouch, "on paper": onPaper, "over lengths": overLengthsShown} {
+		t.Run(name, func(t *testing.T) { hand(t, p, all[richest]) })
 	}
 }
 
@@ -301,11 +304,11 @@ func check(t *testing.T, name string, width int64, s sheet) {
 	if s.Unnamed > 0 {
 		t.Errorf("%d charts and tables lack a name, or a chart its table", s.Unnamed)
 	}
-	want := map[string][]string{"mixed": {"memory-0", "memory-1", "peaks", "components", "load", "ttft", "decode"}, "same-device": {"memory-0", "memory-1", "peaks", "components", "load", "ttft", "decode"},
-		"inside":   {"memory-0", "memory-1", "peaks", "components", "breakdown", "load", "ttft", "decode"},
-		"foretold": {"memory-0", "memory-1", "peaks", "components", "breakdown", "load", "ttft", "decode"},
-		"endless":  {"memory-0", "memory-1", "memory-2", "peaks", "components", "breakdown", "load", "ttft", "decode"},
-		"hostile":  {"memory-0", "peaks", "components", "breakdown", "load", "ttft", "decode"}, "lost": {"memory-0"}, "empty": nil}[name]
+	times := []string{"load", "ttft", "prefill", "decode", "latency-ttft", "latency-inter_token_latency", "latency-latency"}
+	two := append([]string{"memory-0", "memory-1", "tokens-0", "tokens-1", "peaks", "components", "growth-0"}, times...)
+	want := map[string][]string{"mixed": two, "same-device": two, "inside": append([]string{"breakdown"}, two...), "foretold": append([]string{"breakdown"}, two...),
+		"endless": append([]string{"memory-2", "breakdown"}, two...), "hostile": append([]string{"memory-0", "tokens-0", "peaks", "components", "breakdown", "growth-0"}, times...),
+		"lost": {"memory-0"}, "empty": nil, "lengths": append([]string{"memory-5", "growth-input_len-0", "fig3_latency_vs_seqlen", "fig4_mem_vs_seqlen"}, two...)}[name]
 	var got []string
 	for _, c := range s.Charts {
 		got = append(got, c.ID)
@@ -335,15 +338,19 @@ func check(t *testing.T, name string, width int64, s sheet) {
 // picture saves what the page looks like.
 func (p *tab) picture(t *testing.T, name string, width int64, scheme string) {
 	t.Helper()
-	if *shots == "" {
+	dir := *shots
+	switch {
+	case dir == "" && name != richest:
 		return
+	case dir == "":
+		dir = "../results/report-shots"
 	}
 	shot, err := chromedp.Run(p.ctx, chromedp.FullScreenshot(80))
 	if err == nil {
-		err = os.MkdirAll(*shots, 0o755)
+		err = os.MkdirAll(dir, 0o755)
 	}
 	if err == nil {
-		err = os.WriteFile(filepath.Join(*shots, fmt.Sprintf("%s-%d-%s.jpeg", name, width, scheme)), shot, 0o644)
+		err = os.WriteFile(filepath.Join(dir, fmt.Sprintf("%s-%d-%s.jpeg", name, width, scheme)), shot, 0o644)
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -175,3 +175,13 @@ func TestALaunchIsALineOverTokens(t *testing.T) {
 		}
 	}
 }
+
+// overLengthsShown looks at the charts that there are where prompts have several lengths.
+func overLengthsShown(t *testing.T, p *tab, _ []*record.Run) {
+	p.show(t, "lengths", comparetest.Run(t, "lengths", overLengths()...))
+	for _, width := range []int64{360, 1600} {
+		p.size(t, width)
+		check(t, "lengths", width, ask[sheet](t, p, look))
+	}
+	p.quiet(t)
+}

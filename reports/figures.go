@@ -70,7 +70,7 @@ func Figures(ctx context.Context, draw Draw, all bool, res *compare.Result, runs
 				if names[f.Name]++; names[f.Name] > 1 {
 					f.Name += "-" + strconv.Itoa(names[f.Name])
 				}
-				if err := f.draw(ctx, draw, &c, d.Options); err != nil {
+				if err := f.draw(ctx, draw, &c, d); err != nil {
 					return nil, fmt.Errorf("%s: %w", f.Name, err)
 				}
 				out = append(out, f)
@@ -138,7 +138,11 @@ func (v *view) figure(c *chart, n int) Figure {
 		f.Name += "-" + cmp.Or(fileName(d.Name), strconv.Itoa(n+1))
 	}
 	if len(c.Drawings) > 1 && d.Name != "" {
-		f.Title += ", " + d.Name
+		name := d.Name
+		if c.Unit == "" { // it stands at the axis
+			name, _, _ = strings.Cut(name, " (")
+		}
+		f.Title += ", " + name
 	}
 	f.Title, f.Subtitle = cut(f.Title, 160), models(cells)
 	var words []string
@@ -257,9 +261,20 @@ func cutTexts(v any) any {
 	return v
 }
 
+// axis says what stands at the axis of a figure's quantity, with its unit. Where drawings have units of their own, their names do.
+func axis(c *chart, d drawing) string {
+	switch c.Unit {
+	case "MiB":
+		return "Memory (MiB)"
+	case "":
+		return line(d.Name)
+	}
+	return c.Title + " (" + c.Unit + ")"
+}
+
 // draw has the page draw the figure.
-func (f *Figure) draw(ctx context.Context, draw Draw, c *chart, options map[string]any) error {
-	text, err := json.Marshal(options)
+func (f *Figure) draw(ctx context.Context, draw Draw, c *chart, d drawing) error {
+	text, err := json.Marshal(d.Options)
 	if err != nil {
 		return fmt.Errorf("encoding the chart: %w", err)
 	}
@@ -267,17 +282,11 @@ func (f *Figure) draw(ctx context.Context, draw Draw, c *chart, options map[stri
 	if err := json.Unmarshal(text, &own); err != nil {
 		return err
 	}
-	unit := c.Unit
-	if unit == "MiB" {
-		unit = "Memory (MiB)"
-	} else if unit != "" {
-		unit = c.Title + " (" + unit + ")"
-	}
 	plot := 1.75
 	if f.Width == bothColumns {
 		plot = 2.4
 	}
-	asked, err := json.Marshal(map[string]any{"title": f.Title, "subtitle": f.Subtitle, "caption": f.Caption, "unit": unit, "raw": c.Unit, "quantity": c.Title, "width": f.Width, "widest": bothColumns,
+	asked, err := json.Marshal(map[string]any{"title": f.Title, "subtitle": f.Subtitle, "caption": f.Caption, "unit": axis(c, d), "raw": c.Unit, "quantity": c.Title, "width": f.Width, "widest": bothColumns,
 		"plot": plot, "dpi": dpi, "options": cutTexts(own)})
 	if err != nil {
 		return err

@@ -61,7 +61,8 @@
       s.silent = true;
       s.emphasis = { disabled: true };
       if (s.type === "line" && !s.showSymbol) s.symbol = "none";
-      if (s.type === "line") s.lineStyle = Object.assign({ width: 1 }, s.lineStyle, { width: Math.max(.8, ((s.lineStyle || {}).width || 1) * .7) });
+      const drawn = (s.lineStyle || {}).width || 1;
+      if (s.type === "line") s.lineStyle = Object.assign({}, s.lineStyle, drawn < .1 ? { width: 0, opacity: 0 } : { width: Math.max(.8, drawn * .7) });
       if (s.type === "scatter") s.data.forEach((d) => { if (d && d.symbolSize) d.symbolSize = Math.max(3, d.symbolSize * .66); });
       if (s.markLine && s.markLine.lineStyle) s.markLine.lineStyle.width = Math.min(1.5, s.markLine.lineStyle.width || 1);
       for (const mark of [s.markArea, s.markLine]) if (mark) Object.assign(mark, { silent: true, animation: false, label: Object.assign({}, mark.label, { fontSize: 9.33 }) });
@@ -71,18 +72,22 @@
 
   // keys lays a legend out in rows: as many as its entries take. Where the page has none, since each bar bears its name, marks are grey.
   function keys(o, room) {
-    const named = o.series.filter((s, i) => s.name && o.series.findIndex((t) => t.name === s.name) === i);
+    const single = /^(launch|repetition)( of attempt)? \d+$/;
+    const many = o.series.filter((s) => single.test(s.name)).length > 3; // they stand for one another
+    const first = (s, i) => i === o.series.findIndex((t) => t.name === s.name || many && single.test(t.name) && single.test(s.name));
+    const named = o.series.filter((s, i) => s.name && first(s, i));
+    const called = (name) => (many && single.test(name) ? name.split(" ")[0].replace(/ch$/, "che") + "s" : name);
     const coloured = o.legend && o.legend.show !== false;
     if (named.length < 2 && !named.some((s) => s.type === "line")) return { option: { show: false }, height: 0 };
     const itemWidth = 16, gap = 9, high = 10;
-    const fitting = (name) => wrap(name, room - itemWidth - 16, `${size}px`).map((l, i, all) => (all.length > 1 ? l + "…" : l))[0];
+    const fitting = (name) => wrap(called(name), room - itemWidth - 16, `${size}px`).map((l, i, all) => (all.length > 1 ? l + "…" : l))[0];
     let rows = 1, x = 0;
     for (const s of named) {
       const w = itemWidth + 5 + width(fitting(s.name), `${size}px`);
       if (x > 0 && x + w > room) { rows++; x = 0; }
       x += w + gap;
     }
-    return { height: rows * (high + gap) - gap, option: { show: true, type: "plain", data: named.map((s) => key(s, coloured)), left: pad, right: pad, itemWidth, itemHeight: 8, formatter: fitting,
+    return { height: rows * (high + gap) - gap, option: { show: true, type: "plain", data: named.map((s) => key(o.series.find((t) => t.name === s.name && t.areaStyle) || s, coloured)), left: pad, right: pad, itemWidth, itemHeight: 8, formatter: fitting,
       itemGap: gap, padding: 0, align: "left", lineStyle: { width: "inherit" }, textStyle: { color: ink, fontSize: size, lineHeight: high, fontFamily: family } } };
   }
 

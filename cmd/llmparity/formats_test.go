@@ -121,11 +121,17 @@ func TestSchemas(t *testing.T) {
 		}
 	}
 	dir := comparetest.Write(t, t.TempDir(), "a", comparetest.Browser(2), comparetest.Native(2))
-	out, errs, code := called("compare", dir, dir, "--json")
-	if code != 0 {
-		t.Fatal(errs)
+	rows := filepath.Join(t.TempDir(), "rows.csv")
+	if err := os.WriteFile(rows, []byte("timestamp,label,pid,rss_mb,vms_mb\n2026-01-15T10:30:00.1,run1,12,512.34,2048.67\n2026-01-15T10:30:00.2,run1,12,515,2048.67\n"), 0o644); err != nil {
+		t.Fatal(err)
 	}
-	schematest.Valid(t, "result", []byte(out))
+	for _, args := range [][]string{{dir, dir}, {dir, rows}, {dir, dir, "--by", "engine,model", "--allow-different"}} {
+		out, errs, code := called(append([]string{"compare", "--json"}, args...)...)
+		if code != 0 {
+			t.Fatal(errs)
+		}
+		schematest.Valid(t, "result", []byte(out))
+	}
 }
 
 // checkExports holds a real run's files against their schemas, its report against its own CSV, and its renderers against one another.

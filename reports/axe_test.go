@@ -18,7 +18,7 @@ type finding struct {
 	}
 }
 
-// accessible runs axe over the page as it is, every rule of it or only that of contrasts, which are all that a theme changes.
+// accessible runs axe over the page as it is: every rule, or only that of contrasts, which is all that a theme changes.
 func (p *tab) accessible(t *testing.T, where string, everything bool) {
 	t.Helper()
 	if !ask[bool](t, p, `"axe" in window`) {

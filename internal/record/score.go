@@ -48,7 +48,7 @@ func (s Score) Sound() error {
 	}
 	for i, c := range s.Top {
 		switch {
-		case math.IsNaN(c.LogProb) || math.IsInf(c.LogProb, 0) || c.LogProb > tolerated:
+		case math.IsNaN(c.LogProb) || c.LogProb < least || c.LogProb > tolerated:
 			return fmt.Errorf("position %d: the log-probability of token %d is %g", s.Position, c.ID, c.LogProb)
 		case i > 0 && c.LogProb > s.Top[i-1].LogProb:
 			return fmt.Errorf("position %d: candidate %d is likelier than the one before it", s.Position, i+1)
@@ -56,7 +56,7 @@ func (s Score) Sound() error {
 			return fmt.Errorf("position %d: candidate %d has the id %d", s.Position, i+1, c.ID)
 		}
 	}
-	if math.IsInf(s.LogProb, 0) || s.LogProb > tolerated {
+	if s.LogProb < least || s.LogProb > tolerated { // NaN: it can't be told
 		return fmt.Errorf("position %d: the log-probability of the forced token is %g", s.Position, s.LogProb)
 	}
 	return nil
@@ -64,6 +64,9 @@ func (s Score) Sound() error {
 
 // tolerated is how far the logarithm of a probability may lie above 0 by rounding.
 const tolerated = 1e-4
+
+// least is a log-probability that no model's logits come near: what is below it is no figure.
+const least = -1e6
 
 // scoreColumns are those of scores.csv: a row a candidate. rank is 0 for a forced token that is none of the likeliest; logprob is empty
 // where the engine can't tell it.

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"llmparity/internal/fault"
 	"llmparity/internal/record"
 )
 
@@ -22,7 +23,7 @@ func scores() []record.Score {
 }
 
 // scored writes a run with one launch that counts and one attempt that scores.
-func scored(t *testing.T, tokens int, end record.Status) (dir string) {
+func scored(t testing.TB, tokens int, end record.Status) (dir string) {
 	t.Helper()
 	w, err := record.Create(t.TempDir(), record.Meta{Name: "scored", Started: time.Now()}, record.Environment{}, []byte("name: scored\n"))
 	if err != nil {
@@ -87,6 +88,7 @@ func TestScoresThatAreNotWholeAreLeftOut(t *testing.T) {
 		"a row is gone":       {3, record.OK, func(s string) string { return strings.Replace(s, "1,2,2,2,2,-0.500000,0\n", "", 1) }, true},
 		"out of order":        {3, record.OK, func(s string) string { return strings.Replace(s, "-2.500000", "-0.012500", 1) }, true},
 		"no forced token":     {3, record.OK, func(s string) string { return strings.Replace(s, "1,2,1,0,9,,1\n", "", 1) }, true},
+		"nobody's logits":     {3, record.OK, func(s string) string { return strings.Replace(s, "-9.750000", "-1e308", 1) }, true},
 		"likelier than sure":  {3, record.OK, func(s string) string { return strings.Replace(s, "-0.125000", "0.125000", 1) }, true},
 		"a last row, cut off": {3, record.OK, func(s string) string { return strings.TrimSuffix(s, ",1\n") }, true},
 	} {
@@ -128,4 +130,41 @@ func TestARunWithoutScoresIsRead(t *testing.T) {
 	if r, err := record.Open(dir); err != nil || r.Scorings[0].Scores != nil {
 		t.Errorf("%v, %+v", err, r)
 	}
+}
+
+// Whatever stands in the files, the scores that are used are whole, in order, and of two candidates at least.
+func FuzzScores(f *testing.F) {
+	from := scored(f, 3, record.OK)
+	text, err := os.ReadFile(filepath.Join(from, "scores.csv"))
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(text, []byte(`{"7":" sky"}`))
+	f.Add([]byte("attempt,position,rank,id,logprob,forced\n2,0,1,7,-1e999,1\n"), []byte(`{"7":`))
+	f.Add([]byte("attempt,position,rank,id,logprob,forced\n2,-1,1,7,NaN,1\n"), []byte(`[]`))
+	f.Fuzz(func(t *testing.T, scores, pieces []byte) {
+		dir := t.TempDir()
+		if err := os.CopyFS(dir, os.DirFS(from)); err != nil {
+			t.Fatal(err)
+		}
+		for name, text := range map[string][]byte{"scores.csv": scores, "pieces.json": pieces} {
+			if err := os.WriteFile(filepath.Join(dir, name), text, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		r, err := record.Open(dir)
+		if err != nil {
+			if fault.Code(err) != int(fault.BadRecord) {
+				t.Errorf("an error that is no BadRecord: %v", err)
+			}
+			return
+		}
+		for _, a := range r.Scorings {
+			for i, s := range a.Scores {
+				if err := s.Sound(); err != nil || s.Position != i || len(a.Scores) != a.Scoring.Tokens || !(s.Margin() >= 0) {
+					t.Errorf("%v: %+v", err, s)
+				}
+			}
+		}
+	})
 }

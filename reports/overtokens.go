@@ -125,8 +125,8 @@ func (v *view) alignedLines(cell int, a compare.Aligned, points int) map[string]
 	}
 	if len(lo) > 0 {
 		stack := func(s *charts.SingleSeries) { s.Stack = "interval" }
-		l.AddSeries(intervalName, nil, bare(lo), stroke(colour, 0.01, "solid", false), stack)
-		l.AddSeries(intervalName, nil, bare(band), stroke(colour, 0.01, "solid", false), stack,
+		l.AddSeries(intervalName, nil, bare(lo), stroke(colour, 1, "dotted", false), faint, stack)
+		l.AddSeries(intervalName, nil, bare(band), stroke(colour, 1, "dotted", false), faint, stack,
 			charts.WithAreaStyleOpts(opts.AreaStyle{Color: colour, Opacity: opts.Float(0.2)}))
 	}
 	return untold(options(l), l.MultiSeries, intervalName)

@@ -118,6 +118,8 @@
         axis.axisLabel.interval = 0;
         axis.axisLabel.width = room;
         if (room < 64) axis.axisLabel.fontSize = 10.5;
+        const most = Math.floor(room / 6.5) * 3; // three lines of a name; the table below has all of it
+        axis.axisLabel.formatter = (name) => name.split("\n").map((l) => (l.length > most ? l.slice(0, most - 1) + "…" : l)).join("\n");
         axis.axisLabel.overflow = "break";
         axis.axisLabel.lineHeight = 16;
         axis.axisLabel.color = at("--ink");
@@ -315,7 +317,10 @@
       head.append(button);
       button.addEventListener("click", () => sort(head, i));
     });
-    if (rows.length > 9) filter(table, rows);
+    if (rows.length > 9) {
+      filter(table, rows);
+      fold(table, rows.length);
+    }
 
     function sort(head, i) {
       const down = head.getAttribute("aria-sort") === "ascending";
@@ -335,6 +340,18 @@
     }
   }
 
+  // fold leaves the first rows of a long table where it is shown as cards, and a button for the rest.
+  function fold(table, all) {
+    const more = make("button", { type: "button", class: "more", "aria-expanded": "false" }, `All ${all} rows`);
+    more.addEventListener("click", () => {
+      const full = table.classList.toggle("full");
+      more.setAttribute("aria-expanded", String(full));
+      more.textContent = full ? "Fewer rows" : `All ${all} rows`;
+    });
+    table.classList.add("long");
+    table.after(more);
+  }
+
   // filter puts a field above a long table.
   function filter(table, rows) {
     const field = make("input", { type: "search", placeholder: " ", autocomplete: "off", spellcheck: "false" });
@@ -342,6 +359,7 @@
     field.addEventListener("input", () => {
       const wanted = field.value.toLowerCase().split(/\s+/).filter(Boolean);
       let shown = 0;
+      table.classList.toggle("filtered", wanted.length > 0);
       for (const row of rows) {
         const text = row.textContent.toLowerCase();
         row.hidden = !wanted.every((w) => text.includes(w));

@@ -34,11 +34,11 @@ lint:
 # A program with the race detector in it sleeps for a second at its end, and tests start hundreds of them.
 test test-all: export GORACE = atexit_sleep_ms=0
 
-# One browser at a time: two on these cores would measure each other.
+# One browser at a time: two on these cores would measure each other. A package may take longer than Go's ten minutes where others work too.
 test: setup lint
 	@scripts/setup llamacpp-tools ollama
 	go test -race $(LIGHT)
-	go test -race -p 1 $(HEAVY)
+	go test -race -p 1 -timeout 20m $(HEAVY)
 
 # Every test, those on a real model and on many versions of WebLLM too, and every fuzz test for longer than its seeds.
 test-all: setup lint

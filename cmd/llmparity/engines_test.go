@@ -14,7 +14,7 @@ import (
 
 // A flag of run is for every engine, or it is known for whose: else it would be taken in silence where nobody heeds it.
 func TestEveryFlagOfRunIsKnownForWhose(t *testing.T) {
-	general := []string{"engines", "engine", "model", "mirror", "context", "prompt", "max-tokens", "repetitions", "isolation", "out", "quiet", "help", "no-check-oom"}
+	general := []string{"engines", "engine", "model", "mirror", "context", "prompt", "max-tokens", "repetitions", "isolation", "out", "quiet", "help", "no-check-oom", "parity", "reference"}
 	run := runCommand()
 	of := map[string]bool{}
 	for _, k := range engineKinds() {

@@ -212,7 +212,7 @@
       const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
       for (const [k, v] of Object.entries({ width: 22, height: 10, viewBox: "0 0 22 10", "aria-hidden": "true" })) svg.setAttribute(k, v);
       const shape = document.createElementNS("http://www.w3.org/2000/svg", "path");
-      const colour = colourOf(s, n);
+      const colour = (s.areaStyle && s.areaStyle.color) || colourOf(s, n);
       if (s.type === "line" && !s.areaStyle) {
         const dash = { dashed: "5 3", dotted: "2 2.5" }[s.lineStyle && s.lineStyle.type] || list(s.lineStyle && s.lineStyle.type).join(" ");
         shape.setAttribute("d", "M0 5H22");

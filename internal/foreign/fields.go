@@ -65,7 +65,7 @@ func readerOf(text string) (read func(string) (int64, error), name string) {
 	return nil, ""
 }
 
-// epoch reads whole units as integers, so that no nanosecond is lost where there are any.
+// epoch reads whole units as integers, so that no nanosecond is lost where there are any. Numbers with an exponent are as exact as a float64.
 func epoch(least, perSecond float64) func(string) (int64, error) {
 	scale := int64(1e9 / perSecond)
 	return func(text string) (int64, error) {
@@ -78,10 +78,10 @@ func epoch(least, perSecond float64) func(string) (int64, error) {
 		}
 		whole, fraction, _ := strings.Cut(text, ".")
 		i, err := strconv.ParseInt(whole, 10, 64)
-		if err != nil { // 1.7e9
-			return int64(n / perSecond * 1e9), nil
+		if err != nil || strings.Trim(fraction, "0123456789") != "" { // 1.7e9, 17e8
+			return int64(math.Round(n * float64(scale))), nil
 		}
-		part, _ := strconv.ParseFloat("0."+fraction, 64) // its digits are those of a number
+		part, _ := strconv.ParseFloat("0."+fraction, 64)
 		return i*scale + int64(math.Round(part*float64(scale))), nil
 	}
 }

@@ -214,8 +214,11 @@ func (f *file) row(line int, fields []string) (row, error) {
 	if r.who, err = f.who(line, fields); err != nil {
 		return r, err
 	}
-	for column, into := range map[string]*float64{rssColumn: &r.rss, vmsColumn: &r.vms, heapColumn: &r.heap} {
-		if *into, err = f.size(line, fields, column); err != nil {
+	for _, size := range []struct {
+		column string
+		into   *float64
+	}{{rssColumn, &r.rss}, {vmsColumn, &r.vms}, {heapColumn, &r.heap}} { // in one order: what is odd is told in it
+		if *size.into, err = f.size(line, fields, size.column); err != nil {
 			return r, err
 		}
 	}

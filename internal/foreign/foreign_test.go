@@ -86,6 +86,8 @@ func TestOneShapeInManyWritings(t *testing.T) {
 		"seconds":                 "timestamp,label,pid,rss_mb,vms_mb\n1705314600.5,a,7,1.5,3\n1705314601,a,7.0,2.5,3\n",
 		"milliseconds":            "timestamp,label,pid,rss_mb,vms_mb\n1705314600500,a,7,1.5,3\n1705314601000,a,7,2.5,3\n",
 		"nanoseconds":             "timestamp,label,pid,rss_mb,vms_mb\n1705314600500000000,a,7,1.5,3\n1705314601000000000,a,7,2.5,3\n",
+		"exponents":               "timestamp,label,pid,rss_mb,vms_mb\n1.705314600500000000e+09,a,7,1.5e0,3\n1.705314601000000000e+09,a,7,2.5,3\n",
+		"exponents, milliseconds": "timestamp,label,pid,rss_mb,vms_mb\n1.7053146005E+12,a,7,1.5,3\n1705314601e3,a,7,2.5,3\n",
 		"quotes":                  "\"timestamp\",\"label\",\"pid\",\"rss_mb\",\"vms_mb\"\n\"2024-01-15T10:30:00.5\",\"a\",\"7\",\"1.5\",\"3\"\n\"2024-01-15T10:30:01\",\"a\",\"7\",\"2.5\",\"3\"\n",
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -124,6 +126,13 @@ func TestWhatIsOddIsWarnedOf(t *testing.T) {
 				t.Errorf("%+v", times)
 			}
 		})
+	}
+	// In one order, whatever way the columns are in.
+	for range 20 {
+		r := read(t, "vms_mb,heap_used_mb,rss_mb,timestamp\n-,-,-,1705314600\n1,1,1,1705314601\n")
+		if w := r.Warnings; len(w) < 3 || !strings.HasPrefix(w[0].Text, "rss_mb") || !strings.HasPrefix(w[1].Text, "vms_mb") {
+			t.Fatalf("%+v", w)
+		}
 	}
 	// Processes that were read one after the other: the sum takes of each what it had last.
 	r := read(t, header+"1705314600,a,7,1,3\n1705314601,a,8,10,3\n1705314602,a,7,2,3\n1705314603,a,8,20,3\n")

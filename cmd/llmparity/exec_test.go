@@ -27,7 +27,7 @@ func exampleEngine(t *testing.T) string {
 
 func TestAnEngineOfOnesOwnIsComparedTokenByToken(t *testing.T) {
 	own := "exec:mine=" + exampleEngine(t)
-	cmd := program(t, "run", "--engines", "llamacpp", "--engine", own, "--max-tokens", "12", "--repetitions", "1")
+	cmd := program(t, "run", "--engines", "llamacpp", "--engine", own, "--max-tokens", "12", "--repetitions", "1", "--parity", "--reference", own)
 	stdout, stderr, code := output(t, cmd)
 	if code != 0 || !strings.Contains(stdout, "llamacpp and exec:mine: identical: 12 of 12 token ids") {
 		t.Fatalf("exit code %d\n%s%s", code, stdout, stderr)
@@ -51,6 +51,10 @@ func TestAnEngineOfOnesOwnIsComparedTokenByToken(t *testing.T) {
 		if len(a.Samples) == 0 || !baseline || len(a.Stages) != 2 {
 			t.Errorf("attempt %d: %d samples, a baseline: %v, stages %v", a.ID, len(a.Samples), baseline, a.Stages)
 		}
+	}
+	// That it tells ids, and so can be the reference, it says itself.
+	if len(r.Scorings) != 2 || r.CellByID(r.Scorings[0].Scoring.Reference).Engine != "exec:mine" || len(r.Scorings[0].Scores) != 12 {
+		t.Errorf("scored: %+v; warnings %v", r.Scorings, r.Warnings)
 	}
 	if p := policies(t, latest)["exec:mine"]; p["threads"] != "1" || p["context"] != "1024" {
 		t.Errorf("its policy: %v", p)

@@ -64,7 +64,7 @@ Exit codes: 0 ok, 1 a launch or the run failed, 2 usage, 3 reserved for a gate; 
 11 llama-server, 12 emscripten, 13 Python, 14 page bundle, 15 WebGPU adapter; 16 bad model file, 17 model of another
 architecture, 18 prompt too long, 19 folder not writable, 20 disk full, 21 unknown engine, 22 bad run folder,
 23 no float16 on the WebGPU adapter, 24 model library that can't be had or doesn't fit,
-25 model that isn't in the catalogue, 26 model that can't be fetched, 28 ollama,
+25 model that isn't in the catalogue, 26 model that can't be fetched, 27 no display for --headed, 28 ollama,
 29 server that does not answer, or lets us not in, or has not the model, 30 engine of your own that does not speak the protocol,
 31 nobody to watch, 32 a cell that would run out of memory,
 33 a source of memory that does not see what it should; 130 interrupted, 143 terminated.`,

@@ -2,14 +2,17 @@ package main
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
 
 	"llmparity/internal/cache"
+	"llmparity/internal/fault"
 )
 
 // asProgram makes the test binary the program itself, so that tests can send it signals and read its exit code.
@@ -72,6 +75,22 @@ func output(t *testing.T, cmd *exec.Cmd) (stdout, stderr string, code int) {
 func lastLine(stderr string) string {
 	lines := strings.Split(strings.TrimSpace(stderr), "\n")
 	return lines[len(lines)-1]
+}
+
+// Whoever asks for help, or reads the README, finds every exit code.
+func TestExitCodesAreListed(t *testing.T) {
+	readme, err := os.ReadFile(filepath.Join("..", "..", "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for code := fault.NoChrome; code <= fault.Untrue; code++ {
+		if !regexp.MustCompile(fmt.Sprintf(`\b%d [A-Za-z]`, code)).MatchString(root().Long) {
+			t.Errorf("llmparity --help has no exit code %d", code)
+		}
+		if !strings.Contains(string(readme), fmt.Sprintf("| %d | ", code)) {
+			t.Errorf("README.md has no exit code %d", code)
+		}
+	}
 }
 
 func waitFor(t *testing.T, what string, done func() bool) {

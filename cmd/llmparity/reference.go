@@ -10,7 +10,8 @@ import (
 )
 
 // referenceOf names the engine, as records do, whose text engines are to score: the plan's, else the first that runs outside the browser,
-// else the first. It must tell token ids: a text without them can't be forced on anybody.
+// else the first. It must tell token ids: a text without them can't be forced on anybody. Engines of one's own say whether they do when they
+// are checked, and not before.
 func (f *runFlags) referenceOf(p plan.Plan) string {
 	if p.Reference != "" {
 		return f.named(p.Reference).Name()

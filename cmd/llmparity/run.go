@@ -125,9 +125,6 @@ func (f *runFlags) run(ctx context.Context, p plan.Plan, stdout, stderr io.Write
 		show.event(run.Event{Kind: run.Preparing, Engine: "context", Text: fmt.Sprintf("%d tokens %s", p.Context, p.ContextNote)})
 	}
 	f.complete(&p, model)
-	if err := f.referenceFault(p); err != nil {
-		return err
-	}
 	if err := promptFaults(model, p.Prompts); err != nil {
 		return err
 	}
@@ -143,7 +140,8 @@ func (f *runFlags) run(ctx context.Context, p plan.Plan, stdout, stderr io.Write
 	defer closeEngines(engines, stderr)
 	told := newForetelling(engines, model)
 	dir, err := run.Do(ctx, run.Options{Plan: p, Engines: engines, Model: model, Out: f.out, Tool: <-identity,
-		Progress: show.event, Profiles: profiles, Expected: known, Unsure: unsure(p), Reference: f.referenceOf(p), Pieces: pieces(model), Foretell: told.foretell, Judge: told.judge})
+		Progress: show.event, Profiles: profiles, Expected: known, Unsure: unsure(p), Pieces: pieces(model), Foretell: told.foretell, Judge: told.judge,
+		Reference: func() (string, error) { return f.referenceOf(p), f.referenceFault(p) }})
 	show.close()
 	if dir == "" {
 		return err

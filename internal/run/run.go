@@ -33,8 +33,9 @@ type Options struct {
 	Expected map[string][]int
 	// Unsure are the engines that nothing is expected of: they compute in other numbers, or in another order.
 	Unsure []string
-	// Reference is the engine, by its name in records, whose text all engines that can score are asked about.
-	Reference string
+	// Reference names the engine, as records do, whose text all engines that can score are asked about; nil: there is none. It is
+	// called when all engines are checked, for some can't tell before what they can do.
+	Reference func() (string, error)
 	// Pieces gives the texts of tokens; nil: they are not known.
 	Pieces func(ids []int) map[int]string
 	GPU    gpu.Options // where GPUs are looked for
@@ -43,7 +44,8 @@ type Options struct {
 	// Judge says whether what was foretold fits into what is free now, on a machine with these GPUs; nil: it is not judged.
 	Judge func(context.Context, record.Prediction, *gpu.Monitor) record.Risk
 
-	gpus *gpu.Monitor
+	gpus      *gpu.Monitor
+	reference string
 }
 
 // Do carries out the plan and gives the run folder; there is none where an error came before the first launch. The error
@@ -57,6 +59,11 @@ func Do(ctx context.Context, o Options) (dir string, err error) {
 	}
 	for _, e := range o.Engines {
 		if err := e.Check(ctx, o.Model); err != nil {
+			return "", err
+		}
+	}
+	if o.Reference != nil {
+		if o.reference, err = o.Reference(); err != nil {
 			return "", err
 		}
 	}

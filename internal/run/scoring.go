@@ -57,7 +57,7 @@ type job struct {
 func jobs(o Options, all []*cell) [][]job {
 	out := make([][]job, len(o.Engines))
 	for _, ref := range all {
-		if ref.Engine != o.Reference || ref.said == nil || o.Plan.Scores() == plan.ScoreNothing {
+		if ref.Engine != o.reference || ref.said == nil || o.Plan.Scores() == plan.ScoreNothing {
 			continue
 		}
 		of := slices.DeleteFunc(slices.Clone(all), func(c *cell) bool { return c.PromptID != ref.PromptID || !c.able() })
@@ -105,7 +105,7 @@ func scoreAll(ctx context.Context, o Options, w *record.Writer, all []*cell) {
 			"probabilities is not all that was to be"})
 	case len(list) == 0 && o.Plan.Scores() == plan.ScoreAll:
 		w.Warn(record.Warning{Code: "not-scored", Text: fmt.Sprintf("nothing was scored (--parity): it takes a text of %s with token ids, and an "+
-			"engine that can score it", o.Reference)})
+			"engine that can score it", o.reference)})
 	}
 }
 

@@ -56,6 +56,10 @@ func opinionatedEngine(name string, says ...int) *opinionated {
 	return &opinionated{scripted: &scripted{name: name}, says: says}
 }
 
+func named(reference string) func() (string, error) {
+	return func() (string, error) { return reference, nil }
+}
+
 // Every engine that can scores the reference's text, once, behind all launches; nothing of that is a launch that anybody counts.
 func TestScoring(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -71,7 +75,7 @@ func TestScoring(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			a, b, mute := opinionatedEngine("a", 1, 2, 3, 4), opinionatedEngine("b", c.b...), &scripted{name: "mute"}
 			o := options(t, a, b, mute)
-			o.Plan.Parity, o.Reference = c.parity, "b"
+			o.Plan.Parity, o.Reference = c.parity, named("b")
 			o.Pieces = func(ids []int) map[int]string {
 				out := map[int]string{}
 				for _, id := range ids {
@@ -142,7 +146,7 @@ func TestScoringThatFails(t *testing.T) {
 			a, b := opinionatedEngine("a", 1, 2, 3, 4), opinionatedEngine("b", 1, 2, 4, 8)
 			a.score = c.score(cancel)
 			o := options(t, a, b)
-			o.Reference = "b"
+			o.Reference = named("b")
 			r, err := do(t, ctx, o)
 			cancel()
 			if !errors.Is(err, c.err) || r.Status != record.OK || len(unscored(r)) != 1 || !strings.Contains(unscored(r)[0], c.warned) {
@@ -161,7 +165,7 @@ func TestScoringThatFails(t *testing.T) {
 func TestNothingCanBeScored(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := options(t, &scripted{name: "mute"})
-		o.Plan.Parity, o.Reference = new(true), "mute"
+		o.Plan.Parity, o.Reference = new(true), named("mute")
 		r, err := do(t, t.Context(), o)
 		if err != nil || len(unscored(r)) != 1 || !strings.Contains(unscored(r)[0], "nothing was scored") || r.Pieces != nil {
 			t.Errorf("%v: %v", err, r.Warnings)

@@ -107,6 +107,8 @@ func (p *Parity) short() string {
 		return "not compared"
 	case p.ByText && state == Parting:
 		return fmt.Sprintf("text parts at byte %d", p.Shared+1)
+	case p.ByText && state == Shorter:
+		return "same text as far as both go"
 	case p.ByText:
 		return "same text"
 	case p.First == nil:
@@ -119,11 +121,11 @@ func (p *Parity) short() string {
 	return text
 }
 
-// widest is the larger of the margins that are known.
+// widest is the larger of the distances that had to be turned, of those that are known.
 func (d *Divergence) widest() (widest float64, known bool) {
 	for _, m := range []*Margin{d.MarginA, d.MarginB} {
 		if m != nil {
-			widest, known = max(widest, m.Nats), true
+			widest, known = max(widest, m.turn), true
 		}
 	}
 	return widest, known

@@ -48,10 +48,32 @@ type Margin struct {
 	Nats   float64 `json:"nats"`
 	ID     int     `json:"id"`      // the likeliest
 	NextID int     `json:"next_id"` // the next one
+
+	// Where free runs part: how far the likeliest token lies above the less likely of the two that were said, which are not always its
+	// top two; and that one. Where the engine told nothing of it that is at least as far as to the last one of which it did.
+	turn    float64
+	lower   int
+	atLeast bool
 }
 
 func marginOf(s record.Score) *Margin {
 	return &Margin{Nats: s.Margin(), ID: s.Top[0].ID, NextID: s.Top[1].ID}
+}
+
+// tieOf is the margin where two runs parted, by what was said there: one alone of the top two may have been.
+func tieOf(s record.Score, said ...int) *Margin {
+	m := marginOf(s)
+	m.turn, m.lower = m.Nats, m.NextID
+	for _, id := range said {
+		p, known := s.LogProbOf(id)
+		if !known {
+			p = s.Top[len(s.Top)-1].LogProb
+		}
+		if apart := s.Top[0].LogProb - p; apart > m.turn {
+			m.turn, m.lower, m.atLeast = apart, id, !known
+		}
+	}
+	return m
 }
 
 // Forced is what two engines would have said at every place of one and the same text: what one of them said before changes nothing of what
@@ -229,10 +251,10 @@ func (d *Divergence) margins(p *Parity, a, b *scored) {
 	}
 	before := p.IDsA[:d.Index]
 	if s, ok := a.behind(p.PromptA, before); ok {
-		d.MarginA = marginOf(s)
+		d.MarginA = tieOf(s, d.IDA, d.IDB)
 	}
 	if s, ok := b.behind(p.PromptB, before); ok {
-		d.MarginB = marginOf(s)
+		d.MarginB = tieOf(s, d.IDA, d.IDB)
 	}
 	switch {
 	case d.MarginA != nil || d.MarginB != nil:
@@ -256,7 +278,7 @@ func (d *Divergence) words(la, lb string, f *Forced) string {
 		if side.m == nil {
 			continue
 		}
-		widest = max(widest, side.m.Nats)
+		widest = max(widest, side.m.turn)
 		if apart != "" {
 			apart += " and "
 		}
@@ -268,6 +290,18 @@ func (d *Divergence) words(la, lb string, f *Forced) string {
 	}
 	if m := d.MarginB; m != nil && m.ID != d.IDB {
 		text += fmt.Sprintf(" (asked again, %s would say %d)", lb, m.ID)
+	}
+	for _, side := range []struct {
+		label string
+		m     *Margin
+	}{{la, d.MarginA}, {lb, d.MarginB}} {
+		if m := side.m; m != nil && m.turn > m.Nats {
+			least := ""
+			if m.atLeast {
+				least = "at least "
+			}
+			text += fmt.Sprintf(" (of what was said, %d lies %s%s below the likeliest for %s)", m.lower, least, nats(m.turn), side.label)
+		}
 	}
 	// Two logits that move towards each other turn a tie that is twice as wide as either moves.
 	switch other, known := f.elsewhere(d.Index); {
@@ -286,10 +320,14 @@ func (d *Divergence) words(la, lb string, f *Forced) string {
 func ties(pairs []Parity) string {
 	parted, rounding, unknown := 0, 0, 0
 	for _, p := range pairs {
-		if p.First == nil {
+		if p.State() != Parting {
 			continue
 		}
 		parted++
+		if p.First == nil { // by text
+			unknown++
+			continue
+		}
 		rounding += one(p.First.Rounding)
 		unknown += one(p.First.Words == "")
 	}

@@ -91,6 +91,22 @@ func TestSeveralPairsThatPart(t *testing.T) {
 	}
 }
 
+// Texts that part by themselves part too: nobody knows why.
+func TestTextsThatPartAreCounted(t *testing.T) {
+	web, llama, third := comparetest.Browser(1), comparetest.Native(1), comparetest.Served(1)
+	web.IDs[6] = 511
+	text := record.Scoring{Reference: llama.Cell.ID, Attempt: 2, PromptIDs: llama.PromptIDs, Top: 3}
+	web.Scored, llama.Scored = text, text
+	web.Scores, llama.Scores = opinion(llama.IDs, map[int]int{6: 511}, 0.03, 0.01), opinion(llama.IDs, nil, 0, 0)
+	llama.Scores[6].Top[0].LogProb, llama.Scores[6].LogProb = -0.6, -0.6
+	llama.Scores[6].Top[1] = record.Candidate{ID: 511, LogProb: -0.65}
+	third.Usage, third.Text = nil, "another text"
+	got := compare.Runs(comparetest.Run(t, "three", web, llama, third)).Verdict[0]
+	if want := "; of 3 that part, 1 do so where rounding is enough, and of 2 that is not known."; !strings.HasSuffix(got, want) {
+		t.Errorf("%q, want …%q", got, want)
+	}
+}
+
 // What isn't known to be a near tie is not called rounding.
 func TestNothingElseIsCalledRounding(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -109,7 +125,14 @@ func TestNothingElseIsCalledRounding(t *testing.T) {
 		}, "a near tie, but at other places the two differ by no more than", ""},
 		"one side alone": {func(web, llama *comparetest.Engine) { web.Scores = nil }, "are 0.050 for llamacpp apart: rounding is enough", ""},
 		"asked again":    {func(web, llama *comparetest.Engine) { web.Scores = opinion(llama.IDs, nil, 0, 0.01) }, "asked again, webllm would say", ""},
-		"nobody asked":   {func(web, llama *comparetest.Engine) { web.Scores, llama.Scores = nil, nil }, "", "neither engine scored a text"},
+		"a near tie of another token": {func(web, llama *comparetest.Engine) {
+			llama.Scores[6].Top[1].ID = 902
+			llama.Scores[6].Top[2].ID = 511
+		}, "apart (of what was said, 511 lies 3.900 below the likeliest for llamacpp): more than rounding", ""},
+		"a near tie, and nothing told of the other token": {func(web, llama *comparetest.Engine) {
+			llama.Scores[6].Top[1].ID = 902
+		}, "511 lies at least 3.900 below the likeliest for llamacpp): more than rounding", ""},
+		"nobody asked": {func(web, llama *comparetest.Engine) { web.Scores, llama.Scores = nil, nil }, "", "neither engine scored a text"},
 		"another text": {func(web, llama *comparetest.Engine) {
 			third := append([]int{1000}, llama.IDs[1:]...)
 			web.Scores, llama.Scores = opinion(third, nil, 0, 0), opinion(third, nil, 0, 0)

@@ -52,6 +52,18 @@ func TestMemoryIsFollowedOverPromptsOfSeveralLengths(t *testing.T) {
 	}
 }
 
+// However many launches there are, all lengths stay on the line.
+func TestALineOverCellsGoesThroughManyLaunches(t *testing.T) {
+	const bytes = 40_000
+	one := compare.Runs(comparetest.Run(t, "few", lengths(comparetest.Native, 4, bytes, 16, 64)...)).Sweeps[0]
+	many := compare.Runs(comparetest.Run(t, "many", lengths(comparetest.Native, 120, bytes, 16, 64)...)).Sweeps[0]
+	x, y := rateOf(one, compare.PeakPSS), rateOf(many, compare.PeakPSS)
+	if y.N != 240 || y.Interval == nil || math.Abs(y.Center()-bytes) > 0.02*bytes ||
+		y.Interval.Hi-y.Interval.Lo > x.Interval.Hi-x.Interval.Lo {
+		t.Errorf("%g in %+v of %d launches; of 8: %g in %+v", y.Center(), y.Interval, y.N, x.Center(), x.Interval)
+	}
+}
+
 func rateOf(s compare.Sweep, name string) compare.Rate {
 	for _, r := range s.Rates {
 		if r.Name == name {

@@ -22,8 +22,10 @@ const pointsAtMost = 200
 // theilSen fits a line: its slope is the median over the slopes between all pairs of points with different x, which a quarter of the
 // points may spoil. The interval is Sen's: by ranks of those slopes, for points whose errors are independent. false where all points have
 // one x.
-func theilSen(points []xy) (fitted, bool) {
-	points = bucketed(points, pointsAtMost)
+func theilSen(points []xy) (fitted, bool) { return lineThrough(bucketed(points, pointsAtMost)) }
+
+// lineThrough is the same of all points: several may have one x, and stretches of x would leave most of those out.
+func lineThrough(points []xy) (fitted, bool) {
 	slopes := make([]float64, 0, len(points)*(len(points)-1)/2)
 	for i, a := range points {
 		for _, b := range points[:i] {

@@ -300,6 +300,9 @@ func newRatio(fa, fb Figure, s sides) Ratio {
 			r.PercentInterval = percentInterval(r.Interval)
 		}
 	}
+	if r.PercentInterval == nil && !s.few {
+		r.IntervalNote = notPositive
+	}
 	return r
 }
 

@@ -210,18 +210,19 @@ func (r *Result) common(c *Comparison, by []string) string {
 func (r *Result) mean(comparisons []int, figure string, by []string) (Mean, bool) {
 	m := Mean{Figure: figure}
 	var all []sides
-	var cells []int
+	var cells, others []int // of A, of B
 	var orders []string
 	sum := 0.0
 	for _, i := range comparisons {
 		c := &r.Comparisons[i]
 		k := slices.IndexFunc(c.Ratios, func(x Ratio) bool { return x.Figure == figure && x.Ratio != nil })
-		if k < 0 {
+		if k < 0 || slices.Contains(cells, c.A) || slices.Contains(others, c.B) { // a launch counts once, whatever it is set against
 			m.Left++
 			continue
 		}
 		x := c.Ratios[k]
 		all, cells, orders = append(all, c.sides[k]), append(cells, c.A), append(orders, c.tests[k].same)
+		others = append(others, c.B)
 		sum += math.Log(*x.Ratio)
 		m.Title = x.Title
 		if x.Different != "" && !strings.Contains(m.Different, x.Different) {
@@ -236,8 +237,12 @@ func (r *Result) mean(comparisons []int, figure string, by []string) (Mean, bool
 	m.Percent = round(100*(math.Exp(-sum/float64(m.Cells))-1), 6)
 	m.Interval = meanRatio(all)
 	m.PercentInterval = percentInterval(m.Interval)
-	if m.Interval == nil {
+	switch {
+	case m.Interval != nil:
+	case slices.ContainsFunc(all, func(s sides) bool { return s.few }):
 		m.Note = TooFewRuns
+	default:
+		m.Note = notPositive
 	}
 	m.test = overCells(all)
 	m.test.weight, m.test.same = weight(figure), strings.Join(orders, " ")

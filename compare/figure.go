@@ -45,6 +45,12 @@ const confidence = 0.95
 // TooFewRuns is an interval's note where the launches don't suffice for one.
 const TooFewRuns = "too few runs"
 
+// notPositive is one's where launches suffice, and a ratio of what some of them have makes no sense.
+const notPositive = "not all values above 0"
+
+// shared is one's where launches were not each repetition's own.
+const shared = "repetitions share launches"
+
 // Figure is one quantity of a cell over its counted launches.
 type Figure struct {
 	Name  string `json:"name"`

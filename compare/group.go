@@ -75,7 +75,7 @@ func (r *Result) group(o Options) {
 func (r *Result) groupValue(cells []int, name string) GroupValue {
 	v := GroupValue{Figure: name}
 	var samples [][]float64
-	sum := 0.0
+	sum, why := 0.0, TooFewRuns
 	if name == Increase && r.mixedBaselines(cells) {
 		v.Title, v.Left, v.Note = "memory increase", len(cells), "not averaged: of some it is the whole peak, of others what came on top"
 		return v
@@ -90,8 +90,10 @@ func (r *Result) groupValue(cells []int, name string) GroupValue {
 			continue
 		}
 		values := f.numbers()
-		if r.Cells[i].Launches.Opened > 0 {
-			values = nil // several repetitions of one launch are not as many launches
+		if n := r.Cells[i].Launches.Opened; n > 0 && len(values) > n {
+			values, why = nil, shared // several repetitions of one launch are not as many launches
+		} else if len(values) >= minRuns && slices.Min(values) <= 0 && why == TooFewRuns {
+			why = notPositive
 		}
 		samples = append(samples, values)
 		sum += math.Log(f.Center())
@@ -102,7 +104,7 @@ func (r *Result) groupValue(cells []int, name string) GroupValue {
 	mean := round(math.Exp(sum/float64(v.Cells)), 6)
 	v.Mean, v.Interval = &mean, meanOf(samples)
 	if v.Interval == nil {
-		v.Note = TooFewRuns
+		v.Note = why
 	}
 	return v
 }

@@ -206,13 +206,33 @@ func TestOfNothingThereIsNoRatio(t *testing.T) {
 		return ratios[at]
 	}
 	x := increase(s.run(r, "a"), shrunk("b"))
-	if x.Ratio != nil || x.Percent == nil || *x.Percent != -100 || x.Interval != nil || x.Delta >= 0 || x.DeltaInterval == nil || x.Call != compare.Differs ||
+	if x.Ratio != nil || x.Percent == nil || *x.Percent != -100 || x.Interval != nil || x.Delta >= 0 || x.DeltaInterval == nil || x.IntervalNote != "not all values above 0" || x.Call != compare.Differs ||
 		!strings.HasSuffix(x.Verdict, "engine, b, which is different (p = 0.0011, n = 8 and 8)") {
 		t.Errorf("%+v", x)
 	}
 	x = increase(shrunk("a"), shrunk("b"))
 	if x.Ratio != nil || x.Percent != nil || x.Delta != 0 || x.P != 1 || x.Call != compare.Chance {
 		t.Errorf("%+v", x)
+	}
+}
+
+// A prompt that a plan names twice makes four pairs of two runs' cells, which are no more launches than two.
+func TestALaunchEntersAMeanOnce(t *testing.T) {
+	r := rand.New(rand.NewPCG(8, 3))
+	s := series{launches: 8, cells: 2, cv: 0.05, engine: "engine"}
+	twice := func(name string) *record.Run {
+		run := s.run(r, name)
+		run.Cells[1].Prompt = run.Cells[0].Prompt
+		return run
+	}
+	res := compare.Runs(twice("a"), twice("b"))
+	if len(res.Comparisons) != 4 || len(res.Families[0].Means) == 0 {
+		t.Fatalf("%d comparisons, %d means", len(res.Comparisons), len(res.Families[0].Means))
+	}
+	for _, m := range res.Families[0].Means {
+		if m.Cells != 2 || m.Left != 2 {
+			t.Errorf("%s: of %d pairs, %d left out", m.Figure, m.Cells, m.Left)
+		}
 	}
 }
 

@@ -12,6 +12,7 @@ export class Scoring {
     const id = this.forced[this.at++];
     if (id >= logits.length) throw new Error(`token ${id} is outside the vocabulary of ${logits.length}`);
     const all = normaliser(logits);
+    if (logits[id] === -Infinity) throw new Error(`the model gives token ${id} no probability at all`);
     this.tell([logits[id] - all, ...likeliest(logits, this.top).flatMap((id) => [id, logits[id] - all])]);
     // Far enough apart for every temperature, and near enough for the smallest, by which WebLLM divides: 1e-6.
     logits.fill(-100);

@@ -24,7 +24,7 @@ func (s *session) unstick(ctx context.Context, l *loaded) error {
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
-	case soon.Err() != nil:
+	case err != nil && soon.Err() != nil:
 		if err := s.renew(ctx, l); err != nil {
 			return err
 		}
@@ -60,8 +60,8 @@ func (s *session) free(ctx context.Context, l *loaded) error {
 	defer cancel()
 	body := generate{Model: l.name, Prompt: ".", Raw: true, KeepAlive: s.keep(), Options: sampling(l.options, engine.Request{MaxTokens: 1})}
 	_, err := s.client.whole(soon, body)
-	if asRefusal(err) != nil {
-		return nil // an answer all the same
+	if err == nil || asRefusal(err) != nil {
+		return nil // a refusal is an answer all the same
 	}
 	if soon.Err() == nil || ctx.Err() != nil {
 		return err

@@ -7,6 +7,7 @@ import (
 
 	"llmparity/compare"
 	"llmparity/compare/comparetest"
+	"llmparity/internal/record"
 )
 
 // Whatever sizes a spoilt record holds, its result can be written.
@@ -20,6 +21,12 @@ func TestAbsurdSizesCanBeWritten(t *testing.T) {
 		}
 		if _, err := json.Marshal(compare.Runs(run)); err != nil {
 			t.Errorf("%g MiB: %v", mib, err)
+		}
+		sound := comparetest.Run(t, "sound", comparetest.Native(6), comparetest.Browser(6))
+		for _, pair := range [][]*record.Run{{sound, run}, {run, sound}} {
+			if _, err := json.Marshal(compare.With(compare.Options{By: []string{}, AllowDifferent: true}, pair...)); err != nil {
+				t.Errorf("%g MiB against a sound run: %v", mib, err)
+			}
 		}
 	}
 }

@@ -141,6 +141,16 @@ func TestParity(t *testing.T) {
 	}
 }
 
+// What a pair's verdict leaves open is in the run's too.
+func TestTheVerdictSaysWhatSamenessLeavesOpen(t *testing.T) {
+	llama := comparetest.Native(1)
+	llama.PromptIDs = []int{12, 44, 8}
+	got := compare.Runs(comparetest.Run(t, "p", comparetest.Browser(1), llama)).Verdict[0]
+	if !strings.Contains(got, "the same 64 tokens") || !strings.HasSuffix(got, "; the prompt was tokenised differently.") {
+		t.Error(got)
+	}
+}
+
 func TestNoRatioAcrossDevices(t *testing.T) {
 	r := compare.Runs(comparetest.Run(t, "x", comparetest.Browser(6), comparetest.Native(6)))
 	if len(r.Comparisons) != 1 || len(r.Comparisons[0].Ratios) != 0 || !strings.Contains(r.Comparisons[0].Refused, "browser against native") {

@@ -72,7 +72,7 @@ func distribution(counted []*record.Attempt, of func(*record.Request) []float64,
 		var values []float64
 		for _, r := range a.Measured() {
 			for _, v := range of(r) {
-				if !math.IsNaN(v) && !math.IsInf(v, 0) {
+				if v >= 0 && !math.IsInf(v, 0) { // no number, or a clock that ran backwards
 					values = append(values, v)
 				}
 			}

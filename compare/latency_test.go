@@ -56,6 +56,13 @@ func TestQuantilesAreValuesThatOccurred(t *testing.T) {
 	}
 }
 
+// A request whose first token came before it was sent took no time that is known.
+func TestAClockThatRanBackwardsIsInNoDistribution(t *testing.T) {
+	if d := distributionOf(t, "ttft", launched(1, 5, 1), launched(2, -5, 1)); d.N != 1 || d.Launches != 1 || d.Quantiles[0].Value != 5 {
+		t.Errorf("%+v", d)
+	}
+}
+
 // A launch that is slow as a whole moves what is pooled; the interval is that over launches.
 func TestIntervalsOfQuantilesGoByLaunches(t *testing.T) {
 	var attempts []*record.Attempt

@@ -39,6 +39,8 @@ type Parity struct {
 	// Forced is what both would have said of one text; nil where they were not asked, and Unforced says why.
 	Forced   *Forced `json:"teacher_forced,omitempty"`
 	Unforced string  `json:"teacher_forced_absent,omitempty"`
+
+	but string // what a verdict leaves open, which it ends with
 }
 
 // Divergence is the first token that differs.
@@ -189,9 +191,10 @@ func (r *Result) parity(i, j int, left, right evidence) Parity {
 	}
 	for _, c := range []Cell{r.Cells[i], r.Cells[j]} {
 		if p.Compared && c.Self.Known && !c.Self.Identical {
-			p.Verdict += "; the requests of " + c.Label + " differ among themselves, so this is one of them"
+			p.but += "; the requests of " + c.Label + " differ among themselves, so this is one of them"
 		}
 	}
+	p.Verdict += p.but
 	return p
 }
 
@@ -251,7 +254,7 @@ func (p *Parity) byIDs(a, b output, la, lb string) {
 		p.Verdict = fmt.Sprintf("identical: %d of %d token ids", p.Agreed, p.Tokens)
 	}
 	if p.SamePrompt != nil && !*p.SamePrompt {
-		p.Verdict += "; the prompt was tokenised differently"
+		p.but = "; the prompt was tokenised differently"
 	}
 }
 

@@ -140,7 +140,7 @@ func (r *Result) parityWords() string {
 	p := compared[0]
 	a, b := r.Cells[p.A].Label, r.Cells[p.B].Label
 	if p.Identical && p.Tokens > 0 {
-		return fmt.Sprintf("%s and %s generated the same %d tokens, id by id, from %s.", a, b, p.Tokens, fromWhat(compared))
+		return fmt.Sprintf("%s and %s generated the same %d tokens, id by id, from %s%s.", a, b, p.Tokens, fromWhat(compared), p.but)
 	}
 	return fmt.Sprintf("%s and %s: %s.", a, b, p.Verdict)
 }

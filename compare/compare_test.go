@@ -347,3 +347,18 @@ func TestWhatAnEngineSaysLastCounts(t *testing.T) {
 		t.Errorf("%q does not name the library", got)
 	}
 }
+
+// Two runs may have one name: a warning is of one of them.
+func TestWarningsTellRunsApart(t *testing.T) {
+	a, b := comparetest.Run(t, "same", comparetest.Native(1)), comparetest.Run(t, "same", comparetest.Native(1))
+	b.Status = record.Failed
+	var where []string
+	for _, w := range compare.Runs(a, b).Warnings {
+		if w.Code == "run-failed" {
+			where = append(where, w.Where)
+		}
+	}
+	if len(where) != 1 || where[0] != "run same #2" {
+		t.Errorf("it is said of %q", where)
+	}
+}

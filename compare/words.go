@@ -312,10 +312,10 @@ func because(classes []string) string {
 func (r *Result) warnings(runs []*record.Run, e []evidence) []Warning {
 	var out []Warning
 	several := len(runs) > 1
-	for _, run := range runs {
+	for i, run := range runs {
 		where := "run"
 		if several {
-			where = "run " + run.Meta.Name
+			where = "run " + r.runName(i) // of two runs with one name too
 		}
 		for _, w := range run.Warnings {
 			out = append(out, Warning{w, where})

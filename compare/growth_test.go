@@ -39,7 +39,6 @@ func shaped() *Cell {
 }
 
 func TestGrowthIsFoundByItsSlope(t *testing.T) {
-	r := rand.New(rand.NewPCG(21, 34))
 	for name, c := range map[string]struct {
 		rate, noise float64 // bytes a token, MiB
 		launches    int
@@ -53,6 +52,7 @@ func TestGrowthIsFoundByItsSlope(t *testing.T) {
 		"too few":      {perToken, 0.02, 5, "too few runs (5)"},
 		"all the same": {0, 0, 8, "flat"},
 	} {
+		r := rand.New(rand.NewPCG(21, 34)) // of each its own: maps have no order
 		var attempts []*record.Attempt
 		for id := 1; id <= c.launches; id++ {
 			own := c.rate * (1 + 0.02*r.NormFloat64())

@@ -89,17 +89,17 @@ func (n *names) cut(s string, limit int) template.HTML {
 	s = line(s)
 	if at, ok := n.cuts[s]; ok {
 		text := template.HTMLEscapeString(strings.TrimSuffix(s, fmt.Sprintf(" [%d]", at)))
-		return template.HTML("<bdi>"+text+"</bdi>") + whole(at)
+		return template.HTML("<bdi>"+text+"</bdi>") + inFull(at)
 	}
 	if utf8.RuneCountInString(s) <= limit {
 		return template.HTML("<bdi>" + template.HTMLEscapeString(s) + "</bdi>")
 	}
 	at := n.number(s)
-	return template.HTML("<bdi>"+template.HTMLEscapeString(shorten(s, min(limit, 2*nameLimit)))+"</bdi>") + whole(at)
+	return template.HTML("<bdi>"+template.HTMLEscapeString(shorten(s, min(limit, 2*nameLimit)))+"</bdi>") + inFull(at)
 }
 
-// whole leads to a text in full.
-func whole(at int) template.HTML {
+// inFull leads to a text in full.
+func inFull(at int) template.HTML {
 	return template.HTML(fmt.Sprintf(`<a class="whole" href="#whole-%d" aria-label="[%d], the whole text">[%d]</a>`, at, at, at))
 }
 

@@ -14,10 +14,10 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
 
 	"llmparity/compare"
 	"llmparity/internal/fault"
+	"llmparity/internal/whole"
 )
 
 // JSON writes the result as one indented document.
@@ -64,21 +64,16 @@ func unwritten(err error, path, do string) error {
 	return err
 }
 
-// replace writes aside, under a name of its own, and renames.
+// replace puts a whole file in the place of what is at path. What is no file, such as /dev/null or a pipe, is written to as it is:
+// renaming would take it away from everybody.
 func replace(path string, render func(io.Writer) error) error {
-	tmp, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
-	if err != nil {
+	err := whole.Write(path, render)
+	if !errors.Is(err, whole.ErrNotRegular) {
 		return err
 	}
-	if err = render(tmp); err == nil {
-		err = tmp.Chmod(0o644)
-	}
-	err = errors.Join(err, tmp.Close())
-	if err == nil {
-		err = os.Rename(tmp.Name(), path)
-	}
+	into, err := os.OpenFile(path, os.O_WRONLY, 0)
 	if err != nil {
-		_ = os.Remove(tmp.Name())
+		return err // a folder, above all
 	}
-	return err
+	return errors.Join(render(into), into.Close())
 }

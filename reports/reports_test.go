@@ -7,6 +7,7 @@ import (
 	"flag"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -297,5 +298,30 @@ func TestHowFarTextsAreTheSameStandsInTheTable(t *testing.T) {
 				t.Errorf("%q: %q, want %s", text, row, want)
 			}
 		}
+	}
+}
+
+// What is no file keeps its place: a report for /dev/null must not take the device away from everybody.
+func TestFileWritesToWhatIsNoFile(t *testing.T) {
+	pipe := filepath.Join(t.TempDir(), "pipe")
+	if out, err := exec.Command("mkfifo", pipe).CombinedOutput(); err != nil {
+		t.Fatalf("mkfifo: %v: %s", err, out)
+	}
+	read := make(chan string)
+	go func() {
+		text, _ := os.ReadFile(pipe) // an error is an empty text
+		read <- string(text)
+	}()
+	if err := reports.File(pipe, "", func(w io.Writer) error { _, err := io.WriteString(w, "all of it"); return err }); err != nil {
+		t.Fatal(err)
+	}
+	if got := <-read; got != "all of it" {
+		t.Errorf("read %q", got)
+	}
+	if info, err := os.Stat(pipe); err != nil || info.Mode().IsRegular() {
+		t.Errorf("the pipe became %v, %v", info, err)
+	}
+	if err := reports.File(t.TempDir(), "", func(io.Writer) error { return nil }); err == nil {
+		t.Error("a folder was written to")
 	}
 }

@@ -15,13 +15,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"llmparity/internal/fault"
 	"llmparity/internal/record"
+	"llmparity/internal/regular"
 )
 
 // Columns that are read. A file needs the first and one of the sizes.
@@ -44,9 +44,9 @@ const shape = "write rows with the columns timestamp, label, pid, rss_mb, vms_mb
 
 // Open reads a file. What is wrong in it is an error that names the line and the column; what is odd becomes a warning of the run.
 func Open(path string) (*record.Run, error) {
-	text, err := os.ReadFile(path)
+	text, err := regular.Read(path, 1<<40)
 	if err != nil {
-		return nil, fault.Wrap(fault.BadRecord, err, "name a run folder or a CSV file", "can't read rows")
+		return nil, fault.Wrap(fault.BadRecord, err, "name a run folder or a CSV file", "can't read rows from %s", path)
 	}
 	return Read(path, text)
 }

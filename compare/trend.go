@@ -57,7 +57,7 @@ func (f *Figure) watch(unit string) {
 		warn(Trend, "%+.2g %s from each launch to the next (Theil-Sen; Mann-Kendall p = %.2g): launches are not alike", slope, unit, p)
 	}
 	if center > 0 && deviation > noisyShare*center {
-		warn(NoisyFigure, "launches vary by %.0f %% (robust standard deviation)", 100*deviation/center)
+		warn(NoisyFigure, "launches vary by %.0f %%", 100*deviation/center)
 	}
 }
 

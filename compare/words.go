@@ -389,13 +389,6 @@ func (c *Cell) ownWarnings() []Warning {
 		}
 		warn("launch-"+string(f.Status), "%s", text)
 	}
-	for _, f := range c.Figures {
-		for _, w := range f.Warnings {
-			if w.Code != BusyMachine { // which is the run's
-				warn(w.Code, "%s: %s", f.Title, w.Text)
-			}
-		}
-	}
 	if busy := c.Figure(SamplerBusy); busy.Known() && busy.Center() > 2 {
 		warn("sampler-cost", "reading took %s %% of a core while the engine worked, which it may have missed",
 			short(busy.Center()))
@@ -436,6 +429,25 @@ func (c *Cell) ownWarnings() []Warning {
 	}
 	if c.Self.Known && !c.Self.Identical {
 		warn("not-deterministic", "%s", c.Self.Verdict)
+	}
+	return append(out, c.figuresWarnings()...)
+}
+
+// figuresWarnings are those that figures carry, one of a kind: what is said of a whole cell must not drown in them.
+func (c *Cell) figuresWarnings() []Warning {
+	var out []Warning
+	for _, code := range []string{Outliers, Trend, NoisyFigure} { // a busy machine is the run's
+		var of []string
+		for _, f := range c.Figures {
+			for _, w := range f.Warnings {
+				if w.Code == code {
+					of = append(of, f.Title+": "+w.Text)
+				}
+			}
+		}
+		if len(of) > 0 {
+			out = append(out, Warning{record.Warning{Code: code, Text: strings.Join(of, "; ")}, c.Label})
+		}
 	}
 	return out
 }

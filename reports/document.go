@@ -29,7 +29,6 @@ type document struct {
 	Comparability []string
 	Summary       []summaryRow
 	Points        *grid
-	Ratios        []string
 	Compared      ratiosPart
 	Charts        map[string][]chart
 	Breakdown     breakdownPart
@@ -119,11 +118,6 @@ func newDocument(v *view) (*document, error) {
 		return nil, err
 	}
 	d.Data = template.HTML(`<script type="application/json" id="drawings">` + string(text) + "</script>")
-	for _, c := range v.res.Comparisons {
-		for _, r := range c.Ratios {
-			d.Ratios = append(d.Ratios, r.Verdict)
-		}
-	}
 	d.Compared = newRatiosPart(v.res)
 	for i := range v.res.Cells {
 		d.Summary = append(d.Summary, v.summary(i))

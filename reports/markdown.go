@@ -34,7 +34,7 @@ func Markdown(w io.Writer, res *compare.Result) error {
 	m.list("What a token takes", growthLines(res))
 	m.list("Parity", t.parity())
 	m.ratios()
-	m.list("The same in words", t.ratios())
+	m.list("The same in words", newRatiosPart(res).InWords)
 	m.list("Warnings", t.warnings())
 	_, err := io.WriteString(w, m.b.String())
 	return err
@@ -63,7 +63,7 @@ func (m *markdown) summary() {
 	m.grid(g)
 	m.b.WriteString("\nMedian over counted launches; ±: the wider side of the median's 95 % interval; (n=…): too few runs for one.\n")
 	if t.marked() {
-		m.b.WriteString("\n!: outliers, a trend or noise, which the warnings name.\n")
+		m.b.WriteString("\n!: outliers, a trend, noise (a robust standard deviation above a tenth of the median) or a busy machine; the warnings name them.\n")
 	}
 	for _, e := range m.res.Engines() {
 		if e.With != "" {

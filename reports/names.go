@@ -112,7 +112,7 @@ func (n *names) cell(column int, s string) template.HTML {
 		return n.sentence(s)
 	}
 	if m := remarked.FindStringSubmatch(s); m != nil {
-		return template.HTML("<bdi>" + m[1] + " <small>" + template.HTMLEscapeString(line(m[2])) + "</small></bdi>")
+		return template.HTML("<bdi>" + template.HTMLEscapeString(m[1]) + " <small>" + template.HTMLEscapeString(line(m[2])) + "</small></bdi>")
 	}
 	return n.cut(s, textLimit)
 }

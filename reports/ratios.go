@@ -14,6 +14,7 @@ type ratiosPart struct {
 	Words    string
 	Families []familyPart
 	Groups   *grid
+	InWords  []string // a sentence a ratio
 }
 
 // familyPart is one question: does the one side differ from the other?
@@ -29,6 +30,11 @@ const ratiosWords = "Medians over launches, with the wider side of their 95 % in
 
 func newRatiosPart(res *compare.Result) ratiosPart {
 	p := ratiosPart{Words: ratiosWords, Groups: groupGrid(res)}
+	for _, c := range res.Comparisons {
+		for _, r := range c.Ratios {
+			p.InWords = append(p.InWords, r.Verdict)
+		}
+	}
 	for f := range res.Families {
 		blocks, notes := familyBlocks(res, f)
 		if len(blocks) == 0 {
@@ -77,12 +83,8 @@ type ratioBlock struct {
 }
 
 // familyBlocks are the same for every format, with the notes that marks in them lead to.
-func familyBlocks(res *compare.Result, f int) (blocks []ratioBlock, notes []string) {
-	note := func(mark, text string) {
-		if n := mark + " " + line(text); !slices.Contains(notes, n) {
-			notes = append(notes, n)
-		}
-	}
+func familyBlocks(res *compare.Result, f int) (blocks []ratioBlock, below []string) {
+	said := notes{}
 	for _, c := range res.Comparisons {
 		if c.Family != f || len(c.Ratios) == 0 {
 			continue
@@ -91,13 +93,13 @@ func familyBlocks(res *compare.Result, f int) (blocks []ratioBlock, notes []stri
 		for _, x := range c.Ratios {
 			b.rows = append(b.rows, ratioRow(x, res.Statistics))
 			if x.Different != "" {
-				note("≠", "not alike: "+x.Different)
+				said.add("≠", "not alike: "+x.Different, "")
 			}
 			if x.Note != "" {
-				note("*", x.Title+": "+x.Note)
+				said.add("*", x.Note, x.Title)
 			}
 			for _, w := range x.Warnings {
-				note("!", fmt.Sprintf("%s, %s: %s (%s)", w.Where, x.Title, w.Text, w.Code))
+				said.add("!", fmt.Sprintf("%s: %s (%s)", w.Where, w.Text, w.Code), x.Title)
 			}
 		}
 		blocks = append(blocks, b)
@@ -110,10 +112,35 @@ func familyBlocks(res *compare.Result, f int) (blocks []ratioBlock, notes []stri
 		b := &blocks[len(blocks)-1]
 		b.rows = append(b.rows, meanRow(m, res.Statistics))
 		if m.Different != "" {
-			note("≠", "not alike: "+m.Different)
+			said.add("≠", "not alike: "+m.Different, "")
 		}
 	}
-	return blocks, notes
+	return blocks, said.lines
+}
+
+// notes are what marks lead to: each once, with all that it is said of.
+type notes struct {
+	lines []string
+	at    map[string]int
+	of    map[string][]string
+}
+
+func (n *notes) add(mark, text, figure string) {
+	key := mark + " " + text
+	if n.at == nil {
+		n.at, n.of = map[string]int{}, map[string][]string{}
+	}
+	if _, there := n.at[key]; !there {
+		n.at[key] = len(n.lines)
+		n.lines = append(n.lines, "")
+	}
+	if figure != "" && !slices.Contains(n.of[key], figure) {
+		n.of[key] = append(n.of[key], figure)
+	}
+	if of := strings.Join(n.of[key], ", "); of != "" {
+		text = of + ": " + text
+	}
+	n.lines[n.at[key]] = mark + " " + line(text)
 }
 
 func meanTitle(m compare.Mean) string {
@@ -273,7 +300,7 @@ func (t *table) compared() {
 		t.b.WriteString("\n" + wrap(title, "", "  ", width))
 		rows := [][]string{append([]string{""}, ratioColumns(t.res.Families[f])...)}
 		for i := range rows[0] {
-			rows[0][i] = shorten(rows[0][i], 18)
+			rows[0][i] = lastOf(rows[0][i], 18)
 		}
 		for _, b := range blocks {
 			rows = append(rows, append([]string{b.title}, make([]string, len(rows[0])-1)...))
@@ -295,6 +322,14 @@ func (t *table) compared() {
 	if len(p.Families) > 0 {
 		t.b.WriteString(wrap(p.Words, "", "", width))
 	}
+}
+
+// lastOf cuts a name where it begins: paths tell runs apart by their ends.
+func lastOf(s string, width int) string {
+	if letters := []rune(s); len(letters) > width {
+		return "…" + string(letters[len(letters)-width+1:])
+	}
+	return s
 }
 
 // aligned writes rows below one header line. A row of a title alone may be as long as it likes.

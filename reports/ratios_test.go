@@ -148,3 +148,20 @@ func TestWarningsStandBesideTheirNumbers(t *testing.T) {
 		t.Errorf("%s", terminal)
 	}
 }
+
+// Folders that differ at their ends alone are told apart in a terminal, and what is to know of several figures is said once.
+func TestHeadsAndNotesOfComparisons(t *testing.T) {
+	a, b := comparetest.Native(8), comparetest.Native(8)
+	runs := []*record.Run{comparetest.Run(t, "default", a), comparetest.Run(t, "default", b)}
+	runs[0].Dir, runs[1].Dir = "/srv/measurements/of/november/first", "/srv/measurements/of/november/second"
+	runs[1].Environment.Background = &record.Background{Seconds: 1, Cores: 1.5}
+	res := compare.Runs(runs...)
+	terminal, _ := shown(t, res, runs)
+	if !strings.Contains(terminal, "…of/november/first  …f/november/second  change") {
+		t.Errorf("the heads don't tell the runs apart:\n%s", terminal)
+	}
+	_, table, _ := strings.Cut(terminal, "p by Mann")
+	if below, _, _ := strings.Cut(table, "Medians over launches"); strings.Count(below, "(busy-machine)") != 1 {
+		t.Errorf("that a machine was busy is not said once:\n%s", table)
+	}
+}

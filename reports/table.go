@@ -41,7 +41,7 @@ func (t *table) write(w io.Writer) error {
 		t.b.WriteString(wrap("Median over counted launches; ±: the wider side of the median's 95 % interval; (n=…): too "+
 			"few runs for one.", "", "", width))
 		if t.marked() {
-			t.b.WriteString("!: outliers, a trend or noise, which the warnings name.\n")
+			t.b.WriteString("!: outliers, a trend, noise (a robust standard deviation above a tenth of the median) or a busy machine; the warnings name them.\n")
 		}
 		t.pieces()
 	}
@@ -133,16 +133,6 @@ func (t *table) self() []string {
 			out = append(out, fmt.Sprintf("Each cell with itself: %s.", verdict))
 		default:
 			out = append(out, fmt.Sprintf("Each of these with itself: %s: %s.", verdict, strings.Join(labels, "; ")))
-		}
-	}
-	return out
-}
-
-func (t *table) ratios() []string {
-	var out []string
-	for _, c := range t.res.Comparisons {
-		for _, r := range c.Ratios {
-			out = append(out, r.Verdict)
 		}
 	}
 	return out

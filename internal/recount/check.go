@@ -102,6 +102,7 @@ func Check(t testing.TB, text []byte, page string, dirs ...string) {
 	c.figures()
 	c.ratios()
 	c.parity()
+	c.tokens(text, dirs)
 	c.page(page)
 	if c.compared < 8*len(c.cells) {
 		t.Errorf("only %d figures of %d cells were compared", c.compared, len(c.cells))

@@ -3,7 +3,7 @@
 // itself is wrong both are.
 //
 // It knows the plain case: engines that count tokens, processes read by PSS. It doesn't work out again: bootstrap intervals, means over cells,
-// components of memory, GPUs, what servers report, forecasts, growth, scores of given texts.
+// components of memory, GPUs, what servers report, forecasts.
 package recount
 
 import (

@@ -3,7 +3,7 @@
 // itself is wrong both are.
 //
 // It knows the plain case: engines that count tokens, processes read by PSS. It doesn't work out again: bootstrap intervals, means over cells,
-// components of memory, GPUs, what servers report, forecasts.
+// what GPUs hold, what servers report.
 package recount
 
 import (

@@ -1,0 +1,173 @@
+package reports_test
+
+import (
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"llmparity/compare"
+	"llmparity/compare/comparetest"
+	"llmparity/internal/record"
+	"llmparity/internal/recount"
+	"llmparity/reports"
+)
+
+// insides are engines of which there is everything to say about memory: what is inside, peaks of phases, what was foretold.
+func insides(launches int) []comparetest.Engine {
+	a, b := comparetest.Measured(comparetest.Browser(launches), comparetest.Page()), comparetest.Measured(comparetest.Native(launches), nil)
+	a.Vary, b.Vary, a.Device = 0.04, 0.04, b.Device
+	part := comparetest.Foretell
+	a.Prediction = &record.Prediction{Source: "webllm-package", Setup: map[string]string{"context": "256"},
+		Parts: []record.Foretold{part(compare.ModelWeights, 4.004, 4.004, 4.004, "f32"), part(compare.KVCache, 0.27, 0.27, 0.27, "f16"),
+			part(compare.KVCacheUsed, 0.06, 0.06, 0.07, "f32"), part(compare.Activations, 0.5, 0.9, 1.6, "f32"), part(compare.FrameworkOverhead, 40, 80, 110, ""),
+			part(compare.MemoryIncrease, 60, 90, 130, ""), part(compare.TotalMemory, 60, 85, 120, "")}}
+	b.Prediction = &record.Prediction{Source: "gguf", Parts: []record.Foretold{part(compare.ModelWeights, 4, 4, 4, "f32"), part(compare.MemoryIncrease, 10, 100, 200, "")}}
+	return []comparetest.Engine{a, b}
+}
+
+// recountedMemory makes a report of a folder, as it is or changed, and has it worked out again.
+func recountedMemory(t testing.TB, to testing.TB, dir string, change func(*compare.Result)) {
+	t.Helper()
+	run, err := record.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res := compare.Runs(run)
+	if change != nil {
+		change(res)
+	}
+	html := func(w io.Writer) error { return reports.HTML(w, res, run) }
+	text := func(w io.Writer) error { return reports.JSON(w, res) }
+	recount.Check(to, []byte(written(t, text)), written(t, html), dir)
+}
+
+func written(t testing.TB, write func(io.Writer) error) string {
+	t.Helper()
+	var b strings.Builder
+	if err := write(&b); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+func TestMemoryIsThatOfTheRecord(t *testing.T) {
+	for name, engines := range map[string]func() []comparetest.Engine{
+		"inside and foretold": func() []comparetest.Engine { return insides(6) },
+		"failed, cut and warm-up launches": func() []comparetest.Engine {
+			all := insides(7)
+			all[0].Warmup, all[0].Failing, all[0].Cut = true, map[int]record.Class{3: record.DeviceLost}, 5
+			return all
+		},
+		"launches that are used again": func() []comparetest.Engine {
+			all := insides(6)
+			for i := range all {
+				all[i].Reused, all[i].Cell.Reused = true, true
+			}
+			return all[1:]
+		},
+		"cached prompts": func() []comparetest.Engine {
+			all := insides(6)
+			all[1].Cell.PromptCache = record.CacheOn
+			all[1].Usage = func(u *record.Usage) { u.CachedTokens = 3 }
+			return all
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			recountedMemory(t, t, comparetest.Write(t, t.TempDir(), "folder", engines()...), nil)
+		})
+	}
+}
+
+// A page that was closed in one launch leaves readings out; so does one that was replaced, which another's stand in for.
+func TestMemoryOfReadingsThatAreMissing(t *testing.T) {
+	for _, edge := range []string{"load", "measure", "unload"} {
+		dir := comparetest.Write(t, t.TempDir(), "folder", insides(6)...)
+		path := filepath.Join(dir, "metrics.csv")
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var kept []string
+		left := 0
+		for line := range strings.Lines(string(text)) {
+			if left < 3 && strings.HasSuffix(strings.TrimSpace(line), ","+edge) && (strings.Contains(line, ",live_bytes,") || strings.Contains(line, ",used_bytes,")) {
+				left++
+				continue
+			}
+			kept = append(kept, line)
+		}
+		if left != 3 {
+			t.Fatalf("%d rows of %s to leave out", left, edge)
+		}
+		if err := os.WriteFile(path, []byte(strings.Join(kept, "")), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		recountedMemory(t, t, dir, nil)
+	}
+}
+
+func TestWrongMemoryIsFound(t *testing.T) {
+	dir := comparetest.Write(t, t.TempDir(), "folder", insides(6)...)
+	forecast := func(r *compare.Result, name string) *compare.Foretold {
+		for i, p := range r.Cells[0].Forecast.Parts {
+			if p.Name == name && p.Error != nil {
+				return &r.Cells[0].Forecast.Parts[i]
+			}
+		}
+		t.Fatalf("nothing was foretold of %s", name)
+		return nil
+	}
+	component := func(r *compare.Result, name string) *compare.Component {
+		for i, p := range r.Cells[0].Parts.Components {
+			if p.Name == name {
+				return &r.Cells[0].Parts.Components[i]
+			}
+		}
+		t.Fatalf("there is no component %s", name)
+		return nil
+	}
+	figure := func(list []compare.Figure, name string) *compare.Figure {
+		for i, f := range list {
+			if f.Name == name && f.Known() {
+				return &list[i]
+			}
+		}
+		t.Fatalf("there is no %s", name)
+		return nil
+	}
+	more := func(v *float64) { *v *= 1.001 }
+	for what, change := range map[string]func(*compare.Result){
+		"component framework_overhead, median":   func(r *compare.Result) { more(component(r, compare.FrameworkOverhead).Median) },
+		"component model_weights, launch":        func(r *compare.Result) { more(&component(r, compare.ModelWeights).Values[2].Value) },
+		"component activations, lower end":       func(r *compare.Result) { more(&component(r, compare.Activations).Interval.Lo) },
+		"no kv_cache":                            func(r *compare.Result) { component(r, compare.KVCache).Name = "cache" },
+		"webgpu_ledger at load, median":          func(r *compare.Result) { more(figure(r.Cells[0].Memory.Load, compare.Ledger).Median) },
+		"js_heap at retained, upper end":         func(r *compare.Result) { more(&figure(r.Cells[0].Memory.Retained, compare.JSHeap).Interval.Hi) },
+		"total_pss at measure, launch":           func(r *compare.Result) { more(&figure(r.Cells[0].Memory.Measure, compare.TotalPSS).Values[0].Value) },
+		"is of launch":                           func(r *compare.Result) { figure(r.Cells[0].Memory.Measure, compare.Wasm).Values[1].Attempt++ },
+		"highest RSS of gpu-process in load":     func(r *compare.Result) { more(figure(r.Cells[0].Memory.Peaks[2].Phases, "load").Median) },
+		"report has no highest RSS of browser":   func(r *compare.Result) { r.Cells[0].Memory.Peaks = r.Cells[0].Memory.Peaks[1:] },
+		"retained_pss, median":                   func(r *compare.Result) { more(figure(r.Cells[0].Figures, compare.Retained).Median) },
+		"cached_prompt_tokens, median":           func(r *compare.Result) { *figure(r.Cells[1].Figures, compare.Cached).Median = 1 },
+		"sampler_busy, median":                   func(r *compare.Result) { more(figure(r.Cells[0].Sampler, compare.SamplerBusy).Median) },
+		"has no sampler_read":                    func(r *compare.Result) { figure(r.Cells[1].Sampler, compare.SamplerUS).Name = "read" },
+		"forecast of increase, error in percent": func(r *compare.Result) { more(forecast(r, compare.MemoryIncrease).Percent) },
+		"forecast of increase, measured":         func(r *compare.Result) { more(forecast(r, compare.MemoryIncrease).Measured) },
+		"forecast of activations: in range":      func(r *compare.Result) { f := forecast(r, compare.Activations).Within; *f = !*f },
+		"forecast of kv_cache: in range":         func(r *compare.Result) { forecast(r, compare.KVCache).Verdict = compare.WithinRange },
+		"has no forecast of framework_overhead":  func(r *compare.Result) { forecast(r, compare.FrameworkOverhead).Name = compare.ModelWeights },
+		"forecast of model_weights: as expected": func(r *compare.Result) { f := forecast(r, compare.ModelWeights).AsExpected; *f = !*f },
+		"the report has no forecast":             func(r *compare.Result) { r.Cells[1].Forecast = nil },
+		"the report has no components":           func(r *compare.Result) { r.Cells[1].Parts = nil },
+		"the report has no peaks":                func(r *compare.Result) { r.Cells[1].Memory = nil },
+		"forecast of kv_cache_used is":           func(r *compare.Result) { more(forecast(r, compare.KVCacheUsed).High) },
+	} {
+		found := &deaf{TB: t}
+		recountedMemory(t, found, dir, change)
+		if !strings.Contains(strings.Join(found.said, "\n"), what) {
+			t.Errorf("nobody says %q: %q", what, found.said)
+		}
+	}
+}

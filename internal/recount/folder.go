@@ -2,8 +2,8 @@
 // which it shares nothing with but the files and what words in them mean. Where both agree a figure is what the files say; where a definition
 // itself is wrong both are.
 //
-// It knows the plain case: engines that count tokens, processes read by PSS. It doesn't work out again: bootstrap intervals, means over cells,
-// what GPUs hold, what servers report.
+// It knows the plain case: engines that count tokens, processes read by PSS. It doesn't work out again: what GPUs hold, what servers
+// report.
 package recount
 
 import (

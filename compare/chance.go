@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 	"sort"
+	"strings"
 
 	"golang.org/x/perf/benchmath"
 )
@@ -153,17 +154,18 @@ func nearly(cells []sides) float64 {
 	return math.Erfc(max(0, math.Abs(off)-1) / math.Sqrt(2*variance))
 }
 
-// order writes down how the values of both sides are ranked, in the same words for the reverse: a time and its inverse are one question.
-func (s sides) order() string {
-	ranks := s.ranks
-	reversed := make([]int, len(ranks))
-	for i, r := range ranks {
-		reversed[i] = 2*(len(ranks)+1) - r
+// orderOf writes down how the values of both sides are ranked in each of some pairs, in the same words where all of it is turned round:
+// a time and its inverse are one question. Where some pairs are turned round and others not it is another one.
+func orderOf(all ...sides) string {
+	var ranked, reversed []string
+	for _, s := range all {
+		turned := make([]int, len(s.ranks))
+		for i, r := range s.ranks {
+			turned[i] = 2*(len(s.ranks)+1) - r
+		}
+		ranked, reversed = append(ranked, fmt.Sprint(len(s.a), s.ranks)), append(reversed, fmt.Sprint(len(s.a), turned))
 	}
-	if slices.Compare(reversed, ranks) < 0 {
-		ranks = reversed
-	}
-	return fmt.Sprint(len(s.a), ranks)
+	return min(strings.Join(ranked, " "), strings.Join(reversed, " "))
 }
 
 // doubledRanks are those of x, then of y, among all.

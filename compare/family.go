@@ -211,7 +211,6 @@ func (r *Result) mean(comparisons []int, figure string, by []string) (Mean, bool
 	m := Mean{Figure: figure}
 	var all []sides
 	var cells, others []int // of A, of B
-	var orders []string
 	sum := 0.0
 	for _, i := range comparisons {
 		c := &r.Comparisons[i]
@@ -221,8 +220,7 @@ func (r *Result) mean(comparisons []int, figure string, by []string) (Mean, bool
 			continue
 		}
 		x := c.Ratios[k]
-		all, cells, orders = append(all, c.sides[k]), append(cells, c.A), append(orders, c.tests[k].same)
-		others = append(others, c.B)
+		all, cells, others = append(all, c.sides[k]), append(cells, c.A), append(others, c.B)
 		sum += math.Log(*x.Ratio)
 		m.Title = x.Title
 		if x.Different != "" && !strings.Contains(m.Different, x.Different) {
@@ -245,7 +243,7 @@ func (r *Result) mean(comparisons []int, figure string, by []string) (Mean, bool
 		m.Note = notPositive
 	}
 	m.test = overCells(all)
-	m.test.weight, m.test.same = weight(figure), strings.Join(orders, " ")
+	m.test.weight, m.test.same = weight(figure), fmt.Sprint(cells, others, orderOf(all...))
 	return m, true
 }
 

@@ -122,3 +122,14 @@ func TestHolmWeighs(t *testing.T) {
 		t.Errorf("%d tests are told apart", n)
 	}
 }
+
+// A time and its inverse are one question in every pair of cells; a figure that is better in one pair and worse in the other is another.
+func TestOrdersOverSeveralPairs(t *testing.T) {
+	better, worse := newSides([]float64{1, 2}, []float64{3, 4}), newSides([]float64{4, 3}, []float64{2, 1})
+	if orderOf(better, better) != orderOf(worse, worse) {
+		t.Error("turned round in all pairs it is another question")
+	}
+	if orderOf(better, better) == orderOf(better, worse) || orderOf(better, worse) != orderOf(worse, better) {
+		t.Error("turned round in one pair of two it is the same question")
+	}
+}

@@ -436,17 +436,17 @@ func (c *Cell) ownWarnings() []Warning {
 // figuresWarnings are those that figures carry, one of a kind: what is said of a whole cell must not drown in them.
 func (c *Cell) figuresWarnings() []Warning {
 	var out []Warning
-	for _, code := range []string{Outliers, Trend, NoisyFigure} { // a busy machine is the run's
-		var of []string
-		for _, f := range c.Figures {
-			for _, w := range f.Warnings {
-				if w.Code == code {
-					of = append(of, f.Title+": "+w.Text)
-				}
+	for _, f := range c.Figures {
+		for _, w := range f.Warnings {
+			at := slices.IndexFunc(out, func(o Warning) bool { return o.Code == w.Code })
+			text := f.Title + ": " + w.Text
+			switch {
+			case w.Code == BusyMachine: // which is the run's
+			case at < 0:
+				out = append(out, Warning{record.Warning{Code: w.Code, Text: text}, c.Label})
+			default:
+				out[at].Text += "; " + text
 			}
-		}
-		if len(of) > 0 {
-			out = append(out, Warning{record.Warning{Code: code, Text: strings.Join(of, "; ")}, c.Label})
 		}
 	}
 	return out

@@ -46,6 +46,11 @@ type Plan struct {
 	WebLLMBundle  string `yaml:"webllm_bundle,omitempty"` // a file, in place of a version
 	Threads       int    `yaml:"threads,omitempty"`       // llama-server's
 
+	// Of a setup, which a plan's axes give; a plan writes lists of them.
+	KVDType string `yaml:"-"` // of the KV cache: f32, f16, q8_0 ...; empty: the engine's own
+	Slots   int    `yaml:"-"` // requests that an engine must be able to do at once; 0: one
+	Start   string `yaml:"-"` // record.ColdStart, record.WarmStart; empty: as the machine has it
+
 	OpenAI   *OpenAI   `yaml:"openai,omitempty"`
 	Ollama   *Ollama   `yaml:"ollama,omitempty"`
 	LlamaCpp *LlamaCpp `yaml:"llamacpp,omitempty"`

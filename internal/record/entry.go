@@ -65,6 +65,7 @@ type requestRow struct {
 	Text         string             `json:"text"`
 	Finish       string             `json:"finish"`
 	Reported     map[string]float64 `json:"reported,omitempty"`
+	Slot
 }
 
 func (r *requestRow) cached() int {

@@ -129,7 +129,21 @@ type Cell struct {
 	Pieces     bool `json:"pieces,omitempty"`       // it tells of pieces of text, and counts tokens itself
 	// PerGeneration tells that it starts a process for each generation, which loads the model within its time.
 	PerGeneration bool `json:"per_generation,omitempty"`
+	// Setup numbers what cells of one engine have in common that must be settled when it is launched: model, context, numbers, slots. From 1;
+	// 0: an older run's.
+	Setup       int      `json:"setup,omitempty"`
+	Shared      bool     `json:"shared,omitempty"`       // cells of one engine and setup go on in one launch
+	InputTokens int      `json:"input_tokens,omitempty"` // asked for; 0: the prompt is a text that was given
+	KVDType     string   `json:"kv_dtype,omitempty"`     // asked for; empty: the engine's own
+	Start       string   `json:"start,omitempty"`        // ColdStart, WarmStart; empty: as the machine had it
+	Traffic     *Traffic `json:"traffic,omitempty"`      // nil: one request
 }
+
+// What of a model's files lies in memory when a launch begins.
+const (
+	ColdStart = "cold" // nothing
+	WarmStart = "warm" // all
+)
 
 // What becomes of a prompt's tokens from one request to the next. Where a cache can't be switched off, requests tell what they
 // had of it.

@@ -86,6 +86,7 @@ type Request struct {
 	Reported     map[string]float64
 	Spans        []NamedSpan
 	Tokens       []TokenRow
+	Slot         // in a traffic
 }
 
 // TokenRow is a Token as it was read.

@@ -26,7 +26,7 @@ func execute(args []string, stdout, stderr io.Writer) int {
 	defer stop()
 	child.Sweep() // what a killed run of ours left in the temporary folder
 	root := root()
-	root.SetArgs(args)
+	root.SetArgs(joinLists(args))
 	root.SetOut(stdout)
 	root.SetErr(stderr)
 	err := root.ExecuteContext(ctx)

@@ -1,0 +1,68 @@
+package traffic
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"llmparity/internal/record"
+)
+
+// Report is what became of a schedule.
+type Report struct{ Outcomes []Outcome }
+
+// Err is nil where every request was answered; else how many were not, and why the first was not.
+func (r Report) Err() error {
+	failed, first := 0, error(nil)
+	for _, o := range r.Outcomes {
+		if o.Err == nil {
+			continue
+		}
+		failed++
+		// What was never sent tells least.
+		if first == nil || o.Err != nil && unsent(first) && !unsent(o.Err) {
+			first = o.Err
+		}
+	}
+	if first == nil || len(r.Outcomes) == 1 {
+		return first
+	}
+	return fmt.Errorf("%d of %d requests failed, the first: %w", failed, len(r.Outcomes), first)
+}
+
+func unsent(err error) bool { return errors.Is(err, ErrBefore) || errors.Is(err, context.Canceled) }
+
+// Lateness is how late requests were sent although they were due and had a place.
+type Lateness struct{ P50, P99, Max time.Duration }
+
+// Lateness tells of all requests that were sent.
+func (r Report) Lateness() Lateness {
+	var all []time.Duration
+	for _, o := range r.Outcomes {
+		if !o.Sent.IsZero() {
+			all = append(all, o.Late)
+		}
+	}
+	if len(all) == 0 {
+		return Lateness{}
+	}
+	slices.Sort(all)
+	rank := func(percent int) time.Duration { return all[(len(all)*percent+99)/100-1] } // the nearest one
+	return Lateness{rank(50), rank(99), all[len(all)-1]}
+}
+
+// tooLate is a lateness that is no small part of what a quick engine takes for a first token.
+const tooLate = 10 * time.Millisecond
+
+// Warnings tell of a load that did not come as it was meant to.
+func (r Report) Warnings() []record.Warning {
+	l := r.Lateness()
+	if l.P99 < tooLate {
+		return nil
+	}
+	return []record.Warning{{Code: "load-late", Text: fmt.Sprintf("one request in a hundred was sent %s or more after it was due and had a place "+
+		"(half of them %s, the last %s): the machine is too busy to send them in time. What a request waited counts from when it was due",
+		l.P99.Round(time.Millisecond), l.P50.Round(time.Microsecond), l.Max.Round(time.Millisecond))}}
+}

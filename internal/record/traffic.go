@@ -3,7 +3,7 @@ package record
 // Traffic is how requests come where a launch measures more than one text: all that is needed to send the same ones again.
 type Traffic struct {
 	Loop        string  `json:"loop"`                  // ClosedLoop, OpenLoop, Batch
-	Concurrency int     `json:"concurrency"`           // clients of a closed loop; requests of a batch; the most that an open loop lets wait and run, 0: any
+	Concurrency int     `json:"concurrency"`           // clients of a closed loop; requests of a batch; the most of an open loop that are sent and not yet answered, 0: any
 	Requests    int     `json:"requests"`              // of all clients together
 	Arrivals    string  `json:"arrivals,omitempty"`    // of an open loop: Constant, Poisson
 	Rate        float64 `json:"rate,omitempty"`        // of an open loop, in requests a second
@@ -43,8 +43,9 @@ type Goal struct {
 
 // Slot is where in a traffic a request stands. Its zero value is that of a request that is alone.
 type Slot struct {
-	Due    int64  `json:"due_ns,omitempty"` // when it was to be sent; what it waited until it was is queueing; 0: when it was sent
-	Client int    `json:"client,omitempty"` // from 1
+	Due    int64  `json:"due_ns,omitempty"`  // when it was to be sent; what it waited until it was is queueing; 0: when it was sent
+	Late   int64  `json:"late_ns,omitempty"` // how long it was sent after it was due and had a place: our own doing, no engine's
+	Client int    `json:"client,omitempty"`  // from 1
 	Kind   string `json:"kind,omitempty"`
 	Turn   int    `json:"turn,omitempty"` // from 1
 }

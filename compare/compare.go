@@ -82,6 +82,7 @@ type Cell struct {
 	Representative int `json:"representative_attempt,omitempty"`
 
 	Figures  []Figure   `json:"figures"`
+	Load     *Load      `json:"load,omitempty"` // of a traffic; nil: requests came one at a time
 	Reported []Figure   `json:"reported"`
 	Server   []Figure   `json:"server,omitempty"`   // what a server says of itself while it works
 	Hardware []Hardware `json:"hardware,omitempty"` // GPUs and energy; nil where nothing was read of them
@@ -134,7 +135,11 @@ type Warning struct {
 
 // Figure finds one of our figures; an empty one that says so where there is none.
 func (c *Cell) Figure(name string) Figure {
-	for _, list := range [][]Figure{c.Figures, c.Sampler} {
+	lists := [][]Figure{c.Figures, c.Sampler}
+	if c.Load != nil {
+		lists = append(lists, c.Load.Figures)
+	}
+	for _, list := range lists {
 		for _, f := range list {
 			if f.Name == name {
 				return f

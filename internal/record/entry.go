@@ -20,6 +20,7 @@ type entry struct {
 	Prediction *Prediction `json:"prediction,omitempty"`
 	Risk       *Risk       `json:"risk,omitempty"`
 	Done       *doneEntry  `json:"done,omitempty"`
+	Resumed    *Resumed    `json:"resumed,omitempty"`
 }
 
 type beginEntry struct {
@@ -31,6 +32,8 @@ type beginEntry struct {
 	OpenedBy int `json:"opened_by,omitempty"`
 	// Scoring is set where nothing is measured: the engine says what it thinks of a text that is given.
 	Scoring *Scoring `json:"scoring,omitempty"`
+	// Machine is what the machine was like just before.
+	Machine *MachineState `json:"machine,omitempty"`
 }
 
 type sourceLine struct {

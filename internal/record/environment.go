@@ -85,6 +85,19 @@ type Temperature struct {
 	Celsius float64 `json:"celsius"`
 }
 
+// MachineState is what a machine is like at a moment, by what changes there. What it does not tell is absent.
+type MachineState struct {
+	Load1      float64  `json:"load1"`
+	FreeB      int64    `json:"free_bytes,omitempty"`      // memory that nobody uses for anything
+	AvailableB int64    `json:"available_bytes,omitempty"` // what can be had without swapping, as the system reckons
+	SwapUsedB  int64    `json:"swap_used_bytes,omitempty"`
+	Governor   string   `json:"governor,omitempty"`             // of the processors; several: with commas
+	MHz        float64  `json:"mhz,omitempty"`                  // the highest of all cores
+	MaxMHz     float64  `json:"max_mhz,omitempty"`              // up to which they may go now
+	Throttled  *int64   `json:"throttle_count,omitempty"`       // how often a core or package was slowed because of heat, since boot
+	Pressure   *float64 `json:"cpu_pressure_percent,omitempty"` // of the last 10 s somebody waited for a processor (PSI)
+}
+
 // Disk is where something lies.
 type Disk struct {
 	Role       string `json:"role"` // results, cache, temporary, shared-memory

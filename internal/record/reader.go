@@ -28,7 +28,7 @@ func Open(dir string) (*Run, error) {
 	if err := readJSON(filepath.Join(dir, envFile), &r.Environment); err != nil {
 		return nil, notARun(err, dir)
 	}
-	b := &builder{run: r, attempts: map[int]*Attempt{}, cells: map[int]bool{}, requests: map[requestKey]*Request{},
+	b := &builder{run: r, attempts: map[int]*Attempt{}, cells: map[int]cellKey{}, requests: map[requestKey]*Request{},
 		tokens: map[*Request]int{}, newer: newer}
 	cut, err := eachLine(filepath.Join(dir, journalFile), b.journal)
 	if err != nil {
@@ -111,11 +111,18 @@ func (r *Run) warnCut(cut bool, file string) {
 type builder struct {
 	run      *Run
 	attempts map[int]*Attempt
-	cells    map[int]bool // those that were announced
+	cells    map[int]cellKey // those that were announced
 	requests map[requestKey]*Request
 	tokens   map[*Request]int // as many as the journal says
 	newer    bool             // than this version
 	left     bool             // lines of kinds that nobody here knows
+}
+
+// cellKey is what decides whether cells may be in one session.
+type cellKey struct {
+	there, shared bool
+	engine        string
+	setup         int
 }
 
 // requestKey is by the numbers of an attempt and of a request in it.
@@ -146,10 +153,14 @@ func (b *builder) journal(line []byte) error {
 			e.Cell.Isolation, e.Cell.Reused = "", true
 		}
 		b.run.Cells = append(b.run.Cells, *e.Cell)
-		b.cells[e.Cell.ID] = true
+		b.cells[e.Cell.ID] = cellKey{there: true, shared: e.Cell.Shared, engine: e.Cell.Engine, setup: e.Cell.Setup}
 		return nil
 	case e.Done != nil:
 		b.run.Status = e.Done.Status
+		return nil
+	case e.Resumed != nil:
+		b.run.Resumes = append(b.run.Resumes, ResumedAt{e.T, *e.Resumed})
+		b.run.Status = Interrupted // until it says that it has ended
 		return nil
 	case e.Warning != nil && e.Attempt == 0:
 		b.run.Warnings = append(b.run.Warnings, *e.Warning)
@@ -171,7 +182,7 @@ func (b *builder) journal(line []byte) error {
 }
 
 func (b *builder) announced(cell int) error {
-	if !b.cells[cell] {
+	if !b.cells[cell].there {
 		return fmt.Errorf("cell %d was never announced", cell)
 	}
 	return nil
@@ -184,12 +195,12 @@ func (b *builder) begin(e entry) error {
 	if err := b.announced(e.Begin.Cell); err != nil {
 		return fmt.Errorf("attempt %d: %w", e.Attempt, err)
 	}
-	if of := e.Begin.OpenedBy; of != 0 && (b.attempts[of] == nil || b.attempts[of].Cell != e.Begin.Cell) {
+	if of := e.Begin.OpenedBy; of != 0 && (b.attempts[of] == nil || !b.together(b.attempts[of].Cell, e.Begin.Cell)) {
 		return fmt.Errorf("attempt %d goes on in the session of attempt %d, which is none of its cell's", e.Attempt, of)
 	}
 	a := &Attempt{ID: e.Attempt, Cell: e.Begin.Cell, Repetition: e.Begin.Repetition, Warmup: e.Begin.Warmup, Load1: e.Begin.Load1,
 		OpenedBy: e.Begin.OpenedBy, opener: b.attempts[e.Begin.OpenedBy], BeginNS: e.T, EndNS: e.T, Status: Interrupted,
-		Sources: map[int]Source{}, Scoring: e.Begin.Scoring}
+		Sources: map[int]Source{}, Scoring: e.Begin.Scoring, Machine: e.Begin.Machine}
 	b.attempts[a.ID] = a
 	if a.Scoring != nil {
 		b.run.Scorings = append(b.run.Scorings, a)
@@ -197,6 +208,15 @@ func (b *builder) begin(e entry) error {
 	}
 	b.run.Attempts = append(b.run.Attempts, a)
 	return nil
+}
+
+// together tells whether attempts of both cells may be in one session.
+func (b *builder) together(one, other int) bool {
+	if one == other {
+		return true
+	}
+	a, c := b.cells[one], b.cells[other]
+	return a.shared && c.shared && a.engine == c.engine && a.setup == c.setup
 }
 
 func (b *builder) add(a *Attempt, e entry) error {
@@ -222,7 +242,7 @@ func (b *builder) add(a *Attempt, e entry) error {
 		b.request(a, q.Tokens, &Request{ID: q.ID, Phase: q.Phase, SentNS: q.Sent, ReturnedNS: q.Returned,
 			PromptIDs:    q.PromptIDs,
 			PromptTokens: q.PromptTokens, Generated: q.Generated, CachedTokens: q.cached(), Text: q.Text, Finish: q.Finish,
-			Reported: q.Reported})
+			Reported: q.Reported, Slot: q.Slot})
 	case e.Event != nil:
 		a.Events = append(a.Events, EventAt{e.T, *e.Event})
 	case e.Warning != nil:

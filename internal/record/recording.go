@@ -30,6 +30,23 @@ func (w *Writer) Rejoin(opener int, c Cell, repetition int, load1 float64) *Reco
 	return w.begin(c, beginEntry{Repetition: repetition, Load1: load1, OpenedBy: opener})
 }
 
+// Beginning is how an attempt begins.
+type Beginning struct {
+	Repetition int // from 1; a warm-up launch has 0
+	Warmup     bool
+	// OpenedBy is the attempt whose session this one goes on in; 0: it opens its own. It is one of its cell's, or, where cells are shared,
+	// one of another cell of its engine and setup.
+	OpenedBy int
+	Scoring  *Scoring     // it only scores
+	Machine  MachineState // just before
+}
+
+// Attempt starts an attempt of a cell.
+func (w *Writer) Attempt(c Cell, b Beginning) *Recording {
+	return w.begin(c, beginEntry{Repetition: b.Repetition, Warmup: b.Warmup || b.Scoring != nil, Load1: b.Machine.Load1,
+		OpenedBy: b.OpenedBy, Scoring: b.Scoring, Machine: &b.Machine})
+}
+
 func (w *Writer) begin(c Cell, e beginEntry) *Recording {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -168,7 +185,16 @@ func (r *Recording) Warn(warning Warning) { r.put(entry{Warning: &warning}) }
 
 // Request writes a request that has returned: its tokens first, then what it came to.
 func (r *Recording) Request(p Phase, u Usage, tokens []Token, returned time.Time) {
+	r.RequestIn(Slot{}, time.Time{}, p, u, tokens, returned)
+}
+
+// RequestIn writes a request of a traffic: where in it it stands, and when it was due, which is the zero time for one that was never
+// kept waiting. Slot.Due is set from that. Requests may return in any order, and are numbered as they do.
+func (r *Recording) RequestIn(slot Slot, due time.Time, p Phase, u Usage, tokens []Token, returned time.Time) {
 	w := r.w
+	if !due.IsZero() {
+		slot.Due = w.clock.ns(due)
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	r.requests++
@@ -187,7 +213,7 @@ func (r *Recording) Request(p Phase, u Usage, tokens []Token, returned time.Time
 	}
 	row := &requestRow{ID: r.requests, Phase: p, Sent: w.clock.ns(u.Sent), Returned: w.clock.ns(returned), PromptIDs: u.PromptIDs,
 		PromptTokens: u.PromptTokens, Generated: u.Generated, Tokens: len(tokens), Text: u.Text, Finish: u.Finish,
-		Reported: u.Reported}
+		Reported: u.Reported, Slot: slot}
 	if u.CachedTokens != CacheUntold {
 		row.CachedTokens = &u.CachedTokens
 	}

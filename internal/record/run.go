@@ -18,6 +18,7 @@ type Run struct {
 	Scorings    []*Attempt         // those that only score: none of their figures is a measurement
 	Pieces      map[int]string     // texts of tokens that occur, by id; nil: not known
 	Warnings    []Warning          // about the whole run, and what the reader found
+	Resumes     []ResumedAt        // each time that somebody went on with it
 	Status      Status             // Interrupted where the run's own end is missing
 }
 
@@ -28,7 +29,8 @@ type Attempt struct {
 	Repetition int // from 1; 0 for a warm-up launch
 	Warmup     bool
 	Load1      float64
-	OpenedBy   int // the attempt that opened the session and loaded the model; 0: this one did
+	Machine    *MachineState // just before; nil: an older run's
+	OpenedBy   int           // the attempt that opened the session and loaded the model; 0: this one did
 	opener     *Attempt
 	Scoring    *Scoring // what it scores; nil for every attempt in Run.Attempts
 	BeginNS    int64

@@ -44,6 +44,8 @@ type Writer struct {
 	attempts int
 	sources  int
 
+	setBack int64 // by how much the clock stands before the record's last line, when it was reopened
+
 	dirty  time.Time   // when the oldest row that was not handed over was written; zero: none
 	atLast *time.Timer // runs while dirty
 }

@@ -22,15 +22,23 @@ import (
 type Plan struct {
 	Name        string   `yaml:"name"`
 	Engines     []string `yaml:"engines,flow"`
-	Model       string   `yaml:"model"` // tiny, the path of a GGUF file or of a package, an id of WebLLM's catalogue
+	Model       string   `yaml:"model,omitempty"` // tiny, the path of a GGUF file or of a package, an id of WebLLM's catalogue
 	Prompts     []string `yaml:"prompts"`
-	MaxTokens   int      `yaml:"max_tokens"`
+	Sources     []Source `yaml:"-"` // prompts that are not texts; written among prompts, after them
+	MaxTokens   int      `yaml:"max_tokens,omitempty"`
 	Temperature float64  `yaml:"temperature"`
 	Context     int      `yaml:"context"` // in tokens; 0: the model's own; Unsaid where the plan has none
 	Warmup      Warmup   `yaml:"warmup"`
 	Repetitions int      `yaml:"repetitions"`
-	Isolation   string   `yaml:"isolation,omitempty"` // OfLaunch, Reused; empty: OfLaunch
-	Timeout     Duration `yaml:"timeout"`
+	Isolation   string   `yaml:"isolation,omitempty"`    // OfLaunch, Reused, Shared; empty: OfLaunch
+	Cache       string   `yaml:"cache,omitempty"`        // of prompts, in engines: off, on; empty: off
+	Timeout     Duration `yaml:"timeout"`                // of one launch
+	CellTimeout Duration `yaml:"cell_timeout,omitempty"` // of all launches of a cell; 0: none
+	RunTimeout  Duration `yaml:"run_timeout,omitempty"`  // of the run; 0: none
+	Order       string   `yaml:"order,omitempty"`        // Interleaved, Shuffled, Grouped; empty: Interleaved
+	Seed        uint64   `yaml:"seed,omitempty"`         // of an order and of traffic
+	CoolDown    Duration `yaml:"cool_down,omitempty"`    // between launches
+	UntilCI     *UntilCI `yaml:"until_ci,omitempty"`
 	Thread      string   `yaml:"thread,omitempty"`    // where in a page an engine runs: page, worker; empty: page
 	Watchdog    Duration `yaml:"watchdog,omitempty"`  // how long that thread may give no sign of life; 0: the engine's own
 	CheckOOM    *bool    `yaml:"check_oom,omitempty"` // refuse what would run out of memory; nil: true
@@ -46,10 +54,16 @@ type Plan struct {
 	WebLLMBundle  string `yaml:"webllm_bundle,omitempty"` // a file, in place of a version
 	Threads       int    `yaml:"threads,omitempty"`       // llama-server's
 
-	// Of a setup, which a plan's axes give; a plan writes lists of them.
-	KVDType string `yaml:"-"` // of the KV cache: f32, f16, q8_0 ...; empty: the engine's own
-	Slots   int    `yaml:"-"` // requests that an engine must be able to do at once; 0: one
-	Start   string `yaml:"-"` // record.ColdStart, record.WarmStart; empty: as the machine has it
+	KVDType string `yaml:"kv_cache_dtype,omitempty"` // f32, f16, q8_0 ...; empty: the engine's own
+	Start   string `yaml:"start,omitempty"`          // record.ColdStart, record.WarmStart; empty: as the machine has it
+	Slots   int    `yaml:"-"`                        // of a setup: requests that an engine must be able to do at once; 0: one
+
+	Models     []Group `yaml:"models,omitempty"` // in place of Model
+	Axes       `yaml:",inline"`
+	Include    []Cells  `yaml:"include,omitempty"`
+	Exclude    []Cells  `yaml:"exclude,omitempty"`
+	Traffic    *Traffic `yaml:"traffic,omitempty"`
+	Deployment `yaml:",inline"`
 
 	OpenAI   *OpenAI   `yaml:"openai,omitempty"`
 	Ollama   *Ollama   `yaml:"ollama,omitempty"`

@@ -60,7 +60,7 @@ func root() *cobra.Command {
   llmparity doctor          what is here, what is missing, how to get it
   llmparity schema NAME     the JSON Schema of what is written
 
-Exit codes: 0 ok, 1 a launch or the run failed, 2 usage, 3 reserved for a gate; a missing part has its own: 10 browser,
+Exit codes: 0 ok, 1 a launch or the run failed, 2 usage, 3 a gate that did not hold; a missing part has its own: 10 browser,
 11 llama-server, 12 emscripten, 13 Python, 14 page bundle, 15 WebGPU adapter; 16 bad model file, 17 model of another
 architecture, 18 prompt too long, 19 folder not writable, 20 disk full, 21 unknown engine, 22 bad run folder,
 23 no float16 on the WebGPU adapter, 24 model library that can't be had or doesn't fit,

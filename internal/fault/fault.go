@@ -17,6 +17,7 @@ type Kind int
 const (
 	Run           Kind = 1 // something in the run failed; the record says what
 	Usage         Kind = 2 // a flag, an argument or a plan that makes no sense
+	Gate          Kind = 3 // a gate that a run did not keep to
 	NoChrome      Kind = 10
 	NoLlamaServer Kind = 11
 	NoEmscripten  Kind = 12

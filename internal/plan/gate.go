@@ -1,0 +1,333 @@
+package plan
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+
+	"llmparity/internal/fault"
+)
+
+// GateLevel is what becomes of a check that does not hold.
+type GateLevel string
+
+// The levels.
+const (
+	GateError GateLevel = "error" // the gate fails
+	GateWarn  GateLevel = "warn"  // it is said
+	GateOff   GateLevel = "off"   // nobody looks
+)
+
+// GateLevels lists them.
+func GateLevels() []string { return []string{string(GateError), string(GateWarn), string(GateOff)} }
+
+// Gate is what a run must keep to, a plan's section `gate` or a file of its own: limits of figures, how much worse than a baseline they may
+// be, and whether engines must say the same words. A level that is not given is the gate's; the gate's is error.
+//
+//	gate:
+//	  peak_pss_mb: {max: 900}
+//	  decode_tps: [{min: 20, engine: webllm}, {min: 50, engine: llamacpp, level: warn}]
+//	  vs_baseline: {decode_tps: -5%, peak_pss_mb: +3%, ttft_ms: {change: +10%, level: warn}}
+//	  parity: {min_agreement: 100%}
+type Gate struct {
+	Level    GateLevel // of checks that have none of their own
+	Failed   GateLevel // of launches that failed, and of cells that the baseline has and the run has not
+	Unknown  GateLevel // of what can't be judged; empty: warn
+	Baseline string    // by its name in the store, or a run's folder; empty: none
+	Limits   []GateLimit
+	Changes  []GateChange
+	Parity   *GateParity // nil: nobody asks
+}
+
+// GateScope restricts a check to some cells; what is empty restricts nothing.
+type GateScope struct {
+	Engine string
+	Model  string
+	Prompt string // its number in the plan, or its text
+}
+
+// GateLimit bounds a figure.
+type GateLimit struct {
+	Figure GateFigure
+	Min    *float64
+	Max    *float64
+	GateScope
+	Level GateLevel
+}
+
+// GateChange says how much worse than the baseline's a figure may be.
+type GateChange struct {
+	Figure GateFigure
+	Change float64 // a share: -0.05 lets it fall by 5 %, 0.03 lets it rise by 3 %
+	GateScope
+	Level GateLevel
+}
+
+// What words are held against.
+const (
+	OtherEngines = "engines"  // the other engines of the run, on the same model and prompt
+	TheBaseline  = "baseline" // the same cell of the baseline
+)
+
+// GateParity says how alike words must be.
+type GateParity struct {
+	MinAgreement float64 // the share of tokens before the first difference; 1: all
+	FirstDiffers int     // the first different token, from 1, may not come before this one; 0: any
+	With         string  // OtherEngines, TheBaseline; empty: OtherEngines
+	GateScope
+	Level GateLevel
+}
+
+// Empty tells that there is nothing to judge but whether launches failed.
+func (g *Gate) Empty() bool { return g == nil || len(g.Limits)+len(g.Changes) == 0 && g.Parity == nil }
+
+// LevelOf is a check's own level, else the gate's.
+func (g *Gate) LevelOf(own GateLevel) GateLevel {
+	switch {
+	case own != "":
+		return own
+	case g.Level != "":
+		return g.Level
+	}
+	return GateError
+}
+
+// ParseGate reads a file of thresholds: what stands below `gate:` in a plan, with or without that word. file names it in errors, which carry
+// the line.
+func ParseGate(text []byte, file string) (*Gate, error) {
+	g, err := decodeGate(text)
+	if err != nil {
+		return nil, yamlFault(err, file)
+	}
+	if err := g.Validate(); err != nil {
+		return nil, fault.Wrap(fault.Usage, err, "", "%s", file)
+	}
+	return g, nil
+}
+
+// Validate looks at a gate that was read or that flags made. Whoever asks for nothing is told so: a gate that judges nothing always holds.
+func (g *Gate) Validate() error {
+	if g == nil {
+		return nil
+	}
+	for _, c := range []struct {
+		field string
+		level GateLevel
+	}{{"level", g.Level}, {"failed", g.Failed}, {"unknown", g.Unknown}} {
+		if err := c.level.valid(); err != nil {
+			return fmt.Errorf("gate.%s: %w", c.field, err)
+		}
+	}
+	for _, l := range g.Limits {
+		if err := l.valid(); err != nil {
+			return fmt.Errorf("gate.%s: %w", l.Figure.Column, err)
+		}
+	}
+	for _, c := range g.Changes {
+		if err := c.valid(); err != nil {
+			return fmt.Errorf("gate.vs_baseline.%s: %w", c.Figure.Column, err)
+		}
+	}
+	if g.Parity != nil {
+		if err := g.Parity.valid(); err != nil {
+			return fmt.Errorf("gate.parity: %w", err)
+		}
+	}
+	return nil
+}
+
+func (l GateLevel) valid() error {
+	if l == "" || slices.Contains(GateLevels(), string(l)) {
+		return nil
+	}
+	return fmt.Errorf("%q, use error, warn or off", string(l))
+}
+
+func (l GateLimit) valid() error {
+	switch {
+	case l.Min == nil && l.Max == nil:
+		return errors.New("there is no limit: give max or min")
+	case l.Min != nil && l.Max != nil && *l.Min > *l.Max:
+		return fmt.Errorf("min is %s and max is %s: nothing lies between them", decimal(*l.Min), decimal(*l.Max))
+	}
+	return l.Level.valid()
+}
+
+func (c GateChange) valid() error {
+	switch {
+	case c.Figure.Better == Neither:
+		return errors.New("more of it is neither better nor worse; give it a min or a max instead")
+	case c.Figure.Better == Higher && c.Change > 0:
+		return fmt.Errorf("it is worse when it falls: write -%s to let it fall by that much", share(c.Change))
+	case c.Figure.Better == Lower && c.Change < 0:
+		return fmt.Errorf("it is worse when it rises: write +%s to let it rise by that much", share(-c.Change))
+	case c.Change <= -1:
+		return fmt.Errorf("%s would let it fall to nothing", share(c.Change))
+	}
+	return c.Level.valid()
+}
+
+func (p GateParity) valid() error {
+	switch {
+	case p.MinAgreement < 0 || p.MinAgreement > 1:
+		return fmt.Errorf("min_agreement: %s, give a share from 0%% to 100%%", share(p.MinAgreement))
+	case p.FirstDiffers < 0:
+		return fmt.Errorf("first_divergence: %d, tokens are numbered from 1", p.FirstDiffers)
+	case p.MinAgreement == 0 && p.FirstDiffers == 0:
+		return errors.New("nothing is wanted: give min_agreement or first_divergence")
+	case p.With != "" && p.With != OtherEngines && p.With != TheBaseline:
+		return fmt.Errorf("with: %q, use engines or baseline", p.With)
+	}
+	return p.Level.valid()
+}
+
+// ParseShare reads a change as people write one: -5%, +3%, 0%.
+func ParseShare(text string) (float64, error) {
+	number, percent := strings.CutSuffix(strings.TrimSpace(text), "%")
+	v, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
+	if !percent || err != nil || math.IsNaN(v) || math.IsInf(v, 0) || math.Abs(v) > 1e6 {
+		return 0, fmt.Errorf("%q is no share such as -5%%, +3%% or 100%%", text)
+	}
+	return v / 100, nil
+}
+
+// ParseLimit reads a limit's number.
+func ParseLimit(text string) (float64, error) {
+	v, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
+	if err != nil || math.IsNaN(v) || math.IsInf(v, 0) {
+		return 0, fmt.Errorf("%q stands where a number is wanted", text)
+	}
+	return v, nil
+}
+
+// MaxFlag, MinFlag and ChangeFlag add what flags say: figure=number, figure=share.
+func (g *Gate) MaxFlag(text string) error {
+	return g.limitFlag(text, func(l *GateLimit, v float64) { l.Max = &v })
+}
+
+// MinFlag adds a lower limit.
+func (g *Gate) MinFlag(text string) error {
+	return g.limitFlag(text, func(l *GateLimit, v float64) { l.Min = &v })
+}
+
+func (g *Gate) limitFlag(text string, set func(*GateLimit, float64)) error {
+	figure, value, err := flagFigure(text, "900")
+	if err != nil {
+		return err
+	}
+	v, err := ParseLimit(value)
+	if err != nil {
+		return err
+	}
+	l := GateLimit{Figure: figure}
+	set(&l, v)
+	g.Limits = append(g.Limits, l)
+	return nil
+}
+
+// ChangeFlag adds a change against the baseline that is let pass.
+func (g *Gate) ChangeFlag(text string) error {
+	figure, value, err := flagFigure(text, "-5%")
+	if err != nil {
+		return err
+	}
+	v, err := ParseShare(value)
+	if err != nil {
+		return err
+	}
+	g.Changes = append(g.Changes, GateChange{Figure: figure, Change: v})
+	return g.Changes[len(g.Changes)-1].valid()
+}
+
+func flagFigure(text, example string) (GateFigure, string, error) {
+	name, value, ok := strings.Cut(text, "=")
+	if !ok {
+		return GateFigure{}, "", fmt.Errorf("%q: write figure=%s", text, example)
+	}
+	f, err := GateFigureOf(strings.TrimSpace(name))
+	return f, value, err
+}
+
+// decimal writes a number in full; share one in percent.
+func decimal(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
+
+func share(v float64) string { return decimal(math.Round(v*1e8)/1e6) + "%" }
+
+func signed(v float64) string {
+	if v > 0 {
+		return "+" + share(v)
+	}
+	return share(v)
+}
+
+// MarshalYAML writes the section so that it is read again as the same.
+func (g Gate) MarshalYAML() (any, error) {
+	out := yaml.MapSlice{}
+	put := func(to *yaml.MapSlice, name, value string) {
+		if value != "" {
+			*to = append(*to, yaml.MapItem{Key: name, Value: value})
+		}
+	}
+	scoped := func(to *yaml.MapSlice, s GateScope, level GateLevel) {
+		put(to, "engine", s.Engine)
+		put(to, "model", s.Model)
+		put(to, "prompt", s.Prompt)
+		put(to, "level", string(level))
+	}
+	put(&out, "level", string(g.Level))
+	put(&out, "failed", string(g.Failed))
+	put(&out, "unknown", string(g.Unknown))
+	put(&out, "baseline", g.Baseline)
+	limits, changes := grouped{}, grouped{}
+	for _, l := range g.Limits {
+		item := yaml.MapSlice{}
+		if l.Min != nil {
+			item = append(item, yaml.MapItem{Key: "min", Value: *l.Min})
+		}
+		if l.Max != nil {
+			item = append(item, yaml.MapItem{Key: "max", Value: *l.Max})
+		}
+		scoped(&item, l.GateScope, l.Level)
+		limits.add(l.Figure.Column, item)
+	}
+	for _, c := range g.Changes {
+		item := yaml.MapSlice{{Key: "change", Value: signed(c.Change)}}
+		scoped(&item, c.GateScope, c.Level)
+		changes.add(c.Figure.Column, item)
+	}
+	out = append(out, limits.items...)
+	if len(changes.items) > 0 {
+		out = append(out, yaml.MapItem{Key: "vs_baseline", Value: changes.items})
+	}
+	if p := g.Parity; p != nil {
+		item := yaml.MapSlice{}
+		if p.MinAgreement > 0 {
+			put(&item, "min_agreement", share(p.MinAgreement))
+		}
+		if p.FirstDiffers > 0 {
+			item = append(item, yaml.MapItem{Key: "first_divergence", Value: p.FirstDiffers})
+		}
+		put(&item, "with", p.With)
+		scoped(&item, p.GateScope, p.Level)
+		out = append(out, yaml.MapItem{Key: "parity", Value: item})
+	}
+	return out, nil
+}
+
+// grouped keeps checks of one figure under one name.
+type grouped struct{ items yaml.MapSlice }
+
+func (g *grouped) add(name string, item yaml.MapSlice) {
+	for i := range g.items {
+		if g.items[i].Key == name {
+			g.items[i].Value = append(g.items[i].Value.([]yaml.MapSlice), item)
+			return
+		}
+	}
+	g.items = append(g.items, yaml.MapItem{Key: name, Value: []yaml.MapSlice{item}})
+}

@@ -1,0 +1,294 @@
+package plan
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/parser"
+
+	"llmparity/internal/nearest"
+)
+
+// gateFields are the words of the section that are no figures.
+func gateFields() []string {
+	return []string{"level", "failed", "unknown", "baseline", "vs_baseline", "parity"}
+}
+
+// decodeGate reads a gate that stands alone. It survives the parser, which panics on some documents that nobody writes by hand.
+func decodeGate(text []byte) (g *Gate, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = errors.New("this YAML can't be read: write plain lists and values, without tags")
+		}
+	}()
+	file, err := parser.ParseBytes(text, 0)
+	if err != nil {
+		return nil, err
+	}
+	if len(file.Docs) != 1 || file.Docs[0].Body == nil {
+		return nil, errors.New("one document is wanted, such as `peak_pss_mb: {max: 900}`")
+	}
+	body := file.Docs[0].Body
+	if m, ok := body.(*ast.MappingNode); ok && len(m.Values) == 1 && m.Values[0].Key.String() == "gate" {
+		body = m.Values[0].Value
+	}
+	g = &Gate{}
+	return g, g.UnmarshalYAML(body)
+}
+
+// UnmarshalYAML reads the section; what is wrong is told with its line.
+func (g *Gate) UnmarshalYAML(node ast.Node) error {
+	fields, err := mapping(node, "a gate")
+	if err != nil {
+		return err
+	}
+	for _, f := range fields {
+		name := f.Key.GetToken().Value
+		switch name {
+		case "level":
+			err = level(f.Value, &g.Level)
+		case "failed":
+			err = level(f.Value, &g.Failed)
+		case "unknown":
+			err = level(f.Value, &g.Unknown)
+		case "baseline":
+			g.Baseline, err = scalar(f.Value)
+		case "vs_baseline":
+			err = g.readChanges(f.Value)
+		case "parity":
+			err = g.readParity(f)
+		default:
+			err = g.readLimits(name, f)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (g *Gate) readLimits(name string, f *ast.MappingValueNode) error {
+	figure, err := GateFigureOf(name)
+	if err != nil {
+		if near := nearest.Of(name, gateFields(), 1); strings.Contains(near[0], name) || strings.Contains(name, near[0]) {
+			return at(f.Key, "there is no figure and no field %q of a gate; did you mean %s?", name, near[0])
+		}
+		return at(f.Key, "%s", err)
+	}
+	return each(f.Value, func(n ast.Node) error {
+		l := GateLimit{Figure: figure}
+		fields, err := mapping(n, "a limit such as {max: 900}")
+		if err != nil {
+			return err
+		}
+		for _, f := range fields {
+			switch field := f.Key.GetToken().Value; field {
+			case "min":
+				l.Min, err = limit(f.Value)
+			case "max":
+				l.Max, err = limit(f.Value)
+			default:
+				err = common(f, &l.GateScope, &l.Level, "min", "max")
+			}
+			if err != nil {
+				return err
+			}
+		}
+		g.Limits = append(g.Limits, l)
+		return placed(n, l.valid())
+	})
+}
+
+func (g *Gate) readChanges(node ast.Node) error {
+	figures, err := mapping(node, "a figure and a change such as {decode_tps: -5%}")
+	if err != nil {
+		return err
+	}
+	for _, f := range figures {
+		figure, err := GateFigureOf(f.Key.GetToken().Value)
+		if err != nil {
+			return at(f.Key, "%s", err)
+		}
+		err = each(f.Value, func(n ast.Node) error {
+			c := GateChange{Figure: figure}
+			if err := c.read(n); err != nil {
+				return err
+			}
+			g.Changes = append(g.Changes, c)
+			return placed(n, c.valid())
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *GateChange) read(n ast.Node) (err error) {
+	if _, group := n.(ast.MapNode); !group {
+		c.Change, err = shareOf(n)
+		return err
+	}
+	fields, err := mapping(n, "a change such as -5%")
+	if err != nil {
+		return err
+	}
+	there := false
+	for _, f := range fields {
+		if f.Key.GetToken().Value == "change" {
+			there = true
+			c.Change, err = shareOf(f.Value)
+		} else {
+			err = common(f, &c.GateScope, &c.Level, "change")
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if !there {
+		return at(n, "there is no change: give one such as -5%%")
+	}
+	return nil
+}
+
+func (g *Gate) readParity(of *ast.MappingValueNode) error {
+	fields, err := mapping(of.Value, "what parity must be, such as {min_agreement: 100%}")
+	if err != nil {
+		return err
+	}
+	p := &GateParity{}
+	for _, f := range fields {
+		switch f.Key.GetToken().Value {
+		case "min_agreement":
+			p.MinAgreement, err = shareOf(f.Value)
+		case "first_divergence":
+			var text string
+			if text, err = scalar(f.Value); err == nil {
+				if p.FirstDiffers, err = strconv.Atoi(text); err != nil {
+					err = at(f.Value, "%q stands where a whole number is wanted", text)
+				}
+			}
+		case "with":
+			p.With, err = scalar(f.Value)
+		default:
+			err = common(f, &p.GateScope, &p.Level, "min_agreement", "first_divergence", "with")
+		}
+		if err != nil {
+			return err
+		}
+	}
+	g.Parity = p
+	return placed(of.Key, p.valid())
+}
+
+// common reads what every check may have; others are the words that this one has beside that.
+func common(f *ast.MappingValueNode, s *GateScope, l *GateLevel, others ...string) (err error) {
+	switch name := f.Key.GetToken().Value; name {
+	case "engine":
+		s.Engine, err = scalar(f.Value)
+	case "model":
+		s.Model, err = scalar(f.Value)
+	case "prompt":
+		s.Prompt, err = scalar(f.Value)
+	case "level":
+		err = level(f.Value, l)
+	default:
+		return at(f.Key, "unknown field %q; the nearest is %s", name, nearest.Of(name, append(others, "engine", "model", "prompt", "level"), 1)[0])
+	}
+	return err
+}
+
+// mapping gives the fields of a group. A mapping of one line may come without a node of its own.
+func mapping(node ast.Node, what string) ([]*ast.MappingValueNode, error) {
+	var out []*ast.MappingValueNode
+	switch n := node.(type) {
+	case *ast.MappingNode:
+		out = n.Values
+	case *ast.MappingValueNode:
+		out = []*ast.MappingValueNode{n}
+	default:
+		return nil, at(node, "%s is wanted", what)
+	}
+	for _, f := range out {
+		if f.Key.IsMergeKey() {
+			return nil, at(f.Key, "write a gate out: nothing is merged into one")
+		}
+	}
+	return out, nil
+}
+
+// each goes through a list, or takes a single one for a list of it.
+func each(node ast.Node, f func(ast.Node) error) error {
+	list, ok := node.(*ast.SequenceNode)
+	if !ok {
+		return f(node)
+	}
+	for _, n := range list.Values {
+		if err := f(n); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// scalar is a single value's text.
+func scalar(node ast.Node) (string, error) {
+	switch n := node.(type) {
+	case *ast.StringNode:
+		return n.Value, nil
+	case *ast.LiteralNode:
+		return n.Value.Value, nil
+	case *ast.IntegerNode, *ast.FloatNode, *ast.BoolNode:
+		return node.GetToken().Value, nil
+	case *ast.AliasNode, *ast.AnchorNode:
+		return "", at(node, "write a gate's values out: none is taken from elsewhere")
+	}
+	return "", at(node, "a single value is wanted")
+}
+
+func level(node ast.Node, into *GateLevel) error {
+	text, err := scalar(node)
+	if err != nil {
+		return err
+	}
+	*into = GateLevel(text)
+	return placed(node, into.valid())
+}
+
+func limit(node ast.Node) (*float64, error) {
+	text, err := scalar(node)
+	if err != nil {
+		return nil, err
+	}
+	v, err := ParseLimit(text)
+	return &v, placed(node, err)
+}
+
+func shareOf(node ast.Node) (float64, error) {
+	text, err := scalar(node)
+	if err != nil {
+		return 0, err
+	}
+	v, err := ParseShare(text)
+	return v, placed(node, err)
+}
+
+// placed gives an error the line where it arose.
+func placed(node ast.Node, err error) error {
+	if err == nil {
+		return nil
+	}
+	return at(node, "%s", err)
+}
+
+func at(node ast.Node, format string, args ...any) error {
+	text := fmt.Sprintf(format, args...)
+	if node == nil || node.GetToken() == nil {
+		return errors.New("gate: " + text)
+	}
+	return &yaml.SyntaxError{Message: "gate: " + text, Token: node.GetToken()}
+}

@@ -113,7 +113,7 @@ func provoke(t *testing.T, list []trouble, timeout time.Duration) (*record.Run, 
 	w := &troubled{WebLLM: New(c), t: t, list: list}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Duration(len(list)+1)*time.Minute) // each launch has a time-out of its own
 	defer cancel()
-	dir, failed := run.Do(ctx, run.Options{Engines: []engine.Engine{w}, Model: m, Out: t.TempDir(), Expected: known(t, m),
+	dir, failed := run.Do(ctx, run.Options{Out: t.TempDir(), Parts: run.Parts{Engines: []engine.Engine{w}, Model: m, Expected: known(t, m)},
 		Plan: plan.Plan{Name: "trouble", Prompts: []string{troublePrompt}, MaxTokens: 24, Context: window, Repetitions: len(list),
 			Warmup: plan.Warmup{Tokens: 1}, Timeout: plan.Duration(timeout)}})
 	r, err := record.Open(dir)

@@ -85,8 +85,9 @@ func TestAServerThatDiesBetweenRepetitions(t *testing.T) {
 	dir, err := run.Do(t.Context(), run.Options{
 		Plan: plan.Plan{Name: "dies", Engines: []string{llamacpp.Name}, Model: m.Path, Prompts: []string{"A"}, MaxTokens: 8, Context: 64,
 			Warmup: plan.Warmup{Tokens: 1}, Repetitions: 4, Isolation: plan.Reused, Timeout: plan.Duration(time.Minute)},
-		Engines: []engine.Engine{llamacpp.New(llamacpp.Config{Cache: cache.Dir(os.Getenv), Threads: 1, KVType: "f32"})},
-		Model:   m, Out: t.TempDir(),
+		Parts: run.Parts{Model: m,
+			Engines: []engine.Engine{llamacpp.New(llamacpp.Config{Cache: cache.Dir(os.Getenv), Threads: 1, KVType: "f32"})}},
+		Out: t.TempDir(),
 		Progress: func(e run.Event) {
 			if e.Kind != run.Ended || e.Repetition != 2 {
 				return

@@ -139,9 +139,9 @@ func (f *runFlags) run(ctx context.Context, p plan.Plan, stdout, stderr io.Write
 	engines := f.build(p.Engines)
 	defer closeEngines(engines, stderr)
 	told := newForetelling(engines, model)
-	dir, err := run.Do(ctx, run.Options{Plan: p, Engines: engines, Model: model, Out: f.out, Tool: <-identity,
-		Progress: show.event, Profiles: profiles, Expected: known, Unsure: unsure(p), Pieces: pieces(model), Foretell: told.foretell, Judge: told.judge,
-		Reference: func() (string, error) { return f.referenceOf(p), f.referenceFault(p) }})
+	dir, err := run.Do(ctx, run.Options{Plan: p, Out: f.out, Tool: <-identity, Progress: show.event, Profiles: profiles,
+		Parts: run.Parts{Engines: engines, Model: model, Expected: known, Unsure: unsure(p), Pieces: pieces(model), Foretell: told.foretell,
+			Judge: told.judge, Reference: func() (string, error) { return f.referenceOf(p), f.referenceFault(p) }}})
 	show.close()
 	if dir == "" {
 		return err

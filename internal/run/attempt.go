@@ -10,7 +10,6 @@ import (
 
 	"llmparity/internal/engine"
 	"llmparity/internal/fault"
-	"llmparity/internal/plan"
 	"llmparity/internal/record"
 )
 
@@ -18,26 +17,28 @@ const idleFor = 300 * time.Millisecond // what stays when nothing is asked
 
 // attempt is a repetition: a launch from Open to Close, or further requests in the session of an earlier one.
 type attempt struct {
-	options Options
-	cell    *cell
-	dir     string // the run's folder
-	rec     *record.Recording
-	say     func(Event)
-	live    *live // of the cell, where an earlier attempt left it open
-	keep    bool  // the next repetition goes on in the session
-	said    *said // what it generated when it was measured
+	*runner
+	setup *current
+	cell  *cell
+	rec   *record.Recording
+	say   func(Event)
+	live  *live       // where an earlier attempt left it open
+	kept  bool        // the session may outlive the attempt
+	more  func() bool // tells, when all is measured, whether the next attempt goes on in the session
+	keep  bool        // it does
+	said  *said       // what it generated when it was measured
 }
 
 // run carries the attempt out and commits it to the record, whatever happens. What the next repetition goes on in is given
 // back; nil where there is nothing.
 func (a *attempt) run(parent context.Context) (*live, error) {
-	ctx, cancel := context.WithTimeoutCause(parent, time.Duration(a.options.Plan.Timeout),
-		fmt.Errorf("the launch took longer than %s: %w", time.Duration(a.options.Plan.Timeout), context.DeadlineExceeded))
+	ctx, cancel := context.WithTimeoutCause(parent, time.Duration(a.setup.Plan.Timeout),
+		fmt.Errorf("the launch took longer than %s: %w", time.Duration(a.setup.Plan.Timeout), context.DeadlineExceeded))
 	defer cancel()
 	opens := a.live == nil
 	if opens {
 		of := ctx
-		if a.options.Plan.Isolation == plan.Reused {
+		if a.kept {
 			of = parent // it outlives the attempt
 		}
 		a.live = newLive(of, a.rec.ID())
@@ -106,10 +107,14 @@ func (a *attempt) phases(ctx context.Context, opens bool) error {
 		a.markProfiled()
 		a.live.sampler.Edge("") // what lies between the attempts belongs to none
 	}
-	if err := a.steps(ctx, []step{
-		{record.Measure, func() error { return a.generate(ctx, record.Measure, a.cell.MaxTokens) }},
-		{record.Idle, func() error { return pause(ctx, idleFor) }},
-	}); err != nil || a.keep {
+	err := a.phase(ctx, record.Measure, func() error { return a.generate(ctx, record.Measure, a.cell.MaxTokens) })
+	if err != nil {
+		return err
+	}
+	if a.keep = a.more(); a.keep && a.cell.Shared {
+		return nil
+	}
+	if err := a.phase(ctx, record.Idle, func() error { return pause(ctx, idleFor) }); err != nil || a.keep {
 		return err
 	}
 	return a.phase(ctx, record.Unload, func() error { return a.live.session.Unload(ctx) })
@@ -118,10 +123,10 @@ func (a *attempt) phases(ctx context.Context, opens bool) error {
 // open goes from nothing to a model that has answered once.
 func (a *attempt) open(ctx context.Context) (err error) {
 	e, l := a.cell.engine, a.live
-	if l.session, err = e.Open(ctx, probe{l.totals.relay, l.sampler, a.options.gpus}); err != nil {
+	if l.session, err = e.Open(ctx, probe{l.totals.relay, l.sampler, a.gpus}); err != nil {
 		return err
 	}
-	for _, src := range a.options.gpus.Sources() {
+	for _, src := range a.gpus.Sources() {
 		l.sampler.Attach(src)
 	}
 	a.markProfiled()
@@ -131,30 +136,16 @@ func (a *attempt) open(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	model := a.options.Model
-	model.Context = a.options.Plan.Context
+	model := a.setup.Model
+	model.Context = a.setup.Plan.Context
 	err = a.phase(ctx, record.Load, func() error { return l.session.Load(ctx, model) })
 	l.totals.serve()
 	if err != nil {
 		return err
 	}
 	return a.phase(ctx, record.Warmup, func() error {
-		return a.generate(ctx, record.Warmup, min(a.options.Plan.Warmup.Tokens, a.cell.MaxTokens))
+		return a.generate(ctx, record.Warmup, min(a.setup.Plan.Warmup.Tokens, a.cell.MaxTokens))
 	})
-}
-
-type step struct {
-	phase record.Phase
-	do    func() error
-}
-
-func (a *attempt) steps(ctx context.Context, steps []step) error {
-	for _, s := range steps {
-		if err := a.phase(ctx, s.phase, s.do); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // phase does what a phase is for. The reading at its end lies outside the time of a phase whose length is a figure, and within
@@ -182,8 +173,8 @@ func (a *attempt) generate(ctx context.Context, p record.Phase, n int) error {
 	tokens := make([]record.Token, 0, n)
 	r := engine.Request{Prompt: a.cell.Prompt, MaxTokens: n, Temperature: a.cell.Temperature,
 		IgnoreEOS: a.cell.engine.Caps().IgnoreEOS}
-	known := a.options.Expected[a.cell.Prompt]
-	if slices.Contains(a.options.Unsure, a.cell.Engine) {
+	known := a.setup.Expected[a.cell.Prompt]
+	if slices.Contains(a.setup.Unsure, a.cell.Engine) {
 		known = nil
 	}
 	if p == record.Warmup && a.cell.PromptCache == record.CacheOn {

@@ -15,20 +15,20 @@ import (
 const patience = 30 * time.Second
 
 // foretellAll records what the cells' memory is likely to be. Who interrupts that wants no forecast of what will not be launched.
-func foretellAll(ctx context.Context, o Options, w *record.Writer, all []*cell) {
+func (r *runner) foretellAll(ctx context.Context, s *current) {
 	soon, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	for _, c := range all {
-		if o.Foretell == nil || ctx.Err() != nil {
+	for _, c := range s.cells {
+		if s.Foretell == nil || ctx.Err() != nil {
 			return
 		}
-		c.foretell(soon, o, w)
+		r.foretell(soon, s, c)
 	}
 }
 
 // foretell records it of one. Whatever goes wrong with that is no reason to measure nothing.
-func (c *cell) foretell(ctx context.Context, o Options, w *record.Writer) {
-	p, why := within(ctx, func(ctx context.Context) record.Prediction { return o.Foretell(ctx, c.Cell) })
+func (r *runner) foretell(ctx context.Context, s *current, c *cell) {
+	p, why := within(ctx, func(ctx context.Context) record.Prediction { return s.Foretell(ctx, c.Cell) })
 	if errors.Is(ctx.Err(), context.Canceled) {
 		return
 	}
@@ -40,38 +40,38 @@ func (c *cell) foretell(ctx context.Context, o Options, w *record.Writer) {
 		p.Absent = "nothing is known of its memory"
 	}
 	c.memory = p
-	w.Predict(p)
+	r.w.Predict(p)
 }
 
 // judge looks, before the cell's first launch, whether its memory fits into what is free now. The error refuses the cell.
-func (c *cell) judge(ctx context.Context, o Options, w *record.Writer, say func(Event)) error {
-	if c.judged || o.Judge == nil {
+func (r *runner) judge(ctx context.Context, s *current, c *cell, say func(Event)) error {
+	if c.judged || s.Judge == nil {
 		return nil
 	}
 	c.judged = true
 	soon, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	r, why := within(soon, func(ctx context.Context) record.Risk { return o.Judge(ctx, c.memory, o.gpus) })
+	risk, why := within(soon, func(ctx context.Context) record.Risk { return s.Judge(ctx, c.memory, r.gpus) })
 	if ctx.Err() != nil {
 		return nil // the launch will tell
 	}
 	if why != "" {
-		r = record.Risk{Level: record.RiskUnknown, Places: []record.Place{}, Reasons: []string{why}}
+		risk = record.Risk{Level: record.RiskUnknown, Places: []record.Place{}, Reasons: []string{why}}
 	}
-	r.Cell, r.Refused = c.ID, r.Level == record.RiskHigh && o.Plan.ChecksOOM()
-	w.Risk(r)
-	reasons := strings.Join(r.Reasons, "; ")
+	risk.Cell, risk.Refused = c.ID, risk.Level == record.RiskHigh && s.Plan.ChecksOOM()
+	r.w.Risk(risk)
+	reasons := strings.Join(risk.Reasons, "; ")
 	switch {
-	case r.Refused:
+	case risk.Refused:
 		do := "--no-check-oom launches it all the same"
-		if len(r.Recommendations) > 0 {
-			do = r.Recommendations[0] + "; " + do
+		if len(risk.Recommendations) > 0 {
+			do = risk.Recommendations[0] + "; " + do
 		}
 		err := fault.New(fault.WontFit, do, "prompt %d is refused: it would run out of memory: %s", c.PromptID, reasons)
 		say(Event{Kind: Judged, Text: err.Error(), Err: err})
 		return err
-	case r.Level == record.RiskHigh, r.Level == record.RiskMedium:
-		say(Event{Kind: Judged, Text: fmt.Sprintf("%s risk of running out of memory: %s", r.Level, reasons)})
+	case risk.Level == record.RiskHigh, risk.Level == record.RiskMedium:
+		say(Event{Kind: Judged, Text: fmt.Sprintf("%s risk of running out of memory: %s", risk.Level, reasons)})
 	}
 	return nil
 }

@@ -24,7 +24,7 @@ const profilesFolder = "profiles"
 
 // markProfiled says in the record what the profiles do to the figures.
 func (a *attempt) markProfiled() {
-	kinds := a.options.Profiles.Kinds
+	kinds := a.Profiles.Kinds
 	if len(kinds) == 0 {
 		return
 	}
@@ -43,7 +43,7 @@ func (a *attempt) markProfiled() {
 // profile begins a phase's profiles; the function returned ends them. What goes wrong with them is a warning.
 func (a *attempt) profile(ctx context.Context, p record.Phase) (finish func()) {
 	profiler, ok := a.live.session.(engine.Profiler)
-	if !ok || len(a.options.Profiles.Kinds) == 0 || !slices.Contains(a.options.Profiles.Phases, p) {
+	if !ok || len(a.Profiles.Kinds) == 0 || !slices.Contains(a.Profiles.Phases, p) {
 		return func() {}
 	}
 	failed := func(err error) {
@@ -51,10 +51,10 @@ func (a *attempt) profile(ctx context.Context, p record.Phase) (finish func()) {
 			a.rec.Warn(record.Warning{Code: "profile", Text: fmt.Sprintf("%s: not every profile could be taken: %v", p, err)})
 		}
 	}
-	end, err := profiler.Profile(ctx, a.options.Profiles.Kinds)
+	end, err := profiler.Profile(ctx, a.Profiles.Kinds)
 	failed(err)
 	return func() {
-		dir := filepath.Join(a.dir, profilesFolder)
+		dir := filepath.Join(a.w.Dir(), profilesFolder)
 		if err := os.MkdirAll(dir, 0o755); err != nil {
 			failed(err) // what was begun is ended all the same
 		}

@@ -2,13 +2,18 @@ package run
 
 import "llmparity/internal/record"
 
-// Event is something that a person who waits wants to know. Kind says which of the other fields are set.
+// Event is something that a person who waits wants to know. Kind says which of the other fields are set. Requests of a traffic tell of
+// their tokens from goroutines of their own.
 type Event struct {
 	Kind EventKind
 	Text string // Preparing: what is being made; Ended: how, in a few words
 
-	Launch      int // from 1, of Launches
-	Launches    int
+	Setup       int // its number; 0: of none
+	Cell        int // its number in the record; 0: of none
+	Cells       int // of the run
+	CellsDone   int // to which no attempt will be added
+	Launch      int // from 1, of Launches; those that an earlier part of the run has made are counted too
+	Launches    int // of the run, warm-ups with them
 	Engine      string
 	Repetition  int
 	Repetitions int
@@ -17,6 +22,7 @@ type Event struct {
 	Phase  record.Phase // Entered
 	Token  int          // Generated: tokens so far, of Tokens
 	Tokens int
+	Memory int64 // of the engine's processes together, RSS, at the last reading, in bytes; 0: not known
 	Err    error // Ended
 }
 

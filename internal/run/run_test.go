@@ -75,7 +75,7 @@ func (s *scriptedSession) Close() error {
 func options(t *testing.T, engines ...engine.Engine) run.Options {
 	p := plan.Plan{Name: "test", Model: "m", Prompts: []string{"p"}, MaxTokens: 4, Context: 16,
 		Warmup: plan.Warmup{Launches: 1, Tokens: 1}, Repetitions: 3, Timeout: plan.Duration(time.Minute)}
-	return run.Options{Plan: p, Engines: engines, Out: t.TempDir(), Model: engine.Model{Model: record.Model{Name: "m"}}}
+	return run.Options{Plan: p, Out: t.TempDir(), Parts: run.Parts{Engines: engines, Model: engine.Model{Model: record.Model{Name: "m"}}}}
 }
 
 func do(t *testing.T, ctx context.Context, o run.Options) (*record.Run, error) {

@@ -54,19 +54,19 @@ type job struct {
 
 // jobs lists what there is to score, by engines in the plan's order. Every engine scores the same text of a prompt, the reference's own
 // too, so that each can be set against each at every place.
-func jobs(o Options, all []*cell) [][]job {
-	out := make([][]job, len(o.Engines))
-	for _, ref := range all {
-		if ref.Engine != o.reference || ref.said == nil || o.Plan.Scores() == plan.ScoreNothing {
+func (s *current) jobs() [][]job {
+	out := make([][]job, len(s.Engines))
+	for _, ref := range s.cells {
+		if ref.Engine != s.reference || ref.said == nil || s.Plan.Scores() == plan.ScoreNothing {
 			continue
 		}
-		of := slices.DeleteFunc(slices.Clone(all), func(c *cell) bool { return c.PromptID != ref.PromptID || !c.able() })
+		of := slices.DeleteFunc(slices.Clone(s.cells), func(c *cell) bool { return c.PromptID != ref.PromptID || !c.able() })
 		parted := slices.ContainsFunc(of, func(c *cell) bool { return c.said.parts(ref.said) })
-		if len(of) == 0 || o.Plan.Scores() == plan.ScoreDiffering && !parted {
+		if len(of) == 0 || s.Plan.Scores() == plan.ScoreDiffering && !parted {
 			continue
 		}
 		for _, c := range of {
-			i := slices.Index(o.Engines, c.engine)
+			i := slices.Index(s.Engines, c.engine)
 			out[i] = append(out[i], job{c, ref.said, ref.ID})
 		}
 	}
@@ -91,26 +91,26 @@ func (c *cell) able() bool { return c.engine.Caps().Scores && c.given == nil && 
 
 // scoreAll has engines score, each in one launch of its own, after all that is measured. Nothing of it is measured, and nothing that goes
 // wrong with it spoils what was: it is warned of.
-func scoreAll(ctx context.Context, o Options, w *record.Writer, all []*cell) {
-	list := jobs(o, all)
+func (r *runner) scoreAll(ctx context.Context, s *current) {
+	list := s.jobs()
 	for _, js := range list {
-		if ctx.Err() != nil || w.Err() != nil {
+		if ctx.Err() != nil || r.w.Err() != nil {
 			break
 		}
-		scoreWith(ctx, o, w, js)
+		r.scoreWith(ctx, s, js)
 	}
 	switch {
 	case len(list) > 0 && ctx.Err() != nil:
-		w.Warn(record.Warning{Code: "not-scored", Text: "scoring was interrupted, when all launches had been made: what is known of engines' " +
+		r.w.Warn(record.Warning{Code: "not-scored", Text: "scoring was interrupted, when all launches had been made: what is known of engines' " +
 			"probabilities is not all that was to be"})
-	case len(list) == 0 && o.Plan.Scores() == plan.ScoreAll:
-		w.Warn(record.Warning{Code: "not-scored", Text: fmt.Sprintf("nothing was scored (--parity): it takes a text of %s with token ids, and an "+
-			"engine that can score it", o.reference)})
+	case len(list) == 0 && s.Plan.Scores() == plan.ScoreAll:
+		r.w.Warn(record.Warning{Code: "not-scored", Text: fmt.Sprintf("nothing was scored (--parity): it takes a text of %s with token ids, and an "+
+			"engine that can score it", s.reference)})
 	}
 }
 
 // scoreWith scores an engine's texts in one launch. Each has an attempt in the record; the first has the load in it.
-func scoreWith(ctx context.Context, o Options, w *record.Writer, js []job) {
+func (r *runner) scoreWith(ctx context.Context, s *current, js []job) {
 	q := &unmeasured{relay: &relay{}}
 	var session engine.Session
 	defer func() {
@@ -122,18 +122,18 @@ func scoreWith(ctx context.Context, o Options, w *record.Writer, js []job) {
 		if ctx.Err() != nil {
 			return
 		}
-		o.Progress(Event{Kind: Scoring, Engine: j.Engine, Tokens: len(j.text.text)})
-		rec := w.BeginScoring(j.Cell, record.Scoring{Reference: j.reference, Attempt: j.text.attempt, PromptIDs: j.text.promptIDs,
+		r.Progress(Event{Kind: Scoring, Engine: j.Engine, Tokens: len(j.text.text)})
+		rec := r.w.BeginScoring(j.Cell, record.Scoring{Reference: j.reference, Attempt: j.text.attempt, PromptIDs: j.text.promptIDs,
 			Tokens: len(j.text.text), Top: candidates}, load1(ctx))
 		q.begin(rec)
-		soon, cancel := context.WithTimeoutCause(ctx, time.Duration(o.Plan.Timeout),
-			fmt.Errorf("it took longer than %s: %w", time.Duration(o.Plan.Timeout), context.DeadlineExceeded))
+		soon, cancel := context.WithTimeoutCause(ctx, time.Duration(s.Plan.Timeout),
+			fmt.Errorf("it took longer than %s: %w", time.Duration(s.Plan.Timeout), context.DeadlineExceeded))
 		var err error
 		if session == nil {
-			session, err = j.open(soon, o, q)
+			session, err = j.open(soon, s, q)
 		}
 		if err == nil {
-			err = j.score(soon, o, rec, session)
+			err = j.score(soon, r, rec, session)
 		}
 		if err != nil && soon.Err() != nil {
 			err = fmt.Errorf("%w (%w)", context.Cause(soon), err)
@@ -143,24 +143,24 @@ func scoreWith(ctx context.Context, o Options, w *record.Writer, js []job) {
 		status, class := outcome(ctx, err)
 		rec.End(status, class, err, record.Cost{})
 		if err != nil && ctx.Err() == nil {
-			w.Warn(record.Warning{Code: "not-scored", Text: fmt.Sprintf("%s could not score the text of prompt %d: %s", j.Engine, j.PromptID,
+			r.w.Warn(record.Warning{Code: "not-scored", Text: fmt.Sprintf("%s could not score the text of prompt %d: %s", j.Engine, j.PromptID,
 				fault.OneLine(err.Error()))})
 			return // what a session is good for after that, nobody knows
 		}
 	}
 }
 
-func (j job) open(ctx context.Context, o Options, p engine.Probe) (engine.Session, error) {
+func (j job) open(ctx context.Context, of *current, p engine.Probe) (engine.Session, error) {
 	s, err := j.engine.Open(ctx, p)
 	if err != nil {
 		return nil, err
 	}
-	model := o.Model
-	model.Context = o.Plan.Context
+	model := of.Model
+	model.Context = of.Plan.Context
 	return s, s.Load(ctx, model)
 }
 
-func (j job) score(ctx context.Context, o Options, rec *record.Recording, session engine.Session) error {
+func (j job) score(ctx context.Context, r *runner, rec *record.Recording, session engine.Session) error {
 	s, ok := session.(engine.Scorer)
 	if !ok {
 		return errors.New("the engine says that it can score, and its session can't")
@@ -170,7 +170,7 @@ func (j job) score(ctx context.Context, o Options, rec *record.Recording, sessio
 		rec.Score(sc)
 		j.likely = append(j.likely, sc.Top[0].ID, sc.Top[1].ID)
 		n++
-		o.Progress(Event{Kind: Scoring, Engine: j.Engine, Token: n, Tokens: len(j.text.text)})
+		r.Progress(Event{Kind: Scoring, Engine: j.Engine, Token: n, Tokens: len(j.text.text)})
 	})
 }
 

@@ -9,8 +9,7 @@ import (
 	"llmparity/internal/gguf"
 )
 
-// Tokenizer finds the tokens of a text, by byte-level BPE or as SentencePiece does. It is written to be read: its time
-// grows with the square of a word, and for SentencePiece the whole text is one.
+// Tokenizer finds the tokens of a text, by byte-level BPE or as SentencePiece does. It is written to be read.
 type Tokenizer struct {
 	gguf.Vocabulary
 	ids     map[string]int
@@ -103,44 +102,6 @@ func (t *Tokenizer) word(word string) []int {
 		}
 	}
 	return ids
-}
-
-// merge joins neighbours of a text's characters until no two can be: those of the highest score first, of equal ones
-// the leftmost.
-func merge(text string, score func(left, right string) (float64, bool)) []string {
-	parts := strings.Split(text, "")
-	type pair struct {
-		score float64
-		ok    bool
-	}
-	pairs := make([]pair, len(parts)) // of each part with its right neighbour
-	look := func(i int) {
-		if i >= 0 && i < len(parts) {
-			pairs[i] = pair{}
-			if i+1 < len(parts) {
-				pairs[i].score, pairs[i].ok = score(parts[i], parts[i+1])
-			}
-		}
-	}
-	for i := range parts {
-		look(i)
-	}
-	for {
-		best := -1
-		for i, p := range pairs {
-			if p.ok && (best < 0 || p.score > pairs[best].score) {
-				best = i
-			}
-		}
-		if best < 0 {
-			return parts
-		}
-		parts[best] += parts[best+1]
-		parts = append(parts[:best+1], parts[best+2:]...)
-		pairs = append(pairs[:best+1], pairs[best+2:]...)
-		look(best - 1)
-		look(best)
-	}
 }
 
 // Decode gives the text of tokens, special ones written out. It gives a text back as it was, except where the text has

@@ -1,0 +1,142 @@
+package prompts
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"llmparity/internal/engine/enginetest"
+	"llmparity/internal/gguf"
+	"llmparity/internal/tiny/reference"
+	"llmparity/internal/tiny/reference/referencetest"
+)
+
+// vocabularies are the tiny model's and one of every kind; some with a BOS that others have not.
+func vocabularies(t testing.TB) map[string]gguf.Vocabulary {
+	all := map[string]gguf.Vocabulary{}
+	for _, k := range referencetest.Kinds(t) {
+		all[k.Name] = k.Vocabulary
+		other := k.Vocabulary
+		other.AddBOS = !other.AddBOS
+		all[k.Name+", BOS the other way"] = other
+	}
+	file, err := gguf.Open(enginetest.TinyModel(t).Path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	if all["tiny"], err = file.Vocabulary(); err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+func TestTextsHaveTheLengthAskedFor(t *testing.T) {
+	for name, v := range vocabularies(t) {
+		tokens := reference.NewTokenizer(v)
+		m, err := NewMaker(tokens)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		t.Logf("%s: %d words at the beginning, %d behind", name, len(m.first), len(m.next))
+		for _, n := range []int{2, 3, 4, 17, 256, 2049} {
+			seen := map[string]uint64{}
+			for seed := range uint64(5) {
+				text, err := m.OfLength(n, seed)
+				if err != nil {
+					t.Errorf("%s: %d tokens: %v", name, n, err)
+					break
+				}
+				ids := tokens.Prompt(text)
+				if len(ids) != n {
+					t.Errorf("%s: %d tokens were asked for, and %.60q has %d", name, n, text, len(ids))
+				}
+				if tokens.AddBOS {
+					ids = ids[1:]
+				}
+				if back := tokens.Decode(ids); back != text {
+					t.Errorf("%s: %.60q comes back as %.60q", name, text, back)
+				}
+				if other, twice := seen[text]; twice && n > 4 {
+					t.Errorf("%s: seeds %d and %d give the same text of %d tokens", name, other, seed, n)
+				}
+				seen[text] = seed
+				if again, _ := m.OfLength(n, seed); again != text {
+					t.Errorf("%s: seed %d gives two texts", name, seed)
+				}
+			}
+		}
+	}
+}
+
+// Neighbouring seeds begin otherwise: a cache of prompts has nothing of them but what the engine puts before each.
+func TestTextsOfOtherSeedsBeginOtherwise(t *testing.T) {
+	m, err := NewMaker(reference.NewTokenizer(vocabularies(t)["tiny"]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(m.first) < 64 {
+		t.Fatalf("the tiny model's vocabulary has only %d words", len(m.first))
+	}
+	seen := map[int]bool{}
+	for seed := range uint64(len(m.first)) {
+		text, err := m.OfLength(50, 1000+seed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen[m.tokens.Encode(text)[0]] = true
+	}
+	if len(seen) != len(m.first) {
+		t.Errorf("%d seeds give %d first tokens", len(m.first), len(seen))
+	}
+}
+
+func TestImpossibleLengthsAreRefused(t *testing.T) {
+	for name, v := range vocabularies(t) {
+		tokens := reference.NewTokenizer(v)
+		least := 1
+		if tokens.AddBOS {
+			least = 2
+		}
+		for _, n := range []int{-1, 0, least - 1, MostTokens + 1} {
+			want := fmt.Sprintf("from %d to %d are possible", least, MostTokens)
+			if _, err := OfLength(tokens, n, 1); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: %d tokens: %v", name, n, err)
+			}
+		}
+		if text, err := OfLength(tokens, least, 1); err != nil || len(tokens.Prompt(text)) != least {
+			t.Errorf("%s: the least, %d tokens: %q, %v", name, least, text, err)
+		}
+	}
+}
+
+// A vocabulary of single characters has no words; one of a single token that joins with nothing has one text for each length.
+func TestPoorVocabularies(t *testing.T) {
+	letters := gguf.Vocabulary{Pre: gguf.PreGPT2, BOS: -1, EOS: -1}
+	for c := 'a'; c <= 'z'; c++ {
+		letters.Tokens, letters.Types = append(letters.Tokens, string(c)), append(letters.Types, gguf.TokenNormal)
+	}
+	tokens := reference.NewTokenizer(letters)
+	text, err := OfLength(tokens, 100, 7)
+	if err != nil || len(tokens.Prompt(text)) != 100 {
+		t.Errorf("letters: %q, %v", text, err)
+	}
+	none := gguf.Vocabulary{Pre: gguf.PreGPT2, BOS: -1, EOS: -1, Tokens: []string{"Å"}, Types: []int32{gguf.TokenNormal}}
+	if text, err := OfLength(reference.NewTokenizer(none), 100, 7); err == nil || strings.Contains(err.Error(), "\n") {
+		t.Errorf("no letters: %q, %v", text, err)
+	}
+}
+
+func BenchmarkOfLength(b *testing.B) {
+	for name, v := range vocabularies(b) {
+		b.Run(name, func(b *testing.B) {
+			tokens := reference.NewTokenizer(v)
+			for seed := uint64(0); b.Loop(); seed++ {
+				if _, err := OfLength(tokens, 32768, seed); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

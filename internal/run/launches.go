@@ -32,6 +32,12 @@ func (r *runner) launches(ctx context.Context, s *current) error {
 			e.Engine, e.Repetition, e.Repetitions, e.Warmup = c.Engine, t.repetition, s.Plan.Repetitions, t.warmup
 			r.Progress(e)
 		}
+		if err := r.refuse(ctx, s, t, say); err != nil {
+			if first == nil {
+				first = fmt.Errorf("%s: %w", c.Engine, err)
+			}
+			continue
+		}
 		if err := r.judge(ctx, s, c, say); err != nil {
 			c.giveUp(err)
 			if first == nil {

@@ -36,6 +36,9 @@ type Parts struct {
 	Foretell func(context.Context, record.Cell) record.Prediction
 	// Judge says whether what was foretold fits into what is free now, on a machine with these GPUs; nil: it is not judged.
 	Judge func(context.Context, record.Prediction, *gpu.Monitor) record.Risk
+	// Refused says why a cell can't run here, as was found before anything was launched: that is recorded, and nothing is tried; nil: all
+	// cells can.
+	Refused func(record.Cell) error
 }
 
 // setups gives the plan's setups one after the other.

@@ -51,6 +51,7 @@ type Result struct {
 	Statistics    Statistics   `json:"statistics"`
 	Sweeps        []Sweep      `json:"sweeps"` // cells that differ in the length of the prompt or the context alone
 	Warnings      []Warning    `json:"warnings"`
+	Gate          *Gate        `json:"gate,omitempty"` // what came of the run's gate; nil: nobody held it against one
 }
 
 // Run is a run folder that entered the result.
@@ -100,12 +101,14 @@ type Cell struct {
 	Refused string     `json:"refused,omitempty"`
 	Self    SelfParity `json:"self_parity"`
 
-	unknownPrefill bool    // a prompt may have come from a cache that does not tell
-	betweenPieces  bool    // latencies are between pieces of text, which are not a token each
-	unverified     bool    // nobody has verified which weights a server has
-	others         float64 // MiB that programs outside share, where PSS leaves out much of them; 0: none
-	untouched      []cause // what of its parts may never have come into memory
-	inconstant     string  // in which way its launches did not run the same; empty: they did
+	unknownPrefill bool        // a prompt may have come from a cache that does not tell
+	betweenPieces  bool        // latencies are between pieces of text, which are not a token each
+	unverified     bool        // nobody has verified which weights a server has
+	others         float64     // MiB that programs outside share, where PSS leaves out much of them; 0: none
+	untouched      []cause     // what of its parts may never have come into memory
+	inconstant     string      // in which way its launches did not run the same; empty: they did
+	launch         map[int]int // the attempt that opened the launch of each
+	said           *output     // by its first request; nil: no counted launch returned one
 }
 
 // Launches counts the attempts of a cell by how they ended.
@@ -236,7 +239,10 @@ func newCell(run int, spec record.Cell, e evidence) Cell {
 	c.betweenPieces = uncounted(spec, e.counted)
 	c.others = others(e.counted)
 	c.unverified = unverified(spec, e.all)
-	c.Launches.Opened = opened(e.counted)
+	c.Launches.Opened, c.launch = opened(e.counted), launchOf(e.counted)
+	if all := outputs(e.counted); len(all) > 0 {
+		c.said = &all[0]
+	}
 	c.With = c.with()
 	c.Figures = summarised(append(memoryFigures(e.counted), timingFigures(spec, e.counted)...))
 	if len(e.counted) == 0 {

@@ -1,0 +1,126 @@
+package compare
+
+import (
+	"fmt"
+	"math"
+	"slices"
+)
+
+// Against is one figure of two cells that somebody asks about by name: a question of its own, whatever else the cells are compared in.
+type Against struct {
+	Ratio // of the first, the baseline, over the second; Percent is the change from the first to the second
+	test  test
+}
+
+// SetAgainst sets a figure of a cell against that of a baseline's, which may be of another result. Where they can't be it says why.
+func SetAgainst(base, now *Cell, figure string) (Against, string) {
+	for _, why := range []string{differentRequest(base, now), unknownDevice(base, now), differentDevice(base, now), differentLife(base, now),
+		unlike(figure, base, now)} {
+		if why != "" {
+			return Against{}, why
+		}
+	}
+	a, b := base.Named(figure), now.Named(figure)
+	for _, side := range []struct {
+		f    Figure
+		what string
+	}{{a, "the baseline's"}, {b, "the run's"}} {
+		if !side.f.Known() {
+			return Against{}, fmt.Sprintf("there is no %s of %s: %s", title(side.f), side.what, side.f.Absent)
+		}
+	}
+	s := newSides(a.perLaunch(base.launch), b.perLaunch(now.launch))
+	out := Against{newRatio(a, b, s), s.chance()}
+	out.Note = alikeNote(figure, base, now)
+	out.test.weight, out.test.same = 1, fmt.Sprint(base.Label, " ", orderOf(s))
+	return out, ""
+}
+
+// Named finds a figure or a component of the memory by its name; an empty one that says so where there is none.
+func (c *Cell) Named(name string) Figure {
+	f := c.Figure(name)
+	if f.Title == "" && !f.Known() && slices.ContainsFunc(components(), func(known [2]string) bool { return known[0] == name }) {
+		if part := c.Parts.Component(name); part.Known() {
+			return part.Figure
+		}
+	}
+	return f
+}
+
+func title(f Figure) string {
+	if f.Title != "" {
+		return f.Title
+	}
+	return f.Name
+}
+
+// unlike says why a figure is not the same thing on both sides.
+func unlike(figure string, a, b *Cell) string {
+	switch figure {
+	case Increase:
+		if (a.Figure(Baseline).Absent == NoBaseline) != (b.Figure(Baseline).Absent == NoBaseline) {
+			return "one increase is a whole peak, the other what came on top of a baseline"
+		}
+		return shareOutside(a, b)
+	case PeakPSS:
+		return shareOutside(a, b)
+	case TTFT:
+		if why := cachesDiffer(a, b); why != "" {
+			return why
+		}
+		return loadsDiffer(a, b)
+	case PrefillTPS:
+		return cachesDiffer(a, b)
+	case LoadTime:
+		return loadsDiffer(a, b)
+	}
+	return ""
+}
+
+// Correct corrects questions that are asked together for their number, by Holm, all of one weight, and says what they are called. It gives
+// how many of them are told apart.
+func Correct(all []*Against) int {
+	tests := make([]test, len(all))
+	for i, a := range all {
+		tests[i] = a.test
+	}
+	corrected := holm(tests, func(t test) float64 { return t.p })
+	best := holm(tests, func(t test) float64 { return t.least })
+	for i, a := range all {
+		a.Raw, a.P, a.Significant = round(tests[i].p, 9), round(corrected[i], 9), corrected[i] <= alpha
+		switch {
+		case a.Significant:
+			a.Call = Differs
+		case best[i] > alpha*(1+1e-9):
+			a.Call = TooFewToSay
+		default:
+			a.Call = Chance
+		}
+	}
+	return distinct(tests)
+}
+
+// Suffice is the fewest launches a side with which each of so many questions can be answered, and has an interval.
+func Suffice(questions int) int {
+	for n := minRuns; ; n++ {
+		if least := 2 / math.Exp(logChoose(2*n, n)); least*float64(max(questions, 1)) <= alpha {
+			return n
+		}
+	}
+}
+
+// SameWords sets what two cells said against each other, the first request of each; the cells may be of different results.
+func SameWords(base, now *Cell) Parity {
+	p := Parity{PromptA: []int{}, PromptB: []int{}, IDsA: []int{}, IDsB: []int{}, Tokenisation: "not known"}
+	if base.said == nil || now.said == nil {
+		p.Verdict = "not compared: no counted launch of one returned a request"
+		return p
+	}
+	if base.Spec.Temperature != 0 || now.Spec.Temperature != 0 {
+		p.Verdict = "not compared: tokens are drawn at random"
+		return p
+	}
+	p.fill(*base.said, *now.said, "the baseline", "the run")
+	p.Verdict += p.but
+	return p
+}

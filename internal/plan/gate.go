@@ -36,7 +36,8 @@ func GateLevels() []string { return []string{string(GateError), string(GateWarn)
 //	  parity: {min_agreement: 100%}
 type Gate struct {
 	Level    GateLevel // of checks that have none of their own
-	Failed   GateLevel // of launches that failed, and of cells that the baseline has and the run has not
+	Failed   GateLevel // of launches that failed; empty: error
+	Gone     GateLevel // of cells that the baseline has and the run has not; empty: error
 	Unknown  GateLevel // of what can't be judged; empty: warn
 	Baseline string    // by its name in the store, or a run's folder; empty: none
 	Limits   []GateLimit
@@ -118,7 +119,7 @@ func (g *Gate) Validate() error {
 	for _, c := range []struct {
 		field string
 		level GateLevel
-	}{{"level", g.Level}, {"failed", g.Failed}, {"unknown", g.Unknown}} {
+	}{{"level", g.Level}, {"failed", g.Failed}, {"gone", g.Gone}, {"unknown", g.Unknown}} {
 		if err := c.level.valid(); err != nil {
 			return fmt.Errorf("gate.%s: %w", c.field, err)
 		}
@@ -281,9 +282,10 @@ func (g Gate) MarshalYAML() (any, error) {
 	}
 	put(&out, "level", string(g.Level))
 	put(&out, "failed", string(g.Failed))
+	put(&out, "gone", string(g.Gone))
 	put(&out, "unknown", string(g.Unknown))
 	put(&out, "baseline", g.Baseline)
-	limits, changes := grouped{}, grouped{}
+	limits, changes := byFigure{}, byFigure{}
 	for _, l := range g.Limits {
 		item := yaml.MapSlice{}
 		if l.Min != nil {
@@ -319,10 +321,10 @@ func (g Gate) MarshalYAML() (any, error) {
 	return out, nil
 }
 
-// grouped keeps checks of one figure under one name.
-type grouped struct{ items yaml.MapSlice }
+// byFigure keeps checks of one figure under one name.
+type byFigure struct{ items yaml.MapSlice }
 
-func (g *grouped) add(name string, item yaml.MapSlice) {
+func (g *byFigure) add(name string, item yaml.MapSlice) {
 	for i := range g.items {
 		if g.items[i].Key == name {
 			g.items[i].Value = append(g.items[i].Value.([]yaml.MapSlice), item)

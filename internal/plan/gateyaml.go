@@ -15,7 +15,7 @@ import (
 
 // gateFields are the words of the section that are no figures.
 func gateFields() []string {
-	return []string{"level", "failed", "unknown", "baseline", "vs_baseline", "parity"}
+	return []string{"level", "failed", "gone", "unknown", "baseline", "vs_baseline", "parity"}
 }
 
 // decodeGate reads a gate that stands alone. It survives the parser, which panics on some documents that nobody writes by hand.
@@ -53,6 +53,8 @@ func (g *Gate) UnmarshalYAML(node ast.Node) error {
 			err = level(f.Value, &g.Level)
 		case "failed":
 			err = level(f.Value, &g.Failed)
+		case "gone":
+			err = level(f.Value, &g.Gone)
 		case "unknown":
 			err = level(f.Value, &g.Unknown)
 		case "baseline":

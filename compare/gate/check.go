@@ -1,0 +1,264 @@
+package gate
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"llmparity/compare"
+	"llmparity/internal/plan"
+	"llmparity/internal/record"
+)
+
+// launches asks of each cell whether all of its launches ended well.
+func (j *judge) launches() {
+	level := otherwise(j.gate.Failed, plan.GateError)
+	for i := range j.now.Cells {
+		c := &j.now.Cells[i]
+		l := c.Launches
+		check := compare.GateCheck{Name: "all launches end well", Kind: compare.GateLaunches, Cell: c.Label, Launches: l.Counted}
+		switch {
+		case c.Refused != "":
+			j.add(check, level, broken, "not launched: "+c.Refused)
+		case len(c.Failures) > 0:
+			f := c.Failures[0]
+			j.add(check, level, broken, fmt.Sprintf("%d of %d came to nothing, the first: %s", len(c.Failures), len(c.Failures)+l.Counted,
+				strings.TrimSpace(firstOf(string(f.Class), string(f.Status))+" "+f.Error)))
+		case l.Counted == 0:
+			j.add(check, level, broken, "no launch counts")
+		case l.Counted < l.Planned && j.now.Runs[c.Run].Status != record.OK:
+			j.add(check, level, broken, fmt.Sprintf("%d of %d were made before the run ended", l.Counted, l.Planned))
+		default:
+			j.add(check, level, holds, several(l.Counted, c.Repeated())+" counted")
+		}
+	}
+}
+
+// within tells whether a check is about a cell.
+func within(s plan.GateScope, c *compare.Cell) bool {
+	return (s.Engine == "" || s.Engine == c.Spec.Engine) && (s.Model == "" || s.Model == c.Spec.Model.Name) &&
+		(s.Prompt == "" || s.Prompt == strconv.Itoa(c.Spec.PromptID) || s.Prompt == c.Spec.Prompt)
+}
+
+// of says what a check is about, where it is not about all.
+func of(s plan.GateScope) string {
+	var words []string
+	for _, w := range [][2]string{{"engine", s.Engine}, {"model", s.Model}, {"prompt", s.Prompt}} {
+		if w[1] != "" {
+			words = append(words, fmt.Sprintf("%s %q", w[0], w[1]))
+		}
+	}
+	return strings.Join(words, ", ")
+}
+
+// nowhere is a check that no cell is in the scope of: a name that was mistyped must not pass.
+func (j *judge) nowhere(check compare.GateCheck, level plan.GateLevel, s plan.GateScope) {
+	check.Cell = "none"
+	var engines []string
+	for i := range j.now.Cells {
+		if e := j.now.Cells[i].Spec.Engine; !slices.Contains(engines, e) {
+			engines = append(engines, e)
+		}
+	}
+	j.add(check, level, unknown, fmt.Sprintf("the run has no cell of %s; its engines are %s", firstOf(of(s), "any kind"), strings.Join(engines, ", ")))
+}
+
+// limits holds medians against bounds.
+func (j *judge) limits() {
+	for _, l := range j.gate.Limits {
+		level := j.gate.LevelOf(l.Level)
+		check := compare.GateCheck{Name: l.Figure.Column + " " + bounds(l), Kind: compare.GateLimit, Figure: l.Figure.Name, Column: l.Figure.Column,
+			Min: l.Min, Max: l.Max}
+		found := false
+		for i := range j.now.Cells {
+			if c := &j.now.Cells[i]; within(l.GateScope, c) {
+				found = true
+				j.limit(check, level, l, c)
+			}
+		}
+		if !found {
+			j.nowhere(check, level, l.GateScope)
+		}
+	}
+}
+
+func bounds(l plan.GateLimit) string {
+	var words []string
+	if l.Min != nil {
+		words = append(words, "at least "+num(*l.Min))
+	}
+	if l.Max != nil {
+		words = append(words, "at most "+num(*l.Max))
+	}
+	return strings.Join(words, " and ")
+}
+
+func (j *judge) limit(check compare.GateCheck, level plan.GateLevel, l plan.GateLimit, c *compare.Cell) {
+	f := c.Named(l.Figure.Name)
+	check.Cell, check.Unit = c.Label, f.Unit
+	if !f.Known() {
+		j.add(check, level, unknown, "it was not measured: "+firstOf(f.Absent, "there is no value"))
+		return
+	}
+	check.Measured, check.Interval, check.Launches = f.Median, f.Interval, f.N
+	came, why := holds, ""
+	for _, b := range []struct {
+		limit *float64
+		sign  float64 // what lies beyond it is larger by this sign
+		word  string
+	}{{l.Max, 1, "more"}, {l.Min, -1, "less"}} {
+		if b.limit == nil {
+			continue
+		}
+		now, words := against(f, *b.limit, b.sign, b.word)
+		if why == "" || now > came {
+			came, why = now, words
+		}
+	}
+	if n := c.Launches.Opened; n > 0 && f.N > n {
+		why += fmt.Sprintf("; its repetitions share %s, so that its interval says nothing of another one", several(n, "launch"))
+	}
+	j.add(check, level, came, why)
+}
+
+// against holds a figure against one bound. Without an interval launches are all that there is to go by: a bound is broken where every one of
+// them lies beyond it, which n launches of something that keeps to it in half of all cases do once in 2 to the n times.
+func against(f compare.Figure, limit, sign float64, word string) (outcome, string) {
+	beyond := func(v float64) bool { return sign*(v-limit) > 0 }
+	median := fmt.Sprintf("the median is %s", unit(f.Center(), f.Unit))
+	if f.Interval != nil {
+		median += fmt.Sprintf(" (interval %s to %s)", num(f.Interval.Lo), num(f.Interval.Hi))
+		near, far := f.Interval.Lo, f.Interval.Hi
+		if sign < 0 {
+			near, far = far, near
+		}
+		switch {
+		case beyond(near):
+			return broken, fmt.Sprintf("%s, %s than %s", median, word, num(limit))
+		case beyond(f.Center()):
+			return unsure, fmt.Sprintf("%s: %s than %s, but that is not sure, because its interval reaches back", median, word, num(limit))
+		case beyond(far):
+			return holds, median + ", which keeps to it, although its interval reaches beyond"
+		}
+		return holds, median
+	}
+	out := 0
+	for _, v := range f.Values {
+		if beyond(v.Value) {
+			out++
+		}
+	}
+	few := fmt.Sprintf("; %s are too few for an interval", several(f.N, "value"))
+	if f.N == 1 {
+		few = "; one value has no interval"
+	}
+	switch {
+	case out == f.N:
+		return broken, fmt.Sprintf("%s and each is %s than %s%s, and what keeps to it half of the time does that once in %d", median, word, num(limit), few, 1<<min(f.N, 10))
+	case beyond(f.Center()):
+		return unsure, fmt.Sprintf("%s: %s than %s, but not all are%s", median, word, num(limit), few)
+	}
+	return holds, median + few
+}
+
+// parity asks whether the same words were said.
+func (j *judge) parity() {
+	p := j.gate.Parity
+	if p == nil {
+		return
+	}
+	level := j.gate.LevelOf(p.Level)
+	check := compare.GateCheck{Name: words(p), Kind: compare.GateParity}
+	found := false
+	if p.With == plan.TheBaseline {
+		if j.base == nil {
+			check.Cell = "all"
+			j.add(check, level, unknown, noBaseline)
+			return
+		}
+		for _, pair := range j.pairs {
+			if pair.base == nil || pair.now == nil || !within(p.GateScope, pair.now) {
+				continue
+			}
+			found = true
+			check.Cell = pair.now.Label
+			j.said(check, level, compare.SameWords(pair.base, pair.now))
+		}
+	} else {
+		for _, said := range j.now.Parity {
+			a, b := &j.now.Cells[said.A], &j.now.Cells[said.B]
+			if !within(p.GateScope, a) && !within(p.GateScope, b) {
+				continue
+			}
+			found = true
+			check.Cell = a.Label + " and " + b.Label
+			j.said(check, level, said)
+		}
+	}
+	if !found {
+		check.Cell = "none"
+		j.add(check, level, unknown, "no two cells said something on the same model and prompt"+strings.TrimRight(" that are of "+of(p.GateScope), " that are of "))
+	}
+}
+
+func words(p *plan.GateParity) string {
+	out := "the same words"
+	if p.With == plan.TheBaseline {
+		out += " as the baseline"
+	}
+	if p.MinAgreement > 0 {
+		out += fmt.Sprintf(", %s %% of them", num(100*p.MinAgreement))
+	}
+	if p.FirstDiffers > 0 {
+		out += fmt.Sprintf(", none different before token %d", p.FirstDiffers)
+	}
+	return out
+}
+
+func (j *judge) said(check compare.GateCheck, level plan.GateLevel, said compare.Parity) {
+	p := j.gate.Parity
+	if !said.Compared {
+		j.add(check, level, unknown, said.Verdict)
+		return
+	}
+	share, place := agreement(said)
+	check.Measured, check.Unit = &share, "share"
+	switch {
+	case said.ByText && p.FirstDiffers > 0 && !said.Identical:
+		j.add(check, level, unknown, "there are no token ids, so that it is not known which token differs first: "+said.Verdict)
+	case share < p.MinAgreement, p.FirstDiffers > 0 && place > 0 && place < p.FirstDiffers:
+		j.add(check, level, broken, said.Verdict)
+	default:
+		j.add(check, level, holds, said.Verdict)
+	}
+}
+
+// agreement is the share of the shorter answer before the first difference, and the place of that, from 1; 0: there is none. An answer that
+// ends before the other is different at its end. Of engines without token ids it is the share of the text's bytes.
+func agreement(p compare.Parity) (share float64, place int) {
+	agreed, most := p.Agreed, max(len(p.IDsA), len(p.IDsB))
+	if p.ByText {
+		agreed, most = p.Shared, max(len(p.TextA), len(p.TextB))
+	}
+	if p.Identical || most == 0 {
+		return 1, 0
+	}
+	return float64(agreed) / float64(most), agreed + 1
+}
+
+// num writes a number in four digits, as many as anybody compares, and never as a power of ten.
+func num(v float64) string {
+	if v == 0 || math.IsInf(v, 0) || math.IsNaN(v) {
+		return strconv.FormatFloat(v, 'g', -1, 64)
+	}
+	digits := max(0, 3-int(math.Floor(math.Log10(math.Abs(v)))))
+	text := strconv.FormatFloat(v, 'f', min(digits, 9), 64)
+	if strings.Contains(text, ".") {
+		text = strings.TrimRight(strings.TrimRight(text, "0"), ".")
+	}
+	return text
+}
+
+func unit(v float64, u string) string { return strings.TrimSpace(num(v) + " " + u) }

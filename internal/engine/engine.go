@@ -51,7 +51,7 @@ type Caps struct {
 }
 
 // ErrBusy refuses a generation while as many go on as the engine can do at a time.
-var ErrBusy = errors.New("the engine does one generation at a time; wait for the one that goes on")
+var ErrBusy = errors.New("the engine does no more generations at a time; wait for one that goes on")
 
 // Model is what an engine is asked to load.
 type Model struct {

@@ -49,7 +49,7 @@ func (e Estimate) Settings() map[string]string {
 		if n, _ := e.repacked(); n > 0 {
 			out["repacking"] = "on"
 		}
-		if s.Engine == Ollama {
+		if s.Engine == Ollama || s.Concurrency > 1 {
 			out["parallel"] = strconv.Itoa(s.Concurrency)
 		}
 	}

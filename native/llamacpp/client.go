@@ -85,6 +85,7 @@ func (c *client) health(ctx context.Context) (answers, ready bool) {
 // properties is what we read of /props.
 type properties struct {
 	Build    string `json:"build_info"`
+	Slots    int    `json:"total_slots"`
 	Model    string `json:"model_path"`
 	Settings struct {
 		Context int `json:"n_ctx"`
@@ -107,20 +108,20 @@ func (c *client) tokenize(ctx context.Context, prompt string) ([]int, error) {
 	return answer.Tokens, err
 }
 
-// busy is whether the one slot still works.
-func (c *client) busy(ctx context.Context) (bool, error) {
+// busy is how many slots are at work.
+func (c *client) busy(ctx context.Context) (n int, err error) {
 	var slots []struct {
 		Busy bool `json:"is_processing"`
 	}
 	if err := c.call(ctx, http.MethodGet, "/slots", nil, &slots); err != nil {
-		return false, err
+		return 0, err
 	}
 	for _, s := range slots {
 		if s.Busy {
-			return true, nil
+			n++
 		}
 	}
-	return false, nil
+	return n, nil
 }
 
 // completion is the body of a request for one.

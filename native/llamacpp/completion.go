@@ -137,7 +137,7 @@ func (s *oneShotSession) describe(m engine.Model, run *completionRun) error {
 		s.probe.Warn(record.Warning{Code: "sizes-untold", Text: s.name() + "'s log does not tell the sizes of its buffers in words that are known"})
 		return nil
 	}
-	s.detach = s.probe.Attach(&logged{role: "completion", said: func() load { return said }, held: &s.held})
+	s.detach = s.probe.Attach(&logged{role: "completion", said: func() load { return said }, held: func() int { return int(s.held.Load()) }})
 	return nil
 }
 

@@ -6,6 +6,8 @@ import (
 	"strconv"
 
 	"llmparity/internal/engine"
+	"llmparity/internal/gguf"
+	"llmparity/internal/record"
 )
 
 // Config is what a user may choose of llama.cpp. The zero value is ready. What is chosen is sound: package plan sees to that.
@@ -29,6 +31,13 @@ type Config struct {
 	KVType         string
 	CacheK, CacheV string
 
+	// Slots is how many generations go on at a time in a server, 1 unless set. Each has a whole context of its own, so that the KV cache is
+	// as many times as large. Those that go on together are computed in one batch: each of them is slower than alone.
+	Slots int
+	// PromptCache leaves what a generation put into its slot's KV cache there for the next one whose prompt begins alike, as a
+	// conversation's turns do.
+	PromptCache bool
+
 	FlashAttention string // off unless set: on, auto
 	NoMmap         bool   // read the model into memory in place of mapping its file
 	GPULayers      int    // how many layers a GPU holds
@@ -42,6 +51,8 @@ func (c Config) batchThreads() int {
 	}
 	return c.threads()
 }
+
+func (c Config) slots() int { return max(1, c.Slots) }
 
 func (c Config) cacheK() string { return cmp.Or(c.CacheK, c.KVType, "f32") }
 
@@ -84,11 +95,37 @@ const logLevel = "4"
 // noMmap is an option that newer versions have under another name.
 const noMmap = "--no-mmap"
 
-// server are llama-server's options; there is no secret in them.
+// server are llama-server's options; there is no secret in them. Its context is that of all slots together.
 func (c Config) server(m engine.Model, port int) []flag {
-	return append(c.common(m), flag{"--host", "127.0.0.1"}, flag{"--port", strconv.Itoa(port)},
-		// One slot, nothing kept from one prompt to the next: every prefill is whole. No page.
-		flag{"-np", "1"}, flag{"--no-cache-prompt"}, flag{"-cram", "0"}, flag{"--no-webui"})
+	m.Context *= c.slots()
+	flags := append(c.common(m), flag{"--host", "127.0.0.1"}, flag{"--port", strconv.Itoa(port)}, flag{"-np", strconv.Itoa(c.slots())})
+	if !c.PromptCache { // nothing is kept from one prompt to the next: every prefill is whole
+		flags = append(flags, flag{"--no-cache-prompt"})
+	}
+	// What is kept is kept in the slots alone: copies in memory beside them would be in no forecast. No page.
+	return append(flags, flag{"-cram", "0"}, flag{"--no-webui"})
+}
+
+// whole is the model with a context, where several slots need one that can be multiplied: the model's own.
+func (c Config) whole(m engine.Model) (engine.Model, error) {
+	if c.slots() == 1 || m.Context > 0 {
+		return m, nil
+	}
+	f, err := gguf.Open(m.Path)
+	if err != nil {
+		return m, &engine.Failure{Class: record.SetUp, Err: err}
+	}
+	defer f.Close()
+	family, err := f.Text("general.architecture")
+	if err != nil {
+		return m, err
+	}
+	n, err := f.Uint(family + ".context_length")
+	if err != nil {
+		return m, err
+	}
+	m.Context = int(min(n, 1<<30))
+	return m, nil
 }
 
 // policy is what of the configuration bears on figures or on ids, and what of it the log shows to have been done.
@@ -111,7 +148,7 @@ func (c Config) policy(m engine.Model, said load) map[string]string {
 		"flash_attention": flash,
 		"threads":         threads,
 		"threads_batch":   batch,
-		"prompt_cache":    "off",
+		"prompt_cache":    map[bool]string{false: "off", true: "on"}[c.PromptCache],
 		"mmap":            map[bool]string{false: "on", true: "off"}[c.NoMmap],
 		"gpu_layers":      said.layers(c.GPULayers),
 		"repacking":       said.repacking(),

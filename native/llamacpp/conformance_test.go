@@ -1,8 +1,10 @@
 package llamacpp
 
 import (
+	"os"
 	"testing"
 
+	"llmparity/internal/cache"
 	"llmparity/internal/engine"
 	"llmparity/internal/engine/enginetest"
 )
@@ -10,6 +12,14 @@ import (
 func TestConformance(t *testing.T) {
 	c := enginetest.Tiny(t, 32)[1]
 	c.New = func(t *testing.T) engine.Engine { return newEngine(t) }
+	enginetest.Run(t, c)
+}
+
+// With slots, what one slot is held to holds for all of them, and they go on together.
+func TestSlotsConformance(t *testing.T) {
+	c := enginetest.Tiny(t, 32)[1]
+	c.Slots = 4
+	c.New = func(t *testing.T) engine.Engine { return New(Config{Cache: cache.Dir(os.Getenv), Slots: c.Slots}) }
 	enginetest.Run(t, c)
 }
 

@@ -36,13 +36,18 @@ func New(c Config) *Engine { return &Engine{config: c, pick: child.FreePort} }
 func (*Engine) Name() string { return Name }
 
 // Caps is what llama-server can do. No process exists before the model is loaded.
-func (*Engine) Caps() engine.Caps {
-	return engine.Caps{IgnoreEOS: true, TokenIDs: true, Exact: true, Requests: 1, Isolation: record.OfLaunch, Scores: true}
+func (l *Engine) Caps() engine.Caps {
+	return engine.Caps{IgnoreEOS: true, TokenIDs: true, Exact: true, PromptCache: l.config.PromptCache, Requests: l.config.slots(),
+		Isolation: record.OfLaunch, Scores: true}
 }
 
 // Check looks for llama-server and reads the model's header.
 func (l *Engine) Check(ctx context.Context, m engine.Model) error {
 	if err := checkModel(m); err != nil {
+		return err
+	}
+	m, err := l.config.whole(m)
+	if err != nil {
 		return err
 	}
 	b, err := l.identify(ctx)
@@ -74,7 +79,7 @@ func (l *Engine) Open(ctx context.Context, p engine.Probe) (engine.Session, erro
 		return nil, err
 	}
 	l.config.onCPU(p)
-	return &session{config: l.config, pick: l.pick, binary: b, probe: p}, nil
+	return &session{config: l.config, pick: l.pick, binary: b, probe: p, turns: engine.Turns{Most: l.config.slots()}}, nil
 }
 
 func (l *Engine) identify(ctx context.Context) (identity, error) {

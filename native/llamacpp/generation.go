@@ -34,13 +34,16 @@ type generation struct {
 	resumed  int            // how often the text had ended
 	kept     []record.Token // those of this completion that the caller has not seen
 	heldBack int
-	cached   int // tokens that the server holds in its KV cache afterwards
+	cached   int // tokens that the server holds in the slot's KV cache afterwards
+	slot     int
+	batched  bool // others go on beside it, or a part of its prompt was computed for another: sums may be taken in another order the next time
+	parted   bool // the same completion asked for twice is not the same
 	first    time.Time
 	last     time.Time
 	text     strings.Builder
 }
 
-const unknown = -1
+const unknown = record.NoID
 
 func (g *generation) run(ctx context.Context) error {
 	g.usage.Sent = time.Now()
@@ -129,10 +132,12 @@ func (g *generation) finish(ctx context.Context, e event) error {
 		return engine.Fail(record.BadOutput, "%w", err)
 	}
 	g.usage.Reported = together(g.usage.Reported, figures)
-	g.usage.CachedTokens = int(g.usage.Reported["cache_n"])
+	if g.resumed == 0 { // what is asked for behind the end of a text has all that came before in the cache
+		g.usage.CachedTokens = int(g.usage.Reported["cache_n"])
+	}
 	g.usage.Reported["tokens_predicted"] += float64(e.Predicted)
 	g.usage.Reported["tokens_evaluated"] = float64(e.Evaluated)
-	g.cached = e.Cached
+	g.cached, g.slot = e.Cached, e.Slot
 	if g.body.Temperature > 0 {
 		g.usage.Reported["seed"] = float64(g.body.Seed)
 	}
@@ -157,15 +162,20 @@ func (g *generation) resolve(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if len(ids) != again.NPredict {
+	if len(ids) != again.NPredict && !g.batched {
 		return engine.Fail(record.BadOutput, "the same completion asked for twice has %d tokens, then %d", again.NPredict, len(ids))
 	}
 	for i, t := range g.kept {
-		id := ids[t.Index-g.base]
-		if t.ID != unknown && t.ID != id {
-			return engine.Fail(record.BadOutput, "the same completion asked for twice parts at token %d: %d, then %d", t.Index, t.ID, id)
+		at := t.Index - g.base
+		parts := at >= len(ids) || t.ID != unknown && t.ID != ids[at]
+		switch {
+		case parts && !g.batched:
+			return engine.Fail(record.BadOutput, "the same completion asked for twice parts at token %d: %d, then %d", t.Index, t.ID, ids[at])
+		case parts || g.parted: // what was lost behind that is not to be had
+			g.parted = true
+		default:
+			g.kept[i].ID, g.ids[t.Index] = ids[at], ids[at]
 		}
-		g.kept[i].ID, g.ids[t.Index] = id, id
 	}
 	for _, t := range g.kept {
 		if ctx.Err() != nil {

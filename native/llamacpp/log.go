@@ -33,7 +33,7 @@ type load struct {
 // kvCache is one of a model's KV caches: most have one, those with a sliding window two.
 type kvCache struct {
 	bytes float64
-	cells int // tokens that it holds
+	cells int // tokens that it holds, of all slots together
 }
 
 func (l load) layers(asked int) string {
@@ -90,7 +90,7 @@ func (r *logReader) load() load {
 // The lines that are read. Functions have had several names over the years; what follows them has changed little.
 var (
 	bufferLine  = regexp.MustCompile(`^\s*(\w+):\s+(\S.*?)\s+(?:(model|KV|RS|compute|output) )?buffer size\s*=\s*([0-9.]+) MiB`)
-	cacheLine   = regexp.MustCompile(`: size\s*=\s*([0-9.]+) MiB \(\s*([0-9]+) cells,`)
+	cacheLine   = regexp.MustCompile(`: size\s*=\s*([0-9.]+) MiB \(\s*([0-9]+) cells,(?:.*?/([0-9]+) seqs)?`)
 	numberLine  = regexp.MustCompile(`^\s*\w+: (n_ctx|n_batch|n_ubatch)\s*=\s*([0-9]+)$`)
 	flashLine   = regexp.MustCompile(`(?i)^\s*\w+: (?:flash_attn\s*=\s*|flash attention (?:(?:was auto|not supported), set to )?)(enabled|disabled|0|1)\b`)
 	layersLine  = regexp.MustCompile(`: offloaded ([0-9]+)/([0-9]+) layers to GPU`)
@@ -106,8 +106,12 @@ func (l *load) take(line string) {
 		}
 		l.buffer(kind, m[2], mebibytes(m[4]))
 	} else if m := cacheLine.FindStringSubmatch(line); m != nil {
-		if size, cells := mebibytes(m[1]), number(m[2]); size > 0 && cells > 0 {
-			l.caches = append(l.caches, kvCache{size, cells})
+		size, cells, parts := mebibytes(m[1]), number(m[2]), 1
+		if m[3] != "" { // each slot has so many cells of its own
+			parts = number(m[3])
+		}
+		if size > 0 && cells > 0 && parts > 0 && parts < 1<<16 {
+			l.caches = append(l.caches, kvCache{size, cells * parts})
 		}
 	} else if m := numberLine.FindStringSubmatch(line); m != nil {
 		*map[string]*int{"n_ctx": &l.context, "n_batch": &l.batch, "n_ubatch": &l.ubatch}[m[1]] = number(m[2])

@@ -42,7 +42,7 @@ func (s *session) Score(ctx context.Context, f engine.Forced, each func(record.S
 	if err := f.Validate(); err != nil {
 		return err
 	}
-	free, err := s.turn.Take()
+	free, err := s.turns.Take()
 	if err != nil {
 		return err
 	}
@@ -54,7 +54,8 @@ func (s *session) Score(ctx context.Context, f engine.Forced, each func(record.S
 	if err := f.Fit(s.context); err != nil {
 		return err
 	}
-	s.held.Store(-1)
+	s.held.begin()
+	defer s.held.lost()
 	if err := s.free(ctx, srv); err != nil {
 		return s.explain(ctx, srv, err)
 	}
@@ -62,7 +63,7 @@ func (s *session) Score(ctx context.Context, f engine.Forced, each func(record.S
 	for i, id := range f.IDs {
 		score, err := srv.client.score(ctx, text, id, f.Top, i > 0)
 		if err != nil {
-			s.busy = true
+			s.givenUp.Store(true)
 			return s.explain(ctx, srv, err)
 		}
 		score.Position = i

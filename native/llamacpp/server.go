@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"llmparity/internal/child"
@@ -39,7 +40,7 @@ type server struct {
 	tree   *proc.Tree // the process, and all that it starts where it is only a wrapper
 	looks  sync.WaitGroup
 	detach []func()
-	told   bool // an error of a call has told of its end, or that call was cancelled
+	told   atomic.Bool // an error of a call has told of its end, or that call was cancelled
 }
 
 // environment is ours without llama-server's own variables, each of which sets an option behind our back. The key goes in here

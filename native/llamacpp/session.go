@@ -33,10 +33,10 @@ type session struct {
 	server *server
 	closed bool
 
-	turn    engine.Turn
-	held    atomic.Int64 // tokens in the KV cache; -1: not known
-	context int          // what a prompt and its continuation may come to
-	busy    bool         // the slot may still be at work for a request that was given up
+	turns   engine.Turns
+	held    held
+	context int         // what a prompt and its continuation may come to
+	givenUp atomic.Bool // a slot may still be at work for a request that was given up
 }
 
 // Load starts a server and waits for the model.
@@ -45,6 +45,10 @@ func (s *session) Load(ctx context.Context, m engine.Model) error {
 		return fmt.Errorf("loading %s: %w", m.Path, err)
 	}
 	if err := m.Same(); err != nil {
+		return err
+	}
+	m, err := s.config.whole(m)
+	if err != nil {
 		return err
 	}
 	return child.OnFreePort(s.pick, func(port int) error {
@@ -88,7 +92,11 @@ func (s *session) loaded(ctx context.Context, srv *server, m engine.Model, props
 		return err
 	}
 	srv.look()
-	s.context, s.busy = props.Settings.Context, false
+	if n := s.config.slots(); props.Slots > 0 && props.Slots != n {
+		return engine.Fail(record.SetUp, "llama-server was asked for %d slots and has %d", n, props.Slots)
+	}
+	s.context = props.Settings.Context
+	s.givenUp.Store(false)
 	if m.Context > 0 {
 		if s.context != m.Context {
 			s.probe.Warn(record.Warning{Code: "context-differs", Text: fmt.Sprintf(
@@ -98,17 +106,18 @@ func (s *session) loaded(ctx context.Context, srv *server, m engine.Model, props
 	}
 	policy := s.config.policy(m, said)
 	policy["context"] = strconv.Itoa(props.Settings.Context)
+	s.config.parallel(policy)
 	policy["ignore_eos"] = "goes on behind the end of a text by another completion"
 	s.probe.Event(record.Event{At: time.Now(), Engine: &record.EngineInfo{
 		Name: Name, Version: s.binary.version, Path: s.binary.path, SHA256: s.binary.sha256, Args: srv.args,
 		Parts: map[string]string{"build": props.Build}, Policy: policy,
 	}})
-	s.held.Store(0)
+	s.held.clear(s.config.slots())
 	if len(said.buffers) == 0 {
 		s.probe.Warn(record.Warning{Code: "sizes-untold", Text: "llama-server's log does not tell the sizes of its buffers in words that are known"})
 		return nil
 	}
-	return s.attach(srv, &logged{role: "server", pid: srv.proc.PID(), said: func() load { return said }, held: &s.held})
+	return s.attach(srv, &logged{role: "server", pid: srv.proc.PID(), said: func() load { return said }, held: s.held.tokens})
 }
 
 // attach has a source read for as long as the server is the session's.
@@ -169,7 +178,7 @@ func (s *session) Unload(ctx context.Context) error {
 	}
 	crashed := srv.proc.Ended(0) && !srv.proc.Asked() // while nothing was asked of it
 	s.drop(srv, patience)
-	if crashed && !srv.told && ctx.Err() == nil {
+	if crashed && !srv.told.Load() && ctx.Err() == nil {
 		return srv.crashed()
 	}
 	return nil
@@ -190,7 +199,7 @@ func (s *session) Close() error {
 
 // Generate tokenises the prompt, which is not timed, and streams its continuation.
 func (s *session) Generate(ctx context.Context, r engine.Request, token func(record.Token)) (record.Usage, error) {
-	free, err := s.turn.Take()
+	free, err := s.turns.Take()
 	if err != nil {
 		return record.Usage{}, err
 	}
@@ -199,7 +208,9 @@ func (s *session) Generate(ctx context.Context, r engine.Request, token func(rec
 	if err != nil {
 		return record.Usage{}, err
 	}
-	s.held.Store(-1) // until the end is told
+	s.held.begin()
+	ended := s.held.lost // unless the end is told
+	defer func() { ended() }()
 	ids, err := s.prepare(ctx, srv, r)
 	if err != nil {
 		return record.Usage{PromptIDs: ids}, s.explain(ctx, srv, err)
@@ -207,11 +218,16 @@ func (s *session) Generate(ctx context.Context, r engine.Request, token func(rec
 	g := &generation{
 		client: srv.client, token: token,
 		body:  newCompletion(ids, r.MaxTokens, r.Temperature, r.NewSeed()),
-		usage: record.Usage{PromptIDs: ids}, beyond: r.IgnoreEOS,
+		usage: record.Usage{PromptIDs: ids}, beyond: r.IgnoreEOS, batched: s.config.slots() > 1 || s.config.PromptCache,
 	}
+	g.body.CachePrompt = s.config.PromptCache
 	err = g.run(ctx)
 	if err == nil {
-		s.held.Store(int64(g.cached))
+		ended = func() { s.held.end(g.slot, g.cached) }
+	}
+	if g.parted {
+		s.probe.Warn(record.Warning{Code: "ids-lost", Text: "llama-server sends no event for a token that ends inside a character; asked again for the ids, " +
+			"among other requests or with another part of the prompt in its cache, it said something else: some tokens carry no id"})
 	}
 	if g.heldBack > 0 {
 		s.probe.Warn(record.Warning{Code: "held-back-tokens", Text: fmt.Sprintf(
@@ -226,7 +242,7 @@ func (s *session) Generate(ctx context.Context, r engine.Request, token func(rec
 		s.counted(g)
 	}
 	if err != nil {
-		s.busy = true
+		s.givenUp.Store(true)
 		if ctx.Err() != nil {
 			g.usage.Finish = "cancelled"
 		}
@@ -270,16 +286,16 @@ func (s *session) prepare(ctx context.Context, srv *server, r engine.Request) ([
 	return ids, nil
 }
 
-// free waits until the server noticed that a request was given up. A server that doesn't tell about its slots queues the next
-// request, which is right too.
+// free waits until the server noticed that a request was given up: until no more slots are at work than generations go on beside this one.
+// A server that doesn't tell about its slots queues the next request, which is right too.
 func (s *session) free(ctx context.Context, srv *server) error {
-	for s.busy {
+	for s.givenUp.Load() {
 		busy, err := srv.client.busy(ctx)
 		if err != nil && !isRefusal(err) {
 			return fmt.Errorf("waiting for llama-server to be free: %w", err)
 		}
-		if !busy {
-			s.busy = false
+		if busy <= s.turns.Going()-1 {
+			s.givenUp.Store(false)
 			break
 		}
 		select {
@@ -296,7 +312,7 @@ func (s *session) explain(ctx context.Context, srv *server, err error) error {
 	var failure *engine.Failure
 	switch {
 	case ctx.Err() != nil:
-		srv.told = true
+		srv.told.Store(true)
 		return fmt.Errorf("generating with llama-server: %w", ctx.Err())
 	case srv.proc.Asked():
 		return errClosed
@@ -308,7 +324,7 @@ func (s *session) explain(ctx context.Context, srv *server, err error) error {
 		if srv.proc.Asked() {
 			return errClosed
 		}
-		srv.told = true
+		srv.told.Store(true)
 		return srv.crashed()
 	}
 	return engine.Fail(record.Other, "generating with llama-server: %w", err)

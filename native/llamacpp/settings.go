@@ -13,7 +13,11 @@ var (
 )
 
 // Settings are those of the configuration; what llama.cpp chooses itself is left to it.
-func (l *Engine) Settings(m engine.Model) map[string]string { return l.config.settings(m) }
+func (l *Engine) Settings(m engine.Model) map[string]string {
+	s := l.config.settings(m)
+	l.config.parallel(s)
+	return s
+}
 
 // Settings are those of the configuration.
 func (o *OneShot) Settings(m engine.Model) map[string]string { return o.config.settings(m) }
@@ -28,6 +32,13 @@ func (c Config) settings(m engine.Model) map[string]string {
 		s["context"] = strconv.Itoa(m.Context)
 	}
 	return s
+}
+
+// parallel says how many slots a server has, where it is not one: what is reserved is as many times as much.
+func (c Config) parallel(policy map[string]string) {
+	if c.slots() > 1 {
+		policy["parallel"] = strconv.Itoa(c.slots())
+	}
 }
 
 // What llama.cpp takes, and computes, at a time where nothing is said.

@@ -4,7 +4,7 @@ import (
 	"context"
 	"maps"
 	"slices"
-	"sync/atomic"
+	"sync"
 	"time"
 
 	"llmparity/internal/record"
@@ -18,7 +18,61 @@ type logged struct {
 	role string
 	pid  int // of whom the log is; 0: its process may be gone
 	said func() load
-	held *atomic.Int64 // tokens in the KV cache, as the engine counts them; -1: not known
+	held func() int // tokens in the KV cache, as the engine counts them; -1: not known
+}
+
+// held is how many tokens lie in the KV cache, slot by slot, as the server tells at the end of each generation. The zero value knows nothing.
+type held struct {
+	mu    sync.Mutex
+	slots []int // -1: not known
+	going int
+}
+
+// clear is an empty cache.
+func (h *held) clear(slots int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.slots, h.going = make([]int, slots), 0
+}
+
+// begin is a generation's; until its end nothing is known, for no one tells which slot it is in.
+func (h *held) begin() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.going++
+}
+
+func (h *held) end(slot, tokens int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.going--
+	if slot >= 0 && slot < len(h.slots) {
+		h.slots[slot] = tokens
+	}
+}
+
+// lost is a generation that did not come to its end: what it left lies in some slot.
+func (h *held) lost() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.going--
+	for i := range h.slots {
+		h.slots[i] = -1
+	}
+}
+
+// tokens are those of all slots; -1: not known.
+func (h *held) tokens() int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.going > 0 || slices.Contains(h.slots, -1) {
+		return -1
+	}
+	sum := 0
+	for _, n := range h.slots {
+		sum += n
+	}
+	return sum
 }
 
 // Describe says whose word it is.
@@ -33,7 +87,7 @@ func (s *logged) Describe() record.Source {
 // Read gives what is known by now.
 func (s *logged) Read(_ context.Context, r *record.Sample) error {
 	r.Begin = time.Now()
-	values := s.said().values(int(s.held.Load()))
+	values := s.said().values(s.held())
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		r.Values = append(r.Values, record.Value{Name: name, Value: values[name]})
 	}

@@ -13,7 +13,8 @@ type event struct {
 	Tokens    []int           `json:"tokens"`
 	Predicted int             `json:"tokens_predicted"` // so far, this event's included
 	Evaluated int             `json:"tokens_evaluated"`
-	Cached    int             `json:"tokens_cached"` // in the KV cache, once the completion has ended
+	Cached    int             `json:"tokens_cached"` // in its slot's KV cache, once the completion has ended
+	Slot      int             `json:"id_slot"`       // from 0
 	Stop      bool            `json:"stop"`
 	StopType  string          `json:"stop_type"`
 	Timings   json.RawMessage `json:"timings"`

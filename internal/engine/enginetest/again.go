@@ -1,8 +1,10 @@
 package enginetest
 
 import (
+	"context"
 	"errors"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -64,41 +66,93 @@ func (l *launch) refused(t *testing.T, known Generation) {
 	l.right(t, l.MaxTokens)
 }
 
-// sideBySide lets two prompts be answered at once: each as it is alone.
+// sideBySide lets several prompts be answered at once: each as it is alone. Of an engine that says how many it computes together, tokens
+// of each come between those of every other.
 func (l *launch) sideBySide(t *testing.T) {
-	requests := []engine.Request{l.request(l.MaxTokens), l.request(l.MaxTokens)}
-	requests[1].Prompt = l.Prompt + " " + l.Prompt
-	var alone [2]Generation
-	for i, r := range requests {
+	n := 2
+	tokens := l.MaxTokens
+	if l.Slots > 0 {
+		n, tokens = l.Slots, l.Model.Context/2 // so long that none is done before another begins
+	}
+	requests := make([]engine.Request, n)
+	alone, beside := make([]Generation, n), make([]Generation, n)
+	for i := range requests {
+		requests[i] = l.request(tokens)
+		requests[i].Prompt = strings.TrimSpace(strings.Repeat(l.Prompt+" ", i+1))
 		var err error
-		if alone[i], err = l.generate(limit(t), t, r, nil); err != nil {
+		if alone[i], err = l.generate(limit(t), t, requests[i], nil); err != nil {
 			t.Fatalf("prompt %d alone: %v", i+1, err)
 		}
 	}
-	type answer struct {
-		Generation
-		err error
-	}
-	var answers [2]chan answer
+	var all sync.WaitGroup
 	for i, r := range requests {
-		answers[i] = make(chan answer, 1)
-		go func() {
-			g, err := l.generate(limit(t), t, r, nil)
-			answers[i] <- answer{g, err}
-		}()
+		all.Go(func() {
+			var err error
+			if beside[i], err = l.generate(limit(t), t, r, nil); err != nil {
+				t.Errorf("prompt %d beside others: %v", i+1, err)
+			}
+		})
 	}
-	for i := range answers {
-		got := <-answers[i]
-		if got.err != nil {
-			t.Errorf("prompt %d beside another: %v", i+1, got.err)
-			continue
+	all.Wait()
+	for i, got := range beside {
+		if t.Failed() {
+			return
 		}
-		report(t, got.Generation.Faults(l.slack()))
+		report(t, got.Faults(l.slack()))
 		if !got.Same(alone[i]) {
-			t.Errorf("prompt %d beside another gives %v %q, alone %v %q", i+1, got.IDs(), got.Usage.Text, alone[i].IDs(),
-				alone[i].Usage.Text)
+			t.Errorf("prompt %d beside others gives %v %q, alone %v %q", i+1, got.IDs(), got.Usage.Text, alone[i].IDs(), alone[i].Usage.Text)
+		}
+		for j, other := range beside[:i] {
+			if l.Slots > 0 && !got.amid(other) && !other.amid(got) {
+				t.Errorf("prompts %d and %d were answered one after the other: %d slots were asked for", j+1, i+1, l.Slots)
+			}
 		}
 	}
+	if l.Slots > 0 {
+		l.tooMany(t)
+	}
+}
+
+// amid tells whether several tokens came between the first and the last of another.
+func (g Generation) amid(o Generation) bool {
+	n := 0
+	for _, t := range g.Tokens {
+		if t.At.After(o.Tokens[0].At) && t.At.Before(o.Tokens[len(o.Tokens)-1].At) {
+			n++
+		}
+	}
+	return n > 2
+}
+
+// tooMany asks for one more generation than there are slots, while as many go on: it is refused.
+func (l *launch) tooMany(t *testing.T) {
+	ctx, cancel := context.WithCancel(limit(t))
+	defer cancel()
+	going := make(chan struct{}, l.Slots)
+	var all sync.WaitGroup
+	for range l.Slots {
+		all.Go(func() {
+			_, _ = l.session.Generate(ctx, l.request(l.Model.Context/2), func(tok record.Token) { // it is given up, or ends before
+				if tok.Index == 0 {
+					going <- struct{}{}
+					<-ctx.Done()
+				}
+			})
+		})
+	}
+	for range l.Slots {
+		select {
+		case <-going:
+		case <-limit(t).Done():
+			t.Error("not as many generations go on as there are slots")
+		}
+	}
+	if _, err := l.session.Generate(ctx, l.request(1), func(record.Token) {}); !errors.Is(err, engine.ErrBusy) {
+		t.Errorf("one more generation than there are slots gives %v, want ErrBusy", err)
+	}
+	cancel()
+	all.Wait()
+	l.right(t, l.MaxTokens)
 }
 
 // restart unloads the model and loads it again in the same session, and once too often.

@@ -36,6 +36,8 @@ type Case struct {
 	Text      string // of Expected
 	// MaxTokens is the length of a generation where Expected is nil; 0 means 16.
 	MaxTokens int
+	// Slots is how many generations the engine computes together, where it was made so that it does; 0: that isn't asked of it.
+	Slots int
 }
 
 // Faults lists where a greedy generation of the case's prompt departs from what is known; it may be shorter than Expected.

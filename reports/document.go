@@ -30,6 +30,7 @@ type document struct {
 	Summary       []summaryRow
 	Points        *grid
 	Compared      ratiosPart
+	Gate          *gatePart
 	Charts        map[string][]chart
 	Breakdown     breakdownPart
 	Components    componentsPart
@@ -118,7 +119,7 @@ func newDocument(v *view) (*document, error) {
 		return nil, err
 	}
 	d.Data = template.HTML(`<script type="application/json" id="drawings">` + string(text) + "</script>")
-	d.Compared = newRatiosPart(v.res)
+	d.Compared, d.Gate = newRatiosPart(v.res), newGatePart(v.res.Gate)
 	for i := range v.res.Cells {
 		d.Summary = append(d.Summary, v.summary(i))
 		d.Engines = append(d.Engines, v.engine(i))

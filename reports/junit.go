@@ -51,24 +51,14 @@ type junitSkipped struct {
 // agrees, and whether what was foretold of memory held. A case that nothing is known of is skipped, not passed.
 func JUnit(w io.Writer, res *compare.Result) error {
 	doc := junitSuites{Name: "llmparity"}
-	for _, s := range []junitSuite{launchSuite(res), selfSuite(res), paritySuite(res), forecastSuite(res)} {
+	for _, s := range []junitSuite{launchSuite(res), selfSuite(res), paritySuite(res), forecastSuite(res), gateSuite(res.Gate)} {
 		if len(s.Cases) == 0 {
 			continue
 		}
-		for _, c := range s.Cases {
-			if c.Failure != nil {
-				s.Failures++
-			}
-			if c.Skipped != nil {
-				s.Skipped++
-			}
-		}
-		s.Tests = len(s.Cases)
 		if len(res.Runs) > 0 {
 			s.Timestamp = res.Runs[0].Started.UTC().Format("2006-01-02T15:04:05")
 		}
-		doc.Tests, doc.Failures, doc.Skipped = doc.Tests+s.Tests, doc.Failures+s.Failures, doc.Skipped+s.Skipped
-		doc.Suites = append(doc.Suites, s)
+		doc.add(s)
 	}
 	if len(doc.Suites) > 0 {
 		doc.Suites[0].Out = strings.Join(append(lines(res.Verdict), lines((&table{res: res}).warnings())...), "\n")
@@ -83,6 +73,21 @@ func JUnit(w io.Writer, res *compare.Result) error {
 	}
 	_, err := io.WriteString(w, "\n")
 	return err
+}
+
+// add puts a suite with its counts behind the others.
+func (d *junitSuites) add(s junitSuite) {
+	for _, c := range s.Cases {
+		if c.Failure != nil {
+			s.Failures++
+		}
+		if c.Skipped != nil {
+			s.Skipped++
+		}
+	}
+	s.Tests = len(s.Cases)
+	d.Tests, d.Failures, d.Skipped = d.Tests+s.Tests, d.Failures+s.Failures, d.Skipped+s.Skipped
+	d.Suites = append(d.Suites, s)
 }
 
 // lines spells out what XML can't hold.

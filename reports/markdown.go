@@ -19,6 +19,10 @@ func Markdown(w io.Writer, res *compare.Result) error {
 	for _, v := range res.Verdict {
 		m.b.WriteString("\n" + inert(line(v)) + "\n")
 	}
+	if res.Gate != nil {
+		m.b.WriteString("\n### Gate\n")
+		m.gate(res.Gate)
+	}
 	m.summary()
 	if g := points(res); g != nil {
 		m.b.WriteString("\n### Memory at three points\n\n")

@@ -61,6 +61,9 @@ func (t *table) write(w io.Writer) error {
 	t.section("Parity", "- ", t.parity())
 	t.compared()
 	t.section("Warnings", "! ", t.warnings())
+	if t.res.Gate != nil {
+		t.section("Gate", "- ", gateLines(t.res.Gate))
+	}
 	_, err := io.WriteString(w, t.b.String())
 	return err
 }

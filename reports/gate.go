@@ -1,0 +1,201 @@
+package reports
+
+import (
+	"encoding/xml"
+	"fmt"
+	"io"
+	"strings"
+
+	"llmparity/compare"
+)
+
+// gatePart is what came of a run's gate.
+type gatePart struct {
+	Status  compare.GateStatus
+	Verdict string
+	Words   string
+	Grid    *grid // of what does not simply pass; nil: all does
+	Passed  *grid
+	Notes   []string
+}
+
+const gateWords = "A limit is broken where the 95 % interval of the median lies wholly beyond it; with too few launches for an interval, where every launch " +
+	"does. Against the baseline a check fails where Mann and Whitney's test finds a difference after Holm's correction for all of the gate's " +
+	"questions, and the interval of the change lies wholly beyond what is let pass. What could not be judged is unknown."
+
+func newGatePart(g *compare.Gate) *gatePart {
+	if g == nil {
+		return nil
+	}
+	p := &gatePart{Status: g.Status, Verdict: line(g.Verdict), Words: gateWords, Notes: append(gateSides(g), lines(g.Notes)...)}
+	for i := range g.Checks {
+		c := &g.Checks[i]
+		into := &p.Grid
+		if c.Status == compare.GatePassed {
+			into = &p.Passed
+		}
+		if *into == nil {
+			*into = &grid{Head: []string{"cell", "status", "what is wanted", "measured", "baseline", "change", "why"}}
+		}
+		(*into).Rows = append((*into).Rows, gateRow(c))
+	}
+	return p
+}
+
+// gateSides says what was held against what.
+func gateSides(g *compare.Gate) []string {
+	if g.Baseline == nil {
+		return []string{"There is no baseline."}
+	}
+	b, name := g.Baseline, line(g.Baseline.Name)
+	if b.Stored != "" {
+		name = fmt.Sprintf("%s (%s)", line(b.Stored), name)
+	}
+	words := fmt.Sprintf("The baseline is %s of %s", name, b.Started.Format("2 January 2006, 15:04 MST"))
+	if b.SHA256 != "" {
+		words += ", sha256 " + line(b.SHA256[:min(12, len(b.SHA256))])
+	}
+	return []string{fmt.Sprintf("%s; Holm corrects for %d questions.", words, g.Tests)}
+}
+
+func gateRow(c *compare.GateCheck) []string {
+	row := []string{line(c.Cell), string(c.Status), line(c.Name), "–", "–", "–", line(c.Why)}
+	if c.Measured != nil {
+		row[3] = strings.TrimSpace(num(*c.Measured) + " " + line(c.Unit))
+		if c.Kind == compare.GateParity {
+			row[3] = num(100**c.Measured) + " %"
+		}
+	}
+	if c.Baseline != nil {
+		row[4] = strings.TrimSpace(num(*c.Baseline) + " " + line(c.Unit))
+	}
+	if c.Percent != nil {
+		row[5] = plus(*c.Percent) + " %"
+	}
+	return row
+}
+
+// gateLines say a gate's outcome for a terminal, the worst first. What passes is counted where it is much.
+func gateLines(g *compare.Gate) []string {
+	const many = 20
+	out, passed := []string{line(g.Verdict)}, 0
+	for _, c := range g.Checks {
+		if c.Status == compare.GatePassed {
+			passed++
+		}
+	}
+	for _, c := range g.Checks {
+		if c.Status != compare.GatePassed || passed <= many {
+			out = append(out, fmt.Sprintf("%s: %s: %s: %s", strings.ToUpper(string(c.Status)), line(c.Cell), line(c.Name), line(c.Why)))
+		}
+	}
+	if passed > many {
+		out = append(out, fmt.Sprintf("PASS: %d checks; --format json has each", passed))
+	}
+	return append(append(out, gateSides(g)...), lines(g.Notes)...)
+}
+
+// GateTable writes a gate's outcome for a terminal.
+func GateTable(w io.Writer, g *compare.Gate) error {
+	var b strings.Builder
+	for i, l := range gateLines(g) {
+		mark := "- "
+		if i == 0 {
+			mark = ""
+		}
+		b.WriteString(wrap(l, mark, strings.Repeat(" ", len(mark)), width))
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// GateJSON writes a gate's outcome as one document.
+func GateJSON(w io.Writer, g *compare.Gate) error { return writeJSON(w, g) }
+
+// GateMarkdown writes a gate's outcome for a comment, or the summary of a step: short, what fails first, what passes folded.
+func GateMarkdown(w io.Writer, g *compare.Gate) error {
+	m := &markdown{}
+	m.b.WriteString("## Gate: " + inert(line(g.Run.Name)) + "\n")
+	m.gate(g)
+	_, err := io.WriteString(w, m.b.String())
+	return err
+}
+
+func (m *markdown) gate(g *compare.Gate) {
+	p := newGatePart(g)
+	m.b.WriteString("\n" + gateMark(g.Status) + " " + inert(p.Verdict) + "\n")
+	if p.Grid != nil {
+		m.b.WriteString("\n")
+		m.grid(p.Grid)
+	}
+	if p.Passed != nil {
+		fmt.Fprintf(&m.b, "\n<details><summary>%d checks pass</summary>\n\n", len(p.Passed.Rows))
+		m.grid(p.Passed)
+		m.b.WriteString("\n</details>\n")
+	}
+	m.b.WriteString("\n")
+	for _, n := range p.Notes {
+		m.b.WriteString("- " + inert(n) + "\n")
+	}
+	m.b.WriteString("\n" + inert(p.Words) + "\n")
+}
+
+// gateMark is a word that is seen at once.
+func gateMark(s compare.GateStatus) string {
+	switch s {
+	case compare.GateFailed:
+		return "**FAIL.**"
+	case compare.GateWarned:
+		return "**PASS, with reservations.**"
+	}
+	return "**PASS.**"
+}
+
+// GateJUnit writes a gate's outcome as test cases.
+func GateJUnit(w io.Writer, g *compare.Gate) error {
+	s := gateSuite(g)
+	s.Timestamp = g.Run.Started.UTC().Format("2006-01-02T15:04:05")
+	doc := junitSuites{Name: "llmparity"}
+	doc.add(s)
+	if _, err := io.WriteString(w, xml.Header); err != nil {
+		return fmt.Errorf("writing JUnit: %w", err)
+	}
+	e := xml.NewEncoder(w)
+	e.Indent("", "  ")
+	if err := e.Encode(doc); err != nil {
+		return fmt.Errorf("writing JUnit: %w", err)
+	}
+	_, err := io.WriteString(w, "\n")
+	return err
+}
+
+// gateSuite has a case a check. What could not be judged is skipped, and what is only warned of passes with its words; that the gate as a whole
+// does not hold although no check fails is a case of its own.
+func gateSuite(g *compare.Gate) junitSuite {
+	s := junitSuite{Name: "gate"}
+	if g == nil {
+		return s
+	}
+	failed := false
+	for _, c := range g.Checks {
+		test := junitCase{Class: "llmparity.gate." + string(c.Kind), Name: line(c.Cell + ": " + c.Name)}
+		switch why := line(c.Why); c.Status {
+		case compare.GateFailed:
+			failed = true
+			test.Failure = &junitFailure{Message: why, Type: string(c.Kind)}
+		case compare.GateUnknown:
+			test.Skipped = &junitSkipped{why}
+		case compare.GateWarned:
+			test.Out = "warning: " + why
+		default:
+			test.Out = why
+		}
+		s.Cases = append(s.Cases, test)
+	}
+	whole := junitCase{Class: "llmparity.gate", Name: "the gate as a whole", Out: line(g.Verdict)}
+	if g.Status == compare.GateFailed && !failed {
+		whole.Failure, whole.Out = &junitFailure{Message: line(g.Verdict), Type: "unknown"}, ""
+	}
+	s.Cases = append(s.Cases, whole)
+	return s
+}

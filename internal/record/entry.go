@@ -21,6 +21,8 @@ type entry struct {
 	Risk       *Risk       `json:"risk,omitempty"`
 	Done       *doneEntry  `json:"done,omitempty"`
 	Resumed    *Resumed    `json:"resumed,omitempty"`
+	Stop       *Stop       `json:"stop,omitempty"`
+	Index      *indexLine  `json:"index,omitempty"`
 }
 
 type beginEntry struct {
@@ -119,10 +121,14 @@ const (
 const timestampLayout = "2006-01-02T15:04:05.000000Z07:00"
 
 // clock turns times into nanoseconds since the run's zero. Times that carry a monotonic reading are subtracted by it.
-type clock struct{ zero time.Time }
+// A run that was resumed has a zero that this process never saw: its wall-clock time is kept beside it.
+type clock struct {
+	zero time.Time // by the monotonic clock
+	wall time.Time // what people call it
+}
 
 func (c clock) ns(t time.Time) int64 { return int64(t.Sub(c.zero)) }
 
 // stamp is wall-clock time as it was at zero plus the monotonic difference, so that rows never go backwards when somebody
 // sets the machine's clock.
-func (c clock) stamp(t time.Time) string { return c.zero.Add(t.Sub(c.zero)).Format(timestampLayout) }
+func (c clock) stamp(t time.Time) string { return c.wall.Add(t.Sub(c.zero)).Format(timestampLayout) }

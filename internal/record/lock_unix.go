@@ -10,15 +10,14 @@ import (
 )
 
 // lock keeps two runs out of one folder. The kernel lets go of it when we end, however we end.
-func lock(path string) (*os.File, error) {
+func lock(path, do string) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {
 		return nil, err
 	}
 	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
 		_ = f.Close()
-		return nil, fault.New(fault.Unwritable, "wait for it to end or name another folder with --out",
-			"another run writes into this folder (%s is locked)", path)
+		return nil, fault.New(fault.Unwritable, do, "another run writes into this folder (%s is locked)", path)
 	}
 	return f, nil
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 )
@@ -16,7 +17,17 @@ func (w *Writer) Pieces(texts map[int]string) {
 	if len(texts) == 0 || w.Err() != nil {
 		return
 	}
-	if err := writeJSON(filepath.Join(w.dir, piecesFile), texts); err != nil {
+	path := filepath.Join(w.dir, piecesFile)
+	all := map[int]string{}
+	if readJSON(path, &all) != nil { // a run that was resumed has some
+		all = map[int]string{}
+	}
+	maps.Copy(all, texts)
+	err := writeJSON(path+".new", all)
+	if err == nil {
+		err = os.Rename(path+".new", path) // whoever is killed here leaves the old ones
+	}
+	if err != nil {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		w.fail(err)

@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"llmparity/internal/fault"
 )
@@ -17,7 +18,7 @@ import (
 // Open reads a run folder, also one that is still written to or whose run was killed: a last line that was cut is left out,
 // and an attempt without an end is Interrupted. A line that is wrong elsewhere is an error that names it.
 func Open(dir string) (*Run, error) {
-	r := &Run{Dir: dir, Status: Interrupted, Predictions: map[int]Prediction{}, Risks: map[int]Risk{}}
+	r := &Run{Dir: dir, Status: Interrupted, Predictions: map[int]Prediction{}, Risks: map[int]Risk{}, Stops: map[int]Stop{}}
 	if err := readJSON(filepath.Join(dir, metaFile), &r.Meta); err != nil {
 		return nil, notARun(err, dir)
 	}
@@ -40,6 +41,7 @@ func Open(dir string) (*Run, error) {
 	}
 	b.missing()
 	b.wholeScores()
+	b.redone()
 	r.readPieces(filepath.Join(dir, piecesFile))
 	return r, nil
 }
@@ -123,6 +125,7 @@ type cellKey struct {
 	there, shared bool
 	engine        string
 	setup         int
+	at            int // in Run.Cells
 }
 
 // requestKey is by the numbers of an attempt and of a request in it.
@@ -152,18 +155,25 @@ func (b *builder) journal(line []byte) error {
 		if e.Cell.Isolation == formerlyReused {
 			e.Cell.Isolation, e.Cell.Reused = "", true
 		}
-		b.run.Cells = append(b.run.Cells, *e.Cell)
-		b.cells[e.Cell.ID] = cellKey{there: true, shared: e.Cell.Shared, engine: e.Cell.Engine, setup: e.Cell.Setup}
+		at := b.announce(*e.Cell)
+		b.cells[e.Cell.ID] = cellKey{there: true, at: at, shared: e.Cell.Shared, engine: e.Cell.Engine, setup: e.Cell.Setup}
 		return nil
 	case e.Done != nil:
 		b.run.Status = e.Done.Status
 		return nil
+	case e.Stop != nil:
+		b.run.Stops[e.Stop.Cell] = *e.Stop
+		return b.announced(e.Stop.Cell)
+	case e.Index != nil:
+		return nil // of no use to who reads all
 	case e.Resumed != nil:
 		b.run.Resumes = append(b.run.Resumes, ResumedAt{e.T, *e.Resumed})
 		b.run.Status = Interrupted // until it says that it has ended
 		return nil
 	case e.Warning != nil && e.Attempt == 0:
-		b.run.Warnings = append(b.run.Warnings, *e.Warning)
+		if !slices.Contains(b.run.Warnings, *e.Warning) { // a run that was resumed says what it said
+			b.run.Warnings = append(b.run.Warnings, *e.Warning)
+		}
 		return nil
 	case e.Begin != nil:
 		return b.begin(e)
@@ -179,6 +189,16 @@ func (b *builder) journal(line []byte) error {
 		return err
 	}
 	return b.add(a, e)
+}
+
+// announce adds a cell, or puts one in the place of what was announced of it before more was known.
+func (b *builder) announce(c Cell) (at int) {
+	if before := b.cells[c.ID]; before.there {
+		b.run.Cells[before.at] = c
+		return before.at
+	}
+	b.run.Cells = append(b.run.Cells, c)
+	return len(b.run.Cells) - 1
 }
 
 func (b *builder) announced(cell int) error {

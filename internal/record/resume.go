@@ -1,256 +1,167 @@
 package record
 
 import (
-	"encoding/json"
+	"bufio"
+	"bytes"
 	"errors"
-	"io"
-	"iter"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
+	"syscall"
+	"time"
 
 	"llmparity/internal/fault"
 )
 
-// State is what a run folder has of a run: what whoever goes on with it must know.
-type State struct {
-	Dir         string
-	Meta        Meta
-	Environment Environment // when it was begun
-	Plan        []byte      // plan.yaml, as it was written
-	Status      Status      // how it ended; Interrupted where it does not say
-	Resumes     int         // how often it was resumed before
-	// Attempts and Sources are the highest numbers that were ever used, whether or not they are committed.
-	Attempts, Sources int
-	LastNS            int64 // the latest time in it
-
-	cells   map[int]*cellState
-	begun   map[int]Commit // what has no end, by attempt
-	journal int64          // its whole lines end there
-}
-
-// Commit is an attempt whose end is in the journal: its rows are safe, whatever happens.
-type Commit struct {
-	Attempt    int
-	Cell       int
-	Repetition int // 0 for a warm-up launch
-	Warmup     bool
-	Scoring    bool
-	OpenedBy   int
-	Status     Status // Interrupted: it was cancelled
-	Class      Class
-}
-
-type cellState struct {
-	at        int64 // of its line in the journal
-	size      int   // 0: it was not announced
-	predicted bool
-	judged    bool
-	commits   []Commit
-}
-
-// Cells gives the numbers of the cells that were announced, in order.
-func (s *State) Cells() iter.Seq[int] {
-	return func(yield func(int) bool) {
-		for _, id := range slices.Sorted(maps.Keys(s.cells)) {
-			if s.cells[id].size > 0 && !yield(id) {
-				return
-			}
-		}
-	}
-}
-
-// Announced tells whether a cell is in the journal.
-func (s *State) Announced(cell int) bool { return s.cells[cell] != nil && s.cells[cell].size > 0 }
-
-// Predicted tells whether it was said what the cell's memory will be, and Judged whether that fits.
-func (s *State) Predicted(cell int) bool { return s.cells[cell] != nil && s.cells[cell].predicted }
-
-// Judged tells whether it was said that the cell's memory fits, or that it doesn't.
-func (s *State) Judged(cell int) bool { return s.cells[cell] != nil && s.cells[cell].judged }
-
-// Cell reads a cell as it was announced.
-func (s *State) Cell(id int) (Cell, error) {
-	c := s.cells[id]
-	if c == nil || c.size == 0 {
-		return Cell{}, fault.New(fault.BadRecord, "", "%s: cell %d was never announced", s.Dir, id)
-	}
-	path := filepath.Join(s.Dir, journalFile)
-	f, err := os.Open(path)
-	if err != nil {
-		return Cell{}, notARun(err, s.Dir)
-	}
-	defer f.Close()
-	line := make([]byte, c.size)
-	if _, err := f.ReadAt(line, c.at); err != nil {
-		return Cell{}, notARun(err, s.Dir)
-	}
-	var e entry
-	if err := json.Unmarshal(line, &e); err != nil {
-		return Cell{}, fault.Wrap(fault.BadRecord, err, "", "%s at byte %d", path, c.at)
-	}
-	if e.Cell == nil || e.Cell.ID != id {
-		return Cell{}, fault.New(fault.BadRecord, "", "%s at byte %d: not cell %d's line", path, c.at, id)
-	}
-	return *e.Cell, nil
-}
-
-// Commits gives what is committed of a cell, in the order in which it was begun: warm-up launches, repetitions, and what was tried again.
-func (s *State) Commits(cell int) []Commit {
-	if c := s.cells[cell]; c != nil {
-		return c.commits
-	}
-	return nil
-}
-
-// Committed gives the last attempt that a cell has of a repetition, which counts from 1; false where none is committed.
-func (s *State) Committed(cell, repetition int) (Commit, bool) {
-	for _, c := range slices.Backward(s.Commits(cell)) {
-		if c.Repetition == repetition && !c.Warmup && !c.Scoring {
-			return c, true
-		}
-	}
-	return Commit{}, false
-}
-
-// Warmups is how many warm-up launches of a cell went well.
-func (s *State) Warmups(cell int) (n int) {
-	for _, c := range s.Commits(cell) {
-		if c.Warmup && !c.Scoring && c.Status == OK {
-			n++
-		}
-	}
-	return n
-}
-
-// Resumed is a line of the journal: from here on another process has gone on with the run.
-type Resumed struct {
-	Tool    Tool         `json:"tool"`
-	Changed []Difference `json:"changed,omitempty"` // of the machine, and of whatever else is not as it was
-	// SetBackNS is by how much the machine's clock stands before the record's last line: somebody has set it back. The record's
-	// own times go on where they were.
-	SetBackNS int64 `json:"clock_set_back_ns,omitempty"`
-}
-
-// Difference is something that is not as it was.
-type Difference struct {
-	What string `json:"what"`
-	Was  string `json:"was"`
-	Is   string `json:"is"`
-}
-
-// ResumedAt is Resumed as it was read.
-type ResumedAt struct {
-	NS int64
-	Resumed
-}
-
-// Resumed says in the record who goes on with it. It comes before everything else that is written after Reopen.
-func (w *Writer) Resumed(r Resumed) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	r.SetBackNS = w.setBack
-	w.putLocked(entry{Resumed: &r})
-	w.sync()
-}
-
-// Scan reads what a run folder has, without changing it. A run that goes on can be scanned too.
-func Scan(dir string) (*State, error) {
-	s := &State{Dir: dir, Status: Interrupted, cells: map[int]*cellState{}, begun: map[int]Commit{}}
-	r := &Run{Dir: dir}
-	if err := readJSON(filepath.Join(dir, metaFile), &r.Meta); err != nil {
-		return nil, notARun(err, dir)
-	}
-	newer, err := r.checkSchema(filepath.Join(dir, metaFile))
-	if err != nil {
-		return nil, err
-	}
-	if newer {
-		return nil, fault.New(fault.BadRecord, "resume it with llmparity "+writer(r.Meta.Tool)+", which wrote it, or a newer one",
-			"%s was written by a newer llmparity: schema %s, this version writes %s", dir, r.Meta.Schema, Schema)
-	}
-	s.Meta = r.Meta
-	if err := readJSON(filepath.Join(dir, envFile), &s.Environment); err != nil {
-		return nil, notARun(err, dir)
-	}
-	if s.Plan, err = os.ReadFile(filepath.Join(dir, planFile)); err != nil {
-		return nil, notARun(err, dir)
-	}
-	return s, s.scan(filepath.Join(dir, journalFile))
-}
-
-// scan reads the journal line by line.
-func (s *State) scan(path string) error {
-	f, err := os.Open(path)
-	if err != nil {
-		return notARun(err, s.Dir)
-	}
-	defer f.Close()
-	at := int64(0)
-	_, err = eachLine(path, func(line []byte) error {
-		var e entry
-		if err := json.Unmarshal(line, &e); err != nil {
-			return err
-		}
-		err := s.line(&e, at, len(line))
-		at += int64(len(line)) + 1
-		s.journal = at
-		return err
-	})
-	return err
-}
-
-func (s *State) cell(id int) *cellState {
-	if s.cells[id] == nil {
-		s.cells[id] = &cellState{}
-	}
-	return s.cells[id]
-}
-
-// line takes in a line of the journal, which begins at a byte and has so many.
-func (s *State) line(e *entry, at int64, size int) error {
-	s.LastNS = max(s.LastNS, e.T)
-	s.Attempts = max(s.Attempts, e.Attempt)
-	switch {
-	case e.Cell != nil:
-		c := s.cell(e.Cell.ID)
-		c.at, c.size = at, size
-	case e.Begin != nil:
-		b := e.Begin
-		s.begun[e.Attempt] = Commit{Attempt: e.Attempt, Cell: b.Cell, Repetition: b.Repetition, Warmup: b.Warmup && b.Scoring == nil,
-			Scoring: b.Scoring != nil, OpenedBy: b.OpenedBy}
-	case e.End != nil:
-		c, ok := s.begun[e.Attempt]
-		if !ok {
-			return errors.New("the end of an attempt that was never begun")
-		}
-		c.Status, c.Class = e.End.Status, e.End.Class
-		delete(s.begun, e.Attempt)
-		of := s.cell(c.Cell)
-		of.commits = append(of.commits, c)
-	case e.Source != nil:
-		s.Sources = max(s.Sources, e.Source.ID)
-	case e.Prediction != nil:
-		s.cell(e.Prediction.Cell).predicted = true
-	case e.Risk != nil:
-		s.cell(e.Risk.Cell).judged = true
-	case e.Resumed != nil:
-		s.Resumes++
-		s.Status = Interrupted
-	case e.Done != nil:
-		s.Status = e.Done.Status
-	}
-	return nil
-}
-
 // Reopen goes on with a run that was interrupted: it locks the folder, cuts what a kill left of lines, and gives what is there. Attempts
-// without an end stay as they are, for readers to see and never to count; numbers go on beyond all that were ever used, so that nobody
-// else's rows become theirs. Time goes on from the record's last line, or from now where that is later.
+// without an end stay as they are, for readers to see and never to count; numbers go on beyond all that were ever used, so that nobody's
+// rows become somebody else's. Time goes on from the record's last line, or from now where that is later.
+//
+// Nothing is written but what is cut, until Resumed is called, which must come first.
 func Reopen(dir string) (*Writer, *State, error) {
-	dir, err := filepath.EvalSymlinks(dir) // results/latest may point elsewhere while we write
+	real, err := filepath.EvalSymlinks(dir) // results/latest may point elsewhere while we write
 	if err != nil {
 		return nil, nil, notARun(err, dir)
 	}
-	return nil, nil, fault.New(fault.Run, "", "%s: resuming is not there yet: %v", dir, io.ErrUnexpectedEOF)
+	s, err := newState(real)
+	if err != nil {
+		return nil, nil, err
+	}
+	w := &Writer{dir: real, failed: make(chan struct{}), state: s, indexEvery: indexEvery}
+	if err := w.reopen(); err != nil {
+		w.closeFiles()
+		return nil, nil, resumeFault(err, real)
+	}
+	return w, s, nil
+}
+
+func (w *Writer) reopen() (err error) {
+	if w.lock, err = lock(filepath.Join(w.dir, lockFile), "wait for it to end"); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Join(w.dir, logsDir), 0o755); err != nil {
+		return err
+	}
+	s := w.state
+	for _, f := range w.files() {
+		a, err := reopenAppender(filepath.Join(w.dir, f.name), f.columns)
+		if err != nil {
+			return err
+		}
+		*f.to = a
+		if f.columns == nil {
+			err = s.scan(a.file, a.size)
+		} else {
+			err = s.tail(a, f.columns)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	w.attempts, w.sources = s.Attempts, s.Sources
+	w.clock, w.setBack = s.clock(time.Now())
+	w.state = s.forWriting()
+	return repoint(w.dir)
+}
+
+// clock goes on with the record's time at this moment, and tells by how much the machine's clock stands before the last line.
+func (s *State) clock(now time.Time) (c clock, setBack int64) {
+	elapsed := int64(now.Round(0).Sub(s.Meta.Started)) // by the wall clock: there is no other that a process and its predecessor share
+	if elapsed <= s.LastNS {
+		elapsed, setBack = s.LastNS+1, s.LastNS-elapsed
+	}
+	return clock{zero: now.Add(-time.Duration(elapsed)), wall: s.Meta.Started}, setBack
+}
+
+// tail looks at a file's last rows for numbers and times that the journal does not have: rows come to disk before the lines that speak of
+// them.
+func (s *State) tail(a *appender, columns []string) error {
+	part := make([]byte, min(a.size, block))
+	if _, err := a.file.ReadAt(part, a.size-int64(len(part))); err != nil {
+		return err
+	}
+	if _, rest, ok := bytes.Cut(part, []byte("\n")); ok {
+		part = rest // the header, or what is left of a row
+	}
+	attempt, source, at := slices.Index(columns, "attempt"), slices.Index(columns, "source"), slices.Index(columns, "t_ns")
+	var r row
+	for line := range bytes.Lines(part) {
+		if r.split(bytes.TrimSuffix(line, []byte("\n"))) != nil || len(r.fields) != len(columns) {
+			continue // Open names it
+		}
+		for _, f := range []struct {
+			at   int
+			take func(int64)
+		}{{attempt, func(n int64) { s.Attempts = max(s.Attempts, int(n)) }}, {source, func(n int64) { s.Sources = max(s.Sources, int(n)) }},
+			{at, func(n int64) { s.LastNS = max(s.LastNS, n) }}} {
+			if f.at < 0 {
+				continue
+			}
+			if n, ok := digits(r.fields[f.at]); ok {
+				f.take(n)
+			}
+		}
+	}
+	return nil
+}
+
+// reopenAppender cuts a file behind its last whole line and goes on there. A file that older versions did not have is made.
+func reopenAppender(path string, columns []string) (*appender, error) {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_APPEND, 0o644)
+	if errors.Is(err, os.ErrNotExist) && columns != nil {
+		return newAppender(path, columns)
+	}
+	if err != nil {
+		return nil, err
+	}
+	a := &appender{file: f, buf: bufio.NewWriterSize(f, bufferSize), synced: -1}
+	if a.size, err = wholeLines(f); err != nil {
+		return a, err
+	}
+	if err := f.Truncate(a.size); err != nil {
+		return a, err
+	}
+	if columns == nil {
+		return a, nil
+	}
+	header := strings.Join(columns, ",") + "\n"
+	if a.size == 0 {
+		n, err := f.WriteString(header)
+		a.size = int64(n)
+		return a, err
+	}
+	has := make([]byte, min(a.size, int64(len(header))))
+	if _, err := f.ReadAt(has, 0); err != nil {
+		return a, err
+	}
+	if string(has) != header {
+		return a, fault.New(fault.BadRecord, "begin a new run: `llmparity reproduce` writes its plan", "%s has other columns than this "+
+			"version writes: it can be read, and not gone on with", path)
+	}
+	return a, nil
+}
+
+// repoint has latest point at the folder again, where there is a latest beside it.
+func repoint(dir string) error {
+	root := filepath.Dir(dir)
+	if info, err := os.Lstat(filepath.Join(root, "latest")); err != nil || info.Mode()&os.ModeSymlink == 0 {
+		return nil
+	}
+	return pointLatest(root, dir)
+}
+
+// resumeFault says what the system's refusal means of a folder that somebody wants to go on with.
+func resumeFault(err error, dir string) error {
+	var known *fault.Error
+	switch {
+	case errors.As(err, &known):
+		return err
+	case errors.Is(err, os.ErrPermission), errors.Is(err, syscall.EROFS):
+		return fault.Wrap(fault.Unwritable, err, "resume it as the user who began it, or begin one of your own with its plan: `llmparity "+
+			"reproduce`", "the run in %s can't be gone on with: it is not yours to write to", dir)
+	case errors.Is(err, os.ErrNotExist):
+		return notARun(err, dir)
+	}
+	return diskFault(err, dir)
 }

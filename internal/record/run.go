@@ -14,10 +14,12 @@ type Run struct {
 	Cells       []Cell
 	Predictions map[int]Prediction // by cell
 	Risks       map[int]Risk       // by cell
+	Stops       map[int]Stop       // by cell: those that are repeated until a figure is known well enough
 	Attempts    []*Attempt         // in the order in which they were begun
 	Scorings    []*Attempt         // those that only score: none of their figures is a measurement
 	Pieces      map[int]string     // texts of tokens that occur, by id; nil: not known
 	Warnings    []Warning          // about the whole run, and what the reader found
+	Redone      []*Attempt         // those that were cut off or had failed, and were made again when the run was resumed
 	Resumes     []ResumedAt        // each time that somebody went on with it
 	Status      Status             // Interrupted where the run's own end is missing
 }

@@ -44,7 +44,9 @@ type Writer struct {
 	attempts int
 	sources  int
 
-	setBack int64 // by how much the clock stands before the record's last line, when it was reopened
+	state      *State // what the journal has, for its indexes
+	indexEvery int64
+	setBack    int64 // by how much the clock stands before the record's last line, when it was reopened
 
 	dirty  time.Time   // when the oldest row that was not handed over was written; zero: none
 	atLast *time.Timer // runs while dirty
@@ -73,7 +75,8 @@ func Create(root string, meta Meta, env Environment, plan []byte) (*Writer, erro
 	if err != nil {
 		return nil, diskFault(err, root)
 	}
-	w := &Writer{dir: aside, clock: clock{meta.Started}, failed: make(chan struct{})}
+	w := &Writer{dir: aside, clock: clock{meta.Started, meta.Started}, failed: make(chan struct{}),
+		state: &State{begun: map[int]Commit{}}, indexEvery: indexEvery}
 	err = w.open(meta, env, plan)
 	if err == nil {
 		err = w.publish(root, meta)
@@ -113,7 +116,7 @@ func (w *Writer) publish(root string, meta Meta) error {
 }
 
 func (w *Writer) open(meta Meta, env Environment, plan []byte) (err error) {
-	if w.lock, err = lock(filepath.Join(w.dir, lockFile)); err != nil {
+	if w.lock, err = lock(filepath.Join(w.dir, lockFile), "name another folder with --out"); err != nil {
 		return err
 	}
 	if err := os.Mkdir(filepath.Join(w.dir, logsDir), 0o755); err != nil {
@@ -128,18 +131,24 @@ func (w *Writer) open(meta Meta, env Environment, plan []byte) (err error) {
 	if err := os.WriteFile(filepath.Join(w.dir, planFile), plan, 0o644); err != nil {
 		return err
 	}
-	for _, f := range []struct {
-		to      **appender
-		name    string
-		columns []string
-	}{{&w.journal, journalFile, nil}, {&w.samples, samplesFile, sampleColumns}, {&w.totals, totalsFile, totalColumns},
-		{&w.tokens, tokensFile, tokenColumns},
-		{&w.metrics, metricsFile, metricColumns}, {&w.scores, scoresFile, scoreColumns()}} {
+	for _, f := range w.files() {
 		if *f.to, err = newAppender(filepath.Join(w.dir, f.name), f.columns); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// rowFile is a file that only grows, and what it is written by.
+type rowFile struct {
+	to      **appender
+	name    string
+	columns []string // nil: the journal
+}
+
+func (w *Writer) files() []rowFile {
+	return []rowFile{{&w.journal, journalFile, nil}, {&w.samples, samplesFile, sampleColumns}, {&w.totals, totalsFile, totalColumns},
+		{&w.tokens, tokensFile, tokenColumns}, {&w.metrics, metricsFile, metricColumns}, {&w.scores, scoresFile, scoreColumns()}}
 }
 
 // pointLatest replaces the link in one step; a reader sees the old target or the new one.
@@ -190,9 +199,10 @@ func (w *Writer) Warn(warning Warning) { w.put(entry{Warning: &warning}) }
 
 // Close writes how the run ended and closes the folder.
 func (w *Writer) Close(status Status) error {
-	w.put(entry{Done: &doneEntry{Status: status}})
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.index(1)
+	w.putLocked(entry{Done: &doneEntry{Status: status}})
 	w.sync()
 	w.closeFiles()
 	return w.err
@@ -230,7 +240,18 @@ func (w *Writer) putLocked(e entry) {
 	if w.journal.buf.Available() <= len(line) {
 		w.flush() // in order: rows never come to disk after the line that speaks of them
 	}
+	if err := w.state.line(&e, w.journal.size, len(line)); err != nil {
+		w.fail(err)
+		return
+	}
 	w.write(w.journal, append(line, '\n'))
+}
+
+// index writes an index where the journal has grown by so much since the last.
+func (w *Writer) index(grown int64) {
+	if w.journal.size-w.state.since.At >= grown {
+		w.putLocked(entry{Index: w.state.index(w.journal.size)})
+	}
 }
 
 func (w *Writer) write(a *appender, line []byte) {
@@ -241,6 +262,7 @@ func (w *Writer) write(a *appender, line []byte) {
 		w.fail(err)
 		return
 	}
+	a.size += int64(len(line))
 	now := time.Now()
 	switch {
 	case w.dirty.IsZero():
@@ -278,7 +300,8 @@ func (w *Writer) flush() {
 func (w *Writer) sync() {
 	w.flush()
 	for _, a := range w.appenders() {
-		if w.err == nil {
+		if w.err == nil && a.synced != a.size {
+			a.synced = a.size
 			w.fail(a.file.Sync())
 		}
 	}
@@ -286,21 +309,27 @@ func (w *Writer) sync() {
 
 // appender is a file that only grows.
 type appender struct {
-	file *os.File
-	buf  *bufio.Writer
+	file   *os.File
+	buf    *bufio.Writer
+	size   int64 // with what the buffer holds
+	synced int64 // so much is on disk, whatever happens to the machine
 }
 
+const bufferSize = 64 << 10
+
 func newAppender(path string, columns []string) (*appender, error) {
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY|os.O_APPEND, 0o644)
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_RDWR|os.O_APPEND, 0o644)
 	if err != nil {
 		return nil, err
 	}
-	a := &appender{file: f, buf: bufio.NewWriterSize(f, 64<<10)}
+	a := &appender{file: f, buf: bufio.NewWriterSize(f, bufferSize)}
 	if columns != nil {
 		// On disk at once: a file without its header can't be read by anybody.
-		if _, err := f.WriteString(strings.Join(columns, ",") + "\n"); err != nil {
+		n, err := f.WriteString(strings.Join(columns, ",") + "\n")
+		if err != nil {
 			return nil, err
 		}
+		a.size = int64(n)
 	}
 	return a, nil
 }

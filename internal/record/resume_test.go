@@ -1,0 +1,485 @@
+package record
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"llmparity/internal/fault"
+)
+
+var resumed = Cell{ID: 1, Engine: "llamacpp", Prompt: `{"index":{"at":` + "\n", MaxTokens: 2, Repetitions: 3}
+
+// made is a run folder of a test's own.
+func made(t testing.TB, indexEvery int64) *Writer {
+	t.Helper()
+	w, err := Create(t.TempDir(), Meta{Name: "resumed", Started: time.Now()}, Environment{OS: "test", Cores: 2}, []byte("name: resumed\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.indexEvery = indexEvery
+	return w
+}
+
+// attempt writes one with rows in every file, whose values tell its number.
+func attempt(w *Writer, c Cell, repetition int, status Status) int {
+	r := w.Attempt(c, Beginning{Repetition: repetition, Machine: MachineState{Load1: 0.5}})
+	at := time.Now()
+	s := NewSample()
+	s.Begin, s.End, s.RSS = at, at.Add(time.Microsecond), int64(r.ID())*MiB
+	s.Values = []Value{{Name: "own_count", Value: float64(r.ID())}}
+	src := r.Source(Source{Role: "server", Method: MethodStatm, PID: r.ID()})
+	r.Sample(src, s)
+	r.Total(Total{Sample: s, Method: MethodStatm, Processes: r.ID()})
+	r.Phase(Load, at, at.Add(time.Millisecond))
+	r.Request(Measure, Usage{PromptIDs: []int{r.ID()}, Sent: at, Text: "a\n"}, []Token{{0, r.ID(), at}, {1, r.ID(), at}}, at.Add(time.Millisecond))
+	r.Score(Score{Forced: r.ID(), Top: []Candidate{{r.ID(), -1}, {0, -2}}})
+	r.End(status, "", nil, Cost{})
+	return r.ID()
+}
+
+// sizes are those of a folder's files.
+func sizes(t testing.TB, w *Writer) map[string]int64 {
+	t.Helper()
+	out := map[string]int64{}
+	for _, f := range w.files() {
+		info, err := os.Stat(filepath.Join(w.dir, f.name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		out[f.name] = info.Size()
+	}
+	return out
+}
+
+// wholeAttempt tells what of an attempt's rows is not its own, or not there.
+func wholeAttempt(a *Attempt) error {
+	switch {
+	case len(a.Samples) != 1 || a.Samples[0].RSS != float64(a.ID):
+		return fmt.Errorf("samples %+v", a.Samples)
+	case len(a.Metrics) != 1 || a.Metrics[0].Value != float64(a.ID):
+		return fmt.Errorf("values %+v", a.Metrics)
+	case len(a.Totals) != 1 || a.Totals[0].Processes != a.ID:
+		return fmt.Errorf("totals %+v", a.Totals)
+	case len(a.Requests) != 1 || len(a.Requests[0].Tokens) != 2 || a.Requests[0].Tokens[1].ID != a.ID:
+		return fmt.Errorf("requests %+v", a.Requests)
+	}
+	return nil
+}
+
+// A kill leaves any part of what was written behind the last commit, in each file. What was committed is there when the run is resumed, and
+// no row becomes another attempt's.
+func TestWhateverAKillLeavesIsGoneOnWith(t *testing.T) {
+	w := made(t, 700)
+	w.Cell(resumed)
+	const attempts = 4
+	before := make([]map[string]int64, 0, attempts+1)
+	for n := range attempts {
+		before = append(before, sizes(t, w))
+		attempt(w, resumed, n+1, OK)
+	}
+	before = append(before, sizes(t, w))
+	random := rand.New(rand.NewPCG(1, 2))
+	for round := range 60 {
+		committed := random.IntN(attempts)
+		dir := filepath.Join(t.TempDir(), "cut")
+		if err := os.CopyFS(dir, os.DirFS(w.dir)); err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range w.files() {
+			low, high := before[committed][f.name], before[committed+1][f.name]
+			if f.name == journalFile {
+				high = endOf(t, w.dir, committed+1) // its newline alone commits the next
+			}
+			if err := os.Truncate(filepath.Join(dir, f.name), low+random.Int64N(high-low)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		goOnWith(t, dir, committed)
+		if t.Failed() {
+			t.Fatalf("round %d, behind %d commits", round, committed)
+		}
+	}
+}
+
+// endOf is where the line ends by which an attempt is committed.
+func endOf(t *testing.T, dir string, attempt int) int64 {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(dir, journalFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	mark := fmt.Sprintf(`"attempt":%d,"end"`, attempt)
+	i := strings.Index(string(text), mark)
+	return int64(i + strings.Index(string(text[i:]), "\n"))
+}
+
+func goOnWith(t *testing.T, dir string, committed int) {
+	t.Helper()
+	w, s, err := Reopen(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := len(s.Commits(1)); n != committed {
+		t.Errorf("%d attempts are committed, %d were", n, committed)
+	}
+	last := s.LastNS
+	w.Resumed(Resumed{})
+	if !s.Announced(1) {
+		w.Cell(resumed)
+	}
+	added := attempt(w, resumed, committed+1, OK)
+	if err := w.Close(OK); err != nil {
+		t.Fatal(err)
+	}
+	r, err := Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Status != OK || len(r.Resumes) != 1 || r.Resumes[0].NS <= last || len(r.Cells) != 1 {
+		t.Errorf("status %s, resumed %+v behind %d, %d cells", r.Status, r.Resumes, last, len(r.Cells))
+	}
+	counted := 0
+	for _, a := range r.Attempts {
+		if !a.Counted() {
+			t.Errorf("attempt %d of repetition %d is neither whole nor made again", a.ID, a.Repetition)
+			continue
+		}
+		counted++
+		if err := wholeAttempt(a); err != nil {
+			t.Errorf("attempt %d, %d is the one added: %v", a.ID, added, err)
+		}
+	}
+	if counted != committed+1 {
+		t.Errorf("%d attempts count, %d were acknowledged", counted, committed+1)
+	}
+}
+
+// Files that are cut anywhere, which no kill does, are gone on with or refused by name; the numbers of what has rows are not given again.
+func TestFilesCutAnywhereAreGoneOnWith(t *testing.T) {
+	w := made(t, 700)
+	w.Cell(resumed)
+	for n := range 4 {
+		attempt(w, resumed, n+1, OK)
+	}
+	if err := w.Close(OK); err != nil {
+		t.Fatal(err)
+	}
+	random := rand.New(rand.NewPCG(3, 4))
+	for range 40 {
+		dir := filepath.Join(t.TempDir(), "cut")
+		if err := os.CopyFS(dir, os.DirFS(w.dir)); err != nil {
+			t.Fatal(err)
+		}
+		for name, size := range sizes(t, w) {
+			if err := os.Truncate(filepath.Join(dir, name), random.Int64N(size+1)); err != nil {
+				t.Fatal(err)
+			}
+			if random.IntN(4) == 0 { // a machine that lost its power leaves zeros
+				zeros(t, filepath.Join(dir, name), random.IntN(100_000))
+			}
+		}
+		again, s, err := Reopen(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		again.Resumed(Resumed{})
+		if !s.Announced(1) {
+			again.Cell(resumed)
+		}
+		id := attempt(again, resumed, 9, OK)
+		if err := again.Close(OK); err != nil {
+			t.Fatal(err)
+		}
+		r, err := Open(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a := r.Attempts[len(r.Attempts)-1]
+		if err := wholeAttempt(a); a.ID != id || err != nil {
+			t.Errorf("attempt %d, not %d: %v", a.ID, id, err)
+		}
+	}
+}
+
+func zeros(t *testing.T, path string, n int) {
+	t.Helper()
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if _, err := f.Write(make([]byte, n)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestTimeNeverGoesBackWhenTheClockDoes(t *testing.T) {
+	w := made(t, indexEvery)
+	w.Cell(resumed)
+	attempt(w, resumed, 1, OK)
+	if err := w.Close(Interrupted); err != nil {
+		t.Fatal(err)
+	}
+	// As if the clock had been set back by an hour since the run began.
+	path := filepath.Join(w.dir, metaFile)
+	meta := Meta{}
+	if err := readJSON(path, &meta); err != nil {
+		t.Fatal(err)
+	}
+	meta.Started = meta.Started.Add(time.Hour)
+	if err := writeJSON(path, meta); err != nil {
+		t.Fatal(err)
+	}
+	again, s, err := Reopen(w.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again.Resumed(Resumed{Tool: Tool{Version: "2"}, Changed: []Difference{{"kernel", "1", "2"}}})
+	attempt(again, resumed, 2, OK)
+	if err := again.Close(OK); err != nil {
+		t.Fatal(err)
+	}
+	r, err := Open(w.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, second := r.Attempts[0], r.Attempts[1]
+	if second.BeginNS <= first.EndNS || second.BeginNS <= s.LastNS || second.Samples[0].NS <= first.Samples[0].NS {
+		t.Errorf("from %d and %d on to %d", first.EndNS, s.LastNS, second.BeginNS)
+	}
+	if back := r.Resumes[0].SetBackNS; back < int64(59*time.Minute) || back > int64(61*time.Minute) {
+		t.Errorf("set back by %s", time.Duration(back))
+	}
+	var codes []string
+	for _, w := range r.Warnings {
+		codes = append(codes, w.Code)
+	}
+	if !slices.Equal(codes, []string{"resumed-elsewhere", "clock-set-back"}) {
+		t.Errorf("warnings %v", r.Warnings)
+	}
+	text, err := os.ReadFile(filepath.Join(w.dir, samplesFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
+	if lines[1] >= lines[2] { // they begin with the time, in one form
+		t.Errorf("a row's wall-clock time goes back:\n%s\n%s", lines[1], lines[2])
+	}
+}
+
+func TestAClockSetForwardIsFollowed(t *testing.T) {
+	started := time.Now().Add(-time.Hour).Round(0)
+	s := &State{Meta: Meta{Started: started}, LastNS: int64(time.Minute)}
+	now := time.Now()
+	c, back := s.clock(now)
+	if got := time.Duration(c.ns(now)); back != 0 || got < 59*time.Minute || got > 61*time.Minute {
+		t.Errorf("%s, set back by %d", got, back)
+	}
+	if c.stamp(now) != now.In(started.Location()).Format(timestampLayout) {
+		t.Errorf("%s at %s", c.stamp(now), now)
+	}
+}
+
+func TestTwoCannotWriteIntoOneFolder(t *testing.T) {
+	w := made(t, indexEvery)
+	_, _, err := Reopen(w.dir)
+	if err == nil || !strings.Contains(err.Error(), "another run writes into this folder") || fault.Code(err) != int(fault.Unwritable) {
+		t.Errorf("beside its own writer: %v", err)
+	}
+	if err := w.Close(Interrupted); err != nil {
+		t.Fatal(err)
+	}
+	again, _, err := Reopen(w.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := Reopen(w.dir); err == nil {
+		t.Error("reopened twice")
+	}
+	if err := again.Close(OK); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestFoldersThatAreNotResumed(t *testing.T) {
+	w := made(t, indexEvery)
+	w.Cell(resumed)
+	attempt(w, resumed, 1, OK)
+	if err := w.Close(Interrupted); err != nil {
+		t.Fatal(err)
+	}
+	change := func(file string, with func(string) string) string {
+		dir := filepath.Join(t.TempDir(), "changed")
+		if err := os.CopyFS(dir, os.DirFS(w.dir)); err != nil {
+			t.Fatal(err)
+		}
+		text, err := os.ReadFile(filepath.Join(dir, file))
+		if err == nil {
+			err = os.WriteFile(filepath.Join(dir, file), []byte(with(string(text))), 0o644)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return dir
+	}
+	replaced := func(old, new string) func(string) string {
+		return func(s string) string { return strings.Replace(s, old, new, 1) }
+	}
+	elsewhere := t.TempDir()
+	for _, c := range []struct{ dir, want string }{
+		{elsewhere, "not a run folder"},
+		{filepath.Join(elsewhere, "none"), "none"},
+		{change(metaFile, replaced(Schema, "llmparity.run/2")), "llmparity.run/2"},
+		{change(metaFile, replaced(Schema, Schema+".7")), "was written by a newer llmparity"},
+		{change(metaFile, func(string) string { return "{" }), "can't be read"},
+		{change(samplesFile, replaced(",edge", "")), "has other columns"},
+		{change(journalFile, replaced(`"begin"`, `"begins"`)), "never begun"},
+		{change(journalFile, func(s string) string { return "nonsense\n" + s }), "journal.jsonl at byte 0"},
+	} {
+		_, _, err := Reopen(c.dir)
+		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") || fault.Code(err) != int(fault.BadRecord) {
+			t.Errorf("%v (code %d), want %q", err, fault.Code(err), c.want)
+		}
+	}
+	if left, err := os.ReadDir(elsewhere); err != nil || len(left) > 0 {
+		t.Errorf("a folder that is no run has something of ours: %v %v", left, err)
+	}
+}
+
+func TestWhatIsMadeAgainTakesTheOthersPlace(t *testing.T) {
+	w := made(t, indexEvery)
+	other := Cell{ID: 2, Engine: "llamacpp"}
+	w.Cell(resumed)
+	w.Cell(other)
+	attempt(w, resumed, 1, OK)
+	attempt(w, resumed, 2, Failed)
+	attempt(w, other, 1, Failed) // and is never tried again
+	w.Attempt(resumed, Beginning{Repetition: 3})
+	if err := w.Close(Interrupted); err != nil {
+		t.Fatal(err)
+	}
+	again, s, err := Reopen(w.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c, ok := s.Committed(1, 2); !ok || c.Status != Failed {
+		t.Errorf("repetition 2: %+v", c)
+	}
+	if _, ok := s.Committed(1, 3); ok || s.Attempts != 4 {
+		t.Errorf("what was cut off is committed, or number %d is not 4", s.Attempts)
+	}
+	again.Resumed(Resumed{})
+	attempt(again, resumed, 2, OK)
+	attempt(again, resumed, 3, OK)
+	if err := again.Close(OK); err != nil {
+		t.Fatal(err)
+	}
+	r, err := Open(w.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ids := func(all []*Attempt) (out []int) {
+		for _, a := range all {
+			out = append(out, a.ID)
+		}
+		return out
+	}
+	if !reflect.DeepEqual(ids(r.Attempts), []int{1, 3, 5, 6}) || !reflect.DeepEqual(ids(r.Redone), []int{2, 4}) {
+		t.Errorf("kept %v, made again %v", ids(r.Attempts), ids(r.Redone))
+	}
+	if len(r.Warnings) != 1 || r.Warnings[0].Code != "made-again" {
+		t.Errorf("warnings %v", r.Warnings)
+	}
+}
+
+func TestCellsOfOneSetupShareALaunch(t *testing.T) {
+	w := made(t, indexEvery)
+	cells := []Cell{{ID: 1, Engine: "a", Setup: 1, Shared: true}, {ID: 2, Engine: "a", Setup: 1, Shared: true}, {ID: 3, Engine: "a", Setup: 2, Shared: true}}
+	for _, c := range cells {
+		w.Cell(c)
+	}
+	first := attempt(w, cells[0], 1, OK)
+	w.Attempt(cells[1], Beginning{Repetition: 1, OpenedBy: first}).End(OK, "", nil, Cost{})
+	r, err := Open(w.dir)
+	if err != nil || r.Attempts[1].Launch() != r.Attempts[0] {
+		t.Fatalf("%v: %+v", err, r)
+	}
+	w.Attempt(cells[2], Beginning{Repetition: 1, OpenedBy: first})
+	if err := w.Close(OK); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(w.dir); err == nil || !strings.Contains(err.Error(), "none of its cell's") {
+		t.Errorf("an attempt in another setup's launch: %v", err)
+	}
+}
+
+func TestARequestKeepsItsPlaceInATraffic(t *testing.T) {
+	w := made(t, indexEvery)
+	c := Cell{ID: 1, Traffic: &Traffic{Loop: ClosedLoop, Concurrency: 2, Requests: 4, Seed: 7}}
+	w.Cell(c)
+	r := w.Attempt(c, Beginning{Repetition: 1, Machine: MachineState{Load1: 1, Governor: "powersave"}})
+	due := time.Now()
+	r.RequestIn(Slot{Client: 2, Kind: "short", Turn: 3}, due, Measure, Usage{Sent: due.Add(time.Second)}, nil, due.Add(2*time.Second))
+	r.End(OK, "", nil, Cost{})
+	if err := w.Close(OK); err != nil {
+		t.Fatal(err)
+	}
+	got, err := Open(w.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	q := got.Attempts[0].Requests[0]
+	if q.Client != 2 || q.Kind != "short" || q.Turn != 3 || q.SentNS-q.Due != int64(time.Second) || !reflect.DeepEqual(got.Cells[0], c) {
+		t.Errorf("%+v of %+v", q, got.Cells[0])
+	}
+	if m := got.Attempts[0].Machine; m == nil || m.Governor != "powersave" || got.Attempts[0].Load1 != 1 {
+		t.Errorf("the machine was %+v", m)
+	}
+}
+
+func TestPiecesOfAResumedRunAreAllThere(t *testing.T) {
+	w := made(t, indexEvery)
+	w.Pieces(map[int]string{1: "a"})
+	if err := w.Close(Interrupted); err != nil {
+		t.Fatal(err)
+	}
+	again, _, err := Reopen(w.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again.Pieces(map[int]string{2: "b"})
+	if err := again.Close(OK); err != nil {
+		t.Fatal(err)
+	}
+	r, err := Open(w.dir)
+	if err != nil || !reflect.DeepEqual(r.Pieces, map[int]string{1: "a", 2: "b"}) {
+		t.Errorf("%v: %v", r.Pieces, err)
+	}
+}
+
+func TestAFolderOfSomebodyElses(t *testing.T) {
+	w := made(t, indexEvery)
+	if err := w.Close(Interrupted); err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range []string{filepath.Dir(w.dir), filepath.Dir(filepath.Dir(w.dir))} { // the way to it is everybody's
+		if err := os.Chmod(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	asSomebodyElse(t, w.dir, func() {
+		_, _, err := Reopen(w.dir)
+		var f *fault.Error
+		if !errors.As(err, &f) || f.Kind != fault.Unwritable || !strings.Contains(err.Error(), "not yours to write to") {
+			t.Errorf("%v", err)
+		}
+	})
+}

@@ -1,0 +1,127 @@
+package record
+
+import (
+	"encoding/json"
+	"iter"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"llmparity/internal/fault"
+)
+
+// State is what a run folder has of a run, as it was when it was read: what whoever goes on with it must know.
+type State struct {
+	Dir         string
+	Meta        Meta
+	Environment Environment // when it was begun
+	Plan        []byte      // plan.yaml, as it was written
+	Status      Status      // how it ended; Interrupted where it does not say
+	Resumes     int         // how often it was resumed before
+	// Attempts and Sources are the highest numbers that were ever used, whether or not they are committed.
+	Attempts, Sources int
+	LastNS            int64 // the latest time in it
+
+	cells map[int]*cellState
+	begun map[int]Commit // what has no end, by attempt
+	since indexLine      // what came behind the last index, which is at since.At
+}
+
+// Commit is an attempt whose end is in the journal: its rows are safe, whatever happens.
+type Commit struct {
+	Attempt    int    `json:"attempt"`
+	Cell       int    `json:"cell"`
+	Repetition int    `json:"repetition,omitempty"` // 0 for a warm-up launch
+	Warmup     bool   `json:"warmup,omitempty"`
+	Scoring    bool   `json:"scoring,omitempty"`
+	OpenedBy   int    `json:"opened_by,omitempty"`
+	Status     Status `json:"status,omitempty"` // Interrupted: it was cancelled; empty: it has no end
+	Class      Class  `json:"class,omitempty"`
+}
+
+type cellState struct {
+	at        int64 // of its line in the journal
+	size      int   // 0: it was not announced
+	predicted bool
+	judged    bool
+	stopped   bool
+	commits   []Commit
+}
+
+// Cells gives the numbers of the cells that were announced, in order.
+func (s *State) Cells() iter.Seq[int] {
+	return func(yield func(int) bool) {
+		for _, id := range slices.Sorted(maps.Keys(s.cells)) {
+			if s.cells[id].size > 0 && !yield(id) {
+				return
+			}
+		}
+	}
+}
+
+// Announced tells whether a cell is in the journal.
+func (s *State) Announced(cell int) bool { return s.cells[cell] != nil && s.cells[cell].size > 0 }
+
+// Predicted tells whether it was said what the cell's memory will be, and Judged whether that fits.
+func (s *State) Predicted(cell int) bool { return s.cells[cell] != nil && s.cells[cell].predicted }
+
+// Judged tells whether it was said that the cell's memory fits, or that it doesn't.
+func (s *State) Judged(cell int) bool { return s.cells[cell] != nil && s.cells[cell].judged }
+
+// Stopped tells whether the cell's figure was known well enough, so that it is not repeated any more.
+func (s *State) Stopped(cell int) bool { return s.cells[cell] != nil && s.cells[cell].stopped }
+
+// Cell reads a cell as it was announced.
+func (s *State) Cell(id int) (Cell, error) {
+	c := s.cells[id]
+	if c == nil || c.size == 0 {
+		return Cell{}, fault.New(fault.BadRecord, "", "%s: cell %d was never announced", s.Dir, id)
+	}
+	path := filepath.Join(s.Dir, journalFile)
+	f, err := os.Open(path)
+	if err != nil {
+		return Cell{}, notARun(err, s.Dir)
+	}
+	defer f.Close()
+	line := make([]byte, c.size)
+	if _, err := f.ReadAt(line, c.at); err != nil {
+		return Cell{}, notARun(err, s.Dir)
+	}
+	var e entry
+	if err := json.Unmarshal(line, &e); err != nil {
+		return Cell{}, fault.Wrap(fault.BadRecord, err, "", "%s at byte %d", path, c.at)
+	}
+	if e.Cell == nil || e.Cell.ID != id {
+		return Cell{}, fault.New(fault.BadRecord, "", "%s at byte %d: not cell %d's line", path, c.at, id)
+	}
+	return *e.Cell, nil
+}
+
+// Commits gives what is committed of a cell, in the order in which it was begun: warm-up launches, repetitions, and what was tried again.
+func (s *State) Commits(cell int) []Commit {
+	if c := s.cells[cell]; c != nil {
+		return c.commits
+	}
+	return nil
+}
+
+// Committed gives the last attempt that a cell has of a repetition, which counts from 1; false where none is committed.
+func (s *State) Committed(cell, repetition int) (Commit, bool) {
+	for _, c := range slices.Backward(s.Commits(cell)) {
+		if c.Repetition == repetition && !c.Warmup && !c.Scoring {
+			return c, true
+		}
+	}
+	return Commit{}, false
+}
+
+// Warmups is how many warm-up launches of a cell went well.
+func (s *State) Warmups(cell int) (n int) {
+	for _, c := range s.Commits(cell) {
+		if c.Warmup && !c.Scoring && c.Status == OK {
+			n++
+		}
+	}
+	return n
+}

@@ -136,6 +136,13 @@ func TestSamplesBeginWithTheKnownColumns(t *testing.T) {
 const asWriter = "RECORD_TEST_ROOT"
 
 func TestMain(m *testing.M) {
+	if root := os.Getenv(asResumer); root != "" {
+		if err := resumeOrBegin(root); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
 	if root := os.Getenv(asWriter); root != "" {
 		w, err := record.Create(root, record.Meta{Name: "killed", Started: time.Now()}, record.Environment{}, nil)
 		if err != nil {

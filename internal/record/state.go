@@ -84,6 +84,9 @@ func (s *State) Cell(id int) (Cell, error) {
 		return Cell{}, notARun(err, s.Dir)
 	}
 	defer f.Close()
+	if info, err := f.Stat(); err != nil || c.at < 0 || c.size < 0 || int64(c.size) > info.Size() {
+		return Cell{}, fault.New(fault.BadRecord, "", "%s: an index has cell %d where there is no line", path, id)
+	}
 	line := make([]byte, c.size)
 	if _, err := f.ReadAt(line, c.at); err != nil {
 		return Cell{}, notARun(err, s.Dir)

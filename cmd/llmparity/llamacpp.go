@@ -12,6 +12,7 @@ import (
 	"llmparity/internal/engine"
 	"llmparity/internal/fault"
 	"llmparity/internal/plan"
+	"llmparity/internal/record"
 	"llmparity/native/llamacpp"
 )
 
@@ -21,6 +22,8 @@ type llamacppFlags struct {
 	llamaCLI    string
 	threads     int // 0: llama.cpp's default here
 	llama       plan.LlamaCpp
+	slots       int  // generations at a time in a server; 0: one
+	keep        bool // what a prompt left in a slot's cache
 }
 
 // llamacppOptions are the flags that both of llama.cpp's programs heed.
@@ -93,6 +96,7 @@ func (f *llamacppFlags) change(p *plan.Plan, given func(string) bool) {
 
 // follow takes what the plan says.
 func (f *llamacppFlags) follow(p plan.Plan) {
+	f.slots, f.keep = p.Slots, p.Cache == record.CacheOn
 	if p.Threads > 0 {
 		f.threads = p.Threads
 	}
@@ -116,5 +120,5 @@ func (f *llamacppFlags) config(dtype string) llamacpp.Config {
 	l := f.llama
 	return llamacpp.Config{Path: f.llamaServer, CLI: f.llamaCLI, Cache: cache.Dir(os.Getenv), Threads: f.threads, BatchThreads: l.BatchThreads,
 		Batch: l.Batch, UBatch: l.UBatch, KVType: dtype, CacheK: l.CacheTypeK, CacheV: l.CacheTypeV, FlashAttention: l.FlashAttention,
-		NoMmap: l.Mmap == "off", GPULayers: l.GPULayers}
+		NoMmap: l.Mmap == "off", GPULayers: l.GPULayers, Slots: f.slots, PromptCache: f.keep}
 }

@@ -11,6 +11,7 @@ import (
 	"llmparity/internal/cache"
 	"llmparity/internal/engine"
 	"llmparity/internal/plan"
+	"llmparity/internal/record"
 	"llmparity/native/ollama"
 )
 
@@ -18,6 +19,8 @@ import (
 type ollamaFlags struct {
 	ollama  string // the program
 	ollamas plan.Ollama
+	slots   int  // generations at a time; 0: one
+	keep    bool // what a prompt left in the cache
 }
 
 func ollamaKind() engineKind {
@@ -61,6 +64,7 @@ func (f *ollamaFlags) change(p *plan.Plan, given func(string) bool) {
 
 // follow takes what the plan says.
 func (f *ollamaFlags) follow(p plan.Plan) {
+	f.slots, f.keep = p.Slots, p.Cache == record.CacheOn
 	if p.Ollama != nil {
 		f.ollamas = *p.Ollama
 	}
@@ -83,5 +87,5 @@ func (f *ollamaFlags) complete(p *plan.Plan, threads int) {
 
 func (f *ollamaFlags) config(threads int) ollama.Config {
 	return ollama.Config{Path: f.ollama, Cache: cache.Dir(os.Getenv), URL: f.ollamas.URL, Threads: threads, KVType: f.ollamas.KVType,
-		KeepAlive: f.ollamas.KeepAlive, GPU: f.ollamas.GPU}
+		KeepAlive: f.ollamas.KeepAlive, GPU: f.ollamas.GPU, Slots: f.slots, PromptCache: f.keep}
 }

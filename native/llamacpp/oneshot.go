@@ -30,7 +30,10 @@ type OneShot struct {
 }
 
 // NewOneShot makes the engine; nothing is looked for yet.
-func NewOneShot(c Config) *OneShot { return &OneShot{config: c} }
+func NewOneShot(c Config) *OneShot {
+	c.Slots, c.PromptCache = 0, false // a process has one generation, and nothing outlives it
+	return &OneShot{config: c}
+}
 
 // Name is OneShotName.
 func (*OneShot) Name() string { return OneShotName }

@@ -28,6 +28,14 @@ func TestConformance(t *testing.T) {
 	enginetest.Run(t, c)
 }
 
+// With slots, what one slot is held to holds for all of them, and they go on together.
+func TestSlotsConformance(t *testing.T) {
+	c := enginetest.Tiny(t, 16)[1]
+	c.Slots = 3
+	c.New = func(t *testing.T) engine.Engine { return newEngine(t, func(o *Config) { o.Slots = c.Slots }) }
+	enginetest.Run(t, c)
+}
+
 // The same of a server that somebody else started: a real one, for every launch.
 func TestConformanceOfAServerThatRunsAlready(t *testing.T) {
 	c := enginetest.Tiny(t, 16)[1]

@@ -45,6 +45,12 @@ type Config struct {
 	KVType    string // of a server that we start; empty: f16
 	KeepAlive string // how long the model stays after a request, as in 10m, or -1 for ever; empty: for ever in a server of ours, else 15m
 	GPU       bool   // a server that we start may use a GPU; one that runs already does as it likes
+
+	// Slots is how many generations go on at a time, 1 unless set: a server that we start makes a context for each, one that runs already
+	// has as many as its owner gave it, and lets the others wait.
+	Slots int
+	// PromptCache leaves what a prompt put into the cache there for the next that begins alike, as a conversation's turns do.
+	PromptCache bool
 }
 
 // Check refuses what makes no sense.
@@ -72,6 +78,12 @@ func (c Config) Check() error {
 	}
 	return nil
 }
+
+func (c Config) slots() int { return max(1, c.Slots) }
+
+// flushes tells whether another text goes before each prompt, to take what is like it out of the cache. Beside other generations that is
+// not possible: their prompts must begin in other ways.
+func (c Config) flushes() bool { return c.slots() == 1 && !c.PromptCache }
 
 func (c Config) kvType() string {
 	if c.KVType == "" {
@@ -119,7 +131,7 @@ func (*Ollama) Name() string { return Name }
 
 // Caps is what Ollama can do.
 func (o *Ollama) Caps() engine.Caps {
-	c := engine.Caps{Resident: true, PromptCache: true, Requests: 1, Isolation: record.OfLaunch}
+	c := engine.Caps{Resident: true, PromptCache: true, Requests: o.config.slots(), Isolation: record.OfLaunch}
 	if o.config.URL != "" {
 		c.Served, c.Isolation = true, record.OfServer
 	}

@@ -8,19 +8,22 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"llmparity/internal/engine"
 	"llmparity/internal/fault"
+	"llmparity/internal/gguf"
 	"llmparity/internal/record"
 	"llmparity/internal/sample"
 	"llmparity/internal/sample/proc"
+	"llmparity/internal/tiny/reference"
 	"llmparity/native/logs"
 )
 
 // Generate makes room in the cache, which is not timed, and streams the prompt's continuation.
 func (s *session) Generate(outer context.Context, r engine.Request, token func(record.Token)) (record.Usage, error) {
-	free, err := s.turn.Take()
+	free, err := s.turns.Take()
 	if err != nil {
 		return record.Usage{}, err
 	}
@@ -36,25 +39,50 @@ func (s *session) Generate(outer context.Context, r engine.Request, token func(r
 	}
 	g := &generation{client: s.client, token: token, max: r.MaxTokens,
 		body: generate{Model: l.name, Prompt: r.Prompt, Raw: true, KeepAlive: s.keep(), Options: sampling(l.options, r)}}
-	if s.own != nil {
-		s.own.said.forget()
-	}
-	l.fresh = false
-	l.held.Store(-1) // until the end is told
-	l.givenUp.Store(true)
+	s.begin(l)
 	err = g.run(ctx)
-	l.givenUp.Store(err != nil)
 	if err == nil {
-		err = s.check(ctx, l, r, g)
+		err = s.ended(ctx, l, r, g)
+	} else {
+		l.givenUp.Store(true)
 	}
 	if err == nil {
-		l.held.Store(int64(g.held()))
 		return g.usage, nil
 	}
 	if outer.Err() != nil {
 		g.usage.Finish = "cancelled"
 	}
 	return g.usage, s.explain(outer, err, "generating")
+}
+
+// begin is the last before a generation. What the log said of others before it is forgotten, where it is alone.
+func (s *session) begin(l *loaded) {
+	l.held.Store(-1) // until the end is told
+	if s.config.slots() > 1 {
+		return
+	}
+	l.fresh = false
+	if s.own != nil {
+		s.own.said.forget()
+	}
+	l.givenUp.Store(true) // until it has come to its end
+}
+
+// ended looks at a generation that came to its end.
+func (s *session) ended(ctx context.Context, l *loaded, r engine.Request, g *generation) error {
+	s.book.Lock()
+	defer s.book.Unlock()
+	one := s.config.slots() == 1
+	if one {
+		l.givenUp.Store(false)
+	}
+	if err := s.check(ctx, l, r, g); err != nil {
+		return err
+	}
+	if one { // what others left in their slots is not known
+		l.held.Store(int64(g.held()))
+	}
+	return nil
 }
 
 func (s *session) keep() any {
@@ -89,13 +117,15 @@ func (s *session) prepare(ctx context.Context, l *loaded, r engine.Request) erro
 	if r.Prompt == "" {
 		return engine.Fail(record.SetUp, "the prompt is empty: Ollama takes that for a load")
 	}
+	s.book.Lock()
+	defer s.book.Unlock()
 	if err := s.unstick(ctx, l); err != nil {
 		return err
 	}
 	if err := s.room(ctx, l, r); err != nil {
 		return err
 	}
-	if l.fresh {
+	if l.fresh || !s.config.flushes() {
 		return nil
 	}
 	// One token of a text that begins in another way. What it leaves of the prompt in the cache is at most what every prompt begins
@@ -156,6 +186,13 @@ func (s *session) room(ctx context.Context, l *loaded, r engine.Request) error {
 		return nil
 	}
 	n, known := l.counts[r.Prompt]
+	if !known && !s.config.flushes() { // what Ollama counted would be in its cache
+		n, known = l.count(r.Prompt)
+		if !known {
+			return nil // found out at the end
+		}
+		l.counts[r.Prompt] = n
+	}
 	if !known {
 		a, err := s.one(ctx, l, r.Prompt)
 		if err != nil {
@@ -174,6 +211,37 @@ func (s *session) room(ctx context.Context, l *loaded, r engine.Request) error {
 		return tooLong("the prompt of %d tokens and %d tokens to generate do not fit in a context of %d", n, r.MaxTokens, l.context)
 	}
 	return nil
+}
+
+// count counts a prompt's tokens by the vocabulary in the model's file; false where that can't be read.
+func (l *loaded) count(prompt string) (int, bool) {
+	if l.tokens == nil {
+		return 0, false
+	}
+	t, err := l.tokens()
+	if err != nil {
+		return 0, false
+	}
+	return len(t.Prompt(prompt)), true
+}
+
+// vocabulary reads a file's, when it is needed first.
+func vocabulary(m engine.Model) func() (*reference.Tokenizer, error) {
+	if m.Format == record.Served {
+		return nil
+	}
+	return sync.OnceValues(func() (*reference.Tokenizer, error) {
+		f, err := gguf.Open(m.Path)
+		if err != nil {
+			return nil, err
+		}
+		defer f.Close()
+		v, err := f.Vocabulary()
+		if err != nil {
+			return nil, err
+		}
+		return reference.NewTokenizer(v), nil
+	})
 }
 
 func tooLong(format string, args ...any) error {
@@ -243,7 +311,7 @@ func (s *session) cached(l *loaded, u *record.Usage) {
 		return
 	}
 	if told, ok := s.own.said.await(u.PromptTokens); ok {
-		u.CachedTokens = told.used
+		u.CachedTokens = told.used // untold, where the log said it of several prompts of this length
 	} else {
 		l.untold = true
 		s.warn("cache-untold", "Ollama's log does not tell, in words that are known, how many of a prompt's tokens came from its cache")
@@ -260,7 +328,7 @@ func (s *session) crash(err error) error {
 		words := s.own.lastWords()
 		return engine.Fail(logs.ClassOf(words), "Ollama crashed (%s); its last words: %s", s.own.proc.Exit(), words)
 	}
-	gone := s.ended(asRefusal(err) == nil)
+	gone := s.gone(asRefusal(err) == nil)
 	says := slices.ContainsFunc([]string{"error was encountered while running the model", "process has terminated", "no longer running", "unexpected EOF",
 		"connection refused", "connection reset", "POST predict"}, func(w string) bool { return strings.Contains(text, w) })
 	switch {
@@ -273,8 +341,8 @@ func (s *session) crash(err error) error {
 	return engine.Fail(logs.ClassOf(text), "Ollama or its runner crashed: %s", text)
 }
 
-// ended tells whether a process that did the model's work has ended. A connection breaks a moment before that is to be seen.
-func (s *session) ended(wait bool) bool {
+// gone tells whether a process that did the model's work has ended. A connection breaks a moment before that is to be seen.
+func (s *session) gone(wait bool) bool {
 	s.mu.Lock()
 	pids := []int{s.family.root}
 	if s.model != nil {

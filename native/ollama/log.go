@@ -4,6 +4,7 @@ import (
 	"maps"
 	"math"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -20,9 +21,9 @@ type slot struct{ prompt, used int }
 // logReader reads the log of a server that we started, as it is written. The log is for people: what it does not say in the words of one
 // of the versions that are known stays unsaid.
 type logReader struct {
-	slots chan slot // the requests since the channel was last emptied
-
 	mu    sync.Mutex
+	slots []slot        // the requests that were told of and not yet asked for
+	more  chan struct{} // closed with each
 	lines logs.Lines
 	sizes map[string]float64 // bytes
 	boxes map[string]float64 // bytes of buffers that are made anew when they must be larger, by kind and backend
@@ -33,7 +34,7 @@ type logReader struct {
 }
 
 func newLogReader() *logReader {
-	r := &logReader{slots: make(chan slot, 64), sizes: map[string]float64{}, boxes: map[string]float64{}}
+	r := &logReader{more: make(chan struct{}), sizes: map[string]float64{}, boxes: map[string]float64{}}
 	r.lines = logs.Lines{Max: maxLine, Take: r.take}
 	return r
 }
@@ -71,10 +72,10 @@ func (r *logReader) take(line string) {
 		prompt, err := strconv.Atoi(m[1])
 		used, err2 := strconv.Atoi(m[2])
 		if err == nil && err2 == nil && used <= prompt {
-			select {
-			case r.slots <- slot{prompt, used}:
-			default: // nobody has asked for long
-			}
+			r.slots = append(r.slots, slot{prompt, used})
+			r.slots = r.slots[max(0, len(r.slots)-mostSlots):] // nobody has asked for long
+			close(r.more)
+			r.more = make(chan struct{})
 		}
 	} else if cutLine.MatchString(line) {
 		r.cut = true
@@ -126,42 +127,66 @@ func (r *logReader) loaded() said {
 
 // forget empties what was said of requests: the next thing said is of the next request.
 func (r *logReader) forget() {
-	for {
-		select {
-		case <-r.slots:
-			continue
-		default:
-		}
-		break
-	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.cut = false
+	r.slots, r.cut = nil, false
 }
+
+// mostSlots is how much of what nobody asks for is kept.
+const mostSlots = 1024
 
 // logLag is how long the log's line of a request may take to reach us once the request has ended.
 const logLag = time.Second
 
-// await gives what was said of a request by its prompt's number of tokens; 0: whatever comes. What was said of others is passed over.
+// await gives what was said of a request by its prompt's number of tokens; 0: whatever came last. What was said of others is left to them. Of
+// several prompts of one length nobody knows which is which: where they differ, what came from the cache is untold.
 func (r *logReader) await(prompt int) (slot, bool) {
 	late := time.After(logLag)
 	for {
+		told, ok, more := r.find(prompt)
+		if ok {
+			return told, true
+		}
 		select {
-		case told := <-r.slots:
-			if prompt == 0 || told.prompt == prompt {
-				return told, true
-			}
+		case <-more:
 		case <-late:
 			return slot{}, false
 		}
 	}
 }
 
-// wasCut tells whether something was left out of a text since forget.
+// find takes what was said out of the list; more is closed with what is said next.
+func (r *logReader) find(prompt int) (told slot, ok bool, more <-chan struct{}) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if n := len(r.slots); prompt == 0 && n > 0 {
+		told, r.slots = r.slots[n-1], nil
+		return told, true, nil
+	}
+	at := -1
+	for i, s := range r.slots {
+		switch {
+		case s.prompt != prompt:
+		case at < 0:
+			at, told = i, s
+		case s.used != told.used:
+			told.used = record.CacheUntold
+		}
+	}
+	if at < 0 {
+		return slot{}, false, r.more
+	}
+	r.slots = slices.Delete(r.slots, at, at+1)
+	return told, true, nil
+}
+
+// wasCut tells, once, whether something was left out of a text since forget.
 func (r *logReader) wasCut() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.cut
+	cut := r.cut
+	r.cut = false
+	return cut
 }
 
 var (

@@ -123,7 +123,7 @@ func TestTheLogIsRead(t *testing.T) {
 		if n := len(r.slots); n != 2 {
 			t.Fatalf("%s: %d requests, want 2", way, n)
 		}
-		if told := <-r.slots; told != (slot{10, 9}) || r.wasCut() {
+		if told, ok := r.await(10); !ok || told != (slot{10, 9}) || len(r.slots) != 1 || r.wasCut() {
 			t.Errorf("%s: %+v, cut %v", way, told, r.wasCut())
 		}
 		for _, said := range []string{`"truncating input prompt" limit=4`, `"context limit hit - shifting" id=0`} {
@@ -134,6 +134,21 @@ func TestTheLogIsRead(t *testing.T) {
 			if r.forget(); r.wasCut() || len(r.slots) != 0 {
 				t.Error("nothing was forgotten")
 			}
+		}
+	}
+}
+
+// Lines of requests that go on side by side come in any order. Those of one length can't be told apart.
+func TestTheLogTellsRequestsApart(t *testing.T) {
+	r := newLogReader()
+	go func() {
+		for _, s := range []slot{{10, 9}, {20, 5}, {20, 7}, {30, 0}} {
+			_, _ = fmt.Fprintf(r, "time=x level=DEBUG source=cache.go:104 msg=\"loading cache slot\" id=0 cache=15 prompt=%d used=%d remaining=1\n", s.prompt, s.used)
+		}
+	}()
+	for _, want := range []slot{{30, 0}, {20, record.CacheUntold}, {10, 9}, {20, 7}} {
+		if told, ok := r.await(want.prompt); !ok || told != want {
+			t.Errorf("%+v, want %+v", told, want)
 		}
 	}
 }
@@ -235,8 +250,8 @@ func FuzzLog(f *testing.F) {
 				t.Fatalf("%s is %g", name, v)
 			}
 		}
-		for range len(r.slots) {
-			if s := <-r.slots; s.used < 0 || s.used > s.prompt {
+		for _, s := range r.slots {
+			if s.used < 0 || s.used > s.prompt {
 				t.Fatalf("%+v", s)
 			}
 		}

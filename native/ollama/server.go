@@ -67,8 +67,8 @@ func places(dir string, port int) []string {
 // variables are the server's settings, of which its environment tells too.
 func (c Config) variables() []string {
 	s := []string{
-		// One context, of the length that is asked for, of one model, until it is to go.
-		"OLLAMA_NUM_PARALLEL=1", "OLLAMA_MAX_LOADED_MODELS=1", "OLLAMA_KEEP_ALIVE=-1", "OLLAMA_NOPRUNE=1",
+		// A context for each slot, of the length that is asked for, of one model, until it is to go.
+		"OLLAMA_NUM_PARALLEL=" + strconv.Itoa(c.slots()), "OLLAMA_MAX_LOADED_MODELS=1", "OLLAMA_KEEP_ALIVE=-1", "OLLAMA_NOPRUNE=1",
 		// Its log tells what came from the cache, and how large the buffers are: some lines a request, none a token.
 		"OLLAMA_DEBUG=1",
 	}

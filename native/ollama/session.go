@@ -17,6 +17,7 @@ import (
 	"llmparity/internal/record"
 	"llmparity/internal/sample"
 	"llmparity/internal/sample/proc"
+	"llmparity/internal/tiny/reference"
 	"llmparity/native/logs"
 )
 
@@ -35,9 +36,10 @@ type session struct {
 
 	version, path, sha256 string
 
-	life context.Context // ends with Close
-	end  context.CancelFunc
-	turn engine.Turn
+	life  context.Context // ends with Close
+	end   context.CancelFunc
+	turns engine.Turns
+	book  sync.Mutex // guards what is noted of prompts, by generations that go on side by side
 
 	family family // the server and its runners, as far as they are seen
 
@@ -54,10 +56,11 @@ type loaded struct {
 	context   int      // tokens that a prompt and its continuation may come to; 0: not known
 	longest   int      // that it was made for; 0: not told
 	options   map[string]any
-	dtype     string             // of the weights
-	before    bool               // it was in memory before it was asked for
-	runner    atomic.Int64       // the runner's pid; 0: not seen
-	counts    map[string]int     // tokens of prompts that are known
+	dtype     string         // of the weights
+	before    bool           // it was in memory before it was asked for
+	runner    atomic.Int64   // the runner's pid; 0: not seen
+	counts    map[string]int // tokens of prompts that are known
+	tokens    func() (*reference.Tokenizer, error)
 	fresh     bool               // nothing lies in its cache
 	held      atomic.Int64       // tokens in the cache; -1: not known
 	givenUp   atomic.Bool        // the last generation did not come to its end, as far as is known
@@ -73,7 +76,7 @@ func (o *Ollama) Open(ctx context.Context, p engine.Probe) (engine.Session, erro
 	if err := o.config.Check(); err != nil {
 		return nil, setUp(err)
 	}
-	s := &session{config: o.config, probe: p, stuck: stuck}
+	s := &session{config: o.config, probe: p, stuck: stuck, turns: engine.Turns{Most: o.config.slots()}}
 	s.life, s.end = context.WithCancel(context.Background())
 	open := o.start
 	if o.config.URL != "" {
@@ -167,7 +170,7 @@ func (s *session) Load(outer context.Context, m engine.Model) error {
 	ctx, done := s.within(outer)
 	defer done()
 	l := &loaded{name: m.Name, context: m.Context, options: s.options(), counts: map[string]int{}, burst: map[string]bool{},
-		slowest: map[string]float64{}, suspected: map[string]bool{}, fresh: s.own != nil}
+		slowest: map[string]float64{}, suspected: map[string]bool{}, fresh: s.own != nil, tokens: vocabulary(m)}
 	begin := time.Now()
 	digest, err := s.provide(ctx, m, l)
 	if err != nil {
@@ -252,6 +255,9 @@ func (s *session) loaded(ctx context.Context, l *loaded, digest string) error {
 	if room != l.context {
 		s.warn("context-differs", "Ollama was asked for a context of %d tokens and made one of %d", l.context, room)
 		l.context = room
+	}
+	if n := s.config.slots(); r.parallel > 0 && r.parallel < n {
+		s.warn("slots-differ", "%d generations were to go on at a time, and Ollama does %d: the others wait in its own queue", n, r.parallel)
 	}
 	s.device(ctx, l)
 	s.probe.Event(record.Event{At: time.Now(), Engine: s.describe(l, r, digest)})

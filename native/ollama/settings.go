@@ -13,7 +13,7 @@ func (o *Ollama) Settings(m engine.Model) map[string]string {
 	if o.config.URL != "" {
 		return map[string]string{"weights_dtype": m.DType}
 	}
-	s := map[string]string{"weights_dtype": m.DType, "kv_dtype": o.config.kvType(), "parallel": "1", "flash_attention": "off", "mmap": "off"}
+	s := map[string]string{"weights_dtype": m.DType, "kv_dtype": o.config.kvType(), "parallel": strconv.Itoa(o.config.slots()), "flash_attention": "off", "mmap": "off"}
 	if o.config.kvType() != "f16" {
 		s["flash_attention"] = "on" // a quantised cache takes it
 	}

@@ -108,7 +108,12 @@ func (s *session) describe(l *loaded, r runner, digest string) *record.EngineInf
 		parts["runner"] = strings.Join(r.args, " ")
 	}
 	cached := "on, with another text before each prompt, which takes it out of a cache of Ollama's default policy; how many tokens still come from it is not told"
-	if s.own != nil {
+	switch {
+	case !s.config.flushes() && s.own != nil:
+		cached = "on; the tokens that come from it are told by the log"
+	case !s.config.flushes():
+		cached = "on; how many tokens come from it is not told"
+	case s.own != nil:
 		cached = "on, with another text before each prompt; the tokens that still come from it are told by the log"
 	}
 	return &record.EngineInfo{Name: Name, Version: s.version, Path: s.path, SHA256: s.sha256, Parts: parts, Args: s.args(), Policy: map[string]string{

@@ -34,7 +34,12 @@ func execute(args []string, stdout, stderr io.Writer) int {
 		return 0
 	}
 	fmt.Fprintln(stderr, "llmparity:", fault.OneLine(err.Error()))
-	if cause := context.Cause(ctx); ctx.Err() != nil {
+	return exitCode(ctx, err)
+}
+
+// exitCode is what a command that ended with err exits with.
+func exitCode(ctx context.Context, err error) int {
+	if cause := context.Cause(ctx); err != nil && ctx.Err() != nil {
 		return fault.Code(cause) // whatever broke off because of the signal
 	}
 	return fault.Code(err)
@@ -49,6 +54,8 @@ func root() *cobra.Command {
   llmparity run             the tiny built-in model in both engines: measured, compared, reported
   llmparity report DIR      render a run again
   llmparity compare DIR...  runs beside each other
+  llmparity gate DIR        whether a run keeps to its limits, and is no worse than a baseline
+  llmparity baseline        keep runs that others are held against
   llmparity watch           the memory of any processes, by name, by pid, or of a command, as rows
   llmparity ollama          one text in Ollama, and what it took
   llmparity llamacpp        one text in llama.cpp, and what it took
@@ -78,7 +85,7 @@ architecture, 18 prompt too long, 19 folder not writable, 20 disk full, 21 unkno
 	c.SetFlagErrorFunc(usage)
 	c.AddCommand(runCommand(), reportCommand(), compareCommand(), modelCommand(), watchCommand(), ollamaCommand(), llamacppCommand(),
 		estimateCommand(), compareEstimatesCommand(), validateCommand(), doctorCommand())
-	c.AddCommand(truthCommand(), allocateCommand(), schemaCommand())
+	c.AddCommand(truthCommand(), allocateCommand(), schemaCommand(), gateCommand(), baselineCommand())
 	return c
 }
 

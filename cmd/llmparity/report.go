@@ -33,6 +33,9 @@ func reportCommand() *cobra.Command {
 			}
 			defer frugal()()
 			result := compare.Runs(r)
+			if result.Gate, err = gated(args[0]); err != nil {
+				return err
+			}
 			if as.given() {
 				if err := as.write(c, out, result, r); err != nil {
 					return err

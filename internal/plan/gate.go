@@ -101,7 +101,7 @@ func (g *Gate) LevelOf(own GateLevel) GateLevel {
 // ParseGate reads a file of thresholds: what stands below `gate:` in a plan, with or without that word. file names it in errors, which carry
 // the line.
 func ParseGate(text []byte, file string) (*Gate, error) {
-	g, err := decodeGate(text)
+	g, err := decodeGate(text, false)
 	if err != nil {
 		return nil, yamlFault(err, file)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/parser"
 
+	"llmparity/internal/fault"
 	"llmparity/internal/nearest"
 )
 
@@ -18,8 +19,21 @@ func gateFields() []string {
 	return []string{"level", "failed", "gone", "unknown", "baseline", "vs_baseline", "parity"}
 }
 
-// decodeGate reads a gate that stands alone. It survives the parser, which panics on some documents that nobody writes by hand.
-func decodeGate(text []byte) (g *Gate, err error) {
+// GateIn reads the gate of a plan's text alone, whatever else stands there; nil where it has none.
+func GateIn(text []byte, file string) (*Gate, error) {
+	g, err := decodeGate(text, true)
+	if err != nil {
+		return nil, yamlFault(err, file)
+	}
+	if err := g.Validate(); err != nil {
+		return nil, fault.Wrap(fault.Usage, err, "", "%s", file)
+	}
+	return g, nil
+}
+
+// decodeGate reads a gate that stands alone, or below its word in a plan. It survives the parser, which panics on some documents that nobody
+// writes by hand.
+func decodeGate(text []byte, inPlan bool) (g *Gate, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = errors.New("this YAML can't be read: write plain lists and values, without tags")
@@ -33,8 +47,18 @@ func decodeGate(text []byte) (g *Gate, err error) {
 		return nil, errors.New("one document is wanted, such as `peak_pss_mb: {max: 900}`")
 	}
 	body := file.Docs[0].Body
-	if m, ok := body.(*ast.MappingNode); ok && len(m.Values) == 1 && m.Values[0].Key.String() == "gate" {
-		body = m.Values[0].Value
+	fields, err := mapping(body, "a gate such as `peak_pss_mb: {max: 900}`")
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range fields {
+		if f.Key.GetToken().Value == "gate" && (inPlan || len(fields) == 1) {
+			body, inPlan = f.Value, false
+			break
+		}
+	}
+	if inPlan {
+		return nil, nil
 	}
 	g = &Gate{}
 	return g, g.UnmarshalYAML(body)

@@ -1,0 +1,286 @@
+// Package baseline keeps runs that others are held against: a copy of what is read of a run's folder, under a name, with the hash of all its
+// files. A run's folder may be removed then, and a baseline can be carried to another machine or kept in a cache of a CI.
+//
+// A name is a small file, which is written in one step, that says which copy it stands for: a baseline is there as a whole or not at all, and
+// one that takes another's place does so at once. It can't tell whether a run is fit to be a baseline; whoever saves one looks at it first.
+package baseline
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"llmparity/internal/fault"
+	"llmparity/internal/record"
+	"llmparity/internal/whole"
+)
+
+// Schema identifies the layout of a baseline's file.
+const Schema = "llmparity.baseline/1"
+
+// Default is the store where none is named, in the current folder.
+var Default = filepath.Join(".llmparity", "baselines")
+
+// Baseline is a run that is kept under a name.
+type Baseline struct {
+	Schema  string    `json:"schema"`
+	Name    string    `json:"name"`
+	Run     string    `json:"run"`     // the plan's name
+	Started time.Time `json:"started"` // when it was measured
+	Saved   time.Time `json:"saved"`
+	From    string    `json:"from"`   // the folder that it was copied from
+	SHA256  string    `json:"sha256"` // of the names and contents of all files
+	Files   int       `json:"files"`
+	Bytes   int64     `json:"bytes"`
+	Folder  string    `json:"folder"` // of the copy, beside this file
+	// Dir is the copy as a path.
+	Dir string `json:"-"`
+}
+
+// Store is a folder of baselines.
+type Store struct{ Dir string }
+
+var nameForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$`)
+
+const suffix = ".json"
+
+// CheckName says what is wrong with a name.
+func CheckName(name string) error {
+	if !nameForm.MatchString(name) || strings.HasSuffix(name, suffix) {
+		return fault.New(fault.Usage, "use up to 100 letters, digits, dots, dashes and underscores, such as main",
+			"a baseline can't be called %q, which becomes a file's name", name)
+	}
+	return nil
+}
+
+// Save keeps a copy of a run under a name. One that is there already is replaced on request alone.
+func (s Store) Save(name string, run *record.Run, replace bool) (Baseline, error) {
+	if err := CheckName(name); err != nil {
+		return Baseline{}, err
+	}
+	old, err := s.Get(name)
+	switch there := err == nil || !errors.Is(err, fs.ErrNotExist); {
+	case there && !replace:
+		return Baseline{}, fault.New(fault.Usage, "give --replace, or another name", "there is a baseline %s in %s", name, s.Dir)
+	case err != nil:
+		old = Baseline{} // broken, or none
+	}
+	aside, err := whole.NewFolder(s.Dir)
+	if err != nil {
+		return Baseline{}, s.unwritten(err)
+	}
+	defer aside.Remove()
+	copied := filepath.Join(aside.Path, "run")
+	b := Baseline{Schema: Schema, Name: name, Run: run.Meta.Name, Started: run.Meta.Started, Saved: time.Now().UTC().Truncate(time.Second), From: run.Dir}
+	if err := copyRun(run.Dir, copied); err != nil {
+		return Baseline{}, s.unwritten(err)
+	}
+	if err := b.digest(copied); err != nil {
+		return Baseline{}, s.unwritten(err)
+	}
+	b.Folder = folder(b)
+	b.Dir = filepath.Join(s.Dir, b.Folder)
+	if there := (&Baseline{}); there.digest(b.Dir) != nil || there.SHA256 != b.SHA256 { // else the same is there already
+		if err := errors.Join(os.RemoveAll(b.Dir), os.Rename(copied, b.Dir)); err != nil {
+			return Baseline{}, s.unwritten(err)
+		}
+	}
+	err = whole.Write(filepath.Join(s.Dir, name+suffix), func(w io.Writer) error {
+		e := json.NewEncoder(w)
+		e.SetIndent("", "  ")
+		return e.Encode(b)
+	})
+	if err != nil {
+		return Baseline{}, s.unwritten(err)
+	}
+	if old.Folder != "" && old.Folder != b.Folder {
+		_ = os.RemoveAll(old.Dir) // nothing leads to it any more
+	}
+	return b, nil
+}
+
+// folder is what a baseline's copy is called.
+func folder(b Baseline) string { return b.Name + "-" + b.SHA256[:12] }
+
+func (s Store) unwritten(err error) error {
+	if fault.NoSpace(err) {
+		return fault.Wrap(fault.DiskFull, err, "free some space, or name another folder with --store", "can't write into %s", s.Dir)
+	}
+	return fault.Wrap(fault.Unwritable, err, "name another folder with --store", "can't write into %s", s.Dir)
+}
+
+// rendered tells what is made of a record, and can be made again: reports, summaries, profiles.
+func rendered(name string) bool {
+	return name == "gate.json" || name == "summary.csv" || strings.HasPrefix(name, "profile-") ||
+		slices.Contains([]string{".html", ".png", ".svg", ".pdf", ".parquet", ".lock"}, filepath.Ext(name))
+}
+
+// copyRun copies the files of a run's folder; what lies in folders below it is logs, which nobody reads.
+func copyRun(from, to string) error {
+	if err := os.Mkdir(to, 0o755); err != nil {
+		return err
+	}
+	entries, err := os.ReadDir(from)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if !e.Type().IsRegular() || rendered(e.Name()) {
+			continue
+		}
+		if err := copyFile(filepath.Join(from, e.Name()), filepath.Join(to, e.Name())); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func copyFile(from, to string) (err error) {
+	in, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	out, err := os.OpenFile(to, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, out.Close()) }()
+	if _, err = io.Copy(out, in); err != nil {
+		return err
+	}
+	return out.Sync() // before a name leads to it
+}
+
+// digest hashes all files of a copy, in the order of their names.
+func (b *Baseline) digest(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	all := sha256.New()
+	b.Files, b.Bytes = 0, 0
+	for _, e := range entries {
+		one := sha256.New()
+		file, err := os.Open(filepath.Join(dir, e.Name()))
+		if err != nil {
+			return err
+		}
+		n, err := io.Copy(one, file)
+		if err = errors.Join(err, file.Close()); err != nil {
+			return err
+		}
+		fmt.Fprintf(all, "%q %d %x\n", e.Name(), n, one.Sum(nil))
+		b.Files, b.Bytes = b.Files+1, b.Bytes+n
+	}
+	b.SHA256 = hex.EncodeToString(all.Sum(nil))
+	return nil
+}
+
+// Get finds a baseline by its name; fs.ErrNotExist where there is none.
+func (s Store) Get(name string) (Baseline, error) {
+	if err := CheckName(name); err != nil {
+		return Baseline{}, err
+	}
+	path := filepath.Join(s.Dir, name+suffix)
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return Baseline{}, fault.Wrap(fault.Usage, fs.ErrNotExist, s.offer(), "there is no baseline %s in %s", name, s.Dir)
+	}
+	var b Baseline
+	if err == nil {
+		err = json.Unmarshal(text, &b)
+	}
+	switch {
+	case err != nil:
+	case b.Schema != Schema:
+		err = fmt.Errorf("its schema is %q, this version reads %s", b.Schema, Schema)
+	case b.Name != name || len(b.SHA256) != 2*sha256.Size || b.Folder != folder(b):
+		err = errors.New("it is not what `llmparity baseline save` wrote")
+	}
+	if err != nil {
+		return Baseline{}, fault.Wrap(fault.BadRecord, err, "save it again with --replace, or remove it", "the baseline %s can't be read", path)
+	}
+	b.Dir = filepath.Join(s.Dir, b.Folder)
+	return b, nil
+}
+
+// offer says which baselines there are.
+func (s Store) offer() string {
+	var names []string
+	if all, err := s.List(); err == nil {
+		for _, b := range all {
+			names = append(names, b.Name)
+		}
+	}
+	if len(names) == 0 {
+		return "`llmparity baseline save NAME DIR` makes one"
+	}
+	return "there are: " + strings.Join(names, ", ")
+}
+
+// Open finds a baseline and makes sure that its files are those that were saved.
+func (s Store) Open(name string) (Baseline, error) {
+	b, err := s.Get(name)
+	if err != nil {
+		return Baseline{}, err
+	}
+	now := Baseline{}
+	if err := now.digest(b.Dir); err != nil {
+		return Baseline{}, fault.Wrap(fault.BadRecord, err, "save it again with --replace", "the baseline %s can't be read", name)
+	}
+	if now.SHA256 != b.SHA256 {
+		return Baseline{}, fault.New(fault.BadRecord, "save it again with --replace",
+			"the files of the baseline %s in %s are not those that were saved: their hash is %.12s, and was %.12s", name, b.Dir, now.SHA256, b.SHA256)
+	}
+	return b, nil
+}
+
+// List gives all baselines in the order of their names. Broken ones are an error that names the first.
+func (s Store) List() ([]Baseline, error) {
+	entries, err := os.ReadDir(s.Dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fault.Wrap(fault.BadRecord, err, "name another folder with --store", "%s can't be read", s.Dir)
+	}
+	out := []Baseline{}
+	for _, e := range entries {
+		name, ok := strings.CutSuffix(e.Name(), suffix)
+		if !ok || !e.Type().IsRegular() || !nameForm.MatchString(name) {
+			continue
+		}
+		b, err := s.Get(name)
+		if err != nil {
+			return out, err
+		}
+		out = append(out, b)
+	}
+	return out, nil
+}
+
+// Remove removes a baseline: first its name, then its copy.
+func (s Store) Remove(name string) error {
+	b, err := s.Get(name)
+	if err != nil && fault.Code(err) != int(fault.BadRecord) {
+		return err
+	}
+	if err := os.Remove(filepath.Join(s.Dir, name+suffix)); err != nil {
+		return s.unwritten(err)
+	}
+	if b.Folder == "" {
+		return nil // broken: nobody knows which was its copy
+	}
+	if err := os.RemoveAll(b.Dir); err != nil {
+		return s.unwritten(err)
+	}
+	return nil
+}

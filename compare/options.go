@@ -101,22 +101,23 @@ func deviceClass(c *Cell) string {
 	return string(c.Device.Class)
 }
 
-// runName tells runs apart: by their names where these differ, else by their folders, else by their place.
+// runName tells runs apart: by their names where these differ, else by so much of the ends of their folders as does, else by their place.
 func (r *Result) runName(run int) string {
-	same := func(of func(Run) string) bool {
-		for i, other := range r.Runs {
-			if i != run && of(other) == of(r.Runs[run]) {
-				return true
-			}
+	var folders []string // of other runs with the name
+	for i, other := range r.Runs {
+		if i != run && other.Name == r.Runs[run].Name {
+			folders = append(folders, other.Dir)
 		}
-		return false
 	}
-	name, dir := func(x Run) string { return x.Name }, func(x Run) string { return x.Dir }
-	switch {
-	case !same(name):
+	if len(folders) == 0 {
 		return r.Runs[run].Name
-	case !same(dir):
-		return r.Runs[run].Dir
+	}
+	parts := strings.Split(r.Runs[run].Dir, "/")
+	for n := len(parts) - 1; n >= 0; n-- {
+		end := strings.Join(parts[n:], "/")
+		if end != "" && !slices.ContainsFunc(folders, func(dir string) bool { return dir == end || strings.HasSuffix(dir, "/"+end) }) {
+			return end
+		}
 	}
 	return fmt.Sprintf("%s #%d", r.Runs[run].Name, run+1)
 }

@@ -10,57 +10,6 @@ import (
 	"llmparity/internal/record"
 )
 
-// comparability says in plain words what may be compared with what.
-func (r *Result) comparability() []string {
-	out := []string{}
-	switch {
-	case len(r.Cells) == 0:
-		return append(out, "There is nothing to compare: no cell was begun.")
-	case len(r.engines()) == 1 && len(r.Comparisons) == 0:
-		out = append(out, fmt.Sprintf("There is one engine here, %s, and nothing to compare it with.", r.Cells[0].Spec.Engine))
-	}
-	out = append(out, r.libraryWords()...)
-	ratios, unlike := 0, 0
-	for _, c := range r.Comparisons {
-		switch {
-		case c.Refused != "":
-			out = appendNew(out, c.Refused)
-		case len(c.Different) > 0:
-			unlike++
-			out = appendNew(out, fmt.Sprintf("%s and %s are not alike, and are set against each other because that was asked for: %s.",
-				r.Cells[c.A].Label, r.Cells[c.B].Label, strings.Join(c.Different, "; ")))
-		default:
-			ratios++
-		}
-		for _, caveat := range c.Caveats {
-			out = appendNew(out, fmt.Sprintf("%s against %s: %s.", r.Cells[c.A].Label, r.Cells[c.B].Label, caveat))
-		}
-	}
-	if ratios > 0 {
-		out = append(out, "Ratios are given where both sides had the same model, prompt and request, on the same class of "+
-			"device.")
-	}
-	if unlike > 0 {
-		out = append(out, "Ratios of what is not alike are marked wherever they stand: they say as much about what differs as about the "+
-			"engines.")
-	}
-	if with, without := r.baselines(); len(with) > 0 && len(without) > 0 {
-		out = append(out, fmt.Sprintf("Increases mean different things: %s had no process before the load, so its increase "+
-			"is its whole peak; "+
-			"that of %s is what came on top of an engine that was already there.",
-			strings.Join(without, ", "), strings.Join(with, ", ")))
-	}
-	if who := r.foreigners(); len(who) > 0 {
-		out = append(out, strings.Join(who, "; ")+": rows that another program wrote, which tell neither model nor prompt nor device: no ratio "+
-			"is drawn from them unless it is asked for (--allow-different), and they are shown beside the others for a reader who knows what they are.")
-	}
-	if lonely := r.lonely(); len(lonely) > 0 && len(r.engines()) > 1 {
-		out = append(out, fmt.Sprintf("%s: not compared, because no other engine ran the same model with the same prompt.",
-			strings.Join(lonely, "; ")))
-	}
-	return out
-}
-
 func appendNew(list []string, s string) []string {
 	if slices.Contains(list, s) {
 		return list

@@ -1,0 +1,57 @@
+package compare_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"llmparity/compare"
+	"llmparity/compare/comparetest"
+	"llmparity/internal/record"
+)
+
+// With thirty cells there are hundreds of pairs: what holds for many is said once, what holds for one is still there, by its name.
+func TestWhatHoldsForManyPairsIsSaidOnce(t *testing.T) {
+	var engines []comparetest.Engine
+	for i := range 15 {
+		for _, e := range []comparetest.Engine{comparetest.Browser(1), comparetest.Native(1)} {
+			e.Cell.ID, e.Cell.MaxTokens, e.Cell.Model.Context = len(engines), 8+8*i, 1024
+			e.Info.Policy["batch"] = fmt.Sprint(128 * (i + 1))
+			if e.Cell.Engine == "llamacpp" {
+				e.Info.Policy["mmap"] = "on"
+				e.Info.Policy["batch"] = "2048"
+			}
+			engines = append(engines, e)
+		}
+	}
+	engines[7].Failing = map[int]record.Class{1: record.OOM}
+	res := compare.Runs(comparetest.Run(t, "many", engines...))
+	if len(res.Comparisons) != 15*15 {
+		t.Fatalf("%d pairs", len(res.Comparisons))
+	}
+	said := strings.Join(res.Comparability, "\n")
+	if len(res.Comparability) > 12 || len(said) > 4000 {
+		t.Errorf("%d lines, %d letters:\n%s", len(res.Comparability), len(said), said)
+	}
+	for _, want := range []string{"Not compared, webllm against llamacpp in 210 pairs of cells: max_tokens differs.",
+		"No ratio, webllm against llamacpp in 14 pairs of cells: webllm computed on a software adapter",
+		"No ratio for webllm, 32 tokens and llamacpp, 32 tokens: no launch of llamacpp, 32 tokens counts.",
+		"llamacpp says, and webllm does not: mmap is on; threads is 1.", "webllm against llamacpp in 15 pairs of cells: batch differs in 15 of them (128, 256, 384, 512, 640, 768 and 10 more)"} {
+		if !strings.Contains(said, want) {
+			t.Errorf("no %q in\n%s", want, said)
+		}
+	}
+}
+
+// Runs with one name are told apart by no more of their folders than that takes.
+func TestRunsOfOneNameAreToldApartByTheEndsOfTheirFolders(t *testing.T) {
+	a, b, c := comparetest.Run(t, "same", comparetest.Native(1)), comparetest.Run(t, "same", comparetest.Native(1)), comparetest.Run(t, "other", comparetest.Native(1))
+	a.Dir, b.Dir, c.Dir = "/long/way/to/monday/latest", "/long/way/to/tuesday/latest", "/long/way/to/other"
+	var got []string
+	for _, f := range compare.Runs(a, b, c).Families {
+		got = append(got, f.A+" | "+f.B)
+	}
+	if want := "monday/latest | tuesday/latest"; len(got) != 2 || got[0] != want || got[1] != "monday/latest | other" {
+		t.Errorf("%q, want %q first", got, want)
+	}
+}

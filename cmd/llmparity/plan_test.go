@@ -171,7 +171,7 @@ func TestPlansAndFlagsThatMakeNoSense(t *testing.T) {
 		kind fault.Kind
 		want string
 	}{
-		{strings.TrimPrefix(whole, "name: p\n"), nil, fault.Usage, "name is missing"},
+		{strings.Replace(whole, "prompts: [the]\n", "", 1), nil, fault.Usage, "prompts: there is none"},
 		{whole + "kernels: fast\n", nil, fault.Usage, "plan.yaml line 9: kernels"},
 		{whole + "model_lib: x.wasm\n", []string{"--kernels", "gpu"}, fault.Usage, "model_lib"},
 		{whole + "webllm_bundle: none.js\n", nil, fault.NoBundle, "none.js"},

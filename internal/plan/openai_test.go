@@ -38,9 +38,9 @@ func TestAServerInAPlan(t *testing.T) {
 		t.Errorf("%v: a plan without a server has one: %+v", err, p.OpenAI)
 	}
 	for section, want := range map[string]string{
-		"openai:\n  api: chat\n":                       "p.yaml: openai.url: no server is named",
+		"openai:\n  api: chat\n":                       "p.yaml line 11: openai.url: no server is named",
 		"openai:\n  url: http://x\n  api: chatter\n":   `p.yaml line 13: openai.api: "chatter", use completions or chat`,
-		"openai:\n  url: http://x\n  key: sk-secret\n": "p.yaml line 13: unknown field",
+		"openai:\n  url: http://x\n  key: sk-secret\n": "p.yaml line 13: openai.key: unknown field",
 	} {
 		if _, err := plan.Parse([]byte(asked+section), "p.yaml"); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", section, err, want)

@@ -7,13 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"reflect"
-	"regexp"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
 
 	"llmparity/internal/fault"
 )
@@ -23,7 +23,7 @@ type Plan struct {
 	Name        string   `yaml:"name"`
 	Engines     []string `yaml:"engines,flow"`
 	Model       string   `yaml:"model,omitempty"` // tiny, the path of a GGUF file or of a package, an id of WebLLM's catalogue
-	Prompts     []string `yaml:"prompts"`
+	Prompts     []string `yaml:"prompts,omitempty"`
 	Sources     []Source `yaml:"-"` // prompts that are not texts; written among prompts, after them
 	MaxTokens   int      `yaml:"max_tokens,omitempty"`
 	Temperature float64  `yaml:"temperature"`
@@ -64,6 +64,7 @@ type Plan struct {
 	Exclude    []Cells  `yaml:"exclude,omitempty"`
 	Traffic    *Traffic `yaml:"traffic,omitempty"`
 	Deployment `yaml:",inline"`
+	Gate       *Gate `yaml:"gate,omitempty"`
 
 	OpenAI   *OpenAI   `yaml:"openai,omitempty"`
 	Ollama   *Ollama   `yaml:"ollama,omitempty"`
@@ -85,11 +86,15 @@ type Warmup struct {
 // Duration is written as in 90s or 3m.
 type Duration time.Duration
 
-// UnmarshalYAML reads a duration with its unit.
-func (d *Duration) UnmarshalYAML(text []byte) error {
-	v, err := time.ParseDuration(strings.Trim(strings.TrimSpace(string(text)), `"'`))
+// read takes a duration with its unit.
+func (d *Duration) read(_ *reader, n ast.Node, path string) error {
+	text, ok := single(n)
+	if !ok {
+		return mistyped(n, path, "a duration such as 90s or 3m")
+	}
+	v, err := time.ParseDuration(strings.TrimSpace(text))
 	if err != nil {
-		return fmt.Errorf("%q is not a duration such as 90s or 3m", strings.TrimSpace(string(text)))
+		return wrong(n, path, "%.60q is not a duration such as 90s or 3m", text)
 	}
 	*d = Duration(v)
 	return nil
@@ -98,163 +103,82 @@ func (d *Duration) UnmarshalYAML(text []byte) error {
 // MarshalYAML writes the duration with its unit.
 func (d Duration) MarshalYAML() ([]byte, error) { return []byte(time.Duration(d).String()), nil }
 
-// Parse reads a plan. file names it in errors, which carry the line.
+// Parse reads a plan. file names it in errors, which carry the line, and gives it a name where it has none.
 func Parse(text []byte, file string) (Plan, error) {
-	p, err := decode(text)
+	d := document{Plan: Plan{Context: Unsaid, Warmup: Warmup{Launches: 1, Tokens: 8}, Repetitions: 6, Timeout: Duration(3 * time.Minute)}}
+	lines, err := decode(text, &d)
 	if err != nil {
 		return Plan{}, yamlFault(err, file)
 	}
+	p := d.plan()
+	if _, said := lines["name"]; !said {
+		p.Name = fileName(file)
+	}
+	if _, said := lines["engines"]; !said && slices.ContainsFunc(p.Models, func(g Group) bool { return len(g.Engines) == 0 }) {
+		p.Engines = []string{webllm, llamacpp}
+	}
 	if err := p.Validate(); err != nil {
-		return Plan{}, fault.Wrap(fault.Usage, err, "", "%s", file+line(text, err))
+		return Plan{}, fault.Wrap(fault.Usage, err, "", "%s", file+place(lines, err))
 	}
 	return p, nil
 }
 
-// line is where the field is that an error of Validate begins with; empty where it isn't there, or not on a line of its own.
-func line(text []byte, err error) string {
-	field, _, _ := strings.Cut(err.Error(), ":")
-	parts := strings.Split(field, ".")
-	form := `(?m)^` + strings.Repeat(`[ \t]+`, len(parts)-1) + regexp.QuoteMeta(parts[len(parts)-1]) + `[ \t]*:`
-	at := regexp.MustCompile(form).FindIndex(text)
-	if at == nil {
-		return ""
-	}
-	return fmt.Sprintf(" line %d", 1+strings.Count(string(text[:at[0]]), "\n"))
+// document is a plan as it is written.
+type document struct {
+	Plan    `yaml:",inline"`
+	Prompts prompts `yaml:"prompts"`
 }
 
-// decode survives the parser, which panics on some documents that nobody writes by hand, such as a list with an unknown tag.
-func decode(text []byte) (p Plan, err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			err = errors.New("this YAML can't be read: write plain lists and values, without tags")
+// plan is what was meant, in the words of here.
+func (d *document) plan() Plan {
+	p := d.Plan
+	p.Prompts, p.Sources = d.Prompts.texts, d.Prompts.sources
+	p.DType, p.KVDType = dtype(p.DType), dtype(p.KVDType)
+	p.Axes.rename()
+	for i := range p.Models {
+		p.Models[i].rename()
+	}
+	return p
+}
+
+func (x *Axes) rename() {
+	for _, list := range [][]string{x.DTypes, x.KVDTypes} {
+		for i, text := range list {
+			list[i] = dtype(text)
 		}
-	}()
-	p.Context = Unsaid
-	err = yaml.UnmarshalWithOptions(text, &p, yaml.Strict())
-	return p, err
+	}
+}
+
+// fileName makes a plan's name of its file's; empty where that can't be one.
+func fileName(file string) string {
+	name := strings.TrimSuffix(strings.TrimSuffix(filepath.Base(file), ".yaml"), ".yml")
+	if !nameForm.MatchString(name) {
+		return ""
+	}
+	return name
+}
+
+// place is the line of the field that an error of Validate begins with, or of the nearest that holds it; empty where there is none.
+func place(lines map[string]int, err error) string {
+	path, _, _ := strings.Cut(err.Error(), ":")
+	for path != "" {
+		if n := lines[path]; n > 0 {
+			return fmt.Sprintf(" line %d", n)
+		}
+		path = path[:max(strings.LastIndexAny(path, ".["), 0)]
+	}
+	return ""
 }
 
 // yamlFault makes one line of the parser's answer, which draws the source beneath it.
 func yamlFault(err error, file string) error {
 	var at yaml.Error
 	if errors.As(err, &at) && at.GetToken() != nil && at.GetToken().Position != nil {
-		what := at.GetMessage()
-		var kind *yaml.TypeError
-		if errors.As(err, &kind) && kind.DstType != nil {
-			what = fmt.Sprintf("%q stands where %s is wanted", kind.Token.Value, wanted(kind.DstType))
-			if strings.Contains("[{-:", kind.Token.Value) { // how a list or a group begins
-				what = fmt.Sprintf("%s is wanted", wanted(kind.DstType))
-			}
-		}
+		what, _, _ := strings.Cut(at.GetMessage(), "\n")
 		return fault.New(fault.Usage, "", "%s line %d: %s", file, at.GetToken().Position.Line, what)
 	}
 	first, _, _ := strings.Cut(err.Error(), "\n")
 	return fault.New(fault.Usage, "", "%s: %s", file, first)
-}
-
-// wanted says of a field's type what may stand there.
-func wanted(t reflect.Type) string {
-	switch k := t.Kind(); {
-	case k == reflect.Pointer:
-		return wanted(t.Elem())
-	case k == reflect.Bool:
-		return "true or false"
-	case k >= reflect.Int && k <= reflect.Uint64:
-		return "a whole number"
-	case k == reflect.Float32 || k == reflect.Float64:
-		return "a number"
-	case k == reflect.String:
-		return "a text"
-	case k == reflect.Slice:
-		return "a list"
-	}
-	return "a group of settings"
-}
-
-// nameForm is what a plan may be called: its name becomes a folder's.
-var nameForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$`)
-
-// Validate says which field is wrong and what would be right.
-func (p Plan) Validate() error {
-	for _, c := range []struct {
-		wrong bool
-		text  string
-	}{
-		{p.Name == "", "name is missing: it becomes the name of the run's folder"},
-		{!nameForm.MatchString(p.Name),
-			fmt.Sprintf("name: %q becomes a folder's name: up to 100 letters, digits, dots, dashes and underscores", p.Name)},
-		{len(p.Engines) == 0, "engines: none is named"},
-		{p.Model == "", "model: none is named; `tiny` needs no file"},
-		{len(p.Prompts) == 0, "prompts: there is none"},
-		{slices.Contains(p.Prompts, ""), "prompts: one is empty"},
-		{p.MaxTokens < 1, fmt.Sprintf("max_tokens: %d, at least 1 is needed", p.MaxTokens)},
-		{p.Temperature != 0, fmt.Sprintf("temperature: %g, only 0 (greedy) can be compared token by token so far", p.Temperature)},
-		{p.Context < 2 && p.Context != 0 && p.Context != Unsaid,
-			fmt.Sprintf("context: %d, at least 2 is needed, or 0 for the model's own", p.Context)},
-		{p.Repetitions < 1, fmt.Sprintf("repetitions: %d, at least 1 is needed", p.Repetitions)},
-		{p.Warmup.Launches < 0, fmt.Sprintf("warmup.launches: %d is negative", p.Warmup.Launches)},
-		{p.Warmup.Tokens < 1, fmt.Sprintf("warmup.tokens: %d, at least 1 is needed", p.Warmup.Tokens)},
-		{p.Timeout <= 0, "timeout: a duration such as 3m is needed"},
-		{p.Watchdog != 0 && time.Duration(p.Watchdog) < time.Second,
-			fmt.Sprintf("watchdog: %s, at least 1s is needed", time.Duration(p.Watchdog))},
-	} {
-		if c.wrong {
-			return errors.New(c.text)
-		}
-	}
-	if err := p.validateParts(); err != nil {
-		return err
-	}
-	if err := p.LlamaCpp.validate(); err != nil {
-		return err
-	}
-	if err := p.Ollama.validate(time.Duration(p.Timeout)); err != nil {
-		return err
-	}
-	if err := p.OpenAI.validate(); err != nil {
-		return err
-	}
-	if p.Reference != "" && !slices.Contains(p.Engines, p.Reference) {
-		return fmt.Errorf("reference: %q is none of the engines (%s)", p.Reference, strings.Join(p.Engines, ", "))
-	}
-	return twice(p.Engines)
-}
-
-// validateParts looks at what is said of how engines compute.
-func (p Plan) validateParts() error {
-	for _, c := range []struct {
-		field, value string
-		known        []string
-	}{
-		{"isolation", p.Isolation, []string{OfLaunch, Reused}},
-		{"thread", p.Thread, []string{"page", "worker"}},
-		{"adapter", p.Adapter, []string{"auto", "gpu", "swiftshader"}},
-		{"dtype", p.DType, []string{"f32", "f16"}},
-		{"kernels", p.Kernels, []string{"auto", "software", "gpu"}},
-		{"sort", p.Sort, []string{"partial", "full"}},
-	} {
-		if last := len(c.known) - 1; c.value != "" && !slices.Contains(c.known, c.value) {
-			return fmt.Errorf("%s: %q, use %s or %s", c.field, c.value, strings.Join(c.known[:last], ", "), c.known[last])
-		}
-	}
-	switch {
-	case p.Threads < 0:
-		return fmt.Errorf("threads: %d, at least 1 is needed", p.Threads)
-	case p.WebLLMVersion != "" && p.WebLLMBundle != "":
-		return errors.New("webllm_bundle: webllm_version says which WebLLM runs too; choose one")
-	case p.ModelLib != "" && p.Kernels+p.Sort != "":
-		return errors.New("model_lib: it names a library that is compiled, and kernels and sort say how one is; choose one")
-	}
-	return nil
-}
-
-func twice(engines []string) error {
-	for i, e := range engines {
-		if slices.Contains(engines[:i], e) {
-			return fmt.Errorf("engines: %s is named twice", e)
-		}
-	}
-	return nil
 }
 
 // YAML writes the plan as it was resolved.
@@ -263,5 +187,21 @@ func (p Plan) YAML() ([]byte, error) {
 	if p.ContextNote != "" {
 		comments["$.context"] = []*yaml.Comment{yaml.LineComment(" " + p.ContextNote)}
 	}
-	return yaml.MarshalWithOptions(p, yaml.WithComment(comments))
+	if len(p.Sources) == 0 {
+		return yaml.MarshalWithOptions(p, yaml.WithComment(comments))
+	}
+	asked := make([]any, 0, len(p.Prompts)+len(p.Sources))
+	for _, text := range p.Prompts {
+		asked = append(asked, text)
+	}
+	for _, s := range p.Sources {
+		asked = append(asked, s)
+	}
+	p.Prompts = nil
+	rest, err := yaml.MarshalWithOptions(p, yaml.WithComment(comments))
+	if err != nil {
+		return nil, err
+	}
+	prompts, err := yaml.Marshal(yaml.MapSlice{{Key: "prompts", Value: asked}})
+	return append(rest, prompts...), err
 }

@@ -1,12 +1,116 @@
 package plan
 
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+
+	"github.com/goccy/go-yaml/ast"
+)
+
 // Source is a prompt that is not a text of the plan's own: exactly one of File, Dataset, Trace and Conversation is set. Who carries out the
-// plan reads it: a plan has but names.
+// plan reads it: a plan has but names, from the folder in which the program runs.
 type Source struct {
 	File         string   `yaml:"file,omitempty"`         // its whole text is the prompt
 	Dataset      string   `yaml:"dataset,omitempty"`      // JSON lines: requests have their prompts from it, one after another
-	Field        string   `yaml:"field,omitempty"`        // of a data set's lines; empty: prompt
-	Limit        int      `yaml:"limit,omitempty"`        // lines of the data set or the trace that are taken; 0: all
-	Trace        string   `yaml:"trace,omitempty"`        // a file of arrival times and lengths
-	Conversation []string `yaml:"conversation,omitempty"` // what one says to the model, turn by turn
+	Trace        string   `yaml:"trace,omitempty"`        // a file of requests' times and lengths
+	Conversation []string `yaml:"conversation,omitempty"` // what is said to the model, turn by turn
+	Field        string   `yaml:"field,omitempty"`        // of a data set's lines, that has the prompt; empty: prompt
+	Limit        int      `yaml:"limit,omitempty"`        // lines of a data set or a trace that are taken; 0: all
+}
+
+// validate gives an error that begins with the field's last name.
+func (s Source) validate() error {
+	var kinds []string
+	for _, k := range []struct {
+		name string
+		is   bool
+	}{{"file", s.File != ""}, {"dataset", s.Dataset != ""}, {"trace", s.Trace != ""}, {"conversation", s.Conversation != nil}} {
+		if k.is {
+			kinds = append(kinds, k.name)
+		}
+	}
+	switch {
+	case len(kinds) == 0:
+		return errors.New("file: it has no prompt: give text, file, dataset, trace or conversation")
+	case len(kinds) > 1:
+		return fmt.Errorf("%s: %s says what is asked, too; leave one out", kinds[1], kinds[0])
+	case s.Field != "" && s.Dataset == "":
+		return fmt.Errorf("field: a %s has none; it is a data set's", kinds[0])
+	case s.Limit != 0 && s.Dataset == "" && s.Trace == "":
+		return fmt.Errorf("limit: a %s has none; it is a data set's or a trace's", kinds[0])
+	case s.Limit < 0 || s.Limit > mostRequests:
+		return fmt.Errorf("limit: %d, from 1 to %d are possible", s.Limit, mostRequests)
+	case s.Conversation != nil && len(s.Conversation) == 0:
+		return errors.New("conversation: nothing is said in it")
+	}
+	for i, text := range s.Conversation {
+		if text == "" {
+			return fmt.Errorf("conversation[%d]: it is empty", i)
+		}
+	}
+	return nil
+}
+
+// prompts are texts and sources as they are written: among one another.
+type prompts struct {
+	texts   []string
+	sources []Source
+}
+
+// prompt is an entry that is a group.
+type prompt struct {
+	Text   *string `yaml:"text,omitempty"`
+	Source `yaml:",inline"`
+}
+
+func (p *prompts) read(r *reader, n ast.Node, path string) error {
+	entries := []ast.Node{n}
+	switch x := n.(type) {
+	case *ast.NullNode:
+		return nil
+	case *ast.SequenceNode:
+		entries = x.Values
+	}
+	var at []int // lines, of texts and then of sources: they are numbered so
+	var after []int
+	for i, e := range entries {
+		here := fmt.Sprintf("%s[%d]", path, i)
+		value, done, err := r.follow(e, here)
+		if err != nil {
+			return err
+		}
+		done()
+		switch value.(type) {
+		case *ast.MappingNode, *ast.MappingValueNode:
+			var g prompt
+			if err := r.value(e, reflect.ValueOf(&g).Elem(), here); err != nil {
+				return err
+			}
+			if g.Text == nil {
+				p.sources, after = append(p.sources, g.Source), append(after, line(e))
+				continue
+			}
+			if !reflect.DeepEqual(g.Source, Source{}) {
+				return wrong(e, here, "text says what is asked; leave out the others, or make another entry of them")
+			}
+			p.texts, at = append(p.texts, *g.Text), append(at, line(e))
+		default:
+			var text string
+			if err := r.value(e, reflect.ValueOf(&text).Elem(), here); err != nil {
+				return err
+			}
+			p.texts, at = append(p.texts, text), append(at, line(e))
+		}
+	}
+	for known := range r.lines { // entries' own numbers
+		if strings.HasPrefix(known, path+"[") {
+			delete(r.lines, known)
+		}
+	}
+	for i, l := range append(at, after...) {
+		r.lines[fmt.Sprintf("%s[%d]", path, i)] = l
+	}
+	return nil
 }

@@ -1,33 +1,245 @@
 package plan
 
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"llmparity/internal/record"
+)
+
 // Traffic is how requests come where cells measure more than one each. Clients of a closed loop, or the requests of a batch, are axes too:
 // concurrency, batch_sizes.
 type Traffic struct {
-	Loop        string   `yaml:"loop,omitempty"`        // closed, open, batch; empty: open where there is a rate, else closed
-	Concurrency int      `yaml:"concurrency,omitempty"` // clients; of a batch, its requests; of an open loop, the most that may wait and run
-	Requests    int      `yaml:"requests,omitempty"`    // of all clients together; 0: four of each
+	Loop        string   `yaml:"loop,omitempty"`        // closed, open, batch; empty: open where there is a rate, batch where there are batch_sizes, else closed
+	Concurrency int      `yaml:"concurrency,omitempty"` // clients; of a batch, its requests; of an open loop, the most that may wait and run; 0: the axis', else 1
+	Requests    int      `yaml:"requests,omitempty"`    // of all clients together; 0: four of each client, one of each in a batch, 20 in an open loop
 	Arrivals    string   `yaml:"arrivals,omitempty"`    // of an open loop: constant, poisson; empty: poisson
 	Rate        float64  `yaml:"rate,omitempty"`        // of an open loop, in requests a second
 	StartDelay  Duration `yaml:"start_delay,omitempty"` // from one client's first request to the next one's
 	Ramp        Duration `yaml:"ramp,omitempty"`        // in which an open loop comes to its rate
 	Seed        uint64   `yaml:"seed,omitempty"`        // 0: the plan's
-	Turns       int      `yaml:"turns,omitempty"`       // of a conversation
+	Turns       int      `yaml:"turns,omitempty"`       // of a conversation, which each client has one of unless requests say otherwise
 	Mix         []Kind   `yaml:"mix,omitempty"`         // kinds of requests, where they are not all alike
-	Goal        *Goal    `yaml:"goal,omitempty"`
+	Goal        *Goal    `yaml:"goal,omitempty"`        // what a request must keep to be counted as a good one
 }
 
 // Kind is requests that are alike, among others that are not.
 type Kind struct {
 	Name        string  `yaml:"name"`
-	Share       float64 `yaml:"share,omitempty"` // of all requests; 0 in all: equal shares
+	Share       float64 `yaml:"share,omitempty"` // of all requests; 0 in all of them: equal ones
 	Prompt      string  `yaml:"prompt,omitempty"`
-	InputTokens int     `yaml:"input_length,omitempty"`  // in place of a prompt
-	MaxTokens   int     `yaml:"output_length,omitempty"` // 0: the cell's
+	InputTokens int     `yaml:"input_length,omitempty"`  // in tokens, in place of a prompt; without either it is the cell's
+	MaxTokens   int     `yaml:"output_length,omitempty"` // in tokens; 0: the cell's
 }
 
-// Goal is what a request must keep to be counted as a good one.
+// Goal is what a request must keep to be counted as a good one; what is 0 is not looked at.
 type Goal struct {
 	TTFTms float64 `yaml:"ttft_ms,omitempty"`
 	TPOTms float64 `yaml:"tpot_ms,omitempty"`
 	E2Ems  float64 `yaml:"e2e_ms,omitempty"`
+}
+
+// TraceTimes is how requests of an open loop come that a trace has the times of.
+const TraceTimes = "trace"
+
+// What is done where a plan doesn't say.
+const (
+	eachClient  = 4  // requests
+	inOpenLoop  = 20 // requests
+	openSlots   = 4  // that an engine is launched with where any number of requests may come at once
+	mostClients = 10_000
+)
+
+// ShortAndLong is the mix of requests of two lengths, one of the one for one of the other.
+func ShortAndLong(short, long int) []Kind {
+	return []Kind{{Name: "short", Share: 0.5, InputTokens: short}, {Name: "long", Share: 0.5, InputTokens: long}}
+}
+
+// complete tells whether each kind of requests has a prompt of its own, so that the plan needs none.
+func (t *Traffic) complete() bool {
+	if t == nil || len(t.Mix) == 0 {
+		return false
+	}
+	return !slices.ContainsFunc(t.Mix, func(k Kind) bool { return k.Prompt == "" && k.InputTokens == 0 })
+}
+
+// loop is the one of a section that may not say it.
+func (p Plan) loop(batch, clients int) string {
+	t := p.Traffic
+	switch {
+	case t != nil && t.Loop != "":
+		return t.Loop
+	case t != nil && t.Rate > 0:
+		return record.OpenLoop
+	case batch > 0 && clients <= 1:
+		return record.Batch
+	}
+	return record.ClosedLoop
+}
+
+// traffic is how a shape's requests come; nil: there is one. batch and clients are the axes' values, 0 where there is no such axis.
+func (p Plan) traffic(batch, clients int, s Shape) *record.Traffic {
+	many := s.Source != nil && s.Source.File == ""
+	if p.Traffic == nil && !many && p.single() {
+		return nil
+	}
+	var said Traffic
+	if p.Traffic != nil {
+		said = *p.Traffic
+	}
+	t := &record.Traffic{Loop: p.loop(batch, clients), StartDelay: seconds(said.StartDelay), Seed: cmp.Or(said.Seed, p.Seed), Turns: said.Turns}
+	t.Concurrency = max(batch, clients)
+	if t.Concurrency == 0 {
+		t.Concurrency = said.Concurrency
+	}
+	if t.Concurrency == 0 && t.Loop != record.OpenLoop {
+		t.Concurrency = 1
+	}
+	if said.Goal != nil {
+		t.Goal = new(record.Goal(*said.Goal))
+	}
+	if s.Source != nil && s.Source.Conversation != nil {
+		t.Turns = len(s.Source.Conversation)
+	}
+	if t.Loop == record.OpenLoop {
+		t.Arrivals, t.Rate, t.Ramp = cmp.Or(said.Arrivals, record.Poisson), said.Rate, seconds(said.Ramp)
+	}
+	t.Requests = cmp.Or(said.Requests, usual(t))
+	if s.Source != nil && s.Source.Dataset != "" && said.Requests == 0 {
+		t.Requests = cmp.Or(s.Source.Limit, t.Requests)
+	}
+	if s.Source != nil && s.Source.Trace != "" { // it says all of that itself
+		t.Loop, t.Arrivals, t.Rate, t.Ramp, t.StartDelay, t.Requests = record.OpenLoop, TraceTimes, 0, 0, 0, s.Source.Limit
+		t.Concurrency = said.Concurrency
+	}
+	t.Mix = said.kinds(s)
+	return t
+}
+
+// single tells that the axes say no more than that there is one request.
+func (p Plan) single() bool {
+	one := func(x Axes) bool {
+		more := func(n int) bool { return n != 1 }
+		return !slices.ContainsFunc(x.BatchSizes, more) && !slices.ContainsFunc(x.Concurrency, more)
+	}
+	return one(p.Axes) && !slices.ContainsFunc(p.Models, func(g Group) bool { return !one(g.Axes) })
+}
+
+func seconds(d Duration) float64 { return time.Duration(d).Seconds() }
+
+// usual is how many requests are sent where nobody says it.
+func usual(t *record.Traffic) int {
+	switch turns := max(1, t.Turns); {
+	case t.Loop == record.OpenLoop:
+		return inOpenLoop * turns
+	case t.Turns > 0 || t.Loop == record.Batch:
+		return t.Concurrency * turns
+	}
+	return t.Concurrency * eachClient
+}
+
+// kinds are those of a mix, with what the cell has where they don't say it.
+func (t Traffic) kinds(s Shape) []record.Kind {
+	var out []record.Kind
+	for _, k := range t.Mix {
+		made := record.Kind{Name: k.Name, Share: k.Share, Prompt: k.Prompt, InputTokens: k.InputTokens, MaxTokens: cmp.Or(k.MaxTokens, s.MaxTokens)}
+		if k.Prompt == "" && k.InputTokens == 0 {
+			made.Prompt, made.InputTokens = s.Prompt, s.InputTokens
+		}
+		if k.Share == 0 {
+			made.Share = 1 / float64(len(t.Mix))
+		}
+		out = append(out, made)
+	}
+	return out
+}
+
+// validate looks at a section that is there.
+func (t *Traffic) validate(p Plan) error {
+	if t == nil {
+		return nil
+	}
+	if err := oneOf("traffic.loop", t.Loop, record.ClosedLoop, record.OpenLoop, record.Batch); err != nil {
+		return err
+	}
+	if err := oneOf("traffic.arrivals", t.Arrivals, record.Constant, record.Poisson); err != nil {
+		return err
+	}
+	loop := p.loop(0, 0)
+	switch turns := max(1, t.Turns); {
+	case t.Concurrency < 0 || t.Concurrency > mostClients:
+		return fmt.Errorf("traffic.concurrency: %d, from 1 to %d are possible", t.Concurrency, mostClients)
+	case t.Concurrency > 0 && len(p.Concurrency) > 0:
+		return fmt.Errorf("traffic.concurrency: the axis concurrency says it too; leave one out")
+	case t.Requests < 0 || t.Requests > mostRequests:
+		return fmt.Errorf("traffic.requests: %d, from 1 to %d are possible", t.Requests, mostRequests)
+	case t.Turns < 0 || t.Turns > 1000:
+		return fmt.Errorf("traffic.turns: %d, from 1 to 1000 are possible", t.Turns)
+	case t.Requests%turns != 0:
+		return fmt.Errorf("traffic.requests: %d can't be conversations of %d turns; use a multiple of it", t.Requests, turns)
+	case !(t.Rate >= 0 && t.Rate <= 1e6):
+		return fmt.Errorf("traffic.rate: %g, a number of requests a second up to a million is needed", t.Rate)
+	case t.StartDelay < 0:
+		return fmt.Errorf("traffic.start_delay: %s is less than none", time.Duration(t.StartDelay))
+	case t.Ramp < 0:
+		return fmt.Errorf("traffic.ramp: %s is less than none", time.Duration(t.Ramp))
+	case loop == record.OpenLoop && t.Rate < 1e-6 && !p.traced():
+		return fmt.Errorf("traffic.loop: an open loop needs a rate; add rate: 2, in requests a second")
+	case loop != record.OpenLoop && t.Rate > 0:
+		return fmt.Errorf("traffic.rate: a loop that is %s has none: its requests come when others were answered; leave out rate or loop", loop)
+	case loop != record.OpenLoop && t.Arrivals != "":
+		return fmt.Errorf("traffic.arrivals: only an open loop has them; use loop: open with a rate")
+	case loop != record.OpenLoop && t.Ramp > 0:
+		return fmt.Errorf("traffic.ramp: only an open loop comes to a rate; use start_delay")
+	case loop == record.OpenLoop && t.StartDelay > 0:
+		return fmt.Errorf("traffic.start_delay: an open loop has no clients to begin one after another; use ramp")
+	}
+	if t.Goal != nil {
+		for name, v := range map[string]float64{"ttft_ms": t.Goal.TTFTms, "tpot_ms": t.Goal.TPOTms, "e2e_ms": t.Goal.E2Ems} {
+			if v < 0 {
+				return fmt.Errorf("traffic.goal.%s: %g, a number of milliseconds is needed", name, v)
+			}
+		}
+		if *t.Goal == (Goal{}) {
+			return fmt.Errorf("traffic.goal: it asks for nothing; give ttft_ms, tpot_ms or e2e_ms")
+		}
+	}
+	return t.mix()
+}
+
+// mix looks at the kinds of requests.
+func (t *Traffic) mix() error {
+	shares := 0
+	for i, k := range t.Mix {
+		at := fmt.Sprintf("traffic.mix[%d]", i)
+		switch {
+		case k.Name == "":
+			return fmt.Errorf("%s.name: it has none: figures are told by it, as in short and long", at)
+		case slices.ContainsFunc(t.Mix[:i], func(o Kind) bool { return o.Name == k.Name }):
+			return fmt.Errorf("%s.name: %s is there already", at, k.Name)
+		case !(k.Share >= 0 && k.Share <= 1e6):
+			return fmt.Errorf("%s.share: %g, a part of all requests is needed, as in 0.75", at, k.Share)
+		case k.Prompt != "" && k.InputTokens != 0:
+			return fmt.Errorf("%s.input_length: prompt says what is asked; leave one out", at)
+		case k.InputTokens < 0 || k.InputTokens > mostTokens:
+			return fmt.Errorf("%s.input_length: %d, from 1 to %d are possible", at, k.InputTokens, mostTokens)
+		case k.MaxTokens < 0 || k.MaxTokens > mostTokens:
+			return fmt.Errorf("%s.output_length: %d, from 1 to %d are possible", at, k.MaxTokens, mostTokens)
+		}
+		if k.Share > 0 {
+			shares++
+		}
+	}
+	if shares > 0 && shares < len(t.Mix) {
+		i := slices.IndexFunc(t.Mix, func(k Kind) bool { return k.Share == 0 })
+		return fmt.Errorf("traffic.mix[%d].share: others have one; give each one, or none", i)
+	}
+	return nil
+}
+
+// traced tells that some prompts are a trace's.
+func (p Plan) traced() bool {
+	return slices.ContainsFunc(p.Sources, func(s Source) bool { return s.Trace != "" })
 }

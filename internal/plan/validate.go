@@ -1,0 +1,458 @@
+package plan
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"llmparity/internal/record"
+)
+
+// What is beyond these is a slip of somebody's.
+const (
+	mostTokens      = 10_000_000
+	mostRequests    = 1_000_000
+	mostRepetitions = 100_000
+)
+
+// nameForm is what a plan may be called: its name becomes a folder's.
+var nameForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$`)
+
+// Validate says which field is wrong and what would be right. An error begins with the field.
+func (p Plan) Validate() error {
+	checks := []func() error{p.validateScalars, p.validateModels, p.validatePrompts, p.validateParts, p.validateSchedule, p.validateAxes,
+		p.LlamaCpp.validate, func() error { return p.Ollama.validate(time.Duration(p.Timeout)) }, p.OpenAI.validate, p.validateKV,
+		func() error { return p.Traffic.validate(p) }, p.validateLoad, p.Gate.Validate, p.validateReference, p.validateMatrix}
+	for _, check := range checks {
+		if err := check(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p Plan) validateScalars() error {
+	for _, c := range []struct {
+		wrong bool
+		text  string
+	}{
+		{p.Name == "", "name: it is missing: it becomes the name of the run's folder"},
+		{!nameForm.MatchString(p.Name),
+			fmt.Sprintf("name: %q becomes a folder's name: up to 100 letters, digits, dots, dashes and underscores", p.Name)},
+		{p.MaxTokens > mostTokens, fmt.Sprintf("max_tokens: %d, at most %d are possible", p.MaxTokens, mostTokens)},
+		{p.Temperature != 0, fmt.Sprintf("temperature: %g, only 0 (greedy) can be compared token by token so far", p.Temperature)},
+		{badContext(p.Context), fmt.Sprintf("context: %d, at least 2 is needed, or 0 for the model's own", p.Context)},
+		{p.Repetitions < 1, fmt.Sprintf("repetitions: %d, at least 1 is needed", p.Repetitions)},
+		{p.Repetitions > mostRepetitions, fmt.Sprintf("repetitions: %d, at most %d are possible", p.Repetitions, mostRepetitions)},
+		{p.Warmup.Launches < 0, fmt.Sprintf("warmup.launches: %d is negative", p.Warmup.Launches)},
+		{p.Warmup.Tokens < 1, fmt.Sprintf("warmup.tokens: %d, at least 1 is needed", p.Warmup.Tokens)},
+		{p.Timeout <= 0, "timeout: a duration such as 3m is needed"},
+		{p.CellTimeout < 0, "cell_timeout: a duration such as 30m is needed, or 0 for none"},
+		{p.CellTimeout > 0 && p.CellTimeout < p.Timeout, fmt.Sprintf("cell_timeout: %s is less than the timeout of one launch, %s",
+			time.Duration(p.CellTimeout), time.Duration(p.Timeout))},
+		{p.RunTimeout < 0, "run_timeout: a duration such as 8h is needed, or 0 for none"},
+		{p.CoolDown < 0, "cool_down: a duration such as 10s is needed, or 0 for none"},
+		{p.Watchdog != 0 && time.Duration(p.Watchdog) < time.Second,
+			fmt.Sprintf("watchdog: %s, at least 1s is needed", time.Duration(p.Watchdog))},
+		{p.Threads < 0, fmt.Sprintf("threads: %d, at least 1 is needed", p.Threads)},
+		{p.Slots < 0, fmt.Sprintf("slots: %d is negative", p.Slots)},
+	} {
+		if c.wrong {
+			return errors.New(c.text)
+		}
+	}
+	return nil
+}
+
+func badContext(n int) bool { return n < 2 && n != 0 && n != Unsaid || n > mostTokens }
+
+// validateModels looks at which models run in which engines.
+func (p Plan) validateModels() error {
+	switch {
+	case len(p.Models) > 0 && p.Model != "":
+		return errors.New("models: model says it too; leave one out")
+	case len(p.Models) == 0 && p.Model == "":
+		return errors.New("model: none is named; `tiny` needs no file")
+	}
+	lists := []struct {
+		path string
+		list []string
+	}{{"engines", p.Engines}}
+	for i, g := range p.Models {
+		at := fmt.Sprintf("models[%d]", i)
+		if g.Model == "" {
+			return fmt.Errorf("%s.model: none is named; `tiny` needs no file", at)
+		}
+		if slices.ContainsFunc(p.Models[:i], func(o Group) bool { return o.plain() && g.plain() && o.Model == g.Model }) {
+			return fmt.Errorf("%s: %s is named twice", at, g.Model)
+		}
+		if len(g.Engines) == 0 && len(p.Engines) == 0 {
+			return errors.New("engines: none is named")
+		}
+		if err := g.Deployment.validate(at + "."); err != nil {
+			return err
+		}
+		lists = append(lists, struct {
+			path string
+			list []string
+		}{at + ".engines", g.Engines})
+	}
+	if len(p.Models) == 0 && len(p.Engines) == 0 {
+		return errors.New("engines: none is named")
+	}
+	for _, l := range lists {
+		for i, e := range l.list {
+			if e == "" {
+				return fmt.Errorf("%s[%d]: it has no name", l.path, i)
+			}
+			if slices.Contains(l.list[:i], e) {
+				return fmt.Errorf("%s: %s is named twice", l.path, e)
+			}
+		}
+	}
+	return p.Deployment.validate("")
+}
+
+// validate looks at what other tools' plans say.
+func (d Deployment) validate(at string) error {
+	for _, c := range []struct {
+		field string
+		n     float64
+	}{{"tensor_parallel_size", float64(d.TensorParallel)}, {"model_params", d.Params}, {"num_layers", float64(d.Layers)},
+		{"num_heads", float64(d.Heads)}, {"head_dim", float64(d.HeadDim)}, {"hidden_size", float64(d.HiddenSize)},
+		{"gpu_memory_utilization", d.GPUMemory}} {
+		if c.n < 0 {
+			return fmt.Errorf("%s%s: %g is negative", at, c.field, c.n)
+		}
+	}
+	if d.GPUMemory > 1 {
+		return fmt.Errorf("%sgpu_memory_utilization: %g, a part of all is needed, as in 0.9", at, d.GPUMemory)
+	}
+	return nil
+}
+
+// validatePrompts looks at what is asked.
+func (p Plan) validatePrompts() error {
+	for i, text := range p.Prompts {
+		if text == "" {
+			return fmt.Errorf("prompts[%d]: it is empty", i)
+		}
+	}
+	for i, s := range p.Sources {
+		if err := s.validate(); err != nil {
+			return fmt.Errorf("prompts[%d].%w", len(p.Prompts)+i, err)
+		}
+	}
+	given := len(p.Prompts)+len(p.Sources) > 0
+	mixed := p.Traffic.complete()
+	if given && len(p.InputLengths) > 0 {
+		return errors.New("input_lengths: prompts say what is asked; leave one out")
+	}
+	if mixed && (given || len(p.InputLengths) > 0) {
+		return errors.New("traffic.mix: each kind has a prompt of its own; leave out prompts and input_lengths, or let a kind have none")
+	}
+	if s := slices.IndexFunc(p.Sources, func(s Source) bool { return s.Conversation != nil }); s >= 0 && p.Traffic != nil && p.Traffic.Turns > 0 {
+		return errors.New("traffic.turns: a conversation among prompts has its own; leave it out")
+	}
+	for i, g := range p.Models {
+		if !given && !mixed && len(p.InputLengths)+len(g.InputLengths) == 0 {
+			return fmt.Errorf("models[%d].input_lengths: there are none, and no prompts either; give one of them", i)
+		}
+	}
+	if !given && !mixed && len(p.InputLengths) == 0 && len(p.Models) == 0 {
+		return errors.New("prompts: there is none; give some, or input_lengths")
+	}
+	return p.validateOutputs()
+}
+
+// validateOutputs looks at how much is to be generated.
+func (p Plan) validateOutputs() error {
+	said := p.Traffic.complete() && !slices.ContainsFunc(p.Traffic.Mix, func(k Kind) bool { return k.MaxTokens == 0 })
+	if len(p.OutputLengths) > 0 {
+		if p.MaxTokens != 0 {
+			return errors.New("output_lengths: max_tokens says it too; leave one out")
+		}
+		said = true
+	}
+	lacks := func(g Group) bool { return len(g.OutputLengths) == 0 }
+	switch {
+	case said, p.MaxTokens > 0, p.MaxTokens == 0 && len(p.Models) > 0 && !slices.ContainsFunc(p.Models, lacks):
+		return nil
+	}
+	return fmt.Errorf("max_tokens: %d, at least 1 is needed", p.MaxTokens)
+}
+
+// validateParts looks at what is said of how engines compute.
+func (p Plan) validateParts() error {
+	for _, c := range []struct {
+		field, value string
+		known        []string
+	}{
+		{"isolation", p.Isolation, []string{OfLaunch, Reused, Shared}},
+		{"cache", p.Cache, []string{record.CacheOff, CacheOn}},
+		{"order", p.Order, []string{Interleaved, Shuffled, Grouped}},
+		{"thread", p.Thread, []string{"page", "worker"}},
+		{"adapter", p.Adapter, []string{"auto", "gpu", "swiftshader"}},
+		{"kernels", p.Kernels, []string{"auto", "software", "gpu"}},
+		{"sort", p.Sort, []string{"partial", "full"}},
+		{"dtype", p.DType, dtypes()},
+		{"kv_cache_dtype", p.KVDType, kvDTypes()},
+		{"start", p.Start, starts()},
+	} {
+		if err := oneOf(c.field, c.value, c.known...); err != nil {
+			return err
+		}
+	}
+	switch {
+	case p.WebLLMVersion != "" && p.WebLLMBundle != "":
+		return errors.New("webllm_bundle: webllm_version says which WebLLM runs too; choose one")
+	case p.WebLLMBundle != "" && len(p.WebLLMVersions) > 0:
+		return errors.New("webllm_bundle: webllm_versions say which WebLLM runs too; choose one")
+	case p.ModelLib != "" && p.Kernels+p.Sort != "":
+		return errors.New("model_lib: it names a library that is compiled, and kernels and sort say how one is; choose one")
+	}
+	return nil
+}
+
+// oneOf refuses a value that is none of those known. Empty is none.
+func oneOf(field, value string, known ...string) error {
+	if value == "" || slices.Contains(known, value) {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", field, unknown(value, known))
+}
+
+func unknown(value string, known []string) error {
+	last := len(known) - 1
+	return fmt.Errorf("%.60q, use %s or %s", value, strings.Join(known[:last], ", "), known[last])
+}
+
+// validateSchedule looks at how often and in which order.
+func (p Plan) validateSchedule() error {
+	if p.UntilCI != nil {
+		if err := p.UntilCI.validate(p); err != nil {
+			return err
+		}
+	}
+	for _, l := range append([][]string{p.Starts, {p.Start}}, p.groupStarts()...) {
+		if slices.Contains(l, record.ColdStart) && p.Isolation != "" && p.Isolation != OfLaunch {
+			return fmt.Errorf("isolation: %s has one launch for several repetitions, and a cold start is each one's own; use launch", p.Isolation)
+		}
+	}
+	return nil
+}
+
+func (p Plan) groupStarts() (all [][]string) {
+	for _, g := range p.Models {
+		all = append(all, g.Starts)
+	}
+	return all
+}
+
+// validateAxes looks at lists.
+func (p Plan) validateAxes() error {
+	if err := p.Axes.validate(""); err != nil {
+		return err
+	}
+	for i, g := range p.Models {
+		if err := g.Axes.validate(fmt.Sprintf("models[%d].", i)); err != nil {
+			return err
+		}
+	}
+	for _, c := range []struct {
+		list string
+		n    int
+		one  string
+		said bool
+	}{
+		{"dtypes", len(p.DTypes), "dtype", p.DType != ""}, {"kv_cache_dtypes", len(p.KVDTypes), "kv_cache_dtype", p.KVDType != ""},
+		{"webllm_versions", len(p.WebLLMVersions), "webllm_version", p.WebLLMVersion != ""},
+		{"contexts", len(p.Contexts), "context", p.Context != Unsaid && p.Context != 0}, {"thread_counts", len(p.ThreadCounts), "threads", p.Threads != 0},
+		{"starts", len(p.Starts), "start", p.Start != ""},
+	} {
+		if c.n > 0 && c.said {
+			return fmt.Errorf("%s: %s says it too; leave one out", c.list, c.one)
+		}
+	}
+	return nil
+}
+
+func (x Axes) validate(at string) error {
+	for _, c := range []struct {
+		field string
+		list  []int
+		least int
+	}{{"input_lengths", x.InputLengths, 1}, {"output_lengths", x.OutputLengths, 1}, {"batch_sizes", x.BatchSizes, 1},
+		{"concurrency", x.Concurrency, 1}, {"contexts", x.Contexts, 0}, {"thread_counts", x.ThreadCounts, 1}} {
+		most := mostTokens
+		if c.field == "batch_sizes" || c.field == "concurrency" {
+			most = mostClients
+		}
+		seen := make(map[int]bool, len(c.list))
+		for i, n := range c.list {
+			switch {
+			case c.field == "contexts" && badContext(n):
+				return fmt.Errorf("%s%s[%d]: %d, at least 2 is needed, or 0 for the model's own", at, c.field, i, n)
+			case n < c.least || n > most:
+				return fmt.Errorf("%s%s[%d]: %d, from %d to %d are possible", at, c.field, i, n, c.least, most)
+			case seen[n]:
+				return fmt.Errorf("%s%s[%d]: %d is there already", at, c.field, i, n)
+			}
+			seen[n] = true
+		}
+	}
+	for _, c := range []struct {
+		field string
+		list  []string
+		check func(string) error
+	}{
+		{"dtypes", x.DTypes, func(v string) error { return knownDType(ofDType, v) }},
+		{"kv_cache_dtypes", x.KVDTypes, func(v string) error { return knownDType(ofKVDType, v) }},
+		{"webllm_versions", x.WebLLMVersions, func(v string) error {
+			if v == "" {
+				return errors.New("a version such as 0.2.86 is needed")
+			}
+			return nil
+		}},
+		{"starts", x.Starts, knownStart},
+	} {
+		seen := make(map[string]bool, len(c.list))
+		for i, v := range c.list {
+			if err := c.check(v); err != nil {
+				return fmt.Errorf("%s%s[%d]: %w", at, c.field, i, err)
+			}
+			if seen[v] {
+				return fmt.Errorf("%s%s[%d]: %s is there already", at, c.field, i, strconv.Quote(v))
+			}
+			seen[v] = true
+		}
+	}
+	return nil
+}
+
+// dtype is a type's name here, of one of those that other tools have. That which an engine chooses is empty.
+func dtype(text string) string {
+	switch strings.ToLower(text) {
+	case "float32", "float", "fp32":
+		return "f32"
+	case "float16", "half", "fp16":
+		return "f16"
+	case "bfloat16":
+		return "bf16"
+	case "auto":
+		return ""
+	}
+	return text
+}
+
+func dtypes() []string { return []string{"f32", "f16", "bf16"} }
+
+// kvDTypes are those of llama.cpp and those that other tools name; engines have not all of them.
+func kvDTypes() []string { return append(CacheTypes(), "fp8", "fp8_e4m3", "fp8_e5m2") }
+
+func starts() []string { return []string{record.ColdStart, record.WarmStart} }
+
+func knownDType(a axis, text string) error {
+	known := dtypes()
+	if a == ofKVDType {
+		known = kvDTypes()
+	}
+	if text == "" || slices.Contains(known, text) {
+		return nil
+	}
+	return unknown(text, known)
+}
+
+func knownStart(text string) error {
+	if slices.Contains(starts(), text) {
+		return nil
+	}
+	return unknown(text, starts())
+}
+
+// validateKV refuses that the cache's type is said in two places.
+func (p Plan) validateKV() error {
+	said := p.KVDType != "" || len(p.KVDTypes) > 0 || slices.ContainsFunc(p.Models, func(g Group) bool { return len(g.KVDTypes) > 0 })
+	switch {
+	case !said:
+	case p.LlamaCpp != nil && p.LlamaCpp.CacheTypeK+p.LlamaCpp.CacheTypeV != "":
+		return errors.New("llamacpp.cache_type_k: kv_cache_dtype says the cache's type too; leave one out")
+	case p.Ollama != nil && p.Ollama.KVType != "":
+		return errors.New("ollama.kv_type: kv_cache_dtype says the cache's type too; leave one out")
+	}
+	return nil
+}
+
+// validateLoad refuses loads that contradict one another.
+func (p Plan) validateLoad() error {
+	if err := p.load("", p.Axes); err != nil {
+		return err
+	}
+	for i, g := range p.Models {
+		x := g.Axes
+		if len(x.BatchSizes) == 0 {
+			x.BatchSizes = p.BatchSizes
+		}
+		if len(x.Concurrency) == 0 {
+			x.Concurrency = p.Concurrency
+		}
+		if err := p.load(fmt.Sprintf("models[%d].", i), x); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p Plan) load(at string, x Axes) error {
+	several := func(n int) bool { return n > 1 }
+	batches, clients := slices.ContainsFunc(x.BatchSizes, several), slices.ContainsFunc(x.Concurrency, several)
+	if batches && clients {
+		return fmt.Errorf("%sbatch_sizes: requests sent in one moment and clients that ask again when they were answered (concurrency) are two loads; "+
+			"leave one out, or make it 1", at)
+	}
+	t := p.Traffic
+	if t == nil {
+		return nil
+	}
+	most := slices.Max(append(append([]int{t.Concurrency}, x.BatchSizes...), x.Concurrency...))
+	switch {
+	case batches && t.Loop != "" && t.Loop != record.Batch:
+		return fmt.Errorf("%sbatch_sizes: the loop of traffic is %s, in which there are no batches; leave one out", at, t.Loop)
+	case batches && t.Rate > 0:
+		return fmt.Errorf("%sbatch_sizes: traffic has a rate, and in an open loop there are no batches; leave one out", at)
+	case batches && t.Concurrency > 0:
+		return fmt.Errorf("%sbatch_sizes: traffic.concurrency says it too; leave one out", at)
+	case t.Requests > 0 && p.loop(0, 0) != record.OpenLoop && t.Requests/max(1, t.Turns) < most:
+		return fmt.Errorf("traffic.requests: %d are too few for %d at once", t.Requests, most)
+	}
+	return nil
+}
+
+func (p Plan) validateReference() error {
+	if p.Reference == "" || slices.Contains(p.Engines, p.Reference) ||
+		slices.ContainsFunc(p.Models, func(g Group) bool { return slices.Contains(g.Engines, p.Reference) }) {
+		return nil
+	}
+	return fmt.Errorf("reference: %q is none of the engines (%s)", p.Reference, strings.Join(p.Engines, ", "))
+}
+
+// validateMatrix refuses a plan without cells, or with too many of them.
+func (p Plan) validateMatrix() error {
+	_, _, err := p.Count()
+	return err
+}
+
+// empty refuses that nothing is left.
+func empty(cells int64, p Plan) error {
+	if cells > 0 {
+		return nil
+	}
+	if len(p.Exclude) > 0 {
+		return errors.New("exclude: it leaves no cell; leave out some of its entries, or name more in them")
+	}
+	return errors.New("engines: the plan has no cell")
+}

@@ -12,6 +12,8 @@ func here() files { return files{os.DirFS("/")} }
 
 func describe(_ context.Context, env *record.Environment) { here().describe(env, os.Getenv) }
 
+func state(context.Context) record.MachineState { return here().state() }
+
 func processorName() string { return parseCPUInfo(here().text("proc/cpuinfo")).name() }
 
 // listen begins to listen to others; what it gives waits until that has been long enough.

@@ -41,6 +41,16 @@ func describe(ctx context.Context, env *record.Environment) {
 	}
 }
 
+func state(ctx context.Context) (s record.MachineState) {
+	if m, err := mem.VirtualMemoryWithContext(ctx); err == nil {
+		s.FreeB, s.AvailableB = int64(m.Free), int64(m.Available)
+	}
+	if m, err := mem.SwapMemoryWithContext(ctx); err == nil {
+		s.SwapUsedB = int64(m.Used)
+	}
+	return s
+}
+
 func processorName() string {
 	c, err := cpu.Info()
 	if err != nil || len(c) == 0 {

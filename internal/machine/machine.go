@@ -50,6 +50,14 @@ func Describe(ctx context.Context, o Options) record.Environment {
 	return env
 }
 
+// State is what the machine is like at this moment, by what changes there. On Linux it reads a few small files, so that it can be asked
+// before every launch; elsewhere it is the load and the memory alone.
+func State(ctx context.Context) record.MachineState {
+	s := state(ctx)
+	s.Load1 = Load1(ctx)
+	return s
+}
+
 // Load1 is the load average over the last minute; 0 where the system keeps none.
 func Load1(ctx context.Context) float64 {
 	if l, err := load.AvgWithContext(ctx); err == nil {

@@ -1,12 +1,81 @@
 package machine
 
 import (
-	"context"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
 
 	"llmparity/internal/record"
 )
 
-// State is what the machine is like at this moment. It reads a few small files, so that it can be asked before every launch.
-func State(ctx context.Context) record.MachineState {
-	return record.MachineState{Load1: Load1(ctx)}
+// spread is how many processors are asked, evenly over all of them, where there are more: a state must be had quickly.
+const spread = 32
+
+// state reads what the machine is like now, but for its load.
+func (f files) state() (s record.MachineState) {
+	info := parseMemInfo(f.text("proc/meminfo"))
+	s.FreeB, s.AvailableB = info["MemFree"], info["MemAvailable"]
+	s.SwapUsedB = max(0, info["SwapTotal"]-info["SwapFree"])
+	s.Pressure = parsePressure(f.text("proc/pressure/cpu"))
+	governors := map[string]bool{}
+	for i, policy := range spreadOver(f.policies()) {
+		governors[f.text(policy, "scaling_governor")] = true
+		if khz, ok := f.number(policy, "scaling_max_freq"); ok {
+			s.MaxMHz = max(s.MaxMHz, float64(khz)/1000)
+		}
+		if i < asked {
+			if khz, ok := f.number(policy, "scaling_cur_freq"); ok {
+				s.MHz = max(s.MHz, float64(khz)/1000)
+			}
+		}
+	}
+	delete(governors, "")
+	s.Governor = strings.Join(slices.Sorted(maps.Keys(governors)), ", ")
+	s.Throttled = f.throttled()
+	return s
+}
+
+// throttled sums up how often processors were slowed because they were too hot; nil where the kernel does not count. What several have in
+// common is counted for each, so that only differences mean something.
+func (f files) throttled() *int64 {
+	sum, counted := int64(0), false
+	for _, dir := range spreadOver(f.all(cpus + "/cpu[0-9]*/thermal_throttle")) {
+		for _, name := range []string{"core_throttle_count", "package_throttle_count"} {
+			if n, ok := f.number(dir, name); ok {
+				sum, counted = sum+n, true
+			}
+		}
+	}
+	if !counted {
+		return nil
+	}
+	return &sum
+}
+
+// spreadOver chooses some of many.
+func spreadOver(all []string) []string {
+	if len(all) <= spread {
+		return all
+	}
+	out := make([]string, spread)
+	for i := range out {
+		out[i] = all[i*len(all)/spread]
+	}
+	return out
+}
+
+// parsePressure reads how much of the last ten seconds somebody waited for a processor, in percent; nil where the kernel does not tell.
+func parsePressure(text string) *float64 {
+	for line := range strings.Lines(text) {
+		rest, ok := strings.CutPrefix(line, "some avg10=")
+		if !ok {
+			continue
+		}
+		number, _, _ := strings.Cut(rest, " ")
+		if percent, err := strconv.ParseFloat(number, 64); err == nil && percent >= 0 && percent <= 100 {
+			return &percent
+		}
+	}
+	return nil
 }

@@ -42,6 +42,7 @@ func Open(dir string) (*Run, error) {
 	b.missing()
 	b.wholeScores()
 	b.redone()
+	r.Warnings = append(r.Warnings, r.changes()...)
 	r.readPieces(filepath.Join(dir, piecesFile))
 	return r, nil
 }

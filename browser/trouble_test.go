@@ -114,7 +114,7 @@ func provoke(t *testing.T, list []trouble, timeout time.Duration) (*record.Run, 
 	ctx, cancel := context.WithTimeout(t.Context(), time.Duration(len(list)+1)*time.Minute) // each launch has a time-out of its own
 	defer cancel()
 	dir, failed := run.Do(ctx, run.Options{Out: t.TempDir(), Parts: run.Parts{Engines: []engine.Engine{w}, Model: m, Expected: known(t, m)},
-		Plan: plan.Plan{Name: "trouble", Prompts: []string{troublePrompt}, MaxTokens: 24, Context: window, Repetitions: len(list),
+		Plan: plan.Plan{Name: "trouble", Engines: []string{w.Name()}, Prompts: []string{troublePrompt}, MaxTokens: 24, Context: window, Repetitions: len(list),
 			Warmup: plan.Warmup{Tokens: 1}, Timeout: plan.Duration(timeout)}})
 	r, err := record.Open(dir)
 	if err != nil {

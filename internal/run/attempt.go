@@ -11,6 +11,7 @@ import (
 	"llmparity/internal/engine"
 	"llmparity/internal/fault"
 	"llmparity/internal/record"
+	"llmparity/internal/traffic"
 )
 
 const idleFor = 300 * time.Millisecond // what stays when nothing is asked
@@ -18,30 +19,31 @@ const idleFor = 300 * time.Millisecond // what stays when nothing is asked
 // attempt is a repetition: a launch from Open to Close, or further requests in the session of an earlier one.
 type attempt struct {
 	*runner
-	setup *current
-	cell  *cell
-	rec   *record.Recording
-	say   func(Event)
-	live  *live       // where an earlier attempt left it open
-	kept  bool        // the session may outlive the attempt
-	more  func() bool // tells, when all is measured, whether the next attempt goes on in the session
-	keep  bool        // it does
-	said  *said       // what it generated when it was measured
+	setup    *current
+	cell     *cell
+	turn     turn
+	next     []turn // that come after it
+	rec      *record.Recording
+	say      func(Event)
+	live     *live // where an earlier attempt left it open
+	keep     bool  // the next attempt goes on in the session
+	said     *said // what it generated when it was measured
+	measured []measured
+	figure   float64 // of what was measured, where a plan waits for one
 }
 
 // run carries the attempt out and commits it to the record, whatever happens. What the next repetition goes on in is given
 // back; nil where there is nothing.
 func (a *attempt) run(parent context.Context) (*live, error) {
-	ctx, cancel := context.WithTimeoutCause(parent, time.Duration(a.setup.Plan.Timeout),
-		fmt.Errorf("the launch took longer than %s: %w", time.Duration(a.setup.Plan.Timeout), context.DeadlineExceeded))
+	ctx, cancel := a.limited(parent)
 	defer cancel()
 	opens := a.live == nil
 	if opens {
 		of := ctx
-		if a.kept {
-			of = parent // it outlives the attempt
+		if a.turn.session() != nil {
+			of = parent // it may outlive the attempt
 		}
-		a.live = newLive(of, a.rec.ID())
+		a.live = newLive(of, a.rec.ID(), a.turn.session(), &a.memory)
 	}
 	l, kept := a.live, false
 	defer func() {
@@ -55,6 +57,9 @@ func (a *attempt) run(parent context.Context) (*live, error) {
 	err := a.phases(ctx, opens)
 	if err != nil && ctx.Err() != nil {
 		err = fmt.Errorf("%w (%w)", context.Cause(ctx), err)
+	}
+	if err != nil {
+		a.cell.enough.lose()
 	}
 	goesOn := a.keep && err == nil
 	cost := less(a.rest(goesOn), before)
@@ -82,12 +87,28 @@ func (a *attempt) rest(kept bool) record.Cost {
 	return a.live.sampler.Cost()
 }
 
+// limited is the time that the attempt has: a launch's, or what is left of the cell's.
+func (a *attempt) limited(parent context.Context) (context.Context, context.CancelFunc) {
+	limit := time.Duration(a.setup.Plan.Timeout)
+	if of := time.Duration(a.setup.Plan.CellTimeout); of > 0 && of-a.cell.spent < limit {
+		over := fmt.Errorf("the cell's launches took longer than %s: %w", of, context.DeadlineExceeded)
+		return context.WithTimeoutCause(parent, of-a.cell.spent, over)
+	}
+	return context.WithTimeoutCause(parent, limit, fmt.Errorf("the launch took longer than %s: %w", limit, context.DeadlineExceeded))
+}
+
 func outcome(parent context.Context, err error) (record.Status, record.Class) {
+	var over *runTimeout
+	var refused *refusal
 	switch {
 	case err == nil:
 		return record.OK, ""
+	case errors.As(context.Cause(parent), &over):
+		return record.Interrupted, record.Timeout
 	case parent.Err() != nil:
 		return record.Interrupted, record.Cancelled
+	case errors.As(err, &refused):
+		return record.Interrupted, record.SetUp
 	}
 	class := engine.ClassOf(err)
 	var f *fault.Error
@@ -107,11 +128,11 @@ func (a *attempt) phases(ctx context.Context, opens bool) error {
 		a.markProfiled()
 		a.live.sampler.Edge("") // what lies between the attempts belongs to none
 	}
-	err := a.phase(ctx, record.Measure, func() error { return a.generate(ctx, record.Measure, a.cell.MaxTokens) })
-	if err != nil {
+	if err := a.phase(ctx, record.Measure, func() error { return a.measure(ctx) }); err != nil {
 		return err
 	}
-	if a.keep = a.more(); a.keep && a.cell.Shared {
+	a.look()
+	if a.keep = goesOn(a.turn, a.next); a.keep && a.cell.Shared {
 		return nil
 	}
 	if err := a.phase(ctx, record.Idle, func() error { return pause(ctx, idleFor) }); err != nil || a.keep {
@@ -120,9 +141,19 @@ func (a *attempt) phases(ctx context.Context, opens bool) error {
 	return a.phase(ctx, record.Unload, func() error { return a.live.session.Unload(ctx) })
 }
 
+// look decides whether the cell has been repeated often enough, if all ends well.
+func (a *attempt) look() {
+	if a.cell.enough == nil || a.turn.warmup {
+		return
+	}
+	a.figure = figure(a.cell.enough.plan.Figure, a.measured)
+	a.cell.enough.see(a.figure, a.turn.repetition)
+}
+
 // open goes from nothing to a model that has answered once.
 func (a *attempt) open(ctx context.Context) (err error) {
 	e, l := a.cell.engine, a.live
+	a.fromDisk(ctx)
 	if l.session, err = e.Open(ctx, probe{l.totals.relay, l.sampler, a.gpus}); err != nil {
 		return err
 	}
@@ -143,9 +174,30 @@ func (a *attempt) open(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
+	if info, told := l.totals.engine(); told {
+		if err := a.past.sameEngine(a.runner, a.setup, a.cell.Engine, info); err != nil {
+			return err
+		}
+	}
 	return a.phase(ctx, record.Warmup, func() error {
-		return a.generate(ctx, record.Warmup, min(a.setup.Plan.Warmup.Tokens, a.cell.MaxTokens))
+		r := engine.Request{Prompt: a.cell.Prompt, MaxTokens: a.cell.MaxTokens}
+		if a.cell.Traffic != nil {
+			s, err := traffic.New(*a.cell.Traffic)
+			if err != nil {
+				return err
+			}
+			r, _ = a.ask(s, s.Requests()[0])
+		}
+		return a.generate(ctx, record.Warmup, r.Prompt, min(a.setup.Plan.Warmup.Tokens, r.MaxTokens))
 	})
+}
+
+// measure asks what the attempt is for.
+func (a *attempt) measure(ctx context.Context) error {
+	if a.cell.Traffic != nil {
+		return a.drive(ctx)
+	}
+	return a.generate(ctx, record.Measure, a.cell.Prompt, a.cell.MaxTokens)
 }
 
 // phase does what a phase is for. The reading at its end lies outside the time of a phase whose length is a figure, and within
@@ -169,16 +221,12 @@ func (a *attempt) phase(ctx context.Context, p record.Phase, do func() error) er
 	return nil
 }
 
-func (a *attempt) generate(ctx context.Context, p record.Phase, n int) error {
+func (a *attempt) generate(ctx context.Context, p record.Phase, prompt string, n int) error {
 	tokens := make([]record.Token, 0, n)
-	r := engine.Request{Prompt: a.cell.Prompt, MaxTokens: n, Temperature: a.cell.Temperature,
-		IgnoreEOS: a.cell.engine.Caps().IgnoreEOS}
-	known := a.setup.Expected[a.cell.Prompt]
-	if slices.Contains(a.setup.Unsure, a.cell.Engine) {
-		known = nil
-	}
+	r := engine.Request{Prompt: prompt, MaxTokens: n, Temperature: a.cell.Temperature, IgnoreEOS: a.cell.engine.Caps().IgnoreEOS}
+	known, asked := a.known(prompt), a.cell.InputTokens
 	if p == record.Warmup && a.cell.PromptCache == record.CacheOn {
-		r.Prompt, known = turned(r.Prompt), nil
+		r.Prompt, known, asked = turned(r.Prompt), nil, 0
 	}
 	usage, err := a.live.session.Generate(ctx, r, func(t record.Token) {
 		tokens = append(tokens, t)
@@ -187,19 +235,45 @@ func (a *attempt) generate(ctx context.Context, p record.Phase, n int) error {
 	if err != nil && len(tokens) == 0 {
 		return err
 	}
-	a.rec.Request(p, usage, tokens, time.Now())
-	came := len(tokens)
-	if usage.Generated > 0 { // it told of pieces
-		came = usage.Generated
+	returned := time.Now()
+	a.rec.Request(p, usage, tokens, returned)
+	if p == record.Warmup {
+		asked = 0 // the measured one's is what counts
 	}
-	if err == nil && came != n {
+	a.lengths(asked, usage, tokens, n, err)
+	if err != nil {
+		return err
+	}
+	a.saw(p, usage, tokens)
+	if p == record.Measure {
+		a.measured = append(a.measured, measured{usage: usage, tokens: tokens, returned: returned})
+	}
+	return gibberish(tokens, known)
+}
+
+// known is what the model says after a prompt, where that is certain.
+func (a *attempt) known(prompt string) []int {
+	if slices.Contains(a.setup.Unsure, a.cell.Engine) {
+		return nil
+	}
+	return a.setup.Expected[prompt]
+}
+
+// lengths warns of a request whose lengths are not those asked for.
+func (a *attempt) lengths(asked int, u record.Usage, tokens []record.Token, n int, err error) {
+	if err != nil {
+		return
+	}
+	came := len(tokens)
+	if u.Generated > 0 { // it told of pieces
+		came = u.Generated
+	}
+	if came != n {
 		a.rec.Warn(record.Warning{Code: "length", Text: fmt.Sprintf("%d tokens were asked for and %d came", n, came)})
 	}
-	if err == nil {
-		a.saw(p, usage, tokens)
-		err = gibberish(tokens, known)
+	if had := max(len(u.PromptIDs), u.PromptTokens); asked > 0 && had > 0 && had != asked {
+		a.rec.Warn(record.Warning{Code: "input-length", Text: fmt.Sprintf("a prompt of %d tokens was asked for, and the engine made %d of it", asked, had)})
 	}
-	return err
 }
 
 // turned is a prompt of the same words that begins otherwise: what is asked to warm up must not lie in the cache when the same

@@ -2,6 +2,9 @@ package run
 
 import (
 	"errors"
+	"iter"
+	"slices"
+	"time"
 
 	"llmparity/internal/engine"
 	"llmparity/internal/fault"
@@ -12,35 +15,64 @@ import (
 // cell is a cell with the engine that carries it out.
 type cell struct {
 	record.Cell
-	engine engine.Engine
-	given  error // why its launches are given up
-	judged bool
-	memory record.Prediction
-	likely []int // tokens that it would have said, or nearly, when it scored
-	said   *said // what its first launch that counts generated; nil: there is none, or no ids are known of it
+	engine   engine.Engine
+	given    error         // why its launches are given up
+	recorded bool          // that it was given up, by an attempt that failed
+	spent    time.Duration // by its attempts, in this process
+	expired  bool          // its time is over
+	enough   *looks        // whether it was repeated often enough; nil: as often as the plan says
+	left     int           // attempts that are to come
+	judged   bool
+	memory   record.Prediction
+	likely   []int // tokens that it would have said, or nearly, when it scored
+	said     *said // what its first launch that counts generated; nil: there is none, or no ids are known of it
 }
 
+// over tells that no attempt is to be added.
+func (c *cell) over() bool { return c.given != nil || c.expired || c.enough.stopped() }
+
 // cellsOf makes a setup's cells, shape by shape. Their numbers begin at from.
-func cellsOf(s Setup, from int) []*cell {
+func cellsOf(s Setup, planned plan.Setup, from int) []*cell {
 	var out []*cell
-	for _, shape := range s.Shapes {
-		for _, e := range s.Engines {
-			c := sketch(s.Setup, shape, e.Name(), from+len(out))
-			caps := e.Caps()
-			c.Model = s.Model.Model
-			c.Model.Context = s.Plan.Context
-			c.Isolation, c.PromptCache = caps.Isolation, record.CacheOff
-			c.StopsAtEnd, c.NoTokenIDs, c.Pieces, c.PerGeneration = !caps.IgnoreEOS, !caps.TokenIDs, !caps.Exact, caps.PerGeneration
-			if caps.PromptCache {
-				c.PromptCache = record.CacheOn
-			}
-			out = append(out, &cell{engine: e, Cell: c})
+	for c := range sketches(plan.Setup{ID: planned.ID, Plan: withEngines(s.Plan, planned.Plan.Engines), Shapes: s.Shapes}, from) {
+		e := s.Engines[slices.Index(planned.Plan.Engines, c.Engine)]
+		caps := e.Caps()
+		c.Engine = e.Name()
+		c.Model = s.Model.Model
+		c.Model.Context = s.Plan.Context
+		c.Isolation, c.PromptCache = caps.Isolation, record.CacheOff
+		c.StopsAtEnd, c.NoTokenIDs, c.Pieces, c.PerGeneration = !caps.IgnoreEOS, !caps.TokenIDs, !caps.Exact, caps.PerGeneration
+		if caps.PromptCache {
+			c.PromptCache = record.CacheOn
 		}
+		out = append(out, &cell{engine: e, Cell: c})
 	}
 	return out
 }
 
-// sketch is a cell as far as the plan alone tells of it.
+func withEngines(p plan.Plan, engines []string) plan.Plan {
+	p.Engines = engines
+	return p
+}
+
+// sketches are a setup's cells, in order, as far as the plan alone tells of them.
+func sketches(s plan.Setup, from int) iter.Seq[record.Cell] {
+	return func(yield func(record.Cell) bool) {
+		id := from
+		for _, shape := range s.Shapes {
+			for _, e := range s.Plan.Engines {
+				if !shape.Asks(e) {
+					continue
+				}
+				if !yield(sketch(s, shape, e, id)) {
+					return
+				}
+				id++
+			}
+		}
+	}
+}
+
 func sketch(s plan.Setup, shape plan.Shape, engine string, id int) record.Cell {
 	p := s.Plan
 	c := record.Cell{ID: id, Engine: engine, Model: record.Model{Name: p.Model, Context: max(p.Context, 0)}, PromptID: shape.PromptID,

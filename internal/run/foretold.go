@@ -40,7 +40,27 @@ func (r *runner) foretell(ctx context.Context, s *current, c *cell) {
 		p.Absent = "nothing is known of its memory"
 	}
 	c.memory = p
-	r.w.Predict(p)
+	if !r.past.predicted(c.ID) {
+		r.w.Predict(p)
+	}
+}
+
+// judgeAll looks, before a launch, at the cells that it is for: what is free once it has begun says nothing of what it takes.
+func (r *runner) judgeAll(ctx context.Context, s *current, t turn) (first error) {
+	of := []*cell{t.cell}
+	if t.Shared && !t.judged {
+		of = s.of(t.engine)
+	}
+	for _, c := range of {
+		say := func(e Event) { r.say(s, turn{cell: c, warmup: t.warmup, repetition: t.repetition}, e) }
+		if err := r.judge(ctx, s, c, say); err != nil {
+			c.giveUp(err)
+			if first == nil {
+				first = fmt.Errorf("%s: %w", c.Engine, err)
+			}
+		}
+	}
+	return first
 }
 
 // judge looks, before the cell's first launch, whether its memory fits into what is free now. The error refuses the cell.

@@ -3,64 +3,92 @@ package run
 import (
 	"context"
 	"fmt"
+	"time"
+
+	"llmparity/internal/machine"
+	"llmparity/internal/record"
 )
 
-// launches makes every attempt of a setup.
+// launches makes every attempt of a setup that is missing. Its error is what went wrong first.
 func (r *runner) launches(ctx context.Context, s *current) error {
-	// What can't be recorded need not be measured to its end.
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	go func() {
-		select {
-		case <-r.w.Failed():
-			cancel()
-		case <-ctx.Done():
-		}
-	}()
 	defer r.closeLive()
-	var first error
-	order := turns(s.Plan, s.cells)
+	order := turns(s.Setup.Setup, s.cells)
+	r.past.mark(r, s, order)
+	for _, t := range order {
+		t.left++
+	}
+	first := r.refuse(s)
 	for i, t := range order {
-		c := t.cell
-		r.launch++
-		if c.given != nil {
-			continue
-		}
-		say := func(e Event) {
-			e.Setup, e.Cell, e.Cells = s.ID, c.ID, len(s.cells)
-			e.Launch, e.Launches = r.launch, len(order)
-			e.Engine, e.Repetition, e.Repetitions, e.Warmup = c.Engine, t.repetition, s.Plan.Repetitions, t.warmup
-			r.Progress(e)
-		}
-		if err := r.refuse(ctx, s, t, say); err != nil {
-			if first == nil {
-				first = fmt.Errorf("%s: %w", c.Engine, err)
+		r.count.launch++
+		if !t.over() {
+			err := r.turn(ctx, s, t, order[i+1:])
+			if r.w.Err() != nil || ctx.Err() != nil {
+				return context.Cause(ctx) // Close tells of a record that can't be written
 			}
-			continue
-		}
-		if err := r.judge(ctx, s, c, say); err != nil {
-			c.giveUp(err)
-			if first == nil {
-				first = fmt.Errorf("%s: %w", c.Engine, err)
+			if r.past.refuses(err) {
+				return err
 			}
-			continue
-		}
-		say(Event{Kind: Launched})
-		err := r.attempt(ctx, s, t, say, func() bool { return goesOn(t, order[i+1:]) })
-		if r.w.Err() != nil {
-			return nil // Close tells it
-		}
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		if err != nil {
-			c.giveUp(err)
 			if first == nil {
-				first = fmt.Errorf("%s, launch %d: %w", c.Engine, r.launch, err)
+				first = err
 			}
+		}
+		if t.left--; t.left == 0 {
+			r.count.cellsDone++
 		}
 	}
 	return first
+}
+
+// refuse records the cells that can't run here, as was found before anything was launched.
+func (r *runner) refuse(s *current) (first error) {
+	for _, c := range s.cells {
+		if c.given == nil || c.recorded {
+			continue
+		}
+		if !r.past.failed(r, c.ID) {
+			r.fail(c, c.given)
+		}
+		if first == nil {
+			first = fmt.Errorf("%s: %w", c.Engine, c.given)
+		}
+	}
+	return first
+}
+
+// turn makes an attempt, if the cell's memory may do.
+func (r *runner) turn(ctx context.Context, s *current, t turn, rest []turn) error {
+	if err := r.judgeAll(ctx, s, t); err != nil {
+		return err
+	}
+	if t.over() {
+		return nil
+	}
+	if err := r.coolDown(ctx, s, t); err != nil {
+		return err
+	}
+	r.say(s, t, Event{Kind: Launched})
+	begin := time.Now()
+	err := r.attempt(ctx, s, t, rest)
+	t.spent += time.Since(begin)
+	if limit := time.Duration(s.Plan.CellTimeout); limit > 0 && t.spent >= limit && !t.over() && ctx.Err() == nil {
+		t.expired = true
+		r.w.Warn(record.Warning{Code: "cell-timeout", Text: fmt.Sprintf("cell %d (%s) took longer than the %s that the plan gives it: %d of its "+
+			"launches were not made; `llmparity run --resume` makes them", t.ID, t.Engine, limit, t.left-1)})
+	}
+	if err != nil {
+		t.giveUp(err)
+		return fmt.Errorf("%s, launch %d: %w", t.Engine, r.count.launch, err)
+	}
+	return nil
+}
+
+// say tells of an attempt.
+func (r *runner) say(s *current, t turn, e Event) {
+	e.Setup, e.Cell, e.Cells, e.CellsDone = s.ID, t.ID, r.count.cells, r.count.cellsDone
+	e.Launch, e.Launches = r.count.launch, r.count.launches
+	e.Engine, e.Repetition, e.Repetitions, e.Warmup = t.Engine, t.repetition, s.Plan.Repetitions, t.warmup
+	e.Memory = r.memory.Load()
+	r.Progress(e)
 }
 
 // goesOn tells whether a turn's session is one that the next attempt goes on in.
@@ -69,28 +97,54 @@ func goesOn(t turn, rest []turn) bool {
 		return false
 	}
 	for _, next := range rest {
-		if next.given == nil {
+		if !next.over() {
 			return next.session() == t.session()
 		}
 	}
 	return false
 }
 
-// attempt makes one, in the session that is open, if there is one.
-func (r *runner) attempt(ctx context.Context, s *current, t turn, say func(Event), goesOn func() bool) (err error) {
+// attempt makes one, in the session that is open, if there is one and it is the turn's.
+func (r *runner) attempt(ctx context.Context, s *current, t turn, rest []turn) (err error) {
 	c := t.cell
-	a := attempt{runner: r, setup: s, cell: c, say: say, live: r.live, more: goesOn, kept: t.session() != nil}
-	r.live = nil // the attempt's now, which closes it if it fails
-	if a.live != nil {
-		a.rec = r.w.Rejoin(a.live.opener, c.Cell, t.repetition, load1(ctx))
-	} else {
-		a.rec = r.w.Begin(c.Cell, t.repetition, t.warmup, load1(ctx))
+	if r.live != nil && r.live.of != t.session() {
+		r.closeLive() // what was to go on in it is over
 	}
+	a := attempt{runner: r, setup: s, cell: c, turn: t, say: func(e Event) { r.say(s, t, e) }, live: r.live, next: rest}
+	r.live = nil // the attempt's now, which closes it if it fails
+	b := record.Beginning{Repetition: t.repetition, Warmup: t.warmup, Machine: machine.State(ctx)}
+	if a.live != nil {
+		b.OpenedBy = a.live.opener
+	}
+	a.rec = r.w.Attempt(c.Cell, b)
 	r.live, err = a.run(ctx)
-	if err == nil && !t.warmup && c.said == nil {
+	if err != nil || t.warmup {
+		return err
+	}
+	if c.said == nil {
 		c.said = a.said
 	}
-	return err
+	if stop, ok := c.enough.keep(a.figure, t.repetition); ok {
+		stop.Cell = c.ID
+		r.w.Stop(stop)
+	}
+	return nil
+}
+
+// coolDown waits between launches.
+func (r *runner) coolDown(ctx context.Context, s *current, t turn) error {
+	opens := r.live == nil || r.live.of != t.session()
+	if !opens {
+		return nil
+	}
+	if d := time.Duration(s.Plan.CoolDown); d > 0 && r.opened {
+		r.closeLive() // it would not cool beside one
+		if err := pause(ctx, d); err != nil {
+			return context.Cause(ctx)
+		}
+	}
+	r.opened = true
+	return nil
 }
 
 // closeLive ends what is still open: the run ended before the launch's last attempt.

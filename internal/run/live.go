@@ -2,6 +2,7 @@ package run
 
 import (
 	"context"
+	"sync/atomic"
 
 	"llmparity/internal/engine"
 	"llmparity/internal/record"
@@ -15,11 +16,12 @@ type live struct {
 	sampler *sample.Sampler
 	session engine.Session // nil until it is open
 	opener  int            // the attempt that opened it
+	of      any            // whose it is, as turns name it
 }
 
-func newLive(ctx context.Context, opener int) *live {
-	t := &totals{relay: &relay{}}
-	return &live{totals: t, sampler: sample.New(ctx, t), opener: opener}
+func newLive(ctx context.Context, opener int, of any, memory *atomic.Int64) *live {
+	t := &totals{relay: &relay{}, memory: memory}
+	return &live{totals: t, sampler: sample.New(ctx, t), opener: opener, of: of}
 }
 
 // close ends the session. What it says at its end still reaches the attempt's record.

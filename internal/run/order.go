@@ -1,8 +1,10 @@
 package run
 
 import (
+	"math/rand/v2"
 	"slices"
 
+	"llmparity/internal/engine"
 	"llmparity/internal/plan"
 )
 
@@ -10,7 +12,8 @@ import (
 type turn struct {
 	*cell
 	warmup     bool
-	repetition int // 0 for a warm-up launch
+	repetition int  // 0 for a warm-up launch
+	made       bool // by an earlier part of the run
 }
 
 // session names what a turn's launch is shared by; nil: it is its own.
@@ -26,45 +29,102 @@ func (t turn) session() any {
 	return nil
 }
 
-// turns puts a setup's attempts in order: the cells in turn, repetition by repetition, so that a machine that slows down slows all
-// engines. Where sessions are reused one comes after the other: what another's idle session holds would divide the pages
-// that both share, and so be in PSS.
-func turns(p plan.Plan, all []*cell) []turn {
+// over tells that the attempt is not to be made.
+func (t turn) over() bool { return t.made || t.cell.over() }
+
+// turns puts a setup's attempts in order. Interleaved, cells take turns, repetition by repetition, so that a machine that slows down
+// slows all engines; shuffled, each round has an order of its own, by the seed and the setup's number alone; grouped, a cell's repetitions
+// come one after another. Where sessions are reused one comes after the other, whatever the order: what another's idle session holds
+// would divide the pages that both share, and so be in PSS.
+//
+// Where cells share a launch, the engine's warm-up launches are its first cell's: there is only one launch to come.
+func turns(s plan.Setup, all []*cell) []turn {
+	p := s.Plan
 	var out []turn
-	for _, group := range groups(p, all) {
+	random := rand.New(rand.NewPCG(p.Seed, uint64(s.ID)))
+	shuffle := func(cells []*cell) []*cell {
+		cells = slices.Clone(cells)
+		if p.Order == plan.Shuffled {
+			random.Shuffle(len(cells), func(i, j int) { cells[i], cells[j] = cells[j], cells[i] })
+		}
+		return cells
+	}
+	for _, group := range groups(p, shuffle, all) {
 		warm := group
 		if p.Isolation == plan.Shared {
-			warm = group[:1] // one launch is to come
+			warm = group[:1]
 		}
 		for range p.Warmup.Launches {
 			for _, c := range warm {
 				out = append(out, turn{cell: c, warmup: true})
 			}
 		}
-		for round := range p.Repetitions {
+		if p.Order == plan.Grouped {
 			for _, c := range group {
-				out = append(out, turn{cell: c, repetition: round + 1})
+				out = append(out, rounds(p.MostRepetitions(), func() []*cell { return []*cell{c} })...)
 			}
+			continue
+		}
+		out = append(out, rounds(p.MostRepetitions(), func() []*cell { return shuffle(group) })...)
+	}
+	return out
+}
+
+// rounds has cells take turns, in an order that is asked for each time.
+func rounds(n int, order func() []*cell) (out []turn) {
+	for round := range n {
+		for _, c := range order() {
+			out = append(out, turn{cell: c, repetition: round + 1})
 		}
 	}
 	return out
 }
 
 // groups are the cells that take turns.
-func groups(p plan.Plan, all []*cell) [][]*cell {
-	switch p.Isolation {
-	case plan.Reused:
-		return slices.Collect(slices.Chunk(all, 1))
-	case plan.Shared:
-		var out [][]*cell
-		for _, c := range all {
-			i := slices.IndexFunc(out, func(g []*cell) bool { return g[0].engine == c.engine })
-			if i < 0 {
-				i, out = len(out), append(out, nil)
-			}
-			out[i] = append(out[i], c)
-		}
-		return out
+func groups(p plan.Plan, shuffle func([]*cell) []*cell, all []*cell) [][]*cell {
+	switch {
+	case p.Isolation == plan.Shared:
+		return byEngine(shuffle(all))
+	case p.Isolation == plan.Reused, p.Order == plan.Grouped:
+		return slices.Collect(slices.Chunk(shuffle(all), 1))
+	case len(all) == 0:
+		return nil
 	}
 	return [][]*cell{all}
 }
+
+// byEngine groups the cells that share a launch, in the order of each engine's first.
+func byEngine(all []*cell) [][]*cell {
+	at := map[engine.Engine]int{}
+	var out [][]*cell
+	for _, c := range all {
+		i, ok := at[c.engine]
+		if !ok {
+			i, out = len(out), append(out, nil)
+			at[c.engine] = i
+		}
+		out[i] = append(out[i], c)
+	}
+	return out
+}
+
+// launchesOf is how many attempts a setup may have.
+func launchesOf(s plan.Setup) int {
+	cells := s.Cells()
+	warm := cells
+	if s.Plan.Isolation == plan.Shared {
+		asked := map[string]bool{}
+		for _, shape := range s.Shapes {
+			for _, e := range s.Plan.Engines {
+				if shape.Asks(e) {
+					asked[e] = true
+				}
+			}
+		}
+		warm = len(asked)
+	}
+	return warm*s.Plan.Warmup.Launches + cells*s.Plan.MostRepetitions()
+}
+
+// newSeed is a seed for who gave none. It is short enough to be typed.
+func newSeed() uint64 { return uint64(rand.Uint32()) | 1 }

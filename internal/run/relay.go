@@ -108,6 +108,18 @@ func (r *relay) Event(e record.Event) {
 	}
 }
 
+// engine is what the session said last that it is.
+func (r *relay) engine() (record.EngineInfo, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, e := range slices.Backward(r.events) {
+		if e.Engine != nil {
+			return *e.Engine, true
+		}
+	}
+	return record.EngineInfo{}, false
+}
+
 // Warn writes what a reader of the figures must know.
 func (r *relay) Warn(w record.Warning) {
 	r.mu.Lock()

@@ -3,15 +3,18 @@
 //
 // It knows engines by their interface only. Setups are carried out one after the other; each is built when its turn comes, and its cells'
 // launches take turns. A launch that fails is recorded with its class and the rest goes on; what a user must mend first (a missing part,
-// a prompt that doesn't fit) ends its cell.
+// a prompt that doesn't fit) ends its cell, and what is wrong with one setup of several ends that. The run's folder is its state: whatever
+// ends a run, it can be gone on with, and makes what is missing then and only that.
 package run
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
+	"llmparity/internal/fault"
 	"llmparity/internal/plan"
 	"llmparity/internal/record"
 	"llmparity/internal/sample/gpu"
@@ -39,68 +42,124 @@ type Options struct {
 // runner carries a run out.
 type runner struct {
 	Options
+	began  time.Time
 	w      *record.Writer
 	gpus   *gpu.Monitor
-	setups int64 // how many there are
-	live   *live // what the next attempt goes on in; nil: it opens a session of its own
-	launch int   // the last one's number
+	past   *past        // nil: the run is new
+	count  counts       // of the whole run
+	live   *live        // what the next attempt goes on in; nil: it opens a session of its own
+	opened bool         // there was a launch, after which one cools down
+	memory atomic.Int64 // of the processes that are read, at the last reading
 	// What became of launches: what only scored is none, and a run is whole without it.
 	cancelled, failed bool
+}
+
+// counts is how many there are of what a run makes, and how many of them are behind it.
+type counts struct {
+	setups, cells, cellsDone int
+	launch, launches         int
 }
 
 // Do carries out the plan and gives the run folder; there is none where an error came before the first launch. The error
 // is the first of: a part that is missing, a record that can't be written, a cancellation, a launch that failed.
 func Do(ctx context.Context, o Options) (dir string, err error) {
-	if o.Progress == nil {
-		o.Progress = func(Event) {}
+	r := &runner{Options: o, began: time.Now()}
+	if r.Progress == nil {
+		r.Progress = func(Event) {}
 	}
-	r := &runner{Options: o, setups: 1}
-	s, done, err := o.build(ctx, only(o.Plan))
+	if err := r.look(); err != nil {
+		return "", err
+	}
+	if r.past.whole(r) {
+		return r.Resume, nil
+	}
+	one, done, err := r.only(ctx)
 	defer done()
 	if err != nil {
 		return "", err
 	}
-	one, err := r.ready(ctx, s, 1)
-	if err != nil {
+	if err := r.writable(); err != nil {
 		return "", err
 	}
-	if err := record.Writable(o.Out); err != nil {
-		return "", err
-	}
-	machine := make(chan record.Environment, 1)
-	go func() { machine <- Environment(ctx, o.Out) }() // it listens a while to what else goes on
-	gpus := make(chan *gpu.Monitor, 1)
-	go func() { gpus <- gpu.Open(ctx, o.GPU) }() // a driver that slept takes seconds to wake
-	err = r.prepare(ctx, one)
-	env := <-machine
-	r.gpus = <-gpus
+	env, err := r.describe(ctx, one)
 	defer r.gpus.Close()
 	if err != nil {
 		return "", err
 	}
-	env.GPUs = r.gpus.GPUs()
-	env.Load1 = load1(ctx) // behind what was prepared
-	if err := r.create(env); err != nil {
+	if err := r.open(env); err != nil {
 		return "", err
 	}
-	err = r.carryOut(ctx, one)
-	status := record.OK
-	switch {
-	case r.cancelled:
-		status = record.Interrupted
-	case r.failed:
-		status = record.Failed
-	}
-	return r.w.Dir(), errors.Join(r.w.Close(status), err)
+	err = r.all(ctx, one)
+	return r.w.Dir(), errors.Join(r.w.Close(r.status()), err)
 }
 
-// create makes the run's folder.
-func (r *runner) create(env record.Environment) error {
-	text, err := r.Plan.YAML()
-	if err != nil {
-		return fmt.Errorf("writing the plan: %w", err)
+// look settles what the plan leaves open, counts what there is to do, and looks at what was done of it.
+func (r *runner) look() (err error) {
+	if r.Resume != "" {
+		if r.past, err = r.scan(); err != nil {
+			return err
+		}
+	} else if r.Plan.Order == plan.Shuffled && r.Plan.Seed == 0 {
+		r.Plan.Seed = newSeed()
 	}
-	r.w, err = record.Create(r.Out, record.Meta{Name: r.Plan.Name, Started: time.Now(), Tool: r.Tool}, env, text)
+	if err := known(r.Plan.UntilCI); err != nil {
+		return err
+	}
+	setups, cells, err := r.Plan.Count()
+	if err != nil {
+		return err
+	}
+	r.count.setups, r.count.cells = int(setups), int(cells)
+	for s := range r.Plan.Setups() {
+		r.count.launches += launchesOf(s)
+	}
+	return nil
+}
+
+// only builds the setup of a plan that has but one: what is wrong with it is said before there is a folder.
+func (r *runner) only(ctx context.Context) (s *current, done func(), err error) {
+	if r.count.setups != 1 {
+		return nil, func() {}, nil
+	}
+	for planned := range r.Plan.Setups() {
+		if s, done, err = r.build(ctx, planned, 1); err == nil {
+			err = r.check(ctx, s, tell)
+		}
+	}
+	return s, done, err
+}
+
+// describe looks at the machine while the only setup's engines prepare.
+func (r *runner) describe(ctx context.Context, one *current) (env record.Environment, err error) {
+	machine := make(chan record.Environment, 1)
+	go func() { machine <- Environment(ctx, r.Out) }() // it listens a while to what else goes on
+	gpus := make(chan *gpu.Monitor, 1)
+	go func() { gpus <- gpu.Open(ctx, r.GPU) }() // a driver that slept takes seconds to wake
+	if one != nil {
+		err = r.prepare(ctx, one, tell)
+	}
+	env = <-machine
+	r.gpus = <-gpus
+	env.GPUs = r.gpus.GPUs()
+	env.Load1 = load1(ctx) // behind what was prepared
+	return env, err
+}
+
+func (r *runner) writable() error {
+	if r.past != nil {
+		return nil
+	}
+	return record.Writable(r.Out)
+}
+
+// open makes the run's folder, or goes on with it.
+func (r *runner) open(env record.Environment) error {
+	var err error
+	if r.past != nil {
+		err = r.reopen(env)
+	} else {
+		err = r.create(env)
+	}
 	if err != nil {
 		return err
 	}
@@ -109,4 +168,71 @@ func (r *runner) create(env record.Environment) error {
 		r.w.Warn(warning)
 	}
 	return nil
+}
+
+func (r *runner) create(env record.Environment) error {
+	text, err := r.Plan.YAML()
+	if err != nil {
+		return fmt.Errorf("writing the plan: %w", err)
+	}
+	r.w, err = record.Create(r.Out, record.Meta{Name: r.Plan.Name, Started: time.Now(), Tool: r.Tool}, env, text)
+	return err
+}
+
+// all carries out every setup. What went wrong first is its error.
+func (r *runner) all(ctx context.Context, one *current) error {
+	ctx, cancel := r.within(ctx)
+	defer cancel()
+	r.announce(one)
+	var first error
+	from := 1
+	for planned := range r.Plan.Setups() {
+		err := r.setup(ctx, planned, from, one)
+		from += planned.Cells()
+		if r.w.Err() != nil {
+			return nil // Close tells it
+		}
+		if first == nil || ctx.Err() != nil {
+			first = err
+		}
+		if ctx.Err() != nil {
+			break
+		}
+	}
+	return first
+}
+
+// within gives the run's time. What can't be recorded need not be measured to its end, either.
+func (r *runner) within(parent context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(parent)
+	if limit := time.Duration(r.Plan.RunTimeout); limit > 0 {
+		over := &runTimeout{fault.New(fault.Run, "go on with it: llmparity run --resume "+r.w.Dir(),
+			"the run took longer than the %s that its plan gives it", limit)}
+		limited, free := context.WithTimeoutCause(ctx, limit, over)
+		stop := cancel
+		ctx, cancel = limited, func() { free(); stop() }
+	}
+	go func() {
+		select {
+		case <-r.w.Failed():
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, cancel
+}
+
+// runTimeout is why attempts are cut off when the run's time is over.
+type runTimeout struct{ error }
+
+func (t *runTimeout) Unwrap() error { return t.error }
+
+func (r *runner) status() record.Status {
+	switch {
+	case r.cancelled:
+		return record.Interrupted
+	case r.failed:
+		return record.Failed
+	}
+	return record.OK
 }

@@ -73,9 +73,16 @@ func (s *scriptedSession) Close() error {
 }
 
 func options(t *testing.T, engines ...engine.Engine) run.Options {
-	p := plan.Plan{Name: "test", Model: "m", Prompts: []string{"p"}, MaxTokens: 4, Context: 16,
+	p := plan.Plan{Name: "test", Model: "m", Engines: names(engines), Prompts: []string{"p"}, MaxTokens: 4, Context: 16,
 		Warmup: plan.Warmup{Launches: 1, Tokens: 1}, Repetitions: 3, Timeout: plan.Duration(time.Minute)}
 	return run.Options{Plan: p, Out: t.TempDir(), Parts: run.Parts{Engines: engines, Model: engine.Model{Model: record.Model{Name: "m"}}}}
+}
+
+func names(engines []engine.Engine) (out []string) {
+	for _, e := range engines {
+		out = append(out, e.Name())
+	}
+	return out
 }
 
 func do(t *testing.T, ctx context.Context, o run.Options) (*record.Run, error) {

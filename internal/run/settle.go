@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"llmparity/internal/record"
@@ -23,6 +24,7 @@ const (
 // totals is a relay whose totals are looked at as they go by.
 type totals struct {
 	*relay
+	memory *atomic.Int64 // the last sum of RSS
 
 	mu   sync.Mutex
 	read map[string][]record.Total // by method, while somebody looks; nil: nobody does
@@ -30,6 +32,9 @@ type totals struct {
 
 func (s *totals) Total(t record.Total) {
 	s.relay.Total(t)
+	if t.RSS != record.Absent {
+		s.memory.Store(t.RSS)
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.read != nil && t.RSS != record.Absent {

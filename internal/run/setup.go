@@ -3,13 +3,14 @@ package run
 import (
 	"context"
 	"fmt"
-	"iter"
+	"slices"
 
 	"llmparity/internal/engine"
 	"llmparity/internal/fault"
 	"llmparity/internal/plan"
 	"llmparity/internal/record"
 	"llmparity/internal/sample/gpu"
+	"llmparity/internal/traffic"
 )
 
 // Setup is a setup of the plan, as it was resolved, with what carries it out.
@@ -20,7 +21,7 @@ type Setup struct {
 
 // Parts is what carries a setup out: what must be there before an engine can be launched.
 type Parts struct {
-	Engines []engine.Engine // in the plan's order
+	Engines []engine.Engine // in the order of the setup's plan, one for each that it names
 	Model   engine.Model
 	// Expected is what the model says after each prompt, greedily, where that is known for certain; it may be shorter than what
 	// is asked for. A launch that says something else has failed.
@@ -39,32 +40,11 @@ type Parts struct {
 	// Refused says why a cell can't run here, as was found before anything was launched: that is recorded, and nothing is tried; nil: all
 	// cells can.
 	Refused func(record.Cell) error
-}
-
-// setups gives the plan's setups one after the other.
-func setups(p plan.Plan) iter.Seq[plan.Setup] {
-	return func(yield func(plan.Setup) bool) { yield(only(p)) }
-}
-
-// only is the one setup of a plan without lists.
-func only(p plan.Plan) plan.Setup {
-	s := plan.Setup{ID: 1, Plan: p}
-	for i, prompt := range p.Prompts {
-		s.Shapes = append(s.Shapes, plan.Shape{PromptID: i + 1, Prompt: prompt, MaxTokens: p.MaxTokens})
-	}
-	return s
-}
-
-// build has a setup's parts made. The function that it gives ends them, and is never nil.
-func (o Options) build(ctx context.Context, s plan.Setup) (Setup, func(), error) {
-	if o.Setups == nil {
-		return Setup{s, o.Parts}, func() {}, nil
-	}
-	built, done, err := o.Setups(ctx, s)
-	if done == nil {
-		done = func() {}
-	}
-	return built, done, err
+	// Ask says what a request of a cell's traffic asks, its prompt and how many tokens; nil: what the cell or the request's kind says. A
+	// turn of a conversation that is not its first has in Before all that was said until then.
+	Ask func(record.Cell, traffic.Request) engine.Request
+	// Files are those that an engine reads a model from, which lie in memory or not when it is launched; nil: the model's own.
+	Files func(engine.Engine) []string
 }
 
 // current is the setup whose turn it is.
@@ -74,45 +54,104 @@ type current struct {
 	reference string
 }
 
-// ready checks and prepares a setup's engines, and makes its cells.
-func (r *runner) ready(ctx context.Context, s Setup, from int) (*current, error) {
-	c := &current{Setup: s}
-	if err := c.reusable(); err != nil {
-		return nil, err
+// build has a setup's parts made, and makes its cells, whose numbers begin at from. The function that it gives ends what was made, and is
+// never nil.
+func (r *runner) build(ctx context.Context, planned plan.Setup, from int) (s *current, done func(), err error) {
+	built := Setup{planned, r.Parts}
+	if r.Setups != nil {
+		built, done, err = r.Setups(ctx, planned)
 	}
-	for _, e := range c.Engines {
-		if err := e.Check(ctx, c.Model); err != nil {
-			return nil, err
-		}
+	if done == nil {
+		done = func() {}
 	}
-	if c.Reference != nil {
-		var err error
-		if c.reference, err = c.Reference(); err != nil {
-			return nil, err
-		}
+	if err != nil {
+		return nil, done, err
 	}
-	c.cells = cellsOf(s, from)
-	return c, nil
+	if len(built.Engines) != len(planned.Plan.Engines) || len(built.Shapes) != len(planned.Shapes) {
+		return nil, done, fmt.Errorf("setup %d has %d engines and %d shapes, and %d and %d were built", planned.ID, len(planned.Plan.Engines),
+			len(planned.Shapes), len(built.Engines), len(built.Shapes))
+	}
+	s = &current{Setup: built}
+	s.cells = cellsOf(built, planned, from)
+	return s, done, nil
 }
 
-// reusable refuses to reuse launches of engines that have none but a generation's.
-func (s *current) reusable() error {
+// trouble is told what is wrong with an engine of a setup. Where it gives an error back, the run ends by it.
+type trouble func(engine.Engine, error) error
+
+// tell is for a plan of one setup: its user mends that first.
+func tell(_ engine.Engine, err error) error { return err }
+
+// fails has the engine's cells fail, and the others go on.
+func (r *runner) fails(s *current) trouble {
+	return func(e engine.Engine, err error) error {
+		for _, c := range s.of(e) {
+			r.fail(c, s.named(err))
+		}
+		return nil
+	}
+}
+
+// of lists the cells of an engine that may run.
+func (s *current) of(e engine.Engine) []*cell {
+	return slices.DeleteFunc(slices.Clone(s.cells), func(c *cell) bool { return c.engine != e || c.given != nil })
+}
+
+// named says of which setup an error is.
+func (s *current) named(err error) error { return fmt.Errorf("setup %d: %w", s.ID, err) }
+
+// check asks a setup's engines whether they can run, but for those none of whose cells can.
+func (r *runner) check(ctx context.Context, s *current, wrong trouble) error {
+	for _, c := range s.cells {
+		if s.Refused != nil {
+			c.given = s.Refused(c.Cell)
+		}
+	}
+	if err := r.past.sameModel(r, s); err != nil {
+		return err
+	}
 	for _, e := range s.Engines {
-		if s.Plan.Isolation != "" && s.Plan.Isolation != plan.OfLaunch && e.Caps().PerGeneration {
-			return fault.New(fault.Usage, "leave it out, or use --isolation launch",
-				"%s starts a process for each generation: there is no launch that repetitions could reuse (--isolation "+
-					"%s)", e.Name(), s.Plan.Isolation)
+		if len(s.of(e)) == 0 {
+			continue
+		}
+		err := reusable(e, s.Plan.Isolation)
+		if err == nil {
+			err = e.Check(ctx, s.Model)
+		}
+		if err != nil {
+			if err := wrong(e, err); err != nil {
+				return err
+			}
+		}
+	}
+	if s.Reference != nil {
+		var err error
+		if s.reference, err = s.Reference(); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
+// reusable refuses to reuse launches of an engine that has none but a generation's.
+func reusable(e engine.Engine, isolation string) error {
+	if isolation == "" || isolation == plan.OfLaunch || !e.Caps().PerGeneration {
+		return nil
+	}
+	return fault.New(fault.Usage, "leave it out, or use --isolation launch",
+		"%s starts a process for each generation: there is no launch that repetitions could reuse (--isolation %s)", e.Name(), isolation)
+}
+
 // prepare makes what is cached, so that no launch is measured while something compiles.
-func (r *runner) prepare(ctx context.Context, s *current) error {
+func (r *runner) prepare(ctx context.Context, s *current, wrong trouble) error {
 	for _, e := range s.Engines {
-		if p, ok := e.(engine.Preparer); ok {
-			err := p.Prepare(ctx, s.Model, func(what string) { r.Progress(Event{Kind: Preparing, Engine: e.Name(), Text: what}) })
-			if err != nil {
+		p, ok := e.(engine.Preparer)
+		if !ok || len(s.of(e)) == 0 {
+			continue
+		}
+		err := p.Prepare(ctx, s.Model, func(what string) { r.Progress(Event{Kind: Preparing, Setup: s.ID, Engine: e.Name(), Text: what}) })
+		if err != nil {
+			if err := wrong(e, err); err != nil {
 				return err
 			}
 		}
@@ -120,15 +159,77 @@ func (r *runner) prepare(ctx context.Context, s *current) error {
 	return nil
 }
 
+// setup carries out a setup, which was built before where it is the only one.
+func (r *runner) setup(ctx context.Context, planned plan.Setup, from int, s *current) error {
+	if r.past.over(r, planned, from) {
+		r.pass(planned)
+		return nil
+	}
+	if s == nil {
+		built, done, err := r.build(ctx, planned, from)
+		defer done()
+		if err == nil {
+			s, err = built, r.ready(ctx, built)
+		}
+		if err != nil && (ctx.Err() != nil || r.past.refuses(err)) {
+			r.cancelled = true
+			return err
+		}
+		if err != nil {
+			return r.lose(planned, from, err)
+		}
+	}
+	return r.carryOut(ctx, s)
+}
+
+// ready checks and prepares the engines of one setup of several, and announces its cells with all that is known of them now.
+func (r *runner) ready(ctx context.Context, s *current) error {
+	err := r.check(ctx, s, r.fails(s))
+	if err == nil {
+		err = r.prepare(ctx, s, r.fails(s))
+	}
+	if err == nil {
+		for _, c := range s.cells {
+			r.w.Cell(c.Cell)
+		}
+	}
+	return err
+}
+
+// pass counts what is behind the run already.
+func (r *runner) pass(planned plan.Setup) {
+	r.count.cellsDone += planned.Cells()
+	r.count.launch += launchesOf(planned)
+}
+
+// lose records that none of a setup's cells can run.
+func (r *runner) lose(planned plan.Setup, from int, err error) error {
+	err = fmt.Errorf("setup %d: %w", planned.ID, err)
+	for c := range sketches(planned, from) {
+		if !r.past.failed(r, c.ID) {
+			r.fail(&cell{Cell: c}, err)
+		}
+	}
+	r.pass(planned)
+	return err
+}
+
+// fail records that a cell can't run here: an attempt that failed, in no time.
+func (r *runner) fail(c *cell, err error) {
+	r.failed, c.given, c.recorded = true, err, true
+	_, class := outcome(context.Background(), err)
+	rec := r.w.Attempt(c.Cell, record.Beginning{Repetition: 1})
+	rec.End(record.Failed, class, err, record.Cost{})
+	r.Progress(Event{Kind: Ended, Setup: c.Setup, Cell: c.ID, Cells: r.count.cells, CellsDone: r.count.cellsDone, Launch: r.count.launch + 1,
+		Launches: r.count.launches, Engine: c.Engine, Repetition: 1, Repetitions: c.Repetitions, Text: string(record.Failed), Err: err})
+}
+
 // carryOut makes every attempt of a setup whose engines have prepared, and scores behind them.
 func (r *runner) carryOut(ctx context.Context, s *current) error {
-	for _, c := range s.cells {
-		r.w.Cell(c.Cell)
-	}
 	r.foretellAll(ctx, s)
 	err := r.launches(ctx, s)
-	r.cancelled, r.failed = ctx.Err() != nil, r.failed || err != nil
-	if ctx.Err() == nil {
+	r.cancelled, r.failed = ctx.Err() != nil || r.past.refuses(err), r.failed || err != nil
+	if !r.cancelled {
 		r.scoreAll(ctx, s)
 		if err == nil && ctx.Err() != nil {
 			err = context.Cause(ctx) // the run is whole all the same
@@ -140,10 +241,24 @@ func (r *runner) carryOut(ctx context.Context, s *current) error {
 	return err
 }
 
-// named says of which setup an error is, where there are several.
-func (r *runner) named(s plan.Setup, err error) error {
-	if err == nil || r.setups < 2 {
-		return err
+// announce tells of all the run's cells: those of the only setup as they are, of several what the plan alone says of them, until
+// each is built.
+func (r *runner) announce(one *current) {
+	if one != nil {
+		for _, c := range one.cells {
+			if !r.past.announced(c.ID) {
+				r.w.Cell(c.Cell)
+			}
+		}
+		return
 	}
-	return fmt.Errorf("setup %d: %w", s.ID, err)
+	from := 1
+	for planned := range r.Plan.Setups() {
+		for c := range sketches(planned, from) {
+			if !r.past.announced(c.ID) {
+				r.w.Cell(c)
+			}
+		}
+		from += planned.Cells()
+	}
 }

@@ -1,0 +1,360 @@
+package run
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"sync"
+
+	"llmparity/internal/fault"
+	"llmparity/internal/plan"
+	"llmparity/internal/record"
+)
+
+// past is what a run that is gone on with has made before. A nil past is that of a new run: it has made nothing.
+type past struct {
+	*record.State
+	changed []record.Difference
+	read    func() (*before, error)
+}
+
+// before is what a run has, read as a whole: it takes long, and is asked for only where something depends on what attempts came to.
+type before struct {
+	attempts map[int][]*record.Attempt // that count, by cell
+	engines  map[ran]record.EngineInfo // what they said last
+}
+
+type ran struct {
+	setup  int
+	engine string
+}
+
+func read(dir string) (*before, error) {
+	run, err := record.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	b := &before{attempts: map[int][]*record.Attempt{}, engines: map[ran]record.EngineInfo{}}
+	cells := map[int]record.Cell{}
+	for _, c := range run.Cells {
+		cells[c.ID] = c
+	}
+	for _, a := range run.Attempts {
+		c := cells[a.Cell]
+		for _, e := range a.Events {
+			if e.Engine != nil {
+				b.engines[ran{c.Setup, c.Engine}] = *e.Engine
+			}
+		}
+		if a.Counted() {
+			b.attempts[a.Cell] = append(b.attempts[a.Cell], a)
+		}
+	}
+	return b, nil
+}
+
+// refusal is why a run can't be gone on with: nothing is recorded of it, and the run ends.
+type refusal struct{ error }
+
+func (r *refusal) Unwrap() error { return r.error }
+
+// scan looks at the run that is to be gone on with.
+func (r *runner) scan() (*past, error) {
+	s, err := record.Scan(r.Resume)
+	if err != nil {
+		return nil, err
+	}
+	p := &past{State: s}
+	p.read = sync.OnceValues(func() (*before, error) { return read(s.Dir) })
+	if err := p.samePlan(r); err != nil {
+		return nil, err
+	}
+	if r.Tool != s.Meta.Tool {
+		d := record.Difference{What: "llmparity", Was: s.Meta.Tool.Version + " " + s.Meta.Tool.SHA256, Is: r.Tool.Version + " " + r.Tool.SHA256}
+		if !r.AllowChanged {
+			return nil, changed("llmparity itself is another one than began the run in %s (%s)", s.Dir, d)
+		}
+		p.changed = append(p.changed, d)
+	}
+	return p, nil
+}
+
+func changed(format string, args ...any) error {
+	return &refusal{fault.New(fault.Usage, "use the one that began it, or say --allow-changed: the record then warns of it", format, args...)}
+}
+
+// samePlan refuses to go on with another plan's run. The seed of one that gave none is the one that the run was given.
+func (p *past) samePlan(r *runner) error {
+	if r.Plan.Order == plan.Shuffled && r.Plan.Seed == 0 {
+		was, err := plan.Parse(p.Plan, "the run's plan")
+		if err != nil {
+			return err
+		}
+		r.Plan.Seed = was.Seed
+	}
+	text, err := r.Plan.YAML()
+	if err != nil {
+		return err
+	}
+	if bytes.Equal(text, p.Plan) {
+		return nil
+	}
+	return fault.New(fault.Usage, "leave the plan and its flags out, and the run's own is gone on with, or begin a new run",
+		"the plan is not the one of the run in %s: %s", p.Dir, firstDifference(p.Plan, text))
+}
+
+// firstDifference names the first line that is not as it was.
+func firstDifference(was, is []byte) string {
+	a, b := bytes.Split(was, []byte("\n")), bytes.Split(is, []byte("\n"))
+	for i := range max(len(a), len(b)) {
+		line := func(all [][]byte) string {
+			if i < len(all) {
+				return strconv.Quote(string(bytes.TrimSpace(all[i])))
+			}
+			return "nothing"
+		}
+		if line(a) != line(b) {
+			return fmt.Sprintf("line %d was %s, is %s", i+1, line(a), line(b))
+		}
+	}
+	return "its blanks"
+}
+
+// reopen goes on with the folder.
+func (r *runner) reopen(env record.Environment) error {
+	w, s, err := record.Reopen(r.Resume)
+	if err != nil {
+		return err
+	}
+	r.w, r.past.State = w, s
+	w.Resumed(record.Resumed{Tool: r.Tool, Changed: append(r.past.changed, differences(s.Environment, env)...)})
+	return nil
+}
+
+// differences are what of the machine is not as it was and bears on figures.
+func differences(was, is record.Environment) (out []record.Difference) {
+	for _, d := range []record.Difference{{What: "kernel", Was: was.Kernel, Is: is.Kernel}, {What: "processor", Was: was.CPU, Is: is.CPU},
+		{What: "cores", Was: strconv.Itoa(was.Cores), Is: strconv.Itoa(is.Cores)}, {What: "governor", Was: was.Governor, Is: is.Governor},
+		{What: "memory", Was: fmt.Sprintf("%d MiB", was.MemoryB>>20), Is: fmt.Sprintf("%d MiB", is.MemoryB>>20)}} {
+		if d.Was != d.Is {
+			out = append(out, d)
+		}
+	}
+	return out
+}
+
+// sameModel refuses to go on where a setup's model is not the one that its cells were measured with.
+func (p *past) sameModel(r *runner, s *current) error {
+	if p == nil {
+		return nil
+	}
+	for _, c := range s.cells {
+		if !p.Announced(c.ID) {
+			continue
+		}
+		was, err := p.Cell(c.ID)
+		if err != nil {
+			return err
+		}
+		if was.Isolation == "" { // nothing but the plan was known of it
+			continue
+		}
+		if was.Model.SHA256 != c.Model.SHA256 || was.Model.Name != c.Model.Name || was.Engine != c.Engine {
+			return &refusal{fault.New(fault.Usage, "put back the one that was measured, or begin a new run",
+				"the model of the run in %s is not the one that it began with: %s %.12s, was %s %.12s", p.Dir, c.Model.Name, c.Model.SHA256,
+				was.Model.Name, was.Model.SHA256)}
+		}
+		return nil // the setup's cells have one model
+	}
+	return nil
+}
+
+// refuses tells whether an error is why the run can't be gone on with.
+func (p *past) refuses(err error) bool {
+	var refused *refusal
+	return errors.As(err, &refused)
+}
+
+func (p *past) announced(cell int) bool { return p != nil && p.Announced(cell) }
+
+func (p *past) predicted(cell int) bool { return p != nil && p.Predicted(cell) }
+
+// counts tells whether an attempt that ended need not be made again.
+func (p *past) counts(r *runner, c record.Commit) bool {
+	return c.Status == record.OK || c.Status == record.Failed && !r.RetryFailed
+}
+
+// made is how many warm-up launches a cell had, which repetitions it had, and whether it was given up.
+func (p *past) made(r *runner, cell int) (warmups int, repetitions map[int]bool, given bool) {
+	repetitions = map[int]bool{}
+	if p == nil {
+		return 0, repetitions, false
+	}
+	for _, c := range p.Commits(cell) {
+		switch {
+		case c.Scoring:
+		case c.Warmup:
+			if p.counts(r, c) {
+				warmups++
+			}
+		default:
+			repetitions[c.Repetition] = p.counts(r, c)
+		}
+		if !c.Scoring && c.Class == record.SetUp {
+			given = p.counts(r, c)
+		}
+	}
+	return warmups, repetitions, given
+}
+
+// failed tells whether a cell was given up, and is not to be tried again.
+func (p *past) failed(r *runner, cell int) bool {
+	_, _, given := p.made(r, cell)
+	return given
+}
+
+// mark marks the turns that were made before.
+func (p *past) mark(r *runner, s *current, order []turn) {
+	for _, c := range s.cells {
+		c.enough = newLooks(s.Plan)
+	}
+	if p == nil {
+		return
+	}
+	warmups, repetitions := map[*cell]int{}, map[*cell]map[int]bool{}
+	for _, c := range s.cells {
+		var given bool
+		warmups[c], repetitions[c], given = p.made(r, c.ID)
+		if given && c.given == nil {
+			c.given, c.recorded = errGiven, true
+		}
+		p.restore(s, c, repetitions[c])
+	}
+	for i := range order {
+		t := &order[i]
+		if !t.warmup {
+			t.made = repetitions[t.cell][t.repetition]
+			continue
+		}
+		t.made = warmups[t.cell] > 0
+		warmups[t.cell]--
+	}
+}
+
+// errGiven stands for the reason that is in the record.
+var errGiven = errors.New("it was given up before the run was gone on with")
+
+// restore gives a cell what its earlier attempts came to, where anything depends on that.
+func (p *past) restore(s *current, c *cell, repetitions map[int]bool) {
+	scores := s.Reference != nil && s.Plan.Scores() != plan.ScoreNothing
+	if len(repetitions) == 0 || !scores && c.enough == nil {
+		return
+	}
+	if c.enough != nil && p.Stopped(c.ID) {
+		c.enough.stop = &record.Stop{}
+	}
+	b, err := p.read()
+	if err != nil {
+		return // Reopen has read as much of it as must be sound
+	}
+	for _, a := range b.attempts[c.ID] {
+		c.restore(a)
+	}
+}
+
+func (c *cell) restore(a *record.Attempt) {
+	var all []measured
+	for _, q := range a.Measured() {
+		all = append(all, remembered(q))
+		if c.said == nil && len(q.PromptIDs) > 0 && len(q.Tokens) > 0 && !slices.ContainsFunc(q.Tokens, func(t record.TokenRow) bool { return t.ID < 0 }) {
+			c.said = &said{attempt: a.ID, promptIDs: q.PromptIDs}
+			for _, t := range q.Tokens {
+				c.said.text = append(c.said.text, t.ID)
+			}
+		}
+	}
+	if c.enough != nil && c.enough.stop == nil {
+		if v := figure(c.enough.plan.Figure, all); v == v { // not NaN
+			c.enough.values = append(c.enough.values, v)
+		}
+	}
+}
+
+// over tells whether nothing of a setup is missing.
+func (p *past) over(r *runner, planned plan.Setup, from int) bool {
+	if p == nil {
+		return false
+	}
+	for c := range sketches(planned, from) {
+		warmups, repetitions, given := p.made(r, c.ID)
+		if given || p.Stopped(c.ID) {
+			continue
+		}
+		if planned.Plan.Isolation != plan.Shared && warmups < planned.Plan.Warmup.Launches {
+			return false
+		}
+		for n := range planned.Plan.MostRepetitions() {
+			if !repetitions[n+1] {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// whole tells whether nothing of the run is missing.
+func (p *past) whole(r *runner) bool {
+	if p == nil || p.Status == record.Interrupted {
+		return false
+	}
+	from := 1
+	for planned := range r.Plan.Setups() {
+		if !p.over(r, planned, from) {
+			return false
+		}
+		from += planned.Cells()
+	}
+	return true
+}
+
+// sameEngine refuses an engine, or a browser, that is not what it was; where that is allowed the record warns of it.
+func (p *past) sameEngine(r *runner, s *current, name string, is record.EngineInfo) error {
+	if p == nil {
+		return nil
+	}
+	b, err := p.read()
+	if err != nil {
+		return nil // Reopen has read as much of it as must be sound
+	}
+	was, known := b.engines[ran{s.ID, name}]
+	if !known {
+		return nil
+	}
+	b.engines[ran{s.ID, name}] = is // it is said once
+	for _, d := range engineDifferences(was, is) {
+		if !r.AllowChanged {
+			return changed("%s is not what began the run in %s (%s)", name, p.Dir, d)
+		}
+		r.w.Warn(record.Warning{Code: "resumed-elsewhere", Text: fmt.Sprintf("when the run was gone on with, %s was not what it was before: %s", name, d)})
+	}
+	return nil
+}
+
+func engineDifferences(was, is record.EngineInfo) (out []record.Difference) {
+	for _, d := range []record.Difference{{What: "version", Was: was.Version, Is: is.Version}, {What: "sum of the program", Was: was.SHA256, Is: is.SHA256}} {
+		if d.Was != d.Is {
+			out = append(out, d)
+		}
+	}
+	parts := maps.Clone(was.Parts)
+	maps.Copy(parts, is.Parts)
+	for _, part := range slices.Sorted(maps.Keys(parts)) {
+		if was.Parts[part] != is.Parts[part] {
+			out = append(out, record.Difference{What: part, Was: was.Parts[part], Is: is.Parts[part]})
+		}
+	}
+	return out
+}

@@ -1,0 +1,133 @@
+package run
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"llmparity/internal/engine"
+	"llmparity/internal/record"
+	"llmparity/internal/traffic"
+)
+
+// failedRequest is how the record says that a request of a traffic was not answered.
+const failedRequest = "failed"
+
+// drive measures a cell's traffic: its requests go out as they are due, as many at once as the engine can do. What is more than that waits
+// here, and the record has how long.
+func (a *attempt) drive(ctx context.Context) error {
+	s, err := traffic.New(*a.cell.Traffic)
+	if err != nil {
+		return err
+	}
+	var mu sync.Mutex // over what requests that go on at once tell
+	came, all := 0, a.tokens(s)
+	report := traffic.Drive(ctx, s, max(1, a.cell.engine.Caps().Requests), func(ctx context.Context, q traffic.Request) (string, error) {
+		r, asked := a.ask(s, q)
+		m := measured{due: q.Due}
+		usage, err := a.live.session.Generate(ctx, r, func(t record.Token) {
+			m.tokens = append(m.tokens, t)
+			mu.Lock()
+			came++
+			n := came
+			mu.Unlock()
+			a.say(Event{Kind: Generated, Phase: record.Measure, Token: n, Tokens: all})
+		})
+		m.usage, m.returned = usage, time.Now()
+		if err == nil {
+			err = gibberish(m.tokens, a.known(r.Prompt))
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		a.keepRequest(s, q, m, err)
+		a.lengths(asked, usage, m.tokens, r.MaxTokens, err)
+		return r.Prompt + usage.Text, err
+	})
+	for _, w := range report.Warnings() {
+		a.rec.Warn(w)
+	}
+	return a.failures(ctx, report)
+}
+
+// tokens is how many a traffic asks for.
+func (a *attempt) tokens(s traffic.Schedule) (n int) {
+	for _, q := range s.Requests() {
+		r, _ := a.ask(s, q)
+		n += r.MaxTokens
+	}
+	return n
+}
+
+// ask says what a request asks, and how long its prompt was to be; 0: nobody said.
+func (a *attempt) ask(s traffic.Schedule, q traffic.Request) (r engine.Request, asked int) {
+	c := &a.cell.Cell
+	r, asked = engine.Request{Prompt: c.Prompt, MaxTokens: c.MaxTokens}, c.InputTokens
+	if q.Kind < len(c.Traffic.Mix) {
+		k := c.Traffic.Mix[q.Kind]
+		asked = k.InputTokens
+		if k.Prompt != "" {
+			r.Prompt = k.Prompt
+		}
+		if k.MaxTokens > 0 {
+			r.MaxTokens = k.MaxTokens
+		}
+	}
+	if q.Before != "" {
+		r.Prompt, asked = q.Before+"\n"+r.Prompt, 0
+	}
+	if a.setup.Ask != nil {
+		r = a.setup.Ask(*c, q)
+	}
+	r.Temperature, r.IgnoreEOS = c.Temperature, a.cell.engine.Caps().IgnoreEOS
+	return r, asked
+}
+
+// keepRequest records a request, answered or not.
+func (a *attempt) keepRequest(s traffic.Schedule, q traffic.Request, m measured, err error) {
+	u := m.usage
+	if err != nil {
+		u.Finish = failedRequest
+		if u.Sent.IsZero() {
+			u.Sent = m.returned
+		}
+	} else {
+		a.saw(record.Measure, u, m.tokens)
+		a.measured = append(a.measured, m)
+	}
+	slot := record.Slot{Client: q.Client, Kind: s.KindName(q), Turn: q.Turn}
+	a.rec.RequestIn(slot, q.Due, record.Measure, u, m.tokens, m.returned)
+}
+
+// failures says what requests that were not answered mean for the attempt: where the engine is gone, or none was answered, it failed;
+// else it is warned of, for a request that fails under a load is a figure of that load.
+func (a *attempt) failures(ctx context.Context, report traffic.Report) error {
+	err := report.Err()
+	if err == nil {
+		return nil
+	}
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	gone := []record.Class{record.Crash, record.OOM, record.DeviceLost, record.Hung, record.BadOutput}
+	answered := false
+	for _, o := range report.Outcomes {
+		if slices.Contains(gone, engine.ClassOf(o.Err)) {
+			return err
+		}
+		answered = answered || o.Err == nil
+	}
+	if !answered {
+		return err
+	}
+	a.rec.Warn(record.Warning{Code: "request-failed", Text: err.Error()})
+	return nil
+}
+
+// measured is a request of the measure phase that was answered.
+type measured struct {
+	usage    record.Usage
+	tokens   []record.Token
+	due      time.Time // zero: it never waited
+	returned time.Time
+}

@@ -1,0 +1,89 @@
+package plans_test
+
+import (
+	"bytes"
+	"regexp"
+	"testing"
+
+	"llmparity/assets/plans"
+	"llmparity/internal/plan"
+)
+
+// shipped are all plans that come with the program.
+func shipped(t *testing.T) map[string][]byte {
+	t.Helper()
+	all := map[string][]byte{"default": plans.Default, "init": plans.Init}
+	for _, name := range plans.Names() {
+		text, err := plans.Preset(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all[name] = text
+	}
+	return all
+}
+
+func TestShippedPlansAreExpanded(t *testing.T) {
+	cells := map[string]int64{"default": 2, "init": 2, "smoke": 2, "compare": 2, "kv-growth": 2, "concurrency": 8, "seqlen": 8, "mixed": 2, "engines": 4}
+	for name, text := range shipped(t) {
+		p, err := plan.Parse(text, name+".yaml")
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if p.Name != name && name != "init" {
+			t.Errorf("%s is called %s", name, p.Name)
+		}
+		if _, n, err := p.Count(); err != nil || n != cells[name] {
+			t.Errorf("%s: %d cells, %v; want %d", name, n, err, cells[name])
+		}
+		for s := range p.Setups() {
+			for _, shape := range s.Shapes {
+				if shape.MaxTokens < 1 || shape.Prompt == "" && shape.InputTokens == 0 && len(shape.Traffic.Mix) == 0 {
+					t.Errorf("%s asks nothing: %+v", name, shape)
+				}
+			}
+		}
+		if !bytes.HasPrefix(text, []byte("# ")) {
+			t.Errorf("%s does not say what it is for", name)
+		}
+	}
+}
+
+// What stands in the comments of the plan to begin with can be put in: each line by itself, and those that exclude each other one at a time.
+func TestCommentedLinesArePlans(t *testing.T) {
+	for _, c := range []struct{ in, out string }{
+		{`models: .*`, `model: .*`}, {` - \{file.*`, ""}, {` - \{dataset.*`, ""}, {` - \{trace.*`, ""}, {` - \{conv.*`, ""},
+		{`input_lengths: .*`, `prompts:\n  - .*`}, {`output_lengths: .*`, `max_tokens: .*`}, {`context: .*`, ""}, {`contexts: .*`, ""},
+		{`dtype: .*`, ""}, {`dtypes: .*`, ""}, {`kv_cache_dtypes: .*`, ""}, {`webllm_versions: .*`, ""}, {`threads: .*`, ""}, {`starts: .*`, ""},
+		{`concurrency: .*`, ""}, {`batch_sizes: .*`, ""}, {`traffic:\n(#   .*\n)+`, ""}, {`include:\n(#   .*\n)+`, ""}, {`until_ci: .*`, ""},
+		{`seed: .*`, ""}, {`cool_down: .*`, ""}, {`cache: .*`, ""}, {`cell_timeout: .*`, ""}, {`run_timeout: .*`, ""}, {`parity: .*`, ""},
+		{`gate:\n(#   .*\n)+`, ""},
+	} {
+		at := regexp.MustCompile(`(?m)^#\s?` + c.in).FindIndex(plans.Init)
+		if at == nil {
+			t.Errorf("%s is not there", c.in)
+			continue
+		}
+		in := regexp.MustCompile(`(?m)^#( ?)`).ReplaceAll(plans.Init[at[0]:at[1]], []byte("$1"))
+		if in[0] == ' ' && in[1] != ' ' {
+			in = regexp.MustCompile(`(?m)^ `).ReplaceAll(in, nil)
+		}
+		text := append(append(bytes.Clone(plans.Init[:at[0]]), in...), plans.Init[at[1]:]...)
+		if c.out != "" {
+			text = regexp.MustCompile(`(?m)^`+c.out).ReplaceAll(text, nil)
+		}
+		if _, err := plan.Parse(text, "p.yaml"); err != nil {
+			t.Errorf("%s: %v", in, err)
+		}
+	}
+}
+
+func TestUnknownPresets(t *testing.T) {
+	if _, err := plans.Preset("default"); err == nil {
+		t.Error("the default plan is no preset")
+	}
+	if what, err := plans.What("seqlen"); err != nil || what != "Times and memory against the length of the prompt (fig3, fig4)." {
+		t.Errorf("%q, %v", what, err)
+	}
+}

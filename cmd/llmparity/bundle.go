@@ -27,8 +27,6 @@ const (
 type bundleFlags struct{ version, file string }
 
 func (f *bundleFlags) register(flags *pflag.FlagSet) {
-	flags.StringVar(&f.version, "webllm-version", "",
-		"a version of WebLLM, fetched by npm once (default: "+page.WebLLM+", which is built in)")
 	flags.StringVar(&f.file, "webllm-bundle", "", "a build of WebLLM: an ES module on disk")
 }
 

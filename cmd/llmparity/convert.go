@@ -60,6 +60,7 @@ name is replaced.`,
 	c.Flags().StringVar(&to, "to", "", "what to write: webllm or gguf")
 	c.Flags().StringVarP(&out, "output", "o", ".", "the folder to write into")
 	f.packageFlags.register(c.Flags())
+	f.registerDType(c.Flags())
 	c.Flags().IntVar(&window, "context", 0, "the package's context window in tokens (default, or 0: the model's own)")
 	return c
 }

@@ -16,10 +16,13 @@ import (
 // rounding moves in single precision. In half precision, and where sums are in another order with it, what is said depends on all before.
 const sureMargin = 0.5
 
-// expected gives what the tiny model says after each of the plan's prompts, as far as no rounding can change it, by a plain
+// mostChecked bounds prompts and texts whose tokens are worked out: ours takes its time, which grows with the square of a text's length.
+const mostChecked = 256
+
+// expected gives what the tiny model says after each prompt of a setup, as far as no rounding can change it, by a plain
 // implementation of our own; nil for other models, for which that would take too long, and where weights and
 // activations are to be computed in half precision.
-func expected(m engine.Model, p plan.Plan) (map[string][]int, error) {
+func expected(m engine.Model, p plan.Plan, shapes []plan.Shape) (map[string][]int, error) {
 	if m.SHA256 != tiny.SHA256 || p.DType == "f16" {
 		return nil, nil
 	}
@@ -28,12 +31,16 @@ func expected(m engine.Model, p plan.Plan) (map[string][]int, error) {
 		return nil, err
 	}
 	out := map[string][]int{}
-	for _, prompt := range p.Prompts {
+	longest := map[string]int{}
+	for _, s := range shapes {
+		longest[s.Prompt] = max(longest[s.Prompt], s.MaxTokens)
+	}
+	for prompt, n := range longest {
 		ids := tokenizer.Encode(prompt)
-		if len(ids) == 0 || len(ids)+p.MaxTokens > p.Context {
+		if len(ids) == 0 || len(ids) > mostChecked || len(ids)+n > p.Context {
 			continue // the engines say what is wrong with it
 		}
-		greedy, margins, err := model.Greedy(ids, p.MaxTokens)
+		greedy, margins, err := model.Greedy(ids, min(n, mostChecked))
 		if err != nil {
 			return nil, err
 		}

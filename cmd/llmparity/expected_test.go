@@ -19,7 +19,7 @@ func TestTheTinyModelsWordsAreExpected(t *testing.T) {
 	for _, prompt := range tinytest.Prompts() {
 		p.Prompts = append(p.Prompts, prompt.Text)
 	}
-	known, err := expected(m, p)
+	known, err := expected(m, p, shapesOf(p))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -29,10 +29,10 @@ func TestTheTinyModelsWordsAreExpected(t *testing.T) {
 		}
 	}
 	p.Context = 65
-	if known, err = expected(m, p); err != nil || len(known[p.Prompts[8]]) != 0 {
+	if known, err = expected(m, p, shapesOf(p)); err != nil || len(known[p.Prompts[8]]) != 0 {
 		t.Errorf("a prompt that does not fit: %v, %v", known[p.Prompts[8]], err)
 	}
-	if known, err = expected(engine.Model{}, p); known != nil || err != nil {
+	if known, err = expected(engine.Model{}, p, shapesOf(p)); known != nil || err != nil {
 		t.Errorf("of another model %v is expected (%v)", known, err)
 	}
 }
@@ -66,4 +66,13 @@ func TestNothingIsExpectedOfOtherNumbers(t *testing.T) {
 			t.Errorf("%+v: of %s nothing is expected, want %s", c.llama, got, c.want)
 		}
 	}
+}
+
+// shapesOf are the texts of a plan, each asked about once.
+func shapesOf(p plan.Plan) []plan.Shape {
+	var out []plan.Shape
+	for i, prompt := range p.Prompts {
+		out = append(out, plan.Shape{PromptID: i + 1, Prompt: prompt, MaxTokens: p.MaxTokens})
+	}
+	return out
 }

@@ -87,7 +87,7 @@ exec `+chrome+` --disable-gpu "$@"
 		{"no float16 here", []string{"run", "-q", "--engines", "webllm", "--adapter", "swiftshader", "--dtype", "f16"}, nil, fault.NoF16, "--dtype f32", false},
 		{"unknown kernels", []string{"run", "--kernels", "fast"}, nil, fault.Usage, "--kernels", false},
 		{"unknown sort", []string{"model", "convert", whole, "--to", "webllm", "--sort", "none"}, nil, fault.Usage, "--sort", false},
-		{"unknown dtype", []string{"run", "--dtype", "q4"}, nil, fault.Usage, "--dtype", false},
+		{"unknown dtype", []string{"run", "--dtype", "q4"}, nil, fault.Usage, "dtype: \"q4\"", false},
 		{"two ways to say which WebLLM", []string{"run", "--webllm-version", "0.2.80", "--webllm-bundle", "x.js"}, nil, fault.Usage, "choose one", false},
 		{"no version of WebLLM", []string{"run", "--webllm-version", "newest"}, nil, fault.Usage, "newest", false},
 		{"no bundle there", []string{"run", "--webllm-bundle", "/nonexistent.js"}, nil, fault.NoBundle, "/nonexistent.js", false},

@@ -216,21 +216,3 @@ func openModel(path string, context int) (engine.Model, error) {
 	}
 	return m, nil
 }
-
-// promptFaults refuses prompts that the model's vocabulary can't express: an engine would drop characters silently.
-func promptFaults(m engine.Model, prompts []string) error {
-	if m.Format != "gguf" {
-		return nil
-	}
-	f, err := gguf.Open(m.Path)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	for _, p := range prompts {
-		if err := gguf.PromptFault(f, p); err != nil {
-			return err
-		}
-	}
-	return nil
-}

@@ -7,7 +7,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"llmparity/internal/engine"
-	"llmparity/internal/fault"
 	"llmparity/internal/plan"
 	"llmparity/internal/record"
 	"llmparity/native/openai"
@@ -68,25 +67,4 @@ const servedPrefix = "served:"
 func servedModel(name string, context int) (m engine.Model, ok bool) {
 	name, ok = strings.CutPrefix(name, servedPrefix)
 	return engine.Model{Model: record.Model{Name: name, Format: record.Served, Context: context}}, ok
-}
-
-// servable refuses a served model for engines that need a file.
-func (f *engineFlags) servable(p plan.Plan) error {
-	name, served := strings.CutPrefix(p.Model, servedPrefix)
-	if !served {
-		return nil
-	}
-	if name == "" {
-		return fault.New(fault.Usage, "name it as the server does: served:NAME", "--model %s names no model", servedPrefix)
-	}
-	for _, engine := range p.Engines {
-		if k, _, _ := kindOf(engine); k.asks {
-			continue // its check tells
-		}
-		if e := f.named(engine); !e.Caps().Served {
-			return fault.New(fault.Usage, "name a file, or leave the engine out",
-				"%s runs models from files, and %s is one that only a server has", e.Name(), p.Model)
-		}
-	}
-	return nil
 }

@@ -34,6 +34,11 @@ func (f *packageFlags) register(flags *pflag.FlagSet) {
 	flags.StringVar(&f.kernels, "kernels", browser.AutoKernels,
 		"the model library's kernels: software, gpu, or auto (by the WebGPU adapter)")
 	flags.StringVar(&f.sort, "sort", "partial", "how much of the probabilities the model library sorts to sample: partial or full")
+	f.dtype = browser.F32
+}
+
+// registerDType is for commands that make one package.
+func (f *packageFlags) registerDType(flags *pflag.FlagSet) {
 	flags.StringVar(&f.dtype, "dtype", browser.F32,
 		"WebLLM's weights, activations and KV cache: f32, or f16 (the adapter must have shader-f16)")
 }

@@ -16,8 +16,15 @@ import (
 	"llmparity/internal/record"
 )
 
-// plan reads the plan and lets the flags that were given change it. What it says of engines is in f afterwards.
+// plan reads the plan, or makes a preset's, and lets the flags that were given change it. What it says of engines is in f afterwards.
 func (f *runFlags) plan(c *cobra.Command, args []string) (plan.Plan, error) {
+	given := c.Flags().Changed
+	if err := f.sound(given); err != nil {
+		return plan.Plan{}, err
+	}
+	if err := f.presetFlags.check(given, args); err != nil {
+		return plan.Plan{}, err
+	}
 	text, name := plans.Default, "the built-in plan"
 	if len(args) == 1 {
 		var err error
@@ -26,29 +33,46 @@ func (f *runFlags) plan(c *cobra.Command, args []string) (plan.Plan, error) {
 		}
 		name = args[0]
 	}
-	given := c.Flags().Changed
-	if err := f.sound(given); err != nil {
-		return plan.Plan{}, err
-	}
 	p, err := plan.Parse(text, name)
 	if err != nil {
 		return plan.Plan{}, err
 	}
-	f.change(&p, given)
+	if err := f.change(&p, given); err != nil {
+		return plan.Plan{}, err
+	}
 	if err := p.Validate(); err != nil {
 		return plan.Plan{}, fault.Wrap(fault.Usage, err, "", "the plan, as the flags changed it")
 	}
-	if err := f.known(p.Engines); err != nil {
-		return plan.Plan{}, err
+	return p, f.follow(p, given)
+}
+
+// follow takes what a plan says of engines.
+func (f *runFlags) follow(p plan.Plan, given func(string) bool) error {
+	engines := enginesIn(p)
+	if err := f.known(engines); err != nil {
+		return err
 	}
 	f.engineFlags.follow(p)
 	f.version, f.file = p.WebLLMVersion, p.WebLLMBundle
-	return p, used(p.Engines, given)
+	return used(engines, given)
+}
+
+// enginesIn are all that a plan names, for all its models or for one.
+func enginesIn(p plan.Plan) []string {
+	out := slices.Clone(p.Engines)
+	for _, g := range p.Models {
+		for _, e := range g.Engines {
+			if !slices.Contains(out, e) {
+				out = append(out, e)
+			}
+		}
+	}
+	return out
 }
 
 // sound refuses flags that make no sense, whatever the plan is.
 func (f *runFlags) sound(given func(string) bool) error {
-	if f.version != "" && f.file != "" {
+	if given("webllm-version") && f.file != "" {
 		return fault.New(fault.Usage, "choose one", "--webllm-version and --webllm-bundle both say which WebLLM runs")
 	}
 	for _, flag := range []string{"kernels", "sort"} {
@@ -57,18 +81,27 @@ func (f *runFlags) sound(given func(string) bool) error {
 				"--%s says how a model library is compiled, and --model-lib names one that is", flag)
 		}
 	}
+	for _, one := range []struct{ flag, list string }{{"model", "models"}, {"max-tokens", "output-len"}, {"max-tokens", "gen-toks"},
+		{"context", "contexts"}, {"threads", "thread-counts"}, {"prompt", "input-len"}, {"prompt", "prompt-toks"}, {"prompt", "seqlens"}} {
+		if given(one.flag) && given(one.list) {
+			return fault.New(fault.Usage, "give one of them", "--%s and --%s say the same thing", one.flag, one.list)
+		}
+	}
 	return f.valid()
 }
 
 // change puts into the plan what flags say. One of two fields that exclude each other takes the other's place.
-func (f *runFlags) change(p *plan.Plan, given func(string) bool) {
+func (f *runFlags) change(p *plan.Plan, given func(string) bool) error {
+	if err := f.presetFlags.change(p, given); err != nil {
+		return err
+	}
 	for flag, set := range map[string]func(){
 		"engines":        func() { p.Engines = slices.Concat(f.engines, f.engine) },
 		"engine":         func() { p.Engines = slices.Concat(f.engines, f.engine) },
-		"model":          func() { p.Model = f.model },
-		"prompt":         func() { p.Prompts = f.prompts },
-		"context":        func() { p.Context = f.context },
-		"max-tokens":     func() { p.MaxTokens = f.maxTokens },
+		"model":          func() { p.Model, p.Models = f.model, nil },
+		"prompt":         func() { p.Prompts, p.Sources, p.InputLengths = f.prompts, nil, nil },
+		"context":        func() { p.Context, p.Contexts = f.context, nil },
+		"max-tokens":     func() { p.MaxTokens, p.OutputLengths = f.maxTokens, nil },
 		"repetitions":    func() { p.Repetitions = f.repetitions },
 		"isolation":      func() { p.Isolation = f.isolation },
 		"thread":         func() { p.Thread = f.thread },
@@ -77,12 +110,11 @@ func (f *runFlags) change(p *plan.Plan, given func(string) bool) {
 		"no-check-oom":   func() { p.CheckOOM = new(!f.noCheckOOM) },
 		"parity":         func() { p.Parity = new(f.parity) },
 		"reference":      func() { p.Reference = f.reference },
-		"dtype":          func() { p.DType = f.dtype },
 		"kernels":        func() { p.Kernels = f.kernels },
 		"sort":           func() { p.Sort = f.sort },
-		"threads":        func() { p.Threads = f.threads },
-		"webllm-version": func() { p.WebLLMVersion, p.WebLLMBundle = f.version, f.file },
-		"webllm-bundle":  func() { p.WebLLMVersion, p.WebLLMBundle = f.version, f.file },
+		"threads":        func() { p.Threads, p.ThreadCounts = f.threads, nil },
+		"webllm-version": func() { p.WebLLMBundle = "" },
+		"webllm-bundle":  func() { p.WebLLMVersion, p.WebLLMVersions, p.WebLLMBundle = "", nil, f.file },
 		"model-lib": func() {
 			if p.ModelLib = f.modelLib; p.ModelLib != "" {
 				p.Kernels, p.Sort = "", ""
@@ -96,6 +128,11 @@ func (f *runFlags) change(p *plan.Plan, given func(string) bool) {
 	f.openaiFlags.change(p, given)
 	f.llamacppFlags.change(p, given)
 	f.ollamaFlags.change(p, given)
+	f.trafficFlags.change(p, given)
+	if err := f.scheduleFlags.change(p, given); err != nil {
+		return err
+	}
+	return f.axisFlags.change(p, given)
 }
 
 // complete writes into the plan what was chosen by default, so that the run can be repeated by it.
@@ -123,6 +160,33 @@ func (f *runFlags) complete(p *plan.Plan, m engine.Model) {
 	}
 	if p.WebLLMVersion == "" && p.WebLLMBundle == "" {
 		p.WebLLMVersion = page.WebLLM
+	}
+}
+
+// completeAll writes it into a plan of several setups: what is an axis, of all models or of one, has no one value.
+func (f *runFlags) completeAll(p *plan.Plan, m engine.Model) {
+	said := *p
+	f.complete(p, m)
+	axes := []plan.Axes{p.Axes}
+	for _, g := range p.Models {
+		axes = append(axes, g.Axes)
+	}
+	for _, a := range axes {
+		if len(a.DTypes) > 0 {
+			p.DType = said.DType
+		}
+		if len(a.WebLLMVersions) > 0 {
+			p.WebLLMVersion = said.WebLLMVersion
+		}
+		if len(a.ThreadCounts) > 0 {
+			p.Threads = said.Threads
+			if p.LlamaCpp != nil {
+				p.LlamaCpp.BatchThreads = 0
+				if said.LlamaCpp != nil {
+					p.LlamaCpp.BatchThreads = said.LlamaCpp.BatchThreads
+				}
+			}
+		}
 	}
 }
 

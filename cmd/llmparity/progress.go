@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"sync"
 	"time"
 
 	"github.com/schollz/progressbar/v3"
@@ -16,11 +17,15 @@ import (
 // redraw bounds what drawing takes from the machine that is measured.
 const redraw = 250 * time.Millisecond
 
-// progress tells a person who waits how far a run is: a bar on a terminal, plain lines elsewhere.
+// progress tells who waits how far a run is: a person by a bar on a terminal and by plain lines elsewhere, a program by JSON. It may be
+// called from several goroutines at once: requests that go on beside each other tell of their tokens.
 type progress struct {
+	mu    sync.Mutex
 	out   io.Writer
 	quiet bool
 	bar   *progressbar.ProgressBar // nil: plain lines
+	json  *jsonEvents              // nil: for people
+	pace  pace
 	drawn time.Time
 }
 
@@ -28,24 +33,65 @@ func newProgress(out io.Writer, quiet bool) *progress {
 	p := &progress{out: out, quiet: quiet}
 	if f, ok := out.(*os.File); ok && !quiet && term.IsTerminal(int(f.Fd())) {
 		p.bar = progressbar.NewOptions(1, progressbar.OptionSetWriter(f), progressbar.OptionSetWidth(24), progressbar.OptionShowCount(),
-			progressbar.OptionSetPredictTime(true), progressbar.OptionClearOnFinish(), progressbar.OptionSetRenderBlankState(true),
+			progressbar.OptionSetPredictTime(false), progressbar.OptionClearOnFinish(), progressbar.OptionSetRenderBlankState(true),
 			progressbar.OptionSetDescription("checking"))
 	}
 	return p
 }
 
+// inJSON has everything told as JSON instead.
+func (p *progress) inJSON(w io.Writer) { p.bar, p.json = nil, newJSONEvents(w) }
+
 func (p *progress) event(e run.Event) {
-	if p.quiet {
-		return
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := time.Now()
+	p.pace.take(e, now)
+	switch {
+	case p.json != nil:
+		p.json.event(e, &p.pace, now)
+	case p.quiet:
+	case p.bar != nil:
+		p.draw(e, now)
+	default:
+		p.print(e, now)
 	}
-	if p.bar != nil {
-		p.draw(e)
-		return
-	}
-	p.print(e)
 }
 
-func (p *progress) print(e run.Event) {
+// say tells what is made, or fetched, before anything is launched.
+func (p *progress) say(engine, text string) {
+	p.event(run.Event{Kind: run.Preparing, Engine: engine, Text: text})
+}
+
+// note tells what a reader should know, however quiet the run is to be: cells that won't run are no progress.
+func (p *progress) note(text string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.json != nil {
+		p.json.write(runEvent{Kind: eventNote, Text: text}, time.Now())
+		return
+	}
+	p.clear()
+	fmt.Fprintln(p.out, text)
+}
+
+// done writes the last of the JSON events.
+func (p *progress) done(e runEvent) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.json != nil {
+		e.Kind = eventDone
+		p.json.write(e, time.Now())
+	}
+}
+
+func (p *progress) clear() {
+	if p.bar != nil {
+		_ = p.bar.Clear() // a terminal that can't be written to is no reason to stop measuring
+	}
+}
+
+func (p *progress) print(e run.Event, now time.Time) {
 	switch e.Kind {
 	case run.Preparing:
 		fmt.Fprintf(p.out, "%s: %s\n", e.Engine, e.Text)
@@ -62,28 +108,31 @@ func (p *progress) print(e run.Event) {
 		if e.Err != nil {
 			line += ": " + fault.OneLine(e.Err.Error())
 		}
+		if rest, known := p.pace.rest(now); known && e.Launch < e.Launches {
+			line += fmt.Sprintf(" (%s left)", roughly(rest))
+		}
 		fmt.Fprintln(p.out, line)
 	}
 }
 
 // draw changes the bar's text. The bar itself decides nothing: it is told.
-func (p *progress) draw(e run.Event) {
+func (p *progress) draw(e run.Event, now time.Time) {
 	switch e.Kind {
 	case run.Preparing:
 		p.describe(e.Engine + ": " + e.Text)
 	case run.Recording:
 		p.describe("recording into " + e.Text)
 	case run.Judged:
-		_ = p.bar.Clear() // as below
+		p.clear()
 		fmt.Fprintf(p.out, "%s: %s\n", e.Engine, e.Text)
 	case run.Launched:
 		p.bar.ChangeMax(e.Launches)
 		p.describe(e.Engine + " " + launchName(e))
 	case run.Entered:
-		p.describe(fmt.Sprintf("%s %s: %s", e.Engine, launchName(e), e.Phase))
+		p.describe(fmt.Sprintf("%s %s: %s%s", e.Engine, launchName(e), e.Phase, p.pace.aside(now)))
 	case run.Generated:
 		if time.Since(p.drawn) >= redraw {
-			p.describe(fmt.Sprintf("%s %s: %s, token %d of %d", e.Engine, launchName(e), e.Phase, e.Token, e.Tokens))
+			p.describe(fmt.Sprintf("%s %s: %s, token %d of %d%s", e.Engine, launchName(e), e.Phase, e.Token, e.Tokens, p.pace.aside(now)))
 		}
 	case run.Scoring:
 		if e.Token == 0 || time.Since(p.drawn) >= redraw {
@@ -91,7 +140,7 @@ func (p *progress) draw(e run.Event) {
 		}
 	case run.Ended:
 		if e.Err != nil {
-			_ = p.bar.Clear() // a terminal that can't be written to is no reason to stop measuring
+			p.clear()
 			fmt.Fprintf(p.out, "%s %s: %s: %s\n", e.Engine, launchName(e), e.Text, fault.OneLine(e.Err.Error()))
 		}
 		_ = p.bar.Set(e.Launch)
@@ -104,14 +153,18 @@ func (p *progress) describe(text string) {
 }
 
 func (p *progress) close() {
-	if p.bar != nil {
-		_ = p.bar.Clear()
-	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.clear()
 }
 
 func launchName(e run.Event) string {
+	text := fmt.Sprintf("%d of %d", e.Repetition, e.Repetitions)
 	if e.Warmup {
-		return "warm-up"
+		text = "warm-up"
 	}
-	return fmt.Sprintf("%d of %d", e.Repetition, e.Repetitions)
+	if e.Cells > 1 {
+		text += fmt.Sprintf(", cell %d of %d", e.Cell, e.Cells)
+	}
+	return text
 }

@@ -13,17 +13,17 @@ import (
 	"github.com/spf13/cobra"
 
 	"llmparity/assets/echarts"
-	"llmparity/browser"
 	"llmparity/compare"
 	"llmparity/internal/cache"
 	"llmparity/internal/engine"
+	"llmparity/internal/fault"
 	"llmparity/internal/plan"
 	"llmparity/internal/record"
 	"llmparity/internal/run"
 	"llmparity/reports"
 )
 
-// runFlags are the flags of run that change a plan.
+// runFlags are the flags of run: most of them change a plan.
 type runFlags struct {
 	engines     []string
 	engine      []string // one a flag: a name that has commas in it is one
@@ -34,6 +34,10 @@ type runFlags struct {
 	isolation   string
 	out         string
 	quiet       bool
+	json        bool
+	dryRun      bool
+	strict      bool
+	baseline    string
 	noCheckOOM  bool
 	parity      bool
 	reference   string
@@ -41,6 +45,11 @@ type runFlags struct {
 	thread      string
 	watchdog    time.Duration
 	mirror      string // of the catalogue's addresses
+	resumeFlags
+	presetFlags
+	axisFlags
+	scheduleFlags
+	trafficFlags
 	bundleFlags
 	engineFlags
 	profileFlags
@@ -52,16 +61,34 @@ func runCommand() *cobra.Command {
 		Use:   "run [PLAN]",
 		Short: "Carry out a plan, record it, and report it",
 		Long: `Carry out a plan (a YAML file; without one, the built-in plan: the tiny model in WebLLM and in llama.cpp). Everything that is
-measured is written to a folder as it happens; at the end there are a table and, in that folder, report.html.`,
+measured is written to a folder as it happens; at the end there are a table and, in that folder, report.html.
+
+Flags that take lists, with commas or with spaces, are a plan's axes: every combination of their values is measured. --dry-run shows
+them, with what each is likely to take; what can't run here is said before anything is launched. A run that was ended, however that was,
+goes on with --resume. docs/plans.md has plans' fields, ` + "`llmparity plan init`" + ` writes one to start from.`,
 		Args: arguments(cobra.MaximumNArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error {
+			if f.resume != "" {
+				return f.goOn(c, args)
+			}
+			if c.Flags().Changed("retry-failed") || c.Flags().Changed("allow-changed") {
+				return fault.New(fault.Usage, "add --resume DIR", "--retry-failed and --allow-changed are for runs that are gone on with")
+			}
 			p, err := f.plan(c, args)
 			if err != nil {
 				return err
 			}
+			if f.dryRun {
+				return f.rehearse(c.Context(), p, c.OutOrStdout())
+			}
 			return f.run(c.Context(), p, c.OutOrStdout(), c.ErrOrStderr())
 		},
 	}
+	f.register(c)
+	return c
+}
+
+func (f *runFlags) register(c *cobra.Command) {
 	flags := c.Flags()
 	flags.StringSliceVar(&f.engines, "engines", nil, "engines, separated by commas, in place of the plan's: "+engineList())
 	flags.StringArrayVar(&f.engine, "engine", nil, "an engine, whatever its name has in it, such as "+
@@ -77,28 +104,39 @@ measured is written to a folder as it happens; at the end there are a table and,
 	flags.IntVar(&f.maxTokens, "max-tokens", 0, "tokens to generate")
 	flags.IntVar(&f.repetitions, "repetitions", 0, "launches of each engine that count")
 	flags.StringVar(&f.isolation, "isolation", plan.OfLaunch,
-		"what a repetition has of its own: launch (a fresh process, and the model loaded anew; engines take turns) or "+
-			"reused (nothing: it goes on in the launch of the one before it; one engine after the other)")
+		"what a repetition has of its own: launch (a fresh process, and the model loaded anew; engines take turns), "+
+			"reused (nothing: it goes on in the launch of the one before it; one engine after the other) or "+
+			"shared (nor has a cell: all of an engine's that need no other launch go on in one)")
 	flags.StringVar(&f.out, "out", "results", "the folder in which the run's folder is made")
+	flags.StringVar(&f.out, "output-dir", "results", "the same as --out")
+	flags.BoolVar(&f.dryRun, "dry-run", false, "launch nothing: show the cells, what they are likely to take, what would be fetched, and what is missing here")
+	flags.BoolVar(&f.strict, "strict", false, "launch nothing where any cell can't run here (default: where an engine could run none of its cells)")
+	flags.StringVar(&f.baseline, "baseline", "", "what the plan's gate holds the run against: a name in the store (llmparity baseline list) or a run's folder")
 	flags.StringVar(&f.thread, "thread", "page", "where WebLLM runs: page (the page's own thread) or worker (a dedicated worker)")
 	flags.DurationVar(&f.watchdog, "watchdog", engine.Watchdog, "how long that thread, or an engine of exec:, may give no "+
 		"sign of life")
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "no progress, only the result")
+	flags.BoolVar(&f.json, "json", false, "progress and the result as lines of JSON on standard output (llmparity schema events); with --dry-run one document")
 	flags.BoolVar(&f.noCheckOOM, "no-check-oom", false, "launch what would run out of memory, by what is foretold of it and what is free, too")
 	flags.BoolVar(&f.parity, "parity", false, "when all is measured, have every engine that can score the reference's text, token by token: what "+
 		"it would have chosen, and how likely that was; --parity=false: never (default: where engines' own texts part)")
 	flags.StringVar(&f.reference, "reference", "", "the engine whose text that is (default: the first native one that tells token ids)")
 	flags.IntVar(&f.threads, "threads", 1, "threads of llama.cpp and Ollama")
+	f.resumeFlags.register(flags)
+	f.presetFlags.register(flags)
+	f.axisFlags.register(flags)
+	f.scheduleFlags.register(flags)
+	f.trafficFlags.register(flags)
 	f.engineFlags.register(flags)
 	f.packageFlags.register(flags)
 	f.bundleFlags.register(flags)
 	f.profileFlags.register(flags)
 	flags.StringVar(&f.modelLib, "model-lib", "",
 		"a model library for WebLLM, by its file or https address, in place of one that is compiled here")
-	return c
 }
 
-func (f *runFlags) run(ctx context.Context, p plan.Plan, stdout, stderr io.Writer) error {
+// run carries out a plan, or what is missing of one that was begun.
+func (f *runFlags) run(ctx context.Context, p plan.Plan, stdout, stderr io.Writer) (err error) {
 	profiles, err := f.profiles()
 	if err != nil {
 		return err
@@ -107,50 +145,90 @@ func (f *runFlags) run(ctx context.Context, p plan.Plan, stdout, stderr io.Write
 	go func() { identity <- tool() }() // it reads the whole program
 	show := newProgress(stderr, f.quiet)
 	defer show.close()
-	say := func(what string) { show.event(run.Event{Kind: run.Preparing, Engine: browser.Name, Text: what}) }
-	if err := f.servable(p); err != nil {
-		return err
+	result := runEvent{}
+	if f.json {
+		show.inJSON(stdout)
+		defer func() { show.done(result.ended(ctx, err)) }()
 	}
-	if f.bundle, err = f.find(ctx, p.Engines, say); err != nil {
-		return err
-	}
-	model, err := f.findModel(ctx, p.Model, max(p.Context, 0), say)
-	if err != nil {
-		return err
-	}
-	if err := chooseContext(&p, &model); err != nil {
-		return err
-	}
-	if p.ContextNote != "" {
-		show.event(run.Event{Kind: run.Preparing, Engine: "context", Text: fmt.Sprintf("%d tokens %s", p.Context, p.ContextNote)})
-	}
-	f.complete(&p, model)
-	if err := promptFaults(model, p.Prompts); err != nil {
-		return err
-	}
-	known, err := expected(model, p)
-	if err != nil {
+	r := newResolver(f, show.say, stderr)
+	defer r.close()
+	if err := r.ready(ctx, &p, f.strict, show); err != nil {
 		return err
 	}
 	// What the report needs is looked for before the run, not after it.
 	if _, err := echarts.Script(); err != nil {
 		return err
 	}
-	engines := f.build(p.Engines)
-	defer closeEngines(engines, stderr)
-	told := newForetelling(engines, model)
-	dir, err := run.Do(ctx, run.Options{Plan: p, Out: f.out, Tool: <-identity, Progress: show.event, Profiles: profiles,
-		Parts: run.Parts{Engines: engines, Model: model, Expected: known, Unsure: unsure(p), Pieces: pieces(model), Foretell: told.foretell,
-			Judge: told.judge, Reference: func() (string, error) { return f.referenceOf(p), f.referenceFault(p) }}})
+	dir, err := run.Do(ctx, run.Options{Plan: p, Setups: r.setup, Out: f.out, Tool: <-identity, Progress: show.event, Profiles: profiles,
+		Resume: f.resume, RetryFailed: f.retryFailed, AllowChanged: f.allowChanged})
 	show.close()
 	if dir == "" {
 		return err
 	}
+	result.Record = dir
 	// Whatever happened, what was recorded is shown; the run's own error is the one to tell.
-	if shown := conclude(dir, stdout); err == nil {
+	say := stdout
+	if f.json {
+		say = io.Discard
+	}
+	shown := conclude(dir, say)
+	if shown == nil {
+		result.Report = filepath.Join(dir, "report.html")
+	}
+	if err == nil {
 		err = shown
 	}
+	if err != nil || p.Gate == nil && f.baseline == "" {
+		return err
+	}
+	err = gateRun(dir, p.Gate, f.baseline, say)
+	result.gated(err)
 	return err
+}
+
+// ready finds what all of a plan's setups need, says what can't run, and has the plan say what was chosen.
+func (r *resolver) ready(ctx context.Context, p *plan.Plan, strict bool, show *progress) error {
+	refused, err := r.preflight(ctx, *p)
+	if err != nil {
+		return err
+	}
+	err = refused.err(strict)
+	if err == nil || len(refused.reasons) > 1 { // one reason is the error itself
+		for _, line := range refused.lines() {
+			show.note(line)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	return r.complete(ctx, p, show)
+}
+
+// complete has a plan say what was chosen by default, so that it can be run again.
+func (r *resolver) complete(ctx context.Context, p *plan.Plan, show *progress) error {
+	setups, _, err := p.Count()
+	if err != nil {
+		return fault.Wrap(fault.Usage, err, "", "the plan")
+	}
+	for s := range p.Setups() {
+		_, m, err := r.settle(ctx, &s)
+		if err != nil {
+			continue // of a plan of one setup it would have been said before
+		}
+		if s.Plan.ContextNote != "" {
+			show.say("context", fmt.Sprintf("%d tokens %s", s.Plan.Context, s.Plan.ContextNote))
+		}
+		if setups > 1 {
+			r.flags.completeAll(p, m)
+			return nil
+		}
+		if len(p.Contexts) == 0 {
+			p.Context, p.ContextNote = s.Plan.Context, s.Plan.ContextNote
+		}
+		r.flags.completeAll(p, m)
+		return nil
+	}
+	return nil
 }
 
 // closeEngines has engines give up what they keep from launch to launch. What can't be is said: the run has its record by now.

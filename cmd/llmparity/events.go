@@ -1,0 +1,143 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"time"
+
+	"llmparity/internal/fault"
+	"llmparity/internal/record"
+	"llmparity/internal/run"
+)
+
+const eventSchema = "llmparity.event/1"
+
+// eventKind is what an event is of.
+type eventKind string
+
+// The kinds, in the order in which a run goes through them.
+const (
+	eventPreparing eventKind = "preparing" // something is made, or fetched, that will be kept
+	eventNote      eventKind = "note"      // what a reader should know; a cell that can't run here is one
+	eventRecording eventKind = "recording" // the run's folder is there
+	eventLaunched  eventKind = "launched"
+	eventPhase     eventKind = "phase"
+	eventTokens    eventKind = "tokens" // four a second at most, of all requests together
+	eventEnded     eventKind = "ended"  // a repetition
+	eventScoring   eventKind = "scoring"
+	eventDone      eventKind = "done" // the last one of every run, however it went
+)
+
+// runEvent is a line of `llmparity run --json`.
+type runEvent struct {
+	Schema string    `json:"schema"`
+	Time   time.Time `json:"time"`
+	Kind   eventKind `json:"kind"`
+	Text   string    `json:"text,omitempty"`
+
+	Engine      string `json:"engine,omitempty"`
+	Cell        int    `json:"cell,omitempty"` // from 1, as in the record
+	Cells       int    `json:"cells,omitempty"`
+	CellsDone   int    `json:"cells_done,omitempty"` // of which no repetition is missing, or to which none will come
+	Launch      int    `json:"launch,omitempty"`     // from 1, of all cells' warm-ups and repetitions, in their order
+	Launches    int    `json:"launches,omitempty"`
+	Repetition  int    `json:"repetition,omitempty"` // 0: a warm-up launch
+	Repetitions int    `json:"repetitions,omitempty"`
+	Warmup      bool   `json:"warmup,omitempty"`
+
+	Phase   record.Phase `json:"phase,omitempty"`
+	Token   int          `json:"token,omitempty"`
+	Tokens  int          `json:"tokens,omitempty"`
+	Rate    float64      `json:"tokens_per_s,omitempty"` // of this phase so far
+	MemoryB int64        `json:"memory_bytes,omitempty"` // of the engine's processes together, RSS, at the last reading
+	LeftS   *float64     `json:"left_s,omitempty"`       // how long the rest may take; absent: not known
+
+	Status record.Status `json:"status,omitempty"` // ended, done
+	Error  string        `json:"error,omitempty"`
+	Code   *int          `json:"exit_code,omitempty"` // done
+	Record string        `json:"record,omitempty"`    // recording, done: the run's folder
+	Report string        `json:"report,omitempty"`    // done: its report
+	Gate   string        `json:"gate,omitempty"`      // done: pass or fail; absent: there is none, or it was not judged
+}
+
+// jsonEvents writes events as lines of JSON.
+type jsonEvents struct {
+	out   *json.Encoder
+	drawn time.Time // the last line about tokens
+}
+
+func newJSONEvents(w io.Writer) *jsonEvents {
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	return &jsonEvents{out: e}
+}
+
+func (j *jsonEvents) write(e runEvent, now time.Time) {
+	e.Schema, e.Time = eventSchema, now
+	_ = j.out.Encode(e) // whoever reads no more loses lines, and no measurement
+}
+
+// event writes what the runner tells.
+func (j *jsonEvents) event(e run.Event, p *pace, now time.Time) {
+	out := runEvent{Engine: e.Engine, Cell: e.Cell, Cells: e.Cells, CellsDone: e.CellsDone, Launch: e.Launch, Launches: e.Launches,
+		Repetition: e.Repetition, Repetitions: e.Repetitions, Warmup: e.Warmup, Text: e.Text}
+	if e.Err != nil {
+		out.Error = fault.OneLine(e.Err.Error())
+	}
+	switch e.Kind {
+	case run.Preparing:
+		out.Kind = eventPreparing
+	case run.Recording:
+		out.Kind, out.Record, out.Text = eventRecording, e.Text, ""
+	case run.Judged:
+		out.Kind = eventNote
+	case run.Launched:
+		out.Kind = eventLaunched
+	case run.Entered:
+		out.Kind, out.Phase = eventPhase, e.Phase
+	case run.Generated, run.Scoring:
+		if e.Token > 0 && now.Sub(j.drawn) < redraw {
+			return
+		}
+		j.drawn = now
+		out.Kind, out.Phase, out.Token, out.Tokens, out.Rate, out.MemoryB = eventTokens, e.Phase, e.Token, e.Tokens, p.rate(now), p.memory
+		if e.Kind == run.Scoring {
+			out.Kind, out.Rate = eventScoring, 0
+		}
+	case run.Ended:
+		out.Kind, out.Status, out.Text = eventEnded, record.Status(e.Text), ""
+		out.MemoryB = p.memory
+	}
+	if rest, known := p.rest(now); known && e.Launches > 0 {
+		s := float64(rest.Round(time.Second)) / float64(time.Second)
+		out.LeftS = &s
+	}
+	j.write(out, now)
+}
+
+// ended completes the last event: how the run went.
+func (e runEvent) ended(ctx context.Context, err error) runEvent {
+	code := exitCode(ctx, err)
+	e.Code, e.Status = &code, record.OK
+	switch {
+	case code == int(fault.Interrupted) || code == int(fault.Terminated):
+		e.Status = record.Interrupted
+	case err != nil:
+		e.Status = record.Failed
+	}
+	if err != nil {
+		e.Error = fault.OneLine(err.Error())
+	}
+	return e
+}
+
+// gated says how the gate was.
+func (e *runEvent) gated(err error) {
+	switch fault.Code(err) {
+	case 0:
+		e.Gate = "pass"
+	case int(fault.Gate):
+		e.Gate = "fail"
+	}
+}

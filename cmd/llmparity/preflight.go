@@ -1,0 +1,340 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"llmparity/browser"
+	"llmparity/internal/engine"
+	"llmparity/internal/fault"
+	"llmparity/internal/gguf"
+	"llmparity/internal/plan"
+	"llmparity/internal/record"
+	"llmparity/native/llamacpp"
+	"llmparity/native/ollama"
+)
+
+// engineFault says why an engine of a setup can run none of its cells here. It starts nothing that stays.
+func (r *resolver) engineFault(ctx context.Context, s plan.Setup, set *engineSet, m engine.Model, i int) error {
+	e, name := set.engines[i], s.Plan.Engines[i]
+	if lines := s.Plan.Unserved(name); len(lines) > 0 {
+		return fault.New(fault.Usage, "leave it out of the plan", "%s: %s", e.Name(), strings.Join(lines, "; "))
+	}
+	if name == browser.Name && !slices.Contains([]string{"", browser.F32, browser.F16}, s.Plan.DType) {
+		return fault.New(fault.Usage, "leave it out for that engine", "dtype %s: %s computes in %s or %s", s.Plan.DType, name, browser.F32, browser.F16)
+	}
+	if err := kvFault(s.Plan, name, m); err != nil {
+		return err
+	}
+	if err := servedFault(s.Plan, name, e); err != nil {
+		return err
+	}
+	key := checkKey{e.Name(), modelKey{m.Path, m.Context}}
+	err, known := set.checked[key]
+	if !known {
+		if err = e.Check(ctx, m); ctx.Err() == nil {
+			set.checked[key] = err
+		}
+	}
+	return err
+}
+
+// servedFault refuses a served model for an engine that needs a file.
+func servedFault(p plan.Plan, name string, e engine.Engine) error {
+	k, _, _ := kindOf(name)
+	if !strings.HasPrefix(p.Model, servedPrefix) || k.asks || e.Caps().Served { // one that is asked tells when it is checked
+		return nil
+	}
+	return fault.New(fault.Usage, "name a file, or leave the engine out", "%s runs models from files, and %s is one that only a server has", e.Name(), p.Model)
+}
+
+// kvFault refuses numbers of a KV cache that an engine has not.
+func kvFault(p plan.Plan, name string, m engine.Model) error {
+	kind := p.KVDType
+	if kind == "" {
+		return nil
+	}
+	refuse := func(do, format string, args ...any) error {
+		return fault.New(fault.Usage, do, "kv_cache_dtype %s: "+format, append([]any{kind}, args...)...)
+	}
+	switch name {
+	case browser.Name:
+		own := cmp.Or(p.DType, browser.F32)
+		switch {
+		case m.Format == webllmFormat:
+			return refuse("leave it out", "the KV cache of %s has the numbers of its package", name)
+		case kind != own:
+			return refuse("give dtype and kv_cache_dtype alike, or leave one out", "%s has its KV cache in the numbers that it computes in, %s", name, own)
+		}
+	case llamacpp.Name, llamacpp.OneShotName:
+		if !slices.Contains(plan.CacheTypes(), kind) {
+			return refuse("choose one of those", "%s has %s", name, strings.Join(plan.CacheTypes(), ", "))
+		}
+	case ollama.Name:
+		switch {
+		case p.Ollama != nil && p.Ollama.URL != "":
+			return refuse("leave it out", "an Ollama that runs already has its own")
+		case !slices.Contains(plan.OllamaKVTypes(), kind):
+			return refuse("choose one of those", "%s has %s", name, strings.Join(plan.OllamaKVTypes(), ", "))
+		}
+	default:
+		return refuse("leave it out", "%s can't be told", name)
+	}
+	return nil
+}
+
+// cacheTypes puts the type of a setup's KV cache where engines look for it. llama.cpp has quantised values with flash attention alone.
+func cacheTypes(p *plan.Plan) {
+	if p.KVDType == "" {
+		return
+	}
+	if slices.Contains(p.Engines, llamacpp.Name) || slices.Contains(p.Engines, llamacpp.OneShotName) {
+		said := plan.LlamaCpp{}
+		if p.LlamaCpp != nil {
+			said = *p.LlamaCpp
+		}
+		said.CacheTypeK, said.CacheTypeV = p.KVDType, p.KVDType
+		if plain := []string{"f32", "f16", "bf16"}; !slices.Contains(plain, p.KVDType) && cmp.Or(said.FlashAttention, "off") == "off" {
+			said.FlashAttention = "on"
+		}
+		p.LlamaCpp = &said
+	}
+	if slices.Contains(p.Engines, ollama.Name) {
+		said := plan.Ollama{}
+		if p.Ollama != nil {
+			said = *p.Ollama
+		}
+		said.KVType = p.KVDType
+		p.Ollama = &said
+	}
+}
+
+// lengthFault refuses what has no room in the context, for engines of which it is known how they count.
+func (r *resolver) lengthFault(m engine.Model, name string, s plan.Shape) error {
+	if k, _, ok := kindOf(name); !ok || k.gguf == nil || m.Format != "gguf" || m.Context == 0 {
+		return nil
+	}
+	longest := func(prompt string, in, out int) error {
+		if in == 0 {
+			in = r.count(m, prompt, m.Context-out)
+		}
+		if in+out <= m.Context {
+			return nil
+		}
+		return fault.New(fault.PromptTooLong, "ask for less, or give the model a larger context",
+			"a prompt of %d tokens and %d tokens to generate do not fit in a context of %d", in, out, m.Context)
+	}
+	if s.Traffic == nil || len(s.Traffic.Mix) == 0 {
+		return longest(s.Prompt, s.InputTokens, s.MaxTokens)
+	}
+	for _, k := range s.Traffic.Mix {
+		if err := longest(k.Prompt, k.InputTokens, cmp.Or(k.MaxTokens, s.MaxTokens)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// count is how many tokens a text has, once; a text that has room however its tokens lie is not looked at: each has a byte at least.
+func (r *resolver) count(m engine.Model, text string, room int) int {
+	if len(text)+1 <= room { // one may be put before it
+		return 0
+	}
+	key := textKey{path: m.Path + "\x00" + text}
+	n, ok := r.counts[key]
+	if !ok {
+		if found := r.maker(m); found.tokens != nil {
+			n = len(found.tokens.Prompt(text))
+		}
+		r.counts[key] = n
+	}
+	return n
+}
+
+// promptFaults refuses prompts that the model's vocabulary can't express: an engine would drop characters silently.
+func (r *resolver) promptFaults(m engine.Model, shapes []plan.Shape) error {
+	if m.Format != "gguf" {
+		return nil
+	}
+	var texts []string
+	for _, s := range shapes {
+		if s.InputTokens == 0 && s.Prompt != "" {
+			texts = append(texts, s.Prompt)
+		}
+		if s.Traffic == nil {
+			continue
+		}
+		for _, k := range s.Traffic.Mix {
+			if k.InputTokens == 0 {
+				texts = append(texts, k.Prompt)
+			}
+		}
+	}
+	texts = slices.DeleteFunc(texts, func(text string) bool { return r.expressed[textKey{path: m.Path + "\x00" + text}] })
+	if len(texts) == 0 {
+		return nil
+	}
+	f, err := gguf.Open(m.Path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	for _, text := range texts {
+		if err := gguf.PromptFault(f, text); err != nil {
+			return err
+		}
+		r.expressed[textKey{path: m.Path + "\x00" + text}] = true
+	}
+	return nil
+}
+
+// refusals are the reasons why cells can't run here, each with how many; and what a reader should know of those that can.
+type refusals struct {
+	cells   int64
+	refused int64
+	engines map[string]*tally // by their names in plans
+	order   []string          // of those
+	reasons []*reason
+	by      map[string]*reason
+	notes   []string
+	noted   map[string]bool
+}
+
+// tally is how many cells an engine has, and how many of them can't run.
+type tally struct {
+	cells, refused int64
+	first          error
+}
+
+// reason is why some cells can't run.
+type reason struct {
+	engine string
+	err    error
+	cells  int64
+}
+
+func newRefusals() *refusals {
+	return &refusals{engines: map[string]*tally{}, by: map[string]*reason{}, noted: map[string]bool{}}
+}
+
+// add counts cells of an engine; err is nil where they can run.
+func (f *refusals) add(engine string, cells int64, err error) {
+	of := f.engines[engine]
+	if of == nil {
+		of = &tally{}
+		f.engines[engine] = of
+		f.order = append(f.order, engine)
+	}
+	of.cells, f.cells = of.cells+cells, f.cells+cells
+	if err == nil {
+		return
+	}
+	if of.first == nil {
+		of.first = err
+	}
+	of.refused, f.refused = of.refused+cells, f.refused+cells
+	key := engine + "\x00" + err.Error()
+	why := f.by[key]
+	if why == nil {
+		why = &reason{engine: engine, err: err}
+		f.by[key] = why
+		f.reasons = append(f.reasons, why)
+	}
+	why.cells += cells
+}
+
+func (f *refusals) note(text string) {
+	if !f.noted[text] {
+		f.noted[text] = true
+		f.notes = append(f.notes, text)
+	}
+}
+
+// err ends a run that is not worth beginning: an engine could run none of its cells, and what would be compared with it is not wanted alone.
+// With strict, any cell is enough.
+func (f *refusals) err(strict bool) error {
+	for _, name := range f.order {
+		if of := f.engines[name]; of.refused == of.cells && of.cells > 0 {
+			return of.first
+		}
+	}
+	if strict && len(f.reasons) > 0 {
+		return f.reasons[0].err
+	}
+	return nil
+}
+
+// mostReasons is what a screen has room for.
+const mostReasons = 20
+
+// lines say what won't run, a line a reason.
+func (f *refusals) lines() []string {
+	var out []string
+	for i, why := range f.reasons {
+		if i == mostReasons {
+			out = append(out, fmt.Sprintf("… and for %d more reasons: run --dry-run shows each cell", len(f.reasons)-i))
+			break
+		}
+		out = append(out, fmt.Sprintf("%s: %d of %d cells can't run here: %s", why.engine, why.cells, f.engines[why.engine].cells,
+			fault.OneLine(why.err.Error())))
+	}
+	return append(out, f.notes...)
+}
+
+// preflight looks at every setup, and finds or fetches what it needs, before anything is launched.
+func (r *resolver) preflight(ctx context.Context, p plan.Plan) (*refusals, error) {
+	out := newRefusals()
+	for s := range p.Setups() {
+		if ctx.Err() != nil {
+			return out, context.Cause(ctx)
+		}
+		r.look(ctx, s, out)
+	}
+	return out, nil
+}
+
+// look counts what can't run of a setup.
+func (r *resolver) look(ctx context.Context, s plan.Setup, out *refusals) {
+	names := s.Plan.Engines
+	set, m, err := r.settle(ctx, &s)
+	if err == nil {
+		err = r.promptFaults(m, s.Shapes)
+	}
+	for i, name := range names {
+		of := err
+		if of == nil {
+			of = r.engineFault(ctx, s, set, m, i)
+		}
+		for _, shape := range s.Shapes {
+			if !shape.Asks(name) {
+				continue
+			}
+			why := of
+			if why == nil {
+				why = r.lengthFault(m, name, shape)
+			}
+			out.add(name, 1, why)
+			if why == nil {
+				queues(out, set.engines[i], shape)
+			}
+		}
+	}
+}
+
+// queues notes that an engine can't do at once what is asked of it at once.
+func queues(out *refusals, e engine.Engine, s plan.Shape) {
+	if s.Traffic == nil {
+		return
+	}
+	most := e.Caps().Requests
+	wants := s.Traffic.Concurrency
+	if s.Traffic.Loop == record.OpenLoop && wants == 0 {
+		wants = s.Traffic.Requests
+	}
+	if wants > most {
+		out.note(fmt.Sprintf("%s does %d at a time: of more requests than that, some wait for others, and what they wait is in their times", e.Name(), most))
+	}
+}

@@ -1,0 +1,66 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"llmparity/internal/fault"
+	"llmparity/internal/plan"
+)
+
+// resumeFlags go on with a run.
+type resumeFlags struct {
+	resume       string
+	retryFailed  bool
+	allowChanged bool
+}
+
+func (f *resumeFlags) register(flags *pflag.FlagSet) {
+	flags.StringVar(&f.resume, "resume", "", "go on with the run in this folder: what is missing of its plan is measured, and only that")
+	flags.BoolVar(&f.retryFailed, "retry-failed", false, "with --resume, measure what failed once more")
+	flags.BoolVar(&f.allowChanged, "allow-changed", false, "with --resume, go on although the program, an engine, a browser or the model is not what it was; the record says it")
+}
+
+// besides are the flags that go with --resume: they say where parts are found and what is told, and nothing of what is measured.
+var besides = []string{"resume", "retry-failed", "allow-changed", "quiet", "json", "strict", "baseline", "mirror", "chrome", "headed", "attach",
+	"llama-server", "llamacpp-cli", "ollama"}
+
+// goOn carries out what is missing of a run that was begun. Its plan is the folder's.
+func (f *runFlags) goOn(c *cobra.Command, args []string) error {
+	var err error
+	c.Flags().Visit(func(flag *pflag.Flag) {
+		if err == nil && !slices.Contains(besides, flag.Name) {
+			err = fault.New(fault.Usage, "leave it out, or begin another run", "--%s would change the plan of the run in %s, whose plan --resume goes by", flag.Name, f.resume)
+		}
+	})
+	if err == nil && len(args) > 0 {
+		err = fault.New(fault.Usage, "leave it out", "--resume goes by the plan in %s, not by %s", f.resume, args[0])
+	}
+	if err != nil {
+		return err
+	}
+	if f.resume, err = filepath.EvalSymlinks(f.resume); err != nil { // latest may soon point elsewhere
+		return fault.Wrap(fault.BadRecord, err, "name a run's folder, such as results/latest", "--resume")
+	}
+	path := filepath.Join(f.resume, "plan.yaml")
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return fault.Wrap(fault.BadRecord, err, "name a run's folder, such as results/latest", "%s is not a run folder that can be gone on with", f.resume)
+	}
+	p, err := plan.Parse(text, path)
+	if err != nil {
+		return err
+	}
+	if err := f.valid(); err != nil {
+		return err
+	}
+	f.out = filepath.Dir(f.resume)
+	if err := f.follow(p, func(string) bool { return false }); err != nil {
+		return err
+	}
+	return f.run(c.Context(), p, c.OutOrStdout(), c.ErrOrStderr())
+}

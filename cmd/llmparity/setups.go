@@ -1,0 +1,253 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+
+	"llmparity/browser"
+	"llmparity/internal/engine"
+	"llmparity/internal/plan"
+	"llmparity/internal/prompts"
+	"llmparity/internal/record"
+	"llmparity/internal/run"
+	"llmparity/internal/tiny/reference"
+)
+
+// resolver finds what a plan's setups need, for all of them before anything is launched, and makes it when a setup's turn comes.
+type resolver struct {
+	flags  *runFlags // as they were given; what a setup says of engines is in a copy of them
+	say    func(engine, text string)
+	stderr io.Writer
+
+	models  map[modelKey]foundModel
+	bundles map[string]foundBundle // by version and file
+	sets    map[string]*engineSet
+	makers  map[string]foundMaker // by model
+	texts   map[textKey]string
+	counts  map[textKey]int // tokens of prompts that are texts
+	opened  *engineSet      // engines of the setup that is carried out
+	// expressed are texts that a model's vocabulary is known to have all characters of.
+	expressed map[textKey]bool
+}
+
+type modelKey struct {
+	name    string
+	context int
+}
+
+type foundModel struct {
+	model engine.Model
+	err   error
+}
+
+type foundBundle struct {
+	bundle browser.Bundle
+	err    error
+}
+
+type foundMaker struct {
+	maker  *prompts.Maker
+	tokens *reference.Tokenizer
+	err    error
+}
+
+type textKey struct {
+	path string
+	n    int
+	seed uint64
+}
+
+// engineSet is the engines of setups that say the same of them: what they find out about the machine they find out once.
+type engineSet struct {
+	key     string
+	flags   *runFlags
+	engines []engine.Engine
+	checked map[checkKey]error
+	err     error
+}
+
+// checkKey is what an engine's check looks at.
+type checkKey struct {
+	engine string
+	model  modelKey
+}
+
+func newResolver(f *runFlags, say func(engine, text string), stderr io.Writer) *resolver {
+	return &resolver{flags: f, say: say, stderr: stderr, models: map[modelKey]foundModel{}, bundles: map[string]foundBundle{},
+		sets: map[string]*engineSet{}, makers: map[string]foundMaker{}, texts: map[textKey]string{}, counts: map[textKey]int{}, expressed: map[textKey]bool{}}
+}
+
+// close ends what engines keep from launch to launch.
+func (r *resolver) close() { r.open(nil) }
+
+// open has a set's engines be the ones that are used now. Others of the same kind, which would keep a server or a store beside them, end.
+func (r *resolver) open(set *engineSet) {
+	if r.opened != nil && r.opened != set {
+		closeEngines(r.opened.engines, r.stderr)
+		delete(r.sets, r.opened.key)
+	}
+	r.opened = set
+}
+
+// engineKey is what a plan says of engines, without what it says of models and requests.
+func engineKey(p plan.Plan) (string, error) {
+	p.Name, p.Model, p.Prompts, p.Sources, p.MaxTokens, p.Context, p.Traffic, p.Repetitions = "", "", nil, nil, 0, 0, nil, 0
+	p.Start, p.Gate, p.ContextNote, p.Deployment, p.Seed = "", nil, "", plan.Deployment{}, 0
+	text, err := json.Marshal(p)
+	return string(text), err
+}
+
+// use gives the engines of a setup.
+func (r *resolver) use(ctx context.Context, p plan.Plan) (*engineSet, error) {
+	key, err := engineKey(p)
+	if err != nil {
+		return nil, err
+	}
+	if set := r.sets[key]; set != nil {
+		return set, set.err
+	}
+	f := *r.flags
+	f.made = nil
+	f.engineFlags.follow(p)
+	f.version, f.file = p.WebLLMVersion, p.WebLLMBundle
+	set := &engineSet{key: key, flags: &f, checked: map[checkKey]error{}}
+	if f.bundle, set.err = r.bundle(ctx, &f, p.Engines); set.err == nil {
+		set.engines = f.build(p.Engines)
+	}
+	if ctx.Err() == nil {
+		r.sets[key] = set
+	}
+	return set, set.err
+}
+
+// bundle finds a WebLLM once.
+func (r *resolver) bundle(ctx context.Context, f *runFlags, engines []string) (browser.Bundle, error) {
+	if !slices.Contains(engines, browser.Name) {
+		return browser.Bundle{}, nil
+	}
+	key := f.version + " " + f.file
+	found, ok := r.bundles[key]
+	if !ok {
+		found.bundle, found.err = f.find(ctx, engines, func(text string) { r.say(browser.Name, text) })
+		if ctx.Err() == nil {
+			r.bundles[key] = found
+		}
+	}
+	return found.bundle, found.err
+}
+
+// model finds a model once, and fetches it where it must.
+func (r *resolver) model(ctx context.Context, f *runFlags, p plan.Plan) (engine.Model, error) {
+	key := modelKey{p.Model, max(p.Context, 0)}
+	found, ok := r.models[key]
+	if !ok {
+		found.model, found.err = f.findModel(ctx, p.Model, max(p.Context, 0), func(text string) { r.say(browser.Name, text) })
+		if ctx.Err() == nil {
+			r.models[key] = found
+		}
+	}
+	return found.model, found.err
+}
+
+// settle finds a setup's engines and model, and has its plan say what was chosen.
+func (r *resolver) settle(ctx context.Context, s *plan.Setup) (*engineSet, engine.Model, error) {
+	cacheTypes(&s.Plan)
+	set, err := r.use(ctx, s.Plan)
+	if err != nil {
+		return nil, engine.Model{}, err
+	}
+	m, err := r.model(ctx, set.flags, s.Plan)
+	if err != nil {
+		return nil, m, err
+	}
+	if err := chooseContext(&s.Plan, &m); err != nil {
+		return nil, m, err
+	}
+	set.flags.complete(&s.Plan, m)
+	return set, m, r.write(s, m)
+}
+
+// write makes the prompts whose lengths are asked for. The same length has the same text in every setup of a model.
+func (r *resolver) write(s *plan.Setup, m engine.Model) error {
+	s.Shapes = slices.Clone(s.Shapes)
+	for i := range s.Shapes {
+		shape := &s.Shapes[i]
+		if shape.Prompt != "" || shape.InputTokens == 0 {
+			continue
+		}
+		text, err := r.text(m, shape.InputTokens, s.Plan.Seed)
+		if err != nil {
+			return fmt.Errorf("input_lengths: %d: %w", shape.InputTokens, err)
+		}
+		shape.Prompt = text
+	}
+	return nil
+}
+
+// text is a prompt of exactly so many tokens.
+func (r *resolver) text(m engine.Model, n int, seed uint64) (string, error) {
+	key := textKey{m.Path, n, seed}
+	if text, ok := r.texts[key]; ok {
+		return text, nil
+	}
+	maker := r.maker(m)
+	if maker.err != nil {
+		return "", maker.err
+	}
+	text, err := maker.maker.OfLength(n, seed)
+	if err == nil {
+		r.texts[key] = text
+	}
+	return text, err
+}
+
+func (r *resolver) maker(m engine.Model) foundMaker {
+	found, ok := r.makers[m.Path]
+	if !ok {
+		if found.tokens, found.err = tokenizerOf(m); found.err == nil {
+			found.maker, found.err = prompts.NewMaker(found.tokens)
+		}
+		r.makers[m.Path] = found
+	}
+	return found
+}
+
+// setup makes what carries a setup out. The engines stay until another setup wants others.
+func (r *resolver) setup(ctx context.Context, s plan.Setup) (run.Setup, func(), error) {
+	set, m, err := r.settle(ctx, &s)
+	if err != nil {
+		return run.Setup{Setup: s}, nil, err
+	}
+	r.open(set)
+	known, err := expected(m, s.Plan, s.Shapes)
+	if err != nil {
+		return run.Setup{Setup: s}, nil, err
+	}
+	f, told := set.flags, newForetelling(set.engines, m)
+	out := run.Setup{Setup: s, Parts: run.Parts{Engines: slices.Clone(set.engines), Model: m, Expected: known, Unsure: unsure(s.Plan),
+		Pieces: pieces(m), Foretell: told.foretell, Judge: told.judge,
+		Reference: func() (string, error) { return f.referenceOf(s.Plan), f.referenceFault(s.Plan) }}}
+	refused := map[string]error{}
+	for i, e := range out.Engines {
+		if err := r.engineFault(ctx, s, set, m, i); err != nil {
+			refused[e.Name()] = err
+			out.Engines[i] = absent{e}
+		}
+	}
+	out.Refused = func(c record.Cell) error {
+		if err := refused[c.Engine]; err != nil {
+			return err
+		}
+		return r.lengthFault(m, c.Engine, plan.Shape{Prompt: c.Prompt, InputTokens: c.InputTokens, MaxTokens: c.MaxTokens, Traffic: c.Traffic})
+	}
+	return out, nil, nil
+}
+
+// absent is an engine that can't run here, of which it is known why: it is neither checked nor prepared again.
+type absent struct{ engine.Engine }
+
+// Check says nothing: cells of it are refused.
+func (absent) Check(context.Context, engine.Model) error { return nil }

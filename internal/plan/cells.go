@@ -424,6 +424,7 @@ func (m *matrix) add(r rule) error {
 			}
 			g.base[a] = len(g.values[a])
 		}
+		g.out = g.mask(nil)
 		m.groups = append(m.groups, g)
 	}
 	if n := m.product(); n > MostCells {

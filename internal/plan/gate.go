@@ -194,7 +194,7 @@ func ParseShare(text string) (float64, error) {
 	if !percent || err != nil || math.IsNaN(v) || math.IsInf(v, 0) || math.Abs(v) > 1e6 {
 		return 0, fmt.Errorf("%q is no share such as -5%%, +3%% or 100%%", text)
 	}
-	return v / 100, nil
+	return math.Round(v*1e6) / 1e8, nil // as exactly as one is written
 }
 
 // ParseLimit reads a limit's number.

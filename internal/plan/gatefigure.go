@@ -50,12 +50,17 @@ func GateFigureOf(name string) (GateFigure, error) {
 	if at >= 0 {
 		return all[at], nil
 	}
+	return GateFigure{}, fmt.Errorf("there is no figure %q; the nearest are %s", name, strings.Join(nearest.Of(name, gateFigureNames(), 3), ", "))
+}
+
+// gateFigureNames lists both names of all figures.
+func gateFigureNames() []string {
 	var names []string
-	for _, f := range all {
+	for _, f := range GateFigures() {
 		names = append(names, f.Column)
 		if f.Name != f.Column {
 			names = append(names, f.Name)
 		}
 	}
-	return GateFigure{}, fmt.Errorf("there is no figure %q; the nearest are %s", name, strings.Join(nearest.Of(name, names, 3), ", "))
+	return names
 }

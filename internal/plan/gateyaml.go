@@ -100,10 +100,8 @@ func (g *Gate) UnmarshalYAML(node ast.Node) error {
 func (g *Gate) readLimits(name string, f *ast.MappingValueNode) error {
 	figure, err := GateFigureOf(name)
 	if err != nil {
-		if near := nearest.Of(name, gateFields(), 1); strings.Contains(near[0], name) || strings.Contains(name, near[0]) {
-			return at(f.Key, "there is no figure and no field %q of a gate; did you mean %s?", name, near[0])
-		}
-		return at(f.Key, "%s", err)
+		near := nearest.Of(name, append(gateFields(), gateFigureNames()...), 3)
+		return at(f.Key, "there is no figure and no field %q of a gate; the nearest are %s", name, strings.Join(near, ", "))
 	}
 	return each(f.Value, func(n ast.Node) error {
 		l := GateLimit{Figure: figure}
@@ -268,7 +266,7 @@ func scalar(node ast.Node) (string, error) {
 		return n.Value, nil
 	case *ast.LiteralNode:
 		return n.Value.Value, nil
-	case *ast.IntegerNode, *ast.FloatNode, *ast.BoolNode:
+	case *ast.IntegerNode, *ast.FloatNode, *ast.BoolNode, *ast.NanNode, *ast.InfinityNode:
 		return node.GetToken().Value, nil
 	case *ast.AliasNode, *ast.AnchorNode:
 		return "", at(node, "write a gate's values out: none is taken from elsewhere")

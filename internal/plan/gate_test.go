@@ -1,0 +1,162 @@
+package plan_test
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/goccy/go-yaml"
+
+	"llmparity/internal/fault"
+	"llmparity/internal/plan"
+)
+
+const thresholds = `level: error
+failed: warn
+gone: off
+unknown: error
+baseline: main
+peak_pss_mb: {max: 900}
+decode_tps:
+  - {min: 20, engine: webllm}
+  - min: 50
+    engine: llamacpp
+    level: warn
+ttft_ms: {min: 1, max: 500.5, model: tiny, prompt: 2}
+vs_baseline:
+  decode_tps: -5%
+  peak_pss_mb: +3%
+  ttft: {change: 10%, level: warn, engine: "exec:./mine --fast"}
+parity: {min_agreement: 99.5%, first_divergence: 32, with: baseline}
+`
+
+func TestAGateIsReadAndWritten(t *testing.T) {
+	g, err := plan.ParseGate([]byte(thresholds), "gate.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	figure := func(name string) plan.GateFigure {
+		f, err := plan.GateFigureOf(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return f
+	}
+	want := &plan.Gate{Level: plan.GateError, Failed: plan.GateWarn, Gone: plan.GateOff, Unknown: plan.GateError, Baseline: "main",
+		Limits: []plan.GateLimit{{Figure: figure("peak_pss"), Max: new(900.0)},
+			{Figure: figure("decode_tps"), Min: new(20.0), GateScope: plan.GateScope{Engine: "webllm"}},
+			{Figure: figure("decode_tokens_per_s"), Min: new(50.0), GateScope: plan.GateScope{Engine: "llamacpp"}, Level: plan.GateWarn},
+			{Figure: figure("ttft"), Min: new(1.0), Max: new(500.5), GateScope: plan.GateScope{Model: "tiny", Prompt: "2"}}},
+		Changes: []plan.GateChange{{Figure: figure("decode_tps"), Change: -0.05}, {Figure: figure("peak_pss"), Change: 0.03},
+			{Figure: figure("ttft"), Change: 0.1, GateScope: plan.GateScope{Engine: "exec:./mine --fast"}, Level: plan.GateWarn}},
+		Parity: &plan.GateParity{MinAgreement: 0.995, FirstDiffers: 32, With: plan.TheBaseline}}
+	if !reflect.DeepEqual(g, want) {
+		t.Errorf("got  %+v\nwant %+v", g, want)
+	}
+	written, err := yaml.Marshal(g)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again, err := plan.ParseGate(written, "again.yaml"); err != nil || !reflect.DeepEqual(again, g) {
+		t.Errorf("written and read again: %v %+v\n%s", err, again, written)
+	}
+	indented := "name: p\ngate:\n  " + strings.ReplaceAll(strings.TrimSpace(thresholds), "\n", "\n  ") + "\n"
+	if in, err := plan.GateIn([]byte(indented), "plan.yaml"); err != nil || !reflect.DeepEqual(in, g) {
+		t.Errorf("within a plan: %v %+v", err, in)
+	}
+	if alone, err := plan.ParseGate([]byte("gate:\n  peak_pss_mb: {max: 900}\n"), "gate.yaml"); err != nil || len(alone.Limits) != 1 {
+		t.Errorf("below its word: %v %+v", err, alone)
+	}
+	if none, err := plan.GateIn([]byte("name: p\nengines: [a]\n"), "plan.yaml"); err != nil || none != nil {
+		t.Errorf("a plan without: %v %+v", err, none)
+	}
+}
+
+func TestAGateIsRefused(t *testing.T) {
+	for _, c := range []struct{ text, want string }{
+		{"level: error\npeak_pss: {max: many}", `f line 2: gate: "many" stands where a number is wanted`},
+		{"peak_pss: {max: 900MB}", `f line 1: gate: "900MB" stands where a number is wanted`},
+		{"a: 1\npeak_pss: {max: 1}", `f line 1: gate: there is no figure and no field "a" of a gate`},
+		{"level: error\n\ndecode_tsp: {min: 20}", `f line 3: gate: there is no figure and no field "decode_tsp" of a gate; the nearest are decode_tps`},
+		{"vs_baselin: {decode_tps: -5%}", `the nearest are vs_baseline`},
+		{"level: fatal", `f line 1: gate: "fatal", use error, warn or off`},
+		{"peak_pss:\n  max: 900\n  lvel: warn", `f line 3: gate: unknown field "lvel"; the nearest is level`},
+		{"peak_pss: {min: 9, max: 3}", `f line 1: gate: min is 9 and max is 3: nothing lies between them`},
+		{"peak_pss: {engine: webllm}", `there is no limit: give max or min`},
+		{"peak_pss: 900", `f line 1: gate: a limit such as {max: 900} is wanted`},
+		{"peak_pss: {max: .nan}", `stands where a number is wanted`},
+		{"vs_baseline: {decode_tps: 5%}", `f line 1: gate: it is worse when it falls: write -5%`},
+		{"vs_baseline:\n  peak_pss_mb: -3%", `f line 2: gate: it is worse when it rises: write +3%`},
+		{"vs_baseline: {decode_tps: -5}", `"-5" is no share such as -5%, +3% or 100%`},
+		{"vs_baseline: {decode_tps: -100%}", `-100% would let it fall to nothing`},
+		{"vs_baseline: {tokens: 0%}", `more of it is neither better nor worse`},
+		{"vs_baseline: {decode_tps: {level: warn}}", `there is no change: give one such as -5%`},
+		{"vs_baseline: -5%", `a figure and a change such as {decode_tps: -5%} is wanted`},
+		{"parity: {min_agreement: 101%}", `min_agreement: 101%, give a share from 0% to 100%`},
+		{"parity: {level: warn}", `nothing is wanted: give min_agreement or first_divergence`},
+		{"parity: {first_divergence: -1}", `tokens are numbered from 1`},
+		{"parity: {min_agreement: 1%, with: others}", `with: "others", use engines or baseline`},
+		{"parity: true", `what parity must be, such as {min_agreement: 100%} is wanted`},
+		{"peak_pss: &a {max: 900}\npeak_uss: *a", "f line 1: gate:"},
+		{"peak_pss: {max: [1]}", `a single value is wanted`},
+		{"peak_pss: {max: 1}\npeak_pss: {max: 2}", `f line 2: mapping key "peak_pss" already defined`},
+		{"- 1", "a gate such as `peak_pss_mb: {max: 900}` is wanted"},
+		{"", "one document is wanted"},
+		{"a: {", "f line 1:"},
+		{"peak_pss: {max: 1}\n---\npeak_pss: {max: 1}", "one document is wanted"},
+	} {
+		_, err := plan.ParseGate([]byte(c.text), "f")
+		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") || fault.Code(err) != int(fault.Usage) {
+			t.Errorf("%q: %v, want %s", c.text, err, c.want)
+		}
+	}
+}
+
+func TestAGateOfFlags(t *testing.T) {
+	g := &plan.Gate{}
+	for _, err := range []error{g.MaxFlag("peak_pss_mb=900"), g.MinFlag("decode_tps=20"), g.ChangeFlag("ttft_ms=+10%")} {
+		if err != nil {
+			t.Error(err)
+		}
+	}
+	if g.Validate() != nil || g.Empty() || len(g.Limits) != 2 || g.Changes[0].Change != 0.1 {
+		t.Errorf("%+v", g)
+	}
+	if !new(plan.Gate).Empty() {
+		t.Error("a gate without anything is not empty")
+	}
+	for _, err := range []error{g.MaxFlag("peak_pss_mb"), g.MinFlag("nothing=1"), g.MaxFlag("ttft=x"), g.ChangeFlag("ttft=1"), g.ChangeFlag("ttft=-1%")} {
+		if err == nil {
+			t.Error("taken")
+		}
+	}
+}
+
+// Whatever is read is valid, is written and read again as the same; nothing makes the reader panic.
+func FuzzGate(f *testing.F) {
+	f.Add([]byte(thresholds))
+	for _, seed := range []string{"peak_pss: {max: 1}", "gate: {level: off}", "vs_baseline: {decode_tps: -0.001%}", "parity: {min_agreement: 1e-9%}",
+		"ttft: [{max: 1}, {min: 1e300}]", "- !!x", "peak_pss: {<<: *a}", "? peak_pss\n: {max: 1}", "ttft: {max: 0x10}", "engine: \"\\0\""} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		g, err := plan.ParseGate(text, "f")
+		if err != nil {
+			return
+		}
+		if err := g.Validate(); err != nil {
+			t.Fatalf("an accepted gate is not valid: %v", err)
+		}
+		written, err := yaml.Marshal(g)
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, err := plan.ParseGate(written, "again")
+		if err != nil {
+			t.Fatalf("%v\n%s", err, written)
+		}
+		if len(again.Limits) != len(g.Limits) || len(again.Changes) != len(g.Changes) || (again.Parity == nil) != (g.Parity == nil) {
+			t.Fatalf("%+v\n%+v\n%s", g, again, written)
+		}
+	})
+}

@@ -1,0 +1,6 @@
+//go:build !slow
+
+package gate_test
+
+// runs are simulated of each side.
+const runs = 20

@@ -1,0 +1,172 @@
+package gate_test
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"llmparity/compare"
+	"llmparity/compare/comparetest"
+	"llmparity/compare/gate"
+	"llmparity/internal/plan"
+	"llmparity/internal/record"
+)
+
+// simulated describes runs of an engine in memory: what the reader makes of a folder, without the folder.
+type simulated struct {
+	launches, cells int
+	cv              float64            // of every figure over launches
+	shift           map[string]float64 // factors of what is measured: memory, load, first, decode (times); absent: 1
+}
+
+func (s simulated) factor(what string) float64 {
+	if f, ok := s.shift[what]; ok {
+		return f
+	}
+	return 1
+}
+
+// vary is a factor around 1, with a long tail to the right as times have when something came in between.
+func (s simulated) vary(r *rand.Rand) float64 {
+	const shape = 3
+	sum := 0.0
+	for range shape {
+		sum += r.ExpFloat64()
+	}
+	return 1 + s.cv/math.Sqrt2*(sum-shape)/math.Sqrt(shape)
+}
+
+// run makes a record. Figures of a launch have half of their luck in common.
+func (s simulated) run(r *rand.Rand) *record.Run {
+	out := &record.Run{Dir: "results/simulated", Meta: record.Meta{Name: "simulated", Started: comparetest.Start}, Status: record.OK,
+		Environment: record.Environment{OS: "linux", Kernel: "6.12", CPU: "Example", Cores: 8, MemoryB: 1 << 34}}
+	for c := range s.cells {
+		out.Cells = append(out.Cells, record.Cell{ID: c + 1, Engine: "engine", Model: comparetest.Tiny(), PromptID: c + 1, Prompt: fmt.Sprint("prompt ", c+1),
+			MaxTokens: 16, Repetitions: s.launches, Isolation: record.OfLaunch, PromptCache: record.CacheOff})
+	}
+	zero := int64(0)
+	for n := range s.launches {
+		for c, spec := range out.Cells {
+			luck := s.vary(r)
+			of := func(base float64, what string) float64 { return base * luck * s.vary(r) * s.factor(what) }
+			a := &record.Attempt{ID: n*s.cells + c + 1, Cell: spec.ID, Repetition: n + 1, Status: record.OK, BeginNS: zero}
+			s.fill(a, of)
+			out.Attempts = append(out.Attempts, a)
+			zero = a.EndNS + int64(time.Second)
+		}
+	}
+	return out
+}
+
+func (s simulated) fill(a *record.Attempt, of func(float64, string) float64) {
+	const ms = 1e6
+	at := a.BeginNS
+	phase := func(p record.Phase, length, pss float64) {
+		a.Totals = append(a.Totals, record.TotalRow{Method: record.MethodSmapsRollup, Processes: 1, NS: at + 1, RSS: pss + 2, VMS: pss + 90, PSS: pss, USS: pss - 1,
+			Swap: math.NaN()})
+		a.Phases = append(a.Phases, record.PhaseSpan{Name: p, BeginNS: at, EndNS: at + int64(length)})
+		at += int64(length) + 1
+	}
+	phase(record.Baseline, 100*ms, 120)
+	phase(record.Load, of(350*ms, "load"), 130)
+	sent := at
+	first, length := sent+int64(of(40*ms, "first")), int64(of(150*ms, "decode"))
+	req := &record.Request{ID: 1, Phase: record.Measure, SentNS: sent, PromptIDs: []int{1, 2, 3, 4}, Text: "words", Finish: "length", ReturnedNS: first + length + ms}
+	for i := range 16 {
+		req.Tokens = append(req.Tokens, record.TokenRow{Index: i, ID: 7 * i, NS: first + length*int64(i)/15})
+	}
+	req.Spans = []record.NamedSpan{{Name: record.Prefill, BeginNS: sent, EndNS: first, How: "sent to first token"},
+		{Name: record.Decode, BeginNS: first, EndNS: first + length, How: "first to last token"}}
+	phase(record.Measure, float64(req.ReturnedNS-sent), of(300, "memory"))
+	phase(record.Unload, 10*ms, 120)
+	a.EndNS = at
+	a.Requests = []*record.Request{req}
+	a.Events = []record.EventAt{{NS: a.BeginNS, Event: record.Event{Device: &record.Device{Class: record.CPU, Name: "Example"}}},
+		{NS: a.BeginNS, Event: record.Event{Engine: &record.EngineInfo{Name: "engine", Version: "1"}}}}
+}
+
+// results are of so many runs, each of launches of its own.
+func (s simulated) results(n int, seed uint64) []*compare.Result {
+	r := rand.New(rand.NewPCG(seed, 17))
+	out := make([]*compare.Result, n)
+	for i := range out {
+		out[i] = compare.Runs(s.run(r))
+	}
+	return out
+}
+
+// outcomes counts how gates over pairs of runs end. All of one side are held against all of the other: the share is that of independent
+// pairs, only less certain than so many would make it.
+func outcomes(g *plan.Gate, base, now []*compare.Result) map[compare.GateStatus]float64 {
+	out := map[compare.GateStatus]float64{}
+	for _, b := range base {
+		for _, n := range now {
+			out[gate.Evaluate(g, n, b).Status] += 1 / float64(len(base)*len(now))
+		}
+	}
+	return out
+}
+
+func changes(t testing.TB, texts ...string) *plan.Gate {
+	t.Helper()
+	g := &plan.Gate{}
+	for _, text := range texts {
+		if err := g.ChangeFlag(text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return g
+}
+
+// Of gates over equal runs at most one in twenty may fail, whatever is let pass and however many cells there are.
+func TestOfEqualRunsAtMostOneGateInTwentyFails(t *testing.T) {
+	strict := changes(t, "decode_tps=0%", "peak_pss_mb=0%", "ttft_ms=0%", "load_time_ms=0%")
+	usual := changes(t, "decode_tps=-5%", "peak_pss_mb=+3%", "ttft_ms=+10%", "load_time_ms=+10%")
+	for _, s := range []simulated{{launches: 10, cells: 1, cv: 0.05}, {launches: 7, cells: 3, cv: 0.10}} {
+		base, now := s.results(runs, 1), s.results(runs, 2)
+		for name, g := range map[string]*plan.Gate{"no worse at all": strict, "a few percent": usual} {
+			got := outcomes(g, base, now)
+			t.Logf("%d launches a side, %d cells, CV %.0f %%, %s: %.2f %% fail, %.2f %% warn", s.launches, s.cells, 100*s.cv, name, 100*got[compare.GateFailed],
+				100*got[compare.GateWarned])
+			if got[compare.GateFailed] > 0.05 {
+				t.Errorf("%.1f %% of gates over equal runs fail", 100*got[compare.GateFailed])
+			}
+		}
+	}
+}
+
+// A shift of a tenth in one figure is found: surely where nothing is let pass, and mostly where 3 % are.
+func TestAGateFindsAShiftOfATenth(t *testing.T) {
+	for _, c := range []struct {
+		cv    float64
+		least map[string]float64 // the share of gates that fail, by what is let pass
+	}{{0.02, map[string]float64{"0%": 0.99, "-3%": 0.97, "-5%": 0.85}}, {0.05, map[string]float64{"0%": 0.80, "-3%": 0.45, "-5%": 0.20}}} {
+		equal := simulated{launches: 10, cells: 1, cv: c.cv}
+		slower := equal
+		slower.shift = map[string]float64{"decode": 1 / 0.9}
+		base, now := equal.results(runs, 3), slower.results(runs, 4)
+		for pass, least := range c.least {
+			g := changes(t, "decode_tps="+pass, "peak_pss_mb=+3%", "ttft_ms=+10%", "load_time_ms=+10%")
+			got := outcomes(g, base, now)
+			t.Logf("decode a tenth lower, CV %.0f %%, %s let pass: %.1f %% fail, %.1f %% warn", 100*c.cv, pass, 100*got[compare.GateFailed], 100*got[compare.GateWarned])
+			if got[compare.GateFailed] < least {
+				t.Errorf("CV %.0f %%, %s let pass: %.1f %% fail, want %.0f %%", 100*c.cv, pass, 100*got[compare.GateFailed], 100*least)
+			}
+		}
+	}
+}
+
+// What has become worse by exactly what is let pass keeps to it: few gates may fail.
+func TestAGateLetsPassWhatIsLetPass(t *testing.T) {
+	equal := simulated{launches: 10, cells: 1, cv: 0.05}
+	worse := equal
+	worse.shift = map[string]float64{"decode": 1 / 0.95, "memory": 1.03, "first": 1.1, "load": 1.1}
+	g := changes(t, "decode_tps=-5%", "peak_pss_mb=+3%", "ttft_ms=+10%", "load_time_ms=+10%")
+	got := outcomes(g, equal.results(runs, 5), worse.results(runs, 6))
+	t.Logf("all four figures worse by what is let pass: %.2f %% fail, %.1f %% warn", 100*got[compare.GateFailed], 100*got[compare.GateWarned])
+	if got[compare.GateFailed] > 0.10 {
+		t.Errorf("%.1f %% fail", 100*got[compare.GateFailed])
+	}
+}

@@ -69,7 +69,7 @@ func greedy(t *testing.T, m engine.Model, prompt []int, n int) []int {
 
 func generate(t *testing.T, s *session, r engine.Request) (enginetest.Generation, error) {
 	t.Helper()
-	g := enginetest.Generation{Caps: newEngine(t).Caps(), MaxTokens: r.MaxTokens, Called: time.Now()}
+	g := enginetest.Generation{Caps: New(s.config).Caps(), MaxTokens: r.MaxTokens, Called: time.Now()}
 	var err error
 	g.Usage, err = s.Generate(t.Context(), r, func(tok record.Token) { g.Tokens = append(g.Tokens, tok) })
 	g.Returned = time.Now()

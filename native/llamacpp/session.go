@@ -34,7 +34,7 @@ type session struct {
 	closed bool
 
 	turns   engine.Turns
-	held    held
+	held    cached
 	context int         // what a prompt and its continuation may come to
 	givenUp atomic.Bool // a slot may still be at work for a request that was given up
 }

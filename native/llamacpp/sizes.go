@@ -21,28 +21,28 @@ type logged struct {
 	held func() int // tokens in the KV cache, as the engine counts them; -1: not known
 }
 
-// held is how many tokens lie in the KV cache, slot by slot, as the server tells at the end of each generation. The zero value knows nothing.
-type held struct {
+// cached is how many tokens lie in the KV cache, slot by slot, as the server tells at the end of each generation. The zero value knows nothing.
+type cached struct {
 	mu    sync.Mutex
 	slots []int // -1: not known
 	going int
 }
 
 // clear is an empty cache.
-func (h *held) clear(slots int) {
+func (h *cached) clear(slots int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.slots, h.going = make([]int, slots), 0
 }
 
 // begin is a generation's; until its end nothing is known, for no one tells which slot it is in.
-func (h *held) begin() {
+func (h *cached) begin() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.going++
 }
 
-func (h *held) end(slot, tokens int) {
+func (h *cached) end(slot, tokens int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.going--
@@ -52,7 +52,7 @@ func (h *held) end(slot, tokens int) {
 }
 
 // lost is a generation that did not come to its end: what it left lies in some slot.
-func (h *held) lost() {
+func (h *cached) lost() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.going--
@@ -62,7 +62,7 @@ func (h *held) lost() {
 }
 
 // tokens are those of all slots; -1: not known.
-func (h *held) tokens() int {
+func (h *cached) tokens() int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.going > 0 || slices.Contains(h.slots, -1) {

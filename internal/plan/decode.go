@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"math"
 	"reflect"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/goccy/go-yaml"
@@ -19,10 +21,13 @@ import (
 
 // Limits of a document. A plan is written by hand or by a small program: what is beyond them would only fill memory.
 const (
-	maxText     = 4 << 20
+	maxText     = 1 << 20
 	maxDepth    = 40      // of groups and lists in one another
 	maxRepeated = 100_000 // values that aliases repeat, all together
 )
+
+// aside begins the names of fields that nobody reads: a place for anchors.
+const aside = "x-"
 
 // reader carries a YAML document over into Go values. It goes by the document's tree and not by the library's decoder so that every
 // error has its line and its field, and that an alias costs what it repeats.
@@ -281,8 +286,8 @@ func simple(n ast.Node, into reflect.Value, path string) error {
 		}
 		into.SetUint(uint64(v))
 	case reflect.Float64:
-		if f, ok := n.(*ast.FloatNode); ok && !math.IsInf(f.Value, 0) {
-			into.SetFloat(f.Value)
+		if f, ok := number(n); ok {
+			into.SetFloat(f)
 			return nil
 		}
 		v, ok := whole(n)
@@ -306,9 +311,23 @@ func whole(n ast.Node) (int64, bool) {
 		case uint64:
 			return int64(min(v, math.MaxInt64)), v <= math.MaxInt64
 		}
+	}
+	v, ok := number(n)
+	return int64(v), ok && v == math.Trunc(v) && math.Abs(v) < 1<<53
+}
+
+// powers are numbers such as 70e9, which the parser takes for texts.
+var powers = regexp.MustCompile(`^[+-]?[0-9]+[eE][+-]?[0-9]{1,3}$`)
+
+// number is one with a fraction or a power of ten.
+func number(n ast.Node) (float64, bool) {
+	switch x := n.(type) {
 	case *ast.FloatNode:
-		if v := x.Value; v == math.Trunc(v) && math.Abs(v) < 1<<53 {
-			return int64(v), true
+		return x.Value, !math.IsInf(x.Value, 0)
+	case *ast.StringNode:
+		if x.Token.Type == token.StringType && powers.MatchString(x.Value) {
+			v, err := strconv.ParseFloat(x.Value, 64)
+			return v, err == nil
 		}
 	}
 	return 0, false
@@ -408,6 +427,9 @@ func (r *reader) group(n ast.Node, into reflect.Value, path string) error {
 	for _, e := range entries {
 		name := e.name
 		at := join(path, name)
+		if path == "" && strings.HasPrefix(name, aside) {
+			continue
+		}
 		index, ok := fields[r.field(e, fields)]
 		if !ok {
 			return wrong(e.key, at, "unknown field%s", meant(name, fields))

@@ -2,6 +2,7 @@ package plan_test
 
 import (
 	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -63,5 +64,164 @@ func TestCountIsWhatIsExpanded(t *testing.T) {
 		if got := cells(p); int64(len(got)) != n {
 			t.Errorf("%s: %d cells are expanded, %d counted:\n%s", text, len(got), n, strings.Join(got, "\n"))
 		}
+	}
+}
+
+func TestCellsOfAPlan(t *testing.T) {
+	for _, c := range []struct {
+		text string
+		want []string
+	}{
+		{"prompts: [a, b]\nmax_tokens: 4\ncontext: 64\n", []string{
+			`1 tiny webllm prompt 1"a" in 0 out 4 ctx 64  kv  v t0  slots 0`, `1 tiny llamacpp prompt 1"a" in 0 out 4 ctx 64  kv  v t0  slots 0`,
+			`1 tiny webllm prompt 2"b" in 0 out 4 ctx 64  kv  v t0  slots 0`, `1 tiny llamacpp prompt 2"b" in 0 out 4 ctx 64  kv  v t0  slots 0`}},
+		// A version is nothing to llama.cpp, and threads are nothing to WebLLM: each is asked once.
+		{"input_lengths: [8]\noutput_lengths: [4]\ncontext: 64\nwebllm_versions: [0.2.82, 0.2.86]\nthreads: [1, 2]\n", []string{
+			`1 tiny webllm prompt 1"" in 8 out 4 ctx 64  kv  v0.2.82 t1  slots 0`, `1 tiny llamacpp prompt 1"" in 8 out 4 ctx 64  kv  v0.2.82 t1  slots 0`,
+			`2 tiny llamacpp prompt 1"" in 8 out 4 ctx 64  kv  v0.2.82 t2  slots 0`, `3 tiny webllm prompt 1"" in 8 out 4 ctx 64  kv  v0.2.86 t1  slots 0`}},
+		// An entry of include whose axes choose cells sets the rest in them; what a launch needs makes them a setup of their own.
+		{"engine: [webllm, llamacpp]\ninput_lengths: [8, 16]\noutput_length: 4\ncontext: 64\ninclude:\n  - {engine: llamacpp, context: 32, threads: 2}\n" +
+			"  - {input_length: 16, max_tokens: 4, start: cold}\n", []string{
+			`1 tiny webllm prompt 1"" in 8 out 4 ctx 64  kv  v t0  slots 0`, `2 tiny llamacpp prompt 1"" in 8 out 4 ctx 32  kv  v t2  slots 0`,
+			`3 tiny webllm prompt 2"" in 16 out 4 ctx 64  kv  v t0 cold slots 0`, `4 tiny llamacpp prompt 2"" in 16 out 4 ctx 32  kv  v t2 cold slots 0`}},
+		// One that chooses none adds cells.
+		{"input_lengths: [8]\nmax_tokens: 4\ncontext: 64\nexclude: [{engine: webllm}]\ninclude: [{input_length: [8, 12], engine: webllm, dtype: float16}]\n", []string{
+			`1 tiny llamacpp prompt 1"" in 8 out 4 ctx 64  kv  v t0  slots 0`, `2 tiny webllm prompt 1"" in 8 out 4 ctx 64 f16 kv  v t0  slots 0`,
+			`2 tiny webllm prompt 2"" in 12 out 4 ctx 64 f16 kv  v t0  slots 0`}},
+		{"prompts: [a, b]\nmax_tokens: 4\ncontext: 64\nkv_cache_dtype: [auto, q8_0]\nexclude:\n  - {engine: webllm, kv_cache_dtype: q8_0}\n  - {prompt: 2}\n", []string{
+			`1 tiny webllm prompt 1"a" in 0 out 4 ctx 64  kv  v t0  slots 0`, `1 tiny llamacpp prompt 1"a" in 0 out 4 ctx 64  kv  v t0  slots 0`,
+			`2 tiny llamacpp prompt 1"a" in 0 out 4 ctx 64  kv q8_0 v t0  slots 0`}},
+		{"engines: [llamacpp]\nprompts: [a]\nmax_tokens: 4\ncontext: 64\nconcurrency: [1, 4]\n", []string{
+			`1 tiny llamacpp prompt 1"a" in 0 out 4 ctx 64  kv  v t0  slots 1`, `2 tiny llamacpp prompt 1"a" in 0 out 4 ctx 64  kv  v t0  slots 4`}},
+	} {
+		text := c.text
+		if strings.HasPrefix(text, "engine") {
+			text = "name: p\nmodel: tiny\n" + text
+		} else {
+			text = head + text
+		}
+		if got := cells(parse(t, text)); strings.Join(got, "\n") != strings.Join(c.want, "\n") {
+			t.Errorf("%s:\n%s\nwant\n%s", c.text, strings.Join(got, "\n"), strings.Join(c.want, "\n"))
+		}
+	}
+}
+
+func TestAPlanWithoutListsIsItsOnlySetup(t *testing.T) {
+	p := parse(t, head+"prompts: [a, b]\nmax_tokens: 4\nthreads: 2\ndtype: f16\nllamacpp: {batch: 64}\n")
+	var all []plan.Setup
+	for s := range p.Setups() {
+		all = append(all, s)
+	}
+	want := []plan.Setup{{ID: 1, Plan: p, Shapes: []plan.Shape{{PromptID: 1, Prompt: "a", MaxTokens: 4}, {PromptID: 2, Prompt: "b", MaxTokens: 4}}}}
+	if !reflect.DeepEqual(all, want) {
+		t.Errorf("%+v\nwant\n%+v", all, want)
+	}
+}
+
+// Whoever comes with another tool's file has all of its fields understood, and is told what has no counterpart here.
+func TestAnotherToolsConfiguration(t *testing.T) {
+	p := parse(t, `models:
+  - model_id: "meta-llama/Llama-2-7b-hf"
+    container_name: "vllm-inference"
+    input_lengths: [256, 512, 1024]
+    output_lengths: [256, 512]
+    batch_sizes: [1, 8, 16]
+    dtype: "float16"
+    tensor_parallel_size: 1
+    quantization: null
+    model_params: 6.7e9
+    num_layers: 32
+    num_heads: 32
+    hidden_size: 4096
+
+  - model_id: "meta-llama/Llama-2-70b-hf"
+    container_name: "vllm-inference"
+    input_lengths: [512, 1024]
+    output_lengths: [256, 512]
+    batch_sizes: [1, 4, 8]
+    dtype: bfloat16
+    tensor_parallel_size: 4
+    quantization: awq
+    kv_cache_dtype: fp8
+    gpu_memory_utilization: 0.9
+    head_dim: 128
+    max_model_len: 4096
+    model_params: 70e9
+`)
+	setups, n, err := p.Count()
+	if err != nil || setups != 6 || n != 2*(3*2*3+2*2*3) || p.Name != "p" || p.Repetitions != 6 {
+		t.Errorf("%d setups, %d cells, %v: %+v", setups, n, err, p)
+	}
+	var last plan.Setup
+	for s := range p.Setups() {
+		if s.ID == 1 {
+			if s.Plan.DType != "f16" || s.Plan.Params != 6.7e9 || s.Plan.Layers != 32 || s.Plan.Heads != 32 || s.Plan.HiddenSize != 4096 || s.Plan.Context != plan.Unsaid {
+				t.Errorf("%+v", s.Plan)
+			}
+			if got := s.Plan.Unserved("llamacpp"); len(got) != 1 || !strings.HasPrefix(got[0], "container_name: vllm-inference") {
+				t.Errorf("%q", got)
+			}
+		}
+		last = s
+	}
+	if last.Plan.Context != 4096 || last.Plan.HeadDim != 128 || last.Plan.Slots != 8 {
+		t.Errorf("%+v", last.Plan)
+	}
+	var fields []string
+	for _, line := range last.Plan.Unserved("webllm") {
+		field, _, _ := strings.Cut(line, ":")
+		fields = append(fields, field)
+	}
+	if got := strings.Join(fields, " "); got != "container_name tensor_parallel_size quantization gpu_memory_utilization dtype kv_cache_dtype" {
+		t.Error(got)
+	}
+}
+
+func TestWhatAnEngineDoesNot(t *testing.T) {
+	for _, c := range []struct {
+		plan         plan.Plan
+		engine, want string
+	}{
+		{plan.Plan{}, "webllm", ""},
+		{plan.Plan{KVDType: "f32"}, "webllm", ""},
+		{plan.Plan{KVDType: "f32", DType: "f16"}, "webllm", "kv_cache_dtype: f32: the KV cache of webllm is f16"},
+		{plan.Plan{KVDType: "q8_0"}, "llamacpp", ""},
+		{plan.Plan{KVDType: "q8_0"}, "ollama", ""},
+		{plan.Plan{KVDType: "bf16"}, "ollama", "kv_cache_dtype: bf16: the KV cache of ollama is f16, q8_0, q4_0"},
+		{plan.Plan{KVDType: "f16"}, "openai", "kv_cache_dtype: f16: the KV cache of openai can't be chosen from here"},
+		{plan.Plan{DType: "bf16"}, "openai", ""},
+		{plan.Plan{DType: "bf16"}, "llamacpp", "dtype: bf16: llamacpp computes in f32 or f16"},
+	} {
+		if got := strings.Join(c.plan.Unserved(c.engine), "\n"); got != c.want {
+			t.Errorf("%s: %q, want %q", c.engine, got, c.want)
+		}
+	}
+}
+
+func TestFlagsTakeTheirAxesPlace(t *testing.T) {
+	p := parse(t, "name: p\nmodels:\n  - {model: a, input_lengths: [8], dtype: f32, engines: [webllm]}\n  - b\nprompts: [x]\nmax_tokens: 4\nwebllm_bundle: x.js\n"+
+		"traffic: {concurrency: 2}\n")
+	for _, c := range [][]string{{"input_lengths", "16", "32"}, {"output_lengths", "5"}, {"dtypes", "float16", "f32"}, {"engines", "llamacpp"}, {"concurrency", "1", "2"},
+		{"contexts", "64"}, {"webllm_versions", "0.2.86"}} {
+		if err := p.Set(c[0], c[1:]...); err != nil {
+			t.Error(err)
+		}
+	}
+	want := plan.Plan{Name: "p", Models: []plan.Group{{Model: "a"}, {Model: "b"}}, Engines: []string{"llamacpp"}, MaxTokens: 5, Context: 64, WebLLMVersion: "0.2.86",
+		Axes:   plan.Axes{InputLengths: []int{16, 32}, DTypes: []string{"f16", "f32"}, Concurrency: []int{1, 2}},
+		Warmup: plan.Warmup{Launches: 1, Tokens: 8}, Repetitions: 6, Timeout: p.Timeout, Traffic: &plan.Traffic{}}
+	if !reflect.DeepEqual(p, want) {
+		t.Errorf("%+v\nwant\n%+v", p, want)
+	}
+	if err := p.Validate(); err != nil {
+		t.Error(err)
+	}
+	for _, c := range [][2]string{{"lengths", "1"}, {"input_lengths", "many"}} {
+		if err := p.Set(c[0], c[1]); err == nil {
+			t.Errorf("%s: no error", c)
+		}
+	}
+	if err := p.Set("models", "c"); err != nil || p.Model != "c" || p.Models != nil {
+		t.Errorf("%v %+v", err, p)
 	}
 }

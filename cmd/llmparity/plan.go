@@ -8,7 +8,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"llmparity/assets/page"
-	"llmparity/assets/plans"
 	"llmparity/browser"
 	"llmparity/internal/engine"
 	"llmparity/internal/fault"
@@ -25,7 +24,7 @@ func (f *runFlags) plan(c *cobra.Command, args []string) (plan.Plan, error) {
 	if err := f.presetFlags.check(given, args); err != nil {
 		return plan.Plan{}, err
 	}
-	text, name := plans.Default, "the built-in plan"
+	text, name := f.presetFlags.text()
 	if len(args) == 1 {
 		var err error
 		if text, err = os.ReadFile(args[0]); err != nil {
@@ -92,9 +91,7 @@ func (f *runFlags) sound(given func(string) bool) error {
 
 // change puts into the plan what flags say. One of two fields that exclude each other takes the other's place.
 func (f *runFlags) change(p *plan.Plan, given func(string) bool) error {
-	if err := f.presetFlags.change(p, given); err != nil {
-		return err
-	}
+	f.presetFlags.change(p)
 	for flag, set := range map[string]func(){
 		"engines":        func() { p.Engines = slices.Concat(f.engines, f.engine) },
 		"engine":         func() { p.Engines = slices.Concat(f.engines, f.engine) },

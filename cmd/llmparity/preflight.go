@@ -21,10 +21,7 @@ import (
 func (r *resolver) engineFault(ctx context.Context, s plan.Setup, set *engineSet, m engine.Model, i int) error {
 	e, name := set.engines[i], s.Plan.Engines[i]
 	if lines := s.Plan.Unserved(name); len(lines) > 0 {
-		return fault.New(fault.Usage, "leave it out of the plan", "%s: %s", e.Name(), strings.Join(lines, "; "))
-	}
-	if name == browser.Name && !slices.Contains([]string{"", browser.F32, browser.F16}, s.Plan.DType) {
-		return fault.New(fault.Usage, "leave it out for that engine", "dtype %s: %s computes in %s or %s", s.Plan.DType, name, browser.F32, browser.F16)
+		return fault.New(fault.Usage, "leave it out of the plan", "%s", strings.Join(lines, "; "))
 	}
 	if err := kvFault(s.Plan, name, m); err != nil {
 		return err
@@ -51,37 +48,15 @@ func servedFault(p plan.Plan, name string, e engine.Engine) error {
 	return fault.New(fault.Usage, "name a file, or leave the engine out", "%s runs models from files, and %s is one that only a server has", e.Name(), p.Model)
 }
 
-// kvFault refuses numbers of a KV cache that an engine has not.
+// kvFault refuses to choose the numbers of a KV cache where the model or the server has its own. What engines have is the plan's to know.
 func kvFault(p plan.Plan, name string, m engine.Model) error {
-	kind := p.KVDType
-	if kind == "" {
+	switch {
+	case p.KVDType == "":
 		return nil
-	}
-	refuse := func(do, format string, args ...any) error {
-		return fault.New(fault.Usage, do, "kv_cache_dtype %s: "+format, append([]any{kind}, args...)...)
-	}
-	switch name {
-	case browser.Name:
-		own := cmp.Or(p.DType, browser.F32)
-		switch {
-		case m.Format == webllmFormat:
-			return refuse("leave it out", "the KV cache of %s has the numbers of its package", name)
-		case kind != own:
-			return refuse("give dtype and kv_cache_dtype alike, or leave one out", "%s has its KV cache in the numbers that it computes in, %s", name, own)
-		}
-	case llamacpp.Name, llamacpp.OneShotName:
-		if !slices.Contains(plan.CacheTypes(), kind) {
-			return refuse("choose one of those", "%s has %s", name, strings.Join(plan.CacheTypes(), ", "))
-		}
-	case ollama.Name:
-		switch {
-		case p.Ollama != nil && p.Ollama.URL != "":
-			return refuse("leave it out", "an Ollama that runs already has its own")
-		case !slices.Contains(plan.OllamaKVTypes(), kind):
-			return refuse("choose one of those", "%s has %s", name, strings.Join(plan.OllamaKVTypes(), ", "))
-		}
-	default:
-		return refuse("leave it out", "%s can't be told", name)
+	case name == browser.Name && m.Format == webllmFormat:
+		return fault.New(fault.Usage, "leave it out", "kv_cache_dtype: %s: the KV cache of %s has the numbers of its package", p.KVDType, name)
+	case name == ollama.Name && p.Ollama != nil && p.Ollama.URL != "":
+		return fault.New(fault.Usage, "leave it out", "kv_cache_dtype: %s: an Ollama that runs already has its own", p.KVDType)
 	}
 	return nil
 }

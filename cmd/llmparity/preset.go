@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"slices"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"llmparity/assets/plans"
 	"llmparity/browser"
 	"llmparity/internal/cache"
 	"llmparity/internal/fault"
@@ -24,40 +26,29 @@ type presetFlags struct {
 	short, long int
 }
 
-// preset is a plan that is made of a few sizes. It fits the tiny model where no sizes are given.
-type preset struct {
-	name, what string
-	flags      []string // those of presetFlags that it heeds
-	plan       func(f *presetFlags, p *plan.Plan)
-}
-
-// presets are all there are, in the order in which they are listed.
-func presets() []preset {
-	return []preset{
-		{"smoke", "does it run at all: one short launch of each engine", []string{"prompt-toks", "gen-toks"}, smokePreset},
-		{"compare", "one prompt, six launches of each engine", []string{"prompt-toks", "gen-toks"}, comparePreset},
-		{"kv-growth", "a short prompt and a long text: memory as the KV cache fills", []string{"prompt-toks", "gen-toks"}, growthPreset},
-		{"concurrency", "memory and throughput against clients (fig1, fig2)", []string{"prompt-toks", "gen-toks"}, concurrencyPreset},
-		{"seqlen", "times and memory against the length of the prompt (fig3, fig4)", []string{"seqlens", "gen-toks"}, seqlenPreset},
-		{"mixed", "short requests beside long ones, and their tail (fig5)", []string{"short", "long", "gen-toks"}, mixedPreset},
-		{"engines", "the same request in every engine that is here", []string{"prompt-toks", "gen-toks"}, enginesPreset},
+// presetSizes are the flags that say something to presets alone, and to which.
+func presetSizes(name string) []string {
+	switch name {
+	case "":
+		return nil
+	case "seqlen":
+		return []string{"seqlens", "gen-toks"}
+	case "mixed":
+		return []string{"short", "long", "gen-toks"}
 	}
-}
-
-func presetNames() []string {
-	var out []string
-	for _, p := range presets() {
-		out = append(out, p.name)
-	}
-	return out
+	return []string{"prompt-toks", "gen-toks"}
 }
 
 func (f *presetFlags) register(flags *pflag.FlagSet) {
 	var about []string
-	for _, p := range presets() {
-		about = append(about, p.name+": "+p.what)
+	for _, name := range plans.Names() {
+		what, err := plans.What(name)
+		if err != nil {
+			panic(err) // it is one of those that there are
+		}
+		about = append(about, name+": "+strings.TrimSuffix(what, "."))
 	}
-	flags.StringVar(&f.preset, "preset", "", "a plan that comes with the program, in place of PLAN; "+strings.Join(about, "; "))
+	flags.StringVar(&f.preset, "preset", "", "a plan that comes with the program, in place of PLAN. "+strings.Join(about, ". "))
 	flags.IntSliceVar(&f.prompt, "prompt-toks", nil, "of a preset: tokens of the prompt")
 	flags.IntSliceVar(&f.gen, "gen-toks", nil, "of a preset: tokens to generate")
 	flags.IntSliceVar(&f.lengths, "seqlens", nil, "of the preset seqlen: tokens of prompts, as in 64,128,256")
@@ -65,39 +56,38 @@ func (f *presetFlags) register(flags *pflag.FlagSet) {
 	flags.IntVar(&f.long, "long", 0, "of the preset mixed: tokens of long prompts")
 }
 
-// presetOnly are the flags that say something to presets alone.
-var presetOnly = []string{"prompt-toks", "gen-toks", "seqlens", "short", "long"}
+// text is the preset's plan, or the built-in one.
+func (f *presetFlags) text() (text []byte, name string) {
+	if f.preset == "" {
+		return plans.Default, "the built-in plan"
+	}
+	text, err := plans.Preset(f.preset)
+	if err != nil {
+		panic(err) // check comes first
+	}
+	return text, "the preset " + f.preset
+}
 
 // check refuses flags that the preset does not heed, or that there is none for.
 func (f *presetFlags) check(given func(string) bool, args []string) error {
 	if given("preset") && len(args) > 0 {
 		return fault.New(fault.Usage, "give one of them", "--preset %s and the plan %s both say what is run", f.preset, args[0])
 	}
-	chosen, ok := f.chosen()
-	if given("preset") && !ok {
-		return fault.New(fault.Usage, "there are: "+strings.Join(presetNames(), ", "), "--preset %q", f.preset)
+	if given("preset") && !slices.Contains(plans.Names(), f.preset) {
+		return fault.New(fault.Usage, "there are: "+strings.Join(plans.Names(), ", "), "--preset %q", f.preset)
 	}
-	for _, flag := range presetOnly {
-		if !given(flag) || slices.Contains(chosen.flags, flag) {
+	takes := presetSizes(f.preset)
+	for _, flag := range []string{"prompt-toks", "gen-toks", "seqlens", "short", "long"} {
+		if !given(flag) || slices.Contains(takes, flag) {
 			continue
 		}
-		var of []string
-		for _, p := range presets() {
-			if slices.Contains(p.flags, flag) {
-				of = append(of, p.name)
-			}
-		}
-		if !ok {
+		of := slices.DeleteFunc(plans.Names(), func(name string) bool { return !slices.Contains(presetSizes(name), flag) })
+		if f.preset == "" {
 			return fault.New(fault.Usage, "add one, or use --input-len and --output-len", "--%s is for --preset %s", flag, strings.Join(of, ", "))
 		}
-		return fault.New(fault.Usage, fmt.Sprintf("it takes --%s", strings.Join(chosen.flags, ", --")), "--%s is for --preset %s, not for %s", flag,
+		return fault.New(fault.Usage, fmt.Sprintf("it takes --%s", strings.Join(takes, ", --")), "--%s is for --preset %s, not for %s", flag,
 			strings.Join(of, ", "), f.preset)
 	}
-	return f.sizes(given)
-}
-
-// sizes refuses sizes of no token.
-func (f *presetFlags) sizes(given func(string) bool) error {
 	for _, size := range []struct {
 		flag   string
 		values []int
@@ -109,104 +99,49 @@ func (f *presetFlags) sizes(given func(string) bool) error {
 	return nil
 }
 
-func (f *presetFlags) chosen() (preset, bool) {
-	for _, p := range presets() {
-		if p.name == f.preset {
-			return p, true
+// change puts into a preset the sizes that were given.
+func (f *presetFlags) change(p *plan.Plan) {
+	if f.preset == "" {
+		return
+	}
+	if in := slices.Concat(f.prompt, f.lengths); len(in) > 0 {
+		p.InputLengths = in
+	}
+	if len(f.gen) > 0 {
+		p.OutputLengths = f.gen
+	}
+	longest := 0
+	if p.Traffic != nil {
+		for i := range p.Traffic.Mix {
+			k := &p.Traffic.Mix[i]
+			k.InputTokens = cmp.Or(map[string]int{"short": f.short, "long": f.long}[k.Name], k.InputTokens)
+			longest = max(longest, k.InputTokens)
 		}
 	}
-	return preset{}, false
-}
-
-// change makes the preset of the built-in plan.
-func (f *presetFlags) change(p *plan.Plan, given func(string) bool) error {
-	chosen, ok := f.chosen()
-	if !ok {
-		return nil
+	for _, n := range p.InputLengths {
+		longest = max(longest, n)
 	}
-	p.Name = chosen.name
-	chosen.plan(f, p)
-	return nil
-}
-
-// sized gives prompts and texts their lengths.
-func sized(p *plan.Plan, in, out []int) {
-	p.Prompts, p.InputLengths = nil, in
-	p.MaxTokens, p.OutputLengths = 0, out
-	if need := slices.Max(in) + slices.Max(out); need > maxUnasked {
-		p.Context = need // else the model's own is taken, as ever
-	}
-}
-
-// or gives sizes where none were.
-func or(given []int, otherwise ...int) []int {
-	if len(given) > 0 {
-		return given
-	}
-	return otherwise
-}
-
-func smokePreset(f *presetFlags, p *plan.Plan) {
-	sized(p, or(f.prompt, 8), or(f.gen, 8))
-	p.Repetitions, p.Warmup.Launches = 1, 0
-}
-
-func comparePreset(f *presetFlags, p *plan.Plan) {
-	sized(p, or(f.prompt, 64), or(f.gen, 64))
-}
-
-func growthPreset(f *presetFlags, p *plan.Plan) {
-	sized(p, or(f.prompt, 32), or(f.gen, 512))
-	p.Repetitions, p.Warmup.Launches = 3, 0
-}
-
-func concurrencyPreset(f *presetFlags, p *plan.Plan) {
-	sized(p, or(f.prompt, 64), or(f.gen, 16))
-	p.Concurrency = []int{1, 2, 4, 8}
-	p.Repetitions, p.Warmup.Launches = 3, 0
-}
-
-func seqlenPreset(f *presetFlags, p *plan.Plan) {
-	sized(p, or(f.lengths, 64, 128, 256, 512), or(f.gen, 32))
-	p.Repetitions, p.Warmup.Launches = 3, 0
-}
-
-// mixedPreset sends four short requests for each long one: what a client of few words meets on a server that others use otherwise.
-func mixedPreset(f *presetFlags, p *plan.Plan) {
-	short, long, gen := or(some(f.short), 32), or(some(f.long), 512), or(f.gen, 32)
-	sized(p, short, gen[:1])
-	if need := long[0] + gen[0]; need > maxUnasked {
+	if need := longest + slices.Max(p.OutputLengths); need > maxUnasked { // else the model's own is taken, as ever
 		p.Context = need
 	}
-	p.Concurrency = []int{4}
-	p.Traffic = &plan.Traffic{Loop: "closed", Requests: 20, Mix: []plan.Kind{{Name: "short", Share: 0.8, InputTokens: short[0]},
-		{Name: "long", Share: 0.2, InputTokens: long[0]}}}
-	p.Repetitions, p.Warmup.Launches = 3, 0
-}
-
-func some(n int) []int {
-	if n == 0 {
-		return nil
+	if f.preset == "engines" {
+		p.Engines = slices.DeleteFunc(p.Engines, func(name string) bool { return !isHere(name) })
 	}
-	return []int{n}
 }
 
-// enginesPreset names every engine that needs no server's address and is here. That one is broken is a run's to say, not this one's.
-func enginesPreset(f *presetFlags, p *plan.Plan) {
-	sized(p, or(f.prompt, 64), or(f.gen, 32))
-	p.Repetitions, p.Warmup.Launches = 3, 0
-	p.Engines = nil
+// isHere tells whether the program of an engine is found. That one is broken is a run's to say.
+func isHere(name string) bool {
 	dir := cache.Dir(os.Getenv)
-	if _, err := browser.FindChrome(""); err == nil {
-		p.Engines = append(p.Engines, browser.Name)
+	var err error
+	switch name {
+	case browser.Name:
+		_, err = browser.FindChrome("")
+	case llamacpp.Name:
+		_, err = llamacpp.Find(llamacpp.Config{Cache: dir})
+	case llamacpp.OneShotName:
+		_, err = llamacpp.FindCLI(llamacpp.Config{Cache: dir})
+	case ollama.Name:
+		_, err = ollama.Find(ollama.Config{Cache: dir})
 	}
-	if _, err := llamacpp.Find(llamacpp.Config{Cache: dir}); err == nil {
-		p.Engines = append(p.Engines, llamacpp.Name)
-	}
-	if _, err := llamacpp.FindCLI(llamacpp.Config{Cache: dir}); err == nil {
-		p.Engines = append(p.Engines, llamacpp.OneShotName)
-	}
-	if _, err := ollama.Find(ollama.Config{Cache: dir}); err == nil {
-		p.Engines = append(p.Engines, ollama.Name)
-	}
+	return err == nil
 }

@@ -179,6 +179,7 @@ func (s *session) info(p *Package) *record.EngineInfo {
 		Policy: map[string]string{"prompt_cache": "off", "thread": string(s.tab.isolate.thread),
 			"garbage": "collected before the baseline and at the unload"},
 	}
+	identify(info.Parts, s.tab.chrome.pid)
 	maps.Copy(info.Policy, s.tab.chrome.policy)
 	if p == nil {
 		return info

@@ -43,6 +43,9 @@ const Enough = 6
 // quiet is the share of the cores that others may take.
 const quiet = 0.10
 
+// Checklist answers the items for a run, from its record alone.
+func Checklist(run *record.Run) []Check { return checklist(run) }
+
 // checklist answers the items for a run, from its record alone.
 func checklist(run *record.Run) []Check {
 	tokens, temperatures := map[int]bool{}, map[float64]bool{}

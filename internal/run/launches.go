@@ -57,11 +57,9 @@ func (r *runner) refuse(s *current) (first error) {
 
 // turn makes an attempt, if the cell's memory may do.
 func (r *runner) turn(ctx context.Context, s *current, t turn, rest []turn) error {
-	if err := r.judgeAll(ctx, s, t); err != nil {
-		return err
-	}
+	refused := r.judgeAll(ctx, s, t)
 	if t.over() {
-		return nil
+		return refused
 	}
 	if err := r.coolDown(ctx, s, t); err != nil {
 		return err
@@ -77,9 +75,11 @@ func (r *runner) turn(ctx context.Context, s *current, t turn, rest []turn) erro
 	}
 	if err != nil {
 		t.giveUp(err)
-		return fmt.Errorf("%s, launch %d: %w", t.Engine, r.count.launch, err)
+		if refused == nil {
+			refused = fmt.Errorf("%s, launch %d: %w", t.Engine, r.count.launch, err)
+		}
 	}
-	return nil
+	return refused
 }
 
 // say tells of an attempt.

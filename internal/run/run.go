@@ -52,6 +52,7 @@ type runner struct {
 	memory atomic.Int64 // of the processes that are read, at the last reading
 	// What became of launches: what only scored is none, and a run is whole without it.
 	cancelled, failed bool
+	first             error // what went wrong first
 }
 
 // counts is how many there are of what a run makes, and how many of them are behind it.
@@ -184,7 +185,6 @@ func (r *runner) all(ctx context.Context, one *current) error {
 	ctx, cancel := r.within(ctx)
 	defer cancel()
 	r.announce(one)
-	var first error
 	from := 1
 	for planned := range r.Plan.Setups() {
 		err := r.setup(ctx, planned, from, one)
@@ -192,14 +192,18 @@ func (r *runner) all(ctx context.Context, one *current) error {
 		if r.w.Err() != nil {
 			return nil // Close tells it
 		}
-		if first == nil || ctx.Err() != nil {
-			first = err
+		if r.cancelled {
+			return err
 		}
-		if ctx.Err() != nil {
-			break
-		}
+		r.note(err)
 	}
-	return first
+	return r.first
+}
+
+func (r *runner) note(err error) {
+	if r.first == nil {
+		r.first = err
+	}
 }
 
 // within gives the run's time. What can't be recorded need not be measured to its end, either.

@@ -217,6 +217,7 @@ func (r *runner) lose(planned plan.Setup, from int, err error) error {
 // fail records that a cell can't run here: an attempt that failed, in no time.
 func (r *runner) fail(c *cell, err error) {
 	r.failed, c.given, c.recorded = true, err, true
+	r.note(fmt.Errorf("%s: %w", c.Engine, err))
 	_, class := outcome(context.Background(), err)
 	rec := r.w.Attempt(c.Cell, record.Beginning{Repetition: 1})
 	rec.End(record.Failed, class, err, record.Cost{})

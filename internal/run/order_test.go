@@ -1,0 +1,129 @@
+package run_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"llmparity/internal/plan"
+	"llmparity/internal/record"
+	"llmparity/internal/run"
+)
+
+// inOrder carries a plan out and gives the launches in order, as cell and repetition.
+func inOrder(t *testing.T, o run.Options) (out []string, r *record.Run) {
+	t.Helper()
+	o.Progress = func(e run.Event) {
+		if e.Kind == run.Launched {
+			out = append(out, fmt.Sprintf("%d.%d", e.Cell, e.Repetition))
+		}
+	}
+	r, err := do(t, t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out, r
+}
+
+func manyCells(t *testing.T) run.Options {
+	o := options(t, &scripted{name: "a"}, &scripted{name: "b"})
+	o.Plan.Prompts = []string{"p", "q", "r", "s"}
+	return o
+}
+
+func TestAShuffledOrderIsItsSeeds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		of := func(seed uint64, isolation string) []string {
+			o := manyCells(t)
+			o.Plan.Order, o.Plan.Seed, o.Plan.Isolation = plan.Shuffled, seed, isolation
+			order, _ := inOrder(t, o)
+			return order
+		}
+		for _, isolation := range []string{plan.OfLaunch, plan.Reused, plan.Shared} {
+			one, again, other := of(7, isolation), of(7, isolation), of(8, isolation)
+			if !slices.Equal(one, again) || slices.Equal(one, other) {
+				t.Errorf("%s: of one seed %v and %v, of another %v", isolation, one, again, other)
+			}
+		}
+		order := of(7, plan.OfLaunch)
+		for round := range 4 { // each has every cell once, and the first is the warm-up
+			cells := map[string]bool{}
+			for _, l := range order[8*round : 8*round+8] {
+				if !strings.HasSuffix(l, fmt.Sprint(".", round)) {
+					t.Errorf("%s is in round %d", l, round)
+				}
+				cells[l] = true
+			}
+			if len(cells) != 8 {
+				t.Errorf("round %d has %d cells", round, len(cells))
+			}
+		}
+		if slices.Equal(without(order[8:16]), without(order[16:24])) {
+			t.Error("two rounds have one order")
+		}
+	})
+}
+
+func without(launches []string) (cells []string) {
+	for _, l := range launches {
+		cell, _, _ := strings.Cut(l, ".")
+		cells = append(cells, cell)
+	}
+	return cells
+}
+
+func TestASeedThatNobodyGaveIsRecorded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := manyCells(t)
+		o.Plan.Order = plan.Shuffled
+		first, r := inOrder(t, o)
+		s, err := record.Scan(r.Dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := plan.Parse(s.Plan, "plan.yaml")
+		if err != nil || p.Seed == 0 {
+			t.Fatalf("seed %d, %v", p.Seed, err)
+		}
+		o = manyCells(t)
+		o.Plan.Order, o.Plan.Seed = plan.Shuffled, p.Seed
+		if again, _ := inOrder(t, o); !slices.Equal(first, again) {
+			t.Errorf("%v, and by the recorded seed %v", first, again)
+		}
+	})
+}
+
+func TestRepetitionsOfACellAreGrouped(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := options(t, &scripted{name: "a"}, &scripted{name: "b"})
+		o.Plan.Order = plan.Grouped
+		if got, _ := inOrder(t, o); !slices.Equal(got, []string{"1.0", "1.1", "1.2", "1.3", "2.0", "2.1", "2.2", "2.3"}) {
+			t.Errorf("%v", got)
+		}
+		o = options(t, &scripted{name: "a"})
+		o.Plan.Order, o.Plan.Isolation, o.Plan.Prompts, o.Plan.Repetitions = plan.Grouped, plan.Shared, []string{"p", "q"}, 2
+		if got, _ := inOrder(t, o); !slices.Equal(got, []string{"1.0", "1.1", "1.2", "2.1", "2.2"}) {
+			t.Errorf("shared: %v", got)
+		}
+	})
+}
+
+func TestAMachineCoolsDownBetweenLaunches(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for isolation, launches := range map[string]int{plan.OfLaunch: 8, plan.Reused: 4, plan.Shared: 2} {
+			took := func(cool time.Duration) time.Duration {
+				o := options(t, &scripted{name: "a"})
+				o.Plan.Prompts, o.Plan.Isolation, o.Plan.CoolDown = []string{"p", "q"}, isolation, plan.Duration(cool)
+				begin := time.Now()
+				inOrder(t, o)
+				return time.Since(begin)
+			}
+			if more := took(time.Minute) - took(0); more != time.Duration(launches-1)*time.Minute {
+				t.Errorf("%s: %d launches take %s longer", isolation, launches, more)
+			}
+		}
+	})
+}

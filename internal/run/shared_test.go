@@ -1,0 +1,97 @@
+package run_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+	"testing/synctest"
+
+	"llmparity/internal/engine"
+	"llmparity/internal/plan"
+	"llmparity/internal/record"
+	"llmparity/internal/run"
+	"llmparity/internal/sample/gpu"
+)
+
+func shared(t *testing.T, engines ...engine.Engine) run.Options {
+	o := options(t, engines...)
+	o.Plan.Isolation, o.Plan.Prompts, o.Plan.Repetitions = plan.Shared, []string{"p", "q", "r"}, 2
+	return o
+}
+
+func TestCellsShareALaunch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, b := &telling{scripted: scripted{name: "a"}}, &telling{scripted: scripted{name: "b"}}
+		a.others, b.others = []*telling{b}, []*telling{a}
+		r, err := do(t, t.Context(), shared(t, a, b))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if a.launches != 2 || b.launches != 2 || a.most != 1 || b.most != 1 || len(r.Attempts) != 14 {
+			t.Errorf("%d and %d launches, %d and %d sessions at once, %d attempts", a.launches, b.launches, a.most, b.most, len(r.Attempts))
+		}
+		var got []string
+		for _, at := range r.Attempts[:7] {
+			got = append(got, fmt.Sprintf("c%d r%d by %d: %s", at.Cell, at.Repetition, at.OpenedBy, phases(at)))
+		}
+		want := []string{"c1 r0 by 0: baseline load warmup measure idle unload", "c1 r1 by 0: baseline load warmup measure", "c3 r1 by 2: measure",
+			"c5 r1 by 2: measure", "c1 r2 by 2: measure", "c3 r2 by 2: measure", "c5 r2 by 2: measure idle unload"}
+		if !slices.Equal(got, want) {
+			t.Errorf("%q, want %q", got, want)
+		}
+		for _, at := range r.Attempts {
+			info, told := at.Engine()
+			if c := r.Cells[at.Cell-1]; !told || info.Name != c.Engine || !c.Shared || !c.Reused || len(at.Samples) == 0 || at.Status != record.OK {
+				t.Errorf("attempt %d of %+v: %+v", at.ID, c, at)
+			}
+		}
+	})
+}
+
+func TestACellThatFailsInASharedLaunchCostsNoOther(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := &telling{scripted: scripted{name: "a"}}
+		n := 0
+		a.do = func(context.Context, int) error {
+			if n++; n == 3 { // the first is the warm-up's
+				return engine.Fail(record.Crash, "it crashed")
+			}
+			return nil
+		}
+		r, err := do(t, t.Context(), shared(t, a))
+		if err == nil || a.launches != 3 || a.open.Load() != 0 || len(r.Attempts) != 7 {
+			t.Fatalf("%v; %d launches, %d open, %d attempts", err, a.launches, a.open.Load(), len(r.Attempts))
+		}
+		var openers []int
+		for _, at := range r.Attempts {
+			openers = append(openers, at.OpenedBy)
+		}
+		if !slices.Equal(openers, []int{0, 0, 2, 0, 4, 4, 4}) || r.Attempts[2].Class != record.Crash {
+			t.Errorf("opened by %v", openers)
+		}
+	})
+}
+
+// What a session holds already is in what is free no more: all its cells are judged before it opens.
+func TestSharedCellsAreJudgedBeforeTheirLaunch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := &telling{scripted: scripted{name: "a"}}
+		o := shared(t, a)
+		o.Foretell = foretold
+		judged := 0
+		o.Judge = func(context.Context, record.Prediction, *gpu.Monitor) record.Risk {
+			if judged++; a.open.Load() != 0 {
+				t.Error("a cell is judged beside an open session")
+			}
+			if judged == 2 {
+				return record.Risk{Level: record.RiskHigh, Reasons: []string{"too much"}}
+			}
+			return record.Risk{Level: record.RiskLow}
+		}
+		r, err := do(t, t.Context(), o)
+		if err == nil || judged != 3 || len(r.Attempts) != 5 || !r.Risks[2].Refused || a.launches != 2 {
+			t.Errorf("%v; %d judged, %d attempts, %d launches, %+v", err, judged, len(r.Attempts), a.launches, r.Risks)
+		}
+	})
+}

@@ -12,8 +12,10 @@ type Against struct {
 	test  test
 }
 
-// SetAgainst sets a figure of a cell against that of a baseline's, which may be of another result. Where they can't be it says why.
-func SetAgainst(base, now *Cell, figure string) (Against, string) {
+// SetAgainst sets a figure of a cell against that of a baseline's, which may be of another result. What is tested is whether it differs from
+// the baseline's after a change by a share, such as -0.05: from what is let pass, so that one that has changed by just that is called different
+// no more often than chance says. Where the two can't be set against each other it says why.
+func SetAgainst(base, now *Cell, figure string, change float64) (Against, string) {
 	for _, why := range []string{differentRequest(base, now), unknownDevice(base, now), differentDevice(base, now), differentLife(base, now),
 		unlike(figure, base, now)} {
 		if why != "" {
@@ -29,10 +31,15 @@ func SetAgainst(base, now *Cell, figure string) (Against, string) {
 			return Against{}, fmt.Sprintf("there is no %s of %s: %s", title(side.f), side.what, side.f.Absent)
 		}
 	}
-	s := newSides(a.perLaunch(base.launch), b.perLaunch(now.launch))
-	out := Against{newRatio(a, b, s), s.chance()}
+	was, is := a.perLaunch(base.launch), b.perLaunch(now.launch)
+	moved := make([]float64, len(was))
+	for i, v := range was {
+		moved[i] = v * (1 + change)
+	}
+	from := newSides(moved, is)
+	out := Against{newRatio(a, b, newSides(was, is)), from.chance()}
 	out.Note = alikeNote(figure, base, now)
-	out.test.weight, out.test.same = 1, fmt.Sprint(base.Label, " ", orderOf(s))
+	out.test.weight, out.test.same = 1, fmt.Sprint(base.Label, " ", orderOf(from))
 	return out, ""
 }
 

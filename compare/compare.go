@@ -10,10 +10,10 @@
 //
 // Tests that answer one question are a family: does run B differ from run A, in any figure of any pair of cells or in a mean over them?
 // In one run the question is whether one engine differs from another. Holm corrects within a family, so that at most one family of equals
-// in twenty has any difference called in it; of two questions that are asked at once each has a twentieth of its own. Peak memory and
-// decode, which the verdict is made of, weigh three times as much as the rest. Figures that order the launches in the same way, such as a
-// peak and an increase over nothing, are one test. A difference that is real but under the minimum effect is not one that matters. What is
-// not called a difference has no words that claim one. Intervals of medians are by order statistics, those of ratios and changes are
+// in twenty has any difference called in it; of two questions that are asked at once each has a twentieth of its own. Peak memory, time to
+// first token and decode, which the verdict is made of, weigh eight times as much as the rest, six times of six launches a side. Figures
+// that order the launches in the same way, such as a peak and an increase over nothing, are one test. A difference that is real but under
+// the minimum effect is not one that matters. What is not called a difference has no words that claim one. Intervals of medians are by order statistics, those of ratios and changes are
 // percentiles of the bootstrap over launches, counted and not drawn; only those of means over cells are drawn, always with the same seed.
 // Fewer than six launches a side have none.
 //

@@ -268,7 +268,7 @@ func (c *Comparison) fill(a, b *Cell, launchA, launchB map[int]int) {
 		}
 		s := newSides(fa.perLaunch(launchA), fb.perLaunch(launchB))
 		t := s.chance()
-		t.weight, t.same = weight(name), orderOf(s)
+		t.weight, t.same = weight(name, t.least), orderOf(s)
 		r := newRatio(fa, fb, s)
 		r.Note, r.Different = alikeNote(name, a, b), strings.Join(c.Different, "; ")
 		for _, of := range []struct {

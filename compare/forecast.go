@@ -149,9 +149,10 @@ func inMiB(bytes int64) float64 { return float64(bytes) / record.MiB }
 // judge takes what is measured to be within a range where it is no farther outside than a log's last digit, or than a hundredth where
 // the range is a single value.
 func (f *Foretold) judge() {
-	off := round(*f.Best-*f.Measured, 6)
+	gap := *f.Best - *f.Measured
+	off := round(gap, 6)
 	f.Error = &off
-	if percent := round(100*off / *f.Measured, 6); *f.Measured > 0 && !math.IsInf(percent, 0) {
+	if percent := round(100*gap / *f.Measured, 6); *f.Measured > 0 && !math.IsInf(percent, 0) {
 		f.Percent = &percent
 	}
 	tolerance := sameByLogMiB

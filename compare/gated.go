@@ -78,7 +78,8 @@ type GateCheck struct {
 	Launches int       `json:"launches,omitempty"`
 	Min      *float64  `json:"min,omitempty"`
 	Max      *float64  `json:"max,omitempty"`
-	// Of a change: the baseline's median, what the change is and may be, in percent, and how likely chance alone gives as much.
+	// Of a change: the baseline's median, what the change is and may be, in percent, and how likely chance alone gives what was seen where it
+	// has changed by just what is let pass.
 	Baseline        *float64  `json:"baseline,omitempty"`
 	BaseLaunches    int       `json:"baseline_launches,omitempty"`
 	Percent         *float64  `json:"delta_percent,omitempty"`

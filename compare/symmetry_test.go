@@ -207,7 +207,7 @@ func TestOfNothingThereIsNoRatio(t *testing.T) {
 	}
 	x := increase(s.run(r, "a"), shrunk("b"))
 	if x.Ratio != nil || x.Percent == nil || *x.Percent != -100 || x.Interval != nil || x.Delta >= 0 || x.DeltaInterval == nil || x.IntervalNote != "not all values above 0" || x.Call != compare.Differs ||
-		!strings.HasSuffix(x.Verdict, "engine, b, which is different (p = 0.0011, n = 8 and 8)") {
+		!strings.HasSuffix(x.Verdict, "engine, b, which is different (p = 0.003, n = 8 and 8)") {
 		t.Errorf("%+v", x)
 	}
 	x = increase(shrunk("a"), shrunk("b"))

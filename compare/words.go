@@ -148,38 +148,80 @@ func (r *Result) costWords() string {
 }
 
 // ratioWords are what the statistics say of memory and speed: of runs where there are several, of the mean over cells where there is one.
+// Of one pair it is said in full, of several in short.
 func (r *Result) ratioWords() []string {
-	asked := func(figure string) bool { return figure == PeakPSS || figure == DecodeTPS }
 	for _, ofRuns := range []bool{true, false} {
+		var pairs []pairWords
 		for f, family := range r.Families {
-			if family.Runs != ofRuns {
-				continue
+			if family.Runs == ofRuns {
+				pairs = append(pairs, r.pairsOf(f)...)
 			}
-			for _, g := range family.Means {
-				var words []string
-				for _, m := range family.Means {
-					if m.Group == g.Group && asked(m.Figure) {
-						words = append(words, m.Verdict)
-					}
-				}
-				if len(words) > 0 {
-					return words
-				}
+		}
+		if len(pairs) == 1 {
+			return pairs[0].full
+		}
+		var words []string
+		for i, p := range pairs {
+			if i == pairsTold {
+				words = append(words, fmt.Sprintf("of %d more pairs it is said below", len(pairs)-i))
+				break
 			}
-			for _, c := range r.Comparisons {
-				var words []string
-				for _, x := range c.Ratios {
-					if c.Family == f && asked(x.Figure) {
-						words = append(words, x.Verdict)
-					}
-				}
-				if len(words) > 0 {
-					return words
-				}
-			}
+			words = append(words, p.name+": "+strings.Join(p.short, ", "))
+		}
+		if len(words) > 0 {
+			return words
 		}
 	}
 	return nil
+}
+
+// pairsTold is how many pairs the verdict tells of.
+const pairsTold = 10
+
+// pairWords are what is said of two sides' headlines, in full and in short.
+type pairWords struct {
+	name        string
+	full, short []string
+}
+
+// pairsOf are a family's means, a group each; its first comparison that has ratios where there are none.
+func (r *Result) pairsOf(f int) []pairWords {
+	family := &r.Families[f]
+	var out []pairWords
+	of := map[string]int{}
+	for i := range family.Means {
+		m := &family.Means[i]
+		if !headline(m.Figure) {
+			continue
+		}
+		if _, ok := of[m.Group]; !ok {
+			of[m.Group] = len(out)
+			out = append(out, pairWords{name: family.A + " against " + family.B + " over " + fmt.Sprint(m.Cells) + " pairs of cells"})
+		}
+		p := &out[of[m.Group]]
+		p.full, p.short = append(p.full, m.Verdict), append(p.short, shortly(m.Title, m.Call, &m.Ratio)+notAlike(m.Different))
+	}
+	if len(of) > 1 {
+		for group, at := range of {
+			out[at].name += " (" + group + ")"
+		}
+	}
+	for i := range r.Comparisons {
+		c := &r.Comparisons[i]
+		if len(out) > 0 || c.Family != f {
+			continue
+		}
+		p := pairWords{name: r.Cells[c.A].Label + " against " + r.Cells[c.B].Label}
+		for _, x := range c.Ratios {
+			if headline(x.Figure) {
+				p.full, p.short = append(p.full, x.Verdict), append(p.short, shortly(x.Title, x.Call, x.Ratio)+notAlike(x.Different))
+			}
+		}
+		if len(p.full) > 0 {
+			out = append(out, p)
+		}
+	}
+	return out
 }
 
 func (r *Result) trustWords() string {

@@ -1,7 +1,8 @@
+//go:build !race
+
 package reports_test
 
 import (
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,8 +11,6 @@ import (
 	"llmparity/compare"
 	"llmparity/compare/comparetest"
 	"llmparity/internal/record"
-	"llmparity/internal/recount"
-	"llmparity/reports"
 )
 
 // insides are engines of which there is everything to say about memory: what is inside, peaks of phases, what was foretold.
@@ -25,31 +24,6 @@ func insides(launches int) []comparetest.Engine {
 			part(compare.MemoryIncrease, 60, 90, 130, ""), part(compare.TotalMemory, 60, 85, 120, "")}}
 	b.Prediction = &record.Prediction{Source: "gguf", Parts: []record.Foretold{part(compare.ModelWeights, 4, 4, 4, "f32"), part(compare.MemoryIncrease, 10, 100, 200, "")}}
 	return []comparetest.Engine{a, b}
-}
-
-// recountedMemory makes a report of a folder, as it is or changed, and has it worked out again.
-func recountedMemory(t testing.TB, to testing.TB, dir string, change func(*compare.Result)) {
-	t.Helper()
-	run, err := record.Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	res := compare.Runs(run)
-	if change != nil {
-		change(res)
-	}
-	html := func(w io.Writer) error { return reports.HTML(w, res, run) }
-	text := func(w io.Writer) error { return reports.JSON(w, res) }
-	recount.Check(to, []byte(written(t, text)), written(t, html), dir)
-}
-
-func written(t testing.TB, write func(io.Writer) error) string {
-	t.Helper()
-	var b strings.Builder
-	if err := write(&b); err != nil {
-		t.Fatal(err)
-	}
-	return b.String()
 }
 
 func TestMemoryIsThatOfTheRecord(t *testing.T) {
@@ -75,7 +49,7 @@ func TestMemoryIsThatOfTheRecord(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			recountedMemory(t, t, comparetest.Write(t, t.TempDir(), "folder", engines()...), nil)
+			reportAgain(t, comparetest.Write(t, t.TempDir(), "folder", engines()...))
 		})
 	}
 }
@@ -104,12 +78,12 @@ func TestMemoryOfReadingsThatAreMissing(t *testing.T) {
 		if err := os.WriteFile(path, []byte(strings.Join(kept, "")), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		recountedMemory(t, t, dir, nil)
+		reportAgain(t, dir)
 	}
 }
 
 func TestWrongMemoryIsFound(t *testing.T) {
-	dir := comparetest.Write(t, t.TempDir(), "folder", insides(6)...)
+	folder := workedOut(t, comparetest.Write(t, t.TempDir(), "folder", insides(6)...), compare.Defaults())
 	forecast := func(r *compare.Result, name string) *compare.Foretold {
 		for i, p := range r.Cells[0].Forecast.Parts {
 			if p.Name == name && p.Error != nil {
@@ -164,10 +138,6 @@ func TestWrongMemoryIsFound(t *testing.T) {
 		"the report has no peaks":                func(r *compare.Result) { r.Cells[1].Memory = nil },
 		"forecast of kv_cache_used is":           func(r *compare.Result) { more(forecast(r, compare.KVCacheUsed).High) },
 	} {
-		found := &deaf{TB: t}
-		recountedMemory(t, found, dir, change)
-		if !strings.Contains(strings.Join(found.said, "\n"), what) {
-			t.Errorf("nobody says %q: %q", what, found.said)
-		}
+		folder.finds(t, what, change, false)
 	}
 }

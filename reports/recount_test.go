@@ -2,9 +2,7 @@ package reports_test
 
 import (
 	"bytes"
-	"fmt"
 	"io"
-	"strings"
 	"testing"
 
 	"llmparity/compare"
@@ -75,46 +73,4 @@ func TestFiguresOfTwoRunsAreThoseOfTheRecords(t *testing.T) {
 	res := compare.Runs(runs...)
 	page := rendered(t, func(w io.Writer) error { return reports.HTML(w, res, runs...) })
 	recount.Check(t, []byte(rendered(t, func(w io.Writer) error { return reports.JSON(w, res) })), page, dirs...)
-}
-
-// deaf hears of failures and goes on.
-type deaf struct {
-	testing.TB
-	said []string
-}
-
-func (d *deaf) Errorf(format string, args ...any) {
-	d.said = append(d.said, fmt.Sprintf(format, args...))
-}
-
-// A report that says something else than the record is found out.
-func TestWhatIsWrongIsFound(t *testing.T) {
-	a, b := comparetest.Browser(7), comparetest.Native(6)
-	a.Device, a.Vary, b.Vary = b.Device, 0.05, 0.05
-	dir := comparetest.Write(t, t.TempDir(), "folder", a, b)
-	run, err := record.Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for what, change := range map[string]func(*compare.Result){
-		"median":           func(r *compare.Result) { *r.Cells[0].Figures[0].Median *= 1.0001 },
-		"lower end":        func(r *compare.Result) { r.Cells[1].Figures[0].Interval.Lo *= 0.999 },
-		"p is":             func(r *compare.Result) { r.Comparisons[0].Ratios[0].Raw *= 2 },
-		"p corrected":      func(r *compare.Result) { r.Comparisons[0].Ratios[0].P *= 2 },
-		"over":             func(r *compare.Result) { *r.Comparisons[0].Ratios[1].Ratio += 0.001 },
-		"tokens agreed":    func(r *compare.Result) { r.Parity[0].Agreed-- },
-		"has no":           func(r *compare.Result) { r.Cells[0].Figures = r.Cells[0].Figures[1:] },
-		"the page says":    func(r *compare.Result) { *r.Cells[0].Figures[0].Median *= 1.01 },
-		"work it out":      func(r *compare.Result) { r.Cells[0].Figures[0].Name = "speed" },
-		"launches counted": func(r *compare.Result) { r.Cells[0].Launches.Counted++ },
-	} {
-		res := compare.Runs(run)
-		change(res)
-		page := rendered(t, func(w io.Writer) error { return reports.HTML(w, res, run) })
-		found := &deaf{TB: t}
-		recount.Check(found, []byte(rendered(t, func(w io.Writer) error { return reports.JSON(w, res) })), page, dir)
-		if !strings.Contains(strings.Join(found.said, "\n"), what) {
-			t.Errorf("nobody says %q: %q", what, found.said)
-		}
-	}
 }

@@ -1,10 +1,11 @@
+//go:build !race
+
 package reports_test
 
 import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -15,21 +16,18 @@ import (
 	"llmparity/reports"
 )
 
-// tokensAgain works a folder out again, after what was changed of its result.
-func tokensAgain(t *testing.T, to testing.TB, dir string, change func(*compare.Result)) *compare.Result {
+// reportAgain works a folder's report out again.
+func reportAgain(t *testing.T, dir string) *compare.Result {
 	t.Helper()
 	run, err := record.Open(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	res := compare.Runs(run)
-	change(res)
 	page := rendered(t, func(w io.Writer) error { return reports.HTML(w, res, run) })
-	recount.Check(to, []byte(rendered(t, func(w io.Writer) error { return reports.JSON(w, res) })), page, dir)
+	recount.Check(t, []byte(rendered(t, func(w io.Writer) error { return reports.JSON(w, res) })), page, dir)
 	return res
 }
-
-func untouched(*compare.Result) {}
 
 // slowly are engines that take so long for a token that memory is read between them.
 func slowly() []comparetest.Engine {
@@ -54,14 +52,14 @@ func TestTokensAreThoseOfTheRecord(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			tokensAgain(t, t, comparetest.Write(t, t.TempDir(), "folder", engines()...), untouched)
+			reportAgain(t, comparetest.Write(t, t.TempDir(), "folder", engines()...))
 		})
 	}
 }
 
 // Of long launches some places are kept, and of their readings some.
 func TestTokensOfLongLaunchesAreThoseOfTheRecord(t *testing.T) {
-	res := tokensAgain(t, t, comparetest.Long(t, t.TempDir(), 12_000, 6_000), untouched)
+	res := reportAgain(t, comparetest.Long(t, t.TempDir(), 12_000, 6_000))
 	lines := 0
 	for _, c := range res.Cells {
 		for _, l := range c.OverTokens.Lines {
@@ -89,7 +87,7 @@ func prompted() []comparetest.Engine {
 }
 
 func TestTokensOverCellsAreThoseOfTheRecord(t *testing.T) {
-	res := tokensAgain(t, t, comparetest.Write(t, t.TempDir(), "folder", prompted()...), untouched)
+	res := reportAgain(t, comparetest.Write(t, t.TempDir(), "folder", prompted()...))
 	if len(res.Sweeps) != 2 || len(res.Sweeps[0].Rates) < 3 {
 		t.Errorf("sweeps: %+v", res.Sweeps)
 	}
@@ -130,7 +128,7 @@ func TestScoresAreThoseOfTheRecord(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			engines := askedAgain()
 			change(&engines[0], &engines[1])
-			res := tokensAgain(t, t, comparetest.Write(t, t.TempDir(), "folder", engines...), untouched)
+			res := reportAgain(t, comparetest.Write(t, t.TempDir(), "folder", engines...))
 			if name == "both" && (res.Parity[0].Forced == nil || len(res.Parity[0].Forced.Differing) != 1 || res.Parity[0].First.MarginA == nil) {
 				t.Errorf("%+v", res.Parity[0])
 			}
@@ -140,15 +138,18 @@ func TestScoresAreThoseOfTheRecord(t *testing.T) {
 
 // A report that says something else of tokens than the record is found out.
 func TestWhatIsWrongOfTokensIsFound(t *testing.T) {
-	lengths := comparetest.Write(t, t.TempDir(), "lengths", prompted()...)
-	slow, scored := comparetest.Write(t, t.TempDir(), "slow", slowly()...), comparetest.Write(t, t.TempDir(), "scored", askedAgain()...)
+	folder := func(name string, engines []comparetest.Engine) *recounted {
+		return workedOut(t, comparetest.Write(t, t.TempDir(), name, engines...), compare.Defaults())
+	}
+	lengths, slow, scored := folder("lengths", prompted()), folder("slow", slowly()), folder("scored", askedAgain())
 	rate := func(r *compare.Result, cell int, name string) *compare.Rate {
 		rates := r.Cells[cell].Growth.Rates
 		return &rates[slices.IndexFunc(rates, func(r compare.Rate) bool { return r.Name == name })]
 	}
 	for _, wrong := range []struct {
-		dir, says string
-		change    func(*compare.Result)
+		in     *recounted
+		says   string
+		change func(*compare.Result)
 	}{
 		{slow, "p90 of inter_token_latency", func(r *compare.Result) { r.Cells[0].Distributions[1].Quantiles[1].Value *= 1.0001 }},
 		{slow, "by launch, upper end", func(r *compare.Result) { r.Cells[1].Distributions[0].Quantiles[0].ByLaunch.Interval.Hi *= 1.0001 }},
@@ -178,10 +179,6 @@ func TestWhatIsWrongOfTokensIsFound(t *testing.T) {
 		{scored, "the margin of side 2 where they part", func(r *compare.Result) { r.Parity[0].First.MarginB.Nats += 0.001 }},
 		{scored, "rounding is enough", func(r *compare.Result) { r.Parity[0].First.Rounding = !r.Parity[0].First.Rounding }},
 	} {
-		found := &deaf{TB: t}
-		tokensAgain(t, found, wrong.dir, wrong.change)
-		if !strings.Contains(strings.Join(found.said, "\n"), wrong.says) {
-			t.Errorf("nobody says %q: %.2000q", wrong.says, found.said)
-		}
+		wrong.in.finds(t, wrong.says, wrong.change, false)
 	}
 }

@@ -81,7 +81,7 @@ func (j *judge) ask(check compare.GateCheck, level plan.GateLevel, c plan.GateCh
 		j.add(check, level, unknown, p.why)
 		return question{}, false
 	}
-	asked, why := compare.SetAgainst(p.base, p.now, c.Figure.Name)
+	asked, why := compare.SetAgainst(p.base, p.now, c.Figure.Name, c.Change)
 	if why != "" {
 		j.add(check, level, unknown, why)
 		return question{}, false
@@ -111,24 +111,22 @@ func (q *question) answer(tests int) (outcome, string) {
 		worse, near, far = -1, far, near
 	}
 	beyond := func(percent float64) bool { return worse*(percent-bound) > 1e-9 }
-	if note := a.Note; note != "" {
-		sides += "; " + note
+	if a.Note != "" {
+		sides += "; " + a.Note
 	}
 	switch {
-	case !a.Significant && beyond(*a.Percent):
-		return holds, sides + ", which can't be told from chance"
-	case !a.Significant && beyond(far):
-		return holds, sides + ", which can't be told from chance, nor can it be excluded that it is worse than is let pass"
-	case !a.Significant:
-		return holds, sides + ", which can't be told from chance"
-	case beyond(near):
+	case a.Significant && beyond(near):
 		return broken, sides + ": worse than is let pass"
-	case beyond(*a.Percent):
-		return unsure, sides + ": it is worse, and whether by more than is let pass is not sure, because the interval reaches back"
-	case worse**a.Percent > 0:
+	case beyond(*a.Percent) && worse*near > 0:
+		return unsure, sides + ": it is worse, and whether by more than is let pass can't be told from chance"
+	case worse*near > 0:
 		return holds, sides + ": it is worse, within what is let pass"
+	case worse*far < 0:
+		return holds, sides + ": it is better"
+	case !beyond(far):
+		return holds, sides + ": not worse than is let pass"
 	}
-	return holds, sides + ": it is better"
+	return holds, sides + ", which can't be told from chance, nor can it be excluded that it is worse than is let pass"
 }
 
 // few says so where no launches whatever could have answered the question.

@@ -155,6 +155,8 @@ func against(f compare.Figure, limit, sign float64, word string) (outcome, strin
 		few = "; one value has no interval"
 	}
 	switch {
+	case out == f.N && f.N == 1:
+		return broken, fmt.Sprintf("the only value is %s, %s than %s; one value has no interval, and what keeps to it half of the time does that once in 2", unit(f.Center(), f.Unit), word, num(limit))
 	case out == f.N:
 		return broken, fmt.Sprintf("%s and each is %s than %s%s, and what keeps to it half of the time does that once in %d", median, word, num(limit), few, 1<<min(f.N, 10))
 	case beyond(f.Center()):

@@ -2,11 +2,11 @@
 // seen. It only judges results, and the same results always get the same answer.
 //
 // It is made to be believed. A limit is broken only where the interval of the median lies wholly beyond it; where there are too few launches
-// for an interval, only where every launch does. Against a baseline a check fails only where three things hold: Mann and Whitney's test finds
-// a difference after Holm has corrected for all questions of the gate, it is in the direction that is worse, and the interval of the change
-// lies wholly beyond what is let pass. So of gates over equal runs at most one in forty fails because of chance. What can't be judged, because
-// launches are too few or a machine, a browser, a device or a model is another one, is unknown and never passes silently; a gate of which
-// nothing could be judged does not hold.
+// for an interval, only where every launch does. Against a baseline a check fails only where two things hold: Mann and Whitney's test tells the
+// run from the baseline moved by what is let pass, after Holm has corrected for all questions of the gate, and the interval of the change lies
+// wholly beyond what is let pass. So of gates over runs that are no worse than is let pass at most one in twenty fails because of chance. What
+// can't be judged, because launches are too few or a machine, a browser, a device or a model is another one, is unknown and never passes
+// silently; a gate of which nothing could be judged does not hold.
 //
 // It can't tell why a figure changed, nor see a change that lies within the noise of so few launches: what passes was not shown to be worse,
 // which is less than shown to be as good.
@@ -34,6 +34,9 @@ func Evaluate(g *plan.Gate, now, base *compare.Result) *compare.Gate {
 	j.limits()
 	j.changes()
 	j.parity()
+	if base != nil && len(g.Changes) == 0 {
+		j.note("no figure is held against the baseline: vs_baseline says how much worse which may be")
+	}
 	j.conclude()
 	return j.out
 }

@@ -27,12 +27,8 @@ type Cell struct {
 // Run is a folder with what was worked out again of it, in the order of its cells.
 type Run struct{ Cells []Cell }
 
-// Open reads a folder and works it out.
-func Open(dir string) (*Run, error) {
-	f, err := read(dir)
-	if err != nil {
-		return nil, err
-	}
+// figures works a folder out.
+func (f *folder) figures() *Run {
 	r := &Run{}
 	for _, id := range f.cells {
 		c := Cell{ID: id, Engine: f.engines[id], Figures: map[string]Figure{}}
@@ -51,7 +47,7 @@ func Open(dir string) (*Run, error) {
 		}
 		r.Cells = append(r.Cells, c)
 	}
-	return r, nil
+	return r
 }
 
 func (c *Cell) add(name string, launch int, v float64) {

@@ -10,9 +10,7 @@ import (
 	"bufio"
 	"encoding/csv"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"math"
 	"os"
 	"path/filepath"
@@ -58,6 +56,8 @@ type total struct {
 
 // folder is a run folder as it was read.
 type folder struct {
+	dir      string
+	files    map[string][]row
 	cells    []int
 	engines  map[int]string
 	attempts []*attempt
@@ -65,14 +65,14 @@ type folder struct {
 }
 
 func read(dir string) (*folder, error) {
-	f := &folder{engines: map[int]string{}, by: map[int]*attempt{}}
+	f := &folder{dir: dir, files: map[string][]row{}, engines: map[int]string{}, by: map[int]*attempt{}}
 	if err := f.journal(filepath.Join(dir, "journal.jsonl")); err != nil {
 		return nil, err
 	}
-	if err := rows(filepath.Join(dir, "totals.csv"), f.total); err != nil {
+	if err := f.rows("totals.csv", f.total); err != nil {
 		return nil, err
 	}
-	if err := rows(filepath.Join(dir, "tokens.csv"), f.token); err != nil {
+	if err := f.rows("tokens.csv", f.token); err != nil {
 		return nil, err
 	}
 	return f, nil
@@ -139,69 +139,83 @@ func (f *folder) journal(path string) error {
 	return lines.Err()
 }
 
-// rows reads a CSV file with a header.
-func rows(path string, each func(map[string]string) error) error {
-	file, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	defer file.Close()
-	in := csv.NewReader(file)
-	head, err := in.Read()
-	if err != nil {
-		return err
-	}
-	for {
-		row, err := in.Read()
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return fmt.Errorf("%s: %w", path, err)
-		}
-		fields := map[string]string{}
-		for i, name := range head {
-			fields[name] = row[i]
-		}
-		if err := each(fields); err != nil {
-			return fmt.Errorf("%s: %w", path, err)
-		}
-	}
+// row is one of a CSV file.
+type row struct {
+	at     map[string]int // of columns
+	fields []string
 }
 
-func whole(row map[string]string, name string) int64 {
-	n, err := strconv.ParseInt(row[name], 10, 64)
+// text is a field; empty where the file has no such column.
+func (r row) text(name string) string {
+	if at, ok := r.at[name]; ok {
+		return r.fields[at]
+	}
+	return ""
+}
+
+// rows gives a CSV file's rows, which are read once.
+func (f *folder) rows(name string, each func(row) error) error {
+	if f.files[name] == nil {
+		path := filepath.Join(f.dir, name)
+		file, err := os.Open(path)
+		if err != nil {
+			return err
+		}
+		defer file.Close()
+		records, err := csv.NewReader(file).ReadAll()
+		if err != nil || len(records) == 0 {
+			return fmt.Errorf("%s: %d rows, %w", path, len(records), err)
+		}
+		at := map[string]int{}
+		for i, column := range records[0] {
+			at[column] = i
+		}
+		f.files[name] = []row{}
+		for _, fields := range records[1:] {
+			f.files[name] = append(f.files[name], row{at, fields})
+		}
+	}
+	for _, r := range f.files[name] {
+		if err := each(r); err != nil {
+			return fmt.Errorf("%s: %w", filepath.Join(f.dir, name), err)
+		}
+	}
+	return nil
+}
+
+func whole(r row, name string) int64 {
+	n, err := strconv.ParseInt(r.text(name), 10, 64)
 	if err != nil {
 		return math.MinInt64
 	}
 	return n
 }
 
-func size(row map[string]string, name string) float64 {
-	v, err := strconv.ParseFloat(row[name], 64)
+func size(r row, name string) float64 {
+	v, err := strconv.ParseFloat(r.text(name), 64)
 	if err != nil {
 		return math.NaN()
 	}
 	return v
 }
 
-func (f *folder) total(row map[string]string) error {
-	a := f.by[int(whole(row, "attempt"))]
+func (f *folder) total(r row) error {
+	a := f.by[int(whole(r, "attempt"))]
 	if a == nil {
-		return fmt.Errorf("a total of no attempt: %v", row)
+		return fmt.Errorf("a total of no attempt: %v", r.fields)
 	}
-	a.totals = append(a.totals, total{row["method"], whole(row, "t_ns"), size(row, "rss_sum_mb"), size(row, "pss_mb"), size(row, "uss_mb")})
+	a.totals = append(a.totals, total{r.text("method"), whole(r, "t_ns"), size(r, "rss_sum_mb"), size(r, "pss_mb"), size(r, "uss_mb")})
 	return nil
 }
 
-func (f *folder) token(row map[string]string) error {
-	a := f.by[int(whole(row, "attempt"))]
+func (f *folder) token(r row) error {
+	a := f.by[int(whole(r, "attempt"))]
 	if a == nil {
-		return fmt.Errorf("a token of no attempt: %v", row)
+		return fmt.Errorf("a token of no attempt: %v", r.fields)
 	}
-	for _, r := range a.requests {
-		if int64(r.ID) == whole(row, "request") {
-			r.ids, r.times = append(r.ids, int(whole(row, "id"))), append(r.times, whole(row, "t_ns"))
+	for _, q := range a.requests {
+		if int64(q.ID) == whole(r, "request") {
+			q.ids, q.times = append(q.ids, int(whole(r, "id"))), append(q.times, whole(r, "t_ns"))
 		}
 	}
 	return nil

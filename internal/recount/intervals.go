@@ -8,6 +8,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"sort"
 	"strings"
 )
 
@@ -82,11 +83,13 @@ func (c *check) intervals(text []byte) {
 			given := inf.Comparisons[i].Ratios[k]
 			var ratio, change, percent quantiles
 			if min(len(x), len(y)) >= few {
-				a, b := medians(x), medians(y)
-				change = pairs(a, b, func(a, b float64) float64 { return b - a })
+				law := func(of string, combined func(a, b float64) float64) quantiles {
+					return kept(c.Work, fmt.Sprint(of, i, " ", r.Figure), func() quantiles { return pairs(c.medians(x), c.medians(y), combined) })
+				}
+				change = law("change", func(a, b float64) float64 { return b - a })
 				if slices.Min(x) > 0 && slices.Min(y) > 0 && given.Ratio != nil {
-					ratio = pairs(a, b, func(a, b float64) float64 { return a / b })
-					percent = pairs(a, b, func(a, b float64) float64 { return 100 * (b/a - 1) })
+					ratio = law("ratio", func(a, b float64) float64 { return a / b })
+					percent = law("percent", func(a, b float64) float64 { return 100 * (b/a - 1) })
 				}
 			}
 			c.within(what+", interval", given.Interval, ratio, 0)
@@ -143,6 +146,10 @@ func medians(values []float64) quantiles {
 		}
 	}
 	return out.sorted()
+}
+
+func (c *check) medians(values []float64) quantiles {
+	return kept(c.Work, fmt.Sprint("medians of ", values), func() quantiles { return medians(values) })
 }
 
 // binomial is the chance of k of n.
@@ -275,7 +282,9 @@ func (c *check) mean(what string, family int, m mean, samples []sample) {
 	c.same(what+", pairs", float64(m.Cells), float64(len(samples)))
 	logs, lost, enough := 0.0, 0.0, true // each pair's ratio was rounded before
 	var up, down []string
+	best := 2.0
 	for _, s := range samples {
+		best /= choose(len(s.x)+len(s.y), len(s.x))
 		ratio := middle(s.x) / middle(s.y)
 		logs += math.Log(ratio) / float64(len(samples))
 		lost = max(lost, last/ratio)
@@ -292,14 +301,14 @@ func (c *check) mean(what string, family int, m mean, samples []sample) {
 		c.about(what+", lower end of the percentage", m.PercentInterval.Lo, 100*(1/m.Interval.Hi-1), last)
 		c.about(what+", upper end of the percentage", m.PercentInterval.Hi, 100*(1/m.Interval.Lo-1), last)
 	}
-	p := together(samples)
+	p := kept(c.Work, fmt.Sprint("together ", samples), func() float64 { return together(samples) })
 	c.compared++
 	if math.Abs(p-m.Raw) > 1e-8 {
 		c.Errorf("%s: p is %v in the report, and %v by going through every way to draw", what, m.Raw, p)
 	}
 	// The other way round is the same test where all cells are: not where some are.
 	same := min(fmt.Sprint("mean ", m.Group, up), fmt.Sprint("mean ", m.Group, down))
-	c.tests = append(c.tests, holmTest{what, ratio{Figure: m.Figure, Family: family, P: m.P, Significant: m.Significant}, p, same})
+	c.tests = append(c.tests, holmTest{what, ratio{Figure: m.Figure, Family: family, P: m.P, Significant: m.Significant}, p, best, same})
 }
 
 func (c *check) about(what string, got, want, slack float64) {
@@ -379,40 +388,51 @@ func together(samples []sample) float64 {
 // 1,000 draws in 500 pairs, beyond each of which lie 25: were the draws of a pair always the same, 13 pairs would do. With which share of
 // all draws beyond an end that happens but once in 2,000 is the tolerance; that of the draws here is four times their deviation.
 func (c *check) drawn(what string, got ends, samples []sample) {
-	const times = 8000
-	random := rand.New(rand.NewPCG(20, 26))
-	again := func(values []float64) float64 {
-		if len(values) == 0 {
-			return 1 // a mean of one side alone
-		}
-		drawn := make([]float64, len(values))
-		for i := range drawn {
-			drawn[i] = values[random.IntN(len(values))]
-		}
-		return middle(drawn)
-	}
-	under, over := 0, 0
-	for range times {
-		product := 1.0
-		for _, s := range samples {
-			product *= again(s.x) / again(s.y)
-		}
-		switch v := math.Pow(product, 1/float64(len(samples))); {
-		case v < got.Lo-last:
-			under++
-		case v > got.Hi+last:
-			over++
-		}
-	}
-	least, most := shares(500, 13)
+	drawn := kept(c.Work, fmt.Sprint("drawn ", samples), func() []float64 { return c.redrawn(samples) })
+	under := sort.SearchFloat64s(drawn, got.Lo-last)
+	over := len(drawn) - sort.SearchFloat64s(drawn, math.Nextafter(got.Hi+last, math.Inf(1)))
+	bounds := kept(c.Work, "shares", func() [2]float64 { least, most := shares(500, 13); return [2]float64{least, most} })
+	least, most := bounds[0], bounds[1]
 	for name, n := range map[string]int{"below": under, "above": over} {
 		c.compared++
+		times := float64(len(drawn))
 		share, from, to := float64(n)/times, least-4*math.Sqrt(least/times), most+4*math.Sqrt(most/times)
 		if share < from || share > to {
 			c.Errorf("%s: of means drawn again %.2g %% lie %s the interval %v to %v, which should be %.2g to %.2g %%", what, 100*share, name, got.Lo, got.Hi,
 				100*from, 100*to)
 		}
 	}
+}
+
+// redrawn are geometric means of medians, or of their ratios, rising: each median by its law, which a test holds against launches drawn one
+// by one.
+func (c *check) redrawn(samples []sample) []float64 {
+	const times = 8000
+	random := rand.New(rand.NewPCG(20, 26))
+	logs := make([]float64, times)
+	add := func(values []float64, sign float64) {
+		if len(values) == 0 {
+			return // a mean of one side alone
+		}
+		law := c.medians(values)
+		log, upTo, sum := make([]float64, len(law)), make([]float64, len(law)), 0.0
+		for i, v := range law {
+			sum += v.chance
+			log[i], upTo[i] = sign*math.Log(v.value)/float64(len(samples)), sum
+		}
+		for n := range logs {
+			logs[n] += log[min(sort.SearchFloat64s(upTo, random.Float64()), len(log)-1)]
+		}
+	}
+	for _, s := range samples {
+		add(s.x, 1)
+		add(s.y, -1)
+	}
+	for n := range logs {
+		logs[n] = math.Exp(logs[n])
+	}
+	slices.Sort(logs)
+	return logs
 }
 
 // shares are the chances with which so many of n come to pass at least once in 2,000 times, and at most all times but once in 2,000.

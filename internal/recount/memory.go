@@ -109,11 +109,7 @@ type memoryFolder struct {
 	by       map[int]*memoryAttempt
 }
 
-func readMemory(dir string) (*memoryFolder, error) {
-	base, err := read(dir)
-	if err != nil {
-		return nil, err
-	}
+func readMemory(base *folder) (*memoryFolder, error) {
 	f := &memoryFolder{cells: map[int]*memoryCell{}, by: map[int]*memoryAttempt{}}
 	for id, a := range base.by {
 		f.by[id] = &memoryAttempt{attempt: a, sources: map[int]memorySource{}}
@@ -121,24 +117,23 @@ func readMemory(dir string) (*memoryFolder, error) {
 	for _, a := range base.attempts {
 		f.attempts = append(f.attempts, f.by[a.id])
 	}
-	if err := f.journal(filepath.Join(dir, "journal.jsonl")); err != nil {
+	if err := f.journal(filepath.Join(base.dir, "journal.jsonl")); err != nil {
 		return nil, err
 	}
-	err = rows(filepath.Join(dir, "samples.csv"), func(row map[string]string) error {
-		a := f.by[int(whole(row, "attempt"))]
-		a.samples = append(a.samples, memorySample{int(whole(row, "source")), whole(row, "t_ns"), whole(row, "read_ns"), size(row, "pss_mb"), size(row, "hwm_mb"), row["edge"]})
+	err := base.rows("samples.csv", func(r row) error {
+		a := f.by[int(whole(r, "attempt"))]
+		a.samples = append(a.samples, memorySample{int(whole(r, "source")), whole(r, "t_ns"), whole(r, "read_ns"), size(r, "pss_mb"), size(r, "hwm_mb"), r.text("edge")})
 		return nil
 	})
 	if err != nil {
 		return nil, err
 	}
-	path := filepath.Join(dir, "metrics.csv")
-	if _, err := os.Stat(path); os.IsNotExist(err) {
+	if _, err := os.Stat(filepath.Join(base.dir, "metrics.csv")); os.IsNotExist(err) {
 		return f, nil // nothing was read inside an engine
 	}
-	return f, rows(path, func(row map[string]string) error {
-		a := f.by[int(whole(row, "attempt"))]
-		a.metrics = append(a.metrics, memoryMetric{int(whole(row, "source")), whole(row, "t_ns"), row["name"], size(row, "value"), row["edge"]})
+	return f, base.rows("metrics.csv", func(r row) error {
+		a := f.by[int(whole(r, "attempt"))]
+		a.metrics = append(a.metrics, memoryMetric{int(whole(r, "source")), whole(r, "t_ns"), r.text("name"), size(r, "value"), r.text("edge")})
 		return nil
 	})
 }
@@ -617,26 +612,37 @@ func (g *memoryAgain) costs() map[string]Figure {
 	return map[string]Figure{"sampler_busy": busy, "sampler_read": each, "sampler_cpu": cpu}
 }
 
-// memory holds what a report says of memory against what was worked out again.
-func (c *check) memory(text []byte, dirs []string) {
+// memoryCellAgain is all that was worked out of a cell.
+type memoryCellAgain struct {
+	*memoryAgain
+	costs            map[string]Figure
+	retained, cached Figure
+	highest          map[[2]string]Figure
+	parts            map[string]Figure // where no GPU computes
+	wasRead          map[string]bool
+}
+
+func (f *memoryFolder) all(cell *Cell) *memoryCellAgain {
+	g := f.again(cell)
+	out := &memoryCellAgain{memoryAgain: g, costs: g.costs(), retained: g.kept(f), cached: g.cached(), highest: g.highest()}
+	if g.device() != "gpu" {
+		out.parts, out.wasRead = g.parts()
+	}
+	return out
+}
+
+// memories holds what a report says of memory against what was worked out again.
+func (c *check) memories(text []byte) {
 	c.Helper()
 	var res memoryResult
 	if err := json.Unmarshal(text, &res); err != nil {
 		c.Fatal(err)
 	}
-	var folders []*memoryFolder
-	for _, dir := range dirs {
-		f, err := readMemory(dir)
-		if err != nil {
-			c.Fatal(err)
-		}
-		folders = append(folders, f)
-	}
 	for i, cell := range res.Cells {
-		label, f := c.res.Cells[i].Label, folders[c.res.Cells[i].Run]
-		g := f.again(c.cells[i])
-		again := g.costs()
-		c.cells[i].Figures["retained_pss"], c.cells[i].Figures["cached_prompt_tokens"] = g.kept(f), g.cached()
+		label, f := c.res.Cells[i].Label, c.memory[c.res.Cells[i].Run]
+		all := kept(c.Work, "memory"+c.cell(i), func() *memoryCellAgain { return f.all(c.cells[i]) })
+		g, again := all.memoryAgain, maps.Clone(all.costs)
+		c.cells[i].Figures["retained_pss"], c.cells[i].Figures["cached_prompt_tokens"] = all.retained, all.cached
 		for _, said := range cell.Sampler {
 			c.either(label+": "+said.Name, said, again[said.Name])
 			delete(again, said.Name)
@@ -645,10 +651,11 @@ func (c *check) memory(text []byte, dirs []string) {
 		if m := cell.Memory; m != nil {
 			for list, figures := range map[string][]figure{"load": m.Load, "measure": m.Measure, "retained": m.Retained} {
 				for _, said := range figures {
-					c.either(label+": "+said.Name+" at "+list, said, g.where(list, said.Name))
+					where := kept(c.Work, "where "+list+" "+said.Name+c.cell(i), func() Figure { return g.where(list, said.Name) })
+					c.either(label+": "+said.Name+" at "+list, said, where)
 				}
 			}
-			highest := g.highest()
+			highest := maps.Clone(all.highest)
 			for _, p := range m.Peaks {
 				for _, said := range p.Phases {
 					key := [2]string{p.Process, said.Name}
@@ -659,21 +666,21 @@ func (c *check) memory(text []byte, dirs []string) {
 			for key := range highest {
 				c.Errorf("%s: the report has no highest RSS of %s in %s", label, key[0], key[1])
 			}
-		} else if len(g.highest()) > 0 {
+		} else if len(all.highest) > 0 {
 			c.Errorf("%s: the report has no peaks of processes", label)
 		}
 		if g.device() == "gpu" {
 			c.Logf("%s: components and the forecast are not worked out again: a GPU computes", label)
 			continue
 		}
-		parts, wasRead := g.parts()
+		parts, wasRead := all.parts, all.wasRead
 		if cell.Parts != nil {
-			all := maps.Clone(parts)
+			left := maps.Clone(parts)
 			for _, said := range cell.Parts.Components {
 				c.either(label+": component "+said.Name, said, parts[said.Name])
-				delete(all, said.Name)
+				delete(left, said.Name)
 			}
-			c.lacks(label, all)
+			c.lacks(label, left)
 		} else if len(g.counted) > 0 {
 			c.Errorf("%s: the report has no components", label)
 		}

@@ -4,6 +4,7 @@ import (
 	"go/parser"
 	"go/token"
 	"math"
+	"math/rand/v2"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -54,5 +55,34 @@ func TestAgainstTables(t *testing.T) {
 	}
 	if p := chance([]float64{1, 1, 1}, []float64{1, 1, 1}); p != 1 {
 		t.Errorf("all equal: p = %v, want 1", p)
+	}
+}
+
+// The law of a median is that of launches drawn one by one.
+func TestMediansAreThoseOfDraws(t *testing.T) {
+	const times = 40_000
+	random := rand.New(rand.NewPCG(20, 26))
+	for _, values := range [][]float64{{3, 1, 4, 1, 5, 9}, {2, 7, 1, 8, 2, 8, 1}, {1, 2}, {5}} {
+		seen := map[float64]float64{}
+		drawn := make([]float64, len(values))
+		for range times {
+			for i := range drawn {
+				drawn[i] = values[random.IntN(len(values))]
+			}
+			seen[middle(drawn)]++
+		}
+		want := map[float64]float64{}
+		for _, v := range medians(values) {
+			want[v.value] += v.chance
+		}
+		for v, p := range want {
+			if off := seen[v]/times - p; math.Abs(off) > 5*math.Sqrt(p*(1-p)/times)+1e-9 {
+				t.Errorf("of %v the median is %v in %v of all draws, by its law in %v", values, v, seen[v]/times, p)
+			}
+			delete(seen, v)
+		}
+		if len(seen) > 0 {
+			t.Errorf("of %v there are medians that the law lacks: %v", values, seen)
+		}
 	}
 }

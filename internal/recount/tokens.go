@@ -104,31 +104,20 @@ type forcedText struct {
 }
 
 // tokens holds what goes over tokens against the folders.
-func (c *check) tokens(text []byte, dirs []string) {
+func (c *check) tokens(text []byte) {
 	c.Helper()
 	var res tokenResult
 	if err := json.Unmarshal(text, &res); err != nil {
 		c.Fatal(err)
 	}
-	var all []*evidence
-	for _, dir := range dirs {
-		e, err := gather(dir)
-		if err != nil {
-			c.Fatal(err)
-		}
-		all = append(all, e)
-	}
+	all := c.evidence
 	for i, cell := range res.Cells {
 		label, id, e := c.res.Cells[i].Label, c.res.Cells[i].Spec.ID, all[c.res.Cells[i].Run]
-		counted := e.counted(id)
-		tracks := map[int][]*track{}
-		for _, a := range counted {
-			tracks[a.id] = e.tracks(a)
-		}
+		again := kept(c.Work, "tokens"+c.cell(i), func() *tokensAgain { return e.again(id) })
 		spread := map[string]bool{}
 		for _, d := range cell.Distributions {
 			spread[d.Name] = true
-			pooled := spreadOf(counted, d.Name)
+			pooled := again.spread(d.Name)
 			c.same(label+", "+d.Name+": pooled", float64(d.N), float64(len(pooled.all)))
 			c.same(label+", "+d.Name+": launches", float64(d.Launches), float64(len(pooled.each)))
 			c.same(label+", "+d.Name+": quantiles", float64(len(d.Quantiles)), 4)
@@ -137,7 +126,7 @@ func (c *check) tokens(text []byte, dirs []string) {
 			}
 		}
 		for _, name := range []string{"ttft", "inter_token_latency", "latency"} {
-			c.present(label+": how "+name+" is spread", spread[name], len(spreadOf(counted, name).all) > 0)
+			c.present(label+": how "+name+" is spread", spread[name], len(again.spread(name).all) > 0)
 		}
 		got := map[string][]overPoint{}
 		if cell.Over != nil {
@@ -145,7 +134,7 @@ func (c *check) tokens(text []byte, dirs []string) {
 				got[l.Name] = l.Median
 			}
 		}
-		want := e.over(counted, tracks)
+		want := again.over
 		for _, name := range union(got, want) {
 			_, there := got[name]
 			_, again := want[name]
@@ -163,13 +152,38 @@ func (c *check) tokens(text []byte, dirs []string) {
 				c.near(label+": bytes a token by theory", cell.Growth.Theory.Bytes, theory)
 			}
 		}
-		slopes := e.slopes(counted, tracks)
+		slopes := again.slopes
 		for _, name := range union(rates, slopes) {
 			c.rate(label+": growth of "+name, rates[name], slopes[name], theory)
 		}
 	}
 	c.sweeps(res, all)
 	c.forced(res, all)
+}
+
+// tokensAgain is all that was worked out of a cell.
+type tokensAgain struct {
+	counted []*attempt
+	spreads map[string]spread
+	over    map[string]overLine
+	slopes  map[string]slope
+}
+
+func (e *evidence) again(cell int) *tokensAgain {
+	out := &tokensAgain{counted: e.counted(cell), spreads: map[string]spread{}}
+	tracks := map[int][]*track{}
+	for _, a := range out.counted {
+		tracks[a.id] = e.tracks(a)
+	}
+	out.over, out.slopes = e.over(out.counted, tracks), e.slopes(out.counted, tracks)
+	return out
+}
+
+func (t *tokensAgain) spread(name string) spread {
+	if _, ok := t.spreads[name]; !ok {
+		t.spreads[name] = spreadOf(t.counted, name)
+	}
+	return t.spreads[name]
 }
 
 func union[A, B any](a map[string]A, b map[string]B) []string {
@@ -341,40 +355,36 @@ type evidence struct {
 	policy   map[int]map[string]string // by cell
 }
 
-func gather(dir string) (*evidence, error) {
-	f, err := read(dir)
-	if err != nil {
-		return nil, err
-	}
+func gather(f *folder) (*evidence, error) {
 	e := &evidence{folder: f, sources: map[int]map[string]source{}, clocks: map[int][]clock{}, metrics: map[int][]reading{},
 		samples: map[int][]reading{}, totals: map[int][]reading{}, scorings: map[int]*scoring{}, shape: map[int]float64{},
 		contexts: map[int]int{}, policy: map[int]map[string]string{}}
-	if err := e.lines(filepath.Join(dir, "journal.jsonl")); err != nil {
+	if err := e.lines(filepath.Join(f.dir, "journal.jsonl")); err != nil {
 		return nil, err
 	}
-	into := func(of map[int][]reading, source, name, value string) func(map[string]string) error {
-		return func(row map[string]string) error {
-			a := int(whole(row, "attempt"))
-			of[a] = append(of[a], reading{row[source], row[name], row["edge"], whole(row, "t_ns"), max(0, whole(row, "read_ns")), size(row, value)})
+	into := func(of map[int][]reading, source, name, value string) func(row) error {
+		return func(r row) error {
+			a := int(whole(r, "attempt"))
+			of[a] = append(of[a], reading{r.text(source), r.text(name), r.text("edge"), whole(r, "t_ns"), max(0, whole(r, "read_ns")), size(r, value)})
 			return nil
 		}
 	}
 	for _, file := range []struct {
 		name string
-		each func(map[string]string) error
+		each func(row) error
 	}{
 		{"metrics.csv", into(e.metrics, "source", "name", "value")},
 		{"samples.csv", into(e.samples, "source", "role", "rss_mb")},
-		{"totals.csv", func(row map[string]string) error {
-			a := int(whole(row, "attempt"))
+		{"totals.csv", func(r row) error {
+			a := int(whole(r, "attempt"))
 			for name, column := range map[string]string{"pss": "pss_mb", "rss": "rss_sum_mb"} {
-				e.totals[a] = append(e.totals[a], reading{row["method"], name, "", whole(row, "t_ns"), max(0, whole(row, "read_ns")), size(row, column)})
+				e.totals[a] = append(e.totals[a], reading{r.text("method"), name, "", whole(r, "t_ns"), max(0, whole(r, "read_ns")), size(r, column)})
 			}
 			return nil
 		}},
 		{"scores.csv", e.score},
 	} {
-		if err := rows(filepath.Join(dir, file.name), file.each); err != nil && !os.IsNotExist(err) {
+		if err := f.rows(file.name, file.each); err != nil && !os.IsNotExist(err) {
 			return nil, err
 		}
 	}
@@ -452,23 +462,23 @@ func (e *evidence) says(cell int, policy map[string]string) {
 	}
 }
 
-func (e *evidence) score(row map[string]string) error {
-	s := e.scorings[int(whole(row, "attempt"))]
+func (e *evidence) score(r row) error {
+	s := e.scorings[int(whole(r, "attempt"))]
 	if s == nil {
-		return fmt.Errorf("a score of no attempt: %v", row)
+		return fmt.Errorf("a score of no attempt: %v", r.fields)
 	}
-	at, id := int(whole(row, "position")), int(whole(row, "id"))
+	at, id := int(whole(r, "position")), int(whole(r, "id"))
 	if at == len(s.at) {
 		s.at = append(s.at, place{p: map[int]float64{}})
 	}
 	p := &s.at[at]
-	if row["forced"] == "1" {
+	if r.text("forced") == "1" {
 		p.forced = id
 	}
-	if whole(row, "rank") > 0 {
+	if whole(r, "rank") > 0 {
 		p.top = append(p.top, id)
 	}
-	if v := size(row, "logprob"); !math.IsNaN(v) {
+	if v := size(r, "logprob"); !math.IsNaN(v) {
 		p.p[id] = v
 	}
 	return nil

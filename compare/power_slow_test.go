@@ -1,0 +1,6 @@
+//go:build !race && slow
+
+package compare_test
+
+// Simulated records, of each kind.
+const families, trials = 2500, 3000

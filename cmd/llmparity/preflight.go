@@ -29,6 +29,12 @@ func (r *resolver) engineFault(ctx context.Context, s plan.Setup, set *engineSet
 	if err := servedFault(s.Plan, name, e); err != nil {
 		return err
 	}
+	if r.unfetched[s.Plan.Model] {
+		return packageFault(e.Name(), m, s.Plan.Model)
+	}
+	if k, _, _ := kindOf(name); r.dry && k.asks {
+		return nil // it would have to be started
+	}
 	key := checkKey{e.Name(), modelKey{m.Path, m.Context}}
 	err, known := set.checked[key]
 	if !known {
@@ -37,6 +43,14 @@ func (r *resolver) engineFault(ctx context.Context, s plan.Setup, set *engineSet
 		}
 	}
 	return err
+}
+
+// packageFault refuses a package that is not here yet for engines that run none.
+func packageFault(called string, m engine.Model, name string) error {
+	if m.Format != webllmFormat || called == browser.Name {
+		return nil
+	}
+	return fault.New(fault.BadModel, "leave the engine out", "%s runs no WebLLM packages, and %s is one", called, name)
 }
 
 // servedFault refuses a served model for an engine that needs a file.

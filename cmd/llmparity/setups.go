@@ -1,14 +1,23 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"os"
 	"slices"
+	"strings"
 
+	"llmparity/assets/page"
 	"llmparity/browser"
+	"llmparity/internal/cache"
+	"llmparity/internal/catalogue"
 	"llmparity/internal/engine"
+	"llmparity/internal/npm"
 	"llmparity/internal/plan"
 	"llmparity/internal/prompts"
 	"llmparity/internal/record"
@@ -29,6 +38,12 @@ type resolver struct {
 	texts   map[textKey]string
 	counts  map[textKey]int // tokens of prompts that are texts
 	opened  *engineSet      // engines of the setup that is carried out
+	settled map[settledKey]*settledSetup
+	// dry has nothing made or fetched: what would be is in fetches.
+	dry       bool
+	fetches   []fetched
+	notes     []string
+	unfetched map[string]bool // models, by their names in plans
 	// expressed are texts that a model's vocabulary is known to have all characters of.
 	expressed map[textKey]bool
 }
@@ -77,7 +92,8 @@ type checkKey struct {
 
 func newResolver(f *runFlags, say func(engine, text string), stderr io.Writer) *resolver {
 	return &resolver{flags: f, say: say, stderr: stderr, models: map[modelKey]foundModel{}, bundles: map[string]foundBundle{},
-		sets: map[string]*engineSet{}, makers: map[string]foundMaker{}, texts: map[textKey]string{}, counts: map[textKey]int{}, expressed: map[textKey]bool{}}
+		sets: map[string]*engineSet{}, makers: map[string]foundMaker{}, texts: map[textKey]string{}, counts: map[textKey]int{}, expressed: map[textKey]bool{}, settled: map[settledKey]*settledSetup{},
+		unfetched: map[string]bool{}}
 }
 
 // close ends what engines keep from launch to launch.
@@ -130,6 +146,10 @@ func (r *resolver) bundle(ctx context.Context, f *runFlags, engines []string) (b
 	}
 	key := f.version + " " + f.file
 	found, ok := r.bundles[key]
+	if !ok && r.dry && f.file == "" && f.version != "" && f.version != page.WebLLM && !npm.Kept(cache.Dir(os.Getenv), webllmPackage, f.version, bundleFile) {
+		r.bundles[key], ok = found, true
+		r.fetches = append(r.fetches, fetched{What: "WebLLM " + f.version + " from npm"})
+	}
 	if !ok {
 		found.bundle, found.err = f.find(ctx, engines, func(text string) { r.say(browser.Name, text) })
 		if ctx.Err() == nil {
@@ -143,6 +163,10 @@ func (r *resolver) bundle(ctx context.Context, f *runFlags, engines []string) (b
 func (r *resolver) model(ctx context.Context, f *runFlags, p plan.Plan) (engine.Model, error) {
 	key := modelKey{p.Model, max(p.Context, 0)}
 	found, ok := r.models[key]
+	if !ok && r.dry && listedModel(p.Model) {
+		found.model, found.err = r.unfetchedModel(ctx, p.Model, key.context)
+		r.models[key], ok = found, found.err != nil || found.model.Path == ""
+	}
 	if !ok {
 		found.model, found.err = f.findModel(ctx, p.Model, max(p.Context, 0), func(text string) { r.say(browser.Name, text) })
 		if ctx.Err() == nil {
@@ -166,8 +190,98 @@ func (r *resolver) settle(ctx context.Context, s *plan.Setup) (*engineSet, engin
 	if err := chooseContext(&s.Plan, &m); err != nil {
 		return nil, m, err
 	}
+	if r.dry {
+		return set, m, nil
+	}
 	set.flags.complete(&s.Plan, m)
 	return set, m, r.write(s, m)
+}
+
+// settledKey is what setups of one plan differ by, as far as engines and models go.
+type settledKey struct {
+	model, dtype, kv, version, engines string
+	context, threads, slots            int
+}
+
+// settledSetup is what settle finds, and what is wrong with engines.
+type settledSetup struct {
+	set    *engineSet
+	model  engine.Model
+	err    error
+	faults map[int]error
+}
+
+func (r *resolver) once(s *plan.Setup) *settledSetup {
+	p := &s.Plan
+	engines := p.Engines[0]
+	if len(p.Engines) > 1 {
+		engines = strings.Join(p.Engines, "\x00")
+	}
+	key := settledKey{p.Model, p.DType, p.KVDType, p.WebLLMVersion, engines, p.Context, p.Threads, p.Slots}
+	if r.settled[key] == nil {
+		r.settled[key] = &settledSetup{faults: map[int]error{}}
+	}
+	return r.settled[key]
+}
+
+// settleOnce is settle for plans of very many setups, whose own plan stays as it is.
+func (r *resolver) settleOnce(ctx context.Context, s *plan.Setup) (*engineSet, engine.Model, error) {
+	known := r.once(s)
+	if known.set == nil && known.err == nil {
+		of := *s
+		known.set, known.model, known.err = r.settle(ctx, &of)
+	}
+	return known.set, known.model, known.err
+}
+
+// engineFaultOnce is engineFault for them.
+func (r *resolver) engineFaultOnce(ctx context.Context, s plan.Setup, set *engineSet, m engine.Model, i int) error {
+	known := r.once(&s)
+	err, ok := known.faults[i]
+	if !ok {
+		err = r.engineFault(ctx, s, set, m, i)
+		known.faults[i] = err
+	}
+	return err
+}
+
+// listedModel tells whether a name is one of WebLLM's catalogue.
+func listedModel(name string) bool {
+	return name != "tiny" && name != "smollm2" && !strings.HasPrefix(name, servedPrefix) && !isPackage(name) && isID(name)
+}
+
+// unfetchedModel is a model of the catalogue as far as it is known without fetching it; one without a path is not there.
+func (r *resolver) unfetchedModel(ctx context.Context, id string, window int) (engine.Model, error) {
+	known, err := builtInCatalogue()
+	if err != nil {
+		return engine.Model{}, err
+	}
+	e, err := known.Find(id)
+	if err != nil {
+		return engine.Model{}, err
+	}
+	p, err := catalogue.Open(catalogue.Store(cache.Dir(os.Getenv)), e.ID)
+	switch {
+	case err == nil:
+		return openPackaged(p.Dir, e.ID, cmp.Or(window, max(e.Context(), 0)))
+	case !errors.Is(err, fs.ErrNotExist):
+		return engine.Model{}, err
+	}
+	if !r.unfetched[id] {
+		r.unfetched[id] = true
+		f := fetched{What: id + " of WebLLM's catalogue"}
+		if r.flags.mirror != "" {
+			if sizes, err := catalogue.Sizes(ctx, []catalogue.Entry{e}, catalogue.Options{Mirror: r.flags.mirror}); err == nil {
+				if n, ok := sizes[e.ID]; ok {
+					f.Bytes = &n
+				}
+			}
+		} else {
+			f.What += fmt.Sprintf(", of which WebLLM says that it takes %.0f MB of video memory", e.VRAM)
+		}
+		r.fetches = append(r.fetches, f)
+	}
+	return engine.Model{Model: record.Model{Name: e.ID, Format: webllmFormat, Context: cmp.Or(window, max(e.Context(), 0))}}, nil
 }
 
 // write makes the prompts whose lengths are asked for. The same length has the same text in every setup of a model.

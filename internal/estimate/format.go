@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"llmparity/internal/fault"
 	"llmparity/internal/hfconfig"
@@ -19,8 +20,8 @@ type number struct {
 	bits int64
 }
 
-// numbers are the types by all the names that engines give them.
-func numbers() map[string]number {
+// numbers are the types by all the names that engines give them. They are made once: a plan has estimates by the hundred thousand.
+var numbers = sync.OnceValue(func() map[string]number {
 	m := map[string]number{}
 	for _, n := range []struct {
 		bits  int64
@@ -41,7 +42,7 @@ func numbers() map[string]number {
 		}
 	}
 	return m
-}
+})
 
 func numberOf(name string) (number, bool) {
 	n, ok := numbers()[strings.TrimPrefix(strings.ToLower(name), "torch.")]

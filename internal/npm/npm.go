@@ -32,14 +32,24 @@ const (
 // exact is a version that names one package: no range, no tag, nothing that npm would take for something else.
 var exact = regexp.MustCompile(`^\d{1,6}\.\d{1,6}\.\d{1,6}(-[0-9A-Za-z.-]{1,64})?$`)
 
+// Kept tells whether File would fetch nothing.
+func Kept(dir, name, version, file string) bool {
+	_, err := os.Stat(kept(dir, name, version, file))
+	return err == nil && exact.MatchString(version)
+}
+
+func kept(dir, name, version, file string) string {
+	return filepath.Join(dir, "npm", strings.ReplaceAll(name, "/", "+"), version, filepath.Base(file))
+}
+
 // File gives the path of a file of a package in the cache folder dir, which is fetched, and say told so, unless it is
 // there.
 func File(ctx context.Context, dir, name, version, file string, say func(string)) (string, error) {
 	if !exact.MatchString(version) {
 		return "", fault.New(fault.Usage, "give one like 0.2.80", "%q is no version of %s", version, name)
 	}
-	kept := filepath.Join(dir, "npm", strings.ReplaceAll(name, "/", "+"), version)
-	path := filepath.Join(kept, filepath.Base(file))
+	path := kept(dir, name, version, file)
+	kept := filepath.Dir(path)
 	if _, err := os.Stat(path); err == nil {
 		return path, nil
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/lexer"
 	"github.com/goccy/go-yaml/parser"
 
 	"llmparity/internal/fault"
@@ -39,7 +40,14 @@ func decodeGate(text []byte, inPlan bool) (g *Gate, err error) {
 			err = errors.New("this YAML can't be read: write plain lists and values, without tags")
 		}
 	}()
-	file, err := parser.ParseBytes(text, 0)
+	if len(text) > maxText {
+		return nil, fmt.Errorf("it has %d bytes; a gate has at most %d", len(text), maxText)
+	}
+	tokens := lexer.Tokenize(string(text))
+	if err := shallow(tokens); err != nil {
+		return nil, err
+	}
+	file, err := parser.Parse(tokens, 0)
 	if err != nil {
 		return nil, err
 	}

@@ -24,9 +24,9 @@ var nameForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$`)
 
 // Validate says which field is wrong and what would be right. An error begins with the field.
 func (p Plan) Validate() error {
-	checks := []func() error{p.validateScalars, p.validateModels, p.validatePrompts, p.validateParts, p.validateSchedule, p.validateAxes,
+	checks := []func() error{p.validateScalars, p.validateModels, func() error { return p.Traffic.validate(p) }, p.validatePrompts, p.validateParts, p.validateSchedule, p.validateAxes,
 		p.LlamaCpp.validate, func() error { return p.Ollama.validate(time.Duration(p.Timeout)) }, p.OpenAI.validate, p.validateKV,
-		func() error { return p.Traffic.validate(p) }, p.validateLoad, p.Gate.Validate, p.validateReference, p.validateMatrix}
+		p.validateLoad, p.Gate.Validate, p.validateReference, p.validateMatrix}
 	for _, check := range checks {
 		if err := check(); err != nil {
 			return err

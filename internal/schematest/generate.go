@@ -7,9 +7,11 @@ package schematest
 
 import (
 	"bytes"
+	"cmp"
 	"encoding"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -30,6 +32,18 @@ type Options struct {
 	Const map[string]string
 	// Absent is a field, as Type.json_name, that older versions of documents lack although this one always writes it.
 	Absent []string
+	// Written tells of a document that people write: which fields may be left out, and how else values may stand, no Go type tells.
+	Written *Written
+}
+
+// Written is what is said of documents that people write, as JSON.
+type Written struct {
+	Tag    string                  // of fields' names, in place of json
+	Types  map[reflect.Type]string // schemas of types that read themselves, with Own where their fields stand
+	Fields map[string]string       // and of fields, as Type.name; their descriptions stay
+	Other  map[string]string       // fields, as Type.name, that the Go type hasn't: other names of its own, and what nobody reads
+	More   map[reflect.Type]string // members of a struct's schema
+	Defs   map[string]string       // what those refer to, as #/$defs/name
 }
 
 // Of makes the schema of v's type.
@@ -45,8 +59,15 @@ func Of(v any, o Options) ([]byte, error) {
 	if text := g.comment(t); text != "" {
 		root = append(root, member{"description", text})
 	}
+	if err := g.define(); err != nil {
+		return nil, err
+	}
 	root = append(append(root, ref...), member{"$defs", g.sorted()})
-	for _, path := range slices.Concat(o.Nullable, o.Absent) {
+	named := slices.Concat(o.Nullable, o.Absent)
+	if o.Written != nil {
+		named = slices.AppendSeq(named, maps.Keys(o.Written.Fields))
+	}
+	for _, path := range named {
 		if !slices.Contains(g.used, path) {
 			return nil, fmt.Errorf("there is no field %s", path)
 		}
@@ -58,7 +79,29 @@ func Of(v any, o Options) ([]byte, error) {
 	if err := e.Encode(root); err != nil {
 		return nil, err
 	}
+	if o.Written != nil { // its parts came in one line each
+		var even bytes.Buffer
+		err := json.Indent(&even, b.Bytes(), "", "  ")
+		return even.Bytes(), err
+	}
 	return b.Bytes(), nil
+}
+
+// define puts in the definitions that were written down.
+func (g *generator) define() error {
+	if g.o.Written == nil {
+		return nil
+	}
+	for name, text := range g.o.Written.Defs {
+		if _, taken := g.defs[name]; taken {
+			return fmt.Errorf("there is a type %s", name)
+		}
+		var err error
+		if g.defs[name], err = raw(text); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // object keeps the order of its members.
@@ -113,6 +156,9 @@ func (g *generator) sorted() object {
 }
 
 func (g *generator) schema(t reflect.Type) (object, error) {
+	if g.o.Written != nil && g.o.Written.Types[t] != "" {
+		return g.written(t, g.o.Written.Types[t])
+	}
 	if t == reflect.TypeFor[time.Time]() {
 		return object{{"type", "string"}, {"format", "date-time"}}, nil
 	}
@@ -143,6 +189,46 @@ func (g *generator) schema(t reflect.Type) (object, error) {
 		return g.reference(t)
 	}
 	return nil, fmt.Errorf("no schema for %s", t)
+}
+
+// Own stands in a type's schema for the one of its fields.
+const Own = `{"own": true}`
+
+// written is the schema of a type that reads itself.
+func (g *generator) written(t reflect.Type, text string) (object, error) {
+	if strings.Contains(text, Own) {
+		own, err := g.reference(t)
+		if err != nil {
+			return nil, err
+		}
+		of, err := own.MarshalJSON()
+		if err != nil {
+			return nil, err
+		}
+		text = strings.ReplaceAll(text, Own, string(of))
+	}
+	return raw(text)
+}
+
+// raw is a schema that was written down.
+func raw(text string) (object, error) {
+	var out object
+	d := json.NewDecoder(strings.NewReader(text))
+	if _, err := d.Token(); err != nil {
+		return nil, fmt.Errorf("%s: %w", text, err)
+	}
+	for d.More() {
+		name, err := d.Token()
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", text, err)
+		}
+		var value json.RawMessage
+		if err := d.Decode(&value); err != nil {
+			return nil, fmt.Errorf("%s: %w", text, err)
+		}
+		out = append(out, member{fmt.Sprint(name), value})
+	}
+	return out, nil
 }
 
 func marshals(t reflect.Type) bool {
@@ -215,7 +301,12 @@ func (g *generator) structure(t reflect.Type) (object, error) {
 	if text := g.comment(t); text != "" {
 		s = append(s, member{"description", text})
 	}
-	s = append(s, member{"additionalProperties", false}, member{"properties", properties})
+	if properties, err := g.others(t, properties); err != nil {
+		return nil, err
+	} else if s = append(s, member{"additionalProperties", false}, member{"properties", properties}); g.o.Written != nil {
+		more, err := raw(cmp.Or(g.o.Written.More[t], "{}"))
+		return append(s, more...), err
+	}
 	if len(required) > 0 {
 		s = append(s, member{"required", required})
 	}
@@ -229,10 +320,38 @@ func (g *generator) structure(t reflect.Type) (object, error) {
 	return s, nil
 }
 
+// others puts in the fields that a Go type hasn't.
+func (g *generator) others(t reflect.Type, properties object) (object, error) {
+	if g.o.Written == nil {
+		return properties, nil
+	}
+	for _, path := range slices.Sorted(maps.Keys(g.o.Written.Other)) {
+		of, name, _ := strings.Cut(path, ".")
+		if of != t.Name() {
+			continue
+		}
+		s, err := raw(g.o.Written.Other[path])
+		if err != nil {
+			return nil, err
+		}
+		properties = append(properties, member{name, s})
+	}
+	return properties, nil
+}
+
+// tag is what a field is called.
+func (g *generator) tag(f reflect.StructField) (name, rest string) {
+	name, rest, _ = strings.Cut(f.Tag.Get("json"), ",")
+	if g.o.Written != nil {
+		name, rest, _ = strings.Cut(f.Tag.Get(g.o.Written.Tag), ",")
+	}
+	return name, rest
+}
+
 func (g *generator) fields(t reflect.Type, properties *object, required, pointers *[]string) error {
 	for i := range t.NumField() {
 		f := t.Field(i)
-		name, rest, _ := strings.Cut(f.Tag.Get("json"), ",")
+		name, rest := g.tag(f)
 		if name == "-" || !f.IsExported() && !f.Anonymous {
 			continue
 		}
@@ -250,7 +369,7 @@ func (g *generator) fields(t reflect.Type, properties *object, required, pointer
 			name = f.Name
 		}
 		path := t.Name() + "." + name
-		s, err := g.schema(f.Type)
+		s, err := g.field(path, f.Type)
 		if err != nil {
 			return fmt.Errorf("%s: %w", path, err)
 		}
@@ -270,6 +389,15 @@ func (g *generator) fields(t reflect.Type, properties *object, required, pointer
 		}
 	}
 	return nil
+}
+
+// field is what a field holds, by its type or by what the options say of it.
+func (g *generator) field(path string, t reflect.Type) (object, error) {
+	if g.o.Written != nil && g.o.Written.Fields[path] != "" {
+		g.used = append(g.used, path)
+		return raw(g.o.Written.Fields[path])
+	}
+	return g.schema(t)
 }
 
 // adapted puts in what the options say of a field, and that a pointer that is always written may be null.

@@ -1,0 +1,96 @@
+package plan_test
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+
+	"llmparity/internal/plan"
+	"llmparity/internal/record"
+)
+
+func TestHowRequestsCome(t *testing.T) {
+	const one = "prompts: [a]\nmax_tokens: 4\n"
+	for _, c := range []struct {
+		text  string
+		want  []*record.Traffic // a setup each
+		slots []int
+	}{
+		{one, []*record.Traffic{nil}, []int{0}},
+		{one + "concurrency: 1\nbatch_size: 1\n", []*record.Traffic{nil}, []int{0}},
+		{one + "concurrency: [1, 3]\nbatch_sizes: [1]\nseed: 7\n", []*record.Traffic{{Loop: "closed", Concurrency: 1, Requests: 4, Seed: 7},
+			{Loop: "closed", Concurrency: 3, Requests: 12, Seed: 7}}, []int{1, 3}},
+		{one + "batch_sizes: [1, 8]\nconcurrency: 1\n", []*record.Traffic{{Loop: "batch", Concurrency: 1, Requests: 1},
+			{Loop: "batch", Concurrency: 8, Requests: 8}}, []int{1, 8}},
+		{one + "traffic: {requests: 6}\n", []*record.Traffic{{Loop: "closed", Concurrency: 1, Requests: 6}}, []int{1}},
+		{one + "traffic: {loop: batch, concurrency: 4, requests: 8}\n", []*record.Traffic{{Loop: "batch", Concurrency: 4, Requests: 8}}, []int{4}},
+		{one + "traffic: {rate: 2.5, ramp: 10s, seed: 3}\nseed: 2\n",
+			[]*record.Traffic{{Loop: "open", Requests: 20, Arrivals: "poisson", Rate: 2.5, Ramp: 10, Seed: 3}}, []int{4}},
+		{one + "concurrency: [2, 6]\ntraffic: {loop: open, rate: 1, arrivals: constant}\n",
+			[]*record.Traffic{{Loop: "open", Concurrency: 2, Requests: 20, Arrivals: "constant", Rate: 1},
+				{Loop: "open", Concurrency: 6, Requests: 20, Arrivals: "constant", Rate: 1}}, []int{2, 6}},
+		{one + "traffic: {concurrency: 2, turns: 3, start_delay: 500ms, goal: {ttft_ms: 200, e2e_ms: 1e3}}\n",
+			[]*record.Traffic{{Loop: "closed", Concurrency: 2, Requests: 6, Turns: 3, StartDelay: 0.5, Goal: &record.Goal{TTFTms: 200, E2Ems: 1000}}}, []int{2}},
+		{"max_tokens: 4\nprompts: {conversation: [hello, and then?]}\n", []*record.Traffic{{Loop: "closed", Concurrency: 1, Requests: 2, Turns: 2}}, []int{1}},
+		{"max_tokens: 4\nprompts: [{dataset: q.jsonl, limit: 9}]\nconcurrency: 2\n", []*record.Traffic{{Loop: "closed", Concurrency: 2, Requests: 9}}, []int{2}},
+		{"max_tokens: 4\nprompts: [{trace: t.csv, limit: 9}]\n", []*record.Traffic{{Loop: "open", Requests: 9, Arrivals: plan.TraceTimes}}, []int{4}},
+		{"max_tokens: 4\nprompts: [{file: t.txt}]\n", []*record.Traffic{nil}, []int{0}},
+		{"traffic: {mix: [{name: short, input_length: 8, output_length: 2}, {name: long, input_length: 64, output_length: 9}]}\n",
+			[]*record.Traffic{{Loop: "closed", Concurrency: 1, Requests: 4, Mix: []record.Kind{{Name: "short", Share: 0.5, InputTokens: 8, MaxTokens: 2},
+				{Name: "long", Share: 0.5, InputTokens: 64, MaxTokens: 9}}}}, []int{1}},
+		{one + "traffic: {mix: [{name: own, share: 3}, {name: other, share: 1, prompt: b}]}\n",
+			[]*record.Traffic{{Loop: "closed", Concurrency: 1, Requests: 4, Mix: []record.Kind{{Name: "own", Share: 3, Prompt: "a", MaxTokens: 4},
+				{Name: "other", Share: 1, Prompt: "b", MaxTokens: 4}}}}, []int{1}},
+	} {
+		var got []*record.Traffic
+		var slots []int
+		for s := range parse(t, head+c.text).Setups() {
+			if len(s.Shapes) != 1 {
+				t.Errorf("%s: %d shapes", c.text, len(s.Shapes))
+			}
+			got, slots = append(got, s.Shapes[0].Traffic), append(slots, s.Plan.Slots)
+		}
+		if !reflect.DeepEqual(got, c.want) || !reflect.DeepEqual(slots, c.slots) {
+			t.Errorf("%s:", c.text)
+			for i, g := range got {
+				t.Errorf("  %+v, slots %d", g, slots[i])
+			}
+		}
+	}
+}
+
+func TestLoadsThatContradictOneAnother(t *testing.T) {
+	const one = "prompts: [a]\nmax_tokens: 4\n"
+	for text, want := range map[string]string{
+		"batch_sizes: [1, 2]\nconcurrency: [1, 4]\n":                  "p line 6: batch_sizes: requests sent in one moment",
+		"batch_sizes: [2]\ntraffic: {loop: closed}\n":                 "p line 6: batch_sizes: the loop of traffic is closed",
+		"batch_sizes: [2]\ntraffic:\n  rate: 2\n":                     "p line 6: batch_sizes: traffic has a rate",
+		"concurrency: [2]\ntraffic:\n  concurrency: 2\n":              "p line 8: traffic.concurrency: the axis concurrency says it too",
+		"traffic:\n  loop: open\n":                                    "p line 7: traffic.loop: an open loop needs a rate",
+		"traffic:\n  loop: closed\n  rate: 2\n":                       "p line 8: traffic.rate: a loop that is closed has none",
+		"traffic:\n  arrivals: poisson\n":                             "p line 7: traffic.arrivals: only an open loop",
+		"traffic:\n  loop: round\n":                                   `p line 7: traffic.loop: "round", use closed, open or batch`,
+		"traffic:\n  rate: -1\n":                                      "p line 7: traffic.rate: -1",
+		"traffic:\n  requests: 3\n  concurrency: 4\n":                 "p line 7: traffic.requests: 3 are too few for 4 at once",
+		"traffic:\n  requests: 5\n  turns: 2\n":                       "p line 7: traffic.requests: 5 can't be conversations of 2 turns",
+		"traffic:\n  goal: {}\n":                                      "p line 7: traffic.goal: it asks for nothing",
+		"traffic:\n  goal: {ttft_ms: -2}\n":                           "p line 7: traffic.goal.ttft_ms: -2",
+		"traffic:\n  mix:\n  - {share: 1}\n":                          "p line 8: traffic.mix[0].name: it has none",
+		"traffic:\n  mix:\n  - {name: a}\n  - {name: a}\n":            "p line 9: traffic.mix[1].name: a is there already",
+		"traffic:\n  mix:\n  - {name: a, share: 1}\n  - {name: b}\n":  "p line 9: traffic.mix[1].share: others have one",
+		"traffic:\n  mix: [{name: a, input_length: 1}]\n":             "p line 7: traffic.mix: each kind has a prompt of its own",
+		"traffic:\n  mix: [{name: a, input_length: 1, prompt: x}]\n":  "p line 7: traffic.mix[0].input_length: prompt says",
+		"traffic:\n  mixture: []\n":                                   "p line 7: traffic.mixture: unknown field; did you mean mix?",
+		"traffic:\n  start_delay: soon\n":                             `p line 7: traffic.start_delay: "soon" is not a duration`,
+		"models:\n- {model: x, batch_sizes: [2]}\nconcurrency: [2]\n": "batch_sizes: requests sent in one moment",
+	} {
+		whole := head + one + text
+		if strings.HasPrefix(text, "models") {
+			whole = strings.Replace(whole, "model: tiny\n", "", 1)
+		}
+		_, err := plan.Parse([]byte(whole), "p")
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: %v, want %s", text, err, want)
+		}
+	}
+}

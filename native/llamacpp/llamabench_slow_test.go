@@ -21,7 +21,7 @@ import (
 )
 
 // smolLM2 is the real model that the set-up fetches.
-func smolLM2(b *testing.B, context int) engine.Model {
+func smolLM2(b testing.TB, context int) engine.Model {
 	b.Helper()
 	paths, err := filepath.Glob(filepath.Join(cache.Dir(os.Getenv), "models", "smollm2", "*.gguf"))
 	if err != nil || len(paths) != 1 {

@@ -113,6 +113,8 @@ func TestSchemas(t *testing.T) {
 		Const: map[string]string{"diagnosis.schema": doctorSchema}, Nullable: []string{"diagnosis.libraries"}}, *update, how)
 	schematest.Published(t, "estimate", estimateJSON{}, schematest.Options{ID: "llmparity.estimate/2.0", Title: "what estimate --json prints",
 		Const: map[string]string{"estimateJSON.schema_version": "2.0", "estimateJSON.kind": "estimate"}, Nullable: []string{"Risk.places"}}, *update, how)
+	schematest.Published(t, "reproduce", reproduction{}, schematest.Options{ID: reproduceSchema, Title: "what reproduce --json prints",
+		Const: map[string]string{"reproduction.schema": reproduceSchema}}, *update, how)
 	for _, name := range schemas.Names() {
 		out, errs, code := called("schema", name)
 		var doc map[string]any

@@ -64,6 +64,7 @@ func root() *cobra.Command {
   llmparity compare-estimates FILE   a calculator's numbers against measured ones
   llmparity validate DIR    what was foretold of memory against what was measured, over many runs
   llmparity truth           which source of memory sees which kind of it, here
+  llmparity reproduce DIR   the plan that would run a run again, and what differs here
   llmparity doctor          what is here, what is missing, how to get it
   llmparity schema NAME     the JSON Schema of what is written
 
@@ -85,7 +86,7 @@ architecture, 18 prompt too long, 19 folder not writable, 20 disk full, 21 unkno
 	c.SetFlagErrorFunc(usage)
 	c.AddCommand(runCommand(), reportCommand(), compareCommand(), modelCommand(), watchCommand(), ollamaCommand(), llamacppCommand(),
 		estimateCommand(), compareEstimatesCommand(), validateCommand(), doctorCommand())
-	c.AddCommand(truthCommand(), allocateCommand(), schemaCommand(), gateCommand(), baselineCommand())
+	c.AddCommand(truthCommand(), allocateCommand(), schemaCommand(), gateCommand(), baselineCommand(), reproduceCommand())
 	return c
 }
 

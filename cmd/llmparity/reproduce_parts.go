@@ -1,0 +1,275 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"llmparity/assets/page"
+	"llmparity/browser"
+	"llmparity/internal/cache"
+	"llmparity/internal/catalogue"
+	"llmparity/internal/fault"
+	"llmparity/internal/plan"
+	"llmparity/internal/record"
+	"llmparity/internal/tiny"
+	"llmparity/native/llamacpp"
+	"llmparity/native/ollama"
+)
+
+func sortedKeys(m map[string]string) []string { return slices.Sorted(maps.Keys(m)) }
+
+// notHere is what stands for a part that could not be found.
+const notHere = "not here"
+
+// enginesOf are the engines that ran, each as it was when it knew most of itself, and as often as it was another one.
+func enginesOf(was *record.Run) []record.EngineInfo {
+	var out []record.EngineInfo
+	seen := map[string]bool{}
+	for _, a := range was.Attempts {
+		var last *record.EngineInfo
+		for _, e := range a.Events {
+			if e.Engine != nil {
+				last = e.Engine
+			}
+		}
+		if last == nil || !a.Counted() {
+			continue
+		}
+		key := strings.Join(append([]string{last.Name, last.Version, last.SHA256}, partsOf(last)...), "\x00")
+		if !seen[key] {
+			seen[key] = true
+			out = append(out, *last)
+		}
+	}
+	return out
+}
+
+func partsOf(info *record.EngineInfo) (out []string) {
+	for _, name := range sortedKeys(info.Parts) {
+		out = append(out, name+"="+info.Parts[name])
+	}
+	return out
+}
+
+// modelsOf are the models that cells have.
+func modelsOf(was *record.Run) []record.Model {
+	var out []record.Model
+	for _, c := range was.Cells {
+		same := func(m record.Model) bool { return m.SHA256 == c.Model.SHA256 && m.Name == c.Model.Name }
+		if c.Model.Name != "" && !slices.ContainsFunc(out, same) {
+			out = append(out, c.Model)
+		}
+	}
+	return out
+}
+
+// program compares this program with those that wrote the record.
+func (r *reproduction) program(was *record.Run, is record.Tool) {
+	wrote := []record.Tool{was.Meta.Tool}
+	for _, resumed := range was.Resumes {
+		wrote = append(wrote, resumed.Tool)
+	}
+	identity := func(t record.Tool) string {
+		return fmt.Sprintf("%s, sha256 %s, %s/%s", cmp.Or(t.Version, "unknown"), cmp.Or(t.SHA256, "not taken"), t.GoOS, t.GoArch)
+	}
+	for _, t := range wrote {
+		r.differ("llmparity", identity(t), identity(is), true)
+	}
+}
+
+// engines compares the engines that ran with those that would.
+func (r *reproduction) engines(ctx context.Context, f *reproduceFlags, was *record.Run, p plan.Plan) {
+	all := enginesOf(was)
+	if len(all) == 0 {
+		r.unknown("engines: none has run")
+	}
+	for _, info := range all {
+		switch info.Name {
+		case browser.Name:
+			r.browser(ctx, f, info)
+			r.webllm(info, p)
+		case llamacpp.Name:
+			path, err := llamacpp.Find(f.llamacppFlags.config(""))
+			r.binary(info, path, err)
+		case llamacpp.OneShotName:
+			path, err := llamacpp.FindCLI(f.llamacppFlags.config(""))
+			r.binary(info, path, err)
+		case ollama.Name:
+			if f.ollamas.URL != "" {
+				r.unknown("%s: a server that runs already tells its version when it is asked", info.Name)
+				continue
+			}
+			path, err := ollama.Find(f.ollamaFlags.config(0))
+			r.binary(info, path, err)
+		default:
+			if info.SHA256 == "" || info.Path == "" {
+				r.unknown("%s: it tells what it is when it runs", info.Name)
+				continue
+			}
+			r.binary(info, info.Path, nil)
+		}
+	}
+}
+
+// binary compares a program by its sum.
+func (r *reproduction) binary(was record.EngineInfo, path string, err error) {
+	is := notHere
+	if err == nil {
+		if sum, err := cache.HashFile(path); err == nil {
+			is = sum
+		}
+	}
+	what := fmt.Sprintf("%s %s, sha256", was.Name, was.Version)
+	if was.SHA256 == "" {
+		r.unknown("%s: no sum of it was taken", was.Name)
+		return
+	}
+	r.differ(what, was.SHA256, is, true)
+	if is == was.SHA256 && was.Path != path {
+		r.differ(was.Name+", its place", was.Path, path, false)
+	}
+}
+
+// dotted is a version's numbers.
+var dotted = regexp.MustCompile(`\d+(\.\d+)+`)
+
+// browser compares versions, and builds where no script stands before the program.
+func (r *reproduction) browser(ctx context.Context, f *reproduceFlags, was record.EngineInfo) {
+	here := (&doctorFlags{engineFlags: f.engineFlags}).findBrowser(ctx)
+	is := dotted.FindString(here.Version)
+	switch {
+	case f.launch.Attach != "":
+		r.unknown("the browser: one that runs already tells its version when it is asked")
+		return
+	case here.err != nil:
+		is = notHere
+	}
+	r.differ("browser", dotted.FindString(was.Parts["browser"]), is, true)
+	if id := browser.BuildID(here.Path); id != "" && was.Parts["browser_build_id"] != "" {
+		r.differ("the browser's build", was.Parts["browser_build_id"], id, true)
+	} else if is != notHere {
+		r.unknown("the browser's build: %s is not the program itself; versions are compared", here.Path)
+	}
+	r.unknown("the WebGPU adapter, and what it computes on: %s", "it is known when the browser runs (llmparity doctor asks it)")
+}
+
+// webllm compares WebLLM, the page and the model library by their sums.
+func (r *reproduction) webllm(was record.EngineInfo, p plan.Plan) {
+	if sum, err := browser.PageSHA256(); err == nil && was.Parts["page_sha256"] != "" {
+		r.differ("the page, sha256", was.Parts["page_sha256"], sum, true)
+	}
+	r.differ("WebLLM "+was.Version+", sha256", was.Parts["webllm_sha256"], bundleHere(was, p), true)
+	r.library(was)
+}
+
+// bundleHere is the sum of the WebLLM of that origin, where it is here.
+func bundleHere(was record.EngineInfo, p plan.Plan) string {
+	path := filepath.Join(cache.Dir(os.Getenv), "npm", strings.ReplaceAll(webllmPackage, "/", "+"), was.Version, filepath.Base(bundleFile))
+	switch origin := was.Parts["webllm_origin"]; {
+	case origin == "built in":
+		if text, err := page.Bundle(); err == nil {
+			sum := sha256.Sum256(text)
+			return hex.EncodeToString(sum[:])
+		}
+		return notHere
+	case strings.HasPrefix(origin, "file "):
+		path = p.WebLLMBundle
+	}
+	sum, err := cache.HashFile(path)
+	if err != nil {
+		return notHere
+	}
+	return sum
+}
+
+// library looks for the model library among those that were compiled or fetched here.
+func (r *reproduction) library(was record.EngineInfo) {
+	want := was.Parts["model_library_sha256"]
+	if want == "" {
+		return
+	}
+	dir := cache.Dir(os.Getenv)
+	for _, pattern := range []string{"modellib/*.wasm", "libraries/*.wasm", "models/webllm/*/*.wasm"} {
+		found, _ := filepath.Glob(filepath.Join(dir, filepath.FromSlash(pattern))) // the patterns are well formed
+		for _, path := range found {
+			if sum, err := cache.HashFile(path); err == nil && sum == want {
+				return
+			}
+		}
+	}
+	r.unknown("the model library: that of sha256 %s is not in %s; one will be compiled or fetched, and its sum stands in the record", want, dir)
+}
+
+// models compares the models that the plan names with those that were measured.
+func (r *reproduction) models(was *record.Run, p plan.Plan) {
+	if _, _, err := p.Count(); err != nil {
+		r.unknown("the models: %v", err)
+		return
+	}
+	measured := map[int]record.Model{} // by setup; older runs have but one, 0
+	for _, c := range was.Cells {
+		if c.Model.Name != "" {
+			measured[c.Setup] = c.Model
+		}
+	}
+	looked := map[string]bool{}
+	for s := range p.Setups() {
+		m, ok := measured[s.ID]
+		if !ok {
+			if m, ok = measured[0]; !ok {
+				continue
+			}
+		}
+		if key := s.Plan.Model + "\x00" + m.SHA256; !looked[key] {
+			looked[key] = true
+			r.model(s.Plan.Model, m)
+		}
+	}
+}
+
+func (r *reproduction) model(name string, was record.Model) {
+	if was.Format == record.Served {
+		r.unknown("the model %s: only its server has it, and nobody has verified its weights", was.Name)
+		return
+	}
+	is, err := modelHere(name)
+	if err != nil {
+		is = notHere
+	}
+	r.differ(fmt.Sprintf("the model %s, sha256", cmp.Or(name, was.Name)), was.SHA256, is, true)
+}
+
+// modelHere is the sum of the model of that name, as runs take it. Nothing is fetched or made.
+func modelHere(name string) (string, error) {
+	dir := ""
+	switch {
+	case name == "tiny":
+		return tiny.SHA256, nil // it is made wherever it is needed, and checked
+	case name == "smollm2":
+		path, err := smolLM2Path()
+		if err != nil {
+			return "", err
+		}
+		return cache.HashFile(path)
+	case isPackage(name):
+		dir = name
+	case isID(name):
+		dir = filepath.Join(catalogue.Store(cache.Dir(os.Getenv)), name)
+		if !isPackage(dir) {
+			return "", fault.New(fault.UnknownModel, "", "%s was not fetched", name)
+		}
+	default:
+		return cache.HashFile(name)
+	}
+	m, err := openPackaged(dir, name, 0)
+	return m.SHA256, err
+}

@@ -1,0 +1,117 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"llmparity/compare"
+	"llmparity/compare/comparetest"
+	"llmparity/internal/fault"
+	"llmparity/internal/plan"
+	"llmparity/internal/record"
+	"llmparity/internal/schematest"
+)
+
+// reproduced runs reproduce and reads what it prints for machines.
+func reproduced(t *testing.T, args ...string) (r reproduction, code int) {
+	t.Helper()
+	out, errs, code := called(append([]string{"reproduce", "--json"}, args...)...)
+	if err := json.Unmarshal([]byte(out), &r); err != nil {
+		t.Fatalf("%v\n%s%s", err, out, errs)
+	}
+	schematest.Valid(t, "reproduce", []byte(out))
+	if r.ExitCode != code {
+		t.Errorf("it says %d and ends with %d", r.ExitCode, code)
+	}
+	return r, code
+}
+
+func (r reproduction) figures() (out []string) {
+	for _, d := range r.Differences {
+		if d.Figures {
+			out = append(out, d.What)
+		}
+	}
+	return out
+}
+
+// A run of this machine has nothing that differs here, and its plan runs again as it is; whatever is changed of it is named.
+func TestARunIsReproducedWhereItWasMade(t *testing.T) {
+	root := t.TempDir()
+	if out, errs, code := called("run", "--engines", "llamacpp", "--repetitions", "1", "--max-tokens", "2", "--quiet", "--out", root); code != 0 {
+		t.Fatalf("exit code %d: %s%s", code, out, errs)
+	}
+	dir := filepath.Join(root, "latest")
+	r, code := reproduced(t, dir)
+	if code != 0 || len(r.figures()) != 0 {
+		t.Errorf("exit code %d: %+v", code, r.Differences)
+	}
+	planned, err := os.ReadFile(filepath.Join(dir, "plan.yaml"))
+	if err != nil || !strings.HasSuffix(r.Plan, string(planned)) {
+		t.Errorf("%v: the plan is not the run's own:\n%s", err, r.Plan)
+	}
+	was, err := record.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	info, _ := was.Attempts[0].Engine()
+	for _, sum := range []string{was.Meta.Tool.SHA256, was.Cells[0].Model.SHA256, info.SHA256, info.Version} {
+		if sum == "" || !strings.Contains(r.Plan, sum) {
+			t.Errorf("%q is not in the plan", sum)
+		}
+	}
+	if i := slices.IndexFunc(r.Checklist, func(c compare.Check) bool { return c.Item == compare.SameModel }); i < 0 || r.Checklist[i].Answer != compare.Yes {
+		t.Errorf("the checklist: %+v", r.Checklist)
+	}
+
+	again := filepath.Join(root, "again.yaml")
+	out, errs, code := called("reproduce", dir, "--out", again)
+	if code != 0 || out != "" || !strings.Contains(errs, "Whether that run can be repeated") {
+		t.Errorf("exit code %d: %s%s", code, out, errs)
+	}
+	text, err := os.ReadFile(again)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := plan.Parse(text, again); err != nil {
+		t.Error(err)
+	}
+
+	other := filepath.Join(root, "llama-server")
+	if err := os.WriteFile(other, []byte("#!/bin/sh\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	env := filepath.Join(dir, "environment.json")
+	machine, err := os.ReadFile(env)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(env, []byte(strings.Replace(string(machine), `"cpu": "`, `"cpu": "Another `, 1)), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	r, code = reproduced(t, dir, "--llama-server", other)
+	if want := []string{"processor", "llamacpp " + info.Version + ", sha256"}; code != int(fault.Run) || !slices.Equal(r.figures(), want) {
+		t.Errorf("exit code %d, %v differ, want %v", code, r.figures(), want)
+	}
+}
+
+func TestWhatCannotBeReproducedIsSaid(t *testing.T) {
+	dir := comparetest.Write(t, t.TempDir(), "a", comparetest.Native(1))
+	if _, errs, code := called("reproduce", dir); code != int(fault.BadRecord) || !strings.Contains(errs, "not one of this version's") {
+		t.Errorf("of a plan that says nothing: exit code %d, %s", code, errs)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "plan.yaml"), []byte("engines: [llamacpp]\nmodel: none.gguf\nprompts: [a]\nmax_tokens: 2\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	r, code := reproduced(t, dir)
+	if all := r.figures(); code != int(fault.Run) || !slices.Contains(all, "llmparity") || !slices.Contains(all, "the model none.gguf, sha256") {
+		t.Errorf("exit code %d, %v", code, all)
+	}
+	if _, errs, code := called("reproduce", t.TempDir()); code != int(fault.BadRecord) || !strings.Contains(errs, "not a run folder") {
+		t.Errorf("exit code %d: %s", code, errs)
+	}
+}

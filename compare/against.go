@@ -8,8 +8,10 @@ import (
 
 // Against is one figure of two cells that somebody asks about by name: a question of its own, whatever else the cells are compared in.
 type Against struct {
-	Ratio // of the first, the baseline, over the second; Percent is the change from the first to the second
-	test  test
+	Ratio        // of the first, the baseline, over the second; Percent is the change from the first to the second
+	Changed bool // it differs from the baseline's itself, corrected likewise
+	test    test
+	plain   test // of that
 }
 
 // SetAgainst sets a figure of a cell against that of a baseline's, which may be of another result. What is tested is whether it differs from
@@ -36,9 +38,10 @@ func SetAgainst(base, now *Cell, figure string, change float64) (Against, string
 	for i, v := range was {
 		moved[i] = v * (1 + change)
 	}
-	from := newSides(moved, is)
-	out := Against{newRatio(a, b, newSides(was, is)), from.chance()}
+	plain, from := newSides(was, is), newSides(moved, is)
+	out := Against{Ratio: newRatio(a, b, plain), plain: plain.chance(), test: from.chance()}
 	out.Note = alikeNote(figure, base, now)
+	out.plain.weight, out.plain.same = 1, fmt.Sprint(base.Label, " ", orderOf(plain))
 	out.test.weight, out.test.same = 1, fmt.Sprint(base.Label, " ", orderOf(from))
 	return out, ""
 }
@@ -87,14 +90,15 @@ func unlike(figure string, a, b *Cell) string {
 // Correct corrects questions that are asked together for their number, by Holm, all of one weight, and says what they are called. It gives
 // how many of them are told apart.
 func Correct(all []*Against) int {
-	tests := make([]test, len(all))
+	tests, plain := make([]test, len(all)), make([]test, len(all))
 	for i, a := range all {
-		tests[i] = a.test
+		tests[i], plain[i] = a.test, a.plain
 	}
+	changed := holm(plain, func(t test) float64 { return t.p })
 	corrected := holm(tests, func(t test) float64 { return t.p })
 	best := holm(tests, func(t test) float64 { return t.least })
 	for i, a := range all {
-		a.Raw, a.P, a.Significant = round(tests[i].p, 9), round(corrected[i], 9), corrected[i] <= alpha
+		a.Raw, a.P, a.Significant, a.Changed = round(tests[i].p, 9), round(corrected[i], 9), corrected[i] <= alpha, changed[i] <= alpha
 		switch {
 		case a.Significant:
 			a.Call = Differs

@@ -20,8 +20,8 @@ type gatePart struct {
 }
 
 const gateWords = "A limit is broken where the 95 % interval of the median lies wholly beyond it; with too few launches for an interval, where every launch " +
-	"does. Against the baseline a check fails where Mann and Whitney's test finds a difference after Holm's correction for all of the gate's " +
-	"questions, and the interval of the change lies wholly beyond what is let pass. What could not be judged is unknown."
+	"does. Against the baseline a check fails where Mann and Whitney's test, after Holm's correction for all of the gate's questions, tells the run " +
+	"from the baseline moved by what is let pass, and the interval of the change lies wholly beyond that. What could not be judged is unknown."
 
 func newGatePart(g *compare.Gate) *gatePart {
 	if g == nil {

@@ -163,6 +163,9 @@ func planGate(dir string) (*plan.Gate, error) {
 
 // judge holds a run against a gate; name is the baseline's, empty: the gate's own, or none.
 func judge(run *record.Run, g *plan.Gate, name, store string) (*compare.Gate, error) {
+	if g == nil {
+		g = &plan.Gate{}
+	}
 	if g.Empty() && name == "" && g.Baseline == "" {
 		return nil, fault.New(fault.Usage, "give limits such as peak_pss_mb: {max: 900}", "the gate asks for nothing")
 	}
@@ -202,10 +205,7 @@ func gateFault(g *compare.Gate) error {
 
 // gateReady says before a run, which may take hours, what would hinder it from being judged at its end.
 func gateReady(g *plan.Gate, baselineName string) error {
-	if g == nil {
-		return nil
-	}
-	if baselineName == "" {
+	if baselineName == "" && g != nil {
 		baselineName = g.Baseline
 	}
 	if baselineName == "" {

@@ -159,6 +159,9 @@ func (f *runFlags) run(ctx context.Context, p plan.Plan, stdout, stderr io.Write
 	if _, err := echarts.Script(); err != nil {
 		return err
 	}
+	if err := gateReady(p.Gate, f.baseline); err != nil {
+		return err
+	}
 	dir, err := run.Do(ctx, run.Options{Plan: p, Setups: r.setup, Out: f.out, Tool: <-identity, Progress: show.event, Profiles: profiles,
 		Resume: f.resume, RetryFailed: f.retryFailed, AllowChanged: f.allowChanged})
 	show.close()

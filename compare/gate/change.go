@@ -117,16 +117,16 @@ func (q *question) answer(tests int) (outcome, string) {
 	switch {
 	case a.Significant && beyond(near):
 		return broken, sides + ": worse than is let pass"
-	case beyond(*a.Percent) && worse*near > 0:
+	case a.Changed && beyond(*a.Percent):
 		return unsure, sides + ": it is worse, and whether by more than is let pass can't be told from chance"
-	case worse*near > 0:
+	case a.Changed && worse**a.Percent > 0:
 		return holds, sides + ": it is worse, within what is let pass"
-	case worse*far < 0:
+	case a.Changed:
 		return holds, sides + ": it is better"
-	case !beyond(far):
-		return holds, sides + ": not worse than is let pass"
+	case beyond(far):
+		return holds, sides + ", which can't be told from chance, nor can it be excluded that it is worse than is let pass"
 	}
-	return holds, sides + ", which can't be told from chance, nor can it be excluded that it is worse than is let pass"
+	return holds, sides + ", which can't be told from chance"
 }
 
 // few says so where no launches whatever could have answered the question.

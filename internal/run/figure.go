@@ -16,6 +16,10 @@ func figure(name string, all []measured) float64 {
 			values = append(values, v)
 		}
 	}
+	return median(values)
+}
+
+func median(values []float64) float64 {
 	if len(values) == 0 {
 		return math.NaN()
 	}

@@ -32,7 +32,8 @@ type ran struct {
 	engine string
 }
 
-func read(dir string) (*before, error) {
+// read leaves out the attempts behind a number: they are this process's own.
+func read(dir string, last int) (*before, error) {
 	run, err := record.Open(dir)
 	if err != nil {
 		return nil, err
@@ -43,6 +44,9 @@ func read(dir string) (*before, error) {
 		cells[c.ID] = c
 	}
 	for _, a := range run.Attempts {
+		if a.ID > last {
+			break
+		}
 		c := cells[a.Cell]
 		for _, e := range a.Events {
 			if e.Engine != nil {
@@ -68,7 +72,7 @@ func (r *runner) scan() (*past, error) {
 		return nil, err
 	}
 	p := &past{State: s}
-	p.read = sync.OnceValues(func() (*before, error) { return read(s.Dir) })
+	p.read = sync.OnceValues(func() (*before, error) { return read(s.Dir, p.Attempts) })
 	if err := p.samePlan(r); err != nil {
 		return nil, err
 	}

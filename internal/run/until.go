@@ -51,7 +51,8 @@ type looks struct {
 	plan   plan.UntilCI
 	at     []int // repetitions that count, ascending
 	values []float64
-	given  bool // the figure can't be had: repetitions are as many as the plan says
+	each   float64 // confidence of each look's interval
+	given  bool    // the figure can't be had: repetitions are as many as the plan says
 	least  int
 	stop   *record.Stop // nil: it goes on
 	trial  *float64     // of an attempt that has not ended yet
@@ -65,6 +66,7 @@ func newLooks(p plan.Plan) *looks {
 	l := &looks{plan: *p.UntilCI, least: p.Repetitions}
 	l.plan.Figure = awaited(l.plan)
 	l.at = schedule(p.Repetitions, p.MostRepetitions())
+	l.each = confidenceOf(len(l.at))
 	return l
 }
 
@@ -160,7 +162,7 @@ func (l *looks) decide(repetition int) *record.Stop {
 // told is what is known at a look.
 func (l *looks) told(values []float64, look int) *record.Stop {
 	s := &record.Stop{Figure: l.plan.Figure, Repetitions: len(values), Looks: len(l.at), Look: look, Level: untilLevel,
-		Confidence: confidenceOf(len(l.at)), Percent: float64(l.plan.Width)}
+		Confidence: l.each, Percent: float64(l.plan.Width)}
 	if len(values) > 0 {
 		i := benchmath.AssumeNothing.Summary(benchmath.NewSample(slices.Clone(values), &benchmath.DefaultThresholds), s.Confidence)
 		s.Median = i.Center

@@ -1,0 +1,387 @@
+package run_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"llmparity/internal/engine"
+	"llmparity/internal/fault"
+	"llmparity/internal/plan"
+	"llmparity/internal/record"
+	"llmparity/internal/run"
+)
+
+// interrupted is an engine that cancels the run in a launch.
+func interrupted(cancel context.CancelCauseFunc, in int) func(context.Context, int) error {
+	n := 0
+	return func(ctx context.Context, _ int) error {
+		if n++; n == in {
+			cancel(fault.New(fault.Interrupted, "", "interrupted"))
+			<-ctx.Done()
+			return ctx.Err()
+		}
+		return nil
+	}
+}
+
+// broken off gives a run's folder with the launches before one made.
+func brokenOff(t *testing.T, o run.Options, e *telling, in int) string {
+	t.Helper()
+	ctx, cancel := context.WithCancelCause(t.Context())
+	e.do = interrupted(cancel, in)
+	dir, err := run.Do(ctx, o)
+	if fault.Code(err) != int(fault.Interrupted) {
+		t.Fatalf("%q, %v", dir, err)
+	}
+	e.do = nil
+	return dir
+}
+
+// resumed goes on with a run.
+func resumed(t *testing.T, o run.Options, dir string) (*record.Run, error) {
+	t.Helper()
+	o.Resume, o.Out = dir, ""
+	return do(t, t.Context(), o)
+}
+
+// made tells of every attempt that counts or failed.
+func made(r *record.Run) (out []string) {
+	for _, a := range r.Attempts {
+		out = append(out, fmt.Sprintf("c%d r%d %s by %d", a.Cell, a.Repetition, a.Status, a.OpenedBy))
+	}
+	return out
+}
+
+func TestARunIsGoneOnWith(t *testing.T) {
+	for isolation, want := range map[string][]string{
+		plan.OfLaunch: {"c1 r0 ok by 0", "c2 r0 ok by 0", "c1 r1 ok by 0", "c2 r1 ok by 0", "c1 r2 ok by 0", "c2 r2 ok by 0", "c1 r3 ok by 0", "c2 r3 ok by 0"},
+		plan.Reused:   {"c1 r0 ok by 0", "c1 r1 ok by 0", "c1 r2 ok by 0", "c1 r3 ok by 4", "c2 r0 ok by 0", "c2 r1 ok by 0", "c2 r2 ok by 7", "c2 r3 ok by 7"},
+		plan.Shared:   {"c1 r0 ok by 0", "c1 r1 ok by 0", "c2 r1 ok by 0", "c1 r2 ok by 4", "c2 r2 ok by 4", "c1 r3 ok by 4", "c2 r3 ok by 4"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			e := &telling{scripted: scripted{name: "a"}}
+			o := options(t, e)
+			o.Plan.Isolation, o.Plan.Prompts = isolation, []string{"p", "q"}
+			dir := brokenOff(t, o, e, 3)
+			r, err := resumed(t, o, dir)
+			if err != nil || r.Status != record.OK {
+				t.Fatalf("%s: %v, %s", isolation, err, r.Status)
+			}
+			if got := made(r); !slices.Equal(got, want) {
+				t.Errorf("%s: %q, want %q", isolation, got, want)
+			}
+			if len(r.Cells) != 2 || len(r.Redone) != 1 || len(r.Resumes) != 1 {
+				t.Errorf("%s: %d cells, %d attempts made again, %d resumes", isolation, len(r.Cells), len(r.Redone), len(r.Resumes))
+			}
+			launches := e.launches
+			if again, err := run.Do(t.Context(), run.Options{Plan: o.Plan, Parts: o.Parts, Resume: dir}); err != nil || again != dir || e.launches != launches {
+				t.Errorf("%s: a run that is whole: %q, %v, %d launches more", isolation, again, err, e.launches-launches)
+			}
+		})
+	}
+}
+
+func TestWhatFailedIsTriedAgainWhereThatIsAskedFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := &telling{scripted: scripted{name: "a"}}
+		e.do = func(_ context.Context, launch int) error {
+			if launch == 3 {
+				return engine.Fail(record.Crash, "it crashed")
+			}
+			return nil
+		}
+		o := options(t, e)
+		r, err := do(t, t.Context(), o)
+		if err == nil {
+			t.Fatal("nothing failed")
+		}
+		dir, launches := r.Dir, e.launches
+		if _, err := resumed(t, o, dir); err != nil || e.launches != launches {
+			t.Errorf("%v; %d launches more, though nothing is missing", err, e.launches-launches)
+		}
+		o.RetryFailed = true
+		r, err = resumed(t, o, dir)
+		if err != nil || e.launches != launches+1 || r.Status != record.OK {
+			t.Fatalf("%v; %d launches more, %s", err, e.launches-launches, r.Status)
+		}
+		if want := []string{"c1 r0 ok by 0", "c1 r1 ok by 0", "c1 r3 ok by 0", "c1 r2 ok by 0"}; !slices.Equal(made(r), want) || len(r.Redone) != 1 || r.Redone[0].Class != record.Crash {
+			t.Errorf("%q, and made again: %+v", made(r), r.Redone)
+		}
+	})
+}
+
+func TestWhatIsNotAsItWasIsNotGoneOnWith(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := &telling{scripted: scripted{name: "a"}}
+		fresh := func() run.Options {
+			o := options(t, e)
+			o.Model.SHA256, o.Tool = "abc", record.Tool{Version: "1", SHA256: "x"}
+			return o
+		}
+		dir := brokenOff(t, fresh(), e, 3)
+		before, err := os.ReadFile(filepath.Join(dir, "journal.jsonl"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for say, change := range map[string]func(*run.Options){
+			"the plan is not the one of the run in":            func(o *run.Options) { o.Plan.MaxTokens = 5 },
+			"llmparity itself is another one than began":       func(o *run.Options) { o.Tool.SHA256 = "y" },
+			"the model of the run in":                          func(o *run.Options) { o.Model.SHA256 = "def" },
+			"is not a run folder":                              func(o *run.Options) { o.Resume = t.TempDir() },
+			"line 12 was \"repetitions: 3\", is \"repetitions": func(o *run.Options) { o.Plan.Repetitions = 4 },
+		} {
+			o := fresh()
+			o.Resume = dir
+			change(&o)
+			launches := e.launches
+			_, err := run.Do(t.Context(), o)
+			if err == nil || !strings.Contains(err.Error(), say) || strings.Contains(err.Error(), "\n") || e.launches != launches {
+				t.Errorf("%v after %d launches, want one line with %q", err, e.launches-launches, say)
+			}
+		}
+		after, err := os.ReadFile(filepath.Join(dir, "journal.jsonl"))
+		if err != nil || string(before) != string(after) {
+			t.Errorf("the record was changed; %v", err)
+		}
+		o := fresh()
+		o.Tool.SHA256, o.AllowChanged = "y", true
+		r, err := resumed(t, o, dir)
+		if err != nil || !slices.ContainsFunc(r.Warnings, func(w record.Warning) bool {
+			return w.Code == "resumed-elsewhere" && strings.Contains(w.Text, "llmparity")
+		}) {
+			t.Errorf("%v; %v", err, r.Warnings)
+		}
+	})
+}
+
+// versioned is a telling engine of a version.
+type versioned struct {
+	*telling
+	version string
+}
+
+func (e *versioned) Open(ctx context.Context, p engine.Probe) (engine.Session, error) {
+	s, err := e.telling.Open(ctx, p)
+	p.Event(record.Event{At: time.Now(), Engine: &record.EngineInfo{Name: e.name, Version: e.version, Parts: map[string]string{"browser": "C/" + e.version}}})
+	return s, err
+}
+
+func TestAnotherEngineIsNotGoneOnWith(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := &versioned{&telling{scripted: scripted{name: "a"}}, "1"}
+		o := options(t, e)
+		dir := brokenOff(t, o, e.telling, 3)
+		e.version = "2"
+		r, err := resumed(t, o, dir)
+		if fault.Code(err) != int(fault.Usage) || !strings.Contains(err.Error(), "version: 2, was 1") || r.Status != record.Interrupted {
+			t.Errorf("%s, %v", r.Status, err)
+		}
+		o.AllowChanged = true
+		r, err = resumed(t, o, dir)
+		told := 0
+		for _, w := range r.Warnings {
+			if w.Code == "resumed-elsewhere" && strings.Contains(w.Text, "browser: C/2, was C/1") {
+				told++
+			}
+		}
+		if err != nil || told != 1 || len(made(r)) != 4 {
+			t.Errorf("%v; %q; %v", err, made(r), r.Warnings)
+		}
+	})
+}
+
+func TestTimesNeverGoBackwards(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := &telling{scripted: scripted{name: "a"}}
+		o := options(t, e)
+		dir := brokenOff(t, o, e, 3)
+		// The machine's clock is set back by a day: the run began a day later than now.
+		path := filepath.Join(dir, "run.json")
+		var meta record.Meta
+		text, err := os.ReadFile(path)
+		if err == nil {
+			err = json.Unmarshal(text, &meta)
+		}
+		if err == nil {
+			meta.Started = meta.Started.Add(24 * time.Hour)
+			text, err = json.Marshal(meta)
+		}
+		if err == nil {
+			err = os.WriteFile(path, text, 0o644)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := resumed(t, o, dir)
+		if err != nil || len(r.Resumes) != 1 || r.Resumes[0].SetBackNS < int64(20*time.Hour) {
+			t.Fatalf("%v; %+v", err, r.Resumes)
+		}
+		last := int64(0)
+		for _, a := range r.Attempts {
+			if a.BeginNS < last || a.EndNS < a.BeginNS {
+				t.Errorf("attempt %d lasts from %d to %d, the one before ended at %d", a.ID, a.BeginNS, a.EndNS, last)
+			}
+			last = a.EndNS
+			for _, s := range a.Samples {
+				if s.NS < a.BeginNS || s.NS > a.EndNS {
+					t.Errorf("attempt %d has a reading at %d", a.ID, s.NS)
+				}
+			}
+		}
+	})
+}
+
+func TestARunsTimeIsOver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := &telling{scripted: scripted{name: "a"}} // a launch takes 2 s and more
+		o := options(t, e)
+		o.Plan.RunTimeout = plan.Duration(6 * time.Second)
+		r, err := do(t, t.Context(), o)
+		if fault.Code(err) != int(fault.Run) || !strings.Contains(err.Error(), "the run took longer than the 6s") || !strings.Contains(err.Error(), "--resume") {
+			t.Errorf("the run says %v", err)
+		}
+		cut := r.Attempts[len(r.Attempts)-1]
+		if r.Status != record.Interrupted || len(r.Attempts) != 4 && len(r.Attempts) != 3 || cut.Status != record.Interrupted || cut.Class != record.Timeout || e.open.Load() != 0 {
+			t.Fatalf("%s; %q; %+v", r.Status, made(r), cut)
+		}
+		for r.Status == record.Interrupted {
+			n := len(made(r))
+			if r, err = resumed(t, o, r.Dir); len(made(r)) < n {
+				t.Fatalf("%v; %q", err, made(r))
+			}
+		}
+		if want := []string{"c1 r0 ok by 0", "c1 r1 ok by 0", "c1 r2 ok by 0", "c1 r3 ok by 0"}; !slices.Equal(made(r), want) || err != nil {
+			t.Errorf("%v; %q", err, made(r))
+		}
+	})
+}
+
+func TestACellsTimeIsOver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		slow, quick := &telling{scripted: scripted{name: "slow"}}, &scripted{name: "quick"}
+		n := 0
+		slow.do = func(ctx context.Context, _ int) error {
+			if n++; n == 2 {
+				<-ctx.Done()
+				return ctx.Err()
+			}
+			return nil
+		}
+		o := options(t, slow, quick)
+		o.Plan.CellTimeout = plan.Duration(20 * time.Second)
+		r, err := do(t, t.Context(), o)
+		if err == nil || !strings.Contains(err.Error(), "the cell's launches took longer than 20s") {
+			t.Errorf("the run says %v", err)
+		}
+		want := []string{"c1 r0 ok by 0", "c2 r0 ok by 0", "c1 r1 failed by 0", "c2 r1 ok by 0", "c2 r2 ok by 0", "c2 r3 ok by 0"}
+		if !slices.Equal(made(r), want) || r.Attempts[2].Class != record.Timeout {
+			t.Errorf("%q, %s", made(r), r.Attempts[2].Class)
+		}
+		if !slices.ContainsFunc(r.Warnings, func(w record.Warning) bool {
+			return w.Code == "cell-timeout" && strings.Contains(w.Text, "2 of its launches")
+		}) {
+			t.Errorf("%v", r.Warnings)
+		}
+		r, err = resumed(t, o, r.Dir)
+		if want := append(want, "c1 r2 ok by 0", "c1 r3 ok by 0"); err != nil || !slices.Equal(made(r), want) {
+			t.Errorf("gone on with: %v; %q", err, made(r))
+		}
+	})
+}
+
+func TestRepetitionsEndWhenTheIntervalIsNarrow(t *testing.T) {
+	for _, isolation := range []string{plan.OfLaunch, plan.Reused, plan.Shared} {
+		synctest.Test(t, func(t *testing.T) {
+			steady, wild := &paced{scripted: scripted{name: "steady"}}, &paced{scripted: scripted{name: "wild"}, wild: true}
+			o := options(t, steady, wild)
+			o.Plan.Isolation, o.Plan.Repetitions, o.Plan.UntilCI = isolation, 3, &plan.UntilCI{Width: 5, Most: 20}
+			r, err := do(t, t.Context(), o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			n := map[int]int{}
+			for _, a := range r.Attempts {
+				if a.Counted() {
+					n[a.Cell]++
+				}
+			}
+			s, w := r.Stops[1], r.Stops[2]
+			if n[1] != 8 || !s.Narrow || s.Repetitions != 8 || s.Look != 1 || s.Confidence != 0.9875 || s.Low == nil || *s.Low != s.Median {
+				t.Errorf("%s: steady, %d times: %+v", isolation, n[1], s)
+			}
+			if n[2] != 20 || w.Narrow || w.Repetitions != 20 || w.Look != 4 || w.Looks != 4 {
+				t.Errorf("%s: wild, %d times: %+v", isolation, n[2], w)
+			}
+			for _, a := range r.Attempts {
+				_, unloaded := a.Phase(record.Unload)
+				if last := a.Repetition == n[a.Cell]; isolation != plan.OfLaunch && !a.Warmup && unloaded != last {
+					t.Errorf("%s: repetition %d of %d unloads: %v", isolation, a.Repetition, n[a.Cell], unloaded)
+				}
+			}
+			if steady.open.Load()+wild.open.Load() != 0 {
+				t.Error("a session stays open")
+			}
+		})
+	}
+}
+
+// paced is an engine with a rate, which is steady or not.
+type paced struct {
+	scripted
+	wild  bool
+	asked int
+}
+
+func (e *paced) Open(ctx context.Context, p engine.Probe) (engine.Session, error) {
+	s, err := e.scripted.Open(ctx, p)
+	return &pacedSession{s.(*scriptedSession), e}, err
+}
+
+type pacedSession struct {
+	*scriptedSession
+	of *paced
+}
+
+func (s *pacedSession) Generate(ctx context.Context, r engine.Request, token func(record.Token)) (record.Usage, error) {
+	step := 10 * time.Millisecond
+	if r.MaxTokens > 1 { // not to warm up
+		s.of.asked++
+	}
+	if s.of.wild && s.of.asked%2 == 0 {
+		step *= 3
+	} else if s.of.wild {
+		step += time.Duration(s.of.asked) * time.Millisecond
+	}
+	return s.scriptedSession.Generate(ctx, r, func(t record.Token) {
+		time.Sleep(step)
+		t.At = time.Now()
+		token(t)
+	})
+}
+
+func TestWhatAnIntervalWaitedForIsGoneOnWith(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		e := &paced{scripted: scripted{name: "steady"}}
+		e.do = interrupted(cancel, 6) // with the warm-up launch's; four repetitions are made
+		o := options(t, e)
+		o.Plan.Repetitions, o.Plan.UntilCI = 3, &plan.UntilCI{Width: 5, Most: 20}
+		dir, err := run.Do(ctx, o)
+		if fault.Code(err) != int(fault.Interrupted) {
+			t.Fatal(err)
+		}
+		e.do = nil
+		r, err := resumed(t, o, dir)
+		if err != nil || len(r.Attempts) != 9 || r.Stops[1].Repetitions != 8 || !r.Stops[1].Narrow {
+			t.Errorf("%v; %q, %+v", err, made(r), r.Stops)
+		}
+	})
+}

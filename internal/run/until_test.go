@@ -1,0 +1,154 @@
+package run
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"llmparity/internal/plan"
+)
+
+// repeat repeats a cell whose figure is drawn until its rule says that it is enough.
+func repeat(t *testing.T, p plan.Plan, draw func() float64) *looks {
+	t.Helper()
+	l := newLooks(p)
+	for n := 1; n <= p.MostRepetitions(); n++ {
+		if _, stopped := l.keep(draw(), n); stopped {
+			return l
+		}
+	}
+	t.Fatalf("it is not stopped after %d repetitions", p.MostRepetitions())
+	return nil
+}
+
+// Whoever stops where he likes what he sees must not be wrong oftener than one who looked once. The figures are drawn as launches'
+// figures are: skewed, with outliers, and in two modes.
+func TestIntervalsHoldWhereverRepetitionsStop(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	draws := map[string]struct {
+		draw   func() float64
+		median float64
+	}{
+		"normal": {func() float64 { return 100 + 6*random.NormFloat64() }, 100},
+		"skewed": {func() float64 { return 100 * math.Exp(0.1*random.NormFloat64()) }, 100},
+		"outliers": {func() float64 {
+			if random.Float64() < 0.1 {
+				return 60 + 10*random.Float64()
+			}
+			return 100 + 3*random.NormFloat64()
+		}, 0},
+		"two modes": {func() float64 {
+			if random.Float64() < 0.4 {
+				return 90 + random.NormFloat64()
+			}
+			return 100 + random.NormFloat64()
+		}, 0},
+	}
+	for name, d := range draws {
+		truth := d.median
+		if truth == 0 { // by very many draws
+			all := make([]float64, 200_000)
+			for i := range all {
+				all[i] = d.draw()
+			}
+			truth = median(all)
+		}
+		for _, p := range []plan.Plan{
+			{Repetitions: 6, UntilCI: &plan.UntilCI{Width: 5, Most: 60}},
+			{Repetitions: 3, UntilCI: &plan.UntilCI{Width: 3, Most: 30}},
+			{Repetitions: 6, UntilCI: &plan.UntilCI{Width: 1, Most: 20}},
+		} {
+			const cells = 2000
+			missed, early := 0, 0
+			for range cells {
+				l := repeat(t, p, d.draw)
+				if l.stop.Low == nil {
+					t.Fatalf("%s: no interval of %d values at the last of the looks at %v", name, len(l.values), l.at)
+				}
+				if truth < *l.stop.Low || truth > *l.stop.High {
+					missed++
+				}
+				if len(l.values) < l.plan.Most {
+					early++
+				}
+			}
+			// With 5 in 100 expected at most, 2000 cells miss more than 129 times in one of a thousand tests.
+			if missed > 129 {
+				t.Errorf("%s, %s of %d: %d of %d intervals miss the median (%d stopped early)", name, p.UntilCI.Width, p.UntilCI.Most, missed, cells, early)
+			}
+			t.Logf("%s, %s of %d, looks at %v: %.1f%% missed, %.0f%% stopped early", name, p.UntilCI.Width, p.UntilCI.Most, newLooks(p).at,
+				100*float64(missed)/cells, 100*float64(early)/cells)
+		}
+	}
+}
+
+// What the rule is for: each look with an interval of 95 % of its own, and the first that is narrow taken, is wrong oftener than one time
+// in twenty.
+func TestPeekingWithoutCorrectionErrsOftener(t *testing.T) {
+	random := rand.New(rand.NewPCG(3, 4))
+	p := plan.Plan{Repetitions: 6, UntilCI: &plan.UntilCI{Width: 3, Most: 60}}
+	const cells = 2000
+	missed := 0
+	for range cells {
+		l := newLooks(p)
+		l.each = untilLevel
+		l.at = nil
+		for n := 6; n <= 60; n++ {
+			l.at = append(l.at, n)
+		}
+		for n := 1; l.stop == nil; n++ {
+			l.keep(100+6*random.NormFloat64(), n)
+		}
+		if 100 < *l.stop.Low || 100 > *l.stop.High {
+			missed++
+		}
+	}
+	if missed <= 129 {
+		t.Errorf("%d of %d intervals miss: this test can't tell a rule that holds from one that doesn't", missed, cells)
+	}
+}
+
+func TestLooksAreFixedBefore(t *testing.T) {
+	for _, c := range []struct {
+		least, most int
+		first       int
+	}{{6, 60, 8}, {3, 30, 8}, {20, 100, 20}, {6, 6, 6}, {1, 1, 1}, {1, 5, 5}} {
+		at := schedule(c.least, c.most)
+		if at[0] != c.first || at[len(at)-1] != c.most {
+			t.Errorf("from %d to %d: %v", c.least, c.most, at)
+		}
+		for i, n := range at[1:] {
+			if n <= at[i] {
+				t.Errorf("from %d to %d: %v", c.least, c.most, at)
+			}
+		}
+		if c.most >= 8 && at[0] < firstInterval(confidenceOf(len(at))) {
+			t.Errorf("there is no interval at the first look of %v", at)
+		}
+	}
+}
+
+func TestAFigureThatCantBeHadIsNotWaitedFor(t *testing.T) {
+	l := newLooks(plan.Plan{Repetitions: 4, UntilCI: &plan.UntilCI{Width: 5, Most: 40}})
+	for n := 1; n <= 3; n++ {
+		if l.keep(math.NaN(), n); l.stopped() {
+			t.Fatalf("stopped after %d", n)
+		}
+	}
+	if l.keep(math.NaN(), 4); !l.stopped() {
+		t.Error("it goes on after as many as the plan says")
+	}
+}
+
+func TestAnAttemptThatFailsTakesBackWhatItSaid(t *testing.T) {
+	l := newLooks(plan.Plan{Repetitions: 6, UntilCI: &plan.UntilCI{Width: 5, Most: 6}})
+	for n := 1; n <= 5; n++ {
+		l.keep(100, n)
+	}
+	if l.see(100, 6); !l.stopped() {
+		t.Fatal("the sixth is the last")
+	}
+	if l.lose(); l.stopped() || len(l.values) != 5 {
+		t.Errorf("%v", l.values)
+	}
+}

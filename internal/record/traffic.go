@@ -5,15 +5,23 @@ type Traffic struct {
 	Loop        string  `json:"loop"`                  // ClosedLoop, OpenLoop, Batch
 	Concurrency int     `json:"concurrency"`           // clients of a closed loop; requests of a batch; the most of an open loop that are sent and not yet answered, 0: any
 	Requests    int     `json:"requests"`              // of all clients together
-	Arrivals    string  `json:"arrivals,omitempty"`    // of an open loop: Constant, Poisson
+	Arrivals    string  `json:"arrivals,omitempty"`    // of an open loop: Constant, Poisson, TraceArrivals
 	Rate        float64 `json:"rate,omitempty"`        // of an open loop, in requests a second
 	StartDelay  float64 `json:"start_delay,omitempty"` // in seconds, from one client's first request to the next one's
 	Ramp        float64 `json:"ramp,omitempty"`        // in seconds, in which an open loop comes to its rate
 	Seed        uint64  `json:"seed"`
 	Turns       int     `json:"turns,omitempty"` // of a conversation: each prompt begins with all that was said before; 0: there are none
 	// Mix is the kinds of requests where they are not all alike; empty: each has the cell's prompt and number of tokens.
-	Mix  []Kind `json:"mix,omitempty"`
-	Goal *Goal  `json:"goal,omitempty"`
+	Mix   []Kind    `json:"mix,omitempty"`
+	Trace []Arrival `json:"trace,omitempty"` // the requests that a trace says, in order
+	Goal  *Goal     `json:"goal,omitempty"`
+}
+
+// Arrival is a request of a trace.
+type Arrival struct {
+	At          float64 `json:"at"` // in seconds from the first one's
+	InputTokens int     `json:"input_tokens"`
+	MaxTokens   int     `json:"max_tokens"`
 }
 
 // Loops, and how the requests of an open one come.
@@ -23,6 +31,8 @@ const (
 	Batch      = "batch"  // all are sent in the same moment
 	Constant   = "constant"
 	Poisson    = "poisson"
+	// TraceArrivals are those of a trace.
+	TraceArrivals = "trace"
 )
 
 // Kind is requests that are alike, among others that are not: short ones beside long ones.

@@ -95,7 +95,7 @@ func (a *attempt) keepRequest(s traffic.Schedule, q traffic.Request, m measured,
 		a.saw(record.Measure, u, m.tokens)
 		a.measured = append(a.measured, m)
 	}
-	slot := record.Slot{Client: q.Client, Kind: s.KindName(q), Turn: q.Turn}
+	slot := record.Slot{Late: int64(q.Late), Client: q.Client, Kind: s.KindName(q), Turn: q.Turn}
 	a.rec.RequestIn(slot, q.Due, record.Measure, u, m.tokens, m.returned)
 }
 

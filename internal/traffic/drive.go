@@ -20,9 +20,7 @@ type Outcome struct {
 	Request
 	Sent  time.Time // when it was handed to do; zero: it never was
 	Ended time.Time // when do returned
-	// Late is how long it was sent after it was due and had a place: our own doing, no engine's.
-	Late time.Duration
-	Err  error
+	Err   error
 }
 
 // Waited is how long a request waited for a place.
@@ -61,6 +59,7 @@ type place struct {
 type ended struct {
 	index int
 	sent  time.Time
+	late  time.Duration
 	at    time.Time
 	said  string
 	err   error
@@ -150,7 +149,7 @@ func (d *driver) place() int {
 func (d *driver) start(ctx context.Context, i, slot int) {
 	d.places[slot].taken = true
 	d.outcomes[i].Slot = slot
-	r := d.outcomes[i].Request
+	r, ready := d.outcomes[i].Request, later(d.outcomes[i].Due, d.places[slot].since)
 	d.going++
 	go func() {
 		e := ended{index: i, err: errors.New("what sends requests ended in mid-request")} // where do ends its goroutine
@@ -161,6 +160,8 @@ func (d *driver) start(ctx context.Context, i, slot int) {
 			d.ended <- e // there is room
 		}()
 		e.sent = time.Now()
+		e.late = max(0, e.sent.Sub(ready))
+		r.Late = e.late
 		e.said, e.err = d.do(ctx, r)
 		e.at = time.Now()
 	}()
@@ -170,8 +171,7 @@ func (d *driver) start(ctx context.Context, i, slot int) {
 func (d *driver) end(e ended) {
 	o := &d.outcomes[e.index]
 	p := &d.places[o.Slot]
-	o.Sent, o.Ended, o.Err = e.sent, e.at, e.err
-	o.Late = max(0, o.Sent.Sub(later(o.Due, p.since)))
+	o.Sent, o.Late, o.Ended, o.Err = e.sent, e.late, e.at, e.err
 	p.taken, p.since = false, e.at
 	d.going--
 	d.over(e.index, e.at, e.said)

@@ -251,15 +251,20 @@ func TestLatenessIsSinceARequestWasDueAndHadAPlace(t *testing.T) {
 	}
 	begin := time.Now()
 	at := func(ms int) time.Time { return begin.Add(time.Duration(ms) * time.Millisecond) }
-	for _, c := range []struct{ free, due, sent, late int }{{0, 10, 10, 0}, {0, 10, 13, 3}, {20, 10, 20, 0}, {20, 10, 24, 4}} {
-		d := newDriver(s, 1, nil)
-		d.places[0] = place{since: at(c.free), taken: true}
-		d.outcomes[0].Due = at(c.due)
-		d.end(ended{index: 0, sent: at(c.sent), at: at(100)})
-		if got := d.outcomes[0].Late; got != time.Duration(c.late)*time.Millisecond {
-			t.Errorf("%+v: late by %v", c, got)
+	for _, c := range []struct{ free, due int }{{-500, -200}, {-200, -500}} {
+		d := newDriver(s, 1, func(_ context.Context, r Request) (string, error) {
+			if r.Late < 200*time.Millisecond || r.Late > time.Since(at(-200)) {
+				t.Errorf("%+v: a request is told that it is late by %v", c, r.Late)
+			}
+			return "", nil
+		})
+		d.places[0].since, d.outcomes[0].Due = at(c.free), at(c.due)
+		d.start(t.Context(), 0, 0)
+		d.end(<-d.ended)
+		if o := d.outcomes[0]; o.Late != o.Sent.Sub(at(-200)) {
+			t.Errorf("%+v: late by %v", c, o.Late)
 		}
-		if d.outcomes[1].Due != at(100) || d.places[0] != (place{since: at(100)}) {
+		if ended := d.outcomes[0].Ended; d.outcomes[1].Due != ended || d.places[0] != (place{since: ended}) {
 			t.Errorf("%+v: what follows is due %v, and the place is %+v", c, d.outcomes[1].Due, d.places[0])
 		}
 	}
@@ -269,7 +274,7 @@ func TestLatenessIsTold(t *testing.T) {
 	o := []Outcome{}
 	for i := range 200 {
 		at := time.Unix(0, 0)
-		o = append(o, Outcome{Request: Request{Due: at}, Sent: at.Add(time.Second), Late: time.Duration(i) * time.Millisecond})
+		o = append(o, Outcome{Request: Request{Due: at, Late: time.Duration(i) * time.Millisecond}, Sent: at.Add(time.Second)})
 	}
 	o = append(o, Outcome{Err: ErrBefore}) // was never sent
 	r := Report{Outcomes: o}

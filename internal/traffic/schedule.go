@@ -35,11 +35,13 @@ type Request struct {
 	Slot   int       // of those that may go on at once, from 0: set when it is sent
 	Due    time.Time // set when it is known
 	Before string    // what the turn before returned: all that was said until then; empty at a conversation's beginning
+	// Late is how long it was sent after it was due and had a place: our own doing, no engine's. Set when it is sent.
+	Late time.Duration
 }
 
 // Slot is what the record keeps of where a request stood.
 func (s Schedule) Slot(r Request, ns func(time.Time) int64) record.Slot {
-	return record.Slot{Due: ns(r.Due), Client: r.Client, Kind: s.KindName(r), Turn: r.Turn}
+	return record.Slot{Due: ns(r.Due), Late: int64(r.Late), Client: r.Client, Kind: s.KindName(r), Turn: r.Turn}
 }
 
 // KindName is the name of a request's kind; empty where all are alike.
@@ -156,6 +158,9 @@ func arrivals(t record.Traffic, n int) []time.Duration {
 	come := 0.0 // how many were to come by then
 	for i := range at {
 		switch {
+		case t.Arrivals == record.TraceArrivals:
+			at[i] = seconds(t.Trace[i].At)
+			continue
 		case t.Arrivals == record.Poisson:
 			come += random.ExpFloat64()
 		case i > 0:
@@ -240,15 +245,33 @@ func check(t record.Traffic) error {
 		return bad("let requests be a multiple of turns", "%d requests can't be conversations of %d turns", t.Requests, t.Turns)
 	case t.Concurrency < 0 || t.Concurrency == 0 && t.Loop != record.OpenLoop:
 		return bad("", "concurrency is %d: it must be at least 1", t.Concurrency)
-	case t.Loop == record.OpenLoop && !slices.Contains([]string{record.Constant, record.Poisson}, t.Arrivals):
+	case t.Loop == record.OpenLoop && !slices.Contains([]string{record.Constant, record.Poisson, record.TraceArrivals}, t.Arrivals):
 		return bad("use constant or poisson", "no arrivals %q are known", t.Arrivals)
-	case t.Loop == record.OpenLoop && t.Rate < 1e-6:
+	case t.Loop == record.OpenLoop && t.Arrivals != record.TraceArrivals && t.Rate < 1e-6:
 		return bad("say how many requests come in a second", "an open loop needs a rate")
 	}
 	for _, k := range t.Mix {
 		if !(k.Share > 0) || math.IsInf(k.Share, 0) {
 			return bad("", "the share of the kind %q is %v: it must be more than 0", cmp.Or(k.Name, "without a name"), k.Share)
 		}
+	}
+	return checkTrace(t)
+}
+
+// checkTrace refuses a trace that does not say when its requests come.
+func checkTrace(t record.Traffic) error {
+	if t.Loop != record.OpenLoop || t.Arrivals != record.TraceArrivals {
+		return nil
+	}
+	if n := t.Requests / max(1, t.Turns); len(t.Trace) < n {
+		return fault.New(fault.Usage, "", "traffic: the trace has %d requests, and %d are to be sent", len(t.Trace), n)
+	}
+	last := 0.0
+	for i, a := range t.Trace {
+		if !(a.At >= last) || a.At > 1e9 {
+			return fault.New(fault.Usage, "", "traffic: request %d of the trace comes at %v s, the one before at %v s", i+1, a.At, last)
+		}
+		last = a.At
 	}
 	return nil
 }

@@ -145,6 +145,17 @@ func TestTrafficThatCannotBe(t *testing.T) {
 			t.Errorf("%v, want %q", err, want)
 		}
 	}
+	traced := record.Traffic{Loop: record.OpenLoop, Arrivals: record.TraceArrivals, Requests: 2, Trace: []record.Arrival{{At: 0}, {At: .25}}}
+	if p := schedule(t, traced).planned; p[1].after != 250*time.Millisecond {
+		t.Errorf("a trace's second request is due after %v", p[1].after)
+	}
+	for want, trace := range map[string][]record.Arrival{"the trace has 1 requests, and 2 are to be sent": {{}},
+		"request 2 of the trace comes at 1 s, the one before at 2 s": {{At: 2}, {At: 1}}, "request 1 of the trace comes at NaN s": {{At: math.NaN()}, {}}} {
+		traced.Trace = trace
+		if _, err := New(traced); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
 	s := schedule(t, good)
 	if s.AtOnce() != 2 || !reflect.DeepEqual(s.Traffic(), good) {
 		t.Errorf("%+v", s)

@@ -1,0 +1,199 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"encoding/xml"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"llmparity/compare"
+	"llmparity/compare/comparetest"
+	"llmparity/internal/baseline"
+	"llmparity/internal/fault"
+	"llmparity/internal/plan"
+	"llmparity/internal/record"
+	"llmparity/internal/schematest"
+)
+
+func executed(args ...string) (code int, stdout, stderr string) {
+	var out, err bytes.Buffer
+	code = execute(args, &out, &err)
+	return code, out.String(), err.String()
+}
+
+// A run, a store and a gate on the command line, from the exit code to every format.
+func TestGateAndBaseline(t *testing.T) {
+	root := t.TempDir()
+	t.Chdir(root)
+	slower := comparetest.Native(8)
+	slower.Token = slower.Token * 5 / 4
+	failing := comparetest.Native(8)
+	failing.Failing = map[int]record.Class{2: "device-lost"}
+	before, after := comparetest.Write(t, root, "before", comparetest.Native(8)), comparetest.Write(t, root, "after", slower)
+	failed := comparetest.Write(t, root, "failed", failing)
+	if err := os.WriteFile("gate.yaml", []byte("vs_baseline:\n  decode_tps: -5%\n  peak_pss_mb: +3%\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile("bad.yaml", []byte("vs_baseline:\n  decode_tsp: -5%\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		args string
+		code fault.Kind
+		want string // in what is printed
+	}{
+		{"baseline list", 0, "There is no baseline in " + baseline.Default},
+		{"baseline save main " + before, 0, "Saved main"},
+		{"baseline save main " + after, fault.Usage, "--replace"},
+		{"baseline save main " + root, fault.BadRecord, "not a run folder"},
+		{"baseline save a/b " + after, fault.Usage, "becomes a file's name"},
+		{"baseline list", 0, "main  before"},
+		{"baseline", 0, "save"},
+		{"gate " + before + " --max peak_pss_mb=900 --min decode_tps=20", 0, "The gate holds: 3 checks, all pass."},
+		{"gate " + before + " --max peak_pss_mb=9", fault.Gate, "FAIL: llamacpp: peak_pss_mb at most 9"},
+		{"gate " + before + " --baseline main --thresholds gate.yaml", 0, "all pass"},
+		{"gate " + after + " --baseline main --thresholds gate.yaml", fault.Gate, "FAIL: llamacpp: decode_tokens_per_s at most 5 % lower against the baseline"},
+		{"gate " + after + " --baseline " + before + " --vs-baseline decode_tps=-5%", fault.Gate, "The baseline is before of"},
+		{"gate " + after + " --baseline main --vs-baseline decode_tps=-40%", 0, "it is worse, within what is let pass"},
+		{"gate " + after + " --vs-baseline decode_tps=-5%", fault.Gate, "there is no baseline to hold it against"},
+		{"gate " + after + " --baseline mian --vs-baseline decode_tps=-5%", fault.Usage, "there are: main"},
+		{"gate " + failed + " --max peak_pss_mb=900", fault.Run, "FAIL: llamacpp: all launches end well"},
+		{"gate " + failed + " --max peak_pss_mb=9", fault.Gate, "2 of 2 checks"},
+		{"gate " + after, fault.Usage, "has no gate"},
+		{"gate " + root, fault.BadRecord, "not a run folder"},
+		{"gate " + after + " --max peak_pss=many", fault.Usage, `--max peak_pss=many: "many" stands where a number is wanted`},
+		{"gate " + after + " --vs-baseline decode_tps=5%", fault.Usage, "write -5%"},
+		{"gate " + after + " --thresholds bad.yaml", fault.Usage, "bad.yaml line 2: gate: there is no figure \"decode_tsp\"; the nearest are decode_tps"},
+		{"gate " + after + " --thresholds none.yaml", fault.Usage, "can't be read"},
+		{"gate " + after + " --max peak_pss=1 --format xml", fault.Usage, `there is no format "xml"`},
+		{"gate", fault.Usage, "accepts 1 arg"},
+		{"baseline remove main", 0, "Removed main."},
+		{"baseline remove main", fault.Usage, "there is no baseline main"},
+	} {
+		code, stdout, stderr := executed(strings.Fields(c.args)...)
+		if said := fault.OneLine(stdout) + fault.OneLine(stderr); code != int(c.code) || !strings.Contains(said, fault.OneLine(c.want)) {
+			t.Errorf("llmparity %s: %d\n%s%s\nwant %d: %s", c.args, code, stdout, stderr, c.code, c.want)
+		}
+	}
+}
+
+func TestGateFormats(t *testing.T) {
+	root := t.TempDir()
+	dir := comparetest.Write(t, root, "run", comparetest.Native(8), comparetest.Browser(8))
+	// One fails, one is unknown, one warns, one passes.
+	file := filepath.Join(root, "gate.yaml")
+	text := "peak_pss_mb: {max: 100}\nbaseline_pss: {max: 1000, engine: llamacpp}\nttft_ms: {max: 1, engine: llamacpp, level: warn}\n"
+	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	out := func(format string) string {
+		path := filepath.Join(root, format)
+		if code, stdout, stderr := executed("gate", dir, "--thresholds", file, "--format", format, "-o", path); code != int(fault.Gate) || stdout != "" {
+			t.Errorf("%s: %d %s%s", format, code, stdout, stderr)
+		}
+		written, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(written)
+	}
+	document := out("json")
+	schematest.Valid(t, "gate", []byte(document))
+	var g compare.Gate
+	if err := json.Unmarshal([]byte(document), &g); err != nil || g.Status != compare.GateFailed || len(g.Checks) != 6 {
+		t.Fatalf("%v %+v", err, g)
+	}
+	for i, want := range []compare.GateStatus{compare.GateFailed, compare.GateUnknown, compare.GateWarned, compare.GatePassed} {
+		if g.Checks[i].Status != want {
+			t.Errorf("check %d: %s, want %s", i, g.Checks[i].Status, want)
+		}
+	}
+	var suites struct {
+		Tests    int `xml:"tests,attr"`
+		Failures int `xml:"failures,attr"`
+		Skipped  int `xml:"skipped,attr"`
+		Suites   []struct {
+			Cases []struct {
+				Name string `xml:"name,attr"`
+			} `xml:"testcase"`
+		} `xml:"testsuite"`
+	}
+	if err := xml.Unmarshal([]byte(out("junit")), &suites); err != nil || suites.Tests != 7 || suites.Failures != 1 || suites.Skipped != 1 || len(suites.Suites[0].Cases) != 7 {
+		t.Errorf("%v %+v", err, suites)
+	}
+	for format, wants := range map[string][]string{
+		"markdown": {"## Gate: run", "**FAIL.** The gate does not hold: 1 of 6 checks: webllm: peak_pss_mb at most 100.", "<details><summary>3 checks pass</summary>",
+			"| webllm | fail | peak_pss_mb at most 100 |", "| llamacpp | unknown | baseline_pss_mb at most 1000 | – |"},
+		"table": {"FAIL: webllm: peak_pss_mb at most 100", "UNKNOWN: llamacpp", "WARN: llamacpp: ttft_ms", "PASS: llamacpp: peak_pss_mb"},
+	} {
+		said := out(format)
+		for _, want := range wants {
+			if !strings.Contains(said, want) {
+				t.Errorf("%s lacks %q:\n%s", format, want, said)
+			}
+		}
+	}
+}
+
+// What run does at its end: the outcome is in the folder, in the page, and in what is rendered again.
+func TestARunIsJudgedAtItsEnd(t *testing.T) {
+	dir := comparetest.Write(t, t.TempDir(), "run", comparetest.Native(8))
+	if err := conclude(dir, &bytes.Buffer{}); err != nil {
+		t.Fatal(err)
+	}
+	g, err := plan.ParseGate([]byte("peak_pss_mb: {max: 9}"), "gate")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := gateReady(g, "main"); fault.Code(err) != int(fault.Usage) {
+		t.Errorf("a baseline that is not there: %v", err)
+	}
+	if err := gateReady(g, ""); err != nil {
+		t.Error(err)
+	}
+	var stdout bytes.Buffer
+	if err := gateRun(dir, g, "", &stdout); fault.Code(err) != int(fault.Gate) || !strings.Contains(stdout.String(), "FAIL: llamacpp: peak_pss_mb at most 9") {
+		t.Errorf("%v %s", err, &stdout)
+	}
+	page, err := os.ReadFile(filepath.Join(dir, "report.html"))
+	if err != nil || !strings.Contains(string(page), `<h2 id="h-gate">Gate</h2>`) {
+		t.Errorf("the page has no gate: %v", err)
+	}
+	for format, want := range map[string]string{"table": "FAIL: llamacpp: peak_pss_mb at most 9", "markdown": "### Gate", "junit": `name="gate"`, "json": `"gate": {`} {
+		code, said, stderr := executed("report", dir, "--format", format)
+		if code != 0 || !strings.Contains(said, want) {
+			t.Errorf("%s: %d, no %q: %s", format, code, want, stderr)
+		}
+		if format == "json" {
+			schematest.Valid(t, "result", []byte(said))
+		}
+	}
+	if err := os.WriteFile(filepath.Join(dir, gateFile), []byte("{}"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if code, _, stderr := executed("report", dir, "--format", "json"); code != int(fault.BadRecord) || !strings.Contains(stderr, "remove it") {
+		t.Errorf("%d %s", code, stderr)
+	}
+}
+
+// The gate of a run's plan is judged where nothing else is given.
+func TestAPlansGateIsFound(t *testing.T) {
+	root := t.TempDir()
+	dir := comparetest.Write(t, root, "run", comparetest.Native(8))
+	path := filepath.Join(dir, "plan.yaml")
+	if err := os.WriteFile(path, []byte("name: run\ngate:\n  level: warn\n  peak_pss_mb: {max: 9}\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if code, stdout, stderr := executed("gate", dir); code != 0 || !strings.Contains(stdout, "WARN: llamacpp: peak_pss_mb at most 9") {
+		t.Errorf("%d %s%s", code, stdout, stderr)
+	}
+	if err := os.WriteFile(path, []byte("name: run\ngate:\n  peak_pss_mb: 9\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if code, _, stderr := executed("gate", dir); code != int(fault.Usage) || !strings.Contains(stderr, "plan.yaml line 3: gate: a limit such as {max: 900} is wanted") {
+		t.Errorf("%d %s", code, stderr)
+	}
+}

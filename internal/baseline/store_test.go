@@ -1,0 +1,161 @@
+package baseline_test
+
+import (
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"llmparity/compare"
+	"llmparity/compare/comparetest"
+	"llmparity/internal/baseline"
+	"llmparity/internal/fault"
+	"llmparity/internal/record"
+)
+
+func opened(t *testing.T, dir string) *record.Run {
+	t.Helper()
+	run, err := record.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return run
+}
+
+func TestABaselineIsWhatWasSaved(t *testing.T) {
+	dir := comparetest.Write(t, t.TempDir(), "first", comparetest.Native(6))
+	for _, name := range []string{"report.html", "summary.csv", "profile-1-llamacpp.json", "gate.json"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("made of the record"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := baseline.Store{Dir: filepath.Join(t.TempDir(), "store")}
+	if all, err := s.List(); err != nil || len(all) != 0 {
+		t.Errorf("a store that is not there: %v %v", all, err)
+	}
+	if _, err := s.Open("main"); !errors.Is(err, fs.ErrNotExist) || fault.Code(err) != int(fault.Usage) || !strings.Contains(err.Error(), "makes one") {
+		t.Errorf("none is there: %v", err)
+	}
+	saved, err := s.Save("main", opened(t, dir), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := s.Open("main")
+	if err != nil || !reflect.DeepEqual(got, saved) {
+		t.Errorf("%+v\n%+v %v", got, saved, err)
+	}
+	for _, name := range []string{"report.html", "summary.csv", "profile-1-llamacpp.json", "gate.json", "logs"} {
+		if _, err := os.Stat(filepath.Join(got.Dir, name)); err == nil {
+			t.Errorf("%s was copied", name)
+		}
+	}
+	figures := func(dir string) string {
+		text, err := json.Marshal(compare.Runs(opened(t, dir)).Cells)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	if figures(dir) != figures(got.Dir) {
+		t.Error("the copy gives other figures than the run")
+	}
+	if _, err := s.Open("mian"); err == nil || !strings.Contains(err.Error(), "there are: main") {
+		t.Errorf("a name that is not there: %v", err)
+	}
+}
+
+func TestABaselineTakesAnothersPlaceOnRequestAlone(t *testing.T) {
+	root := t.TempDir()
+	first, second := opened(t, comparetest.Write(t, root, "first", comparetest.Native(6))), opened(t, comparetest.Write(t, root, "second", comparetest.Browser(6)))
+	s := baseline.Store{Dir: filepath.Join(root, "store")}
+	a, err := s.Save("main", first, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Save("main", second, false); fault.Code(err) != int(fault.Usage) || !strings.Contains(err.Error(), "--replace") {
+		t.Errorf("%v", err)
+	}
+	if got, err := s.Open("main"); err != nil || got.SHA256 != a.SHA256 {
+		t.Errorf("what was there is gone: %v", err)
+	}
+	b, err := s.Save("main", second, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := s.Open("main"); err != nil || got.Run != "second" || got.SHA256 != b.SHA256 {
+		t.Errorf("%+v %v", got, err)
+	}
+	if again, err := s.Save("main", second, true); err != nil || again.SHA256 != b.SHA256 {
+		t.Errorf("the same again: %v", err)
+	}
+	if _, err := s.Save("other", first, false); err != nil {
+		t.Error(err)
+	}
+	all, err := s.List()
+	if err != nil || len(all) != 2 || all[0].Name != "main" || all[1].Name != "other" {
+		t.Errorf("%+v %v", all, err)
+	}
+	if err := s.Remove("main"); err != nil {
+		t.Error(err)
+	}
+	if err := s.Remove("main"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("removed twice: %v", err)
+	}
+	left, err := os.ReadDir(s.Dir)
+	if err != nil || len(left) != 2 {
+		t.Errorf("%v %v", left, err)
+	}
+}
+
+func TestADamagedBaselineIsTold(t *testing.T) {
+	root := t.TempDir()
+	run := opened(t, comparetest.Write(t, root, "first", comparetest.Native(6)))
+	s := baseline.Store{Dir: filepath.Join(root, "store")}
+	b, err := s.Save("main", run, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := filepath.Join(b.Dir, "samples.csv")
+	text, err := os.ReadFile(rows)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(rows, append(text, '\n'), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Open("main"); fault.Code(err) != int(fault.BadRecord) || !strings.Contains(err.Error(), "are not those that were saved") {
+		t.Errorf("%v", err)
+	}
+	if _, err := s.Save("main", run, true); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Open("main"); err != nil {
+		t.Errorf("saved anew: %v", err)
+	}
+	file := filepath.Join(s.Dir, "main.json")
+	good, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, bad := range []string{"", "{", `{"schema":"other/1"}`, strings.Replace(string(good), b.Folder, "../../etc", 1),
+		strings.Replace(string(good), `"main"`, `"other"`, 1), strings.Replace(string(good), b.SHA256, "12", 1)} {
+		if err := os.WriteFile(file, []byte(bad), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.Open("main"); fault.Code(err) != int(fault.BadRecord) {
+			t.Errorf("%q: %v", bad, err)
+		}
+	}
+	if err := s.Remove("main"); err != nil {
+		t.Errorf("a broken one can't be removed: %v", err)
+	}
+	for _, name := range []string{"", "a/b", "../x", ".hidden", "a b", "main.json", strings.Repeat("x", 101)} {
+		if _, err := s.Save(name, run, false); fault.Code(err) != int(fault.Usage) {
+			t.Errorf("%q is taken for a name: %v", name, err)
+		}
+	}
+}

@@ -1,0 +1,185 @@
+//go:build unix
+
+package run_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"llmparity/internal/engine"
+	"llmparity/internal/plan"
+	"llmparity/internal/record"
+	"llmparity/internal/run"
+)
+
+// killedRun is the folder of the run that this program carries out, in place of tests, until somebody kills it.
+const killedRun = "RUN_TEST_KILLED"
+
+func TestMain(m *testing.M) {
+	out := os.Getenv(killedRun)
+	if out == "" {
+		os.Exit(m.Run())
+	}
+	o := sweep()
+	o.Out = out
+	if _, err := os.Stat(filepath.Join(out, "latest")); err == nil {
+		o.Resume = filepath.Join(out, "latest")
+	}
+	if _, err := run.Do(context.Background(), o); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+// sweep is a run of two setups, with sources that are read and tokens that take a while.
+func sweep() run.Options {
+	p := plan.Plan{Name: "sweep", Model: "m", Engines: []string{"a"}, Prompts: []string{"p", "q", "r"}, MaxTokens: 4, Context: 16,
+		Warmup: plan.Warmup{Launches: 1, Tokens: 1}, Repetitions: 3, Timeout: plan.Duration(time.Minute), Isolation: plan.Shared, Seed: 3,
+		Order: plan.Shuffled}
+	p.ThreadCounts = []int{1, 2}
+	return run.Options{Plan: p, Parts: run.Parts{Engines: []engine.Engine{&slow{name: "a"}}, Model: engine.Model{
+		Model: record.Model{Name: "m", SHA256: "abc"}}}}
+}
+
+// slow is an engine that takes real time.
+type slow struct{ name string }
+
+func (e *slow) Name() string                              { return e.name }
+func (e *slow) Caps() engine.Caps                         { return engine.Caps{Isolation: record.OfLaunch} }
+func (e *slow) Check(context.Context, engine.Model) error { return nil }
+
+func (e *slow) Open(_ context.Context, p engine.Probe) (engine.Session, error) {
+	p.Attach(&rssSource{begin: time.Now(), rss: func(time.Duration) int64 { return 100 * record.MiB }})
+	return slowSession{}, nil
+}
+
+type slowSession struct{}
+
+func (slowSession) Load(context.Context, engine.Model) error { return nil }
+func (slowSession) Unload(context.Context) error             { return nil }
+func (slowSession) Close() error                             { return nil }
+
+func (slowSession) Generate(ctx context.Context, r engine.Request, token func(record.Token)) (record.Usage, error) {
+	u := record.Usage{PromptIDs: []int{1}, Sent: time.Now(), Finish: "length"}
+	for i := range r.MaxTokens {
+		select {
+		case <-ctx.Done():
+			return u, ctx.Err()
+		case <-time.After(3 * time.Millisecond):
+		}
+		token(record.Token{Index: i, ID: i, At: time.Now()})
+	}
+	return u, nil
+}
+
+// SIGKILL at any instant costs the attempt that goes on, and nothing else: what is resumed ends as what nobody disturbed.
+func TestKilledRunsAreGoneOnWith(t *testing.T) {
+	undisturbed, err := run.Do(t.Context(), withOut(sweep(), t.TempDir()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := counted(t, undisturbed)
+	if len(want) != 2*(3*3+1) {
+		t.Fatalf("%d attempts", len(want))
+	}
+	for i := range 5 {
+		t.Run(fmt.Sprint(i), func(t *testing.T) {
+			t.Parallel()
+			got := disturbed(t, 3)
+			for key := range want {
+				if _, there := got[key]; !there {
+					t.Errorf("%s is missing", key)
+				}
+			}
+			if len(got) != len(want) {
+				t.Errorf("%d attempts count, want %d", len(got), len(want))
+			}
+		})
+	}
+}
+
+// disturbed has a run killed so many times, goes on with it, and gives what it has in the end. What was safe once stays.
+func disturbed(t *testing.T, times int) (safe map[string]rows) {
+	t.Helper()
+	out := t.TempDir()
+	for kills := 0; ; kills++ {
+		after := time.Duration(-1)
+		if kills < times {
+			after = time.Duration(rand.IntN(1200)) * time.Millisecond
+		}
+		ended := killed(t, out, after)
+		if _, err := os.Stat(filepath.Join(out, "latest")); err != nil {
+			continue // before there was a folder
+		}
+		now := counted(t, filepath.Join(out, "latest"))
+		for key, was := range safe {
+			if is, there := now[key]; !there || is != was {
+				t.Errorf("%s had %+v when the run was killed after %s, and has %+v", key, was, after, is)
+			}
+		}
+		if safe = now; ended {
+			return safe
+		}
+	}
+}
+
+func withOut(o run.Options, out string) run.Options {
+	o.Out = out
+	return o
+}
+
+// killed carries the run out in a process of its own, which is killed after a while; ended tells that it was quicker.
+func killed(t *testing.T, out string, after time.Duration) (ended bool) {
+	t.Helper()
+	c := exec.CommandContext(t.Context(), os.Args[0])
+	c.Env = append(os.Environ(), killedRun+"="+out)
+	c.Stderr = os.Stderr
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if after >= 0 {
+		time.AfterFunc(after, func() { _ = c.Process.Kill() }) // it may have ended
+	}
+	err := c.Wait()
+	if after < 0 && err != nil {
+		t.Fatalf("the run that nobody killed: %v", err)
+	}
+	return err == nil
+}
+
+// rows is what of an attempt is in the record.
+type rows struct{ samples, totals, tokens, attempt int }
+
+// counted gives what a run has of each attempt that counts or warmed up, of which there may be one.
+func counted(t *testing.T, dir string) map[string]rows {
+	t.Helper()
+	r, err := record.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]rows{}
+	for _, a := range r.Attempts {
+		if a.Status != record.OK {
+			continue
+		}
+		key := fmt.Sprintf("cell %d, repetition %d", a.Cell, a.Repetition)
+		if _, twice := out[key]; twice {
+			t.Errorf("%s is there twice", key)
+		}
+		n := rows{samples: len(a.Samples), totals: len(a.Totals), attempt: a.ID}
+		for _, q := range a.Requests {
+			n.tokens += len(q.Tokens)
+		}
+		if want := 4; n.tokens < want {
+			t.Errorf("%s has %d tokens", key, n.tokens)
+		}
+		out[key] = n
+	}
+	return out
+}

@@ -1,0 +1,205 @@
+package run_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"llmparity/internal/engine"
+	"llmparity/internal/plan"
+	"llmparity/internal/record"
+	"llmparity/internal/run"
+	"llmparity/internal/traffic"
+)
+
+// busy is an engine that does several requests at once, a token in 10 ms each; those whose prompt says so fail.
+type busy struct {
+	scripted
+	slots int
+	mu    sync.Mutex
+	going int
+	most  int
+	asked []string
+	wrong *engine.Failure
+}
+
+func (e *busy) Caps() engine.Caps {
+	return engine.Caps{Isolation: record.OfLaunch, Requests: e.slots, TokenIDs: true, Exact: true, IgnoreEOS: true}
+}
+
+func (e *busy) Open(ctx context.Context, p engine.Probe) (engine.Session, error) {
+	s, err := e.scripted.Open(ctx, p)
+	return &busySession{s.(*scriptedSession), e}, err
+}
+
+type busySession struct {
+	*scriptedSession
+	of *busy
+}
+
+func (s *busySession) Generate(ctx context.Context, r engine.Request, token func(record.Token)) (record.Usage, error) {
+	e := s.of
+	e.mu.Lock()
+	if e.going == e.slots {
+		e.mu.Unlock()
+		return record.Usage{}, engine.ErrBusy
+	}
+	e.going++
+	e.most = max(e.most, e.going)
+	e.asked = append(e.asked, r.Prompt)
+	e.mu.Unlock()
+	defer func() {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		e.going--
+	}()
+	u := record.Usage{PromptIDs: make([]int, len(strings.Fields(r.Prompt))), Sent: time.Now(), Finish: "length", Text: " answer"}
+	for i := range r.MaxTokens {
+		select {
+		case <-ctx.Done():
+			return u, ctx.Err()
+		case <-time.After(10 * time.Millisecond):
+		}
+		token(record.Token{Index: i, ID: i, At: time.Now()})
+		if e.wrong != nil && i == 1 && strings.Contains(r.Prompt, "wrong") {
+			return u, e.wrong
+		}
+	}
+	return u, nil
+}
+
+// loaded is a plan of clients that ask an engine.
+func loaded(t *testing.T, e engine.Engine, clients, requests int) run.Options {
+	o := options(t, e)
+	o.Plan.Repetitions, o.Plan.Warmup.Launches = 1, 0
+	o.Plan.Concurrency, o.Plan.Traffic = []int{clients}, &plan.Traffic{Loop: record.ClosedLoop, Requests: requests}
+	return o
+}
+
+func TestTrafficIsDrivenAndEveryRequestRecorded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := &busy{scripted: scripted{name: "a"}, slots: 4}
+		r, err := do(t, t.Context(), loaded(t, e, 4, 12))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := r.Attempts[0].Measured()
+		clients := map[int]int{}
+		for _, q := range got {
+			clients[q.Client]++
+			if q.Due == 0 || q.SentNS-q.Due > int64(time.Millisecond) || len(q.Tokens) != 4 || q.Finish != "length" {
+				t.Errorf("request %d: %+v", q.ID, q)
+			}
+		}
+		if len(got) != 12 || e.most != 4 || len(clients) != 4 || clients[1] != 3 || r.Cells[0].Traffic == nil || r.Cells[0].Traffic.Concurrency != 4 {
+			t.Errorf("%d requests of the clients %v, %d at once; %+v", len(got), clients, e.most, r.Cells[0].Traffic)
+		}
+	})
+}
+
+// An engine with one place has requests one after another: what they wait is in the record, and no engine's.
+func TestRequestsQueueWhereAnEngineDoesOne(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := &busy{scripted: scripted{name: "a"}, slots: 1}
+		r, err := do(t, t.Context(), loaded(t, e, 3, 3))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, q := range r.Attempts[0].Measured() {
+			if waited := time.Duration(q.SentNS - q.Due).Round(time.Millisecond); waited != time.Duration(i)*40*time.Millisecond || q.Late > int64(time.Millisecond) {
+				t.Errorf("request %d waited %s", q.ID, waited)
+			}
+		}
+		if e.most != 1 {
+			t.Errorf("%d at once", e.most)
+		}
+	})
+}
+
+func TestARequestThatFailsLosesNoOther(t *testing.T) {
+	for class, c := range map[record.Class]struct {
+		status record.Status
+		warned int
+	}{record.Other: {record.OK, 1}, record.Crash: {record.Failed, 0}} {
+		synctest.Test(t, func(t *testing.T) {
+			e := &busy{scripted: scripted{name: "a"}, slots: 2, wrong: engine.Fail(class, "it went wrong")}
+			o := loaded(t, e, 2, 6)
+			o.Ask = func(_ record.Cell, q traffic.Request) engine.Request {
+				r := engine.Request{Prompt: "right", MaxTokens: 4}
+				if q.Index == 2 {
+					r.Prompt = "wrong"
+				}
+				return r
+			}
+			r, err := do(t, t.Context(), o)
+			a := r.Attempts[0]
+			if a.Status != c.status || (err == nil) != (c.status == record.OK) || warned(r, 0, "request-failed") != c.warned {
+				t.Errorf("%s: %v; %s %s, %v", class, err, a.Status, a.Class, a.Warnings)
+			}
+			failed := 0
+			for _, q := range a.Measured() {
+				if q.Finish == "failed" {
+					if failed++; len(q.Tokens) != 2 {
+						t.Errorf("of the failed one %d tokens are kept", len(q.Tokens))
+					}
+				}
+			}
+			if len(a.Measured()) != 6 || failed != 1 {
+				t.Errorf("%s: %d requests, %d of them failed", class, len(a.Measured()), failed)
+			}
+		})
+	}
+}
+
+func TestATurnGoesOnFromTheOneBefore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := &busy{scripted: scripted{name: "a"}, slots: 1}
+		o := loaded(t, e, 1, 3)
+		o.Plan.Traffic.Turns = 3
+		o.Ask = func(_ record.Cell, q traffic.Request) engine.Request {
+			return engine.Request{Prompt: q.Before + fmt.Sprint(" turn", q.Turn), MaxTokens: 4}
+		}
+		r, err := do(t, t.Context(), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := []string{" turn1", " turn1 answer turn2", " turn1 answer turn2 answer turn3"}
+		if got := e.asked[1:]; !slices.Equal(got, want) { // after what warmed up
+			t.Errorf("asked %q, want %q", got, want)
+		}
+		for i, q := range r.Attempts[0].Measured() {
+			if q.Turn != i+1 {
+				t.Errorf("request %d is turn %d", q.ID, q.Turn)
+			}
+		}
+	})
+}
+
+func TestALengthThatIsNotMetIsFlagged(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := &busy{scripted: scripted{name: "a"}, slots: 1}
+		o := options(t, e)
+		o.Plan.Prompts, o.Plan.InputLengths, o.Plan.Repetitions, o.Plan.Warmup.Launches = nil, []int{3, 5}, 1, 0
+		o.Plan.Context = 32
+		parts := o.Parts
+		o.Setups = func(_ context.Context, s plan.Setup) (run.Setup, func(), error) {
+			s.Shapes = slices.Clone(s.Shapes)
+			for i := range s.Shapes {
+				s.Shapes[i].Prompt = "one two three"
+			}
+			return run.Setup{Setup: s, Parts: parts}, nil, nil
+		}
+		r, err := do(t, t.Context(), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n, m := warned(r, 0, "input-length"), warned(r, 1, "input-length"); n != 0 || m != 1 || r.Cells[1].InputTokens != 5 {
+			t.Errorf("%d and %d warnings: %+v", n, m, r.Attempts[1].Warnings)
+		}
+	})
+}

@@ -483,3 +483,44 @@ func TestAFolderOfSomebodyElses(t *testing.T) {
 		}
 	})
 }
+
+func TestAnEngineIsWhatItLastSaid(t *testing.T) {
+	w := made(t, 1) // an index behind each attempt
+	cells := []Cell{{ID: 1, Engine: "a", Setup: 1}, {ID: 2, Engine: "a", Setup: 2}}
+	say := func(c Cell, ended bool, versions ...string) {
+		r := w.Attempt(c, Beginning{Repetition: 1})
+		for _, v := range versions {
+			r.Event(Event{Engine: &EngineInfo{Name: "a", Version: v}})
+		}
+		if ended {
+			r.End(OK, "", nil, Cost{})
+		}
+	}
+	for _, c := range cells {
+		w.Cell(c)
+	}
+	say(cells[0], true, "1", "2")
+	say(cells[1], true, "3")
+	say(cells[1], false, "4") // and is killed
+	if err := w.Close(Interrupted); err != nil {
+		t.Fatal(err)
+	}
+	s, err := Scan(w.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for setup, want := range map[int]string{1: "2", 2: "3"} {
+		if info, ok, err := s.Engine(setup, "a"); err != nil || !ok || info.Version != want {
+			t.Errorf("setup %d: %+v %v %v", setup, info, ok, err)
+		}
+	}
+	if _, ok, err := s.Engine(1, "b"); ok || err != nil {
+		t.Errorf("of an engine that never ran: %v %v", ok, err)
+	}
+	if c, err := s.Cell(2); err != nil || c != cells[1] {
+		t.Errorf("%+v %v", c, err)
+	}
+	if _, err := s.Cell(3); err == nil {
+		t.Error("a cell that there is not")
+	}
+}

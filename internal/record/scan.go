@@ -62,6 +62,7 @@ func newState(dir string) (*State, error) {
 func (s *State) empty() {
 	s.Status, s.Resumes, s.Attempts, s.Sources, s.LastNS = Interrupted, 0, 0, 0, 0
 	s.cells, s.begun, s.since = map[int]*cellState{}, map[int]Commit{}, indexLine{}
+	s.engines = map[ran]stretchOf{}
 }
 
 // scan reads the journal up to a byte: the indexes that it has, and what comes behind the last of them. One whose indexes can't be used is
@@ -106,7 +107,9 @@ func (s *State) line(e *entry, at int64, size int) error {
 	s.Attempts = max(s.Attempts, e.Attempt)
 	switch {
 	case e.Cell != nil:
-		s.announce(indexedCell{ID: e.Cell.ID, At: at, Size: size})
+		of := ran{e.Cell.Engine, e.Cell.Setup}
+		s.announce(e.Cell.ID, stretchOf{at, int64(size)}, of)
+		s.since.addCell(e.Cell.ID, stretchOf{at, int64(size)}, of)
 	case e.Begin != nil:
 		b := e.Begin
 		s.begun[e.Attempt] = Commit{Attempt: e.Attempt, Cell: b.Cell, Repetition: b.Repetition, Warmup: b.Warmup && b.Scoring == nil,
@@ -118,14 +121,23 @@ func (s *State) line(e *entry, at int64, size int) error {
 		}
 		c.Status, c.Class = e.End.Status, e.End.Class
 		s.commit(c)
+		s.since.Commits = append(s.since.Commits, s.since.row(c)...)
+	case e.Event != nil && e.Event.Engine != nil:
+		if c, ok := s.begun[e.Attempt]; ok {
+			c.engine = stretchOf{at, int64(size)}
+			s.begun[e.Attempt] = c
+		}
 	case e.Source != nil:
 		s.Sources = max(s.Sources, e.Source.ID)
 	case e.Prediction != nil:
 		s.predict(e.Prediction.Cell)
+		s.since.Predicted = append(s.since.Predicted, int64(e.Prediction.Cell))
 	case e.Risk != nil:
 		s.judge(e.Risk.Cell)
+		s.since.Judged = append(s.since.Judged, int64(e.Risk.Cell))
 	case e.Stop != nil:
 		s.stop(e.Stop.Cell)
+		s.since.Stopped = append(s.since.Stopped, int64(e.Stop.Cell))
 	case e.Resumed != nil:
 		s.Resumes++
 		s.Status = Interrupted
@@ -154,10 +166,8 @@ func (s *State) endsAgain(attempt int) error {
 // that while the writer writes.
 func (s *State) forWriting() *State {
 	w := *s
-	w.cells, w.begun = nil, maps.Clone(s.begun)
-	i := &w.since
-	i.Cells, i.Commits = slices.Clone(i.Cells), slices.Clone(i.Commits)
-	i.Predicted, i.Judged, i.Stopped = slices.Clone(i.Predicted), slices.Clone(i.Judged), slices.Clone(i.Stopped)
+	w.cells, w.engines, w.begun = nil, nil, maps.Clone(s.begun)
+	w.since = s.since.clone()
 	return &w
 }
 
@@ -173,32 +183,30 @@ func (s *State) cell(id int) *cellState {
 	return c
 }
 
-func (s *State) announce(i indexedCell) {
-	c := s.cell(i.ID)
-	c.at, c.size = i.At, i.Size
-	s.since.Cells = append(s.since.Cells, i)
+func (s *State) announce(id int, at stretchOf, of ran) {
+	c := s.cell(id)
+	c.at, c.of = at, of
 }
 
 func (s *State) commit(c Commit) {
 	delete(s.begun, c.Attempt)
 	of := s.cell(c.Cell)
 	of.commits = append(of.commits, c)
-	s.since.Commits = append(s.since.Commits, c)
+	if c.engine.size > 0 && s.cells != nil {
+		s.engines[of.of] = c.engine
+	}
 }
 
 func (s *State) predict(cell int) {
 	s.cell(cell).predicted = true
-	s.since.Predicted = append(s.since.Predicted, cell)
 }
 
 func (s *State) judge(cell int) {
 	s.cell(cell).judged = true
-	s.since.Judged = append(s.since.Judged, cell)
 }
 
 func (s *State) stop(cell int) {
 	s.cell(cell).stopped = true
-	s.since.Stopped = append(s.since.Stopped, cell)
 }
 
 // block is how much of a file is read at once to look at its end.

@@ -45,7 +45,7 @@ func draw(t testing.TB, steps []byte, text string) []byte {
 		switch step % 11 {
 		case 0:
 			cells++
-			d.put(t, entry{Cell: &Cell{ID: cells, Prompt: text, Engine: text}})
+			d.put(t, entry{Cell: &Cell{ID: cells, Prompt: text, Engine: text, Setup: n % 3}})
 		case 1:
 			attempts++
 			d.put(t, entry{Attempt: attempts, Begin: &beginEntry{Cell: n % (cells + 1), Repetition: n, Warmup: n%2 == 0}})
@@ -63,7 +63,8 @@ func draw(t testing.TB, steps []byte, text string) []byte {
 		case 5:
 			d.put(t, entry{Attempt: attempts, Source: &sourceLine{ID: n, Source: Source{Role: text}}})
 		case 6:
-			d.put(t, entry{Attempt: attempts, Warning: &Warning{Code: "a", Text: text}})
+			d.put(t, []entry{{Attempt: attempts, Warning: &Warning{Code: "a", Text: text}},
+				{Attempt: n, Event: &Event{Engine: &EngineInfo{Name: text}}}}[n%2])
 		case 7:
 			d.put(t, []entry{{Prediction: &Prediction{Cell: n}}, {Risk: &Risk{Cell: n}}, {Stop: &Stop{Cell: n}}}[n%3])
 		case 8:

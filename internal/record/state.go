@@ -23,26 +23,37 @@ type State struct {
 	Attempts, Sources int
 	LastNS            int64 // the latest time in it
 
-	cells map[int]*cellState
-	begun map[int]Commit // what has no end, by attempt
-	since indexLine      // what came behind the last index, which is at since.At
+	cells   map[int]*cellState
+	engines map[ran]stretchOf // where each said last what it is
+	begun   map[int]Commit    // what has no end, by attempt
+	since   indexLine         // what came behind the last index, which is at since.At
 }
 
 // Commit is an attempt whose end is in the journal: its rows are safe, whatever happens.
 type Commit struct {
-	Attempt    int    `json:"attempt"`
-	Cell       int    `json:"cell"`
-	Repetition int    `json:"repetition,omitempty"` // 0 for a warm-up launch
-	Warmup     bool   `json:"warmup,omitempty"`
-	Scoring    bool   `json:"scoring,omitempty"`
-	OpenedBy   int    `json:"opened_by,omitempty"`
-	Status     Status `json:"status,omitempty"` // Interrupted: it was cancelled; empty: it has no end
-	Class      Class  `json:"class,omitempty"`
+	Attempt    int
+	Cell       int
+	Repetition int // 0 for a warm-up launch
+	Warmup     bool
+	Scoring    bool
+	OpenedBy   int
+	Status     Status // Interrupted: it was cancelled; empty: it has no end
+	Class      Class
+	engine     stretchOf // of the journal: the line in which the engine said what it is; empty: it didn't
+}
+
+// stretchOf is a part of a file.
+type stretchOf struct{ first, size int64 }
+
+// ran is an engine as a setup has it.
+type ran struct {
+	engine string
+	setup  int
 }
 
 type cellState struct {
-	at        int64 // of its line in the journal
-	size      int   // 0: it was not announced
+	at        stretchOf // of the journal: its line; empty: it was not announced
+	of        ran
 	predicted bool
 	judged    bool
 	stopped   bool
@@ -53,7 +64,7 @@ type cellState struct {
 func (s *State) Cells() iter.Seq[int] {
 	return func(yield func(int) bool) {
 		for _, id := range slices.Sorted(maps.Keys(s.cells)) {
-			if s.cells[id].size > 0 && !yield(id) {
+			if s.cells[id].at.size > 0 && !yield(id) {
 				return
 			}
 		}
@@ -61,7 +72,7 @@ func (s *State) Cells() iter.Seq[int] {
 }
 
 // Announced tells whether a cell is in the journal.
-func (s *State) Announced(cell int) bool { return s.cells[cell] != nil && s.cells[cell].size > 0 }
+func (s *State) Announced(cell int) bool { return s.cells[cell] != nil && s.cells[cell].at.size > 0 }
 
 // Predicted tells whether it was said what the cell's memory will be, and Judged whether that fits.
 func (s *State) Predicted(cell int) bool { return s.cells[cell] != nil && s.cells[cell].predicted }
@@ -74,31 +85,54 @@ func (s *State) Stopped(cell int) bool { return s.cells[cell] != nil && s.cells[
 
 // Cell reads a cell as it was announced.
 func (s *State) Cell(id int) (Cell, error) {
-	c := s.cells[id]
-	if c == nil || c.size == 0 {
+	if !s.Announced(id) {
 		return Cell{}, fault.New(fault.BadRecord, "", "%s: cell %d was never announced", s.Dir, id)
 	}
+	e, err := s.read(s.cells[id].at)
+	if err == nil && (e.Cell == nil || e.Cell.ID != id) {
+		err = fault.New(fault.BadRecord, "", "%s: what is at byte %d is not cell %d's line", filepath.Join(s.Dir, journalFile), s.cells[id].at.first, id)
+	}
+	if err != nil {
+		return Cell{}, err
+	}
+	return *e.Cell, nil
+}
+
+// Engine reads what an engine last said of itself in an attempt of a setup's that is committed; false where it said nothing.
+func (s *State) Engine(setup int, engine string) (EngineInfo, bool, error) {
+	at, ok := s.engines[ran{engine, setup}]
+	if !ok {
+		return EngineInfo{}, false, nil
+	}
+	e, err := s.read(at)
+	if err == nil && (e.Event == nil || e.Event.Engine == nil) {
+		err = fault.New(fault.BadRecord, "", "%s: at byte %d no engine tells what it is", filepath.Join(s.Dir, journalFile), at.first)
+	}
+	if err != nil {
+		return EngineInfo{}, false, err
+	}
+	return *e.Event.Engine, true, nil
+}
+
+// read reads a line of the journal.
+func (s *State) read(l stretchOf) (e entry, err error) {
 	path := filepath.Join(s.Dir, journalFile)
 	f, err := os.Open(path)
 	if err != nil {
-		return Cell{}, notARun(err, s.Dir)
+		return e, notARun(err, s.Dir)
 	}
 	defer f.Close()
-	if info, err := f.Stat(); err != nil || c.at < 0 || c.size < 0 || int64(c.size) > info.Size() {
-		return Cell{}, fault.New(fault.BadRecord, "", "%s: an index has cell %d where there is no line", path, id)
+	if info, err := f.Stat(); err != nil || l.size > info.Size() {
+		return e, fault.New(fault.BadRecord, "", "%s: an index speaks of byte %d, where there is no line", path, l.first)
 	}
-	line := make([]byte, c.size)
-	if _, err := f.ReadAt(line, c.at); err != nil {
-		return Cell{}, notARun(err, s.Dir)
+	line := make([]byte, l.size)
+	if _, err := f.ReadAt(line, l.first); err != nil {
+		return e, notARun(err, s.Dir)
 	}
-	var e entry
 	if err := json.Unmarshal(line, &e); err != nil {
-		return Cell{}, fault.Wrap(fault.BadRecord, err, "", "%s at byte %d", path, c.at)
+		return e, fault.Wrap(fault.BadRecord, err, "", "%s at byte %d", path, l.first)
 	}
-	if e.Cell == nil || e.Cell.ID != id {
-		return Cell{}, fault.New(fault.BadRecord, "", "%s at byte %d: not cell %d's line", path, c.at, id)
-	}
-	return *e.Cell, nil
+	return e, nil
 }
 
 // Commits gives what is committed of a cell, in the order in which it was begun: warm-up launches, repetitions, and what was tried again.

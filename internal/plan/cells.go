@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -43,8 +44,8 @@ func (c *Cells) read(r *reader, n ast.Node, path string) error {
 		if _, twice := (*c)[name]; twice {
 			return wrong(e.key, at, "it is said twice")
 		}
+		r.places.put(join(path, name), line(e.key), path, at)
 		at = join(path, name)
-		r.lines[at] = line(e.key)
 		var values []string
 		if err := r.value(e.value, reflect.ValueOf(&values).Elem(), at); err != nil {
 			return err
@@ -222,6 +223,9 @@ func (m *matrix) named(a axis, name, text string, include bool) (value, error) {
 		return v, fmt.Errorf("%q stands where a whole number is wanted", text)
 	}
 	if name == "prompt" {
+		if len(m.plan.Prompts)+len(m.plan.Sources) == 0 {
+			return v, errors.New("there are no prompts but those of input_lengths; name an input_length")
+		}
 		if n < 1 || n > len(m.plan.Prompts)+len(m.plan.Sources) {
 			return v, fmt.Errorf("%d, there are prompts 1 to %d", n, len(m.plan.Prompts)+len(m.plan.Sources))
 		}

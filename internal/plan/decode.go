@@ -33,9 +33,37 @@ const aside = "x-"
 // error has its line and its field, and that an alias costs what it repeats.
 type reader struct {
 	anchors  map[string]ast.Node
-	within   int            // aliases that are being followed
-	repeated int            // values that they led to
-	lines    map[string]int // where fields and entries of lists are
+	within   int // aliases that are being followed
+	repeated int // values that they led to
+	places   places
+}
+
+// places tell of fields and entries of lists, by their names here, where they are and how they were written.
+type places map[string]place
+
+type place struct {
+	line int
+	name string
+}
+
+// find gives the line of what an error begins with, or of the nearest that holds it, and the error with the name as it was written.
+func (p places) find(err string) (int, string) {
+	path, _, _ := strings.Cut(err, ":")
+	for ; path != ""; path = path[:max(strings.LastIndexAny(path, ".["), 0)] {
+		if at, ok := p[path]; ok {
+			return at.line, at.name + err[len(path):]
+		}
+	}
+	return 0, err
+}
+
+// put notes a place below another.
+func (p places) put(path string, line int, within, written string) {
+	name := written
+	if at, ok := p[within]; ok {
+		name = at.name + strings.TrimPrefix(written, within)
+	}
+	p[path] = place{line, name}
 }
 
 // node is what reads itself.
@@ -44,7 +72,7 @@ type node interface {
 }
 
 // decode reads a document. It survives the parser, which panics on some documents that nobody writes by hand.
-func decode(text []byte, into any) (lines map[string]int, err error) {
+func decode(text []byte, into any) (_ places, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = errors.New("this YAML can't be read: write plain lists and values, without tags")
@@ -54,9 +82,14 @@ func decode(text []byte, into any) (lines map[string]int, err error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &reader{anchors: map[string]ast.Node{}, lines: map[string]int{}}
+	r := &reader{anchors: map[string]ast.Node{}, places: places{}}
 	ast.Walk(r, body)
-	return r.lines, r.value(body, reflect.ValueOf(into).Elem(), "")
+	err = r.value(body, reflect.ValueOf(into).Elem(), "")
+	var at *yaml.SyntaxError
+	if errors.As(err, &at) {
+		_, at.Message = r.places.find(at.Message)
+	}
+	return r.places, err
 }
 
 // tree is the document's one body.
@@ -233,7 +266,11 @@ func (r *reader) list(n ast.Node, into reflect.Value, path string) error {
 	made := reflect.MakeSlice(into.Type(), len(entries), len(entries))
 	for i, e := range entries {
 		at := fmt.Sprintf("%s[%d]", path, i)
-		r.lines[at] = line(e)
+		if written := at; len(entries) == 1 && e == n {
+			r.places.put(at, line(e), path, path)
+		} else {
+			r.places.put(at, line(e), path, written)
+		}
 		if err := r.value(e, made.Index(i), at); err != nil {
 			return err
 		}
@@ -280,6 +317,12 @@ func simple(n ast.Node, into reflect.Value, path string) error {
 		}
 		into.SetInt(int64(v))
 	case reflect.Uint64:
+		if x, ok := n.(*ast.IntegerNode); ok {
+			if v, ok := x.Value.(uint64); ok {
+				into.SetUint(v)
+				return nil
+			}
+		}
 		v, ok := whole(n)
 		if !ok || v < 0 {
 			return mistyped(n, path, "a whole number, 0 or more,")
@@ -381,7 +424,7 @@ func (r *reader) entries(n ast.Node, path string) ([]entry, error) {
 		own = append(own, entry{name, v.Key, v.Value})
 	}
 	for _, m := range merged {
-		if !slices.ContainsFunc(own, func(e entry) bool { return e.name == m.name }) {
+		if !slices.ContainsFunc(own, func(e entry) bool { return axisOf(e.name) == axisOf(m.name) }) {
 			own = append(own, m)
 		}
 	}
@@ -434,13 +477,14 @@ func (r *reader) group(n ast.Node, into reflect.Value, path string) error {
 		if !ok {
 			return wrong(e.key, at, "unknown field%s", meant(name, fields))
 		}
-		axis := listOf(canonical(name))
+		axis := axisOf(name)
 		if before, twice := said[axis]; twice {
 			return wrong(e.key, at, "%s says it too; leave one out", before)
 		}
 		said[axis] = name
+		written := at
 		at = join(path, nameOf(into.Type(), index))
-		r.lines[at] = line(e.key)
+		r.places.put(at, line(e.key), path, written)
 		if err := r.value(e.value, into.FieldByIndex(index), at); err != nil {
 			return err
 		}

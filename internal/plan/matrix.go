@@ -130,12 +130,13 @@ func (m *matrix) length(tokens int) int {
 // gather makes a group of each model.
 func (m *matrix) gather() error {
 	p := m.plan
+	plans, single := m.lists(p.Axes), m.single()
+	plans[ofEngine] = names(p.Engines)
 	if len(p.Models) == 0 {
-		g := m.group(Group{Model: p.Model})
-		m.groups = append(m.groups, g)
+		m.groups = append(m.groups, m.group(Group{Model: p.Model}, &plans, &single))
 	}
 	for _, of := range p.Models {
-		m.groups = append(m.groups, m.group(of))
+		m.groups = append(m.groups, m.group(of, &plans, &single))
 	}
 	for i, g := range m.groups {
 		if err := m.engines(i, g); err != nil {
@@ -145,81 +146,76 @@ func (m *matrix) gather() error {
 	return nil
 }
 
-// group is a model with the plan's axes where it has none of its own.
-func (m *matrix) group(of Group) *group {
+// lists are an axis' values by what a group or the plan says of it; nil: neither has a list.
+func (m *matrix) lists(x Axes) (out [axisCount][]value) {
+	for a, list := range map[axis][]int{ofContext: x.Contexts, ofThreads: x.ThreadCounts, ofBatch: x.BatchSizes, ofConcurrency: x.Concurrency,
+		ofOutput: x.OutputLengths} {
+		for _, n := range list {
+			out[a] = append(out[a], value{strconv.Itoa(n), n})
+		}
+	}
+	for a, list := range map[axis][]string{ofDType: x.DTypes, ofKVDType: x.KVDTypes, ofVersion: x.WebLLMVersions, ofStart: x.Starts} {
+		out[a] = names(list)
+	}
+	for _, n := range x.InputLengths {
+		out[ofPrompt] = append(out[ofPrompt], value{strconv.Itoa(n), m.length(n)})
+	}
+	return out
+}
+
+func names(list []string) []value {
+	var out []value
+	for _, text := range list {
+		out = append(out, value{text: text})
+	}
+	return out
+}
+
+// single are the plan's values where there is no list.
+func (m *matrix) single() (out [axisCount][]value) {
 	p := m.plan
-	g := &group{model: of.Model, deployment: p.Deployment.with(of.Deployment)}
-	put := func(a axis, values []value, listed bool) {
-		g.values[a], g.base[a] = values, len(values)
-		m.listed[a] = m.listed[a] || listed
+	for a, n := range map[axis]int{ofContext: p.Context, ofThreads: p.Threads, ofBatch: 0, ofConcurrency: 0, ofOutput: p.MaxTokens} {
+		out[a] = []value{{strconv.Itoa(n), n}}
 	}
-	ints := func(a axis, own, plans []int, one int) {
-		list := own
-		if len(list) == 0 {
-			list = plans
-		}
-		put(a, numbers(list, one), len(list) > 0)
+	for a, text := range map[axis]string{ofDType: p.DType, ofKVDType: p.KVDType, ofVersion: p.WebLLMVersion, ofStart: p.Start} {
+		out[a] = []value{{text: text}}
 	}
-	texts := func(a axis, own, plans []string, one string) {
-		list := own
-		if len(list) == 0 {
-			list = plans
+	for i := range m.asked {
+		if m.asked[i].tokens == 0 {
+			out[ofPrompt] = append(out[ofPrompt], value{"", i})
 		}
-		listed := len(list) > 0
-		if !listed {
-			list = []string{one}
-		}
-		values := make([]value, len(list))
-		for i, text := range list {
-			values[i] = value{text: text}
-		}
-		put(a, values, listed)
 	}
-	ints(ofContext, of.Contexts, p.Contexts, p.Context)
-	texts(ofDType, of.DTypes, p.DTypes, p.DType)
-	texts(ofKVDType, of.KVDTypes, p.KVDTypes, p.KVDType)
-	texts(ofVersion, of.WebLLMVersions, p.WebLLMVersions, p.WebLLMVersion)
-	ints(ofThreads, of.ThreadCounts, p.ThreadCounts, p.Threads)
-	texts(ofStart, of.Starts, p.Starts, p.Start)
-	ints(ofBatch, of.BatchSizes, p.BatchSizes, 0)
-	ints(ofConcurrency, of.Concurrency, p.Concurrency, 0)
-	if several := func(v value) bool { return v.n > 1 }; m.listed[ofBatch] && m.listed[ofConcurrency] { // one of the two says only 1
+	return out
+}
+
+// group is a model with the plan's axes where it has none of its own.
+func (m *matrix) group(of Group, plans, single *[axisCount][]value) *group {
+	g := &group{model: of.Model, deployment: m.plan.Deployment.with(of.Deployment)}
+	own := m.lists(of.Axes)
+	own[ofEngine] = names(of.Engines)
+	for a := range axisCount {
+		switch {
+		case len(own[a]) > 0:
+			g.values[a], m.listed[a] = own[a], true
+		case len(plans[a]) > 0:
+			g.values[a], m.listed[a] = plans[a], true
+		default:
+			g.values[a] = single[a]
+		}
+	}
+	several := func(v value) bool { return v.n > 1 }
+	if g.values[ofBatch][0].n > 0 && g.values[ofConcurrency][0].n > 0 { // one of the two says only 1
 		idle := ofConcurrency
 		if slices.ContainsFunc(g.values[ofConcurrency], several) {
 			idle = ofBatch
 		}
-		put(idle, numbers(nil, 0), false)
+		g.values[idle] = single[idle]
 	}
-	ints(ofOutput, of.OutputLengths, p.OutputLengths, p.MaxTokens)
-	texts(ofEngine, of.Engines, p.Engines, "")
-	m.listed[ofEngine] = true
-
-	own := of.InputLengths
-	if len(own) == 0 {
-		own = p.InputLengths
+	m.listed[ofEngine], m.listed[ofPrompt] = true, true
+	for a := range axisCount {
+		g.base[a] = len(g.values[a])
 	}
-	var prompts []value
-	for _, n := range own {
-		prompts = append(prompts, value{strconv.Itoa(n), m.length(n)})
-	}
-	for i := range m.asked {
-		if len(own) == 0 && m.asked[i].tokens == 0 {
-			prompts = append(prompts, value{"", i})
-		}
-	}
-	put(ofPrompt, prompts, true)
 	return g
-}
-
-func numbers(list []int, one int) []value {
-	if len(list) == 0 {
-		list = []int{one}
-	}
-	values := make([]value, len(list))
-	for i, n := range list {
-		values[i] = value{strconv.Itoa(n), n}
-	}
-	return values
 }
 
 // concerns tells whether an axis says something to an engine. One that it says nothing to is not asked the same again for each of its

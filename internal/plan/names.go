@@ -43,3 +43,6 @@ func canonical(name string) string {
 	}
 	return name
 }
+
+// axisOf is the same for all names of an axis.
+func axisOf(name string) string { return listOf(canonical(name)) }

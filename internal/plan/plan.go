@@ -4,6 +4,7 @@
 package plan
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"math"
@@ -106,19 +107,23 @@ func (d Duration) MarshalYAML() ([]byte, error) { return []byte(time.Duration(d)
 // Parse reads a plan. file names it in errors, which carry the line, and gives it a name where it has none.
 func Parse(text []byte, file string) (Plan, error) {
 	d := document{Plan: Plan{Context: Unsaid, Warmup: Warmup{Launches: 1, Tokens: 8}, Repetitions: 6, Timeout: Duration(3 * time.Minute)}}
-	lines, err := decode(text, &d)
+	at, err := decode(text, &d)
 	if err != nil {
 		return Plan{}, yamlFault(err, file)
 	}
 	p := d.plan()
-	if _, said := lines["name"]; !said {
+	if _, said := at["name"]; !said {
 		p.Name = fileName(file)
 	}
-	if _, said := lines["engines"]; !said && slices.ContainsFunc(p.Models, func(g Group) bool { return len(g.Engines) == 0 }) {
+	if _, said := at["engines"]; !said && (len(p.Models) == 0 || slices.ContainsFunc(p.Models, func(g Group) bool { return len(g.Engines) == 0 })) {
 		p.Engines = []string{webllm, llamacpp}
 	}
 	if err := p.Validate(); err != nil {
-		return Plan{}, fault.Wrap(fault.Usage, err, "", "%s", file+place(lines, err))
+		line, what := at.find(err.Error())
+		if line > 0 {
+			file += fmt.Sprintf(" line %d", line)
+		}
+		return Plan{}, fault.New(fault.Usage, "", "%s: %s", file, what)
 	}
 	return p, nil
 }
@@ -158,18 +163,6 @@ func fileName(file string) string {
 	return name
 }
 
-// place is the line of the field that an error of Validate begins with, or of the nearest that holds it; empty where there is none.
-func place(lines map[string]int, err error) string {
-	path, _, _ := strings.Cut(err.Error(), ":")
-	for path != "" {
-		if n := lines[path]; n > 0 {
-			return fmt.Sprintf(" line %d", n)
-		}
-		path = path[:max(strings.LastIndexAny(path, ".["), 0)]
-	}
-	return ""
-}
-
 // yamlFault makes one line of the parser's answer, which draws the source beneath it.
 func yamlFault(err error, file string) error {
 	var at yaml.Error
@@ -188,7 +181,7 @@ func (p Plan) YAML() ([]byte, error) {
 		comments["$.context"] = []*yaml.Comment{yaml.LineComment(" " + p.ContextNote)}
 	}
 	if len(p.Sources) == 0 {
-		return yaml.MarshalWithOptions(p, yaml.WithComment(comments))
+		return marshal(p, comments)
 	}
 	asked := make([]any, 0, len(p.Prompts)+len(p.Sources))
 	for _, text := range p.Prompts {
@@ -198,10 +191,16 @@ func (p Plan) YAML() ([]byte, error) {
 		asked = append(asked, s)
 	}
 	p.Prompts = nil
-	rest, err := yaml.MarshalWithOptions(p, yaml.WithComment(comments))
+	rest, err := marshal(p, comments)
 	if err != nil {
 		return nil, err
 	}
 	prompts, err := yaml.Marshal(yaml.MapSlice{{Key: "prompts", Value: asked}})
 	return append(rest, prompts...), err
+}
+
+// marshal leaves out a context that nobody has said: 0 says something.
+func marshal(p Plan, comments yaml.CommentMap) ([]byte, error) {
+	text, err := yaml.MarshalWithOptions(p, yaml.WithComment(comments))
+	return bytes.Replace(text, fmt.Appendf(nil, "\ncontext: %d\n", Unsaid), []byte("\n"), 1), err
 }

@@ -54,7 +54,8 @@ func planSchema() schematest.Options {
 	fields := map[string]string{
 		"Plan.name": `{"type": "string", "pattern": "^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$"}`, "Plan.engines": list(text), "Plan.model": list(text),
 		"Plan.prompts": prompts, "Plan.max_tokens": lengths, "Plan.temperature": `{"const": 0}`, "Plan.context": list(context), "Plan.threads": list(numbers(0, tokens)),
-		"Plan.repetitions": numbers(1, 100_000), "Warmup.launches": numbers(0, tokens), "Warmup.tokens": numbers(1, tokens),
+		"Plan.models":  `{"anyOf": [` + text + `, ` + schematest.Own + `]}`,
+		"Plan.include": `{"anyOf": [{"$ref": "#/$defs/cells"}, ` + schematest.Own + `]}`, "Plan.exclude": `{"anyOf": [{"$ref": "#/$defs/cells"}, ` + schematest.Own + `]}`, "Plan.repetitions": numbers(1, 100_000), "Warmup.launches": numbers(0, tokens), "Warmup.tokens": numbers(1, tokens),
 		"Plan.isolation": oneOf("launch", "reused", "shared", ""), "Plan.cache": oneOf("off", "on", ""), "Plan.order": oneOf("interleaved", "shuffled", "grouped", ""),
 		"Plan.thread": oneOf("page", "worker", ""), "Plan.adapter": oneOf("auto", "gpu", "swiftshader", ""), "Plan.kernels": oneOf("auto", "software", "gpu", ""),
 		"Plan.sort": oneOf("partial", "full", ""), "Plan.dtype": list(dtype), "Plan.kv_cache_dtype": list(kv), "Plan.start": start, "Plan.webllm_version": list(text),
@@ -90,9 +91,9 @@ func planSchema() schematest.Options {
 		others[of+"max_model_len"] = other("context", `{"anyOf": [{"type": "null"}, `+list(context)+`]}`)
 	}
 	return schematest.Options{ID: "llmparity.plan/1", Title: "a plan, which run carries out", Written: &schematest.Written{Tag: "yaml", Fields: fields, Other: others,
-		Defs: map[string]string{"prompt": prompt(), "values": list(`{"type": ["string", "integer"]}`), "limit": limitSchema(), "change": changeSchema()},
+		Defs: map[string]string{"prompt": prompt(), "values": list(`{"type": ["string", "integer"]}`), "limit": limitSchema(), "cells": cellsSchema(), "change": changeSchema()},
 		Types: map[reflect.Type]string{
-			reflect.TypeFor[plan.Duration](): duration, reflect.TypeFor[plan.Percent](): percent, reflect.TypeFor[plan.Cells](): cellsSchema(),
+			reflect.TypeFor[plan.Duration](): duration, reflect.TypeFor[plan.Percent](): percent, reflect.TypeFor[plan.Cells](): `{"$ref": "#/$defs/cells"}`,
 			reflect.TypeFor[plan.Gate](): gateSchema(), reflect.TypeFor[plan.Group](): groupSchema,
 			reflect.TypeFor[plan.UntilCI](): `{"oneOf": [` + percent + `, ` + schematest.Own + `]}`,
 		},

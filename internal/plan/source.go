@@ -73,8 +73,7 @@ func (p *prompts) read(r *reader, n ast.Node, path string) error {
 	case *ast.SequenceNode:
 		entries = x.Values
 	}
-	var at []int // lines, of texts and then of sources: they are numbered so
-	var after []int
+	var at, after []place // of texts, and of sources, which come after them here
 	for i, e := range entries {
 		here := fmt.Sprintf("%s[%d]", path, i)
 		value, done, err := r.follow(e, here)
@@ -89,28 +88,28 @@ func (p *prompts) read(r *reader, n ast.Node, path string) error {
 				return err
 			}
 			if g.Text == nil {
-				p.sources, after = append(p.sources, g.Source), append(after, line(e))
+				p.sources, after = append(p.sources, g.Source), append(after, place{line(e), here})
 				continue
 			}
 			if !reflect.DeepEqual(g.Source, Source{}) {
 				return wrong(e, here, "text says what is asked; leave out the others, or make another entry of them")
 			}
-			p.texts, at = append(p.texts, *g.Text), append(at, line(e))
+			p.texts, at = append(p.texts, *g.Text), append(at, place{line(e), here})
 		default:
 			var text string
 			if err := r.value(e, reflect.ValueOf(&text).Elem(), here); err != nil {
 				return err
 			}
-			p.texts, at = append(p.texts, text), append(at, line(e))
+			p.texts, at = append(p.texts, text), append(at, place{line(e), here})
 		}
 	}
-	for known := range r.lines { // entries' own numbers
+	for known := range r.places { // entries' own numbers
 		if strings.HasPrefix(known, path+"[") {
-			delete(r.lines, known)
+			delete(r.places, known)
 		}
 	}
 	for i, l := range append(at, after...) {
-		r.lines[fmt.Sprintf("%s[%d]", path, i)] = l
+		r.places.put(fmt.Sprintf("%s[%d]", path, i), l.line, path, l.name)
 	}
 	return nil
 }

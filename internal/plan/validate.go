@@ -82,13 +82,17 @@ func (p Plan) validateModels() error {
 		path string
 		list []string
 	}{{"engines", p.Engines}}
+	seen := map[string]bool{}
 	for i, g := range p.Models {
 		at := fmt.Sprintf("models[%d]", i)
 		if g.Model == "" {
 			return fmt.Errorf("%s.model: none is named; `tiny` needs no file", at)
 		}
-		if slices.ContainsFunc(p.Models[:i], func(o Group) bool { return o.plain() && g.plain() && o.Model == g.Model }) {
-			return fmt.Errorf("%s: %s is named twice", at, g.Model)
+		if g.plain() {
+			if seen[g.Model] {
+				return fmt.Errorf("%s: %s is named twice", at, g.Model)
+			}
+			seen[g.Model] = true
 		}
 		if len(g.Engines) == 0 && len(p.Engines) == 0 {
 			return errors.New("engines: none is named")

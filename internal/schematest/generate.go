@@ -40,7 +40,7 @@ type Options struct {
 type Written struct {
 	Tag    string                  // of fields' names, in place of json
 	Types  map[reflect.Type]string // schemas of types that read themselves, with Own where their fields stand
-	Fields map[string]string       // and of fields, as Type.name; their descriptions stay
+	Fields map[string]string       // and of fields, as Type.name, likewise; their descriptions stay
 	Other  map[string]string       // fields, as Type.name, that the Go type hasn't: other names of its own, and what nobody reads
 	More   map[reflect.Type]string // members of a struct's schema
 	Defs   map[string]string       // what those refer to, as #/$defs/name
@@ -157,7 +157,7 @@ func (g *generator) sorted() object {
 
 func (g *generator) schema(t reflect.Type) (object, error) {
 	if g.o.Written != nil && g.o.Written.Types[t] != "" {
-		return g.written(t, g.o.Written.Types[t])
+		return g.written(t, g.o.Written.Types[t], g.reference)
 	}
 	if t == reflect.TypeFor[time.Time]() {
 		return object{{"type", "string"}, {"format", "date-time"}}, nil
@@ -191,13 +191,13 @@ func (g *generator) schema(t reflect.Type) (object, error) {
 	return nil, fmt.Errorf("no schema for %s", t)
 }
 
-// Own stands in a type's schema for the one of its fields.
+// Own stands in a schema for the one that a type would have by itself.
 const Own = `{"own": true}`
 
-// written is the schema of a type that reads itself.
-func (g *generator) written(t reflect.Type, text string) (object, error) {
+// written is a schema that was written down, with the type's own one in it.
+func (g *generator) written(t reflect.Type, text string, schema func(reflect.Type) (object, error)) (object, error) {
 	if strings.Contains(text, Own) {
-		own, err := g.reference(t)
+		own, err := schema(t)
 		if err != nil {
 			return nil, err
 		}
@@ -395,7 +395,7 @@ func (g *generator) fields(t reflect.Type, properties *object, required, pointer
 func (g *generator) field(path string, t reflect.Type) (object, error) {
 	if g.o.Written != nil && g.o.Written.Fields[path] != "" {
 		g.used = append(g.used, path)
-		return raw(g.o.Written.Fields[path])
+		return g.written(t, g.o.Written.Fields[path], g.schema)
 	}
 	return g.schema(t)
 }

@@ -16,10 +16,6 @@ const (
 	Grouped     = "grouped"     // a cell's repetitions, one after another
 )
 
-// CacheOn is the policy of a plan that lets engines keep what they computed of a prompt for the next one that begins alike; record.CacheOff
-// is the other.
-const CacheOn = "on"
-
 // Percent is written as in 5%.
 type Percent float64
 

@@ -41,9 +41,6 @@ type Goal struct {
 	E2Ems  float64 `yaml:"e2e_ms,omitempty"`
 }
 
-// TraceTimes is how requests of an open loop come that a trace has the times of.
-const TraceTimes = "trace"
-
 // What is done where a plan doesn't say.
 const (
 	eachClient  = 4  // requests
@@ -111,7 +108,7 @@ func (p Plan) traffic(batch, clients int, s Shape) *record.Traffic {
 		t.Requests = cmp.Or(s.Source.Limit, t.Requests)
 	}
 	if s.Source != nil && s.Source.Trace != "" { // it says all of that itself
-		t.Loop, t.Arrivals, t.Rate, t.Ramp, t.StartDelay, t.Requests = record.OpenLoop, TraceTimes, 0, 0, 0, s.Source.Limit
+		t.Loop, t.Arrivals, t.Rate, t.Ramp, t.StartDelay, t.Requests = record.OpenLoop, record.TraceArrivals, 0, 0, 0, s.Source.Limit
 		t.Concurrency = said.Concurrency
 	}
 	t.Mix = said.kinds(s)

@@ -33,7 +33,7 @@ func TestHowRequestsCome(t *testing.T) {
 			[]*record.Traffic{{Loop: "closed", Concurrency: 2, Requests: 6, Turns: 3, StartDelay: 0.5, Goal: &record.Goal{TTFTms: 200, E2Ems: 1000}}}, []int{2}},
 		{"max_tokens: 4\nprompts: {conversation: [hello, and then?]}\n", []*record.Traffic{{Loop: "closed", Concurrency: 1, Requests: 2, Turns: 2}}, []int{1}},
 		{"max_tokens: 4\nprompts: [{dataset: q.jsonl, limit: 9}]\nconcurrency: 2\n", []*record.Traffic{{Loop: "closed", Concurrency: 2, Requests: 9}}, []int{2}},
-		{"max_tokens: 4\nprompts: [{trace: t.csv, limit: 9}]\n", []*record.Traffic{{Loop: "open", Requests: 9, Arrivals: plan.TraceTimes}}, []int{4}},
+		{"max_tokens: 4\nprompts: [{trace: t.csv, limit: 9}]\n", []*record.Traffic{{Loop: "open", Requests: 9, Arrivals: record.TraceArrivals}}, []int{4}},
 		{"max_tokens: 4\nprompts: [{file: t.txt}]\n", []*record.Traffic{nil}, []int{0}},
 		{"traffic: {mix: [{name: short, input_length: 8, output_length: 2}, {name: long, input_length: 64, output_length: 9}]}\n",
 			[]*record.Traffic{{Loop: "closed", Concurrency: 1, Requests: 4, Mix: []record.Kind{{Name: "short", Share: 0.5, InputTokens: 8, MaxTokens: 2},

@@ -197,7 +197,7 @@ func (p Plan) validateParts() error {
 		known        []string
 	}{
 		{"isolation", p.Isolation, []string{OfLaunch, Reused, Shared}},
-		{"cache", p.Cache, []string{record.CacheOff, CacheOn}},
+		{"cache", p.Cache, []string{record.CacheOff, record.CacheOn}},
 		{"order", p.Order, []string{Interleaved, Shuffled, Grouped}},
 		{"thread", p.Thread, []string{"page", "worker"}},
 		{"adapter", p.Adapter, []string{"auto", "gpu", "swiftshader"}},

@@ -112,6 +112,9 @@ func overTokens(spec record.Cell, counted []*record.Attempt, followed map[*recor
 
 // untimed says why a launch's tokens have no places in time.
 func untimed(a *record.Attempt) string {
+	if n := inFlight(a); n > 1 {
+		return fmt.Sprintf("up to %d requests were under way at once: memory is that of all of them", n)
+	}
 	for _, r := range a.Measured() {
 		if why := tokenTimes(r); why != "" {
 			return why

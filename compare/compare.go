@@ -250,6 +250,7 @@ func newCell(run int, spec record.Cell, e evidence) Cell {
 			c.Figures[i].Absent = "no launch counts"
 		}
 	}
+	c.Load = load(spec, e.counted)
 	c.Reported = summarised(reportedFigures(e.counted))
 	c.Server = summarised(serverFigures(e.counted))
 	c.Sampler = summarised(samplerFigures(e.counted))

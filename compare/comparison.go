@@ -49,6 +49,8 @@ type Ratio struct {
 	Verdict   string `json:"verdict"`
 	// Warnings are those beside the figures of either side.
 	Warnings []Warning `json:"warnings,omitempty"`
+
+	headline bool
 }
 
 // Side is a figure of one of two cells.
@@ -68,7 +70,7 @@ func compared() []string { return []string{PeakPSS, Increase, LoadTime, TTFT, De
 // only where its own run has none of them.
 func (r *Result) related(i, j int) bool {
 	a, b := &r.Cells[i], &r.Cells[j]
-	if a.Refused != "" || b.Refused != "" || !sameTask(a, b) {
+	if a.Refused != "" || b.Refused != "" || !sameTask(a, b) || r.nearer(a, b) {
 		return false
 	}
 	if a.Run == b.Run {
@@ -86,8 +88,41 @@ func (r *Result) has(run int, like *Cell) bool {
 	})
 }
 
+// sameTask tells whether two cells ask the same of an engine: of the same model, the same text, as long, in numbers of the same type, from
+// the same start, coming in the same way.
 func sameTask(a, b *Cell) bool {
-	return sameWeights(a, b) && a.Spec.Prompt == b.Spec.Prompt
+	x, y := &a.Spec, &b.Spec
+	return sameWeights(a, b) && x.Prompt == y.Prompt && x.InputTokens == y.InputTokens && x.KVDType == y.KVDType && x.Start == y.Start &&
+		sameTraffic(x.Traffic, y.Traffic)
+}
+
+// apartBy counts in what else two cells of one task differ. Within a run numbers of setups tell; those of another run number others.
+func apartBy(a, b *Cell) int {
+	n := 0
+	for _, differ := range []bool{a.Spec.MaxTokens != b.Spec.MaxTokens, a.Spec.Temperature != b.Spec.Temperature,
+		a.Spec.Model.Context != b.Spec.Model.Context, a.Run == b.Run && a.Spec.Setup != b.Spec.Setup} {
+		if differ {
+			n++
+		}
+	}
+	return n
+}
+
+// nearer tells that one of two cells has a partner of the other's engine, in its run, that is more like it: a plan with several lengths of
+// answers means each to be set against its like.
+func (r *Result) nearer(a, b *Cell) bool {
+	apart := apartBy(a, b)
+	if apart == 0 {
+		return false
+	}
+	for i := range r.Cells {
+		c := &r.Cells[i]
+		if c.Run == b.Run && c.Spec.Engine == b.Spec.Engine && sameTask(a, c) && apartBy(a, c) < apart ||
+			c.Run == a.Run && c.Spec.Engine == a.Spec.Engine && sameTask(c, b) && apartBy(c, b) < apart {
+			return true
+		}
+	}
+	return false
 }
 
 // sameWeights goes by what is in the file, and by the name where a server alone has it: then nobody has verified it.
@@ -154,6 +189,8 @@ func differentLife(a, b *Cell) string {
 	switch {
 	case a.Spec.Isolation != b.Spec.Isolation:
 		return fmt.Sprintf("isolation is %q for one and %q for the other", a.Spec.Isolation, b.Spec.Isolation)
+	case a.Spec.Shared != b.Spec.Shared:
+		return "one goes on in a launch that it shares with other cells (isolation shared), the other has launches of its own"
 	case a.Spec.Reused != b.Spec.Reused:
 		return "the repetitions of one go on in one launch (isolation reused), those of the other have launches of their own"
 	}
@@ -268,8 +305,9 @@ func (c *Comparison) fill(a, b *Cell, launchA, launchB map[int]int) {
 		}
 		s := newSides(fa.perLaunch(launchA), fb.perLaunch(launchB))
 		t := s.chance()
-		t.weight, t.same = weight(name, t.least), orderOf(s)
 		r := newRatio(fa, fb, s)
+		r.headline = headline(name, a.Load != nil)
+		t.weight, t.same = weight(r.headline, t.least), orderOf(s)
 		r.Note, r.Different = alikeNote(name, a, b), strings.Join(c.Different, "; ")
 		for _, of := range []struct {
 			c *Cell
@@ -401,6 +439,11 @@ func caveats(a, b *Cell) []string {
 	}
 	if why := loadsDiffer(a, b); why != "" {
 		out = append(out, why)
+	}
+	for _, c := range []*Cell{a, b} {
+		if c.Load != nil {
+			out = append(out, c.Load.Caveats...)
+		}
 	}
 	if why := piecesDiffer(a, b); why != "" {
 		out = append(out, why+": times to the first token, prefill and decode are not quite alike")

@@ -39,7 +39,8 @@ type Mean struct {
 	Judgement
 	Verdict string `json:"verdict"`
 
-	test test
+	test     test
+	headline bool
 }
 
 // Call is what the statistics call what was seen.
@@ -63,17 +64,20 @@ type Judgement struct {
 	Call        Call    `json:"call"`
 }
 
-// headline tells the figures that everybody asks for first: those that the verdict is made of.
-func headline(figure string) bool { return figure == PeakPSS || figure == TTFT || figure == DecodeTPS }
+// headline tells the figures that everybody asks for first: those that the verdict is made of. Where requests come together it is what all
+// of them yield, and not what one does.
+func headline(figure string, together bool) bool {
+	return figure == PeakPSS || figure == TTFT || figure == DecodeTPS && !together || figure == AggregateTPS
+}
 
 // weight is a figure's in its family. Headlines weigh most, because Holm's correction for what nobody asked first would else hide a change
 // of a tenth in them: three at eight and three others at one leave each the level of 0.0148, which a shift of two standard deviations
 // reaches nine times in ten with ten launches a side. Of six a side no others could ever be called different at that; there they weigh six,
 // which costs headlines nothing: p comes in steps. It hangs on how many launches there are alone, and never on what they gave.
-func weight(figure string, least float64) float64 {
+func weight(headline bool, least float64) float64 {
 	const ofThree, heavy, lighter = 3, 8, 6
 	switch {
-	case !headline(figure):
+	case !headline:
 		return 1
 	case least > alpha/(ofThree*heavy+ofThree):
 		return lighter
@@ -187,7 +191,7 @@ func (r *Result) means(o Options) {
 			}
 		}
 		for _, g := range groups {
-			for _, figure := range compared() {
+			for _, figure := range r.comparedIn(members[g]) {
 				if m, ok := r.mean(members[g], figure, by); ok {
 					m.Group, m.Family = g, f
 					m.test.same = fmt.Sprint("mean ", g, " ", m.test.same)
@@ -196,6 +200,27 @@ func (r *Result) means(o Options) {
 			}
 		}
 	}
+}
+
+// comparedIn lists the figures that comparisons have ratios of, in the order in which cells have them.
+func (r *Result) comparedIn(comparisons []int) []string {
+	var out []string
+	for _, i := range comparisons {
+		for _, x := range r.Comparisons[i].Ratios {
+			out = appendNew(out, x.Figure)
+		}
+	}
+	known := compared()
+	slices.SortStableFunc(out, func(a, b string) int {
+		place := func(name string) int {
+			if at := slices.Index(known, name); at >= 0 {
+				return at
+			}
+			return len(known)
+		}
+		return place(a) - place(b)
+	})
+	return out
 }
 
 // common names what both cells of a comparison have of the asked fields.
@@ -231,7 +256,7 @@ func (r *Result) mean(comparisons []int, figure string, by []string) (Mean, bool
 		x := c.Ratios[k]
 		all, cells, others = append(all, c.sides[k]), append(cells, c.A), append(others, c.B)
 		sum += math.Log(*x.Ratio)
-		m.Title = x.Title
+		m.Title, m.headline = x.Title, m.headline || x.headline
 		if x.Different != "" && !strings.Contains(m.Different, x.Different) {
 			m.Different = strings.TrimPrefix(m.Different+"; "+x.Different, "; ")
 		}
@@ -252,7 +277,7 @@ func (r *Result) mean(comparisons []int, figure string, by []string) (Mean, bool
 		m.Note = notPositive
 	}
 	m.test = overCells(all)
-	m.test.weight, m.test.same = weight(figure, m.test.least), fmt.Sprint(cells, others, orderOf(all...))
+	m.test.weight, m.test.same = weight(m.headline, m.test.least), fmt.Sprint(cells, others, orderOf(all...))
 	return m, true
 }
 

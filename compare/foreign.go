@@ -26,6 +26,13 @@ func comparedOf(a, b *Cell) []string {
 	if a.foreign() || b.foreign() {
 		return []string{PeakRSS, PeakHeap}
 	}
+	if a.Load != nil && b.Load != nil {
+		names := append(compared(), AggregateTPS)
+		if t := tail(a, b); t != "" {
+			names = append(names, t)
+		}
+		return names
+	}
 	return compared()
 }
 

@@ -1,6 +1,7 @@
 package compare
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -77,8 +78,26 @@ type output struct {
 func outputs(attempts []*record.Attempt) []output {
 	var out []output
 	for _, a := range attempts {
-		for _, r := range a.Measured() {
+		for _, r := range alikeRequests(a.Measured()) {
 			out = append(out, output{prompt: r.PromptIDs, ids: ids(r), text: r.Text, finish: r.Finish, count: r.Tokened()})
+		}
+	}
+	return out
+}
+
+// alikeRequests are those of a launch that ask for the same as the one that was due first: kinds of a mix and turns of a conversation have
+// other prompts.
+func alikeRequests(requests []*record.Request) []*record.Request {
+	if len(requests) < 2 {
+		return requests
+	}
+	first := slices.MinFunc(requests, func(a, b *record.Request) int {
+		return cmp.Or(cmp.Compare(due(a), due(b)), cmp.Compare(a.Client, b.Client), cmp.Compare(a.ID, b.ID))
+	})
+	out := []*record.Request{first}
+	for _, r := range requests {
+		if r != first && r.Kind == first.Kind && r.Turn == first.Turn && slices.Equal(r.PromptIDs, first.PromptIDs) {
+			out = append(out, r)
 		}
 	}
 	return out

@@ -51,11 +51,15 @@ func timingFigures(spec record.Cell, attempts []*record.Attempt) []Figure {
 	if why := clumped(attempts); why != "" {
 		decode.Absent = why
 	}
+	left := "left the host"
+	if spec.Traffic != nil {
+		left = "was due, whether or not it was sent then"
+	}
 	figures := []Figure{
 		load,
 		perRequest(attempts, ttft, Figure{Name: TTFT, Title: "time to first token", Unit: "ms",
 			Absent: "no request yielded a token",
-			How:    "the first real token's time minus the time at which the request left the host" + inLaunch}),
+			How:    "the first real token's time minus the time at which the request " + left + inLaunch}),
 		perRequest(attempts, decodeTPS, decode),
 		perRequest(attempts, func(r *record.Request) float64 {
 			if unknown[r] {
@@ -64,7 +68,7 @@ func timingFigures(spec record.Cell, attempts []*record.Attempt) []Figure {
 			return prefillTPS(r)
 		}, prefill),
 		perRequest(attempts, latency, Figure{Name: Latency, Title: "request latency", Unit: "ms", Absent: "no request returned",
-			How: "from the request leaving the host until it has returned" + inLaunch}),
+			How: "from the time at which the request " + left + " until it has returned" + inLaunch}),
 		perRequest(attempts, tokens, Figure{Name: Tokens, Title: "tokens generated", Unit: "tokens",
 			Absent: "no request returned",
 			How:    counted + inLaunch}),
@@ -95,7 +99,7 @@ func ttft(r *record.Request) float64 {
 	if len(r.Tokens) == 0 {
 		return math.NaN()
 	}
-	return float64(r.Tokens[0].NS-r.SentNS) / ms
+	return float64(r.Tokens[0].NS-due(r)) / ms
 }
 
 func decodeTPS(r *record.Request) float64 {
@@ -127,7 +131,7 @@ func prefillTPS(r *record.Request) float64 {
 	return float64(n) / (float64(s.EndNS-s.BeginNS) / 1e9)
 }
 
-func latency(r *record.Request) float64 { return float64(r.ReturnedNS-r.SentNS) / ms }
+func latency(r *record.Request) float64 { return float64(r.ReturnedNS-due(r)) / ms }
 
 func tokens(r *record.Request) float64 { return float64(r.Tokened()) }
 

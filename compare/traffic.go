@@ -1,6 +1,15 @@
 package compare
 
-import "fmt"
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"reflect"
+	"slices"
+	"strings"
+
+	"llmparity/internal/record"
+)
 
 // Names of what requests of a traffic take, of which each launch has percentiles: Percentile(Queueing, 0.99) is a figure's name.
 const (
@@ -20,16 +29,303 @@ const (
 )
 
 // Percentile is the name of a figure: that which a share of a launch's requests (of their gaps, for OfITL) are not above.
-func Percentile(of string, share float64) string { return fmt.Sprintf("%s_p%g", of, 100*share) }
+func Percentile(of string, share float64) string {
+	return fmt.Sprintf("%s_p%g", of, math.Round(100*share))
+}
 
 // Load is what a launch's requests came to together, where there are several.
 type Load struct {
 	Figures []Figure   `json:"figures"`
 	Kinds   []KindLoad `json:"kinds,omitempty"` // of a mix, each alone
+	Caveats []string   `json:"caveats,omitempty"`
 }
 
 // KindLoad is what requests of one kind came to, among the others.
 type KindLoad struct {
 	Kind    string   `json:"kind"`
 	Figures []Figure `json:"figures"`
+}
+
+// Figure finds one of a kind's.
+func (k KindLoad) Figure(name string) Figure {
+	for _, f := range k.Figures {
+		if f.Name == name {
+			return f
+		}
+	}
+	return Figure{Name: name, Absent: "not measured"}
+}
+
+// perTime is what is taken of each request, in ms: one number, or one a gap.
+type perTime struct {
+	name, title, how string
+	of               func(*record.Request) []float64
+}
+
+// timedAll come in the order in which renderers show them.
+func timedAll() []perTime {
+	one := func(of func(*record.Request) float64) func(*record.Request) []float64 {
+		return func(r *record.Request) []float64 { return []float64{of(r)} }
+	}
+	return []perTime{
+		{OfTTFT, "time to first token", "from when a request was due until its first token: what it waited before it was sent is in it", one(ttft)},
+		{Queueing, "queueing", "from when a request was due until it was sent: with us, because as many as the engine takes at once were under way; " +
+			"what it waits within the engine is in the time to its first token", one(queued)},
+		{OfITL, "inter-token latency", "the times between a request's tokens, all gaps of all requests", gaps},
+		{TPOT, "time per output token", "(time of the last token - time of the first) / (tokens - 1) of a request", one(func(r *record.Request) float64 { return 1e3 / decodeTPS(r) })},
+		{E2E, "end to end", "from when a request was due until it had returned", one(latency)},
+	}
+}
+
+// due is when a request was to be sent: of one that is alone, when it was.
+func due(r *record.Request) int64 {
+	if r.Due != 0 {
+		return r.Due
+	}
+	return r.SentNS
+}
+
+func queued(r *record.Request) float64 { return float64(r.SentNS-due(r)) / ms }
+
+// load gathers the figures of a traffic; nil where requests came one at a time.
+func load(spec record.Cell, counted []*record.Attempt) *Load {
+	if spec.Traffic == nil || len(counted) == 0 {
+		return nil
+	}
+	all := func(*record.Request) bool { return true }
+	l := &Load{Figures: append(percentiles(counted, all), rates(*spec.Traffic, counted)...), Caveats: trafficCaveats(spec, counted)}
+	var kinds []string
+	for _, a := range counted {
+		for _, r := range a.Measured() {
+			if r.Kind != "" {
+				kinds = appendNew(kinds, r.Kind)
+			}
+		}
+	}
+	if len(spec.Traffic.Mix) == 0 && len(kinds) < 2 {
+		return l
+	}
+	slices.SortStableFunc(kinds, func(a, b string) int { return cmp.Compare(kindPlace(spec, a), kindPlace(spec, b)) })
+	for _, k := range kinds {
+		l.Kinds = append(l.Kinds, KindLoad{k, percentiles(counted, func(r *record.Request) bool { return r.Kind == k })})
+	}
+	return l
+}
+
+// kindPlace is where a kind stands in the mix; those that it lacks come last.
+func kindPlace(spec record.Cell, kind string) int {
+	at := slices.IndexFunc(spec.Traffic.Mix, func(k record.Kind) bool { return k.Name == kind })
+	if at < 0 {
+		return len(spec.Traffic.Mix)
+	}
+	return at
+}
+
+// percentiles are those of every launch, of requests that are asked for.
+func percentiles(counted []*record.Attempt, of func(*record.Request) bool) []Figure {
+	var out []Figure
+	for _, t := range timedAll() {
+		what := "requests"
+		if t.name == OfITL {
+			what = "gaps"
+		}
+		launches := make([][]float64, len(counted))
+		fewest := math.MaxInt
+		for i, a := range counted {
+			for _, r := range a.Measured() {
+				if !of(r) {
+					continue
+				}
+				for _, v := range t.of(r) {
+					if !math.IsNaN(v) && !math.IsInf(v, 0) {
+						launches[i] = append(launches[i], v)
+					}
+				}
+			}
+			slices.Sort(launches[i])
+			fewest = min(fewest, len(launches[i]))
+		}
+		for _, share := range quantiles() {
+			f := Figure{Name: Percentile(t.name, share), Title: fmt.Sprintf("%s, p%g", t.title, math.Round(100*share)), Unit: "ms",
+				How: fmt.Sprintf("of a launch, that which %g %% of all are not above (nearest rank): %s", math.Round(100*share), t.how)}
+			switch needed := supports(share); {
+			case fewest == 0:
+				f.Absent = "a launch has none"
+			case fewest < needed:
+				f.Absent = fmt.Sprintf("it takes %d %s a launch, and there are %d", needed, what, fewest)
+			default:
+				for i, a := range counted {
+					f.add(a.ID, ranked(launches[i], share))
+				}
+			}
+			out = append(out, f)
+		}
+	}
+	return summarised(out)
+}
+
+// supports is how many values a percentile takes for one of them to be at or above it: of fewer it is the highest, whichever is asked for.
+func supports(share float64) int {
+	if share <= 0.5 {
+		return 1
+	}
+	return int(math.Ceil(1/(1-share) - 1e-9))
+}
+
+// rates are what all requests of a launch come to.
+func rates(t record.Traffic, counted []*record.Attempt) []Figure {
+	const span = "from when the first request was due until "
+	tps := Figure{Name: AggregateTPS, Title: "tokens/s of all requests", Unit: "tokens/s", Absent: "no request yielded a token",
+		How: "all tokens of a launch / the time " + span + "the last token"}
+	rate := Figure{Name: RequestRate, Title: "requests/s", Unit: "requests/s", Absent: "no request returned",
+		How: "all requests of a launch / the time " + span + "the last one had returned"}
+	good := Figure{Name: Goodput, Title: "goodput", Unit: "requests/s", Absent: "the plan has no goal that requests are to keep",
+		How: "requests of a launch that kept the goal (" + goalWords(t.Goal) + ") / the time " + span + "the last one had returned"}
+	share := Figure{Name: GoodShare, Title: "requests that kept the goal", Unit: "%", Absent: good.Absent,
+		How: "of all requests of a launch, those that kept the goal (" + goalWords(t.Goal) + ")"}
+	for _, a := range counted {
+		requests := a.Measured()
+		if len(requests) == 0 {
+			continue
+		}
+		first, last, returned, tokens, kept := int64(math.MaxInt64), int64(math.MinInt64), int64(math.MinInt64), 0, 0
+		for _, r := range requests {
+			first, returned, tokens = min(first, due(r)), max(returned, r.ReturnedNS), tokens+r.Tokened()
+			if n := len(r.Tokens); n > 0 {
+				last = max(last, r.Tokens[n-1].NS)
+			}
+			if keeps(r, t.Goal) {
+				kept++
+			}
+		}
+		if last > first {
+			tps.add(a.ID, float64(tokens)/(float64(last-first)/1e9))
+		}
+		if returned <= first {
+			continue
+		}
+		seconds := float64(returned-first) / 1e9
+		rate.add(a.ID, float64(len(requests))/seconds)
+		if t.Goal != nil {
+			good.add(a.ID, float64(kept)/seconds)
+			share.add(a.ID, 100*float64(kept)/float64(len(requests)))
+		}
+	}
+	return summarised([]Figure{tps, rate, good, share})
+}
+
+// keeps tells whether a request kept the goal. What it lacks, such as a first token, it did not keep; of one token there is no time per token.
+func keeps(r *record.Request, g *record.Goal) bool {
+	if g == nil {
+		return false
+	}
+	within := func(v, most float64) bool { return most == 0 || v <= most }
+	tpot := 1e3 / decodeTPS(r)
+	return within(ttft(r), g.TTFTms) && within(latency(r), g.E2Ems) && (within(tpot, g.TPOTms) || r.Tokened() == 1)
+}
+
+func goalWords(g *record.Goal) string {
+	if g == nil {
+		return "there is none"
+	}
+	words := ""
+	for _, part := range []struct {
+		what string
+		most float64
+	}{{"first token", g.TTFTms}, {"each further token", g.TPOTms}, {"all of it", g.E2Ems}} {
+		if part.most > 0 {
+			words += fmt.Sprintf(", %s within %s ms", part.what, short(part.most))
+		}
+	}
+	if words == "" {
+		return "anything will do"
+	}
+	return words[2:]
+}
+
+// trafficCaveats say what is in the times of a traffic.
+func trafficCaveats(spec record.Cell, counted []*record.Attempt) []string {
+	most, asked := 0, spec.Traffic.Concurrency
+	waited := Figure{Unit: "ms"}
+	for _, a := range counted {
+		most = max(most, inFlight(a))
+		var values []float64
+		for _, r := range a.Measured() {
+			values = append(values, queued(r))
+		}
+		waited.add(a.ID, median(values))
+	}
+	waited.summarise()
+	switch {
+	case asked == 1 || most != 1:
+		return nil
+	case spec.Traffic.Loop == record.OpenLoop && waited.Center() <= 0:
+		return nil // none came while another was under way
+	}
+	return []string{fmt.Sprintf("%s had one request at a time: the others waited with us, half of them %s ms or more, which is in the times to the "+
+		"first token and end to end", spec.Engine, short(waited.Center()))}
+}
+
+// inFlight is the most requests that an engine had at once.
+func inFlight(a *record.Attempt) int {
+	type edge struct {
+		at int64
+		by int
+	}
+	var edges []edge
+	for _, r := range a.Measured() {
+		edges = append(edges, edge{r.SentNS, 1}, edge{r.ReturnedNS, -1})
+	}
+	slices.SortFunc(edges, func(a, b edge) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.by, b.by)) })
+	now, most := 0, 0
+	for _, e := range edges {
+		now += e.by
+		most = max(most, now)
+	}
+	return most
+}
+
+// sameTraffic tells whether requests come alike.
+func sameTraffic(a, b *record.Traffic) bool { return reflect.DeepEqual(a, b) }
+
+// trafficWords are a traffic in a few words, for a name.
+func trafficWords(t *record.Traffic) string {
+	if t == nil {
+		return "one request"
+	}
+	words := ""
+	switch t.Loop {
+	case record.Batch:
+		words = fmt.Sprintf("batch %d", t.Concurrency)
+	case record.OpenLoop:
+		if words = "open loop"; t.Rate > 0 {
+			words = fmt.Sprintf("%g requests/s", t.Rate)
+		}
+		if t.Concurrency > 0 {
+			words += fmt.Sprintf(", %d at once", t.Concurrency)
+		}
+	default:
+		words = fmt.Sprintf("concurrency %d", t.Concurrency)
+	}
+	if t.Turns > 1 {
+		words += fmt.Sprintf(", %d turns", t.Turns)
+	}
+	var kinds []string
+	for _, k := range t.Mix {
+		kinds = append(kinds, k.Name)
+	}
+	if len(kinds) > 0 {
+		words += ", " + strings.Join(kinds, " and ")
+	}
+	return words
+}
+
+// tail is the highest percentile of times to the first token that both cells have; empty where there is none above the median.
+func tail(a, b *Cell) string {
+	for _, share := range slices.Backward(quantiles()[1:]) {
+		if name := Percentile(OfTTFT, share); a.Figure(name).Known() && b.Figure(name).Known() {
+			return name
+		}
+	}
+	return ""
 }

@@ -114,7 +114,7 @@ type enough struct {
 // limit says what these launches could not have shown; empty where a change of a tenth would have been seen, or nobody asked first.
 func (x *Ratio) limit(s sides) string {
 	vary := s.vary()
-	if !headline(x.Figure) || math.IsNaN(vary) {
+	if !x.headline || math.IsNaN(vary) {
 		return ""
 	}
 	needed, over := 0, ""

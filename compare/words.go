@@ -191,7 +191,7 @@ func (r *Result) pairsOf(f int) []pairWords {
 	of := map[string]int{}
 	for i := range family.Means {
 		m := &family.Means[i]
-		if !headline(m.Figure) {
+		if !m.headline {
 			continue
 		}
 		if _, ok := of[m.Group]; !ok {
@@ -213,7 +213,7 @@ func (r *Result) pairsOf(f int) []pairWords {
 		}
 		p := pairWords{name: r.Cells[c.A].Label + " against " + r.Cells[c.B].Label}
 		for _, x := range c.Ratios {
-			if headline(x.Figure) {
+			if x.headline {
 				p.full, p.short = append(p.full, x.Verdict), append(p.short, shortly(x.Title, x.Call, x.Ratio)+notAlike(x.Different))
 			}
 		}
@@ -394,6 +394,11 @@ func (c *Cell) ownWarnings() []Warning {
 		}
 		warn("reused", "%d repetitions are requests in %s and share its luck: intervals over them say nothing of another "+
 			"launch", c.Launches.Counted, in)
+	}
+	if c.Load != nil {
+		for _, caveat := range c.Load.Caveats {
+			warn("one-at-a-time", "%s", caveat)
+		}
 	}
 	if c.Spec.StopsAtEnd {
 		warn("stops-at-end", "it stops where the model ends a text: lengths may differ")

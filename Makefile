@@ -12,7 +12,7 @@ HEAVY = llmparity/browser $(filter-out %/logs %/program %/wire,$(filter llmparit
 LIGHT = $(filter-out $(HEAVY),$(PACKAGES))
 
 # Figures worked out again and simulations: arithmetic that the race detector makes ten times as long, and has nothing to find in.
-COUNTED = compare reports
+COUNTED = compare compare/gate reports
 COUNTS = OfTheRecord|IsFound|AreFound|AreMissing|OfEquals
 
 .PHONY: setup build demo test test-all test-gpu bench accuracy lint clean

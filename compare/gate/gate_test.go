@@ -159,7 +159,7 @@ func TestAgainstABaseline(t *testing.T) {
 
 // What can't be judged is unknown with its reason, and a gate of which nothing could be does not hold.
 func TestWhatCantBeJudgedNeverPasses(t *testing.T) {
-	base := func() *compare.Result { return result(t, comparetest.Native(8)) }
+	base := result(t, comparetest.Native(8))
 	native := comparetest.Native
 	for what, c := range map[string]struct {
 		change func(e *comparetest.Engine, r *record.Run)
@@ -184,13 +184,13 @@ func TestWhatCantBeJudgedNeverPasses(t *testing.T) {
 		c.change(&e, &record.Run{})
 		run := comparetest.Run(t, "run", e)
 		c.change(&comparetest.Engine{}, run)
-		got := gate.Evaluate(parse(t, "vs_baseline: {decode_tps: -5%}"), compare.Runs(run), base())
+		got := gate.Evaluate(parse(t, "vs_baseline: {decode_tps: -5%}"), compare.Runs(run), base)
 		check := one(t, got, "decode")
 		expect(t, check, compare.GateUnknown, c.why)
 		if got.Status != compare.GateFailed || !strings.Contains(got.Verdict, "none of what it asks could be judged") || got.Tests != 0 {
 			t.Errorf("%s: %s: %s", what, got.Status, got.Verdict)
 		}
-		lenient := gate.Evaluate(parse(t, "unknown: off\nvs_baseline: {decode_tps: -5%}"), compare.Runs(run), base())
+		lenient := gate.Evaluate(parse(t, "unknown: off\nvs_baseline: {decode_tps: -5%}"), compare.Runs(run), base)
 		if lenient.Status != compare.GatePassed || one(t, lenient, "decode").Status != compare.GateUnknown {
 			t.Errorf("%s, where nobody wants to know: %s", what, lenient.Verdict)
 		}

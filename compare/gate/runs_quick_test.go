@@ -1,4 +1,4 @@
-//go:build !slow
+//go:build !race && !slow
 
 package gate_test
 

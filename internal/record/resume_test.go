@@ -17,10 +17,30 @@ import (
 
 var resumed = Cell{ID: 1, Engine: "llamacpp", Prompt: `{"index":{"at":` + "\n", MaxTokens: 2, Repetitions: 3}
 
+// scratch is a folder in memory where there is one: tests write a hundred folders, and each waits for a disk.
+func scratch(t testing.TB) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("/dev/shm", "record")
+	if err != nil {
+		return t.TempDir()
+	}
+	t.Cleanup(func() {
+		if err := os.RemoveAll(dir); err != nil {
+			t.Error(err)
+		}
+	})
+	return dir
+}
+
 // made is a run folder of a test's own.
 func made(t testing.TB, indexEvery int64) *Writer {
 	t.Helper()
-	w, err := Create(t.TempDir(), Meta{Name: "resumed", Started: time.Now()}, Environment{OS: "test", Cores: 2}, []byte("name: resumed\n"))
+	return madeIn(t, scratch(t), indexEvery)
+}
+
+func madeIn(t testing.TB, root string, indexEvery int64) *Writer {
+	t.Helper()
+	w, err := Create(root, Meta{Name: "resumed", Started: time.Now()}, Environment{OS: "test", Cores: 2}, []byte("name: resumed\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,7 +109,7 @@ func TestWhateverAKillLeavesIsGoneOnWith(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for round := range 60 {
 		committed := random.IntN(attempts)
-		dir := filepath.Join(t.TempDir(), "cut")
+		dir := filepath.Join(scratch(t), "cut")
 		if err := os.CopyFS(dir, os.DirFS(w.dir)); err != nil {
 			t.Fatal(err)
 		}
@@ -174,7 +194,7 @@ func TestFilesCutAnywhereAreGoneOnWith(t *testing.T) {
 	}
 	random := rand.New(rand.NewPCG(3, 4))
 	for range 40 {
-		dir := filepath.Join(t.TempDir(), "cut")
+		dir := filepath.Join(scratch(t), "cut")
 		if err := os.CopyFS(dir, os.DirFS(w.dir)); err != nil {
 			t.Fatal(err)
 		}

@@ -192,7 +192,7 @@ func (s *State) commit(c Commit) {
 	delete(s.begun, c.Attempt)
 	of := s.cell(c.Cell)
 	of.commits = append(of.commits, c)
-	if c.engine.size > 0 && s.cells != nil {
+	if c.engine.size > 0 && c.Status == OK && s.cells != nil { // one that failed may not have known all of itself
 		s.engines[of.of] = c.engine
 	}
 }

@@ -98,7 +98,7 @@ func (s *State) Cell(id int) (Cell, error) {
 	return *e.Cell, nil
 }
 
-// Engine reads what an engine last said of itself in an attempt of a setup's that is committed; false where it said nothing.
+// Engine reads what an engine last said of itself in an attempt of a setup's that went well; false where it said nothing.
 func (s *State) Engine(setup int, engine string) (EngineInfo, bool, error) {
 	at, ok := s.engines[ran{engine, setup}]
 	if !ok {

@@ -71,7 +71,7 @@ func OfLength(t *reference.Tokenizer, n int, seed uint64) (string, error) {
 func (m *Maker) OfLength(n int, seed uint64) (string, error) {
 	added := m.added()
 	if n <= added || n > MostTokens {
-		return "", fault.New(fault.Usage, "", "a prompt of %d tokens can't be made for this model: from %d to %d are possible", n, added+1, MostTokens)
+		return "", m.impossible(n)
 	}
 	random := rand.New(rand.NewPCG(seed, 0))
 	var text strings.Builder
@@ -92,6 +92,10 @@ func (m *Maker) OfLength(n int, seed uint64) (string, error) {
 	return text.String(), nil
 }
 
+func (m *Maker) impossible(n int) error {
+	return fault.New(fault.Usage, "", "a prompt of %d tokens can't be made for this model: from %d to %d are possible", n, m.added()+1, MostTokens)
+}
+
 // mended leaves words out at the end, or adds some, until the count is right.
 func (m *Maker) mended(text string, n, got int) (string, error) {
 	for try := 0; try < 100 && got != n; try++ {
@@ -99,9 +103,11 @@ func (m *Maker) mended(text string, n, got int) (string, error) {
 			text += m.next[try%len(m.next)]
 		}
 		for range got - n {
-			if at := strings.LastIndexByte(text, ' '); at > 0 {
-				text = text[:at]
+			at := strings.LastIndexByte(text, ' ')
+			if at < 1 {
+				break
 			}
+			text = text[:at]
 		}
 		got = len(m.tokens.Prompt(text))
 	}

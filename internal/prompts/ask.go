@@ -1,0 +1,98 @@
+package prompts
+
+import (
+	"sync"
+
+	"llmparity/internal/engine"
+	"llmparity/internal/record"
+	"llmparity/internal/traffic"
+)
+
+// Asker says what each request of a cell's traffic asks. What it made once it keeps, so that no request waits for its prompt to be made
+// where all were asked for before the first is due. It may be used by several goroutines at once.
+type Asker struct {
+	Maker *Maker   // of prompts of a number of tokens; nil: there are none of those
+	Items []Item   // of a data set: request by request, or conversation by conversation, and again from the beginning
+	Turns []string // of a conversation that all have
+
+	mu   sync.Mutex
+	made map[[2]int]string // by length and request
+}
+
+// Ask gives a request's prompt and how many tokens it asks for. A turn's prompt is all that was said before it and, on a new line, what is
+// said now.
+func (a *Asker) Ask(c record.Cell, q traffic.Request) (engine.Request, error) {
+	r := engine.Request{Prompt: c.Prompt, MaxTokens: c.MaxTokens}
+	length := c.InputTokens
+	t := c.Traffic
+	switch {
+	case q.Conversation < len(t.Trace) && t.Arrivals == record.TraceArrivals:
+		length, r.MaxTokens = t.Trace[q.Conversation].InputTokens, t.Trace[q.Conversation].MaxTokens
+	case q.Kind < len(t.Mix):
+		k := t.Mix[q.Kind]
+		if length = k.InputTokens; k.Prompt != "" {
+			r.Prompt = k.Prompt
+		}
+		if k.MaxTokens > 0 {
+			r.MaxTokens = k.MaxTokens
+		}
+	case len(a.Items) > 0:
+		item := a.Items[q.Conversation%len(a.Items)]
+		r.Prompt, length = item.Turns[max(0, q.Turn-1)%len(item.Turns)], 0
+		if item.MaxTokens > 0 {
+			r.MaxTokens = item.MaxTokens
+		}
+	case len(a.Turns) > 0:
+		r.Prompt, length = a.Turns[max(0, q.Turn-1)%len(a.Turns)], 0
+	}
+	if length > 0 && a.Maker != nil {
+		text, err := a.fresh(length, t.Seed, q.Index)
+		if err != nil {
+			return r, err
+		}
+		r.Prompt = text
+	}
+	if q.Before != "" {
+		r.Prompt = q.Before + "\n" + r.Prompt
+	}
+	return r, nil
+}
+
+// fresh is a text of so many tokens that no other request begins with.
+func (a *Asker) fresh(length int, seed uint64, request int) (string, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	key := [2]int{length, request}
+	if text, ok := a.made[key]; ok {
+		return text, nil
+	}
+	text, err := a.Maker.OfLength(length, seed<<20+uint64(request))
+	if err != nil {
+		return "", err
+	}
+	if a.made == nil {
+		a.made = map[[2]int]string{}
+	}
+	a.made[key] = text
+	return text, nil
+}
+
+// Check says why a traffic's prompts can't be made, before anything is launched.
+func (a *Asker) Check(c record.Cell) error {
+	lengths := map[int]bool{}
+	for _, arrival := range c.Traffic.Trace {
+		lengths[arrival.InputTokens] = true
+	}
+	for _, k := range c.Traffic.Mix {
+		lengths[k.InputTokens] = true
+	}
+	if len(lengths) == 0 {
+		lengths[c.InputTokens] = true
+	}
+	for n := range lengths {
+		if n > 0 && a.Maker != nil && (n <= a.Maker.added() || n > MostTokens) {
+			return a.Maker.impossible(n)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,198 @@
+package prompts
+
+import (
+	"bytes"
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"llmparity/internal/fault"
+	"llmparity/internal/record"
+	"llmparity/internal/regular"
+)
+
+// ReadTrace reads a trace: when requests came, how long their prompts were and how much was generated, as CSV with a header or an object a
+// line. Times count from the first. No more than limit requests are taken; 0: all.
+func ReadTrace(path string, limit int) ([]record.Arrival, error) {
+	text, err := regular.Read(path, mostBytes)
+	if err != nil {
+		return nil, fault.Wrap(fault.Usage, err, "", "the trace %s can't be read", path)
+	}
+	return ParseTrace(text, path, limit)
+}
+
+// ParseTrace reads the text of a trace; name stands in errors.
+func ParseTrace(text []byte, name string, limit int) ([]record.Arrival, error) {
+	t := &trace{name: name, limit: limit}
+	text = bytes.TrimPrefix(text, []byte("\xef\xbb\xbf"))
+	start := bytes.TrimLeft(text, " \t\r\n")
+	var err error
+	if len(start) > 0 && (start[0] == '{' || start[0] == '[') {
+		err = objects(text, t.object, func(line int, err error) error { return at(name, line, err) })
+	} else {
+		err = t.table(text)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if len(t.arrivals) == 0 {
+		return nil, fault.New(fault.Usage, "", "the trace %s has no requests", name)
+	}
+	return t.arrivals, nil
+}
+
+// trace is a trace that is being read.
+type trace struct {
+	name     string
+	limit    int
+	first    float64
+	arrivals []record.Arrival
+}
+
+// Names of what a trace tells, in small letters; those of published traces among them.
+var (
+	timeNames   = []string{"time", "at", "timestamp", "arrival_time", "arrived_at", "time_s"}
+	milliNames  = []string{"time_ms", "timestamp_ms"}
+	inputNames  = []string{"input_tokens", "input_length", "contexttokens", "request tokens", "prompt_tokens", "num_prefill_tokens"}
+	outputNames = []string{"output_tokens", "output_length", "generatedtokens", "response tokens", "max_tokens", "completion_tokens", "num_decode_tokens"}
+)
+
+// column tells which of a trace's three things a name is of, and by how much its times must be divided.
+func column(name string) (which int, by float64) {
+	name = strings.ToLower(strings.TrimSpace(name))
+	for i, names := range [][]string{timeNames, milliNames, inputNames, outputNames} {
+		if slices.Contains(names, name) {
+			return []int{0, 0, 1, 2}[i], []float64{1, 1e3, 1, 1}[i]
+		}
+	}
+	return -1, 1
+}
+
+// table reads CSV.
+func (t *trace) table(text []byte) error {
+	r := csv.NewReader(bytes.NewReader(text))
+	r.ReuseRecord, r.TrimLeadingSpace = true, true
+	head, err := r.Read()
+	if err != nil && !errors.Is(err, io.EOF) {
+		return t.broken(err)
+	}
+	at, by := [3]int{-1, -1, -1}, 1.0
+	for i, name := range head {
+		if which, divided := column(name); which >= 0 && at[which] < 0 {
+			at[which] = i
+			by *= divided
+		}
+	}
+	for which, i := range at {
+		if i < 0 {
+			return t.wrong(1, fmt.Errorf("no column %s; a header such as time,input_tokens,output_tokens is needed", [3]string{"time", "input_tokens", "output_tokens"}[which]))
+		}
+	}
+	for {
+		row, err := r.Read()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return t.broken(err)
+		}
+		line, _ := r.FieldPos(0)
+		if more, err := t.add(line, row[at[0]], row[at[1]], row[at[2]], by); err != nil || !more {
+			return err
+		}
+	}
+}
+
+// broken names the line of what is no CSV.
+func (t *trace) broken(err error) error {
+	if p, ok := errors.AsType[*csv.ParseError](err); ok {
+		return t.wrong(p.Line, p.Err)
+	}
+	return t.wrong(1, err)
+}
+
+func (t *trace) wrong(line int, err error) error { return at(t.name, line, err) }
+
+// object reads an entry of JSON lines.
+func (t *trace) object(line int, object map[string]json.RawMessage) (more bool, err error) {
+	var said [3]string
+	by := 1.0
+	for name, value := range object {
+		which, divided := column(name)
+		if which < 0 {
+			continue
+		}
+		if said[which] != "" {
+			return false, t.wrong(line, fmt.Errorf("it says %s twice", [3]string{"the time", "the length of the prompt", "how much is generated"}[which]))
+		}
+		said[which] = strings.Trim(string(value), `"`)
+		by *= divided
+	}
+	if object["hash_ids"] != nil { // a published form whose times are in milliseconds
+		by = 1e3
+	}
+	for which, text := range said {
+		if text == "" {
+			return false, t.wrong(line, fmt.Errorf("no field %s", [3]string{"time", "input_tokens", "output_tokens"}[which]))
+		}
+	}
+	return t.add(line, said[0], said[1], said[2], by)
+}
+
+// add takes a request.
+func (t *trace) add(line int, when, input, output string, by float64) (more bool, err error) {
+	at, err := moment(when)
+	if err != nil {
+		return false, t.wrong(line, err)
+	}
+	at /= by
+	if len(t.arrivals) == 0 {
+		t.first = at
+	}
+	a := record.Arrival{At: at - t.first}
+	if n := len(t.arrivals); n > 0 && a.At < t.arrivals[n-1].At {
+		return false, t.wrong(line, fmt.Errorf("it came before the one above it: requests must stand in the order of their times"))
+	}
+	if a.At > 1e8 {
+		return false, t.wrong(line, fmt.Errorf("it came %.0f days after the first one", a.At/86400))
+	}
+	for _, n := range []struct {
+		name, text string
+		to         *int
+	}{{"input", input, &a.InputTokens}, {"output", output, &a.MaxTokens}} {
+		v, err := strconv.Atoi(strings.TrimSpace(n.text))
+		if err != nil || v < 1 || v > MostTokens {
+			return false, t.wrong(line, fmt.Errorf("its %s is %q tokens: a whole number from 1 to %d is needed; leave out requests that had none", n.name, short(n.text), MostTokens))
+		}
+		*n.to = v
+	}
+	if len(t.arrivals) == mostItems {
+		return false, t.wrong(line, fmt.Errorf("there are more than %d requests", mostItems))
+	}
+	t.arrivals = append(t.arrivals, a)
+	return t.limit == 0 || len(t.arrivals) < t.limit, nil
+}
+
+func short(text string) string { return text[:min(len(text), 40)] }
+
+// moment is a time in seconds: a number of them, or a date with its time of day.
+func moment(text string) (float64, error) {
+	text = strings.TrimSpace(text)
+	if v, err := strconv.ParseFloat(text, 64); err == nil && !math.IsNaN(v) && !math.IsInf(v, 0) && math.Abs(v) < 1e16 {
+		return v, nil
+	}
+	for _, form := range []string{time.RFC3339Nano, "2006-01-02 15:04:05.999999999", "2006-01-02T15:04:05.999999999", "2006-01-02 15:04:05.999999999-07:00"} {
+		if at, err := time.Parse(form, text); err == nil {
+			// Not from 1970: a float would have no more than its microseconds.
+			return at.Sub(time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC)).Seconds(), nil
+		}
+	}
+	return 0, fmt.Errorf("the time %q is neither a number of seconds nor a date such as 2026-01-31 12:00:00.5", short(text))
+}

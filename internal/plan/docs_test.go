@@ -1,0 +1,71 @@
+package plan_test
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"llmparity/assets/plans"
+	"llmparity/internal/plan"
+	"llmparity/internal/schematest"
+)
+
+// Every plan in the documents is one: whoever copies it can run it.
+func TestPlansInTheDocuments(t *testing.T) {
+	root, err := schematest.Root()
+	if err != nil {
+		t.Fatal(err)
+	}
+	paths, err := filepath.Glob(filepath.Join(root, "docs", "*.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := 0
+	for _, path := range append(paths, filepath.Join(root, "README.md")) {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, block := range regexp.MustCompile("(?s)```yaml\n(.*?)```").FindAllStringSubmatch(string(text), -1) {
+			if !regexp.MustCompile(`(?m)^models?:`).MatchString(block[1]) {
+				continue // of something else
+			}
+			found++
+			if _, err := plan.Parse([]byte(block[1]), "plan.yaml"); err != nil {
+				t.Errorf("%s: %v in\n%s", path, err, block[1])
+			}
+			if err := schematest.Validate(t, "plan", asJSON(t, []byte(block[1]))); err != nil {
+				t.Errorf("%s: %v in\n%s", path, err, block[1])
+			}
+		}
+	}
+	if found < 5 {
+		t.Errorf("%d plans in the documents", found)
+	}
+}
+
+// The document names every field, preset and axis.
+func TestPlansAreDocumented(t *testing.T) {
+	root, err := schematest.Root()
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(filepath.Join(root, "docs", "plans.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, of := range []any{plan.Plan{}, plan.Axes{}, plan.Deployment{}, plan.Source{}, plan.Traffic{}, plan.UntilCI{}, plan.Goal{}} {
+		for _, name := range yamlNames(of) {
+			if !strings.Contains(string(text), name) {
+				t.Errorf("docs/plans.md does not say what %T's %s is", of, name)
+			}
+		}
+	}
+	for _, name := range plans.Names() {
+		if !strings.Contains(string(text), "| `"+name+"` |") {
+			t.Errorf("docs/plans.md lacks the preset %s", name)
+		}
+	}
+}

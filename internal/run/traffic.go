@@ -21,6 +21,7 @@ func (a *attempt) drive(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	a.warnOfTurns()
 	var mu sync.Mutex // over what requests that go on at once tell
 	came, all := 0, a.tokens(s)
 	report := traffic.Drive(ctx, s, max(1, a.cell.engine.Caps().Requests), func(ctx context.Context, q traffic.Request) (string, error) {
@@ -50,6 +51,14 @@ func (a *attempt) drive(ctx context.Context) error {
 	return a.failures(ctx, report)
 }
 
+// warnOfTurns tells of an engine that computes again all that was said before, where it was to keep it.
+func (a *attempt) warnOfTurns() {
+	if a.cell.Traffic.Turns > 1 && a.setup.Plan.Cache == record.CacheOn && a.cell.PromptCache != record.CacheOn {
+		a.rec.Warn(record.Warning{Code: "turns-recomputed", Text: a.cell.Engine + " keeps nothing from one raw prompt to the next: in each turn of a " +
+			"conversation it computes again all that was said before, and its time to first token grows with that"})
+	}
+}
+
 // tokens is how many a traffic asks for.
 func (a *attempt) tokens(s traffic.Schedule) (n int) {
 	for _, q := range s.Requests() {
@@ -72,6 +81,9 @@ func (a *attempt) ask(s traffic.Schedule, q traffic.Request) (r engine.Request, 
 		if k.MaxTokens > 0 {
 			r.MaxTokens = k.MaxTokens
 		}
+	}
+	if q.Conversation < len(c.Traffic.Trace) {
+		asked, r.MaxTokens = c.Traffic.Trace[q.Conversation].InputTokens, c.Traffic.Trace[q.Conversation].MaxTokens
 	}
 	if q.Before != "" {
 		r.Prompt, asked = q.Before+"\n"+r.Prompt, 0

@@ -115,6 +115,8 @@ func TestSchemas(t *testing.T) {
 		Const: map[string]string{"estimateJSON.schema_version": "2.0", "estimateJSON.kind": "estimate"}, Nullable: []string{"Risk.places"}}, *update, how)
 	schematest.Published(t, "reproduce", reproduction{}, schematest.Options{ID: reproduceSchema, Title: "what reproduce --json prints",
 		Const: map[string]string{"reproduction.schema": reproduceSchema}}, *update, how)
+	schematest.Published(t, "events", runEvent{}, schematest.Options{ID: eventSchema, Title: "a line of what run --json prints",
+		Const: map[string]string{"runEvent.schema": eventSchema}}, *update, how)
 	for _, name := range schemas.Names() {
 		out, errs, code := called("schema", name)
 		var doc map[string]any

@@ -103,7 +103,7 @@ func cacheTypes(p *plan.Plan) {
 
 // lengthFault refuses what has no room in the context, for engines of which it is known how they count.
 func (r *resolver) lengthFault(m engine.Model, name string, s plan.Shape) error {
-	if k, _, ok := kindOf(name); !ok || k.gguf == nil || m.Format != "gguf" || m.Context == 0 {
+	if m.Format != "gguf" || m.Context == 0 {
 		return nil
 	}
 	longest := func(prompt string, in, out int) error {
@@ -111,6 +111,9 @@ func (r *resolver) lengthFault(m engine.Model, name string, s plan.Shape) error 
 			in = r.count(m, prompt, m.Context-out)
 		}
 		if in+out <= m.Context {
+			return nil
+		}
+		if k, _, ok := kindOf(name); !ok || k.gguf == nil {
 			return nil
 		}
 		return fault.New(fault.PromptTooLong, "ask for less, or give the model a larger context",

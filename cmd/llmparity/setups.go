@@ -159,16 +159,29 @@ func (r *resolver) bundle(ctx context.Context, f *runFlags, engines []string) (b
 	return found.bundle, found.err
 }
 
-// model finds a model once, and fetches it where it must.
+// model finds a model once, and fetches it where it must; what is found is the same for every context that it has.
 func (r *resolver) model(ctx context.Context, f *runFlags, p plan.Plan) (engine.Model, error) {
-	key := modelKey{p.Model, max(p.Context, 0)}
+	window := max(p.Context, 0)
+	m, err := r.find(ctx, f, modelKey{p.Model, 0})
+	switch {
+	case window == 0 || m.Format == record.Served && err == nil:
+		m.Context = cmp.Or(m.Context, window)
+		return m, err
+	case err == nil && window <= m.MaxContext:
+		m.Context = window
+		return m, nil
+	}
+	return r.find(ctx, f, modelKey{p.Model, window}) // whose error says what is wrong with that context
+}
+
+func (r *resolver) find(ctx context.Context, f *runFlags, key modelKey) (engine.Model, error) {
 	found, ok := r.models[key]
-	if !ok && r.dry && listedModel(p.Model) {
-		found.model, found.err = r.unfetchedModel(ctx, p.Model, key.context)
+	if !ok && r.dry && listedModel(key.name) {
+		found.model, found.err = r.unfetchedModel(ctx, key.name, key.context)
 		r.models[key], ok = found, found.err != nil || found.model.Path == ""
 	}
 	if !ok {
-		found.model, found.err = f.findModel(ctx, p.Model, max(p.Context, 0), func(text string) { r.say(browser.Name, text) })
+		found.model, found.err = f.findModel(ctx, key.name, key.context, func(text string) { r.say(browser.Name, text) })
 		if ctx.Err() == nil {
 			r.models[key] = found
 		}
@@ -201,6 +214,7 @@ func (r *resolver) settle(ctx context.Context, s *plan.Setup) (*engineSet, engin
 type settledKey struct {
 	model, dtype, kv, version, engines string
 	context, threads, slots            int
+	deployment                         plan.Deployment
 }
 
 // settledSetup is what settle finds, and what is wrong with engines.
@@ -217,7 +231,7 @@ func (r *resolver) once(s *plan.Setup) *settledSetup {
 	if len(p.Engines) > 1 {
 		engines = strings.Join(p.Engines, "\x00")
 	}
-	key := settledKey{p.Model, p.DType, p.KVDType, p.WebLLMVersion, engines, p.Context, p.Threads, p.Slots}
+	key := settledKey{p.Model, p.DType, p.KVDType, p.WebLLMVersion, engines, p.Context, p.Threads, p.Slots, p.Deployment}
 	if r.settled[key] == nil {
 		r.settled[key] = &settledSetup{faults: map[int]error{}}
 	}
@@ -284,20 +298,48 @@ func (r *resolver) unfetchedModel(ctx context.Context, id string, window int) (e
 	return engine.Model{Model: record.Model{Name: e.ID, Format: webllmFormat, Context: cmp.Or(window, max(e.Context(), 0))}}, nil
 }
 
-// write makes the prompts whose lengths are asked for. The same length has the same text in every setup of a model.
+// write makes the prompts whose lengths are asked for, and reads those that stand in files. The same length has the same text in every
+// setup of a model.
 func (r *resolver) write(s *plan.Setup, m engine.Model) error {
 	s.Shapes = slices.Clone(s.Shapes)
 	for i := range s.Shapes {
 		shape := &s.Shapes[i]
-		if shape.Prompt != "" || shape.InputTokens == 0 {
+		if err := r.sourced(shape); err != nil {
+			return err
+		}
+		if shape.Prompt == "" && shape.InputTokens > 0 {
+			text, err := r.text(m, shape.InputTokens, s.Plan.Seed)
+			if err != nil {
+				return fmt.Errorf("input_lengths: %d: %w", shape.InputTokens, err)
+			}
+			shape.Prompt = text
+		}
+		if err := r.mixed(shape, m, s.Plan.Seed); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// mixed makes the prompts of kinds of requests.
+func (r *resolver) mixed(shape *plan.Shape, m engine.Model, seed uint64) error {
+	if shape.Traffic == nil || len(shape.Traffic.Mix) == 0 {
+		return nil
+	}
+	t := *shape.Traffic // shapes share it
+	t.Mix = slices.Clone(t.Mix)
+	for i := range t.Mix {
+		k := &t.Mix[i]
+		if k.Prompt != "" || k.InputTokens == 0 {
 			continue
 		}
-		text, err := r.text(m, shape.InputTokens, s.Plan.Seed)
+		text, err := r.text(m, k.InputTokens, seed)
 		if err != nil {
-			return fmt.Errorf("input_lengths: %d: %w", shape.InputTokens, err)
+			return fmt.Errorf("traffic.mix: %s: %w", k.Name, err)
 		}
-		shape.Prompt = text
+		k.Prompt = text
 	}
+	shape.Traffic = &t
 	return nil
 }
 

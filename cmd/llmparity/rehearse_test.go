@@ -1,0 +1,121 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"llmparity/internal/plan"
+)
+
+// sweep is a plan of the tiny model with so many lengths each way.
+func sweep(inputs, outputs int, more string) string {
+	list := func(n int) string {
+		var out []string
+		for i := range n {
+			out = append(out, fmt.Sprint(2+i))
+		}
+		return strings.Join(out, ",")
+	}
+	return "name: big\nengines: [webllm, llamacpp]\nmodel: tiny\ninput_lengths: [" + list(inputs) + "]\noutput_lengths: [" + list(outputs) + "]\n" + more +
+		"temperature: 0\nwarmup: {launches: 0, tokens: 4}\nrepetitions: 3\ntimeout: 3m\n"
+}
+
+// BenchmarkDryRun goes through plans of 100,000 cells: few setups of many shapes, and many setups of few. At most 2 s and 300 MB each.
+func BenchmarkDryRun(b *testing.B) {
+	for name, text := range map[string]string{
+		"shapes": sweep(100, 50, "concurrency: [1, 2, 4, 8, 16]\ncontexts: [512, 1024]\n"),
+		"setups": sweep(5, 5, "kv_cache_dtypes: [f32]\ncontexts: ["+strings.Trim(strings.Join(strings.Fields(fmt.Sprint(upTo(1000))), ","), "[]")+"]\nconcurrency: [1, 2]\n"),
+	} {
+		b.Run(name, func(b *testing.B) {
+			p, err := plan.Parse([]byte(text), name)
+			if err != nil {
+				b.Fatal(err)
+			}
+			_, cells, err := p.Count()
+			if err != nil || cells != 100_000 {
+				b.Fatalf("%d cells, %v", cells, err)
+			}
+			var most runtime.MemStats
+			for b.Loop() {
+				f := &runFlags{out: b.TempDir()}
+				if err := f.follow(p, func(string) bool { return false }); err != nil {
+					b.Fatal(err)
+				}
+				var out bytes.Buffer
+				begin := time.Now()
+				if err := f.rehearse(b.Context(), p, &out); err != nil {
+					b.Fatal(err)
+				}
+				b.ReportMetric(time.Since(begin).Seconds(), "s/plan")
+				runtime.ReadMemStats(&most)
+				if n := bytes.Count(out.Bytes(), []byte("\n")); n < 100_000 {
+					b.Fatalf("%d lines", n)
+				}
+			}
+			b.ReportMetric(float64(most.Sys)/1e6, "MB")
+		})
+	}
+}
+
+// upTo is 16 and what follows it.
+func upTo(n int) []int {
+	var out []int
+	for i := range n {
+		out = append(out, 16+i)
+	}
+	return out
+}
+
+// A dry run shows each cell, what is missing and why, and launches nothing; its JSON says the same.
+func TestDryRun(t *testing.T) {
+	cmd := program(t, "run", "plan.yaml", "--dry-run")
+	text := sweep(2, 2, "concurrency: [1, 4]\n") + "models:\n  - model: tiny\n  - {model: nowhere.gguf, input_lengths: [8]}\n  - {model: tiny, tensor_parallel_size: 4, quantization: awq, input_lengths: [8]}\n"
+	text = strings.Replace(text, "model: tiny\ninput", "input", 1)
+	write := func(dir string) {
+		if err := os.WriteFile(filepath.Join(dir, "plan.yaml"), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(cmd.Dir)
+	stdout, stderr, code := output(t, cmd)
+	if code != 0 {
+		t.Fatalf("exit code %d: %s", code, stderr)
+	}
+	for _, want := range []string{"32 cells in 6 setups; nothing was launched", "nowhere.gguf", "tensor_parallel_size: 4", "quantization: awq", "can't run here",
+		"webllm does 1 at a time", "Time: not known", "Memory: "} {
+		if !strings.Contains(stdout, want) {
+			t.Errorf("no %q in\n%s", want, stdout)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(cmd.Dir, "results")); err == nil {
+		t.Error("a dry run left a record")
+	}
+	again := program(t, "run", "plan.yaml", "--dry-run", "--json")
+	write(again.Dir)
+	stdout, stderr, code = output(t, again)
+	var doc struct {
+		Planned []plannedCell `json:"cells_planned"`
+		rehearsal
+	}
+	if err := json.Unmarshal([]byte(stdout), &doc); err != nil || code != 0 {
+		t.Fatalf("exit code %d, %v: %s", code, err, stderr)
+	}
+	missing := 0
+	for _, c := range doc.Planned {
+		if c.Missing != "" {
+			missing++
+		} else if c.MemoryB == 0 {
+			t.Errorf("nothing is foretold of %+v", c)
+		}
+	}
+	if len(doc.Planned) != 32 || doc.Cells != 32 || missing != 16 || doc.CantRun != 16 || doc.Schema != rehearsalSchema {
+		t.Errorf("%d cells, %d missing, %+v", len(doc.Planned), missing, doc.rehearsal)
+	}
+}

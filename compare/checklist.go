@@ -1,6 +1,7 @@
 package compare
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -46,24 +47,67 @@ const quiet = 0.10
 // Checklist answers the items for a run, from its record alone.
 func Checklist(run *record.Run) []Check { return checklist(run) }
 
-// checklist answers the items for a run, from its record alone.
+// checklist answers the items for a run, from its record alone. What a plan has several of, every engine must have had each of.
 func checklist(run *record.Run) []Check {
-	tokens, temperatures := map[int]bool{}, map[float64]bool{}
-	for _, c := range run.Cells {
-		tokens[c.MaxTokens] = true
-		temperatures[c.Temperature] = true
-	}
-	out := []Check{{SameModel, Unknown, "there is no cell"}, {SamePrompt, Unknown, "there is no cell"},
-		{SameMaxTokens, Unknown, "there is no cell"}, {Deterministic, Unknown, "there is no cell"}}
 	if len(run.Cells) > 0 && run.Cells[0].Model.Format == record.Foreign {
 		return foreignChecklist(run)
 	}
+	out := []Check{{SameModel, Unknown, "there is no cell"}, {SamePrompt, Unknown, "there is no cell"},
+		{SameMaxTokens, Unknown, "there is no cell"}, {Deterministic, Unknown, "there is no cell"}}
 	if len(run.Cells) > 0 {
-		out = []Check{sameModel(run), samePrompt(run),
-			{SameMaxTokens, yesIf(len(tokens) == 1), "asked of every cell: " + list(tokens)},
-			{Deterministic, yesIf(len(temperatures) == 1 && temperatures[0]), "asked of every cell: " + list(temperatures)}}
+		out = []Check{sameModel(run), samePrompt(run), sameMaxTokens(run), deterministic(run)}
 	}
 	return append(out, Quiet(run.Environment), severalRuns(run), systemState(run))
+}
+
+// had is what each engine had of something.
+type had[T int | string] map[string]map[T]bool
+
+func (h had[T]) add(engine string, v T) {
+	if h[engine] == nil {
+		h[engine] = map[T]bool{}
+	}
+	h[engine][v] = true
+}
+
+// alike tells whether all engines had the same, and gives all that there is.
+func (h had[T]) alike() (all map[T]bool, alike bool) {
+	all, alike = map[T]bool{}, true
+	for _, of := range h {
+		maps.Copy(all, of)
+	}
+	for _, of := range h {
+		alike = alike && len(of) == len(all)
+	}
+	return all, alike
+}
+
+func sameMaxTokens(run *record.Run) Check {
+	tokens := had[int]{}
+	for _, c := range run.Cells {
+		tokens.add(c.Engine, c.MaxTokens)
+	}
+	all, alike := tokens.alike()
+	of := "every cell"
+	if len(all) > 1 && alike {
+		of = "every engine"
+	}
+	if !alike {
+		var parts []string
+		for _, engine := range slices.Sorted(maps.Keys(tokens)) {
+			parts = append(parts, engine+" "+list(tokens[engine]))
+		}
+		return Check{SameMaxTokens, No, "asked of engines: " + strings.Join(parts, "; ")}
+	}
+	return Check{SameMaxTokens, Yes, "asked of " + of + ": " + list(all)}
+}
+
+func deterministic(run *record.Run) Check {
+	temperatures := map[float64]bool{}
+	for _, c := range run.Cells {
+		temperatures[c.Temperature] = true
+	}
+	return Check{Deterministic, yesIf(len(temperatures) == 1 && temperatures[0]), "asked of every cell: " + list(temperatures)}
 }
 
 func yesIf(is bool) Answer {
@@ -84,28 +128,34 @@ func list[T int | float64 | string](of map[T]bool) string {
 
 // sameModel goes by hashes, and by the numbers that engines hold the weights in.
 func sameModel(run *record.Run) Check {
-	hashes, numbers := map[string]bool{}, map[string]bool{}
+	held := map[int]string{} // by cell, as engines say it
+	for _, a := range run.Attempts {
+		if e, ok := a.Engine(); ok && e.Policy["weights_dtype"] != "" {
+			held[a.Cell] = e.Policy["weights_dtype"]
+		}
+	}
+	files, numbers, models := had[string]{}, had[string]{}, map[string]bool{}
 	for _, c := range run.Cells {
 		if c.Model.SHA256 == "" || c.Model.Format == record.Served {
 			return Check{SameModel, Unknown, fmt.Sprintf("nobody has verified the weights of %s in %s", c.Model.Name, c.Engine)}
 		}
-		hashes[c.Model.SHA256] = true
-		dtype := c.Model.DType
-		for _, a := range run.Attempts {
-			if e, ok := a.Engine(); ok && a.Cell == c.ID && e.Policy["weights_dtype"] != "" {
-				dtype = e.Policy["weights_dtype"]
-			}
-		}
-		numbers[strings.ToLower(dtype)] = true
+		dtype := strings.ToLower(cmp.Or(held[c.ID], c.Model.DType))
+		files.add(c.Engine, c.Model.SHA256)
+		numbers.add(c.Engine, c.Model.SHA256+" "+dtype)
+		models[fmt.Sprintf("%s, weights in %s, sha256 %.12s", c.Model.Name, dtype, c.Model.SHA256)] = true
 	}
-	switch {
-	case len(hashes) > 1:
-		return Check{SameModel, No, fmt.Sprintf("the cells have %d different files", len(hashes))}
-	case len(numbers) > 1:
-		return Check{SameModel, No, "the same file, but engines hold its weights in different numbers: " + list(numbers)}
+	all, alike := files.alike()
+	if !alike {
+		return Check{SameModel, No, fmt.Sprintf("the cells have %d different files, and not every engine had each", len(all))}
 	}
-	m := run.Cells[0].Model
-	return Check{SameModel, Yes, fmt.Sprintf("%s, weights in %s, sha256 %.12s", m.Name, list(numbers), m.SHA256)}
+	if _, alike := numbers.alike(); !alike {
+		return Check{SameModel, No, "the same files, but engines hold their weights in different numbers: " + list(models)}
+	}
+	const most = 4
+	if len(models) > most {
+		return Check{SameModel, Yes, fmt.Sprintf("%d files, each in every engine, in the same numbers", len(all))}
+	}
+	return Check{SameModel, Yes, list(models)}
 }
 
 // samePrompt goes by the prompts' texts: every engine must have had each.
@@ -145,15 +195,14 @@ func Quiet(e record.Environment) Check {
 
 // severalRuns asks for what an interval takes of the cell that has least.
 func severalRuns(run *record.Run) Check {
-	least := -1
-	for _, c := range run.Cells {
-		n := 0
-		for _, a := range run.Attempts {
-			if a.Cell == c.ID && a.Counted() {
-				n++
-			}
+	least, counted := -1, map[int]int{}
+	for _, a := range run.Attempts {
+		if a.Counted() {
+			counted[a.Cell]++
 		}
-		if least < 0 || n < least {
+	}
+	for _, c := range run.Cells {
+		if n := counted[c.ID]; least < 0 || n < least {
 			least = n
 		}
 	}
@@ -166,9 +215,12 @@ func severalRuns(run *record.Run) Check {
 // systemState asks whether the system and every engine that ran told what they are.
 func systemState(run *record.Run) Check {
 	e := run.Environment
-	versions, silent := map[string]bool{}, map[string]bool{}
+	versions, silent, engines := map[string]bool{}, map[string]bool{}, map[int]string{}
+	for _, c := range run.Cells {
+		engines[c.ID] = c.Engine
+	}
 	for _, a := range run.Attempts {
-		name := run.CellByID(a.Cell).Engine
+		name := engines[a.Cell]
 		if info, ok := a.Engine(); ok && info.Version != "" {
 			versions[name+" "+info.Version] = true
 		} else if a.Counted() {

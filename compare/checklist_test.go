@@ -70,6 +70,32 @@ func TestWhatSpoilsARunIsAnsweredNo(t *testing.T) {
 	}
 }
 
+// A sweep has several of everything, and is sound where each engine had all of it.
+func TestASweepsChecklist(t *testing.T) {
+	run := comparetest.Run(t, "sweep", comparetest.Native(6), comparetest.Browser(6))
+	answers := func(run *record.Run) map[string]compare.Check {
+		out := map[string]compare.Check{}
+		for _, c := range compare.Checklist(run) {
+			out[c.Item] = c
+		}
+		return out
+	}
+	run.Cells = append(run.Cells, run.Cells...)
+	for i := range run.Cells {
+		run.Cells[i].ID, run.Cells[i].MaxTokens = i+1, 32<<(i/2)
+		run.Cells[i].Model.SHA256 = []string{"one", "one", "other", "other"}[i]
+	}
+	got := answers(run)
+	if got[compare.SameModel].Answer != compare.Yes || got[compare.SameMaxTokens].Answer != compare.Yes {
+		t.Errorf("%+v\n%+v", got[compare.SameModel], got[compare.SameMaxTokens])
+	}
+	run.Cells[3].MaxTokens, run.Cells[3].Model.SHA256 = 1, "none"
+	got = answers(run)
+	if got[compare.SameModel].Answer != compare.No || got[compare.SameMaxTokens].Answer != compare.No {
+		t.Errorf("%+v\n%+v", got[compare.SameModel], got[compare.SameMaxTokens])
+	}
+}
+
 func TestARunWithoutCellsIsAnsweredUnknown(t *testing.T) {
 	got := answers(comparetest.Run(t, "none"))
 	for _, item := range items() {

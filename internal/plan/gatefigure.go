@@ -25,9 +25,9 @@ type GateFigure struct {
 	Better Better
 }
 
-// GateFigures lists them in the order of summary.csv.
+// GateFigures lists them: first those of summary.csv, in its order, then those of traffic.
 func GateFigures() []GateFigure {
-	return []GateFigure{
+	out := []GateFigure{
 		{"peak_pss", "peak_pss_mb", Lower}, {"memory_increase", "memory_increase_mb", Lower}, {"baseline_pss", "baseline_pss_mb", Lower},
 		{"post_warmup_pss", "post_warmup_pss_mb", Lower}, {"retained_pss", "retained_pss_mb", Lower}, {"peak_uss", "peak_uss_mb", Lower},
 		{"peak_rss_sum", "peak_rss_sum_mb", Lower}, {"baseline_rss_sum", "baseline_rss_sum_mb", Lower},
@@ -40,7 +40,19 @@ func GateFigures() []GateFigure {
 		{"activations", "activations_mb", Lower}, {"framework_overhead", "framework_overhead_mb", Lower},
 		{"multi_gpu_overhead", "multi_gpu_overhead_mb", Lower},
 		{"sampler_busy", "sampler_busy_percent", Lower}, {"sampler_read", "sampler_read_us", Lower}, {"sampler_cpu", "sampler_cpu_percent", Lower},
+		{"aggregate_tps", "aggregate_tokens_per_s", Higher}, {"requests_per_s", "requests_per_s", Higher}, {"goodput", "goodput_requests_per_s", Higher},
+		{"goodput_share", "goodput_percent", Higher},
 	}
+	for _, of := range []string{"ttft", "queueing", "itl", "tpot", "e2e"} { // of a launch's requests, where there are several
+		for _, share := range []string{"p50", "p90", "p95", "p99"} {
+			f := GateFigure{of + "_" + share, of + "_" + share + "_ms", Lower}
+			if slices.ContainsFunc(out, func(known GateFigure) bool { return known.Column == f.Column }) {
+				f.Column = f.Name // that of a single request has the other
+			}
+			out = append(out, f)
+		}
+	}
+	return out
 }
 
 // GateFigureOf finds a figure by either name; the error offers the nearest.

@@ -382,9 +382,13 @@ func (r *resolver) setup(ctx context.Context, s plan.Setup) (run.Setup, func(), 
 	if err != nil {
 		return run.Setup{Setup: s}, nil, err
 	}
+	asks, err := r.asking(s, m)
+	if err != nil {
+		return run.Setup{Setup: s}, nil, err
+	}
 	f, told := set.flags, newForetelling(set.engines, m)
 	out := run.Setup{Setup: s, Parts: run.Parts{Engines: slices.Clone(set.engines), Model: m, Expected: known, Unsure: unsure(s.Plan),
-		Pieces: pieces(m), Foretell: told.foretell, Judge: told.judge,
+		Pieces: pieces(m), Foretell: told.foretell, Judge: told.judge, Ask: asks,
 		Reference: func() (string, error) { return f.referenceOf(s.Plan), f.referenceFault(s.Plan) }}}
 	refused := map[string]error{}
 	for i, e := range out.Engines {

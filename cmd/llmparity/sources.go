@@ -25,7 +25,7 @@ func (r *resolver) sourced(shape *plan.Shape) error {
 		shape.Prompt = text
 		return err
 	}
-	return fault.New(fault.Usage, "give texts, files or lengths as prompts", "prompts from data sets, traces and conversations are not sent yet")
+	return readSource(shape)
 }
 
 // promptFile reads a prompt. The line break that editors put at a file's end is no part of it.

@@ -12,10 +12,11 @@ import (
 func (r *Result) label() {
 	asked := []func(*Cell) string{
 		func(c *Cell) string { return c.Spec.Model.Name },
-		func(c *Cell) string { return fmt.Sprintf("prompt %d", c.Spec.PromptID) },
+		promptWords,
 		func(c *Cell) string { return fmt.Sprintf("%d tokens", c.Spec.MaxTokens) },
+		func(c *Cell) string { return trafficWords(c.Spec.Traffic) },
 		func(c *Cell) string { return fmt.Sprintf("temperature %g", c.Spec.Temperature) },
-		isolation,
+		cacheType, start, isolation,
 		func(c *Cell) string { return fmt.Sprintf("context %d", c.Spec.Model.Context) },
 		func(c *Cell) string { return r.Runs[c.Run].Name },
 	}
@@ -47,8 +48,35 @@ func (r *Result) label() {
 	}
 }
 
+// promptWords tell prompts apart: by how many tokens were asked for, or by their numbers in the plan.
+func promptWords(c *Cell) string {
+	if c.Spec.InputTokens > 0 {
+		return fmt.Sprintf("input of %d", c.Spec.InputTokens)
+	}
+	return fmt.Sprintf("prompt %d", c.Spec.PromptID)
+}
+
+// cacheType is the type of the KV cache's numbers, where it was asked for.
+func cacheType(c *Cell) string {
+	if c.Spec.KVDType == "" {
+		return "its own KV cache"
+	}
+	return "KV cache " + c.Spec.KVDType
+}
+
+// start is what of a model's files lay in memory, where that was seen to.
+func start(c *Cell) string {
+	if c.Spec.Start == "" {
+		return "start as it came"
+	}
+	return c.Spec.Start + " start"
+}
+
 // isolation is what a repetition has of its own, in a few words.
 func isolation(c *Cell) string {
+	if c.Spec.Shared {
+		return c.Spec.Isolation + " shared"
+	}
 	if c.Spec.Reused {
 		return c.Spec.Isolation + " reused"
 	}

@@ -50,7 +50,8 @@ func (o Options) Check() error {
 
 // Fields lists what cells can be grouped by.
 func Fields() []string {
-	return []string{"engine", "model", "input_len", "output_len", "prompt", "context", "dtype", "temperature", "isolation", "device", "run"}
+	return []string{"engine", "model", "input_len", "output_len", "prompt", "context", "dtype", "kv_cache_dtype", "concurrency", "batch_size", "traffic",
+		"start", "temperature", "isolation", "device", "run"}
 }
 
 // field is a cell's value of one of them, as people write it.
@@ -60,7 +61,10 @@ func (r *Result) field(c *Cell, name string) string {
 		return c.Spec.Engine
 	case "model":
 		return c.Spec.Model.Name
-	case "input_len": // as the engine counts tokens
+	case "input_len": // as the engine counts tokens; as asked for where it was
+		if c.Spec.InputTokens > 0 {
+			return strconv.Itoa(c.Spec.InputTokens)
+		}
 		if f := c.Figure(Prompt); f.Known() {
 			return count(f)
 		}
@@ -73,6 +77,16 @@ func (r *Result) field(c *Cell, name string) string {
 		return strconv.Itoa(c.Spec.Model.Context)
 	case "dtype":
 		return firstOf(numbers(c), c.Spec.Model.DType, "unknown")
+	case "kv_cache_dtype":
+		return firstOf(c.Spec.KVDType, c.policy("kv_dtype"), "unknown")
+	case "concurrency":
+		return strconv.Itoa(clients(c))
+	case "batch_size":
+		return strconv.Itoa(batch(c))
+	case "traffic":
+		return trafficWords(c.Spec.Traffic)
+	case "start":
+		return firstOf(c.Spec.Start, "any")
 	case "temperature":
 		return strconv.FormatFloat(c.Spec.Temperature, 'g', -1, 64)
 	case "isolation":

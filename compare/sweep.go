@@ -10,10 +10,12 @@ import (
 	"llmparity/internal/record"
 )
 
-// Sweep is cells that differ in one thing alone: how long the prompt is, or the context. What memory grows by over them is told by one line
-// through the launches of all, which are independent.
+// Sweep is cells that differ in one thing alone: how long the prompt is, the context or the answer, how many requests come at once, the type
+// of the KV cache's numbers. What memory grows by over lengths is told by one line through the launches of all, which are independent; over
+// the others there is no line.
 type Sweep struct {
-	Axis    string    `json:"axis"` // AxisPrompt, AxisContext
+	Axis    string    `json:"axis"`            // AxisPrompt, AxisContext …
+	Names   []string  `json:"names,omitempty"` // of places on an axis that has no numbers, by At
 	Title   string    `json:"title"`
 	Label   string    `json:"label"` // the engine, and what else tells sweeps apart
 	Engine  string    `json:"engine"`
@@ -28,21 +30,37 @@ type Sweep struct {
 const (
 	AxisPrompt  = "input_len"
 	AxisContext = "context"
+	AxisOutput  = "output_len"
+	AxisClients = "concurrency"
+	AxisBatch   = "batch_size"
+	AxisKVType  = "kv_cache_dtype"
 )
 
 // axis is what cells can differ in: a number of tokens, the same in all launches of a cell.
 type axis struct {
 	name, title string
 	of          func(*Cell) (float64, bool)
+	word        func(*Cell) string // of one without numbers
+}
+
+// ofTokens tells that memory may grow along an axis by so many bytes a token.
+func (x axis) ofTokens() bool {
+	return x.name == AxisPrompt || x.name == AxisContext || x.name == AxisOutput
 }
 
 func axes() []axis {
 	return []axis{
-		{AxisPrompt, "prompt tokens", func(c *Cell) (float64, bool) {
+		{name: AxisPrompt, title: "prompt tokens", of: func(c *Cell) (float64, bool) {
 			f := c.Figure(Prompt)
 			return f.Center(), f.Known()
 		}},
-		{AxisContext, "context", func(c *Cell) (float64, bool) { return float64(c.context()), c.context() > 0 }},
+		{name: AxisContext, title: "context", of: func(c *Cell) (float64, bool) { return float64(c.context()), c.context() > 0 }},
+		{name: AxisOutput, title: "tokens asked for", of: func(c *Cell) (float64, bool) { return float64(c.Spec.MaxTokens), c.Spec.MaxTokens > 0 }},
+		{name: AxisClients, title: "clients at once", of: func(c *Cell) (float64, bool) { return float64(clients(c)), clients(c) > 0 }},
+		{name: AxisBatch, title: "requests in a batch", of: func(c *Cell) (float64, bool) { return float64(batch(c)), batch(c) > 0 }},
+		{name: AxisKVType, title: "type of the KV cache", of: func(c *Cell) (float64, bool) { return 0, true }, word: func(c *Cell) string {
+			return firstOf(c.Spec.KVDType, c.policy("kv_dtype"))
+		}},
 	}
 }
 
@@ -79,13 +97,27 @@ func (r *Result) sweeps() []Sweep {
 func (r *Result) otherwiseAlike(c *Cell, but string) string {
 	m := c.Spec.Model
 	env := r.Runs[c.Run].Environment
-	words := []string{c.Spec.Engine, m.Name, m.SHA256, isolation(c), c.Spec.PromptCache, fmt.Sprint(c.Spec.MaxTokens, c.Spec.Temperature),
-		version(c), library(c), numbers(c), threads(c), worker(c), chrome(c), deviceKey(c), env.CPU, fmt.Sprint(env.Cores, env.MemoryB)}
+	words := []string{c.Spec.Engine, m.Name, m.SHA256, isolation(c), c.Spec.PromptCache, fmt.Sprint(c.Spec.Temperature), c.Spec.Start,
+		version(c), library(c), c.policy("weights_dtype"), threads(c), worker(c), chrome(c), deviceKey(c), env.CPU, fmt.Sprint(env.Cores, env.MemoryB)}
 	if but != AxisContext {
 		words = append(words, fmt.Sprint(c.context()))
 	}
 	if but != AxisPrompt {
 		words = append(words, c.Spec.Prompt)
+	}
+	if but != AxisOutput {
+		words = append(words, fmt.Sprint(c.Spec.MaxTokens))
+	}
+	if but != AxisKVType {
+		words = append(words, c.Spec.KVDType, c.policy("kv_dtype"))
+	}
+	switch but {
+	case AxisClients:
+		words = append(words, butFor(c.Spec.Traffic, record.ClosedLoop))
+	case AxisBatch:
+		words = append(words, butFor(c.Spec.Traffic, record.Batch))
+	default:
+		words = append(words, trafficKey(c.Spec.Traffic))
 	}
 	return strings.Join(words, "\x00")
 }
@@ -98,15 +130,26 @@ func deviceKey(c *Cell) string {
 }
 
 func (r *Result) sweep(x axis, cells []int) (Sweep, bool) {
+	var names []string
 	at := func(i int) float64 { v, _ := x.of(&r.Cells[i]); return v }
+	if x.word != nil {
+		for _, i := range cells {
+			names = appendNew(names, x.word(&r.Cells[i]))
+		}
+		slices.Sort(names)
+		at = func(i int) float64 { return float64(slices.Index(names, x.word(&r.Cells[i]))) }
+	}
 	slices.SortStableFunc(cells, func(a, b int) int { return cmp.Compare(at(a), at(b)) })
 	if len(cells) < 2 || at(cells[0]) == at(cells[len(cells)-1]) {
 		return Sweep{}, false
 	}
 	first := &r.Cells[cells[0]]
-	s := Sweep{Axis: x.name, Title: x.title, Engine: first.Spec.Engine, Cells: cells, Rates: []Rate{}, Verdict: []string{}}
+	s := Sweep{Axis: x.name, Title: x.title, Names: names, Engine: first.Spec.Engine, Cells: cells, Rates: []Rate{}, Verdict: []string{}}
 	for _, i := range cells {
 		s.At = append(s.At, at(i))
+	}
+	if !x.ofTokens() {
+		return s, true
 	}
 	if first.Growth != nil {
 		s.Theory = first.Growth.Theory
@@ -242,11 +285,34 @@ func sweepLabel(all []Sweep, at int, r *Result) string {
 		func(c *Cell) string { return c.Spec.Model.Name },
 		func(c *Cell) string {
 			if s.Axis == AxisContext {
-				return fmt.Sprintf("prompt %d", c.Spec.PromptID)
+				return ""
 			}
 			return fmt.Sprintf("context %d", c.context())
 		},
-		func(c *Cell) string { return fmt.Sprintf("%d tokens", c.Spec.MaxTokens) }, isolation, shortVersion, shortLibrary, numbers, threads, worker, chrome,
+		func(c *Cell) string {
+			if s.Axis == AxisOutput {
+				return ""
+			}
+			return fmt.Sprintf("%d tokens", c.Spec.MaxTokens)
+		},
+		func(c *Cell) string {
+			if s.Axis == AxisClients || s.Axis == AxisBatch {
+				return ""
+			}
+			return trafficWords(c.Spec.Traffic)
+		},
+		func(c *Cell) string {
+			if s.Axis == AxisPrompt {
+				return ""
+			}
+			return promptWords(c)
+		},
+		start, isolation, shortVersion, shortLibrary, func(c *Cell) string {
+			if s.Axis == AxisKVType {
+				return ""
+			}
+			return numbers(c)
+		}, threads, worker, chrome,
 		device, func(c *Cell) string { return r.Runs[c.Run].Environment.CPU },
 	} {
 		if slices.ContainsFunc(all, func(o Sweep) bool {

@@ -2,6 +2,7 @@ package compare
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"math"
 	"reflect"
@@ -287,6 +288,47 @@ func inFlight(a *record.Attempt) int {
 
 // sameTraffic tells whether requests come alike.
 func sameTraffic(a, b *record.Traffic) bool { return reflect.DeepEqual(a, b) }
+
+// clients is how many ask at once, each again when it was answered; 1 of one request, 0 where requests come otherwise.
+func clients(c *Cell) int {
+	switch t := c.Spec.Traffic; {
+	case t == nil:
+		return 1
+	case t.Loop == record.ClosedLoop:
+		return t.Concurrency
+	}
+	return 0
+}
+
+// batch is how many requests are sent in the same moment; 1 of one request, 0 where they come otherwise.
+func batch(c *Cell) int {
+	switch t := c.Spec.Traffic; {
+	case t == nil:
+		return 1
+	case t.Loop == record.Batch:
+		return t.Concurrency
+	}
+	return 0
+}
+
+// butFor is a traffic without how many come at once, and what hangs on it; of one request that of as many clients as there are.
+func butFor(t *record.Traffic, loop string) string {
+	if t == nil {
+		t = &record.Traffic{Loop: loop}
+	}
+	other := *t
+	other.Concurrency, other.Requests, other.Seed = 0, 0, 0
+	return trafficKey(&other)
+}
+
+// trafficKey is all of a traffic in one text.
+func trafficKey(t *record.Traffic) string {
+	text, err := json.Marshal(t)
+	if err != nil {
+		return err.Error() // of a number that is none: alike to those alone that are as absurd
+	}
+	return string(text)
+}
 
 // trafficWords are a traffic in a few words, for a name.
 func trafficWords(t *record.Traffic) string {

@@ -56,6 +56,8 @@ type Engine struct {
 	// Scores are what the engine thinks of a text, when all launches have been made; nil: nobody asked it.
 	Scores []record.Score
 	Scored record.Scoring // what that text is
+	// Slots is how many requests of a traffic it takes at once; 0: any number. Each takes as long as it would alone.
+	Slots int
 	// Vary moves times and sizes from launch to launch by about this share.
 	Vary float64
 }
@@ -211,7 +213,11 @@ func (g *generator) launch(e Engine, repetition int) {
 	if g.open == 0 {
 		l.phase(record.Warmup, 400*time.Millisecond, func(float64) float64 { return 1.01 })
 	}
-	l.measure()
+	if e.Cell.Traffic != nil {
+		l.traffic()
+	} else {
+		l.measure()
+	}
 	l.phase(record.Idle, 500*time.Millisecond, func(float64) float64 { return 1.02 })
 	switch {
 	case !e.Reused || repetition == 0 || repetition == e.Cell.Repetitions:

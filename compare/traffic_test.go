@@ -1,0 +1,186 @@
+package compare_test
+
+import (
+	"encoding/json"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"llmparity/compare"
+	"llmparity/compare/comparetest"
+	"llmparity/internal/record"
+)
+
+// steady is an engine whose every request takes the same: 9 ms to its first token, 1.1 ms for each of 63 more, 2 ms to return.
+func steady(launches int) comparetest.Engine {
+	e := comparetest.Native(launches)
+	e.Vary = 0
+	return e
+}
+
+func loadFigure(t *testing.T, c *compare.Cell, name string) float64 {
+	t.Helper()
+	f := c.Figure(name)
+	if !f.Known() {
+		t.Fatalf("%s: no %s: %s", c.Label, name, f.Absent)
+	}
+	return f.Center()
+}
+
+func TestWhatRequestsWaitIsInTheirTimes(t *testing.T) {
+	free, one := comparetest.Loaded(steady(6), 1, 4, 40), comparetest.Loaded(steady(6), 2, 4, 40)
+	one.Slots, one.Cell.Engine = 1, "one"
+	res := compare.Runs(comparetest.Run(t, "load", free, one))
+	a, b := &res.Cells[0], &res.Cells[1]
+	for name, want := range map[string][2]float64{
+		compare.Percentile(compare.Queueing, 0.5): {0, 3 * 80}, // three others are before it
+		compare.Percentile(compare.OfTTFT, 0.9):   {9, 9 + 3*80},
+		compare.TTFT:                              {9, 9 + 3*80}, compare.Percentile(compare.TPOT, 0.95): {1.1, 1.1}, compare.Percentile(compare.E2E, 0.5): {80, 4 * 80},
+		compare.AggregateTPS: {4 * 64 / 0.080, 64 / 0.080}, compare.RequestRate: {4 / 0.080, 1 / 0.080},
+	} {
+		for i, c := range []*compare.Cell{a, b} {
+			if got := loadFigure(t, c, name); math.Abs(got-want[i]) > 0.06*want[i]+0.001 {
+				t.Errorf("%s: %s is %g, want about %g", c.Label, name, got, want[i])
+			}
+		}
+	}
+	if f := a.Figure(compare.Percentile(compare.OfTTFT, 0.99)); f.Known() || f.Absent != "it takes 100 requests a launch, and there are 40" {
+		t.Errorf("%+v", f)
+	}
+	if f := a.Figure(compare.Percentile(compare.OfITL, 0.99)); !f.Known() || f.N != 6 || f.Interval == nil { // of 40 requests there are gaps enough
+		t.Errorf("%+v", f)
+	}
+	if f := a.Figure(compare.Goodput); f.Known() || !strings.Contains(f.Absent, "no goal") {
+		t.Errorf("%+v", f)
+	}
+	if len(a.Load.Caveats) != 0 || len(b.Load.Caveats) != 1 || !strings.Contains(b.Load.Caveats[0], "one had one request at a time") {
+		t.Errorf("%q, %q", a.Load.Caveats, b.Load.Caveats)
+	}
+	figures := []string{}
+	for _, x := range res.Comparisons[0].Ratios {
+		figures = append(figures, x.Figure)
+	}
+	if !slices.Contains(figures, compare.AggregateTPS) || !slices.Contains(figures, compare.Percentile(compare.OfTTFT, 0.95)) || len(res.Comparisons) != 1 {
+		t.Errorf("ratios of %q", figures)
+	}
+	if !strings.Contains(res.Verdict[1], "tokens/s of all requests of") || strings.Contains(res.Verdict[1], "decode") {
+		t.Errorf("%q", res.Verdict)
+	}
+	if !res.Cells[0].Self.Identical || !res.Parity[0].Identical {
+		t.Errorf("%+v, %+v", res.Cells[0].Self, res.Parity)
+	}
+	if _, err := json.Marshal(res); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestKindsOfAMixHaveTheirOwnTails(t *testing.T) {
+	e := comparetest.Mixed(steady(6), 1, 2, 40, 10)
+	e.Slots = 1
+	res := compare.Runs(comparetest.Run(t, "mix", e))
+	kinds := res.Cells[0].Load.Kinds
+	if len(kinds) != 2 || kinds[0].Kind != "short" || kinds[1].Kind != "long" {
+		t.Fatalf("%+v", kinds)
+	}
+	name := compare.Percentile(compare.OfTTFT, 0.95)
+	short, long := kinds[0].Figure(name), kinds[1].Figure(name)
+	if math.Abs(short.Center()-(9+792)) > 30 || math.Abs(long.Center()-(90+80)) > 10 { // each waits for one of the other
+		t.Errorf("short %g, long %g", short.Center(), long.Center())
+	}
+	// Within 18 ms are none but the first request of all, which waited for nobody.
+	if got := loadFigure(t, &res.Cells[0], compare.GoodShare); got != 100./40 {
+		t.Errorf("%g %% kept the goal", got)
+	}
+	if !res.Cells[0].Self.Identical { // among the short ones
+		t.Errorf("%+v", res.Cells[0].Self)
+	}
+}
+
+func TestCellsThatAskOtherwiseAreOtherTasks(t *testing.T) {
+	var all []comparetest.Engine
+	for n, change := range []func(*record.Cell){
+		func(*record.Cell) {},
+		func(c *record.Cell) { c.InputTokens = 128 },
+		func(c *record.Cell) { c.KVDType = "f16" },
+		func(c *record.Cell) { c.Start = record.ColdStart },
+		func(c *record.Cell) { c.MaxTokens = 16 },
+		func(c *record.Cell) { c.Setup = 2 },
+		func(c *record.Cell) {
+			c.Traffic = &record.Traffic{Loop: record.ClosedLoop, Concurrency: 2, Requests: 8}
+		},
+		func(c *record.Cell) { c.Traffic = &record.Traffic{Loop: record.Batch, Concurrency: 2, Requests: 2} },
+	} {
+		for k, e := range []comparetest.Engine{comparetest.Native(2), comparetest.Native(2)} {
+			e.Cell.ID, e.Cell.Setup = 2*n+k+1, 1
+			e.Cell.Engine = []string{"a", "b"}[k]
+			change(&e.Cell)
+			all = append(all, e)
+		}
+	}
+	res := compare.Runs(comparetest.Run(t, "axes", all...))
+	if len(res.Comparisons) != len(all)/2 {
+		t.Errorf("%d comparisons of %d cells", len(res.Comparisons), len(all))
+	}
+	labels := map[string]bool{}
+	for i, c := range res.Comparisons {
+		if c.A != 2*i || c.B != 2*i+1 || c.Refused != "" {
+			t.Errorf("%q against %q: %s", res.Cells[c.A].Label, res.Cells[c.B].Label, c.Refused)
+		}
+	}
+	for _, c := range res.Cells {
+		labels[c.Label] = true
+	}
+	if len(labels) != len(all) {
+		t.Errorf("labels %v", labels)
+	}
+	for _, words := range []string{"input of 128", "KV cache f16", "cold start", "16 tokens", "concurrency 2", "batch 2"} {
+		if !slices.ContainsFunc(res.Cells, func(c compare.Cell) bool { return strings.Contains(c.Label, words) }) {
+			t.Errorf("no label says %q", words)
+		}
+	}
+}
+
+func TestSweepsOverWhatPlansVary(t *testing.T) {
+	var all []comparetest.Engine
+	id := 0
+	add := func(e comparetest.Engine) { id++; e.Cell.ID = id; all = append(all, e) }
+	for _, n := range []int{1, 4, 2} {
+		add(comparetest.Loaded(steady(3), 0, n, 4*n))
+	}
+	for _, n := range []int{2, 4} {
+		e := comparetest.Loaded(steady(3), 0, n, n)
+		e.Cell.Traffic.Loop = record.Batch
+		add(e)
+	}
+	for _, n := range []int{16, 128} {
+		e := steady(3)
+		e.Cell.MaxTokens = n
+		add(e)
+	}
+	for _, dtype := range []string{"q8_0", "f16"} {
+		e := steady(3)
+		e.Cell.KVDType, e.TTFT = dtype, 10*time.Millisecond
+		e.Info.Policy = map[string]string{"kv_dtype": dtype, "weights_dtype": "f32", "context": "256", "threads": "1"}
+		add(e)
+	}
+	got := map[string][]float64{}
+	for _, s := range compare.Runs(comparetest.Run(t, "sweeps", all...)).Sweeps {
+		got[s.Axis] = s.At
+		if lines := s.Axis == compare.AxisOutput; (len(s.Rates) > 0) != lines {
+			t.Errorf("%s: %d lines", s.Axis, len(s.Rates))
+		}
+		if s.Axis == compare.AxisKVType && !slices.Equal(s.Names, []string{"f16", "q8_0"}) {
+			t.Errorf("%q", s.Names)
+		}
+	}
+	for axis, want := range map[string][]float64{compare.AxisClients: {1, 2, 4}, compare.AxisBatch: {2, 4}, compare.AxisOutput: {16, 128}, compare.AxisKVType: {0, 1}} {
+		if !slices.Equal(got[axis], want) {
+			t.Errorf("%s: cells at %v, want %v", axis, got[axis], want)
+		}
+	}
+	if len(got) != 4 {
+		t.Errorf("sweeps over %v", got)
+	}
+}

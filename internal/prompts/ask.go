@@ -16,7 +16,12 @@ type Asker struct {
 	Turns []string // of a conversation that all have
 
 	mu   sync.Mutex
-	made map[[2]int]string // by length and request
+	made map[textKey]string
+}
+
+type textKey struct {
+	length int
+	seed   uint64
 }
 
 // Ask gives a request's prompt and how many tokens it asks for. A turn's prompt is all that was said before it and, on a new line, what is
@@ -46,7 +51,8 @@ func (a *Asker) Ask(c record.Cell, q traffic.Request) (engine.Request, error) {
 		r.Prompt, length = a.Turns[max(0, q.Turn-1)%len(a.Turns)], 0
 	}
 	if length > 0 && a.Maker != nil {
-		text, err := a.fresh(length, t.Seed, q.Index)
+		// Engines are asked the same; cells of other concurrency or length, which may go on in the same server, something else.
+		text, err := a.fresh(length, t.Seed<<48+uint64(t.Concurrency)<<34+uint64(c.MaxTokens)<<20+uint64(q.Index))
 		if err != nil {
 			return r, err
 		}
@@ -59,19 +65,19 @@ func (a *Asker) Ask(c record.Cell, q traffic.Request) (engine.Request, error) {
 }
 
 // fresh is a text of so many tokens that no other request begins with.
-func (a *Asker) fresh(length int, seed uint64, request int) (string, error) {
+func (a *Asker) fresh(length int, seed uint64) (string, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	key := [2]int{length, request}
+	key := textKey{length, seed}
 	if text, ok := a.made[key]; ok {
 		return text, nil
 	}
-	text, err := a.Maker.OfLength(length, seed<<20+uint64(request))
+	text, err := a.Maker.OfLength(length, seed)
 	if err != nil {
 		return "", err
 	}
 	if a.made == nil {
-		a.made = map[[2]int]string{}
+		a.made = map[textKey]string{}
 	}
 	a.made[key] = text
 	return text, nil

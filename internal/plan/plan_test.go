@@ -105,13 +105,58 @@ func TestBadPlansAreNamedWithTheirPlace(t *testing.T) {
 	}
 }
 
+// An accepted plan is valid, is read again as it was written, and has as many cells as are counted.
 func FuzzParse(f *testing.F) {
+	for _, name := range plans.Names() {
+		text, err := plans.Preset(name)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(text)
+	}
 	f.Add(plans.Default)
+	f.Add(plans.Init)
 	f.Add([]byte("a: &a [*a]\nname: x"))
+	for text := range bombs() {
+		if len(text) < 10_000 {
+			f.Add([]byte(text))
+		}
+	}
+	for _, c := range wrong {
+		f.Add([]byte(c.text))
+	}
+	for _, text := range right {
+		f.Add([]byte(text))
+	}
+	f.Add([]byte(head + "prompts: " + strings.Repeat("[", 100)))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		p, err := plan.Parse(text, "p.yaml")
-		if err == nil && p.Validate() != nil {
-			t.Error("an accepted plan is not valid")
+		if err != nil {
+			if strings.Contains(err.Error(), "\n") {
+				t.Errorf("an error of several lines: %q", err)
+			}
+			return
+		}
+		if err := p.Validate(); err != nil {
+			t.Errorf("an accepted plan is not valid: %v", err)
+		}
+		_, counted, err := p.Count()
+		if err != nil {
+			t.Fatal(err)
+		}
+		cells := int64(0)
+		for s := range p.Setups() {
+			cells += int64(s.Cells())
+		}
+		if cells != counted {
+			t.Errorf("%d cells are counted, %d made", counted, cells)
+		}
+		written, err := p.YAML()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if again, err := plan.Parse(written, "p.yaml"); err != nil || !reflect.DeepEqual(p, again) {
+			t.Errorf("read again: %v\n%s\n%+v\n%+v", err, written, p, again)
 		}
 	})
 }

@@ -97,6 +97,7 @@ var wrong = []struct {
 }
 
 func TestWrongPlans(t *testing.T) {
+	validate := schematest.Validator(t, "plan")
 	for _, c := range wrong {
 		_, err := plan.Parse([]byte(c.text), "p")
 		if err == nil || !strings.HasPrefix(err.Error(), c.want) || strings.Contains(err.Error(), "\n") || fault.Code(err) != int(fault.Usage) {
@@ -105,27 +106,31 @@ func TestWrongPlans(t *testing.T) {
 		if c.unseen {
 			continue
 		}
-		if schematest.Validate(t, "plan", asJSON(t, []byte(c.text))) == nil {
+		if validate(asJSON(t, []byte(c.text))) == nil {
 			t.Errorf("the schema takes\n%s", c.text)
 		}
 	}
 }
 
+// right are plans, one for each thing that can be said.
+var right = []string{
+	head + body,
+	head + body + "x-anything: [1, {a: b}]\n",
+	"x-base: &base {input_lengths: [8], output_lengths: [2, 4]}\nname: p\nmodels:\n- {<<: *base, model: a, dtype: [f16, f32]}\n- {<<: *base, model: b, output_length: 3}\n",
+	"model_id: tiny\nengine: webllm\nprompt: hello\noutput_length: 2\ntemperature: 0.0\n",
+	"models: tiny\nprompts: [{text: a}, b, {dataset: c.jsonl, field: q, limit: 3}, {conversation: [d, e]}, {trace: f.csv}, {file: g.txt}]\nmax_tokens: [2, 3]\n",
+	head + body + "context: 0\n",
+	head + body + "quantization: null\nuntil_ci: 2.5 %\norder: shuffled\nseed: 18446744073709551615\ncool_down: 1.5s\ncell_timeout: 1h30m\n",
+	head + body + "exclude: {engine: webllm, input_lengths: [8]}\ninclude:\n- {model: other, max_tokens: 9, dtype: half}\n- {start: cold}\n",
+	head + body + "concurrency: [1, 2, 4]\ntraffic: {requests: 8, goal: {ttft_ms: 100}, start_delay: 10ms}\nisolation: shared\ncache: on\n",
+	head + body + "gate: {decode_tps: {min: 20}, vs_baseline: {peak_pss_mb: +3%}, parity: {min_agreement: 99.5%}}\n",
+	head + body + "openai: {url: http://127.0.0.1}\nllamacpp: {mmap: off, batch: 3}\nollama: {keep_alive: 3m}\ncheck_oom: false\nparity: true\nreference: webllm\n",
+	"input_lengths: 2\nmax_tokens: 7\nmodel: tiny\nuntil_ci: {width: 5%, figure: ttft, max_repetitions: 20}\nstart: [cold, warm]\nkv_cache_dtype: [auto, fp8, q4_0]\n",
+}
+
 func TestRightPlans(t *testing.T) {
-	for _, text := range []string{
-		head + body,
-		head + body + "x-anything: [1, {a: b}]\n",
-		"x-base: &base {input_lengths: [8], output_lengths: [2, 4]}\nname: p\nmodels:\n- {<<: *base, model: a, dtype: [f16, f32]}\n- {<<: *base, model: b, output_length: 3}\n",
-		"model_id: tiny\nengine: webllm\nprompt: hello\noutput_length: 2\ntemperature: 0.0\n",
-		"models: tiny\nprompts: [{text: a}, b, {dataset: c.jsonl, field: q, limit: 3}, {conversation: [d, e]}, {trace: f.csv}, {file: g.txt}]\nmax_tokens: [2, 3]\n",
-		head + body + "context: 0\n",
-		head + body + "quantization: null\nuntil_ci: 2.5 %\norder: shuffled\nseed: 18446744073709551615\ncool_down: 1.5s\ncell_timeout: 1h30m\n",
-		head + body + "exclude: {engine: webllm, input_lengths: [8]}\ninclude:\n- {model: other, max_tokens: 9, dtype: half}\n- {start: cold}\n",
-		head + body + "concurrency: [1, 2, 4]\ntraffic: {requests: 8, goal: {ttft_ms: 100}, start_delay: 10ms}\nisolation: shared\ncache: on\n",
-		head + body + "gate: {decode_tps: {min: 20}, vs_baseline: {peak_pss_mb: +3%}, parity: {min_agreement: 99.5%}}\n",
-		head + body + "openai: {url: http://127.0.0.1}\nllamacpp: {mmap: off, batch: 3}\nollama: {keep_alive: 3m}\ncheck_oom: false\nparity: true\nreference: webllm\n",
-		"input_lengths: 2\nmax_tokens: 7\nmodel: tiny\nuntil_ci: {width: 5%, figure: ttft, max_repetitions: 20}\nstart: [cold, warm]\nkv_cache_dtype: [auto, fp8, q4_0]\n",
-	} {
+	validate := schematest.Validator(t, "plan")
+	for _, text := range right {
 		p := parse(t, text)
 		written, err := p.YAML()
 		if err != nil {
@@ -135,13 +140,13 @@ func TestRightPlans(t *testing.T) {
 		if err != nil || !reflect.DeepEqual(p, again) {
 			t.Errorf("%s\nis written\n%s\nand read again as %+v, not as %+v: %v", text, written, again, p, err)
 		}
-		if err := schematest.Validate(t, "plan", asJSON(t, written)); err != nil {
+		if err := validate(asJSON(t, written)); err != nil {
 			t.Errorf("%s\nas it is written: %v", written, err)
 		}
 		if strings.Contains(text, "&") {
 			continue
 		}
-		if err := schematest.Validate(t, "plan", asJSON(t, []byte(text))); err != nil {
+		if err := validate(asJSON(t, []byte(text))); err != nil {
 			t.Errorf("%s\n%v", text, err)
 		}
 	}

@@ -106,7 +106,14 @@ func Valid(t testing.TB, name string, document []byte) {
 // Validate tells what is wrong with a document by the published schema of that name.
 func Validate(t testing.TB, name string, document []byte) error {
 	t.Helper()
-	return validate(published(t, name), document)
+	return Validator(t, name)(document)
+}
+
+// Validator is Validate for many documents.
+func Validator(t testing.TB, name string) func(document []byte) error {
+	t.Helper()
+	s := published(t, name)
+	return func(document []byte) error { return validate(s, document) }
 }
 
 func published(t testing.TB, name string) *jsonschema.Schema {

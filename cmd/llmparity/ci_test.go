@@ -1,0 +1,237 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/goccy/go-yaml"
+	"github.com/spf13/cobra"
+
+	"llmparity/internal/plan"
+)
+
+const ciFolder = "../../docs/ci"
+
+func readFile(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// commandLines finds the lines of a script that run llmparity, as words.
+func commandLines(script string) [][]string {
+	var out [][]string
+	for _, l := range strings.Split(strings.ReplaceAll(script, "\\\n", " "), "\n") {
+		words := shellWords(l)
+		for len(words) > 0 {
+			end := slices.IndexFunc(words, func(w string) bool { return slices.Contains([]string{"&&", "||", ";", "|", ">", ">>"}, w) })
+			if end < 0 {
+				end = len(words)
+			}
+			if end > 0 && filepath.Base(words[0]) == "llmparity" {
+				out = append(out, words[1:end])
+			}
+			words = words[min(end+1, len(words)):]
+		}
+	}
+	return out
+}
+
+// shellWords splits a line as a shell does that expands nothing; what follows a # is a comment.
+func shellWords(line string) []string {
+	var out []string
+	for _, m := range regexp.MustCompile(`"[^"]*"|'[^']*'|(?:[^\s"'#]|"[^"]*"|'[^']*')[^\s"']*|#.*`).FindAllString(line, -1) {
+		if strings.HasPrefix(m, "#") {
+			break
+		}
+		out = append(out, strings.Trim(m, `"'`))
+	}
+	return out
+}
+
+// accepted has our own parser read a command line, without running it.
+func accepted(t *testing.T, where string, words []string) {
+	t.Helper()
+	c, rest, err := root().Find(words)
+	if err == nil {
+		err = c.ParseFlags(rest)
+	}
+	if err == nil {
+		err = c.ValidateArgs(c.Flags().Args())
+	}
+	if err == nil {
+		err = c.ValidateFlagGroups()
+	}
+	if err == nil && !c.Runnable() || c == c.Root() {
+		t.Errorf("%s: llmparity %s: there is no such command", where, strings.Join(words, " "))
+		return
+	}
+	if err != nil {
+		t.Errorf("%s: llmparity %s: %v", where, strings.Join(words, " "), err)
+	}
+	flagsMakeSense(t, where, c)
+}
+
+// flagsMakeSense looks at what gates are told by flags, which the parser takes for any text.
+func flagsMakeSense(t *testing.T, where string, c *cobra.Command) {
+	t.Helper()
+	g := &plan.Gate{}
+	for flag, add := range map[string]func(string) error{"max": g.MaxFlag, "min": g.MinFlag, "vs-baseline": g.ChangeFlag} {
+		if c.Name() != "gate" {
+			return
+		}
+		values, err := c.Flags().GetStringArray(flag)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, v := range values {
+			if err := add(v); err != nil && !strings.Contains(v, "FIGURE") {
+				t.Errorf("%s: --%s %s: %v", where, flag, v, err)
+			}
+		}
+	}
+}
+
+// The example workflow is one that GitHub Actions would read, as far as that can be told here, and our own parser takes its commands.
+func TestTheExampleWorkflowIsTaken(t *testing.T) {
+	type step struct {
+		Name string            `yaml:"name"`
+		If   string            `yaml:"if"`
+		Uses string            `yaml:"uses"`
+		Run  string            `yaml:"run"`
+		With map[string]string `yaml:"with"`
+	}
+	var w struct {
+		Name string         `yaml:"name"`
+		On   map[string]any `yaml:"on"`
+		Jobs map[string]struct {
+			RunsOn  []string `yaml:"runs-on"`
+			Timeout int      `yaml:"timeout-minutes"`
+			Steps   []step   `yaml:"steps"`
+		} `yaml:"jobs"`
+	}
+	if err := yaml.UnmarshalWithOptions([]byte(readFile(t, filepath.Join(ciFolder, "workflow.yml"))), &w, yaml.Strict()); err != nil {
+		t.Fatal(err)
+	}
+	if len(w.Jobs) != 1 || len(w.On) != 2 {
+		t.Fatalf("%+v", w)
+	}
+	var commands []string
+	for name, job := range w.Jobs {
+		for _, s := range job.Steps {
+			if (s.Uses == "") == (s.Run == "") {
+				t.Errorf("%s: %q uses something or runs something", name, s.Name)
+			}
+			for _, words := range commandLines(s.Run) {
+				commands = append(commands, words[0])
+				accepted(t, "workflow.yml", words)
+			}
+		}
+	}
+	slices.Sort(commands)
+	if want := []string{"baseline", "doctor", "report", "report", "run", "run"}; !slices.Equal(commands, want) {
+		t.Errorf("it runs %q, want %q", commands, want)
+	}
+	p, err := plan.Parse([]byte(readFile(t, filepath.Join(ciFolder, "plan.yaml"))), "plan.yaml")
+	if err != nil || p.Gate == nil || len(p.Gate.Limits) != 3 || len(p.Gate.Changes) != 3 || p.Gate.Parity == nil {
+		t.Errorf("%v %+v", err, p.Gate)
+	}
+}
+
+// The example image is made by instructions that there are, of files that there are; our own parser takes what it runs.
+func TestTheExampleImageIsTaken(t *testing.T) {
+	text := regexp.MustCompile(`(?m)^\s*#.*\n`).ReplaceAllString(readFile(t, filepath.Join(ciFolder, "Containerfile")), "")
+	targets := readFile(t, "../../Makefile")
+	var entry, command []string
+	for i, l := range strings.Split(strings.TrimSpace(strings.ReplaceAll(text, "\\\n", " ")), "\n") {
+		instruction, rest, _ := strings.Cut(strings.TrimSpace(l), " ")
+		words := shellWords(rest)
+		if i == 0 && instruction != "FROM" {
+			t.Errorf("it begins with %s", instruction)
+		}
+		switch instruction {
+		case "FROM":
+			if version := regexp.MustCompile(`(?m)^go (\d+\.\d+)`).FindStringSubmatch(readFile(t, "../../go.mod")); !strings.HasPrefix(words[0], "golang:"+version[1]) {
+				t.Errorf("FROM %s, and go.mod wants Go %s", words[0], version[1])
+			}
+		case "COPY":
+			for _, from := range words[:len(words)-1] {
+				if _, err := os.Stat(filepath.Join("../..", from)); err != nil {
+					t.Error(err)
+				}
+			}
+		case "RUN":
+			for at, w := range words {
+				if w != "make" || at > 0 && words[at-1] != "&&" { // not the package of that name
+					continue
+				}
+				for _, target := range words[at+1:] {
+					if target == "&&" {
+						break
+					}
+					if !regexp.MustCompile(`(?m)^` + target + `:`).MatchString(targets) {
+						t.Errorf("make %s: there is no such target", target)
+					}
+				}
+			}
+		case "ENTRYPOINT":
+			if err := json.Unmarshal([]byte(rest), &entry); err != nil {
+				t.Errorf("%s: %v", l, err)
+			}
+		case "CMD":
+			if err := json.Unmarshal([]byte(rest), &command); err != nil {
+				t.Errorf("%s: %v", l, err)
+			}
+		case "ENV", "WORKDIR":
+			if rest == "" {
+				t.Errorf("%s of nothing", instruction)
+			}
+		default:
+			t.Errorf("what is %s?", instruction)
+		}
+	}
+	if len(entry) == 0 || entry[0] != "llmparity" {
+		t.Fatalf("it runs %q", entry)
+	}
+	accepted(t, "Containerfile", slices.Concat(entry[1:], command))
+}
+
+// Every command line of docs/ci.md is one that we take, and every gate that it shows one that we read.
+func TestTheGuideForACIIsRight(t *testing.T) {
+	text := readFile(t, "../../docs/ci.md")
+	commands := commandLines(regexp.MustCompile(`(?m)^    `).ReplaceAllString(text, ""))
+	for _, words := range commands {
+		accepted(t, "ci.md", words)
+	}
+	for _, m := range regexp.MustCompile("`((?:go test|llmparity|baseline) [^`]*)`").FindAllStringSubmatch(text, -1) {
+		if words := shellWords(m[1]); words[0] == "llmparity" && len(words) > 2 {
+			accepted(t, "ci.md", words[1:])
+		}
+	}
+	if len(commands) != 6 {
+		t.Errorf("%d command lines: %q", len(commands), commands)
+	}
+	gates := regexp.MustCompile("(?s)```yaml\n(.*?)```").FindAllStringSubmatch(text, -1)
+	for _, m := range gates {
+		g, err := plan.ParseGate([]byte(m[1]), "docs/ci.md")
+		if err != nil || len(g.Limits) != 3 || len(g.Changes) != 3 {
+			t.Errorf("%v: %+v", err, g)
+		}
+	}
+	if len(gates) != 1 {
+		t.Errorf("%d gates", len(gates))
+	}
+	for _, m := range regexp.MustCompile(`\]\(([^)]+)\)`).FindAllStringSubmatch(text, -1) {
+		if _, err := os.Stat(filepath.Join("../../docs", m[1])); err != nil {
+			t.Error(err)
+		}
+	}
+}

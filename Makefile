@@ -71,6 +71,8 @@ bench: build
 	go test -run '^$$' -bench 'Start|Perturbation' -benchtime 1x -timeout 20m ./browser
 	go test -run '^$$' -bench 'BenchmarkReport' -benchtime 5x -timeout 10m ./cmd/llmparity
 	go test -run '^$$' -bench FirstChart -benchtime 5x -timeout 10m ./cmd/llmparity
+	go test -run '^$$' -bench ManyCells -benchtime 1x -timeout 10m ./internal/run
+	go test -run '^$$' -tags slow -bench BenchmarkCells -benchtime 1x -timeout 10m ./cmd/llmparity
 
 # What is foretold of memory against what is measured, into docs/breakdown.md: about six minutes.
 accuracy: build

@@ -18,46 +18,24 @@ import (
 type past struct {
 	*record.State
 	changed []record.Difference
-	read    func() (*before, error)
+	read    func() (map[int][]*record.Attempt, error)
+	told    map[string]bool // engines that are not what they were
 }
 
-// before is what a run has, read as a whole: it takes long, and is asked for only where something depends on what attempts came to.
-type before struct {
-	attempts map[int][]*record.Attempt // that count, by cell
-	engines  map[ran]record.EngineInfo // what they said last
-}
-
-type ran struct {
-	setup  int
-	engine string
-}
-
-// read leaves out the attempts behind a number: they are this process's own.
-func read(dir string, last int) (*before, error) {
+// read gives a run's attempts that count, by cell, but for those behind a number, which are this process's own. It takes long, and is
+// asked for only where something depends on what attempts came to.
+func read(dir string, last int) (map[int][]*record.Attempt, error) {
 	run, err := record.Open(dir)
 	if err != nil {
 		return nil, err
 	}
-	b := &before{attempts: map[int][]*record.Attempt{}, engines: map[ran]record.EngineInfo{}}
-	cells := map[int]record.Cell{}
-	for _, c := range run.Cells {
-		cells[c.ID] = c
-	}
+	out := map[int][]*record.Attempt{}
 	for _, a := range run.Attempts {
-		if a.ID > last {
-			break
-		}
-		c := cells[a.Cell]
-		for _, e := range a.Events {
-			if e.Engine != nil {
-				b.engines[ran{c.Setup, c.Engine}] = *e.Engine
-			}
-		}
-		if a.Counted() {
-			b.attempts[a.Cell] = append(b.attempts[a.Cell], a)
+		if a.Counted() && a.ID <= last {
+			out[a.Cell] = append(out[a.Cell], a)
 		}
 	}
-	return b, nil
+	return out, nil
 }
 
 // refusal is why a run can't be gone on with: nothing is recorded of it, and the run ends.
@@ -71,8 +49,8 @@ func (r *runner) scan() (*past, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &past{State: s}
-	p.read = sync.OnceValues(func() (*before, error) { return read(s.Dir, p.Attempts) })
+	p := &past{State: s, told: map[string]bool{}}
+	p.read = sync.OnceValues(func() (map[int][]*record.Attempt, error) { return read(s.Dir, p.Attempts) })
 	if err := p.samePlan(r); err != nil {
 		return nil, err
 	}
@@ -260,11 +238,11 @@ func (p *past) restore(s *current, c *cell, repetitions map[int]bool) {
 	if c.enough != nil && p.Stopped(c.ID) {
 		c.enough.stop = &record.Stop{}
 	}
-	b, err := p.read()
+	attempts, err := p.read()
 	if err != nil {
 		return // Reopen has read as much of it as must be sound
 	}
-	for _, a := range b.attempts[c.ID] {
+	for _, a := range attempts[c.ID] {
 		c.restore(a)
 	}
 }
@@ -329,19 +307,15 @@ func (p *past) sameEngine(r *runner, s *current, name string, is record.EngineIn
 	if p == nil {
 		return nil
 	}
-	b, err := p.read()
-	if err != nil {
-		return nil // Reopen has read as much of it as must be sound
+	was, known, err := p.Engine(s.ID, name)
+	if err != nil || !known || p.told[fmt.Sprint(s.ID, " ", name)] {
+		return err
 	}
-	was, known := b.engines[ran{s.ID, name}]
-	if !known {
-		return nil
-	}
-	b.engines[ran{s.ID, name}] = is // it is said once
 	for _, d := range engineDifferences(was, is) {
 		if !r.AllowChanged {
 			return changed("%s is not what began the run in %s (%s)", name, p.Dir, d)
 		}
+		p.told[fmt.Sprint(s.ID, " ", name)] = true
 		r.w.Warn(record.Warning{Code: "resumed-elsewhere", Text: fmt.Sprintf("when the run was gone on with, %s was not what it was before: %s", name, d)})
 	}
 	return nil

@@ -219,8 +219,7 @@ func (r *runner) fail(c *cell, err error) {
 	r.failed, c.given, c.recorded = true, err, true
 	r.note(fmt.Errorf("%s: %w", c.Engine, err))
 	_, class := outcome(context.Background(), err)
-	rec := r.w.Attempt(c.Cell, record.Beginning{Repetition: 1})
-	rec.End(record.Failed, class, err, record.Cost{})
+	r.w.Refuse(c.Cell, class, err)
 	r.Progress(Event{Kind: Ended, Setup: c.Setup, Cell: c.ID, Cells: r.count.cells, CellsDone: r.count.cellsDone, Launch: r.count.launch + 1,
 		Launches: r.count.launches, Engine: c.Engine, Repetition: 1, Repetitions: c.Repetitions, Text: string(record.Failed), Err: err})
 }

@@ -291,6 +291,9 @@ func (r *resolver) preflight(ctx context.Context, p plan.Plan) (*refusals, error
 // look counts what can't run of a setup.
 func (r *resolver) look(ctx context.Context, s plan.Setup, out *refusals) {
 	names := s.Plan.Engines
+	for _, line := range s.Plan.Unheeded() {
+		out.note(line)
+	}
 	set, m, err := r.settle(ctx, &s)
 	if err == nil {
 		err = r.promptFaults(m, s.Shapes)

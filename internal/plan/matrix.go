@@ -86,7 +86,8 @@ func newMatrix(p Plan) (*matrix, error) {
 		return nil, err
 	}
 	if n := m.product(); n > MostCells {
-		return nil, fmt.Errorf("%s: %s cells are more than %s: leave out values of an axis, or make several plans", m.longest(), grouped(n), grouped(MostCells))
+		return nil, fmt.Errorf("%s: %s cells are more than %s: leave out values of an axis, or make several plans", m.longest(), grouped(n),
+			grouped(MostCells))
 	}
 	if err := m.rules(); err != nil {
 		return nil, err

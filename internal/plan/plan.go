@@ -115,7 +115,8 @@ func Parse(text []byte, file string) (Plan, error) {
 	if _, said := at["name"]; !said {
 		p.Name = fileName(file)
 	}
-	if _, said := at["engines"]; !said && (len(p.Models) == 0 || slices.ContainsFunc(p.Models, func(g Group) bool { return len(g.Engines) == 0 })) {
+	lacks := func(g Group) bool { return len(g.Engines) == 0 }
+	if _, said := at["engines"]; !said && (len(p.Models) == 0 || slices.ContainsFunc(p.Models, lacks)) {
 		p.Engines = []string{webllm, llamacpp}
 	}
 	if err := p.Validate(); err != nil {

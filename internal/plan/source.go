@@ -13,10 +13,10 @@ import (
 // plan reads it: a plan has but names, from the folder in which the program runs.
 type Source struct {
 	File         string   `yaml:"file,omitempty"`         // its whole text is the prompt
-	Dataset      string   `yaml:"dataset,omitempty"`      // JSON, an object a line: requests have their prompts from it, one after another
+	Dataset      string   `yaml:"dataset,omitempty"`      // JSON, an object a line, each of which has a prompt for a request
 	Trace        string   `yaml:"trace,omitempty"`        // CSV or JSON of when requests come and how long they are
 	Conversation []string `yaml:"conversation,omitempty"` // what is said to the model, turn by turn
-	Field        string   `yaml:"field,omitempty"`        // of a data set's entries, that has the prompt; empty: the first that is there of prompt, text, question, instruction, or turns
+	Field        string   `yaml:"field,omitempty"`        // of a data set's entries, with the prompt; empty: a usual one
 	Limit        int      `yaml:"limit,omitempty"`        // lines of a data set or a trace that are taken; 0: all
 }
 

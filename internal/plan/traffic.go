@@ -12,9 +12,9 @@ import (
 // Traffic is how requests come where cells measure more than one each. Clients of a closed loop, or the requests of a batch, are axes too:
 // concurrency, batch_sizes.
 type Traffic struct {
-	Loop        string   `yaml:"loop,omitempty"`        // closed, open, batch; empty: open where there is a rate, batch where there are batch_sizes, else closed
-	Concurrency int      `yaml:"concurrency,omitempty"` // clients; of a batch, its requests; of an open loop, the most that may wait and run; 0: the axis', else 1
-	Requests    int      `yaml:"requests,omitempty"`    // of all clients together; 0: four of each client, one of each in a batch, 20 in an open loop
+	Loop        string   `yaml:"loop,omitempty"`        // closed, open, batch; empty: open with a rate, batch with batch_sizes, else closed
+	Concurrency int      `yaml:"concurrency,omitempty"` // clients; a batch's requests; the most that an open loop sends unanswered; 0: the axis' own
+	Requests    int      `yaml:"requests,omitempty"`    // of all clients together; 0: four of each, one in a batch, 20 in an open loop
 	Arrivals    string   `yaml:"arrivals,omitempty"`    // of an open loop: constant, poisson; empty: poisson
 	Rate        float64  `yaml:"rate,omitempty"`        // of an open loop, in requests a second
 	StartDelay  Duration `yaml:"start_delay,omitempty"` // from one client's first request to the next one's
@@ -86,7 +86,7 @@ func (p Plan) traffic(batch, clients int, s Shape) *record.Traffic {
 	if p.Traffic != nil {
 		said = *p.Traffic
 	}
-	t := &record.Traffic{Loop: p.loop(batch, clients), StartDelay: seconds(said.StartDelay), Seed: cmp.Or(said.Seed, p.Seed), Turns: said.Turns}
+	t := &record.Traffic{Loop: p.loop(batch, clients), Turns: said.Turns, StartDelay: seconds(said.StartDelay), Seed: cmp.Or(said.Seed, p.Seed)}
 	t.Concurrency = max(batch, clients)
 	if t.Concurrency == 0 {
 		t.Concurrency = said.Concurrency
@@ -141,12 +141,10 @@ func usual(t *record.Traffic) int {
 func (t Traffic) kinds(s Shape) []record.Kind {
 	var out []record.Kind
 	for _, k := range t.Mix {
-		made := record.Kind{Name: k.Name, Share: k.Share, Prompt: k.Prompt, InputTokens: k.InputTokens, MaxTokens: cmp.Or(k.MaxTokens, s.MaxTokens)}
+		made := record.Kind{Name: k.Name, Share: cmp.Or(k.Share, 1/float64(len(t.Mix))), Prompt: k.Prompt, InputTokens: k.InputTokens,
+			MaxTokens: cmp.Or(k.MaxTokens, s.MaxTokens)}
 		if k.Prompt == "" && k.InputTokens == 0 {
 			made.Prompt, made.InputTokens = s.Prompt, s.InputTokens
-		}
-		if k.Share == 0 {
-			made.Share = 1 / float64(len(t.Mix))
 		}
 		out = append(out, made)
 	}

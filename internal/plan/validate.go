@@ -24,8 +24,8 @@ var nameForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$`)
 
 // Validate says which field is wrong and what would be right. An error begins with the field.
 func (p Plan) Validate() error {
-	checks := []func() error{p.validateScalars, p.validateModels, func() error { return p.Traffic.validate(p) }, p.validatePrompts, p.validateParts, p.validateSchedule, p.validateAxes,
-		p.LlamaCpp.validate, func() error { return p.Ollama.validate(time.Duration(p.Timeout)) }, p.OpenAI.validate, p.validateKV,
+	checks := []func() error{p.validateScalars, p.validateModels, func() error { return p.Traffic.validate(p) }, p.validatePrompts,
+		p.validateParts, p.validateSchedule, p.validateAxes, p.LlamaCpp.validate, func() error { return p.Ollama.validate(time.Duration(p.Timeout)) }, p.OpenAI.validate, p.validateKV,
 		p.validateLoad, p.Gate.Validate, p.validateReference, p.validateMatrix}
 	for _, check := range checks {
 		if err := check(); err != nil {
@@ -159,7 +159,8 @@ func (p Plan) validatePrompts() error {
 	if mixed && (given || len(p.InputLengths) > 0) {
 		return errors.New("traffic.mix: each kind has a prompt of its own; leave out prompts and input_lengths, or let a kind have none")
 	}
-	if s := slices.IndexFunc(p.Sources, func(s Source) bool { return s.Conversation != nil }); s >= 0 && p.Traffic != nil && p.Traffic.Turns > 0 {
+	converses := func(s Source) bool { return s.Conversation != nil }
+	if p.Traffic != nil && p.Traffic.Turns > 0 && slices.ContainsFunc(p.Sources, converses) {
 		return errors.New("traffic.turns: a conversation among prompts has its own; leave it out")
 	}
 	for i, g := range p.Models {
@@ -275,7 +276,8 @@ func (p Plan) validateAxes() error {
 	}{
 		{"dtypes", len(p.DTypes), "dtype", p.DType != ""}, {"kv_cache_dtypes", len(p.KVDTypes), "kv_cache_dtype", p.KVDType != ""},
 		{"webllm_versions", len(p.WebLLMVersions), "webllm_version", p.WebLLMVersion != ""},
-		{"contexts", len(p.Contexts), "context", p.Context != Unsaid && p.Context != 0}, {"thread_counts", len(p.ThreadCounts), "threads", p.Threads != 0},
+		{"contexts", len(p.Contexts), "context", p.Context != Unsaid && p.Context != 0},
+		{"thread_counts", len(p.ThreadCounts), "threads", p.Threads != 0},
 		{"starts", len(p.Starts), "start", p.Start != ""},
 	} {
 		if c.n > 0 && c.said {

@@ -56,6 +56,10 @@ func figures() []func(*view) []chart {
 		latencies,
 		latencyOverLength,
 		memoryOverLength,
+		memoryOverConcurrency,
+		speedOverConcurrency,
+		latencyOverConcurrency,
+		mixedLengths,
 	}
 }
 

@@ -39,6 +39,7 @@ type document struct {
 	Aligned       alignedPart
 	Growth        growthPart
 	LatencyWords  string
+	Traffic       trafficPart
 	Reported      *grid
 	Server        *grid
 	Hardware      hardwarePart
@@ -134,6 +135,7 @@ func newDocument(v *view) (*document, error) {
 	d.Forecast = forecastPart{forecastWords, recommendations(v.res), forecastNotes(v.res), forecastGrid(v.res), forecastHow(v.res)}
 	d.Risks = riskPart{risks(v.res), riskGrid(v.res)}
 	d.Aligned, d.Growth, d.LatencyWords = newAlignedPart(v.res), newGrowthPart(v.res), latencyWords
+	d.Traffic = newTrafficPart(v.res)
 	d.Points = points(v.res)
 	d.Server, d.Hardware = server(v.res), newHardwarePart(v.res)
 	d.Reported, d.Self, d.Sampler, d.How = reported(v.res), self(v.res), sampler(v.res), hows(v.res)

@@ -17,12 +17,13 @@ var sources = []struct{ id, from string }{
 	{"decode", "tokens.csv: index, t_ns"},
 	{"prefill", "journal.jsonl: request (sent_ns, prompt_ids), span (prefill)"},
 	{"growth-", "tokens.csv: index, t_ns; totals.csv, samples.csv, metrics.csv: t_ns and the quantity's column; journal.jsonl: cell (model), source"},
+	{"latency_vs_", "tokens.csv: index, t_ns; journal.jsonl: cell (traffic), request (due_ns, sent_ns, returned_ns, kind)"},
 	{"latency-", "tokens.csv: index, t_ns; journal.jsonl: request (sent_ns, returned_ns)"},
 	{"fig1_", "totals.csv: t_ns, method, pss_mb; journal.jsonl: cell, phase"},
-	{"fig2_", "tokens.csv: index, t_ns; journal.jsonl: cell, request"},
+	{"fig2_", "tokens.csv: index, t_ns; journal.jsonl: cell (traffic), request (due_ns, sent_ns, returned_ns)"},
 	{"fig3_", "tokens.csv: index, t_ns; journal.jsonl: request (sent_ns, returned_ns, prompt_ids)"},
 	{"fig4_", "totals.csv: t_ns, method, pss_mb, rss_sum_mb; metrics.csv: name, value, edge; journal.jsonl: request (prompt_ids)"},
-	{"fig5_", "tokens.csv: index, t_ns; journal.jsonl: request (sent_ns, returned_ns, prompt_ids)"},
+	{"fig5_", "tokens.csv: index, t_ns; journal.jsonl: request (due_ns, sent_ns, returned_ns, kind)"},
 	{"tokens-", "tokens.csv: index, t_ns; totals.csv, samples.csv, metrics.csv: t_ns and the quantity's column; journal.jsonl: source, event (clocks)"},
 }
 

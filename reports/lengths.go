@@ -10,7 +10,7 @@ import (
 	"llmparity/compare"
 )
 
-// ofLength is a figure that is drawn over the length of the prompt.
+// ofLength is a figure that is drawn over the length of the prompt, or along another axis.
 type ofLength struct {
 	name string
 	get  func(*compare.Cell) compare.Figure
@@ -26,33 +26,41 @@ func overLengths(names ...string) []ofLength {
 
 // latencyOverLength is latency over the length of the prompt, where a run has prompts of several lengths.
 func latencyOverLength(v *view) []chart {
-	return v.overLength("fig3_latency_vs_seqlen", "Latency over prompt length", overLengths(compare.Latency, compare.TTFT, compare.ITL50, compare.PrefillTPS))
+	return v.over(compare.AxisPrompt, chart{ID: "fig3_latency_vs_seqlen", Section: "lengths", Title: "Latency over prompt length"}, overLengths(compare.Latency, compare.TTFT, compare.ITL50, compare.PrefillTPS))
 }
 
 // memoryOverLength is memory over the length of the prompt.
 func memoryOverLength(v *view) []chart {
-	inside := func(name string) ofLength {
-		return ofLength{name, func(c *compare.Cell) compare.Figure {
-			if c.Memory == nil {
-				return compare.Figure{}
-			}
-			return compare.Held(c.Memory.Measure, name)
-		}}
-	}
-	return v.overLength("fig4_mem_vs_seqlen", "Memory over prompt length",
-		append(overLengths(compare.PeakPSS, compare.Increase, compare.PeakRSS), inside(compare.KVUsed), inside(compare.KVReserved)))
+	return v.over(compare.AxisPrompt, chart{ID: "fig4_mem_vs_seqlen", Section: "lengths", Title: "Memory over prompt length"},
+		append(overLengths(compare.PeakPSS, compare.Increase, compare.PeakRSS), insideOf(compare.KVUsed), insideOf(compare.KVReserved)))
 }
 
-// overLength draws a line an engine, a drawing a figure: medians with their intervals.
-func (v *view) overLength(id, title string, figures []ofLength) []chart {
-	out := chart{ID: id, Section: "lengths", Title: title, Choice: "What", Label: "Lines of " + title + " for each engine; the same figures are in the table below it",
-		Table: &grid{Head: []string{"cell", "prompt tokens", "what", "median", "95 % interval", "launches"}}}
+// insideOf is what an engine holds at the end of the measurement.
+func insideOf(name string) ofLength {
+	return ofLength{name, func(c *compare.Cell) compare.Figure {
+		if c.Memory == nil {
+			return compare.Figure{}
+		}
+		return compare.Held(c.Memory.Measure, name)
+	}}
+}
+
+// over draws a line an engine along an axis of sweeps, a drawing a figure: medians with their intervals.
+func (v *view) over(axis string, out chart, figures []ofLength) []chart {
+	along := ""
+	for _, s := range v.res.Sweeps {
+		if s.Axis == axis {
+			along = s.Title
+		}
+	}
+	out.Choice, out.Label = "What", "Lines of "+out.Title+" for each engine; the same figures are in the table below it"
+	out.Table = &grid{Head: []string{"cell", along, "what", "median", "95 % interval", "launches"}}
 	for _, f := range figures {
-		l := lineChart("prompt tokens")
+		l := lineChart(along)
 		dots := charts.NewScatter()
 		name, drawn := "", map[string]int{}
 		for _, s := range v.res.Sweeps {
-			if s.Axis != compare.AxisPrompt {
+			if s.Axis != axis {
 				continue
 			}
 			var data [][2]any

@@ -1,0 +1,123 @@
+package reports
+
+import (
+	"fmt"
+
+	"github.com/go-echarts/go-echarts/v2/charts"
+	"github.com/go-echarts/go-echarts/v2/opts"
+
+	"llmparity/compare"
+	"llmparity/internal/record"
+)
+
+// ofKind is requests of one kind: beside others in a mix, or alone in a cell of their own.
+type ofKind struct {
+	cell   int
+	name   string
+	figure func(name string) compare.Figure
+}
+
+// kindsAndAlone lists the kinds of all mixes, each behind the cell of its engine that has it alone, where there is one.
+func (v *view) kindsAndAlone() []ofKind {
+	var out []ofKind
+	seen := map[int]bool{}
+	for i := range v.res.Cells {
+		c := &v.res.Cells[i]
+		if c.Load == nil {
+			continue
+		}
+		for _, k := range c.Load.Kinds {
+			for j := range v.res.Cells {
+				if o := &v.res.Cells[j]; !seen[j] && byItself(o, c, k.Kind) {
+					seen[j] = true
+					out = append(out, ofKind{j, line(o.Label) + ": " + line(k.Kind) + " alone", o.Figure})
+				}
+			}
+			out = append(out, ofKind{i, line(c.Label) + ": " + line(k.Kind) + " beside others", k.Figure})
+		}
+	}
+	return out
+}
+
+// byItself tells that a cell's requests are all of a kind that another's mix has.
+func byItself(o, mixed *compare.Cell, kind string) bool {
+	if o.Load == nil || len(o.Load.Kinds) > 0 || o.Run != mixed.Run || o.Spec.Engine != mixed.Spec.Engine || o.Spec.Model.SHA256 != mixed.Spec.Model.SHA256 {
+		return false
+	}
+	for _, k := range mixed.Spec.Traffic.Mix {
+		if k.Name == kind {
+			return sameRequest(k, o.Spec)
+		}
+	}
+	return false
+}
+
+func sameRequest(k record.Kind, spec record.Cell) bool {
+	if k.MaxTokens != spec.MaxTokens {
+		return false
+	}
+	if k.InputTokens > 0 || spec.InputTokens > 0 {
+		return k.InputTokens == spec.InputTokens
+	}
+	return k.Prompt == spec.Prompt
+}
+
+// shares are the percentiles that are drawn.
+func shares() []float64 { return []float64{0.5, 0.9, 0.95, 0.99} }
+
+// mixedLengths is the tail of short requests beside long ones: bars of percentiles, a drawing a kind of time.
+func mixedLengths(v *view) []chart {
+	kinds := v.kindsAndAlone()
+	if len(kinds) == 0 {
+		return nil
+	}
+	out := chart{ID: "fig5_mixed_lengths_latency", Section: "traffic", Title: "Short requests beside long ones", Choice: "What",
+		Note:  "Percentiles of each launch's requests of a kind; bars are medians over launches. A percentile that a launch has too few requests for is absent.",
+		Label: "Bars of percentiles of latency for each kind of requests, alone and beside the others; the same figures are in the table below it",
+		Table: &grid{Head: []string{"requests", "what", "median", "95 % interval", "launches"}}}
+	for _, of := range []struct{ name, title string }{{compare.OfTTFT, "Time to first token"}, {compare.E2E, "End to end"}, {compare.TPOT, "Time per output token"},
+		{compare.Queueing, "Queueing"}} {
+		bar := charts.NewBar()
+		bar.SetGlobalOptions(charts.WithAnimation(false), charts.WithLegendOpts(opts.Legend{Show: opts.Bool(true), Type: "scroll"}),
+			charts.WithTooltipOpts(opts.Tooltip{Show: opts.Bool(true), Trigger: "item"}),
+			charts.WithGridOpts(opts.Grid{Left: "4", Right: "12", Top: "40", Bottom: "4", ContainLabel: opts.Bool(true)}),
+			charts.WithXAxisOpts(opts.XAxis{Type: "category"}), charts.WithYAxisOpts(opts.YAxis{Type: "value", SplitNumber: 4}))
+		var labels []string
+		for _, share := range shares() {
+			labels = append(labels, fmt.Sprintf("p%g", 100*share))
+		}
+		bar.SetXAxis(labels)
+		some := false
+		for n, k := range kinds {
+			var data []opts.BarData
+			for _, share := range shares() {
+				f := k.figure(compare.Percentile(of.name, share))
+				datum := opts.BarData{Value: "-"}
+				if f.Known() {
+					datum.Value, some = fine(f.Center()), true
+					out.Table.Rows = append(out.Table.Rows, []string{k.name, fmt.Sprintf("%s, p%g (ms)", of.title, 100*share), num(f.Center()), intervalWords(f), fmt.Sprint(f.N)})
+				}
+				data = append(data, datum)
+			}
+			bar.AddSeries(k.name, data, charts.WithItemStyleOpts(opts.ItemStyle{Color: v.colour(k.cell), Opacity: opts.Float(fade(n, kinds))}))
+		}
+		if some {
+			out.Drawings = append(out.Drawings, drawing{Name: of.title + " (ms)", Options: options(bar)})
+		}
+	}
+	if len(out.Drawings) == 0 {
+		return nil
+	}
+	return []chart{out}
+}
+
+// fade tells kinds of one engine, which has one colour, apart.
+func fade(at int, kinds []ofKind) float32 {
+	before := 0
+	for _, k := range kinds[:at] {
+		if k.cell == kinds[at].cell {
+			before++
+		}
+	}
+	return []float32{1, 0.55, 0.3}[before%3]
+}

@@ -1,0 +1,63 @@
+package reports
+
+import (
+	"fmt"
+	"strconv"
+
+	"llmparity/compare"
+)
+
+const trafficWords = "Percentiles are those of each launch's requests, by nearest rank; medians and intervals go by launches. Times to the first token and " +
+	"end to end count from when a request was due: what it waited is in them, and is told by itself as queueing. Aggregate figures are of all " +
+	"requests of a launch together."
+
+// trafficPart is what requests that come together came to; without a grid: they came one at a time.
+type trafficPart struct {
+	Words   string
+	Caveats []string
+	Rates   *grid
+	Times   *grid
+}
+
+func newTrafficPart(res *compare.Result) trafficPart {
+	p := trafficPart{Words: trafficWords, Rates: &grid{Head: []string{"cell", "tokens/s of all", "95 % interval", "requests/s", "goodput (requests/s)", "kept the goal (%)", "launches"}},
+		Times: &grid{Head: []string{"cell", "requests", "what", "p50 (ms)", "p90 (ms)", "p95 (ms)", "p99 (ms)", "95 % interval of the highest", "launches"}}}
+	for i := range res.Cells {
+		c := &res.Cells[i]
+		if c.Load == nil {
+			continue
+		}
+		label := line(c.Label)
+		for _, caveat := range c.Load.Caveats {
+			p.Caveats = append(p.Caveats, label+": "+line(caveat))
+		}
+		tps := c.Figure(compare.AggregateTPS)
+		p.Rates.Rows = append(p.Rates.Rows, []string{label, known(tps), intervalWords(tps), known(c.Figure(compare.RequestRate)), known(c.Figure(compare.Goodput)),
+			known(c.Figure(compare.GoodShare)), strconv.Itoa(tps.N)})
+		p.times(label, "all", c.Figure)
+		for _, k := range c.Load.Kinds {
+			p.times(label, line(k.Kind), k.Figure)
+		}
+	}
+	if len(p.Rates.Rows) == 0 {
+		return trafficPart{}
+	}
+	return p
+}
+
+func (p *trafficPart) times(label, kind string, figure func(string) compare.Figure) {
+	for _, of := range []struct{ name, title string }{{compare.OfTTFT, "time to first token"}, {compare.Queueing, "queueing"}, {compare.OfITL, "inter-token latency"},
+		{compare.TPOT, "time per output token"}, {compare.E2E, "end to end"}} {
+		row, highest := []string{label, kind, of.title}, compare.Figure{}
+		for _, share := range shares() {
+			f := figure(compare.Percentile(of.name, share))
+			if f.Known() {
+				highest = f
+			}
+			row = append(row, known(f))
+		}
+		if highest.Known() {
+			p.Times.Rows = append(p.Times.Rows, append(row, fmt.Sprint(intervalWords(highest)), strconv.Itoa(highest.N)))
+		}
+	}
+}

@@ -1,0 +1,71 @@
+package reports_test
+
+import (
+	"io"
+	"math"
+	"strings"
+	"testing"
+
+	"llmparity/compare"
+	"llmparity/compare/comparetest"
+	"llmparity/internal/recount"
+	"llmparity/reports"
+)
+
+// loaded are two engines at several numbers of clients, one of which takes one request at a time, and both with a mix.
+func loaded(launches int) []comparetest.Engine {
+	var out []comparetest.Engine
+	for n, clients := range []int{1, 2, 4} {
+		a, b := comparetest.Loaded(comparetest.Browser(launches), 2*n+1, clients, 20*clients), comparetest.Loaded(comparetest.Native(launches), 2*n+2, clients, 20*clients)
+		a.Slots = 1
+		out = append(out, a, b)
+	}
+	return append(out, comparetest.Mixed(comparetest.Native(launches), 7, 4, 40, 8))
+}
+
+func TestTrafficIsDrawnAndTold(t *testing.T) {
+	run := comparetest.Run(t, "load", loaded(6)...)
+	res := compare.Runs(run)
+	charts := drawn(t, res, run)
+	tps := named(t, charts, "fig2_tps_vs_concurrency", "Tokens/s of all requests (tokens/s)")
+	web, native := tps.points(t, "webllm"), tps.points(t, "llamacpp")
+	if len(web) != 3 || len(native) != 3 || native[2][0] != 4 || native[2][1] < 3.5*native[0][1] || web[2][1] > 1.2*web[0][1] {
+		t.Errorf("webllm %v, llamacpp %v", web, native)
+	}
+	for _, id := range []string{"fig1_mem_vs_concurrency", "latency_vs_concurrency", "fig5_mixed_lengths_latency"} {
+		if len(charts[id]) == 0 {
+			t.Errorf("no chart %s", id)
+		}
+	}
+	tails := named(t, charts, "fig5_mixed_lengths_latency", "Time to first token (ms)")
+	if len(tails.Options.Series) != 2 || !strings.Contains(tails.Options.Series[0].Name, ": short beside others") {
+		t.Errorf("%+v", tails.Options.Series)
+	}
+	page := rendered(t, func(w io.Writer) error { return reports.HTML(w, res, run) })
+	text, err := recount.Text(page, "traffic")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"Many requests", "webllm had one request at a time", "the plan has no goal that requests are to keep", "queueing"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the page does not say %q", want)
+		}
+	}
+	tables, err := recount.Tables(page, "traffic")
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := tables[0].Column("tokens/s of all")
+	for i := range res.Cells {
+		if f := res.Cells[i].Figure(compare.AggregateTPS); tables[0].Rows[i][at] != recount.Digits(f.Center()) || math.IsNaN(f.Center()) {
+			t.Errorf("%q of %g", tables[0].Rows[i], f.Center())
+		}
+	}
+}
+
+func TestRunsWithoutTrafficHaveNoSectionOfIt(t *testing.T) {
+	run := comparetest.Run(t, "single", comparetest.Native(2))
+	if page := rendered(t, func(w io.Writer) error { return reports.HTML(w, compare.Runs(run), run) }); strings.Contains(page, `id="traffic"`) {
+		t.Error("there is a section of traffic")
+	}
+}

@@ -1,0 +1,191 @@
+//go:build unix
+
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"llmparity/internal/child"
+	"llmparity/internal/record"
+)
+
+// killed is a plan of both engines, most of whose cells are quick: a few kills meet many kinds of moments.
+const killed = `name: killed
+engines: [llamacpp]
+model: tiny
+input_lengths: [4, 8]
+output_lengths: [4, 8]
+concurrency: [1, 2]
+temperature: 0
+warmup: {launches: 0, tokens: 1}
+repetitions: 2
+isolation: shared
+parity: false
+timeout: 3m
+include:
+  - {engine: webllm, input_length: 4, output_length: 4, concurrency: 1}
+`
+
+// A run that was killed at any instant, and some of them again when they were gone on with, ends with what it would have had undisturbed: the same cells,
+// no repetition twice, nothing lost that was committed, and nothing left behind.
+func TestKilledRunsGoOn(t *testing.T) { killAndResume(t, 5) }
+
+func killAndResume(t *testing.T, times int) {
+	begin := time.Now()
+	whole := planned(t)
+	if stdout, stderr, code := output(t, whole); code != 0 {
+		t.Fatalf("undisturbed: exit code %d\n%s%s", code, stdout, stderr)
+	}
+	took := time.Since(begin)
+	want := repetitions(t, filepath.Join(whole.Dir, "results", "latest"))
+	if len(want) != 18 {
+		t.Fatalf("undisturbed there are %d repetitions: %v", len(want), want)
+	}
+	for seed := range times {
+		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
+			random := rand.New(rand.NewPCG(uint64(seed), 0))
+			cmd := planned(t)
+			latest := filepath.Join(cmd.Dir, "results", "latest")
+			safe := map[int]kept{}
+			for kills := range 1 + seed%2 {
+				// The second kill is sooner, for what is left takes less time.
+				at := time.Duration(random.Float64() * float64(took) / float64(1+2*kills))
+				ended := killAfter(t, cmd, at)
+				_, err := os.Stat(filepath.Join(latest, "run.json"))
+				t.Logf("kill %d after %s of some %s: ended before %v, a record %v", kills+1, at.Round(time.Millisecond), took.Round(time.Millisecond), ended, err == nil)
+				if err != nil { // it had not begun to record: it is begun anew
+					cmd = goneOn(cmd, "run", "-q", "plan.yaml")
+					continue
+				}
+				safe = nothingLost(t, latest, safe)
+				cmd = goneOn(cmd, "run", "-q", "--resume", latest)
+			}
+			if stdout, stderr, code := output(t, cmd); code != 0 {
+				t.Fatalf("gone on with: exit code %d\n%s%s", code, stdout, stderr)
+			}
+			nothingLost(t, latest, safe)
+			if got := repetitions(t, latest); !maps.Equal(got, want) {
+				t.Errorf("%v\nundisturbed %v", got, want)
+			}
+			if left := temporary(t, cmd.Dir); len(left) > 0 {
+				t.Errorf("temporary files are left: %v", left)
+			}
+			if runs, err := filepath.Glob(filepath.Join(cmd.Dir, "results", "killed-*")); err != nil || len(runs) != 1 {
+				t.Errorf("%v, %v", runs, err)
+			}
+		})
+	}
+}
+
+// planned is a run of the plan.
+func planned(t *testing.T) *exec.Cmd {
+	t.Helper()
+	cmd := program(t, "run", "-q", "plan.yaml")
+	if err := os.WriteFile(filepath.Join(cmd.Dir, "plan.yaml"), []byte(killed), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return cmd
+}
+
+// goneOn is another command where an earlier one was.
+func goneOn(earlier *exec.Cmd, args ...string) *exec.Cmd {
+	cmd := exec.Command(os.Args[0], args...)
+	cmd.Dir, cmd.Env = earlier.Dir, earlier.Env
+	return cmd
+}
+
+// killAfter starts a run and kills it, unless it has ended before; all that it started ends with it.
+func killAfter(t *testing.T, cmd *exec.Cmd, after time.Duration) (ended bool) {
+	t.Helper()
+	var said bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &said, &said
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	over := make(chan struct{})
+	go func() {
+		_ = cmd.Wait() // its exit code is what counts
+		close(over)
+	}()
+	groups := map[int]bool{}
+	select {
+	case <-over:
+	case <-time.After(after):
+		groups = groupsOf(t, cmd.Process.Pid)
+		if err := cmd.Process.Kill(); err != nil {
+			t.Log(err) // it ended meanwhile
+		}
+		<-over
+	}
+	if ended = cmd.ProcessState.Exited(); ended && cmd.ProcessState.ExitCode() != 0 {
+		t.Fatalf("exit code %d\n%s", cmd.ProcessState.ExitCode(), &said)
+	}
+	waitFor(t, "its processes to end", func() bool { return len(child.Tagged(cmd.Process.Pid))+len(members(groups, cmd.Dir)) == 0 })
+	return ended
+}
+
+// kept is what a record has of an attempt that is committed.
+type kept struct {
+	cell, repetition        int
+	samples, totals, tokens int
+	status                  record.Status
+}
+
+// nothingLost reads a record, and holds it against what was safe before: that must be there still, to the row.
+func nothingLost(t *testing.T, dir string, before map[int]kept) map[int]kept {
+	t.Helper()
+	r, err := record.Open(dir)
+	if err != nil {
+		t.Fatalf("the record can't be read: %v", err)
+	}
+	now := map[int]kept{}
+	for _, a := range r.Attempts {
+		k := kept{a.Cell, a.Repetition, len(a.Samples), len(a.Totals), 0, a.Status}
+		for _, q := range a.Requests {
+			k.tokens += len(q.Tokens)
+		}
+		if a.Status == record.OK {
+			now[a.ID] = k
+		}
+	}
+	for id, was := range before {
+		if now[id] != was {
+			t.Errorf("attempt %d was %+v and is %+v", id, was, now[id])
+		}
+	}
+	return now
+}
+
+// repetitions counts the launches that count, by what they measured.
+func repetitions(t *testing.T, dir string) map[string]int {
+	t.Helper()
+	r, err := record.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Status != record.OK {
+		t.Errorf("%s: the run is %s", dir, r.Status)
+	}
+	out := map[string]int{}
+	for _, c := range r.Cells {
+		of := slices.DeleteFunc(slices.Clone(r.Attempts), func(a *record.Attempt) bool { return a.Cell != c.ID || !a.Counted() })
+		for _, a := range of {
+			out[fmt.Sprintf("%d %s %d→%d, %d at once, repetition %d", c.ID, c.Engine, c.InputTokens, c.MaxTokens, c.Traffic.Concurrency, a.Repetition)]++
+		}
+	}
+	for what, n := range out {
+		if n != 1 {
+			t.Errorf("%s is there %d times", what, n)
+		}
+	}
+	return out
+}

@@ -312,10 +312,10 @@ func simple(n ast.Node, into reflect.Value, path string) error {
 		into.SetBool(b.Value)
 	case reflect.Int, reflect.Int64:
 		v, ok := whole(n)
-		if !ok || v > math.MaxInt64 {
+		if !ok {
 			return mistyped(n, path, "a whole number")
 		}
-		into.SetInt(int64(v))
+		into.SetInt(v)
 	case reflect.Uint64:
 		if x, ok := n.(*ast.IntegerNode); ok {
 			if v, ok := x.Value.(uint64); ok {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -256,128 +255,6 @@ func (p Plan) groupStarts() (all [][]string) {
 		all = append(all, g.Starts)
 	}
 	return all
-}
-
-// validateAxes looks at lists.
-func (p Plan) validateAxes() error {
-	if err := p.Axes.validate(""); err != nil {
-		return err
-	}
-	for i, g := range p.Models {
-		if err := g.Axes.validate(fmt.Sprintf("models[%d].", i)); err != nil {
-			return err
-		}
-	}
-	for _, c := range []struct {
-		list string
-		n    int
-		one  string
-		said bool
-	}{
-		{"dtypes", len(p.DTypes), "dtype", p.DType != ""}, {"kv_cache_dtypes", len(p.KVDTypes), "kv_cache_dtype", p.KVDType != ""},
-		{"webllm_versions", len(p.WebLLMVersions), "webllm_version", p.WebLLMVersion != ""},
-		{"contexts", len(p.Contexts), "context", p.Context != Unsaid && p.Context != 0},
-		{"thread_counts", len(p.ThreadCounts), "threads", p.Threads != 0},
-		{"starts", len(p.Starts), "start", p.Start != ""},
-	} {
-		if c.n > 0 && c.said {
-			return fmt.Errorf("%s: %s says it too; leave one out", c.list, c.one)
-		}
-	}
-	return nil
-}
-
-func (x Axes) validate(at string) error {
-	for _, c := range []struct {
-		field string
-		list  []int
-		least int
-	}{{"input_lengths", x.InputLengths, 1}, {"output_lengths", x.OutputLengths, 1}, {"batch_sizes", x.BatchSizes, 1},
-		{"concurrency", x.Concurrency, 1}, {"contexts", x.Contexts, 0}, {"thread_counts", x.ThreadCounts, 1}} {
-		most := mostTokens
-		if c.field == "batch_sizes" || c.field == "concurrency" {
-			most = mostClients
-		}
-		seen := make(map[int]bool, len(c.list))
-		for i, n := range c.list {
-			switch {
-			case c.field == "contexts" && badContext(n):
-				return fmt.Errorf("%s%s[%d]: %d, at least 2 is needed, or 0 for the model's own", at, c.field, i, n)
-			case n < c.least || n > most:
-				return fmt.Errorf("%s%s[%d]: %d, from %d to %d are possible", at, c.field, i, n, c.least, most)
-			case seen[n]:
-				return fmt.Errorf("%s%s[%d]: %d is there already", at, c.field, i, n)
-			}
-			seen[n] = true
-		}
-	}
-	for _, c := range []struct {
-		field string
-		list  []string
-		check func(string) error
-	}{
-		{"dtypes", x.DTypes, func(v string) error { return knownDType(ofDType, v) }},
-		{"kv_cache_dtypes", x.KVDTypes, func(v string) error { return knownDType(ofKVDType, v) }},
-		{"webllm_versions", x.WebLLMVersions, func(v string) error {
-			if v == "" {
-				return errors.New("a version such as 0.2.86 is needed")
-			}
-			return nil
-		}},
-		{"starts", x.Starts, knownStart},
-	} {
-		seen := make(map[string]bool, len(c.list))
-		for i, v := range c.list {
-			if err := c.check(v); err != nil {
-				return fmt.Errorf("%s%s[%d]: %w", at, c.field, i, err)
-			}
-			if seen[v] {
-				return fmt.Errorf("%s%s[%d]: %s is there already", at, c.field, i, strconv.Quote(v))
-			}
-			seen[v] = true
-		}
-	}
-	return nil
-}
-
-// dtype is a type's name here, of one of those that other tools have. That which an engine chooses is empty.
-func dtype(text string) string {
-	switch strings.ToLower(text) {
-	case "float32", "float", "fp32":
-		return "f32"
-	case "float16", "half", "fp16":
-		return "f16"
-	case "bfloat16":
-		return "bf16"
-	case "auto":
-		return ""
-	}
-	return text
-}
-
-func dtypes() []string { return []string{"f32", "f16", "bf16"} }
-
-// kvDTypes are those of llama.cpp and those that other tools name; engines have not all of them.
-func kvDTypes() []string { return append(CacheTypes(), "fp8", "fp8_e4m3", "fp8_e5m2") }
-
-func starts() []string { return []string{record.ColdStart, record.WarmStart} }
-
-func knownDType(a axis, text string) error {
-	known := dtypes()
-	if a == ofKVDType {
-		known = kvDTypes()
-	}
-	if text == "" || slices.Contains(known, text) {
-		return nil
-	}
-	return unknown(text, known)
-}
-
-func knownStart(text string) error {
-	if slices.Contains(starts(), text) {
-		return nil
-	}
-	return unknown(text, starts())
 }
 
 // validateKV refuses that the cache's type is said in two places.

@@ -50,11 +50,6 @@ const (
 	mostClients = 10_000
 )
 
-// ShortAndLong is the mix of requests of two lengths, one of the one for one of the other.
-func ShortAndLong(short, long int) []Kind {
-	return []Kind{{Name: "short", Share: 0.5, InputTokens: short}, {Name: "long", Share: 0.5, InputTokens: long}}
-}
-
 // complete tells whether each kind of requests has a prompt of its own, so that the plan needs none.
 func (t *Traffic) complete() bool {
 	if t == nil || len(t.Mix) == 0 {

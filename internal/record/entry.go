@@ -85,6 +85,8 @@ type endEntry struct {
 	Class  Class  `json:"class,omitempty"`
 	Error  string `json:"error,omitempty"`
 	Cost   Cost   `json:"cost"`
+	// Tokens is where the attempt's rows of tokens.csv are: the first byte, and how many there are.
+	Tokens []int64 `json:"tokens_rows,omitempty"`
 }
 
 type doneEntry struct {

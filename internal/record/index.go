@@ -25,8 +25,9 @@ type indexLine struct {
 	Resumes  int      `json:"resumes,omitempty"`
 	Words    []string `json:"words,omitempty"` // that rows speak of by their place here, from 0
 	Cells    numbers  `json:"cells,omitempty"` // five a row: id, its line's first byte and length, engine (a word), setup
-	// Commits are attempts that ended, nine a row: attempt, cell, repetition, 1 for a warm-up launch or 2 for scoring, who opened its session,
-	// status and class (words), first byte and length of the line in which its engine says what it is (0 and 0: it didn't).
+	// Commits are attempts that ended, thirteen a row: attempt, cell, repetition, 1 for a warm-up launch or 2 for scoring, who opened its
+	// session, status and class (words); and by first byte and length the line in which its engine says what it is (0 and 0: it didn't), its
+	// lines from begin to end, and its rows of tokens.csv.
 	Commits   numbers `json:"commits,omitempty"`
 	Begun     numbers `json:"begun,omitempty"` // attempts of the whole run that have no end, as in commits
 	Predicted numbers `json:"predicted,omitempty"`
@@ -36,7 +37,7 @@ type indexLine struct {
 
 const (
 	cellRow   = 5
-	commitRow = 9
+	commitRow = 13
 )
 
 // numbers are whole, and none is below zero.
@@ -90,12 +91,13 @@ func (i *indexLine) row(c Commit) []int64 {
 		kind = 2
 	}
 	return []int64{int64(c.Attempt), int64(c.Cell), int64(c.Repetition), kind, int64(c.OpenedBy), i.word(string(c.Status)), i.word(string(c.Class)),
-		c.engine.first, c.engine.size}
+		c.engine.first, c.engine.size, c.lines.first, c.lines.size, c.tokens.first, c.tokens.size}
 }
 
 func (i *indexLine) commit(row []int64) Commit {
 	return Commit{Attempt: int(row[0]), Cell: int(row[1]), Repetition: int(row[2]), Warmup: row[3] == 1, Scoring: row[3] == 2, OpenedBy: int(row[4]),
-		Status: Status(i.Words[row[5]]), Class: Class(i.Words[row[6]]), engine: stretchOf{row[7], row[8]}}
+		Status: Status(i.Words[row[5]]), Class: Class(i.Words[row[6]]), engine: stretchOf{row[7], row[8]}, lines: stretchOf{row[9], row[10]},
+		tokens: stretchOf{row[11], row[12]}}
 }
 
 // sound tells whether rows are whole and speak of words that there are.

@@ -29,8 +29,8 @@ func Open(dir string) (*Run, error) {
 	if err := readJSON(filepath.Join(dir, envFile), &r.Environment); err != nil {
 		return nil, notARun(err, dir)
 	}
-	b := &builder{run: r, attempts: map[int]*Attempt{}, cells: map[int]cellKey{}, requests: map[requestKey]*Request{},
-		tokens: map[*Request]int{}, newer: newer}
+	b := newBuilder(r)
+	b.newer = newer
 	cut, err := eachLine(filepath.Join(dir, journalFile), b.journal)
 	if err != nil {
 		return nil, err
@@ -121,6 +121,10 @@ type builder struct {
 	left     bool             // lines of kinds that nobody here knows
 }
 
+func newBuilder(r *Run) *builder {
+	return &builder{run: r, attempts: map[int]*Attempt{}, cells: map[int]cellKey{}, requests: map[requestKey]*Request{}, tokens: map[*Request]int{}}
+}
+
 // cellKey is what decides whether cells may be in one session.
 type cellKey struct {
 	there, shared bool
@@ -149,6 +153,10 @@ func (b *builder) journal(line []byte) error {
 	if err := json.Unmarshal(line, &e); err != nil {
 		return err
 	}
+	return b.entry(e)
+}
+
+func (b *builder) entry(e entry) error {
 	switch {
 	case b.unknown(&e):
 		return nil

@@ -18,6 +18,7 @@ type Recording struct {
 	label    string
 	requests int
 	source   map[int]Source
+	tokens   int64 // its rows of tokens.csv begin there, or behind it
 }
 
 // Begin starts an attempt of a cell. A warm-up launch has repetition 0.
@@ -59,7 +60,7 @@ func (w *Writer) begin(c Cell, e beginEntry) *Recording {
 	if e.Scoring != nil {
 		r.label = fmt.Sprintf("%s-c%d-scoring", c.Engine, c.ID)
 	}
-	e.Cell = c.ID
+	e.Cell, r.tokens = c.ID, w.tokens.size
 	w.putLocked(entry{Attempt: r.id, Begin: &e})
 	return r
 }
@@ -228,7 +229,7 @@ func (r *Recording) End(status Status, class Class, err error, cost Cost) {
 	w := r.w
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	e := &endEntry{Status: status, Class: class, Cost: cost}
+	e := &endEntry{Status: status, Class: class, Cost: cost, Tokens: []int64{r.tokens, w.tokens.size - r.tokens}}
 	if err != nil {
 		e.Error = err.Error()
 	}

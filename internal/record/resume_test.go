@@ -544,3 +544,41 @@ func TestAnEngineIsWhatItLastSaid(t *testing.T) {
 		t.Error("a cell that there is not")
 	}
 }
+
+// What is read of an attempt by itself is what is read of it with the run.
+func TestAnAttemptIsReadByItself(t *testing.T) {
+	w := made(t, 2000)
+	w.Cell(resumed)
+	for n := range 6 {
+		attempt(w, resumed, n+1, OK)
+	}
+	w.Attempt(resumed, Beginning{Repetition: 7, OpenedBy: 6}).End(Failed, Crash, errors.New("gone"), Cost{})
+	if err := w.Close(OK); err != nil {
+		t.Fatal(err)
+	}
+	r, err := Open(w.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := Scan(w.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	commits := s.Commits(1)
+	for i, want := range r.Attempts {
+		got, err := s.Attempt(commits[i])
+		if err != nil {
+			t.Fatal(err)
+		}
+		want.Samples, want.Totals, want.Metrics, want.opener = nil, nil, nil, nil
+		if !reflect.DeepEqual(got, want) {
+			t.Errorf("%+v by itself, %+v with the run", got, want)
+		}
+	}
+	if err := os.Truncate(filepath.Join(w.dir, tokensFile), 40); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Attempt(commits[5]); err == nil || fault.Code(err) != int(fault.BadRecord) {
+		t.Errorf("rows that are not there: %v", err)
+	}
+}

@@ -113,13 +113,17 @@ func (s *State) line(e *entry, at int64, size int) error {
 	case e.Begin != nil:
 		b := e.Begin
 		s.begun[e.Attempt] = Commit{Attempt: e.Attempt, Cell: b.Cell, Repetition: b.Repetition, Warmup: b.Warmup && b.Scoring == nil,
-			Scoring: b.Scoring != nil, OpenedBy: b.OpenedBy}
+			Scoring: b.Scoring != nil, OpenedBy: b.OpenedBy, lines: stretchOf{first: at}}
 	case e.End != nil:
 		c, ok := s.begun[e.Attempt]
 		if !ok {
 			return s.endsAgain(e.Attempt)
 		}
 		c.Status, c.Class = e.End.Status, e.End.Class
+		c.lines.size = at + int64(size) + 1 - c.lines.first
+		if rows := e.End.Tokens; len(rows) == 2 && rows[0] >= 0 && rows[1] >= 0 {
+			c.tokens = stretchOf{rows[0], rows[1]}
+		}
 		s.commit(c)
 		s.since.Commits = append(s.since.Commits, s.since.row(c)...)
 	case e.Event != nil && e.Event.Engine != nil:

@@ -1,7 +1,9 @@
 package record
 
 import (
+	"bytes"
 	"encoding/json"
+	"fmt"
 	"iter"
 	"maps"
 	"os"
@@ -40,6 +42,8 @@ type Commit struct {
 	Status     Status // Interrupted: it was cancelled; empty: it has no end
 	Class      Class
 	engine     stretchOf // of the journal: the line in which the engine said what it is; empty: it didn't
+	lines      stretchOf // of the journal, from its begin to its end
+	tokens     stretchOf // of tokens.csv; empty: an older run's, or it has none
 }
 
 // stretchOf is a part of a file.
@@ -114,25 +118,100 @@ func (s *State) Engine(setup int, engine string) (EngineInfo, bool, error) {
 	return *e.Event.Engine, true, nil
 }
 
+// Attempt reads what a committed attempt says in the journal, with its requests and their tokens; readings of memory are left out.
+func (s *State) Attempt(c Commit) (*Attempt, error) {
+	lines, err := s.part(journalFile, c.lines)
+	if err != nil {
+		return nil, err
+	}
+	b := newBuilder(&Run{Dir: s.Dir})
+	b.cells[c.Cell] = cellKey{there: true}
+	for line := range bytes.Lines(lines) {
+		var e entry
+		err := json.Unmarshal(line, &e)
+		if err == nil && e.Attempt == c.Attempt {
+			if e.Begin != nil {
+				e.Begin.OpenedBy = 0 // which is not read
+			}
+			err = b.entry(e)
+		}
+		if err != nil {
+			return nil, fault.Wrap(fault.BadRecord, err, "", "%s, attempt %d", filepath.Join(s.Dir, journalFile), c.Attempt)
+		}
+	}
+	a := b.attempts[c.Attempt]
+	if a == nil {
+		return nil, fault.New(fault.BadRecord, "", "%s has no attempt %d where its index says", filepath.Join(s.Dir, journalFile), c.Attempt)
+	}
+	a.OpenedBy = c.OpenedBy
+	rows, err := s.part(tokensFile, c.tokens)
+	if err == nil {
+		err = b.tokenRows(rows)
+	}
+	if err != nil {
+		return nil, err
+	}
+	b.missing()
+	return a, nil
+}
+
+// tokenRows takes in rows of tokens.csv that this version wrote.
+func (b *builder) tokenRows(text []byte) error {
+	var columns [][]byte
+	for _, name := range tokenColumns {
+		columns = append(columns, []byte(name))
+	}
+	h, err := newHeader(columns)
+	if err != nil {
+		return err
+	}
+	into := &stretches[TokenRow]{}
+	add := b.token(into)(h, bytes.Count(text, []byte("\n")))
+	var r row
+	for line := range bytes.Lines(text) {
+		err := r.split(bytes.TrimSuffix(line, []byte("\n")))
+		if err == nil && len(r.fields) != len(columns) {
+			err = fmt.Errorf("%d fields, the header has %d", len(r.fields), len(columns))
+		}
+		if err == nil {
+			err = add(&r)
+		}
+		if err != nil {
+			return fault.Wrap(fault.BadRecord, err, "", "%s", filepath.Join(b.run.Dir, tokensFile))
+		}
+	}
+	into.deal()
+	return nil
+}
+
 // read reads a line of the journal.
 func (s *State) read(l stretchOf) (e entry, err error) {
-	path := filepath.Join(s.Dir, journalFile)
-	f, err := os.Open(path)
+	line, err := s.part(journalFile, l)
 	if err != nil {
-		return e, notARun(err, s.Dir)
-	}
-	defer f.Close()
-	if info, err := f.Stat(); err != nil || l.size > info.Size() {
-		return e, fault.New(fault.BadRecord, "", "%s: an index speaks of byte %d, where there is no line", path, l.first)
-	}
-	line := make([]byte, l.size)
-	if _, err := f.ReadAt(line, l.first); err != nil {
-		return e, notARun(err, s.Dir)
+		return e, err
 	}
 	if err := json.Unmarshal(line, &e); err != nil {
-		return e, fault.Wrap(fault.BadRecord, err, "", "%s at byte %d", path, l.first)
+		return e, fault.Wrap(fault.BadRecord, err, "", "%s at byte %d", filepath.Join(s.Dir, journalFile), l.first)
 	}
 	return e, nil
+}
+
+// part reads a part of a file.
+func (s *State) part(name string, of stretchOf) ([]byte, error) {
+	path := filepath.Join(s.Dir, name)
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, notARun(err, s.Dir)
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err != nil || of.first > info.Size() || of.size > info.Size()-of.first {
+		return nil, fault.New(fault.BadRecord, "", "%s is shorter than the journal says: bytes %d to %d are not there", path, of.first, of.first+of.size)
+	}
+	text := make([]byte, of.size)
+	if _, err := f.ReadAt(text, of.first); err != nil {
+		return nil, notARun(err, s.Dir)
+	}
+	return text, nil
 }
 
 // Commits gives what is committed of a cell, in the order in which it was begun: warm-up launches, repetitions, and what was tried again.

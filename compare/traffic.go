@@ -330,6 +330,9 @@ func trafficKey(t *record.Traffic) string {
 	return string(text)
 }
 
+// Traffic is how requests come, in a few words.
+func (c *Cell) Traffic() string { return trafficWords(c.Spec.Traffic) }
+
 // trafficWords are a traffic in a few words, for a name.
 func trafficWords(t *record.Traffic) string {
 	if t == nil {

@@ -2,6 +2,7 @@ package tables
 
 import (
 	"cmp"
+	"fmt"
 	"strings"
 
 	"llmparity/compare"
@@ -21,7 +22,7 @@ func measures() []measure {
 	part := func(column, name, what string) measure {
 		return measure{column, what, func(c *compare.Cell) compare.Figure { return c.Parts.Component(name).Figure }}
 	}
-	return []measure{
+	out := []measure{
 		figure("peak_pss_mb", compare.PeakPSS, "MiB: peak memory, the highest total PSS of a launch"),
 		figure("memory_increase_mb", compare.Increase, "MiB: peak less the launch's own baseline"),
 		figure("baseline_pss_mb", compare.Baseline, "MiB: total PSS before a model is loaded"),
@@ -51,6 +52,53 @@ func measures() []measure {
 		figure("sampler_busy_percent", compare.SamplerBusy, "percent of one core that reading took while the engine worked"),
 		figure("sampler_read_us", compare.SamplerUS, "microseconds: a reading"),
 		figure("sampler_cpu_percent", compare.SamplerCPU, "percent of one core that the whole of llmparity took"),
+		figure("aggregate_tps", compare.AggregateTPS, "tokens a second of all requests of a launch together, where there are several"),
+		figure("requests_per_s", compare.RequestRate, "requests a second"),
+		figure("goodput", compare.Goodput, "requests a second that kept the plan's goal"),
+		figure("goodput_share_percent", compare.GoodShare, "percent of a launch's requests that kept the goal"),
+	}
+	for _, of := range []struct{ column, name, what string }{
+		{"ttft", compare.OfTTFT, "from when a request was due until its first token"}, {"queueing", compare.Queueing, "from when a request was due until it was sent"},
+		{"all_itl", compare.OfITL, "between tokens, of all requests together"}, {"tpot", compare.TPOT, "of a request for each token behind the first"},
+		{"e2e", compare.E2E, "from when a request was due until it had returned"},
+	} {
+		for _, percent := range []int{50, 90, 95, 99} {
+			out = append(out, figure(fmt.Sprintf("%s_p%d_ms", of.column, percent), compare.Percentile(of.name, float64(percent)/100),
+				fmt.Sprintf("milliseconds: %s, that which %d %% of a launch's requests are not above, where there are several", of.what, percent)))
+		}
+	}
+	return out
+}
+
+// asked are columns that say how a cell was asked; they came later than the others, and stand last.
+func asked() []identity {
+	type res = *compare.Result
+	type cell = *compare.Cell
+	some := func(n int) Value { return Value{Known: n > 0, Int: int64(n)} }
+	return []identity{
+		{Column{"input_tokens", Integer, "tokens of the prompt that were asked for; absent where a text was given"}, func(_ res, c cell) Value { return some(c.Spec.InputTokens) }},
+		{Column{"kv_cache_dtype_asked", Text, "of the KV cache, where the plan asks for one"}, func(_ res, c cell) Value { return named(c.Spec.KVDType) }},
+		{Column{"start", Text, "cold, warm: what of the model's files lay in memory, where that was seen to"}, func(_ res, c cell) Value { return named(c.Spec.Start) }},
+		{Column{"shared", Truth, "whether cells of one engine and setup went on in one launch"}, func(_ res, c cell) Value { return truth(c.Spec.Shared) }},
+		{Column{"setup", Integer, "the number of what is settled when an engine is launched"}, func(_ res, c cell) Value { return some(c.Spec.Setup) }},
+		{Column{"traffic", Text, "how requests came, in a few words; absent where there was one"}, func(_ res, c cell) Value {
+			if c.Spec.Traffic == nil {
+				return Value{}
+			}
+			return text(c.Traffic())
+		}},
+		{Column{"concurrency", Integer, "clients of a closed loop, requests of a batch, the most at once of an open loop"}, func(_ res, c cell) Value {
+			if c.Spec.Traffic == nil {
+				return Value{}
+			}
+			return some(c.Spec.Traffic.Concurrency)
+		}},
+		{Column{"requests", Integer, "of a launch"}, func(_ res, c cell) Value {
+			if c.Spec.Traffic == nil {
+				return Value{}
+			}
+			return some(c.Spec.Traffic.Requests)
+		}},
 	}
 }
 
@@ -162,6 +210,9 @@ func summaryTable() []Column {
 			Column{m.column + "_lo", Number, "the lower end of its 95 % order-statistic interval; absent where launches are too few"},
 			Column{m.column + "_hi", Number, "the upper end"}, Column{m.column + "_n", Integer, "how many launches it is the median of"})
 	}
+	for _, id := range asked() {
+		out = append(out, id.Column)
+	}
 	return out
 }
 
@@ -179,6 +230,9 @@ func summaryRows(res *compare.Result, emit func([]Value) error) error {
 				lo, hi = number(f.Interval.Lo), number(f.Interval.Hi)
 			}
 			row = append(row, number(f.Center()), lo, hi, integer(f.N))
+		}
+		for _, id := range asked() {
+			row = append(row, id.of(res, c))
 		}
 		if err := emit(row); err != nil {
 			return err

@@ -1,0 +1,80 @@
+//go:build slow
+
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"llmparity/compare"
+	"llmparity/compare/gate"
+	"llmparity/internal/cache"
+	"llmparity/internal/plan"
+	"llmparity/internal/record"
+)
+
+// Runs of one plan, one after another, each held against the first, as a CI does it: no gate may fail, and each of its questions must have
+// been answered. Every second run repeats until an interval is narrow. What is let pass is what docs/ci.md lets pass.
+func TestAGateOverRunsOfTheSameNeverFails(t *testing.T) {
+	const tries = 10
+	dir, err := os.MkdirTemp("", "lp") // sockets need a short path
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := os.RemoveAll(dir); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Setenv("LLMPARITY_CACHE", cache.Dir(os.Getenv)) // before TMPDIR and the folder change
+	t.Setenv("TMPDIR", dir)
+	t.Chdir(dir)
+	const text = "name: same\nengines: [webllm, llamacpp]\nmodel: tiny\nmax_tokens: 16\ntemperature: 0\ncontext: 256\nrepetitions: 7\ntimeout: 3m\n" +
+		"warmup: {launches: 1, tokens: 4}\nprompts:\n  - The clocks were striking\n"
+	if err := os.WriteFile("same.yaml", []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	g, err := plan.ParseGate([]byte("vs_baseline: {decode_tps: -5%, peak_pss_mb: +3%, ttft_ms: +10%, load_time_ms: +10%}\n"+
+		"decode_tps: {min: 1}\npeak_pss_mb: {max: 4000}\nparity: {min_agreement: 100%}\n"), "gate")
+	if err != nil {
+		t.Fatal(err)
+	}
+	measured := func(n int) *compare.Result {
+		args := []string{"run", "same.yaml", "--quiet", "--out", fmt.Sprint("r", n)}
+		if n%2 == 1 {
+			args = append(args, "--until-ci", "5%", "--max-repetitions", "12")
+		}
+		var stdout, stderr bytes.Buffer
+		if code := execute(args, &stdout, &stderr); code != 0 {
+			t.Fatalf("exit code %d\n%s%s", code, &stdout, &stderr)
+		}
+		run, err := record.Open(filepath.Join(fmt.Sprint("r", n), "latest"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return compare.Runs(run)
+	}
+	base, warned := measured(0), 0
+	for n := range tries {
+		judged := gate.Evaluate(g, measured(n+1), base)
+		t.Log(judged.Verdict)
+		for _, c := range judged.Checks {
+			if c.Status == compare.GateFailed || c.Status == compare.GateUnknown {
+				t.Errorf("try %d: %s: %s: %s: %s", n+1, c.Status, c.Cell, c.Name, c.Why)
+			}
+			if c.Status == compare.GateWarned {
+				t.Logf("try %d: %s: %s: %s: %s", n+1, c.Status, c.Cell, c.Name, c.Why)
+			}
+		}
+		if judged.Tests < 6 || len(judged.Checks) != 15 { // of eight questions some order the launches alike
+			t.Errorf("try %d: %d questions, %d checks", n+1, judged.Tests, len(judged.Checks))
+		}
+		if judged.Status == compare.GateWarned {
+			warned++
+		}
+	}
+	t.Logf("of %d gates over the same %d hold with reservations", tries, warned)
+}

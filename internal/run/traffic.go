@@ -24,6 +24,11 @@ func (a *attempt) drive(ctx context.Context) error {
 	a.warnOfTurns()
 	var mu sync.Mutex // over what requests that go on at once tell
 	came, all := 0, a.tokens(s)
+	if p, ok := a.live.session.(engine.Primer); ok {
+		if err := p.Prime(ctx, a.prompts(s)); err != nil {
+			return err
+		}
+	}
 	report := traffic.Drive(ctx, s, max(1, a.cell.engine.Caps().Requests), func(ctx context.Context, q traffic.Request) (string, error) {
 		r, asked := a.ask(s, q)
 		m := measured{due: q.Due}
@@ -66,6 +71,17 @@ func (a *attempt) tokens(s traffic.Schedule) (n int) {
 		n += r.MaxTokens
 	}
 	return n
+}
+
+// prompts are those that are known before anything was answered.
+func (a *attempt) prompts(s traffic.Schedule) (all []string) {
+	for _, q := range s.Requests() {
+		if q.Turn < 2 {
+			r, _ := a.ask(s, q)
+			all = append(all, r.Prompt)
+		}
+	}
+	return all
 }
 
 // ask says what a request asks, and how long its prompt was to be; 0: nobody said.

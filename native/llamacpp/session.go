@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -37,6 +38,7 @@ type session struct {
 	held    cached
 	context int         // what a prompt and its continuation may come to
 	givenUp atomic.Bool // a slot may still be at work for a request that was given up
+	primed  sync.Map    // the ids of prompts that are about to be asked for
 }
 
 // Load starts a server and waits for the model.
@@ -113,6 +115,7 @@ func (s *session) loaded(ctx context.Context, srv *server, m engine.Model, props
 		Parts: map[string]string{"build": props.Build}, Policy: policy,
 	}})
 	s.held.clear(s.config.slots())
+	s.primed.Clear() // another model may have other tokens
 	if len(said.buffers) == 0 {
 		s.probe.Warn(record.Warning{Code: "sizes-untold", Text: "llama-server's log does not tell the sizes of its buffers in words that are known"})
 		return nil
@@ -271,7 +274,7 @@ func (s *session) prepare(ctx context.Context, srv *server, r engine.Request) ([
 	if err := s.free(ctx, srv); err != nil {
 		return nil, err
 	}
-	ids, err := srv.client.tokenize(ctx, r.Prompt)
+	ids, err := s.tokens(ctx, srv, r.Prompt)
 	if err != nil {
 		return nil, fmt.Errorf("tokenising the prompt: %w", err)
 	}
@@ -284,6 +287,42 @@ func (s *session) prepare(ctx context.Context, srv *server, r engine.Request) ([
 			"the prompt of %d tokens and %d tokens to generate do not fit in a context of %d", len(ids), r.MaxTokens, s.context)}
 	}
 	return ids, nil
+}
+
+// mostPrimed is how many tokens of prompts are kept.
+const mostPrimed = 4 << 20
+
+var _ engine.Primer = (*session)(nil)
+
+// Prime has the server find the tokens of prompts.
+func (s *session) Prime(ctx context.Context, prompts []string) error {
+	srv, err := s.current()
+	if err != nil {
+		return err
+	}
+	s.primed.Clear()
+	n := 0
+	for _, prompt := range prompts {
+		if _, known := s.primed.Load(prompt); known {
+			continue
+		}
+		ids, err := srv.client.tokenize(ctx, prompt)
+		if err != nil {
+			return s.explain(ctx, srv, fmt.Errorf("tokenising a prompt: %w", err))
+		}
+		if n += len(ids); n > mostPrimed {
+			break // the others are made when they are asked for
+		}
+		s.primed.Store(prompt, ids)
+	}
+	return nil
+}
+
+func (s *session) tokens(ctx context.Context, srv *server, prompt string) ([]int, error) {
+	if ids, ok := s.primed.Load(prompt); ok {
+		return slices.Clone(ids.([]int)), nil
+	}
+	return srv.client.tokenize(ctx, prompt)
 }
 
 // free waits until the server noticed that a request was given up: until no more slots are at work than generations go on beside this one.

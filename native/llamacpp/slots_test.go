@@ -2,6 +2,7 @@ package llamacpp
 
 import (
 	"os"
+	"slices"
 	"testing"
 
 	"llmparity/internal/cache"
@@ -91,6 +92,39 @@ func TestEachSlotHasItsContext(t *testing.T) {
 		if err := s.Close(); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// What was primed is asked as it is otherwise, and forgotten with the next.
+func TestPrimedPrompts(t *testing.T) {
+	c := enginetest.Tiny(t, 16)[1]
+	s, _ := loadedSession(t, c.Model)
+	if err := s.Prime(t.Context(), []string{c.Prompt, "another", c.Prompt}); err != nil {
+		t.Fatal(err)
+	}
+	if ids, ok := s.primed.Load(c.Prompt); !ok || !slices.Equal(ids.([]int), c.PromptIDs) {
+		t.Errorf("the primed prompt's tokens are %v, want %v", ids, c.PromptIDs)
+	}
+	for range 2 {
+		g, err := generate(t, s, engine.Request{Prompt: c.Prompt, MaxTokens: 16, IgnoreEOS: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range c.Faults(g) {
+			t.Error(f)
+		}
+	}
+	if err := s.Prime(t.Context(), []string{"a third"}); err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := s.primed.Load(c.Prompt); ok {
+		t.Error("what was primed before is not forgotten")
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Prime(t.Context(), nil); err == nil {
+		t.Error("a session that is closed can be primed")
 	}
 }
 

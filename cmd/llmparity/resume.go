@@ -22,7 +22,7 @@ type resumeFlags struct {
 func (f *resumeFlags) register(flags *pflag.FlagSet) {
 	flags.StringVar(&f.resume, "resume", "", "go on with the run in this folder: what is missing of its plan is measured, and only that")
 	flags.BoolVar(&f.retryFailed, "retry-failed", false, "with --resume, measure what failed once more")
-	flags.BoolVar(&f.allowChanged, "allow-changed", false, "with --resume, go on although the program, an engine, a browser or the model is not what it was; the record says it")
+	flags.BoolVar(&f.allowChanged, "allow-changed", false, "with --resume, go on although the program, an engine or a browser is not what it was; the record says it")
 }
 
 // besides are the flags that go with --resume: they say where parts are found and what is told, and nothing of what is measured.

@@ -388,7 +388,7 @@ func (r *resolver) setup(ctx context.Context, s plan.Setup) (run.Setup, func(), 
 	}
 	f, told := set.flags, newForetelling(set.engines, m)
 	out := run.Setup{Setup: s, Parts: run.Parts{Engines: slices.Clone(set.engines), Model: m, Expected: known, Unsure: unsure(s.Plan),
-		Pieces: pieces(m), Foretell: told.foretell, Judge: told.judge, Ask: asks,
+		Pieces: pieces(m), Foretell: told.foretell, Judge: told.judge, Ask: asks, Files: modelFiles(m, s.Plan.Context),
 		Reference: func() (string, error) { return f.referenceOf(s.Plan), f.referenceFault(s.Plan) }}}
 	refused := map[string]error{}
 	for i, e := range out.Engines {

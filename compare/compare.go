@@ -82,14 +82,15 @@ type Cell struct {
 	// Representative is the attempt whose peak memory is nearest to the median; 0 where none counts.
 	Representative int `json:"representative_attempt,omitempty"`
 
-	Figures  []Figure   `json:"figures"`
-	Load     *Load      `json:"load,omitempty"` // of a traffic; nil: requests came one at a time
-	Reported []Figure   `json:"reported"`
-	Server   []Figure   `json:"server,omitempty"`   // what a server says of itself while it works
-	Hardware []Hardware `json:"hardware,omitempty"` // GPUs and energy; nil where nothing was read of them
-	Sampler  []Figure   `json:"sampler"`
-	Memory   *Breakdown `json:"memory,omitempty"`           // nil where nothing looked inside
-	Parts    *Parts     `json:"memory_breakdown,omitempty"` // nil where no launch counts
+	Stop     *record.Stop `json:"stop,omitempty"` // why it was not repeated any more, where that hung on what was measured
+	Figures  []Figure     `json:"figures"`
+	Load     *Load        `json:"load,omitempty"` // of a traffic; nil: requests came one at a time
+	Reported []Figure     `json:"reported"`
+	Server   []Figure     `json:"server,omitempty"`   // what a server says of itself while it works
+	Hardware []Hardware   `json:"hardware,omitempty"` // GPUs and energy; nil where nothing was read of them
+	Sampler  []Figure     `json:"sampler"`
+	Memory   *Breakdown   `json:"memory,omitempty"`           // nil where nothing looked inside
+	Parts    *Parts       `json:"memory_breakdown,omitempty"` // nil where no launch counts
 	// OverTokens is memory over the tokens that came, and Growth what it grows by with each; nil where no launch counts that has any.
 	OverTokens    *OverTokens    `json:"over_tokens,omitempty"`
 	Growth        *Growth        `json:"kv_growth,omitempty"`
@@ -182,6 +183,7 @@ func With(o Options, runs ...*record.Run) *Result {
 		for _, spec := range run.Cells {
 			e := gather(run, spec.ID)
 			r.Cells = append(r.Cells, newCell(i, spec, e))
+			r.Cells[len(r.Cells)-1].stopped(run.Stops[spec.ID])
 			r.Cells[len(r.Cells)-1].Hardware = hardware(e.counted, run.Environment.GPUs)
 			r.Cells[len(r.Cells)-1].foretold(run, e)
 			r.Cells[len(r.Cells)-1].watch(busy(run))

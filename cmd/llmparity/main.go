@@ -52,6 +52,9 @@ func root() *cobra.Command {
 		Long: `llmparity runs the same model in WebLLM, in Chrome, and natively, and compares memory, speed and words.
 
   llmparity run             the tiny built-in model in both engines: measured, compared, reported
+  llmparity run PLAN        a plan of your own: models, engines, lengths, clients …; --dry-run shows it, --preset has some
+  llmparity run --resume DIR   what is missing of a run that was ended
+  llmparity plan            begin a plan, or look whether one makes sense
   llmparity report DIR      render a run again
   llmparity compare DIR...  runs beside each other
   llmparity gate DIR        whether a run keeps to its limits, and is no worse than a baseline
@@ -84,7 +87,7 @@ architecture, 18 prompt too long, 19 folder not writable, 20 disk full, 21 unkno
 		RunE:              func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	c.SetFlagErrorFunc(usage)
-	c.AddCommand(runCommand(), reportCommand(), compareCommand(), modelCommand(), watchCommand(), ollamaCommand(), llamacppCommand(),
+	c.AddCommand(runCommand(), planCommand(), reportCommand(), compareCommand(), modelCommand(), watchCommand(), ollamaCommand(), llamacppCommand(),
 		estimateCommand(), compareEstimatesCommand(), validateCommand(), doctorCommand())
 	c.AddCommand(truthCommand(), allocateCommand(), schemaCommand(), gateCommand(), baselineCommand(), reproduceCommand())
 	return c

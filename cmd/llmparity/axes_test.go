@@ -1,0 +1,116 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"llmparity/assets/plans"
+	"llmparity/internal/fault"
+	"llmparity/internal/plan"
+)
+
+// planOf is the plan that a command line makes.
+func planOf(t *testing.T, line string) (p plan.Plan, err error) {
+	t.Helper()
+	var f runFlags
+	c := &cobra.Command{Use: "run", SilenceErrors: true, SilenceUsage: true, Args: cobra.ArbitraryArgs, RunE: func(c *cobra.Command, args []string) error {
+		p, err = f.plan(c, args)
+		return err
+	}}
+	f.register(c)
+	c.SetArgs(joinLists(append([]string{"run"}, strings.Fields(line)...))[1:])
+	if e := c.Execute(); err == nil {
+		err = e
+	}
+	return p, err
+}
+
+func TestFlagsAreAxes(t *testing.T) {
+	p, err := planOf(t, "--models tiny smollm2 --input-len 256,512 --output-len 64 --batch-size 1,8 --dtype f32 f16 --kv-cache-dtype f16 "+
+		"--webllm-version 0.2.86 0.2.83 --contexts 1024 2048 --thread-counts 1 2 --start cold,warm --until-ci 5% --until-figure ttft_ms --max-repetitions 9 "+
+		"--order shuffled --seed 7 --cool-down 2s --timeout 4m --cell-timeout 1h --run-timeout 9h --isolation shared --requests 9 --goal-ttft 500")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := plan.Axes{InputLengths: []int{256, 512}, OutputLengths: []int{64}, BatchSizes: []int{1, 8}, DTypes: []string{"f32", "f16"},
+		WebLLMVersions: []string{"0.2.86", "0.2.83"}, Contexts: []int{1024, 2048}, ThreadCounts: []int{1, 2}, Starts: []string{"cold", "warm"}}
+	got := p.Axes
+	if got.KVDTypes = nil; !reflect.DeepEqual(got, want) {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+	if _, cells, err := p.Count(); err != nil || cells == 0 || len(p.Models) != 2 || p.Isolation != plan.Shared || p.Order != plan.Shuffled || p.Seed != 7 ||
+		p.UntilCI == nil || p.UntilCI.Width != 5 || p.UntilCI.Figure != "ttft_ms" || p.UntilCI.Most != 9 || p.CoolDown != plan.Duration(2*time.Second) ||
+		p.Traffic == nil || p.Traffic.Requests != 9 || p.Traffic.Goal.TTFTms != 500 || p.RunTimeout != plan.Duration(9*time.Hour) {
+		t.Errorf("%d cells, %v: %+v", cells, err, p)
+	}
+}
+
+// A preset's sizes are the plan's, and the plan is what it is where none is given.
+func TestPresets(t *testing.T) {
+	for _, name := range plans.Names() {
+		if _, err := planOf(t, "--preset "+name); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	p, err := planOf(t, "--preset concurrency --prompt-toks 512 --gen-toks 64 --concurrency 1 2 4 8 --output-dir there --dtype f16")
+	if err != nil || !reflect.DeepEqual(p.InputLengths, []int{512}) || !reflect.DeepEqual(p.OutputLengths, []int{64}) || !reflect.DeepEqual(p.Concurrency, []int{1, 2, 4, 8}) {
+		t.Errorf("%v, %+v", err, p)
+	}
+	p, err = planOf(t, "--preset seqlen --seqlens 128 512 4096 --gen-toks 64")
+	if err != nil || !reflect.DeepEqual(p.InputLengths, []int{128, 512, 4096}) || p.Context != 4160 {
+		t.Errorf("%v, %+v", err, p)
+	}
+	p, err = planOf(t, "--preset mixed --short 128 --long 4096")
+	if err != nil || p.Context != 4096+32 || p.Traffic.Mix[0].InputTokens != 128 || p.Traffic.Mix[1].InputTokens != 4096 {
+		t.Errorf("%v, %+v", err, p.Traffic)
+	}
+}
+
+func TestFlagsThatMakeNoSense(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "p.yaml")
+	if err := os.WriteFile(file, plans.Init, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for line, want := range map[string]string{
+		"run --preset smoke --seqlens 3":          "--seqlens is for --preset seqlen, not for smoke",
+		"run --preset compare --short 3":          "it takes --prompt-toks, --gen-toks",
+		"run --seqlens 3":                         "--input-len",
+		"run --preset nope":                       "there are: smoke, compare",
+		"run --preset smoke " + file:              "give one of them",
+		"run --preset seqlen --seqlens 0":         "at least 1 token",
+		"run --until-ci abc":                      "as in 5%",
+		"run --until-ci 0%":                       "as in 5%",
+		"run --max-repetitions 3":                 "--until-ci",
+		"run --input-len 4 --prompt x":            "say the same thing",
+		"run --max-tokens 4 --output-len 4":       "say the same thing",
+		"run --concurrency 0":                     "concurrency",
+		"run --concurrency x":                     "--concurrency",
+		"run --dtype q4":                          "dtype",
+		"run --order random":                      "order",
+		"run --retry-failed":                      "--resume DIR",
+		"run --resume " + dir:                     "not a run folder",
+		"run --resume " + dir + "/nowhere":        "results/latest",
+		"run --resume " + dir + " --max-tokens 3": "would change the plan",
+		"run --resume " + dir + " " + file:        "goes by the plan in",
+		"run --input-len 1000000000 --dry-run":    "input_lengths",
+		"plan check " + dir + "/nowhere.yaml":     "can't be read",
+		"plan init " + file:                       "there already",
+		"plan init " + dir + "/no/where.yaml":     "where.yaml",
+	} {
+		out, errs, code := called(strings.Fields(line)...)
+		kind := fault.Kind(code)
+		if kind != fault.Usage && kind != fault.BadRecord && kind != fault.Unwritable || out != "" || strings.Count(errs, "\n") != 1 || !strings.Contains(errs, want) {
+			t.Errorf("%s: exit code %d, want one line with %q\n%s%s", line, code, want, out, errs)
+		}
+	}
+	if out, errs, code := called("plan", "check", file); code != 0 || !strings.Contains(out, "2 cells in 1 setup") {
+		t.Errorf("plan check: %d %s%s", code, out, errs)
+	}
+}

@@ -7,7 +7,6 @@ import (
 	"maps"
 	"slices"
 	"strconv"
-	"sync"
 
 	"llmparity/internal/fault"
 	"llmparity/internal/plan"
@@ -18,24 +17,7 @@ import (
 type past struct {
 	*record.State
 	changed []record.Difference
-	read    func() (map[int][]*record.Attempt, error)
 	told    map[string]bool // engines that are not what they were
-}
-
-// read gives a run's attempts that count, by cell, but for those behind a number, which are this process's own. It takes long, and is
-// asked for only where something depends on what attempts came to.
-func read(dir string, last int) (map[int][]*record.Attempt, error) {
-	run, err := record.Open(dir)
-	if err != nil {
-		return nil, err
-	}
-	out := map[int][]*record.Attempt{}
-	for _, a := range run.Attempts {
-		if a.Counted() && a.ID <= last {
-			out[a.Cell] = append(out[a.Cell], a)
-		}
-	}
-	return out, nil
 }
 
 // refusal is why a run can't be gone on with: nothing is recorded of it, and the run ends.
@@ -50,7 +32,6 @@ func (r *runner) scan() (*past, error) {
 		return nil, err
 	}
 	p := &past{State: s, told: map[string]bool{}}
-	p.read = sync.OnceValues(func() (map[int][]*record.Attempt, error) { return read(s.Dir, p.Attempts) })
 	if err := p.samePlan(r); err != nil {
 		return nil, err
 	}
@@ -238,11 +219,14 @@ func (p *past) restore(s *current, c *cell, repetitions map[int]bool) {
 	if c.enough != nil && p.Stopped(c.ID) {
 		c.enough.stop = &record.Stop{}
 	}
-	attempts, err := p.read()
-	if err != nil {
-		return // Reopen has read as much of it as must be sound
-	}
-	for _, a := range attempts[c.ID] {
+	for _, was := range p.Commits(c.ID) {
+		if was.Status != record.OK || was.Warmup || was.Scoring {
+			continue
+		}
+		a, err := p.Attempt(was)
+		if err != nil {
+			return // Reopen has read as much of it as must be sound
+		}
 		c.restore(a)
 	}
 }

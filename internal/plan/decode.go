@@ -97,7 +97,7 @@ func tree(text []byte) (ast.Node, error) {
 	if len(text) > maxText {
 		return nil, fmt.Errorf("it has %d bytes; a plan has at most %d", len(text), maxText)
 	}
-	tokens := lexer.Tokenize(string(text))
+	tokens := lexer.Tokenize(strings.TrimPrefix(string(text), "\ufeff"))
 	if err := shallow(tokens); err != nil {
 		return nil, err
 	}

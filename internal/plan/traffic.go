@@ -83,29 +83,28 @@ func (p Plan) traffic(batch, clients int, s Shape) *record.Traffic {
 		said = *p.Traffic
 	}
 	t := &record.Traffic{Loop: p.loop(batch, clients), Turns: said.Turns, StartDelay: seconds(said.StartDelay), Seed: cmp.Or(said.Seed, p.Seed)}
-	t.Concurrency = max(batch, clients)
-	if t.Concurrency == 0 {
-		t.Concurrency = said.Concurrency
+	if many && s.Source.Trace != "" { // it says itself how requests come
+		t.Loop, t.StartDelay = record.OpenLoop, 0
 	}
+	t.Concurrency = cmp.Or(max(batch, clients), said.Concurrency)
 	if t.Concurrency == 0 && t.Loop != record.OpenLoop {
 		t.Concurrency = 1
 	}
 	if said.Goal != nil {
 		t.Goal = new(record.Goal(*said.Goal))
 	}
-	if s.Source != nil && s.Source.Conversation != nil {
-		t.Turns = len(s.Source.Conversation)
-	}
 	if t.Loop == record.OpenLoop {
 		t.Arrivals, t.Rate, t.Ramp = cmp.Or(said.Arrivals, record.Poisson), said.Rate, seconds(said.Ramp)
 	}
-	t.Requests = cmp.Or(said.Requests, usual(t))
-	if s.Source != nil && s.Source.Dataset != "" && said.Requests == 0 {
-		t.Requests = cmp.Or(s.Source.Limit, t.Requests)
+	if many && s.Source.Conversation != nil {
+		t.Turns = len(s.Source.Conversation)
 	}
-	if s.Source != nil && s.Source.Trace != "" { // it says all of that itself
-		t.Loop, t.Arrivals, t.Rate, t.Ramp, t.StartDelay, t.Requests = record.OpenLoop, record.TraceArrivals, 0, 0, 0, s.Source.Limit
-		t.Concurrency = said.Concurrency
+	t.Requests = cmp.Or(said.Requests, usual(t))
+	switch {
+	case many && s.Source.Trace != "":
+		t.Arrivals, t.Rate, t.Ramp, t.Requests = record.TraceArrivals, 0, 0, s.Source.Limit
+	case many && s.Source.Dataset != "" && said.Requests == 0:
+		t.Requests = cmp.Or(s.Source.Limit, t.Requests)
 	}
 	t.Mix = said.kinds(s)
 	return t
@@ -179,6 +178,11 @@ func (t *Traffic) sizes(p Plan) error {
 		return fmt.Errorf("traffic.turns: %d, from 1 to 1000 are possible", t.Turns)
 	case t.Requests%turns != 0:
 		return fmt.Errorf("traffic.requests: %d can't be conversations of %d turns; use a multiple of it", t.Requests, turns)
+	}
+	for _, s := range p.Sources {
+		if n := len(s.Conversation); n > 0 && t.Requests%n != 0 {
+			return fmt.Errorf("traffic.requests: %d can't be the conversation among prompts, which has %d turns; use a multiple of it", t.Requests, n)
+		}
 	}
 	return nil
 }

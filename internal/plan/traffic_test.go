@@ -34,6 +34,8 @@ func TestHowRequestsCome(t *testing.T) {
 		{"max_tokens: 4\nprompts: {conversation: [hello, and then?]}\n", []*record.Traffic{{Loop: "closed", Concurrency: 1, Requests: 2, Turns: 2}}, []int{1}},
 		{"max_tokens: 4\nprompts: [{dataset: q.jsonl, limit: 9}]\nconcurrency: 2\n", []*record.Traffic{{Loop: "closed", Concurrency: 2, Requests: 9}}, []int{2}},
 		{"max_tokens: 4\nprompts: [{trace: t.csv, limit: 9}]\n", []*record.Traffic{{Loop: "open", Requests: 9, Arrivals: record.TraceArrivals}}, []int{4}},
+		{"max_tokens: 4\nprompts: [{trace: t.csv}]\nconcurrency: 3\ntraffic: {goal: {ttft_ms: 1}}\n",
+			[]*record.Traffic{{Loop: "open", Concurrency: 3, Arrivals: "trace", Goal: &record.Goal{TTFTms: 1}}}, []int{3}},
 		{"max_tokens: 4\nprompts: [{file: t.txt}]\n", []*record.Traffic{nil}, []int{0}},
 		{"traffic: {mix: [{name: short, input_length: 8, output_length: 2}, {name: long, input_length: 64, output_length: 9}]}\n",
 			[]*record.Traffic{{Loop: "closed", Concurrency: 1, Requests: 4, Mix: []record.Kind{{Name: "short", Share: 0.5, InputTokens: 8, MaxTokens: 2},
@@ -62,29 +64,34 @@ func TestHowRequestsCome(t *testing.T) {
 func TestLoadsThatContradictOneAnother(t *testing.T) {
 	const one = "prompts: [a]\nmax_tokens: 4\n"
 	for text, want := range map[string]string{
-		"batch_sizes: [1, 2]\nconcurrency: [1, 4]\n":                  "p line 6: batch_sizes: requests sent in one moment",
-		"batch_sizes: [2]\ntraffic: {loop: closed}\n":                 "p line 6: batch_sizes: the loop of traffic is closed",
-		"batch_sizes: [2]\ntraffic:\n  rate: 2\n":                     "p line 6: batch_sizes: traffic has a rate",
-		"concurrency: [2]\ntraffic:\n  concurrency: 2\n":              "p line 8: traffic.concurrency: the axis concurrency says it too",
-		"traffic:\n  loop: open\n":                                    "p line 7: traffic.loop: an open loop needs a rate",
-		"traffic:\n  loop: closed\n  rate: 2\n":                       "p line 8: traffic.rate: a loop that is closed has none",
-		"traffic:\n  arrivals: poisson\n":                             "p line 7: traffic.arrivals: only an open loop",
-		"traffic:\n  loop: round\n":                                   `p line 7: traffic.loop: "round", use closed, open or batch`,
-		"traffic:\n  rate: -1\n":                                      "p line 7: traffic.rate: -1",
-		"traffic:\n  requests: 3\n  concurrency: 4\n":                 "p line 7: traffic.requests: 3 are too few for 4 at once",
-		"traffic:\n  requests: 5\n  turns: 2\n":                       "p line 7: traffic.requests: 5 can't be conversations of 2 turns",
-		"traffic:\n  goal: {}\n":                                      "p line 7: traffic.goal: it asks for nothing",
-		"traffic:\n  goal: {ttft_ms: -2}\n":                           "p line 7: traffic.goal.ttft_ms: -2",
-		"traffic:\n  mix:\n  - {share: 1}\n":                          "p line 8: traffic.mix[0].name: it has none",
-		"traffic:\n  mix:\n  - {name: a}\n  - {name: a}\n":            "p line 9: traffic.mix[1].name: a is there already",
-		"traffic:\n  mix:\n  - {name: a, share: 1}\n  - {name: b}\n":  "p line 9: traffic.mix[1].share: others have one",
-		"traffic:\n  mix: [{name: a, input_length: 1}]\n":             "p line 7: traffic.mix: each kind has a prompt of its own",
-		"traffic:\n  mix: [{name: a, input_length: 1, prompt: x}]\n":  "p line 7: traffic.mix[0].input_length: prompt says",
-		"traffic:\n  mixture: []\n":                                   "p line 7: traffic.mixture: unknown field; did you mean mix?",
-		"traffic:\n  start_delay: soon\n":                             `p line 7: traffic.start_delay: "soon" is not a duration`,
-		"models:\n- {model: x, batch_sizes: [2]}\nconcurrency: [2]\n": "batch_sizes: requests sent in one moment",
+		"batch_sizes: [1, 2]\nconcurrency: [1, 4]\n":                   "p line 6: batch_sizes: requests sent in one moment",
+		"batch_sizes: [2]\ntraffic: {loop: closed}\n":                  "p line 6: batch_sizes: the loop of traffic is closed",
+		"batch_sizes: [2]\ntraffic:\n  rate: 2\n":                      "p line 6: batch_sizes: traffic has a rate",
+		"concurrency: [2]\ntraffic:\n  concurrency: 2\n":               "p line 8: traffic.concurrency: the axis concurrency says it too",
+		"traffic:\n  loop: open\n":                                     "p line 7: traffic.loop: an open loop needs a rate",
+		"traffic:\n  loop: closed\n  rate: 2\n":                        "p line 8: traffic.rate: a loop that is closed has none",
+		"traffic:\n  arrivals: poisson\n":                              "p line 7: traffic.arrivals: only an open loop",
+		"traffic:\n  loop: round\n":                                    `p line 7: traffic.loop: "round", use closed, open or batch`,
+		"traffic:\n  rate: -1\n":                                       "p line 7: traffic.rate: -1",
+		"traffic:\n  requests: 3\n  concurrency: 4\n":                  "p line 7: traffic.requests: 3 are too few for 4 at once",
+		"traffic:\n  requests: 5\n  turns: 2\n":                        "p line 7: traffic.requests: 5 can't be conversations of 2 turns",
+		"traffic:\n  requests: 3\nprompts: [{conversation: [a, b]}]\n": "p line 6: traffic.requests: 3 can't be the conversation",
+		"batch_sizes: 2\nprompts: [{trace: x}]\n":                      "p line 5: batch_sizes: a trace among prompts",
+		"traffic:\n  goal: {}\n":                                       "p line 7: traffic.goal: it asks for nothing",
+		"traffic:\n  goal: {ttft_ms: -2}\n":                            "p line 7: traffic.goal.ttft_ms: -2",
+		"traffic:\n  mix:\n  - {share: 1}\n":                           "p line 8: traffic.mix[0].name: it has none",
+		"traffic:\n  mix:\n  - {name: a}\n  - {name: a}\n":             "p line 9: traffic.mix[1].name: a is there already",
+		"traffic:\n  mix:\n  - {name: a, share: 1}\n  - {name: b}\n":   "p line 9: traffic.mix[1].share: others have one",
+		"traffic:\n  mix: [{name: a, input_length: 1}]\n":              "p line 7: traffic.mix: each kind has a prompt of its own",
+		"traffic:\n  mix: [{name: a, input_length: 1, prompt: x}]\n":   "p line 7: traffic.mix[0].input_length: prompt says",
+		"traffic:\n  mixture: []\n":                                    "p line 7: traffic.mixture: unknown field; did you mean mix?",
+		"traffic:\n  start_delay: soon\n":                              `p line 7: traffic.start_delay: "soon" is not a duration`,
+		"models:\n- {model: x, batch_sizes: [2]}\nconcurrency: [2]\n":  "batch_sizes: requests sent in one moment",
 	} {
 		whole := head + one + text
+		if strings.Contains(text, "prompts") {
+			whole = head + "max_tokens: 4\n" + text
+		}
 		if strings.HasPrefix(text, "models") {
 			whole = strings.Replace(whole, "model: tiny\n", "", 1)
 		}

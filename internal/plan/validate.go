@@ -297,6 +297,9 @@ func (p Plan) load(at string, x Axes) error {
 		return fmt.Errorf("%sbatch_sizes: requests sent in one moment and clients that ask again when they were answered (concurrency) are two loads; "+
 			"leave one out, or make it 1", at)
 	}
+	if batches && p.traced() {
+		return fmt.Errorf("%sbatch_sizes: a trace among prompts says when requests come; leave one out", at)
+	}
 	t := p.Traffic
 	if t == nil {
 		return nil

@@ -128,6 +128,18 @@ var right = []string{
 	"input_lengths: 2\nmax_tokens: 7\nmodel: tiny\nuntil_ci: {width: 5%, figure: ttft, max_repetitions: 20}\nstart: [cold, warm]\nkv_cache_dtype: [auto, fp8, q4_0]\n",
 }
 
+// What editors and other systems put into files makes no difference.
+func TestFilesOfOtherSystems(t *testing.T) {
+	want := parse(t, head+body)
+	for _, text := range []string{"\ufeff" + head + body, strings.ReplaceAll(head+body, "\n", "\r\n"), "%YAML 1.2\n---\n" + head + body + "...\n",
+		"# first\n\n---\n" + head + body, head + strings.Replace(body, "16", "1.6e1", 1), head + strings.Replace(body, "4\n", "4 # of each\n", 1),
+		strings.TrimSuffix(head+body, "\n")} {
+		if p := parse(t, text); !reflect.DeepEqual(p, want) {
+			t.Errorf("%q is %+v, not %+v", text, p, want)
+		}
+	}
+}
+
 func TestRightPlans(t *testing.T) {
 	validate := schematest.Validator(t, "plan")
 	for _, text := range right {

@@ -1,7 +1,10 @@
 package record
 
 import (
+	"bytes"
 	"flag"
+	"os"
+	"path/filepath"
 	"reflect"
 	"testing"
 
@@ -18,4 +21,38 @@ func TestPublishedSchemas(t *testing.T) {
 	schematest.Published(t, "journal", entry{}, schematest.Options{ID: "llmparity.journal/1", Title: "a line of journal.jsonl of a run folder",
 		Open: []reflect.Type{reflect.TypeFor[DeviceClass]()}, OneOf: []reflect.Type{reflect.TypeFor[entry]()},
 		Nullable: []string{"requestRow.prompt_ids", "Risk.places"}}, *update, how)
+}
+
+// Every kind of line that resuming writes is as the schema says.
+func TestTheJournalOfAResumedRunIsAsItsSchemaSays(t *testing.T) {
+	w := made(t, 1) // an index behind each attempt
+	w.Cell(resumed)
+	attempt(w, resumed, 1, OK)
+	w.Attempt(resumed, Beginning{Repetition: 2, Machine: MachineState{Load1: 1, FreeB: 1, AvailableB: 1, SwapUsedB: 1, Governor: "powersave", MHz: 1,
+		MaxMHz: 2, Throttled: new(int64(3)), Pressure: new(4.5)}})
+	if err := w.Close(Interrupted); err != nil {
+		t.Fatal(err)
+	}
+	again, _, err := Reopen(w.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again.Resumed(Resumed{Tool: Tool{Version: "2"}, Changed: []Difference{{"kernel", "1", "2"}}})
+	again.Stop(Stop{Cell: 1, Figure: "decode_tps"})
+	attempt(again, resumed, 2, Failed)
+	if err := again.Close(OK); err != nil {
+		t.Fatal(err)
+	}
+	journal, err := os.ReadFile(filepath.Join(w.dir, journalFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, kind := range []string{"index", "resumed", "stop", "begin", "end"} {
+		if !bytes.Contains(journal, []byte(`"`+kind+`":{`)) {
+			t.Errorf("there is no %s", kind)
+		}
+	}
+	for line := range bytes.Lines(journal) {
+		schematest.Valid(t, "journal", line)
+	}
 }

@@ -35,8 +35,18 @@ type drawing struct {
 
 // view is what figures are drawn from.
 type view struct {
-	res  *compare.Result
-	runs []*record.Run
+	res   *compare.Result
+	runs  []*record.Run
+	paper bool // for figures of their own, which no page's size bounds
+}
+
+// launchesDrawn is the most lines of launches in a drawing of many: with many cells fewer, so that the page stays small.
+func (v *view) launchesDrawn() int {
+	const most, least, together = 20, 4, 80
+	if v.paper {
+		return most
+	}
+	return max(least, min(most, together/max(1, len(v.res.Cells))))
 }
 
 // figures lists every chart of the report: a new one is one more function here. Each gives nothing where there is nothing to
@@ -69,7 +79,14 @@ func options(c interface {
 	JSON() map[string]any
 }) map[string]any {
 	c.Validate()
-	return c.JSON()
+	o := c.JSON()
+	delete(o, "color") // the page's colours are of its own
+	for _, part := range []string{"title", "toolbox"} {
+		if text, err := json.Marshal(o[part]); err == nil && string(text) == "{}" {
+			delete(o, part)
+		}
+	}
+	return o
 }
 
 // marshal escapes what could end a script element.

@@ -27,6 +27,8 @@ type document struct {
 	Subtitle      string
 	Verdict       []string
 	Comparability []string
+	Pairs         *grid // of cells, each by itself; nil: there are no more than two
+	MorePairs     int   // that have no row
 	Summary       []summaryRow
 	Points        *grid
 	Compared      ratiosPart
@@ -89,7 +91,7 @@ type summaryRow struct {
 
 type summaryFigure struct{ Value, Unit, Under string }
 
-// Key is what the page sorts by.
+// Key is what the page sorts by, where that is not what stands there.
 func (f summaryFigure) Key() string { return sortKey(f.Value) }
 
 // InFull lists the texts that were cut.
@@ -105,7 +107,7 @@ type fact struct {
 type howRow struct{ Title, Cells, How string }
 
 func newDocument(v *view) (*document, error) {
-	d := &document{Verdict: v.res.Verdict, Comparability: v.res.Comparability, Warnings: v.res.Warnings, Schema: v.res.Schema,
+	d := &document{Verdict: v.res.Verdict, Comparability: v.res.Comparability, Pairs: pairGrid(v.res), Warnings: warned(v.res), Schema: v.res.Schema,
 		Charts: map[string][]chart{}, names: newNames(v.res)}
 	d.Title, d.Subtitle = titles(v.res)
 	drawings := map[string][]drawing{}
@@ -123,8 +125,9 @@ func newDocument(v *view) (*document, error) {
 	d.Compared, d.Gate = newRatiosPart(v.res), newGatePart(v.res.Gate)
 	for i := range v.res.Cells {
 		d.Summary = append(d.Summary, v.summary(i))
-		d.Engines = append(d.Engines, v.engine(i))
 	}
+	d.Engines = v.engineFacts()
+	d.MorePairs = max(0, len(v.res.Comparisons)-pairRows)
 	d.Parity = newParityPart(v)
 	for _, r := range v.res.Runs {
 		d.Runs = append(d.Runs, runFact(r), checklistFact(r))
@@ -146,14 +149,39 @@ func titles(res *compare.Result) (title, subtitle string) {
 	if len(res.Runs) == 0 {
 		return "No run", "Nothing was given to compare."
 	}
-	var names, when []string
+	const most = 3
+	var names []string
+	times := map[string]int{} // how many runs have a name
+	first, last := res.Runs[0].Started, res.Runs[0].Started
 	for _, r := range res.Runs {
-		names = append(names, line(r.Name))
-		when = append(when, r.Started.Format("2 January 2006, 15:04 MST"))
+		if times[r.Name]++; times[r.Name] == 1 {
+			names = append(names, r.Name)
+		}
+		if r.Started.Before(first) {
+			first = r.Started
+		}
+		if r.Started.After(last) {
+			last = r.Started
+		}
+	}
+	more := max(0, len(names)-most)
+	names = names[:len(names)-more]
+	for i, name := range names {
+		names[i] = line(name)
+		if n := times[name]; n > 1 {
+			names[i] += fmt.Sprintf(" (%d runs)", n)
+		}
+	}
+	if more > 0 {
+		names = append(names, fmt.Sprintf("%d more", more))
+	}
+	const layout = "2 January 2006, 15:04 MST"
+	when := first.Format(layout)
+	if to := last.Format(layout); to != when {
+		when += " to " + to
 	}
 	e := res.Runs[0].Environment
-	return strings.Join(names, " and "), fmt.Sprintf("%s · %s, %d cores, %s GiB · llmparity %s", strings.Join(when, " and "),
-		line(e.CPU), e.Cores,
+	return strings.Join(names, " and "), fmt.Sprintf("%s · %s, %d cores, %s GiB · llmparity %s", when, line(e.CPU), e.Cores,
 		num(float64(e.MemoryB)/(1<<30)), line(res.Runs[0].Tool.Version))
 }
 
@@ -236,6 +264,56 @@ func launches(l compare.Launches) string {
 		}
 	}
 	return s
+}
+
+// engineFacts say what ran. What all cells of an engine have in common is said once, of the engine: behind it each has what is its own.
+func (v *view) engineFacts() []fact {
+	var out []fact
+	of := map[string][]int{}
+	for i := range v.res.Cells {
+		engine := v.res.Cells[i].Spec.Engine
+		of[engine] = append(of[engine], i)
+	}
+	for i := range v.res.Cells {
+		engine := v.res.Cells[i].Spec.Engine
+		if cells := of[engine]; cells[0] == i {
+			out = append(out, v.sharing(cells)...)
+		}
+	}
+	return out
+}
+
+// sharing are the facts of an engine's cells.
+func (v *view) sharing(cells []int) []fact {
+	var all []fact
+	times := map[[2]string]int{}
+	for _, i := range cells {
+		f := v.engine(i)
+		for _, row := range f.Rows {
+			times[row]++
+		}
+		all = append(all, f)
+	}
+	if len(cells) < 2 {
+		return all
+	}
+	common := fact{Name: fmt.Sprintf("%s, in all of its %d cells", line(v.res.Cells[cells[0]].Spec.Engine), len(cells)), Colour: all[0].Colour}
+	for _, row := range all[0].Rows {
+		if times[row] == len(cells) {
+			common.Rows = append(common.Rows, row)
+		}
+	}
+	if len(common.Rows) == 0 {
+		return all
+	}
+	out := []fact{common}
+	for _, f := range all {
+		f.Rows = slices.DeleteFunc(f.Rows, func(row [2]string) bool { return times[row] == len(cells) })
+		if len(f.Rows) > 0 {
+			out = append(out, f)
+		}
+	}
+	return out
 }
 
 func (v *view) engine(i int) fact {
@@ -393,18 +471,22 @@ func sampler(res *compare.Result) *grid {
 // hows says once what several cells have in common.
 func hows(res *compare.Result) []howRow {
 	var out []howRow
+	var about [][]string
 	for i := range res.Cells {
 		c := &res.Cells[i]
 		for _, list := range [][]compare.Figure{c.Figures, c.Sampler} {
 			for _, f := range list {
 				at := slices.IndexFunc(out, func(h howRow) bool { return h.Title == f.Title && h.How == f.How })
-				if at >= 0 {
-					out[at].Cells += "; " + line(c.Label)
-					continue
+				if at < 0 {
+					at = len(out)
+					out, about = append(out, howRow{Title: f.Title, How: f.How}), append(about, nil)
 				}
-				out = append(out, howRow{f.Title, line(c.Label), f.How})
+				about[at] = append(about[at], c.Label)
 			}
 		}
+	}
+	for i := range out {
+		out[i].Cells = line(everyCell(res, about[i]))
 	}
 	slices.SortStableFunc(out, func(a, b howRow) int { return order(res, a.Title) - order(res, b.Title) })
 	return out

@@ -57,7 +57,7 @@ func Figures(ctx context.Context, draw Draw, all bool, res *compare.Result, runs
 	if err := prepareFigures(ctx, draw); err != nil {
 		return nil, err
 	}
-	v := &view{res: res, runs: runs}
+	v := &view{res: res, runs: runs, paper: true}
 	names := map[string]int{}
 	var out []Figure
 	for _, figure := range figures() {

@@ -2,6 +2,7 @@ package reports
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -29,6 +30,11 @@ func (t *grid) Caption() string {
 		return t.Name
 	}
 	return "Table: " + strings.Join(t.Head, ", ")
+}
+
+// LongNames tells that rows are named in more letters than a narrow column has room for.
+func (t *grid) LongNames() bool {
+	return slices.ContainsFunc(t.Rows, func(row []string) bool { return len(row) > 0 && utf8.RuneCountInString(row[0]) > 44 })
 }
 
 // column is a table's column: one of numbers stands to the right.
@@ -62,6 +68,17 @@ func (t *grid) numbers(col int) bool {
 
 // leading is a number at the begin of a text, alone or before a blank, a unit in brackets, a percent sign, a comma between several.
 var leading = regexp.MustCompile(`^[<>±+]?(-?\d+(?:\.\d+)?(?:e[+-]?\d+)?)(?:[\s%,;*)]|$)`)
+
+// plainNumber is one that JavaScript reads as it stands.
+var plainNumber = regexp.MustCompile(`^-?\d+(?:\.\d+)?$`)
+
+// ownKey is the key where the text is not the number itself.
+func ownKey(text string) string {
+	if plainNumber.MatchString(text) {
+		return ""
+	}
+	return sortKey(text)
+}
 
 // sortKey is the number by which the page sorts a text, as JavaScript reads one; empty: it is sorted as a text.
 func sortKey(text string) string {

@@ -144,7 +144,7 @@ func kvGrowth(v *view) []chart {
 	for i := range v.res.Cells {
 		if g := v.res.Cells[i].Growth; g != nil {
 			for _, r := range g.Rates {
-				lines += min(len(r.Lines), launchesDrawn)
+				lines += min(len(r.Lines), v.launchesDrawn())
 			}
 		}
 	}
@@ -161,7 +161,7 @@ func kvGrowth(v *view) []chart {
 				if r.Of == compare.OfUsed {
 					c.Chosen = len(c.Drawings)
 				}
-				c.Drawings = append(c.Drawings, drawing{Name: line(r.Title), Caption: growthCaption(r, g.Theory), Options: v.withinLaunches(i, r, points)})
+				c.Drawings = append(c.Drawings, drawing{Name: line(r.Title), Caption: growthCaption(r, g.Theory) + v.fewerPoints(r), Options: v.withinLaunches(i, r, points)})
 			}
 		}
 		if len(c.Drawings) > 0 {
@@ -204,13 +204,21 @@ func growthCaption(r compare.Rate, t *compare.Theory) string {
 	return s + ". " + titleCase(r.Verdict) + "."
 }
 
+// fewerPoints says of how many launches there are points, where not of all.
+func (v *view) fewerPoints(r compare.Rate) string {
+	if n := v.launchesDrawn(); len(r.Lines) > n {
+		return fmt.Sprintf(" Points of the first %d launches.", n)
+	}
+	return ""
+}
+
 // withinLaunches draws by how much memory was above what each launch's line has at its first token.
 func (v *view) withinLaunches(cell int, r compare.Rate, points int) map[string]any {
 	l := lineChart("tokens, with the prompt's")
 	l.AddSeries("median slope", nil, fitData(r.Fit.From, r.Fit.To), stroke(v.colour(cell), 3, "solid", false))
 	theoryLine(l, r.Fit)
 	s := charts.NewScatter()
-	for _, launch := range r.Lines[:min(len(r.Lines), launchesDrawn)] {
+	for _, launch := range r.Lines[:min(len(r.Lines), v.launchesDrawn())] {
 		step := max(1, (len(launch.Points)+points-1)/points)
 		var dots [][2]any
 		for i, p := range launch.Points {

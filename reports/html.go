@@ -50,7 +50,7 @@ func HTML(w io.Writer, res *compare.Result, runs ...*record.Run) error {
 	d.names = n // of the names as they are
 	d.Style, d.Scripts = template.CSS(style), scripts
 	t, err := template.New("report.html").Funcs(template.FuncMap{"clean": clean, "num": num, "line": n.sentence, "name": n.name, "plain": n.plain,
-		"cell": n.cell, "key": sortKey, "named": named,
+		"cell": n.cell, "key": ownKey, "named": named,
 		"numeric": func(columns []column, i int) bool { return i < len(columns) && columns[i].Number }, "next": func(i int) int { return i + 1 }}).ParseFS(page, "page/*.html")
 	if err != nil {
 		return fmt.Errorf("reading the report's template: %w", err)

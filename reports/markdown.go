@@ -38,7 +38,11 @@ func Markdown(w io.Writer, res *compare.Result) error {
 	m.list("What a token takes", growthLines(res))
 	m.list("Parity", t.parity())
 	m.ratios()
-	m.list("The same in words", newRatiosPart(res).InWords)
+	words := newRatiosPart(res)
+	if words.MoreWords > 0 {
+		words.InWords = append(words.InWords, fmt.Sprintf("And %d more, which the tables have in numbers.", words.MoreWords))
+	}
+	m.list("The same in words", words.InWords)
 	m.list("Warnings", t.warnings())
 	_, err := io.WriteString(w, m.b.String())
 	return err

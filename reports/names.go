@@ -86,6 +86,9 @@ func (n *names) shortened(res *compare.Result) *compare.Result {
 func (n *names) name(s string) template.HTML { return n.cut(s, nameLimit) }
 
 func (n *names) cut(s string, limit int) template.HTML {
+	if short(s, limit) { // most of a page is: no direction to keep apart, nothing to cut
+		return template.HTML(template.HTMLEscapeString(s))
+	}
 	s = line(s)
 	if at, ok := n.cuts[s]; ok {
 		text := template.HTMLEscapeString(strings.TrimSuffix(s, fmt.Sprintf(" [%d]", at)))
@@ -96,6 +99,19 @@ func (n *names) cut(s string, limit int) template.HTML {
 	}
 	at := n.number(s)
 	return template.HTML("<bdi>"+template.HTMLEscapeString(shorten(s, min(limit, 2*nameLimit)))+"</bdi>") + inFull(at)
+}
+
+// short tells that a text is of one line of letters that are written from left to right, so that it needs no care.
+func short(s string, limit int) bool {
+	if len(s) > limit || strings.HasSuffix(s, "]") { // which a number of a text that was cut ends with
+		return false
+	}
+	for i := range len(s) {
+		if s[i] < ' ' || s[i] > '~' {
+			return false
+		}
+	}
+	return true
 }
 
 // inFull leads to a text in full.
@@ -117,8 +133,8 @@ func (n *names) cell(column int, s string) template.HTML {
 	return n.cut(s, textLimit)
 }
 
-// remarked is a number with words in brackets behind it, which stand below it.
-var remarked = regexp.MustCompile(`^([-+<>±]?[\d.]+) (\([^()]{10,40}\))$`)
+// remarked is a number, or that there is none, with words in brackets behind it, which stand below it.
+var remarked = regexp.MustCompile(`^([-+<>±]?[\d.]+|–) (\([^()]{10,80}\))$`)
 
 // within tells whether a text has a label in it that needs care.
 func (n *names) within(s string) bool {

@@ -32,7 +32,7 @@ func (v *view) overlaid(cell, points int) []drawing {
 		if len(data) == 0 {
 			continue
 		}
-		if all++; drawn >= launchesDrawn && a.ID != c.Representative {
+		if all++; drawn >= v.launchesDrawn() && a.ID != c.Representative {
 			continue
 		}
 		var line [][2]any

@@ -14,28 +14,84 @@ import (
 	"llmparity/internal/record"
 )
 
-// pointBudget bounds the points of all launches of the report together, and so the size of the file.
-const pointBudget = 60000
+// pointBudget bounds the points of all launches of the report together, lineBudget their lines, and so the size of the file.
+const (
+	pointBudget = 45000
+	lineBudget  = 500
+)
 
 // memoryOverTime draws a chart a cell, a drawing a launch.
 func memoryOverTime(v *view) []chart {
-	lines := 1
-	for _, run := range v.runs {
-		for _, a := range run.Attempts {
+	all := make([][]*record.Attempt, len(v.res.Cells))
+	lines := 0
+	for i := range v.res.Cells {
+		all[i] = v.launchesOf(i)
+		for _, a := range all[i] {
 			lines += len(a.Sources) + 2
 		}
 	}
-	points := min(240, max(15, pointBudget/lines))
+	drawn := slices.Clone(all)
+	if lines > lineBudget && !v.paper {
+		each := lineBudget / len(v.res.Cells)
+		lines = 0
+		for i := range all {
+			drawn[i] = fewer(&v.res.Cells[i], all[i], each)
+			for _, a := range drawn[i] {
+				lines += len(a.Sources) + 2
+			}
+		}
+	}
+	points := min(240, max(15, pointBudget/(lines+1)))
 	var out []chart
 	for i := range v.res.Cells {
-		if c, ok := v.memoryOf(i, points); ok {
+		if c, ok := v.memoryOf(i, points, drawn[i]); ok {
+			if n := len(all[i]); n > len(drawn[i]) {
+				c.Note = strings.TrimSpace(fmt.Sprintf("%s %d of %d launches are drawn by themselves, so that the page stays small; the rest are in the run's folder (totals.csv, samples.csv).",
+					c.Note, len(drawn[i]), n))
+			}
 			out = append(out, c)
 		}
 	}
 	return out
 }
 
-func (v *view) memoryOf(i, points int) (chart, bool) {
+// launchesOf are a cell's launches of which there is something to draw.
+func (v *view) launchesOf(cell int) []*record.Attempt {
+	c := &v.res.Cells[cell]
+	var out []*record.Attempt
+	for _, a := range v.runs[c.Run].Attempts {
+		if a.Cell == c.Spec.ID && len(a.Totals) > 0 {
+			out = append(out, a)
+		}
+	}
+	return out
+}
+
+// fewer leaves so many launches that they have about so many lines: the one that stands for all, then those that did not end well, then the
+// others in their order.
+func fewer(c *compare.Cell, all []*record.Attempt, lines int) []*record.Attempt {
+	rank := func(a *record.Attempt) int {
+		switch {
+		case a.ID == c.Representative:
+			return 0
+		case a.Status != record.OK:
+			return 1
+		}
+		return 2
+	}
+	order := slices.Clone(all)
+	slices.SortStableFunc(order, func(a, b *record.Attempt) int { return rank(a) - rank(b) })
+	keep := map[*record.Attempt]bool{}
+	for _, a := range order {
+		if lines -= len(a.Sources) + 2; lines < 0 && len(keep) > 0 {
+			break
+		}
+		keep[a] = true
+	}
+	return slices.DeleteFunc(slices.Clone(all), func(a *record.Attempt) bool { return !keep[a] })
+}
+
+func (v *view) memoryOf(i, points int, launches []*record.Attempt) (chart, bool) {
 	c := &v.res.Cells[i]
 	if isForeign(c) {
 		return v.foreignMemory(i, points)
@@ -44,10 +100,7 @@ func (v *view) memoryOf(i, points int) (chart, bool) {
 		Choice: strings.ToUpper(c.Repeated()[:1]) + c.Repeated()[1:],
 		Label: "Lines of memory over time for " + line(c.Label) + ", with the phases of the launch as bands; a table of " +
 			"the phases follows"}
-	for _, a := range v.runs[c.Run].Attempts {
-		if a.Cell != c.Spec.ID || len(a.Totals) == 0 {
-			continue
-		}
+	for _, a := range launches {
 		if a.ID == c.Representative {
 			out.Chosen = len(out.Drawings)
 			out.Table = phaseTable(a)
@@ -56,13 +109,8 @@ func (v *view) memoryOf(i, points int) (chart, bool) {
 			Options: v.timeline(i, a, points)})
 	}
 	out.Drawings = append(out.Drawings, v.overlaid(i, points)...)
-	if len(out.Drawings) > 0 && out.Table == nil {
-		for _, a := range v.runs[c.Run].Attempts {
-			if a.Cell == c.Spec.ID && len(a.Totals) > 0 {
-				out.Table = phaseTable(a)
-				break
-			}
-		}
+	if len(launches) > 0 && out.Table == nil {
+		out.Table = phaseTable(launches[0])
 	}
 	return out, len(out.Drawings) > 0
 }

@@ -12,11 +12,8 @@ import (
 	"llmparity/compare"
 )
 
-// alignedBudget bounds the points of all lines over tokens together, and launchesDrawn the lines of one drawing.
-const (
-	alignedBudget = 40000
-	launchesDrawn = 20
-)
+// alignedBudget bounds the points of all lines over tokens together.
+const alignedBudget = 20000
 
 // memoryOverTokens draws a chart a cell, a drawing a quantity: every launch thin, their median heavy, its interval as a band.
 func memoryOverTokens(v *view) []chart {
@@ -24,36 +21,37 @@ func memoryOverTokens(v *view) []chart {
 	for i := range v.res.Cells {
 		if o := v.res.Cells[i].OverTokens; o != nil {
 			for _, l := range o.Lines {
-				lines += min(len(l.Launches), launchesDrawn) + 3
+				lines += min(len(l.Launches), v.launchesDrawn()) + 3
 			}
 		}
 	}
 	points := max(12, alignedBudget/lines)
+	rows := min(8, max(3, 80/max(1, len(v.res.Cells))))
 	var out []chart
 	for i := range v.res.Cells {
 		c := &v.res.Cells[i]
 		if c.OverTokens == nil || len(c.OverTokens.Lines) == 0 {
 			continue
 		}
-		x := chart{ID: fmt.Sprintf("tokens-%d", i), Section: "overtokens", Title: line(c.Label), Unit: "MiB", Choice: "What", Table: alignedTable(c.OverTokens),
+		x := chart{ID: fmt.Sprintf("tokens-%d", i), Section: "overtokens", Title: line(c.Label), Unit: "MiB", Choice: "What", Table: alignedTable(c.OverTokens, rows),
 			Label: "Lines of memory over the number of tokens for " + line(c.Label) + ", a line a launch and their median; a table follows"}
 		for _, l := range c.OverTokens.Lines {
-			x.Drawings = append(x.Drawings, drawing{Name: line(l.Title), Caption: alignedCaption(c, l), Options: v.alignedLines(i, l, points)})
+			x.Drawings = append(x.Drawings, drawing{Name: line(l.Title), Caption: v.alignedCaption(c, l), Options: v.alignedLines(i, l, points)})
 		}
 		out = append(out, x)
 	}
 	return out
 }
 
-func alignedCaption(c *compare.Cell, l compare.Aligned) string {
+func (v *view) alignedCaption(c *compare.Cell, l compare.Aligned) string {
 	s := fmt.Sprintf("%d of %d counted %s. ", l.N, c.Launches.Counted, repeatedMany(c))
 	if n := intervals(l); n > 0 {
 		s += "Band: 95 % interval of the median. "
 	} else {
 		s += "No interval: too few runs. "
 	}
-	if len(l.Launches) > launchesDrawn {
-		s += fmt.Sprintf("The first %d are drawn thin. ", launchesDrawn)
+	if n := v.launchesDrawn(); len(l.Launches) > n {
+		s += fmt.Sprintf("The first %d are drawn thin. ", n)
 	}
 	return s + "The axis of memory does not begin at 0."
 }
@@ -110,7 +108,7 @@ func (v *view) alignedLines(cell int, a compare.Aligned, points int) map[string]
 	if len(mid) > 0 {
 		l.AddSeries("median", nil, bare(mid), stroke(colour, 3, "solid", len(mid) == 1), tokenBands(tokens))
 	}
-	for n, launch := range a.Launches[:min(len(a.Launches), launchesDrawn)] {
+	for n, launch := range a.Launches[:min(len(a.Launches), v.launchesDrawn())] {
 		var data [][2]any
 		for i, y := range launch.Values {
 			if drawn(i, len(tokens)) {
@@ -216,8 +214,7 @@ func tokenBands(tokens []int) charts.SeriesOpts {
 }
 
 // alignedTable has some of the places, the first and the last among them: what is exact stands in the record.
-func alignedTable(o *compare.OverTokens) *grid {
-	const rows = 8
+func alignedTable(o *compare.OverTokens, rows int) *grid {
 	t := &grid{Head: []string{"memory", o.Axis, "median (MiB)", "95 % interval", "launches"}}
 	for _, l := range o.Lines {
 		for i, p := range l.Median {

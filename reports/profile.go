@@ -108,15 +108,18 @@ type profileEngine struct {
 	Type    string `json:"engine_type"`
 }
 
-// Profile writes a cell of a run as a memory profile of schema 2.0.
-func Profile(w io.Writer, run *record.Run, cell int) error {
-	res := compare.Runs(run)
+// Profile writes a cell of a result of one run as a memory profile of schema 2.0.
+func Profile(w io.Writer, res *compare.Result, cell int) error {
 	for i := range res.Cells {
 		if res.Cells[i].Spec.ID == cell {
 			return writeJSON(w, newProfile(res, &res.Cells[i]))
 		}
 	}
-	return fault.New(fault.Usage, "name a cell that the run's plan has", "the run %s has no cell %d", run.Dir, cell)
+	dir := ""
+	if len(res.Runs) > 0 {
+		dir = " " + res.Runs[0].Dir
+	}
+	return fault.New(fault.Usage, "name a cell that the run's plan has", "the run%s has no cell %d", dir, cell)
 }
 
 func newProfile(res *compare.Result, c *compare.Cell) profile {

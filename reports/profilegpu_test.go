@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"testing"
 
+	"llmparity/compare"
 	"llmparity/compare/comparetest"
 	"llmparity/internal/record"
 	"llmparity/reports"
@@ -26,7 +27,7 @@ func TestProfileOfSeveralGPUs(t *testing.T) {
 		metric(a, 92, "gpu1.gpu_memory_bytes", 1<<30)
 	}
 	var b bytes.Buffer
-	if err := reports.Profile(&b, run, e.Cell.ID); err != nil {
+	if err := reports.Profile(&b, compare.Runs(run), e.Cell.ID); err != nil {
 		t.Fatal(err)
 	}
 	var p struct {
@@ -84,7 +85,7 @@ func TestProfileOfADividedGPU(t *testing.T) {
 			Devices []any `json:"gpu_memory_per_device"`
 		} `json:"gpu_info"`
 	}
-	if err := reports.Profile(&b, run, e.Cell.ID); err != nil {
+	if err := reports.Profile(&b, compare.Runs(run), e.Cell.ID); err != nil {
 		t.Fatal(err)
 	}
 	if err := json.Unmarshal(b.Bytes(), &p); err != nil {

@@ -15,6 +15,8 @@ type ratiosPart struct {
 	Families []familyPart
 	Groups   *grid
 	InWords  []string // a sentence a ratio
+	// MoreWords is how many ratios have none here: they are in the tables.
+	MoreWords int
 }
 
 // familyPart is one question: does the one side differ from the other?
@@ -24,6 +26,9 @@ type familyPart struct {
 	Notes        []string
 }
 
+// wordsShown is how many ratios are told of in a sentence, too.
+const wordsShown = 60
+
 const ratiosWords = "Medians over launches, with the wider side of their 95 % intervals. Change: from the left side to the right one, with its 95 % " +
 	"interval by bootstrap over launches (percentiles). Where the statistics call nothing different there is a ~ in place of a number: that is " +
 	"not to say that there is no difference."
@@ -32,7 +37,11 @@ func newRatiosPart(res *compare.Result) ratiosPart {
 	p := ratiosPart{Words: ratiosWords, Groups: groupGrid(res)}
 	for _, c := range res.Comparisons {
 		for _, r := range c.Ratios {
-			p.InWords = append(p.InWords, r.Verdict)
+			if len(p.InWords) < wordsShown {
+				p.InWords = append(p.InWords, r.Verdict)
+			} else {
+				p.MoreWords++
+			}
 		}
 	}
 	for f := range res.Families {

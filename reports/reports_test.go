@@ -228,14 +228,15 @@ func TestJSON(t *testing.T) {
 
 func TestProfile(t *testing.T) {
 	run := cases(t, "mixed")["mixed"][0]
+	res := compare.Runs(run)
 	for _, c := range run.Cells {
-		golden(t, "profile-"+c.Engine+".json", func(w io.Writer) error { return reports.Profile(w, run, c.ID) })
+		golden(t, "profile-"+c.Engine+".json", func(w io.Writer) error { return reports.Profile(w, res, c.ID) })
 	}
-	if err := reports.Profile(io.Discard, run, 99); fault.Code(err) != int(fault.Usage) {
+	if err := reports.Profile(io.Discard, res, 99); fault.Code(err) != int(fault.Usage) {
 		t.Errorf("a cell that is not there: %v", err)
 	}
 	var lost bytes.Buffer
-	if err := reports.Profile(&lost, cases(t, "lost")["lost"][0], 1); err != nil {
+	if err := reports.Profile(&lost, compare.Runs(cases(t, "lost")["lost"]...), 1); err != nil {
 		t.Fatal(err)
 	}
 	if strings.Contains(lost.String(), `"peak": {

@@ -143,7 +143,7 @@ func (t *table) self() []string {
 
 func (t *table) warnings() []string {
 	var out []string
-	for _, w := range t.res.Warnings {
+	for _, w := range warned(t.res) {
 		out = append(out, fmt.Sprintf("%s: %s (%s)", w.Where, w.Text, w.Code))
 	}
 	return out

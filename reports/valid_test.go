@@ -27,9 +27,10 @@ func TestDocumentsAreAsTheirSchemasSay(t *testing.T) {
 			v := compare.NewValidation()
 			for _, run := range runs {
 				v.Add(run)
+				res := compare.Runs(run)
 				for _, c := range run.Cells {
 					var b bytes.Buffer
-					if err := reports.Profile(&b, run, c.ID); err != nil {
+					if err := reports.Profile(&b, res, c.ID); err != nil {
 						t.Fatal(err)
 					}
 					schematest.Valid(t, "profile", b.Bytes())

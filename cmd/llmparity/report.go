@@ -56,7 +56,7 @@ func reportCommand() *cobra.Command {
 				return err
 			}
 			if profile {
-				return writeProfiles(c, args[0], r)
+				return writeProfiles(c, args[0], result, r)
 			}
 			return nil
 		},
@@ -90,10 +90,10 @@ func writeHTML(path, do string, result *compare.Result, runs ...*record.Run) err
 	return reports.File(path, do, func(w io.Writer) error { return reports.HTML(w, result, runs...) })
 }
 
-func writeProfiles(c *cobra.Command, dir string, r *record.Run) error {
+func writeProfiles(c *cobra.Command, dir string, result *compare.Result, r *record.Run) error {
 	for _, cell := range r.Cells {
 		path := filepath.Join(dir, profileName(cell))
-		err := reports.File(path, "copy the run's folder to where you may write", func(w io.Writer) error { return reports.Profile(w, r, cell.ID) })
+		err := reports.File(path, "copy the run's folder to where you may write", func(w io.Writer) error { return reports.Profile(w, result, cell.ID) })
 		if err != nil {
 			return err
 		}

@@ -125,6 +125,7 @@
         axis.axisLabel.color = at("--ink");
       }
     }
+    for (const series of list(o.series)) if (series.markArea) fitNames(series.markArea, width, state);
     for (const map of list(o.visualMap)) map.textStyle = { color: muted, fontSize: 12 };
     if (zoomable(o)) {
       o.dataZoom = list(o.dataZoom).filter((z) => z.type !== "inside" && z.type !== "slider").concat({
@@ -135,6 +136,17 @@
     }
     if (list(o.series)[0] && o.series[0].type === "line") o.series[0].z = 3; // the total lies over its parts
     return o;
+  }
+
+  // fitNames leaves out names of bands that would run into one another; the caption has all of them.
+  function fitNames(areas, width, state) {
+    const ends = areas.data.map(([from, to]) => [Number(from.xAxis), Number(to.xAxis)]);
+    const all = Math.max(...ends.flat()) - Math.min(...ends.flat());
+    const pixels = (width - 60) * 100 / Math.max(0.1, state.to - state.from);
+    areas.data = areas.data.map(([from, to], i) => {
+      const room = all > 0 ? (ends[i][1] - ends[i][0]) / all * pixels : 0;
+      return [from.name && from.name.length * 6.4 > room ? Object.assign({}, from, { name: "" }) : from, to];
+    });
   }
 
   const figures = [...document.querySelectorAll("[data-chart]")].map(figure);
@@ -326,7 +338,7 @@
       const down = head.getAttribute("aria-sort") === "ascending";
       for (const h of heads) h.removeAttribute("aria-sort");
       head.setAttribute("aria-sort", down ? "descending" : "ascending");
-      const value = (row) => row.cells[i] ? row.cells[i].dataset.v : undefined;
+      const value = (row) => row.cells[i] ? keyOf(row.cells[i]) : undefined;
       const text = (row) => (row.cells[i] ? row.cells[i].textContent.trim() : "");
       const numeric = rows.some((r) => value(r) !== undefined) && rows.every((r) => value(r) !== undefined || /^(|–.*)$/.test(text(r)));
       const empty = (row) => (numeric ? value(row) === undefined : /^–?$/.test(text(row)));
@@ -338,6 +350,13 @@
       body.append(...order);
       say(`Sorted by ${head.textContent}, ${down ? "descending" : "ascending"}`);
     }
+  }
+
+  // keyOf is the number that a cell is sorted by: its own key, or what stands there.
+  function keyOf(cell) {
+    if (cell.dataset.v !== undefined) return cell.dataset.v;
+    const text = cell.textContent.trim();
+    return /^-?\d+(\.\d+)?$/.test(text) ? text : undefined;
   }
 
   // fold leaves the first rows of a long table where it is shown as cards, and a button for the rest.

@@ -37,8 +37,8 @@ type Caps struct {
 	Resident  bool // the process exists before the model is loaded, so that a baseline can be taken
 	TokenIDs  bool // tells the ids of the prompt and of every token; else tokens carry record.NoID, and texts are what can be compared
 	Exact     bool // tells of every token when it comes; else of pieces of text, and Usage.Generated counts the tokens
-	// PromptCache tells that tokens of a prompt may come from a cache that can't be switched off; Usage.CachedTokens says how
-	// many did. record.CacheUntold where it can't be known.
+	// PromptCache tells that tokens of a prompt may come from a cache, which can't be switched off or was not to be;
+	// Usage.CachedTokens says how many did. record.CacheUntold where it can't be known.
 	PromptCache bool
 	Served      bool // can run a model that has no file here: one that a server knows by its name
 	Scores      bool // its sessions are Scorers

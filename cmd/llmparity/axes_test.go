@@ -33,18 +33,18 @@ func planOf(t *testing.T, line string) (p plan.Plan, err error) {
 
 func TestFlagsAreAxes(t *testing.T) {
 	p, err := planOf(t, "--models tiny smollm2 --input-len 256,512 --output-len 64 --batch-size 1,8 --dtype f32 f16 --kv-cache-dtype f16 "+
-		"--webllm-version 0.2.86 0.2.83 --contexts 1024 2048 --thread-counts 1 2 --start cold,warm --until-ci 5% --until-figure ttft_ms --max-repetitions 9 "+
-		"--order shuffled --seed 7 --cool-down 2s --timeout 4m --cell-timeout 1h --run-timeout 9h --isolation shared --requests 9 --goal-ttft 500")
+		"--webllm-version 0.2.86 0.2.83 --contexts 1024 2048 --thread-counts 1 2 --start warm,cold --until-ci 5% --until-figure ttft_ms --max-repetitions 9 "+
+		"--order shuffled --seed 7 --cool-down 2s --timeout 4m --cell-timeout 1h --run-timeout 9h --isolation launch --requests 9 --goal-ttft 500")
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := plan.Axes{InputLengths: []int{256, 512}, OutputLengths: []int{64}, BatchSizes: []int{1, 8}, DTypes: []string{"f32", "f16"},
-		WebLLMVersions: []string{"0.2.86", "0.2.83"}, Contexts: []int{1024, 2048}, ThreadCounts: []int{1, 2}, Starts: []string{"cold", "warm"}}
+	want := plan.Axes{InputLengths: []int{256, 512}, BatchSizes: []int{1, 8}, DTypes: []string{"f32", "f16"},
+		WebLLMVersions: []string{"0.2.86", "0.2.83"}, Contexts: []int{1024, 2048}, ThreadCounts: []int{1, 2}, Starts: []string{"warm", "cold"}}
 	got := p.Axes
 	if got.KVDTypes = nil; !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v, want %+v", got, want)
 	}
-	if _, cells, err := p.Count(); err != nil || cells == 0 || len(p.Models) != 2 || p.Isolation != plan.Shared || p.Order != plan.Shuffled || p.Seed != 7 ||
+	if _, cells, err := p.Count(); err != nil || cells == 0 || len(p.Models) != 2 || p.Isolation != plan.OfLaunch || p.Order != plan.Shuffled || p.Seed != 7 ||
 		p.UntilCI == nil || p.UntilCI.Width != 5 || p.UntilCI.Figure != "ttft_ms" || p.UntilCI.Most != 9 || p.CoolDown != plan.Duration(2*time.Second) ||
 		p.Traffic == nil || p.Traffic.Requests != 9 || p.Traffic.Goal.TTFTms != 500 || p.RunTimeout != plan.Duration(9*time.Hour) {
 		t.Errorf("%d cells, %v: %+v", cells, err, p)

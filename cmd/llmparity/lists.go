@@ -12,9 +12,9 @@ func listFlags() map[string]*regexp.Regexp {
 	number := regexp.MustCompile(`^[0-9]+$`)
 	word := regexp.MustCompile(`^[a-z]+[0-9]+(_[0-9a-z]+)?$`)
 	return map[string]*regexp.Regexp{
-		"input-len": number, "output-len": number, "batch-size": number, "concurrency": number, "contexts": number,
+		"input-len": number, "output-len": number, "batch-size": number, "concurrency": number, "contexts": number, "thread-counts": number,
 		"prompt-toks": number, "gen-toks": number, "seqlens": number,
-		"dtype": word, "kv-cache-dtype": word,
+		"dtype": word, "kv-cache-dtype": word, "start": regexp.MustCompile(`^(cold|warm)$`),
 		"webllm-version": regexp.MustCompile(`^[0-9]+(\.[0-9]+)+\S*$`),
 		"engines":        regexp.MustCompile(`^(` + strings.Join(names(), "|") + `)$`),
 		"models":         regexp.MustCompile(`^.+$`),

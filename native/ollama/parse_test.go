@@ -141,11 +141,9 @@ func TestTheLogIsRead(t *testing.T) {
 // Lines of requests that go on side by side come in any order. Those of one length can't be told apart.
 func TestTheLogTellsRequestsApart(t *testing.T) {
 	r := newLogReader()
-	go func() {
-		for _, s := range []slot{{10, 9}, {20, 5}, {20, 7}, {30, 0}} {
-			_, _ = fmt.Fprintf(r, "time=x level=DEBUG source=cache.go:104 msg=\"loading cache slot\" id=0 cache=15 prompt=%d used=%d remaining=1\n", s.prompt, s.used)
-		}
-	}()
+	for _, s := range []slot{{10, 9}, {20, 5}, {20, 7}, {30, 0}} {
+		_, _ = fmt.Fprintf(r, "time=x level=DEBUG source=cache.go:104 msg=\"loading cache slot\" id=0 cache=15 prompt=%d used=%d remaining=1\n", s.prompt, s.used)
+	}
 	for _, want := range []slot{{30, 0}, {20, record.CacheUntold}, {10, 9}, {20, 7}} {
 		if told, ok := r.await(want.prompt); !ok || told != want {
 			t.Errorf("%+v, want %+v", told, want)

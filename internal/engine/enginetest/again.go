@@ -84,33 +84,54 @@ func (l *launch) sideBySide(t *testing.T) {
 			t.Fatalf("prompt %d alone: %v", i+1, err)
 		}
 	}
-	var all sync.WaitGroup
-	for i, r := range requests {
-		all.Go(func() {
-			var err error
-			if beside[i], err = l.generate(limit(t), t, r, nil); err != nil {
-				t.Errorf("prompt %d beside others: %v", i+1, err)
+	for try := 1; ; try++ {
+		l.together(t, requests, beside)
+		for i, got := range beside {
+			if t.Failed() {
+				return
 			}
-		})
-	}
-	all.Wait()
-	for i, got := range beside {
-		if t.Failed() {
-			return
-		}
-		report(t, got.Faults(l.slack()))
-		if !got.Same(alone[i]) {
-			t.Errorf("prompt %d beside others gives %v %q, alone %v %q", i+1, got.IDs(), got.Usage.Text, alone[i].IDs(), alone[i].Usage.Text)
-		}
-		for j, other := range beside[:i] {
-			if l.Slots > 0 && !got.amid(other) && !other.amid(got) {
-				t.Errorf("prompts %d and %d were answered one after the other: %d slots were asked for", j+1, i+1, l.Slots)
+			report(t, got.Faults(l.slack()))
+			if !got.Same(alone[i]) {
+				t.Errorf("prompt %d beside others gives %v %q, alone %v %q", i+1, got.IDs(), got.Usage.Text, alone[i].IDs(), alone[i].Usage.Text)
 			}
+		}
+		if l.Slots == 0 || interleaved(beside) {
+			break
+		}
+		if try == 5 { // where one was held up once, on a busy machine, it is not each time
+			t.Errorf("some of %d prompts that were asked at once were answered one after the other: %d slots were asked for", n, l.Slots)
+			break
 		}
 	}
 	if l.Slots > 0 {
 		l.tooMany(t)
 	}
+}
+
+// together asks all at once.
+func (l *launch) together(t *testing.T, requests []engine.Request, answers []Generation) {
+	var all sync.WaitGroup
+	for i, r := range requests {
+		all.Go(func() {
+			var err error
+			if answers[i], err = l.generate(limit(t), t, r, nil); err != nil {
+				t.Errorf("prompt %d beside others: %v", i+1, err)
+			}
+		})
+	}
+	all.Wait()
+}
+
+// interleaved tells whether tokens of each come between those of every other.
+func interleaved(all []Generation) bool {
+	for i, g := range all {
+		for _, o := range all[:i] {
+			if !g.amid(o) && !o.amid(g) {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // amid tells whether several tokens came between the first and the last of another.

@@ -83,9 +83,21 @@ func (m *matrix) count() (setups, cells int64) {
 		return setups, cells
 	}
 	for _, g := range m.groups {
-		for _, of := range g.setups() {
-			setups++
-			cells += int64(len(of))
+		if len(g.sets) > 0 {
+			for _, of := range g.setups() {
+				setups++
+				cells += int64(len(of))
+			}
+			continue
+		}
+		var at [launched]int32
+		first := true
+		for c := range g.cells() {
+			if first || c.launch() != at {
+				setups++
+			}
+			at, first = c.launch(), false
+			cells++
 		}
 	}
 	return setups, cells

@@ -20,6 +20,8 @@ type Cell struct {
 	Engine  string
 	Counted int
 	Figures map[string]Figure
+	load    map[string]Figure // of all requests of a traffic together; nil: they come one at a time
+	kinds   map[string]map[string]Figure
 	ids     [][]int // of the measured requests
 	prompts [][]int
 }
@@ -41,6 +43,21 @@ func (f *folder) figures() *Run {
 		c.Counted = len(counted)
 		c.memory(f, counted)
 		c.times(counted)
+		if t := f.traffic[id]; t != nil {
+			c.load, c.kinds = t.again(counted, "", true), map[string]map[string]Figure{}
+			for _, a := range counted {
+				for _, r := range a.measured() {
+					if r.Kind != "" && c.kinds[r.Kind] == nil {
+						c.kinds[r.Kind] = t.again(counted, r.Kind, false)
+					}
+				}
+			}
+			for name, figure := range c.load {
+				if len(figure.Values) > 0 { // ratios are of some of them
+					c.Figures[name] = figure
+				}
+			}
+		}
 		for name, figure := range c.Figures {
 			figure.conclude()
 			c.Figures[name] = figure
@@ -147,12 +164,14 @@ func (c *Cell) times(counted []*attempt) {
 				c.add("load_time", a.id, float64(p.End-p.Begin)/1e6)
 			}
 		}
+		for _, r := range a.alike() {
+			c.ids, c.prompts = append(c.ids, r.ids), append(c.prompts, r.PromptIDs)
+		}
 		of := map[string][]float64{}
 		for _, r := range a.requests {
 			if r.Phase != "measure" {
 				continue
 			}
-			c.ids, c.prompts = append(c.ids, r.ids), append(c.prompts, r.PromptIDs)
 			for name, v := range r.figures() {
 				of[name] = append(of[name], v)
 			}
@@ -163,9 +182,28 @@ func (c *Cell) times(counted []*attempt) {
 	}
 }
 
+// alike are the measured requests that ask for what the one asks that is due first, which comes first.
+func (a *attempt) alike() []*request {
+	all := a.measured()
+	sort.SliceStable(all, func(i, j int) bool {
+		x, y := all[i], all[j]
+		if x.due() != y.due() {
+			return x.due() < y.due()
+		}
+		return x.Client < y.Client
+	})
+	var out []*request
+	for _, r := range all {
+		if r.Kind == all[0].Kind && r.Turn == all[0].Turn && slices.Equal(r.PromptIDs, all[0].PromptIDs) {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
 // figures of a request whose tokens came one by one.
 func (r *request) figures() map[string]float64 {
-	out := map[string]float64{"latency": float64(r.Returned-r.Sent) / 1e6, "tokens": float64(len(r.times))}
+	out := map[string]float64{"latency": float64(r.Returned-r.due()) / 1e6, "tokens": float64(len(r.times))}
 	if r.Generated > 0 {
 		out["tokens"] = float64(r.Generated)
 	}
@@ -175,7 +213,7 @@ func (r *request) figures() map[string]float64 {
 	}
 	n := len(r.times)
 	if n > 0 {
-		out["ttft"] = float64(r.times[0]-r.Sent) / 1e6
+		out["ttft"] = float64(r.times[0]-r.due()) / 1e6
 	}
 	for _, s := range r.spans {
 		length := float64(s.End-s.Begin) / 1e9

@@ -34,6 +34,10 @@ type request struct {
 	Generated int    `json:"generated"`
 	Cached    *int   `json:"cached_tokens"`
 	Text      string `json:"text"`
+	Due       int64  `json:"due_ns"`
+	Kind      string `json:"kind"`
+	Client    int    `json:"client"`
+	Turn      int    `json:"turn"`
 	spans     []span
 	ids       []int
 	times     []int64
@@ -60,12 +64,13 @@ type folder struct {
 	files    map[string][]row
 	cells    []int
 	engines  map[int]string
+	traffic  map[int]*traffic // of cells that have one
 	attempts []*attempt
 	by       map[int]*attempt
 }
 
 func read(dir string) (*folder, error) {
-	f := &folder{dir: dir, files: map[string][]row{}, engines: map[int]string{}, by: map[int]*attempt{}}
+	f := &folder{dir: dir, files: map[string][]row{}, engines: map[int]string{}, traffic: map[int]*traffic{}, by: map[int]*attempt{}}
 	if err := f.journal(filepath.Join(dir, "journal.jsonl")); err != nil {
 		return nil, err
 	}
@@ -92,8 +97,9 @@ func (f *folder) journal(path string) error {
 			NS      int64 `json:"t_ns"`
 			Attempt int
 			Cell    *struct {
-				ID     int
-				Engine string
+				ID      int
+				Engine  string
+				Traffic *traffic
 			}
 			Begin *struct {
 				Cell     int
@@ -112,6 +118,9 @@ func (f *folder) journal(path string) error {
 		switch {
 		case l.Cell != nil:
 			f.cells, f.engines[l.Cell.ID] = append(f.cells, l.Cell.ID), l.Cell.Engine
+			if l.Cell.Traffic != nil {
+				f.traffic[l.Cell.ID] = l.Cell.Traffic
+			}
 		case l.Begin != nil:
 			a = &attempt{id: l.Attempt, cell: l.Begin.Cell, opener: l.Begin.OpenedBy, counted: !l.Begin.Warmup}
 			if a.opener == 0 {

@@ -209,7 +209,10 @@ func (c *check) within(what string, got *ends, law quantiles, lost float64) {
 }
 
 // sample is what a mean has of one of its pairs of cells.
-type sample struct{ x, y []float64 }
+type sample struct {
+	x, y []float64
+	many bool // of cells with requests that come together
+}
 
 // means works out the means over pairs of cells that have the asked fields in common, which are one more test each of their family.
 func (c *check) means(inf inference) {
@@ -238,7 +241,8 @@ func (c *check) means(inf inference) {
 				continue
 			}
 			used[a], used[b] = true, true
-			want[key] = append(want[key], sample{c.cells[comparison.A].Figures[r.Figure].Values, c.cells[comparison.B].Figures[r.Figure].Values})
+			want[key] = append(want[key], sample{c.cells[comparison.A].Figures[r.Figure].Values, c.cells[comparison.B].Figures[r.Figure].Values,
+				c.cells[comparison.A].load != nil})
 		}
 	}
 	for f, family := range inf.Families {
@@ -308,7 +312,7 @@ func (c *check) mean(what string, family int, m mean, samples []sample) {
 	}
 	// The other way round is the same test where all cells are: not where some are.
 	same := min(fmt.Sprint("mean ", m.Group, up), fmt.Sprint("mean ", m.Group, down))
-	c.tests = append(c.tests, holmTest{what, ratio{Figure: m.Figure, Family: family, P: m.P, Significant: m.Significant}, p, best, same})
+	c.tests = append(c.tests, holmTest{what, ratio{Figure: m.Figure, Family: family, P: m.P, Significant: m.Significant}, first(m.Figure, slices.ContainsFunc(samples, func(s sample) bool { return s.many })), p, best, same})
 }
 
 func (c *check) about(what string, got, want, slack float64) {

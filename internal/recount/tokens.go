@@ -244,11 +244,11 @@ func (a *attempt) measured() []*request {
 func (r *request) waits(name string) []float64 {
 	switch {
 	case name == "latency":
-		return []float64{float64(r.Returned-r.Sent) / 1e6}
+		return []float64{float64(r.Returned-r.due()) / 1e6}
 	case len(r.times) == 0:
 		return nil
 	case name == "ttft":
-		return []float64{float64(r.times[0]-r.Sent) / 1e6}
+		return []float64{float64(r.times[0]-r.due()) / 1e6}
 	case !r.decoded():
 		return nil
 	}
@@ -614,6 +614,13 @@ func (e *evidence) usable(a *attempt, t *track) bool {
 
 // timed tells whether each token has a time of its own.
 func (a *attempt) timed() bool {
+	for _, r := range a.measured() { // what several take at once is nobody's
+		for _, other := range a.measured() {
+			if r != other && r.Sent >= other.Sent && r.Sent < other.Returned {
+				return false
+			}
+		}
+	}
 	for _, r := range a.measured() {
 		if len(r.times) == 0 || len(r.times) > 1 && !r.decoded() || !slices.IsSorted(r.times) {
 			return false

@@ -7,7 +7,7 @@ type Stop struct {
 	Cell        int     `json:"cell"`
 	Figure      string  `json:"figure"`
 	Repetitions int     `json:"repetitions"` // that counted, at the last look
-	Looks       int     `json:"looks"`       // that there would have been, to the most repetitions
+	Looks       int     `json:"looks"`       // that there would have been, to the most repetitions; 0: none, for the figure can't be had
 	Look        int     `json:"look"`        // the last one, from 1
 	Level       float64 `json:"level"`       // that holds whenever it stops: 0.95
 	Confidence  float64 `json:"confidence"`  // of each look's own interval: 1 − (1 − Level)/Looks, at least

@@ -127,6 +127,10 @@ func (r *runner) attempt(ctx context.Context, s *current, t turn, rest []turn) (
 	if stop, ok := c.enough.keep(a.figure, t.repetition); ok {
 		stop.Cell = c.ID
 		r.w.Stop(stop)
+		if c.enough.hopeless() {
+			r.w.Warn(record.Warning{Code: "until-ci", Text: fmt.Sprintf("cell %d (%s): %s can't be had of what it generates, so that no interval could "+
+				"be waited for: it was repeated as often as the plan says", c.ID, c.Engine, stop.Figure)})
+		}
 	}
 	return nil
 }

@@ -20,6 +20,7 @@ type live struct {
 }
 
 func newLive(ctx context.Context, opener int, of any, memory *atomic.Int64) *live {
+	memory.Store(0)
 	t := &totals{relay: &relay{}, memory: memory}
 	return &live{totals: t, sampler: sample.New(ctx, t), opener: opener, of: of}
 }

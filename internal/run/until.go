@@ -1,7 +1,6 @@
 package run
 
 import (
-	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -116,7 +115,7 @@ func (l *looks) keep(v float64, repetition int) (record.Stop, bool) {
 	} else {
 		l.given = true
 	}
-	if l.stop == nil || len(l.values) == 0 {
+	if l.stop == nil {
 		return record.Stop{}, false
 	}
 	return *l.stop, true
@@ -137,7 +136,7 @@ func (l *looks) decide(repetition int) *record.Stop {
 	}
 	if l.given || l.trial != nil && math.IsNaN(*l.trial) {
 		if repetition >= l.least {
-			return l.told(values, len(l.at))
+			return &record.Stop{Figure: l.plan.Figure, Repetitions: len(values), Level: untilLevel, Percent: float64(l.plan.Width)}
 		}
 		return nil
 	}
@@ -173,11 +172,5 @@ func (l *looks) told(values []float64, look int) *record.Stop {
 	return s
 }
 
-// why says in a few words what a cell that stopped without a narrow interval lacked.
-func (l *looks) why(c *cell) string {
-	if l.given {
-		return fmt.Sprintf("cell %d (%s): %s can't be had of what it generates, so that nothing could be waited for: it was repeated %d times",
-			c.ID, c.Engine, l.plan.Figure, l.least)
-	}
-	return ""
-}
+// hopeless tells that nothing could be waited for: the figure can't be had of what the cell generates.
+func (l *looks) hopeless() bool { return l.stopped() && l.given }

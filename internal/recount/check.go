@@ -1,6 +1,7 @@
 package recount
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math"
@@ -25,6 +26,10 @@ type result struct {
 	Comparisons []struct {
 		A, B   int
 		Ratios []ratio
+	}
+	Families   []struct{ Tests int }
+	Statistics struct {
+		MinEffect float64 `json:"min_effect"`
 	}
 	Parity []struct {
 		A, B                int
@@ -57,6 +62,7 @@ type ratio struct {
 	Raw         float64  `json:"p"`
 	P           float64  `json:"p_holm"`
 	Significant bool
+	Call        string
 }
 
 // headline are the page's columns of the summary, and the figure that each has.
@@ -198,8 +204,8 @@ func (c *check) holm(all []holmTest) {
 	for _, h := range all {
 		families[h.r.Family] = append(families[h.r.Family], h)
 	}
-	for _, tests := range families {
-		weight, p := map[string]float64{}, map[string]float64{}
+	for f, tests := range families {
+		weight, p, best := map[string]float64{}, map[string]float64{}, map[string]float64{}
 		for _, h := range tests {
 			w := 1.0
 			if h.head {
@@ -207,38 +213,52 @@ func (c *check) holm(all []holmTest) {
 					w = 6
 				}
 			}
-			weight[h.same], p[h.same] = max(weight[h.same], w), h.p
+			weight[h.same], p[h.same], best[h.same] = max(weight[h.same], w), h.p, h.best
 		}
-		left := 0.0
-		for _, w := range weight {
-			left += w
-		}
-		keys := slices.SortedFunc(maps.Keys(weight), func(a, b string) int {
-			switch x, y := p[a]/weight[a], p[b]/weight[b]; {
-			case x < y:
-				return -1
-			case x > y:
-				return 1
-			}
-			return 0
-		})
-		corrected, highest := map[string]float64{}, 0.0
-		for _, key := range keys {
-			highest = max(highest, min(1, p[key]/weight[key]*left))
-			corrected[key] = highest
-			left -= weight[key]
-		}
+		c.same(fmt.Sprintf("family %d, tests", f), float64(c.res.Families[f].Tests), float64(len(weight)))
+		corrected, possible := byWeight(p, weight), byWeight(best, weight)
 		for _, h := range tests {
 			// Of equal shares any order is as good: then the bounds between them are.
 			c.compared++
+			is := corrected[h.same] <= 0.05
 			if math.Abs(h.r.P-corrected[h.same]) > 1e-8 {
 				c.Errorf("%s: p corrected is %v in the report, and %v worked out again", h.what, h.r.P, corrected[h.same])
 			}
-			if h.r.Significant != (corrected[h.same] <= 0.05) {
+			if h.r.Significant != is {
 				c.Errorf("%s: significant is %v in the report, p is %v", h.what, h.r.Significant, corrected[h.same])
+			}
+			call := "can't be told from chance"
+			switch {
+			case is && h.r.Ratio != nil && math.Max(*h.r.Ratio, 1 / *h.r.Ratio) < (1+c.res.Statistics.MinEffect)*(1-1e-12):
+				call = "too small to matter"
+			case is:
+				call = "different"
+			case possible[h.same] > 0.05*(1+1e-9):
+				call = "too few runs to tell"
+			}
+			if h.r.Call != call {
+				c.Errorf("%s is called %q in the report, and %q worked out again", h.what, h.r.Call, call)
 			}
 		}
 	}
+}
+
+// byWeight is Holm's correction by weights.
+func byWeight(p, weight map[string]float64) map[string]float64 {
+	left := 0.0
+	for _, w := range weight {
+		left += w
+	}
+	keys := slices.SortedFunc(maps.Keys(weight), func(a, b string) int {
+		return cmp.Or(cmp.Compare(p[a]/weight[a], p[b]/weight[b]), cmp.Compare(a, b))
+	})
+	corrected, highest := map[string]float64{}, 0.0
+	for _, key := range keys {
+		highest = max(highest, min(1, p[key]/weight[key]*left))
+		corrected[key] = highest
+		left -= weight[key]
+	}
+	return corrected
 }
 
 // order is in which order the values of two samples stand, whichever way round.

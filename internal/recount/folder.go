@@ -2,8 +2,9 @@
 // which it shares nothing with but the files and what words in them mean. Where both agree a figure is what the files say; where a definition
 // itself is wrong both are.
 //
-// It knows the plain case: engines that count tokens, processes read by PSS. It doesn't work out again: what GPUs hold, what servers
-// report.
+// It knows the plain case: engines that count tokens, processes read by PSS, launches of their own. It doesn't work out again: what GPUs hold,
+// what servers and engines report of themselves, whether memory was thought to fit, which cells make a sweep and how its rates are judged,
+// what explains an error of a forecast, ratios of repetitions that share a launch, intervals of cells that were looked at several times.
 package recount
 
 import (

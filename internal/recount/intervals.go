@@ -56,6 +56,7 @@ type mean struct {
 	Raw             float64 `json:"p"`
 	P               float64 `json:"p_holm"`
 	Significant     bool
+	Call            string
 }
 
 const (
@@ -312,7 +313,7 @@ func (c *check) mean(what string, family int, m mean, samples []sample) {
 	}
 	// The other way round is the same test where all cells are: not where some are.
 	same := min(fmt.Sprint("mean ", m.Group, up), fmt.Sprint("mean ", m.Group, down))
-	c.tests = append(c.tests, holmTest{what, ratio{Figure: m.Figure, Family: family, P: m.P, Significant: m.Significant}, first(m.Figure, slices.ContainsFunc(samples, func(s sample) bool { return s.many })), p, best, same})
+	c.tests = append(c.tests, holmTest{what, ratio{Figure: m.Figure, Family: family, P: m.P, Significant: m.Significant, Call: m.Call, Ratio: &m.Ratio}, first(m.Figure, slices.ContainsFunc(samples, func(s sample) bool { return s.many })), p, best, same})
 }
 
 func (c *check) about(what string, got, want, slack float64) {

@@ -17,12 +17,17 @@ import (
 	"llmparity/native/ollama"
 )
 
+// unserved refuses what a plan asks for that an engine does not do, whatever the model is.
+func unserved(p plan.Plan, name string) error {
+	if lines := p.Unserved(name); len(lines) > 0 {
+		return fault.New(fault.Usage, "leave it out of the plan", "%s", strings.Join(lines, "; "))
+	}
+	return nil
+}
+
 // engineFault says why an engine of a setup can run none of its cells here. It starts nothing that stays.
 func (r *resolver) engineFault(ctx context.Context, s plan.Setup, set *engineSet, m engine.Model, i int) error {
 	e, name := set.engines[i], s.Plan.Engines[i]
-	if lines := s.Plan.Unserved(name); len(lines) > 0 {
-		return fault.New(fault.Usage, "leave it out of the plan", "%s", strings.Join(lines, "; "))
-	}
 	if err := kvFault(s.Plan, name, m); err != nil {
 		return err
 	}
@@ -291,15 +296,13 @@ func (r *resolver) preflight(ctx context.Context, p plan.Plan) (*refusals, error
 // look counts what can't run of a setup.
 func (r *resolver) look(ctx context.Context, s plan.Setup, out *refusals) {
 	names := s.Plan.Engines
-	for _, line := range s.Plan.Unheeded() {
-		out.note(line)
-	}
+	unheeded(s.Plan, out)
 	set, m, err := r.settle(ctx, &s)
 	if err == nil {
 		err = r.promptFaults(m, s.Shapes)
 	}
 	for i, name := range names {
-		of := err
+		of := cmp.Or(unserved(s.Plan, name), err)
 		if of == nil {
 			of = r.engineFault(ctx, s, set, m, i)
 		}
@@ -316,6 +319,13 @@ func (r *resolver) look(ctx context.Context, s plan.Setup, out *refusals) {
 				queues(out, set.engines[i], shape)
 			}
 		}
+	}
+}
+
+// unheeded notes what a plan says that makes no difference.
+func unheeded(p plan.Plan, out *refusals) {
+	for _, line := range p.Unheeded() {
+		out.note(line)
 	}
 }
 

@@ -134,9 +134,10 @@ func (r *rehearsing) setup(s plan.Setup, row func(*plannedCell)) {
 	names := s.Plan.Engines
 	set, m, err := r.settleOnce(r.ctx, &s)
 	faults := make([]error, len(names))
-	for i := range names {
-		faults[i] = err
-		if err == nil {
+	unheeded(s.Plan, r.refused)
+	for i, name := range names {
+		faults[i] = cmp.Or(unserved(s.Plan, name), err)
+		if faults[i] == nil {
 			faults[i] = r.engineFaultOnce(r.ctx, s, set, m, i)
 		}
 	}

@@ -39,11 +39,6 @@ type Request struct {
 	Late time.Duration
 }
 
-// Slot is what the record keeps of where a request stood.
-func (s Schedule) Slot(r Request, ns func(time.Time) int64) record.Slot {
-	return record.Slot{Due: ns(r.Due), Late: int64(r.Late), Client: r.Client, Kind: s.KindName(r), Turn: r.Turn}
-}
-
 // KindName is the name of a request's kind; empty where all are alike.
 func (s Schedule) KindName(r Request) string {
 	if r.Kind < len(s.traffic.Mix) {
@@ -136,12 +131,6 @@ func (s Schedule) Requests() []Request {
 	}
 	return all
 }
-
-// AtOnce is how many requests go on at once where nothing holds them back; 0: no one can say.
-func (s Schedule) AtOnce() int { return s.traffic.Concurrency }
-
-// Traffic is what the schedule was made of.
-func (s Schedule) Traffic() record.Traffic { return s.traffic }
 
 // delay is how much later than the first client's another client's first request is due.
 func delay(t record.Traffic, client int) time.Duration {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"llmparity/compare"
@@ -52,17 +53,19 @@ func neverFails(t *testing.T, engine string, tries int) {
 		judged := gate.Evaluate(g, sameAgain(t, engine, n+1), base)
 		t.Log(judged.Verdict)
 		for _, c := range judged.Checks {
-			if c.Status == compare.GateFailed || c.Status == compare.GateUnknown {
+			// On a machine that others use meanwhile figures do change; the gate says so.
+			others := strings.Contains(c.Why, "others were busy") || strings.Contains(c.Why, "programs outside")
+			if c.Status == compare.GateFailed || c.Status == compare.GateUnknown && !others {
 				t.Errorf("try %d: %s: %s: %s: %s", n+1, c.Status, c.Cell, c.Name, c.Why)
 			}
-			if c.Status == compare.GateWarned {
+			if c.Status == compare.GateWarned || c.Status == compare.GateUnknown {
 				t.Logf("try %d: %s: %s: %s: %s", n+1, c.Status, c.Cell, c.Name, c.Why)
 			}
 		}
 		if judged.Tests < 3 || len(judged.Checks) != 8 { // of four questions some may order the launches alike
 			t.Errorf("try %d: %d questions, %d checks", n+1, judged.Tests, len(judged.Checks))
 		}
-		if judged.Status == compare.GateWarned {
+		if judged.Status != compare.GatePassed {
 			warned++
 		}
 	}

@@ -3,6 +3,7 @@ package gate
 import (
 	"fmt"
 	"math"
+	"strings"
 
 	"llmparity/compare"
 	"llmparity/internal/plan"
@@ -17,6 +18,7 @@ type question struct {
 	change plan.GateChange
 	asked  *compare.Against
 	base   *compare.Cell
+	now    *compare.Cell
 }
 
 // changes holds figures against the baseline's. All that can be judged are one family.
@@ -89,7 +91,7 @@ func (j *judge) ask(check compare.GateCheck, level plan.GateLevel, c plan.GateCh
 	check.Unit, check.Measured, check.Interval, check.Launches = asked.Unit, new(asked.Right.Median), asked.Right.Interval, asked.Right.N
 	check.Baseline, check.BaseLaunches = new(asked.Left.Median), asked.Left.N
 	check.Percent, check.PercentInterval = asked.Percent, asked.PercentInterval
-	return question{check, level, c, &asked, p.base}, true
+	return question{check, level, c, &asked, p.base, p.now}, true
 }
 
 // answer judges one question when all have been corrected for each other.
@@ -116,6 +118,9 @@ func (q *question) answer(tests int) (outcome, string) {
 	}
 	switch {
 	case a.Significant && beyond(near):
+		if why := q.outside(); why != "" {
+			return unknown, sides + ": worse than is let pass, but " + why
+		}
 		return broken, sides + ": worse than is let pass"
 	case a.Changed && beyond(*a.Percent):
 		return unsure, sides + ": it is worse, and whether by more than is let pass can't be told from chance"
@@ -127,6 +132,30 @@ func (q *question) answer(tests int) (outcome, string) {
 		return holds, sides + ", which can't be told from chance, nor can it be excluded that it is worse than is let pass"
 	}
 	return holds, sides + ", which can't be told from chance"
+}
+
+// outside says what else than the engine has made a figure worse, or may have: others who were busy on the machine, and others who map the
+// same files, of which PSS counts less while they run.
+func (q *question) outside() string {
+	name := q.change.Figure.Name
+	for _, side := range []struct {
+		c    *compare.Cell
+		when string
+	}{{q.base, "the baseline"}, {q.now, "the run"}} {
+		for _, w := range side.c.Named(name).Warnings {
+			if w.Code == compare.BusyMachine {
+				return fmt.Sprintf("others were busy on the machine of %s: %s", side.when, w.Text)
+			}
+		}
+	}
+	was, is := q.base.Named(compare.PeakRSS), q.now.Named(compare.PeakRSS)
+	if !strings.HasSuffix(name, "_pss") && name != compare.Increase && name != compare.PeakUSS || !was.Known() || !is.Known() {
+		return ""
+	}
+	if grown := q.asked.Right.Median - q.asked.Left.Median; is.Center()-was.Center() < grown/2 {
+		return fmt.Sprintf("the sum of RSS did not grow with it (%s MiB, was %s): programs outside that map the same files move PSS and USS", num(is.Center()), num(was.Center()))
+	}
+	return ""
 }
 
 // few says so where no launches whatever could have answered the question.

@@ -201,7 +201,11 @@ func (j *judge) parity() {
 	}
 	if !found {
 		check.Cell = "none"
-		j.add(check, level, unknown, "no two cells said something on the same model and prompt"+strings.TrimRight(" that are of "+of(p.GateScope), " that are of "))
+		why := "no two cells said something on the same model and prompt"
+		if of := of(p.GateScope); of != "" {
+			why += ", of " + of
+		}
+		j.add(check, level, unknown, why)
 	}
 }
 

@@ -211,6 +211,27 @@ func TestWhatCantBeJudgedNeverPasses(t *testing.T) {
 	}
 }
 
+// A figure that others have made worse is not held against the engine, nor does it pass.
+func TestWhatOthersHaveDoneIsUnknown(t *testing.T) {
+	base := comparetest.Run(t, "base", comparetest.Native(8))
+	slower := comparetest.Native(8)
+	slower.Token *= 2
+	g := parse(t, "vs_baseline: {decode_tps: -5%, peak_pss_mb: +3%}")
+	busy := comparetest.Run(t, "busy", slower)
+	busy.Environment.Background = &record.Background{Seconds: 1, Cores: 6}
+	got := gate.Evaluate(g, compare.Runs(busy), compare.Runs(base))
+	expect(t, one(t, got, "decode"), compare.GateUnknown, "worse than is let pass, but others were busy on the machine of the run")
+	if got.Status != compare.GateWarned {
+		t.Errorf("%s", got.Verdict)
+	}
+	bigger := comparetest.Native(8)
+	bigger.Processes = []comparetest.Process{{Role: "server", Before: 8, Loaded: 60, Shared: 3}}
+	expect(t, one(t, gate.Evaluate(g, result(t, bigger), compare.Runs(base)), "peak_pss"), compare.GateFailed, "worse than is let pass")
+	shared := comparetest.Native(8)
+	shared.Processes = []comparetest.Process{{Role: "server", Before: 8, Loaded: 46, Shared: 7}}
+	expect(t, one(t, gate.Evaluate(g, compare.Runs(base), result(t, shared)), "peak_pss"), compare.GateUnknown, "the sum of RSS did not grow with it")
+}
+
 func TestCellsThatAreGoneAreNewOrFailed(t *testing.T) {
 	g := parse(t, usual)
 	both, alone := result(t, comparetest.Native(8), comparetest.Browser(8)), result(t, comparetest.Native(8))

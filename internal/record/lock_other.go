@@ -1,8 +1,8 @@
-//go:build !unix
+//go:build !unix && !windows
 
 package record
 
 import "os"
 
-// lock has no lock here that goes with the process; folders are new for every run, which has to do.
+// lock has no lock here that goes with the process: nothing keeps a second one out of a folder that is gone on with.
 func lock(path, _ string) (*os.File, error) { return os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644) }

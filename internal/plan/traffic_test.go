@@ -34,7 +34,7 @@ func TestHowRequestsCome(t *testing.T) {
 		{"max_tokens: 4\nprompts: {conversation: [hello, and then?]}\n", []*record.Traffic{{Loop: "closed", Concurrency: 1, Requests: 2, Turns: 2}}, []int{1}},
 		{"max_tokens: 4\nprompts: [{dataset: q.jsonl, limit: 9}]\nconcurrency: 2\n", []*record.Traffic{{Loop: "closed", Concurrency: 2, Requests: 9}}, []int{2}},
 		{"max_tokens: 4\nprompts: [{trace: t.csv, limit: 9}]\n", []*record.Traffic{{Loop: "open", Requests: 9, Arrivals: record.TraceArrivals}}, []int{4}},
-		{"max_tokens: 4\nprompts: [{trace: t.csv}]\nconcurrency: 3\ntraffic: {goal: {ttft_ms: 1}}\n",
+		{"prompts: [{trace: t.csv}]\nconcurrency: 3\ntraffic: {goal: {ttft_ms: 1}}\n",
 			[]*record.Traffic{{Loop: "open", Concurrency: 3, Arrivals: "trace", Goal: &record.Goal{TTFTms: 1}}}, []int{3}},
 		{"max_tokens: 4\nprompts: [{file: t.txt}]\n", []*record.Traffic{nil}, []int{0}},
 		{"traffic: {mix: [{name: short, input_length: 8, output_length: 2}, {name: long, input_length: 64, output_length: 9}]}\n",

@@ -182,6 +182,9 @@ func (p Plan) validateOutputs() error {
 		}
 		said = true
 	}
+	if n := len(p.Sources); n > 0 && len(p.Prompts) == 0 && p.MaxTokens == 0 {
+		said = said || !slices.ContainsFunc(p.Sources, func(s Source) bool { return s.Trace == "" }) // which have lengths of their own
+	}
 	lacks := func(g Group) bool { return len(g.OutputLengths) == 0 }
 	switch {
 	case said, p.MaxTokens > 0, p.MaxTokens == 0 && len(p.Models) > 0 && !slices.ContainsFunc(p.Models, lacks):

@@ -34,6 +34,9 @@ func (r *resolver) engineFault(ctx context.Context, s plan.Setup, set *engineSet
 	if err := servedFault(s.Plan, name, e); err != nil {
 		return err
 	}
+	if name == browser.Name && set.webllm != nil {
+		return set.webllm
+	}
 	if r.unfetched[s.Plan.Model] {
 		return packageFault(e.Name(), m, s.Plan.Model)
 	}
@@ -208,9 +211,9 @@ type tally struct {
 
 // reason is why some cells can't run.
 type reason struct {
-	engine string
-	err    error
-	cells  int64
+	engines []string
+	err     error
+	cells   int64
 }
 
 func newRefusals() *refusals {
@@ -233,12 +236,14 @@ func (f *refusals) add(engine string, cells int64, err error) {
 		of.first = err
 	}
 	of.refused, f.refused = of.refused+cells, f.refused+cells
-	key := engine + "\x00" + err.Error()
-	why := f.by[key]
+	why := f.by[err.Error()]
 	if why == nil {
-		why = &reason{engine: engine, err: err}
-		f.by[key] = why
+		why = &reason{err: err}
+		f.by[err.Error()] = why
 		f.reasons = append(f.reasons, why)
+	}
+	if !slices.Contains(why.engines, engine) {
+		why.engines = append(why.engines, engine)
 	}
 	why.cells += cells
 }
@@ -275,7 +280,11 @@ func (f *refusals) lines() []string {
 			out = append(out, fmt.Sprintf("… and for %d more reasons: run --dry-run shows each cell", len(f.reasons)-i))
 			break
 		}
-		out = append(out, fmt.Sprintf("%s: %d of %d cells can't run here: %s", why.engine, why.cells, f.engines[why.engine].cells,
+		of := int64(0)
+		for _, engine := range why.engines {
+			of += f.engines[engine].cells
+		}
+		out = append(out, fmt.Sprintf("%s: %d of %s can't run here: %s", strings.Join(why.engines, ", "), why.cells, plural(int(of), "cell"),
 			fault.OneLine(why.err.Error())))
 	}
 	return append(out, f.notes...)
@@ -297,14 +306,17 @@ func (r *resolver) preflight(ctx context.Context, p plan.Plan) (*refusals, error
 func (r *resolver) look(ctx context.Context, s plan.Setup, out *refusals) {
 	names := s.Plan.Engines
 	unheeded(s.Plan, out)
-	set, m, err := r.settle(ctx, &s)
+	set, m, err := r.settleOnce(ctx, &s)
+	if err == nil {
+		err = r.write(&s, m)
+	}
 	if err == nil {
 		err = r.promptFaults(m, s.Shapes)
 	}
 	for i, name := range names {
 		of := cmp.Or(unserved(s.Plan, name), err)
 		if of == nil {
-			of = r.engineFault(ctx, s, set, m, i)
+			of = r.engineFaultOnce(ctx, s, set, m, i)
 		}
 		for _, shape := range s.Shapes {
 			if !shape.Asks(name) {

@@ -81,7 +81,7 @@ type engineSet struct {
 	flags   *runFlags
 	engines []engine.Engine
 	checked map[checkKey]error
-	err     error
+	webllm  error // why WebLLM can't be had
 }
 
 // checkKey is what an engine's check looks at.
@@ -123,20 +123,20 @@ func (r *resolver) use(ctx context.Context, p plan.Plan) (*engineSet, error) {
 		return nil, err
 	}
 	if set := r.sets[key]; set != nil {
-		return set, set.err
+		return set, nil
 	}
 	f := *r.flags
 	f.made = nil
 	f.engineFlags.follow(p)
 	f.version, f.file = p.WebLLMVersion, p.WebLLMBundle
 	set := &engineSet{key: key, flags: &f, checked: map[checkKey]error{}}
-	if f.bundle, set.err = r.bundle(ctx, &f, p.Engines); set.err == nil {
-		set.engines = f.build(p.Engines)
+	f.bundle, set.webllm = r.bundle(ctx, &f, p.Engines)
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
 	}
-	if ctx.Err() == nil {
-		r.sets[key] = set
-	}
-	return set, set.err
+	set.engines = f.build(p.Engines)
+	r.sets[key] = set
+	return set, nil
 }
 
 // bundle finds a WebLLM once.

@@ -97,7 +97,7 @@ func prepareFigures(ctx context.Context, draw Draw) error {
 		return err
 	}
 	var texts []any
-	for _, name := range []string{"figures.js", "report.css"} {
+	for _, name := range []string{"figures.js", "report.css", "marks.js"} {
 		text, err := page.ReadFile("page/" + name)
 		if err != nil {
 			return err
@@ -110,7 +110,7 @@ func prepareFigures(ctx context.Context, draw Draw) error {
 	}
 	script := strings.TrimSuffix(strings.TrimSpace(texts[0].(string)), ";")
 	_, body, _ := strings.Cut(script, `"use strict";`)
-	if _, err = draw(ctx, "(async () => { \"use strict\"; return (\n"+body+"\n)(..."+string(args)+"); })()"); err != nil {
+	if _, err = draw(ctx, "(async () => { \"use strict\";\n"+texts[2].(string)+"return (\n"+body+"\n)(..."+string(args)+"); })()"); err != nil {
 		return fmt.Errorf("preparing the figures: %w", err)
 	}
 	return nil

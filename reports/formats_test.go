@@ -236,3 +236,29 @@ func xmlText(t *testing.T, text string) string {
 		}
 	}
 }
+
+// Where two cells part at a tie that rounding turns, nothing is wrong with either; where they part otherwise, something is.
+func TestJUnitPassesNearTies(t *testing.T) {
+	same, other := true, false
+	for name, c := range map[string]struct {
+		change func(*compare.Parity)
+		passes bool
+	}{
+		"rounding is enough":      {func(p *compare.Parity) { p.SamePrompt = &same }, true},
+		"rounding is not enough":  {func(p *compare.Parity) { p.First.Rounding = false }, false},
+		"nobody asked":            {func(p *compare.Parity) { p.First = nil }, false},
+		"the prompts differ, too": {func(p *compare.Parity) { p.SamePrompt = &other }, false},
+	} {
+		p := compare.Parity{Compared: true, Verdict: "they part at token 3", First: &compare.Divergence{Index: 2, Rounding: true}}
+		c.change(&p)
+		res := &compare.Result{Cells: []compare.Cell{{Label: "left"}, {Label: "right"}}, Parity: []compare.Parity{p}}
+		res.Parity[0].A, res.Parity[0].B = 0, 1
+		text := rendered(t, func(w io.Writer) error { return reports.JUnit(w, res) })
+		if failed := strings.Contains(text, `type="parity"`); failed == c.passes {
+			t.Errorf("%s: failed is %v in\n%s", name, failed, text)
+		}
+		if c.passes && !strings.Contains(text, "passed, though they part: they part at token 3") {
+			t.Errorf("%s: nothing is said of it in\n%s", name, text)
+		}
+	}
+}

@@ -28,6 +28,10 @@ func HTML(w io.Writer, res *compare.Result, runs ...*record.Run) error {
 	if err != nil {
 		return err
 	}
+	marks, err := page.ReadFile("page/marks.js")
+	if err != nil {
+		return err
+	}
 	own, err := page.ReadFile("page/report.js")
 	if err != nil {
 		return err
@@ -36,7 +40,7 @@ func HTML(w io.Writer, res *compare.Result, runs ...*record.Run) error {
 	if err != nil {
 		return err
 	}
-	scripts, hashes, err := inline(library, string(own))
+	scripts, hashes, err := inline(library, string(marks)+string(own))
 	if err != nil {
 		return err
 	}

@@ -24,7 +24,7 @@ import (
 // Two browsers draw the same bytes of the same data: a run, one whose engine is named to do harm, and another program's rows.
 func TestFigures(t *testing.T) {
 	root := t.TempDir()
-	run := comparetest.Write(t, root, "two", comparetest.Native(2))
+	run := comparetest.Write(t, root, "two", comparetest.Native(2), comparetest.Measured(comparetest.Browser(1), comparetest.Page()))
 	e := comparetest.Native(1)
 	e.Cell.Engine = "</script><svg onload=alert(1)>\u202e\x00&" + strings.Repeat("long ", 2000)
 	hostile := comparetest.Write(t, root, "hostile", e)
@@ -46,6 +46,9 @@ func TestFigures(t *testing.T) {
 		if !slices.ContainsFunc(keys(first), func(file string) bool { return strings.HasPrefix(file, name) }) {
 			t.Errorf("there is no %s among %q", name, keys(first))
 		}
+	}
+	if !bytes.Contains(first["fig-breakdown.svg"], []byte("<pattern")) {
+		t.Error("layers of a stack have their colours alone to tell them apart")
 	}
 	index := string(first["figures.md"])
 	for name, text := range first {

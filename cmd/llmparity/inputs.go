@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"llmparity/internal/fault"
 	"llmparity/internal/foreign"
 	"llmparity/internal/record"
 )
@@ -13,7 +14,17 @@ import (
 func openRun(path string) (*record.Run, error) {
 	info, err := os.Stat(path)
 	if err == nil && !info.IsDir() || err != nil && strings.EqualFold(filepath.Ext(path), ".csv") {
-		return foreign.Open(path)
+		rows, wrong := foreign.Open(path)
+		if folder := filepath.Dir(path); wrong != nil && hasRun(folder) { // its totals, tokens …, which are no rows by themselves
+			return nil, fault.New(fault.Usage, "name the folder: "+folder, "%s is a file of a run's folder", path)
+		}
+		return rows, wrong
 	}
 	return record.Open(path)
+}
+
+// hasRun tells that a folder is a run's.
+func hasRun(folder string) bool {
+	info, err := os.Stat(filepath.Join(folder, "run.json"))
+	return err == nil && info.Mode().IsRegular()
 }

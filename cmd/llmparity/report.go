@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"strings"
 	"unicode"
@@ -10,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"llmparity/compare"
+	"llmparity/internal/fault"
 	"llmparity/internal/record"
 	"llmparity/reports"
 )
@@ -25,6 +27,9 @@ func reportCommand() *cobra.Command {
 		Args:  arguments(cobra.ExactArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := as.check(out); err != nil {
+				return err
+			}
+			if err := isFolder(args[0]); err != nil {
 				return err
 			}
 			r, err := record.Open(args[0])
@@ -71,6 +76,19 @@ func reportCommand() *cobra.Command {
 	c.MarkFlagsMutuallyExclusive("format", "details")
 	c.MarkFlagsMutuallyExclusive("format", "profile")
 	return c
+}
+
+// isFolder turns down a file before it is looked into: of a run's folder any file may be meant, and rows of another program are for compare.
+func isFolder(path string) error {
+	info, err := os.Stat(path)
+	if err != nil || info.IsDir() {
+		return nil // what is not there is the reader's to say
+	}
+	folder := filepath.Dir(path)
+	if hasRun(folder) {
+		return fault.New(fault.Usage, "name the folder: llmparity report "+folder, "%s is a file of a run's folder", path)
+	}
+	return fault.New(fault.Usage, "name a run's folder; for rows of another program there is llmparity compare "+path, "%s is a file, not a run's folder", path)
 }
 
 func detailsFlag(c *cobra.Command, details *bool) {

@@ -9,7 +9,7 @@
   document.head.append(sheet);
   const brush = document.createElement("canvas").getContext("2d");
   const root = getComputedStyle(document.documentElement);
-  const paper = { "--page": "#ffffff", "--veil": "rgba(255, 255, 255, .55)" };
+  const paper = { "--page": "#ffffff", "--veil": "rgba(255, 255, 255, .55)", "--hatch": "rgba(255, 255, 255, .6)" };
   const colour = (name) => paper[name] || root.getPropertyValue(name).trim();
   const ink = colour("--ink"), muted = colour("--muted"), rule = colour("--line");
 
@@ -154,7 +154,7 @@
 
   // laid puts title, legend and plot under one another; the figure is as high as that takes.
   function laid(option, figure) {
-    const o = shown(coloured(option)), w = figure.width * inch, room = w - 2 * pad;
+    const o = shown(coloured(Object.assign({}, option, { series: llmparityMarks.marked(option.series) }))), w = figure.width * inch, room = w - 2 * pad;
     const title = wrap(figure.title, room, `600 ${titleSize}px`), under = wrap(figure.subtitle, room, `${size}px`);
     o.title = { text: title.join("\n"), subtext: under.join("\n"), left: pad, top: pad, padding: 0, itemGap: 2,
       textStyle: { fontSize: titleSize, lineHeight: titleLine, fontWeight: 600, color: ink, fontFamily: family },

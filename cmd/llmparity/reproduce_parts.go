@@ -134,6 +134,9 @@ func (r *reproduction) binary(was record.EngineInfo, path string, err error) {
 		return
 	}
 	r.differ(what, was.SHA256, is, true)
+	if sum := was.Parts["libraries_sha256"]; sum != "" && is != notHere {
+		r.differ(was.Name+"'s own libraries, sha256", sum, cmp.Or(llamacpp.LibrariesSHA256(path), notHere), true)
+	}
 	if is == was.SHA256 && was.Path != path {
 		r.differ(was.Name+", its place", was.Path, path, false)
 	}

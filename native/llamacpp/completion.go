@@ -124,7 +124,7 @@ func (s *oneShotSession) describe(m engine.Model, run *completionRun) error {
 	policy["context"] = strconv.Itoa(said.context)
 	policy["ignore_eos"] = "never chooses a token that ends the text: where it would have, its text may part from other engines'"
 	policy["process"] = "one a generation, which loads the model: that is in the time to the first token"
-	s.info = record.EngineInfo{Name: OneShotName, Version: s.binary.version, Path: s.binary.path, SHA256: s.binary.sha256, Policy: policy}
+	s.info = record.EngineInfo{Name: OneShotName, Version: s.binary.version, Path: s.binary.path, SHA256: s.binary.sha256, Parts: s.binary.parts(), Policy: policy}
 	s.describeRun(run)
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -13,6 +13,7 @@ import (
 type identity struct {
 	path, version, sha256 string
 	options               options
+	libraries             string // their sum; empty: the program has all within it
 }
 
 // known keeps an identity, of one program as a rule.
@@ -25,7 +26,7 @@ func (k *known) identify(ctx context.Context, p program.Program, path string) (i
 			return identity{}, err
 		}
 		help, err := p.Ask(ctx, path, "--help", environment(""))
-		return identity{path: path, version: v, sha256: sha256, options: listed(help)}, err
+		return identity{path: path, version: v, sha256: sha256, options: listed(help), libraries: LibrariesSHA256(path)}, err
 	})
 }
 

@@ -110,9 +110,10 @@ func (s *session) loaded(ctx context.Context, srv *server, m engine.Model, props
 	policy["context"] = strconv.Itoa(props.Settings.Context)
 	s.config.parallel(policy)
 	policy["ignore_eos"] = "goes on behind the end of a text by another completion"
+	parts := s.binary.parts()
+	parts["build"] = props.Build
 	s.probe.Event(record.Event{At: time.Now(), Engine: &record.EngineInfo{
-		Name: Name, Version: s.binary.version, Path: s.binary.path, SHA256: s.binary.sha256, Args: srv.args,
-		Parts: map[string]string{"build": props.Build}, Policy: policy,
+		Name: Name, Version: s.binary.version, Path: s.binary.path, SHA256: s.binary.sha256, Args: srv.args, Parts: parts, Policy: policy,
 	}})
 	s.held.clear(s.config.slots())
 	s.primed.Clear() // another model may have other tokens

@@ -3,6 +3,7 @@ package plan
 import (
 	"cmp"
 	"iter"
+	"math/bits"
 	"slices"
 
 	"llmparity/internal/record"
@@ -178,8 +179,9 @@ func (g *group) split(cells []combination, yield func(combination, []combination
 	}
 	var order [][launched]int32
 	parts := map[[launched]int32][]combination{}
+	var words []uint64
 	for i := range cells {
-		g.change(&cells[i])
+		words = g.change(&cells[i], words)
 		of := cells[i].launch()
 		if parts[of] == nil {
 			order = append(order, of)
@@ -194,19 +196,17 @@ func (g *group) split(cells []combination, yield func(combination, []combination
 	return true
 }
 
-// change sets what include says of a cell; of two entries the later one is right.
-func (g *group) change(c *combination) {
-	was := *c
-	for i, word := range g.set.of(&was, nil) {
-		for bit := range 64 {
-			if word&(1<<bit) == 0 {
-				continue
-			}
-			for _, change := range g.sets[64*i+bit] {
+// change sets what include says of a cell; of two entries the later one is right. words is overwritten.
+func (g *group) change(c *combination, words []uint64) []uint64 {
+	words = g.set.of(c, words)
+	for i, word := range words {
+		for ; word != 0; word &= word - 1 {
+			for _, change := range g.sets[64*i+bits.TrailingZeros64(word)] {
 				c[change.axis] = int32(change.index)
 			}
 		}
 	}
+	return words
 }
 
 // builder makes setups. What shapes can share they do.

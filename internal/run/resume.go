@@ -17,6 +17,7 @@ import (
 type past struct {
 	*record.State
 	changed []record.Difference
+	lost    int             // attempts that failed, and are not made again
 	told    map[string]bool // engines that are not what they were
 }
 
@@ -269,6 +270,62 @@ func (p *past) over(r *runner, planned plan.Setup, from int) bool {
 		}
 	}
 	return true
+}
+
+// look counts what failed before and is not made again.
+func (p *past) look(r *runner) {
+	if p == nil || r.RetryFailed {
+		return
+	}
+	for cell := range p.Cells() {
+		last := map[int]record.Status{}
+		for _, c := range p.Commits(cell) {
+			if !c.Scoring {
+				last[c.Repetition] = c.Status
+			}
+		}
+		for _, status := range last {
+			if status == record.Failed {
+				p.lost++
+			}
+		}
+	}
+}
+
+// failure is what a run that went well from where it was gone on with ends by, if something had failed before.
+func (p *past) failure() error {
+	if p == nil || p.lost == 0 {
+		return nil
+	}
+	return fault.New(fault.Run, "--retry-failed makes them again", "attempts that failed before the run was gone on with: %d", p.lost)
+}
+
+// unscored tells whether a setup whose launches were all made may not have been scored yet: the run broke off before another one's began.
+func (p *past) unscored(planned plan.Setup, from int) bool {
+	if p.Status != record.Interrupted || planned.Plan.Scores() == plan.ScoreNothing {
+		return false
+	}
+	for cell := range p.Cells() {
+		if cell >= from+planned.Cells() && len(p.Commits(cell)) > 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// scored tells whether a cell's engine has scored.
+func (p *past) scored(cell int) bool {
+	return p != nil && slices.ContainsFunc(p.Commits(cell), func(c record.Commit) bool { return c.Scoring && c.Status == record.OK })
+}
+
+// complete tells whether a setup's cells were announced with all that is known of them.
+func (p *past) complete(s *current) bool {
+	if p == nil || len(s.cells) == 0 {
+		return false
+	}
+	last := s.cells[len(s.cells)-1].ID // the others stand before it
+	was, err := p.Cell(last)
+	return err == nil && was.Isolation != ""
 }
 
 // whole tells whether nothing of the run is missing.

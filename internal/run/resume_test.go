@@ -104,7 +104,7 @@ func TestWhatFailedIsTriedAgainWhereThatIsAskedFor(t *testing.T) {
 			t.Fatal("nothing failed")
 		}
 		dir, launches := r.Dir, e.launches
-		if _, err := resumed(t, o, dir); err != nil || e.launches != launches {
+		if _, err := resumed(t, o, dir); fault.Code(err) != int(fault.Run) || !strings.Contains(err.Error(), "--retry-failed") || e.launches != launches {
 			t.Errorf("%v; %d launches more, though nothing is missing", err, e.launches-launches)
 		}
 		o.RetryFailed = true
@@ -291,7 +291,7 @@ func TestACellsTimeIsOver(t *testing.T) {
 			t.Errorf("%v", r.Warnings)
 		}
 		r, err = resumed(t, o, r.Dir)
-		if want := append(want, "c1 r2 ok by 0", "c1 r3 ok by 0"); err != nil || !slices.Equal(made(r), want) {
+		if want := append(want, "c1 r2 ok by 0", "c1 r3 ok by 0"); fault.Code(err) != int(fault.Run) || r.Status != record.Failed || !slices.Equal(made(r), want) {
 			t.Errorf("gone on with: %v; %q", err, made(r))
 		}
 	})
@@ -384,4 +384,45 @@ func TestWhatAnIntervalWaitedForIsGoneOnWith(t *testing.T) {
 			t.Errorf("%v; %q, %+v", err, made(r), r.Stops)
 		}
 	})
+}
+
+// A run that is killed while engines score is whole but for that: no launch is made again, and each text is scored once.
+func TestScoringThatWasCutOffIsGoneOnWith(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		a, b := opinionatedEngine("a", 1, 2, 3, 4), opinionatedEngine("b", 1, 2, 4, 8)
+		b.score = func(ctx context.Context, _ engine.Forced) error {
+			cancel(fault.New(fault.Interrupted, "", "interrupted"))
+			<-ctx.Done()
+			return ctx.Err()
+		}
+		o := options(t, a, b)
+		o.Reference = named("b")
+		dir, err := run.Do(ctx, o)
+		if fault.Code(err) != int(fault.Interrupted) || len(a.asked) != 1 || len(b.asked) != 1 {
+			t.Fatalf("%v; %d and %d texts", err, len(a.asked), len(b.asked))
+		}
+		unended(t, dir)
+		b.score = nil
+		launches := a.launches + b.launches
+		r, err := resumed(t, o, dir)
+		if err != nil || len(a.asked) != 1 || len(b.asked) != 2 || a.launches+b.launches != launches+1 || len(r.Attempts) != 8 {
+			t.Errorf("%v; %d and %d texts, %d launches more, %d attempts", err, len(a.asked), len(b.asked), a.launches+b.launches-launches, len(r.Attempts))
+		}
+	})
+}
+
+// unended takes from a run's journal what says that it has ended, as a kill would.
+func unended(t *testing.T, dir string) {
+	t.Helper()
+	path := filepath.Join(dir, "journal.jsonl")
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.SplitAfter(string(text), "\n")
+	lines = slices.DeleteFunc(lines, func(l string) bool { return strings.Contains(l, `"done":`) })
+	if err := os.WriteFile(path, []byte(strings.Join(lines, "")), 0o644); err != nil {
+		t.Fatal(err)
+	}
 }

@@ -72,7 +72,7 @@ func Do(ctx context.Context, o Options) (dir string, err error) {
 		return "", err
 	}
 	if r.past.whole(r) {
-		return r.Resume, nil
+		return r.Resume, r.past.failure()
 	}
 	one, done, err := r.only(ctx)
 	defer done()
@@ -114,6 +114,7 @@ func (r *runner) look() (err error) {
 	for s := range r.Plan.Setups() {
 		r.count.launches += launchesOf(s)
 	}
+	r.past.look(r)
 	return nil
 }
 
@@ -196,6 +197,9 @@ func (r *runner) all(ctx context.Context, one *current) error {
 			return err
 		}
 		r.note(err)
+	}
+	if r.first == nil && r.past.failure() != nil {
+		r.failed, r.first = true, r.past.failure()
 	}
 	return r.first
 }

@@ -122,6 +122,9 @@ func (r *runner) scoreWith(ctx context.Context, s *current, js []job) {
 		if ctx.Err() != nil {
 			return
 		}
+		if r.past.scored(j.ID) {
+			continue
+		}
 		r.Progress(Event{Kind: Scoring, Engine: j.Engine, Tokens: len(j.text.text)})
 		rec := r.w.BeginScoring(j.Cell, record.Scoring{Reference: j.reference, Attempt: j.text.attempt, PromptIDs: j.text.promptIDs,
 			Tokens: len(j.text.text), Top: candidates}, load1(ctx))

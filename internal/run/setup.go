@@ -161,7 +161,7 @@ func (r *runner) prepare(ctx context.Context, s *current, wrong trouble) error {
 
 // setup carries out a setup, which was built before where it is the only one.
 func (r *runner) setup(ctx context.Context, planned plan.Setup, from int, s *current) error {
-	if r.past.over(r, planned, from) {
+	if r.past.over(r, planned, from) && !r.past.unscored(planned, from) {
 		r.pass(planned)
 		return nil
 	}
@@ -188,7 +188,7 @@ func (r *runner) ready(ctx context.Context, s *current) error {
 	if err == nil {
 		err = r.prepare(ctx, s, r.fails(s))
 	}
-	if err == nil {
+	if err == nil && !r.past.complete(s) {
 		for _, c := range s.cells {
 			r.w.Cell(c.Cell)
 		}

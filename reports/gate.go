@@ -55,6 +55,12 @@ func gateSides(g *compare.Gate) []string {
 	if b.SHA256 != "" {
 		words += ", sha256 " + line(b.SHA256[:min(12, len(b.SHA256))])
 	}
+	switch g.Tests {
+	case 0:
+		return []string{words + "; no figure is held against it."}
+	case 1:
+		return []string{words + "; one figure is held against it."}
+	}
 	return []string{fmt.Sprintf("%s; Holm corrects for %d questions.", words, g.Tests)}
 }
 

@@ -168,8 +168,11 @@ func first(checks []compare.GateCheck, status compare.GateStatus) compare.GateCh
 }
 
 func several(n int, what string) string {
-	if n == 1 {
+	switch {
+	case n == 1:
 		return "1 " + what
+	case strings.HasSuffix(what, "ch"):
+		what += "e" // launches
 	}
 	return fmt.Sprintf("%d %ss", n, what)
 }

@@ -88,6 +88,7 @@ func TestALimitIsBrokenByTheIntervalAlone(t *testing.T) {
 		got := gate.Evaluate(&plan.Gate{Limits: []plan.GateLimit{c.limit}}, now, nil)
 		expect(t, one(t, got, "ttft_ms"), c.status, c.why)
 	}
+	expect(t, one(t, gate.Evaluate(parse(t, "ttft: {max: 100}"), now, nil), "all launches"), compare.GatePassed, "8 launches counted")
 	off := gate.Evaluate(parse(t, "peak_pss: {max: 1, level: off}\nttft: {max: 100}"), now, nil)
 	if len(off.Checks) != 2 || off.Status != compare.GatePassed {
 		t.Errorf("what is off is looked at: %+v", off.Checks)

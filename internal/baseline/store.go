@@ -195,7 +195,9 @@ func (s Store) Get(name string) (Baseline, error) {
 	path := filepath.Join(s.Dir, name+suffix)
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return Baseline{}, fault.Wrap(fault.Usage, fs.ErrNotExist, s.offer(), "there is no baseline %s in %s", name, s.Dir)
+		none := fault.New(fault.Usage, s.offer(), "there is no baseline %s in %s", name, s.Dir)
+		none.Err = fs.ErrNotExist
+		return Baseline{}, none
 	}
 	var b Baseline
 	if err == nil {

@@ -25,7 +25,7 @@ type GateFigure struct {
 	Better Better
 }
 
-// GateFigures lists them: first those of summary.csv, in its order, then those of traffic.
+// GateFigures lists them in the order of summary.csv.
 func GateFigures() []GateFigure {
 	out := []GateFigure{
 		{"peak_pss", "peak_pss_mb", Lower}, {"memory_increase", "memory_increase_mb", Lower}, {"baseline_pss", "baseline_pss_mb", Lower},
@@ -40,16 +40,12 @@ func GateFigures() []GateFigure {
 		{"activations", "activations_mb", Lower}, {"framework_overhead", "framework_overhead_mb", Lower},
 		{"multi_gpu_overhead", "multi_gpu_overhead_mb", Lower},
 		{"sampler_busy", "sampler_busy_percent", Lower}, {"sampler_read", "sampler_read_us", Lower}, {"sampler_cpu", "sampler_cpu_percent", Lower},
-		{"aggregate_tps", "aggregate_tokens_per_s", Higher}, {"requests_per_s", "requests_per_s", Higher}, {"goodput", "goodput_requests_per_s", Higher},
-		{"goodput_share", "goodput_percent", Higher},
+		{"aggregate_tps", "aggregate_tps", Higher}, {"requests_per_s", "requests_per_s", Higher}, {"goodput", "goodput", Higher},
+		{"goodput_share", "goodput_share_percent", Higher},
 	}
-	for _, of := range []string{"ttft", "queueing", "itl", "tpot", "e2e"} { // of a launch's requests, where there are several
-		for _, share := range []string{"p50", "p90", "p95", "p99"} {
-			f := GateFigure{of + "_" + share, of + "_" + share + "_ms", Lower}
-			if slices.ContainsFunc(out, func(known GateFigure) bool { return known.Column == f.Column }) {
-				f.Column = f.Name // that of a single request has the other
-			}
-			out = append(out, f)
+	for _, of := range [][2]string{{"ttft", "ttft"}, {"queueing", "queueing"}, {"itl", "all_itl"}, {"tpot", "tpot"}, {"e2e", "e2e"}} {
+		for _, share := range []string{"p50", "p90", "p95", "p99"} { // of a launch's requests, where there are several
+			out = append(out, GateFigure{of[0] + "_" + share, of[1] + "_" + share + "_ms", Lower})
 		}
 	}
 	return out

@@ -218,6 +218,9 @@ func (c *Cell) cacheRate(p part, counted []*record.Attempt, followed map[*record
 			if r.follow(a, followed[a], clock); len(r.Values) > before {
 				continue
 			}
+			if inFlight(a) > 1 {
+				continue // what is held at the end is several requests', and the tokens are the last one's
+			}
 			points := p.edges(a)
 			line, ok := theilSen(points)
 			if !ok {

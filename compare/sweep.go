@@ -151,7 +151,7 @@ func (r *Result) sweep(x axis, cells []int) (Sweep, bool) {
 	if !x.ofTokens() {
 		return s, true
 	}
-	if first.Growth != nil {
+	if first.Growth != nil && first.Load == nil { // of several requests as many caches grow
 		s.Theory = first.Growth.Theory
 	}
 	for _, q := range sweptFigures(first) {

@@ -125,16 +125,19 @@ func (r *Result) costWords() string {
 	}
 	var words []string
 	for _, c := range r.Cells {
-		peak, tps := c.Figure(PeakPSS), c.Figure(DecodeTPS)
+		peak, tps, did := c.Figure(PeakPSS), c.Figure(DecodeTPS), "decoded"
+		if c.Load != nil {
+			tps, did = c.Figure(AggregateTPS), "gave all its requests together"
+		}
 		switch {
 		case len(words) == 3:
 		case peak.Known() && tps.Known():
-			words = append(words, fmt.Sprintf("%s peaked at %s MiB and decoded %s tokens/s", c.Label, short(peak.Center()),
+			words = append(words, fmt.Sprintf("%s peaked at %s MiB and %s %s tokens/s", c.Label, short(peak.Center()), did,
 				short(tps.Center())))
 		case peak.Known():
 			words = append(words, fmt.Sprintf("%s peaked at %s MiB", c.Label, short(peak.Center())))
 		case tps.Known():
-			words = append(words, fmt.Sprintf("%s decoded %s tokens/s", c.Label, short(tps.Center())))
+			words = append(words, fmt.Sprintf("%s %s %s tokens/s", c.Label, did, short(tps.Center())))
 		}
 	}
 	if len(words) == 0 {

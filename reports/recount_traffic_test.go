@@ -14,7 +14,7 @@ func asked(launches int) []comparetest.Engine {
 	var out []comparetest.Engine
 	device := comparetest.Native(1).Device
 	for n, clients := range []int{2, 3} {
-		a, b := comparetest.Loaded(comparetest.Browser(launches), 3*n+1, clients, 10*clients), comparetest.Loaded(comparetest.Native(launches), 3*n+2, clients, 10*clients)
+		a, b := comparetest.Loaded(comparetest.Measured(comparetest.Browser(launches), comparetest.Page()), 3*n+1, clients, 10*clients), comparetest.Loaded(comparetest.Native(launches), 3*n+2, clients, 10*clients)
 		a.Slots, a.Device = 1, device
 		out = append(out, a, b)
 	}

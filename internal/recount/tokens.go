@@ -614,12 +614,8 @@ func (e *evidence) usable(a *attempt, t *track) bool {
 
 // timed tells whether each token has a time of its own.
 func (a *attempt) timed() bool {
-	for _, r := range a.measured() { // what several take at once is nobody's
-		for _, other := range a.measured() {
-			if r != other && r.Sent >= other.Sent && r.Sent < other.Returned {
-				return false
-			}
-		}
+	if a.overlapping() {
+		return false
 	}
 	for _, r := range a.measured() {
 		if len(r.times) == 0 || len(r.times) > 1 && !r.decoded() || !slices.IsSorted(r.times) {
@@ -627,6 +623,18 @@ func (a *attempt) timed() bool {
 		}
 	}
 	return true
+}
+
+// overlapping tells that several requests were under way at once: what they take is nobody's.
+func (a *attempt) overlapping() bool {
+	for _, r := range a.measured() {
+		for _, other := range a.measured() {
+			if r.ID != other.ID && r.Sent >= other.Sent && r.Sent < other.Returned {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // value is that at a time, on the straight line between two readings; NaN beyond them, and in a gap.
@@ -815,7 +823,9 @@ func (e *evidence) slopes(counted []*attempt, tracks map[int][]*track) map[strin
 			if i >= 0 && s.add(a, e.within(a, tracks[a.id][i])) {
 				continue
 			}
-			s.add(a, middle(slopesOf(e.edges(a, method, name))))
+			if !a.overlapping() {
+				s.add(a, middle(slopesOf(e.edges(a, method, name))))
+			}
 		}
 		out[name] = s
 	}
@@ -954,7 +964,7 @@ func (c *check) sweeps(res tokenResult, all []*evidence) {
 					}
 				}
 				c.same(what+": a cell's place", s.At[n], at)
-				if n == 0 {
+				if n == 0 && cell.load == nil {
 					theory = e.theory(id)
 				}
 				for _, v := range e.held(cell, e.counted(id), r.Name) {

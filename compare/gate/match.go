@@ -22,23 +22,23 @@ type pair struct {
 func (j *judge) match() {
 	taken := map[*compare.Cell]bool{}
 	var left []*compare.Cell
+	before, after := by(j.base, request), by(j.now, request)
 	for i := range j.base.Cells {
 		b := &j.base.Cells[i]
-		if n, why := j.same(b, taken); n != nil {
+		if n := same(b, before[request(b)], after[request(b)], taken); n != nil {
 			taken[n] = true
-			j.pairs = append(j.pairs, pair{b, n, why})
+			j.pairs = append(j.pairs, pair{base: b, now: n})
 		} else {
 			left = append(left, b)
 		}
 	}
+	tasks := by(j.now, task)
 	for _, b := range left {
 		p := pair{base: b}
-		for i := range j.now.Cells {
-			if n := &j.now.Cells[i]; !taken[n] && task(n) == task(b) {
-				taken[n] = true
-				p.now, p.why = n, asked(b, n)
-				break
-			}
+		if at := slices.IndexFunc(tasks[task(b)], func(n *compare.Cell) bool { return !taken[n] }); at >= 0 {
+			p.now = tasks[task(b)][at]
+			p.why = asked(b, p.now)
+			taken[p.now] = true
 		}
 		j.pairs = append(j.pairs, p)
 	}
@@ -67,33 +67,31 @@ func (j *judge) match() {
 	}
 }
 
-// same finds the cell that was asked for the same. Of several, such as two versions of an engine, it is the one of the same version, else the
-// one in the same place; why says so where their numbers differ.
-func (j *judge) same(b *compare.Cell, taken map[*compare.Cell]bool) (*compare.Cell, string) {
-	like := func(r *compare.Result) (out []*compare.Cell) {
-		for i := range r.Cells {
-			if request(&r.Cells[i]) == request(b) {
-				out = append(out, &r.Cells[i])
-			}
-		}
-		return out
+// by sorts cells by what they have in common.
+func by(r *compare.Result, key func(*compare.Cell) string) map[string][]*compare.Cell {
+	out := map[string][]*compare.Cell{}
+	for i := range r.Cells {
+		k := key(&r.Cells[i])
+		out[k] = append(out[k], &r.Cells[i])
 	}
-	before, after := like(j.base), like(j.now)
-	if len(after) == 0 {
-		return nil, ""
-	}
+	return out
+}
+
+// same finds the cell that was asked for the same, among all that were. Of several, such as two versions of an engine, it is the one of the
+// same version, else the one in the same place; nil where neither can be told.
+func same(b *compare.Cell, before, after []*compare.Cell, taken map[*compare.Cell]bool) *compare.Cell {
 	if len(before) == 1 && len(after) == 1 {
-		return after[0], ""
+		return after[0]
 	}
 	for _, n := range after {
 		if !taken[n] && version(n) == version(b) {
-			return n, ""
+			return n
 		}
 	}
 	if at := slices.Index(before, b); len(before) == len(after) && !taken[after[at]] {
-		return after[at], ""
+		return after[at]
 	}
-	return nil, ""
+	return nil
 }
 
 func version(c *compare.Cell) string {

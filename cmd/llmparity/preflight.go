@@ -43,7 +43,7 @@ func (r *resolver) engineFault(ctx context.Context, s plan.Setup, set *engineSet
 	if k, _, _ := kindOf(name); r.dry && k.asks {
 		return nil // it would have to be started
 	}
-	key := checkKey{e.Name(), modelKey{m.Path, m.Context}}
+	key := checkKey{e.Name(), modelKey{m.Path, min(m.Context, 1)}} // how long a context is no engine's check looks at
 	err, known := set.checked[key]
 	if !known {
 		if err = e.Check(ctx, m); ctx.Err() == nil {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -10,6 +11,7 @@ import (
 
 	"llmparity/internal/fault"
 	"llmparity/internal/plan"
+	"llmparity/internal/record"
 )
 
 // resumeFlags go on with a run.
@@ -63,4 +65,33 @@ func (f *runFlags) goOn(c *cobra.Command, args []string) error {
 		return err
 	}
 	return f.run(c.Context(), p, c.OutOrStdout(), c.ErrOrStderr())
+}
+
+// whatIsThere says how much of a run that is gone on with is done.
+func whatIsThere(dir string, p plan.Plan) (string, error) {
+	state, err := record.Scan(dir)
+	if err != nil {
+		return "", err
+	}
+	_, cells, err := p.Count()
+	if err != nil {
+		return "", err
+	}
+	well, failed := 0, 0
+	for id := range state.Cells() {
+		for _, c := range state.Commits(id) {
+			switch {
+			case c.Scoring || c.Status == record.Interrupted:
+			case c.Status == record.OK:
+				well++
+			default:
+				failed++
+			}
+		}
+	}
+	text := fmt.Sprintf("going on with %s: of %d launches %d are there", dir, int(cells)*(p.Warmup.Launches+p.Repetitions), well)
+	if failed > 0 {
+		text += fmt.Sprintf(", %d failed, which --retry-failed makes again", failed)
+	}
+	return text, nil
 }

@@ -152,6 +152,11 @@ func (f *runFlags) run(ctx context.Context, p plan.Plan, stdout, stderr io.Write
 	}
 	r := newResolver(f, show.say, stderr)
 	defer r.close()
+	if f.resume != "" && !f.quiet {
+		if text, err := whatIsThere(f.resume, p); err == nil { // what is wrong with the folder the runner says
+			show.note(text)
+		}
+	}
 	if err := r.ready(ctx, &p, f.strict, show); err != nil {
 		return err
 	}
@@ -167,6 +172,9 @@ func (f *runFlags) run(ctx context.Context, p plan.Plan, stdout, stderr io.Write
 	show.close()
 	if dir == "" {
 		return err
+	}
+	if ctx.Err() != nil {
+		fmt.Fprintf(stderr, "what is missing is measured by: llmparity run --resume %s\n", dir)
 	}
 	result.Record = dir
 	// Whatever happened, what was recorded is shown; the run's own error is the one to tell.

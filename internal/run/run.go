@@ -42,14 +42,14 @@ type Options struct {
 // runner carries a run out.
 type runner struct {
 	Options
-	began  time.Time
-	w      *record.Writer
-	gpus   *gpu.Monitor
-	past   *past        // nil: the run is new
-	count  counts       // of the whole run
-	live   *live        // what the next attempt goes on in; nil: it opens a session of its own
-	opened bool         // there was a launch, after which one cools down
-	memory atomic.Int64 // of the processes that are read, at the last reading
+	w        *record.Writer
+	gpus     *gpu.Monitor
+	past     *past        // nil: the run is new
+	count    counts       // of the whole run
+	live     *live        // what the next attempt goes on in; nil: it opens a session of its own
+	oneModel bool         // of all setups: ids of tokens mean the same in all
+	opened   bool         // there was a launch, after which one cools down
+	memory   atomic.Int64 // of the processes that are read, at the last reading
 	// What became of launches: what only scored is none, and a run is whole without it.
 	cancelled, failed bool
 	first             error // what went wrong first
@@ -64,7 +64,7 @@ type counts struct {
 // Do carries out the plan and gives the run folder; there is none where an error came before the first launch. The error
 // is the first of: a part that is missing, a record that can't be written, a cancellation, a launch that failed.
 func Do(ctx context.Context, o Options) (dir string, err error) {
-	r := &runner{Options: o, began: time.Now()}
+	r := &runner{Options: o}
 	if r.Progress == nil {
 		r.Progress = func(Event) {}
 	}
@@ -111,9 +111,12 @@ func (r *runner) look() (err error) {
 		return err
 	}
 	r.count.setups, r.count.cells = int(setups), int(cells)
+	models := map[string]bool{}
 	for s := range r.Plan.Setups() {
 		r.count.launches += launchesOf(s)
+		models[s.Plan.Model] = true
 	}
+	r.oneModel = len(models) == 1
 	r.past.look(r)
 	return nil
 }

@@ -235,7 +235,7 @@ func (r *runner) carryOut(ctx context.Context, s *current) error {
 			err = context.Cause(ctx) // the run is whole all the same
 		}
 	}
-	if s.Pieces != nil {
+	if s.Pieces != nil && r.oneModel { // a record has one text for an id
 		r.w.Pieces(s.Pieces(seen(s.cells)))
 	}
 	return err

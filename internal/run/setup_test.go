@@ -177,3 +177,23 @@ func TestAShapeIsAskedOfItsEnginesAlone(t *testing.T) {
 		}
 	})
 }
+
+// One id is another token in another model: better no text than a wrong one.
+func TestTextsOfTokensAreThoseOfOneModel(t *testing.T) {
+	for _, models := range [][]string{{"m"}, {"m", "n"}} {
+		synctest.Test(t, func(t *testing.T) {
+			o := options(t, opinionatedEngine("a", 1, 2, 3, 4))
+			o.Pieces = func(ids []int) map[int]string { return map[int]string{1: "one"} }
+			if len(models) > 1 {
+				o.Plan.Model = ""
+				for _, m := range models {
+					o.Plan.Models = append(o.Plan.Models, plan.Group{Model: m})
+				}
+			}
+			r, err := do(t, t.Context(), o)
+			if err != nil || (len(r.Pieces) > 0) != (len(models) == 1) || len(r.Cells) != len(models) {
+				t.Errorf("%v; of %d models: %v, %d cells", err, len(models), r.Pieces, len(r.Cells))
+			}
+		})
+	}
+}

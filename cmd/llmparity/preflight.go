@@ -46,11 +46,26 @@ func (r *resolver) engineFault(ctx context.Context, s plan.Setup, set *engineSet
 	key := checkKey{e.Name(), modelKey{m.Path, min(m.Context, 1)}} // how long a context is no engine's check looks at
 	err, known := set.checked[key]
 	if !known {
-		if err = e.Check(ctx, m); ctx.Err() == nil {
+		if err = e.Check(ctx, m); err == nil && !r.dry {
+			err = r.halfFault(ctx, s, e, m)
+		}
+		if ctx.Err() == nil {
 			set.checked[key] = err
 		}
 	}
 	return err
+}
+
+// halfFault asks the browser whether its adapter has float16, where that is wanted: half of a plan's cells may hang on it.
+func (r *resolver) halfFault(ctx context.Context, s plan.Setup, e engine.Engine, m engine.Model) error {
+	w, ok := e.(*browser.WebLLM)
+	if !ok || s.Plan.DType != browser.F16 || m.Format != "gguf" {
+		return nil
+	}
+	if _, err := w.Target(ctx, func(text string) { r.say(browser.Name, text) }); fault.Code(err) == int(fault.NoF16) {
+		return err
+	}
+	return nil // other trouble is the launch's to tell
 }
 
 // packageFault refuses a package that is not here yet for engines that run none.

@@ -104,7 +104,7 @@ func (p *progress) print(e run.Event, now time.Time) {
 			fmt.Fprintf(p.out, "%s: scoring a text of %d tokens, which is no measurement\n", e.Engine, e.Tokens)
 		}
 	case run.Ended:
-		line := fmt.Sprintf("[%d/%d] %s %s: %s", e.Launch, e.Launches, e.Engine, launchName(e), e.Text)
+		line := fmt.Sprintf("[%d/%d] %s %s: %s%s", e.Launch, e.Launches, e.Engine, launchName(e), e.Text, cellOf(e))
 		if e.Err != nil {
 			line += ": " + fault.OneLine(e.Err.Error())
 		}
@@ -129,7 +129,7 @@ func (p *progress) draw(e run.Event, now time.Time) {
 		p.bar.ChangeMax(e.Launches)
 		p.describe(e.Engine + " " + launchName(e))
 	case run.Entered:
-		p.describe(fmt.Sprintf("%s %s: %s%s", e.Engine, launchName(e), e.Phase, p.pace.aside(now)))
+		p.describe(fmt.Sprintf("%s %s%s: %s%s", e.Engine, launchName(e), cellOf(e), e.Phase, p.pace.aside(now)))
 	case run.Generated:
 		if time.Since(p.drawn) >= redraw {
 			p.describe(fmt.Sprintf("%s %s: %s, token %d of %d%s", e.Engine, launchName(e), e.Phase, e.Token, e.Tokens, p.pace.aside(now)))
@@ -158,13 +158,18 @@ func (p *progress) close() {
 	p.clear()
 }
 
+// cellOf says which cell it was, where there are several.
+func cellOf(e run.Event) string {
+	if e.Cells < 2 {
+		return ""
+	}
+	return fmt.Sprintf(", cell %d of %d", e.Cell, e.Cells)
+}
+
 func launchName(e run.Event) string {
 	text := fmt.Sprintf("%d of %d", e.Repetition, e.Repetitions)
 	if e.Warmup {
 		text = "warm-up"
-	}
-	if e.Cells > 1 {
-		text += fmt.Sprintf(", cell %d of %d", e.Cell, e.Cells)
 	}
 	return text
 }

@@ -25,10 +25,22 @@ type GateSide struct {
 	Name    string    `json:"name"` // of the plan
 	Dir     string    `json:"dir"`
 	Started time.Time `json:"started"`
+	// Attempts is how many had been made when it was judged: a run that went on since is another one.
+	Attempts int `json:"attempts"`
 	// Stored is its name in the store of baselines, SHA256 that of all its files; empty where it is a run's folder.
 	Stored string    `json:"stored,omitempty"`
 	SHA256 string    `json:"sha256,omitempty"`
 	Saved  time.Time `json:"saved,omitzero"`
+}
+
+// Attempts is how many attempts its cells have had, however they ended.
+func (r *Result) Attempts() int {
+	n := 0
+	for i := range r.Cells {
+		l := r.Cells[i].Launches
+		n += l.Counted + l.Warmup + l.Failed + l.Interrupted
+	}
+	return n
 }
 
 // GateCounted is how many checks have a status.

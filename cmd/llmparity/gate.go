@@ -250,8 +250,8 @@ func there(path string) bool {
 	return err == nil
 }
 
-// gated is what a run's folder has of its gate; nil where nobody judged it.
-func gated(dir string) (*compare.Gate, error) {
+// gated is what a run's folder has of its gate; nil where nobody judged it, or where it has gone on since.
+func gated(dir string, result *compare.Result) (*compare.Gate, error) {
 	path := filepath.Join(dir, gateFile)
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -266,6 +266,9 @@ func gated(dir string) (*compare.Gate, error) {
 	}
 	if err != nil {
 		return nil, fault.Wrap(fault.BadRecord, err, "remove it", "%s can't be read", path)
+	}
+	if g.Run.Attempts != result.Attempts() {
+		return nil, nil
 	}
 	return &g, nil
 }

@@ -171,6 +171,18 @@ func TestARunIsJudgedAtItsEnd(t *testing.T) {
 			schematest.Valid(t, "result", []byte(said))
 		}
 	}
+	// A run that went on since was not judged.
+	text, err := os.ReadFile(filepath.Join(dir, gateFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := strings.Replace(string(text), `"attempts": 8`, `"attempts": 7`, 1)
+	if err := os.WriteFile(filepath.Join(dir, gateFile), []byte(other), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if code, said, _ := executed("report", dir, "--format", "json"); code != 0 || other == string(text) || strings.Contains(said, `"gate": {`) {
+		t.Errorf("%d: a gate of before is shown", code)
+	}
 	if err := os.WriteFile(filepath.Join(dir, gateFile), []byte("{}"), 0o644); err != nil {
 		t.Fatal(err)
 	}

@@ -38,7 +38,7 @@ func reportCommand() *cobra.Command {
 			}
 			defer frugal()()
 			result := compare.Runs(r)
-			if result.Gate, err = gated(args[0]); err != nil {
+			if result.Gate, err = gated(args[0], result); err != nil {
 				return err
 			}
 			if as.given() {

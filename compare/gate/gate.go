@@ -45,7 +45,7 @@ func side(r *compare.Result) compare.GateSide {
 	if len(r.Runs) == 0 {
 		return compare.GateSide{}
 	}
-	return compare.GateSide{Name: r.Runs[0].Name, Dir: r.Runs[0].Dir, Started: r.Runs[0].Started}
+	return compare.GateSide{Name: r.Runs[0].Name, Dir: r.Runs[0].Dir, Started: r.Runs[0].Started, Attempts: r.Attempts()}
 }
 
 type judge struct {

@@ -62,8 +62,8 @@ func (f *foretelling) foretell(_ context.Context, c record.Cell) record.Predicti
 	if !known { // weights and keys are the model's own, wherever it runs; that they are laid out anew is llama.cpp's way
 		s.Engine, s.Repacks = estimate.LlamaCPP, nil
 	}
-	n, note := f.prompted(c.Prompt)
-	s.OutputLen = max(c.MaxTokens-1, 0) // the last token is never looked at again, and has no keys and values
+	n, output, note := f.longest(c)
+	s.OutputLen = max(output-1, 0) // the last token is never looked at again, and has no keys and values
 	s.InputLen = n
 	if s.Context > 0 { // what has no room in it is the launch's to refuse
 		s.OutputLen = min(s.OutputLen, s.Context-1)
@@ -128,6 +128,35 @@ func (f *foretelling) open(path string) (estimate.Model, error) {
 		f.models[path] = m
 	}
 	return m, err
+}
+
+// longest gives the tokens of what takes the most room of what a cell asks, prompt and answer.
+func (f *foretelling) longest(c record.Cell) (input, output int, note string) {
+	count := func(text string, asked int) (int, string) {
+		if asked > 0 {
+			return asked, ""
+		}
+		return f.prompted(text)
+	}
+	input, note = count(c.Prompt, c.InputTokens)
+	output = c.MaxTokens
+	if c.Traffic == nil {
+		return input, output, note
+	}
+	for _, k := range c.Traffic.Mix {
+		if n, of := count(k.Prompt, k.InputTokens); n+k.MaxTokens > input+output {
+			input, output, note = n, k.MaxTokens, of
+		}
+	}
+	for _, a := range c.Traffic.Trace {
+		if a.InputTokens+a.MaxTokens > input+output {
+			input, output = a.InputTokens, a.MaxTokens
+		}
+	}
+	if turns := c.Traffic.Turns; turns > 1 { // the last prompt has all in it that was said before
+		input = turns*input + (turns-1)*output
+	}
+	return input, output, note
 }
 
 // mostText is how much of a prompt is looked at: finding tokens takes time that grows with the square of a word's length.

@@ -267,3 +267,22 @@ func TestABrowserIsAskedOnceForItsAdapter(t *testing.T) {
 		}
 	}
 }
+
+func TestRoomIsForetoldForTheLongestOfWhatIsAsked(t *testing.T) {
+	f := newForetelling(nil, engine.Model{})
+	for name, c := range map[string]struct {
+		traffic       *record.Traffic
+		input, output int
+	}{
+		"one request":    {nil, 16, 8},
+		"alike":          {&record.Traffic{Requests: 4}, 16, 8},
+		"long ones":      {&record.Traffic{Mix: []record.Kind{{InputTokens: 16, MaxTokens: 8}, {InputTokens: 48, MaxTokens: 4}}}, 48, 4},
+		"a trace":        {&record.Traffic{Trace: []record.Arrival{{InputTokens: 10, MaxTokens: 90}, {InputTokens: 20, MaxTokens: 20}}}, 10, 90},
+		"a conversation": {&record.Traffic{Turns: 3}, 3*16 + 2*8, 8},
+	} {
+		input, output, note := f.longest(record.Cell{InputTokens: 16, MaxTokens: 8, Traffic: c.traffic})
+		if input != c.input || output != c.output || note != "" {
+			t.Errorf("%s: %d and %d (%s), want %d and %d", name, input, output, note, c.input, c.output)
+		}
+	}
+}

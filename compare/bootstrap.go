@@ -186,6 +186,15 @@ func (s sides) ratio() *Interval {
 	return &Interval{Lo: round(math.Exp(lo), 6), Hi: round(math.Exp(hi), 6), Confidence: confidence}
 }
 
+// percent is what the interval of A over B says of the change from A to B, of what is not rounded.
+func (s sides) percent() *Interval {
+	if s.few || !s.positive {
+		return nil
+	}
+	lo, hi := s.lawA.logs().difference(s.lawB.logs())
+	return &Interval{Lo: round(100*math.Expm1(-hi), 6), Hi: round(100*math.Expm1(-lo), 6), Confidence: confidence}
+}
+
 // change is the interval of the median of b less that of a.
 func (s sides) change() *Interval {
 	if s.few {

@@ -30,7 +30,7 @@ var columnsOf = map[string]int{"WebGPU ledger": 2, "weights": 3, "KV cache, rese
 	"JavaScript heap": 8, "array buffers": 9, "WebAssembly": 10, "total PSS": 11}
 
 func TestBreakdownIsTheSameInTerminalAndPage(t *testing.T) {
-	runs := cases(t, "inside")["inside"]
+	runs := ownCase(t, "inside")
 	for _, m := range runs[0].Attempts[1].Metrics { // a launch of six without a figure, which both must say
 		if i := slices.Index(runs[0].Attempts[1].Metrics, m); m.Name == "used_bytes" && m.Edge == record.Load {
 			runs[0].Attempts[1].Metrics = slices.Delete(slices.Clone(runs[0].Attempts[1].Metrics), i, i+1)

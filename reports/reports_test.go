@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 	"unicode/utf8"
@@ -46,6 +47,12 @@ func golden(t *testing.T, name string, render func(io.Writer) error) {
 		t.Errorf("%s differs; what came out is beside it as %s.got", path, name)
 	}
 }
+
+// made are the cases that a test has written and read: no renderer changes a run, so that all tests can have the same.
+var made = struct {
+	sync.Mutex
+	runs map[string]*record.Run
+}{runs: map[string]*record.Run{}}
 
 // cases are runs of every kind that a renderer must bear; names picks some.
 func cases(t *testing.T, names ...string) map[string][]*record.Run {
@@ -101,10 +108,28 @@ func cases(t *testing.T, names ...string) map[string][]*record.Run {
 		"hostile": func() *record.Run { return comparetest.Run(t, "hostile", hostile()) },
 	} {
 		if len(names) == 0 || slices.Contains(names, name) {
-			out[name] = []*record.Run{run()}
+			made.Lock()
+			if made.runs[name] == nil {
+				made.runs[name] = run()
+			}
+			out[name] = []*record.Run{made.runs[name]}
+			made.Unlock()
 		}
 	}
 	return out
+}
+
+// ownCase is a case for a test that changes it.
+func ownCase(t *testing.T, name string) []*record.Run {
+	t.Helper()
+	forget := func() {
+		made.Lock()
+		defer made.Unlock()
+		delete(made.runs, name)
+	}
+	forget()
+	defer forget()
+	return cases(t, name)[name]
 }
 
 const attack = "</script><script>window.owned=1</script><img src=x onerror=window.owned=2>\"'`{{.}}\x1b[2J\x00\r\n\u202eevil\u2066 שלום"

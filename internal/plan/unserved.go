@@ -49,7 +49,7 @@ func (p Plan) Unheeded() []string {
 // kvTypesOf are the types that an engine's KV cache can have; none where that can't be said from here.
 func kvTypesOf(engine, dtype string) []string {
 	switch {
-	case engine == llamacpp:
+	case engine == llamacpp, engine == llamacpp+"-oneshot":
 		return CacheTypes()
 	case engine == ollama:
 		return OllamaKVTypes()

@@ -20,8 +20,9 @@ package record
 import "time"
 
 // Schema identifies the layout of the run folder, as name/MAJOR or name/MAJOR.MINOR. A minor version only adds files, columns,
-// fields and kinds of lines: readers take every minor version of their major one.
-const Schema = "llmparity.run/1"
+// fields and kinds of lines: readers take every minor version of their major one. 1.1 has lines of index, resumed and stop, which readers of 1
+// leave out; of cells that share a launch they tell nothing.
+const Schema = "llmparity.run/1.1"
 
 // Absent marks a figure that a source does not read.
 const Absent int64 = -1

@@ -358,7 +358,7 @@ func TestFoldersThatAreNotResumed(t *testing.T) {
 		{elsewhere, "not a run folder"},
 		{filepath.Join(elsewhere, "none"), "none"},
 		{change(metaFile, replaced(Schema, "llmparity.run/2")), "llmparity.run/2"},
-		{change(metaFile, replaced(Schema, Schema+".7")), "was written by a newer llmparity"},
+		{change(metaFile, replaced(Schema, "llmparity.run/1.999")), "was written by a newer llmparity"},
 		{change(metaFile, func(string) string { return "{" }), "can't be read"},
 		{change(samplesFile, replaced(",edge", "")), "has other columns"},
 		{change(journalFile, replaced(`"begin"`, `"begins"`)), "never begun"},
@@ -462,6 +462,61 @@ func TestARequestKeepsItsPlaceInATraffic(t *testing.T) {
 	}
 	if m := got.Attempts[0].Machine; m == nil || m.Governor != "powersave" || got.Attempts[0].Load1 != 1 {
 		t.Errorf("the machine was %+v", m)
+	}
+}
+
+// What an older version began says of which version its lines are once a newer one goes on with it, and not before.
+func TestGoingOnWithAnOlderRunNamesTheSchemaOfItsLines(t *testing.T) {
+	w := made(t, indexEvery)
+	w.Cell(resumed)
+	attempt(w, resumed, 1, OK)
+	if err := w.Close(Interrupted); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(w.dir, metaFile)
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	older := strings.Replace(string(text), `"`+Schema+`"`, `"llmparity.run/1"`, 1)
+	if older == string(text) {
+		t.Fatalf("run.json does not name %s", Schema)
+	}
+	if err := os.WriteFile(path, []byte(older), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	again, _, err := Reopen(w.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if now, err := os.ReadFile(path); err != nil || string(now) != older {
+		t.Errorf("opened, and not gone on with: %v, %s", err, now)
+	}
+	again.Resumed(Resumed{})
+	if err := again.Close(OK); err != nil {
+		t.Fatal(err)
+	}
+	if now, err := os.ReadFile(path); err != nil || string(now) != string(text) {
+		t.Errorf("%v: run.json is\n%s\nand not\n%s", err, now, text)
+	}
+}
+
+// A kill in the two steps of the link's replacing leaves the first one's.
+func TestALinkThatAKillLeftIsNoHindrance(t *testing.T) {
+	w := made(t, indexEvery)
+	if err := w.Close(Interrupted); err != nil {
+		t.Fatal(err)
+	}
+	base := filepath.Base(w.dir)
+	if err := os.Symlink(base, filepath.Join(filepath.Dir(w.dir), ".latest-"+base)); err != nil {
+		t.Fatal(err)
+	}
+	again, _, err := Reopen(w.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := again.Close(OK); err != nil {
+		t.Fatal(err)
 	}
 }
 

@@ -1,8 +1,13 @@
 package record
 
 import (
+	"encoding/json"
 	"fmt"
+	"io"
+	"path/filepath"
 	"strings"
+
+	"llmparity/internal/whole"
 )
 
 // Resumed is a line of the journal: from here on another process has gone on with the run.
@@ -43,12 +48,26 @@ type ResumedAt struct {
 func (w *Writer) Resumed(r Resumed) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.fail(w.raiseSchema()) // before the first line that an older reader would not know
 	r.SetBackNS = w.setBack
 	w.putLocked(entry{Resumed: &r})
 	for _, warning := range r.warnings() {
 		w.putLocked(entry{Warning: &warning})
 	}
 	w.sync()
+}
+
+// raiseSchema has run.json name this version's schema where an older one began the run: from now on lines follow that it did not have.
+func (w *Writer) raiseSchema() error {
+	if was := w.state.Meta.Schema; was == Schema || was == "" { // "": this very process began it
+		return nil
+	}
+	w.state.Meta.Schema = Schema
+	return whole.Write(filepath.Join(w.dir, metaFile), func(to io.Writer) error {
+		e := json.NewEncoder(to)
+		e.SetIndent("", "  ")
+		return e.Encode(w.state.Meta)
+	})
 }
 
 func (r Resumed) warnings() []Warning {

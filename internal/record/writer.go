@@ -154,6 +154,7 @@ func (w *Writer) files() []rowFile {
 // pointLatest replaces the link in one step; a reader sees the old target or the new one.
 func pointLatest(root, dir string) error {
 	tmp := filepath.Join(root, ".latest-"+filepath.Base(dir))
+	_ = os.Remove(tmp) // a kill between the next two steps left it, and whoever goes on with the run comes by again
 	if err := os.Symlink(filepath.Base(dir), tmp); err != nil {
 		return err
 	}

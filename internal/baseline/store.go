@@ -52,6 +52,9 @@ type Store struct{ Dir string }
 
 var nameForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$`)
 
+// hashForm is what a hash looks like: it becomes a part of a folder's name, and that folder may be removed.
+var hashForm = regexp.MustCompile(`^[0-9a-f]{64}$`)
+
 const suffix = ".json"
 
 // CheckName says what is wrong with a name.
@@ -207,7 +210,7 @@ func (s Store) Get(name string) (Baseline, error) {
 	case err != nil:
 	case b.Schema != Schema:
 		err = fmt.Errorf("its schema is %q, this version reads %s", b.Schema, Schema)
-	case b.Name != name || len(b.SHA256) != 2*sha256.Size || b.Folder != folder(b):
+	case b.Name != name || !hashForm.MatchString(b.SHA256) || b.Folder != folder(b):
 		err = errors.New("it is not what `llmparity baseline save` wrote")
 	}
 	if err != nil {

@@ -141,7 +141,14 @@ func TestADamagedBaselineIsTold(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, bad := range []string{"", "{", `{"schema":"other/1"}`, strings.Replace(string(good), b.Folder, "../../etc", 1),
+	// A sum that isn't one would have the copy lie outside the store, where Remove and Save would remove it.
+	const outside = "/../../other" // as long as what folders' names have of a sum
+	other := filepath.Join(root, "other")
+	if err := os.Mkdir(other, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	escaped := strings.NewReplacer(b.Folder, "main-"+outside, b.SHA256, outside+b.SHA256[len(outside):]).Replace(string(good))
+	for _, bad := range []string{"", "{", `{"schema":"other/1"}`, escaped, strings.Replace(string(good), b.Folder, "../../etc", 1),
 		strings.Replace(string(good), `"main"`, `"other"`, 1), strings.Replace(string(good), b.SHA256, "12", 1)} {
 		if err := os.WriteFile(file, []byte(bad), 0o644); err != nil {
 			t.Fatal(err)
@@ -150,8 +157,14 @@ func TestADamagedBaselineIsTold(t *testing.T) {
 			t.Errorf("%q: %v", bad, err)
 		}
 	}
+	if err := os.WriteFile(file, []byte(escaped), 0o644); err != nil {
+		t.Fatal(err)
+	}
 	if err := s.Remove("main"); err != nil {
 		t.Errorf("a broken one can't be removed: %v", err)
+	}
+	if _, err := os.Stat(other); err != nil {
+		t.Errorf("what lies outside the store was removed with it: %v", err)
 	}
 	for _, name := range []string{"", "a/b", "../x", ".hidden", "a b", "main.json", strings.Repeat("x", 101)} {
 		if _, err := s.Save(name, run, false); fault.Code(err) != int(fault.Usage) {

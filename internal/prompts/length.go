@@ -58,7 +58,8 @@ const fewWords = 8
 
 // OfLength makes a text of exactly n tokens, with what an engine puts before it. Another seed makes another text: those of seeds that lie
 // less than some hundred apart differ in their very first word where the vocabulary has as many, so that no cache of prompts has a
-// beginning of them. Of one or two tokens there are only so many texts, and seeds share them.
+// beginning of them. Nor is the text of a length the beginning of a longer one's. Of one or two tokens there are only so many texts, and
+// seeds share them.
 func OfLength(t *reference.Tokenizer, n int, seed uint64) (string, error) {
 	m, err := NewMaker(t)
 	if err != nil {
@@ -73,9 +74,9 @@ func (m *Maker) OfLength(n int, seed uint64) (string, error) {
 	if n <= added || n > MostTokens {
 		return "", m.impossible(n)
 	}
-	random := rand.New(rand.NewPCG(seed, 0))
+	random := rand.New(rand.NewPCG(seed, uint64(n)))
 	var text strings.Builder
-	which := seed
+	which := seed + scattered(uint64(n))
 	text.WriteString(m.first[which%uint64(len(m.first))])
 	which /= uint64(len(m.first))
 	for range n - added - 1 {
@@ -90,6 +91,14 @@ func (m *Maker) OfLength(n int, seed uint64) (string, error) {
 		return m.mended(text.String(), n, got)
 	}
 	return text.String(), nil
+}
+
+// scattered gives neighbours and multiples of one another numbers that have nothing in common: lengths are mostly powers of two.
+func scattered(n uint64) uint64 {
+	n *= 0x9e3779b97f4a7c15
+	n = (n ^ n>>30) * 0xbf58476d1ce4e5b9
+	n = (n ^ n>>27) * 0x94d049bb133111eb
+	return n ^ n>>31
 }
 
 func (m *Maker) impossible(n int) error {

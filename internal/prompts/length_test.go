@@ -92,6 +92,32 @@ func TestTextsOfOtherSeedsBeginOtherwise(t *testing.T) {
 	}
 }
 
+// A server may go on from one length to the next: what it keeps of the shorter text's beginning must be of no use for the longer one.
+func TestTextsOfOtherLengthsBeginOtherwise(t *testing.T) {
+	m, err := NewMaker(reference.NewTokenizer(vocabularies(t)["tiny"]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var before [][]int
+	for n := 16; n <= 4096; n *= 2 {
+		text, err := m.OfLength(n, 42)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ids := m.tokens.Encode(text)
+		for _, other := range before {
+			alike := 0
+			for alike < len(other) && other[alike] == ids[alike] {
+				alike++
+			}
+			if alike > 2 { // by chance
+				t.Errorf("texts of %d and %d tokens have the first %d in common", len(other), len(ids), alike)
+			}
+		}
+		before = append(before, ids)
+	}
+}
+
 func TestImpossibleLengthsAreRefused(t *testing.T) {
 	for name, v := range vocabularies(t) {
 		tokens := reference.NewTokenizer(v)

@@ -56,6 +56,10 @@ type Engine struct {
 	// Scores are what the engine thinks of a text, when all launches have been made; nil: nobody asked it.
 	Scores []record.Score
 	Scored record.Scoring // what that text is
+	// Stop is why the cell was not repeated any more; nil: it was repeated as often as was asked for.
+	Stop *record.Stop
+	// Meters are read beside the processes.
+	Meters []Meter
 	// Slots is how many requests of a traffic it takes at once; 0: any number. Each takes as long as it would alone.
 	Slots int
 	// Vary moves times and sizes from launch to launch by about this share.
@@ -68,6 +72,12 @@ type Inside struct {
 	KVUsed, Workspaces, Remainder map[record.Phase]int64 // of the ledger
 	Heap, Buffers, Wasm           map[record.Phase]int64
 	Uncertain                     int64
+}
+
+// Meter is a source that is read all the time: a GPU, a server's metrics.
+type Meter struct {
+	Source record.Source
+	Read   func(p record.Phase, attempt int, since time.Duration) []record.Value // since Start; none: nobody answers
 }
 
 // Run writes a run of these engines and reads it back.
@@ -107,6 +117,9 @@ func Write(t testing.TB, root, name string, engines ...Engine) string {
 		}
 	}
 	for _, e := range engines {
+		if e.Stop != nil {
+			w.Stop(*e.Stop)
+		}
 		if e.Scores != nil {
 			e.score(w)
 		}
@@ -239,6 +252,7 @@ type launch struct {
 	smaps      []int
 	page       map[string]int // sources by method
 	reads      int
+	meters     []int
 }
 
 func (l *launch) dur(d time.Duration) time.Duration { return time.Duration(float64(d) * l.pace) }
@@ -250,6 +264,9 @@ func (l *launch) sources() {
 		l.statm = append(l.statm, l.r.Source(s))
 		s.Method, s.Every = record.MethodSmapsRollup, 500*time.Millisecond
 		l.smaps = append(l.smaps, l.r.Source(s))
+	}
+	for _, m := range l.e.Meters {
+		l.meters = append(l.meters, l.r.Source(m.Source))
 	}
 	l.page = map[string]int{}
 	for _, method := range []string{"heap_usage", "webgpu_ledger", "wasm_memory"} {
@@ -312,6 +329,15 @@ func (l *launch) phase(p record.Phase, d time.Duration, level func(float64) floa
 		}
 		l.read(l.g.now.Add(-time.Millisecond), level(1), true, p)
 		l.inside(p)
+	}
+	for i, m := range l.e.Meters {
+		for at := begin; at.Before(l.g.now); at = at.Add(m.Source.Every) {
+			s := record.NewSample()
+			s.Begin, s.End = at.Add(-time.Millisecond), at
+			if s.Values = m.Read(p, l.r.ID(), at.Sub(Start)); len(s.Values) > 0 {
+				l.r.Sample(l.meters[i], s)
+			}
+		}
 	}
 	l.r.Phase(p, begin, end)
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"reflect"
 	"slices"
 	"strconv"
 	"testing"
@@ -19,6 +20,7 @@ type result struct {
 		Refused string
 		Launch  struct{ Counted int } `json:"launches"`
 		Figures []figure
+		Stop    *stop
 		Self    struct {
 			Known, Identical bool
 		} `json:"self_parity"`
@@ -49,13 +51,17 @@ type figure struct {
 	}
 	N        int
 	Median   *float64
-	Interval *struct{ Lo, Hi float64 }
+	Interval *struct{ Lo, Hi, Confidence float64 }
 }
 
 type ratio struct {
 	Figure      string
 	Family      int
-	Left, Right struct{ Median float64 }
+	Left, Right struct {
+		Median   float64
+		N        int `json:"launches"`
+		Interval *ends
+	}
 	Ratio       *float64
 	Delta       float64
 	Percent     *float64 `json:"delta_percent"`
@@ -92,6 +98,9 @@ func (c *check) figures() {
 	for i, cell := range c.res.Cells {
 		mine := c.cells[i]
 		c.same(cell.Label+": launches counted", float64(cell.Launch.Counted), float64(mine.Counted))
+		if c.compared++; !reflect.DeepEqual(cell.Stop, mine.stop) {
+			c.Errorf("%s: why it was not repeated is %+v in the report, and %+v in the journal", cell.Label, cell.Stop, mine.stop)
+		}
 		seen := map[string]bool{}
 		for _, f := range cell.Figures {
 			again, ok := mine.Figures[f.Name]
@@ -128,11 +137,11 @@ func (c *check) figure(what string, f figure, again Figure) {
 	default:
 		c.same(what+", lower end", f.Interval.Lo, again.Lo)
 		c.same(what+", upper end", f.Interval.Hi, again.Hi)
+		c.rounded(what+", chance of the interval", f.Interval.Confidence, again.Holds)
 	}
 }
 
-// ratios has launches of their own alone; repetitions that share one are taken together by their median, which Figure.launches tells of
-// memory alone.
+// ratios are of launches: repetitions that share one are taken together by their median.
 func (c *check) ratios() {
 	var all []holmTest
 	for _, comparison := range c.res.Comparisons {
@@ -144,8 +153,9 @@ func (c *check) ratios() {
 				c.Errorf("%s: a ratio of what was not worked out again", what)
 				continue
 			}
-			c.same(what+", left", r.Left.Median, x.Median)
-			c.same(what+", right", r.Right.Median, y.Median)
+			c.side(what+", left", r.Left.Median, r.Left.N, r.Left.Interval, x, a.perLaunch(r.Figure))
+			c.side(what+", right", r.Right.Median, r.Right.N, r.Right.Interval, y, b.perLaunch(r.Figure))
+			left, right := a.perLaunch(r.Figure), b.perLaunch(r.Figure)
 			c.rounded(what+", difference", r.Delta, y.Median-x.Median)
 			if r.Ratio != nil {
 				c.rounded(what, *r.Ratio, x.Median/y.Median)
@@ -154,15 +164,25 @@ func (c *check) ratios() {
 				c.rounded(what+", percent", *r.Percent, 100*(y.Median-x.Median)/x.Median)
 			}
 			key := fmt.Sprint(comparison.A, comparison.B, r.Figure)
-			p := kept(c.Work, "p"+key, func() float64 { return chance(x.Values, y.Values) })
+			p := kept(c.Work, "p"+key, func() float64 { return chance(left, right) })
 			if math.Abs(p-r.Raw) > 1e-8 {
 				c.Errorf("%s: p is %v in the report, and %v by going through every way to draw", what, r.Raw, p)
 			}
 			c.compared++
-			all = append(all, holmTest{what, r, first(r.Figure, a.load != nil), p, 2 / choose(len(x.Values)+len(y.Values), len(x.Values)), kept(c.Work, "order"+key, func() string { return fmt.Sprint(comparison.A, comparison.B, order(x.Values, y.Values)) })})
+			all = append(all, holmTest{what, r, first(r.Figure, a.load != nil), p, 2 / choose(len(left)+len(right), len(left)), kept(c.Work, "order"+key, func() string { return fmt.Sprint(comparison.A, comparison.B, order(left, right)) })})
 		}
 	}
 	c.tests = all
+}
+
+// side is what a ratio says of one of its two figures.
+func (c *check) side(what string, median float64, n int, interval *ends, f Figure, launches []float64) {
+	c.same(what, median, f.Median)
+	c.same(what+", launches", float64(n), float64(len(launches)))
+	if c.present(what+", interval", interval != nil, !math.IsNaN(f.Lo)); interval != nil && !math.IsNaN(f.Lo) {
+		c.same(what+", lower end", interval.Lo, f.Lo)
+		c.same(what+", upper end", interval.Hi, f.Hi)
+	}
 }
 
 func (c *check) rounded(what string, got, want float64) {

@@ -11,6 +11,7 @@ type Figure struct {
 	Values   []float64
 	Median   float64
 	Lo, Hi   float64 // of the interval; NaN where launches are too few
+	Holds    float64 // how likely that is to have the true median in it
 	launches []int   // each value's
 }
 
@@ -24,6 +25,57 @@ type Cell struct {
 	kinds   map[string]map[string]Figure
 	ids     [][]int // of the measured requests
 	prompts [][]int
+	opener  map[int]int // the attempt that opened the launch of each that counts
+	stop    *stop
+}
+
+// stop is why a cell was not repeated any more, as it was recorded.
+type stop struct {
+	Cell, Repetitions, Looks, Look int
+	Figure                         string
+	Level, Confidence, Percent     float64
+	Median                         float64
+	Low, High                      *float64
+	Narrow                         bool
+}
+
+// conclude is a figure's interval at the stop's level: of a cell that was looked at several times, each look has its share of the chance to
+// err.
+func (c *Cell) conclude(f *Figure) {
+	if s := c.stop; s == nil || len(f.Values) == 0 {
+		f.conclude()
+	} else {
+		f.concludeAt(s.Confidence)
+		f.Holds = max(s.Level, 1-float64(s.Looks)*(1-f.Holds))
+	}
+}
+
+// perLaunch is a figure's median in each launch: repetitions in one are not independent.
+func (c *Cell) perLaunch(name string) []float64 {
+	f := c.Figures[name]
+	of := map[int][]float64{}
+	var order []int
+	for i, v := range f.Values {
+		l := c.opener[f.launches[i]]
+		if len(of[l]) == 0 {
+			order = append(order, l)
+		}
+		of[l] = append(of[l], v)
+	}
+	var out []float64
+	for _, l := range order {
+		out = append(out, middle(of[l]))
+	}
+	return out
+}
+
+// opened is how many launches there were of a cell.
+func (c *Cell) opened() int {
+	all := map[int]bool{}
+	for _, l := range c.opener {
+		all[l] = true
+	}
+	return len(all)
 }
 
 // Run is a folder with what was worked out again of it, in the order of its cells.
@@ -33,22 +85,27 @@ type Run struct{ Cells []Cell }
 func (f *folder) figures() *Run {
 	r := &Run{}
 	for _, id := range f.cells {
-		c := Cell{ID: id, Engine: f.engines[id], Figures: map[string]Figure{}}
+		c := Cell{ID: id, Engine: f.engines[id], Figures: map[string]Figure{}, opener: map[int]int{}}
+		if s := f.stops[id]; s != nil && s.Looks > 0 && s.Confidence > 0 && s.Confidence < 1 {
+			c.stop = s
+		}
 		var counted []*attempt
 		for _, a := range f.attempts {
 			if a.cell == id && a.counted {
 				counted = append(counted, a)
+				c.opener[a.id] = a.opener
+				c.opener[a.opener] = a.opener
 			}
 		}
 		c.Counted = len(counted)
 		c.memory(f, counted)
 		c.times(counted)
 		if t := f.traffic[id]; t != nil {
-			c.load, c.kinds = t.again(counted, "", true), map[string]map[string]Figure{}
+			c.load, c.kinds = t.again(&c, counted, "", true), map[string]map[string]Figure{}
 			for _, a := range counted {
 				for _, r := range a.measured() {
 					if r.Kind != "" && c.kinds[r.Kind] == nil {
-						c.kinds[r.Kind] = t.again(counted, r.Kind, false)
+						c.kinds[r.Kind] = t.again(&c, counted, r.Kind, false)
 					}
 				}
 			}
@@ -59,7 +116,7 @@ func (f *folder) figures() *Run {
 			}
 		}
 		for name, figure := range c.Figures {
-			figure.conclude()
+			c.conclude(&figure)
 			c.Figures[name] = figure
 		}
 		r.Cells = append(r.Cells, c)
@@ -266,9 +323,11 @@ func middle(values []float64) float64 {
 
 // conclude is the median and the shortest stretch of order statistics that has it in it with 95 % by the binomial itself; of several as short
 // the most likely one, and of these the lowest.
-func (f *Figure) conclude() {
+func (f *Figure) conclude() { f.concludeAt(0.95) }
+
+func (f *Figure) concludeAt(level float64) {
 	n := len(f.Values)
-	f.Median, f.Lo, f.Hi = middle(f.Values), math.NaN(), math.NaN()
+	f.Median, f.Lo, f.Hi, f.Holds = middle(f.Values), math.NaN(), math.NaN(), math.NaN()
 	sorted := slices.Clone(f.Values)
 	sort.Float64s(sorted)
 	chances := make([]float64, n+1) // that so many values lie below the true median
@@ -290,9 +349,9 @@ func (f *Figure) conclude() {
 				best, from = sum, l
 			}
 		}
-		if best >= 0.95 {
+		if best >= level {
 			if from > 0 && from+wide <= n {
-				f.Lo, f.Hi = sorted[from-1], sorted[from+wide-1]
+				f.Lo, f.Hi, f.Holds = sorted[from-1], sorted[from+wide-1], best
 			}
 			return
 		}

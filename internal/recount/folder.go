@@ -66,12 +66,13 @@ type folder struct {
 	cells    []int
 	engines  map[int]string
 	traffic  map[int]*traffic // of cells that have one
+	stops    map[int]*stop
 	attempts []*attempt
 	by       map[int]*attempt
 }
 
 func read(dir string) (*folder, error) {
-	f := &folder{dir: dir, files: map[string][]row{}, engines: map[int]string{}, traffic: map[int]*traffic{}, by: map[int]*attempt{}}
+	f := &folder{dir: dir, files: map[string][]row{}, engines: map[int]string{}, traffic: map[int]*traffic{}, stops: map[int]*stop{}, by: map[int]*attempt{}}
 	if err := f.journal(filepath.Join(dir, "journal.jsonl")); err != nil {
 		return nil, err
 	}
@@ -110,6 +111,7 @@ func (f *folder) journal(path string) error {
 			}
 			Phase, Span *span
 			Request     *request
+			Stop        *stop
 			End         *struct{ Status string }
 		}
 		if err := json.Unmarshal(lines.Bytes(), &l); err != nil {
@@ -122,6 +124,8 @@ func (f *folder) journal(path string) error {
 			if l.Cell.Traffic != nil {
 				f.traffic[l.Cell.ID] = l.Cell.Traffic
 			}
+		case l.Stop != nil:
+			f.stops[l.Stop.Cell] = l.Stop
 		case l.Begin != nil:
 			a = &attempt{id: l.Attempt, cell: l.Begin.Cell, opener: l.Begin.OpenedBy, counted: !l.Begin.Warmup}
 			if a.opener == 0 {

@@ -76,7 +76,7 @@ func (c *check) intervals(text []byte) {
 	}
 	for i, comparison := range c.res.Comparisons {
 		for k, r := range comparison.Ratios {
-			x, y := c.cells[comparison.A].Figures[r.Figure].Values, c.cells[comparison.B].Figures[r.Figure].Values
+			x, y := c.cells[comparison.A].perLaunch(r.Figure), c.cells[comparison.B].perLaunch(r.Figure)
 			if len(x) == 0 || len(y) == 0 {
 				continue // which was said
 			}
@@ -211,8 +211,9 @@ func (c *check) within(what string, got *ends, law quantiles, lost float64) {
 
 // sample is what a mean has of one of its pairs of cells.
 type sample struct {
-	x, y []float64
-	many bool // of cells with requests that come together
+	x, y  []float64
+	ratio float64 // of the medians over all repetitions
+	many  bool    // of cells with requests that come together
 }
 
 // means works out the means over pairs of cells that have the asked fields in common, which are one more test each of their family.
@@ -242,8 +243,9 @@ func (c *check) means(inf inference) {
 				continue
 			}
 			used[a], used[b] = true, true
-			want[key] = append(want[key], sample{c.cells[comparison.A].Figures[r.Figure].Values, c.cells[comparison.B].Figures[r.Figure].Values,
-				c.cells[comparison.A].load != nil})
+			x, y := c.cells[comparison.A], c.cells[comparison.B]
+			want[key] = append(want[key], sample{x.perLaunch(r.Figure), y.perLaunch(r.Figure), x.Figures[r.Figure].Median / y.Figures[r.Figure].Median,
+				x.load != nil})
 		}
 	}
 	for f, family := range inf.Families {
@@ -290,7 +292,7 @@ func (c *check) mean(what string, family int, m mean, samples []sample) {
 	best := 2.0
 	for _, s := range samples {
 		best /= choose(len(s.x)+len(s.y), len(s.x))
-		ratio := middle(s.x) / middle(s.y)
+		ratio := s.ratio
 		logs += math.Log(ratio) / float64(len(samples))
 		lost = max(lost, last/ratio)
 		enough = enough && min(len(s.x), len(s.y)) >= few && slices.Min(s.x) > 0 && slices.Min(s.y) > 0
@@ -478,7 +480,7 @@ func (c *check) groups(inf inference) {
 				}
 				bases[len(cell.Figures["baseline_pss"].Values) > 0] = true
 				samples, logs = append(samples, sample{x: of.Values}), logs+math.Log(of.Median)
-				enough = enough && len(of.Values) >= few && slices.Min(of.Values) > 0
+				enough = enough && len(of.Values) >= few && slices.Min(of.Values) > 0 && len(of.Values) <= cell.opened()
 			}
 			what := "mean of " + f.Figure + " of " + g.Name
 			if f.Figure == "memory_increase" && len(bases) > 1 {

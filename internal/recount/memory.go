@@ -504,9 +504,13 @@ func (g *memoryAgain) parts() (parts map[string]Figure, wasRead map[string]bool)
 // whole is how the engine's processes grew, and their peak: by PSS, by sums of RSS where none was read.
 func (g *memoryAgain) whole() (increase, total Figure) {
 	if total = g.cell.Figures["peak_pss"]; len(total.Values) > 0 {
-		return g.cell.Figures["memory_increase"], total
+		increase = g.cell.Figures["memory_increase"]
+		increase.conclude() // not at a stop's level: of parts nobody asked to know them well enough
+		total.conclude()
+		return increase, total
 	}
 	total = g.cell.Figures["peak_rss_sum"]
+	total.conclude()
 	for _, l := range g.launches {
 		before := 0.0
 		if l.opener.born() {
@@ -555,7 +559,7 @@ func (g *memoryAgain) kept(f *memoryFolder) Figure {
 		}
 		out.keep(a.id, more, false)
 	}
-	out.conclude()
+	g.cell.conclude(&out)
 	return out
 }
 
@@ -575,7 +579,7 @@ func (g *memoryAgain) cached() Figure {
 		}
 		out.keep(a.id, middle(values), false)
 	}
-	out.conclude()
+	g.cell.conclude(&out)
 	return out
 }
 

@@ -27,7 +27,7 @@ func (r *request) due() int64 {
 }
 
 // again works out the percentiles of requests, of one kind or all; and what all of them come to.
-func (t *traffic) again(counted []*attempt, kind string, rates bool) map[string]Figure {
+func (t *traffic) again(c *Cell, counted []*attempt, kind string, rates bool) map[string]Figure {
 	out := map[string]Figure{}
 	of := map[string][][]float64{} // by launch
 	for n, a := range counted {
@@ -54,12 +54,12 @@ func (t *traffic) again(counted []*attempt, kind string, rates bool) map[string]
 				}
 				f.keep(counted[n].id, values[(percent*len(values)+99)/100-1], false)
 			}
-			f.conclude()
+			c.conclude(&f)
 			out[fmt.Sprintf("%s_p%d", name, percent)] = f
 		}
 	}
 	if rates {
-		maps.Copy(out, t.rates(counted))
+		maps.Copy(out, t.rates(c, counted))
 	}
 	return out
 }
@@ -76,7 +76,7 @@ func (r *request) takes() map[string][]float64 {
 	return out
 }
 
-func (t *traffic) rates(counted []*attempt) map[string]Figure {
+func (t *traffic) rates(c *Cell, counted []*attempt) map[string]Figure {
 	var tps, rate, good, share Figure
 	for _, a := range counted {
 		first, last, returned, tokens, kept := math.Inf(1), math.Inf(-1), math.Inf(-1), 0.0, 0.0
@@ -107,7 +107,7 @@ func (t *traffic) rates(counted []*attempt) map[string]Figure {
 	}
 	out := map[string]Figure{"aggregate_tps": tps, "requests_per_s": rate, "goodput": good, "goodput_share": share}
 	for name, f := range out {
-		f.conclude()
+		c.conclude(&f)
 		out[name] = f
 	}
 	return out

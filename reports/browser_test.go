@@ -19,6 +19,7 @@ import (
 	"github.com/chromedp/cdproto/log"
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/cdproto/target"
 	"github.com/chromedp/chromedp"
 
 	"llmparity/compare"
@@ -100,19 +101,23 @@ type sketch struct {
 	Tip     string
 }
 
-const look = `(async () => {
+// frame waits until the page was drawn anew. A browser that draws nothing must not keep a test waiting for ever.
+const frame = `const frame = () => new Promise((done) => { requestAnimationFrame(() => requestAnimationFrame(done)); setTimeout(done, 5000); });`
+
+// comes has drawn(figure), which scrolls to a figure and waits for its chart.
+const comes = frame + `const drawn = async (f) => {
+	for (const begun = Date.now(); !echarts.getInstanceByDom(f.querySelector(".plot")); await frame()) {
+		if (Date.now() - begun > 120000) throw new Error(f.dataset.chart + " was not drawn in two minutes, on a page that is " + document.visibilityState); // a watchdog
+		f.scrollIntoView();
+	}
+};`
+
+const look = `(async () => {` + comes + `
 	const figures = [...document.querySelectorAll("[data-chart]")];
 	const instance = (f) => echarts.getInstanceByDom(f.querySelector(".plot"));
-	// A browser that makes no frame must not keep the test waiting for ever: what is not drawn is said below.
-	const frame = () => new Promise((done) => { requestAnimationFrame(() => requestAnimationFrame(done)); setTimeout(done, 5000); });
 	await frame();
 	const early = figures.filter((f) => instance(f) && f.getBoundingClientRect().top > 2 * innerHeight + 600).length;
-	for (const f of figures) { // by whoever reads it
-		for (const begun = Date.now(); !instance(f); await frame()) {
-			if (Date.now() - begun > 120000) throw new Error(f.dataset.chart + " was not drawn in two minutes"); // a watchdog
-			f.scrollIntoView();
-		}
-	}
+	for (const f of figures) await drawn(f); // by whoever reads it
 	scrollTo(0, 0);
 	await frame();
 	const drawings = JSON.parse(document.getElementById("drawings").textContent);
@@ -187,6 +192,10 @@ func newTab(t *testing.T) *tab {
 	if _, err := chromedp.Call(p.ctx, network.Enable, network.EnableParams{}); err != nil {
 		t.Fatal(err)
 	}
+	// A tab that is not in front gets no frame, and so draws nothing: which one is, on a busy machine, is chance.
+	if _, err := chromedp.Call(p.ctx, emulation.SetFocusEmulationEnabled, emulation.SetFocusEmulationEnabledParams{Enabled: true}); err != nil {
+		t.Fatal(err)
+	}
 	return p
 }
 
@@ -239,7 +248,9 @@ func (p *tab) scheme(t *testing.T, scheme string) {
 // ask evaluates an expression, a promise too.
 func ask[T any](t *testing.T, p *tab, expression string) T {
 	t.Helper()
-	v, err := chromedp.Run(p.ctx, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
+	ctx, cancel := context.WithTimeout(p.ctx, 6*time.Minute) // a watchdog
+	defer cancel()
+	v, err := chromedp.Run(ctx, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
 	if err != nil {
 		t.Fatalf("%v: %.200s", err, expression)
 	}
@@ -287,8 +298,25 @@ func TestReportsInABrowser(t *testing.T) {
 			p.quiet(t)
 		})
 	}
+	t.Run("behind another tab", func(t *testing.T) { behindAnother(t, p, all["lost"]) })
 	for name, hand := range map[string]func(*testing.T, *tab, []*record.Run){"by keyboard": byKeyboard, "by touch": byTouch, "on paper": onPaper, "over lengths": overLengthsShown} {
 		t.Run(name, func(t *testing.T) { hand(t, p, all[richest]) })
+	}
+}
+
+// behindAnother draws a report in a tab that is not in front: chance must not decide whether the tests above end.
+func behindAnother(t *testing.T, p *tab, runs []*record.Run) {
+	front, err := chromedp.Call(p.ctx, target.CreateTarget, target.CreateTargetParams{URL: "about:blank"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.show(t, "behind", runs...)
+	framed := ask[bool](t, p, `new Promise((done) => { requestAnimationFrame(() => done(true)); setTimeout(() => done(false), 60000); })`)
+	if s := ask[sheet](t, p, look); !framed || len(s.Charts) == 0 {
+		t.Errorf("%d charts behind another tab, frames: %v", len(s.Charts), framed)
+	}
+	if _, err := chromedp.Call(p.ctx, target.CloseTarget, target.CloseTargetParams{TargetID: front.TargetID}); err != nil {
+		t.Fatal(err)
 	}
 }
 

@@ -53,7 +53,7 @@ func byKeyboard(t *testing.T, p *tab, runs []*record.Run) {
 	filters(t, p, said)
 
 	chart := `document.querySelector("[data-chart=memory-0]")`
-	ask[bool](t, p, `(async () => { const f = `+chart+`; f.scrollIntoView(); while (!echarts.getInstanceByDom(f.querySelector(".plot"))) await new Promise(requestAnimationFrame); return true; })()`)
+	ask[bool](t, p, `(async () => { `+comes+` await drawn(`+chart+`); return true; })()`)
 	shown := func() []float64 {
 		return ask[[]float64](t, p, `(() => { const z = echarts.getInstanceByDom(`+chart+`.querySelector(".plot")).getOption().dataZoom[0]; return [z.start, z.end]; })()`)
 	}
@@ -155,10 +155,10 @@ func byTouch(t *testing.T, p *tab, runs []*record.Run) {
 	if err := chromedp.Do(p.ctx, chromedp.Navigate(p.address)); err != nil { // a page asks once whether there are fingers
 		t.Fatal(err)
 	}
-	at := ask[[]float64](t, p, `(async () => {
+	at := ask[[]float64](t, p, `(async () => {`+comes+`
 		const plot = document.querySelector("[data-chart=memory-0] .plot");
+		await drawn(plot.parentElement);
 		plot.scrollIntoView({ block: "center" });
-		while (!echarts.getInstanceByDom(plot)) await new Promise(requestAnimationFrame);
 		const box = plot.getBoundingClientRect();
 		return [box.left + box.width / 2, box.top + box.height / 2];
 	})()`)
@@ -182,7 +182,7 @@ func byTouch(t *testing.T, p *tab, runs []*record.Run) {
 		for (let n = 0; n < 600; n++) { // the library takes its time
 			const z = chart.getOption().dataZoom[0];
 			if (z.end - z.start < 95) return z.end - z.start;
-			await new Promise(requestAnimationFrame);
+			await new Promise((done) => setTimeout(done, 100));
 		}
 		return 100;
 	})()`)

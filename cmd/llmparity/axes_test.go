@@ -67,7 +67,7 @@ func TestPresets(t *testing.T) {
 		t.Errorf("%v, %+v", err, p)
 	}
 	p, err = planOf(t, "--preset mixed --short 128 --long 4096")
-	if err != nil || p.Context != 4096+32 || p.Traffic.Mix[0].InputTokens != 128 || p.Traffic.Mix[1].InputTokens != 4096 {
+	if err != nil || p.Context != 4096+8 || p.Traffic.Mix[0].InputTokens != 128 || p.InputLengths[0] != 128 || p.Traffic.Mix[1].InputTokens != 4096 {
 		t.Errorf("%v, %+v", err, p.Traffic)
 	}
 }

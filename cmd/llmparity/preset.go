@@ -115,6 +115,9 @@ func (f *presetFlags) change(p *plan.Plan) {
 		for i := range p.Traffic.Mix {
 			k := &p.Traffic.Mix[i]
 			k.InputTokens = cmp.Or(map[string]int{"short": f.short, "long": f.long}[k.Name], k.InputTokens)
+			if k.Name == "short" {
+				p.InputLengths = []int{k.InputTokens} // which are asked alone, too
+			}
 			longest = max(longest, k.InputTokens)
 		}
 	}

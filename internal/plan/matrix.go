@@ -52,7 +52,7 @@ type asked struct {
 	text   string
 	source *Source
 	tokens int  // how long it is to be
-	mixed  bool // each request has its own
+	mixed  bool // each request has its own: a mix, beside which other prompts are asked alone
 }
 
 // group is a model with its axes' values. Beyond base there are those that include brings.
@@ -104,7 +104,7 @@ func (m *matrix) ask() {
 	for i := range p.Sources {
 		m.asked = append(m.asked, asked{source: &p.Sources[i]})
 	}
-	if len(m.asked) == 0 && p.Traffic.complete() {
+	if p.Traffic.complete() {
 		m.asked = append(m.asked, asked{mixed: true})
 	}
 	for _, n := range p.InputLengths {
@@ -203,6 +203,9 @@ func (m *matrix) group(of Group, plans, single *[axisCount][]value) *group {
 		default:
 			g.values[a] = single[a]
 		}
+	}
+	if mix := slices.IndexFunc(m.asked, func(a asked) bool { return a.mixed }); mix >= 0 && m.asked[g.values[ofPrompt][0].n].tokens > 0 {
+		g.values[ofPrompt] = append([]value{{"", mix}}, g.values[ofPrompt]...)
 	}
 	several := func(v value) bool { return v.n > 1 }
 	if g.values[ofBatch][0].n > 0 && g.values[ofConcurrency][0].n > 0 { // one of the two says only 1

@@ -311,6 +311,9 @@ func (b *builder) shape(g *group, c *combination) Shape {
 	t, known := b.traffic[key]
 	if !known {
 		t = b.plan.traffic(key.batch, key.concurrency, s)
+		if t != nil && !a.mixed && b.plan.Traffic.complete() { // alone, to hold the mix against
+			t.Mix = nil
+		}
 		b.traffic[key] = t
 	}
 	s.Traffic = t

@@ -82,7 +82,6 @@ func TestLoadsThatContradictOneAnother(t *testing.T) {
 		"traffic:\n  mix:\n  - {share: 1}\n":                           "p line 8: traffic.mix[0].name: it has none",
 		"traffic:\n  mix:\n  - {name: a}\n  - {name: a}\n":             "p line 9: traffic.mix[1].name: a is there already",
 		"traffic:\n  mix:\n  - {name: a, share: 1}\n  - {name: b}\n":   "p line 9: traffic.mix[1].share: others have one",
-		"traffic:\n  mix: [{name: a, input_length: 1}]\n":              "p line 7: traffic.mix: each kind has a prompt of its own",
 		"traffic:\n  mix: [{name: a, input_length: 1, prompt: x}]\n":   "p line 7: traffic.mix[0].input_length: prompt says",
 		"traffic:\n  mixture: []\n":                                    "p line 7: traffic.mixture: unknown field; did you mean mix?",
 		"traffic:\n  start_delay: soon\n":                              `p line 7: traffic.start_delay: "soon" is not a duration`,
@@ -98,6 +97,37 @@ func TestLoadsThatContradictOneAnother(t *testing.T) {
 		_, err := plan.Parse([]byte(whole), "p")
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %v, want %s", text, err, want)
+		}
+	}
+}
+
+// A mix whose kinds each say what they ask is a prompt of its own; what else is asked is asked alone, with the same clients, in the same setup.
+func TestAloneBesideAMix(t *testing.T) {
+	const mix = "traffic: {concurrency: 4, requests: 20, mix: [{name: short, input_length: 8}, {name: long, input_length: 64}]}\n"
+	for text, want := range map[string][]record.Cell{
+		"max_tokens: 4\n":                                           {{}},
+		"max_tokens: 4\ninput_lengths: [8, 9]\n":                    {{}, {InputTokens: 8}, {InputTokens: 9}},
+		"max_tokens: 4\nprompts: [a]\n":                             {{Prompt: "a"}, {}},
+		"models: [{model: x, input_lengths: [8]}]\nmax_tokens: 4\n": {{}, {InputTokens: 8}},
+	} {
+		whole := head + text + mix
+		if strings.HasPrefix(text, "models") {
+			whole = strings.Replace(whole, "model: tiny\n", "", 1)
+		}
+		p := parse(t, whole)
+		var got []record.Cell
+		for s := range p.Setups() {
+			for _, shape := range s.Shapes {
+				alone := shape.Prompt != "" || shape.InputTokens > 0
+				if tr := shape.Traffic; tr.Concurrency != 4 || tr.Requests != 20 || alone != (len(tr.Mix) == 0) || s.Plan.Slots != 4 {
+					t.Errorf("%s: %+v", text, tr)
+				}
+				got = append(got, record.Cell{Prompt: shape.Prompt, InputTokens: shape.InputTokens})
+			}
+		}
+		setups, cells, err := p.Count()
+		if !reflect.DeepEqual(got, want) || err != nil || setups != 1 || cells != int64(len(want)*len(p.Engines)) {
+			t.Errorf("%s: %d setups, %d cells, %v: %+v", text, setups, cells, err, got)
 		}
 	}
 }

@@ -155,9 +155,6 @@ func (p Plan) validatePrompts() error {
 	if given && len(p.InputLengths) > 0 {
 		return errors.New("input_lengths: prompts say what is asked; leave one out")
 	}
-	if mixed && (given || len(p.InputLengths) > 0) {
-		return errors.New("traffic.mix: each kind has a prompt of its own; leave out prompts and input_lengths, or let a kind have none")
-	}
 	converses := func(s Source) bool { return s.Conversation != nil }
 	if p.Traffic != nil && p.Traffic.Turns > 0 && slices.ContainsFunc(p.Sources, converses) {
 		return errors.New("traffic.turns: a conversation among prompts has its own; leave it out")
@@ -175,7 +172,9 @@ func (p Plan) validatePrompts() error {
 
 // validateOutputs looks at how much is to be generated.
 func (p Plan) validateOutputs() error {
-	said := p.Traffic.complete() && !slices.ContainsFunc(p.Traffic.Mix, func(k Kind) bool { return k.MaxTokens == 0 })
+	alone := len(p.Prompts)+len(p.Sources)+len(p.InputLengths) > 0 ||
+		slices.ContainsFunc(p.Models, func(g Group) bool { return len(g.InputLengths) > 0 })
+	said := !alone && p.Traffic.complete() && !slices.ContainsFunc(p.Traffic.Mix, func(k Kind) bool { return k.MaxTokens == 0 })
 	if len(p.OutputLengths) > 0 {
 		if p.MaxTokens != 0 {
 			return errors.New("output_lengths: max_tokens says it too; leave one out")

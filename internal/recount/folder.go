@@ -39,6 +39,7 @@ type request struct {
 	Kind      string `json:"kind"`
 	Client    int    `json:"client"`
 	Turn      int    `json:"turn"`
+	Reported  map[string]float64
 	spans     []span
 	ids       []int
 	times     []int64

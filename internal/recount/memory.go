@@ -58,6 +58,7 @@ type memorySource struct {
 	Role, Method string
 	PID          int
 	Start        uint64
+	Every        int64 `json:"every_ns"`
 }
 
 // memorySample is a row of samples.csv; sizes in MiB, NaN where there are none.

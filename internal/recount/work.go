@@ -77,6 +77,7 @@ func (w *Work) Check(t testing.TB, text []byte, page string) {
 	c.parity()
 	c.tokens(text)
 	c.loads(text)
+	c.told(text)
 	c.page(page)
 	if c.compared < 8*len(c.cells) {
 		t.Errorf("only %d figures of %d cells were compared", c.compared, len(c.cells))

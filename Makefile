@@ -39,19 +39,24 @@ lint:
 test test-all: export GORACE = atexit_sleep_ms=0
 
 # One browser at a time: two on these cores would measure each other. A package may take longer than Go's ten minutes where others work too.
+# All is tested, whatever failed before it: one answer tells everything.
 test: setup lint
 	@scripts/setup llamacpp-tools ollama
-	go test -race $(LIGHT)
-	go test -run '$(COUNTS)' $(COUNTED:%=./%)
-	go test -race -p 1 -timeout 20m $(HEAVY)
+	@failed=0; \
+	set -x; go test -race $(LIGHT) || failed=1; \
+	go test -run '$(COUNTS)' $(COUNTED:%=./%) || failed=1; \
+	go test -race -p 1 -timeout 20m $(HEAVY) || failed=1; \
+	exit $$failed
 
 # Every test, those on a real model and on many versions of WebLLM too, and every fuzz test for longer than its seeds.
 test-all: setup lint
 	@scripts/setup llamacpp-tools ollama smollm2 xvfb
-	go test -race $(LIGHT)
-	go test -tags slow -run '$(COUNTS)' $(COUNTED:%=./%)
-	go test -race -p 1 -tags slow -timeout 60m $(HEAVY)
-	@scripts/fuzz 20s
+	@failed=0; \
+	set -x; go test -race $(LIGHT) || failed=1; \
+	go test -tags slow -run '$(COUNTS)' $(COUNTED:%=./%) || failed=1; \
+	go test -race -p 1 -tags slow -timeout 60m $(HEAVY) || failed=1; \
+	scripts/fuzz 20s || failed=1; \
+	exit $$failed
 
 # What needs an NVIDIA GPU that nobody else uses, its driver, and a C compiler.
 test-gpu:

@@ -35,6 +35,7 @@ type request struct {
 	Generated int    `json:"generated"`
 	Cached    *int   `json:"cached_tokens"`
 	Text      string `json:"text"`
+	Finish    string `json:"finish"`
 	Due       int64  `json:"due_ns"`
 	Kind      string `json:"kind"`
 	Client    int    `json:"client"`
@@ -140,6 +141,9 @@ func (f *folder) journal(path string) error {
 		case l.Phase != nil:
 			a.phases = append(a.phases, *l.Phase)
 		case l.Request != nil:
+			if l.Request.Finish == "failed" { // what it took is no answer's time
+				l.Request.Phase = "failed"
+			}
 			a.requests = append(a.requests, l.Request)
 		case l.Span != nil && l.Span.Request > 0:
 			a.requests[l.Span.Request-1].spans = append(a.requests[l.Span.Request-1].spans, *l.Span)

@@ -482,7 +482,7 @@ func (g *memoryAgain) parts() (parts map[string]Figure, wasRead map[string]bool)
 	var framework, several Figure
 	for _, l := range g.launches {
 		id := l.opener.id
-		if g.device() != "" {
+		if g.device() != "" && g.holding() < 2 {
 			several.keep(id, 0, true) // of one device
 		}
 		left := increase.of(id) - parts["model_weights"].of(id)
@@ -500,6 +500,19 @@ func (g *memoryAgain) parts() (parts map[string]Figure, wasRead map[string]bool)
 		wasRead[name] = len(parts[name].Values) > 0
 	}
 	return parts, wasRead
+}
+
+// holding counts the GPUs that hold memory for the engine's processes.
+func (g *memoryAgain) holding() int {
+	all := map[string]bool{}
+	for _, a := range g.counted {
+		for _, m := range a.metrics {
+			if role, ok := strings.CutSuffix(m.name, ".gpu_memory_bytes"); ok && m.value > 0 && a.sources[m.source].PID > 0 {
+				all[role] = true
+			}
+		}
+	}
+	return len(all)
 }
 
 // whole is how the engine's processes grew, and their peak: by PSS, by sums of RSS where none was read.

@@ -102,7 +102,8 @@ func (t *traffic) rates(c *Cell, counted []*attempt) map[string]Figure {
 		rate.keep(a.id, float64(len(requests))/(returned-first)*1e9, false)
 		if t.Goal != nil {
 			good.keep(a.id, kept/(returned-first)*1e9, false)
-			share.keep(a.id, 100*kept/float64(len(requests)), false)
+			failed := len(slices.DeleteFunc(slices.Clone(a.requests), func(r *request) bool { return r.Phase != "failed" }))
+			share.keep(a.id, 100*kept/float64(len(requests)+failed), false)
 		}
 	}
 	out := map[string]Figure{"aggregate_tps": tps, "requests_per_s": rate, "goodput": good, "goodput_share": share}

@@ -15,11 +15,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/log"
 	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/cdproto/runtime"
-	"github.com/chromedp/cdproto/target"
 	"github.com/chromedp/chromedp"
 
 	"llmparity/compare"
@@ -209,6 +210,9 @@ func (p *tab) show(t *testing.T, name string, runs ...*record.Run) {
 	p.mu.Lock()
 	p.address, p.trouble, p.loaded = (&url.URL{Scheme: "file", Path: path}).String(), nil, 0
 	p.mu.Unlock()
+	if _, err := chromedp.Call(p.ctx, page.BringToFront, cdp.Empty{}); err != nil {
+		t.Fatal(err)
+	}
 	p.size(t, 360)
 	p.scheme(t, "light")
 	if err := chromedp.Do(p.ctx, chromedp.Navigate(p.address)); err != nil {
@@ -306,17 +310,15 @@ func TestReportsInABrowser(t *testing.T) {
 
 // behindAnother draws a report in a tab that is not in front: chance must not decide whether the tests above end.
 func behindAnother(t *testing.T, p *tab, runs []*record.Run) {
-	front, err := chromedp.Call(p.ctx, target.CreateTarget, target.CreateTargetParams{URL: "about:blank"})
-	if err != nil {
+	p.show(t, "behind", runs...)
+	front, _ := chromedp.NewContext(p.ctx, chromedp.WithNewWindow(false))
+	defer func() { _ = chromedp.Cancel(front) }()
+	if err := chromedp.Do(front); err != nil {
 		t.Fatal(err)
 	}
-	p.show(t, "behind", runs...)
 	framed := ask[bool](t, p, `new Promise((done) => { requestAnimationFrame(() => done(true)); setTimeout(() => done(false), 60000); })`)
 	if s := ask[sheet](t, p, look); !framed || len(s.Charts) == 0 {
 		t.Errorf("%d charts behind another tab, frames: %v", len(s.Charts), framed)
-	}
-	if _, err := chromedp.Call(p.ctx, target.CloseTarget, target.CloseTargetParams{TargetID: front.TargetID}); err != nil {
-		t.Fatal(err)
 	}
 }
 

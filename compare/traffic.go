@@ -177,13 +177,13 @@ func supports(share float64) int {
 func rates(t record.Traffic, counted []*record.Attempt) []Figure {
 	const span = "from when the first request was due until "
 	tps := Figure{Name: AggregateTPS, Title: "tokens/s of all requests", Unit: "tokens/s", Absent: "no request yielded a token",
-		How: "all tokens of a launch / the time " + span + "the last token"}
+		How: "all tokens of a launch's requests that were answered / the time " + span + "the last token"}
 	rate := Figure{Name: RequestRate, Title: "requests/s", Unit: "requests/s", Absent: "no request returned",
-		How: "all requests of a launch / the time " + span + "the last one had returned"}
+		How: "a launch's requests that were answered / the time " + span + "the last one had returned"}
 	good := Figure{Name: Goodput, Title: "goodput", Unit: "requests/s", Absent: "the plan has no goal that requests are to keep",
 		How: "requests of a launch that kept the goal (" + goalWords(t.Goal) + ") / the time " + span + "the last one had returned"}
 	share := Figure{Name: GoodShare, Title: "requests that kept the goal", Unit: "%", Absent: good.Absent,
-		How: "of all requests of a launch, those that kept the goal (" + goalWords(t.Goal) + ")"}
+		How: "of all requests of a launch, those that kept the goal (" + goalWords(t.Goal) + "), which one that failed did not"}
 	for _, a := range counted {
 		requests := a.Measured()
 		if len(requests) == 0 {
@@ -209,7 +209,7 @@ func rates(t record.Traffic, counted []*record.Attempt) []Figure {
 		rate.add(a.ID, float64(len(requests))/seconds)
 		if t.Goal != nil {
 			good.add(a.ID, float64(kept)/seconds)
-			share.add(a.ID, 100*float64(kept)/float64(len(requests)))
+			share.add(a.ID, 100*float64(kept)/float64(len(requests)+a.Unanswered()))
 		}
 	}
 	return summarised([]Figure{tps, rate, good, share})

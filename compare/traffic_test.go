@@ -76,6 +76,35 @@ func TestWhatRequestsWaitIsInTheirTimes(t *testing.T) {
 	}
 }
 
+// A request that is refused at once must make no launch look quick.
+func TestRequestsThatFailedAreNoAnswers(t *testing.T) {
+	e := comparetest.Loaded(steady(6), 1, 4, 40)
+	e.Cell.Traffic.Goal = &record.Goal{E2Ems: 1000}
+	run := comparetest.Run(t, "load", e)
+	for _, a := range run.Attempts {
+		failed := 0
+		for _, q := range a.Requests {
+			if q.Phase == record.Measure && failed < 30 {
+				failed++
+				q.Finish, q.SentNS, q.ReturnedNS, q.Tokens, q.Text = record.FailedRequest, q.Due, q.Due, nil, ""
+			}
+		}
+	}
+	c := &compare.Runs(run).Cells[0]
+	if got := loadFigure(t, c, compare.Percentile(compare.E2E, 0.5)); math.Abs(got-80) > 5 {
+		t.Errorf("end to end %g ms, want those that were answered, 80", got)
+	}
+	if got := loadFigure(t, c, compare.GoodShare); got != 25 {
+		t.Errorf("%g %% kept the goal, and 10 of 40 were answered", got)
+	}
+	if got := loadFigure(t, c, compare.RequestRate); got > 4/0.080 {
+		t.Errorf("%g requests/s: as if what failed had been answered", got)
+	}
+	if !c.Self.Identical {
+		t.Errorf("what failed said something else: %+v", c.Self)
+	}
+}
+
 func TestKindsOfAMixHaveTheirOwnTails(t *testing.T) {
 	e := comparetest.Mixed(steady(6), 1, 2, 40, 10)
 	e.Slots = 1

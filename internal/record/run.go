@@ -195,15 +195,28 @@ func (a *Attempt) PeakRSS(p Phase) map[int]float64 {
 	return out
 }
 
-// Measured gives the requests of the measure phase.
+// FailedRequest is how a request of a traffic ended that was not answered, where the launch went on: what it took is no answer's time.
+const FailedRequest = "failed"
+
+// Measured gives the requests of the measure phase that were answered.
 func (a *Attempt) Measured() []*Request {
 	var out []*Request
 	for _, r := range a.Requests {
-		if r.Phase == Measure {
+		if r.Phase == Measure && r.Finish != FailedRequest {
 			out = append(out, r)
 		}
 	}
 	return out
+}
+
+// Unanswered is how many requests of the measure phase failed while the launch went on.
+func (a *Attempt) Unanswered() (n int) {
+	for _, r := range a.Requests {
+		if r.Phase == Measure && r.Finish == FailedRequest {
+			n++
+		}
+	}
+	return n
 }
 
 // Device is what the engine computed on, and whether it said so: the last that it said, when it knew best.

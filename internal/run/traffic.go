@@ -11,9 +11,6 @@ import (
 	"llmparity/internal/traffic"
 )
 
-// failedRequest is how the record says that a request of a traffic was not answered.
-const failedRequest = "failed"
-
 // drive measures a cell's traffic: its requests go out as they are due, as many at once as the engine can do. What is more than that waits
 // here, and the record has how long.
 func (a *attempt) drive(ctx context.Context) error {
@@ -115,7 +112,7 @@ func (a *attempt) ask(s traffic.Schedule, q traffic.Request) (r engine.Request, 
 func (a *attempt) keepRequest(s traffic.Schedule, q traffic.Request, m measured, err error) {
 	u := m.usage
 	if err != nil {
-		u.Finish = failedRequest
+		u.Finish = record.FailedRequest
 		if u.Sent.IsZero() {
 			u.Sent = m.returned
 		}

@@ -242,11 +242,11 @@ func again(was *record.Run, planned []byte) string {
 		for _, name := range sortedKeys(info.Parts) {
 			part("%s: %s", name, info.Parts[name])
 		}
-		for _, name := range sortedKeys(info.Policy) {
-			part("%s: %s", name, info.Policy[name])
+		for _, policy := range info.policies() {
+			part("%s: %s", policy[0], policy[1])
 		}
-		if len(info.Args) > 0 {
-			part("arguments: %s", strings.Join(info.Args, " "))
+		for _, line := range info.arguments() {
+			part("%s", line)
 		}
 	}
 	out.Write(planned)

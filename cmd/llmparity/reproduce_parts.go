@@ -30,10 +30,25 @@ func sortedKeys(m map[string]string) []string { return slices.Sorted(maps.Keys(m
 // notHere is what stands for a part that could not be found.
 const notHere = "not here"
 
+// ranEngine is an engine that ran, as it was in the first launch of each setup that counts.
+type ranEngine struct {
+	record.EngineInfo
+	setups []setupInfo
+}
+
+type setupInfo struct {
+	setup int
+	info  *record.EngineInfo
+}
+
 // enginesOf are the engines that ran, each as it was when it knew most of itself, and as often as it was another one.
-func enginesOf(was *record.Run) []record.EngineInfo {
-	var out []record.EngineInfo
-	seen := map[string]bool{}
+func enginesOf(was *record.Run) []ranEngine {
+	setups := map[int]int{} // of cells
+	for _, c := range was.Cells {
+		setups[c.ID] = c.Setup
+	}
+	var out []ranEngine
+	at, told := map[string]int{}, map[[2]int]bool{}
 	for _, a := range was.Attempts {
 		var last *record.EngineInfo
 		for _, e := range a.Events {
@@ -45,9 +60,51 @@ func enginesOf(was *record.Run) []record.EngineInfo {
 			continue
 		}
 		key := strings.Join(append([]string{last.Name, last.Version, last.SHA256}, partsOf(last)...), "\x00")
-		if !seen[key] {
-			seen[key] = true
-			out = append(out, *last)
+		i, seen := at[key]
+		if !seen {
+			i = len(out)
+			at[key], out = i, append(out, ranEngine{EngineInfo: *last})
+		}
+		if setup := setups[a.Cell]; !told[[2]int{i, setup}] {
+			told[[2]int{i, setup}] = true
+			out[i].setups = append(out[i].setups, setupInfo{setup, last})
+		}
+	}
+	return out
+}
+
+// policies are what an engine was told to do, each with all that it was in one setup or another.
+func (e *ranEngine) policies() (out [][2]string) {
+	names := map[string]string{}
+	for _, s := range e.setups {
+		maps.Copy(names, s.info.Policy)
+	}
+	for _, name := range sortedKeys(names) {
+		var values []string
+		for _, s := range e.setups {
+			if v := cmp.Or(s.info.Policy[name], "not said"); !slices.Contains(values, v) {
+				values = append(values, v)
+			}
+		}
+		out = append(out, [2]string{name, strings.Join(values, " or ")})
+	}
+	return out
+}
+
+// mostArguments is for how many setups arguments are listed: a sweep may have thousands, and the record has them all.
+const mostArguments = 16
+
+// arguments are an engine's, setup by setup where there are several.
+func (e *ranEngine) arguments() (out []string) {
+	for i, s := range e.setups {
+		switch text := strings.Join(s.info.Args, " "); {
+		case text == "":
+		case len(e.setups) == 1:
+			out = append(out, "arguments: "+text)
+		case len(out) == mostArguments:
+			return append(out, fmt.Sprintf("arguments in %d more setups are in the record", len(e.setups)-i))
+		default:
+			out = append(out, fmt.Sprintf("arguments in setup %d: %s", s.setup, text))
 		}
 	}
 	return out
@@ -92,7 +149,8 @@ func (r *reproduction) engines(ctx context.Context, f *reproduceFlags, was *reco
 	if len(all) == 0 {
 		r.unknown("engines: none has run")
 	}
-	for _, info := range all {
+	for _, ran := range all {
+		info := ran.EngineInfo
 		switch info.Name {
 		case browser.Name:
 			r.browser(ctx, f, info)

@@ -48,8 +48,8 @@ func readSource(shape *plan.Shape) error {
 	return nil
 }
 
-// asking says what each request of a setup's traffic asks. Prompts of a number of tokens are fresh ones in each request, so that none is
-// found in a cache.
+// asking says what each request of a setup's traffic asks. Prompts of a number of tokens are fresh ones in each request of a
+// launch, so that none is found in a cache; repetitions ask the same again, also where they go on in one launch.
 func (r *resolver) asking(s plan.Setup, m engine.Model) (func(record.Cell, traffic.Request) engine.Request, error) {
 	askers := map[int]*prompts.Asker{}
 	for _, shape := range s.Shapes {

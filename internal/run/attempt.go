@@ -186,7 +186,9 @@ func (a *attempt) open(ctx context.Context) (err error) {
 			if err != nil {
 				return err
 			}
-			r, _ = a.ask(s, s.Requests()[0])
+			first := s.Requests()[0]
+			first.Index = a.cell.Traffic.Requests // none's: a server may keep the prompt, and the first that is measured is not to find it
+			r, _ = a.ask(s, first)
 		}
 		return a.generate(ctx, record.Warmup, r.Prompt, min(a.setup.Plan.Warmup.Tokens, r.MaxTokens))
 	})

@@ -177,6 +177,23 @@ func TestATurnGoesOnFromTheOneBefore(t *testing.T) {
 	})
 }
 
+// A server that keeps prompts must not have that of the first request from what warmed it up.
+func TestWhatWarmsUpIsNoRequestsPrompt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := &busy{scripted: scripted{name: "a"}, slots: 1}
+		o := loaded(t, e, 1, 3)
+		o.Ask = func(_ record.Cell, q traffic.Request) engine.Request {
+			return engine.Request{Prompt: fmt.Sprint("prompt ", q.Index), MaxTokens: 4}
+		}
+		if _, err := do(t, t.Context(), o); err != nil {
+			t.Fatal(err)
+		}
+		if len(e.asked) != 4 || slices.Contains(e.asked[1:], e.asked[0]) {
+			t.Errorf("asked %q", e.asked)
+		}
+	})
+}
+
 func TestALengthThatIsNotMetIsFlagged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := &busy{scripted: scripted{name: "a"}, slots: 1}

@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -16,9 +17,15 @@ import (
 )
 
 // planOf is the plan that a command line makes.
-func planOf(t *testing.T, line string) (p plan.Plan, err error) {
+func planOf(t *testing.T, line string) (plan.Plan, error) {
 	t.Helper()
-	var f runFlags
+	_, p, err := flagsOf(t, line)
+	return p, err
+}
+
+// flagsOf is that plan with its flags.
+func flagsOf(t *testing.T, line string) (f runFlags, p plan.Plan, err error) {
+	t.Helper()
 	c := &cobra.Command{Use: "run", SilenceErrors: true, SilenceUsage: true, Args: cobra.ArbitraryArgs, RunE: func(c *cobra.Command, args []string) error {
 		p, err = f.plan(c, args)
 		return err
@@ -28,7 +35,7 @@ func planOf(t *testing.T, line string) (p plan.Plan, err error) {
 	if e := c.Execute(); err == nil {
 		err = e
 	}
-	return p, err
+	return f, p, err
 }
 
 func TestFlagsAreAxes(t *testing.T) {
@@ -78,31 +85,39 @@ func TestFlagsThatMakeNoSense(t *testing.T) {
 	if err := os.WriteFile(file, plans.Init, 0o644); err != nil {
 		t.Fatal(err)
 	}
+	if err := os.Mkdir(filepath.Join(dir, "other"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "other", "plan.yaml"), []byte("name: of another tool\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
 	for line, want := range map[string]string{
-		"run --preset smoke --seqlens 3":          "--seqlens is for --preset seqlen, not for smoke",
-		"run --preset compare --short 3":          "it takes --prompt-toks, --gen-toks",
-		"run --seqlens 3":                         "--input-len",
-		"run --preset nope":                       "there are: smoke, compare",
-		"run --preset smoke " + file:              "give one of them",
-		"run --preset seqlen --seqlens 0":         "at least 1 token",
-		"run --until-ci abc":                      "as in 5%",
-		"run --until-ci 0%":                       "as in 5%",
-		"run --max-repetitions 3":                 "--until-ci",
-		"run --input-len 4 --prompt x":            "say the same thing",
-		"run --max-tokens 4 --output-len 4":       "say the same thing",
-		"run --concurrency 0":                     "concurrency",
-		"run --concurrency x":                     "--concurrency",
-		"run --dtype q4":                          "dtype",
-		"run --order random":                      "order",
-		"run --retry-failed":                      "--resume DIR",
-		"run --resume " + dir:                     "not a run folder",
-		"run --resume " + dir + "/nowhere":        "results/latest",
-		"run --resume " + dir + " --max-tokens 3": "would change the plan",
-		"run --resume " + dir + " " + file:        "goes by the plan in",
-		"run --input-len 1000000000 --dry-run":    "input_lengths",
-		"plan check " + dir + "/nowhere.yaml":     "can't be read",
-		"plan init " + file:                       "there already",
-		"plan init " + dir + "/no/where.yaml":     "where.yaml",
+		"run --preset smoke --seqlens 3":              "--seqlens is for --preset seqlen, not for smoke",
+		"run --preset compare --short 3":              "it takes --prompt-toks, --gen-toks",
+		"run --seqlens 3":                             "--input-len",
+		"run --preset nope":                           "there are: smoke, compare",
+		"run --preset smoke " + file:                  "give one of them",
+		"run --preset seqlen --seqlens 0":             "at least 1 token",
+		"run --until-ci abc":                          "as in 5%",
+		"run --until-ci 0%":                           "as in 5%",
+		"run --max-repetitions 3":                     "--until-ci",
+		"run --input-len 4 --prompt x":                "say the same thing",
+		"run --max-tokens 4 --output-len 4":           "say the same thing",
+		"run --concurrency 0":                         "concurrency",
+		"run --concurrency x":                         "--concurrency",
+		"run --dtype q4":                              "dtype",
+		"run --order random":                          "order",
+		"run --retry-failed":                          "--resume DIR",
+		"run --resume " + dir:                         "not a run folder",
+		"run --resume " + dir + "/nowhere":            "results/latest",
+		"run --resume " + dir + " --max-tokens 3":     "would change the plan",
+		"run --resume " + dir + " --dry-run":          "is for a run that begins",
+		"run --resume " + filepath.Join(dir, "other"): "other is not a run folder",
+		"run --resume " + dir + " " + file:            "goes by the plan in",
+		"run --input-len 1000000000 --dry-run":        "input_lengths",
+		"plan check " + dir + "/nowhere.yaml":         "can't be read",
+		"plan init " + file:                           "there already",
+		"plan init " + dir + "/no/where.yaml":         "where.yaml",
 	} {
 		out, errs, code := called(strings.Fields(line)...)
 		kind := fault.Kind(code)
@@ -112,5 +127,32 @@ func TestFlagsThatMakeNoSense(t *testing.T) {
 	}
 	if out, errs, code := called("plan", "check", file); code != 0 || !strings.Contains(out, "2 cells in 1 setup") {
 		t.Errorf("plan check: %d %s%s", code, out, errs)
+	}
+}
+
+// What the preset engines can't find it leaves out, and says so; what a flag names is found there, and what a user names stays.
+func TestPresetOfEnginesThatAreHere(t *testing.T) {
+	for _, name := range []string{"PATH", "HOME", "XDG_CACHE_HOME", "LLMPARITY_CACHE"} {
+		t.Setenv(name, t.TempDir())
+	}
+	server := filepath.Join(t.TempDir(), "llama-server")
+	if err := os.WriteFile(server, []byte("#!/bin/sh\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for line, want := range map[string]string{
+		"--llama-server " + server:                                 "llamacpp",
+		"--ollama-url http://127.0.0.1:1 --llama-server " + server: "llamacpp ollama",
+		"--engines ollama,llamacpp":                                "ollama llamacpp",
+	} {
+		f, p, err := flagsOf(t, "--preset engines "+line)
+		if err != nil {
+			t.Errorf("%s: %v", line, err)
+			continue
+		}
+		got := strings.Join(slices.DeleteFunc(p.Engines, func(name string) bool { return name == "webllm" }), " ") // a browser may lie at its usual place
+		said := strings.Contains(f.left, "llamacpp-oneshot")
+		if got != want || said == strings.Contains(line, "--engines") {
+			t.Errorf("%s: engines %s, want %s; said: %q", line, got, want, f.left)
+		}
 	}
 }

@@ -129,6 +129,7 @@ func (f *runFlags) change(p *plan.Plan, given func(string) bool) error {
 	if err := f.scheduleFlags.change(p, given); err != nil {
 		return err
 	}
+	f.onlyHere(p, given)
 	return f.axisFlags.change(p, given)
 }
 

@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 
@@ -11,7 +10,6 @@ import (
 
 	"llmparity/assets/plans"
 	"llmparity/browser"
-	"llmparity/internal/cache"
 	"llmparity/internal/fault"
 	"llmparity/internal/plan"
 	"llmparity/native/llamacpp"
@@ -24,6 +22,7 @@ type presetFlags struct {
 	prompt, gen []int // tokens
 	lengths     []int
 	short, long int
+	left        string // which of the preset's engines are not here
 }
 
 // presetSizes are the flags that say something to presets alone, and to which.
@@ -127,24 +126,44 @@ func (f *presetFlags) change(p *plan.Plan) {
 	if need := longest + slices.Max(p.OutputLengths); need > maxUnasked { // else the model's own is taken, as ever
 		p.Context = need
 	}
-	if f.preset == "engines" {
-		p.Engines = slices.DeleteFunc(p.Engines, func(name string) bool { return !isHere(name) })
+}
+
+// onlyHere leaves out of the preset engines those whose programs are not found, and says which; that one is broken is a run's to say. Where none is
+// found, or a user names engines himself, they stay: the run says what they lack.
+func (f *runFlags) onlyHere(p *plan.Plan, given func(string) bool) {
+	if f.preset != "engines" || given("engines") || given("engine") {
+		return
+	}
+	var here, absent []string
+	for _, name := range p.Engines {
+		if f.isHere(name) {
+			here = append(here, name)
+		} else {
+			absent = append(absent, name)
+		}
+	}
+	if len(here) > 0 && len(absent) > 0 {
+		p.Engines = here
+		f.left = fmt.Sprintf("not found here and left out: %s; `llmparity doctor` says how to get them", strings.Join(absent, ", "))
 	}
 }
 
-// isHere tells whether the program of an engine is found. That one is broken is a run's to say.
-func isHere(name string) bool {
-	dir := cache.Dir(os.Getenv)
+// isHere tells whether the program of an engine is found, where flags say or where it is searched for.
+func (f *engineFlags) isHere(name string) bool {
 	var err error
 	switch name {
 	case browser.Name:
-		_, err = browser.FindChrome("")
+		if f.launch.Attach == "" {
+			_, err = browser.FindChrome(f.chrome)
+		}
 	case llamacpp.Name:
-		_, err = llamacpp.Find(llamacpp.Config{Cache: dir})
+		_, err = llamacpp.Find(f.llamacppFlags.config(""))
 	case llamacpp.OneShotName:
-		_, err = llamacpp.FindCLI(llamacpp.Config{Cache: dir})
+		_, err = llamacpp.FindCLI(f.llamacppFlags.config(""))
 	case ollama.Name:
-		_, err = ollama.Find(ollama.Config{Cache: dir})
+		if f.ollamas.URL == "" {
+			_, err = ollama.Find(f.ollamaFlags.config(0))
+		}
 	}
 	return err == nil
 }

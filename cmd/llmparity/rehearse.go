@@ -113,6 +113,9 @@ func (f *runFlags) rehearse(ctx context.Context, p plan.Plan, stdout io.Writer) 
 		return fault.Wrap(fault.Usage, err, "", "the plan")
 	}
 	r.out = rehearsal{Schema: rehearsalSchema, Name: p.Name, Setups: setups, Cells: cells, Fetches: []fetched{}, Missing: []string{}, Notes: []string{}}
+	if f.left != "" {
+		r.notes = append(r.notes, f.left)
+	}
 	show := tableOf(w)
 	if f.json {
 		show = jsonOf(w)

@@ -35,7 +35,11 @@ var besides = []string{"resume", "retry-failed", "allow-changed", "quiet", "json
 func (f *runFlags) goOn(c *cobra.Command, args []string) error {
 	var err error
 	c.Flags().Visit(func(flag *pflag.Flag) {
-		if err == nil && !slices.Contains(besides, flag.Name) {
+		switch {
+		case err != nil || slices.Contains(besides, flag.Name):
+		case slices.Contains([]string{"dry-run", "out", "output-dir"}, flag.Name):
+			err = fault.New(fault.Usage, "leave it out", "--%s is for a run that begins, and --resume goes on with the one in %s, where it is", flag.Name, f.resume)
+		default:
 			err = fault.New(fault.Usage, "leave it out, or begin another run", "--%s would change the plan of the run in %s, whose plan --resume goes by", flag.Name, f.resume)
 		}
 	})
@@ -54,8 +58,8 @@ func (f *runFlags) goOn(c *cobra.Command, args []string) error {
 		return fault.Wrap(fault.BadRecord, err, "name a run's folder, such as results/latest", "%s is not a run folder that can be gone on with", f.resume)
 	}
 	p, err := plan.Parse(text, path)
-	if err != nil {
-		return err
+	if err != nil { // nobody's who recorded a run there, or no longer what that had
+		return fault.Wrap(fault.BadRecord, err, "name a run's folder, such as results/latest", "%s is not a run folder that can be gone on with", f.resume)
 	}
 	if err := f.valid(); err != nil {
 		return err
@@ -79,17 +83,25 @@ func whatIsThere(dir string, p plan.Plan) (string, error) {
 	}
 	well, failed := 0, 0
 	for id := range state.Cells() {
+		done := map[int]bool{} // repetitions: what failed may have been made again
 		for _, c := range state.Commits(id) {
-			switch {
-			case c.Scoring || c.Status == record.Interrupted:
-			case c.Status == record.OK:
+			if !c.Scoring && !c.Warmup && c.Status != record.Interrupted {
+				done[c.Repetition] = done[c.Repetition] || c.Status == record.OK
+			}
+		}
+		for _, ok := range done {
+			if ok {
 				well++
-			default:
+			} else {
 				failed++
 			}
 		}
 	}
-	text := fmt.Sprintf("going on with %s: of %d launches %d are there", dir, int(cells)*(p.Warmup.Launches+p.Repetitions), well)
+	most := ""
+	if p.MostRepetitions() > p.Repetitions {
+		most = "at most "
+	}
+	text := fmt.Sprintf("going on with %s: of %s%d repetitions %d are there", dir, most, int(cells)*p.MostRepetitions(), well)
 	if failed > 0 {
 		text += fmt.Sprintf(", %d failed, which --retry-failed makes again", failed)
 	}

@@ -152,6 +152,9 @@ func (f *runFlags) run(ctx context.Context, p plan.Plan, stdout, stderr io.Write
 	}
 	r := newResolver(f, show.say, stderr)
 	defer r.close()
+	if f.left != "" {
+		show.note(f.left)
+	}
 	if f.resume != "" && !f.quiet {
 		if text, err := whatIsThere(f.resume, p); err == nil { // what is wrong with the folder the runner says
 			show.note(text)

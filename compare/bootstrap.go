@@ -210,15 +210,16 @@ const draws = 500
 
 // meanRatio is the interval of the geometric mean over cells of ratios of medians; nil where one of them has none. There are too many
 // ways to draw to count them: they are drawn, with a seed that is always the same, so that the same records give the same interval.
-func meanRatio(cells []sides) *Interval {
+func meanRatio(cells []sides) (ratio, percent *Interval) {
 	var all [][2]law
 	for _, s := range cells {
 		if s.few || !s.positive {
-			return nil
+			return nil, nil
 		}
 		all = append(all, [2]law{s.lawA.logs(), s.lawB.logs()})
 	}
-	return drawnMean(all)
+	lo, hi := drawnMean(all)
+	return exponentials(lo, hi), &Interval{Lo: round(100*math.Expm1(-hi), 6), Hi: round(100*math.Expm1(-lo), 6), Confidence: confidence}
 }
 
 // meanOf is the same of medians alone.
@@ -230,10 +231,15 @@ func meanOf(samples [][]float64) *Interval {
 		}
 		all = append(all, [2]law{medianLaw(s).logs(), {values: []float64{0}, upTo: []float64{1}}})
 	}
-	return drawnMean(all)
+	return exponentials(drawnMean(all))
 }
 
-func drawnMean(all [][2]law) *Interval {
+func exponentials(lo, hi float64) *Interval {
+	return &Interval{Lo: round(math.Exp(lo), 6), Hi: round(math.Exp(hi), 6), Confidence: confidence}
+}
+
+// drawnMean is the interval of the mean of what lies between the logarithms of both sides.
+func drawnMean(all [][2]law) (lo, hi float64) {
 	seeded := rand.New(rand.NewPCG(1, uint64(len(all))))
 	sums := make([]float64, 0, 2*draws)
 	for range draws {
@@ -247,5 +253,5 @@ func drawnMean(all [][2]law) *Interval {
 	}
 	slices.Sort(sums)
 	out := int((1 - confidence) / 2 * float64(len(sums)))
-	return &Interval{Lo: round(math.Exp(sums[out]), 6), Hi: round(math.Exp(sums[len(sums)-1-out]), 6), Confidence: confidence}
+	return sums[out], sums[len(sums)-1-out]
 }

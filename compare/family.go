@@ -267,8 +267,7 @@ func (r *Result) mean(comparisons []int, figure string, by []string) (Mean, bool
 	}
 	m.Ratio = round(math.Exp(sum/float64(m.Cells)), 6)
 	m.Percent = round(100*(math.Exp(-sum/float64(m.Cells))-1), 6)
-	m.Interval = meanRatio(all)
-	m.PercentInterval = percentInterval(m.Interval)
+	m.Interval, m.PercentInterval = meanRatio(all)
 	switch {
 	case m.Interval != nil:
 	case slices.ContainsFunc(all, func(s sides) bool { return s.few }):
@@ -279,14 +278,6 @@ func (r *Result) mean(comparisons []int, figure string, by []string) (Mean, bool
 	m.test = overCells(all)
 	m.test.weight, m.test.same = weight(m.headline, m.test.least), fmt.Sprint(cells, others, orderOf(all...))
 	return m, true
-}
-
-// percentInterval is what an interval of A over B says of the change from A to B.
-func percentInterval(i *Interval) *Interval {
-	if i == nil || i.Lo <= 0 {
-		return nil
-	}
-	return &Interval{Lo: round(100*(1/i.Hi-1), 6), Hi: round(100*(1/i.Lo-1), 6), Confidence: i.Confidence}
 }
 
 // distinct counts tests that are not the same.

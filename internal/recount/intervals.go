@@ -95,12 +95,7 @@ func (c *check) intervals(text []byte) {
 			}
 			c.within(what+", interval", given.Interval, ratio, 0)
 			c.within(what+", interval of the change", given.DeltaInterval, change, 0)
-			// It is made of that of the ratio, which was rounded.
-			lost := 0.0
-			if given.Interval != nil && given.Interval.Lo > 0 {
-				lost = 100 * last / (given.Interval.Lo * given.Interval.Lo)
-			}
-			c.within(what+", interval of the percentage", given.PercentInterval, percent, lost)
+			c.within(what+", interval of the percentage", given.PercentInterval, percent, 0)
 		}
 	}
 	c.means(inf)
@@ -305,8 +300,12 @@ func (c *check) mean(what string, family int, m mean, samples []sample) {
 		c.Errorf("%s: intervals %v and %v in the report; worked out again there are any: %v", what, m.Interval, m.PercentInterval, enough)
 	} else if enough {
 		c.drawn(what, *m.Interval, samples)
-		c.about(what+", lower end of the percentage", m.PercentInterval.Lo, 100*(1/m.Interval.Hi-1), last)
-		c.about(what+", upper end of the percentage", m.PercentInterval.Hi, 100*(1/m.Interval.Lo-1), last)
+		// Both are made of the same draws; the ratio's was rounded.
+		turned := func(end float64) (percent, slack float64) { return 100 * (1/end - 1), last + 100*last/(end*end) }
+		lower, slack := turned(m.Interval.Hi)
+		c.about(what+", lower end of the percentage", m.PercentInterval.Lo, lower, slack)
+		upper, slack := turned(m.Interval.Lo)
+		c.about(what+", upper end of the percentage", m.PercentInterval.Hi, upper, slack)
 	}
 	p := kept(c.Work, fmt.Sprint("together ", samples), func() float64 { return together(samples) })
 	c.compared++

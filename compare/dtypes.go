@@ -59,6 +59,12 @@ func scalesOf(weights string) string {
 	return ""
 }
 
+// sameNumbers tells that two names are of one type: MLC's float32 is llama.cpp's f32.
+func sameNumbers(a, b string) bool {
+	short := func(s string) string { return strings.Replace(strings.ToLower(s), "float", "f", 1) }
+	return short(a) == short(b)
+}
+
 // widthOf gives the bytes of an element of a KV cache; 0 where the type is not known.
 func widthOf(dtype string) float64 {
 	switch strings.ToLower(dtype) {

@@ -229,7 +229,7 @@ func (c *Cell) otherwise(p record.Prediction) []string {
 		if key == "context" && is == "" && c.Spec.Model.Context > 0 {
 			is = fmt.Sprint(c.Spec.Model.Context)
 		}
-		if is != "" && !strings.EqualFold(is, p.Setup[key]) {
+		if is != "" && !sameNumbers(is, p.Setup[key]) {
 			out = append(out, fmt.Sprintf("%s was %s, %s was foretold", strings.ReplaceAll(key, "_", " "), is, p.Setup[key]))
 		}
 	}
@@ -239,8 +239,11 @@ func (c *Cell) otherwise(p record.Prediction) []string {
 // reason is what most likely explains an error: a type of numbers, another difference of the set-up, else what such errors come from.
 func (c *Cell) reason(f *Forecast, x Foretold, setup []string) string {
 	actual := c.Parts.Component(x.Name).DType
-	if x.DType != "" && actual != "" && !strings.EqualFold(actual, x.DType) {
+	if x.DType != "" && actual != "" && !sameNumbers(actual, x.DType) {
 		return fmt.Sprintf("%s was %s, %s was foretold", strings.SplitN(x.Title, ",", 2)[0], actual, x.DType)
+	}
+	if t := c.Spec.Traffic; x.Name == KVCacheUsed && t != nil && (len(t.Mix) > 0 || len(t.Trace) > 0 || t.Turns > 1) {
+		return "requests are of several lengths: it was foretold of the longest, and measured of the last"
 	}
 	if ofSetup := x.Name == KVCache || x.Name == KVCacheUsed || x.Name == Activations; ofSetup && len(setup) > 0 {
 		return strings.Join(setup, "; ")

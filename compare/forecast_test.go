@@ -149,6 +149,21 @@ func TestTheSetupThatWasForetoldIsHeldAgainstTheEngines(t *testing.T) {
 	}
 }
 
+// Names of one type are no difference, and of requests of several lengths the longest was foretold.
+func TestWhatIsTheSameByAnotherNameExplainsNothing(t *testing.T) {
+	e := comparetest.Native(1)
+	e.Info.Policy = map[string]string{"context": "256", "ubatch": "512", "kv_dtype": "float32"}
+	e.Prediction = forecast(comparetest.Foretell(compare.KVCache, 1, 1, 1, "f32"))
+	if r := foretold(t, e).Recommendations; len(r) != 1 || strings.Contains(r[0], "float32") {
+		t.Errorf("%q", r)
+	}
+	e = comparetest.Mixed(comparetest.Native(1), 1, 2, 12, 2)
+	e.Prediction = forecast(comparetest.Foretell(compare.KVCacheUsed, 90, 90, 90, "f32"))
+	if r := foretold(t, e).Recommendations; len(r) != 1 || !strings.HasSuffix(r[0], "it was foretold of the longest, and measured of the last") {
+		t.Errorf("%q", r)
+	}
+}
+
 // The edges of a range, to a hundredth of what is one value, and to a log's last digit.
 func TestRanges(t *testing.T) {
 	for _, c := range []struct {

@@ -5,7 +5,6 @@ import (
 	"math"
 	"slices"
 	"sort"
-	"strings"
 
 	"llmparity/internal/record"
 )
@@ -128,7 +127,7 @@ func (c *Cell) grow(run *record.Run, counted []*record.Attempt, followed map[*re
 func (c *Cell) theory(run *record.Run) *Theory {
 	says := c.says("kv_dtype")
 	if p, ok := run.Predictions[c.Spec.ID]; ok && p.TokenB > 0 {
-		if was := p.Setup["kv_dtype"]; says == "" || widthOf(was) == widthOf(says) || strings.EqualFold(was, says) {
+		if was := p.Setup["kv_dtype"]; says == "" || widthOf(was) == widthOf(says) || sameNumbers(was, says) {
 			return &Theory{float64(p.TokenB), "as foretold: keys and values of all layers in " + was}
 		}
 	}

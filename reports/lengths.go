@@ -57,6 +57,7 @@ func (v *view) over(axis string, out chart, figures []ofLength) []chart {
 	out.Table = &grid{Head: []string{"cell", along, "what", "median", "95 % interval", "launches"}}
 	for _, f := range figures {
 		l := lineChart(along)
+		l.XAxisList[0].MinInterval = 1 // half a client is none
 		dots := charts.NewScatter()
 		name, drawn := "", map[string]int{}
 		for _, s := range v.res.Sweeps {

@@ -2,6 +2,7 @@ package reports
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/go-echarts/go-echarts/v2/charts"
 	"github.com/go-echarts/go-echarts/v2/opts"
@@ -83,25 +84,27 @@ func mixedLengths(v *view) []chart {
 			charts.WithGridOpts(opts.Grid{Left: "4", Right: "12", Top: "40", Bottom: "4", ContainLabel: opts.Bool(true)}),
 			charts.WithXAxisOpts(opts.XAxis{Type: "category"}), charts.WithYAxisOpts(opts.YAxis{Type: "value", SplitNumber: 4}))
 		var labels []string
-		for _, share := range shares() {
+		known := slices.DeleteFunc(shares(), func(share float64) bool { // what no launch has requests enough for takes no room
+			return !slices.ContainsFunc(kinds, func(k ofKind) bool { return k.figure(compare.Percentile(of.name, share)).Known() })
+		})
+		for _, share := range known {
 			labels = append(labels, fmt.Sprintf("p%g", 100*share))
 		}
 		bar.SetXAxis(labels)
-		some := false
 		for n, k := range kinds {
 			var data []opts.BarData
-			for _, share := range shares() {
+			for _, share := range known {
 				f := k.figure(compare.Percentile(of.name, share))
 				datum := opts.BarData{Value: "-"}
 				if f.Known() {
-					datum.Value, some = fine(f.Center()), true
+					datum.Value = fine(f.Center())
 					out.Table.Rows = append(out.Table.Rows, []string{k.name, fmt.Sprintf("%s, p%g (ms)", of.title, 100*share), num(f.Center()), intervalWords(f), fmt.Sprint(f.N)})
 				}
 				data = append(data, datum)
 			}
 			bar.AddSeries(k.name, data, charts.WithItemStyleOpts(opts.ItemStyle{Color: v.colour(k.cell), Opacity: opts.Float(fade(n, kinds))}))
 		}
-		if some {
+		if len(known) > 0 {
 			out.Drawings = append(out.Drawings, drawing{Name: of.title + " (ms)", Options: options(bar)})
 		}
 	}

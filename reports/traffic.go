@@ -2,6 +2,7 @@ package reports
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 
 	"llmparity/compare"
@@ -20,8 +21,15 @@ type trafficPart struct {
 }
 
 func newTrafficPart(res *compare.Result) trafficPart {
-	p := trafficPart{Words: trafficWords, Rates: &grid{Head: []string{"cell", "tokens/s of all", "95 % interval", "requests/s", "goodput (requests/s)", "kept the goal (%)", "launches"}},
+	goal := slices.ContainsFunc(res.Cells, func(c compare.Cell) bool { return c.Spec.Traffic != nil && c.Spec.Traffic.Goal != nil })
+	p := trafficPart{Words: trafficWords, Rates: &grid{Head: []string{"cell", "tokens/s of all", "95 % interval", "requests/s"}},
 		Times: &grid{Head: []string{"cell", "requests", "what", "p50 (ms)", "p90 (ms)", "p95 (ms)", "p99 (ms)", "95 % interval of the highest", "launches"}}}
+	if goal {
+		p.Rates.Head = append(p.Rates.Head, "goodput (requests/s)", "kept the goal (%)")
+	} else {
+		p.Words += " There is no goodput: the plan has no goal that requests are to keep."
+	}
+	p.Rates.Head = append(p.Rates.Head, "launches")
 	for i := range res.Cells {
 		c := &res.Cells[i]
 		if c.Load == nil {
@@ -32,8 +40,11 @@ func newTrafficPart(res *compare.Result) trafficPart {
 			p.Caveats = append(p.Caveats, label+": "+line(caveat))
 		}
 		tps := c.Figure(compare.AggregateTPS)
-		p.Rates.Rows = append(p.Rates.Rows, []string{label, known(tps), intervalWords(tps), known(c.Figure(compare.RequestRate)), known(c.Figure(compare.Goodput)),
-			known(c.Figure(compare.GoodShare)), strconv.Itoa(tps.N)})
+		row := []string{label, known(tps), intervalWords(tps), known(c.Figure(compare.RequestRate))}
+		if goal {
+			row = append(row, known(c.Figure(compare.Goodput)), known(c.Figure(compare.GoodShare)))
+		}
+		p.Rates.Rows = append(p.Rates.Rows, append(row, strconv.Itoa(tps.N)))
 		p.times(label, "all", c.Figure)
 		for _, k := range c.Load.Kinds {
 			p.times(label, line(k.Kind), k.Figure)

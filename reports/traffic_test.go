@@ -63,6 +63,26 @@ func TestTrafficIsDrawnAndTold(t *testing.T) {
 	}
 }
 
+// What no cell has takes no column, and percentiles that no launch has requests enough for no place in a chart.
+func TestTrafficShowsNoColumnOfNothing(t *testing.T) {
+	e := comparetest.Mixed(comparetest.Native(1), 1, 2, 24, 2)
+	e.Cell.Traffic.Goal = nil
+	run := comparetest.Run(t, "mix", e)
+	res := compare.Runs(run)
+	page := rendered(t, func(w io.Writer) error { return reports.HTML(w, res, run) })
+	text, err := recount.Text(page, "traffic")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(text, "There is no goodput: the plan has no goal that requests are to keep.") || strings.Contains(text, "goodput (requests/s)") {
+		t.Errorf("goodput without a goal: %s", text)
+	}
+	tails := named(t, drawn(t, res, run), "fig5_mixed_lengths_latency", "Time to first token (ms)")
+	if got := len(tails.Options.Series[0].Data); got != 2 {
+		t.Errorf("%d percentiles of twelve requests of each kind, want the two that take no more", got)
+	}
+}
+
 func TestRunsWithoutTrafficHaveNoSectionOfIt(t *testing.T) {
 	run := comparetest.Run(t, "single", comparetest.Native(2))
 	if page := rendered(t, func(w io.Writer) error { return reports.HTML(w, compare.Runs(run), run) }); strings.Contains(page, `id="traffic"`) {

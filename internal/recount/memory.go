@@ -8,6 +8,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -31,12 +32,18 @@ type memoryResult struct {
 			Of         string
 			Components []figure
 		} `json:"memory_breakdown"`
-		Forecast *struct{ Parts []memoryForetold }
+		Forecast *struct {
+			Parts           []memoryForetold
+			Recommendations []string
+		}
+		Risk    json.RawMessage
+		Refused string
 	}
 }
 
 type memoryForetold struct {
 	Name     string
+	Title    string
 	Low      *float64 `json:"predicted_low"`
 	Best     *float64 `json:"predicted"`
 	High     *float64 `json:"predicted_high"`
@@ -102,6 +109,8 @@ type memoryCell struct {
 		Context    float64
 	}
 	foretold map[string][3]float64 // low, best, high in MiB, by name
+	sure     map[string]bool       // of these with high confidence
+	risk     json.RawMessage       // as it was recorded
 }
 
 type memoryFolder struct {
@@ -163,8 +172,10 @@ func (f *memoryFolder) journal(path string) error {
 					Low  float64 `json:"low_bytes"`
 					Best float64 `json:"bytes"`
 					High float64 `json:"high_bytes"`
+					Sure string  `json:"confidence"`
 				}
 			}
+			Risk   json.RawMessage
 			Begin  json.RawMessage
 			Source *memorySource
 			Event  *struct {
@@ -192,10 +203,17 @@ func (f *memoryFolder) journal(path string) error {
 			f.cells[l.Cell.ID] = c
 		case l.Prediction != nil:
 			c := f.cells[l.Prediction.Cell]
-			c.foretold = map[string][3]float64{}
+			c.foretold, c.sure = map[string][3]float64{}, map[string]bool{}
 			for _, p := range l.Prediction.Parts {
 				c.foretold[p.Name] = [3]float64{p.Low / (1 << 20), p.Best / (1 << 20), p.High / (1 << 20)}
+				c.sure[p.Name] = p.Sure == "high"
 			}
+		case l.Risk != nil:
+			var of struct{ Cell int }
+			if err := json.Unmarshal(l.Risk, &of); err != nil {
+				return fmt.Errorf("%s: %w", path, err)
+			}
+			f.cells[of.Cell].risk = l.Risk
 		case a == nil: // of the run
 		case l.Begin != nil:
 			a.begin = l.NS
@@ -657,8 +675,7 @@ func (c *check) memories(text []byte) {
 		c.Fatal(err)
 	}
 	for i, cell := range res.Cells {
-		label, f := c.res.Cells[i].Label, c.memory[c.res.Cells[i].Run]
-		all := kept(c.Work, "memory"+c.cell(i), func() *memoryCellAgain { return f.all(c.cells[i]) })
+		label, all := c.res.Cells[i].Label, c.inside(i)
 		g, again := all.memoryAgain, maps.Clone(all.costs)
 		c.cells[i].Figures["retained_pss"], c.cells[i].Figures["cached_prompt_tokens"] = all.retained, all.cached
 		for _, said := range cell.Sampler {
@@ -687,6 +704,7 @@ func (c *check) memories(text []byte) {
 		} else if len(all.highest) > 0 {
 			c.Errorf("%s: the report has no peaks of processes", label)
 		}
+		c.risk(label, cell.Risk, g.risk)
 		if g.device() == "gpu" {
 			c.Logf("%s: components and the forecast are not worked out again: a GPU computes", label)
 			continue
@@ -704,6 +722,7 @@ func (c *check) memories(text []byte) {
 		}
 		if cell.Forecast != nil {
 			c.foretold(label, cell.Forecast.Parts, g, parts, wasRead)
+			c.recommended(label, cell.Forecast.Parts, cell.Forecast.Recommendations, g, parts)
 		} else if len(g.memoryCell.foretold) > 0 {
 			c.Errorf("%s: the report has no forecast", label)
 		}
@@ -764,6 +783,10 @@ func (c *check) foretold(label string, said []memoryForetold, g *memoryAgain, pa
 		}
 		c.same(what+", measured", *f.Measured, mine.Median)
 		c.same(what+", launches", float64(f.N), float64(len(mine.Values)))
+		if c.present(what+", measured interval", f.Interval != nil, !math.IsNaN(mine.Lo)); f.Interval != nil && !math.IsNaN(mine.Lo) {
+			c.same(what+", measured, lower end", f.Interval.Lo, mine.Lo)
+			c.same(what+", measured, upper end", f.Interval.Hi, mine.Hi)
+		}
 		if told {
 			c.error(what, f, p, mine.Median)
 		}
@@ -804,8 +827,105 @@ func (c *check) error(what string, f memoryForetold, p [3]float64, measured floa
 	if *f.Within != in || f.Verdict != verdict {
 		c.Errorf("%s: in range is %v (%s) in the report, and %v (%s) worked out again", what, *f.Within, f.Verdict, in, verdict)
 	}
-	if f.Expected != nil && f.AsExpected != nil && math.Abs(math.Abs(100*off/measured)-f.Expected.Variance) > 1e-6 &&
-		*f.AsExpected != (math.Abs(100*off/measured) < f.Expected.Variance) {
-		c.Errorf("%s: as expected is %v in the report", what, *f.AsExpected)
+	variance, general := usual(f.Name)
+	if c.present(what+", what is general", f.Expected != nil, general); f.Expected == nil || !general {
+		return
+	}
+	c.same(what+", what is general, in percent", f.Expected.Variance, variance)
+	percent := math.Abs(100 * off / measured)
+	if c.present(what+", as expected", f.AsExpected != nil, measured > 0); f.AsExpected != nil && math.Abs(percent-variance) > 1e-6 {
+		if c.compared++; *f.AsExpected != (percent < variance) {
+			c.Errorf("%s: as expected is %v in the report", what, *f.AsExpected)
+		}
+	}
+}
+
+// usual is how far calculations of a component are off in general, in percent.
+func usual(component string) (percent float64, ok bool) {
+	switch component {
+	case "model_weights":
+		return 2, true
+	case "kv_cache":
+		return 15, true
+	case "activations":
+		return 30, true
+	case "framework_overhead":
+		return 40, true
+	case "total", "increase":
+		return 10, true
+	}
+	return 0, false
+}
+
+// recommended holds of which components something is said: those whose launches don't reach what was foretold. And the numbers in it.
+func (c *check) recommended(label string, said []memoryForetold, words []string, g *memoryAgain, parts map[string]Figure) {
+	off := func(f memoryForetold) bool {
+		p, told := g.memoryCell.foretold[f.Name]
+		mine := parts[f.Name]
+		if !told || f.Measured == nil || len(mine.Values) == 0 || f.Within == nil {
+			return false
+		}
+		reaches := func(low, high float64) bool { return mine.Lo <= high && mine.Hi >= low } // false of no interval
+		if !*f.Within {                                                                      // which was held before
+			return !reaches(p[0], p[2])
+		}
+		return f.AsExpected != nil && !*f.AsExpected && g.sure[f.Name] && !reaches(p[1], p[1])
+	}
+	worst, most := "", 0.0
+	for _, f := range said {
+		switch f.Name {
+		case "model_weights", "kv_cache", "activations", "framework_overhead", "multi_gpu_overhead":
+			if p, told := g.memoryCell.foretold[f.Name]; told && f.Error != nil && math.Abs(p[1]-parts[f.Name].Median) > most {
+				most = math.Abs(p[1] - parts[f.Name].Median)
+				worst = fmt.Sprintf("%s (%+.1f MiB)", f.Title, p[1]-parts[f.Name].Median)
+			}
+		}
+	}
+	var want []string
+	for _, f := range said {
+		whole := slices.ContainsFunc(said, func(o memoryForetold) bool { return o.Name == "increase" && off(o) })
+		if !off(f) || f.Name == "total" && whole {
+			continue
+		}
+		best, measured := g.memoryCell.foretold[f.Name][1], parts[f.Name].Median
+		by := fmt.Sprintf("%+.1f MiB", best-measured)
+		if measured > 0 {
+			by = fmt.Sprintf("%+.1f %%", 100*(best-measured)/measured)
+		}
+		want = append(want, fmt.Sprintf("%s: %s MiB were foretold and %s measured (%s): ", f.Title, fourDigits(best), fourDigits(measured), by))
+	}
+	c.same(label+": recommendations", float64(len(words)), float64(len(want)))
+	for i, w := range words {
+		if c.compared++; i < len(want) && !strings.HasPrefix(w, want[i]) {
+			c.Errorf("%s: recommendation %q in the report, which should begin with %q", label, w, want[i])
+		}
+		if _, of, cause := strings.Cut(w, "most of it comes from "); cause && of != worst {
+			c.Errorf("%s: the cause is %q in the report, and %q worked out again", label, of, worst)
+		}
+	}
+}
+
+// fourDigits writes a size as reports do in words.
+func fourDigits(v float64) string {
+	if v == 0 {
+		return "0"
+	}
+	decimals := 3 - max(0, int(math.Floor(math.Log10(math.Abs(v)))))
+	return strconv.FormatFloat(v, 'f', max(0, decimals), 64)
+}
+
+// risk holds what a report says of whether memory fits against what was recorded.
+func (c *check) risk(label string, said, recorded json.RawMessage) {
+	var x, y any
+	for of, into := range map[*any]json.RawMessage{&x: said, &y: recorded} {
+		if len(into) == 0 {
+			continue
+		}
+		if err := json.Unmarshal(into, of); err != nil {
+			c.Fatal(err)
+		}
+	}
+	if c.compared++; !reflect.DeepEqual(x, y) {
+		c.Errorf("%s: the risk is %s in the report, and %s in the journal", label, said, recorded)
 	}
 }

@@ -12,8 +12,8 @@ import (
 	"strings"
 )
 
-// What goes over tokens, how times are spread and what engines think of a given text, worked out again. Not worked out again: which cells
-// make a sweep, processes' peaks over one, lines to draw, and words.
+// What goes over tokens, how times are spread and what engines think of a given text, worked out again. Not worked out again: lines of
+// readings, and most words.
 
 // mib is how many bytes a MiB has.
 const mib = 1 << 20
@@ -35,7 +35,8 @@ type tokenResult struct {
 			Theory *struct {
 				Bytes float64 `json:"bytes_per_token"`
 			}
-			Rates []growthRate
+			Rates   []growthRate
+			Verdict []string
 		} `json:"kv_growth"`
 		Distributions []struct {
 			Name        string
@@ -46,12 +47,7 @@ type tokenResult struct {
 			}
 		}
 	}
-	Sweeps []struct {
-		Axis  string
-		Cells []int
-		At    []float64
-		Rates []growthRate
-	}
+	Sweeps []sweep
 	Parity []struct {
 		A, B   int
 		ByText bool `json:"by_text"`
@@ -74,6 +70,9 @@ type overPoint struct {
 type growthRate struct {
 	figure
 	OfTheory *float64 `json:"of_theory"`
+	Verdict  string
+	Fit      *drawnLine
+	Points   []launchPoint
 }
 
 type margin struct {
@@ -156,8 +155,11 @@ func (c *check) tokens(text []byte) {
 		for _, name := range union(rates, slopes) {
 			c.rate(label+": growth of "+name, rates[name], slopes[name], theory)
 		}
+		if cell.Growth != nil {
+			c.grown(label, cell.Growth.Rates, cell.Growth.Verdict, slopes, theory)
+		}
 	}
-	c.sweeps(res, all)
+	c.sweeps(res.Sweeps)
 	c.forced(res, all)
 }
 
@@ -353,12 +355,19 @@ type evidence struct {
 	shape    map[int]float64
 	contexts map[int]int
 	policy   map[int]map[string]string // by cell
+	token    map[int]foretoldToken
+}
+
+// foretoldToken is what a token was foretold to take in the KV cache.
+type foretoldToken struct {
+	bytes float64
+	dtype string
 }
 
 func gather(f *folder) (*evidence, error) {
 	e := &evidence{folder: f, sources: map[int]map[string]source{}, clocks: map[int][]clock{}, metrics: map[int][]reading{},
 		samples: map[int][]reading{}, totals: map[int][]reading{}, scorings: map[int]*scoring{}, shape: map[int]float64{},
-		contexts: map[int]int{}, policy: map[int]map[string]string{}}
+		contexts: map[int]int{}, policy: map[int]map[string]string{}, token: map[int]foretoldToken{}}
 	if err := e.lines(filepath.Join(f.dir, "journal.jsonl")); err != nil {
 		return nil, err
 	}
@@ -425,6 +434,7 @@ func (e *evidence) lines(path string) error {
 			Prediction *struct {
 				Cell  int
 				Setup map[string]string
+				Token float64 `json:"kv_bytes_per_token"`
 			}
 		}
 		if err := json.Unmarshal(lines.Bytes(), &l); err != nil {
@@ -435,7 +445,9 @@ func (e *evidence) lines(path string) error {
 			e.shape[l.Cell.ID] = 2 * l.Cell.Model.Layers * l.Cell.Model.KVHeads * l.Cell.Model.HeadDim
 			e.contexts[l.Cell.ID], e.policy[l.Cell.ID] = l.Cell.Model.Context, map[string]string{}
 		case l.Prediction != nil:
-			e.says(l.Prediction.Cell, map[string]string{"kv_dtype": l.Prediction.Setup["kv_dtype"]})
+			if l.Prediction.Token > 0 {
+				e.token[l.Prediction.Cell] = foretoldToken{l.Prediction.Token, l.Prediction.Setup["kv_dtype"]}
+			}
 		case l.Begin != nil && l.Begin.Scoring != nil:
 			e.scorings[l.Attempt] = &scoring{cell: l.Begin.Cell, prompt: l.Begin.Scoring.PromptIDs}
 			e.order = append(e.order, l.Attempt)
@@ -490,8 +502,21 @@ func (e *evidence) counted(cell int) []*attempt {
 
 // theory is what a token takes in the KV cache: a key and a value a layer and head. 0: not known.
 func (e *evidence) theory(cell int) float64 {
-	bytes := map[string]float64{"f32": 4, "float32": 4, "f16": 2, "bf16": 2, "float16": 2, "bfloat16": 2, "q8_0": 1.0625, "q4_0": 0.5625}
-	return e.shape[cell] * bytes[strings.ToLower(e.policy[cell]["kv_dtype"])]
+	says := e.policy[cell]["kv_dtype"]
+	if says == "not told" {
+		says = ""
+	}
+	if p, foretold := e.token[cell]; foretold && (says == "" || strings.EqualFold(says, p.dtype) || numberBytes(says) == numberBytes(p.dtype)) {
+		return p.bytes
+	}
+	return e.shape[cell] * numberBytes(says)
+}
+
+// numberBytes is how many bytes a number of a type takes; 0: not known.
+func numberBytes(dtype string) float64 {
+	bytes := map[string]float64{"f32": 4, "float32": 4, "f16": 2, "bf16": 2, "float16": 2, "bfloat16": 2, "q8_0": 1.0625, "q4_0": 0.5625,
+		"fp8": 1, "fp8_e4m3": 1, "fp8_e5m2": 1}
+	return bytes[strings.ToLower(dtype)]
 }
 
 // track is a quantity of a launch over time, in MiB.
@@ -791,6 +816,7 @@ func stretched(points []point, n int) []point {
 type slope struct {
 	Figure
 	attempts []int
+	reach    []float64 // tokens at which there are points of the lines
 }
 
 func (s *slope) add(a *attempt, v float64) bool {
@@ -807,7 +833,9 @@ func (e *evidence) slopes(counted []*attempt, tracks map[int][]*track) map[strin
 		for _, t := range tracks[a.id] {
 			if !strings.HasPrefix(t.name, "kv_") {
 				s := out[t.name]
-				s.add(a, e.within(a, t))
+				v, reach := e.within(a, t)
+				s.add(a, v)
+				s.reach = append(s.reach, reach...)
 				out[t.name] = s
 			}
 		}
@@ -820,11 +848,17 @@ func (e *evidence) slopes(counted []*attempt, tracks map[int][]*track) map[strin
 		s := out[name]
 		for _, a := range counted {
 			i := slices.IndexFunc(tracks[a.id], func(t *track) bool { return t.name == name })
-			if i >= 0 && s.add(a, e.within(a, tracks[a.id][i])) {
-				continue
+			if i >= 0 {
+				v, reach := e.within(a, tracks[a.id][i])
+				if s.add(a, v) {
+					s.reach = append(s.reach, reach...)
+					continue
+				}
 			}
-			if !a.overlapping() {
-				s.add(a, middle(slopesOf(e.edges(a, method, name))))
+			if points := e.edges(a, method, name); !a.overlapping() && s.add(a, middle(slopesOf(points))) {
+				for _, p := range points {
+					s.reach = append(s.reach, p.x)
+				}
 			}
 		}
 		out[name] = s
@@ -850,10 +884,11 @@ func (e *evidence) cacheMethod(counted []*attempt) string {
 	return ""
 }
 
-// within is the slope of a launch by readings from its first token to its last; of several requests the median.
-func (e *evidence) within(a *attempt, t *track) float64 {
+// within is the slope of a launch by readings from its first token to its last; of several requests the median. reach is where the first
+// line's readings are.
+func (e *evidence) within(a *attempt, t *track) (slope float64, reach []float64) {
 	if !a.timed() || !e.usable(a, t) {
-		return math.NaN()
+		return math.NaN(), nil
 	}
 	var all []float64
 	requests := a.measured()
@@ -877,10 +912,50 @@ func (e *evidence) within(a *attempt, t *track) float64 {
 		if points = stretched(points, max(20, 200/len(requests))); len(points) >= 5 {
 			if slopes := slopesOf(points); len(slopes) > 0 {
 				all = append(all, middle(slopes))
+				for _, p := range points {
+					if len(all) == 1 {
+						reach = append(reach, p.x)
+					}
+				}
 			}
 		}
 	}
-	return middle(all)
+	return middle(all), reach
+}
+
+// grown holds what is made of rates within launches: lines to draw, and verdicts.
+func (c *check) grown(label string, rates []growthRate, verdicts []string, slopes map[string]slope, theory float64) {
+	still := func(r growthRate) bool {
+		for _, v := range slopes[r.Name].Values {
+			if v != 0 {
+				return false
+			}
+		}
+		return len(slopes[r.Name].Values) > 0
+	}
+	reserved := slices.ContainsFunc(rates, func(r growthRate) bool { return r.Name == "kv_reserved" && still(r) })
+	k := 0
+	for _, r := range rates {
+		what, s := label+": growth of "+r.Name, slopes[r.Name]
+		known := len(s.Values) > 0
+		if known && len(s.reach) > 0 {
+			c.fit(what, r.Fit, true, slices.Min(s.reach), 0, slices.Max(s.reach), s.Median, theory)
+		} else {
+			c.fit(what, r.Fit, false, 0, 0, 0, 0, 0)
+		}
+		if !known || r.Median == nil {
+			continue
+		}
+		verdict := "flat"
+		if !still(r) {
+			verdict = r.called(theory, reserved)
+		} else if r.Name == "kv_reserved" {
+			verdict = "flat, because it is all reserved at the load"
+		}
+		c.verdict(what, r, verdict, verdicts, k)
+		k++
+	}
+	c.same(label+": verdicts on growth", float64(len(verdicts)), float64(k))
 }
 
 func (r *request) prompted() float64 { return float64(max(len(r.PromptIDs), r.Prompted)) }
@@ -942,60 +1017,6 @@ func (c *check) rate(what string, got growthRate, want slope, theory float64) {
 	if c.present(what+", of theory", got.OfTheory != nil, theory > 0 && len(want.Values) > 0); got.OfTheory != nil {
 		c.near(what+", of theory", *got.OfTheory, want.Median/theory)
 	}
-}
-
-// sweeps hold the lines over cells that the report sees together: those through launches' peaks and KV caches.
-func (c *check) sweeps(res tokenResult, all []*evidence) {
-	for _, s := range res.Sweeps {
-		for _, r := range s.Rates {
-			if strings.HasPrefix(r.Name, "peak:") {
-				continue
-			}
-			what := fmt.Sprintf("%s over %s", r.Name, s.Axis)
-			var points []point
-			theory := 0.0
-			for n, i := range s.Cells {
-				cell, id, e := c.cells[i], c.res.Cells[i].Spec.ID, all[c.res.Cells[i].Run]
-				at := cell.Figures["prompt_tokens"].Median
-				if s.Axis == "context" {
-					at = float64(e.contexts[id])
-					if _, err := fmt.Sscan(e.policy[id]["context"], &at); err != nil {
-						at = float64(e.contexts[id])
-					}
-				}
-				c.same(what+": a cell's place", s.At[n], at)
-				if n == 0 && cell.load == nil {
-					theory = e.theory(id)
-				}
-				for _, v := range e.held(cell, e.counted(id), r.Name) {
-					points = append(points, point{at, v})
-				}
-			}
-			c.line(what, r, points, theory)
-		}
-	}
-}
-
-// held is a quantity at the end of the measurement, a value a launch.
-func (e *evidence) held(cell *Cell, counted []*attempt, name string) []float64 {
-	if !strings.HasPrefix(name, "kv_") {
-		return cell.Figures[name].Values
-	}
-	var order []int
-	of := map[int]float64{}
-	for _, a := range counted {
-		if v := e.edge(a, "measure", e.cacheMethod(counted), name); !math.IsNaN(v) {
-			if _, seen := of[a.opener]; !seen {
-				order = append(order, a.opener)
-			}
-			of[a.opener] = v
-		}
-	}
-	var out []float64
-	for _, l := range order {
-		out = append(out, of[l])
-	}
-	return out
 }
 
 // line holds one through launches of several cells, with Sen's interval by ranks of the slopes.

@@ -254,7 +254,10 @@ func trafficCaveats(spec record.Cell, counted []*record.Attempt) []string {
 		for _, r := range a.Measured() {
 			values = append(values, queued(r))
 		}
-		waited.add(a.ID, median(values))
+		if len(values) > 0 {
+			slices.Sort(values)
+			waited.add(a.ID, ranked(values, 0.5)) // as Percentile(Queueing, 0.5) is
+		}
 	}
 	waited.summarise()
 	switch {
@@ -263,8 +266,8 @@ func trafficCaveats(spec record.Cell, counted []*record.Attempt) []string {
 	case spec.Traffic.Loop == record.OpenLoop && waited.Center() <= 0:
 		return nil // none came while another was under way
 	}
-	return []string{fmt.Sprintf("%s had one request at a time: the others waited with us, half of them %s ms or more, which is in the times to the "+
-		"first token and end to end", spec.Engine, short(waited.Center()))}
+	return []string{fmt.Sprintf("it had one request at a time: the others waited with us, half of them %s ms or more, which is in the times to the "+
+		"first token and end to end", short(waited.Center()))}
 }
 
 // inFlight is the most requests that an engine had at once.

@@ -55,7 +55,7 @@ func TestWhatRequestsWaitIsInTheirTimes(t *testing.T) {
 	if f := a.Figure(compare.Goodput); f.Known() || !strings.Contains(f.Absent, "no goal") {
 		t.Errorf("%+v", f)
 	}
-	if len(a.Load.Caveats) != 0 || len(b.Load.Caveats) != 1 || !strings.Contains(b.Load.Caveats[0], "one had one request at a time") {
+	if len(a.Load.Caveats) != 0 || len(b.Load.Caveats) != 1 || !strings.Contains(b.Load.Caveats[0], "it had one request at a time: the others waited with us, half of them ") {
 		t.Errorf("%q, %q", a.Load.Caveats, b.Load.Caveats)
 	}
 	figures := []string{}

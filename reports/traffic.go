@@ -8,7 +8,7 @@ import (
 	"llmparity/compare"
 )
 
-const trafficWords = "Percentiles are those of each launch's requests, by nearest rank; medians and intervals go by launches. Times to the first token and " +
+const trafficWords = "Percentiles are those of each launch's requests, by nearest rank, so that p50 may be a little under a median of the summary; medians and intervals go by launches. Times to the first token and " +
 	"end to end count from when a request was due: what it waited is in them, and is told by itself as queueing. Aggregate figures are of all " +
 	"requests of a launch together."
 

@@ -46,7 +46,7 @@ func TestTrafficIsDrawnAndTold(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"Many requests", "webllm had one request at a time", "the plan has no goal that requests are to keep", "queueing"} {
+	for _, want := range []string{"Many requests", "it had one request at a time", "the plan has no goal that requests are to keep", "queueing"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the page does not say %q", want)
 		}

@@ -209,15 +209,23 @@ func peakOf(c *Cell, process string) Figure {
 const sweepHow = "the median slope between all pairs of launches of cells that differ in it (Theil-Sen), with Sen's interval: launches are " +
 	"independent. Of each launch: "
 
+// sharedHow is that of what went on in one launch.
+const sharedHow = "the median slope between all pairs of repetitions of cells that differ in it (Theil-Sen), with Sen's interval: repetitions share a " +
+	"launch, what one leaves behind is in the next, and the interval says nothing of another launch. Of each repetition: "
+
 func (s *Sweep) rate(r *Result, q swept) {
 	rate := Rate{Of: q.of}
 	var points []xy
+	how := sweepHow
+	if r.Cells[s.Cells[0]].Repeated() != "launch" {
+		how = sharedHow
+	}
 	for n, i := range s.Cells {
 		f := q.get(&r.Cells[i])
 		if !f.Known() {
 			continue
 		}
-		rate.Figure = Figure{Name: q.name, Title: f.Title, Unit: "bytes/token", Method: f.Method, Blind: f.Blind, How: sweepHow + f.How}
+		rate.Figure = Figure{Name: q.name, Title: f.Title, Unit: "bytes/token", Method: f.Method, Blind: f.Blind, How: how + f.How}
 		for _, v := range f.Values {
 			if !size(v.Value) {
 				continue

@@ -100,6 +100,24 @@ func TestContextsOfSeveralRunsAreOneSweep(t *testing.T) {
 	}
 }
 
+// What went on in one launch is not independent, and must not be said to be.
+func TestALineOverRepetitionsIsNotSaidToBeOverLaunches(t *testing.T) {
+	for _, reused := range []bool{false, true} {
+		all := lengths(comparetest.Native, 4, 40_000, 16, 64, 256)
+		for i := range all {
+			all[i].Reused, all[i].Cell.Reused = reused, reused
+		}
+		res := compare.Runs(comparetest.Run(t, "lengths", all...))
+		if len(res.Sweeps) != 1 {
+			t.Fatalf("%d sweeps", len(res.Sweeps))
+		}
+		how := rateOf(res.Sweeps[0], compare.PeakPSS).How
+		if strings.Contains(how, "launches are independent") == reused || strings.Contains(how, "says nothing of another launch") != reused {
+			t.Errorf("reused %v: %s", reused, how)
+		}
+	}
+}
+
 func TestOneLengthIsNoSweep(t *testing.T) {
 	if s := compare.Runs(comparetest.Run(t, "one", comparetest.Native(6), comparetest.Browser(6))).Sweeps; len(s) != 0 {
 		t.Errorf("%+v", s)

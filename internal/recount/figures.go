@@ -24,6 +24,7 @@ type Cell struct {
 	load    map[string]Figure // of all requests of a traffic together; nil: they come one at a time
 	kinds   map[string]map[string]Figure
 	ids     [][]int // of the measured requests
+	texts   []string
 	prompts [][]int
 	opener  map[int]int // the attempt that opened the launch of each that counts
 	stop    *stop
@@ -99,7 +100,7 @@ func (f *folder) figures() *Run {
 		}
 		c.Counted = len(counted)
 		c.memory(f, counted)
-		c.times(counted)
+		c.times(f.styles[id], counted)
 		if t := f.traffic[id]; t != nil {
 			c.load, c.kinds = t.again(&c, counted, "", true), map[string]map[string]Figure{}
 			for _, a := range counted {
@@ -168,6 +169,34 @@ func (c *Cell) memory(f *folder, counted []*attempt) {
 			c.add("post_warmup_pss", l, warm[len(warm)-1])
 		}
 	}
+	if len(c.Figures["peak_pss"].Values) > 0 {
+		return
+	}
+	for i, l := range c.Figures["peak_rss_sum"].launches { // nobody may read PSS
+		opener, rss := f.by[l], c.Figures["peak_rss_sum"].Values[i]
+		before, warm := opener.summed("baseline"), opener.summed("warmup")
+		c.add("baseline_rss_sum", l, middle(before))
+		if len(warm) > 0 {
+			c.add("post_warmup_rss_sum", l, warm[len(warm)-1])
+		}
+		if opener.born() {
+			rss -= middle(before)
+		}
+		c.add("memory_increase_rss_sum", l, rss)
+	}
+}
+
+// summed are the sums of RSS from a phase's begin to the next one's.
+func (a *attempt) summed(phase string) []float64 {
+	var out []float64
+	for i, p := range a.phases {
+		for _, t := range a.totals {
+			if p.Name == phase && t.method != "smaps_rollup" && t.at >= p.Begin && (i+1 == len(a.phases) || t.at < a.phases[i+1].Begin) {
+				out = append(out, t.rss)
+			}
+		}
+	}
+	return out
 }
 
 func higher(a, b float64) float64 {
@@ -214,22 +243,33 @@ func (a *attempt) born() bool {
 }
 
 // times are a value an attempt: the median over its measured requests.
-func (c *Cell) times(counted []*attempt) {
+func (c *Cell) times(s style, counted []*attempt) {
 	for _, a := range counted {
-		for _, p := range a.phases {
-			if p.Name == "load" {
+		loads, called := a.phases, "load"
+		if s.perGeneration {
+			loads, called = a.stages, "model"
+		}
+		for _, p := range loads {
+			if p.Name == called {
 				c.add("load_time", a.id, float64(p.End-p.Begin)/1e6)
 			}
 		}
 		for _, r := range a.alike() {
-			c.ids, c.prompts = append(c.ids, r.ids), append(c.prompts, r.PromptIDs)
+			c.ids, c.texts, c.prompts = append(c.ids, r.ids), append(c.texts, r.Text), append(c.prompts, r.PromptIDs)
 		}
-		of := map[string][]float64{}
+		of, asked := map[string][]float64{}, s.isolation != "launch" || a.opener != a.id // for that prompt before
 		for _, r := range a.requests {
 			if r.Phase != "measure" {
 				continue
 			}
-			for name, v := range r.figures() {
+			figures := r.figures()
+			if len(of["latency"]) > 0 {
+				asked = true
+			}
+			if s.cache == "on" && (r.Cached == nil || *r.Cached < 0) && asked {
+				delete(figures, "prefill_tps") // nobody tells how much of it was computed
+			}
+			for name, v := range figures {
 				of[name] = append(of[name], v)
 			}
 		}
@@ -258,7 +298,8 @@ func (a *attempt) alike() []*request {
 	return out
 }
 
-// figures of a request whose tokens came one by one.
+// figures of a request. Tokens of one piece of text, which an engine counts, are of all pieces taken for alike; where many came in few
+// pieces it is not known when each was there.
 func (r *request) figures() map[string]float64 {
 	out := map[string]float64{"latency": float64(r.Returned-r.due()) / 1e6, "tokens": float64(len(r.times))}
 	if r.Generated > 0 {
@@ -276,14 +317,18 @@ func (r *request) figures() map[string]float64 {
 		length := float64(s.End-s.Begin) / 1e9
 		switch {
 		case s.Name == "prefill" && length > 0 && prompt > 0:
-			cached := 0
+			computed := prompt
 			if r.Cached != nil {
-				cached = *r.Cached
+				computed -= max(0, *r.Cached)
 			}
-			out["prefill_tps"] = float64(prompt-cached) / length
+			if computed > 0 {
+				out["prefill_tps"] = float64(computed) / length
+			}
 		case s.Name == "decode" && n > 1 && r.times[n-1] > r.times[0]:
 			chunks, times := r.chunks()
-			out["decode_tps"] = float64(n-chunks[0]) / (float64(r.times[n-1]-r.times[0]) / 1e9)
+			if 10*n >= 9*r.Generated {
+				out["decode_tps"] = out["tokens"] / float64(n) * float64(n-chunks[0]) / (float64(r.times[n-1]-r.times[0]) / 1e9)
+			}
 			var gaps []float64
 			for i := 1; i < len(chunks); i++ {
 				for range chunks[i] {

@@ -2,9 +2,9 @@
 // which it shares nothing with but the files and what words in them mean. Where both agree a figure is what the files say; where a definition
 // itself is wrong both are.
 //
-// It knows the plain case: engines that count tokens, processes read by PSS, launches of their own. It doesn't work out again: what GPUs hold,
-// what servers and engines report of themselves, whether memory was thought to fit, which cells make a sweep and how its rates are judged,
-// what explains an error of a forecast, ratios of repetitions that share a launch, intervals of cells that were looked at several times.
+// It doesn't work out again: what cells whose engine computes on a GPU are made of and what was foretold of it, how much of its memory
+// programs outside share, what is read of foreign files, lines of readings that are drawn, a gate's checks. Whether memory fits is held
+// against what was recorded and not judged anew; so is why a cell was not repeated any more, but for its intervals.
 package recount
 
 import (
@@ -46,10 +46,17 @@ type request struct {
 	times     []int64
 }
 
+// style is what of a cell figures of requests hang on.
+type style struct {
+	cache, isolation string
+	perGeneration    bool // a process each, which loads the model
+}
+
 type attempt struct {
 	id, cell, opener int
 	counted          bool
 	phases           []span
+	stages           []span // of the load
 	requests         []*request
 	end              int64
 	totals           []total
@@ -69,12 +76,13 @@ type folder struct {
 	engines  map[int]string
 	traffic  map[int]*traffic // of cells that have one
 	stops    map[int]*stop
+	styles   map[int]style
 	attempts []*attempt
 	by       map[int]*attempt
 }
 
 func read(dir string) (*folder, error) {
-	f := &folder{dir: dir, files: map[string][]row{}, engines: map[int]string{}, traffic: map[int]*traffic{}, stops: map[int]*stop{}, by: map[int]*attempt{}}
+	f := &folder{dir: dir, files: map[string][]row{}, engines: map[int]string{}, traffic: map[int]*traffic{}, stops: map[int]*stop{}, styles: map[int]style{}, by: map[int]*attempt{}}
 	if err := f.journal(filepath.Join(dir, "journal.jsonl")); err != nil {
 		return nil, err
 	}
@@ -104,6 +112,9 @@ func (f *folder) journal(path string) error {
 				ID      int
 				Engine  string
 				Traffic *traffic
+				Cache   string `json:"prompt_cache"`
+				Of      string `json:"isolation"`
+				Each    bool   `json:"per_generation"`
 			}
 			Begin *struct {
 				Cell     int
@@ -123,6 +134,7 @@ func (f *folder) journal(path string) error {
 		switch {
 		case l.Cell != nil:
 			f.cells, f.engines[l.Cell.ID] = append(f.cells, l.Cell.ID), l.Cell.Engine
+			f.styles[l.Cell.ID] = style{l.Cell.Cache, l.Cell.Of, l.Cell.Each}
 			if l.Cell.Traffic != nil {
 				f.traffic[l.Cell.ID] = l.Cell.Traffic
 			}
@@ -147,6 +159,8 @@ func (f *folder) journal(path string) error {
 			a.requests = append(a.requests, l.Request)
 		case l.Span != nil && l.Span.Request > 0:
 			a.requests[l.Span.Request-1].spans = append(a.requests[l.Span.Request-1].spans, *l.Span)
+		case l.Span != nil:
+			a.stages = append(a.stages, *l.Span)
 		case l.End != nil:
 			a.counted = a.counted && l.End.Status == "ok"
 			a.end = l.NS

@@ -15,7 +15,7 @@ import (
 )
 
 // Where memory is, of what it is made and how it was foretold, worked out again. Not worked out again: which confidence a component has,
-// what explains an error, cells whose engine computes on a GPU, and what lies behind "expected" of forecasts in general.
+// words on what explains an error, but for which components they are on and the numbers in them, and cells whose engine computes on a GPU.
 
 // memoryResult is of a report's JSON what is about memory.
 type memoryResult struct {

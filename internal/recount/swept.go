@@ -297,7 +297,6 @@ func (c *check) lines(number int, s sweep) {
 	for _, r := range s.Rates {
 		left[r.Name] = r
 	}
-	k := 0
 	for _, name := range names {
 		what := fmt.Sprintf("%s over %s", name, s.Axis)
 		points, launches := c.swept(number, s, name)
@@ -328,13 +327,12 @@ func (c *check) lines(number int, s sweep) {
 		case name == "kv_used" && s.Axis == "context" && *r.Median == 0:
 			verdict = "flat, because what is used goes by the text and not by the context"
 		}
-		c.verdict(what, r, verdict, s.Verdict, k)
-		k++
+		c.verdict(what, r, verdict, s.Verdict, slices.IndexFunc(s.Rates, func(r growthRate) bool { return r.Name == name }))
 	}
 	for name := range left {
 		c.Errorf("%s over %s: a line that was not worked out again", name, s.Axis)
 	}
-	c.same("verdicts over "+s.Axis, float64(len(s.Verdict)), float64(k))
+	c.same("verdicts over "+s.Axis, float64(len(s.Verdict)), float64(len(s.Rates)))
 }
 
 // inside is what was worked out of a cell's memory.

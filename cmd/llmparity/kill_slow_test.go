@@ -2,7 +2,12 @@
 
 package main
 
-import "testing"
+import (
+	"slices"
+	"testing"
+)
 
 // The same at more instants than a quick test has time for.
-func TestRunsThatAreKilledOftenGoOn(t *testing.T) { killAndResume(t, 50) }
+func TestRunsThatAreKilledOftenGoOn(t *testing.T) {
+	killAndResume(t, slices.Repeat([]int{1, 2}, 25)...)
+}

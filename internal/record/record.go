@@ -36,6 +36,7 @@ type Meta struct {
 	Name    string    `json:"name"` // the plan's name
 	Started time.Time `json:"started"`
 	Tool    Tool      `json:"tool"`
+	Plan    string    `json:"plan_sha256,omitempty"` // of plan.yaml as it was written; absent: an older run's
 }
 
 // Tool names the program that wrote the record.

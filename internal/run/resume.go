@@ -2,6 +2,7 @@ package run
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"maps"
@@ -50,8 +51,15 @@ func changed(format string, args ...any) error {
 	return &refusal{fault.New(fault.Usage, "use the one that began it, or say --allow-changed: the record then warns of it", format, args...)}
 }
 
-// samePlan refuses to go on with another plan's run. The seed of one that gave none is the one that the run was given.
+// sumOf is how a plan's text is known again.
+func sumOf(plan []byte) string { return fmt.Sprintf("%x", sha256.Sum256(plan)) }
+
+// samePlan refuses to go on with another plan's run, and with one whose plan.yaml was changed since. The seed of one that gave none is the one that
+// the run was given.
 func (p *past) samePlan(r *runner) error {
+	if was := p.Meta.Plan; was != "" && was != sumOf(p.Plan) {
+		return fault.New(fault.Usage, "put it back, or begin a new run with it", "plan.yaml in %s is not what it was when the run began", p.Dir)
+	}
 	if r.Plan.Order == plan.Shuffled && r.Plan.Seed == 0 {
 		was, err := plan.Parse(p.Plan, "the run's plan")
 		if err != nil {

@@ -147,11 +147,32 @@ func TestWhatIsNotAsItWasIsNotGoneOnWith(t *testing.T) {
 				t.Errorf("%v after %d launches, want one line with %q", err, e.launches-launches, say)
 			}
 		}
+		o := fresh()
+		o.Resume, o.Plan.MaxTokens = dir, 5 // as whoever changes plan.yaml himself and goes on by it has it
+		path := filepath.Join(dir, "plan.yaml")
+		was, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := o.Plan.YAML()
+		if err != nil {
+			t.Fatal(err)
+		}
+		put := func(text []byte) {
+			if err := os.WriteFile(path, text, 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		put(text)
+		if _, err := run.Do(t.Context(), o); err == nil || !strings.Contains(err.Error(), "is not what it was when the run began") {
+			t.Errorf("with another plan.yaml: %v", err)
+		}
+		put(was)
 		after, err := os.ReadFile(filepath.Join(dir, "journal.jsonl"))
 		if err != nil || string(before) != string(after) {
 			t.Errorf("the record was changed; %v", err)
 		}
-		o := fresh()
+		o = fresh()
 		o.Tool.SHA256, o.AllowChanged = "y", true
 		r, err := resumed(t, o, dir)
 		if err != nil || !slices.ContainsFunc(r.Warnings, func(w record.Warning) bool {

@@ -180,7 +180,7 @@ func (r *runner) create(env record.Environment) error {
 	if err != nil {
 		return fmt.Errorf("writing the plan: %w", err)
 	}
-	r.w, err = record.Create(r.Out, record.Meta{Name: r.Plan.Name, Started: time.Now(), Tool: r.Tool}, env, text)
+	r.w, err = record.Create(r.Out, record.Meta{Name: r.Plan.Name, Started: time.Now(), Tool: r.Tool, Plan: sumOf(text)}, env, text)
 	return err
 }
 

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"llmparity/browser"
 	"llmparity/internal/engine"
 	"llmparity/internal/estimate"
 	"llmparity/internal/fault"
@@ -206,6 +207,9 @@ func (r *rehearsing) foretell(c *plannedCell, name string, m engine.Model, p pla
 		in = max(len(shape.Prompt)/4, 1) // near enough for what a token takes
 	}
 	key := foretoldKey{name, m.Path, p.DType, p.KVDType, m.Context, max(p.Slots, 1), in, c.MaxTokens}
+	if name == browser.Name {
+		key.slots = 1 // it does one request at a time, whatever is sent
+	}
 	e, known := r.foretold[key]
 	if !known {
 		e = r.estimate(key)

@@ -11,7 +11,8 @@ import (
 
 // stopped widens the intervals of a cell that was repeated until a figure was known well enough. It was looked at several times, and each
 // look might have been the one at which chance made it narrow: an interval of the ordinary level would hold too seldom. Each look has its
-// share of the chance to err, and so has the interval at the last one, in every figure of the cell: they share the launches.
+// share of the chance to err, and so has the interval at the last one, in the cell's own figures and those of its requests: they share the
+// launches. Parts of memory, and what engines say of themselves, keep the ordinary level.
 func (c *Cell) stopped(s record.Stop) {
 	if s.Looks < 1 || !(s.Confidence > 0 && s.Confidence < 1) {
 		return

@@ -41,7 +41,7 @@ func TestRunsThatAreSpoiled(t *testing.T) {
 		"hostile labels":         {labelled(script, controls, turned), 0, []string{"peak"}},
 		"NaN for a size":         {column("samples.csv", "rss_mb", func(int, string) string { return "NaN" }), bad, []string{`samples.csv line 2: column rss_mb: "NaN"`}},
 		"NaN in the journal":     {replaced("journal.jsonl", `"t_ns":\d+`, `"t_ns":NaN`), bad, []string{"journal.jsonl line 1: invalid character"}},
-		"a newer schema":         {replaced("run.json", `llmparity\.run/1"`, `llmparity.run/2"`), bad, []string{"this version reads"}},
+		"a newer schema":         {replaced("run.json", `llmparity\.run/1(\.\d+)?"`, `llmparity.run/2"`), bad, []string{"this version reads"}},
 		"no environment":         {func(t *testing.T, dir string) { remove(t, dir, "environment.json") }, bad, []string{"it has no environment.json"}},
 		"the journal is no text": {func(t *testing.T, dir string) { write(t, dir, "journal.jsonl", []byte("\x00\xff\n{}\n")) }, bad, []string{"journal.jsonl line 1"}},
 	}

@@ -14,7 +14,12 @@ import (
 
 // A flag of run is for every engine, or it is known for whose: else it would be taken in silence where nobody heeds it.
 func TestEveryFlagOfRunIsKnownForWhose(t *testing.T) {
-	general := []string{"engines", "engine", "model", "mirror", "context", "prompt", "max-tokens", "repetitions", "isolation", "out", "quiet", "help", "no-check-oom", "parity", "reference"}
+	general := []string{"engines", "engine", "model", "mirror", "context", "prompt", "max-tokens", "repetitions", "isolation", "out", "quiet", "help", "no-check-oom", "parity", "reference",
+		"allow-changed", "arrivals", "baseline", "batch-size", "cell-timeout", "concurrency", "contexts", "cool-down", "dry-run",
+		"gen-toks", "goal-e2e", "goal-tpot", "goal-ttft", "input-len", "json", "kv-cache-dtype", "long", "loop", "max-repetitions",
+		"models", "order", "output-dir", "output-len", "preset", "prompt-toks", "ramp", "rate", "requests", "resume",
+		"retry-failed", "run-timeout", "seed", "seqlens", "short", "start", "start-delay", "strict", "thread-counts", "timeout", "turns", "until-ci",
+		"until-figure"}
 	run := runCommand()
 	of := map[string]bool{}
 	for _, k := range engineKinds() {
@@ -40,6 +45,7 @@ func TestFlagsThatNoEngineHeedsAreRefused(t *testing.T) {
 		{"--engines llamacpp --trace", "--trace is for webllm"},
 		{"--engines llamacpp --model-lib x.wasm", "--model-lib is for webllm"},
 		{"--engines webllm --threads 2", "--threads is for llamacpp"},
+		{"--engines webllm --thread-counts 1,2", "thread_counts: none of the engines has to do with it"},
 		{"--engine exec:./x --threads 2", "--threads is for llamacpp"},
 		{"--engine llamacpp --watchdog 5s", "--watchdog is for webllm or exec:PATH"},
 		{"--engine exec:", `engine "exec:": no program is named`},

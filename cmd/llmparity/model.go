@@ -128,6 +128,9 @@ func (f *runFlags) findModel(ctx context.Context, name string, context int, say 
 		return engine.Model{}, fault.New(fault.Usage, "leave it out",
 			"--mirror says where a model of WebLLM's catalogue is fetched from, and %s is none", name)
 	}
+	if name == servedPrefix {
+		return engine.Model{}, fault.New(fault.Usage, "name it as the server does: served:NAME", "the model %s has no name", servedPrefix)
+	}
 	if m, ok := servedModel(name, context); ok {
 		return m, nil
 	}

@@ -86,7 +86,7 @@ func (r *runner) turn(ctx context.Context, s *current, t turn, rest []turn) erro
 func (r *runner) say(s *current, t turn, e Event) {
 	e.Setup, e.Cell, e.Cells, e.CellsDone = s.ID, t.ID, r.count.cells, r.count.cellsDone
 	e.Launch, e.Launches = r.count.launch, r.count.launches
-	e.Engine, e.Repetition, e.Repetitions, e.Warmup = t.Engine, t.repetition, s.Plan.Repetitions, t.warmup
+	e.Engine, e.Repetition, e.Repetitions, e.Warmup = t.Engine, t.repetition, s.Plan.MostRepetitions(), t.warmup
 	e.Memory = r.memory.Load()
 	r.Progress(e)
 }

@@ -54,7 +54,7 @@ test-all: setup lint
 	@failed=0; \
 	set -x; go test -race $(LIGHT) || failed=1; \
 	go test -tags slow -run '$(COUNTS)' $(COUNTED:%=./%) || failed=1; \
-	go test -race -p 1 -tags slow -timeout 60m $(HEAVY) || failed=1; \
+	go test -race -p 1 -tags slow -timeout 120m $(HEAVY) || failed=1; \
 	scripts/fuzz 20s || failed=1; \
 	exit $$failed
 

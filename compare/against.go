@@ -99,14 +99,7 @@ func Correct(all []*Against) int {
 	best := holm(tests, func(t test) float64 { return t.least })
 	for i, a := range all {
 		a.Raw, a.P, a.Significant, a.Changed = round(tests[i].p, 9), round(corrected[i], 9), corrected[i] <= alpha, changed[i] <= alpha
-		switch {
-		case a.Significant:
-			a.Call = Differs
-		case best[i] > alpha*(1+1e-9):
-			a.Call = TooFewToSay
-		default:
-			a.Call = Chance
-		}
+		a.Call = callOf(a.Significant, best[i])
 	}
 	return distinct(tests)
 }

@@ -112,17 +112,21 @@ func (r *Result) judge(o Options) {
 		best := holm(tests, func(t test) float64 { return t.least })
 		for i, j := range of {
 			j.Family, j.Raw, j.P, j.Significant = f, round(tests[i].p, 9), round(corrected[i], 9), corrected[i] <= alpha
-			switch {
-			case j.Significant:
-				j.Call = Differs
-			case best[i] > alpha*(1+1e-9):
-				j.Call = TooFewToSay
-			default:
-				j.Call = Chance
-			}
+			j.Call = callOf(j.Significant, best[i])
 		}
 	}
 	r.word(o)
+}
+
+// callOf says what a corrected test is called; best is the least that its corrected p could have been.
+func callOf(significant bool, best float64) Call {
+	switch {
+	case significant:
+		return Differs
+	case best > alpha*(1+1e-9):
+		return TooFewToSay
+	}
+	return Chance
 }
 
 // word writes the verdicts, when effects that are too small are known.

@@ -1,7 +1,6 @@
 package reports
 
 import (
-	"encoding/xml"
 	"fmt"
 	"io"
 	"strings"
@@ -163,16 +162,7 @@ func GateJUnit(w io.Writer, g *compare.Gate) error {
 	s.Timestamp = g.Run.Started.UTC().Format("2006-01-02T15:04:05")
 	doc := junitSuites{Name: "llmparity"}
 	doc.add(s)
-	if _, err := io.WriteString(w, xml.Header); err != nil {
-		return fmt.Errorf("writing JUnit: %w", err)
-	}
-	e := xml.NewEncoder(w)
-	e.Indent("", "  ")
-	if err := e.Encode(doc); err != nil {
-		return fmt.Errorf("writing JUnit: %w", err)
-	}
-	_, err := io.WriteString(w, "\n")
-	return err
+	return doc.write(w)
 }
 
 // gateSuite has a case a check. What could not be judged is skipped, and what is only warned of passes with its words; that the gate as a whole

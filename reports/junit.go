@@ -63,12 +63,17 @@ func JUnit(w io.Writer, res *compare.Result) error {
 	if len(doc.Suites) > 0 {
 		doc.Suites[0].Out = strings.Join(append(lines(res.Verdict), lines((&table{res: res}).warnings())...), "\n")
 	}
+	return doc.write(w)
+}
+
+// write writes the document.
+func (d junitSuites) write(w io.Writer) error {
 	if _, err := io.WriteString(w, xml.Header); err != nil {
 		return fmt.Errorf("writing JUnit: %w", err)
 	}
 	e := xml.NewEncoder(w)
 	e.Indent("", "  ")
-	if err := e.Encode(doc); err != nil {
+	if err := e.Encode(d); err != nil {
 		return fmt.Errorf("writing JUnit: %w", err)
 	}
 	_, err := io.WriteString(w, "\n")

@@ -12,7 +12,6 @@ import (
 
 	"llmparity/compare"
 	"llmparity/compare/gate"
-	"llmparity/internal/cache"
 	"llmparity/internal/plan"
 	"llmparity/internal/record"
 )
@@ -20,20 +19,9 @@ import (
 // Runs of one plan, one after another, each held against the first, as a CI does it: no gate may fail, and each of its questions must have
 // been answered. Every second run repeats until an interval is narrow. What is let pass is what docs/ci.md lets pass.
 func TestAGateOverRunsOfTheSameNeverFails(t *testing.T) {
-	dir, err := os.MkdirTemp("", "lp") // sockets need a short path
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := os.RemoveAll(dir); err != nil {
-			t.Error(err)
-		}
-	})
-	t.Setenv("LLMPARITY_CACHE", cache.Dir(os.Getenv)) // before TMPDIR and the folder change
-	t.Setenv("TMPDIR", dir)
-	t.Chdir(dir)
-	for engine, tries := range map[string]int{"llamacpp": 10, "webllm": 3} {
-		t.Run(engine, func(t *testing.T) { neverFails(t, engine, tries) })
+	moved(t)
+	for _, engine := range []string{"llamacpp", "webllm"} {
+		t.Run(engine, func(t *testing.T) { neverFails(t, engine, 10) })
 	}
 }
 

@@ -18,18 +18,7 @@ import (
 // taken in turns, as a comparison of two builds should be run: those of one plan are dealt out to two records, so that whatever the machine does
 // meanwhile falls on both.
 func TestOfTheSameNothingIsCalledDifferent(t *testing.T) {
-	dir, err := os.MkdirTemp("", "lp") // sockets need a short path
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := os.RemoveAll(dir); err != nil {
-			t.Error(err)
-		}
-	})
-	t.Setenv("LLMPARITY_CACHE", cache.Dir(os.Getenv)) // before TMPDIR and the folder change
-	t.Setenv("TMPDIR", dir)
-	t.Chdir(dir)
+	moved(t)
 	const text = "name: same\nengines: [webllm, llamacpp]\nmodel: tiny\nmax_tokens: 32\ntemperature: 0\ncontext: 512\nrepetitions: 20\ntimeout: 3m\n" +
 		"warmup:\n  launches: 1\n  tokens: 8\nprompts:\n  - The clocks were striking\n"
 	if err := os.WriteFile("same.yaml", []byte(text), 0o644); err != nil {
@@ -71,4 +60,14 @@ func dealt(whole *record.Run, which int) *record.Run {
 	out.Meta.Name += []string{" (even)", " (odd)"}[which]
 	out.Attempts = slices.DeleteFunc(slices.Clone(whole.Attempts), func(a *record.Attempt) bool { return a.Repetition%2 != which || a.Warmup })
 	return &out
+}
+
+// moved has the test in a folder of its own, with all that is made on the way.
+func moved(t *testing.T) string {
+	t.Helper()
+	dir := shortDir(t)
+	t.Setenv("LLMPARITY_CACHE", cache.Dir(os.Getenv)) // before TMPDIR and the folder change
+	t.Setenv("TMPDIR", dir)
+	t.Chdir(dir)
+	return dir
 }

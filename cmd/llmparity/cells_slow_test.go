@@ -14,7 +14,6 @@ import (
 	"strings"
 	"testing"
 
-	"llmparity/internal/cache"
 	"llmparity/internal/child"
 	"llmparity/internal/record"
 )
@@ -24,18 +23,7 @@ import (
 // heap has found its size.
 func TestFiftyCellsLeaveNothingBehind(t *testing.T) {
 	const cells, mostMiB = 50, 4
-	dir, err := os.MkdirTemp("", "lp") // sockets need a short path
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := os.RemoveAll(dir); err != nil {
-			t.Error(err)
-		}
-	})
-	t.Setenv("LLMPARITY_CACHE", cache.Dir(os.Getenv)) // before TMPDIR and the folder change
-	t.Setenv("TMPDIR", dir)
-	t.Chdir(dir)
+	moved(t)
 	text := "name: fifty\nengines: [webllm, llamacpp]\nmodel: tiny\nmax_tokens: 8\ntemperature: 0\ncontext: 512\nrepetitions: 1\ntimeout: 3m\n" +
 		"warmup:\n  launches: 0\n  tokens: 1\nprompts:\n"
 	for i := range cells / 2 {

@@ -25,10 +25,9 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// program is the program with arguments, in a folder of its own, with a temporary folder of its own, and the set-up's cache.
-func program(t testing.TB, args ...string) *exec.Cmd {
+// shortDir is a folder in which sockets can be made: their paths must be short, and that of t.TempDir is not.
+func shortDir(t testing.TB) string {
 	t.Helper()
-	// Not t.TempDir: sockets that the browser makes in its temporary folder need a short path.
 	dir, err := os.MkdirTemp("", "lp")
 	if err != nil {
 		t.Fatal(err)
@@ -38,6 +37,13 @@ func program(t testing.TB, args ...string) *exec.Cmd {
 			t.Error(err)
 		}
 	})
+	return dir
+}
+
+// program is the program with arguments, in a folder of its own, with a temporary folder of its own, and the set-up's cache.
+func program(t testing.TB, args ...string) *exec.Cmd {
+	t.Helper()
+	dir := shortDir(t)
 	temp := filepath.Join(dir, "tmp")
 	if err := os.Mkdir(temp, 0o755); err != nil {
 		t.Fatal(err)

@@ -47,13 +47,18 @@ func openPackaged(dir, name string, context int) (engine.Model, error) {
 	return m, nil
 }
 
-// catalogued gives a model of WebLLM's catalogue, fetched into the store unless it is there.
-func (f *runFlags) catalogued(ctx context.Context, id string, context int, say func(string)) (engine.Model, error) {
+// inCatalogue finds a model's entry in WebLLM's catalogue.
+func inCatalogue(id string) (catalogue.Entry, error) {
 	known, err := builtInCatalogue()
 	if err != nil {
-		return engine.Model{}, err
+		return catalogue.Entry{}, err
 	}
-	e, err := known.Find(id)
+	return known.Find(id)
+}
+
+// catalogued gives a model of WebLLM's catalogue, fetched into the store unless it is there.
+func (f *runFlags) catalogued(ctx context.Context, id string, context int, say func(string)) (engine.Model, error) {
+	e, err := inCatalogue(id)
 	if err != nil {
 		return engine.Model{}, err
 	}

@@ -266,11 +266,7 @@ func listedModel(name string) bool {
 
 // unfetchedModel is a model of the catalogue as far as it is known without fetching it; one without a path is not there.
 func (r *resolver) unfetchedModel(ctx context.Context, id string, window int) (engine.Model, error) {
-	known, err := builtInCatalogue()
-	if err != nil {
-		return engine.Model{}, err
-	}
-	e, err := known.Find(id)
+	e, err := inCatalogue(id)
 	if err != nil {
 		return engine.Model{}, err
 	}

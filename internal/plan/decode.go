@@ -71,13 +71,19 @@ type node interface {
 	read(r *reader, n ast.Node, path string) error
 }
 
-// decode reads a document. It survives the parser, which panics on some documents that nobody writes by hand.
+// errUnreadable is the error of a document on which the parser panics: some do that nobody writes by hand.
+var errUnreadable = errors.New("this YAML can't be read: write plain lists and values, without tags")
+
+// survive makes that error of a panic.
+func survive(err *error) {
+	if r := recover(); r != nil {
+		*err = errUnreadable
+	}
+}
+
+// decode reads a document.
 func decode(text []byte, into any) (_ places, err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			err = errors.New("this YAML can't be read: write plain lists and values, without tags")
-		}
-	}()
+	defer survive(&err)
 	body, err := tree(text)
 	if err != nil {
 		return nil, err
@@ -94,14 +100,7 @@ func decode(text []byte, into any) (_ places, err error) {
 
 // tree is the document's one body.
 func tree(text []byte) (ast.Node, error) {
-	if len(text) > maxText {
-		return nil, fmt.Errorf("it has %d bytes; a plan has at most %d", len(text), maxText)
-	}
-	tokens := lexer.Tokenize(strings.TrimPrefix(string(text), "\ufeff"))
-	if err := shallow(tokens); err != nil {
-		return nil, err
-	}
-	file, err := parser.Parse(tokens, 0)
+	file, err := parsed(text, "a plan")
 	if err != nil {
 		return nil, err
 	}
@@ -118,6 +117,18 @@ func tree(text []byte) (ast.Node, error) {
 		return bodies[0], nil
 	}
 	return nil, wrong(bodies[1], "", "a second document begins; one file is one plan")
+}
+
+// parsed is a text's tree, where it is neither too long nor too deep; what says what it is.
+func parsed(text []byte, what string) (*ast.File, error) {
+	if len(text) > maxText {
+		return nil, fmt.Errorf("it has %d bytes; %s has at most %d", len(text), what, maxText)
+	}
+	tokens := lexer.Tokenize(strings.TrimPrefix(string(text), "\ufeff"))
+	if err := shallow(tokens); err != nil {
+		return nil, err
+	}
+	return parser.Parse(tokens, 0)
 }
 
 // shallow refuses what is nested so deeply that the parser, which calls itself, would not come back.
@@ -250,14 +261,23 @@ func (r *reader) value(n ast.Node, into reflect.Value, path string) error {
 	return simple(n, into, path)
 }
 
-// list reads a list, or a single value as a list of it.
-func (r *reader) list(n ast.Node, into reflect.Value, path string) error {
-	entries := []ast.Node{n}
+// listed are a list's entries, or a single value as the only one; none of what says nothing.
+func listed(n ast.Node) []ast.Node {
 	switch x := n.(type) {
 	case *ast.NullNode:
 		return nil
 	case *ast.SequenceNode:
-		entries = x.Values
+		return x.Values
+	}
+	return []ast.Node{n}
+}
+
+// list reads a list, or a single value as a list of it.
+func (r *reader) list(n ast.Node, into reflect.Value, path string) error {
+	entries := listed(n)
+	switch n.(type) {
+	case *ast.NullNode:
+		return nil
 	case *ast.MappingNode, *ast.MappingValueNode:
 		if into.Type().Elem().Kind() != reflect.Struct && into.Type().Elem().Kind() != reflect.Map {
 			return mistyped(n, path, "a list")

@@ -8,8 +8,6 @@ import (
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
-	"github.com/goccy/go-yaml/lexer"
-	"github.com/goccy/go-yaml/parser"
 
 	"llmparity/internal/fault"
 	"llmparity/internal/nearest"
@@ -32,22 +30,10 @@ func GateIn(text []byte, file string) (*Gate, error) {
 	return g, nil
 }
 
-// decodeGate reads a gate that stands alone, or below its word in a plan. It survives the parser, which panics on some documents that nobody
-// writes by hand.
+// decodeGate reads a gate that stands alone, or below its word in a plan.
 func decodeGate(text []byte, inPlan bool) (g *Gate, err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			err = errors.New("this YAML can't be read: write plain lists and values, without tags")
-		}
-	}()
-	if len(text) > maxText {
-		return nil, fmt.Errorf("it has %d bytes; a gate has at most %d", len(text), maxText)
-	}
-	tokens := lexer.Tokenize(string(text))
-	if err := shallow(tokens); err != nil {
-		return nil, err
-	}
-	file, err := parser.Parse(tokens, 0)
+	defer survive(&err)
+	file, err := parsed(text, "a gate")
 	if err != nil {
 		return nil, err
 	}
@@ -269,13 +255,10 @@ func each(node ast.Node, f func(ast.Node) error) error {
 
 // scalar is a single value's text.
 func scalar(node ast.Node) (string, error) {
-	switch n := node.(type) {
-	case *ast.StringNode:
-		return n.Value, nil
-	case *ast.LiteralNode:
-		return n.Value.Value, nil
-	case *ast.IntegerNode, *ast.FloatNode, *ast.BoolNode, *ast.NanNode, *ast.InfinityNode:
-		return node.GetToken().Value, nil
+	if text, ok := single(node); ok {
+		return text, nil
+	}
+	switch node.(type) {
 	case *ast.AliasNode, *ast.AnchorNode:
 		return "", at(node, "write a gate's values out: none is taken from elsewhere")
 	}

@@ -66,13 +66,7 @@ type prompt struct {
 }
 
 func (p *prompts) read(r *reader, n ast.Node, path string) error {
-	entries := []ast.Node{n}
-	switch x := n.(type) {
-	case *ast.NullNode:
-		return nil
-	case *ast.SequenceNode:
-		entries = x.Values
-	}
+	entries := listed(n)
 	var at, after []place // of texts, and of sources, which come after them here
 	for i, e := range entries {
 		here := fmt.Sprintf("%s[%d]", path, i)

@@ -231,13 +231,3 @@ func (s *State) Committed(cell, repetition int) (Commit, bool) {
 	}
 	return Commit{}, false
 }
-
-// Warmups is how many warm-up launches of a cell went well.
-func (s *State) Warmups(cell int) (n int) {
-	for _, c := range s.Commits(cell) {
-		if c.Warmup && !c.Scoring && c.Status == OK {
-			n++
-		}
-	}
-	return n
-}

@@ -95,7 +95,8 @@ func read(dir string) (*folder, error) {
 	return f, nil
 }
 
-func (f *folder) journal(path string) error {
+// eachLine goes through a journal. Some lines are long.
+func eachLine(path string, each func([]byte) error) error {
 	file, err := os.Open(path)
 	if err != nil {
 		return err
@@ -104,6 +105,15 @@ func (f *folder) journal(path string) error {
 	lines := bufio.NewScanner(file)
 	lines.Buffer(nil, 64<<20)
 	for lines.Scan() {
+		if err := each(lines.Bytes()); err != nil {
+			return fmt.Errorf("%s: %w", path, err)
+		}
+	}
+	return lines.Err()
+}
+
+func (f *folder) journal(path string) error {
+	err := eachLine(path, func(line []byte) error {
 		var l struct {
 			T       int64
 			NS      int64 `json:"t_ns"`
@@ -127,8 +137,8 @@ func (f *folder) journal(path string) error {
 			Stop        *stop
 			End         *struct{ Status string }
 		}
-		if err := json.Unmarshal(lines.Bytes(), &l); err != nil {
-			return fmt.Errorf("%s: %w", path, err)
+		if err := json.Unmarshal(line, &l); err != nil {
+			return err
 		}
 		a := f.by[l.Attempt]
 		switch {
@@ -165,11 +175,12 @@ func (f *folder) journal(path string) error {
 			a.counted = a.counted && l.End.Status == "ok"
 			a.end = l.NS
 		}
-	}
+		return nil
+	})
 	for _, a := range f.attempts {
 		a.counted = a.counted && a.end > 0 // one that has no end was cut
 	}
-	return lines.Err()
+	return err
 }
 
 // row is one of a CSV file.

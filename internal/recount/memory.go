@@ -1,7 +1,6 @@
 package recount
 
 import (
-	"bufio"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -149,14 +148,7 @@ func readMemory(base *folder) (*memoryFolder, error) {
 }
 
 func (f *memoryFolder) journal(path string) error {
-	file, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	defer file.Close()
-	lines := bufio.NewScanner(file)
-	lines.Buffer(nil, 64<<20)
-	for lines.Scan() {
+	return eachLine(path, func(line []byte) error {
 		var l struct {
 			NS      int64 `json:"t_ns"`
 			Attempt int
@@ -190,15 +182,15 @@ func (f *memoryFolder) journal(path string) error {
 				}
 			}
 		}
-		if err := json.Unmarshal(lines.Bytes(), &l); err != nil {
-			return fmt.Errorf("%s: %w", path, err)
+		if err := json.Unmarshal(line, &l); err != nil {
+			return err
 		}
 		a := f.by[l.Attempt]
 		switch {
 		case l.Cell != nil:
 			c := &memoryCell{cache: l.Cell.Cache}
 			if err := json.Unmarshal(l.Cell.Model, &c.model); err != nil {
-				return fmt.Errorf("%s: %w", path, err)
+				return err
 			}
 			f.cells[l.Cell.ID] = c
 		case l.Prediction != nil:
@@ -211,7 +203,7 @@ func (f *memoryFolder) journal(path string) error {
 		case l.Risk != nil:
 			var of struct{ Cell int }
 			if err := json.Unmarshal(l.Risk, &of); err != nil {
-				return fmt.Errorf("%s: %w", path, err)
+				return err
 			}
 			f.cells[of.Cell].risk = l.Risk
 		case a == nil: // of the run
@@ -226,8 +218,8 @@ func (f *memoryFolder) journal(path string) error {
 		case l.End != nil:
 			a.cost.Reads, a.cost.ReadNS, a.cost.CPUNS = l.End.Cost.Reads, l.End.Cost.ReadNS, l.End.Cost.CPUNS
 		}
-	}
-	return lines.Err()
+		return nil
+	})
 }
 
 // stretch is a phase's begin and end, and where the next one begins: what is read in between, at its edge, is the phase's.

@@ -1,7 +1,6 @@
 package recount
 
 import (
-	"bufio"
 	"cmp"
 	"encoding/json"
 	"fmt"
@@ -65,14 +64,7 @@ func (e *evidence) alone() (*alone, error) {
 		return nil, err
 	}
 	out.computer = fmt.Sprint(machine["cpu"], machine["cores"], machine["memory_bytes"])
-	file, err := os.Open(filepath.Join(e.dir, "journal.jsonl"))
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	lines := bufio.NewScanner(file)
-	lines.Buffer(nil, 64<<20)
-	for lines.Scan() {
+	return out, eachLine(filepath.Join(e.dir, "journal.jsonl"), func(line []byte) error {
 		var l struct {
 			Attempt int
 			Cell    map[string]any
@@ -81,8 +73,8 @@ func (e *evidence) alone() (*alone, error) {
 				Device *struct{ Class, Name string }
 			}
 		}
-		if err := json.Unmarshal(lines.Bytes(), &l); err != nil {
-			return nil, err
+		if err := json.Unmarshal(line, &l); err != nil {
+			return err
 		}
 		switch {
 		case l.Cell != nil:
@@ -94,8 +86,8 @@ func (e *evidence) alone() (*alone, error) {
 		case l.Event != nil && l.Event.Device != nil && out.devices[l.Attempt] == "":
 			out.devices[l.Attempt] = l.Event.Device.Class + " " + l.Event.Device.Name
 		}
-	}
-	return out, lines.Err()
+		return nil
+	})
 }
 
 // traits are what a cell is, by name; the axes among them, for which at has numbers. false: no launch of it counts.

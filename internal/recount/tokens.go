@@ -1,7 +1,6 @@
 package recount
 
 import (
-	"bufio"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -401,14 +400,7 @@ func gather(f *folder) (*evidence, error) {
 }
 
 func (e *evidence) lines(path string) error {
-	file, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	defer file.Close()
-	lines := bufio.NewScanner(file)
-	lines.Buffer(nil, 64<<20)
-	for lines.Scan() {
+	return eachLine(path, func(line []byte) error {
 		var l struct {
 			Attempt int
 			Cell    *struct {
@@ -437,8 +429,8 @@ func (e *evidence) lines(path string) error {
 				Token float64 `json:"kv_bytes_per_token"`
 			}
 		}
-		if err := json.Unmarshal(lines.Bytes(), &l); err != nil {
-			return fmt.Errorf("%s: %w", path, err)
+		if err := json.Unmarshal(line, &l); err != nil {
+			return err
 		}
 		switch {
 		case l.Cell != nil:
@@ -461,8 +453,8 @@ func (e *evidence) lines(path string) error {
 		case l.Event != nil && l.Event.Engine != nil && e.by[l.Attempt] != nil:
 			e.says(e.by[l.Attempt].cell, l.Event.Engine.Policy)
 		}
-	}
-	return lines.Err()
+		return nil
+	})
 }
 
 // says keeps what an engine tells of its settings, or was taken for granted.

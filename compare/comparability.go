@@ -15,6 +15,8 @@ func (r *Result) comparability() []string {
 	switch {
 	case len(r.Cells) == 0:
 		return append(out, "There is nothing to compare: no cell was begun.")
+	case len(r.Runs) > 1:
+		out = append(out, r.unpairedWords()...)
 	case len(r.engines()) == 1 && len(r.Comparisons) == 0:
 		out = append(out, fmt.Sprintf("There is one engine here, %s, and nothing to compare it with.", r.Cells[0].Spec.Engine))
 	}

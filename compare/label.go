@@ -22,7 +22,6 @@ func (r *Result) label() {
 	}
 	// What an engine is differs between engines anyway: it tells cells of one engine apart.
 	ran := []func(*Cell) string{shortVersion, shortLibrary, numbers, threads, worker, chrome, device}
-	seen := map[string]int{}
 	for i := range r.Cells {
 		c := &r.Cells[i]
 		var what []string
@@ -41,6 +40,26 @@ func (r *Result) label() {
 			}
 		}
 		c.Label = strings.Join(words, ", ")
+	}
+	r.tellApart()
+}
+
+// tellApart names cells that are called alike by their runs, which may have one plan's name, and where that is not enough numbers them.
+func (r *Result) tellApart() {
+	runs := map[string]map[int]bool{} // in which a label is
+	for i := range r.Cells {
+		c := &r.Cells[i]
+		if runs[c.Label] == nil {
+			runs[c.Label] = map[int]bool{}
+		}
+		runs[c.Label][c.Run] = true
+	}
+	seen := map[string]int{}
+	for i := range r.Cells {
+		c := &r.Cells[i]
+		if len(runs[c.Label]) > 1 {
+			c.Label += ", " + r.runName(c.Run)
+		}
 		seen[c.Label]++
 		if n := seen[c.Label]; n > 1 {
 			c.Label = fmt.Sprintf("%s #%d", c.Label, n)

@@ -1,6 +1,7 @@
 package reports
 
 import (
+	"crypto/sha256"
 	"fmt"
 	"io"
 	"math"
@@ -27,6 +28,7 @@ func benchedFigures() []benched {
 		{compare.LoadTime, "load-sec", "lower", 1e-3}, {compare.TTFT, "ttft-sec", "lower", 1e-3}, {compare.ITL50, "itl-p50-sec", "lower", 1e-3},
 		{compare.ITL99, "itl-p99-sec", "lower", 1e-3}, {compare.Latency, "latency-sec", "lower", 1e-3},
 		{compare.PrefillTPS, "prefill-tokens/s", "higher", 1}, {compare.DecodeTPS, "decode-tokens/s", "higher", 1},
+		{compare.AggregateTPS, "aggregate-tokens/s", "higher", 1},
 	}
 }
 
@@ -40,13 +42,14 @@ func Benchstat(w io.Writer, res *compare.Result) error {
 			return fmt.Errorf("writing for benchstat: %w", err)
 		}
 	}
-	for _, text := range benchRemarks(res) {
+	names := benchNames(res)
+	for _, text := range benchRemarks(res, names) {
 		if _, err := fmt.Fprintf(w, "# %s\n", line(text)); err != nil {
 			return fmt.Errorf("writing for benchstat: %w", err)
 		}
 	}
 	for i := range res.Cells {
-		for _, r := range benchResults(res, &res.Cells[i]) {
+		for _, r := range benchResults(res, &res.Cells[i], names[i]) {
 			if err := to.Write(r); err != nil {
 				return fmt.Errorf("writing for benchstat: %w", err)
 			}
@@ -67,7 +70,7 @@ func reusedLaunches(res *compare.Result) []string {
 }
 
 // benchResults are a cell's launches in order, each with what is known of it.
-func benchResults(res *compare.Result, c *compare.Cell) []*benchfmt.Result {
+func benchResults(res *compare.Result, c *compare.Cell, name string) []*benchfmt.Result {
 	var attempts []int
 	values := map[int][]benchfmt.Value{}
 	for _, b := range benchedFigures() {
@@ -81,7 +84,7 @@ func benchResults(res *compare.Result, c *compare.Cell) []*benchfmt.Result {
 	slices.Sort(attempts)
 	var out []*benchfmt.Result
 	for _, a := range attempts {
-		out = append(out, &benchfmt.Result{Config: benchConfig(res, c), Name: benchfmt.Name(benchName(c)), Iters: 1, Values: values[a]})
+		out = append(out, &benchfmt.Result{Config: benchConfig(res, c), Name: benchfmt.Name(name), Iters: 1, Values: values[a]})
 	}
 	return out
 }
@@ -94,9 +97,47 @@ func scaled(v, factor float64) float64 {
 	return v * factor
 }
 
-// benchName has what tells cells apart as parts that benchstat can project: /engine=…/model=…
+// cellPart tells cells apart whose names have nothing else that does, such as those of two setups.
+const cellPart = "/cell="
+
+// benchNames are cells' names. What has one name benchstat takes for launches of the same: cells of a run that are not must not share it.
+func benchNames(res *compare.Result) []string {
+	var out []string
+	several := map[string]int{} // cells of a run that have a name
+	key := func(i int) string { return fmt.Sprint(res.Cells[i].Run, " ", out[i]) }
+	for i := range res.Cells {
+		out = append(out, benchName(&res.Cells[i]))
+		several[key(i)]++
+	}
+	for i := range res.Cells {
+		if several[key(i)] > 1 { // a name that has got its number is nobody else's
+			out[i] = fmt.Sprintf("%s%s%d", out[i], cellPart, res.Cells[i].Spec.ID)
+		}
+	}
+	return out
+}
+
+// benchName has what tells cells apart as parts that benchstat can project: /engine=…/model=… Of the prompt it has a part of its hash too:
+// prompts of two plans have one number.
 func benchName(c *compare.Cell) string {
-	return fmt.Sprintf("Generate/engine=%s/model=%s/context=%d/prompt=%d/max_tokens=%d", word(c.Spec.Engine), word(c.Spec.Model.Name), c.Spec.Model.Context, c.Spec.PromptID, c.Spec.MaxTokens)
+	s := &c.Spec
+	sum := sha256.Sum256([]byte(s.Prompt))
+	name := fmt.Sprintf("Generate/engine=%s/model=%s/context=%d/prompt=%d/text=%x/max_tokens=%d", word(s.Engine), word(s.Model.Name), s.Model.Context,
+		s.PromptID, sum[:4], s.MaxTokens)
+	for _, part := range []struct {
+		key, value string
+		is         bool
+	}{
+		{"kv", s.KVDType, s.KVDType != ""},
+		{"start", s.Start, s.Start != ""},
+		{"temperature", fmt.Sprint(s.Temperature), s.Temperature != 0},
+		{"traffic", c.Traffic(), s.Traffic != nil},
+	} {
+		if part.is {
+			name += "/" + part.key + "=" + word(part.value)
+		}
+	}
+	return name
 }
 
 var notInAWord = regexp.MustCompile(`[^A-Za-z0-9._:+-]+`)
@@ -110,10 +151,13 @@ func word(s string) string {
 }
 
 // benchConfig is what benchstat makes tables by: it sets nothing against what differs in it. So other weights and other devices are in it, and
-// what one wants to compare, such as versions and runs, is not.
+// what one wants to compare, such as versions, is not. Runs are where there are several: benchstat -col run sets them against each other.
 func benchConfig(res *compare.Result, c *compare.Cell) []benchfmt.Config {
 	run := res.Runs[c.Run]
 	var out []benchfmt.Config
+	if len(res.Runs) > 1 { // else launches of two would be one sample: a cell has the same name in both
+		out = append(out, benchfmt.Config{Key: "run", Value: []byte(fmt.Sprintf("%d %s", c.Run, strings.TrimSpace(line(run.Name)))), File: true})
+	}
 	for _, kv := range [][2]string{{"goos", run.Tool.GoOS}, {"goarch", run.Tool.GoArch}, {"cpu", run.Environment.CPU}, {"model-sha256", c.Spec.Model.SHA256}, {"device", deviceOf(c)}} {
 		value := strings.TrimSpace(line(kv[1]))
 		if value == "" {
@@ -125,10 +169,15 @@ func benchConfig(res *compare.Result, c *compare.Cell) []benchfmt.Config {
 }
 
 // benchRemarks are what a reader must know and benchstat need not.
-func benchRemarks(res *compare.Result) []string {
+func benchRemarks(res *compare.Result, names []string) []string {
 	var out []string
 	for _, r := range res.Runs {
 		out = append(out, fmt.Sprintf("run: %s, %s, llmparity %s", r.Name, r.Started.Format("2006-01-02T15:04:05Z07:00"), r.Tool.Version))
+	}
+	for i, name := range names {
+		if at := strings.LastIndex(name, cellPart); at >= 0 {
+			out = append(out, fmt.Sprintf("%s of run %s: %s", strings.TrimPrefix(name[at:], "/"), res.Runs[res.Cells[i].Run].Name, res.Cells[i].Label))
+		}
 	}
 	for _, e := range res.Engines() {
 		out = append(out, "with: "+e.Name+": "+e.With)

@@ -121,7 +121,9 @@ func newDocument(v *view) (*document, error) {
 	if err != nil {
 		return nil, err
 	}
-	d.Data = template.HTML(`<script type="application/json" id="drawings">` + string(text) + "</script>")
+	if d.Data, err = packed("drawings", text); err != nil {
+		return nil, fmt.Errorf("packing the charts: %w", err)
+	}
 	d.Compared, d.Gate = newRatiosPart(v.res), newGatePart(v.res.Gate)
 	for i := range v.res.Cells {
 		d.Summary = append(d.Summary, v.summary(i))

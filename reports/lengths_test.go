@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -14,6 +13,7 @@ import (
 	"llmparity/compare/comparetest"
 	"llmparity/internal/record"
 	"llmparity/reports"
+	"llmparity/reports/reportstest"
 )
 
 // sketched is a drawing as it stands in the page.
@@ -60,8 +60,6 @@ func (s sketched) points(t *testing.T, name string) [][2]float64 {
 	return nil
 }
 
-var inThePage = regexp.MustCompile(`(?s)<script type="application/json" id="drawings">(.*?)</script>`)
-
 // drawn are the charts of a report.
 func drawn(t *testing.T, res *compare.Result, runs ...*record.Run) map[string][]sketched {
 	t.Helper()
@@ -70,7 +68,7 @@ func drawn(t *testing.T, res *compare.Result, runs ...*record.Run) map[string][]
 		t.Fatal(err)
 	}
 	out := map[string][]sketched{}
-	if err := json.Unmarshal(inThePage.FindSubmatch(b.Bytes())[1], &out); err != nil {
+	if err := json.Unmarshal(reportstest.Drawings(t, b.Bytes()), &out); err != nil {
 		t.Fatal(err)
 	}
 	return out

@@ -8,12 +8,12 @@ import (
 
 	"llmparity/compare"
 	"llmparity/compare/comparetest"
+	"llmparity/internal/record"
 	"llmparity/reports"
 )
 
 // A page that is sent by mail or opened on a phone has an end: what is left out of it stands in the run's folder, and the page says so.
 func TestAReportOfManyLaunchesStaysSmall(t *testing.T) {
-	const most = 3 << 20
 	var engines []comparetest.Engine
 	for i := range 10 {
 		for _, e := range []comparetest.Engine{comparetest.Measured(comparetest.Browser(20), comparetest.Page()), comparetest.Native(20)} {
@@ -25,14 +25,39 @@ func TestAReportOfManyLaunchesStaysSmall(t *testing.T) {
 	if len(run.Attempts) != 400 {
 		t.Fatalf("%d launches", len(run.Attempts))
 	}
+	page := small(t, run)
+	if n := strings.Count(page, " of 20 launches are drawn by themselves, so that the page stays small"); n != 20 {
+		t.Errorf("%d of 20 charts say how many launches they leave out", n)
+	}
+}
+
+// Nor does a sweep of many cells, each with all that is measured and foretold of it, make a page that nobody can send.
+func TestAReportOfManyCellsStaysSmall(t *testing.T) {
+	var engines []comparetest.Engine
+	for i := range 18 {
+		for _, e := range []comparetest.Engine{comparetest.Measured(comparetest.Browser(6), comparetest.Page()), comparetest.Measured(comparetest.Native(6), nil)} {
+			e.Cell.ID, e.Cell.PromptID, e.Cell.InputTokens, e.Cell.MaxTokens = len(engines), i/3, 16<<(i/3), 8<<(i%3)
+			e.Cell.Prompt = fmt.Sprintf("a prompt of %d tokens", e.Cell.InputTokens)
+			e.Prediction = &record.Prediction{Source: "arithmetic", Parts: []record.Foretold{comparetest.Foretell(compare.ModelWeights, 4.004, 4.004, 4.004, "f32"),
+				comparetest.Foretell(compare.KVCache, 0.27, 0.27, 0.27, "f16"), comparetest.Foretell(compare.KVCacheUsed, 0.06, 0.06, 0.07, "f32"),
+				comparetest.Foretell(compare.Activations, 0.5, 0.9, 1.6, "f32"), comparetest.Foretell(compare.FrameworkOverhead, 40, 80, 110, ""),
+				comparetest.Foretell(compare.MemoryIncrease, 60, 90, 130, ""), comparetest.Foretell(compare.TotalMemory, 60, 85, 120, "")}}
+			engines = append(engines, e)
+		}
+	}
+	small(t, comparetest.Run(t, "sweep", engines...))
+}
+
+// small is a run's page, which has an end.
+func small(t *testing.T, run *record.Run) string {
+	t.Helper()
+	const most = 3 << 20
 	var b bytes.Buffer
 	if err := reports.HTML(&b, compare.Runs(run), run); err != nil {
 		t.Fatal(err)
 	}
 	if b.Len() > most {
-		t.Errorf("a report of 400 launches has %d bytes, at most %d are a page", b.Len(), most)
+		t.Errorf("a report of %d launches has %d bytes, at most %d are a page", len(run.Attempts), b.Len(), most)
 	}
-	if n := strings.Count(b.String(), " of 20 launches are drawn by themselves, so that the page stays small"); n != 20 {
-		t.Errorf("%d of 20 charts say how many launches they leave out", n)
-	}
+	return b.String()
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"encoding/csv"
 	"encoding/json"
 	"fmt"
@@ -13,6 +12,7 @@ import (
 	"testing"
 
 	"llmparity/compare/comparetest"
+	"llmparity/reports/reportstest"
 )
 
 // pageLimit is what a report may weigh, the charting library in it.
@@ -49,8 +49,6 @@ func TestALongRunsReportIsSmallAndKeepsEveryPeak(t *testing.T) {
 // highestDrawn finds the highest point of each line over time in the data of a page, by attempt and name.
 func highestDrawn(t *testing.T, page []byte) map[string]float64 {
 	t.Helper()
-	_, rest, found := bytes.Cut(page, []byte(`<script type="application/json" id="drawings">`))
-	text, _, closed := bytes.Cut(rest, []byte("</script>"))
 	var charts map[string][]struct {
 		Name    string `json:"name"`
 		Options struct {
@@ -60,7 +58,7 @@ func highestDrawn(t *testing.T, page []byte) map[string]float64 {
 			} `json:"series"`
 		} `json:"options"`
 	}
-	if err := json.Unmarshal(text, &charts); err != nil || !found || !closed {
+	if err := json.Unmarshal(reportstest.Drawings(t, page), &charts); err != nil {
 		t.Fatalf("the page's drawings: %v", err)
 	}
 	out := map[string]float64{}

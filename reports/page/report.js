@@ -3,7 +3,7 @@
 "use strict";
 (() => {
   const root = document.documentElement;
-  const drawings = JSON.parse(document.getElementById("drawings").textContent);
+  const drawings = JSON.parse(llmparityUnpack("drawings"));
   const number = new Intl.NumberFormat("en", { maximumFractionDigits: 2 });
   const dark = matchMedia("(prefers-color-scheme: dark)");
   root.classList.add("js");

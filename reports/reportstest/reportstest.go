@@ -3,9 +3,12 @@ package reportstest
 
 import (
 	"bytes"
+	"compress/flate"
+	"encoding/base64"
 	"io"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -248,6 +251,22 @@ func text(t testing.TB, page string) string {
 }
 
 func words(s string) string { return strings.Join(strings.Fields(s), " ") }
+
+var packed = regexp.MustCompile(`<script type="text/plain" id="drawings" data-bytes="(\d+)">([^<]*)</script>`)
+
+// Drawings is what the charts of a page are drawn from, which it holds packed.
+func Drawings(t testing.TB, page []byte) []byte {
+	t.Helper()
+	m := packed.FindSubmatch(page)
+	if m == nil {
+		t.Fatal("the page holds no drawings")
+	}
+	text, err := io.ReadAll(flate.NewReader(base64.NewDecoder(base64.StdEncoding, bytes.NewReader(m[2]))))
+	if err != nil || strconv.Itoa(len(text)) != string(m[1]) {
+		t.Fatalf("%d bytes of drawings, and the page says %s: %v", len(text), m[1], err)
+	}
+	return text
+}
 
 // AsHTML renders Markdown as GitHub does, raw HTML let through.
 func AsHTML(t testing.TB, text string) string {

@@ -43,7 +43,8 @@ type column struct {
 	Number bool
 }
 
-// Columns of the table. Numbers are in one where every row that has anything there has a short text that begins with a number.
+// Columns of the table. Numbers are in one where every row that has anything there has a short text that begins with a number, words in
+// brackets behind it aside. Dashes stand where there is none, a ~ where it is not told from others.
 func (t *grid) Columns() []column {
 	out := make([]column, len(t.Head))
 	for i, title := range t.Head {
@@ -55,10 +56,10 @@ func (t *grid) Columns() []column {
 func (t *grid) numbers(col int) bool {
 	some := false
 	for _, row := range t.Rows {
-		if col >= len(row) || row[col] == "" || strings.HasPrefix(row[col], "–") {
+		if col >= len(row) || row[col] == "" || row[col] == "-" || row[col] == "~" || strings.HasPrefix(row[col], "–") {
 			continue
 		}
-		if sortKey(row[col]) == "" || utf8.RuneCountInString(row[col]) > 24 {
+		if before, _, _ := strings.Cut(row[col], " ("); sortKey(before) == "" || utf8.RuneCountInString(before) > 24 {
 			return false
 		}
 		some = true

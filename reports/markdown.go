@@ -112,7 +112,10 @@ func (m *markdown) grid(g *grid) {
 		m.b.WriteString("|\n")
 	}
 	write(g.Head)
-	m.b.WriteString("|---|" + strings.Repeat("--:|", len(g.Head)-1) + "\n")
+	for _, c := range g.Columns() {
+		m.b.WriteString(map[bool]string{false: "|---", true: "|--:"}[c.Number])
+	}
+	m.b.WriteString("|\n")
 	for _, row := range g.Rows {
 		write(row)
 	}

@@ -2,8 +2,10 @@ package reports
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
+	"strings"
 
 	"llmparity/compare"
 )
@@ -18,6 +20,7 @@ type trafficPart struct {
 	Caveats []string
 	Rates   *grid
 	Times   *grid
+	Lacking []string // why percentiles are missing, each reason once
 }
 
 func newTrafficPart(res *compare.Result) trafficPart {
@@ -30,6 +33,7 @@ func newTrafficPart(res *compare.Result) trafficPart {
 		p.Words += " There is no goodput: the plan has no goal that requests are to keep."
 	}
 	p.Rates.Head = append(p.Rates.Head, "launches")
+	var lacking lacks
 	for i := range res.Cells {
 		c := &res.Cells[i]
 		if c.Load == nil {
@@ -45,30 +49,72 @@ func newTrafficPart(res *compare.Result) trafficPart {
 			row = append(row, known(c.Figure(compare.Goodput)), known(c.Figure(compare.GoodShare)))
 		}
 		p.Rates.Rows = append(p.Rates.Rows, append(row, strconv.Itoa(tps.N)))
-		p.times(label, "all", c.Figure)
+		p.times(label, "all", c.Figure, &lacking)
 		for _, k := range c.Load.Kinds {
-			p.times(label, line(k.Kind), k.Figure)
+			p.times(label, line(k.Kind), k.Figure, &lacking)
 		}
 	}
+	p.Lacking = lacking.lines(res)
 	if len(p.Rates.Rows) == 0 {
 		return trafficPart{}
 	}
 	return p
 }
 
-func (p *trafficPart) times(label, kind string, figure func(string) compare.Figure) {
+func (p *trafficPart) times(label, kind string, figure func(string) compare.Figure, lacking *lacks) {
 	for _, of := range []struct{ name, title string }{{compare.OfTTFT, "time to first token"}, {compare.Queueing, "queueing"}, {compare.OfITL, "inter-token latency"},
 		{compare.TPOT, "time per output token"}, {compare.E2E, "end to end"}} {
-		row, highest := []string{label, kind, of.title}, compare.Figure{}
+		row, highest, missing := []string{label, kind, of.title}, compare.Figure{}, map[float64]string{}
 		for _, share := range shares() {
 			f := figure(compare.Percentile(of.name, share))
 			if f.Known() {
-				highest = f
+				highest, row = f, append(row, num(f.Center()))
+			} else {
+				missing[share], row = f.Absent, append(row, "–")
 			}
-			row = append(row, known(f))
 		}
 		if highest.Known() {
+			for _, share := range shares() {
+				if why := missing[share]; why != "" {
+					lacking.add(fmt.Sprintf("p%g", math.Round(100*share)), why, label, kind)
+				}
+			}
 			p.Times.Rows = append(p.Times.Rows, append(row, fmt.Sprint(intervalWords(highest)), strconv.Itoa(highest.N)))
 		}
 	}
+}
+
+// lacks are percentiles that rows lack, by the reason.
+type lacks struct{ all []*lack }
+
+type lack struct {
+	what, why   string
+	whole, some []string // cells that lack it of all requests, and cells of which kinds of requests do
+}
+
+func (l *lacks) add(what, why, label, kind string) {
+	at := slices.IndexFunc(l.all, func(x *lack) bool { return x.what == what && x.why == why })
+	if at < 0 {
+		at = len(l.all)
+		l.all = append(l.all, &lack{what: what, why: why})
+	}
+	to, name := &l.all[at].whole, label
+	if kind != "all" {
+		to, name = &l.all[at].some, label+", "+kind
+	}
+	if !slices.Contains(*to, name) {
+		*to = append(*to, name)
+	}
+}
+
+func (l *lacks) lines(res *compare.Result) []string {
+	var out []string
+	for _, x := range l.all {
+		whose := x.some
+		if len(x.whole) > 0 {
+			whose = append([]string{line(everyCell(res, x.whole))}, x.some...)
+		}
+		out = append(out, fmt.Sprintf("No %s: %s (%s).", x.what, x.why, strings.Join(whose, "; ")))
+	}
+	return out
 }

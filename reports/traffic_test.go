@@ -3,6 +3,7 @@ package reports_test
 import (
 	"io"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -76,6 +77,20 @@ func TestTrafficShowsNoColumnOfNothing(t *testing.T) {
 	}
 	if !strings.Contains(text, "There is no goodput: the plan has no goal that requests are to keep.") || strings.Contains(text, "goodput (requests/s)") {
 		t.Errorf("goodput without a goal: %s", text)
+	}
+	const why = "it takes 20 requests a launch, and there are 12"
+	tables, err := recount.Tables(page, "traffic")
+	if err != nil {
+		t.Fatal(err)
+	}
+	times := tables[slices.IndexFunc(tables, func(t recount.PageTable) bool { return t.Column("p95 (ms)") >= 0 })]
+	for _, row := range times.Rows {
+		if row[1] != "all" && row[2] == "end to end" && row[times.Column("p95 (ms)")] != "–" || strings.Contains(strings.Join(row, " "), "it takes") {
+			t.Errorf("why a percentile is missing is for below the table: %q", row)
+		}
+	}
+	if n := strings.Count(text, why); n != 1 {
+		t.Errorf("%d times %q", n, why)
 	}
 	tails := named(t, drawn(t, res, run), "fig5_mixed_lengths_latency", "Time to first token (ms)")
 	if got := len(tails.Options.Series[0].Data); got != 2 {

@@ -88,7 +88,7 @@ func (c Component) read() bool { return c.Known() && c.Method != ByFormula && c.
 
 // Parts is where a cell's memory goes, by component. Weights, KV cache (reserved), activations, multi-GPU overhead and framework overhead
 // come to the increase from baseline to peak in every launch, because the framework's is what is left of it; what was held at the baseline
-// comes to the total with that.
+// comes to the total with that. Where a GPU computes they are more by what of the parts lies in the host's memory, which a note tells.
 type Parts struct {
 	Of         string      `json:"of"` // what the whole is: total PSS, RSS sum, GPU memory
 	Components []Component `json:"components"`

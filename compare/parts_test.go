@@ -212,6 +212,28 @@ func TestPartsOnAGPU(t *testing.T) {
 	if c := p.Component(compare.FrameworkOverhead); c.Known() || !strings.Contains(strings.Join(p.Notes, " "), "10 of 33 layers") {
 		t.Errorf("%+v %q", c, p.Notes)
 	}
+	// So it is where Ollama says that less than the whole of a model is there.
+	for vram, left := range map[string]bool{"300000000": false, "500000000": true} {
+		n.Info.Policy = map[string]string{"weights_dtype": "f32"}
+		n.Device.Detail = map[string]string{"size_bytes": "500000000", "size_vram_bytes": vram}
+		p = partsOf(t, onGPU(comparetest.Run(t, "ollama", n), "runner", map[record.Phase]float64{record.Measure: 80}))
+		if c := p.Component(compare.FrameworkOverhead); c.Known() != left || left == strings.Contains(strings.Join(p.Notes, " "), "286.1 of the model's 476.8 MiB") {
+			t.Errorf("%s: %+v %q", vram, c, p.Notes)
+		}
+	}
+}
+
+// With all layers on a GPU llama.cpp keeps the table of embeddings in the host's memory: nothing is taken off the GPU's for it.
+func TestPartsInTheHostsMemoryAreNotTakenOffAGPUs(t *testing.T) {
+	n := comparetest.Native(2)
+	n.Device, n.Info.Policy["gpu_layers"] = record.Device{Class: record.GPU, Name: "CUDA0 (Example)"}, "33 of 33"
+	log := map[string]float64{"weights_bytes": 24 << 20, "weights.CUDA0_bytes": 20 << 20, "weights.CPU_Mapped_bytes": 4 << 20, "kv_reserved_bytes": 8 << 20,
+		"kv_reserved.CUDA0_bytes": 8 << 20, "compute_bytes": 7 << 20, "compute.CUDA0_bytes": 5 << 20, "compute.CUDA_Host_bytes": 2 << 20, "output_bytes": 1 << 20,
+		"output.CUDA_Host_bytes": 1 << 20, "workspaces_bytes": 8 << 20, "recurrent_state.CPU_bytes": 1 << 20}
+	p := partsOf(t, onGPU(logs(comparetest.Run(t, "full", n), log), "server", map[record.Phase]float64{record.Measure: 80}))
+	if c := p.Component(compare.FrameworkOverhead); c.Center() != 80-20-8-5 || !strings.Contains(c.How, "is not taken off") || !strings.Contains(strings.Join(p.Notes, " "), " 7.000 MiB of the parts") {
+		t.Errorf("%v %q %q", c.Values, c.How, p.Notes)
+	}
 }
 
 // Repetitions in one launch are one value of memory, of the breakdown's as well.

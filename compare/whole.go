@@ -3,6 +3,8 @@ package compare
 import (
 	"fmt"
 	"math"
+	"slices"
+	"strconv"
 	"strings"
 
 	"llmparity/internal/record"
@@ -14,6 +16,7 @@ type whole struct {
 	method          string
 	increase, total Figure
 	notes           []string
+	host            map[int]float64 // MiB of the parts that lie in none of it, by launch
 }
 
 // wholeOf is by total PSS; by GPU memory where a GPU computes, because what lies there is in no PSS; by RSS where PSS can't be read.
@@ -64,18 +67,70 @@ func (c *Cell) wholeOnGPU(all []launch) whole {
 	}
 	if part, ok := c.offloadedInPart(); ok {
 		w.notes = append(w.notes, part)
+	} else {
+		w.host = map[int]float64{}
+		most := 0.0
+		for _, l := range all {
+			w.host[l.id] = hostParts(l)
+			most = max(most, w.host[l.id])
+		}
+		if most > 0 {
+			w.notes = append(w.notes, fmt.Sprintf("by the engine's log %s MiB of the parts lie in the host's memory (the table of embeddings, buffers for results): "+
+				"what is left for the framework is of the GPU's, and less only what lies there", short(most)))
+		}
 	}
 	w.named(gpuMethod)
 	return w
 }
 
-// offloadedInPart says so where some layers are on the GPU and others are not.
+// offloadedInPart says so where some layers are on the GPU and others are not: by llama.cpp's log, or by what Ollama says of the model's size.
 func (c *Cell) offloadedInPart() (string, bool) {
-	on, all, ok := strings.Cut(c.says("gpu_layers"), " of ")
-	if !ok || on == all {
+	const both = " are on the GPU: parts lie in its memory and in the host's, and nothing is left over of either by difference"
+	if on, all, ok := strings.Cut(c.says("gpu_layers"), " of "); ok && on != all {
+		return fmt.Sprintf("%s of %s layers%s", on, all, both), true
+	}
+	if c.Device == nil {
 		return "", false
 	}
-	return fmt.Sprintf("%s of %s layers are on the GPU: parts lie in its memory and in the host's, and nothing is left over of either by difference", on, all), true
+	size, err := strconv.ParseFloat(c.Device.Detail["size_bytes"], 64)
+	on, err2 := strconv.ParseFloat(c.Device.Detail["size_vram_bytes"], 64)
+	if err != nil || err2 != nil || on <= 0 || on >= size {
+		return "", false
+	}
+	return fmt.Sprintf("by the server's own word %s of the model's %s MiB%s", short(on/record.MiB), short(size/record.MiB), both), true
+}
+
+// hostParts is what of a launch's weights, KV cache and workspaces lies in the host's memory though a GPU computes, in MiB, by the log's names of
+// buffers: llama.cpp never puts the table of embeddings on a GPU, and copies results by way of the host's memory.
+func hostParts(l launch) float64 {
+	at := func(p record.Phase) func(*record.Attempt) float64 {
+		return func(a *record.Attempt) float64 {
+			sum := math.NaN()
+			for _, m := range a.Metrics {
+				if m.Edge != p || a.Sources[m.Source].Method != EngineLog {
+					continue
+				}
+				sum = maxKnown(sum, 0)
+				if inHost(m.Name) {
+					sum += m.Value / record.MiB
+				}
+			}
+			return sum
+		}
+	}
+	for _, p := range []record.Phase{record.Measure, record.Load} {
+		if v := l.last(p, at(p)); !math.IsNaN(v) {
+			return v
+		}
+	}
+	return 0
+}
+
+// inHost tells the sizes of buffers in the host's memory from those on a device: weights.CPU_Mapped_bytes, compute.CUDA_Host_bytes.
+func inHost(name string) bool {
+	kind, backend, ok := strings.Cut(strings.TrimSuffix(name, "_bytes"), ".")
+	return ok && slices.Contains([]string{"weights", "kv_reserved", "compute", "output"}, kind) &&
+		(strings.HasPrefix(backend, "CPU") || strings.HasSuffix(backend, "_Host"))
 }
 
 // value finds a launch's value; NaN where there is none.
@@ -113,9 +168,12 @@ func (c *Cell) remainder(all []launch, w whole, weights, cache, working, several
 	if len(holds) > 0 {
 		f.How += "; in it still: " + strings.Join(holds, ", ")
 	}
+	if slices.ContainsFunc(all, func(l launch) bool { return w.host[l.id] > 0 }) {
+		f.How += "; what of these lies in the host's memory is not taken off"
+	}
 	f.How += "; it gathers the errors of all of them"
 	for _, l := range all {
-		left := w.increase.value(l.id) - weights.value(l.id)
+		left := w.increase.value(l.id) - weights.value(l.id) + w.host[l.id]
 		for _, part := range []Figure{cache, working, several} {
 			if v := part.value(l.id); !math.IsNaN(v) {
 				left -= v

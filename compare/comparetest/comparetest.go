@@ -74,7 +74,7 @@ type Inside struct {
 	Uncertain                     int64
 }
 
-// Meter is a source that is read all the time: a GPU, a server's metrics.
+// Meter is a source that is read all the time: a GPU, a server's metrics; one whose source has no interval, at phases' ends alone.
 type Meter struct {
 	Source record.Source
 	Read   func(p record.Phase, attempt int, since time.Duration) []record.Value // since Start; none: nobody answers
@@ -331,6 +331,10 @@ func (l *launch) phase(p record.Phase, d time.Duration, level func(float64) floa
 		l.inside(p)
 	}
 	for i, m := range l.e.Meters {
+		if m.Source.Every == 0 {
+			l.edge(i, p)
+			continue
+		}
 		for at := begin; at.Before(l.g.now); at = at.Add(m.Source.Every) {
 			s := record.NewSample()
 			s.Begin, s.End = at.Add(-time.Millisecond), at
@@ -340,6 +344,16 @@ func (l *launch) phase(p record.Phase, d time.Duration, level func(float64) floa
 		}
 	}
 	l.r.Phase(p, begin, end)
+}
+
+// edge is what a meter that has no interval tells at a phase's end.
+func (l *launch) edge(meter int, p record.Phase) {
+	s := record.NewSample()
+	s.End, s.Edge = l.g.now.Add(-time.Millisecond), p
+	s.Begin = s.End
+	if s.Values = l.e.Meters[meter].Read(p, l.r.ID(), s.End.Sub(Start)); len(s.Values) > 0 {
+		l.r.Sample(l.meters[meter], s)
+	}
 }
 
 func (l *launch) read(at time.Time, level float64, dear bool, edge record.Phase) {

@@ -2,9 +2,8 @@
 // which it shares nothing with but the files and what words in them mean. Where both agree a figure is what the files say; where a definition
 // itself is wrong both are.
 //
-// It doesn't work out again: what cells whose engine computes on a GPU are made of and what was foretold of it, how much of its memory
-// programs outside share, what is read of foreign files, lines of readings that are drawn, a gate's checks. Whether memory fits is held
-// against what was recorded and not judged anew; so is why a cell was not repeated any more, but for its intervals.
+// It doesn't work out again: how much of its memory programs outside share, what is read of foreign files, lines of readings that are drawn,
+// whether others were busy before a gate's runs. Whether memory fits is held against what was recorded and not judged anew; so is why a cell was not repeated any more, but for its intervals.
 package recount
 
 import (

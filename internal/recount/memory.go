@@ -13,8 +13,8 @@ import (
 	"strings"
 )
 
-// Where memory is, of what it is made and how it was foretold, worked out again. Not worked out again: which confidence a component has,
-// words on what explains an error, but for which components they are on and the numbers in them, and cells whose engine computes on a GPU.
+// Where memory is, of what it is made and how it was foretold, worked out again. Not worked out again: words on
+// what explains an error, but for which components they are on and the numbers in them.
 
 // memoryResult is of a report's JSON what is about memory.
 type memoryResult struct {
@@ -29,7 +29,11 @@ type memoryResult struct {
 		}
 		Parts *struct {
 			Of         string
-			Components []figure
+			Components []struct {
+				figure
+				Method, Confidence string
+			}
+			Confidence string
 		} `json:"memory_breakdown"`
 		Forecast *struct {
 			Parts           []memoryForetold
@@ -93,12 +97,14 @@ type memoryAttempt struct {
 	samples []memorySample
 	metrics []memoryMetric
 	policy  map[string]string // what the engine said last
-	class   string            // of its device
+	placed  placed
+	status  string
 }
 
 type memoryCell struct {
-	cache string // whether the plan has prompts cached
-	model struct {
+	engine string
+	cache  string // whether the plan has prompts cached
+	model  struct {
 		DType      string
 		Parameters float64
 		WeightsB   float64 `json:"weights_bytes"`
@@ -153,9 +159,10 @@ func (f *memoryFolder) journal(path string) error {
 			NS      int64 `json:"t_ns"`
 			Attempt int
 			Cell    *struct {
-				ID    int
-				Cache string `json:"prompt_cache"`
-				Model json.RawMessage
+				ID     int
+				Engine string
+				Cache  string `json:"prompt_cache"`
+				Model  json.RawMessage
 			}
 			Prediction *struct {
 				Cell  int
@@ -172,10 +179,11 @@ func (f *memoryFolder) journal(path string) error {
 			Source *memorySource
 			Event  *struct {
 				Engine *struct{ Policy map[string]string }
-				Device *struct{ Class string }
+				Device *placed
 			}
 			End *struct {
-				Cost struct {
+				Status string
+				Cost   struct {
 					Reads  int64
 					ReadNS int64 `json:"read_ns"`
 					CPUNS  int64 `json:"self_cpu_ns"`
@@ -188,7 +196,7 @@ func (f *memoryFolder) journal(path string) error {
 		a := f.by[l.Attempt]
 		switch {
 		case l.Cell != nil:
-			c := &memoryCell{cache: l.Cell.Cache}
+			c := &memoryCell{engine: l.Cell.Engine, cache: l.Cell.Cache}
 			if err := json.Unmarshal(l.Cell.Model, &c.model); err != nil {
 				return err
 			}
@@ -214,8 +222,9 @@ func (f *memoryFolder) journal(path string) error {
 		case l.Event != nil && l.Event.Engine != nil:
 			a.policy = l.Event.Engine.Policy
 		case l.Event != nil && l.Event.Device != nil:
-			a.class = l.Event.Device.Class
+			a.placed = *l.Event.Device
 		case l.End != nil:
+			a.status = l.End.Status
 			a.cost.Reads, a.cost.ReadNS, a.cost.CPUNS = l.End.Cost.Reads, l.End.Cost.ReadNS, l.End.Cost.CPUNS
 		}
 		return nil
@@ -438,14 +447,9 @@ func (g *memoryAgain) says(key string) string {
 	return ""
 }
 
-// device is the first that was told.
-func (g *memoryAgain) device() string {
-	for _, a := range g.counted {
-		if a.class != "" {
-			return a.class
-		}
-	}
-	return ""
+// widened tells whether an engine computes on f32 where the file has another type.
+func (g *memoryAgain) widened() bool {
+	return g.says("weights_dtype") == "f32" && g.model.DType != "f32" && g.model.Parameters > 0
 }
 
 // constant is a figure that arithmetic alone gives.
@@ -470,10 +474,10 @@ func (g *memoryAgain) parts() (parts map[string]Figure, wasRead map[string]bool)
 		}
 		parts[component], wasRead[component] = f, len(f.Values) > 0
 	}
-	token := 2 * g.model.Layers * g.model.KVHeads * g.model.HeadDim * map[string]float64{"f32": 4, "f16": 2, "bf16": 2, "q8_0": 34. / 32, "q4_0": 18. / 32}[g.says("kv_dtype")] / (1 << 20)
+	token := 2 * g.model.Layers * g.model.KVHeads * g.model.HeadDim * width(g.says("kv_dtype")) / (1 << 20)
 	if !wasRead["model_weights"] {
 		bytes := g.model.WeightsB
-		if g.says("weights_dtype") == "f32" && g.model.DType != "f32" && g.model.Parameters > 0 {
+		if g.widened() {
 			bytes = 4 * g.model.Parameters
 		}
 		parts["model_weights"] = g.constant(bytes / (1 << 20))
@@ -492,10 +496,13 @@ func (g *memoryAgain) parts() (parts map[string]Figure, wasRead map[string]bool)
 	var framework, several Figure
 	for _, l := range g.launches {
 		id := l.opener.id
-		if g.device() != "" && g.holding() < 2 {
-			several.keep(id, 0, true) // of one device
+		if g.alone() {
+			several.keep(id, 0, true)
 		}
-		left := increase.of(id) - parts["model_weights"].of(id)
+		if g.shared() {
+			continue // of which memory would it be what is left?
+		}
+		left := increase.of(id) - (parts["model_weights"].of(id) - g.elsewhere(l))
 		for _, name := range []string{"kv_cache", "activations"} {
 			if v := parts[name].of(id); !math.IsNaN(v) {
 				left -= v
@@ -507,7 +514,7 @@ func (g *memoryAgain) parts() (parts map[string]Figure, wasRead map[string]bool)
 	several.conclude()
 	parts["increase"], parts["total"], parts["framework_overhead"], parts["multi_gpu_overhead"] = increase, total, framework, several
 	for _, name := range []string{"increase", "total", "framework_overhead"} {
-		wasRead[name] = len(parts[name].Values) > 0
+		wasRead[name] = len(parts[name].Values) > 0 && !g.onGPU() // it is the host's memory that is foretold
 	}
 	return parts, wasRead
 }
@@ -525,8 +532,11 @@ func (g *memoryAgain) holding() int {
 	return len(all)
 }
 
-// whole is how the engine's processes grew, and their peak: by PSS, by sums of RSS where none was read.
+// whole is how the engine's processes grew, and their peak: in GPUs' memory where one computes, else by PSS, by sums of RSS where none was read.
 func (g *memoryAgain) whole() (increase, total Figure) {
+	if g.onGPU() {
+		return g.gpuWhole()
+	}
 	if total = g.cell.Figures["peak_pss"]; len(total.Values) > 0 {
 		increase = g.cell.Figures["memory_increase"]
 		increase.conclude() // not at a stop's level: of parts nobody asked to know them well enough
@@ -646,16 +656,14 @@ type memoryCellAgain struct {
 	costs            map[string]Figure
 	retained, cached Figure
 	highest          map[[2]string]Figure
-	parts            map[string]Figure // where no GPU computes
+	parts            map[string]Figure
 	wasRead          map[string]bool
 }
 
 func (f *memoryFolder) all(cell *Cell) *memoryCellAgain {
 	g := f.again(cell)
 	out := &memoryCellAgain{memoryAgain: g, costs: g.costs(), retained: g.kept(f), cached: g.cached(), highest: g.highest()}
-	if g.device() != "gpu" {
-		out.parts, out.wasRead = g.parts()
-	}
+	out.parts, out.wasRead = g.parts()
 	return out
 }
 
@@ -697,18 +705,21 @@ func (c *check) memories(text []byte) {
 			c.Errorf("%s: the report has no peaks of processes", label)
 		}
 		c.risk(label, cell.Risk, g.risk)
-		if g.device() == "gpu" {
-			c.Logf("%s: components and the forecast are not worked out again: a GPU computes", label)
-			continue
-		}
 		parts, wasRead := all.parts, all.wasRead
 		if cell.Parts != nil {
 			left := maps.Clone(parts)
 			for _, said := range cell.Parts.Components {
-				c.either(label+": component "+said.Name, said, parts[said.Name])
+				c.either(label+": component "+said.Name, said.figure, parts[said.Name])
+				if len(parts[said.Name].Values) > 0 {
+					method := g.by(said.Name, wasRead[said.Name])
+					c.word(label+": component "+said.Name+", method", said.Method, method)
+					c.word(label+": component "+said.Name+", confidence", said.Confidence, trust(said.Name, method))
+				}
 				delete(left, said.Name)
 			}
 			c.lacks(label, left)
+			c.word(label+": what the whole is of", cell.Parts.Of, wholeOf()[g.by("total", true)])
+			c.word(label+": confidence", cell.Parts.Confidence, g.least(parts, wasRead))
 		} else if len(g.counted) > 0 {
 			c.Errorf("%s: the report has no components", label)
 		}

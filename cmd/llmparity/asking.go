@@ -11,7 +11,7 @@ import (
 
 // readSource reads a data set, a trace or a conversation, as far as the shape of its cells hangs on it: what is asked first, how many requests
 // there are, and how long the longest is, by which memory is foretold.
-func readSource(shape *plan.Shape) error {
+func (r *resolver) readSource(shape *plan.Shape) error {
 	s := shape.Source
 	var t record.Traffic
 	if shape.Traffic != nil {
@@ -22,12 +22,12 @@ func readSource(shape *plan.Shape) error {
 		shape.Prompt = s.Conversation[0]
 		return nil
 	case s.Dataset != "":
-		items, err := prompts.ReadData(s.Dataset, s.Field, s.Limit)
-		if err != nil {
-			return err
+		read := r.source(s)
+		if read.err != nil {
+			return read.err
 		}
-		shape.Prompt = items[0].Turns[0]
-		for _, item := range items {
+		shape.Prompt = read.items[0].Turns[0]
+		for _, item := range read.items {
 			shape.MaxTokens = max(shape.MaxTokens, item.MaxTokens)
 		}
 		return nil
@@ -35,10 +35,11 @@ func readSource(shape *plan.Shape) error {
 	if s.Trace == "" || shape.Traffic == nil {
 		return fault.New(fault.Usage, "", "prompts: of this source nothing is known")
 	}
-	arrivals, err := prompts.ReadTrace(s.Trace, s.Limit)
-	if err != nil {
-		return err
+	read := r.source(s)
+	if read.err != nil {
+		return read.err
 	}
+	arrivals := read.trace
 	t.Trace, t.Requests = arrivals, len(arrivals)*max(1, t.Turns)
 	shape.MaxTokens = 0
 	for _, a := range arrivals {
@@ -60,10 +61,11 @@ func (r *resolver) asking(s plan.Setup, m engine.Model) (func(record.Cell, traff
 		if source := shape.Source; source != nil {
 			a.Turns = source.Conversation
 			if source.Dataset != "" {
-				var err error
-				if a.Items, err = prompts.ReadData(source.Dataset, source.Field, source.Limit); err != nil {
-					return nil, err
+				read := r.source(source)
+				if read.err != nil {
+					return nil, read.err
 				}
+				a.Items = read.items
 			}
 		}
 		if ofLengths(shape) {

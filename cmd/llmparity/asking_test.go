@@ -35,11 +35,13 @@ func TestSourcesSayWhatIsAsked(t *testing.T) {
 		{PromptID: 5, Prompt: "a text", MaxTokens: 8, Traffic: shared},
 		{PromptID: 6, Prompt: "a text", MaxTokens: 8},
 	}
+	m := enginetest.TinyModel(t)
+	r := newResolver(&runFlags{}, func(string, string) {}, io.Discard)
 	for i := range shapes {
 		if shapes[i].Source == nil {
 			continue
 		}
-		if err := readSource(&shapes[i]); err != nil {
+		if err := r.readSource(&shapes[i]); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -50,8 +52,6 @@ func TestSourcesSayWhatIsAsked(t *testing.T) {
 		t.Errorf("a trace's shape is %+v of %+v, and the one that shapes share %+v", s, s.Traffic, open)
 	}
 
-	m := enginetest.TinyModel(t)
-	r := newResolver(&runFlags{}, func(string, string) {}, io.Discard)
 	ask, err := r.asking(plan.Setup{Shapes: shapes}, m)
 	if err != nil {
 		t.Fatal(err)
@@ -96,7 +96,7 @@ func TestSourcesThatCannotBeRead(t *testing.T) {
 		"the trace none can't be read":    {Trace: "none"},
 	} {
 		shape := plan.Shape{Source: s, Traffic: &record.Traffic{}}
-		if err := readSource(&shape); err == nil || !strings.Contains(err.Error(), want) {
+		if err := newResolver(&runFlags{}, func(string, string) {}, io.Discard).readSource(&shape); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}
 	}

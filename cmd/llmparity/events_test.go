@@ -70,6 +70,10 @@ func TestPace(t *testing.T) {
 	if _, known := p.rest(now); known {
 		t.Error("the rest is known before anything has ended")
 	}
+	after(0, run.Event{Kind: run.Ended, Launch: 0, Engine: "refused"}) // a cell that was not launched
+	if rest, known := p.rest(now); known {
+		t.Errorf("%s left, though nothing was launched", rest)
+	}
 	after(0, run.Event{Kind: run.Launched, Launch: 1, Engine: "slow"})
 	for range 5 {
 		after(time.Second, run.Event{Kind: run.Generated, Memory: 7})

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,7 +15,7 @@ import (
 )
 
 // history is what launches took in earlier runs, by engine and model: what a plan's time is foretold by. It knows nothing of how a machine
-// was then, and takes prompts for free, which they nearly are beside what is generated.
+// was then.
 type history map[pastKey]*past
 
 type pastKey struct{ engine, model string } // names, as records have them
@@ -22,8 +23,11 @@ type pastKey struct{ engine, model string } // names, as records have them
 // past is launches that went well.
 type past struct {
 	around   []float64 // seconds of a launch without what is measured
-	pertoken []float64 // seconds that a token took
+	measured []measured
 }
+
+// measured is what a measurement took, and of how many tokens.
+type measured struct{ seconds, prompt, generated float64 }
 
 // Bounds on what is read of earlier runs: the newest ones tell most.
 const (
@@ -75,8 +79,11 @@ type pastLine struct {
 		End   int64        `json:"end_ns"`
 	} `json:"phase"`
 	Request *struct {
-		Phase  record.Phase `json:"phase"`
-		Tokens int          `json:"tokens"`
+		Phase        record.Phase `json:"phase"`
+		PromptIDs    []int        `json:"prompt_ids"`
+		PromptTokens int          `json:"prompt_tokens"`
+		Cached       int          `json:"cached_tokens"`
+		Tokens       int          `json:"tokens"`
 	} `json:"request"`
 	End *struct {
 		Status record.Status `json:"status"`
@@ -89,6 +96,7 @@ type launched struct {
 	begin    int64
 	measured int64
 	tokens   int
+	prompt   int // tokens that were computed
 	opens    bool
 	skip     bool
 }
@@ -141,6 +149,7 @@ func (h history) take(l pastLine, cells map[int]pastKey, going map[int]*launched
 		a.measured = l.Phase.End - l.Phase.Begin
 	case l.Request != nil && l.Request.Phase == record.Measure:
 		a.tokens += l.Request.Tokens
+		a.prompt += max(max(len(l.Request.PromptIDs), l.Request.PromptTokens)-max(l.Request.Cached, 0), 0)
 	case l.End != nil:
 		delete(going, l.Attempt)
 		if l.End.Status != record.OK || a.skip || a.tokens == 0 || a.measured <= 0 {
@@ -151,20 +160,54 @@ func (h history) take(l pastLine, cells map[int]pastKey, going map[int]*launched
 			p = &past{}
 			h[a.key] = p
 		}
-		p.pertoken = append(p.pertoken, float64(a.measured)/1e9/float64(a.tokens))
+		p.measured = append(p.measured, measured{float64(a.measured) / 1e9, float64(a.prompt), float64(a.tokens)})
 		if a.opens {
 			p.around = append(p.around, max(float64(l.T-a.begin-a.measured), 0)/1e9)
 		}
 	}
 }
 
-// of foretells how long attempts take of which so many launch the engine and all together generate so many tokens.
-func (h history) of(key pastKey, launches, tokens int) (seconds float64, known bool) {
+// of foretells how long attempts take of which so many launch the engine, and which all together have prompts of so many tokens and generate
+// so many.
+func (h history) of(key pastKey, launches, prompt, generated int) (seconds float64, known bool) {
 	p := h[key]
 	if p == nil || len(p.around) == 0 {
 		return 0, false
 	}
-	return float64(launches)*middle(p.around) + float64(tokens)*middle(p.pertoken), true
+	perPrompt, perGenerated := p.perToken()
+	return float64(launches)*middle(p.around) + float64(prompt)*perPrompt + float64(generated)*perGenerated, true
+}
+
+// promptShare is what a prompt's token takes of the time of one that is generated, where earlier runs were too much alike to tell: on
+// processors it was a third to a twentieth.
+const promptShare = 1.0 / 8
+
+// perToken is how many seconds a token of a prompt takes, and one that is generated: what is the least wrong, in proportion, about all that
+// was measured.
+func (p *past) perToken() (prompt, generated float64) {
+	var pp, pg, gg, p1, g1 float64 // sums of products; what is measured is 1
+	low, high := math.Inf(1), 0.0
+	for _, m := range p.measured {
+		x, y := m.prompt/m.seconds, m.generated/m.seconds
+		pp, pg, gg, p1, g1 = pp+x*x, pg+x*y, gg+y*y, p1+x, g1+y
+		low, high = min(low, m.prompt/m.generated), max(high, m.prompt/m.generated)
+	}
+	if det := pp*gg - pg*pg; high > 2*low && det > 0 {
+		prompt, generated = (p1*gg-g1*pg)/det, (g1*pp-p1*pg)/det
+		switch {
+		case prompt < 0:
+			return 0, g1 / gg
+		case generated < 0:
+			return p1 / pp, 0
+		}
+		return prompt, generated
+	}
+	var each []float64
+	for _, m := range p.measured {
+		each = append(each, m.seconds/(m.generated+promptShare*m.prompt))
+	}
+	generated = middle(each)
+	return promptShare * generated, generated
 }
 
 // middle is the median, which sorts its values.

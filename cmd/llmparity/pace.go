@@ -37,6 +37,9 @@ func (p *pace) take(e run.Event, now time.Time) {
 		}
 		p.tokens++
 	case run.Ended:
+		if p.left, p.tokens = e.Launches-e.Launch, 0; p.opened.IsZero() {
+			break // its cell was refused: nothing was launched, and nothing is known of how long others take
+		}
 		if p.engines == nil {
 			p.engines = map[string]*spent{}
 		}
@@ -46,7 +49,7 @@ func (p *pace) take(e run.Event, now time.Time) {
 			p.engines[e.Engine] = of
 		}
 		of.launches, of.took = of.launches+1, of.took+now.Sub(p.opened)
-		p.done, p.left, p.tokens = p.done+1, e.Launches-e.Launch, 0
+		p.done++
 		p.opened = time.Time{}
 	}
 	if e.Memory > 0 {

@@ -28,6 +28,9 @@ func unserved(p plan.Plan, name string) error {
 // engineFault says why an engine of a setup can run none of its cells here. It starts nothing that stays.
 func (r *resolver) engineFault(ctx context.Context, s plan.Setup, set *engineSet, m engine.Model, i int) error {
 	e, name := set.engines[i], s.Plan.Engines[i]
+	if err := unserved(s.Plan, name); err != nil {
+		return err
+	}
 	if err := kvFault(s.Plan, name, m); err != nil {
 		return err
 	}
@@ -41,6 +44,9 @@ func (r *resolver) engineFault(ctx context.Context, s plan.Setup, set *engineSet
 		return packageFault(e.Name(), m, s.Plan.Model)
 	}
 	if k, _, _ := kindOf(name); r.dry && k.asks {
+		if f, ok := e.(interface{ Found() error }); ok {
+			return f.Found()
+		}
 		return nil // it would have to be started
 	}
 	key := checkKey{e.Name(), modelKey{m.Path, min(m.Context, 1)}} // how long a context is no engine's check looks at
@@ -124,30 +130,80 @@ func cacheTypes(p *plan.Plan) {
 	}
 }
 
+// question is what a request asks: a text, or as many tokens as there shall be.
+type question struct {
+	prompt  string
+	in, out int
+}
+
+// questions are what a shape's requests ask, as far as it is known beforehand: what was answered between the turns of a conversation is not.
+func (r *resolver) questions(s plan.Shape) ([]question, error) {
+	read := r.source(s.Source)
+	switch t := s.Traffic; {
+	case read.err != nil:
+		return nil, read.err
+	case t == nil:
+	case len(t.Mix) > 0:
+		var out []question
+		for _, k := range t.Mix {
+			q := question{cmp.Or(k.Prompt, s.Prompt), k.InputTokens, cmp.Or(k.MaxTokens, s.MaxTokens)}
+			if k.Prompt == "" && k.InputTokens == 0 {
+				q.in = s.InputTokens
+			}
+			out = append(out, q)
+		}
+		return out, nil
+	case len(read.trace) > 0:
+		var out []question
+		for _, a := range read.trace {
+			out = append(out, question{"", a.InputTokens, a.MaxTokens})
+		}
+		return out, nil
+	case len(read.items) > 0:
+		var out []question
+		for _, item := range read.items[:min(len(read.items), max(1, t.Requests/max(1, t.Turns)))] {
+			out = append(out, question{conversation(item.Turns, t.Turns), 0, cmp.Or(item.MaxTokens, s.MaxTokens)})
+		}
+		return out, nil
+	case s.Source != nil && len(s.Source.Conversation) > 0:
+		return []question{{conversation(s.Source.Conversation, t.Turns), 0, s.MaxTokens}}, nil
+	}
+	return []question{{cmp.Or(s.Prompt, read.text), s.InputTokens, s.MaxTokens}}, nil
+}
+
+// conversation is what its last turn's prompt has at least.
+func conversation(turns []string, n int) string {
+	return strings.Join(turns[:min(len(turns), max(1, n))], "\n")
+}
+
+// shapeFault says why a model can't be asked what a shape asks.
+func (r *resolver) shapeFault(m engine.Model, name string, s plan.Shape) error {
+	asked, err := r.questions(s)
+	if err == nil {
+		err = r.wordsFault(m, asked)
+	}
+	if err == nil {
+		err = r.lengthFault(m, name, asked)
+	}
+	return err
+}
+
 // lengthFault refuses what has no room in the context, for engines of which it is known how they count.
-func (r *resolver) lengthFault(m engine.Model, name string, s plan.Shape) error {
+func (r *resolver) lengthFault(m engine.Model, name string, asked []question) error {
 	if m.Format != "gguf" || m.Context == 0 {
 		return nil
 	}
-	longest := func(prompt string, in, out int) error {
+	if k, _, ok := kindOf(name); !ok || k.gguf == nil {
+		return nil
+	}
+	for _, q := range asked {
+		in := q.in
 		if in == 0 {
-			in = r.count(m, prompt, m.Context-out)
+			in = r.count(m, q.prompt, m.Context-q.out)
 		}
-		if in+out <= m.Context {
-			return nil
-		}
-		if k, _, ok := kindOf(name); !ok || k.gguf == nil {
-			return nil
-		}
-		return fault.New(fault.PromptTooLong, "ask for less, or give the model a larger context",
-			"a prompt of %d tokens and %d tokens to generate do not fit in a context of %d", in, out, m.Context)
-	}
-	if s.Traffic == nil || len(s.Traffic.Mix) == 0 {
-		return longest(s.Prompt, s.InputTokens, s.MaxTokens)
-	}
-	for _, k := range s.Traffic.Mix {
-		if err := longest(k.Prompt, k.InputTokens, cmp.Or(k.MaxTokens, s.MaxTokens)); err != nil {
-			return err
+		if in+q.out > m.Context {
+			return fault.New(fault.PromptTooLong, "ask for less, or give the model a larger context",
+				"a prompt of %d tokens and %d tokens to generate do not fit in a context of %d", in, q.out, m.Context)
 		}
 	}
 	return nil
@@ -169,39 +225,32 @@ func (r *resolver) count(m engine.Model, text string, room int) int {
 	return n
 }
 
-// promptFaults refuses prompts that the model's vocabulary can't express: an engine would drop characters silently.
-func (r *resolver) promptFaults(m engine.Model, shapes []plan.Shape) error {
-	if m.Format != "gguf" {
+// wordsFault refuses prompts that the model's vocabulary can't express: an engine would drop characters silently.
+func (r *resolver) wordsFault(m engine.Model, asked []question) error {
+	if m.Format != "gguf" || m.Path == "" {
 		return nil
 	}
-	var texts []string
-	for _, s := range shapes {
-		if s.InputTokens == 0 && s.Prompt != "" {
-			texts = append(texts, s.Prompt)
-		}
-		if s.Traffic == nil {
+	var f *gguf.File
+	for _, q := range asked {
+		if q.in > 0 || q.prompt == "" {
 			continue
 		}
-		for _, k := range s.Traffic.Mix {
-			if k.InputTokens == 0 {
-				texts = append(texts, k.Prompt)
+		key := textKey{path: m.Path + "\x00" + q.prompt}
+		wrong, known := r.expressed[key]
+		if !known {
+			if f == nil {
+				var err error
+				if f, err = gguf.Open(m.Path); err != nil {
+					return err
+				}
+				defer f.Close()
 			}
+			wrong = gguf.PromptFault(f, q.prompt)
+			r.expressed[key] = wrong
 		}
-	}
-	texts = slices.DeleteFunc(texts, func(text string) bool { return r.expressed[textKey{path: m.Path + "\x00" + text}] })
-	if len(texts) == 0 {
-		return nil
-	}
-	f, err := gguf.Open(m.Path)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	for _, text := range texts {
-		if err := gguf.PromptFault(f, text); err != nil {
-			return err
+		if wrong != nil {
+			return wrong
 		}
-		r.expressed[textKey{path: m.Path + "\x00" + text}] = true
 	}
 	return nil
 }
@@ -325,9 +374,6 @@ func (r *resolver) look(ctx context.Context, s plan.Setup, out *refusals) {
 	if err == nil {
 		err = r.write(&s, m)
 	}
-	if err == nil {
-		err = r.promptFaults(m, s.Shapes)
-	}
 	for i, name := range names {
 		of := cmp.Or(unserved(s.Plan, name), err)
 		if of == nil {
@@ -339,7 +385,7 @@ func (r *resolver) look(ctx context.Context, s plan.Setup, out *refusals) {
 			}
 			why := of
 			if why == nil {
-				why = r.lengthFault(m, name, shape)
+				why = r.shapeFault(m, name, shape)
 			}
 			out.add(name, 1, why)
 			if why == nil {

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -29,7 +30,7 @@ type plannedCell struct {
 	InputTokens int    `json:"input_tokens,omitempty"`
 	MaxTokens   int    `json:"output_tokens"`
 	Requests    int    `json:"requests"`
-	AtOnce      int    `json:"at_once"` // requests that are sent at a time
+	AtOnce      int    `json:"at_once"` // requests that are sent at a time, at the most
 	Context     int    `json:"context,omitempty"`
 	DType       string `json:"dtype,omitempty"`
 	KVDType     string `json:"kv_cache_dtype,omitempty"`
@@ -45,6 +46,7 @@ type plannedCell struct {
 	Risk    record.RiskLevel `json:"oom_risk,omitempty"`
 	Seconds *float64         `json:"seconds,omitempty"` // by earlier runs of the engine with the model; absent: there are none
 	Missing string           `json:"missing,omitempty"` // why it can't run here
+	open    bool             // its requests come at their times
 }
 
 // rehearsal is what a plan would do.
@@ -139,6 +141,10 @@ func (r *rehearsing) setup(s plan.Setup, row func(*plannedCell)) {
 	set, m, err := r.settleOnce(r.ctx, &s)
 	faults := make([]error, len(names))
 	unheeded(s.Plan, r.refused)
+	s.Shapes = slices.Clone(s.Shapes) // other setups' are the same
+	for i := range s.Shapes {
+		err = cmp.Or(err, r.sourced(&s.Shapes[i])) // a plan whose files are not there is not begun
+	}
 	for i, name := range names {
 		faults[i] = cmp.Or(unserved(s.Plan, name), err)
 		if faults[i] == nil {
@@ -153,7 +159,7 @@ func (r *rehearsing) setup(s plan.Setup, row func(*plannedCell)) {
 			}
 			why := faults[j]
 			if why == nil {
-				why = r.lengthFault(m, name, *shape)
+				why = r.shapeFault(m, name, *shape)
 			}
 			if why == nil {
 				queues(r.refused, set.engines[j], *shape)
@@ -178,7 +184,10 @@ func (r *rehearsing) planned(s *plan.Setup, shape *plan.Shape, name string, m en
 		MaxTokens: shape.MaxTokens, Requests: 1, AtOnce: 1, Context: max(m.Context, p.Context, 0), DType: p.DType, KVDType: p.KVDType, Start: p.Start,
 		WebLLM: p.WebLLMVersion, Threads: p.Threads, Attempts: p.Warmup.Launches + p.Repetitions}
 	if t := shape.Traffic; t != nil {
-		c.Requests, c.AtOnce = max(t.Requests, 1), max(t.Concurrency, 1)
+		c.Requests, c.AtOnce, c.open = max(t.Requests, 1), max(t.Concurrency, 1), t.Loop == record.OpenLoop
+		if c.open && t.Concurrency == 0 {
+			c.AtOnce = c.Requests
+		}
 		for _, k := range t.Mix {
 			c.InputTokens, c.MaxTokens = max(c.InputTokens, k.InputTokens), max(c.MaxTokens, k.MaxTokens)
 		}
@@ -198,13 +207,16 @@ func (r *rehearsing) planned(s *plan.Setup, shape *plan.Shape, name string, m en
 
 // foretell adds what is known of a cell's memory and time.
 func (r *rehearsing) foretell(c *plannedCell, name string, m engine.Model, p plan.Plan, shape *plan.Shape) {
-	if seconds, known := r.past.of(pastKey{name, m.Name}, c.Launches, c.Attempts*c.Requests*c.MaxTokens); known {
-		c.Seconds = &seconds
-		r.seconds, r.timed = r.seconds+seconds, r.timed+1
-	}
 	in := c.InputTokens
 	if in == 0 {
 		in = max(len(shape.Prompt)/4, 1) // near enough for what a token takes
+	}
+	if past := (pastKey{name, m.Name}); r.past[past] != nil {
+		prompt, generated := r.tokens(c, shape, in)
+		if seconds, known := r.past.of(past, c.Launches, c.Attempts*prompt, c.Attempts*generated); known {
+			c.Seconds = &seconds
+			r.seconds, r.timed = r.seconds+seconds, r.timed+1
+		}
 	}
 	key := foretoldKey{name, m.Path, p.DType, p.KVDType, m.Context, max(p.Slots, 1), in, c.MaxTokens}
 	if name == browser.Name {
@@ -217,6 +229,30 @@ func (r *rehearsing) foretell(c *plannedCell, name string, m engine.Model, p pla
 	}
 	c.MemoryB, c.HighB, c.Risk = e.best, e.high, e.risk
 	r.out.MostB = max(r.out.MostB, e.best)
+}
+
+// tokens are how many the prompts of an attempt's requests have together, and how many they generate.
+func (r *rehearsing) tokens(c *plannedCell, shape *plan.Shape, in int) (prompt, generated int) {
+	asked, err := r.questions(*shape)
+	if err != nil || len(asked) < 2 || shape.Traffic == nil {
+		return c.Requests * in, c.Requests * c.MaxTokens
+	}
+	shares, all := make([]float64, len(asked)), 0.0
+	for i := range asked {
+		shares[i] = 1
+		if mix := shape.Traffic.Mix; len(mix) > 0 && mix[i].Share > 0 {
+			shares[i] = mix[i].Share
+		}
+		all += shares[i]
+	}
+	for i, q := range asked {
+		part := float64(c.Requests) * shares[i] / all
+		if q.in == 0 {
+			q.in = max(len(q.prompt)/4, 1)
+		}
+		prompt, generated = prompt+int(math.Round(part*float64(q.in))), generated+int(math.Round(part*float64(q.out)))
+	}
+	return prompt, generated
 }
 
 // estimate foretells by the model's file alone: nothing is prepared.
@@ -355,7 +391,10 @@ func (c *plannedCell) how() string {
 	if c.KVDType != "" {
 		out[slices.Index(out, c.KVDType)] = "KV " + c.KVDType
 	}
-	if c.Requests > 1 {
+	switch {
+	case c.open && c.AtOnce >= c.Requests:
+		out = append(out, strconv.Itoa(c.Requests)+" requests, open loop")
+	case c.Requests > 1:
 		out = append(out, strconv.Itoa(c.Requests)+" requests, "+strconv.Itoa(c.AtOnce)+" at once")
 	}
 	return strings.Join(out, " ")

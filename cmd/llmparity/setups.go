@@ -44,8 +44,9 @@ type resolver struct {
 	fetches   []fetched
 	notes     []string
 	unfetched map[string]bool // models, by their names in plans
-	// expressed are texts that a model's vocabulary is known to have all characters of.
-	expressed map[textKey]bool
+	// expressed are texts of which it is known whether a model's vocabulary has all their characters.
+	expressed map[textKey]error
+	sources   map[sourceKey]readText
 }
 
 type modelKey struct {
@@ -92,7 +93,7 @@ type checkKey struct {
 
 func newResolver(f *runFlags, say func(engine, text string), stderr io.Writer) *resolver {
 	return &resolver{flags: f, say: say, stderr: stderr, models: map[modelKey]foundModel{}, bundles: map[string]foundBundle{},
-		sets: map[string]*engineSet{}, makers: map[string]foundMaker{}, texts: map[textKey]string{}, counts: map[textKey]int{}, expressed: map[textKey]bool{}, settled: map[settledKey]*settledSetup{},
+		sets: map[string]*engineSet{}, makers: map[string]foundMaker{}, texts: map[textKey]string{}, counts: map[textKey]int{}, expressed: map[textKey]error{}, sources: map[sourceKey]readText{}, settled: map[settledKey]*settledSetup{},
 		unfetched: map[string]bool{}}
 }
 
@@ -397,7 +398,11 @@ func (r *resolver) setup(ctx context.Context, s plan.Setup) (run.Setup, func(), 
 		if err := refused[c.Engine]; err != nil {
 			return err
 		}
-		return r.lengthFault(m, c.Engine, plan.Shape{Prompt: c.Prompt, InputTokens: c.InputTokens, MaxTokens: c.MaxTokens, Traffic: c.Traffic})
+		of := plan.Shape{Prompt: c.Prompt, InputTokens: c.InputTokens, MaxTokens: c.MaxTokens, Traffic: c.Traffic}
+		if i := slices.IndexFunc(s.Shapes, func(shape plan.Shape) bool { return shape.PromptID == c.PromptID }); i >= 0 {
+			of.Source = s.Shapes[i].Source
+		}
+		return r.shapeFault(m, c.Engine, of)
 	}
 	return out, nil, nil
 }

@@ -129,6 +129,12 @@ func (e *Engine) Open(ctx context.Context, p engine.Probe) (engine.Session, erro
 }
 
 // find looks for the program where it was named, else on PATH.
+// Found says why the program can't be started, without starting it.
+func (e *Engine) Found() error {
+	_, err := e.find()
+	return err
+}
+
 func (e *Engine) find() (string, error) {
 	path, err := exec.LookPath(e.config.Argv[0])
 	if err == nil {

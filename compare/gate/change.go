@@ -36,7 +36,8 @@ func (j *judge) changes() {
 		if level == plan.GateOff {
 			continue // what nobody looks at is no question
 		}
-		found := false
+		found, judged := false, false
+		var fresh []string
 		for _, p := range j.pairs {
 			if p.now == nil || !within(c.GateScope, p.now) {
 				continue
@@ -44,14 +45,21 @@ func (j *judge) changes() {
 			found = true
 			check.Cell = p.now.Label
 			if p.base == nil {
-				continue // it is new, which is noted
+				fresh = append(fresh, p.now.Label) // it is new, which is noted
+				continue
 			}
+			judged = true
 			if q, ok := j.ask(check, level, c, p); ok {
 				all = append(all, q)
 			}
 		}
-		if !found {
+		switch {
+		case !found:
 			j.nowhere(check, level, c.GateScope)
+		case !judged: // a note alone would let pass what was never looked at
+			for _, check.Cell = range fresh {
+				j.add(check, level, unknown, "the cell is new: the baseline has none to hold it against")
+			}
 		}
 	}
 	questions := make([]*compare.Against, len(all))

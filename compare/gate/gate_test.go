@@ -246,6 +246,12 @@ func TestCellsThatAreGoneAreNewOrFailed(t *testing.T) {
 	if fresh.Status != compare.GatePassed || len(fresh.Notes) == 0 || !strings.Contains(fresh.Notes[0], "webllm is new") || fresh.Tests != 3 {
 		t.Errorf("%s, %q, %d", fresh.Verdict, fresh.Notes, fresh.Tests)
 	}
+	// What has nothing to be held against is not let pass, even where nobody minds what is gone.
+	another := gate.Evaluate(g, alone, result(t, comparetest.Browser(8)))
+	expect(t, one(t, another, "llamacpp", "decode"), compare.GateUnknown, "the cell is new")
+	if another.Status != compare.GateFailed || !strings.Contains(another.Verdict, "none of what it asks could be judged") {
+		t.Errorf("%s: %s", another.Status, another.Verdict)
+	}
 	failing := comparetest.Native(8)
 	failing.Failing = map[int]record.Class{3: "device-lost"}
 	got := gate.Evaluate(parse(t, "peak_pss: {max: 900}"), result(t, failing), nil)

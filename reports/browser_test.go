@@ -61,9 +61,13 @@ func browser(t *testing.T) context.Context {
 	if path == "" {
 		t.Fatal("no Chromium or Chrome on PATH: install it (Debian: apt-get install chromium)")
 	}
-	home := t.TempDir()
+	home, err := os.MkdirTemp("", "llmparity-home") // short, as sockets' names are; with the browser's own temporary files, which one that is killed leaves
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(home) })
 	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.UserDataDir(t.TempDir()), chromedp.Flag("headless", "new"),
-		chromedp.Env("HOME="+home), chromedp.ModifyCmdFunc(child.Own))
+		chromedp.Env("HOME="+home, "TMPDIR="+home), chromedp.ModifyCmdFunc(child.Own))
 	if os.Geteuid() == 0 {
 		options = append(options, chromedp.NoSandbox)
 	}

@@ -46,8 +46,13 @@ func BenchmarkFirstChart(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
+	home, err := os.MkdirTemp("", "llmparity-home") // short, as sockets' names are; with the browser's own temporary files
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer func() { _ = os.RemoveAll(home) }()
 	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(chrome), chromedp.UserDataDir(b.TempDir()),
-		chromedp.Env("HOME="+b.TempDir()), chromedp.ModifyCmdFunc(child.Own), chromedp.WindowSize(1280, 800))
+		chromedp.Env("HOME="+home, "TMPDIR="+home), chromedp.ModifyCmdFunc(child.Own), chromedp.WindowSize(1280, 800))
 	if os.Geteuid() == 0 {
 		options = append(options, chromedp.NoSandbox)
 	}

@@ -22,6 +22,7 @@ type Comparison struct {
 
 	sides []sides // of each ratio
 	tests []test
+	group string // what its pair has in common with those that it is averaged with
 }
 
 // Ratio sets a figure of A against that of B.
@@ -51,6 +52,7 @@ type Ratio struct {
 	Warnings []Warning `json:"warnings,omitempty"`
 
 	headline bool
+	uneven   bool // the launches of one side vary much more than those of the other
 }
 
 // Side is a figure of one of two cells.

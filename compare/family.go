@@ -139,6 +139,7 @@ func (r *Result) word(o Options) {
 			if x.Call == Differs && x.Ratio != nil && small(*x.Ratio) {
 				x.Call = TooSmall
 			}
+			x.spread(&r.Cells[c.A], &r.Cells[c.B], c.sides[k])
 			x.Verdict = x.words(&r.Cells[c.A], &r.Cells[c.B], c.tests[k], c.sides[k], o)
 		}
 	}
@@ -190,6 +191,7 @@ func (r *Result) means(o Options) {
 		for i := range r.Comparisons {
 			if c := &r.Comparisons[i]; c.Family == f {
 				g := r.common(c, by)
+				c.group = g
 				groups = appendNew(groups, g)
 				members[g] = append(members[g], i)
 			}

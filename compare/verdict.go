@@ -17,7 +17,10 @@ func (x *Ratio) words(a, b *Cell, t test, s sides, o Options) string {
 		if x.Call == TooSmall {
 			words += fmt.Sprintf(", which is real but under %s %%", percent(o.MinEffect))
 		}
-		words += fmt.Sprintf(" (p = %.2g, %s)", x.P, few)
+		words += fmt.Sprintf(" (%s, %s)", pWords(x.P), few)
+		if x.uneven {
+			words += "; their launches do not vary alike, which alone makes such a call likelier"
+		}
 	case TooFewToSay:
 		words = sides + fmt.Sprintf(", but %s are too few runs to tell that from chance", few)
 		if a.Spec.Reused {
@@ -32,6 +35,17 @@ func (x *Ratio) words(a, b *Cell, t test, s sides, o Options) string {
 	}
 	return words + notAlike(x.Different)
 }
+
+// pWords writes a p that is at most alpha. It is never nothing, as what is rounded may be.
+func pWords(p float64) string {
+	if p < leastP {
+		return fmt.Sprintf("p < %.0e", leastP)
+	}
+	return fmt.Sprintf("p = %.2g", p)
+}
+
+// leastP is the smallest p that is told: p are rounded to nine digits behind the point.
+const leastP = 1e-9
 
 // apart is said of a difference: how many times as much the larger is.
 func (x *Ratio) apart(a, b *Cell, sides string) string {
@@ -92,7 +106,7 @@ func (m *Mean) words(f Family, o Options) string {
 		if m.Call == TooSmall {
 			words += fmt.Sprintf(", which is real but under %s %%", percent(o.MinEffect))
 		}
-		return words + fmt.Sprintf(" (p = %.2g)", m.P) + notAlike(m.Different)
+		return words + fmt.Sprintf(" (%s)", pWords(m.P)) + notAlike(m.Different)
 	case TooFewToSay:
 		return fmt.Sprintf("%s: %s and %s have too few runs to tell them from chance", of, f.A, f.B) + notAlike(m.Different)
 	}

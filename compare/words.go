@@ -187,7 +187,7 @@ type pairWords struct {
 	full, short []string
 }
 
-// pairsOf are a family's means, a group each; its first comparison that has ratios where there are none.
+// pairsOf are a family's means, a group each, and the comparisons that have ratios and no mean.
 func (r *Result) pairsOf(f int) []pairWords {
 	family := &r.Families[f]
 	var out []pairWords
@@ -202,7 +202,8 @@ func (r *Result) pairsOf(f int) []pairWords {
 			out = append(out, pairWords{name: family.A + " against " + family.B + " over " + fmt.Sprint(m.Cells) + " pairs of cells"})
 		}
 		p := &out[of[m.Group]]
-		p.full, p.short = append(p.full, m.Verdict), append(p.short, shortly(m.Title, m.Call, &m.Ratio)+notAlike(m.Different))
+		full, short := r.hidden(m, family)
+		p.full, p.short = append(p.full, m.Verdict+full), append(p.short, shortly(m.Title, m.Call, &m.Ratio)+short+notAlike(m.Different))
 	}
 	if len(of) > 1 {
 		for group, at := range of {
@@ -211,7 +212,7 @@ func (r *Result) pairsOf(f int) []pairWords {
 	}
 	for i := range r.Comparisons {
 		c := &r.Comparisons[i]
-		if len(out) > 0 || c.Family != f {
+		if _, told := of[c.group]; told || c.Family != f {
 			continue
 		}
 		p := pairWords{name: r.Cells[c.A].Label + " against " + r.Cells[c.B].Label}
@@ -225,6 +226,37 @@ func (r *Result) pairsOf(f int) []pairWords {
 		}
 	}
 	return out
+}
+
+// hidden says which pairs differ by themselves though their mean does not, or the other way round than it: of one engine that gives twice as
+// much for one prompt and half as much for another, a mean says nothing at all.
+func (r *Result) hidden(m *Mean, f *Family) (full, short string) {
+	var ratios []float64
+	for i := range r.Comparisons {
+		c := &r.Comparisons[i]
+		if c.Family != m.Family || c.group != m.Group {
+			continue
+		}
+		for _, x := range c.Ratios {
+			if x.Figure == m.Figure && x.Call == Differs && x.Ratio != nil && (m.Call != Differs || (*x.Ratio > 1) != (m.Ratio > 1)) {
+				ratios = append(ratios, *x.Ratio)
+			}
+		}
+	}
+	if len(ratios) == 0 {
+		return "", ""
+	}
+	times := rangeOf(slices.Min(ratios), slices.Max(ratios)) + " times"
+	return fmt.Sprintf(", but in %d of these pairs by themselves that of %s is %s that of %s", len(ratios), f.A, times, f.B),
+		fmt.Sprintf(" (but %s in %d of them)", times, len(ratios))
+}
+
+// rangeOf writes a range, or the one number that it is.
+func rangeOf(lo, hi float64) string {
+	if short(lo) == short(hi) {
+		return short(lo)
+	}
+	return short(lo) + " to " + short(hi)
 }
 
 func (r *Result) trustWords() string {

@@ -4,7 +4,10 @@ package reports_test
 
 import (
 	"math"
+	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -29,6 +32,9 @@ func holds(role, method string, pid int, every time.Duration, base, size float64
 			now := base
 			if p != record.Baseline {
 				now += size*(1+0.01*float64(attempt%7)) + size/9*math.Sin(5*at.Seconds()+float64(pid))
+			}
+			if p == record.Load {
+				now += size / 4 // copies on the way
 			}
 			if turn := int(at/every) + pid; now == 0 || turn%11 == 0 {
 				return nil // not listed
@@ -157,6 +163,51 @@ func later(e *comparetest.Engine, by time.Duration) {
 		if i%2 == 1 && e.Meters[i].Source.Every > 0 {
 			e.Meters[i].Source.Every -= by
 		}
+	}
+}
+
+// openers makes others of the lines of those attempts that opened launches.
+func openers(t *testing.T, dir, is, becomes string) string {
+	path := filepath.Join(dir, "journal.jsonl")
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var lines []string
+	opened, changed := map[string]bool{}, 0
+	for line := range strings.Lines(string(text)) {
+		_, attempt, _ := strings.Cut(line, `"attempt":`)
+		attempt, rest, _ := strings.Cut(attempt, ",")
+		if strings.HasPrefix(rest, `"begin":`) && !strings.Contains(rest, `"opened_by":`) {
+			opened[attempt] = true
+		}
+		if opened[attempt] && strings.Contains(rest, is) {
+			line, changed = strings.Replace(line, is, becomes, 1), changed+1
+		}
+		lines = append(lines, line)
+	}
+	if changed != 7 {
+		t.Fatalf("%d lines have %s", changed, is)
+	}
+	if err := os.WriteFile(path, []byte(strings.Join(lines, "")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// What a launch held when it was loaded is its own where a warm-up opened it; where what opened it failed, that is no peak of the launch.
+func TestPeaksOnGPUsOfLaunchesThatOthersOpened(t *testing.T) {
+	most := map[string]float64{}
+	for status, change := range map[string][2]string{"ok": {`"begin":{`, `"begin":{"warmup":true,`}, "failed": {`"end":{"status":"ok"`, `"end":{"status":"failed"`}} {
+		engines := onGPUs(3)
+		for i := range engines {
+			engines[i].Reused, engines[i].Cell.Reused = true, true
+		}
+		res := reportAgain(t, openers(t, comparetest.Write(t, t.TempDir(), "folder", engines...), change[0], change[1]))
+		most[status] = res.Cells[0].Parts.Component(compare.TotalMemory).Center()
+	}
+	if most["ok"] < most["failed"]+50 {
+		t.Errorf("%v", most)
 	}
 }
 

@@ -40,16 +40,19 @@ func (b *builder) readRows(dir string) error {
 		})
 	}
 	all.Wait()
+	cut := map[string]bool{}
 	for _, f := range files {
 		if f.err != nil {
 			return f.err
 		}
 		b.run.warnCut(f.cut, f.name)
+		cut[f.name] = f.cut
 	}
 	samples.deal()
 	totals.deal()
 	metrics.deal()
 	tokens.deal()
+	b.incomplete(samples, totals, metrics, cut)
 	return nil
 }
 

@@ -97,3 +97,31 @@ func TestTheVerdictTellsPairsWithoutAMean(t *testing.T) {
 		t.Error(said)
 	}
 }
+
+// Of twenty launches a side the smallest p has more digits than are told: it is small, and not nothing.
+func TestNoPIsNothing(t *testing.T) {
+	r := rand.New(rand.NewPCG(4, 4))
+	s := series{launches: 20, cells: 2, cv: 0.02, engine: "engine"}
+	res := compare.Runs(s.run(r, "a"), slowed(s.run(r, "b"), map[int]float64{1: 2, 2: 2}))
+	ratios, means := judged(res)
+	told := 0
+	for _, x := range ratios {
+		if strings.Contains(x.Verdict, "(p < 1e-09, n = 20 and 20)") {
+			told++
+		}
+		if strings.Contains(x.Verdict, "p = 0,") {
+			t.Error(x.Verdict)
+		}
+	}
+	for _, m := range means {
+		if strings.Contains(m.Verdict, "(p < 1e-09)") {
+			told++
+		}
+		if strings.Contains(m.Verdict, "p = 0)") {
+			t.Error(m.Verdict)
+		}
+	}
+	if told == 0 {
+		t.Error("no p is that small")
+	}
+}

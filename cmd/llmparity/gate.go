@@ -95,7 +95,7 @@ func (f *gateFlags) run(c *cobra.Command, dir string) error {
 	if err != nil {
 		return err
 	}
-	return gateFault(judged)
+	return gateFault(judged, g.Unknown)
 }
 
 // gate is what must hold: of flags and a file, else of the run's plan.
@@ -186,18 +186,30 @@ func judge(run *record.Run, g *plan.Gate, name, store string) (*compare.Gate, er
 	return judged, nil
 }
 
-// gateFault is the exit code of an outcome: launches that failed are told apart from what the gate asks beside that.
-func gateFault(g *compare.Gate) error {
+// gateFault is the exit code of an outcome: launches that failed are told apart from what the gate asks beside that. What could not be judged
+// is beside that where it is an error, or where it is all that was asked and failed launches are not why.
+func gateFault(g *compare.Gate, unknown plan.GateLevel) error {
 	if g.Status != compare.GateFailed {
 		return nil
 	}
-	failed := func(c compare.GateCheck) bool {
-		return c.Status == compare.GateFailed && c.Kind == compare.GateLaunches
+	failed, judged := map[string]bool{}, false // cells whose launches did; whether anything else was
+	for _, c := range g.Checks {
+		if c.Kind == compare.GateLaunches {
+			failed[c.Cell] = failed[c.Cell] || c.Status == compare.GateFailed
+		} else if c.Kind != compare.GateCell {
+			judged = judged || c.Status != compare.GateUnknown
+		}
 	}
-	other := func(c compare.GateCheck) bool {
-		return c.Status == compare.GateFailed && c.Kind != compare.GateLaunches
+	beside := func(c compare.GateCheck) bool {
+		switch {
+		case c.Kind == compare.GateLaunches:
+			return false
+		case c.Status == compare.GateUnknown:
+			return unknown == plan.GateError || unknown != plan.GateOff && !judged && !failed[c.Cell]
+		}
+		return c.Status == compare.GateFailed
 	}
-	if slices.ContainsFunc(g.Checks, failed) && !slices.ContainsFunc(g.Checks, other) {
+	if len(failed) > 0 && !slices.ContainsFunc(g.Checks, beside) {
 		return fault.New(fault.Run, "", "%s", g.Verdict)
 	}
 	return fault.New(fault.Gate, "", "%s", g.Verdict)
@@ -242,7 +254,10 @@ func gateRun(dir string, g *plan.Gate, baselineName string, stdout io.Writer) er
 			return err
 		}
 	}
-	return gateFault(judged)
+	if g == nil {
+		g = &plan.Gate{}
+	}
+	return gateFault(judged, g.Unknown)
 }
 
 func there(path string) bool {

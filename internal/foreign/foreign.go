@@ -18,6 +18,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"llmparity/internal/fault"
 	"llmparity/internal/record"
@@ -106,6 +107,10 @@ func (f *file) rows(text []byte) ([]row, error) {
 		return nil, fault.New(fault.BadRecord, "write it in UTF-8", "%s is no text in UTF-8", f.path)
 	}
 	text = bytes.TrimPrefix(text, []byte("\ufeff"))
+	if !utf8.Valid(text) { // numbers and times are ASCII in any code: what is lost is a name's letters, which no format could write
+		text = bytes.ToValidUTF8(text, []byte("\ufffd"))
+		f.notices.add("not-utf-8", fmt.Sprintf("%s is not all UTF-8: what isn't is shown as \ufffd, in labels and names", filepath.Base(f.path)))
+	}
 	whole := bytes.LastIndexByte(text, '\n') + 1
 	if rest := bytes.TrimSpace(text[whole:]); len(rest) > 0 {
 		f.notices.add("cut", fmt.Sprintf("the last line of %s has no end and may have been cut: it is left out", filepath.Base(f.path)))

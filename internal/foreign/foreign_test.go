@@ -218,3 +218,11 @@ func FuzzRead(f *testing.F) {
 		}
 	})
 }
+
+// Every format writes UTF-8: a label in another code must not make files of all of them that nobody can read.
+func TestLettersThatAreNotUTF8AreReplaced(t *testing.T) {
+	r := read(t, "timestamp,label,rss_mb\n2024-01-15T10:30:00,caf\xe9,5\n")
+	if got := r.Cells[0].Engine; got != "caf\ufffd" || !slices.Contains(codes(r), "not-utf-8") {
+		t.Errorf("label %q, warnings %q", got, codes(r))
+	}
+}

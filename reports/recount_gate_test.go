@@ -88,6 +88,16 @@ const strict = `{"vs_baseline": {"decode_tps": "-5%", "peak_pss": "+3%", "ttft":
 	"peak_pss": {"max": 900}, "decode_tps": [{"min": 20, "engine": "webllm"}, {"min": 500, "engine": "llamacpp", "level": "warn"}],
 	"parity": {"min_agreement": "100%"}}`
 
+// slow is one engine whose tokens take so much longer.
+func slow(launches int, by float64) comparetest.Engine {
+	e := comparetest.Native(launches)
+	e.Load, e.Token = 100*time.Millisecond, time.Duration(float64(e.Token)*by)
+	if by == 1 {
+		e.Processes = []comparetest.Process{{Role: "server", Before: 8, Loaded: 20, Shared: 3}}
+	}
+	return e
+}
+
 // versions are two of one engine, which were asked for the same.
 func versions(launches int, slower ...float64) []comparetest.Engine {
 	older, newer := comparetest.Native(launches), comparetest.Native(launches)
@@ -137,10 +147,14 @@ func TestAGateIsThatOfTheRecord(t *testing.T) {
 		"new":                    {strict, both(8, 0.03, 1, 1), both(8, 0.03, 1, 1)[1:], compare.GatePassed},
 		"failed launches": {`{"vs_baseline": {"decode_tps": "-5%"}}`, engines{native(9, func(e *comparetest.Engine) { e.Failing, e.Cut, e.Warmup = map[int]record.Class{3: record.OOM}, 5, true })},
 			engines{native(8, same)}, compare.GateFailed},
-		"another device": {`{"vs_baseline": {"decode_tps": "-5%"}, "latency": {"max": 1000}}`, engines{native(8, func(e *comparetest.Engine) { e.Device.Name = "another" })}, engines{native(8, same)}, compare.GateWarned},
-		"another type":   {`{"vs_baseline": {"decode_tps": "-5%"}, "latency": {"max": 1000}}`, engines{native(8, func(e *comparetest.Engine) { e.Info.Policy = map[string]string{"kv_dtype": "f16"} })}, engines{native(8, same)}, compare.GateWarned},
-		"another cache":  {`{"vs_baseline": {"decode_tps": "-5%"}, "latency": {"max": 1000}}`, engines{native(8, func(e *comparetest.Engine) { e.Cell.KVDType = "q8_0" })}, engines{native(8, same)}, compare.GateWarned},
-		"versions":       {strict, versions(8, 1, 1.5), versions(9, 1.5, 1), compare.GateFailed},
+		"one failed launch":           {`{"latency": {"max": 1000}}`, engines{native(7, func(e *comparetest.Engine) { e.Failing = map[int]record.Class{3: record.OOM} })}, nil, compare.GateFailed},
+		"words of one engine":         {`{"parity": {"min_agreement": "100%", "engine": "webllm"}}`, engines{differing(comparetest.Browser(6)), native(6, same)}, nil, compare.GateFailed},
+		"worse by the test alone":     {`{"vs_baseline": {"decode_tps": "-5%"}}`, engines{slow(6, 1.09)}, engines{slow(8, 1)}, compare.GateWarned},
+		"worse by the interval alone": {`{"vs_baseline": {"decode_tps": "-5%"}}`, engines{slow(7, 1.09)}, engines{slow(6, 1)}, compare.GateWarned},
+		"another device":              {`{"vs_baseline": {"decode_tps": "-5%"}, "latency": {"max": 1000}}`, engines{native(8, func(e *comparetest.Engine) { e.Device.Name = "another" })}, engines{native(8, same)}, compare.GateWarned},
+		"another type":                {`{"vs_baseline": {"decode_tps": "-5%"}, "latency": {"max": 1000}}`, engines{native(8, func(e *comparetest.Engine) { e.Info.Policy = map[string]string{"kv_dtype": "f16"} })}, engines{native(8, same)}, compare.GateWarned},
+		"another cache":               {`{"vs_baseline": {"decode_tps": "-5%"}, "latency": {"max": 1000}}`, engines{native(8, func(e *comparetest.Engine) { e.Cell.KVDType = "q8_0" })}, engines{native(8, same)}, compare.GateWarned},
+		"versions":                    {strict, versions(8, 1, 1.5), versions(9, 1.5, 1), compare.GateFailed},
 		"repetitions that share a launch": {`{"vs_baseline": {"decode_tps": "-5%"}, "ttft": {"max": 5}}`, engines{native(8, func(e *comparetest.Engine) { e.Reused, e.Cell.Reused = true, true })},
 			engines{native(8, func(e *comparetest.Engine) { e.Reused, e.Cell.Reused = true, true })}, compare.GateFailed},
 		"programs outside": {`{"vs_baseline": {"peak_pss": "+3%", "decode_tps": "-5%"}}`, engines{native(8, same)},

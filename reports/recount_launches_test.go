@@ -3,6 +3,8 @@
 package reports_test
 
 import (
+	"os"
+	"path/filepath"
 	"slices"
 	"testing"
 
@@ -34,30 +36,79 @@ func TestRatiosOfSharedLaunchesAreThoseOfTheRecord(t *testing.T) {
 	}
 }
 
-// looked are cells that were repeated until a figure was known well enough; the second without a figure that could be.
-func looked() []comparetest.Engine {
+// stopped says of the last cell of some, made before it was looked at, why it was not repeated any more: the interval of a figure reaches from its order-th
+// value to the one as far from the other end; 0: there are too few for one.
+func stopped(t *testing.T, s record.Stop, order int, all ...comparetest.Engine) *record.Stop {
+	t.Helper()
+	f := compare.Runs(comparetest.Run(t, "before", all...)).Cells[len(all)-1].Figure(s.Figure)
+	var values []float64
+	for _, v := range f.Values {
+		values = append(values, v.Value)
+	}
+	slices.Sort(values)
+	s.Cell, s.Repetitions, s.Level, s.Median = all[len(all)-1].Cell.ID, len(values), 0.95, f.Center()
+	if order > 0 {
+		s.Low, s.High = &values[order-1], &values[len(values)-order]
+	}
+	return &s
+}
+
+// looked are cells that were repeated until a figure was known well enough, or as often as may be.
+func looked(t *testing.T) []comparetest.Engine {
+	t.Helper()
 	a, b := comparetest.Measured(comparetest.Browser(12), comparetest.Page()), comparetest.Loaded(comparetest.Native(11), 2, 2, 20)
 	a.Vary, b.Vary = 0.05, 0.05
-	low, high := 1.0, 2.0
-	a.Stop = &record.Stop{Cell: 1, Figure: compare.DecodeTPS, Repetitions: 12, Looks: 5, Look: 3, Level: 0.95, Confidence: 0.99, Low: &low, High: &high,
-		Percent: 5, Narrow: true}
-	b.Stop = &record.Stop{Cell: 2, Figure: compare.TTFT, Repetitions: 11, Looks: 2, Look: 2, Level: 0.95, Confidence: 0.975}
+	a.Stop = stopped(t, record.Stop{Figure: compare.DecodeTPS, Looks: 5, Look: 3, Confidence: 0.99, Percent: 20, Narrow: true}, 2, a)
+	b.Stop = stopped(t, record.Stop{Figure: compare.TTFT, Looks: 2, Look: 2, Confidence: 0.975, Percent: 0.1}, 2, a, b)
 	return []comparetest.Engine{a, b}
 }
 
 func TestIntervalsOfCellsThatWereLookedAtAreThoseOfTheRecord(t *testing.T) {
-	res := reportAgain(t, comparetest.Write(t, t.TempDir(), "folder", looked()...))
+	res := reportAgain(t, comparetest.Write(t, t.TempDir(), "folder", looked(t)...))
 	if res.Cells[0].Stop == nil || res.Cells[1].Stop == nil {
 		t.Error("no stops")
 	}
 	c := comparetest.Native(8)
-	c.Stop = &record.Stop{Cell: 2, Figure: compare.TTFT, Repetitions: 8, Looks: 9, Look: 9, Level: 0.95, Confidence: 0.9999} // of too few
+	c.Stop = stopped(t, record.Stop{Figure: compare.TTFT, Looks: 9, Look: 9, Confidence: 1 - 0.05/9}, 0, c) // of too few
 	reportAgain(t, comparetest.Write(t, t.TempDir(), "few", c))
+}
+
+// A record whose stop is another than its launches' is found out.
+func TestWrongStopsAreFound(t *testing.T) {
+	a := comparetest.Native(12)
+	right := stopped(t, record.Stop{Figure: compare.DecodeTPS, Looks: 5, Look: 3, Confidence: 0.99, Percent: 20, Narrow: true}, 2, a)
+	for says, change := range map[string]func(*record.Stop){
+		"confidence is":             func(s *record.Stop) { s.Confidence = 0.98 },
+		"level is":                  func(s *record.Stop) { s.Level, s.Confidence = 0.9, 0.98 },
+		"median is":                 func(s *record.Stop) { s.Median *= 1.0001 },
+		"lower end is":              func(s *record.Stop) { s.Low = new(*s.Low * 0.9999) },
+		"upper end is":              func(s *record.Stop) { s.High = new(*s.High * 1.0001) },
+		"interval: it is in":        func(s *record.Stop) { s.Low, s.High = nil, nil },
+		"its interval is narrow":    func(s *record.Stop) { s.Percent = 0.1 },
+		"though nothing was":        func(s *record.Stop) { s.Narrow = false },
+		"there are 12 values":       func(s *record.Stop) { s.Repetitions = 13 },
+		"look, looks is":            func(s *record.Stop) { s.Looks, s.Confidence = 4, 1-0.05/4 },
+		"repetitions is":            func(s *record.Stop) { s.Look = 1 },
+		"the interval was narrow":   func(s *record.Stop) { s.Percent = 90 },
+		"of 5 at 12 repetitions":    func(s *record.Stop) { s.Look = 6 },
+		"median is 1 in the report": func(s *record.Stop) { s.Median = 1 },
+	} {
+		wrong := *right
+		change(&wrong)
+		a.Stop = &wrong
+		dir := comparetest.Write(t, t.TempDir(), "stopped", a)
+		// Looks after 8, 12, 18, 27 and 40 launches.
+		if err := os.WriteFile(filepath.Join(dir, "plan.yaml"), []byte("repetitions: 8\nuntil_ci: {width: 20%, max_repetitions: 40}\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		folder := workedOut(t, dir, compare.Defaults())
+		folder.finds(t, says, func(*compare.Result) {}, false)
+	}
 }
 
 func TestWrongIntervalsOfLaunchesAreFound(t *testing.T) {
 	shared := workedOut(t, comparetest.Write(t, t.TempDir(), "shared", together(true, true)...), compare.Defaults())
-	stopped := workedOut(t, comparetest.Write(t, t.TempDir(), "stopped", looked()...), compare.Defaults())
+	stopped := workedOut(t, comparetest.Write(t, t.TempDir(), "stopped", looked(t)...), compare.Defaults())
 	figure := func(list []compare.Figure, name string) *compare.Figure {
 		return &list[slices.IndexFunc(list, func(f compare.Figure) bool { return f.Name == name })]
 	}

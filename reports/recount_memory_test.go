@@ -5,6 +5,7 @@ package reports_test
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -25,7 +26,8 @@ func insides(launches int) []comparetest.Engine {
 	place := func(name string, need, high, free int64) record.Place {
 		return record.Place{Name: name, Need: need << 20, High: high << 20, Free: free << 20, Level: record.RiskLow, How: "told"}
 	}
-	a.Risk = &record.Risk{Level: record.RiskMedium, Places: []record.Place{place("ram", 100, 130, 120), place("renderer", 10, 12, 4000)}, Reasons: []string{"tight"}}
+	a.Risk = &record.Risk{Level: record.RiskMedium, Places: []record.Place{place("ram", 460, 500, 520), place("renderer", 80, 110, 4096)}, Reasons: []string{"tight"}}
+	a.Risk.Places[0].Level = record.RiskMedium
 	b.Prediction = &record.Prediction{Source: "gguf", Parts: []record.Foretold{part(compare.ModelWeights, 4, 4, 4, "f32"), part(compare.MemoryIncrease, 10, 100, 200, "")}}
 	return []comparetest.Engine{a, b}
 }
@@ -116,6 +118,12 @@ func TestWrongMemoryIsFound(t *testing.T) {
 		return nil
 	}
 	more := func(v *float64) { *v *= 1.001 }
+	risk := func(r *compare.Result) *record.Risk { // the record keeps its own
+		of := *r.Cells[0].Risk
+		of.Places = slices.Clone(of.Places)
+		r.Cells[0].Risk = &of
+		return &of
+	}
 	for what, change := range map[string]func(*compare.Result){
 		"component framework_overhead, median":      func(r *compare.Result) { more(component(r, compare.FrameworkOverhead).Median) },
 		"component model_weights, launch":           func(r *compare.Result) { more(&component(r, compare.ModelWeights).Values[2].Value) },
@@ -151,9 +159,18 @@ func TestWrongMemoryIsFound(t *testing.T) {
 			said := r.Cells[0].Forecast.Recommendations
 			said[len(said)-1] += "; most of it comes from one (+1.0 MiB)"
 		},
-		"the risk is":                  func(r *compare.Result) { r.Cells[0].Risk.Places[0].Free++ },
-		"the risk is  in":              func(r *compare.Result) { r.Cells[0].Risk = nil },
-		"forecast of kv_cache_used is": func(r *compare.Result) { more(forecast(r, compare.KVCacheUsed).High) },
+		"the risk of ram is low":                              func(r *compare.Result) { risk(r).Places[0].Level = record.RiskLow },
+		"the risk of renderer is high":                        func(r *compare.Result) { risk(r).Places[1].Level = record.RiskHigh },
+		"the level of risk is low":                            func(r *compare.Result) { risk(r).Level = record.RiskLow },
+		"the level of risk is medium in the report, and high": func(r *compare.Result) { risk(r).Places[0].Free = 470 << 20 },
+		"stands behind":                                       func(r *compare.Result) { slices.Reverse(risk(r).Places) },
+		"it is refused":                                       func(r *compare.Result) { risk(r).Refused = true },
+		"risk of ram, needed is":                              func(r *compare.Result) { risk(r).Places[0].Need += 2 },
+		"risk of renderer, needed at most is":                 func(r *compare.Result) { risk(r).Places[1].High += 2 },
+		"risk of renderer, free is":                           func(r *compare.Result) { risk(r).Places[1].Free -= 64 },
+		"the risk is":                                         func(r *compare.Result) { risk(r).Places[0].Free++ },
+		"the risk is  in":                                     func(r *compare.Result) { r.Cells[0].Risk = nil },
+		"forecast of kv_cache_used is":                        func(r *compare.Result) { more(forecast(r, compare.KVCacheUsed).High) },
 	} {
 		folder.finds(t, what, change, false)
 	}

@@ -3,7 +3,7 @@
 // itself is wrong both are.
 //
 // It doesn't work out again: how much of its memory programs outside share, what is read of foreign files, lines of readings that are drawn,
-// whether others were busy before a gate's runs. Whether memory fits is held against what was recorded and not judged anew; so is why a cell was not repeated any more, but for its intervals.
+// whether others were busy before a gate's runs, the largest buffer that WebGPU needs.
 package recount
 
 import (

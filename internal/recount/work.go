@@ -78,6 +78,8 @@ func (w *Work) Check(t testing.TB, text []byte, page string) {
 	c.tokens(text)
 	c.loads(text)
 	c.told(text)
+	c.risks(text)
+	c.stops()
 	c.page(page)
 	if c.compared < 8*len(c.cells) {
 		t.Errorf("only %d figures of %d cells were compared", c.compared, len(c.cells))

@@ -24,6 +24,19 @@ func named(t *grid, name string) *grid {
 	return &out
 }
 
+// without leaves a column out that no row has anything in.
+func (t *grid) without(title string) *grid {
+	at := slices.Index(t.Head, title)
+	if at < 0 || slices.ContainsFunc(t.Rows, func(row []string) bool { return row[at] != "" }) {
+		return t
+	}
+	out := &grid{Name: t.Name, Head: slices.Delete(slices.Clone(t.Head), at, at+1)}
+	for _, row := range t.Rows {
+		out.Rows = append(out.Rows, slices.Delete(slices.Clone(row), at, at+1))
+	}
+	return out
+}
+
 // Caption is the table's name, or its columns.
 func (t *grid) Caption() string {
 	if t.Name != "" {

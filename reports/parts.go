@@ -181,7 +181,7 @@ func partHow(res *compare.Result) *grid {
 	if len(t.Rows) == 0 {
 		return nil
 	}
-	return t
+	return t.without("what that can't see")
 }
 
 func orDash(s string) string {

@@ -83,6 +83,7 @@
     for (const axis of [].concat(o.xAxis || [], o.yAxis || [])) {
       axis.axisLabel = Object.assign({}, axis.axisLabel, { color: muted, fontSize: 12, hideOverlap: true });
       if (axis.name === "seconds") axis.axisLabel.showMaxLabel = false; // it is where the launch ended, not a round number
+      if (axis.type === "log") axis.axisLabel.formatter = (v) => number.format(Number(v.toPrecision(3))); // it begins where the data does
       if (axis.type === "value") axis.axisLabel.alignMaxLabel = list(o.xAxis).includes(axis) ? "right" : undefined; // else the edge cuts it
       axis.axisLine = { lineStyle: { color: line } };
       axis.axisTick = { show: false };

@@ -246,7 +246,7 @@ func goalWords(g *record.Goal) string {
 
 // trafficCaveats say what is in the times of a traffic.
 func trafficCaveats(spec record.Cell, counted []*record.Attempt) []string {
-	most, asked := 0, spec.Traffic.Concurrency
+	most, asked, longest := 0, spec.Traffic.Concurrency, 0.0
 	waited := Figure{Unit: "ms"}
 	for _, a := range counted {
 		most = max(most, inFlight(a))
@@ -256,6 +256,7 @@ func trafficCaveats(spec record.Cell, counted []*record.Attempt) []string {
 		}
 		if len(values) > 0 {
 			slices.Sort(values)
+			longest = max(longest, values[len(values)-1])
 			waited.add(a.ID, ranked(values, 0.5)) // as Percentile(Queueing, 0.5) is
 		}
 	}
@@ -263,6 +264,8 @@ func trafficCaveats(spec record.Cell, counted []*record.Attempt) []string {
 	switch {
 	case asked == 1 || most != 1:
 		return nil
+	case longest < 1:
+		return nil // clients that begin one after another can come when nobody else asks
 	case spec.Traffic.Loop == record.OpenLoop && waited.Center() <= 0:
 		return nil // none came while another was under way
 	}

@@ -76,6 +76,16 @@ func TestWhatRequestsWaitIsInTheirTimes(t *testing.T) {
 	}
 }
 
+// Clients who begin so late that the one before is gone say nothing of how many requests an engine takes.
+func TestNobodyWaitsWhereNobodyElseAsks(t *testing.T) {
+	apart, close := comparetest.Loaded(steady(6), 1, 3, 3), comparetest.Loaded(steady(6), 2, 3, 3)
+	apart.Cell.Traffic.StartDelay, close.Slots = 0.2, 1
+	res := compare.Runs(comparetest.Run(t, "load", apart, close))
+	if a, b := res.Cells[0].Load, res.Cells[1].Load; len(a.Caveats) != 0 || len(b.Caveats) != 1 {
+		t.Errorf("%q, %q", a.Caveats, b.Caveats)
+	}
+}
+
 // A request that is refused at once must make no launch look quick.
 func TestRequestsThatFailedAreNoAnswers(t *testing.T) {
 	e := comparetest.Loaded(steady(6), 1, 4, 40)

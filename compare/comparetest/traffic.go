@@ -34,6 +34,9 @@ func (l *launch) traffic() {
 	t := l.e.Cell.Traffic
 	begin := l.g.now.Add(5 * time.Millisecond)
 	clients := slices.Repeat([]time.Time{begin}, t.Concurrency)
+	for i := range clients {
+		clients[i] = begin.Add(time.Duration(i) * time.Duration(t.StartDelay*float64(time.Second)))
+	}
 	slots := make([]time.Time, t.Concurrency)
 	if l.e.Slots > 0 {
 		slots = slots[:min(l.e.Slots, len(slots))]

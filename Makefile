@@ -85,4 +85,4 @@ accuracy: build
 	@scripts/accuracy
 
 clean:
-	rm -rf bin assets/node_modules assets/page/dist/web-llm.js assets/page/dist/catalogue.json assets/echarts/dist/echarts.min.js
+	rm -rf bin assets/node_modules assets/page/dist/web-llm.js assets/page/dist/catalogue.json assets/charts/dist/echarts.min.js assets/charts/dist/fflate.min.js

@@ -132,7 +132,7 @@ const look = `(async () => {` + comes + `
 		Overflow: document.documentElement.scrollWidth - document.documentElement.clientWidth,
 		Cut: [...document.querySelectorAll("table.grid, table.summary")].filter((t) => t.offsetParent && t.parentElement.scrollWidth > t.parentElement.clientWidth + 1).map((t) => t.caption.textContent),
 		Owned: "owned" in window,
-		Injected: document.querySelectorAll("img").length + document.scripts.length - 3,
+		Injected: document.querySelectorAll("img").length + document.scripts.length - 4,
 		Unnamed: figures.filter((f) => !f.querySelector(".plot").getAttribute("aria-label") || !f.querySelector("details td")).length +
 			[...document.querySelectorAll("table")].filter((t) => !(t.caption && t.caption.textContent) && !t.closest("[aria-label]")).length,
 		Early: early,

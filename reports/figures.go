@@ -20,7 +20,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"llmparity/assets/echarts"
+	"llmparity/assets/charts"
 	"llmparity/compare"
 	"llmparity/internal/fault"
 	"llmparity/internal/record"
@@ -92,7 +92,7 @@ func ofOneLaunch(d drawing) bool {
 
 // prepareFigures gives the page what draws.
 func prepareFigures(ctx context.Context, draw Draw) error {
-	library, err := echarts.Script()
+	library, _, err := charts.Libraries()
 	if err != nil {
 		return err
 	}

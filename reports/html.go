@@ -11,7 +11,7 @@ import (
 	"io"
 	"strings"
 
-	"llmparity/assets/echarts"
+	"llmparity/assets/charts"
 	"llmparity/compare"
 	"llmparity/internal/fault"
 	"llmparity/internal/record"
@@ -20,13 +20,13 @@ import (
 //go:embed page
 var page embed.FS
 
-// HTML writes one file with everything in it. Its policy forbids the browser to fetch anything and to run any script but the two
+// HTML writes one file with everything in it. Its policy forbids the browser to fetch anything and to run any script but those
 // whose hashes it names, so that a hostile label stays a label.
 func HTML(w io.Writer, res *compare.Result, runs ...*record.Run) error {
 	if len(runs) != len(res.Runs) {
 		return fmt.Errorf("the result was made of %d runs, not %d", len(res.Runs), len(runs))
 	}
-	library, err := echarts.Script()
+	library, unpacker, err := charts.Libraries()
 	if err != nil {
 		return err
 	}
@@ -42,7 +42,7 @@ func HTML(w io.Writer, res *compare.Result, runs ...*record.Run) error {
 	if err != nil {
 		return err
 	}
-	scripts, hashes, err := inline(library, own)
+	scripts, hashes, err := inline(library, unpacker, own)
 	if err != nil {
 		return err
 	}
@@ -78,7 +78,7 @@ func HTML(w io.Writer, res *compare.Result, runs ...*record.Run) error {
 	return nil
 }
 
-// packed is a text within the page that only its script reads: DEFLATE in base64, which page/unpack.js undoes. Of what charts are drawn
+// packed is a text within the page that only its script reads: DEFLATE in base64, which fflate undoes. Of what charts are drawn
 // from, that is a seventh.
 func packed(id string, text []byte) (template.HTML, error) {
 	var b bytes.Buffer
@@ -102,7 +102,7 @@ func inline(scripts ...string) (elements template.HTML, hashes []string, err err
 		s = strings.ReplaceAll(s, "\r\n", "\n") // as the browser's parser will
 		if strings.Contains(strings.ToLower(s), "</script") || strings.Contains(s, "<!--") {
 			return "", nil, fault.New(fault.NoBundle, "run make setup and build again",
-				"the embedded charting library can't be put into a page: it ends a script element")
+				"an embedded library can't be put into a page: it ends a script element")
 		}
 		sum := sha256.Sum256([]byte(s))
 		hashes = append(hashes, "'sha256-"+base64.StdEncoding.EncodeToString(sum[:])+"'")

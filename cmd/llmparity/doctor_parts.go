@@ -9,7 +9,7 @@ import (
 	"runtime"
 	"strings"
 
-	"llmparity/assets/echarts"
+	"llmparity/assets/charts"
 	"llmparity/assets/page"
 	"llmparity/browser"
 	"llmparity/internal/child"
@@ -73,7 +73,7 @@ func (f *doctorFlags) checks(dir string) []check {
 			return part{Version: page.WebLLM, err: err}
 		}},
 		{"echarts", func(context.Context) part {
-			_, err := echarts.Script()
+			_, _, err := charts.Libraries()
 			return part{Detail: "inlined in reports", err: err}
 		}},
 		{"emscripten", func(ctx context.Context) part { return version(ctx, fault.NoEmscripten, tools.Emcc, "--version") }},

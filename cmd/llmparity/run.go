@@ -12,7 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"llmparity/assets/echarts"
+	"llmparity/assets/charts"
 	"llmparity/compare"
 	"llmparity/internal/cache"
 	"llmparity/internal/engine"
@@ -164,7 +164,7 @@ func (f *runFlags) run(ctx context.Context, p plan.Plan, stdout, stderr io.Write
 		return err
 	}
 	// What the report needs is looked for before the run, not after it.
-	if _, err := echarts.Script(); err != nil {
+	if _, _, err := charts.Libraries(); err != nil {
 		return err
 	}
 	if err := gateReady(p.Gate, f.baseline); err != nil {

@@ -216,9 +216,17 @@ func (c *Cell) recommend(f *Forecast, p record.Prediction) []string {
 
 func errorWords(x Foretold) string {
 	if x.Percent == nil {
-		return fmt.Sprintf("%+.1f MiB", *x.Error)
+		return off(*x.Error) + " MiB"
 	}
-	return fmt.Sprintf("%+.1f %%", *x.Percent)
+	return off(*x.Percent) + " %"
+}
+
+// off writes by how much a forecast was wrong; nothing has no sign.
+func off(v float64) string {
+	if math.Abs(v) < 0.05 {
+		return "0.0"
+	}
+	return fmt.Sprintf("%+.1f", v)
 }
 
 // otherwise lists what the engine says of its set-up that was taken to be something else.
@@ -297,7 +305,7 @@ func (f *Forecast) worst() (string, bool) {
 		}
 		x, ok := f.Part(n[0])
 		if ok && x.Error != nil && math.Abs(*x.Error) > most {
-			name, most = fmt.Sprintf("%s (%+.1f MiB)", x.Title, *x.Error), math.Abs(*x.Error)
+			name, most = fmt.Sprintf("%s (%s MiB)", x.Title, off(*x.Error)), math.Abs(*x.Error)
 		}
 	}
 	return name, name != ""

@@ -93,15 +93,15 @@ func errorText(p compare.Foretold, none string) string {
 
 // signed writes an error in percent. What rounds to nothing has no sign.
 func signed(percent float64) string {
-	if math.Abs(percent) < 0.05 {
-		return "0.0%"
-	}
 	return plus(percent) + "%"
 }
 
-// plus writes a number with its sign, briefly where it is nobody's error.
+// plus writes a number with its sign, of which nothing has none, and briefly where it is nobody's error.
 func plus(v float64) string {
-	if math.Abs(v) >= 1e6 {
+	switch {
+	case math.Abs(v) < 0.05:
+		return "0.0"
+	case math.Abs(v) >= 1e6:
 		return fmt.Sprintf("%+.2g", v)
 	}
 	return fmt.Sprintf("%+.1f", v)

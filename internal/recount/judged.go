@@ -591,7 +591,7 @@ func (c *gateCheck) onPage(page string) {
 			want[4] = Digits(*said.Baseline) + " " + said.Unit
 		}
 		if said.Percent != nil {
-			want[5] = fmt.Sprintf("%+.1f %%", *said.Percent)
+			want[5] = tenths(*said.Percent) + " %"
 		}
 		if c.count(); !slices.Equal(rows[i][:6], want) {
 			c.Errorf("gate: the page says %q, and worked out again it is %q", rows[i][:6], want)
@@ -642,4 +642,12 @@ func (c *gateCheck) inJUnit(text []byte) {
 		c.Errorf("gate: JUnit has %d cases and says %d tests, %d failures, %d skipped; worked out again: %d, %d, %d", len(s.Cases), s.Tests, s.Failures, s.Skipped,
 			len(c.all)+1, failures, skipped)
 	}
+}
+
+// tenths is a change in the page's words: nothing has no sign.
+func tenths(v float64) string {
+	if s := fmt.Sprintf("%+.1f", v); s != "+0.0" && s != "-0.0" {
+		return s
+	}
+	return "0.0"
 }

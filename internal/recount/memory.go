@@ -880,7 +880,7 @@ func (c *check) recommended(label string, said []memoryForetold, words []string,
 		case "model_weights", "kv_cache", "activations", "framework_overhead", "multi_gpu_overhead":
 			if p, told := g.memoryCell.foretold[f.Name]; told && f.Error != nil && math.Abs(p[1]-parts[f.Name].Median) > most {
 				most = math.Abs(p[1] - parts[f.Name].Median)
-				worst = fmt.Sprintf("%s (%+.1f MiB)", f.Title, p[1]-parts[f.Name].Median)
+				worst = fmt.Sprintf("%s (%s MiB)", f.Title, tenths(p[1]-parts[f.Name].Median))
 			}
 		}
 	}
@@ -891,9 +891,9 @@ func (c *check) recommended(label string, said []memoryForetold, words []string,
 			continue
 		}
 		best, measured := g.memoryCell.foretold[f.Name][1], parts[f.Name].Median
-		by := fmt.Sprintf("%+.1f MiB", best-measured)
+		by := tenths(best-measured) + " MiB"
 		if measured > 0 {
-			by = fmt.Sprintf("%+.1f %%", 100*(best-measured)/measured)
+			by = tenths(100*(best-measured)/measured) + " %"
 		}
 		want = append(want, fmt.Sprintf("%s: %s MiB were foretold and %s measured (%s): ", f.Title, fourDigits(best), fourDigits(measured), by))
 	}

@@ -106,6 +106,7 @@ type Cell struct {
 	betweenPieces  bool        // latencies are between pieces of text, which are not a token each
 	unverified     bool        // nobody has verified which weights a server has
 	others         float64     // MiB that programs outside share, where PSS leaves out much of them; 0: none
+	stolen         []float64   // percent of the processors' time that a hypervisor gave to other machines, by launch; nil: nobody told
 	untouched      []cause     // what of its parts may never have come into memory
 	inconstant     string      // in which way its launches did not run the same; empty: they did
 	launch         map[int]int // the attempt that opened the launch of each
@@ -187,6 +188,7 @@ func With(o Options, runs ...*record.Run) *Result {
 			r.Cells[len(r.Cells)-1].Hardware = hardware(e.counted, run.Environment.GPUs)
 			r.Cells[len(r.Cells)-1].foretold(run, e)
 			r.Cells[len(r.Cells)-1].watch(busy(run))
+			r.Cells[len(r.Cells)-1].stolen = stolenShares(e.counted, run.Environment.Cores)
 			r.Cells[len(r.Cells)-1].follow(run, e.counted)
 			evidence = append(evidence, e)
 		}

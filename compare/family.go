@@ -140,6 +140,7 @@ func (r *Result) word(o Options) {
 				x.Call = TooSmall
 			}
 			x.spread(&r.Cells[c.A], &r.Cells[c.B], c.sides[k])
+			x.disturbed(&r.Cells[c.A], &r.Cells[c.B])
 			x.Verdict = x.words(&r.Cells[c.A], &r.Cells[c.B], c.tests[k], c.sides[k], o)
 		}
 	}

@@ -62,6 +62,8 @@ type Engine struct {
 	Meters []Meter
 	// Slots is how many requests of a traffic it takes at once; 0: any number. Each takes as long as it would alone.
 	Slots int
+	// Stolen is how many seconds of processors' time a hypervisor gave to others during a repetition; nil: nobody told.
+	Stolen func(repetition int) float64
 	// Vary moves times and sizes from launch to launch by about this share.
 	Vary float64
 }
@@ -238,6 +240,9 @@ func (g *generator) launch(e Engine, repetition int) {
 		g.open = 0
 	case g.open == 0:
 		g.open = r.ID()
+	}
+	if e.Stolen != nil {
+		r.Stolen(e.Stolen(repetition))
 	}
 	r.End(record.OK, "", nil, l.cost())
 	g.now = g.now.Add(time.Second)

@@ -142,8 +142,8 @@ func (q *question) answer(tests int) (outcome, string) {
 	return holds, sides + ", which can't be told from chance"
 }
 
-// outside says what else than the engine has made a figure worse, or may have: others who were busy on the machine, and others who map the
-// same files, of which PSS counts less while they run.
+// outside says what else than the engine has made a figure worse, or may have: others who were busy on the machine or beside it, and others who
+// map the same files, of which PSS counts less while they run.
 func (q *question) outside() string {
 	name := q.change.Figure.Name
 	for _, side := range []struct {
@@ -154,6 +154,11 @@ func (q *question) outside() string {
 			if w.Code == compare.BusyMachine {
 				return fmt.Sprintf("others were busy on the machine of %s: %s", side.when, w.Text)
 			}
+		}
+	}
+	if f := q.now.Named(name); f.TimeOrRate() {
+		if why := compare.MoreStolen(q.base, q.now); why != "" {
+			return why
 		}
 	}
 	was, is := q.base.Named(compare.PeakRSS), q.now.Named(compare.PeakRSS)

@@ -225,6 +225,17 @@ func TestWhatOthersHaveDoneIsUnknown(t *testing.T) {
 	if got.Status != compare.GateWarned {
 		t.Errorf("%s", got.Verdict)
 	}
+	calm, beset := comparetest.Native(8), slower
+	calm.Stolen = func(n int) float64 { return 0.01 * float64(n%3) }
+	beset.Stolen = func(n int) float64 { return 0.03 + 0.01*float64(n%3) }
+	beset.Processes = []comparetest.Process{{Role: "server", Before: 8, Loaded: 60, Shared: 3}}
+	got = gate.Evaluate(g, result(t, beset), result(t, calm))
+	expect(t, one(t, got, "decode"), compare.GateUnknown, "worse than is let pass, but a hypervisor gave ")
+	expect(t, one(t, got, "peak_pss"), compare.GateFailed, "worse than is let pass") // memory is nobody's to steal
+	beset.Stolen = calm.Stolen
+	expect(t, one(t, gate.Evaluate(g, result(t, beset), result(t, calm)), "decode"), compare.GateFailed, "worse than is let pass")
+	beset.Stolen = nil // the baseline's machine told, this one's does not
+	expect(t, one(t, gate.Evaluate(g, result(t, beset), result(t, calm)), "decode"), compare.GateFailed, "worse than is let pass")
 	bigger := comparetest.Native(8)
 	bigger.Processes = []comparetest.Process{{Role: "server", Before: 8, Loaded: 60, Shared: 3}}
 	expect(t, one(t, gate.Evaluate(g, result(t, bigger), compare.Runs(base)), "peak_pss"), compare.GateFailed, "worse than is let pass")

@@ -14,6 +14,16 @@ func describe(_ context.Context, env *record.Environment) { here().describe(env,
 
 func state(context.Context) record.MachineState { return here().state() }
 
+// Stolen is how many seconds of processors' time a hypervisor has given to other machines since this one started; nil where nobody tells. It is
+// asked around every launch, and is one small file.
+func Stolen() *float64 {
+	busy, stolen := parseStat(here().text("proc/stat"))
+	if busy == 0 {
+		return nil
+	}
+	return new(float64(stolen) / hertz)
+}
+
 func processorName() string { return parseCPUInfo(here().text("proc/cpuinfo")).name() }
 
 // listen begins to listen to others; what it gives waits until that has been long enough.

@@ -13,6 +13,9 @@ import (
 	"llmparity/internal/record"
 )
 
+// Stolen is nil: only Linux tells.
+func Stolen() *float64 { return nil }
+
 // describe tells what the system's own calls give on every platform.
 func describe(ctx context.Context, env *record.Environment) {
 	p := &record.Processor{}

@@ -42,3 +42,25 @@ func TestAMachineThatStaysTheSameIsNotWarnedOf(t *testing.T) {
 		t.Errorf("%v: %+v", err, r.Warnings)
 	}
 }
+
+func TestStolenTimeIsKept(t *testing.T) {
+	w := made(t, indexEvery)
+	w.Cell(resumed)
+	for n, stolen := range []*float64{new(0.25), new(0.0), nil} {
+		a := w.Attempt(resumed, Beginning{Repetition: n + 1})
+		if stolen != nil {
+			a.Stolen(*stolen)
+		}
+		a.End(OK, "", nil, Cost{})
+	}
+	if err := w.Close(OK); err != nil {
+		t.Fatal(err)
+	}
+	r, err := Open(w.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a := r.Attempts; a[0].StolenS == nil || *a[0].StolenS != 0.25 || a[1].StolenS == nil || *a[1].StolenS != 0 || a[2].StolenS != nil {
+		t.Errorf("%v, %v, %v", a[0].StolenS, a[1].StolenS, a[2].StolenS)
+	}
+}

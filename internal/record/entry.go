@@ -85,6 +85,8 @@ type endEntry struct {
 	Class  Class  `json:"class,omitempty"`
 	Error  string `json:"error,omitempty"`
 	Cost   Cost   `json:"cost"`
+	// Stolen is the processors' time, in seconds, that a hypervisor gave to other machines meanwhile.
+	Stolen *float64 `json:"stolen_seconds,omitempty"`
 	// Tokens is where the attempt's rows of tokens.csv are: the first byte, and how many there are.
 	Tokens []int64 `json:"tokens_rows,omitempty"`
 }

@@ -277,7 +277,7 @@ func (b *builder) add(a *Attempt, e entry) error {
 	case e.Warning != nil:
 		a.Warnings = append(a.Warnings, *e.Warning)
 	case e.End != nil:
-		a.Status, a.Class, a.Error, a.Cost = e.End.Status, e.End.Class, e.End.Error, e.End.Cost
+		a.Status, a.Class, a.Error, a.Cost, a.StolenS = e.End.Status, e.End.Class, e.End.Error, e.End.Cost, e.End.Stolen
 	default:
 		return errors.New("a line of no known kind")
 	}

@@ -19,6 +19,7 @@ type Recording struct {
 	requests int
 	source   map[int]Source
 	tokens   int64 // its rows of tokens.csv begin there, or behind it
+	stolen   *float64
 }
 
 // Begin starts an attempt of a cell. A warm-up launch has repetition 0.
@@ -224,12 +225,15 @@ func (r *Recording) RequestIn(slot Slot, due time.Time, p Phase, u Usage, tokens
 	}
 }
 
+// Stolen says how many seconds of processors' time a hypervisor gave to other machines while the attempt was made, as far as is known at its end.
+func (r *Recording) Stolen(seconds float64) { r.stolen = &seconds }
+
 // End commits the attempt: from here on its rows count and no kill can lose them.
 func (r *Recording) End(status Status, class Class, err error, cost Cost) {
 	w := r.w
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	e := &endEntry{Status: status, Class: class, Cost: cost, Tokens: []int64{r.tokens, w.tokens.size - r.tokens}}
+	e := &endEntry{Status: status, Class: class, Cost: cost, Stolen: r.stolen, Tokens: []int64{r.tokens, w.tokens.size - r.tokens}}
 	if err != nil {
 		e.Error = err.Error()
 	}

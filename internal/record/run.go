@@ -41,6 +41,7 @@ type Attempt struct {
 	Class      Class
 	Error      string
 	Cost       Cost
+	StolenS    *float64 // of processors' time that a hypervisor gave to other machines meanwhile; nil: nobody told
 
 	Phases   []PhaseSpan
 	Stages   []NamedSpan // of the load

@@ -10,6 +10,7 @@ import (
 
 	"llmparity/internal/engine"
 	"llmparity/internal/fault"
+	"llmparity/internal/machine"
 	"llmparity/internal/record"
 	"llmparity/internal/traffic"
 )
@@ -51,7 +52,7 @@ func (a *attempt) run(parent context.Context) (*live, error) {
 			_ = l.close() // again, for a panic: what we started must go then too
 		}
 	}()
-	cpu, before := selfCPU(), l.sampler.Cost()
+	cpu, before, stolen := selfCPU(), l.sampler.Cost(), machine.Stolen()
 	l.totals.begin(a.rec)
 	l.sampler.Resume()
 	err := a.phases(ctx, opens)
@@ -68,6 +69,9 @@ func (a *attempt) run(parent context.Context) (*live, error) {
 	}
 	l.totals.end()
 	cost.SelfCPUNS = int64(selfCPU() - cpu)
+	if now := machine.Stolen(); stolen != nil && now != nil {
+		a.rec.Stolen(max(0, *now-*stolen))
+	}
 	status, class := outcome(parent, err)
 	a.rec.End(status, class, err, cost)
 	a.say(Event{Kind: Ended, Text: string(status), Err: err})

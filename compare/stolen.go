@@ -1,0 +1,65 @@
+package compare
+
+import (
+	"fmt"
+	"slices"
+
+	"llmparity/internal/record"
+)
+
+// StolenTime is the code of a warning beside a time or rate that differs: of one side's launches a hypervisor gave more of the processors to
+// other machines.
+const StolenTime = "stolen-time"
+
+// stolenP is the p under which stolen time is said to differ: who asks has a difference to explain, and blames an engine for it else.
+const stolenP = 0.1
+
+// stolenShares are of each launch the processors' time that a hypervisor gave to others meanwhile, in percent; nil where one does not tell.
+func stolenShares(counted []*record.Attempt, cores int) []float64 {
+	var out []float64
+	for _, a := range counted {
+		took := float64(a.EndNS-a.BeginNS) / 1e9 * float64(cores)
+		if a.StolenS == nil || took <= 0 {
+			return nil
+		}
+		out = append(out, 100**a.StolenS/took)
+	}
+	return out
+}
+
+// MoreStolen says by how much a hypervisor gave more of the processors to other machines while one cell's launches ran than while another's
+// did; empty where it did not, or nobody told. It is told of as little as it is because neighbours who work share a core's units, caches and
+// memory, too, of which nothing is counted: on a machine of two processors a tenth of the speed went with half a percent.
+func MoreStolen(than, of *Cell) string {
+	a, b := slices.Clone(than.stolen), slices.Clone(of.stolen)
+	if len(a) == 0 || len(b) == 0 || median(b) <= median(a) {
+		return ""
+	}
+	p := newSides(a, b).chance().p
+	if p > stolenP {
+		return ""
+	}
+	return fmt.Sprintf("a hypervisor gave %s %% of the processors to other machines while launches of %s ran, and %s %% while those of %s did (medians, p = %.2g): "+
+		"neighbours slow a machine by more than that", short(median(b)), of.Label, short(median(a)), than.Label, p)
+}
+
+// TimeOrRate tells figures that others on a machine, or beside it, make worse.
+func (f *Figure) TimeOrRate() bool {
+	return slices.Contains([]string{"ms", "µs", "tokens/s", "requests/s"}, f.Unit)
+}
+
+// disturbed warns of a difference that goes with stolen time.
+func (x *Ratio) disturbed(a, b *Cell) {
+	f := a.Figure(x.Figure)
+	if !x.Significant || x.Ratio == nil || !f.TimeOrRate() || a.Run == b.Run || a.Spec.Engine != b.Spec.Engine {
+		return // launches of one run take turns
+	}
+	// Of the slower side more must have been stolen: the one whose times are longer, or whose rates are lower.
+	slow, quick := a, b
+	if longer := f.Unit == "ms" || f.Unit == "µs"; longer != (*x.Ratio > 1) {
+		slow, quick = b, a
+	}
+	if text := MoreStolen(quick, slow); text != "" {
+		x.Warnings = append(x.Warnings, Warning{record.Warning{Code: StolenTime, Text: text}, slow.Label})
+	}
+}

@@ -14,6 +14,10 @@ type Against struct {
 	plain   test // of that
 }
 
+// sure is the confidence of the interval of a change that somebody asks about by name. It is more than that of others: gates ask at every change
+// of a program, of runs that were made at other times, between which a machine changes, too, of which no launch of one run tells.
+const sure = 0.99
+
 // SetAgainst sets a figure of a cell against that of a baseline's, which may be of another result. What is tested is whether it differs from
 // the baseline's after a change by a share, such as -0.05: from what is let pass, so that one that has changed by just that is called different
 // no more often than chance says. Where the two can't be set against each other it says why.
@@ -40,6 +44,7 @@ func SetAgainst(base, now *Cell, figure string, change float64) (Against, string
 	}
 	plain, from := newSides(was, is), newSides(moved, is)
 	out := Against{Ratio: newRatio(a, b, plain), plain: plain.chance(), test: from.chance()}
+	out.PercentInterval = plain.percent(sure)
 	out.Note = alikeNote(figure, base, now)
 	out.plain.weight, out.plain.same = 1, fmt.Sprint(base.Label, " ", orderOf(plain))
 	out.test.weight, out.test.same = 1, fmt.Sprint(base.Label, " ", orderOf(from))

@@ -125,10 +125,12 @@ func (l law) less(o law, t float64, strictly bool) float64 {
 	return sum
 }
 
-// difference is the percentile interval of what a median of l is above one of o. What it says of the difference the other way round is
+// beyond is what lies beyond either end of an interval.
+const beyond = (1 - confidence) / 2
+
+// difference is the percentile interval, but for a tail on either end, of what a median of l is above one of o. What it says of the difference the other way round is
 // the same.
-func (l law) difference(o law) (lo, hi float64) {
-	const tail = (1 - confidence) / 2
+func (l law) difference(o law, tail float64) (lo, hi float64) {
 	least, most := l.values[0]-o.values[len(o.values)-1], l.values[len(l.values)-1]-o.values[0]
 	lo = turn(least, most, func(t float64) bool { return l.less(o, t, false) >= tail })
 	hi = turn(least, most, func(t float64) bool { return l.less(o, t, true) > 1-tail })
@@ -182,17 +184,17 @@ func (s sides) ratio() *Interval {
 	if s.few || !s.positive {
 		return nil
 	}
-	lo, hi := s.lawA.logs().difference(s.lawB.logs())
+	lo, hi := s.lawA.logs().difference(s.lawB.logs(), beyond)
 	return &Interval{Lo: round(math.Exp(lo), 6), Hi: round(math.Exp(hi), 6), Confidence: confidence}
 }
 
 // percent is what the interval of A over B says of the change from A to B, of what is not rounded.
-func (s sides) percent() *Interval {
+func (s sides) percent(level float64) *Interval {
 	if s.few || !s.positive {
 		return nil
 	}
-	lo, hi := s.lawA.logs().difference(s.lawB.logs())
-	return &Interval{Lo: round(100*math.Expm1(-hi), 6), Hi: round(100*math.Expm1(-lo), 6), Confidence: confidence}
+	lo, hi := s.lawA.logs().difference(s.lawB.logs(), (1-level)/2)
+	return &Interval{Lo: round(100*math.Expm1(-hi), 6), Hi: round(100*math.Expm1(-lo), 6), Confidence: level}
 }
 
 // change is the interval of the median of b less that of a.
@@ -200,7 +202,7 @@ func (s sides) change() *Interval {
 	if s.few {
 		return nil
 	}
-	lo, hi := s.lawB.difference(s.lawA)
+	lo, hi := s.lawB.difference(s.lawA, beyond)
 	return &Interval{Lo: round(lo, 6), Hi: round(hi, 6), Confidence: confidence}
 }
 

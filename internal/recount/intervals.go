@@ -93,9 +93,9 @@ func (c *check) intervals(text []byte) {
 					percent = law("percent", func(a, b float64) float64 { return 100 * (b/a - 1) })
 				}
 			}
-			c.within(what+", interval", given.Interval, ratio, 0)
-			c.within(what+", interval of the change", given.DeltaInterval, change, 0)
-			c.within(what+", interval of the percentage", given.PercentInterval, percent, 0)
+			c.within(what+", interval", given.Interval, ratio, 0, tail)
+			c.within(what+", interval of the change", given.DeltaInterval, change, 0, tail)
+			c.within(what+", interval of the percentage", given.PercentInterval, percent, 0, tail)
 		}
 	}
 	c.means(inf)
@@ -187,7 +187,7 @@ func (q quantiles) at(share float64) float64 {
 }
 
 // within holds an interval against what its law says. Where a share is met to within what sums of floats can tell, either neighbour will do.
-func (c *check) within(what string, got *ends, law quantiles, lost float64) {
+func (c *check) within(what string, got *ends, law quantiles, lost, tail float64) {
 	c.Helper()
 	c.compared++
 	if got == nil || law == nil {

@@ -313,12 +313,14 @@ func (c *gateCheck) correct(asked []judged) {
 	}
 }
 
+const sure = 0.005 // beyond either end of the interval of a change
+
 // answer is broken where it is surely worse than is let pass, by the test and by the interval.
 func (c *gateCheck) answer(j *judged, beyond, changed, few bool) string {
 	if few || j.law == nil || j.Percent == nil {
 		return "unknown"
 	}
-	lo, hi := j.law.at(tail), j.law.at(1-tail)
+	lo, hi := j.law.at(sure), j.law.at(1-sure)
 	j.PercentInterval = &ends{lo, hi}
 	j.says = append(j.says, *j.Percent, lo, hi, *j.Corrected)
 	near := lo
@@ -456,7 +458,7 @@ func (c *gateCheck) one(what string, said gateSaid, j *judged) {
 		c.rounded(what+", chance of the interval", said.Interval.Confidence, j.Interval.Confidence)
 	}
 	if said.Kind == "vs_baseline" {
-		c.within(what+", interval of the percentage", said.PercentInterval, j.law, 0)
+		c.within(what+", interval of the percentage", said.PercentInterval, j.law, 0, sure)
 	}
 	if said.Figure != "" {
 		names := gateColumns()[said.Figure]

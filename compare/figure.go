@@ -166,3 +166,8 @@ func round(v float64, digits int) float64 {
 	p := math.Pow(10, float64(digits))
 	return math.Round(v*p) / p
 }
+
+// TimeOrRate tells figures that others on a machine, or beside it, make worse.
+func (f *Figure) TimeOrRate() bool {
+	return slices.Contains([]string{"ms", "µs", "tokens/s", "requests/s"}, f.Unit)
+}

@@ -43,11 +43,6 @@ func MoreStolen(than, of *Cell) string {
 		"neighbours slow a machine by more than that", short(median(b)), of.Label, short(median(a)), than.Label, p)
 }
 
-// TimeOrRate tells figures that others on a machine, or beside it, make worse.
-func (f *Figure) TimeOrRate() bool {
-	return slices.Contains([]string{"ms", "µs", "tokens/s", "requests/s"}, f.Unit)
-}
-
 // disturbed warns of a difference that goes with stolen time.
 func (x *Ratio) disturbed(a, b *Cell) {
 	f := a.Figure(x.Figure)

@@ -138,11 +138,6 @@ func kendall(n, s int) float64 {
 // watched lists the figures that launches are looked at for: not those that count tokens.
 func watched(name string) bool { return name != Tokens && name != Prompt && name != Cached }
 
-// timed lists the figures that others on the machine spoil.
-func timed(name string) bool {
-	return slices.Contains([]string{LoadTime, TTFT, DecodeTPS, PrefillTPS, ITL50, ITL99, Latency}, name)
-}
-
 // watch puts warnings beside the cell's figures.
 func (c *Cell) watch(busy string) {
 	for i := range c.Figures {
@@ -150,7 +145,7 @@ func (c *Cell) watch(busy string) {
 		if watched(f.Name) {
 			f.watch(f.Unit)
 		}
-		if busy != "" && timed(f.Name) && f.Known() {
+		if busy != "" && f.TimeOrRate() && f.Known() {
 			f.Warnings = append(f.Warnings, record.Warning{Code: BusyMachine, Text: busy})
 		}
 	}

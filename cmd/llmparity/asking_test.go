@@ -15,14 +15,7 @@ import (
 )
 
 func TestSourcesSayWhatIsAsked(t *testing.T) {
-	dir := t.TempDir()
-	write := func(name, text string) string {
-		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		return path
-	}
+	write := writingTo(t, t.TempDir())
 	data := write("d.jsonl", "{\"prompt\":\"a question\"}\n{\"prompt\":\"another\",\"max_tokens\":40}\n")
 	trace := write("t.csv", "time,input_tokens,output_tokens\n3,20,5\n4,30,9\n")
 	shared := &record.Traffic{Loop: record.ClosedLoop, Concurrency: 1, Requests: 2}

@@ -107,3 +107,15 @@ func waitFor(t *testing.T, what string, done func() bool) {
 		}
 	}
 }
+
+// writingTo writes files into a folder, and gives their paths.
+func writingTo(t *testing.T, dir string) func(name, text string) string {
+	return func(name, text string) string {
+		t.Helper()
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+}

@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -17,14 +15,7 @@ import (
 // What is said to be impossible before a run is what its setups refuse and what a dry run shows, cell by cell: a cell that was called
 // impossible and is measured all the same has a figure of something else than was asked for.
 func TestTheSameCellsAreRefusedEverywhere(t *testing.T) {
-	dir := t.TempDir()
-	write := func(name, text string) string {
-		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		return path
-	}
+	write := writingTo(t, t.TempDir())
 	long := strings.Repeat("word ", 400)
 	data := write("d.jsonl", "{\"prompt\":\"short\"}\n{\"prompt\":\""+long+"\"}\n")
 	trace := write("t.csv", "time,input_tokens,output_tokens\n0,200,20\n1,20,200\n") // each has room in 256, though the longest of both had not

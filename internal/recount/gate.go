@@ -1,6 +1,7 @@
 package recount
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -106,15 +107,8 @@ func (r *gateRules) read(text []byte) error {
 			}
 		}
 	}
-	r.Level, r.Failed, r.Gone, r.Unknown = or(r.Level, "error"), or(r.Failed, "error"), or(r.Gone, "error"), or(r.Unknown, "warn")
+	r.Level, r.Failed, r.Gone, r.Unknown = cmp.Or(r.Level, "error"), cmp.Or(r.Failed, "error"), cmp.Or(r.Gone, "error"), cmp.Or(r.Unknown, "warn")
 	return nil
-}
-
-func or(word, otherwise string) string {
-	if word == "" {
-		return otherwise
-	}
-	return word
 }
 
 // oneOrMore are the rules of each figure.

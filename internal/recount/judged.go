@@ -1,6 +1,7 @@
 package recount
 
 import (
+	"cmp"
 	"encoding/json"
 	"encoding/xml"
 	"fmt"
@@ -168,7 +169,7 @@ func (c *gateCheck) launches() {
 func (c *gateCheck) limits() {
 	for _, name := range slices.Sorted(maps.Keys(c.rules.limits)) {
 		for _, l := range c.rules.limits[name] {
-			j := judged{gateSaid: gateSaid{Kind: "limit", Cell: "none", Level: or(l.Level, c.rules.Level), Figure: name, Min: l.Min, Max: l.Max}}
+			j := judged{gateSaid: gateSaid{Kind: "limit", Cell: "none", Level: cmp.Or(l.Level, c.rules.Level), Figure: name, Min: l.Min, Max: l.Max}}
 			cells := sieve(c.now.cells, l.holds)
 			for _, cell := range cells {
 				j.Cell = c.labels[cell.ID]
@@ -223,7 +224,7 @@ func (c *gateCheck) changes() {
 	var asked []judged
 	for _, name := range slices.Sorted(maps.Keys(c.rules.changes)) {
 		for _, r := range c.rules.changes[name] {
-			j := judged{gateSaid: gateSaid{Kind: "vs_baseline", Cell: "none", Level: or(r.Level, c.rules.Level), Figure: name, Allowed: &r.percent}, worse: 1}
+			j := judged{gateSaid: gateSaid{Kind: "vs_baseline", Cell: "none", Level: cmp.Or(r.Level, c.rules.Level), Figure: name, Allowed: &r.percent}, worse: 1}
 			if j.Level == "off" {
 				continue
 			}
@@ -353,7 +354,7 @@ func (c *gateCheck) parities() {
 	if p == nil {
 		return
 	}
-	j := judged{gateSaid: gateSaid{Kind: "parity", Cell: "none", Level: or(p.Level, c.rules.Level)}}
+	j := judged{gateSaid: gateSaid{Kind: "parity", Cell: "none", Level: cmp.Or(p.Level, c.rules.Level)}}
 	found := false
 	if p.With == "baseline" {
 		if c.base == nil {
@@ -402,7 +403,7 @@ func (c *gateCheck) words(j judged, a, b *Cell) {
 		share = float64(agreed) / float64(longer)
 	}
 	j.Measured = &share
-	least, _ := strconv.ParseFloat(strings.TrimSuffix(or(c.rules.Parity.Least, "0%"), "%"), 64)
+	least, _ := strconv.ParseFloat(strings.TrimSuffix(cmp.Or(c.rules.Parity.Least, "0%"), "%"), 64)
 	switch {
 	case untold && first > 0 && !same:
 		c.add(j, "unknown")

@@ -37,6 +37,7 @@ func (s *session) Generate(outer context.Context, r engine.Request, token func(r
 	if err := s.prepare(ctx, l, r); err != nil {
 		return record.Usage{}, s.explain(outer, err, "preparing a generation")
 	}
+	defer l.going.Add(-1)
 	g := &generation{client: s.client, token: token, max: r.MaxTokens,
 		body: generate{Model: l.name, Prompt: r.Prompt, Raw: true, KeepAlive: s.keep(), Options: sampling(l.options, r)}}
 	s.begin(l)
@@ -125,6 +126,15 @@ func (s *session) prepare(ctx context.Context, l *loaded, r engine.Request) erro
 	if err := s.room(ctx, l, r); err != nil {
 		return err
 	}
+	if err := s.flush(ctx, l, r); err != nil {
+		return err
+	}
+	l.going.Add(1) // until Generate returns
+	return nil
+}
+
+// flush takes the prompt out of the cache, where that is wanted.
+func (s *session) flush(ctx context.Context, l *loaded, r engine.Request) error {
 	if l.fresh || !s.config.flushes() {
 		return nil
 	}

@@ -63,7 +63,10 @@ type loaded struct {
 	tokens    func() (*reference.Tokenizer, error)
 	fresh     bool               // nothing lies in its cache
 	held      atomic.Int64       // tokens in the cache; -1: not known
-	givenUp   atomic.Bool        // the last generation did not come to its end, as far as is known
+	slots     int                // how many generations Ollama does at a time, as far as is known
+	going     atomic.Int32       // generations that are being streamed
+	givenUp   atomic.Bool        // a generation did not come to its end, as far as is known
+	unsure    bool               // that a slot may be lost was said
 	burst     map[string]bool    // of which prompts it was said that its times contradict ours
 	slowest   map[string]float64 // how long Ollama took for a prompt at most, in ns
 	suspected map[string]bool    // of which prompts it was said that they came from the cache
@@ -256,8 +259,9 @@ func (s *session) loaded(ctx context.Context, l *loaded, digest string) error {
 		s.warn("context-differs", "Ollama was asked for a context of %d tokens and made one of %d", l.context, room)
 		l.context = room
 	}
-	if n := s.config.slots(); r.parallel > 0 && r.parallel < n {
-		s.warn("slots-differ", "%d generations were to go on at a time, and Ollama does %d: the others wait in its own queue", n, r.parallel)
+	if l.slots = s.config.slots(); r.parallel > 0 && r.parallel < l.slots {
+		s.warn("slots-differ", "%d generations were to go on at a time, and Ollama does %d: the others wait in its own queue", l.slots, r.parallel)
+		l.slots = r.parallel
 	}
 	s.device(ctx, l)
 	s.probe.Event(record.Event{At: time.Now(), Engine: s.describe(l, r, digest)})

@@ -1,43 +1,120 @@
 package ollama
 
 import (
+	"cmp"
 	"context"
+	"fmt"
+	"sync"
 	"time"
 
 	"llmparity/internal/engine"
+	"llmparity/internal/record"
 )
 
 // stuck is how long Ollama may take for one token after a generation that was given up. Where it takes longer because a large batch is
 // still being computed, a load too many does no harm.
 const stuck = 10 * time.Second
 
-// unstick sees to it that Ollama answers after a generation that was given up, which may hold up all that come after it, for ever: where
-// its client goes while a piece is on its way, whoever brings the next one waits for somebody to take it, and keeps the model's only turn
-// (GenerateHandler in 0.6.5). What was asked of another runner waits for nobody.
+// unstick sees to it that Ollama answers after a generation that was given up, which may hold up those that come after it, for ever: where
+// its client goes while a piece is on its way, whoever brings the next one waits for somebody to take it, and keeps one of the model's
+// turns (GenerateHandler in 0.6.5). What was asked of another runner waits for nobody.
 func (s *session) unstick(ctx context.Context, l *loaded) error {
 	if !l.givenUp.Load() {
 		return nil
 	}
+	if l.going.Load() > 0 {
+		if l.unsure {
+			return nil
+		}
+		l.unsure = true
+		s.warn("slot-unsure", "a generation was given up while others went on: Ollama may have kept its slot, and others may have waited for theirs; that is looked into once none goes on")
+		return nil
+	}
+	why, err := s.lost(ctx, l)
+	if err == nil && why != "" {
+		err = s.renew(ctx, l, why)
+	}
+	if err == nil {
+		l.givenUp.Store(false)
+	}
+	return err
+}
+
+// lost tells how it shows that a turn is lost; empty: none is.
+func (s *session) lost(ctx context.Context, l *loaded) (string, error) {
 	soon, cancel := context.WithTimeout(ctx, s.stuck)
 	defer cancel()
 	_, err := s.one(soon, l, ".")
 	switch {
 	case ctx.Err() != nil:
-		return ctx.Err()
+		return "", ctx.Err()
 	case err != nil && soon.Err() != nil:
-		if err := s.renew(ctx, l); err != nil {
+		return fmt.Sprintf("did not answer within %v", s.stuck), nil
+	case err != nil && asRefusal(err) == nil: // the vocabulary may have no dot: an answer all the same
+		return "", err
+	}
+	if l.slots == 1 || s.own == nil { // of a server that others ask too, nobody knows whose turns are taken
+		return "", nil
+	}
+	if together, err := s.together(ctx, l); err != nil || together {
+		return "", err
+	}
+	return fmt.Sprintf("did not answer %d requests together", l.slots), nil
+}
+
+// together tells whether as many generations as there are slots go on at once: each has begun before any has ended. Short ones may miss
+// each other by chance, and are asked for again, longer. None is given up.
+func (s *session) together(ctx context.Context, l *loaded) (bool, error) {
+	for _, tokens := range []int{8, 64, 256} {
+		r := engine.Request{MaxTokens: max(1, min(tokens, l.context/2))}
+		texts, errs := make([]*generation, l.slots), make([]error, l.slots)
+		var all sync.WaitGroup
+		for i := range texts {
+			texts[i] = &generation{client: s.client, token: func(record.Token) {}, max: r.MaxTokens,
+				body: generate{Model: l.name, Prompt: "1, 2, 3, 4,", Raw: true, KeepAlive: s.keep(), Options: sampling(l.options, r)}}
+			all.Go(func() { errs[i] = texts[i].run(ctx) })
+		}
+		all.Wait()
+		if err := cmp.Or(ctx.Err(), unanswered(texts, errs)); err != nil {
+			return false, err
+		}
+		for i := 0; i < len(texts) && !l.untold; i++ { // else they might be taken for those of the request that follows
+			_, _ = s.own.said.await(texts[i].usage.PromptTokens)
+		}
+		if overlap(texts) {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// unanswered is the error of one that has neither a piece nor a refusal: a text that is broken off is an answer all the same.
+func unanswered(texts []*generation, errs []error) error {
+	for i, err := range errs {
+		if err != nil && texts[i].pieces == 0 && asRefusal(err) == nil {
 			return err
 		}
-	case err != nil && asRefusal(err) == nil: // the vocabulary may have no dot: an answer all the same
-		return err
 	}
-	l.givenUp.Store(false)
 	return nil
 }
 
+// overlap tells whether each had begun before any ended.
+func overlap(texts []*generation) bool {
+	first, last := texts[0].first, texts[0].late
+	for _, g := range texts {
+		if g.first.After(first) {
+			first = g.first
+		}
+		if g.late.Before(last) {
+			last = g.late
+		}
+	}
+	return first.Before(last)
+}
+
 // renew has Ollama start its runner anew.
-func (s *session) renew(ctx context.Context, l *loaded) error {
-	s.warn("runner-renewed", "Ollama did not answer within %v after a generation that was given up: its runner was started anew, and what was in the old one's cache is gone", s.stuck)
+func (s *session) renew(ctx context.Context, l *loaded, why string) error {
+	s.warn("runner-renewed", "Ollama %s after a generation that was given up: its runner was started anew, and what was in the old one's cache is gone", why)
 	if err := s.expire(ctx, l); err != nil {
 		return err
 	}

@@ -40,6 +40,44 @@ func TestNobodyWaitsForAGenerationThatWasGivenUp(t *testing.T) {
 	t.Logf("%d of 20 times the runner had to be started anew", len(warned(p, "runner-renewed")))
 }
 
+// Where there are several turns, a generation that was given up takes one of them, and the others hide it.
+func TestAllSlotsAnswerAfterAGenerationThatWasGivenUp(t *testing.T) {
+	c := enginetest.Tiny(t, 8)[1]
+	s, p := opened(t, newEngine(t, func(o *Config) { o.Slots = 3 }))
+	load(t, s, c.Model)
+	for range 20 {
+		giveUp(t, s, c.Prompt)
+		say(t, s, c.Prompt, 8)
+		if together, err := s.together(t.Context(), s.model); err != nil || !together {
+			t.Fatalf("three generations at once are answered together: %v, %v", together, err)
+		}
+	}
+	t.Logf("%d of 20 times the runner had to be started anew", len(warned(p, "runner-renewed")))
+}
+
+// While others go on, nothing is taken from them to find out; that their times may have a wait in them is said.
+func TestAGenerationGivenUpBesideOthersIsLookedIntoAfterThem(t *testing.T) {
+	c := enginetest.Tiny(t, 8)[1]
+	s, p := opened(t, newEngine(t, func(o *Config) { o.Slots = 3 }))
+	load(t, s, c.Model)
+	_, err := s.Generate(t.Context(), engine.Request{Prompt: c.Prompt, MaxTokens: 500}, func(tok record.Token) {
+		if tok.Index == 2 { // what follows waits in its connection
+			giveUp(t, s, c.Prompt)
+			say(t, s, c.Prompt, 8)
+			say(t, s, c.Prompt, 8)
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if said := warned(p, "slot-unsure"); len(said) != 1 || !s.model.givenUp.Load() {
+		t.Errorf("said %q; it is still to be looked into: %v", said, s.model.givenUp.Load())
+	}
+	if say(t, s, c.Prompt, 8); s.model.givenUp.Load() {
+		t.Error("nobody looked whether a slot is lost once nothing else went on")
+	}
+}
+
 func TestARunnerThatDoesNotAnswerIsStartedAnew(t *testing.T) {
 	c := enginetest.Tiny(t, 8)[1]
 	s, p := loadedSession(t, c.Model)

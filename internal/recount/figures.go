@@ -28,6 +28,8 @@ type Cell struct {
 	prompts [][]int
 	opener  map[int]int // the attempt that opened the launch of each that counts
 	stop    *stop
+	stolen  []float64 // of each launch that counts, in percent of the processors' time; nil where one does not tell
+	outside bool      // programs outside share much of its memory
 }
 
 // stop is why a cell was not repeated any more, as it was recorded.
@@ -98,7 +100,7 @@ func (f *folder) figures() *Run {
 				c.opener[a.opener] = a.opener
 			}
 		}
-		c.Counted = len(counted)
+		c.Counted, c.stolen, c.outside = len(counted), f.stolen(counted), sharedOutside(counted)
 		c.memory(f, counted)
 		c.times(f.styles[id], counted)
 		if t := f.traffic[id]; t != nil {

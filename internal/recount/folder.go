@@ -2,8 +2,7 @@
 // which it shares nothing with but the files and what words in them mean. Where both agree a figure is what the files say; where a definition
 // itself is wrong both are.
 //
-// It doesn't work out again: how much of its memory programs outside share, what is read of foreign files, lines of readings that are drawn,
-// whether others were busy before a gate's runs, the largest buffer that WebGPU needs.
+// It doesn't work out again: lines of readings that are drawn; the largest tensor of a model, of which no CSV tells.
 package recount
 
 import (
@@ -57,7 +56,9 @@ type attempt struct {
 	phases           []span
 	stages           []span // of the load
 	requests         []*request
-	end              int64
+	begin, end       int64
+	load             float64  // the machine's average just before
+	stolen           *float64 // seconds of processors' time; nil where nobody told
 	totals           []total
 }
 
@@ -65,6 +66,7 @@ type total struct {
 	method        string
 	at            int64
 	rss, pss, uss float64 // MiB; NaN where there is none
+	processes     int64
 }
 
 // folder is a run folder as it was read.
@@ -78,11 +80,15 @@ type folder struct {
 	styles   map[int]style
 	attempts []*attempt
 	by       map[int]*attempt
+	machine  machine
 }
 
 func read(dir string) (*folder, error) {
 	f := &folder{dir: dir, files: map[string][]row{}, engines: map[int]string{}, traffic: map[int]*traffic{}, stops: map[int]*stop{}, styles: map[int]style{}, by: map[int]*attempt{}}
 	if err := f.journal(filepath.Join(dir, "journal.jsonl")); err != nil {
+		return nil, err
+	}
+	if err := f.machine.read(filepath.Join(dir, "environment.json")); err != nil {
 		return nil, err
 	}
 	if err := f.rows("totals.csv", f.total); err != nil {
@@ -114,7 +120,6 @@ func eachLine(path string, each func([]byte) error) error {
 func (f *folder) journal(path string) error {
 	err := eachLine(path, func(line []byte) error {
 		var l struct {
-			T       int64
 			NS      int64 `json:"t_ns"`
 			Attempt int
 			Cell    *struct {
@@ -128,13 +133,17 @@ func (f *folder) journal(path string) error {
 			Begin *struct {
 				Cell     int
 				Warmup   bool
-				OpenedBy int `json:"opened_by"`
+				OpenedBy int     `json:"opened_by"`
+				Load     float64 `json:"load1"`
 				Scoring  json.RawMessage
 			}
 			Phase, Span *span
 			Request     *request
 			Stop        *stop
-			End         *struct{ Status string }
+			End         *struct {
+				Status string
+				Stolen *float64 `json:"stolen_seconds"`
+			}
 		}
 		if err := json.Unmarshal(line, &l); err != nil {
 			return err
@@ -150,7 +159,7 @@ func (f *folder) journal(path string) error {
 		case l.Stop != nil:
 			f.stops[l.Stop.Cell] = l.Stop
 		case l.Begin != nil:
-			a = &attempt{id: l.Attempt, cell: l.Begin.Cell, opener: l.Begin.OpenedBy, counted: !l.Begin.Warmup}
+			a = &attempt{id: l.Attempt, cell: l.Begin.Cell, opener: l.Begin.OpenedBy, counted: !l.Begin.Warmup, begin: l.NS, load: l.Begin.Load}
 			if a.opener == 0 {
 				a.opener = a.id
 			}
@@ -172,7 +181,7 @@ func (f *folder) journal(path string) error {
 			a.stages = append(a.stages, *l.Span)
 		case l.End != nil:
 			a.counted = a.counted && l.End.Status == "ok"
-			a.end = l.NS
+			a.end, a.stolen = l.NS, l.End.Stolen
 		}
 		return nil
 	})
@@ -247,7 +256,7 @@ func (f *folder) total(r row) error {
 	if a == nil {
 		return fmt.Errorf("a total of no attempt: %v", r.fields)
 	}
-	a.totals = append(a.totals, total{r.text("method"), whole(r, "t_ns"), size(r, "rss_sum_mb"), size(r, "pss_mb"), size(r, "uss_mb")})
+	a.totals = append(a.totals, total{r.text("method"), whole(r, "t_ns"), size(r, "rss_sum_mb"), size(r, "pss_mb"), size(r, "uss_mb"), whole(r, "processes")})
 	return nil
 }
 

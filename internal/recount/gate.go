@@ -29,17 +29,16 @@ type gatePair struct {
 	incommensurable bool // they can't be set against each other
 }
 
-// NewGate takes a gate's rules as JSON, in the words of a plan's section gate, with figures by their names in results. It does not see whether
-// others were busy on the machine, nor what programs outside share.
+// NewGate takes a gate's rules as JSON, in the words of a plan's section gate, with figures by their names in results.
 func NewGate(t testing.TB, rules string, now, base *Work) *Gated {
 	t.Helper()
 	g := &Gated{run: now, base: base}
 	err := g.rules.read([]byte(rules))
 	if err == nil {
-		g.now, err = readGate(now.evidence[0].dir)
+		g.now, err = readGate(now.evidence[0].folder)
 	}
 	if err == nil && base != nil {
-		g.was, err = readGate(base.evidence[0].dir)
+		g.was, err = readGate(base.evidence[0].folder)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -143,7 +142,7 @@ type gateFolder struct {
 type gateCell struct {
 	ID          int
 	Engine      string
-	Model       struct{ Name string }
+	Model       struct{ Name, Format, SHA256 string }
 	Prompt      string
 	Number      int `json:"prompt_id"`
 	MaxTokens   int `json:"max_tokens"`
@@ -155,6 +154,7 @@ type gateCell struct {
 	device      string // its class and name
 	version     string
 	parts       map[string]string // of what is not under test: by name, what it is
+	mixed       bool              // its launches did not all run the same
 }
 
 // task is the least by which a cell is the same one as another.
@@ -166,17 +166,24 @@ func (f *gateFolder) cell(id int) *gateCell {
 	return f.cells[slices.IndexFunc(f.cells, func(c *gateCell) bool { return c.ID == id })]
 }
 
-func readGate(dir string) (*gateFolder, error) {
+func readGate(of *folder) (*gateFolder, error) {
 	f := &gateFolder{}
-	text, err := os.ReadFile(filepath.Join(dir, "environment.json"))
+	text, err := os.ReadFile(filepath.Join(of.dir, "environment.json"))
 	if err != nil {
 		return nil, err
 	}
 	if err := json.Unmarshal(text, &f.machine); err != nil {
 		return nil, err
 	}
+	if err := f.lines(filepath.Join(of.dir, "journal.jsonl")); err != nil {
+		return nil, err
+	}
+	return f, f.steady(of)
+}
+
+func (f *gateFolder) lines(path string) error {
 	of := map[int]*gateCell{} // by attempt
-	return f, eachLine(filepath.Join(dir, "journal.jsonl"), func(line []byte) error {
+	return eachLine(path, func(line []byte) error {
 		var l struct {
 			Attempt int
 			Cell    json.RawMessage
@@ -232,7 +239,7 @@ func (f *gateFolder) add(spec []byte) error {
 	if err := json.Unmarshal(spec, &rest); err != nil {
 		return err
 	}
-	for _, name := range []string{"id", "prompt_id", "repetitions"} {
+	for _, name := range []string{"id", "prompt_id", "repetitions", "setup", "per_generation"} {
 		delete(rest, name)
 	}
 	c.request = fmt.Sprint(rest) // a map is printed in order
@@ -301,7 +308,7 @@ func sieve(all []*gateCell, keep func(*gateCell) bool) []*gateCell {
 }
 
 func (g *Gated) pair(base, now *gateCell, other bool) {
-	p := gatePair{base, now, g.base.worked(base.ID), g.run.worked(now.ID), other || g.different || base.device == "" || base.device != now.device}
+	p := gatePair{base, now, g.base.worked(base.ID), g.run.worked(now.ID), other || g.different || !base.known() || !now.known() || base.device != now.device}
 	for name, was := range base.parts {
 		is, told := now.parts[name]
 		p.incommensurable = p.incommensurable || told && is != was

@@ -25,6 +25,7 @@ type judged struct {
 	// Tests against the baseline moved by what is let pass, and as it is.
 	moved, plain chanceOf
 	says         []float64 // numbers that the reason begins with
+	but          []saying  // why it is not known all the same
 }
 
 type chanceOf struct {
@@ -243,7 +244,7 @@ func (c *gateCheck) changes() {
 				found, j.Cell, j.pair = true, c.labels[p.now.ID], p
 				switch {
 				case p.base == nil && old: // it is new, beside what is not
-				case p.base == nil || p.incommensurable || len(p.was.Figures[name].Values) == 0 || len(p.is.Figures[name].Values) == 0:
+				case p.base == nil || p.incommensurable || c.unlike(name, p) || len(p.was.Figures[name].Values) == 0 || len(p.is.Figures[name].Values) == 0:
 					c.add(j, "unknown")
 				default:
 					asked = append(asked, c.ask(j))
@@ -334,6 +335,7 @@ func (c *gateCheck) answer(j *judged, beyond, changed, few bool) string {
 		if c.outside(j) {
 			return "unknown"
 		}
+		j.but = nil
 		return "broken"
 	case changed && over(*j.Percent):
 		return "unsure"
@@ -341,10 +343,28 @@ func (c *gateCheck) answer(j *judged, beyond, changed, few bool) string {
 	return "holds"
 }
 
-// outside tells whether the sum of RSS grew by less than half of what a size did that programs outside move.
+// outside tells whether something else than the engine may have made a figure worse. Of times and rates: others who were busy before either
+// run, and a hypervisor that gave more to other machines than it had while the baseline was made. Of sizes that programs outside move: that the
+// sum of RSS grew by less than half of what they did.
 func (c *gateCheck) outside(j *judged) bool {
+	if unit := gateColumns()[j.Figure][1]; timed(unit) {
+		for _, of := range []struct {
+			work *Work
+			name string
+		}{{c.base, "the baseline: "}, {c.run, "the run: "}} {
+			if numbers := of.work.evidence[0].folder.others(); numbers != nil {
+				j.but = slices.Clone(numbers)
+				j.but[0].behind = "others were busy on the machine of " + of.name + numbers[0].behind
+				return true
+			}
+		}
+		t := moreStolen(j.pair.was.stolen, j.pair.is.stolen)
+		j.but = t.said()
+		return t.more
+	}
 	was, is := j.pair.was.Figures["peak_rss_sum"], j.pair.is.Figures["peak_rss_sum"]
 	moves := strings.HasSuffix(j.Figure, "_pss") || j.Figure == "peak_uss" || j.Figure == "memory_increase"
+	j.but = []saying{{"the sum of RSS did not grow with it (", is.Median}, {" MiB, was ", was.Median}}
 	return moves && len(was.Values) > 0 && len(is.Values) > 0 && is.Median-was.Median < (*j.Measured-*j.Baseline)/2
 }
 
@@ -484,6 +504,12 @@ func (c *gateCheck) reason(what string, said gateSaid, j *judged) {
 			c.Errorf("gate: %s: its reason is %q, which should have %.4g in place %d", what, said.Why, want, i+1)
 			return
 		}
+	}
+	_, but, told := strings.Cut(said.Why, "worse than is let pass, but ")
+	if c.compared += len(j.but); told != (j.but != nil) {
+		c.Errorf("gate: %s: its reason is %q; that something else may have made it worse, worked out again: %v", what, said.Why, j.but != nil)
+	} else if wrong := tells(but, j.but); wrong != "" {
+		c.Errorf("gate: %s: %s", what, wrong)
 	}
 }
 

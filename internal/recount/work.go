@@ -79,6 +79,7 @@ func (w *Work) Check(t testing.TB, text []byte, page string) {
 	c.loads(text)
 	c.told(text)
 	c.risks(text)
+	c.disturbed(text)
 	c.stops()
 	c.page(page)
 	if c.compared < 8*len(c.cells) {

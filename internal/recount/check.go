@@ -365,6 +365,9 @@ func (c *check) page(page string) {
 			if rss, read := cell.Figures[map[string]string{"peak_pss": "peak_rss_sum", "memory_increase": "memory_increase_rss_sum"}[h[1]]]; read && len(f.Values) == 0 {
 				f, ok = rss, true
 			}
+			if heap := cell.Figures["peak_js_heap"]; h[1] == "peak_pss" && len(f.Values) == 0 && len(heap.Values) > 0 {
+				f, ok = heap, true // of rows that have nothing else
+			}
 			want := "–"
 			if ok && len(f.Values) > 0 {
 				want = Digits(f.Median)

@@ -720,7 +720,7 @@ func (c *check) memories(text []byte) {
 			c.lacks(label, left)
 			c.word(label+": what the whole is of", cell.Parts.Of, wholeOf()[g.by("total", true)])
 			c.word(label+": confidence", cell.Parts.Confidence, g.least(parts, wasRead))
-		} else if len(g.counted) > 0 {
+		} else if len(g.counted) > 0 && c.foreign[c.res.Cells[i].Run] == nil {
 			c.Errorf("%s: the report has no components", label)
 		}
 		if cell.Forecast != nil {

@@ -174,6 +174,10 @@ func (c *check) found() []sweep {
 	var cells []cell
 	for i, mine := range c.cells {
 		e := c.evidence[c.res.Cells[i].Run]
+		if c.foreign[c.res.Cells[i].Run] != nil {
+			cells = append(cells, cell{}) // nobody knows what was asked
+			continue
+		}
 		a := kept(c.Work, fmt.Sprint("alone ", c.res.Cells[i].Run), func() *alone {
 			a, err := e.alone()
 			if err != nil {

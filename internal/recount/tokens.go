@@ -363,10 +363,14 @@ type foretoldToken struct {
 	dtype string
 }
 
-func gather(f *folder) (*evidence, error) {
-	e := &evidence{folder: f, sources: map[int]map[string]source{}, clocks: map[int][]clock{}, metrics: map[int][]reading{},
+func newEvidence(f *folder) *evidence {
+	return &evidence{folder: f, sources: map[int]map[string]source{}, clocks: map[int][]clock{}, metrics: map[int][]reading{},
 		samples: map[int][]reading{}, totals: map[int][]reading{}, scorings: map[int]*scoring{}, shape: map[int]float64{},
 		contexts: map[int]int{}, policy: map[int]map[string]string{}, token: map[int]foretoldToken{}}
+}
+
+func gather(f *folder) (*evidence, error) {
+	e := newEvidence(f)
 	if err := e.lines(filepath.Join(f.dir, "journal.jsonl")); err != nil {
 		return nil, err
 	}

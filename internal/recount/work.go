@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -13,14 +14,19 @@ type Work struct {
 	runs     []*Run
 	memory   []*memoryFolder
 	evidence []*evidence
+	foreign  []*foreignFile // of the runs that are another program's CSV; nil: a folder
 	made     map[string]any
 }
 
-// From reads the folders of a report's runs, in its order.
+// From reads the folders of a report's runs, in its order, and other programs' CSV files among them.
 func From(t testing.TB, dirs ...string) *Work {
 	t.Helper()
 	w := &Work{made: map[string]any{}}
 	for _, dir := range dirs {
+		if strings.HasSuffix(dir, ".csv") {
+			w.rowsOf(t, dir)
+			continue
+		}
 		f, err := read(dir)
 		if err != nil {
 			t.Fatal(err)
@@ -34,6 +40,7 @@ func From(t testing.TB, dirs ...string) *Work {
 			t.Fatal(err)
 		}
 		w.runs, w.memory, w.evidence = append(w.runs, f.figures()), append(w.memory, m), append(w.evidence, e)
+		w.foreign = append(w.foreign, nil)
 	}
 	return w
 }
@@ -80,6 +87,7 @@ func (w *Work) Check(t testing.TB, text []byte, page string) {
 	c.told(text)
 	c.risks(text)
 	c.disturbed(text)
+	c.foreigners(text, page)
 	c.stops()
 	c.page(page)
 	if c.compared < 8*len(c.cells) {

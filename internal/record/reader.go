@@ -53,7 +53,18 @@ func notARun(err error, dir string) error {
 		return fault.New(fault.BadRecord, "name a folder that `llmparity run` wrote, such as results/latest",
 			"%s is not a run folder: it has no %s", dir, filepath.Base(missing.Path))
 	}
+	var cut *brokenJSON
+	if errors.As(err, &cut) {
+		return fault.Wrap(fault.BadRecord, cut.error, "it was whole when it was written: copy it again from where the run was made, or run again",
+			"%s is cut or was changed", filepath.Join(dir, cut.file))
+	}
 	return fault.Wrap(fault.BadRecord, err, "", "%s can't be read", dir)
+}
+
+// brokenJSON is a file that can be read, and makes no sense.
+type brokenJSON struct {
+	error
+	file string
 }
 
 func readJSON(path string, into any) error {
@@ -61,7 +72,10 @@ func readJSON(path string, into any) error {
 	if err != nil {
 		return err
 	}
-	return json.Unmarshal(text, into)
+	if err := json.Unmarshal(text, into); err != nil {
+		return &brokenJSON{err, filepath.Base(path)}
+	}
+	return nil
 }
 
 // eachLine calls f for every whole line of a file; the line is f's until it returns. cut tells that a last line had no end.

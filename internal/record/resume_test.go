@@ -359,7 +359,7 @@ func TestFoldersThatAreNotResumed(t *testing.T) {
 		{filepath.Join(elsewhere, "none"), "none"},
 		{change(metaFile, replaced(Schema, "llmparity.run/2")), "llmparity.run/2"},
 		{change(metaFile, replaced(Schema, "llmparity.run/1.999")), "was written by a newer llmparity"},
-		{change(metaFile, func(string) string { return "{" }), "can't be read"},
+		{change(metaFile, func(string) string { return "{" }), "is cut or was changed"},
 		{change(samplesFile, replaced(",edge", "")), "has other columns"},
 		{change(journalFile, replaced(`"begin"`, `"begins"`)), "never begun"},
 		{change(journalFile, func(s string) string { return "nonsense\n" + s }), "journal.jsonl at byte 0"},

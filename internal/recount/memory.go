@@ -109,10 +109,15 @@ type memoryCell struct {
 		Parameters float64
 		WeightsB   float64 `json:"weights_bytes"`
 		Layers     float64
+		Heads      float64
 		KVHeads    float64 `json:"kv_heads"`
 		HeadDim    float64 `json:"head_dim"`
+		Hidden     float64 `json:"hidden_size"`
+		Vocab      float64 `json:"vocab_size"`
 		Context    float64
 	}
+	source   string                // what was foretold is of
+	setup    map[string]string     // what was taken for granted
 	foretold map[string][3]float64 // low, best, high in MiB, by name
 	sure     map[string]bool       // of these with high confidence
 	risk     json.RawMessage       // as it was recorded
@@ -165,8 +170,10 @@ func (f *memoryFolder) journal(path string) error {
 				Model  json.RawMessage
 			}
 			Prediction *struct {
-				Cell  int
-				Parts []struct {
+				Cell   int
+				Source string
+				Setup  map[string]string
+				Parts  []struct {
 					Name string
 					Low  float64 `json:"low_bytes"`
 					Best float64 `json:"bytes"`
@@ -204,6 +211,7 @@ func (f *memoryFolder) journal(path string) error {
 		case l.Prediction != nil:
 			c := f.cells[l.Prediction.Cell]
 			c.foretold, c.sure = map[string][3]float64{}, map[string]bool{}
+			c.source, c.setup = l.Prediction.Source, l.Prediction.Setup
 			for _, p := range l.Prediction.Parts {
 				c.foretold[p.Name] = [3]float64{p.Low / (1 << 20), p.Best / (1 << 20), p.High / (1 << 20)}
 				c.sure[p.Name] = p.Sure == "high"

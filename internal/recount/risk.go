@@ -3,6 +3,7 @@ package recount
 import (
 	"encoding/json"
 	"slices"
+	"strconv"
 )
 
 // riskPlace is somewhere that memory must fit into, in bytes.
@@ -40,35 +41,33 @@ func heldBefore(engine string) float64 {
 	return map[string]float64{"webllm": 370, "ollama": 30}[engine] * (1 << 20)
 }
 
-// risks works out how grave each place is and all of them are, and, of what is computed by the CPU, what is needed.
-func (c *check) risks(text []byte) {
+// risks works out how grave each place is and all of them are, and what is needed.
+func (c *check) risks(text []byte, page string) {
 	c.Helper()
 	var res struct {
 		Cells []struct {
 			Label string
 			Run   int
-			Spec  struct {
-				ID     int
-				Engine string
-				Model  struct {
-					Vocab float64 `json:"vocab_size"`
-				}
-			}
-			Risk *riskSaid
+			Spec  struct{ ID int }
+			Risk  *riskSaid
 		}
 	}
 	if err := json.Unmarshal(text, &res); err != nil {
 		c.Fatal(err)
 	}
 	levels := []string{"low", "medium", "high"}
+	var rows [][]string
+	doubt := false
 	for i, cell := range res.Cells {
 		r := cell.Risk
 		if r == nil {
 			continue
 		}
+		doubt = doubt || r.Refused || r.Level == "medium" || r.Level == "high"
 		worst, filled := 0, -1.0
 		knows := slices.ContainsFunc(r.Places, func(p riskPlace) bool { return p.Name == "ram" || p.Name == "vram" })
 		for _, p := range r.Places {
+			rows = append(rows, []string{cell.Label, levels[p.grave()], p.Name, megabytes(p.Need), megabytes(p.High), megabytes(p.Free)})
 			if c.compared++; p.Level != levels[p.grave()] {
 				c.Errorf("%s: the risk of %s is %s in the report, and %s worked out again", cell.Label, p.Name, p.Level, levels[p.grave()])
 			}
@@ -89,38 +88,40 @@ func (c *check) risks(text []byte) {
 		if c.compared++; r.Refused && (want != "high" || c.cells[i].Counted > 0) {
 			c.Errorf("%s: it is refused at a risk that is %s, and has %d launches", cell.Label, want, c.cells[i].Counted)
 		}
-		foretold := c.memory[cell.Run].cells[cell.Spec.ID].foretold
-		if slices.ContainsFunc(r.Places, func(p riskPlace) bool { return p.Name == "vram" }) || foretold == nil {
-			continue
+		if of := c.memory[cell.Run].cells[cell.Spec.ID]; of.foretold != nil {
+			needs := of.needs(slices.ContainsFunc(r.Places, func(p riskPlace) bool { return p.Name == "vram" }))
+			for _, p := range r.Places {
+				c.need(cell.Label+", risk of "+p.Name, p, needs)
+			}
 		}
-		for _, p := range r.Places {
-			c.need(cell.Label+", risk of "+p.Name, p, cell.Spec.Engine, cell.Spec.Model.Vocab, foretold)
-		}
+	}
+	if doubt && len(rows) > 0 {
+		c.riskTable(page, rows)
 	}
 }
 
-// need is what was foretold, and what is there before the model.
-func (c *check) need(what string, p riskPlace, engine string, vocabulary float64, foretold map[string][3]float64) {
-	var best, high float64
-	switch p.Name {
-	case "ram":
-		part, ok := foretold["increase"]
-		if !ok {
-			part = foretold["total"]
-		}
-		best, high = part[1]*(1<<20)+heldBefore(engine), part[2]*(1<<20)+heldBefore(engine)
-	case "renderer":
-		best, high = foretold["framework_overhead"][1]*(1<<20), foretold["framework_overhead"][2]*(1<<20)
-	case "wasm":
-		best = 49<<20 + 72*vocabulary
-		high = p.High // nobody says how much more it may be
+// megabytes is a size in MiB as a page prints it.
+func megabytes(bytes float64) string {
+	switch v := bytes / mib; {
+	case v > 0 && v < 0.0005:
+		return "<0.001"
+	case v > 0 && v < 0.01:
+		return strconv.FormatFloat(v, 'f', 3, 64)
 	default:
-		return // the largest tensor is not in a journal
+		return Digits(v)
 	}
-	c.about(what+", needed", p.Need, best, 1)
-	c.about(what+", needed at most", p.High, high, 1)
-	switch p.Name {
-	case "renderer", "wasm":
-		c.same(what+", free", p.Free, 4<<30)
+}
+
+// riskTable is on the page where something is in doubt: then all places are.
+func (c *check) riskTable(page string, want [][]string) {
+	tables, err := Tables(page, "risk")
+	if err != nil || len(tables) != 1 || len(tables[0].Rows) != len(want) {
+		c.Errorf("the page has %d tables of risks, which should be one of %d places (%v)", len(tables), len(want), err)
+		return
+	}
+	for i, row := range tables[0].Rows {
+		if c.compared += len(want[i]); !slices.Equal(row[:6], want[i]) {
+			c.Errorf("the page says of risks %q, and worked out again it is %q", row[:6], want[i])
+		}
 	}
 }

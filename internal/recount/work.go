@@ -85,7 +85,7 @@ func (w *Work) Check(t testing.TB, text []byte, page string) {
 	c.tokens(text)
 	c.loads(text)
 	c.told(text)
-	c.risks(text)
+	c.risks(text, page)
 	c.disturbed(text)
 	c.foreigners(text, page)
 	c.stops()

@@ -1,0 +1,145 @@
+//go:build !race
+
+package reports_test
+
+import (
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"llmparity/compare"
+	"llmparity/compare/comparetest"
+	"llmparity/internal/estimate"
+	"llmparity/internal/mlc"
+	"llmparity/internal/record"
+	"llmparity/internal/tiny"
+)
+
+// shapes are small models, each with another largest tensor.
+func shapes() map[string]tiny.Spec {
+	return map[string]tiny.Spec{
+		"words":         {Layers: 6, Hidden: 64, Heads: 4, KVHeads: 2, HeadDim: 16, FFN: 96, Vocab: 900, Context: 8192},
+		"tied":          {Layers: 3, Hidden: 64, Heads: 4, KVHeads: 4, HeadDim: 16, FFN: 160, Vocab: 512, Context: 8192, Tied: true},
+		"feed-forward":  {Layers: 5, Hidden: 64, Heads: 4, KVHeads: 1, HeadDim: 16, FFN: 352, Vocab: 512, Context: 8192},
+		"gates":         {Layers: 2, Hidden: 64, Heads: 2, KVHeads: 2, HeadDim: 32, FFN: 416, Vocab: 608, Context: 8192},
+		"biases (Qwen)": {Architecture: "qwen2", Layers: 4, Hidden: 64, Heads: 4, KVHeads: 2, HeadDim: 16, FFN: 224, Vocab: 512, Context: 8192},
+	}
+}
+
+// setups are where a model may run.
+func setups() []estimate.Setup {
+	return []estimate.Setup{
+		{Engine: estimate.WebLLM, Context: 256},
+		{Engine: estimate.WebLLM, Context: 8192}, // of which the KV cache of a layer is more than any tensor
+		{Engine: estimate.WebLLM, Context: 1024, OnGPU: true},
+		{Engine: estimate.LlamaCPP, Context: 512},
+		{Engine: estimate.LlamaCPP, Context: 512, GPULayers: 1},
+		{Engine: estimate.LlamaCPP, Context: 4096, GPULayers: 99},
+		{Engine: estimate.Ollama, Context: 2048},
+	}
+}
+
+// foretold is a cell with what the arithmetic foretells of it and with its risk where so much is free everywhere.
+func foretold(t *testing.T, id int, m estimate.Model, s estimate.Setup, free int64) comparetest.Engine {
+	t.Helper()
+	s.InputLen, s.OutputLen = 4, 63
+	e, err := estimate.Of(m, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rooms := map[string]estimate.Room{estimate.Wasm: {Free: 4 << 30, How: "addresses"}, estimate.Renderer: {Free: 4 << 30, How: "the cage"}}
+	for _, place := range []string{estimate.RAM, estimate.VRAM, estimate.Buffer} {
+		rooms[place] = estimate.Room{Free: free, How: "told"}
+	}
+	out := comparetest.Native(1)
+	if s.Engine == estimate.WebLLM {
+		out = comparetest.Browser(1)
+	}
+	out.Cell.ID, out.Cell.Engine, out.Cell.Setup = id, s.Engine, id
+	out.Cell.Model = record.Model{Name: "shape", SHA256: "5a", Format: "gguf", DType: "f32", Parameters: m.Parameters, WeightsB: 4 * m.Parameters, Layers: m.Layers,
+		Heads: m.Heads, KVHeads: m.KVHeads, HeadDim: m.HeadDim, Hidden: m.Hidden, Vocab: m.Vocab, Context: s.Context}
+	p := record.Prediction{Source: m.Source, Setup: e.Settings(), TokenB: e.PerToken}
+	for _, c := range e.AsMeasured() {
+		p.Parts = append(p.Parts, record.Foretold{Name: c.Name, Low: c.Low, Best: c.Best, High: c.High, DType: c.DType, Method: c.Method, Confidence: string(c.Confidence)})
+	}
+	risk := e.Risk(rooms)
+	out.Prediction, out.Risk = &p, &risk
+	return out
+}
+
+// needing are the cells of a model in all setups, of its GGUF and of the package that WebLLM has of it.
+func needing(t *testing.T, spec tiny.Spec, free int64) []comparetest.Engine {
+	t.Helper()
+	dir := t.TempDir()
+	path, into := filepath.Join(dir, "shape.gguf"), filepath.Join(dir, "package")
+	spec, err := spec.Resolved()
+	if err == nil {
+		err = tiny.WriteRandomFile(t.Context(), path, spec)
+	}
+	if err == nil {
+		_, err = mlc.Write(t.Context(), path, into, mlc.Options{})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []comparetest.Engine
+	for _, from := range []string{path, into} {
+		m, err := estimate.Open(from)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range setups() {
+			if from == into && s.Engine != estimate.WebLLM {
+				continue
+			}
+			out = append(out, foretold(t, len(out)+1, m, s, free))
+		}
+	}
+	return out
+}
+
+// What a report says that is needed of each place, GPUs' memory and WebGPU's largest buffer too, is worked out again of what was foretold of
+// the parts and of the model's sizes.
+func TestNeedsAreThoseOfTheRecord(t *testing.T) {
+	for name, spec := range shapes() {
+		t.Run(name, func(t *testing.T) {
+			res := reportAgain(t, comparetest.Write(t, t.TempDir(), "folder", needing(t, spec, 1<<40)...))
+			places := map[string]int{}
+			for _, c := range res.Cells {
+				for _, p := range c.Risk.Places {
+					places[p.Name]++
+				}
+			}
+			if places["webgpu-buffer"] != 6 || places["vram"] != 4 || places["ram"] != 7 || places["wasm"] != 6 || places["renderer"] != 6 {
+				t.Errorf("places: %v", places)
+			}
+			if tight := reportAgain(t, comparetest.Write(t, t.TempDir(), "tight", needing(t, spec, 60<<20)...)); tight.Cells[0].Risk.Level != record.RiskHigh {
+				t.Errorf("%+v", tight.Cells[0].Risk)
+			}
+		})
+	}
+}
+
+func TestWrongNeedsAreFound(t *testing.T) {
+	folder := workedOut(t, comparetest.Write(t, t.TempDir(), "folder", needing(t, shapes()["gates"], 1<<40)...), compare.Defaults())
+	place := func(r *compare.Result, cell int, name string) *record.Place { // the record keeps its own
+		of := *r.Cells[cell].Risk
+		of.Places = slices.Clone(of.Places)
+		r.Cells[cell].Risk = &of
+		return &of.Places[slices.IndexFunc(of.Places, func(p record.Place) bool { return p.Name == name })]
+	}
+	for says, change := range map[string]func(*compare.Result){
+		"risk of webgpu-buffer, needed is":         func(r *compare.Result) { place(r, 0, "webgpu-buffer").Need += 2 },
+		"risk of webgpu-buffer, needed at most is": func(r *compare.Result) { place(r, 1, "webgpu-buffer").High -= 2 },
+		"risk of vram, needed is":                  func(r *compare.Result) { place(r, 2, "vram").Need += 3 },
+		"risk of vram, needed at most is":          func(r *compare.Result) { place(r, 4, "vram").High += 3 },
+		"risk of ram, needed is":                   func(r *compare.Result) { place(r, 4, "ram").Need -= 3 },
+		"risk of wasm, needed at most is":          func(r *compare.Result) { place(r, 7, "wasm").High += 2 },
+		"nothing of it is needed":                  func(r *compare.Result) { place(r, 3, "ram").Name = "wasm" },
+		"risk of renderer, free is":                func(r *compare.Result) { place(r, 8, "renderer").Free += 64 },
+	} {
+		folder.finds(t, says, change, false)
+	}
+	tight := workedOut(t, comparetest.Write(t, t.TempDir(), "folder", needing(t, shapes()["tied"], 60<<20)...), compare.Defaults())
+	tight.finds(t, "the page says of risks", func(r *compare.Result) { place(r, 2, "vram").Need *= 2 }, false)
+}

@@ -187,6 +187,9 @@ func Quiet(e record.Environment) Check {
 		all = max(all, float64(e.Processor.Logical))
 	}
 	why := fmt.Sprintf("others took %.2f of %g cores in %.1f s before the run", b.Cores, all, b.Seconds)
+	if b.Stolen > 0 {
+		why += fmt.Sprintf(", the host's other guests %.2f", b.Stolen)
+	}
 	for i, p := range b.Busiest {
 		why += map[bool]string{true: ": ", false: ", "}[i == 0] + fmt.Sprintf("%s %.2f", p.Name, p.Cores)
 	}

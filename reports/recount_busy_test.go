@@ -153,6 +153,8 @@ func busyMachines() map[string]struct {
 		"stolen while it ran":            both(stolen(0), stolen(1), times...),
 		"stolen a little oftener":        both(stolen(1e6, 0, 0, 0, 0, 0, 0, 0), stolen(1, 1, 1, 0), times...),
 		"stolen as likely by chance":     both(stolen(0, 0, 0, 1e6), stolen(0, 1, 0, 1)),
+		"stolen a little, perhaps":       both(stolen(1e6, 0, 0, 0, 0, 0, 0, 0), stolen(0, 1)),
+		"grown by less than it seems":    both(processes(comparetest.Process{Role: "server", Before: 15, Loaded: 46, Shared: 14}), processes(comparetest.Process{Role: "server", Before: 8, Loaded: 50, Shared: 3}), memory...),
 		"stolen while the baseline ran":  both(stolen(1), stolen(0)),
 		"stolen from both":               both(stolen(0), stolen(0)),
 		"stolen, of the baseline untold": both(untold, stolen(1)),

@@ -43,6 +43,9 @@ func foreigners(t *testing.T) map[string]string {
 		}
 		fmt.Fprintf(&watched, "%.6f,\"page, %d\",%d.0,%d,renderer,%s,-,%s\n", at, i%2, 4000, 90+i/20, rss, heap)
 		fmt.Fprintf(&watched, "%.6f,\"page, %d\",4001,17,gpu,%.3f,900,\n", at, i%2, 50+float64(i*i%17))
+		if i%11 == 5 { // twice at one time
+			fmt.Fprintf(&watched, "%.6f,\"page, %d\",4001,17,gpu,200,900,\n", at, i%2)
+		}
 	}
 	return map[string]string{
 		"profiler.csv": string(example),

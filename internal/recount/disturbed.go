@@ -50,7 +50,11 @@ func (f *folder) others() []saying {
 	case b != nil:
 		cores := max(m.Cores, m.Processor.Logical)
 		if b.Busy+b.Stolen > cores/10 {
-			return []saying{{"others took ", b.Busy}, {" of ", cores}, {" in ", b.Seconds}}
+			out := []saying{{"others took ", b.Busy}, {" of ", cores}, {" in ", b.Seconds}}
+			if b.Stolen > 0 {
+				out = append(out, saying{"the host's other guests ", b.Stolen})
+			}
+			return out
 		}
 	case len(f.attempts) > 0 && f.attempts[0].load > m.Cores/2:
 		return []saying{{"the load average was ", f.attempts[0].load}, {" on ", m.Cores}}

@@ -151,7 +151,8 @@ func (c *check) sentence(what string, w warned, want []saying) {
 	}
 }
 
-// disturbed holds the warnings of machines that were not left alone: a run's, those beside times and rates, and those beside differences.
+// disturbed holds the warnings of machines that were not left alone: a run's, those beside times and rates, and those beside differences; and
+// what stands beside figures of launches that are not alike.
 func (c *check) disturbed(text []byte) {
 	c.Helper()
 	var res struct {
@@ -195,10 +196,11 @@ func (c *check) disturbed(text []byte) {
 			own = own[1:]
 		}
 	}
-	for _, cell := range res.Cells {
+	for i, cell := range res.Cells {
 		numbers := c.evidence[cell.Run].folder.others()
 		for _, f := range cell.Figures {
 			what := cell.Label + ": " + f.Name
+			c.marked(what, f.Name, c.cells[i].Figures[f.Name], f.Warnings)
 			if w, ok := c.only(what, "busy-machine", f.Warnings, numbers != nil && timed(f.Unit) && f.Median != nil); ok {
 				c.sentence(what, w, numbers)
 			}

@@ -2,7 +2,7 @@
 // which it shares nothing with but the files and what words in them mean. Where both agree a figure is what the files say; where a definition
 // itself is wrong both are.
 //
-// It doesn't work out again: lines of readings that are drawn; the largest tensor of a model, of which no CSV tells.
+// It doesn't work out again: lines of readings that are drawn; the largest tensor of models whose numbers are packed, which no CSV tells.
 package recount
 
 import (

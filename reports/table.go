@@ -324,11 +324,12 @@ func (t *table) fit(rows [][]string, cells []int) []int {
 		}
 	}
 	measure()
-	if over := total(widths) - width; over > 0 {
+	const least = 8
+	if over := total(widths) - width; over > 0 && widths[0] > least { // numbers before short names would take what cutting them gives
 		// Shortened names may be equal: the numbers before them are not, and the names stand below in full.
 		t.numbered = true
 		for i, row := range rows[2:] {
-			row[0] = shorten(number(cells[i])+row[0], max(8, widths[0]-over))
+			row[0] = shorten(number(cells[i])+row[0], max(least, widths[0]-over))
 		}
 		measure()
 	}

@@ -18,3 +18,16 @@ func TestNum(t *testing.T) {
 		}
 	}
 }
+
+// Names are cut, and numbered, where a table is too wide for them; those that take no more than a cut one would stay.
+func TestNamesAreCutWhereThatMakesRoom(t *testing.T) {
+	wide := strings.Repeat("9", width)
+	for name, want := range map[string]string{"llamacpp": "llamacpp", "llamacpp of another run": "[1] lla…"} {
+		var table table
+		rows := [][]string{{"", ""}, {"cell", "peak"}, {name, wide}}
+		table.fit(rows, []int{0})
+		if rows[2][0] != want || table.numbered != (want != name) {
+			t.Errorf("%q is written %q (numbered: %v), want %q", name, rows[2][0], table.numbered, want)
+		}
+	}
+}

@@ -1,6 +1,9 @@
 package reports
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 func TestCleanSpellsOutWhatATerminalWouldObey(t *testing.T) {
 	for in, want := range map[string]string{"plain, ünïcode שלום": "plain, ünïcode שלום", "a\x1b[2Jb": `a\x1b[2Jb`, "\u202eabc": `\u202eabc`, "a\nb": "a\nb",

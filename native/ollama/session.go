@@ -66,7 +66,7 @@ type loaded struct {
 	slots     int                // how many generations Ollama does at a time, as far as is known
 	going     atomic.Int32       // generations that are being streamed
 	givenUp   atomic.Bool        // a generation did not come to its end, as far as is known
-	unsure    bool               // that a slot may be lost was said
+	unsure    bool               // it was said that a slot may be lost
 	burst     map[string]bool    // of which prompts it was said that its times contradict ours
 	slowest   map[string]float64 // how long Ollama took for a prompt at most, in ns
 	suspected map[string]bool    // of which prompts it was said that they came from the cache

@@ -23,11 +23,7 @@ func (s *session) unstick(ctx context.Context, l *loaded) error {
 		return nil
 	}
 	if l.going.Load() > 0 {
-		if l.unsure {
-			return nil
-		}
-		l.unsure = true
-		s.warn("slot-unsure", "a generation was given up while others went on: Ollama may have kept its slot, and others may have waited for theirs; that is looked into once none goes on")
+		s.unsure(l, "while others went on", "; that is looked into once none goes on")
 		return nil
 	}
 	why, err := s.lost(ctx, l)
@@ -38,6 +34,14 @@ func (s *session) unstick(ctx context.Context, l *loaded) error {
 		l.givenUp.Store(false)
 	}
 	return err
+}
+
+// unsure says, once, that times may have a wait in them.
+func (s *session) unsure(l *loaded, when, then string) {
+	if !l.unsure {
+		l.unsure = true
+		s.warn("slot-unsure", "a generation was given up %s: Ollama may have kept its slot, and others may have waited for theirs%s", when, then)
+	}
 }
 
 // lost tells how it shows that a turn is lost; empty: none is.
@@ -53,7 +57,11 @@ func (s *session) lost(ctx context.Context, l *loaded) (string, error) {
 	case err != nil && asRefusal(err) == nil: // the vocabulary may have no dot: an answer all the same
 		return "", err
 	}
-	if l.slots == 1 || s.own == nil { // of a server that others ask too, nobody knows whose turns are taken
+	if l.slots == 1 {
+		return "", nil
+	}
+	if s.own == nil { // others may be asking it
+		s.unsure(l, "in a server that ran already", "")
 		return "", nil
 	}
 	if together, err := s.together(ctx, l); err != nil || together {

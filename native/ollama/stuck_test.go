@@ -3,6 +3,7 @@ package ollama
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -119,5 +120,21 @@ func TestAServerThatRunsAlreadyAnswersAfterwards(t *testing.T) {
 		if u := say(t, theirs, c.Prompt, 8); u.Text != c.Text {
 			t.Errorf("%q, want %q", u.Text, c.Text)
 		}
+	}
+}
+
+// Whether others' generations take its slots is not known: nothing of theirs is ended to find out.
+func TestSlotsOfAServerThatRunsAlreadyAreLeftAlone(t *testing.T) {
+	c := enginetest.Tiny(t, 8)[1]
+	theirs, _ := opened(t, newEngine(t, func(o *Config) { o.Slots = 2 }))
+	load(t, theirs, c.Model)
+	s, p := opened(t, newEngine(t, func(o *Config) { o.URL, o.Slots = theirs.client.base, 2 }))
+	load(t, s, engine.Model{Model: record.Model{Name: theirs.model.name, Format: record.Served, Context: 1024}})
+	for range 2 {
+		giveUp(t, s, c.Prompt)
+		say(t, s, c.Prompt, 8)
+	}
+	if said := warned(p, "slot-unsure"); len(said) != 1 || !strings.Contains(said[0], "ran already") {
+		t.Errorf("said %q", said)
 	}
 }

@@ -57,15 +57,16 @@ func (s *series[P]) end(begin int) int {
 	if s.step == 0 {
 		return min(begin+s.each, len(s.points))
 	}
-	x, _ := s.at(s.points[begin])
-	edge := s.least + s.step*(math.Floor((x-s.least)/s.step)+1)
 	i := begin + 1
-	for ; i < len(s.points); i++ {
-		if x, _ := s.at(s.points[i]); x >= edge {
-			break
-		}
+	for in := s.stretch(begin); i < len(s.points) && s.stretch(i) <= in; i++ {
 	}
 	return i
+}
+
+// stretch is the number of the one that a point's x is in. Where it ends is not computed: that might be rounded to before the point.
+func (s *series[P]) stretch(i int) float64 {
+	x, _ := s.at(s.points[i])
+	return math.Floor((x - s.least) / s.step)
 }
 
 // extremes are the first lowest and the first highest point of a stretch; its first one where it is all gap.

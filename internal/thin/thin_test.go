@@ -1,9 +1,11 @@
 package thin_test
 
 import (
+	"cmp"
 	"encoding/binary"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"llmparity/internal/thin"
@@ -58,6 +60,25 @@ func TestWhereXTellsNothing(t *testing.T) {
 	check(t, []point{{0, 1}, {inf, 7}, {-inf, 2}, {3, 3}, {4, nan}, {5, 5}}, 5)
 	check(t, []point{{-math.MaxFloat64, 1}, {0, 7}, {0, 2}, {3, 3}, {4, nan}, {math.MaxFloat64, 5}}, 5)
 	check(t, []point{{0, nan}, {1, nan}, {2, nan}, {3, nan}, {4, nan}, {5, nan}}, 4)
+}
+
+// At the end of the axis the edge of a stretch may be rounded to the very x that begins it.
+func TestManyPointsAtTheLastMoment(t *testing.T) {
+	r := rand.New(rand.NewPCG(7, 1))
+	for range 3000 {
+		last, points := r.ExpFloat64()*math.Pow(10, float64(r.IntN(40)-20)), []point{}
+		for range 5 {
+			points = append(points, point{last * r.Float64(), r.Float64()})
+		}
+		slices.SortFunc(points, func(a, b point) int { return cmp.Compare(a.x, b.x) })
+		for range 60 {
+			points = append(points, point{last, r.Float64()})
+		}
+		check(t, points, 12+r.IntN(40))
+		if t.Failed() {
+			t.Fatal(points[:6])
+		}
+	}
 }
 
 func FuzzPoints(f *testing.F) {
@@ -119,10 +140,10 @@ func checkStretches(t *testing.T, points []point, kept []int, stretches int) {
 	if !(width > 0) || math.IsInf(width, 0) {
 		return
 	}
-	for begin, s := 0, 0; begin < len(points); s++ {
-		edge := first + width*(math.Floor((points[begin].x-first)/width)+1)
+	part := func(i int) float64 { return math.Floor((points[i].x - first) / width) }
+	for begin := 0; begin < len(points); {
 		end := begin + 1
-		for end < len(points) && points[end].x < edge {
+		for end < len(points) && part(end) == part(begin) {
 			end++
 		}
 		checkRange(t, points, kept, begin, end, "of a stretch")

@@ -264,6 +264,7 @@ type generate struct {
 
 // answer is a line of a stream, or a whole answer. Fields that a server leaves out stay nil.
 type answer struct {
+	Created  string   `json:"created_at"` // by the server's clock
 	Response string   `json:"response"`
 	Done     bool     `json:"done"`
 	Reason   string   `json:"done_reason"`

@@ -387,6 +387,7 @@ type generation struct {
 	same        int    // how many pieces in a row were the last one
 	last        string // without blanks
 	first, late time.Time
+	made        [2]string // when the server made the first piece and the last, by its own words
 	text        strings.Builder
 }
 
@@ -410,6 +411,7 @@ func (g *generation) run(ctx context.Context) error {
 			return err
 		}
 		if a.Response != "" {
+			g.made[min(g.pieces, 1)] = a.Created
 			g.piece(a.Response, at)
 		}
 		if a.Done {

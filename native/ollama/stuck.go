@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -106,18 +107,19 @@ func unanswered(texts []*generation, errs []error) error {
 	return nil
 }
 
-// overlap tells whether each had begun before any ended.
+// overlap tells whether each had begun before any ended, by the server's clock: when pieces are read here tells little of pieces that are
+// fractions of a millisecond apart.
 func overlap(texts []*generation) bool {
-	first, last := texts[0].first, texts[0].late
+	var begun, ended []time.Time
 	for _, g := range texts {
-		if g.first.After(first) {
-			first = g.first
+		first, err := time.Parse(time.RFC3339, g.made[0])
+		last, err2 := time.Parse(time.RFC3339, g.made[1])
+		if err != nil || err2 != nil {
+			return false // of one piece, or none
 		}
-		if g.late.Before(last) {
-			last = g.late
-		}
+		begun, ended = append(begun, first), append(ended, last)
 	}
-	return first.Before(last)
+	return slices.MaxFunc(begun, time.Time.Compare).Before(slices.MinFunc(ended, time.Time.Compare))
 }
 
 // renew has Ollama start its runner anew.

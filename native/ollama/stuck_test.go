@@ -138,3 +138,21 @@ func TestSlotsOfAServerThatRunsAlreadyAreLeftAlone(t *testing.T) {
 		t.Errorf("said %q", said)
 	}
 }
+
+func TestOverlapIsByTheServersClock(t *testing.T) {
+	made := func(first, last string) *generation {
+		return &generation{made: [2]string{"2026-01-02T03:04:" + first + "Z", "2026-01-02T03:04:" + last + "Z"}}
+	}
+	for _, c := range []struct {
+		texts []*generation
+		want  bool
+	}{
+		{[]*generation{made("01.000000001", "02"), made("01.5", "03"), made("01.999999999", "04")}, true},
+		{[]*generation{made("01", "02"), made("01.5", "03"), made("02.000000001", "04")}, false}, // the third waited for the first
+		{[]*generation{made("01", "02"), {}}, false},
+	} {
+		if got := overlap(c.texts); got != c.want {
+			t.Errorf("%v overlap: %v", c.texts, got)
+		}
+	}
+}

@@ -17,11 +17,12 @@ func marks(f Figure) map[string][]saying {
 	if n < few {
 		return out
 	}
-	deviation := 1.4826 * middle(away(f))
+	off := away(f)
+	deviation := 1.4826 * middle(off)
 	far, farthest := 0, 0
-	for i, off := range away(f) {
-		if off > 8*deviation && off > 0.02*center {
-			if far++; far == 1 || off > away(f)[farthest] {
+	for i, v := range off {
+		if v > 8*deviation && v > 0.02*center {
+			if far++; far == 1 || v > off[farthest] {
 				farthest = i
 			}
 		}

@@ -38,8 +38,7 @@ func (s *session) Generate(outer context.Context, r engine.Request, token func(r
 		return record.Usage{}, s.explain(outer, err, "preparing a generation")
 	}
 	defer l.going.Add(-1)
-	g := &generation{client: s.client, token: token, max: r.MaxTokens,
-		body: generate{Model: l.name, Prompt: r.Prompt, Raw: true, KeepAlive: s.keep(), Options: sampling(l.options, r)}}
+	g := &generation{client: s.client, token: token, max: r.MaxTokens, body: s.body(l, r)}
 	s.begin(l)
 	err = g.run(ctx)
 	if err == nil {
@@ -92,6 +91,11 @@ func (s *session) keep() any {
 		return nil // Check refused it
 	}
 	return keep
+}
+
+// body is what Ollama is asked for a text.
+func (s *session) body(l *loaded, r engine.Request) generate {
+	return generate{Model: l.name, Prompt: r.Prompt, Raw: true, KeepAlive: s.keep(), Options: sampling(l.options, r)}
 }
 
 // sampling leaves the largest logit at temperature 0, else the whole distribution at the temperature: Ollama's own defaults, a penalty
@@ -158,8 +162,7 @@ func (s *session) one(ctx context.Context, l *loaded, prompt string) (answer, er
 	if s.own != nil {
 		s.own.said.forget()
 	}
-	a, err := s.client.whole(ctx, generate{Model: l.name, Prompt: prompt, Raw: true, KeepAlive: s.keep(),
-		Options: sampling(l.options, engine.Request{MaxTokens: 1})})
+	a, err := s.client.whole(ctx, s.body(l, engine.Request{Prompt: prompt, MaxTokens: 1}))
 	if err != nil {
 		return a, err
 	}

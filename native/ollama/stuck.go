@@ -75,12 +75,11 @@ func (s *session) lost(ctx context.Context, l *loaded) (string, error) {
 // each other by chance, and are asked for again, longer. None is given up.
 func (s *session) together(ctx context.Context, l *loaded) (bool, error) {
 	for _, tokens := range []int{8, 64, 256} {
-		r := engine.Request{MaxTokens: max(1, min(tokens, l.context/2))}
+		r := engine.Request{Prompt: "1, 2, 3, 4,", MaxTokens: max(1, min(tokens, l.context/2))}
 		texts, errs := make([]*generation, l.slots), make([]error, l.slots)
 		var all sync.WaitGroup
 		for i := range texts {
-			texts[i] = &generation{client: s.client, token: func(record.Token) {}, max: r.MaxTokens,
-				body: generate{Model: l.name, Prompt: "1, 2, 3, 4,", Raw: true, KeepAlive: s.keep(), Options: sampling(l.options, r)}}
+			texts[i] = &generation{client: s.client, token: func(record.Token) {}, max: r.MaxTokens, body: s.body(l, r)}
 			all.Go(func() { errs[i] = texts[i].run(ctx) })
 		}
 		all.Wait()
@@ -145,8 +144,7 @@ func (s *session) free(ctx context.Context, l *loaded) error {
 	}
 	soon, cancel := context.WithTimeout(ctx, s.stuck)
 	defer cancel()
-	body := generate{Model: l.name, Prompt: ".", Raw: true, KeepAlive: s.keep(), Options: sampling(l.options, engine.Request{MaxTokens: 1})}
-	_, err := s.client.whole(soon, body)
+	_, err := s.client.whole(soon, s.body(l, engine.Request{Prompt: ".", MaxTokens: 1}))
 	if err == nil || asRefusal(err) != nil {
 		return nil // a refusal is an answer all the same
 	}

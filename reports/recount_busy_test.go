@@ -219,23 +219,10 @@ func TestWarningsOfBusyMachinesAreThoseOfTheRecord(t *testing.T) {
 	}
 }
 
-func opened(t *testing.T, dirs ...string) []*record.Run {
-	t.Helper()
-	var runs []*record.Run
-	for _, dir := range dirs {
-		run, err := record.Open(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
-		runs = append(runs, run)
-	}
-	return runs
-}
-
 // severalAgain is reportAgain of several runs.
 func severalAgain(t *testing.T, dirs ...string) {
 	t.Helper()
-	runs := opened(t, dirs...)
+	runs := openedAll(t, dirs)
 	res := compare.Runs(runs...)
 	page := rendered(t, func(w io.Writer) error { return reports.HTML(w, res, runs...) })
 	recount.Check(t, []byte(rendered(t, func(w io.Writer) error { return reports.JSON(w, res) })), page, dirs...)
@@ -272,18 +259,14 @@ func TestWrongWordsOnBusyMachinesAreFound(t *testing.T) {
 		d.Why = now
 		found := &deaf{TB: t}
 		c.in.check(t, found, res)
-		if !strings.Contains(strings.Join(found.said, "\n"), c.says) {
-			t.Errorf("nobody says %q: %.2000q", c.says, found.said)
-		}
+		found.hears(t, c.says)
 	}
 	for of, status := range map[*gated]compare.GateStatus{stole: compare.GateFailed, others: compare.GateFailed, alone: compare.GateUnknown} {
 		res := of.judged()
 		decode(res).Status = status
 		found := &deaf{TB: t}
 		of.check(t, found, res)
-		if want := fmt.Sprintf("its status is %s", status); !strings.Contains(strings.Join(found.said, "\n"), want) {
-			t.Errorf("nobody says %q: %.2000q", want, found.said)
-		}
+		found.hears(t, fmt.Sprintf("its status is %s", status))
 	}
 	wrongWarnings(t)
 }
@@ -293,7 +276,7 @@ func wrongWarnings(t *testing.T) {
 	was, is := folders(t, side{engine: stolen(0), machine: busy}, side{engine: stolen(1)})
 	dirs := []string{was, is}
 	work := recount.From(t, dirs...)
-	runs := opened(t, dirs...)
+	runs := openedAll(t, dirs)
 	page := rendered(t, func(w io.Writer) error { return reports.HTML(w, compare.Runs(runs...), runs...) })
 	coded := func(list []compare.Warning, code string) int {
 		at := slices.IndexFunc(list, func(w compare.Warning) bool { return w.Code == code })
@@ -348,8 +331,6 @@ func wrongWarnings(t *testing.T) {
 		change(res)
 		found := &deaf{TB: t}
 		work.Check(found, []byte(rendered(t, func(w io.Writer) error { return reports.JSON(w, res) })), page)
-		if !strings.Contains(strings.Join(found.said, "\n"), says) {
-			t.Errorf("nobody says %q: %.2000q", says, found.said)
-		}
+		found.hears(t, says)
 	}
 }

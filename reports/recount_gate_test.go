@@ -249,9 +249,7 @@ func TestWrongGatesAreFound(t *testing.T) {
 		out := func(render func(io.Writer) error) []byte { return []byte(rendered(t, render)) }
 		c.in.again.Check(found, out(func(w io.Writer) error { return reports.JSON(w, res) }), out(func(w io.Writer) error { return reports.GateJSON(w, res.Gate) }),
 			out(func(w io.Writer) error { return reports.GateJUnit(w, res.Gate) }), pages[c.in])
-		if !strings.Contains(strings.Join(found.said, "\n"), c.says) {
-			t.Errorf("nobody says %q: %.2000q", c.says, found.said)
-		}
+		found.hears(t, c.says)
 	}
 	// Each rendering is held too.
 	res := worse.judged()
@@ -268,8 +266,6 @@ func TestWrongGatesAreFound(t *testing.T) {
 	} {
 		found := &deaf{TB: t}
 		worse.again.Check(found, text, c.own, c.junit, string(c.page))
-		if !strings.Contains(strings.Join(found.said, "\n"), c.says) {
-			t.Errorf("nobody says %q: %.2000q", c.says, found.said)
-		}
+		found.hears(t, c.says)
 	}
 }

@@ -50,9 +50,7 @@ func (a *recounted) finds(t *testing.T, says string, change func(*compare.Result
 	}
 	found := &deaf{TB: t}
 	a.work.Check(found, []byte(rendered(t, func(w io.Writer) error { return reports.JSON(w, res) })), page)
-	if !strings.Contains(strings.Join(found.said, "\n"), says) {
-		t.Errorf("nobody says %q: %.2000q", says, found.said)
-	}
+	found.hears(t, says)
 }
 
 // deaf hears of failures and goes on.
@@ -85,5 +83,13 @@ func TestWhatIsWrongIsFound(t *testing.T) {
 		"launches counted": func(r *compare.Result) { r.Cells[0].Launches.Counted++ },
 	} {
 		folder.finds(t, what, change, what == "the page says")
+	}
+}
+
+// hears fails where nobody said so.
+func (d *deaf) hears(t *testing.T, says string) {
+	t.Helper()
+	if !strings.Contains(strings.Join(d.said, "\n"), says) {
+		t.Errorf("nobody says %q: %.2000q", says, d.said)
 	}
 }

@@ -110,7 +110,7 @@ func TestNeedsAreThoseOfTheRecord(t *testing.T) {
 					places[p.Name]++
 				}
 			}
-			if places["webgpu-buffer"] != 6 || places["vram"] != 4 || places["ram"] != 7 || places["wasm"] != 6 || places["renderer"] != 6 {
+			if places["webgpu-buffer"] != 6 || places["vram"] != 4 || places["ram"] != 10 || places["wasm"] != 6 || places["renderer"] != 6 {
 				t.Errorf("places: %v", places)
 			}
 			if tight := reportAgain(t, comparetest.Write(t, t.TempDir(), "tight", needing(t, spec, 60<<20)...)); tight.Cells[0].Risk.Level != record.RiskHigh {

@@ -18,23 +18,39 @@ import (
 
 // estimateFlags are those of llmparity estimate.
 type estimateFlags struct {
-	numbers estimate.Numbers
-	setup   estimate.Setup
-	asJSON  bool
-	freeGiB float64
+	numbers    estimate.Numbers
+	setup      estimate.Setup
+	asJSON     bool
+	freeGiB    float64
+	ramGiB     float64
+	bufferMiB  float64 // the adapter's largest buffer
+	bindingMiB float64 // and storage binding
+	adapter    string
+	noF16      bool
+	mirror     string
+	path       string // of the model's file or folder
 }
 
 func estimateCommand() *cobra.Command {
 	var f estimateFlags
 	c := &cobra.Command{
 		Use:   "estimate [MODEL]",
-		Short: "Foretell how much memory a model takes in an engine, part by part, without starting it",
-		Long: `Foretell how much memory a model takes in an engine: weights, KV cache (reserved, and used), activations and workspaces, the framework,
-and what several devices cost, each with its range, the way it was got, and how far it can be trusted. Nothing is started.
+		Short: "Say whether a model fits, and predict how much memory it takes in an engine, part by part",
+		Long: `Say whether a model fits into this machine, or into one that --ram-gb, --gpu-memory-gb and the WebGPU limits
+describe. The first line answers: "fits: yes, 1.8 GiB spare of 8", "no: …" or "unknown: …", each with the reason. Then
+follow weights, KV cache, activations and workspaces, the framework, and what several devices cost, with ranges.
+Nothing is started and nothing is measured. The exit code is 0 whatever the answer is; --json has it in "fits".
 
-MODEL is a GGUF file, the folder of a WebLLM package, a Hugging Face config.json, a folder with one (the headers of safetensors files
-in it are read too), or a .safetensors file. Without MODEL, sizes are given by flags.`,
-		Example: `  llmparity estimate my.gguf --context 8192
+MODEL is a name that run --model takes (tiny, smollm2, an id of WebLLM's catalogue, which need not be fetched), a GGUF
+file, the folder of a WebLLM package, a Hugging Face config.json, a folder with one (the headers of safetensors files in
+it are read too), or a .safetensors file. Without MODEL, sizes are given by flags.
+
+WebLLM holds its model in the GPU's memory, and on SwiftShader in the machine's. It dequantises a GGUF to f32, or to f16
+with --dtype f16; packages of MLC's formats (q4f16_1 …) stay as they are. llama.cpp puts on a GPU what --gpu-layers
+says, Ollama what has room there.`,
+		Example: `  llmparity estimate my.gguf --engine webllm --ram-gb 8
+  llmparity estimate Llama-3.2-1B-Instruct-q4f16_1-MLC --gpu-memory-gb 6 --max-buffer-mb 256
+  llmparity estimate my.gguf --context 8192 --gpu-layers 20 --gpu-memory-gb 8 --ram-gb 16
   llmparity estimate Llama-2-7b/config.json --input-len 512 --output-len 512 --batch-size 8
   llmparity estimate config.json --engine vllm --gpu-memory-gb 80 --tensor-parallel-size 4 --kv-cache-dtype fp8 --concurrency 64
   llmparity estimate config.json --quantization awq
@@ -44,20 +60,21 @@ in it are read too), or a .safetensors file. Without MODEL, sizes are given by f
 			if err := f.given(c); err != nil {
 				return err
 			}
-			m, err := f.model(args)
+			m, err := f.model(c.Context(), args)
 			if err != nil {
 				return err
 			}
-			e, err := estimate.Of(m, f.setup)
+			if err := f.place(m, c.Flags().Changed); err != nil {
+				return err
+			}
+			e, r, fit, err := f.estimate(c.Context(), m)
 			if err != nil {
 				return err
 			}
-			r := f.risk(c.Context(), e)
 			if f.asJSON {
-				j := estimated(e)
-				j.Risk = &r
-				return printJSON(c.OutOrStdout(), j)
+				return printJSON(c.OutOrStdout(), estimated(e).judged(r, fit))
 			}
+			fmt.Fprintf(c.OutOrStdout(), "%s\n\n", fit)
 			printEstimate(c.OutOrStdout(), e)
 			printRisk(c.OutOrStdout(), r)
 			return nil
@@ -71,7 +88,7 @@ func (f *estimateFlags) add(c *cobra.Command) {
 	s, n := &f.setup, &f.numbers
 	p := c.Flags()
 	p.StringVar(&s.Engine, "engine", "", "whose way with memory: "+strings.Join(estimate.Engines(), ", ")+" (default: by the kind of model)")
-	p.IntVar(&s.Context, "context", 0, "tokens that a sequence has room for (default: the text's, or the model's own up to 8192)")
+	p.IntVar(&s.Context, "context", 0, "tokens that a sequence has room for (default: the text's, or the model's own up to 4096)")
 	p.IntVar(&s.InputLen, "input-len", 0, "tokens of the prompt")
 	p.IntVar(&s.OutputLen, "output-len", 0, "tokens that are generated")
 	p.IntVar(&s.BatchSize, "batch-size", 0, "sequences of a request (default 1)")
@@ -82,7 +99,19 @@ func (f *estimateFlags) add(c *cobra.Command) {
 	p.IntVar(&s.GroupSize, "group-size", 0, "values that share a scale, in awq and gptq (default 128)")
 	p.IntVar(&s.TensorParallel, "tensor-parallel-size", 0, "devices (default 1)")
 	p.Float64Var(&s.GPUUtilization, "gpu-memory-utilization", 0, "the part of a device's memory that vLLM takes up front (default 0.9)")
-	p.Float64Var(&s.GPUMemoryGiB, "gpu-memory-gb", 0, "memory of a device in GiB")
+	p.Float64Var(&s.GPUMemoryGiB, "gpu-memory-gb", 0, "memory of each GPU in GiB (default: what is free here)")
+	p.Float64Var(&f.ramGiB, "ram-gb", 0, "the machine's memory that the engine may take, in GiB (default: what is free here)")
+	p.IntVar(&s.GPULayers, "gpu-layers", 0,
+		"layers that llama.cpp or Ollama puts on a GPU (default: none, and in Ollama with --gpu-memory-gb what has room)")
+	p.StringVar(&f.adapter, "adapter", "auto",
+		"WebLLM's WebGPU adapter: auto (a GPU where the machine has one), swiftshader or gpu")
+	p.Float64Var(&f.bufferMiB, "max-buffer-mb", 0,
+		"the adapter's largest buffer (maxBufferSize) in MiB (default: SwiftShader's 1024, of a GPU what WebLLM asks for)")
+	p.Float64Var(&f.bindingMiB, "max-binding-mb", 0,
+		"the adapter's largest storage binding (maxStorageBufferBindingSize) in MiB (default: as for --max-buffer-mb)")
+	p.BoolVar(&f.noF16, "no-shader-f16", false, "the adapter has no shader-f16 (SwiftShader never has it)")
+	p.StringVar(&f.mirror, "mirror", "",
+		"an address or a folder with the public addresses' layout, to be asked for the sizes of a model of WebLLM's catalogue")
 	p.IntVar(&s.MaxBatched, "max-num-batched-tokens", 0, "tokens that vLLM computes at a time (default 8192)")
 	p.IntVar(&s.UBatch, "ubatch", 0, "tokens that llama.cpp computes at a time (default 512)")
 	p.BoolVar(&s.NoFlash, "no-flash-attention", false, "llama.cpp without flash attention")
@@ -95,35 +124,30 @@ func (f *estimateFlags) add(c *cobra.Command) {
 	p.IntVar(&n.HeadDim, "head-dim", 0, "without MODEL: values of a head (default: the hidden state's, divided by the heads)")
 	p.IntVar(&n.Vocab, "vocab-size", 0, "without MODEL: tokens of the vocabulary")
 	p.IntVar(&n.Intermediate, "intermediate-size", 0, "without MODEL: values of the feed-forward part")
-	p.Float64Var(&f.freeGiB, "free-gb", 0, "memory, or a GPU's, that is free, in GiB, for another machine than this one (default: what is free here)")
+	p.Float64Var(&f.freeGiB, "free-gb", 0, "memory, or a GPU's, that is free, in GiB")
+	_ = p.MarkHidden("free-gb") // --ram-gb and --gpu-memory-gb say more; this fails for unknown flags alone
 	p.BoolVar(&f.asJSON, "json", false, "print it as JSON, for machines")
 }
 
 // given refuses a zero that was written, which would else count for nothing said.
 func (f *estimateFlags) given(c *cobra.Command) error {
 	for _, name := range []string{"context", "batch-size", "concurrency", "tensor-parallel-size", "group-size", "gpu-memory-utilization", "gpu-memory-gb", "model-params",
-		"num-layers", "num-heads", "num-kv-heads", "hidden-size", "head-dim", "vocab-size", "intermediate-size", "ubatch", "prefill-chunk", "max-num-batched-tokens", "free-gb"} {
+		"num-layers", "num-heads", "num-kv-heads", "hidden-size", "head-dim", "vocab-size", "intermediate-size", "ubatch", "prefill-chunk", "max-num-batched-tokens", "free-gb", "ram-gb", "gpu-layers", "max-buffer-mb", "max-binding-mb"} {
 		if p := c.Flags().Lookup(name); p.Changed && p.Value.String() == "0" {
 			return fault.New(fault.Usage, "leave it out, or give a number above 0", "--%s is 0", name)
 		}
 	}
-	if !(f.freeGiB >= 0 && f.freeGiB <= 1<<20) {
-		return fault.New(fault.Usage, "a number of GiB is right", "--free-gb is %g", f.freeGiB)
+	for name, value := range map[string]float64{"free-gb": f.freeGiB, "ram-gb": f.ramGiB,
+		"max-buffer-mb": f.bufferMiB, "max-binding-mb": f.bindingMiB} {
+		if !(value >= 0 && value <= 1<<20) {
+			return fault.New(fault.Usage, "a number from 0 to 1048576 is right", "--%s is %g", name, value)
+		}
+	}
+	if n := f.setup.GPULayers; n < 0 || n > 1<<14 {
+		return fault.New(fault.Usage, "0 to 16384 are right", "--gpu-layers is %d", n)
 	}
 	f.setup.Repacks = estimate.Repacks()
 	return nil
-}
-
-func (f *estimateFlags) model(args []string) (estimate.Model, error) {
-	switch {
-	case len(args) > 0 && f.numbers.Any():
-		return estimate.Model{}, fault.New(fault.Usage, "leave one of them out", "a model and its sizes by flags were given: %s", args[0])
-	case len(args) > 0:
-		return estimate.Open(args[0])
-	case !f.numbers.Any():
-		return estimate.Model{}, fault.New(fault.Usage, "name a model, or give --model-params, --num-layers, --num-heads, --hidden-size and --head-dim", "nothing to estimate was given")
-	}
-	return estimate.FromNumbers(f.numbers)
 }
 
 // estimateJSON has the names of memory profiles of schema 2.0 where they have one for it.
@@ -141,7 +165,15 @@ type estimateJSON struct {
 	Scales     int64                `json:"weights_scale_bytes"`
 	GPU        *estimatedGPU        `json:"gpu_info,omitempty"`
 	Risk       *record.Risk         `json:"oom_risk,omitempty"`
-	Warnings   []string             `json:"warnings"`
+	// Fits answers whether it fits; null where that is not known.
+	Fits *bool `json:"fits"`
+	// Available is what there is at the place that decides, and Spare what the model leaves of it. Below zero it is
+	// what is missing.
+	Available *int64 `json:"available_bytes,omitempty"`
+	Spare     *int64 `json:"spare_bytes,omitempty"`
+	// Reason says why it does not fit, why that is not known, or that it is tight.
+	Reason   string   `json:"reason,omitempty"`
+	Warnings []string `json:"warnings"`
 }
 
 type estimatedModel struct {
@@ -203,6 +235,15 @@ func estimated(e estimate.Estimate) estimateJSON {
 	return j
 }
 
+// judged adds the answer.
+func (j estimateJSON) judged(r record.Risk, fit estimate.Fit) estimateJSON {
+	j.Risk, j.Fits, j.Reason = &r, fit.Fits, fit.Reason
+	if fit.Available > 0 {
+		j.Available, j.Spare = &fit.Available, &fit.Spare
+	}
+	return j
+}
+
 func gibOf(bytes int64) float64 { return math.Round(float64(bytes)/(1<<30)*1e6) / 1e6 }
 
 func printJSON(w io.Writer, v any) error {
@@ -216,7 +257,7 @@ func printJSON(w io.Writer, v any) error {
 var componentNames = map[string]string{
 	estimate.Weights: "weights", estimate.KVReserved: "KV cache, reserved", estimate.KVUsed: "  of it used", estimate.Activation: "activations, workspaces",
 	estimate.Framework: "framework", estimate.MultiGPU: "several devices", estimate.Total: "total", estimate.TotalUsed: "total, KV cache as used",
-	estimate.Increase: "increase, as measured",
+	estimate.Increase: "increase of PSS", estimate.Together: "weights, KV cache, workspaces",
 }
 
 func printEstimate(w io.Writer, e estimate.Estimate) {
@@ -225,10 +266,10 @@ func printEstimate(w io.Writer, e estimate.Estimate) {
 	if e.Component(estimate.Total).Best >= 4<<30 {
 		unit, divisor = "GiB", 1<<30
 	}
-	fmt.Fprintf(w, "%s: %s%s\n", m.Name, parametersOf(m), shapeOf(m))
+	fmt.Fprintf(w, "%s\n", strings.TrimSuffix(m.Name+": "+parametersOf(m)+shapeOf(m), ": "))
 	fmt.Fprintf(w, "in %s: %s, room for %d tokens each, %d used%s\n", s.Engine, plural(e.Sequences, "sequence"), s.Context, e.Tokens, devicesOf(s))
 	fmt.Fprintf(w, "weights in %s%s, activations in %s, KV cache in %s\n\n", e.DTypes.Weights, scalesOf(e), e.DTypes.Activations, orUnknown(e.DTypes.KVCache))
-	fmt.Fprintf(w, "%-24s %11s  %21s  %-8s %s\n", "component", unit, "from … to", "trust", "type")
+	fmt.Fprintf(w, "%-29s %10s  %21s  %-10s  %-6s  %s\n", "component", unit, "from … to", "figure", "trust", "dtype")
 	for _, c := range e.Components {
 		if c.Name == estimate.Total {
 			fmt.Fprintln(w)
@@ -237,8 +278,10 @@ func printEstimate(w io.Writer, e estimate.Estimate) {
 		if c.Low != c.High {
 			span = fmt.Sprintf("%s … %s", size(c.Low, divisor), size(c.High, divisor))
 		}
-		fmt.Fprintf(w, "%-24s %11s  %21s  %-8s %s\n", componentNames[c.Name], size(c.Best, divisor), span, c.Confidence, c.DType)
+		fmt.Fprintf(w, "%-29s %10s  %21s  %-10s  %-6s  %s\n", componentNames[c.Name], size(c.Best, divisor), span, c.Label,
+			c.Confidence, c.DType)
 	}
+	fmt.Fprint(w, "\nNo figure is measured. Predicted ones lie in the range, calculated ones follow from sizes and dtypes.\n")
 	fmt.Fprintf(w, "\nHow (1 GiB is 2^30 bytes, 1 MiB 2^20; sums over all devices)\n")
 	for _, c := range e.Components {
 		if c.Name != estimate.Total && c.Name != estimate.TotalUsed {

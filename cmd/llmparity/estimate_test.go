@@ -151,9 +151,9 @@ func TestEstimateJudgesWhetherItFits(t *testing.T) {
 		args []string
 		want []string
 	}{
-		{[]string{"--engine", "llamacpp", "--context", "4096", "--free-gb", "64"}, []string{"Risk of running out of memory: low", "of 64.00 GiB (--free-gb)"}},
-		{[]string{"--engine", "llamacpp", "--context", "4096", "--free-gb", "8"}, []string{"memory: high", "! memory:", "> the model's weights in q4_k_m"}},
-		{[]string{"--engine", "vllm", "--context", "4096", "--gpu-memory-gb", "80"}, []string{"memory: low", "vram: 72.00 GiB of 80.00 GiB"}},
+		{[]string{"--engine", "llamacpp", "--context", "4096", "--ram-gb", "64"}, []string{"Risk of running out of memory: low", "of 64.00 GiB (--ram-gb)"}},
+		{[]string{"--engine", "llamacpp", "--context", "4096", "--ram-gb", "8"}, []string{"memory: high", "! memory:", "> the model's weights in q4_k_m"}},
+		{[]string{"--engine", "vllm", "--context", "4096", "--gpu-memory-gb", "80"}, []string{"memory: low", "vram: 16.14 GiB of 72.00 GiB (the 90% of --gpu-memory-gb"}},
 		{[]string{"--engine", "vllm", "--context", "4096", "--gpu-memory-gb", "12"}, []string{"memory: high", "> the model's weights in awq"}},
 		{[]string{"--engine", "webllm", "--context", "4096"}, []string{"wasm: 51.2 MiB of 4.00 GiB"}},
 	} {
@@ -169,8 +169,8 @@ func TestEstimateJudgesWhetherItFits(t *testing.T) {
 	}
 	for _, bad := range []string{"0", "-1", "nan", "much"} {
 		var out, errs strings.Builder
-		if code := execute([]string{"estimate", llama, "--free-gb", bad}, &out, &errs); code != int(fault.Usage) {
-			t.Errorf("--free-gb %s: code %d, %s", bad, code, errs.String())
+		if code := execute([]string{"estimate", llama, "--ram-gb", bad}, &out, &errs); code != int(fault.Usage) {
+			t.Errorf("--ram-gb %s: code %d, %s", bad, code, errs.String())
 		}
 	}
 }

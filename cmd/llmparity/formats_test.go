@@ -112,7 +112,8 @@ func TestSchemas(t *testing.T) {
 	schematest.Published(t, "doctor", diagnosis{}, schematest.Options{ID: doctorSchema, Title: "what doctor --json prints",
 		Const: map[string]string{"diagnosis.schema": doctorSchema}, Nullable: []string{"diagnosis.libraries"}}, *update, how)
 	schematest.Published(t, "estimate", estimateJSON{}, schematest.Options{ID: "llmparity.estimate/2.0", Title: "what estimate --json prints",
-		Const: map[string]string{"estimateJSON.schema_version": "2.0", "estimateJSON.kind": "estimate"}, Nullable: []string{"Risk.places"}}, *update, how)
+		Const: map[string]string{"estimateJSON.schema_version": "2.0", "estimateJSON.kind": "estimate"}, Nullable: []string{"Risk.places"},
+		Absent: []string{"estimateJSON.fits"}}, *update, how)
 	schematest.Published(t, "reproduce", reproduction{}, schematest.Options{ID: reproduceSchema, Title: "what reproduce --json prints",
 		Const: map[string]string{"reproduction.schema": reproduceSchema}}, *update, how)
 	schematest.Published(t, "events", runEvent{}, schematest.Options{ID: eventSchema, Title: "a line of what run --json prints",

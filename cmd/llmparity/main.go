@@ -63,7 +63,7 @@ func root() *cobra.Command {
   llmparity ollama          one text in Ollama, and what it took
   llmparity llamacpp        one text in llama.cpp, and what it took
   llmparity model           list, make, convert and describe models
-  llmparity estimate        how much memory a model takes in an engine, foretold part by part
+  llmparity estimate        whether a model fits, and how much memory it takes in an engine, part by part
   llmparity compare-estimates FILE   a calculator's numbers against measured ones
   llmparity validate DIR    what was foretold of memory against what was measured, over many runs
   llmparity truth           which source of memory sees which kind of it, here

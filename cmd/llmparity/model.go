@@ -125,8 +125,7 @@ func writable(target string) error {
 // findModel gives the model that a plan names.
 func (f *runFlags) findModel(ctx context.Context, name string, context int, say func(string)) (engine.Model, error) {
 	if f.mirror != "" && (name == "tiny" || name == "smollm2" || !isID(name)) {
-		return engine.Model{}, fault.New(fault.Usage, "leave it out",
-			"--mirror says where a model of WebLLM's catalogue is fetched from, and %s is none", name)
+		return engine.Model{}, notMirrored(name)
 	}
 	if name == servedPrefix {
 		return engine.Model{}, fault.New(fault.Usage, "name it as the server does: served:NAME", "the model %s has no name", servedPrefix)
@@ -149,6 +148,12 @@ func (f *runFlags) findModel(ctx context.Context, name string, context int, say 
 		return f.catalogued(ctx, name, context, say)
 	}
 	return openModel(name, context)
+}
+
+// notMirrored refuses a mirror for what none has.
+func notMirrored(name string) error {
+	return fault.New(fault.Usage, "leave it out",
+		"--mirror says where a model of WebLLM's catalogue is fetched from, and %s is none", name)
 }
 
 // isID tells an id of the catalogue, which may have dots in it, from a file that isn't there.

@@ -56,15 +56,21 @@ func inCatalogue(id string) (catalogue.Entry, error) {
 	return known.Find(id)
 }
 
+// chatEntry is inCatalogue for a model that can be run.
+func chatEntry(id string) (catalogue.Entry, error) {
+	e, err := inCatalogue(id)
+	if err == nil && (e.Type != catalogue.Chat || e.Manifest != "") {
+		err = fault.New(fault.UnknownModel, "choose another (llmparity model list)",
+			"the model %s (%s) is none that only continues texts", id, e.Type)
+	}
+	return e, err
+}
+
 // catalogued gives a model of WebLLM's catalogue, fetched into the store unless it is there.
 func (f *runFlags) catalogued(ctx context.Context, id string, context int, say func(string)) (engine.Model, error) {
-	e, err := inCatalogue(id)
+	e, err := chatEntry(id)
 	if err != nil {
 		return engine.Model{}, err
-	}
-	if e.Type != catalogue.Chat || e.Manifest != "" {
-		return engine.Model{}, fault.New(fault.UnknownModel, "choose another (llmparity model list)",
-			"the model %s (%s) is none that only continues texts", id, e.Type)
 	}
 	o := catalogue.Options{Store: catalogue.Store(cache.Dir(os.Getenv)), Mirror: f.mirror}
 	if e.Needs(catalogue.ShaderF16) {

@@ -98,7 +98,6 @@ func (f *foretelling) setup(name string) (m estimate.Model, s estimate.Setup, er
 		}
 		s.Engine, s.OnGPU = estimate.WebLLM, !e.Software()
 		if m, err = f.open(p.Dir); err == nil {
-			m.Window = 0 // the context takes its place
 			err = m.With(p.Library.Path)
 		}
 	case *ollama.Ollama:

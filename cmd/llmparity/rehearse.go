@@ -18,6 +18,7 @@ import (
 	"llmparity/internal/fault"
 	"llmparity/internal/plan"
 	"llmparity/internal/record"
+	"llmparity/internal/sample/gpu"
 )
 
 // plannedCell is a cell of a plan that is not carried out.
@@ -84,6 +85,7 @@ type rehearsing struct {
 	opened   map[string]openedModel
 	foretold map[foretoldKey]forecast
 	rooms    map[string]estimate.Room
+	gpus     map[*browser.WebLLM]bool // whether the adapter is one
 	cell     int
 }
 
@@ -95,9 +97,10 @@ type openedModel struct {
 
 // foretoldKey is what an estimate goes by.
 type foretoldKey struct {
-	engine, path, dtype, kv string
-	context, slots          int
-	in, out                 int
+	engine, model, path, dtype, kv string
+	context, slots                 int
+	in, out                        int
+	onGPU                          bool
 }
 
 type forecast struct {
@@ -109,7 +112,7 @@ type forecast struct {
 func (f *runFlags) rehearse(ctx context.Context, p plan.Plan, stdout io.Writer) error {
 	w := bufio.NewWriterSize(stdout, 1<<16)
 	r := &rehearsing{resolver: newResolver(f, func(string, string) {}, io.Discard), ctx: ctx, refused: newRefusals(), past: pastRuns(f.out),
-		opened: map[string]openedModel{}, foretold: map[foretoldKey]forecast{}}
+		opened: map[string]openedModel{}, foretold: map[foretoldKey]forecast{}, gpus: map[*browser.WebLLM]bool{}}
 	r.dry = true
 	setups, cells, err := p.Count()
 	if err != nil {
@@ -170,7 +173,7 @@ func (r *rehearsing) setup(s plan.Setup, row func(*plannedCell)) {
 			if why != nil {
 				c.Missing = fault.OneLine(why.Error())
 			} else {
-				r.foretell(&c, name, m, s.Plan, shape)
+				r.foretell(&c, set.engines[j], name, m, s.Plan, shape)
 			}
 			row(&c)
 		}
@@ -206,7 +209,8 @@ func (r *rehearsing) planned(s *plan.Setup, shape *plan.Shape, name string, m en
 }
 
 // foretell adds what is known of a cell's memory and time.
-func (r *rehearsing) foretell(c *plannedCell, name string, m engine.Model, p plan.Plan, shape *plan.Shape) {
+func (r *rehearsing) foretell(c *plannedCell, e engine.Engine, name string, m engine.Model, p plan.Plan,
+	shape *plan.Shape) {
 	in := c.InputTokens
 	if in == 0 {
 		in = max(len(shape.Prompt)/4, 1) // near enough for what a token takes
@@ -218,17 +222,28 @@ func (r *rehearsing) foretell(c *plannedCell, name string, m engine.Model, p pla
 			r.seconds, r.timed = r.seconds+seconds, r.timed+1
 		}
 	}
-	key := foretoldKey{name, m.Path, p.DType, p.KVDType, m.Context, max(p.Slots, 1), in, c.MaxTokens}
-	if name == browser.Name {
-		key.slots = 1 // it does one request at a time, whatever is sent
+	key := foretoldKey{engine: name, model: p.Model, path: m.Path, dtype: p.DType, kv: p.KVDType, context: m.Context,
+		slots: max(p.Slots, 1), in: in, out: c.MaxTokens}
+	if w, ok := e.(*browser.WebLLM); ok {
+		key.slots, key.onGPU = 1, r.onGPU(w) // it does one request at a time, whatever is sent
 	}
-	e, known := r.foretold[key]
+	f, known := r.foretold[key]
 	if !known {
-		e = r.estimate(key)
-		r.foretold[key] = e
+		f = r.estimate(key)
+		r.foretold[key] = f
 	}
-	c.MemoryB, c.HighB, c.Risk = e.best, e.high, e.risk
-	r.out.MostB = max(r.out.MostB, e.best)
+	c.MemoryB, c.HighB, c.Risk = f.best, f.high, f.risk
+	r.out.MostB = max(r.out.MostB, f.best)
+}
+
+// onGPU looks for a GPU once an engine: a plan may have very many cells.
+func (r *rehearsing) onGPU(w *browser.WebLLM) bool {
+	on, known := r.gpus[w]
+	if !known {
+		on = !w.Software()
+		r.gpus[w] = on
+	}
+	return on
 }
 
 // tokens are how many the prompts of an attempt's requests have together, and how many they generate.
@@ -255,24 +270,39 @@ func (r *rehearsing) tokens(c *plannedCell, shape *plan.Shape, in int) (prompt, 
 	return prompt, generated
 }
 
-// estimate foretells by the model's file alone: nothing is prepared.
+// read reads a model's file, or of one of the catalogue what is at hand of it.
+func (r *rehearsing) read(k foretoldKey) openedModel {
+	key := cmp.Or(k.path, k.model)
+	m, ok := r.opened[key]
+	switch {
+	case ok:
+		return m
+	case k.path != "":
+		m.model, m.err = estimate.Open(k.path)
+	default:
+		m.model, _, m.err = catalogueModel(r.ctx, k.model, r.flags.mirror)
+	}
+	r.opened[key] = m
+	return m
+}
+
+// estimate predicts by the model's file, or by the catalogue, alone: nothing is prepared.
 func (r *rehearsing) estimate(k foretoldKey) (f forecast) {
 	of := map[string]string{"webllm": estimate.WebLLM, "llamacpp": estimate.LlamaCPP, "llamacpp-oneshot": estimate.LlamaCPP, "ollama": estimate.Ollama}[k.engine]
-	if of == "" || k.path == "" {
+	if of == "" || k.path == "" && !listedModel(k.model) {
 		return f
 	}
-	m, ok := r.opened[k.path]
-	if !ok {
-		m.model, m.err = estimate.Open(k.path)
-		r.opened[k.path] = m
-	}
+	m := r.read(k)
 	if m.err != nil {
 		return f
 	}
 	s := estimate.Setup{Engine: of, Context: k.context, InputLen: min(k.in, max(k.context-k.out, 1)), OutputLen: max(k.out-1, 0), Concurrency: k.slots,
 		KVDType: k.kv, Repacks: estimate.Repacks()}
 	if of == estimate.WebLLM {
-		s.DType, s.PrefillChunk, s.Concurrency, s.Repacks = k.dtype, min(prefillChunk, k.context), 1, nil
+		s.DType, s.PrefillChunk, s.Concurrency, s.Repacks, s.OnGPU = k.dtype, min(prefillChunk, k.context), 1, nil, k.onGPU
+		if m.model.Source != "gguf" { // a package has its own
+			s.DType, s.PrefillChunk = "", 0
+		}
 	} else if of == estimate.LlamaCPP && k.kv == "" {
 		s.KVDType, s.NoFlash = cmp.Or(k.dtype, f32), true
 	}
@@ -281,8 +311,14 @@ func (r *rehearsing) estimate(k foretoldKey) (f forecast) {
 		return f
 	}
 	if r.rooms == nil {
-		r.rooms = here(r.ctx, e, nil)
+		var gpus *gpu.Monitor
+		if !browser.Auto.Software() {
+			gpus = gpu.Open(r.ctx, gpu.Options{})
+			defer gpus.Close()
+		}
+		r.rooms = here(r.ctx, e, gpus)
 	}
+	r.rooms[estimate.Buffer] = largestBuffer(k.onGPU)
 	f.risk = e.Risk(r.rooms).Level
 	for _, n := range e.Needs() {
 		if n.Place == estimate.RAM || n.Place == estimate.VRAM {
@@ -421,7 +457,7 @@ func printRehearsal(w io.Writer, r rehearsal) {
 		fmt.Fprintf(w, "Time: about %s, by earlier runs.\n", took(*r.Seconds))
 	}
 	if r.MostB > 0 {
-		fmt.Fprintf(w, "Memory: %s at the most, as far as it is foretold; an engine's processes together, by arithmetic alone.\n", mebi(r.MostB))
+		fmt.Fprintf(w, "Memory: %s at most, as far as it is predicted; an engine's processes together.\n", mebi(r.MostB))
 	}
 	for _, f := range r.Fetches {
 		size := "of a size that is not known without asking"

@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -117,5 +119,29 @@ func TestDryRun(t *testing.T) {
 	}
 	if len(doc.Planned) != 32 || doc.Cells != 32 || missing != 16 || doc.CantRun != 16 || doc.Schema != rehearsalSchema {
 		t.Errorf("%d cells, %d missing, %+v", len(doc.Planned), missing, doc.rehearsal)
+	}
+}
+
+// A model of the catalogue that is not fetched has memory in a dry run: what the catalogue states, and a browser.
+func TestDryRunOfACatalogueModel(t *testing.T) {
+	const id = "Llama-3.2-1B-Instruct-q4f32_1-MLC"
+	cmd := program(t, "run", "plan.yaml", "--dry-run")
+	cmd.Env = append(cmd.Env, "LLMPARITY_CACHE="+filepath.Join(cmd.Dir, "cache"))
+	text := "name: fetched\nengines: [webllm]\nmodel: " + id + "\nadapter: swiftshader\nmax_tokens: 8\n" +
+		"prompts: [a]\ntemperature: 0\nwarmup: {launches: 0, tokens: 4}\nrepetitions: 1\ntimeout: 3m\n"
+	if err := os.WriteFile(filepath.Join(cmd.Dir, "plan.yaml"), []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	stdout, stderr, code := output(t, cmd)
+	if code != 0 {
+		t.Fatalf("exit code %d: %s", code, stderr)
+	}
+	// The row's last columns are memory, which is 1128.82 MiB, the page and the browser, and time, which is not known.
+	row := regexp.MustCompile(`(?m)^ *1 .* ([0-9.]+) GiB +\?$`).FindStringSubmatch(stdout)
+	if row == nil {
+		t.Fatalf("no memory in\n%s", stdout)
+	}
+	if gib, err := strconv.ParseFloat(row[1], 64); err != nil || gib < 1.5 || gib > 3 {
+		t.Errorf("%s GiB (%v)", row[1], err)
 	}
 }

@@ -43,7 +43,8 @@ const (
 	wasmBound = 4 << 30 // addresses of 32 bits
 	cage      = 4 << 30 // V8 keeps the objects of a page, and pointers to them, within so much
 	granted   = 1 << 27 // WebGPU's own least bound on what a shader is bound to
-	wished    = 1 << 30 // what WebLLM asks for; where an adapter has less it makes do with what is granted
+	wished    = 1 << 30 // what WebLLM asks for; where an adapter has less it makes do with granted, and fallback for buffers
+	fallback  = 1 << 28
 )
 
 // here is what is free on this machine; what nobody tells is left out.
@@ -60,8 +61,8 @@ func here(ctx context.Context, e estimate.Estimate, gpus *gpu.Monitor) map[strin
 	}
 	if largest, sum, ok := freeVRAM(ctx, gpus); ok {
 		rooms[estimate.VRAM] = estimate.Room{Free: largest, How: "free on the GPU that has most"}
-		if e.Setup.GPULayers > 0 {
-			rooms[estimate.VRAM] = estimate.Room{Free: sum, How: "free on all GPUs, over which llama.cpp spreads layers"}
+		if e.Setup.GPULayers > 0 || e.Setup.TensorParallel > 1 {
+			rooms[estimate.VRAM] = estimate.Room{Free: sum, How: "free on all GPUs, over which the model is spread"}
 		}
 	}
 	return rooms
@@ -90,17 +91,26 @@ func bufferOf(d record.Device) (estimate.Room, bool) {
 	if err != nil || err2 != nil {
 		return estimate.Room{}, false
 	}
+	return grants(whole, bound), true
+}
+
+// grants is what an adapter with these limits, of a buffer and of a storage binding, gives WebLLM.
+func grants(whole, bound int64) estimate.Room {
 	room := estimate.Room{Free: wished, How: "what WebLLM asks the adapter for"}
 	if whole < wished {
-		room.Free = 1 << 28
+		room.Free = fallback
 	}
 	if bound < wished {
 		room.Free = min(room.Free, granted)
 	}
-	if room.Free < wished {
-		room.How = fmt.Sprintf("the adapter's maxBufferSize is %d and its maxStorageBufferBindingSize %d, and WebLLM asks for less at once then", whole, bound)
+	limits := fmt.Sprintf("the adapter's maxBufferSize is %d and its maxStorageBufferBindingSize %d", whole, bound)
+	switch {
+	case whole < fallback || bound < granted:
+		room = estimate.Room{How: limits + ", with which WebLLM does not start"}
+	case room.Free < wished:
+		room.How = limits + ", and WebLLM asks for less at once then"
 	}
-	return room, true
+	return room
 }
 
 // freeVRAM is what is free on the GPU that has most, and on all together.

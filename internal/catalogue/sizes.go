@@ -5,8 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/http"
 	"net/url"
+	"os"
+	"path/filepath"
 	"sync"
 	"time"
 
@@ -65,24 +68,90 @@ func (s *source) size(ctx context.Context, e Entry) (int64, error) {
 }
 
 func (s *source) weights(ctx context.Context, at *url.URL) (Weights, error) {
+	text, err := s.text(ctx, at)
+	if err != nil {
+		return Weights{}, err
+	}
+	return ParseWeights(text)
+}
+
+// Lists are a package's settings and the list of its weights, as they were published; nil is what is not there.
+type Lists struct{ Config, Weights []byte }
+
+// Published asks a mirror for a model's lists. The error is fs.ErrNotExist where the mirror has no settings of it.
+func Published(ctx context.Context, e Entry, o Options) (Lists, error) {
+	from, err := newSource(o.Mirror, o.Transport)
+	if err != nil {
+		return Lists{}, err
+	}
+	defer from.close()
+	var l Lists
+	for _, f := range []struct {
+		name string
+		to   *[]byte
+	}{{ConfigName, &l.Config}, {weightsName, &l.Weights}, {oldWeightsName, &l.Weights}} {
+		if *f.to != nil {
+			continue
+		}
+		at := from.file(e, f.name)
+		text, err := from.text(ctx, at)
+		var status *errStatus
+		switch {
+		case err == nil:
+			*f.to = text
+		case errors.As(err, &status) && status.code == http.StatusNotFound:
+		default:
+			return l, fault.Wrap(fault.Download, cause(err, at), "check the address", "the mirror %s", o.Mirror)
+		}
+	}
+	if l.Config == nil {
+		return l, fmt.Errorf("the mirror %s has no %s of %s: %w", o.Mirror, ConfigName, e.ID, fs.ErrNotExist)
+	}
+	return l, nil
+}
+
+// Kept are the lists of a model that is in the store in part: of a download that was cut, or with files that are gone.
+// The error is fs.ErrNotExist where not even the settings are there.
+func Kept(store, id string) (Lists, error) {
+	if !plainName.MatchString(id) {
+		return Lists{}, fs.ErrNotExist
+	}
+	for _, dir := range []string{filepath.Join(store, id), workDir(store, id)} {
+		config, err := os.ReadFile(filepath.Join(dir, ConfigName))
+		if err != nil {
+			continue
+		}
+		l := Lists{Config: config}
+		for _, name := range []string{weightsName, oldWeightsName} {
+			if text, err := os.ReadFile(filepath.Join(dir, name)); err == nil && l.Weights == nil {
+				l.Weights = text
+			}
+		}
+		return l, nil
+	}
+	return Lists{}, fs.ErrNotExist
+}
+
+// text reads one of a package's lists.
+func (s *source) text(ctx context.Context, at *url.URL) ([]byte, error) {
 	const patience = 20 * time.Second
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, at.String(), nil)
 	if err != nil {
-		return Weights{}, err
+		return nil, err
 	}
 	resp, err := s.client.Do(req)
 	if err != nil {
-		return Weights{}, err
+		return nil, err
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
-		return Weights{}, statusOf(resp)
+		return nil, statusOf(resp)
 	}
 	text, err := io.ReadAll(io.LimitReader(resp.Body, maxText))
 	if err != nil {
-		return Weights{}, fmt.Errorf("reading %s: %w", at, err)
+		return nil, fmt.Errorf("reading %s: %w", at, err)
 	}
-	return ParseWeights(text)
+	return text, nil
 }

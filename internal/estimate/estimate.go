@@ -80,7 +80,8 @@ type Model struct {
 	CacheTrust Confidence       // in the KV cache's; "": the same
 	Library    *mlc.Library     // of a WebLLM package
 	Chunk      int              // of prompts, where a package says it
-	Window     int              // WebLLM's own sliding window; 0: none
+	Largest    int64            // bytes of a package's largest tensor
+	Stated     *Stated          // what a list says of it, where nothing says its sizes
 	Notes      []string
 }
 
@@ -107,6 +108,7 @@ type Setup struct {
 	// Repacks are the types that llama.cpp lays out anew for the processor, as Repacks gives them for this one; nil: none.
 	Repacks      []string
 	OnGPU        bool // WebLLM's adapter is a real one, Ollama may use a GPU
+	OnCPU        bool // transformers has no GPU
 	MaxBatched   int  // tokens that vLLM computes at a time
 	PrefillChunk int  // tokens that WebLLM computes at a time
 }
@@ -120,6 +122,9 @@ type Component struct {
 	DType      string     `json:"dtype,omitempty"`
 	Method     string     `json:"method"`
 	Confidence Confidence `json:"confidence"`
+	// Label is where the figure comes from: "file size", "calculated", "predicted", or "reported" by
+	// a list, which the method names.
+	Label string `json:"label,omitempty"`
 }
 
 // The components' names: those of memory profiles of schema 2.0.
@@ -179,6 +184,10 @@ func Of(m Model, s Setup) (Estimate, error) {
 	}
 	e := &Estimate{Model: m, Setup: s, Warnings: slices.Clone(m.Notes)}
 	e.choose()
+	if m.Stated != nil {
+		e.stated()
+		return *e, nil
+	}
 	format, err := e.format()
 	if err != nil {
 		return Estimate{}, err
@@ -209,6 +218,7 @@ func Of(m Model, s Setup) (Estimate, error) {
 	if c, ok := e.increase(); ok {
 		e.Components = append(e.Components, c)
 	}
+	e.label()
 	return *e, nil
 }
 
@@ -245,9 +255,12 @@ func (s Setup) check(m Model) error {
 			return fault.New(fault.Usage, fmt.Sprintf("more than 0 and at most %g is right", f.most), "%s is %g", f.name, f.value)
 		}
 	}
+	if err := s.packageCheck(m); err != nil {
+		return err
+	}
 	if t := s.TensorParallel; t > 1 {
 		switch {
-		case s.Engine == WebLLM:
+		case s.EngineFor(m) == WebLLM:
 			return fault.New(fault.Usage, "leave --tensor-parallel-size out", "WebLLM runs on one device")
 		case m.Heads > 0 && m.Heads%t != 0:
 			return fault.New(fault.Usage, "choose a divisor of them", "--tensor-parallel-size %d doesn't divide %d attention heads", t, m.Heads)
@@ -259,9 +272,7 @@ func (s Setup) check(m Model) error {
 // choose puts in what wasn't said.
 func (e *Estimate) choose() {
 	s, m := &e.Setup, e.Model
-	if s.Engine == "" {
-		s.Engine = usual(m, *s)
-	}
+	s.Engine = s.EngineFor(m)
 	s.BatchSize, s.Concurrency, s.TensorParallel = max(s.BatchSize, 1), max(s.Concurrency, 1), max(s.TensorParallel, 1)
 	e.chooseText()
 	e.Sequences = s.BatchSize * s.Concurrency
@@ -276,18 +287,23 @@ func (e *Estimate) choose() {
 	s.PrefillChunk = cmp.Or(s.PrefillChunk, m.Chunk, min(s.Context, 128))
 }
 
-// usual is the engine that a model is for.
-func usual(m Model, s Setup) string {
+// EngineFor is the setup's engine, or the one that a model is for.
+func (s Setup) EngineFor(m Model) string {
 	switch {
+	case s.Engine != "":
+		return s.Engine
 	case m.Source == "gguf":
 		return LlamaCPP
-	case m.Source == "webllm-package":
+	case m.packaged():
 		return WebLLM
 	case s.GPUMemoryGiB > 0 || s.GPUUtilization > 0:
 		return VLLM
 	}
 	return Transformers
 }
+
+// unasked is the longest context that a run takes where none is asked for.
+const unasked = 4096
 
 // chooseText finds out how long the text is, and for how much there is room.
 func (e *Estimate) chooseText() {
@@ -297,11 +313,13 @@ func (e *Estimate) chooseText() {
 		switch {
 		case text > 0:
 			s.Context = text
-		case m.MaxContext > 0 && m.MaxContext <= 8192:
+		case m.Stated != nil && m.Stated.Context > 0:
+			s.Context = m.Stated.Context
+		case m.MaxContext > 0 && m.MaxContext <= unasked:
 			s.Context = m.MaxContext
 		default:
-			s.Context = 4096
-			e.warn("a context of 4096 tokens is assumed; --context, or --input-len and --output-len, give another")
+			s.Context = unasked
+			e.warn("a context of %d tokens is assumed; --context, or --input-len and --output-len, give another", unasked)
 		}
 	}
 	if m.MaxContext > 0 && s.Context > m.MaxContext {
@@ -352,7 +370,7 @@ func (e *Estimate) total() {
 	e.Components = append(e.Components, sum)
 	if known {
 		e.Components = append(e.Components, used)
-	} else {
+	} else if e.Model.Stated == nil {
 		e.warn("nothing is known of the KV cache, which is not in the total; --num-layers, --num-heads, --num-kv-heads and --head-dim say it")
 	}
 	t := int64(e.Setup.TensorParallel)

@@ -80,7 +80,7 @@ func TestWeightsAreAsLargeAsPublished(t *testing.T) {
 		{"llama-2-7b", "gptq", "", 3.90e9, 0.0026, "model.safetensors of TheBloke/Llama-2-7B-GPTQ: 3.90 GB, which is rounded"},
 		{"gpt-oss-20b", "", "", 13761264768, 0, "total_size of its index"},
 	} {
-		e := of(t, config(t, c.model), Setup{Engine: Transformers, Quantization: c.quantization, DType: c.dtype, Context: 128})
+		e := of(t, config(t, c.model), Setup{Engine: LlamaCPP, Quantization: c.quantization, DType: c.dtype, Context: 128})
 		got := e.Component(Weights).Best
 		if math.Abs(float64(got-c.bytes)) > c.within*float64(c.bytes) {
 			t.Errorf("%s %s: %d bytes, %d are published (%s)", c.model, c.quantization, got, c.bytes, c.source)

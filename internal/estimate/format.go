@@ -161,6 +161,13 @@ func (e *Estimate) format() (format, error) {
 		if q, err = named(name, s.GroupSize); err != nil {
 			return format{}, err
 		}
+		if s.Engine == WebLLM {
+			return format{}, fault.New(fault.Usage,
+				"MLC's formats are right (q4f16_1 …), or a GGUF's (q4_0 …), which it dequantises", "WebLLM runs no weights in %s", name)
+		}
+	}
+	if f, ok := mlcFormat(strings.ToLower(m.DType)); ok && m.packaged() && m.Stored == nil {
+		return f, nil
 	}
 	if q == nil || m.Stored != nil && s.Quantization == "" {
 		return format{name: plain.name, plain: plain}, nil

@@ -77,12 +77,7 @@ func (e *Estimate) slots(c hfconfig.Cache) (reserved, used int64) {
 	}
 	switch s.Engine {
 	case WebLLM:
-		pages := ceil(context, webllmPage) + 1
-		if w := int64(e.Model.Window); w > 0 {
-			pages = ceil(min(context, w), webllmPage) + 3
-			tokens = min(tokens, w)
-		}
-		return pages * webllmPage, tokens
+		return (ceil(context, webllmPage) + 1) * webllmPage, tokens
 	case LlamaCPP, Ollama:
 		cells := padded(context, llamaPad)
 		if window > 0 && windowed(e.Model.Type) {
@@ -172,16 +167,16 @@ func (e *Estimate) activationType(plain number) string {
 		return "f32"
 	case e.Setup.Engine == WebLLM:
 		name := strings.ToLower(e.Setup.Quantization)
-		if name == "" && e.Model.Source == "webllm-package" {
+		if name == "" && e.Model.packaged() {
 			name = e.Model.DType
 		}
 		if f, ok := mlcFormat(name); ok {
 			return f.plain.name
 		}
-		if e.Model.Source == "gguf" && e.Setup.DType == "" {
+		if e.ofGGUF() && e.Setup.DType == "" {
 			return "f32"
 		}
-	case e.Setup.Engine == Transformers && e.Model.Source == "gguf" && e.Setup.DType == "":
+	case e.Setup.Engine == Transformers && e.ofGGUF() && e.Setup.DType == "":
 		return "f32"
 	}
 	if plain.bits < 16 {

@@ -25,13 +25,13 @@ var beside = map[string]int64{WebLLM: 370 * mib, Ollama: 30 * mib}
 // Needs are what must fit, and where. What an engine takes of a place that is not known is left out.
 func (e Estimate) Needs() []Need {
 	s := e.Setup
-	onGPU := s.OnGPU || s.GPULayers > 0 || s.Engine == VLLM || s.Engine == Transformers
+	onGPU := s.OnGPU || s.GPULayers > 0 || s.Engine == VLLM || s.Engine == Transformers && !s.OnCPU
 	var out []Need
 	switch {
 	case onGPU:
 		out = append(out, e.vram())
-		if rest := 1 - e.offloaded(); rest > 0 {
-			out = append(out, e.beyond(rest))
+		if s.Engine != VLLM && s.Engine != Transformers { // of which nothing is known beside a GPU
+			out = append(out, e.beyond(1-e.offloaded()))
 		}
 	default:
 		all := e.Component(Increase)
@@ -55,13 +55,14 @@ func (e Estimate) vram() Need {
 		c := e.Component(name)
 		n.Best, n.High = n.Best+int64(part*float64(c.Best)), n.High+int64(part*float64(c.High))
 	}
-	for _, name := range []string{Activation, MultiGPU} {
+	for _, name := range []string{Activation, MultiGPU, Together} {
 		c := e.Component(name)
 		n.Best, n.High = n.Best+c.Best, n.High+c.High
 	}
-	if s.Engine == VLLM && s.GPUMemoryGiB > 0 { // a part of its devices that it was given, to the byte
-		all := e.Component(Total)
-		return Need{Place: VRAM, Best: all.Best, High: all.High, Hard: true, What: "what vLLM takes of its devices up front"}
+	if s.Engine == VLLM && s.GPUMemoryGiB > 0 { // the KV cache gets what is left, and one sequence must fit into it
+		c := e.Component(KVReserved)
+		one := e.Component(KVUsed).Best / int64(max(e.Sequences, 1))
+		n.Best, n.High, n.Hard = n.Best-c.Best+one, n.High-c.High+one, true
 	}
 	if s.Engine == VLLM || s.Engine == Transformers { // a CUDA context and graphs are on the device
 		c := e.Component(Framework)
@@ -80,7 +81,8 @@ func (e Estimate) offloaded() float64 {
 
 // beyond is what memory holds of a model of which the other layers are on GPUs.
 func (e Estimate) beyond(part float64) Need {
-	n := Need{Place: RAM, What: "the layers that are not on a GPU, and the program"}
+	b := beside[e.Setup.Engine]
+	n := Need{Place: RAM, Best: b, High: b, What: "the layers that are not on a GPU, and the program"}
 	for _, name := range []string{Weights, KVReserved} {
 		c := e.Component(name)
 		n.Best, n.High = n.Best+int64(part*float64(c.Best)), n.High+int64(part*float64(c.High))
@@ -103,6 +105,9 @@ func (e Estimate) page() []Need {
 			largest, what = n, "the KV cache of a layer"
 		}
 	}
+	if m.Stated != nil {
+		largest, what = m.Stated.Buffer, "what "+m.Stated.By+" states"
+	}
 	wasm := int64(49*mib + 72*m.Vocab)
 	staged := e.Component(Framework)
 	out := []Need{{Place: Wasm, Best: wasm, High: wasm + wasm/2, Hard: true, What: "WebLLM's runtime and the tokenizer"},
@@ -115,8 +120,11 @@ func (e Estimate) page() []Need {
 
 const largestTensor = "the largest tensor"
 
-// largest is what the largest tensor takes, by the share that it has in its model.
+// largest is what the largest tensor takes: as the package says, or by the share that it has in its model.
 func (e Estimate) largest() int64 {
+	if e.Model.Largest > 0 {
+		return e.Model.Largest
+	}
 	var all, most float64
 	for _, w := range e.Model.Weights {
 		all, most = all+float64(w.Values()), max(most, float64(w.Rows)*float64(w.Cols))

@@ -180,11 +180,78 @@ func FromPackage(dir string) (Model, error) {
 	if err != nil {
 		return Model{}, err
 	}
-	m := Model{Name: filepath.Base(filepath.Clean(dir)), Source: "webllm-package", Type: p.ModelType, Layers: p.Layers, Hidden: p.Hidden, Heads: p.Heads,
-		KVHeads: p.KVHeads, HeadDim: p.HeadDim, Vocab: p.Vocab, MaxContext: p.ContextWindowSize, DType: p.Quantization, Chunk: p.PrefillChunkSize,
-		Window: max(p.SlidingWindowSize, 0), Inter: p.Shape.IntermediateSize, Stored: map[string]int64{}, Trust: High}
+	m, err := fromExisting(filepath.Base(filepath.Clean(dir)), p)
+	if err == nil && p.Library != "" {
+		err = m.With(p.Library)
+	}
+	return m, err
+}
+
+// FromLists takes what a WebLLM package's settings and the list of its weights say, where its weights are not here.
+// Weights that are nil are worked out from the settings.
+func FromLists(name string, config, weights []byte) (Model, error) {
+	p, err := mlc.Described(config, weights)
+	if err != nil {
+		return Model{}, fault.Wrap(fault.BadModel, err, "", "the package %s", name)
+	}
+	if weights == nil {
+		return fromSettings(name, p)
+	}
+	return fromExisting(name, p)
+}
+
+// fromSettings works the weights out of a package's sizes.
+func fromSettings(name string, p mlc.Existing) (Model, error) {
+	n := Numbers{Layers: p.Layers, Heads: p.Heads, KVHeads: p.KVHeads, Hidden: p.Hidden, HeadDim: p.HeadDim,
+		Vocab: p.Vocab, Intermediate: p.Shape.IntermediateSize}
+	m, err := FromNumbers(n)
+	if err == nil && p.Shape.TieWordEmbeddings {
+		n.Parameters = float64(m.Parameters - int64(n.Vocab)*int64(n.Hidden))
+		m, err = FromNumbers(n)
+	}
+	if err != nil {
+		return m, err
+	}
+	m.Name, m.Source, m.Type, m.DType = name, "webllm-package", p.ModelType, p.Quantization
+	m.MaxContext, m.Chunk, m.Trust, m.CacheTrust = p.Longest(), p.PrefillChunkSize, Medium, High
+	m.Notes = []string{"the list of its weights is not here: they are those of a decoder of its sizes"}
+	return m, nil
+}
+
+// packaged tells whether the model is one that WebLLM alone runs.
+func (m Model) packaged() bool { return m.Source == "webllm-package" || m.Stated != nil }
+
+// packageCheck refuses what a package decides by itself.
+func (s Setup) packageCheck(m Model) error {
+	if !m.packaged() {
+		return nil
+	}
+	if s.Engine != "" && s.Engine != WebLLM {
+		return fault.New(fault.Usage, "leave --engine out", "%s runs no WebLLM packages, and %s is one", s.Engine, m.Name)
+	}
+	for _, f := range []struct{ name, value string }{{"--quantization", s.Quantization}, {"--dtype", s.DType},
+		{"--kv-cache-dtype", s.KVDType}} {
+		if f.value != "" {
+			return fault.New(fault.Usage, "leave it out", "%s %s: the package %s has dtypes of its own (%s)",
+				f.name, f.value, m.Name, m.DType)
+		}
+	}
+	return nil
+}
+
+// fromExisting takes a package's weights as they are in memory: a float32 that is stored as bfloat16 has four bytes
+// there.
+func fromExisting(name string, p mlc.Existing) (Model, error) {
+	m := Model{Name: name, Source: "webllm-package", Type: p.ModelType, Layers: p.Layers, Hidden: p.Hidden, Heads: p.Heads,
+		KVHeads: p.KVHeads, HeadDim: p.HeadDim, Vocab: p.Vocab, MaxContext: p.Longest(), DType: p.Quantization, Chunk: p.PrefillChunkSize,
+		Inter: p.Shape.IntermediateSize, Stored: map[string]int64{}, Trust: High}
 	for _, w := range p.Weights {
-		m.Stored[strings.ToLower(w.DType)] += w.Bytes
+		loaded, err := mlc.StoredBytes(w.DType, "", w.Shape)
+		if err != nil {
+			return m, fault.Wrap(fault.BadModel, err, "", "the package %s: weight %q", name, w.Name)
+		}
+		m.Stored[strings.ToLower(w.DType)] += loaded
+		m.Largest = max(m.Largest, loaded)
 		if strings.Contains(w.DType, "float") && !strings.HasPrefix(p.Quantization, "q0") {
 			continue // scales, and what isn't quantised
 		}
@@ -199,11 +266,6 @@ func FromPackage(dir string) (Model, error) {
 		m.Parameters = 0 // packed: the shapes don't tell
 	}
 	m.paged()
-	if p.Library != "" {
-		if err := m.With(p.Library); err != nil {
-			return Model{}, err
-		}
-	}
 	return m, nil
 }
 

@@ -20,9 +20,10 @@ type weighed struct {
 func (e *Estimate) weigh(f format) (weighed, error) {
 	m, s := e.Model, e.Setup
 	var w weighed
-	if n, how := e.dequantised(f); n > 0 {
-		w.whole = exact(Weights, n, f.plain.name, how, m.Trust)
-		e.DTypes.Weights, e.ByFormat = f.plain.name, map[string]int64{f.plain.name: n}
+	if as, how, ok := e.dequantised(); ok {
+		n := bitsOf(m.Parameters, as.bits)
+		w.whole = exact(Weights, n, as.name, how, m.Trust)
+		e.DTypes.Weights, e.ByFormat = as.name, map[string]int64{as.name: n}
 		return w, e.possible(n)
 	}
 	if m.Stored != nil && s.Quantization == "" && (s.DType == "" || m.Quantized != nil) {
@@ -81,17 +82,25 @@ func (e *Estimate) copies(c *Component) {
 	c.Method += fmt.Sprintf(", mapped; and %.2f MiB of %s laid out anew for the processor beside them", float64(n)/mib, strings.Join(types, ", "))
 }
 
-// dequantised is for engines that take a GGUF's weights as plain numbers.
-func (e *Estimate) dequantised(f format) (int64, string) {
-	m, s := e.Model, e.Setup
-	if m.Source != "gguf" || s.Engine != WebLLM && s.Engine != Transformers || s.Quantization != "" {
-		return 0, ""
+// ofGGUF tells whether the weights come out of a GGUF: by the model, or by the name of a format that only GGUFs have.
+func (e *Estimate) ofGGUF() bool {
+	if name := strings.ToLower(e.Setup.Quantization); name != "" {
+		_, ok := mixtures()[name]
+		return ok
 	}
-	bits := int64(32)
-	if s.DType != "" {
-		bits = f.plain.bits
+	return e.Model.Source == "gguf"
+}
+
+// dequantised is the dtype in which an engine has a GGUF's weights that dequantises them; ok tells whether it does.
+func (e *Estimate) dequantised() (as number, how string, ok bool) {
+	if s := e.Setup; !e.ofGGUF() || s.Engine != WebLLM && s.Engine != Transformers {
+		return as, "", false
 	}
-	return bitsOf(m.Parameters, bits), "parameters × bytes: the engine gets a GGUF's weights as plain numbers"
+	as = number{"f32", 32}
+	if name := e.Setup.DType; name != "" && name != "auto" {
+		as, _ = e.plain() // format has refused what is no dtype
+	}
+	return as, "parameters × bytes: the engine dequantises a GGUF's weights to " + as.name, true
 }
 
 // loaded is what an engine makes of the files' tensors: vLLM takes those of 32 bits in 16.

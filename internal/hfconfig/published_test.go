@@ -326,7 +326,7 @@ func checkStored(t *testing.T, model string, s stored) {
 // weights are a model's bytes in a type of numbers, or quantised; "" is the type that its config says.
 func weights(t *testing.T, model, as string) int64 {
 	t.Helper()
-	setup := estimate.Setup{Engine: estimate.Transformers, Context: 128}
+	setup := estimate.Setup{Engine: estimate.LlamaCPP, Context: 128} // which has a GGUF's weights as they are
 	switch as {
 	case "float32", "float16", "bfloat16":
 		setup.DType = as

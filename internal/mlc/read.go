@@ -103,11 +103,7 @@ func (p *Existing) add(shards []shard) error {
 		case !info.Mode().IsRegular() || info.Size() != s.Bytes:
 			return fmt.Errorf("%s has %d bytes, not the %d that are said", s.DataPath, info.Size(), s.Bytes)
 		}
-		p.Shards++
-		p.Bytes += s.Bytes
-		for _, r := range s.Records {
-			p.Weights = append(p.Weights, Weight{Param{r.Name, r.Shape, r.DType}, r.Bytes})
-		}
+		p.hold(s)
 	}
 	for _, name := range p.TokenizerFiles {
 		if _, err := os.Stat(filepath.Join(p.Dir, name)); err != nil && name == "tokenizer.json" {
@@ -115,6 +111,15 @@ func (p *Existing) add(shards []shard) error {
 		}
 	}
 	return p.findLibraries()
+}
+
+// hold takes over what a shard holds.
+func (p *Existing) hold(s shard) {
+	p.Shards++
+	p.Bytes += s.Bytes
+	for _, r := range s.Records {
+		p.Weights = append(p.Weights, Weight{Param{r.Name, r.Shape, r.DType}, r.Bytes})
+	}
 }
 
 // findLibraries takes names as they are, whatever the folder's own name is.
@@ -370,4 +375,17 @@ func KVValues(params []Param) int64 {
 		}
 	}
 	return values
+}
+
+// Described is a package by its settings and the list of its weights alone; the list may be nil. No file is looked for.
+func Described(config, weights []byte) (Existing, error) {
+	p, err := parseConfig(config)
+	if err != nil || weights == nil {
+		return p, err
+	}
+	shards, err := parseCache(weights)
+	for _, s := range shards {
+		p.hold(s)
+	}
+	return p, err
 }

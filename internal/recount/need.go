@@ -44,9 +44,8 @@ func (m *memoryCell) needs(asked bool) map[string]need {
 	out := map[string]need{}
 	if asked || layers > 0 {
 		out["vram"] = add(sum(there, "model_weights", "kv_cache"), sum(1, "activations", "multi_gpu_overhead"))
-		if there < 1 {
-			out["ram"] = add(sum(1-there, "model_weights", "kv_cache"), part("program"))
-		}
+		before := heldBefore(m.engine)
+		out["ram"] = add(add(sum(1-there, "model_weights", "kv_cache"), part("program")), need{best: before, high: before})
 	} else {
 		whole := "increase"
 		if _, ok := m.foretold[whole]; !ok {

@@ -30,6 +30,7 @@ func TestEstimateAnswersFirst(t *testing.T) {
 	t.Setenv("LLMPARITY_CACHE", t.TempDir())
 	llama := filepath.Join(configs, "llama-3.1-8b.json")
 	const small, half = "Llama-3.2-1B-Instruct-q4f32_1-MLC", "Llama-3.2-1B-Instruct-q4f16_1-MLC"
+	const byHand = "--model-params 8e9 --num-layers 32 --num-heads 32 --num-kv-heads 8 --hidden-size 4096 --head-dim 128 --engine webllm"
 	for _, c := range []struct{ args, want string }{
 		// A model's name, in every engine.
 		{"tiny --ram-gb 1", "fits: yes, 0.98 GiB spare of 1"},
@@ -72,6 +73,10 @@ func TestEstimateAnswersFirst(t *testing.T) {
 		{llama + " --engine webllm --quantization q4f16_1 --gpu-memory-gb 8 --max-buffer-mb 100",
 			"no: by --max-buffer-mb and --max-binding-mb: the adapter's maxBufferSize is 104857600 and its " +
 				"maxStorageBufferBindingSize 1073741824, with which WebLLM does not start"},
+		// The same by numbers alone, of which no table is known.
+		{byHand + " --quantization q4_0 --adapter swiftshader --ram-gb 16", "no: needs about 3~ GiB, 16 available"},
+		{byHand + " --quantization q4f32_1 --adapter swiftshader --ram-gb 16", "fits: yes, ~ GiB spare of 16"},
+		{byHand + " --quantization q4f32_1 --gpu-memory-gb 8", "fits: yes, 2.3 GiB spare of 8 (GPU memory)"},
 		// The catalogue, by what it states: 1128.82 and 879.04 MB for 4096 tokens.
 		{small + " --adapter swiftshader --ram-gb 4", "fits: yes, ~ GiB spare of 4"},
 		{small + " --adapter swiftshader --ram-gb 1", "no: needs about ~ GiB, 1 available"},

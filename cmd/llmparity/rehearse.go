@@ -97,10 +97,11 @@ type openedModel struct {
 
 // foretoldKey is what an estimate goes by.
 type foretoldKey struct {
-	engine, model, path, dtype, kv string
-	context, slots                 int
-	in, out                        int
-	onGPU                          bool
+	engine, path, dtype, kv string
+	listed                  string // the id of a model that is not fetched, which has no path
+	context, slots          int
+	in, out                 int
+	onGPU                   bool
 }
 
 type forecast struct {
@@ -222,8 +223,11 @@ func (r *rehearsing) foretell(c *plannedCell, e engine.Engine, name string, m en
 			r.seconds, r.timed = r.seconds+seconds, r.timed+1
 		}
 	}
-	key := foretoldKey{engine: name, model: p.Model, path: m.Path, dtype: p.DType, kv: p.KVDType, context: m.Context,
+	key := foretoldKey{engine: name, path: m.Path, dtype: p.DType, kv: p.KVDType, context: m.Context,
 		slots: max(p.Slots, 1), in: in, out: c.MaxTokens}
+	if m.Path == "" && listedModel(p.Model) {
+		key.listed = p.Model
+	}
 	if w, ok := e.(*browser.WebLLM); ok {
 		key.slots, key.onGPU = 1, r.onGPU(w) // it does one request at a time, whatever is sent
 	}
@@ -272,7 +276,7 @@ func (r *rehearsing) tokens(c *plannedCell, shape *plan.Shape, in int) (prompt, 
 
 // read reads a model's file, or of one of the catalogue what is at hand of it.
 func (r *rehearsing) read(k foretoldKey) openedModel {
-	key := cmp.Or(k.path, k.model)
+	key := cmp.Or(k.path, k.listed)
 	m, ok := r.opened[key]
 	switch {
 	case ok:
@@ -280,7 +284,7 @@ func (r *rehearsing) read(k foretoldKey) openedModel {
 	case k.path != "":
 		m.model, m.err = estimate.Open(k.path)
 	default:
-		m.model, _, m.err = catalogueModel(r.ctx, k.model, r.flags.mirror)
+		m.model, _, m.err = catalogueModel(r.ctx, k.listed, r.flags.mirror)
 	}
 	r.opened[key] = m
 	return m
@@ -289,7 +293,7 @@ func (r *rehearsing) read(k foretoldKey) openedModel {
 // estimate predicts by the model's file, or by the catalogue, alone: nothing is prepared.
 func (r *rehearsing) estimate(k foretoldKey) (f forecast) {
 	of := map[string]string{"webllm": estimate.WebLLM, "llamacpp": estimate.LlamaCPP, "llamacpp-oneshot": estimate.LlamaCPP, "ollama": estimate.Ollama}[k.engine]
-	if of == "" || k.path == "" && !listedModel(k.model) {
+	if of == "" || k.path == "" && k.listed == "" {
 		return f
 	}
 	m := r.read(k)

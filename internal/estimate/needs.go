@@ -120,19 +120,27 @@ func (e Estimate) page() []Need {
 
 const largestTensor = "the largest tensor"
 
-// largest is what the largest tensor takes: as the package says, or by the share that it has in its model.
+// largest is what WebLLM's largest tensor takes: as the package says, or by the share that it has in its model. Packages
+// have both gates in one tensor, and queries, keys and values in one.
 func (e Estimate) largest() int64 {
-	if e.Model.Largest > 0 {
-		return e.Model.Largest
+	m := e.Model
+	if m.Largest > 0 {
+		return m.Largest
 	}
 	var all, most float64
-	for _, w := range e.Model.Weights {
-		all, most = all+float64(w.Values()), max(most, float64(w.Rows)*float64(w.Cols))
+	for _, w := range m.Weights {
+		all += float64(w.Values())
+		if w.Name != allLayers {
+			most = max(most, float64(w.Rows)*float64(w.Cols))
+		}
+	}
+	if h := float64(m.Hidden); m.Active == 0 { // a mixture's experts are more than a token passes
+		most = max(most, 2*h*float64(m.Inter), h*float64((m.Heads+2*m.KVHeads)*m.HeadDim))
 	}
 	if all == 0 {
 		return 0
 	}
-	return int64(float64(e.Component(Weights).Best) * most / all)
+	return int64(float64(e.Component(Weights).Best) * min(most/all, 1))
 }
 
 // parts are what the memory is mostly for, in words.

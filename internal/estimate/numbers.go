@@ -63,6 +63,9 @@ func FromNumbers(n Numbers) (Model, error) {
 	return m, nil
 }
 
+// allLayers is a weight that stands for all matrices of all layers.
+const allLayers = "layers"
+
 // consist parts the parameters into the embedding and the head, which most ways of quantising leave as they are, and the layers.
 func (m *Model) consist() {
 	rest := m.Parameters
@@ -76,7 +79,7 @@ func (m *Model) consist() {
 		}
 	}
 	width := int64(max(m.Hidden, 1))
-	m.Weights = append(m.Weights, hfconfig.Weight{Part: hfconfig.FeedForward, Name: "layers", Times: 1, Rows: rest / width, Cols: width, Linear: true, Split: hfconfig.Sharded, Active: 1})
+	m.Weights = append(m.Weights, hfconfig.Weight{Part: hfconfig.FeedForward, Name: allLayers, Times: 1, Rows: rest / width, Cols: width, Linear: true, Split: hfconfig.Sharded, Active: 1})
 	m.lump(rest % width)
 }
 

@@ -116,7 +116,6 @@ type memoryCell struct {
 		Vocab      float64 `json:"vocab_size"`
 		Context    float64
 	}
-	source   string                // what was foretold is of
 	setup    map[string]string     // what was taken for granted
 	foretold map[string][3]float64 // low, best, high in MiB, by name
 	sure     map[string]bool       // of these with high confidence
@@ -170,10 +169,9 @@ func (f *memoryFolder) journal(path string) error {
 				Model  json.RawMessage
 			}
 			Prediction *struct {
-				Cell   int
-				Source string
-				Setup  map[string]string
-				Parts  []struct {
+				Cell  int
+				Setup map[string]string
+				Parts []struct {
 					Name string
 					Low  float64 `json:"low_bytes"`
 					Best float64 `json:"bytes"`
@@ -211,7 +209,7 @@ func (f *memoryFolder) journal(path string) error {
 		case l.Prediction != nil:
 			c := f.cells[l.Prediction.Cell]
 			c.foretold, c.sure = map[string][3]float64{}, map[string]bool{}
-			c.source, c.setup = l.Prediction.Source, l.Prediction.Setup
+			c.setup = l.Prediction.Setup
 			for _, p := range l.Prediction.Parts {
 				c.foretold[p.Name] = [3]float64{p.Low / (1 << 20), p.Best / (1 << 20), p.High / (1 << 20)}
 				c.sure[p.Name] = p.Sure == "high"

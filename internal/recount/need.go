@@ -82,11 +82,8 @@ func (m *memoryCell) buffers(weights, cache float64) []float64 {
 			if inner < 1 || inner != math.Trunc(inner) {
 				continue
 			}
-			together, gates := queries, inner
-			if m.source == "webllm-package" { // has queries, keys and values in one tensor, and both gates
-				together, gates = queries+2*keys, 2*inner
-			}
-			largest := hidden * max(s.Vocab, together, gates)
+			// A package has queries, keys and values in one tensor, and both gates.
+			largest := hidden * max(s.Vocab, queries+2*keys, 2*inner)
 			out = append(out, max(math.Floor(weights*(largest/s.Parameters)), math.Floor(cache/s.Layers)))
 		}
 	}

@@ -62,8 +62,11 @@ type part struct {
 	logged        string // how, where an engine's log tells the same in place of the method; empty: it doesn't
 }
 
-// EngineLog is the method of sizes that an engine tells of itself, in its log. They were not measured.
-const EngineLog = "engine_log"
+// EngineLog is the method of sizes that an engine tells of itself, in its log; apiPS of what Ollama answers when it is asked.
+const (
+	EngineLog = "engine_log"
+	apiPS     = "api_ps"
+)
 
 // of is the part by the method that a cell's launches have.
 func (p part) of(counted []*record.Attempt) part {
@@ -95,8 +98,8 @@ func parted() []part {
 		ledger(Weights, "weights", "weights_bytes", "WebGPU buffers that parameters lie in, known by the load's stage and "+
 			"the package's sizes"),
 		ledger(KVReserved, "KV cache, reserved", "kv_reserved_bytes", "WebGPU buffers of the KV cache, all had at the load"),
-		ledger(KVUsed, "KV cache, of it used", "kv_used_bytes", "the part of the KV cache that tokens lie in; within what "+
-			"is reserved"),
+		ledger(KVUsed, kvFilled, "kv_used_bytes", "the tokens that the page says it holds × the bytes of one in the KV "+
+			"cache's buffers; within what is reserved"),
 		ledger(Workspaces, "workspaces", "workspaces_bytes", "WebGPU buffers of the engine's working memory: everything "+
 			"else since its virtual machine was made"),
 		ledger(Unattributed, "unattributed", "unattributed_bytes", "the rest of the ledger"),
@@ -112,7 +115,7 @@ func parted() []part {
 			Weights: "the buffers of the model's weights as the engine's log gives them; those that are a mapped file " +
 				"come into memory as they are used",
 			KVReserved: "the buffers of the KV cache as the engine's log gives them, all had at the load",
-			KVUsed: "by formula: the tokens that the engine says it holds × the KV cache's bytes by the engine's log / " +
+			KVUsed: "the tokens that the engine says it holds × the KV cache's bytes by the engine's log / " +
 				"its cells",
 			Workspaces: "the buffers for computing and for results as the engine's log gives them",
 		}[p.name]
@@ -122,8 +125,8 @@ func parted() []part {
 
 // said is the size that an engine gives when it is asked, where one does. It is neither part nor sum of the others.
 func said() part {
-	return part{EngineSays, "Ollama says: size (its own estimate)", "api_ps", "size_bytes",
-		"what Ollama answers to /api/ps, in memory and on GPUs together: its own estimate, made before the load, and measured by nobody", ""}
+	return part{EngineSays, "Ollama says: size (its own estimate)", apiPS, "size_bytes",
+		"what Ollama answers to /api/ps, in memory and on GPUs together: its own estimate, made before the load", ""}
 }
 
 // breakdown is nothing where no launch looked inside an engine or at its processes' peaks.
@@ -157,8 +160,7 @@ func breakdown(counted []*record.Attempt) *Breakdown {
 		return nil
 	}
 	if has(counted, EngineLog) {
-		b.Notes = append(b.Notes, "weights, KV cache and workspaces are what the engine's log says when it makes them, not "+
-			"measured ("+EngineLog+")")
+		b.Notes = append(b.Notes, "weights, KV cache and workspaces: reported by the engine, in its log when it makes them ("+EngineLog+")")
 	}
 	b.pss(counted)
 	for _, list := range [][]Figure{b.Load, b.Measure, b.Retained} {

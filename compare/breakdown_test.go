@@ -266,7 +266,7 @@ func TestSizesThatALogTells(t *testing.T) {
 	if compare.Held(b.Measure, compare.Ledger).Known() || compare.Held(b.Measure, compare.Unattributed).Known() {
 		t.Error("a ledger is known of an engine without one")
 	}
-	if len(b.Notes) != 1 || !strings.Contains(b.Notes[0], "not measured") {
+	if len(b.Notes) != 1 || !strings.Contains(b.Notes[0], "reported by the engine") {
 		t.Errorf("%q", b.Notes)
 	}
 	// Who has a ledger is held to it.

@@ -248,7 +248,7 @@ func newCell(run int, spec record.Cell, e evidence) Cell {
 		c.said = &all[0]
 	}
 	c.With = c.with()
-	c.Figures = summarised(append(memoryFigures(e.counted), timingFigures(spec, e.counted)...))
+	c.Figures = summarised(append(sampled(memoryFigures(e.counted), e.counted), timingFigures(spec, e.counted)...))
 	if len(e.counted) == 0 {
 		for i := range c.Figures {
 			c.Figures[i].Absent = "no launch counts"

@@ -18,9 +18,12 @@ const (
 	TotalMemory       = "total"
 )
 
+// kvFilled is what people call the part of a KV cache in which tokens lie.
+const kvFilled = "KV cache, filled (calculated)"
+
 // components lists what a breakdown and a prediction are told by, in order, with what people call it.
 func components() [][2]string {
-	return [][2]string{{ModelWeights, "model weights"}, {KVCache, "KV cache, reserved"}, {KVCacheUsed, "KV cache, of it used"},
+	return [][2]string{{ModelWeights, "model weights"}, {KVCache, "KV cache, reserved"}, {KVCacheUsed, kvFilled},
 		{Activations, "activations, workspaces"}, {FrameworkOverhead, "framework overhead"}, {MultiGPUOverhead, "multi-GPU overhead"},
 		{MemoryIncrease, "baseline to peak"}, {TotalMemory, "total"}}
 }
@@ -82,9 +85,8 @@ func worseOf(a, b string) string {
 	return a
 }
 
-// read tells whether a component's value comes of a reading and not of arithmetic of ours alone: only such a one can be held against
-// what was foretold.
-func (c Component) read() bool { return c.Known() && c.Method != ByFormula && c.Method != ByTensors }
+// read tells whether a component's value comes of a reading or of the engine's own word: arithmetic proves no prediction.
+func (c Component) read() bool { return c.Known() && !c.arithmetic() }
 
 // Parts is where a cell's memory goes, by component. Weights, KV cache (reserved), activations, multi-GPU overhead and framework overhead
 // come to the increase from baseline to peak in every launch, because the framework's is what is left of it; what was held at the baseline

@@ -70,7 +70,9 @@ type Figure struct {
 	// Absent says why there is no value.
 	Absent string `json:"absent,omitempty"`
 	How    string `json:"how"` // how it was obtained and what it can't see
-	// Method and Blind name the source of a figure of a Breakdown, and what that source can't see.
+	// Origin is empty where there is no value.
+	Origin record.Origin `json:"origin,omitempty"`
+	// Method names what the values come from, and Blind what that can't see.
 	Method string `json:"method,omitempty"`
 	Blind  string `json:"blind,omitempty"`
 	// Warnings are what to know of the launches before believing it: outliers, a trend, noise.
@@ -126,9 +128,17 @@ func (f *Figure) summarise() {
 		return
 	}
 	f.Absent = ""
+	if f.Method == "" && f.TimeOrRate() {
+		f.Method = byClock
+	}
+	f.Origin = f.origin()
 	s := benchmath.AssumeNothing.Summary(sampleOf(f.numbers()), confidence)
 	center := median(f.numbers())
 	f.Median = &center
+	if f.arithmetic() {
+		f.Note = string(f.Origin)
+		return
+	}
 	if math.IsInf(s.Lo, 0) || math.IsInf(s.Hi, 0) || math.IsNaN(s.Lo) || math.IsNaN(s.Hi) {
 		f.Note = TooFewRuns
 		return

@@ -32,7 +32,8 @@ type Foretold struct {
 	Method     string             `json:"predicted_method,omitempty"`
 	Confidence string             `json:"predicted_confidence,omitempty"`
 	DType      string             `json:"predicted_dtype,omitempty"`
-	Measured   *float64           `json:"measured,omitempty"` // the median over launches
+	Measured   *float64           `json:"measured,omitempty"` // the median over launches, of what a sampler read or the engine reported
+	Origin     record.Origin      `json:"origin,omitempty"`   // of what the run has, whether or not it is held against the forecast
 	Interval   *Interval          `json:"measured_interval,omitempty"`
 	N          int                `json:"launches"`
 	By         string             `json:"measured_method,omitempty"`
@@ -118,7 +119,7 @@ func byOtherDefinitions(p record.Prediction) []string {
 
 // hold sets what was foretold of a component against what was measured.
 func hold(name string, said record.Foretold, told bool, measured Component) Foretold {
-	f := Foretold{Name: name, Title: ComponentTitle(name), Verdict: NotForetold}
+	f := Foretold{Name: name, Title: ComponentTitle(name), Origin: measured.Origin, Verdict: NotForetold}
 	if told {
 		low, best, high := inMiB(said.Low), inMiB(said.Best), inMiB(said.High)
 		f.Low, f.Best, f.High, f.Method, f.Confidence, f.DType = &low, &best, &high, said.Method, said.Confidence, said.DType
@@ -134,7 +135,7 @@ func hold(name string, said record.Foretold, told bool, measured Component) Fore
 		center := measured.Center()
 		f.Measured, f.Interval, f.N, f.By = &center, measured.Interval, measured.N, measured.Method
 	case measured.Known():
-		f.Why = "known by " + measured.Method + " alone, which is no measurement"
+		f.Why = measured.From() + ": it proves nothing of a prediction"
 	default:
 		f.Why = measured.Absent
 	}
@@ -250,17 +251,14 @@ func (c *Cell) reason(f *Forecast, x Foretold, setup []string) string {
 	if x.DType != "" && actual != "" && !sameNumbers(actual, x.DType) {
 		return fmt.Sprintf("%s was %s, %s was foretold", strings.SplitN(x.Title, ",", 2)[0], actual, x.DType)
 	}
-	if t := c.Spec.Traffic; x.Name == KVCacheUsed && t != nil && (len(t.Mix) > 0 || len(t.Trace) > 0 || t.Turns > 1) {
-		return "requests are of several lengths: it was foretold of the longest, and measured of the last"
-	}
-	if ofSetup := x.Name == KVCache || x.Name == KVCacheUsed || x.Name == Activations; ofSetup && len(setup) > 0 {
+	if ofSetup := x.Name == KVCache || x.Name == Activations; ofSetup && len(setup) > 0 {
 		return strings.Join(setup, "; ")
 	}
 	high := *x.Error > 0
 	switch x.Name {
 	case ModelWeights:
 		return "types or tensors are others than was foretold; with repacking, or copies on the way to a GPU, an engine holds some of them twice"
-	case KVCache, KVCacheUsed:
+	case KVCache:
 		if high {
 			return "the engine reserves for fewer tokens, or in a smaller type, than was foretold"
 		}
@@ -300,9 +298,6 @@ func (c *Cell) leftOver(off float64) string {
 func (f *Forecast) worst() (string, bool) {
 	name, most := "", 0.0
 	for _, n := range components()[:6] {
-		if n[0] == KVCacheUsed {
-			continue
-		}
 		x, ok := f.Part(n[0])
 		if ok && x.Error != nil && math.Abs(*x.Error) > most {
 			name, most = fmt.Sprintf("%s (%s MiB)", x.Title, off(*x.Error)), math.Abs(*x.Error)

@@ -9,7 +9,7 @@ import (
 	"llmparity/internal/record"
 )
 
-// Growth is by how much memory grows with each token, by every source that can be followed, and what theory has it grow by.
+// Growth is by how much memory grows with each token, by every source that can be followed, beside what a token takes by arithmetic.
 type Growth struct {
 	Theory  *Theory  `json:"theory,omitempty"` // nil: neither the model's shape nor the type of its KV cache is known
 	Rates   []Rate   `json:"rates"`
@@ -18,13 +18,13 @@ type Growth struct {
 
 // Theory is what a token takes in the KV cache by arithmetic.
 type Theory struct {
-	Bytes float64 `json:"bytes_per_token"`
-	How   string  `json:"how"`
+	Bytes  float64       `json:"bytes_per_token"`
+	How    string        `json:"how"`
+	Origin record.Origin `json:"origin"` // calculated, or predicted before the first launch
 }
 
-// What a rate is of. What is reserved and what is used are never one number.
+// What a rate is of. What is filled of a KV cache is calculated, and has none: it would prove the arithmetic by itself.
 const (
-	OfUsed     = "kv_used"
 	OfReserved = "kv_reserved"
 	OfHeld     = "memory" // whatever it is for
 )
@@ -34,7 +34,7 @@ const (
 type Rate struct {
 	Figure
 	Of       string   `json:"of"`
-	OfTheory *float64 `json:"of_theory,omitempty"` // the median over what theory has
+	OfTheory *float64 `json:"of_theory,omitempty"` // the median over what was calculated
 	Verdict  string   `json:"verdict"`
 	Fit      *Fit     `json:"fit,omitempty"`
 	// Points are the launches that a line over cells goes through, in MiB.
@@ -84,14 +84,14 @@ const edgesHow = "by readings at the ends of warm-up and measurement, and of the
 func (c *Cell) grow(run *record.Run, counted []*record.Attempt, followed map[*record.Attempt][]track) *Growth {
 	g := &Growth{Theory: c.theory(run), Rates: []Rate{}, Verdict: []string{}}
 	for _, p := range parted() {
-		if p.name == KVUsed || p.name == KVReserved {
+		if p.name == KVReserved {
 			g.Rates = append(g.Rates, c.cacheRate(p.of(counted), counted, followed))
 		}
 	}
 	var names []string
 	for _, a := range counted {
 		for _, t := range followed[a] {
-			if t.name != KVUsed && t.name != KVReserved {
+			if t.name != KVReserved {
 				names = appendNew(names, t.name)
 			}
 		}
@@ -128,12 +128,13 @@ func (c *Cell) theory(run *record.Run) *Theory {
 	says := c.says("kv_dtype")
 	if p, ok := run.Predictions[c.Spec.ID]; ok && p.TokenB > 0 {
 		if was := p.Setup["kv_dtype"]; says == "" || widthOf(was) == widthOf(says) || sameNumbers(was, says) {
-			return &Theory{float64(p.TokenB), "as foretold: keys and values of all layers in " + was}
+			return &Theory{float64(p.TokenB), "as predicted: keys and values of all layers in " + was, record.OriginPredicted}
 		}
 	}
 	if b := c.tokenBytes(); b > 0 {
 		m := c.Spec.Model
-		return &Theory{b, fmt.Sprintf("2 × %d layers × %d key-value heads × a head of %d × %s", m.Layers, m.KVHeads, m.HeadDim, says)}
+		how := fmt.Sprintf("2 × %d layers × %d key-value heads × a head of %d × %s", m.Layers, m.KVHeads, m.HeadDim, says)
+		return &Theory{b, how, record.OriginCalculated}
 	}
 	return nil
 }
@@ -201,12 +202,9 @@ func (r *Rate) line(attempt int, points []xy, fit fitted) {
 	r.Lines = append(r.Lines, l)
 }
 
-// cacheRate is what the KV cache grows by: by what is told with tokens, else by readings at the ends of phases.
+// cacheRate is what the reserved KV cache grows by: by what is told with tokens, else by readings at the ends of phases.
 func (c *Cell) cacheRate(p part, counted []*record.Attempt, followed map[*record.Attempt][]track) Rate {
-	r := Rate{Figure: Figure{Name: p.name, Title: p.title, Method: p.method, Blind: blind(counted, p.method), How: growthHow + "; " + p.how}, Of: OfUsed}
-	if p.name == KVReserved {
-		r.Of = OfReserved
-	}
+	r := Rate{Figure: Figure{Name: p.name, Title: p.title, Method: p.method, Blind: blind(counted, p.method), How: growthHow + "; " + p.how}, Of: OfReserved}
 	if !has(counted, p.method) {
 		return Rate{}
 	}
@@ -237,11 +235,7 @@ func (c *Cell) cacheRate(p part, counted []*record.Attempt, followed map[*record
 // edges are what a launch held when phases ended, over the tokens that it held then.
 func (p part) edges(a *record.Attempt) []xy {
 	var out []xy
-	distinct := map[float64]bool{}
 	for _, phase := range []record.Phase{record.Warmup, record.Measure, record.Load} {
-		if phase == record.Load && p.name == KVUsed && len(distinct) > 1 {
-			continue // where nothing is held is no place on the line: the last token of a text never gets into the cache
-		}
 		of := a
 		if phase != record.Measure {
 			of = a.Launch()
@@ -249,7 +243,7 @@ func (p part) edges(a *record.Attempt) []xy {
 		v := p.at(of, phase)
 		held, ok := heldTokens(of, phase)
 		if ok && size(v) {
-			out, distinct[held] = append(out, xy{held, v}), true
+			out = append(out, xy{held, v})
 		}
 	}
 	return out
@@ -268,7 +262,7 @@ func heldTokens(a *record.Attempt, p record.Phase) (float64, bool) {
 	return 0, false
 }
 
-// hold holds the rate against theory.
+// hold sets the rate beside what was calculated.
 func (r *Rate) hold(t *Theory) {
 	if t == nil || !r.Known() {
 		return
@@ -338,7 +332,7 @@ func (r *Rate) judge(t *Theory, flat bool) {
 	case !r.Known():
 		r.Verdict = r.Absent
 	case t != nil && r.Of != OfHeld && math.Abs(r.Center()/t.Bytes-1) < 0.005:
-		r.Verdict = "as theory has it"
+		r.Verdict = "as calculated"
 	case iv == nil:
 		r.Verdict = fmt.Sprintf("%s (%d) to tell growth from noise", TooFewRuns, r.N)
 	case iv.Lo <= 0 && iv.Hi >= 0:
@@ -346,13 +340,13 @@ func (r *Rate) judge(t *Theory, flat bool) {
 	case iv.Hi < 0:
 		r.Verdict = "it shrinks while tokens come"
 	case t == nil:
-		r.Verdict = "it grows; what theory has is not known"
+		r.Verdict = "it grows; what a token takes by arithmetic is not known"
 	case iv.Lo > t.Bytes:
-		r.Verdict = fmt.Sprintf("more than theory's %s", rateWords(t.Bytes))
+		r.Verdict = fmt.Sprintf("more than the calculated %s", rateWords(t.Bytes))
 	case iv.Hi < t.Bytes:
-		r.Verdict = fmt.Sprintf("less than theory's %s", rateWords(t.Bytes))
+		r.Verdict = fmt.Sprintf("less than the calculated %s", rateWords(t.Bytes))
 	default:
-		r.Verdict = fmt.Sprintf("it grows; theory's %s is within the interval", rateWords(t.Bytes))
+		r.Verdict = fmt.Sprintf("it grows; the calculated %s is within the interval", rateWords(t.Bytes))
 	}
 }
 

@@ -173,13 +173,17 @@ func sweptFigures(first *Cell) []swept {
 			if c.Memory == nil {
 				return Figure{}
 			}
-			return Held(c.Memory.Measure, name)
+			f := Held(c.Memory.Measure, name)
+			if name == TotalPSS {
+				f.Title += " after the last request"
+			}
+			return f
 		}
 	}
 	ours := func(name string) func(*Cell) Figure {
 		return func(c *Cell) Figure { return c.Figure(name) }
 	}
-	out := []swept{{KVReserved, OfReserved, held(KVReserved)}, {KVUsed, OfUsed, held(KVUsed)}, {PeakPSS, OfHeld, ours(PeakPSS)},
+	out := []swept{{KVReserved, OfReserved, held(KVReserved)}, {TotalPSS, OfHeld, held(TotalPSS)}, {PeakPSS, OfHeld, ours(PeakPSS)},
 		{PeakRSS, OfHeld, ours(PeakRSS)}}
 	if first.Memory == nil || len(first.Memory.Peaks) < 2 {
 		return out
@@ -225,7 +229,7 @@ func (s *Sweep) rate(r *Result, q swept) {
 		if !f.Known() {
 			continue
 		}
-		rate.Figure = Figure{Name: q.name, Title: f.Title, Unit: "bytes/token", Method: f.Method, Blind: f.Blind, How: how + f.How}
+		rate.Figure = Figure{Name: q.name, Title: f.Title, Unit: "bytes/token", Origin: f.Origin, Method: f.Method, Blind: f.Blind, How: how + f.How}
 		for _, v := range f.Values {
 			if !size(v.Value) {
 				continue
@@ -274,11 +278,8 @@ func (s *Sweep) judge() {
 	for i := range s.Rates {
 		r := &s.Rates[i]
 		r.judge(s.Theory, flat)
-		switch {
-		case r.Of == OfReserved && flat:
+		if r.Of == OfReserved && flat {
 			r.Verdict = "flat, because what is reserved goes by the context and not by the prompt"
-		case r.Of == OfUsed && s.Axis == AxisContext && r.Center() == 0:
-			r.Verdict = "flat, because what is used goes by the text and not by the context"
 		}
 		s.Verdict = append(s.Verdict, fmt.Sprintf("%s: %s bytes/token: %s", r.Title, rateWords(r.Center()), r.Verdict))
 	}

@@ -37,7 +37,7 @@ func TestMemoryIsFollowedOverPromptsOfSeveralLengths(t *testing.T) {
 		if s.Axis != compare.AxisPrompt || len(s.Cells) != 3 || s.At[0] != 16 || s.At[2] != 256 || s.Label != s.Engine {
 			t.Errorf("%+v", s)
 		}
-		want, verdict := float64(bytes), "more than theory's 1024"
+		want, verdict := float64(bytes), "more than the calculated 1024"
 		if s.Engine == "webllm" {
 			want, verdict = 0, "no growth shows"
 		}
@@ -45,6 +45,9 @@ func TestMemoryIsFollowedOverPromptsOfSeveralLengths(t *testing.T) {
 		if r.N != 12 || math.Abs(r.Center()-want) > 1500 || r.Interval == nil || !(r.Interval.Lo <= r.Center() && r.Center() <= r.Interval.Hi) ||
 			r.Interval.Lo > want || r.Interval.Hi < want || !strings.Contains(r.Verdict, verdict) {
 			t.Errorf("%s: %g in %+v of %d launches, %q; want %g, %q", s.Engine, r.Center(), r.Interval, r.N, r.Verdict, want, verdict)
+		}
+		if reserved := rateOf(s, compare.KVReserved); r.Origin != record.OriginMeasured || reserved.Known() && reserved.Origin == record.OriginCalculated {
+			t.Errorf("%s: peak %q, reserved %q", s.Engine, r.Origin, reserved.Origin)
 		}
 		if len(r.Points) != 12 {
 			t.Errorf("%d points", len(r.Points))
@@ -91,7 +94,7 @@ func TestContextsOfSeveralRunsAreOneSweep(t *testing.T) {
 	if s.At[0] != 1024 || s.At[2] != 16384 || s.Cells[0] != 1 {
 		t.Errorf("cells %v at %v", s.Cells, s.At)
 	}
-	if r := rateOf(s, compare.PeakPSS); math.Abs(r.Center()-bytes) > 60 || r.OfTheory == nil || !strings.Contains(r.Verdict, "theory's 1024 is within") {
+	if r := rateOf(s, compare.PeakPSS); math.Abs(r.Center()-bytes) > 60 || r.OfTheory == nil || !strings.Contains(r.Verdict, "the calculated 1024 is within") {
 		t.Errorf("%g, %+v, %q", r.Center(), r.Interval, r.Verdict)
 	}
 	runs[1].Environment.CPU = "another machine"

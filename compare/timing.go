@@ -36,7 +36,7 @@ func timingFigures(spec record.Cell, attempts []*record.Attempt) []Figure {
 	prefill := Figure{Name: PrefillTPS, Title: "prefill", Unit: "tokens/s",
 		Absent: "no prefill span, or no number of prompt tokens, in the record",
 		How:    "prompt tokens that came from no cache / the prefill span (" + spanHow(attempts) + ")" + inLaunch}
-	cached := Figure{Name: Cached, Title: "prompt tokens from a cache", Unit: "tokens", Absent: "no request returned",
+	cached := Figure{Name: Cached, Title: "prompt tokens from a cache", Unit: "tokens", Method: byTokens, Absent: "no request returned",
 		How: "tokens of the prompt that the engine did not compute, because an earlier request had: prefill is of the " +
 			"others" + inLaunch}
 	if untold(spec, attempts) {
@@ -69,10 +69,10 @@ func timingFigures(spec record.Cell, attempts []*record.Attempt) []Figure {
 		}, prefill),
 		perRequest(attempts, latency, Figure{Name: Latency, Title: "request latency", Unit: "ms", Absent: "no request returned",
 			How: "from the time at which the request " + left + " until it has returned" + inLaunch}),
-		perRequest(attempts, tokens, Figure{Name: Tokens, Title: "tokens generated", Unit: "tokens",
+		perRequest(attempts, tokens, Figure{Name: Tokens, Title: "tokens generated", Unit: "tokens", Method: byTokens,
 			Absent: "no request returned",
 			How:    counted + inLaunch}),
-		perRequest(attempts, promptTokens, Figure{Name: Prompt, Title: "prompt tokens", Unit: "tokens",
+		perRequest(attempts, promptTokens, Figure{Name: Prompt, Title: "prompt tokens", Unit: "tokens", Method: byTokens,
 			Absent: "the engine tells neither ids nor a number",
 			How:    "tokens that the engine made of the prompt" + inLaunch}),
 		perRequest(attempts, func(r *record.Request) float64 { return cachedTokens(spec, r) }, cached),
@@ -229,12 +229,12 @@ func spanHow(attempts []*record.Attempt) string {
 
 // samplerFigures are what measuring itself took.
 func samplerFigures(attempts []*record.Attempt) []Figure {
-	cpu := Figure{Name: SamplerCPU, Title: "our CPU share", Unit: "%", Absent: "not recorded",
+	cpu := Figure{Name: SamplerCPU, Title: "our CPU share", Unit: "%", Method: byClock, Absent: "not recorded",
 		How: "CPU time of the whole of llmparity / the launch's length: 100 % is one core; the browser's own share of " +
 			"driving it is not in it"}
 	read := Figure{Name: SamplerUS, Title: "a read", Unit: "µs", Absent: "nothing was read",
 		How: "time spent inside reads / number of reads, over all methods"}
-	busy := Figure{Name: SamplerBusy, Title: "reading while it works", Unit: "%", Absent: "nothing was read",
+	busy := Figure{Name: SamplerBusy, Title: "reading while it works", Unit: "%", Method: byClock, Absent: "nothing was read",
 		How: "time spent inside reads during load, warm-up and measurement / their length: 100 % is one core; reads at " +
 			"phase edges lie outside"}
 	for _, a := range attempts {

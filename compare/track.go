@@ -168,7 +168,7 @@ func (g *gatherer) computing() []int {
 // followed are the metrics that are worth following, in bytes, by method and name.
 func followed() []part {
 	out := slices.DeleteFunc(parted(), func(p part) bool {
-		return !slices.Contains([]string{Ledger, KVUsed, KVReserved}, p.name)
+		return !slices.Contains([]string{Ledger, KVReserved}, p.name)
 	})
 	return append(out, part{name: JSHeap, title: "JavaScript heap", method: "performance_metrics", value: "js_heap_used_bytes"})
 }

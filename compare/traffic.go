@@ -182,7 +182,7 @@ func rates(t record.Traffic, counted []*record.Attempt) []Figure {
 		How: "a launch's requests that were answered / the time " + span + "the last one had returned"}
 	good := Figure{Name: Goodput, Title: "goodput", Unit: "requests/s", Absent: "the plan has no goal that requests are to keep",
 		How: "requests of a launch that kept the goal (" + goalWords(t.Goal) + ") / the time " + span + "the last one had returned"}
-	share := Figure{Name: GoodShare, Title: "requests that kept the goal", Unit: "%", Absent: good.Absent,
+	share := Figure{Name: GoodShare, Title: "requests that kept the goal", Unit: "%", Method: byClock, Absent: good.Absent,
 		How: "of all requests of a launch, those that kept the goal (" + goalWords(t.Goal) + "), which one that failed did not"}
 	for _, a := range counted {
 		requests := a.Measured()

@@ -1,6 +1,7 @@
 package reports
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -56,8 +57,8 @@ func mib(v float64) string {
 // Words that the terminal and the page have in common.
 const (
 	breakdownWords = "MiB, medians over counted launches. The ledger is what WebGPU was asked for: weights + KV reserved + " +
-		"workspaces + unattributed, before rounding; what is used of " +
-		"the KV cache lies within what is reserved. Retained: after the unload, less the baseline. Methods see different " +
+		"workspaces + unattributed, before rounding; what is filled of " +
+		"the KV cache is calculated, and lies within what is reserved. Retained: after the unload, less the baseline. Methods see different " +
 		"things: across them nothing adds up."
 	peaksWords = "Peaks of several processes are no sum: they were not at one moment, and each counts in full what is shared."
 )
@@ -74,7 +75,7 @@ func breakdownNotes(res *compare.Result) []string {
 			out = append(out, c.Label+": "+n+".")
 		}
 		if f := compare.Held(c.Memory.Load, compare.EngineSays); f.Known() {
-			out = append(out, fmt.Sprintf("%s: Ollama says: size %s MiB (its own estimate, /api/ps; not measured).", c.Label, held(f, c.Launches)))
+			out = append(out, fmt.Sprintf("%s: Ollama says: size %s MiB (its own estimate, reported at /api/ps).", c.Label, held(f, c.Launches)))
 		}
 		if !inside(c.Memory) {
 			out = append(out, c.Label+": nothing looks inside; only its processes are seen.")
@@ -148,8 +149,8 @@ func layers() []layer {
 	}
 	return []layer{
 		{"weights", "var(--p0)", 1, false, figure(compare.Weights)},
-		{"KV cache, used", "var(--p1)", 1, false, figure(compare.KVUsed)},
-		{"KV cache, reserved and not used", "var(--p1)", .45, false, free},
+		{"KV cache, filled (calculated)", "var(--p1)", 1, false, figure(compare.KVUsed)},
+		{"KV cache, reserved and not filled", "var(--p1)", .45, false, free},
 		{"workspaces", "var(--p2)", 1, false, figure(compare.Workspaces)},
 		{"unattributed", "var(--p6)", 1, false, figure(compare.Unattributed)},
 		{"JavaScript heap", "var(--p3)", 1, true, figure(compare.JSHeap)},
@@ -240,20 +241,20 @@ func (v *view) stackTable(shown []int) *grid {
 
 // breakdownGrid has every part of every cell, at every moment, with its method.
 func breakdownGrid(res *compare.Result) *grid {
-	t := &grid{Head: []string{"cell", "memory", "end of load (MiB)", "end of measure (MiB)", "retained (MiB)", "method"}}
+	t := &grid{Head: []string{"cell", "memory", "end of load (MiB)", "end of measure (MiB)", "retained (MiB)", "from"}}
 	for i := range res.Cells {
 		c := &res.Cells[i]
 		if c.Memory == nil {
 			continue
 		}
 		for n, f := range c.Memory.Load {
-			row, known := []string{line(c.Label), f.Title}, false
+			row, from := []string{line(c.Label), f.Title}, ""
 			for _, m := range moments() {
 				x := m.of(c.Memory)[n]
-				row, known = append(row, held(x, c.Launches)), known || x.Known()
+				row, from = append(row, held(x, c.Launches)), cmp.Or(from, x.From())
 			}
-			if known {
-				t.Rows = append(t.Rows, append(row, f.Method))
+			if from != "" {
+				t.Rows = append(t.Rows, append(row, from))
 			}
 		}
 	}
@@ -265,7 +266,7 @@ func breakdownGrid(res *compare.Result) *grid {
 
 // methodGrid says once what each number of the breakdown is, and what its method can't see.
 func methodGrid(res *compare.Result) *grid {
-	t := &grid{Head: []string{"memory", "method", "what it is", "what it can't see"}}
+	t := &grid{Head: []string{"memory", "from", "what it is", "what it can't see"}}
 	add := func(row ...string) {
 		if !slices.ContainsFunc(t.Rows, func(have []string) bool { return slices.Equal(have, row) }) {
 			t.Rows = append(t.Rows, row)
@@ -278,16 +279,16 @@ func methodGrid(res *compare.Result) *grid {
 		}
 		for n, f := range b.Load {
 			if f.Known() || b.Measure[n].Known() {
-				add(f.Title, f.Method, line(f.How), line(f.Blind))
+				add(f.Title, cmp.Or(f.From(), b.Measure[n].From()), line(f.How), line(f.Blind))
 			}
 			if r := b.Retained[n]; r.Known() {
-				add(f.Title+", retained", r.Method, line(r.How), line(r.Blind))
+				add(f.Title+", retained", r.From(), line(r.How), line(r.Blind))
 			}
 		}
 		for _, p := range b.Peaks {
 			for _, f := range p.Phases {
 				if f.Known() {
-					add("peak of a process", f.Method, line(f.How), line(f.Blind))
+					add("peak of a process", f.From(), line(f.How), line(f.Blind))
 				}
 			}
 		}

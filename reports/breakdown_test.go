@@ -26,7 +26,7 @@ func rendered(t *testing.T, render func(io.Writer) error) string {
 }
 
 // columnsOf the terminal's table by the page's row.
-var columnsOf = map[string]int{"WebGPU ledger": 2, "weights": 3, "KV cache, reserved": 4, "KV cache, of it used": 5, "workspaces": 6, "unattributed": 7,
+var columnsOf = map[string]int{"WebGPU ledger": 2, "weights": 3, "KV cache, reserved": 4, "KV cache, filled (calculated)": 5, "workspaces": 6, "unattributed": 7,
 	"JavaScript heap": 8, "array buffers": 9, "WebAssembly": 10, "total PSS": 11}
 
 func TestBreakdownIsTheSameInTerminalAndPage(t *testing.T) {

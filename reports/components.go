@@ -11,10 +11,13 @@ import (
 // Words that say how to read the short table; of errors only where there are such.
 const (
 	componentsWords = "MiB, medians over launches. What is left of the increase is the framework's, with the errors of all the rest."
-	errorsWords     = " Foretold: before the first launch, by arithmetic alone. Error: the forecast's, in percent of what was measured; + is too much, " +
+	errorsWords     = " Foretold: before the first launch, by arithmetic alone. Error: the forecast's, in percent of what was found; + is too much, " +
 		"* outside the range that was foretold."
 	moreWords = " `llmparity report DIR --details` has methods, ranges, and where the memory is by process and part; so has the HTML report."
 )
+
+// found is what a row of a run's own figures is called: not all of them were measured.
+const found = "in the run"
 
 // fewWords is how many sentences on forecasts the short table has below it.
 const fewWords = 6
@@ -49,7 +52,7 @@ func (t *table) components() {
 	if more := len(notes) - fewWords; more > 0 {
 		notes = append(notes[:fewWords:fewWords], fmt.Sprintf("%d more such sentences are in the details and in the report.", more))
 	}
-	for _, n := range append(negative(t.res), notes...) {
+	for _, n := range slices.Concat(origins(t.res), negative(t.res), notes) {
 		t.b.WriteString(wrap(n, "- ", "  ", width))
 	}
 }
@@ -71,13 +74,13 @@ func componentColumns(res *compare.Result) [][3]string {
 	return out
 }
 
-// componentRows are a cell's: measured, foretold and the error, as far as there are such; of many cells only what was measured and the error.
+// componentRows are a cell's: found, foretold and the error, as far as there are such; of many cells only what was found and the error.
 func componentRows(columns [][3]string, c *compare.Cell, all bool) [][]string {
-	measured, foretold, off := []string{line(c.Label), "measured"}, []string{line(c.Label), "foretold"}, []string{line(c.Label), errorRow}
+	own, foretold, off := []string{line(c.Label), found}, []string{line(c.Label), "foretold"}, []string{line(c.Label), errorRow}
 	told, compared := false, false
 	for _, col := range columns {
 		f, best := c.Parts.Component(col[2]).Figure, "-"
-		measured = append(measured, strings.ReplaceAll(held(f, c.Launches), "–", "-"))
+		own = append(own, strings.ReplaceAll(held(f, c.Launches), "–", "-"))
 		p, _ := c.Forecast.Part(col[2])
 		if p.Measured != nil && *p.Measured != f.Center() {
 			p = compare.Foretold{} // foretold of something else than the column's
@@ -90,7 +93,7 @@ func componentRows(columns [][3]string, c *compare.Cell, all bool) [][]string {
 	}
 	var out [][]string
 	if c.Parts != nil {
-		out = append(out, measured)
+		out = append(out, own)
 	}
 	if told && (all || c.Refused != "") {
 		out = append(out, foretold)

@@ -58,7 +58,7 @@ type document struct {
 // componentsPart is where the memory goes; without a grid: no launch counts.
 type componentsPart struct {
 	Words           string
-	Notes           []string
+	Origins, Notes  []string
 	Grid, Full, How *grid
 }
 
@@ -104,7 +104,7 @@ type fact struct {
 	Rows   [][2]string
 }
 
-type howRow struct{ Title, Cells, How string }
+type howRow struct{ Title, Cells, From, How string }
 
 func newDocument(v *view) (*document, error) {
 	d := &document{Verdict: v.res.Verdict, Comparability: v.res.Comparability, Pairs: pairGrid(v.res), Warnings: warned(v.res), Schema: v.res.Schema,
@@ -136,7 +136,7 @@ func newDocument(v *view) (*document, error) {
 	}
 	d.Breakdown = breakdownPart{breakdownWords, peaksWords, breakdownNotes(v.res), breakdownGrid(v.res), processGrid(v.res),
 		methodGrid(v.res)}
-	d.Components = componentsPart{partsWords, negative(v.res), componentGrid(v.res), partGrid(v.res), partHow(v.res)}
+	d.Components = componentsPart{partsWords, origins(v.res), negative(v.res), componentGrid(v.res), partGrid(v.res), partHow(v.res)}
 	d.Forecast = forecastPart{forecastWords, recommendations(v.res), forecastNotes(v.res), forecastGrid(v.res), forecastHow(v.res)}
 	d.Risks = riskPart{risks(v.res), riskGrid(v.res)}
 	d.Aligned, d.Growth, d.LatencyWords = newAlignedPart(v.res), newGrowthPart(v.res), latencyWords
@@ -410,7 +410,7 @@ func runFact(r compare.Run) fact {
 }
 
 func reported(res *compare.Result) *grid {
-	t := &grid{Head: []string{"cell", "the engine's own name", "reported", "measured by us beside it"}}
+	t := &grid{Head: []string{"cell", "the engine's own name", "reported by the engine", "measured by the clock, or counted, beside it"}}
 	for i := range res.Cells {
 		c := &res.Cells[i]
 		for _, f := range c.Reported {
@@ -478,10 +478,11 @@ func hows(res *compare.Result) []howRow {
 		c := &res.Cells[i]
 		for _, list := range [][]compare.Figure{c.Figures, c.Sampler} {
 			for _, f := range list {
-				at := slices.IndexFunc(out, func(h howRow) bool { return h.Title == f.Title && h.How == f.How })
+				from := f.From()
+				at := slices.IndexFunc(out, func(h howRow) bool { return h.Title == f.Title && h.From == from && h.How == f.How })
 				if at < 0 {
 					at = len(out)
-					out, about = append(out, howRow{Title: f.Title, How: f.How}), append(about, nil)
+					out, about = append(out, howRow{Title: f.Title, From: from, How: f.How}), append(about, nil)
 				}
 				about[at] = append(about[at], c.Label)
 			}

@@ -126,7 +126,7 @@ func newHardwarePart(res *compare.Result) hardwarePart {
 	}
 	columns := shown(pageColumns(), all)
 	part := hardwarePart{Words: hardwareWords, Figures: &grid{Head: []string{"cell", "of", "which is", "read by"}},
-		How: &grid{Head: []string{"figure", "read by", "what it is", "what it can't see"}}}
+		How: &grid{Head: []string{"figure", "from", "what it is", "what it can't see"}}}
 	for _, col := range columns {
 		part.Figures.Head = append(part.Figures.Head, col.head[0])
 	}
@@ -161,7 +161,7 @@ func (p *hardwarePart) explain(h compare.Hardware) {
 		if !f.Known() {
 			how += "; absent: " + f.Absent
 		}
-		row := []string{line(title), line(h.Method), line(how), line(f.Blind)}
+		row := []string{line(title), orDash(f.From()), line(how), line(f.Blind)}
 		if !slices.ContainsFunc(p.How.Rows, func(have []string) bool { return strings.Join(have, "\n") == strings.Join(row, "\n") }) {
 			p.How.Rows = append(p.How.Rows, row)
 		}

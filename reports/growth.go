@@ -13,57 +13,68 @@ import (
 	"llmparity/compare"
 )
 
-const growthWords = "Bytes a token. Within launches: readings while tokens came, the median over launches of each launch's slope. Over cells that " +
-	"differ in the length of the prompt or the context alone: one line through all launches. What is reserved and what is used of the KV cache are " +
-	"two things; memory of processes holds more than the cache."
+// growthTitle heads what is said of growth, everywhere.
+const growthTitle = "Memory per token"
+
+const growthWords = "Bytes a token. Over cells that differ in the context or the length of the prompt alone: one line through all launches. Within " +
+	"launches: readings while tokens came, the median over launches of each launch's slope. Calculated: what the KV cache takes by arithmetic. " +
+	"Memory of processes holds more than the cache."
 
 // growthPart is what memory grows by; without a grid: nothing is known of it.
 type growthPart struct {
-	Words     string
-	Grid, How *grid
+	Title, Words string
+	Grid, How    *grid
 }
 
 func newGrowthPart(res *compare.Result) growthPart {
-	p := growthPart{Words: growthWords,
-		Grid: &grid{Head: []string{"cells", "over", "memory", "bytes/token", "95 % interval", "launches", "theory", "× theory", "what it says"}},
-		How:  &grid{Head: []string{"memory", "method", "how", "what it can't see"}}}
+	p := growthPart{Title: growthTitle, Words: growthWords,
+		Grid: &grid{Head: []string{"cells", "over", "memory", "from", "bytes/token", "95 % interval", "launches", "calculated", "× calculated", "what it says"}},
+		How:  &grid{Head: []string{"memory", "from", "how", "what it can't see"}}}
 	add := func(who, over string, r compare.Rate, theory *compare.Theory) {
 		if !r.Known() {
 			return
 		}
-		row := []string{line(who), over, line(r.Title), rate(r.Center()), rateInterval(r), strconv.Itoa(r.N), "–", "–", r.Verdict}
+		row := []string{line(who), over, line(r.Title), r.From(), rate(r.Center()), rateInterval(r), strconv.Itoa(r.N), "–", "–", r.Verdict}
 		if theory != nil {
-			row[6] = rate(theory.Bytes)
+			row[7] = rate(theory.Bytes)
 		}
 		if r.OfTheory != nil {
-			row[7] = num(*r.OfTheory)
+			row[8] = num(*r.OfTheory)
 		}
 		p.Grid.Rows = append(p.Grid.Rows, row)
-		p.How.once(line(r.Title), r.Method, line(r.How), line(r.Blind))
+		p.How.once(line(r.Title), r.From(), line(r.How), line(r.Blind))
 	}
-	theory := func(t *compare.Theory) {
-		if t != nil {
-			p.How.once("theory", "arithmetic", line(t.How), "what an engine holds beside it")
+	each(res, func(g growing) {
+		for _, r := range g.rates {
+			add(g.who, g.over, r, g.theory)
 		}
-	}
-	for i := range res.Cells {
-		if g := res.Cells[i].Growth; g != nil {
-			for _, r := range g.Rates {
-				add(res.Cells[i].Label, "tokens, within launches", r, g.Theory)
-			}
-			theory(g.Theory)
+		if g.theory != nil {
+			p.How.once("a token in the KV cache", string(g.theory.Origin), line(g.theory.How), "what an engine holds beside it")
 		}
-	}
-	for _, s := range res.Sweeps {
-		for _, r := range s.Rates {
-			add(s.Label, s.Title+", over cells", r, s.Theory)
-		}
-		theory(s.Theory)
-	}
+	})
 	if len(p.Grid.Rows) == 0 {
 		return growthPart{}
 	}
 	return p
+}
+
+// growing is one place of a result that says what memory grows by.
+type growing struct {
+	who, over string
+	theory    *compare.Theory
+	rates     []compare.Rate
+}
+
+// each goes through sweeps, whose launches are independent, then through what was read within launches.
+func each(res *compare.Result, do func(growing)) {
+	for _, s := range res.Sweeps {
+		do(growing{s.Label, s.Title + ", over cells", s.Theory, s.Rates})
+	}
+	for i := range res.Cells {
+		if g := res.Cells[i].Growth; g != nil {
+			do(growing{res.Cells[i].Label, "tokens, within launches", g.Theory, g.Rates})
+		}
+	}
 }
 
 // once adds a row that is not there yet.
@@ -91,17 +102,17 @@ func rateInterval(r compare.Rate) string {
 	return rate(r.Interval.Lo) + " to " + rate(r.Interval.Hi)
 }
 
-// growthLines are a line a cell and a sweep, for the terminal; cells of which the same is said have one together.
+// growthLines are a line a sweep and a cell, for the terminal; cells of which the same is said have one together.
 func growthLines(res *compare.Result) []string {
 	var order []string
 	of := map[string][]string{}
-	say := func(who, over string, theory *compare.Theory, rates []compare.Rate) {
+	each(res, func(g growing) {
 		var words []string
-		for _, r := range rates {
+		for _, r := range g.rates {
 			if !r.Known() || r.Of == compare.OfHeld && (r.Interval == nil || !slices.Contains([]string{compare.TotalPSS, compare.PeakPSS}, r.Name)) {
 				continue // the page has all of them
 			}
-			w := r.Title + " " + rate(r.Center())
+			w := fmt.Sprintf("%s %s, %s", r.Title, rate(r.Center()), originWords(r.Origin))
 			if r.Interval != nil && r.Interval.Lo != r.Interval.Hi {
 				w += " [" + rate(r.Interval.Lo) + ", " + rate(r.Interval.Hi) + "]"
 			}
@@ -110,24 +121,16 @@ func growthLines(res *compare.Result) []string {
 		if len(words) == 0 {
 			return
 		}
-		s := "bytes/token over " + over
-		if theory != nil {
-			s += ", theory " + rate(theory.Bytes)
+		s := "bytes/token over " + g.over
+		if g.theory != nil {
+			s += fmt.Sprintf(", %s %s", g.theory.Origin, rate(g.theory.Bytes))
 		}
 		s += ": " + strings.Join(words, "; ") + "."
 		if of[s] == nil {
 			order = append(order, s)
 		}
-		of[s] = append(of[s], who)
-	}
-	for i := range res.Cells {
-		if g := res.Cells[i].Growth; g != nil {
-			say(res.Cells[i].Label, "tokens", g.Theory, g.Rates)
-		}
-	}
-	for _, s := range res.Sweeps {
-		say(s.Label, s.Title, s.Theory, s.Rates)
-	}
+		of[s] = append(of[s], g.who)
+	})
 	var out []string
 	for _, s := range order {
 		out = append(out, strings.Join(of[s], "; ")+", "+s)
@@ -138,7 +141,7 @@ func growthLines(res *compare.Result) []string {
 // growthBudget bounds the points of all growth charts together.
 const growthBudget = 20000
 
-// kvGrowth draws a chart a cell and a chart a sweep, a drawing a source: points, the line through them, and theory's.
+// kvGrowth draws a chart a cell and a chart a sweep, a drawing a source: points, the line through them, and the calculated one.
 func kvGrowth(v *view) []chart {
 	lines := 1
 	for i := range v.res.Cells {
@@ -158,9 +161,6 @@ func kvGrowth(v *view) []chart {
 		c := growthChart(fmt.Sprintf("growth-%d", i), line(v.res.Cells[i].Label)+", within launches", g.Rates)
 		for _, r := range g.Rates {
 			if r.Fit != nil {
-				if r.Of == compare.OfUsed {
-					c.Chosen = len(c.Drawings)
-				}
 				c.Drawings = append(c.Drawings, drawing{Name: line(r.Title), Caption: growthCaption(r, g.Theory) + v.fewerPoints(r), Options: v.withinLaunches(i, r, points)})
 			}
 		}
@@ -183,23 +183,23 @@ func kvGrowth(v *view) []chart {
 }
 
 func growthChart(id, title string, rates []compare.Rate) chart {
-	t := &grid{Head: []string{"memory", "bytes/token", "95 % interval", "launches", "what it says"}}
+	t := &grid{Head: []string{"memory", "from", "bytes/token", "95 % interval", "launches", "what it says"}}
 	for _, r := range rates {
 		if r.Known() {
-			t.Rows = append(t.Rows, []string{line(r.Title), rate(r.Center()), rateInterval(r), strconv.Itoa(r.N), r.Verdict})
+			t.Rows = append(t.Rows, []string{line(r.Title), r.From(), rate(r.Center()), rateInterval(r), strconv.Itoa(r.N), r.Verdict})
 		}
 	}
 	return chart{ID: id, Section: "growth", Title: title, Unit: "MiB", Choice: "What", Table: t,
-		Label: "Points of memory over tokens, the line through them and theory's line for " + title + "; the slopes are in the table below it"}
+		Label: "Points of memory over tokens, the line through them and the calculated one for " + title + "; the slopes are in the table below it"}
 }
 
 func growthCaption(r compare.Rate, t *compare.Theory) string {
-	s := rate(r.Center()) + " bytes/token"
+	s := fmt.Sprintf("%s bytes/token, %s", rate(r.Center()), originWords(r.Origin))
 	if r.Interval != nil {
 		s += " (95 % interval " + rateInterval(r) + ")"
 	}
 	if t != nil {
-		s += "; theory " + rate(t.Bytes)
+		s += fmt.Sprintf("; %s %s", t.Origin, rate(t.Bytes))
 	}
 	return s + ". " + titleCase(r.Verdict) + "."
 }
@@ -216,7 +216,7 @@ func (v *view) fewerPoints(r compare.Rate) string {
 func (v *view) withinLaunches(cell int, r compare.Rate, points int) map[string]any {
 	l := lineChart("tokens, with the prompt's")
 	l.AddSeries("median slope", nil, fitData(r.Fit.From, r.Fit.To), stroke(v.colour(cell), 3, "solid", false))
-	theoryLine(l, r.Fit)
+	calculatedLine(l, r.Fit)
 	s := charts.NewScatter()
 	for _, launch := range r.Lines[:min(len(r.Lines), v.launchesDrawn())] {
 		step := max(1, (len(launch.Points)+points-1)/points)
@@ -238,7 +238,7 @@ func (v *view) overCells(s compare.Sweep, r compare.Rate) map[string]any {
 	l := lineChart(s.Title)
 	colour := v.colour(s.Cells[0])
 	l.AddSeries("line through all launches", nil, fitData(r.Fit.From, r.Fit.To), stroke(colour, 3, "solid", false))
-	theoryLine(l, r.Fit)
+	calculatedLine(l, r.Fit)
 	dots := make([]opts.ScatterData, len(r.Points))
 	for i, p := range r.Points {
 		dots[i] = spot(p.GrowthAt, fmt.Sprintf("%s, attempt %d", line(v.res.Cells[p.Cell].Label), p.Attempt))
@@ -259,9 +259,9 @@ func fitData(ends ...compare.GrowthAt) charts.SeriesOpts {
 
 func small(s *charts.SingleSeries) { s.SymbolSize = 5 }
 
-func theoryLine(l *charts.Line, f *compare.Fit) {
+func calculatedLine(l *charts.Line, f *compare.Fit) {
 	if f.Theory != nil {
-		l.AddSeries("theory", nil, fitData(f.From, *f.Theory), stroke("var(--muted)", 2, "dashed", false))
+		l.AddSeries("calculated", nil, fitData(f.From, *f.Theory), stroke("var(--muted)", 2, "dashed", false))
 	}
 }
 

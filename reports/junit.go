@@ -206,7 +206,7 @@ func forecastSuite(res *compare.Result) junitSuite {
 			case !*p.Within:
 				row := forecastRow(p, "-")
 				test.Failure = &junitFailure{Message: line(p.Verdict), Type: "forecast",
-					Text: line(fmt.Sprintf("MiB foretold %s, from to %s, measured %s, error %s", row[1], row[2], row[3], row[4]))}
+					Text: line(fmt.Sprintf("MiB foretold %s, from to %s, in the run %s (%s), error %s", row[1], row[2], row[3], row[4], row[5]))}
 			}
 			s.Cases = append(s.Cases, test)
 		}

@@ -31,11 +31,12 @@ func Markdown(w io.Writer, res *compare.Result) error {
 	if g := componentGrid(res); g != nil {
 		m.b.WriteString("\n### Where the memory goes\n\n")
 		m.grid(g)
+		m.list("Where these figures come from", origins(res))
 	}
 	t := &table{res: res}
 	m.list("Risk of running out of memory", risks(res))
 	m.list("What may be compared", res.Comparability)
-	m.list("What a token takes", growthLines(res))
+	m.list(growthTitle, growthLines(res))
 	m.list("Parity", t.parity())
 	m.ratios()
 	words := newRatiosPart(res)
@@ -69,7 +70,7 @@ func (m *markdown) summary() {
 	}
 	m.b.WriteString("\n### Summary\n\n")
 	m.grid(g)
-	m.b.WriteString("\nMedian over counted launches; ±: the wider side of the median's 95 % interval; (n=…): too few runs for one.\n")
+	m.b.WriteString("\n" + originsWords + " Median over counted launches; ±: the wider side of the median's 95 % interval; (n=…): too few runs for one.\n")
 	if t.marked() {
 		m.b.WriteString("\n!: outliers, a trend, noise (a robust standard deviation above a tenth of the median) or a busy machine; the warnings name them.\n")
 	}

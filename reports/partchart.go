@@ -29,7 +29,7 @@ func partStacks(v *view) []chart {
 		if !c.Parts.Component(compare.ModelWeights).Known() {
 			continue
 		}
-		labels = append(labels, line(c.Label)+"\nmeasured")
+		labels = append(labels, line(c.Label)+"\n"+found)
 		bars = append(bars, func(name string) float64 { return c.Parts.Component(name).Center() })
 		if p, ok := c.Forecast.Part(compare.ModelWeights); ok && p.Best != nil {
 			labels = append(labels, line(c.Label)+"\nforetold")
@@ -68,5 +68,5 @@ func partStacks(v *view) []chart {
 	}
 	return []chart{{ID: "components", Section: "components", Title: "By component", Unit: "MiB", Table: t, Drawings: []drawing{{Options: options(bar)}},
 		Note:  "Medians. What came on top of the baseline, by component; the framework's is what is left by difference, below the line where it is negative.",
-		Label: "Stacked bars of each cell's memory by component, measured and foretold; the same figures are in the tables below it"}}
+		Label: "Stacked bars of each cell's memory by component, found and foretold; the same figures are in the tables below it"}}
 }

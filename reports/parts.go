@@ -6,16 +6,17 @@ import (
 	"strings"
 
 	"llmparity/compare"
+	"llmparity/internal/record"
 )
 
 // partsWords say once how to read the components.
 const partsWords = "MiB, medians over launches. Weights, KV cache (reserved), activations, framework and multi-GPU overhead come to the increase from " +
 	"baseline to peak: the framework's is what is left by difference, with the errors of all the rest, and may be below zero. What is " +
-	"used of the KV cache lies within what is reserved; total is what was held at the peak, the baseline with it."
+	"filled of the KV cache is calculated (tokens × the bytes of one) and lies within what is reserved; total is what was held at the peak, the baseline with it."
 
 // partColumns of the terminal's table: two header lines, and a component each.
 func partColumns() [][3]string {
-	return [][3]string{{"", "weights", compare.ModelWeights}, {"KV", "reserved", compare.KVCache}, {"KV", "used", compare.KVCacheUsed},
+	return [][3]string{{"", "weights", compare.ModelWeights}, {"KV", "reserved", compare.KVCache}, {"KV", "filled", compare.KVCacheUsed},
 		{"acti-", "vations", compare.Activations}, {"frame-", "work", compare.FrameworkOverhead}, {"multi-", "GPU", compare.MultiGPUOverhead},
 		{"in-", "crease", compare.MemoryIncrease}, {"", "total", compare.TotalMemory}}
 }
@@ -62,6 +63,61 @@ func partNotes(res *compare.Result) []string {
 	return out.lines()
 }
 
+// origins say where each cell's components come from, once for all cells of which it holds.
+func origins(res *compare.Result) []string {
+	var out shared
+	for i := range res.Cells {
+		c := &res.Cells[i]
+		if c.Parts == nil {
+			continue
+		}
+		by := newGrouped()
+		for _, p := range c.Parts.Components {
+			if p.Known() && !none(p) {
+				by.add(originWords(p.Origin), partName(p.Name))
+			}
+		}
+		if len(by.order) > 0 {
+			out.say(c, by.words(func(origin, names string) string { return origin + ": " + names }))
+		}
+	}
+	return out.lines()
+}
+
+// originWords are an origin's, behind which nothing says of whom.
+func originWords(o record.Origin) string {
+	if o == record.OriginReported {
+		return "reported by the engine"
+	}
+	return string(o)
+}
+
+// none tells a component that goes without saying: one device has no overhead of several.
+func none(c compare.Component) bool { return c.Name == compare.MultiGPUOverhead && c.Center() == 0 }
+
+// grouped are names by what they have in common, in the order in which that came first.
+type grouped struct {
+	order []string
+	names map[string][]string
+}
+
+func newGrouped() *grouped { return &grouped{names: map[string][]string{}} }
+
+func (g *grouped) add(key, name string) {
+	if g.names[key] == nil {
+		g.order = append(g.order, key)
+	}
+	g.names[key] = append(g.names[key], name)
+}
+
+func (g *grouped) words(of func(key, names string) string) string {
+	var out []string
+	for _, key := range g.order {
+		out = append(out, of(key, strings.Join(g.names[key], ", ")))
+	}
+	return strings.Join(out, "; ")
+}
+
 // shared are sentences, and of which cells they hold.
 type shared struct {
 	order []string
@@ -87,32 +143,27 @@ func (s *shared) lines() []string {
 	return out
 }
 
-// methodsOf lists the components by method and confidence, with types, and why those that are absent are. That one device has no
-// overhead of several goes without saying.
+// methodsOf lists the components by origin, method and confidence, with types, and why those that are absent are.
 func methodsOf(p *compare.Parts) string {
-	var order, absent []string
-	by := map[string][]string{}
+	var absent []string
+	by := newGrouped()
 	for _, c := range p.Components {
 		name := partName(c.Name)
 		switch {
 		case !c.Known() && c.Name != compare.TotalMemory:
 			absent = append(absent, "no "+name+": "+c.Absent)
 			continue
-		case !c.Known(), c.Name == compare.MultiGPUOverhead && c.Center() == 0:
+		case !c.Known(), none(c):
 			continue
-		}
-		key := fmt.Sprintf("by %s (%s)", c.Method, c.Confidence)
-		if by[key] == nil {
-			order = append(order, key)
 		}
 		if c.DType != "" {
 			name += " (" + line(c.DType) + ")"
 		}
-		by[key] = append(by[key], name)
+		by.add(fmt.Sprintf("%s, confidence %s", c.From(), c.Confidence), name)
 	}
 	var out []string
-	for _, key := range order {
-		out = append(out, strings.Join(by[key], ", ")+" "+key)
+	if len(by.order) > 0 {
+		out = append(out, by.words(func(from, names string) string { return names + ": " + from }))
 	}
 	out = append(out, absent...)
 	if s := p.DTypes.Scales; s != "" {
@@ -136,14 +187,14 @@ func partName(name string) string {
 
 // partGrid has every component of every cell with its method, confidence and type.
 func partGrid(res *compare.Result) *grid {
-	t := &grid{Head: []string{"cell", "component", "median (MiB)", "95 % interval", "method", "confidence", "type"}}
+	t := &grid{Head: []string{"cell", "component", "median (MiB)", "95 % interval", "from", "confidence", "type"}}
 	for i := range res.Cells {
 		c := &res.Cells[i]
 		if c.Parts == nil {
 			continue
 		}
 		for _, p := range c.Parts.Components {
-			t.Rows = append(t.Rows, []string{line(c.Label), p.Title, held(p.Figure, c.Launches), intervalWords(p.Figure), orDash(p.Method), orDash(p.Confidence),
+			t.Rows = append(t.Rows, []string{line(c.Label), p.Title, held(p.Figure, c.Launches), intervalWords(p.Figure), orDash(p.From()), orDash(p.Confidence),
 				orDash(line(p.DType))})
 		}
 		if s := c.Parts.DTypes.Scales; s != "" {
@@ -158,7 +209,7 @@ func partGrid(res *compare.Result) *grid {
 
 // partHow says once what each component is, or why it is absent.
 func partHow(res *compare.Result) *grid {
-	t := &grid{Head: []string{"component", "method", "what it is, or why it is absent", "what that can't see", "cells"}}
+	t := &grid{Head: []string{"component", "from", "what it is, or why it is absent", "what that can't see", "cells"}}
 	for i := range res.Cells {
 		c := &res.Cells[i]
 		if c.Parts == nil {
@@ -169,7 +220,7 @@ func partHow(res *compare.Result) *grid {
 			if !p.Known() {
 				words = p.Absent
 			}
-			row := []string{p.Title, orDash(p.Method), line(words), line(p.Blind)}
+			row := []string{p.Title, orDash(p.From()), line(words), line(p.Blind)}
 			at := slices.IndexFunc(t.Rows, func(have []string) bool { return slices.Equal(have[:len(row)], row) })
 			if at >= 0 {
 				t.Rows[at][len(row)] += "; " + line(c.Label)

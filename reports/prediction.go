@@ -1,6 +1,7 @@
 package reports
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -9,15 +10,16 @@ import (
 )
 
 // forecastWords say once how to read what was foretold.
-const forecastWords = "MiB. Foretold before the first launch, by arithmetic alone; measured: medians over launches. An error is the forecast's, in percent of what " +
-	"was measured: + where too much was foretold. Expected: how near such calculations come in general."
+const forecastWords = "MiB. Foretold before the first launch, by arithmetic alone; in the run: medians over launches. An error is the forecast's, in percent of what " +
+	"was found: + where too much was foretold. Expected: how near such calculations come in general."
 
 // manyCells is beyond which the terminal shows only what was foretold wrongly.
 const manyCells = 6
 
 // forecast is a table of what was foretold and measured.
 func (t *table) forecast() {
-	rows, cells := [][]string{{"", "", "", "foretold", "", "", "in", "ex-"}, {"cell", "component", "foretold", "from to", "measured", "error", "range", "pected"}}, []int{}
+	rows, cells := [][]string{{"", "", "", "foretold", "", "", "", "in", "ex-"},
+		{"cell", "component", "foretold", "from to", found, "which is", "error", "range", "pected"}}, []int{}
 	notes := recommendations(t.res)
 	shown, right := 0, 0
 	for i := range t.res.Cells {
@@ -59,24 +61,25 @@ func toldApart(f *compare.Forecast) []compare.Foretold {
 	})
 }
 
-// forecastRow is a component: title, foretold, range, measured, error, verdict, expected.
+// forecastRow is a component: title, foretold, range, found, its origin, error, verdict, expected.
 func forecastRow(p compare.Foretold, none string) []string {
-	row := []string{p.Title, compare.NotForetold, none, compare.NotMeasured, none, none, none}
+	row := []string{p.Title, compare.NotForetold, none, none, none, none, none, none}
 	if p.Best != nil {
 		row[1] = mib(*p.Best)
 		if row[2] = mib(*p.Low) + " to " + mib(*p.High); *p.Low == *p.High {
 			row[2] = "exactly"
 		}
 	}
+	row[4] = cmp.Or(string(p.Origin), none)
 	if p.Measured != nil {
 		row[3] = mib(*p.Measured)
 	}
-	row[4] = errorText(p, none)
+	row[5] = errorText(p, none)
 	if p.Within != nil {
-		row[5] = map[bool]string{true: "yes", false: "no"}[*p.Within]
+		row[6] = map[bool]string{true: "yes", false: "no"}[*p.Within]
 	}
 	if p.Expected != nil {
-		row[6] = fmt.Sprintf("±%g%%", p.Expected.Variance)
+		row[7] = fmt.Sprintf("±%g%%", p.Expected.Variance)
 	}
 	return row
 }
@@ -109,7 +112,7 @@ func plus(v float64) string {
 
 // forecastGrid is the report's table.
 func forecastGrid(res *compare.Result) *grid {
-	return foretoldGrid(res, []string{"foretold (MiB)", "range (MiB)", "measured (MiB)", "error", "in range", "expected of such"}, func(p compare.Foretold) []string {
+	return foretoldGrid(res, []string{"foretold (MiB)", "range (MiB)", found + " (MiB)", "which is", "error", "in range", "expected of such"}, func(p compare.Foretold) []string {
 		row := forecastRow(p, "–")[1:]
 		if p.Interval != nil {
 			row[2] += fmt.Sprintf(" (%s to %s)", mib(p.Interval.Lo), mib(p.Interval.Hi))
@@ -118,17 +121,17 @@ func forecastGrid(res *compare.Result) *grid {
 	})
 }
 
-// forecastHow says of each by what it was foretold and measured, or why it was not measured.
+// forecastHow says of each by what it was foretold and found, or why it was not.
 func forecastHow(res *compare.Result) *grid {
-	return foretoldGrid(res, []string{"foretold by", "measured by"}, func(p compare.Foretold) []string {
-		by, measured := orDash(p.Method), p.By
+	return foretoldGrid(res, []string{"foretold by", found + ", by"}, func(p compare.Foretold) []string {
+		by, from := orDash(p.Method), fmt.Sprintf("%s (%s)", p.Origin, p.By)
 		if p.Confidence != "" {
 			by += " (" + p.Confidence + ")"
 		}
 		if p.Measured == nil {
-			measured = p.Why
+			from = p.Why
 		}
-		return []string{line(by), line(measured)}
+		return []string{line(by), line(from)}
 	})
 }
 

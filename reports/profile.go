@@ -71,10 +71,11 @@ type profileMemory struct {
 }
 
 type point struct {
-	Total  *float64    `json:"total_gb,omitempty"`
-	N      int         `json:"launches"`
-	Absent string      `json:"absent,omitempty"`
-	GPUs   *gpuDetails `json:"per_gpu_details,omitempty"`
+	Total  *float64      `json:"total_gb,omitempty"`
+	Origin record.Origin `json:"origin,omitempty"`
+	N      int           `json:"launches"`
+	Absent string        `json:"absent,omitempty"`
+	GPUs   *gpuDetails   `json:"per_gpu_details,omitempty"`
 }
 
 // breakdown has the components under their names of schema 2.0. What is not known is absent, and Absent then says why.
@@ -89,9 +90,11 @@ type breakdown struct {
 	MultiGPU    *float64          `json:"multi_gpu_overhead_gb,omitempty"`
 	Confidence  map[string]string `json:"confidence_levels"`
 	Methods     map[string]string `json:"methods"`
-	DTypes      compare.DTypes    `json:"dtypes"`
-	Absent      map[string]string `json:"absent,omitempty"`
-	Notes       []string          `json:"notes"`
+	// Origins say of each whether it was measured, reported by the engine, calculated, or is a file's size.
+	Origins map[string]record.Origin `json:"origins"`
+	DTypes  compare.DTypes           `json:"dtypes"`
+	Absent  map[string]string        `json:"absent,omitempty"`
+	Notes   []string                 `json:"notes"`
 }
 
 type latencyStats struct {
@@ -150,11 +153,11 @@ func newProfileMetadata(res *compare.Result, c *compare.Cell) profileMetadata {
 		Method: map[string]string{
 			"total_gb": fmt.Sprintf("median over counted launches of %s over the engine's processes: host memory, "+
 				"not GPU memory", c.Points().Of),
-			"memory_breakdown": "medians over launches; methods says by what each was obtained, and absent why one is not there",
+			"memory_breakdown": "medians over launches; origins and methods say by what each was obtained, and absent why one is not there",
 			"framework_overhead_gb": "what is left by difference: memory from baseline to peak less weights, KV cache, activations and multi-GPU overhead; " +
 				"it may be negative, and notes then say why",
 			"total_measured_gb": "at the peak, baseline_gb with it: what an engine holds that is open and has no model",
-			"mean_latency_ms":   "mean over counted launches of the request's latency",
+			"mean_latency_ms":   "measured by the clock: mean over counted launches of the request's latency",
 			"tokens_per_second": "mean over counted launches of tokens / request latency, prefill included",
 		},
 		Machine: machine{run.Environment.CPU, run.Environment.Cores, float64(run.Environment.MemoryB) / (1 << 30),
@@ -177,7 +180,8 @@ func newBreakdown(c *compare.Cell) *breakdown {
 	if c.Parts == nil {
 		return nil
 	}
-	b := &breakdown{Confidence: map[string]string{"overall": c.Parts.Confidence}, Methods: map[string]string{}, DTypes: c.Parts.DTypes,
+	b := &breakdown{Confidence: map[string]string{"overall": c.Parts.Confidence}, Methods: map[string]string{},
+		Origins: map[string]record.Origin{}, DTypes: c.Parts.DTypes,
 		Absent: map[string]string{}, Notes: c.Parts.Notes}
 	for name, to := range map[string]**float64{compare.TotalMemory: &b.Total, compare.ModelWeights: &b.Weights, compare.KVCache: &b.KV, compare.KVCacheUsed: &b.KVUsed,
 		compare.Activations: &b.Activations, compare.FrameworkOverhead: &b.Framework, compare.MultiGPUOverhead: &b.MultiGPU} {
@@ -187,7 +191,7 @@ func newBreakdown(c *compare.Cell) *breakdown {
 			continue
 		}
 		*to = gib(part.Figure)
-		b.Confidence[key], b.Methods[key] = part.Confidence, part.Method
+		b.Confidence[key], b.Methods[key], b.Origins[key] = part.Confidence, part.Method, part.Origin
 	}
 	if whole, increase := c.Parts.Component(compare.TotalMemory), c.Parts.Component(compare.MemoryIncrease); whole.Known() && increase.Known() {
 		b.Baseline = rounded((whole.Center() - increase.Center()) / 1024)
@@ -224,7 +228,9 @@ func mean(values []compare.Value) *float64 {
 	return rounded(sum / float64(len(values)))
 }
 
-func pointOf(f compare.Figure) point { return point{Total: gib(f), N: f.N, Absent: f.Absent} }
+func pointOf(f compare.Figure) point {
+	return point{Total: gib(f), Origin: f.Origin, N: f.N, Absent: f.Absent}
+}
 
 // gib turns MiB into GiB; nil where there is no value.
 func gib(f compare.Figure) *float64 {

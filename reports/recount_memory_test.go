@@ -170,7 +170,7 @@ func TestWrongMemoryIsFound(t *testing.T) {
 		"risk of renderer, free is":                           func(r *compare.Result) { risk(r).Places[1].Free -= 64 },
 		"the risk is":                                         func(r *compare.Result) { risk(r).Places[0].Free++ },
 		"the risk is  in":                                     func(r *compare.Result) { r.Cells[0].Risk = nil },
-		"forecast of kv_cache_used is":                        func(r *compare.Result) { more(forecast(r, compare.KVCacheUsed).High) },
+		"forecast of kv_cache is":                             func(r *compare.Result) { more(forecast(r, compare.KVCache).High) },
 	} {
 		folder.finds(t, what, change, false)
 	}

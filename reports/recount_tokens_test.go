@@ -161,16 +161,16 @@ func TestWhatIsWrongOfTokensIsFound(t *testing.T) {
 		}},
 		{slow, "total_pss over tokens", func(r *compare.Result) { r.Cells[1].OverTokens.Lines = r.Cells[1].OverTokens.Lines[1:] }},
 		{slow, "growth of rss_sum, median", func(r *compare.Result) { *rate(r, 1, "rss_sum").Median *= 1.000001 }},
-		{slow, "growth of kv_used, launch", func(r *compare.Result) { rate(r, 0, "kv_used").Values[2].Value += 0.001 }},
+		{slow, "growth of kv_reserved, launch", func(r *compare.Result) { rate(r, 0, "kv_reserved").Values[2].Value += 0.001 }},
 		{slow, "bytes a token by theory", func(r *compare.Result) { r.Cells[0].Growth.Theory.Bytes *= 2 }},
 		{slow, "of theory", func(r *compare.Result) { *rate(r, 1, "rss_sum").OfTheory *= 1.001 }},
 		{lengths, "peak_pss over input_len, slope", func(r *compare.Result) {
 			rates := r.Sweeps[0].Rates
 			*rates[slices.IndexFunc(rates, func(r compare.Rate) bool { return r.Name == compare.PeakPSS })].Median += 0.01
 		}},
-		{lengths, "kv_used over input_len, upper end", func(r *compare.Result) {
+		{lengths, "kv_reserved over input_len, upper end", func(r *compare.Result) {
 			rates := r.Sweeps[0].Rates
-			rates[slices.IndexFunc(rates, func(r compare.Rate) bool { return r.Name == compare.KVUsed })].Interval.Hi += 0.01
+			rates[slices.IndexFunc(rates, func(r compare.Rate) bool { return r.Name == compare.KVReserved })].Interval.Hi += 0.01
 		}},
 		{scored, "places where both say the same", func(r *compare.Result) { r.Parity[0].Forced.Agreed++ }},
 		{scored, "the mean distance", func(r *compare.Result) { r.Parity[0].Forced.Distance.Mean *= 1.001 }},

@@ -34,11 +34,14 @@ func columns() [][3]string {
 		{"decode", "tokens/s", compare.DecodeTPS}}
 }
 
+// originsWords say what the figures of the first table come from.
+const originsWords = "Memory: measured by the sampler; times and rates: by the clock."
+
 func (t *table) write(w io.Writer) error {
 	if len(t.res.Cells) > 0 {
 		t.grid()
 		t.engines()
-		t.b.WriteString(wrap("Median over counted launches; ±: the wider side of the median's 95 % interval; (n=…): too "+
+		t.b.WriteString(wrap(originsWords+" Median over counted launches; ±: the wider side of the median's 95 % interval; (n=…): too "+
 			"few runs for one.", "", "", width))
 		if t.marked() {
 			t.b.WriteString("!: outliers, a trend, noise (a robust standard deviation above a tenth of the median) or a busy machine; the warnings name them.\n")
@@ -56,7 +59,7 @@ func (t *table) write(w io.Writer) error {
 	} else {
 		t.components()
 	}
-	t.section("What a token takes", "- ", growthLines(t.res))
+	t.section(growthTitle, "- ", growthLines(t.res))
 	t.hardware()
 	t.section("Parity", "- ", t.parity())
 	t.compared()
@@ -202,7 +205,7 @@ func (t *table) points() {
 // breakdownColumns of the table: two header lines, and a figure each.
 func breakdownColumns() [][3]string {
 	return [][3]string{{"WebGPU", "ledger", compare.Ledger}, {"", "weights", compare.Weights}, {"KV", "reserved",
-		compare.KVReserved}, {"KV", "used", compare.KVUsed},
+		compare.KVReserved}, {"KV", "filled", compare.KVUsed},
 		{"work-", "spaces", compare.Workspaces}, {"un-", "attributed", compare.Unattributed}, {"JS", "heap", compare.JSHeap},
 		{"array", "buffers", compare.ArrayBuffers},
 		{"", "WASM", compare.Wasm}, {"total", "PSS", compare.TotalPSS}}

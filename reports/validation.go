@@ -154,7 +154,7 @@ func errorGrid(list []compare.ComponentError) *grid {
 
 // cellErrors has a row a cell: the error of each component, the worst first.
 func cellErrors(v *compare.Validation) *grid {
-	columns := [][2]string{{"weights", compare.ModelWeights}, {"KV", compare.KVCache}, {"KV used", compare.KVCacheUsed}, {"activations", compare.Activations},
+	columns := [][2]string{{"weights", compare.ModelWeights}, {"KV", compare.KVCache}, {"activations", compare.Activations},
 		{"framework", compare.FrameworkOverhead}, {"increase", compare.MemoryIncrease}, {"total", compare.TotalMemory}}
 	g := &grid{Head: []string{"run", "cell", "model", "context"}}
 	for _, c := range columns {

@@ -273,7 +273,7 @@ func (c *check) lines(number int, s sweep) {
 	if first.load == nil {
 		theory = c.evidence[c.res.Cells[s.Cells[0]].Run].theory(first.ID)
 	}
-	names := []string{"kv_reserved", "kv_used", "peak_pss", "peak_rss_sum"}
+	names := []string{"kv_reserved", "total_pss", "peak_pss", "peak_rss_sum"}
 	roles := map[string]bool{}
 	for key := range c.inside(s.Cells[0]).highest {
 		roles[key[0]] = true
@@ -317,11 +317,8 @@ func (c *check) lines(number int, s sweep) {
 		from, to := s.At[0], s.At[len(s.At)-1]
 		c.fit(what, r.Fit, true, from, middle(off)+slope*from, to, slope*mib, theory)
 		verdict := r.called(theory, flat)
-		switch {
-		case name == "kv_reserved" && flat:
+		if name == "kv_reserved" && flat {
 			verdict = "flat, because what is reserved goes by the context and not by the prompt"
-		case name == "kv_used" && s.Axis == "context" && *r.Median == 0:
-			verdict = "flat, because what is used goes by the text and not by the context"
 		}
 		c.verdict(what, r, verdict, s.Verdict, slices.IndexFunc(s.Rates, func(r growthRate) bool { return r.Name == name }))
 	}
@@ -343,7 +340,9 @@ func (c *check) swept(number int, s sweep, name string) (points []point, launche
 		f := c.cells[i].Figures[name]
 		if role, peak := strings.CutPrefix(name, "peak:"); peak {
 			f = c.inside(i).highest[[2]string{role, "measure"}]
-		} else if strings.HasPrefix(name, "kv_") {
+		} else if name == "total_pss" && len(c.inside(i).highest) == 0 {
+			continue // nothing looked at the processes' peaks, and a report has no list of where memory is
+		} else if name == "kv_reserved" || name == "total_pss" {
 			f = kept(c.Work, "where measure "+name+c.cell(i), func() Figure { return c.inside(i).where("measure", name) })
 		}
 		for k, v := range f.Values {
@@ -371,10 +370,10 @@ func (c *check) fit(what string, got *drawnLine, want bool, from, mibs, to, rate
 
 // called is what a rate comes to.
 func (r growthRate) called(theory float64, flat bool) string {
-	cache := r.Name == "kv_used" || r.Name == "kv_reserved"
+	cache := r.Name == "kv_reserved"
 	switch {
 	case theory > 0 && cache && math.Abs(*r.Median-theory) < theory/200:
-		return "as theory has it"
+		return "as calculated"
 	case r.Interval == nil:
 		return fmt.Sprintf("too few runs (%d) to tell growth from noise", r.N)
 	case r.Interval.Hi < 0:
@@ -384,13 +383,13 @@ func (r growthRate) called(theory float64, flat bool) string {
 	case r.Interval.Lo <= 0:
 		return "no growth shows"
 	case theory <= 0:
-		return "it grows; what theory has is not known"
+		return "it grows; what a token takes by arithmetic is not known"
 	case theory < r.Interval.Lo:
-		return "more than theory's " + bytesWords(theory)
+		return "more than the calculated " + bytesWords(theory)
 	case theory > r.Interval.Hi:
-		return "less than theory's " + bytesWords(theory)
+		return "less than the calculated " + bytesWords(theory)
 	}
-	return fmt.Sprintf("it grows; theory's %s is within the interval", bytesWords(theory))
+	return fmt.Sprintf("it grows; the calculated %s is within the interval", bytesWords(theory))
 }
 
 func bytesWords(v float64) string {

@@ -585,7 +585,7 @@ func (e *evidence) tracks(a *attempt) []*track {
 		}
 		follow(name, s.Every, of(e.samples[a.id], fmt.Sprint(s.ID), s.Role), 1)
 	}
-	for name, m := range map[string][2]string{"webgpu_ledger": {"webgpu_ledger", "live_bytes"}, "kv_used": {"webgpu_ledger", "kv_used_bytes"},
+	for name, m := range map[string][2]string{"webgpu_ledger": {"webgpu_ledger", "live_bytes"},
 		"kv_reserved": {"webgpu_ledger", "kv_reserved_bytes"}, "js_heap": {"performance_metrics", "js_heap_used_bytes"}} {
 		from := map[string]bool{}
 		var told []reading
@@ -836,11 +836,7 @@ func (e *evidence) slopes(counted []*attempt, tracks map[int][]*track) map[strin
 			}
 		}
 	}
-	for _, name := range []string{"kv_used", "kv_reserved"} {
-		method := e.cacheMethod(counted)
-		if method == "" {
-			continue
-		}
+	if method, name := e.cacheMethod(counted), "kv_reserved"; method != "" {
 		s := out[name]
 		for _, a := range counted {
 			i := slices.IndexFunc(tracks[a.id], func(t *track) bool { return t.name == name })
@@ -964,7 +960,7 @@ func (r *request) answered() float64 {
 }
 
 // edges are what the KV cache was told to be when the warm-up and the measurement ended, over the tokens of the last request before. At the
-// load's end there are none: that place serves where the others are one, or for what is reserved.
+// load's end there are none.
 func (e *evidence) edges(a *attempt, method, name string) []point {
 	var out []point
 	for _, phase := range []string{"warmup", "measure", "load"} {
@@ -979,9 +975,6 @@ func (e *evidence) edges(a *attempt, method, name string) []point {
 		}
 		if phase == "load" {
 			held = 0
-			if name == "kv_used" && len(slopesOf(out)) > 0 {
-				continue
-			}
 		}
 		if v := e.edge(of, phase, method, name); !math.IsNaN(v) && !math.IsNaN(held) {
 			out = append(out, point{held, v})

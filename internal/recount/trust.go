@@ -54,6 +54,19 @@ func trust(component, method string) string {
 	return "high"
 }
 
+// origin is how a component with a value was obtained.
+func origin(component, method string) string {
+	switch {
+	case component == "kv_cache_used", method == "formula", method == "difference":
+		return "calculated"
+	case method == "tensors":
+		return "file size"
+	case method == "engine_log":
+		return "reported"
+	}
+	return "measured"
+}
+
 // least is the lowest of weights, KV cache and activations: low where one is not known.
 func (g *memoryAgain) least(parts map[string]Figure, wasRead map[string]bool) string {
 	at := len(levels()) - 1

@@ -53,7 +53,7 @@ func SameDigits(t testing.TB, res *compare.Result, runs ...*record.Run) {
 	sameRatios(t, res, terminal, page, inDocument)
 	at := 0
 	for _, row := range terminalTable(terminal, "Memory by component") {
-		if row[1] != "measured" {
+		if row[1] != "in the run" {
 			continue
 		}
 		components := pageTables(t, page, "components")

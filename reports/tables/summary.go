@@ -45,7 +45,7 @@ func measures() []measure {
 		figure("cached_prompt_tokens", compare.Cached, "tokens of the prompt that came from a cache"),
 		part("model_weights_mb", compare.ModelWeights, "MiB: weights, by whatever could read them"),
 		part("kv_cache_mb", compare.KVCache, "MiB: KV cache, reserved"),
-		part("kv_cache_used_mb", compare.KVCacheUsed, "MiB: KV cache, of it used"),
+		part("kv_cache_used_mb", compare.KVCacheUsed, "MiB: KV cache, filled: calculated, tokens × the bytes of one"),
 		part("activations_mb", compare.Activations, "MiB: activations, workspaces"),
 		part("framework_overhead_mb", compare.FrameworkOverhead, "MiB: what is left of the increase; may be below zero"),
 		part("multi_gpu_overhead_mb", compare.MultiGPUOverhead, "MiB: of several GPUs"),
@@ -213,6 +213,9 @@ func summaryTable() []Column {
 	for _, id := range asked() {
 		out = append(out, id.Column)
 	}
+	for _, m := range measures() {
+		out = append(out, Column{m.column + "_from", Text, "how it was obtained: measured, reported, calculated, file size; behind it the method"})
+	}
 	return out
 }
 
@@ -233,6 +236,9 @@ func summaryRows(res *compare.Result, emit func([]Value) error) error {
 		}
 		for _, id := range asked() {
 			row = append(row, id.of(res, c))
+		}
+		for _, m := range measures() {
+			row = append(row, named(m.of(c).From()))
 		}
 		if err := emit(row); err != nil {
 			return err

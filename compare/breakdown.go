@@ -97,7 +97,8 @@ func parted() []part {
 		ledger(Ledger, "WebGPU ledger", "live_bytes", "what WebGPU was asked for and has not been given back"),
 		ledger(Weights, "weights", "weights_bytes", "WebGPU buffers that parameters lie in, known by the load's stage and "+
 			"the package's sizes"),
-		ledger(KVReserved, "KV cache, reserved", "kv_reserved_bytes", "WebGPU buffers of the KV cache, all had at the load"),
+		ledger(KVReserved, "KV cache, reserved", "kv_reserved_bytes", "WebGPU buffers of the KV cache, found by their size among those "+
+			"that were made after the weights, all had at the load"),
 		ledger(KVUsed, kvFilled, "kv_used_bytes", "the tokens that the page says it holds × the bytes of one in the KV "+
 			"cache's buffers; within what is reserved"),
 		ledger(Workspaces, "workspaces", "workspaces_bytes", "WebGPU buffers of the engine's working memory: everything "+

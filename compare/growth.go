@@ -331,12 +331,15 @@ func (r *Rate) judge(t *Theory, flat bool) {
 	switch {
 	case !r.Known():
 		r.Verdict = r.Absent
-	case t != nil && r.Of != OfHeld && math.Abs(r.Center()/t.Bytes-1) < 0.005:
+	case t != nil && r.asked() && math.Abs(r.Center()/t.Bytes-1) < 0.005:
 		r.Verdict = "as calculated"
 	case iv == nil:
 		r.Verdict = fmt.Sprintf("%s (%d) to tell growth from noise", TooFewRuns, r.N)
 	case iv.Lo <= 0 && iv.Hi >= 0:
 		r.Verdict = "no growth shows" + because
+		if because == "" && t != nil && iv.Hi >= t.Bytes {
+			r.Verdict += fmt.Sprintf(", but the calculated %s is not excluded", rateWords(t.Bytes))
+		}
 	case iv.Hi < 0:
 		r.Verdict = "it shrinks while tokens come"
 	case t == nil:
@@ -349,6 +352,9 @@ func (r *Rate) judge(t *Theory, flat bool) {
 		r.Verdict = fmt.Sprintf("it grows; the calculated %s is within the interval", rateWords(t.Bytes))
 	}
 }
+
+// asked tells what was asked for to the byte: launches agree, and an interval has no width.
+func (r *Rate) asked() bool { return r.Of == OfReserved || r.Name == Ledger }
 
 // rateWords writes bytes a token.
 func rateWords(v float64) string {

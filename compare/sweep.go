@@ -183,8 +183,8 @@ func sweptFigures(first *Cell) []swept {
 	ours := func(name string) func(*Cell) Figure {
 		return func(c *Cell) Figure { return c.Figure(name) }
 	}
-	out := []swept{{KVReserved, OfReserved, held(KVReserved)}, {TotalPSS, OfHeld, held(TotalPSS)}, {PeakPSS, OfHeld, ours(PeakPSS)},
-		{PeakRSS, OfHeld, ours(PeakRSS)}}
+	out := []swept{{KVReserved, OfReserved, held(KVReserved)}, {Ledger, OfHeld, held(Ledger)}, {TotalPSS, OfHeld, held(TotalPSS)},
+		{PeakPSS, OfHeld, ours(PeakPSS)}, {PeakRSS, OfHeld, ours(PeakRSS)}}
 	if first.Memory == nil || len(first.Memory.Peaks) < 2 {
 		return out
 	}

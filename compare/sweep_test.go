@@ -150,3 +150,44 @@ func TestAbsurdSizesStayOutOfSweepsAndGrowth(t *testing.T) {
 		}
 	}
 }
+
+// What engines reserve for each token of their context windows is found by what the page's ledger and a log tell, not by arithmetic: an
+// engine that reserves half as much again as calculated is found to.
+func TestReservedCacheIsFollowedOverContexts(t *testing.T) {
+	const calculated, planted = 1024, 1536
+	var runs []*record.Run
+	for _, context := range []int64{256, 512, 1024} {
+		page := comparetest.Page()
+		page.KVReserved = 16<<10 + context*planted
+		browser, native := comparetest.Measured(comparetest.Browser(6), page), comparetest.Measured(comparetest.Native(6), nil)
+		for _, e := range []*comparetest.Engine{&browser, &native} {
+			e.Cell.Model.Context = int(context)
+			e.Info.Policy = map[string]string{"kv_dtype": "f32", "weights_dtype": "f32", "context": fmt.Sprint(context)}
+		}
+		runs = append(runs, comparetest.Run(t, fmt.Sprint("browser-", context), browser),
+			logs(comparetest.Run(t, fmt.Sprint("native-", context), native), map[string]float64{"kv_reserved_bytes": float64(context * planted), "kv_used_bytes": 81 * calculated}))
+	}
+	res := compare.Runs(runs...)
+	if len(res.Sweeps) != 2 {
+		t.Fatalf("%d sweeps, want one an engine: %+v", len(res.Sweeps), res.Sweeps)
+	}
+	for _, s := range res.Sweeps {
+		origin, rates := record.OriginMeasured, []string{compare.KVReserved, compare.Ledger}
+		if s.Engine == "llamacpp" {
+			origin, rates = record.OriginReported, rates[:1]
+		}
+		for _, name := range rates {
+			r := rateOf(s, name)
+			if r.N != 18 || r.Center() != planted || r.Interval == nil || r.Interval.Lo != planted || r.Origin != origin || r.OfTheory == nil || *r.OfTheory != 1.5 ||
+				r.Verdict != "more than the calculated 1024" {
+				t.Errorf("%s, %s: %g in %+v of %d launches, %s, %v times calculated: %q", s.Engine, name, r.Center(), r.Interval, r.N, r.Origin, r.OfTheory, r.Verdict)
+			}
+		}
+		if rateOf(s, compare.KVUsed).Known() || !rateOf(s, compare.TotalPSS).Known() || rateOf(s, compare.TotalPSS).Origin != record.OriginMeasured {
+			t.Errorf("%s: %+v", s.Engine, s.Rates)
+		}
+		if s.Theory == nil || s.Theory.Bytes != calculated || s.Theory.Origin != record.OriginCalculated {
+			t.Errorf("%s: %+v", s.Engine, s.Theory)
+		}
+	}
+}

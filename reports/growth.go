@@ -109,7 +109,7 @@ func growthLines(res *compare.Result) []string {
 	each(res, func(g growing) {
 		var words []string
 		for _, r := range g.rates {
-			if !r.Known() || r.Of == compare.OfHeld && (r.Interval == nil || !slices.Contains([]string{compare.TotalPSS, compare.PeakPSS}, r.Name)) {
+			if !r.Known() || r.Of == compare.OfHeld && (r.Interval == nil || !slices.Contains([]string{compare.Ledger, compare.TotalPSS, compare.PeakPSS}, r.Name)) {
 				continue // the page has all of them
 			}
 			w := fmt.Sprintf("%s %s, %s", r.Title, rate(r.Center()), originWords(r.Origin))

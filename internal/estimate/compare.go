@@ -82,7 +82,14 @@ func (c Calculated) Against(p Profile) Comparison {
 		if !math.IsNaN(part.calculated) {
 			total += part.calculated
 		}
+		origin, unmeasured := p.Arithmetic[part.name]
+		if unmeasured {
+			part.measured = math.NaN()
+		}
 		r.add(part.name, part.measured, part.calculated, table)
+		if unmeasured {
+			r.Components[len(r.Components)-1].Why = fmt.Sprintf("%s in the profile, not measured: it proves nothing of a calculation", origin)
+		}
 	}
 	missing := c.missing()
 	if missing != "" {
@@ -219,7 +226,7 @@ func expectedOf(x Compared) float64 {
 func (r *Comparison) remark(p Profile, say func(string, ...any)) {
 	for _, x := range r.Components {
 		switch {
-		case x.Verdict == NotMeasured && x.Name != Total && x.Calculated != nil:
+		case x.Verdict == NotMeasured && x.Why == "" && x.Name != Total && x.Calculated != nil:
 			say("%s: not measured in this profile, so that the calculation stands unproven there", words[x.Name])
 		case x.Why != "" && x.Name != MultiGPU:
 			say("%s: %s", words[x.Name], x.Why)

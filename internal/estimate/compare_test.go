@@ -98,6 +98,23 @@ func TestNothingMeasured(t *testing.T) {
 	}
 }
 
+// What a profile has from a file's size or a formula is no measurement that a calculation could be held against.
+func TestArithmeticProvesNoCalculation(t *testing.T) {
+	p, err := ParseProfile("profile.json", []byte(`{"memory_breakdown":{"model_weights_gb":1,"kv_cache_gb":2,"activations_gb":3,"total_gb":8,
+		"methods":{"weights":"tensors","kv_cache":"formula","activations":"engine_log"}}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := Calculated{1, 2, 3, 2, math.NaN()}.Against(p)
+	got := verdicts(r)
+	if got[Weights] != NotMeasured || got[KVReserved] != NotMeasured || got[Activation] != Within || got[Total] != Within {
+		t.Errorf("%v", got)
+	}
+	if all := strings.Join(r.Recommendations, "\n"); !strings.Contains(all, "weights: file size in the profile") || !strings.Contains(all, "KV cache: calculated in the profile") {
+		t.Errorf("%s", all)
+	}
+}
+
 func TestBadProfiles(t *testing.T) {
 	dir := t.TempDir()
 	for says, text := range map[string]string{

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"llmparity/internal/fault"
+	"llmparity/internal/record"
 	"llmparity/internal/regular"
 )
 
@@ -27,6 +28,7 @@ type Profile struct {
 	Total      float64
 	Unit       string // what the file says of its gigabytes; "" where it says nothing
 	Confidence map[string]string
+	Arithmetic map[string]record.Origin // of components that nobody measured: file size, calculated
 	Notes      []string
 }
 
@@ -136,6 +138,24 @@ func ParseProfile(file string, text []byte) (Profile, error) {
 	return p, nil
 }
 
+// arithmetic names the components that a profile has from a file or a formula. Profiles before those with origins have the methods alone.
+func arithmetic(b object) (map[string]record.Origin, error) {
+	methods, err := b.in("methods")
+	if err != nil {
+		return nil, err
+	}
+	out := map[string]record.Origin{}
+	for key, name := range map[string]string{"weights": Weights, "kv_cache": KVReserved, "activations": Activation} {
+		switch methods.text(key) {
+		case "tensors":
+			out[name] = record.OriginFileSize
+		case "formula":
+			out[name] = record.OriginCalculated
+		}
+	}
+	return out, nil
+}
+
 // around reads what stands beside the breakdown.
 func (p *Profile) around(root, b, memory object) (err error) {
 	gpu, err := root.in("gpu_info")
@@ -168,6 +188,9 @@ func (p *Profile) around(root, b, memory object) (err error) {
 	}
 	for name := range levels.fields {
 		p.Confidence[name] = levels.text(name)
+	}
+	if p.Arithmetic, err = arithmetic(b); err != nil {
+		return err
 	}
 	meta, err := root.in("metadata")
 	if err != nil {

@@ -273,7 +273,7 @@ func (c *check) lines(number int, s sweep) {
 	if first.load == nil {
 		theory = c.evidence[c.res.Cells[s.Cells[0]].Run].theory(first.ID)
 	}
-	names := []string{"kv_reserved", "total_pss", "peak_pss", "peak_rss_sum"}
+	names := []string{"kv_reserved", "webgpu_ledger", "total_pss", "peak_pss", "peak_rss_sum"}
 	roles := map[string]bool{}
 	for key := range c.inside(s.Cells[0]).highest {
 		roles[key[0]] = true
@@ -342,7 +342,7 @@ func (c *check) swept(number int, s sweep, name string) (points []point, launche
 			f = c.inside(i).highest[[2]string{role, "measure"}]
 		} else if name == "total_pss" && len(c.inside(i).highest) == 0 {
 			continue // nothing looked at the processes' peaks, and a report has no list of where memory is
-		} else if name == "kv_reserved" || name == "total_pss" {
+		} else if name == "kv_reserved" || name == "webgpu_ledger" || name == "total_pss" {
 			f = kept(c.Work, "where measure "+name+c.cell(i), func() Figure { return c.inside(i).where("measure", name) })
 		}
 		for k, v := range f.Values {
@@ -372,7 +372,7 @@ func (c *check) fit(what string, got *drawnLine, want bool, from, mibs, to, rate
 func (r growthRate) called(theory float64, flat bool) string {
 	cache := r.Name == "kv_reserved"
 	switch {
-	case theory > 0 && cache && math.Abs(*r.Median-theory) < theory/200:
+	case theory > 0 && (cache || r.Name == "webgpu_ledger") && math.Abs(*r.Median-theory) < theory/200:
 		return "as calculated"
 	case r.Interval == nil:
 		return fmt.Sprintf("too few runs (%d) to tell growth from noise", r.N)
@@ -380,6 +380,8 @@ func (r growthRate) called(theory float64, flat bool) string {
 		return "it shrinks while tokens come"
 	case r.Interval.Lo <= 0 && flat && !cache:
 		return "no growth shows, as is to be expected: the KV cache is all reserved at the load"
+	case r.Interval.Lo <= 0 && theory > 0 && theory <= r.Interval.Hi:
+		return fmt.Sprintf("no growth shows, but the calculated %s is not excluded", bytesWords(theory))
 	case r.Interval.Lo <= 0:
 		return "no growth shows"
 	case theory <= 0:

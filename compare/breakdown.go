@@ -62,7 +62,8 @@ type part struct {
 	logged        string // how, where an engine's log tells the same in place of the method; empty: it doesn't
 }
 
-// EngineLog is the method of sizes that an engine tells of itself, in its log; apiPS of what Ollama answers when it is asked.
+// EngineLog is the method of sizes that an engine tells of itself, in its log; apiPS of what Ollama answers when it is
+// asked.
 const (
 	EngineLog = "engine_log"
 	apiPS     = "api_ps"
@@ -161,7 +162,8 @@ func breakdown(counted []*record.Attempt) *Breakdown {
 		return nil
 	}
 	if has(counted, EngineLog) {
-		b.Notes = append(b.Notes, "weights, KV cache and workspaces: reported by the engine, in its log when it makes them ("+EngineLog+")")
+		b.Notes = append(b.Notes, "weights, KV cache and workspaces: reported by the engine, in its log when it makes "+
+			"them ("+EngineLog+")")
 	}
 	b.pss(counted)
 	for _, list := range [][]Figure{b.Load, b.Measure, b.Retained} {

@@ -85,7 +85,8 @@ func worseOf(a, b string) string {
 	return a
 }
 
-// read tells whether a component's value comes of a reading or of the engine's own word: arithmetic proves no prediction.
+// read tells whether a component's value comes of a reading or of the engine's own word: arithmetic proves no
+// prediction.
 func (c Component) read() bool { return c.Known() && !c.arithmetic() }
 
 // Parts is where a cell's memory goes, by component. Weights, KV cache (reserved), activations, multi-GPU overhead and framework overhead

@@ -32,8 +32,8 @@ type Foretold struct {
 	Method     string             `json:"predicted_method,omitempty"`
 	Confidence string             `json:"predicted_confidence,omitempty"`
 	DType      string             `json:"predicted_dtype,omitempty"`
-	Measured   *float64           `json:"measured,omitempty"` // the median over launches, of what a sampler read or the engine reported
-	Origin     record.Origin      `json:"origin,omitempty"`   // of what the run has, whether or not it is held against the forecast
+	Measured   *float64           `json:"measured,omitempty"` // the median over launches
+	Origin     record.Origin      `json:"origin,omitempty"`   // of what the run has, compared or not
 	Interval   *Interval          `json:"measured_interval,omitempty"`
 	N          int                `json:"launches"`
 	By         string             `json:"measured_method,omitempty"`

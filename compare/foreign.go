@@ -82,7 +82,8 @@ func foreign(attempts []*record.Attempt) bool {
 
 // heapFigure is the highest heap that another program wrote down; nothing where it wrote none.
 func heapFigure(attempts []*record.Attempt) []Figure {
-	f := Figure{Name: PeakHeap, Title: "peak JavaScript heap", Unit: "MiB", Method: record.MethodForeign, How: "the highest heap_used_mb, " + written + "; it is no process's memory"}
+	f := Figure{Name: PeakHeap, Title: "peak JavaScript heap", Unit: "MiB", Method: record.MethodForeign,
+		How: "the highest heap_used_mb, " + written + "; it is no process's memory"}
 	for _, a := range attempts {
 		peak := -1.0
 		for _, m := range a.Metrics {

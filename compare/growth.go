@@ -9,7 +9,8 @@ import (
 	"llmparity/internal/record"
 )
 
-// Growth is by how much memory grows with each token, by every source that can be followed, beside what a token takes by arithmetic.
+// Growth is by how much memory grows with each token, by every source that can be followed, beside what a token takes by
+// arithmetic.
 type Growth struct {
 	Theory  *Theory  `json:"theory,omitempty"` // nil: neither the model's shape nor the type of its KV cache is known
 	Rates   []Rate   `json:"rates"`
@@ -128,7 +129,8 @@ func (c *Cell) theory(run *record.Run) *Theory {
 	says := c.says("kv_dtype")
 	if p, ok := run.Predictions[c.Spec.ID]; ok && p.TokenB > 0 {
 		if was := p.Setup["kv_dtype"]; says == "" || widthOf(was) == widthOf(says) || sameNumbers(was, says) {
-			return &Theory{float64(p.TokenB), "as predicted: keys and values of all layers in " + was, record.OriginPredicted}
+			how := "as predicted: keys and values of all layers in " + was
+			return &Theory{float64(p.TokenB), how, record.OriginPredicted}
 		}
 	}
 	if b := c.tokenBytes(); b > 0 {
@@ -204,7 +206,8 @@ func (r *Rate) line(attempt int, points []xy, fit fitted) {
 
 // cacheRate is what the reserved KV cache grows by: by what is told with tokens, else by readings at the ends of phases.
 func (c *Cell) cacheRate(p part, counted []*record.Attempt, followed map[*record.Attempt][]track) Rate {
-	r := Rate{Figure: Figure{Name: p.name, Title: p.title, Method: p.method, Blind: blind(counted, p.method), How: growthHow + "; " + p.how}, Of: OfReserved}
+	r := Rate{Of: OfReserved, Figure: Figure{Name: p.name, Title: p.title, Method: p.method, Blind: blind(counted, p.method),
+		How: growthHow + "; " + p.how}}
 	if !has(counted, p.method) {
 		return Rate{}
 	}

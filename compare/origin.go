@@ -12,7 +12,8 @@ const (
 	byTokens = "tokens_by_engine" // tokens, or how many there were, as the engine gives them
 )
 
-// origin follows from the method, except for what is filled of a KV cache: that is tokens × their size, whoever multiplies.
+// origin follows from the method, except for what is filled of a KV cache: that is tokens × the bytes of one, whoever
+// multiplies.
 func (f *Figure) origin() record.Origin {
 	switch {
 	case f.Name == KVUsed, f.Name == KVCacheUsed:
@@ -31,7 +32,8 @@ func (f *Figure) origin() record.Origin {
 	return record.OriginMeasured
 }
 
-// arithmetic tells figures that vary only as much as what they were worked out from: an interval would claim a measurement.
+// arithmetic tells figures that vary only as much as what they were worked out from: an interval would claim a
+// measurement.
 func (f *Figure) arithmetic() bool {
 	return f.Origin == record.OriginFileSize || f.Origin == record.OriginCalculated && f.Method != ByDifference
 }

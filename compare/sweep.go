@@ -26,6 +26,9 @@ type Sweep struct {
 	Verdict []string  `json:"verdict"`
 }
 
+// SettledPSS is the total PSS after the last request, less the baseline.
+const SettledPSS = "settled_pss"
+
 // Axes of sweeps.
 const (
 	AxisPrompt  = "input_len"
@@ -173,18 +176,14 @@ func sweptFigures(first *Cell) []swept {
 			if c.Memory == nil {
 				return Figure{}
 			}
-			f := Held(c.Memory.Measure, name)
-			if name == TotalPSS {
-				f.Title += " after the last request"
-			}
-			return f
+			return Held(c.Memory.Measure, name)
 		}
 	}
 	ours := func(name string) func(*Cell) Figure {
 		return func(c *Cell) Figure { return c.Figure(name) }
 	}
-	out := []swept{{KVReserved, OfReserved, held(KVReserved)}, {Ledger, OfHeld, held(Ledger)}, {TotalPSS, OfHeld, held(TotalPSS)},
-		{PeakPSS, OfHeld, ours(PeakPSS)}, {PeakRSS, OfHeld, ours(PeakRSS)}}
+	out := []swept{{KVReserved, OfReserved, held(KVReserved)}, {Ledger, OfHeld, held(Ledger)},
+		{SettledPSS, OfHeld, settled}, {PeakPSS, OfHeld, ours(PeakPSS)}, {PeakRSS, OfHeld, ours(PeakRSS)}}
 	if first.Memory == nil || len(first.Memory.Peaks) < 2 {
 		return out
 	}
@@ -194,6 +193,27 @@ func sweptFigures(first *Cell) []swept {
 		}
 	}
 	return out
+}
+
+// settled is the total PSS after the last request less the launch's own baseline, where it has one. What other programs share of a
+// browser's pages moves both, and falls out of the difference.
+func settled(c *Cell) Figure {
+	if c.Memory == nil {
+		return Figure{}
+	}
+	f, base := Held(c.Memory.Measure, TotalPSS), c.Figure(Baseline)
+	f.Title += " after the last request"
+	if base.Known() {
+		f.Title += ", less the baseline"
+		f.How += " after the last request, less the median in the launch's baseline phase"
+	}
+	f.Values = slices.Clone(f.Values)
+	for i, v := range f.Values {
+		if b := base.value(v.Attempt); !math.IsNaN(b) {
+			f.Values[i].Value -= b
+		}
+	}
+	return f
 }
 
 // peakOf is a process's highest RSS while it was measured.
@@ -229,7 +249,8 @@ func (s *Sweep) rate(r *Result, q swept) {
 		if !f.Known() {
 			continue
 		}
-		rate.Figure = Figure{Name: q.name, Title: f.Title, Unit: "bytes/token", Origin: f.Origin, Method: f.Method, Blind: f.Blind, How: how + f.How}
+		rate.Figure = Figure{Name: q.name, Title: f.Title, Unit: "bytes/token", Origin: f.Origin, Method: f.Method,
+			Blind: f.Blind, How: how + f.How}
 		for _, v := range f.Values {
 			if !size(v.Value) {
 				continue

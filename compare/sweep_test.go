@@ -183,8 +183,12 @@ func TestReservedCacheIsFollowedOverContexts(t *testing.T) {
 				t.Errorf("%s, %s: %g in %+v of %d launches, %s, %v times calculated: %q", s.Engine, name, r.Center(), r.Interval, r.N, r.Origin, r.OfTheory, r.Verdict)
 			}
 		}
-		if rateOf(s, compare.KVUsed).Known() || !rateOf(s, compare.TotalPSS).Known() || rateOf(s, compare.TotalPSS).Origin != record.OriginMeasured {
+		settled := rateOf(s, compare.SettledPSS)
+		if rateOf(s, compare.KVUsed).Known() || settled.N != 18 || settled.Origin != record.OriginMeasured {
 			t.Errorf("%s: %+v", s.Engine, s.Rates)
+		}
+		if before := s.Engine == "webllm"; strings.Contains(settled.Title, "baseline") != before || before && settled.Points[0].MiB > 700 {
+			t.Errorf("%s: %s, %g MiB", s.Engine, settled.Title, settled.Points[0].MiB)
 		}
 		if s.Theory == nil || s.Theory.Bytes != calculated || s.Theory.Origin != record.OriginCalculated {
 			t.Errorf("%s: %+v", s.Engine, s.Theory)

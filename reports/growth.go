@@ -28,13 +28,15 @@ type growthPart struct {
 
 func newGrowthPart(res *compare.Result) growthPart {
 	p := growthPart{Title: growthTitle, Words: growthWords,
-		Grid: &grid{Head: []string{"cells", "over", "memory", "from", "bytes/token", "95 % interval", "launches", "calculated", "× calculated", "what it says"}},
-		How:  &grid{Head: []string{"memory", "from", "how", "what it can't see"}}}
+		Grid: &grid{Head: []string{"cells", "over", "memory", "from", "bytes/token", "95 % interval", "launches", "calculated",
+			"× calculated", "what it says"}},
+		How: &grid{Head: []string{"memory", "from", "how", "what it can't see"}}}
 	add := func(who, over string, r compare.Rate, theory *compare.Theory) {
 		if !r.Known() {
 			return
 		}
-		row := []string{line(who), over, line(r.Title), r.From(), rate(r.Center()), rateInterval(r), strconv.Itoa(r.N), "–", "–", r.Verdict}
+		row := []string{line(who), over, line(r.Title), r.From(), rate(r.Center()), rateInterval(r), strconv.Itoa(r.N), "–", "–",
+			r.Verdict}
 		if theory != nil {
 			row[7] = rate(theory.Bytes)
 		}
@@ -49,7 +51,8 @@ func newGrowthPart(res *compare.Result) growthPart {
 			add(g.who, g.over, r, g.theory)
 		}
 		if g.theory != nil {
-			p.How.once("a token in the KV cache", string(g.theory.Origin), line(g.theory.How), "what an engine holds beside it")
+			p.How.once("a token in the KV cache", string(g.theory.Origin), line(g.theory.How),
+				"what an engine holds beside it")
 		}
 	})
 	if len(p.Grid.Rows) == 0 {
@@ -102,6 +105,11 @@ func rateInterval(r compare.Rate) string {
 	return rate(r.Interval.Lo) + " to " + rate(r.Interval.Hi)
 }
 
+// shownRates are those of memory that the terminal has.
+func shownRates() []string {
+	return []string{compare.Ledger, compare.TotalPSS, compare.SettledPSS, compare.PeakPSS}
+}
+
 // growthLines are a line a sweep and a cell, for the terminal; cells of which the same is said have one together.
 func growthLines(res *compare.Result) []string {
 	var order []string
@@ -109,7 +117,7 @@ func growthLines(res *compare.Result) []string {
 	each(res, func(g growing) {
 		var words []string
 		for _, r := range g.rates {
-			if !r.Known() || r.Of == compare.OfHeld && (r.Interval == nil || !slices.Contains([]string{compare.Ledger, compare.TotalPSS, compare.PeakPSS}, r.Name)) {
+			if !r.Known() || r.Of == compare.OfHeld && (r.Interval == nil || !slices.Contains(shownRates(), r.Name)) {
 				continue // the page has all of them
 			}
 			w := fmt.Sprintf("%s %s, %s", r.Title, rate(r.Center()), originWords(r.Origin))

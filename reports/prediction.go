@@ -39,7 +39,7 @@ func (t *table) forecast() {
 	if len(cells)+len(notes) == 0 {
 		return
 	}
-	t.b.WriteString("\nForetold and measured\n")
+	t.b.WriteString("\nPredictions and the run\n")
 	if len(cells) > 0 {
 		t.print(rows, cells)
 		t.b.WriteString(wrap(forecastWords, "", "", width))
@@ -112,7 +112,8 @@ func plus(v float64) string {
 
 // forecastGrid is the report's table.
 func forecastGrid(res *compare.Result) *grid {
-	return foretoldGrid(res, []string{"foretold (MiB)", "range (MiB)", found + " (MiB)", "which is", "error", "in range", "expected of such"}, func(p compare.Foretold) []string {
+	head := []string{"foretold (MiB)", "range (MiB)", found + " (MiB)", "which is", "error", "in range", "expected of such"}
+	return foretoldGrid(res, head, func(p compare.Foretold) []string {
 		row := forecastRow(p, "–")[1:]
 		if p.Interval != nil {
 			row[2] += fmt.Sprintf(" (%s to %s)", mib(p.Interval.Lo), mib(p.Interval.Hi))

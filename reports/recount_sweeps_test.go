@@ -101,7 +101,7 @@ func TestWrongSweepsAreFound(t *testing.T) {
 		"peak_rss_sum over input_len, where the line begins":   func(r *compare.Result) { rate(r, compare.PeakRSS).Fit.From.MiB += 0.001 },
 		"peak_rss_sum over input_len, where theory's line":     func(r *compare.Result) { rate(r, compare.PeakRSS).Fit.Theory.MiB += 0.001 },
 		"peak_pss over input_len: the verdict is":              func(r *compare.Result) { rate(r, compare.PeakPSS).Verdict = "it shrinks while tokens come" },
-		"peak_pss over input_len: the verdicts are":            func(r *compare.Result) { r.Sweeps[0].Verdict[2] = "peak total PSS: 9 bytes/token: no growth shows" },
+		"settled_pss over input_len: the verdicts are":         func(r *compare.Result) { r.Sweeps[0].Verdict[2] = "peak total PSS: 9 bytes/token: no growth shows" },
 		"peak_uss over input_len: a line":                      func(r *compare.Result) { rate(r, compare.PeakPSS).Name = "peak_uss" },
 		", where the line ends":                                func(r *compare.Result) { growth(r).Fit.To.MiB += 0.001 },
 		": the verdict is":                                     func(r *compare.Result) { growth(r).Verdict = "it grows" },

@@ -33,7 +33,7 @@ func TestDetails(t *testing.T) {
 		if code := execute([]string{command, dir}, &short, &errs) + execute([]string{command, dir, "--details"}, &long, &errs); code != 0 {
 			t.Fatal(code, errs.String())
 		}
-		for _, title := range []string{"\nForetold and measured\n", "\nWhere the memory is\n"} {
+		for _, title := range []string{"\nPredictions and the run\n", "\nWhere the memory is\n"} {
 			if strings.Contains(short.String(), title) || !strings.Contains(long.String(), title) {
 				t.Errorf("%s: %q is not in the details alone", command, title)
 			}

@@ -88,7 +88,8 @@ func (c Calculated) Against(p Profile) Comparison {
 		}
 		r.add(part.name, part.measured, part.calculated, table)
 		if unmeasured {
-			r.Components[len(r.Components)-1].Why = fmt.Sprintf("%s in the profile, not measured: it proves nothing of a calculation", origin)
+			r.Components[len(r.Components)-1].Why = fmt.Sprintf("%s in the profile, not measured: it proves nothing of a "+
+				"calculation", origin)
 		}
 	}
 	missing := c.missing()

@@ -138,7 +138,7 @@ func ParseProfile(file string, text []byte) (Profile, error) {
 	return p, nil
 }
 
-// arithmetic names the components that a profile has from a file or a formula. Profiles before those with origins have the methods alone.
+// arithmetic names the components that a profile has from a file or a formula, by its methods: older ones have no origins.
 func arithmetic(b object) (map[string]record.Origin, error) {
 	methods, err := b.in("methods")
 	if err != nil {

@@ -273,7 +273,7 @@ func (c *check) lines(number int, s sweep) {
 	if first.load == nil {
 		theory = c.evidence[c.res.Cells[s.Cells[0]].Run].theory(first.ID)
 	}
-	names := []string{"kv_reserved", "webgpu_ledger", "total_pss", "peak_pss", "peak_rss_sum"}
+	names := []string{"kv_reserved", "webgpu_ledger", "settled_pss", "peak_pss", "peak_rss_sum"}
 	roles := map[string]bool{}
 	for key := range c.inside(s.Cells[0]).highest {
 		roles[key[0]] = true
@@ -340,9 +340,9 @@ func (c *check) swept(number int, s sweep, name string) (points []point, launche
 		f := c.cells[i].Figures[name]
 		if role, peak := strings.CutPrefix(name, "peak:"); peak {
 			f = c.inside(i).highest[[2]string{role, "measure"}]
-		} else if name == "total_pss" && len(c.inside(i).highest) == 0 {
-			continue // nothing looked at the processes' peaks, and a report has no list of where memory is
-		} else if name == "kv_reserved" || name == "webgpu_ledger" || name == "total_pss" {
+		} else if name == "settled_pss" {
+			f = c.settled(i)
+		} else if name == "kv_reserved" || name == "webgpu_ledger" {
 			f = kept(c.Work, "where measure "+name+c.cell(i), func() Figure { return c.inside(i).where("measure", name) })
 		}
 		for k, v := range f.Values {
@@ -351,6 +351,21 @@ func (c *check) swept(number int, s sweep, name string) (points []point, launche
 		}
 	}
 	return points, launches
+}
+
+// settled is the total PSS when the measurement had ended, less that before the load.
+func (c *check) settled(i int) Figure {
+	if len(c.inside(i).highest) == 0 {
+		return Figure{} // nothing looked at the processes' peaks, and a report has no list of where memory is
+	}
+	f := kept(c.Work, "where measure total_pss"+c.cell(i), func() Figure { return c.inside(i).where("measure", "total_pss") })
+	f.Values = slices.Clone(f.Values)
+	for k, id := range f.launches {
+		if b := c.cells[i].Figures["baseline_pss"].of(id); !math.IsNaN(b) {
+			f.Values[k] -= b
+		}
+	}
+	return f
 }
 
 // fit holds a line to draw.

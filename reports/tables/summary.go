@@ -214,7 +214,7 @@ func summaryTable() []Column {
 		out = append(out, id.Column)
 	}
 	for _, m := range measures() {
-		out = append(out, Column{m.column + "_from", Text, "how it was obtained: measured, reported, calculated, file size; behind it the method"})
+		out = append(out, Column{m.column + "_from", Text, "measured, reported by the engine, calculated or file size; behind it the method"})
 	}
 	return out
 }

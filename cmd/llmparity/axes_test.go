@@ -73,6 +73,10 @@ func TestPresets(t *testing.T) {
 	if err != nil || !reflect.DeepEqual(p.InputLengths, []int{128, 512, 4096}) || p.Context != 4160 {
 		t.Errorf("%v, %+v", err, p)
 	}
+	p, err = planOf(t, "--preset kv-growth --contexts 512 1024 2048")
+	if err != nil || !reflect.DeepEqual(p.Contexts, []int{512, 1024, 2048}) || p.Repetitions < 6 {
+		t.Errorf("%v, %+v: fewer than six launches have no interval", err, p)
+	}
 	p, err = planOf(t, "--preset mixed --short 128 --long 4096")
 	if err != nil || p.Context != 4096+8 || p.Traffic.Mix[0].InputTokens != 128 || p.InputLengths[0] != 128 || p.Traffic.Mix[1].InputTokens != 4096 {
 		t.Errorf("%v, %+v", err, p.Traffic)

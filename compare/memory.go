@@ -21,6 +21,7 @@ type footprint struct {
 	attempt                                         int // that opened the launch
 	peakPSS, peakUSS, peakRSS, baseline, postWarmup float64
 	baselineRSS, postWarmupRSS                      float64
+	carried, below, above                           float64 // of the peak: what was not read, and how far its bounds are
 	unborn                                          bool // no process at all was read before the load
 }
 
@@ -36,6 +37,9 @@ func footprints(counted []*record.Attempt) []footprint {
 			continue
 		}
 		o := &out[at]
+		if f.peakPSS > o.peakPSS {
+			o.carried, o.below, o.above = f.carried, f.below, f.above
+		}
 		o.peakPSS, o.peakUSS, o.peakRSS = maxKnown(o.peakPSS, f.peakPSS), maxKnown(o.peakUSS, f.peakUSS), maxKnown(o.peakRSS,
 			f.peakRSS)
 	}
@@ -53,8 +57,11 @@ func footprintOf(a *record.Attempt) footprint {
 		if t.Method == rss {
 			f.peakRSS = maxKnown(f.peakRSS, t.RSS)
 		}
-		if t.Method != record.MethodSmapsRollup {
-			continue
+		if math.IsNaN(f.peakPSS) || t.PSS > f.peakPSS {
+			f.carried, f.below, f.above = 0, 0, 0
+			if !math.IsNaN(t.Read) {
+				f.carried, f.below, f.above = t.PSS-t.Read, t.PSS-t.Low, t.High-t.PSS
+			}
 		}
 		f.peakPSS, f.peakUSS = maxKnown(f.peakPSS, t.PSS), maxKnown(f.peakUSS, t.USS)
 	}
@@ -118,9 +125,7 @@ func PhasePeaks(a *record.Attempt, p record.Phase) (pss, rss float64) {
 	pss, rss = math.NaN(), math.NaN()
 	method := rssMethod(a)
 	for t := range readings(a, p) {
-		if t.Method == record.MethodSmapsRollup {
-			pss = maxKnown(pss, t.PSS)
-		}
+		pss = maxKnown(pss, t.PSS)
 		if t.Method == method {
 			rss = maxKnown(rss, t.RSS)
 		}
@@ -177,8 +182,10 @@ func memoryFigures(attempts []*record.Attempt) []Figure {
 	rss := Figure{Name: PeakRSS, Title: "peak RSS sum", Unit: "MiB", Absent: "no total RSS was read",
 		How: "the highest sum of the processes' RSS at one tick, " + how.rss + "; counts a page shared by n processes n " +
 			"times, so it is no total"}
+	all := footprints(attempts)
+	peak.How += carriedHow(all)
 	unborn := 0
-	for _, f := range footprints(attempts) {
+	for _, f := range all {
 		peak.add(f.attempt, f.peakPSS)
 		inc.add(f.attempt, f.increase())
 		base.add(f.attempt, f.baseline)
@@ -206,6 +213,21 @@ func memoryFigures(attempts []*record.Attempt) []Figure {
 		return append(out, rssFigures(attempts, how.rss)...)
 	}
 	return out
+}
+
+// carriedHow says how much of the peaks was read, and how well the rest is known; empty where all was.
+func carriedHow(of []footprint) string {
+	var carried, below, above []float64
+	for _, f := range of {
+		if !math.IsNaN(f.peakPSS) {
+			carried, below, above = append(carried, f.carried), append(below, f.below), append(above, f.above)
+		}
+	}
+	if len(carried) == 0 || slices.Max(above) == 0 && slices.Min(carried) == 0 && slices.Max(carried) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; median launch: %s MiB of it carried forward since PSS was read, bounds -%s and +%s MiB", short(median(carried)),
+		short(median(below)), short(median(above)))
 }
 
 const reusedHow = "; one value a launch, over all of the repetitions that reused it"
@@ -266,7 +288,7 @@ func memoryHow(attempts []*record.Attempt) how {
 		gpu = gpu || ok && d.Class == record.GPU
 	}
 	h := how{
-		pss: reading(attempts, record.MethodSmapsRollup) + "; a peak between two reads is not seen",
+		pss: reading(attempts, record.MethodSmapsRollup) + untilRead(attempts),
 		rss: reading(attempts, record.MethodStatm),
 	}
 	if foreign(attempts) {
@@ -277,6 +299,18 @@ func memoryHow(attempts []*record.Attempt) how {
 		h.blind += ", and memory on the GPU is not in it"
 	}
 	return h
+}
+
+// untilRead says what is known of PSS between two readings.
+func untilRead(attempts []*record.Attempt) string {
+	for _, a := range attempts {
+		for _, t := range a.Totals {
+			if !math.IsNaN(t.Read) {
+				return "; between two readings the growth of private pages is added, by statm, and peaks that the kernel marks"
+			}
+		}
+	}
+	return "; a peak between two reads is not seen"
 }
 
 func reading(attempts []*record.Attempt, method string) string {

@@ -15,7 +15,7 @@ import (
 // longer or shorter. Nothing where there is one launch.
 func (v *view) overlaid(cell, points int) []drawing {
 	c := &v.res.Cells[cell]
-	method, what := record.MethodSmapsRollup, "total PSS"
+	method, what := anyMethod, "total PSS"
 	pick := func(t record.TotalRow) float64 { return t.PSS }
 	if !c.Figure(compare.PeakPSS).Known() {
 		method, what, pick = record.MethodStatm, "RSS sum", func(t record.TotalRow) float64 { return t.RSS }

@@ -155,7 +155,7 @@ func (v *view) timeline(cell int, a *record.Attempt, points int) map[string]any 
 			l.AddSeries(name, nil, append(more, bare(pairs(thin(data, points))))...)
 		}
 	}
-	add("total PSS", totals(a, record.MethodSmapsRollup, zero, func(t record.TotalRow) float64 { return t.PSS }),
+	add("total PSS", totals(a, anyMethod, zero, func(t record.TotalRow) float64 { return t.PSS }),
 		opts.LineStyle{Color: v.colour(cell), Width: 3}, bands(a, zero))
 	add("RSS sum", totals(a, record.MethodStatm, zero, func(t record.TotalRow) float64 { return t.RSS }),
 		opts.LineStyle{Color: "var(--muted)", Width: 1.2, Type: "dashed"}, bandsIfFirst(l, a, zero))
@@ -191,8 +191,13 @@ func pairs(points []xy) [][2]any {
 
 func seconds(ns, zero int64) float64 { return float64(ns-zero) / 1e9 }
 
+// anyMethod is for PSS, which was read, or carried forward with sizes.
+const anyMethod = ""
+
 func totals(a *record.Attempt, method string, zero int64, pick func(record.TotalRow) float64) []xy {
-	return seriesOf(a.Totals, func(t *record.TotalRow) (int64, float64, bool) { return t.NS, pick(*t), t.Method == method }, zero)
+	return seriesOf(a.Totals, func(t *record.TotalRow) (int64, float64, bool) {
+		return t.NS, pick(*t), method == anyMethod || t.Method == method
+	}, zero)
 }
 
 func samples(a *record.Attempt, source int, zero int64, pick func(record.SampleRow) float64) []xy {

@@ -100,8 +100,7 @@ var (
 	sampleColumns = []string{"timestamp", "label", "pid", "rss_mb", "vms_mb", "t_ns", "read_ns", "source", "cell", "attempt",
 		"role", "pss_mb", "uss_mb", "swap_mb", "hwm_mb", "edge"}
 	totalColumns = []string{"timestamp", "label", "method", "processes", "rss_sum_mb", "vms_sum_mb", "pss_mb", "uss_mb",
-		"swap_mb",
-		"t_ns", "read_ns", "cell", "attempt"}
+		"swap_mb", "t_ns", "read_ns", "cell", "attempt", "pss_read_mb", "pss_low_mb", "pss_high_mb"}
 	metricColumns = []string{"timestamp", "label", "name", "value", "t_ns", "read_ns", "source", "cell", "attempt", "role",
 		"edge"}
 	tokenColumns = []string{"cell", "attempt", "request", "index", "id", "t_ns"}

@@ -222,6 +222,7 @@ type Usage struct {
 const (
 	MethodStatm       = "statm"
 	MethodSmapsRollup = "smaps_rollup"
+	MethodPeakMark    = "vm_hwm"          // of totals: a peak between two readings, by the kernel's mark of each process's highest RSS
 	MethodForeign     = "another_program" // which wrote it down, however it read it
 )
 
@@ -250,6 +251,8 @@ type Sample struct {
 	USS        int64
 	Swap       int64
 	HWM        int64 // the highest RSS since the last phase edge, or since the process started where that can't be reset
+	Shared     int64 // of RSS: files and shared memory, whoever else maps them; not in the record
+	Forked     int64 // anonymous pages that it shares with others, beyond its share in them; not in the record
 	// Values are what else the source reads, each by its name.
 	Values []Value
 	// Edge is the phase that this reading ends: peaks in it are that phase's. Empty between phase edges.
@@ -269,7 +272,7 @@ func (s *Sample) OfProcess() bool {
 
 // NewSample is a sample in which nothing was read yet.
 func NewSample() Sample {
-	return Sample{RSS: Absent, VMS: Absent, PSS: Absent, USS: Absent, Swap: Absent, HWM: Absent}
+	return Sample{RSS: Absent, VMS: Absent, PSS: Absent, USS: Absent, Swap: Absent, HWM: Absent, Shared: Absent, Forked: Absent}
 }
 
 // Total is the sum over the processes of an engine at one tick of one method.
@@ -277,7 +280,12 @@ type Total struct {
 	Sample
 	Method    string
 	Processes int
+	Carried   Carried // zero where PSS was read
 }
+
+// Carried says of a total of PSS how much of it was read and between what it lies. The rest was carried forward from the
+// last reading by the growth of the processes.
+type Carried struct{ Read, Low, High int64 }
 
 // Event is something that the engine learned or did; exactly one of the pointers is set, or Text alone is.
 type Event struct {

@@ -153,6 +153,13 @@ func (r *Recording) Total(t Total) {
 	l = integer(l, int64(t.End.Sub(t.Begin)))
 	l = integer(l, int64(r.cell.ID))
 	l = integer(l, int64(r.id))
+	carried := t.Carried
+	if carried == (Carried{}) {
+		carried = Carried{Absent, Absent, Absent}
+	}
+	l = mb(l, carried.Read)
+	l = mb(l, carried.Low)
+	l = mb(l, carried.High)
 	w.line = end(l)
 	w.write(w.totals, w.line)
 }

@@ -223,12 +223,17 @@ func (b *builder) total(into *stretches[TotalRow]) taker {
 		attempt, processes, at, took := h.column("attempt"), h.column("processes"), h.column("t_ns"), h.column("read_ns")
 		rss, vms, pss, uss := h.column("rss_sum_mb"), h.column("vms_sum_mb"), h.column("pss_mb"), h.column("uss_mb")
 		swap, method := h.column("swap_mb"), h.column("method")
+		read, low, high := h.column("pss_read_mb"), h.column("pss_low_mb"), h.column("pss_high_mb") // older runs have none
+		carried := read.there() && low.there() && high.there()
 		methods := names{}
 		into.rows = make([]TotalRow, 0, rows)
 		return func(r *row) error {
 			id := int(r.integer(attempt))
 			t := TotalRow{Processes: int(r.integer(processes)), NS: r.integer(at), ReadNS: r.integer(took), RSS: r.size(rss), VMS: r.size(vms),
-				PSS: r.size(pss), USS: r.size(uss), Swap: r.size(swap)}
+				PSS: r.size(pss), USS: r.size(uss), Swap: r.size(swap), Read: math.NaN(), Low: math.NaN(), High: math.NaN()}
+			if carried {
+				t.Read, t.Low, t.High = r.size(read), r.size(low), r.size(high)
+			}
 			by := r.text(method)
 			if r.err != nil {
 				return r.err

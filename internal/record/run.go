@@ -150,6 +150,8 @@ type TotalRow struct {
 	Processes                int
 	NS, ReadNS               int64
 	RSS, VMS, PSS, USS, Swap float64
+	// Read is how much of PSS was read, and Low and High are its bounds; NaN where all of it was read.
+	Read, Low, High float64
 }
 
 // Counted tells whether the attempt's figures may enter statistics.

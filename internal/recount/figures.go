@@ -150,9 +150,8 @@ func (c *Cell) memory(f *folder, counted []*attempt) {
 		pss, uss, rss := math.NaN(), math.NaN(), math.NaN()
 		for _, a := range members[l] {
 			for _, t := range a.totals {
-				if t.method == "smaps_rollup" {
-					pss, uss = higher(pss, t.pss), higher(uss, t.uss)
-				} else {
+				pss, uss = higher(pss, t.pss), higher(uss, t.uss)
+				if t.method != "smaps_rollup" {
 					rss = higher(rss, t.rss)
 				}
 			}
@@ -193,7 +192,7 @@ func (a *attempt) summed(phase string) []float64 {
 	var out []float64
 	for i, p := range a.phases {
 		for _, t := range a.totals {
-			if p.Name == phase && t.method != "smaps_rollup" && t.at >= p.Begin && (i+1 == len(a.phases) || t.at < a.phases[i+1].Begin) {
+			if p.Name == phase && t.method != "smaps_rollup" && t.method != "vm_hwm" && t.at >= p.Begin && (i+1 == len(a.phases) || t.at < a.phases[i+1].Begin) {
 				out = append(out, t.rss)
 			}
 		}

@@ -562,7 +562,7 @@ func (g *memoryAgain) whole() (increase, total Figure) {
 			var rss []float64
 			begin, _, next, ok := l.opener.stretch("baseline")
 			for _, t := range l.opener.totals {
-				if ok && t.method != "smaps_rollup" && t.at >= begin && t.at < next {
+				if ok && t.method != "smaps_rollup" && t.method != "vm_hwm" && t.at >= begin && t.at < next {
 					rss = append(rss, t.rss)
 				}
 			}

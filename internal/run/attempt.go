@@ -211,6 +211,7 @@ func (a *attempt) measure(ctx context.Context) error {
 func (a *attempt) phase(ctx context.Context, p record.Phase, do func() error) error {
 	a.say(Event{Kind: Entered, Phase: p})
 	defer a.profile(ctx, p)()
+	a.live.sampler.Dense(p != record.Warmup && p != record.Measure)
 	begin := time.Now()
 	err := do()
 	waits := p == record.Baseline || p == record.Idle

@@ -25,7 +25,8 @@ type Sink interface {
 }
 
 // Sampler reads attached sources at their rate, all sources of one method in one pass, so that the totals of a tick belong
-// together. Each method has a goroutine of its own: a slow read never delays a quick one.
+// together. One thread reads what the kernel tells of processes. Each other method has a goroutine of its own: a slow read
+// never delays a quick one.
 type Sampler struct {
 	sink   Sink
 	ctx    context.Context
@@ -33,8 +34,10 @@ type Sampler struct {
 
 	wg     sync.WaitGroup
 	paused atomic.Bool
+	carry  carrier
 
 	mu      sync.Mutex
+	thread  thread
 	groups  []*group // in the order in which they are read at phase edges
 	stopped bool     // Attach comes too late
 
@@ -45,7 +48,7 @@ type Sampler struct {
 // New makes a sampler that reads until Stop.
 func New(ctx context.Context, sink Sink) *Sampler {
 	ctx, cancel := context.WithCancel(ctx)
-	return &Sampler{sink: sink, ctx: ctx, cancel: cancel, warned: map[string]bool{}}
+	return &Sampler{sink: sink, ctx: ctx, cancel: cancel, warned: map[string]bool{}, thread: thread{busy: make(chan struct{}, 1)}}
 }
 
 // atMostOneIn bounds the share of a core that a method's ticks take: reading the mappings of large processes takes long, and is
@@ -62,6 +65,7 @@ const (
 // group is the sources of one method, read in one pass.
 type group struct {
 	method string
+	every  time.Duration
 	waits  bool
 
 	busy chan struct{} // full during a pass: a source is read by one goroutine at a time
@@ -75,7 +79,8 @@ type group struct {
 type member struct {
 	id      int
 	src     Source
-	pushes  *pushes // nil: it does not push
+	process *process // nil: it is none's
+	pushes  *pushes  // nil: it does not push
 	reading bool
 	dropped bool
 }
@@ -105,7 +110,7 @@ func (s *Sampler) Attach(src Source) (detach func()) {
 		closeSource(src)
 		return func() {}
 	}
-	m := &member{id: s.sink.Source(d), src: src}
+	m := &member{id: s.sink.Source(d), src: src, process: s.carry.process(d)}
 	if p, ok := src.(Pusher); ok {
 		m.pushes = &pushes{}
 		p.Pushes(func(r record.Sample) {
@@ -119,20 +124,33 @@ func (s *Sampler) Attach(src Source) (detach func()) {
 	i := slices.IndexFunc(s.groups, func(g *group) bool { return g.method == d.Method })
 	if i < 0 {
 		i = len(s.groups)
-		s.groups = append(s.groups, &group{method: d.Method, waits: d.Waits, busy: make(chan struct{}, 1)})
-		if g := s.groups[i]; d.Every > 0 {
+		g := &group{method: d.Method, every: d.Every, waits: d.Waits, busy: make(chan struct{}, 1)}
+		s.groups = append(s.groups, g)
+		switch {
+		case ofProcesses(d.Method):
+			g.busy = s.thread.busy
+			s.join(g)
+		case d.Every > 0:
 			s.wg.Go(func() { s.loop(g, d.Every) })
 		}
 	}
 	g := s.groups[i]
+	if m.process != nil {
+		s.carry.joins(m.process, m, g)
+	}
 	g.add(m)
-	return func() { g.drop(m) }
+	return func() { s.drop(g, m) }
 }
 
 func (g *group) add(m *member) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.members = append(g.members, m)
+}
+
+func (s *Sampler) drop(g *group, m *member) {
+	s.carry.leaves(m)
+	g.drop(m)
 }
 
 // drop ends the sampling of a source. It waits for no read: one that is going on is for nothing.
@@ -194,6 +212,7 @@ func (s *Sampler) Edge(ended record.Phase) {
 			s.pass(ctx, g, &ended)
 		}
 	}
+	s.carry.phase()
 }
 
 // Pause ends reading between phase edges until Resume: what is idle must not cost. A pass that goes on is waited for, so that
@@ -216,7 +235,10 @@ func (s *Sampler) Pause() {
 }
 
 // Resume goes on reading.
-func (s *Sampler) Resume() { s.paused.Store(false) }
+func (s *Sampler) Resume() {
+	s.paused.Store(false)
+	s.thread.sleeper.wake()
+}
 
 // Stop ends all reading, lets go of the sources, and tells what reading took.
 func (s *Sampler) Stop() record.Cost {
@@ -228,7 +250,7 @@ func (s *Sampler) Stop() record.Cost {
 	s.wg.Wait()
 	for _, g := range groups {
 		for _, m := range g.all() {
-			g.drop(m)
+			s.drop(g, m)
 		}
 	}
 	return s.Cost()
@@ -292,6 +314,9 @@ func (s *Sampler) pass(ctx context.Context, g *group, edge *record.Phase) time.D
 		return 0 // since the tick
 	}
 	total := record.Total{Method: g.method, Sample: record.NewSample()}
+	if ofProcesses(g.method) {
+		s.carry.begin()
+	}
 	var spent time.Duration
 	read := 0
 	var lost []loss
@@ -301,7 +326,7 @@ func (s *Sampler) pass(ctx context.Context, g *group, edge *record.Phase) time.D
 		}
 		reading := record.NewSample()
 		begin := time.Now()
-		err := m.src.Read(ctx, &reading)
+		err := s.read(ctx, g, m, &reading)
 		if !g.end(m) {
 			continue
 		}
@@ -317,18 +342,20 @@ func (s *Sampler) pass(ctx context.Context, g *group, edge *record.Phase) time.D
 		}
 		s.sink.Sample(m.id, reading)
 		if reading.OfProcess() {
-			add(&total, reading)
+			add(&total, &reading)
 		}
 		if p, ok := m.src.(Peaker); ok && edge != nil {
-			if err := p.ResetPeak(ctx); err != nil && s.ctx.Err() == nil && !errors.Is(err, ErrGone) {
+			err := p.ResetPeak(ctx)
+			if err == nil && m.process != nil {
+				s.carry.resets(m.process)
+			}
+			if err != nil && s.ctx.Err() == nil && !errors.Is(err, ErrGone) {
 				s.warn("peak-not-reset"+g.method, "peak-not-reset", fmt.Sprintf("the peak that %s reads can't be reset: phases have no peak of "+
 					"their own (%v)", g.method, err))
 			}
 		}
 	}
-	if total.Processes > 0 {
-		s.sink.Total(total)
-	}
+	s.sum(g, &total)
 	s.tell(g, lost)
 	g.spend(read, spent)
 	return spent
@@ -369,7 +396,7 @@ func (s *Sampler) lose(ctx context.Context, g *group, m *member, err error, lost
 		s.warn(unanswered+g.method, unanswered, d.Method+" "+who+late)
 		return lost
 	}
-	g.drop(m)
+	s.drop(g, m)
 	switch {
 	case errors.Is(err, ErrGone):
 		return lost
@@ -426,7 +453,7 @@ func (s *Sampler) warn(key, code, text string) {
 }
 
 // add sums a reading into a total; a figure stays absent until a reading has it.
-func add(t *record.Total, r record.Sample) {
+func add(t *record.Total, r *record.Sample) {
 	if t.Processes == 0 {
 		t.Begin = r.Begin
 	}

@@ -1,6 +1,7 @@
 package proc
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -9,8 +10,6 @@ import (
 	"strconv"
 	"syscall"
 	"time"
-
-	"github.com/prometheus/procfs"
 
 	"llmparity/internal/record"
 	"llmparity/internal/sample"
@@ -29,10 +28,6 @@ func Sources(pid int, role string) ([]sample.Source, error) { return sources(pid
 func SourcesOfOurs(pid int, role string) ([]sample.Source, error) { return sources(pid, role, true) }
 
 func sources(pid int, role string, ours bool) ([]sample.Source, error) {
-	p, err := procfs.NewProc(pid)
-	if err != nil {
-		return nil, gone(pid, err)
-	}
 	now, err := Look(pid)
 	if err != nil {
 		return nil, fmt.Errorf("process %d: %w", pid, err)
@@ -41,7 +36,7 @@ func sources(pid int, role string, ours bool) ([]sample.Source, error) {
 	if err != nil {
 		return nil, gone(pid, err)
 	}
-	dear := rollup{proc: p, role: role, start: now.Start, since: "since the process started"}
+	dear := rollup{pid: pid, role: role, start: now.Start, since: "since the process started"}
 	if ours {
 		dear.since = "since the last phase edge"
 		return []sample.Source{quick, &peaking{rollup: dear}}, nil
@@ -89,11 +84,12 @@ func (s *statm) Read(_ context.Context, r *record.Sample) error {
 		return gone(s.pid, err)
 	}
 	vms, rest := number(s.buf[:n])
-	rss, _ := number(rest)
+	rss, rest := number(rest)
+	shared, _ := number(rest)
 	if vms == 0 {
 		return fmt.Errorf("process %d: %w", s.pid, sample.ErrGone) // a zombie has no memory left
 	}
-	r.VMS, r.RSS = vms*s.page, rss*s.page
+	r.VMS, r.RSS, r.Shared = vms*s.page, rss*s.page, shared*s.page
 	return nil
 }
 
@@ -113,39 +109,82 @@ func number(b []byte) (int64, []byte) {
 }
 
 type rollup struct {
-	proc  procfs.Proc
+	pid   int
 	role  string
 	start uint64
 	since string // from when on the highest RSS is
+	buf   [4096]byte
 }
 
 func (s *rollup) Describe() record.Source {
-	return record.Source{Role: s.role, Method: record.MethodSmapsRollup, PID: s.proc.PID, Start: s.start, Every: DearEvery,
+	return record.Source{Role: s.role, Method: record.MethodSmapsRollup, PID: s.pid, Start: s.start, Every: DearEvery,
 		Sees:  "proportional (PSS: shared pages divided among their users), unique (USS: private pages) and swapped size, highest RSS " + s.since,
 		Blind: "GPU memory; what happened between two reads, but for the highest RSS"}
 }
 
 func (s *rollup) Read(_ context.Context, r *record.Sample) error {
 	r.Begin = time.Now()
-	now, err := Look(s.proc.PID)
+	now, err := Look(s.pid)
 	if err != nil {
 		return err
 	}
 	if now.Start != s.start {
-		return fmt.Errorf("process %d is another one now: %w", s.proc.PID, sample.ErrGone)
+		return fmt.Errorf("process %d is another one now: %w", s.pid, sample.ErrGone)
 	}
-	m, err := s.proc.ProcSMapsRollup()
+	n, err := readSmall(of(s.pid, "smaps_rollup"), s.buf[:])
 	if err != nil {
-		return gone(s.proc.PID, err)
+		return gone(s.pid, err)
 	}
-	status, err := s.proc.NewStatus()
+	m, err := parseRollup(s.buf[:n])
 	if err != nil {
-		return gone(s.proc.PID, err)
+		return fmt.Errorf("process %d: smaps_rollup: %w", s.pid, err)
+	}
+	if n, err = readSmall(of(s.pid, "status"), s.buf[:]); err != nil {
+		return gone(s.pid, err)
 	}
 	r.End = time.Now()
-	r.RSS, r.PSS, r.USS, r.Swap = int64(m.Rss), int64(m.Pss), int64(m.PrivateClean+m.PrivateDirty), int64(m.Swap)
-	r.HWM, r.VMS = int64(status.VmHWM), int64(status.VmSize)
+	r.RSS, r.PSS, r.USS, r.Swap, r.Forked = m.rss, m.pss, m.unique, m.swap, m.anonymous-m.pssAnonymous
+	r.HWM, r.VMS = kilobytes(s.buf[:n], "VmHWM:"), kilobytes(s.buf[:n], "VmSize:")
 	return nil
+}
+
+// sizes are what smaps_rollup says, in bytes.
+type sizes struct{ rss, pss, unique, swap, anonymous, pssAnonymous int64 }
+
+// parseRollup reads smaps_rollup. Kernels before 5.9 do not say how anonymous pages are shared.
+func parseRollup(text []byte) (m sizes, err error) {
+	clean, dirty := kilobytes(text, "Private_Clean:"), kilobytes(text, "Private_Dirty:")
+	m = sizes{rss: kilobytes(text, "Rss:"), pss: kilobytes(text, "Pss:"), swap: kilobytes(text, "Swap:"), unique: clean + dirty,
+		anonymous: kilobytes(text, "Anonymous:"), pssAnonymous: kilobytes(text, "Pss_Anon:")}
+	if m.rss == record.Absent || m.pss == record.Absent || clean == record.Absent || dirty == record.Absent {
+		return m, errors.New("it has no Rss, Pss, Private_Clean and Private_Dirty")
+	}
+	if m.pssAnonymous == record.Absent {
+		m.pssAnonymous = m.anonymous
+	}
+	return m, nil
+}
+
+// kilobytes gives the value of a line such as "Rss:   12 kB" in bytes; record.Absent where there is none.
+func kilobytes(text []byte, name string) int64 {
+	for len(text) > 0 {
+		line := text
+		if i := bytes.IndexByte(text, '\n'); i >= 0 {
+			line, text = text[:i], text[i+1:]
+		} else {
+			text = nil
+		}
+		if len(line) < len(name) || string(line[:len(name)]) != name {
+			continue
+		}
+		line = bytes.TrimLeft(line[len(name):], " \t")
+		if len(line) == 0 || line[0] < '0' || line[0] > '9' {
+			return record.Absent
+		}
+		n, _ := number(line)
+		return n << 10
+	}
+	return record.Absent
 }
 
 // peaking is a rollup of a process whose highest RSS may be reset.
@@ -167,13 +206,13 @@ const resetPeak = "5"
 
 // ResetPeak makes the highest RSS begin anew. Read has just found that the process is still the same.
 func (s *peaking) ResetPeak(context.Context) error {
-	f, err := os.OpenFile(filepath.Join("/proc", strconv.Itoa(s.proc.PID), "clear_refs"), os.O_WRONLY, 0)
+	f, err := os.OpenFile(filepath.Join("/proc", strconv.Itoa(s.pid), "clear_refs"), os.O_WRONLY, 0)
 	if err == nil {
 		_, err = f.WriteString(resetPeak)
 		_ = f.Close() // nothing is buffered
 	}
 	if err != nil {
-		err = gone(s.proc.PID, err)
+		err = gone(s.pid, err)
 		s.failed = !errors.Is(err, sample.ErrGone)
 	}
 	return err

@@ -1,0 +1,261 @@
+package sample
+
+import (
+	"context"
+	"runtime"
+	"time"
+
+	"llmparity/internal/record"
+)
+
+// denseEvery is how often the sizes of processes are read while nothing is timed: a peak of 80 ms is seen three times.
+const denseEvery = 25 * time.Millisecond
+
+// While nothing is timed, PSS may be read whenever the total passes the highest so far: for as long as burst at first, then
+// for one part in denseShare of the time.
+const (
+	burst      = 60 * time.Millisecond
+	denseShare = 100
+)
+
+// ofProcesses tells the methods that the reading thread reads: the kernel answers them at once.
+func ofProcesses(method string) bool {
+	return method == record.MethodStatm || method == record.MethodSmapsRollup
+}
+
+// thread is one thread that sleeps in the kernel and reads whatever is due of processes. The sampler's lock guards it.
+// A goroutine that waits for a timer costs more: Go wakes a second thread for it.
+type thread struct {
+	sleeper     sleeper
+	quick, dear *group        // nil until a source of them is attached
+	busy        chan struct{} // full during a pass of either
+
+	dense     bool
+	denseFrom time.Time
+	denseCost time.Duration
+}
+
+// Dense tells whether the sizes of processes may be read more often than their rate says, and PSS whenever the total passes
+// the highest so far. It is for phases in which no token is timed.
+func (s *Sampler) Dense(dense bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.thread.dense != dense {
+		s.thread.dense, s.thread.denseFrom, s.thread.denseCost = dense, time.Now(), 0
+		s.thread.sleeper.wake()
+	}
+}
+
+// join hands a group of processes to the thread. The sampler's lock is held.
+func (s *Sampler) join(g *group) {
+	first := s.thread.quick == nil && s.thread.dear == nil
+	if g.method == record.MethodStatm {
+		s.thread.quick = g
+	} else {
+		s.thread.dear = g
+	}
+	if !first {
+		s.thread.sleeper.wake()
+		return
+	}
+	s.thread.sleeper.open()
+	stop := context.AfterFunc(s.ctx, s.thread.sleeper.wake)
+	s.wg.Go(func() {
+		defer s.thread.sleeper.close()
+		defer stop()
+		s.readProcesses()
+	})
+}
+
+// readProcesses is the thread.
+func (s *Sampler) readProcesses() {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	var tick, scan, dear pace
+	for s.ctx.Err() == nil {
+		s.mu.Lock()
+		quick, rollup, dense := s.thread.quick, s.thread.dear, s.thread.dense
+		s.mu.Unlock()
+		now := time.Now()
+		tick.set(now, every(quick))
+		dear.set(now, every(rollup))
+		if dense {
+			scan.set(now, min(denseEvery, every(quick)))
+		} else {
+			scan.set(now, 0)
+		}
+		if s.paused.Load() {
+			s.thread.sleeper.sleep(time.Hour) // Resume wakes it
+			continue
+		}
+		if wait := earliest(now, &tick, &scan, &dear); wait > 0 {
+			s.thread.sleeper.sleep(wait)
+			continue
+		}
+		if tick.due(now) {
+			s.pass(s.ctx, quick, nil)
+			tick.next(now)
+			scan.next(now)
+		} else if scan.due(now) {
+			s.scan(quick)
+			scan.next(now)
+		}
+		if rollup != nil && s.wantsPSS(dense, dear.due(now)) {
+			s.readPSS(rollup, &dear, dense)
+		}
+	}
+}
+
+func every(g *group) time.Duration {
+	if g == nil {
+		return 0
+	}
+	return g.every
+}
+
+// wantsPSS tells whether PSS is to be read now: when it is due, when a process is new, or, while nothing is timed, when the
+// total has passed the highest so far or is not known well enough.
+func (s *Sampler) wantsPSS(dense, due bool) bool {
+	unread, surprising := s.carry.wants()
+	if due || unread {
+		return true
+	}
+	if !dense || !surprising {
+		return false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.thread.denseCost < burst+time.Since(s.thread.denseFrom)/denseShare
+}
+
+func (s *Sampler) readPSS(g *group, p *pace, dense bool) {
+	before := threadCPU()
+	s.pass(s.ctx, g, nil)
+	spent := threadCPU() - before
+	p.rest(time.Now(), spent)
+	if dense {
+		s.mu.Lock()
+		s.thread.denseCost += spent
+		s.mu.Unlock()
+	}
+}
+
+// pace says when something is due. Its zero value never is.
+type pace struct {
+	every time.Duration
+	at    time.Time
+}
+
+// set gives it a rate, which begins now; zero ends it.
+func (p *pace) set(now time.Time, every time.Duration) {
+	if p.every != every {
+		p.every, p.at = every, now.Add(every)
+	}
+}
+
+func (p *pace) due(now time.Time) bool { return p.every > 0 && !now.Before(p.at) }
+
+// next leaves out what was missed.
+func (p *pace) next(now time.Time) {
+	if p.at = p.at.Add(p.every); !p.at.After(now) {
+		p.at = now.Add(p.every)
+	}
+}
+
+// rest is next for a pass that takes long: it gets no more than its share of a core.
+func (p *pace) rest(now time.Time, spent time.Duration) {
+	p.next(now)
+	if at := now.Add(spent * atMostOneIn); at.After(p.at) {
+		p.at = at
+	}
+}
+
+// earliest tells how long it is until one of them is due.
+func earliest(now time.Time, all ...*pace) time.Duration {
+	wait := time.Hour
+	for _, p := range all {
+		if p.every > 0 {
+			wait = min(wait, p.at.Sub(now))
+		}
+	}
+	return wait
+}
+
+// read reads a source. With PSS it reads the size before and behind it, which it is carried forward from.
+func (s *Sampler) read(ctx context.Context, g *group, m *member, r *record.Sample) error {
+	if m.process == nil {
+		return m.src.Read(ctx, r)
+	}
+	if g.method == record.MethodStatm {
+		err := m.src.Read(ctx, r)
+		if err == nil {
+			s.carry.sized(m.process, r)
+		}
+		return err
+	}
+	before, behind := record.NewSample(), record.NewSample()
+	sized := s.peek(ctx, m.process, &before)
+	if err := m.src.Read(ctx, r); err != nil {
+		return err
+	}
+	if sized && s.peek(ctx, m.process, &behind) {
+		s.carry.dear(m.process, r, &before, &behind)
+	}
+	return nil
+}
+
+// peek reads the size of a process, for nobody's record.
+func (s *Sampler) peek(ctx context.Context, p *process, r *record.Sample) bool {
+	m, g := s.carry.quick(p)
+	if m == nil || !g.begin(m) {
+		return false
+	}
+	err := m.src.Read(ctx, r)
+	return g.end(m) && err == nil && r.Shared != record.Absent
+}
+
+// scan is a pass over sizes that leaves a row only where the total passes the highest of the phase.
+func (s *Sampler) scan(g *group) {
+	select {
+	case g.busy <- struct{}{}:
+	case <-s.ctx.Done():
+		return
+	}
+	defer func() { <-g.busy }()
+	if s.paused.Load() {
+		return
+	}
+	begin := time.Now()
+	total := record.Total{Method: g.method, Sample: record.NewSample()}
+	s.carry.begin()
+	for _, m := range g.all() {
+		if !g.begin(m) {
+			continue
+		}
+		reading := record.NewSample()
+		err := s.read(s.ctx, g, m, &reading)
+		if g.end(m) && err == nil { // what failed is said at the next tick
+			add(&total, &reading)
+		}
+	}
+	if total.Processes > 0 && s.carry.carry(&total) {
+		s.sink.Total(total)
+	}
+	g.spend(0, time.Since(begin))
+}
+
+// sum records the total of a pass, and a peak before it that only the kernel's marks show.
+func (s *Sampler) sum(g *group, total *record.Total) {
+	if total.Processes == 0 {
+		return
+	}
+	switch g.method {
+	case record.MethodStatm:
+		s.carry.carry(total)
+	case record.MethodSmapsRollup:
+		if hidden, was := s.carry.done(total); was {
+			s.sink.Total(hidden)
+		}
+	}
+	s.sink.Total(*total)
+}

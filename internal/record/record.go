@@ -37,6 +37,9 @@ type Meta struct {
 	Started time.Time `json:"started"`
 	Tool    Tool      `json:"tool"`
 	Plan    string    `json:"plan_sha256,omitempty"` // of plan.yaml as it was written; absent: an older run's
+	// Against is the folder, beside this one, of the run that this one is held against: their launches took turns.
+	// Absent: it was made alone.
+	Against string `json:"against,omitempty"`
 }
 
 // Tool names the program that wrote the record.

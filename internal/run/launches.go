@@ -21,7 +21,10 @@ func (r *runner) launches(ctx context.Context, s *current) error {
 	for i, t := range order {
 		r.count.launch++
 		if !t.over() {
-			err := r.turn(ctx, s, t, order[i+1:])
+			err := r.await(ctx, t)
+			if err == nil {
+				err = r.turn(ctx, s, t, order[i+1:])
+			}
 			if r.w.Err() != nil || ctx.Err() != nil {
 				return context.Cause(ctx) // Close tells of a record that can't be written
 			}
@@ -37,6 +40,15 @@ func (r *runner) launches(ctx context.Context, s *current) error {
 		}
 	}
 	return first
+}
+
+// await lets another run have its turn before a launch.
+func (r *runner) await(ctx context.Context, t turn) error {
+	if r.Turn == nil || r.live != nil && r.live.of == t.session() {
+		return nil
+	}
+	r.closeLive() // nothing of this one goes on meanwhile
+	return r.Turn(ctx)
 }
 
 // refuse records the cells that can't run here, as was found before anything was launched.

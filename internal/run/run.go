@@ -37,6 +37,11 @@ type Options struct {
 	Resume       string // a run's folder, which is gone on with: what is missing in it is made, and only that
 	RetryFailed  bool   // of a run that is gone on with, failed attempts are made again
 	AllowChanged bool   // go on although the program, an engine or a browser is another one than before
+
+	// Turn is called before each launch and returns when that may begin; nil: at once. Its error ends the run as a
+	// cancellation does.
+	Turn    func(context.Context) error
+	against string // the folder of the run that this one's launches take turns with, and that it is held against
 }
 
 // runner carries a run out.
@@ -180,7 +185,8 @@ func (r *runner) create(env record.Environment) error {
 	if err != nil {
 		return fmt.Errorf("writing the plan: %w", err)
 	}
-	r.w, err = record.Create(r.Out, record.Meta{Name: r.Plan.Name, Started: time.Now(), Tool: r.Tool, Plan: sumOf(text)}, env, text)
+	r.w, err = record.Create(r.Out, record.Meta{Name: r.Plan.Name, Started: time.Now(), Tool: r.Tool,
+		Plan: sumOf(text), Against: r.against}, env, text)
 	return err
 }
 

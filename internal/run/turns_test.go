@@ -1,0 +1,146 @@
+package run_test
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"slices"
+	"testing"
+	"testing/synctest"
+
+	"llmparity/internal/plan"
+	"llmparity/internal/record"
+	"llmparity/internal/run"
+)
+
+// sides are two runs of an engine each that write down in which order launches generate what is measured.
+func sides(t *testing.T, said *[]string) (first, second run.Options, engines [2]*scripted) {
+	out := t.TempDir()
+	for i, o := range []*run.Options{&first, &second} {
+		e := &scripted{name: "engine"}
+		engines[i] = e
+		e.do = func(ctx context.Context, _ int) error {
+			if engines[0].open.Load()+engines[1].open.Load() != 1 {
+				t.Error("both sides have something open")
+			}
+			*said = append(*said, string('a'+rune(i)))
+			return ctx.Err()
+		}
+		*o = options(t, e)
+		o.Out, o.Plan.Warmup.Launches = out, 0
+	}
+	return first, second, engines
+}
+
+func launchesIn(t *testing.T, dir string) (n int, r *record.Run) {
+	t.Helper()
+	r, err := record.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, a := range r.Attempts {
+		if a.Counted() {
+			n++
+		}
+	}
+	return n, r
+}
+
+func TestBothTakeTurns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var said []string
+		first, second, _ := sides(t, &said)
+		second.Plan.Repetitions = 5
+		dirs, errs := run.Both(t.Context(), first, second)
+		if err := errors.Join(errs[:]...); err != nil {
+			t.Fatal(err)
+		}
+		if want := []string{"a", "b", "a", "b", "a", "b", "b", "b"}; !slices.Equal(said, want) {
+			t.Errorf("order %v, want %v", said, want)
+		}
+		n, r := launchesIn(t, dirs[0])
+		if n != 3 || r.Meta.Against != "" || r.Status != record.OK {
+			t.Errorf("first: %d launches, %+v", n, r.Meta)
+		}
+		n, r = launchesIn(t, dirs[1])
+		if n != 5 || r.Meta.Against != filepath.Base(dirs[0]) || dirs[0] == dirs[1] {
+			t.Errorf("second: %d launches, %+v", n, r.Meta)
+		}
+	})
+}
+
+// A session that repetitions share is closed before the other side has its turn.
+func TestBothLeaveNothingOpen(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var said []string
+		first, second, engines := sides(t, &said)
+		first.Plan.Isolation, second.Plan.Isolation = plan.Reused, plan.Reused
+		_, errs := run.Both(t.Context(), first, second)
+		if err := errors.Join(errs[:]...); err != nil || !slices.Equal(said, []string{"a", "a", "a", "b", "b", "b"}) {
+			t.Errorf("%v %v", err, said)
+		}
+		for _, e := range engines {
+			if e.open.Load() != 0 {
+				t.Error("something is still open")
+			}
+		}
+	})
+}
+
+func TestBothEndWhereOneCannotBegin(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		missing := errors.New("a part is missing")
+		for i := range 2 {
+			var said []string
+			first, second, _ := sides(t, &said)
+			of := []*run.Options{&first, &second}[i]
+			of.Parts = run.Parts{}
+			of.Setups = func(context.Context, plan.Setup) (run.Setup, func(), error) {
+				return run.Setup{}, nil,
+					missing
+			}
+			dirs, errs := run.Both(t.Context(), first, second)
+			if !errors.Is(errs[i], missing) || errs[1-i] == nil || dirs[i] != "" || len(said) > 0 {
+				t.Errorf("%d: %q %v, measured %v", i, dirs, errs, said)
+			}
+		}
+	})
+}
+
+// Both that were ended make what is missing of each, and launches take turns again.
+func TestBothAreResumed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var said []string
+		first, second, engines := sides(t, &said)
+		ctx, cancel := context.WithCancel(t.Context())
+		whole := engines[0].do
+		engines[0].do = func(ctx context.Context, launch int) error {
+			if len(said) == 2 {
+				cancel()
+			}
+			return whole(ctx, launch)
+		}
+		dirs, errs := run.Both(ctx, first, second)
+		if errs[0] == nil || errs[1] == nil {
+			t.Fatalf("%v", errs)
+		}
+		for i, dir := range dirs {
+			if n, r := launchesIn(t, dir); n != 1 || r.Status != record.Interrupted {
+				t.Fatalf("%d: %d launches, %s", i, n, r.Status)
+			}
+		}
+		engines[0].do, said = whole, nil
+		first.Resume, second.Resume = dirs[0], dirs[1]
+		if _, errs = run.Both(t.Context(), first, second); errors.Join(errs[:]...) != nil {
+			t.Fatalf("%v", errs)
+		}
+		for i, dir := range dirs {
+			if n, r := launchesIn(t, dir); n != 3 || r.Status != record.OK || (r.Meta.Against == "") != (i == 0) {
+				t.Errorf("%d: %d launches, %s, %+v", i, n, r.Status, r.Meta)
+			}
+		}
+		if want := []string{"a", "b", "a", "b"}; !slices.Equal(said, want) {
+			t.Errorf("order %v, want %v", said, want)
+		}
+	})
+}

@@ -10,13 +10,21 @@ import (
 type Against struct {
 	Ratio        // of the first, the baseline, over the second; Percent is the change from the first to the second
 	Changed bool // it differs from the baseline's itself, corrected likewise
-	test    test
-	plain   test // of that
+	// Usual is the interval of the change with the confidence at which a regression is ruled out; PercentInterval is
+	// that at which one is found.
+	Usual *Interval
+	test  test
+	plain test // of that
 }
 
-// sure is the confidence of the interval of a change that somebody asks about by name. It is more than that of others: gates ask at every change
-// of a program, of runs that were made at other times, between which a machine changes, too, of which no launch of one run tells.
-const sure = 0.99
+// A regression is found where the interval of 99% lies beyond what is tolerated: gates ask at every change of a
+// program, often of runs that were made at other times, between which a machine changes in ways that no launch shows.
+// One is ruled out by the interval of 90%, which is a test at 5% on the side that matters: every check of a gate must
+// pass, so that wrong passes do not add up as wrong failures do.
+const (
+	sure  = 0.99
+	usual = 0.90
+)
 
 // SetAgainst sets a figure of a cell against that of a baseline's, which may be of another result. What is tested is whether it differs from
 // the baseline's after a change by a share, such as -0.05: from what is let pass, so that one that has changed by just that is called different
@@ -44,7 +52,7 @@ func SetAgainst(base, now *Cell, figure string, change float64) (Against, string
 	}
 	plain, from := newSides(was, is), newSides(moved, is)
 	out := Against{Ratio: newRatio(a, b, plain), plain: plain.chance(), test: from.chance()}
-	out.PercentInterval = plain.percent(sure)
+	out.PercentInterval, out.Usual = plain.shift(sure, out.Percent), plain.shift(usual, out.Percent)
 	out.Note = alikeNote(figure, base, now)
 	out.plain.weight, out.plain.same = 1, fmt.Sprint(base.Label, " ", orderOf(plain))
 	out.test.weight, out.test.same = 1, fmt.Sprint(base.Label, " ", orderOf(from))

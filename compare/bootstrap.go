@@ -189,12 +189,12 @@ func (s sides) ratio() *Interval {
 }
 
 // percent is what the interval of A over B says of the change from A to B, of what is not rounded.
-func (s sides) percent(level float64) *Interval {
+func (s sides) percent() *Interval {
 	if s.few || !s.positive {
 		return nil
 	}
-	lo, hi := s.lawA.logs().difference(s.lawB.logs(), (1-level)/2)
-	return &Interval{Lo: round(100*math.Expm1(-hi), 6), Hi: round(100*math.Expm1(-lo), 6), Confidence: level}
+	lo, hi := s.lawA.logs().difference(s.lawB.logs(), beyond)
+	return &Interval{Lo: round(100*math.Expm1(-hi), 6), Hi: round(100*math.Expm1(-lo), 6), Confidence: confidence}
 }
 
 // change is the interval of the median of b less that of a.

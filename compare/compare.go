@@ -59,6 +59,7 @@ type Run struct {
 	Dir         string             `json:"dir"`
 	Name        string             `json:"name"`
 	Started     time.Time          `json:"started"`
+	Against     string             `json:"against,omitempty"` // the folder of the run that it took turns with
 	Status      record.Status      `json:"status"`
 	Tool        record.Tool        `json:"tool"`
 	Environment record.Environment `json:"environment"`
@@ -179,7 +180,8 @@ func With(o Options, runs ...*record.Run) *Result {
 		Comparisons: []Comparison{}, Families: []Family{}, Statistics: o.statistics(), Warnings: []Warning{}}
 	evidence := []evidence{}
 	for i, run := range runs {
-		r.Runs = append(r.Runs, Run{Dir: run.Dir, Name: run.Meta.Name, Started: run.Meta.Started, Status: run.Status,
+		r.Runs = append(r.Runs, Run{Dir: run.Dir, Name: run.Meta.Name, Started: run.Meta.Started,
+			Against: run.Meta.Against, Status: run.Status,
 			Tool: run.Meta.Tool, Environment: run.Environment, Checklist: checklist(run), Pieces: run.Pieces})
 		for _, spec := range run.Cells {
 			e := gather(run, spec.ID)

@@ -337,7 +337,7 @@ func newRatio(fa, fb Figure, s sides) Ratio {
 	if a > 0 && b > 0 {
 		if ratio := round(a/b, 6); ratio > 0 { // of less than half a millionth there is no ratio
 			r.Ratio, r.Interval = &ratio, s.ratio()
-			r.PercentInterval = s.percent(confidence)
+			r.PercentInterval = s.percent()
 		}
 	}
 	if r.PercentInterval == nil && !s.few {

@@ -7,17 +7,23 @@ const GateSchema = "llmparity.gate/1"
 
 // Gate is what came of holding a run against what it must keep to.
 type Gate struct {
-	Schema   string        `json:"schema"`
-	Status   GateStatus    `json:"status"`
-	Verdict  string        `json:"verdict"` // in a sentence
-	Run      GateSide      `json:"run"`
-	Baseline *GateSide     `json:"baseline"` // null: there is none
-	Judged   time.Time     `json:"judged"`
-	Tests    int           `json:"tests"` // against the baseline, that are told apart: what Holm corrects for
-	Alpha    float64       `json:"alpha"` // the most gates of equals, as a share, in which any is called different
-	Checks   []GateCheck   `json:"checks"`
-	Notes    []string      `json:"notes"` // what to know beside them: cells that are new, versions that changed
-	Counts   []GateCounted `json:"counts"`
+	Schema   string     `json:"schema"`
+	Status   GateStatus `json:"status"`
+	Verdict  string     `json:"verdict"` // in a sentence
+	Run      GateSide   `json:"run"`
+	Baseline *GateSide  `json:"baseline"` // null: there is none
+	Judged   time.Time  `json:"judged"`
+	Tests    int        `json:"tests"` // against the baseline, that are told apart: what Holm corrects for
+	Alpha    float64    `json:"alpha"` // the most gates of equals, as a share, in which any is called different
+	// UnderTest is what may differ from the baseline run; empty: all but the model and the machine.
+	UnderTest []string `json:"under_test,omitempty"`
+	// Interleaved tells that the launches of both runs took turns, so that what the machine did meanwhile met both.
+	Interleaved bool `json:"interleaved,omitempty"`
+	// Advice is what settles checks that are inconclusive; empty: there are none, or nothing would.
+	Advice string        `json:"advice,omitempty"`
+	Checks []GateCheck   `json:"checks"`
+	Notes  []string      `json:"notes"` // what to know beside them: cells that are new, versions that changed
+	Counts []GateCounted `json:"counts"`
 }
 
 // GateSide is one of the two runs.
@@ -52,13 +58,24 @@ type GateCounted struct {
 // GateStatus is what came of a check, or of all of them.
 type GateStatus string
 
-// The statuses. A gate as a whole is never unknown: one of which nothing could be judged failed.
+// The statuses, of a check and of a gate as a whole.
 const (
-	GatePassed  GateStatus = "pass"
-	GateWarned  GateStatus = "warn" // it does not hold at the level warn, or it is not sure that it does not
-	GateFailed  GateStatus = "fail"
-	GateUnknown GateStatus = "unknown" // it could not be judged, and Why says why
+	GatePassed       GateStatus = "pass"
+	GateWarned       GateStatus = "warn" // it fails at the level warn, or it passes and is worse all the same
+	GateFailed       GateStatus = "fail"
+	GateInconclusive GateStatus = "inconclusive" // it could not be decided, and Why says why
 )
+
+// gateUnknown is what older files call what is inconclusive.
+const gateUnknown = "unknown"
+
+// UnmarshalText reads a status as this version or an older one wrote it.
+func (s *GateStatus) UnmarshalText(text []byte) error {
+	if *s = GateStatus(text); *s == gateUnknown {
+		*s = GateInconclusive
+	}
+	return nil
+}
 
 // GateKind is what a check asks.
 type GateKind string
@@ -90,8 +107,9 @@ type GateCheck struct {
 	Launches int       `json:"launches,omitempty"`
 	Min      *float64  `json:"min,omitempty"`
 	Max      *float64  `json:"max,omitempty"`
-	// Of a change: the baseline's median, what the change is and may be, in percent, and how likely chance alone gives what was seen where it
-	// has changed by just what is let pass.
+	// Of a change: the baseline's median, what the change is and may be, in percent. P is that of the null hypothesis
+	// that the figure has changed by exactly what is allowed, by Mann and Whitney's test, PHolm the same after Holm's
+	// correction for all of the gate's questions.
 	Baseline        *float64  `json:"baseline,omitempty"`
 	BaseLaunches    int       `json:"baseline_launches,omitempty"`
 	Percent         *float64  `json:"delta_percent,omitempty"`
@@ -99,4 +117,12 @@ type GateCheck struct {
 	Allowed         *float64  `json:"allowed_percent,omitempty"`
 	P               *float64  `json:"p,omitempty"`
 	PHolm           *float64  `json:"p_holm,omitempty"`
+	// Detect is the smallest regression that a passing check must rule out, in percent, and DetectInterval the
+	// interval of the change that must exclude it. Found is the smallest regression that these launches would have
+	// found nine times in ten, Needed how many launches a side would settle an inconclusive check if they vary as
+	// these do; 0: it is not inconclusive, or launches would not.
+	Detect         *float64  `json:"detect_percent,omitempty"`
+	DetectInterval *Interval `json:"detect_interval,omitempty"`
+	Found          *float64  `json:"found_percent,omitempty"`
+	Needed         int       `json:"launches_needed,omitempty"`
 }

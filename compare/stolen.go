@@ -43,6 +43,18 @@ func MoreStolen(than, of *Cell) string {
 		"neighbours slow a machine by more than that", short(median(b)), of.Label, short(median(a)), than.Label, p)
 }
 
+// hiding is by how many percent of the processors more must be stolen of one side to make up for a regression of some
+// percent in the other.
+const hiding = 0.25
+
+// MuchMoreStolen is MoreStolen where it is enough to hide that the other side is slower.
+func MuchMoreStolen(than, of *Cell) string {
+	if len(than.stolen) == 0 || len(of.stolen) == 0 || median(of.stolen)-median(than.stolen) < hiding {
+		return ""
+	}
+	return MoreStolen(than, of)
+}
+
 // disturbed warns of a difference that goes with stolen time.
 func (x *Ratio) disturbed(a, b *Cell) {
 	f := a.Figure(x.Figure)

@@ -18,9 +18,11 @@ type gatePart struct {
 	Notes   []string
 }
 
-const gateWords = "A limit is broken where the 95 % interval of the median lies wholly beyond it; with too few launches for an interval, where every launch " +
-	"does. Against the baseline a check fails where Mann and Whitney's test, after Holm's correction for all of the gate's questions, tells the run " +
-	"from the baseline moved by what is let pass, and the interval of the change lies wholly beyond that. What could not be judged is unknown."
+const gateWords = "A limit is broken where the 95% interval of the median lies wholly beyond it, or, of launches too few for an interval, every " +
+	"launch. Against the baseline run a check fails where the figure is significantly worse than its tolerance: the p-value, after Holm's " +
+	"correction for all of the gate's questions, is at most 0.05 and the 99% interval of the change lies wholly beyond the tolerance. The null " +
+	"hypothesis of p is that the figure has changed by exactly the tolerance. A check passes where the 90% interval excludes a regression as large as " +
+	"it must detect. All else is inconclusive."
 
 func newGatePart(g *compare.Gate) *gatePart {
 	if g == nil {
@@ -34,7 +36,8 @@ func newGatePart(g *compare.Gate) *gatePart {
 			into = &p.Passed
 		}
 		if *into == nil {
-			*into = &grid{Head: []string{"cell", "status", "what is wanted", "measured", "baseline", "change", "why"}}
+			*into = &grid{Head: []string{"cell", "status", "what is wanted", "measured", "baseline run", "change",
+				"why"}}
 		}
 		(*into).Rows = append((*into).Rows, gateRow(c))
 	}
@@ -44,15 +47,21 @@ func newGatePart(g *compare.Gate) *gatePart {
 // gateSides says what was held against what.
 func gateSides(g *compare.Gate) []string {
 	if g.Baseline == nil {
-		return []string{"There is no baseline."}
+		return []string{"There is no baseline run."}
 	}
 	b, name := g.Baseline, line(g.Baseline.Name)
 	if b.Stored != "" {
 		name = fmt.Sprintf("%s (%s)", line(b.Stored), name)
 	}
-	words := fmt.Sprintf("The baseline is %s of %s", name, b.Started.Format("2 January 2006, 15:04 MST"))
+	words := fmt.Sprintf("Baseline run: %s of %s", name, b.Started.Format("2 January 2006, 15:04 MST"))
 	if b.SHA256 != "" {
 		words += ", sha256 " + line(b.SHA256[:min(12, len(b.SHA256))])
+	}
+	if g.Interleaved {
+		words += "; launches of both runs took turns"
+	}
+	if len(g.UnderTest) > 0 {
+		words += "; under test: " + line(strings.Join(g.UnderTest, ", "))
 	}
 	switch g.Tests {
 	case 0:
@@ -91,13 +100,22 @@ func gateLines(g *compare.Gate) []string {
 	}
 	for _, c := range g.Checks {
 		if c.Status != compare.GatePassed || passed <= many {
-			out = append(out, fmt.Sprintf("%s: %s: %s: %s", strings.ToUpper(string(c.Status)), line(c.Cell), line(c.Name), line(c.Why)))
+			out = append(out, fmt.Sprintf("%s %s: %s: %s", strings.ToUpper(string(c.Status)), line(c.Cell),
+				line(gateSubject(&c)), line(c.Why)))
 		}
 	}
 	if passed > many {
-		out = append(out, fmt.Sprintf("PASS: %d checks; --format json has each", passed))
+		out = append(out, fmt.Sprintf("PASS %d checks; --format json has each", passed))
 	}
 	return append(append(out, gateSides(g)...), lines(g.Notes)...)
+}
+
+// gateSubject is what a check is about, where its reason says what is wanted.
+func gateSubject(c *compare.GateCheck) string {
+	if c.Column != "" {
+		return c.Column
+	}
+	return c.Name
 }
 
 // GateTable writes a gate's outcome for a terminal.
@@ -150,8 +168,10 @@ func gateMark(s compare.GateStatus) string {
 	switch s {
 	case compare.GateFailed:
 		return "**FAIL.**"
+	case compare.GateInconclusive:
+		return "**INCONCLUSIVE.**"
 	case compare.GateWarned:
-		return "**PASS, with reservations.**"
+		return "**PASS, with warnings.**"
 	}
 	return "**PASS.**"
 }
@@ -165,21 +185,19 @@ func GateJUnit(w io.Writer, g *compare.Gate) error {
 	return doc.write(w)
 }
 
-// gateSuite has a case a check. What could not be judged is skipped, and what is only warned of passes with its words; that the gate as a whole
-// does not hold although no check fails is a case of its own.
+// gateSuite has a case a check. What is inconclusive is skipped, and what is only warned of passes with its words;
+// that the gate as a whole is inconclusive is a failure of a case of its own.
 func gateSuite(g *compare.Gate) junitSuite {
 	s := junitSuite{Name: "gate"}
 	if g == nil {
 		return s
 	}
-	failed := false
 	for _, c := range g.Checks {
 		test := junitCase{Class: "llmparity.gate." + string(c.Kind), Name: line(c.Cell + ": " + c.Name)}
 		switch why := line(c.Why); c.Status {
 		case compare.GateFailed:
-			failed = true
 			test.Failure = &junitFailure{Message: why, Type: string(c.Kind)}
-		case compare.GateUnknown:
+		case compare.GateInconclusive:
 			test.Skipped = &junitSkipped{why}
 		case compare.GateWarned:
 			test.Out = "warning: " + why
@@ -189,8 +207,8 @@ func gateSuite(g *compare.Gate) junitSuite {
 		s.Cases = append(s.Cases, test)
 	}
 	whole := junitCase{Class: "llmparity.gate", Name: "the gate as a whole", Out: line(g.Verdict)}
-	if g.Status == compare.GateFailed && !failed {
-		whole.Failure, whole.Out = &junitFailure{Message: line(g.Verdict), Type: "unknown"}, ""
+	if g.Status == compare.GateInconclusive {
+		whole.Failure, whole.Out = &junitFailure{Message: line(g.Verdict), Type: "inconclusive"}, ""
 	}
 	s.Cases = append(s.Cases, whole)
 	return s

@@ -2,8 +2,11 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"os"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
@@ -17,9 +20,9 @@ import (
 func baselineCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "baseline",
-		Short: "Keep runs that others are held against: save, list, remove",
-		Long: `Keep runs that others are held against. A baseline is a copy of what is read of a run's folder, with the hash of its files; it lies in
-` + baseline.Default + ` in the current folder, or where --store says. docs/ci.md shows how a CI keeps one.`,
+		Short: "Save, list and remove baseline runs",
+		Long: `Save, list and remove baseline runs. A saved one is a copy of what is read of a run's folder, with the
+hash of its files. It lies in ` + baseline.Default + ` in the current folder, or where --store says. docs/ci.md shows how a CI keeps one.`,
 		Args: arguments(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
@@ -143,20 +146,30 @@ type against struct {
 	stored *baseline.Baseline
 }
 
-// openBaseline finds a baseline. What looks like a path is one; anything else is a name in the store, or a folder where the store has none of
-// that name.
+// missingBaseline is that there is no baseline run of a name or at a path, which is not the same as one that can't be
+// read.
+type missingBaseline struct{ error }
+
+func (m *missingBaseline) Unwrap() error { return m.error }
+
+// openBaseline finds a baseline run. What looks like a path is one; anything else is a name in the store, or a folder
+// where the store has none of that name.
 func openBaseline(name, store string) (against, error) {
 	var out against
 	dir := name
-	if baseline.CheckName(name) == nil {
+	if baseline.CheckName(name) == nil && !isRun(name) || known(name, store) {
 		b, err := baseline.Store{Dir: store}.Open(name)
-		switch {
-		case err == nil:
-			out.stored, dir = &b, b.Dir
-		case isRun(name): // a folder here
-		default:
+		if errors.Is(err, fs.ErrNotExist) && fault.Code(err) == int(fault.Usage) {
+			err = &missingBaseline{err}
+		}
+		if err != nil {
 			return out, err
 		}
+		out.stored, dir = &b, b.Dir
+	}
+	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
+		return out, &missingBaseline{fault.New(fault.Usage, "name a saved baseline run, or a run's folder",
+			"there is no folder %s", dir)}
 	}
 	run, err := record.Open(dir)
 	if err != nil {
@@ -164,4 +177,10 @@ func openBaseline(name, store string) (against, error) {
 	}
 	out.result = compare.Runs(run)
 	return out, nil
+}
+
+// known tells whether the store has something of a name, be it broken.
+func known(name, store string) bool {
+	_, err := baseline.Store{Dir: store}.Get(name)
+	return err == nil || fault.Code(err) == int(fault.BadRecord)
 }

@@ -216,7 +216,7 @@ func TestTheGuideForACIIsRight(t *testing.T) {
 			accepted(t, "ci.md", words[1:])
 		}
 	}
-	if len(commands) != 6 {
+	if len(commands) != 8 {
 		t.Errorf("%d command lines: %q", len(commands), commands)
 	}
 	gates := regexp.MustCompile("(?s)```yaml\n(.*?)```").FindAllStringSubmatch(text, -1)

@@ -35,6 +35,7 @@ type runEvent struct {
 	Time   time.Time `json:"time"`
 	Kind   eventKind `json:"kind"`
 	Text   string    `json:"text,omitempty"`
+	Side   string    `json:"side,omitempty"` // baseline run, of two that take turns
 
 	Engine      string `json:"engine,omitempty"`
 	Cell        int    `json:"cell,omitempty"` // from 1, as in the record
@@ -58,7 +59,7 @@ type runEvent struct {
 	Code   *int          `json:"exit_code,omitempty"` // done
 	Record string        `json:"record,omitempty"`    // recording, done: the run's folder
 	Report string        `json:"report,omitempty"`    // done: its report
-	Gate   string        `json:"gate,omitempty"`      // done: pass or fail; absent: there is none, or it was not judged
+	Gate   string        `json:"gate,omitempty"`      // done: pass, fail, inconclusive; absent: not judged
 }
 
 // jsonEvents writes events as lines of JSON.
@@ -79,8 +80,9 @@ func (j *jsonEvents) write(e runEvent, now time.Time) {
 }
 
 // event writes what the runner tells.
-func (j *jsonEvents) event(e run.Event, p *pace, now time.Time) {
-	out := runEvent{Engine: e.Engine, Cell: e.Cell, Cells: e.Cells, CellsDone: e.CellsDone, Launch: e.Launch, Launches: e.Launches,
+func (j *jsonEvents) event(e run.Event, p *pace, now time.Time, side string) {
+	out := runEvent{Side: side, Engine: e.Engine, Cell: e.Cell, Cells: e.Cells, CellsDone: e.CellsDone,
+		Launch: e.Launch, Launches: e.Launches,
 		Repetition: e.Repetition, Repetitions: e.Repetitions, Warmup: e.Warmup, Text: e.Text}
 	if e.Err != nil {
 		out.Error = fault.OneLine(e.Err.Error())
@@ -139,5 +141,7 @@ func (e *runEvent) gated(err error) {
 		e.Gate = "pass"
 	case int(fault.Gate):
 		e.Gate = "fail"
+	case int(fault.Inconclusive):
+		e.Gate = "inconclusive"
 	}
 }

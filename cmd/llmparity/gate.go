@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -31,19 +32,22 @@ type gateFlags struct {
 	max, min, changes           []string
 	agreement                   string
 	format, out                 string
+	judgeFlags
 }
 
 func gateCommand() *cobra.Command {
 	var f gateFlags
 	c := &cobra.Command{
 		Use:   "gate DIR",
-		Short: "Say whether a run keeps to its limits and is no worse than a baseline",
-		Long: `Say whether a run keeps to its limits and is no worse than a baseline, for a CI: the exit code is 0 where the gate holds, 1 where
-launches failed and nothing else is wrong, 3 where it does not hold.
+		Short: "Pass or fail a run against limits or a baseline run",
+		Long: `Pass or fail a run against limits or a baseline run, for CI. The exit code is 0 where the gate passes, 1 where
+launches failed and nothing else did, 3 where it fails, and 5 where it is inconclusive.
 
-What must hold is the section gate of the run's plan, or --thresholds FILE with the same words, or flags, which add to a file and stand for
-the plan's section. Figures are called as in summary.csv or in results. Against a baseline a check fails only on a difference that the
-statistics support and that is beyond what is let pass; what can't be judged is unknown and never passes silently (docs/ci.md).`,
+The checks are the section gate of the run's plan, or --thresholds FILE with the same fields, or flags, which add to a
+file and replace the plan's section. Figures have their names of summary.csv or of results. A check against the baseline
+run fails where the figure is significantly worse than its tolerance, and passes where a regression as large as --detect
+is excluded. All else is inconclusive (docs/ci.md). On machines that others share, measure both sides in turns:
+llmparity run PLAN --against PLAN2.`,
 		Example: `  llmparity gate results/latest --max peak_pss_mb=900 --min decode_tps=20
   llmparity gate results/latest --baseline main --vs-baseline decode_tps=-5% --vs-baseline peak_pss_mb=+3%
   llmparity gate results/latest --thresholds gate.yaml --baseline main --format markdown >> "$GITHUB_STEP_SUMMARY"`,
@@ -51,14 +55,17 @@ statistics support and that is beyond what is let pass; what can't be judged is 
 		RunE: func(c *cobra.Command, args []string) error { return f.run(c, args[0]) },
 	}
 	flags := c.Flags()
-	flags.StringVar(&f.baseline, "baseline", "", "what to hold it against: the name of a saved baseline, or a run's folder (default: what the gate names)")
+	flags.StringVar(&f.baseline, "baseline", "",
+		"the baseline run: a saved name, or a run's folder (default: the gate's, or the run that it took turns with)")
 	storeFlag(c, &f.store)
 	flags.StringVar(&f.thresholds, "thresholds", "", "a file with what stands below gate: in a plan")
 	flags.StringArrayVar(&f.max, "max", nil, "figure=NUMBER: its median may not be more; may be given several times")
 	flags.StringArrayVar(&f.min, "min", nil, "figure=NUMBER: its median may not be less; may be given several times")
-	flags.StringArrayVar(&f.changes, "vs-baseline", nil, "figure=SHARE: how much worse than the baseline's it may be, such as decode_tps=-5%; may be given several times")
+	flags.StringArrayVar(&f.changes, "vs-baseline", nil,
+		"figure=SHARE: how much worse than the baseline run it may be, such as decode_tps=-5%; may be given several times")
 	flags.StringVar(&f.agreement, "min-agreement", "", "the share of tokens in which engines must agree before they first differ, such as 100%")
-	flags.StringVar(&f.format, "format", "table", "how to say it: "+strings.Join(gateFormats(), ", "))
+	f.judgeFlags.register(flags)
+	flags.StringVar(&f.format, "format", "table", "output format: "+strings.Join(gateFormats(), ", "))
 	flags.StringVarP(&f.out, "output", "o", "", "a file to write instead of standard output")
 	return c
 }
@@ -76,6 +83,9 @@ func (f *gateFlags) run(c *cobra.Command, dir string) error {
 		return fault.New(fault.Usage, "there are: "+strings.Join(gateFormats(), ", "), "there is no format %q", f.format)
 	}
 	g, err := f.gate(dir)
+	if err == nil {
+		g, err = f.over(g)
+	}
 	if err != nil {
 		return err
 	}
@@ -95,7 +105,7 @@ func (f *gateFlags) run(c *cobra.Command, dir string) error {
 	if err != nil {
 		return err
 	}
-	return gateFault(judged, g.Unknown)
+	return gateFault(judged)
 }
 
 // gate is what must hold: of flags and a file, else of the run's plan.
@@ -156,28 +166,40 @@ func planGate(dir string) (*plan.Gate, error) {
 	case err != nil:
 		return nil, err
 	case g == nil:
+		if s, err := record.Scan(dir); err == nil && s.Meta.Against != "" {
+			return &plan.Gate{}, nil // what is held against the other side goes without saying
+		}
 		return nil, fault.New(fault.Usage, do, "the plan of %s has no gate", dir)
 	}
 	return g, nil
 }
 
-// judge holds a run against a gate; name is the baseline's, empty: the gate's own, or none.
+// judge holds a run against a gate; name is the baseline run's, empty: the gate's own, or the run whose launches took
+// turns with this one's, or none.
 func judge(run *record.Run, g *plan.Gate, name, store string) (*compare.Gate, error) {
-	if g == nil {
-		g = &plan.Gate{}
+	if name == "" && run.Meta.Against != "" {
+		name = filepath.Join(filepath.Dir(filepath.Clean(run.Dir)), run.Meta.Against)
+		if len(g.Changes) == 0 {
+			with := *g
+			with.Changes = usualChanges()
+			g = &with
+		}
 	}
-	if g.Empty() && name == "" && g.Baseline == "" {
-		return nil, fault.New(fault.Usage, "give limits such as peak_pss_mb: {max: 900}", "the gate asks for nothing")
+	name = cmp.Or(name, g.Baseline)
+	if g.Empty() && name == "" {
+		return nil, fault.New(fault.Usage, "give limits such as peak_pss_mb: {max: 900}", "the gate has no checks")
 	}
 	if name == "" {
-		name = g.Baseline
+		return gate.Evaluate(g, compare.Runs(run), nil), nil
 	}
-	var b against
-	if name != "" {
-		var err error
-		if b, err = openBaseline(name, store); err != nil {
-			return nil, err
-		}
+	b, err := openBaseline(name, store)
+	if missing := (*missingBaseline)(nil); errors.As(err, &missing) {
+		judged := gate.Without(g, compare.Runs(run), name)
+		judged.Notes = append(judged.Notes, fault.OneLine(err.Error()))
+		return judged, nil
+	}
+	if err != nil {
+		return nil, err
 	}
 	judged := gate.Evaluate(g, compare.Runs(run), b.result)
 	if b.stored != nil {
@@ -186,51 +208,43 @@ func judge(run *record.Run, g *plan.Gate, name, store string) (*compare.Gate, er
 	return judged, nil
 }
 
-// gateFault is the exit code of an outcome: launches that failed are told apart from what the gate asks beside that. What could not be judged
-// is beside that where it is an error, or where it is all that was asked and failed launches are not why.
-func gateFault(g *compare.Gate, unknown plan.GateLevel) error {
-	if g.Status != compare.GateFailed {
+// gateFault is the exit code of an outcome: launches that failed are told apart from all else that fails.
+func gateFault(g *compare.Gate) error {
+	kind := fault.Run
+	switch {
+	case g.Status == compare.GateInconclusive:
+		kind = fault.Inconclusive
+	case g.Status != compare.GateFailed:
 		return nil
+	case slices.ContainsFunc(g.Checks, func(c compare.GateCheck) bool {
+		return c.Status == compare.GateFailed && c.Kind != compare.GateLaunches
+	}):
+		kind = fault.Gate
 	}
-	failed, judged := map[string]bool{}, false // cells whose launches did; whether anything else was
-	for _, c := range g.Checks {
-		if c.Kind == compare.GateLaunches {
-			failed[c.Cell] = failed[c.Cell] || c.Status == compare.GateFailed
-		} else if c.Kind != compare.GateCell {
-			judged = judged || c.Status != compare.GateUnknown
-		}
-	}
-	beside := func(c compare.GateCheck) bool {
-		switch {
-		case c.Kind == compare.GateLaunches:
-			return false
-		case c.Status == compare.GateUnknown:
-			return unknown == plan.GateError || unknown != plan.GateOff && !judged && !failed[c.Cell]
-		}
-		return c.Status == compare.GateFailed
-	}
-	if len(failed) > 0 && !slices.ContainsFunc(g.Checks, beside) {
-		return fault.New(fault.Run, "", "%s", g.Verdict)
-	}
-	return fault.New(fault.Gate, "", "%s", g.Verdict)
+	return fault.New(kind, "", "%s", g.Verdict)
 }
 
-// gateReady says before a run, which may take hours, what would hinder it from being judged at its end.
-func gateReady(g *plan.Gate, baselineName string) error {
-	if baselineName == "" && g != nil {
-		baselineName = g.Baseline
-	}
-	if baselineName == "" {
+// gateReady says before a run, which may take hours, what would keep it from being judged at its end. A baseline run
+// that is not there yet does not: the run may be meant to become it.
+func gateReady(g *plan.Gate, baselineName string, show *progress) error {
+	name := cmp.Or(baselineName, g.Baseline)
+	if name == "" {
 		return nil
 	}
-	_, err := openBaseline(baselineName, baseline.Default)
-	return err
+	_, err := openBaseline(name, baseline.Default)
+	if missing := (*missingBaseline)(nil); !errors.As(err, &missing) {
+		return err
+	}
+	if g.NoBaseline != plan.BaselineOptional {
+		show.note(fmt.Sprintf("the gate will be inconclusive: %v (--no-baseline ok passes without)", err))
+	}
+	return nil
 }
 
-// gateRun judges a run that has just been recorded and reported by its plan's gate, prints what came of it, and writes it into the run's
-// folder, where reports find it: report.html is written anew with it. baseline is a name in the default store or a run's folder; empty: the
-// gate's own, or none. Where the gate does not hold it returns a fault of fault.Gate.
-func gateRun(dir string, g *plan.Gate, baselineName string, stdout io.Writer) error {
+// gateRun judges a run that has just been recorded and reported, prints what came of it, and writes it into the run's
+// folder, where reports find it: report.html is written anew with it. baseline is a name in the default store or a
+// run's folder; empty: the gate's own, or none. Where the gate does not pass it returns a fault.
+func gateRun(dir string, g *plan.Gate, baselineName string, stdout io.Writer, notes ...string) error {
 	run, err := record.Open(dir)
 	if err != nil {
 		return err
@@ -239,6 +253,7 @@ func gateRun(dir string, g *plan.Gate, baselineName string, stdout io.Writer) er
 	if err != nil {
 		return err
 	}
+	judged.Notes = append(judged.Notes, notes...)
 	const do = "copy the run's folder to where you may write"
 	if err := reports.File(filepath.Join(dir, gateFile), do, func(w io.Writer) error { return reports.GateJSON(w, judged) }); err != nil {
 		return err
@@ -254,10 +269,7 @@ func gateRun(dir string, g *plan.Gate, baselineName string, stdout io.Writer) er
 			return err
 		}
 	}
-	if g == nil {
-		g = &plan.Gate{}
-	}
-	return gateFault(judged, g.Unknown)
+	return gateFault(judged)
 }
 
 func there(path string) bool {

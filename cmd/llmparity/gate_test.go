@@ -52,15 +52,30 @@ func TestGateAndBaseline(t *testing.T) {
 		{"baseline save a/b " + after, fault.Usage, "becomes a file's name"},
 		{"baseline list", 0, "main  before"},
 		{"baseline", 0, "save"},
-		{"gate " + before + " --max peak_pss_mb=900 --min decode_tps=20", 0, "The gate holds: 3 checks, all pass."},
-		{"gate " + before + " --max peak_pss_mb=9", fault.Gate, "FAIL: llamacpp: peak_pss_mb at most 9"},
-		{"gate " + before + " --baseline main --thresholds gate.yaml", 0, "all pass"},
-		{"gate " + after + " --baseline main --thresholds gate.yaml", fault.Gate, "FAIL: llamacpp: decode_tokens_per_s at most 5 % lower against the baseline"},
-		{"gate " + after + " --baseline " + before + " --vs-baseline decode_tps=-5%", fault.Gate, "The baseline is before of"},
-		{"gate " + after + " --baseline main --vs-baseline decode_tps=-40%", 0, "it is worse, within what is let pass"},
-		{"gate " + after + " --vs-baseline decode_tps=-5%", fault.Gate, "there is no baseline to hold it against"},
-		{"gate " + after + " --baseline mian --vs-baseline decode_tps=-5%", fault.Usage, "there are: main"},
-		{"gate " + failed + " --max peak_pss_mb=900", fault.Run, "FAIL: llamacpp: all launches end well"},
+		{"gate " + before + " --max peak_pss_mb=900 --min decode_tps=20", 0, "The gate passes: 3 checks."},
+		{"gate " + before + " --max peak_pss_mb=9", fault.Gate, "FAIL llamacpp: peak_pss_mb: median "},
+		{"gate " + before + " --baseline main --thresholds gate.yaml", 0, "The gate passes"},
+		{"gate " + after + " --baseline main --thresholds gate.yaml", fault.Gate,
+			"FAIL llamacpp: decode_tokens_per_s: "},
+		{"gate " + after + " --baseline " + before + " --vs-baseline decode_tps=-5%", fault.Gate,
+			"Baseline run: before of"},
+		{"gate " + after + " --baseline main --vs-baseline decode_tps=-40%", 0, "; worse, within the tolerance"},
+		{"gate " + after + " --baseline main --vs-baseline decode_tps=-40% --detect decode_tps=50%", 0, "detect -50%"},
+		{"gate " + after + " --baseline main --vs-baseline decode_tps=-40% --detect ttft=50%", fault.Usage,
+			"no check holds ttft_ms against the baseline run"},
+		{"gate " + after + " --baseline main --vs-baseline decode_tps=-40% --under-test chrome", fault.Usage,
+			`--under-test: "chrome", use engine`},
+		{"gate " + after + " --vs-baseline decode_tps=-5%", fault.Inconclusive, "no baseline run: "},
+		{"gate " + after + " --vs-baseline decode_tps=-5% --no-baseline ok", 0, "checks against it are left out"},
+		{"gate " + after + " --vs-baseline decode_tps=-5% --inconclusive warn", 0, "The gate passes with warnings"},
+		{"gate " + after + " --vs-baseline decode_tps=-5% --inconclusive maybe", fault.Usage,
+			`--inconclusive: "maybe", use error, warn or off`},
+		{"gate " + after + " --baseline mian --vs-baseline decode_tps=-5%", fault.Inconclusive, "there are: main"},
+		{"gate " + after + " --baseline mian --vs-baseline decode_tps=-5% --no-baseline ok", 0,
+			`no baseline run "mian": checks against it are left out`},
+		{"gate " + after + " --baseline none/latest --max peak_pss_mb=900", fault.Inconclusive,
+			"there is no folder none/latest"},
+		{"gate " + failed + " --max peak_pss_mb=900", fault.Run, "FAIL llamacpp: all launches succeed: 1 of 8 failed"},
 		{"gate " + failed + " --max peak_pss_mb=9", fault.Gate, "2 of 2 checks"},
 		{"gate " + after, fault.Usage, "has no gate"},
 		{"gate " + root, fault.BadRecord, "not a run folder"},
@@ -83,7 +98,7 @@ func TestGateAndBaseline(t *testing.T) {
 func TestGateFormats(t *testing.T) {
 	root := t.TempDir()
 	dir := comparetest.Write(t, root, "run", comparetest.Native(8), comparetest.Browser(8))
-	// One fails, one is unknown, one warns, one passes.
+	// One fails, one is inconclusive, one warns, one passes.
 	file := filepath.Join(root, "gate.yaml")
 	text := "peak_pss_mb: {max: 100}\nbaseline_pss: {max: 1000, engine: llamacpp}\nttft_ms: {max: 1, engine: llamacpp, level: warn}\n"
 	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
@@ -106,7 +121,8 @@ func TestGateFormats(t *testing.T) {
 	if err := json.Unmarshal([]byte(document), &g); err != nil || g.Status != compare.GateFailed || len(g.Checks) != 6 {
 		t.Fatalf("%v %+v", err, g)
 	}
-	for i, want := range []compare.GateStatus{compare.GateFailed, compare.GateUnknown, compare.GateWarned, compare.GatePassed} {
+	for i, want := range []compare.GateStatus{compare.GateFailed, compare.GateInconclusive, compare.GateWarned,
+		compare.GatePassed} {
 		if g.Checks[i].Status != want {
 			t.Errorf("check %d: %s, want %s", i, g.Checks[i].Status, want)
 		}
@@ -125,9 +141,11 @@ func TestGateFormats(t *testing.T) {
 		t.Errorf("%v %+v", err, suites)
 	}
 	for format, wants := range map[string][]string{
-		"markdown": {"## Gate: run", "**FAIL.** The gate does not hold: 1 of 6 checks: webllm: peak_pss_mb at most 100.", "<details><summary>3 checks pass</summary>",
-			"| webllm | fail | peak_pss_mb at most 100 |", "| llamacpp | unknown | baseline_pss_mb at most 1000 | – |"},
-		"table": {"FAIL: webllm: peak_pss_mb at most 100", "UNKNOWN: llamacpp", "WARN: llamacpp: ttft_ms", "PASS: llamacpp: peak_pss_mb"},
+		"markdown": {"## Gate: run", "**FAIL.** The gate fails: 1 of 6 checks: webllm: peak_pss_mb at most 100.",
+			"<details><summary>3 checks pass</summary>",
+			"| webllm | fail | peak_pss_mb at most 100 |", "| llamacpp | inconclusive | baseline_pss_mb at most 1000 | – |"},
+		"table": {"FAIL webllm: peak_pss_mb: median ", "INCONCLUSIVE llamacpp", "WARN llamacpp: ttft_ms",
+			"PASS llamacpp: peak_pss_mb"},
 	} {
 		said := out(format)
 		for _, want := range wants {
@@ -148,21 +166,28 @@ func TestARunIsJudgedAtItsEnd(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := gateReady(g, "main"); fault.Code(err) != int(fault.Usage) {
-		t.Errorf("a baseline that is not there: %v", err)
+	for name, want := range map[string]string{"main": "the gate will be inconclusive: there is no baseline main",
+		"": ""} {
+		var said bytes.Buffer
+		if err := gateReady(g, name, newProgress(&said, true)); err != nil || !strings.HasPrefix(said.String(),
+			want) || want == "" && said.Len() > 0 {
+			t.Errorf("%q: %v %q", name, err, &said)
+		}
 	}
-	if err := gateReady(g, ""); err != nil {
-		t.Error(err)
+	if err := gateReady(g, t.TempDir(), newProgress(&bytes.Buffer{}, true)); fault.Code(err) != int(fault.BadRecord) {
+		t.Errorf("a folder that is no run: %v", err)
 	}
 	var stdout bytes.Buffer
-	if err := gateRun(dir, g, "", &stdout); fault.Code(err) != int(fault.Gate) || !strings.Contains(stdout.String(), "FAIL: llamacpp: peak_pss_mb at most 9") {
+	if err := gateRun(dir, g, "", &stdout); fault.Code(err) != int(fault.Gate) || !strings.Contains(stdout.String(),
+		"FAIL llamacpp: peak_pss_mb: median ") {
 		t.Errorf("%v %s", err, &stdout)
 	}
 	page, err := os.ReadFile(filepath.Join(dir, "report.html"))
 	if err != nil || !strings.Contains(string(page), `<h2 id="h-gate">Gate</h2>`) {
 		t.Errorf("the page has no gate: %v", err)
 	}
-	for format, want := range map[string]string{"table": "FAIL: llamacpp: peak_pss_mb at most 9", "markdown": "### Gate", "junit": `name="gate"`, "json": `"gate": {`} {
+	for format, want := range map[string]string{"table": "FAIL llamacpp: peak_pss_mb: median ",
+		"markdown": "### Gate", "junit": `name="gate"`, "json": `"gate": {`} {
 		code, said, stderr := executed("report", dir, "--format", format)
 		if code != 0 || !strings.Contains(said, want) {
 			t.Errorf("%s: %d, no %q: %s", format, code, want, stderr)
@@ -199,7 +224,8 @@ func TestAPlansGateIsFound(t *testing.T) {
 	if err := os.WriteFile(path, []byte("name: run\ngate:\n  level: warn\n  peak_pss_mb: {max: 9}\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if code, stdout, stderr := executed("gate", dir); code != 0 || !strings.Contains(stdout, "WARN: llamacpp: peak_pss_mb at most 9") {
+	if code, stdout, stderr := executed("gate", dir); code != 0 || !strings.Contains(stdout,
+		"WARN llamacpp: peak_pss_mb: median ") {
 		t.Errorf("%d %s%s", code, stdout, stderr)
 	}
 	if err := os.WriteFile(path, []byte("name: run\ngate:\n  peak_pss_mb: 9\n"), 0o644); err != nil {

@@ -5,37 +5,38 @@ import (
 
 	"llmparity/compare"
 	"llmparity/internal/fault"
-	"llmparity/internal/plan"
 )
 
-// A gate's exit code is that of failed launches only where nothing else is wrong.
+// A gate's exit code is that of failed launches only where nothing else fails, and that of an inconclusive one only
+// where nothing fails.
 func TestGateCodes(t *testing.T) {
-	check := func(kind compare.GateKind, cell string, s compare.GateStatus) compare.GateCheck {
-		return compare.GateCheck{Kind: kind, Cell: cell, Status: s}
+	check := func(kind compare.GateKind, s compare.GateStatus) compare.GateCheck {
+		return compare.GateCheck{Kind: kind, Status: s}
 	}
-	launches := func(cell string, s compare.GateStatus) compare.GateCheck { return check(compare.GateLaunches, cell, s) }
-	limit := func(cell string, s compare.GateStatus) compare.GateCheck { return check(compare.GateLimit, cell, s) }
-	const pass, fail, open = compare.GatePassed, compare.GateFailed, compare.GateUnknown
+	const pass, fail, open = compare.GatePassed, compare.GateFailed, compare.GateInconclusive
 	for name, c := range map[string]struct {
-		checks  []compare.GateCheck
-		unknown plan.GateLevel
-		want    fault.Kind
+		status compare.GateStatus
+		checks []compare.GateCheck
+		want   fault.Kind
 	}{
-		"launches alone":                      {[]compare.GateCheck{launches("a", fail), limit("a", pass)}, "", fault.Run},
-		"launches and a limit":                {[]compare.GateCheck{launches("a", fail), limit("a", fail)}, "", fault.Gate},
-		"a limit alone":                       {[]compare.GateCheck{launches("a", pass), limit("a", fail)}, "", fault.Gate},
-		"launches and what is unknown":        {[]compare.GateCheck{launches("a", fail), limit("a", open), limit("b", pass)}, plan.GateWarn, fault.Run},
-		"launches and an error of unknown":    {[]compare.GateCheck{launches("a", fail), limit("b", open), limit("c", pass)}, plan.GateError, fault.Gate},
-		"all unknown, because launches fail":  {[]compare.GateCheck{launches("a", fail), limit("a", open)}, "", fault.Run},
-		"all unknown, whether or not they do": {[]compare.GateCheck{launches("a", fail), launches("b", pass), limit("a", open), limit("b", open)}, "", fault.Gate},
-		"all unknown, and nobody cares":       {[]compare.GateCheck{launches("a", fail), launches("b", pass), limit("b", open)}, plan.GateOff, fault.Run},
-		"all unknown":                         {[]compare.GateCheck{launches("a", pass), limit("a", open)}, "", fault.Gate},
+		"launches alone": {fail, []compare.GateCheck{check(compare.GateLaunches, fail),
+			check(compare.GateLimit, pass)}, fault.Run},
+		"launches and a limit": {fail, []compare.GateCheck{check(compare.GateLaunches, fail),
+			check(compare.GateLimit, fail)}, fault.Gate},
+		"a limit alone": {fail, []compare.GateCheck{check(compare.GateLaunches, pass),
+			check(compare.GateLimit, fail)}, fault.Gate},
+		"a change and what is open": {fail, []compare.GateCheck{check(compare.GateChange, fail),
+			check(compare.GateChange, open)}, fault.Gate},
+		"launches and what is open": {fail, []compare.GateCheck{check(compare.GateLaunches, fail),
+			check(compare.GateChange, open)}, fault.Run},
+		"a missing cell": {fail, []compare.GateCheck{check(compare.GateCell, fail)}, fault.Gate},
+		"open": {open, []compare.GateCheck{check(compare.GateLaunches, pass),
+			check(compare.GateChange, open)}, fault.Inconclusive},
+		"open, which only is warned": {compare.GateWarned, []compare.GateCheck{check(compare.GateChange, open)}, 0},
+		"all pass":                   {pass, []compare.GateCheck{check(compare.GateChange, pass)}, 0},
 	} {
-		if got := fault.Code(gateFault(&compare.Gate{Status: fail, Checks: c.checks}, c.unknown)); got != int(c.want) {
+		if got := fault.Code(gateFault(&compare.Gate{Status: c.status, Checks: c.checks})); got != int(c.want) {
 			t.Errorf("%s: exit code %d, want %d", name, got, c.want)
 		}
-	}
-	if err := gateFault(&compare.Gate{Status: pass}, plan.GateError); err != nil {
-		t.Error(err)
 	}
 }

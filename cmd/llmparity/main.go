@@ -57,8 +57,8 @@ func root() *cobra.Command {
   llmparity plan            begin a plan, or look whether one makes sense
   llmparity report DIR      render a run again
   llmparity compare DIR...  runs beside each other
-  llmparity gate DIR        whether a run keeps to its limits, and is no worse than a baseline
-  llmparity baseline        keep runs that others are held against
+  llmparity gate DIR        pass or fail a run against limits or a baseline run
+  llmparity baseline        save, list and remove baseline runs
   llmparity watch           the memory of any processes, by name, by pid, or of a command, as rows
   llmparity ollama          one text in Ollama, and what it took
   llmparity llamacpp        one text in llama.cpp, and what it took
@@ -71,8 +71,8 @@ func root() *cobra.Command {
   llmparity doctor          what is here, what is missing, how to get it
   llmparity schema NAME     the JSON Schema of what is written
 
-Exit codes: 0 ok, 1 a launch or the run failed, 2 usage, 3 a gate that did not hold; a missing part has its own: 10 browser,
-11 llama-server, 12 emscripten, 13 Python, 14 page bundle, 15 WebGPU adapter; 16 bad model file, 17 model of another
+Exit codes: 0 ok, 1 a launch or the run failed, 2 usage, 3 a gate that failed, 5 a gate that is inconclusive; a missing part has its
+own: 10 browser, 11 llama-server, 12 emscripten, 13 Python, 14 page bundle, 15 WebGPU adapter; 16 bad model file, 17 model of another
 architecture, 18 prompt too long, 19 folder not writable, 20 disk full, 21 unknown engine, 22 bad run folder,
 23 no float16 on the WebGPU adapter, 24 model library that can't be had or doesn't fit,
 25 model that isn't in the catalogue, 26 model that can't be fetched, 27 no display for --headed, 28 ollama,

@@ -20,9 +20,10 @@ const redraw = 250 * time.Millisecond
 // progress tells who waits how far a run is: a person by a bar on a terminal and by plain lines elsewhere, a program by JSON. It may be
 // called from several goroutines at once: requests that go on beside each other tell of their tokens.
 type progress struct {
-	mu    sync.Mutex
+	mu    *sync.Mutex // that of the other side, too, where runs take turns
 	out   io.Writer
 	quiet bool
+	side  string                   // baseline run, of two that take turns
 	bar   *progressbar.ProgressBar // nil: plain lines
 	json  *jsonEvents              // nil: for people
 	pace  pace
@@ -30,13 +31,20 @@ type progress struct {
 }
 
 func newProgress(out io.Writer, quiet bool) *progress {
-	p := &progress{out: out, quiet: quiet}
+	p := &progress{mu: &sync.Mutex{}, out: out, quiet: quiet}
 	if f, ok := out.(*os.File); ok && !quiet && term.IsTerminal(int(f.Fd())) {
 		p.bar = progressbar.NewOptions(1, progressbar.OptionSetWriter(f), progressbar.OptionSetWidth(24), progressbar.OptionShowCount(),
 			progressbar.OptionSetPredictTime(false), progressbar.OptionClearOnFinish(), progressbar.OptionSetRenderBlankState(true),
 			progressbar.OptionSetDescription("checking"))
 	}
 	return p
+}
+
+// beside is the progress of another run that takes turns with this one: both are told in plain lines.
+func (p *progress) beside(side string) *progress {
+	p.close()
+	p.bar = nil
+	return &progress{mu: p.mu, out: p.out, quiet: p.quiet, json: p.json, side: side}
 }
 
 // inJSON has everything told as JSON instead.
@@ -49,7 +57,7 @@ func (p *progress) event(e run.Event) {
 	p.pace.take(e, now)
 	switch {
 	case p.json != nil:
-		p.json.event(e, &p.pace, now)
+		p.json.event(e, &p.pace, now, p.side)
 	case p.quiet:
 	case p.bar != nil:
 		p.draw(e, now)
@@ -68,7 +76,7 @@ func (p *progress) note(text string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.json != nil {
-		p.json.write(runEvent{Kind: eventNote, Text: text}, time.Now())
+		p.json.write(runEvent{Kind: eventNote, Text: text, Side: p.side}, time.Now())
 		return
 	}
 	p.clear()
@@ -92,6 +100,10 @@ func (p *progress) clear() {
 }
 
 func (p *progress) print(e run.Event, now time.Time) {
+	if p.side != "" && e.Kind != run.Launched && e.Kind != run.Entered && e.Kind != run.Generated &&
+		(e.Kind != run.Scoring || e.Token == 0) {
+		fmt.Fprintf(p.out, "%s: ", p.side)
+	}
 	switch e.Kind {
 	case run.Preparing:
 		fmt.Fprintf(p.out, "%s: %s\n", e.Engine, e.Text)

@@ -28,7 +28,9 @@ func (f *resumeFlags) register(flags *pflag.FlagSet) {
 }
 
 // besides are the flags that go with --resume: they say where parts are found and what is told, and nothing of what is measured.
-var besides = []string{"resume", "retry-failed", "allow-changed", "quiet", "json", "strict", "baseline", "mirror", "chrome", "headed", "attach",
+var besides = []string{"resume", "retry-failed", "allow-changed", "quiet", "json", "strict", "baseline", "detect",
+	"under-test",
+	"inconclusive", "no-baseline", "mirror", "chrome", "headed", "attach",
 	"llama-server", "llamacpp-cli", "ollama"}
 
 // goOn carries out what is missing of a run that was begun. Its plan is the folder's.
@@ -66,6 +68,9 @@ func (f *runFlags) goOn(c *cobra.Command, args []string) error {
 	}
 	f.out = filepath.Dir(f.resume)
 	if err := f.follow(p, func(string) bool { return false }); err != nil {
+		return err
+	}
+	if f.other, err = f.resumedWith(); err != nil {
 		return err
 	}
 	return f.run(c.Context(), p, c.OutOrStdout(), c.ErrOrStderr())

@@ -38,6 +38,8 @@ type runFlags struct {
 	dryRun      bool
 	strict      bool
 	baseline    string
+	against     string
+	other       *otherSide // which the run takes turns with; nil: it is made alone
 	noCheckOOM  bool
 	parity      bool
 	reference   string
@@ -53,6 +55,7 @@ type runFlags struct {
 	bundleFlags
 	engineFlags
 	profileFlags
+	judgeFlags
 }
 
 func runCommand() *cobra.Command {
@@ -64,8 +67,9 @@ func runCommand() *cobra.Command {
 measured is written to a folder as it happens; at the end there are a table and, in that folder, report.html.
 
 Flags that take lists, with commas or with spaces, are a plan's axes: every combination of their values is measured. --dry-run shows
-them, with what each is likely to take; what can't run here is said before anything is launched. A run that was ended, however that was,
-goes on with --resume. docs/plans.md has plans' fields, ` + "`llmparity plan init`" + ` writes one to start from.`,
+them, with what each is likely to take; what can't run here is said before anything is launched. A run that was interrupted
+is resumed by --resume. --against measures another plan in turns with this one, and gates the difference. docs/plans.md has
+plans' fields, ` + "`llmparity plan init`" + ` writes one to start from.`,
 		Args: arguments(cobra.MaximumNArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error {
 			if f.resume != "" {
@@ -75,11 +79,14 @@ goes on with --resume. docs/plans.md has plans' fields, ` + "`llmparity plan ini
 				return fault.New(fault.Usage, "add --resume DIR", "--retry-failed and --allow-changed are for runs that are gone on with")
 			}
 			p, err := f.plan(c, args)
+			if err == nil {
+				f.other, err = f.opposite(c)
+			}
 			if err != nil {
 				return err
 			}
 			if f.dryRun {
-				return f.rehearse(c.Context(), p, c.OutOrStdout())
+				return f.rehearseBoth(c.Context(), p, c.OutOrStdout())
 			}
 			return f.run(c.Context(), p, c.OutOrStdout(), c.ErrOrStderr())
 		},
@@ -111,7 +118,10 @@ func (f *runFlags) register(c *cobra.Command) {
 	flags.StringVar(&f.out, "output-dir", "results", "the same as --out")
 	flags.BoolVar(&f.dryRun, "dry-run", false, "launch nothing: show the cells, what they are likely to take, what would be fetched, and what is missing here")
 	flags.BoolVar(&f.strict, "strict", false, "launch nothing where any cell can't run here (default: where an engine could run none of its cells)")
-	flags.StringVar(&f.baseline, "baseline", "", "what the plan's gate holds the run against: a name in the store (llmparity baseline list) or a run's folder")
+	flags.StringVar(&f.baseline, "baseline", "",
+		"the run that the plan's gate compares with: a saved name (llmparity baseline list) or a run's folder")
+	f.judgeFlags.register(flags)
+	flags.StringVar(&f.against, "against", "", againstHelp)
 	flags.StringVar(&f.thread, "thread", "page", "where WebLLM runs: page (the page's own thread) or worker (a dedicated worker)")
 	flags.DurationVar(&f.watchdog, "watchdog", engine.Watchdog, "how long that thread, or an engine of exec:, may give no "+
 		"sign of life")
@@ -167,11 +177,16 @@ func (f *runFlags) run(ctx context.Context, p plan.Plan, stdout, stderr io.Write
 	if _, _, err := charts.Libraries(); err != nil {
 		return err
 	}
-	if err := gateReady(p.Gate, f.baseline); err != nil {
+	checks, err := f.over(p.Gate)
+	if err == nil && f.other == nil {
+		err = gateReady(checks, f.baseline, show)
+	}
+	if err != nil {
 		return err
 	}
-	dir, err := run.Do(ctx, run.Options{Plan: p, Setups: r.setup, Out: f.out, Tool: <-identity, Progress: show.event, Profiles: profiles,
-		Resume: f.resume, RetryFailed: f.retryFailed, AllowChanged: f.allowChanged})
+	dir, err := f.measure(ctx, run.Options{Plan: p, Setups: r.setup, Out: f.out, Tool: <-identity,
+		Progress: show.event, Profiles: profiles,
+		Resume: f.resume, RetryFailed: f.retryFailed, AllowChanged: f.allowChanged}, show, stderr)
 	show.close()
 	if dir == "" {
 		return err
@@ -192,10 +207,13 @@ func (f *runFlags) run(ctx context.Context, p plan.Plan, stdout, stderr io.Write
 	if err == nil {
 		err = shown
 	}
-	if err != nil || p.Gate == nil && f.baseline == "" {
+	if err != nil || p.Gate == nil && f.baseline == "" && f.other == nil {
 		return err
 	}
-	err = gateRun(dir, p.Gate, f.baseline, say)
+	notes, err := f.other.untested(dir)
+	if err == nil {
+		err = gateRun(dir, checks, f.baseline, say, notes...)
+	}
 	result.gated(err)
 	return err
 }

@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"strings"
@@ -8,8 +9,6 @@ import (
 	"llmparity/compare"
 	"llmparity/internal/plan"
 )
-
-const noBaseline = "there is no baseline to hold it against; `llmparity baseline save NAME DIR` keeps a run as one"
 
 // question is a change that is asked about, of a cell that can be judged.
 type question struct {
@@ -19,25 +18,26 @@ type question struct {
 	asked  *compare.Against
 	base   *compare.Cell
 	now    *compare.Cell
+	turns  bool // their launches took turns
+	tests  int  // of all questions
 }
 
-// changes holds figures against the baseline's. All that can be judged are one family.
+// changes holds figures against the baseline run's. All that can be judged are one family.
 func (j *judge) changes() {
 	var all []question
 	for _, c := range j.gate.Changes {
 		level := j.gate.LevelOf(c.Level)
-		check := compare.GateCheck{Name: fmt.Sprintf("%s %s against the baseline", c.Figure.Column, allowed(c)), Kind: compare.GateChange,
-			Figure: c.Figure.Name, Column: c.Figure.Column, Allowed: new(math.Round(c.Change*1e8) / 1e6)}
+		check := compare.GateCheck{Name: fmt.Sprintf("%s %s than the baseline run", c.Figure.Column, allowed(c)),
+			Kind:   compare.GateChange,
+			Figure: c.Figure.Name, Column: c.Figure.Column, Allowed: new(percent(c.Change)), Detect: new(percent(j.gate.DetectOf(c)))}
 		if j.base == nil {
-			check.Cell = "all"
-			j.add(check, level, unknown, noBaseline)
+			j.without(check, level)
 			continue
 		}
 		if level == plan.GateOff {
 			continue // what nobody looks at is no question
 		}
-		found, judged := false, false
-		var fresh []string
+		found := false
 		for _, p := range j.pairs {
 			if p.now == nil || !within(c.GateScope, p.now) {
 				continue
@@ -45,21 +45,13 @@ func (j *judge) changes() {
 			found = true
 			check.Cell = p.now.Label
 			if p.base == nil {
-				fresh = append(fresh, p.now.Label) // it is new, which is noted
-				continue
-			}
-			judged = true
-			if q, ok := j.ask(check, level, c, p); ok {
+				j.fresh(check, level)
+			} else if q, ok := j.ask(check, level, c, p); ok {
 				all = append(all, q)
 			}
 		}
-		switch {
-		case !found:
+		if !found {
 			j.nowhere(check, level, c.GateScope)
-		case !judged: // a note alone would let pass what was never looked at
-			for _, check.Cell = range fresh {
-				j.add(check, level, unknown, "the cell is new: the baseline has none to hold it against")
-			}
 		}
 	}
 	questions := make([]*compare.Against, len(all))
@@ -68,125 +60,271 @@ func (j *judge) changes() {
 	}
 	j.out.Tests = compare.Correct(questions)
 	for _, q := range all {
-		came, why := q.answer(j.out.Tests)
+		q.tests = j.out.Tests
+		came, why := q.answer()
 		j.add(q.check, q.level, came, why)
 	}
 }
 
+// without is a check against a baseline run that is not there.
+func (j *judge) without(check compare.GateCheck, level plan.GateLevel) {
+	check.Cell = "all"
+	what := "no baseline run"
+	if j.missing != "" {
+		what = fmt.Sprintf("no baseline run %q", j.missing)
+	}
+	if j.gate.NoBaseline == plan.BaselineOptional {
+		j.note("%s: checks against it are left out", what)
+		return
+	}
+	j.add(check, level, inconclusive,
+		what+": `llmparity baseline save NAME DIR` saves one, --no-baseline ok passes without")
+}
+
+// fresh is a check of a cell that the baseline run has not.
+func (j *judge) fresh(check compare.GateCheck, level plan.GateLevel) {
+	if j.gate.NoBaseline == plan.BaselineOptional {
+		j.note("%s is new: the baseline run has no such cell, and nothing is held against it", check.Cell)
+		return
+	}
+	j.add(check, level, inconclusive, "new: the baseline run has no such cell (--no-baseline ok passes without)")
+}
+
+// percent is a share in percent, as exactly as one is written.
+func percent(share float64) float64 { return math.Round(share*1e8) / 1e6 }
+
 // allowed says how far a figure may go in the worse direction.
 func allowed(c plan.GateChange) string {
-	percent := num(math.Abs(math.Round(c.Change*1e8) / 1e6))
+	size := num(math.Abs(percent(c.Change)))
 	switch {
 	case c.Change == 0:
 		return "no worse"
 	case c.Figure.Better == plan.Higher:
-		return "at most " + percent + " % lower"
+		return "at most " + size + "% lower"
 	}
-	return "at most " + percent + " % higher"
+	return "at most " + size + "% higher"
 }
 
 // ask sets the two sides against each other; false where that can't be done, which is the check's answer.
 func (j *judge) ask(check compare.GateCheck, level plan.GateLevel, c plan.GateChange, p pair) (question, bool) {
-	if p.why != "" {
-		j.add(check, level, unknown, p.why)
-		return question{}, false
+	asked, why := compare.Against{}, p.why
+	if why == "" {
+		asked, why = compare.SetAgainst(p.base, p.now, c.Figure.Name, c.Change)
 	}
-	asked, why := compare.SetAgainst(p.base, p.now, c.Figure.Name, c.Change)
 	if why != "" {
-		j.add(check, level, unknown, why)
+		j.add(check, level, inconclusive, why)
 		return question{}, false
 	}
 	check.Unit, check.Measured, check.Interval, check.Launches = asked.Unit, new(asked.Right.Median), asked.Right.Interval, asked.Right.N
 	check.Baseline, check.BaseLaunches = new(asked.Left.Median), asked.Left.N
-	check.Percent, check.PercentInterval = asked.Percent, asked.PercentInterval
-	return question{check, level, c, &asked, p.base, p.now}, true
+	check.Percent, check.PercentInterval, check.DetectInterval = asked.Percent, asked.PercentInterval, asked.Usual
+	return question{check: check, level: level, change: c, asked: &asked, base: p.base, now: p.now,
+		turns: j.out.Interleaved}, true
 }
+
+// worse is by which sign a figure is worse.
+func (q *question) worse() float64 {
+	if q.change.Figure.Better == plan.Higher {
+		return -1
+	}
+	return 1
+}
+
+// ends are those of an interval: the less bad one, and the worse one.
+func (q *question) ends(i *compare.Interval) (near, far float64) {
+	if q.worse() < 0 {
+		return i.Hi, i.Lo
+	}
+	return i.Lo, i.Hi
+}
+
+// beyond tells whether a change is worse than another.
+func (q *question) beyond(change, bound float64) bool { return q.worse()*(change-bound) > 1e-9 }
 
 // answer judges one question when all have been corrected for each other.
-func (q *question) answer(tests int) (outcome, string) {
+func (q *question) answer() (outcome, string) {
 	a := q.asked
 	q.check.P, q.check.PHolm = new(a.Raw), new(a.P)
-	sides := fmt.Sprintf("%s, was %s", unit(a.Right.Median, a.Unit), num(a.Left.Median))
-	n := fmt.Sprintf("n = %d and %d", a.Left.N, a.Right.N)
-	if why := q.few(tests, n); why != "" {
-		return unknown, sides + why
+	sides := fmt.Sprintf("%s, baseline run %s", unit(a.Right.Median, a.Unit), num(a.Left.Median))
+	if a.Call == compare.TooFewToSay || a.IntervalNote == compare.TooFewRuns {
+		return q.few(sides)
 	}
-	if a.PercentInterval == nil || a.Percent == nil {
-		return unknown, sides + "; no share can be told of it: " + firstOf(a.IntervalNote, "the baseline is not above 0")
+	if a.PercentInterval == nil || a.Usual == nil || a.Percent == nil {
+		return inconclusive, sides + "; no percentage: " + cmp.Or(a.IntervalNote, "the baseline run's is not above 0")
 	}
-	sides += fmt.Sprintf(": %s %% (interval %s to %s, p = %s, %s)", plus(*a.Percent), plus(a.PercentInterval.Lo), plus(a.PercentInterval.Hi), num(a.P), n)
-	worse, bound := 1.0, 100*q.change.Change
-	near, far := a.PercentInterval.Lo, a.PercentInterval.Hi
-	if q.change.Figure.Better == plan.Higher {
-		worse, near, far = -1, far, near
+	came, rest := q.decide()
+	shown := a.Usual
+	if came == broken || q.significant() {
+		shown = a.PercentInterval
 	}
-	beyond := func(percent float64) bool { return worse*(percent-bound) > 1e-9 }
+	sides += fmt.Sprintf(" (%s, %.0f%% CI %s to %s); tolerance %s, detect %s", signed(*a.Percent),
+		100*shown.Confidence, signed(shown.Lo), signed(shown.Hi),
+		signed(*q.check.Allowed), signed(*q.check.Detect))
+	q.check.Found = new(math.Round(q.found()*1e4) / 1e4)
+	sides += fmt.Sprintf("; p = %s (null hypothesis: changed by exactly %s); %d and %d launches would find %s",
+		num(a.P), signed(*q.check.Allowed),
+		a.Left.N, a.Right.N, signed(*q.check.Found))
 	if a.Note != "" {
-		sides += "; " + a.Note
+		rest += "; " + a.Note
 	}
-	switch {
-	case a.Significant && beyond(near):
-		if why := q.outside(); why != "" {
-			return unknown, sides + ": worse than is let pass, but " + why
-		}
-		return broken, sides + ": worse than is let pass"
-	case a.Changed && beyond(*a.Percent):
-		return unsure, sides + ": it is worse, and whether by more than is let pass can't be told from chance"
-	case a.Changed && worse**a.Percent > 0:
-		return holds, sides + ": it is worse, within what is let pass"
-	case a.Changed:
-		return holds, sides + ": it is better"
-	case beyond(far):
-		return holds, sides + ", which can't be told from chance, nor can it be excluded that it is worse than is let pass"
-	}
-	return holds, sides + ", which can't be told from chance"
+	return came, sides + rest
 }
 
-// outside says what else than the engine has made a figure worse, or may have: others who were busy on the machine or beside it, and others who
-// map the same files, of which PSS counts less while they run.
-func (q *question) outside() string {
-	name := q.change.Figure.Name
-	for _, side := range []struct {
-		c    *compare.Cell
-		when string
-	}{{q.base, "the baseline"}, {q.now, "the run"}} {
-		for _, w := range side.c.Named(name).Warnings {
-			if w.Code == compare.BusyMachine {
-				return fmt.Sprintf("others were busy on the machine of %s: %s", side.when, w.Text)
-			}
+// significant tells whether a figure is significantly worse than its tolerance.
+func (q *question) significant() bool {
+	near, _ := q.ends(q.asked.PercentInterval)
+	return q.asked.Significant && q.beyond(near, *q.check.Allowed)
+}
+
+// decide says what came of a question that has intervals, and what to know of it.
+func (q *question) decide() (outcome, string) {
+	a := q.asked
+	switch ruled := q.ruledOut(); {
+	case q.significant():
+		if why := q.outside(); why != "" {
+			return inconclusive, "; significantly worse, but " + why
 		}
+		return broken, ""
+	case ruled:
+		if why := q.hidden(); why != "" {
+			return inconclusive, "; no regression seen, but " + why
+		}
+	default:
+		words := ""
+		if q.check.Needed = q.needed(); q.check.Needed > 0 {
+			words = fmt.Sprintf("; %s would settle it", several(q.check.Needed, "launch"))
+		}
+		if why := cmp.Or(q.outside(), q.hidden()); why != "" {
+			words += "; " + why
+		}
+		return inconclusive, words
 	}
-	if f := q.now.Named(name); f.TimeOrRate() {
+	switch {
+	case a.Changed && q.beyond(*a.Percent, *q.check.Allowed):
+		return unsure, "; significantly worse than the baseline run, but not than the tolerance"
+	case a.Changed && q.beyond(*a.Percent, 0):
+		return holds, "; worse, within the tolerance"
+	case a.Changed:
+		return holds, "; better"
+	}
+	return holds, ""
+}
+
+// ruledOut tells whether a regression as large as asked for is excluded. Launches that vary too much to find one
+// could exclude it by luck alone: then any regression at all must be excluded.
+func (q *question) ruledOut() bool {
+	_, far := q.ends(q.asked.Usual)
+	if q.beyond(far, *q.check.Detect) || far == *q.check.Detect {
+		return false
+	}
+	log := func(change float64) float64 { return math.Log1p(change / 100) }
+	width := log(q.asked.Usual.Hi) - log(q.asked.Usual.Lo)
+	return width < 2*math.Abs(log(*q.check.Detect)) || !q.beyond(far, 0)
+}
+
+// deviation is how much the logarithm of the change varies, as the wide interval has it for a bell curve: 2.576 is
+// that of 99%, as 1.645 is of 90% and 1.282 of nine times in ten.
+func (q *question) deviation() float64 {
+	near, far := q.ends(q.asked.PercentInterval)
+	return math.Abs(math.Log1p(far/100)-math.Log1p(near/100)) / 2 / 2.576
+}
+
+// found is the smallest change that would have been found to be worse than the tolerance nine times in ten, in
+// percent.
+func (q *question) found() float64 {
+	return 100 * math.Expm1(math.Log1p(*q.check.Allowed/100)+q.worse()*(2.576+1.282)*q.deviation())
+}
+
+// mostNeeded is more launches than anybody makes.
+const mostNeeded = 1000
+
+// needed is with how many launches a side the check would be decided, one way or the other, if they go on to vary as
+// they do; 0: with none that anybody makes.
+func (q *question) needed() int {
+	is := math.Log1p(*q.asked.Percent / 100)
+	detect := math.Log1p(*q.check.Detect / 100)
+	pass := min(q.worse()*(detect-is), math.Abs(detect)) / 1.645
+	fail := q.worse() * (is - math.Log1p(*q.check.Allowed/100)) / 2.576
+	n := 2 / (1/float64(q.asked.Left.N) + 1/float64(q.asked.Right.N))
+	times := q.deviation() / max(pass, fail)
+	need := math.Ceil(n * times * times)
+	if !(need <= mostNeeded) {
+		return 0
+	}
+	return max(int(need), max(q.asked.Left.N, q.asked.Right.N)+1, compare.Suffice(q.tests))
+}
+
+// outside says what else than what is under test has made a figure worse, or may have: others who were busy on the
+// machine or beside it, and others who map the same files, of which PSS counts less while they run. Of launches that
+// took turns the former met both sides.
+func (q *question) outside() string {
+	if f := q.now.Named(q.change.Figure.Name); f.TimeOrRate() && !q.turns {
+		if words := busy(f); words != "" {
+			return "the run's machine was busy: " + words
+		}
 		if why := compare.MoreStolen(q.base, q.now); why != "" {
 			return why
 		}
 	}
-	was, is := q.base.Named(compare.PeakRSS), q.now.Named(compare.PeakRSS)
-	if !strings.HasSuffix(name, "_pss") && name != compare.Increase && name != compare.PeakUSS || !was.Known() || !is.Known() {
-		return ""
-	}
-	if grown := q.asked.Right.Median - q.asked.Left.Median; is.Center()-was.Center() < grown/2 {
-		return fmt.Sprintf("the sum of RSS did not grow with it (%s MiB, was %s): programs outside that map the same files move PSS and USS", num(is.Center()), num(was.Center()))
+	if grown, of := q.grown(); of && grown < (q.asked.Right.Median-q.asked.Left.Median)/2 {
+		return "the sum of RSS did not grow with it" + q.rss() + ": programs outside that map the same files move PSS and USS"
 	}
 	return ""
 }
 
-// few says so where no launches whatever could have answered the question.
-func (q *question) few(tests int, n string) string {
-	a := q.asked
-	if a.Call != compare.TooFewToSay && a.IntervalNote != compare.TooFewRuns {
-		return ""
+// hidden says what may hide a regression: what made the baseline run slower than it would have been, or its memory
+// larger.
+func (q *question) hidden() string {
+	if f := q.base.Named(q.change.Figure.Name); f.TimeOrRate() && !q.turns {
+		if words := busy(f); words != "" {
+			return "the baseline run's machine was busy: " + words
+		}
+		if why := compare.MuchMoreStolen(q.now, q.base); why != "" {
+			return why
+		}
 	}
-	why := fmt.Sprintf("; %s are too few runs to tell a change from chance: it takes %d launches a side", n, compare.Suffice(tests))
-	if q.base.Spec.Reused || q.base.Spec.Isolation == "server" {
-		why += ", and repetitions that share one count once"
+	grown, of := q.grown()
+	least := math.Abs(*q.check.Detect) / 100 * q.asked.Left.Median
+	if of && grown > least && grown > q.asked.Right.Median-q.asked.Left.Median {
+		return "the sum of RSS grew" + q.rss() + ": programs outside that map the same files move PSS and USS"
 	}
-	return why
+	return ""
 }
 
-func plus(v float64) string {
-	if v > 0 {
-		return "+" + num(v)
+// grown is by how much the sum of RSS grew; false where the figure is not one that programs outside move, or it is
+// not known.
+func (q *question) grown() (float64, bool) {
+	name := q.change.Figure.Name
+	was, is := q.base.Named(compare.PeakRSS), q.now.Named(compare.PeakRSS)
+	if !strings.HasSuffix(name, "_pss") && name != compare.Increase && name != compare.PeakUSS || !was.Known() ||
+		!is.Known() {
+		return 0, false
 	}
-	return num(v)
+	return is.Center() - was.Center(), true
+}
+
+func (q *question) rss() string {
+	return fmt.Sprintf(" (%s MiB, baseline run %s)", num(q.now.Named(compare.PeakRSS).Center()),
+		num(q.base.Named(compare.PeakRSS).Center()))
+}
+
+// few says so where no launches whatever could have answered the question.
+func (q *question) few(sides string) (outcome, string) {
+	a := q.asked
+	q.check.Needed = compare.Suffice(q.tests)
+	why := fmt.Sprintf("%s; %d and %d launches are too few: %d would settle it", sides, a.Left.N, a.Right.N,
+		q.check.Needed)
+	if q.base.Spec.Reused || q.base.Spec.Isolation == "server" {
+		why += ", and repetitions in one launch count once"
+	}
+	return inconclusive, why
+}
+
+// signed is a percentage with its sign.
+func signed(v float64) string {
+	text := num(math.Round(v*100) / 100)
+	if v > 0 {
+		text = "+" + text
+	}
+	return text + "%"
 }

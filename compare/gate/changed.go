@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math"
@@ -8,40 +9,73 @@ import (
 	"strings"
 
 	"llmparity/compare"
+	"llmparity/internal/plan"
 	"llmparity/internal/record"
 )
 
 // likeMemory is the share by which the same machine's memory may differ: what the kernel keeps for itself is taken off.
 const likeMemory = 0.05
 
-// machineChanged says in which way a machine is not the baseline's; empty: it looks the same. Its kernel may be another: that is a part of what
-// one wants to notice.
-func machineChanged(b, n record.Environment) string {
-	var out []string
-	differ := func(what, was, is string) {
-		if was != is && was != "" && is != "" {
-			out = append(out, fmt.Sprintf("%s was %s and is %s", what, was, is))
-		}
+// What is never under test: another machine, and another way to measure.
+const (
+	machine     = "machine"
+	measurement = "measurement"
+)
+
+// difference is something that is not as in the baseline run.
+type difference struct {
+	kind    string // what of plan.UnderTests, plan.TestSystem, machine or measurement it belongs to
+	what    string
+	was, is string
+}
+
+func (d difference) String() string {
+	return fmt.Sprintf("%s %s, baseline run %s", d.what, orNone(d.is), orNone(d.was))
+}
+
+// differences collects them. What one side does not tell is no difference, unless nothing at all says something, too.
+type differences []difference
+
+func (d *differences) add(kind, what, was, is string) {
+	if was != is && was != "" && is != "" {
+		d.always(kind, what, was, is)
 	}
-	differ("the system", b.OS, n.OS)
-	differ("the architecture", b.Arch, n.Arch)
-	differ("the processor", b.CPU, n.CPU)
-	differ("the number of cores", fmt.Sprint(b.Cores), fmt.Sprint(n.Cores))
-	differ("the governor", b.Governor, n.Governor)
-	differ("the virtual machine", b.Virtual, n.Virtual)
+}
+
+func (d *differences) always(kind, what, was, is string) {
+	if was != is {
+		*d = append(*d, difference{kind, what, was, is})
+	}
+}
+
+// machineChanged lists in which way a machine and its system are not the baseline run's.
+func machineChanged(b, n record.Environment) (out differences) {
+	out.add(machine, "architecture", b.Arch, n.Arch)
+	out.add(machine, "CPU model", b.CPU, n.CPU)
+	out.add(machine, "cores", fmt.Sprint(b.Cores), fmt.Sprint(n.Cores))
+	out.add(machine, "governor", b.Governor, n.Governor)
+	out.add(machine, "virtual machine", b.Virtual, n.Virtual)
 	if b.MemoryB > 0 && n.MemoryB > 0 && math.Abs(float64(n.MemoryB-b.MemoryB)) > likeMemory*float64(b.MemoryB) {
-		differ("the memory", gib(b.MemoryB), gib(n.MemoryB))
+		out.add(machine, "memory", gib(b.MemoryB), gib(n.MemoryB))
 	}
-	if b.Limits != nil && n.Limits != nil && b.Limits.CPUs != n.Limits.CPUs {
-		out = append(out, fmt.Sprintf("the quota of cores was %s and is %s", quota(b.Limits.CPUs), quota(n.Limits.CPUs)))
+	if b.Limits != nil && n.Limits != nil {
+		out.add(machine, "quota of cores", quota(b.Limits.CPUs), quota(n.Limits.CPUs))
 	}
 	if b.Processor != nil && n.Processor != nil {
-		differ("turbo", b.Processor.Turbo, n.Processor.Turbo)
+		out.add(machine, "turbo", b.Processor.Turbo, n.Processor.Turbo)
 	}
-	if len(out) == 0 {
-		return ""
+	out.add(plan.TestSystem, "OS", b.OS, n.OS)
+	out.add(plan.TestSystem, "OS kernel", b.Kernel, n.Kernel)
+	out.add(plan.TestSystem, "GPU driver", drivers(b), drivers(n))
+	return out
+}
+
+func drivers(e record.Environment) string {
+	var out []string
+	for _, g := range e.GPUs {
+		out = append(out, g.Driver)
 	}
-	return "the machine is another one: " + strings.Join(out, "; ")
+	return strings.Join(out, ", ")
 }
 
 func gib(bytes int64) string { return fmt.Sprintf("%.1f GiB", float64(bytes)/(1<<30)) }
@@ -53,42 +87,144 @@ func quota(cores float64) string {
 	return num(cores)
 }
 
-// partsChanged says in which way a cell ran on or with something else that is not the thing under test: another device, another browser,
-// numbers of another type. The engine itself may be another version: that is what one wants to notice.
-func partsChanged(b, n *compare.Cell) string {
-	if b.Device != nil && n.Device != nil {
-		if b.Device.Class != n.Device.Class {
-			return fmt.Sprintf("the class of device is another one: it was %s and is %s", b.Device.Class, n.Device.Class)
-		}
-		if b.Device.Name != n.Device.Name {
-			return fmt.Sprintf("the device is another one: it was %s and is %s", orNone(b.Device.Name), orNone(n.Device.Name))
-		}
+// askedChanged lists in which way cells differ in what was asked for.
+func askedChanged(b, n *compare.Cell) (out differences) {
+	x, y := b.Spec, n.Spec
+	out.always(plan.TestModel, "model", x.Model.Name, y.Model.Name)
+	if x.Model.Name == y.Model.Name {
+		out.always(plan.TestModel, "model file", short(x.Model.SHA256), short(y.Model.SHA256))
 	}
-	if b.Engine == nil || n.Engine == nil {
-		return ""
-	}
-	if was, is := b.Engine.Parts["browser"], n.Engine.Parts["browser"]; was != is {
-		return fmt.Sprintf("the browser is another one: it was %s and is %s", orNone(was), orNone(is))
-	}
-	for _, key := range slices.Sorted(maps.Keys(b.Engine.Policy)) {
-		if is, told := n.Engine.Policy[key]; told && is != b.Engine.Policy[key] {
-			return fmt.Sprintf("the engine computes otherwise: %s was %s and is %s", strings.ReplaceAll(key, "_", " "), b.Engine.Policy[key], is)
-		}
-	}
-	return ""
+	out.always(plan.TestModel, "weights dtype", x.Model.DType, y.Model.DType)
+	out.always(plan.TestSettings, "context window", fmt.Sprint(x.Model.Context), fmt.Sprint(y.Model.Context))
+	out.always(plan.TestSettings, "KV cache dtype", x.KVDType, y.KVDType)
+	out.always(plan.TestSettings, "prompt cache", x.PromptCache, y.PromptCache)
+	out.always(measurement, "temperature", fmt.Sprint(x.Temperature), fmt.Sprint(y.Temperature))
+	out.always(measurement, "isolation", isolation(x), isolation(y))
+	out.always(measurement, "start", x.Start, y.Start)
+	return out
 }
 
-// versions notes what of an engine is another version.
-func (j *judge) versions(b, n *compare.Cell) {
+// partsChanged lists in which way a cell ran on or with something else. Of what goes with a version only that is
+// named.
+func partsChanged(b, n *compare.Cell) (out differences) {
+	if b.Device != nil && n.Device != nil {
+		out.add(machine, "device class", string(b.Device.Class), string(n.Device.Class))
+		out.always(machine, "device", b.Device.Name, n.Device.Name)
+	}
 	if b.Engine == nil || n.Engine == nil {
-		return
+		return out
 	}
-	if b.Engine.Version != n.Engine.Version {
-		j.note("%s is another version: %s in the baseline, %s in the run", n.Spec.Engine, orNone(b.Engine.Version), orNone(n.Engine.Version))
+	engine := n.Spec.Engine
+	was, is := b.Engine, n.Engine
+	if out.always(plan.TestEngine, engine, was.Version, is.Version); was.Version == is.Version {
+		out.add(plan.TestEngine, engine+" program", short(was.SHA256), short(is.SHA256))
 	}
-	for _, part := range []string{"webllm", "model_library"} {
-		if was, is := b.Engine.Parts[part], n.Engine.Parts[part]; was != is && was != b.Engine.Version {
-			j.note("%s has another %s: %s in the baseline, %s in the run", n.Spec.Engine, strings.ReplaceAll(part, "_", " "), orNone(was), orNone(is))
+	keys := maps.Clone(was.Parts)
+	if keys == nil {
+		keys = map[string]string{}
+	}
+	maps.Copy(keys, is.Parts)
+	seen := map[string]bool{}
+	for _, key := range slices.SortedFunc(maps.Keys(keys), headFirst) {
+		x, y := was.Parts[key], is.Parts[key]
+		kind := kindOf(key, x, y)
+		// The first of a kind says it: a sum that goes with a version says no more. What one side does not tell may
+		// be of an older llmparity.
+		untold := (x == "" || y == "") && key != "browser"
+		if x == y || untold || seen[kind] || kind == plan.TestEngine && was.Version != is.Version {
+			continue
+		}
+		seen[kind] = true
+		out.always(kind, engine+" "+strings.ReplaceAll(key, "_", " "), shortSum(x), shortSum(y))
+	}
+	for _, key := range slices.Sorted(maps.Keys(was.Policy)) {
+		if key != "context" { // it was asked for
+			out.add(plan.TestSettings, engine+" "+strings.ReplaceAll(key, "_", " "), was.Policy[key], is.Policy[key])
 		}
 	}
+	return out
+}
+
+// headFirst puts names before what is told of them, such as browser before browser_build_id.
+func headFirst(a, b string) int {
+	head := func(s string) int {
+		return map[string]int{"browser": -2, "model_library": -2, "model_library_source": -1}[s]
+	}
+	return cmp.Or(head(a)-head(b), cmp.Compare(a, b))
+}
+
+// kindOf says what a part of an engine belongs to.
+func kindOf(key, was, is string) string {
+	switch {
+	case strings.HasPrefix(key, "browser") || key == "user_agent" || key == "javascript":
+		return plan.TestBrowser
+	case key == "model_library":
+		if origin(was) == origin(is) {
+			return plan.TestKernels
+		}
+		return plan.TestLibrary
+	case strings.HasPrefix(key, "model_library"):
+		return plan.TestLibrary
+	case strings.HasPrefix(key, "model"):
+		return plan.TestModel
+	}
+	return plan.TestEngine
+}
+
+// origin is who made a model library, without the kernels that it has.
+func origin(library string) string {
+	who, _, _ := strings.Cut(library, " (")
+	return who
+}
+
+// tidy leaves out that the model library's bytes differ where its kernels do, which says it.
+func (d differences) tidy() differences {
+	kernels := slices.ContainsFunc(d, func(x difference) bool { return x.kind == plan.TestKernels })
+	return slices.DeleteFunc(d, func(x difference) bool {
+		return kernels && x.kind == plan.TestLibrary && !strings.HasSuffix(x.what, "library source")
+	})
+}
+
+// sort notes what differs and is under test, and says what differs and is not; empty: nothing.
+func (j *judge) sort(all differences) string {
+	var others []string
+	named := map[string]bool{}
+	for _, d := range all {
+		if d.kind != machine && d.kind != measurement && j.gate.Tests(d.kind) {
+			j.note("under test: %s", d)
+			continue
+		}
+		others = append(others, d.String())
+		named[d.kind] = true
+	}
+	if len(others) == 0 {
+		return ""
+	}
+	why := "differs and is not under test: " + strings.Join(others, "; ")
+	if named[machine] || named[measurement] {
+		return why
+	}
+	kinds := slices.Sorted(maps.Keys(named))
+	if named[plan.TestSystem] {
+		return why + " (--under-test all)"
+	}
+	return fmt.Sprintf("%s (--under-test %s)", why, strings.Join(kinds, ","))
+}
+
+// short is enough of a hash to tell two apart.
+func short(sha string) string { return sha[:min(len(sha), 12)] }
+
+// shortSum shortens what is a hash.
+func shortSum(s string) string {
+	if len(s) == 64 && !strings.ContainsAny(s, " .") {
+		return short(s)
+	}
+	return s
+}
+
+func orNone(s string) string {
+	if s == "" {
+		return "not known"
+	}
+	return s
 }

@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -18,18 +19,20 @@ func (j *judge) launches() {
 	for i := range j.now.Cells {
 		c := &j.now.Cells[i]
 		l := c.Launches
-		check := compare.GateCheck{Name: "all launches end well", Kind: compare.GateLaunches, Cell: c.Label, Launches: l.Counted}
+		check := compare.GateCheck{Name: "all launches succeed", Kind: compare.GateLaunches, Cell: c.Label,
+			Launches: l.Counted}
 		switch {
 		case c.Refused != "":
 			j.add(check, level, broken, "not launched: "+c.Refused)
 		case len(c.Failures) > 0:
 			f := c.Failures[0]
-			j.add(check, level, broken, fmt.Sprintf("%d of %d came to nothing, the first: %s", len(c.Failures), len(c.Failures)+l.Counted,
-				strings.TrimSpace(firstOf(string(f.Class), string(f.Status))+" "+f.Error)))
+			j.add(check, level, broken, fmt.Sprintf("%d of %d failed, the first: %s", len(c.Failures),
+				len(c.Failures)+l.Counted,
+				strings.TrimSpace(cmp.Or(string(f.Class), string(f.Status))+" "+f.Error)))
 		case l.Counted == 0:
 			j.add(check, level, broken, "no launch counts")
 		case l.Counted < l.Planned && j.now.Runs[c.Run].Status != record.OK:
-			j.add(check, level, broken, fmt.Sprintf("%d of %d were made before the run ended", l.Counted, l.Planned))
+			j.add(check, level, broken, fmt.Sprintf("the run ended after %d of %d", l.Counted, l.Planned))
 		default:
 			j.add(check, level, holds, several(l.Counted, c.Repeated())+" counted")
 		}
@@ -62,7 +65,8 @@ func (j *judge) nowhere(check compare.GateCheck, level plan.GateLevel, s plan.Ga
 			engines = append(engines, e)
 		}
 	}
-	j.add(check, level, unknown, fmt.Sprintf("the run has no cell of %s; its engines are %s", firstOf(of(s), "any kind"), strings.Join(engines, ", ")))
+	j.add(check, level, inconclusive, fmt.Sprintf("the run has no cell of %s; its engines are %s", cmp.Or(of(s),
+		"any kind"), strings.Join(engines, ", ")))
 }
 
 // limits holds medians against bounds.
@@ -99,70 +103,71 @@ func (j *judge) limit(check compare.GateCheck, level plan.GateLevel, l plan.Gate
 	f := c.Named(l.Figure.Name)
 	check.Cell, check.Unit = c.Label, f.Unit
 	if !f.Known() {
-		j.add(check, level, unknown, "it was not measured: "+firstOf(f.Absent, "there is no value"))
+		j.add(check, level, inconclusive, "not measured: "+cmp.Or(f.Absent, "there is no value"))
 		return
 	}
 	check.Measured, check.Interval, check.Launches = f.Median, f.Interval, f.N
-	came, why := holds, ""
+	came := holds
 	for _, b := range []struct {
 		limit *float64
 		sign  float64 // what lies beyond it is larger by this sign
-		word  string
-	}{{l.Max, 1, "more"}, {l.Min, -1, "less"}} {
-		if b.limit == nil {
-			continue
-		}
-		now, words := against(f, *b.limit, b.sign, b.word)
-		if why == "" || now > came {
-			came, why = now, words
+	}{{l.Max, 1}, {l.Min, -1}} {
+		if b.limit != nil {
+			came = max(came, against(f, *b.limit, b.sign))
 		}
 	}
+	why := measured(f) + "; limit " + bounds(l)
+	if busy := busy(f); came == broken && busy != "" {
+		came, why = inconclusive, fmt.Sprintf("%s; the machine was busy: %s", why, busy)
+	} else if came == inconclusive {
+		why += "; the median is beyond it, but not significantly"
+	}
 	if n := c.Launches.Opened; n > 0 && f.N > n {
-		why += fmt.Sprintf("; its repetitions share %s, so that its interval says nothing of another one", several(n, "launch"))
+		why += fmt.Sprintf("; its repetitions share %s, so the interval does not cover another launch", several(n,
+			"launch"))
 	}
 	j.add(check, level, came, why)
 }
 
-// against holds a figure against one bound. Without an interval launches are all that there is to go by: a bound is broken where every one of
-// them lies beyond it, which n launches of something that keeps to it in half of all cases do once in 2 to the n times.
-func against(f compare.Figure, limit, sign float64, word string) (outcome, string) {
+// measured says what a figure is, and how well that is known.
+func measured(f compare.Figure) string {
+	median := "median " + unit(f.Center(), f.Unit)
+	switch {
+	case f.Interval != nil:
+		return fmt.Sprintf("%s (%.0f%% CI %s to %s)", median, 100*f.Interval.Confidence, num(f.Interval.Lo),
+			num(f.Interval.Hi))
+	case f.N == 1:
+		return median + " of 1 launch, which has no interval"
+	}
+	return fmt.Sprintf("%s of %d launches, too few for an interval", median, f.N)
+}
+
+// busy says who else used the machine that a time or a rate was measured on; empty: nobody, or nobody knows.
+func busy(f compare.Figure) string {
+	for _, w := range f.Warnings {
+		if w.Code == compare.BusyMachine {
+			return w.Text
+		}
+	}
+	return ""
+}
+
+// against holds a figure against one bound: broken where its interval lies beyond it, inconclusive where the median
+// alone does. Without an interval it is broken where every launch lies beyond it, which n launches of something whose
+// median is at the bound do once in 2 to the n times.
+func against(f compare.Figure, limit, sign float64) outcome {
 	beyond := func(v float64) bool { return sign*(v-limit) > 0 }
-	median := fmt.Sprintf("the median is %s", unit(f.Center(), f.Unit))
+	all := !slices.ContainsFunc(f.Values, func(v compare.Value) bool { return !beyond(v.Value) })
 	if f.Interval != nil {
-		median += fmt.Sprintf(" (interval %s to %s)", num(f.Interval.Lo), num(f.Interval.Hi))
-		near, far := f.Interval.Lo, f.Interval.Hi
-		if sign < 0 {
-			near, far = far, near
-		}
-		switch {
-		case beyond(near):
-			return broken, fmt.Sprintf("%s, %s than %s", median, word, num(limit))
-		case beyond(f.Center()):
-			return unsure, fmt.Sprintf("%s: %s than %s, but that is not sure, because its interval reaches back", median, word, num(limit))
-		case beyond(far):
-			return holds, median + ", which keeps to it, although its interval reaches beyond"
-		}
-		return holds, median
-	}
-	out := 0
-	for _, v := range f.Values {
-		if beyond(v.Value) {
-			out++
-		}
-	}
-	few := fmt.Sprintf("; %s are too few for an interval", several(f.N, "value"))
-	if f.N == 1 {
-		few = "; one value has no interval"
+		all = beyond(f.Interval.Lo) && beyond(f.Interval.Hi)
 	}
 	switch {
-	case out == f.N && f.N == 1:
-		return broken, fmt.Sprintf("the only value is %s, %s than %s; one value has no interval, and what keeps to it half of the time does that once in 2", unit(f.Center(), f.Unit), word, num(limit))
-	case out == f.N:
-		return broken, fmt.Sprintf("%s and each is %s than %s%s, and what keeps to it half of the time does that once in %d", median, word, num(limit), few, 1<<min(f.N, 10))
+	case all:
+		return broken
 	case beyond(f.Center()):
-		return unsure, fmt.Sprintf("%s: %s than %s, but not all are%s", median, word, num(limit), few)
+		return inconclusive
 	}
-	return holds, median + few
+	return holds
 }
 
 // parity asks whether the same words were said.
@@ -176,8 +181,7 @@ func (j *judge) parity() {
 	found := false
 	if p.With == plan.TheBaseline {
 		if j.base == nil {
-			check.Cell = "all"
-			j.add(check, level, unknown, noBaseline)
+			j.without(check, level)
 			return
 		}
 		for _, pair := range j.pairs {
@@ -201,24 +205,24 @@ func (j *judge) parity() {
 	}
 	if !found {
 		check.Cell = "none"
-		why := "no two cells said something on the same model and prompt"
+		why := "no two cells generated a text of the same model and prompt"
 		if of := of(p.GateScope); of != "" {
 			why += ", of " + of
 		}
-		j.add(check, level, unknown, why)
+		j.add(check, level, inconclusive, why)
 	}
 }
 
 func words(p *plan.GateParity) string {
-	out := "the same words"
+	out := "same output"
 	if p.With == plan.TheBaseline {
-		out += " as the baseline"
+		out += " as the baseline run"
 	}
 	if p.MinAgreement > 0 {
-		out += fmt.Sprintf(", %s %% of them", num(100*p.MinAgreement))
+		out += fmt.Sprintf(", %s%% of tokens", num(100*p.MinAgreement))
 	}
 	if p.FirstDiffers > 0 {
-		out += fmt.Sprintf(", none different before token %d", p.FirstDiffers)
+		out += fmt.Sprintf(", no difference before token %d", p.FirstDiffers)
 	}
 	return out
 }
@@ -226,14 +230,15 @@ func words(p *plan.GateParity) string {
 func (j *judge) said(check compare.GateCheck, level plan.GateLevel, said compare.Parity) {
 	p := j.gate.Parity
 	if !said.Compared {
-		j.add(check, level, unknown, said.Verdict)
+		j.add(check, level, inconclusive, said.Verdict)
 		return
 	}
 	share, place := agreement(said)
 	check.Measured, check.Unit = &share, "share"
 	switch {
 	case said.ByText && p.FirstDiffers > 0 && !said.Identical:
-		j.add(check, level, unknown, "there are no token ids, so that it is not known which token differs first: "+said.Verdict)
+		j.add(check, level, inconclusive,
+			"there are no token ids, so the first different token is not known: "+said.Verdict)
 	case share < p.MinAgreement, p.FirstDiffers > 0 && place > 0 && place < p.FirstDiffers:
 		j.add(check, level, broken, said.Verdict)
 	default:

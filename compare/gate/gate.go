@@ -1,19 +1,20 @@
 // Package gate holds a run against what it must keep to, and against a baseline: it answers yes or no, where package compare tells what was
 // seen. It only judges results, and the same results always get the same answer.
 //
-// It is made to be believed. A limit is broken only where the interval of the median lies wholly beyond it; where there are too few launches
-// for an interval, only where every launch does. Against a baseline a check fails only where two things hold: Mann and Whitney's test tells the
-// run from the baseline moved by what is let pass, after Holm has corrected for all questions of the gate, and the interval of the change lies
-// wholly beyond what is let pass. So of gates over runs that are no worse than is let pass at most one in twenty fails because of chance. What
-// can't be judged, because launches are too few or a machine, a browser, a device or a model is another one, is unknown and never passes
-// silently; a gate of which nothing could be judged does not hold.
+// It is safe by default. Against a baseline run a check fails only where Mann and Whitney's test, after Holm's
+// correction for all questions of the gate, and the 99% interval of the change agree that the figure is worse than
+// its tolerance. It passes only where the 90% interval excludes a regression as large as the gate must detect.
+// Everything else is inconclusive: launches that are too few or vary too much, a machine that is another one or was
+// busy, a difference that is not under test. A limit is broken where the interval of the median lies beyond it, kept
+// where the median keeps to it, and inconclusive in between.
 //
-// It can't tell why a figure changed, nor see a change that lies within the noise of so few launches: what passes was not shown to be worse,
-// which is less than shown to be as good.
+// It can't tell why a figure changed. Of runs that were made one after the other it can't tell a program that has
+// become slower from a machine that has: runs whose launches take turns can.
 package gate
 
 import (
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -22,20 +23,37 @@ import (
 	"llmparity/internal/plan"
 )
 
-// Evaluate holds a run against a gate. Each result is one run's; base is nil where there is no baseline.
+// Evaluate holds a run against a gate. Each result is one run's; base is nil where there is no baseline run.
 func Evaluate(g *plan.Gate, now, base *compare.Result) *compare.Gate {
-	j := &judge{gate: g, now: now, base: base, out: &compare.Gate{Schema: compare.GateSchema, Run: side(now), Judged: time.Now().UTC().Truncate(time.Second),
-		Alpha: now.Statistics.Alpha, Checks: []compare.GateCheck{}, Notes: []string{}}}
+	return evaluate(g, now, base, "")
+}
+
+// Without is Evaluate of a gate that names a baseline run which is not there.
+func Without(g *plan.Gate, now *compare.Result, missing string) *compare.Gate {
+	return evaluate(g, now, nil, missing)
+}
+
+func evaluate(g *plan.Gate, now, base *compare.Result, missing string) *compare.Gate {
+	j := &judge{gate: g, now: now, base: base, missing: missing, out: &compare.Gate{Schema: compare.GateSchema,
+		Run:    side(now),
+		Judged: time.Now().UTC().Truncate(time.Second), Alpha: now.Statistics.Alpha, UnderTest: g.UnderTest, Checks: []compare.GateCheck{}, Notes: []string{}}}
+	if g.OldName {
+		j.note("gate.unknown is called gate.inconclusive now; the old name will go with the next release")
+	}
 	if base != nil {
 		j.out.Baseline = new(side(base))
+		j.out.Interleaved = now.Runs[0].Against != "" && now.Runs[0].Against == filepath.Base(base.Runs[0].Dir)
 		j.match()
 	}
 	j.launches()
 	j.limits()
 	j.changes()
 	j.parity()
-	if base != nil && len(g.Changes) == 0 {
-		j.note("no figure is held against the baseline: vs_baseline says how much worse which may be")
+	switch against := len(g.Changes) > 0 || g.Parity != nil && g.Parity.With == plan.TheBaseline; {
+	case base != nil && len(g.Changes) == 0:
+		j.note("no figure is held against the baseline run: vs_baseline says how much worse which may be")
+	case missing != "" && !against:
+		j.without(compare.GateCheck{Name: "baseline run", Kind: compare.GateCell}, plan.GateError)
 	}
 	j.conclude()
 	return j.out
@@ -51,6 +69,7 @@ func side(r *compare.Result) compare.GateSide {
 type judge struct {
 	gate      *plan.Gate
 	now, base *compare.Result
+	missing   string // the name of a baseline run that is not there
 	pairs     []pair
 	out       *compare.Gate
 }
@@ -61,8 +80,8 @@ type outcome int
 const (
 	holds outcome = iota
 	unsure
+	inconclusive
 	broken
-	unknown
 )
 
 // add keeps a check unless nobody wants to look.
@@ -74,8 +93,8 @@ func (j *judge) add(c compare.GateCheck, level plan.GateLevel, came outcome, why
 	switch {
 	case came == holds:
 		c.Status = compare.GatePassed
-	case came == unknown:
-		c.Status = compare.GateUnknown
+	case came == inconclusive:
+		c.Status = compare.GateInconclusive
 	case came == broken && level == plan.GateError:
 		c.Status = compare.GateFailed
 	default:
@@ -100,7 +119,7 @@ func otherwise(l, other plan.GateLevel) plan.GateLevel {
 
 // statuses in the order in which they are shown.
 func statuses() []compare.GateStatus {
-	return []compare.GateStatus{compare.GateFailed, compare.GateUnknown, compare.GateWarned, compare.GatePassed}
+	return []compare.GateStatus{compare.GateFailed, compare.GateInconclusive, compare.GateWarned, compare.GatePassed}
 }
 
 // conclude counts, puts the worst first, and says what follows.
@@ -110,43 +129,66 @@ func (j *judge) conclude() {
 		return slices.Index(statuses(), a.Status) - slices.Index(statuses(), b.Status)
 	})
 	count := map[compare.GateStatus]int{}
-	asked, open := 0, 0
 	for _, c := range checks {
 		count[c.Status]++
-		if c.Kind == compare.GateLaunches || c.Kind == compare.GateCell {
-			continue
-		}
-		asked++
-		if c.Status == compare.GateUnknown {
-			open++
-		}
 	}
+	// Of inconclusive checks those decide that could have failed the gate.
+	open := slices.DeleteFunc(slices.Clone(checks), func(c compare.GateCheck) bool {
+		return c.Status != compare.GateInconclusive || c.Level != string(plan.GateError)
+	})
 	for _, s := range statuses() {
 		j.out.Counts = append(j.out.Counts, compare.GateCounted{Status: s, Checks: count[s]})
 	}
-	failed, unknowns, warned := count[compare.GateFailed], count[compare.GateUnknown], count[compare.GateWarned]
-	blind := asked > 0 && open == asked && j.gate.Unknown != plan.GateOff
+	j.out.Advice = j.advice(open)
+	level := otherwise(j.gate.Inconclusive, plan.GateError)
+	of := func(n int, named string) string {
+		return fmt.Sprintf("%d of %s: %s", n, several(len(checks), "check"), named)
+	}
 	switch {
-	case failed > 0:
-		j.out.Status = compare.GateFailed
-		j.out.Verdict = fmt.Sprintf("The gate does not hold: %d of %s: %s.", failed, several(len(checks), "check"), named(checks, compare.GateFailed))
-	case blind:
-		j.out.Status = compare.GateFailed
-		j.out.Verdict = fmt.Sprintf("The gate does not hold: none of what it asks could be judged (%s); of the first: %s", several(asked, "check"), first(checks, compare.GateUnknown).Why)
-	case unknowns > 0 && j.gate.Unknown == plan.GateError:
-		j.out.Status = compare.GateFailed
-		j.out.Verdict = fmt.Sprintf("The gate does not hold: %d of %s could not be judged: %s.", unknowns, several(len(checks), "check"), named(checks, compare.GateUnknown))
-	case warned+unknowns > 0:
-		j.out.Status = compare.GateWarned
-		j.out.Verdict = fmt.Sprintf("The gate holds, with reservations: of %s %d pass, %d warn, and %d could not be judged.", several(len(checks), "check"),
-			count[compare.GatePassed], warned, unknowns)
-		if unknowns > 0 && j.gate.Unknown == plan.GateOff && warned == 0 {
-			j.out.Status = compare.GatePassed
+	case count[compare.GateFailed] > 0:
+		j.out.Status, j.out.Verdict = compare.GateFailed, "The gate fails: "+of(count[compare.GateFailed],
+			named(checks, compare.GateFailed))+"."
+	case len(open) > 0 && level == plan.GateError:
+		j.out.Status = compare.GateInconclusive
+		which := of(len(open), named(open, compare.GateInconclusive))
+		j.out.Verdict = "The gate is inconclusive: " + which + "."
+		if j.out.Advice != "" {
+			j.out.Verdict = fmt.Sprintf("The gate is inconclusive; %s. Inconclusive: %s.", j.out.Advice, which)
 		}
+	case count[compare.GateWarned] > 0 || count[compare.GateInconclusive] > 0 && level != plan.GateOff:
+		j.out.Status = compare.GateWarned
+		j.out.Verdict = fmt.Sprintf("The gate passes with warnings: of %s %d pass, %d warn, %d are inconclusive.",
+			several(len(checks), "check"),
+			count[compare.GatePassed], count[compare.GateWarned], count[compare.GateInconclusive])
 	default:
 		j.out.Status = compare.GatePassed
-		j.out.Verdict = fmt.Sprintf("The gate holds: %s, all pass.", several(len(checks), "check"))
+		j.out.Verdict = fmt.Sprintf("The gate passes: %s.", several(len(checks), "check"))
 	}
+}
+
+// advice is what settles checks that are inconclusive. Launches of both sides that take turns on one machine come
+// first: they answer all that is asked of a change. Empty: what the checks say is all that can be done.
+func (j *judge) advice(open []compare.GateCheck) string {
+	most, against := 0, false
+	for _, c := range open {
+		most, against = max(most, c.Needed), against || c.Kind == compare.GateChange
+	}
+	more := ""
+	if most > 0 {
+		more = fmt.Sprintf(" --repetitions %d", most)
+	}
+	switch {
+	case j.out.Interleaved && most > 0:
+		return "to settle it, measure both sides again with" + more
+	case j.out.Interleaved || !against:
+		return ""
+	}
+	other := "PLAN2"
+	if j.base != nil {
+		other = j.base.Runs[0].Dir
+	}
+	return fmt.Sprintf("to settle it, measure both sides here: llmparity run %s --against %s%s",
+		filepath.Join(j.now.Runs[0].Dir, "plan.yaml"), other, more)
 }
 
 // named lists a few of the checks that have a status.
@@ -161,10 +203,6 @@ func named(checks []compare.GateCheck, status compare.GateStatus) string {
 		out = append(out[:3], fmt.Sprintf("and %d more", n-3))
 	}
 	return strings.Join(out, "; ")
-}
-
-func first(checks []compare.GateCheck, status compare.GateStatus) compare.GateCheck {
-	return checks[slices.IndexFunc(checks, func(c compare.GateCheck) bool { return c.Status == status })]
 }
 
 func several(n int, what string) string {

@@ -1,10 +1,10 @@
 package gate
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 
 	"llmparity/compare"
 	"llmparity/internal/plan"
@@ -37,34 +37,50 @@ func (j *judge) match() {
 		p := pair{base: b}
 		if at := slices.IndexFunc(tasks[task(b)], func(n *compare.Cell) bool { return !taken[n] }); at >= 0 {
 			p.now = tasks[task(b)][at]
-			p.why = asked(b, p.now)
 			taken[p.now] = true
+			if len(askedChanged(b, p.now)) == 0 {
+				p.why = "several cells were asked for the same: which is which is not known"
+			}
 		}
 		j.pairs = append(j.pairs, p)
 	}
-	machine := machineChanged(j.base.Runs[0].Environment, j.now.Runs[0].Environment)
+	system := machineChanged(j.base.Runs[0].Environment, j.now.Runs[0].Environment)
+	system.add(plan.TestSystem, "llmparity", j.base.Runs[0].Tool.Version, j.now.Runs[0].Tool.Version)
 	for i := range j.pairs {
 		p := &j.pairs[i]
 		if p.now == nil {
-			check := compare.GateCheck{Name: "the baseline's cell is there", Kind: compare.GateCell, Cell: p.base.Label}
-			j.add(check, otherwise(j.gate.Gone, plan.GateError), broken, "the cell is gone: the baseline has it, and the run has none that was asked for the same of the same engine")
+			check := compare.GateCheck{Name: "cell of the baseline run", Kind: compare.GateCell, Cell: p.base.Label}
+			j.add(check, otherwise(j.gate.Gone, plan.GateError), broken,
+				"missing: the run has no cell of that engine, prompt and length")
 			continue
 		}
-		p.why = firstOf(machine, p.why, partsChanged(p.base, p.now))
-		j.versions(p.base, p.now)
+		parts := partsChanged(p.base, p.now).tidy()
+		p.why = cmp.Or(p.why, j.sort(slices.Concat(system, askedChanged(p.base, p.now), parts)))
 	}
 	for i := range j.now.Cells {
 		if n := &j.now.Cells[i]; !taken[n] {
 			j.pairs = append(j.pairs, pair{now: n})
-			j.note("%s is new: the baseline has no such cell, and nothing is held against it", n.Label)
 		}
 	}
-	if b, n := j.base.Runs[0].Tool, j.now.Runs[0].Tool; b.Version != n.Version {
-		j.note("llmparity itself is another version: %s in the baseline, %s in the run", b.Version, n.Version)
+}
+
+// Differences says in which way the parts and machines of two runs of one plan differ.
+func Differences(was, is *compare.Result) []string {
+	all := machineChanged(was.Runs[0].Environment, is.Runs[0].Environment)
+	before, after := by(was, request), by(is, request)
+	for i := range was.Cells {
+		b := &was.Cells[i]
+		if n := same(b, before[request(b)], after[request(b)], nil); n != nil {
+			all = append(all, partsChanged(b, n).tidy()...)
+		}
 	}
-	if b, n := j.base.Runs[0].Environment.Kernel, j.now.Runs[0].Environment.Kernel; b != n {
-		j.note("the kernel is another one: %s in the baseline, %s in the run", b, n)
+	var out []string
+	for _, d := range all {
+		if text := d.String(); !slices.Contains(out, text) {
+			out = append(out, text)
+		}
 	}
+	return out
 }
 
 // by sorts cells by what they have in common.
@@ -119,32 +135,6 @@ func task(c *compare.Cell) string {
 	return fmt.Sprintf("%q %q %d %s", s.Engine, prompt, s.MaxTokens, traffic)
 }
 
-// asked says in which way cells differ that were asked nearly the same.
-func asked(b, n *compare.Cell) string {
-	var out []string
-	differ := func(what, was, is string) {
-		if was != is {
-			out = append(out, fmt.Sprintf("%s was %s and is %s", what, orNone(was), orNone(is)))
-		}
-	}
-	x, y := b.Spec, n.Spec
-	differ("the model", x.Model.Name, y.Model.Name)
-	if x.Model.Name == y.Model.Name {
-		differ("the model's file", short(x.Model.SHA256), short(y.Model.SHA256))
-	}
-	differ("the type of the weights", x.Model.DType, y.Model.DType)
-	differ("the context", fmt.Sprint(x.Model.Context), fmt.Sprint(y.Model.Context))
-	differ("the temperature", fmt.Sprint(x.Temperature), fmt.Sprint(y.Temperature))
-	differ("the isolation", isolation(x), isolation(y))
-	differ("the prompt cache", x.PromptCache, y.PromptCache)
-	differ("the type of the KV cache", x.KVDType, y.KVDType)
-	differ("the start", x.Start, y.Start)
-	if len(out) == 0 {
-		return "which of several cells that were asked for the same is which can't be told"
-	}
-	return "what was asked for is another: " + strings.Join(out, "; ")
-}
-
 func isolation(c record.Cell) string {
 	switch {
 	case c.Shared:
@@ -153,23 +143,4 @@ func isolation(c record.Cell) string {
 		return c.Isolation + " reused"
 	}
 	return c.Isolation
-}
-
-// short is enough of a hash to tell two apart.
-func short(sha string) string { return sha[:min(len(sha), 12)] }
-
-func orNone(s string) string {
-	if s == "" {
-		return "not said"
-	}
-	return s
-}
-
-func firstOf(words ...string) string {
-	for _, w := range words {
-		if w != "" {
-			return w
-		}
-	}
-	return ""
 }

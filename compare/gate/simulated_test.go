@@ -5,6 +5,7 @@
 package gate_test
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -25,6 +26,7 @@ import (
 type simulated struct {
 	launches, cells int
 	cv              float64            // of every figure over launches
+	memory          float64            // of sizes, where it is another one
 	shift           map[string]float64 // factors of what is measured: memory, load, first, decode (times); absent: 1
 	until           float64            // launches end when decode's interval reaches no further from its median than this share; 0: all are made
 }
@@ -37,13 +39,13 @@ func (s simulated) factor(what string) float64 {
 }
 
 // vary is a factor around 1, with a long tail to the right as times have when something came in between.
-func (s simulated) vary(r *rand.Rand) float64 {
+func vary(r *rand.Rand, cv float64) float64 {
 	const shape = 3
 	sum := 0.0
 	for range shape {
 		sum += r.ExpFloat64()
 	}
-	return 1 + s.cv/math.Sqrt2*(sum-shape)/math.Sqrt(shape)
+	return 1 + cv/math.Sqrt2*(sum-shape)/math.Sqrt(shape)
 }
 
 // run makes a record. Figures of a launch have half of their luck in common.
@@ -57,8 +59,13 @@ func (s simulated) run(r *rand.Rand) *record.Run {
 	zero := int64(0)
 	for n := range s.launches {
 		for c, spec := range out.Cells {
-			luck := s.vary(r)
-			of := func(base float64, what string) float64 { return base * luck * s.vary(r) * s.factor(what) }
+			luck, size := vary(r, s.cv), vary(r, cmp.Or(s.memory, s.cv))
+			of := func(base float64, what string) float64 {
+				if what == "memory" {
+					return base * size * vary(r, cmp.Or(s.memory, s.cv)) * s.factor(what)
+				}
+				return base * luck * vary(r, s.cv) * s.factor(what)
+			}
 			a := &record.Attempt{ID: n*s.cells + c + 1, Cell: spec.ID, Repetition: n + 1, Status: record.OK, BeginNS: zero}
 			s.fill(a, of)
 			out.Attempts = append(out.Attempts, a)
@@ -118,15 +125,24 @@ func (s simulated) fill(a *record.Attempt, of func(float64, string) float64) {
 	a.EndNS = at
 	a.Requests = []*record.Request{req}
 	a.Events = []record.EventAt{{NS: a.BeginNS, Event: record.Event{Device: &record.Device{Class: record.CPU, Name: "Example"}}},
-		{NS: a.BeginNS, Event: record.Event{Engine: &record.EngineInfo{Name: "engine", Version: "1"}}}}
+		{NS: a.BeginNS, Event: record.Event{Engine: &record.EngineInfo{Name: "engine", Version: "1",
+			Parts: map[string]string{"browser": "Chromium 156.0", "model_library": "ours (software kernels)",
+				"model_library_sha256": "aa"}}}}}
 }
 
 // results are of so many runs, each of launches of its own.
-func (s simulated) results(n int, seed uint64) []*compare.Result {
+func (s simulated) results(n int, seed uint64) []*compare.Result { return s.changed(n, seed, nil) }
+
+// changed are results of runs that somebody changed before they were read.
+func (s simulated) changed(n int, seed uint64, change func(*record.Run)) []*compare.Result {
 	r := rand.New(rand.NewPCG(seed, 17))
 	out := make([]*compare.Result, n)
 	for i := range out {
-		out[i] = compare.Runs(s.run(r))
+		run := s.run(r)
+		if change != nil {
+			change(run)
+		}
+		out[i] = compare.Runs(run)
 	}
 	return out
 }
@@ -141,6 +157,12 @@ func outcomes(g *plan.Gate, base, now []*compare.Result) map[compare.GateStatus]
 		}
 	}
 	return out
+}
+
+func shares(of map[compare.GateStatus]float64) string {
+	return fmt.Sprintf("%.2f%% fail, %.2f%% inconclusive, %.2f%% warn, %.2f%% pass", 100*of[compare.GateFailed],
+		100*of[compare.GateInconclusive],
+		100*of[compare.GateWarned], 100*of[compare.GatePassed])
 }
 
 // counted is from how many to how many launches runs have.
@@ -171,12 +193,13 @@ func changes(t testing.TB, texts ...string) *plan.Gate {
 func TestOfEqualsAtMostOneGateInTwentyFails(t *testing.T) {
 	strict := changes(t, "decode_tps=0%", "peak_pss_mb=0%", "ttft_ms=0%", "load_time_ms=0%")
 	usual := changes(t, "decode_tps=-5%", "peak_pss_mb=+3%", "ttft_ms=+10%", "load_time_ms=+10%")
-	for _, s := range []simulated{{launches: 10, cells: 1, cv: 0.05}, {launches: 7, cells: 3, cv: 0.10}, {launches: 30, cells: 1, cv: 0.06, until: 0.04}} {
+	for _, s := range []simulated{{launches: 10, cells: 1, cv: 0.05, memory: 0.015}, {launches: 7, cells: 3, cv: 0.10},
+		{launches: 30, cells: 1, cv: 0.06, memory: 0.02, until: 0.04}} {
 		base, now := s.results(runs, 1), s.results(runs, 2)
 		for name, g := range map[string]*plan.Gate{"no worse at all": strict, "a few percent": usual} {
 			got := outcomes(g, base, now)
-			t.Logf("%s launches a side, %d cells, CV %.0f %%, %s: %.2f %% fail, %.2f %% warn", counted(append(base, now...)), s.cells, 100*s.cv, name,
-				100*got[compare.GateFailed], 100*got[compare.GateWarned])
+			t.Logf("%s launches a side, %d cells, CV %.0f%%, %s: %s", counted(append(base, now...)), s.cells,
+				100*s.cv, name, shares(got))
 			if got[compare.GateFailed] > 0.05 {
 				t.Errorf("%.1f %% of gates over equal runs fail", 100*got[compare.GateFailed])
 			}
@@ -189,15 +212,15 @@ func TestAShiftOfATenthIsFoundByAGate(t *testing.T) {
 	for _, c := range []struct {
 		cv    float64
 		least map[string]float64 // the share of gates that fail, by what is let pass
-	}{{0.02, map[string]float64{"0%": 0.99, "-3%": 0.97, "-5%": 0.85}}, {0.05, map[string]float64{"0%": 0.80, "-3%": 0.45, "-5%": 0.20}}} {
-		equal := simulated{launches: 10, cells: 1, cv: c.cv}
+	}{{0.02, map[string]float64{"0%": 0.99, "-3%": 0.97, "-5%": 0.85}}, {0.05, map[string]float64{"0%": 0.80, "-3%": 0.35, "-5%": 0.10}}} {
+		equal := simulated{launches: 10, cells: 1, cv: c.cv, memory: 0.015}
 		slower := equal
 		slower.shift = map[string]float64{"decode": 1 / 0.9}
 		base, now := equal.results(runs, 3), slower.results(runs, 4)
 		for pass, least := range c.least {
 			g := changes(t, "decode_tps="+pass, "peak_pss_mb=+3%", "ttft_ms=+10%", "load_time_ms=+10%")
 			got := outcomes(g, base, now)
-			t.Logf("decode a tenth lower, CV %.0f %%, %s let pass: %.1f %% fail, %.1f %% warn", 100*c.cv, pass, 100*got[compare.GateFailed], 100*got[compare.GateWarned])
+			t.Logf("decode a tenth lower, CV %.0f%%, tolerance %s: %s", 100*c.cv, pass, shares(got))
 			if got[compare.GateFailed] < least {
 				t.Errorf("CV %.0f %%, %s let pass: %.1f %% fail, want %.0f %%", 100*c.cv, pass, 100*got[compare.GateFailed], 100*least)
 			}
@@ -207,12 +230,12 @@ func TestAShiftOfATenthIsFoundByAGate(t *testing.T) {
 
 // What has become worse by exactly what is let pass keeps to it: few gates may fail.
 func TestOfEqualsButForWhatIsLetPassFewGatesFail(t *testing.T) {
-	equal := simulated{launches: 10, cells: 1, cv: 0.05}
+	equal := simulated{launches: 10, cells: 1, cv: 0.05, memory: 0.015}
 	worse := equal
 	worse.shift = map[string]float64{"decode": 1 / 0.95, "memory": 1.03, "first": 1.1, "load": 1.1}
 	g := changes(t, "decode_tps=-5%", "peak_pss_mb=+3%", "ttft_ms=+10%", "load_time_ms=+10%")
 	got := outcomes(g, equal.results(runs, 5), worse.results(runs, 6))
-	t.Logf("all four figures worse by what is let pass: %.2f %% fail, %.1f %% warn", 100*got[compare.GateFailed], 100*got[compare.GateWarned])
+	t.Logf("all four figures worse by their tolerance: %s", shares(got))
 	if got[compare.GateFailed] > 0.05 {
 		t.Errorf("%.1f %% fail", 100*got[compare.GateFailed])
 	}

@@ -18,6 +18,7 @@ const (
 	Run           Kind = 1 // something in the run failed; the record says what
 	Usage         Kind = 2 // a flag, an argument or a plan that makes no sense
 	Gate          Kind = 3 // a gate that a run did not keep to
+	Inconclusive  Kind = 5 // a gate that could not be decided
 	NoChrome      Kind = 10
 	NoLlamaServer Kind = 11
 	NoEmscripten  Kind = 12

@@ -35,14 +35,20 @@ func GateLevels() []string { return []string{string(GateError), string(GateWarn)
 //	  vs_baseline: {decode_tps: -5%, peak_pss_mb: +3%, ttft_ms: {change: +10%, level: warn}}
 //	  parity: {min_agreement: 100%}
 type Gate struct {
-	Level    GateLevel // of checks that have none of their own
-	Failed   GateLevel // of launches that failed; empty: error
-	Gone     GateLevel // of cells that the baseline has and the run has not; empty: error
-	Unknown  GateLevel // of what can't be judged; empty: warn
-	Baseline string    // by its name in the store, or a run's folder; empty: none
-	Limits   []GateLimit
-	Changes  []GateChange
-	Parity   *GateParity // nil: nobody asks
+	Level  GateLevel // of checks that have none of their own
+	Failed GateLevel // of launches that failed; empty: error
+	Gone   GateLevel // of cells that the baseline has and the run has not; empty: error
+	// Inconclusive is what becomes of a gate with checks that could not be decided: error makes it inconclusive, warn
+	// lets it pass with a warning, off lets it pass; empty: error.
+	Inconclusive GateLevel
+	OldName      bool     // Inconclusive was written as unknown, its name until now
+	NoBaseline   string   // BaselineOptional: pass without one; empty: inconclusive
+	UnderTest    []string // what may differ from the baseline run; empty: everything but the model and the machine
+	Detect       float64  // a share: what passing checks must rule out; 0: the figure's
+	Baseline     string   // by its name in the store, or a run's folder; empty: none
+	Limits       []GateLimit
+	Changes      []GateChange
+	Parity       *GateParity // nil: nobody asks
 }
 
 // GateScope restricts a check to some cells; what is empty restricts nothing.
@@ -64,7 +70,8 @@ type GateLimit struct {
 // GateChange says how much worse than the baseline's a figure may be.
 type GateChange struct {
 	Figure GateFigure
-	Change float64 // a share: -0.05 lets it fall by 5 %, 0.03 lets it rise by 3 %
+	Change float64 // the tolerance, a share: -0.05 lets it fall by 5%, 0.03 lets it rise by 3%
+	Detect float64 // as the gate's, for this figure; 0: the gate's
 	GateScope
 	Level GateLevel
 }
@@ -82,6 +89,66 @@ type GateParity struct {
 	With         string  // OtherEngines, TheBaseline; empty: OtherEngines
 	GateScope
 	Level GateLevel
+}
+
+// BaselineOptional is the value of no_baseline that lets a gate pass where there is no baseline run yet.
+const BaselineOptional = "ok"
+
+// What may be under test: what may differ from the baseline run.
+const (
+	TestEngine   = "engine"   // versions and builds of engines
+	TestLibrary  = "library"  // WebLLM's model library, with its kernels
+	TestKernels  = "kernels"  // the kernels in it
+	TestBrowser  = "browser"  // its version and build
+	TestModel    = "model"    // the model, its file and dtype
+	TestSettings = "settings" // what engines are started with
+	TestAll      = "all"      // all but the model and the machine
+	// TestSystem is what all has beside the others, and has no name of its own: the versions of the OS, of drivers
+	// and of llmparity.
+	TestSystem = "system"
+)
+
+// UnderTests lists them.
+func UnderTests() []string {
+	return []string{TestEngine, TestLibrary, TestKernels, TestBrowser, TestModel, TestSettings, TestAll}
+}
+
+// The smallest regressions, as shares, that a passing check must rule out where nothing else is asked for.
+const (
+	DetectTime   = 0.15
+	DetectMemory = 0.05
+)
+
+// DetectOf is the smallest regression, as a signed share of the baseline, that a passing check must rule out: never
+// less than its tolerance.
+func (g *Gate) DetectOf(c GateChange) float64 {
+	size := DetectTime
+	if strings.HasSuffix(c.Figure.Column, "_mb") {
+		size = DetectMemory
+	}
+	for _, own := range []float64{g.Detect, c.Detect} {
+		if own > 0 {
+			size = own
+		}
+	}
+	size = max(size, math.Abs(c.Change))
+	if c.Figure.Better == Higher {
+		return -size
+	}
+	return size
+}
+
+// Tests tells whether something may differ from the baseline run.
+func (g *Gate) Tests(what string) bool {
+	if len(g.UnderTest) == 0 {
+		return what != TestModel
+	}
+	for _, t := range g.UnderTest {
+		if t == what || t == TestLibrary && what == TestKernels || t == TestAll && what != TestModel {
+			return true
+		}
+	}
+	return false
 }
 
 // Empty tells that there is nothing to judge but whether launches failed.
@@ -119,9 +186,16 @@ func (g *Gate) Validate() error {
 	for _, c := range []struct {
 		field string
 		level GateLevel
-	}{{"level", g.Level}, {"failed", g.Failed}, {"gone", g.Gone}, {"unknown", g.Unknown}} {
+	}{{"level", g.Level}, {"failed", g.Failed}, {"gone", g.Gone}, {"inconclusive", g.Inconclusive}} {
 		if err := c.level.valid(); err != nil {
 			return fmt.Errorf("gate.%s: %w", c.field, err)
+		}
+	}
+	for field, err := range map[string]error{"no_baseline": validNoBaseline(g.NoBaseline),
+		"under_test": validUnderTest(g.UnderTest),
+		"detect":     validDetect(g.Detect)} {
+		if err != nil {
+			return fmt.Errorf("gate.%s: %w", field, err)
 		}
 	}
 	for _, l := range g.Limits {
@@ -149,6 +223,30 @@ func (l GateLevel) valid() error {
 	return fmt.Errorf("%q, use error, warn or off", string(l))
 }
 
+func validNoBaseline(text string) error {
+	if text == "" || text == BaselineOptional {
+		return nil
+	}
+	return fmt.Errorf("%q, use %s, or leave it out", text, BaselineOptional)
+}
+
+func validUnderTest(all []string) error {
+	for _, t := range all {
+		if !slices.Contains(UnderTests(), t) {
+			return fmt.Errorf("%q, use %s", t, strings.Join(UnderTests(), ", "))
+		}
+	}
+	return nil
+}
+
+func validDetect(share float64) error {
+	if share < 0 || share >= 1 {
+		return fmt.Errorf("%s, give a share from more than 0%% to less than 100%%",
+			decimal(math.Round(share*1e8)/1e6)+"%")
+	}
+	return nil
+}
+
 func (l GateLimit) valid() error {
 	switch {
 	case l.Min == nil && l.Max == nil:
@@ -169,6 +267,9 @@ func (c GateChange) valid() error {
 		return fmt.Errorf("it is worse when it rises: write +%s to let it rise by that much", share(-c.Change))
 	case c.Change <= -1:
 		return fmt.Errorf("%s would let it fall to nothing", share(c.Change))
+	}
+	if err := validDetect(c.Detect); err != nil {
+		return fmt.Errorf("detect: %w", err)
 	}
 	return c.Level.valid()
 }
@@ -245,6 +346,40 @@ func (g *Gate) ChangeFlag(text string) error {
 	return g.Changes[len(g.Changes)-1].valid()
 }
 
+// DetectFlag sets the smallest regression that passing checks must rule out: share, or figure=share for the checks of
+// one figure.
+func (g *Gate) DetectFlag(text string) error {
+	name, value, one := strings.Cut(text, "=")
+	if !one {
+		value = text
+	}
+	v, err := ParseShare(strings.TrimPrefix(value, "-"))
+	if err == nil && v == 0 {
+		err = fmt.Errorf("%q: no number of launches rules out a change of nothing", text)
+	}
+	if err == nil {
+		err = validDetect(v)
+	}
+	if err != nil || !one {
+		g.Detect = v
+		return err
+	}
+	f, err := GateFigureOf(strings.TrimSpace(name))
+	if err != nil {
+		return err
+	}
+	found := false
+	for i := range g.Changes {
+		if g.Changes[i].Figure == f {
+			g.Changes[i].Detect, found = v, true
+		}
+	}
+	if !found {
+		return fmt.Errorf("no check holds %s against the baseline run", f.Column)
+	}
+	return nil
+}
+
 func flagFigure(text, example string) (GateFigure, string, error) {
 	name, value, ok := strings.Cut(text, "=")
 	if !ok {
@@ -283,7 +418,12 @@ func (g Gate) MarshalYAML() (any, error) {
 	put(&out, "level", string(g.Level))
 	put(&out, "failed", string(g.Failed))
 	put(&out, "gone", string(g.Gone))
-	put(&out, "unknown", string(g.Unknown))
+	put(&out, "inconclusive", string(g.Inconclusive))
+	put(&out, "no_baseline", g.NoBaseline)
+	put(&out, "under_test", strings.Join(g.UnderTest, ","))
+	if g.Detect > 0 {
+		put(&out, "detect", share(g.Detect))
+	}
 	put(&out, "baseline", g.Baseline)
 	limits, changes := byFigure{}, byFigure{}
 	for _, l := range g.Limits {
@@ -299,6 +439,9 @@ func (g Gate) MarshalYAML() (any, error) {
 	}
 	for _, c := range g.Changes {
 		item := yaml.MapSlice{{Key: "change", Value: signed(c.Change)}}
+		if c.Detect > 0 {
+			put(&item, "detect", share(c.Detect))
+		}
 		scoped(&item, c.GateScope, c.Level)
 		changes.add(c.Figure.Column, item)
 	}

@@ -1,7 +1,9 @@
 package plan_test
 
 import (
+	"errors"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -14,7 +16,10 @@ import (
 const thresholds = `level: error
 failed: warn
 gone: off
-unknown: error
+inconclusive: warn
+no_baseline: ok
+under_test: [engine, "browser,kernels"]
+detect: 12.5%
 baseline: main
 peak_pss_mb: {max: 900}
 decode_tps:
@@ -26,7 +31,7 @@ ttft_ms: {min: 1, max: 500.5, model: tiny, prompt: 2}
 vs_baseline:
   decode_tps: -5%
   peak_pss_mb: +3%
-  ttft: {change: 10%, level: warn, engine: "exec:./mine --fast"}
+  ttft: {change: 10%, detect: 40%, level: warn, engine: "exec:./mine --fast"}
 parity: {min_agreement: 99.5%, first_divergence: 32, with: baseline}
 `
 
@@ -42,13 +47,16 @@ func TestAGateIsReadAndWritten(t *testing.T) {
 		}
 		return f
 	}
-	want := &plan.Gate{Level: plan.GateError, Failed: plan.GateWarn, Gone: plan.GateOff, Unknown: plan.GateError, Baseline: "main",
+	want := &plan.Gate{Level: plan.GateError, Failed: plan.GateWarn, Gone: plan.GateOff,
+		Inconclusive: plan.GateWarn, Baseline: "main",
+		NoBaseline: "ok", UnderTest: []string{"engine", "browser", "kernels"}, Detect: 0.125,
 		Limits: []plan.GateLimit{{Figure: figure("peak_pss"), Max: new(900.0)},
 			{Figure: figure("decode_tps"), Min: new(20.0), GateScope: plan.GateScope{Engine: "webllm"}},
 			{Figure: figure("decode_tokens_per_s"), Min: new(50.0), GateScope: plan.GateScope{Engine: "llamacpp"}, Level: plan.GateWarn},
 			{Figure: figure("ttft"), Min: new(1.0), Max: new(500.5), GateScope: plan.GateScope{Model: "tiny", Prompt: "2"}}},
 		Changes: []plan.GateChange{{Figure: figure("decode_tps"), Change: -0.05}, {Figure: figure("peak_pss"), Change: 0.03},
-			{Figure: figure("ttft"), Change: 0.1, GateScope: plan.GateScope{Engine: "exec:./mine --fast"}, Level: plan.GateWarn}},
+			{Figure: figure("ttft"), Change: 0.1, Detect: 0.4,
+				GateScope: plan.GateScope{Engine: "exec:./mine --fast"}, Level: plan.GateWarn}},
 		Parity: &plan.GateParity{MinAgreement: 0.995, FirstDiffers: 32, With: plan.TheBaseline}}
 	if !reflect.DeepEqual(g, want) {
 		t.Errorf("got  %+v\nwant %+v", g, want)
@@ -80,6 +88,15 @@ func TestAGateIsRefused(t *testing.T) {
 		{"level: error\n\ndecode_tsp: {min: 20}", `f line 3: gate: there is no figure and no field "decode_tsp" of a gate; the nearest are decode_tps`},
 		{"vs_baselin: {decode_tps: -5%}", `the nearest are vs_baseline`},
 		{"level: fatal", `f line 1: gate: "fatal", use error, warn or off`},
+		{"inconclusive: fatal", `f line 1: gate: "fatal", use error, warn or off`},
+		{"unknown: warn\ninconclusive: warn",
+			"f line 2: gate: inconclusive and unknown are one field: give inconclusive alone"},
+		{"no_baseline: yes", `f line 1: gate: "yes", use ok, or leave it out`},
+		{"under_test: chrome",
+			`f line 1: gate: "chrome", use engine, library, kernels, browser, model, settings, all`},
+		{"detect: 0%", "no number of launches rules out a change of nothing"},
+		{"detect: 100%", "100%, give a share from more than 0% to less than 100%"},
+		{"vs_baseline: {ttft: {change: 1%, detect: -3%}}", "-3%, give a share from more than 0% to less than 100%"},
 		{"peak_pss:\n  max: 900\n  lvel: warn", `f line 3: gate: unknown field "lvel"; the nearest is level`},
 		{"peak_pss: {min: 9, max: 3}", `f line 1: gate: min is 9 and max is 3: nothing lies between them`},
 		{"peak_pss: {engine: webllm}", `there is no limit: give max or min`},
@@ -112,6 +129,63 @@ func TestAGateIsRefused(t *testing.T) {
 	}
 }
 
+// The old name of inconclusive is read for one release more, and written by the new one.
+func TestGateReadsTheOldNameOfInconclusive(t *testing.T) {
+	g, err := plan.ParseGate([]byte("unknown: warn\npeak_pss: {max: 1}"), "f")
+	if err != nil || g.Inconclusive != plan.GateWarn || !g.OldName {
+		t.Fatalf("%v %+v", err, g)
+	}
+	if written, err := yaml.Marshal(g); err != nil || strings.Contains(string(written), "unknown") {
+		t.Errorf("%v\n%s", err, written)
+	}
+}
+
+func TestGateDetectIsNeverLessThanTheTolerance(t *testing.T) {
+	g, err := plan.ParseGate([]byte("vs_baseline: {decode_tps: [-5%, -20%], peak_pss: +3%, ttft: {change: +10%, detect: 40%}}"), "f")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []float64
+	for _, detect := range []float64{0, 0.1} {
+		g.Detect = detect
+		for _, c := range g.Changes {
+			got = append(got, g.DetectOf(c))
+		}
+	}
+	if want := []float64{-0.15, -0.2, 0.05, 0.4, -0.1, -0.2, 0.1, 0.4}; !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	if err := errors.Join(g.DetectFlag("8%"), g.DetectFlag("decode_tps=-30%")); err != nil || g.Detect != 0.08 ||
+		g.DetectOf(g.Changes[0]) != -0.3 {
+		t.Errorf("%v %+v", err, g)
+	}
+	for _, wrong := range []string{"0%", "100%", "load_time=5%", "x=5%", "5"} {
+		if g.DetectFlag(wrong) == nil {
+			t.Errorf("%s is accepted", wrong)
+		}
+	}
+}
+
+func TestGateUnderTest(t *testing.T) {
+	for list, want := range map[string]string{"": "engine library kernels browser settings system",
+		"all":     "engine library kernels browser settings system",
+		"library": "library kernels", "kernels": "kernels", "all,model": "engine library kernels browser model settings system", "browser": "browser"} {
+		g := plan.Gate{}
+		if list != "" {
+			g.UnderTest = strings.Split(list, ",")
+		}
+		var got []string
+		for _, what := range []string{"engine", "library", "kernels", "browser", "model", "settings", "system"} {
+			if g.Tests(what) {
+				got = append(got, what)
+			}
+		}
+		if strings.Join(got, " ") != want {
+			t.Errorf("%q: %q, want %q", list, got, want)
+		}
+	}
+}
+
 func TestAGateOfFlags(t *testing.T) {
 	g := &plan.Gate{}
 	for _, err := range []error{g.MaxFlag("peak_pss_mb=900"), g.MinFlag("decode_tps=20"), g.ChangeFlag("ttft_ms=+10%")} {
@@ -136,7 +210,8 @@ func TestAGateOfFlags(t *testing.T) {
 func FuzzGate(f *testing.F) {
 	f.Add([]byte(thresholds))
 	for _, seed := range []string{"peak_pss: {max: 1}", "gate: {level: off}", "vs_baseline: {decode_tps: -0.001%}", "parity: {min_agreement: 1e-9%}",
-		"ttft: [{max: 1}, {min: 1e300}]", "- !!x", "peak_pss: {<<: *a}", "? peak_pss\n: {max: 1}", "ttft: {max: 0x10}", "engine: \"\\0\""} {
+		"ttft: [{max: 1}, {min: 1e300}]", "- !!x", "peak_pss: {<<: *a}", "? peak_pss\n: {max: 1}", "ttft: {max: 0x10}", "engine: \"\\0\"",
+		"under_test: [all, model]\nno_baseline: ok\ndetect: 7%", "unknown: off"} {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {

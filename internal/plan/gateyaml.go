@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strconv"
@@ -15,7 +16,8 @@ import (
 
 // gateFields are the words of the section that are no figures.
 func gateFields() []string {
-	return []string{"level", "failed", "gone", "unknown", "baseline", "vs_baseline", "parity"}
+	return []string{"level", "failed", "gone", "inconclusive", "no_baseline", "under_test", "detect", "baseline",
+		"vs_baseline", "parity"}
 }
 
 // GateIn reads the gate of a plan's text alone, whatever else stands there; nil where it has none.
@@ -73,8 +75,19 @@ func (g *Gate) UnmarshalYAML(node ast.Node) error {
 			err = level(f.Value, &g.Failed)
 		case "gone":
 			err = level(f.Value, &g.Gone)
-		case "unknown":
-			err = level(f.Value, &g.Unknown)
+		case "inconclusive", "unknown": // the second is its name until now
+			if seen := g.Inconclusive != ""; seen {
+				return at(f.Key, "inconclusive and unknown are one field: give inconclusive alone")
+			}
+			g.OldName = name == "unknown"
+			err = level(f.Value, &g.Inconclusive)
+		case "no_baseline":
+			g.NoBaseline, err = scalar(f.Value)
+			err = cmp.Or(err, placed(f.Value, validNoBaseline(g.NoBaseline)))
+		case "under_test":
+			err = g.readUnderTest(f.Value)
+		case "detect":
+			g.Detect, err = detectOf(f.Value)
 		case "baseline":
 			g.Baseline, err = scalar(f.Value)
 		case "vs_baseline":
@@ -89,6 +102,26 @@ func (g *Gate) UnmarshalYAML(node ast.Node) error {
 		}
 	}
 	return nil
+}
+
+func (g *Gate) readUnderTest(node ast.Node) error {
+	err := each(node, func(n ast.Node) error {
+		text, err := scalar(n)
+		for t := range strings.SplitSeq(text, ",") {
+			g.UnderTest = append(g.UnderTest, strings.TrimSpace(t))
+		}
+		return err
+	})
+	return cmp.Or(err, placed(node, validUnderTest(g.UnderTest)))
+}
+
+// detectOf reads a regression, which has no sign of its own.
+func detectOf(node ast.Node) (float64, error) {
+	v, err := shareOf(node)
+	if err == nil && v == 0 {
+		err = at(node, "no number of launches rules out a change of nothing: give a share such as 15%%")
+	}
+	return v, cmp.Or(err, placed(node, validDetect(v)))
 }
 
 func (g *Gate) readLimits(name string, f *ast.MappingValueNode) error {
@@ -157,11 +190,14 @@ func (c *GateChange) read(n ast.Node) (err error) {
 	}
 	there := false
 	for _, f := range fields {
-		if f.Key.GetToken().Value == "change" {
+		switch f.Key.GetToken().Value {
+		case "change":
 			there = true
 			c.Change, err = shareOf(f.Value)
-		} else {
-			err = common(f, &c.GateScope, &c.Level, "change")
+		case "detect":
+			c.Detect, err = detectOf(f.Value)
+		default:
+			err = common(f, &c.GateScope, &c.Level, "change", "detect")
 		}
 		if err != nil {
 			return err

@@ -172,7 +172,8 @@ func limitSchema() string {
 }
 
 func changeSchema() string {
-	return several(`{"anyOf": [` + share + `, ` + check(`"required": ["change"]`, `"change": `+share) + `]}`)
+	return several(`{"anyOf": [` + share + `, ` + check(`"required": ["change"]`,
+		`"change": `+share+`, "detect": `+share) + `]}`)
 }
 
 func several(of string) string {
@@ -198,7 +199,9 @@ func gateSchema() string {
 	}
 	parity := check(`"minProperties": 1`, `"min_agreement": `+share+`, "first_divergence": `+numbers(0, tokens)+`, "with": {"enum": ["engines", "baseline"]}`)
 	return `{"type": "object", "additionalProperties": false, "properties": {"level": ` + levels + `, "failed": ` + levels + `, "gone": ` + levels +
-		`, "unknown": ` + levels + `, "baseline": {"type": "string"}, "parity": ` + parity +
+		`, "inconclusive": ` + levels + `, "unknown": {"description": "the old name of inconclusive", "enum": ["error", "warn", "off"]}` +
+		`, "no_baseline": {"const": "ok"}, "under_test": ` + list(`{"type": "string"}`) + `, "detect": ` + share +
+		`, "baseline": {"type": "string"}, "parity": ` + parity +
 		`, "vs_baseline": {"type": "object", "additionalProperties": false, "properties": {` + strings.Join(changes, ", ") + `}}, ` + strings.Join(limits, ", ") + `}}`
 }
 

@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"maps"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -48,11 +48,13 @@ func NewGate(t testing.TB, rules string, now, base *Work) *Gated {
 }
 
 type gateRules struct {
-	Level, Failed, Gone, Unknown string
-	Changes                      map[string]json.RawMessage `json:"vs_baseline"`
-	Parity                       *gateWords
-	limits                       map[string][]gateBound
-	changes                      map[string][]gateChange
+	Level, Failed, Gone, Inconclusive string
+	NoBaseline                        string `json:"no_baseline"`
+	Detect                            string
+	Changes                           map[string]json.RawMessage `json:"vs_baseline"`
+	Parity                            *gateWords
+	limits                            map[string][]gateBound
+	changes                           map[string][]gateChange
 }
 
 // gateScope is which cells a rule is about, and how much it weighs.
@@ -66,7 +68,9 @@ type gateBound struct {
 type gateChange struct {
 	gateScope
 	Change  string
+	Detect  string
 	percent float64
+	detect  float64 // in percent, with the sign of what is worse
 }
 
 type gateWords struct {
@@ -84,7 +88,8 @@ func (r *gateRules) read(text []byte) error {
 	if err := json.Unmarshal(text, &all); err != nil {
 		return err
 	}
-	for _, name := range []string{"level", "failed", "gone", "unknown", "vs_baseline", "parity"} {
+	for _, name := range []string{"level", "failed", "gone", "inconclusive", "no_baseline", "detect", "vs_baseline",
+		"parity"} {
 		delete(all, name)
 	}
 	for name, raw := range r.Changes {
@@ -99,14 +104,31 @@ func (r *gateRules) read(text []byte) error {
 	if r.changes, err = oneOrMore[gateChange](r.Changes); err != nil {
 		return err
 	}
-	for _, list := range r.changes {
+	percent := func(text string) (v float64) {
+		if text != "" && err == nil {
+			v, err = strconv.ParseFloat(strings.TrimSuffix(text, "%"), 64)
+		}
+		return v
+	}
+	for name, list := range r.changes {
+		usual := 15.0
+		if strings.Contains(name, "pss") || strings.HasPrefix(name, "memory") {
+			usual = 5
+		}
 		for i := range list {
-			if list[i].percent, err = strconv.ParseFloat(strings.TrimSuffix(list[i].Change, "%"), 64); err != nil {
-				return err
+			c := &list[i]
+			c.percent = percent(c.Change)
+			c.detect = max(math.Abs(c.percent), cmp.Or(percent(c.Detect), percent(r.Detect), usual))
+			if strings.HasSuffix(name, "_tps") {
+				c.detect *= -1
 			}
 		}
 	}
-	r.Level, r.Failed, r.Gone, r.Unknown = cmp.Or(r.Level, "error"), cmp.Or(r.Failed, "error"), cmp.Or(r.Gone, "error"), cmp.Or(r.Unknown, "warn")
+	if err != nil {
+		return err
+	}
+	r.Level, r.Failed, r.Gone, r.Inconclusive = cmp.Or(r.Level, "error"), cmp.Or(r.Failed, "error"), cmp.Or(r.Gone,
+		"error"), cmp.Or(r.Inconclusive, "error")
 	return nil
 }
 
@@ -142,19 +164,19 @@ type gateFolder struct {
 type gateCell struct {
 	ID          int
 	Engine      string
-	Model       struct{ Name, Format, SHA256 string }
+	Model       struct{ Name, Format, SHA256, DType string }
 	Prompt      string
 	Number      int `json:"prompt_id"`
 	MaxTokens   int `json:"max_tokens"`
 	Repetitions int
 	Traffic     json.RawMessage
 	request     string // all that was asked for
+	measured    string // of that, how it is measured
 	refused     bool
 	failed      int
 	device      string // its class and name
 	version     string
-	parts       map[string]string // of what is not under test: by name, what it is
-	mixed       bool              // its launches did not all run the same
+	mixed       bool // its launches did not all run the same
 }
 
 // task is the least by which a cell is the same one as another.
@@ -196,10 +218,7 @@ func (f *gateFolder) lines(path string) error {
 				Scoring json.RawMessage
 			}
 			Event *struct {
-				Engine *struct {
-					Version       string
-					Parts, Policy map[string]string
-				}
+				Engine *struct{ Version string }
 				Device *struct{ Class, Name string }
 			}
 			End, Done *struct{ Status string }
@@ -221,8 +240,7 @@ func (f *gateFolder) lines(path string) error {
 		case l.Event != nil && l.Event.Device != nil:
 			c.device = l.Event.Device.Class + " " + l.Event.Device.Name
 		case l.Event != nil && l.Event.Engine != nil:
-			c.version, c.parts = l.Event.Engine.Version, map[string]string{"the browser": l.Event.Engine.Parts["browser"]}
-			maps.Copy(c.parts, l.Event.Engine.Policy)
+			c.version = l.Event.Engine.Version
 		case l.End != nil && l.End.Status == "failed":
 			c.failed++
 		}
@@ -243,6 +261,7 @@ func (f *gateFolder) add(spec []byte) error {
 		delete(rest, name)
 	}
 	c.request = fmt.Sprint(rest) // a map is printed in order
+	c.measured = fmt.Sprint(rest["temperature"], rest["isolation"], rest["reused"], rest["shared"], rest["start"])
 	f.cells = append(f.cells, c)
 	return nil
 }
@@ -252,7 +271,7 @@ func (g *Gated) match() {
 	if g.base == nil {
 		return
 	}
-	for _, name := range []string{"os", "arch", "cpu", "cores", "governor", "virtual_machine"} {
+	for _, name := range []string{"arch", "cpu", "cores", "governor", "virtual_machine"} {
 		a, b := g.was.machine[name], g.now.machine[name]
 		g.different = g.different || a != nil && b != nil && a != b
 	}
@@ -307,13 +326,15 @@ func sieve(all []*gateCell, keep func(*gateCell) bool) []*gateCell {
 	return slices.DeleteFunc(slices.Clone(all), func(c *gateCell) bool { return !keep(c) })
 }
 
+// pair sets two cells against each other. Where nothing is said of what is under test only the model, the machine and
+// the way to measure must be the same.
 func (g *Gated) pair(base, now *gateCell, other bool) {
-	p := gatePair{base, now, g.base.worked(base.ID), g.run.worked(now.ID), other || g.different || !base.known() || !now.known() || base.device != now.device}
-	for name, was := range base.parts {
-		is, told := now.parts[name]
-		p.incommensurable = p.incommensurable || told && is != was
-	}
-	g.pairs = append(g.pairs, p)
+	model := base.Model.Name != now.Model.Name || base.Model.SHA256 != now.Model.SHA256 ||
+		base.Model.DType != now.Model.DType
+	another := other && (model || base.measured != now.measured ||
+		base.request == now.request) // of the last nobody knows which is which
+	g.pairs = append(g.pairs, gatePair{base, now, g.base.worked(base.ID), g.run.worked(now.ID),
+		another || g.different || !base.known() || !now.known() || base.device != now.device})
 }
 
 // worked is what was worked out again of a run's cell.

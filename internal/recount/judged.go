@@ -17,16 +17,19 @@ import (
 // judged is a check of a gate as it must be.
 type judged struct {
 	gateSaid
-	law   quantiles // of the change
 	x, y  []float64 // by launches
 	worse float64   // by which sign it is worse
 	pair  gatePair
 	asked bool // it is one of the questions that are corrected for each other
 	// Tests against the baseline moved by what is let pass, and as it is.
 	moved, plain chanceOf
-	says         []float64 // numbers that the reason begins with
-	but          []saying  // why it is not known all the same
+	says         []told   // numbers that the reason begins with
+	but          []saying // what else decides it
+	hides        bool     // a regression, else it makes one
 }
+
+// told is a number of a reason, and how far off it may stand there beyond what four digits leave out.
+type told struct{ v, slack float64 }
 
 type chanceOf struct {
 	p, best float64
@@ -45,10 +48,15 @@ type gateSaid struct {
 	PercentInterval                      *ends    `json:"delta_percent_interval"`
 	Allowed                              *float64 `json:"allowed_percent"`
 	Corrected                            *float64 `json:"p_holm"`
+	Detect                               *float64 `json:"detect_percent"`
+	DetectInterval                       *ends    `json:"detect_interval"`
+	Found                                *float64 `json:"found_percent"`
+	Needed                               int      `json:"launches_needed"`
 }
 
 type gateOutcome struct {
 	Status, Verdict string
+	Advice          string
 	Tests           int
 	Alpha           float64
 	Checks          []gateSaid
@@ -140,12 +148,12 @@ func (c *gateCheck) add(j judged, came string) {
 	switch {
 	case j.Level == "off":
 		return
+	case came == "inconclusive":
+		j.Status = came
 	case came == "broken" && j.Level == "error":
 		j.Status = "fail"
 	case came == "broken" || came == "unsure":
 		j.Status = "warn"
-	case came == "unknown":
-		j.Status = "unknown"
 	default:
 		j.Status = "pass"
 	}
@@ -177,7 +185,7 @@ func (c *gateCheck) limits() {
 				c.limit(j, c.worked(cell.ID).Figures[name])
 			}
 			if len(cells) == 0 {
-				c.add(j, "unknown")
+				c.add(j, "inconclusive")
 			}
 		}
 	}
@@ -186,15 +194,15 @@ func (c *gateCheck) limits() {
 // limit is broken where the interval lies wholly beyond, and without one where every launch does.
 func (c *gateCheck) limit(j judged, f Figure) {
 	if len(f.Values) == 0 {
-		c.add(j, "unknown")
+		c.add(j, "inconclusive")
 		return
 	}
 	j.Measured, j.Launches = &f.Median, len(f.Values)
-	if j.says = []float64{f.Median}; !math.IsNaN(f.Lo) {
+	if j.says = []told{{v: f.Median}}; !math.IsNaN(f.Lo) {
 		j.Interval = &struct{ Lo, Hi, Confidence float64 }{f.Lo, f.Hi, f.Holds}
-		j.says = append(j.says, f.Lo, f.Hi)
+		j.says = append(j.says, told{100 * f.Holds, 0.51}, told{v: f.Lo}, told{v: f.Hi})
 	}
-	broken, unsure := false, false
+	broken, open := false, false
 	for _, v := range []struct {
 		limit *float64
 		sign  float64
@@ -203,18 +211,19 @@ func (c *gateCheck) limit(j judged, f Figure) {
 			continue
 		}
 		beyond := func(x float64) bool { return v.sign*x > v.sign**v.limit }
-		unsure = unsure || beyond(f.Median)
+		open = open || beyond(f.Median)
 		if j.Interval != nil {
 			broken = broken || beyond(f.Lo) && beyond(f.Hi)
 		} else {
 			broken = broken || !slices.ContainsFunc(f.Values, func(x float64) bool { return !beyond(x) })
 		}
 	}
+	busy := c.run.evidence[0].folder.others() != nil && timed(gateColumns()[j.Figure][1])
 	switch {
-	case broken:
+	case broken && !busy:
 		c.add(j, "broken")
-	case unsure:
-		c.add(j, "unsure")
+	case open:
+		c.add(j, "inconclusive")
 	default:
 		c.add(j, "holds")
 	}
@@ -225,33 +234,35 @@ func (c *gateCheck) changes() {
 	var asked []judged
 	for _, name := range slices.Sorted(maps.Keys(c.rules.changes)) {
 		for _, r := range c.rules.changes[name] {
-			j := judged{gateSaid: gateSaid{Kind: "vs_baseline", Cell: "none", Level: cmp.Or(r.Level, c.rules.Level), Figure: name, Allowed: &r.percent}, worse: 1}
+			j := judged{gateSaid: gateSaid{Kind: "vs_baseline", Cell: "none", Level: cmp.Or(r.Level, c.rules.Level),
+				Figure: name, Allowed: &r.percent, Detect: &r.detect}, worse: 1}
 			if j.Level == "off" {
 				continue
 			}
 			if strings.HasSuffix(name, "_tps") {
 				j.worse = -1
 			}
+			optional := c.rules.NoBaseline == "ok"
 			if c.base == nil {
-				j.Cell = "all"
-				c.add(j, "unknown")
+				if j.Cell = "all"; !optional {
+					c.add(j, "inconclusive")
+				}
 				continue
 			}
 			found := false
 			of := slices.DeleteFunc(slices.Clone(c.pairs), func(p gatePair) bool { return !r.holds(p.now) })
-			old := slices.ContainsFunc(of, func(p gatePair) bool { return p.base != nil })
 			for _, p := range of {
 				found, j.Cell, j.pair = true, c.labels[p.now.ID], p
 				switch {
-				case p.base == nil && old: // it is new, beside what is not
+				case p.base == nil && optional: // it is new
 				case p.base == nil || p.incommensurable || c.unlike(name, p) || len(p.was.Figures[name].Values) == 0 || len(p.is.Figures[name].Values) == 0:
-					c.add(j, "unknown")
+					c.add(j, "inconclusive")
 				default:
 					asked = append(asked, c.ask(j))
 				}
 			}
 			if !found {
-				c.add(j, "unknown")
+				c.add(j, "inconclusive")
 			}
 		}
 	}
@@ -266,16 +277,14 @@ func (c *gateCheck) ask(j judged) judged {
 	if !math.IsNaN(is.Lo) {
 		j.Interval = &struct{ Lo, Hi, Confidence float64 }{is.Lo, is.Hi, is.Holds}
 	}
-	j.says = []float64{is.Median, was.Median}
+	j.says = []told{{v: is.Median}, {v: was.Median}}
 	if was.Median > 0 {
 		percent := 100 * (is.Median/was.Median - 1)
 		j.Percent = &percent
 	}
 	if min(len(j.x), len(j.y)) >= few && slices.Min(j.x) > 0 && slices.Min(j.y) > 0 {
-		key := fmt.Sprint("gate's change ", j.x, j.y)
-		j.law = kept(c.Work, key, func() quantiles {
-			return pairs(c.medians(j.x), c.medians(j.y), func(a, b float64) float64 { return 100 * (b/a - 1) })
-		})
+		j.PercentInterval, j.DetectInterval = c.shifted(j.x, j.y, *j.Percent, 0.005), c.shifted(j.x, j.y,
+			*j.Percent, 0.05)
 	}
 	best := 2 / choose(len(j.x)+len(j.y), len(j.x))
 	test := func(by float64) chanceOf {
@@ -315,57 +324,179 @@ func (c *gateCheck) correct(asked []judged) {
 	}
 }
 
-const sure = 0.005 // beyond either end of the interval of a change
+// shifted is the interval of a change in percent: as many of the lowest and of the highest ratios of a launch to one
+// of the baseline are left out as leave a share of all orders of both beyond either end, and it reaches to the ratio
+// of the medians.
+func (c *gateCheck) shifted(x, y []float64, percent, share float64) *ends {
+	var all []float64
+	for _, a := range x {
+		for _, b := range y {
+			all = append(all, 100*(b/a-1))
+		}
+	}
+	slices.Sort(all)
+	out := kept(c.Work, fmt.Sprint("gate's rank ", len(x), len(y), share), func() int {
+		sum, n := 0.0, 0
+		for pairs := range all {
+			if sum += ordered(len(x), len(y), pairs) / choose(len(x)+len(y), len(x)); sum > share*(1+1e-9) {
+				break
+			}
+			n++
+		}
+		return n
+	})
+	if out == 0 {
+		return nil
+	}
+	return &ends{min(percent, all[out-1]), max(percent, all[len(all)-out])}
+}
 
-// answer is broken where it is surely worse than is let pass, by the test and by the interval.
+// ordered is in how many orders of n and m values so many pairs have the one of the m first.
+func ordered(n, m, pairs int) float64 {
+	type key struct{ n, m, pairs int }
+	known := map[key]float64{}
+	var of func(n, m, pairs int) float64
+	of = func(n, m, pairs int) float64 {
+		switch {
+		case pairs < 0 || pairs > n*m:
+			return 0
+		case n == 0 || m == 0:
+			return 1
+		}
+		k := key{n, m, pairs}
+		if v, ok := known[k]; ok {
+			return v
+		}
+		known[k] = of(n-1, m, pairs-m) + of(n, m-1, pairs) // the last of all is one of the n, or of the m
+		return known[k]
+	}
+	return of(n, m, pairs)
+}
+
+// answer is broken where the test and the wide interval have it worse than its tolerance, and holds where the narrow
+// one excludes what must be detected.
 func (c *gateCheck) answer(j *judged, beyond, changed, few bool) string {
-	if few || j.law == nil || j.Percent == nil {
-		return "unknown"
+	if few {
+		j.Needed = c.suffice()
+		j.says = append(j.says, told{v: float64(len(j.x))}, told{v: float64(len(j.y))}, told{v: float64(j.Needed)})
+		return "inconclusive"
 	}
-	lo, hi := j.law.at(sure), j.law.at(1-sure)
-	j.PercentInterval = &ends{lo, hi}
-	j.says = append(j.says, *j.Percent, lo, hi, *j.Corrected)
-	near := lo
-	if j.worse < 0 {
-		near = hi
+	if j.PercentInterval == nil {
+		return "inconclusive"
 	}
-	over := func(percent float64) bool { return j.worse*(percent-*j.Allowed) > 1e-9 }
-	switch {
-	case beyond && over(near):
+	over := func(percent, bound float64) bool { return j.worse*(percent-bound) > 1e-9 }
+	sides := func(e *ends) (near, far float64) {
+		if j.worse < 0 {
+			return e.Hi, e.Lo
+		}
+		return e.Lo, e.Hi
+	}
+	near, farther := sides(j.PercentInterval)
+	_, far := sides(j.DetectInterval)
+	log := func(percent float64) float64 { return math.Log(1 + percent/100) }
+	deviation := math.Abs(log(farther)-log(near)) / (2 * 2.576)
+	found := 100 * (math.Exp(log(*j.Allowed)+j.worse*3.858*deviation) - 1)
+	j.Found = &found
+	significant := beyond && over(near, *j.Allowed)
+	shown := j.DetectInterval
+	if significant {
+		shown = j.PercentInterval
+	}
+	level := 90.0
+	if significant {
+		level = 99
+	}
+	percent := func(v float64) told { return told{v, 0.0051} }
+	j.says = append(j.says, percent(*j.Percent), told{v: level}, percent(shown.Lo), percent(shown.Hi),
+		percent(*j.Allowed), percent(*j.Detect),
+		told{v: *j.Corrected}, percent(*j.Allowed), told{v: float64(len(j.x))}, told{v: float64(len(j.y))}, percent(found))
+	if significant {
 		if c.outside(j) {
-			return "unknown"
+			return "inconclusive"
 		}
 		j.but = nil
 		return "broken"
-	case changed && over(*j.Percent):
-		return "unsure"
 	}
-	return "holds"
+	narrow := log(j.DetectInterval.Hi)-log(j.DetectInterval.Lo) < 2*math.Abs(log(*j.Detect))
+	if over(*j.Detect, far) && (narrow || !over(far, 0)) {
+		if j.hides = true; c.hidden(j) {
+			return "inconclusive"
+		}
+		j.but = nil
+		if changed && over(*j.Percent, *j.Allowed) {
+			return "unsure"
+		}
+		return "holds"
+	}
+	pass := min(j.worse*(log(*j.Detect)-log(*j.Percent)), math.Abs(log(*j.Detect))) / 1.645
+	fail := j.worse * (log(*j.Percent) - log(*j.Allowed)) / 2.576
+	n := 2 / (1/float64(len(j.x)) + 1/float64(len(j.y)))
+	if need := math.Ceil(n * math.Pow(deviation/max(pass, fail), 2)); need <= 1000 {
+		j.Needed = max(int(need), len(j.x)+1, len(j.y)+1, c.suffice())
+	}
+	return "inconclusive"
 }
 
-// outside tells whether something else than the engine may have made a figure worse. Of times and rates: others who were busy before either
-// run, and a hypervisor that gave more to other machines than it had while the baseline was made. Of sizes that programs outside move: that the
-// sum of RSS grew by less than half of what they did.
+// suffice is the fewest launches a side of which the most different would be called so among all questions.
+func (c *gateCheck) suffice() int {
+	n := few
+	for 2/choose(2*n, n)*float64(max(c.tests, 1)) > 0.05 {
+		n++
+	}
+	return n
+}
+
+// outside tells whether something else than the engine may have made a figure worse. Of times and rates: others who
+// were busy before the run, and a hypervisor that gave more to other machines than it had while the baseline was
+// made. Of sizes that programs outside move: that the sum of RSS grew by less than half of what they did.
 func (c *gateCheck) outside(j *judged) bool {
-	if unit := gateColumns()[j.Figure][1]; timed(unit) {
-		for _, of := range []struct {
-			work *Work
-			name string
-		}{{c.base, "the baseline: "}, {c.run, "the run: "}} {
-			if numbers := of.work.evidence[0].folder.others(); numbers != nil {
-				j.but = slices.Clone(numbers)
-				j.but[0].behind = "others were busy on the machine of " + of.name + numbers[0].behind
-				return true
-			}
+	if timed(gateColumns()[j.Figure][1]) {
+		if c.busy(j, c.run, "the run's machine was busy: ") {
+			return true
 		}
 		t := moreStolen(j.pair.was.stolen, j.pair.is.stolen)
 		j.but = t.said()
 		return t.more
 	}
+	grown, of := c.grown(j)
+	j.but = c.rss(j, "the sum of RSS did not grow with it (")
+	return of && grown < (*j.Measured-*j.Baseline)/2
+}
+
+// hidden tells whether something else may have hidden that it is worse: the same, of the baseline; and that the sum
+// of RSS grew by more than the size did, and by more than must be detected.
+func (c *gateCheck) hidden(j *judged) bool {
+	if timed(gateColumns()[j.Figure][1]) {
+		if c.busy(j, c.base, "the baseline run's machine was busy: ") {
+			return true
+		}
+		t := moreStolen(j.pair.is.stolen, j.pair.was.stolen)
+		j.but = t.said()
+		return t.more && t.is-t.was >= 0.25
+	}
+	grown, of := c.grown(j)
+	j.but = c.rss(j, "the sum of RSS grew (")
+	return of && grown > math.Abs(*j.Detect)/100**j.Baseline && grown > *j.Measured-*j.Baseline
+}
+
+func (c *gateCheck) busy(j *judged, of *Work, words string) bool {
+	numbers := of.evidence[0].folder.others()
+	if numbers != nil {
+		j.but = slices.Clone(numbers)
+		j.but[0].behind = words + numbers[0].behind
+	}
+	return numbers != nil
+}
+
+func (c *gateCheck) grown(j *judged) (float64, bool) {
 	was, is := j.pair.was.Figures["peak_rss_sum"], j.pair.is.Figures["peak_rss_sum"]
 	moves := strings.HasSuffix(j.Figure, "_pss") || j.Figure == "peak_uss" || j.Figure == "memory_increase"
-	j.but = []saying{{"the sum of RSS did not grow with it (", is.Median}, {" MiB, was ", was.Median}}
-	return moves && len(was.Values) > 0 && len(is.Values) > 0 && is.Median-was.Median < (*j.Measured-*j.Baseline)/2
+	return is.Median - was.Median, moves && len(was.Values) > 0 && len(is.Values) > 0
+}
+
+func (c *gateCheck) rss(j *judged, words string) []saying {
+	return []saying{{words, j.pair.is.Figures["peak_rss_sum"].Median}, {" MiB, baseline run ",
+		j.pair.was.Figures["peak_rss_sum"].Median}}
 }
 
 // parities are of the first measured request on either side.
@@ -378,7 +509,9 @@ func (c *gateCheck) parities() {
 	found := false
 	if p.With == "baseline" {
 		if c.base == nil {
-			j.Cell = "all"
+			if j.Cell = "all"; c.rules.NoBaseline == "ok" {
+				return
+			}
 		}
 		for _, pair := range c.pairs {
 			if pair.base != nil && p.holds(pair.now) {
@@ -396,13 +529,13 @@ func (c *gateCheck) parities() {
 		}
 	}
 	if !found {
-		c.add(j, "unknown")
+		c.add(j, "inconclusive")
 	}
 }
 
 func (c *gateCheck) words(j judged, a, b *Cell) {
 	if len(a.ids) == 0 || len(b.ids) == 0 {
-		c.add(j, "unknown")
+		c.add(j, "inconclusive")
 		return
 	}
 	x, y, first := a.ids[0], b.ids[0], c.rules.Parity.First
@@ -426,7 +559,7 @@ func (c *gateCheck) words(j judged, a, b *Cell) {
 	least, _ := strconv.ParseFloat(strings.TrimSuffix(cmp.Or(c.rules.Parity.Least, "0%"), "%"), 64)
 	switch {
 	case untold && first > 0 && !same:
-		c.add(j, "unknown")
+		c.add(j, "inconclusive")
 	case share < least/100 || !same && agreed+1 < first:
 		c.add(j, "broken")
 	default:
@@ -468,7 +601,9 @@ func (c *gateCheck) one(what string, said gateSaid, j *judged) {
 		got, want *float64
 		slack     float64
 	}{{"measured", said.Measured, j.Measured, 1e-9}, {"baseline", said.Baseline, j.Baseline, 1e-9}, {"change", said.Percent, j.Percent, last},
-		{"p", said.P, j.P, 1e-8}, {"p corrected", said.Corrected, j.Corrected, 1e-8}} {
+		{"p", said.P, j.P, 1e-8}, {"p corrected", said.Corrected, j.Corrected, 1e-8},
+		{"what must be detected", said.Detect, j.Detect, 1e-9}, {"what would have been found", said.Found, j.Found,
+			6e-5}} {
 		if c.present(what+", "+v.name, v.got != nil, v.want != nil); v.got != nil && v.want != nil {
 			c.about(what+", "+v.name, *v.got, *v.want, v.slack)
 		}
@@ -479,7 +614,9 @@ func (c *gateCheck) one(what string, said gateSaid, j *judged) {
 		c.rounded(what+", chance of the interval", said.Interval.Confidence, j.Interval.Confidence)
 	}
 	if said.Kind == "vs_baseline" {
-		c.within(what+", interval of the percentage", said.PercentInterval, j.law, 0, sure)
+		c.ends(what+", interval of the percentage", said.PercentInterval, j.PercentInterval)
+		c.ends(what+", interval that must exclude what is detected", said.DetectInterval, j.DetectInterval)
+		c.same(what+", launches that would settle it", float64(said.Needed), float64(j.Needed))
 	}
 	if said.Figure != "" {
 		names := gateColumns()[said.Figure]
@@ -493,6 +630,13 @@ func (c *gateCheck) one(what string, said gateSaid, j *judged) {
 
 var number = regexp.MustCompile(`[-+]?[0-9]+(\.[0-9]+)?`)
 
+func (c *gateCheck) ends(what string, got, want *ends) {
+	if c.present(what, got != nil, want != nil); got != nil && want != nil {
+		c.about(what+", lower end", got.Lo, want.Lo, last)
+		c.about(what+", upper end", got.Hi, want.Hi, last)
+	}
+}
+
 // reason begins with what was measured.
 func (c *gateCheck) reason(what string, said gateSaid, j *judged) {
 	if c.count(); said.Why == "" {
@@ -500,14 +644,19 @@ func (c *gateCheck) reason(what string, said gateSaid, j *judged) {
 	}
 	found := number.FindAllString(said.Why, -1)
 	for i, want := range j.says {
-		if c.count(); i >= len(found) || !near(found[i], want) {
-			c.Errorf("gate: %s: its reason is %q, which should have %.4g in place %d", what, said.Why, want, i+1)
+		if c.count(); i >= len(found) || !near(found[i], want.v, want.slack) {
+			c.Errorf("gate: %s: its reason is %q, which should have %.4g in place %d", what, said.Why, want.v, i+1)
 			return
 		}
 	}
-	_, but, told := strings.Cut(said.Why, "worse than is let pass, but ")
+	begins := "significantly worse, but "
+	if j.hides {
+		begins = "no regression seen, but "
+	}
+	_, but, told := strings.Cut(said.Why, begins)
 	if c.compared += len(j.but); told != (j.but != nil) {
-		c.Errorf("gate: %s: its reason is %q; that something else may have made it worse, worked out again: %v", what, said.Why, j.but != nil)
+		c.Errorf("gate: %s: its reason is %q; that something else decides it, worked out again: %v", what, said.Why,
+			j.but != nil)
 	} else if wrong := tells(but, j.but); wrong != "" {
 		c.Errorf("gate: %s: %s", what, wrong)
 	}
@@ -525,7 +674,7 @@ func (c *gateCheck) named(what string, said gateSaid) {
 		if v == nil {
 			continue
 		}
-		if c.count(); len(found) == 0 || !near(found[0], *v) {
+		if c.count(); len(found) == 0 || !near(found[0], *v, 0) {
 			c.Errorf("gate: %s: it is called %q, which should have %v", what, said.Name, *v)
 			return
 		}
@@ -534,21 +683,19 @@ func (c *gateCheck) named(what string, said gateSaid) {
 }
 
 // near tells whether a number is another in four digits.
-func near(text string, v float64) bool {
+func near(text string, v, slack float64) bool {
 	got, err := strconv.ParseFloat(text, 64)
-	return err == nil && math.Abs(got-v) <= 5.01e-4*math.Abs(v)+1e-9
+	return err == nil && math.Abs(got-v) <= 5.01e-4*math.Abs(v)+1e-9+slack
 }
 
 // whole holds what all checks together come to.
 func (c *gateCheck) whole() {
-	order, count := []string{"fail", "unknown", "warn", "pass"}, map[string]int{}
-	asked, open, at := 0, 0, 0
+	order, count := []string{"fail", "inconclusive", "warn", "pass"}, map[string]int{}
+	open, at := 0, 0
 	for _, j := range c.all {
 		count[j.Status]++
-		if j.Kind != "launches" && j.Kind != "cell" {
-			if asked++; j.Status == "unknown" {
-				open++
-			}
+		if j.Status == "inconclusive" && j.Level == "error" {
+			open++
 		}
 	}
 	for _, said := range c.said.Checks {
@@ -564,24 +711,30 @@ func (c *gateCheck) whole() {
 		}
 	}
 	status, total := "pass", len(c.all)
-	numbers := []int{total}
-	switch {
+	numbers, verdict := []int{total}, c.said.Verdict
+	switch level := c.rules.Inconclusive; {
 	case count["fail"] > 0:
 		status, numbers = "fail", []int{count["fail"], total}
-	case asked > 0 && open == asked && c.rules.Unknown != "off":
-		status, numbers = "fail", []int{asked}
-	case count["unknown"] > 0 && c.rules.Unknown == "error":
-		status, numbers = "fail", []int{count["unknown"], total}
-	case count["warn"] > 0 || count["unknown"] > 0:
-		if status = "warn"; count["warn"] == 0 && c.rules.Unknown == "off" {
-			status = "pass"
+	case open > 0 && level == "error":
+		status, numbers = "inconclusive", []int{open, total}
+		verdict = strings.TrimPrefix(strings.TrimPrefix(verdict, "The gate is inconclusive; "), c.said.Advice)
+	case count["warn"] > 0 || count["inconclusive"] > 0 && level != "off":
+		status, numbers = "warn", []int{total, count["pass"], count["warn"], count["inconclusive"]}
+	}
+	most, change := 0, false
+	for _, j := range c.all {
+		if j.Status == "inconclusive" && j.Level == "error" {
+			most, change = max(most, j.Needed), change || j.Kind == "vs_baseline"
 		}
-		numbers = []int{total, count["pass"], count["warn"], count["unknown"]}
+	}
+	if c.count(); most > 0 && !strings.HasSuffix(c.said.Advice, fmt.Sprint("--repetitions ", most)) ||
+		(c.said.Advice != "") != change {
+		c.Errorf("gate: its advice is %q, worked out again %d launches would settle it", c.said.Advice, most)
 	}
 	if c.count(); c.said.Status != status {
 		c.Errorf("gate: it is called %s (%s), and %s worked out again", c.said.Status, c.said.Verdict, status)
 	}
-	found := number.FindAllString(strings.ReplaceAll(c.said.Verdict, "one check", "1 check"), -1)
+	found := number.FindAllString(verdict, -1)
 	for i, want := range numbers {
 		if c.count(); i >= len(found) || found[i] != strconv.Itoa(want) {
 			c.Errorf("gate: its verdict is %q, which should have %d", c.said.Verdict, numbers)
@@ -600,7 +753,8 @@ func (c *gateCheck) onPage(page string) {
 	}
 	var rows [][]string
 	for _, t := range tables {
-		if !slices.Equal(t.Head[:6], []string{"cell", "status", "what is wanted", "measured", "baseline", "change"}) {
+		if !slices.Equal(t.Head[:6], []string{"cell", "status", "what is wanted", "measured", "baseline run",
+			"change"}) {
 			c.Fatalf("the gate's columns are %q", t.Head)
 		}
 		rows = append(rows, t.Rows...)
@@ -654,17 +808,18 @@ func (c *gateCheck) inJUnit(text []byte) {
 		if i >= len(s.Cases) {
 			break
 		}
-		if of := s.Cases[i]; of.Name != said.Cell+": "+said.Name || (of.Failure != nil) != (said.Status == "fail") || (of.Skipped != nil) != (said.Status == "unknown") {
+		if of := s.Cases[i]; of.Name != said.Cell+": "+said.Name ||
+			(of.Failure != nil) != (said.Status == "fail") || (of.Skipped != nil) != (said.Status == "inconclusive") {
 			c.Errorf("gate: JUnit's case %d is %+v, of %+v", i+1, of, said)
 		}
 		if said.Status == "fail" {
 			failures++
 		}
-		if said.Status == "unknown" {
+		if said.Status == "inconclusive" {
 			skipped++
 		}
 	}
-	if c.said.Status == "fail" && failures == 0 {
+	if c.said.Status == "inconclusive" {
 		failures++ // the gate as a whole
 	}
 	if c.count(); len(s.Cases) != len(c.all)+1 || s.Tests != len(s.Cases) || s.Failures != failures || s.Skipped != skipped {

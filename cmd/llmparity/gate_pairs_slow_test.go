@@ -1,0 +1,193 @@
+//go:build slow && linux
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"llmparity/internal/fault"
+	"llmparity/native/llamacpp"
+)
+
+// How many pairs of real runs there are, of what is the same and of what is slower by 30%; and whether the runs of a
+// pair are made one after the other, held together by --baseline, in place of launch by launch in turns.
+const (
+	pairsVariable  = "LLMPARITY_PAIRS"
+	slowVariable   = "LLMPARITY_SLOW_PAIRS"
+	apartVariable  = "LLMPARITY_PAIRS_APART"
+	repeatVariable = "LLMPARITY_PAIRS_LAUNCHES"
+)
+
+// throttled is the process that the test's own program slows down, in place of running tests.
+const throttled = "LLMPARITY_TEST_THROTTLED"
+
+func init() {
+	if pid, err := strconv.Atoi(os.Getenv(throttled)); err == nil {
+		throttle(pid)
+		os.Exit(0)
+	}
+}
+
+// throttle stops a process and all that it has started for 3 of each 13 parts of the time, so that all that they do
+// takes 1.3 times as long, until it has ended.
+func throttle(pid int) {
+	var all []int
+	var looked time.Time
+	for {
+		if time.Since(looked) > 50*time.Millisecond {
+			all, looked = family(pid), time.Now()
+		}
+		begin := time.Now()
+		for _, p := range all {
+			_ = syscall.Kill(p, syscall.SIGSTOP) // it may have ended
+		}
+		time.Sleep(2 * time.Millisecond)
+		stopped := time.Since(begin)
+		for _, p := range all {
+			_ = syscall.Kill(p, syscall.SIGCONT)
+		}
+		if syscall.Kill(pid, 0) != nil {
+			return
+		}
+		time.Sleep(stopped * 10 / 3)
+	}
+}
+
+// family is a process with all that it has started.
+func family(root int) []int {
+	parents := map[int]int{}
+	stats, _ := filepath.Glob("/proc/[0-9]*/stat") // the pattern is right
+	for _, path := range stats {
+		text, err := os.ReadFile(path)
+		_, rest, found := bytes.Cut(text, []byte(") "))
+		fields := bytes.Fields(rest)
+		if err != nil || !found || len(fields) < 2 {
+			continue
+		}
+		pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(path)))
+		parents[pid], _ = strconv.Atoi(string(fields[1]))
+	}
+	out := []int{root}
+	for i := 0; i < len(out); i++ {
+		for pid, parent := range parents {
+			if parent == out[i] {
+				out = append(out, pid)
+			}
+		}
+	}
+	return out
+}
+
+// slowed writes a program that is another one, slower by 30%. What slows it is no child of its: it is not measured
+// with it.
+func slowed(t *testing.T, name, path string) string {
+	t.Helper()
+	script := fmt.Sprintf("#!/bin/sh\n(%s=$$ setsid '%s' >/dev/null 2>&1 &)\nexec '%s' \"$@\"\n", throttled,
+		os.Args[0], path)
+	out, err := filepath.Abs(name)
+	if err == nil {
+		err = os.WriteFile(out, []byte(script), 0o755)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func number(t *testing.T, variable string, otherwise int) int {
+	t.Helper()
+	text := os.Getenv(variable)
+	if text == "" {
+		return otherwise
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		t.Fatalf("%s: %v", variable, err)
+	}
+	return n
+}
+
+// Pairs of real runs, ten launches a side, of the tiny model in llama.cpp and WebLLM. Of unchanged ones none fails
+// and nine in ten pass; of those in which one side is slowed down by 30% none passes and nine in ten fail. It takes a
+// quiet machine:
+//
+//	LLMPARITY_PAIRS=30 LLMPARITY_SLOW_PAIRS=20 go test -tags slow ./cmd/llmparity -run GateOfRealPairs -v -timeout 6h
+func TestGateOfRealPairs(t *testing.T) {
+	moved(t)
+	// Of llama.cpp as many tokens as take a tenth of a second or more: the tiny model has 6,000 a second.
+	plan := "models:\n  - {model: tiny, engines: [webllm], output_lengths: [128]}\n  - {model: tiny, engines: [llamacpp], output_lengths: [960]}\n" +
+		"temperature: 0\ncontext: 1024\nrepetitions: " +
+		fmt.Sprint(number(t, repeatVariable,
+			10)) + "\ntimeout: 3m\nparity: false\nwarmup: {launches: 1, tokens: 8}\nprompts:\n  - The clocks were striking\n" +
+		"gate:\n  vs_baseline: {decode_tps: -5%, peak_pss_mb: +3%, ttft_ms: {change: +10%, level: warn}}\n"
+	if err := os.WriteFile("plan.yaml", []byte(plan), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	server, err := llamacpp.Find((&llamacppFlags{}).config(""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	chrome := (&doctorFlags{}).findBrowser(context.Background())
+	if chrome.err != nil {
+		t.Fatal(chrome.err)
+	}
+	here := []string{"--llama-server", server, "--chrome", chrome.Path}
+	slower := []string{"--llama-server", slowed(t, "slow-llama-server", server), "--chrome", slowed(t,
+		"slow-chrome", chrome.Path)}
+	for _, c := range []struct {
+		what          string
+		n             int
+		flags         []string
+		mostly, never fault.Kind
+	}{{"unchanged", number(t, pairsVariable, 2), here, 0, fault.Gate}, {"30% slower", number(t, slowVariable, 2),
+		slower, fault.Gate, 0}} {
+		count := map[int]int{}
+		for n := range c.n {
+			begin := time.Now()
+			code, said := realPair(t, here, c.flags)
+			count[code]++
+			t.Logf("%s, pair %d of %d: exit code %d, %.0f s\n%s", c.what, n+1, c.n, code,
+				time.Since(begin).Seconds(), said)
+			if code != 0 && code != int(fault.Gate) && code != int(fault.Inconclusive) {
+				t.Fatalf("%s: exit code %d", c.what, code)
+			}
+		}
+		t.Logf("%s: of %d pairs %d exit 0, %d exit %d, %d exit %d", c.what, c.n, count[0], count[int(fault.Gate)],
+			fault.Gate, count[int(fault.Inconclusive)],
+			fault.Inconclusive)
+		if count[int(c.never)] > 0 || count[int(c.mostly)] < c.n-c.n/10 {
+			t.Errorf("%s: of %d pairs %d exit %d, which none should, and %d exit %d, which nine in ten should",
+				c.what, c.n, count[int(c.never)], c.never,
+				count[int(c.mostly)], c.mostly)
+		}
+	}
+}
+
+// realPair measures two runs, the second with flags of its own, and gives what the gate came to.
+func realPair(t *testing.T, base, now []string) (code int, said string) {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	args := append([]string{"run", "plan.yaml", "--quiet", "--out", "results"}, now...)
+	if os.Getenv(apartVariable) != "" {
+		if code := execute(append([]string{"run", "plan.yaml", "--quiet", "--out", "before", "--no-baseline", "ok"},
+			base...), &stdout, &stderr); code != 0 {
+			t.Fatalf("exit code %d\n%s", code, &stderr)
+		}
+		stdout.Reset()
+		args = append(args, "--baseline", "before/latest")
+	} else {
+		args = append(args, "--against", "plan.yaml "+strings.Join(base, " "))
+	}
+	code = execute(args, &stdout, &stderr)
+	_, said, _ = strings.Cut(stdout.String(), "\nThe gate ")
+	return code, said + stderr.String()
+}

@@ -1,0 +1,182 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"llmparity/compare"
+	"llmparity/compare/gate"
+	"llmparity/internal/baseline"
+	"llmparity/internal/fault"
+	"llmparity/internal/plan"
+	"llmparity/internal/record"
+	"llmparity/internal/run"
+	"llmparity/native/protocol"
+)
+
+// otherSide is what a run takes turns with, launch by launch, and is held against.
+type otherSide struct {
+	flags *runFlags
+	plan  plan.Plan
+	dir   string // the run's folder that the plan is of; empty: it is a plan's file
+}
+
+const againstHelp = "measure this plan, or the plan of this run's folder or saved baseline run, too, launch by launch in turns, and gate the " +
+	"difference; flags of its own may follow within the quotes, as in --against 'plan.yaml --chrome /opt/chrome-155/chrome'"
+
+// everywhere are the flags that both sides of a comparison get: where parts are found, how much is measured and what
+// is printed. All others change PLAN alone.
+var everywhere = []string{"quiet", "json", "strict", "mirror", "chrome", "chrome-flag", "headed", "attach",
+	"llama-server", "llamacpp-cli", "ollama",
+	"repetitions", "out", "output-dir"}
+
+// opposite reads what --against names, with its own flags.
+func (f *runFlags) opposite(c *cobra.Command) (*otherSide, error) {
+	if f.against == "" {
+		return nil, nil
+	}
+	if f.baseline != "" {
+		return nil, fault.New(fault.Usage, "give one of them",
+			"--baseline compares with a run that was made before, --against with one that is made now")
+	}
+	words := []string{f.against}
+	if !there(f.against) {
+		named, err := protocol.ParseCommand(f.against)
+		if err != nil {
+			return nil, fault.Wrap(fault.Usage, err, "", "--against")
+		}
+		words = named.Argv
+	}
+	o := &otherSide{flags: &runFlags{}}
+	own := &cobra.Command{Use: "run --against", Args: cobra.NoArgs}
+	o.flags.register(own)
+	var err error
+	c.Flags().Visit(func(flag *pflag.Flag) {
+		if slices.Contains(everywhere, flag.Name) {
+			err = errors.Join(err, sameFlag(own.Flags().Lookup(flag.Name), flag))
+		}
+	})
+	if err == nil {
+		err = own.ParseFlags(joinLists(words[1:]))
+	}
+	if err == nil && own.Flags().NArg() > 0 {
+		err = fault.New(fault.Usage, "put one plan or folder first, then flags", "there is a second %q",
+			own.Flags().Arg(0))
+	}
+	if err != nil {
+		return nil, fault.Wrap(fault.Usage, err, "", "--against %s", f.against)
+	}
+	path := words[0]
+	if isRun(path) {
+		o.dir = path
+	} else if b, err := (baseline.Store{Dir: baseline.Default}).Open(path); err == nil && !there(path) {
+		o.dir = b.Dir
+	}
+	if o.dir != "" {
+		path = filepath.Join(o.dir, "plan.yaml")
+	}
+	if o.plan, err = o.flags.plan(own, []string{path}); err != nil {
+		return nil, err
+	}
+	return o, nil
+}
+
+// sameFlag gives a flag the value of another.
+func sameFlag(to, from *pflag.Flag) error {
+	to.Changed = true
+	if list, ok := from.Value.(pflag.SliceValue); ok {
+		return to.Value.(pflag.SliceValue).Replace(list.GetSlice())
+	}
+	return to.Value.Set(from.Value.String())
+}
+
+// resumedWith is the other side of a run that is resumed; nil: it was made alone.
+func (f *runFlags) resumedWith() (*otherSide, error) {
+	s, err := record.Scan(f.resume)
+	if err != nil || s.Meta.Against == "" {
+		return nil, err
+	}
+	o := &otherSide{flags: new(*f)}
+	o.flags.made = nil
+	o.flags.resume = filepath.Join(filepath.Dir(f.resume), s.Meta.Against)
+	path := filepath.Join(o.flags.resume, "plan.yaml")
+	text, err := os.ReadFile(path)
+	if err == nil {
+		o.plan, err = plan.Parse(text, path)
+	}
+	if err != nil {
+		return nil, fault.Wrap(fault.BadRecord, err, "put it back", "the run in %s takes turns with that in %s",
+			f.resume, o.flags.resume)
+	}
+	return o, o.flags.follow(o.plan, func(string) bool { return false })
+}
+
+// measure carries out a run, alone or in turns with the other side, whose report is written too.
+func (f *runFlags) measure(ctx context.Context, o run.Options, show *progress, stderr io.Writer) (string, error) {
+	if f.other == nil {
+		return run.Do(ctx, o)
+	}
+	other := f.other.flags
+	show = show.beside("baseline run")
+	r := newResolver(other, show.say, stderr)
+	defer r.close()
+	p := f.other.plan
+	if err := r.ready(ctx, &p, other.strict, show); err != nil {
+		return "", err
+	}
+	first := run.Options{Plan: p, Setups: r.setup, Out: other.out, Tool: o.Tool, Progress: show.event,
+		Resume: other.resume, RetryFailed: o.RetryFailed,
+		AllowChanged: o.AllowChanged}
+	dirs, errs := run.Both(ctx, first, o)
+	if dirs[0] != "" {
+		errs[0] = errors.Join(errs[0], conclude(dirs[0], io.Discard))
+	}
+	if dirs[1] == "" || errs[1] == nil {
+		errs[1] = errors.Join(errs[1], errs[0])
+	}
+	return dirs[1], errs[1]
+}
+
+// untested notes what of a run's folder measuring its plan again does not bring back: parts that are others here now,
+// in both sides alike.
+func (o *otherSide) untested(dir string) ([]string, error) {
+	if o == nil || o.dir == "" {
+		return nil, nil
+	}
+	was, err := record.Open(o.dir)
+	if err != nil {
+		return nil, err
+	}
+	is, err := record.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	var out []string
+	for _, d := range gate.Differences(compare.Runs(was), compare.Runs(is)) {
+		out = append(out, "not tested: "+d+" ("+o.dir+"): both sides ran what is here now")
+	}
+	return out, nil
+}
+
+// rehearseBoth shows what both sides would do.
+func (f *runFlags) rehearseBoth(ctx context.Context, p plan.Plan, stdout io.Writer) error {
+	if f.other != nil && f.json {
+		return fault.New(fault.Usage, "rehearse each plan by itself",
+			"--dry-run --json prints one document, and --against has two plans")
+	}
+	err := f.rehearse(ctx, p, stdout)
+	if err != nil || f.other == nil {
+		return err
+	}
+	if _, err := io.WriteString(stdout, "\nBaseline run\n"); err != nil {
+		return err
+	}
+	return f.other.flags.rehearse(ctx, f.other.plan, stdout)
+}

@@ -1,0 +1,117 @@
+//go:build unix
+
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"llmparity/internal/child"
+	"llmparity/internal/fault"
+	"llmparity/internal/record"
+)
+
+const turnsPlan = "name: turns\nengines: [llamacpp]\nmodel: tiny\nprompts: [the quick]\nmax_tokens: 16\nwarmup: {launches: 0, tokens: 1}\nrepetitions: 4\ntimeout: 3m\nparity: false\n"
+
+// Both sides are measured in turns into folders of their own, are interrupted and resumed together, and the second is
+// held against the first.
+func TestRunAgainstTakesTurnsAndIsResumed(t *testing.T) {
+	cmd := program(t, "run", "plan.yaml", "--repetitions", "6", "--against", "other.yaml --threads 2",
+		"--inconclusive", "warn")
+	for _, name := range []string{"plan.yaml", "other.yaml"} {
+		if err := os.WriteFile(filepath.Join(cmd.Dir, name), []byte(turnsPlan), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var stderr child.Tail
+	stderr.Max = 1 << 16
+	cmd.Stderr = &stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	latest := filepath.Join(cmd.Dir, "results", "latest")
+	waitFor(t, "a launch of each side", func() bool {
+		text, _ := os.ReadFile(filepath.Join(latest, "journal.jsonl")) // not there yet: not yet
+		return strings.Contains(string(text), `"end"`)
+	})
+	if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait() // its exit code is what counts
+	if code := cmd.ProcessState.ExitCode(); code != int(fault.Interrupted) {
+		t.Fatalf("exit code %d\n%s", code, strings.Join(stderr.Lines(20), "\n"))
+	}
+	if left := child.Tagged(cmd.Process.Pid); len(left) > 0 {
+		t.Errorf("processes are left: %v", left)
+	}
+	resume := program(t, "run", "--resume", "results/latest", "--inconclusive", "warn")
+	resume.Dir = cmd.Dir
+	stdout, said, code := output(t, resume)
+	if code != 0 && code != int(fault.Gate) { // what differs is real: a thread more
+		t.Fatalf("exit code %d\n%s%s", code, stdout, said)
+	}
+	for _, want := range []string{"launches of both runs took turns", "decode_tokens_per_s", "peak_pss_mb",
+		"ttft_ms"} {
+		if !strings.Contains(strings.Join(strings.Fields(stdout), " "), want) {
+			t.Errorf("no %q in\n%s", want, stdout)
+		}
+	}
+	now, err := record.Open(latest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	base, err := record.Open(filepath.Join(cmd.Dir, "results", now.Meta.Against))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for side, run := range map[string]*record.Run{"1": now, "2": base} {
+		counted, threads := 0, ""
+		for _, a := range run.Attempts {
+			if info, told := a.Engine(); a.Counted() && told {
+				counted++
+				threads = info.Policy["threads"]
+			}
+		}
+		if run.Status != record.OK || counted != 6 || threads != side {
+			t.Errorf("threads %s: %s, %d launches with %s", side, run.Status, counted, threads)
+		}
+		if !there(filepath.Join(run.Dir, "report.html")) {
+			t.Errorf("%s has no report", run.Dir)
+		}
+	}
+	again := program(t, "gate", "results/latest", "--format", "json", "--inconclusive", "warn")
+	again.Dir = cmd.Dir
+	if stdout, said, _ := output(t, again); !strings.Contains(stdout, `"interleaved": true`) {
+		t.Errorf("%s%s", stdout, said)
+	}
+}
+
+func TestRunAgainstIsRefused(t *testing.T) {
+	for _, c := range []struct{ args, says string }{
+		{"plan.yaml --against none.yaml", "the plan can't be read"},
+		{"plan.yaml --against plan.yaml --baseline main", "--baseline compares with a run that was made before"},
+		{"plan.yaml --against", "flag needs an argument"},
+	} {
+		cmd := program(t, append([]string{"run"}, strings.Fields(c.args)...)...)
+		if err := os.WriteFile(filepath.Join(cmd.Dir, "plan.yaml"), []byte(turnsPlan), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, stderr, code := output(t, cmd); code != int(fault.Usage) || !strings.Contains(stderr, c.says) {
+			t.Errorf("%s: exit code %d: %s", c.args, code, stderr)
+		}
+	}
+	for against, says := range map[string]string{"plan.yaml --no-such-flag": "unknown flag",
+		"plan.yaml other.yaml": `there is a second "other.yaml"`,
+		"plan.yaml 'open":      "a quote is not closed"} {
+		cmd := program(t, "run", "plan.yaml", "--against", against)
+		if err := os.WriteFile(filepath.Join(cmd.Dir, "plan.yaml"), []byte(turnsPlan), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, stderr, code := output(t, cmd); code != int(fault.Usage) || !strings.Contains(stderr, says) {
+			t.Errorf("%s: exit code %d: %s", against, code, stderr)
+		}
+	}
+}

@@ -2,6 +2,7 @@ package browser
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"sync"
 	"time"
@@ -147,6 +148,25 @@ func (l *ledger) told(brief []float64) {
 		s.Values = append(s.Values, record.Value{Name: "kv_used_bytes", Value: float64(layout.kvUsed(held))})
 	}
 	push(s)
+}
+
+// tellHistory hands over what was live over the load that has ended, as the page noted it: times and bytes in turn.
+func (l *ledger) tellHistory(ctx context.Context) error {
+	history, err := call[[]float64](ctx, l.tab, "llmparityLedger.history()")
+	if err != nil {
+		return fmt.Errorf("reading the ledger's history: %w", err)
+	}
+	l.mu.Lock()
+	push := l.push
+	l.mu.Unlock()
+	for i := 0; push != nil && i+1 < len(history); i += 2 {
+		s := record.NewSample()
+		s.Begin = l.tab.clock.at(history[i])
+		s.End = s.Begin
+		s.Values = []record.Value{{Name: "live_bytes", Value: history[i+1]}}
+		push(s)
+	}
+	return nil
 }
 
 func (r *ledgerReading) values() []record.Value {

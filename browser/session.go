@@ -102,6 +102,7 @@ func (s *session) Load(ctx context.Context, m engine.Model) error {
 		return err
 	}
 	s.knowLayout(p)
+	defer s.tab.processes.followMappings()()
 	marks, err := background(ctx, s, "llmparity.giveUp()", func(ctx context.Context) (map[string]float64, error) {
 		return callWith[map[string]float64](ctx, s.tab, "llmparity.load", map[string]any{
 			"model": base + "/model/", "library": base + "/library.wasm", "id": p.ID, "window": p.Context, "overrides": p.Overrides,
@@ -113,6 +114,9 @@ func (s *session) Load(ctx context.Context, m engine.Model) error {
 	s.loaded, s.context = true, p.Context
 	for _, span := range stages(marks, s.tab.clock) {
 		s.probe.Span(span)
+	}
+	if err := s.tab.ledger.tellHistory(ctx); err != nil {
+		return err
 	}
 	s.event(record.Event{Engine: s.info(&p)})
 	for _, w := range slices.Concat(p.Warnings, p.Library.otherAdapter(s.device)) {

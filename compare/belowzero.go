@@ -19,7 +19,7 @@ type cause struct {
 // belowZero explains a remainder below zero as far as the record tells: parts are sizes of what was asked for, the whole is what was
 // touched.
 func (c *Cell) belowZero(f Component, p *Parts) string {
-	words := fmt.Sprintf("framework overhead is negative (%s MiB): the parts are sizes that were asked for, and together are larger than the growth of %s",
+	words := fmt.Sprintf("everything else is negative (%s MiB): the parts are sizes that were asked for, and together are larger than the growth of %s",
 		short(f.Center()), p.Of)
 	likely, explained := c.untouchedWords(-f.Center())
 	switch {

@@ -24,13 +24,13 @@ const kvFilled = "KV cache, filled (calculated)"
 // components lists what a breakdown and a prediction are told by, in order, with what people call it.
 func components() [][2]string {
 	return [][2]string{{ModelWeights, "model weights"}, {KVCache, "KV cache, reserved"}, {KVCacheUsed, kvFilled},
-		{Activations, "activations, workspaces"}, {FrameworkOverhead, "framework overhead"}, {MultiGPUOverhead, "multi-GPU overhead"},
+		{Activations, "activations, workspaces"}, {FrameworkOverhead, "everything else"}, {MultiGPUOverhead, "multi-GPU overhead"},
 		{MemoryIncrease, "baseline to peak"}, {TotalMemory, "total"}}
 }
 
 // ComponentTitle is what people call a component.
 func ComponentTitle(name string) string {
-	for _, c := range components() {
+	for _, c := range append(components(), [2]string{BrowserShare, "browser's own"}, [2]string{EverythingElse, "everything else"}) {
 		if c[0] == name {
 			return c[1]
 		}
@@ -67,11 +67,11 @@ type Component struct {
 // the rest: low, as are sums of RSS, which count shared pages more than once.
 func confidenceOf(component, method string) string {
 	level := map[string]string{Ledger: HighConfidence, EngineLog: HighConfidence, ByTensors: HighConfidence,
-		record.MethodSmapsRollup: HighConfidence, gpuMethod: HighConfidence, ByFormula: MediumConfidence, serverMethod: MediumConfidence}[method]
+		record.MethodSmapsRollup: HighConfidence, record.MethodSmaps: HighConfidence, gpuMethod: HighConfidence, ByFormula: MediumConfidence, serverMethod: MediumConfidence}[method]
 	switch {
 	case level == "":
 		return LowConfidence
-	case level == HighConfidence && (component == Activations || component == KVCacheUsed):
+	case level == HighConfidence && slices.Contains([]string{Activations, KVCacheUsed, PageCopies, GPUProcess, PageHeaps, NotYetThere}, component):
 		return MediumConfidence
 	}
 	return level
@@ -90,7 +90,7 @@ func worseOf(a, b string) string {
 func (c Component) read() bool { return c.Known() && !c.arithmetic() }
 
 // Parts is where a cell's memory goes, by component. Weights, KV cache (reserved), activations, multi-GPU overhead and framework overhead
-// come to the increase from baseline to peak in every launch, because the framework's is what is left of it; what was held at the baseline
+// come to the increase from baseline to peak in every launch, because framework overhead is what is left of it; what was held at the baseline
 // comes to the total with that. Where a GPU computes they are more by what of the parts lies in the host's memory, which a note tells.
 type Parts struct {
 	Of         string      `json:"of"` // what the whole is: total PSS, RSS sum, GPU memory
@@ -98,12 +98,22 @@ type Parts struct {
 	Confidence string      `json:"confidence"` // the lowest of weights, KV cache and activations
 	DTypes     DTypes      `json:"dtypes"`
 	Notes      []string    `json:"notes"`
+	// Beyond is of what FrameworkOverhead is made in a browser: its sum BrowserShare, the parts of that, and what is left, EverythingElse.
+	Beyond []Component `json:"beyond,omitempty"`
+}
+
+// Shown is Component, but for what a reader takes "everything else" for: that is less where a browser's own parts are known.
+func (p *Parts) Shown(name string) Component {
+	if name == FrameworkOverhead && p != nil && len(p.Beyond) > 0 {
+		name = EverythingElse
+	}
+	return p.Component(name)
 }
 
 // Component finds one; an empty one that says so where there is none.
 func (p *Parts) Component(name string) Component {
 	if p != nil {
-		for _, c := range p.Components {
+		for _, c := range slices.Concat(p.Components, p.Beyond) {
 			if c.Name == name {
 				return c
 			}

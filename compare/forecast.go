@@ -80,7 +80,7 @@ func (c *Cell) forecast(p record.Prediction) *Forecast {
 	}
 	otherwise := byOtherDefinitions(p)
 	if len(otherwise) > 0 {
-		f.Notes = append(f.Notes, "framework overhead and total were foretold by other definitions than are measured, and are not held against what was measured")
+		f.Notes = append(f.Notes, "everything else and total were foretold by other definitions than are measured, and are not held against what was measured")
 	}
 	for _, name := range components() {
 		if slices.Contains(otherwise, name[0]) {
@@ -93,7 +93,11 @@ func (c *Cell) forecast(p record.Prediction) *Forecast {
 		if !ok && (!measured.read() || trivial) {
 			continue
 		}
-		f.Parts = append(f.Parts, hold(name[0], said, ok, measured))
+		held := hold(name[0], said, ok, measured)
+		if name[0] == FrameworkOverhead && len(c.Parts.Beyond) > 0 {
+			held.Title = ComponentTitle(BrowserShare) + " and " + held.Title
+		}
+		f.Parts = append(f.Parts, held)
 	}
 	f.Recommendations = append(f.Recommendations, c.recommend(f, p)...)
 	return f
@@ -285,7 +289,10 @@ const lessTouched = "less came into memory than was foretold, of what was reserv
 // leftOver explains an error of what is left by difference.
 func (c *Cell) leftOver(off float64) string {
 	if c.Parts.Component(FrameworkOverhead).Words != "" {
-		return "what is left by difference is negative, and so no size of the framework; the memory by component says why"
+		return "what is left by difference is negative, and so no size; the memory by component says why"
+	}
+	if c.Parts != nil && len(c.Parts.Beyond) > 0 {
+		return "it was foretold by following the load; when garbage is collected, and what else the machine's browsers share, moves it"
 	}
 	const rule = "it is what is left by difference, with the errors of all other components in it, and was foretold by a rule of thumb"
 	if words, _ := c.untouchedWords(off); off > 0 && words != "" {

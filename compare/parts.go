@@ -24,6 +24,7 @@ func (c *Cell) split(counted []*record.Attempt) *Parts {
 	for _, f := range []Figure{weights, cache, used, working, framework, several, whole.increase, whole.total} {
 		p.add(f)
 	}
+	p.Beyond = c.beyond(all, whole, framework, weights, cache, working)
 	p.Confidence = HighConfidence
 	for _, name := range []string{ModelWeights, KVCache, Activations} {
 		level := p.Component(name).Confidence
@@ -149,7 +150,7 @@ func (c *Cell) cacheUsed(all []launch) Figure {
 func (c *Cell) working(all []launch) Figure {
 	f := c.inside(Activations, Workspaces)
 	if !f.Known() {
-		f.Absent = "no reading tells them apart: they lie in what is left for the framework"
+		f.Absent = "no reading tells them apart: they lie in everything else"
 	}
 	return f
 }

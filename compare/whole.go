@@ -76,7 +76,7 @@ func (c *Cell) wholeOnGPU(all []launch) whole {
 		}
 		if most > 0 {
 			w.notes = append(w.notes, fmt.Sprintf("by the engine's log %s MiB of the parts lie in the host's memory (the table of embeddings, buffers for results): "+
-				"what is left for the framework is of the GPU's, and less only what lies there", short(most)))
+				"everything else is of the GPU's, and less only what lies there", short(most)))
 		}
 	}
 	w.named(gpuMethod)
@@ -143,11 +143,11 @@ func (f Figure) value(launch int) float64 {
 	return math.NaN()
 }
 
-// remainder is what is left of the increase for the framework, launch by launch. It may be below zero, and is shown so.
+// remainder is what is left of the increase beyond the model's components, launch by launch. It may be below zero, and is shown so.
 func (c *Cell) remainder(all []launch, w whole, weights, cache, working, several Figure) Figure {
 	f := Figure{Name: FrameworkOverhead, Method: ByDifference, Absent: "there is nothing to take a difference from: " + w.increase.Absent}
 	if len(w.increase.Values) > 0 {
-		f.Absent = "the weights are not known, so what is left of the whole is not the framework's"
+		f.Absent = "the weights are not known, and would lie in it"
 	}
 	if _, part := c.offloadedInPart(); part && w.method == gpuMethod {
 		f.Absent = "parts lie in the GPU's memory and in the host's"

@@ -10,7 +10,7 @@ import (
 
 // Words that say how to read the short table; of errors only where there are such.
 const (
-	componentsWords = "MiB, medians over launches. What is left of the increase is the framework's, with the errors of all the rest."
+	componentsWords = "MiB, medians over launches. What is left of the increase is everything else, with the errors of all the rest."
 	errorsWords     = " Foretold: before the first launch, by arithmetic alone. Error: the forecast's, in percent of what was found; + is too much, " +
 		"* outside the range that was foretold."
 	moreWords = " `llmparity report DIR --details` has methods, ranges, and where the memory is by process and part; so has the HTML report."
@@ -57,11 +57,11 @@ func (t *table) components() {
 	}
 }
 
-// componentColumns leave out what several GPUs take where there are none.
+// componentColumns leave out what several GPUs take where there are none, and what a browser's own is where no cell has that.
 func componentColumns(res *compare.Result) [][3]string {
 	var out [][3]string
 	for _, col := range partColumns() {
-		some := col[2] != compare.MultiGPUOverhead
+		some := col[2] != compare.MultiGPUOverhead && col[2] != compare.BrowserShare
 		for i := range res.Cells {
 			c := &res.Cells[i]
 			told, _ := c.Forecast.Part(col[2])
@@ -79,10 +79,10 @@ func componentRows(columns [][3]string, c *compare.Cell, all bool) [][]string {
 	own, foretold, off := []string{line(c.Label), found}, []string{line(c.Label), "foretold"}, []string{line(c.Label), errorRow}
 	told, compared := false, false
 	for _, col := range columns {
-		f, best := c.Parts.Component(col[2]).Figure, "-"
+		f, best := c.Parts.Shown(col[2]).Figure, "-"
 		own = append(own, strings.ReplaceAll(held(f, c.Launches), "–", "-"))
-		p, _ := c.Forecast.Part(col[2])
-		if p.Measured != nil && *p.Measured != f.Center() {
+		p := foretoldOf(c, col[2])
+		if p.Measured != nil && *p.Measured != f.Center() && col[2] != compare.BrowserShare {
 			p = compare.Foretold{} // foretold of something else than the column's
 		}
 		if p.Best != nil {
@@ -102,6 +102,19 @@ func componentRows(columns [][3]string, c *compare.Cell, all bool) [][]string {
 		out = append(out, off)
 	}
 	return out
+}
+
+// foretoldOf is what was foretold of a column's component. What a browser takes is foretold as a whole, which stands in the column of its own.
+func foretoldOf(c *compare.Cell, name string) compare.Foretold {
+	own := c.Parts.Component(compare.BrowserShare).Known()
+	switch {
+	case own && name == compare.FrameworkOverhead:
+		return compare.Foretold{}
+	case own && name == compare.BrowserShare:
+		name = compare.FrameworkOverhead
+	}
+	p, _ := c.Forecast.Part(name)
+	return p
 }
 
 // errorMark is an error, marked where what was measured is outside the range that was foretold.
@@ -128,7 +141,7 @@ func componentGrid(res *compare.Result) *grid {
 		}
 		row := []string{line(c.Label)}
 		for _, col := range columns {
-			row = append(row, held(c.Parts.Component(col[2]).Figure, c.Launches))
+			row = append(row, held(c.Parts.Shown(col[2]).Figure, c.Launches))
 		}
 		t.Rows = append(t.Rows, append(row, c.Parts.Confidence))
 	}

@@ -17,7 +17,8 @@ type partLayer struct {
 
 func partLayers() []partLayer {
 	return []partLayer{{"weights", "var(--p0)", compare.ModelWeights}, {"KV cache, reserved", "var(--p1)", compare.KVCache},
-		{"activations", "var(--p2)", compare.Activations}, {"framework", "var(--p6)", compare.FrameworkOverhead}, {"multi-GPU", "var(--p4)", compare.MultiGPUOverhead}}
+		{"activations", "var(--p2)", compare.Activations}, {"browser's own", "var(--p5)", compare.BrowserShare},
+		{"everything else", "var(--p6)", compare.FrameworkOverhead}, {"multi-GPU", "var(--p4)", compare.MultiGPUOverhead}}
 }
 
 // partStacks draws, for each cell whose weights are known, its components, and beside them what was foretold.
@@ -30,11 +31,11 @@ func partStacks(v *view) []chart {
 			continue
 		}
 		labels = append(labels, line(c.Label)+"\n"+found)
-		bars = append(bars, func(name string) float64 { return c.Parts.Component(name).Center() })
+		bars = append(bars, func(name string) float64 { return c.Parts.Shown(name).Center() })
 		if p, ok := c.Forecast.Part(compare.ModelWeights); ok && p.Best != nil {
 			labels = append(labels, line(c.Label)+"\nforetold")
 			bars = append(bars, func(name string) float64 {
-				if p, ok := c.Forecast.Part(name); ok && p.Best != nil {
+				if p := foretoldOf(c, name); p.Best != nil {
 					return *p.Best
 				}
 				return math.NaN()
@@ -54,6 +55,10 @@ func partStacks(v *view) []chart {
 		t.Head = append(t.Head, l.title+" (MiB)")
 		var data []opts.BarData
 		some := false
+		if l.name == compare.BrowserShare && !someBeyond(v.res) {
+			t.Head = t.Head[:len(t.Head)-1]
+			continue
+		}
 		for n, of := range bars {
 			datum, text := opts.BarData{Value: "-"}, "–"
 			if value := of(l.name); !math.IsNaN(value) {
@@ -67,6 +72,6 @@ func partStacks(v *view) []chart {
 		}
 	}
 	return []chart{{ID: "components", Section: "components", Title: "By component", Unit: "MiB", Table: t, Drawings: []drawing{{Options: options(bar)}},
-		Note:  "Medians. What came on top of the baseline, by component; the framework's is what is left by difference, below the line where it is negative.",
+		Note:  "Medians. What came on top of the baseline, by component; everything else is what is left by difference, below the line where it is negative.",
 		Label: "Stacked bars of each cell's memory by component, found and foretold; the same figures are in the tables below it"}}
 }

@@ -10,21 +10,23 @@ import (
 )
 
 // partsWords say once how to read the components.
-const partsWords = "MiB, medians over launches. Weights, KV cache (reserved), activations, framework and multi-GPU overhead come to the increase from " +
-	"baseline to peak: the framework's is what is left by difference, with the errors of all the rest, and may be below zero. What is " +
+const partsWords = "MiB, medians over launches. Weights, KV cache (reserved), activations, multi-GPU overhead, the browser's own and everything else come " +
+	"to the increase from baseline to peak: everything else is what is left by difference, with the errors of all the rest, and may be below zero. What is " +
 	"filled of the KV cache is calculated (tokens × the bytes of one) and lies within what is reserved; total is what was held at the peak, the baseline with it."
 
 // partColumns of the terminal's table: two header lines, and a component each.
 func partColumns() [][3]string {
 	return [][3]string{{"", "weights", compare.ModelWeights}, {"KV", "reserved", compare.KVCache}, {"KV", "filled", compare.KVCacheUsed},
-		{"acti-", "vations", compare.Activations}, {"frame-", "work", compare.FrameworkOverhead}, {"multi-", "GPU", compare.MultiGPUOverhead},
+		{"acti-", "vations", compare.Activations}, {"browser's", "own", compare.BrowserShare}, {"every-", "thing else", compare.FrameworkOverhead},
+		{"multi-", "GPU", compare.MultiGPUOverhead},
 		{"in-", "crease", compare.MemoryIncrease}, {"", "total", compare.TotalMemory}}
 }
 
 // parts is where the memory goes, by component: a row a cell, and below it how each was obtained.
 func (t *table) parts() {
 	rows, cells := [][]string{{"", ""}, {"cell", "confidence"}}, []int{}
-	for _, col := range partColumns() {
+	columns := slices.DeleteFunc(partColumns(), func(col [3]string) bool { return col[2] == compare.BrowserShare && !someBeyond(t.res) })
+	for _, col := range columns {
 		rows[0], rows[1] = append(rows[0], col[0]), append(rows[1], col[1])
 	}
 	for i := range t.res.Cells {
@@ -33,8 +35,8 @@ func (t *table) parts() {
 			continue
 		}
 		row := []string{line(c.Label), c.Parts.Confidence}
-		for _, col := range partColumns() {
-			row = append(row, strings.ReplaceAll(held(c.Parts.Component(col[2]).Figure, c.Launches), "–", "-"))
+		for _, col := range columns {
+			row = append(row, strings.ReplaceAll(held(c.Parts.Shown(col[2]).Figure, c.Launches), "–", "-"))
 		}
 		rows, cells = append(rows, row), append(cells, i)
 	}
@@ -44,9 +46,35 @@ func (t *table) parts() {
 	t.b.WriteString("\nMemory by component\n")
 	t.print(rows, cells)
 	t.b.WriteString(wrap(partsWords, "", "", width))
+	t.beyond()
 	for _, n := range partNotes(t.res) {
 		t.b.WriteString(wrap(n, "- ", "  ", width))
 	}
+}
+
+// someBeyond tells whether of some cell a browser's own parts are known.
+func someBeyond(res *compare.Result) bool {
+	return slices.ContainsFunc(res.Cells, func(c compare.Cell) bool { return c.Parts.Component(compare.BrowserShare).Known() })
+}
+
+// beyond is of what the browser's own is made: a row a part, a column a cell.
+func (t *table) beyond() {
+	if !someBeyond(t.res) {
+		return
+	}
+	rows, cells := [][]string{{"cell", "part of the browser's own", "MiB"}}, []int{}
+	for i := range t.res.Cells {
+		c := &t.res.Cells[i]
+		if c.Parts == nil {
+			continue
+		}
+		for _, p := range c.Parts.Beyond {
+			rows = append(rows, []string{line(c.Label), p.Title, strings.ReplaceAll(held(p.Figure, c.Launches), "–", "-")})
+			cells = append(cells, i)
+		}
+	}
+	t.b.WriteString("\n")
+	t.print(rows, cells)
 }
 
 // partNotes say how each component was obtained, and what else to know, once for all cells of which it holds.
@@ -193,7 +221,7 @@ func partGrid(res *compare.Result) *grid {
 		if c.Parts == nil {
 			continue
 		}
-		for _, p := range c.Parts.Components {
+		for _, p := range slices.Concat(c.Parts.Components, c.Parts.Beyond) {
 			t.Rows = append(t.Rows, []string{line(c.Label), p.Title, held(p.Figure, c.Launches), intervalWords(p.Figure), orDash(p.From()), orDash(p.Confidence),
 				orDash(line(p.DType))})
 		}
@@ -215,7 +243,7 @@ func partHow(res *compare.Result) *grid {
 		if c.Parts == nil {
 			continue
 		}
-		for _, p := range c.Parts.Components {
+		for _, p := range slices.Concat(c.Parts.Components, c.Parts.Beyond) {
 			words := p.How
 			if !p.Known() {
 				words = p.Absent

@@ -18,6 +18,7 @@ import (
 func insides(launches int) []comparetest.Engine {
 	a, b := comparetest.Measured(comparetest.Browser(launches), comparetest.Page()), comparetest.Measured(comparetest.Native(launches), nil)
 	a.Vary, b.Vary, a.Device = 0.04, 0.04, b.Device
+	a = comparetest.Mapped(a)
 	part := comparetest.Foretell
 	a.Prediction = &record.Prediction{Source: "webllm-package", Setup: map[string]string{"context": "256"},
 		Parts: []record.Foretold{part(compare.ModelWeights, 4.004, 4.004, 4.004, "f32"), part(compare.KVCache, 0.27, 0.27, 0.27, "f16"),
@@ -100,9 +101,11 @@ func TestWrongMemoryIsFound(t *testing.T) {
 		return nil
 	}
 	component := func(r *compare.Result, name string) *compare.Component {
-		for i, p := range r.Cells[0].Parts.Components {
-			if p.Name == name {
-				return &r.Cells[0].Parts.Components[i]
+		for _, list := range [][]compare.Component{r.Cells[0].Parts.Components, r.Cells[0].Parts.Beyond} {
+			for i, p := range list {
+				if p.Name == name {
+					return &list[i]
+				}
 			}
 		}
 		t.Fatalf("there is no component %s", name)
@@ -128,6 +131,11 @@ func TestWrongMemoryIsFound(t *testing.T) {
 		"component framework_overhead, median":      func(r *compare.Result) { more(component(r, compare.FrameworkOverhead).Median) },
 		"component model_weights, launch":           func(r *compare.Result) { more(&component(r, compare.ModelWeights).Values[2].Value) },
 		"component activations, lower end":          func(r *compare.Result) { more(&component(r, compare.Activations).Interval.Lo) },
+		"gpu_process, median":                       func(r *compare.Result) { more(component(r, compare.GPUProcess).Median) },
+		"everything_else, launch":                   func(r *compare.Result) { component(r, compare.EverythingElse).Values[1].Value++ },
+		"not_yet_there, method":                     func(r *compare.Result) { component(r, compare.NotYetThere).Method = compare.Ledger },
+		"page_heaps, confidence":                    func(r *compare.Result) { component(r, compare.PageHeaps).Confidence = "high" },
+		"the report has no browser_share":           func(r *compare.Result) { r.Cells[0].Parts.Beyond = r.Cells[0].Parts.Beyond[1:] },
 		"no kv_cache":                               func(r *compare.Result) { component(r, compare.KVCache).Name = "cache" },
 		"webgpu_ledger at load, median":             func(r *compare.Result) { more(figure(r.Cells[0].Memory.Load, compare.Ledger).Median) },
 		"js_heap at retained, upper end":            func(r *compare.Result) { more(&figure(r.Cells[0].Memory.Retained, compare.JSHeap).Interval.Hi) },

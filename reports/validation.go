@@ -155,7 +155,7 @@ func errorGrid(list []compare.ComponentError) *grid {
 // cellErrors has a row a cell: the error of each component, the worst first.
 func cellErrors(v *compare.Validation) *grid {
 	columns := [][2]string{{"weights", compare.ModelWeights}, {"KV", compare.KVCache}, {"activations", compare.Activations},
-		{"framework", compare.FrameworkOverhead}, {"increase", compare.MemoryIncrease}, {"total", compare.TotalMemory}}
+		{"everything else", compare.FrameworkOverhead}, {"increase", compare.MemoryIncrease}, {"total", compare.TotalMemory}}
 	g := &grid{Head: []string{"run", "cell", "model", "context"}}
 	for _, c := range columns {
 		g.Head = append(g.Head, c[0])

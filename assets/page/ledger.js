@@ -29,6 +29,7 @@ let peak = 0; // highest bytes since the start,
 let peakSinceMark = 0; // since the last mark,
 let peakSinceRead = 0; // and since somebody looked last
 let stage = ""; // what the page is about: the stage of a load
+let past; // while a load goes on: times and the bytes that were live then, in turn
 
 // stateOf remembers what is asked of a device over and over.
 function stateOf(device) {
@@ -81,6 +82,7 @@ function count(state, object, entry) {
 
 function add({ kind, bytes, queries }, sign) {
   sums.bytes += sign * bytes;
+  if (past && past.length < mostPast && Math.abs(sums.bytes - past.at(-1)) >= large) remember();
   if (kind === "buffer") {
     sums.bufferBytes += sign * bytes;
     sums.buffers += sign;
@@ -320,6 +322,19 @@ function mark() {
 // enter names what is made from now on.
 function enter(name) {
   stage = name;
+  if (name === "fetch") past = [];
+  if (past) remember();
+}
+
+const mostPast = 2048; // numbers
+
+const remember = () => past.push(performance.timeOrigin + performance.now(), sums.bytes);
+
+// history gives what was live over the load that has ended, to a mebibyte, and forgets it.
+function history() {
+  const told = past ?? [];
+  past = undefined;
+  return told;
 }
 
 // WebAssembly's memories are nobody else's to see by themselves: heap figures leave them out. They are found where they are made or
@@ -375,5 +390,5 @@ function wasm() {
   return { bytes, count };
 }
 
-export const ledger = { read, brief, mark, enter, wasm };
+export const ledger = { read, brief, mark, enter, history, wasm };
 globalThis.llmparityLedger = ledger;

@@ -79,6 +79,7 @@ type Model struct {
 	Trust      Confidence       // in parameters and shapes
 	CacheTrust Confidence       // in the KV cache's; "": the same
 	Library    *mlc.Library     // of a WebLLM package
+	Tensors    []int64          // bytes of its weights, in the order in which they are loaded
 	Chunk      int              // of prompts, where a package says it
 	Largest    int64            // bytes of a package's largest tensor
 	Stated     *Stated          // what a list says of it, where nothing says its sizes
@@ -201,6 +202,7 @@ func Of(m Model, s Setup) (Estimate, error) {
 		return Estimate{}, err
 	}
 	activations := e.activations()
+	e.Components = []Component{weights.whole, cache.reserved, activations}
 	framework := e.framework(weights)
 	several := e.several(weights)
 	if e.Setup.Engine == VLLM {

@@ -22,7 +22,7 @@ func (e *Estimate) increase() (c Component, ok bool) {
 		return Component{}, false // it lies in memory of the GPU's, as its driver likes
 	case s.Engine == WebLLM:
 		how = []string{"weights, KV cache and workspaces in the GPU process of a software adapter, which has WebGPU's buffers in memory and zeroes them",
-			"copies of weights on their way", "the page's code and heaps"}
+			"what the browser takes beside them at the highest moment of the load"}
 	case s.Engine == LlamaCPP || s.Engine == Ollama:
 		how = append(e.places(), "the KV cache, which is zeroed at the load and so is there in full")
 		var words string

@@ -130,10 +130,7 @@ func (e *Estimate) framework(w weighed) Component {
 	vocab, t := float64(e.Model.Vocab), float64(e.Setup.TensorParallel)
 	switch e.Setup.Engine {
 	case WebLLM:
-		staged := min(float64(w.whole.Best)/2, 550*mib)
-		c := scaled(Framework, 74*mib+staged, 0.5, 1.4, "", "the page, its code and WebLLM's runtime, and half of the 25 MiB that compiling shaders takes for a moment: 74 MiB; copies that Chrome holds on the weights' way to the GPU: half of them, "+
-			"550 MiB at most. Measured with Chromium 156 and SwiftShader, beyond the browser's baseline", Low)
-		return c
+		return e.browserOwn(w)
 	case LlamaCPP:
 		return scaled(Framework, 16.6*mib+360*vocab, 0.5, 1.6, "", "llama-server's program, HTTP and the vocabulary, by PSS on Linux with a CPU while no other one shares its libraries; a GPU's context adds to it", Low)
 	case Ollama:

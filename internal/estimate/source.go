@@ -244,7 +244,7 @@ func (s Setup) packageCheck(m Model) error {
 func fromExisting(name string, p mlc.Existing) (Model, error) {
 	m := Model{Name: name, Source: "webllm-package", Type: p.ModelType, Layers: p.Layers, Hidden: p.Hidden, Heads: p.Heads,
 		KVHeads: p.KVHeads, HeadDim: p.HeadDim, Vocab: p.Vocab, MaxContext: p.Longest(), DType: p.Quantization, Chunk: p.PrefillChunkSize,
-		Inter: p.Shape.IntermediateSize, Stored: map[string]int64{}, Trust: High}
+		Inter: p.Shape.IntermediateSize, Stored: map[string]int64{}, Tensors: tensorsOf(p.Weights), Trust: High}
 	for _, w := range p.Weights {
 		loaded, err := mlc.StoredBytes(w.DType, "", w.Shape)
 		if err != nil {

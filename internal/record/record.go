@@ -225,6 +225,7 @@ type Usage struct {
 const (
 	MethodStatm       = "statm"
 	MethodSmapsRollup = "smaps_rollup"
+	MethodSmaps       = "smaps"           // PSS by kind of mapping
 	MethodPeakMark    = "vm_hwm"          // of totals: a peak between two readings, by the kernel's mark of each process's highest RSS
 	MethodForeign     = "another_program" // which wrote it down, however it read it
 )

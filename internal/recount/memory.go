@@ -33,6 +33,10 @@ type memoryResult struct {
 				figure
 				Method, Origin, Confidence string
 			}
+			Beyond []struct {
+				figure
+				Method, Confidence string
+			}
 			Confidence string
 		} `json:"memory_breakdown"`
 		Forecast *struct {
@@ -730,6 +734,14 @@ func (c *check) memories(text []byte) {
 				delete(left, said.Name)
 			}
 			c.lacks(label, left)
+			beyond := g.beyond(parts)
+			for _, said := range cell.Parts.Beyond {
+				c.either(label+": "+said.Name, said.figure, beyond[said.Name])
+				c.word(label+": "+said.Name+", method", said.Method, map[bool]string{false: "smaps", true: "difference"}[said.Name == "everything_else"])
+				c.word(label+": "+said.Name+", confidence", said.Confidence, sureOf(said.Name))
+				delete(beyond, said.Name)
+			}
+			c.lacks(label, beyond)
 			c.word(label+": what the whole is of", cell.Parts.Of, wholeOf()[g.by("total", true)])
 			c.word(label+": confidence", cell.Parts.Confidence, g.least(parts, wasRead))
 		} else if len(g.counted) > 0 && c.foreign[c.res.Cells[i].Run] == nil {

@@ -1,0 +1,252 @@
+package compare
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"llmparity/internal/record"
+)
+
+// Names of the parts of what a browser takes beyond weights, KV cache and activations.
+const (
+	PageCopies      = "page_copies"
+	TransferBuffers = "transfer_buffers"
+	GPUProcess      = "gpu_process"
+	PageHeaps       = "page_heaps"
+	ProgramFiles    = "program_files"
+	OtherProcesses  = "other_processes"
+	NotYetThere     = "not_yet_there"
+	// BrowserShare is the sum of these, and EverythingElse what they leave of FrameworkOverhead.
+	BrowserShare   = "browser_share"
+	EverythingElse = "everything_else"
+)
+
+// beyondParts are the parts in order, with what people call them and how they are obtained. All are growths from the baseline to the
+// highest moment.
+func beyondParts() [][3]string {
+	return [][3]string{
+		{PageCopies, "page: copies of weights on their way", "anonymous memory of the page's process at the highest moment, less that at the end of " +
+			"the measurement: array buffers that shards are read into, and those that wait to be collected"},
+		{TransferBuffers, "buffers between page and GPU process", "shared memory of all processes: writes to WebGPU pass through it; what the largest " +
+			"tensor took is kept"},
+		{GPUProcess, "GPU process: kernels, driver", "anonymous memory and code of the GPU process less what the ledger says is live: compiled " +
+			"kernels, and what the driver rounds sizes up to"},
+		{PageHeaps, "page: JavaScript, WebAssembly, code", "anonymous memory of the page's process at the end of the measurement, code with it"},
+		{ProgramFiles, "program files", "pages of programs, libraries and data that were mapped by the end of the measurement; they also change when " +
+			"another browser starts or ends"},
+		{OtherProcesses, "browser and services", "anonymous memory and code of the browser's other processes"},
+		{NotYetThere, "model's memory not there yet", "what the ledger had live at the highest moment, less weights, KV cache and activations as they " +
+			"were at the end: below zero where the peak came before all of them were there"},
+	}
+}
+
+// holdings are a launch's mappings at a moment, in bytes, by role and kind, and what the ledger had live.
+type holdings struct {
+	at   int64
+	held map[[2]string]float64
+	live float64
+}
+
+// sum leaves files out: other programs share them, and change what of them counts here.
+func (h holdings) sum() float64 {
+	return h.of(func(string) bool { return true }, anonymousBytes, codeBytes, sharedBytes)
+}
+
+// of sums up what of some kinds is held by whom, in MiB.
+func (h holdings) of(who func(role string) bool, kinds ...string) float64 {
+	sum := 0.0
+	for key, v := range h.held {
+		if who(key[0]) && slices.Contains(kinds, key[1]) {
+			sum += v
+		}
+	}
+	return sum / record.MiB
+}
+
+// Kinds of mappings, as metrics name them.
+const (
+	anonymousBytes = "anonymous_bytes"
+	codeBytes      = "code_bytes"
+	sharedBytes    = "shared_bytes"
+	filesBytes     = "files_bytes"
+)
+
+// beyond parts what a browser takes beyond the model, where mappings were read; increase is the whole, and left is what remains of it when
+// the model's parts are taken off.
+func (c *Cell) beyond(all []launch, w whole, left Figure, model ...Figure) []Component {
+	if w.method != record.MethodSmapsRollup {
+		return nil
+	}
+	parts := map[string]*Figure{}
+	for _, p := range beyondParts() {
+		parts[p[0]] = &Figure{Name: p[0], Title: p[1], Unit: "MiB", Method: record.MethodSmaps, How: p[2]}
+	}
+	share := Figure{Name: BrowserShare, Title: ComponentTitle(BrowserShare), Unit: "MiB", Method: record.MethodSmaps,
+		How: "the sum of what the browser's processes took beyond weights, KV cache and activations, by kind of mapping" + stageWords(all)}
+	rest := Figure{Name: EverythingElse, Title: ComponentTitle(EverythingElse), Unit: "MiB", Method: ByDifference,
+		How: "the increase less all of these: the peak was read at another moment than the mappings, or grew in between"}
+	for _, l := range all {
+		sizes, ok := partsBeyond(l, model)
+		if math.IsNaN(left.value(l.id)) || !ok {
+			continue
+		}
+		sum := 0.0
+		for _, p := range beyondParts() {
+			parts[p[0]].exact(l.id, sizes[p[0]])
+			sum += sizes[p[0]]
+		}
+		share.exact(l.id, sum)
+		rest.exact(l.id, left.value(l.id)-sum)
+	}
+	if len(share.Values) == 0 {
+		return nil
+	}
+	figures := []Figure{share}
+	for _, p := range beyondParts() {
+		figures = append(figures, *parts[p[0]])
+	}
+	var out []Component
+	for _, f := range append(figures, rest) {
+		f.summarise()
+		out = append(out, Component{Figure: f, Confidence: confidenceOf(f.Name, f.Method)})
+	}
+	return out
+}
+
+// partsBeyond are a launch's, in MiB; false where its mappings were not read at the baseline, around the peak and behind it.
+func partsBeyond(l launch, model []Figure) (map[string]float64, bool) {
+	edges, peak := mapped(l)
+	base, ok := edges[record.Baseline]
+	after, ended := edges[record.Measure]
+	if !ended {
+		after, ended = edges[record.Load]
+	}
+	if !ok || !ended || len(peak.held) == 0 || math.IsNaN(peak.live) {
+		return nil, false
+	}
+	page := func(role string) bool { return role == "renderer" }
+	gpu := func(role string) bool { return role == "gpu-process" }
+	others := func(role string) bool { return !page(role) && !gpu(role) }
+	everybody := func(string) bool { return true }
+	grown := func(who func(string) bool, kinds ...string) float64 {
+		return peak.of(who, kinds...) - base.of(who, kinds...)
+	}
+	whole := 0.0
+	for _, f := range model {
+		if v := f.value(l.id); !math.IsNaN(v) {
+			whole += v
+		}
+	}
+	live := peak.live / record.MiB
+	return map[string]float64{
+		PageCopies:      peak.of(page, anonymousBytes, codeBytes) - after.of(page, anonymousBytes, codeBytes),
+		TransferBuffers: grown(everybody, sharedBytes),
+		GPUProcess:      grown(gpu, anonymousBytes, codeBytes) - live,
+		PageHeaps:       after.of(page, anonymousBytes, codeBytes) - base.of(page, anonymousBytes, codeBytes),
+		ProgramFiles:    after.of(everybody, filesBytes) - base.of(everybody, filesBytes),
+		OtherProcesses:  grown(others, anonymousBytes, codeBytes),
+		NotYetThere:     live - whole,
+	}, true
+}
+
+// mapped are a launch's readings at phase edges, the latest of several repetitions, and the moment at which most was held.
+func mapped(l launch) (edges map[record.Phase]holdings, peak holdings) {
+	edges, between := map[record.Phase]holdings{}, map[int64]holdings{}
+	for _, a := range append([]*record.Attempt{l.opener}, l.attempts...) {
+		if a == l.opener && len(edges) > 0 {
+			continue // it counts too, and was looked at
+		}
+		at := map[record.Phase]holdings{}
+		for _, m := range a.Metrics {
+			if a.Sources[m.Source].Method != record.MethodSmaps {
+				continue
+			}
+			key := [2]string{a.Sources[m.Source].Role, m.Name}
+			if m.Edge != "" {
+				at[m.Edge] = at[m.Edge].with(m.NS, key, m.Value)
+			} else if inPhase(a, record.Load, m.NS) {
+				between[m.NS] = between[m.NS].with(m.NS, key, m.Value)
+			}
+		}
+		for phase, h := range at {
+			h.live = liveAt(a, h.at, phase)
+			edges[phase] = h
+		}
+	}
+	for _, h := range between {
+		h.live = liveAt(l.opener, h.at, "")
+		peak = higher(peak, h)
+	}
+	for _, phase := range []record.Phase{record.Load, record.Warmup, record.Measure} {
+		peak = higher(peak, edges[phase])
+	}
+	return edges, peak
+}
+
+func (h holdings) with(at int64, key [2]string, v float64) holdings {
+	if h.held == nil {
+		h.held = map[[2]string]float64{}
+	}
+	h.at = max(h.at, at)
+	h.held[key] += v
+	return h
+}
+
+func higher(a, b holdings) holdings {
+	if x, y := a.sum(), b.sum(); y > x || y == x && len(b.held) > 0 && b.at < a.at {
+		return b
+	}
+	return a
+}
+
+func inPhase(a *record.Attempt, p record.Phase, ns int64) bool {
+	begin, end, ok := reach(a, p)
+	return ok && ns >= begin && ns < end
+}
+
+// liveAt is what the ledger had live at a moment, or at a phase's edge; NaN where it was never read.
+func liveAt(a *record.Attempt, ns int64, edge record.Phase) float64 {
+	live, at := math.NaN(), int64(math.MinInt64)
+	for _, m := range a.Metrics {
+		if m.Name != "live_bytes" || a.Sources[m.Source].Method != Ledger {
+			continue
+		}
+		if edge != "" && m.Edge == edge {
+			return m.Value
+		}
+		if m.NS <= ns && m.NS >= at {
+			live, at = m.Value, m.NS
+		}
+	}
+	return live
+}
+
+// stageWords say in which stages of the load the highest moments lie.
+func stageWords(all []launch) string {
+	var order []string
+	count := map[string]int{}
+	for _, l := range all {
+		_, peak := mapped(l)
+		if len(peak.held) == 0 {
+			continue
+		}
+		stage := "behind the load"
+		for _, s := range l.opener.Stages {
+			if peak.at >= s.BeginNS && peak.at < s.EndNS {
+				stage = "in the load's stage " + s.Name
+			}
+		}
+		order = appendNew(order, stage)
+		count[stage]++
+	}
+	if len(order) == 0 {
+		return ""
+	}
+	var words []string
+	for _, stage := range order {
+		words = append(words, fmt.Sprintf("%s (%d of %d launches)", stage, count[stage], len(all)))
+	}
+	return "; the highest moment lies " + strings.Join(words, ", ")
+}

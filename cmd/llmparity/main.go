@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -106,22 +107,30 @@ func arguments(check cobra.PositionalArgs) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error { return usage(c, check(c, args)) }
 }
 
-// untilSignal gives a context that ends with the first SIGINT or SIGTERM; its cause carries the exit code. A second signal ends
-// the program at once: the kernel then ends what we started.
+// oneSignal is how long after a signal others count as the same: `timeout` sends each to the process and to its group.
+const oneSignal = 2 * time.Second
+
+// untilSignal gives a context that ends with the first SIGINT or SIGTERM; its cause carries the exit code. A later signal ends the
+// program at once, with all that it started and their temporary folders.
 func untilSignal(parent context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(parent)
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	go func() {
+		var first time.Time
 		for s := range signals {
 			kind, name := fault.Interrupted, "interrupted"
 			if s == syscall.SIGTERM {
 				kind, name = fault.Terminated, "terminated"
 			}
-			if ctx.Err() != nil {
+			switch {
+			case first.IsZero():
+				first = time.Now()
+				cancel(fault.New(kind, "", "%s", name))
+			case time.Since(first) > oneSignal:
+				child.Abandon()
 				os.Exit(int(kind))
 			}
-			cancel(fault.New(kind, "", "%s", name))
 		}
 	}()
 	return ctx, func() {

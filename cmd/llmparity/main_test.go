@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"os"
 	"os/exec"
@@ -12,17 +13,37 @@ import (
 	"time"
 
 	"llmparity/internal/cache"
+	"llmparity/internal/child"
 	"llmparity/internal/fault"
 )
 
 // asProgram makes the test binary the program itself, so that tests can send it signals and read its exit code.
 const asProgram = "LLMPARITY_TEST_PROGRAM"
 
+// asStubborn makes the test binary a program that has a folder and a process, and never ends by itself.
+const asStubborn = "LLMPARITY_TEST_STUBBORN"
+
 func TestMain(m *testing.M) {
-	if os.Getenv(asProgram) != "" {
+	switch {
+	case os.Getenv(asProgram) != "":
 		os.Exit(execute(os.Args[1:], os.Stdout, os.Stderr))
+	case os.Getenv(asStubborn) != "":
+		stubborn()
 	}
 	os.Exit(m.Run())
+}
+
+// stubborn says when it has begun, and when it was asked to end.
+func stubborn() {
+	ctx, _ := untilSignal(context.Background())
+	dir, err := child.Scratch("test")
+	if err == nil {
+		_, err = child.Start(context.Background(), exec.Command("sh", "-c", `while :; do echo >"$0/$(date +%N)"; done`, dir))
+	}
+	fmt.Println("begun", err)
+	<-ctx.Done()
+	fmt.Println("asked")
+	select {}
 }
 
 // shortDir is a folder in which sockets can be made: their paths must be short, and that of t.TempDir is not.

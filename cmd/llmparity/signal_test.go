@@ -3,14 +3,17 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"llmparity/internal/cache"
 	"llmparity/internal/child"
@@ -70,6 +73,59 @@ func TestSignalsLeaveNothingBehind(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// `timeout` signals the process and then its group: that is one signal.
+func TestTwoSignalsAtOnceAreOne(t *testing.T) {
+	cmd := program(t, "run", "--engines", "webllm", "--repetitions", "2")
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	waitFor(t, "a browser's folder", func() bool { return len(temporary(t, cmd.Dir)) > 0 })
+	for range 2 {
+		_ = cmd.Process.Signal(syscall.SIGTERM) // the second may find it ended
+		time.Sleep(50 * time.Millisecond)
+	}
+	_ = cmd.Wait() // its exit code is what counts
+	if code := cmd.ProcessState.ExitCode(); code != int(fault.Terminated) || !strings.Contains(stderr.String(), "llmparity: terminated") {
+		t.Errorf("exit code %d\n%s", code, &stderr)
+	}
+	if left := temporary(t, cmd.Dir); len(left) > 0 {
+		t.Errorf("temporary files are left: %v", left)
+	}
+}
+
+func TestALaterSignalEndsTheProgramAtOnce(t *testing.T) {
+	cmd := program(t)
+	cmd.Env = append(slices.DeleteFunc(cmd.Env, func(v string) bool { return strings.HasPrefix(v, asProgram+"=") }), asStubborn+"=1")
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	says := bufio.NewScanner(out)
+	for _, want := range []string{"begun <nil>", "asked"} {
+		if !says.Scan() || says.Text() != want {
+			t.Fatalf("%q, want %q", says.Text(), want)
+		}
+		if want == "asked" {
+			time.Sleep(oneSignal) // since it was asked
+		}
+		if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_ = cmd.Wait() // its exit code is what counts
+	if code := cmd.ProcessState.ExitCode(); code != int(fault.Terminated) {
+		t.Errorf("exit code %d", code)
+	}
+	if left := temporary(t, cmd.Dir); len(left) > 0 || len(child.Tagged(cmd.Process.Pid)) > 0 {
+		t.Errorf("left behind: %v, %v", left, child.Tagged(cmd.Process.Pid))
 	}
 }
 

@@ -5,13 +5,15 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 
 	"llmparity/internal/fault"
 	"llmparity/internal/watch"
 )
 
 // signals are those that come while a command runs. In a terminal the command gets SIGINT as we do, and decides what it does about it, as
-// it would without us; a second one ends it, and so does any other signal at once. One more kills it.
+// it would without us; a second one ends it, and so does any other signal at once. One more kills it. The same signal again soon after
+// counts as one.
 type signals struct {
 	ctx     context.Context
 	cancel  context.CancelCauseFunc
@@ -34,6 +36,8 @@ func (s *signals) follow(say func(string)) {
 	defer close(s.done)
 	var c *watch.Command
 	told := false // of it
+	var last os.Signal
+	var at time.Time
 	for patient := true; ; {
 		select {
 		case c = <-s.started:
@@ -43,9 +47,14 @@ func (s *signals) follow(say func(string)) {
 			if open && !told { // it is just being started: the signal may be for it
 				c, told = <-s.started, true
 			}
+			again := got == last && time.Since(at) <= oneSignal
+			if !again {
+				last, at = got, time.Now()
+			}
 			switch {
 			case !open:
 				return
+			case again:
 			case s.ctx.Err() != nil:
 				if c != nil {
 					c.Hurry()

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"syscall"
 )
 
 // Tagged lists the processes alive that were started by the process pid, or by their children.
@@ -30,4 +31,16 @@ func carrying(variable string) []int {
 		}
 	}
 	return found
+}
+
+// endTagged ends the processes that were started by us or by their children, with their groups, and counts them.
+func endTagged() int {
+	pids := Tagged(os.Getpid())
+	for _, pid := range pids {
+		if group, err := syscall.Getpgid(pid); err == nil && group != syscall.Getpgrp() {
+			_ = syscall.Kill(-group, syscall.SIGKILL) // it may have ended meanwhile
+		}
+		_ = syscall.Kill(pid, syscall.SIGKILL)
+	}
+	return len(pids)
 }

@@ -1,7 +1,6 @@
 package browser
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -107,12 +106,15 @@ func attach(ctx context.Context, config Config, listen func(any)) (_ *chrome, er
 	defer func() {
 		if err != nil {
 			c.end()
+			c.calls.Wait()
 		}
 	}()
-	limited, stop := context.WithTimeout(ctx, cmp.Or(config.speaks, speaks))
-	defer stop()
-	defer context.AfterFunc(limited, cancel)()
-	if tab, err = c.openIn(alloc, listen); err != nil {
+	heard := c.overhear(listen)
+	err = c.stage(ctx, config.limits.orDefault().answer, "its tab", func() (err error) {
+		tab, err = c.openIn(alloc, heard)
+		return err
+	})
+	if err != nil {
 		if ctx.Err() != nil {
 			return nil, fmt.Errorf("attaching to %s: %w", address, ctx.Err())
 		}

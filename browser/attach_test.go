@@ -47,7 +47,7 @@ func running(t *testing.T, flags ...string) (address string, p *child.Process) {
 	}
 	t.Cleanup(func() {
 		p.Kill()
-		for deadline := time.Now().Add(10 * time.Second); len(group(p.PID())) > 0 && time.Now().Before(deadline); {
+		for deadline := time.Now().Add(10 * time.Second); len(child.Group(p.PID())) > 0 && time.Now().Before(deadline); {
 			time.Sleep(5 * time.Millisecond)
 		}
 	})
@@ -257,7 +257,7 @@ func TestARunInAnAttachedBrowserOutlivesItsRenderer(t *testing.T) {
 	if after := pages(t, address); !slices.Equal(after, before) {
 		t.Errorf("tabs %v, before: %v", after, before)
 	}
-	if !slices.Contains(group(chrome.PID()), chrome.PID()) {
+	if !slices.Contains(child.Group(chrome.PID()), chrome.PID()) {
 		t.Error("the browser has ended")
 	}
 }

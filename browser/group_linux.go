@@ -8,28 +8,7 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
-
-	"llmparity/internal/sample/proc"
 )
-
-// group lists the living processes of a process group. Those that ended and wait for somebody to notice are not alive.
-func group(pgid int) []int {
-	all, _ := proc.All() // where there is no /proc nobody is found
-	var found []int
-	for _, pid := range all {
-		stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
-		if err != nil {
-			continue // ended meanwhile
-		}
-		// pid (name) state ppid pgrp …; the name may hold anything.
-		fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
-		if len(fields) < 3 || fields[0] == "Z" || fields[0] == "X" || fields[2] != strconv.Itoa(pgid) {
-			continue
-		}
-		found = append(found, pid)
-	}
-	return found
-}
 
 // typeOf gives the type that Chrome starts a child with, as its command line tells it: zygote, utility …
 func typeOf(pid int) string {

@@ -15,10 +15,10 @@ import (
 	"time"
 
 	"github.com/chromedp/cdproto/browser"
-	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/chromedp"
 
 	"llmparity/internal/child"
+	"llmparity/internal/engine"
 	"llmparity/internal/fault"
 	"llmparity/internal/record"
 	"llmparity/internal/sample"
@@ -43,10 +43,11 @@ type chrome struct {
 
 	words       *child.Tail // what it printed last; nil: it is not ours
 	memoryKills int         // of the kernel's before it was started or attached to; -1: not known
-}
 
-// speaks is how long a browser may take from its start, or from our call to it, until it has answered what is asked first.
-const speaks = time.Minute
+	crashed chan struct{}  // closed when the tab has crashed
+	calls   sync.WaitGroup // of the start's stages; done when the browser has ended, at the latest
+	talk    *talk
+}
 
 // find gives the browser to start; none is where one is attached to.
 func (c Config) find() (string, error) {
@@ -57,7 +58,7 @@ func (c Config) find() (string, error) {
 }
 
 // launch starts path with a profile of its own, or attaches to the browser that the configuration names. It lives until close.
-// listen gets the tab's events, on the goroutine that reads them.
+// listen gets the tab's events, on the goroutine that reads them. An engine.NotStarted is worth another try.
 func launch(ctx context.Context, path string, config Config, listen func(any)) (*chrome, error) {
 	if config.Launch.Attach != "" {
 		return attach(ctx, config, listen)
@@ -65,7 +66,7 @@ func launch(ctx context.Context, path string, config Config, listen func(any)) (
 	return start(ctx, path, config, listen)
 }
 
-func start(ctx context.Context, path string, config Config, listen func(any)) (_ *chrome, err error) {
+func start(ctx context.Context, path string, config Config, listen func(any)) (*chrome, error) {
 	scratch, err := child.Scratch("chrome")
 	if err != nil {
 		return nil, err
@@ -73,7 +74,7 @@ func start(ctx context.Context, path string, config Config, listen func(any)) (_
 	if err := socketFits(scratch); err != nil {
 		return nil, errors.Join(err, os.RemoveAll(scratch))
 	}
-	c := &chrome{scratch: scratch, eager: true, policy: map[string]string{"isolation": record.OfLaunch, "profile": "empty", "window": "none"}}
+	c := &chrome{scratch: scratch, eager: true, talk: &talk{begin: time.Now()}, policy: map[string]string{"isolation": record.OfLaunch, "profile": "empty", "window": "none"}}
 	options, err := c.options(ctx, path, config)
 	if err != nil {
 		c.display.close()
@@ -83,33 +84,18 @@ func start(ctx context.Context, path string, config Config, listen func(any)) (_
 	alloc, endAlloc := chromedp.NewExecAllocator(base, options...)
 	// What chromedp would log can't be acted upon: an event of a newer Chrome that it doesn't know.
 	quiet := func(string, ...any) {}
-	tab, endTab := chromedp.NewContext(alloc, chromedp.WithListener(listen), chromedp.WithLogf(quiet), chromedp.WithErrorf(quiet))
+	tab, endTab := chromedp.NewContext(alloc, chromedp.WithListener(c.overhear(listen)), chromedp.WithLogf(quiet), chromedp.WithErrorf(quiet),
+		chromedp.WithDebugf(c.talk.note))
 	c.ctx, c.lose = context.WithCancelCause(tab)
 	c.end = sync.OnceFunc(func() { cancel(); endTab(); endAlloc() })
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, c.close())
+	if err := c.stages(ctx, tab, config.limits); err != nil {
+		var failed *engine.NotStarted
+		if errors.As(err, &failed) {
+			return nil, c.failed(path, failed)
 		}
-	}()
-
-	limit := cmp.Or(config.speaks, speaks)
-	limited, stop := context.WithTimeout(ctx, limit)
-	defer stop()
-	defer context.AfterFunc(limited, cancel)()
-	if err = chromedp.Do(tab); err == nil {
-		c.pid = chromedp.FromContext(tab).Browser.Process().Pid
-		c.version, err = chromedp.CallBrowser(tab, browser.GetVersion, cdp.Empty{})
+		return nil, errors.Join(fmt.Errorf("starting %s: %w", path, err), c.close())
 	}
-	switch {
-	case err == nil:
-	case ctx.Err() != nil:
-		return nil, fmt.Errorf("starting %s: %w", path, ctx.Err())
-	case limited.Err() != nil:
-		return nil, fault.Wrap(fault.NoChrome, err, "start it by hand to see why", "%s starts and says nothing for %v", path, limit)
-	default:
-		return nil, &fault.Error{Kind: fault.NoChrome, Err: err, Do: "start it by hand to see why",
-			What: fmt.Sprintf("%s does not start: %s", path, telling(err.Error()))}
-	}
+	c.talk.end()
 	if config.Launch.Headed {
 		c.watchTab()
 	}
@@ -211,14 +197,12 @@ func (c *chrome) close() error {
 		return c.letGo()
 	}
 	c.lose(errClosed)
-	// The command's process, not chromedp's browser: a launch that is cancelled half-way has the former alone.
-	started := c.cmd != nil && c.cmd.Process != nil
-	if started {
-		child.KillGroup(c.cmd.Process)
-	}
+	c.kill()
 	c.end()
+	c.calls.Wait()
 	var err error
-	if started {
+	// The command's process, not chromedp's browser: a launch that is cancelled half-way has the former alone.
+	if c.cmd != nil && c.cmd.Process != nil {
 		err = awaitGroup(c.cmd.Process)
 	}
 	c.display.close()
@@ -230,7 +214,7 @@ func (c *chrome) members() []int {
 	if c.attached {
 		return descendants(c.pid)
 	}
-	return group(c.pid)
+	return child.Group(c.pid)
 }
 
 // sources samples a process of the browser. In one that we did not start nothing is reset.
@@ -244,7 +228,7 @@ func (c *chrome) sources(pid int, role string) ([]sample.Source, error) {
 // awaitGroup waits for the browser's children, which end in their own time.
 func awaitGroup(p *os.Process) error {
 	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(2 * time.Millisecond) {
-		left := group(p.Pid)
+		left := child.Group(p.Pid)
 		if len(left) == 0 {
 			return nil
 		}

@@ -173,12 +173,21 @@ func TestWindowWithoutADisplayIsOneLine(t *testing.T) {
 	}
 }
 
+// unstarted is the error of a browser that does not start.
+func unstarted(t *testing.T, path string, c Config) error {
+	t.Helper()
+	return starts(watched(t), silent{}, func() error {
+		_, err := launch(watched(t), path, c, func(any) {})
+		return err
+	})
+}
+
 func TestBrowserThatDoesNotStartIsNamed(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "chrome")
 	if err := os.WriteFile(path, []byte("#!/bin/sh\necho cannot open display >&2\nexit 1\n"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	_, err := launch(watched(t), path, Config{}, func(any) {})
+	err := unstarted(t, path, Config{})
 	if fault.Code(err) != int(fault.NoChrome) || !strings.Contains(err.Error(), "cannot open display") {
 		t.Errorf("error %v, want NoChrome with the browser's words", err)
 	}
@@ -189,8 +198,8 @@ func TestBrowserThatNeverSpeaksIsNamed(t *testing.T) {
 	if err := os.WriteFile(path, []byte("#!/bin/sh\nsleep 300\n"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	_, err := launch(watched(t), path, Config{speaks: 100 * time.Millisecond}, func(any) {})
-	if fault.Code(err) != int(fault.NoChrome) || !strings.Contains(err.Error(), "says nothing for 100ms") || strings.Contains(err.Error(), "\n") {
+	err := unstarted(t, path, Config{limits: limits{answer: 100 * time.Millisecond}})
+	if fault.Code(err) != int(fault.NoChrome) || !strings.Contains(err.Error(), "did not answer within 0.1 s") || strings.Contains(err.Error(), "\n") {
 		t.Errorf("error %v, want NoChrome and for how long", err)
 	}
 }
@@ -208,7 +217,7 @@ exit 1
 	if err := os.WriteFile(path, []byte(script), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	_, err := launch(watched(t), path, Config{}, func(any) {})
+	err := unstarted(t, path, Config{})
 	if fault.Code(err) != int(fault.NoChrome) || !strings.Contains(err.Error(), "no such luck") || strings.Contains(err.Error(), "Broken") {
 		t.Errorf("error %v, want NoChrome with the fatal line alone", err)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/procfs"
 
 	"llmparity/assets/page"
+	"llmparity/internal/child"
 	"llmparity/internal/engine"
 	"llmparity/internal/engine/enginetest"
 	"llmparity/internal/record"
@@ -194,7 +195,7 @@ func opened(b *testing.B, c Config, files fs.FS) *open {
 		b.Fatal(err)
 	}
 	probe := &enginetest.Probe{}
-	p, err := openTab(b.Context(), path, c, server, probe.Warn)
+	p, err := openTab(b.Context(), path, c, server, probe)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -254,7 +255,7 @@ func (o *open) decode(b *testing.B) generations {
 func (o *open) cpu(b *testing.B) spent {
 	b.Helper()
 	all := spent{}
-	for _, pid := range append(group(o.session.tab.chrome.pid), os.Getpid()) {
+	for _, pid := range append(child.Group(o.session.tab.chrome.pid), os.Getpid()) {
 		p, err := procfs.NewProc(pid)
 		if err != nil {
 			b.Fatal(err)

@@ -24,13 +24,22 @@ func OpenSheet(ctx context.Context, chrome string) (*Sheet, error) {
 	if err != nil {
 		return nil, err
 	}
+	var s *Sheet
+	err = starts(ctx, silent{}, func() error {
+		s, err = openSheet(ctx, path)
+		return err
+	})
+	return s, err
+}
+
+func openSheet(ctx context.Context, path string) (_ *Sheet, err error) {
 	s := &Sheet{}
 	ready := make(chan struct{}) // the listener must not run before s.chrome is set
 	s.chrome, err = start(ctx, path, Config{Launch: Launch{Flags: drawing}}, func(ev any) {
 		select {
 		case <-ready:
 			if _, is := ev.(*inspector.EventTargetCrashed); is {
-				s.chrome.lose(errors.New("the page that draws has crashed"))
+				s.chrome.lose(errDrawing)
 			}
 		default:
 		}
@@ -39,12 +48,17 @@ func OpenSheet(ctx context.Context, chrome string) (*Sheet, error) {
 		return nil, err
 	}
 	close(ready)
+	if s.chrome.hasCrashed() {
+		s.chrome.lose(errDrawing)
+	}
 	light := []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: "light"}}
 	if err := chromedp.Do(s.chrome.ctx, command(emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: light})); err != nil {
 		return nil, errors.Join(fmt.Errorf("preparing the page that draws: %w", err), s.Close())
 	}
 	return s, nil
 }
+
+var errDrawing = errors.New("the page that draws has crashed")
 
 // Run evaluates a script in the page and gives the text that its promise comes to.
 func (s *Sheet) Run(ctx context.Context, script string) (string, error) {

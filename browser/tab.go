@@ -58,9 +58,18 @@ type pageEvent struct {
 	GPU    *struct{ Kind, Message string }
 }
 
-// openTab starts the browser and opens the page in it.
-func openTab(ctx context.Context, path string, config Config, s *server, warn func(record.Warning)) (*tab, error) {
-	p := &tab{server: s, page: config.page, warn: warn, bundle: config.Bundle, news: make(chan struct{}, 1), processes: processes{attached: map[int][]func(){}, mapped: map[int]*proc.Mappings{}, workers: map[target.ID]bool{}}}
+// openTab starts the browser, again where it does not come up, and opens the page in it.
+func openTab(ctx context.Context, path string, config Config, s *server, to engine.Teller) (p *tab, err error) {
+	err = starts(ctx, to, func() error {
+		p, err = openOnce(ctx, path, config, s, to.Warn)
+		return err
+	})
+	return p, err
+}
+
+func openOnce(ctx context.Context, path string, config Config, s *server, warn func(record.Warning)) (*tab, error) {
+	p := &tab{server: s, page: config.page, warn: warn, bundle: config.Bundle, news: make(chan struct{}, 1),
+		processes: processes{attached: map[int][]func(){}, mapped: map[int]*proc.Mappings{}, workers: map[target.ID]bool{}}}
 	p.ledger = &ledger{tab: p}
 	p.isolate.thread = cmp.Or(config.Thread, PageThread)
 	p.watchdog = cmp.Or(config.Watchdog, engine.Watchdog)
@@ -77,16 +86,42 @@ func openTab(ctx context.Context, path string, config Config, s *server, warn fu
 	}
 	p.chrome, p.id = c, chromedp.FromContext(c.ctx).Target.TargetID
 	close(ready)
+	if c.hasCrashed() {
+		p.crashed("crashed", wordsCome)
+	}
 	for _, w := range c.warnings {
 		warn(w)
 	}
-	if err := p.navigate(ctx); err != nil {
+	if err := p.begin(ctx, config.limits.orDefault().page); err != nil {
+		var failed *engine.NotStarted
+		if errors.As(err, &failed) {
+			return nil, c.failed(path, failed)
+		}
 		if closing := c.close(); closing != nil {
 			return nil, fmt.Errorf("%w (and closing the browser: %v)", err, closing)
 		}
 		return nil, err
 	}
 	return p, nil
+}
+
+// begin opens the page. A browser of ours that is lost meanwhile, or takes too long, has not started.
+func (p *tab) begin(ctx context.Context, limit time.Duration) error {
+	if p.chrome.attached {
+		return p.navigate(ctx)
+	}
+	limited, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	err := p.navigate(limited)
+	switch lost := p.lost(); {
+	case err == nil || ctx.Err() != nil:
+		return err
+	case engine.ClassOf(lost) == record.Crash:
+		return &engine.NotStarted{What: "Chrome was lost before the page was ready: " + lost.Error(), Err: lost}
+	case limited.Err() != nil:
+		return &engine.NotStarted{What: fmt.Sprintf("Chrome's page was not ready within %g s", limit.Seconds()), Words: p.chrome.telling(), Err: err}
+	}
+	return err
 }
 
 func (p *tab) navigate(ctx context.Context) error {

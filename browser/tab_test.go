@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"llmparity/internal/child"
 	"llmparity/internal/engine"
 	"llmparity/internal/engine/enginetest"
 	"llmparity/internal/fault"
@@ -24,7 +25,7 @@ func TestProcessesAreMapped(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	count, group := map[string]int{}, group(s.tab.chrome.pid)
+	count, group := map[string]int{}, child.Group(s.tab.chrome.pid)
 	for pid, role := range roles {
 		count[role]++
 		if !slices.Contains(group, pid) {

@@ -89,7 +89,7 @@ func (w *WebLLM) deviceHere(ctx context.Context, say func(string)) (_ record.Dev
 		return record.Device{}, err
 	}
 	defer func() { err = errors.Join(err, server.close()) }()
-	p, err := openTab(ctx, chrome, w.config, server, func(record.Warning) {})
+	p, err := openTab(ctx, chrome, w.config, server, silent{})
 	if err != nil {
 		return record.Device{}, err
 	}

@@ -91,7 +91,7 @@ func openPlain(ctx context.Context, c Config) (_ *plain, err error) {
 		return nil, err
 	}
 	c.page, c.Thread = page.Truth, PageThread
-	if p.tab, err = openTab(ctx, path, c, p.server, p.Warn); err != nil {
+	if p.tab, err = openTab(ctx, path, c, p.server, p); err != nil {
 		return nil, err
 	}
 	p.tab.clock = pageClock{anchor: time.Now()}

@@ -34,8 +34,8 @@ type Config struct {
 	// Watchdog is how long the event loop of the thread that WebLLM runs on may stand still; 0: engine.Watchdog. WebLLM waits for the GPU
 	// without blocking it; what does block it is short: a large tokenizer takes some seconds on a slow machine.
 	Watchdog time.Duration
-	speaks   time.Duration // how long the browser may take until it speaks; 0: speaks
-	page     string        // the address of the page, below the server's; empty: WebLLM's
+	limits   limits // of the stages of a browser's start
+	page     string // the address of the page, below the server's; empty: WebLLM's
 	// Package gives a model as WebLLM wants it, made for a target. It is asked once a model, and may take minutes: say is told.
 	Package func(ctx context.Context, m engine.Model, t Target, say func(string)) (Package, error)
 }
@@ -156,7 +156,7 @@ func (w *WebLLM) Open(ctx context.Context, probe engine.Probe) (engine.Session, 
 
 // open is Open with a server, which the session closes.
 func (w *WebLLM) open(ctx context.Context, probe engine.Probe, server *server, chrome, bundle string) (engine.Session, error) {
-	p, err := openTab(ctx, chrome, w.config, server, probe.Warn)
+	p, err := openTab(ctx, chrome, w.config, server, probe)
 	if err != nil {
 		return nil, errors.Join(err, server.close())
 	}

@@ -21,13 +21,17 @@ func (j *judge) launches() {
 		l := c.Launches
 		check := compare.GateCheck{Name: "all launches succeed", Kind: compare.GateLaunches, Cell: c.Label,
 			Launches: l.Counted}
+		lost := c.Failures
+		// A warm-up launch that failed and was made once more takes nothing away.
+		if l.Counted > 0 && l.Counted >= l.Planned {
+			lost = slices.DeleteFunc(slices.Clone(lost), func(f compare.Failure) bool { return f.Repetition == 0 })
+		}
 		switch {
 		case c.Refused != "":
 			j.add(check, level, broken, "not launched: "+c.Refused)
-		case len(c.Failures) > 0:
-			f := c.Failures[0]
-			j.add(check, level, broken, fmt.Sprintf("%d of %d failed, the first: %s", len(c.Failures),
-				len(c.Failures)+l.Counted,
+		case len(lost) > 0:
+			f := lost[0]
+			j.add(check, level, broken, fmt.Sprintf("%d of %d failed, the first: %s", len(lost), len(lost)+l.Counted,
 				strings.TrimSpace(cmp.Or(string(f.Class), string(f.Status))+" "+f.Error)))
 		case l.Counted == 0:
 			j.add(check, level, broken, "no launch counts")

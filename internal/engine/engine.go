@@ -25,7 +25,7 @@ type Probe interface {
 	// Event reports versions, device, clock offsets.
 	Event(record.Event)
 	// Log takes what the engine prints, under a name such as llama-server; the engine closes it. It never fails: a log is not
-	// worth a measurement.
+	// worth a measurement. Where the writer has a method Name, that is its file's.
 	Log(name string) io.WriteCloser
 	// Warn reports what a reader of the figures must know.
 	Warn(record.Warning)

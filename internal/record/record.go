@@ -361,6 +361,7 @@ const (
 	OOM        Class = "oom"
 	DeviceLost Class = "device-lost"
 	Crash      Class = "crash"
+	Start      Class = "start"   // a browser or server was started several times, and died or did not answer each time
 	Timeout    Class = "timeout" // the launch took longer than the plan gives it
 	Hung       Class = "hung"    // nothing goes on any more, though nothing has ended
 	Download   Class = "download"

@@ -20,6 +20,7 @@ type cell struct {
 	recorded bool          // that it was given up, by an attempt that failed
 	spent    time.Duration // by its attempts, in this process
 	expired  bool          // its time is over
+	lame     int           // launches in a row that did not start
 	enough   *looks        // whether it was repeated often enough; nil: as often as the plan says
 	left     int           // attempts that are to come
 	judged   bool
@@ -82,10 +83,18 @@ func sketch(s plan.Setup, shape plan.Shape, engine string, id int) record.Cell {
 	return c
 }
 
-// giveUp keeps a cell from failing again and again for a reason that a person must remove.
+// giveUp keeps a cell from failing again and again for a reason that a person must remove, or because nothing starts.
 func (c *cell) giveUp(err error) {
 	var f *fault.Error
-	if errors.As(err, &f) {
+	if engine.ClassOf(err) == record.Start {
+		if c.lame++; c.lame < mostLame {
+			return
+		}
+		c.given = err
+	} else if errors.As(err, &f) {
 		c.given = err
 	}
 }
+
+// mostLame is how many launches in a row may not start until their cell is given up.
+const mostLame = 2

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"time"
 
+	"llmparity/internal/engine"
+	"llmparity/internal/fault"
 	"llmparity/internal/machine"
 	"llmparity/internal/record"
 )
@@ -76,9 +78,8 @@ func (r *runner) turn(ctx context.Context, s *current, t turn, rest []turn) erro
 	if err := r.coolDown(ctx, s, t); err != nil {
 		return err
 	}
-	r.say(s, t, Event{Kind: Launched})
 	begin := time.Now()
-	err := r.attempt(ctx, s, t, rest)
+	err := r.attempts(ctx, s, t, rest)
 	t.spent += time.Since(begin)
 	if limit := time.Duration(s.Plan.CellTimeout); limit > 0 && t.spent >= limit && !t.over() && ctx.Err() == nil {
 		t.expired = true
@@ -86,12 +87,35 @@ func (r *runner) turn(ctx context.Context, s *current, t turn, rest []turn) erro
 			"launches were not made; `llmparity run --resume` makes them", t.ID, t.Engine, limit, t.left-1)})
 	}
 	if err != nil {
-		t.giveUp(err)
 		if refused == nil {
 			refused = fmt.Errorf("%s, launch %d: %w", t.Engine, r.count.launch, err)
 		}
 	}
 	return refused
+}
+
+// attempts makes an attempt, and a warm-up that failed once more: what was wrong with the first may be over.
+func (r *runner) attempts(ctx context.Context, s *current, t turn, rest []turn) error {
+	r.say(s, t, Event{Kind: Launched})
+	err := r.attempt(ctx, s, t, rest)
+	if err == nil {
+		t.lame = 0
+		return nil
+	}
+	t.giveUp(err)
+	hopeless := t.given != nil || r.past.refuses(err) || engine.ClassOf(err) == record.BadOutput
+	if !t.warmup || hopeless || ctx.Err() != nil || r.w.Err() != nil {
+		return err
+	}
+	r.w.Warn(record.Warning{Code: "warmup-repeated", Text: fmt.Sprintf("cell %d (%s): the warm-up launch failed and was made once more: %s", t.ID,
+		t.Engine, fault.OneLine(err.Error()))})
+	r.say(s, t, Event{Kind: Launched})
+	if err = r.attempt(ctx, s, t, rest); err != nil {
+		t.giveUp(err)
+		return err
+	}
+	t.lame = 0
+	return nil
 }
 
 // say tells of an attempt.

@@ -159,23 +159,35 @@ func (p *past) counts(r *runner, c record.Commit) bool {
 	return c.Status == record.OK || c.Status == record.Failed && !r.RetryFailed
 }
 
-// made is how many warm-up launches a cell had, which repetitions it had, and whether it was given up.
+// made is how many warm-up launches a cell had, which repetitions it had, and whether it was given up. A warm-up that failed and was not
+// made once more, because the run ended, is to be made.
 func (p *past) made(r *runner, cell int) (warmups int, repetitions map[int]bool, given bool) {
 	repetitions = map[int]bool{}
 	if p == nil {
 		return 0, repetitions, false
 	}
+	again, lame := false, 0 // the last attempt was a warm-up that failed; launches in a row that did not start
 	for _, c := range p.Commits(cell) {
-		switch {
-		case c.Scoring:
-		case c.Warmup:
-			if p.counts(r, c) {
+		if c.Scoring {
+			continue
+		}
+		switch counts := p.counts(r, c); {
+		case !c.Warmup:
+			if again { // it was not to be made once more
 				warmups++
 			}
+			again, repetitions[c.Repetition] = false, counts
+		case !counts:
+		case c.Status == record.OK || again || c.Class == record.SetUp || c.Class == record.BadOutput:
+			again = false
+			warmups++
 		default:
-			repetitions[c.Repetition] = p.counts(r, c)
+			again = true
 		}
-		if !c.Scoring && c.Class == record.SetUp {
+		if lame++; c.Class != record.Start {
+			lame = 0
+		}
+		if c.Class == record.SetUp || lame >= mostLame {
 			given = p.counts(r, c)
 		}
 	}

@@ -183,6 +183,57 @@ func TestWhatAPersonMustMendEndsItsCellOnly(t *testing.T) {
 	})
 }
 
+// outcomes gives each launch's error in turn; launches behind the last one succeed.
+func outcomes(list ...error) func(context.Context, int) error {
+	return func(_ context.Context, launch int) error {
+		if launch > len(list) {
+			return nil
+		}
+		return list[launch-1]
+	}
+}
+
+func TestAFailedWarmupIsRepeatedOnce(t *testing.T) {
+	unstarted := &engine.Failure{Class: record.Start, Err: fault.New(fault.NoChrome, "", "Chrome did not answer")}
+	crash := engine.Fail(record.Crash, "it crashed")
+	for _, x := range []struct {
+		name     string
+		launches []error
+		attempts int
+		counted  int
+		code     int
+	}{
+		{"crash", []error{crash}, 5, 3, 0},
+		{"two crashes", []error{crash, crash}, 5, 3, int(fault.Run)},
+		{"no start", []error{unstarted}, 5, 3, 0},
+		{"no start, twice", []error{unstarted, unstarted}, 2, 0, int(fault.NoChrome)},
+		{"no start of a launch that counts", []error{nil, unstarted}, 4, 2, int(fault.NoChrome)},
+		{"no start of two", []error{nil, unstarted, unstarted}, 3, 0, int(fault.NoChrome)},
+		{"a part is missing", []error{fault.New(fault.NoAdapter, "", "no adapter")}, 1, 0, int(fault.NoAdapter)},
+	} {
+		t.Run(x.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r, err := do(t, t.Context(), options(t, &scripted{name: "a", do: outcomes(x.launches...)}))
+				counted, warned := 0, false
+				for _, a := range r.Attempts {
+					if a.Counted() {
+						counted++
+					}
+				}
+				for _, w := range r.Warnings {
+					warned = warned || w.Code == "warmup-repeated"
+				}
+				if fault.Code(err) != x.code || (err == nil) != (r.Status == record.OK) || len(r.Attempts) != x.attempts || counted != x.counted {
+					t.Errorf("code %d, status %s, %d attempts, %d counted; want %+v", fault.Code(err), r.Status, len(r.Attempts), counted, x)
+				}
+				if want := x.launches[0] != nil && x.attempts > 1; warned != want {
+					t.Errorf("warned of a repeated warm-up: %v, want %v", warned, want)
+				}
+			})
+		})
+	}
+}
+
 func TestALaunchThatHangsIsATimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := &scripted{name: "a", do: func(ctx context.Context, launch int) error {
@@ -193,7 +244,7 @@ func TestALaunchThatHangsIsATimeout(t *testing.T) {
 			return ctx.Err()
 		}}
 		r, err := do(t, t.Context(), options(t, a))
-		if err == nil || r.Attempts[0].Class != record.Timeout || r.Attempts[0].Status != record.Failed || len(r.Attempts) != 4 {
+		if err == nil || r.Attempts[0].Class != record.Timeout || r.Attempts[0].Status != record.Failed || len(r.Attempts) != 5 {
 			t.Errorf("%v; first attempt %+v", err, r.Attempts[0])
 		}
 	})

@@ -1,0 +1,203 @@
+package browser
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/chromedp/cdproto/browser"
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/inspector"
+	"github.com/chromedp/cdproto/target"
+	"github.com/chromedp/chromedp"
+
+	"llmparity/internal/child"
+	"llmparity/internal/engine"
+	"llmparity/internal/fault"
+	"llmparity/internal/record"
+)
+
+// limits are how long a start may take: its two stages, and then our page.
+type limits struct {
+	answer time.Duration // from the browser's start, or from our call to it, to its first answer; 0: a minute
+	tab    time.Duration // from there to the first tab's answer; 0: 15 s, of which it takes 0.2 s, or 6 s at a fifth of a processor
+	page   time.Duration // from there until our page is ready; 0: a minute
+}
+
+func (l limits) orDefault() limits {
+	return limits{cmp.Or(l.answer, time.Minute), cmp.Or(l.tab, 15*time.Second), cmp.Or(l.page, time.Minute)}
+}
+
+// silent is told of starts that fail where nothing is recorded.
+type silent struct{}
+
+func (silent) Log(string) io.WriteCloser { return unwritten{io.Discard} }
+func (silent) Warn(record.Warning)       {}
+
+type unwritten struct{ io.Writer }
+
+func (unwritten) Close() error { return nil }
+
+// starts has a browser started by open until what open opens in it is ready.
+func starts(ctx context.Context, to engine.Teller, open func() error) error {
+	return engine.Repeat(ctx, to, "chrome", open)
+}
+
+// overhear passes the tab's events on, and notices that it crashes: calls to it then wait for ever.
+func (c *chrome) overhear(listen func(any)) func(any) {
+	c.crashed = make(chan struct{})
+	crash := sync.OnceFunc(func() { close(c.crashed) })
+	return func(ev any) {
+		if _, is := ev.(*inspector.EventTargetCrashed); is {
+			crash()
+		}
+		listen(ev)
+	}
+}
+
+// hasCrashed tells whether the tab did, which a listener that was not ready has missed.
+func (c *chrome) hasCrashed() bool {
+	select {
+	case <-c.crashed:
+		return true
+	default:
+		return false
+	}
+}
+
+// stage waits for a call that chromedp may never return from: only the browser's end ends it then. Who has not answered is named.
+func (c *chrome) stage(ctx context.Context, limit time.Duration, who string, call func() error) error {
+	done := make(chan error, 1)
+	c.calls.Go(func() { done <- call() })
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
+	select {
+	case err := <-done:
+		if err == nil || ctx.Err() != nil {
+			return err
+		}
+		words := telling(strings.TrimPrefix(err.Error(), "chrome failed to start:"))
+		return &engine.NotStarted{What: who + " gave no answer: " + cmp.Or(words, "it ended"), Err: err}
+	case <-c.crashed:
+		return &engine.NotStarted{What: who + " crashed before it answered", Words: c.telling()}
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+		return &engine.NotStarted{What: fmt.Sprintf("%s did not answer within %g s", who, limit.Seconds()), Words: c.telling()}
+	}
+}
+
+// stages starts the browser: it answers, then its first tab does.
+func (c *chrome) stages(ctx context.Context, tab context.Context, l limits) error {
+	l = l.orDefault()
+	err := c.stage(ctx, l.answer, "Chrome", func() (err error) {
+		c.version, err = chromedp.CallBrowser(tab, browser.GetVersion, cdp.Empty{})
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	c.pid = chromedp.FromContext(tab).Browser.Process().Pid
+	return c.stage(ctx, l.tab, "Chrome's first tab", func() error { return chromedp.Do(tab) })
+}
+
+// printed is what the browser printed last; nothing of one that is not ours.
+func (c *chrome) printed() string {
+	if c.words == nil {
+		return ""
+	}
+	return strings.Join(c.words.Lines(wordsKept), "\n")
+}
+
+func (c *chrome) telling() string { return telling(c.printed()) }
+
+// report tells what may say why a browser does not start.
+func (c *chrome) report() string {
+	var b strings.Builder
+	if c.pid != 0 { // it has answered
+		fmt.Fprintf(&b, "Targets\n%s\n\n", c.targets())
+	}
+	c.find()
+	fmt.Fprintf(&b, "Processes\n%s\nLast messages\n%s\n\nOutput\n%s\n", child.Describe(child.Group(c.pid)), c.talk, c.printed())
+	return b.String()
+}
+
+// targets asks a browser that has answered before what it has.
+func (c *chrome) targets() string {
+	ctx, cancel := context.WithTimeout(c.ctx, time.Second)
+	defer cancel()
+	r, err := chromedp.CallBrowser(ctx, target.GetTargets, target.GetTargetsParams{})
+	if err != nil {
+		return err.Error()
+	}
+	var lines []string
+	for _, t := range r.TargetInfos {
+		lines = append(lines, fmt.Sprintf("%s %s %q, attached: %t", t.TargetID, t.Type, t.URL, t.Attached))
+	}
+	return strings.Join(lines, "\n")
+}
+
+// kill ends the processes at once, as far as the browser is known; close waits for them.
+func (c *chrome) kill() {
+	c.find()
+	if p, err := os.FindProcess(c.pid); err == nil && c.pid != 0 {
+		child.KillGroup(p)
+	}
+}
+
+// find finds the processes of a browser that has not answered.
+func (c *chrome) find() {
+	if c.pid == 0 {
+		c.pid = child.GroupNaming(c.scratch)
+	}
+}
+
+// failed ends a browser that did not become ready, after a look at it.
+func (c *chrome) failed(path string, failed *engine.NotStarted) error {
+	failed.Report, failed.Kind, failed.Do = c.report(), fault.NoChrome, "start "+path+" by hand to see why"
+	closing := c.close()
+	if c.cmd == nil || c.cmd.Process == nil { // no other start would do better
+		return errors.Join(fault.New(failed.Kind, failed.Do, "%s does not start: %s", path, failed.What), closing)
+	}
+	return errors.Join(failed, closing)
+}
+
+// talk keeps the last messages between us and a browser, for as long as it starts.
+type talk struct {
+	mu    sync.Mutex
+	begin time.Time
+	last  []string
+	over  bool
+}
+
+// note has the signature that chromedp wants.
+func (t *talk) note(format string, args ...any) {
+	const most, length = 30, 600
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.over {
+		return
+	}
+	text := fmt.Sprintf(format, args...)
+	t.last = append(t.last, fmt.Sprintf("%.3f s %s", time.Since(t.begin).Seconds(), text[:min(len(text), length)]))
+	t.last = t.last[max(0, len(t.last)-most):]
+}
+
+// end forgets it: the browser has started.
+func (t *talk) end() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.over, t.last = true, nil
+}
+
+func (t *talk) String() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return strings.Join(t.last, "\n")
+}

@@ -1,0 +1,127 @@
+package browser
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"llmparity/internal/child"
+	"llmparity/internal/engine"
+	"llmparity/internal/engine/enginetest"
+	"llmparity/internal/fault"
+	"llmparity/internal/record"
+)
+
+// quickly is long enough for a healthy start on a busy machine.
+var quickly = limits{answer: 10 * time.Second, tab: 10 * time.Second, page: 20 * time.Second}
+
+// unwell is a program that does something else the first times that it is started in place of the browser.
+func unwell(t *testing.T, times int, instead string) (path string, starts func() string) {
+	t.Helper()
+	chrome, err := FindChrome("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	path = filepath.Join(dir, "chrome")
+	script := fmt.Sprintf("#!/bin/sh\necho x >>%[1]s/starts\nif [ $(wc -l <%[1]s/starts) -le %[2]d ]; then %[3]s; fi\nexec %[4]s \"$@\"\n", dir, times, instead, chrome)
+	if err := os.WriteFile(path, []byte(script), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	return path, func() string {
+		text, _ := os.ReadFile(filepath.Join(dir, "starts")) // not there: none
+		return strings.ReplaceAll(string(text), "\n", "")
+	}
+}
+
+// strike sends a signal to the processes of a type as soon as the first browser of ours has them.
+func strike(ctx context.Context, kind string, s syscall.Signal) {
+	ours := fmt.Sprintf("llmparity-%d-chrome", os.Getpid())
+	for hit := false; !hit && ctx.Err() == nil; time.Sleep(time.Millisecond) {
+		for _, pid := range child.Group(child.GroupNaming(ours)) {
+			if typeOf(pid) == kind {
+				hit = syscall.Kill(pid, s) == nil || hit
+			}
+		}
+	}
+}
+
+// Whatever keeps a browser from becoming ready, the next one does, and the record tells of it.
+func TestStartsAreRepeated(t *testing.T) {
+	for _, x := range []struct {
+		name    string
+		times   int
+		instead string // of the browser
+		kind    string // of processes that get the signal
+		signal  syscall.Signal
+		say     string
+	}{
+		{name: "sleeps", times: 1, instead: "sleep 100", say: "Chrome did not answer within 10 s (start 1 of 3); trying again"},
+		{name: "crashes twice", times: 2, instead: "kill -SEGV $$", say: "Chrome gave no answer"},
+		{name: "exits twice", times: 2, instead: "echo out of luck >&2; exit 1", say: "out of luck"},
+		{name: "renderer killed", kind: "renderer", signal: syscall.SIGKILL, say: "(start 1 of 3); trying again"},
+		{name: "renderer stopped", kind: "renderer", signal: syscall.SIGSTOP, say: "(start 1 of 3); trying again"},
+		{name: "zygote stopped", kind: "zygote", signal: syscall.SIGSTOP, say: "(start 1 of 3); trying again"},
+	} {
+		t.Run(x.name, func(t *testing.T) {
+			c, _ := tinyModel(t)
+			var starts func() string
+			c.Chrome, starts = unwell(t, x.times, cmp.Or(x.instead, ":"))
+			c.limits = quickly
+			if x.kind != "" {
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				go strike(ctx, x.kind, x.signal)
+				x.times = 1
+			}
+			_, probe := fresh(t, c)
+			told := probe.Warnings()
+			if len(told) != x.times || len(starts()) != x.times+1 {
+				t.Fatalf("%d starts, want %d; told %+v", len(starts()), x.times+1, told)
+			}
+			for i, w := range told {
+				report, closed := probe.Logged(fmt.Sprintf("chrome-start%d", i+1))
+				t.Log(w.Text)
+				if w.Code != "start-repeated" || !strings.Contains(w.Text, x.say) || !closed || !strings.Contains(report, "Last messages") {
+					t.Errorf("%+v\n%s", w, report)
+				}
+				if x.signal == syscall.SIGSTOP && !strings.Contains(report, "state T") {
+					t.Errorf("no process is said to be stopped:\n%s", report)
+				}
+			}
+		})
+	}
+}
+
+func TestStartsEnd(t *testing.T) {
+	c, _ := tinyModel(t)
+	var starts func() string
+	c.Chrome, starts = unwell(t, 99, "exit 1")
+	probe := &enginetest.Probe{}
+	_, err := New(c).Open(watched(t), probe)
+	if engine.ClassOf(err) != record.Start || fault.Code(err) != int(fault.NoChrome) || !strings.Contains(err.Error(), "(start 3 of 3)") ||
+		strings.Contains(err.Error(), "\n") || len(starts()) != 3 || len(probe.Warnings()) != 2 {
+		t.Errorf("%v of class %s after %d starts and %d warnings", err, engine.ClassOf(err), len(starts()), len(probe.Warnings()))
+	}
+}
+
+// What can't be started at all is not tried again.
+func TestABrowserThatCannotBeExecuted(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "chrome")
+	if err := os.WriteFile(path, []byte("#!/no/such/shell\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	c, _ := tinyModel(t)
+	c.Chrome = path
+	probe := &enginetest.Probe{}
+	_, err := New(c).Open(watched(t), probe)
+	if engine.ClassOf(err) == record.Start || fault.Code(err) != int(fault.NoChrome) || len(probe.Warnings()) > 0 {
+		t.Errorf("%v, warnings %v", err, probe.Warnings())
+	}
+}

@@ -1,0 +1,112 @@
+package child
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// Group lists the living processes of a process group. Those that ended and wait for somebody to notice are not alive.
+func Group(pgid int) []int {
+	want := strconv.Itoa(pgid)
+	var found []int
+	if pgid == 0 { // the kernel's own threads
+		return nil
+	}
+	for _, pid := range pids() {
+		// state ppid pgrp …
+		if f := stat(proc(pid)); len(f) >= 3 && f[0] != "Z" && f[0] != "X" && f[2] == want {
+			found = append(found, pid)
+		}
+	}
+	return found
+}
+
+// GroupNaming gives the process group of a process whose command line contains a text, such as the path of a folder of its own; 0: none.
+func GroupNaming(text string) int {
+	for _, pid := range pids() {
+		line, err := os.ReadFile(filepath.Join(proc(pid), "cmdline"))
+		if err != nil || !bytes.Contains(line, []byte(text)) {
+			continue
+		}
+		if f := stat(proc(pid)); len(f) >= 3 && f[0] != "Z" {
+			group, _ := strconv.Atoi(f[2]) // the kernel's own number
+			return group
+		}
+	}
+	return 0
+}
+
+// Describe tells of processes what may say why they hang: the command line and, of each thread, its state and where in the kernel it
+// waits. What may not be read is left out.
+func Describe(pids []int) string {
+	var b strings.Builder
+	for _, pid := range pids {
+		line, err := os.ReadFile(filepath.Join(proc(pid), "cmdline"))
+		if err != nil {
+			continue // ended meanwhile
+		}
+		fmt.Fprintf(&b, "process %d: %s\n", pid, cut(strings.ReplaceAll(string(line), "\x00", " "), 2000))
+		threads, _ := filepath.Glob(filepath.Join(proc(pid), "task/*")) // the pattern is well formed
+		for _, dir := range threads {
+			describeThread(&b, dir)
+		}
+	}
+	return b.String()
+}
+
+func describeThread(b *strings.Builder, dir string) {
+	read := func(name string) string {
+		text, _ := os.ReadFile(filepath.Join(dir, name)) // not readable, or ended: nothing
+		return strings.Join(strings.Fields(string(text)), " ")
+	}
+	state := ""
+	if f := stat(dir); len(f) > 0 {
+		state = f[0]
+	}
+	fmt.Fprintf(b, "  thread %s %s: state %s", filepath.Base(dir), read("comm"), state)
+	for _, name := range []string{"wchan", "syscall", "stack"} {
+		if text := read(name); text != "" && text != "0" {
+			fmt.Fprintf(b, ", %s %s", name, cut(text, 400))
+		}
+	}
+	b.WriteByte('\n')
+}
+
+// stat gives the fields of a stat file that follow the name, which may hold anything.
+func stat(dir string) []string {
+	text, err := os.ReadFile(filepath.Join(dir, "stat"))
+	if err != nil {
+		return nil
+	}
+	return strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
+}
+
+// pids lists all processes; where there is no /proc nobody is found.
+func pids() []int {
+	dir, err := os.Open("/proc")
+	if err != nil {
+		return nil
+	}
+	defer dir.Close()
+	names, _ := dir.Readdirnames(-1) // as far as it could be read
+	var all []int
+	for _, name := range names {
+		if pid, err := strconv.Atoi(name); err == nil {
+			all = append(all, pid)
+		}
+	}
+	return all
+}
+
+func proc(pid int) string { return "/proc/" + strconv.Itoa(pid) }
+
+func cut(text string, most int) string {
+	if len(text) > most {
+		return text[:most] + "…"
+	}
+	return text
+}

@@ -21,6 +21,7 @@ import (
 
 	"llmparity/internal/engine"
 	"llmparity/internal/fault"
+	"llmparity/internal/machine"
 	"llmparity/internal/record"
 )
 
@@ -188,7 +189,7 @@ func (c *chrome) meet(tab context.Context, address string, ip net.IP) error {
 	for _, i := range info.ProcessInfo {
 		// A forwarded port, or a container's, is some other program's here, and a process number of there is somebody else's here.
 		if i.Type == "browser" && slices.Contains(listeners(ip, u.Port()), int(i.ID)) {
-			c.pid, c.memoryKills = int(i.ID), memoryKills()
+			c.pid, c.memoryKills = int(i.ID), machine.MemoryKills()
 		}
 	}
 	if c.pid == 0 {

@@ -1,15 +1,13 @@
 package browser
 
 import (
-	"bytes"
-	"os"
 	"regexp"
-	"strconv"
 	"strings"
 	"time"
 
 	"llmparity/internal/child"
 	"llmparity/internal/engine"
+	"llmparity/internal/machine"
 	"llmparity/internal/record"
 )
 
@@ -27,7 +25,7 @@ func (c *chrome) endedFor(status string) (class record.Class, how string) {
 	if strings.Contains(strings.ToLower(status), "oom") {
 		return record.OOM, status // the browser knows, on some systems
 	}
-	if kills := memoryKills(); status == killed && c.memoryKills >= 0 && kills > c.memoryKills {
+	if kills := machine.MemoryKills(); status == killed && c.memoryKills >= 0 && kills > c.memoryKills {
 		return record.OOM, "the kernel ended a process for lack of memory meanwhile"
 	}
 	if status == killed || c.words == nil {
@@ -46,26 +44,9 @@ func (c *chrome) endedFor(status string) (class record.Class, how string) {
 // killed is what the browser says of a renderer that got SIGKILL.
 const killed = "killed"
 
-// memoryKills is how many processes the kernel has ended since the machine started because memory was short; -1 where it doesn't tell.
-func memoryKills() int {
-	text, err := os.ReadFile("/proc/vmstat")
-	if err != nil {
-		return -1
-	}
-	for line := range bytes.Lines(text) {
-		if value, ok := bytes.CutPrefix(line, []byte("oom_kill ")); ok {
-			n, err := strconv.Atoi(string(bytes.TrimSpace(value)))
-			if err == nil {
-				return n
-			}
-		}
-	}
-	return -1
-}
-
 // listenToWords begins to keep what the browser prints.
 func (c *chrome) listenToWords() *child.Tail {
-	c.words, c.memoryKills = &child.Tail{Max: wordsKept}, memoryKills()
+	c.words, c.memoryKills = &child.Tail{Max: wordsKept}, machine.MemoryKills()
 	return c.words
 }
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"strconv"
+	"time"
 
 	"llmparity/internal/engine"
 	"llmparity/internal/gguf"
@@ -41,6 +42,8 @@ type Config struct {
 	FlashAttention string // off unless set: on, auto
 	NoMmap         bool   // read the model into memory in place of mapping its file
 	GPULayers      int    // how many layers a GPU holds
+
+	answer time.Duration // how long llama-server's first answer may take; 0: a minute
 }
 
 func (c Config) threads() int { return max(1, c.Threads) }

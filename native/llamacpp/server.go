@@ -1,6 +1,7 @@
 package llamacpp
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
@@ -19,6 +20,7 @@ import (
 	"llmparity/internal/child"
 	"llmparity/internal/engine"
 	"llmparity/internal/fault"
+	"llmparity/internal/machine"
 	"llmparity/internal/record"
 	"llmparity/internal/sample"
 	"llmparity/internal/sample/proc"
@@ -36,6 +38,8 @@ type server struct {
 	path    string
 	args    []string
 	started time.Time
+	kills   int           // of the kernel's, for want of memory, before it was started
+	answer  time.Duration // how long its first answer may take
 
 	tree   *proc.Tree // the process, and all that it starts where it is only a wrapper
 	looks  sync.WaitGroup
@@ -61,7 +65,8 @@ func startServer(c Config, b identity, m engine.Model, port int, p engine.Probe)
 	}
 	key := make([]byte, 16)
 	_, _ = rand.Read(key) // never fails
-	s := &server{tail: &child.Tail{Max: 16 << 10}, path: b.path, args: arguments(flags)}
+	s := &server{tail: &child.Tail{Max: 16 << 10}, path: b.path, args: arguments(flags), kills: machine.MemoryKills(),
+		answer: cmp.Or(c.answer, time.Minute)}
 	s.client = newClient(port, hex.EncodeToString(key))
 
 	cmd := exec.Command(b.path, s.args...)
@@ -124,14 +129,20 @@ func (s *server) said(ctx context.Context) load {
 func (s *server) ready(ctx context.Context, m engine.Model, p engine.Probe) (properties, error) {
 	alive, release := s.whileAlive(ctx)
 	defer release()
+	soon, stop := context.WithTimeout(alive, s.answer)
+	defer stop()
+	waits := soon       // for the first answer
 	var first time.Time // when anybody answered
 	for {
 		// Often enough for a twentieth of what the load takes, seldom enough not to slow it down.
 		pause := min(max(time.Since(s.started)/20, time.Millisecond), 20*time.Millisecond)
-		answers, ready := s.client.health(alive)
+		answers, ready := s.client.health(waits)
 		now := time.Now()
 		if answers && first.IsZero() {
-			first = now
+			first, waits = now, alive
+		}
+		if waits.Err() != nil && alive.Err() == nil {
+			return properties{}, s.notStarted("llama-server did not answer within %g s", s.answer.Seconds())
 		}
 		if ready {
 			p.Span(record.Span{Name: "start", Begin: s.started, End: first,
@@ -207,15 +218,21 @@ func (s *server) died(m engine.Model) error {
 		return child.ErrPortTaken
 	case missingFlag(words, s.args) != "":
 		return tooOld(serverProgram(), s.path, missingFlag(words, s.args))
-	case logs.OutOfMemory(words...):
+	case logs.OutOfMemory(words...), signalled(s.proc.Err()) && machine.MemoryKills() > s.kills:
 		return engine.Fail(record.OOM, "llama-server ran out of memory loading %s (%s): %s", m.Path, how, logs.LastWords(words))
 	case signalled(s.proc.Err()):
-		return engine.Fail(record.Crash, "llama-server crashed loading %s (%s): %s", m.Path, how, logs.LastWords(words))
+		return s.notStarted("llama-server crashed loading %s (%s): %s", m.Path, how, logs.LastWords(words))
 	case contains(words, "failed to load model"):
 		return &engine.Failure{Class: record.SetUp, Err: fault.New(fault.BadModel,
 			"check the file, or take a newer llama-server", "llama-server can't load %s: %s", m.Path, loadError(words))}
 	}
-	return engine.Fail(record.Other, "llama-server ended while loading %s (%s): %s", m.Path, how, logs.LastWords(words))
+	return s.notStarted("llama-server ended while loading %s (%s): %s", m.Path, how, logs.LastWords(words))
+}
+
+// notStarted is for a server that is worth another start, with what is seen of it now.
+func (s *server) notStarted(format string, args ...any) error {
+	report := child.Describe(child.Group(s.proc.PID())) + "\nOutput\n" + strings.Join(s.tail.Lines(1000), "\n")
+	return &engine.NotStarted{What: fmt.Sprintf(format, args...), Report: report, Kind: fault.Run}
 }
 
 // crashed says how the process ended in the middle of its work.

@@ -53,7 +53,12 @@ func (s *session) Load(ctx context.Context, m engine.Model) error {
 	if err != nil {
 		return err
 	}
-	return child.OnFreePort(s.pick, func(port int) error {
+	return engine.Repeat(ctx, s.probe, "llama-server", func() error { return child.OnFreePort(s.pick, s.starts(ctx, m)) })
+}
+
+// starts gives what starts a server on a port and has it load the model.
+func (s *session) starts(ctx context.Context, m engine.Model) func(port int) error {
+	return func(port int) error {
 		srv, err := s.launch(m, port)
 		if err != nil {
 			return err
@@ -69,7 +74,7 @@ func (s *session) Load(ctx context.Context, m engine.Model) error {
 			s.drop(srv, 0)
 		}
 		return err
-	})
+	}
 }
 
 // launch starts a server under the lock, so that a Close either prevents it or ends it.

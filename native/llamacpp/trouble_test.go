@@ -198,6 +198,53 @@ func TestOptionsOfOtherVersions(t *testing.T) {
 	}
 }
 
+// A server that dies or hangs before it is ready is started again; what was seen of it is kept.
+func TestStartsAreRepeated(t *testing.T) {
+	path, err := serverProgram().Find("", newEngine(t).config.Cache)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := randomModel(t, ascii())
+	for _, x := range []struct {
+		instead string
+		times   int
+		say     string
+		class   record.Class // of the load's error; empty: it succeeds
+	}{
+		{"kill -SEGV $$", 2, "segmentation fault", ""},
+		{"kill -KILL $$", 1, "signal: killed", ""},
+		{"sleep 100", 1, "llama-server did not answer within 5 s (start 1 of 3); trying again", ""},
+		{"echo no luck >&2; exit 1", 9, "no luck", record.Start},
+	} {
+		t.Run(x.say[:6], func(t *testing.T) {
+			dir := t.TempDir()
+			script := fmt.Sprintf("#!/bin/sh\ncase $1 in --*) exec %[1]s \"$@\" ;; esac\necho x >>%[2]s/starts\n"+
+				"if [ $(wc -l <%[2]s/starts) -le %[3]d ]; then %[4]s; fi\nexec %[1]s \"$@\"\n", path, dir, x.times, x.instead)
+			wrapper := filepath.Join(dir, "llama-server")
+			if err := os.WriteFile(wrapper, []byte(script), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			s, probe := opened(t, New(Config{Path: wrapper, answer: 5 * time.Second}))
+			err := s.Load(t.Context(), m)
+			if x.class == "" && err != nil || x.class != "" && (engine.ClassOf(err) != x.class || strings.Contains(err.Error(), "\n")) {
+				t.Fatalf("%v of class %s, want %q", err, engine.ClassOf(err), x.class)
+			}
+			repeated := 0
+			for _, w := range probe.Warnings() {
+				if w.Code == "start-repeated" && strings.Contains(w.Text, x.say) {
+					repeated++
+				}
+			}
+			if want := min(x.times, engine.Starts-1); repeated != want {
+				t.Errorf("%d repeated starts, want %d: %+v", repeated, want, probe.Warnings())
+			}
+			if report, closed := probe.Logged("llama-server-start1"); !closed || !strings.Contains(report, x.say[:6]) {
+				t.Errorf("the first start's log: %s", report)
+			}
+		})
+	}
+}
+
 // A number of layers for a GPU that is not there is refused before anything is measured.
 func TestLayersWithoutAGPU(t *testing.T) {
 	m := randomModel(t, ascii())

@@ -1,6 +1,7 @@
 package ollama
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -18,7 +19,6 @@ import (
 	"llmparity/internal/child"
 	"llmparity/internal/engine"
 	"llmparity/internal/fault"
-	"llmparity/internal/record"
 	"llmparity/internal/sample/proc"
 	"llmparity/native/logs"
 )
@@ -33,6 +33,7 @@ type server struct {
 	tail   *child.Tail
 	log    io.WriteCloser
 	said   *logReader
+	answer time.Duration // how long its first answer may take
 
 	release sync.Once
 }
@@ -90,7 +91,7 @@ func startServer(c Config, b identity, p engine.Probe, port int) (*server, error
 			return nil, err
 		}
 	}
-	s := &server{dir: dir, port: port, tail: &child.Tail{Max: 32 << 10}, said: newLogReader(),
+	s := &server{dir: dir, port: port, tail: &child.Tail{Max: 32 << 10}, said: newLogReader(), answer: cmp.Or(c.answer, time.Minute),
 		client: newClient("http://"+net.JoinHostPort("127.0.0.1", strconv.Itoa(port)), true)}
 	cmd := exec.Command("sh", "-c", leader, b.path)
 	cmd.Env = slices.Concat(environment(c.GPU), places(dir, port), c.variables())
@@ -107,8 +108,10 @@ func startServer(c Config, b identity, p engine.Probe, port int) (*server, error
 
 // ready waits until the server answers, and gives its version.
 func (s *server) ready(ctx context.Context) (string, error) {
+	soon, stop := context.WithTimeout(ctx, s.answer)
+	defer stop()
 	for {
-		version, err := s.client.version(ctx)
+		version, err := s.client.version(soon)
 		if err == nil {
 			s.pid = s.proc.PID()
 			if pid, err := proc.PIDOfListener(ctx, net.JoinHostPort("127.0.0.1", strconv.Itoa(s.port))); err == nil {
@@ -120,7 +123,10 @@ func (s *server) ready(ctx context.Context) (string, error) {
 			return version, nil
 		}
 		select {
-		case <-ctx.Done():
+		case <-soon.Done():
+			if ctx.Err() == nil {
+				return "", s.notStarted("Ollama did not answer within %g s", s.answer.Seconds())
+			}
 			return "", fmt.Errorf("waiting for Ollama: %w", ctx.Err())
 		case <-s.proc.Done():
 			return "", s.died()
@@ -150,7 +156,13 @@ func (s *server) died() error {
 	if slices.ContainsFunc(words, func(l string) bool { return strings.Contains(l, "address already in use") }) {
 		return child.ErrPortTaken
 	}
-	return engine.Fail(record.Other, "ollama serve ended before it answered (%s): %s", s.proc.Exit(), summary(words))
+	return s.notStarted("ollama serve ended before it answered (%s): %s", s.proc.Exit(), summary(words))
+}
+
+// notStarted is for a server that is worth another start, with what is seen of it now.
+func (s *server) notStarted(format string, args ...any) error {
+	report := child.Describe(child.Group(s.proc.PID())) + "\nOutput\n" + strings.Join(s.tail.Lines(1000), "\n")
+	return &engine.NotStarted{What: fmt.Sprintf(format, args...), Report: report, Kind: fault.Run}
 }
 
 // lastWords are those that tell why something has just failed. An answer may be there before the runner's last lines, which come by way

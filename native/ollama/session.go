@@ -99,7 +99,7 @@ func (o *Ollama) start(ctx context.Context, s *session) error {
 		return err
 	}
 	s.path, s.sha256, s.local = b.path, b.sha256, true
-	err = child.OnFreePort(child.FreePort, func(port int) error {
+	start := func(port int) error {
 		srv, err := startServer(s.config, b, s.probe, port)
 		if err != nil {
 			return err
@@ -111,7 +111,8 @@ func (o *Ollama) start(ctx context.Context, s *session) error {
 		}
 		s.own, s.client, s.version = srv, srv.client, version
 		return nil
-	})
+	}
+	err = engine.Repeat(ctx, s.probe, Name, func() error { return child.OnFreePort(child.FreePort, start) })
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,8 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -111,6 +113,31 @@ func TestServersThatCantBeUsed(t *testing.T) {
 		defer cancel()
 		oneLine(t, o.Check(ctx, served("m")), fault.Run, record.Timeout, "deadline")
 	})
+}
+
+// A server that dies or hangs before it answers is started again, in a folder of its own.
+func TestStartsAreRepeated(t *testing.T) {
+	path, err := Find(newEngine(t).config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for instead, say := range map[string]string{"kill -SEGV $$": "(start 1 of 3); trying again", "sleep 100": "did not answer within 5 s"} {
+		t.Run(say[:6], func(t *testing.T) {
+			dir := t.TempDir()
+			script := fmt.Sprintf("#!/bin/sh\nif [ \"$1\" = serve ] && mkdir '%[1]s/once' 2>/dev/null; then %[2]s; fi\nexec %[3]s \"$@\"\n", dir, instead, path)
+			wrapper := filepath.Join(dir, "ollama")
+			if err := os.WriteFile(wrapper, []byte(script), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			o := newEngine(t, func(c *Config) { c.Path, c.answer = wrapper, 5*time.Second })
+			_, probe := opened(t, o)
+			told := probe.Warnings()
+			if report, _ := probe.Logged("ollama-start1"); len(told) != 1 || told[0].Code != "start-repeated" || !strings.Contains(told[0].Text, say) ||
+				!strings.Contains(report, "Output") {
+				t.Errorf("%+v\n%s", told, report)
+			}
+		})
+	}
 }
 
 func TestLoadsThatFail(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -124,4 +125,42 @@ func TestABrowserThatCannotBeExecuted(t *testing.T) {
 	if engine.ClassOf(err) == record.Start || fault.Code(err) != int(fault.NoChrome) || len(probe.Warnings()) > 0 {
 		t.Errorf("%v, warnings %v", err, probe.Warnings())
 	}
+}
+
+// BenchmarkStarts opens browser after browser while four processes keep the cores busy. A start that is repeated costs no run; one that
+// fails in the end does.
+func BenchmarkStarts(b *testing.B) {
+	c, _ := tinyModel(b)
+	for range 4 {
+		p, err := child.Start(b.Context(), exec.Command("sh", "-c", "while :; do :; done"))
+		if err != nil {
+			b.Fatal(err)
+		}
+		defer p.Kill()
+	}
+	var repeated, failed int
+	var slowest time.Duration
+	for range b.N {
+		probe := &enginetest.Probe{}
+		begin := time.Now()
+		s, err := New(c).Open(b.Context(), probe)
+		slowest = max(slowest, time.Since(begin))
+		for _, w := range probe.Warnings() {
+			if w.Code == "start-repeated" {
+				repeated++
+				b.Log(w.Text)
+			}
+		}
+		if err != nil {
+			failed++
+			b.Error(err)
+			continue
+		}
+		if err := s.Close(); err != nil {
+			b.Error(err)
+		}
+	}
+	b.ReportMetric(float64(repeated), "repeated")
+	b.ReportMetric(float64(failed), "failed")
+	b.ReportMetric(slowest.Seconds(), "s-slowest")
 }

@@ -1,0 +1,19 @@
+# Has llama.cpp built in less time (CMAKE_PROJECT_llama.cpp_INCLUDE): many files at once, and less optimisation of what no figure hangs on.
+# What computes (ggml, llama and the sampling of tokens) keeps its own.
+function(llmparity_quick)
+	foreach(target llama-common mtmd server-context llama-server-impl)
+		set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 12)
+	endforeach()
+	# sampling.cpp for its optimisation; what the others define, their neighbours use otherwise.
+	set(mtmd ${CMAKE_SOURCE_DIR}/tools/mtmd)
+	set(common ${CMAKE_SOURCE_DIR}/common)
+	set_source_files_properties(${common}/json.cpp ${common}/sampling.cpp DIRECTORY common PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+	set_source_files_properties(${mtmd}/mtmd-helper.cpp ${mtmd}/mtmd-helper-gen.cpp DIRECTORY tools/mtmd
+		PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+	foreach(target llama-common server-context llama-server-impl cpp-httplib)
+		target_compile_options(${target} PRIVATE -O1)
+	endforeach()
+	set_source_files_properties(${common}/sampling.cpp DIRECTORY common PROPERTIES COMPILE_OPTIONS -O3)
+	target_compile_options(mtmd PRIVATE -O0) # images and sound, which are never asked for
+endfunction()
+cmake_language(DEFER CALL llmparity_quick)

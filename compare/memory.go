@@ -22,7 +22,7 @@ type footprint struct {
 	peakPSS, peakUSS, peakRSS, baseline, postWarmup float64
 	baselineRSS, postWarmupRSS                      float64
 	carried, below, above                           float64 // of the peak: what was not read, and how far its bounds are
-	unborn                                          bool // no process at all was read before the load
+	unborn                                          bool    // no process at all was read before the load
 }
 
 // footprints are those of the launches, in the order in which they were opened: the repetitions that reused one are taken

@@ -33,8 +33,9 @@ const hiddenBytes = 2 * record.MiB
 type carrier struct {
 	mu        sync.Mutex
 	processes map[identity]*process
+	machine   func() int64 // shared memory on the machine
 
-	shmem   int64    // shared memory on the machine when PSS was last read
+	shmem   int64    // the machine's shared memory when PSS was last read
 	read    int64    // the highest total of the phase that was read
 	highest int64    // the highest total of the phase, read or carried
 	last    estimate // the last one
@@ -177,7 +178,7 @@ func (c *carrier) carry(t *record.Total) (higher bool) {
 	if n == 1 {
 		e.pss += rises - falls
 	} else {
-		e.pss += min(max(sharedMemory()-c.shmem, -falls), rises)
+		e.pss += min(max(c.machine()-c.shmem, -falls), rises)
 	}
 	e.uss = min(e.uss, e.pss)
 	c.last = e
@@ -223,7 +224,7 @@ func (c *carrier) resets(p *process) {
 func (c *carrier) done(t *record.Total) (hidden record.Total, was bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.shmem = sharedMemory()
+	c.shmem = c.machine()
 	all := estimate{t.PSS, t.USS, t.PSS, t.PSS, t.PSS}
 	c.last, c.unread = all, false
 	var peak estimate

@@ -48,7 +48,8 @@ type Sampler struct {
 // New makes a sampler that reads until Stop.
 func New(ctx context.Context, sink Sink) *Sampler {
 	ctx, cancel := context.WithCancel(ctx)
-	return &Sampler{sink: sink, ctx: ctx, cancel: cancel, warned: map[string]bool{}, thread: thread{busy: make(chan struct{}, 1)}}
+	return &Sampler{sink: sink, ctx: ctx, cancel: cancel, warned: map[string]bool{}, thread: thread{busy: make(chan struct{}, 1)},
+		carry: carrier{machine: sharedMemory}}
 }
 
 // atMostOneIn bounds the share of a core that a method's ticks take: reading the mappings of large processes takes long, and is

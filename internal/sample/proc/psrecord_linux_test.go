@@ -2,10 +2,15 @@ package proc_test
 
 import (
 	"cmp"
+	"fmt"
+	"os"
 	"os/exec"
+	"runtime"
 	"syscall"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"llmparity/internal/record"
 	"llmparity/internal/sample"
@@ -33,7 +38,7 @@ func BenchmarkAgainstPsrecord(b *testing.B) {
 		_ = target.Wait() // killed, as it should be
 	}()
 	pid := target.Process.Pid
-	var ratios, ourRates, theirRates []float64
+	var ratios, ourRates, theirRates, slept []float64
 	for range 5 {
 		start, _ := psrecord.Watch(b, pid, time.Millisecond, "--interval", "1")
 		cpu, n := psrecord.Watch(b, pid, 2*time.Second)
@@ -47,6 +52,12 @@ func BenchmarkAgainstPsrecord(b *testing.B) {
 		theirRates = append(theirRates, float64(cpu-start)/float64(n))
 		cpu, n = watchWithSampler(b, pid, 100*time.Millisecond, 5*time.Second)
 		ourRates = append(ourRates, float64(cpu)/float64(n))
+		slept = append(slept, sleepingThread(b, pid, 5*time.Second))
+	}
+	b.ReportMetric(proctest.Median(slept)/1e3, "sleeping-thread-µs/sample-at-100ms")
+	if limit := 1.25 * proctest.Median(slept); proctest.Median(ourRates) > limit {
+		b.Errorf("at 100 ms a sample takes %.0f µs, at most %.0f are allowed: 1.25 times a thread that sleeps in the kernel",
+			proctest.Median(ourRates)/1e3, limit/1e3)
 	}
 	b.ReportMetric(proctest.Median(ratios), "ratio")
 	b.ReportMetric(proctest.Median(ourRates)/1e3, "our-µs/sample-at-100ms")
@@ -54,6 +65,30 @@ func BenchmarkAgainstPsrecord(b *testing.B) {
 	if proctest.Median(ratios) > atMost {
 		b.Errorf("a sample takes %.3f of psrecord's CPU time, at most %.2f is allowed", proctest.Median(ratios), atMost)
 	}
+}
+
+// sleepingThread gives the CPU time, in nanoseconds, of a thread that sleeps in the kernel for 100 ms and reads one statm: what
+// no sampler at this rate can do without.
+func sleepingThread(b *testing.B, pid int, d time.Duration) float64 {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	f, err := os.Open(fmt.Sprintf("/proc/%d/statm", pid))
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer f.Close()
+	var buf [128]byte
+	before, n := selfCPU(b), 0
+	for end := time.Now().Add(d); time.Now().Before(end); n++ {
+		wait := unix.NsecToTimespec(int64(100 * time.Millisecond))
+		if err := unix.Nanosleep(&wait, nil); err != nil && err != unix.EINTR {
+			b.Fatal(err)
+		}
+		if _, err := unix.Pread(int(f.Fd()), buf[:], 0); err != nil {
+			b.Fatal(err)
+		}
+	}
+	return float64(selfCPU(b)-before) / float64(n)
 }
 
 // at is a source at the benchmark's rate.

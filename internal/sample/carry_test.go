@@ -1,0 +1,181 @@
+package sample
+
+import (
+	"testing"
+	"time"
+
+	"llmparity/internal/record"
+)
+
+const mib = record.MiB
+
+// browserOf is a carrier of two processes whose sizes a test sets, and of a machine with shared memory.
+type browserOf struct {
+	carrier
+	t             *testing.T
+	page, gpu     *process
+	onTheMachine  int64
+	quickly, dear group
+}
+
+func newBrowser(t *testing.T) *browserOf {
+	b := &browserOf{t: t, quickly: group{method: record.MethodStatm}, dear: group{method: record.MethodSmapsRollup}}
+	b.machine = func() int64 { return b.onTheMachine }
+	b.page, b.gpu = b.join(1), b.join(2)
+	return b
+}
+
+func (b *browserOf) join(pid int) *process {
+	p := b.process(record.Source{PID: pid, Method: record.MethodStatm})
+	b.joins(p, &member{process: p}, &b.quickly)
+	b.joins(p, &member{process: p}, &b.dear)
+	return p
+}
+
+func size(private, shared int64) *record.Sample {
+	s := record.NewSample()
+	s.RSS, s.Shared = (private+shared)*mib, shared*mib
+	return &s
+}
+
+// read reads the PSS of a process that holds so much.
+func (b *browserOf) read(p *process, pss, private, shared, hwm, forked int64) {
+	r := *size(private, shared)
+	r.PSS, r.USS, r.HWM, r.Forked = pss*mib, private*mib, hwm*mib, forked*mib
+	b.carrier.dear(p, &r, size(private, shared), size(private, shared))
+}
+
+func (b *browserOf) pass(pss int64) (record.Total, bool) {
+	return b.done(&record.Total{Sample: record.Sample{PSS: pss * mib, USS: pss * mib}, Processes: 2})
+}
+
+// sizes is a pass over sizes; what it carries is in MiB.
+func (b *browserOf) sizes(page, gpu *record.Sample) (pss, low, high int64) {
+	b.begin()
+	b.sized(b.page, page)
+	b.sized(b.gpu, gpu)
+	t := record.Total{Sample: record.NewSample()}
+	b.carry(&t)
+	if t.PSS == record.Absent {
+		return record.Absent, record.Absent, record.Absent
+	}
+	return t.PSS / mib, t.Carried.Low / mib, t.Carried.High / mib
+}
+
+// start has both processes at 100 MiB of their own, and PSS read.
+func (b *browserOf) start() {
+	b.begin()
+	b.read(b.page, 100, 100, 0, 100, 8)
+	b.read(b.gpu, 100, 100, 0, 100, 0)
+	b.pass(200)
+}
+
+func (b *browserOf) want(what string, page, gpu *record.Sample, pss, low, high int64) {
+	b.t.Helper()
+	if p, l, h := b.sizes(page, gpu); p != pss || l != low || h != high {
+		b.t.Errorf("%s: %d MiB (%d to %d), want %d (%d to %d)", what, p, l, h, pss, low, high)
+	}
+}
+
+func TestPrivateGrowthCountsInFull(t *testing.T) {
+	b := newBrowser(t)
+	b.start()
+	b.want("the page gains 50 and the GPU process 30", size(150, 0), size(130, 0), 280, 280, 280)
+	b.want("the page loses what a forked process may keep", size(80, 0), size(100, 0), 180, 180, 188)
+}
+
+func TestSharedMemoryCountsOnce(t *testing.T) {
+	b := newBrowser(t)
+	b.start()
+	b.onTheMachine = 40 * mib
+	b.want("the page fills shared memory", size(100, 40), size(100, 0), 240, 200, 240)
+	b.want("the GPU process maps it too", size(100, 40), size(100, 40), 240, 200, 280)
+	b.begin()
+	b.read(b.page, 120, 100, 40, 140, 0)
+	b.read(b.gpu, 120, 100, 40, 140, 0)
+	b.pass(240)
+	b.onTheMachine = 0
+	b.want("both give it back", size(100, 0), size(100, 0), 200, 160, 240)
+}
+
+func TestMemoryOfOtherProgramsDoesNotCount(t *testing.T) {
+	b := newBrowser(t)
+	b.start()
+	b.onTheMachine = 500 * mib
+	b.want("another program takes shared memory", size(100, 0), size(100, 0), 200, 200, 200)
+}
+
+func TestNothingIsCarriedForAnUnreadProcess(t *testing.T) {
+	b := newBrowser(t)
+	b.begin()
+	b.read(b.page, 100, 100, 0, 100, 0)
+	b.pass(100)
+	if pss, _, _ := b.sizes(size(100, 0), size(100, 0)); pss != record.Absent {
+		t.Errorf("carried %d MiB although the PSS of a process was never read", pss)
+	}
+	if unread, _ := b.wants(); !unread {
+		t.Error("PSS of the new process is not asked for")
+	}
+}
+
+func TestKernelMarkShowsAHiddenPeak(t *testing.T) {
+	b := newBrowser(t)
+	b.start()
+	b.want("quiet", size(110, 0), size(100, 0), 210, 210, 210)
+	b.begin()
+	b.read(b.page, 100, 100, 0, 400, 0) // 290 more than was ever seen
+	b.read(b.gpu, 100, 100, 0, 100, 0)
+	hidden, was := b.pass(200)
+	if !was || hidden.Method != record.MethodPeakMark || hidden.PSS != 500*mib {
+		t.Fatalf("hidden peak: %v, %s, %d MiB; want 500 MiB by vm_hwm", was, hidden.Method, hidden.PSS/mib)
+	}
+	if c := hidden.Carried; c.Low != 210*mib || c.High != 500*mib {
+		t.Errorf("bounds %d to %d MiB, want 210 to 500", c.Low/mib, c.High/mib)
+	}
+	b.begin()
+	b.read(b.page, 100, 100, 0, 400, 0)
+	b.read(b.gpu, 100, 100, 0, 100, 0)
+	if _, again := b.pass(200); again {
+		t.Error("the same mark gives a second peak")
+	}
+}
+
+func TestPhaseBeginsWithoutTheLastOnesPeak(t *testing.T) {
+	b := newBrowser(t)
+	b.start()
+	grown := record.Total{Sample: record.NewSample()}
+	b.begin()
+	b.sized(b.page, size(300, 0))
+	b.sized(b.gpu, size(100, 0))
+	if !b.carry(&grown) {
+		t.Error("a total above the highest leaves no row")
+	}
+	b.begin()
+	b.read(b.page, 100, 100, 0, 300, 0)
+	b.read(b.gpu, 100, 100, 0, 100, 0)
+	b.pass(200)
+	b.phase()
+	b.begin()
+	b.sized(b.page, size(150, 0))
+	b.sized(b.gpu, size(100, 0))
+	if !b.carry(&record.Total{Sample: record.NewSample()}) {
+		t.Error("the highest total of the next phase leaves no row: the last phase's still counts")
+	}
+}
+
+func TestPaceLeavesOutWhatWasMissedAndRests(t *testing.T) {
+	begin := time.Now()
+	var p pace
+	p.set(begin, time.Second)
+	if p.due(begin.Add(999*time.Millisecond)) || !p.due(begin.Add(time.Second)) {
+		t.Error("not due after its interval")
+	}
+	p.next(begin.Add(5500 * time.Millisecond))
+	if want := begin.Add(6500 * time.Millisecond); !p.at.Equal(want) {
+		t.Errorf("next at %v, want %v: what was missed is left out", p.at.Sub(begin), want.Sub(begin))
+	}
+	p.rest(begin.Add(6500*time.Millisecond), 100*time.Millisecond)
+	if want := begin.Add(26500 * time.Millisecond); !p.at.Equal(want) {
+		t.Errorf("after 100 ms of work next at %v, want %v: a two-hundredth of a core", p.at.Sub(begin), want.Sub(begin))
+	}
+}

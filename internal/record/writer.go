@@ -49,7 +49,7 @@ type Writer struct {
 	setBack    int64 // by how much the clock stands before the record's last line, when it was reopened
 
 	dirty  time.Time   // when the oldest row that was not handed over was written; zero: none
-	atLast *time.Timer // runs while dirty
+	atLast *time.Timer // nil: not set. It is left to run out: to stop and set it wakes a thread of Go's
 }
 
 // Writable tells whether run folders can be made in root, before anybody has waited for one.
@@ -210,6 +210,9 @@ func (w *Writer) Close(status Status) error {
 }
 
 func (w *Writer) closeFiles() {
+	if w.atLast != nil {
+		w.atLast.Stop() // one that has just run out finds nothing to hand over
+	}
 	for _, a := range w.appenders() {
 		if a != nil {
 			_ = a.file.Close() // flushed and synced before
@@ -268,11 +271,9 @@ func (w *Writer) write(a *appender, line []byte) {
 	switch {
 	case w.dirty.IsZero():
 		w.dirty = now
-		w.atLast = time.AfterFunc(flushAtLast, func() {
-			w.mu.Lock()
-			defer w.mu.Unlock()
-			w.flush()
-		})
+		if w.atLast == nil {
+			w.atLast = time.AfterFunc(flushAtLast, w.flushAtLast)
+		}
 	case now.Sub(w.dirty) >= flushAfter:
 		w.flush()
 	}
@@ -285,11 +286,18 @@ func (w *Writer) fail(err error) {
 	}
 }
 
+// flushAtLast is for rows that no later one takes along.
+func (w *Writer) flushAtLast() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.atLast = nil
+	if !w.dirty.IsZero() {
+		w.flush()
+	}
+}
+
 // flush hands rows to the system before the journal, whose lines may speak of them.
 func (w *Writer) flush() {
-	if w.atLast != nil {
-		w.atLast.Stop()
-	}
 	w.dirty = time.Time{}
 	for _, a := range w.appenders() {
 		if w.err == nil {

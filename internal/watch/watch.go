@@ -96,7 +96,6 @@ type process struct {
 	young time.Time     // until when it may become another program
 
 	double bool // of its parent, perhaps, for the moment before it becomes the program that it was started for
-	gone   bool
 }
 
 // Run watches until the last process has ended, the limits are reached, or the context is done; its cause is then the error. What was
@@ -378,17 +377,13 @@ func (w *watcher) sample() error {
 	for _, m := range w.family.Look() {
 		w.welcome(m)
 	}
-	pass := w.dear.results()
+	w.take(w.dear.results())
 	now := time.Now() // what was read of PSS was read before
-	w.take(pass, now)
 	p := Point{At: now.Sub(w.began), PSS: w.pss}
-	w.alive = slices.DeleteFunc(w.alive, func(who *process) bool {
-		who.gone = !w.read(who, now, &p)
-		return who.gone
-	})
+	w.alive = slices.DeleteFunc(w.alive, func(who *process) bool { return !w.read(who, now, &p) })
 	w.orphans = slices.DeleteFunc(w.orphans, reaped)
 	if p.Processes == 0 {
-		return w.flush() // what was read of PSS of those that have ended
+		return w.gpus.failed()
 	}
 	w.sum.Samples++
 	w.sum.PeakRSS = max(w.sum.PeakRSS, p.RSS)
@@ -413,11 +408,11 @@ func (w *watcher) flush() error {
 	return cmp.Or(err, w.gpus.failed())
 }
 
-// finish writes what was read of PSS of those that have ended since.
+// finish takes in the last pass over PSS. It may have the peak, also where the processes have ended since.
 func (w *watcher) finish() error {
 	w.dear.stop()
-	w.take(w.dear.results(), time.Now())
-	return w.flush()
+	w.take(w.dear.results())
+	return w.gpus.failed()
 }
 
 // read reads a process into a row and the sums, and tells whether it is still there.
@@ -446,8 +441,7 @@ func (w *watcher) read(who *process, now time.Time, sum *Point) bool {
 	*r = record.NewSample()
 	if err := who.quick.Read(context.Background(), r); err != nil {
 		if errors.Is(err, sample.ErrGone) {
-			w.write(who, now)
-			w.drop(who)
+			w.drop(who) // what was read of its PSS belongs to no row: rows are of living processes
 			w.dear.changed(now)
 			return false
 		}
@@ -475,16 +469,6 @@ func (w *watcher) drop(who *process) {
 	}
 }
 
-// write writes what was last read of PSS of a process that has ended.
-func (w *watcher) write(who *process, now time.Time) {
-	if who.read == nil || w.o.Rows == nil {
-		return
-	}
-	nothing := record.NewSample()
-	w.o.Rows.add(now, w.sum.Samples+1, who, &nothing)
-	who.read = nil
-}
-
 // rename looks what a process is called now: it may have become another program, and most do so soon.
 func (p *process) rename() {
 	if now, err := proc.Look(p.PID); err == nil && now.Start == p.Start {
@@ -492,17 +476,14 @@ func (p *process) rename() {
 	}
 }
 
-// take takes in what a pass over the dear sources came to.
-func (w *watcher) take(all []reading, now time.Time) {
+// take takes in what a pass over the dear sources came to. All who were read in it count for the peak: they were there at once.
+func (w *watcher) take(all []reading) {
 	sum := record.Absent
 	for _, r := range all {
 		switch {
 		case r.err == nil:
 			r.who.read = &r
 			sum = max(sum, 0) + r.PSS
-			if r.who.gone {
-				w.write(r.who, now)
-			}
 		case !errors.Is(r.err, sample.ErrGone):
 			r.who.dear = nil
 			w.unreadable(r.who, "PSS and USS", r.err)

@@ -143,11 +143,7 @@ func parse(t *testing.T, text string) []map[string]string {
 		if age := row["pss_age_ms"]; strings.HasPrefix(age, "-") || (row["pss_mb"] == "") != (age == "") {
 			t.Errorf("PSS %q was read %q ms before", row["pss_mb"], age)
 		}
-		columns := []string{"pid", "rss_mb", "vms_mb", "sample"}
-		if row["pss_mb"] != "" && row["rss_mb"] == "" { // it had ended
-			columns = []string{"pid", "pss_mb", "sample"}
-		}
-		for _, column := range columns {
+		for _, column := range []string{"pid", "rss_mb", "vms_mb", "sample"} {
 			if n, err := strconv.ParseFloat(row[column], 64); err != nil || n <= 0 {
 				t.Errorf("%s %q", column, row[column])
 			}
@@ -381,18 +377,6 @@ func TestTheLongestTimeIsNoMatterOfTheInterval(t *testing.T) {
 	s := run(t, watch.Options{PIDs: []int{cmd.Process.Pid}, Interval: time.Hour, Duration: 50 * time.Millisecond})
 	if s.err != nil || s.sum.Why != "50ms were asked for" {
 		t.Errorf("%v, %+v", s.err, s.sum)
-	}
-}
-
-// What was read of PSS is not lost where the process ends before the next sample.
-func TestTheLastPSSIsWritten(t *testing.T) {
-	s := run(t, watch.Options{Command: command(t, "sleep", "0.3"), Interval: 200 * time.Millisecond, PSS: 200 * time.Millisecond})
-	if s.err != nil || s.sum.PeakPSS <= 0 {
-		t.Fatalf("%v, %+v", s.err, s.sum)
-	}
-	last := s.rows[len(s.rows)-1]
-	if last["pss_mb"] == "" || last["rss_mb"] != "" {
-		t.Errorf("the last row: %v", last)
 	}
 }
 

@@ -221,6 +221,17 @@ func fromSettings(name string, p mlc.Existing) (Model, error) {
 // packaged tells whether the model is one that WebLLM alone runs.
 func (m Model) packaged() bool { return m.Source == "webllm-package" || m.Stated != nil }
 
+// hasKV tells whether a dtype is that of a package's KV cache, which is that of its activations: q4f16_1 computes in f16.
+func (m Model) hasKV(dtype string) bool {
+	own := "f32"
+	if strings.Contains(m.DType, "f16") {
+		own = "f16"
+	}
+	given, ok := numberOf(dtype)
+	have, _ := numberOf(own)
+	return ok && given.name == have.name
+}
+
 // packageCheck refuses what a package decides by itself.
 func (s Setup) packageCheck(m Model) error {
 	if !m.packaged() {
@@ -231,7 +242,7 @@ func (s Setup) packageCheck(m Model) error {
 	}
 	for _, f := range []struct{ name, value string }{{"--quantization", s.Quantization}, {"--dtype", s.DType},
 		{"--kv-cache-dtype", s.KVDType}} {
-		if f.value != "" {
+		if f.value != "" && !(f.name == "--kv-cache-dtype" && m.hasKV(f.value)) {
 			return fault.New(fault.Usage, "leave it out", "%s %s: the package %s has dtypes of its own (%s)",
 				f.name, f.value, m.Name, m.DType)
 		}

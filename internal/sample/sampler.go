@@ -323,7 +323,7 @@ func (s *Sampler) pass(ctx context.Context, g *group, edge *record.Phase) time.D
 	read := 0
 	var lost []loss
 	for _, m := range g.all() {
-		if !g.begin(m) {
+		if e, ok := m.src.(EdgeSource); ok && edge != nil && !e.ReadsAt(*edge) || !g.begin(m) {
 			continue
 		}
 		reading := record.NewSample()

@@ -54,6 +54,11 @@ func (m *Mappings) Describe() record.Source {
 		Blind: "GPU memory; what anonymous memory is used for; which process asked for shared memory"}
 }
 
+// ReadsAt leaves out the edges at which nothing is asked of it: to read all mappings of a browser takes some 50 ms.
+func (m *Mappings) ReadsAt(ended record.Phase) bool {
+	return ended == record.Baseline || ended == record.Load || ended == record.Measure
+}
+
 // Pushes takes the way by which a Highest tells.
 func (m *Mappings) Pushes(push func(record.Sample)) { m.push = push }
 

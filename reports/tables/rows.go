@@ -216,17 +216,20 @@ func totalTable() []Column {
 	return append([]Column{
 		{"timestamp", Time, "as in samples"},
 		{"label", Text, "as in samples"},
-		{"method", Text, "by what the processes were read: statm (RSS, often), smaps_rollup (PSS and USS, more rarely)"},
+		{"method", Text, "by what the processes were read: statm (RSS, often), smaps_rollup (PSS and USS, more rarely); vm_hwm: a peak between two readings, by the kernel's marks"},
 		{"processes", Integer, "how many the sums are over: all of the engine's at this tick"},
 		{"rss_sum_mb", Number, "MiB: the sum of the processes' RSS; shared pages count once for each process. max() is the engine's peak by this measure"},
 		{"vms_sum_mb", Number, "MiB: the sum of the virtual sizes"},
-		{"pss_mb", Number, "MiB: the sum of PSS, in which a page counts once: the total that reports call memory. Absent in rows of statm"},
-		{"uss_mb", Number, "MiB: the sum of USS"},
+		{"pss_mb", Number, "MiB: the sum of PSS, in which a page counts once: the total that reports call memory. Read in rows of smaps_rollup, carried forward from there in others"},
+		{"uss_mb", Number, "MiB: the sum of USS, read or carried forward like pss_mb"},
 		{"swap_mb", Number, "MiB: the sum of what is swapped out"},
 		{"t_ns", Integer, "as in samples, when the last of the processes had been read"},
 		{"read_ns", Integer, "nanoseconds from the first reading's begin to the last one's end"},
 		{"cell", Integer, "as in samples"},
 		{"attempt", Integer, "as in samples"},
+		{"pss_read_mb", Number, "MiB: the reading of PSS that pss_mb was carried forward from; absent where pss_mb was read, and in older runs"},
+		{"pss_low_mb", Number, "MiB: the lower bound of a pss_mb that was carried forward"},
+		{"pss_high_mb", Number, "MiB: its upper bound"},
 		phaseColumn,
 	}, common()...)
 }
@@ -235,7 +238,7 @@ func totals(v *attemptView, emit func([]Value) error) error {
 	for i := range v.a.Totals {
 		t := &v.a.Totals[i]
 		v.row = append(v.row[:0], v.time(t.NS), text(v.label), text(t.Method), integer(t.Processes), number(t.RSS), number(t.VMS), number(t.PSS), number(t.USS), number(t.Swap),
-			integer(t.NS), integer(t.ReadNS), integer(v.a.Cell), integer(v.a.ID), v.phase(t.NS))
+			integer(t.NS), integer(t.ReadNS), integer(v.a.Cell), integer(v.a.ID), number(t.Read), number(t.Low), number(t.High), v.phase(t.NS))
 		v.end()
 		if err := emit(v.row); err != nil {
 			return err

@@ -241,9 +241,11 @@ type Source struct {
 	// without one is read at phase edges only.
 	Every time.Duration `json:"every_ns"`
 	// Waits tells that a read's time is mostly spent waiting for an answer: it says how old a figure may be, not what it cost.
-	Waits bool   `json:"waits,omitempty"`
-	Sees  string `json:"sees"`  // what the figure includes
-	Blind string `json:"blind"` // what it can't see
+	Waits bool `json:"waits,omitempty"`
+	// Kernel tells that the kernel answers at once: one thread reads all such sources.
+	Kernel bool   `json:"-"`
+	Sees   string `json:"sees"`  // what the figure includes
+	Blind  string `json:"blind"` // what it can't see
 }
 
 // Sample is one reading of one source, in bytes; what the source does not read is Absent.

@@ -128,7 +128,7 @@ func (s *Sampler) Attach(src Source) (detach func()) {
 		g := &group{method: d.Method, every: d.Every, waits: d.Waits, busy: make(chan struct{}, 1)}
 		s.groups = append(s.groups, g)
 		switch {
-		case ofProcesses(d.Method):
+		case d.Kernel && ofProcesses(d.Method):
 			g.busy = s.thread.busy
 			s.join(g)
 		case d.Every > 0:

@@ -18,7 +18,7 @@ const (
 	denseShare = 100
 )
 
-// ofProcesses tells the methods that the reading thread reads: the kernel answers them at once.
+// ofProcesses tells the methods whose totals are carried forward.
 func ofProcesses(method string) bool {
 	return method == record.MethodStatm || method == record.MethodSmapsRollup
 }

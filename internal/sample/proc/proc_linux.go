@@ -71,7 +71,7 @@ func newStatm(pid int, role string, start uint64) (*statm, error) {
 }
 
 func (s *statm) Describe() record.Source {
-	return record.Source{Role: s.role, Method: record.MethodStatm, PID: s.pid, Start: s.start, Every: FastEvery,
+	return record.Source{Role: s.role, Method: record.MethodStatm, PID: s.pid, Start: s.start, Every: FastEvery, Kernel: true,
 		Sees:  "resident and virtual size of the process, shared pages counted in full",
 		Blind: "sharing between processes; GPU memory; peaks between two reads; up to 64 pages a thread that the kernel has not summed yet"}
 }
@@ -117,7 +117,7 @@ type rollup struct {
 }
 
 func (s *rollup) Describe() record.Source {
-	return record.Source{Role: s.role, Method: record.MethodSmapsRollup, PID: s.pid, Start: s.start, Every: DearEvery,
+	return record.Source{Role: s.role, Method: record.MethodSmapsRollup, PID: s.pid, Start: s.start, Every: DearEvery, Kernel: true,
 		Sees:  "proportional (PSS: shared pages divided among their users), unique (USS: private pages) and swapped size, highest RSS " + s.since,
 		Blind: "GPU memory; what happened between two reads, but for the highest RSS"}
 }

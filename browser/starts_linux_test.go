@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -22,8 +23,9 @@ import (
 // quickly is long enough for a healthy start on a busy machine.
 var quickly = limits{answer: 10 * time.Second, tab: 10 * time.Second, page: 20 * time.Second}
 
-// unwell is a program that does something else the first times that it is started in place of the browser.
-func unwell(t *testing.T, times int, instead string) (path string, starts func() string) {
+// unwell is a program that does something else the first times that it is started in place of the browser. starts gives the
+// pid of each start.
+func unwell(t *testing.T, times int, instead string) (path string, starts func() []string) {
 	t.Helper()
 	chrome, err := FindChrome("")
 	if err != nil {
@@ -31,21 +33,33 @@ func unwell(t *testing.T, times int, instead string) (path string, starts func()
 	}
 	dir := t.TempDir()
 	path = filepath.Join(dir, "chrome")
-	script := fmt.Sprintf("#!/bin/sh\necho x >>%[1]s/starts\nif [ $(wc -l <%[1]s/starts) -le %[2]d ]; then %[3]s; fi\nexec %[4]s \"$@\"\n", dir, times, instead, chrome)
+	script := fmt.Sprintf("#!/bin/sh\necho $$ >>%[1]s/starts\nif [ $(wc -l <%[1]s/starts) -le %[2]d ]; then %[3]s; fi\nexec %[4]s \"$@\"\n", dir, times, instead, chrome)
 	if err := os.WriteFile(path, []byte(script), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	return path, func() string {
+	return path, func() []string {
 		text, _ := os.ReadFile(filepath.Join(dir, "starts")) // not there: none
-		return strings.ReplaceAll(string(text), "\n", "")
+		return strings.Fields(string(text))
 	}
 }
 
-// strike sends a signal to the processes of a type as soon as the first browser of ours has them.
-func strike(ctx context.Context, kind string, s syscall.Signal) {
-	ours := fmt.Sprintf("llmparity-%d-chrome", os.Getpid())
+// strike sends a signal to the processes of a type as soon as the first browser that was started has them. It strikes no
+// other browser of this program's.
+func strike(ctx context.Context, starts func() []string, kind string, s syscall.Signal) {
 	for hit := false; !hit && ctx.Err() == nil; time.Sleep(time.Millisecond) {
-		for _, pid := range child.Group(child.GroupNaming(ours)) {
+		started := starts()
+		if len(started) == 0 {
+			continue
+		}
+		browser, err := strconv.Atoi(started[0])
+		if err != nil {
+			continue // the line is being written
+		}
+		group, err := syscall.Getpgid(browser)
+		if err != nil || group == syscall.Getpgrp() {
+			continue
+		}
+		for _, pid := range child.Group(group) {
 			if typeOf(pid) == kind {
 				hit = syscall.Kill(pid, s) == nil || hit
 			}
@@ -72,13 +86,13 @@ func TestStartsAreRepeated(t *testing.T) {
 	} {
 		t.Run(x.name, func(t *testing.T) {
 			c, _ := tinyModel(t)
-			var starts func() string
+			var starts func() []string
 			c.Chrome, starts = unwell(t, x.times, cmp.Or(x.instead, ":"))
 			c.limits = quickly
 			if x.kind != "" {
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
-				go strike(ctx, x.kind, x.signal)
+				go strike(ctx, starts, x.kind, x.signal)
 				x.times = 1
 			}
 			_, probe := fresh(t, c)
@@ -102,7 +116,7 @@ func TestStartsAreRepeated(t *testing.T) {
 
 func TestStartsEnd(t *testing.T) {
 	c, _ := tinyModel(t)
-	var starts func() string
+	var starts func() []string
 	c.Chrome, starts = unwell(t, 99, "exit 1")
 	probe := &enginetest.Probe{}
 	_, err := New(c).Open(watched(t), probe)

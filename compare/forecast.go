@@ -94,7 +94,7 @@ func (c *Cell) forecast(p record.Prediction) *Forecast {
 			continue
 		}
 		held := hold(name[0], said, ok, measured)
-		if name[0] == FrameworkOverhead && len(c.Parts.Beyond) > 0 {
+		if name[0] == FrameworkOverhead && c.Parts != nil && len(c.Parts.Beyond) > 0 {
 			held.Title = ComponentTitle(BrowserShare) + " and " + held.Title
 		}
 		f.Parts = append(f.Parts, held)

@@ -9,14 +9,14 @@ import (
 	"llmparity/internal/record"
 )
 
-// A run whose launches fail goes on to its end, is reported, and exits with 1: the record has the classes.
+// A run whose launches fail ends, is reported, and exits with 1: the record has the classes. Its warm-up is made twice.
 func TestARunWithFailedLaunchesIsReportedAndExitsWithOne(t *testing.T) {
 	cmd := program(t, "run", "--engines", "webllm", "--repetitions", "2", "--max-tokens", "4", "--chrome-flag", "js-flags=--max-old-space-size=5")
 	stdout, stderr, code := output(t, cmd)
 	if code != int(fault.Run) {
 		t.Fatalf("exit code %d\n%s%s", code, stdout, stderr)
 	}
-	for _, want := range []string{"None of the 3 launches succeeded (oom)", "Report: results/"} {
+	for _, want := range []string{"None of the 4 launches succeeded (oom)", "Report: results/"} {
 		if !strings.Contains(stdout, want) {
 			t.Errorf("no %q in\n%s", want, stdout)
 		}
@@ -33,7 +33,7 @@ func TestARunWithFailedLaunchesIsReportedAndExitsWithOne(t *testing.T) {
 			t.Errorf("launch %d: status %s, class %s", a.ID, a.Status, a.Class)
 		}
 	}
-	if len(r.Attempts) != 3 || r.Status != record.Failed {
+	if len(r.Attempts) != 4 || r.Status != record.Failed {
 		t.Errorf("%d launches, status %s", len(r.Attempts), r.Status)
 	}
 }

@@ -13,7 +13,7 @@ import (
 
 // signals are those that come while a command runs. In a terminal the command gets SIGINT as we do, and decides what it does about it, as
 // it would without us; a second one ends it, and so does any other signal at once. One more kills it. The same signal again soon after
-// counts as one.
+// counts as one, unless somebody typed it.
 type signals struct {
 	ctx     context.Context
 	cancel  context.CancelCauseFunc
@@ -47,7 +47,8 @@ func (s *signals) follow(say func(string)) {
 			if open && !told { // it is just being started: the signal may be for it
 				c, told = <-s.started, true
 			}
-			again := got == last && time.Since(at) <= oneSignal
+			typed := got == os.Interrupt && watch.OfTerminal()
+			again := got == last && time.Since(at) <= oneSignal && !typed
 			if !again {
 				last, at = got, time.Now()
 			}

@@ -170,7 +170,7 @@ func (e *Estimate) guessed(weights int64) []int64 {
 		values = values + w.Values()
 	}
 	if values == 0 || layers*int64(len(e.Model.Weights)) > mostTensors {
-		return []int64{weights}
+		return e.unnamed(weights)
 	}
 	scale := float64(weights) / float64(values)
 	sizes := map[place]float64{}
@@ -190,6 +190,19 @@ func (e *Estimate) guessed(weights int64) []int64 {
 	var out []int64
 	for _, at := range slices.SortedFunc(maps.Keys(sizes), place.compare) {
 		out = append(out, int64(sizes[at]))
+	}
+	return out
+}
+
+// unnamed are the tensors where only their sum is known: the embedding, and the rest in whole shards.
+func (e *Estimate) unnamed(weights int64) []int64 {
+	var out []int64
+	if m := e.Model; m.Parameters > 0 {
+		share := float64(m.Vocab) * float64(m.Hidden) / float64(m.Parameters)
+		out = append(out, int64(min(share, 1)*float64(weights)))
+	}
+	for rest := weights - sum(out); rest > 0; rest -= shardLimit {
+		out = append(out, min(rest, shardLimit))
 	}
 	return out
 }

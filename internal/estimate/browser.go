@@ -166,10 +166,11 @@ const mostTensors = 1 << 16
 // the two projections up.
 func (e *Estimate) guessed(weights int64) []int64 {
 	values, layers := int64(0), int64(max(e.Model.Layers, 1))
+	lumped := false
 	for _, w := range e.Model.Weights {
-		values = values + w.Values()
+		values, lumped = values+w.Values(), lumped || w.Name == allLayers
 	}
-	if values == 0 || layers*int64(len(e.Model.Weights)) > mostTensors {
+	if values == 0 || lumped || layers*int64(len(e.Model.Weights)) > mostTensors {
 		return e.unnamed(weights)
 	}
 	scale := float64(weights) / float64(values)

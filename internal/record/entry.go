@@ -134,4 +134,8 @@ func (c clock) ns(t time.Time) int64 { return int64(t.Sub(c.zero)) }
 
 // stamp is wall-clock time as it was at zero plus the monotonic difference, so that rows never go backwards when somebody
 // sets the machine's clock.
-func (c clock) stamp(t time.Time) string { return c.wall.Add(t.Sub(c.zero)).Format(timestampLayout) }
+func (c clock) stamp(t time.Time) string { return string(c.appendStamp(nil, t)) }
+
+func (c clock) appendStamp(line []byte, t time.Time) []byte {
+	return c.wall.Add(t.Sub(c.zero)).AppendFormat(line, timestampLayout)
+}

@@ -97,7 +97,7 @@ func (r *Recording) value(source int, s Sample, v Value) {
 		return // not measured: absent
 	}
 	w := r.w
-	l := text(w.line[:0], w.clock.stamp(s.End))
+	l := append(w.clock.appendStamp(w.line[:0], s.End), ',')
 	l = text(l, r.label)
 	l = text(l, v.Name)
 	l = append(strconv.AppendFloat(l, v.Value, 'f', -1, 64), ',')
@@ -115,7 +115,7 @@ func (r *Recording) value(source int, s Sample, v Value) {
 func (r *Recording) process(source int, s Sample) {
 	w := r.w
 	src := r.source[source]
-	l := text(w.line[:0], w.clock.stamp(s.End))
+	l := append(w.clock.appendStamp(w.line[:0], s.End), ',')
 	l = text(l, r.label)
 	l = integer(l, int64(src.PID))
 	l = mb(l, s.RSS)
@@ -140,7 +140,7 @@ func (r *Recording) Total(t Total) {
 	w := r.w
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	l := text(w.line[:0], w.clock.stamp(t.End))
+	l := append(w.clock.appendStamp(w.line[:0], t.End), ',')
 	l = text(l, r.label)
 	l = text(l, t.Method)
 	l = integer(l, int64(t.Processes))

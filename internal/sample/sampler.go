@@ -69,7 +69,8 @@ type group struct {
 	every  time.Duration
 	waits  bool
 
-	busy chan struct{} // full during a pass: a source is read by one goroutine at a time
+	busy    chan struct{} // full during a pass: a source is read by one goroutine at a time
+	reading record.Sample // of the pass that goes on: a tick allocates nothing
 
 	mu      sync.Mutex // never held while something is read
 	members []*member
@@ -326,9 +327,10 @@ func (s *Sampler) pass(ctx context.Context, g *group, edge *record.Phase) time.D
 		if e, ok := m.src.(EdgeSource); ok && edge != nil && !e.ReadsAt(*edge) || !g.begin(m) {
 			continue
 		}
-		reading := record.NewSample()
+		reading := &g.reading
+		*reading = record.NewSample()
 		begin := time.Now()
-		err := s.read(ctx, g, m, &reading)
+		err := s.read(ctx, g, m, reading)
 		if !g.end(m) {
 			continue
 		}
@@ -342,9 +344,9 @@ func (s *Sampler) pass(ctx context.Context, g *group, edge *record.Phase) time.D
 		if edge != nil {
 			reading.Edge = *edge
 		}
-		s.sink.Sample(m.id, reading)
+		s.sink.Sample(m.id, *reading)
 		if reading.OfProcess() {
-			add(&total, &reading)
+			add(&total, reading)
 		}
 		if p, ok := m.src.(Peaker); ok && edge != nil {
 			err := p.ResetPeak(ctx)

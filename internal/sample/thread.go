@@ -232,10 +232,10 @@ func (s *Sampler) scan(g *group) {
 		if !g.begin(m) {
 			continue
 		}
-		reading := record.NewSample()
-		err := s.read(s.ctx, g, m, &reading)
+		g.reading = record.NewSample()
+		err := s.read(s.ctx, g, m, &g.reading)
 		if g.end(m) && err == nil { // what failed is said at the next tick
-			add(&total, &reading)
+			add(&total, &g.reading)
 		}
 	}
 	if total.Processes > 0 && s.carry.carry(&total) {

@@ -5,6 +5,8 @@ import (
 	"net/netip"
 	"strings"
 	"testing"
+
+	"llmparity/internal/record"
 )
 
 // A name may hold whatever else stands in the line.
@@ -58,4 +60,86 @@ func TestSocketRow(t *testing.T) {
 			t.Errorf("%q is taken for %+v", row, got)
 		}
 	}
+}
+
+// forked is what Linux 6.18 says of a process that was forked and shares anonymous pages with its parent.
+const forked = `55a9d2888000-7ffd7f2ef000 ---p 00000000 00:00 0                          [rollup]
+Rss:               20832 kB
+Pss:               11470 kB
+Pss_Dirty:         10016 kB
+Pss_Anon:          10016 kB
+Pss_File:           1454 kB
+Pss_Shmem:             0 kB
+Shared_Clean:       3700 kB
+Shared_Dirty:      14208 kB
+Private_Clean:        12 kB
+Private_Dirty:      2912 kB
+Referenced:         7036 kB
+Anonymous:         17120 kB
+KSM:                   0 kB
+LazyFree:              0 kB
+AnonHugePages:         0 kB
+ShmemPmdMapped:        0 kB
+FilePmdMapped:         0 kB
+Shared_Hugetlb:        0 kB
+Private_Hugetlb:       0 kB
+Swap:                  0 kB
+SwapPss:               0 kB
+Locked:                0 kB
+`
+
+// without leaves out the lines that begin with a name.
+func without(text, name string) string {
+	var kept []string
+	for line := range strings.Lines(text) {
+		if !strings.HasPrefix(line, name) {
+			kept = append(kept, line)
+		}
+	}
+	return strings.Join(kept, "")
+}
+
+func TestRollup(t *testing.T) {
+	const kib = 1 << 10
+	whole := sizes{rss: 20832 * kib, pss: 11470 * kib, unique: 2924 * kib, anonymous: 17120 * kib, pssAnonymous: 10016 * kib}
+	old, noSwap := whole, whole
+	old.pssAnonymous = old.anonymous // nothing is known to be shared
+	noSwap.swap = record.Absent
+	for name, c := range map[string]struct {
+		text string
+		want sizes
+	}{
+		"a forked process":      {forked, whole},
+		"a kernel before 5.9":   {without(forked, "Pss_"), old},
+		"a kernel without swap": {without(forked, "Swap"), noSwap},
+	} {
+		if got, err := parseRollup([]byte(c.text)); err != nil || got != c.want {
+			t.Errorf("%s: %+v %v, want %+v", name, got, err, c.want)
+		}
+	}
+	for _, name := range []string{"Rss:", "Pss:", "Private_Clean:", "Private_Dirty:"} {
+		if got, err := parseRollup([]byte(without(forked, name))); err == nil {
+			t.Errorf("without %s it is taken for %+v", name, got)
+		}
+	}
+}
+
+func FuzzRollup(f *testing.F) {
+	f.Add(forked, uint32(20832), uint32(11470), uint32(12), uint32(2912))
+	f.Add("", uint32(0), uint32(0), uint32(0), uint32(0))
+	f.Add("Rss:\nPss: x kB\nPrivate_Clean:   \nPrivate_Dirty: 99999999999999999999 kB", uint32(1), uint32(1<<31), uint32(3), uint32(4))
+	f.Fuzz(func(t *testing.T, before string, rss, pss, clean, dirty uint32) {
+		_, _ = parseRollup([]byte(before)) // whatever it is, it ends
+		text := fmt.Sprintf("55a9-7ffd ---p 0 00:00 0 [rollup]\nRss: %d kB\nPss: %d kB\nPss_Anon: 0 kB\nPrivate_Clean: %d kB\n"+
+			"Private_Dirty: %d kB\nAnonymous: 0 kB\nSwap: 0 kB\n", rss, pss, clean, dirty)
+		want := sizes{rss: int64(rss) << 10, pss: int64(pss) << 10, unique: (int64(clean) + int64(dirty)) << 10}
+		if got, err := parseRollup([]byte(text)); err != nil || got != want {
+			t.Errorf("%q: %+v %v, want %+v", text, got, err, want)
+		}
+		for n := range strings.Index(text, "Private_Dirty: ") + len("Private_Dirty: ") {
+			if got, err := parseRollup([]byte(text[:n])); err == nil {
+				t.Errorf("%q is taken for %+v", text[:n], got)
+			}
+		}
+	})
 }

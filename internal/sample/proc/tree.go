@@ -207,7 +207,8 @@ type unreadable struct {
 
 func (u *unreadable) Describe() record.Source {
 	return record.Source{Role: u.role, Method: quickMethod, PID: u.process.PID, Start: u.process.Start, Every: FastEvery,
-		Sees: "nothing", Blind: "everything: it may not be read"}
+		Kernel: true, // or its whole method would be read by a goroutine of its own
+		Sees:   "nothing", Blind: "everything: it may not be read"}
 }
 
 func (u *unreadable) Read(context.Context, *record.Sample) error { return u.err }

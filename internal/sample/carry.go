@@ -208,8 +208,11 @@ func (c *carrier) dear(p *process, r, before, behind *record.Sample) {
 	defer c.mu.Unlock()
 	p.known, p.inPass = true, true
 	p.pss, p.uss, p.forked = r.PSS, r.USS, r.Forked
-	p.private = (before.RSS - before.Shared + behind.RSS - behind.Shared) / 2
 	p.shared = (before.Shared + behind.Shared) / 2
+	// A process may grow while PSS is read. Its RSS, read with PSS, tells when between the two sizes that was: their mean would
+	// count growth twice, or not at all. Where it did not grow the sizes are believed, which are counted another way.
+	one, other := before.RSS-before.Shared, behind.RSS-behind.Shared
+	p.private = min(max(r.RSS-p.shared, min(one, other)), max(one, other))
 	p.size = *r
 }
 

@@ -84,6 +84,19 @@ func TestPrivateGrowthCountsInFull(t *testing.T) {
 	b.want("the page loses what a forked process may keep", size(80, 0), size(100, 0), 180, 180, 188)
 }
 
+func TestGrowthWhilePSSIsReadCountsOnce(t *testing.T) {
+	for name, grown := range map[string]int64{"before PSS was read": 100, "in between": 60, "behind it": 0} {
+		b := newBrowser(t)
+		b.begin()
+		r := *size(100+grown, 0)
+		r.PSS, r.USS, r.HWM, r.Forked = (100+grown)*mib, (100+grown)*mib, 200*mib, 0
+		b.carrier.dear(b.page, &r, size(100, 0), size(200, 0))
+		b.read(b.gpu, 100, 100, 0, 100, 0)
+		b.pass(200 + grown)
+		b.want("the page grew by 100 "+name, size(200, 0), size(100, 0), 300, 300, 300)
+	}
+}
+
 func TestSharedMemoryCountsOnce(t *testing.T) {
 	b := newBrowser(t)
 	b.start()

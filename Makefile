@@ -66,7 +66,8 @@ test-gpu:
 # real model converted and run; the report of a million samples.
 bench: build
 	@scripts/setup system python llamacpp llamacpp-tools ollama bench smollm2
-	go test -run '^$$' -bench Psrecord -benchtime 1x -timeout 5m ./internal/sample/proc
+	go test -run '^$$' -bench Psrecord -benchtime 1x -timeout 10m ./internal/sample/proc
+	go test -run '^$$' -bench Spike -benchtime 1x -timeout 5m ./internal/sample
 	go test -run '^$$' -bench NVMLSample -benchtime 2000x -timeout 5m ./internal/sample/gpu
 	go test -run '^$$' -bench Fifty -benchtime 1x -timeout 5m ./internal/watch
 	go test -run '^$$' -tags slow -bench Watched -benchtime 1x -timeout 10m ./cmd/llmparity

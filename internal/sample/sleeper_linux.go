@@ -1,53 +1,84 @@
 package sample
 
 import (
+	"os"
 	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
 )
 
-// sleeper lets one thread sleep in the kernel until a time has passed or somebody wakes it.
+// sleeper lets one goroutine sleep in the kernel until a time has passed or somebody wakes it: it reads a timer of the kernel's.
+//
+// One of Go's timers costs more, since Go wakes a second thread for it. So does a system call that sleeps: it keeps its processor,
+// and a thread of Go's looks again and again whether it is to be taken away.
 type sleeper struct {
-	mu   sync.Mutex // guards the descriptor against being closed while it is written to
-	poll []unix.PollFd
-	time unix.Timespec
+	mu    sync.Mutex
+	fd    int
+	file  *os.File // fd's; nil where there is none
+	woken bool
 }
 
 // unwoken is how long it sleeps at most where it can't be woken: there is no descriptor left.
 const unwoken = 20 * time.Millisecond
 
 func (s *sleeper) open() {
-	if fd, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK); err == nil {
-		s.poll = []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
+	fd, err := unix.TimerfdCreate(unix.CLOCK_MONOTONIC, unix.TFD_CLOEXEC|unix.TFD_NONBLOCK)
+	if err != nil {
+		return
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.fd, s.file = fd, os.NewFile(uintptr(fd), "timerfd")
 }
 
 func (s *sleeper) sleep(d time.Duration) {
-	if s.poll == nil {
-		d = min(d, unwoken)
+	if !s.set(d) {
+		time.Sleep(min(d, unwoken))
+		return
 	}
-	s.time = unix.NsecToTimespec(int64(d))
-	if n, err := unix.Ppoll(s.poll, &s.time, nil); n > 0 && err == nil {
-		var count [8]byte
-		_, _ = unix.Read(int(s.poll[0].Fd), count[:]) // how often it was woken does not matter
+	var count [8]byte
+	_, _ = s.file.Read(count[:]) // how often the time has passed does not matter
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.woken = false
+}
+
+// set says when the sleep ends; false where there is nothing to sleep on.
+func (s *sleeper) set(d time.Duration) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.file == nil {
+		return false
 	}
+	if s.woken {
+		d = 0
+	}
+	s.arm(d)
+	return true
 }
 
 // wake ends the sleep, or the next one.
 func (s *sleeper) wake() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.poll != nil {
-		_, _ = unix.Write(int(s.poll[0].Fd), []byte{0: 1, 7: 0}) // it counts far enough
+	s.woken = true
+	if s.file != nil {
+		s.arm(0)
 	}
+}
+
+// arm is called under the lock.
+func (s *sleeper) arm(d time.Duration) {
+	at := unix.ItimerSpec{Value: unix.NsecToTimespec(int64(max(d, 1)))} // none at all would never end
+	_ = unix.TimerfdSettime(s.fd, 0, &at, nil)                          // the arguments are right
 }
 
 func (s *sleeper) close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.poll != nil {
-		_ = unix.Close(int(s.poll[0].Fd))
-		s.poll = nil
+	if s.file != nil {
+		_ = s.file.Close() // a timer: nothing can be lost
+		s.file = nil
 	}
 }

@@ -23,8 +23,7 @@ func ofProcesses(method string) bool {
 	return method == record.MethodStatm || method == record.MethodSmapsRollup
 }
 
-// thread is one thread that sleeps in the kernel and reads whatever is due of processes. The sampler's lock guards it.
-// A goroutine that waits for a timer costs more: Go wakes a second thread for it.
+// thread is one goroutine that sleeps in the kernel and reads whatever is due of processes. The sampler's lock guards it.
 type thread struct {
 	sleeper     sleeper
 	quick, dear *group        // nil until a source of them is attached
@@ -69,8 +68,6 @@ func (s *Sampler) join(g *group) {
 
 // readProcesses is the thread.
 func (s *Sampler) readProcesses() {
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
 	var tick, scan, dear pace
 	for s.ctx.Err() == nil {
 		s.mu.Lock()
@@ -129,6 +126,8 @@ func (s *Sampler) wantsPSS(dense, due bool) bool {
 }
 
 func (s *Sampler) readPSS(g *group, p *pace, dense bool) {
+	runtime.LockOSThread() // whose time is taken
+	defer runtime.UnlockOSThread()
 	before := threadCPU()
 	s.pass(s.ctx, g, nil)
 	spent := threadCPU() - before

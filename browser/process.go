@@ -19,7 +19,6 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"llmparity/internal/engine"
-	"llmparity/internal/record"
 	"llmparity/internal/sample"
 	"llmparity/internal/sample/proc"
 )
@@ -33,7 +32,6 @@ type processes struct {
 
 	mu       sync.Mutex // Close may come at any time
 	attached map[int][]func()
-	mapped   map[int]*proc.Mappings
 	workers  map[target.ID]bool // whose heaps are sampled
 	ended    bool               // nothing may be attached any more
 }
@@ -74,7 +72,6 @@ func (p *tab) attach(ctx context.Context, probe engine.Probe) error {
 		for _, s := range sources {
 			ps.attached[pid] = append(ps.attached[pid], probe.Attach(s))
 		}
-		ps.attachMappings(ctx, pid, roles[pid], probe)
 	}
 	for _, w := range workers { // last: at a phase edge, what answers at once is read first
 		if !ps.workers[w] {
@@ -83,49 +80,6 @@ func (p *tab) attach(ctx context.Context, probe engine.Probe) error {
 		}
 	}
 	return nil
-}
-
-// attachMappings samples of which kinds a process's memory is, where that can be told. It is read at once, so that it can be carried
-// forward from there. The lock is held.
-func (ps *processes) attachMappings(ctx context.Context, pid int, role string, probe engine.Probe) {
-	m, err := proc.MappingsOf(pid, role)
-	if err != nil {
-		return // its other sources say what is wrong
-	}
-	if r := record.NewSample(); m.Read(ctx, &r) != nil {
-		_ = m.Close()
-		return
-	}
-	ps.mapped[pid] = m
-	ps.attached[pid] = append(ps.attached[pid], probe.Attach(m))
-}
-
-// followMappings finds, until the function returned is called, the moment at which the browser's processes hold the most, and then tells
-// what they held. It reads next to nothing: a load that is measured goes on.
-func (ps *processes) followMappings() (stop func()) {
-	var highest proc.Highest
-	ended, done := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(done)
-		tick := time.NewTicker(proc.FastEvery)
-		defer tick.Stop()
-		for {
-			select {
-			case <-ended:
-				return
-			case <-tick.C:
-				ps.mu.Lock()
-				all := slices.Collect(maps.Values(ps.mapped))
-				ps.mu.Unlock()
-				highest.Follow(all)
-			}
-		}
-	}()
-	return func() {
-		close(ended)
-		<-done
-		highest.Tell()
-	}
 }
 
 // follow maps the page's process again. What was sampled of the page by its old process is sampled under the new one.
@@ -151,7 +105,6 @@ func (ps *processes) release(pid int) bool {
 	defer ps.mu.Unlock()
 	all := ps.attached[pid]
 	delete(ps.attached, pid)
-	delete(ps.mapped, pid)
 	if pid == ofThePage {
 		clear(ps.workers)
 	}
@@ -229,7 +182,6 @@ func (ps *processes) detach() {
 		}
 	}
 	clear(ps.attached)
-	clear(ps.mapped)
 }
 
 // roles says what each process of the browser is. The browser names its main children; the rest, such as zygotes, are found by

@@ -102,7 +102,6 @@ func (s *session) Load(ctx context.Context, m engine.Model) error {
 		return err
 	}
 	s.knowLayout(p)
-	defer s.tab.processes.followMappings()()
 	marks, err := background(ctx, s, "llmparity.giveUp()", func(ctx context.Context) (map[string]float64, error) {
 		return callWith[map[string]float64](ctx, s.tab, "llmparity.load", map[string]any{
 			"model": base + "/model/", "library": base + "/library.wasm", "id": p.ID, "window": p.Context, "overrides": p.Overrides,

@@ -22,7 +22,6 @@ import (
 	"llmparity/internal/engine"
 	"llmparity/internal/fault"
 	"llmparity/internal/record"
-	"llmparity/internal/sample/proc"
 )
 
 // binding is what engine.js calls to tell us something while it is busy.
@@ -69,7 +68,7 @@ func openTab(ctx context.Context, path string, config Config, s *server, to engi
 
 func openOnce(ctx context.Context, path string, config Config, s *server, warn func(record.Warning)) (*tab, error) {
 	p := &tab{server: s, page: config.page, warn: warn, bundle: config.Bundle, news: make(chan struct{}, 1),
-		processes: processes{attached: map[int][]func(){}, mapped: map[int]*proc.Mappings{}, workers: map[target.ID]bool{}}}
+		processes: processes{attached: map[int][]func(){}, workers: map[target.ID]bool{}}}
 	p.ledger = &ledger{tab: p}
 	p.isolate.thread = cmp.Or(config.Thread, PageThread)
 	p.watchdog = cmp.Or(config.Watchdog, engine.Watchdog)

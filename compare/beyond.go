@@ -31,18 +31,18 @@ func beyondParts() [][3]string {
 			"the measurement: array buffers that shards are read into, and those that wait to be collected"},
 		{TransferBuffers, "buffers between page and GPU process", "shared memory of all processes: writes to WebGPU pass through it; what the largest " +
 			"tensor took is kept"},
-		{GPUProcess, "GPU process: kernels, driver", "anonymous memory and code of the GPU process less what the ledger says is live: compiled " +
+		{GPUProcess, "GPU process: kernels, driver", "anonymous memory of the GPU process less what the ledger says is live: compiled " +
 			"kernels, and what the driver rounds sizes up to"},
-		{PageHeaps, "page: JavaScript, WebAssembly, code", "anonymous memory of the page's process at the end of the measurement, code with it"},
+		{PageHeaps, "page: JavaScript, WebAssembly, code", "anonymous memory of the page's process at the end of the measurement"},
 		{ProgramFiles, "program files", "pages of programs, libraries and data that were mapped by the end of the measurement; they also change when " +
 			"another browser starts or ends"},
-		{OtherProcesses, "browser and services", "anonymous memory and code of the browser's other processes"},
+		{OtherProcesses, "browser and services", "anonymous memory of the browser's other processes"},
 		{NotYetThere, "model's memory not there yet", "what the ledger had live at the highest moment, less weights, KV cache and activations as they " +
 			"were at the end: below zero where the peak came before all of them were there"},
 	}
 }
 
-// holdings are a launch's mappings at a moment, in bytes, by role and kind, and what the ledger had live.
+// holdings are the parts of PSS at a moment, in bytes, by role and kind, and what the ledger had live.
 type holdings struct {
 	at   int64
 	held map[[2]string]float64
@@ -51,7 +51,7 @@ type holdings struct {
 
 // sum leaves files out: other programs share them, and change what of them counts here.
 func (h holdings) sum() float64 {
-	return h.of(func(string) bool { return true }, anonymousBytes, codeBytes, sharedBytes)
+	return h.of(func(string) bool { return true }, record.PSSAnonymous, record.PSSShared)
 }
 
 // of sums up what of some kinds is held by whom, in MiB.
@@ -65,15 +65,7 @@ func (h holdings) of(who func(role string) bool, kinds ...string) float64 {
 	return sum / record.MiB
 }
 
-// Kinds of mappings, as metrics name them.
-const (
-	anonymousBytes = "anonymous_bytes"
-	codeBytes      = "code_bytes"
-	sharedBytes    = "shared_bytes"
-	filesBytes     = "files_bytes"
-)
-
-// beyond parts what a browser takes beyond the model, where mappings were read; increase is the whole, and left is what remains of it when
+// beyond parts what a browser takes beyond the model, where the parts of PSS were read; increase is the whole, and left is what remains of it when
 // the model's parts are taken off.
 func (c *Cell) beyond(all []launch, w whole, left Figure, model ...Figure) []Component {
 	if w.method != record.MethodSmapsRollup {
@@ -81,12 +73,12 @@ func (c *Cell) beyond(all []launch, w whole, left Figure, model ...Figure) []Com
 	}
 	parts := map[string]*Figure{}
 	for _, p := range beyondParts() {
-		parts[p[0]] = &Figure{Name: p[0], Title: p[1], Unit: "MiB", Method: record.MethodSmaps, How: p[2]}
+		parts[p[0]] = &Figure{Name: p[0], Title: p[1], Unit: "MiB", Method: record.MethodSmapsRollup, How: p[2]}
 	}
-	share := Figure{Name: BrowserShare, Title: ComponentTitle(BrowserShare), Unit: "MiB", Method: record.MethodSmaps,
-		How: "the sum of what the browser's processes took beyond weights, KV cache and activations, by kind of mapping" + stageWords(all)}
+	share := Figure{Name: BrowserShare, Title: ComponentTitle(BrowserShare), Unit: "MiB", Method: record.MethodSmapsRollup,
+		How: "the sum of what the browser's processes took beyond weights, KV cache and activations, by kind of memory" + stageWords(all)}
 	rest := Figure{Name: EverythingElse, Title: ComponentTitle(EverythingElse), Unit: "MiB", Method: ByDifference,
-		How: "the increase less all of these: the peak was read at another moment than the mappings, or grew in between"}
+		How: "the increase less all of these: the files that were mapped at the peak alone, and peaks between two readings"}
 	for _, l := range all {
 		sizes, ok := partsBeyond(l, model)
 		if math.IsNaN(left.value(l.id)) || !ok {
@@ -115,7 +107,7 @@ func (c *Cell) beyond(all []launch, w whole, left Figure, model ...Figure) []Com
 	return out
 }
 
-// partsBeyond are a launch's, in MiB; false where its mappings were not read at the baseline, around the peak and behind it.
+// partsBeyond are a launch's, in MiB; false where the parts of PSS were not read at the baseline, around the peak and behind it.
 func partsBeyond(l launch, model []Figure) (map[string]float64, bool) {
 	edges, peak := mapped(l)
 	base, ok := edges[record.Baseline]
@@ -141,12 +133,12 @@ func partsBeyond(l launch, model []Figure) (map[string]float64, bool) {
 	}
 	live := peak.live / record.MiB
 	return map[string]float64{
-		PageCopies:      peak.of(page, anonymousBytes, codeBytes) - after.of(page, anonymousBytes, codeBytes),
-		TransferBuffers: grown(everybody, sharedBytes),
-		GPUProcess:      grown(gpu, anonymousBytes, codeBytes) - live,
-		PageHeaps:       after.of(page, anonymousBytes, codeBytes) - base.of(page, anonymousBytes, codeBytes),
-		ProgramFiles:    after.of(everybody, filesBytes) - base.of(everybody, filesBytes),
-		OtherProcesses:  grown(others, anonymousBytes, codeBytes),
+		PageCopies:      peak.of(page, record.PSSAnonymous) - after.of(page, record.PSSAnonymous),
+		TransferBuffers: grown(everybody, record.PSSShared),
+		GPUProcess:      grown(gpu, record.PSSAnonymous) - live,
+		PageHeaps:       after.of(page, record.PSSAnonymous) - base.of(page, record.PSSAnonymous),
+		ProgramFiles:    after.of(everybody, record.PSSFiles) - base.of(everybody, record.PSSFiles),
+		OtherProcesses:  grown(others, record.PSSAnonymous),
 		NotYetThere:     live - whole,
 	}, true
 }
@@ -160,7 +152,7 @@ func mapped(l launch) (edges map[record.Phase]holdings, peak holdings) {
 		}
 		at := map[record.Phase]holdings{}
 		for _, m := range a.Metrics {
-			if a.Sources[m.Source].Method != record.MethodSmaps {
+			if a.Sources[m.Source].Method != record.MethodSmapsRollup {
 				continue
 			}
 			key := [2]string{a.Sources[m.Source].Role, m.Name}

@@ -70,7 +70,7 @@ func TestWhatABrowserTakesIsParted(t *testing.T) {
 			}
 		}
 	}
-	if c := p.Component(compare.TransferBuffers); c.Method != record.MethodSmaps || c.Confidence != "high" || c.How == "" {
+	if c := p.Component(compare.TransferBuffers); c.Method != record.MethodSmapsRollup || c.Confidence != "high" || c.How == "" {
 		t.Errorf("%+v", c)
 	}
 	if c := p.Component(compare.EverythingElse); c.Method != compare.ByDifference || c.Confidence != "low" || p.Shown(compare.FrameworkOverhead).Name != c.Name {
@@ -87,7 +87,7 @@ func TestWhatABrowserTakesIsNotMadeUp(t *testing.T) {
 		"no baseline": func(run *record.Run) {
 			for _, a := range run.Attempts {
 				for i := range a.Metrics {
-					if m := &a.Metrics[i]; m.Edge == record.Baseline && a.Sources[m.Source].Method == record.MethodSmaps {
+					if m := &a.Metrics[i]; m.Edge == record.Baseline && a.Sources[m.Source].Method == record.MethodSmapsRollup {
 						m.Edge = record.Idle
 					}
 				}

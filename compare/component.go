@@ -67,7 +67,7 @@ type Component struct {
 // the rest: low, as are sums of RSS, which count shared pages more than once.
 func confidenceOf(component, method string) string {
 	level := map[string]string{Ledger: HighConfidence, EngineLog: HighConfidence, ByTensors: HighConfidence,
-		record.MethodSmapsRollup: HighConfidence, record.MethodSmaps: HighConfidence, gpuMethod: HighConfidence, ByFormula: MediumConfidence, serverMethod: MediumConfidence}[method]
+		record.MethodSmapsRollup: HighConfidence, gpuMethod: HighConfidence, ByFormula: MediumConfidence, serverMethod: MediumConfidence}[method]
 	switch {
 	case level == "":
 		return LowConfidence

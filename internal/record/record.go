@@ -225,7 +225,6 @@ type Usage struct {
 const (
 	MethodStatm       = "statm"
 	MethodSmapsRollup = "smaps_rollup"
-	MethodSmaps       = "smaps"           // PSS by kind of mapping
 	MethodPeakMark    = "vm_hwm"          // of totals: a peak between two readings, by the kernel's mark of each process's highest RSS
 	MethodForeign     = "another_program" // which wrote it down, however it read it
 )
@@ -259,10 +258,29 @@ type Sample struct {
 	HWM        int64 // the highest RSS since the last phase edge, or since the process started where that can't be reset
 	Shared     int64 // of RSS: files and shared memory, whoever else maps them; not in the record
 	Forked     int64 // anonymous pages that it shares with others, beyond its share in them; not in the record
+	Kinds      Kinds // of PSS; recorded as Values at edges and for a phase's highest moment
 	// Values are what else the source reads, each by its name.
 	Values []Value
 	// Edge is the phase that this reading ends: peaks in it are that phase's. Empty between phase edges.
 	Edge Phase
+}
+
+// Kinds are the parts of a process's PSS in bytes. Anonymous is Absent where the kernel (before 5.9) does not tell them.
+type Kinds struct{ Anonymous, Shared, Files int64 }
+
+// Names of the parts of PSS, as values of readings.
+const (
+	PSSAnonymous = "pss_anonymous_bytes" // heaps, stacks, buffers, generated code
+	PSSShared    = "pss_shared_bytes"    // memory that processes hand to each other
+	PSSFiles     = "pss_files_bytes"     // pages of programs, libraries and data
+)
+
+// Values are the parts by name; none where they are not known.
+func (k Kinds) Values() []Value {
+	if k.Anonymous == Absent {
+		return nil
+	}
+	return []Value{{PSSAnonymous, float64(k.Anonymous)}, {PSSShared, float64(k.Shared)}, {PSSFiles, float64(k.Files)}}
 }
 
 // Value is a named figure of a reading. The name ends in its unit: _bytes, _count, _ms.
@@ -278,7 +296,8 @@ func (s *Sample) OfProcess() bool {
 
 // NewSample is a sample in which nothing was read yet.
 func NewSample() Sample {
-	return Sample{RSS: Absent, VMS: Absent, PSS: Absent, USS: Absent, Swap: Absent, HWM: Absent, Shared: Absent, Forked: Absent}
+	return Sample{RSS: Absent, VMS: Absent, PSS: Absent, USS: Absent, Swap: Absent, HWM: Absent, Shared: Absent, Forked: Absent,
+		Kinds: Kinds{Anonymous: Absent}}
 }
 
 // Total is the sum over the processes of an engine at one tick of one method.

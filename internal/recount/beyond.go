@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// What a browser takes beyond the model, worked out again: by process and kind of mapping, between the baseline and the highest moment.
+// What a browser takes beyond the model, worked out again: by process and kind of memory, between the baseline and the highest moment.
 
 // mappedAt is one reading of all processes: sizes in MiB by role and kind, and the latest time in it.
 type mappedAt struct {
@@ -28,7 +28,7 @@ func (m mappedAt) total(roles []string, kinds ...string) float64 {
 }
 
 func (m mappedAt) own() float64 {
-	return m.total(nil, "anonymous_bytes", "code_bytes", "shared_bytes")
+	return m.total(nil, "pss_anonymous_bytes", "pss_shared_bytes")
 }
 
 // mapped are an attempt's readings: at the ends of phases, and by time while it loads.
@@ -37,7 +37,7 @@ func (a *memoryAttempt) mapped() (ends map[string]mappedAt, between map[int64]ma
 	begin, _, next, loads := a.stretch("load")
 	for _, m := range a.metrics {
 		s := a.sources[m.source]
-		if s.Method != "smaps" {
+		if s.Method != "smaps_rollup" {
 			continue
 		}
 		var into mappedAt
@@ -153,14 +153,14 @@ func (l memoryLaunch) beyond(model func(name string) float64) map[string]float64
 		}
 	}
 	page, gpu := []string{"renderer"}, []string{"gpu-process"}
-	private := func(m mappedAt, roles []string) float64 { return m.total(roles, "anonymous_bytes", "code_bytes") }
+	private := func(m mappedAt, roles []string) float64 { return m.total(roles, "pss_anonymous_bytes") }
 	all := private(top, nil) - private(before, nil)
 	ofPage, ofGPU := private(top, page)-private(before, page), private(top, gpu)-private(before, gpu)
 	return map[string]float64{
 		"page_copies": private(top, page) - private(after, page), "page_heaps": private(after, page) - private(before, page),
 		"gpu_process": ofGPU - held, "other_processes": all - ofPage - ofGPU,
-		"transfer_buffers": top.total(nil, "shared_bytes") - before.total(nil, "shared_bytes"),
-		"program_files":    after.total(nil, "files_bytes") - before.total(nil, "files_bytes"),
+		"transfer_buffers": top.total(nil, "pss_shared_bytes") - before.total(nil, "pss_shared_bytes"),
+		"program_files":    after.total(nil, "pss_files_bytes") - before.total(nil, "pss_files_bytes"),
 		"not_yet_there":    held - whole,
 	}
 }

@@ -2,6 +2,7 @@ package sample
 
 import (
 	"sync"
+	"time"
 
 	"llmparity/internal/record"
 )
@@ -35,11 +36,12 @@ type carrier struct {
 	processes map[identity]*process
 	machine   func() int64 // shared memory on the machine
 
-	shmem   int64    // the machine's shared memory when PSS was last read
-	read    int64    // the highest total of the phase that was read
-	highest int64    // the highest total of the phase, read or carried
-	last    estimate // the last one
-	unread  bool     // there is a process whose PSS was not read yet
+	shmem   int64     // the machine's shared memory when PSS was last read
+	read    int64     // the highest total of the phase that was read
+	highest int64     // the highest total of the phase, read or carried
+	at      time.Time // of it; zero: at the phase's begin
+	last    estimate  // the last one
+	unread  bool      // there is a process whose PSS was not read yet
 }
 
 // identity is a process's: a pid alone may be given out again.
@@ -57,6 +59,9 @@ type process struct {
 	pss, uss        int64
 	forked          int64 // anonymous bytes beyond its share in them: at most so much of a loss is no loss of the total
 	private, shared int64 // when PSS was read
+
+	kinds record.Kinds // of PSS, when it was read
+	held  record.Kinds // at the highest moment of the phase
 
 	size   record.Sample // as last read
 	inPass bool          // it was read in this pass
@@ -83,7 +88,7 @@ func (c *carrier) process(d record.Source) *process {
 	}
 	p := c.processes[id]
 	if p == nil {
-		p = &process{mark: record.Absent}
+		p = &process{mark: record.Absent, held: record.Kinds{Anonymous: record.Absent}}
 		c.processes[id] = p
 	}
 	return p
@@ -175,11 +180,11 @@ func (c *carrier) carry(t *record.Total) (higher bool) {
 		return false
 	}
 	e.low, e.high = e.pss-falls, e.pss+rises+kept
-	if n == 1 {
-		e.pss += rises - falls
-	} else {
-		e.pss += min(max(c.machine()-c.shmem, -falls), rises)
+	shared := rises - falls
+	if n > 1 {
+		shared = min(max(c.machine()-c.shmem, -falls), rises)
 	}
+	e.pss += shared
 	e.uss = min(e.uss, e.pss)
 	c.last = e
 	for _, p := range c.processes {
@@ -190,9 +195,34 @@ func (c *carrier) carry(t *record.Total) (higher bool) {
 	t.PSS, t.USS, t.Carried = e.pss, e.uss, record.Carried{Read: e.read, Low: e.low, High: e.high}
 	if e.pss > c.highest+max(rowBytes, c.highest/rowShare) {
 		c.highest = e.pss
+		c.hold(t.End, shared)
 		return true
 	}
 	return false
+}
+
+// hold keeps what each process holds now: the total was never higher in this phase. What all of them have gained of shared
+// memory is given to the one that sees most of it.
+func (c *carrier) hold(at time.Time, shared int64) {
+	c.at = at
+	var sharer *process
+	for _, p := range c.processes {
+		p.held = record.Kinds{Anonymous: record.Absent}
+		if !p.inPass || !p.known || p.kinds.Anonymous == record.Absent {
+			continue
+		}
+		p.held = p.kinds
+		if p.size.Shared == record.Absent {
+			continue // PSS was just read
+		}
+		p.held.Anonymous += p.size.RSS - p.size.Shared - p.private
+		if sharer == nil || p.size.Shared > sharer.size.Shared {
+			sharer = p
+		}
+	}
+	if sharer != nil {
+		sharer.held.Shared += shared
+	}
 }
 
 // wants tells whether a process is new, and whether the total has left what was read behind.
@@ -207,7 +237,7 @@ func (c *carrier) dear(p *process, r, before, behind *record.Sample) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	p.known, p.inPass = true, true
-	p.pss, p.uss, p.forked = r.PSS, r.USS, r.Forked
+	p.pss, p.uss, p.forked, p.kinds = r.PSS, r.USS, r.Forked, r.Kinds
 	p.shared = (before.Shared + behind.Shared) / 2
 	// A process may grow while PSS is read. Its RSS, read with PSS, tells when between the two sizes that was: their mean would
 	// count growth twice, or not at all. Where it did not grow the sizes are believed, which are counted another way.
@@ -231,6 +261,7 @@ func (c *carrier) done(t *record.Total) (hidden record.Total, was bool) {
 	all := estimate{t.PSS, t.USS, t.PSS, t.PSS, t.PSS}
 	c.last, c.unread = all, false
 	var peak estimate
+	var peaked *process
 	var more int64
 	for _, p := range c.processes {
 		if !p.inPass {
@@ -243,8 +274,7 @@ func (c *carrier) done(t *record.Total) (hidden record.Total, was bool) {
 		if p.size.HWM != record.Absent && p.mark != record.Absent && excess > hiddenBytes && p.atTop.pss > 0 {
 			more += excess
 			if e := p.atTop; e.pss+excess > peak.pss {
-				peak = estimate{e.pss + excess, e.uss + excess, e.read, e.low, 0}
-				peak.high = e.high
+				peak, peaked = estimate{e.pss + excess, e.uss + excess, e.read, e.low, e.high}, p
 			}
 		}
 		p.mark = p.size.HWM
@@ -253,9 +283,15 @@ func (c *carrier) done(t *record.Total) (hidden record.Total, was bool) {
 		}
 	}
 	before := max(c.highest, c.read)
+	if t.PSS > c.highest {
+		c.hold(t.End, 0)
+	}
 	c.read, c.highest = max(c.read, t.PSS), max(c.highest, t.PSS)
 	if peak.pss <= before+rowBytes {
 		return record.Total{}, false
+	}
+	if peaked.held.Anonymous != record.Absent {
+		peaked.held.Anonymous += peak.pss - c.highest
 	}
 	c.highest = peak.pss
 	hidden = record.Total{Sample: record.NewSample(), Method: record.MethodPeakMark, Processes: t.Processes}
@@ -265,9 +301,17 @@ func (c *carrier) done(t *record.Total) (hidden record.Total, was bool) {
 	return hidden, true
 }
 
-// phase forgets the highest totals: a phase has ended.
-func (c *carrier) phase() {
+// phase ends a phase: it tells what each process held at its highest moment, and forgets it.
+func (c *carrier) phase(tell func(*member, record.Sample)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.read, c.highest = c.last.pss, c.last.pss
+	for _, p := range c.processes {
+		if values := p.held.Values(); !c.at.IsZero() && p.dear != nil && values != nil {
+			r := record.NewSample()
+			r.Begin, r.End, r.Values = c.at, c.at, values
+			tell(p.dear, r)
+		}
+		p.held.Anonymous = record.Absent
+	}
+	c.read, c.highest, c.at = c.last.pss, c.last.pss, time.Time{}
 }

@@ -42,6 +42,7 @@ func size(private, shared int64) *record.Sample {
 func (b *browserOf) read(p *process, pss, private, shared, hwm, forked int64) {
 	r := *size(private, shared)
 	r.PSS, r.USS, r.HWM, r.Forked = pss*mib, private*mib, hwm*mib, forked*mib
+	r.Kinds = record.Kinds{Anonymous: private * mib, Shared: (pss - private) * mib}
 	b.carrier.dear(p, &r, size(private, shared), size(private, shared))
 }
 
@@ -54,7 +55,7 @@ func (b *browserOf) sizes(page, gpu *record.Sample) (pss, low, high int64) {
 	b.begin()
 	b.sized(b.page, page)
 	b.sized(b.gpu, gpu)
-	t := record.Total{Sample: record.NewSample()}
+	t := record.Total{Sample: record.Sample{PSS: record.Absent, End: time.Now()}}
 	b.carry(&t)
 	if t.PSS == record.Absent {
 		return record.Absent, record.Absent, record.Absent
@@ -167,13 +168,37 @@ func TestPhaseBeginsWithoutTheLastOnesPeak(t *testing.T) {
 	b.read(b.page, 100, 100, 0, 300, 0)
 	b.read(b.gpu, 100, 100, 0, 100, 0)
 	b.pass(200)
-	b.phase()
+	b.phase(func(*member, record.Sample) {})
 	b.begin()
 	b.sized(b.page, size(150, 0))
 	b.sized(b.gpu, size(100, 0))
 	if !b.carry(&record.Total{Sample: record.NewSample()}) {
 		t.Error("the highest total of the next phase leaves no row: the last phase's still counts")
 	}
+}
+
+func TestPhaseTellsWhatWasHeldAtItsHighest(t *testing.T) {
+	b := newBrowser(t)
+	b.start()
+	b.phase(func(*member, record.Sample) { t.Error("nothing was higher than at the begin") })
+	b.onTheMachine = 40 * mib
+	b.want("both grow", size(150, 40), size(130, 40), 320, 280, 360)
+	b.onTheMachine = 0
+	b.want("and shrink", size(100, 0), size(100, 0), 200, 200, 200)
+	b.begin()
+	b.read(b.page, 100, 100, 0, 270, 0) // 80 more than was ever seen
+	b.read(b.gpu, 100, 100, 0, 170, 0)
+	b.pass(200)
+	told := map[*member]record.Kinds{}
+	b.phase(func(m *member, r record.Sample) {
+		told[m] = record.Kinds{Anonymous: int64(r.Values[0].Value) / mib, Shared: int64(r.Values[1].Value) / mib}
+	})
+	page, gpu := told[b.page.dear], told[b.gpu.dear]
+	if page != (record.Kinds{Anonymous: 230}) && page != (record.Kinds{Anonymous: 230, Shared: 40}) || gpu.Anonymous != 130 ||
+		page.Shared+gpu.Shared != 40 {
+		t.Errorf("at the highest moment the page held %+v and the GPU process %+v", page, gpu)
+	}
+	b.phase(func(*member, record.Sample) { t.Error("a phase's highest moment is told twice") })
 }
 
 func TestPaceLeavesOutWhatWasMissedAndRests(t *testing.T) {

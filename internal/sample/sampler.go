@@ -215,7 +215,7 @@ func (s *Sampler) Edge(ended record.Phase) {
 			s.pass(ctx, g, &ended)
 		}
 	}
-	s.carry.phase()
+	s.carry.phase(func(m *member, r record.Sample) { s.sink.Sample(m.id, r) })
 }
 
 // Pause ends reading between phase edges until Resume: what is idle must not cost. A pass that goes on is waited for, so that
@@ -324,7 +324,7 @@ func (s *Sampler) pass(ctx context.Context, g *group, edge *record.Phase) time.D
 	read := 0
 	var lost []loss
 	for _, m := range g.all() {
-		if e, ok := m.src.(EdgeSource); ok && edge != nil && !e.ReadsAt(*edge) || !g.begin(m) {
+		if !g.begin(m) {
 			continue
 		}
 		reading := &g.reading
@@ -343,6 +343,7 @@ func (s *Sampler) pass(ctx context.Context, g *group, edge *record.Phase) time.D
 		read++
 		if edge != nil {
 			reading.Edge = *edge
+			reading.Values = append(reading.Values, reading.Kinds.Values()...)
 		}
 		s.sink.Sample(m.id, *reading)
 		if reading.OfProcess() {

@@ -36,10 +36,3 @@ type Peaker interface {
 	// ResetPeak makes now that moment: the reading of a phase's end is behind it.
 	ResetPeak(context.Context) error
 }
-
-// EdgeSource is a source that is too expensive to be read at every phase edge.
-type EdgeSource interface {
-	Source
-	// ReadsAt tells whether it is read at the edge that ends a phase.
-	ReadsAt(ended record.Phase) bool
-}

@@ -101,9 +101,11 @@ func without(text, name string) string {
 
 func TestRollup(t *testing.T) {
 	const kib = 1 << 10
-	whole := sizes{rss: 20832 * kib, pss: 11470 * kib, unique: 2924 * kib, anonymous: 17120 * kib, pssAnonymous: 10016 * kib}
+	whole := sizes{rss: 20832 * kib, pss: 11470 * kib, unique: 2924 * kib, anonymous: 17120 * kib, pssAnonymous: 10016 * kib,
+		kinds: record.Kinds{Anonymous: 10016 * kib, Files: 1454 * kib}}
 	old, noSwap := whole, whole
 	old.pssAnonymous = old.anonymous // nothing is known to be shared
+	old.kinds = record.Kinds{Anonymous: record.Absent}
 	noSwap.swap = record.Absent
 	for name, c := range map[string]struct {
 		text string
@@ -132,7 +134,8 @@ func FuzzRollup(f *testing.F) {
 		_, _ = parseRollup([]byte(before)) // whatever it is, it ends
 		text := fmt.Sprintf("55a9-7ffd ---p 0 00:00 0 [rollup]\nRss: %d kB\nPss: %d kB\nPss_Anon: 0 kB\nPrivate_Clean: %d kB\n"+
 			"Private_Dirty: %d kB\nAnonymous: 0 kB\nSwap: 0 kB\n", rss, pss, clean, dirty)
-		want := sizes{rss: int64(rss) << 10, pss: int64(pss) << 10, unique: (int64(clean) + int64(dirty)) << 10}
+		want := sizes{rss: int64(rss) << 10, pss: int64(pss) << 10, unique: (int64(clean) + int64(dirty)) << 10,
+			kinds: record.Kinds{Anonymous: record.Absent}}
 		if got, err := parseRollup([]byte(text)); err != nil || got != want {
 			t.Errorf("%q: %+v %v, want %+v", text, got, err, want)
 		}

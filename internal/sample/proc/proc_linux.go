@@ -118,7 +118,8 @@ type rollup struct {
 
 func (s *rollup) Describe() record.Source {
 	return record.Source{Role: s.role, Method: record.MethodSmapsRollup, PID: s.pid, Start: s.start, Every: DearEvery, Kernel: true,
-		Sees:  "proportional (PSS: shared pages divided among their users), unique (USS: private pages) and swapped size, highest RSS " + s.since,
+		Sees: "proportional (PSS: shared pages divided among their users), unique (USS: private pages) and swapped size, highest RSS " + s.since +
+			"; parts of PSS (anonymous, shared, files) at phase edges and for a phase's highest moment",
 		Blind: "GPU memory; what happened between two reads, but for the highest RSS"}
 }
 
@@ -144,20 +145,29 @@ func (s *rollup) Read(_ context.Context, r *record.Sample) error {
 	}
 	r.End = time.Now()
 	r.RSS, r.PSS, r.USS, r.Swap, r.Forked = m.rss, m.pss, m.unique, m.swap, m.anonymous-m.pssAnonymous
+	r.Kinds = m.kinds
 	r.HWM, r.VMS = kilobytes(s.buf[:n], "VmHWM:"), kilobytes(s.buf[:n], "VmSize:")
 	return nil
 }
 
 // sizes are what smaps_rollup says, in bytes.
-type sizes struct{ rss, pss, unique, swap, anonymous, pssAnonymous int64 }
+type sizes struct {
+	rss, pss, unique, swap, anonymous, pssAnonymous int64
+
+	kinds record.Kinds
+}
 
 // parseRollup reads smaps_rollup. Kernels before 5.9 do not say how anonymous pages are shared.
 func parseRollup(text []byte) (m sizes, err error) {
 	clean, dirty := kilobytes(text, "Private_Clean:"), kilobytes(text, "Private_Dirty:")
 	m = sizes{rss: kilobytes(text, "Rss:"), pss: kilobytes(text, "Pss:"), swap: kilobytes(text, "Swap:"), unique: clean + dirty,
 		anonymous: kilobytes(text, "Anonymous:"), pssAnonymous: kilobytes(text, "Pss_Anon:")}
+	m.kinds = record.Kinds{Anonymous: m.pssAnonymous, Shared: kilobytes(text, "Pss_Shmem:"), Files: kilobytes(text, "Pss_File:")}
 	if m.rss == record.Absent || m.pss == record.Absent || clean == record.Absent || dirty == record.Absent {
 		return m, errors.New("it has no Rss, Pss, Private_Clean and Private_Dirty")
+	}
+	if m.kinds.Shared == record.Absent || m.kinds.Files == record.Absent {
+		m.kinds = record.Kinds{Anonymous: record.Absent}
 	}
 	if m.pssAnonymous == record.Absent {
 		m.pssAnonymous = m.anonymous

@@ -6,15 +6,15 @@ import (
 	"llmparity/internal/record"
 )
 
-// Mapped gives an engine's processes readings of their mappings, by kind: at the ends of phases, and once while the model is loaded, when
+// Mapped gives an engine's processes the parts of their PSS: at the ends of phases, and once while the model is loaded, when
 // the page holds copies of weights, and shares memory with the GPU process.
 func Mapped(e Engine) Engine {
 	for i, p := range e.Processes {
-		source := record.Source{Role: p.Role, Method: record.MethodSmaps, PID: 4000 + i, Start: uint64(90000 + i), Sees: "mappings by kind",
+		source := record.Source{Role: p.Role, Method: record.MethodSmapsRollup, PID: 4000 + i, Start: uint64(90000 + i), Sees: "parts of PSS",
 			Blind: "what they are for"}
 		held := func(loaded, copies float64, attempt int) []record.Value {
 			anonymous := 0.4*p.Before + loaded*(p.Loaded-p.Before) + copies*float64(10+i+attempt)
-			return kinds(anonymous, 1+loaded+0.01*float64(attempt), 2+copies*float64(5+attempt), 0.3*p.Before+3*loaded)
+			return kinds(anonymous+1+loaded+0.01*float64(attempt), 2+copies*float64(5+attempt), 0.3*p.Before+3*loaded)
 		}
 		e.Meters = append(e.Meters, Meter{Source: source, Read: func(phase record.Phase, attempt int, _ time.Duration) []record.Value {
 			switch phase {
@@ -37,7 +37,6 @@ func Mapped(e Engine) Engine {
 	return e
 }
 
-func kinds(anonymous, code, shared, files float64) []record.Value {
-	return []record.Value{{Name: "anonymous_bytes", Value: float64(mib(anonymous))}, {Name: "code_bytes", Value: float64(mib(code))},
-		{Name: "shared_bytes", Value: float64(mib(shared))}, {Name: "files_bytes", Value: float64(mib(files))}}
+func kinds(anonymous, shared, files float64) []record.Value {
+	return record.Kinds{Anonymous: mib(anonymous), Shared: mib(shared), Files: mib(files)}.Values()
 }

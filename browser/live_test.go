@@ -22,8 +22,8 @@ func (k *keeping) Attach(s sample.Source) func() {
 	return k.Probe.Attach(s)
 }
 
-// A load tells what the browser's processes held when they held the most, by kind, and what WebGPU had live on the way.
-func TestALoadTellsWhatWasHeld(t *testing.T) {
+// A load tells what WebGPU had live on the way.
+func TestALoadTellsWhatWasLive(t *testing.T) {
 	c, m := tinyModel(t)
 	probe := &keeping{&enginetest.Probe{}, map[string][]record.Sample{}}
 	s, err := New(c).Open(watched(t), probe)
@@ -31,23 +31,8 @@ func TestALoadTellsWhatWasHeld(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	before := map[string]map[string]float64{}
-	for _, role := range []string{"renderer", "gpu-process"} {
-		before[role] = figures(t, probe, record.MethodSmaps, role)
-	}
 	if err := s.Load(watched(t), m); err != nil {
 		t.Fatal(err)
-	}
-	for role, least := range map[string]float64{"renderer": 12 << 20, "gpu-process": 16 << 20} {
-		told := probe.told[record.MethodSmaps+" "+role]
-		if len(told) != 1 || !told[0].End.After(probe.Spans()[0].Begin) {
-			t.Fatalf("the %s tells %+v", role, told)
-		}
-		for _, v := range told[0].Values {
-			if v.Name == "anonymous_bytes" && v.Value < before[role][v.Name]+least {
-				t.Errorf("the %s has grown from %.1f to %.1f MiB", role, before[role][v.Name]/record.MiB, v.Value/record.MiB)
-			}
-		}
 	}
 	live := figures(t, probe, MethodLedger, "page")["live_bytes"]
 	history := probe.told[MethodLedger+" page"]

@@ -31,15 +31,16 @@ const (
 const throttled = "LLMPARITY_TEST_THROTTLED"
 
 func init() {
-	if pid, err := strconv.Atoi(os.Getenv(throttled)); err == nil {
-		throttle(pid)
+	var pid, percent int
+	if n, _ := fmt.Sscanf(os.Getenv(throttled), "%d %d", &pid, &percent); n == 2 {
+		throttle(pid, percent)
 		os.Exit(0)
 	}
 }
 
-// throttle stops a process and all that it has started for 3 of each 13 parts of the time, so that all that they do
-// takes 1.3 times as long, until it has ended.
-func throttle(pid int) {
+// throttle stops a process and all that it has started, so that what they compute takes some percent longer, until it
+// has ended.
+func throttle(pid, percent int) {
 	var all []int
 	var looked time.Time
 	for {
@@ -58,7 +59,7 @@ func throttle(pid int) {
 		if syscall.Kill(pid, 0) != nil {
 			return
 		}
-		time.Sleep(stopped * 10 / 3)
+		time.Sleep(stopped * 100 / time.Duration(percent))
 	}
 }
 
@@ -87,12 +88,12 @@ func family(root int) []int {
 	return out
 }
 
-// slowed writes a program that is another one, slower by 30%. What slows it is no child of its: it is not measured
-// with it.
-func slowed(t *testing.T, name, path string) string {
+// slowed writes a program that is another one, slower by some percent. What slows it is no child of its: it is not
+// measured with it.
+func slowed(t *testing.T, name, path string, percent int) string {
 	t.Helper()
-	script := fmt.Sprintf("#!/bin/sh\n(%s=$$ setsid '%s' >/dev/null 2>&1 &)\nexec '%s' \"$@\"\n", throttled,
-		os.Args[0], path)
+	script := fmt.Sprintf("#!/bin/sh\n(%s=\"$$ %d\" setsid '%s' >/dev/null 2>&1 &)\nexec '%s' \"$@\"\n", throttled,
+		percent, os.Args[0], path)
 	out, err := filepath.Abs(name)
 	if err == nil {
 		err = os.WriteFile(out, []byte(script), 0o755)
@@ -141,8 +142,8 @@ func TestGateOfRealPairs(t *testing.T) {
 		t.Fatal(chrome.err)
 	}
 	here := []string{"--llama-server", server, "--chrome", chrome.Path}
-	slower := []string{"--llama-server", slowed(t, "slow-llama-server", server), "--chrome", slowed(t,
-		"slow-chrome", chrome.Path)}
+	slower := []string{"--llama-server", slowed(t, "slow-llama-server", server, 32), "--chrome", slowed(t,
+		"slow-chrome", chrome.Path, 48)} // Chrome waits, too, and that takes no longer
 	for _, c := range []struct {
 		what          string
 		n             int

@@ -7,11 +7,14 @@ import (
 	"llmparity/internal/record"
 )
 
-// By how much a total must pass the highest of its phase: for a row of its own, and for PSS to be read again. Bounds that are
-// further apart than one part in vagueShare make it be read again too.
+// By how much a total must pass the highest of its phase: for a row of its own, and for PSS to be read again, while it grows
+// and when it has not grown for stillFor passes. Bounds that are further apart than one part in vagueShare make it be read
+// again too, once it stands still.
 const (
 	rowBytes, rowShare = record.MiB, 500
-	readShare          = 20
+	readShare          = 5
+	stillShare         = 25
+	stillFor           = 2
 	vagueShare         = 100
 )
 
@@ -41,6 +44,7 @@ type carrier struct {
 	highest int64     // the highest total of the phase, read or carried
 	at      time.Time // of it; zero: at the phase's begin
 	last    estimate  // the last one
+	still   int       // for how many passes over sizes it has not grown
 	unread  bool      // there is a process whose PSS was not read yet
 }
 
@@ -185,7 +189,15 @@ func (c *carrier) carry(t *record.Total) (higher bool) {
 		shared = min(max(c.machine()-c.shmem, -falls), rises)
 	}
 	e.pss += shared
-	e.uss = min(e.uss, e.pss)
+	if t.RSS != record.Absent { // which counts shared pages in full
+		e.pss, e.high = min(e.pss, t.RSS), min(e.high, t.RSS)
+	}
+	e.uss, e.low = min(e.uss, e.pss), min(e.low, e.pss)
+	if e.pss > c.last.pss+c.last.pss/rowShare {
+		c.still = 0
+	} else {
+		c.still++
+	}
 	c.last = e
 	for _, p := range c.processes {
 		if p.inPass && p.known && p.size.RSS > p.top {
@@ -229,7 +241,9 @@ func (c *carrier) hold(at time.Time, shared int64) {
 func (c *carrier) wants() (unread, surprising bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.unread, c.last.high > c.read+c.read/readShare || c.last.high-c.last.low > c.last.high/vagueShare
+	higher := c.last.high - c.read
+	stands := c.still >= stillFor && (higher > c.read/stillShare || c.last.high-c.last.low > c.last.high/vagueShare)
+	return c.unread, stands || higher > c.read/readShare
 }
 
 // dear takes a reading of PSS, and the sizes right before and behind it.
@@ -238,11 +252,15 @@ func (c *carrier) dear(p *process, r, before, behind *record.Sample) {
 	defer c.mu.Unlock()
 	p.known, p.inPass = true, true
 	p.pss, p.uss, p.forked, p.kinds = r.PSS, r.USS, r.Forked, r.Kinds
-	p.shared = (before.Shared + behind.Shared) / 2
-	// A process may grow while PSS is read. Its RSS, read with PSS, tells when between the two sizes that was: their mean would
-	// count growth twice, or not at all. Where it did not grow the sizes are believed, which are counted another way.
-	one, other := before.RSS-before.Shared, behind.RSS-behind.Shared
-	p.private = min(max(r.RSS-p.shared, min(one, other)), max(one, other))
+	// A process may grow while PSS is read. Its RSS, read with PSS, tells how far it had grown then: the mean of the two sizes
+	// would count growth twice, or not at all.
+	part := 0.5
+	if grown := behind.RSS - before.RSS; grown != 0 {
+		part = min(max(float64(r.RSS-before.RSS)/float64(grown), 0), 1)
+	}
+	between := func(one, other int64) int64 { return one + int64(part*float64(other-one)) }
+	p.shared = between(before.Shared, behind.Shared)
+	p.private = between(before.RSS-before.Shared, behind.RSS-behind.Shared)
 	p.size = *r
 }
 

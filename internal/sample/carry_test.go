@@ -55,7 +55,8 @@ func (b *browserOf) sizes(page, gpu *record.Sample) (pss, low, high int64) {
 	b.begin()
 	b.sized(b.page, page)
 	b.sized(b.gpu, gpu)
-	t := record.Total{Sample: record.Sample{PSS: record.Absent, End: time.Now()}}
+	t := record.Total{Sample: record.NewSample()}
+	t.End = time.Now()
 	b.carry(&t)
 	if t.PSS == record.Absent {
 		return record.Absent, record.Absent, record.Absent

@@ -1,7 +1,7 @@
 # Has llama.cpp built in less time (CMAKE_PROJECT_llama.cpp_INCLUDE): many files at once, and less optimisation of what no figure hangs on.
 # What computes (ggml, llama and the sampling of tokens) keeps its own.
 function(llmparity_quick)
-	foreach(target llama llama-common mtmd server-context llama-server-impl)
+	foreach(target llama-common mtmd server-context llama-server-impl)
 		set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 12)
 	endforeach()
 	# sampling.cpp for its optimisation; what the others define, their neighbours use otherwise.

@@ -329,6 +329,11 @@ func (s *oneShotSession) broken(ctx context.Context, run *completionRun, m engin
 		return nil
 	}
 	err := s.why(ctx, run, m)
+	// It ends by itself before the text does where its context is full. Its log would say so, but may not be printed any more. A
+	// token has at least a byte.
+	if engine.ClassOf(err) == record.BadOutput && s.context > 0 && len(r.Prompt)+1+r.MaxTokens > s.context {
+		err = tooLong(fmt.Sprintf("the prompt and %d tokens to generate", r.MaxTokens), s.context)
+	}
 	if class := engine.ClassOf(err); class == record.Crash || class == record.OOM {
 		_ = s.Unload(ctx) // it never fails; who goes on must load again
 	}

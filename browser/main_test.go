@@ -16,6 +16,7 @@ import (
 	"llmparity/internal/child"
 	"llmparity/internal/engine"
 	"llmparity/internal/engine/enginetest"
+	"llmparity/internal/truth"
 )
 
 // shared is the browser that the tests use that don't harm it, with the tiny model loaded.
@@ -31,6 +32,13 @@ var shared struct {
 func TestMain(m *testing.M) {
 	if address := os.Getenv(bareAddress); address != "" {
 		if err := bareScript(address); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
+	if os.Getenv(takesMemory) != "" {
+		if err := truth.Allocate(os.Stdin, os.Stdout); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}

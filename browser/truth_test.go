@@ -63,6 +63,9 @@ func collect(t *testing.T, p *tab) {
 	}
 }
 
+// takesMemory makes the test's program the process that takes memory.
+const takesMemory = "LLMPARITY_TEST_TAKES_MEMORY"
+
 // took is how much every kind of memory is asked for.
 const took = 64 << 20
 

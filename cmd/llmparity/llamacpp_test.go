@@ -3,7 +3,6 @@ package main
 import (
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 
@@ -60,17 +59,6 @@ func TestLlamaCppsProgramsInOneRun(t *testing.T) {
 	}
 }
 
-func TestLlamaCppOnce(t *testing.T) {
-	cmd := program(t, "llamacpp", "--model", "tiny", "--n-predict", "20", "--temperature", "0.0", "--n-threads", "1", "--n-ctx", "512")
-	out, stderr, code := output(t, cmd)
-	if code != 0 {
-		t.Fatalf("exit code %d\n%s", code, stderr)
-	}
-	if !regexp.MustCompile(`(?s)^.+\n\n` + llamacpp.OneShotName + ` \S.*\nprompt +25 tokens.*\ngenerated +20 tokens in \d+ pieces, finish: length\n.*its own +eval_runs 19\n`).MatchString(out) {
-		t.Errorf("%s", out)
-	}
-}
-
 // onGPU is the real llama-server, which says that it has a GPU; offloads has it say that layers lie there.
 func onGPU(t *testing.T, offloads bool) string {
 	t.Helper()
@@ -115,15 +103,6 @@ func TestWhatIsRefusedOfLlamaCpp(t *testing.T) {
 		code fault.Kind
 		want string
 	}{
-		{[]string{"llamacpp"}, fault.Usage, "no --model is named"},
-		{[]string{"llamacpp", "--model", "served:x"}, fault.Usage, "asks no server"},
-		{[]string{"llamacpp", "--model", "tiny", "--n-predict", "0"}, fault.Usage, "--n-predict 0"},
-		{[]string{"llamacpp", "--model", "tiny", "--n-ctx", "-1"}, fault.Usage, "--n-ctx -1"},
-		{[]string{"llamacpp", "--model", "tiny", "--n-ctx", "1000000000000"}, fault.Usage, "--n-ctx 1000000000000"},
-		{[]string{"llamacpp", "--model", "tiny", "--temperature", "nan"}, fault.Usage, "--temperature NaN"},
-		{[]string{"llamacpp", "--model", "tiny", "--n-predict", "600"}, fault.PromptTooLong, "do not fit in a context of 512"},
-		{[]string{"llamacpp", "--model", "missing.gguf"}, fault.BadModel, "missing.gguf"},
-		{[]string{"llamacpp", "--model", "tiny", "--llama-cli-path", "./missing"}, fault.NoLlamaServer, "--llama-cli-path"},
 		{[]string{"run", "--engines", "llamacpp", "--llamacpp-cache-type-v", "q4_0"}, fault.Usage, "needs flash attention"},
 		{[]string{"run", "--engines", "llamacpp", "--llamacpp-flash-attention", "perhaps"}, fault.Usage, "use off, on or auto"},
 		{[]string{"run", "--engines", "llamacpp", "--llamacpp-cli", "x"}, fault.Usage, "is for llamacpp-oneshot"},

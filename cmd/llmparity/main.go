@@ -61,13 +61,11 @@ func root() *cobra.Command {
   llmparity gate DIR        pass or fail a run against limits or a baseline run
   llmparity baseline        save, list and remove baseline runs
   llmparity watch           the memory of any processes, by name, by pid, or of a command, as rows
-  llmparity ollama          one text in Ollama, and what it took
-  llmparity llamacpp        one text in llama.cpp, and what it took
+  llmparity generate        one text in an engine, and what it took
   llmparity model           list, make, convert and describe models
   llmparity estimate        whether a model fits, and how much memory it takes in an engine, part by part
   llmparity compare-estimates FILE   a calculator's numbers against measured ones
   llmparity validate DIR    what was foretold of memory against what was measured, over many runs
-  llmparity truth           which source of memory sees which kind of it, here
   llmparity reproduce DIR   the plan that would run a run again, and what differs here
   llmparity doctor          what is here, what is missing, how to get it
   llmparity schema NAME     the JSON Schema of what is written
@@ -78,8 +76,7 @@ architecture, 18 prompt too long, 19 folder not writable, 20 disk full, 21 unkno
 23 no float16 on the WebGPU adapter, 24 model library that can't be had or doesn't fit,
 25 model that isn't in the catalogue, 26 model that can't be fetched, 27 no display for --headed, 28 ollama,
 29 server that does not answer, or lets us not in, or has not the model, 30 engine of your own that does not speak the protocol,
-31 nobody to watch, 32 a cell that would run out of memory,
-33 a source of memory that does not see what it should; 130 interrupted, 143 terminated.`,
+31 nobody to watch, 32 a cell that would run out of memory; 130 interrupted, 143 terminated.`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		Args:          arguments(cobra.NoArgs),
@@ -88,9 +85,10 @@ architecture, 18 prompt too long, 19 folder not writable, 20 disk full, 21 unkno
 		RunE:              func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	c.SetFlagErrorFunc(usage)
-	c.AddCommand(runCommand(), planCommand(), reportCommand(), compareCommand(), modelCommand(), watchCommand(), ollamaCommand(), llamacppCommand(),
+	c.AddCommand(runCommand(), planCommand(), reportCommand(), compareCommand(), modelCommand(), watchCommand(), generateCommand(),
 		estimateCommand(), compareEstimatesCommand(), validateCommand(), doctorCommand())
-	c.AddCommand(truthCommand(), allocateCommand(), schemaCommand(), gateCommand(), baselineCommand(), reproduceCommand())
+	c.AddCommand(removedCommands()...)
+	c.AddCommand(schemaCommand(), gateCommand(), baselineCommand(), reproduceCommand())
 	return c
 }
 

@@ -110,7 +110,7 @@ func TestExitCodesAreListed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for code := fault.NoChrome; code <= fault.Untrue; code++ {
+	for code := fault.NoChrome; code <= fault.WontFit; code++ {
 		if !regexp.MustCompile(fmt.Sprintf(`\b%d [A-Za-z]`, code)).MatchString(root().Long) {
 			t.Errorf("llmparity --help has no exit code %d", code)
 		}

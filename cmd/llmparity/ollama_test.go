@@ -66,35 +66,13 @@ func TestLlamaCppAndOllamaFromEndToEnd(t *testing.T) {
 	}
 }
 
-func TestOneTextInOllama(t *testing.T) {
-	stdout, stderr, code := output(t, program(t, "ollama", "--model", "tiny", "--start", "--max-tokens", "6", "--n-threads", "1", "--prompt", "The clock"))
-	if code != 0 || !strings.Contains(stdout, "generated  6 tokens in 6 pieces, finish: length\n") || !strings.Contains(stdout, "eval_count 6\n") ||
-		!strings.Contains(stdout, ", 0 of them from a cache\n") || !strings.Contains(stdout, "Ollama says: size ") || stderr != "" {
-		t.Errorf("exit code %d\n%s%s", code, stdout, stderr)
-	}
-}
-
 func TestWhatOllamaCantDo(t *testing.T) {
 	for _, c := range []struct {
 		args  string
 		code  fault.Kind
 		words []string
 	}{
-		{"ollama", fault.Usage, []string{"no --model"}},
-		{"ollama --model m --max-tokens 0", fault.Usage, []string{"--max-tokens 0"}},
-		{"ollama --model m --temperature -1", fault.Usage, []string{"--temperature -1"}},
-		{"ollama --model m --temperature nan", fault.Usage, []string{"--temperature NaN: 0 or more"}},
-		{"ollama --model m --temperature inf", fault.Usage, []string{"--temperature +Inf"}},
-		{"ollama --model m --n-threads -1", fault.Usage, []string{"--n-threads -1: at least 1"}},
-		{"ollama --model m --n-ctx -5", fault.Usage, []string{"--n-ctx -5: a number of tokens"}},
 		{"run --engines ollama --ollama-url 127.0.0.1:9 --ollama-keep-alive 30s", fault.Usage, []string{"ollama.keep_alive: 30s", "timeout of 3m"}},
-		{"ollama --model m --start", fault.Usage, []string{"m is no file", "leave --start out"}},
-		{"ollama --model m --start --base-url box", fault.Usage, []string{"base-url start"}},
-		{"ollama --model m --ollama x", fault.Usage, []string{"add --start"}},
-		{"ollama --model m --base-url ftp://x", fault.Usage, []string{"not the address"}},
-		{"ollama --model m --base-url http://127.0.0.1:9", fault.ServerUnreachable, []string{"http://127.0.0.1:9", "ollama serve", "--start"}},
-		{"ollama --model missing.gguf --start", fault.BadModel, []string{"missing.gguf"}},
-		{"ollama --model tiny --start --ollama ./none", fault.NoOllama, []string{"--ollama names ./none"}},
 		{"run --engines ollama --ollama-url 127.0.0.1:9 --repetitions 1", fault.ServerUnreachable, []string{"127.0.0.1:9", "connection refused"}},
 		{"run --engines ollama --model served:m", fault.Usage, []string{"served:m"}},
 		{"run --engines ollama --ollama-kv-type f32", fault.Usage, []string{"use f16, q8_0, q4_0"}},

@@ -58,6 +58,12 @@ type runFlags struct {
 	judgeFlags
 }
 
+const (
+	modelHelp = "a GGUF file, tiny, smollm2, a WebLLM package's folder, an id of WebLLM's catalogue (llmparity model list), or " +
+		"served:NAME of a server"
+	mirrorHelp = "where a model of the catalogue is fetched from: an address or a folder with the public addresses' layout"
+)
+
 func runCommand() *cobra.Command {
 	var f runFlags
 	c := &cobra.Command{
@@ -101,11 +107,8 @@ func (f *runFlags) register(c *cobra.Command) {
 	flags.StringArrayVar(&f.engine, "engine", nil, "an engine, whatever its name has in it, such as "+
 		"'exec:./my-engine --its-flag', a program of your own that speaks docs/protocol.md; may be given several times. "+
 		"It adds to --engines, and with or without those stands for the plan's")
-	flags.StringVar(&f.model, "model", "",
-		"a GGUF file, tiny, smollm2, a WebLLM package's folder, an id of WebLLM's catalogue (llmparity model list), or "+
-			"served:NAME of a server")
-	flags.StringVar(&f.mirror, "mirror", "",
-		"where a model of the catalogue is fetched from: an address or a folder with the public addresses' layout")
+	flags.StringVar(&f.model, "model", "", modelHelp)
+	flags.StringVar(&f.mirror, "mirror", "", mirrorHelp)
 	flags.IntVar(&f.context, "context", 0, contextHelp)
 	flags.StringArrayVar(&f.prompts, "prompt", nil, "the prompt, raw; may be given several times")
 	flags.IntVar(&f.maxTokens, "max-tokens", 0, "tokens to generate")

@@ -43,7 +43,6 @@ const (
 	BadProtocol       Kind = 30 // an engine of the user's own that does not speak our protocol
 	NothingToWatch    Kind = 31 // no process of that name or pid, or a command that can't be started
 	WontFit           Kind = 32 // a cell that would run out of memory, and was not launched
-	Untrue            Kind = 33 // a source of memory that does not see what the documentation says it sees, or sees more
 	Interrupted       Kind = 130
 	Terminated        Kind = 143
 )

@@ -8,43 +8,32 @@ import (
 	"llmparity/internal/record"
 )
 
-// Schema identifies the report's JSON.
-const Schema = "llmparity.truth/1"
-
 // Report is what was found out on a machine, and where that was.
 type Report struct {
-	Schema  string    `json:"schema"`
-	At      time.Time `json:"at"`
-	Machine string    `json:"machine"`
-	Size    int64     `json:"size_bytes"`
-	Repeats int       `json:"repeats"`
-	Parts   []Part    `json:"parts"`
-	// Contradictions are the cells that are not what the documentation leads to expect of this platform.
-	Contradictions []string `json:"contradictions,omitempty"`
+	At      time.Time
+	Machine string
+	Size    int64
+	Repeats int
+	Parts   []Part
 }
 
 // Part is a matrix, and what it is true of.
 type Part struct {
-	Matrix   Matrix           `json:"matrix"`
-	Facts    []Fact           `json:"facts,omitempty"`
-	Warnings []record.Warning `json:"warnings,omitempty"`
+	Matrix   Matrix
+	Facts    []Fact
+	Warnings []record.Warning
 }
 
 // Fact is something of a part's surroundings.
-type Fact struct {
-	Name  string `json:"name"`
-	Value string `json:"value"`
-}
+type Fact struct{ Name, Value string }
 
-// Conclude judges the whole.
-func (r *Report) Conclude() {
-	r.Schema = Schema
-	for i, p := range r.Parts {
-		r.Contradictions = append(r.Contradictions, p.Matrix.Contradictions()...)
-		for _, line := range p.Matrix.Unsteady() {
-			r.Parts[i].Warnings = append(r.Parts[i].Warnings, record.Warning{Code: "unsteady", Text: line})
-		}
+// Contradictions are the cells that are not what the documentation leads to expect of this platform.
+func (r Report) Contradictions() []string {
+	var all []string
+	for _, p := range r.Parts {
+		all = append(all, p.Matrix.Contradictions()...)
 	}
+	return all
 }
 
 // legend says how cells are read.
@@ -65,25 +54,4 @@ func (p Part) facts() string {
 		all = append(all, f.Name+" "+f.Value)
 	}
 	return strings.Join(all, "; ")
-}
-
-// Text is the report for a terminal.
-func (r Report) Text() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s\n%s\n", r.Machine, r.how())
-	for _, p := range r.Parts {
-		fmt.Fprintf(&b, "\n%s", p.Matrix.Title)
-		if len(p.Facts) > 0 {
-			fmt.Fprintf(&b, ": %s", p.facts())
-		}
-		fmt.Fprintf(&b, "\n\n%s", p.Matrix.Text())
-		for _, w := range p.Warnings {
-			fmt.Fprintf(&b, "warning: %s\n", w.Text)
-		}
-	}
-	fmt.Fprintf(&b, "\n%s\n", legend)
-	for _, c := range r.Contradictions {
-		fmt.Fprintf(&b, "contradiction: %s\n", c)
-	}
-	return b.String()
 }

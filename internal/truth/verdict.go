@@ -128,17 +128,3 @@ func (m Matrix) Contradictions() []string {
 	}
 	return out
 }
-
-// Unsteady are the cells whose repeats differ by more than what counts as nothing, a line each.
-func (m Matrix) Unsteady() []string {
-	var out []string
-	for _, l := range m.Lines {
-		for i, c := range l.Cells {
-			if len(c.Runs) > 1 && slices.Max(c.Runs)-slices.Min(c.Runs) > still {
-				out = append(out, fmt.Sprintf("%s %s moved by %.2f to %.2f MiB for %g MiB of %s from repeat to repeat",
-					l.Who, l.Figure, slices.Min(c.Runs), slices.Max(c.Runs), m.size, m.Kinds[i].Name))
-			}
-		}
-	}
-	return out
-}

@@ -48,7 +48,6 @@ type oneShotSession struct {
 	// patience is how long a process is kept at its end for the sampler to read it.
 	patience time.Duration
 	held     atomic.Int64 // tokens in the KV cache of the last process at its end; -1: not known
-	piece    func(string) // sees the text as it comes; nil: nobody does
 }
 
 // Load runs the program for one token: it shows whether it can load the model, how long that takes, and which buffers it makes.
@@ -199,7 +198,7 @@ func (s *oneShotSession) Generate(ctx context.Context, r engine.Request, token f
 	if err != nil {
 		return record.Usage{}, err
 	}
-	said := &utterance{of: s, token: token}
+	said := &utterance{token: token}
 	p := &pieces{mark: run.mark, give: func(c chunk) {
 		if ctx.Err() == nil && !run.full.Load() {
 			said.add(c)
@@ -269,7 +268,6 @@ func (s *oneShotSession) whole(u record.Usage, run *completionRun, said *utteran
 
 // utterance is a text as it comes.
 type utterance struct {
-	of          *oneShotSession
 	token       func(record.Token)
 	text        strings.Builder
 	first, last time.Time
@@ -282,9 +280,6 @@ func (t *utterance) add(c chunk) {
 	}
 	t.last = c.at
 	t.text.Write(c.text)
-	if t.of.piece != nil {
-		t.of.piece(string(c.text))
-	}
 	t.token(record.Token{Index: t.n, ID: record.NoID, At: c.at})
 	t.n++
 }

@@ -21,8 +21,7 @@ type Config struct {
 	// runs, and in a measurement the sampler always does: threads spin at every layer's barrier while the late one waits for
 	// a core. One thread is also what another engine's software GPU can be held against without a core count in between.
 	Threads      int
-	BatchThreads int  // in prefill; 0: as many as Threads
-	OwnThreads   bool // let llama.cpp choose how many, where Threads is 0
+	BatchThreads int // in prefill; 0: as many as Threads
 
 	// Batch and UBatch are how many tokens of a prompt are handed over, and computed, at a time; 0: llama.cpp's own.
 	Batch, UBatch int
@@ -65,11 +64,8 @@ func (c Config) flashAttention() string { return cmp.Or(c.FlashAttention, "off")
 
 // common are the options that llama.cpp's programs share.
 func (c Config) common(m engine.Model) []flag {
-	flags := []flag{{"-m", m.Path}}
-	if c.Threads > 0 || !c.OwnThreads {
-		flags = append(flags, flag{"-t", strconv.Itoa(c.threads())}, flag{"-tb", strconv.Itoa(c.batchThreads())})
-	}
-	flags = append(flags, flag{"-ngl", strconv.Itoa(c.GPULayers)})
+	flags := []flag{{"-m", m.Path}, {"-t", strconv.Itoa(c.threads())}, {"-tb", strconv.Itoa(c.batchThreads())},
+		{"-ngl", strconv.Itoa(c.GPULayers)}}
 	if c.GPULayers == 0 {
 		flags = append(flags, flag{"-dev", "none"})
 	}
@@ -142,9 +138,6 @@ func (c Config) policy(m engine.Model, said load) map[string]string {
 		flash = "auto: " + said.flash
 	}
 	threads, batch := strconv.Itoa(c.threads()), strconv.Itoa(c.batchThreads())
-	if c.OwnThreads && c.Threads == 0 {
-		threads, batch = "llama.cpp's choice", "llama.cpp's choice"
-	}
 	p := map[string]string{
 		"weights_dtype":   m.DType,
 		"kv_dtype":        kv,

@@ -19,7 +19,7 @@ func serverProgram() program.Program {
 
 // completionProgram was llama-cli, and main before that; llama-cli is a chat client now, which is told when it is asked what it can do.
 func completionProgram() program.Program {
-	return llamaProgram([]string{"llama-completion", "llama-cli"}, "--llamacpp-cli (llmparity llamacpp: --llama-cli-path)", CLIVariable,
+	return llamaProgram([]string{"llama-completion", "llama-cli"}, "--llamacpp-cli", CLIVariable,
 		"scripts/setup llamacpp-tools")
 }
 

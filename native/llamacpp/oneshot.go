@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"llmparity/internal/child"
 	"llmparity/internal/engine"
@@ -76,10 +75,6 @@ func (o *OneShot) identify(ctx context.Context) (identity, error) {
 
 // Open identifies the program and the machine; it starts nothing that stays.
 func (o *OneShot) Open(ctx context.Context, p engine.Probe) (engine.Session, error) {
-	return o.open(ctx, p)
-}
-
-func (o *OneShot) open(ctx context.Context, p engine.Probe) (*oneShotSession, error) {
 	b, err := o.identify(ctx)
 	if err != nil {
 		return nil, err
@@ -88,24 +83,6 @@ func (o *OneShot) open(ctx context.Context, p engine.Probe) (*oneShotSession, er
 	s := &oneShotSession{config: o.config, binary: b, probe: p, patience: 3 * proc.FastEvery}
 	s.closing, s.close = context.WithCancel(context.Background()) // a session outlives the call that opens it
 	return s, nil
-}
-
-// Run generates once, in a process of its own, without a load before it: what a command does that measures nothing.
-func (o *OneShot) Run(ctx context.Context, m engine.Model, r engine.Request, p engine.Probe, piece func(string)) (record.Usage, error) {
-	if err := o.Check(ctx, m); err != nil {
-		return record.Usage{}, err
-	}
-	s, err := o.open(ctx, p)
-	if err != nil {
-		return record.Usage{}, err
-	}
-	defer func() { _ = s.Close() }() // it has nothing to say
-	s.model = &m
-	s.context = m.Context
-	s.piece, s.patience = piece, 0
-	p.Event(record.Event{At: time.Now(), Engine: &record.EngineInfo{Name: OneShotName, Version: s.binary.version, Path: s.binary.path,
-		SHA256: s.binary.sha256, Policy: o.config.policy(m, load{offloaded: -1})}})
-	return s.Generate(ctx, r, func(record.Token) {})
 }
 
 // oneShot are the options of a run; prompt is a file with it, and mark what is printed once the text has ended.

@@ -3,7 +3,6 @@ package llamacpp
 import (
 	"bytes"
 	"context"
-	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -48,10 +47,11 @@ func TestOneShotSaysWhatTheServerSays(t *testing.T) {
 
 func loadedOneShot(t *testing.T, o *OneShot, m engine.Model) *oneShotSession {
 	t.Helper()
-	s, err := o.open(t.Context(), &enginetest.Probe{})
+	opened, err := o.Open(t.Context(), &enginetest.Probe{})
 	if err != nil {
 		t.Fatal(err)
 	}
+	s := opened.(*oneShotSession)
 	t.Cleanup(func() { s.Close() })
 	if err := s.Load(t.Context(), m); err != nil {
 		t.Fatal(err)
@@ -226,22 +226,5 @@ func TestAModelThatLlamaCppCannotLoad(t *testing.T) {
 		if err := s.Close(); err != nil {
 			t.Error(err)
 		}
-	}
-}
-
-// Without a load before it, for a command that measures nothing: the text as it comes.
-func TestRunOnce(t *testing.T) {
-	m := randomModel(t, ascii())
-	var shown strings.Builder
-	u, err := newOneShot().Run(t.Context(), m, engine.Request{Prompt: "once", MaxTokens: 12}, &enginetest.Probe{}, func(s string) { shown.WriteString(s) })
-	if err != nil || u.Generated != 12 || shown.String() != u.Text || u.Text == "" {
-		t.Errorf("%d tokens, %q of %q, %v", u.Generated, shown.String(), u.Text, err)
-	}
-	if _, err := newOneShot().Run(t.Context(), m, engine.Request{Prompt: "once", MaxTokens: 1000}, &enginetest.Probe{}, func(string) {}); fault.Code(err) != int(fault.PromptTooLong) {
-		t.Errorf("more than the context holds: %v", err)
-	}
-	var failure *engine.Failure
-	if _, err := newOneShot().Run(t.Context(), engine.Model{Path: m.Path + ".missing"}, engine.Request{Prompt: "once", MaxTokens: 1}, &enginetest.Probe{}, func(string) {}); !errors.As(err, &failure) {
-		t.Errorf("no such file: %v", err)
 	}
 }

@@ -275,7 +275,7 @@ func TestLayersWithoutAGPU(t *testing.T) {
 func TestSizesInTheRecord(t *testing.T) {
 	server, p := loadedSession(t, randomModel(t, ascii()))
 	q := &enginetest.Probe{}
-	one, err := newOneShot().open(t.Context(), q)
+	one, err := newOneShot().Open(t.Context(), q)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,58 @@
+//go:build slow
+
+package browser
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"llmparity/internal/machine"
+	"llmparity/internal/truth"
+)
+
+// updateTruth has the table of docs/memory.md written anew.
+const updateTruth = "LLMPARITY_UPDATE_TRUTH"
+
+// Which source of memory sees which kind of it, in a page and in processes, three times each.
+func TestTruthOfThisMachine(t *testing.T) {
+	const repeats = 3
+	m := machine.Describe(t.Context(), machine.Options{})
+	kernel, _, _ := strings.Cut("kernel "+m.Kernel, "-") // behind it is who built it
+	r := truth.Report{At: time.Now(), Size: took, Repeats: repeats,
+		Machine: fmt.Sprintf("%s (%s), %s, %d cores", m.OS, kernel, m.CPU, m.Cores)}
+	page, err := FindTruth(t.Context(), Config{}, took, repeats, func(string) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	processes, err := truth.InProcesses(t.Context(), func() *exec.Cmd {
+		cmd := exec.Command(os.Args[0])
+		cmd.Env = append(os.Environ(), takesMemory+"=1")
+		return cmd
+	}, took, repeats, func(string) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Parts = []truth.Part{page, processes}
+	for _, c := range r.Contradictions() {
+		t.Error(c)
+	}
+	if os.Getenv(updateTruth) == "" || t.Failed() {
+		return
+	}
+	const path = "../docs/memory.md"
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	now, err := truth.Replace(string(text), r.Markdown())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(now), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,42 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"llmparity/internal/fault"
+)
+
+func TestGenerateInEachEngine(t *testing.T) {
+	for _, engine := range []string{"llamacpp", "llamacpp-oneshot", "ollama", "webllm"} {
+		stdout, stderr, code := output(t, program(t, "generate", "--engine", engine, "--max-tokens", "6", "--prompt", "The clock"))
+		if code != 0 || !strings.Contains(stdout, "generated  6 tokens in ") || !strings.Contains(stdout, "\nload ") {
+			t.Errorf("%s: exit code %d\n%s%s", engine, code, stdout, stderr)
+		}
+	}
+}
+
+func TestGenerateRefuses(t *testing.T) {
+	for _, c := range []struct {
+		args string
+		code fault.Kind
+		say  string
+	}{
+		{"generate", fault.Usage, "give one --engine"},
+		{"generate --engine llamacpp --engine ollama", fault.Usage, "2 engines are named"},
+		{"generate --engine llamacpp --temperature nan", fault.Usage, "--temperature NaN"},
+		{"generate --engine llamacpp --prompt a --prompt b", fault.Usage, "give one --prompt"},
+		{"generate --engine llamacp", fault.UnknownEngine, `did you mean "llamacpp"`},
+		{"generate --engine llamacpp --model missing.gguf", fault.BadModel, "missing.gguf"},
+		{"generate --engine llamacpp --max-tokens 5000", fault.PromptTooLong, "5000"},
+		{"generate --engine ollama --ollama-url 127.0.0.1:9 --model served:m", fault.ServerUnreachable, "127.0.0.1:9"},
+		{"llamacpp --model x.gguf", fault.Usage, "generate --engine llamacpp-oneshot"},
+		{"ollama --start", fault.Usage, "generate --engine ollama"},
+		{"truth", fault.Usage, "docs/memory.md"},
+	} {
+		_, stderr, code := output(t, program(t, strings.Fields(c.args)...))
+		if code != int(c.code) || !strings.Contains(stderr, c.say) {
+			t.Errorf("%s: exit code %d, want %d\n%s", c.args, code, c.code, stderr)
+		}
+	}
+}

@@ -1,0 +1,23 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"llmparity/internal/fault"
+)
+
+// removedCommands name what replaces commands that scripts may still call; they go with the release after 0.1.
+func removedCommands() []*cobra.Command {
+	var out []*cobra.Command
+	for name, instead := range map[string]string{
+		"ollama":   "use `llmparity generate --engine ollama`",
+		"llamacpp": "use `llmparity generate --engine llamacpp-oneshot`",
+		"truth":    "its table is in docs/memory.md; `go test -tags slow -run Truth ./browser` measures it here",
+	} {
+		out = append(out, &cobra.Command{Use: name, Hidden: true, DisableFlagParsing: true,
+			RunE: func(*cobra.Command, []string) error {
+				return fault.New(fault.Usage, instead, "the command %s was removed", name)
+			}})
+	}
+	return out
+}

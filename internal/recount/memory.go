@@ -737,7 +737,7 @@ func (c *check) memories(text []byte) {
 			beyond := g.beyond(parts)
 			for _, said := range cell.Parts.Beyond {
 				c.either(label+": "+said.Name, said.figure, beyond[said.Name])
-				c.word(label+": "+said.Name+", method", said.Method, map[bool]string{false: "smaps", true: "difference"}[said.Name == "everything_else"])
+				c.word(label+": "+said.Name+", method", said.Method, map[bool]string{false: "smaps_rollup", true: "difference"}[said.Name == "everything_else"])
 				c.word(label+": "+said.Name+", confidence", said.Confidence, sureOf(said.Name))
 				delete(beyond, said.Name)
 			}

@@ -198,27 +198,6 @@ func TestTheNextStartSweepsAfterAKill(t *testing.T) {
 	}
 }
 
-// What could not be done because of a signal is no news: it is said that there was one, and the processes that take memory are gone.
-func TestTruthIsInterrupted(t *testing.T) {
-	cmd := program(t, "truth", "--only", "processes", "--size", "1GiB", "--repeats", "9")
-	stderr := child.Tail{Max: 1 << 16}
-	cmd.Stderr = &stderr
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	waitFor(t, "memory to be taken", func() bool { return strings.Contains(strings.Join(stderr.Lines(9), " "), "malloc") })
-	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
-	_ = cmd.Wait() // its exit code is what counts
-	if last := stderr.Lines(1); cmd.ProcessState.ExitCode() != int(fault.Terminated) || last[0] != "llmparity: terminated" {
-		t.Errorf("exit code %d, %q", cmd.ProcessState.ExitCode(), last)
-	}
-	if left := temporary(t, cmd.Dir); len(left) > 0 || len(child.Tagged(cmd.Process.Pid)) > 0 {
-		t.Errorf("left behind: %v, %v", left, child.Tagged(cmd.Process.Pid))
-	}
-}
-
 // groupsOf gives the process groups of what the process pid has started. A browser's children lose their environment, and with it
 // our tag, but stay in its group.
 func groupsOf(t *testing.T, pid int) map[int]bool {

@@ -26,8 +26,6 @@ func TestPipesAndDevicesAreNeitherReadNorReplaced(t *testing.T) {
 		{[]string{"run", "-q", "--model", "pipe.gguf"}, fault.BadModel},
 		{[]string{"run", "-q", "--model", "pipe"}, fault.BadModel},
 		{[]string{"run", "-q", "--model", os.DevNull}, fault.BadModel},
-		{[]string{"truth", "--markdown", "--update", "pipe"}, fault.Usage},
-		{[]string{"truth", "--markdown", "--update", os.DevNull}, fault.Usage},
 		{[]string{"model", "random", "-o", "pipe.gguf"}, fault.Unwritable},
 		{[]string{"model", "random", "-o", "null"}, fault.Unwritable},
 	} {

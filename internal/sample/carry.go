@@ -7,9 +7,9 @@ import (
 	"llmparity/internal/record"
 )
 
-// By how much a total must pass the highest of its phase: for a row of its own, and for PSS to be read again, while it grows
-// and when it has not grown for stillFor passes. Bounds that are further apart than one part in vagueShare make it be read
-// again too, once it stands still.
+// A total that exceeds the highest of its phase by one part in rowShare gets a row. PSS is read again if the total exceeds the
+// highest reading by one part in readShare, or, once it has not grown for stillFor passes, by one part in stillShare. After as
+// many passes it is also read if the bounds are further apart than one part in vagueShare.
 const (
 	rowBytes, rowShare = record.MiB, 500
 	readShare          = 5
@@ -213,8 +213,8 @@ func (c *carrier) carry(t *record.Total) (higher bool) {
 	return false
 }
 
-// hold keeps what each process holds now: the total was never higher in this phase. What all of them have gained of shared
-// memory is given to the one that sees most of it.
+// hold keeps what each process holds now, as the total was never higher in this phase. Growth of shared memory is attributed
+// to the process that maps most of it.
 func (c *carrier) hold(at time.Time, shared int64) {
 	c.at = at
 	var sharer *process

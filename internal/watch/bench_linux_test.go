@@ -3,13 +3,11 @@ package watch_test
 import (
 	"bytes"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -28,7 +26,7 @@ const (
 // CPU time of starting up is in neither. Resident and virtual size are what psrecord reads too; with PSS is beside.
 func BenchmarkFiftyProcesses(b *testing.B) {
 	psrecord := proctest.Find(b, "../../scripts")
-	pid := treeOf(b, fifty)
+	pid := proctest.Family(b, fifty)[0]
 	var ratios, cores, samples, theirs, dear []float64
 	for range 5 {
 		start, _ := psrecord.Watch(b, pid, time.Millisecond, "--include-children", "--interval", "1")
@@ -49,27 +47,6 @@ func BenchmarkFiftyProcesses(b *testing.B) {
 	if proctest.Median(cores) > ofACore || proctest.Median(ratios) > ofPsrecord {
 		b.Errorf("%.4f of a core, %.3f of psrecord's CPU time a sample; at most %.2f and %.2f are allowed", proctest.Median(cores), proctest.Median(ratios), ofACore, ofPsrecord)
 	}
-}
-
-// treeOf is a shell and what it has started, so many in all.
-func treeOf(b *testing.B, n int) (pid int) {
-	cmd := exec.Command("sh", "-c", fmt.Sprintf("for i in $(seq %d); do sleep 600 & done; echo; wait", n-1))
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		b.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		b.Fatal(err)
-	}
-	b.Cleanup(func() {
-		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // the shell and what it started
-		_ = cmd.Wait()                                      // killed, as it should be
-	})
-	if _, err := io.ReadFull(out, make([]byte, 1)); err != nil {
-		b.Fatal(err)
-	}
-	return cmd.Process.Pid
 }
 
 // withUs gives the CPU time of a sample, in nanoseconds, and the share of a core.

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"os"
-	"os/exec"
 	"runtime"
 	"syscall"
 	"testing"
@@ -32,7 +31,7 @@ const (
 // of the CPU time is the kernel's, waking a thread: there the limit is a thread that does nothing else.
 func BenchmarkAgainstPsrecord(b *testing.B) {
 	psrecord := proctest.Find(b, "../../../scripts")
-	ten := family(b, 10)
+	ten := proctest.Family(b, 10)
 	one := ten[:1]
 	var ratios, sleeping, ours, ours10, theirs, theirs10 []float64
 	for range 5 {
@@ -76,32 +75,6 @@ func BenchmarkAgainstPsrecord(b *testing.B) {
 
 func perSample(cpu time.Duration, samples int) float64 {
 	return float64(cpu) / float64(time.Microsecond) / float64(samples)
-}
-
-// family is a shell and what it has started, so many in all.
-func family(b *testing.B, n int) (pids []int) {
-	cmd := exec.Command("sh", "-c", fmt.Sprintf("for i in $(seq %d); do sleep 600 & echo $!; done; wait", n-1))
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		b.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		b.Fatal(err)
-	}
-	b.Cleanup(func() {
-		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // the shell and what it started
-		_ = cmd.Wait()                                      // killed, as it should be
-	})
-	pids = append(pids, cmd.Process.Pid)
-	for range n - 1 {
-		var pid int
-		if _, err := fmt.Fscan(out, &pid); err != nil {
-			b.Fatal(err)
-		}
-		pids = append(pids, pid)
-	}
-	return pids
 }
 
 // sleepingThread gives the CPU time of a thread that sleeps in the kernel for 100 ms and reads one statm, again and again: what no

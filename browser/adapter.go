@@ -33,8 +33,8 @@ func ParseAdapter(s string) (Adapter, error) {
 	return "", fault.New(fault.Usage, "use auto, swiftshader or gpu", "there is no adapter %q", s)
 }
 
-// Software tells whether the adapter will be SwiftShader, as far as that can be known before the browser runs: the record has
-// what it really was. A model library may be compiled for either.
+// Software tells whether the adapter will be SwiftShader, as far as that can be known before the browser runs: the
+// record has what it really was. A model library may be compiled for either.
 func (a Adapter) Software() bool {
 	return a == SwiftShader || a != GPU && runtime.GOOS == "linux" && !hasGPU()
 }
@@ -89,7 +89,8 @@ func (p *tab) device(ctx context.Context, asked Adapter) (record.Device, error) 
 		case asked.Software():
 			do = "a newer Chrome has SwiftShader for WebGPU built in"
 		}
-		return record.Device{}, fault.New(fault.NoAdapter, do, "%s has no WebGPU adapter here", p.chrome.version.Product)
+		return record.Device{}, fault.New(fault.NoAdapter, do, "%s has no WebGPU adapter here",
+			p.chrome.version.Product)
 	}
 	return info.device(), nil
 }
@@ -97,7 +98,8 @@ func (p *tab) device(ctx context.Context, asked Adapter) (record.Device, error) 
 // unmet is a warning where the browser hands out another adapter than the one that was asked for by its kind.
 func (a Adapter) unmet(d record.Device) []record.Warning {
 	if a == GPU && d.Class == record.SoftwareAdapter || a == SwiftShader && d.Class != record.SoftwareAdapter {
-		return []record.Warning{{Code: "other-adapter", Text: fmt.Sprintf("the adapter %s was asked for, and the browser hands out %s (%s)", a, d.Name, d.Class)}}
+		return []record.Warning{{Code: "other-adapter",
+			Text: fmt.Sprintf("the adapter %s was asked for, and the browser hands out %s (%s)", a, d.Name, d.Class)}}
 	}
 	return nil
 }

@@ -28,7 +28,8 @@ import (
 // answers is how long a browser that is attached to may take to answer what is asked first.
 const answers = 10 * time.Second
 
-// parseAddress reads where a running browser listens: HOST:PORT, http://HOST:PORT or its whole address, ws://HOST:PORT/devtools/browser/ID.
+// parseAddress reads where a running browser listens: HOST:PORT, http://HOST:PORT or its whole address,
+// ws://HOST:PORT/devtools/browser/ID.
 func parseAddress(text string) (*url.URL, error) {
 	whole := text
 	if !strings.Contains(text, "://") {
@@ -36,20 +37,23 @@ func parseAddress(text string) (*url.URL, error) {
 	}
 	u, err := url.Parse(whole)
 	if err != nil || u.Hostname() == "" || u.Port() == "" || !slices.Contains([]string{"http", "ws"}, u.Scheme) {
-		return nil, fault.New(fault.Usage, "give HOST:PORT or ws://HOST:PORT/devtools/browser/ID, of a browser that was started with --remote-debugging-port",
+		return nil, fault.New(fault.Usage,
+			"give HOST:PORT or ws://HOST:PORT/devtools/browser/ID, of a browser that was started with --remote-debugging-port",
 			"--attach %q is no address of a browser", text)
 	}
 	return u, nil
 }
 
-// endpoint gives the WebSocket of the browser at an address, and the host's number: a browser talks to nobody who calls it by a name.
+// endpoint gives the WebSocket of the browser at an address, and the host's number: a browser talks to nobody who calls
+// it by a name.
 func endpoint(ctx context.Context, address string) (string, net.IP, error) {
 	u, err := parseAddress(address)
 	if err != nil {
 		return "", nil, err
 	}
 	unreachable := func(err error) error {
-		return fault.Wrap(fault.NoChrome, err, "start one with --remote-debugging-port="+u.Port()+" and a --user-data-dir of its own", "no browser answers at %s", address)
+		return fault.Wrap(fault.NoChrome, err, "start one with --remote-debugging-port="+u.Port()+
+			" and a --user-data-dir of its own", "no browser answers at %s", address)
 	}
 	ctx, cancel := context.WithTimeout(ctx, answers)
 	defer cancel()
@@ -98,7 +102,8 @@ func attach(ctx context.Context, config Config, listen func(any)) (_ *chrome, er
 	if err != nil {
 		return nil, err
 	}
-	c := &chrome{attached: true, memoryKills: -1, policy: map[string]string{"isolation": record.OfTab, "window": "of a browser that ran already"}}
+	c := &chrome{attached: true, memoryKills: -1,
+		policy: map[string]string{"isolation": record.OfTab, "window": "of a browser that ran already"}}
 	base, cancel := context.WithCancel(context.Background())
 	alloc, endAlloc := remote.NewAllocator(base, socket, remote.NoModifyURL)
 	wait := chromedp.FromContext(alloc).Allocator.Wait
@@ -119,7 +124,8 @@ func attach(ctx context.Context, config Config, listen func(any)) (_ *chrome, er
 		if ctx.Err() != nil {
 			return nil, fmt.Errorf("attaching to %s: %w", address, ctx.Err())
 		}
-		return nil, fault.Wrap(fault.NoChrome, err, "start another with --remote-debugging-port and a --user-data-dir of its own",
+		return nil, fault.Wrap(fault.NoChrome, err,
+			"start another with --remote-debugging-port and a --user-data-dir of its own",
 			"the browser at %s gives no tab", address)
 	}
 	c.ctx, c.lose = context.WithCancelCause(tab)
@@ -149,7 +155,8 @@ func (c *chrome) watchTab() {
 func (c *chrome) openIn(alloc context.Context, listen func(any)) (context.Context, error) {
 	// What chromedp would log can't be acted upon: an event of a newer Chrome that it doesn't know.
 	quiet := func(string, ...any) {}
-	options := []chromedp.ContextOption{chromedp.WithListener(listen), chromedp.WithLogf(quiet), chromedp.WithErrorf(quiet)}
+	options := []chromedp.ContextOption{chromedp.WithListener(listen), chromedp.WithLogf(quiet),
+		chromedp.WithErrorf(quiet)}
 	c.policy["profile"] = "in memory, of the tab's own"
 	tab, _ := chromedp.NewContext(alloc, append(options, chromedp.WithNewBrowserContext())...) // ends with alloc
 	err := chromedp.Do(tab)
@@ -187,7 +194,8 @@ func (c *chrome) meet(tab context.Context, address string, ip net.IP) error {
 		return err
 	}
 	for _, i := range info.ProcessInfo {
-		// A forwarded port, or a container's, is some other program's here, and a process number of there is somebody else's here.
+		// A forwarded port, or a container's, is some other program's here, and a process number of there is somebody
+		// else's here.
 		if i.Type == "browser" && slices.Contains(listeners(ip, u.Port()), int(i.ID)) {
 			c.pid, c.memoryKills = int(i.ID), machine.MemoryKills()
 		}

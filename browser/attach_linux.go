@@ -43,7 +43,8 @@ func here(ip net.IP) bool {
 	})
 }
 
-// listening reads one of the kernel's tables of TCP sockets: the inodes of those that listen on ip, or on every address, at port.
+// listening reads one of the kernel's tables of TCP sockets: the inodes of those that listen on ip, or on every
+// address, at port.
 func listening(table string, ip net.IP, port uint16) []string {
 	const listens = "0A"
 	var inodes []string

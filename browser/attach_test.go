@@ -35,7 +35,8 @@ func running(t *testing.T, flags ...string) (address string, p *child.Process) {
 		t.Fatal(err)
 	}
 	dir := shortDir(t)
-	args := append([]string{"--headless=new", "--remote-debugging-port=0", "--user-data-dir=" + dir, "--enable-unsafe-webgpu",
+	args := append([]string{"--headless=new", "--remote-debugging-port=0", "--user-data-dir=" + dir,
+		"--enable-unsafe-webgpu",
 		"--use-webgpu-adapter=swiftshader"}, flags...)
 	if os.Getuid() == 0 {
 		args = append(args, "--no-sandbox")
@@ -47,7 +48,8 @@ func running(t *testing.T, flags ...string) (address string, p *child.Process) {
 	}
 	t.Cleanup(func() {
 		p.Kill()
-		for deadline := time.Now().Add(10 * time.Second); len(child.Group(p.PID())) > 0 && time.Now().Before(deadline); {
+		for deadline := time.Now().Add(10 * time.Second); len(child.Group(p.PID())) > 0 &&
+			time.Now().Before(deadline); {
 			time.Sleep(5 * time.Millisecond)
 		}
 	})
@@ -62,7 +64,8 @@ func running(t *testing.T, flags ...string) (address string, p *child.Process) {
 	return "", nil
 }
 
-// shortDir is a folder that is removed, with a path that leaves room for the name of a socket: a test's own has the test's name in it.
+// shortDir is a folder that is removed, with a path that leaves room for the name of a socket: a test's own has the
+// test's name in it.
 func shortDir(t testing.TB) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "")
@@ -152,14 +155,16 @@ func TestAttachedBrowserIsMeasuredAndLeftAsItWas(t *testing.T) {
 			}
 		}
 	}
-	if roles["renderer"] != 1 || roles["browser"] != 1 || roles["gpu-process"] != 1 || s.tab.chrome.pid != chrome.PID() {
+	if roles["renderer"] != 1 || roles["browser"] != 1 || roles["gpu-process"] != 1 ||
+		s.tab.chrome.pid != chrome.PID() {
 		t.Errorf("sampled: %v of browser %d, want that of process %d", roles, s.tab.chrome.pid, chrome.PID())
 	}
 	if got := codes(probe.Warnings()); !slices.Contains(got, "attached") || !slices.Contains(got, "attached-flags") {
 		t.Errorf("warnings %v, want what a browser that ran already lacks", got)
 	}
 	for _, e := range probe.Events() {
-		if e.Engine != nil && (e.Engine.Policy["isolation"] != "tab" || !slices.Contains(e.Engine.Args, "--remote-debugging-port=0")) {
+		if e.Engine != nil && (e.Engine.Policy["isolation"] != "tab" ||
+			!slices.Contains(e.Engine.Args, "--remote-debugging-port=0")) {
 			t.Errorf("the record has %+v", *e.Engine)
 		}
 		if e.Device != nil && !strings.Contains(e.Device.Name, "swiftshader") {
@@ -198,7 +203,8 @@ func TestAttachedBrowserIsMeasuredAndLeftAsItWas(t *testing.T) {
 	}
 
 	// A tab that its owner closes is a loss that is noticed at once.
-	r, err := http.Get("http://" + address + "/json/close/" + string(chromedp.FromContext(far.tab.chrome.ctx).Target.TargetID))
+	r, err := http.Get("http://" + address + "/json/close/" +
+		string(chromedp.FromContext(far.tab.chrome.ctx).Target.TargetID))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -235,13 +241,15 @@ func crashAnother(t *testing.T, p *tab) {
 	}
 }
 
-// A launch in a browser that ran already is lost with its renderer; the next one has a tab of its own, and the browser goes on.
+// A launch in a browser that ran already is lost with its renderer; the next one has a tab of its own, and the browser
+// goes on.
 func TestARunInAnAttachedBrowserOutlivesItsRenderer(t *testing.T) {
 	address, chrome := running(t)
 	before := pages(t, address)
 	attach := func(c *Config) { c.Launch.Attach = address }
 	list := []trouble{
-		{name: "renderer killed", class: record.Crash, say: "renderer process ended (killed)", token: kill("renderer"), config: attach},
+		{name: "renderer killed", class: record.Crash, say: "renderer process ended (killed)", token: kill("renderer"),
+			config: attach},
 		{name: "nothing", config: attach},
 	}
 	r, err := provoke(t, list, time.Minute)
@@ -267,7 +275,8 @@ func TestAttachedBrowserThatCannotReachThePageIsTold(t *testing.T) {
 	c, _ := tinyModel(t)
 	c.Launch.Attach = address
 	_, err := New(c).Open(watched(t), &enginetest.Probe{})
-	if fault.Code(err) != int(fault.NoChrome) || !strings.Contains(err.Error(), "run llmparity where the browser runs") {
+	if fault.Code(err) != int(fault.NoChrome) ||
+		!strings.Contains(err.Error(), "run llmparity where the browser runs") {
 		t.Errorf("error %v, want that the page is out of reach", err)
 	}
 	if left := pages(t, address); len(left) != 1 {
@@ -292,9 +301,11 @@ func TestNoBrowserAtAnAddressIsOneLine(t *testing.T) {
 		}
 		return u.Host
 	}
-	for _, address := range []string{host(something), host(empty), nobody.Addr().String(), "ws://" + host(empty) + "/devtools/browser/none"} {
+	for _, address := range []string{host(something), host(empty), nobody.Addr().String(),
+		"ws://" + host(empty) + "/devtools/browser/none"} {
 		_, err := launch(watched(t), "", Config{Launch: Launch{Attach: address}}, func(any) {})
-		if fault.Code(err) != int(fault.NoChrome) || !strings.Contains(err.Error(), "--remote-debugging-port") || !strings.Contains(err.Error(), address) {
+		if fault.Code(err) != int(fault.NoChrome) || !strings.Contains(err.Error(), "--remote-debugging-port") ||
+			!strings.Contains(err.Error(), address) {
 			t.Errorf("%s: %v, want NoChrome and how to start one", address, err)
 		}
 	}

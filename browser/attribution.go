@@ -74,7 +74,8 @@ func layoutOf(p Package) (*layout, error) {
 		for _, r := range shard.Records {
 			n, ok := dtypeBytes[r.DType]
 			if !ok {
-				return nil, fmt.Errorf("tensor-cache.json: %s has numbers of type %q, whose size is not known", r.Name, r.DType)
+				return nil, fmt.Errorf("tensor-cache.json: %s has numbers of type %q, whose size is not known", r.Name,
+					r.DType)
 			}
 			for _, d := range r.Shape {
 				n *= d
@@ -85,7 +86,8 @@ func layoutOf(p Package) (*layout, error) {
 	return l, nil
 }
 
-var dtypeBytes = map[string]int64{"float32": 4, "float16": 2, "bfloat16": 2, "uint32": 4, "int32": 4, "uint16": 2, "int16": 2, "uint8": 1,
+var dtypeBytes = map[string]int64{"float32": 4, "float16": 2, "bfloat16": 2, "uint32": 4, "int32": 4, "uint16": 2,
+	"int16": 2, "uint8": 1,
 	"int8": 1, "float8_e4m3fn": 1, "float8_e5m2": 1, "e4m3_float8": 1, "e5m2_float8": 1}
 
 func readPackageFile(dir, name string, into any) error {
@@ -105,11 +107,13 @@ func (l *layout) kvLayer() int64 { return l.kvToken * pageTokens * l.pages }
 // kvUsed is the part of the KV cache that tokens lie in.
 func (l *layout) kvUsed(tokens int64) int64 { return l.layers * l.kvToken * tokens }
 
-// attribution parts the ledger's live bytes: Weights, KVReserved, where it is not absent, Workspaces and Unattributed add up to them.
+// attribution parts the ledger's live bytes: Weights, KVReserved, where it is not absent, Workspaces and Unattributed
+// add up to them.
 type attribution struct {
-	Weights      int64
-	Padding      int64 // the part of Weights that buffers are larger than parameters
-	KVReserved   int64 // record.Absent where the engine works and has no such buffers: then they are among the workspaces
+	Weights int64
+	Padding int64 // the part of Weights that buffers are larger than parameters
+	// record.Absent where the engine works and has no such buffers: then they are among the workspaces
+	KVReserved   int64
 	KVUsed       int64 // the part of KVReserved that tokens lie in; record.Absent where it is not known
 	Workspaces   int64
 	Unattributed int64
@@ -129,9 +133,10 @@ const (
 // bufferAlign is what TVM may round a buffer's size up to.
 const bufferAlign = 16
 
-// attribute goes by load stage and size: WebLLM gives its buffers neither labels nor usages of their own. A buffer that was made while
-// the weights were uploaded, of a parameter's size, is that parameter's; one made after them, of the size of a layer's KV cache, is that,
-// as often as there are layers; every other one made from then on is a workspace. What else there is is not attributed.
+// attribute goes by load stage and size: WebLLM gives its buffers neither labels nor usages of their own. A buffer that
+// was made while the weights were uploaded, of a parameter's size, is that parameter's; one made after them, of the
+// size of a layer's KV cache, is that, as often as there are layers; every other one made from then on is a workspace.
+// What else there is is not attributed.
 func (l *layout) attribute(groups []ledgerGroup, held int64) attribution {
 	a := attribution{KVUsed: record.Absent}
 	wanted := map[int64]int64{}
@@ -193,7 +198,8 @@ func fitting(wanted map[int64]int64, buffer int64) []int64 {
 
 func (a attribution) values() []record.Value {
 	all := map[string]int64{
-		"weights_bytes": a.Weights, "weights_padding_bytes": a.Padding, "weights_count": int64(a.Params), "workspaces_bytes": a.Workspaces, "unattributed_bytes": a.Unattributed,
+		"weights_bytes": a.Weights, "weights_padding_bytes": a.Padding, "weights_count": int64(a.Params),
+		"workspaces_bytes": a.Workspaces, "unattributed_bytes": a.Unattributed,
 	}
 	if a.KVReserved != record.Absent {
 		all["kv_reserved_bytes"], all["kv_layers_count"] = a.KVReserved, int64(a.KVLayers)

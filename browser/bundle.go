@@ -64,8 +64,8 @@ func (b Bundle) Readable() error {
 	return err
 }
 
-// Fits says why a model library can't run in this build of WebLLM, given the names that it imports. TVM's runtime is in the library,
-// its other half in WebLLM, and the two speak to each other by functions that have changed over the years.
+// Fits says why a model library can't run in this build of WebLLM, given the names that it imports. TVM's runtime is in
+// the library, its other half in WebLLM, and the two speak to each other by functions that have changed over the years.
 func (b Bundle) Fits(imports []string) error {
 	text, err := b.read()
 	if err != nil {
@@ -81,7 +81,9 @@ func (b Bundle) Fits(imports []string) error {
 	if strings.HasPrefix(missing[0], "TVMWasmPackedCFunc") {
 		do = "choose a --webllm-version up to 0.2.79, or another --model-lib"
 	}
-	return fault.New(fault.BadLibrary, do, "%s can't run this model library, which is made for another generation of TVM's runtime: it does not offer %s", b, missing[0])
+	return fault.New(fault.BadLibrary, do,
+		"%s can't run this model library, which is made for another generation of TVM's runtime: it does not offer %s",
+		b, missing[0])
 }
 
 // hasWord tells whether text holds name by itself, not as the beginning of a longer one.

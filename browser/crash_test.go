@@ -11,7 +11,8 @@ func TestGPUErrorThatNobodyCapturedFailsTheSession(t *testing.T) {
 	c, _ := tinyModel(t)
 	s, _ := fresh(t, c)
 	// WebGPU reports such an error to nobody's promise; the call goes on.
-	_, err := call[any](watched(t), s.tab, `navigator.gpu.requestAdapter().then((a) => a.requestDevice()).then(async (d) => {
+	_, err := call[any](watched(t), s.tab,
+		`navigator.gpu.requestAdapter().then((a) => a.requestDevice()).then(async (d) => {
 		d.createBuffer({ size: 2 ** 40, usage: GPUBufferUsage.STORAGE });
 		await d.queue.onSubmittedWorkDone();
 		await new Promise(() => {});

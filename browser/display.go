@@ -18,9 +18,10 @@ import (
 	"llmparity/internal/fault"
 )
 
-// display is a screen that nobody sees: an Xvfb of our own, for a browser with a window where there is no display. It takes the first
-// number that is free, listens on no network, and lets in who has its cookie. Killed together with us it leaves its socket in
-// /tmp/.X11-unix, which the next X server of that number replaces. Its memory is nobody's: it is not the browser's.
+// display is a screen that nobody sees: an Xvfb of our own, for a browser with a window where there is no display. It
+// takes the first number that is free, listens on no network, and lets in who has its cookie. Killed together with us
+// it leaves its socket in /tmp/.X11-unix, which the next X server of that number replaces. Its memory is nobody's: it
+// is not the browser's.
 type display struct {
 	process *child.Process
 	name    string // ":99"
@@ -63,7 +64,8 @@ func startDisplay(ctx context.Context, scratch string) (_ *display, err error) {
 	const get = "install it (Debian: apt install xvfb), or leave --headed out"
 	path, err := exec.LookPath("Xvfb")
 	if err != nil {
-		return nil, fault.New(fault.NoDisplay, get, "--headed needs a display, there is none (neither DISPLAY nor WAYLAND_DISPLAY is set), and Xvfb is not on PATH")
+		return nil, fault.New(fault.NoDisplay, get,
+			"--headed needs a display, there is none (neither DISPLAY nor WAYLAND_DISPLAY is set), and Xvfb is not on PATH")
 	}
 	d := &display{cookie: filepath.Join(scratch, "xauthority")}
 	if err := os.WriteFile(d.cookie, newCookie(), 0o600); err != nil {
@@ -90,7 +92,8 @@ func startDisplay(ctx context.Context, scratch string) (_ *display, err error) {
 		if ctx.Err() != nil {
 			return nil, fmt.Errorf("starting a display: %w", ctx.Err())
 		}
-		return nil, fault.New(fault.NoDisplay, "start it by hand to see why", "%s gives no display: %s", path, strings.Join(words.Lines(1), " "))
+		return nil, fault.New(fault.NoDisplay, "start it by hand to see why", "%s gives no display: %s", path,
+			strings.Join(words.Lines(1), " "))
 	}
 	d.name = ":" + strings.TrimSpace(line)
 	return d, nil
@@ -103,8 +106,8 @@ func (d *display) close() {
 	}
 }
 
-// newCookie makes a file that lets its owner into a display of any number, in the format of Xau: family (any), address, number, name of
-// the method, and the cookie, each text with its length before it.
+// newCookie makes a file that lets its owner into a display of any number, in the format of Xau: family (any), address,
+// number, name of the method, and the cookie, each text with its length before it.
 func newCookie() []byte {
 	const anyFamily = 0xffff
 	var b bytes.Buffer

@@ -28,7 +28,8 @@ func TestBrowserHasAWindowOnAPrivateDisplay(t *testing.T) {
 	c.Launch.Headed = true
 	s, probe := fresh(t, c)
 	d := s.tab.chrome.display
-	if headless, err := call[bool](watched(t), s.tab, `navigator.userAgent.includes("Headless")`); err != nil || headless {
+	if headless, err := call[bool](watched(t), s.tab, `navigator.userAgent.includes("Headless")`); err != nil ||
+		headless {
 		t.Errorf("headless: %t, %v", headless, err)
 	}
 	socket := "/tmp/.X11-unix/X" + strings.TrimPrefix(d.name, ":")
@@ -82,7 +83,8 @@ func TestDisplayLetsNoStrangerIn(t *testing.T) {
 
 func TestDisplayThatDoesNotStartIsQuoted(t *testing.T) {
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "Xvfb"), []byte("#!/bin/sh\necho no such luck >&2\nexit 1\n"), 0o700); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "Xvfb"), []byte("#!/bin/sh\necho no such luck >&2\nexit 1\n"),
+		0o700); err != nil {
 		t.Fatal(err)
 	}
 	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))

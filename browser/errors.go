@@ -20,11 +20,12 @@ var errClosed = errors.New("the browser session is closed")
 // lossTold is how long after a call chromedp takes at most to tell that the browser is gone.
 const lossTold = time.Second
 
-// errorOf makes an error of a call mean something: the loss of the browser comes first, since it makes every call fail in some
-// way; then the caller's own context; then what the page threw.
+// errorOf makes an error of a call mean something: the loss of the browser comes first, since it makes every call fail
+// in some way; then the caller's own context; then what the page threw.
 func (p *tab) errorOf(ctx context.Context, err error) error {
 	if ctx.Err() == nil && errors.Is(err, context.Canceled) {
-		// Nobody but the browser's end cancels a call of a living caller; the call can learn of it a moment before we do.
+		// Nobody but the browser's end cancels a call of a living caller; the call can learn of it a moment before we
+		// do.
 		select {
 		case <-p.chrome.ctx.Done():
 		case <-time.After(lossTold):

@@ -41,7 +41,8 @@ func (g *generation) hand(tokens []float64) {
 
 // usage sums up. The page itself says best when WebLLM got the request, but one that broke off has no answer.
 func (g *generation) usage(a answer) record.Usage {
-	u := record.Usage{PromptIDs: a.PromptIDs, Text: a.Text, Finish: finish(a.Finish), Reported: a.Reported, Sent: g.sent}
+	u := record.Usage{PromptIDs: a.PromptIDs, Text: a.Text, Finish: finish(a.Finish), Reported: a.Reported,
+		Sent: g.sent}
 	how := "our clock: request handed to the page; page clock: first token sampled"
 	if a.Sent != 0 {
 		u.Sent = g.clock.at(a.Sent)
@@ -88,7 +89,8 @@ func stages(marks map[string]float64, clock pageClock) []record.Span {
 		if n := len(spans); n > 0 {
 			spans[n-1].End = clock.at(begin)
 		}
-		spans = append(spans, record.Span{Name: s.name, Begin: clock.at(begin), End: clock.at(marks["end"]), How: s.how})
+		spans = append(spans, record.Span{Name: s.name, Begin: clock.at(begin), End: clock.at(marks["end"]),
+			How: s.how})
 	}
 	return spans
 }

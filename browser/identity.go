@@ -13,7 +13,8 @@ import (
 	"llmparity/assets/page"
 )
 
-// PageSHA256 is the sum of the page's own files, without WebLLM: their names, lengths and contents in the order of their names.
+// PageSHA256 is the sum of the page's own files, without WebLLM: their names, lengths and contents in the order of
+// their names.
 func PageSHA256() (string, error) {
 	h := sha256.New()
 	err := fs.WalkDir(page.Files(), ".", func(path string, d fs.DirEntry, err error) error {
@@ -31,9 +32,9 @@ func PageSHA256() (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), err
 }
 
-// identify adds what page and browser are known by. A browser's program has hundreds of MB, and a script may start it: of the one that runs
-// the build's own number is read, which the linker makes of all that is in it. Where there is none, or it is not ours to read, the version
-// has to do.
+// identify adds what page and browser are known by. A browser's program has hundreds of MB, and a script may start it:
+// of the one that runs the build's own number is read, which the linker makes of all that is in it. Where there is
+// none, or it is not ours to read, the version has to do.
 func identify(parts map[string]string, pid int) {
 	if sum, err := PageSHA256(); err == nil {
 		parts["page_sha256"] = sum

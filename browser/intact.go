@@ -27,8 +27,8 @@ type stamp struct {
 	changed time.Time
 }
 
-// intact makes sure that the weights of a package are the bytes that its own list says: WebLLM takes whatever comes. Each file is read
-// once, before anything is measured, and again only when it has changed since.
+// intact makes sure that the weights of a package are the bytes that its own list says: WebLLM takes whatever comes.
+// Each file is read once, before anything is measured, and again only when it has changed since.
 func (w *WebLLM) intact(ctx context.Context, p Package) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -10,8 +10,8 @@ import (
 // interval is a median and what order statistics hold it in.
 type interval struct{ median, low, high float64 }
 
-// medianOf sorts what it is given. The k-th values from below and from above hold the median with at least 95 %, k being the largest
-// for which a coin falls the same way fewer than k times of n in at most 2.5 %.
+// medianOf sorts what it is given. The k-th values from below and from above hold the median with at least 95 %, k
+// being the largest for which a coin falls the same way fewer than k times of n in at most 2.5 %.
 func medianOf(all []float64) interval {
 	slices.Sort(all)
 	n := len(all)

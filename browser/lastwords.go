@@ -17,7 +17,8 @@ const wordsKept = 16 << 10
 // wordsCome is how long what a process printed may take to reach us, after the browser told that the process has ended.
 const wordsCome = 300 * time.Millisecond
 
-// heapFull is what V8 prints before it ends a renderer, or a worker, whose heap is full: the browser calls both a crash.
+// heapFull is what V8 prints before it ends a renderer, or a worker, whose heap is full: the browser calls both a
+// crash.
 var heapFull = regexp.MustCompile(`V8 javascript OOM \([^)]*\)|Last few GCs|(?i:out of memory)`)
 
 // endedFor tells whether something of the browser's ended for want of memory, and how that is known.
@@ -50,8 +51,9 @@ func (c *chrome) listenToWords() *child.Tail {
 	return c.words
 }
 
-// crashed: a renderer that ended may have said why. The wait for that must not hold up the browser's events. Of the two events that
-// tell of the end, the one that doesn't know how it came about may be the first: it lets the other one overtake it.
+// crashed: a renderer that ended may have said why. The wait for that must not hold up the browser's events. Of the two
+// events that tell of the end, the one that doesn't know how it came about may be the first: it lets the other one
+// overtake it.
 func (p *tab) crashed(status string, patience time.Duration) {
 	go func() {
 		select {

@@ -57,8 +57,8 @@ func (c Config) find() (string, error) {
 	return FindChrome(c.Chrome)
 }
 
-// launch starts path with a profile of its own, or attaches to the browser that the configuration names. It lives until close.
-// listen gets the tab's events, on the goroutine that reads them. An engine.NotStarted is worth another try.
+// launch starts path with a profile of its own, or attaches to the browser that the configuration names. It lives until
+// close. listen gets the tab's events, on the goroutine that reads them. An engine.NotStarted is worth another try.
 func launch(ctx context.Context, path string, config Config, listen func(any)) (*chrome, error) {
 	if config.Launch.Attach != "" {
 		return attach(ctx, config, listen)
@@ -74,7 +74,8 @@ func start(ctx context.Context, path string, config Config, listen func(any)) (*
 	if err := socketFits(scratch); err != nil {
 		return nil, errors.Join(err, os.RemoveAll(scratch))
 	}
-	c := &chrome{scratch: scratch, eager: true, talk: &talk{begin: time.Now()}, policy: map[string]string{"isolation": record.OfLaunch, "profile": "empty", "window": "none"}}
+	c := &chrome{scratch: scratch, eager: true, talk: &talk{begin: time.Now()},
+		policy: map[string]string{"isolation": record.OfLaunch, "profile": "empty", "window": "none"}}
 	options, err := c.options(ctx, path, config)
 	if err != nil {
 		c.display.close()
@@ -84,7 +85,8 @@ func start(ctx context.Context, path string, config Config, listen func(any)) (*
 	alloc, endAlloc := chromedp.NewExecAllocator(base, options...)
 	// What chromedp would log can't be acted upon: an event of a newer Chrome that it doesn't know.
 	quiet := func(string, ...any) {}
-	tab, endTab := chromedp.NewContext(alloc, chromedp.WithListener(c.overhear(listen)), chromedp.WithLogf(quiet), chromedp.WithErrorf(quiet),
+	tab, endTab := chromedp.NewContext(alloc, chromedp.WithListener(c.overhear(listen)), chromedp.WithLogf(quiet),
+		chromedp.WithErrorf(quiet),
 		chromedp.WithDebugf(c.talk.note))
 	c.ctx, c.lose = context.WithCancelCause(tab)
 	c.end = sync.OnceFunc(func() { cancel(); endTab(); endAlloc() })
@@ -102,19 +104,21 @@ func start(ctx context.Context, path string, config Config, listen func(any)) (*
 	return c, nil
 }
 
-// socketFits says whether the browser can make the socket by which it finds a running one: the system limits the length of its path.
-// Chromium's name for the folder is the longest.
+// socketFits says whether the browser can make the socket by which it finds a running one: the system limits the length
+// of its path. Chromium's name for the folder is the longest.
 func socketFits(scratch string) error {
 	socket := filepath.Join(scratch, temporary, "org.chromium.Chromium.XXXXXX", "SingletonSocket")
 	// Elsewhere browsers have other places for it.
 	if most := len(syscall.RawSockaddrUnix{}.Path) - 1; runtime.GOOS == "linux" && len(socket) > most {
-		return fault.New(fault.NoChrome, "set TMPDIR to a shorter one", "the temporary folder's path is too long for the browser's socket "+
-			"(%s would have %d characters, at most %d are possible)", socket, len(socket), most)
+		return fault.New(fault.NoChrome, "set TMPDIR to a shorter one",
+			"the temporary folder's path is too long for the browser's socket "+
+				"(%s would have %d characters, at most %d are possible)", socket, len(socket), most)
 	}
 	return nil
 }
 
-// telling is the line of what a browser wrote that says best why it ended: a FATAL one, else the last ERROR, else the last.
+// telling is the line of what a browser wrote that says best why it ended: a FATAL one, else the last ERROR, else the
+// last.
 func telling(text string) string {
 	var fatal, failed, last string
 	for line := range strings.Lines(text) {
@@ -190,8 +194,8 @@ func (c *chrome) options(ctx context.Context, path string, config Config) ([]chr
 	return append(o, flags...), nil
 }
 
-// close ends every process of the browser and removes its folders. The profile is worth nothing, so nobody is asked politely. A
-// browser that was attached to loses our tab alone.
+// close ends every process of the browser and removes its folders. The profile is worth nothing, so nobody is asked
+// politely. A browser that was attached to loses our tab alone.
 func (c *chrome) close() error {
 	if c.attached {
 		return c.letGo()

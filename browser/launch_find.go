@@ -21,10 +21,11 @@ var Brands = []string{"chrome", "chromium", "edge", "beta", "dev", "canary"}
 // stable is how many of the brands are taken unasked: a test channel is nobody's browser unless they say so.
 const stable = 3
 
-// FindChrome gives the browser to start: the brand or the path that is given, else what $LLMPARITY_CHROME gives in the same way, else
-// Chrome, Chromium or Edge, on PATH or where the system's installers put them.
+// FindChrome gives the browser to start: the brand or the path that is given, else what $LLMPARITY_CHROME gives in the
+// same way, else Chrome, Chromium or Edge, on PATH or where the system's installers put them.
 func FindChrome(given string) (string, error) {
-	const get = "install Chromium or Chrome (Debian: apt install chromium), or name one with --chrome or $" + ChromeVariable
+	const get = "install Chromium or Chrome (Debian: apt install chromium), or name one with --chrome or $" +
+		ChromeVariable
 	for _, given := range []string{given, os.Getenv(ChromeVariable)} {
 		if given == "" {
 			continue
@@ -79,12 +80,14 @@ var onUnix = map[string][]string{
 	"edge":     {"microsoft-edge", "microsoft-edge-stable", "msedge", "/opt/microsoft/msedge/msedge"},
 	"beta":     {"google-chrome-beta", "/opt/google/chrome-beta/chrome"},
 	"dev":      {"google-chrome-unstable", "/opt/google/chrome-unstable/chrome"},
-	"canary":   {"google-chrome-canary", "/opt/google/chrome-canary/chrome", "google-chrome-unstable", "/opt/google/chrome-unstable/chrome"},
+	"canary": {"google-chrome-canary", "/opt/google/chrome-canary/chrome", "google-chrome-unstable",
+		"/opt/google/chrome-unstable/chrome"},
 }
 
 func onMac(brand, home string) []string {
-	name, ok := map[string]string{"chrome": "Google Chrome", "chromium": "Chromium", "edge": "Microsoft Edge", "beta": "Google Chrome Beta",
-		"dev": "Google Chrome Dev", "canary": "Google Chrome Canary"}[brand]
+	name, ok := map[string]string{"chrome": "Google Chrome", "chromium": "Chromium", "edge": "Microsoft Edge",
+		"beta": "Google Chrome Beta",
+		"dev":  "Google Chrome Dev", "canary": "Google Chrome Canary"}[brand]
 	if !ok {
 		return nil
 	}
@@ -97,8 +100,9 @@ func onMac(brand, home string) []string {
 
 // onWindows goes by the variables that name the installers' folders: for all users, and for one.
 func onWindows(brand string, getenv func(string) string) []string {
-	below, ok := map[string]string{"chrome": `Google\Chrome`, "chromium": "Chromium", "edge": `Microsoft\Edge`, "beta": `Google\Chrome Beta`,
-		"dev": `Google\Chrome Dev`, "canary": `Google\Chrome SxS`}[brand]
+	below, ok := map[string]string{"chrome": `Google\Chrome`, "chromium": "Chromium", "edge": `Microsoft\Edge`,
+		"beta": `Google\Chrome Beta`,
+		"dev":  `Google\Chrome Dev`, "canary": `Google\Chrome SxS`}[brand]
 	if !ok {
 		return nil
 	}

@@ -22,9 +22,11 @@ func (l Launch) Check(chrome string) error {
 		if _, err := parseAddress(l.Attach); err != nil {
 			return err
 		}
-		for flag, given := range map[string]bool{"chrome": chrome != "", "headed": l.Headed, "chrome-flag": len(l.Flags) > 0} {
+		for flag, given := range map[string]bool{"chrome": chrome != "", "headed": l.Headed,
+			"chrome-flag": len(l.Flags) > 0} {
 			if given {
-				return fault.New(fault.Usage, "give one of them", "--%s says how a browser is started, and --attach takes one that runs", flag)
+				return fault.New(fault.Usage, "give one of them",
+					"--%s says how a browser is started, and --attach takes one that runs", flag)
 			}
 		}
 	}
@@ -57,7 +59,8 @@ var refused = map[string]string{
 func parseFlag(text string) (flag, error) {
 	name, value, has := strings.Cut(strings.TrimLeft(text, "-"), "=")
 	if name == "" || strings.Trim(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_") != "" {
-		return flag{}, fault.New(fault.Usage, "write NAME or NAME=VALUE", "--chrome-flag %q is no flag of a browser", text)
+		return flag{}, fault.New(fault.Usage, "write NAME or NAME=VALUE", "--chrome-flag %q is no flag of a browser",
+			text)
 	}
 	if why, ok := refused[name]; ok {
 		return flag{}, fault.New(fault.Usage, why, "--chrome-flag %s can't be given", name)
@@ -65,7 +68,8 @@ func parseFlag(text string) (flag, error) {
 	if ours := features[opposite[name]]; ours != nil {
 		for _, f := range strings.Split(value, ",") {
 			if slices.Contains(ours, f) {
-				return flag{}, fault.New(fault.Usage, "measuring needs it as it is", "--chrome-flag %s=%s contradicts ours: --%s=%s",
+				return flag{}, fault.New(fault.Usage, "measuring needs it as it is",
+					"--chrome-flag %s=%s contradicts ours: --%s=%s",
 					name, f, opposite[name], f)
 			}
 		}
@@ -73,13 +77,13 @@ func parseFlag(text string) (flag, error) {
 	return flag{name: name, value: value, bare: !has}, nil
 }
 
-// features are the browser's that we switch, by the flags that do so. Chrome heeds the last of two such flags alone, so that what a
-// user adds goes into one list with ours.
+// features are the browser's that we switch, by the flags that do so. Chrome heeds the last of two such flags alone, so
+// that what a user adds goes into one list with ours.
 var features = map[string][]string{
 	// The trace that finds the page's process would leave a service's process behind.
 	"enable-features": {"NetworkService", "NetworkServiceInProcess", "TracingServiceInProcess"},
-	// What takes memory, or processes, without the page's doing: spare renderers, pages that could be gone back to, the address bar's
-	// own page. The first two are chromedp's.
+	// What takes memory, or processes, without the page's doing: spare renderers, pages that could be gone back to, the
+	// address bar's own page. The first two are chromedp's.
 	"disable-features": {"Translate", "BlinkGenPropertyTrees", "SpareRendererForSitePerProcess", "BackForwardCache",
 		"WebUIOmniboxPopup", "WebUIOmniboxAimPopup", "WebUIOmniboxFullPopup", "OptimizationHints", "MediaRouter"},
 	"enable-blink-features": {eagerMeasuring},
@@ -87,7 +91,8 @@ var features = map[string][]string{
 
 // opposite names the list that undoes what another does.
 var opposite = map[string]string{
-	"enable-features": "disable-features", "disable-features": "enable-features", "disable-blink-features": "enable-blink-features",
+	"enable-features": "disable-features", "disable-features": "enable-features",
+	"disable-blink-features": "enable-blink-features",
 }
 
 // flagOptions passes on the adapter's flags and the user's.

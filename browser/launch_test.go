@@ -42,7 +42,8 @@ func TestFindChrome(t *testing.T) {
 			t.Setenv("PATH", t.TempDir())
 		}
 		got, err := FindChrome("")
-		if err == nil && missing == "" && filepath.IsAbs(got) && slices.ContainsFunc(Brands, func(b string) bool { return slices.Contains(onUnix[b], got) }) {
+		if err == nil && missing == "" && filepath.IsAbs(got) &&
+			slices.ContainsFunc(Brands, func(b string) bool { return slices.Contains(onUnix[b], got) }) {
 			continue // this machine has one that is not on PATH
 		}
 		if fault.Code(err) != int(fault.NoChrome) || !strings.Contains(err.Error(), "install") {
@@ -52,7 +53,8 @@ func TestFindChrome(t *testing.T) {
 }
 
 func TestUsualPlaces(t *testing.T) {
-	env := map[string]string{"HOME": "/Users/me", "ProgramFiles": `C:\Program Files`, "LocalAppData": `C:\Users\me\AppData\Local`}
+	env := map[string]string{"HOME": "/Users/me", "ProgramFiles": `C:\Program Files`,
+		"LocalAppData": `C:\Users\me\AppData\Local`}
 	for _, c := range []struct{ goos, brand, want string }{
 		{"linux", "edge", "microsoft-edge"},
 		{"linux", "dev", "/opt/google/chrome-unstable/chrome"},
@@ -62,7 +64,8 @@ func TestUsualPlaces(t *testing.T) {
 		{"windows", "edge", "msedge"},
 		{"windows", "canary", `C:\Users\me\AppData\Local\Google\Chrome SxS\Application\chrome.exe`},
 	} {
-		if got := usualPlaces(c.goos, c.brand, func(name string) string { return env[name] }); !slices.Contains(got, c.want) {
+		if got := usualPlaces(c.goos, c.brand, func(name string) string { return env[name] }); !slices.Contains(
+			got, c.want) {
 			t.Errorf("%s on %s: %q lack %s", c.brand, c.goos, got, c.want)
 		}
 	}
@@ -87,7 +90,8 @@ func TestBrandsAreFoundByName(t *testing.T) {
 	}
 	t.Setenv("PATH", dir)
 	t.Setenv(ChromeVariable, "")
-	for brand, want := range map[string]string{"edge": "microsoft-edge", "dev": "google-chrome-unstable", "canary": "google-chrome-unstable", "beta": "google-chrome-beta"} {
+	for brand, want := range map[string]string{"edge": "microsoft-edge", "dev": "google-chrome-unstable",
+		"canary": "google-chrome-unstable", "beta": "google-chrome-beta"} {
 		if got, err := FindChrome(brand); err != nil || got != filepath.Join(dir, want) {
 			t.Errorf("%s: %s, %v; want %s", brand, got, err, want)
 		}
@@ -143,7 +147,8 @@ func TestFlagsThatContradictOursAreRefused(t *testing.T) {
 		"two words": "NAME",
 	} {
 		err := Launch{Flags: []string{text}}.Check("")
-		if fault.Code(err) != int(fault.Usage) || !strings.Contains(err.Error(), do) || !strings.Contains(err.Error(), "--chrome-flag") {
+		if fault.Code(err) != int(fault.Usage) || !strings.Contains(err.Error(), do) ||
+			!strings.Contains(err.Error(), "--chrome-flag") {
 			t.Errorf("%q: %v, want a usage error with %q", text, err, do)
 		}
 	}
@@ -151,7 +156,8 @@ func TestFlagsThatContradictOursAreRefused(t *testing.T) {
 		launch Launch
 		chrome string
 	}{
-		{Launch{Attach: "h:1"}, "chrome"}, {Launch{Attach: "h:1", Headed: true}, ""}, {Launch{Attach: "h:1", Flags: []string{"a"}}, ""}, {Launch{Attach: "h"}, ""},
+		{Launch{Attach: "h:1"}, "chrome"}, {Launch{Attach: "h:1", Headed: true}, ""},
+		{Launch{Attach: "h:1", Flags: []string{"a"}}, ""}, {Launch{Attach: "h"}, ""},
 	} {
 		if err := c.launch.Check(c.chrome); fault.Code(err) != int(fault.Usage) {
 			t.Errorf("%+v of %q: %v, want a usage error", c.launch, c.chrome, err)
@@ -199,7 +205,8 @@ func TestBrowserThatNeverSpeaksIsNamed(t *testing.T) {
 		t.Fatal(err)
 	}
 	err := unstarted(t, path, Config{limits: limits{answer: 100 * time.Millisecond}})
-	if fault.Code(err) != int(fault.NoChrome) || !strings.Contains(err.Error(), "did not answer within 0.1 s") || strings.Contains(err.Error(), "\n") {
+	if fault.Code(err) != int(fault.NoChrome) || !strings.Contains(err.Error(), "did not answer within 0.1 s") ||
+		strings.Contains(err.Error(), "\n") {
 		t.Errorf("error %v, want NoChrome and for how long", err)
 	}
 }
@@ -218,7 +225,8 @@ exit 1
 		t.Fatal(err)
 	}
 	err := unstarted(t, path, Config{})
-	if fault.Code(err) != int(fault.NoChrome) || !strings.Contains(err.Error(), "no such luck") || strings.Contains(err.Error(), "Broken") {
+	if fault.Code(err) != int(fault.NoChrome) || !strings.Contains(err.Error(), "no such luck") ||
+		strings.Contains(err.Error(), "Broken") {
 		t.Errorf("error %v, want NoChrome with the fatal line alone", err)
 	}
 	if n := len(err.Error()) - len(path); n > 300 {
@@ -276,7 +284,8 @@ func TestDeviceClass(t *testing.T) {
 	}{
 		{adapterInfo{Vendor: "nvidia", Architecture: "turing"}, record.GPU, "nvidia turing"},
 		{adapterInfo{Vendor: "google", Architecture: "swiftshader"}, record.SoftwareAdapter, "google swiftshader"},
-		{adapterInfo{Vendor: "mesa", Description: "llvmpipe (LLVM 15)"}, record.SoftwareAdapter, "mesa llvmpipe (LLVM 15)"},
+		{adapterInfo{Vendor: "mesa", Description: "llvmpipe (LLVM 15)"}, record.SoftwareAdapter,
+			"mesa llvmpipe (LLVM 15)"},
 		{adapterInfo{Fallback: true}, record.SoftwareAdapter, "unnamed adapter"},
 	} {
 		if d := x.device(); d.Class != x.class || d.Name != x.name {

@@ -54,7 +54,8 @@ type ledgerGroup struct {
 	Count int64  `json:"count"`
 }
 
-// ledger is the source that reads the page's ledger. The page also pushes what changes with the tokens that it tells of.
+// ledger is the source that reads the page's ledger. The page also pushes what changes with the tokens that it tells
+// of.
 type ledger struct {
 	tab *tab
 
@@ -70,7 +71,8 @@ var (
 )
 
 func (l *ledger) Describe() record.Source {
-	return record.Source{Role: string(l.tab.isolate.thread), Method: MethodLedger, PID: int(l.tab.processes.renderer.Load()), Waits: true,
+	return record.Source{Role: string(l.tab.isolate.thread), Method: MethodLedger,
+		PID: int(l.tab.processes.renderer.Load()), Waits: true,
 		Sees: "WebGPU buffers, textures and query sets of the thread that WebLLM runs on by what was asked for: live, highest, created, given back; parted by " +
 			"load stage and by sizes that the model's package tells into weights, KV cache, workspaces and the rest; read at phase edges, and " +
 			"in few figures with tokens",
@@ -111,11 +113,13 @@ func (l *ledger) Pushes(push func(record.Sample)) {
 	l.push = push
 }
 
-// knowLayout makes the ledger part what it counts from now on as p's files tell. Where they don't, its figures stay whole.
+// knowLayout makes the ledger part what it counts from now on as p's files tell. Where they don't, its figures stay
+// whole.
 func (s *session) knowLayout(p Package) {
 	m, err := layoutOf(p)
 	if err != nil {
-		s.probe.Warn(record.Warning{Code: "no-attribution", Text: "WebGPU memory is not parted into weights, KV cache and workspaces: " + fault.OneLine(err.Error())})
+		s.probe.Warn(record.Warning{Code: "no-attribution",
+			Text: "WebGPU memory is not parted into weights, KV cache and workspaces: " + fault.OneLine(err.Error())})
 	}
 	s.tab.ledger.loaded(m)
 }
@@ -127,7 +131,8 @@ func (l *ledger) loaded(m *layout) {
 	l.layout, l.noCache = m, false
 }
 
-// told takes what the page sends with tokens, in the order of ledger.js's brief and then the tokens that the KV cache holds.
+// told takes what the page sends with tokens, in the order of ledger.js's brief and then the tokens that the KV cache
+// holds.
 func (l *ledger) told(brief []float64) {
 	l.mu.Lock()
 	push, layout := l.push, l.layout
@@ -172,9 +177,11 @@ func (l *ledger) tellHistory(ctx context.Context) error {
 func (r *ledgerReading) values() []record.Value {
 	v := values(map[string]int64{
 		"live_bytes": r.Bytes, "live_count": r.Count, "page_peak_bytes": r.Peak, "phase_peak_bytes": r.PhasePeak,
-		"buffer_bytes": r.BufferBytes, "buffer_count": r.Buffers, "texture_bytes": r.TextureBytes, "texture_count": r.Textures,
+		"buffer_bytes": r.BufferBytes, "buffer_count": r.Buffers, "texture_bytes": r.TextureBytes,
+		"texture_count":   r.Textures,
 		"query_set_count": r.QuerySets, "query_count": r.Queries, "created_count": r.Created,
-		"released_count": r.Destroyed + r.Dropped + r.Lost, "destroyed_count": r.Destroyed, "dropped_count": r.Dropped, "lost_count": r.Lost,
+		"released_count": r.Destroyed + r.Dropped + r.Lost, "destroyed_count": r.Destroyed, "dropped_count": r.Dropped,
+		"lost_count":    r.Lost,
 		"refused_count": r.Refused, "uncertain_count": r.Uncertain,
 	})
 	for _, t := range r.Usage {

@@ -86,7 +86,8 @@ func packaged(p Package) func(context.Context, engine.Model, Target, func(string
 func checkParts(t *testing.T, s *session, probe *enginetest.Probe, p Package, window int) {
 	t.Helper()
 	var tokens int
-	u, err := s.Generate(watched(t), engine.Request{Prompt: "the quick brown fox", MaxTokens: 9, IgnoreEOS: true}, func(record.Token) { tokens++ })
+	u, err := s.Generate(watched(t), engine.Request{Prompt: "the quick brown fox", MaxTokens: 9, IgnoreEOS: true},
+		func(record.Token) { tokens++ })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,7 +107,8 @@ func checkParts(t *testing.T, s *session, probe *enginetest.Probe, p Package, wi
 			t.Errorf("%s is %.0f, want %d", name, got[name], want)
 		}
 	}
-	if sum := got["weights_bytes"] + got["kv_reserved_bytes"] + got["workspaces_bytes"] + got["unattributed_bytes"]; sum != got["live_bytes"] {
+	if sum := got["weights_bytes"] + got["kv_reserved_bytes"] + got["workspaces_bytes"] +
+		got["unattributed_bytes"]; sum != got["live_bytes"] {
 		t.Errorf("the parts add up to %.0f, the ledger to %.0f", sum, got["live_bytes"])
 	}
 	if got["created_count"]-got["released_count"] != got["live_count"] || got["phase_peak_bytes"] < got["live_bytes"] {
@@ -135,7 +137,8 @@ func TestLedgerIsPushedWithTokens(t *testing.T) {
 	var pushed []record.Sample
 	s.tab.ledger.Pushes(func(r record.Sample) { pushed = append(pushed, r) })
 	defer s.tab.ledger.Pushes(nil)
-	if _, err := s.Generate(watched(t), engine.Request{Prompt: "the quick brown fox", MaxTokens: 9, IgnoreEOS: true}, func(record.Token) {}); err != nil {
+	if _, err := s.Generate(watched(t), engine.Request{Prompt: "the quick brown fox", MaxTokens: 9, IgnoreEOS: true},
+		func(record.Token) {}); err != nil {
 		t.Fatal(err)
 	}
 	var names []string
@@ -145,18 +148,21 @@ func TestLedgerIsPushedWithTokens(t *testing.T) {
 			t.Errorf("%s is %.0f", v.Name, v.Value)
 		}
 	}
-	if want := []string{"live_bytes", "live_count", "peak_bytes", "created_count", "released_count", "kv_used_bytes"}; !slices.Equal(names, want) {
+	if want := []string{"live_bytes", "live_count", "peak_bytes", "created_count", "released_count",
+		"kv_used_bytes"}; !slices.Equal(names, want) {
 		t.Errorf("pushed %v, want %v", names, want)
 	}
 }
 
-// onDevice runs a script with a device of its own in a page without an engine, and gives what the ledger then says beyond before.
+// onDevice runs a script with a device of its own in a page without an engine, and gives what the ledger then says
+// beyond before.
 func onDevice(t *testing.T, p *tab, script string) (before, after ledgerReading) {
 	t.Helper()
 	const setUp = `globalThis.device ??= await (await navigator.gpu.requestAdapter()).requestDevice();
 		const { STORAGE, COPY_DST, COPY_SRC, MAP_READ, MAP_WRITE, UNIFORM } = GPUBufferUsage;`
 	read := func(script string) ledgerReading {
-		r, err := call[ledgerReading](watched(t), p, fmt.Sprintf("(async () => { %s\n%s\nawait device.queue.onSubmittedWorkDone(); return llmparityLedger.read(); })()", setUp, script))
+		r, err := call[ledgerReading](watched(t),
+			p, fmt.Sprintf("(async () => { %s\n%s\nawait device.queue.onSubmittedWorkDone(); return llmparityLedger.read(); })()", setUp, script))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -175,8 +181,10 @@ func TestLedgerIsExact(t *testing.T) {
 			device.createBuffer({ size: 1, usage: STORAGE }), device.createBuffer({ size: 12345, usage: UNIFORM | COPY_DST, label: "twelve" }),
 			device.createBuffer({ size: 4, usage: MAP_READ | COPY_DST }), device.createBuffer({ size: 8 << 20, usage: STORAGE, mappedAtCreation: true })]`,
 			1 + 12345 + 4 + 8<<20, 4, 4, 0},
-		{"destroyed once, however often it is asked for", `for (const b of keep.splice(0)) { b.destroy(); b.destroy(); }`, -(1 + 12345 + 4 + 8<<20), -4, 0, 0},
-		{"a size that is no whole number", `keep.push(device.createBuffer({ size: 64.9, usage: STORAGE }))`, 64, 1, 1, 0},
+		{"destroyed once, however often it is asked for",
+			`for (const b of keep.splice(0)) { b.destroy(); b.destroy(); }`, -(1 + 12345 + 4 + 8<<20), -4, 0, 0},
+		{"a size that is no whole number", `keep.push(device.createBuffer({ size: 64.9, usage: STORAGE }))`, 64, 1,
+			1, 0},
 		{"over the limit", `device.pushErrorScope("validation");
 			device.createBuffer({ size: device.limits.maxBufferSize + 4, usage: STORAGE });
 			if (!(await device.popErrorScope())) throw new Error("no error")`, 0, 0, 0, 1},
@@ -185,7 +193,8 @@ func TestLedgerIsExact(t *testing.T) {
 			device.createBuffer({ size: 4, usage: MAP_WRITE | COPY_DST }); keep.push(device.createBuffer({ size: 32, usage: STORAGE }));
 			if (!(await device.popErrorScope())) throw new Error("no error")`, 32, 1, 1, 3},
 		{"what throws", `try { device.createBuffer({ size: 5, usage: STORAGE, mappedAtCreation: true }); throw 1 } catch (e) { if (e === 1) throw new Error("no error") }`, 0, 0, 0, 0},
-		{"within the page's own scopes", `for (const f of ["out-of-memory", "validation", "internal"]) device.pushErrorScope(f);
+		{"within the page's own scopes",
+			`for (const f of ["out-of-memory", "validation", "internal"]) device.pushErrorScope(f);
 			keep.push(device.createBuffer({ size: 2 << 20, usage: STORAGE | COPY_SRC | COPY_DST }));
 			for (const e of await Promise.all([1, 2, 3].map(() => device.popErrorScope()))) if (e) throw e`, 2 << 20, 1, 1, 0},
 		{"textures", `keep.push(device.createTexture({ size: [100, 50], format: "rgba8unorm", mipLevelCount: 3, usage: 4 }),
@@ -196,7 +205,8 @@ func TestLedgerIsExact(t *testing.T) {
 		{"a texture that is refused", `device.pushErrorScope("validation"); device.createTexture({ size: [1 << 20, 1], format: "rgba8unorm", usage: 4 });
 			if (!(await device.popErrorScope())) throw new Error("no error"); await new Promise(setTimeout)`, 0, 0, 0, 1},
 		{"query sets", `keep.push(device.createQuerySet({ type: "occlusion", count: 12 }))`, 0, 1, 1, 0},
-		{"all that is left, with its device", `device.destroy(); await device.lost; globalThis.device = undefined; return llmparityLedger.read()`,
+		{"all that is left, with its device",
+			`device.destroy(); await device.lost; globalThis.device = undefined; return llmparityLedger.read()`,
 			-(64 + 32 + 2<<20 + (100*50+50*25+25*12)*4 + 16*16*6*2 + 9*7*5*16 + 8*8*4*4), -8, 0, 0},
 	} {
 		before, after := onDevice(t, p, x.script)
@@ -254,7 +264,8 @@ func TestLedgerSeesWhatIsDropped(t *testing.T) {
 		}
 	}
 	if settled.Dropped != 50 || settled.Bytes != before.Bytes {
-		t.Errorf("of 50 buffers that nobody holds any more %d were dropped; %d bytes are left", settled.Dropped, settled.Bytes)
+		t.Errorf("of 50 buffers that nobody holds any more %d were dropped; %d bytes are left", settled.Dropped,
+			settled.Bytes)
 	}
 }
 
@@ -288,17 +299,20 @@ func TestAttributionLeavesWhatItDoesNotKnow(t *testing.T) {
 		{Stage: "device", Kind: "buffer", Bytes: 5, Count: 1},
 		{Stage: "end", Kind: "texture", Bytes: 7, Count: 2},
 	}, 3)
-	want := attribution{Weights: 224, Padding: 24, KVReserved: 512, KVUsed: 48, Workspaces: 256 + 4096, Unattributed: 112 + 8192 + 5 + 14, Params: 2, KVLayers: 2}
+	want := attribution{Weights: 224, Padding: 24, KVReserved: 512, KVUsed: 48, Workspaces: 256 + 4096,
+		Unattributed: 112 + 8192 + 5 + 14, Params: 2, KVLayers: 2}
 	if a != want {
 		t.Errorf("%+v, want %+v", a, want)
 	}
 	if a := l.attribute(nil, -1); a.KVUsed != record.Absent || a.KVReserved != 0 {
 		t.Errorf("of nothing it says %+v", a)
 	}
-	// An engine at work without buffers as large as its KV cache, or with too few of them: the cache is there, its size is not known.
+	// An engine at work without buffers as large as its KV cache, or with too few of them: the cache is there, its size
+	// is not known.
 	for _, n := range []int64{0, 1} {
 		a := l.attribute([]ledgerGroup{
-			{Stage: "pipeline", Kind: "buffer", Bytes: 512, Count: 2}, {Stage: "pipeline", Kind: "buffer", Bytes: 256, Count: n}}, 3)
+			{Stage: "pipeline", Kind: "buffer", Bytes: 512, Count: 2},
+			{Stage: "pipeline", Kind: "buffer", Bytes: 256, Count: n}}, 3)
 		if a.KVReserved != record.Absent || a.KVUsed != record.Absent || a.KVLayers != 0 || a.Workspaces != 1024+n*256 {
 			t.Errorf("with %d buffers of the cache's size: %+v", n, a)
 		}

@@ -37,7 +37,8 @@ func TestALoadTellsWhatWasLive(t *testing.T) {
 	live := figures(t, probe, MethodLedger, "page")["live_bytes"]
 	history := probe.told[MethodLedger+" page"]
 	if len(history) < 3 || history[0].Values[0].Value != 0 || history[len(history)-1].Values[0].Value != live {
-		t.Fatalf("%d moments, from %v to %v; live is %v", len(history), history[0].Values, history[len(history)-1].Values, live)
+		t.Fatalf("%d moments, from %v to %v; live is %v", len(history), history[0].Values,
+			history[len(history)-1].Values, live)
 	}
 	for i, h := range history[1:] {
 		if h.End.Before(history[i].End) {

@@ -27,8 +27,8 @@ var shared struct {
 	err     error
 }
 
-// TestMain gives the tests a temporary folder of their own, which must be empty in the end. Its path is short: a browser's socket has
-// to fit below it.
+// TestMain gives the tests a temporary folder of their own, which must be empty in the end. Its path is short: a
+// browser's socket has to fit below it.
 func TestMain(m *testing.M) {
 	if address := os.Getenv(bareAddress); address != "" {
 		if err := bareScript(address); err != nil {
@@ -86,8 +86,8 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// leftBehind lists folders and processes of ours. It looks at command lines too: Chrome's children overwrite the environment that
-// carries our tag.
+// leftBehind lists folders and processes of ours. It looks at command lines too: Chrome's children overwrite the
+// environment that carries our tag.
 func leftBehind() []string {
 	left := child.Scratches(os.Getpid())
 	for _, pid := range child.Tagged(os.Getpid()) {
@@ -128,7 +128,8 @@ var sharedIdle struct {
 	err     error
 }
 
-// idle is a session without a model, in a browser that others loaded theirs in before. Its engine packages the tiny model again.
+// idle is a session without a model, in a browser that others loaded theirs in before. Its engine packages the tiny
+// model again.
 func idle(t *testing.T) (*session, *enginetest.Probe) {
 	t.Helper()
 	c, _ := tinyModel(t)

@@ -29,16 +29,16 @@ const (
 	MethodUserAgent   = "user_agent_memory"   // performance.measureUserAgentSpecificMemory
 )
 
-// The rates of what can be read while the page goes on. Performance.getMetrics answers within milliseconds, whatever the page does, and
-// takes half a millisecond of CPU time, in the browser and the page most of it: it is read at less than the rate of what is read from
-// outside. Runtime.getHeapUsage waits for its task to end.
+// The rates of what can be read while the page goes on. Performance.getMetrics answers within milliseconds, whatever
+// the page does, and takes half a millisecond of CPU time, in the browser and the page most of it: it is read at less
+// than the rate of what is read from outside. Runtime.getHeapUsage waits for its task to end.
 const (
 	performanceEvery = 250 * time.Millisecond
 	heapEvery        = time.Second
 )
 
-// eagerMeasuring is the browser's feature without which measureUserAgentSpecificMemory waits for a garbage collection to happen by
-// itself, for many seconds.
+// eagerMeasuring is the browser's feature without which measureUserAgentSpecificMemory waits for a garbage collection
+// to happen by itself, for many seconds.
 const eagerMeasuring = "ForceEagerMeasureMemory"
 
 // pageSource reads something of the page, or of a worker of its, through the browser's protocol.
@@ -94,8 +94,8 @@ func (p *tab) unread(ctx context.Context, err error) error {
 	return err
 }
 
-// attachPage samples what is inside the page: after its processes, so that at a phase edge what answers at once is read first, and
-// what may force a garbage collection last.
+// attachPage samples what is inside the page: after its processes, so that at a phase edge what answers at once is read
+// first, and what may force a garbage collection last.
 func (p *tab) attachPage(ctx context.Context, probe engine.Probe) error {
 	tctx, cancel := p.within(ctx)
 	defer cancel()
@@ -122,19 +122,23 @@ func (p *tab) attachPage(ctx context.Context, probe engine.Probe) error {
 const ofThePage = 0
 
 func (p *tab) source(method, role, sees, blind string, every time.Duration) *pageSource {
-	return &pageSource{tab: p, ctx: p.chrome.ctx, Source: record.Source{Role: role, Method: method, PID: int(p.processes.renderer.Load()),
-		Every: every, Waits: true, Sees: sees, Blind: blind}}
+	return &pageSource{tab: p, ctx: p.chrome.ctx,
+		Source: record.Source{Role: role, Method: method, PID: int(p.processes.renderer.Load()),
+			Every: every, Waits: true, Sees: sees, Blind: blind}}
 }
 
 // Names of Performance.getMetrics that tell of memory, and ours.
 var performanceNames = map[string]string{
 	"JSHeapUsedSize": "js_heap_used_bytes", "JSHeapTotalSize": "js_heap_total_bytes", "Documents": "documents_count",
-	"Frames": "frames_count", "Nodes": "nodes_count", "JSEventListeners": "js_event_listeners_count", "LayoutObjects": "layout_objects_count",
+	"Frames": "frames_count", "Nodes": "nodes_count", "JSEventListeners": "js_event_listeners_count",
+	"LayoutObjects": "layout_objects_count",
 }
 
 func (p *tab) performance() *pageSource {
-	s := p.source(MethodPerformance, "page", "JavaScript objects of the page's main thread: used and total heap; numbers of DOM objects",
-		"array buffers, WebAssembly memory, GPU memory, workers' heaps; garbage that is not collected yet counts", performanceEvery)
+	s := p.source(MethodPerformance, "page",
+		"JavaScript objects of the page's main thread: used and total heap; numbers of DOM objects",
+		"array buffers, WebAssembly memory, GPU memory, workers' heaps; garbage that is not collected yet counts",
+		performanceEvery)
 	s.read = func(ctx context.Context) ([]record.Value, error) {
 		r, err := chromedp.Call(ctx, performance.GetMetrics, cdp.Empty{})
 		if err != nil {
@@ -155,7 +159,8 @@ func (p *tab) dom() *pageSource {
 	s := p.source(MethodDOM, "page", "numbers of documents, nodes and event listeners", "their size", 0)
 	s.read = func(ctx context.Context) ([]record.Value, error) {
 		c, err := chromedp.Call(ctx, memory.GetDOMCounters, cdp.Empty{})
-		return []record.Value{{Name: "documents_count", Value: float64(c.Documents)}, {Name: "nodes_count", Value: float64(c.Nodes)},
+		return []record.Value{{Name: "documents_count", Value: float64(c.Documents)},
+			{Name: "nodes_count", Value: float64(c.Nodes)},
 			{Name: "js_event_listeners_count", Value: float64(c.JsEventListeners)}}, err
 	}
 	return s
@@ -176,12 +181,14 @@ func (p *tab) heap() *pageSource {
 func heapUsage(ctx context.Context) ([]record.Value, error) {
 	h, err := chromedp.Call(ctx, runtime.GetHeapUsage, cdp.Empty{})
 	return []record.Value{{Name: "used_bytes", Value: h.UsedSize}, {Name: "total_bytes", Value: h.TotalSize},
-		{Name: "embedder_used_bytes", Value: h.EmbedderHeapUsedSize}, {Name: "backing_storage_bytes", Value: h.BackingStorageSize}}, err
+		{Name: "embedder_used_bytes", Value: h.EmbedderHeapUsedSize},
+		{Name: "backing_storage_bytes", Value: h.BackingStorageSize}}, err
 }
 
 // wasm asks the script that keeps the ledger.
 func (p *tab) wasm() *pageSource {
-	s := p.source(MethodWasm, string(p.isolate.thread), "WebAssembly memories of the thread that WebLLM runs on by their size, touched or not",
+	s := p.source(MethodWasm, string(p.isolate.thread),
+		"WebAssembly memories of the thread that WebLLM runs on by their size, touched or not",
 		"memories of other threads; compiled code", 0)
 	s.read = func(ctx context.Context) ([]record.Value, error) {
 		m, err := call[struct{ Bytes, Count int64 }](ctx, p, "llmparityLedger.wasm()")
@@ -192,8 +199,9 @@ func (p *tab) wasm() *pageSource {
 
 // userAgent asks the page itself; the promise settles when every isolate of its has answered.
 func (p *tab) userAgent() *pageSource {
-	s := p.source(MethodUserAgent, "page", "the page's JavaScript heap and array buffers by type, with its workers'; forced to be measured at "+
-		"once, for which the browser may collect garbage", "WebAssembly memory that is not shared, GPU memory", 0)
+	s := p.source(MethodUserAgent, "page",
+		"the page's JavaScript heap and array buffers by type, with its workers'; forced to be measured at "+
+			"once, for which the browser may collect garbage", "WebAssembly memory that is not shared, GPU memory", 0)
 	s.read = func(ctx context.Context) ([]record.Value, error) {
 		const expression = `globalThis.crossOriginIsolated ? performance.measureUserAgentSpecificMemory() : null`
 		m, err := chromedp.Run(ctx, chromedp.Evaluate[*userAgentMemory](expression, chromedp.EvalAwaitPromise))

@@ -37,8 +37,12 @@ func tinyModel(t testing.TB) (Config, engine.Model) {
 	if files.err != nil {
 		t.Fatal(files.err)
 	}
-	c := Config{Package: func(context.Context, engine.Model, Target, func(string)) (Package, error) { return files.pack, nil }}
-	return c, engine.Model{Path: filepath.Join(files.dir, "tiny.gguf"), Model: record.Model{Name: tiny.Name, Context: window}}
+	c := Config{Package: func(context.Context, engine.Model, Target, func(string)) (Package, error) {
+		return files.pack,
+			nil
+	}}
+	return c, engine.Model{Path: filepath.Join(files.dir, "tiny.gguf"),
+		Model: record.Model{Name: tiny.Name, Context: window}}
 }
 
 func pack(dir string, window int, say func(string)) (Package, error) {
@@ -46,14 +50,17 @@ func pack(dir string, window int, say func(string)) (Package, error) {
 	if err := tiny.WriteFile(filepath.Join(dir, "tiny.gguf")); err != nil {
 		return Package{}, err
 	}
-	p, err := mlc.Write(ctx, filepath.Join(dir, "tiny.gguf"), filepath.Join(dir, "package"), mlc.Options{ContextWindow: window})
+	p, err := mlc.Write(ctx, filepath.Join(dir, "tiny.gguf"), filepath.Join(dir, "package"),
+		mlc.Options{ContextWindow: window})
 	if err != nil {
 		return Package{}, err
 	}
-	lib, err := modellib.Build(ctx, modellib.FindTools(cache.Dir(os.Getenv), os.Getenv), p.Shape, modellib.Variant{Kernels: "software", Sort: "partial"}, say)
+	lib, err := modellib.Build(ctx, modellib.FindTools(cache.Dir(os.Getenv), os.Getenv), p.Shape,
+		modellib.Variant{Kernels: "software", Sort: "partial"}, say)
 	if err != nil {
 		return Package{}, err
 	}
-	return Package{Dir: p.Dir, Library: Library{Path: lib.Path, SHA256: lib.SHA256, Origin: Ours, Kernels: SoftwareKernels}, ID: tiny.Name, DType: F32,
+	return Package{Dir: p.Dir, Library: Library{Path: lib.Path, SHA256: lib.SHA256, Origin: Ours,
+		Kernels: SoftwareKernels}, ID: tiny.Name, DType: F32,
 		Context: p.Shape.ContextWindowSize, PrefillChunk: p.Shape.PrefillChunkSize}, nil
 }

@@ -22,10 +22,11 @@ const fillBuffers = "(() => { const a = []; for (;;) a.push(new Uint8Array(1 << 
 // The kernel ends a renderer for want of memory: the one that is there to be had by it, and by nobody else.
 func TestTheKernelsKillForWantOfMemoryIsRecorded(t *testing.T) {
 	list := []trouble{
-		{name: "killed by the kernel", class: record.OOM, say: "the kernel ended a process for lack of memory", load: func(t *testing.T, s *session) {
-			confine(t, int(s.tab.processes.renderer.Load()))
-			says(fillBuffers)(t, s)
-		}},
+		{name: "killed by the kernel", class: record.OOM, say: "the kernel ended a process for lack of memory",
+			load: func(t *testing.T, s *session) {
+				confine(t, int(s.tab.processes.renderer.Load()))
+				says(fillBuffers)(t, s)
+			}},
 		{name: "nothing"},
 	}
 	r, err := provoke(t, list, time.Minute)
@@ -91,7 +92,8 @@ func memoryGroups() (parent string, limits []groupLimit, err error) {
 	}
 	for line := range strings.Lines(string(own)) {
 		if _, path, ok := strings.Cut(strings.TrimSpace(line), ":memory:"); ok {
-			return filepath.Join(root, "memory", path), []groupLimit{{"memory.limit_in_bytes", room}, {"memory.memsw.limit_in_bytes", room}}, nil
+			return filepath.Join(root, "memory", path),
+				[]groupLimit{{"memory.limit_in_bytes", room}, {"memory.memsw.limit_in_bytes", room}}, nil
 		}
 	}
 	return "", nil, errors.New("the kernel has no memory cgroups")

@@ -19,7 +19,8 @@ type Package struct {
 	Overrides    map[string]any // of mlc-chat-config.json
 }
 
-// Library is a compiled model library: the code beside a model's weights. No figure means anything without knowing which.
+// Library is a compiled model library: the code beside a model's weights. No figure means anything without knowing
+// which.
 type Library struct {
 	Path   string // the .wasm
 	SHA256 string

@@ -22,8 +22,8 @@ import (
 // atLeast is the share of its speed that an engine must keep while it is measured.
 const atLeast = 0.95
 
-// A pair is rounds generations of either kind, of so many tokens each, in turn: what is slow to change meets both alike, and together
-// they take as long as the dearest source has between two readings.
+// A pair is rounds generations of either kind, of so many tokens each, in turn: what is slow to change meets both
+// alike, and together they take as long as the dearest source has between two readings.
 const (
 	rounds = 4
 	long   = 100
@@ -32,12 +32,13 @@ const (
 // noLedger stands in for ledger.js where nothing shall be patched.
 const noLedger = `export const ledger = { brief: () => [], mark() {}, enter() {} };`
 
-// BenchmarkPerturbation generates with the ledger and all samplers, and without any of them, in turn, in two browsers that are both
-// open all the time. On a software adapter, which computes on the cores that samplers run on, this is the hard case. The CPU time of
-// browser and sampler is compared beside the rate, process by process: it tells the same on a machine that is busy with other things.
+// BenchmarkPerturbation generates with the ledger and all samplers, and without any of them, in turn, in two browsers
+// that are both open all the time. On a software adapter, which computes on the cores that samplers run on, this is the
+// hard case. The CPU time of browser and sampler is compared beside the rate, process by process: it tells the same on
+// a machine that is busy with other things.
 //
-// The median's interval is that of order statistics: it assumes nothing, and no pair is left out. A sampler that rests still wakes for
-// its ticks, some ten microseconds of CPU time each, which the unmeasured side has too.
+// The median's interval is that of order statistics: it assumes nothing, and no pair is left out. A sampler that rests
+// still wakes for its ticks, some ten microseconds of CPU time each, which the unmeasured side has too.
 func BenchmarkPerturbation(b *testing.B) {
 	b.Run("everything", func(b *testing.B) {
 		if p := perturbation(b, 48, true); p.low < atLeast {
@@ -82,7 +83,8 @@ func (s spent) sum() (sum time.Duration) {
 func perturbation(b *testing.B, pairs int, samplers bool) interval {
 	c, m := tinyModel(b)
 	on, off := opened(b, c, page.Files()), opened(b, c, without(b, "ledger.js", noLedger))
-	w, err := record.Create(b.TempDir(), record.Meta{Name: "perturbation", Started: time.Now()}, record.Environment{}, nil)
+	w, err := record.Create(b.TempDir(), record.Meta{Name: "perturbation", Started: time.Now()}, record.Environment{},
+		nil)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -132,7 +134,8 @@ func perturbation(b *testing.B, pairs int, samplers bool) interval {
 	b.ReportMetric(busy.high, "cpu-ratio-high")
 	b.ReportMetric(rate.median, "tokens/s-unmeasured")
 	b.Logf("%d pairs: rate %v of %.1f tokens/s; CPU time %v", pairs, ratio, rate.median, busy)
-	b.Logf("%d reads in %.1f ms; %d answers waited for, %.1f ms", cost.Reads, float64(cost.ReadNS)/1e6, cost.Waits, float64(cost.WaitNS)/1e6)
+	b.Logf("%d reads in %.1f ms; %d answers waited for, %.1f ms", cost.Reads, float64(cost.ReadNS)/1e6, cost.Waits,
+		float64(cost.WaitNS)/1e6)
 	for _, role := range slices.Sorted(maps.Keys(onAll.cpu)) {
 		each := func(g generations) float64 { return float64(g.cpu[role].Microseconds()) / float64(g.tokens) }
 		b.Logf("CPU time a token, %s: %.0f µs measured, %.0f µs not", role, each(onAll), each(offAll))
@@ -140,7 +143,8 @@ func perturbation(b *testing.B, pairs int, samplers bool) interval {
 	return ratio
 }
 
-// BenchmarkReads tells what one reading of each source takes: until it is there, and of the browser's and this program's CPU time.
+// BenchmarkReads tells what one reading of each source takes: until it is there, and of the browser's and this
+// program's CPU time.
 func BenchmarkReads(b *testing.B) {
 	c, m := tinyModel(b)
 	o := opened(b, c, page.Files())
@@ -236,13 +240,14 @@ func (o *open) decode(b *testing.B) generations {
 	before := o.cpu(b)
 	var first, last time.Time
 	n := 0
-	_, err := o.session.Generate(b.Context(), engine.Request{Prompt: "The quick brown fox", MaxTokens: long, IgnoreEOS: true}, func(t record.Token) {
-		if n == 0 {
-			first = t.At
-		}
-		last = t.At
-		n++
-	})
+	_, err := o.session.Generate(b.Context(),
+		engine.Request{Prompt: "The quick brown fox", MaxTokens: long, IgnoreEOS: true}, func(t record.Token) {
+			if n == 0 {
+				first = t.At
+			}
+			last = t.At
+			n++
+		})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -27,8 +27,8 @@ import (
 	"llmparity/internal/truth"
 )
 
-// FindTruth has a page take size bytes of every kind of memory, one after the other and repeats times each, and reads all that a run
-// reads before and after. Of the configuration it heeds how the browser comes to run and the adapter.
+// FindTruth has a page take size bytes of every kind of memory, one after the other and repeats times each, and reads
+// all that a run reads before and after. Of the configuration it heeds how the browser comes to run and the adapter.
 func FindTruth(ctx context.Context, c Config, size int64, repeats int, say func(string)) (_ truth.Part, err error) {
 	say("starting the browser")
 	p, err := openPlain(ctx, c)
@@ -174,8 +174,8 @@ func (p *plain) GiveBack(ctx context.Context) error {
 	return err
 }
 
-// Others lists the processes on this machine that run the browser's program: its own code is in files, whose pages are private or
-// shared by whether another browser runs.
+// Others lists the processes on this machine that run the browser's program: its own code is in files, whose pages are
+// private or shared by whether another browser runs.
 func (p *plain) Others() []int {
 	program, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", p.tab.chrome.pid))
 	if err != nil {
@@ -196,13 +196,14 @@ func (p *plain) Others() []int {
 // pageRest is as long as a browser may take to do what it puts off.
 const pageRest = 70 * time.Millisecond
 
-// Rest reads every source when the processes have come to rest: what is inside the page comes last, as measuring the user agent's
-// memory collects garbage too.
+// Rest reads every source when the processes have come to rest: what is inside the page comes last, as measuring the
+// user agent's memory collects garbage too.
 func (p *plain) Rest(ctx context.Context) (truth.Reading, error) {
 	if err := p.tab.attach(ctx, p); err != nil { // who has come since
 		return nil, err
 	}
-	reading, err := truth.Rest(ctx, pageRest, func() error { return p.collect(ctx) }, func() (truth.Reading, error) { return p.processes(ctx) })
+	reading, err := truth.Rest(ctx, pageRest, func() error { return p.collect(ctx) },
+		func() (truth.Reading, error) { return p.processes(ctx) })
 	if err != nil {
 		return nil, err
 	}
@@ -211,7 +212,8 @@ func (p *plain) Rest(ctx context.Context) (truth.Reading, error) {
 	return reading, err
 }
 
-// collect collects the garbage of the page and its workers. What one collection has found to be dead may be freed by the next.
+// collect collects the garbage of the page and its workers. What one collection has found to be dead may be freed by
+// the next.
 func (p *plain) collect(ctx context.Context) error {
 	for range 2 {
 		if err := p.tab.collect(ctx); err != nil {
@@ -237,7 +239,8 @@ func (p *plain) collect(ctx context.Context) error {
 }
 
 // read reads those of some sources that are wanted, each with its description.
-func (p *plain) read(ctx context.Context, some []sample.Source, wanted func(record.Source) bool, got func(record.Source, record.Sample)) error {
+func (p *plain) read(ctx context.Context, some []sample.Source, wanted func(record.Source) bool,
+	got func(record.Source, record.Sample)) error {
 	for _, s := range some {
 		d := s.Describe()
 		if !wanted(d) {
@@ -274,7 +277,8 @@ func (p *plain) processes(ctx context.Context) (truth.Reading, error) {
 		return nil, err
 	}
 	everyone := func(record.Source) bool { return true }
-	err = p.read(ctx, p.cards, everyone, func(_ record.Source, r record.Sample) { reading.Add(truth.EveryGPU, truth.DeviceMemory, r) })
+	err = p.read(ctx, p.cards, everyone,
+		func(_ record.Source, r record.Sample) { reading.Add(truth.EveryGPU, truth.DeviceMemory, r) })
 	return reading, err
 }
 

@@ -36,8 +36,8 @@ type processes struct {
 	ended    bool               // nothing may be attached any more
 }
 
-// attach samples every process of the browser that is not sampled yet. The list changes while a browser runs: a killed GPU
-// process is replaced, services start late.
+// attach samples every process of the browser that is not sampled yet. The list changes while a browser runs: a killed
+// GPU process is replaced, services start late.
 func (p *tab) attach(ctx context.Context, probe engine.Probe) error {
 	if p.processes.moved.Swap(false) {
 		if err := p.follow(ctx, probe); err != nil {
@@ -114,15 +114,16 @@ func (ps *processes) release(pid int) bool {
 	return len(all) > 0
 }
 
-// How often a load and a generation are searched for new processes. Of the latter are the figures that the search must not move.
+// How often a load and a generation are searched for new processes. Of the latter are the figures that the search must
+// not move.
 const (
 	watchLoad     = 500 * time.Millisecond
 	watchGenerate = proc.DearEvery
 )
 
-// attachNew samples, until the function returned is called, what is born meanwhile. Looking costs a scan of /proc; the browser itself
-// is asked only when there is somebody unknown, and that one has been there for a while: a process that was just forked does not
-// say yet what it will be.
+// attachNew samples, until the function returned is called, what is born meanwhile. Looking costs a scan of /proc; the
+// browser itself is asked only when there is somebody unknown, and that one has been there for a while: a process that
+// was just forked does not say yet what it will be.
 func (p *tab) attachNew(outer context.Context, probe engine.Probe, every time.Duration) (stop func()) {
 	ctx, cancel := context.WithCancel(outer)
 	done := make(chan struct{})
@@ -148,8 +149,8 @@ func (p *tab) attachNew(outer context.Context, probe engine.Probe, every time.Du
 	}
 }
 
-// look samples what is new and was there the last time too. It must not run twice at a time. Where nobody on this machine is new, it
-// has not cost more than a list of them.
+// look samples what is new and was there the last time too. It must not run twice at a time. Where nobody on this
+// machine is new, it has not cost more than a list of them.
 func (p *tab) look(ctx context.Context, probe engine.Probe) {
 	ps := &p.processes
 	there, err := proc.All()
@@ -184,8 +185,8 @@ func (ps *processes) detach() {
 	clear(ps.attached)
 }
 
-// roles says what each process of the browser is. The browser names its main children; the rest, such as zygotes, are found by
-// their process group and called what their command line calls them.
+// roles says what each process of the browser is. The browser names its main children; the rest, such as zygotes, are
+// found by their process group and called what their command line calls them.
 func (p *tab) roles(ctx context.Context) (map[int]string, error) {
 	if p.chrome.pid == 0 {
 		return nil, nil // not on this machine

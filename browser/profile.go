@@ -31,8 +31,10 @@ const (
 )
 
 // traced are the categories of a trace: those that DevTools' performance panel asks for, and the GPU's.
-var traced = []string{"-*", "devtools.timeline", "disabled-by-default-devtools.timeline", "disabled-by-default-devtools.timeline.frame",
-	"disabled-by-default-devtools.timeline.stack", "disabled-by-default-v8.gc", "v8.execute", "blink.console", "blink.user_timing",
+var traced = []string{"-*", "devtools.timeline", "disabled-by-default-devtools.timeline",
+	"disabled-by-default-devtools.timeline.frame",
+	"disabled-by-default-devtools.timeline.stack", "disabled-by-default-v8.gc", "v8.execute", "blink.console",
+	"blink.user_timing",
 	"loading", "toplevel", "gpu", "gpu.dawn"}
 
 // watchedThread is a thread of the page that is profiled. The page's name is empty.
@@ -112,7 +114,8 @@ func (p *profiling) beginOn(ctx context.Context, t watchedThread) error {
 		actions = append(actions, command(profiler.Enable, cdp.Empty{}), command(profiler.Start, cdp.Empty{}))
 	}
 	if p.wants(engine.SamplingProfile) {
-		actions = append(actions, command(heapprofiler.Enable, cdp.Empty{}), command(heapprofiler.StartSampling, heapprofiler.StartSamplingParams{}))
+		actions = append(actions, command(heapprofiler.Enable, cdp.Empty{}),
+			command(heapprofiler.StartSampling, heapprofiler.StartSamplingParams{}))
 	}
 	return chromedp.Do(both, actions...)
 }
@@ -137,8 +140,9 @@ const threadAnswers = 30 * time.Second
 func (p *profiling) beginTrace(ctx context.Context) error {
 	both, cancel := p.tab.within(ctx)
 	defer cancel()
-	_, err := chromedp.Call(both, tracing.Start, tracing.StartParams{TransferMode: tracing.StartTransferModeReturnAsStream,
-		StreamFormat: tracing.StreamFormatJSON, TraceConfig: &tracing.TraceConfig{IncludedCategories: traced}})
+	_, err := chromedp.Call(both, tracing.Start,
+		tracing.StartParams{TransferMode: tracing.StartTransferModeReturnAsStream,
+			StreamFormat: tracing.StreamFormatJSON, TraceConfig: &tracing.TraceConfig{IncludedCategories: traced}})
 	if err != nil {
 		return fmt.Errorf("starting a trace: %w", p.tab.errorOf(ctx, err))
 	}
@@ -201,8 +205,8 @@ func (p *profiling) snapshots(ctx context.Context, prefix string) error {
 	return errors.Join(errs...)
 }
 
-// snapshot writes the pieces as they come, on the goroutine that reads them: the browser then sends no faster than they can be
-// written, and no more than a piece is in memory. The answer comes after the last of them.
+// snapshot writes the pieces as they come, on the goroutine that reads them: the browser then sends no faster than they
+// can be written, and no more than a piece is in memory. The answer comes after the last of them.
 func snapshot(ctx context.Context, t watchedThread, path string) error {
 	if err := openTarget(ctx, t.ctx); err != nil {
 		return err

@@ -34,11 +34,13 @@ func profiled(t *testing.T) (string, []string) {
 	if err := s.Load(watched(t), m); err != nil {
 		t.Fatal(err)
 	}
-	finish, err := s.Profile(watched(t), []engine.Profile{engine.HeapSnapshot, engine.SamplingProfile, engine.Trace, engine.CPUProfile})
+	finish, err := s.Profile(watched(t), []engine.Profile{engine.HeapSnapshot, engine.SamplingProfile, engine.Trace,
+		engine.CPUProfile})
 	if err != nil {
 		t.Error(err)
 	}
-	if _, err := s.Generate(watched(t), engine.Request{Prompt: "Hello", MaxTokens: 4, IgnoreEOS: true}, func(record.Token) {}); err != nil {
+	if _, err := s.Generate(watched(t), engine.Request{Prompt: "Hello", MaxTokens: 4, IgnoreEOS: true},
+		func(record.Token) {}); err != nil {
 		t.Error(err)
 	}
 	prefix := filepath.Join(t.TempDir(), "1-measure")
@@ -72,7 +74,8 @@ func TestProfilesAreWhatDevToolsOpens(t *testing.T) {
 			}
 			Samples []struct{ Size, NodeID float64 }
 		}
-		if read(t, prefix+name+samplingEnding, &sampling); sampling.Head == nil || sampling.Head.CallFrame.FunctionName != "(root)" || sampling.Samples == nil {
+		if read(t, prefix+name+samplingEnding, &sampling); sampling.Head == nil ||
+			sampling.Head.CallFrame.FunctionName != "(root)" || sampling.Samples == nil {
 			t.Errorf("%s%s has no tree and no samples", name, samplingEnding)
 		}
 	}
@@ -112,7 +115,8 @@ func cpuProfile(t *testing.T, path string) string {
 		urls += n.CallFrame.URL + "\n"
 	}
 	if len(p.Samples) == 0 || len(p.Samples) != len(p.TimeDeltas) || p.EndTime <= p.StartTime {
-		t.Errorf("%s: %d samples, %d times, from %f to %f", path, len(p.Samples), len(p.TimeDeltas), p.StartTime, p.EndTime)
+		t.Errorf("%s: %d samples, %d times, from %f to %f", path, len(p.Samples), len(p.TimeDeltas), p.StartTime,
+			p.EndTime)
 	}
 	for _, s := range p.Samples {
 		if !ids[s] {
@@ -139,8 +143,10 @@ func heapSnapshot(t *testing.T, path string) {
 	}
 	read(t, path, &h)
 	s := h.Snapshot
-	if s.NodeCount == 0 || len(h.Nodes) != s.NodeCount*len(s.Meta.NodeFields) || len(h.Edges) != s.EdgeCount*len(s.Meta.EdgeFields) {
-		t.Errorf("%s: %d numbers for %d nodes of %d fields, %d for %d edges of %d", path, len(h.Nodes), s.NodeCount, len(s.Meta.NodeFields),
+	if s.NodeCount == 0 || len(h.Nodes) != s.NodeCount*len(s.Meta.NodeFields) ||
+		len(h.Edges) != s.EdgeCount*len(s.Meta.EdgeFields) {
+		t.Errorf("%s: %d numbers for %d nodes of %d fields, %d for %d edges of %d", path, len(h.Nodes), s.NodeCount,
+			len(s.Meta.NodeFields),
 			len(h.Edges), s.EdgeCount, len(s.Meta.EdgeFields))
 	}
 	if !slices.Contains(h.Strings, "MLCEngine") && !slices.Contains(h.Strings, "llmparity") {

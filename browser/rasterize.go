@@ -10,12 +10,14 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// Sheet is an empty page in a browser of its own, which scripts draw on. It has no network, is light whatever the desktop is, and its
-// text is drawn in the same way on every screen; which fonts there are is the machine's.
+// Sheet is an empty page in a browser of its own, which scripts draw on. It has no network, is light whatever the
+// desktop is, and its text is drawn in the same way on every screen; which fonts there are is the machine's.
 type Sheet struct{ chrome *chrome }
 
-// drawing are flags for a browser that only draws: no graphics processor, one colour space, no fitting of letters to a screen's dots.
-var drawing = []string{"disable-gpu", "force-color-profile=srgb", "font-render-hinting=none", "disable-lcd-text", "force-device-scale-factor=1",
+// drawing are flags for a browser that only draws: no graphics processor, one colour space, no fitting of letters to a
+// screen's dots.
+var drawing = []string{"disable-gpu", "force-color-profile=srgb", "font-render-hinting=none", "disable-lcd-text",
+	"force-device-scale-factor=1",
 	"host-resolver-rules=MAP * ~NOTFOUND"}
 
 // OpenSheet starts a browser: the one that is named as in Config.Chrome.
@@ -52,7 +54,8 @@ func openSheet(ctx context.Context, path string) (_ *Sheet, err error) {
 		s.chrome.lose(errDrawing)
 	}
 	light := []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: "light"}}
-	if err := chromedp.Do(s.chrome.ctx, command(emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: light})); err != nil {
+	if err := chromedp.Do(s.chrome.ctx, command(emulation.SetEmulatedMedia,
+		emulation.SetEmulatedMediaParams{Features: light})); err != nil {
 		return nil, errors.Join(fmt.Errorf("preparing the page that draws: %w", err), s.Close())
 	}
 	return s, nil

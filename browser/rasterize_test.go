@@ -37,7 +37,8 @@ func TestSheet(t *testing.T) {
 			t.Errorf("%s: %q, %v, asked %d times", address, got, err, asked.Load())
 		}
 	}
-	if _, err := s.Run(t.Context(), `Promise.reject(new Error("no ink"))`); err == nil || !strings.Contains(err.Error(), "no ink") {
+	if _, err := s.Run(t.Context(), `Promise.reject(new Error("no ink"))`); err == nil ||
+		!strings.Contains(err.Error(), "no ink") {
 		t.Errorf("a script that fails: %v", err)
 	}
 	over, cancel := context.WithCancel(t.Context())

@@ -41,13 +41,15 @@ var samplingCases = []samplingCase{
 	{"sharp", 0.7, normal(4)},
 	{"flat", 2, normal(1)},
 	{"ties", 1, func(r *rand.Rand, _, _ int) float64 { return float64(r.IntN(6) - 3) }},
-	{"displaced", 1, func(_ *rand.Rand, i, vocab int) float64 { return float64(3 * ((i + 64) / vocab)) }}, // the head is the last tokens
+	// the head is the last tokens
+	{"displaced", 1, func(_ *rand.Rand, i, vocab int) float64 { return float64(3 * ((i + 64) / vocab)) }},
 	{"greedy ties", greedy, func(r *rand.Rand, i, _ int) float64 { return float64(min(i%97, 1)) }},
 	{"one", 1, func(_ *rand.Rand, i, vocab int) float64 { return 100 * float64((i+1)/vocab) }}, // the last
 	{"masked", 0.7, func(r *rand.Rand, _, _ int) float64 {
 		return cmp.Or(float64(r.IntN(3)/2)*-math.MaxFloat32, 2*r.NormFloat64())
 	}},
-	{"crowded", 1, func(r *rand.Rand, i, _ int) float64 { return 9*float64(1-min(i%1024, 1)) + r.Float64() }}, // in one group of the sort
+	// in one group of the sort
+	{"crowded", 1, func(r *rand.Rand, i, _ int) float64 { return 9*float64(1-min(i%1024, 1)) + r.Float64() }},
 }
 
 var topPs = []float32{0.1, 0.5, 0.9, 0.95, 0.999, 1}
@@ -82,8 +84,9 @@ func TestSampling(t *testing.T) {
 
 func testSampling(t *testing.T, s *session, vocab int, v modellib.Variant, cases []samplingCase, draws int) {
 	shape := modellib.Shape{
-		ModelType: "llama", DType: "float32", HiddenSize: 8, IntermediateSize: 8, NumHiddenLayers: 1, NumAttentionHeads: 1,
-		NumKeyValueHeads: 1, HeadDim: 8, VocabSize: vocab, RopeTheta: 10000, RMSNormEps: 1e-5, TieWordEmbeddings: true,
+		ModelType: "llama", DType: "float32", HiddenSize: 8, IntermediateSize: 8, NumHiddenLayers: 1,
+		NumAttentionHeads: 1,
+		NumKeyValueHeads:  1, HeadDim: 8, VocabSize: vocab, RopeTheta: 10000, RMSNormEps: 1e-5, TieWordEmbeddings: true,
 		ContextWindowSize: 32, PrefillChunkSize: 32,
 	}
 	lib, err := modellib.Build(t.Context(), modellib.FindTools(cache.Dir(os.Getenv), os.Getenv), shape, v, nil)
@@ -139,8 +142,9 @@ func checkEdits(t *testing.T, s *session, vocab int) {
 	for i := range bits {
 		bits[i] = int32(r.Uint32())
 	}
-	got, err := callWith[[]float32](watched(t), s.tab, "sampling.edit", map[string]any{"logits": logits, "tokens": tokens, "bias": bias,
-		"seen": seen, "penalties": []float32{presence, frequency, repetition}, "bits": bits})
+	got, err := callWith[[]float32](watched(t), s.tab, "sampling.edit",
+		map[string]any{"logits": logits, "tokens": tokens, "bias": bias,
+			"seen": seen, "penalties": []float32{presence, frequency, repetition}, "bits": bits})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -169,8 +173,8 @@ type sampled struct {
 	Tokens               [][]int
 }
 
-// distribution is one row of probabilities as the page computed it. order is the right one, rank each token's place in it, mass[i]
-// that of the first i tokens.
+// distribution is one row of probabilities as the page computed it. order is the right one, rank each token's place in
+// it, mass[i] that of the first i tokens.
 type distribution struct {
 	t     *testing.T
 	name  string
@@ -206,7 +210,10 @@ func (d *distribution) checkOrder(sorted []float32, order []int32) {
 	for i := range d.order {
 		d.order[i] = int32(i)
 	}
-	slices.SortFunc(d.order, func(a, b int32) int { return cmp.Or(cmp.Compare(d.probs[b], d.probs[a]), cmp.Compare(a, b)) })
+	slices.SortFunc(d.order, func(a, b int32) int {
+		return cmp.Or(cmp.Compare(d.probs[b], d.probs[a]),
+			cmp.Compare(a, b))
+	})
 	d.rank, d.mass = make([]int, len(d.order)), make([]float64, len(d.order)+1)
 	for i, token := range d.order {
 		d.rank[token], d.mass[i+1] = i, d.mass[i]+float64(d.probs[token])
@@ -227,8 +234,8 @@ func (d *distribution) checkOrder(sorted []float32, order []int32) {
 // slack is what float32 sums may be off, as a mass.
 const slack = 2e-5
 
-// checkDraws: every token is of the nucleus, and the first tokens are drawn as often as they weigh. Where the nucleus lies in the
-// head, each uniform number picks just the token that it points at.
+// checkDraws: every token is of the nucleus, and the first tokens are drawn as often as they weigh. Where the nucleus
+// lies in the head, each uniform number picks just the token that it points at.
 func (d *distribution) checkDraws(topP float32, uniforms []float32, tokens []int) {
 	least, size, most := len(d.order), len(d.order), len(d.order)
 	if topP < 1 { // rounding may put the end elsewhere
@@ -237,7 +244,8 @@ func (d *distribution) checkDraws(topP float32, uniforms []float32, tokens []int
 	inHead, expected := 0, min(d.mass[d.head]/d.mass[size], 1)
 	for i, token := range tokens {
 		if token < 0 || token >= len(d.rank) || d.rank[token] >= most || d.probs[token] == 0 {
-			d.t.Errorf("%s, top-p %g, uniform %g: token %d is not of the nucleus of %d", d.name, topP, uniforms[i], token, size)
+			d.t.Errorf("%s, top-p %g, uniform %g: token %d is not of the nucleus of %d", d.name, topP, uniforms[i],
+				token, size)
 			continue
 		}
 		r, goal := d.rank[token], float64(uniforms[i])*d.mass[least]
@@ -252,10 +260,12 @@ func (d *distribution) checkDraws(topP float32, uniforms []float32, tokens []int
 	}
 	even := len(tokens) - 2 // the first two are the least and the greatest
 	if got := float64(inHead); got < math.Floor(expected*float64(even))-1 || got > math.Ceil(expected*float64(even))+2 {
-		d.t.Errorf("%s, top-p %g: %d of %d tokens are of the head, whose share is %g", d.name, topP, inHead, len(tokens), expected)
+		d.t.Errorf("%s, top-p %g: %d of %d tokens are of the head, whose share is %g", d.name, topP, inHead,
+			len(tokens), expected)
 	}
 	// Of equal tokens the first ones are the nucleus, and the greatest uniform number picks the last of these.
-	if last := tokens[1]; d.probs[d.order[0]] == d.probs[d.order[len(d.order)-1]] && topP < 1 && (last < size-4 || last > size+2) {
+	if last := tokens[1]; d.probs[d.order[0]] == d.probs[d.order[len(d.order)-1]] && topP < 1 &&
+		(last < size-4 || last > size+2) {
 		d.t.Errorf("%s, top-p %g: the last token is %d, want %d", d.name, topP, last, size-1)
 	}
 }

@@ -11,7 +11,8 @@ import (
 
 var _ engine.Scorer = (*session)(nil)
 
-// Score has the page force a text on WebLLM. It reads raw logits through a LogitProcessor, which is there for that long alone.
+// Score has the page force a text on WebLLM. It reads raw logits through a LogitProcessor, which is there for that long
+// alone.
 func (s *session) Score(ctx context.Context, f engine.Forced, each func(record.Score)) error {
 	if err := f.Validate(); err != nil {
 		return err
@@ -36,7 +37,8 @@ func (s *session) Score(ctx context.Context, f engine.Forced, each func(record.S
 	case g.err != nil:
 		return g.err
 	case !slices.Equal(answer.PromptIDs, f.Prompt):
-		return engine.Fail(record.BadOutput, "WebLLM scored behind the prompt %v, which is not the one that was given", answer.PromptIDs)
+		return engine.Fail(record.BadOutput, "WebLLM scored behind the prompt %v, which is not the one that was given",
+			answer.PromptIDs)
 	case g.count != len(f.IDs):
 		return engine.Fail(record.BadOutput, "WebLLM scored %d of %d tokens", g.count, len(f.IDs))
 	}
@@ -72,7 +74,8 @@ func (g *scoring) hand(scores [][]float64) {
 			return
 		}
 		if g.count == len(g.forced) || len(numbers)%2 == 0 {
-			g.err = engine.Fail(record.BadOutput, "the page tells %d numbers of token %d of %d", len(numbers), g.count+1, len(g.forced))
+			g.err = engine.Fail(record.BadOutput, "the page tells %d numbers of token %d of %d", len(numbers),
+				g.count+1, len(g.forced))
 			return
 		}
 		s := record.Score{Position: g.count, Forced: g.forced[g.count], LogProb: numbers[0]}

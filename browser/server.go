@@ -87,8 +87,8 @@ func plainFiles(files fs.FS) http.Handler {
 	})
 }
 
-// offer serves p's files and gives the address below which they are. Every offer has another one, for WebLLM caches by address:
-// what was loaded before must not come back in place of p.
+// offer serves p's files and gives the address below which they are. Every offer has another one, for WebLLM caches by
+// address: what was loaded before must not come back in place of p.
 func (s *server) offer(p Package) (string, error) {
 	root, err := os.OpenRoot(p.Dir)
 	if err != nil {

@@ -42,7 +42,8 @@ func TestServer(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	s, err := serve(fstest.MapFS{"index.html": {Data: []byte("page")}, "dist/web-llm.js": {Data: []byte("built in")}}, []byte("bundle"))
+	s, err := serve(fstest.MapFS{"index.html": {Data: []byte("page")}, "dist/web-llm.js": {Data: []byte("built in")}},
+		[]byte("bundle"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,7 +56,8 @@ func TestServer(t *testing.T) {
 	}
 	var bases [2]string
 	for i := range bases {
-		if bases[i], err = s.offer(Package{Dir: filepath.Join(dir, "model"), Library: Library{Path: filepath.Join(dir, "library.wasm")}}); err != nil {
+		if bases[i], err = s.offer(Package{Dir: filepath.Join(dir, "model"),
+			Library: Library{Path: filepath.Join(dir, "library.wasm")}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -75,14 +77,16 @@ func TestServer(t *testing.T) {
 		if code != http.StatusOK || body != want {
 			t.Errorf("%s: %d %q, want %q", url, code, body, want)
 		}
-		if header.Get("Cross-Origin-Opener-Policy") != "same-origin" || header.Get("Cross-Origin-Embedder-Policy") != "require-corp" {
+		if header.Get("Cross-Origin-Opener-Policy") != "same-origin" ||
+			header.Get("Cross-Origin-Embedder-Policy") != "require-corp" {
 			t.Errorf("%s does not isolate the page: %v", url, header)
 		}
 	}
 	root := s.base[:strings.LastIndex(s.base, "/")]
 	for _, url := range []string{
 		bases[0] + "/library.wasm", bases[0] + "/model/resolve/main/tensor-cache.json",
-		root + "/", root + "/index.html", root + "/0123456789abcdef0123456789abcdef/", root + "/model/resolve/main/tensor-cache.json",
+		root + "/", root + "/index.html", root + "/0123456789abcdef0123456789abcdef/",
+		root + "/model/resolve/main/tensor-cache.json",
 		s.base + "/dist", s.base + "/dist/", model, model + "resolve/main/", model + "resolve/main/link",
 		model + "resolve/main/..%2fsecret", model + "resolve/main/%2e%2e/secret", s.base + "/..%2f..%2fetc/passwd",
 	} {

@@ -13,8 +13,8 @@ import (
 	"llmparity/internal/record"
 )
 
-// grace is how long a cancelled call waits for the page to stop. A step of a large model on a slow adapter takes longer: the page
-// then goes on alone, and the next call waits for it.
+// grace is how long a cancelled call waits for the page to stop. A step of a large model on a slow adapter takes
+// longer: the page then goes on alone, and the next call waits for it.
 const grace = 2 * time.Second
 
 // session is one browser with one page, which has the engine on its own thread or in a worker.
@@ -104,7 +104,8 @@ func (s *session) Load(ctx context.Context, m engine.Model) error {
 	s.knowLayout(p)
 	marks, err := background(ctx, s, "llmparity.giveUp()", func(ctx context.Context) (map[string]float64, error) {
 		return callWith[map[string]float64](ctx, s.tab, "llmparity.load", map[string]any{
-			"model": base + "/model/", "library": base + "/library.wasm", "id": p.ID, "window": p.Context, "overrides": p.Overrides,
+			"model": base + "/model/", "library": base + "/library.wasm", "id": p.ID, "window": p.Context,
+			"overrides": p.Overrides,
 		})
 	})
 	if err != nil {
@@ -142,8 +143,10 @@ func (s *session) Generate(ctx context.Context, r engine.Request, token func(rec
 		return g.usage(answer), fmt.Errorf("generating with WebLLM: %w", err)
 	}
 	if answer.TooLong > 0 {
-		return g.usage(answer), fault.New(fault.PromptTooLong, "shorten the prompt, ask for fewer tokens or give a larger context",
-			"the prompt of %d tokens and %d tokens to generate do not fit in a context of %d", answer.TooLong, r.MaxTokens, answer.Context)
+		return g.usage(answer), fault.New(
+			fault.PromptTooLong, "shorten the prompt, ask for fewer tokens or give a larger context",
+			"the prompt of %d tokens and %d tokens to generate do not fit in a context of %d", answer.TooLong,
+			r.MaxTokens, answer.Context)
 	}
 	return g.usage(answer), nil
 }
@@ -160,7 +163,8 @@ func (s *session) generate(ctx context.Context, r engine.Request, g *generation)
 	}, func() { g.hand(s.tab.take()) })
 }
 
-// whileTold makes a long call, and has what the page tells meanwhile taken as it comes, the last of it before this returns.
+// whileTold makes a long call, and has what the page tells meanwhile taken as it comes, the last of it before this
+// returns.
 func whileTold[T any](s *session, long func() (T, error), take func()) (T, error) {
 	type result struct {
 		value T
@@ -182,8 +186,8 @@ func whileTold[T any](s *session, long func() (T, error), take func()) (T, error
 	}
 }
 
-// background runs a long call to the page. When ctx ends, the page is told to stop by stop, and the call is waited for a little; if
-// the page is not done by then, the call goes on by itself and s.pending says when it is.
+// background runs a long call to the page. When ctx ends, the page is told to stop by stop, and the call is waited for
+// a little; if the page is not done by then, the call goes on by itself and s.pending says when it is.
 func background[T any](ctx context.Context, s *session, stop string, f func(context.Context) (T, error)) (T, error) {
 	type result struct {
 		value T
@@ -231,7 +235,8 @@ func (s *session) settle(ctx context.Context) error {
 	return s.tab.lost()
 }
 
-// Unload frees the model and waits until the GPU process has done so too. It also measures the page's clock for the last time.
+// Unload frees the model and waits until the GPU process has done so too. It also measures the page's clock for the
+// last time.
 func (s *session) Unload(ctx context.Context) error {
 	if err := s.settle(ctx); err != nil {
 		return err

@@ -32,7 +32,8 @@ func (w *WebLLM) Prepared(m engine.Model) (p Package, ok bool) {
 	return p, ok
 }
 
-// Software tells whether the adapter computes on the CPU: as the browser told it, or, where it was not asked yet, as it is expected.
+// Software tells whether the adapter computes on the CPU: as the browser told it, or, where it was not asked yet, as it
+// is expected.
 func (w *WebLLM) Software() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()

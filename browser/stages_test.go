@@ -25,7 +25,8 @@ func TestALoadsStagesAreTold(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const library, weights, upload, shaders = 250 * time.Millisecond, 350 * time.Millisecond, 450 * time.Millisecond, 550 * time.Millisecond
+	const library, weights, upload, shaders = 250 * time.Millisecond, 350 * time.Millisecond, 450 * time.Millisecond,
+		550 * time.Millisecond
 	end := interpose(t, server, func(w http.ResponseWriter, r *http.Request, next http.Handler) {
 		switch {
 		case strings.HasSuffix(r.URL.Path, "/library.wasm"):
@@ -66,7 +67,8 @@ func TestALoadsStagesAreTold(t *testing.T) {
 		took[span.Name] = span.End.Sub(span.Begin)
 	}
 	t.Log(took)
-	for name, least := range map[string]time.Duration{"fetch": library, "download": weights, "upload": upload, "shaders": shaders} {
+	for name, least := range map[string]time.Duration{"fetch": library, "download": weights, "upload": upload,
+		"shaders": shaders} {
 		if took[name] < least {
 			t.Errorf("%s took %v, and was held up for %v", name, took[name], least)
 		}

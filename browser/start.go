@@ -26,8 +26,9 @@ import (
 // limits are how long a start may take: its two stages, and then our page.
 type limits struct {
 	answer time.Duration // from the browser's start, or from our call to it, to its first answer; 0: a minute
-	tab    time.Duration // from there to the first tab's answer; 0: 15 s, of which it takes 0.2 s, or 6 s at a fifth of a processor
-	page   time.Duration // from there until our page is ready; 0: a minute
+	// from there to the first tab's answer; 0: 15 s, of which it takes 0.2 s, or 6 s at a fifth of a processor
+	tab  time.Duration
+	page time.Duration // from there until our page is ready; 0: a minute
 }
 
 func (l limits) orDefault() limits {
@@ -71,7 +72,8 @@ func (c *chrome) hasCrashed() bool {
 	}
 }
 
-// stage waits for a call that chromedp may never return from: only the browser's end ends it then. Who has not answered is named.
+// stage waits for a call that chromedp may never return from: only the browser's end ends it then. Who has not answered
+// is named.
 func (c *chrome) stage(ctx context.Context, limit time.Duration, who string, call func() error) error {
 	done := make(chan error, 1)
 	c.calls.Go(func() { done <- call() })
@@ -89,7 +91,8 @@ func (c *chrome) stage(ctx context.Context, limit time.Duration, who string, cal
 	case <-ctx.Done():
 		return ctx.Err()
 	case <-timer.C:
-		return &engine.NotStarted{What: fmt.Sprintf("%s did not answer within %g s", who, limit.Seconds()), Words: c.telling()}
+		return &engine.NotStarted{What: fmt.Sprintf("%s did not answer within %g s", who, limit.Seconds()),
+			Words: c.telling()}
 	}
 }
 
@@ -124,7 +127,8 @@ func (c *chrome) report() string {
 		fmt.Fprintf(&b, "Targets\n%s\n\n", c.targets())
 	}
 	c.find()
-	fmt.Fprintf(&b, "Processes\n%s\nLast messages\n%s\n\nOutput\n%s\n", child.Describe(child.Group(c.pid)), c.talk, c.printed())
+	fmt.Fprintf(&b, "Processes\n%s\nLast messages\n%s\n\nOutput\n%s\n", child.Describe(child.Group(c.pid)), c.talk,
+		c.printed())
 	return b.String()
 }
 

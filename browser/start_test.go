@@ -31,10 +31,11 @@ globalThis.first = new Promise((resolve, reject) => {
 });
 </script>`
 
-// BenchmarkStart holds how long it takes from a process's start until WebLLM's first progress event, for the whole program as it is
-// built, against a bare script that does the same with chromedp's own defaults, as a process of its own too: interleaved pairs, the
-// median of their ratios and its 95 % interval. The model's package and library are in the cache. What the runner waits for on
-// purpose in between, until a baseline can be taken, is not in it, and is told beside it.
+// BenchmarkStart holds how long it takes from a process's start until WebLLM's first progress event, for the whole
+// program as it is built, against a bare script that does the same with chromedp's own defaults, as a process of its
+// own too: interleaved pairs, the median of their ratios and its 95 % interval. The model's package and library are in
+// the cache. What the runner waits for on purpose in between, until a baseline can be taken, is not in it, and is told
+// beside it.
 func BenchmarkStart(b *testing.B) {
 	const pairs, atMost = 20, 1.1
 	c, _ := tinyModel(b)
@@ -55,9 +56,11 @@ func BenchmarkStart(b *testing.B) {
 			} else {
 				t, o = startBare(b, plain.URL), startOurs(b, program)
 			}
-			whole, theirs, ratios = append(whole, o.sum().Seconds()), append(theirs, t.Seconds()), append(ratios, (o.sum()-o.baseline).Seconds()/t.Seconds())
+			whole, theirs, ratios = append(whole, o.sum().Seconds()), append(theirs, t.Seconds()),
+				append(ratios, (o.sum()-o.baseline).Seconds()/t.Seconds())
 			withBaseline = append(withBaseline, o.sum().Seconds()/t.Seconds())
-			for name, d := range map[string]time.Duration{"preparing": o.prepare, "opening": o.open, "baseline": o.baseline, "loading": o.load} {
+			for name, d := range map[string]time.Duration{"preparing": o.prepare, "opening": o.open,
+				"baseline": o.baseline, "loading": o.load} {
 				all[name] = append(all[name], d.Seconds())
 			}
 		}
@@ -65,7 +68,8 @@ func BenchmarkStart(b *testing.B) {
 		b.ReportMetric(ratio.median, "ratio")
 		b.ReportMetric(medianOf(whole).median*1000, "ms-ours")
 		b.ReportMetric(medianOf(theirs).median*1000, "ms-bare")
-		b.Logf("ratio %v without the baseline, %v with it; ours %.0f ms, bare %.0f ms", ratio, medianOf(withBaseline), medianOf(whole).median*1000, medianOf(theirs).median*1000)
+		b.Logf("ratio %v without the baseline, %v with it; ours %.0f ms, bare %.0f ms", ratio, medianOf(withBaseline),
+			medianOf(whole).median*1000, medianOf(theirs).median*1000)
 		for _, name := range []string{"preparing", "opening", "baseline", "loading"} {
 			b.Logf("ours, %s: %.0f ms", name, medianOf(all[name]).median*1000)
 		}
@@ -75,18 +79,20 @@ func BenchmarkStart(b *testing.B) {
 	}
 }
 
-// parts are how long it took from a process's start to WebLLM's first progress event: until the launch began, until the page was open
-// and looked at, until a baseline was taken, and from asking for the model on.
+// parts are how long it took from a process's start to WebLLM's first progress event: until the launch began, until the
+// page was open and looked at, until a baseline was taken, and from asking for the model on.
 type parts struct{ prepare, open, baseline, load time.Duration }
 
 func (s parts) sum() time.Duration { return s.prepare + s.open + s.baseline + s.load }
 
-// startOurs runs the program to its end; the load's stage that WebLLM's first progress event begins tells when that was.
+// startOurs runs the program to its end; the load's stage that WebLLM's first progress event begins tells when that
+// was.
 func startOurs(b *testing.B, program string) parts {
 	b.Helper()
 	dir := shortDir(b)
 	begin := time.Now()
-	text, err := exec.Command(program, "run", "--engines", Name, "--repetitions", "1", "--max-tokens", "1", "--quiet", "--out", dir).CombinedOutput()
+	text, err := exec.Command(program, "run", "--engines", Name, "--repetitions", "1", "--max-tokens", "1", "--quiet",
+		"--out", dir).CombinedOutput()
 	if err != nil {
 		b.Fatalf("%v: %s", err, text)
 	}
@@ -139,8 +145,9 @@ func bareScript(address string) error {
 	if err != nil {
 		return err
 	}
-	alloc, cancel := chromedp.NewExecAllocator(context.Background(), append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path),
-		chromedp.Flag("enable-unsafe-webgpu", true), chromedp.Flag("use-webgpu-adapter", "swiftshader"))...)
+	alloc, cancel := chromedp.NewExecAllocator(context.Background(),
+		append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path),
+			chromedp.Flag("enable-unsafe-webgpu", true), chromedp.Flag("use-webgpu-adapter", "swiftshader"))...)
 	defer cancel()
 	tab, cancel := chromedp.NewContext(alloc)
 	defer cancel()
@@ -170,8 +177,12 @@ func bareServer(b *testing.B, c Config) *httptest.Server {
 		w.Header().Set("Content-Type", "text/javascript")
 		w.Write(code)
 	})
-	mux.HandleFunc("GET /library.wasm", func(w http.ResponseWriter, r *http.Request) { http.ServeFile(w, r, files.pack.Library.Path) })
-	mux.Handle("GET /model/resolve/main/", http.StripPrefix("/model/resolve/main", http.FileServerFS(os.DirFS(files.pack.Dir))))
+	mux.HandleFunc("GET /library.wasm", func(w http.ResponseWriter,
+		r *http.Request) {
+		http.ServeFile(w, r, files.pack.Library.Path)
+	})
+	mux.Handle("GET /model/resolve/main/",
+		http.StripPrefix("/model/resolve/main", http.FileServerFS(os.DirFS(files.pack.Dir))))
 	s := httptest.NewServer(mux)
 	b.Cleanup(s.Close)
 	return s

@@ -23,8 +23,8 @@ import (
 // quickly is long enough for a healthy start on a busy machine.
 var quickly = limits{answer: 10 * time.Second, tab: 10 * time.Second, page: 20 * time.Second}
 
-// unwell is a program that does something else the first times that it is started in place of the browser. starts gives the
-// pid of each start.
+// unwell is a program that does something else the first times that it is started in place of the browser. starts gives
+// the pid of each start.
 func unwell(t *testing.T, times int, instead string) (path string, starts func() []string) {
 	t.Helper()
 	chrome, err := FindChrome("")
@@ -43,8 +43,8 @@ func unwell(t *testing.T, times int, instead string) (path string, starts func()
 	}
 }
 
-// strike sends a signal to the processes of a type as soon as the first browser that was started has them. It strikes no
-// other browser of this program's.
+// strike sends a signal to the processes of a type as soon as the first browser that was started has them. It strikes
+// no other browser of this program's.
 func strike(ctx context.Context, starts func() []string, kind string, s syscall.Signal) {
 	for hit := false; !hit && ctx.Err() == nil; time.Sleep(time.Millisecond) {
 		started := starts()
@@ -77,7 +77,8 @@ func TestStartsAreRepeated(t *testing.T) {
 		signal  syscall.Signal
 		say     string
 	}{
-		{name: "sleeps", times: 1, instead: "sleep 100", say: "Chrome did not answer within 10 s (start 1 of 3); trying again"},
+		{name: "sleeps", times: 1, instead: "sleep 100",
+			say: "Chrome did not answer within 10 s (start 1 of 3); trying again"},
 		{name: "crashes twice", times: 2, instead: "kill -SEGV $$", say: "Chrome gave no answer"},
 		{name: "exits twice", times: 2, instead: "echo out of luck >&2; exit 1", say: "out of luck"},
 		{name: "renderer killed", kind: "renderer", signal: syscall.SIGKILL, say: "(start 1 of 3); trying again"},
@@ -103,7 +104,8 @@ func TestStartsAreRepeated(t *testing.T) {
 			for i, w := range told {
 				report, closed := probe.Logged(fmt.Sprintf("chrome-start%d", i+1))
 				t.Log(w.Text)
-				if w.Code != "start-repeated" || !strings.Contains(w.Text, x.say) || !closed || !strings.Contains(report, "Last messages") {
+				if w.Code != "start-repeated" || !strings.Contains(w.Text, x.say) || !closed ||
+					!strings.Contains(report, "Last messages") {
 					t.Errorf("%+v\n%s", w, report)
 				}
 				if x.signal == syscall.SIGSTOP && !strings.Contains(report, "state T") {
@@ -120,9 +122,11 @@ func TestStartsEnd(t *testing.T) {
 	c.Chrome, starts = unwell(t, 99, "exit 1")
 	probe := &enginetest.Probe{}
 	_, err := New(c).Open(watched(t), probe)
-	if engine.ClassOf(err) != record.Start || fault.Code(err) != int(fault.NoChrome) || !strings.Contains(err.Error(), "(start 3 of 3)") ||
+	if engine.ClassOf(err) != record.Start || fault.Code(err) != int(fault.NoChrome) ||
+		!strings.Contains(err.Error(), "(start 3 of 3)") ||
 		strings.Contains(err.Error(), "\n") || len(starts()) != 3 || len(probe.Warnings()) != 2 {
-		t.Errorf("%v of class %s after %d starts and %d warnings", err, engine.ClassOf(err), len(starts()), len(probe.Warnings()))
+		t.Errorf("%v of class %s after %d starts and %d warnings", err, engine.ClassOf(err), len(starts()),
+			len(probe.Warnings()))
 	}
 }
 
@@ -141,8 +145,8 @@ func TestABrowserThatCannotBeExecuted(t *testing.T) {
 	}
 }
 
-// BenchmarkStarts opens browser after browser while four processes keep the cores busy. A start that is repeated costs no run; one that
-// fails in the end does.
+// BenchmarkStarts opens browser after browser while four processes keep the cores busy. A start that is repeated costs
+// no run; one that fails in the end does.
 func BenchmarkStarts(b *testing.B) {
 	c, _ := tinyModel(b)
 	for range 4 {

@@ -118,7 +118,8 @@ func (p *tab) begin(ctx context.Context, limit time.Duration) error {
 	case engine.ClassOf(lost) == record.Crash:
 		return &engine.NotStarted{What: "Chrome was lost before the page was ready: " + lost.Error(), Err: lost}
 	case limited.Err() != nil:
-		return &engine.NotStarted{What: fmt.Sprintf("Chrome's page was not ready within %g s", limit.Seconds()), Words: p.chrome.telling(), Err: err}
+		return &engine.NotStarted{What: fmt.Sprintf("Chrome's page was not ready within %g s", limit.Seconds()),
+			Words: p.chrome.telling(), Err: err}
 	}
 	return err
 }
@@ -141,7 +142,9 @@ func (p *tab) navigate(ctx context.Context) error {
 	if err != nil {
 		var thrown *engine.Failure
 		if errors.As(err, &thrown) && (thrown.Class == record.Other || thrown.Class == record.Download) {
-			return fault.Wrap(fault.NoBundle, err, "run make setup and build again, or choose another --webllm-version or --webllm-bundle", "%s can't be started", p.bundle)
+			return fault.Wrap(fault.NoBundle, err,
+				"run make setup and build again, or choose another --webllm-version or --webllm-bundle",
+				"%s can't be started", p.bundle)
 		}
 		return fmt.Errorf("starting the page: %w", err)
 	}
@@ -151,8 +154,8 @@ func (p *tab) navigate(ctx context.Context) error {
 	return p.enter(ctx)
 }
 
-// quieten ends what chromedp subscribes to for clicking and reading, which costs the page: above all, with the network domain on,
-// the browser keeps the bodies of responses, and so a second copy of the weights.
+// quieten ends what chromedp subscribes to for clicking and reading, which costs the page: above all, with the network
+// domain on, the browser keeps the bodies of responses, and so a second copy of the weights.
 func quieten(ctx context.Context, t *chromedp.Target) (chromedp.Void, error) {
 	var none chromedp.Void
 	for _, c := range []cdp.Command[cdp.Empty, cdp.Empty]{network.Disable, css.Disable, dom.Disable} {
@@ -171,8 +174,8 @@ func command[P, R any](c cdp.Command[P, R], params P) chromedp.Action[chromedp.V
 	}
 }
 
-// within is a context for calls to the page that ends with ctx, and at once when the page is lost: a call to a crashed page is
-// never answered.
+// within is a context for calls to the page that ends with ctx, and at once when the page is lost: a call to a crashed
+// page is never answered.
 func (p *tab) within(ctx context.Context) (context.Context, context.CancelFunc) {
 	return joined(p.chrome.ctx, ctx)
 }
@@ -207,8 +210,8 @@ func callWith[T any](ctx context.Context, p *tab, function string, argument any)
 	return call[T](ctx, p, fmt.Sprintf("%s(%s)", function, text))
 }
 
-// listen sees the tab's events, on the goroutine that reads them: it must be quick. An event that comes before the answer to a
-// call is seen before the call returns.
+// listen sees the tab's events, on the goroutine that reads them: it must be quick. An event that comes before the
+// answer to a call is seen before the call returns.
 func (p *tab) listen(ev any) {
 	switch ev := ev.(type) {
 	case *runtime.EventBindingCalled:
@@ -233,8 +236,8 @@ func (p *tab) listen(ev any) {
 	}
 }
 
-// said keeps the console's last error that reads like one of TVM's ("ValueError: …"): the wasm says there why it aborts, and throws
-// a bare exit status.
+// said keeps the console's last error that reads like one of TVM's ("ValueError: …"): the wasm says there why it
+// aborts, and throws a bare exit status.
 func (p *tab) said(ev *runtime.EventConsoleAPICalled) {
 	if ev.Type != runtime.ConsoleAPICalledTypeError || len(ev.Args) == 0 {
 		return
@@ -256,7 +259,8 @@ func (p *tab) told(payload string) {
 	}
 	switch {
 	case e.Lost != nil:
-		p.chrome.lose(engine.Fail(record.DeviceLost, "the WebGPU device is lost (%s): %s", e.Lost.Reason, fault.OneLine(e.Lost.Message)))
+		p.chrome.lose(engine.Fail(record.DeviceLost, "the WebGPU device is lost (%s): %s", e.Lost.Reason,
+			fault.OneLine(e.Lost.Message)))
 	case e.GPU != nil:
 		p.chrome.lose(engine.Fail(classify(e.GPU.Kind), "WebGPU: %s: %s", e.GPU.Kind, fault.OneLine(e.GPU.Message)))
 	default:

@@ -81,7 +81,8 @@ func TestProcessesBornDuringALoadAndGenerationsAreSampled(t *testing.T) {
 		if err := syscall.Kill(old[0], syscall.SIGKILL); err != nil {
 			return Package{}, err
 		}
-		for deadline := time.Now().Add(20 * time.Second); len(processesOf(probe, "gpu-process")) < 2; time.Sleep(10 * time.Millisecond) {
+		for deadline := time.Now().Add(20 * time.Second); len(processesOf(probe, "gpu-process")) < 2; time.Sleep(
+			10 * time.Millisecond) {
 			if time.Now().After(deadline) {
 				return Package{}, errors.New("no new GPU process is sampled")
 			}
@@ -112,8 +113,10 @@ func TestProcessesBornDuringALoadAndGenerationsAreSampled(t *testing.T) {
 
 func TestClocksThatMoveApartAreWarnedOf(t *testing.T) {
 	c := pageClock{offset: int64(5 * time.Second)}
-	for by, want := range map[time.Duration]bool{0: false, 90 * time.Millisecond: false, 150 * time.Millisecond: true, -150 * time.Millisecond: true} {
-		w, ok := c.drifted(record.Clock{Isolate: "page", OffsetNS: c.offset + int64(by), ErrorNS: int64(time.Millisecond)})
+	for by, want := range map[time.Duration]bool{0: false, 90 * time.Millisecond: false, 150 * time.Millisecond: true,
+		-150 * time.Millisecond: true} {
+		w, ok := c.drifted(record.Clock{Isolate: "page", OffsetNS: c.offset + int64(by),
+			ErrorNS: int64(time.Millisecond)})
 		if ok != want || ok && (w.Code != "clock-drift" || !strings.Contains(w.Text, "150ms")) {
 			t.Errorf("moved by %v: %v, %+v", by, ok, w)
 		}
@@ -180,7 +183,8 @@ func TestWhatIsNoWebLLMIsRefused(t *testing.T) {
 	for text, want := range map[string]string{
 		"export const MLCEngine": "can't be imported",
 		"export class Engine {}": "no class MLCEngine",
-		"import 'https://example.com/other.js'; export class MLCEngine {}": "can't be imported", // the page talks to nobody else
+		// the page talks to nobody else
+		"import 'https://example.com/other.js'; export class MLCEngine {}": "can't be imported",
 	} {
 		c.Bundle = Bundle{Path: filepath.Join(dir, "bundle.js"), Version: "0.0.1"}
 		if err := os.WriteFile(c.Bundle.Path, []byte(text), 0o600); err != nil {
@@ -190,12 +194,14 @@ func TestWhatIsNoWebLLMIsRefused(t *testing.T) {
 		if err == nil {
 			s.Close()
 		}
-		if fault.Code(err) != int(fault.NoBundle) || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "WebLLM 0.0.1") || strings.Contains(err.Error(), "\n") {
+		if fault.Code(err) != int(fault.NoBundle) || !strings.Contains(err.Error(), want) ||
+			!strings.Contains(err.Error(), "WebLLM 0.0.1") || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: error %v, want a line with %q", text, err, want)
 		}
 	}
 	c.Bundle.Path = filepath.Join(dir, "missing.js")
-	if _, err := New(c).Open(watched(t), &enginetest.Probe{}); fault.Code(err) != int(fault.NoBundle) || !strings.Contains(err.Error(), "missing.js") {
+	if _, err := New(c).Open(watched(t), &enginetest.Probe{}); fault.Code(err) != int(fault.NoBundle) ||
+		!strings.Contains(err.Error(), "missing.js") {
 		t.Errorf("error %v, want one that names missing.js", err)
 	}
 }

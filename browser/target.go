@@ -13,8 +13,8 @@ import (
 	"llmparity/internal/record"
 )
 
-// Target says what packages are made for here. Where that hangs on the adapter and the adapter is not certain, the browser is
-// started for a moment to ask, once.
+// Target says what packages are made for here. Where that hangs on the adapter and the adapter is not certain, the
+// browser is started for a moment to ask, once.
 func (w *WebLLM) Target(ctx context.Context, say func(string)) (Target, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -64,13 +64,15 @@ func needF16(d record.Device) error {
 	if slices.Contains(Features(d), shaderF16) {
 		return nil
 	}
-	return fault.New(fault.NoF16, "use --dtype f32", "the WebGPU adapter %s has no %s, which a model in float16 needs", d.Name, shaderF16)
+	return fault.New(fault.NoF16, "use --dtype f32", "the WebGPU adapter %s has no %s, which a model in float16 needs",
+		d.Name, shaderF16)
 }
 
 // Features are the WebGPU features of an adapter.
 func Features(d record.Device) []string { return strings.Fields(d.Detail["features"]) }
 
-// deviceHere is the adapter that the browser hands out, from a session that was open before or from one that is opened to ask.
+// deviceHere is the adapter that the browser hands out, from a session that was open before or from one that is opened
+// to ask.
 func (w *WebLLM) deviceHere(ctx context.Context, say func(string)) (_ record.Device, err error) {
 	if w.device != nil {
 		return *w.device, nil
@@ -112,8 +114,9 @@ func (w *WebLLM) met(d record.Device) {
 // otherAdapter is a warning where a library was compiled for another kind of adapter than the one that it runs on.
 func (l Library) otherAdapter(d record.Device) []record.Warning {
 	if fit := kernelsFor(d); l.Kernels != "" && l.Kernels != fit {
-		return []record.Warning{{Code: "library-for-another-adapter", Text: fmt.Sprintf("the model library has %s kernels, and the adapter is "+
-			"%s (%s): times and rates are not those of a library made for it", l.Kernels, d.Name, d.Class)}}
+		return []record.Warning{{Code: "library-for-another-adapter",
+			Text: fmt.Sprintf("the model library has %s kernels, and the adapter is "+
+				"%s (%s): times and rates are not those of a library made for it", l.Kernels, d.Name, d.Class)}}
 	}
 	return nil
 }

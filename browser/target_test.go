@@ -47,7 +47,8 @@ func TestTargetFitsTheAdapter(t *testing.T) {
 				t.Errorf("the browser was asked %d times, want %d", asked, c.asked)
 			}
 			if c.asked > 0 && c.kind == 0 {
-				if got, err := w.Target(t.Context(), func(string) {}); err != nil || got.Kernels != kernelsFor(*w.device) {
+				if got, err := w.Target(t.Context(), func(string) {}); err != nil ||
+					got.Kernels != kernelsFor(*w.device) {
 					t.Errorf("made for %+v (%v) on %+v", got, err, *w.device)
 				}
 			}
@@ -66,7 +67,8 @@ func TestLibraryForAnotherAdapterIsTold(t *testing.T) {
 	if err := s.Load(watched(t), m); err != nil {
 		t.Fatal(err)
 	}
-	if w := probe.Warnings()[warned:]; len(w) != 1 || w[0].Code != "library-for-another-adapter" || !strings.Contains(w[0].Text, "gpu kernels") {
+	if w := probe.Warnings()[warned:]; len(w) != 1 || w[0].Code != "library-for-another-adapter" ||
+		!strings.Contains(w[0].Text, "gpu kernels") {
 		t.Errorf("warnings %+v", w)
 	}
 	// Float16 is not tried where the adapter has none.
@@ -75,7 +77,8 @@ func TestLibraryForAnotherAdapterIsTold(t *testing.T) {
 	c.Package = packaged(half)
 	m.DType = "q0f16"
 	err := New(c).Prepare(watched(t), m, func(string) {})
-	if fault.Code(err) != int(fault.NoF16) || !strings.Contains(err.Error(), "q0f16") || strings.Contains(err.Error(), "--dtype") {
+	if fault.Code(err) != int(fault.NoF16) || !strings.Contains(err.Error(), "q0f16") ||
+		strings.Contains(err.Error(), "--dtype") {
 		t.Errorf("before a launch: error %v, want NoF16", err)
 	}
 	if s, _ = idle(t); s.device.Class != record.SoftwareAdapter {
@@ -93,11 +96,13 @@ func TestBundleFitsALibrary(t *testing.T) {
 		missing string
 	}{
 		{[]string{"TVMFFIWasmSafeCall", "TVMFFIWasmFunctionDeleter", "fd_write", "anything"}, ""},
-		{[]string{"TVMWasmPackedCFunc", "TVMWasmPackedCFuncFinalizer"}, "TVMWasmPackedCFuncFinalizer"}, // up to WebLLM 0.2.79
+		// up to WebLLM 0.2.79
+		{[]string{"TVMWasmPackedCFunc", "TVMWasmPackedCFuncFinalizer"}, "TVMWasmPackedCFuncFinalizer"},
 		{[]string{"TVMFFIWasmSafe"}, "TVMFFIWasmSafe"},
 	} {
 		err := Bundle{}.Fits(c.imports)
-		if c.missing == "" && err != nil || c.missing != "" && (fault.Code(err) != int(fault.BadLibrary) || !strings.Contains(err.Error(), "offer "+c.missing+";")) {
+		if c.missing == "" && err != nil || c.missing != "" &&
+			(fault.Code(err) != int(fault.BadLibrary) || !strings.Contains(err.Error(), "offer "+c.missing+";")) {
 			t.Errorf("%v: %v", c.imports, err)
 		}
 	}

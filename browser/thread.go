@@ -21,15 +21,16 @@ const (
 	WorkerThread Thread = "worker" // in a dedicated worker of the page's
 )
 
-// isolate is the thread that WebLLM runs on: our page's own, or that of its worker. What is called there is the same on either.
+// isolate is the thread that WebLLM runs on: our page's own, or that of its worker. What is called there is the same on
+// either.
 type isolate struct {
 	thread Thread
 	ctx    context.Context // of its target; ends with the page's
 	worker target.ID       // empty: it is the page
 }
 
-// enter finds the thread that the engine runs on, and lets it tell us things while it is busy: a worker tells them by itself, not by
-// way of the page.
+// enter finds the thread that the engine runs on, and lets it tell us things while it is busy: a worker tells them by
+// itself, not by way of the page.
 func (p *tab) enter(ctx context.Context) error {
 	add := command(runtime.AddBinding, runtime.AddBindingParams{Name: binding})
 	if p.isolate.thread != WorkerThread {
@@ -46,7 +47,8 @@ func (p *tab) enter(ctx context.Context) error {
 		return fmt.Errorf("the page has %d workers, and one was expected", len(workers))
 	}
 	p.isolate.worker = workers[0]
-	wctx, end := chromedp.NewContext(p.chrome.ctx, chromedp.WithTargetID(workers[0]), chromedp.WithDetachOnCancel(), chromedp.WithListener(p.listen))
+	wctx, end := chromedp.NewContext(p.chrome.ctx, chromedp.WithTargetID(workers[0]), chromedp.WithDetachOnCancel(),
+		chromedp.WithListener(p.listen))
 	p.isolate.ctx = wctx
 	defer context.AfterFunc(ctx, end)()
 	if err := chromedp.Do(wctx, quietenWorker, add); err != nil {
@@ -55,8 +57,9 @@ func (p *tab) enter(ctx context.Context) error {
 	return nil
 }
 
-// collect makes the engine's thread, and the page's, let go of what nothing refers to: what is read next is what is held, not what
-// nobody has cleared away yet. A library's WebAssembly memory is garbage after an unload, and tens of MiB.
+// collect makes the engine's thread, and the page's, let go of what nothing refers to: what is read next is what is
+// held, not what nobody has cleared away yet. A library's WebAssembly memory is garbage after an unload, and tens of
+// MiB.
 func (p *tab) collect(ctx context.Context) error {
 	for _, target := range []context.Context{p.isolate.ctx, p.chrome.ctx} {
 		tctx, cancel := joined(target, ctx)

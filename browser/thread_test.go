@@ -61,8 +61,8 @@ func TestTheWorkerIsMeasuredWhereItIs(t *testing.T) {
 	}
 }
 
-// What WebLLM holds after an unload must not grow with the number of loads. Garbage has been collected then, so that a heap can be
-// held to a few tens of KiB; processes keep caches and have some noise.
+// What WebLLM holds after an unload must not grow with the number of loads. Garbage has been collected then, so that a
+// heap can be held to a few tens of KiB; processes keep caches and have some noise.
 func TestLoadsAndUnloadsRetainNothingMore(t *testing.T) {
 	c, m := tinyModel(t)
 	c.Adapter = SwiftShader
@@ -105,7 +105,8 @@ func TestLoadsAndUnloadsRetainNothingMore(t *testing.T) {
 			first = last // code is compiled, caches are filled
 		}
 	}
-	for what, most := range map[string]float64{"ledger": 0, "wasm": 0, "heap": 128 << 10, "arrays": 64 << 10, "renderer": 3 << 20, "gpu-process": 2 << 20} {
+	for what, most := range map[string]float64{"ledger": 0, "wasm": 0, "heap": 128 << 10, "arrays": 64 << 10,
+		"renderer": 3 << 20, "gpu-process": 2 << 20} {
 		if slope := (last[what] - first[what]) / (loads - 1); slope > most {
 			t.Errorf("%s: %.0f bytes more are retained after every load, want %.0f at most", what, slope, most)
 		}

@@ -38,7 +38,8 @@ type trouble struct {
 	server func(w http.ResponseWriter, r *http.Request, next http.Handler) // what answers for a shard of weights
 	load   func(*testing.T, *session)                                      // just before the load
 	token  func(*testing.T, *session)                                      // at the third token
-	again  bool                                                            // WebLLM says nothing else of it than of another one
+	// WebLLM says nothing else of it than of another one
+	again bool
 }
 
 const fillHeap = "(() => { const a = []; for (;;) a.push(new Array(1e5).fill({})); })()"
@@ -49,16 +50,21 @@ var troubles = map[string][]trouble{
 		{name: "renderer killed", class: record.Crash, say: "renderer process ended (killed)", token: kill("renderer")},
 		{name: "GPU process killed", class: record.DeviceLost, say: "device is lost", token: kill("gpu-process")},
 		{name: "browser killed", class: record.Crash, say: "browser ended unexpectedly", token: kill("browser")},
-		{name: "weights are missing", class: record.Download, say: "Request failed", server: replies(http.StatusNotFound)},
-		{name: "the server fails", class: record.Download, say: "Request failed", server: replies(http.StatusInternalServerError), again: true},
+		{name: "weights are missing", class: record.Download, say: "Request failed",
+			server: replies(http.StatusNotFound)},
+		{name: "the server fails", class: record.Download, say: "Request failed",
+			server: replies(http.StatusInternalServerError), again: true},
 		{name: "the download is cut", class: record.Download, say: "network error", server: cut},
-		{name: "half a shard", class: record.Download, say: "exceeds shard size", server: changed(func(b []byte) []byte { return b[:len(b)/2] })},
+		{name: "half a shard", class: record.Download, say: "exceeds shard size",
+			server: changed(func(b []byte) []byte { return b[:len(b)/2] })},
 		{name: "wrong bytes on the way", class: record.BadOutput, say: "the model says", server: changed(scrambled)},
 		{name: "nothing"},
 	},
 	"threads": {
-		{name: "heap full", class: record.OOM, say: "memory ran out", load: says(fillHeap), config: with(PageThread, "js-flags=--max-old-space-size=60")},
-		{name: "worker's heap full", class: record.OOM, say: "worker ended unexpectedly", or: "memory ran out", // of its process, where the worker is not ended in time
+		{name: "heap full", class: record.OOM, say: "memory ran out", load: says(fillHeap),
+			config: with(PageThread, "js-flags=--max-old-space-size=60")},
+		// of its process, where the worker is not ended in time
+		{name: "worker's heap full", class: record.OOM, say: "worker ended unexpectedly", or: "memory ran out",
 			load: says(fillHeap), config: with(WorkerThread, "js-flags=--max-old-space-size=60")},
 		{name: "page hung", class: record.Hung, say: "the page hangs", load: hang, config: impatient(PageThread)},
 		{name: "worker hung", class: record.Hung, say: "the worker hangs", load: hang, config: impatient(WorkerThread)},
@@ -90,7 +96,10 @@ func TestTroubleIsRecordedWithItsClassAndTheRunGoesOn(t *testing.T) {
 	})
 	t.Run("no WebGPU", func(t *testing.T) {
 		x := trouble{class: record.SetUp, say: "no WebGPU adapter",
-			config: func(c *Config) { c.Adapter, c.Launch.Flags = SwiftShader, []string{"disable-software-rasterizer"} }}
+			config: func(c *Config) {
+				c.Adapter, c.Launch.Flags = SwiftShader,
+					[]string{"disable-software-rasterizer"}
+			}}
 		r, err := provoke(t, []trouble{x, x}, time.Minute)
 		if fault.Code(err) != int(fault.NoAdapter) || len(r.Attempts) != 1 { // no second launch would find one either
 			t.Errorf("%d launches, exit code %d of %v", len(r.Attempts), fault.Code(err), err)
@@ -113,10 +122,13 @@ func provoke(t *testing.T, list []trouble, timeout time.Duration) (*record.Run, 
 	t.Helper()
 	c, m := tinyModel(t)
 	w := &troubled{WebLLM: New(c), t: t, list: list}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Duration(len(list)+1)*time.Minute) // each launch has a time-out of its own
+	// each launch has a time-out of its own
+	ctx, cancel := context.WithTimeout(t.Context(), time.Duration(len(list)+1)*time.Minute)
 	defer cancel()
-	dir, failed := run.Do(ctx, run.Options{Out: t.TempDir(), Parts: run.Parts{Engines: []engine.Engine{w}, Model: m, Expected: known(t, m)},
-		Plan: plan.Plan{Name: "trouble", Engines: []string{w.Name()}, Prompts: []string{troublePrompt}, MaxTokens: 24, Context: window, Repetitions: len(list),
+	dir, failed := run.Do(ctx, run.Options{Out: t.TempDir(),
+		Parts: run.Parts{Engines: []engine.Engine{w}, Model: m, Expected: known(t, m)},
+		Plan: plan.Plan{Name: "trouble", Engines: []string{w.Name()}, Prompts: []string{troublePrompt}, MaxTokens: 24,
+			Context: window, Repetitions: len(list),
 			Warmup: plan.Warmup{Tokens: 1}, Timeout: plan.Duration(timeout)}})
 	r, err := record.Open(dir)
 	if err != nil {
@@ -231,7 +243,8 @@ func (s *troubledSession) Load(ctx context.Context, m engine.Model) error {
 	return s.session.Load(ctx, m)
 }
 
-func (s *troubledSession) Generate(ctx context.Context, r engine.Request, token func(record.Token)) (record.Usage, error) {
+func (s *troubledSession) Generate(ctx context.Context, r engine.Request, token func(record.Token)) (
+	record.Usage, error) {
 	u, err := s.session.Generate(ctx, r, func(tok record.Token) {
 		token(tok)
 		if tok.Index == 2 && s.x.token != nil {
@@ -334,7 +347,8 @@ func TestWeightsThatHaveChangedOnDiskAreNotLoaded(t *testing.T) {
 	if err := w.Prepare(watched(t), m, func(string) {}); err != nil {
 		t.Fatal(err)
 	}
-	for say, b := range map[string][]byte{"has other bytes than its list says": scrambled(right), "bytes, and its list says": right[:len(right)/2]} {
+	for say, b := range map[string][]byte{"has other bytes than its list says": scrambled(right),
+		"bytes, and its list says": right[:len(right)/2]} {
 		if err := os.WriteFile(shard, b, 0o600); err != nil {
 			t.Fatal(err)
 		}

@@ -69,7 +69,8 @@ const takesMemory = "LLMPARITY_TEST_TAKES_MEMORY"
 // took is how much every kind of memory is asked for.
 const took = 64 << 20
 
-// TestEverySourceSeesWhatItClaims takes memory of each kind, by itself, and holds what every source makes of it to what is expected.
+// TestEverySourceSeesWhatItClaims takes memory of each kind, by itself, and holds what every source makes of it to what
+// is expected.
 func TestEverySourceSeesWhatItClaims(t *testing.T) {
 	found, err := FindTruth(watched(t), Config{}, took, 1, func(string) {})
 	if err != nil {
@@ -136,7 +137,8 @@ func TestAWorkerIsASourceOfItsOwn(t *testing.T) {
 	}
 	source := sourceOf(t, probe, MethodHeap, "worker")
 	for n := 0; ; n++ {
-		ctx, cancel := context.WithTimeout(watched(t), 3*time.Second) // a read that was just too early is never answered
+		// a read that was just too early is never answered
+		ctx, cancel := context.WithTimeout(watched(t), 3*time.Second)
 		r := record.NewSample()
 		err := source.Read(ctx, &r)
 		cancel()
@@ -174,7 +176,8 @@ func TestThePagesProcessIsMappedAgain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := call[any](watched(t), p, fmt.Sprintf("globalThis.kept = new Uint8Array(%d).fill(7), 0", took)); err != nil {
+	if _, err := call[any](watched(t), p,
+		fmt.Sprintf("globalThis.kept = new Uint8Array(%d).fill(7), 0", took)); err != nil {
 		t.Fatal(err)
 	}
 	after, err := probe.Rest(watched(t))

@@ -17,8 +17,9 @@ import (
 // pulse is how often a thread that we wait for is asked for a sign of life. An answer costs it some ten microseconds.
 const pulse = 2 * time.Second
 
-// guard watches over the engine's thread until the function returned is called: where its event loop does not turn for the watchdog's
-// time, the session is lost, and every call with it. A launch's time-out says that something takes long; this says that nothing goes on.
+// guard watches over the engine's thread until the function returned is called: where its event loop does not turn for
+// the watchdog's time, the session is lost, and every call with it. A launch's time-out says that something takes long;
+// this says that nothing goes on.
 func (p *tab) guard() (stop func()) {
 	ctx, cancel := context.WithCancel(p.isolate.ctx)
 	done := make(chan struct{})
@@ -42,10 +43,12 @@ func (p *tab) guard() (stop func()) {
 	return func() { cancel(); <-done }
 }
 
-// asked is how often a thread is asked before it is said to hang: a question or its answer may get lost between us and it.
+// asked is how often a thread is asked before it is said to hang: a question or its answer may get lost between us and
+// it.
 const asked = 3
 
-// answers waits for a sign of life. One that can't come because the session has ended is none of the watchdog's business.
+// answers waits for a sign of life. One that can't come because the session has ended is none of the watchdog's
+// business.
 func (p *tab) answers(ctx context.Context) bool {
 	for range asked {
 		if alive(ctx, p.watchdog/asked) {
@@ -63,7 +66,8 @@ func alive(ctx context.Context, atMost time.Duration) bool {
 	return err == nil || ctx.Err() != nil || !errors.Is(limit.Err(), context.DeadlineExceeded)
 }
 
-// browserSays tells a hanging page from a hanging browser, and a hanging worker from one that is gone or whose page hangs too.
+// browserSays tells a hanging page from a hanging browser, and a hanging worker from one that is gone or whose page
+// hangs too.
 func (p *tab) browserSays(ctx context.Context) string {
 	limit, cancel := context.WithTimeout(ctx, grace)
 	defer cancel()

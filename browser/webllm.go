@@ -1,9 +1,10 @@
-// Package browser runs WebLLM in Chrome and lets it be measured: it launches the browser, serves the page and the model on
-// loopback, finds out which process is which, compares the page's clock with ours, and tells how a page or a GPU was lost.
+// Package browser runs WebLLM in Chrome and lets it be measured: it launches the browser, serves the page and the model
+// on loopback, finds out which process is which, compares the page's clock with ours, and tells how a page or a GPU was
+// lost.
 //
-// What it counts are tokens where WebLLM samples them. Memory is read from outside, process by process, and from inside: heaps, and
-// what WebGPU was asked for by a ledger in the page. What a GPU's driver makes of that it does not see. The browser is started
-// afresh for every launch, with an empty profile: a load always fetches.
+// What it counts are tokens where WebLLM samples them. Memory is read from outside, process by process, and from
+// inside: heaps, and what WebGPU was asked for by a ledger in the page. What a GPU's driver makes of that it does not
+// see. The browser is started afresh for every launch, with an empty profile: a load always fetches.
 package browser
 
 import (
@@ -31,12 +32,14 @@ type Config struct {
 	Kernels string  // AutoKernels (or empty), SoftwareKernels, GPUKernels
 	DType   string  // F32 (or empty), F16
 	Thread  Thread  // PageThread (or empty), WorkerThread
-	// Watchdog is how long the event loop of the thread that WebLLM runs on may stand still; 0: engine.Watchdog. WebLLM waits for the GPU
-	// without blocking it; what does block it is short: a large tokenizer takes some seconds on a slow machine.
+	// Watchdog is how long the event loop of the thread that WebLLM runs on may stand still; 0: engine.Watchdog. WebLLM
+	// waits for the GPU without blocking it; what does block it is short: a large tokenizer takes some seconds on a
+	// slow machine.
 	Watchdog time.Duration
 	limits   limits // of the stages of a browser's start
 	page     string // the address of the page, below the server's; empty: WebLLM's
-	// Package gives a model as WebLLM wants it, made for a target. It is asked once a model, and may take minutes: say is told.
+	// Package gives a model as WebLLM wants it, made for a target. It is asked once a model, and may take minutes: say
+	// is told.
 	Package func(ctx context.Context, m engine.Model, t Target, say func(string)) (Package, error)
 }
 
@@ -78,7 +81,8 @@ func (w *WebLLM) Caps() engine.Caps {
 	if w.config.Launch.Attach != "" {
 		isolation = record.OfTab
 	}
-	return engine.Caps{IgnoreEOS: true, Resident: true, TokenIDs: true, Exact: true, Requests: 1, Isolation: isolation, Scores: true}
+	return engine.Caps{IgnoreEOS: true, Resident: true, TokenIDs: true, Exact: true, Requests: 1, Isolation: isolation,
+		Scores: true}
 }
 
 // Check looks for the browser, the bundle and the model file.
@@ -130,7 +134,8 @@ func (w *WebLLM) packageOf(ctx context.Context, m engine.Model, say func(string)
 		if needF16(device) != nil {
 			return Package{}, fault.New(fault.NoF16,
 				"take a package with float32 weights (q0f32, q4f32_1 …), or an adapter that has it (--adapter gpu)",
-				"the model %s computes in float16 (%s), and the WebGPU adapter %s has no %s", m.Name, m.DType, device.Name, shaderF16)
+				"the model %s computes in float16 (%s), and the WebGPU adapter %s has no %s", m.Name, m.DType,
+				device.Name, shaderF16)
 		}
 	}
 	w.packages[key] = p
@@ -155,7 +160,8 @@ func (w *WebLLM) Open(ctx context.Context, probe engine.Probe) (engine.Session, 
 }
 
 // open is Open with a server, which the session closes.
-func (w *WebLLM) open(ctx context.Context, probe engine.Probe, server *server, chrome, bundle string) (engine.Session, error) {
+func (w *WebLLM) open(ctx context.Context, probe engine.Probe, server *server, chrome, bundle string) (
+	engine.Session, error) {
 	p, err := openTab(ctx, chrome, w.config, server, probe)
 	if err != nil {
 		return nil, errors.Join(err, server.close())

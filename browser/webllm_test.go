@@ -82,7 +82,9 @@ func TestOneGenerationAtATime(t *testing.T) {
 			return
 		}
 		refused++
-		if _, err := s.Generate(watched(t), r, func(record.Token) { t.Error("a token of the second generation came") }); !errors.Is(err, engine.ErrBusy) {
+		if _, err := s.Generate(watched(t),
+			r, func(record.Token) { t.Error("a token of the second generation came") }); !errors.Is(
+			err, engine.ErrBusy) {
 			t.Errorf("a second generation: %v, want %v", err, engine.ErrBusy)
 		}
 	})
@@ -128,7 +130,10 @@ func TestBrokenPackagesAreExplained(t *testing.T) {
 
 	var offered Package
 	s, _ := idle(t)
-	s.webllm.config.Package = func(context.Context, engine.Model, Target, func(string)) (Package, error) { return offered, nil }
+	s.webllm.config.Package = func(context.Context, engine.Model, Target, func(string)) (
+		Package, error) {
+		return offered, nil
+	}
 	for _, x := range []struct {
 		Package
 		class record.Class
@@ -136,7 +141,8 @@ func TestBrokenPackagesAreExplained(t *testing.T) {
 	}{
 		{noWasm, record.Other, "WebAssembly"},
 		{noWeights, record.Download, "params_shard_0.bin"},
-		{noName, record.Crash, "Cannot find parameter in cache: model.norm.weight"}, // TVM's words, said before the wasm aborts
+		// TVM's words, said before the wasm aborts
+		{noName, record.Crash, "Cannot find parameter in cache: model.norm.weight"},
 	} {
 		offered = x.Package
 		clear(s.webllm.packages)

@@ -24,7 +24,8 @@ func TestAbsurdSizesCanBeWritten(t *testing.T) {
 		}
 		sound := comparetest.Run(t, "sound", comparetest.Native(6), comparetest.Browser(6))
 		for _, pair := range [][]*record.Run{{sound, run}, {run, sound}} {
-			if _, err := json.Marshal(compare.With(compare.Options{By: []string{}, AllowDifferent: true}, pair...)); err != nil {
+			if _, err := json.Marshal(compare.With(compare.Options{By: []string{}, AllowDifferent: true},
+				pair...)); err != nil {
 				t.Errorf("%g MiB against a sound run: %v", mib, err)
 			}
 		}

@@ -6,7 +6,8 @@ import (
 	"slices"
 )
 
-// Against is one figure of two cells that somebody asks about by name: a question of its own, whatever else the cells are compared in.
+// Against is one figure of two cells that somebody asks about by name: a question of its own, whatever else the cells
+// are compared in.
 type Against struct {
 	Ratio        // of the first, the baseline, over the second; Percent is the change from the first to the second
 	Changed bool // it differs from the baseline's itself, corrected likewise
@@ -26,11 +27,13 @@ const (
 	usual = 0.90
 )
 
-// SetAgainst sets a figure of a cell against that of a baseline's, which may be of another result. What is tested is whether it differs from
-// the baseline's after a change by a share, such as -0.05: from what is let pass, so that one that has changed by just that is called different
-// no more often than chance says. Where the two can't be set against each other it says why.
+// SetAgainst sets a figure of a cell against that of a baseline's, which may be of another result. What is tested is
+// whether it differs from the baseline's after a change by a share, such as -0.05: from what is let pass, so that one
+// that has changed by just that is called different no more often than chance says. Where the two can't be set against
+// each other it says why.
 func SetAgainst(base, now *Cell, figure string, change float64) (Against, string) {
-	for _, why := range []string{differentRequest(base, now), unknownDevice(base, now), differentDevice(base, now), differentLife(base, now),
+	for _, why := range []string{differentRequest(base, now), unknownDevice(base, now), differentDevice(base, now),
+		differentLife(base, now),
 		unlike(figure, base, now)} {
 		if why != "" {
 			return Against{}, why
@@ -62,7 +65,8 @@ func SetAgainst(base, now *Cell, figure string, change float64) (Against, string
 // Named finds a figure or a component of the memory by its name; an empty one that says so where there is none.
 func (c *Cell) Named(name string) Figure {
 	f := c.Figure(name)
-	if f.Title == "" && !f.Known() && slices.ContainsFunc(components(), func(known [2]string) bool { return known[0] == name }) {
+	if f.Title == "" && !f.Known() && slices.ContainsFunc(
+		components(), func(known [2]string) bool { return known[0] == name }) {
 		if part := c.Parts.Component(name); part.Known() {
 			return part.Figure
 		}
@@ -100,8 +104,8 @@ func unlike(figure string, a, b *Cell) string {
 	return ""
 }
 
-// Correct corrects questions that are asked together for their number, by Holm, all of one weight, and says what they are called. It gives
-// how many of them are told apart.
+// Correct corrects questions that are asked together for their number, by Holm, all of one weight, and says what they
+// are called. It gives how many of them are told apart.
 func Correct(all []*Against) int {
 	tests, plain := make([]test, len(all)), make([]test, len(all))
 	for i, a := range all {
@@ -111,7 +115,8 @@ func Correct(all []*Against) int {
 	corrected := holm(tests, func(t test) float64 { return t.p })
 	best := holm(tests, func(t test) float64 { return t.least })
 	for i, a := range all {
-		a.Raw, a.P, a.Significant, a.Changed = round(tests[i].p, 9), round(corrected[i], 9), corrected[i] <= alpha, changed[i] <= alpha
+		a.Raw, a.P, a.Significant, a.Changed = round(tests[i].p, 9), round(corrected[i], 9), corrected[i] <= alpha,
+			changed[i] <= alpha
 		a.Call = callOf(a.Significant, best[i])
 	}
 	return distinct(tests)
@@ -126,7 +131,8 @@ func Suffice(questions int) int {
 	}
 }
 
-// SameWords sets what two cells said against each other, the first request of each; the cells may be of different results.
+// SameWords sets what two cells said against each other, the first request of each; the cells may be of different
+// results.
 func SameWords(base, now *Cell) Parity {
 	p := Parity{PromptA: []int{}, PromptB: []int{}, IDsA: []int{}, IDsB: []int{}, Tokenisation: "not known"}
 	if base.said == nil || now.said == nil {

@@ -39,8 +39,8 @@ type AlignedLaunch struct {
 	Values  []float64
 }
 
-// AlignedPoint is the median over launches at one place, where at least half of them have a value. It has no interval where they
-// are too few for one.
+// AlignedPoint is the median over launches at one place, where at least half of them have a value. It has no interval
+// where they are too few for one.
 type AlignedPoint struct {
 	Token  int      `json:"token"`
 	N      int      `json:"n"`
@@ -97,11 +97,13 @@ func overTokens(spec record.Cell, counted []*record.Attempt, followed map[*recor
 			}
 		}
 		if c.known && !c.checked {
-			out.Notes = appendNew(out.Notes, fmt.Sprintf("the clock of tokens (%s) was not compared with ours at the end of every launch: whether it drifted is not known", c.isolate))
+			out.Notes = appendNew(out.Notes,
+				fmt.Sprintf("the clock of tokens (%s) was not compared with ours at the end of every launch: whether it drifted is not known", c.isolate))
 		}
 	}
 	for _, why := range reasons {
-		out.Notes = append(out.Notes, fmt.Sprintf("%s %s: %s", plural(len(refused[why]), "launch", "launches"), few(refused[why]), why))
+		out.Notes = append(out.Notes, fmt.Sprintf("%s %s: %s", plural(len(refused[why]), "launch", "launches"),
+			few(refused[why]), why))
 	}
 	for i := range out.Lines {
 		out.Lines[i].summarise(out.Tokens)
@@ -197,7 +199,8 @@ func (o *OverTokens) add(t track, line AlignedLaunch) {
 	at := slices.IndexFunc(o.Lines, func(l Aligned) bool { return l.Name == t.name })
 	if at < 0 {
 		at = len(o.Lines)
-		o.Lines = append(o.Lines, Aligned{Name: t.name, Title: t.title, Unit: "MiB", Method: t.method, Blind: t.blind, Median: []AlignedPoint{}})
+		o.Lines = append(o.Lines, Aligned{Name: t.name, Title: t.title, Unit: "MiB", Method: t.method, Blind: t.blind,
+			Median: []AlignedPoint{}})
 	}
 	o.Lines[at].Launches = append(o.Lines[at].Launches, line)
 	o.Lines[at].N++
@@ -216,7 +219,8 @@ func (l *Aligned) summarise(places []int) {
 			continue
 		}
 		p := AlignedPoint{Token: k, N: len(values), Median: round(median(values), 6)}
-		if s := benchmath.AssumeNothing.Summary(sampleOf(values), confidence); !math.IsInf(s.Lo, 0) && !math.IsInf(s.Hi, 0) {
+		if s := benchmath.AssumeNothing.Summary(sampleOf(values), confidence); !math.IsInf(s.Lo, 0) &&
+			!math.IsInf(s.Hi, 0) {
 			lo, hi := round(s.Lo, 6), round(s.Hi, 6)
 			p.Lo, p.Hi = &lo, &hi
 		}

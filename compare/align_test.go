@@ -33,10 +33,13 @@ func (f follower) attempt() *record.Attempt {
 	}
 	last := firstAt + int64(f.tokens-1)*tokenStep
 	q.ReturnedNS = last + 1000
-	q.Spans = []record.NamedSpan{{Name: record.Prefill, BeginNS: sentAt, EndNS: firstAt}, {Name: record.Decode, BeginNS: firstAt, EndNS: last}}
+	q.Spans = []record.NamedSpan{{Name: record.Prefill, BeginNS: sentAt, EndNS: firstAt},
+		{Name: record.Decode, BeginNS: firstAt, EndNS: last}}
 	end := last + int64(5*time.Millisecond)
-	a := &record.Attempt{ID: f.id, Cell: 1, Repetition: f.id, Status: record.OK, BeginNS: 0, EndNS: end + int64(2*time.Second),
-		Phases:   []record.PhaseSpan{{Name: record.Load, BeginNS: 1e9, EndNS: 9e9}, {Name: record.Measure, BeginNS: sentAt - 1e6, EndNS: end}},
+	a := &record.Attempt{ID: f.id, Cell: 1, Repetition: f.id, Status: record.OK, BeginNS: 0,
+		EndNS: end + int64(2*time.Second),
+		Phases: []record.PhaseSpan{{Name: record.Load, BeginNS: 1e9, EndNS: 9e9},
+			{Name: record.Measure, BeginNS: sentAt - 1e6, EndNS: end}},
 		Requests: []*record.Request{q},
 		Sources: map[int]record.Source{1: {Role: "server", Method: record.MethodStatm, PID: 7, Every: f.every},
 			2: {Role: "server", Method: record.MethodSmapsRollup, PID: 7, Every: 4 * f.every}}}
@@ -53,7 +56,8 @@ func (f follower) attempt() *record.Attempt {
 				continue
 			}
 			// Stamped when the read has ended; what was read is that of its middle.
-			a.Totals = append(a.Totals, record.TotalRow{Method: method, Processes: 1, NS: ns + int64(f.took)/2, ReadNS: int64(f.took), RSS: f.at(ns), PSS: f.at(ns)})
+			a.Totals = append(a.Totals, record.TotalRow{Method: method, Processes: 1, NS: ns + int64(f.took)/2,
+				ReadNS: int64(f.took), RSS: f.at(ns), PSS: f.at(ns)})
 		}
 	}
 	return a
@@ -84,7 +88,8 @@ func (o *OverTokens) line(name string) *Aligned {
 }
 
 func TestWhatLiesOnALineIsAlignedExactly(t *testing.T) {
-	o := alignedOf(t, follower{id: 1, tokens: 50, every: 100 * time.Millisecond, took: 6 * time.Millisecond, at: line}.attempt())
+	o := alignedOf(t, follower{id: 1, tokens: 50, every: 100 * time.Millisecond, took: 6 * time.Millisecond,
+		at: line}.attempt())
 	for _, name := range []string{TotalPSS, "rss_sum"} {
 		l := o.line(name)
 		if l == nil || len(l.Median) != 51 {
@@ -110,7 +115,10 @@ func TestNothingIsDrawnBeyondSamplesNorOverGaps(t *testing.T) {
 	gapFrom, gapTo := firstAt+10*tokenStep, firstAt+10*tokenStep+int64(350*time.Millisecond)
 	lastSample := firstAt + 40*tokenStep
 	a := follower{id: 1, tokens: 50, every: every, at: line,
-		without: func(ns int64) bool { return ns > gapFrom && ns < gapTo || ns < sentAt+50e6 || ns > lastSample }}.attempt()
+		without: func(ns int64) bool {
+			return ns > gapFrom && ns < gapTo || ns < sentAt+50e6 ||
+				ns > lastSample
+		}}.attempt()
 	l := alignedOf(t, a).line("rss_sum")
 	var times []int64
 	for _, row := range a.Totals {
@@ -157,15 +165,20 @@ func TestTokensWhoseClockDriftedAreNotAligned(t *testing.T) {
 		rss, pss bool
 		says     string
 	}{
-		"together":                      {page(ok, ok, 3*time.Millisecond), true, true, ""},
-		"apart by more than a sample":   {page(ok, ok, -150*time.Millisecond), false, true, "moved apart by 150ms (± 400µs) in the launch, more than the 100ms between two samples"},
-		"apart by more than any":        {page(ok, ok, 3*time.Second), false, false, "moved apart by 3s"},
-		"apart, but that is not sure":   {page(ok, 80*time.Millisecond, 150*time.Millisecond), true, true, ""},
-		"hardly known":                  {page(250*time.Millisecond, ok, 0), false, true, "known to 250ms only, more than the 100ms"},
-		"never compared at the end":     {page(ok, ok, 0)[:1], true, true, "was not compared with ours at the end"},
-		"a worker drifts, the page not": {append(page(ok, ok, 0), record.Clock{Isolate: "worker", When: "start", ErrorNS: 1e5}, record.Clock{Isolate: "worker", When: "end", OffsetNS: 3e8, ErrorNS: 1e5}), false, true, "(worker)"},
+		"together": {page(ok, ok, 3*time.Millisecond), true, true, ""},
+		"apart by more than a sample": {page(ok, ok, -150*time.Millisecond), false, true,
+			"moved apart by 150ms (± 400µs) in the launch, more than the 100ms between two samples"},
+		"apart by more than any":      {page(ok, ok, 3*time.Second), false, false, "moved apart by 3s"},
+		"apart, but that is not sure": {page(ok, 80*time.Millisecond, 150*time.Millisecond), true, true, ""},
+		"hardly known": {page(250*time.Millisecond, ok, 0), false, true,
+			"known to 250ms only, more than the 100ms"},
+		"never compared at the end": {page(ok, ok, 0)[:1], true, true, "was not compared with ours at the end"},
+		"a worker drifts, the page not": {append(
+			page(ok, ok, 0), record.Clock{Isolate: "worker", When: "start", ErrorNS: 1e5},
+			record.Clock{Isolate: "worker", When: "end", OffsetNS: 3e8, ErrorNS: 1e5}), false, true, "(worker)"},
 	} {
-		o := alignedOf(t, follower{id: 1, tokens: 50, every: 100 * time.Millisecond, at: line, clocks: c.clocks}.attempt())
+		o := alignedOf(t, follower{id: 1, tokens: 50, every: 100 * time.Millisecond, at: line,
+			clocks: c.clocks}.attempt())
 		if (o.line("rss_sum") != nil) != c.rss || (o.line(TotalPSS) != nil) != c.pss {
 			t.Errorf("%s: RSS aligned %v, PSS aligned %v", name, o.line("rss_sum") != nil, o.line(TotalPSS) != nil)
 		}
@@ -179,7 +192,8 @@ func TestTokensWhoseClockDriftedAreNotAligned(t *testing.T) {
 func TestTheClockOfAReusedLaunchIsTheWholeLaunchs(t *testing.T) {
 	start := record.EventAt{Event: record.Event{Clock: &record.Clock{Isolate: "page", OffsetNS: 0, ErrorNS: 1e5}}}
 	end := record.EventAt{Event: record.Event{Clock: &record.Clock{Isolate: "page", OffsetNS: 2e8, ErrorNS: 1e5}}}
-	opener, last := &record.Attempt{ID: 1, Events: []record.EventAt{start}}, &record.Attempt{ID: 3, Events: []record.EventAt{end}}
+	opener, last := &record.Attempt{ID: 1, Events: []record.EventAt{start}},
+		&record.Attempt{ID: 3, Events: []record.EventAt{end}}
 	c := clocksOf(launch{id: 1, opener: opener, attempts: []*record.Attempt{{ID: 2}, last}})
 	if !c.checked || c.drift != 2e8 {
 		t.Errorf("%+v", c)
@@ -196,7 +210,8 @@ func TestTimesThatGoBackwardsAreSaid(t *testing.T) {
 	if l := o.line("rss_sum"); l == nil || l.N != 1 {
 		t.Errorf("one of two can be aligned: %+v", l)
 	}
-	if want := "launch 4: times go backwards: token 8 was 43ms before token 7"; len(o.Notes) != 1 || o.Notes[0] != want {
+	if want := "launch 4: times go backwards: token 8 was 43ms before token 7"; len(o.Notes) != 1 ||
+		o.Notes[0] != want {
 		t.Errorf("notes %q, want %q", o.Notes, want)
 	}
 	samples := follower{id: 6, tokens: 50, every: 100 * time.Millisecond, at: line}.attempt()
@@ -206,7 +221,8 @@ func TestTimesThatGoBackwardsAreSaid(t *testing.T) {
 		}
 	}
 	o = alignedOf(t, samples)
-	if notes := strings.Join(o.Notes, "\n"); o.line("rss_sum") != nil || !strings.Contains(notes, "readings of RSS sum go backwards") {
+	if notes := strings.Join(o.Notes, "\n"); o.line("rss_sum") != nil ||
+		!strings.Contains(notes, "readings of RSS sum go backwards") {
 		t.Errorf("notes %q", notes)
 	}
 }
@@ -241,7 +257,8 @@ func TestLaunchesAreTakenTogetherWhereHalfHaveAValue(t *testing.T) {
 			n = 20 // these stopped early
 		}
 		above := float64(id)
-		attempts = append(attempts, follower{id: id, tokens: n, every: 100 * time.Millisecond, at: func(ns int64) float64 { return line(ns) + above }}.attempt())
+		attempts = append(attempts, follower{id: id, tokens: n, every: 100 * time.Millisecond,
+			at: func(ns int64) float64 { return line(ns) + above }}.attempt())
 	}
 	l := alignedOf(t, attempts...).line("rss_sum")
 	if l.N != 7 || len(l.Launches) != 7 {

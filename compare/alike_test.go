@@ -31,7 +31,8 @@ func TestRepetitionsInOneLaunch(t *testing.T) {
 	if c.Launches.Counted != 6 || c.Launches.Opened != 1 {
 		t.Errorf("launches: %+v", c.Launches)
 	}
-	for name, n := range map[string]int{compare.PeakPSS: 1, compare.PeakUSS: 1, compare.PeakRSS: 1, compare.Increase: 1, compare.Baseline: 1,
+	for name, n := range map[string]int{compare.PeakPSS: 1, compare.PeakUSS: 1, compare.PeakRSS: 1, compare.Increase: 1,
+		compare.Baseline:   1,
 		compare.PostWarmup: 1, compare.LoadTime: 1, compare.TTFT: 6, compare.Retained: 1} {
 		if f := c.Figure(name); f.N != n {
 			t.Errorf("%s has %d values, want %d", name, f.N, n)
@@ -41,7 +42,9 @@ func TestRepetitionsInOneLaunch(t *testing.T) {
 	if base.Center() < 100 {
 		t.Errorf("baseline %+v", base)
 	}
-	if got := c.Figure(compare.Increase); math.Abs(got.Center()-(c.Figure(compare.PeakPSS).Center()-base.Center())) > 1e-5 || !strings.Contains(got.How, "reused") {
+	if got := c.Figure(compare.Increase); math.Abs(
+		got.Center()-(c.Figure(compare.PeakPSS).Center()-base.Center())) > 1e-5 ||
+		!strings.Contains(got.How, "reused") {
 		t.Errorf("increase %+v", got)
 	}
 	if held := c.Figure(compare.Retained).Center(); held < 100 {
@@ -86,11 +89,14 @@ func TestThePeakOfAReusedLaunchIsThatOfAllItsRepetitions(t *testing.T) {
 		}
 		c := compare.Runs(run).Cells[0]
 		p := c.Points()
-		if p.Peak.Center() < p.Warm.Center() || p.Warm.Center() < p.Baseline.Center() || p.Peak.N != 1 || p.Increase.N != 1 {
-			t.Errorf("%s: baseline %v, after warm-up %v, peak %v", p.Of, p.Baseline.Center(), p.Warm.Center(), p.Peak.Center())
+		if p.Peak.Center() < p.Warm.Center() || p.Warm.Center() < p.Baseline.Center() || p.Peak.N != 1 ||
+			p.Increase.N != 1 {
+			t.Errorf("%s: baseline %v, after warm-up %v, peak %v", p.Of, p.Baseline.Center(), p.Warm.Center(),
+				p.Peak.Center())
 		}
 		if !noPSS && math.Abs(p.Peak.Center()-highest) > 1e-3 || c.Representative != 1 {
-			t.Errorf("peak %v, the highest reading is %v; representative %d", p.Peak.Center(), highest, c.Representative)
+			t.Errorf("peak %v, the highest reading is %v; representative %d", p.Peak.Center(), highest,
+				c.Representative)
 		}
 	}
 }
@@ -106,10 +112,12 @@ func TestRepetitionsInOneLaunchAreNotIndependent(t *testing.T) {
 		t.Fatalf("%d and %d ratios", len(reused), len(fresh))
 	}
 	for i, r := range reused {
-		if r.Significant || r.P != 1 || !strings.Contains(r.Verdict, "of 1 and 1 launches that can't be told from chance") {
+		if r.Significant || r.P != 1 || !strings.Contains(
+			r.Verdict, "of 1 and 1 launches that can't be told from chance") {
 			t.Errorf("%+v", r)
 		}
-		if timed := r.Figure == compare.TTFT || r.Figure == compare.DecodeTPS || r.Figure == compare.PrefillTPS; fresh[i].Significant != timed {
+		if timed := r.Figure == compare.TTFT || r.Figure == compare.DecodeTPS ||
+			r.Figure == compare.PrefillTPS; fresh[i].Significant != timed {
 			t.Errorf("in launches of their own: %+v", fresh[i])
 		}
 	}
@@ -128,7 +136,8 @@ func TestWhatAnEngineCantDoIsToldAndMarked(t *testing.T) {
 	}
 	p := r.Parity[0]
 	if p.Identical || !strings.Contains(p.Verdict, "identical text as far as both go: 40 bytes") ||
-		!strings.Contains(p.Verdict, "ended after 64 tokens (length)") || !strings.Contains(p.Verdict, "after 41 (stop)") {
+		!strings.Contains(p.Verdict, "ended after 64 tokens (length)") ||
+		!strings.Contains(p.Verdict, "after 41 (stop)") {
 		t.Errorf("parity: %q", p.Verdict)
 	}
 	if !strings.Contains(r.Verdict[0], "after 41 (stop)") {
@@ -140,7 +149,8 @@ func TestWhatAnEngineCantDoIsToldAndMarked(t *testing.T) {
 	if w := warnedOf(r, "pieces"); len(w) != 1 || !strings.HasPrefix(w[0], "served: ") {
 		t.Errorf("pieces: %q", w)
 	}
-	if f := c.Figure(compare.DecodeTPS); f.Known() || f.Absent != "41 tokens came in 20 pieces: when each came is not known" {
+	if f := c.Figure(compare.DecodeTPS); f.Known() ||
+		f.Absent != "41 tokens came in 20 pieces: when each came is not known" {
 		t.Errorf("decode of a few pieces: %+v", f)
 	}
 }
@@ -168,7 +178,8 @@ func TestRatiosOfPiecesAreMarked(t *testing.T) {
 		lengths := strings.Contains(ratio.Note, "lengths differ: 64")
 		pieces := strings.Contains(ratio.Note, "served tells of pieces of text")
 		timed := ratio.Figure == compare.DecodeTPS || ratio.Figure == compare.TTFT || ratio.Figure == compare.PrefillTPS
-		if (ratio.Figure == compare.DecodeTPS) != lengths || timed != pieces || !strings.Contains(ratio.Verdict, ratio.Note) {
+		if (ratio.Figure == compare.DecodeTPS) != lengths || timed != pieces ||
+			!strings.Contains(ratio.Verdict, ratio.Note) {
 			t.Errorf("%s: note %q, %q", ratio.Figure, ratio.Note, ratio.Verdict)
 		}
 		if timed {
@@ -216,7 +227,8 @@ func TestPromptsFromACacheThatDoesNotTell(t *testing.T) {
 		{"told", func(e *comparetest.Engine) { tells(e, 0) }, true, true, ratios, ratios},
 		{"a BOS", func(e *comparetest.Engine) { tells(e, 1) }, true, true, ratios, ratios},
 		{"more", func(e *comparetest.Engine) { tells(e, 2) }, true, true, none, ratios},
-		{"untold by a fresh one", func(e *comparetest.Engine) { tells(e, record.CacheUntold) }, true, false, ratios, ratios},
+		{"untold by a fresh one", func(e *comparetest.Engine) { tells(e, record.CacheUntold) }, true, false, ratios,
+			ratios},
 		{"untold by one that ran already", func(e *comparetest.Engine) {
 			tells(e, record.CacheUntold)
 			e.Cell.Isolation = record.OfServer
@@ -239,7 +251,8 @@ func TestPromptsFromACacheThatDoesNotTell(t *testing.T) {
 					t.Errorf("%s: ratios: TTFT %v, prefill %v, want %v", r.Runs[0].Name, ttft, prefill, want)
 				}
 				cell := r.Cells[0]
-				if f, g := cell.Figure(compare.PrefillTPS), cell.Figure(compare.Cached); f.Known() != c.prefill || g.Known() != c.cached {
+				if f, g := cell.Figure(compare.PrefillTPS), cell.Figure(compare.Cached); f.Known() != c.prefill ||
+					g.Known() != c.cached {
 					t.Errorf("prefill %+v, cached %+v", f, g)
 				}
 				if w := append(warnedOf(r, "prompt-cache"), warnedOf(r, "cached-prompt")...); len(w) == 0 {
@@ -259,7 +272,8 @@ func TestPromptsFromACacheThatDoesNotTell(t *testing.T) {
 	// Where a cache is off nobody need tell.
 	off := comparetest.Served(6)
 	tells(&off, record.CacheUntold)
-	if f := compare.Runs(comparetest.Run(t, "off", off)).Cells[0].Figure(compare.Cached); !f.Known() || f.Center() != 0 {
+	if f := compare.Runs(comparetest.Run(t, "off", off)).Cells[0].Figure(compare.Cached); !f.Known() ||
+		f.Center() != 0 {
 		t.Errorf("cached %+v", f)
 	}
 }
@@ -310,7 +324,8 @@ func TestAWarmUpLaunchDoesNotSayWhatACellRan(t *testing.T) {
 	r := comparetest.Run(t, "warm", e)
 	for i, at := range r.Attempts[0].Events {
 		if at.Engine != nil {
-			r.Attempts[0].Events[i].Engine = &record.EngineInfo{Name: "n", Version: "of the warm-up", Parts: map[string]string{"a": "b", "c": "d"},
+			r.Attempts[0].Events[i].Engine = &record.EngineInfo{Name: "n", Version: "of the warm-up",
+				Parts:  map[string]string{"a": "b", "c": "d"},
 				Policy: map[string]string{"1": "", "2": "", "3": "", "4": "", "5": ""}}
 		}
 		if at.Device != nil {
@@ -326,7 +341,8 @@ func TestACappedContextIsTold(t *testing.T) {
 	for longest, want := range map[int]bool{0: false, 256: false, 8192: true} {
 		e := comparetest.Native(1)
 		e.Cell.Model.MaxContext = longest
-		if with := compare.Runs(comparetest.Run(t, "capped", e)).Cells[0].With; strings.Contains(with, "capped at 256 of the model's 8192") != want {
+		if with := compare.Runs(comparetest.Run(t, "capped", e)).Cells[0].With; strings.Contains(
+			with, "capped at 256 of the model's 8192") != want {
 			t.Errorf("%d: %q", longest, with)
 		}
 	}
@@ -336,7 +352,8 @@ func TestNoRatioOnDevicesOfNoKnownClass(t *testing.T) {
 	for _, class := range []record.DeviceClass{"unknown", "npu"} {
 		a, b := comparetest.Native(6), comparetest.Served(6)
 		a.Device.Class, b.Device.Class = class, class
-		if c := compare.Runs(comparetest.Run(t, "unknown", a, b)).Comparisons[0]; len(c.Ratios) != 0 || !strings.Contains(c.Refused, "not known") {
+		if c := compare.Runs(comparetest.Run(t, "unknown", a, b)).Comparisons[0]; len(c.Ratios) != 0 ||
+			!strings.Contains(c.Refused, "not known") {
 			t.Errorf("%s: %+v", class, c)
 		}
 	}
@@ -354,7 +371,8 @@ func TestTextsAreNotCalledTokens(t *testing.T) {
 		t.Error(v)
 	}
 	r = compare.Runs(comparetest.Run(t, "mixed", comparetest.Native(2), comparetest.Browser(2), all[2]))
-	if v := r.Verdict[0]; !strings.Contains(v, "1 of 3 pairs of cells generated identical output (1 by tokens, 2 by text)") {
+	if v := r.Verdict[0]; !strings.Contains(
+		v, "1 of 3 pairs of cells generated identical output (1 by tokens, 2 by text)") {
 		t.Error(v)
 	}
 }
@@ -377,10 +395,14 @@ func TestCachedPromptsAreToldAndNotSetAgainstOthers(t *testing.T) {
 	for _, ratio := range c.Ratios {
 		figures[ratio.Figure] = true
 	}
-	if figures[compare.TTFT] || figures[compare.PrefillTPS] || !figures[compare.DecodeTPS] || !figures[compare.PeakPSS] {
+	if figures[compare.TTFT] || figures[compare.PrefillTPS] || !figures[compare.DecodeTPS] ||
+		!figures[compare.PeakPSS] {
 		t.Errorf("ratios of %v", figures)
 	}
-	if !slices.ContainsFunc(c.Caveats, func(s string) bool { return strings.Contains(s, "prompt cache is off for llamacpp") }) {
+	if !slices.ContainsFunc(c.Caveats, func(
+		s string) bool {
+		return strings.Contains(s, "prompt cache is off for llamacpp")
+	}) {
 		t.Errorf("caveats %q", c.Caveats)
 	}
 }
@@ -390,12 +412,14 @@ func TestThreePointsGoByRSSWhereThereIsNoPSS(t *testing.T) {
 	e.NoPSS, native.NoPSS = true, true
 	r := compare.Runs(comparetest.Run(t, "rss", e, native))
 	p := r.Cells[0].Points()
-	if p.Of != "RSS sum" || !p.Baseline.Known() || p.Warm.Center() <= p.Baseline.Center() || p.Peak.Center() < p.Warm.Center() ||
+	if p.Of != "RSS sum" || !p.Baseline.Known() || p.Warm.Center() <= p.Baseline.Center() ||
+		p.Peak.Center() < p.Warm.Center() ||
 		math.Abs(p.Peak.Center()-p.Baseline.Center()-p.Increase.Center()) > 25 {
 		t.Errorf("%s: %v, %v, %v, %v", p.Of, p.Baseline.Center(), p.Warm.Center(), p.Peak.Center(), p.Increase.Center())
 	}
 	q := r.Cells[1].Points()
-	if q.Baseline.Known() || q.Baseline.Absent != compare.NoBaseline || !q.Warm.Known() || q.Increase.Center() != q.Peak.Center() {
+	if q.Baseline.Known() || q.Baseline.Absent != compare.NoBaseline || !q.Warm.Known() ||
+		q.Increase.Center() != q.Peak.Center() {
 		t.Errorf("without a process before the load: %+v", q)
 	}
 	for _, pss := range []string{compare.PeakPSS, compare.Increase, compare.PostWarmup} {
@@ -412,12 +436,17 @@ func TestThreePointsGoByRSSWhereThereIsNoPSS(t *testing.T) {
 func TestReportedFiguresHaveTheirUnits(t *testing.T) {
 	e := comparetest.Native(1)
 	e.Reported = func(_, _ time.Duration) map[string]float64 {
-		return map[string]float64{"total_duration": 1, "eval_count": 64, "cached_tokens": 0, "predicted_ms": 5, "eval_tokens_per_second": 9, "kv_cache_bytes": 7, "odd": 1,
-			"time_per_output_token_s": 1, "total_tokens": 68, "tokens_per_s": 1, "requests_per_s": 1, "energy_per_tokens": 1}
+		return map[string]float64{"total_duration": 1, "eval_count": 64, "cached_tokens": 0, "predicted_ms": 5,
+			"eval_tokens_per_second": 9, "kv_cache_bytes": 7, "odd": 1,
+			"time_per_output_token_s": 1, "total_tokens": 68, "tokens_per_s": 1, "requests_per_s": 1,
+			"energy_per_tokens": 1}
 	}
-	want := map[string][2]string{"total_duration": {"ns", compare.Latency}, "eval_count": {"tokens", compare.Tokens}, "cached_tokens": {"tokens", compare.Cached},
-		"predicted_ms": {"ms", ""}, "eval_tokens_per_second": {"tokens/s", compare.DecodeTPS}, "kv_cache_bytes": {"bytes", ""}, "odd": {"", ""},
-		"time_per_output_token_s": {"s", ""}, "total_tokens": {"tokens", ""}, "tokens_per_s": {"tokens/s", ""}, "requests_per_s": {"", ""}, "energy_per_tokens": {"", ""}}
+	want := map[string][2]string{"total_duration": {"ns", compare.Latency}, "eval_count": {"tokens", compare.Tokens},
+		"cached_tokens": {"tokens", compare.Cached},
+		"predicted_ms":  {"ms", ""}, "eval_tokens_per_second": {"tokens/s", compare.DecodeTPS},
+		"kv_cache_bytes": {"bytes", ""}, "odd": {"", ""},
+		"time_per_output_token_s": {"s", ""}, "total_tokens": {"tokens", ""}, "tokens_per_s": {"tokens/s", ""},
+		"requests_per_s": {"", ""}, "energy_per_tokens": {"", ""}}
 	c := compare.Runs(comparetest.Run(t, "reported", e)).Cells[0]
 	for _, f := range c.Reported {
 		if got := [2]string{f.Unit, f.Beside}; got != want[f.Name] {

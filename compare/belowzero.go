@@ -16,8 +16,8 @@ type cause struct {
 	words string
 }
 
-// belowZero explains a remainder below zero as far as the record tells: parts are sizes of what was asked for, the whole is what was
-// touched.
+// belowZero explains a remainder below zero as far as the record tells: parts are sizes of what was asked for, the
+// whole is what was touched.
 func (c *Cell) belowZero(f Component, p *Parts) string {
 	words := fmt.Sprintf("everything else is negative (%s MiB): the parts are sizes that were asked for, and together are larger than the growth of %s",
 		short(f.Center()), p.Of)
@@ -31,8 +31,8 @@ func (c *Cell) belowZero(f Component, p *Parts) string {
 	return words + "; most likely " + likely
 }
 
-// untouchedWords say what of a cell's parts may never have come into the whole, the likeliest first, until so much is explained; and how
-// much they explain. Empty where the record tells nothing.
+// untouchedWords say what of a cell's parts may never have come into the whole, the likeliest first, until so much is
+// explained; and how much they explain. Empty where the record tells nothing.
 func (c *Cell) untouchedWords(missing float64) (words string, explained float64) {
 	var likely []string
 	for _, why := range c.untouched {
@@ -60,7 +60,8 @@ func (c *Cell) causes(all []launch, p *Parts) []cause {
 	// llama.cpp and its kin, whose logs are read, write zeros into the whole cache when they make it.
 	reserved, used := p.Component(KVCache), p.Component(KVCacheUsed)
 	if reserved.Known() && used.Known() && reserved.Method != EngineLog && p.Of != onGPUs {
-		add(reserved.Center()-used.Center(), "%s MiB of the KV cache are reserved and hold no token, so that nobody touched them",
+		add(reserved.Center()-used.Center(),
+			"%s MiB of the KV cache are reserved and hold no token, so that nobody touched them",
 			short(reserved.Center()-used.Center()))
 	}
 	if working := p.Component(Activations); working.Known() {
@@ -94,7 +95,8 @@ func (c *Cell) chunkWords() (words string, partly bool) {
 	return "the most tokens that can be computed at a time, and a prompt of fewer touches", true
 }
 
-// loggedWeights are the buffers of weights, in MiB, by what a log calls them: the mapped file's, and those of weights that were repacked.
+// loggedWeights are the buffers of weights, in MiB, by what a log calls them: the mapped file's, and those of weights
+// that were repacked.
 func loggedWeights(all []launch) (mapped, repacked float64) {
 	latest := map[string]float64{}
 	for _, l := range all {

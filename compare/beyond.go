@@ -23,22 +23,27 @@ const (
 	EverythingElse = "everything_else"
 )
 
-// beyondParts are the parts in order, with what people call them and how they are obtained. All are growths from the baseline to the
-// highest moment.
+// beyondParts are the parts in order, with what people call them and how they are obtained. All are growths from the
+// baseline to the highest moment.
 func beyondParts() [][3]string {
 	return [][3]string{
-		{PageCopies, "page: copies of weights on their way", "anonymous memory of the page's process at the highest moment, less that at the end of " +
-			"the measurement: array buffers that shards are read into, and those that wait to be collected"},
-		{TransferBuffers, "buffers between page and GPU process", "shared memory of all processes: writes to WebGPU pass through it; what the largest " +
-			"tensor took is kept"},
-		{GPUProcess, "GPU process: kernels, driver", "anonymous memory of the GPU process less what the ledger says is live: compiled " +
-			"kernels, and what the driver rounds sizes up to"},
-		{PageHeaps, "page: JavaScript, WebAssembly, code", "anonymous memory of the page's process at the end of the measurement"},
+		{PageCopies, "page: copies of weights on their way",
+			"anonymous memory of the page's process at the highest moment, less that at the end of " +
+				"the measurement: array buffers that shards are read into, and those that wait to be collected"},
+		{TransferBuffers, "buffers between page and GPU process",
+			"shared memory of all processes: writes to WebGPU pass through it; what the largest " +
+				"tensor took is kept"},
+		{GPUProcess, "GPU process: kernels, driver",
+			"anonymous memory of the GPU process less what the ledger says is live: compiled " +
+				"kernels, and what the driver rounds sizes up to"},
+		{PageHeaps, "page: JavaScript, WebAssembly, code",
+			"anonymous memory of the page's process at the end of the measurement"},
 		{ProgramFiles, "program files", "pages of programs, libraries and data that were mapped by the end of the measurement; they also change when " +
 			"another browser starts or ends"},
 		{OtherProcesses, "browser and services", "anonymous memory of the browser's other processes"},
-		{NotYetThere, "model's memory not there yet", "what the ledger had live at the highest moment, less weights, KV cache and activations as they " +
-			"were at the end: below zero where the peak came before all of them were there"},
+		{NotYetThere, "model's memory not there yet",
+			"what the ledger had live at the highest moment, less weights, KV cache and activations as they " +
+				"were at the end: below zero where the peak came before all of them were there"},
 	}
 }
 
@@ -65,8 +70,8 @@ func (h holdings) of(who func(role string) bool, kinds ...string) float64 {
 	return sum / record.MiB
 }
 
-// beyond parts what a browser takes beyond the model, where the parts of PSS were read; increase is the whole, and left is what remains of it when
-// the model's parts are taken off.
+// beyond parts what a browser takes beyond the model, where the parts of PSS were read; increase is the whole, and left
+// is what remains of it when the model's parts are taken off.
 func (c *Cell) beyond(all []launch, w whole, left Figure, model ...Figure) []Component {
 	if w.method != record.MethodSmapsRollup {
 		return nil
@@ -75,8 +80,9 @@ func (c *Cell) beyond(all []launch, w whole, left Figure, model ...Figure) []Com
 	for _, p := range beyondParts() {
 		parts[p[0]] = &Figure{Name: p[0], Title: p[1], Unit: "MiB", Method: record.MethodSmapsRollup, How: p[2]}
 	}
-	share := Figure{Name: BrowserShare, Title: ComponentTitle(BrowserShare), Unit: "MiB", Method: record.MethodSmapsRollup,
-		How: "the sum of what the browser's processes took beyond weights, KV cache and activations, by kind of memory" + stageWords(all)}
+	share := Figure{Name: BrowserShare, Title: ComponentTitle(BrowserShare), Unit: "MiB",
+		Method: record.MethodSmapsRollup,
+		How:    "the sum of what the browser's processes took beyond weights, KV cache and activations, by kind of memory" + stageWords(all)}
 	rest := Figure{Name: EverythingElse, Title: ComponentTitle(EverythingElse), Unit: "MiB", Method: ByDifference,
 		How: "the increase less all of these: the files that were mapped at the peak alone, and peaks between two readings"}
 	for _, l := range all {
@@ -107,7 +113,8 @@ func (c *Cell) beyond(all []launch, w whole, left Figure, model ...Figure) []Com
 	return out
 }
 
-// partsBeyond are a launch's, in MiB; false where the parts of PSS were not read at the baseline, around the peak and behind it.
+// partsBeyond are a launch's, in MiB; false where the parts of PSS were not read at the baseline, around the peak and
+// behind it.
 func partsBeyond(l launch, model []Figure) (map[string]float64, bool) {
 	edges, peak := mapped(l)
 	base, ok := edges[record.Baseline]
@@ -143,7 +150,8 @@ func partsBeyond(l launch, model []Figure) (map[string]float64, bool) {
 	}, true
 }
 
-// mapped are a launch's readings at phase edges, the latest of several repetitions, and the moment at which most was held.
+// mapped are a launch's readings at phase edges, the latest of several repetitions, and the moment at which most was
+// held.
 func mapped(l launch) (edges map[record.Phase]holdings, peak holdings) {
 	edges, between := map[record.Phase]holdings{}, map[int64]holdings{}
 	for _, a := range append([]*record.Attempt{l.opener}, l.attempts...) {

@@ -13,7 +13,8 @@ import (
 
 func mappedParts(t *testing.T, change func(*record.Run)) *compare.Parts {
 	t.Helper()
-	run := comparetest.Run(t, "mapped", comparetest.Mapped(comparetest.Measured(comparetest.Browser(6), comparetest.Page())))
+	run := comparetest.Run(t, "mapped", comparetest.Mapped(
+		comparetest.Measured(comparetest.Browser(6), comparetest.Page())))
 	if change != nil {
 		change(run)
 	}
@@ -30,7 +31,8 @@ func live(run *record.Run, bytes float64) {
 		for id, s := range a.Sources {
 			if s.Method == compare.Ledger {
 				load, _ := a.Phase(record.Load)
-				a.Metrics = append(a.Metrics, record.MetricRow{Source: id, NS: load.BeginNS, Name: "live_bytes", Value: bytes})
+				a.Metrics = append(a.Metrics,
+					record.MetricRow{Source: id, NS: load.BeginNS, Name: "live_bytes", Value: bytes})
 			}
 		}
 	}
@@ -51,9 +53,11 @@ func TestWhatABrowserTakesIsParted(t *testing.T) {
 		for _, c := range p.Beyond[1:8] {
 			sum += c.Values[i].Value
 		}
-		share, rest := p.Component(compare.BrowserShare).Values[i].Value, p.Component(compare.EverythingElse).Values[i].Value
+		share, rest := p.Component(compare.BrowserShare).Values[i].Value,
+			p.Component(compare.EverythingElse).Values[i].Value
 		if math.Abs(sum-share) > 1e-9 || math.Abs(share+rest-whole.Value) > 1e-9 {
-			t.Errorf("launch %d: parts come to %v, their sum is %v, with everything else %v; %v is to be parted", i+1, sum, share, rest, whole.Value)
+			t.Errorf("launch %d: parts come to %v, their sum is %v, with everything else %v; %v is to be parted", i+1,
+				sum, share, rest, whole.Value)
 		}
 		n := float64(whole.Attempt)
 		for name, want := range map[string]float64{
@@ -70,10 +74,12 @@ func TestWhatABrowserTakesIsParted(t *testing.T) {
 			}
 		}
 	}
-	if c := p.Component(compare.TransferBuffers); c.Method != record.MethodSmapsRollup || c.Confidence != "high" || c.How == "" {
+	if c := p.Component(compare.TransferBuffers); c.Method != record.MethodSmapsRollup || c.Confidence != "high" ||
+		c.How == "" {
 		t.Errorf("%+v", c)
 	}
-	if c := p.Component(compare.EverythingElse); c.Method != compare.ByDifference || c.Confidence != "low" || p.Shown(compare.FrameworkOverhead).Name != c.Name {
+	if c := p.Component(compare.EverythingElse); c.Method != compare.ByDifference || c.Confidence != "low" ||
+		p.Shown(compare.FrameworkOverhead).Name != c.Name {
 		t.Errorf("%+v", c)
 	}
 	if how := p.Component(compare.BrowserShare).How; !strings.Contains(how, "6 of 6 launches") {
@@ -87,7 +93,8 @@ func TestWhatABrowserTakesIsNotMadeUp(t *testing.T) {
 		"no baseline": func(run *record.Run) {
 			for _, a := range run.Attempts {
 				for i := range a.Metrics {
-					if m := &a.Metrics[i]; m.Edge == record.Baseline && a.Sources[m.Source].Method == record.MethodSmapsRollup {
+					if m := &a.Metrics[i]; m.Edge == record.Baseline &&
+						a.Sources[m.Source].Method == record.MethodSmapsRollup {
 						m.Edge = record.Idle
 					}
 				}
@@ -103,7 +110,8 @@ func TestWhatABrowserTakesIsNotMadeUp(t *testing.T) {
 			}
 		},
 	} {
-		if p := mappedParts(t, change); len(p.Beyond) != 0 || p.Shown(compare.FrameworkOverhead).Name != compare.FrameworkOverhead {
+		if p := mappedParts(t, change); len(p.Beyond) != 0 ||
+			p.Shown(compare.FrameworkOverhead).Name != compare.FrameworkOverhead {
 			t.Errorf("%s: %+v", name, p.Beyond)
 		}
 	}
@@ -118,7 +126,8 @@ func TestWhatABrowserTakesIsForetoldAsAWhole(t *testing.T) {
 	e.Prediction = forecast(comparetest.Foretell(compare.FrameworkOverhead, 10, 20, 30, ""))
 	c := compare.Runs(comparetest.Run(t, "mapped", e)).Cells[0]
 	f, ok := c.Forecast.Part(compare.FrameworkOverhead)
-	if !ok || f.Title != "browser's own and everything else" || *f.Measured != c.Parts.Component(compare.FrameworkOverhead).Center() {
+	if !ok || f.Title != "browser's own and everything else" ||
+		*f.Measured != c.Parts.Component(compare.FrameworkOverhead).Center() {
 		t.Errorf("%+v", f)
 	}
 	if words := strings.Join(c.Forecast.Recommendations, " "); !strings.Contains(words, "by following the load") {

@@ -7,9 +7,10 @@ import (
 	"sort"
 )
 
-// law is how the median of a sample drawn anew from its own values is distributed: the bootstrap's answer to what another series of
-// launches might have given. No draws are needed for it: of n values the chance that each is the middle one is known in closed form, so
-// all n^n ways to draw are counted, and there is no seed that an interval hangs on.
+// law is how the median of a sample drawn anew from its own values is distributed: the bootstrap's answer to what
+// another series of launches might have given. No draws are needed for it: of n values the chance that each is the
+// middle one is known in closed form, so all n^n ways to draw are counted, and there is no seed that an interval hangs
+// on.
 type law struct {
 	values []float64 // rising
 	upTo   []float64 // the chance of at most that value
@@ -128,8 +129,8 @@ func (l law) less(o law, t float64, strictly bool) float64 {
 // beyond is what lies beyond either end of an interval.
 const beyond = (1 - confidence) / 2
 
-// difference is the percentile interval, but for a tail on either end, of what a median of l is above one of o. What it says of the difference the other way round is
-// the same.
+// difference is the percentile interval, but for a tail on either end, of what a median of l is above one of o. What it
+// says of the difference the other way round is the same.
 func (l law) difference(o law, tail float64) (lo, hi float64) {
 	least, most := l.values[0]-o.values[len(o.values)-1], l.values[len(l.values)-1]-o.values[0]
 	lo = turn(least, most, func(t float64) bool { return l.less(o, t, false) >= tail })
@@ -157,12 +158,13 @@ func turn(least, most float64, holds func(float64) bool) float64 {
 type sides struct {
 	a, b       []float64
 	lawA, lawB law
-	few        bool // of a side there are too few launches for an interval: drawing three values anew can't show what a fourth would be
-	positive   bool // there are values on both sides, all above zero: a ratio of their medians makes sense
-	ranks      []int
-	whole      bool      // no two values are equal: ranks are whole numbers without being doubled
-	ways       []float64 // to draw as many as a of all values, by the sum of their ranks; nil of many values
-	seen       int       // the sum of the ranks of a
+	// of a side there are too few launches for an interval: drawing three values anew can't show what a fourth would be
+	few      bool
+	positive bool // there are values on both sides, all above zero: a ratio of their medians makes sense
+	ranks    []int
+	whole    bool      // no two values are equal: ranks are whole numbers without being doubled
+	ways     []float64 // to draw as many as a of all values, by the sum of their ranks; nil of many values
+	seen     int       // the sum of the ranks of a
 }
 
 func newSides(a, b []float64) sides {
@@ -179,7 +181,8 @@ func newSides(a, b []float64) sides {
 	return s
 }
 
-// ratio is the interval of the median of a over that of b; nil where there are too few launches, or ratios make no sense.
+// ratio is the interval of the median of a over that of b; nil where there are too few launches, or ratios make no
+// sense.
 func (s sides) ratio() *Interval {
 	if s.few || !s.positive {
 		return nil
@@ -206,12 +209,13 @@ func (s sides) change() *Interval {
 	return &Interval{Lo: round(lo, 6), Hi: round(hi, 6), Confidence: confidence}
 }
 
-// draws is how often a mean over cells is drawn, twice each: the second time the two sides have changed streams, so that the interval
-// of A over B is that of B over A turned round.
+// draws is how often a mean over cells is drawn, twice each: the second time the two sides have changed streams, so
+// that the interval of A over B is that of B over A turned round.
 const draws = 500
 
-// meanRatio is the interval of the geometric mean over cells of ratios of medians; nil where one of them has none. There are too many
-// ways to draw to count them: they are drawn, with a seed that is always the same, so that the same records give the same interval.
+// meanRatio is the interval of the geometric mean over cells of ratios of medians; nil where one of them has none.
+// There are too many ways to draw to count them: they are drawn, with a seed that is always the same, so that the same
+// records give the same interval.
 func meanRatio(cells []sides) (ratio, percent *Interval) {
 	var all [][2]law
 	for _, s := range cells {
@@ -221,7 +225,8 @@ func meanRatio(cells []sides) (ratio, percent *Interval) {
 		all = append(all, [2]law{s.lawA.logs(), s.lawB.logs()})
 	}
 	lo, hi := drawnMean(all)
-	return exponentials(lo, hi), &Interval{Lo: round(100*math.Expm1(-hi), 6), Hi: round(100*math.Expm1(-lo), 6), Confidence: confidence}
+	return exponentials(lo, hi), &Interval{Lo: round(100*math.Expm1(-hi), 6), Hi: round(100*math.Expm1(-lo), 6),
+		Confidence: confidence}
 }
 
 // meanOf is the same of medians alone.

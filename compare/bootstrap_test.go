@@ -9,7 +9,8 @@ import (
 
 // Every way to draw a sample from itself, one by one.
 func TestTheLawOfAMedianCountsAllDraws(t *testing.T) {
-	for _, sample := range [][]float64{{3}, {1, 5}, {2, 2, 9}, {1, 2, 4, 8}, {7, 7, 7, 7}, {5, 1, 3, 2, 8}, {9, 1, 1, 4, 6, 2}} {
+	for _, sample := range [][]float64{{3}, {1, 5}, {2, 2, 9}, {1, 2, 4, 8}, {7, 7, 7, 7}, {5, 1, 3, 2, 8},
+		{9, 1, 1, 4, 6, 2}} {
 		n := len(sample)
 		chances := map[float64]float64{}
 		drawn, ways := make([]int, n), math.Pow(float64(n), float64(n))
@@ -39,7 +40,8 @@ func TestTheLawOfAMedianCountsAllDraws(t *testing.T) {
 	}
 }
 
-// An interval must have the truth in it about as often as it says: of ratios that skewed launches have, and of means over cells.
+// An interval must have the truth in it about as often as it says: of ratios that skewed launches have, and of means
+// over cells.
 func TestIntervalsOfRatiosCoverTheTruth(t *testing.T) {
 	const trials = 600
 	r := rand.New(rand.NewPCG(3, 1))
@@ -67,7 +69,8 @@ func TestIntervalsOfRatiosCoverTheTruth(t *testing.T) {
 		t.Logf("%v launches: of 95 %% intervals %.1f %% of ratios, %.1f %% of changes and %.1f %% of means have the truth in them", n, 100*one, 100*change, 100*mean)
 		for _, c := range []float64{one, change, mean} {
 			if c < 0.925 || c > 0.995 {
-				t.Errorf("%v launches: %.1f %%, %.1f %%, %.1f %% of intervals have the truth in them", n, 100*one, 100*change, 100*mean)
+				t.Errorf("%v launches: %.1f %%, %.1f %%, %.1f %% of intervals have the truth in them", n, 100*one,
+					100*change, 100*mean)
 				break
 			}
 		}
@@ -85,7 +88,8 @@ func TestIntervalsAreAlwaysTheSame(t *testing.T) {
 	if few := newSides(a[:5], b); few.ratio() != nil || few.change() != nil || meanOnly(x, few) != nil {
 		t.Error("five launches have an interval")
 	}
-	if same := newSides([]float64{2, 2, 2, 2, 2, 2}, []float64{4, 4, 4, 4, 4, 4}); same.ratio().Lo != 0.5 || same.ratio().Hi != 0.5 {
+	if same := newSides([]float64{2, 2, 2, 2, 2, 2}, []float64{4, 4, 4, 4, 4, 4}); same.ratio().Lo != 0.5 ||
+		same.ratio().Hi != 0.5 {
 		t.Errorf("of constant values: %+v", same.ratio())
 	}
 }

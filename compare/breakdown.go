@@ -25,10 +25,10 @@ const (
 	EngineSays   = "engine_says"
 )
 
-// Breakdown is where a cell's memory is. Its lists have the same figures in the same order, whether they were measured or not.
-// Where there is a ledger, weights + kv_reserved + workspaces + unattributed = webgpu_ledger in every launch; nothing else in
-// it may be added up but by somebody who knows what each method sees. Where there is none, an engine's log may tell some parts:
-// the same figures by another method.
+// Breakdown is where a cell's memory is. Its lists have the same figures in the same order, whether they were measured
+// or not. Where there is a ledger, weights + kv_reserved + workspaces + unattributed = webgpu_ledger in every launch;
+// nothing else in it may be added up but by somebody who knows what each method sees. Where there is none, an engine's
+// log may tell some parts: the same figures by another method.
 type Breakdown struct {
 	Load     []Figure       `json:"load"`     // when the load had ended
 	Measure  []Figure       `json:"measure"`  // when the measured requests had ended
@@ -37,8 +37,8 @@ type Breakdown struct {
 	Notes    []string       `json:"notes"` // what to know before reading it
 }
 
-// ProcessPeaks are the highest RSS of a process within each phase. Those of several processes are no sum: they were not at one
-// moment, and each counts in full what is shared.
+// ProcessPeaks are the highest RSS of a process within each phase. Those of several processes are no sum: they were not
+// at one moment, and each counts in full what is shared.
 type ProcessPeaks struct {
 	Process string   `json:"process"`
 	Phases  []Figure `json:"phases"` // by the phases' names
@@ -96,16 +96,21 @@ func parted() []part {
 	ledger := func(name, title, value, how string) part { return part{name, title, "webgpu_ledger", value, how, ""} }
 	parts := []part{
 		ledger(Ledger, "WebGPU ledger", "live_bytes", "what WebGPU was asked for and has not been given back"),
-		ledger(Weights, "weights", "weights_bytes", "WebGPU buffers that parameters lie in, known by the load's stage and "+
-			"the package's sizes"),
-		ledger(KVReserved, "KV cache, reserved", "kv_reserved_bytes", "WebGPU buffers of the KV cache, found by their size among those "+
-			"that were made after the weights, all had at the load"),
-		ledger(KVUsed, kvFilled, "kv_used_bytes", "the tokens that the page says it holds × the bytes of one in the KV "+
-			"cache's buffers; within what is reserved"),
-		ledger(Workspaces, "workspaces", "workspaces_bytes", "WebGPU buffers of the engine's working memory: everything "+
-			"else since its virtual machine was made"),
+		ledger(Weights, "weights", "weights_bytes",
+			"WebGPU buffers that parameters lie in, known by the load's stage and "+
+				"the package's sizes"),
+		ledger(KVReserved, "KV cache, reserved", "kv_reserved_bytes",
+			"WebGPU buffers of the KV cache, found by their size among those "+
+				"that were made after the weights, all had at the load"),
+		ledger(KVUsed, kvFilled, "kv_used_bytes",
+			"the tokens that the page says it holds × the bytes of one in the KV "+
+				"cache's buffers; within what is reserved"),
+		ledger(Workspaces, "workspaces", "workspaces_bytes",
+			"WebGPU buffers of the engine's working memory: everything "+
+				"else since its virtual machine was made"),
 		ledger(Unattributed, "unattributed", "unattributed_bytes", "the rest of the ledger"),
-		{JSHeap, "JavaScript heap", "heap_usage", "used_bytes", "JavaScript objects, over the isolates that were read", ""},
+		{JSHeap, "JavaScript heap", "heap_usage", "used_bytes", "JavaScript objects, over the isolates that were read",
+			""},
 		{ArrayBuffers, "array buffers", "heap_usage", "backing_storage_bytes",
 			"backing stores of array buffers, over the isolates that were read", ""},
 		{Wasm, "WebAssembly", "wasm_memory", "memory_bytes", "WebAssembly memories by their size, touched or not", ""},
@@ -133,7 +138,8 @@ func said() part {
 
 // breakdown is nothing where no launch looked inside an engine or at its processes' peaks.
 func breakdown(counted []*record.Attempt) *Breakdown {
-	b := &Breakdown{Load: []Figure{}, Measure: []Figure{}, Retained: []Figure{}, Peaks: processPeaks(counted), Notes: []string{}}
+	b := &Breakdown{Load: []Figure{}, Measure: []Figure{}, Retained: []Figure{}, Peaks: processPeaks(counted),
+		Notes: []string{}}
 	known := len(b.Peaks) > 0
 	parts := parted()
 	if says := said(); has(counted, says.method) {
@@ -149,7 +155,8 @@ func breakdown(counted []*record.Attempt) *Breakdown {
 			}
 			load.exact(l.id, read(record.Load))
 			measure.exact(l.id, read(record.Measure))
-			if !slices.Contains(append(LedgerParts(), KVUsed, EngineSays), p.name) { // the ledger has them only while there is a model
+			// the ledger has them only while there is a model
+			if !slices.Contains(append(LedgerParts(), KVUsed, EngineSays), p.name) {
 				retained.exact(l.id, read(record.Unload)-read(record.Baseline))
 			} else {
 				retained.Absent = "there only while a model is"
@@ -404,7 +411,8 @@ func (c *Cell) ledgerWarnings(counted []*record.Attempt) []Warning {
 	if uncertain > 0 {
 		out = append(out, Warning{record.Warning{Code: "ledger-uncertain",
 			Text: fmt.Sprintf("in %d of %d launches WebGPU told of errors that could be about several "+
-				"objects (up to %g): the ledger may hold what was never granted, and be too high", uncertain, len(counted),
+				"objects (up to %g): the ledger may hold what was never granted, and be too high", uncertain,
+				len(counted),
 				worst)}, c.Label})
 	}
 	return out

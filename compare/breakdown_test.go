@@ -67,14 +67,16 @@ func TestPartsAddUpToTheLedger(t *testing.T) {
 		if sum != ledger.Center() {
 			t.Errorf("%s: the parts' medians are %v and the ledger's %v", phase, sum, ledger.Center())
 		}
-		if used, reserved := compare.Held(list, compare.KVUsed), compare.Held(list, compare.KVReserved); used.Center() > reserved.Center() || !used.Known() {
+		if used, reserved := compare.Held(list, compare.KVUsed),
+			compare.Held(list, compare.KVReserved); used.Center() > reserved.Center() || !used.Known() {
 			t.Errorf("%s: %v of %v of the KV cache is used", phase, used.Center(), reserved.Center())
 		}
 	}
 	if len(b.Notes) > 0 {
 		t.Errorf("%q", b.Notes)
 	}
-	if f := compare.Held(b.Measure, compare.KVReserved); f.Center() != 544.0/1024 || f.Method != compare.Ledger || f.Blind != "what webgpu_ledger can't see" || f.How == "" {
+	if f := compare.Held(b.Measure, compare.KVReserved); f.Center() != 544.0/1024 || f.Method != compare.Ledger ||
+		f.Blind != "what webgpu_ledger can't see" || f.How == "" {
 		t.Errorf("%+v", f)
 	}
 }
@@ -94,20 +96,23 @@ func TestMediansThatDoNotAddUpAreSaid(t *testing.T) {
 func TestWhatIsRetained(t *testing.T) {
 	run := measured(t, 1)
 	cell := compare.Runs(run).Cells[0]
-	for name, want := range map[string]float64{compare.Ledger: 0, compare.JSHeap: 8_327_632 - 6_914_020, compare.ArrayBuffers: 6_847_946 - 6_845_225, compare.Wasm: 17_891_328} {
+	for name, want := range map[string]float64{compare.Ledger: 0, compare.JSHeap: 8_327_632 - 6_914_020,
+		compare.ArrayBuffers: 6_847_946 - 6_845_225, compare.Wasm: 17_891_328} {
 		if f := compare.Held(cell.Memory.Retained, name); f.Center() != want/record.MiB || f.N != 1 {
 			t.Errorf("%s: %+v, want %v bytes", name, f, want)
 		}
 	}
 	totals := run.Attempts[0].Totals
 	last := totals[len(totals)-1].PSS
-	if f := compare.Held(cell.Memory.Retained, compare.TotalPSS); math.Abs(f.Center()-(last-cell.Figure(compare.Baseline).Center())) > 1e-6 {
+	if f := compare.Held(cell.Memory.Retained, compare.TotalPSS); math.Abs(
+		f.Center()-(last-cell.Figure(compare.Baseline).Center())) > 1e-6 {
 		t.Errorf("%v, want %v less the baseline", f.Center(), last)
 	}
 	if f := compare.Held(cell.Memory.Retained, compare.Weights); f.Known() || f.Absent == "" {
 		t.Errorf("there is no such part without a model: %+v", f)
 	}
-	native := compare.Runs(comparetest.Run(t, "server", comparetest.Measured(comparetest.Native(1), nil))).Cells[0].Memory
+	native := compare.Runs(comparetest.Run(
+		t, "server", comparetest.Measured(comparetest.Native(1), nil))).Cells[0].Memory
 	if f := compare.Held(native.Retained, compare.TotalPSS); f.Known() || f.Absent != compare.NoBaseline {
 		t.Errorf("a process that was not there before can't have a baseline: %+v", f)
 	}
@@ -129,10 +134,12 @@ func TestWhatWasNotMeasuredIsAbsent(t *testing.T) {
 	run := comparetest.Run(t, "gaps", comparetest.Measured(comparetest.Browser(2), in))
 	a := run.Attempts[0]
 	load, _ := a.Phase(record.Load)
-	a.Sources[900] = record.Source{Role: "worker", Method: "heap_usage"} // answers at the load and later, but for the end of measure
+	// answers at the load and later, but for the end of measure
+	a.Sources[900] = record.Source{Role: "worker", Method: "heap_usage"}
 	for _, at := range []record.Phase{record.Load, record.Idle} {
 		p, _ := a.Phase(at)
-		a.Metrics = append(a.Metrics, record.MetricRow{Source: 900, NS: p.EndNS + 1, Name: "used_bytes", Value: 1 << 20, Edge: at})
+		a.Metrics = append(a.Metrics, record.MetricRow{Source: 900, NS: p.EndNS + 1, Name: "used_bytes", Value: 1 << 20,
+			Edge: at})
 	}
 	b := compare.Runs(run).Cells[0].Memory
 	if f := compare.Held(b.Measure, compare.Wasm); f.Known() || f.Absent != "not measured" || len(f.Values) != 0 {
@@ -173,7 +180,8 @@ func TestPeaksByProcessAndPhase(t *testing.T) {
 	if f, ok := b.Peaks[1].Highest(); !ok || f.Name != "measure" || f.Center() < 310 {
 		t.Errorf("%+v", f)
 	}
-	if f := b.Peaks[3].Phases[0]; f.N != 1 || f.Center() < 80 || f.Center() > 100 || !strings.Contains(f.How, "of several processes the highest") {
+	if f := b.Peaks[3].Phases[0]; f.N != 1 || f.Center() < 80 || f.Center() > 100 ||
+		!strings.Contains(f.How, "of several processes the highest") {
 		t.Errorf("two of a role are no sum: %+v", f)
 	}
 	if f := b.Peaks[1].Phases[0]; strings.Contains(f.How, "several") {
@@ -189,7 +197,8 @@ func TestAnUncertainLedgerIsAWarning(t *testing.T) {
 		for _, w := range compare.Runs(comparetest.Run(t, "x", e)).Warnings {
 			if w.Code == "ledger-uncertain" {
 				n++
-				if !strings.Contains(w.Text, "in 1 of 1 launches") || !strings.Contains(w.Text, "(up to 3)") || w.Where != "webllm" {
+				if !strings.Contains(w.Text, "in 1 of 1 launches") || !strings.Contains(w.Text, "(up to 3)") ||
+					w.Where != "webllm" {
 					t.Errorf("%+v", w)
 				}
 			}
@@ -241,25 +250,31 @@ func TestProgramsOutsideThatShareFilesAreAWarning(t *testing.T) {
 func logs(run *record.Run, values map[string]float64) *record.Run {
 	for _, a := range run.Attempts {
 		const id = 77
-		a.Sources[id] = record.Source{Role: "server", Method: compare.EngineLog, Sees: "its own word", Blind: "what was touched"}
+		a.Sources[id] = record.Source{Role: "server", Method: compare.EngineLog, Sees: "its own word",
+			Blind: "what was touched"}
 		for _, p := range []record.Phase{record.Load, record.Measure} {
 			span, _ := a.Phase(p)
 			for name, v := range values {
-				a.Metrics = append(a.Metrics, record.MetricRow{Source: id, NS: span.EndNS, Edge: p, Name: name, Value: v})
+				a.Metrics = append(a.Metrics,
+					record.MetricRow{Source: id, NS: span.EndNS, Edge: p, Name: name, Value: v})
 			}
 		}
 	}
 	return run
 }
 
-// What an engine's log tells is shown beside what is measured elsewhere, by its own method and with what that can't see.
+// What an engine's log tells is shown beside what is measured elsewhere, by its own method and with what that can't
+// see.
 func TestSizesThatALogTells(t *testing.T) {
 	run := logs(comparetest.Run(t, "server", comparetest.Measured(comparetest.Native(6), nil)), map[string]float64{
-		"weights_bytes": 8 << 20, "kv_reserved_bytes": 4 << 20, "kv_used_bytes": 1 << 20, "workspaces_bytes": 3 << 20, "compute_bytes": 2 << 20})
+		"weights_bytes": 8 << 20, "kv_reserved_bytes": 4 << 20, "kv_used_bytes": 1 << 20, "workspaces_bytes": 3 << 20,
+		"compute_bytes": 2 << 20})
 	b := compare.Runs(run).Cells[0].Memory
-	for name, want := range map[string]float64{compare.Weights: 8, compare.KVReserved: 4, compare.KVUsed: 1, compare.Workspaces: 3} {
+	for name, want := range map[string]float64{compare.Weights: 8, compare.KVReserved: 4, compare.KVUsed: 1,
+		compare.Workspaces: 3} {
 		f := compare.Held(b.Measure, name)
-		if f.Center() != want || f.N != 6 || f.Method != compare.EngineLog || f.Blind != "what was touched" || !strings.Contains(f.How, "log") {
+		if f.Center() != want || f.N != 6 || f.Method != compare.EngineLog || f.Blind != "what was touched" ||
+			!strings.Contains(f.How, "log") {
 			t.Errorf("%s: %+v, want %v MiB", name, f, want)
 		}
 	}
@@ -286,12 +301,14 @@ func TestTheSizeThatAnEngineSays(t *testing.T) {
 		a.Sources[78] = record.Source{Role: "server", Method: "api_ps", Blind: "what is really taken"}
 		for _, p := range []record.Phase{record.Load, record.Measure} {
 			span, _ := a.Phase(p)
-			a.Metrics = append(a.Metrics, record.MetricRow{Source: 78, NS: span.EndNS, Edge: p, Name: "size_bytes", Value: 5 << 20})
+			a.Metrics = append(a.Metrics, record.MetricRow{Source: 78, NS: span.EndNS, Edge: p, Name: "size_bytes",
+				Value: 5 << 20})
 		}
 	}
 	b := compare.Runs(run).Cells[0].Memory
 	f := compare.Held(b.Load, compare.EngineSays)
-	if f.Center() != 5 || f.N != 6 || f.Method != "api_ps" || f.Blind != "what is really taken" || !strings.Contains(f.How, "estimate") {
+	if f.Center() != 5 || f.N != 6 || f.Method != "api_ps" || f.Blind != "what is really taken" ||
+		!strings.Contains(f.How, "estimate") {
 		t.Errorf("%+v", f)
 	}
 	if compare.Held(b.Retained, compare.EngineSays).Known() || compare.Held(b.Measure, compare.Weights).Known() {

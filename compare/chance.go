@@ -16,7 +16,8 @@ type test struct {
 	least  float64 // the smallest p that samples of these sizes can have
 	n1, n2 int
 	weight float64 // in its family
-	same   string  // tests of one family with the same words here order the same launches in the same way: they are one test
+	// tests of one family with the same words here order the same launches in the same way: they are one test
+	same string
 }
 
 // exactly is up to how many values permutations are counted; of more the distribution is near enough to its limit.
@@ -42,8 +43,8 @@ func sampleOf(values []float64) *benchmath.Sample {
 	return benchmath.NewSample(values, &benchmath.DefaultThresholds)
 }
 
-// rankSums counts the ways to draw as many as a of all values, by their sum of ranks, and gives the sum of a. Ranks are doubled, so that
-// those of ties are whole, unless there is no need.
+// rankSums counts the ways to draw as many as a of all values, by their sum of ranks, and gives the sum of a. Ranks are
+// doubled, so that those of ties are whole, unless there is no need.
 func (s sides) rankSums(halved bool) (ways []float64, seen int) {
 	ranks, n := s.ranks, len(s.a)
 	if halved {
@@ -74,8 +75,8 @@ func (s sides) rankSums(halved bool) (ways []float64, seen int) {
 	return by[n*width:], seen
 }
 
-// outlying is the share of all ways to draw whose sum of ranks lies as far out as what was seen, on the side where fewer do, and as many
-// again for the other side.
+// outlying is the share of all ways to draw whose sum of ranks lies as far out as what was seen, on the side where
+// fewer do, and as many again for the other side.
 func outlying(ways []float64, seen int) float64 {
 	all, below, above := 0.0, 0.0, 0.0
 	for sum, w := range ways {
@@ -90,8 +91,8 @@ func outlying(ways []float64, seen int) float64 {
 	return min(1, 2*min(below, above)/all)
 }
 
-// overCells is Mann and Whitney's test over several cells at once: values are drawn within each cell alone, and the sums of ranks added.
-// A cell's level cancels out, a shift that all have in common adds up.
+// overCells is Mann and Whitney's test over several cells at once: values are drawn within each cell alone, and the
+// sums of ranks added. A cell's level cancels out, a shift that all have in common adds up.
 func overCells(cells []sides) test {
 	t, n := test{}, 0
 	logLeast := math.Log(2)
@@ -154,8 +155,9 @@ func nearly(cells []sides) float64 {
 	return math.Erfc(max(0, math.Abs(off)-1) / math.Sqrt(2*variance))
 }
 
-// orderOf writes down how the values of both sides are ranked in each of some pairs, in the same words where all of it is turned round:
-// a time and its inverse are one question. Where some pairs are turned round and others not it is another one.
+// orderOf writes down how the values of both sides are ranked in each of some pairs, in the same words where all of it
+// is turned round: a time and its inverse are one question. Where some pairs are turned round and others not it is
+// another one.
 func orderOf(all ...sides) string {
 	var ranked, reversed []string
 	for _, s := range all {

@@ -90,7 +90,8 @@ func TestChanceOfManyValues(t *testing.T) {
 }
 
 func TestTooFewToTell(t *testing.T) {
-	for n, few := range map[[2]int]bool{{1, 1}: true, {3, 3}: true, {4, 4}: false, {2, 8}: false, {2, 7}: true, {3, 5}: false} {
+	for n, few := range map[[2]int]bool{{1, 1}: true, {3, 3}: true, {4, 4}: false, {2, 8}: false, {2, 7}: true,
+		{3, 5}: false} {
 		if got := chance(make([]float64, n[0]), make([]float64, n[1])); (got.least > alpha) != few {
 			t.Errorf("%v: %v", n, got.least)
 		}

@@ -47,7 +47,8 @@ const quiet = 0.10
 // Checklist answers the items for a run, from its record alone.
 func Checklist(run *record.Run) []Check { return checklist(run) }
 
-// checklist answers the items for a run, from its record alone. What a plan has several of, every engine must have had each of.
+// checklist answers the items for a run, from its record alone. What a plan has several of, every engine must have had
+// each of.
 func checklist(run *record.Run) []Check {
 	if len(run.Cells) > 0 && run.Cells[0].Model.Format == record.Foreign {
 		return foreignChecklist(run)
@@ -107,7 +108,8 @@ func deterministic(run *record.Run) Check {
 	for _, c := range run.Cells {
 		temperatures[c.Temperature] = true
 	}
-	return Check{Deterministic, yesIf(len(temperatures) == 1 && temperatures[0]), "asked of every cell: " + list(temperatures)}
+	return Check{Deterministic, yesIf(len(temperatures) == 1 && temperatures[0]),
+		"asked of every cell: " + list(temperatures)}
 }
 
 func yesIf(is bool) Answer {
@@ -137,7 +139,8 @@ func sameModel(run *record.Run) Check {
 	files, numbers, models := had[string]{}, had[string]{}, map[string]bool{}
 	for _, c := range run.Cells {
 		if c.Model.SHA256 == "" || c.Model.Format == record.Served {
-			return Check{SameModel, Unknown, fmt.Sprintf("nobody has verified the weights of %s in %s", c.Model.Name, c.Engine)}
+			return Check{SameModel, Unknown,
+				fmt.Sprintf("nobody has verified the weights of %s in %s", c.Model.Name, c.Engine)}
 		}
 		dtype := strings.ToLower(cmp.Or(held[c.ID], c.Model.DType))
 		files.add(c.Engine, c.Model.SHA256)
@@ -146,10 +149,12 @@ func sameModel(run *record.Run) Check {
 	}
 	all, alike := files.alike()
 	if !alike {
-		return Check{SameModel, No, fmt.Sprintf("the cells have %d different files, and not every engine had each", len(all))}
+		return Check{SameModel, No, fmt.Sprintf("the cells have %d different files, and not every engine had each",
+			len(all))}
 	}
 	if _, alike := numbers.alike(); !alike {
-		return Check{SameModel, No, "the same files, but engines hold their weights in different numbers: " + list(models)}
+		return Check{SameModel, No, "the same files, but engines hold their weights in different numbers: " +
+			list(models)}
 	}
 	const most = 4
 	if len(models) > most {
@@ -173,14 +178,16 @@ func samePrompt(run *record.Run) Check {
 			return Check{SamePrompt, No, fmt.Sprintf("%.40q was given to %s alone", prompt, list(by))}
 		}
 	}
-	return Check{SamePrompt, Yes, fmt.Sprintf("prompts: %d, each given to %s, without a template", len(had), list(engines))}
+	return Check{SamePrompt, Yes, fmt.Sprintf("prompts: %d, each given to %s, without a template", len(had),
+		list(engines))}
 }
 
 // Quiet answers whether others were busy on a machine.
 func Quiet(e record.Environment) Check {
 	b := e.Background
 	if b == nil || e.Cores == 0 {
-		return Check{QuietMachine, Unknown, fmt.Sprintf("nobody listened to them; the load average was %.2f on %d cores", e.Load1, e.Cores)}
+		return Check{QuietMachine, Unknown,
+			fmt.Sprintf("nobody listened to them; the load average was %.2f on %d cores", e.Load1, e.Cores)}
 	}
 	all := float64(e.Cores)
 	if e.Processor != nil {
@@ -212,7 +219,8 @@ func severalRuns(run *record.Run) Check {
 	if least < 0 {
 		return Check{SeveralRuns, Unknown, "there is no cell"}
 	}
-	return Check{SeveralRuns, yesIf(least >= Enough), fmt.Sprintf("the fewest that count in a cell: %d; an interval of 95 %% takes %d", least, Enough)}
+	return Check{SeveralRuns, yesIf(least >= Enough),
+		fmt.Sprintf("the fewest that count in a cell: %d; an interval of 95 %% takes %d", least, Enough)}
 }
 
 // systemState asks whether the system and every engine that ran told what they are.

@@ -19,13 +19,15 @@ func answers(run *record.Run) map[string]compare.Check {
 
 // items are all there are, in the order of the list.
 func items() []string {
-	return []string{compare.SameModel, compare.SamePrompt, compare.SameMaxTokens, compare.Deterministic, compare.QuietMachine, compare.SeveralRuns,
+	return []string{compare.SameModel, compare.SamePrompt, compare.SameMaxTokens, compare.Deterministic,
+		compare.QuietMachine, compare.SeveralRuns,
 		compare.SystemState}
 }
 
 func TestEveryItemOfTheChecklistIsAnswered(t *testing.T) {
 	run := comparetest.Run(t, "six", comparetest.Native(6), comparetest.Browser(6))
-	run.Environment.Background = &record.Background{Seconds: 0.2, Cores: 0.4, Busiest: []record.BusyProcess{{Name: "cron", Processes: 1, Cores: 0.3}}}
+	run.Environment.Background = &record.Background{Seconds: 0.2, Cores: 0.4,
+		Busiest: []record.BusyProcess{{Name: "cron", Processes: 1, Cores: 0.3}}}
 	list := compare.Runs(run).Runs[0].Checklist
 	if len(list) != len(items()) {
 		t.Fatalf("%d items", len(list))

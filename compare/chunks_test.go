@@ -7,7 +7,8 @@ import (
 	"llmparity/internal/record"
 )
 
-// A server that makes 100 tokens a second and sends eight of them at a time: those of the first piece were made before it came.
+// A server that makes 100 tokens a second and sends eight of them at a time: those of the first piece were made before
+// it came.
 func TestDecodeOfPiecesOfSeveralTokens(t *testing.T) {
 	of := func(pieces, counted, generated int) *record.Request {
 		r := &record.Request{Generated: generated, Spans: []record.NamedSpan{{Name: record.Decode}}}

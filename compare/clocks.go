@@ -8,8 +8,8 @@ import (
 	"llmparity/internal/record"
 )
 
-// clocks is what a launch's record says of the clock that its tokens were timed by: that of a page or a worker. Offsets and errors are in
-// nanoseconds. Engines that are timed by our own clock have none.
+// clocks is what a launch's record says of the clock that its tokens were timed by: that of a page or a worker. Offsets
+// and errors are in nanoseconds. Engines that are timed by our own clock have none.
 type clocks struct {
 	isolate    string
 	known      bool  // it was compared with ours at all
@@ -18,8 +18,9 @@ type clocks struct {
 	start, end int64 // errors of the two comparisons
 }
 
-// clocksOf goes by the launch's first comparison and the last one up to the attempt's end, or the next behind it: where repetitions share
-// a launch the end is compared in the last of them. Of several isolates it is the one that is worst known.
+// clocksOf goes by the launch's first comparison and the last one up to the attempt's end, or the next behind it: where
+// repetitions share a launch the end is compared in the last of them. Of several isolates it is the one that is worst
+// known.
 func clocksOf(l launch) clocks {
 	first, last := map[string]*record.Clock{}, map[string]*record.Clock{}
 	attempts := l.attempts
@@ -69,7 +70,8 @@ func (c clocks) trouble(every int64) string {
 	case !c.known || every <= 0:
 		return ""
 	case c.start > every:
-		return fmt.Sprintf("the clock of its tokens (%s) is known to %v only, more than the %v between two samples", c.isolate, span(c.start), span(every))
+		return fmt.Sprintf("the clock of its tokens (%s) is known to %v only, more than the %v between two samples",
+			c.isolate, span(c.start), span(every))
 	case c.drift-errors > every:
 		return fmt.Sprintf("the clock of its tokens (%s) and ours moved apart by %v (± %v) in the launch, more than the %v between two samples",
 			c.isolate, span(c.drift), span(errors), span(every))

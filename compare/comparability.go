@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// comparability says in plain words what may be compared with what. What holds for several pairs of cells is said once, of all of
-// them: with thirty cells there are hundreds. The result's comparisons tell each pair by itself.
+// comparability says in plain words what may be compared with what. What holds for several pairs of cells is said once,
+// of all of them: with thirty cells there are hundreds. The result's comparisons tell each pair by itself.
 func (r *Result) comparability() []string {
 	out := []string{}
 	switch {
@@ -18,7 +18,8 @@ func (r *Result) comparability() []string {
 	case len(r.Runs) > 1:
 		out = append(out, r.unpairedWords()...)
 	case len(r.engines()) == 1 && len(r.Comparisons) == 0:
-		out = append(out, fmt.Sprintf("There is one engine here, %s, and nothing to compare it with.", r.Cells[0].Spec.Engine))
+		out = append(out, fmt.Sprintf("There is one engine here, %s, and nothing to compare it with.",
+			r.Cells[0].Spec.Engine))
 	}
 	out = append(out, r.libraryWords()...)
 	out = append(out, r.refusalWords()...)
@@ -49,7 +50,8 @@ func (r *Result) comparability() []string {
 			strings.Join(without, ", "), strings.Join(with, ", ")))
 	}
 	if who := r.foreigners(); len(who) > 0 {
-		out = append(out, strings.Join(who, "; ")+": rows that another program wrote, which tell neither model nor prompt nor device: no ratio "+
+		out = append(out, strings.Join(who, "; ")+
+			": rows that another program wrote, which tell neither model nor prompt nor device: no ratio "+
 			"is drawn from them unless it is asked for (--allow-different), and they are shown beside the others for a reader who knows what they are.")
 	}
 	if lonely := r.lonely(); len(lonely) > 0 && len(r.engines()) > 1 {
@@ -134,7 +136,8 @@ func some(words []string, most int) string {
 	return strings.Join(words, ", ")
 }
 
-// pairSides are a pair's cells. Those of two engines are always in the same order, whichever is the baseline: what is said of both is the same.
+// pairSides are a pair's cells. Those of two engines are always in the same order, whichever is the baseline: what is
+// said of both is the same.
 type pairSides struct{ x, y *Cell }
 
 func (r *Result) sides(comparison int) pairSides {
@@ -157,7 +160,8 @@ func (s pairSides) name() string {
 	return s.x.Spec.Engine + " against " + s.y.Spec.Engine
 }
 
-// called gives both the names of their engines, for words about many of their pairs. Cells of one engine keep their own.
+// called gives both the names of their engines, for words about many of their pairs. Cells of one engine keep their
+// own.
 func (s pairSides) called() (a, b *Cell) {
 	if s.same() {
 		return s.x, s.y
@@ -180,7 +184,8 @@ func (r *Result) refusalWords() []string {
 					what = "the temperature differs"
 				}
 				m.add(what, i, what, remark{whole: c.Refused, begin: "Not compared, ", why: what + "."})
-			} else if why, is := strings.CutPrefix(c.Refused, "No ratio for "+both+": "); is && differentDevice(a, b) != c.Refused {
+			} else if why, is := strings.CutPrefix(c.Refused, "No ratio for "+both+": "); is &&
+				differentDevice(a, b) != c.Refused {
 				m.add("no "+why, i, why, remark{whole: c.Refused, begin: "No ratio, ", why: why})
 			} else { // it is of the engines, whatever the pair
 				s := r.sides(i)
@@ -198,8 +203,11 @@ func (r *Result) refusalWords() []string {
 			if !s.foreign() {
 				why = strings.Join(unlikeWords(s.called()), "; ")
 			}
-			m.add("unlike "+s.name()+why, i, why, remark{whole: fmt.Sprintf("%s are not alike, and are set against each other because that was asked for: %s.",
-				both, strings.Join(c.Different, "; ")), begin: "Not alike, and set against each other because that was asked for, ", why: why + "."})
+			m.add("unlike "+s.name()+why, i, why,
+				remark{whole: fmt.Sprintf(
+					"%s are not alike, and are set against each other because that was asked for: %s.",
+					both, strings.Join(c.Different, "; ")),
+					begin: "Not alike, and set against each other because that was asked for, ", why: why + "."})
 		}
 	}
 	return m.words(r)
@@ -212,14 +220,16 @@ func unlikeWords(a, b *Cell) []string {
 		out = append(out, life)
 	}
 	if differentDevice(a, b) != "" {
-		out = append(out, fmt.Sprintf("%s computed on %s, %s on %s", a.Label, deviceWords(a.Device), b.Label, deviceWords(b.Device)))
+		out = append(out, fmt.Sprintf("%s computed on %s, %s on %s", a.Label, deviceWords(a.Device), b.Label,
+			deviceWords(b.Device)))
 	}
 	return out
 }
 
 var numerals = regexp.MustCompile(`\d+(\.\d+)?`)
 
-// caveatWords say what to know of pairs that are set against each other. Those that differ in a number alone are said once.
+// caveatWords say what to know of pairs that are set against each other. Those that differ in a number alone are said
+// once.
 func (r *Result) caveatWords() []string {
 	var m remarks
 	for i, c := range r.Comparisons {
@@ -262,7 +272,8 @@ func (r *Result) policyWords() []string {
 		}
 		p := all[s.name()]
 		if p == nil {
-			p = &policies{sides: s, differ: map[string][]*difference{}, onlyX: map[string][]string{}, onlyY: map[string][]string{}}
+			p = &policies{sides: s, differ: map[string][]*difference{}, onlyX: map[string][]string{},
+				onlyY: map[string][]string{}}
 			all[s.name()], order = p, append(order, s.name())
 		}
 		p.add(i, s)
@@ -313,7 +324,8 @@ func (p *policies) unlike(key, x, y string, s pairSides) {
 	if _, there := p.differ[key]; !there {
 		p.keys = append(p.keys, key)
 	}
-	at := slices.IndexFunc(p.differ[key], func(d *difference) bool { return d.x == x && d.y == y || s.same() && d.x == y && d.y == x })
+	at := slices.IndexFunc(p.differ[key],
+		func(d *difference) bool { return d.x == x && d.y == y || s.same() && d.x == y && d.y == x })
 	if at < 0 {
 		p.differ[key] = append(p.differ[key], &difference{x: x, y: y, of: s})
 		at = len(p.differ[key]) - 1
@@ -346,7 +358,8 @@ func (p *policies) words() []string {
 			words = append(words, fmt.Sprintf("%s is %s", strings.ReplaceAll(key, "_", " "), some(values, 5)))
 		}
 		if len(words) > 0 {
-			out = append(out, fmt.Sprintf("%s%s says, and %s does not: %s.", begin, side.who, side.other, strings.Join(words, "; ")))
+			out = append(out, fmt.Sprintf("%s%s says, and %s does not: %s.", begin, side.who, side.other,
+				strings.Join(words, "; ")))
 		}
 	}
 	return out

@@ -10,7 +10,8 @@ import (
 	"llmparity/internal/record"
 )
 
-// With thirty cells there are hundreds of pairs: what holds for many is said once, what holds for one is still there, by its name.
+// With thirty cells there are hundreds of pairs: what holds for many is said once, what holds for one is still there,
+// by its name.
 func TestWhatHoldsForManyPairsIsSaidOnce(t *testing.T) {
 	var engines []comparetest.Engine
 	for i := range 15 {
@@ -35,7 +36,8 @@ func TestWhatHoldsForManyPairsIsSaidOnce(t *testing.T) {
 	}
 	for _, want := range []string{"No ratio, webllm against llamacpp in 14 pairs of cells: webllm computed on a software adapter",
 		"No ratio for webllm, 32 tokens and llamacpp, 32 tokens: no launch of llamacpp, 32 tokens counts.",
-		"llamacpp says, and webllm does not: mmap is on; threads is 1.", "webllm against llamacpp in 15 pairs of cells: batch differs in 15 of them (128, 256, 384, 512, 640, 768 and 10 more)"} {
+		"llamacpp says, and webllm does not: mmap is on; threads is 1.",
+		"webllm against llamacpp in 15 pairs of cells: batch differs in 15 of them (128, 256, 384, 512, 640, 768 and 10 more)"} {
 		if !strings.Contains(said, want) {
 			t.Errorf("no %q in\n%s", want, said)
 		}
@@ -52,14 +54,16 @@ func TestLengthsThatNoOtherEngineHasAreNotCompared(t *testing.T) {
 		}
 	}
 	res := compare.Runs(comparetest.Run(t, "many", engines...))
-	if said := strings.Join(res.Comparability, "\n"); len(res.Comparisons) != 9 || !strings.Contains(said, "Not compared, webllm against llamacpp in 9 pairs of cells: max_tokens differs.") {
+	if said := strings.Join(res.Comparability, "\n"); len(res.Comparisons) != 9 ||
+		!strings.Contains(said, "Not compared, webllm against llamacpp in 9 pairs of cells: max_tokens differs.") {
 		t.Errorf("%d pairs: %s", len(res.Comparisons), said)
 	}
 }
 
 // Runs with one name are told apart by no more of their folders than that takes.
 func TestRunsOfOneNameAreToldApartByTheEndsOfTheirFolders(t *testing.T) {
-	a, b, c := comparetest.Run(t, "same", comparetest.Native(1)), comparetest.Run(t, "same", comparetest.Native(1)), comparetest.Run(t, "other", comparetest.Native(1))
+	a, b, c := comparetest.Run(t, "same", comparetest.Native(1)), comparetest.Run(t, "same", comparetest.Native(1)),
+		comparetest.Run(t, "other", comparetest.Native(1))
 	a.Dir, b.Dir, c.Dir = "/long/way/to/monday/latest", "/long/way/to/tuesday/latest", "/long/way/to/other"
 	var got []string
 	for _, f := range compare.Runs(a, b, c).Families {

@@ -1,24 +1,26 @@
-// Package compare turns records into a Result: figures over launches, parity token by token, ratios where like is compared
-// with like, and what to know before believing any of it. It only reads records, so that a run can be judged years later on
-// another machine, and the same records always give the same Result.
+// Package compare turns records into a Result: figures over launches, parity token by token, ratios where like is
+// compared with like, and what to know before believing any of it. It only reads records, so that a run can be judged
+// years later on another machine, and the same records always give the same Result.
 //
-// This package is opinionated. The launch is the unit of repetition: requests within one launch share its luck and are first
-// taken together by their median. Where a plan lets repetitions reuse a launch that is said beside their intervals, and ratios
-// are tested over launches. Nothing is assumed of the distribution: medians, order-statistic intervals, Mann-Whitney. Launches
-// that failed, were interrupted or only warmed up are counted and shown, and enter no statistic. Two cells are set against each
-// other only when model, prompt and request are the same; a ratio is given only on the same class of device, or marked on request.
+// This package is opinionated. The launch is the unit of repetition: requests within one launch share its luck and are
+// first taken together by their median. Where a plan lets repetitions reuse a launch that is said beside their
+// intervals, and ratios are tested over launches. Nothing is assumed of the distribution: medians, order-statistic
+// intervals, Mann-Whitney. Launches that failed, were interrupted or only warmed up are counted and shown, and enter no
+// statistic. Two cells are set against each other only when model, prompt and request are the same; a ratio is given
+// only on the same class of device, or marked on request.
 //
-// Tests that answer one question are a family: does run B differ from run A, in any figure of any pair of cells or in a mean over them?
-// In one run the question is whether one engine differs from another. Holm corrects within a family, so that at most one family of equals
-// in twenty has any difference called in it; of two questions that are asked at once each has a twentieth of its own. Peak memory, time to
-// first token and decode, which the verdict is made of, weigh eight times as much as the rest, six times of six launches a side. Figures
-// that order the launches in the same way, such as a peak and an increase over nothing, are one test. A difference that is real but under
-// the minimum effect is not one that matters. What is not called a difference has no words that claim one. Intervals of medians are by order statistics, those of ratios and changes are
-// percentiles of the bootstrap over launches, counted and not drawn; only those of means over cells are drawn, always with the same seed.
-// Fewer than six launches a side have none.
+// Tests that answer one question are a family: does run B differ from run A, in any figure of any pair of cells or in a
+// mean over them? In one run the question is whether one engine differs from another. Holm corrects within a family, so
+// that at most one family of equals in twenty has any difference called in it; of two questions that are asked at once
+// each has a twentieth of its own. Peak memory, time to first token and decode, which the verdict is made of, weigh
+// eight times as much as the rest, six times of six launches a side. Figures that order the launches in the same way,
+// such as a peak and an increase over nothing, are one test. A difference that is real but under the minimum effect is
+// not one that matters. What is not called a difference has no words that claim one. Intervals of medians are by order
+// statistics, those of ratios and changes are percentiles of the bootstrap over launches, counted and not drawn; only
+// those of means over cells are drawn, always with the same seed. Fewer than six launches a side have none.
 //
-// It can't see why engines differ, and it tells margins only of places that engines were asked about when all was measured: the
-// rest of a record holds ids and whole texts.
+// It can't see why engines differ, and it tells margins only of places that engines were asked about when all was
+// measured: the rest of a record holds ids and whole texts.
 package compare
 
 import (
@@ -36,7 +38,8 @@ import (
 // Schema identifies the layout of a marshalled Result.
 const Schema = "llmparity.result/1"
 
-// Result is what every renderer shows. It is plain data; figures that are not known are absent, so that it always marshals.
+// Result is what every renderer shows. It is plain data; figures that are not known are absent, so that it always
+// marshals.
 type Result struct {
 	Schema        string       `json:"schema"`
 	Verdict       []string     `json:"verdict"`       // up to three sentences
@@ -74,8 +77,8 @@ type Cell struct {
 	Spec   record.Cell        `json:"spec"`
 	Device *record.Device     `json:"device,omitempty"`
 	Engine *record.EngineInfo `json:"engine_info,omitempty"`
-	// With is what the engine ran with, in a few words: versions, model library, types of numbers. No figure of the cell means
-	// anything without it.
+	// With is what the engine ran with, in a few words: versions, model library, types of numbers. No figure of the
+	// cell means anything without it.
 	With string `json:"with,omitempty"`
 
 	Launches Launches  `json:"launches"`
@@ -83,7 +86,8 @@ type Cell struct {
 	// Representative is the attempt whose peak memory is nearest to the median; 0 where none counts.
 	Representative int `json:"representative_attempt,omitempty"`
 
-	Stop     *record.Stop `json:"stop,omitempty"` // why it was not repeated any more, where that hung on what was measured
+	// why it was not repeated any more, where that hung on what was measured
+	Stop     *record.Stop `json:"stop,omitempty"`
 	Figures  []Figure     `json:"figures"`
 	Load     *Load        `json:"load,omitempty"` // of a traffic; nil: requests came one at a time
 	Reported []Figure     `json:"reported"`
@@ -92,7 +96,8 @@ type Cell struct {
 	Sampler  []Figure     `json:"sampler"`
 	Memory   *Breakdown   `json:"memory,omitempty"`           // nil where nothing looked inside
 	Parts    *Parts       `json:"memory_breakdown,omitempty"` // nil where no launch counts
-	// OverTokens is memory over the tokens that came, and Growth what it grows by with each; nil where no launch counts that has any.
+	// OverTokens is memory over the tokens that came, and Growth what it grows by with each; nil where no launch counts
+	// that has any.
 	OverTokens    *OverTokens    `json:"over_tokens,omitempty"`
 	Growth        *Growth        `json:"kv_growth,omitempty"`
 	Distributions []Distribution `json:"distributions,omitempty"` // of the times that one waits for
@@ -103,22 +108,24 @@ type Cell struct {
 	Refused string     `json:"refused,omitempty"`
 	Self    SelfParity `json:"self_parity"`
 
-	unknownPrefill bool        // a prompt may have come from a cache that does not tell
-	betweenPieces  bool        // latencies are between pieces of text, which are not a token each
-	unverified     bool        // nobody has verified which weights a server has
-	others         float64     // MiB that programs outside share, where PSS leaves out much of them; 0: none
-	stolen         []float64   // percent of the processors' time that a hypervisor gave to other machines, by launch; nil: nobody told
-	untouched      []cause     // what of its parts may never have come into memory
-	inconstant     string      // in which way its launches did not run the same; empty: they did
-	launch         map[int]int // the attempt that opened the launch of each
-	said           *output     // by its first request; nil: no counted launch returned one
+	unknownPrefill bool    // a prompt may have come from a cache that does not tell
+	betweenPieces  bool    // latencies are between pieces of text, which are not a token each
+	unverified     bool    // nobody has verified which weights a server has
+	others         float64 // MiB that programs outside share, where PSS leaves out much of them; 0: none
+	// percent of the processors' time that a hypervisor gave to other machines, by launch; nil: nobody told
+	stolen     []float64
+	untouched  []cause     // what of its parts may never have come into memory
+	inconstant string      // in which way its launches did not run the same; empty: they did
+	launch     map[int]int // the attempt that opened the launch of each
+	said       *output     // by its first request; nil: no counted launch returned one
 }
 
 // Launches counts the attempts of a cell by how they ended.
 type Launches struct {
-	Planned     int `json:"planned"`
-	Counted     int `json:"counted"`
-	Opened      int `json:"opened,omitempty"` // processes, or sessions, that the counted ones were in, where they are fewer
+	Planned int `json:"planned"`
+	Counted int `json:"counted"`
+	// processes, or sessions, that the counted ones were in, where they are fewer
+	Opened      int `json:"opened,omitempty"`
 	Warmup      int `json:"warmup"`
 	Failed      int `json:"failed"`
 	Interrupted int `json:"interrupted"`
@@ -302,7 +309,8 @@ func (c *Cell) inconsistent(what, was, is string) {
 func lastTold(a *record.Attempt) *record.EngineInfo {
 	var out *record.EngineInfo
 	for _, e := range a.Events {
-		if e.Engine != nil && (out == nil || len(e.Engine.Parts)+len(e.Engine.Policy) >= len(out.Parts)+len(out.Policy)) {
+		if e.Engine != nil && (out == nil || len(e.Engine.Parts)+len(e.Engine.Policy) >= len(out.Parts)+
+			len(out.Policy)) {
 			out = e.Engine
 		}
 	}

@@ -18,16 +18,19 @@ func TestFiguresOfALaunch(t *testing.T) {
 	e := comparetest.Native(1)
 	e.Vary, e.TTFT, e.Token, e.Load = 0, 10*time.Millisecond, 2*time.Millisecond, 300*time.Millisecond
 	cell := compare.Runs(comparetest.Run(t, "one", e)).Cells[0]
-	for name, want := range map[string]float64{compare.TTFT: 10, compare.DecodeTPS: 500, compare.LoadTime: 300, compare.PrefillTPS: 400, compare.Tokens: 64,
+	for name, want := range map[string]float64{compare.TTFT: 10, compare.DecodeTPS: 500, compare.LoadTime: 300,
+		compare.PrefillTPS: 400, compare.Tokens: 64,
 		compare.Prompt: 4, compare.Latency: 10 + 63*2 + 2, compare.SamplerUS: 60} {
-		if f := cell.Figure(name); math.Abs(f.Center()-want) > 1e-6 || f.N != 1 || f.Note != compare.TooFewRuns || f.Interval != nil || f.How == "" {
+		if f := cell.Figure(name); math.Abs(f.Center()-want) > 1e-6 || f.N != 1 || f.Note != compare.TooFewRuns ||
+			f.Interval != nil || f.How == "" {
 			t.Errorf("%s: %+v, want %v once, without an interval", name, f, want)
 		}
 	}
 	if f := cell.Figure(compare.Baseline); f.Known() || f.Absent != compare.NoBaseline {
 		t.Errorf("baseline of an engine without a process before the load: %+v", f)
 	}
-	if peak, inc := cell.Figure(compare.PeakPSS), cell.Figure(compare.Increase); peak.Center() != inc.Center() || !strings.Contains(inc.How, "less 0") {
+	if peak, inc := cell.Figure(compare.PeakPSS), cell.Figure(compare.Increase); peak.Center() != inc.Center() ||
+		!strings.Contains(inc.How, "less 0") {
 		t.Errorf("without a baseline the increase is the peak: %v and %v, %q", peak.Center(), inc.Center(), inc.How)
 	}
 }
@@ -123,16 +126,20 @@ func TestParity(t *testing.T) {
 		verdict   string
 	}{
 		{"same", func(e *comparetest.Engine) {}, true, "identical: 64 of 64 token ids"},
-		{"one differs", func(e *comparetest.Engine) { e.IDs[6] = 511 }, false, "different from token 7 on: id 199 and id 511; 6 of 64 token ids agree"},
-		{"shorter", func(e *comparetest.Engine) { e.IDs = e.IDs[:60] }, false, "identical as far as both go: 60 token ids"},
+		{"one differs", func(e *comparetest.Engine) { e.IDs[6] = 511 }, false,
+			"different from token 7 on: id 199 and id 511; 6 of 64 token ids agree"},
+		{"shorter", func(e *comparetest.Engine) { e.IDs = e.IDs[:60] }, false,
+			"identical as far as both go: 60 token ids"},
 		{"no ids", func(e *comparetest.Engine) {
 			for i := range e.IDs {
 				e.IDs[i] = -1
 			}
 		}, true, "identical text; llamacpp gives no token ids"},
-		{"no tokens", func(e *comparetest.Engine) { e.IDs, e.Text = nil, "" }, false, "not compared: llamacpp yielded no tokens"},
+		{"no tokens", func(e *comparetest.Engine) { e.IDs, e.Text = nil, "" }, false,
+			"not compared: llamacpp yielded no tokens"},
 		{"prompt", func(e *comparetest.Engine) { e.PromptIDs = []int{12, 44, 8} }, true, "tokenised differently"},
-		{"failed", func(e *comparetest.Engine) { e.Failing = map[int]record.Class{1: record.OOM} }, false, "no counted launch of llamacpp"},
+		{"failed", func(e *comparetest.Engine) { e.Failing = map[int]record.Class{1: record.OOM} }, false,
+			"no counted launch of llamacpp"},
 	} {
 		p := with(c.change)
 		if p.Identical != c.identical || !strings.Contains(p.Verdict, c.verdict) {
@@ -146,14 +153,16 @@ func TestTheVerdictSaysWhatSamenessLeavesOpen(t *testing.T) {
 	llama := comparetest.Native(1)
 	llama.PromptIDs = []int{12, 44, 8}
 	got := compare.Runs(comparetest.Run(t, "p", comparetest.Browser(1), llama)).Verdict[0]
-	if !strings.Contains(got, "the same 64 tokens") || !strings.HasSuffix(got, "; the prompt was tokenised differently.") {
+	if !strings.Contains(got, "the same 64 tokens") ||
+		!strings.HasSuffix(got, "; the prompt was tokenised differently.") {
 		t.Error(got)
 	}
 }
 
 func TestNoRatioAcrossDevices(t *testing.T) {
 	r := compare.Runs(comparetest.Run(t, "x", comparetest.Browser(6), comparetest.Native(6)))
-	if len(r.Comparisons) != 1 || len(r.Comparisons[0].Ratios) != 0 || !strings.Contains(r.Comparisons[0].Refused, "browser against native") {
+	if len(r.Comparisons) != 1 || len(r.Comparisons[0].Ratios) != 0 ||
+		!strings.Contains(r.Comparisons[0].Refused, "browser against native") {
 		t.Errorf("a software adapter against the CPU: %+v", r.Comparisons)
 	}
 	if !r.Parity[0].Identical {
@@ -166,7 +175,8 @@ func TestRatiosOnOneDevice(t *testing.T) {
 	a.Device = b.Device
 	b.Info.Policy["kv_dtype"] = "f16"
 	c := compare.Runs(comparetest.Run(t, "x", a, b)).Comparisons[0]
-	if c.Refused != "" || len(c.Ratios) != 5 || len(c.Caveats) != 2 || !strings.Contains(c.Caveats[0], "kv dtype is f32 for webllm and f16 for llamacpp") ||
+	if c.Refused != "" || len(c.Ratios) != 5 || len(c.Caveats) != 2 ||
+		!strings.Contains(c.Caveats[0], "kv dtype is f32 for webllm and f16 for llamacpp") ||
 		!strings.Contains(c.Caveats[1], "llamacpp says, and webllm does not: threads is 1") {
 		t.Fatalf("%+v", c)
 	}
@@ -186,7 +196,8 @@ func TestRatiosOnOneDevice(t *testing.T) {
 func TestRandomTokensHaveNoParity(t *testing.T) {
 	a, b := comparetest.Browser(1), comparetest.Native(1)
 	a.Cell.Temperature, b.Cell.Temperature = 0.7, 0.7
-	if p := compare.Runs(comparetest.Run(t, "x", a, b)).Parity[0]; p.Compared || !strings.Contains(p.Verdict, "temperature 0.7") {
+	if p := compare.Runs(comparetest.Run(t, "x", a, b)).Parity[0]; p.Compared ||
+		!strings.Contains(p.Verdict, "temperature 0.7") {
 		t.Errorf("%+v", p)
 	}
 }
@@ -201,7 +212,8 @@ func TestOtherRequestsAreNotCompared(t *testing.T) {
 	b = comparetest.Native(1)
 	b.Cell.Prompt, b.Cell.PromptID = "Another", 2
 	r = compare.Runs(comparetest.Run(t, "x", comparetest.Browser(1), b))
-	if len(r.Comparisons) != 0 || !strings.Contains(strings.Join(r.Comparability, " "), "no other engine ran the same model with the same prompt") {
+	if len(r.Comparisons) != 0 || !strings.Contains(strings.Join(r.Comparability, " "),
+		"no other engine ran the same model with the same prompt") {
 		t.Errorf("%+v %q", r.Comparisons, r.Comparability)
 	}
 }
@@ -211,10 +223,12 @@ func TestWhatFailedIsShownAndCountsNowhere(t *testing.T) {
 	e.Warmup, e.Failing, e.Cut = true, map[int]record.Class{2: record.DeviceLost}, 5
 	r := compare.Runs(comparetest.Run(t, "x", e))
 	c := r.Cells[0]
-	if want := (compare.Launches{Planned: 9, Counted: 7, Warmup: 1, Failed: 1, Interrupted: 1}); c.Launches != want || c.Figure(compare.PeakPSS).N != 7 {
+	if want := (compare.Launches{Planned: 9, Counted: 7, Warmup: 1, Failed: 1, Interrupted: 1}); c.Launches != want ||
+		c.Figure(compare.PeakPSS).N != 7 {
 		t.Errorf("%+v, %d values", c.Launches, c.Figure(compare.PeakPSS).N)
 	}
-	if v := strings.Join(r.Verdict, " "); !strings.Contains(v, "2 of 9 launches failed or were interrupted (device-lost)") {
+	if v := strings.Join(r.Verdict, " "); !strings.Contains(
+		v, "2 of 9 launches failed or were interrupted (device-lost)") {
 		t.Error(v)
 	}
 }
@@ -260,7 +274,8 @@ func TestAbsenceSaysWhy(t *testing.T) {
 	r := compare.Runs(comparetest.Run(t, "x", failed, mute))
 	for i, want := range []map[string]string{
 		{compare.PeakPSS: "no launch counts", compare.TTFT: "no launch counts"},
-		{compare.PeakPSS: "no total of smaps_rollup was read", compare.TTFT: "no request yielded a token", compare.LoadTime: ""},
+		{compare.PeakPSS: "no total of smaps_rollup was read", compare.TTFT: "no request yielded a token",
+			compare.LoadTime: ""},
 	} {
 		for name, why := range want {
 			if f := r.Cells[i].Figure(name); f.Absent != why || f.Known() != (why == "") {
@@ -273,7 +288,8 @@ func TestAbsenceSaysWhy(t *testing.T) {
 func TestTwoRunsOfOneEngine(t *testing.T) {
 	a, b := comparetest.Native(6), comparetest.Native(6)
 	b.Token *= 2
-	r := compare.Runs(comparetest.Run(t, "before", a, comparetest.Browser(1)), comparetest.Run(t, "after", b, comparetest.Browser(1)))
+	r := compare.Runs(comparetest.Run(t, "before", a, comparetest.Browser(1)),
+		comparetest.Run(t, "after", b, comparetest.Browser(1)))
 	labels := map[string]bool{}
 	for _, c := range r.Cells {
 		labels[c.Label] = true
@@ -302,7 +318,8 @@ func TestVariantsOfOneEngineAreToldApart(t *testing.T) {
 	base := comparetest.Browser(6)
 	base.Info.Policy["model_library"] = base.Info.Parts["model_library"]
 	old.Info.Policy["model_library"] = base.Info.Parts["model_library"]
-	res := compare.Runs(comparetest.Run(t, "a", base), comparetest.Run(t, "a", old), comparetest.Run(t, "a", sorted), comparetest.Run(t, "a", comparetest.Native(6)))
+	res := compare.Runs(comparetest.Run(t, "a", base), comparetest.Run(t, "a", old), comparetest.Run(t, "a", sorted),
+		comparetest.Run(t, "a", comparetest.Native(6)))
 	var labels []string
 	for _, c := range res.Cells {
 		labels = append(labels, c.Label)
@@ -317,7 +334,8 @@ func TestVariantsOfOneEngineAreToldApart(t *testing.T) {
 		t.Errorf("labels %q, want %q", labels, want)
 	}
 	said := strings.Join(res.Comparability, "\n")
-	for _, want := range []string{"version is 0.2.86 for", "model library is ours (software kernels, partial sort) for", "libraries that llmparity compiled: ours (software kernels, partial sort); ours (software kernels, full sort)."} {
+	for _, want := range []string{"version is 0.2.86 for", "model library is ours (software kernels, partial sort) for",
+		"libraries that llmparity compiled: ours (software kernels, partial sort); ours (software kernels, full sort)."} {
 		if !strings.Contains(said, want) {
 			t.Errorf("no %q in\n%s", want, said)
 		}
@@ -329,7 +347,8 @@ func TestOtherNumbersAreSaidWithoutARatioToo(t *testing.T) {
 	a, b := comparetest.Browser(6), comparetest.Native(6)
 	a.Info.Policy["kv_dtype"], a.Info.Policy["weights_dtype"] = "f16", "f16"
 	res := compare.Runs(comparetest.Run(t, "f16", a, b))
-	if said := strings.Join(res.Comparability, "\n"); !strings.Contains(said, "kv dtype is f16 for webllm and f32 for llamacpp") || len(res.Comparisons[0].Ratios) > 0 {
+	if said := strings.Join(res.Comparability, "\n"); !strings.Contains(
+		said, "kv dtype is f16 for webllm and f32 for llamacpp") || len(res.Comparisons[0].Ratios) > 0 {
 		t.Errorf("%s", said)
 	}
 	if got := res.Cells[0].With; got != "WebLLM 0.2.86 (built in), library ours (software kernels, partial sort), f16, Chromium 156.0, on SwiftShader" {
@@ -337,8 +356,8 @@ func TestOtherNumbersAreSaidWithoutARatioToo(t *testing.T) {
 	}
 }
 
-// An engine introduces itself before it has a model, and says with which library it runs when it has one. A launch that failed in
-// between doesn't take that back.
+// An engine introduces itself before it has a model, and says with which library it runs when it has one. A launch that
+// failed in between doesn't take that back.
 func TestWhatAnEngineSaysLastCounts(t *testing.T) {
 	e := comparetest.Browser(2)
 	e.Introduction = &record.EngineInfo{Name: "webllm", Version: "0.2.86", Parts: map[string]string{"webllm": "0.2.86"}}

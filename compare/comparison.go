@@ -32,8 +32,8 @@ type Ratio struct {
 	Unit   string `json:"unit"`
 	Left   Side   `json:"left"`  // A's
 	Right  Side   `json:"right"` // B's
-	// Ratio is A's median over B's; nil where one of them is not above zero. Its interval is by bootstrap over launches (percentiles);
-	// nil where launches are too few, or a value is not above zero.
+	// Ratio is A's median over B's; nil where one of them is not above zero. Its interval is by bootstrap over launches
+	// (percentiles); nil where launches are too few, or a value is not above zero.
 	Ratio    *float64  `json:"ratio"`
 	Interval *Interval `json:"ratio_interval"`
 	// Delta is B's median less A's; Percent is of A's, nil where that is not above zero.
@@ -67,9 +67,9 @@ const alpha = 0.05
 // compared lists the figures that ratios are given for.
 func compared() []string { return []string{PeakPSS, Increase, LoadTime, TTFT, DecodeTPS, PrefillTPS} }
 
-// related tells whether two cells are about the same model and prompt, so that a reader will want them side by side. Over several
-// runs an engine is set against itself in the first one, the baseline, or in another where the first has no such cell; and against others
-// only where its own run has none of them.
+// related tells whether two cells are about the same model and prompt, so that a reader will want them side by side.
+// Over several runs an engine is set against itself in the first one, the baseline, or in another where the first has
+// no such cell; and against others only where its own run has none of them.
 func (r *Result) related(i, j int) bool {
 	a, b := &r.Cells[i], &r.Cells[j]
 	if a.Refused != "" || b.Refused != "" || !sameTask(a, b) || r.nearer(a, b) {
@@ -90,15 +90,17 @@ func (r *Result) has(run int, like *Cell) bool {
 	})
 }
 
-// sameTask tells whether two cells ask the same of an engine: of the same model, the same text, as long, in numbers of the same type, from
-// the same start, coming in the same way.
+// sameTask tells whether two cells ask the same of an engine: of the same model, the same text, as long, in numbers of
+// the same type, from the same start, coming in the same way.
 func sameTask(a, b *Cell) bool {
 	x, y := &a.Spec, &b.Spec
-	return sameWeights(a, b) && x.Prompt == y.Prompt && x.InputTokens == y.InputTokens && x.KVDType == y.KVDType && x.Start == y.Start &&
+	return sameWeights(a, b) && x.Prompt == y.Prompt && x.InputTokens == y.InputTokens && x.KVDType == y.KVDType &&
+		x.Start == y.Start &&
 		sameTraffic(x.Traffic, y.Traffic)
 }
 
-// apartBy counts in what else two cells of one task differ. Within a run numbers of setups tell; those of another run number others.
+// apartBy counts in what else two cells of one task differ. Within a run numbers of setups tell; those of another run
+// number others.
 func apartBy(a, b *Cell) int {
 	n := 0
 	for _, differ := range []bool{a.Spec.MaxTokens != b.Spec.MaxTokens, a.Spec.Temperature != b.Spec.Temperature,
@@ -110,8 +112,8 @@ func apartBy(a, b *Cell) int {
 	return n
 }
 
-// nearer tells that one of two cells has a partner of the other's engine, in its run, that is more like it: a plan with several lengths of
-// answers means each to be set against its like.
+// nearer tells that one of two cells has a partner of the other's engine, in its run, that is more like it: a plan with
+// several lengths of answers means each to be set against its like.
 func (r *Result) nearer(a, b *Cell) bool {
 	apart := apartBy(a, b)
 	if apart == 0 {
@@ -160,7 +162,8 @@ func (r *Result) pair(i, j int, e []evidence, o Options) {
 			c.Different = append(c.Different, life)
 		}
 		if device != "" {
-			c.Different = append(c.Different, fmt.Sprintf("%s computed on %s, %s on %s", a.Label, deviceWords(a.Device), b.Label, deviceWords(b.Device)))
+			c.Different = append(c.Different, fmt.Sprintf("%s computed on %s, %s on %s", a.Label, deviceWords(a.Device),
+				b.Label, deviceWords(b.Device)))
 		}
 		c.fill(a, b, launchOf(e[i].counted), launchOf(e[j].counted))
 		c.Caveats = caveats(a, b)
@@ -211,11 +214,13 @@ func unknownDevice(a, b *Cell) string {
 	}
 	for _, c := range []*Cell{a, b} {
 		if c.inconstant != "" {
-			return fmt.Sprintf("No ratio for %s and %s: the launches of %s did not all run the same: %s.", a.Label, b.Label,
+			return fmt.Sprintf("No ratio for %s and %s: the launches of %s did not all run the same: %s.", a.Label,
+				b.Label,
 				c.Label, c.inconstant)
 		}
 		if !slices.Contains(classes(), c.Device.Class) {
-			return fmt.Sprintf("No ratio for %s and %s: the class of device that %s computed on is not known (%q).", a.Label,
+			return fmt.Sprintf("No ratio for %s and %s: the class of device that %s computed on is not known (%q).",
+				a.Label,
 				b.Label, c.Label, c.Device.Class)
 		}
 	}
@@ -325,7 +330,8 @@ func (c *Comparison) fill(a, b *Cell, launchA, launchB map[int]int) {
 
 func newRatio(fa, fb Figure, s sides) Ratio {
 	a, b := fa.Center(), fb.Center()
-	r := Ratio{Figure: fa.Name, Title: fa.Title, Unit: fa.Unit, Left: Side{a, fa.Interval, len(s.a)}, Right: Side{b, fb.Interval, len(s.b)},
+	r := Ratio{Figure: fa.Name, Title: fa.Title, Unit: fa.Unit, Left: Side{a, fa.Interval, len(s.a)},
+		Right: Side{b, fb.Interval, len(s.b)},
 		Delta: round(b-a, 6), DeltaInterval: s.change()}
 	if s.few {
 		r.IntervalNote = TooFewRuns
@@ -404,11 +410,13 @@ func cachesDiffer(a, b *Cell) string {
 	side := func(c *Cell) string {
 		switch _, most, known := c.cache(); {
 		case !known:
-			return fmt.Sprintf("%s for %s, which does not tell how many tokens came from it", c.Spec.PromptCache, c.Label)
+			return fmt.Sprintf("%s for %s, which does not tell how many tokens came from it", c.Spec.PromptCache,
+				c.Label)
 		case most <= bos:
 			return fmt.Sprintf("%s for %s", c.Spec.PromptCache, c.Label)
 		}
-		return fmt.Sprintf("%s for %s, where %s tokens came from it", c.Spec.PromptCache, c.Label, count(c.Figure(Cached)))
+		return fmt.Sprintf("%s for %s, where %s tokens came from it", c.Spec.PromptCache, c.Label,
+			count(c.Figure(Cached)))
 	}
 	return fmt.Sprintf("the prompt cache is %s, and %s: times to the first token and prefill are not set against each other",
 		side(a), side(b))
@@ -457,7 +465,8 @@ func caveats(a, b *Cell) []string {
 	return out
 }
 
-// differences lists what engines said of themselves where they differ: their policies, and of one and the same engine its parts.
+// differences lists what engines said of themselves where they differ: their policies, and of one and the same engine
+// its parts.
 func differences(a, b *Cell) []string {
 	out := []string{}
 	if a.Engine == nil || b.Engine == nil {
@@ -466,7 +475,8 @@ func differences(a, b *Cell) []string {
 	list := func(left, right map[string]string) {
 		for _, key := range slices.Sorted(maps.Keys(left)) {
 			if other, ok := right[key]; ok && other != left[key] {
-				out = append(out, fmt.Sprintf("%s is %s for %s and %s for %s", strings.ReplaceAll(key, "_", " "), left[key],
+				out = append(out, fmt.Sprintf("%s is %s for %s and %s for %s", strings.ReplaceAll(key, "_", " "),
+					left[key],
 					a.Label, other, b.Label))
 			}
 		}

@@ -24,13 +24,15 @@ const kvFilled = "KV cache, filled (calculated)"
 // components lists what a breakdown and a prediction are told by, in order, with what people call it.
 func components() [][2]string {
 	return [][2]string{{ModelWeights, "model weights"}, {KVCache, "KV cache, reserved"}, {KVCacheUsed, kvFilled},
-		{Activations, "activations, workspaces"}, {FrameworkOverhead, "everything else"}, {MultiGPUOverhead, "multi-GPU overhead"},
+		{Activations, "activations, workspaces"}, {FrameworkOverhead, "everything else"},
+		{MultiGPUOverhead, "multi-GPU overhead"},
 		{MemoryIncrease, "baseline to peak"}, {TotalMemory, "total"}}
 }
 
 // ComponentTitle is what people call a component.
 func ComponentTitle(name string) string {
-	for _, c := range append(components(), [2]string{BrowserShare, "browser's own"}, [2]string{EverythingElse, "everything else"}) {
+	for _, c := range append(components(), [2]string{BrowserShare, "browser's own"},
+		[2]string{EverythingElse, "everything else"}) {
 		if c[0] == name {
 			return c[1]
 		}
@@ -61,17 +63,20 @@ type Component struct {
 	Words string `json:"words,omitempty"`
 }
 
-// confidenceOf is the rule, by method and component: what was asked for to the byte, or is told by who asked for it, is high; so are
-// readings of processes by PSS. Arithmetic and a server's own statistics are medium, and so are working memory, because other things
-// lie in the same buffers, and the used part of a KV cache, because it is tokens times their size. Differences gather the errors of all
-// the rest: low, as are sums of RSS, which count shared pages more than once.
+// confidenceOf is the rule, by method and component: what was asked for to the byte, or is told by who asked for it, is
+// high; so are readings of processes by PSS. Arithmetic and a server's own statistics are medium, and so are working
+// memory, because other things lie in the same buffers, and the used part of a KV cache, because it is tokens times
+// their size. Differences gather the errors of all the rest: low, as are sums of RSS, which count shared pages more
+// than once.
 func confidenceOf(component, method string) string {
 	level := map[string]string{Ledger: HighConfidence, EngineLog: HighConfidence, ByTensors: HighConfidence,
-		record.MethodSmapsRollup: HighConfidence, gpuMethod: HighConfidence, ByFormula: MediumConfidence, serverMethod: MediumConfidence}[method]
+		record.MethodSmapsRollup: HighConfidence, gpuMethod: HighConfidence, ByFormula: MediumConfidence,
+		serverMethod: MediumConfidence}[method]
 	switch {
 	case level == "":
 		return LowConfidence
-	case level == HighConfidence && slices.Contains([]string{Activations, KVCacheUsed, PageCopies, GPUProcess, PageHeaps, NotYetThere}, component):
+	case level == HighConfidence && slices.Contains(
+		[]string{Activations, KVCacheUsed, PageCopies, GPUProcess, PageHeaps, NotYetThere}, component):
 		return MediumConfidence
 	}
 	return level
@@ -89,20 +94,23 @@ func worseOf(a, b string) string {
 // prediction.
 func (c Component) read() bool { return c.Known() && !c.arithmetic() }
 
-// Parts is where a cell's memory goes, by component. Weights, KV cache (reserved), activations, multi-GPU overhead and framework overhead
-// come to the increase from baseline to peak in every launch, because framework overhead is what is left of it; what was held at the baseline
-// comes to the total with that. Where a GPU computes they are more by what of the parts lies in the host's memory, which a note tells.
+// Parts is where a cell's memory goes, by component. Weights, KV cache (reserved), activations, multi-GPU overhead and
+// framework overhead come to the increase from baseline to peak in every launch, because framework overhead is what is
+// left of it; what was held at the baseline comes to the total with that. Where a GPU computes they are more by what of
+// the parts lies in the host's memory, which a note tells.
 type Parts struct {
 	Of         string      `json:"of"` // what the whole is: total PSS, RSS sum, GPU memory
 	Components []Component `json:"components"`
 	Confidence string      `json:"confidence"` // the lowest of weights, KV cache and activations
 	DTypes     DTypes      `json:"dtypes"`
 	Notes      []string    `json:"notes"`
-	// Beyond is of what FrameworkOverhead is made in a browser: its sum BrowserShare, the parts of that, and what is left, EverythingElse.
+	// Beyond is of what FrameworkOverhead is made in a browser: its sum BrowserShare, the parts of that, and what is
+	// left, EverythingElse.
 	Beyond []Component `json:"beyond,omitempty"`
 }
 
-// Shown is Component, but for what a reader takes "everything else" for: that is less where a browser's own parts are known.
+// Shown is Component, but for what a reader takes "everything else" for: that is less where a browser's own parts are
+// known.
 func (p *Parts) Shown(name string) Component {
 	if name == FrameworkOverhead && p != nil && len(p.Beyond) > 0 {
 		name = EverythingElse

@@ -42,11 +42,13 @@ func (s series) vary(r *rand.Rand, cv float64) float64 {
 
 // run makes the record of that. Figures of a launch have its luck in common, and some of their own on top.
 func (s series) run(r *rand.Rand, name string) *record.Run {
-	out := &record.Run{Dir: "results/" + name, Meta: record.Meta{Name: name, Started: comparetest.Start}, Status: record.OK,
+	out := &record.Run{Dir: "results/" + name, Meta: record.Meta{Name: name, Started: comparetest.Start},
+		Status:      record.OK,
 		Environment: record.Environment{OS: "linux", Kernel: "6.12", CPU: "Example", Cores: 8, MemoryB: 1 << 34}}
 	zero := int64(0)
 	for c := range s.cells {
-		spec := record.Cell{ID: c + 1, Engine: s.engine, Model: comparetest.Tiny(), PromptID: c + 1, Prompt: fmt.Sprint("prompt ", c+1), MaxTokens: 16,
+		spec := record.Cell{ID: c + 1, Engine: s.engine, Model: comparetest.Tiny(), PromptID: c + 1,
+			Prompt: fmt.Sprint("prompt ", c+1), MaxTokens: 16,
 			Repetitions: s.launches, Isolation: record.OfLaunch, PromptCache: record.CacheOff}
 		out.Cells = append(out.Cells, spec)
 	}
@@ -57,7 +59,8 @@ func (s series) run(r *rand.Rand, name string) *record.Run {
 			of := func(base float64, figure string) float64 {
 				return base * float64(c+1) * luck * s.vary(r, each) * s.factor(figure)
 			}
-			a := &record.Attempt{ID: n*s.cells + c + 1, Cell: spec.ID, Repetition: n + 1, Status: record.OK, BeginNS: zero}
+			a := &record.Attempt{ID: n*s.cells + c + 1, Cell: spec.ID, Repetition: n + 1, Status: record.OK,
+				BeginNS: zero}
 			s.fill(a, of)
 			out.Attempts = append(out.Attempts, a)
 			zero = a.EndNS + int64(time.Second)
@@ -71,7 +74,8 @@ func (s series) fill(a *record.Attempt, of func(float64, string) float64) {
 	at := a.BeginNS
 	phase := func(p record.Phase, length float64, pss ...float64) {
 		for i, v := range pss {
-			a.Totals = append(a.Totals, record.TotalRow{Method: record.MethodSmapsRollup, Processes: 1, NS: at + int64(i) + 1, RSS: v + 2, VMS: v + 90, PSS: v,
+			a.Totals = append(a.Totals, record.TotalRow{Method: record.MethodSmapsRollup, Processes: 1,
+				NS: at + int64(i) + 1, RSS: v + 2, VMS: v + 90, PSS: v,
 				USS: v - 1, Swap: math.NaN()})
 		}
 		a.Phases = append(a.Phases, record.PhaseSpan{Name: p, BeginNS: at, EndNS: at + int64(length)})
@@ -83,18 +87,21 @@ func (s series) fill(a *record.Attempt, of func(float64, string) float64) {
 	phase(record.Warmup, 50*ms, base+20)
 	sent := at
 	first := sent + int64(of(40*ms, compare.TTFT))
-	req := &record.Request{ID: 1, Phase: record.Measure, SentNS: sent, PromptIDs: []int{1, 2, 3, 4}, Text: "words", Finish: "length"}
+	req := &record.Request{ID: 1, Phase: record.Measure, SentNS: sent, PromptIDs: []int{1, 2, 3, 4}, Text: "words",
+		Finish: "length"}
 	length := int64(of(150*ms, compare.DecodeTPS))
 	for i := range 16 {
 		req.Tokens = append(req.Tokens, record.TokenRow{Index: i, ID: 7 * i, NS: first + length*int64(i)/15})
 	}
 	req.ReturnedNS = first + length + ms
-	req.Spans = []record.NamedSpan{{Name: record.Prefill, BeginNS: sent, EndNS: sent + int64(of(38*ms, compare.PrefillTPS)), How: "as the engine reports it"},
+	req.Spans = []record.NamedSpan{{Name: record.Prefill, BeginNS: sent,
+		EndNS: sent + int64(of(38*ms, compare.PrefillTPS)), How: "as the engine reports it"},
 		{Name: record.Decode, BeginNS: first, EndNS: first + length, How: "first to last token"}}
 	phase(record.Measure, float64(req.ReturnedNS-sent), of(300, compare.PeakPSS))
 	phase(record.Unload, 10*ms, base)
 	a.EndNS = at
 	a.Requests = []*record.Request{req}
-	a.Events = []record.EventAt{{NS: a.BeginNS, Event: record.Event{Device: &record.Device{Class: record.CPU, Name: "Example"}}},
+	a.Events = []record.EventAt{{NS: a.BeginNS,
+		Event: record.Event{Device: &record.Device{Class: record.CPU, Name: "Example"}}},
 		{NS: a.BeginNS, Event: record.Event{Engine: &record.EngineInfo{Name: s.engine, Version: "1"}}}}
 }

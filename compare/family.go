@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// Family is what one question is answered by: does B differ from A? Its tests are those of every figure in every pair of cells of the
-// two sides, and those of the means over the pairs. Holm corrects for their number, so that of families of equals at most alpha have
-// any difference in them at all.
+// Family is what one question is answered by: does B differ from A? Its tests are those of every figure in every pair
+// of cells of the two sides, and those of the means over the pairs. Holm corrects for their number, so that of families
+// of equals at most alpha have any difference in them at all.
 type Family struct {
 	A     string `json:"a"` // names of the two sides: runs, or engines of one run
 	B     string `json:"b"`
@@ -64,16 +64,17 @@ type Judgement struct {
 	Call        Call    `json:"call"`
 }
 
-// headline tells the figures that everybody asks for first: those that the verdict is made of. Where requests come together it is what all
-// of them yield, and not what one does.
+// headline tells the figures that everybody asks for first: those that the verdict is made of. Where requests come
+// together it is what all of them yield, and not what one does.
 func headline(figure string, together bool) bool {
 	return figure == PeakPSS || figure == TTFT || figure == DecodeTPS && !together || figure == AggregateTPS
 }
 
-// weight is a figure's in its family. Headlines weigh most, because Holm's correction for what nobody asked first would else hide a change
-// of a tenth in them: three at eight and three others at one leave each the level of 0.0148, which a shift of two standard deviations
-// reaches nine times in ten with ten launches a side. Of six a side no others could ever be called different at that; there they weigh six,
-// which costs headlines nothing: p comes in steps. It hangs on how many launches there are alone, and never on what they gave.
+// weight is a figure's in its family. Headlines weigh most, because Holm's correction for what nobody asked first would
+// else hide a change of a tenth in them: three at eight and three others at one leave each the level of 0.0148, which a
+// shift of two standard deviations reaches nine times in ten with ten launches a side. Of six a side no others could
+// ever be called different at that; there they weigh six, which costs headlines nothing: p comes in steps. It hangs on
+// how many launches there are alone, and never on what they gave.
 func weight(headline bool, least float64) float64 {
 	const ofThree, heavy, lighter = 3, 8, 6
 	switch {
@@ -159,7 +160,8 @@ func (r *Result) word(o Options) {
 func (r *Result) enlist(i int) {
 	c := &r.Comparisons[i]
 	a, b := &r.Cells[c.A], &r.Cells[c.B]
-	family := Family{A: a.Spec.Engine, B: b.Spec.Engine, Means: []Mean{}, key: fmt.Sprintf("%d %q %q", a.Run, a.Spec.Engine, b.Spec.Engine)}
+	family := Family{A: a.Spec.Engine, B: b.Spec.Engine, Means: []Mean{},
+		key: fmt.Sprintf("%d %q %q", a.Run, a.Spec.Engine, b.Spec.Engine)}
 	if a.Run != b.Run {
 		family.A, family.B, family.Runs, family.First = r.runName(a.Run), r.runName(b.Run), true, a.Run == 0
 		family.key = fmt.Sprintf("%d %d", a.Run, b.Run)
@@ -178,8 +180,8 @@ func (r *Result) enlist(i int) {
 	}
 }
 
-// means averages each family's ratios over the pairs of cells that have the asked fields in common, and the class of their devices:
-// those that may be compared.
+// means averages each family's ratios over the pairs of cells that have the asked fields in common, and the class of
+// their devices: those that may be compared.
 func (r *Result) means(o Options) {
 	by := o.By
 	if by == nil {
@@ -256,7 +258,8 @@ func (r *Result) mean(comparisons []int, figure string, by []string) (Mean, bool
 	for _, i := range comparisons {
 		c := &r.Comparisons[i]
 		k := slices.IndexFunc(c.Ratios, func(x Ratio) bool { return x.Figure == figure && x.Ratio != nil })
-		if k < 0 || slices.Contains(cells, c.A) || slices.Contains(others, c.B) { // a launch counts once, whatever it is set against
+		// a launch counts once, whatever it is set against
+		if k < 0 || slices.Contains(cells, c.A) || slices.Contains(others, c.B) {
 			m.Left++
 			continue
 		}
@@ -296,8 +299,8 @@ func distinct(tests []test) int {
 	return len(seen)
 }
 
-// holm corrects p values for their number, by the weights of the tests. Of tests that are the same one counts, with the largest weight
-// among them.
+// holm corrects p values for their number, by the weights of the tests. Of tests that are the same one counts, with the
+// largest weight among them.
 func holm(tests []test, of func(test) float64) []float64 {
 	var order []int // one of each
 	heaviest := map[string]float64{}

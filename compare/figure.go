@@ -170,7 +170,8 @@ func median(values []float64) float64 {
 
 func round(v float64, digits int) float64 {
 	if math.Abs(v) > 1e15 {
-		// It has no such digits, and times p it might be no number. What is more than any number is the largest: it can be written.
+		// It has no such digits, and times p it might be no number. What is more than any number is the largest: it can
+		// be written.
 		return max(min(v, math.MaxFloat64), -math.MaxFloat64)
 	}
 	p := math.Pow(10, float64(digits))

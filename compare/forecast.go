@@ -22,7 +22,8 @@ type Forecast struct {
 	Recommendations []string `json:"recommendations"`
 }
 
-// Foretold is a component foretold and measured, in MiB. Errors are the forecast's: above zero where too much was foretold.
+// Foretold is a component foretold and measured, in MiB. Errors are the forecast's: above zero where too much was
+// foretold.
 type Foretold struct {
 	Name       string             `json:"name"`
 	Title      string             `json:"title"`
@@ -70,7 +71,8 @@ func (c *Cell) foretold(run *record.Run, e evidence) {
 }
 
 func (c *Cell) forecast(p record.Prediction) *Forecast {
-	f := &Forecast{Source: p.Source, Setup: p.Setup, Absent: p.Absent, Parts: []Foretold{}, Notes: []string{}, Recommendations: []string{}}
+	f := &Forecast{Source: p.Source, Setup: p.Setup, Absent: p.Absent, Parts: []Foretold{}, Notes: []string{},
+		Recommendations: []string{}}
 	f.Notes = append(f.Notes, p.Notes...)
 	if p.Absent != "" || len(p.Parts) == 0 {
 		if f.Absent == "" {
@@ -88,8 +90,10 @@ func (c *Cell) forecast(p record.Prediction) *Forecast {
 		}
 		said, ok := p.Part(name[0])
 		measured := c.comparable(name[0])
-		// Of one device there is no overhead of several; the peak holds what there was before, which is foretold of few.
-		trivial := name[0] == MultiGPUOverhead && (!measured.Known() || measured.Center() == 0) || name[0] == TotalMemory
+		// Of one device there is no overhead of several; the peak holds what there was before, which is foretold of
+		// few.
+		trivial := name[0] == MultiGPUOverhead && (!measured.Known() || measured.Center() == 0) ||
+			name[0] == TotalMemory
 		if !ok && (!measured.read() || trivial) {
 			continue
 		}
@@ -106,14 +110,16 @@ func (c *Cell) forecast(p record.Prediction) *Forecast {
 // comparable is what was measured of a component, where that is of what forecasts are of.
 func (c *Cell) comparable(name string) Component {
 	m := c.Parts.Component(name)
-	if ofWhole := name == MemoryIncrease || name == FrameworkOverhead || name == TotalMemory; ofWhole && m.Known() && c.Parts.Of == onGPUs {
-		return Component{Figure: Figure{Name: name, Absent: "it was measured of the GPU's memory, and foretold of the host's"}}
+	if ofWhole := name == MemoryIncrease || name == FrameworkOverhead || name == TotalMemory; ofWhole && m.Known() &&
+		c.Parts.Of == onGPUs {
+		return Component{Figure: Figure{Name: name,
+			Absent: "it was measured of the GPU's memory, and foretold of the host's"}}
 	}
 	return m
 }
 
-// byOtherDefinitions are components that mean another thing in a forecast than in a measurement. Forecasts of before both meant the same
-// are known by a total as used.
+// byOtherDefinitions are components that mean another thing in a forecast than in a measurement. Forecasts of before
+// both meant the same are known by a total as used.
 func byOtherDefinitions(p record.Prediction) []string {
 	if _, before := p.Part("total_used"); before {
 		return []string{FrameworkOverhead, TotalMemory}
@@ -126,7 +132,8 @@ func hold(name string, said record.Foretold, told bool, measured Component) Fore
 	f := Foretold{Name: name, Title: ComponentTitle(name), Origin: measured.Origin, Verdict: NotForetold}
 	if told {
 		low, best, high := inMiB(said.Low), inMiB(said.Best), inMiB(said.High)
-		f.Low, f.Best, f.High, f.Method, f.Confidence, f.DType = &low, &best, &high, said.Method, said.Confidence, said.DType
+		f.Low, f.Best, f.High, f.Method, f.Confidence, f.DType = &low, &best, &high, said.Method, said.Confidence,
+			said.DType
 		f.Verdict = NotMeasured
 	}
 	if e, ok := accuracy.Of(name); ok {
@@ -151,8 +158,8 @@ func hold(name string, said record.Foretold, told bool, measured Component) Fore
 
 func inMiB(bytes int64) float64 { return float64(bytes) / record.MiB }
 
-// judge takes what is measured to be within a range where it is no farther outside than a log's last digit, or than a hundredth where
-// the range is a single value.
+// judge takes what is measured to be within a range where it is no farther outside than a log's last digit, or than a
+// hundredth where the range is a single value.
 func (f *Foretold) judge() {
 	gap := *f.Best - *f.Measured
 	off := round(gap, 6)
@@ -211,10 +218,12 @@ func (c *Cell) recommend(f *Forecast, p record.Prediction) []string {
 	var out []string
 	setup := c.otherwise(p)
 	for _, x := range f.Parts {
-		if !x.off() || x.Name == TotalMemory && slices.ContainsFunc(f.Parts, func(o Foretold) bool { return o.Name == MemoryIncrease && o.off() }) {
+		if !x.off() || x.Name == TotalMemory &&
+			slices.ContainsFunc(f.Parts, func(o Foretold) bool { return o.Name == MemoryIncrease && o.off() }) {
 			continue
 		}
-		out = append(out, fmt.Sprintf("%s: %s MiB were foretold and %s measured (%s): %s", x.Title, short(*x.Best), short(*x.Measured), errorWords(x), c.reason(f, x, setup)))
+		out = append(out, fmt.Sprintf("%s: %s MiB were foretold and %s measured (%s): %s", x.Title, short(*x.Best),
+			short(*x.Measured), errorWords(x), c.reason(f, x, setup)))
 	}
 	return out
 }
@@ -243,13 +252,15 @@ func (c *Cell) otherwise(p record.Prediction) []string {
 			is = fmt.Sprint(c.Spec.Model.Context)
 		}
 		if is != "" && !sameNumbers(is, p.Setup[key]) {
-			out = append(out, fmt.Sprintf("%s was %s, %s was foretold", strings.ReplaceAll(key, "_", " "), is, p.Setup[key]))
+			out = append(out, fmt.Sprintf("%s was %s, %s was foretold", strings.ReplaceAll(key, "_", " "), is,
+				p.Setup[key]))
 		}
 	}
 	return out
 }
 
-// reason is what most likely explains an error: a type of numbers, another difference of the set-up, else what such errors come from.
+// reason is what most likely explains an error: a type of numbers, another difference of the set-up, else what such
+// errors come from.
 func (c *Cell) reason(f *Forecast, x Foretold, setup []string) string {
 	actual := c.Parts.Component(x.Name).DType
 	if x.DType != "" && actual != "" && !sameNumbers(actual, x.DType) {

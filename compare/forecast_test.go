@@ -15,11 +15,14 @@ import (
 
 // tells is what a server's log says of its buffers.
 func tells() map[string]float64 {
-	return map[string]float64{"weights_bytes": 8 << 20, "kv_reserved_bytes": 4 << 20, "kv_used_bytes": 1 << 20, "workspaces_bytes": 3 << 20}
+	return map[string]float64{"weights_bytes": 8 << 20, "kv_reserved_bytes": 4 << 20, "kv_used_bytes": 1 << 20,
+		"workspaces_bytes": 3 << 20}
 }
 
 func forecast(parts ...record.Foretold) *record.Prediction {
-	return &record.Prediction{Source: "gguf", Setup: map[string]string{"context": "256", "kv_dtype": "f32", "ubatch": "512"}, Parts: parts, Notes: []string{"a note"}}
+	return &record.Prediction{Source: "gguf",
+		Setup: map[string]string{"context": "256", "kv_dtype": "f32", "ubatch": "512"}, Parts: parts,
+		Notes: []string{"a note"}}
 }
 
 func foretold(t *testing.T, e comparetest.Engine) *compare.Forecast {
@@ -33,9 +36,13 @@ func foretold(t *testing.T, e comparetest.Engine) *compare.Forecast {
 
 func TestForetoldAndMeasured(t *testing.T) {
 	e := comparetest.Native(6)
-	e.Prediction = forecast(comparetest.Foretell(compare.ModelWeights, 8, 8, 8, "f32"), comparetest.Foretell(compare.KVCache, 2, 2, 2, "f16"),
-		comparetest.Foretell(compare.KVCacheUsed, 0.9, 1.1, 1.3, "f32"), comparetest.Foretell(compare.Activations, 1, 6, 9, "f32"),
-		comparetest.Foretell(compare.FrameworkOverhead, 1, 2, 4, ""), comparetest.Foretell(compare.MemoryIncrease, 30, 40, 60, ""), comparetest.Foretell(compare.TotalMemory, 10, 18, 23, ""))
+	e.Prediction = forecast(comparetest.Foretell(compare.ModelWeights, 8, 8, 8, "f32"),
+		comparetest.Foretell(compare.KVCache, 2, 2, 2, "f16"),
+		comparetest.Foretell(compare.KVCacheUsed, 0.9, 1.1, 1.3, "f32"),
+		comparetest.Foretell(compare.Activations, 1, 6, 9, "f32"),
+		comparetest.Foretell(compare.FrameworkOverhead, 1, 2, 4, ""),
+		comparetest.Foretell(compare.MemoryIncrease, 30, 40, 60, ""),
+		comparetest.Foretell(compare.TotalMemory, 10, 18, 23, ""))
 	f := foretold(t, e)
 	if f.Source != "gguf" || f.Absent != "" || len(f.Parts) != 7 || !slices.Equal(f.Notes, []string{"a note"}) {
 		t.Fatalf("%+v", f)
@@ -43,19 +50,24 @@ func TestForetoldAndMeasured(t *testing.T) {
 	for name, want := range map[string]struct {
 		percent float64
 		verdict string
-	}{compare.ModelWeights: {0, compare.WithinRange}, compare.KVCache: {-50, compare.TooLittle}, compare.Activations: {100, compare.WithinRange}} {
+	}{compare.ModelWeights: {0, compare.WithinRange}, compare.KVCache: {-50, compare.TooLittle},
+		compare.Activations: {100, compare.WithinRange}} {
 		p, ok := f.Part(name)
-		if !ok || math.Abs(*p.Percent-want.percent) > 0.01 || p.Verdict != want.verdict || *p.Within != (want.verdict == compare.WithinRange) || p.N != 6 || p.Interval == nil || p.By != compare.EngineLog ||
+		if !ok || math.Abs(*p.Percent-want.percent) > 0.01 || p.Verdict != want.verdict ||
+			*p.Within != (want.verdict == compare.WithinRange) || p.N != 6 || p.Interval == nil ||
+			p.By != compare.EngineLog ||
 			p.Origin != record.OriginReported {
 			t.Errorf("%s: %+v", name, p)
 		}
 	}
-	if p, _ := f.Part(compare.KVCacheUsed); p.Measured != nil || p.Percent != nil || p.Verdict != compare.NotMeasured || p.Origin != record.OriginCalculated {
+	if p, _ := f.Part(compare.KVCacheUsed); p.Measured != nil || p.Percent != nil || p.Verdict != compare.NotMeasured ||
+		p.Origin != record.OriginCalculated {
 		t.Errorf("tokens × the bytes of one are held against tokens × the bytes of one: %+v", p)
 	}
 	increase, _ := f.Part(compare.MemoryIncrease)
 	total, _ := f.Part(compare.TotalMemory)
-	if *increase.Measured != *total.Measured || *total.Within || total.Verdict != compare.TooLittle || !*increase.Within {
+	if *increase.Measured != *total.Measured || *total.Within || total.Verdict != compare.TooLittle ||
+		!*increase.Within {
 		t.Errorf("%+v\n%+v", increase, total)
 	}
 	if e, _ := accuracy.Of(compare.TotalMemory); *increase.Expected != e || *total.AsExpected {
@@ -79,11 +91,13 @@ func TestATotalIsHeldAgainstThePeak(t *testing.T) {
 	if p, ok := foretold(t, e).Part(compare.TotalMemory); ok {
 		t.Errorf("%+v", p)
 	}
-	e.Prediction = forecast(comparetest.Foretell(compare.MemoryIncrease, 500, 570, 600, ""), comparetest.Foretell(compare.TotalMemory, 700, 800, 900, ""))
+	e.Prediction = forecast(comparetest.Foretell(compare.MemoryIncrease, 500, 570, 600, ""),
+		comparetest.Foretell(compare.TotalMemory, 700, 800, 900, ""))
 	res := compare.Runs(comparetest.Run(t, "total", e))
 	increase, _ := res.Cells[0].Forecast.Part(compare.MemoryIncrease)
 	total, _ := res.Cells[0].Forecast.Part(compare.TotalMemory)
-	if peak := res.Cells[0].Figure(compare.PeakPSS).Center(); *total.Measured != peak || *increase.Measured >= peak || !*total.Within || total.Title != "total" {
+	if peak := res.Cells[0].Figure(compare.PeakPSS).Center(); *total.Measured != peak || *increase.Measured >= peak ||
+		!*total.Within || total.Title != "total" {
 		t.Errorf("%+v\n%+v", increase, total)
 	}
 }
@@ -92,10 +106,13 @@ func TestATotalIsHeldAgainstThePeak(t *testing.T) {
 func TestHostMemoryIsNotHeldAgainstAGPUs(t *testing.T) {
 	e := comparetest.Measured(comparetest.Browser(2), comparetest.Page())
 	e.Device = record.Device{Class: record.GPU, Name: "Example GPU"}
-	e.Prediction = forecast(comparetest.Foretell(compare.ModelWeights, 4, 4, 4, "f32"), comparetest.Foretell(compare.MemoryIncrease, 500, 570, 600, ""))
-	run := onGPU(comparetest.Run(t, "gpu", e), "gpu-process", map[record.Phase]float64{record.Baseline: 50, record.Measure: 90})
+	e.Prediction = forecast(comparetest.Foretell(compare.ModelWeights, 4, 4, 4, "f32"),
+		comparetest.Foretell(compare.MemoryIncrease, 500, 570, 600, ""))
+	run := onGPU(comparetest.Run(t, "gpu", e), "gpu-process",
+		map[record.Phase]float64{record.Baseline: 50, record.Measure: 90})
 	f := compare.Runs(run).Cells[0].Forecast
-	if p, _ := f.Part(compare.MemoryIncrease); p.Verdict != compare.NotMeasured || p.Error != nil || !strings.Contains(p.Why, "of the GPU's memory") {
+	if p, _ := f.Part(compare.MemoryIncrease); p.Verdict != compare.NotMeasured || p.Error != nil ||
+		!strings.Contains(p.Why, "of the GPU's memory") {
 		t.Errorf("%+v", p)
 	}
 	if p, _ := f.Part(compare.ModelWeights); p.Error == nil {
@@ -106,10 +123,14 @@ func TestHostMemoryIsNotHeldAgainstAGPUs(t *testing.T) {
 // A record of before a name meant the same on both sides is read by what it means.
 func TestForecastsByOtherDefinitions(t *testing.T) {
 	e := comparetest.Native(1)
-	e.Prediction = forecast(comparetest.Foretell(compare.KVCache, 4, 4, 4, "f32"), comparetest.Foretell(compare.FrameworkOverhead, 1, 2, 3, ""),
-		comparetest.Foretell(compare.TotalMemory, 900, 900, 900, ""), comparetest.Foretell("total_used", 800, 800, 800, ""), comparetest.Foretell(compare.MemoryIncrease, 1, 2, 3, ""))
+	e.Prediction = forecast(comparetest.Foretell(compare.KVCache, 4, 4, 4, "f32"),
+		comparetest.Foretell(compare.FrameworkOverhead, 1, 2, 3, ""),
+		comparetest.Foretell(compare.TotalMemory, 900, 900, 900, ""),
+		comparetest.Foretell("total_used", 800, 800, 800, ""),
+		comparetest.Foretell(compare.MemoryIncrease, 1, 2, 3, ""))
 	f := foretold(t, e)
-	for name, there := range map[string]bool{compare.KVCache: true, compare.MemoryIncrease: true, compare.FrameworkOverhead: false, compare.TotalMemory: false} {
+	for name, there := range map[string]bool{compare.KVCache: true, compare.MemoryIncrease: true,
+		compare.FrameworkOverhead: false, compare.TotalMemory: false} {
 		if _, ok := f.Part(name); ok != there {
 			t.Errorf("%s: %v", name, ok)
 		}
@@ -128,13 +149,15 @@ func TestARemainderBelowZeroIsJudgedByItsRange(t *testing.T) {
 		log := tells()
 		log["workspaces_bytes"] = 60 << 20
 		run := logs(comparetest.Run(t, "below", e), log)
-		if p, _ := compare.Runs(run).Cells[0].Forecast.Part(compare.FrameworkOverhead); *p.Measured >= 0 || *p.Within != (low < 0) || p.Percent != nil || p.Error == nil {
+		if p, _ := compare.Runs(run).Cells[0].Forecast.Part(compare.FrameworkOverhead); *p.Measured >= 0 ||
+			*p.Within != (low < 0) || p.Percent != nil || p.Error == nil {
 			t.Errorf("%+v", p)
 		}
 		v.Add(run)
 	}
 	v.Close()
-	if e := v.Components[0]; e.Name != compare.FrameworkOverhead || e.Cells != 2 || e.N != 0 || e.Within != 0.5 || e.ErrorSizes != nil {
+	if e := v.Components[0]; e.Name != compare.FrameworkOverhead || e.Cells != 2 || e.N != 0 || e.Within != 0.5 ||
+		e.ErrorSizes != nil {
 		t.Errorf("%+v", e)
 	}
 	if b, err := json.Marshal(v); err != nil || strings.Contains(string(b), "median_error_percent") {
@@ -147,7 +170,8 @@ func TestTheSetupThatWasForetoldIsHeldAgainstTheEngines(t *testing.T) {
 	e := comparetest.Native(1)
 	e.Info.Policy = map[string]string{"context": "1024", "ubatch": "128", "kv_dtype": "f32"}
 	e.Prediction = forecast(comparetest.Foretell(compare.KVCache, 1, 1, 1, "f32"))
-	if r := foretold(t, e).Recommendations; len(r) != 1 || !strings.HasSuffix(r[0], ": context was 1024, 256 was foretold; ubatch was 128, 512 was foretold") {
+	if r := foretold(t, e).Recommendations; len(r) != 1 ||
+		!strings.HasSuffix(r[0], ": context was 1024, 256 was foretold; ubatch was 128, 512 was foretold") {
 		t.Errorf("%q", r)
 	}
 }
@@ -167,7 +191,8 @@ func TestRanges(t *testing.T) {
 	for _, c := range []struct {
 		low, best, high float64
 		within          bool
-	}{{4, 4, 4, true}, {3.961, 3.961, 3.961, true}, {3.95, 3.95, 3.95, false}, {4.039, 4.039, 4.039, true}, {1, 2, 4, true}, {1, 2, 3.985, true}, {1, 2, 3.97, false}, {4.015, 5, 6, true}, {4.03, 5, 6, false}} {
+	}{{4, 4, 4, true}, {3.961, 3.961, 3.961, true}, {3.95, 3.95, 3.95, false}, {4.039, 4.039, 4.039, true},
+		{1, 2, 4, true}, {1, 2, 3.985, true}, {1, 2, 3.97, false}, {4.015, 5, 6, true}, {4.03, 5, 6, false}} {
 		e := comparetest.Native(1)
 		e.Prediction = forecast(comparetest.Foretell(compare.KVCache, c.low, c.best, c.high, "f32"))
 		if p, _ := foretold(t, e).Part(compare.KVCache); *p.Within != c.within {
@@ -179,21 +204,26 @@ func TestRanges(t *testing.T) {
 // Arithmetic is no measurement of other arithmetic, and what is missing on either side is said.
 func TestWhatCannotBeHeldAgainstAForecast(t *testing.T) {
 	e := comparetest.Native(1)
-	e.Prediction = forecast(comparetest.Foretell(compare.ModelWeights, 8, 8, 8, "f32"), comparetest.Foretell(compare.Activations, 1, 2, 3, "f32"))
+	e.Prediction = forecast(comparetest.Foretell(compare.ModelWeights, 8, 8, 8, "f32"),
+		comparetest.Foretell(compare.Activations, 1, 2, 3, "f32"))
 	f := compare.Runs(comparetest.Run(t, "x", e)).Cells[0].Forecast
-	for name, says := range map[string]string{compare.ModelWeights: "file size: it proves nothing", compare.Activations: "no reading tells"} {
-		if p, ok := f.Part(name); !ok || p.Verdict != compare.NotMeasured || p.Measured != nil || p.Within != nil || !strings.Contains(p.Why, says) {
+	for name, says := range map[string]string{compare.ModelWeights: "file size: it proves nothing",
+		compare.Activations: "no reading tells"} {
+		if p, ok := f.Part(name); !ok || p.Verdict != compare.NotMeasured || p.Measured != nil || p.Within != nil ||
+			!strings.Contains(p.Why, says) {
 			t.Errorf("%s: %+v", name, p)
 		}
 	}
-	if p, ok := f.Part(compare.MemoryIncrease); !ok || p.Verdict != compare.NotForetold || p.Best != nil || p.Measured == nil {
+	if p, ok := f.Part(compare.MemoryIncrease); !ok || p.Verdict != compare.NotForetold || p.Best != nil ||
+		p.Measured == nil {
 		t.Errorf("%+v", p)
 	}
 	if len(f.Recommendations) != 0 {
 		t.Errorf("%q", f.Recommendations)
 	}
 	e.Prediction = &record.Prediction{Absent: "nothing is known of the model"}
-	if f := compare.Runs(comparetest.Run(t, "x", e)).Cells[0].Forecast; f.Absent != "nothing is known of the model" || len(f.Parts) != 0 {
+	if f := compare.Runs(comparetest.Run(t, "x", e)).Cells[0].Forecast; f.Absent != "nothing is known of the model" ||
+		len(f.Parts) != 0 {
 		t.Errorf("%+v", f)
 	}
 	e.Prediction = nil
@@ -206,16 +236,19 @@ func TestWhatCannotBeHeldAgainstAForecast(t *testing.T) {
 func TestARefusedCell(t *testing.T) {
 	a, b := comparetest.Browser(2), comparetest.Native(2)
 	a.Prediction = forecast(comparetest.Foretell(compare.ModelWeights, 8, 8, 8, "f32"))
-	a.Risk = &record.Risk{Level: record.RiskHigh, Refused: true, Reasons: []string{"30 GiB are needed and 20 free"}, Recommendations: []string{"a shorter context"}}
+	a.Risk = &record.Risk{Level: record.RiskHigh, Refused: true, Reasons: []string{"30 GiB are needed and 20 free"},
+		Recommendations: []string{"a shorter context"}}
 	res := compare.Runs(comparetest.Run(t, "refused", a, b))
 	c := res.Cells[0]
-	if c.Refused != "would not fit: 30 GiB are needed and 20 free" || c.Risk == nil || c.Parts != nil || c.Figure(compare.PeakPSS).Absent != "refused" {
+	if c.Refused != "would not fit: 30 GiB are needed and 20 free" || c.Risk == nil || c.Parts != nil ||
+		c.Figure(compare.PeakPSS).Absent != "refused" {
 		t.Errorf("%+v", c)
 	}
 	if p, ok := c.Forecast.Part(compare.ModelWeights); !ok || p.Verdict != compare.NotMeasured {
 		t.Errorf("%+v", p)
 	}
-	if !strings.Contains(strings.Join(res.Verdict, " "), "1 of 2 cells were refused") || strings.Contains(strings.Join(res.Verdict, " "), "0 counted") {
+	if !strings.Contains(strings.Join(res.Verdict, " "), "1 of 2 cells were refused") ||
+		strings.Contains(strings.Join(res.Verdict, " "), "0 counted") {
 		t.Errorf("%q", res.Verdict)
 	}
 	for _, w := range res.Warnings {
@@ -232,8 +265,10 @@ func TestARefusedCell(t *testing.T) {
 		t.Errorf("%+v", c)
 	}
 	alone := comparetest.Browser(1)
-	alone.Risk = &record.Risk{Level: record.RiskHigh, Refused: true, Places: []record.Place{{Name: "ram", Need: 9 << 30, High: 11 << 30, Free: 8 << 30, Level: record.RiskHigh}}}
-	if res := compare.Runs(comparetest.Run(t, "alone", alone)); res.Cells[0].Refused != "would not fit: ram: 9216 MiB, up to 11264, are needed and 8192 are free" || !strings.Contains(res.Verdict[len(res.Verdict)-1], "The cell was refused") {
+	alone.Risk = &record.Risk{Level: record.RiskHigh, Refused: true,
+		Places: []record.Place{{Name: "ram", Need: 9 << 30, High: 11 << 30, Free: 8 << 30, Level: record.RiskHigh}}}
+	if res := compare.Runs(comparetest.Run(
+		t, "alone", alone)); res.Cells[0].Refused != "would not fit: ram: 9216 MiB, up to 11264, are needed and 8192 are free" || !strings.Contains(res.Verdict[len(res.Verdict)-1], "The cell was refused") {
 		t.Errorf("%q %q", res.Cells[0].Refused, res.Verdict)
 	}
 }
@@ -257,19 +292,24 @@ func TestValidation(t *testing.T) {
 	absent.Prediction = &record.Prediction{Absent: "no shape"}
 	v.Add(comparetest.Run(t, "absent", absent))
 	v.Close()
-	if v.Runs != 6 || v.Without != 2 || len(v.Cells) != 4 || len(v.Absent) != 1 || !strings.Contains(v.Absent[0], "no shape") {
+	if v.Runs != 6 || v.Without != 2 || len(v.Cells) != 4 || len(v.Absent) != 1 ||
+		!strings.Contains(v.Absent[0], "no shape") {
 		t.Fatalf("%+v", v)
 	}
-	if e := v.Components[0]; e.Name != compare.KVCache || e.Cells != 4 || e.N != 4 || e.Median != 25 || e.Bias != 12.5 || e.Max != 50 || e.Within != 0.25 || e.Expected.Variance != 15 {
+	if e := v.Components[0]; e.Name != compare.KVCache || e.Cells != 4 || e.N != 4 || e.Median != 25 ||
+		e.Bias != 12.5 || e.Max != 50 || e.Within != 0.25 || e.Expected.Variance != 15 {
 		t.Errorf("%+v", e)
 	}
-	if v.Cells[0].Dir != "d" || v.Cells[0].Worst != round6(50.0/15) || v.Cells[0].WorstName != compare.KVCache || v.Cells[3].Dir != "a" {
+	if v.Cells[0].Dir != "d" || v.Cells[0].Worst != round6(50.0/15) || v.Cells[0].WorstName != compare.KVCache ||
+		v.Cells[3].Dir != "a" {
 		t.Errorf("%+v", v.Cells)
 	}
-	if len(v.Engines) != 2 || v.Engines[0].Name != "llamacpp" || v.Engines[0].Cells != 3 || v.Engines[1].Components[0].Bias != 50 {
+	if len(v.Engines) != 2 || v.Engines[0].Name != "llamacpp" || v.Engines[0].Cells != 3 ||
+		v.Engines[1].Components[0].Bias != 50 {
 		t.Errorf("%+v", v.Engines)
 	}
-	if len(v.Contexts) != 2 || v.Contexts[0].Name != "512" || v.Contexts[0].Components[0].Bias != -12.5 || v.Contexts[1].Name != "1024" {
+	if len(v.Contexts) != 2 || v.Contexts[0].Name != "512" || v.Contexts[0].Components[0].Bias != -12.5 ||
+		v.Contexts[1].Name != "1024" {
 		t.Errorf("%+v", v.Contexts)
 	}
 	if _, err := json.Marshal(v); err != nil {
@@ -284,7 +324,8 @@ func TestWhatAnIntervalReachesIsNotOff(t *testing.T) {
 	of := func(low, high float64, launches int, vary float64) *compare.Forecast {
 		e := comparetest.Native(launches)
 		e.Vary = vary
-		e.Prediction = &record.Prediction{Source: "gguf", Parts: []record.Foretold{comparetest.Foretell(compare.MemoryIncrease, low, (low+high)/2, high, "")}}
+		e.Prediction = &record.Prediction{Source: "gguf",
+			Parts: []record.Foretold{comparetest.Foretell(compare.MemoryIncrease, low, (low+high)/2, high, "")}}
 		return compare.Runs(comparetest.Run(t, "foretold", e)).Cells[0].Forecast
 	}
 	measured, _ := of(1, 2, 8, 0.3).Part(compare.MemoryIncrease)

@@ -21,7 +21,8 @@ const written = "as another program wrote it down, however it read it; a peak be
 // foreign tells that another program wrote the cell's figures down.
 func (c *Cell) foreign() bool { return c.Spec.Model.Format == record.Foreign }
 
-// comparedOf lists the figures that ratios of two cells are given for: of rows that another program wrote, what they have.
+// comparedOf lists the figures that ratios of two cells are given for: of rows that another program wrote, what they
+// have.
 func comparedOf(a, b *Cell) []string {
 	if a.foreign() || b.foreign() {
 		return []string{PeakRSS, PeakHeap}
@@ -36,8 +37,8 @@ func comparedOf(a, b *Cell) []string {
 	return compared()
 }
 
-// pairForeign sets rows that another program wrote against all other cells that have the like of theirs, where that is asked for. Each
-// ratio is marked: nobody knows that they are about the same thing.
+// pairForeign sets rows that another program wrote against all other cells that have the like of theirs, where that is
+// asked for. Each ratio is marked: nobody knows that they are about the same thing.
 func (r *Result) pairForeign(e []evidence, o Options) {
 	if !o.AllowDifferent {
 		return

@@ -10,8 +10,8 @@ import (
 	"llmparity/internal/foreign"
 )
 
-// Rows that another program wrote stand beside a run: their peaks are shown, nothing is set against them, and the run's own cells are
-// called what they are called without them.
+// Rows that another program wrote stand beside a run: their peaks are shown, nothing is set against them, and the run's
+// own cells are called what they are called without them.
 func TestForeignRowsBesideARun(t *testing.T) {
 	rows, err := foreign.Open("../internal/foreign/testdata/profiler.csv")
 	if err != nil {
@@ -71,7 +71,8 @@ func TestForeignRowsAgainstARun(t *testing.T) {
 		t.Fatalf("%+v", r.Comparisons)
 	}
 	got, llamacpp := r.Comparisons[0].Ratios[0], r.Cells[0].Figure(compare.PeakRSS).Center()
-	if got.Figure != compare.PeakRSS || got.Ratio == nil || math.Abs(*got.Ratio-llamacpp/1536.5) > 1e-6 || !strings.Contains(got.Different, "is not told") {
+	if got.Figure != compare.PeakRSS || got.Ratio == nil || math.Abs(*got.Ratio-llamacpp/1536.5) > 1e-6 ||
+		!strings.Contains(got.Different, "is not told") {
 		t.Errorf("%+v", got)
 	}
 }
@@ -90,7 +91,8 @@ func TestForeignRowsOfOneLabel(t *testing.T) {
 		return compare.Runs(a, b)
 	}
 	r := read("one.csv")
-	if r.Cells[0].Label == r.Cells[1].Label || !strings.Contains(r.Cells[0].Label, "one.csv") || !strings.Contains(r.Cells[1].Label, "other.csv") {
+	if r.Cells[0].Label == r.Cells[1].Label || !strings.Contains(r.Cells[0].Label, "one.csv") ||
+		!strings.Contains(r.Cells[1].Label, "other.csv") {
 		t.Errorf("%q and %q", r.Cells[0].Label, r.Cells[1].Label)
 	}
 }

@@ -7,9 +7,10 @@ import (
 	"llmparity/internal/record"
 )
 
-// gaps are the times between a request's tokens, in ms. Tokens of one time came in one chunk: nobody saw when each was made, so the
-// time since the chunk before is spread over them alike, a gap for each. The first chunk's tokens have none, whatever their number:
-// the time before them is that to the first token. nil where the times are not those at which tokens were there.
+// gaps are the times between a request's tokens, in ms. Tokens of one time came in one chunk: nobody saw when each was
+// made, so the time since the chunk before is spread over them alike, a gap for each. The first chunk's tokens have
+// none, whatever their number: the time before them is that to the first token. nil where the times are not those at
+// which tokens were there.
 func gaps(r *record.Request) []float64 {
 	if _, told := r.Span(record.Decode); !told {
 		return nil
@@ -64,10 +65,12 @@ func gapFigures(spec record.Cell, attempts []*record.Attempt, inLaunch string) [
 	}
 	each += "; those that came at one time, in one chunk, share the time since the chunk before alike (time / their number), and what came " +
 		"with the first chunk is left out"
-	p50 := Figure{Name: ITL50, Title: of + ", p50", Unit: "ms", Absent: "no request yielded two chunks whose times are known",
-		How: "the median over a request of " + each + inLaunch}
+	p50 := Figure{Name: ITL50, Title: of + ", p50", Unit: "ms",
+		Absent: "no request yielded two chunks whose times are known",
+		How:    "the median over a request of " + each + inLaunch}
 	p99 := Figure{Name: ITL99, Title: of + ", p99", Unit: "ms", Absent: p50.Absent,
-		How: "that which 99 % over a request are not above (nearest rank: of fewer than 100 the longest) of " + each + inLaunch}
+		How: "that which 99 % over a request are not above (nearest rank: of fewer than 100 the longest) of " + each +
+			inLaunch}
 	return []Figure{
 		perRequest(attempts, func(r *record.Request) float64 { return median(gaps(r)) }, p50),
 		perRequest(attempts, func(r *record.Request) float64 { return nearest(gaps(r), 0.99) }, p99),

@@ -70,7 +70,8 @@ func TestGapsAreNamedForWhatTheyAreBetween(t *testing.T) {
 		"counted by the server": {true, at(0, 5, 7, 10), "between pieces"},
 	} {
 		f := of(c.pieces, c.r)
-		if f[0].Title != c.title+", p50" || f[1].Title != c.title+", p99" || !f[0].Known() || f[1].Center() < f[0].Center() {
+		if f[0].Title != c.title+", p50" || f[1].Title != c.title+", p99" || !f[0].Known() ||
+			f[1].Center() < f[0].Center() {
 			t.Errorf("%s: %+v", name, f)
 		}
 		if strings.Contains(f[0].How, "how many is not known") != (c.title == "between pieces") {

@@ -10,8 +10,8 @@ import (
 	"llmparity/internal/record"
 )
 
-// An engine that starts a process for each generation loads within its time to the first token, and its load phase has waiting of ours in
-// it: the load is what its span says, and neither is set against another engine's.
+// An engine that starts a process for each generation loads within its time to the first token, and its load phase has
+// waiting of ours in it: the load is what its span says, and neither is set against another engine's.
 func TestAProcessForEachGeneration(t *testing.T) {
 	once := comparetest.Served(6)
 	once.Cell.PerGeneration = true
@@ -23,15 +23,18 @@ func TestAProcessForEachGeneration(t *testing.T) {
 		}
 	}
 	r := compare.Runs(run)
-	if f := r.Cells[1].Figure(compare.LoadTime); f.Center() != 5 || !strings.Contains(f.How, "every generation loads the model again") {
+	if f := r.Cells[1].Figure(compare.LoadTime); f.Center() != 5 ||
+		!strings.Contains(f.How, "every generation loads the model again") {
 		t.Errorf("load: %+v", f)
 	}
 	c := r.Comparisons[0]
-	if len(c.Ratios) == 0 || slices.ContainsFunc(c.Ratios, func(r compare.Ratio) bool { return r.Figure == compare.TTFT || r.Figure == compare.LoadTime }) {
+	if len(c.Ratios) == 0 || slices.ContainsFunc(
+		c.Ratios, func(r compare.Ratio) bool { return r.Figure == compare.TTFT || r.Figure == compare.LoadTime }) {
 		t.Errorf("ratios: %+v", c.Ratios)
 	}
 	said := strings.Join(c.Caveats, "\n")
-	if !strings.Contains(said, "starts a process for each generation") || !strings.Contains(said, "process is one a generation") {
+	if !strings.Contains(said, "starts a process for each generation") ||
+		!strings.Contains(said, "process is one a generation") {
 		t.Errorf("caveats: %s", said)
 	}
 }

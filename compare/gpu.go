@@ -9,8 +9,8 @@ import (
 	"llmparity/internal/record"
 )
 
-// Hardware is what was read of a GPU or a part of one, of several together, of processors, or of what processes hold of GPUs' memory. What
-// nobody told in any launch has no figure.
+// Hardware is what was read of a GPU or a part of one, of several together, of processors, or of what processes hold of
+// GPUs' memory. What nobody told in any launch has no figure.
 type Hardware struct {
 	Kind    HardwareKind `json:"kind"`
 	Role    string       `json:"role"`           // gpu0, gpu0.mig1, gpus, cpu0, cpus, server, processes
@@ -126,7 +126,8 @@ func hardwareSources(attempts []*record.Attempt, wanted func(record.Source) bool
 		slices.Sort(ids)
 		for _, id := range ids {
 			s := a.Sources[id]
-			if !slices.ContainsFunc(out, func(have record.Source) bool { return have.Role == s.Role && have.Method == s.Method }) {
+			if !slices.ContainsFunc(out,
+				func(have record.Source) bool { return have.Role == s.Role && have.Method == s.Method }) {
 				out = append(out, s)
 			}
 		}
@@ -161,7 +162,8 @@ func deviceHardware(logs []*hardwareLog, d record.Source, name string) Hardware 
 	h.spread(logs, d, busyPercent, []string{GPUBusy, GPUBusyMax, GPUBusyDev}, "utilization", "%", 1)
 	h.spread(logs, d, watts, []string{GPUPower, GPUPowerMax, GPUPowerDev}, "power", "W", 1)
 	h.each(logs, d, celsius, Figure{Name: GPUHeat, Title: "temperature, highest", Unit: "°C",
-		How: "the highest reading of the repetition"}, func(l *hardwareLog) float64 { return highest(l.of(d, celsius)) })
+		How: "the highest reading of the repetition"},
+		func(l *hardwareLog) float64 { return highest(l.of(d, celsius)) })
 	h.energy(logs, []record.Source{d})
 	return h
 }
@@ -178,8 +180,10 @@ func (h *Hardware) each(logs []*hardwareLog, s record.Source, value string, f Fi
 	h.Figures = append(h.Figures, f)
 }
 
-// spread adds mean, highest and standard deviation of the readings of the measure phase, each under its name; an empty one is left out.
-func (h *Hardware) spread(logs []*hardwareLog, s record.Source, value string, names []string, title, unit string, scale float64) {
+// spread adds mean, highest and standard deviation of the readings of the measure phase, each under its name; an empty
+// one is left out.
+func (h *Hardware) spread(logs []*hardwareLog, s record.Source, value string, names []string, title, unit string,
+	scale float64) {
 	const within = " over the readings of the measure phase"
 	for i, f := range []Figure{
 		{Title: title + ", mean", How: "the mean" + within},
@@ -200,14 +204,16 @@ func (h *Hardware) spread(logs []*hardwareLog, s record.Source, value string, na
 // energy adds what the sources together took over the measure phase, and that by token.
 func (h *Hardware) energy(logs []*hardwareLog, sources []record.Source) {
 	if !slices.ContainsFunc(logs, func(l *hardwareLog) bool {
-		return slices.ContainsFunc(sources, func(s record.Source) bool { return len(l.of(s, joules))+len(l.of(s, watts)) > 0 })
+		return slices.ContainsFunc(sources,
+			func(s record.Source) bool { return len(l.of(s, joules))+len(l.of(s, watts)) > 0 })
 	}) {
 		return
 	}
 	f := Figure{Name: Energy, Title: "energy", Unit: "J", Method: sources[0].Method,
 		Blind:  "who used it: whatever else ran meanwhile is in it, and what the hardware takes when idle",
 		Absent: "not read over the whole of the measure phase"}
-	by := Figure{Name: EnergyPerToken, Title: "energy per token", Unit: "J/token", Method: f.Method, Blind: f.Blind, Absent: "no energy, or no token"}
+	by := Figure{Name: EnergyPerToken, Title: "energy per token", Unit: "J/token", Method: f.Method, Blind: f.Blind,
+		Absent: "no energy, or no token"}
 	var ways []string
 	for _, l := range logs {
 		sum := 0.0
@@ -242,8 +248,8 @@ func byMethod(sources []record.Source) [][]record.Source {
 	return out
 }
 
-// fleets are the GPUs of a method together, where there are several. The parts of a divided one count in its place, but for energy and power,
-// which are the whole one's.
+// fleets are the GPUs of a method together, where there are several. The parts of a divided one count in its place, but
+// for energy and power, which are the whole one's.
 func fleets(logs []*hardwareLog, devices []record.Source) []Hardware {
 	var out []Hardware
 	for _, of := range byMethod(devices) {
@@ -262,7 +268,8 @@ func combined(kind HardwareKind, role string, of []record.Source, logs []*hardwa
 	h := Hardware{Kind: kind, Role: role, Name: roleNames(of), Method: of[0].Method}
 	if len(of) > 1 && (allTell(logs, of, watts) || allTell(logs, of, joules)) {
 		f := Figure{Name: GPUPower, Title: "power, mean", Unit: "W", Method: h.Method, Blind: of[0].Blind,
-			How: "the sum of each one's mean over the readings of the measure phase", Absent: "not read within the measure phase"}
+			How:    "the sum of each one's mean over the readings of the measure phase",
+			Absent: "not read within the measure phase"}
 		for _, l := range logs {
 			sum := 0.0
 			for _, s := range of {
@@ -304,7 +311,10 @@ func wholes(of []record.Source) []record.Source { return slices.DeleteFunc(slice
 // leaves leave out what is divided.
 func leaves(of []record.Source) []record.Source {
 	return slices.DeleteFunc(slices.Clone(of), func(d record.Source) bool {
-		return slices.ContainsFunc(of, func(part record.Source) bool { return strings.HasPrefix(part.Role, d.Role+partOf) })
+		return slices.ContainsFunc(of, func(
+			part record.Source) bool {
+			return strings.HasPrefix(part.Role, d.Role+partOf)
+		})
 	})
 }
 
@@ -320,7 +330,8 @@ func (h *Hardware) memory(logs []*hardwareLog, of []record.Source) {
 		{Name: GPUSum, Title: "memory used, sum", How: "the sum " + at},
 		{Name: GPUHighest, Title: "memory used, most of one", How: "what the one that held most held, " + at},
 		{Name: GPUMean, Title: "memory used, mean of all", How: "the mean " + at},
-		{Name: GPUDeviation, Title: "memory used, deviation", How: "the standard deviation " + at + " (divided by n: these are all)"},
+		{Name: GPUDeviation, Title: "memory used, deviation", How: "the standard deviation " + at +
+			" (divided by n: these are all)"},
 	}
 	for i := range figures {
 		figures[i].Unit, figures[i].Method, figures[i].Blind = "MiB", h.Method, of[0].Blind
@@ -341,7 +352,8 @@ func (h *Hardware) memory(logs []*hardwareLog, of []record.Source) {
 	h.Figures = append(figures, h.Figures...)
 }
 
-// processHardware is what an engine's processes hold of GPUs, by role, and all of them together where there are several roles.
+// processHardware is what an engine's processes hold of GPUs, by role, and all of them together where there are several
+// roles.
 func processHardware(logs []*hardwareLog, attempts []*record.Attempt) []Hardware {
 	all := hardwareSources(attempts, func(s record.Source) bool { return s.PID != 0 })
 	var out []Hardware
@@ -385,8 +397,9 @@ func (h *Hardware) held(logs []*hardwareLog, of []record.Source) {
 		if !anyTells(logs, of, name) {
 			continue
 		}
-		f := Figure{Name: GPUHeld, Title: "GPU memory, peak", Unit: "MiB", Method: h.Method, Blind: of[0].Blind, Absent: "no driver listed it",
-			How: "the highest sum over the processes in one pass over them"}
+		f := Figure{Name: GPUHeld, Title: "GPU memory, peak", Unit: "MiB", Method: h.Method, Blind: of[0].Blind,
+			Absent: "no driver listed it",
+			How:    "the highest sum over the processes in one pass over them"}
 		if role, ok := strings.CutSuffix(name, heldOfDevice); ok {
 			f.Name, f.Title = role+partOf+GPUHeld, f.Title+", of "+role
 		} else if name == systemBytes {

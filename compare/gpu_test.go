@@ -15,21 +15,25 @@ func measuredAttempt(id int) *record.Attempt {
 	for i, p := range []record.Phase{record.Baseline, record.Load, record.Warmup, record.Measure, record.Idle} {
 		begin := []int{0, 1, 2, 3, 5}[i]
 		end := []int{1, 2, 3, 5, 6}[i]
-		a.Phases = append(a.Phases, record.PhaseSpan{Name: p, BeginNS: int64(begin) * int64(time.Second), EndNS: int64(end) * int64(time.Second)})
+		a.Phases = append(a.Phases, record.PhaseSpan{Name: p, BeginNS: int64(begin) * int64(time.Second),
+			EndNS: int64(end) * int64(time.Second)})
 	}
-	a.Requests = []*record.Request{{Phase: record.Warmup, Generated: 7}, {Phase: record.Measure, Generated: 20}, {Phase: record.Measure, Generated: 30}}
+	a.Requests = []*record.Request{{Phase: record.Warmup, Generated: 7}, {Phase: record.Measure, Generated: 20},
+		{Phase: record.Measure, Generated: 30}}
 	return a
 }
 
 func source(a *record.Attempt, id int, role, method string, pid int) {
-	a.Sources[id] = record.Source{Role: role, Method: method, PID: pid, Every: 250 * time.Millisecond, Blind: "what " + method + " can't see"}
+	a.Sources[id] = record.Source{Role: role, Method: method, PID: pid, Every: 250 * time.Millisecond,
+		Blind: "what " + method + " can't see"}
 }
 
 // read adds readings of a source every 250 ms from a time on, in seconds; what is not a number was not read.
 func read(a *record.Attempt, id int, name string, from, to float64, value func(seconds float64) float64) {
 	for at := from; at <= to+1e-9; at += 0.25 {
 		if v := value(at); !math.IsNaN(v) {
-			a.Metrics = append(a.Metrics, record.MetricRow{Source: id, NS: int64(math.Round(at * 1e9)), Name: name, Value: v})
+			a.Metrics = append(a.Metrics, record.MetricRow{Source: id, NS: int64(math.Round(at * 1e9)), Name: name,
+				Value: v})
 		}
 	}
 }
@@ -96,8 +100,9 @@ func TestFiguresOfAGPU(t *testing.T) {
 	// Of eight readings in the phase one has 2 GiB more: the mean is 4.25 GiB, the deviation √(7/64)·2.
 	mean, deviation := 4.25*1024.0, math.Sqrt(7.0/64)*2*1024
 	want(t, h, map[string]float64{GPUFree: 9.875 * 1024, GPUPeak: 6 * 1024, GPUMean: mean, GPUDeviation: deviation,
-		GPUBusy: 40, GPUBusyMax: 60, GPUBusyDev: 20, GPUPower: 400, GPUPowerMax: 487.5, GPUPowerDev: 100 * math.Sqrt(21.0/4) / 4,
-		GPUHeat: 46, Energy: 800, EnergyPerToken: 16})
+		GPUBusy: 40, GPUBusyMax: 60, GPUBusyDev: 20, GPUPower: 400, GPUPowerMax: 487.5,
+		GPUPowerDev: 100 * math.Sqrt(21.0/4) / 4,
+		GPUHeat:     46, Energy: 800, EnergyPerToken: 16})
 	if f := h.Figure(Energy); f.How != "of the measure phase: "+byPower {
 		t.Error(f.How)
 	}
@@ -141,7 +146,8 @@ func TestEnergy(t *testing.T) {
 		read(a, 1, c.name, c.from, c.to, c.value)
 		h := find(t, hardware([]*record.Attempt{a}, nil), "cpu0", "rapl")
 		f, by := h.Figure(Energy), h.Figure(EnergyPerToken)
-		if f.Known() == math.IsNaN(c.want) || f.Known() && math.Abs(f.Center()-c.want) > 1e-6 || !f.Known() && f.Absent == "" {
+		if f.Known() == math.IsNaN(c.want) || f.Known() && math.Abs(f.Center()-c.want) > 1e-6 || !f.Known() &&
+			f.Absent == "" {
 			t.Errorf("%s: %v (%s), want %v", name, f.Center(), f.Absent, c.want)
 		}
 		if by.Known() != f.Known() || by.Known() && math.Abs(by.Center()-c.want/50) > 1e-6 {
@@ -153,7 +159,8 @@ func TestEnergy(t *testing.T) {
 	source(a, 1, "cpu0", "rapl", 0)
 	read(a, 1, joules, 0, 6, func(s float64) float64 { return s })
 	a.Requests = nil
-	if h := find(t, hardware([]*record.Attempt{a}, nil), "cpu0", "rapl"); !h.Figure(Energy).Known() || h.Figure(EnergyPerToken).Known() {
+	if h := find(t, hardware([]*record.Attempt{a}, nil), "cpu0", "rapl"); !h.Figure(Energy).Known() ||
+		h.Figure(EnergyPerToken).Known() {
 		t.Errorf("%+v", h)
 	}
 	a.Phases = a.Phases[:3]
@@ -173,7 +180,8 @@ func TestPowerAndCounterAgree(t *testing.T) {
 		return find(t, hardware([]*record.Attempt{a}, nil), "gpu0", "nvml").Figure(Energy).Center()
 	}
 	exact := energy(5) - energy(3)
-	if c, p := of(joules, energy), of(watts, power); math.Abs(c-exact) > 0.005*exact || math.Abs(p-exact) > 0.005*exact {
+	if c, p := of(joules, energy), of(watts, power); math.Abs(c-exact) > 0.005*exact ||
+		math.Abs(p-exact) > 0.005*exact {
 		t.Errorf("by the counter %v, by power %v, exactly %v", c, p, exact)
 	}
 }
@@ -195,15 +203,17 @@ func TestSeveralGPUsTogether(t *testing.T) {
 	if h.Kind != OfGPUs || h.Name != "gpu0, gpu1, gpu2" {
 		t.Errorf("%+v", h)
 	}
-	want(t, h, map[string]float64{GPUSum: 18 * 1024, GPUHighest: 8 * 1024, GPUMean: 6 * 1024, GPUDeviation: math.Sqrt(8.0/3) * 1024,
-		GPUPower: 600, Energy: 1200, EnergyPerToken: 24})
+	want(t, h, map[string]float64{GPUSum: 18 * 1024, GPUHighest: 8 * 1024, GPUMean: 6 * 1024,
+		GPUDeviation: math.Sqrt(8.0/3) * 1024,
+		GPUPower:     600, Energy: 1200, EnergyPerToken: 24})
 
 	// One that tells no power leaves no sum of it, and one that is lost none of memory behind that.
 	a.Metrics = slices.DeleteFunc(a.Metrics, func(m record.MetricRow) bool {
 		return m.Source == 2 && (m.Name == watts || m.NS > int64(time.Second))
 	})
 	h = find(t, hardware([]*record.Attempt{a}, nil), "gpus", "nvml")
-	want(t, h, map[string]float64{GPUSum: 12 * 1024, GPUHighest: 6 * 1024, GPUMean: 4 * 1024, GPUDeviation: math.Sqrt(8.0/3) * 1024})
+	want(t, h, map[string]float64{GPUSum: 12 * 1024, GPUHighest: 6 * 1024, GPUMean: 4 * 1024,
+		GPUDeviation: math.Sqrt(8.0/3) * 1024})
 }
 
 // Parts count in the place of the GPU that is divided; its power is its own.
@@ -216,8 +226,9 @@ func TestPartsOfAGPU(t *testing.T) {
 			read(a, i+1, watts, 0, 6, constant(50))
 		}
 	}
-	want(t, find(t, hardware([]*record.Attempt{a}, nil), "gpus", "nvml"), map[string]float64{GPUSum: 9 * 1024, GPUHighest: 4 * 1024,
-		GPUMean: 3 * 1024, GPUDeviation: math.Sqrt(2.0/3) * 1024, GPUPower: 100, Energy: 200, EnergyPerToken: 4})
+	want(t, find(t, hardware([]*record.Attempt{a}, nil), "gpus", "nvml"),
+		map[string]float64{GPUSum: 9 * 1024, GPUHighest: 4 * 1024,
+			GPUMean: 3 * 1024, GPUDeviation: math.Sqrt(2.0/3) * 1024, GPUPower: 100, Energy: 200, EnergyPerToken: 4})
 }
 
 func TestWhatProcessesHold(t *testing.T) {
@@ -256,7 +267,8 @@ func TestWhatProcessesHold(t *testing.T) {
 	if v := find(t, all, "gpu-process", "nvml_process").Figure(GPUHeld).numbers(); !slices.Equal(v, []float64{512}) {
 		t.Errorf("%v", v)
 	}
-	if v := find(t, all, "processes", "nvml_process").Figure(GPUHeld).numbers(); !slices.Equal(v, []float64{5 * 1024, 2 * 1024}) {
+	if v := find(t, all, "processes", "nvml_process").Figure(GPUHeld).numbers(); !slices.Equal(
+		v, []float64{5 * 1024, 2 * 1024}) {
 		t.Errorf("%v", v)
 	}
 }

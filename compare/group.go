@@ -8,10 +8,11 @@ import (
 
 // Group is cells of a run that have the fields in common by which a reader asked for them, taken together.
 type Group struct {
-	Name    string       `json:"name"` // the fields and what they are
-	Run     int          `json:"run"`  // index into Runs
-	Cells   []int        `json:"cells"`
-	Over    []string     `json:"over"`              // what is averaged over: fields of cells, and how many values each has
+	Name  string `json:"name"` // the fields and what they are
+	Run   int    `json:"run"`  // index into Runs
+	Cells []int  `json:"cells"`
+	// what is averaged over: fields of cells, and how many values each has
+	Over    []string     `json:"over"`
 	Refused string       `json:"refused,omitempty"` // why nothing is averaged
 	Figures []GroupValue `json:"figures"`
 }
@@ -29,8 +30,8 @@ type GroupValue struct {
 	Note     string    `json:"interval_note,omitempty"`
 }
 
-// group takes cells together by the fields that were asked for; nothing where nobody asked. Those of another class of device are never
-// averaged with the rest, unless that was asked for too.
+// group takes cells together by the fields that were asked for; nothing where nobody asked. Those of another class of
+// device are never averaged with the rest, unless that was asked for too.
 func (r *Result) group(o Options) {
 	if o.By == nil {
 		return
@@ -63,7 +64,8 @@ func (r *Result) group(o Options) {
 			classes[deviceClass(&r.Cells[at])] = true
 		}
 		if len(classes) > 1 && !o.AllowDifferent {
-			g.Refused = "its cells computed on different classes of device (" + list(classes) + "): group them by device too"
+			g.Refused = "its cells computed on different classes of device (" + list(classes) +
+				"): group them by device too"
 			continue
 		}
 		for _, figure := range compared() {
@@ -77,7 +79,8 @@ func (r *Result) groupValue(cells []int, name string) GroupValue {
 	var samples [][]float64
 	sum, why := 0.0, TooFewRuns
 	if name == Increase && r.mixedBaselines(cells) {
-		v.Title, v.Left, v.Note = "memory increase", len(cells), "not averaged: of some it is the whole peak, of others what came on top"
+		v.Title, v.Left, v.Note = "memory increase", len(cells),
+			"not averaged: of some it is the whole peak, of others what came on top"
 		return v
 	}
 	for _, i := range cells {

@@ -9,8 +9,8 @@ import (
 	"llmparity/internal/record"
 )
 
-// Growth is by how much memory grows with each token, by every source that can be followed, beside what a token takes by
-// arithmetic.
+// Growth is by how much memory grows with each token, by every source that can be followed, beside what a token takes
+// by arithmetic.
 type Growth struct {
 	Theory  *Theory  `json:"theory,omitempty"` // nil: neither the model's shape nor the type of its KV cache is known
 	Rates   []Rate   `json:"rates"`
@@ -30,8 +30,8 @@ const (
 	OfHeld     = "memory" // whatever it is for
 )
 
-// Rate is a slope in bytes a token. Within launches it is a figure like others, one value a launch; over cells it is one line through the
-// launches of all.
+// Rate is a slope in bytes a token. Within launches it is a figure like others, one value a launch; over cells it is
+// one line through the launches of all.
 type Rate struct {
 	Figure
 	Of       string   `json:"of"`
@@ -40,8 +40,8 @@ type Rate struct {
 	Fit      *Fit     `json:"fit,omitempty"`
 	// Points are the launches that a line over cells goes through, in MiB.
 	Points []GrowthPoint `json:"points,omitempty"`
-	// Lines are the readings within launches, as many as are drawn: by how much MiB were above the launch's line at its first token. What is
-	// exact stands in the record.
+	// Lines are the readings within launches, as many as are drawn: by how much MiB were above the launch's line at its
+	// first token. What is exact stands in the record.
 	Lines []GrowthLine `json:"-"`
 }
 
@@ -124,7 +124,8 @@ func (c *Cell) grow(run *record.Run, counted []*record.Attempt, followed map[*re
 	return g
 }
 
-// theory goes by what the engine says of its KV cache; by the forecast where that took the same for granted, because it knows more shapes.
+// theory goes by what the engine says of its KV cache; by the forecast where that took the same for granted, because it
+// knows more shapes.
 func (c *Cell) theory(run *record.Run) *Theory {
 	says := c.says("kv_dtype")
 	if p, ok := run.Predictions[c.Spec.ID]; ok && p.TokenB > 0 {
@@ -135,7 +136,8 @@ func (c *Cell) theory(run *record.Run) *Theory {
 	}
 	if b := c.tokenBytes(); b > 0 {
 		m := c.Spec.Model
-		how := fmt.Sprintf("2 × %d layers × %d key-value heads × a head of %d × %s", m.Layers, m.KVHeads, m.HeadDim, says)
+		how := fmt.Sprintf("2 × %d layers × %d key-value heads × a head of %d × %s", m.Layers, m.KVHeads, m.HeadDim,
+			says)
 		return &Theory{b, how, record.OriginCalculated}
 	}
 	return nil
@@ -204,10 +206,12 @@ func (r *Rate) line(attempt int, points []xy, fit fitted) {
 	r.Lines = append(r.Lines, l)
 }
 
-// cacheRate is what the reserved KV cache grows by: by what is told with tokens, else by readings at the ends of phases.
+// cacheRate is what the reserved KV cache grows by: by what is told with tokens, else by readings at the ends of
+// phases.
 func (c *Cell) cacheRate(p part, counted []*record.Attempt, followed map[*record.Attempt][]track) Rate {
-	r := Rate{Of: OfReserved, Figure: Figure{Name: p.name, Title: p.title, Method: p.method, Blind: blind(counted, p.method),
-		How: growthHow + "; " + p.how}}
+	r := Rate{Of: OfReserved, Figure: Figure{Name: p.name, Title: p.title, Method: p.method,
+		Blind: blind(counted, p.method),
+		How:   growthHow + "; " + p.how}}
 	if !has(counted, p.method) {
 		return Rate{}
 	}
@@ -319,7 +323,8 @@ func (g *Growth) judge() {
 	}
 	for _, r := range g.Rates {
 		if r.Known() {
-			g.Verdict = append(g.Verdict, fmt.Sprintf("%s: %s bytes/token: %s", r.Title, rateWords(r.Center()), r.Verdict))
+			g.Verdict = append(g.Verdict,
+				fmt.Sprintf("%s: %s bytes/token: %s", r.Title, rateWords(r.Center()), r.Verdict))
 		}
 	}
 }

@@ -57,20 +57,26 @@ func TestGrowthIsFoundByItsSlope(t *testing.T) {
 		for id := 1; id <= c.launches; id++ {
 			own := c.rate * (1 + 0.02*r.NormFloat64())
 			attempts = append(attempts, follower{id: id, tokens: 120, every: 40 * time.Millisecond,
-				at: func(ns int64) float64 { return 300 + own*tokensAt(ns)/record.MiB + c.noise*r.NormFloat64() }}.attempt())
+				at: func(ns int64) float64 {
+					return 300 + own*tokensAt(ns)/record.MiB +
+						c.noise*r.NormFloat64()
+				}}.attempt())
 		}
 		g := grownOf(shaped(), attempts...)
 		rate := g.rate("rss_sum")
 		if g.Theory == nil || g.Theory.Bytes != perToken {
 			t.Fatalf("theory %+v", g.Theory)
 		}
-		if math.Abs(rate.Center()-c.rate) > 0.06*perToken || rate.N != c.launches || !strings.Contains(rate.Verdict, c.verdict) {
-			t.Errorf("%s: %g bytes/token of %d launches, %q; want about %g, %q", name, rate.Center(), rate.N, rate.Verdict, c.rate, c.verdict)
+		if math.Abs(rate.Center()-c.rate) > 0.06*perToken || rate.N != c.launches ||
+			!strings.Contains(rate.Verdict, c.verdict) {
+			t.Errorf("%s: %g bytes/token of %d launches, %q; want about %g, %q", name, rate.Center(), rate.N,
+				rate.Verdict, c.rate, c.verdict)
 		}
 		if iv := rate.Interval; (iv != nil) != (c.launches >= minRuns) {
 			t.Errorf("%s: interval %+v of %d launches", name, iv, c.launches)
 		}
-		if len(rate.Lines) != c.launches || rate.Fit == nil || math.Abs(rate.Fit.To.MiB-rate.Center()*(rate.Fit.To.Tokens-rate.Fit.From.Tokens)/record.MiB) > 1e-3 {
+		if len(rate.Lines) != c.launches || rate.Fit == nil ||
+			math.Abs(rate.Fit.To.MiB-rate.Center()*(rate.Fit.To.Tokens-rate.Fit.From.Tokens)/record.MiB) > 1e-3 {
 			t.Errorf("%s: %d lines, fit %+v", name, len(rate.Lines), rate.Fit)
 		}
 	}
@@ -81,7 +87,8 @@ func TestGrowthOnALineIsExact(t *testing.T) {
 	a := follower{id: 1, tokens: 120, every: 40 * time.Millisecond, took: 4 * time.Millisecond,
 		at: func(ns int64) float64 { return 300 + perToken*tokensAt(ns)/record.MiB }}.attempt()
 	for _, name := range []string{"rss_sum", TotalPSS} {
-		if r := grownOf(shaped(), a).rate(name); math.Abs(r.Center()-perToken) > 1e-3 || r.OfTheory == nil || *r.OfTheory != 1 {
+		if r := grownOf(shaped(), a).rate(name); math.Abs(r.Center()-perToken) > 1e-3 || r.OfTheory == nil ||
+			*r.OfTheory != 1 {
 			t.Errorf("%s: %g, %v", name, r.Center(), r.OfTheory)
 		}
 	}
@@ -106,15 +113,19 @@ func TestGrowthOfADriftedLaunchIsNotTold(t *testing.T) {
 	}
 }
 
-// What is filled of the KV cache is arithmetic: a slope of it would be the arithmetic again. What is reserved is told, and never changes.
+// What is filled of the KV cache is arithmetic: a slope of it would be the arithmetic again. What is reserved is told,
+// and never changes.
 func TestTheReservedCacheIsFollowedFromPhaseToPhase(t *testing.T) {
 	a := follower{id: 1, tokens: 60, every: 40 * time.Millisecond, at: func(int64) float64 { return 300 }}.attempt()
 	const warm, load = int64(9.7e9), int64(9e9)
-	a.Phases = []record.PhaseSpan{{Name: record.Load, BeginNS: 1e9, EndNS: load}, {Name: record.Warmup, BeginNS: 9.2e9, EndNS: warm}, a.Phases[1]}
-	a.Requests = append([]*record.Request{{ID: 9, Phase: record.Warmup, PromptTokens: 20, Tokens: make([]record.TokenRow, 8)}}, a.Requests...)
+	a.Phases = []record.PhaseSpan{{Name: record.Load, BeginNS: 1e9, EndNS: load},
+		{Name: record.Warmup, BeginNS: 9.2e9, EndNS: warm}, a.Phases[1]}
+	a.Requests = append([]*record.Request{{ID: 9, Phase: record.Warmup, PromptTokens: 20,
+		Tokens: make([]record.TokenRow, 8)}}, a.Requests...)
 	a.Sources[3] = record.Source{Role: "server", Method: EngineLog, PID: 7}
 	tell := func(phase record.Phase, at int64, used float64) {
-		a.Metrics = append(a.Metrics, record.MetricRow{Source: 3, NS: at + 1000, Name: "kv_used_bytes", Value: used, Edge: phase},
+		a.Metrics = append(a.Metrics, record.MetricRow{Source: 3, NS: at + 1000, Name: "kv_used_bytes", Value: used,
+			Edge: phase},
 			record.MetricRow{Source: 3, NS: at + 1000, Name: "kv_reserved_bytes", Value: 512 * perToken, Edge: phase})
 	}
 	tell(record.Load, load, 0)
@@ -124,7 +135,8 @@ func TestTheReservedCacheIsFollowedFromPhaseToPhase(t *testing.T) {
 	if r := g.rate(KVUsed); r != nil {
 		t.Errorf("filled: %g, %q", r.Center(), r.Verdict)
 	}
-	if r := g.rate(KVReserved); r.Center() != 0 || r.Origin != record.OriginReported || !strings.Contains(r.Verdict, "flat, because it is all reserved at the load") || r.Of != OfReserved {
+	if r := g.rate(KVReserved); r.Center() != 0 || r.Origin != record.OriginReported ||
+		!strings.Contains(r.Verdict, "flat, because it is all reserved at the load") || r.Of != OfReserved {
 		t.Errorf("reserved: %g, %q", r.Center(), r.Verdict)
 	}
 }

@@ -87,7 +87,8 @@ func (l *hardwareLog) within(s record.Source, name string) []float64 {
 	return out
 }
 
-// passes are the values of sources that were read in one pass over them; a source is read once a pass, and soon after the one before it.
+// passes are the values of sources that were read in one pass over them; a source is read once a pass, and soon after
+// the one before it.
 func (l *hardwareLog) passes(of []record.Source, name string) [][]float64 {
 	var rows []record.MetricRow
 	every := int64(time.Second)

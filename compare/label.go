@@ -26,7 +26,8 @@ func (r *Result) label() {
 		c := &r.Cells[i]
 		var what []string
 		for _, part := range ran {
-			if part(c) != "" && slices.ContainsFunc(r.Cells, func(o Cell) bool { return o.Spec.Engine == c.Spec.Engine && part(&o) != part(c) }) {
+			if part(c) != "" && slices.ContainsFunc(
+				r.Cells, func(o Cell) bool { return o.Spec.Engine == c.Spec.Engine && part(&o) != part(c) }) {
 				what = append(what, part(c))
 			}
 		}
@@ -35,7 +36,8 @@ func (r *Result) label() {
 			words[0] += " (" + strings.Join(what, "; ") + ")"
 		}
 		for _, part := range asked {
-			if slices.ContainsFunc(r.Cells, func(o Cell) bool { return o.foreign() == c.foreign() && part(&o) != part(c) }) {
+			if slices.ContainsFunc(r.Cells,
+				func(o Cell) bool { return o.foreign() == c.foreign() && part(&o) != part(c) }) {
 				words = append(words, part(c))
 			}
 		}
@@ -44,7 +46,8 @@ func (r *Result) label() {
 	r.tellApart()
 }
 
-// tellApart names cells that are called alike by their runs, which may have one plan's name, and where that is not enough numbers them.
+// tellApart names cells that are called alike by their runs, which may have one plan's name, and where that is not
+// enough numbers them.
 func (r *Result) tellApart() {
 	runs := map[string]map[int]bool{} // in which a label is
 	for i := range r.Cells {
@@ -265,7 +268,8 @@ func (r *Result) libraryWords() []string {
 		case "ours":
 			ours = append(ours, l)
 		case "given":
-			out = append(out, fmt.Sprintf("%s ran a model library that was given to it: %s. Nothing is known of its kernels.",
+			out = append(out, fmt.Sprintf(
+				"%s ran a model library that was given to it: %s. Nothing is known of its kernels.",
 				who, l))
 		default:
 			out = append(out, fmt.Sprintf("%s ran a model library of %s.", who, l))

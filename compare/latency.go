@@ -8,8 +8,8 @@ import (
 	"llmparity/internal/record"
 )
 
-// Distribution is how long something took, over all requests or tokens of a cell's counted launches. Pooled numbers describe; intervals go
-// by launches, because what was measured in one launch shares its luck.
+// Distribution is how long something took, over all requests or tokens of a cell's counted launches. Pooled numbers
+// describe; intervals go by launches, because what was measured in one launch shares its luck.
 type Distribution struct {
 	Name      string     `json:"name"`
 	Title     string     `json:"title"`
@@ -18,18 +18,20 @@ type Distribution struct {
 	N         int        `json:"n"`
 	Launches  int        `json:"launches"`
 	Quantiles []Quantile `json:"quantiles"`
-	// Steps are the empirical distribution: the share of all values that are not above each. Of many values some are left out.
+	// Steps are the empirical distribution: the share of all values that are not above each. Of many values some are
+	// left out.
 	Steps  []Step `json:"-"`
 	Absent string `json:"absent,omitempty"`
 	How    string `json:"how"`
 }
 
-// Quantile is the value that a share of all is not above: by nearest rank, so that it is one that occurred. Of few values the highest ones
-// are all the same.
+// Quantile is the value that a share of all is not above: by nearest rank, so that it is one that occurred. Of few
+// values the highest ones are all the same.
 type Quantile struct {
 	Share float64 `json:"share"`
 	Value float64 `json:"value"` // over all that was pooled
-	// ByLaunch is the median over launches of each launch's own quantile, nil where launches have too few values for one.
+	// ByLaunch is the median over launches of each launch's own quantile, nil where launches have too few values for
+	// one.
 	ByLaunch *Figure `json:"by_launch,omitempty"`
 }
 
@@ -54,7 +56,8 @@ func distributions(spec record.Cell, counted []*record.Attempt) []Distribution {
 	out := []Distribution{
 		distribution(counted, one(ttft), Distribution{Name: "ttft", Title: "time to first token", Of: "requests"}),
 		distribution(counted, gaps, Distribution{Name: "inter_token_latency", Title: gapTitle, Of: gapOf}),
-		distribution(counted, one(latency), Distribution{Name: "latency", Title: "request latency, end to end", Of: "requests"}),
+		distribution(counted, one(latency),
+			Distribution{Name: "latency", Title: "request latency, end to end", Of: "requests"}),
 	}
 	return slices.DeleteFunc(out, func(d Distribution) bool { return d.N == 0 })
 }
@@ -111,8 +114,8 @@ func ranked(sorted []float64, share float64) float64 {
 	return sorted[max(0, int(math.Ceil(share*float64(len(sorted))-1e-9))-1)]
 }
 
-// steps are all of an empirical distribution, or as many as are drawn: the least and the highest among them, and the highest ones close
-// together, because that is where readers look.
+// steps are all of an empirical distribution, or as many as are drawn: the least and the highest among them, and the
+// highest ones close together, because that is where readers look.
 func steps(sorted []float64) []Step {
 	n := len(sorted)
 	var out []Step

@@ -8,7 +8,8 @@ import (
 
 // launched has gaps between tokens of these many ms, after a first token at ttft ms.
 func launched(id int, ttft int64, gaps ...int64) *record.Attempt {
-	q := &record.Request{ID: id, Phase: record.Measure, Spans: []record.NamedSpan{{Name: record.Decode}}, Tokens: []record.TokenRow{{NS: ttft * 1e6}}}
+	q := &record.Request{ID: id, Phase: record.Measure, Spans: []record.NamedSpan{{Name: record.Decode}},
+		Tokens: []record.TokenRow{{NS: ttft * 1e6}}}
 	for i, g := range gaps {
 		q.Tokens = append(q.Tokens, record.TokenRow{Index: i + 1, NS: q.Tokens[i].NS + g*1e6})
 	}
@@ -38,7 +39,8 @@ func distributionOf(t *testing.T, name string, attempts ...*record.Attempt) Dist
 func TestQuantilesAreValuesThatOccurred(t *testing.T) {
 	d := distributionOf(t, "inter_token_latency", launched(1, 5, upTo(1000)...))
 	for i, want := range []float64{500, 900, 950, 990} {
-		if q := d.Quantiles[i]; q.Value != want || q.ByLaunch == nil || q.ByLaunch.Center() != want || q.ByLaunch.Note != TooFewRuns {
+		if q := d.Quantiles[i]; q.Value != want || q.ByLaunch == nil || q.ByLaunch.Center() != want ||
+			q.ByLaunch.Note != TooFewRuns {
 			t.Errorf("p%g: %+v, want %g", 100*q.Share, q, want)
 		}
 	}
@@ -58,7 +60,8 @@ func TestQuantilesAreValuesThatOccurred(t *testing.T) {
 
 // A request whose first token came before it was sent took no time that is known.
 func TestAClockThatRanBackwardsIsInNoDistribution(t *testing.T) {
-	if d := distributionOf(t, "ttft", launched(1, 5, 1), launched(2, -5, 1)); d.N != 1 || d.Launches != 1 || d.Quantiles[0].Value != 5 {
+	if d := distributionOf(t, "ttft", launched(1, 5, 1), launched(2, -5, 1)); d.N != 1 || d.Launches != 1 ||
+		d.Quantiles[0].Value != 5 {
 		t.Errorf("%+v", d)
 	}
 }
@@ -75,14 +78,16 @@ func TestIntervalsOfQuantilesGoByLaunches(t *testing.T) {
 	}
 	d := distributionOf(t, "inter_token_latency", attempts...)
 	p50, p95, p99 := d.Quantiles[0], d.Quantiles[2], d.Quantiles[3]
-	if d.N != 240 || p50.Value != 40 || p50.ByLaunch.N != 8 || p50.ByLaunch.Center() != 45 || p50.ByLaunch.Interval.Lo > 20 || p50.ByLaunch.Interval.Hi < 70 {
+	if d.N != 240 || p50.Value != 40 || p50.ByLaunch.N != 8 || p50.ByLaunch.Center() != 45 ||
+		p50.ByLaunch.Interval.Lo > 20 || p50.ByLaunch.Interval.Hi < 70 {
 		t.Errorf("p50 %+v by launch %+v, %+v", p50, p50.ByLaunch, p50.ByLaunch.Interval)
 	}
 	if p95.ByLaunch == nil || p99.ByLaunch != nil || p99.Value != 80 {
 		t.Errorf("30 gaps a launch suffice for p95 and not for p99: %+v, %+v", p95, p99)
 	}
 	first := distributionOf(t, "ttft", attempts...)
-	if first.N != 8 || first.Quantiles[0].ByLaunch.Center() != 103.5 || first.Quantiles[1].ByLaunch != nil || first.Quantiles[3].Value != 107 {
+	if first.N != 8 || first.Quantiles[0].ByLaunch.Center() != 103.5 || first.Quantiles[1].ByLaunch != nil ||
+		first.Quantiles[3].Value != 107 {
 		t.Errorf("one request a launch: %+v", first.Quantiles)
 	}
 }

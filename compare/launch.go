@@ -29,8 +29,8 @@ func launches(counted []*record.Attempt) []launch {
 	return out
 }
 
-// at are the attempts that a phase of the launch may lie in: what comes before the measurement lies in the one that opened it, whether
-// that counts or not.
+// at are the attempts that a phase of the launch may lie in: what comes before the measurement lies in the one that
+// opened it, whether that counts or not.
 func (l launch) at(p record.Phase) []*record.Attempt {
 	switch p {
 	case record.Baseline, record.Load, record.Warmup:

@@ -21,12 +21,13 @@ type footprint struct {
 	attempt                                         int // that opened the launch
 	peakPSS, peakUSS, peakRSS, baseline, postWarmup float64
 	baselineRSS, postWarmupRSS                      float64
-	carried, below, above                           float64 // of the peak: what was not read, and how far its bounds are
-	unborn                                          bool    // no process at all was read before the load
+	// of the peak: what was not read, and how far its bounds are
+	carried, below, above float64
+	unborn                bool // no process at all was read before the load
 }
 
-// footprints are those of the launches, in the order in which they were opened: the repetitions that reused one are taken
-// together, because the load and the warm-up lie in the first of them alone.
+// footprints are those of the launches, in the order in which they were opened: the repetitions that reused one are
+// taken together, because the load and the warm-up lie in the first of them alone.
 func footprints(counted []*record.Attempt) []footprint {
 	var out []footprint
 	for _, a := range counted {
@@ -40,8 +41,9 @@ func footprints(counted []*record.Attempt) []footprint {
 		if f.peakPSS > o.peakPSS {
 			o.carried, o.below, o.above = f.carried, f.below, f.above
 		}
-		o.peakPSS, o.peakUSS, o.peakRSS = maxKnown(o.peakPSS, f.peakPSS), maxKnown(o.peakUSS, f.peakUSS), maxKnown(o.peakRSS,
-			f.peakRSS)
+		o.peakPSS, o.peakUSS, o.peakRSS = maxKnown(o.peakPSS, f.peakPSS), maxKnown(o.peakUSS, f.peakUSS),
+			maxKnown(o.peakRSS,
+				f.peakRSS)
 	}
 	return out
 }
@@ -82,8 +84,8 @@ func unborn(launch *record.Attempt) bool {
 	return !slices.ContainsFunc(launch.Totals, func(t record.TotalRow) bool { return !loaded || t.NS < load.BeginNS })
 }
 
-// readings are the totals that belong to a phase: those from its begin to the next phase's begin, or to the attempt's end. So the
-// reading at a phase's edge, which lies just behind the phase lest it lengthen it, is the phase's.
+// readings are the totals that belong to a phase: those from its begin to the next phase's begin, or to the attempt's
+// end. So the reading at a phase's edge, which lies just behind the phase lest it lengthen it, is the phase's.
 func readings(a *record.Attempt, p record.Phase) iter.Seq[*record.TotalRow] {
 	begin, end, ok := reach(a, p)
 	return func(yield func(*record.TotalRow) bool) {
@@ -119,8 +121,8 @@ func totalPSS(a *record.Attempt, p record.Phase) []float64 {
 	return out
 }
 
-// PhasePeaks gives the highest total PSS and the highest sum of RSS that were read from the phase's begin to the next phase's
-// begin, or to the attempt's end; NaN where nothing was read.
+// PhasePeaks gives the highest total PSS and the highest sum of RSS that were read from the phase's begin to the next
+// phase's begin, or to the attempt's end; NaN where nothing was read.
 func PhasePeaks(a *record.Attempt, p record.Phase) (pss, rss float64) {
 	pss, rss = math.NaN(), math.NaN()
 	method := rssMethod(a)
@@ -174,13 +176,16 @@ func memoryFigures(attempts []*record.Attempt) []Figure {
 		How: "peak memory minus the launch's own baseline"}
 	base := Figure{Name: Baseline, Title: "baseline", Unit: "MiB", Absent: noPSS,
 		How: "the median total PSS in the baseline phase: the engine is open, no model is loaded"}
-	warm := Figure{Name: PostWarmup, Title: "after warm-up", Unit: "MiB", Absent: "no total PSS was read after a warm-up phase",
-		How: "the last total PSS before the measurement begins"}
+	warm := Figure{Name: PostWarmup, Title: "after warm-up", Unit: "MiB",
+		Absent: "no total PSS was read after a warm-up phase",
+		How:    "the last total PSS before the measurement begins"}
 	uss := Figure{Name: PeakUSS, Title: "peak USS", Unit: "MiB", Absent: noPSS,
-		How: "the highest total USS (pages that no other process shares) over the launch, " + how.pss + "; leaves out " +
+		How: "the highest total USS (pages that no other process shares) over the launch, " + how.pss +
+			"; leaves out " +
 			"everything shared, such as staging buffers"}
 	rss := Figure{Name: PeakRSS, Title: "peak RSS sum", Unit: "MiB", Absent: "no total RSS was read",
-		How: "the highest sum of the processes' RSS at one tick, " + how.rss + "; counts a page shared by n processes n " +
+		How: "the highest sum of the processes' RSS at one tick, " + how.rss +
+			"; counts a page shared by n processes n " +
 			"times, so it is no total"}
 	all := footprints(attempts)
 	peak.How += carriedHow(all)
@@ -226,7 +231,8 @@ func carriedHow(of []footprint) string {
 	if len(carried) == 0 || slices.Max(above) == 0 && slices.Min(carried) == 0 && slices.Max(carried) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("; median launch: %s MiB of it carried forward since PSS was read, bounds -%s and +%s MiB", short(median(carried)),
+	return fmt.Sprintf("; median launch: %s MiB of it carried forward since PSS was read, bounds -%s and +%s MiB",
+		short(median(carried)),
 		short(median(below)), short(median(above)))
 }
 
@@ -269,11 +275,13 @@ type Points struct {
 // Points goes by PSS, by RSS where no PSS could be read, and by a page's heap where nothing else is known.
 func (c *Cell) Points() Points {
 	if heap := c.Figure(PeakHeap); heap.Known() && !c.Figure(PeakPSS).Known() && !c.Figure(PeakRSS).Known() {
-		return Points{"JavaScript heap", Figure{Title: "baseline", Absent: noPhases}, Figure{Title: "after warm-up", Absent: noPhases}, heap,
+		return Points{"JavaScript heap", Figure{Title: "baseline", Absent: noPhases},
+			Figure{Title: "after warm-up", Absent: noPhases}, heap,
 			Figure{Title: "increase", Absent: noPhases}}
 	}
 	if !c.Figure(PeakPSS).Known() && c.Figure(PeakRSS).Known() {
-		return Points{"RSS sum", c.Figure(BaselineRSS), c.Figure(PostWarmupRSS), c.Figure(PeakRSS), c.Figure(IncreaseRSS)}
+		return Points{"RSS sum", c.Figure(BaselineRSS), c.Figure(PostWarmupRSS), c.Figure(PeakRSS),
+			c.Figure(IncreaseRSS)}
 	}
 	return Points{"total PSS", c.Figure(Baseline), c.Figure(PostWarmup), c.Figure(PeakPSS), c.Figure(Increase)}
 }
@@ -332,5 +340,6 @@ func reading(attempts []*record.Attempt, method string) string {
 		names = append(names, r)
 	}
 	slices.Sort(names)
-	return fmt.Sprintf("read from %s at most every %s, and at phase edges, over: %s", method, every, strings.Join(names, ", "))
+	return fmt.Sprintf("read from %s at most every %s, and at phase edges, over: %s", method, every,
+		strings.Join(names, ", "))
 }

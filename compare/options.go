@@ -13,7 +13,8 @@ import (
 type Options struct {
 	// MinEffect is the share below which a difference that is real is not one that matters: 0.01 is 1 %.
 	MinEffect float64
-	// AllowDifferent gives ratios of what is not alike too: of other classes of device, isolations, unverified weights. Each is marked.
+	// AllowDifferent gives ratios of what is not alike too: of other classes of device, isolations, unverified weights.
+	// Each is marked.
 	AllowDifferent bool
 	// By names the fields that cells must have in common to be averaged; nil: the engine, and no groups are shown.
 	By []string
@@ -32,13 +33,15 @@ type Statistics struct {
 }
 
 func (o Options) statistics() Statistics {
-	return Statistics{Alpha: alpha, Confidence: confidence, MinEffect: o.MinEffect, AllowDifferent: o.AllowDifferent, By: o.By}
+	return Statistics{Alpha: alpha, Confidence: confidence, MinEffect: o.MinEffect, AllowDifferent: o.AllowDifferent,
+		By: o.By}
 }
 
 // Check says what is wrong with options that people give.
 func (o Options) Check() error {
 	if !(o.MinEffect >= 0 && o.MinEffect < 1) {
-		return fault.New(fault.Usage, "give a share from 0 to 100 %, such as 1%", "a minimum effect of %g %% makes no sense", 100*o.MinEffect)
+		return fault.New(fault.Usage, "give a share from 0 to 100 %, such as 1%",
+			"a minimum effect of %g %% makes no sense", 100*o.MinEffect)
 	}
 	for _, name := range o.By {
 		if !slices.Contains(Fields(), name) {
@@ -50,7 +53,8 @@ func (o Options) Check() error {
 
 // Fields lists what cells can be grouped by.
 func Fields() []string {
-	return []string{"engine", "model", "input_len", "output_len", "prompt", "context", "dtype", "kv_cache_dtype", "concurrency", "batch_size", "traffic",
+	return []string{"engine", "model", "input_len", "output_len", "prompt", "context", "dtype", "kv_cache_dtype",
+		"concurrency", "batch_size", "traffic",
 		"start", "temperature", "isolation", "device", "run"}
 }
 
@@ -115,7 +119,8 @@ func deviceClass(c *Cell) string {
 	return string(c.Device.Class)
 }
 
-// runName tells runs apart: by their names where these differ, else by so much of the ends of their folders as does, else by their place.
+// runName tells runs apart: by their names where these differ, else by so much of the ends of their folders as does,
+// else by their place.
 func (r *Result) runName(run int) string {
 	var folders []string // of other runs with the name
 	for i, other := range r.Runs {
@@ -129,7 +134,8 @@ func (r *Result) runName(run int) string {
 	parts := strings.Split(r.Runs[run].Dir, "/")
 	for n := len(parts) - 1; n >= 0; n-- {
 		end := strings.Join(parts[n:], "/")
-		if end != "" && !slices.ContainsFunc(folders, func(dir string) bool { return dir == end || strings.HasSuffix(dir, "/"+end) }) {
+		if end != "" && !slices.ContainsFunc(
+			folders, func(dir string) bool { return dir == end || strings.HasSuffix(dir, "/"+end) }) {
 			return end
 		}
 	}

@@ -45,7 +45,8 @@ func TestEveryFigureSaysHowItWasObtained(t *testing.T) {
 	seen := map[record.Origin]int{}
 	for name, run := range map[string]*record.Run{
 		"ledger": measured(t, 6), "log": logged(t), "file": comparetest.Run(t, "file", comparetest.Native(6)),
-		"server": comparetest.Run(t, "server", served), "traffic": comparetest.Run(t, "traffic", comparetest.Mixed(comparetest.Native(6), 1, 2, 12, 2)),
+		"server":  comparetest.Run(t, "server", served),
+		"traffic": comparetest.Run(t, "traffic", comparetest.Mixed(comparetest.Native(6), 1, 2, 12, 2)),
 	} {
 		res := compare.Runs(run)
 		eachFigure(reflect.ValueOf(res), func(f compare.Figure) {
@@ -58,7 +59,8 @@ func TestEveryFigureSaysHowItWasObtained(t *testing.T) {
 			}
 		})
 	}
-	for _, o := range []record.Origin{record.OriginMeasured, record.OriginReported, record.OriginCalculated, record.OriginFileSize} {
+	for _, o := range []record.Origin{record.OriginMeasured, record.OriginReported, record.OriginCalculated,
+		record.OriginFileSize} {
 		if seen[o] == 0 {
 			t.Errorf("no figure is %s", o)
 		}
@@ -73,11 +75,14 @@ func TestOriginsOfComponents(t *testing.T) {
 	}{
 		"ledger": {partsOf(t, measured(t, 6)), m, m, c, m, c, m, m},
 		"log":    {partsOf(t, logged(t)), r, r, c, r, c, m, m},
-		"file":   {partsOf(t, comparetest.Run(t, "file", comparetest.Native(6))), record.OriginFileSize, c, c, "", c, m, m},
+		"file": {partsOf(t, comparetest.Run(t, "file", comparetest.Native(6))), record.OriginFileSize, c, c, "", c, m,
+			m},
 	} {
-		for component, origin := range map[string]record.Origin{compare.ModelWeights: want.weights, compare.KVCache: want.reserved,
-			compare.KVCacheUsed: want.filled, compare.Activations: want.activations, compare.FrameworkOverhead: want.framework,
-			compare.MemoryIncrease: want.increase, compare.TotalMemory: want.peak} {
+		for component, origin := range map[string]record.Origin{compare.ModelWeights: want.weights,
+			compare.KVCache:     want.reserved,
+			compare.KVCacheUsed: want.filled, compare.Activations: want.activations,
+			compare.FrameworkOverhead: want.framework,
+			compare.MemoryIncrease:    want.increase, compare.TotalMemory: want.peak} {
 			f := want.parts.Component(component)
 			if f.Origin != origin {
 				t.Errorf("%s: %s is %q, want %q", name, component, f.Origin, origin)

@@ -24,7 +24,8 @@ func TestTheVerdictTellsEveryPairOfEngines(t *testing.T) {
 		all = append(all, e)
 	}
 	said := compare.Runs(comparetest.Run(t, "three", all...)).Verdict[1]
-	for _, want := range []string{"a against b: ", "a against c: ", "b against c: ", ", decode ", "peak memory not told apart"} {
+	for _, want := range []string{"a against b: ", "a against c: ", "b against c: ", ", decode ",
+		"peak memory not told apart"} {
 		if !strings.Contains(strings.ToLower(said), want) {
 			t.Errorf("no %q in %q", want, said)
 		}
@@ -36,7 +37,8 @@ func TestTheVerdictSaysWhatLaunchesCouldNotShow(t *testing.T) {
 	a, b := comparetest.Native(6), comparetest.Native(6)
 	a.Cell.ID, b.Cell.ID, a.Cell.Engine, b.Cell.Engine = 1, 2, "a", "b"
 	a.Vary, b.Vary = 0.06, 0.06
-	if said := compare.Runs(comparetest.Run(t, "noisy", a, b)).Verdict[1]; !strings.Contains(said, "at which a change of a tenth takes") {
+	if said := compare.Runs(comparetest.Run(t, "noisy", a, b)).Verdict[1]; !strings.Contains(
+		said, "at which a change of a tenth takes") {
 		t.Error(said)
 	}
 	a.Vary, b.Vary = 0.005, 0.005
@@ -57,7 +59,8 @@ func slowed(run *record.Run, by map[int]float64) *record.Run {
 	return run
 }
 
-// A mean over cells that differ in opposite directions says nothing; what the verdict makes of it must not pass for no difference.
+// A mean over cells that differ in opposite directions says nothing; what the verdict makes of it must not pass for no
+// difference.
 func TestTheVerdictDoesNotHideWhatAMeanHides(t *testing.T) {
 	r := rand.New(rand.NewPCG(4, 2))
 	s := series{launches: 10, cells: 5, cv: 0.01, engine: "engine"}
@@ -76,10 +79,12 @@ func TestTheVerdictDoesNotHideWhatAMeanHides(t *testing.T) {
 			by[i+1] = f
 		}
 		a, b := s.run(r, "a"), slowed(s.run(r, "b"), by)
-		if said := compare.Runs(a, b).Verdict[1]; !strings.Contains(said, c.want) || strings.Contains(said, "by themselves") != c.hidden {
+		if said := compare.Runs(a, b).Verdict[1]; !strings.Contains(said, c.want) ||
+			strings.Contains(said, "by themselves") != c.hidden {
 			t.Errorf("%v: %s", c.by, said)
 		}
-		if short := compare.Runs(a, b, a).Verdict[1]; strings.Contains(short, "(but ") != c.hidden { // two questions: in few words
+		// two questions: in few words
+		if short := compare.Runs(a, b, a).Verdict[1]; strings.Contains(short, "(but ") != c.hidden {
 			t.Errorf("%v: %s", c.by, short)
 		}
 	}
@@ -93,7 +98,8 @@ func TestTheVerdictTellsPairsWithoutAMean(t *testing.T) {
 	o.By = []string{"prompt"}
 	res := compare.With(o, s.run(r, "a"), slowed(s.run(r, "b"), map[int]float64{1: 1, 2: 1.5}))
 	said := res.Verdict[1]
-	if !strings.Contains(said, "prompt 1, a against") || !strings.Contains(said, "prompt 2, a against") || !strings.Contains(said, "decode 1.") {
+	if !strings.Contains(said, "prompt 1, a against") || !strings.Contains(said, "prompt 2, a against") ||
+		!strings.Contains(said, "decode 1.") {
 		t.Error(said)
 	}
 }

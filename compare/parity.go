@@ -49,7 +49,8 @@ type Divergence struct {
 	Index int `json:"index"` // from 0
 	IDA   int `json:"id_a"`
 	IDB   int `json:"id_b"`
-	// How near a tie it was, by either side; nil where it was not asked about this place, and Unknown says why neither was.
+	// How near a tie it was, by either side; nil where it was not asked about this place, and Unknown says why neither
+	// was.
 	MarginA *Margin `json:"margin_a,omitempty"`
 	MarginB *Margin `json:"margin_b,omitempty"`
 	Unknown string  `json:"margin_absent,omitempty"`
@@ -79,14 +80,15 @@ func outputs(attempts []*record.Attempt) []output {
 	var out []output
 	for _, a := range attempts {
 		for _, r := range alikeRequests(a.Measured()) {
-			out = append(out, output{prompt: r.PromptIDs, ids: ids(r), text: r.Text, finish: r.Finish, count: r.Tokened()})
+			out = append(out, output{prompt: r.PromptIDs, ids: ids(r), text: r.Text, finish: r.Finish,
+				count: r.Tokened()})
 		}
 	}
 	return out
 }
 
-// alikeRequests are those of a launch that ask for the same as the one that was due first: kinds of a mix and turns of a conversation have
-// other prompts.
+// alikeRequests are those of a launch that ask for the same as the one that was due first: kinds of a mix and turns of
+// a conversation have other prompts.
 func alikeRequests(requests []*record.Request) []*record.Request {
 	if len(requests) < 2 {
 		return requests
@@ -135,7 +137,8 @@ func selfParity(counted []*record.Attempt) SelfParity {
 	for n, o := range all[1:] {
 		if at := agreed(all[0].ids, o.ids); at < len(o.ids) || at < len(all[0].ids) {
 			s.FirstIndex = at
-			s.Verdict = fmt.Sprintf("requests differ among themselves: number %d parts from the first at token %d", n+2, at+1)
+			s.Verdict = fmt.Sprintf("requests differ among themselves: number %d parts from the first at token %d", n+2,
+				at+1)
 			return s
 		}
 	}
@@ -293,11 +296,13 @@ func (p *Parity) byText(a, b output, la, lb string) {
 	}
 	p.Verdict = fmt.Sprintf("different text after %d bytes; %s gives no token ids", p.Shared, without(a, b, la, lb))
 	if p.Shared == min(len(a.text), len(b.text)) {
-		p.Verdict = fmt.Sprintf("identical text as far as both go: %d bytes; %s gives no token ids", p.Shared, without(a, b,
-			la, lb))
+		p.Verdict = fmt.Sprintf("identical text as far as both go: %d bytes; %s gives no token ids", p.Shared,
+			without(a, b,
+				la, lb))
 	}
 	if a.count != b.count {
-		p.Verdict += fmt.Sprintf("; %s ended after %d tokens (%s), %s after %d (%s)", la, a.count, ending(a), lb, b.count,
+		p.Verdict += fmt.Sprintf("; %s ended after %d tokens (%s), %s after %d (%s)", la, a.count, ending(a),
+			lb, b.count,
 			ending(b))
 	}
 }

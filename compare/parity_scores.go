@@ -8,9 +8,10 @@ import (
 	"llmparity/internal/record"
 )
 
-// nearTie is how far apart, in natural logarithms, two tokens may be for rounding to be enough to turn their order: the likelier one is then
-// less than 1.11 times as likely. Engines with float32 weights that sum in other orders were seen to differ by a few thousandths there, a
-// float16 cache or 8-bit activations by hundredths to tenths: where two engines are known to differ by more elsewhere, that is said.
+// nearTie is how far apart, in natural logarithms, two tokens may be for rounding to be enough to turn their order: the
+// likelier one is then less than 1.11 times as likely. Engines with float32 weights that sum in other orders were seen
+// to differ by a few thousandths there, a float16 cache or 8-bit activations by hundredths to tenths: where two engines
+// are known to differ by more elsewhere, that is said.
 const nearTie = 0.1
 
 // scored is what a cell's engine thinks of a text.
@@ -35,7 +36,8 @@ func scoredBy(run *record.Run, cell int) *scored {
 	return nil
 }
 
-// behind gives what the engine thinks of the place behind a prompt and some tokens; false where it was not asked about that.
+// behind gives what the engine thinks of the place behind a prompt and some tokens; false where it was not asked about
+// that.
 func (s *scored) behind(prompt, tokens []int) (record.Score, bool) {
 	if s == nil || len(tokens) >= len(s.at) || !slices.Equal(prompt, s.prompt) || agreed(s.text, tokens) < len(tokens) {
 		return record.Score{}, false
@@ -43,14 +45,16 @@ func (s *scored) behind(prompt, tokens []int) (record.Score, bool) {
 	return s.at[len(tokens)], true
 }
 
-// Margin is how far an engine's likeliest token lies above its next one at a place, in natural logarithms of their probabilities.
+// Margin is how far an engine's likeliest token lies above its next one at a place, in natural logarithms of their
+// probabilities.
 type Margin struct {
 	Nats   float64 `json:"nats"`
 	ID     int     `json:"id"`      // the likeliest
 	NextID int     `json:"next_id"` // the next one
 
-	// Where free runs part: how far the likeliest token lies above the less likely of the two that were said, which are not always its
-	// top two; and that one. Where the engine told nothing of it that is at least as far as to the last one of which it did.
+	// Where free runs part: how far the likeliest token lies above the less likely of the two that were said, which are
+	// not always its top two; and that one. Where the engine told nothing of it that is at least as far as to the last
+	// one of which it did.
 	turn    float64
 	lower   int
 	atLeast bool
@@ -76,8 +80,9 @@ func tieOf(s record.Score, said ...int) *Margin {
 	return m
 }
 
-// Forced is what two engines would have said at every place of one and the same text: what one of them said before changes nothing of what
-// the other is asked. That text is what a third cell, or one of the two, said when it ran freely.
+// Forced is what two engines would have said at every place of one and the same text: what one of them said before
+// changes nothing of what the other is asked. That text is what a third cell, or one of the two, said when it ran
+// freely.
 type Forced struct {
 	Of        string     `json:"text_of"` // the label of the cell whose text it is
 	Positions int        `json:"positions"`
@@ -105,8 +110,8 @@ type Distance struct {
 	Mean      float64 `json:"mean_abs"`
 	MaxAt     int     `json:"max_at"`         // its place, from 0
 	MaxLikely float64 `json:"max_abs_likely"` // of tokens that either side gives at least one percent
-	// KL is the Kullback-Leibler divergence of B from A in nats, from below: it is that of the tokens that both told of and of all others
-	// taken together, and the whole distributions can only lie further apart.
+	// KL is the Kullback-Leibler divergence of B from A in nats, from below: it is that of the tokens that both told of
+	// and of all others taken together, and the whole distributions can only lie further apart.
 	KLMean float64 `json:"kl_mean_at_least"`
 	KLMax  float64 `json:"kl_max_at_least"`
 }
@@ -243,7 +248,8 @@ func unforced(a, b *Cell, x, y *scored) string {
 	return "they scored the texts of different prompts"
 }
 
-// margins fills in how near the tie was at the first divergence of two free runs, where either engine was asked about that place.
+// margins fills in how near the tie was at the first divergence of two free runs, where either engine was asked about
+// that place.
 func (d *Divergence) margins(p *Parity, a, b *scored) {
 	if p.SamePrompt != nil && !*p.SamePrompt {
 		d.Unknown = "they tokenised the prompt differently, so that what comes before it is not the same"
@@ -300,13 +306,15 @@ func (d *Divergence) words(la, lb string, f *Forced) string {
 			if m.atLeast {
 				least = "at least "
 			}
-			text += fmt.Sprintf(" (of what was said, %d lies %s%s below the likeliest for %s)", m.lower, least, nats(m.turn), side.label)
+			text += fmt.Sprintf(" (of what was said, %d lies %s%s below the likeliest for %s)", m.lower, least,
+				nats(m.turn), side.label)
 		}
 	}
 	// Two logits that move towards each other turn a tie that is twice as wide as either moves.
 	switch other, known := f.elsewhere(d.Index); {
 	case widest > nearTie && known && widest <= 2*other:
-		return text + fmt.Sprintf(", no more than the arithmetic of the two differs by at other places (up to %s)", nats(other))
+		return text + fmt.Sprintf(", no more than the arithmetic of the two differs by at other places (up to %s)",
+			nats(other))
 	case widest > nearTie:
 		return text + ": more than rounding"
 	case known && widest > odd*other && widest > 0.001:
@@ -335,13 +343,14 @@ func ties(pairs []Parity) string {
 	case parted == 0 || unknown == parted:
 		return ""
 	case unknown > 0:
-		return fmt.Sprintf("; of %d that part, %d do so where rounding is enough, and of %d that is not known", parted, rounding, unknown)
+		return fmt.Sprintf("; of %d that part, %d do so where rounding is enough, and of %d that is not known", parted,
+			rounding, unknown)
 	}
 	return fmt.Sprintf("; of %d that part, %d do so where rounding is enough", parted, rounding)
 }
 
-// odd is how many times wider a tie must be than what two engines differ by elsewhere for that not to explain it: places differ among
-// themselves by several times.
+// odd is how many times wider a tie must be than what two engines differ by elsewhere for that not to explain it:
+// places differ among themselves by several times.
 const odd = 10
 
 // nats writes a difference of logarithms.

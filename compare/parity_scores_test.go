@@ -10,15 +10,17 @@ import (
 	"llmparity/internal/record"
 )
 
-// opinion makes scores of a text: at each place the engine is sure of what stands there, but for those where it would have said another
-// token, so far ahead of it.
+// opinion makes scores of a text: at each place the engine is sure of what stands there, but for those where it would
+// have said another token, so far ahead of it.
 func opinion(text []int, other map[int]int, ahead float64, shift float64) []record.Score {
 	var out []record.Score
 	for i, id := range text {
 		s := record.Score{Position: i, Forced: id, LogProb: -0.1 - shift,
-			Top: []record.Candidate{{ID: id, LogProb: -0.1 - shift}, {ID: 900, LogProb: -3.1 + shift}, {ID: 901, LogProb: -4.5}}}
+			Top: []record.Candidate{{ID: id, LogProb: -0.1 - shift}, {ID: 900, LogProb: -3.1 + shift},
+				{ID: 901, LogProb: -4.5}}}
 		if o, differs := other[i]; differs {
-			s.Top = []record.Candidate{{ID: o, LogProb: -0.6}, {ID: id, LogProb: -0.6 - ahead}, {ID: 901, LogProb: -4.5}}
+			s.Top = []record.Candidate{{ID: o, LogProb: -0.6}, {ID: id, LogProb: -0.6 - ahead},
+				{ID: 901, LogProb: -4.5}}
 			s.LogProb = -0.6 - ahead
 		}
 		out = append(out, s)
@@ -47,7 +49,8 @@ func TestANearTieIsRounding(t *testing.T) {
 	r := parting(t, nil)
 	p := r.Parity[0]
 	d := p.First
-	if d == nil || d.Index != 6 || d.MarginA == nil || d.MarginB == nil || math.Abs(d.MarginA.Nats-0.03) > 1e-9 || math.Abs(d.MarginB.Nats-0.05) > 1e-9 {
+	if d == nil || d.Index != 6 || d.MarginA == nil || d.MarginB == nil || math.Abs(d.MarginA.Nats-0.03) > 1e-9 ||
+		math.Abs(d.MarginB.Nats-0.05) > 1e-9 {
 		t.Fatalf("%+v", d)
 	}
 	want := "there the top two are 0.030 for webllm and 0.050 for llamacpp apart: rounding is enough"
@@ -55,15 +58,19 @@ func TestANearTieIsRounding(t *testing.T) {
 		t.Errorf("%q; verdict %q", d.Words, r.Verdict[0])
 	}
 	f := p.Forced
-	if f == nil || f.Positions != 64 || f.Agreed != 63 || f.OwnA != 63 || f.OwnB != 64 || f.Of != "llamacpp" || len(f.Differing) != 1 || f.Differing[0].Index != 6 {
+	if f == nil || f.Positions != 64 || f.Agreed != 63 || f.OwnA != 63 || f.OwnB != 64 || f.Of != "llamacpp" ||
+		len(f.Differing) != 1 || f.Differing[0].Index != 6 {
 		t.Fatalf("%+v", f)
 	}
-	if f.Share != 63./64 || f.Distance.Compared != 64*3 || math.Abs(f.Distance.Max-0.05) > 1e-9 && math.Abs(f.Distance.Max-0.03) > 1e-9 {
+	if f.Share != 63./64 || f.Distance.Compared != 64*3 || math.Abs(f.Distance.Max-0.05) > 1e-9 &&
+		math.Abs(f.Distance.Max-0.03) > 1e-9 {
 		t.Errorf("%+v %+v", f, f.Distance)
 	}
 	m := r.Matrices[0]
-	if len(r.Matrices) != 1 || len(m.Cells) != 2 || m.Rows[0][1] != m.Rows[1][0] || m.Rows[0][1].State != compare.Parting ||
-		m.Rows[0][1].Text != "6 of 64, 0.050 apart" || m.Rows[0][1].Forced != "forced: 63 of 64" || m.Rows[0][0].State != compare.ByItself {
+	if len(r.Matrices) != 1 || len(m.Cells) != 2 || m.Rows[0][1] != m.Rows[1][0] ||
+		m.Rows[0][1].State != compare.Parting ||
+		m.Rows[0][1].Text != "6 of 64, 0.050 apart" || m.Rows[0][1].Forced != "forced: 63 of 64" ||
+		m.Rows[0][0].State != compare.ByItself {
 		t.Errorf("%+v", r.Matrices)
 	}
 }
@@ -76,7 +83,8 @@ func TestSeveralPairsThatPart(t *testing.T) {
 		if scored {
 			text := record.Scoring{Reference: llama.Cell.ID, Attempt: 2, PromptIDs: llama.PromptIDs, Top: 3}
 			web.Scored, llama.Scored = text, text
-			web.Scores, llama.Scores = opinion(llama.IDs, map[int]int{6: 511}, 0.03, 0.01), opinion(llama.IDs, nil, 0, 0)
+			web.Scores, llama.Scores = opinion(llama.IDs, map[int]int{6: 511}, 0.03, 0.01),
+				opinion(llama.IDs, nil, 0, 0)
 			llama.Scores[6].Top[0].LogProb, llama.Scores[6].LogProb = -0.6, -0.6
 			llama.Scores[6].Top[1] = record.Candidate{ID: 511, LogProb: -0.65}
 		}
@@ -102,7 +110,8 @@ func TestTextsThatPartAreCounted(t *testing.T) {
 	llama.Scores[6].Top[1] = record.Candidate{ID: 511, LogProb: -0.65}
 	third.Usage, third.Text = nil, "another text"
 	got := compare.Runs(comparetest.Run(t, "three", web, llama, third)).Verdict[0]
-	if want := "; of 3 that part, 1 do so where rounding is enough, and of 2 that is not known."; !strings.HasSuffix(got, want) {
+	if want := "; of 3 that part, 1 do so where rounding is enough, and of 2 that is not known."; !strings.HasSuffix(
+		got, want) {
 		t.Errorf("%q, want …%q", got, want)
 	}
 }
@@ -123,8 +132,10 @@ func TestNothingElseIsCalledRounding(t *testing.T) {
 		"a near tie, and nothing differs elsewhere": {func(web, llama *comparetest.Engine) {
 			web.Scores = opinion(llama.IDs, map[int]int{6: 511}, 0.03, 0.0001)
 		}, "a near tie, but at other places the two differ by no more than", ""},
-		"one side alone": {func(web, llama *comparetest.Engine) { web.Scores = nil }, "are 0.050 for llamacpp apart: rounding is enough", ""},
-		"asked again":    {func(web, llama *comparetest.Engine) { web.Scores = opinion(llama.IDs, nil, 0, 0.01) }, "asked again, webllm would say", ""},
+		"one side alone": {func(web, llama *comparetest.Engine) { web.Scores = nil },
+			"are 0.050 for llamacpp apart: rounding is enough", ""},
+		"asked again": {func(web, llama *comparetest.Engine) { web.Scores = opinion(llama.IDs, nil, 0, 0.01) },
+			"asked again, webllm would say", ""},
 		"a near tie of another token": {func(web, llama *comparetest.Engine) {
 			llama.Scores[6].Top[1].ID = 902
 			llama.Scores[6].Top[2].ID = 511
@@ -132,18 +143,22 @@ func TestNothingElseIsCalledRounding(t *testing.T) {
 		"a near tie, and nothing told of the other token": {func(web, llama *comparetest.Engine) {
 			llama.Scores[6].Top[1].ID = 902
 		}, "511 lies at least 3.900 below the likeliest for llamacpp): more than rounding", ""},
-		"nobody asked": {func(web, llama *comparetest.Engine) { web.Scores, llama.Scores = nil, nil }, "", "neither engine scored a text"},
+		"nobody asked": {func(web, llama *comparetest.Engine) { web.Scores, llama.Scores = nil, nil },
+			"", "neither engine scored a text"},
 		"another text": {func(web, llama *comparetest.Engine) {
 			third := append([]int{1000}, llama.IDs[1:]...)
 			web.Scores, llama.Scores = opinion(third, nil, 0, 0), opinion(third, nil, 0, 0)
 		}, "", "another one up to there"},
-		"another prompt": {func(web, llama *comparetest.Engine) { web.PromptIDs = []int{5, 6, 7, 8} }, "", "tokenised the prompt differently"},
+		"another prompt": {func(web, llama *comparetest.Engine) { web.PromptIDs = []int{5, 6, 7, 8} },
+			"", "tokenised the prompt differently"},
 	} {
 		p := parting(t, c.change).Parity[0]
-		if !strings.Contains(p.First.Words, c.words) || c.words == "" && p.First.Words != "" || !strings.Contains(p.First.Unknown, c.absent) {
+		if !strings.Contains(p.First.Words, c.words) || c.words == "" && p.First.Words != "" ||
+			!strings.Contains(p.First.Unknown, c.absent) {
 			t.Errorf("%s: %q (%q), want %q (%q)", name, p.First.Words, p.First.Unknown, c.words, c.absent)
 		}
-		if rounding := strings.Contains(p.Verdict, "rounding is enough"); rounding != strings.Contains(c.words, "rounding is enough") {
+		if rounding := strings.Contains(p.Verdict, "rounding is enough"); rounding != strings.Contains(
+			c.words, "rounding is enough") {
 			if name != "asked again" {
 				t.Errorf("%s: %q", name, p.Verdict)
 			}
@@ -156,10 +171,13 @@ func TestUnforced(t *testing.T) {
 		change func(web, llama *comparetest.Engine)
 		why    string
 	}{
-		"nobody":        {func(web, llama *comparetest.Engine) { web.Scores, llama.Scores = nil, nil }, "neither scored a text"},
-		"one":           {func(web, llama *comparetest.Engine) { web.Scores = nil }, "webllm scored none"},
-		"no ids":        {func(web, llama *comparetest.Engine) { web.Scores, web.Cell.NoTokenIDs = nil, true }, "webllm tells no token ids"},
-		"other prompts": {func(web, llama *comparetest.Engine) { web.Scored.PromptIDs = []int{1} }, "different prompts"},
+		"nobody": {func(web, llama *comparetest.Engine) { web.Scores, llama.Scores = nil, nil },
+			"neither scored a text"},
+		"one": {func(web, llama *comparetest.Engine) { web.Scores = nil }, "webllm scored none"},
+		"no ids": {func(web, llama *comparetest.Engine) { web.Scores, web.Cell.NoTokenIDs = nil, true },
+			"webllm tells no token ids"},
+		"other prompts": {func(web, llama *comparetest.Engine) { web.Scored.PromptIDs = []int{1} },
+			"different prompts"},
 	} {
 		p := parting(t, c.change).Parity[0]
 		if p.Forced != nil || !strings.Contains(p.Unforced, c.why) {
@@ -168,7 +186,8 @@ func TestUnforced(t *testing.T) {
 	}
 }
 
-// Distances are those of the distributions: computed here from whole ones, of which the record has the likeliest tokens alone.
+// Distances are those of the distributions: computed here from whole ones, of which the record has the likeliest tokens
+// alone.
 func TestDistanceIsABoundFromBelow(t *testing.T) {
 	const vocab, top = 40, 6
 	p, q := distribution(vocab, 1.0), distribution(vocab, 1.3)
@@ -191,7 +210,8 @@ func TestDistanceIsABoundFromBelow(t *testing.T) {
 	for _, i := range []int{0, 1, 2, 3, 4, 5, 30} {
 		worst, sum = max(worst, math.Abs(p[i]-q[i])), sum+math.Abs(p[i]-q[i])
 	}
-	if d := f.Distance; d.Compared != 7 || math.Abs(d.Max-worst) > 2e-6 || math.Abs(d.Mean-sum/7) > 2e-6 || d.KLMean <= 0 || d.KLMean > exact || d.KLMean < exact/2 {
+	if d := f.Distance; d.Compared != 7 || math.Abs(d.Max-worst) > 2e-6 || math.Abs(d.Mean-sum/7) > 2e-6 ||
+		d.KLMean <= 0 || d.KLMean > exact || d.KLMean < exact/2 {
 		t.Errorf("%+v; the whole distributions: max %g, mean %g, KL %g", d, worst, sum/7, exact)
 	}
 }

@@ -58,12 +58,14 @@ func (p *Parts) add(f Figure) {
 	if f.Known() {
 		c.Confidence = confidenceOf(f.Name, f.Method)
 	}
-	c.DType = map[string]string{ModelWeights: p.DTypes.Weights, KVCache: p.DTypes.KVCache, KVCacheUsed: p.DTypes.KVCache,
+	c.DType = map[string]string{ModelWeights: p.DTypes.Weights, KVCache: p.DTypes.KVCache,
+		KVCacheUsed: p.DTypes.KVCache,
 		Activations: p.DTypes.Activations}[f.Name]
 	p.Components = append(p.Components, c)
 }
 
-// inside is what was read within the engine: at the end of the measurement, else of the load. The figures have one value a launch.
+// inside is what was read within the engine: at the end of the measurement, else of the load. The figures have one
+// value a launch.
 func (c *Cell) inside(component, name string) Figure {
 	f := Figure{Name: name}
 	if c.Memory != nil {
@@ -93,9 +95,12 @@ func (c *Cell) weights(all []launch) Figure {
 	m := c.Spec.Model
 	switch {
 	case c.says("weights_dtype") == "f32" && m.DType != "f32" && m.Parameters > 0:
-		return always(ModelWeights, ByFormula, "4 bytes a parameter: the file has other types, and the engine computes on f32", 4*float64(m.Parameters)/record.MiB, all)
+		return always(ModelWeights, ByFormula,
+			"4 bytes a parameter: the file has other types, and the engine computes on f32",
+			4*float64(m.Parameters)/record.MiB, all)
 	case m.WeightsB > 0:
-		return always(ModelWeights, ByTensors, "the sizes of the tensors in the file, of which the engine tells no other type; no reading of what it holds",
+		return always(ModelWeights, ByTensors,
+			"the sizes of the tensors in the file, of which the engine tells no other type; no reading of what it holds",
 			float64(m.WeightsB)/record.MiB, all)
 	}
 	return Figure{Name: ModelWeights, Absent: "nobody tells: there is neither a file nor a log"}
@@ -119,7 +124,8 @@ func (c *Cell) cacheReserved(all []launch) Figure {
 		return f
 	}
 	if b, n := c.tokenBytes(), c.context(); b > 0 && n > 0 {
-		return always(KVCache, ByFormula, fmt.Sprintf("2 × layers × key-value heads × head size × bytes of an element × a context of %d: for plain or grouped attention", n),
+		return always(KVCache, ByFormula,
+			fmt.Sprintf("2 × layers × key-value heads × head size × bytes of an element × a context of %d: for plain or grouped attention", n),
 			b*float64(n)/record.MiB, all)
 	}
 	return Figure{Name: KVCache, Absent: "nobody tells: the engine says neither its size nor its type"}
@@ -138,11 +144,13 @@ func (c *Cell) cacheUsed(all []launch) Figure {
 	b := c.tokenBytes()
 	switch tokens := c.Figure(Tokens).Center() + c.Figure(Prompt).Center(); {
 	case b > 0 && !math.IsNaN(tokens):
-		return always(KVCacheUsed, ByFormula, "tokens of prompt and answer × 2 × layers × key-value heads × head size × bytes of an element",
+		return always(KVCacheUsed, ByFormula,
+			"tokens of prompt and answer × 2 × layers × key-value heads × head size × bytes of an element",
 			b*tokens/record.MiB, all)
 	case ratio.Known():
-		return Figure{Name: KVCacheUsed, Absent: fmt.Sprintf("in bytes nobody tells; by the server's own word at most %s %% of the KV cache",
-			short(100*ratio.Center()))}
+		return Figure{Name: KVCacheUsed,
+			Absent: fmt.Sprintf("in bytes nobody tells; by the server's own word at most %s %% of the KV cache",
+				short(100*ratio.Center()))}
 	}
 	return Figure{Name: KVCacheUsed, Absent: "nobody tells"}
 }
@@ -162,7 +170,8 @@ func (c *Cell) several(all []launch) Figure {
 	for _, l := range all {
 		for _, a := range l.attempts {
 			for _, m := range a.Metrics {
-				if device, ok := strings.CutSuffix(m.Name, "."+heldBytes); ok && m.Value > 0 && a.Sources[m.Source].PID != 0 {
+				if device, ok := strings.CutSuffix(m.Name, "."+heldBytes); ok && m.Value > 0 &&
+					a.Sources[m.Source].PID != 0 {
 					devices[device] = true
 				}
 			}
@@ -170,7 +179,8 @@ func (c *Cell) several(all []launch) Figure {
 	}
 	switch {
 	case len(devices) > 1:
-		f.Absent = fmt.Sprintf("not told apart: %d GPUs hold memory for it, and what one would is not known", len(devices))
+		f.Absent = fmt.Sprintf("not told apart: %d GPUs hold memory for it, and what one would is not known",
+			len(devices))
 	case c.Device == nil:
 		f.Absent = "nobody tells on how many devices it computes"
 	case len(devices) == 1 || c.Device.Class != record.GPU || c.Spec.Engine == "webllm":

@@ -26,7 +26,8 @@ func addsUp(t *testing.T, p *compare.Parts) {
 	whole := p.Component(compare.MemoryIncrease)
 	for i, v := range whole.Values {
 		sum := 0.0
-		for _, name := range []string{compare.ModelWeights, compare.KVCache, compare.Activations, compare.FrameworkOverhead, compare.MultiGPUOverhead} {
+		for _, name := range []string{compare.ModelWeights, compare.KVCache, compare.Activations,
+			compare.FrameworkOverhead, compare.MultiGPUOverhead} {
 			if c := p.Component(name); c.Known() {
 				if c.Values[i].Attempt != v.Attempt {
 					t.Fatalf("%s: value %d is of attempt %d, not %d", name, i, c.Values[i].Attempt, v.Attempt)
@@ -48,15 +49,19 @@ func TestPartsOfALedger(t *testing.T) {
 		mib                float64
 		method, confidence string
 		dtype              string
-	}{{compare.ModelWeights, 4 + 4096.0/record.MiB, compare.Ledger, "high", "f32"}, {compare.KVCache, 544.0 / 1024, compare.Ledger, "high", "f32"},
-		{compare.KVCacheUsed, 68.0 / 1024, compare.Ledger, "medium", "f32"}, {compare.Activations, 1_100_300.0 / record.MiB, compare.Ledger, "medium", ""},
+	}{{compare.ModelWeights, 4 + 4096.0/record.MiB, compare.Ledger, "high", "f32"},
+		{compare.KVCache, 544.0 / 1024, compare.Ledger, "high", "f32"},
+		{compare.KVCacheUsed, 68.0 / 1024, compare.Ledger, "medium", "f32"},
+		{compare.Activations, 1_100_300.0 / record.MiB, compare.Ledger, "medium", ""},
 		{compare.MultiGPUOverhead, 0, compare.ByFormula, "medium", ""}} {
 		c := p.Component(want.name)
-		if c.N != 6 || c.Center() != want.mib || c.Method != want.method || c.Confidence != want.confidence || c.DType != want.dtype || c.How == "" {
+		if c.N != 6 || c.Center() != want.mib || c.Method != want.method || c.Confidence != want.confidence ||
+			c.DType != want.dtype || c.How == "" {
 			t.Errorf("%s: %+v, want %+v", want.name, c, want)
 		}
 	}
-	if f := p.Component(compare.FrameworkOverhead); f.Center() <= 0 || f.Method != compare.ByDifference || f.Confidence != "low" || f.Words != "" {
+	if f := p.Component(compare.FrameworkOverhead); f.Center() <= 0 || f.Method != compare.ByDifference ||
+		f.Confidence != "low" || f.Words != "" {
 		t.Errorf("%+v", f)
 	}
 	if p.Of != "total PSS" || p.Confidence != "medium" || p.DTypes != (compare.DTypes{Weights: "f32", KVCache: "f32"}) {
@@ -65,10 +70,12 @@ func TestPartsOfALedger(t *testing.T) {
 }
 
 func TestPartsOfALogAndOfAFile(t *testing.T) {
-	values := map[string]float64{"weights_bytes": 8 << 20, "kv_reserved_bytes": 4 << 20, "kv_used_bytes": 1 << 20, "workspaces_bytes": 3 << 20}
+	values := map[string]float64{"weights_bytes": 8 << 20, "kv_reserved_bytes": 4 << 20, "kv_used_bytes": 1 << 20,
+		"workspaces_bytes": 3 << 20}
 	p := partsOf(t, logs(comparetest.Run(t, "server", comparetest.Native(6)), values))
 	addsUp(t, p)
-	for name, want := range map[string]float64{compare.ModelWeights: 8, compare.KVCache: 4, compare.KVCacheUsed: 1, compare.Activations: 3} {
+	for name, want := range map[string]float64{compare.ModelWeights: 8, compare.KVCache: 4, compare.KVCacheUsed: 1,
+		compare.Activations: 3} {
 		if c := p.Component(name); c.Center() != want || c.Method != compare.EngineLog {
 			t.Errorf("%s: %+v", name, c)
 		}
@@ -79,12 +86,15 @@ func TestPartsOfALogAndOfAFile(t *testing.T) {
 	// Without a log what the file and the set-up tell is taken, and what nobody tells stays in what is left.
 	p = partsOf(t, comparetest.Run(t, "server", comparetest.Native(6)))
 	addsUp(t, p)
-	weights, cache, working := p.Component(compare.ModelWeights), p.Component(compare.KVCache), p.Component(compare.Activations)
-	if weights.Center() != 4 || weights.Method != compare.ByTensors || cache.Method != compare.ByFormula || cache.Center() != 2*2*2*32*4*256/float64(record.MiB) ||
+	weights, cache, working := p.Component(compare.ModelWeights), p.Component(compare.KVCache),
+		p.Component(compare.Activations)
+	if weights.Center() != 4 || weights.Method != compare.ByTensors || cache.Method != compare.ByFormula ||
+		cache.Center() != 2*2*2*32*4*256/float64(record.MiB) ||
 		cache.Confidence != "medium" || working.Known() || working.Absent == "" || working.Method != "" {
 		t.Errorf("%+v\n%+v\n%+v", weights, cache, working)
 	}
-	if f := p.Component(compare.FrameworkOverhead); !strings.Contains(f.How, "in it still: activations") || p.Confidence != "low" {
+	if f := p.Component(compare.FrameworkOverhead); !strings.Contains(f.How, "in it still: activations") ||
+		p.Confidence != "low" {
 		t.Errorf("%s, confidence %s", f.How, p.Confidence)
 	}
 }
@@ -94,10 +104,12 @@ func TestPartsOfQuantisedWeights(t *testing.T) {
 	e := comparetest.Native(1)
 	e.Cell.Model.DType, e.Cell.Model.WeightsB = "q4_1", 655_360
 	p := partsOf(t, comparetest.Run(t, "q", e)) // the policy says that it computes on f32
-	if w := p.Component(compare.ModelWeights); w.Center() != 4 || w.Method != compare.ByFormula || w.DType != "f32" || p.DTypes.Scales != "" {
+	if w := p.Component(compare.ModelWeights); w.Center() != 4 || w.Method != compare.ByFormula || w.DType != "f32" ||
+		p.DTypes.Scales != "" {
 		t.Errorf("%+v, %+v", w, p.DTypes)
 	}
-	for stored, scales := range map[string]string{"q4_1": "f16", "q6_k": "f16", "q4f16_1": "f16", "q4f32_1": "f32", "iq4_xs": "f16", "mxfp4": "e8m0", "q0f32": "", "f16": "", "bf16": ""} {
+	for stored, scales := range map[string]string{"q4_1": "f16", "q6_k": "f16", "q4f16_1": "f16", "q4f32_1": "f32",
+		"iq4_xs": "f16", "mxfp4": "e8m0", "q0f32": "", "f16": "", "bf16": ""} {
 		e.Info.Policy = map[string]string{"weights_dtype": stored, "kv_dtype": "q8_0"}
 		p = partsOf(t, comparetest.Run(t, "q", e))
 		if p.DTypes.Weights != stored || p.DTypes.Scales != scales || p.DTypes.KVCache != "q8_0" {
@@ -112,7 +124,8 @@ func TestPartsThatNobodyTells(t *testing.T) {
 	e.Cell.Model = record.Model{Name: "m", Format: "served"}
 	e.Info.Policy = nil
 	p := partsOf(t, comparetest.Run(t, "served", e))
-	for _, name := range []string{compare.ModelWeights, compare.KVCache, compare.KVCacheUsed, compare.Activations, compare.FrameworkOverhead} {
+	for _, name := range []string{compare.ModelWeights, compare.KVCache, compare.KVCacheUsed, compare.Activations,
+		compare.FrameworkOverhead} {
 		if c := p.Component(name); c.Known() || c.Absent == "" || c.Confidence != "" {
 			t.Errorf("%s: %+v", name, c)
 		}
@@ -129,19 +142,27 @@ func TestANegativeRemainder(t *testing.T) {
 		policy map[string]string
 		says   string
 	}{
-		"workspace":   {map[string]float64{"weights_bytes": 4 << 20, "kv_reserved_bytes": 1 << 20, "kv_used_bytes": 1 << 20, "workspaces_bytes": 200 << 20}, map[string]string{"ubatch": "512"}, "workspaces are made for 512 tokens at a time, and the prompt's 4 touch a part of their 200.0 MiB"},
-		"long prompt": {map[string]float64{"weights_bytes": 4 << 20, "kv_reserved_bytes": 1 << 20, "kv_used_bytes": 1 << 20, "workspaces_bytes": 200 << 20}, map[string]string{"ubatch": "4"}, "the record tells no cause"},
-		"repacked": {map[string]float64{"weights_bytes": 200 << 20, "weights.CPU_Mapped_bytes": 100 << 20, "weights.CPU_REPACK_bytes": 100 << 20, "kv_reserved_bytes": 1 << 20, "workspaces_bytes": 1 << 20},
+		"workspace": {map[string]float64{"weights_bytes": 4 << 20, "kv_reserved_bytes": 1 << 20,
+			"kv_used_bytes": 1 << 20, "workspaces_bytes": 200 << 20}, map[string]string{"ubatch": "512"},
+			"workspaces are made for 512 tokens at a time, and the prompt's 4 touch a part of their 200.0 MiB"},
+		"long prompt": {map[string]float64{"weights_bytes": 4 << 20, "kv_reserved_bytes": 1 << 20,
+			"kv_used_bytes": 1 << 20, "workspaces_bytes": 200 << 20}, map[string]string{"ubatch": "4"},
+			"the record tells no cause"},
+		"repacked": {map[string]float64{"weights_bytes": 200 << 20, "weights.CPU_Mapped_bytes": 100 << 20,
+			"weights.CPU_REPACK_bytes": 100 << 20, "kv_reserved_bytes": 1 << 20, "workspaces_bytes": 1 << 20},
 			map[string]string{"mmap": "on"}, "weights count twice: 100.0 MiB were repacked"},
-		"mapped":  {map[string]float64{"weights_bytes": 400 << 20, "kv_reserved_bytes": 1 << 20, "kv_used_bytes": 1 << 20}, map[string]string{"mmap": "on"}, "the weights are a mapped file"},
-		"unknown": {map[string]float64{"weights_bytes": 400 << 20, "kv_reserved_bytes": 1 << 20, "kv_used_bytes": 1 << 20}, nil, "the record tells no cause"},
+		"mapped": {map[string]float64{"weights_bytes": 400 << 20, "kv_reserved_bytes": 1 << 20,
+			"kv_used_bytes": 1 << 20}, map[string]string{"mmap": "on"}, "the weights are a mapped file"},
+		"unknown": {map[string]float64{"weights_bytes": 400 << 20, "kv_reserved_bytes": 1 << 20,
+			"kv_used_bytes": 1 << 20}, nil, "the record tells no cause"},
 	} {
 		e := comparetest.Native(2)
 		e.Info.Policy = c.policy
 		p := partsOf(t, logs(comparetest.Run(t, "server", e), c.values))
 		addsUp(t, p)
 		f := p.Component(compare.FrameworkOverhead)
-		if f.Center() >= 0 || !strings.Contains(f.Words, c.says) || !strings.Contains(f.Words, "is negative") || len(p.Notes) != 1 || p.Notes[0] != f.Words {
+		if f.Center() >= 0 || !strings.Contains(f.Words, c.says) || !strings.Contains(f.Words, "is negative") ||
+			len(p.Notes) != 1 || p.Notes[0] != f.Words {
 			t.Errorf("%s: %v %q %q", name, f.Center(), f.Words, p.Notes)
 		}
 	}
@@ -153,13 +174,15 @@ func TestANegativeRemainderOfALargeCache(t *testing.T) {
 	in.KVReserved = 2 << 30
 	p := partsOf(t, comparetest.Run(t, "page", comparetest.Measured(comparetest.Browser(2), in)))
 	addsUp(t, p)
-	if f := p.Component(compare.FrameworkOverhead); f.Center() >= 0 || !strings.Contains(f.Words, "MiB of the KV cache are reserved and hold no token") {
+	if f := p.Component(compare.FrameworkOverhead); f.Center() >= 0 ||
+		!strings.Contains(f.Words, "MiB of the KV cache are reserved and hold no token") {
 		t.Errorf("%v %q", f.Center(), f.Words)
 	}
 	log := map[string]float64{"weights_bytes": 4 << 20, "kv_reserved_bytes": 200 << 20, "kv_used_bytes": 1 << 20}
 	e := comparetest.Native(2)
 	e.Info.Policy = nil
-	if f := partsOf(t, logs(comparetest.Run(t, "server", e), log)).Component(compare.FrameworkOverhead); f.Center() >= 0 || strings.Contains(f.Words, "KV cache") {
+	if f := partsOf(t, logs(comparetest.Run(t, "server", e), log)).Component(
+		compare.FrameworkOverhead); f.Center() >= 0 || strings.Contains(f.Words, "KV cache") {
 		t.Errorf("%v %q", f.Center(), f.Words)
 	}
 }
@@ -173,8 +196,11 @@ func onGPU(run *record.Run, role string, mib map[record.Phase]float64) *record.R
 		for phase, v := range mib {
 			if span, ok := a.Phase(phase); ok {
 				for id, share := range map[int]float64{91: 1, 92: 0.5} {
-					a.Metrics = append(a.Metrics, record.MetricRow{Source: id, NS: span.EndNS - 1000, Name: "gpu_memory_bytes", Value: v * share * record.MiB},
-						record.MetricRow{Source: id, NS: span.EndNS - 1000, Name: "gpu0.gpu_memory_bytes", Value: v * share * record.MiB})
+					a.Metrics = append(a.Metrics,
+						record.MetricRow{Source: id, NS: span.EndNS - 1000, Name: "gpu_memory_bytes",
+							Value: v * share * record.MiB},
+						record.MetricRow{Source: id, NS: span.EndNS - 1000, Name: "gpu0.gpu_memory_bytes",
+							Value: v * share * record.MiB})
 				}
 			}
 		}
@@ -193,10 +219,12 @@ func TestPartsOnAGPU(t *testing.T) {
 	if len(p.Notes) != 1 || !strings.Contains(p.Notes[0], "no difference is formed from PSS") {
 		t.Errorf("%q", p.Notes)
 	}
-	run := onGPU(comparetest.Run(t, "gpu", e), "gpu-process", map[record.Phase]float64{record.Baseline: 50, record.Load: 90, record.Measure: 80})
+	run := onGPU(comparetest.Run(t, "gpu", e), "gpu-process",
+		map[record.Phase]float64{record.Baseline: 50, record.Load: 90, record.Measure: 80})
 	p = partsOf(t, run)
 	addsUp(t, p)
-	if c := p.Component(compare.MemoryIncrease); c.Center() != 40 || c.N != 6 || c.Confidence != "high" || c.Method != "gpu_memory_of_processes" {
+	if c := p.Component(compare.MemoryIncrease); c.Center() != 40 || c.N != 6 || c.Confidence != "high" ||
+		c.Method != "gpu_memory_of_processes" {
 		t.Errorf("%+v", c)
 	}
 	if c := p.Component(compare.TotalMemory); c.Center() != 90 || p.Of != "GPU memory of its processes" {
@@ -209,7 +237,8 @@ func TestPartsOnAGPU(t *testing.T) {
 	n := comparetest.Native(1)
 	n.Device, n.Info.Policy["gpu_layers"] = e.Device, "10 of 33"
 	p = partsOf(t, onGPU(comparetest.Run(t, "part", n), "server", map[record.Phase]float64{record.Measure: 80}))
-	if c := p.Component(compare.FrameworkOverhead); c.Known() || !strings.Contains(strings.Join(p.Notes, " "), "10 of 33 layers") {
+	if c := p.Component(compare.FrameworkOverhead); c.Known() ||
+		!strings.Contains(strings.Join(p.Notes, " "), "10 of 33 layers") {
 		t.Errorf("%+v %q", c, p.Notes)
 	}
 	// So it is where Ollama says that less than the whole of a model is there.
@@ -217,21 +246,28 @@ func TestPartsOnAGPU(t *testing.T) {
 		n.Info.Policy = map[string]string{"weights_dtype": "f32"}
 		n.Device.Detail = map[string]string{"size_bytes": "500000000", "size_vram_bytes": vram}
 		p = partsOf(t, onGPU(comparetest.Run(t, "ollama", n), "runner", map[record.Phase]float64{record.Measure: 80}))
-		if c := p.Component(compare.FrameworkOverhead); c.Known() != left || left == strings.Contains(strings.Join(p.Notes, " "), "286.1 of the model's 476.8 MiB") {
+		if c := p.Component(compare.FrameworkOverhead); c.Known() != left ||
+			left == strings.Contains(strings.Join(p.Notes, " "), "286.1 of the model's 476.8 MiB") {
 			t.Errorf("%s: %+v %q", vram, c, p.Notes)
 		}
 	}
 }
 
-// With all layers on a GPU llama.cpp keeps the table of embeddings in the host's memory: nothing is taken off the GPU's for it.
+// With all layers on a GPU llama.cpp keeps the table of embeddings in the host's memory: nothing is taken off the GPU's
+// for it.
 func TestPartsInTheHostsMemoryAreNotTakenOffAGPUs(t *testing.T) {
 	n := comparetest.Native(2)
 	n.Device, n.Info.Policy["gpu_layers"] = record.Device{Class: record.GPU, Name: "CUDA0 (Example)"}, "33 of 33"
-	log := map[string]float64{"weights_bytes": 24 << 20, "weights.CUDA0_bytes": 20 << 20, "weights.CPU_Mapped_bytes": 4 << 20, "kv_reserved_bytes": 8 << 20,
-		"kv_reserved.CUDA0_bytes": 8 << 20, "compute_bytes": 7 << 20, "compute.CUDA0_bytes": 5 << 20, "compute.CUDA_Host_bytes": 2 << 20, "output_bytes": 1 << 20,
+	log := map[string]float64{"weights_bytes": 24 << 20, "weights.CUDA0_bytes": 20 << 20,
+		"weights.CPU_Mapped_bytes": 4 << 20, "kv_reserved_bytes": 8 << 20,
+		"kv_reserved.CUDA0_bytes": 8 << 20, "compute_bytes": 7 << 20, "compute.CUDA0_bytes": 5 << 20,
+		"compute.CUDA_Host_bytes": 2 << 20, "output_bytes": 1 << 20,
 		"output.CUDA_Host_bytes": 1 << 20, "workspaces_bytes": 8 << 20, "recurrent_state.CPU_bytes": 1 << 20}
-	p := partsOf(t, onGPU(logs(comparetest.Run(t, "full", n), log), "server", map[record.Phase]float64{record.Measure: 80}))
-	if c := p.Component(compare.FrameworkOverhead); c.Center() != 80-20-8-5 || !strings.Contains(c.How, "is not taken off") || !strings.Contains(strings.Join(p.Notes, " "), " 7.000 MiB of the parts") {
+	p := partsOf(t, onGPU(logs(comparetest.Run(t, "full", n), log), "server",
+		map[record.Phase]float64{record.Measure: 80}))
+	if c := p.Component(compare.FrameworkOverhead); c.Center() != 80-20-8-5 ||
+		!strings.Contains(c.How, "is not taken off") ||
+		!strings.Contains(strings.Join(p.Notes, " "), " 7.000 MiB of the parts") {
 		t.Errorf("%v %q %q", c.Values, c.How, p.Notes)
 	}
 }
@@ -256,7 +292,8 @@ func TestReusedLaunchesHaveOneBreakdown(t *testing.T) {
 				}
 			}
 		}
-		if f := compare.Held(c.Memory.Measure, compare.Workspaces); f.Center() != (1_100_300+1<<20)/float64(record.MiB) {
+		if f := compare.Held(c.Memory.Measure, compare.Workspaces); f.Center() != (1_100_300+1<<20)/float64(
+			record.MiB) {
 			t.Errorf("%v is not what the last repetition left", f.Center())
 		}
 		if f := compare.Held(c.Memory.Retained, compare.JSHeap); f.N != 1 {

@@ -1,6 +1,7 @@
 //go:build !race
 
-// The race detector makes simulations ten times as long and has nothing to find in them: make test runs them without it.
+// The race detector makes simulations ten times as long and has nothing to find in them: make test runs them without
+// it.
 
 package compare_test
 
@@ -60,8 +61,9 @@ func anyDifference(r *compare.Result) bool {
 	return false
 }
 
-// Records of equal engines, of which only luck differs: the whole way from records to what is called different must not call more than
-// one family in twenty so. A family is a question: six figures in a cell, or in each of two and their means.
+// Records of equal engines, of which only luck differs: the whole way from records to what is called different must not
+// call more than one family in twenty so. A family is a question: six figures in a cell, or in each of two and their
+// means.
 func TestOfEqualsAtMostOneFamilyInTwentyIsCalledDifferent(t *testing.T) {
 	kinds := []struct{ launches, cells, tests int }{{10, 1, 6}, {6, 1, 6}, {10, 2, 18}, {6, 2, 18}}
 	all := 0.0
@@ -69,11 +71,14 @@ func TestOfEqualsAtMostOneFamilyInTwentyIsCalledDifferent(t *testing.T) {
 		cells, tests := of.cells, of.tests
 		equal := series{launches: of.launches, cells: cells, cv: 0.05, engine: "engine"}
 		r := trial(0, equal, equal)
-		if len(r.Families) != 1 || len(r.Comparisons) != cells || r.Families[0].Tests != tests || len(r.Families[0].Means) != 6*(cells-1) {
-			t.Fatalf("%d families, %d comparisons, %d means, %d tests", len(r.Families), len(r.Comparisons), len(r.Families[0].Means), r.Families[0].Tests)
+		if len(r.Families) != 1 || len(r.Comparisons) != cells || r.Families[0].Tests != tests ||
+			len(r.Families[0].Means) != 6*(cells-1) {
+			t.Fatalf("%d families, %d comparisons, %d means, %d tests", len(r.Families), len(r.Comparisons),
+				len(r.Families[0].Means), r.Families[0].Tests)
 		}
 		called := share(families, equal, equal, anyDifference)
-		t.Logf("of %d families of equals of %d launches over %d cells %.1f %% are called different", families, of.launches, cells, 100*called)
+		t.Logf("of %d families of equals of %d launches over %d cells %.1f %% are called different", families,
+			of.launches, cells, 100*called)
 		all += called / float64(len(kinds))
 	}
 	if all > 0.05 {
@@ -81,8 +86,9 @@ func TestOfEqualsAtMostOneFamilyInTwentyIsCalledDifferent(t *testing.T) {
 	}
 }
 
-// A shift of a tenth in a headline alone must be found nine times in ten: of ten launches a side that vary by 5 %, and of the six that a plan
-// has where it says nothing where they vary by 3 %. Of six that vary by 5 % no test would find it so often: then the verdict says what it takes.
+// A shift of a tenth in a headline alone must be found nine times in ten: of ten launches a side that vary by 5 %, and
+// of the six that a plan has where it says nothing where they vary by 3 %. Of six that vary by 5 % no test would find
+// it so often: then the verdict says what it takes.
 func TestAShiftOfATenthIsFound(t *testing.T) {
 	found := func(figure string) func(*compare.Result) bool {
 		return func(r *compare.Result) bool {
@@ -115,16 +121,24 @@ func TestAShiftOfATenthIsFound(t *testing.T) {
 		shift    map[string]float64
 		figure   string
 	}{
-		{"decode alone takes a tenth more time", 10, 0.05, 1, map[string]float64{compare.DecodeTPS: 1.1}, compare.DecodeTPS},
-		{"decode alone yields a tenth less", 10, 0.05, 1, map[string]float64{compare.DecodeTPS: 1 / 0.9}, compare.DecodeTPS},
-		{"the first token alone takes a tenth more time", 10, 0.05, 1, map[string]float64{compare.TTFT: 1.1}, compare.TTFT},
-		{"the first token alone takes a tenth less time", 10, 0.05, 1, map[string]float64{compare.TTFT: 0.9}, compare.TTFT},
+		{"decode alone takes a tenth more time", 10, 0.05, 1, map[string]float64{compare.DecodeTPS: 1.1},
+			compare.DecodeTPS},
+		{"decode alone yields a tenth less", 10, 0.05, 1, map[string]float64{compare.DecodeTPS: 1 / 0.9},
+			compare.DecodeTPS},
+		{"the first token alone takes a tenth more time", 10, 0.05, 1, map[string]float64{compare.TTFT: 1.1},
+			compare.TTFT},
+		{"the first token alone takes a tenth less time", 10, 0.05, 1, map[string]float64{compare.TTFT: 0.9},
+			compare.TTFT},
 		{"the peak is a tenth higher", 10, 0.05, 1, map[string]float64{compare.PeakPSS: 1.1}, compare.PeakPSS},
 		{"all takes a tenth more time", 10, 0.05, 1, slower, compare.DecodeTPS},
-		{"decode takes a tenth more time in two cells", 10, 0.05, 2, map[string]float64{compare.DecodeTPS: 1.1}, compare.DecodeTPS},
-		{"decode takes a tenth more time in six launches", 6, 0.03, 1, map[string]float64{compare.DecodeTPS: 1.1}, compare.DecodeTPS},
-		{"the first token takes a tenth more time in six launches", 6, 0.03, 1, map[string]float64{compare.TTFT: 1.1}, compare.TTFT},
-		{"the peak is a tenth higher in six launches", 6, 0.03, 1, map[string]float64{compare.PeakPSS: 1.1}, compare.PeakPSS},
+		{"decode takes a tenth more time in two cells", 10, 0.05, 2, map[string]float64{compare.DecodeTPS: 1.1},
+			compare.DecodeTPS},
+		{"decode takes a tenth more time in six launches", 6, 0.03, 1, map[string]float64{compare.DecodeTPS: 1.1},
+			compare.DecodeTPS},
+		{"the first token takes a tenth more time in six launches", 6, 0.03, 1, map[string]float64{compare.TTFT: 1.1},
+			compare.TTFT},
+		{"the peak is a tenth higher in six launches", 6, 0.03, 1, map[string]float64{compare.PeakPSS: 1.1},
+			compare.PeakPSS},
 	} {
 		for _, bell := range []bool{false, true} {
 			a := series{launches: c.launches, cells: c.cells, cv: c.cv, engine: "engine", bell: bell}

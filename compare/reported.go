@@ -18,7 +18,8 @@ func reportedUnit(name string) (unit, beside string) {
 		return o.unit, o.beside
 	}
 	for _, end := range []struct{ suffix, unit string }{
-		{"_tokens_per_second", "tokens/s"}, {"_tokens_per_s", "tokens/s"}, {"_ms", "ms"}, {"_us", "µs"}, {"_ns", "ns"}, {"_s",
+		{"_tokens_per_second", "tokens/s"}, {"_tokens_per_s", "tokens/s"}, {"_ms", "ms"}, {"_us", "µs"}, {"_ns", "ns"},
+		{"_s",
 			"s"},
 		{"_bytes", "bytes"}, {"_tokens", "tokens"},
 	} {
@@ -37,8 +38,9 @@ func ownNames() map[string]own {
 		// llama-server
 		"predicted_per_second": {"tokens/s", DecodeTPS}, "prompt_per_second": {"tokens/s", PrefillTPS},
 		"predicted_n": {"tokens", Tokens},
-		"prompt_n":    {"tokens", Prompt}, "tokens_predicted": {"tokens", Tokens}, "tokens_evaluated": {"tokens", Prompt},
-		"cache_n": {"tokens", Cached},
+		"prompt_n":    {"tokens", Prompt}, "tokens_predicted": {"tokens", Tokens},
+		"tokens_evaluated": {"tokens", Prompt},
+		"cache_n":          {"tokens", Cached},
 		// llama-completion
 		"eval_tokens_per_second": {"tokens/s", DecodeTPS}, "prompt_eval_tokens_per_second": {"tokens/s", PrefillTPS},
 		"prompt_eval_tokens": {"tokens", Prompt}, "load_ms": {"ms", LoadTime}, "total_ms": {"ms", Latency},
@@ -77,9 +79,11 @@ func reportedFigures(attempts []*record.Attempt) []Figure {
 			}
 			return v
 		}
-		out = append(out, perRequest(attempts, of, Figure{Name: name, Title: "reported: " + name, Unit: unit, Reported: true,
-			Beside: beside,
-			How:    fmt.Sprintf("%s as the engine reports it of itself, by its own clock and count; not measured by us", name)}))
+		out = append(out, perRequest(attempts, of,
+			Figure{Name: name, Title: "reported: " + name, Unit: unit, Reported: true,
+				Beside: beside,
+				How: fmt.Sprintf("%s as the engine reports it of itself, by its own clock and count; not measured by us",
+					name)}))
 	}
 	return out
 }

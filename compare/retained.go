@@ -16,8 +16,8 @@ type retained struct {
 	roles map[string]float64 // of it, by role
 }
 
-// retainedBy goes by PSS: what a browser keeps of the memory through which weights were uploaded is shared by two processes, so
-// that USS sees none of it. A process that was born in between counts in full.
+// retainedBy goes by PSS: what a browser keeps of the memory through which weights were uploaded is shared by two
+// processes, so that USS sees none of it. A process that was born in between counts in full.
 func retainedBy(a *record.Attempt) retained {
 	before, after := pssAtEnd(a.Launch(), record.Baseline), pssAtEnd(a, record.Unload)
 	r := retained{total: math.NaN(), roles: map[string]float64{}}
@@ -56,9 +56,11 @@ func pssAtEnd(a *record.Attempt, p record.Phase) map[process]float64 {
 	return out
 }
 
-// retainedFigure is over launches; what each process has of it, and whether it grows from launch to launch, stands in How.
+// retainedFigure is over launches; what each process has of it, and whether it grows from launch to launch, stands in
+// How.
 func retainedFigure(attempts []*record.Attempt) Figure {
-	f := Figure{Name: Retained, Title: "retained", Unit: "MiB", Method: record.MethodSmapsRollup, Absent: "not read both before the load and after the unload",
+	f := Figure{Name: Retained, Title: "retained", Unit: "MiB", Method: record.MethodSmapsRollup,
+		Absent: "not read both before the load and after the unload",
 		How: "the total PSS at the end of the unload minus that at the end of the baseline; an unrelated browser that " +
 			"starts or ends " +
 			"meanwhile moves it too"}
@@ -79,13 +81,14 @@ func retainedFigure(attempts []*record.Attempt) Figure {
 	}
 	f.How += "; by process (medians, MiB): " + strings.Join(parts, ", ")
 	if s := slope(f.numbers()); !math.IsNaN(s) {
-		f.How += fmt.Sprintf("; slope over the %d launches, each with processes of its own: %+.2f MiB a launch", len(f.Values), s)
+		f.How += fmt.Sprintf("; slope over the %d launches, each with processes of its own: %+.2f MiB a launch",
+			len(f.Values), s)
 	}
 	return f
 }
 
-// slope is Theil and Sen's, the median of the slopes between all pairs: a launch that is off does not bend it. NaN for fewer
-// than three.
+// slope is Theil and Sen's, the median of the slopes between all pairs: a launch that is off does not bend it. NaN for
+// fewer than three.
 func slope(values []float64) float64 {
 	if len(values) < 3 {
 		return math.NaN()

@@ -13,7 +13,8 @@ func riskReasons(r *record.Risk) []string {
 		return r.Reasons
 	}
 	p := r.Places[0]
-	return []string{fmt.Sprintf("%s: %s MiB, up to %s, are needed and %s are free", p.Name, short(inMiB(p.Need)), short(inMiB(p.High)),
+	return []string{fmt.Sprintf("%s: %s MiB, up to %s, are needed and %s are free", p.Name, short(inMiB(p.Need)),
+		short(inMiB(p.High)),
 		short(inMiB(p.Free)))}
 }
 

@@ -47,8 +47,9 @@ func serverFigure(attempts []*record.Attempt, name, sees string) Figure {
 	if counted {
 		what, how = ", more by", "its last reading of a repetition minus its first: whatever else was asked of the server counts"
 	}
-	f := Figure{Name: name, Title: strings.ReplaceAll(words, "_", " ") + what, Unit: units[end], Reported: true, Method: serverMethod,
-		Blind: blind(attempts, serverMethod), How: sees + "; " + how}
+	f := Figure{Name: name, Title: strings.ReplaceAll(words, "_", " ") + what, Unit: units[end], Reported: true,
+		Method: serverMethod,
+		Blind:  blind(attempts, serverMethod), How: sees + "; " + how}
 	if !counted {
 		f.Blind += "; what was higher between two readings"
 	}
@@ -63,8 +64,8 @@ func serverFigure(attempts []*record.Attempt, name, sees string) Figure {
 	return f
 }
 
-// told is a launch's figure, over all sources of it: of peaks the highest, of growth the sum. False where it was not read, and
-// where a count was not read twice or went down, which it does where a server starts anew.
+// told is a launch's figure, over all sources of it: of peaks the highest, of growth the sum. False where it was not
+// read, and where a count was not read twice or went down, which it does where a server starts anew.
 func told(a *record.Attempt, name string, counted bool) (float64, bool) {
 	of := map[int][]record.MetricRow{}
 	for _, m := range a.Metrics {

@@ -8,8 +8,8 @@ import (
 	"llmparity/internal/record"
 )
 
-// A total PSS divides what programs outside share, too: with another browser on the machine the file of this one weighs less, and
-// RSS does not tell. Where launches differ in PSS by more than in RSS, beyond these, that is what happened.
+// A total PSS divides what programs outside share, too: with another browser on the machine the file of this one weighs
+// less, and RSS does not tell. Where launches differ in PSS by more than in RSS, beyond these, that is what happened.
 const (
 	sharingBytes = 8.0 // MiB
 	sharingShare = 0.03
@@ -26,7 +26,8 @@ func (c *Cell) sharingWarnings(counted []*record.Attempt) []Warning {
 			held, rssHeld = append(held, pss), append(rssHeld, r)
 		}
 		// NaN where there was no process before the load.
-		pss, r := lastPSS(a, record.Unload)-footprintOf(a).baseline, rss(a, record.Unload)-medianRSS(a.Launch(), record.Baseline)
+		pss, r := lastPSS(a, record.Unload)-footprintOf(a).baseline,
+			rss(a, record.Unload)-medianRSS(a.Launch(), record.Baseline)
 		if !math.IsNaN(pss + r) {
 			retained, rssRetained = append(retained, pss), append(rssRetained, r)
 		}
@@ -42,21 +43,24 @@ func (c *Cell) sharingWarnings(counted []*record.Attempt) []Warning {
 	if pss-by <= tolerance {
 		return nil
 	}
-	return []Warning{{record.Warning{Code: "shared-outside", Text: fmt.Sprintf("total PSS (%s) differs by %s MiB between %s, RSS by %s: "+
-		"programs outside, such as another browser, shared files with some of them, and figures of PSS are off by as much",
-		what, short(pss), c.severalRepeated(), short(by))}, c.Label}}
+	return []Warning{{record.Warning{Code: "shared-outside",
+		Text: fmt.Sprintf("total PSS (%s) differs by %s MiB between %s, RSS by %s: "+
+			"programs outside, such as another browser, shared files with some of them, and figures of PSS are off by as much",
+			what, short(pss), c.severalRepeated(), short(by))}, c.Label}}
 }
 
-// An engine of one process shares with none of its own: what its total PSS is below its RSS, programs outside map too. Beside nothing but
-// a system's usual programs a llama-server's is 2 to 4 MiB below, of libraries that they all have; beside another llama-server, whose
-// own libraries are the same files, some 9; beside one with the same model, by half of that.
+// An engine of one process shares with none of its own: what its total PSS is below its RSS, programs outside map too.
+// Beside nothing but a system's usual programs a llama-server's is 2 to 4 MiB below, of libraries that they all have;
+// beside another llama-server, whose own libraries are the same files, some 9; beside one with the same model, by half
+// of that.
 const (
 	othersBytes = 8.0 // MiB
 	othersShare = 0.1
 )
 
-// others is how much of an engine's memory, in MiB, programs outside share at its peak: the most over launches of one process in which PSS
-// leaves out more of it than beyond those. 0: none, or it can't be told, because an engine's several processes share among themselves.
+// others is how much of an engine's memory, in MiB, programs outside share at its peak: the most over launches of one
+// process in which PSS leaves out more of it than beyond those. 0: none, or it can't be told, because an engine's
+// several processes share among themselves.
 func others(counted []*record.Attempt) float64 {
 	most := 0.0
 	for _, a := range counted {

@@ -22,16 +22,19 @@ func TestMemorySharedWithProgramsOutside(t *testing.T) {
 		})
 	}
 	r := of(comparetest.Process{Role: "server", Before: 300, Loaded: 420, Shared: 250})
-	if w := warnedOf(r, "shared-with-others"); len(w) != 1 || !strings.HasPrefix(w[0], "llamacpp: 250") || !strings.Contains(w[0], "PSS counts a part of them") {
+	if w := warnedOf(r, "shared-with-others"); len(w) != 1 || !strings.HasPrefix(w[0], "llamacpp: 250") ||
+		!strings.Contains(w[0], "PSS counts a part of them") {
 		t.Errorf("warnings %q", w)
 	}
-	if c := r.Comparisons[0]; memory(r) || len(c.Ratios) == 0 || !strings.Contains(strings.Join(c.Caveats, "\n"), "memory is not set against each other") {
+	if c := r.Comparisons[0]; memory(r) || len(c.Ratios) == 0 ||
+		!strings.Contains(strings.Join(c.Caveats, "\n"), "memory is not set against each other") {
 		t.Errorf("%+v", c)
 	}
 	for name, processes := range map[string][]comparetest.Process{
-		"libraries":                        {{Role: "server", Before: 8, Loaded: 22, Shared: 7}},
-		"libraries beside a large model":   {{Role: "server", Before: 60, Loaded: 420, Shared: 40}},
-		"several of its own share between": {{Role: "browser", Before: 300, Loaded: 420, Shared: 250}, {Role: "renderer", Before: 300, Loaded: 420, Shared: 250}},
+		"libraries":                      {{Role: "server", Before: 8, Loaded: 22, Shared: 7}},
+		"libraries beside a large model": {{Role: "server", Before: 60, Loaded: 420, Shared: 40}},
+		"several of its own share between": {{Role: "browser", Before: 300, Loaded: 420, Shared: 250},
+			{Role: "renderer", Before: 300, Loaded: 420, Shared: 250}},
 	} {
 		if r := of(processes...); len(warnedOf(r, "shared-with-others")) != 0 || !memory(r) {
 			t.Errorf("%s: %q, memory compared: %v", name, warnedOf(r, "shared-with-others"), memory(r))

@@ -7,14 +7,16 @@ import (
 	"llmparity/internal/record"
 )
 
-// StolenTime is the code of a warning beside a time or rate that differs: of one side's launches a hypervisor gave more of the processors to
-// other machines.
+// StolenTime is the code of a warning beside a time or rate that differs: of one side's launches a hypervisor gave more
+// of the processors to other machines.
 const StolenTime = "stolen-time"
 
-// stolenP is the p under which stolen time is said to differ: who asks has a difference to explain, and blames an engine for it else.
+// stolenP is the p under which stolen time is said to differ: who asks has a difference to explain, and blames an
+// engine for it else.
 const stolenP = 0.1
 
-// stolenShares are of each launch the processors' time that a hypervisor gave to others meanwhile, in percent; nil where one does not tell.
+// stolenShares are of each launch the processors' time that a hypervisor gave to others meanwhile, in percent; nil
+// where one does not tell.
 func stolenShares(counted []*record.Attempt, cores int) []float64 {
 	var out []float64
 	for _, a := range counted {
@@ -27,9 +29,10 @@ func stolenShares(counted []*record.Attempt, cores int) []float64 {
 	return out
 }
 
-// MoreStolen says by how much a hypervisor gave more of the processors to other machines while one cell's launches ran than while another's
-// did; empty where it did not, or nobody told. It is told of as little as it is because neighbours who work share a core's units, caches and
-// memory, too, of which nothing is counted: on a machine of two processors a tenth of the speed went with half a percent.
+// MoreStolen says by how much a hypervisor gave more of the processors to other machines while one cell's launches ran
+// than while another's did; empty where it did not, or nobody told. It is told of as little as it is because neighbours
+// who work share a core's units, caches and memory, too, of which nothing is counted: on a machine of two processors a
+// tenth of the speed went with half a percent.
 func MoreStolen(than, of *Cell) string {
 	a, b := slices.Clone(than.stolen), slices.Clone(of.stolen)
 	if len(a) == 0 || len(b) == 0 || median(b) <= median(a) {

@@ -13,7 +13,8 @@ import (
 func TestIntervalsOfCellsThatWereLookedAtAreWider(t *testing.T) {
 	run := comparetest.Run(t, "until", comparetest.Native(12), comparetest.Browser(12))
 	plain := compare.Runs(run)
-	run.Stops = map[int]record.Stop{2: {Cell: 2, Figure: compare.DecodeTPS, Repetitions: 12, Looks: 5, Look: 3, Level: 0.95, Confidence: 0.99, Percent: 5, Narrow: true}}
+	run.Stops = map[int]record.Stop{2: {Cell: 2, Figure: compare.DecodeTPS, Repetitions: 12, Looks: 5, Look: 3,
+		Level: 0.95, Confidence: 0.99, Percent: 5, Narrow: true}}
 	res := compare.Runs(run)
 	for _, name := range []string{compare.DecodeTPS, compare.LoadTime} {
 		for i, looked := range []bool{true, false} { // the native engine is cell 2
@@ -22,10 +23,12 @@ func TestIntervalsOfCellsThatWereLookedAtAreWider(t *testing.T) {
 				t.Errorf("%s: %+v, %+v", name, before, after)
 			}
 			// Of twelve launches the third to the tenth are one of 96 %, the second to the eleventh one of 99.4 %.
-			if wider := after.Interval.Lo < before.Interval.Lo && after.Interval.Hi > before.Interval.Hi; wider != looked {
+			if wider := after.Interval.Lo < before.Interval.Lo &&
+				after.Interval.Hi > before.Interval.Hi; wider != looked {
 				t.Errorf("%s of %s: %+v, %+v", name, res.Cells[i].Label, before.Interval, after.Interval)
 			}
-			if looked && (after.Interval.Confidence < 0.95 || !strings.Contains(after.How, "with up to 5 looks: the interval is one of 99 %")) {
+			if looked && (after.Interval.Confidence < 0.95 ||
+				!strings.Contains(after.How, "with up to 5 looks: the interval is one of 99 %")) {
 				t.Errorf("%s: %+v, %q", name, after.Interval, after.How)
 			}
 		}

@@ -10,9 +10,9 @@ import (
 	"llmparity/internal/record"
 )
 
-// Sweep is cells that differ in one thing alone: how long the prompt is, the context or the answer, how many requests come at once, the type
-// of the KV cache's numbers. What memory grows by over lengths is told by one line through the launches of all, which are independent; over
-// the others there is no line.
+// Sweep is cells that differ in one thing alone: how long the prompt is, the context or the answer, how many requests
+// come at once, the type of the KV cache's numbers. What memory grows by over lengths is told by one line through the
+// launches of all, which are independent; over the others there is no line.
 type Sweep struct {
 	Axis    string    `json:"axis"`            // AxisPrompt, AxisContext …
 	Names   []string  `json:"names,omitempty"` // of places on an axis that has no numbers, by At
@@ -57,13 +57,18 @@ func axes() []axis {
 			f := c.Figure(Prompt)
 			return f.Center(), f.Known()
 		}},
-		{name: AxisContext, title: "context", of: func(c *Cell) (float64, bool) { return float64(c.context()), c.context() > 0 }},
-		{name: AxisOutput, title: "tokens asked for", of: func(c *Cell) (float64, bool) { return float64(c.Spec.MaxTokens), c.Spec.MaxTokens > 0 }},
-		{name: AxisClients, title: "clients at once", of: func(c *Cell) (float64, bool) { return float64(clients(c)), clients(c) > 0 }},
-		{name: AxisBatch, title: "requests in a batch", of: func(c *Cell) (float64, bool) { return float64(batch(c)), batch(c) > 0 }},
-		{name: AxisKVType, title: "type of the KV cache", of: func(c *Cell) (float64, bool) { return 0, true }, word: func(c *Cell) string {
-			return firstOf(c.Spec.KVDType, c.policy("kv_dtype"))
-		}},
+		{name: AxisContext, title: "context",
+			of: func(c *Cell) (float64, bool) { return float64(c.context()), c.context() > 0 }},
+		{name: AxisOutput, title: "tokens asked for",
+			of: func(c *Cell) (float64, bool) { return float64(c.Spec.MaxTokens), c.Spec.MaxTokens > 0 }},
+		{name: AxisClients, title: "clients at once",
+			of: func(c *Cell) (float64, bool) { return float64(clients(c)), clients(c) > 0 }},
+		{name: AxisBatch, title: "requests in a batch",
+			of: func(c *Cell) (float64, bool) { return float64(batch(c)), batch(c) > 0 }},
+		{name: AxisKVType, title: "type of the KV cache", of: func(c *Cell) (float64, bool) { return 0, true },
+			word: func(c *Cell) string {
+				return firstOf(c.Spec.KVDType, c.policy("kv_dtype"))
+			}},
 	}
 }
 
@@ -100,8 +105,10 @@ func (r *Result) sweeps() []Sweep {
 func (r *Result) otherwiseAlike(c *Cell, but string) string {
 	m := c.Spec.Model
 	env := r.Runs[c.Run].Environment
-	words := []string{c.Spec.Engine, m.Name, m.SHA256, isolation(c), c.Spec.PromptCache, fmt.Sprint(c.Spec.Temperature), c.Spec.Start,
-		version(c), library(c), c.policy("weights_dtype"), threads(c), worker(c), chrome(c), deviceKey(c), env.CPU, fmt.Sprint(env.Cores, env.MemoryB)}
+	words := []string{c.Spec.Engine, m.Name, m.SHA256, isolation(c), c.Spec.PromptCache, fmt.Sprint(c.Spec.Temperature),
+		c.Spec.Start,
+		version(c), library(c), c.policy("weights_dtype"), threads(c), worker(c), chrome(c), deviceKey(c), env.CPU,
+		fmt.Sprint(env.Cores, env.MemoryB)}
 	if but != AxisContext {
 		words = append(words, fmt.Sprint(c.context()))
 	}
@@ -147,7 +154,8 @@ func (r *Result) sweep(x axis, cells []int) (Sweep, bool) {
 		return Sweep{}, false
 	}
 	first := &r.Cells[cells[0]]
-	s := Sweep{Axis: x.name, Title: x.title, Names: names, Engine: first.Spec.Engine, Cells: cells, Rates: []Rate{}, Verdict: []string{}}
+	s := Sweep{Axis: x.name, Title: x.title, Names: names, Engine: first.Spec.Engine, Cells: cells, Rates: []Rate{},
+		Verdict: []string{}}
 	for _, i := range cells {
 		s.At = append(s.At, at(i))
 	}
@@ -195,8 +203,8 @@ func sweptFigures(first *Cell) []swept {
 	return out
 }
 
-// settled is the total PSS after the last request less the launch's own baseline, where it has one. What other programs share of a
-// browser's pages moves both, and falls out of the difference.
+// settled is the total PSS after the last request less the launch's own baseline, where it has one. What other programs
+// share of a browser's pages moves both, and falls out of the difference.
 func settled(c *Cell) Figure {
 	if c.Memory == nil {
 		return Figure{}

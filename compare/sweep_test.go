@@ -28,7 +28,8 @@ func lengths(of func(int) comparetest.Engine, launches int, bytes float64, token
 
 func TestMemoryIsFollowedOverPromptsOfSeveralLengths(t *testing.T) {
 	const bytes = 40_000
-	all := append(lengths(comparetest.Native, 4, bytes, 16, 64, 256), lengths(comparetest.Browser, 4, 0, 16, 64, 256)...)
+	all := append(lengths(comparetest.Native, 4, bytes, 16, 64, 256),
+		lengths(comparetest.Browser, 4, 0, 16, 64, 256)...)
 	res := compare.Runs(comparetest.Run(t, "lengths", all...))
 	if len(res.Sweeps) != 2 {
 		t.Fatalf("%d sweeps, want one an engine: %+v", len(res.Sweeps), res.Sweeps)
@@ -42,11 +43,14 @@ func TestMemoryIsFollowedOverPromptsOfSeveralLengths(t *testing.T) {
 			want, verdict = 0, "no growth shows"
 		}
 		r := rateOf(s, compare.PeakPSS)
-		if r.N != 12 || math.Abs(r.Center()-want) > 1500 || r.Interval == nil || !(r.Interval.Lo <= r.Center() && r.Center() <= r.Interval.Hi) ||
+		if r.N != 12 || math.Abs(r.Center()-want) > 1500 || r.Interval == nil ||
+			!(r.Interval.Lo <= r.Center() && r.Center() <= r.Interval.Hi) ||
 			r.Interval.Lo > want || r.Interval.Hi < want || !strings.Contains(r.Verdict, verdict) {
-			t.Errorf("%s: %g in %+v of %d launches, %q; want %g, %q", s.Engine, r.Center(), r.Interval, r.N, r.Verdict, want, verdict)
+			t.Errorf("%s: %g in %+v of %d launches, %q; want %g, %q", s.Engine, r.Center(), r.Interval, r.N, r.Verdict,
+				want, verdict)
 		}
-		if reserved := rateOf(s, compare.KVReserved); r.Origin != record.OriginMeasured || reserved.Known() && reserved.Origin == record.OriginCalculated {
+		if reserved := rateOf(s, compare.KVReserved); r.Origin != record.OriginMeasured || reserved.Known() &&
+			reserved.Origin == record.OriginCalculated {
 			t.Errorf("%s: peak %q, reserved %q", s.Engine, r.Origin, reserved.Origin)
 		}
 		if len(r.Points) != 12 {
@@ -82,7 +86,8 @@ func TestContextsOfSeveralRunsAreOneSweep(t *testing.T) {
 	for _, context := range []int{4096, 1024, 16384} {
 		e := comparetest.Native(4)
 		e.Cell.Model.Context, e.Vary = context, 0
-		e.Info.Policy = map[string]string{"kv_dtype": "f32", "weights_dtype": "f32", "context": fmt.Sprint(context), "threads": "1"}
+		e.Info.Policy = map[string]string{"kv_dtype": "f32", "weights_dtype": "f32", "context": fmt.Sprint(context),
+			"threads": "1"}
 		e.Processes[0].Loaded += float64(context) * bytes / record.MiB / 1.05
 		runs = append(runs, comparetest.Run(t, fmt.Sprint("context-", context), e))
 	}
@@ -94,7 +99,8 @@ func TestContextsOfSeveralRunsAreOneSweep(t *testing.T) {
 	if s.At[0] != 1024 || s.At[2] != 16384 || s.Cells[0] != 1 {
 		t.Errorf("cells %v at %v", s.Cells, s.At)
 	}
-	if r := rateOf(s, compare.PeakPSS); math.Abs(r.Center()-bytes) > 60 || r.OfTheory == nil || !strings.Contains(r.Verdict, "the calculated 1024 is within") {
+	if r := rateOf(s, compare.PeakPSS); math.Abs(r.Center()-bytes) > 60 || r.OfTheory == nil ||
+		!strings.Contains(r.Verdict, "the calculated 1024 is within") {
 		t.Errorf("%g, %+v, %q", r.Center(), r.Interval, r.Verdict)
 	}
 	runs[1].Environment.CPU = "another machine"
@@ -115,7 +121,8 @@ func TestALineOverRepetitionsIsNotSaidToBeOverLaunches(t *testing.T) {
 			t.Fatalf("%d sweeps", len(res.Sweeps))
 		}
 		how := rateOf(res.Sweeps[0], compare.PeakPSS).How
-		if strings.Contains(how, "launches are independent") == reused || strings.Contains(how, "says nothing of another launch") != reused {
+		if strings.Contains(how, "launches are independent") == reused ||
+			strings.Contains(how, "says nothing of another launch") != reused {
 			t.Errorf("reused %v: %s", reused, how)
 		}
 	}
@@ -151,21 +158,23 @@ func TestAbsurdSizesStayOutOfSweepsAndGrowth(t *testing.T) {
 	}
 }
 
-// What engines reserve for each token of their context windows is found by what the page's ledger and a log tell, not by arithmetic: an
-// engine that reserves half as much again as calculated is found to.
+// What engines reserve for each token of their context windows is found by what the page's ledger and a log tell, not
+// by arithmetic: an engine that reserves half as much again as calculated is found to.
 func TestReservedCacheIsFollowedOverContexts(t *testing.T) {
 	const calculated, planted = 1024, 1536
 	var runs []*record.Run
 	for _, context := range []int64{256, 512, 1024} {
 		page := comparetest.Page()
 		page.KVReserved = 16<<10 + context*planted
-		browser, native := comparetest.Measured(comparetest.Browser(6), page), comparetest.Measured(comparetest.Native(6), nil)
+		browser, native := comparetest.Measured(comparetest.Browser(6), page),
+			comparetest.Measured(comparetest.Native(6), nil)
 		for _, e := range []*comparetest.Engine{&browser, &native} {
 			e.Cell.Model.Context = int(context)
 			e.Info.Policy = map[string]string{"kv_dtype": "f32", "weights_dtype": "f32", "context": fmt.Sprint(context)}
 		}
 		runs = append(runs, comparetest.Run(t, fmt.Sprint("browser-", context), browser),
-			logs(comparetest.Run(t, fmt.Sprint("native-", context), native), map[string]float64{"kv_reserved_bytes": float64(context * planted), "kv_used_bytes": 81 * calculated}))
+			logs(comparetest.Run(t, fmt.Sprint("native-", context), native),
+				map[string]float64{"kv_reserved_bytes": float64(context * planted), "kv_used_bytes": 81 * calculated}))
 	}
 	res := compare.Runs(runs...)
 	if len(res.Sweeps) != 2 {
@@ -178,16 +187,19 @@ func TestReservedCacheIsFollowedOverContexts(t *testing.T) {
 		}
 		for _, name := range rates {
 			r := rateOf(s, name)
-			if r.N != 18 || r.Center() != planted || r.Interval == nil || r.Interval.Lo != planted || r.Origin != origin || r.OfTheory == nil || *r.OfTheory != 1.5 ||
+			if r.N != 18 || r.Center() != planted || r.Interval == nil || r.Interval.Lo != planted ||
+				r.Origin != origin || r.OfTheory == nil || *r.OfTheory != 1.5 ||
 				r.Verdict != "more than the calculated 1024" {
-				t.Errorf("%s, %s: %g in %+v of %d launches, %s, %v times calculated: %q", s.Engine, name, r.Center(), r.Interval, r.N, r.Origin, r.OfTheory, r.Verdict)
+				t.Errorf("%s, %s: %g in %+v of %d launches, %s, %v times calculated: %q", s.Engine, name, r.Center(),
+					r.Interval, r.N, r.Origin, r.OfTheory, r.Verdict)
 			}
 		}
 		settled := rateOf(s, compare.SettledPSS)
 		if rateOf(s, compare.KVUsed).Known() || settled.N != 18 || settled.Origin != record.OriginMeasured {
 			t.Errorf("%s: %+v", s.Engine, s.Rates)
 		}
-		if before := s.Engine == "webllm"; strings.Contains(settled.Title, "baseline") != before || before && settled.Points[0].MiB > 700 {
+		if before := s.Engine == "webllm"; strings.Contains(settled.Title, "baseline") != before || before &&
+			settled.Points[0].MiB > 700 {
 			t.Errorf("%s: %s, %g MiB", s.Engine, settled.Title, settled.Points[0].MiB)
 		}
 		if s.Theory == nil || s.Theory.Bytes != calculated || s.Theory.Origin != record.OriginCalculated {

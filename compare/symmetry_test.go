@@ -14,7 +14,8 @@ import (
 // varied are pairs of series that a comparison must treat alike whichever way they are given.
 func varied() map[string][2]series {
 	of := func(launches, cells int, cv, decode float64) series {
-		return series{launches: launches, cells: cells, cv: cv, engine: "engine", shift: map[string]float64{compare.DecodeTPS: decode}}
+		return series{launches: launches, cells: cells, cv: cv, engine: "engine",
+			shift: map[string]float64{compare.DecodeTPS: decode}}
 	}
 	return map[string][2]series{
 		"equal":             {of(10, 2, 0.05, 1), of(10, 2, 0.05, 1)},
@@ -52,14 +53,16 @@ func TestWhichRunComesFirstTurnsRatiosRound(t *testing.T) {
 			}
 			for k, x := range c.Ratios {
 				y := ba.Comparisons[i].Ratios[k]
-				if x.P != y.P || x.Raw != y.Raw || x.Call != y.Call || !close6(*x.Ratio, 1 / *y.Ratio) || !close6(x.Delta, -y.Delta) || !turned(x.Interval, y.Interval) {
+				if x.P != y.P || x.Raw != y.Raw || x.Call != y.Call || !close6(*x.Ratio, 1 / *y.Ratio) ||
+					!close6(x.Delta, -y.Delta) || !turned(x.Interval, y.Interval) {
 					t.Errorf("%s: %+v\n%+v", name, x, y)
 				}
 			}
 		}
 		x, y := ab.Families[0].Means, ba.Families[0].Means
 		for i := range x {
-			if x[i].P != y[i].P || x[i].Call != y[i].Call || !close6(x[i].Ratio, 1/y[i].Ratio) || !turned(x[i].Interval, y[i].Interval) {
+			if x[i].P != y[i].P || x[i].Call != y[i].Call || !close6(x[i].Ratio, 1/y[i].Ratio) ||
+				!turned(x[i].Interval, y[i].Interval) {
 				t.Errorf("%s: %+v\n%+v", name, x[i], y[i])
 			}
 		}
@@ -123,7 +126,8 @@ func TestTheOrderOfLaunchesChangesNothingButTheTrend(t *testing.T) {
 		x, means := judged(before)
 		y, others := judged(after)
 		for i := range x {
-			if x[i].P != y[i].P || x[i].Verdict != y[i].Verdict || x[i].Interval != nil && *x[i].Interval != *y[i].Interval {
+			if x[i].P != y[i].P || x[i].Verdict != y[i].Verdict || x[i].Interval != nil &&
+				*x[i].Interval != *y[i].Interval {
 				t.Errorf("%s: %+v\n%+v", name, x[i], y[i])
 			}
 		}
@@ -153,7 +157,8 @@ func codes(f compare.Figure) (out []string) {
 }
 
 // telling are words that claim a difference.
-var telling = []string{"times", "faster", "slower", "more than", "less than", "larger", "smaller", "higher", "lower", "different", " under "}
+var telling = []string{"times", "faster", "slower", "more than", "less than", "larger", "smaller", "higher", "lower",
+	"different", " under "}
 
 func TestWhatIsNoDifferenceIsNotCalledOne(t *testing.T) {
 	seen := map[compare.Call]int{}
@@ -184,7 +189,8 @@ func TestWhatIsNoDifferenceIsNotCalledOne(t *testing.T) {
 	}
 }
 
-// An engine may hold no more than it did before the load: of such figures there is no ratio, and there may well be a difference.
+// An engine may hold no more than it did before the load: of such figures there is no ratio, and there may well be a
+// difference.
 func TestOfNothingThereIsNoRatio(t *testing.T) {
 	r := rand.New(rand.NewPCG(8, 2))
 	s := series{launches: 8, cells: 1, cv: 0.01, engine: "engine"}
@@ -206,7 +212,8 @@ func TestOfNothingThereIsNoRatio(t *testing.T) {
 		return ratios[at]
 	}
 	x := increase(s.run(r, "a"), shrunk("b"))
-	if x.Ratio != nil || x.Percent == nil || *x.Percent != -100 || x.Interval != nil || x.Delta >= 0 || x.DeltaInterval == nil || x.IntervalNote != "not all values above 0" || x.Call != compare.Differs ||
+	if x.Ratio != nil || x.Percent == nil || *x.Percent != -100 || x.Interval != nil || x.Delta >= 0 ||
+		x.DeltaInterval == nil || x.IntervalNote != "not all values above 0" || x.Call != compare.Differs ||
 		!strings.HasSuffix(x.Verdict, "engine, b, which is different (p = 0.003, n = 8 and 8)") {
 		t.Errorf("%+v", x)
 	}
@@ -239,13 +246,15 @@ func TestALaunchEntersAMeanOnce(t *testing.T) {
 // Of three runs the later ones are held against the first, and against each other only in what the first lacks.
 func TestTheFirstRunIsTheBaseline(t *testing.T) {
 	r := rand.New(rand.NewPCG(9, 2))
-	one, two := series{launches: 6, cells: 1, cv: 0.05, engine: "engine"}, series{launches: 6, cells: 2, cv: 0.05, engine: "engine"}
+	one, two := series{launches: 6, cells: 1, cv: 0.05, engine: "engine"},
+		series{launches: 6, cells: 2, cv: 0.05, engine: "engine"}
 	res := compare.Runs(one.run(r, "a"), two.run(r, "b"), two.run(r, "c"))
 	var pairs []string
 	for _, c := range res.Comparisons {
 		pairs = append(pairs, res.Runs[res.Cells[c.A].Run].Name+res.Runs[res.Cells[c.B].Run].Name)
 	}
-	if !slices.Equal(pairs, []string{"ab", "ac", "bc"}) || len(res.Families) != 3 || !res.Families[0].First || !res.Families[1].First || res.Families[2].First {
+	if !slices.Equal(pairs, []string{"ab", "ac", "bc"}) || len(res.Families) != 3 || !res.Families[0].First ||
+		!res.Families[1].First || res.Families[2].First {
 		t.Errorf("%q, %+v", pairs, res.Families)
 	}
 }

@@ -19,9 +19,9 @@ type fitted struct {
 // pointsAtMost bounds what a line is fitted to: all pairs of points are looked at.
 const pointsAtMost = 200
 
-// theilSen fits a line: its slope is the median over the slopes between all pairs of points with different x, which a quarter of the
-// points may spoil. The interval is Sen's: by ranks of those slopes, for points whose errors are independent. false where all points have
-// one x.
+// theilSen fits a line: its slope is the median over the slopes between all pairs of points with different x, which a
+// quarter of the points may spoil. The interval is Sen's: by ranks of those slopes, for points whose errors are
+// independent. false where all points have one x.
 func theilSen(points []xy) (fitted, bool) { return lineThrough(bucketed(points, pointsAtMost)) }
 
 // lineThrough is the same of all points: several may have one x, and stretches of x would leave most of those out.
@@ -61,7 +61,8 @@ func middle(sorted []float64) float64 {
 	return sorted[n/2-1]/2 + sorted[n/2]/2
 }
 
-// senInterval is that of Sen (1968), with his variance for points of equal x; ranks are rounded outwards. distinct is how many x there are.
+// senInterval is that of Sen (1968), with his variance for points of equal x; ranks are rounded outwards. distinct is
+// how many x there are.
 func senInterval(slopes []float64, points []xy) (lo, hi float64, distinct int) {
 	const z = 1.959963984540054 // of 95 %
 	same := map[float64]float64{}

@@ -38,7 +38,8 @@ func TestPointsOfOnePlaceHaveNoSlope(t *testing.T) {
 	}
 }
 
-// The interval holds the true slope as often as it says, also where many points have one x and where errors have long tails.
+// The interval holds the true slope as often as it says, also where many points have one x and where errors have long
+// tails.
 func TestSensIntervalCoversTheTruth(t *testing.T) {
 	const trials, truth = 2000, 4.0
 	for name, design := range map[string][]float64{
@@ -67,7 +68,8 @@ func TestSensIntervalCoversTheTruth(t *testing.T) {
 				}
 			}
 			if share := float64(held) / trials; share < 0.94 || share > 0.995 {
-				t.Errorf("%s, %s errors: the interval held the truth in %.1f %% of %d trials, want 95 %%", name, tails, 100*share, trials)
+				t.Errorf("%s, %s errors: the interval held the truth in %.1f %% of %d trials, want 95 %%", name, tails,
+					100*share, trials)
 			}
 		}
 	}

@@ -36,7 +36,8 @@ func timingFigures(spec record.Cell, attempts []*record.Attempt) []Figure {
 	prefill := Figure{Name: PrefillTPS, Title: "prefill", Unit: "tokens/s",
 		Absent: "no prefill span, or no number of prompt tokens, in the record",
 		How:    "prompt tokens that came from no cache / the prefill span (" + spanHow(attempts) + ")" + inLaunch}
-	cached := Figure{Name: Cached, Title: "prompt tokens from a cache", Unit: "tokens", Method: byTokens, Absent: "no request returned",
+	cached := Figure{Name: Cached, Title: "prompt tokens from a cache", Unit: "tokens", Method: byTokens,
+		Absent: "no request returned",
 		How: "tokens of the prompt that the engine did not compute, because an earlier request had: prefill is of the " +
 			"others" + inLaunch}
 	if untold(spec, attempts) {
@@ -67,21 +68,24 @@ func timingFigures(spec record.Cell, attempts []*record.Attempt) []Figure {
 			}
 			return prefillTPS(r)
 		}, prefill),
-		perRequest(attempts, latency, Figure{Name: Latency, Title: "request latency", Unit: "ms", Absent: "no request returned",
-			How: "from the time at which the request " + left + " until it has returned" + inLaunch}),
+		perRequest(attempts, latency, Figure{Name: Latency, Title: "request latency", Unit: "ms",
+			Absent: "no request returned",
+			How:    "from the time at which the request " + left + " until it has returned" + inLaunch}),
 		perRequest(attempts, tokens, Figure{Name: Tokens, Title: "tokens generated", Unit: "tokens", Method: byTokens,
 			Absent: "no request returned",
 			How:    counted + inLaunch}),
-		perRequest(attempts, promptTokens, Figure{Name: Prompt, Title: "prompt tokens", Unit: "tokens", Method: byTokens,
-			Absent: "the engine tells neither ids nor a number",
-			How:    "tokens that the engine made of the prompt" + inLaunch}),
+		perRequest(attempts, promptTokens,
+			Figure{Name: Prompt, Title: "prompt tokens", Unit: "tokens", Method: byTokens,
+				Absent: "the engine tells neither ids nor a number",
+				How:    "tokens that the engine made of the prompt" + inLaunch}),
 		perRequest(attempts, func(r *record.Request) float64 { return cachedTokens(spec, r) }, cached),
 	}
 	decodeAt := slices.IndexFunc(figures, func(f Figure) bool { return f.Name == DecodeTPS })
 	return slices.Insert(figures, decodeAt+1, gapFigures(spec, attempts, inLaunch)...)
 }
 
-// perRequest takes the median within the launch: the launch is the unit of repetition, requests inside one are not independent.
+// perRequest takes the median within the launch: the launch is the unit of repetition, requests inside one are not
+// independent.
 func perRequest(attempts []*record.Attempt, of func(*record.Request) float64, f Figure) Figure {
 	for _, a := range attempts {
 		var values []float64
@@ -104,7 +108,8 @@ func ttft(r *record.Request) float64 {
 
 func decodeTPS(r *record.Request) float64 {
 	last := len(r.Tokens) - 1
-	_, told := r.Span(record.Decode) // there is none where tokens came at once: their times are not those at which they were there
+	// there is none where tokens came at once: their times are not those at which they were there
+	_, told := r.Span(record.Decode)
 	if last < 1 || r.Tokens[last].NS <= r.Tokens[0].NS || sparse(r) || !told {
 		return math.NaN()
 	}
@@ -112,8 +117,8 @@ func decodeTPS(r *record.Request) float64 {
 	return behind / (float64(r.Tokens[last].NS-r.Tokens[0].NS) / 1e9)
 }
 
-// together is how many tokens came with the first one, itself among them: those of one piece of text, where the engine counts them, have
-// one time, and took no time that could be seen.
+// together is how many tokens came with the first one, itself among them: those of one piece of text, where the engine
+// counts them, have one time, and took no time that could be seen.
 func together(r *record.Request) int {
 	n := 0
 	for n < len(r.Tokens) && r.Tokens[n].NS == r.Tokens[0].NS {
@@ -135,8 +140,8 @@ func latency(r *record.Request) float64 { return float64(r.ReturnedNS-due(r)) / 
 
 func tokens(r *record.Request) float64 { return float64(r.Tokened()) }
 
-// loadTook is how many nanoseconds a load took. Of an engine with a process a generation the phase goes on until its process has been read
-// and ended; that is ours.
+// loadTook is how many nanoseconds a load took. Of an engine with a process a generation the phase goes on until its
+// process has been read and ended; that is ours.
 func loadTook(spec record.Cell, a *record.Attempt) (int64, bool) {
 	if spec.PerGeneration {
 		for _, s := range a.Stages {
@@ -150,8 +155,8 @@ func loadTook(spec record.Cell, a *record.Attempt) (int64, bool) {
 	return p.EndNS - p.BeginNS, ok
 }
 
-// wholePieces is how many pieces of text a token must have come in, at least, for the times of the first and the last piece to
-// be those of the first and the last token, nearly.
+// wholePieces is how many pieces of text a token must have come in, at least, for the times of the first and the last
+// piece to be those of the first and the last token, nearly.
 const wholePieces = 0.9
 
 // sparse tells that many of the tokens came in one piece with others: when they did is not known.
@@ -162,7 +167,8 @@ func clumped(attempts []*record.Attempt) string {
 	for _, a := range attempts {
 		for _, r := range a.Measured() {
 			if sparse(r) {
-				return fmt.Sprintf("%d tokens came in %d pieces: when each came is not known", r.Generated, len(r.Tokens))
+				return fmt.Sprintf("%d tokens came in %d pieces: when each came is not known", r.Generated,
+					len(r.Tokens))
 			}
 			if _, told := r.Span(record.Decode); !told && len(r.Tokens) > 1 {
 				return fmt.Sprintf("the %d tokens came at once: when each was there is not known", len(r.Tokens))
@@ -194,8 +200,9 @@ func untold(spec record.Cell, attempts []*record.Attempt) bool {
 	return false
 }
 
-// unknownPrefills are the requests whose prompt may have come from a cache, nobody tells how much of it: that server may have
-// been asked for it before. One of our own has not been when it is asked first: it was warmed up with another prompt.
+// unknownPrefills are the requests whose prompt may have come from a cache, nobody tells how much of it: that server
+// may have been asked for it before. One of our own has not been when it is asked first: it was warmed up with another
+// prompt.
 func unknownPrefills(spec record.Cell, attempts []*record.Attempt) map[*record.Request]bool {
 	out := map[*record.Request]bool{}
 	for _, a := range attempts {
@@ -234,7 +241,8 @@ func samplerFigures(attempts []*record.Attempt) []Figure {
 			"driving it is not in it"}
 	read := Figure{Name: SamplerUS, Title: "a read", Unit: "µs", Absent: "nothing was read",
 		How: "time spent inside reads / number of reads, over all methods"}
-	busy := Figure{Name: SamplerBusy, Title: "reading while it works", Unit: "%", Method: byClock, Absent: "nothing was read",
+	busy := Figure{Name: SamplerBusy, Title: "reading while it works", Unit: "%", Method: byClock,
+		Absent: "nothing was read",
 		How: "time spent inside reads during load, warm-up and measurement / their length: 100 % is one core; reads at " +
 			"phase edges lie outside"}
 	for _, a := range attempts {

@@ -11,7 +11,8 @@ import (
 // track is a quantity of one launch over time, in MiB.
 type track struct {
 	name, title, method, blind string
-	// every is the sampling interval in nanoseconds; 0: the source tells by itself, with tokens, on the clock that tokens are timed by.
+	// every is the sampling interval in nanoseconds; 0: the source tells by itself, with tokens, on the clock that
+	// tokens are timed by.
 	every    int64
 	readings []instant
 	back     int // readings left out because their times go backwards
@@ -38,7 +39,8 @@ func (c *Cell) follow(run *record.Run, counted []*record.Attempt) {
 // stepsToGap is how many sampling intervals may lie between two readings for a line between them to be believed.
 const stepsToGap = 3
 
-// tracks are what there is to follow of a launch, in the order in which it is shown. Nothing is read of a launch without tokens.
+// tracks are what there is to follow of a launch, in the order in which it is shown. Nothing is read of a launch
+// without tokens.
 func tracks(a *record.Attempt) []track {
 	begin, end, ok := reach(a, record.Measure)
 	if !ok || len(a.Measured()) == 0 {
@@ -103,7 +105,8 @@ func (g *gatherer) shortest(method string) int64 {
 }
 
 func (g *gatherer) totals() {
-	pss, rss := g.track(TotalPSS, "total PSS", record.MethodSmapsRollup, g.shortest(record.MethodSmapsRollup)), rssMethod(g.a)
+	pss, rss := g.track(TotalPSS, "total PSS", record.MethodSmapsRollup, g.shortest(record.MethodSmapsRollup)),
+		rssMethod(g.a)
 	sum := g.track("rss_sum", "RSS sum", rss, g.shortest(rss))
 	for _, t := range g.a.Totals {
 		if t.Method == record.MethodSmapsRollup {
@@ -142,8 +145,8 @@ func (g *gatherer) samples() {
 	}
 }
 
-// computing are the sources of those processes that an engine computes in, by their RSS: of a browser the page's and the GPU's. There are
-// none where there is one process: its RSS is the sum.
+// computing are the sources of those processes that an engine computes in, by their RSS: of a browser the page's and
+// the GPU's. There are none where there is one process: its RSS is the sum.
 func (g *gatherer) computing() []int {
 	method := rssMethod(g.a)
 	var all, page []int
@@ -170,7 +173,8 @@ func followed() []part {
 	out := slices.DeleteFunc(parted(), func(p part) bool {
 		return !slices.Contains([]string{Ledger, KVReserved}, p.name)
 	})
-	return append(out, part{name: JSHeap, title: "JavaScript heap", method: "performance_metrics", value: "js_heap_used_bytes"})
+	return append(out, part{name: JSHeap, title: "JavaScript heap", method: "performance_metrics",
+		value: "js_heap_used_bytes"})
 }
 
 func (g *gatherer) metrics() {
@@ -186,7 +190,8 @@ func (g *gatherer) metrics() {
 	}
 	var rows []record.MetricRow
 	for _, m := range g.a.Metrics {
-		if sources[m.Source] && parts[m.Name].method == g.a.Sources[m.Source].Method && m.NS >= g.begin-int64(ms) && m.NS <= g.end {
+		if sources[m.Source] && parts[m.Name].method == g.a.Sources[m.Source].Method && m.NS >= g.begin-int64(ms) &&
+			m.NS <= g.end {
 			rows = append(rows, m)
 		}
 	}
@@ -204,7 +209,8 @@ func (g *gatherer) metrics() {
 		}
 		for _, m := range rows {
 			if m.Name == p.value {
-				g.add(g.track(p.name, p.title, p.method, int64(g.a.Sources[m.Source].Every)), m.NS, m.ReadNS, mebi(m.Value))
+				g.add(g.track(p.name, p.title, p.method, int64(g.a.Sources[m.Source].Every)), m.NS, m.ReadNS,
+					mebi(m.Value))
 			}
 		}
 	}
@@ -213,7 +219,8 @@ func (g *gatherer) metrics() {
 // size tells whether MiB can be one of memory: a number, and below 2^60 bytes. A spoilt record may hold anything.
 func size(v float64) bool { return math.Abs(v) <= 1<<40 }
 
-// gap is the longest time between two readings that a line is drawn over; of a source that tells by itself, by what is usual of it.
+// gap is the longest time between two readings that a line is drawn over; of a source that tells by itself, by what is
+// usual of it.
 func (t track) gap() int64 {
 	if t.every > 0 {
 		return stepsToGap * t.every
@@ -233,7 +240,8 @@ func (t track) disordered() string {
 	if t.back*10 <= t.all {
 		return ""
 	}
-	return fmt.Sprintf("the times of %d of %d readings of %s go backwards: when they were is not known", t.back, t.all, t.title)
+	return fmt.Sprintf("the times of %d of %d readings of %s go backwards: when they were is not known", t.back, t.all,
+		t.title)
 }
 
 // sparse tells of a source that is read at phase edges only: nothing is known of what lies between.
@@ -242,9 +250,11 @@ func (t track) sparse() bool { return t.every == 0 && len(t.readings) < minReadi
 // minReadings is how many readings it takes within a request to follow it.
 const minReadings = 5
 
-// at is the value at a time: on the line between the two readings around it. NaN before the first, after the last, and in a gap.
+// at is the value at a time: on the line between the two readings around it. NaN before the first, after the last, and
+// in a gap.
 func (t track) at(ns, gap int64) float64 {
-	i, exact := slices.BinarySearchFunc(t.readings, ns, func(r instant, ns int64) int { return int(max(min(r.ns-ns, 1), -1)) })
+	i, exact := slices.BinarySearchFunc(
+		t.readings, ns, func(r instant, ns int64) int { return int(max(min(r.ns-ns, 1), -1)) })
 	switch {
 	case exact:
 		return t.readings[i].v

@@ -12,7 +12,8 @@ import (
 	"llmparity/internal/record"
 )
 
-// Names of what requests of a traffic take, of which each launch has percentiles: Percentile(Queueing, 0.99) is a figure's name.
+// Names of what requests of a traffic take, of which each launch has percentiles: Percentile(Queueing, 0.99) is a
+// figure's name.
 const (
 	OfTTFT   = "ttft"     // from when a request was due until its first token
 	Queueing = "queueing" // from when it was due until it was sent
@@ -29,7 +30,8 @@ const (
 	GoodShare    = "goodput_share" // of all requests
 )
 
-// Percentile is the name of a figure: that which a share of a launch's requests (of their gaps, for OfITL) are not above.
+// Percentile is the name of a figure: that which a share of a launch's requests (of their gaps, for OfITL) are not
+// above.
 func Percentile(of string, share float64) string {
 	return fmt.Sprintf("%s_p%g", of, math.Round(100*share))
 }
@@ -73,7 +75,8 @@ func timedAll() []perTime {
 		{Queueing, "queueing", "from when a request was due until it was sent: with us, because as many as the engine takes at once were under way; " +
 			"what it waits within the engine is in the time to its first token", one(queued)},
 		{OfITL, "inter-token latency", "the times between a request's tokens, all gaps of all requests", gaps},
-		{TPOT, "time per output token", "(time of the last token - time of the first) / (tokens - 1) of a request", one(func(r *record.Request) float64 { return 1e3 / decodeTPS(r) })},
+		{TPOT, "time per output token", "(time of the last token - time of the first) / (tokens - 1) of a request",
+			one(func(r *record.Request) float64 { return 1e3 / decodeTPS(r) })},
 		{E2E, "end to end", "from when a request was due until it had returned", one(latency)},
 	}
 }
@@ -94,7 +97,8 @@ func load(spec record.Cell, counted []*record.Attempt) *Load {
 		return nil
 	}
 	all := func(*record.Request) bool { return true }
-	l := &Load{Figures: append(percentiles(counted, all), rates(*spec.Traffic, counted)...), Caveats: trafficCaveats(spec, counted)}
+	l := &Load{Figures: append(percentiles(counted, all), rates(*spec.Traffic, counted)...),
+		Caveats: trafficCaveats(spec, counted)}
 	var kinds []string
 	for _, a := range counted {
 		for _, r := range a.Measured() {
@@ -108,7 +112,8 @@ func load(spec record.Cell, counted []*record.Attempt) *Load {
 	}
 	slices.SortStableFunc(kinds, func(a, b string) int { return cmp.Compare(kindPlace(spec, a), kindPlace(spec, b)) })
 	for _, k := range kinds {
-		l.Kinds = append(l.Kinds, KindLoad{k, percentiles(counted, func(r *record.Request) bool { return r.Kind == k })})
+		l.Kinds = append(l.Kinds, KindLoad{k,
+			percentiles(counted, func(r *record.Request) bool { return r.Kind == k })})
 	}
 	return l
 }
@@ -147,8 +152,10 @@ func percentiles(counted []*record.Attempt, of func(*record.Request) bool) []Fig
 			fewest = min(fewest, len(launches[i]))
 		}
 		for _, share := range quantiles() {
-			f := Figure{Name: Percentile(t.name, share), Title: fmt.Sprintf("%s, p%g", t.title, math.Round(100*share)), Unit: "ms",
-				How: fmt.Sprintf("of a launch, that which %g %% of all are not above (nearest rank): %s", math.Round(100*share), t.how)}
+			f := Figure{Name: Percentile(t.name, share), Title: fmt.Sprintf("%s, p%g", t.title, math.Round(100*share)),
+				Unit: "ms",
+				How: fmt.Sprintf("of a launch, that which %g %% of all are not above (nearest rank): %s",
+					math.Round(100*share), t.how)}
 			switch needed := supports(share); {
 			case fewest == 0:
 				f.Absent = "a launch has none"
@@ -165,7 +172,8 @@ func percentiles(counted []*record.Attempt, of func(*record.Request) bool) []Fig
 	return summarised(out)
 }
 
-// supports is how many values a percentile takes for one of them to be at or above it: of fewer it is the highest, whichever is asked for.
+// supports is how many values a percentile takes for one of them to be at or above it: of fewer it is the highest,
+// whichever is asked for.
 func supports(share float64) int {
 	if share <= 0.5 {
 		return 1
@@ -176,14 +184,19 @@ func supports(share float64) int {
 // rates are what all requests of a launch come to.
 func rates(t record.Traffic, counted []*record.Attempt) []Figure {
 	const span = "from when the first request was due until "
-	tps := Figure{Name: AggregateTPS, Title: "tokens/s of all requests", Unit: "tokens/s", Absent: "no request yielded a token",
-		How: "all tokens of a launch's requests that were answered / the time " + span + "the last token"}
+	tps := Figure{Name: AggregateTPS, Title: "tokens/s of all requests", Unit: "tokens/s",
+		Absent: "no request yielded a token",
+		How:    "all tokens of a launch's requests that were answered / the time " + span + "the last token"}
 	rate := Figure{Name: RequestRate, Title: "requests/s", Unit: "requests/s", Absent: "no request returned",
 		How: "a launch's requests that were answered / the time " + span + "the last one had returned"}
-	good := Figure{Name: Goodput, Title: "goodput", Unit: "requests/s", Absent: "the plan has no goal that requests are to keep",
-		How: "requests of a launch that kept the goal (" + goalWords(t.Goal) + ") / the time " + span + "the last one had returned"}
-	share := Figure{Name: GoodShare, Title: "requests that kept the goal", Unit: "%", Method: byClock, Absent: good.Absent,
-		How: "of all requests of a launch, those that kept the goal (" + goalWords(t.Goal) + "), which one that failed did not"}
+	good := Figure{Name: Goodput, Title: "goodput", Unit: "requests/s",
+		Absent: "the plan has no goal that requests are to keep",
+		How: "requests of a launch that kept the goal (" + goalWords(t.Goal) + ") / the time " + span +
+			"the last one had returned"}
+	share := Figure{Name: GoodShare, Title: "requests that kept the goal", Unit: "%", Method: byClock,
+		Absent: good.Absent,
+		How: "of all requests of a launch, those that kept the goal (" + goalWords(t.Goal) +
+			"), which one that failed did not"}
 	for _, a := range counted {
 		requests := a.Measured()
 		if len(requests) == 0 {
@@ -215,7 +228,8 @@ func rates(t record.Traffic, counted []*record.Attempt) []Figure {
 	return summarised([]Figure{tps, rate, good, share})
 }
 
-// keeps tells whether a request kept the goal. What it lacks, such as a first token, it did not keep; of one token there is no time per token.
+// keeps tells whether a request kept the goal. What it lacks, such as a first token, it did not keep; of one token
+// there is no time per token.
 func keeps(r *record.Request, g *record.Goal) bool {
 	if g == nil {
 		return false
@@ -317,7 +331,8 @@ func batch(c *Cell) int {
 	return 0
 }
 
-// butFor is a traffic without how many come at once, and what hangs on it; of one request that of as many clients as there are.
+// butFor is a traffic without how many come at once, and what hangs on it; of one request that of as many clients as
+// there are.
 func butFor(t *record.Traffic, loop string) string {
 	if t == nil {
 		t = &record.Traffic{Loop: loop}
@@ -371,7 +386,8 @@ func trafficWords(t *record.Traffic) string {
 	return words
 }
 
-// tail is the highest percentile of times to the first token that both cells have; empty where there is none above the median.
+// tail is the highest percentile of times to the first token that both cells have; empty where there is none above the
+// median.
 func tail(a, b *Cell) string {
 	for _, share := range slices.Backward(quantiles()[1:]) {
 		if name := Percentile(OfTTFT, share); a.Figure(name).Known() && b.Figure(name).Known() {

@@ -13,7 +13,8 @@ import (
 	"llmparity/internal/record"
 )
 
-// steady is an engine whose every request takes the same: 9 ms to its first token, 1.1 ms for each of 63 more, 2 ms to return.
+// steady is an engine whose every request takes the same: 9 ms to its first token, 1.1 ms for each of 63 more, 2 ms to
+// return.
 func steady(launches int) comparetest.Engine {
 	e := comparetest.Native(launches)
 	e.Vary = 0
@@ -37,8 +38,9 @@ func TestWhatRequestsWaitIsInTheirTimes(t *testing.T) {
 	for name, want := range map[string][2]float64{
 		compare.Percentile(compare.Queueing, 0.5): {0, 3 * 80}, // three others are before it
 		compare.Percentile(compare.OfTTFT, 0.9):   {9, 9 + 3*80},
-		compare.TTFT:                              {9, 9 + 3*80}, compare.Percentile(compare.TPOT, 0.95): {1.1, 1.1}, compare.Percentile(compare.E2E, 0.5): {80, 4 * 80},
-		compare.AggregateTPS: {4 * 64 / 0.080, 64 / 0.080}, compare.RequestRate: {4 / 0.080, 1 / 0.080},
+		compare.TTFT:                              {9, 9 + 3*80}, compare.Percentile(compare.TPOT, 0.95): {1.1, 1.1},
+		compare.Percentile(compare.E2E, 0.5): {80, 4 * 80},
+		compare.AggregateTPS:                 {4 * 64 / 0.080, 64 / 0.080}, compare.RequestRate: {4 / 0.080, 1 / 0.080},
 	} {
 		for i, c := range []*compare.Cell{a, b} {
 			if got := loadFigure(t, c, name); math.Abs(got-want[i]) > 0.06*want[i]+0.001 {
@@ -46,23 +48,27 @@ func TestWhatRequestsWaitIsInTheirTimes(t *testing.T) {
 			}
 		}
 	}
-	if f := a.Figure(compare.Percentile(compare.OfTTFT, 0.99)); f.Known() || f.Absent != "it takes 100 requests a launch, and there are 40" {
+	if f := a.Figure(compare.Percentile(compare.OfTTFT, 0.99)); f.Known() ||
+		f.Absent != "it takes 100 requests a launch, and there are 40" {
 		t.Errorf("%+v", f)
 	}
-	if f := a.Figure(compare.Percentile(compare.OfITL, 0.99)); !f.Known() || f.N != 6 || f.Interval == nil { // of 40 requests there are gaps enough
+	// of 40 requests there are gaps enough
+	if f := a.Figure(compare.Percentile(compare.OfITL, 0.99)); !f.Known() || f.N != 6 || f.Interval == nil {
 		t.Errorf("%+v", f)
 	}
 	if f := a.Figure(compare.Goodput); f.Known() || !strings.Contains(f.Absent, "no goal") {
 		t.Errorf("%+v", f)
 	}
-	if len(a.Load.Caveats) != 0 || len(b.Load.Caveats) != 1 || !strings.Contains(b.Load.Caveats[0], "it had one request at a time: the others waited with us, half of them ") {
+	if len(a.Load.Caveats) != 0 || len(b.Load.Caveats) != 1 ||
+		!strings.Contains(b.Load.Caveats[0], "it had one request at a time: the others waited with us, half of them ") {
 		t.Errorf("%q, %q", a.Load.Caveats, b.Load.Caveats)
 	}
 	figures := []string{}
 	for _, x := range res.Comparisons[0].Ratios {
 		figures = append(figures, x.Figure)
 	}
-	if !slices.Contains(figures, compare.AggregateTPS) || !slices.Contains(figures, compare.Percentile(compare.OfTTFT, 0.95)) || len(res.Comparisons) != 1 {
+	if !slices.Contains(figures, compare.AggregateTPS) ||
+		!slices.Contains(figures, compare.Percentile(compare.OfTTFT, 0.95)) || len(res.Comparisons) != 1 {
 		t.Errorf("ratios of %q", figures)
 	}
 	if !strings.Contains(res.Verdict[1], "tokens/s of all requests of") || strings.Contains(res.Verdict[1], "decode") {
@@ -125,7 +131,8 @@ func TestKindsOfAMixHaveTheirOwnTails(t *testing.T) {
 	}
 	name := compare.Percentile(compare.OfTTFT, 0.95)
 	short, long := kinds[0].Figure(name), kinds[1].Figure(name)
-	if math.Abs(short.Center()-(9+792)) > 30 || math.Abs(long.Center()-(90+80)) > 10 { // each waits for one of the other
+	// each waits for one of the other
+	if math.Abs(short.Center()-(9+792)) > 30 || math.Abs(long.Center()-(90+80)) > 10 {
 		t.Errorf("short %g, long %g", short.Center(), long.Center())
 	}
 	// Within 18 ms are none but the first request of all, which waited for nobody.
@@ -174,7 +181,8 @@ func TestCellsThatAskOtherwiseAreOtherTasks(t *testing.T) {
 	if len(labels) != len(all) {
 		t.Errorf("labels %v", labels)
 	}
-	for _, words := range []string{"input of 128", "KV cache f16", "cold start", "16 tokens", "concurrency 2", "batch 2"} {
+	for _, words := range []string{"input of 128", "KV cache f16", "cold start", "16 tokens", "concurrency 2",
+		"batch 2"} {
 		if !slices.ContainsFunc(res.Cells, func(c compare.Cell) bool { return strings.Contains(c.Label, words) }) {
 			t.Errorf("no label says %q", words)
 		}
@@ -214,7 +222,8 @@ func TestSweepsOverWhatPlansVary(t *testing.T) {
 			t.Errorf("%q", s.Names)
 		}
 	}
-	for axis, want := range map[string][]float64{compare.AxisClients: {1, 2, 4}, compare.AxisBatch: {2, 4}, compare.AxisOutput: {16, 128}, compare.AxisKVType: {0, 1}} {
+	for axis, want := range map[string][]float64{compare.AxisClients: {1, 2, 4}, compare.AxisBatch: {2, 4},
+		compare.AxisOutput: {16, 128}, compare.AxisKVType: {0, 1}} {
 		if !slices.Equal(got[axis], want) {
 			t.Errorf("%s: cells at %v, want %v", axis, got[axis], want)
 		}

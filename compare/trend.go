@@ -17,9 +17,9 @@ const (
 )
 
 const (
-	// farOut is how many robust standard deviations (1.4826 times the median absolute deviation) an outlier lies from the median. That
-	// is far, because of ten values the deviation itself is known badly: with 5 one in twenty series of a bell curve has such a one,
-	// with 8 one in more than a hundred.
+	// farOut is how many robust standard deviations (1.4826 times the median absolute deviation) an outlier lies from
+	// the median. That is far, because of ten values the deviation itself is known badly: with 5 one in twenty series
+	// of a bell curve has such a one, with 8 one in more than a hundred.
 	farOut = 8
 	// trendAlpha is stricter than what differences are called by: every figure of every cell is looked at.
 	trendAlpha = 0.01
@@ -29,8 +29,8 @@ const (
 	mentioned = 0.02
 )
 
-// watch looks at a figure's launches in the order in which they were: values far from all others, a drift, launches that vary much.
-// None of it is said of fewer launches than an interval takes.
+// watch looks at a figure's launches in the order in which they were: values far from all others, a drift, launches
+// that vary much. None of it is said of fewer launches than an interval takes.
 func (f *Figure) watch(unit string) {
 	if f.N < minRuns {
 		return
@@ -51,18 +51,20 @@ func (f *Figure) watch(unit string) {
 		}
 	}
 	if far > 0 {
-		warn(Outliers, "%d of %d far from the median, the farthest %s %s (attempt %d)", far, f.N, short(farthest.Value), unit, farthest.Attempt)
+		warn(Outliers, "%d of %d far from the median, the farthest %s %s (attempt %d)", far, f.N, short(farthest.Value),
+			unit, farthest.Attempt)
 	}
 	if slope, p := drift(values); p <= trendAlpha && math.Abs(slope)*float64(f.N-1) > mentioned*center {
-		warn(Trend, "%+.2g %s from each launch to the next (Theil-Sen; Mann-Kendall p = %.2g): launches are not alike", slope, unit, p)
+		warn(Trend, "%+.2g %s from each launch to the next (Theil-Sen; Mann-Kendall p = %.2g): launches are not alike",
+			slope, unit, p)
 	}
 	if center > 0 && deviation > noisyShare*center {
 		warn(NoisyFigure, "launches vary by %.0f %%", 100*deviation/center)
 	}
 }
 
-// robustDeviation goes by the median distance from the median, scaled to be the standard deviation of a bell curve; 0 where more than
-// half of all values are equal.
+// robustDeviation goes by the median distance from the median, scaled to be the standard deviation of a bell curve; 0
+// where more than half of all values are equal.
 func robustDeviation(values []float64) float64 {
 	center := median(values)
 	distances := make([]float64, len(values))
@@ -113,7 +115,8 @@ func drift(values []float64) (slope, p float64) {
 	return fit.slope, math.Erfc((math.Abs(float64(s)) - 1) / math.Sqrt(2*variance))
 }
 
-// kendall is the share of all orders of n values whose pairs are in order, less those that are not, by as many as s or more, either way.
+// kendall is the share of all orders of n values whose pairs are in order, less those that are not, by as many as s or
+// more, either way.
 func kendall(n, s int) float64 {
 	ways := []float64{1} // by the number of pairs that are not in order, as a share
 	for k := 2; k <= n; k++ {
@@ -151,8 +154,8 @@ func (c *Cell) watch(busy string) {
 	}
 }
 
-// busy says who else used a run's machine; empty where nobody did much, or nobody knows. Load averages are those before the run's first
-// launch: later ones have its own engines in them.
+// busy says who else used a run's machine; empty where nobody did much, or nobody knows. Load averages are those before
+// the run's first launch: later ones have its own engines in them.
 func busy(run *record.Run) string {
 	if c := Quiet(run.Environment); c.Answer == No {
 		return c.Why

@@ -110,7 +110,8 @@ func TestFewFalseAlarms(t *testing.T) {
 }
 
 func TestHolmWeighs(t *testing.T) {
-	tests := []test{{p: 0.01, weight: 3, same: "a"}, {p: 0.01, weight: 1, same: "b"}, {p: 0.04, weight: 1, same: "c"}, {p: 0.01, weight: 1, same: "a"}}
+	tests := []test{{p: 0.01, weight: 3, same: "a"}, {p: 0.01, weight: 1, same: "b"}, {p: 0.04, weight: 1, same: "c"},
+		{p: 0.01, weight: 1, same: "a"}}
 	got := holm(tests, func(t test) float64 { return t.p })
 	want := []float64{0.01 * 5 / 3, 0.02, 0.04, 0.01 * 5 / 3} // 5 in all, then 2, then 1
 	for i := range want {
@@ -123,7 +124,8 @@ func TestHolmWeighs(t *testing.T) {
 	}
 }
 
-// A time and its inverse are one question in every pair of cells; a figure that is better in one pair and worse in the other is another.
+// A time and its inverse are one question in every pair of cells; a figure that is better in one pair and worse in the
+// other is another.
 func TestOrdersOverSeveralPairs(t *testing.T) {
 	better, worse := newSides([]float64{1, 2}, []float64{3, 4}), newSides([]float64{4, 3}, []float64{2, 1})
 	if orderOf(better, better) != orderOf(worse, worse) {

@@ -7,19 +7,20 @@ import (
 	"llmparity/internal/record"
 )
 
-// UnevenSpread is the code of a warning beside a difference: one side's launches vary so much more that Mann and Whitney's test, which
-// takes for granted that equals vary alike, calls equal medians different too often.
+// UnevenSpread is the code of a warning beside a difference: one side's launches vary so much more that Mann and
+// Whitney's test, which takes for granted that equals vary alike, calls equal medians different too often.
 const UnevenSpread = "uneven-spread"
 
 const (
 	// uneven is how many times as much one side's launches vary.
 	uneven = 2.5
-	// apartEnough is how many standard deviations of the side that varies more lie between medians that no such chance explains.
+	// apartEnough is how many standard deviations of the side that varies more lie between medians that no such chance
+	// explains.
 	apartEnough = 3
 )
 
-// wider tells how many times as much the launches of one side vary, and of which, where what was seen may be that alone: as shares, where all
-// are above zero.
+// wider tells how many times as much the launches of one side vary, and of which, where what was seen may be that
+// alone: as shares, where all are above zero.
 func (s sides) wider() (times float64, right, ok bool) {
 	x, y := s.a, s.b
 	if s.positive {

@@ -9,14 +9,15 @@ import (
 	"llmparity/compare"
 )
 
-// Of equal medians, where few launches vary much and many little, more than one family in twenty is called different: ranks know no other
-// reason for such orders. What is called so says that.
+// Of equal medians, where few launches vary much and many little, more than one family in twenty is called different:
+// ranks know no other reason for such orders. What is called so says that.
 func TestADifferenceThatMayBeOfSpreadSaysSo(t *testing.T) {
 	const trials = 150
 	called, warned := 0, 0
 	for i := range trials {
 		r := rand.New(rand.NewPCG(uint64(i), 31))
-		few, many := series{launches: 6, cells: 1, cv: 0.1, engine: "engine", bell: true}, series{launches: 20, cells: 1, cv: 0.02, engine: "engine", bell: true}
+		few, many := series{launches: 6, cells: 1, cv: 0.1, engine: "engine", bell: true},
+			series{launches: 20, cells: 1, cv: 0.02, engine: "engine", bell: true}
 		for _, x := range compare.Runs(few.run(r, "few"), many.run(r, "many")).Comparisons[0].Ratios {
 			if !x.Significant {
 				continue
@@ -24,13 +25,15 @@ func TestADifferenceThatMayBeOfSpreadSaysSo(t *testing.T) {
 			called++
 			if slices.ContainsFunc(x.Warnings, func(w compare.Warning) bool { return w.Code == compare.UnevenSpread }) {
 				warned++
-				if !strings.Contains(x.Verdict, "do not vary alike") || !strings.Contains(x.Warnings[len(x.Warnings)-1].Where, "few") {
+				if !strings.Contains(x.Verdict, "do not vary alike") ||
+					!strings.Contains(x.Warnings[len(x.Warnings)-1].Where, "few") {
 					t.Errorf("%s; %+v", x.Verdict, x.Warnings)
 				}
 			}
 		}
 	}
-	t.Logf("of %d families of equal medians %d figures were called different, with a warning %d", trials, called, warned)
+	t.Logf("of %d families of equal medians %d figures were called different, with a warning %d", trials, called,
+		warned)
 	if called == 0 || warned < 8*called/10 {
 		t.Errorf("%d figures were called different, and of %d it was said that it may be of spread", called, warned)
 	}

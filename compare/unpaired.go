@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// unpairedWords say which cells of later runs are set against none of another run, and why: whoever names two runs wants to know what became
-// of the second.
+// unpairedWords say which cells of later runs are set against none of another run, and why: whoever names two runs
+// wants to know what became of the second.
 func (r *Result) unpairedWords() []string {
 	var out []string
 	for run := 1; run < len(r.Runs); run++ {
@@ -30,7 +30,8 @@ func (r *Result) unpairedWords() []string {
 			if n := len(of[why]); n < all {
 				who = fmt.Sprintf("None of %d of the %d cells (%s)", n, all, some(of[why], 4))
 			}
-			out = append(out, fmt.Sprintf("%s of run %s is set against run %s, the baseline: %s.", who, r.runName(run), r.runName(0), why))
+			out = append(out, fmt.Sprintf("%s of run %s is set against run %s, the baseline: %s.", who, r.runName(run),
+				r.runName(0), why))
 		}
 	}
 	return out
@@ -59,11 +60,14 @@ func (r *Result) unpaired(c *Cell) string {
 		same func(o *Cell) bool
 	}{
 		{"the models are not the same", func(o *Cell) bool { return sameWeights(o, c) }},
-		{"the prompts are not the same", func(o *Cell) bool { return o.Spec.Prompt == c.Spec.Prompt && o.Spec.InputTokens == c.Spec.InputTokens }},
+		{"the prompts are not the same",
+			func(o *Cell) bool { return o.Spec.Prompt == c.Spec.Prompt && o.Spec.InputTokens == c.Spec.InputTokens }},
 		{"the engines are not the same", func(o *Cell) bool { return o.Spec.Engine == c.Spec.Engine }},
-		{"the KV caches were asked for in other numbers", func(o *Cell) bool { return o.Spec.KVDType == c.Spec.KVDType }},
+		{"the KV caches were asked for in other numbers",
+			func(o *Cell) bool { return o.Spec.KVDType == c.Spec.KVDType }},
 		{"models' files were not in memory alike (start)", func(o *Cell) bool { return o.Spec.Start == c.Spec.Start }},
-		{"requests did not come in the same way (traffic)", func(o *Cell) bool { return sameTraffic(o.Spec.Traffic, c.Spec.Traffic) }},
+		{"requests did not come in the same way (traffic)",
+			func(o *Cell) bool { return sameTraffic(o.Spec.Traffic, c.Spec.Traffic) }},
 	} {
 		like = slices.DeleteFunc(like, func(o *Cell) bool { return !needs.same(o) })
 		if len(like) == 0 {

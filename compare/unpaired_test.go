@@ -32,19 +32,23 @@ func TestRunsThatHaveNothingInCommonSayWhy(t *testing.T) {
 		a, b *record.Run
 		want string
 	}{
-		"prompts": {run("x/a", as), run("x/b", prompt("another")), "Nothing of run b is set against run a, the baseline: the prompts are not the same."},
-		"models": {run("x/a", as), run("x/b", func(e *comparetest.Engine) { e.Cell.Model.SHA256 = strings.Repeat("b", 64) }),
+		"prompts": {run("x/a", as), run("x/b", prompt("another")),
+			"Nothing of run b is set against run a, the baseline: the prompts are not the same."},
+		"models": {run("x/a", as), run("x/b",
+			func(e *comparetest.Engine) { e.Cell.Model.SHA256 = strings.Repeat("b", 64) }),
 			"Nothing of run b is set against run a, the baseline: the models are not the same."},
 		"cache": {run("x/a", as), run("x/b", func(e *comparetest.Engine) { e.Cell.KVDType = "q8_0" }),
 			"Nothing of run b is set against run a, the baseline: the KV caches were asked for in other numbers."},
 		"part": {run("x/a", prompt("1"), prompt("2")), run("x/b", prompt("1"), prompt("3")),
 			"None of 1 of the 2 cells (llamacpp, prompt 2, b) of run b is set against run a, the baseline: the prompts are not the same."},
-		"empty": {run("x/a"), run("x/b", as), "Nothing of run b is set against run a, the baseline: that one has no cell of an engine's."},
-		"same":  {run("x/a", as), run("x/b", as), ""},
+		"empty": {run("x/a"), run("x/b", as),
+			"Nothing of run b is set against run a, the baseline: that one has no cell of an engine's."},
+		"same": {run("x/a", as), run("x/b", as), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := compare.Runs(c.a, c.b)
-			of := slices.DeleteFunc(slices.Clone(r.Comparability), func(s string) bool { return !strings.Contains(s, "the baseline: ") })
+			of := slices.DeleteFunc(slices.Clone(r.Comparability),
+				func(s string) bool { return !strings.Contains(s, "the baseline: ") })
 			if got := strings.Join(of, "\n"); got != c.want {
 				t.Errorf("said %q, want %q", got, c.want)
 			}
@@ -53,7 +57,8 @@ func TestRunsThatHaveNothingInCommonSayWhy(t *testing.T) {
 			}
 			for i, cell := range r.Cells {
 				if slices.ContainsFunc(r.Cells, func(o compare.Cell) bool {
-					return o.Run != cell.Run && o.Spec.PromptID == cell.Spec.PromptID && o.Spec.KVDType == cell.Spec.KVDType
+					return o.Run != cell.Run && o.Spec.PromptID == cell.Spec.PromptID &&
+						o.Spec.KVDType == cell.Spec.KVDType
 				}) &&
 					!strings.HasSuffix(cell.Label, []string{", a", ", b"}[cell.Run]) {
 					t.Errorf("cell %d of run %d is called %q", i, cell.Run, cell.Label)

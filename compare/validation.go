@@ -13,8 +13,8 @@ import (
 // ValidationSchema identifies the layout of a marshalled Validation.
 const ValidationSchema = "llmparity.validation/1"
 
-// Validation is how well memory was foretold over many runs. A cell counts once in each component that was both foretold and measured:
-// by the median over its launches.
+// Validation is how well memory was foretold over many runs. A cell counts once in each component that was both
+// foretold and measured: by the median over its launches.
 type Validation struct {
 	Schema     string           `json:"schema"`
 	Runs       int              `json:"runs"`       // that were read
@@ -40,8 +40,8 @@ type ErrorGroup struct {
 	Components []ComponentError `json:"components"`
 }
 
-// ComponentError sums up a component over cells. Errors are the forecast's in percent of what was measured: above zero where too much
-// was foretold.
+// ComponentError sums up a component over cells. Errors are the forecast's in percent of what was measured: above zero
+// where too much was foretold.
 type ComponentError struct {
 	Name   string  `json:"name"`
 	Title  string  `json:"title"`
@@ -75,8 +75,9 @@ type ForetoldCell struct {
 
 // NewValidation is one of no run.
 func NewValidation() *Validation {
-	return &Validation{Schema: ValidationSchema, Components: []ComponentError{}, Engines: []ErrorGroup{}, Contexts: []ErrorGroup{},
-		Cells: []ForetoldCell{}, Absent: []string{}, Broken: []BrokenRun{}}
+	return &Validation{Schema: ValidationSchema, Components: []ComponentError{}, Engines: []ErrorGroup{},
+		Contexts: []ErrorGroup{},
+		Cells:    []ForetoldCell{}, Absent: []string{}, Broken: []BrokenRun{}}
 }
 
 // Add takes a run's cells.
@@ -92,7 +93,8 @@ func (v *Validation) Add(run *record.Run) {
 			v.Absent = appendNew(v.Absent, run.Dir+", "+c.Label+": "+c.Forecast.Absent)
 			continue
 		}
-		cell := ForetoldCell{Dir: run.Dir, Label: c.Label, Engine: c.Spec.Engine, Model: c.Spec.Model.Name, Context: c.context(), Forecast: *c.Forecast}
+		cell := ForetoldCell{Dir: run.Dir, Label: c.Label, Engine: c.Spec.Engine, Model: c.Spec.Model.Name,
+			Context: c.context(), Forecast: *c.Forecast}
 		if cell.judge() {
 			v.Cells = append(v.Cells, cell)
 		}
@@ -110,7 +112,8 @@ func (c *ForetoldCell) judge() bool {
 			continue
 		}
 		known = true
-		if _, other := c.Forecast.Part(MemoryIncrease); p.Percent == nil || p.Expected == nil || p.Name == TotalMemory && other {
+		if _, other := c.Forecast.Part(MemoryIncrease); p.Percent == nil || p.Expected == nil ||
+			p.Name == TotalMemory && other {
 			continue // what is touched is the increase, where that was foretold too
 		}
 		if times := round(math.Abs(*p.Percent)/p.Expected.Variance, 6); times > c.Worst || c.WorstName == "" {
@@ -126,12 +129,14 @@ func (v *Validation) Close() {
 		return cmp.Or(cmp.Compare(b.Worst, a.Worst), cmp.Compare(a.Dir, b.Dir))
 	})
 	v.Components = errorsOf(v.Cells)
-	v.Engines = grouped(v.Cells, func(c ForetoldCell) string { return c.Engine }, func(a, b ErrorGroup) int { return cmp.Compare(a.Name, b.Name) })
-	v.Contexts = grouped(v.Cells, func(c ForetoldCell) string { return strconv.Itoa(c.Context) }, func(a, b ErrorGroup) int {
-		x, _ := strconv.Atoi(a.Name) // written by us
-		y, _ := strconv.Atoi(b.Name)
-		return x - y
-	})
+	v.Engines = grouped(v.Cells, func(c ForetoldCell) string { return c.Engine },
+		func(a, b ErrorGroup) int { return cmp.Compare(a.Name, b.Name) })
+	v.Contexts = grouped(v.Cells, func(c ForetoldCell) string { return strconv.Itoa(c.Context) },
+		func(a, b ErrorGroup) int {
+			x, _ := strconv.Atoi(a.Name) // written by us
+			y, _ := strconv.Atoi(b.Name)
+			return x - y
+		})
 }
 
 func grouped(cells []ForetoldCell, by func(ForetoldCell) string, order func(a, b ErrorGroup) int) []ErrorGroup {

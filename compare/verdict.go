@@ -6,10 +6,12 @@ import (
 	"strconv"
 )
 
-// words say what the statistics call the two medians, and no more: which is the larger is said where that is not chance.
+// words say what the statistics call the two medians, and no more: which is the larger is said where that is not
+// chance.
 func (x *Ratio) words(a, b *Cell, t test, s sides, o Options) string {
 	few := fmt.Sprintf("n = %d and %d", t.n1, t.n2)
-	sides := fmt.Sprintf("%s: %s for %s and %s for %s", x.Title, withUnit(x.Left.Median, x.Unit), a.Label, withUnit(x.Right.Median, x.Unit), b.Label)
+	sides := fmt.Sprintf("%s: %s for %s and %s for %s", x.Title, withUnit(x.Left.Median, x.Unit), a.Label,
+		withUnit(x.Right.Median, x.Unit), b.Label)
 	var words string
 	switch x.Call {
 	case Differs, TooSmall:
@@ -24,7 +26,8 @@ func (x *Ratio) words(a, b *Cell, t test, s sides, o Options) string {
 	case TooFewToSay:
 		words = sides + fmt.Sprintf(", but %s are too few runs to tell that from chance", few)
 		if a.Spec.Reused {
-			words = sides + fmt.Sprintf(", but of %d and %d launches that can't be told from chance: repetitions in one launch share its luck",
+			words = sides + fmt.Sprintf(
+				", but of %d and %d launches that can't be told from chance: repetitions in one launch share its luck",
 				t.n1, t.n2)
 		}
 	default:
@@ -102,22 +105,26 @@ func (m *Mean) words(f Family, o Options) string {
 		if ratio < 1 {
 			ratio, interval, left, right = 1/ratio, inverse(interval), right, left
 		}
-		words := fmt.Sprintf("%s: that of %s is %s times that of %s in the geometric mean%s", of, left, short(ratio), right, between(interval))
+		words := fmt.Sprintf("%s: that of %s is %s times that of %s in the geometric mean%s", of, left, short(ratio),
+			right, between(interval))
 		if m.Call == TooSmall {
 			words += fmt.Sprintf(", which is real but under %s %%", percent(o.MinEffect))
 		}
 		return words + fmt.Sprintf(" (%s)", pWords(m.P)) + notAlike(m.Different)
 	case TooFewToSay:
-		return fmt.Sprintf("%s: %s and %s have too few runs to tell them from chance", of, f.A, f.B) + notAlike(m.Different)
+		return fmt.Sprintf("%s: %s and %s have too few runs to tell them from chance", of, f.A, f.B) +
+			notAlike(m.Different)
 	}
 	return fmt.Sprintf("%s: %s and %s can't be told from chance (p = %.2g)", of, f.A, f.B, m.P) + notAlike(m.Different)
 }
 
-// tenth is by what share launches may vary, so many a side, for a change of a tenth in a headline to be called different nine times in ten:
-// of a family of three headlines and three other figures, in simulations with bell curves and with long tails, whichever is the worse.
-// Of six launches which vary by 5 % it is found every other time, whatever the correction: the test alone would find it eight times in ten.
+// tenth is by what share launches may vary, so many a side, for a change of a tenth in a headline to be called
+// different nine times in ten: of a family of three headlines and three other figures, in simulations with bell curves
+// and with long tails, whichever is the worse. Of six launches which vary by 5 % it is found every other time, whatever
+// the correction: the test alone would find it eight times in ten.
 func tenth() []enough {
-	return []enough{{6, 0.031}, {7, 0.037}, {8, 0.043}, {9, 0.046}, {10, 0.05}, {12, 0.057}, {15, 0.064}, {20, 0.076}, {30, 0.094}}
+	return []enough{{6, 0.031}, {7, 0.037}, {8, 0.043}, {9, 0.046}, {10, 0.05}, {12, 0.057}, {15, 0.064}, {20, 0.076},
+		{30, 0.094}}
 }
 
 type enough struct {
@@ -125,7 +132,8 @@ type enough struct {
 	vary     float64
 }
 
-// limit says what these launches could not have shown; empty where a change of a tenth would have been seen, or nobody asked first.
+// limit says what these launches could not have shown; empty where a change of a tenth would have been seen, or nobody
+// asked first.
 func (x *Ratio) limit(s sides) string {
 	vary := s.vary()
 	if !x.headline || math.IsNaN(vary) {
@@ -143,10 +151,12 @@ func (x *Ratio) limit(s sides) string {
 	if over == "" && min(len(s.a), len(s.b)) >= needed {
 		return ""
 	}
-	return fmt.Sprintf("; launches vary by %.0f %%, at which a change of a tenth takes %s%d a side to be seen", 100*vary, over, needed)
+	return fmt.Sprintf("; launches vary by %.0f %%, at which a change of a tenth takes %s%d a side to be seen",
+		100*vary, over, needed)
 }
 
-// vary is the standard deviation of both sides' launches as a share, each side's about its own mean; NaN where that makes no sense.
+// vary is the standard deviation of both sides' launches as a share, each side's about its own mean; NaN where that
+// makes no sense.
 func (s sides) vary() float64 {
 	if !s.positive || len(s.a)+len(s.b) < 3 {
 		return math.NaN()

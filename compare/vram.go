@@ -15,8 +15,8 @@ const gpuMethod = "gpu_memory_of_processes"
 // vram is what an engine's processes held of GPUs' memory in a launch, in MiB; NaN where no driver listed them.
 type vram struct{ baseline, peak float64 }
 
-// vramOf sums over processes at each moment: each counts with its latest reading, as long as that is fresh. Where two drivers tell of one
-// process, the higher word counts.
+// vramOf sums over processes at each moment: each counts with its latest reading, as long as that is fresh. Where two
+// drivers tell of one process, the higher word counts.
 func vramOf(l launch) vram {
 	v := vram{math.NaN(), math.NaN()}
 	if base := gpuSums(l.opener, record.Baseline); len(base) > 0 {

@@ -19,7 +19,8 @@ type whole struct {
 	host            map[int]float64 // MiB of the parts that lie in none of it, by launch
 }
 
-// wholeOf is by total PSS; by GPU memory where a GPU computes, because what lies there is in no PSS; by RSS where PSS can't be read.
+// wholeOf is by total PSS; by GPU memory where a GPU computes, because what lies there is in no PSS; by RSS where PSS
+// can't be read.
 func (c *Cell) wholeOf(all []launch) whole {
 	if c.Device != nil && c.Device.Class == record.GPU {
 		return c.wholeOnGPU(all)
@@ -50,7 +51,8 @@ func (c *Cell) wholeOnGPU(all []launch) whole {
 	w := whole{of: onGPUs, method: gpuMethod,
 		notes: []string{"a GPU computes: what lies in its memory is in no PSS, and no difference is formed from PSS"}}
 	const how = "what drivers count for the engine's processes, all GPUs together, "
-	w.total.How, w.increase.How = how+"at its highest", how+"at its highest, less what they held at the end of the baseline (nothing, where none was listed)"
+	w.total.How, w.increase.How = how+"at its highest",
+		how+"at its highest, less what they held at the end of the baseline (nothing, where none was listed)"
 	for _, l := range all {
 		v := vramOf(l)
 		w.total.add(l.id, v.peak)
@@ -63,7 +65,8 @@ func (c *Cell) wholeOnGPU(all []launch) whole {
 	absent := "no driver tells what the engine's processes hold of the GPU's memory"
 	w.total.Absent, w.increase.Absent = absent, absent
 	if host := c.Points().Increase; host.Known() && len(w.total.Values) > 0 {
-		w.notes = append(w.notes, fmt.Sprintf("besides, %s grew by %s MiB in host memory", c.Points().Of, short(host.Center())))
+		w.notes = append(w.notes, fmt.Sprintf("besides, %s grew by %s MiB in host memory", c.Points().Of,
+			short(host.Center())))
 	}
 	if part, ok := c.offloadedInPart(); ok {
 		w.notes = append(w.notes, part)
@@ -75,15 +78,17 @@ func (c *Cell) wholeOnGPU(all []launch) whole {
 			most = max(most, w.host[l.id])
 		}
 		if most > 0 {
-			w.notes = append(w.notes, fmt.Sprintf("by the engine's log %s MiB of the parts lie in the host's memory (the table of embeddings, buffers for results): "+
-				"everything else is of the GPU's, and less only what lies there", short(most)))
+			w.notes = append(w.notes, fmt.Sprintf(
+				"by the engine's log %s MiB of the parts lie in the host's memory (the table of embeddings, buffers for results): "+
+					"everything else is of the GPU's, and less only what lies there", short(most)))
 		}
 	}
 	w.named(gpuMethod)
 	return w
 }
 
-// offloadedInPart says so where some layers are on the GPU and others are not: by llama.cpp's log, or by what Ollama says of the model's size.
+// offloadedInPart says so where some layers are on the GPU and others are not: by llama.cpp's log, or by what Ollama
+// says of the model's size.
 func (c *Cell) offloadedInPart() (string, bool) {
 	const both = " are on the GPU: parts lie in its memory and in the host's, and nothing is left over of either by difference"
 	if on, all, ok := strings.Cut(c.says("gpu_layers"), " of "); ok && on != all {
@@ -97,11 +102,13 @@ func (c *Cell) offloadedInPart() (string, bool) {
 	if err != nil || err2 != nil || on <= 0 || on >= size {
 		return "", false
 	}
-	return fmt.Sprintf("by the server's own word %s of the model's %s MiB%s", short(on/record.MiB), short(size/record.MiB), both), true
+	return fmt.Sprintf("by the server's own word %s of the model's %s MiB%s", short(on/record.MiB),
+		short(size/record.MiB), both), true
 }
 
-// hostParts is what of a launch's weights, KV cache and workspaces lies in the host's memory though a GPU computes, in MiB, by the log's names of
-// buffers: llama.cpp never puts the table of embeddings on a GPU, and copies results by way of the host's memory.
+// hostParts is what of a launch's weights, KV cache and workspaces lies in the host's memory though a GPU computes, in
+// MiB, by the log's names of buffers: llama.cpp never puts the table of embeddings on a GPU, and copies results by way
+// of the host's memory.
 func hostParts(l launch) float64 {
 	at := func(p record.Phase) func(*record.Attempt) float64 {
 		return func(a *record.Attempt) float64 {
@@ -126,7 +133,8 @@ func hostParts(l launch) float64 {
 	return 0
 }
 
-// inHost tells the sizes of buffers in the host's memory from those on a device: weights.CPU_Mapped_bytes, compute.CUDA_Host_bytes.
+// inHost tells the sizes of buffers in the host's memory from those on a device: weights.CPU_Mapped_bytes,
+// compute.CUDA_Host_bytes.
 func inHost(name string) bool {
 	kind, backend, ok := strings.Cut(strings.TrimSuffix(name, "_bytes"), ".")
 	return ok && slices.Contains([]string{"weights", "kv_reserved", "compute", "output"}, kind) &&
@@ -143,9 +151,11 @@ func (f Figure) value(launch int) float64 {
 	return math.NaN()
 }
 
-// remainder is what is left of the increase beyond the model's components, launch by launch. It may be below zero, and is shown so.
+// remainder is what is left of the increase beyond the model's components, launch by launch. It may be below zero, and
+// is shown so.
 func (c *Cell) remainder(all []launch, w whole, weights, cache, working, several Figure) Figure {
-	f := Figure{Name: FrameworkOverhead, Method: ByDifference, Absent: "there is nothing to take a difference from: " + w.increase.Absent}
+	f := Figure{Name: FrameworkOverhead, Method: ByDifference, Absent: "there is nothing to take a difference from: " +
+		w.increase.Absent}
 	if len(w.increase.Values) > 0 {
 		f.Absent = "the weights are not known, and would lie in it"
 	}

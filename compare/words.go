@@ -42,7 +42,8 @@ func (r *Result) baselines() (with, without []string) {
 func (r *Result) lonely() []string {
 	var out []string
 	for i, c := range r.Cells {
-		if c.Refused == "" && !c.foreign() && !slices.ContainsFunc(r.Comparisons, func(p Comparison) bool { return p.A == i || p.B == i }) {
+		if c.Refused == "" && !c.foreign() &&
+			!slices.ContainsFunc(r.Comparisons, func(p Comparison) bool { return p.A == i || p.B == i }) {
 			out = append(out, c.Label)
 		}
 	}
@@ -80,7 +81,8 @@ func (r *Result) parityWords() string {
 	case len(compared) == 0:
 		return ""
 	case len(compared) > 1 && identical == len(compared):
-		return fmt.Sprintf("All %d pairs of cells generated identical %s from %s.", identical, whatWasCompared(compared),
+		return fmt.Sprintf("All %d pairs of cells generated identical %s from %s.", identical,
+			whatWasCompared(compared),
 			fromWhat(compared))
 	case len(compared) > 1:
 		return fmt.Sprintf("%d of %d pairs of cells generated identical %s from %s%s.", identical, len(compared),
@@ -89,7 +91,8 @@ func (r *Result) parityWords() string {
 	p := compared[0]
 	a, b := r.Cells[p.A].Label, r.Cells[p.B].Label
 	if p.Identical && p.Tokens > 0 {
-		return fmt.Sprintf("%s and %s generated the same %d tokens, id by id, from %s%s.", a, b, p.Tokens, fromWhat(compared), p.but)
+		return fmt.Sprintf("%s and %s generated the same %d tokens, id by id, from %s%s.", a, b, p.Tokens,
+			fromWhat(compared), p.but)
 	}
 	return fmt.Sprintf("%s and %s: %s.", a, b, p.Verdict)
 }
@@ -132,7 +135,8 @@ func (r *Result) costWords() string {
 		switch {
 		case len(words) == 3:
 		case peak.Known() && tps.Known():
-			words = append(words, fmt.Sprintf("%s peaked at %s MiB and %s %s tokens/s", c.Label, short(peak.Center()), did,
+			words = append(words, fmt.Sprintf("%s peaked at %s MiB and %s %s tokens/s", c.Label, short(peak.Center()),
+				did,
 				short(tps.Center())))
 		case peak.Known():
 			words = append(words, fmt.Sprintf("%s peaked at %s MiB", c.Label, short(peak.Center())))
@@ -150,8 +154,8 @@ func (r *Result) costWords() string {
 	return strings.Join(words, "; ") + end
 }
 
-// ratioWords are what the statistics say of memory and speed: of runs where there are several, of the mean over cells where there is one.
-// Of one pair it is said in full, of several in short.
+// ratioWords are what the statistics say of memory and speed: of runs where there are several, of the mean over cells
+// where there is one. Of one pair it is said in full, of several in short.
 func (r *Result) ratioWords() []string {
 	for _, ofRuns := range []bool{true, false} {
 		var pairs []pairWords
@@ -199,11 +203,13 @@ func (r *Result) pairsOf(f int) []pairWords {
 		}
 		if _, ok := of[m.Group]; !ok {
 			of[m.Group] = len(out)
-			out = append(out, pairWords{name: family.A + " against " + family.B + " over " + fmt.Sprint(m.Cells) + " pairs of cells"})
+			out = append(out, pairWords{name: family.A + " against " + family.B + " over " + fmt.Sprint(m.Cells) +
+				" pairs of cells"})
 		}
 		p := &out[of[m.Group]]
 		full, short := r.hidden(m, family)
-		p.full, p.short = append(p.full, m.Verdict+full), append(p.short, shortly(m.Title, m.Call, &m.Ratio)+short+notAlike(m.Different))
+		p.full, p.short = append(p.full, m.Verdict+full),
+			append(p.short, shortly(m.Title, m.Call, &m.Ratio)+short+notAlike(m.Different))
 	}
 	if len(of) > 1 {
 		for group, at := range of {
@@ -218,7 +224,8 @@ func (r *Result) pairsOf(f int) []pairWords {
 		p := pairWords{name: r.Cells[c.A].Label + " against " + r.Cells[c.B].Label}
 		for _, x := range c.Ratios {
 			if x.headline {
-				p.full, p.short = append(p.full, x.Verdict), append(p.short, shortly(x.Title, x.Call, x.Ratio)+notAlike(x.Different))
+				p.full, p.short = append(p.full, x.Verdict),
+					append(p.short, shortly(x.Title, x.Call, x.Ratio)+notAlike(x.Different))
 			}
 		}
 		if len(p.full) > 0 {
@@ -228,8 +235,8 @@ func (r *Result) pairsOf(f int) []pairWords {
 	return out
 }
 
-// hidden says which pairs differ by themselves though their mean does not, or the other way round than it: of one engine that gives twice as
-// much for one prompt and half as much for another, a mean says nothing at all.
+// hidden says which pairs differ by themselves though their mean does not, or the other way round than it: of one
+// engine that gives twice as much for one prompt and half as much for another, a mean says nothing at all.
 func (r *Result) hidden(m *Mean, f *Family) (full, short string) {
 	var ratios []float64
 	for i := range r.Comparisons {
@@ -238,7 +245,8 @@ func (r *Result) hidden(m *Mean, f *Family) (full, short string) {
 			continue
 		}
 		for _, x := range c.Ratios {
-			if x.Figure == m.Figure && x.Call == Differs && x.Ratio != nil && (m.Call != Differs || (*x.Ratio > 1) != (m.Ratio > 1)) {
+			if x.Figure == m.Figure && x.Call == Differs && x.Ratio != nil &&
+				(m.Call != Differs || (*x.Ratio > 1) != (m.Ratio > 1)) {
 				ratios = append(ratios, *x.Ratio)
 			}
 		}
@@ -247,7 +255,8 @@ func (r *Result) hidden(m *Mean, f *Family) (full, short string) {
 		return "", ""
 	}
 	times := rangeOf(slices.Min(ratios), slices.Max(ratios)) + " times"
-	return fmt.Sprintf(", but in %d of these pairs by themselves that of %s is %s that of %s", len(ratios), f.A, times, f.B),
+	return fmt.Sprintf(", but in %d of these pairs by themselves that of %s is %s that of %s", len(ratios), f.A, times,
+			f.B),
 		fmt.Sprintf(" (but %s in %d of them)", times, len(ratios))
 }
 
@@ -298,7 +307,8 @@ func (r *Result) trustWords() string {
 	case all.Counted == 0:
 		return fmt.Sprintf("None of the %d %s succeeded%s, so there is no figure.", total, many, because(classes))
 	case lost > 0:
-		s = fmt.Sprintf("%d of %d %s failed or were interrupted%s and enter no figure", lost, total, many, because(classes))
+		s = fmt.Sprintf("%d of %d %s failed or were interrupted%s and enter no figure", lost, total, many,
+			because(classes))
 	case total == 1:
 		s = "The one " + one + " succeeded"
 	default:
@@ -334,7 +344,8 @@ func because(classes []string) string {
 	return " (" + strings.Join(classes, ", ") + ")"
 }
 
-// warnings gathers what the records say and what follows from the figures. The same words for several launches become one.
+// warnings gathers what the records say and what follows from the figures. The same words for several launches become
+// one.
 func (r *Result) warnings(runs []*record.Run, e []evidence) []Warning {
 	var out []Warning
 	several := len(runs) > 1
@@ -351,7 +362,8 @@ func (r *Result) warnings(runs []*record.Run, e []evidence) []Warning {
 				Text: "the run did not end well: status " + string(run.Status)}, where})
 		}
 		if words := busy(run); words != "" {
-			out = append(out, Warning{record.Warning{Code: BusyMachine, Text: "times are those of a machine that was not quiet: " + words}, where})
+			out = append(out, Warning{record.Warning{Code: BusyMachine,
+				Text: "times are those of a machine that was not quiet: " + words}, where})
 		}
 	}
 	for i, c := range r.Cells {

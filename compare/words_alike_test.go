@@ -22,13 +22,15 @@ func TestWordsAreComparedWhereFiguresAreNot(t *testing.T) {
 	if len(r.Parity) != 1 || !r.Parity[0].Identical || !r.Parity[0].ByText || len(r.Parity[0].Unverified) != 0 {
 		t.Fatalf("parity: %+v", r.Parity)
 	}
-	if c := r.Comparisons[0]; len(c.Ratios) != 0 || !strings.Contains(c.Refused, `isolation is "launch" for one and "server" for the other`) {
+	if c := r.Comparisons[0]; len(c.Ratios) != 0 ||
+		!strings.Contains(c.Refused, `isolation is "launch" for one and "server" for the other`) {
 		t.Errorf("ratios: %+v", c)
 	}
 	warned := of(func(e *comparetest.Engine) {
 		e.Warnings = []record.Warning{{Code: "weights-unverified", Text: "its weights are not verified"}}
 	})
-	if p := warned.Parity[0]; !p.Identical || !strings.HasSuffix(p.Verdict, "; weights not verified: those of served, server") {
+	if p := warned.Parity[0]; !p.Identical ||
+		!strings.HasSuffix(p.Verdict, "; weights not verified: those of served, server") {
 		t.Errorf("weights that nobody has verified: %+v", p)
 	}
 	if !strings.Contains(warned.Verdict[0], "not verified") {

@@ -48,7 +48,8 @@ func (p *tab) accessible(t *testing.T, where string, everything bool) {
 			say = t.Errorf
 		}
 		for _, n := range f.Nodes {
-			say("%s: %s (%s, %s): %s\n%s", where, f.Help, f.ID, f.Impact, n.HTML, strings.ReplaceAll(n.FailureSummary, "\n", " "))
+			say("%s: %s (%s, %s): %s\n%s", where, f.Help, f.ID, f.Impact, n.HTML,
+				strings.ReplaceAll(n.FailureSummary, "\n", " "))
 		}
 	}
 }

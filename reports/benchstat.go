@@ -23,21 +23,25 @@ type benched struct {
 func benchedFigures() []benched {
 	const mib = 1 << 20
 	return []benched{
-		{compare.PeakPSS, "peak-B", "lower", mib}, {compare.Increase, "increase-B", "lower", mib}, {compare.PeakRSS, "peak-rss-sum-B", "lower", mib},
+		{compare.PeakPSS, "peak-B", "lower", mib}, {compare.Increase, "increase-B", "lower", mib},
+		{compare.PeakRSS, "peak-rss-sum-B", "lower", mib},
 		{compare.IncreaseRSS, "increase-rss-sum-B", "lower", mib},
-		{compare.LoadTime, "load-sec", "lower", 1e-3}, {compare.TTFT, "ttft-sec", "lower", 1e-3}, {compare.ITL50, "itl-p50-sec", "lower", 1e-3},
+		{compare.LoadTime, "load-sec", "lower", 1e-3}, {compare.TTFT, "ttft-sec", "lower", 1e-3},
+		{compare.ITL50, "itl-p50-sec", "lower", 1e-3},
 		{compare.ITL99, "itl-p99-sec", "lower", 1e-3}, {compare.Latency, "latency-sec", "lower", 1e-3},
 		{compare.PrefillTPS, "prefill-tokens/s", "higher", 1}, {compare.DecodeTPS, "decode-tokens/s", "higher", 1},
 		{compare.AggregateTPS, "aggregate-tokens/s", "higher", 1},
 	}
 }
 
-// Benchstat writes the result in Go's benchmark format, a line a counted launch, for benchstat: `benchstat -col /engine FILE`, or one file
-// against another. Repetitions that share a launch are lines of their own there too; it takes them for independent, and the file says so.
+// Benchstat writes the result in Go's benchmark format, a line a counted launch, for benchstat: `benchstat -col /engine
+// FILE`, or one file against another. Repetitions that share a launch are lines of their own there too; it takes them
+// for independent, and the file says so.
 func Benchstat(w io.Writer, res *compare.Result) error {
 	to := benchfmt.NewWriter(w)
 	for _, b := range benchedFigures() {
-		unit := &benchfmt.UnitMetadata{UnitMetadataKey: benchfmt.UnitMetadataKey{Unit: b.unit, Key: "better"}, OrigUnit: b.unit, Value: b.better}
+		unit := &benchfmt.UnitMetadata{UnitMetadataKey: benchfmt.UnitMetadataKey{Unit: b.unit, Key: "better"},
+			OrigUnit: b.unit, Value: b.better}
 		if err := to.Write(unit); err != nil {
 			return fmt.Errorf("writing for benchstat: %w", err)
 		}
@@ -63,7 +67,9 @@ func reusedLaunches(res *compare.Result) []string {
 	var out []string
 	for i := range res.Cells {
 		if c := &res.Cells[i]; c.Launches.Opened > 0 {
-			out = append(out, fmt.Sprintf("%s: its %d repetitions were in %d launches and share their luck: they are no independent samples", c.Label, c.Launches.Counted, c.Launches.Opened))
+			out = append(out, fmt.Sprintf(
+				"%s: its %d repetitions were in %d launches and share their luck: they are no independent samples",
+				c.Label, c.Launches.Counted, c.Launches.Opened))
 		}
 	}
 	return out
@@ -78,13 +84,15 @@ func benchResults(res *compare.Result, c *compare.Cell, name string) []*benchfmt
 			if !slices.Contains(attempts, v.Attempt) {
 				attempts = append(attempts, v.Attempt)
 			}
-			values[v.Attempt] = append(values[v.Attempt], benchfmt.Value{Value: scaled(v.Value, b.factor), Unit: b.unit})
+			values[v.Attempt] = append(values[v.Attempt],
+				benchfmt.Value{Value: scaled(v.Value, b.factor), Unit: b.unit})
 		}
 	}
 	slices.Sort(attempts)
 	var out []*benchfmt.Result
 	for _, a := range attempts {
-		out = append(out, &benchfmt.Result{Config: benchConfig(res, c), Name: benchfmt.Name(name), Iters: 1, Values: values[a]})
+		out = append(out, &benchfmt.Result{Config: benchConfig(res, c), Name: benchfmt.Name(name), Iters: 1,
+			Values: values[a]})
 	}
 	return out
 }
@@ -100,7 +108,8 @@ func scaled(v, factor float64) float64 {
 // cellPart tells cells apart whose names have nothing else that does, such as those of two setups.
 const cellPart = "/cell="
 
-// benchNames are cells' names. What has one name benchstat takes for launches of the same: cells of a run that are not must not share it.
+// benchNames are cells' names. What has one name benchstat takes for launches of the same: cells of a run that are not
+// must not share it.
 func benchNames(res *compare.Result) []string {
 	var out []string
 	several := map[string]int{} // cells of a run that have a name
@@ -117,12 +126,13 @@ func benchNames(res *compare.Result) []string {
 	return out
 }
 
-// benchName has what tells cells apart as parts that benchstat can project: /engine=…/model=… Of the prompt it has a part of its hash too:
-// prompts of two plans have one number.
+// benchName has what tells cells apart as parts that benchstat can project: /engine=…/model=… Of the prompt it has a
+// part of its hash too: prompts of two plans have one number.
 func benchName(c *compare.Cell) string {
 	s := &c.Spec
 	sum := sha256.Sum256([]byte(s.Prompt))
-	name := fmt.Sprintf("Generate/engine=%s/model=%s/context=%d/prompt=%d/text=%x/max_tokens=%d", word(s.Engine), word(s.Model.Name), s.Model.Context,
+	name := fmt.Sprintf("Generate/engine=%s/model=%s/context=%d/prompt=%d/text=%x/max_tokens=%d", word(s.Engine),
+		word(s.Model.Name), s.Model.Context,
 		s.PromptID, sum[:4], s.MaxTokens)
 	for _, part := range []struct {
 		key, value string
@@ -150,15 +160,18 @@ func word(s string) string {
 	return s
 }
 
-// benchConfig is what benchstat makes tables by: it sets nothing against what differs in it. So other weights and other devices are in it, and
-// what one wants to compare, such as versions, is not. Runs are where there are several: benchstat -col run sets them against each other.
+// benchConfig is what benchstat makes tables by: it sets nothing against what differs in it. So other weights and other
+// devices are in it, and what one wants to compare, such as versions, is not. Runs are where there are several:
+// benchstat -col run sets them against each other.
 func benchConfig(res *compare.Result, c *compare.Cell) []benchfmt.Config {
 	run := res.Runs[c.Run]
 	var out []benchfmt.Config
 	if len(res.Runs) > 1 { // else launches of two would be one sample: a cell has the same name in both
-		out = append(out, benchfmt.Config{Key: "run", Value: []byte(fmt.Sprintf("%d %s", c.Run, strings.TrimSpace(line(run.Name)))), File: true})
+		out = append(out, benchfmt.Config{Key: "run",
+			Value: []byte(fmt.Sprintf("%d %s", c.Run, strings.TrimSpace(line(run.Name)))), File: true})
 	}
-	for _, kv := range [][2]string{{"goos", run.Tool.GoOS}, {"goarch", run.Tool.GoArch}, {"cpu", run.Environment.CPU}, {"model-sha256", c.Spec.Model.SHA256}, {"device", deviceOf(c)}} {
+	for _, kv := range [][2]string{{"goos", run.Tool.GoOS}, {"goarch", run.Tool.GoArch}, {"cpu", run.Environment.CPU},
+		{"model-sha256", c.Spec.Model.SHA256}, {"device", deviceOf(c)}} {
 		value := strings.TrimSpace(line(kv[1]))
 		if value == "" {
 			value = "unknown" // an empty one would take the key away
@@ -172,11 +185,13 @@ func benchConfig(res *compare.Result, c *compare.Cell) []benchfmt.Config {
 func benchRemarks(res *compare.Result, names []string) []string {
 	var out []string
 	for _, r := range res.Runs {
-		out = append(out, fmt.Sprintf("run: %s, %s, llmparity %s", r.Name, r.Started.Format("2006-01-02T15:04:05Z07:00"), r.Tool.Version))
+		out = append(out, fmt.Sprintf("run: %s, %s, llmparity %s", r.Name,
+			r.Started.Format("2006-01-02T15:04:05Z07:00"), r.Tool.Version))
 	}
 	for i, name := range names {
 		if at := strings.LastIndex(name, cellPart); at >= 0 {
-			out = append(out, fmt.Sprintf("%s of run %s: %s", strings.TrimPrefix(name[at:], "/"), res.Runs[res.Cells[i].Run].Name, res.Cells[i].Label))
+			out = append(out, fmt.Sprintf("%s of run %s: %s", strings.TrimPrefix(name[at:], "/"),
+				res.Runs[res.Cells[i].Run].Name, res.Cells[i].Label))
 		}
 	}
 	for _, e := range res.Engines() {

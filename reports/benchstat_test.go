@@ -14,7 +14,8 @@ import (
 	"llmparity/reports"
 )
 
-// What has one name, in one run, benchstat takes for launches of the same: no two cells may have one, nor two prompts of two runs.
+// What has one name, in one run, benchstat takes for launches of the same: no two cells may have one, nor two prompts
+// of two runs.
 func TestBenchstatDoesNotMixCells(t *testing.T) {
 	cell := func(id int, change func(*comparetest.Engine)) comparetest.Engine {
 		e := comparetest.Native(2)
@@ -26,9 +27,12 @@ func TestBenchstatDoesNotMixCells(t *testing.T) {
 	run := func(engines ...comparetest.Engine) *record.Run { return comparetest.Run(t, "default", engines...) }
 	another := run(cell(1, func(e *comparetest.Engine) { e.Cell.Prompt = "another" }))
 	for name, runs := range map[string][]*record.Run{
-		"clients": {run(comparetest.Loaded(comparetest.Native(2), 1, 1, 4), comparetest.Loaded(comparetest.Native(2), 2, 2, 4))},
-		"cache":   {run(cell(1, func(e *comparetest.Engine) { e.Cell.KVDType = "f16" }), cell(2, func(e *comparetest.Engine) { e.Cell.KVDType = "q8_0" }))},
-		"start":   {run(cell(1, func(e *comparetest.Engine) { e.Cell.Start = "cold" }), cell(2, func(e *comparetest.Engine) { e.Cell.Start = "warm" }))},
+		"clients": {run(comparetest.Loaded(comparetest.Native(2), 1, 1, 4),
+			comparetest.Loaded(comparetest.Native(2), 2, 2, 4))},
+		"cache": {run(cell(1, func(e *comparetest.Engine) { e.Cell.KVDType = "f16" }),
+			cell(2, func(e *comparetest.Engine) { e.Cell.KVDType = "q8_0" }))},
+		"start": {run(cell(1, func(e *comparetest.Engine) { e.Cell.Start = "cold" }),
+			cell(2, func(e *comparetest.Engine) { e.Cell.Start = "warm" }))},
 		"setups":  {run(cell(1, as), cell(2, func(e *comparetest.Engine) { e.Cell.Setup = 1 }))},
 		"runs":    {run(cell(1, as)), run(cell(1, as))},
 		"prompts": {run(cell(1, as)), another},

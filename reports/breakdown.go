@@ -25,12 +25,13 @@ func moments() []moment {
 	return []moment{
 		{"load", "at the end of the load", func(b *compare.Breakdown) []compare.Figure { return b.Load }},
 		{"measure", "at the end of the measurement", func(b *compare.Breakdown) []compare.Figure { return b.Measure }},
-		{"retained", "after the unload, less the baseline", func(b *compare.Breakdown) []compare.Figure { return b.Retained }},
+		{"retained", "after the unload, less the baseline",
+			func(b *compare.Breakdown) []compare.Figure { return b.Retained }},
 	}
 }
 
-// held writes a figure of a breakdown, in the terminal as on the page. Where not every counted launch has it, it says how many
-// do. What repetitions in one launch can only have once is not missing.
+// held writes a figure of a breakdown, in the terminal as on the page. Where not every counted launch has it, it says
+// how many do. What repetitions in one launch can only have once is not missing.
 func held(f compare.Figure, l compare.Launches) string {
 	switch {
 	case !f.Known():
@@ -75,7 +76,8 @@ func breakdownNotes(res *compare.Result) []string {
 			out = append(out, c.Label+": "+n+".")
 		}
 		if f := compare.Held(c.Memory.Load, compare.EngineSays); f.Known() {
-			out = append(out, fmt.Sprintf("%s: Ollama says: size %s MiB (its own estimate, reported at /api/ps).", c.Label, held(f, c.Launches)))
+			out = append(out, fmt.Sprintf("%s: Ollama says: size %s MiB (its own estimate, reported at /api/ps).",
+				c.Label, held(f, c.Launches)))
 		}
 		if !inside(c.Memory) {
 			out = append(out, c.Label+": nothing looks inside; only its processes are seen.")
@@ -114,7 +116,8 @@ func stacks(v *view) []chart {
 	if len(shown) == 0 {
 		return nil
 	}
-	out := chart{ID: "breakdown", Section: "breakdown", Title: "By part", Unit: "MiB", Choice: "When", Table: v.stackTable(shown),
+	out := chart{ID: "breakdown", Section: "breakdown", Title: "By part", Unit: "MiB", Choice: "When",
+		Table: v.stackTable(shown),
 		Note: "Medians. Two bars a browser: WebGPU by the ledger, and the page's own memory. They come from different " +
 			"methods and lie in different processes. " +
 			"One bar of an engine whose log tells its buffers: its own word.",

@@ -26,7 +26,8 @@ func rendered(t *testing.T, render func(io.Writer) error) string {
 }
 
 // columnsOf the terminal's table by the page's row.
-var columnsOf = map[string]int{"WebGPU ledger": 2, "weights": 3, "KV cache, reserved": 4, "KV cache, filled (calculated)": 5, "workspaces": 6, "unattributed": 7,
+var columnsOf = map[string]int{"WebGPU ledger": 2, "weights": 3, "KV cache, reserved": 4,
+	"KV cache, filled (calculated)": 5, "workspaces": 6, "unattributed": 7,
 	"JavaScript heap": 8, "array buffers": 9, "WebAssembly": 10, "total PSS": 11}
 
 func TestBreakdownIsTheSameInTerminalAndPage(t *testing.T) {
@@ -52,7 +53,8 @@ func TestBreakdownIsTheSameInTerminalAndPage(t *testing.T) {
 	compared := 0
 	for _, row := range strings.Split(parts, "<tr>")[2:] {
 		var f []string
-		for _, x := range regexp.MustCompile(`<t[hd][^>]*>(?:<bdi>)?(.*?)(?:</bdi>)?</t[hd]>`).FindAllStringSubmatch(row, -1) {
+		for _, x := range regexp.MustCompile(`<t[hd][^>]*>(?:<bdi>)?(.*?)(?:</bdi>)?</t[hd]>`).FindAllStringSubmatch(
+			row, -1) {
 			f = append(f, html.UnescapeString(x[1]))
 		}
 		for i, moment := range []string{"load", "measure", "retained"} {
@@ -72,7 +74,8 @@ func TestBreakdownIsTheSameInTerminalAndPage(t *testing.T) {
 	}
 	for _, c := range res.Cells {
 		for _, p := range c.Memory.Peaks {
-			if f, _ := p.Highest(); !strings.Contains(page, ">"+p.Process+"</td>") || !strings.Contains(strings.Join(strings.Fields(section), " "), p.Process+" ") || f.N != 6 {
+			if f, _ := p.Highest(); !strings.Contains(page, ">"+p.Process+"</td>") ||
+				!strings.Contains(strings.Join(strings.Fields(section), " "), p.Process+" ") || f.N != 6 {
 				t.Errorf("%s: %+v", p.Process, f)
 			}
 		}
@@ -88,20 +91,26 @@ func TestBreakdownIsTheSameInTerminalAndPage(t *testing.T) {
 func TestBreakdownIsAbsentWhereNothingLookedInside(t *testing.T) {
 	runs := []*record.Run{comparetest.Run(t, "old", comparetest.Browser(6), comparetest.Native(6))}
 	res := compare.Runs(runs...)
-	if text := rendered(t, func(w io.Writer) error { return reports.Details(w, res) }); strings.Contains(text, "Where the memory is") {
+	if text := rendered(t, func(w io.Writer) error { return reports.Details(w, res) }); strings.Contains(
+		text, "Where the memory is") {
 		t.Errorf("nothing is known of it:\n%s", text)
 	}
-	if page := rendered(t, func(w io.Writer) error { return reports.HTML(w, res, runs...) }); strings.Contains(page, `id="breakdown"`) {
+	if page := rendered(t, func(w io.Writer) error { return reports.HTML(w, res, runs...) }); strings.Contains(
+		page, `id="breakdown"`) {
 		t.Error("nothing is known of it")
 	}
-	if text := rendered(t, func(w io.Writer) error { return reports.JSON(w, res) }); strings.Contains(text, `"memory": {`) {
+	if text := rendered(t, func(w io.Writer) error { return reports.JSON(w, res) }); strings.Contains(
+		text, `"memory": {`) {
 		t.Error("nothing is known of it")
 	}
 }
 
 // Machines get the exact figures, with their methods.
 func TestBreakdownInJSON(t *testing.T) {
-	text := rendered(t, func(w io.Writer) error { return reports.JSON(w, compare.Runs(cases(t, "inside")["inside"]...)) })
+	text := rendered(t, func(w io.Writer) error {
+		return reports.JSON(
+			w, compare.Runs(cases(t, "inside")["inside"]...))
+	})
 	var res struct {
 		Cells []struct {
 			Memory struct {
@@ -131,7 +140,8 @@ func TestBreakdownInJSON(t *testing.T) {
 		}
 	}
 	in := comparetest.Page()
-	if sum := figures["weights"] + figures["kv_reserved"] + figures["workspaces"] + figures["unattributed"]; sum != figures["webgpu_ledger"] || sum == 0 ||
+	if sum := figures["weights"] + figures["kv_reserved"] + figures["workspaces"] +
+		figures["unattributed"]; sum != figures["webgpu_ledger"] || sum == 0 ||
 		figures["weights"]*record.MiB != float64(in.Weights) {
 		t.Errorf("%v", figures)
 	}

@@ -39,7 +39,8 @@ const richest = "foretold"
 func TestMain(m *testing.M) {
 	flag.Parse()
 	code := m.Run()
-	for deadline := time.Now().Add(15 * time.Second); len(child.Tagged(os.Getpid())) > 0; time.Sleep(50 * time.Millisecond) {
+	for deadline := time.Now().Add(15 * time.Second); len(child.Tagged(os.Getpid())) > 0; time.Sleep(
+		50 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			fmt.Fprintf(os.Stderr, "left running: processes %v\n", child.Tagged(os.Getpid()))
 			code = 1
@@ -61,12 +62,14 @@ func browser(t *testing.T) context.Context {
 	if path == "" {
 		t.Fatal("no Chromium or Chrome on PATH: install it (Debian: apt-get install chromium)")
 	}
-	home, err := os.MkdirTemp("", "llmparity-home") // short, as sockets' names are; with the browser's own temporary files, which one that is killed leaves
+	// short, as sockets' names are; with the browser's own temporary files, which one that is killed leaves
+	home, err := os.MkdirTemp("", "llmparity-home")
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(home) })
-	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.UserDataDir(t.TempDir()), chromedp.Flag("headless", "new"),
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path),
+		chromedp.UserDataDir(t.TempDir()), chromedp.Flag("headless", "new"),
 		chromedp.Env("HOME="+home, "TMPDIR="+home), chromedp.ModifyCmdFunc(child.Own))
 	if os.Geteuid() == 0 {
 		options = append(options, chromedp.NoSandbox)
@@ -198,7 +201,8 @@ func newTab(t *testing.T) *tab {
 		t.Fatal(err)
 	}
 	// A tab that is not in front gets no frame, and so draws nothing: which one is, on a busy machine, is chance.
-	if _, err := chromedp.Call(p.ctx, emulation.SetFocusEmulationEnabled, emulation.SetFocusEmulationEnabledParams{Enabled: true}); err != nil {
+	if _, err := chromedp.Call(p.ctx, emulation.SetFocusEmulationEnabled,
+		emulation.SetFocusEmulationEnabledParams{Enabled: true}); err != nil {
 		t.Fatal(err)
 	}
 	return p
@@ -208,7 +212,10 @@ func newTab(t *testing.T) *tab {
 func (p *tab) show(t *testing.T, name string, runs ...*record.Run) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name+".html")
-	if err := reports.File(path, "", func(w io.Writer) error { return reports.HTML(w, compare.Runs(runs...), runs...) }); err != nil {
+	if err := reports.File(path, "", func(
+		w io.Writer) error {
+		return reports.HTML(w, compare.Runs(runs...), runs...)
+	}); err != nil {
 		t.Fatal(err)
 	}
 	p.mu.Lock()
@@ -265,9 +272,9 @@ func ask[T any](t *testing.T, p *tab, expression string) T {
 	return v
 }
 
-// Every chart of every kind of report, on a phone, on a tablet and on a wide screen, in light and dark. What a theme changes is the same
-// at every width: of most reports the phone and the tablet are looked at in light and the wide screen in dark, of the richest, and of all
-// with the slow tests, each in both.
+// Every chart of every kind of report, on a phone, on a tablet and on a wide screen, in light and dark. What a theme
+// changes is the same at every width: of most reports the phone and the tablet are looked at in light and the wide
+// screen in dark, of the richest, and of all with the slow tests, each in both.
 func TestReportsInABrowser(t *testing.T) {
 	p := newTab(t)
 	names := []string{"mixed", "same-device", "inside", "foretold", "lost", "empty", "hostile"}
@@ -307,7 +314,8 @@ func TestReportsInABrowser(t *testing.T) {
 		})
 	}
 	t.Run("behind another tab", func(t *testing.T) { behindAnother(t, p, all["lost"]) })
-	for name, hand := range map[string]func(*testing.T, *tab, []*record.Run){"by keyboard": byKeyboard, "by touch": byTouch, "on paper": onPaper, "over lengths": overLengthsShown} {
+	for name, hand := range map[string]func(*testing.T, *tab, []*record.Run){"by keyboard": byKeyboard,
+		"by touch": byTouch, "on paper": onPaper, "over lengths": overLengthsShown} {
 		t.Run(name, func(t *testing.T) { hand(t, p, all[richest]) })
 	}
 }
@@ -328,7 +336,8 @@ func behindAnother(t *testing.T, p *tab, runs []*record.Run) {
 
 // endless has names of ten thousand letters, and one that is written from right to left.
 func endless() []comparetest.Engine {
-	a, b, c := comparetest.Measured(comparetest.Browser(6), comparetest.Page()), comparetest.Native(6), comparetest.Served(6)
+	a, b, c := comparetest.Measured(comparetest.Browser(6), comparetest.Page()), comparetest.Native(6),
+		comparetest.Served(6)
 	a.Cell.Engine = strings.Repeat("endless ", 1250)
 	b.Cell.Engine = strings.Repeat("w", 10000)
 	c.Cell.Engine = "מנוע שפה"
@@ -340,7 +349,8 @@ func check(t *testing.T, name string, width int64, s sheet) {
 	if s.Overflow > 0 {
 		t.Errorf("at %d pixels the page scrolls sideways by %d", width, s.Overflow)
 	}
-	if len(s.Cut) > 0 && (width == 360 || slices.ContainsFunc(s.Cut, func(c string) bool { return strings.HasPrefix(c, "Summary") })) {
+	if len(s.Cut) > 0 && (width == 360 ||
+		slices.ContainsFunc(s.Cut, func(c string) bool { return strings.HasPrefix(c, "Summary") })) {
 		t.Errorf("at %d pixels a part of these tables is out of sight: %q", width, s.Cut)
 	}
 	if s.Owned || s.Injected != 0 {
@@ -349,11 +359,16 @@ func check(t *testing.T, name string, width int64, s sheet) {
 	if s.Unnamed > 0 {
 		t.Errorf("%d charts and tables lack a name, or a chart its table", s.Unnamed)
 	}
-	times := []string{"load", "ttft", "prefill", "decode", "latency-ttft", "latency-inter_token_latency", "latency-latency"}
+	times := []string{"load", "ttft", "prefill", "decode", "latency-ttft", "latency-inter_token_latency",
+		"latency-latency"}
 	two := append([]string{"memory-0", "memory-1", "tokens-0", "tokens-1", "peaks", "components", "growth-0"}, times...)
-	want := map[string][]string{"mixed": two, "same-device": two, "inside": append([]string{"breakdown"}, two...), "foretold": append([]string{"breakdown"}, two...),
-		"endless": append([]string{"memory-2", "breakdown"}, two...), "hostile": append([]string{"memory-0", "tokens-0", "peaks", "components", "breakdown", "growth-0"}, times...),
-		"lost": {"memory-0"}, "empty": nil, "lengths": append([]string{"memory-5", "growth-input_len-0", "fig3_latency_vs_seqlen", "fig4_mem_vs_seqlen"}, two...)}[name]
+	want := map[string][]string{"mixed": two, "same-device": two, "inside": append([]string{"breakdown"}, two...),
+		"foretold": append([]string{"breakdown"}, two...),
+		"endless":  append([]string{"memory-2", "breakdown"}, two...),
+		"hostile":  append([]string{"memory-0", "tokens-0", "peaks", "components", "breakdown", "growth-0"}, times...),
+		"lost":     {"memory-0"}, "empty": nil,
+		"lengths": append([]string{"memory-5", "growth-input_len-0", "fig3_latency_vs_seqlen", "fig4_mem_vs_seqlen"},
+			two...)}[name]
 	var got []string
 	for _, c := range s.Charts {
 		got = append(got, c.ID)
@@ -361,7 +376,8 @@ func check(t *testing.T, name string, width int64, s sheet) {
 			t.Errorf("at %d pixels %s was not drawn: %+v", width, c.ID, c)
 		}
 		if !slices.Equal(c.Points, c.Told) || !slices.Equal(c.High, c.Highest) {
-			t.Errorf("at %d pixels %s shows %v points up to %v, its data has %v up to %v", width, c.ID, c.Points, c.High, c.Told, c.Highest)
+			t.Errorf("at %d pixels %s shows %v points up to %v, its data has %v up to %v", width, c.ID, c.Points,
+				c.High, c.Told, c.Highest)
 		}
 		if !c.Inside {
 			t.Errorf("at %d pixels %s is not as wide as its place", width, c.ID)

@@ -12,7 +12,8 @@ import (
 	"llmparity/internal/record"
 )
 
-// chart is a figure of the report: one or more drawings that a reader chooses from, and words for those who don't see them.
+// chart is a figure of the report: one or more drawings that a reader chooses from, and words for those who don't see
+// them.
 type chart struct {
 	ID       string
 	Section  string // where in the page it stands
@@ -26,7 +27,8 @@ type chart struct {
 	Table    *grid
 }
 
-// drawing is a chart's options as the charting library takes them. A colour may be var(--name): the page puts in the theme's.
+// drawing is a chart's options as the charting library takes them. A colour may be var(--name): the page puts in the
+// theme's.
 type drawing struct {
 	Name    string         `json:"name"`
 	Caption string         `json:"caption"`
@@ -40,7 +42,8 @@ type view struct {
 	paper bool // for figures of their own, which no page's size bounds
 }
 
-// launchesDrawn is the most lines of launches in a drawing of many: with many cells fewer, so that the page stays small.
+// launchesDrawn is the most lines of launches in a drawing of many: with many cells fewer, so that the page stays
+// small.
 func (v *view) launchesDrawn() int {
 	const most, least, together = 20, 4, 80
 	if v.paper {
@@ -49,8 +52,8 @@ func (v *view) launchesDrawn() int {
 	return max(least, min(most, together/max(1, len(v.res.Cells))))
 }
 
-// figures lists every chart of the report: a new one is one more function here. Each gives nothing where there is nothing to
-// draw.
+// figures lists every chart of the report: a new one is one more function here. Each gives nothing where there is
+// nothing to draw.
 func figures() []func(*view) []chart {
 	return []func(*view) []chart{
 		memoryOverTime,
@@ -213,8 +216,8 @@ type dot struct {
 	SymbolOffset [2]float64 `json:"symbolOffset"`
 }
 
-// aside is by how many pixels dot n of so many is moved, left and right in turn: equal launches stay apart, and the interval's
-// line, in the middle, stays free. A narrow bar keeps its dots.
+// aside is by how many pixels dot n of so many is moved, left and right in turn: equal launches stay apart, and the
+// interval's line, in the middle, stays free. A narrow bar keeps its dots.
 func aside(n, of, bars int) float64 {
 	if of == 1 {
 		return 0
@@ -247,7 +250,8 @@ func interval(v *view, shown []int, name string) charts.SeriesOpts {
 			return
 		}
 		s.MarkLines = &opts.MarkLines{Data: lines, MarkLineStyle: opts.MarkLineStyle{Symbol: []string{"none", "none"},
-			Label: &opts.Label{Show: opts.Bool(false)}, LineStyle: &opts.LineStyle{Type: "solid", Width: 3, Color: "var(--ink)"}}}
+			Label:     &opts.Label{Show: opts.Bool(false)},
+			LineStyle: &opts.LineStyle{Type: "solid", Width: 3, Color: "var(--ink)"}}}
 	}
 }
 

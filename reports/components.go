@@ -50,14 +50,16 @@ func (t *table) components() {
 		t.b.WriteString(wrap(words+moreWords, "", "", width))
 	}
 	if more := len(notes) - fewWords; more > 0 {
-		notes = append(notes[:fewWords:fewWords], fmt.Sprintf("%d more such sentences are in the details and in the report.", more))
+		notes = append(notes[:fewWords:fewWords],
+			fmt.Sprintf("%d more such sentences are in the details and in the report.", more))
 	}
 	for _, n := range slices.Concat(origins(t.res), negative(t.res), notes) {
 		t.b.WriteString(wrap(n, "- ", "  ", width))
 	}
 }
 
-// componentColumns leave out what several GPUs take where there are none, and what a browser's own is where no cell has that.
+// componentColumns leave out what several GPUs take where there are none, and what a browser's own is where no cell has
+// that.
 func componentColumns(res *compare.Result) [][3]string {
 	var out [][3]string
 	for _, col := range partColumns() {
@@ -74,9 +76,11 @@ func componentColumns(res *compare.Result) [][3]string {
 	return out
 }
 
-// componentRows are a cell's: found, foretold and the error, as far as there are such; of many cells only what was found and the error.
+// componentRows are a cell's: found, foretold and the error, as far as there are such; of many cells only what was
+// found and the error.
 func componentRows(columns [][3]string, c *compare.Cell, all bool) [][]string {
-	own, foretold, off := []string{line(c.Label), found}, []string{line(c.Label), "foretold"}, []string{line(c.Label), errorRow}
+	own, foretold, off := []string{line(c.Label), found}, []string{line(c.Label), "foretold"},
+		[]string{line(c.Label), errorRow}
 	told, compared := false, false
 	for _, col := range columns {
 		f, best := c.Parts.Shown(col[2]).Figure, "-"
@@ -104,7 +108,8 @@ func componentRows(columns [][3]string, c *compare.Cell, all bool) [][]string {
 	return out
 }
 
-// foretoldOf is what was foretold of a column's component. What a browser takes is foretold as a whole, which stands in the column of its own.
+// foretoldOf is what was foretold of a column's component. What a browser takes is foretold as a whole, which stands in
+// the column of its own.
 func foretoldOf(c *compare.Cell, name string) compare.Foretold {
 	own := c.Parts.Component(compare.BrowserShare).Known()
 	switch {

@@ -4,18 +4,21 @@ import "llmparity/compare"
 
 // manyAtOnce are the axes along which more requests come at once, with the ends of charts' names.
 func manyAtOnce() [][3]string {
-	return [][3]string{{compare.AxisClients, "concurrency", "clients at once"}, {compare.AxisBatch, "batch_size", "requests in a batch"}}
+	return [][3]string{{compare.AxisClients, "concurrency", "clients at once"},
+		{compare.AxisBatch, "batch_size", "requests in a batch"}}
 }
 
 // memoryOverConcurrency is memory over how many requests come at once, where a run has several numbers of them.
 func memoryOverConcurrency(v *view) []chart {
-	return v.overConcurrency("fig1_mem_vs_", "Memory over ", append(overLengths(compare.PeakPSS, compare.Increase, compare.PeakRSS),
-		insideOf(compare.KVUsed), insideOf(compare.KVReserved)))
+	return v.overConcurrency("fig1_mem_vs_", "Memory over ",
+		append(overLengths(compare.PeakPSS, compare.Increase, compare.PeakRSS),
+			insideOf(compare.KVUsed), insideOf(compare.KVReserved)))
 }
 
 // speedOverConcurrency is what all requests yield together, and one of them among the others.
 func speedOverConcurrency(v *view) []chart {
-	return v.overConcurrency("fig2_tps_vs_", "Tokens a second over ", overLengths(compare.AggregateTPS, compare.DecodeTPS, compare.RequestRate, compare.Goodput))
+	return v.overConcurrency("fig2_tps_vs_", "Tokens a second over ",
+		overLengths(compare.AggregateTPS, compare.DecodeTPS, compare.RequestRate, compare.Goodput))
 }
 
 // latencyOverConcurrency is what one request waits among the others.
@@ -32,7 +35,8 @@ func latencyOverConcurrency(v *view) []chart {
 func (v *view) overConcurrency(id, title string, figures []ofLength) []chart {
 	var out []chart
 	for _, axis := range manyAtOnce() {
-		out = append(out, v.over(axis[0], chart{ID: id + axis[1], Section: "traffic", Title: title + axis[2]}, figures)...)
+		out = append(out, v.over(axis[0], chart{ID: id + axis[1], Section: "traffic", Title: title + axis[2]},
+			figures)...)
 	}
 	return out
 }

@@ -107,7 +107,8 @@ type fact struct {
 type howRow struct{ Title, Cells, From, How string }
 
 func newDocument(v *view) (*document, error) {
-	d := &document{Verdict: v.res.Verdict, Comparability: v.res.Comparability, Pairs: pairGrid(v.res), Warnings: warned(v.res), Schema: v.res.Schema,
+	d := &document{Verdict: v.res.Verdict, Comparability: v.res.Comparability, Pairs: pairGrid(v.res),
+		Warnings: warned(v.res), Schema: v.res.Schema,
 		Charts: map[string][]chart{}, names: newNames(v.res)}
 	d.Title, d.Subtitle = titles(v.res)
 	drawings := map[string][]drawing{}
@@ -134,10 +135,13 @@ func newDocument(v *view) (*document, error) {
 	for _, r := range v.res.Runs {
 		d.Runs = append(d.Runs, runFact(r), checklistFact(r))
 	}
-	d.Breakdown = breakdownPart{breakdownWords, peaksWords, breakdownNotes(v.res), breakdownGrid(v.res), processGrid(v.res),
+	d.Breakdown = breakdownPart{breakdownWords, peaksWords, breakdownNotes(v.res), breakdownGrid(v.res),
+		processGrid(v.res),
 		methodGrid(v.res)}
-	d.Components = componentsPart{partsWords, origins(v.res), negative(v.res), componentGrid(v.res), partGrid(v.res), partHow(v.res)}
-	d.Forecast = forecastPart{forecastWords, recommendations(v.res), forecastNotes(v.res), forecastGrid(v.res), forecastHow(v.res)}
+	d.Components = componentsPart{partsWords, origins(v.res), negative(v.res), componentGrid(v.res), partGrid(v.res),
+		partHow(v.res)}
+	d.Forecast = forecastPart{forecastWords, recommendations(v.res), forecastNotes(v.res), forecastGrid(v.res),
+		forecastHow(v.res)}
 	d.Risks = riskPart{risks(v.res), riskGrid(v.res)}
 	d.Aligned, d.Growth, d.LatencyWords = newAlignedPart(v.res), newGrowthPart(v.res), latencyWords
 	d.Traffic = newTrafficPart(v.res)
@@ -183,7 +187,8 @@ func titles(res *compare.Result) (title, subtitle string) {
 		when += " to " + to
 	}
 	e := res.Runs[0].Environment
-	return strings.Join(names, " and "), fmt.Sprintf("%s · %s, %d cores, %s GiB · llmparity %s", when, line(e.CPU), e.Cores,
+	return strings.Join(names, " and "), fmt.Sprintf("%s · %s, %d cores, %s GiB · llmparity %s", when, line(e.CPU),
+		e.Cores,
 		num(float64(e.MemoryB)/(1<<30)), line(res.Runs[0].Tool.Version))
 }
 
@@ -203,7 +208,8 @@ func summaryFigures(c *compare.Cell) []compare.Figure {
 
 func (v *view) summary(i int) summaryRow {
 	c := &v.res.Cells[i]
-	row := summaryRow{Label: line(c.Label), Colour: template.CSS(v.colour(i)), Device: "did not say", With: line(c.With),
+	row := summaryRow{Label: line(c.Label), Colour: template.CSS(v.colour(i)), Device: "did not say",
+		With:     line(c.With),
 		Launches: launches(c.Launches), Parity: (&table{res: v.res}).parityOf(i)}
 	if c.Refused != "" {
 		row.Device, row.Launches = "not launched", "refused: "+line(c.Refused)
@@ -268,7 +274,8 @@ func launches(l compare.Launches) string {
 	return s
 }
 
-// engineFacts say what ran. What all cells of an engine have in common is said once, of the engine: behind it each has what is its own.
+// engineFacts say what ran. What all cells of an engine have in common is said once, of the engine: behind it each has
+// what is its own.
 func (v *view) engineFacts() []fact {
 	var out []fact
 	of := map[string][]int{}
@@ -299,7 +306,8 @@ func (v *view) sharing(cells []int) []fact {
 	if len(cells) < 2 {
 		return all
 	}
-	common := fact{Name: fmt.Sprintf("%s, in all of its %d cells", line(v.res.Cells[cells[0]].Spec.Engine), len(cells)), Colour: all[0].Colour}
+	common := fact{Name: fmt.Sprintf("%s, in all of its %d cells", line(v.res.Cells[cells[0]].Spec.Engine), len(cells)),
+		Colour: all[0].Colour}
 	for _, row := range all[0].Rows {
 		if times[row] == len(cells) {
 			common.Rows = append(common.Rows, row)
@@ -358,7 +366,8 @@ func (v *view) engine(i int) fact {
 			context = "the server's own"
 		}
 	} else {
-		add("model", fmt.Sprintf("%s (%s, %s, %s, %d parameters)", m.Name, m.Architecture, m.Format, m.DType, m.Parameters))
+		add("model", fmt.Sprintf("%s (%s, %s, %s, %d parameters)", m.Name, m.Architecture, m.Format, m.DType,
+			m.Parameters))
 		add("model sha256", m.SHA256)
 		add("model file", fmt.Sprintf("%s MiB, weights %s MiB", num(float64(m.FileB)/record.MiB),
 			num(float64(m.WeightsB)/record.MiB)))
@@ -397,9 +406,11 @@ func runFact(r compare.Run) fact {
 		f.Rows = [][2]string{{"file", line(r.Dir)}, {"first row", r.Started.Format("2006-01-02 15:04:05 MST")}}
 		return f
 	}
-	rows := append([][2]string{{"folder", r.Dir}, {"started", r.Started.Format("2006-01-02 15:04:05 MST")}, {"ended", string(r.Status)}},
+	rows := append([][2]string{{"folder", r.Dir}, {"started", r.Started.Format("2006-01-02 15:04:05 MST")},
+		{"ended", string(r.Status)}},
 		Machine(r.Environment)...)
-	rows = append(rows, [2]string{"llmparity", strings.TrimSpace(r.Tool.Version + " " + r.Tool.GoOS + "/" + r.Tool.GoArch)},
+	rows = append(rows, [2]string{"llmparity",
+		strings.TrimSpace(r.Tool.Version + " " + r.Tool.GoOS + "/" + r.Tool.GoArch)},
 		[2]string{"llmparity sha256", r.Tool.SHA256})
 	for _, row := range rows {
 		if row[1] != "" {
@@ -410,7 +421,8 @@ func runFact(r compare.Run) fact {
 }
 
 func reported(res *compare.Result) *grid {
-	t := &grid{Head: []string{"cell", "the engine's own name", "reported by the engine", "measured by the clock, or counted, beside it"}}
+	t := &grid{Head: []string{"cell", "the engine's own name", "reported by the engine",
+		"measured by the clock, or counted, beside it"}}
 	for i := range res.Cells {
 		c := &res.Cells[i]
 		for _, f := range c.Reported {
@@ -418,7 +430,8 @@ func reported(res *compare.Result) *grid {
 			if o := c.Figure(f.Beside); f.Beside != "" && o.Known() {
 				ours = strings.TrimSpace(num(o.Center()) + " " + o.Unit + " (" + o.Title + ")")
 			}
-			t.Rows = append(t.Rows, []string{line(c.Label), line(f.Name), strings.TrimSpace(known(f) + " " + f.Unit), ours})
+			t.Rows = append(t.Rows, []string{line(c.Label), line(f.Name), strings.TrimSpace(known(f) + " " + f.Unit),
+				ours})
 		}
 	}
 	if len(t.Rows) == 0 {
@@ -479,7 +492,8 @@ func hows(res *compare.Result) []howRow {
 		for _, list := range [][]compare.Figure{c.Figures, c.Sampler} {
 			for _, f := range list {
 				from := f.From()
-				at := slices.IndexFunc(out, func(h howRow) bool { return h.Title == f.Title && h.From == from && h.How == f.How })
+				at := slices.IndexFunc(out,
+					func(h howRow) bool { return h.Title == f.Title && h.From == from && h.How == f.How })
 				if at < 0 {
 					at = len(out)
 					out, about = append(out, howRow{Title: f.Title, From: from, How: f.How}), append(about, nil)

@@ -14,9 +14,12 @@ func Machine(e record.Environment) [][2]string {
 	var out [][2]string
 	for _, row := range [][2]string{
 		{"system", joined(", ", strings.TrimSpace(e.OS+" "+e.Kernel), e.Arch)}, {"runs in", runsIn(e)},
-		{"CPU", fmt.Sprintf("%s, %d cores", e.CPU, e.Cores)}, {"cores", cores(e.Processor)}, {"frequency", frequency(e)},
-		{"caches", caches(e.Processor)}, {"SIMD", simd(e.Processor)}, {"memory", memory(e)}, {"limits", limits(e.Limits)},
-		{"load before the run", loads(e)}, {"others before the run", background(e)}, {"temperature", temperatures(e.Temperatures)},
+		{"CPU", fmt.Sprintf("%s, %d cores", e.CPU, e.Cores)}, {"cores", cores(e.Processor)},
+		{"frequency", frequency(e)},
+		{"caches", caches(e.Processor)}, {"SIMD", simd(e.Processor)}, {"memory", memory(e)},
+		{"limits", limits(e.Limits)},
+		{"load before the run", loads(e)}, {"others before the run", background(e)},
+		{"temperature", temperatures(e.Temperatures)},
 		{"GPUs", gpus(e.GPUs)}, {"display", e.Display}, {"disk", disks(e.Disks)}, {"built by", e.Go},
 	} {
 		if row[1] != "" {
@@ -69,8 +72,10 @@ func cores(p *record.Processor) string {
 	if p.SMT != "" {
 		smt = "SMT " + p.SMT
 	}
-	return joined(", ", some(p.Physical, "%d physical"), some(p.Logical, "%d logical"), some(p.Sockets, "sockets: %d"), smt,
-		some(p.NUMANodes, "NUMA nodes: %d"), p.Vendor, joined(" ", map[bool]string{true: "microcode"}[p.Microcode != ""], p.Microcode))
+	return joined(", ", some(p.Physical, "%d physical"), some(p.Logical, "%d logical"), some(p.Sockets, "sockets: %d"),
+		smt,
+		some(p.NUMANodes, "NUMA nodes: %d"), p.Vendor,
+		joined(" ", map[bool]string{true: "microcode"}[p.Microcode != ""], p.Microcode))
 }
 
 func frequency(e record.Environment) string {
@@ -82,7 +87,8 @@ func frequency(e record.Environment) string {
 		case p.MaxMHz > 0:
 			parts = append(parts, fmt.Sprintf("%.0f to %.0f MHz", p.MinMHz, p.MaxMHz))
 		}
-		parts = append(parts, some(p.MHz, "%.0f MHz when it was read"), p.Driver, joined(" ", map[bool]string{true: "turbo"}[p.Turbo != ""], p.Turbo))
+		parts = append(parts, some(p.MHz, "%.0f MHz when it was read"), p.Driver,
+			joined(" ", map[bool]string{true: "turbo"}[p.Turbo != ""], p.Turbo))
 	}
 	return joined(", ", append(parts, joined(" ", map[bool]string{true: "governor"}[e.Governor != ""], e.Governor))...)
 }
@@ -97,7 +103,8 @@ func caches(p *record.Processor) string {
 		if c.B >= record.MiB {
 			size = num(float64(c.B)/record.MiB) + " MiB"
 		}
-		out = append(out, joined(" ", fmt.Sprintf("L%d", c.Level), strings.TrimSuffix(c.Kind, "unified"), some(c.Instances, "%d ×"), size))
+		out = append(out, joined(" ", fmt.Sprintf("L%d", c.Level), strings.TrimSuffix(c.Kind, "unified"),
+			some(c.Instances, "%d ×"), size))
 	}
 	return strings.Join(out, ", ")
 }
@@ -116,7 +123,8 @@ func memory(e record.Environment) string {
 		if m.SwapB > 0 {
 			swap = "swap " + gibOf(m.SwapB) + ", " + gibOf(m.SwapFreeB) + " of it free"
 		}
-		parts = append(parts, gibOf(m.AvailableB)+" available", swap, joined(" ", map[bool]string{true: "huge pages"}[m.HugePages != ""], m.HugePages),
+		parts = append(parts, gibOf(m.AvailableB)+" available", swap,
+			joined(" ", map[bool]string{true: "huge pages"}[m.HugePages != ""], m.HugePages),
 			map[bool]string{true: "equal pages merged (KSM)"}[m.Merged], map[bool]string{true: "zswap"}[m.Zswap])
 		for _, r := range m.Reclaimers {
 			parts = append(parts, reclaimed(r))
@@ -210,7 +218,8 @@ func gpus(all []record.GPUInfo) string {
 		if g.MemoryB > 0 {
 			memory = gibOf(g.MemoryB)
 		}
-		out = append(out, joined(", ", g.Role+": "+joined(" ", g.Name, g.Part), memory, joined(" ", map[bool]string{true: "driver"}[g.Driver != ""], g.Driver),
+		out = append(out, joined(", ", g.Role+": "+joined(" ", g.Name, g.Part), memory,
+			joined(" ", map[bool]string{true: "driver"}[g.Driver != ""], g.Driver),
 			"by "+g.Method))
 	}
 	return strings.Join(out, "; ")
@@ -221,7 +230,8 @@ func disks(all []record.Disk) string {
 	var out []string
 	roles := map[string]int{}
 	for _, d := range all {
-		where := joined(" ", gibOf(d.FreeB), "of", gibOf(d.TotalB), "free", map[bool]string{true: "(" + d.Filesystem + ")"}[d.Filesystem != ""])
+		where := joined(" ", gibOf(d.FreeB), "of", gibOf(d.TotalB), "free",
+			map[bool]string{true: "(" + d.Filesystem + ")"}[d.Filesystem != ""])
 		if i, ok := roles[where]; ok {
 			out[i] = strings.TrimSuffix(out[i], " "+where) + ", " + d.Role + " " + where
 			continue

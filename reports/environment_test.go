@@ -15,25 +15,35 @@ import (
 // desk is a machine of which all is known.
 func desk() record.Environment {
 	none := int64(0)
-	return record.Environment{OS: "debian 12.11", Kernel: "6.12.0", Arch: "amd64", CPU: "Example 9", Cores: 4, MemoryB: 32 << 30, Governor: "powersave",
-		Load1: 0.5, Load5: 0.25, Load15: 0.125, Container: true, ContainerKind: "podman", Virtual: "kvm", Display: "wayland", Go: "go1.26.0",
-		Processor: &record.Processor{Vendor: "Maker", Microcode: "0x7", Sockets: 1, Physical: 4, Logical: 8, SMT: "on", NUMANodes: 1, MHz: 3000, MinMHz: 400,
-			MaxMHz: 4700, Driver: "pstate", Turbo: "on", SIMD: []string{"avx2", "f16c"}, Caches: []record.Cache{{Level: 1, Kind: "data", B: 48 << 10, Instances: 4},
+	return record.Environment{OS: "debian 12.11", Kernel: "6.12.0", Arch: "amd64", CPU: "Example 9", Cores: 4,
+		MemoryB: 32 << 30, Governor: "powersave",
+		Load1: 0.5, Load5: 0.25, Load15: 0.125, Container: true, ContainerKind: "podman", Virtual: "kvm",
+		Display: "wayland", Go: "go1.26.0",
+		Processor: &record.Processor{Vendor: "Maker", Microcode: "0x7", Sockets: 1, Physical: 4, Logical: 8, SMT: "on",
+			NUMANodes: 1, MHz: 3000, MinMHz: 400,
+			MaxMHz: 4700, Driver: "pstate", Turbo: "on", SIMD: []string{"avx2", "f16c"},
+			Caches: []record.Cache{{Level: 1, Kind: "data", B: 48 << 10, Instances: 4},
 				{Level: 3, Kind: "unified", B: 12 << 20, Instances: 1}}},
-		Memory: &record.Memory{AvailableB: 20 << 30, SwapB: 2 << 30, SwapFreeB: 1 << 30, HugePages: "madvise", Merged: true, Zswap: true,
-			Reclaimers: []record.Reclaimer{{By: record.DAMON, IdleS: 60}, {By: record.DAMON, Some: true}, {By: record.DAMONReclaim, IdleS: 120, FreeBelow: 0.4},
+		Memory: &record.Memory{AvailableB: 20 << 30, SwapB: 2 << 30, SwapFreeB: 1 << 30, HugePages: "madvise",
+			Merged: true, Zswap: true,
+			Reclaimers: []record.Reclaimer{{By: record.DAMON, IdleS: 60}, {By: record.DAMON, Some: true},
+				{By: record.DAMONReclaim, IdleS: 120, FreeBelow: 0.4},
 				{By: record.DAMON, Hidden: true}}},
-		Limits:     &record.Limits{Version: "v2", CPUs: 1.5, MemoryB: 4 << 30, MemoryUseB: 1 << 30, SwapB: &none},
-		Background: &record.Background{Seconds: 0.2, Cores: 0.5, Stolen: 0.1, Busiest: []record.BusyProcess{{Name: "cron\x1b[2J<b>", Processes: 1, Cores: 0.3}}},
-		GPUs:       []record.GPUInfo{{Role: "gpu0", Name: "Example GPU", Driver: "555.1", MemoryB: 24 << 30, Method: "nvml"}},
-		Disks: []record.Disk{{Role: "results", FreeB: 1 << 30, TotalB: 4 << 30, Filesystem: "xfs"}, {Role: "cache", FreeB: 1 << 30, TotalB: 4 << 30, Filesystem: "xfs"},
+		Limits: &record.Limits{Version: "v2", CPUs: 1.5, MemoryB: 4 << 30, MemoryUseB: 1 << 30, SwapB: &none},
+		Background: &record.Background{Seconds: 0.2, Cores: 0.5, Stolen: 0.1,
+			Busiest: []record.BusyProcess{{Name: "cron\x1b[2J<b>", Processes: 1, Cores: 0.3}}},
+		GPUs: []record.GPUInfo{{Role: "gpu0", Name: "Example GPU", Driver: "555.1", MemoryB: 24 << 30,
+			Method: "nvml"}},
+		Disks: []record.Disk{{Role: "results", FreeB: 1 << 30, TotalB: 4 << 30, Filesystem: "xfs"},
+			{Role: "cache", FreeB: 1 << 30, TotalB: 4 << 30, Filesystem: "xfs"},
 			{Role: "temporary", FreeB: 2 << 30, TotalB: 2 << 30, Filesystem: "tmpfs"}},
 		Temperatures: []record.Temperature{{Chip: "coretemp", Celsius: 61.5}}}
 }
 
 func TestTheMachineInWords(t *testing.T) {
 	want := [][2]string{
-		{"system", "debian 12.11 6.12.0, amd64"}, {"runs in", "a container (podman) on a virtual machine (kvm)"}, {"CPU", "Example 9, 4 cores"},
+		{"system", "debian 12.11 6.12.0, amd64"}, {"runs in", "a container (podman) on a virtual machine (kvm)"},
+		{"CPU", "Example 9, 4 cores"},
 		{"cores", "4 physical, 8 logical, sockets: 1, SMT on, NUMA nodes: 1, Maker, microcode 0x7"},
 		{"frequency", "400 to 4700 MHz, 3000 MHz when it was read, pstate, turbo on, governor powersave"},
 		{"caches", "L1 data 4 × 48 KiB, L3 1 × 12 MiB"}, {"SIMD", "avx2 f16c"},
@@ -43,8 +53,10 @@ func TestTheMachineInWords(t *testing.T) {
 		{"limits", "1.5 cores, 4 GiB of memory, 1 GiB of it used, 0 GiB of swap (cgroup v2)"},
 		{"load before the run", "0.500, 0.250 in 5 minutes, 0.125 in 15"},
 		{"others before the run", `0.500 of 8 cores busy for 0.200 s, 0.100 taken by the host's other guests: cron\x1b[2J<b> 0.300`},
-		{"temperature", "coretemp 61.50 °C"}, {"GPUs", "gpu0: Example GPU, 24 GiB, driver 555.1, by nvml"}, {"display", "wayland"},
-		{"disk", "results, cache 1 GiB of 4 GiB free (xfs); temporary 2 GiB of 2 GiB free (tmpfs)"}, {"built by", "go1.26.0"},
+		{"temperature", "coretemp 61.50 °C"}, {"GPUs", "gpu0: Example GPU, 24 GiB, driver 555.1, by nvml"},
+		{"display", "wayland"},
+		{"disk", "results, cache 1 GiB of 4 GiB free (xfs); temporary 2 GiB of 2 GiB free (tmpfs)"},
+		{"built by", "go1.26.0"},
 	}
 	got := reports.Machine(desk())
 	if len(got) != len(want) {
@@ -66,8 +78,10 @@ func TestAFrequencyThatIsBoundAboveAlone(t *testing.T) {
 
 // Records of before had less, and what they lack has no line.
 func TestAMachineOfWhichLittleIsKnown(t *testing.T) {
-	got := reports.Machine(record.Environment{OS: "linux", Kernel: "6.1", CPU: "Old", Cores: 2, MemoryB: 1 << 30, Load1: 0.5, Container: true})
-	want := [][2]string{{"system", "linux 6.1"}, {"runs in", "a container"}, {"CPU", "Old, 2 cores"}, {"memory", "1 GiB"}, {"load before the run", "0.500"},
+	got := reports.Machine(record.Environment{OS: "linux", Kernel: "6.1", CPU: "Old", Cores: 2, MemoryB: 1 << 30,
+		Load1: 0.5, Container: true})
+	want := [][2]string{{"system", "linux 6.1"}, {"runs in", "a container"}, {"CPU", "Old, 2 cores"},
+		{"memory", "1 GiB"}, {"load before the run", "0.500"},
 		{"GPUs", "no GPU that can be asked"}}
 	if !slices.Equal(got, want) {
 		t.Errorf("%v", got)
@@ -82,7 +96,8 @@ func TestThePageShowsMachineAndChecklist(t *testing.T) {
 	if err := reports.HTML(&page, res, run); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"a container (podman)", "L1 data 4 × 48 KiB", "&lt;b&gt; 0.300", "Example GPU", compare.QuietMachine, "Reproducibility of desk"} {
+	for _, want := range []string{"a container (podman)", "L1 data 4 × 48 KiB", "&lt;b&gt; 0.300", "Example GPU",
+		compare.QuietMachine, "Reproducibility of desk"} {
 		if !strings.Contains(page.String(), want) {
 			t.Errorf("the page lacks %q", want)
 		}

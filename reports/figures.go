@@ -48,8 +48,8 @@ const (
 	dpi         = 300
 )
 
-// Figures draws every chart of the report for paper. Of a chart with a drawing a launch it gives the one that the report shows first,
-// or all; where drawings are of different things, each is a figure.
+// Figures draws every chart of the report for paper. Of a chart with a drawing a launch it gives the one that the
+// report shows first, or all; where drawings are of different things, each is a figure.
 func Figures(ctx context.Context, draw Draw, all bool, res *compare.Result, runs ...*record.Run) ([]Figure, error) {
 	if len(runs) != len(res.Runs) {
 		return nil, fmt.Errorf("the result was made of %d runs, not %d", len(res.Runs), len(runs))
@@ -80,7 +80,8 @@ func Figures(ctx context.Context, draw Draw, all bool, res *compare.Result, runs
 	return out, nil
 }
 
-// ofOneLaunch tells that a drawing is of one launch, or of what was repeated in place of them; of all of them together it is not.
+// ofOneLaunch tells that a drawing is of one launch, or of what was repeated in place of them; of all of them together
+// it is not.
 func ofOneLaunch(d drawing) bool {
 	for _, what := range []string{"launch ", "repetition ", "warm-up launch"} {
 		if strings.HasPrefix(d.Name, what) {
@@ -110,7 +111,8 @@ func prepareFigures(ctx context.Context, draw Draw) error {
 	}
 	script := strings.TrimSuffix(strings.TrimSpace(texts[0].(string)), ";")
 	_, body, _ := strings.Cut(script, `"use strict";`)
-	if _, err = draw(ctx, "(async () => { \"use strict\";\n"+texts[2].(string)+"return (\n"+body+"\n)(..."+string(args)+"); })()"); err != nil {
+	if _, err = draw(ctx, "(async () => { \"use strict\";\n"+texts[2].(string)+"return (\n"+body+"\n)(..."+string(args)+
+		"); })()"); err != nil {
 		return fmt.Errorf("preparing the figures: %w", err)
 	}
 	return nil
@@ -122,7 +124,8 @@ func (v *view) figure(c *chart, n int) Figure {
 	if strings.HasPrefix(c.ID, "fig") {
 		f.Name = fileName(c.ID)
 	}
-	if what, numbered := strings.CutSuffix(strings.TrimRight(c.ID, "0123456789"), "-"); numbered { // its title tells it from others
+	// its title tells it from others
+	if what, numbered := strings.CutSuffix(strings.TrimRight(c.ID, "0123456789"), "-"); numbered {
 		f.Name = "fig-" + fileName(what) + "-" + cmp.Or(fileName(c.Title), c.ID[len(what)+1:])
 		f.Title = heading(c.Section) + ": " + c.Title
 	}
@@ -232,7 +235,8 @@ func models(cells []compare.Cell) string {
 
 // fileName is a text as a part of a name that every system takes.
 func fileName(s string) string {
-	words := strings.FieldsFunc(strings.ToLower(s), func(r rune) bool { return !(r < 0x80 && (unicode.IsLetter(r) || unicode.IsDigit(r) || r == '_')) })
+	words := strings.FieldsFunc(strings.ToLower(s),
+		func(r rune) bool { return !(r < 0x80 && (unicode.IsLetter(r) || unicode.IsDigit(r) || r == '_')) })
 	return strings.Trim(fmt.Sprintf("%.60s", strings.Join(words, "-")), "-")
 }
 
@@ -261,7 +265,8 @@ func cutTexts(v any) any {
 	return v
 }
 
-// axis says what stands at the axis of a figure's quantity, with its unit. Where drawings have units of their own, their names do.
+// axis says what stands at the axis of a figure's quantity, with its unit. Where drawings have units of their own,
+// their names do.
 func axis(c *chart, d drawing) string {
 	switch c.Unit {
 	case "MiB":
@@ -286,7 +291,8 @@ func (f *Figure) draw(ctx context.Context, draw Draw, c *chart, d drawing) error
 	if f.Width == bothColumns {
 		plot = 2.4
 	}
-	asked, err := json.Marshal(map[string]any{"title": f.Title, "subtitle": f.Subtitle, "caption": f.Caption, "unit": axis(c, d), "raw": c.Unit, "quantity": c.Title, "width": f.Width, "widest": bothColumns,
+	asked, err := json.Marshal(map[string]any{"title": f.Title, "subtitle": f.Subtitle, "caption": f.Caption,
+		"unit": axis(c, d), "raw": c.Unit, "quantity": c.Title, "width": f.Width, "widest": bothColumns,
 		"plot": plot, "dpi": dpi, "options": cutTexts(own)})
 	if err != nil {
 		return err
@@ -332,7 +338,8 @@ func printable(picture []byte) ([]byte, error) {
 // FigureIndex is the name of the file that lists figures.
 const FigureIndex = "figures.md"
 
-// WriteFigures writes the files of figures into a folder, which is made, and last of all the list of them. What else is there stays.
+// WriteFigures writes the files of figures into a folder, which is made, and last of all the list of them. What else is
+// there stays.
 func WriteFigures(dir string, figures []Figure) error {
 	const do = "name another folder with --figures"
 	if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -365,7 +372,8 @@ func figureIndex(figures []Figure) []byte {
 	}
 	for _, f := range figures {
 		fmt.Fprintf(&b, "\n## %s\n\n![%s](%s.svg)\n\n", f.Name, plainText(f.Title), f.Name)
-		for _, row := range [][2]string{{"Title", f.Title}, {"Model", f.Subtitle}, {"Caption", f.Caption}, {"Drawn from", f.Source}} {
+		for _, row := range [][2]string{{"Title", f.Title}, {"Model", f.Subtitle}, {"Caption", f.Caption},
+			{"Drawn from", f.Source}} {
 			if row[1] != "" {
 				fmt.Fprintf(&b, "- %s: %s\n", row[0], plainText(row[1]))
 			}

@@ -18,12 +18,15 @@ func isForeign(c *compare.Cell) bool { return c.Spec.Model.Format == record.Fore
 // foreignMemory draws what another program wrote down of a cell.
 func (v *view) foreignMemory(cell, points int) (chart, bool) {
 	c := &v.res.Cells[cell]
-	out := chart{ID: fmt.Sprintf("memory-%d", cell), Section: "memory", Title: line(c.Label), Unit: "MiB", Choice: "Launch",
-		Label: "Lines of memory over time for " + line(c.Label) + ", as another program wrote it down; a table of the highest readings follows"}
+	out := chart{ID: fmt.Sprintf("memory-%d", cell), Section: "memory", Title: line(c.Label), Unit: "MiB",
+		Choice: "Launch",
+		Label: "Lines of memory over time for " + line(c.Label) +
+			", as another program wrote it down; a table of the highest readings follows"}
 	for _, a := range v.runs[c.Run].Attempts {
 		if a.Cell == c.Spec.ID {
-			out.Drawings = append(out.Drawings, drawing{Name: "rows", Caption: "As another program wrote it down: no phases are known.",
-				Options: v.foreignTimeline(cell, a, points)})
+			out.Drawings = append(out.Drawings,
+				drawing{Name: "rows", Caption: "As another program wrote it down: no phases are known.",
+					Options: v.foreignTimeline(cell, a, points)})
 			out.Table = foreignTable(c, a)
 		}
 	}
@@ -40,25 +43,29 @@ func (v *view) foreignTimeline(cell int, a *record.Attempt, points int) map[stri
 		charts.WithLegendOpts(opts.Legend{Show: opts.Bool(true), Type: "scroll", Bottom: "0", Left: "0", Right: "0",
 			Icon: "roundRect", ItemWidth: 14, ItemHeight: 8, Selected: selected}),
 		charts.WithGridOpts(opts.Grid{Left: "4", Right: "14", Top: "26", Bottom: "58", ContainLabel: opts.Bool(true)}),
-		charts.WithXAxisOpts(opts.XAxis{Type: "value", Name: "seconds", NameLocation: "middle", NameGap: 26, Min: 0, Max: "dataMax"}),
+		charts.WithXAxisOpts(opts.XAxis{Type: "value", Name: "seconds", NameLocation: "middle", NameGap: 26, Min: 0,
+			Max: "dataMax"}),
 		charts.WithYAxisOpts(opts.YAxis{Type: "value", SplitNumber: 4}),
 	)
 	add := func(name string, data []xy, colour string, width float32, kind string) {
 		if len(data) > 0 {
-			l.AddSeries(name, nil, bare(pairs(thin(data, points))), charts.WithLineStyleOpts(opts.LineStyle{Color: colour, Width: width, Type: kind}),
+			l.AddSeries(name, nil, bare(pairs(thin(data, points))),
+				charts.WithLineStyleOpts(opts.LineStyle{Color: colour, Width: width, Type: kind}),
 				charts.WithItemStyleOpts(opts.ItemStyle{Color: colour}),
 				charts.WithLineChartOpts(opts.LineChart{ShowSymbol: opts.Bool(len(data) == 1), SymbolSize: 5}))
 		}
 	}
 	zero := a.BeginNS
-	add("RSS sum", totals(a, record.MethodForeign, zero, func(t record.TotalRow) float64 { return t.RSS }), v.colour(cell), 3, "solid")
+	add("RSS sum", totals(a, record.MethodForeign, zero, func(t record.TotalRow) float64 { return t.RSS }),
+		v.colour(cell), 3, "solid")
 	add("JavaScript heap", heap(a, zero), v.colour(cell), 2, "dashed")
 	if all := processes(a); len(all) > 1 {
 		for n, p := range all {
 			name := p.name + " RSS"
 			selected[name] = len(all) <= partColours
 			for _, id := range p.ids {
-				add(name, samples(a, id, zero, func(r record.SampleRow) float64 { return r.RSS }), fmt.Sprintf("var(--p%d)", n%partColours), 1.4, "dotted")
+				add(name, samples(a, id, zero, func(r record.SampleRow) float64 { return r.RSS }),
+					fmt.Sprintf("var(--p%d)", n%partColours), 1.4, "dotted")
 			}
 		}
 	}
@@ -76,8 +83,10 @@ func heap(a *record.Attempt, zero int64) []xy {
 
 // foreignTable has the highest readings.
 func foreignTable(c *compare.Cell, a *record.Attempt) *grid {
-	t := &grid{Head: []string{"from", "length (s)", "processes", "highest RSS sum (MiB)", "highest JavaScript heap (MiB)"}}
-	row := []string{line(a.Sources[1].Role), fmt.Sprintf("%.3f", seconds(a.EndNS, a.BeginNS)), fmt.Sprint(len(a.Sources))}
+	t := &grid{Head: []string{"from", "length (s)", "processes", "highest RSS sum (MiB)",
+		"highest JavaScript heap (MiB)"}}
+	row := []string{line(a.Sources[1].Role), fmt.Sprintf("%.3f", seconds(a.EndNS, a.BeginNS)),
+		fmt.Sprint(len(a.Sources))}
 	if c.Engine != nil {
 		row[0] = line(c.Engine.Version)
 	}

@@ -38,7 +38,8 @@ func asGitHub(t *testing.T, markdown string) *html.Node {
 // A hostile label is shown as it stands: it makes no element, no link, no field of a table.
 func TestMarkdownIsInert(t *testing.T) {
 	const evil = attack + " **b** _i_ `c` [l](http://x.y) ![i](http://x.y) | ~~s~~ https://x.y www.x.y @all a@b.cd $1$ &lt; <b> # h"
-	for _, name := range []string{evil, "# " + evil, "1. " + evil, "- " + evil, "> " + evil, "    " + evil, "```", "---", "===", "+ x", "12) x", "[^1]"} {
+	for _, name := range []string{evil, "# " + evil, "1. " + evil, "- " + evil, "> " + evil, "    " + evil, "```",
+		"---", "===", "+ x", "12) x", "[^1]"} {
 		e := hostile()
 		e.Cell.Engine, e.Warnings = name, []record.Warning{{Code: "code", Text: name}}
 		res := compare.Runs(comparetest.Run(t, "hostile", e, comparetest.Native(2)))
@@ -57,14 +58,17 @@ func TestMarkdownIsInert(t *testing.T) {
 			}
 		}
 		for element := range seen {
-			if !strings.HasPrefix(element, "row of") && !slices.Contains([]string{"html", "head", "body", "h2", "h3", "p", "ul", "li", "table", "thead", "tbody", "tr", "th", "td"}, element) {
+			if !strings.HasPrefix(element, "row of") &&
+				!slices.Contains([]string{"html", "head", "body", "h2", "h3", "p", "ul", "li", "table", "thead",
+					"tbody", "tr", "th", "td"}, element) {
 				t.Errorf("%q makes <%s>", name, element)
 			}
 		}
 		if seen["h2"] != 1 || seen["ul"] > 8 {
 			t.Errorf("%q: %v", name, seen)
 		}
-		if text := words(textOf(doc)); name == evil && !strings.Contains(text, "**b** _i_ `c` [l](http://x.y) ![i](http://x.y) | ~~s~~ https://x.y www.x.y @all a@b.cd $1$ &lt; <b> # h") {
+		if text := words(textOf(doc)); name == evil &&
+			!strings.Contains(text, "**b** _i_ `c` [l](http://x.y) ![i](http://x.y) | ~~s~~ https://x.y www.x.y @all a@b.cd $1$ &lt; <b> # h") {
 			t.Errorf("the label is not shown as it stands:\n%s", text)
 		}
 	}
@@ -116,14 +120,16 @@ func TestBenchstat(t *testing.T) {
 			for figure, unit := range map[string]struct {
 				name  string
 				scale float64
-			}{compare.PeakPSS: {"peak-B", 1 << 20}, compare.TTFT: {"ttft-sec", 1e-3}, compare.DecodeTPS: {"decode-tokens/s", 1}, compare.LoadTime: {"load-sec", 1e-3}} {
+			}{compare.PeakPSS: {"peak-B", 1 << 20}, compare.TTFT: {"ttft-sec", 1e-3},
+				compare.DecodeTPS: {"decode-tokens/s", 1}, compare.LoadTime: {"load-sec", 1e-3}} {
 				c := &res.Cells[i]
 				var want []float64
 				for _, v := range c.Figure(figure).Values {
 					want = append(want, v.Value*unit.scale)
 				}
 				got := values[c.Spec.Engine+" "+unit.name]
-				if !slices.EqualFunc(got, want, func(a, b float64) bool { return a == b || (a-b)/b < 1e-12 && (b-a)/b < 1e-12 }) {
+				if !slices.EqualFunc(got, want,
+					func(a, b float64) bool { return a == b || (a-b)/b < 1e-12 && (b-a)/b < 1e-12 }) {
 					t.Errorf("%s: %s of %s is %v, want %v", name, unit.name, c.Label, got, want)
 				}
 			}
@@ -188,10 +194,12 @@ func TestJUnit(t *testing.T) {
 			}
 		}
 		if doc.Tests != tests || doc.Failures != len(failures) || doc.Skipped != skipped {
-			t.Errorf("%s: counts %d, %d, %d of %d, %d, %d", name, doc.Tests, doc.Failures, doc.Skipped, tests, len(failures), skipped)
+			t.Errorf("%s: counts %d, %d, %d of %d, %d, %d", name, doc.Tests, doc.Failures, doc.Skipped, tests,
+				len(failures), skipped)
 		}
 		if list, known := want[name]; known {
-			rest := slices.DeleteFunc(slices.Clone(failures), func(s string) bool { return strings.HasPrefix(s, "forecasts ") })
+			rest := slices.DeleteFunc(slices.Clone(failures),
+				func(s string) bool { return strings.HasPrefix(s, "forecasts ") })
 			if !slices.Equal(rest, list) {
 				t.Errorf("%s fails %q, want %q", name, rest, list)
 			}
@@ -237,7 +245,8 @@ func xmlText(t *testing.T, text string) string {
 	}
 }
 
-// Where two cells part at a tie that rounding turns, nothing is wrong with either; where they part otherwise, something is.
+// Where two cells part at a tie that rounding turns, nothing is wrong with either; where they part otherwise, something
+// is.
 func TestJUnitPassesNearTies(t *testing.T) {
 	same, other := true, false
 	for name, c := range map[string]struct {
@@ -249,7 +258,8 @@ func TestJUnitPassesNearTies(t *testing.T) {
 		"nobody asked":            {func(p *compare.Parity) { p.First = nil }, false},
 		"the prompts differ, too": {func(p *compare.Parity) { p.SamePrompt = &other }, false},
 	} {
-		p := compare.Parity{Compared: true, Verdict: "they part at token 3", First: &compare.Divergence{Index: 2, Rounding: true}}
+		p := compare.Parity{Compared: true, Verdict: "they part at token 3",
+			First: &compare.Divergence{Index: 2, Rounding: true}}
 		c.change(&p)
 		res := &compare.Result{Cells: []compare.Cell{{Label: "left"}, {Label: "right"}}, Parity: []compare.Parity{p}}
 		res.Parity[0].A, res.Parity[0].B = 0, 1

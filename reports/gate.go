@@ -28,7 +28,8 @@ func newGatePart(g *compare.Gate) *gatePart {
 	if g == nil {
 		return nil
 	}
-	p := &gatePart{Status: g.Status, Verdict: line(g.Verdict), Words: gateWords, Notes: append(gateSides(g), lines(g.Notes)...)}
+	p := &gatePart{Status: g.Status, Verdict: line(g.Verdict), Words: gateWords,
+		Notes: append(gateSides(g), lines(g.Notes)...)}
 	for i := range g.Checks {
 		c := &g.Checks[i]
 		into := &p.Grid
@@ -135,7 +136,8 @@ func GateTable(w io.Writer, g *compare.Gate) error {
 // GateJSON writes a gate's outcome as one document.
 func GateJSON(w io.Writer, g *compare.Gate) error { return writeJSON(w, g) }
 
-// GateMarkdown writes a gate's outcome for a comment, or the summary of a step: short, what fails first, what passes folded.
+// GateMarkdown writes a gate's outcome for a comment, or the summary of a step: short, what fails first, what passes
+// folded.
 func GateMarkdown(w io.Writer, g *compare.Gate) error {
 	m := &markdown{}
 	m.b.WriteString("## Gate: " + inert(line(g.Run.Name)) + "\n")

@@ -70,8 +70,13 @@ func TestEveryRenderingHasTheGate(t *testing.T) {
 				t.Fatal("the page has no section of the gate")
 			}
 			for n := range section.Descendants() {
-				leads := slices.ContainsFunc(n.Attr, func(a html.Attribute) bool { return a.Key == "href" && !strings.HasPrefix(a.Val, "#whole-") })
-				if n.Type == html.ElementNode && (leads || slices.Contains([]string{"script", "img", "iframe"}, n.Data)) {
+				leads := slices.ContainsFunc(
+					n.Attr, func(a html.Attribute) bool {
+						return a.Key == "href" &&
+							!strings.HasPrefix(a.Val, "#whole-")
+					})
+				if n.Type == html.ElementNode &&
+					(leads || slices.Contains([]string{"script", "img", "iframe"}, n.Data)) {
 					t.Errorf("a name has become <%s>", n.Data)
 				}
 			}
@@ -88,10 +93,13 @@ func TestEveryRenderingHasTheGate(t *testing.T) {
 		}
 	}
 	res.Gate = nil
-	for name, render := range map[string]func(io.Writer) error{"html": func(w io.Writer) error { return reports.HTML(w, res, run) },
-		"table": func(w io.Writer) error { return reports.Table(w, res) }, "markdown": func(w io.Writer) error { return reports.Markdown(w, res) },
-		"junit": func(w io.Writer) error { return reports.JUnit(w, res) }} {
-		if text := rendered(t, render); strings.Contains(text, `id="h-gate"`) || strings.Contains(text, "Gate\n") || strings.Contains(text, `name="gate"`) {
+	for name, render := range map[string]func(
+		io.Writer) error{"html": func(w io.Writer) error { return reports.HTML(w, res, run) },
+		"table":    func(w io.Writer) error { return reports.Table(w, res) },
+		"markdown": func(w io.Writer) error { return reports.Markdown(w, res) },
+		"junit":    func(w io.Writer) error { return reports.JUnit(w, res) }} {
+		if text := rendered(t, render); strings.Contains(text, `id="h-gate"`) || strings.Contains(text, "Gate\n") ||
+			strings.Contains(text, `name="gate"`) {
 			t.Errorf("%s has a gate where there is none", name)
 		}
 	}

@@ -38,11 +38,16 @@ func hardwareColumns() []hardwareColumn {
 func pageColumns() []hardwareColumn {
 	of := func(title string, names ...string) hardwareColumn { return hardwareColumn{[2]string{title, ""}, names} }
 	return []hardwareColumn{
-		of("memory, peak (MiB)", compare.GPUPeak, compare.GPUSum, compare.GPUHeld), of("free at begin (MiB)", compare.GPUFree),
-		of("most of one (MiB)", compare.GPUHighest), of("memory, mean (MiB)", compare.GPUMean), of("memory, deviation (MiB)", compare.GPUDeviation),
-		of("load (%)", compare.GPUBusy), of("load, highest (%)", compare.GPUBusyMax), of("load, deviation (%)", compare.GPUBusyDev),
-		of("power (W)", compare.GPUPower), of("power, highest (W)", compare.GPUPowerMax), of("power, deviation (W)", compare.GPUPowerDev),
-		of("temperature, highest (°C)", compare.GPUHeat), of("energy (J)", compare.Energy), of("energy per token (J)", compare.EnergyPerToken),
+		of("memory, peak (MiB)", compare.GPUPeak, compare.GPUSum, compare.GPUHeld),
+		of("free at begin (MiB)", compare.GPUFree),
+		of("most of one (MiB)", compare.GPUHighest), of("memory, mean (MiB)", compare.GPUMean),
+		of("memory, deviation (MiB)", compare.GPUDeviation),
+		of("load (%)", compare.GPUBusy), of("load, highest (%)", compare.GPUBusyMax),
+		of("load, deviation (%)", compare.GPUBusyDev),
+		of("power (W)", compare.GPUPower), of("power, highest (W)", compare.GPUPowerMax),
+		of("power, deviation (W)", compare.GPUPowerDev),
+		of("temperature, highest (°C)", compare.GPUHeat), of("energy (J)", compare.Energy),
+		of("energy per token (J)", compare.EnergyPerToken),
 	}
 }
 
@@ -70,7 +75,8 @@ func (t *table) hardware() {
 			return slices.ContainsFunc(c.Hardware, func(h compare.Hardware) bool { return h.Kind == kind })
 		}
 		return slices.DeleteFunc(slices.Clone(c.Hardware), func(h compare.Hardware) bool {
-			return h.Kind == compare.OfGPU && has(compare.OfGPUs) || h.Kind == compare.OfProcessor && has(compare.OfProcessors)
+			return h.Kind == compare.OfGPU && has(compare.OfGPUs) || h.Kind == compare.OfProcessor &&
+				has(compare.OfProcessors)
 		})
 	}
 	var all []compare.Hardware
@@ -88,7 +94,8 @@ func (t *table) hardware() {
 	for i := range t.res.Cells {
 		c := &t.res.Cells[i]
 		for _, h := range short(c) {
-			rows, cells = append(rows, append([]string{line(c.Label), hardwareName(h)}, hardwareRow(columns, h, c.Launches, "-")...)), append(cells, i)
+			rows, cells = append(rows, append([]string{line(c.Label), hardwareName(h)},
+				hardwareRow(columns, h, c.Launches, "-")...)), append(cells, i)
 		}
 	}
 	t.b.WriteString("\nGPUs and energy\n")
@@ -162,7 +169,8 @@ func (p *hardwarePart) explain(h compare.Hardware) {
 			how += "; absent: " + f.Absent
 		}
 		row := []string{line(title), orDash(f.From()), line(how), line(f.Blind)}
-		if !slices.ContainsFunc(p.How.Rows, func(have []string) bool { return strings.Join(have, "\n") == strings.Join(row, "\n") }) {
+		if !slices.ContainsFunc(p.How.Rows,
+			func(have []string) bool { return strings.Join(have, "\n") == strings.Join(row, "\n") }) {
 			p.How.Rows = append(p.How.Rows, row)
 		}
 	}

@@ -49,9 +49,11 @@ func TestGPUsAndEnergyAreShownWhereTheyWereRead(t *testing.T) {
 		t.Error("it is not said that there is no GPU")
 	}
 
-	run.Environment.GPUs = []record.GPUInfo{{Role: "gpu0", Name: "Example <9000>", Method: "nvml"}, {Role: "gpu1", Name: "Example <9000>", Method: "nvml"}}
+	run.Environment.GPUs = []record.GPUInfo{{Role: "gpu0", Name: "Example <9000>", Method: "nvml"},
+		{Role: "gpu1", Name: "Example <9000>", Method: "nvml"}}
 	for _, a := range run.Attempts {
-		for i, s := range []record.Source{{Role: "gpu0", Method: "nvml", Blind: "which process"}, {Role: "gpu1", Method: "nvml"},
+		for i, s := range []record.Source{{Role: "gpu0", Method: "nvml", Blind: "which process"},
+			{Role: "gpu1", Method: "nvml"},
 			{Role: "server", Method: "nvml_process", PID: 4000}, {Role: "cpu0", Method: "rapl"}} {
 			s.Every = 50 * time.Millisecond
 			a.Sources[90+i] = s
@@ -65,7 +67,8 @@ func TestGPUsAndEnergyAreShownWhereTheyWereRead(t *testing.T) {
 		metric(a, 93, "power_watts", 33)
 	}
 	table, page, text = renderedThrice(t, run)
-	for _, want := range []string{title, "gpus ", "3000", "250", "server (nvml_process)", "777", "cpu0", "33", "J/token"} {
+	for _, want := range []string{title, "gpus ", "3000", "250", "server (nvml_process)", "777", "cpu0", "33",
+		"J/token"} {
 		if !strings.Contains(table, want) {
 			t.Errorf("the table lacks %q:\n%s", want, table)
 		}
@@ -73,12 +76,14 @@ func TestGPUsAndEnergyAreShownWhereTheyWereRead(t *testing.T) {
 	if strings.Contains(table, "gpu0") {
 		t.Error("each GPU is in the terminal beside all together")
 	}
-	for _, want := range []string{title, "gpu0", "gpu1", "Example &lt;9000&gt;", "gpu0, gpu1", "5000", "777", "which process", "the integral of the power"} {
+	for _, want := range []string{title, "gpu0", "gpu1", "Example &lt;9000&gt;", "gpu0, gpu1", "5000", "777",
+		"which process", "the integral of the power"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page lacks %q", want)
 		}
 	}
-	for _, want := range []string{`"hardware"`, `"kind": "gpus"`, `"name": "energy_per_token"`, `"name": "gpu_memory_peak"`} {
+	for _, want := range []string{`"hardware"`, `"kind": "gpus"`, `"name": "energy_per_token"`,
+		`"name": "gpu_memory_peak"`} {
 		if !strings.Contains(text, want) {
 			t.Errorf("JSON lacks %q", want)
 		}

@@ -47,7 +47,10 @@ func (t *grid) Caption() string {
 
 // LongNames tells that rows are named in more letters than a narrow column has room for.
 func (t *grid) LongNames() bool {
-	return slices.ContainsFunc(t.Rows, func(row []string) bool { return len(row) > 0 && utf8.RuneCountInString(row[0]) > 44 })
+	return slices.ContainsFunc(t.Rows, func(row []string) bool {
+		return len(row) > 0 &&
+			utf8.RuneCountInString(row[0]) > 44
+	})
 }
 
 // column is a table's column: one of numbers stands to the right.
@@ -56,8 +59,8 @@ type column struct {
 	Number bool
 }
 
-// Columns of the table. Numbers are in one where every row that has anything there has a short text that begins with a number, words in
-// brackets behind it aside. Dashes stand where there is none, a ~ where it is not told from others.
+// Columns of the table. Numbers are in one where every row that has anything there has a short text that begins with a
+// number, words in brackets behind it aside. Dashes stand where there is none, a ~ where it is not told from others.
 func (t *grid) Columns() []column {
 	out := make([]column, len(t.Head))
 	for i, title := range t.Head {
@@ -80,7 +83,8 @@ func (t *grid) numbers(col int) bool {
 	return some
 }
 
-// leading is a number at the begin of a text, alone or before a blank, a unit in brackets, a percent sign, a comma between several.
+// leading is a number at the begin of a text, alone or before a blank, a unit in brackets, a percent sign, a comma
+// between several.
 var leading = regexp.MustCompile(`^[<>±+]?(-?\d+(?:\.\d+)?(?:e[+-]?\d+)?)(?:[\s%,;*)]|$)`)
 
 // plainNumber is one that JavaScript reads as it stands.

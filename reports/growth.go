@@ -28,14 +28,16 @@ type growthPart struct {
 
 func newGrowthPart(res *compare.Result) growthPart {
 	p := growthPart{Title: growthTitle, Words: growthWords,
-		Grid: &grid{Head: []string{"cells", "over", "memory", "from", "bytes/token", "95 % interval", "launches", "calculated",
+		Grid: &grid{Head: []string{"cells", "over", "memory", "from", "bytes/token", "95 % interval", "launches",
+			"calculated",
 			"× calculated", "what it says"}},
 		How: &grid{Head: []string{"memory", "from", "how", "what it can't see"}}}
 	add := func(who, over string, r compare.Rate, theory *compare.Theory) {
 		if !r.Known() {
 			return
 		}
-		row := []string{line(who), over, line(r.Title), r.From(), rate(r.Center()), rateInterval(r), strconv.Itoa(r.N), "–", "–",
+		row := []string{line(who), over, line(r.Title), r.From(), rate(r.Center()), rateInterval(r), strconv.Itoa(r.N),
+			"–", "–",
 			r.Verdict}
 		if theory != nil {
 			row[7] = rate(theory.Bytes)
@@ -149,7 +151,8 @@ func growthLines(res *compare.Result) []string {
 // growthBudget bounds the points of all growth charts together.
 const growthBudget = 20000
 
-// kvGrowth draws a chart a cell and a chart a sweep, a drawing a source: points, the line through them, and the calculated one.
+// kvGrowth draws a chart a cell and a chart a sweep, a drawing a source: points, the line through them, and the
+// calculated one.
 func kvGrowth(v *view) []chart {
 	lines := 1
 	for i := range v.res.Cells {
@@ -169,7 +172,9 @@ func kvGrowth(v *view) []chart {
 		c := growthChart(fmt.Sprintf("growth-%d", i), line(v.res.Cells[i].Label)+", within launches", g.Rates)
 		for _, r := range g.Rates {
 			if r.Fit != nil {
-				c.Drawings = append(c.Drawings, drawing{Name: line(r.Title), Caption: growthCaption(r, g.Theory) + v.fewerPoints(r), Options: v.withinLaunches(i, r, points)})
+				c.Drawings = append(c.Drawings,
+					drawing{Name: line(r.Title), Caption: growthCaption(r, g.Theory) + v.fewerPoints(r),
+						Options: v.withinLaunches(i, r, points)})
 			}
 		}
 		if len(c.Drawings) > 0 {
@@ -180,7 +185,8 @@ func kvGrowth(v *view) []chart {
 		c := growthChart(fmt.Sprintf("growth-%s-%d", s.Axis, n), line(s.Label)+", over "+s.Title, s.Rates)
 		for _, r := range s.Rates {
 			if r.Fit != nil {
-				c.Drawings = append(c.Drawings, drawing{Name: line(r.Title), Caption: growthCaption(r, s.Theory), Options: v.overCells(s, r)})
+				c.Drawings = append(c.Drawings,
+					drawing{Name: line(r.Title), Caption: growthCaption(r, s.Theory), Options: v.overCells(s, r)})
 			}
 		}
 		if len(c.Drawings) > 0 {
@@ -194,11 +200,13 @@ func growthChart(id, title string, rates []compare.Rate) chart {
 	t := &grid{Head: []string{"memory", "from", "bytes/token", "95 % interval", "launches", "what it says"}}
 	for _, r := range rates {
 		if r.Known() {
-			t.Rows = append(t.Rows, []string{line(r.Title), r.From(), rate(r.Center()), rateInterval(r), strconv.Itoa(r.N), r.Verdict})
+			t.Rows = append(t.Rows, []string{line(r.Title), r.From(), rate(r.Center()), rateInterval(r),
+				strconv.Itoa(r.N), r.Verdict})
 		}
 	}
 	return chart{ID: id, Section: "growth", Title: title, Unit: "MiB", Choice: "What", Table: t,
-		Label: "Points of memory over tokens, the line through them and the calculated one for " + title + "; the slopes are in the table below it"}
+		Label: "Points of memory over tokens, the line through them and the calculated one for " + title +
+			"; the slopes are in the table below it"}
 }
 
 func growthCaption(r compare.Rate, t *compare.Theory) string {
@@ -234,7 +242,8 @@ func (v *view) withinLaunches(cell int, r compare.Rate, points int) map[string]a
 				dots = append(dots, datum(p.Tokens, p.MiB))
 			}
 		}
-		s.AddSeries(fmt.Sprintf("%s of attempt %d", v.res.Cells[cell].Repeated(), launch.Attempt), nil, bare(dots), small,
+		s.AddSeries(fmt.Sprintf("%s of attempt %d", v.res.Cells[cell].Repeated(), launch.Attempt), nil, bare(dots),
+			small,
 			charts.WithItemStyleOpts(opts.ItemStyle{Color: v.colour(cell), Opacity: opts.Float(0.5)}))
 	}
 	l.Overlap(s)
@@ -252,7 +261,8 @@ func (v *view) overCells(s compare.Sweep, r compare.Rate) map[string]any {
 		dots[i] = spot(p.GrowthAt, fmt.Sprintf("%s, attempt %d", line(v.res.Cells[p.Cell].Label), p.Attempt))
 	}
 	scatter := charts.NewScatter()
-	scatter.AddSeries("launches", dots, charts.WithItemStyleOpts(opts.ItemStyle{Color: "var(--dot)", Opacity: opts.Float(0.7)}))
+	scatter.AddSeries("launches", dots, charts.WithItemStyleOpts(
+		opts.ItemStyle{Color: "var(--dot)", Opacity: opts.Float(0.7)}))
 	l.Overlap(scatter)
 	return options(l)
 }

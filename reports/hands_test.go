@@ -25,7 +25,8 @@ func (p *tab) press(t *testing.T, keys string) {
 // reach gives the focus to what an expression finds, and fails where a keyboard could not.
 func (p *tab) reach(t *testing.T, element string) {
 	t.Helper()
-	if !ask[bool](t, p, `(() => { const e = `+element+`; e.focus(); return document.activeElement === e && e.tabIndex >= 0 && getComputedStyle(e).display !== "none"; })()`) {
+	if !ask[bool](t, p, `(() => { const e = `+element+
+		`; e.focus(); return document.activeElement === e && e.tabIndex >= 0 && getComputedStyle(e).display !== "none"; })()`) {
 		t.Fatalf("%s takes no focus", element)
 	}
 }
@@ -55,12 +56,14 @@ func byKeyboard(t *testing.T, p *tab, runs []*record.Run) {
 	chart := `document.querySelector("[data-chart=memory-0]")`
 	ask[bool](t, p, `(async () => { `+comes+` await drawn(`+chart+`); return true; })()`)
 	shown := func() []float64 {
-		return ask[[]float64](t, p, `(() => { const z = echarts.getInstanceByDom(`+chart+`.querySelector(".plot")).getOption().dataZoom[0]; return [z.start, z.end]; })()`)
+		return ask[[]float64](t, p, `(() => { const z = echarts.getInstanceByDom(`+chart+
+			`.querySelector(".plot")).getOption().dataZoom[0]; return [z.start, z.end]; })()`)
 	}
 	for _, step := range []struct {
 		name string
 		want []float64
-	}{{"Zoom in", []float64{25, 75}}, {"Later", []float64{50, 100}}, {"Zoom in", []float64{62.5, 87.5}}, {"Earlier", []float64{50, 75}}, {"Zoom out", []float64{37.5, 87.5}}, {"All of the chart", []float64{0, 100}}} {
+	}{{"Zoom in", []float64{25, 75}}, {"Later", []float64{50, 100}}, {"Zoom in", []float64{62.5, 87.5}},
+		{"Earlier", []float64{50, 75}}, {"Zoom out", []float64{37.5, 87.5}}, {"All of the chart", []float64{0, 100}}} {
 		p.reach(t, chart+`.querySelector(".zooms [aria-label='`+step.name+`']")`)
 		p.press(t, kb.Enter)
 		if got := shown(); !slices.EqualFunc(got, step.want, func(a, b float64) bool { return math.Abs(a-b) < 0.01 }) {
@@ -72,7 +75,8 @@ func byKeyboard(t *testing.T, p *tab, runs []*record.Run) {
 	key := chart + `.querySelectorAll(".key")[0]`
 	name := ask[string](t, p, key+`.textContent`)
 	hidden := func() bool {
-		return ask[bool](t, p, `echarts.getInstanceByDom(`+chart+`.querySelector(".plot")).getOption().legend[0].selected["`+name+`"] === false`)
+		return ask[bool](t, p, `echarts.getInstanceByDom(`+chart+
+			`.querySelector(".plot")).getOption().legend[0].selected["`+name+`"] === false`)
 	}
 	for _, want := range []bool{true, false} {
 		p.reach(t, key)
@@ -87,7 +91,8 @@ func byKeyboard(t *testing.T, p *tab, runs []*record.Run) {
 	before := ink()
 	p.reach(t, `document.querySelector(".shade")`)
 	p.press(t, kb.Enter)
-	if after := ink(); after == before || ask[int](t, p, `Object.keys({ ...localStorage, ...sessionStorage }).length + document.cookie.length`) != 0 {
+	if after := ink(); after == before ||
+		ask[int](t, p, `Object.keys({ ...localStorage, ...sessionStorage }).length + document.cookie.length`) != 0 {
 		t.Errorf("the switch of colours: %s, then %s; it must remember nothing", before, after)
 	}
 	p.quiet(t)
@@ -145,14 +150,16 @@ func filters(t *testing.T, p *tab, said func(string)) {
 func byTouch(t *testing.T, p *tab, runs []*record.Run) {
 	touches := func(on bool) {
 		t.Helper()
-		if _, err := chromedp.Call(p.ctx, emulation.SetTouchEmulationEnabled, emulation.SetTouchEmulationEnabledParams{Enabled: on, MaxTouchPoints: 2}); err != nil {
+		if _, err := chromedp.Call(p.ctx, emulation.SetTouchEmulationEnabled,
+			emulation.SetTouchEmulationEnabledParams{Enabled: on, MaxTouchPoints: 2}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	p.show(t, "touch", runs...)
 	touches(true)
 	defer touches(false)
-	if err := chromedp.Do(p.ctx, chromedp.Navigate(p.address)); err != nil { // a page asks once whether there are fingers
+	// a page asks once whether there are fingers
+	if err := chromedp.Do(p.ctx, chromedp.Navigate(p.address)); err != nil {
 		t.Fatal(err)
 	}
 	at := ask[[]float64](t, p, `(async () => {`+comes+`
@@ -166,9 +173,11 @@ func byTouch(t *testing.T, p *tab, runs []*record.Run) {
 		t.Helper()
 		points := []*input.TouchPoint{}
 		if kind != input.DispatchTouchEventTypeTouchEnd {
-			points = []*input.TouchPoint{{X: at[0] - apart, Y: at[1], ID: new(1.0)}, {X: at[0] + apart, Y: at[1], ID: new(2.0)}}
+			points = []*input.TouchPoint{{X: at[0] - apart, Y: at[1], ID: new(1.0)},
+				{X: at[0] + apart, Y: at[1], ID: new(2.0)}}
 		}
-		if _, err := chromedp.Call(p.ctx, input.DispatchTouchEvent, input.DispatchTouchEventParams{Type: kind, TouchPoints: points}); err != nil {
+		if _, err := chromedp.Call(p.ctx, input.DispatchTouchEvent,
+			input.DispatchTouchEventParams{Type: kind, TouchPoints: points}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -20,8 +20,8 @@ import (
 //go:embed page
 var page embed.FS
 
-// HTML writes one file with everything in it. Its policy forbids the browser to fetch anything and to run any script but those
-// whose hashes it names, so that a hostile label stays a label.
+// HTML writes one file with everything in it. Its policy forbids the browser to fetch anything and to run any script
+// but those whose hashes it names, so that a hostile label stays a label.
 func HTML(w io.Writer, res *compare.Result, runs ...*record.Run) error {
 	if len(runs) != len(res.Runs) {
 		return fmt.Errorf("the result was made of %d runs, not %d", len(res.Runs), len(runs))
@@ -55,9 +55,11 @@ func HTML(w io.Writer, res *compare.Result, runs ...*record.Run) error {
 		" ") + "; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
 	d.names = n // of the names as they are
 	d.Style, d.Scripts = template.CSS(style), scripts
-	t, err := template.New("report.html").Funcs(template.FuncMap{"clean": clean, "num": num, "line": n.sentence, "name": n.name, "plain": n.plain,
-		"cell": n.cell, "key": ownKey, "named": named,
-		"numeric": func(columns []column, i int) bool { return i < len(columns) && columns[i].Number }, "next": func(i int) int { return i + 1 }}).ParseFS(page, "page/*.html")
+	t, err := template.New("report.html").Funcs(
+		template.FuncMap{"clean": clean, "num": num, "line": n.sentence, "name": n.name, "plain": n.plain,
+			"cell": n.cell, "key": ownKey, "named": named,
+			"numeric": func(columns []column, i int) bool { return i < len(columns) && columns[i].Number },
+			"next":    func(i int) int { return i + 1 }}).ParseFS(page, "page/*.html")
 	if err != nil {
 		return fmt.Errorf("reading the report's template: %w", err)
 	}
@@ -78,8 +80,8 @@ func HTML(w io.Writer, res *compare.Result, runs ...*record.Run) error {
 	return nil
 }
 
-// packed is a text within the page that only its script reads: DEFLATE in base64, which fflate undoes. Of what charts are drawn
-// from, that is a seventh.
+// packed is a text within the page that only its script reads: DEFLATE in base64, which fflate undoes. Of what charts
+// are drawn from, that is a seventh.
 func packed(id string, text []byte) (template.HTML, error) {
 	var b bytes.Buffer
 	w, err := flate.NewWriter(&b, flate.DefaultCompression)

@@ -47,11 +47,13 @@ type junitSkipped struct {
 	Message string `xml:"message,attr"`
 }
 
-// JUnit writes the result as test cases, for what shows those: each cell's launches, whether each cell agrees with itself, whether each pair
-// agrees, and whether what was foretold of memory held. A case that nothing is known of is skipped, not passed.
+// JUnit writes the result as test cases, for what shows those: each cell's launches, whether each cell agrees with
+// itself, whether each pair agrees, and whether what was foretold of memory held. A case that nothing is known of is
+// skipped, not passed.
 func JUnit(w io.Writer, res *compare.Result) error {
 	doc := junitSuites{Name: "llmparity"}
-	for _, s := range []junitSuite{launchSuite(res), selfSuite(res), paritySuite(res), forecastSuite(res), gateSuite(res.Gate)} {
+	for _, s := range []junitSuite{launchSuite(res), selfSuite(res), paritySuite(res), forecastSuite(res),
+		gateSuite(res.Gate)} {
 		if len(s.Cases) == 0 {
 			continue
 		}
@@ -116,7 +118,8 @@ func launchSuite(res *compare.Result) junitSuite {
 		case len(c.Failures) > 0:
 			test.Failure = failed(c)
 		case c.Launches.Counted < c.Launches.Planned:
-			test.Failure = &junitFailure{Message: launches(c.Launches), Type: "incomplete", Text: "the run ended before all launches were begun"}
+			test.Failure = &junitFailure{Message: launches(c.Launches), Type: "incomplete",
+				Text: "the run ended before all launches were begun"}
 		}
 		s.Cases = append(s.Cases, test)
 	}
@@ -132,7 +135,9 @@ func failed(c *compare.Cell) *junitFailure {
 	f.Type = line(f.Type)
 	var words []string
 	for _, x := range c.Failures {
-		words = append(words, strings.TrimSpace(fmt.Sprintf("%s %d (attempt %d): %s %s %s", c.Repeated(), x.Repetition, x.Attempt, x.Status, x.Class, line(x.Error))))
+		words = append(words, strings.TrimSpace(
+			fmt.Sprintf("%s %d (attempt %d): %s %s %s", c.Repeated(), x.Repetition, x.Attempt, x.Status, x.Class,
+				line(x.Error))))
 	}
 	f.Text = strings.Join(lines(words), "\n")
 	return f
@@ -175,7 +180,8 @@ func paritySuite(res *compare.Result) junitSuite {
 		case !p.Identical && nearTie(p):
 			test.Out = line("passed, though they part: " + p.Verdict)
 		case !p.Identical:
-			test.Failure = &junitFailure{Message: line(p.Verdict), Type: "parity", Text: line("prompt: " + p.Tokenisation)}
+			test.Failure = &junitFailure{Message: line(p.Verdict), Type: "parity",
+				Text: line("prompt: " + p.Tokenisation)}
 		default:
 			test.Out = line(p.Verdict)
 		}
@@ -184,8 +190,8 @@ func paritySuite(res *compare.Result) junitSuite {
 	return s
 }
 
-// nearTie tells that two cells part, but only where rounding is enough to turn one token into the other: on the same prompt, by margins
-// that were asked for, and with no place of one text where they differ by more than that.
+// nearTie tells that two cells part, but only where rounding is enough to turn one token into the other: on the same
+// prompt, by margins that were asked for, and with no place of one text where they differ by more than that.
 func nearTie(p compare.Parity) bool {
 	return p.First != nil && p.First.Rounding && (p.SamePrompt == nil || *p.SamePrompt)
 }
@@ -206,7 +212,8 @@ func forecastSuite(res *compare.Result) junitSuite {
 			case !*p.Within:
 				row := forecastRow(p, "-")
 				test.Failure = &junitFailure{Message: line(p.Verdict), Type: "forecast",
-					Text: line(fmt.Sprintf("MiB foretold %s, from to %s, in the run %s (%s), error %s", row[1], row[2], row[3], row[4], row[5]))}
+					Text: line(fmt.Sprintf("MiB foretold %s, from to %s, in the run %s (%s), error %s", row[1], row[2],
+						row[3], row[4], row[5]))}
 			}
 			s.Cases = append(s.Cases, test)
 		}

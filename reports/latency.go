@@ -29,8 +29,10 @@ func latencies(v *view) []chart {
 	}
 	var out []chart
 	for _, name := range names {
-		out = append(out, chart{ID: "latency-" + name, Section: "latency", Title: title[name], Unit: unit, Table: v.latencyTable(name),
-			Label:    "Curves of the share of times that are not above one, for " + title[name] + ", a curve a cell; quantiles are in the table below it",
+		out = append(out, chart{ID: "latency-" + name, Section: "latency", Title: title[name], Unit: unit,
+			Table: v.latencyTable(name),
+			Label: "Curves of the share of times that are not above one, for " + title[name] +
+				", a curve a cell; quantiles are in the table below it",
 			Drawings: []drawing{{Options: v.ecdf(name, unit)}}})
 	}
 	return out
@@ -68,10 +70,12 @@ func (v *view) ecdf(name, unit string) map[string]any {
 		most = max(most, d.Steps[len(d.Steps)-1].Value)
 		kind := dash(drawn[c.Spec.Engine])
 		drawn[c.Spec.Engine]++
-		l.AddSeries(line(c.Label), nil, bare(data), stroke(v.colour(i), 2, kind, false), func(s *charts.SingleSeries) { s.Step = "end" }, levels(len(l.MultiSeries) == 0))
+		l.AddSeries(line(c.Label), nil, bare(data), stroke(v.colour(i), 2, kind, false),
+			func(s *charts.SingleSeries) { s.Step = "end" }, levels(len(l.MultiSeries) == 0))
 		var marks []opts.ScatterData
 		for _, q := range d.Quantiles {
-			marks = append(marks, opts.ScatterData{Name: "p" + num(100*q.Share), Value: []any{fine(q.Value), 100 * q.Share}, Symbol: "circle", SymbolSize: 7})
+			marks = append(marks, opts.ScatterData{Name: "p" + num(100*q.Share),
+				Value: []any{fine(q.Value), 100 * q.Share}, Symbol: "circle", SymbolSize: 7})
 		}
 		dots.AddSeries(line(c.Label), marks, charts.WithItemStyleOpts(opts.ItemStyle{Color: v.colour(i)}))
 	}
@@ -93,7 +97,8 @@ func levels(wanted bool) charts.SeriesOpts {
 			at = append(at, map[string]any{"yAxis": share, "name": "p" + num(share)})
 		}
 		s.MarkLines = &opts.MarkLines{Data: at, MarkLineStyle: opts.MarkLineStyle{Symbol: []string{"none", "none"},
-			Label:     &opts.Label{Show: opts.Bool(true), Formatter: "{b}", Position: "insideStartTop", Color: "var(--muted)", FontSize: 11},
+			Label: &opts.Label{Show: opts.Bool(true), Formatter: "{b}", Position: "insideStartTop",
+				Color: "var(--muted)", FontSize: 11},
 			LineStyle: &opts.LineStyle{Type: "dotted", Width: 1, Color: "var(--muted)"}}}
 	}
 }
@@ -102,7 +107,8 @@ func levels(wanted bool) charts.SeriesOpts {
 func dash(n int) string { return []string{"solid", "dashed", "dotted"}[n%3] }
 
 func (v *view) latencyTable(name string) *grid {
-	t := &grid{Head: []string{"cell", "quantile", "over all (ms)", "of", "launches", "median of launches' own (ms)", "its 95 % interval"}}
+	t := &grid{Head: []string{"cell", "quantile", "over all (ms)", "of", "launches", "median of launches' own (ms)",
+		"its 95 % interval"}}
 	for i := range v.res.Cells {
 		c := &v.res.Cells[i]
 		d := taken(c, name)
@@ -110,7 +116,8 @@ func (v *view) latencyTable(name string) *grid {
 			continue
 		}
 		for _, q := range d.Quantiles {
-			row := []string{line(c.Label), "p" + num(100*q.Share), num(q.Value), fmt.Sprintf("%d %s", d.N, d.Of), strconv.Itoa(d.Launches), "–", "launches have too few values for one"}
+			row := []string{line(c.Label), "p" + num(100*q.Share), num(q.Value), fmt.Sprintf("%d %s", d.N, d.Of),
+				strconv.Itoa(d.Launches), "–", "launches have too few values for one"}
 			if q.ByLaunch != nil {
 				row[5], row[6] = known(*q.ByLaunch), intervalWords(*q.ByLaunch)
 			}

@@ -26,13 +26,17 @@ func overLengths(names ...string) []ofLength {
 
 // latencyOverLength is latency over the length of the prompt, where a run has prompts of several lengths.
 func latencyOverLength(v *view) []chart {
-	return v.over(compare.AxisPrompt, chart{ID: "fig3_latency_vs_seqlen", Section: "lengths", Title: "Latency over prompt length"}, overLengths(compare.Latency, compare.TTFT, compare.ITL50, compare.PrefillTPS))
+	return v.over(compare.AxisPrompt, chart{ID: "fig3_latency_vs_seqlen", Section: "lengths",
+		Title: "Latency over prompt length"},
+		overLengths(compare.Latency, compare.TTFT, compare.ITL50, compare.PrefillTPS))
 }
 
 // memoryOverLength is memory over the length of the prompt.
 func memoryOverLength(v *view) []chart {
-	return v.over(compare.AxisPrompt, chart{ID: "fig4_mem_vs_seqlen", Section: "lengths", Title: "Memory over prompt length"},
-		append(overLengths(compare.PeakPSS, compare.Increase, compare.PeakRSS), insideOf(compare.KVUsed), insideOf(compare.KVReserved)))
+	return v.over(compare.AxisPrompt, chart{ID: "fig4_mem_vs_seqlen", Section: "lengths",
+		Title: "Memory over prompt length"},
+		append(overLengths(compare.PeakPSS, compare.Increase, compare.PeakRSS), insideOf(compare.KVUsed),
+			insideOf(compare.KVReserved)))
 }
 
 // insideOf is what an engine holds at the end of the measurement.
@@ -74,18 +78,25 @@ func (v *view) over(axis string, out chart, figures []ofLength) []chart {
 				name = titleCase(x.Title) + " (" + x.Unit + ")"
 				data = append(data, datum(s.At[n], x.Center()))
 				if iv := x.Interval; iv != nil {
-					lines = append(lines, []any{map[string]any{"coord": []any{s.At[n], fine(iv.Lo)}}, map[string]any{"coord": []any{s.At[n], fine(iv.Hi)}}})
+					lines = append(lines,
+						[]any{map[string]any{"coord": []any{s.At[n], fine(iv.Lo)}},
+							map[string]any{"coord": []any{s.At[n], fine(iv.Hi)}}})
 				}
-				out.Table.Rows = append(out.Table.Rows, []string{line(v.res.Cells[i].Label), num(s.At[n]), name, num(x.Center()), intervalWords(x), strconv.Itoa(x.N)})
+				out.Table.Rows = append(
+					out.Table.Rows, []string{line(v.res.Cells[i].Label), num(s.At[n]), name, num(x.Center()),
+						intervalWords(x), strconv.Itoa(x.N)})
 			}
 			if len(data) > 0 {
-				l.AddSeries(line(s.Label), nil, bare(data), stroke(v.colour(s.Cells[0]), 2.4, dash(drawn[s.Engine]), true), whiskers(lines))
-				dots.AddSeries(line(s.Label)+", launches", v.launchesAt(s, f), charts.WithItemStyleOpts(opts.ItemStyle{Color: v.colour(s.Cells[0]), Opacity: opts.Float(0.6)}))
+				l.AddSeries(line(s.Label), nil, bare(data),
+					stroke(v.colour(s.Cells[0]), 2.4, dash(drawn[s.Engine]), true), whiskers(lines))
+				dots.AddSeries(line(s.Label)+", launches", v.launchesAt(s, f),
+					charts.WithItemStyleOpts(opts.ItemStyle{Color: v.colour(s.Cells[0]), Opacity: opts.Float(0.6)}))
 				drawn[s.Engine]++
 			}
 		}
 		if l.Overlap(dots); name != "" {
-			out.Drawings = append(out.Drawings, drawing{Name: name, Caption: "Lines: medians. Dots: launches. Strokes: 95 % intervals, where there are launches enough.", Options: options(l)})
+			out.Drawings = append(out.Drawings,
+				drawing{Name: name, Caption: "Lines: medians. Dots: launches. Strokes: 95 % intervals, where there are launches enough.", Options: options(l)})
 		}
 	}
 	if len(out.Drawings) == 0 {
@@ -100,7 +111,8 @@ func (v *view) launchesAt(s compare.Sweep, f ofLength) []opts.ScatterData {
 	for n, i := range s.Cells {
 		c := &v.res.Cells[i]
 		for _, x := range f.get(c).Values {
-			out = append(out, spot(compare.GrowthAt{Tokens: s.At[n], MiB: x.Value}, fmt.Sprintf("%s (attempt %d)", c.Repeated(), x.Attempt)))
+			out = append(out, spot(compare.GrowthAt{Tokens: s.At[n], MiB: x.Value},
+				fmt.Sprintf("%s (attempt %d)", c.Repeated(), x.Attempt)))
 		}
 	}
 	return out
@@ -110,8 +122,10 @@ func (v *view) launchesAt(s compare.Sweep, f ofLength) []opts.ScatterData {
 func whiskers(lines []any) charts.SeriesOpts {
 	return func(s *charts.SingleSeries) {
 		if len(lines) > 0 {
-			s.MarkLines = &opts.MarkLines{Data: lines, MarkLineStyle: opts.MarkLineStyle{Symbol: []string{"none", "none"},
-				Label: &opts.Label{Show: opts.Bool(false)}, LineStyle: &opts.LineStyle{Type: "solid", Width: 2, Color: "var(--ink)"}}}
+			s.MarkLines = &opts.MarkLines{Data: lines,
+				MarkLineStyle: opts.MarkLineStyle{Symbol: []string{"none", "none"},
+					Label:     &opts.Label{Show: opts.Bool(false)},
+					LineStyle: &opts.LineStyle{Type: "solid", Width: 2, Color: "var(--ink)"}}}
 		}
 	}
 }

@@ -89,8 +89,10 @@ func named(t *testing.T, charts map[string][]sketched, id, name string) sketched
 func overLengths() []comparetest.Engine {
 	var out []comparetest.Engine
 	for n, length := range []int{16, 64, 256} {
-		for _, e := range []comparetest.Engine{comparetest.Measured(comparetest.Browser(6), comparetest.Page()), comparetest.Native(6)} {
-			e.Cell.ID, e.Cell.PromptID, e.Cell.Prompt = 10*e.Cell.ID+n, n+1, fmt.Sprintf("a prompt of %d tokens", length)
+		for _, e := range []comparetest.Engine{comparetest.Measured(comparetest.Browser(6), comparetest.Page()),
+			comparetest.Native(6)} {
+			e.Cell.ID, e.Cell.PromptID, e.Cell.Prompt = 10*e.Cell.ID+n, n+1,
+				fmt.Sprintf("a prompt of %d tokens", length)
 			e.PromptIDs = comparetest.IDs(length)
 			out = append(out, e)
 		}
@@ -103,7 +105,8 @@ func TestFiguresOverTokensAndLengths(t *testing.T) {
 	run := comparetest.Run(t, "lengths", overLengths()...)
 	res := compare.Runs(run)
 	charts := drawn(t, res, run)
-	latency, memory := named(t, charts, "fig3_latency_vs_seqlen", "Request latency (ms)"), named(t, charts, "fig4_mem_vs_seqlen", "Peak memory (MiB)")
+	latency, memory := named(t, charts, "fig3_latency_vs_seqlen", "Request latency (ms)"),
+		named(t, charts, "fig4_mem_vs_seqlen", "Peak memory (MiB)")
 	for n, length := range []float64{16, 64, 256} {
 		for engine, id := range map[string]int{"webllm": 10 + n, "llamacpp": 20 + n} {
 			var took, peaks []float64
@@ -133,7 +136,8 @@ func TestFiguresOverTokensAndLengths(t *testing.T) {
 		}
 	}
 	growth := named(t, charts, "growth-input_len-0", "KV cache, reserved")
-	if theory := growth.points(t, "calculated"); theory[0][0] != 16 || theory[1][0] != 256 || math.Abs(theory[1][1]-theory[0][1]-240*1024.0/record.MiB) > 1e-3 {
+	if theory := growth.points(t, "calculated"); theory[0][0] != 16 || theory[1][0] != 256 ||
+		math.Abs(theory[1][1]-theory[0][1]-240*1024.0/record.MiB) > 1e-3 {
 		t.Errorf("the calculated line is %v", theory)
 	}
 }
@@ -143,7 +147,8 @@ func TestALaunchIsALineOverTokens(t *testing.T) {
 	res := compare.Runs(run)
 	charts := drawn(t, res, run)
 	over := named(t, charts, "tokens-0", "RSS sum")
-	if mid, lo := over.points(t, "median"), over.points(t, "95 % interval"); len(mid) != 65 || mid[64][0] != 64 || len(lo) != 65 || lo[9][1] > mid[9][1] {
+	if mid, lo := over.points(t, "median"), over.points(t, "95 % interval"); len(mid) != 65 || mid[64][0] != 64 ||
+		len(lo) != 65 || lo[9][1] > mid[9][1] {
 		t.Errorf("%d places up to %v, the interval from %v", len(mid), mid[len(mid)-1], lo[9])
 	}
 	lines := 0
@@ -165,7 +170,8 @@ func TestALaunchIsALineOverTokens(t *testing.T) {
 	}
 	first := all.points(t, "launch 1")
 	if first[0][0] >= 0 || first[len(first)-1][0] <= 0 {
-		t.Errorf("launch 1 goes from %g to %g s around the begin of its measurement", first[0][0], first[len(first)-1][0])
+		t.Errorf("launch 1 goes from %g to %g s around the begin of its measurement", first[0][0],
+			first[len(first)-1][0])
 	}
 	for _, id := range []string{"fig3_latency_vs_seqlen", "fig4_mem_vs_seqlen", "growth-input_len-0"} {
 		if charts[id] != nil {

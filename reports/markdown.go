@@ -10,8 +10,8 @@ import (
 	"llmparity/compare"
 )
 
-// Markdown writes the result for a comment or a document, in GitHub's dialect: what the terminal's table shows, with the same digits. What
-// others named can't format anything, link anywhere or call anybody.
+// Markdown writes the result for a comment or a document, in GitHub's dialect: what the terminal's table shows, with
+// the same digits. What others named can't format anything, link anywhere or call anybody.
 func Markdown(w io.Writer, res *compare.Result) error {
 	m := &markdown{res: res}
 	title, subtitle := titles(res)
@@ -41,7 +41,8 @@ func Markdown(w io.Writer, res *compare.Result) error {
 	m.ratios()
 	words := newRatiosPart(res)
 	if words.MoreWords > 0 {
-		words.InWords = append(words.InWords, fmt.Sprintf("And %d more, which the tables have in numbers.", words.MoreWords))
+		words.InWords = append(words.InWords,
+			fmt.Sprintf("And %d more, which the tables have in numbers.", words.MoreWords))
 	}
 	m.list("The same in words", words.InWords)
 	m.list("Warnings", t.warnings())
@@ -70,7 +71,8 @@ func (m *markdown) summary() {
 	}
 	m.b.WriteString("\n### Summary\n\n")
 	m.grid(g)
-	m.b.WriteString("\n" + originsWords + " Median over counted launches; ±: the wider side of the median's 95 % interval; (n=…): too few runs for one.\n")
+	m.b.WriteString("\n" + originsWords +
+		" Median over counted launches; ±: the wider side of the median's 95 % interval; (n=…): too few runs for one.\n")
 	if t.marked() {
 		m.b.WriteString("\n!: outliers, a trend, noise (a robust standard deviation above a tenth of the median) or a busy machine; the warnings name them.\n")
 	}
@@ -142,7 +144,8 @@ func inert(s string) string {
 			b.WriteString("&lt;")
 		case strings.ContainsRune("\\`*[]>|~&$", r), r == '_' && !within(s, i), i == firstMark(s):
 			b.WriteString("\\" + string(r))
-		case r == '@', r == ':' && strings.HasPrefix(s[i:], "://"), r == '.' && i >= 3 && strings.EqualFold(s[i-3:i], "www"):
+		case r == '@', r == ':' && strings.HasPrefix(s[i:], "://"), r == '.' && i >= 3 &&
+			strings.EqualFold(s[i-3:i], "www"):
 			b.WriteString(string(r) + "<!-- -->") // what comes behind it is no part of a name or an address
 		default:
 			b.WriteRune(r)
@@ -165,7 +168,8 @@ func firstMark(s string) int {
 		return 0
 	}
 	rest := strings.TrimLeft(s, "0123456789")
-	if at := len(s) - len(rest); at > 0 && rest != "" && (rest[0] == '.' || rest[0] == ')') && (len(rest) == 1 || rest[1] == ' ') {
+	if at := len(s) - len(rest); at > 0 && rest != "" && (rest[0] == '.' || rest[0] == ')') &&
+		(len(rest) == 1 || rest[1] == ' ') {
 		return at
 	}
 	return -1

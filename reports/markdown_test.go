@@ -12,10 +12,14 @@ import (
 	"golang.org/x/net/html"
 )
 
-// Whatever a text is, Markdown shows it as it stands, in a paragraph, in a list and in a table, and makes nothing of it.
+// Whatever a text is, Markdown shows it as it stands, in a paragraph, in a list and in a table, and makes nothing of
+// it.
 func FuzzInert(f *testing.F) {
-	for _, s := range []string{"plain", "1. one", "- x", "# h", "</td><script>x</script>", "a | b", `a \| b`, "`c`", "**b**", "_i_ a_b_c", "[l](u)", "![i](u)", "<https://x.y>", "https://x.y", "www.x.y",
-		"a@b.cd", "~~s~~", "&lt;", "$x$", "\\", "\\`", "12) x", "+", "===", "---", "a  \nb", "\x00\x1b\u202e", "http://x.y|z", "_", "__a__", "*", "*a", "|", "ftp://x.y", "mailto:a@b.c", "a_ b_", "é_x_", "[^1]: x", "[x]: y", "- [ ] x"} {
+	for _, s := range []string{"plain", "1. one", "- x", "# h", "</td><script>x</script>", "a | b", `a \| b`, "`c`",
+		"**b**", "_i_ a_b_c", "[l](u)", "![i](u)", "<https://x.y>", "https://x.y", "www.x.y",
+		"a@b.cd", "~~s~~", "&lt;", "$x$", "\\", "\\`", "12) x", "+", "===", "---", "a  \nb", "\x00\x1b\u202e",
+		"http://x.y|z", "_", "__a__", "*", "*a", "|", "ftp://x.y", "mailto:a@b.c", "a_ b_", "é_x_", "[^1]: x", "[x]: y",
+		"- [ ] x"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
@@ -24,9 +28,11 @@ func FuzzInert(f *testing.F) {
 			return
 		}
 		text := inert(line(s))
-		doc := "p: " + text + "\n\n" + text + "\n\n- " + text + "\n\n| head | other |\n|---|---|\n| " + text + " | o |\n"
+		doc := "p: " + text + "\n\n" + text + "\n\n- " + text + "\n\n| head | other |\n|---|---|\n| " + text +
+			" | o |\n"
 		var b bytes.Buffer
-		m := goldmark.New(goldmark.WithExtensions(extension.GFM, extension.Footnote), goldmark.WithRendererOptions(markdownhtml.WithUnsafe()))
+		m := goldmark.New(goldmark.WithExtensions(extension.GFM, extension.Footnote),
+			goldmark.WithRendererOptions(markdownhtml.WithUnsafe()))
 		if err := m.Convert([]byte(doc), &b); err != nil {
 			t.Fatal(err)
 		}
@@ -39,7 +45,8 @@ func FuzzInert(f *testing.F) {
 			if n.Type != html.ElementNode {
 				continue
 			}
-			if !slices.Contains([]string{"html", "head", "body", "p", "ul", "li", "table", "thead", "tbody", "tr", "th", "td"}, n.Data) {
+			if !slices.Contains([]string{"html", "head", "body", "p", "ul", "li", "table", "thead", "tbody", "tr", "th",
+				"td"}, n.Data) {
 				t.Fatalf("%q makes <%s> of\n%s", s, n.Data, doc)
 			}
 			if slices.Contains([]string{"p", "li", "td"}, n.Data) {
@@ -61,7 +68,8 @@ func FuzzInert(f *testing.F) {
 // Numbers stand to the right, words to the left; what stands for a number that is missing changes nothing.
 func TestMarkdownSetsNumbersAloneToTheRight(t *testing.T) {
 	g := &grid{Head: []string{"cell", "status", "measured", "change", "interval", "why"}, Rows: [][]string{
-		{"1", "fail", "12.5 MiB", "~", "10.5 (10.1 to 11.2; order statistics)", "1 of 3 launches is beyond what is wanted"}, {"2", "pass", "–", "+3.1 %", "-", ""}}}
+		{"1", "fail", "12.5 MiB", "~", "10.5 (10.1 to 11.2; order statistics)",
+			"1 of 3 launches is beyond what is wanted"}, {"2", "pass", "–", "+3.1 %", "-", ""}}}
 	m := &markdown{}
 	m.grid(g)
 	if rule := strings.Split(m.b.String(), "\n")[1]; rule != "|---|---|--:|--:|--:|---|" {

@@ -42,7 +42,8 @@ func (v *view) kindsAndAlone() []ofKind {
 
 // byItself tells that a cell's requests are all of a kind that another's mix has.
 func byItself(o, mixed *compare.Cell, kind string) bool {
-	if o.Load == nil || len(o.Load.Kinds) > 0 || o.Run != mixed.Run || o.Spec.Engine != mixed.Spec.Engine || o.Spec.Model.SHA256 != mixed.Spec.Model.SHA256 {
+	if o.Load == nil || len(o.Load.Kinds) > 0 || o.Run != mixed.Run || o.Spec.Engine != mixed.Spec.Engine ||
+		o.Spec.Model.SHA256 != mixed.Spec.Model.SHA256 {
 		return false
 	}
 	for _, k := range mixed.Spec.Traffic.Mix {
@@ -72,20 +73,27 @@ func mixedLengths(v *view) []chart {
 	if len(kinds) == 0 {
 		return nil
 	}
-	out := chart{ID: "fig5_mixed_lengths_latency", Section: "traffic", Title: "Short requests beside long ones", Choice: "What",
-		Note:  "Percentiles of each launch's requests of a kind; bars are medians over launches. A percentile that a launch has too few requests for is absent.",
-		Label: "Bars of percentiles of latency for each kind of requests, alone and beside the others; the same figures are in the table below it",
-		Table: &grid{Head: []string{"requests", "what", "median", "95 % interval", "launches"}}}
-	for _, of := range []struct{ name, title string }{{compare.OfTTFT, "Time to first token"}, {compare.E2E, "End to end"}, {compare.TPOT, "Time per output token"},
+	out := chart{ID: "fig5_mixed_lengths_latency", Section: "traffic", Title: "Short requests beside long ones",
+		Choice: "What",
+		Note:   "Percentiles of each launch's requests of a kind; bars are medians over launches. A percentile that a launch has too few requests for is absent.",
+		Label:  "Bars of percentiles of latency for each kind of requests, alone and beside the others; the same figures are in the table below it",
+		Table:  &grid{Head: []string{"requests", "what", "median", "95 % interval", "launches"}}}
+	for _, of := range []struct{ name, title string }{{compare.OfTTFT, "Time to first token"},
+		{compare.E2E, "End to end"}, {compare.TPOT, "Time per output token"},
 		{compare.Queueing, "Queueing"}} {
 		bar := charts.NewBar()
-		bar.SetGlobalOptions(charts.WithAnimation(false), charts.WithLegendOpts(opts.Legend{Show: opts.Bool(true), Type: "scroll"}),
+		bar.SetGlobalOptions(charts.WithAnimation(false),
+			charts.WithLegendOpts(opts.Legend{Show: opts.Bool(true), Type: "scroll"}),
 			charts.WithTooltipOpts(opts.Tooltip{Show: opts.Bool(true), Trigger: "item"}),
-			charts.WithGridOpts(opts.Grid{Left: "4", Right: "12", Top: "40", Bottom: "4", ContainLabel: opts.Bool(true)}),
-			charts.WithXAxisOpts(opts.XAxis{Type: "category"}), charts.WithYAxisOpts(opts.YAxis{Type: "value", SplitNumber: 4}))
+			charts.WithGridOpts(opts.Grid{Left: "4", Right: "12", Top: "40", Bottom: "4",
+				ContainLabel: opts.Bool(true)}),
+			charts.WithXAxisOpts(opts.XAxis{Type: "category"}),
+			charts.WithYAxisOpts(opts.YAxis{Type: "value", SplitNumber: 4}))
 		var labels []string
-		known := slices.DeleteFunc(shares(), func(share float64) bool { // what no launch has requests enough for takes no room
-			return !slices.ContainsFunc(kinds, func(k ofKind) bool { return k.figure(compare.Percentile(of.name, share)).Known() })
+		// what no launch has requests enough for takes no room
+		known := slices.DeleteFunc(shares(), func(share float64) bool {
+			return !slices.ContainsFunc(
+				kinds, func(k ofKind) bool { return k.figure(compare.Percentile(of.name, share)).Known() })
 		})
 		for _, share := range known {
 			labels = append(labels, fmt.Sprintf("p%g", 100*share))
@@ -98,11 +106,14 @@ func mixedLengths(v *view) []chart {
 				datum := opts.BarData{Value: "-"}
 				if f.Known() {
 					datum.Value = fine(f.Center())
-					out.Table.Rows = append(out.Table.Rows, []string{k.name, fmt.Sprintf("%s, p%g (ms)", of.title, 100*share), num(f.Center()), intervalWords(f), fmt.Sprint(f.N)})
+					out.Table.Rows = append(
+						out.Table.Rows, []string{k.name, fmt.Sprintf("%s, p%g (ms)", of.title, 100*share),
+							num(f.Center()), intervalWords(f), fmt.Sprint(f.N)})
 				}
 				data = append(data, datum)
 			}
-			bar.AddSeries(k.name, data, charts.WithItemStyleOpts(opts.ItemStyle{Color: v.colour(k.cell), Opacity: opts.Float(fade(n, kinds))}))
+			bar.AddSeries(k.name, data, charts.WithItemStyleOpts(
+				opts.ItemStyle{Color: v.colour(k.cell), Opacity: opts.Float(fade(n, kinds))}))
 		}
 		if len(known) > 0 {
 			out.Drawings = append(out.Drawings, drawing{Name: of.title + " (ms)", Options: options(bar)})

@@ -13,8 +13,8 @@ import (
 	"llmparity/compare"
 )
 
-// Names and texts of others may be of any length and in any script. One that is longer than this is cut where it stands; a number
-// behind it leads to the whole of it, once, at the report's end.
+// Names and texts of others may be of any length and in any script. One that is longer than this is cut where it
+// stands; a number behind it leads to the whole of it, once, at the report's end.
 const (
 	nameLimit = 80  // of a name: a cell's label, a heading
 	textLimit = 600 // of anything else in a table
@@ -31,7 +31,8 @@ type names struct {
 func newNames(res *compare.Result) *names {
 	n := &names{at: map[string]int{}, cuts: map[string]int{}}
 	for i := range res.Cells {
-		for _, s := range []string{res.Cells[i].Label, res.Cells[i].Spec.Engine, line(res.Cells[i].Label), line(res.Cells[i].Spec.Engine)} {
+		for _, s := range []string{res.Cells[i].Label, res.Cells[i].Spec.Engine, line(res.Cells[i].Label),
+			line(res.Cells[i].Spec.Engine)} {
 			if (utf8.RuneCountInString(s) > nameLimit || rightToLeft(s)) && !slices.Contains(n.labels, s) {
 				n.labels = append(n.labels, s)
 			}
@@ -41,7 +42,8 @@ func newNames(res *compare.Result) *names {
 	return n
 }
 
-// rightToLeft tells whether any letter of a text is written from right to left: such a text would turn what stands beside it.
+// rightToLeft tells whether any letter of a text is written from right to left: such a text would turn what stands
+// beside it.
 func rightToLeft(s string) bool {
 	return strings.ContainsFunc(s, func(r rune) bool {
 		return unicode.In(r, unicode.Hebrew, unicode.Arabic, unicode.Syriac, unicode.Thaana, unicode.Nko, unicode.Adlam)
@@ -116,7 +118,8 @@ func short(s string, limit int) bool {
 
 // inFull leads to a text in full.
 func inFull(at int) template.HTML {
-	return template.HTML(fmt.Sprintf(`<a class="whole" href="#whole-%d" aria-label="[%d], the whole text">[%d]</a>`, at, at, at))
+	return template.HTML(fmt.Sprintf(`<a class="whole" href="#whole-%d" aria-label="[%d], the whole text">[%d]</a>`, at,
+		at, at))
 }
 
 // cell shows what stands in a table: the names of a row are names, the rest may be sentences.
@@ -128,7 +131,8 @@ func (n *names) cell(column int, s string) template.HTML {
 		return n.sentence(s)
 	}
 	if m := remarked.FindStringSubmatch(s); m != nil {
-		return template.HTML("<bdi>" + template.HTMLEscapeString(m[1]) + " <small>" + template.HTMLEscapeString(line(m[2])) + "</small></bdi>")
+		return template.HTML("<bdi>" + template.HTMLEscapeString(m[1]) + " <small>" +
+			template.HTMLEscapeString(line(m[2])) + "</small></bdi>")
 	}
 	return n.cut(s, textLimit)
 }
@@ -164,7 +168,8 @@ func (n *names) plain(s string) string {
 // drawings encodes what the page draws, its names cut.
 func (n *names) drawings(all map[string][]drawing) ([]byte, error) {
 	text, err := marshal(all)
-	if err != nil || !slices.ContainsFunc(n.labels, func(l string) bool { return utf8.RuneCountInString(l) > nameLimit }) {
+	if err != nil || !slices.ContainsFunc(
+		n.labels, func(l string) bool { return utf8.RuneCountInString(l) > nameLimit }) {
 		return text, err
 	}
 	var v any

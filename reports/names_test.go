@@ -9,8 +9,10 @@ import (
 )
 
 func TestSortKey(t *testing.T) {
-	for text, want := range map[string]string{"12.5": "12.5", "-0.3%": "-0.3", "+3.2%": "3.2", "±10%": "10", "367.7 (too few runs: 1)": "367.7", "<0.001": "0.001", ">-0.001": "-0.001",
-		"1e+16": "1e+16", "3, 4, 5": "3", "64 of 64": "64", "": "", "–": "", "exactly": "", "f16": "", "12b": "", "2026-11-22": "", "1.2.3": ""} {
+	for text, want := range map[string]string{"12.5": "12.5", "-0.3%": "-0.3", "+3.2%": "3.2", "±10%": "10",
+		"367.7 (too few runs: 1)": "367.7", "<0.001": "0.001", ">-0.001": "-0.001",
+		"1e+16": "1e+16", "3, 4, 5": "3", "64 of 64": "64", "": "", "–": "", "exactly": "", "f16": "", "12b": "",
+		"2026-11-22": "", "1.2.3": ""} {
 		if got := sortKey(text); got != want {
 			t.Errorf("%q sorts by %q, want %q", text, got, want)
 		}
@@ -18,26 +20,31 @@ func TestSortKey(t *testing.T) {
 }
 
 func TestColumnsOfNumbers(t *testing.T) {
-	g := &grid{Head: []string{"cell", "MiB", "method", "of both"}, Rows: [][]string{{"1", "12.5", "ledger", "3"}, {"2", "–", "log", "none"}, {"3", "– (none: why)", "", "4"}}}
+	g := &grid{Head: []string{"cell", "MiB", "method", "of both"},
+		Rows: [][]string{{"1", "12.5", "ledger", "3"}, {"2", "–", "log", "none"}, {"3", "– (none: why)", "", "4"}}}
 	var got []bool
 	for _, c := range g.Columns() {
 		got = append(got, c.Number)
 	}
-	if want := []bool{false, true, false, false}; len(got) != 4 || got[0] != want[0] || got[1] != want[1] || got[2] != want[2] || got[3] != want[3] {
+	if want := []bool{false, true, false, false}; len(got) != 4 || got[0] != want[0] || got[1] != want[1] ||
+		got[2] != want[2] || got[3] != want[3] {
 		t.Errorf("columns of numbers: %v, want %v", got, want)
 	}
 }
 
 func TestNamesAreCutOnceAndKeptApart(t *testing.T) {
 	long, hebrew := strings.Repeat("w", 10000), "מנוע"
-	res := &compare.Result{Cells: []compare.Cell{{Label: long, Spec: record.Cell{Engine: long}}, {Label: hebrew}, {Label: "plain"}}}
+	res := &compare.Result{Cells: []compare.Cell{{Label: long, Spec: record.Cell{Engine: long}}, {Label: hebrew},
+		{Label: "plain"}}}
 	n := newNames(res)
 	s := string(n.sentence(long + " beats <b> " + hebrew + " and plain, as " + long + " did"))
-	if strings.Contains(s, strings.Repeat("w", nameLimit)) || strings.Count(s, `href="#whole-1"`) != 2 || !strings.Contains(s, "<bdi>"+hebrew+"</bdi>") || !strings.Contains(s, "&lt;b&gt;") {
+	if strings.Contains(s, strings.Repeat("w", nameLimit)) || strings.Count(s, `href="#whole-1"`) != 2 ||
+		!strings.Contains(s, "<bdi>"+hebrew+"</bdi>") || !strings.Contains(s, "&lt;b&gt;") {
 		t.Errorf("%s", s)
 	}
 	short := n.shortened(res)
-	if got := short.Cells[0].Label; len(got) > nameLimit+10 || !strings.HasSuffix(got, "… [1]") || string(n.name(got)) != string(n.name(long)) {
+	if got := short.Cells[0].Label; len(got) > nameLimit+10 || !strings.HasSuffix(got, "… [1]") ||
+		string(n.name(got)) != string(n.name(long)) {
 		t.Errorf("%q shows as %s, the whole as %s", got, n.name(got), n.name(long))
 	}
 	if res.Cells[0].Label != long {
@@ -64,7 +71,8 @@ func TestEnginesKeepTheirColours(t *testing.T) {
 		}
 		return (&view{res: res}).engineColour()
 	}
-	if a, b := of("llamacpp", "webllm"), of("exec:mine", "webllm", "ollama", "llamacpp"); a["llamacpp"] != b["llamacpp"] || a["webllm"] != b["webllm"] {
+	if a, b := of("llamacpp", "webllm"),
+		of("exec:mine", "webllm", "ollama", "llamacpp"); a["llamacpp"] != b["llamacpp"] || a["webllm"] != b["webllm"] {
 		t.Errorf("%v, and %v beside others", a, b)
 	}
 	seen := map[int]string{}

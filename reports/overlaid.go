@@ -11,8 +11,8 @@ import (
 	"llmparity/internal/record"
 )
 
-// overlaid draws all counted launches of a cell over each other, each by its total: time begins with the measurement, because loads take
-// longer or shorter. Nothing where there is one launch.
+// overlaid draws all counted launches of a cell over each other, each by its total: time begins with the measurement,
+// because loads take longer or shorter. Nothing where there is one launch.
 func (v *view) overlaid(cell, points int) []drawing {
 	c := &v.res.Cells[cell]
 	method, what := anyMethod, "total PSS"
@@ -43,7 +43,8 @@ func (v *view) overlaid(cell, points int) []drawing {
 		if a.ID == c.Representative {
 			width = 3
 		}
-		l.AddSeries(fmt.Sprintf("%s %d", c.Repeated(), a.Repetition), nil, bare(line), stroke(v.colour(cell), width, dash(drawn), len(line) == 1),
+		l.AddSeries(fmt.Sprintf("%s %d", c.Repeated(), a.Repetition), nil, bare(line),
+			stroke(v.colour(cell), width, dash(drawn), len(line) == 1),
 			bandsOf(a, c, measure.BeginNS))
 		if a.ID != c.Representative {
 			faint(&l.MultiSeries[len(l.MultiSeries)-1])

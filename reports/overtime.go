@@ -14,7 +14,8 @@ import (
 	"llmparity/internal/record"
 )
 
-// pointBudget bounds the points of all launches of the report together, lineBudget their lines, and so the size of the file.
+// pointBudget bounds the points of all launches of the report together, lineBudget their lines, and so the size of the
+// file.
 const (
 	pointBudget = 45000
 	lineBudget  = 500
@@ -46,8 +47,9 @@ func memoryOverTime(v *view) []chart {
 	for i := range v.res.Cells {
 		if c, ok := v.memoryOf(i, points, drawn[i]); ok {
 			if n := len(all[i]); n > len(drawn[i]) {
-				c.Note = strings.TrimSpace(fmt.Sprintf("%s %d of %d launches are drawn by themselves, so that the page stays small; the rest are in the run's folder (totals.csv, samples.csv).",
-					c.Note, len(drawn[i]), n))
+				c.Note = strings.TrimSpace(
+					fmt.Sprintf("%s %d of %d launches are drawn by themselves, so that the page stays small; the rest are in the run's folder (totals.csv, samples.csv).",
+						c.Note, len(drawn[i]), n))
 			}
 			out = append(out, c)
 		}
@@ -67,8 +69,8 @@ func (v *view) launchesOf(cell int) []*record.Attempt {
 	return out
 }
 
-// fewer leaves so many launches that they have about so many lines: the one that stands for all, then those that did not end well, then the
-// others in their order.
+// fewer leaves so many launches that they have about so many lines: the one that stands for all, then those that did
+// not end well, then the others in their order.
 func fewer(c *compare.Cell, all []*record.Attempt, lines int) []*record.Attempt {
 	rank := func(a *record.Attempt) int {
 		switch {
@@ -98,7 +100,8 @@ func (v *view) memoryOf(i, points int, launches []*record.Attempt) (chart, bool)
 	}
 	out := chart{ID: fmt.Sprintf("memory-%d", i), Section: "memory", Title: line(c.Label), Unit: "MiB",
 		Choice: strings.ToUpper(c.Repeated()[:1]) + c.Repeated()[1:],
-		Label: "Lines of memory over time for " + line(c.Label) + ", with the phases of the launch as bands; a table of " +
+		Label: "Lines of memory over time for " + line(c.Label) +
+			", with the phases of the launch as bands; a table of " +
 			"the phases follows"}
 	for _, a := range launches {
 		if a.ID == c.Representative {
@@ -201,10 +204,14 @@ func totals(a *record.Attempt, method string, zero int64, pick func(record.Total
 }
 
 func samples(a *record.Attempt, source int, zero int64, pick func(record.SampleRow) float64) []xy {
-	return seriesOf(a.Samples, func(s *record.SampleRow) (int64, float64, bool) { return s.NS, pick(*s), s.Source == source }, zero)
+	return seriesOf(a.Samples, func(s *record.SampleRow) (int64, float64, bool) {
+		return s.NS, pick(*s),
+			s.Source == source
+	}, zero)
 }
 
-// seriesOf are the points of the rows that are wanted and known. They are counted first: of a long run's they take as much memory as all else.
+// seriesOf are the points of the rows that are wanted and known. They are counted first: of a long run's they take as
+// much memory as all else.
 func seriesOf[Row any](rows []Row, of func(*Row) (ns int64, y float64, wanted bool), zero int64) []xy {
 	n := 0
 	for i := range rows {
@@ -255,7 +262,10 @@ func processes(a *record.Attempt) []process {
 		if len(roles[a.Sources[p.ids[0]].Role]) > 1 {
 			p.name = fmt.Sprintf("%s %d", p.name, pid)
 		}
-		slices.SortStableFunc(p.ids, func(x, y int) int { return cmp.Compare(a.Sources[x].Method, a.Sources[y].Method) })
+		slices.SortStableFunc(p.ids, func(
+			x, y int) int {
+			return cmp.Compare(a.Sources[x].Method, a.Sources[y].Method)
+		})
 		out = append(out, *p)
 	}
 	return out
@@ -279,11 +289,13 @@ func bands(a *record.Attempt, zero int64) charts.SeriesOpts {
 				fill = "var(--band)"
 			}
 			data = append(data, []opts.MarkAreaData{
-				{Name: name, XAxis: seconds(p.BeginNS, zero), MarkAreaStyle: opts.MarkAreaStyle{ItemStyle: &opts.ItemStyle{Color: fill}}},
+				{Name: name, XAxis: seconds(p.BeginNS, zero),
+					MarkAreaStyle: opts.MarkAreaStyle{ItemStyle: &opts.ItemStyle{Color: fill}}},
 				{XAxis: seconds(p.EndNS, zero)}})
 		}
-		s.MarkAreas = &opts.MarkAreas{Data: data, MarkAreaStyle: opts.MarkAreaStyle{Label: &opts.Label{Show: opts.Bool(true),
-			Position: "top", FontSize: 11, Color: "var(--muted)"}}}
+		s.MarkAreas = &opts.MarkAreas{Data: data,
+			MarkAreaStyle: opts.MarkAreaStyle{Label: &opts.Label{Show: opts.Bool(true),
+				Position: "top", FontSize: 11, Color: "var(--muted)"}}}
 	}
 }
 

@@ -15,7 +15,8 @@ import (
 // alignedBudget bounds the points of all lines over tokens together.
 const alignedBudget = 20000
 
-// memoryOverTokens draws a chart a cell, a drawing a quantity: every launch thin, their median heavy, its interval as a band.
+// memoryOverTokens draws a chart a cell, a drawing a quantity: every launch thin, their median heavy, its interval as a
+// band.
 func memoryOverTokens(v *view) []chart {
 	lines := 1
 	for i := range v.res.Cells {
@@ -33,10 +34,13 @@ func memoryOverTokens(v *view) []chart {
 		if c.OverTokens == nil || len(c.OverTokens.Lines) == 0 {
 			continue
 		}
-		x := chart{ID: fmt.Sprintf("tokens-%d", i), Section: "overtokens", Title: line(c.Label), Unit: "MiB", Choice: "What", Table: alignedTable(c.OverTokens, rows),
-			Label: "Lines of memory over the number of tokens for " + line(c.Label) + ", a line a launch and their median; a table follows"}
+		x := chart{ID: fmt.Sprintf("tokens-%d", i), Section: "overtokens", Title: line(c.Label), Unit: "MiB",
+			Choice: "What", Table: alignedTable(c.OverTokens, rows),
+			Label: "Lines of memory over the number of tokens for " + line(c.Label) +
+				", a line a launch and their median; a table follows"}
 		for _, l := range c.OverTokens.Lines {
-			x.Drawings = append(x.Drawings, drawing{Name: line(l.Title), Caption: v.alignedCaption(c, l), Options: v.alignedLines(i, l, points)})
+			x.Drawings = append(x.Drawings,
+				drawing{Name: line(l.Title), Caption: v.alignedCaption(c, l), Options: v.alignedLines(i, l, points)})
 		}
 		out = append(out, x)
 	}
@@ -82,7 +86,8 @@ func lineChart(x string) *charts.Line {
 		charts.WithLegendOpts(opts.Legend{Show: opts.Bool(true), Type: "scroll", Bottom: "0", Left: "0", Right: "0",
 			Icon: "roundRect", ItemWidth: 14, ItemHeight: 8}),
 		charts.WithGridOpts(opts.Grid{Left: "4", Right: "14", Top: "26", Bottom: "58", ContainLabel: opts.Bool(true)}),
-		charts.WithXAxisOpts(opts.XAxis{Type: "value", Name: x, NameLocation: "middle", NameGap: 26, Min: "dataMin", Max: "dataMax"}),
+		charts.WithXAxisOpts(opts.XAxis{Type: "value", Name: x, NameLocation: "middle", NameGap: 26, Min: "dataMin",
+			Max: "dataMax"}),
 		charts.WithYAxisOpts(opts.YAxis{Type: "value", SplitNumber: 4, Scale: opts.Bool(true)}),
 	)
 	return l
@@ -119,7 +124,8 @@ func (v *view) alignedLines(cell int, a compare.Aligned, points int) map[string]
 		if n > 0 || len(mid) > 0 {
 			first = func(*charts.SingleSeries) {}
 		}
-		l.AddSeries(fmt.Sprintf("%s of attempt %d", c.Repeated(), launch.Attempt), nil, bare(data), stroke(colour, 1, "solid", lonely(launch.Values)), faint, first)
+		l.AddSeries(fmt.Sprintf("%s of attempt %d", c.Repeated(), launch.Attempt), nil, bare(data),
+			stroke(colour, 1, "solid", lonely(launch.Values)), faint, first)
 	}
 	if len(lo) > 0 {
 		stack := func(s *charts.SingleSeries) { s.Stack = "interval" }
@@ -132,7 +138,8 @@ func (v *view) alignedLines(cell int, a compare.Aligned, points int) map[string]
 
 const intervalName = "95 % interval"
 
-// untold keeps series out of the tooltip: where a band is drawn as what lies above its lower end, its numbers are none of the figure's.
+// untold keeps series out of the tooltip: where a band is drawn as what lies above its lower end, its numbers are none
+// of the figure's.
 func untold(o map[string]any, all charts.MultiSeries, name string) map[string]any {
 	type silent struct {
 		charts.SingleSeries
@@ -206,10 +213,13 @@ func tokenBands(tokens []int) charts.SeriesOpts {
 			if (to-from)*12 < last {
 				name = ""
 			}
-			return []opts.MarkAreaData{{Name: name, XAxis: from, MarkAreaStyle: opts.MarkAreaStyle{ItemStyle: &opts.ItemStyle{Color: fill}}}, {XAxis: to}}
+			return []opts.MarkAreaData{{Name: name, XAxis: from,
+				MarkAreaStyle: opts.MarkAreaStyle{ItemStyle: &opts.ItemStyle{Color: fill}}}, {XAxis: to}}
 		}
-		s.MarkAreas = &opts.MarkAreas{Data: []any{band("measure: prefill", "transparent", 0, 1), band("measure: decode", "var(--band)", 1, last)},
-			MarkAreaStyle: opts.MarkAreaStyle{Label: &opts.Label{Show: opts.Bool(true), Position: "top", FontSize: 11, Color: "var(--muted)"}}}
+		s.MarkAreas = &opts.MarkAreas{Data: []any{band("measure: prefill", "transparent", 0, 1),
+			band("measure: decode", "var(--band)", 1, last)},
+			MarkAreaStyle: opts.MarkAreaStyle{Label: &opts.Label{Show: opts.Bool(true), Position: "top", FontSize: 11,
+				Color: "var(--muted)"}}}
 	}
 }
 
@@ -225,12 +235,14 @@ func alignedTable(o *compare.OverTokens, rows int) *grid {
 			if p.Lo != nil {
 				between = mib(*p.Lo) + " to " + mib(*p.Hi)
 			}
-			t.Rows = append(t.Rows, []string{line(l.Title), strconv.Itoa(p.Token), mib(p.Median), between, strconv.Itoa(p.N)})
+			t.Rows = append(t.Rows, []string{line(l.Title), strconv.Itoa(p.Token), mib(p.Median), between,
+				strconv.Itoa(p.N)})
 		}
 	}
 	if len(t.Rows) == 0 {
 		for _, l := range o.Lines {
-			t.Rows = append(t.Rows, []string{line(l.Title), "–", "no median: launches have values at different places", "", strconv.Itoa(l.N)})
+			t.Rows = append(t.Rows, []string{line(l.Title), "–", "no median: launches have values at different places",
+				"", strconv.Itoa(l.N)})
 		}
 	}
 	return t

@@ -2,17 +2,19 @@ package reports
 
 import "fmt"
 
-// engineColours is how many colours of engines the style sheet has, partColours how many of processes and parts. Within each no two
-// are alike to anybody, which a test computes.
+// engineColours is how many colours of engines the style sheet has, partColours how many of processes and parts. Within
+// each no two are alike to anybody, which a test computes.
 const engineColours, partColours = 6, 7
 
 // ownColour is an engine's colour wherever it is told of: in every chart, and in every report.
 func ownColour(engine string) (int, bool) {
-	c, ok := map[string]int{"webllm": 0, "llamacpp": 1, "ollama": 2, "openai": 3, "wllama": 4, "hf": 4, "llamacpp-oneshot": 5}[engine]
+	c, ok := map[string]int{"webllm": 0, "llamacpp": 1, "ollama": 2, "openai": 3, "wllama": 4, "hf": 4,
+		"llamacpp-oneshot": 5}[engine]
 	return c, ok
 }
 
-// colour of a cell: one an engine, whichever cell or run it is in. Engines that have none of their own take what is left.
+// colour of a cell: one an engine, whichever cell or run it is in. Engines that have none of their own take what is
+// left.
 func (v *view) colour(cell int) string {
 	return fmt.Sprintf("var(--c%d)", v.engineColour()[v.res.Cells[cell].Spec.Engine])
 }

@@ -13,8 +13,8 @@ import (
 // rgb is a colour in linear light.
 type rgb [3]float64
 
-// sights are ways of seeing colours, as matrices over linear RGB: those of Machado, Oliveira and Fernandes (2009) for the whole loss of
-// one kind of cones.
+// sights are ways of seeing colours, as matrices over linear RGB: those of Machado, Oliveira and Fernandes (2009) for
+// the whole loss of one kind of cones.
 var sights = map[string][3]rgb{
 	"all cones":    {{1, 0, 0}, {0, 1, 0}, {0, 0, 1}},
 	"protanopia":   {{0.152286, 1.052583, -0.204868}, {0.114503, 0.786281, 0.099216}, {-0.003882, -0.048116, 1.051998}},
@@ -93,7 +93,8 @@ func difference(p, q rgb) float64 {
 }
 
 func ciede2000(l1, a1, b1, l2, a2, b2 float64) float64 {
-	sin, cos := func(deg float64) float64 { return math.Sin(deg * math.Pi / 180) }, func(deg float64) float64 { return math.Cos(deg * math.Pi / 180) }
+	sin, cos := func(deg float64) float64 { return math.Sin(deg * math.Pi / 180) },
+		func(deg float64) float64 { return math.Cos(deg * math.Pi / 180) }
 	seventh := func(c float64) float64 { return math.Sqrt(math.Pow(c, 7) / (math.Pow(c, 7) + math.Pow(25, 7))) }
 	g := 0.5 * (1 - seventh((math.Hypot(a1, b1)+math.Hypot(a2, b2))/2))
 	a1, a2 = a1*(1+g), a2*(1+g)
@@ -128,8 +129,10 @@ func ciede2000(l1, a1, b1, l2, a2, b2 float64) float64 {
 
 // The formula against pairs of its authors (Sharma, Wu, Dalal 2005).
 func TestColourDifference(t *testing.T) {
-	for _, x := range [][7]float64{{50, 2.6772, -79.7751, 50, 0, -82.7485, 2.0425}, {50, -1.3802, -84.2814, 50, 0, -82.7485, 1.0000}, {50, 0, 0, 50, -1, 2, 2.3669},
-		{50, 2.4900, -0.0010, 50, -2.4900, 0.0009, 7.1792}, {50, 2.5, 0, 73, 25, -18, 27.1492}, {2.0776, 0.0795, -1.1350, 0.9033, -0.0636, -0.5514, 0.9082}} {
+	for _, x := range [][7]float64{{50, 2.6772, -79.7751, 50, 0, -82.7485, 2.0425},
+		{50, -1.3802, -84.2814, 50, 0, -82.7485, 1.0000}, {50, 0, 0, 50, -1, 2, 2.3669},
+		{50, 2.4900, -0.0010, 50, -2.4900, 0.0009, 7.1792}, {50, 2.5, 0, 73, 25, -18, 27.1492},
+		{2.0776, 0.0795, -1.1350, 0.9033, -0.0636, -0.5514, 0.9082}} {
 		if got := ciede2000(x[0], x[1], x[2], x[3], x[4], x[5]); math.Abs(got-x[6]) > 0.0001 {
 			t.Errorf("%v: %.4f", x, got)
 		}
@@ -154,7 +157,8 @@ func TestColoursAreToldApart(t *testing.T) {
 					for sight, m := range sights {
 						a, b := colours[fmt.Sprint(kind, j)], colours[fmt.Sprint(kind, i)]
 						if d := difference(a.seenBy(m), b.seenBy(m)); d < least {
-							t.Errorf("%s, %s: --%s%d and --%s%d are %.1f apart, want %g", theme, sight, kind, j, kind, i, d, least)
+							t.Errorf("%s, %s: --%s%d and --%s%d are %.1f apart, want %g", theme, sight, kind, j, kind,
+								i, d, least)
 						}
 					}
 				}

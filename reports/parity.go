@@ -114,7 +114,8 @@ type forcedRow struct {
 	A, ApartA, B, ApartB string
 }
 
-// shownTokens is how many tokens the table around a difference has, and shownForced how many places at which engines differ have a row.
+// shownTokens is how many tokens the table around a difference has, and shownForced how many places at which engines
+// differ have a row.
 const (
 	shownTokens = 24
 	shownForced = 12
@@ -123,9 +124,11 @@ const (
 func newParityBlock(v *view, i int, p compare.Parity) parityBlock {
 	b := parityBlock{Number: i + 1, A: line(v.res.Cells[p.A].Label), B: line(v.res.Cells[p.B].Label),
 		ColourA: template.CSS(v.colour(p.A)), ColourB: template.CSS(v.colour(p.B)), Verdict: line(p.Verdict),
-		Identical: p.Identical, Compared: p.Compared, Tokenisation: line(p.Tokenisation), HasText: p.TextA != "" || p.TextB != "",
-		PromptA: join(p.PromptA), PromptB: join(p.PromptB), AllA: join(p.IDsA), AllB: join(p.IDsB), Unforced: line(p.Unforced),
-		Shared: clean(p.TextA[:p.Shared]), RestA: clean(p.TextA[p.Shared:]), RestB: clean(p.TextB[p.Shared:])}
+		Identical: p.Identical, Compared: p.Compared, Tokenisation: line(p.Tokenisation), HasText: p.TextA != "" ||
+			p.TextB != "",
+		PromptA: join(p.PromptA), PromptB: join(p.PromptB), AllA: join(p.IDsA), AllB: join(p.IDsB),
+		Unforced: line(p.Unforced),
+		Shared:   clean(p.TextA[:p.Shared]), RestA: clean(p.TextA[p.Shared:]), RestB: clean(p.TextB[p.Shared:])}
 	a, c := textsOf(v.res, p.A), textsOf(v.res, p.B)
 	longest := max(len(p.IDsA), len(p.IDsB))
 	from := 0
@@ -173,14 +176,16 @@ func newTieTable(b parityBlock, d *compare.Divergence, a, c texts) *tieTable {
 
 func newForcedPart(b parityBlock, f *compare.Forced, a, c texts) *forcedPart {
 	out := &forcedPart{Positions: f.Positions,
-		Sentence: fmt.Sprintf("At %d of %d places of the text of %s (%s %%) both would have said the same.", f.Agreed, f.Positions, line(f.Of),
+		Sentence: fmt.Sprintf("At %d of %d places of the text of %s (%s %%) both would have said the same.", f.Agreed,
+			f.Positions, line(f.Of),
 			num(100*f.Share)),
 		Own: fmt.Sprintf("%s would have said what stands there at %d of them, %s at %d.", b.A, f.OwnA, b.B, f.OwnB)}
 	var places []string
 	for i, d := range f.Differing {
 		out.Differing = append(out.Differing, d.Index)
 		if i < shownForced {
-			out.Rows = append(out.Rows, forcedRow{d.Index + 1, a.token(d.MarginA.ID), num(d.MarginA.Nats), c.token(d.MarginB.ID), num(d.MarginB.Nats)})
+			out.Rows = append(out.Rows, forcedRow{d.Index + 1, a.token(d.MarginA.ID), num(d.MarginA.Nats),
+				c.token(d.MarginB.ID), num(d.MarginB.Nats)})
 			places = append(places, fmt.Sprint(d.Index+1))
 		}
 	}
@@ -191,7 +196,8 @@ func newForcedPart(b parityBlock, f *compare.Forced, a, c texts) *forcedPart {
 	}
 	if d := f.Distance; d != nil {
 		out.Distance = fmt.Sprintf("Log-probabilities of the same tokens lie %s apart on average and %s at most, at token %d; those of tokens that "+
-			"either gives 1 %% or more, %s at most. Over %d log-probabilities that both told.", num(d.Mean), num(d.Max), d.MaxAt+1,
+			"either gives 1 %% or more, %s at most. Over %d log-probabilities that both told.", num(d.Mean), num(d.Max),
+			d.MaxAt+1,
 			num(d.MaxLikely), d.Compared)
 		out.Distance += fmt.Sprintf(" The Kullback-Leibler divergence is at least %s nats a token on average, at least %s at its highest: the likeliest "+
 			"tokens are known one by one, the rest as one sum.", num(d.KLMean), num(d.KLMax))
@@ -238,7 +244,8 @@ func parityLines(res *compare.Result) []string {
 			part := newForcedPart(parityBlock{A: a, B: b}, f, nil, nil)
 			text += " " + part.Sentence
 			if d := f.Distance; d != nil {
-				text += fmt.Sprintf(" Log-probabilities lie up to %s apart, those of tokens of at least 1 %% up to %s.", num(d.Max), num(d.MaxLikely))
+				text += fmt.Sprintf(" Log-probabilities lie up to %s apart, those of tokens of at least 1 %% up to %s.",
+					num(d.Max), num(d.MaxLikely))
 			}
 		}
 		out = append(out, text)

@@ -22,7 +22,8 @@ func parted(t *testing.T, pieces map[int]string) *record.Run {
 			sure = -0.28125
 		}
 		for i, id := range llama.IDs {
-			s := record.Score{Position: i, Forced: id, LogProb: sure, Top: []record.Candidate{{ID: id, LogProb: sure}, {ID: 900, LogProb: -3}}}
+			s := record.Score{Position: i, Forced: id, LogProb: sure,
+				Top: []record.Candidate{{ID: id, LogProb: sure}, {ID: 900, LogProb: -3}}}
 			if i == 6 {
 				s.Top = []record.Candidate{{ID: id, LogProb: -0.75}, {ID: 511, LogProb: -0.8125}}
 				if differs {
@@ -60,7 +61,8 @@ func TestParityIsShown(t *testing.T) {
 	section, _, _ = strings.Cut(section, "</section>")
 	for _, want := range []string{
 		`<a class="differs" href="#pair-1">6 of 64, 0.062 apart</a>`, `<small>forced: 63 of 64</small>`, `id="pair-1"`,
-		"How near the two were, at token 7", "␣sky (511)", "⏎&lt;/script&gt;&lt;b&gt;x (199)", ">0.031</td>", ">0.062</td>",
+		"How near the two were, at token 7", "␣sky (511)", "⏎&lt;/script&gt;&lt;b&gt;x (199)", ">0.031</td>",
+		">0.062</td>",
 		"At 63 of 64 places of the text of llamacpp (98.44 %) both would have said the same.",
 		"would have said what stands there at 63 of them, llamacpp at 64.",
 		`<rect class="agrees" width="64" height="10"/><rect class="parts" x="6" width="1" height="10"/>`,
@@ -91,7 +93,8 @@ func TestParityWithoutScores(t *testing.T) {
 	if err := reports.HTML(&page, compare.Runs(run), run); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{">6 of 64</a>", "How near the two tokens were is not known: neither engine scored a text.",
+	for _, want := range []string{">6 of 64</a>",
+		"How near the two tokens were is not known: neither engine scored a text.",
 		"What both would have said of one and the same text is not known: neither scored a text; llmparity run --parity has engines do so"} {
 		if !strings.Contains(page.String(), want) {
 			t.Errorf("the page lacks %q", want)

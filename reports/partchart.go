@@ -16,9 +16,11 @@ type partLayer struct {
 }
 
 func partLayers() []partLayer {
-	return []partLayer{{"weights", "var(--p0)", compare.ModelWeights}, {"KV cache, reserved", "var(--p1)", compare.KVCache},
+	return []partLayer{{"weights", "var(--p0)", compare.ModelWeights},
+		{"KV cache, reserved", "var(--p1)", compare.KVCache},
 		{"activations", "var(--p2)", compare.Activations}, {"browser's own", "var(--p5)", compare.BrowserShare},
-		{"everything else", "var(--p6)", compare.FrameworkOverhead}, {"multi-GPU", "var(--p4)", compare.MultiGPUOverhead}}
+		{"everything else", "var(--p6)", compare.FrameworkOverhead},
+		{"multi-GPU", "var(--p4)", compare.MultiGPUOverhead}}
 }
 
 // partStacks draws, for each cell whose weights are known, its components, and beside them what was foretold.
@@ -68,10 +70,12 @@ func partStacks(v *view) []chart {
 			data = append(data, datum)
 		}
 		if some {
-			bar.AddSeries(l.title, data, charts.WithBarChartOpts(opts.BarChart{Stack: "memory", BarWidth: "56%"}), charts.WithItemStyleOpts(opts.ItemStyle{Color: l.colour}))
+			bar.AddSeries(l.title, data, charts.WithBarChartOpts(opts.BarChart{Stack: "memory", BarWidth: "56%"}),
+				charts.WithItemStyleOpts(opts.ItemStyle{Color: l.colour}))
 		}
 	}
-	return []chart{{ID: "components", Section: "components", Title: "By component", Unit: "MiB", Table: t, Drawings: []drawing{{Options: options(bar)}},
-		Note:  "Medians. What came on top of the baseline, by component; everything else is what is left by difference, below the line where it is negative.",
-		Label: "Stacked bars of each cell's memory by component, found and foretold; the same figures are in the tables below it"}}
+	return []chart{{ID: "components", Section: "components", Title: "By component", Unit: "MiB", Table: t,
+		Drawings: []drawing{{Options: options(bar)}},
+		Note:     "Medians. What came on top of the baseline, by component; everything else is what is left by difference, below the line where it is negative.",
+		Label:    "Stacked bars of each cell's memory by component, found and foretold; the same figures are in the tables below it"}}
 }

@@ -16,8 +16,10 @@ const partsWords = "MiB, medians over launches. Weights, KV cache (reserved), ac
 
 // partColumns of the terminal's table: two header lines, and a component each.
 func partColumns() [][3]string {
-	return [][3]string{{"", "weights", compare.ModelWeights}, {"KV", "reserved", compare.KVCache}, {"KV", "filled", compare.KVCacheUsed},
-		{"acti-", "vations", compare.Activations}, {"browser's", "own", compare.BrowserShare}, {"every-", "thing else", compare.FrameworkOverhead},
+	return [][3]string{{"", "weights", compare.ModelWeights}, {"KV", "reserved", compare.KVCache},
+		{"KV", "filled", compare.KVCacheUsed},
+		{"acti-", "vations", compare.Activations}, {"browser's", "own", compare.BrowserShare},
+		{"every-", "thing else", compare.FrameworkOverhead},
 		{"multi-", "GPU", compare.MultiGPUOverhead},
 		{"in-", "crease", compare.MemoryIncrease}, {"", "total", compare.TotalMemory}}
 }
@@ -25,7 +27,8 @@ func partColumns() [][3]string {
 // parts is where the memory goes, by component: a row a cell, and below it how each was obtained.
 func (t *table) parts() {
 	rows, cells := [][]string{{"", ""}, {"cell", "confidence"}}, []int{}
-	columns := slices.DeleteFunc(partColumns(), func(col [3]string) bool { return col[2] == compare.BrowserShare && !someBeyond(t.res) })
+	columns := slices.DeleteFunc(partColumns(),
+		func(col [3]string) bool { return col[2] == compare.BrowserShare && !someBeyond(t.res) })
 	for _, col := range columns {
 		rows[0], rows[1] = append(rows[0], col[0]), append(rows[1], col[1])
 	}
@@ -54,7 +57,8 @@ func (t *table) parts() {
 
 // someBeyond tells whether of some cell a browser's own parts are known.
 func someBeyond(res *compare.Result) bool {
-	return slices.ContainsFunc(res.Cells, func(c compare.Cell) bool { return c.Parts.Component(compare.BrowserShare).Known() })
+	return slices.ContainsFunc(res.Cells,
+		func(c compare.Cell) bool { return c.Parts.Component(compare.BrowserShare).Known() })
 }
 
 // beyond is of what the browser's own is made: a row a part, a column a cell.
@@ -69,7 +73,8 @@ func (t *table) beyond() {
 			continue
 		}
 		for _, p := range c.Parts.Beyond {
-			rows = append(rows, []string{line(c.Label), p.Title, strings.ReplaceAll(held(p.Figure, c.Launches), "–", "-")})
+			rows = append(rows, []string{line(c.Label), p.Title,
+				strings.ReplaceAll(held(p.Figure, c.Launches), "–", "-")})
 			cells = append(cells, i)
 		}
 	}
@@ -222,7 +227,8 @@ func partGrid(res *compare.Result) *grid {
 			continue
 		}
 		for _, p := range slices.Concat(c.Parts.Components, c.Parts.Beyond) {
-			t.Rows = append(t.Rows, []string{line(c.Label), p.Title, held(p.Figure, c.Launches), intervalWords(p.Figure), orDash(p.From()), orDash(p.Confidence),
+			t.Rows = append(t.Rows, []string{line(c.Label), p.Title, held(p.Figure, c.Launches),
+				intervalWords(p.Figure), orDash(p.From()), orDash(p.Confidence),
 				orDash(line(p.DType))})
 		}
 		if s := c.Parts.DTypes.Scales; s != "" {

@@ -45,7 +45,8 @@ func (t *table) forecast() {
 		t.b.WriteString(wrap(forecastWords, "", "", width))
 	}
 	if right > 0 {
-		notes = append(notes, fmt.Sprintf("%d further figures were within their ranges or not measured; `llmparity validate` lists all.", right))
+		notes = append(notes, fmt.Sprintf(
+			"%d further figures were within their ranges or not measured; `llmparity validate` lists all.", right))
 	}
 	for _, n := range notes {
 		t.b.WriteString(wrap(n, "- ", "  ", width))
@@ -112,7 +113,8 @@ func plus(v float64) string {
 
 // forecastGrid is the report's table.
 func forecastGrid(res *compare.Result) *grid {
-	head := []string{"foretold (MiB)", "range (MiB)", found + " (MiB)", "which is", "error", "in range", "expected of such"}
+	head := []string{"foretold (MiB)", "range (MiB)", found + " (MiB)", "which is", "error", "in range",
+		"expected of such"}
 	return foretoldGrid(res, head, func(p compare.Foretold) []string {
 		row := forecastRow(p, "–")[1:]
 		if p.Interval != nil {

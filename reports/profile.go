@@ -138,7 +138,8 @@ func newProfile(res *compare.Result, c *compare.Cell) profile {
 		p.Model.DType = cmp.Or(c.Engine.Policy["weights_dtype"], m.DType) // as the engine holds them
 	}
 	points := c.Points()
-	p.Memory = profileMemory{Baseline: pointOf(points.Baseline), PostWarmup: pointOf(points.Warm), Peak: pointOf(points.Peak),
+	p.Memory = profileMemory{Baseline: pointOf(points.Baseline), PostWarmup: pointOf(points.Warm),
+		Peak:     pointOf(points.Peak),
 		Increase: gib(points.Increase)}
 	p.Breakdown, p.GPUs, p.Memory.Peak.GPUs = newBreakdown(c), newGPUInfo(c), newGPUDetails(c)
 	p.Latency = newLatency(c)
@@ -147,8 +148,9 @@ func newProfile(res *compare.Result, c *compare.Cell) profile {
 
 func newProfileMetadata(res *compare.Result, c *compare.Cell) profileMetadata {
 	run := res.Runs[c.Run]
-	md := profileMetadata{Timestamp: run.Started, Run: run.Name, Cell: c.Label, Launches: c.Launches, PromptID: c.Spec.PromptID,
-		Output: c.Spec.MaxTokens, BatchSize: 1, Device: c.Device, Warnings: res.Warnings,
+	md := profileMetadata{Timestamp: run.Started, Run: run.Name, Cell: c.Label, Launches: c.Launches,
+		PromptID: c.Spec.PromptID,
+		Output:   c.Spec.MaxTokens, BatchSize: 1, Device: c.Device, Warnings: res.Warnings,
 		Units: map[string]string{"gb": "GiB (2^30 bytes)", "ms": "milliseconds"},
 		Method: map[string]string{
 			"total_gb": fmt.Sprintf("median over counted launches of %s over the engine's processes: host memory, "+
@@ -171,8 +173,10 @@ func newProfileMetadata(res *compare.Result, c *compare.Cell) profileMetadata {
 
 // profileParts are the components' names in confidence levels, methods and dtypes.
 func profileParts() map[string]string {
-	return map[string]string{compare.ModelWeights: "weights", compare.KVCache: "kv_cache", compare.KVCacheUsed: "kv_cache_used", compare.Activations: "activations",
-		compare.FrameworkOverhead: "framework_overhead", compare.MultiGPUOverhead: "multi_gpu_overhead", compare.TotalMemory: "total_measured"}
+	return map[string]string{compare.ModelWeights: "weights", compare.KVCache: "kv_cache",
+		compare.KVCacheUsed: "kv_cache_used", compare.Activations: "activations",
+		compare.FrameworkOverhead: "framework_overhead", compare.MultiGPUOverhead: "multi_gpu_overhead",
+		compare.TotalMemory: "total_measured"}
 }
 
 // newBreakdown has every component as far as it is known; nil where no launch counts.
@@ -183,8 +187,10 @@ func newBreakdown(c *compare.Cell) *breakdown {
 	b := &breakdown{Confidence: map[string]string{"overall": c.Parts.Confidence}, Methods: map[string]string{},
 		Origins: map[string]record.Origin{}, DTypes: c.Parts.DTypes,
 		Absent: map[string]string{}, Notes: c.Parts.Notes}
-	for name, to := range map[string]**float64{compare.TotalMemory: &b.Total, compare.ModelWeights: &b.Weights, compare.KVCache: &b.KV, compare.KVCacheUsed: &b.KVUsed,
-		compare.Activations: &b.Activations, compare.FrameworkOverhead: &b.Framework, compare.MultiGPUOverhead: &b.MultiGPU} {
+	for name, to := range map[string]**float64{compare.TotalMemory: &b.Total, compare.ModelWeights: &b.Weights,
+		compare.KVCache: &b.KV, compare.KVCacheUsed: &b.KVUsed,
+		compare.Activations: &b.Activations, compare.FrameworkOverhead: &b.Framework,
+		compare.MultiGPUOverhead: &b.MultiGPU} {
 		part, key := c.Parts.Component(name), profileParts()[name]
 		if !part.Known() {
 			b.Absent[key] = part.Absent
@@ -193,7 +199,8 @@ func newBreakdown(c *compare.Cell) *breakdown {
 		*to = gib(part.Figure)
 		b.Confidence[key], b.Methods[key], b.Origins[key] = part.Confidence, part.Method, part.Origin
 	}
-	if whole, increase := c.Parts.Component(compare.TotalMemory), c.Parts.Component(compare.MemoryIncrease); whole.Known() && increase.Known() {
+	if whole, increase := c.Parts.Component(compare.TotalMemory),
+		c.Parts.Component(compare.MemoryIncrease); whole.Known() && increase.Known() {
 		b.Baseline = rounded((whole.Center() - increase.Center()) / 1024)
 	}
 	return b
@@ -209,7 +216,8 @@ func newLatency(c *compare.Cell) *latencyStats {
 		Prefill: c.Figure(compare.PrefillTPS).Median, Load: c.Figure(compare.LoadTime).Median}
 	var rates []compare.Value
 	for i, v := range latency.Values {
-		if i < len(tokens.Values) && tokens.Values[i].Attempt == v.Attempt && tokens.Values[i].Value > 0 && v.Value > 0 {
+		if i < len(tokens.Values) && tokens.Values[i].Attempt == v.Attempt && tokens.Values[i].Value > 0 &&
+			v.Value > 0 {
 			rates = append(rates, compare.Value{Value: tokens.Values[i].Value / v.Value * 1000})
 		}
 	}

@@ -50,7 +50,8 @@ func gpuDevices(c *compare.Cell) []gpuMemory {
 	var out []gpuMemory
 	for _, h := range c.Hardware {
 		if h.Kind == compare.OfGPU {
-			out = append(out, gpuMemory{h.Role, h.Name, gib(h.Figure(compare.GPUPeak)), gib(h.Figure(compare.GPUMean)), gib(h.Figure(compare.GPUDeviation)), h.Method})
+			out = append(out, gpuMemory{h.Role, h.Name, gib(h.Figure(compare.GPUPeak)), gib(h.Figure(compare.GPUMean)),
+				gib(h.Figure(compare.GPUDeviation)), h.Method})
 		}
 	}
 	return out

@@ -17,7 +17,8 @@ func TestProfileOfSeveralGPUs(t *testing.T) {
 	e.Device = record.Device{Class: record.GPU, Name: "Example"}
 	run := comparetest.Run(t, "gpu", e)
 	for _, a := range run.Attempts {
-		for i, s := range []record.Source{{Role: "gpu0", Method: "nvml"}, {Role: "gpu1", Method: "nvml"}, {Role: "server", Method: "nvml_process", PID: 4000}} {
+		for i, s := range []record.Source{{Role: "gpu0", Method: "nvml"}, {Role: "gpu1", Method: "nvml"},
+			{Role: "server", Method: "nvml_process", PID: 4000}} {
 			a.Sources[90+i] = s
 		}
 		metric(a, 90, "memory_used_bytes", 1<<30)
@@ -57,7 +58,8 @@ func TestProfileOfSeveralGPUs(t *testing.T) {
 	if err := json.Unmarshal(b.Bytes(), &p); err != nil {
 		t.Fatal(err)
 	}
-	if p.GPU.N != 2 || len(p.GPU.Devices) != 2 || p.GPU.Devices[1].Device != "gpu1" || p.GPU.Devices[1].Peak != 3 || p.GPU.Several != nil {
+	if p.GPU.N != 2 || len(p.GPU.Devices) != 2 || p.GPU.Devices[1].Device != "gpu1" || p.GPU.Devices[1].Peak != 3 ||
+		p.GPU.Several != nil {
 		t.Errorf("%+v", p.GPU)
 	}
 	if d := p.Memory.Peak.GPUs; d.Sum != 4 || d.Max != 3 || d.Mean != 2 || d.StdDev != 1 {

@@ -178,7 +178,8 @@ func ratioRow(x compare.Ratio, s compare.Statistics) []string {
 	if x.Unit != "" {
 		title += ", " + x.Unit
 	}
-	return []string{line(title), side(x.Left), side(x.Right), change, percents(x.PercentInterval, x.IntervalNote), absolute, probability(x.P),
+	return []string{line(title), side(x.Left), side(x.Right), change, percents(x.PercentInterval, x.IntervalNote),
+		absolute, probability(x.P),
 		called(x.Judgement, s) + marks(x)}
 }
 
@@ -263,14 +264,16 @@ func (t *table) marked() bool {
 
 // groupGrid is what cells come to that were asked to be taken together; nil where nobody asked.
 func groupGrid(res *compare.Result) *grid {
-	g := &grid{Name: "Groups of cells", Head: []string{"group", "run", "cells", "averaged over", "figure", "geometric mean", "95 % interval"}}
+	g := &grid{Name: "Groups of cells", Head: []string{"group", "run", "cells", "averaged over", "figure",
+		"geometric mean", "95 % interval"}}
 	for _, x := range res.Groups {
 		over := strings.Join(x.Over, ", ")
 		if over == "" {
 			over = "nothing"
 		}
 		if x.Refused != "" {
-			g.Rows = append(g.Rows, []string{line(x.Name), line(res.Runs[x.Run].Name), strconv.Itoa(len(x.Cells)), over, "–", "not averaged: " + x.Refused, "–"})
+			g.Rows = append(g.Rows, []string{line(x.Name), line(res.Runs[x.Run].Name), strconv.Itoa(len(x.Cells)), over,
+				"–", "not averaged: " + x.Refused, "–"})
 			continue
 		}
 		for _, v := range x.Figures {
@@ -288,7 +291,8 @@ func groupGrid(res *compare.Result) *grid {
 			if v.Left > 0 {
 				cells = fmt.Sprintf("%d of %d", v.Cells, v.Cells+v.Left)
 			}
-			g.Rows = append(g.Rows, []string{line(x.Name), line(res.Runs[x.Run].Name), cells, over, v.Title, mean, interval})
+			g.Rows = append(g.Rows, []string{line(x.Name), line(res.Runs[x.Run].Name), cells, over, v.Title, mean,
+				interval})
 		}
 	}
 	if len(g.Rows) == 0 {

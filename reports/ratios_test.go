@@ -115,7 +115,8 @@ func TestWhatIsNotAlikeIsMarkedWhereverItStands(t *testing.T) {
 		}
 	}
 	html := section.FindString(page)
-	if strings.Count(terminal, " ≠\n") != len(ratios) || strings.Count(html, " ≠") < len(ratios) || !strings.Contains(html, mark) {
+	if strings.Count(terminal, " ≠\n") != len(ratios) || strings.Count(html, " ≠") < len(ratios) ||
+		!strings.Contains(html, mark) {
 		t.Errorf("%s\n%s", terminal, html)
 	}
 	for _, sentence := range res.Verdict {
@@ -144,12 +145,14 @@ func TestWarningsStandBesideTheirNumbers(t *testing.T) {
 		t.Fatalf("%+v", f.Warnings)
 	}
 	terminal, page := shown(t, res, []*record.Run{run})
-	if !regexp.MustCompile(`\d ±\S+%!`).MatchString(terminal) || !strings.Contains(terminal, "Mann-Kendall") || !strings.Contains(page, "; ! trend") {
+	if !regexp.MustCompile(`\d ±\S+%!`).MatchString(terminal) || !strings.Contains(terminal, "Mann-Kendall") ||
+		!strings.Contains(page, "; ! trend") {
 		t.Errorf("%s", terminal)
 	}
 }
 
-// Folders that differ at their ends alone are told apart in a terminal, and what is to know of several figures is said once.
+// Folders that differ at their ends alone are told apart in a terminal, and what is to know of several figures is said
+// once.
 func TestHeadsAndNotesOfComparisons(t *testing.T) {
 	a, b := comparetest.Native(8), comparetest.Native(8)
 	runs := []*record.Run{comparetest.Run(t, "default", a), comparetest.Run(t, "default", b)}

@@ -21,9 +21,10 @@ import (
 
 // side is a run's folder as it was on a machine.
 type side struct {
-	engine  func(*comparetest.Engine) // nil: as it is
-	machine string                    // fields of environment.json that it has beside those of all; one that is there takes the place of theirs
-	journal func(string) string       // nil: as it is
+	engine func(*comparetest.Engine) // nil: as it is
+	// fields of environment.json that it has beside those of all; one that is there takes the place of theirs
+	machine string
+	journal func(string) string // nil: as it is
 }
 
 func (s side) write(t *testing.T, name string, e comparetest.Engine) string {
@@ -34,7 +35,8 @@ func (s side) write(t *testing.T, name string, e comparetest.Engine) string {
 	dir := comparetest.Write(t, t.TempDir(), name, e)
 	if s.machine != "" {
 		rewrite(t, filepath.Join(dir, "environment.json"), func(text string) string {
-			return strings.TrimSuffix(strings.TrimSpace(text), "}") + ", " + s.machine + "}" // the last of two of a name counts
+			// the last of two of a name counts
+			return strings.TrimSuffix(strings.TrimSpace(text), "}") + ", " + s.machine + "}"
 		})
 	}
 	if s.journal != nil {
@@ -85,8 +87,8 @@ func gatedFolders(t *testing.T, base, now side) *gated {
 	return g
 }
 
-// stolen are seconds of each repetition; what a launch took hangs on how long the test wrote it, so that only what is far apart, or nothing, is in
-// one order always.
+// stolen are seconds of each repetition; what a launch took hangs on how long the test wrote it, so that only what is
+// far apart, or nothing, is in one order always.
 func stolen(seconds ...float64) func(*comparetest.Engine) {
 	return func(e *comparetest.Engine) { e.Stolen = func(n int) float64 { return seconds[n%len(seconds)] } }
 }
@@ -152,47 +154,62 @@ func busyMachines() map[string]struct {
 		"as quick as where some stole": both(stolen(1), func(e *comparetest.Engine) { quick(e); stolen(0)(e) },
 			times...),
 		"larger than it seems": both(processes(comparetest.Process{Role: "server", Before: 8,
-			Loaded: 46}), processes(comparetest.Process{Role: "server", Before: 11, Loaded: 51, Shared: 10}), memory...),
-		"busy before the run":            {now: side{machine: busy}, unknown: times},
-		"busy before both":               {base: side{machine: busy}, now: side{machine: stealing}, unknown: times},
-		"stolen from before the run":     {now: side{machine: stealing}, unknown: times},
-		"of many cores it may run on 8":  {now: side{machine: busy + `, "processor": {"logical_cores": 16}`}},
-		"a load before the run":          {now: side{journal: load("4.5")}, unknown: times},
-		"a load before the baseline":     {base: side{journal: load("4.01")}},
-		"half a load":                    {base: side{journal: load("4")}, now: side{journal: load("4")}},
-		"a load, and somebody listened":  {base: side{journal: load("7"), machine: quiet}},
-		"stolen while it ran":            both(stolen(0), stolen(1), times...),
-		"stolen a little oftener":        both(stolen(1e6, 0, 0, 0, 0, 0, 0, 0), stolen(1, 1, 1, 0), times...),
-		"stolen as likely by chance":     both(stolen(0, 0, 0, 1e6), stolen(0, 1, 0, 1)),
-		"stolen a little, perhaps":       both(stolen(1e6, 0, 0, 0, 0, 0, 0, 0), stolen(0, 1)),
-		"grown by less than it seems":    both(processes(comparetest.Process{Role: "server", Before: 15, Loaded: 46, Shared: 14}), processes(comparetest.Process{Role: "server", Before: 8, Loaded: 50, Shared: 3}), memory...),
+			Loaded: 46}), processes(comparetest.Process{Role: "server", Before: 11, Loaded: 51, Shared: 10}),
+			memory...),
+		"busy before the run":           {now: side{machine: busy}, unknown: times},
+		"busy before both":              {base: side{machine: busy}, now: side{machine: stealing}, unknown: times},
+		"stolen from before the run":    {now: side{machine: stealing}, unknown: times},
+		"of many cores it may run on 8": {now: side{machine: busy + `, "processor": {"logical_cores": 16}`}},
+		"a load before the run":         {now: side{journal: load("4.5")}, unknown: times},
+		"a load before the baseline":    {base: side{journal: load("4.01")}},
+		"half a load":                   {base: side{journal: load("4")}, now: side{journal: load("4")}},
+		"a load, and somebody listened": {base: side{journal: load("7"), machine: quiet}},
+		"stolen while it ran":           both(stolen(0), stolen(1), times...),
+		"stolen a little oftener":       both(stolen(1e6, 0, 0, 0, 0, 0, 0, 0), stolen(1, 1, 1, 0), times...),
+		"stolen as likely by chance":    both(stolen(0, 0, 0, 1e6), stolen(0, 1, 0, 1)),
+		"stolen a little, perhaps":      both(stolen(1e6, 0, 0, 0, 0, 0, 0, 0), stolen(0, 1)),
+		"grown by less than it seems": both(
+			processes(comparetest.Process{Role: "server", Before: 15, Loaded: 46, Shared: 14}),
+			processes(comparetest.Process{Role: "server", Before: 8, Loaded: 50, Shared: 3}), memory...),
 		"stolen while the baseline ran":  both(stolen(1), stolen(0)),
 		"stolen from both":               both(stolen(0), stolen(0)),
 		"stolen, of the baseline untold": both(untold, stolen(1)),
 		"stolen, of the run untold":      both(stolen(0), untold),
-		"stolen, and busy before":        {base: side{engine: stolen(0), machine: busy}, now: side{engine: stolen(1)}, unknown: times},
-		"shared with programs outside":   both(processes(comparetest.Process{Role: "server", Before: 21, Loaded: 46, Shared: 20}), nil, memory...),
-		"shared by two of its own":       both(processes(comparetest.Process{Role: "server", Before: 13, Loaded: 40, Shared: 12}, comparetest.Process{Role: "worker", Before: 9, Loaded: 9, Shared: 8}), nil),
-		"a process before the load":      both(func(e *comparetest.Engine) { e.Resident = true }, nil, compare.Increase),
-		"prompts from a cache":           both(cached(0), cached(3), compare.PrefillTPS, compare.TTFT),
-		"the first token from a cache":   both(cached(0), cached(1)),
-		"prompts from both caches":       both(cached(3), cached(3)),
-		"a load for each text":           both(nil, func(e *comparetest.Engine) { e.Cell.PerGeneration = true }, compare.LoadTime, compare.TTFT),
-		"known by a name alone":          both(served, served, all...),
-		"a device of no known class":     both(odd, odd, all...),
-		"two devices":                    {base: side{journal: once(`"name":"Example CPU 3.0 GHz"`, `"name":"Other"`)}, unknown: all},
-		"two versions":                   {now: side{journal: once(`"version":"b11434"`, `"version":"b2"`)}, unknown: all},
-		"another processor":              machine(`"cpu": "Other CPU"`),
-		"more cores":                     machine(`"cores": 16`),
-		"less memory":                    machine(fmt.Sprintf(`"memory_bytes": %d`, 22<<30)),
-		"nearly as much memory":          {base: side{machine: fmt.Sprintf(`"memory_bytes": %d`, 23<<30)}},
-		"another governor":               machine(`"governor": "powersave"`),
-		"another system":                 {base: side{machine: `"os": "plan9"`}},
-		"a virtual machine beside none":  {now: side{machine: `"virtual_machine": "kvm"`}}, // nobody says that it was none
-		"a quota":                        {side{machine: `"limits": {"cgroup": "v2", "cpu_quota_cores": 2}`}, side{machine: `"limits": {"cgroup": "v2"}`}, all},
-		"turbo":                          {side{machine: `"processor": {"turbo": "on"}`}, side{machine: `"processor": {"turbo": "off"}`}, all},
-		"turbo untold":                   {side{machine: `"processor": {"turbo": "on"}`}, side{machine: `"processor": {}`}, nil},
-		"another kernel":                 {base: side{machine: `"kernel": "5.4"`}},
+		"stolen, and busy before": {base: side{engine: stolen(0), machine: busy}, now: side{engine: stolen(1)},
+			unknown: times},
+		"shared with programs outside": both(
+			processes(comparetest.Process{Role: "server", Before: 21, Loaded: 46, Shared: 20}), nil, memory...),
+		"shared by two of its own": both(
+			processes(comparetest.Process{Role: "server", Before: 13, Loaded: 40, Shared: 12},
+				comparetest.Process{Role: "worker", Before: 9, Loaded: 9, Shared: 8}), nil),
+		"a process before the load": both(func(e *comparetest.Engine) { e.Resident = true }, nil,
+			compare.Increase),
+		"prompts from a cache":         both(cached(0), cached(3), compare.PrefillTPS, compare.TTFT),
+		"the first token from a cache": both(cached(0), cached(1)),
+		"prompts from both caches":     both(cached(3), cached(3)),
+		"a load for each text": both(nil, func(e *comparetest.Engine) { e.Cell.PerGeneration = true },
+			compare.LoadTime, compare.TTFT),
+		"known by a name alone":      both(served, served, all...),
+		"a device of no known class": both(odd, odd, all...),
+		"two devices": {base: side{journal: once(`"name":"Example CPU 3.0 GHz"`, `"name":"Other"`)},
+			unknown: all},
+		"two versions": {now: side{journal: once(`"version":"b11434"`, `"version":"b2"`)},
+			unknown: all},
+		"another processor":     machine(`"cpu": "Other CPU"`),
+		"more cores":            machine(`"cores": 16`),
+		"less memory":           machine(fmt.Sprintf(`"memory_bytes": %d`, 22<<30)),
+		"nearly as much memory": {base: side{machine: fmt.Sprintf(`"memory_bytes": %d`, 23<<30)}},
+		"another governor":      machine(`"governor": "powersave"`),
+		"another system":        {base: side{machine: `"os": "plan9"`}},
+		// nobody says that it was none
+		"a virtual machine beside none": {now: side{machine: `"virtual_machine": "kvm"`}},
+		"a quota": {side{machine: `"limits": {"cgroup": "v2", "cpu_quota_cores": 2}`},
+			side{machine: `"limits": {"cgroup": "v2"}`}, all},
+		"turbo": {side{machine: `"processor": {"turbo": "on"}`},
+			side{machine: `"processor": {"turbo": "off"}`}, all},
+		"turbo untold": {side{machine: `"processor": {"turbo": "on"}`},
+			side{machine: `"processor": {}`}, nil},
+		"another kernel": {base: side{machine: `"kernel": "5.4"`}},
 	}
 }
 
@@ -220,7 +237,8 @@ func TestAGateOfABusyMachineIsThatOfTheRecord(t *testing.T) {
 // Reports of two runs of which others moved one warn of it where the folders say so.
 func TestWarningsOfBusyMachinesAreThoseOfTheRecord(t *testing.T) {
 	for name, of := range busyMachines() {
-		if !strings.Contains(name, "busy") && !strings.Contains(name, "load") && !strings.Contains(name, "stolen") && name != "quiet by a hair" {
+		if !strings.Contains(name, "busy") && !strings.Contains(name, "load") && !strings.Contains(name, "stolen") &&
+			name != "quiet by a hair" {
 			continue
 		}
 		t.Run(name, func(t *testing.T) {
@@ -245,7 +263,8 @@ func TestWrongWordsOnBusyMachinesAreFound(t *testing.T) {
 	others := gatedFolders(t, side{}, side{machine: busy})
 	alone := gatedFolders(t, side{}, side{})
 	decode := func(r *compare.Result) *compare.GateCheck {
-		return &r.Gate.Checks[slices.IndexFunc(r.Gate.Checks, func(c compare.GateCheck) bool { return c.Figure == compare.DecodeTPS })]
+		return &r.Gate.Checks[slices.IndexFunc(
+			r.Gate.Checks, func(c compare.GateCheck) bool { return c.Figure == compare.DecodeTPS })]
 	}
 	for _, c := range []struct {
 		in       *gated
@@ -324,7 +343,8 @@ func wrongWarnings(t *testing.T) {
 			ttft(r).Warnings = w
 		},
 		"peak_pss: there are 1 warnings busy-machine": func(r *compare.Result) {
-			r.Cells[0].Figures[0].Warnings = append(r.Cells[0].Figures[0].Warnings, record.Warning{Code: compare.BusyMachine})
+			r.Cells[0].Figures[0].Warnings = append(r.Cells[0].Figures[0].Warnings,
+				record.Warning{Code: compare.BusyMachine})
 		},
 		"there are 0 warnings stolen-time": func(r *compare.Result) { ratio(r, compare.DecodeTPS).Warnings = nil },
 		"there are 1 warnings stolen-time": func(r *compare.Result) {

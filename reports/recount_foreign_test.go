@@ -96,7 +96,8 @@ func beside(t *testing.T) string {
 	return comparetest.Write(t, t.TempDir(), "mine", a, b)
 }
 
-// What another program wrote down is shown as its file has it, by itself and beside our own runs; ratios that are asked for are of that.
+// What another program wrote down is shown as its file has it, by itself and beside our own runs; ratios that are asked
+// for are of that.
 func TestRowsOfOtherProgramsAreThoseOfTheRecord(t *testing.T) {
 	for name, paths := range map[string]func() []string{
 		"alone":            func() []string { return written(t, "profiler.csv") },
@@ -107,9 +108,15 @@ func TestRowsOfOtherProgramsAreThoseOfTheRecord(t *testing.T) {
 		"all of them": func() []string {
 			return written(t, "profiler.csv", "apart.csv", "watched.csv", "heap.csv", "one.csv", "another.csv")
 		},
-		"beside a run":          func() []string { return append([]string{beside(t)}, written(t, "profiler.csv", "watched.csv")...) },
-		"before a run":          func() []string { return append(written(t, "apart.csv"), beside(t)) },
-		"between runs of three": func() []string { return append([]string{beside(t)}, append(written(t, "watched.csv"), beside(t))...) },
+		"beside a run": func() []string {
+			return append([]string{beside(t)},
+				written(t, "profiler.csv", "watched.csv")...)
+		},
+		"before a run": func() []string { return append(written(t, "apart.csv"), beside(t)) },
+		"between runs of three": func() []string {
+			return append([]string{beside(t)},
+				append(written(t, "watched.csv"), beside(t))...)
+		},
 	} {
 		for _, different := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, %v", name, different), func(t *testing.T) {
@@ -120,15 +127,18 @@ func TestRowsOfOtherProgramsAreThoseOfTheRecord(t *testing.T) {
 				res := compare.With(o, runs...)
 				asked := 0
 				for _, c := range res.Comparisons {
-					if res.Cells[c.A].Spec.Model.Format == record.Foreign || res.Cells[c.B].Spec.Model.Format == record.Foreign {
+					if res.Cells[c.A].Spec.Model.Format == record.Foreign ||
+						res.Cells[c.B].Spec.Model.Format == record.Foreign {
 						asked += len(c.Ratios)
 					}
 				}
-				if want := different && len(res.Cells) > 1 && name != "alone"; (asked > 0) != want { // there one has a heap alone, the other none
+				// there one has a heap alone, the other none
+				if want := different && len(res.Cells) > 1 && name != "alone"; (asked > 0) != want {
 					t.Errorf("%d ratios of rows of other programs", asked)
 				}
 				page := rendered(t, func(w io.Writer) error { return reports.HTML(w, res, runs...) })
-				recount.Check(t, []byte(rendered(t, func(w io.Writer) error { return reports.JSON(w, res) })), page, all...)
+				recount.Check(t, []byte(rendered(t, func(w io.Writer) error { return reports.JSON(w, res) })), page,
+					all...)
 			})
 		}
 	}
@@ -167,35 +177,90 @@ func TestRowsOfOtherProgramsToldWronglyAreFound(t *testing.T) {
 		return nil
 	}
 	for says, change := range map[string]func(*compare.Result){
-		"ollama-run1, profiler.csv: peak_rss_sum, median":     func(r *compare.Result) { *figure(r, 0, compare.PeakRSS).Median += 0.01 },
-		"webllm-run1, profiler.csv: peak_js_heap, launch":     func(r *compare.Result) { figure(r, 1, compare.PeakHeap).Values[0].Value += 0.01 },
-		"page, 0, watched.csv: peak_rss_sum, n is":            func(r *compare.Result) { figure(r, 2, compare.PeakRSS).N++ },
-		"page, 1, watched.csv: peak_js_heap: the interval is": func(r *compare.Result) { figure(r, 3, compare.PeakHeap).Interval = &compare.Interval{Lo: 1, Hi: 2} },
-		"has no peak_js_heap":                                 func(r *compare.Result) { figure(r, 1, compare.PeakHeap).Name = compare.PeakRSS },
-		"work it out here":                                    func(r *compare.Result) { figure(r, 1, compare.PeakHeap).Name = compare.PeakPSS },
-		"launches counted is":                                 func(r *compare.Result) { r.Cells[2].Launches.Counted++ },
-		"SHA-256 is":                                          func(r *compare.Result) { engine(r, 0).SHA256 = "0badcafe" },
-		"file is":                                             func(r *compare.Result) { engine(r, 3).Version = "profiler.csv" },
-		"rows is":                                             func(r *compare.Result) { engine(r, 1).Parts["rows"] = "4" },
-		"is called":                                           func(r *compare.Result) { r.Cells[1].Label = "ollama" },
-		"there is a device":                                   func(r *compare.Result) { r.Cells[0].Device = r.Cells[4].Device },
-		"the run of watched.csv is":                           func(r *compare.Result) { r.Runs[1].Name = "profiler.csv" },
-		"nanoseconds from the begin of profiler.csv is":       func(r *compare.Result) { r.Runs[0].Started = r.Runs[0].Started.Add(1) },
-		"over apart, apart.csv is":                            func(r *compare.Result) { *ratio(r).Ratio += 0.001 },
-		"should not be there, or not unmarked":                func(r *compare.Result) { ratio(r).Different = "" },
-		"the report has no peak_rss_sum of llamacpp":          func(r *compare.Result) { r.Comparisons = r.Comparisons[:len(r.Comparisons)-1] },
-		"a ratio of what was not worked out again":            func(r *compare.Result) { ratio(r).Figure = compare.PeakPSS },
+		"ollama-run1, profiler.csv: peak_rss_sum, median": func(
+			r *compare.Result) {
+			*figure(r, 0, compare.PeakRSS).Median += 0.01
+		},
+		"webllm-run1, profiler.csv: peak_js_heap, launch": func(
+			r *compare.Result) {
+			figure(r, 1, compare.PeakHeap).Values[0].Value += 0.01
+		},
+		"page, 0, watched.csv: peak_rss_sum, n is": func(
+			r *compare.Result) {
+			figure(r, 2, compare.PeakRSS).N++
+		},
+		"page, 1, watched.csv: peak_js_heap: the interval is": func(
+			r *compare.Result) {
+			figure(r, 3, compare.PeakHeap).Interval = &compare.Interval{Lo: 1, Hi: 2}
+		},
+		"has no peak_js_heap": func(
+			r *compare.Result) {
+			figure(r, 1, compare.PeakHeap).Name = compare.PeakRSS
+		},
+		"work it out here": func(
+			r *compare.Result) {
+			figure(r, 1, compare.PeakHeap).Name = compare.PeakPSS
+		},
+		"launches counted is": func(
+			r *compare.Result) {
+			r.Cells[2].Launches.Counted++
+		},
+		"SHA-256 is": func(
+			r *compare.Result) {
+			engine(r, 0).SHA256 = "0badcafe"
+		},
+		"file is": func(
+			r *compare.Result) {
+			engine(r, 3).Version = "profiler.csv"
+		},
+		"rows is": func(
+			r *compare.Result) {
+			engine(r, 1).Parts["rows"] = "4"
+		},
+		"is called": func(r *compare.Result) { r.Cells[1].Label = "ollama" },
+		"there is a device": func(
+			r *compare.Result) {
+			r.Cells[0].Device = r.Cells[4].Device
+		},
+		"the run of watched.csv is": func(
+			r *compare.Result) {
+			r.Runs[1].Name = "profiler.csv"
+		},
+		"nanoseconds from the begin of profiler.csv is": func(
+			r *compare.Result) {
+			r.Runs[0].Started = r.Runs[0].Started.Add(1)
+		},
+		"over apart, apart.csv is":             func(r *compare.Result) { *ratio(r).Ratio += 0.001 },
+		"should not be there, or not unmarked": func(r *compare.Result) { ratio(r).Different = "" },
+		"the report has no peak_rss_sum of llamacpp": func(
+			r *compare.Result) {
+			r.Comparisons = r.Comparisons[:len(r.Comparisons)-1]
+		},
+		"a ratio of what was not worked out again": func(
+			r *compare.Result) {
+			ratio(r).Figure = compare.PeakPSS
+		},
 		"p is":        func(r *compare.Result) { ratio(r).Raw /= 2 },
 		"p corrected": func(r *compare.Result) { ratio(r).P /= 2 },
 		"not-a-number vms_mb: it says": func(r *compare.Result) {
 			warning(r, "not-a-number").Text = "vms_mb: 3 fields hold no number and are left out, the first in line 6"
 		},
-		"clock-backwards , warnings is":                    func(r *compare.Result) { warning(r, "clock-backwards").Code = "clock" },
-		"the warning foreign-rows is in the report: false": func(r *compare.Result) { warning(r, "foreign-rows").Text = "" },
-		"the warning cut is in the report: true; worked": func(r *compare.Result) {
-			*warning(r, "foreign-rows") = compare.Warning{Warning: record.Warning{Code: "cut", Text: "profiler.csv"}, Where: "run profiler.csv"}
+		"clock-backwards , warnings is": func(
+			r *compare.Result) {
+			warning(r, "clock-backwards").Code = "clock"
 		},
-		"nobody says that processes were read apart": func(r *compare.Result) { warning(r, "readings-apart").Code = "apart" },
+		"the warning foreign-rows is in the report: false": func(
+			r *compare.Result) {
+			warning(r, "foreign-rows").Text = ""
+		},
+		"the warning cut is in the report: true; worked": func(r *compare.Result) {
+			*warning(r, "foreign-rows") = compare.Warning{Warning: record.Warning{Code: "cut", Text: "profiler.csv"},
+				Where: "run profiler.csv"}
+		},
+		"nobody says that processes were read apart": func(
+			r *compare.Result) {
+			warning(r, "readings-apart").Code = "apart"
+		},
 	} {
 		res := compare.With(o, runs...)
 		change(res)

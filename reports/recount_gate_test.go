@@ -65,13 +65,15 @@ func (g *gated) judged() *compare.Result {
 func (g *gated) check(t *testing.T, tb testing.TB, res *compare.Result) {
 	t.Helper()
 	page, own, junit := g.renderings(t, res)
-	g.again.Check(tb, []byte(rendered(t, func(w io.Writer) error { return reports.JSON(w, res) })), own, junit, string(page))
+	g.again.Check(tb, []byte(rendered(t, func(w io.Writer) error { return reports.JSON(w, res) })), own, junit,
+		string(page))
 }
 
 func (g *gated) renderings(t *testing.T, res *compare.Result) (page, own, junit []byte) {
 	t.Helper()
 	out := func(render func(io.Writer) error) []byte { return []byte(rendered(t, render)) }
-	return out(func(w io.Writer) error { return reports.HTML(w, res, g.run) }), out(func(w io.Writer) error { return reports.GateJSON(w, res.Gate) }),
+	return out(func(w io.Writer) error { return reports.HTML(w, res, g.run) }),
+		out(func(w io.Writer) error { return reports.GateJSON(w, res.Gate) }),
 		out(func(w io.Writer) error { return reports.GateJUnit(w, res.Gate) })
 }
 
@@ -128,60 +130,80 @@ func TestAGateIsThatOfTheRecord(t *testing.T) {
 		now, base engines
 		status    compare.GateStatus
 	}{
-		"equal":                         {strict, both(8, 0.03, 1, 1), both(9, 0.03, 1, 1), compare.GatePassed},
-		"much worse":                    {strict, both(8, 0.02, 1.3, 1.3), both(7, 0.02, 1, 1), compare.GateFailed},
-		"worse by less than is sure":    {strict, both(7, 0.02, 1.06, 1), both(8, 0.02, 1, 1), compare.GateWarned},
-		"worse within what is let pass": {`{"vs_baseline": {"decode_tps": "-50%", "peak_pss": "+40%"}}`, both(8, 0.02, 1.3, 1.2), both(7, 0.02, 1, 1), compare.GatePassed},
-		"better":                        {strict, both(8, 0.02, 0.7, 0.8), both(8, 0.03, 1, 1), compare.GatePassed},
+		"equal":                      {strict, both(8, 0.03, 1, 1), both(9, 0.03, 1, 1), compare.GatePassed},
+		"much worse":                 {strict, both(8, 0.02, 1.3, 1.3), both(7, 0.02, 1, 1), compare.GateFailed},
+		"worse by less than is sure": {strict, both(7, 0.02, 1.06, 1), both(8, 0.02, 1, 1), compare.GateWarned},
+		"worse within what is let pass": {`{"vs_baseline": {"decode_tps": "-50%", "peak_pss": "+40%"}}`,
+			both(8, 0.02, 1.3, 1.2), both(7, 0.02, 1, 1), compare.GatePassed},
+		"better": {strict, both(8, 0.02, 0.7, 0.8), both(8, 0.03, 1, 1), compare.GatePassed},
 		"too few": {strict, both(3, 0.02, 1.3, 1.3), both(8, 0.02, 1, 1),
 			compare.GateInconclusive},
 		"a few and many questions": {strict, both(6, 0.02, 1.3, 1.3), both(6, 0.02, 1, 1), compare.GateFailed},
 		"limits": {`{"ttft": [{"max": 9}, {"max": 5}, {"max": 9.2, "level": "warn"}, {"min": 8, "max": 9.3}, {"min": 30}, {"max": 1, "engine": "none"}],
 			"peak_pss": {"max": 1, "level": "off"}, "baseline_pss": {"max": 1}, "latency": {"max": 60}}`, engines{native(8, func(e *comparetest.Engine) { e.Vary = 0.1 })}, nil, compare.GateFailed},
 		"limits of few launches": {`{"level": "warn", "ttft": [{"max": 9}, {"max": 5}, {"max": 9.2}, {"min": 8, "max": 9.3}, {"min": 30}]}`, both(4, 0.1, 1, 1), nil, compare.GateWarned},
-		"one launch":             {`{"ttft": {"max": 9, "level": "warn"}, "latency": {"min": 1}}`, both(1, 0.1, 1, 1), nil, compare.GateWarned},
+		"one launch": {`{"ttft": {"max": 9, "level": "warn"}, "latency": {"min": 1}}`, both(1, 0.1, 1, 1),
+			nil, compare.GateWarned},
 		"no baseline run": {`{"vs_baseline": {"decode_tps": "-5%"}, "ttft": {"max": 1000}}`, both(8, 0.03, 1,
 			1), nil, compare.GateInconclusive},
 		"none, only warned of": {`{"inconclusive": "warn", "vs_baseline": {"decode_tps": "-5%"}, "ttft": {"max": 1000}}`, both(8, 0.03, 1, 1), nil, compare.GateWarned},
-		"none, and off":        {`{"inconclusive": "off", "vs_baseline": {"decode_tps": "-5%"}, "ttft": {"max": 1000}}`, both(8, 0.03, 1, 1), nil, compare.GatePassed},
-		"none yet":             {`{"no_baseline": "ok", "vs_baseline": {"decode_tps": "-5%"}, "parity": {"min_agreement": "100%", "with": "baseline"}}`, both(8, 0.03, 1, 1), nil, compare.GatePassed},
-		"noise":                {`{"vs_baseline": {"decode_tps": "-5%", "peak_pss": "+3%", "ttft": {"change": "+10%", "detect": "40%"}}}`, both(10, 0.15, 1.1, 1), both(7, 0.15, 1, 1), compare.GateInconclusive},
+		"none, and off": {`{"inconclusive": "off", "vs_baseline": {"decode_tps": "-5%"}, "ttft": {"max": 1000}}`,
+			both(8, 0.03, 1, 1), nil, compare.GatePassed},
+		"none yet": {`{"no_baseline": "ok", "vs_baseline": {"decode_tps": "-5%"}, "parity": {"min_agreement": "100%", "with": "baseline"}}`, both(8, 0.03, 1, 1), nil, compare.GatePassed},
+		"noise":    {`{"vs_baseline": {"decode_tps": "-5%", "peak_pss": "+3%", "ttft": {"change": "+10%", "detect": "40%"}}}`, both(10, 0.15, 1.1, 1), both(7, 0.15, 1, 1), compare.GateInconclusive},
 		"noise, and a lax gate": {`{"detect": "60%", "vs_baseline": {"decode_tps": "-5%"}}`, both(10, 0.15, 1, 1),
 			both(9, 0.15, 1, 1), compare.GatePassed},
 		"another model": {`{"vs_baseline": {"decode_tps": "-5%"}}`, engines{native(8,
-			func(e *comparetest.Engine) { e.Cell.Model.SHA256 = "ffff" })}, engines{native(8, same)}, compare.GateInconclusive},
+			func(e *comparetest.Engine) { e.Cell.Model.SHA256 = "ffff" })}, engines{native(8, same)},
+			compare.GateInconclusive},
 		"nothing can be judged": {`{"vs_baseline": {"decode_tps": "-5%"}}`, both(8, 0.03, 1, 1), nil,
 			compare.GateInconclusive},
 		"gone and new": {`{"gone": "warn", "vs_baseline": {"decode_tps": "-5%"}}`, engines{native(8,
 			same)}, engines{comparetest.Browser(8)}, compare.GateInconclusive},
 		"gone": {strict, both(8, 0.03, 1, 1)[1:], both(8, 0.03, 1, 1), compare.GateFailed},
 		"new":  {strict, both(8, 0.03, 1, 1), both(8, 0.03, 1, 1)[1:], compare.GateInconclusive},
-		"failed launches": {`{"vs_baseline": {"decode_tps": "-5%"}}`, engines{native(9, func(e *comparetest.Engine) { e.Failing, e.Cut, e.Warmup = map[int]record.Class{3: record.OOM}, 5, true })},
+		"failed launches": {`{"vs_baseline": {"decode_tps": "-5%"}}`,
+			engines{native(9, func(e *comparetest.Engine) {
+				e.Failing, e.Cut,
+					e.Warmup = map[int]record.Class{3: record.OOM}, 5, true
+			})},
 			engines{native(8, same)}, compare.GateFailed},
-		"one failed launch":           {`{"latency": {"max": 1000}}`, engines{native(7, func(e *comparetest.Engine) { e.Failing = map[int]record.Class{3: record.OOM} })}, nil, compare.GateFailed},
-		"words of one engine":         {`{"parity": {"min_agreement": "100%", "engine": "webllm"}}`, engines{differing(comparetest.Browser(6)), native(6, same)}, nil, compare.GateFailed},
-		"worse by the test alone":     {`{"vs_baseline": {"decode_tps": "-5%"}}`, engines{slow(6, 1.09)}, engines{slow(8, 1)}, compare.GateWarned},
-		"worse by the interval alone": {`{"vs_baseline": {"decode_tps": "-5%"}}`, engines{slow(7, 1.09)}, engines{slow(6, 1)}, compare.GateWarned},
+		"one failed launch": {`{"latency": {"max": 1000}}`,
+			engines{native(7, func(e *comparetest.Engine) { e.Failing = map[int]record.Class{3: record.OOM} })}, nil,
+			compare.GateFailed},
+		"words of one engine": {`{"parity": {"min_agreement": "100%", "engine": "webllm"}}`,
+			engines{differing(comparetest.Browser(6)), native(6, same)}, nil, compare.GateFailed},
+		"worse by the test alone": {`{"vs_baseline": {"decode_tps": "-5%"}}`, engines{slow(6, 1.09)},
+			engines{slow(8, 1)}, compare.GateWarned},
+		"worse by the interval alone": {`{"vs_baseline": {"decode_tps": "-5%"}}`, engines{slow(7, 1.09)},
+			engines{slow(6, 1)}, compare.GateWarned},
 		"another device": {`{"vs_baseline": {"decode_tps": "-5%"}, "latency": {"max": 1000}}`,
 			engines{native(8, func(e *comparetest.Engine) { e.Device.Name = "another" })}, engines{native(8,
 				same)}, compare.GateInconclusive},
 		"another type": {`{"vs_baseline": {"decode_tps": "-5%"}, "latency": {"max": 1000}}`,
 			engines{native(8,
-				func(e *comparetest.Engine) { e.Info.Policy = map[string]string{"kv_dtype": "f16"} })}, engines{native(8, same)}, compare.GatePassed},
+				func(e *comparetest.Engine) { e.Info.Policy = map[string]string{"kv_dtype": "f16"} })},
+			engines{native(8, same)}, compare.GatePassed},
 		"another cache": {`{"vs_baseline": {"decode_tps": "-5%"}, "latency": {"max": 1000}}`,
 			engines{native(8, func(e *comparetest.Engine) { e.Cell.KVDType = "q8_0" })}, engines{native(8,
 				same)}, compare.GatePassed},
 		"versions": {strict, versions(8, 1, 1.5), versions(9, 1.5, 1), compare.GateFailed},
-		"repetitions that share a launch": {`{"vs_baseline": {"decode_tps": "-5%"}, "ttft": {"max": 5}}`, engines{native(8, func(e *comparetest.Engine) { e.Reused, e.Cell.Reused = true, true })},
-			engines{native(8, func(e *comparetest.Engine) { e.Reused, e.Cell.Reused = true, true })}, compare.GateFailed},
+		"repetitions that share a launch": {`{"vs_baseline": {"decode_tps": "-5%"}, "ttft": {"max": 5}}`,
+			engines{native(8, func(e *comparetest.Engine) { e.Reused, e.Cell.Reused = true, true })},
+			engines{native(8, func(e *comparetest.Engine) { e.Reused, e.Cell.Reused = true, true })},
+			compare.GateFailed},
 		"programs outside": {`{"vs_baseline": {"peak_pss": "+3%", "decode_tps": "-5%"}}`, engines{native(8, same)},
 			engines{native(8, func(e *comparetest.Engine) {
 				e.Processes = []comparetest.Process{{Role: "server", Before: 8, Loaded: 46, Shared: 7}}
 			})}, compare.GateInconclusive},
-		"other words":                     {`{"parity": {"min_agreement": "51%"}, "gone": "off"}`, engines{differing(comparetest.Browser(6)), native(6, same)}, nil, compare.GateFailed},
-		"other words after enough":        {`{"parity": {"min_agreement": "50%", "first_divergence": 33}}`, engines{differing(comparetest.Browser(6)), native(6, same)}, nil, compare.GatePassed},
-		"other words too soon":            {`{"parity": {"first_divergence": 34, "level": "warn"}}`, engines{differing(comparetest.Browser(6)), native(6, same)}, nil, compare.GateWarned},
-		"other words than the baseline's": {`{"parity": {"min_agreement": "100%", "with": "baseline"}}`, engines{differing(comparetest.Browser(6)), native(6, same)}, both(6, 0.03, 1, 1), compare.GateFailed},
+		"other words": {`{"parity": {"min_agreement": "51%"}, "gone": "off"}`,
+			engines{differing(comparetest.Browser(6)), native(6, same)}, nil, compare.GateFailed},
+		"other words after enough": {`{"parity": {"min_agreement": "50%", "first_divergence": 33}}`,
+			engines{differing(comparetest.Browser(6)), native(6, same)}, nil, compare.GatePassed},
+		"other words too soon": {`{"parity": {"first_divergence": 34, "level": "warn"}}`,
+			engines{differing(comparetest.Browser(6)), native(6, same)}, nil, compare.GateWarned},
+		"other words than the baseline's": {`{"parity": {"min_agreement": "100%", "with": "baseline"}}`,
+			engines{differing(comparetest.Browser(6)), native(6, same)}, both(6, 0.03, 1, 1), compare.GateFailed},
 		"words of pieces": {`{"parity": {"min_agreement": "20%", "first_divergence": 3}}`,
 			engines{native(6, same), comparetest.Served(6)}, nil, compare.GateInconclusive},
 	} {
@@ -250,9 +272,15 @@ func TestWrongGatesAreFound(t *testing.T) {
 		{worse, "is missing", func(r *compare.Result) { r.Gate.Checks = r.Gate.Checks[1:] }},
 		{worse, "it is called latency_ms", func(r *compare.Result) { decode(r).Column = "latency_ms" }},
 		{worse, "in s", func(r *compare.Result) { decode(r).Unit = "s" }},
-		{worse, "its reason is", func(r *compare.Result) { decode(r).Why = strings.Replace(decode(r).Why, "p = 0", "p = 1", 1) }},
+		{worse, "its reason is", func(r *compare.Result) {
+			decode(r).Why = strings.Replace(decode(r).Why, "p = 0",
+				"p = 1", 1)
+		}},
 		{worse, "its reason is", func(r *compare.Result) { peak(r).Why = "median small" }},
-		{worse, "no reason", func(r *compare.Result) { find(r, compare.GateParity, "webllm and llamacpp", "").Why = "" }},
+		{worse, "no reason", func(r *compare.Result) {
+			find(r, compare.GateParity, "webllm and llamacpp",
+				"").Why = ""
+		}},
 		{worse, `it is called "decode_tokens_per_s at most 6% lower`,
 			func(r *compare.Result) { decode(r).Name = strings.Replace(decode(r).Name, "5%", "6%", 1) }},
 		{worse, "questions is", func(r *compare.Result) { r.Gate.Tests-- }},
@@ -263,17 +291,20 @@ func TestWrongGatesAreFound(t *testing.T) {
 			r.Gate.Verdict = strings.Replace(r.Gate.Verdict, "fails: ", "fails: 1", 1)
 		}},
 		{worse, "comes after one of", func(r *compare.Result) { slices.Reverse(r.Gate.Checks) }},
-		{few, ", p: it is in the report: true", func(r *compare.Result) { find(r, compare.GateChange, "all", compare.DecodeTPS).P = new(0.5) }},
+		{few, ", p: it is in the report: true",
+			func(r *compare.Result) { find(r, compare.GateChange, "all", compare.DecodeTPS).P = new(0.5) }},
 		{few, "its status is fail", func(r *compare.Result) {
 			find(r, compare.GateChange, "all", compare.DecodeTPS).Status = compare.GateFailed
 		}},
-		{few, ", interval: it is in the report: true", func(r *compare.Result) { peak(r).Interval = &compare.Interval{Lo: 1, Hi: 2, Confidence: 0.95} }},
+		{few, ", interval: it is in the report: true",
+			func(r *compare.Result) { peak(r).Interval = &compare.Interval{Lo: 1, Hi: 2, Confidence: 0.95} }},
 	} {
 		res := c.in.judged()
 		c.change(res)
 		found := &deaf{TB: t}
 		out := func(render func(io.Writer) error) []byte { return []byte(rendered(t, render)) }
-		c.in.again.Check(found, out(func(w io.Writer) error { return reports.JSON(w, res) }), out(func(w io.Writer) error { return reports.GateJSON(w, res.Gate) }),
+		c.in.again.Check(found, out(func(w io.Writer) error { return reports.JSON(w, res) }),
+			out(func(w io.Writer) error { return reports.GateJSON(w, res.Gate) }),
 			out(func(w io.Writer) error { return reports.GateJUnit(w, res.Gate) }), pages[c.in])
 		found.hears(t, c.says)
 	}
@@ -287,7 +318,8 @@ func TestWrongGatesAreFound(t *testing.T) {
 	}{
 		{"the page says", bytes.Replace(page, []byte(" tokens/s</td>"), []byte("1 tokens/s</td>"), 1), own, junit},
 		{"the gate's own JSON", page, bytes.Replace(own, []byte(`"tests": `), []byte(`"tests": 1`), 1), junit},
-		{"JUnit's case", page, own, bytes.ReplaceAll(bytes.ReplaceAll(junit, []byte("<failure "), []byte("<error ")), []byte("</failure>"), []byte("</error>"))},
+		{"JUnit's case", page, own, bytes.ReplaceAll(bytes.ReplaceAll(junit, []byte("<failure "), []byte("<error ")),
+			[]byte("</failure>"), []byte("</error>"))},
 		{"failures", page, own, bytes.Replace(junit, []byte(`failures="`), []byte(`failures="1`), -1)},
 	} {
 		found := &deaf{TB: t}

@@ -36,8 +36,8 @@ func TestRatiosOfSharedLaunchesAreThoseOfTheRecord(t *testing.T) {
 	}
 }
 
-// stopped says of the last cell of some, made before it was looked at, why it was not repeated any more: the interval of a figure reaches from its order-th
-// value to the one as far from the other end; 0: there are too few for one.
+// stopped says of the last cell of some, made before it was looked at, why it was not repeated any more: the interval
+// of a figure reaches from its order-th value to the one as far from the other end; 0: there are too few for one.
 func stopped(t *testing.T, s record.Stop, order int, all ...comparetest.Engine) *record.Stop {
 	t.Helper()
 	f := compare.Runs(comparetest.Run(t, "before", all...)).Cells[len(all)-1].Figure(s.Figure)
@@ -56,9 +56,11 @@ func stopped(t *testing.T, s record.Stop, order int, all ...comparetest.Engine) 
 // looked are cells that were repeated until a figure was known well enough, or as often as may be.
 func looked(t *testing.T) []comparetest.Engine {
 	t.Helper()
-	a, b := comparetest.Measured(comparetest.Browser(12), comparetest.Page()), comparetest.Loaded(comparetest.Native(11), 2, 2, 20)
+	a, b := comparetest.Measured(comparetest.Browser(12), comparetest.Page()),
+		comparetest.Loaded(comparetest.Native(11), 2, 2, 20)
 	a.Vary, b.Vary = 0.05, 0.05
-	a.Stop = stopped(t, record.Stop{Figure: compare.DecodeTPS, Looks: 5, Look: 3, Confidence: 0.99, Percent: 20, Narrow: true}, 2, a)
+	a.Stop = stopped(t, record.Stop{Figure: compare.DecodeTPS, Looks: 5, Look: 3, Confidence: 0.99, Percent: 20,
+		Narrow: true}, 2, a)
 	b.Stop = stopped(t, record.Stop{Figure: compare.TTFT, Looks: 2, Look: 2, Confidence: 0.975, Percent: 0.1}, 2, a, b)
 	return []comparetest.Engine{a, b}
 }
@@ -69,14 +71,16 @@ func TestIntervalsOfCellsThatWereLookedAtAreThoseOfTheRecord(t *testing.T) {
 		t.Error("no stops")
 	}
 	c := comparetest.Native(8)
-	c.Stop = stopped(t, record.Stop{Figure: compare.TTFT, Looks: 9, Look: 9, Confidence: 1 - 0.05/9}, 0, c) // of too few
+	// of too few
+	c.Stop = stopped(t, record.Stop{Figure: compare.TTFT, Looks: 9, Look: 9, Confidence: 1 - 0.05/9}, 0, c)
 	reportAgain(t, comparetest.Write(t, t.TempDir(), "few", c))
 }
 
 // A record whose stop is another than its launches' is found out.
 func TestWrongStopsAreFound(t *testing.T) {
 	a := comparetest.Native(12)
-	right := stopped(t, record.Stop{Figure: compare.DecodeTPS, Looks: 5, Look: 3, Confidence: 0.99, Percent: 20, Narrow: true}, 2, a)
+	right := stopped(t, record.Stop{Figure: compare.DecodeTPS, Looks: 5, Look: 3, Confidence: 0.99, Percent: 20,
+		Narrow: true}, 2, a)
 	for says, change := range map[string]func(*record.Stop){
 		"confidence is":             func(s *record.Stop) { s.Confidence = 0.98 },
 		"level is":                  func(s *record.Stop) { s.Level, s.Confidence = 0.9, 0.98 },
@@ -98,7 +102,8 @@ func TestWrongStopsAreFound(t *testing.T) {
 		a.Stop = &wrong
 		dir := comparetest.Write(t, t.TempDir(), "stopped", a)
 		// Looks after 8, 12, 18, 27 and 40 launches.
-		if err := os.WriteFile(filepath.Join(dir, "plan.yaml"), []byte("repetitions: 8\nuntil_ci: {width: 20%, max_repetitions: 40}\n"), 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, "plan.yaml"),
+			[]byte("repetitions: 8\nuntil_ci: {width: 20%, max_repetitions: 40}\n"), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		folder := workedOut(t, dir, compare.Defaults())
@@ -124,10 +129,14 @@ func TestWrongIntervalsOfLaunchesAreFound(t *testing.T) {
 			r.Comparisons[0].Ratios[2].Interval = &compare.Interval{Lo: 1, Hi: 2, Confidence: 0.95}
 		}},
 		{stopped, "why it was not repeated", func(r *compare.Result) { r.Cells[0].Stop.Looks = 4 }},
-		{stopped, "decode_tps, lower end", func(r *compare.Result) { figure(r.Cells[0].Figures, compare.DecodeTPS).Interval.Lo *= 1.001 }},
-		{stopped, "load_time, chance of the interval", func(r *compare.Result) { figure(r.Cells[0].Figures, compare.LoadTime).Interval.Confidence = 0.99 }},
-		{stopped, "retained_pss, upper end", func(r *compare.Result) { figure(r.Cells[0].Figures, compare.Retained).Interval.Hi *= 1.001 }},
-		{stopped, "ttft_p50, upper end", func(r *compare.Result) { figure(r.Cells[1].Load.Figures, "ttft_p50").Interval.Hi *= 1.001 }},
+		{stopped, "decode_tps, lower end",
+			func(r *compare.Result) { figure(r.Cells[0].Figures, compare.DecodeTPS).Interval.Lo *= 1.001 }},
+		{stopped, "load_time, chance of the interval",
+			func(r *compare.Result) { figure(r.Cells[0].Figures, compare.LoadTime).Interval.Confidence = 0.99 }},
+		{stopped, "retained_pss, upper end",
+			func(r *compare.Result) { figure(r.Cells[0].Figures, compare.Retained).Interval.Hi *= 1.001 }},
+		{stopped, "ttft_p50, upper end",
+			func(r *compare.Result) { figure(r.Cells[1].Load.Figures, "ttft_p50").Interval.Hi *= 1.001 }},
 	} {
 		wrong.in.finds(t, wrong.says, wrong.change, false)
 	}

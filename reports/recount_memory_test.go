@@ -14,22 +14,31 @@ import (
 	"llmparity/internal/record"
 )
 
-// insides are engines of which there is everything to say about memory: what is inside, peaks of phases, what was foretold.
+// insides are engines of which there is everything to say about memory: what is inside, peaks of phases, what was
+// foretold.
 func insides(launches int) []comparetest.Engine {
-	a, b := comparetest.Measured(comparetest.Browser(launches), comparetest.Page()), comparetest.Measured(comparetest.Native(launches), nil)
+	a, b := comparetest.Measured(comparetest.Browser(launches), comparetest.Page()),
+		comparetest.Measured(comparetest.Native(launches), nil)
 	a.Vary, b.Vary, a.Device = 0.04, 0.04, b.Device
 	a = comparetest.Mapped(a)
 	part := comparetest.Foretell
 	a.Prediction = &record.Prediction{Source: "webllm-package", Setup: map[string]string{"context": "256"},
-		Parts: []record.Foretold{part(compare.ModelWeights, 4.004, 4.004, 4.004, "f32"), part(compare.KVCache, 0.27, 0.27, 0.27, "f16"),
-			part(compare.KVCacheUsed, 0.06, 0.06, 0.07, "f32"), part(compare.Activations, 0.5, 0.9, 1.6, "f32"), part(compare.FrameworkOverhead, 40, 80, 110, ""),
+		Parts: []record.Foretold{part(compare.ModelWeights, 4.004, 4.004, 4.004, "f32"),
+			part(compare.KVCache, 0.27, 0.27, 0.27, "f16"),
+			part(compare.KVCacheUsed, 0.06, 0.06, 0.07, "f32"), part(compare.Activations, 0.5, 0.9, 1.6, "f32"),
+			part(compare.FrameworkOverhead, 40, 80, 110, ""),
 			part(compare.MemoryIncrease, 60, 90, 130, ""), part(compare.TotalMemory, 60, 85, 120, "")}}
 	place := func(name string, need, high, free int64) record.Place {
-		return record.Place{Name: name, Need: need << 20, High: high << 20, Free: free << 20, Level: record.RiskLow, How: "told"}
+		return record.Place{Name: name, Need: need << 20, High: high << 20, Free: free << 20, Level: record.RiskLow,
+			How: "told"}
 	}
-	a.Risk = &record.Risk{Level: record.RiskMedium, Places: []record.Place{place("ram", 460, 500, 520), place("renderer", 80, 110, 4096)}, Reasons: []string{"tight"}}
+	a.Risk = &record.Risk{Level: record.RiskMedium,
+		Places:  []record.Place{place("ram", 460, 500, 520), place("renderer", 80, 110, 4096)},
+		Reasons: []string{"tight"}}
 	a.Risk.Places[0].Level = record.RiskMedium
-	b.Prediction = &record.Prediction{Source: "gguf", Parts: []record.Foretold{part(compare.ModelWeights, 4, 4, 4, "f32"), part(compare.MemoryIncrease, 10, 100, 200, "")}}
+	b.Prediction = &record.Prediction{Source: "gguf",
+		Parts: []record.Foretold{part(compare.ModelWeights, 4, 4, 4, "f32"),
+			part(compare.MemoryIncrease, 10, 100, 200, "")}}
 	return []comparetest.Engine{a, b}
 }
 
@@ -61,7 +70,8 @@ func TestMemoryIsThatOfTheRecord(t *testing.T) {
 	}
 }
 
-// A page that was closed in one launch leaves readings out; so does one that was replaced, which another's stand in for.
+// A page that was closed in one launch leaves readings out; so does one that was replaced, which another's stand in
+// for.
 func TestMemoryOfReadingsThatAreMissing(t *testing.T) {
 	for _, edge := range []string{"load", "measure", "unload"} {
 		dir := comparetest.Write(t, t.TempDir(), "folder", insides(6)...)
@@ -73,7 +83,8 @@ func TestMemoryOfReadingsThatAreMissing(t *testing.T) {
 		var kept []string
 		left := 0
 		for line := range strings.Lines(string(text)) {
-			if left < 3 && strings.HasSuffix(strings.TrimSpace(line), ","+edge) && (strings.Contains(line, ",live_bytes,") || strings.Contains(line, ",used_bytes,")) {
+			if left < 3 && strings.HasSuffix(strings.TrimSpace(line), ","+edge) &&
+				(strings.Contains(line, ",live_bytes,") || strings.Contains(line, ",used_bytes,")) {
 				left++
 				continue
 			}
@@ -128,37 +139,123 @@ func TestWrongMemoryIsFound(t *testing.T) {
 		return &of
 	}
 	for what, change := range map[string]func(*compare.Result){
-		"component framework_overhead, median":      func(r *compare.Result) { more(component(r, compare.FrameworkOverhead).Median) },
-		"component model_weights, launch":           func(r *compare.Result) { more(&component(r, compare.ModelWeights).Values[2].Value) },
-		"component activations, lower end":          func(r *compare.Result) { more(&component(r, compare.Activations).Interval.Lo) },
-		"gpu_process, median":                       func(r *compare.Result) { more(component(r, compare.GPUProcess).Median) },
-		"everything_else, launch":                   func(r *compare.Result) { component(r, compare.EverythingElse).Values[1].Value++ },
-		"not_yet_there, method":                     func(r *compare.Result) { component(r, compare.NotYetThere).Method = compare.Ledger },
-		"page_heaps, confidence":                    func(r *compare.Result) { component(r, compare.PageHeaps).Confidence = "high" },
-		"the report has no browser_share":           func(r *compare.Result) { r.Cells[0].Parts.Beyond = r.Cells[0].Parts.Beyond[1:] },
-		"no kv_cache":                               func(r *compare.Result) { component(r, compare.KVCache).Name = "cache" },
-		"webgpu_ledger at load, median":             func(r *compare.Result) { more(figure(r.Cells[0].Memory.Load, compare.Ledger).Median) },
-		"js_heap at retained, upper end":            func(r *compare.Result) { more(&figure(r.Cells[0].Memory.Retained, compare.JSHeap).Interval.Hi) },
-		"total_pss at measure, launch":              func(r *compare.Result) { more(&figure(r.Cells[0].Memory.Measure, compare.TotalPSS).Values[0].Value) },
-		"is of launch":                              func(r *compare.Result) { figure(r.Cells[0].Memory.Measure, compare.Wasm).Values[1].Attempt++ },
-		"highest RSS of gpu-process in load":        func(r *compare.Result) { more(figure(r.Cells[0].Memory.Peaks[2].Phases, "load").Median) },
-		"report has no highest RSS of browser":      func(r *compare.Result) { r.Cells[0].Memory.Peaks = r.Cells[0].Memory.Peaks[1:] },
-		"retained_pss, median":                      func(r *compare.Result) { more(figure(r.Cells[0].Figures, compare.Retained).Median) },
-		"cached_prompt_tokens, median":              func(r *compare.Result) { *figure(r.Cells[1].Figures, compare.Cached).Median = 1 },
-		"sampler_busy, median":                      func(r *compare.Result) { more(figure(r.Cells[0].Sampler, compare.SamplerBusy).Median) },
-		"has no sampler_read":                       func(r *compare.Result) { figure(r.Cells[1].Sampler, compare.SamplerUS).Name = "read" },
-		"forecast of increase, error in percent":    func(r *compare.Result) { more(forecast(r, compare.MemoryIncrease).Percent) },
-		"forecast of increase, measured":            func(r *compare.Result) { more(forecast(r, compare.MemoryIncrease).Measured) },
-		"forecast of activations: in range":         func(r *compare.Result) { f := forecast(r, compare.Activations).Within; *f = !*f },
-		"forecast of kv_cache: in range":            func(r *compare.Result) { forecast(r, compare.KVCache).Verdict = compare.WithinRange },
-		"has no forecast of framework_overhead":     func(r *compare.Result) { forecast(r, compare.FrameworkOverhead).Name = compare.ModelWeights },
-		"forecast of model_weights: as expected":    func(r *compare.Result) { f := forecast(r, compare.ModelWeights).AsExpected; *f = !*f },
-		"the report has no forecast":                func(r *compare.Result) { r.Cells[1].Forecast = nil },
-		"the report has no components":              func(r *compare.Result) { r.Cells[1].Parts = nil },
-		"the report has no peaks":                   func(r *compare.Result) { r.Cells[1].Memory = nil },
-		"forecast of increase, measured, upper end": func(r *compare.Result) { more(&forecast(r, compare.MemoryIncrease).Interval.Hi) },
-		"forecast of activations, what is general":  func(r *compare.Result) { more(&forecast(r, compare.Activations).Expected.Variance) },
-		"recommendations is":                        func(r *compare.Result) { r.Cells[0].Forecast.Recommendations = nil },
+		"component framework_overhead, median": func(
+			r *compare.Result) {
+			more(component(r, compare.FrameworkOverhead).Median)
+		},
+		"component model_weights, launch": func(
+			r *compare.Result) {
+			more(&component(r, compare.ModelWeights).Values[2].Value)
+		},
+		"component activations, lower end": func(
+			r *compare.Result) {
+			more(&component(r, compare.Activations).Interval.Lo)
+		},
+		"gpu_process, median": func(
+			r *compare.Result) {
+			more(component(r, compare.GPUProcess).Median)
+		},
+		"everything_else, launch": func(
+			r *compare.Result) {
+			component(r, compare.EverythingElse).Values[1].Value++
+		},
+		"not_yet_there, method": func(
+			r *compare.Result) {
+			component(r, compare.NotYetThere).Method = compare.Ledger
+		},
+		"page_heaps, confidence": func(
+			r *compare.Result) {
+			component(r, compare.PageHeaps).Confidence = "high"
+		},
+		"the report has no browser_share": func(
+			r *compare.Result) {
+			r.Cells[0].Parts.Beyond = r.Cells[0].Parts.Beyond[1:]
+		},
+		"no kv_cache": func(
+			r *compare.Result) {
+			component(r, compare.KVCache).Name = "cache"
+		},
+		"webgpu_ledger at load, median": func(
+			r *compare.Result) {
+			more(figure(r.Cells[0].Memory.Load, compare.Ledger).Median)
+		},
+		"js_heap at retained, upper end": func(
+			r *compare.Result) {
+			more(&figure(r.Cells[0].Memory.Retained, compare.JSHeap).Interval.Hi)
+		},
+		"total_pss at measure, launch": func(
+			r *compare.Result) {
+			more(&figure(r.Cells[0].Memory.Measure, compare.TotalPSS).Values[0].Value)
+		},
+		"is of launch": func(
+			r *compare.Result) {
+			figure(r.Cells[0].Memory.Measure, compare.Wasm).Values[1].Attempt++
+		},
+		"highest RSS of gpu-process in load": func(
+			r *compare.Result) {
+			more(figure(r.Cells[0].Memory.Peaks[2].Phases, "load").Median)
+		},
+		"report has no highest RSS of browser": func(
+			r *compare.Result) {
+			r.Cells[0].Memory.Peaks = r.Cells[0].Memory.Peaks[1:]
+		},
+		"retained_pss, median": func(
+			r *compare.Result) {
+			more(figure(r.Cells[0].Figures, compare.Retained).Median)
+		},
+		"cached_prompt_tokens, median": func(
+			r *compare.Result) {
+			*figure(r.Cells[1].Figures, compare.Cached).Median = 1
+		},
+		"sampler_busy, median": func(
+			r *compare.Result) {
+			more(figure(r.Cells[0].Sampler, compare.SamplerBusy).Median)
+		},
+		"has no sampler_read": func(
+			r *compare.Result) {
+			figure(r.Cells[1].Sampler, compare.SamplerUS).Name = "read"
+		},
+		"forecast of increase, error in percent": func(
+			r *compare.Result) {
+			more(forecast(r, compare.MemoryIncrease).Percent)
+		},
+		"forecast of increase, measured": func(
+			r *compare.Result) {
+			more(forecast(r, compare.MemoryIncrease).Measured)
+		},
+		"forecast of activations: in range": func(
+			r *compare.Result) {
+			f := forecast(r, compare.Activations).Within
+			*f = !*f
+		},
+		"forecast of kv_cache: in range": func(
+			r *compare.Result) {
+			forecast(r, compare.KVCache).Verdict = compare.WithinRange
+		},
+		"has no forecast of framework_overhead": func(
+			r *compare.Result) {
+			forecast(r, compare.FrameworkOverhead).Name = compare.ModelWeights
+		},
+		"forecast of model_weights: as expected": func(
+			r *compare.Result) {
+			f := forecast(r, compare.ModelWeights).AsExpected
+			*f = !*f
+		},
+		"the report has no forecast":   func(r *compare.Result) { r.Cells[1].Forecast = nil },
+		"the report has no components": func(r *compare.Result) { r.Cells[1].Parts = nil },
+		"the report has no peaks":      func(r *compare.Result) { r.Cells[1].Memory = nil },
+		"forecast of increase, measured, upper end": func(
+			r *compare.Result) {
+			more(&forecast(r, compare.MemoryIncrease).Interval.Hi)
+		},
+		"forecast of activations, what is general": func(
+			r *compare.Result) {
+			more(&forecast(r, compare.Activations).Expected.Variance)
+		},
+		"recommendations is": func(
+			r *compare.Result) {
+			r.Cells[0].Forecast.Recommendations = nil
+		},
 		"recommendation \"": func(r *compare.Result) {
 			said := r.Cells[0].Forecast.Recommendations
 			said[0] = strings.Replace(said[0], "MiB", "kB", 1)
@@ -167,18 +264,36 @@ func TestWrongMemoryIsFound(t *testing.T) {
 			said := r.Cells[0].Forecast.Recommendations
 			said[len(said)-1] += "; most of it comes from one (+1.0 MiB)"
 		},
-		"the risk of ram is low":                              func(r *compare.Result) { risk(r).Places[0].Level = record.RiskLow },
-		"the risk of renderer is high":                        func(r *compare.Result) { risk(r).Places[1].Level = record.RiskHigh },
-		"the level of risk is low":                            func(r *compare.Result) { risk(r).Level = record.RiskLow },
-		"the level of risk is medium in the report, and high": func(r *compare.Result) { risk(r).Places[0].Free = 470 << 20 },
-		"stands behind":                                       func(r *compare.Result) { slices.Reverse(risk(r).Places) },
-		"it is refused":                                       func(r *compare.Result) { risk(r).Refused = true },
-		"risk of ram, needed is":                              func(r *compare.Result) { risk(r).Places[0].Need += 2 },
-		"risk of renderer, needed at most is":                 func(r *compare.Result) { risk(r).Places[1].High += 2 },
-		"risk of renderer, free is":                           func(r *compare.Result) { risk(r).Places[1].Free -= 64 },
-		"the risk is":                                         func(r *compare.Result) { risk(r).Places[0].Free++ },
-		"the risk is  in":                                     func(r *compare.Result) { r.Cells[0].Risk = nil },
-		"forecast of kv_cache is":                             func(r *compare.Result) { more(forecast(r, compare.KVCache).High) },
+		"the risk of ram is low": func(
+			r *compare.Result) {
+			risk(r).Places[0].Level = record.RiskLow
+		},
+		"the risk of renderer is high": func(
+			r *compare.Result) {
+			risk(r).Places[1].Level = record.RiskHigh
+		},
+		"the level of risk is low": func(
+			r *compare.Result) {
+			risk(r).Level = record.RiskLow
+		},
+		"the level of risk is medium in the report, and high": func(
+			r *compare.Result) {
+			risk(r).Places[0].Free = 470 << 20
+		},
+		"stands behind": func(
+			r *compare.Result) {
+			slices.Reverse(risk(r).Places)
+		},
+		"it is refused":                       func(r *compare.Result) { risk(r).Refused = true },
+		"risk of ram, needed is":              func(r *compare.Result) { risk(r).Places[0].Need += 2 },
+		"risk of renderer, needed at most is": func(r *compare.Result) { risk(r).Places[1].High += 2 },
+		"risk of renderer, free is":           func(r *compare.Result) { risk(r).Places[1].Free -= 64 },
+		"the risk is":                         func(r *compare.Result) { risk(r).Places[0].Free++ },
+		"the risk is  in":                     func(r *compare.Result) { r.Cells[0].Risk = nil },
+		"forecast of kv_cache is": func(
+			r *compare.Result) {
+			more(forecast(r, compare.KVCache).High)
+		},
 	} {
 		folder.finds(t, what, change, false)
 	}

@@ -18,11 +18,15 @@ import (
 // shapes are small models, each with another largest tensor.
 func shapes() map[string]tiny.Spec {
 	return map[string]tiny.Spec{
-		"words":         {Layers: 6, Hidden: 64, Heads: 4, KVHeads: 2, HeadDim: 16, FFN: 96, Vocab: 900, Context: 8192},
-		"tied":          {Layers: 3, Hidden: 64, Heads: 4, KVHeads: 4, HeadDim: 16, FFN: 160, Vocab: 512, Context: 8192, Tied: true},
-		"feed-forward":  {Layers: 5, Hidden: 64, Heads: 4, KVHeads: 1, HeadDim: 16, FFN: 352, Vocab: 512, Context: 8192},
-		"gates":         {Layers: 2, Hidden: 64, Heads: 2, KVHeads: 2, HeadDim: 32, FFN: 416, Vocab: 608, Context: 8192},
-		"biases (Qwen)": {Architecture: "qwen2", Layers: 4, Hidden: 64, Heads: 4, KVHeads: 2, HeadDim: 16, FFN: 224, Vocab: 512, Context: 8192},
+		"words": {Layers: 6, Hidden: 64, Heads: 4, KVHeads: 2, HeadDim: 16, FFN: 96, Vocab: 900, Context: 8192},
+		"tied": {Layers: 3, Hidden: 64, Heads: 4, KVHeads: 4, HeadDim: 16, FFN: 160, Vocab: 512, Context: 8192,
+			Tied: true},
+		"feed-forward": {Layers: 5, Hidden: 64, Heads: 4, KVHeads: 1, HeadDim: 16, FFN: 352, Vocab: 512,
+			Context: 8192},
+		"gates": {Layers: 2, Hidden: 64, Heads: 2, KVHeads: 2, HeadDim: 32, FFN: 416, Vocab: 608,
+			Context: 8192},
+		"biases (Qwen)": {Architecture: "qwen2", Layers: 4, Hidden: 64, Heads: 4, KVHeads: 2, HeadDim: 16, FFN: 224,
+			Vocab: 512, Context: 8192},
 	}
 }
 
@@ -47,7 +51,8 @@ func foretold(t *testing.T, id int, m estimate.Model, s estimate.Setup, free int
 	if err != nil {
 		t.Fatal(err)
 	}
-	rooms := map[string]estimate.Room{estimate.Wasm: {Free: 4 << 30, How: "addresses"}, estimate.Renderer: {Free: 4 << 30, How: "the cage"}}
+	rooms := map[string]estimate.Room{estimate.Wasm: {Free: 4 << 30, How: "addresses"},
+		estimate.Renderer: {Free: 4 << 30, How: "the cage"}}
 	for _, place := range []string{estimate.RAM, estimate.VRAM, estimate.Buffer} {
 		rooms[place] = estimate.Room{Free: free, How: "told"}
 	}
@@ -56,11 +61,13 @@ func foretold(t *testing.T, id int, m estimate.Model, s estimate.Setup, free int
 		out = comparetest.Browser(1)
 	}
 	out.Cell.ID, out.Cell.Engine, out.Cell.Setup = id, s.Engine, id
-	out.Cell.Model = record.Model{Name: "shape", SHA256: "5a", Format: "gguf", DType: "f32", Parameters: m.Parameters, WeightsB: 4 * m.Parameters, Layers: m.Layers,
+	out.Cell.Model = record.Model{Name: "shape", SHA256: "5a", Format: "gguf", DType: "f32", Parameters: m.Parameters,
+		WeightsB: 4 * m.Parameters, Layers: m.Layers,
 		Heads: m.Heads, KVHeads: m.KVHeads, HeadDim: m.HeadDim, Hidden: m.Hidden, Vocab: m.Vocab, Context: s.Context}
 	p := record.Prediction{Source: m.Source, Setup: e.Settings(), TokenB: e.PerToken}
 	for _, c := range e.AsMeasured() {
-		p.Parts = append(p.Parts, record.Foretold{Name: c.Name, Low: c.Low, Best: c.Best, High: c.High, DType: c.DType, Method: c.Method, Confidence: string(c.Confidence)})
+		p.Parts = append(p.Parts, record.Foretold{Name: c.Name, Low: c.Low, Best: c.Best, High: c.High, DType: c.DType,
+			Method: c.Method, Confidence: string(c.Confidence)})
 	}
 	risk := e.Risk(rooms)
 	out.Prediction, out.Risk = &p, &risk
@@ -98,8 +105,8 @@ func needing(t *testing.T, spec tiny.Spec, free int64) []comparetest.Engine {
 	return out
 }
 
-// What a report says that is needed of each place, GPUs' memory and WebGPU's largest buffer too, is worked out again of what was foretold of
-// the parts and of the model's sizes.
+// What a report says that is needed of each place, GPUs' memory and WebGPU's largest buffer too, is worked out again of
+// what was foretold of the parts and of the model's sizes.
 func TestNeedsAreThoseOfTheRecord(t *testing.T) {
 	for name, spec := range shapes() {
 		t.Run(name, func(t *testing.T) {
@@ -110,10 +117,12 @@ func TestNeedsAreThoseOfTheRecord(t *testing.T) {
 					places[p.Name]++
 				}
 			}
-			if places["webgpu-buffer"] != 6 || places["vram"] != 4 || places["ram"] != 10 || places["wasm"] != 6 || places["renderer"] != 6 {
+			if places["webgpu-buffer"] != 6 || places["vram"] != 4 || places["ram"] != 10 || places["wasm"] != 6 ||
+				places["renderer"] != 6 {
 				t.Errorf("places: %v", places)
 			}
-			if tight := reportAgain(t, comparetest.Write(t, t.TempDir(), "tight", needing(t, spec, 60<<20)...)); tight.Cells[0].Risk.Level != record.RiskHigh {
+			if tight := reportAgain(t, comparetest.Write(t, t.TempDir(), "tight",
+				needing(t, spec, 60<<20)...)); tight.Cells[0].Risk.Level != record.RiskHigh {
 				t.Errorf("%+v", tight.Cells[0].Risk)
 			}
 		})
@@ -121,7 +130,8 @@ func TestNeedsAreThoseOfTheRecord(t *testing.T) {
 }
 
 func TestWrongNeedsAreFound(t *testing.T) {
-	folder := workedOut(t, comparetest.Write(t, t.TempDir(), "folder", needing(t, shapes()["gates"], 1<<40)...), compare.Defaults())
+	folder := workedOut(t, comparetest.Write(t, t.TempDir(), "folder", needing(t, shapes()["gates"], 1<<40)...),
+		compare.Defaults())
 	place := func(r *compare.Result, cell int, name string) *record.Place { // the record keeps its own
 		of := *r.Cells[cell].Risk
 		of.Places = slices.Clone(of.Places)
@@ -140,6 +150,7 @@ func TestWrongNeedsAreFound(t *testing.T) {
 	} {
 		folder.finds(t, says, change, false)
 	}
-	tight := workedOut(t, comparetest.Write(t, t.TempDir(), "folder", needing(t, shapes()["tied"], 60<<20)...), compare.Defaults())
+	tight := workedOut(t, comparetest.Write(t, t.TempDir(), "folder", needing(t, shapes()["tied"], 60<<20)...),
+		compare.Defaults())
 	tight.finds(t, "the page says of risks", func(r *compare.Result) { place(r, 2, "vram").Need *= 2 }, false)
 }

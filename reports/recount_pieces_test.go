@@ -12,13 +12,16 @@ import (
 	"llmparity/internal/record"
 )
 
-// inPieces are engines that tell of pieces of text: most tokens in one each, few in one each, and with a cache of which they don't tell.
+// inPieces are engines that tell of pieces of text: most tokens in one each, few in one each, and with a cache of which
+// they don't tell.
 func inPieces() []comparetest.Engine {
-	most, few, untold, unread := comparetest.Served(6), comparetest.Served(7), comparetest.Native(6), comparetest.Native(7)
+	most, few, untold, unread := comparetest.Served(6), comparetest.Served(7), comparetest.Native(6),
+		comparetest.Native(7)
 	usage := most.Usage
 	most.Token, most.Usage = 3*time.Millisecond, func(u *record.Usage) { usage(u); u.Generated = 21 }
 	few.Cell.ID, few.Cell.Engine, few.Info.Name = 4, "few", "few"
-	untold.Cell.ID, untold.Cell.Engine, untold.Cell.PromptCache, untold.Cell.Isolation = 5, "untold", record.CacheOn, record.OfServer
+	untold.Cell.ID, untold.Cell.Engine, untold.Cell.PromptCache, untold.Cell.Isolation = 5, "untold", record.CacheOn,
+		record.OfServer
 	untold.Usage = func(u *record.Usage) { u.CachedTokens = record.CacheUntold }
 	unread.Cell.ID, unread.Cell.Engine, unread.NoPSS = 6, "unread", true
 	out := []comparetest.Engine{most, few, untold, unread}
@@ -47,10 +50,22 @@ func TestWrongFiguresOfPiecesAreFound(t *testing.T) {
 	}
 	v := 100.0
 	for says, change := range map[string]func(*compare.Result){
-		"served, launch: decode_tps, median":              func(r *compare.Result) { *figure(r, 0, compare.DecodeTPS).Median *= 20. / 21 },
-		"few, launch: decode_tps: median":                 func(r *compare.Result) { figure(r, 1, compare.DecodeTPS).Median = &v },
-		"untold, server: prefill_tps: median":             func(r *compare.Result) { figure(r, 2, compare.PrefillTPS).Median = &v },
-		"unread, launch: memory_increase_rss_sum, median": func(r *compare.Result) { *figure(r, 3, compare.IncreaseRSS).Median += 0.001 },
+		"served, launch: decode_tps, median": func(
+			r *compare.Result) {
+			*figure(r, 0, compare.DecodeTPS).Median *= 20. / 21
+		},
+		"few, launch: decode_tps: median": func(
+			r *compare.Result) {
+			figure(r, 1, compare.DecodeTPS).Median = &v
+		},
+		"untold, server: prefill_tps: median": func(
+			r *compare.Result) {
+			figure(r, 2, compare.PrefillTPS).Median = &v
+		},
+		"unread, launch: memory_increase_rss_sum, median": func(
+			r *compare.Result) {
+			*figure(r, 3, compare.IncreaseRSS).Median += 0.001
+		},
 	} {
 		folder.finds(t, says, change, false)
 	}

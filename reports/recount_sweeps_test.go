@@ -95,17 +95,50 @@ func TestWrongSweepsAreFound(t *testing.T) {
 		"the report's sweeps are": func(r *compare.Result) { r.Sweeps = r.Sweeps[:1] },
 		"and found again":         func(r *compare.Result) { r.Sweeps[0].Cells = []int{0, 2, 5} },
 		"found again [\"input_len[] of cells [0 2 4] at [16 6": func(r *compare.Result) { r.Sweeps[0].At[1] = 65 },
-		"peak:gpu-process over input_len, slope":               func(r *compare.Result) { *rate(r, "peak:gpu-process").Median += 0.01 },
-		"peak:renderer over input_len, lower end":              func(r *compare.Result) { rate(r, "peak:renderer").Interval.Lo += 0.01 },
-		"peak_pss over input_len: point 2":                     func(r *compare.Result) { rate(r, compare.PeakPSS).Points[1].MiB += 0.001 },
-		"peak_rss_sum over input_len, where the line begins":   func(r *compare.Result) { rate(r, compare.PeakRSS).Fit.From.MiB += 0.001 },
-		"peak_rss_sum over input_len, where theory's line":     func(r *compare.Result) { rate(r, compare.PeakRSS).Fit.Theory.MiB += 0.001 },
-		"peak_pss over input_len: the verdict is":              func(r *compare.Result) { rate(r, compare.PeakPSS).Verdict = "it shrinks while tokens come" },
-		"settled_pss over input_len: the verdicts are":         func(r *compare.Result) { r.Sweeps[0].Verdict[2] = "peak total PSS: 9 bytes/token: no growth shows" },
-		"peak_uss over input_len: a line":                      func(r *compare.Result) { rate(r, compare.PeakPSS).Name = "peak_uss" },
-		", where the line ends":                                func(r *compare.Result) { growth(r).Fit.To.MiB += 0.001 },
-		": the verdict is":                                     func(r *compare.Result) { growth(r).Verdict = "it grows" },
-		"verdicts on growth":                                   func(r *compare.Result) { r.Cells[0].Growth.Verdict = nil },
+		"peak:gpu-process over input_len, slope": func(
+			r *compare.Result) {
+			*rate(r, "peak:gpu-process").Median += 0.01
+		},
+		"peak:renderer over input_len, lower end": func(
+			r *compare.Result) {
+			rate(r, "peak:renderer").Interval.Lo += 0.01
+		},
+		"peak_pss over input_len: point 2": func(
+			r *compare.Result) {
+			rate(r, compare.PeakPSS).Points[1].MiB += 0.001
+		},
+		"peak_rss_sum over input_len, where the line begins": func(
+			r *compare.Result) {
+			rate(r, compare.PeakRSS).Fit.From.MiB += 0.001
+		},
+		"peak_rss_sum over input_len, where theory's line": func(
+			r *compare.Result) {
+			rate(r, compare.PeakRSS).Fit.Theory.MiB += 0.001
+		},
+		"peak_pss over input_len: the verdict is": func(
+			r *compare.Result) {
+			rate(r, compare.PeakPSS).Verdict = "it shrinks while tokens come"
+		},
+		"settled_pss over input_len: the verdicts are": func(
+			r *compare.Result) {
+			r.Sweeps[0].Verdict[2] = "peak total PSS: 9 bytes/token: no growth shows"
+		},
+		"peak_uss over input_len: a line": func(
+			r *compare.Result) {
+			rate(r, compare.PeakPSS).Name = "peak_uss"
+		},
+		", where the line ends": func(
+			r *compare.Result) {
+			growth(r).Fit.To.MiB += 0.001
+		},
+		": the verdict is": func(
+			r *compare.Result) {
+			growth(r).Verdict = "it grows"
+		},
+		"verdicts on growth": func(
+			r *compare.Result) {
+			r.Cells[0].Growth.Verdict = nil
+		},
 	} {
 		folder.finds(t, says, change, false)
 	}

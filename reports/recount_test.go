@@ -12,7 +12,8 @@ import (
 	"llmparity/reports"
 )
 
-// Every figure of a report is worked out again from the folder's CSV and journal by code that shares nothing with the report's.
+// Every figure of a report is worked out again from the folder's CSV and journal by code that shares nothing with the
+// report's.
 func TestFiguresAreThoseOfTheRecord(t *testing.T) {
 	device := comparetest.Native(1).Device
 	for name, engines := range map[string]func() []comparetest.Engine{

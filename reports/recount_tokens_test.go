@@ -77,8 +77,10 @@ func TestTokensOfLongLaunchesAreThoseOfTheRecord(t *testing.T) {
 func prompted() []comparetest.Engine {
 	var engines []comparetest.Engine
 	for n, length := range []int{16, 64, 256} {
-		for _, e := range []comparetest.Engine{comparetest.Measured(comparetest.Browser(4), comparetest.Page()), comparetest.Native(4)} {
-			e.Cell.ID, e.Cell.PromptID, e.Cell.Prompt = 10*e.Cell.ID+n, n+1, fmt.Sprintf("a prompt of %d tokens", length)
+		for _, e := range []comparetest.Engine{comparetest.Measured(comparetest.Browser(4), comparetest.Page()),
+			comparetest.Native(4)} {
+			e.Cell.ID, e.Cell.PromptID, e.Cell.Prompt = 10*e.Cell.ID+n, n+1,
+				fmt.Sprintf("a prompt of %d tokens", length)
 			e.PromptIDs = comparetest.IDs(length)
 			engines = append(engines, e)
 		}
@@ -101,8 +103,9 @@ func askedAgain() []comparetest.Engine {
 		e.Scored = record.Scoring{Reference: b.Cell.ID, Attempt: 2, PromptIDs: b.PromptIDs, Top: 3}
 		for i, id := range b.IDs {
 			off := 0.01*float64(i%5) + 0.002*float64(n*i)
-			s := record.Score{Position: i, Forced: id, LogProb: -0.5 - off, Top: []record.Candidate{{ID: id, LogProb: -0.5 - off},
-				{ID: 511, LogProb: -0.9 - off/2}, {ID: 900 + n*(i%2), LogProb: -4.5}}}
+			s := record.Score{Position: i, Forced: id, LogProb: -0.5 - off,
+				Top: []record.Candidate{{ID: id, LogProb: -0.5 - off},
+					{ID: 511, LogProb: -0.9 - off/2}, {ID: 900 + n*(i%2), LogProb: -4.5}}}
 			switch {
 			case i == 6 && n == 0: // what was said when it ran freely
 				s.Top[0], s.Top[1] = record.Candidate{ID: 511, LogProb: -0.5}, record.Candidate{ID: id, LogProb: -0.53}
@@ -129,7 +132,8 @@ func TestScoresAreThoseOfTheRecord(t *testing.T) {
 			engines := askedAgain()
 			change(&engines[0], &engines[1])
 			res := reportAgain(t, comparetest.Write(t, t.TempDir(), "folder", engines...))
-			if name == "both" && (res.Parity[0].Forced == nil || len(res.Parity[0].Forced.Differing) != 1 || res.Parity[0].First.MarginA == nil) {
+			if name == "both" && (res.Parity[0].Forced == nil || len(res.Parity[0].Forced.Differing) != 1 ||
+				res.Parity[0].First.MarginA == nil) {
 				t.Errorf("%+v", res.Parity[0])
 			}
 		})
@@ -151,33 +155,57 @@ func TestWhatIsWrongOfTokensIsFound(t *testing.T) {
 		says   string
 		change func(*compare.Result)
 	}{
-		{slow, "p90 of inter_token_latency", func(r *compare.Result) { r.Cells[0].Distributions[1].Quantiles[1].Value *= 1.0001 }},
-		{slow, "by launch, upper end", func(r *compare.Result) { r.Cells[1].Distributions[0].Quantiles[0].ByLaunch.Interval.Hi *= 1.0001 }},
-		{slow, "how latency is spread", func(r *compare.Result) { r.Cells[0].Distributions = r.Cells[0].Distributions[:2] }},
-		{slow, "at token 9, median", func(r *compare.Result) { r.Cells[1].OverTokens.Lines[1].Median[9].Median += 0.00001 }},
-		{slow, "at token 9, lower end", func(r *compare.Result) { *r.Cells[1].OverTokens.Lines[1].Median[9].Lo -= 0.00001 }},
+		{slow, "p90 of inter_token_latency",
+			func(r *compare.Result) { r.Cells[0].Distributions[1].Quantiles[1].Value *= 1.0001 }},
+		{slow, "by launch, upper end", func(
+			r *compare.Result) {
+			r.Cells[1].Distributions[0].Quantiles[0].ByLaunch.Interval.Hi *= 1.0001
+		}},
+		{slow, "how latency is spread", func(
+			r *compare.Result) {
+			r.Cells[0].Distributions = r.Cells[0].Distributions[:2]
+		}},
+		{slow, "at token 9, median", func(
+			r *compare.Result) {
+			r.Cells[1].OverTokens.Lines[1].Median[9].Median += 0.00001
+		}},
+		{slow, "at token 9, lower end", func(
+			r *compare.Result) {
+			*r.Cells[1].OverTokens.Lines[1].Median[9].Lo -= 0.00001
+		}},
 		{slow, "at token 0: it is in the report", func(r *compare.Result) {
 			r.Cells[1].OverTokens.Lines[1].Median = r.Cells[1].OverTokens.Lines[1].Median[1:]
 		}},
-		{slow, "total_pss over tokens", func(r *compare.Result) { r.Cells[1].OverTokens.Lines = r.Cells[1].OverTokens.Lines[1:] }},
+		{slow, "total_pss over tokens", func(
+			r *compare.Result) {
+			r.Cells[1].OverTokens.Lines = r.Cells[1].OverTokens.Lines[1:]
+		}},
 		{slow, "growth of rss_sum, median", func(r *compare.Result) { *rate(r, 1, "rss_sum").Median *= 1.000001 }},
-		{slow, "growth of kv_reserved, launch", func(r *compare.Result) { rate(r, 0, "kv_reserved").Values[2].Value += 0.001 }},
+		{slow, "growth of kv_reserved, launch",
+			func(r *compare.Result) { rate(r, 0, "kv_reserved").Values[2].Value += 0.001 }},
 		{slow, "bytes a token by theory", func(r *compare.Result) { r.Cells[0].Growth.Theory.Bytes *= 2 }},
 		{slow, "of theory", func(r *compare.Result) { *rate(r, 1, "rss_sum").OfTheory *= 1.001 }},
 		{lengths, "peak_pss over input_len, slope", func(r *compare.Result) {
 			rates := r.Sweeps[0].Rates
-			*rates[slices.IndexFunc(rates, func(r compare.Rate) bool { return r.Name == compare.PeakPSS })].Median += 0.01
+			*rates[slices.IndexFunc(rates,
+				func(r compare.Rate) bool { return r.Name == compare.PeakPSS })].Median += 0.01
 		}},
 		{lengths, "kv_reserved over input_len, upper end", func(r *compare.Result) {
 			rates := r.Sweeps[0].Rates
-			rates[slices.IndexFunc(rates, func(r compare.Rate) bool { return r.Name == compare.KVReserved })].Interval.Hi += 0.01
+			rates[slices.IndexFunc(rates,
+				func(r compare.Rate) bool { return r.Name == compare.KVReserved })].Interval.Hi += 0.01
 		}},
 		{scored, "places where both say the same", func(r *compare.Result) { r.Parity[0].Forced.Agreed++ }},
 		{scored, "the mean distance", func(r *compare.Result) { r.Parity[0].Forced.Distance.Mean *= 1.001 }},
 		{scored, "the mean divergence", func(r *compare.Result) { r.Parity[0].Forced.Distance.KLMean *= 1.001 }},
-		{scored, "the margin of the first there", func(r *compare.Result) { r.Parity[0].Forced.Differing[0].MarginA.Nats += 0.001 }},
-		{scored, "the margin of side 2 where they part", func(r *compare.Result) { r.Parity[0].First.MarginB.Nats += 0.001 }},
-		{scored, "rounding is enough", func(r *compare.Result) { r.Parity[0].First.Rounding = !r.Parity[0].First.Rounding }},
+		{scored, "the margin of the first there",
+			func(r *compare.Result) { r.Parity[0].Forced.Differing[0].MarginA.Nats += 0.001 }},
+		{scored, "the margin of side 2 where they part",
+			func(r *compare.Result) { r.Parity[0].First.MarginB.Nats += 0.001 }},
+		{scored, "rounding is enough", func(
+			r *compare.Result) {
+			r.Parity[0].First.Rounding = !r.Parity[0].First.Rounding
+		}},
 	} {
 		wrong.in.finds(t, wrong.says, wrong.change, false)
 	}

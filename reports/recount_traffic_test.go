@@ -14,7 +14,8 @@ func asked(launches int) []comparetest.Engine {
 	var out []comparetest.Engine
 	device := comparetest.Native(1).Device
 	for n, clients := range []int{2, 3} {
-		a, b := comparetest.Loaded(comparetest.Measured(comparetest.Browser(launches), comparetest.Page()), 3*n+1, clients, 10*clients), comparetest.Loaded(comparetest.Native(launches), 3*n+2, clients, 10*clients)
+		a, b := comparetest.Loaded(comparetest.Measured(comparetest.Browser(launches), comparetest.Page()), 3*n+1,
+			clients, 10*clients), comparetest.Loaded(comparetest.Native(launches), 3*n+2, clients, 10*clients)
 		a.Slots, a.Device = 1, device
 		out = append(out, a, b)
 	}
@@ -41,12 +42,15 @@ func TestWrongTrafficIsFound(t *testing.T) {
 		return nil
 	}
 	for says, change := range map[string]func(*compare.Result){
-		"queueing_p90, median":         func(r *compare.Result) { *figure(r, 0, "queueing_p90").Median *= 1.0001 },
-		"itl_p99, launch":              func(r *compare.Result) { figure(r, 1, "itl_p99").Values[2].Value *= 1.0001 },
-		"aggregate_tps, upper end":     func(r *compare.Result) { figure(r, 0, "aggregate_tps").Interval.Hi *= 1.0001 },
-		"goodput, median":              func(r *compare.Result) { *figure(r, 4, "goodput").Median += 0.001 },
-		"the report has no tpot_p50":   func(r *compare.Result) { figure(r, 0, "tpot_p50").Name = "tpot" },
-		", long: ttft_p90, median":     func(r *compare.Result) { *r.Cells[4].Load.Kinds[1].Figures[1].Median += 0.001 },
+		"queueing_p90, median":       func(r *compare.Result) { *figure(r, 0, "queueing_p90").Median *= 1.0001 },
+		"itl_p99, launch":            func(r *compare.Result) { figure(r, 1, "itl_p99").Values[2].Value *= 1.0001 },
+		"aggregate_tps, upper end":   func(r *compare.Result) { figure(r, 0, "aggregate_tps").Interval.Hi *= 1.0001 },
+		"goodput, median":            func(r *compare.Result) { *figure(r, 4, "goodput").Median += 0.001 },
+		"the report has no tpot_p50": func(r *compare.Result) { figure(r, 0, "tpot_p50").Name = "tpot" },
+		", long: ttft_p90, median": func(
+			r *compare.Result) {
+			*r.Cells[4].Load.Kinds[1].Figures[1].Median += 0.001
+		},
 		"traffic: it is in the report": func(r *compare.Result) { r.Cells[1].Load = nil },
 		"kinds is":                     func(r *compare.Result) { r.Cells[4].Load.Kinds = r.Cells[4].Load.Kinds[:1] },
 	} {

@@ -1,6 +1,7 @@
 //go:build !race
 
-// Most of what is worked out again is so without the race detector, which makes it ten times as long and has nothing to find in it.
+// Most of what is worked out again is so without the race detector, which makes it ten times as long and has nothing to
+// find in it.
 
 package reports_test
 

@@ -1,9 +1,9 @@
-// Package reports renders a compare.Result: a table for the terminal, JSON, profile documents, and one HTML file that opens
-// without a network. A renderer is a function from a result to bytes; none of them computes a figure, so that all show the same,
-// and each shows every warning.
+// Package reports renders a compare.Result: a table for the terminal, JSON, profile documents, and one HTML file that
+// opens without a network. A renderer is a function from a result to bytes; none of them computes a figure, so that all
+// show the same, and each shows every warning.
 //
-// It can't tell more than the records hold, it loads nothing when a report is opened, and it draws long series thinned: peaks
-// survive that, single samples between them may not. What is exact stands in the run folder's CSV files.
+// It can't tell more than the records hold, it loads nothing when a report is opened, and it draws long series thinned:
+// peaks survive that, single samples between them may not. What is exact stands in the run folder's CSV files.
 package reports
 
 import (
@@ -34,8 +34,8 @@ func writeJSON(w io.Writer, v any) error {
 	return nil
 }
 
-// File writes what render gives to path in one step: a reader sees the old file or the whole new one. Where path can't be
-// written, do is what to do about it.
+// File writes what render gives to path in one step: a reader sees the old file or the whole new one. Where path can't
+// be written, do is what to do about it.
 func File(path, do string, render func(io.Writer) error) error {
 	var b bytes.Buffer
 	if err := render(&b); err != nil {
@@ -44,7 +44,8 @@ func File(path, do string, render func(io.Writer) error) error {
 	return unwritten(replace(path, func(w io.Writer) error { _, err := w.Write(b.Bytes()); return err }), path, do)
 }
 
-// Stream is File for what is too long to be kept in memory: it goes onto the disk as render makes it, and takes its name when it is whole.
+// Stream is File for what is too long to be kept in memory: it goes onto the disk as render makes it, and takes its
+// name when it is whole.
 func Stream(path, do string, render func(io.Writer) error) error {
 	return unwritten(replace(path, render), path, do)
 }
@@ -64,8 +65,8 @@ func unwritten(err error, path, do string) error {
 	return err
 }
 
-// replace puts a whole file in the place of what is at path. What is no file, such as /dev/null or a pipe, is written to as it is:
-// renaming would take it away from everybody.
+// replace puts a whole file in the place of what is at path. What is no file, such as /dev/null or a pipe, is written
+// to as it is: renaming would take it away from everybody.
 func replace(path string, render func(io.Writer) error) error {
 	err := whole.Write(path, render)
 	if !errors.Is(err, whole.ErrNotRegular) {

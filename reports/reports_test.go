@@ -62,7 +62,8 @@ func cases(t *testing.T, names ...string) map[string][]*record.Run {
 		"mixed": func() *record.Run {
 			a, b := comparetest.Browser(7), comparetest.Native(6)
 			a.Warmup, a.Failing, a.Cut = true, map[int]record.Class{3: record.DeviceLost}, 5
-			a.Warnings = []record.Warning{{Code: "library-of-our-own", Text: "the model library was compiled by llmparity, so its kernels are not MLC's"}}
+			a.Warnings = []record.Warning{{Code: "library-of-our-own",
+				Text: "the model library was compiled by llmparity, so its kernels are not MLC's"}}
 			b.IDs[40], b.Text = 3, strings.Replace(b.Text, "light", "rain", 1)
 			return comparetest.Run(t, "compare", a, b)
 		},
@@ -78,7 +79,8 @@ func cases(t *testing.T, names ...string) map[string][]*record.Run {
 		},
 		"few": func() *record.Run { return comparetest.Run(t, "smoke", comparetest.Browser(1), comparetest.Native(1)) },
 		"inside": func() *record.Run {
-			return comparetest.Run(t, "inside", comparetest.Measured(comparetest.Browser(6), comparetest.Page()), comparetest.Measured(comparetest.Native(6), nil))
+			return comparetest.Run(t, "inside", comparetest.Measured(comparetest.Browser(6), comparetest.Page()),
+				comparetest.Measured(comparetest.Native(6), nil))
 		},
 		"served": func() *record.Run {
 			a, b := comparetest.Native(6), comparetest.Served(6)
@@ -87,20 +89,31 @@ func cases(t *testing.T, names ...string) map[string][]*record.Run {
 			usage := b.Usage
 			b.Usage = func(u *record.Usage) { usage(u); u.CachedTokens = 3 }
 			b.Reported = func(_, decode time.Duration) map[string]float64 {
-				return map[string]float64{"eval_count": 41, "eval_duration": float64(decode), "prompt_eval_count": 1, "cached_tokens": 3}
+				return map[string]float64{"eval_count": 41, "eval_duration": float64(decode), "prompt_eval_count": 1,
+					"cached_tokens": 3}
 			}
 			return comparetest.Run(t, "served", a, b)
 		},
 		"foretold": func() *record.Run {
-			a, b, c := comparetest.Measured(comparetest.Browser(6), comparetest.Page()), comparetest.Native(6), comparetest.Served(6)
+			a, b, c := comparetest.Measured(comparetest.Browser(6), comparetest.Page()), comparetest.Native(6),
+				comparetest.Served(6)
 			part := comparetest.Foretell
-			a.Prediction = &record.Prediction{Source: "webllm-package", Setup: map[string]string{"context": "256", "kv_dtype": "f16"}, Notes: []string{"the library says what its functions use"},
-				Parts: []record.Foretold{part(compare.ModelWeights, 4.004, 4.004, 4.004, "f32"), part(compare.KVCache, 0.27, 0.27, 0.27, "f16"), part(compare.KVCacheUsed, 0.06, 0.06, 0.07, "f32"),
-					part(compare.Activations, 0.5, 0.9, 1.6, "f32"), part(compare.FrameworkOverhead, 40, 80, 110, ""), part(compare.MemoryIncrease, 60, 90, 130, ""), part(compare.TotalMemory, 60, 85, 120, "")}}
+			a.Prediction = &record.Prediction{Source: "webllm-package",
+				Setup: map[string]string{"context": "256", "kv_dtype": "f16"},
+				Notes: []string{"the library says what its functions use"},
+				Parts: []record.Foretold{part(compare.ModelWeights, 4.004, 4.004, 4.004, "f32"),
+					part(compare.KVCache, 0.27, 0.27, 0.27, "f16"), part(compare.KVCacheUsed, 0.06, 0.06, 0.07, "f32"),
+					part(compare.Activations, 0.5, 0.9, 1.6, "f32"), part(compare.FrameworkOverhead, 40, 80, 110, ""),
+					part(compare.MemoryIncrease, 60, 90, 130, ""), part(compare.TotalMemory, 60, 85, 120, "")}}
 			b.Prediction = &record.Prediction{Absent: "the model's shape is not known"}
-			b.Risk = &record.Risk{Level: record.RiskMedium, Reasons: []string{"the most that it may take is more than is free"}, Recommendations: []string{"close other programs"},
-				Places: []record.Place{{Name: "ram", Need: 900 << 20, High: 1100 << 20, Free: 1 << 30, Level: record.RiskMedium, How: "MemAvailable"}}}
-			c.Risk = &record.Risk{Level: record.RiskHigh, Refused: true, Reasons: []string{"32 GiB are needed and 20 free"}, Recommendations: []string{"a shorter context", "--no-check-oom, if you know better"}}
+			b.Risk = &record.Risk{Level: record.RiskMedium,
+				Reasons:         []string{"the most that it may take is more than is free"},
+				Recommendations: []string{"close other programs"},
+				Places: []record.Place{{Name: "ram", Need: 900 << 20, High: 1100 << 20, Free: 1 << 30,
+					Level: record.RiskMedium, How: "MemAvailable"}}}
+			c.Risk = &record.Risk{Level: record.RiskHigh, Refused: true,
+				Reasons:         []string{"32 GiB are needed and 20 free"},
+				Recommendations: []string{"a shorter context", "--no-check-oom, if you know better"}}
 			return comparetest.Run(t, "foretold", a, b, c)
 		},
 		"alone":   func() *record.Run { return comparetest.Run(t, "alone", comparetest.Native(6)) },
@@ -165,12 +178,14 @@ func TestTableSaysOnceWhatCellsHaveInCommon(t *testing.T) {
 		engines = append(engines, e)
 	}
 	engines[0].Cell.Repetitions = 2
-	for n, want := range map[int]string{0: "Each of these with itself: not known, it takes two counted launches", 1: "Each cell with itself: not known, it takes two counted launches."} {
+	for n, want := range map[int]string{0: "Each of these with itself: not known, it takes two counted launches",
+		1: "Each cell with itself: not known, it takes two counted launches."} {
 		var b bytes.Buffer
 		if err := reports.Table(&b, compare.Runs(comparetest.Run(t, "many", engines[n:]...))); err != nil {
 			t.Fatal(err)
 		}
-		if got := strings.Count(b.String(), "it takes two counted launches"); got != 1 || !strings.Contains(b.String(), want) {
+		if got := strings.Count(b.String(), "it takes two counted launches"); got != 1 ||
+			!strings.Contains(b.String(), want) {
 			t.Errorf("said %d times, want once as %q:\n%s", got, want, b.String())
 		}
 	}
@@ -179,7 +194,8 @@ func TestTableSaysOnceWhatCellsHaveInCommon(t *testing.T) {
 // absurd has a forecast, and an engine that is looked into.
 func absurd() comparetest.Engine {
 	e := comparetest.Measured(comparetest.Browser(6), comparetest.Page())
-	e.Prediction = &record.Prediction{Parts: []record.Foretold{comparetest.Foretell(compare.ModelWeights, 4, 4, 4, "f32"), comparetest.Foretell(compare.FrameworkOverhead, 4, 5, 6, "")}}
+	e.Prediction = &record.Prediction{Parts: []record.Foretold{comparetest.Foretell(compare.ModelWeights, 4, 4, 4,
+		"f32"), comparetest.Foretell(compare.FrameworkOverhead, 4, 5, 6, "")}}
 	return e
 }
 
@@ -192,9 +208,11 @@ func TestTableFitsATerminal(t *testing.T) {
 			a.Metrics[i].Value = 1e308
 		}
 	}
-	for _, runs := range append([][]*record.Run{{absurd}, {comparetest.Run(t, "long", long, comparetest.Native(6))}}, cases(t, "mixed")["mixed"], cases(t, "hostile")["hostile"]) {
+	for _, runs := range append([][]*record.Run{{absurd}, {comparetest.Run(t, "long", long, comparetest.Native(6))}},
+		cases(t, "mixed")["mixed"], cases(t, "hostile")["hostile"]) {
 		var b bytes.Buffer
-		if err := errors.Join(reports.Table(&b, compare.Runs(runs...)), reports.Details(&b, compare.Runs(runs...))); err != nil {
+		if err := errors.Join(reports.Table(&b, compare.Runs(runs...)),
+			reports.Details(&b, compare.Runs(runs...))); err != nil {
 			t.Fatal(err)
 		}
 		for _, l := range strings.Split(b.String(), "\n") {
@@ -284,7 +302,11 @@ func TestFileIsWholeOrUntouched(t *testing.T) {
 	if err == nil || string(text) != "old" {
 		t.Errorf("a renderer that fails: %v, the file holds %q", err, text)
 	}
-	if err := reports.File(path, "", func(w io.Writer) error { _, err := io.WriteString(w, "new"); return err }); err != nil {
+	if err := reports.File(path, "", func(
+		w io.Writer) error {
+		_, err := io.WriteString(w, "new")
+		return err
+	}); err != nil {
 		t.Fatal(err)
 	}
 	if text, _ := os.ReadFile(path); string(text) != "new" {
@@ -300,7 +322,8 @@ func TestFileIsWholeOrUntouched(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(dir, "folder"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := reports.File(filepath.Join(dir, "folder"), "", func(io.Writer) error { return nil }); fault.Code(err) != int(fault.Unwritable) {
+	if err := reports.File(filepath.Join(dir, "folder"), "", func(io.Writer) error { return nil }); fault.Code(
+		err) != int(fault.Unwritable) {
 		t.Errorf("a folder of that name: %v", err)
 	}
 	if left, _ := filepath.Glob(filepath.Join(dir, ".*")); len(left) != 0 {
@@ -338,7 +361,11 @@ func TestFileWritesToWhatIsNoFile(t *testing.T) {
 		text, _ := os.ReadFile(pipe) // an error is an empty text
 		read <- string(text)
 	}()
-	if err := reports.File(pipe, "", func(w io.Writer) error { _, err := io.WriteString(w, "all of it"); return err }); err != nil {
+	if err := reports.File(pipe, "", func(
+		w io.Writer) error {
+		_, err := io.WriteString(w, "all of it")
+		return err
+	}); err != nil {
 		t.Fatal(err)
 	}
 	if got := <-read; got != "all of it" {

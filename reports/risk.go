@@ -40,7 +40,8 @@ func riskGrid(res *compare.Result) *grid {
 			continue
 		}
 		for _, p := range c.Risk.Places {
-			t.Rows = append(t.Rows, []string{line(c.Label), string(p.Level), line(p.Name), mib(float64(p.Need) / record.MiB), mib(float64(p.High) / record.MiB),
+			t.Rows = append(t.Rows, []string{line(c.Label), string(p.Level), line(p.Name),
+				mib(float64(p.Need) / record.MiB), mib(float64(p.High) / record.MiB),
 				mib(float64(p.Free) / record.MiB), line(p.How)})
 		}
 	}

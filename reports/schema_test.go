@@ -14,12 +14,19 @@ func TestPublishedSchemas(t *testing.T) {
 	const how = "go test ./reports -run PublishedSchemas -update"
 	update := flag.Lookup("update").Value.(flag.Getter).Get().(bool)
 	open := []reflect.Type{reflect.TypeFor[record.DeviceClass]()}
-	schematest.Published(t, "result", compare.Result{}, schematest.Options{ID: compare.Schema, Title: "what report --json and compare --json print", Open: open, Nullable: []string{"Risk.places"},
-		Const: map[string]string{"Result.schema": compare.Schema}}, update, how)
-	schematest.Published(t, "gate", compare.Gate{}, schematest.Options{ID: compare.GateSchema, Title: "what gate --format json prints, and what run leaves as gate.json",
-		Const: map[string]string{"Gate.schema": compare.GateSchema}}, update, how)
-	schematest.Published(t, "profile", profile{}, schematest.Options{ID: "llmparity.profile/2.0", Title: "a memory profile of schema 2.0, as report --profile writes one", Open: open,
-		Const: map[string]string{"profile.profiler_version": "2.0", "profile.schema_version": "2.0"}}, update, how)
-	schematest.Published(t, "validation", compare.Validation{}, schematest.Options{ID: compare.ValidationSchema, Title: "what validate --json prints", Open: open,
-		Const: map[string]string{"Validation.schema": compare.ValidationSchema}}, update, how)
+	schematest.Published(t, "result", compare.Result{},
+		schematest.Options{ID: compare.Schema, Title: "what report --json and compare --json print", Open: open,
+			Nullable: []string{"Risk.places"},
+			Const:    map[string]string{"Result.schema": compare.Schema}}, update, how)
+	schematest.Published(t, "gate", compare.Gate{},
+		schematest.Options{ID: compare.GateSchema,
+			Title: "what gate --format json prints, and what run leaves as gate.json",
+			Const: map[string]string{"Gate.schema": compare.GateSchema}}, update, how)
+	schematest.Published(t, "profile", profile{},
+		schematest.Options{ID: "llmparity.profile/2.0",
+			Title: "a memory profile of schema 2.0, as report --profile writes one", Open: open,
+			Const: map[string]string{"profile.profiler_version": "2.0", "profile.schema_version": "2.0"}}, update, how)
+	schematest.Published(t, "validation", compare.Validation{},
+		schematest.Options{ID: compare.ValidationSchema, Title: "what validate --json prints", Open: open,
+			Const: map[string]string{"Validation.schema": compare.ValidationSchema}}, update, how)
 }

@@ -29,12 +29,15 @@ func TestWhatAServerSaysOfItselfIsShown(t *testing.T) {
 		t.Error("shown of a server that says nothing")
 	}
 	a := run.Attempts[0]
-	a.Sources[99] = record.Source{Role: "server", Method: "server_metrics", Sees: "its own word & no more", Blind: "what it is silent about"}
+	a.Sources[99] = record.Source{Role: "server", Method: "server_metrics", Sees: "its own word & no more",
+		Blind: "what it is silent about"}
 	for i, v := range []float64{0.125, 0.375, 0.25} {
-		a.Metrics = append(a.Metrics, record.MetricRow{Source: 99, NS: int64(i), Name: "kv_cache_usage_ratio", Value: v})
+		a.Metrics = append(a.Metrics, record.MetricRow{Source: 99, NS: int64(i), Name: "kv_cache_usage_ratio",
+			Value: v})
 	}
 	got := render()
-	for _, want := range []string{title, "kv cache usage, peak", "0.375", "its own word &amp; no more", "what it is silent about", `"name": "kv_cache_usage_ratio"`} {
+	for _, want := range []string{title, "kv cache usage, peak", "0.375", "its own word &amp; no more",
+		"what it is silent about", `"name": "kv_cache_usage_ratio"`} {
 		if !strings.Contains(got, want) {
 			t.Errorf("lacks %q", want)
 		}

@@ -12,11 +12,13 @@ import (
 	"llmparity/reports"
 )
 
-// A page that is sent by mail or opened on a phone has an end: what is left out of it stands in the run's folder, and the page says so.
+// A page that is sent by mail or opened on a phone has an end: what is left out of it stands in the run's folder, and
+// the page says so.
 func TestAReportOfManyLaunchesStaysSmall(t *testing.T) {
 	var engines []comparetest.Engine
 	for i := range 10 {
-		for _, e := range []comparetest.Engine{comparetest.Measured(comparetest.Browser(20), comparetest.Page()), comparetest.Native(20)} {
+		for _, e := range []comparetest.Engine{comparetest.Measured(comparetest.Browser(20), comparetest.Page()),
+			comparetest.Native(20)} {
 			e.Cell.ID, e.Cell.PromptID, e.Cell.Prompt = len(engines), i+1, fmt.Sprintf("Prompt %d", i)
 			engines = append(engines, e)
 		}
@@ -35,13 +37,18 @@ func TestAReportOfManyLaunchesStaysSmall(t *testing.T) {
 func TestAReportOfManyCellsStaysSmall(t *testing.T) {
 	var engines []comparetest.Engine
 	for i := range 18 {
-		for _, e := range []comparetest.Engine{comparetest.Measured(comparetest.Browser(6), comparetest.Page()), comparetest.Measured(comparetest.Native(6), nil)} {
+		for _, e := range []comparetest.Engine{comparetest.Measured(comparetest.Browser(6), comparetest.Page()),
+			comparetest.Measured(comparetest.Native(6), nil)} {
 			e.Cell.ID, e.Cell.PromptID, e.Cell.InputTokens, e.Cell.MaxTokens = len(engines), i/3, 16<<(i/3), 8<<(i%3)
 			e.Cell.Prompt = fmt.Sprintf("a prompt of %d tokens", e.Cell.InputTokens)
-			e.Prediction = &record.Prediction{Source: "arithmetic", Parts: []record.Foretold{comparetest.Foretell(compare.ModelWeights, 4.004, 4.004, 4.004, "f32"),
-				comparetest.Foretell(compare.KVCache, 0.27, 0.27, 0.27, "f16"), comparetest.Foretell(compare.KVCacheUsed, 0.06, 0.06, 0.07, "f32"),
-				comparetest.Foretell(compare.Activations, 0.5, 0.9, 1.6, "f32"), comparetest.Foretell(compare.FrameworkOverhead, 40, 80, 110, ""),
-				comparetest.Foretell(compare.MemoryIncrease, 60, 90, 130, ""), comparetest.Foretell(compare.TotalMemory, 60, 85, 120, "")}}
+			e.Prediction = &record.Prediction{Source: "arithmetic",
+				Parts: []record.Foretold{comparetest.Foretell(compare.ModelWeights, 4.004, 4.004, 4.004, "f32"),
+					comparetest.Foretell(compare.KVCache, 0.27, 0.27, 0.27, "f16"),
+					comparetest.Foretell(compare.KVCacheUsed, 0.06, 0.06, 0.07, "f32"),
+					comparetest.Foretell(compare.Activations, 0.5, 0.9, 1.6, "f32"),
+					comparetest.Foretell(compare.FrameworkOverhead, 40, 80, 110, ""),
+					comparetest.Foretell(compare.MemoryIncrease, 60, 90, 130, ""),
+					comparetest.Foretell(compare.TotalMemory, 60, 85, 120, "")}}
 			engines = append(engines, e)
 		}
 	}

@@ -12,10 +12,12 @@ import (
 // width is what a terminal surely has.
 const width = 120
 
-// Table writes the result for a terminal: plain text, which a file or a pipe can take as well. It has what decides; Details has more.
+// Table writes the result for a terminal: plain text, which a file or a pipe can take as well. It has what decides;
+// Details has more.
 func Table(w io.Writer, res *compare.Result) error { return (&table{res: res}).write(w) }
 
-// Details writes the same with the memory in full: each component's method, each forecast's range, and where the memory is.
+// Details writes the same with the memory in full: each component's method, each forecast's range, and where the memory
+// is.
 func Details(w io.Writer, res *compare.Result) error {
 	return (&table{res: res, details: true}).write(w)
 }
@@ -29,7 +31,8 @@ type table struct {
 
 // columns of the table: two header lines, and a figure each.
 func columns() [][3]string {
-	return [][3]string{{"peak", "MiB", compare.PeakPSS}, {"increase", "MiB", compare.Increase}, {"load", "ms", compare.LoadTime},
+	return [][3]string{{"peak", "MiB", compare.PeakPSS}, {"increase", "MiB", compare.Increase},
+		{"load", "ms", compare.LoadTime},
 		{"TTFT", "ms", compare.TTFT}, {"ITL p50", "ms", compare.ITL50},
 		{"decode", "tokens/s", compare.DecodeTPS}}
 }
@@ -41,7 +44,8 @@ func (t *table) write(w io.Writer) error {
 	if len(t.res.Cells) > 0 {
 		t.grid()
 		t.engines()
-		t.b.WriteString(wrap(originsWords+" Median over counted launches; ±: the wider side of the median's 95 % interval; (n=…): too "+
+		t.b.WriteString(wrap(originsWords+
+			" Median over counted launches; ±: the wider side of the median's 95 % interval; (n=…): too "+
 			"few runs for one.", "", "", width))
 		if t.marked() {
 			t.b.WriteString("!: outliers, a trend, noise (a robust standard deviation above a tenth of the median) or a busy machine; the warnings name them.\n")
@@ -170,7 +174,8 @@ func (t *table) grid() {
 
 // points is the memory at three points. Why one has no baseline is said below.
 func (t *table) points() {
-	rows, cells := [][]string{{"", "", "", "after", "", ""}, {"cell", "MiB of", "baseline", "warm-up", "peak", "increase"}},
+	rows, cells := [][]string{{"", "", "", "after", "", ""},
+		{"cell", "MiB of", "baseline", "warm-up", "peak", "increase"}},
 		[]int{}
 	var notes []string
 	whose := map[string][]string{}
@@ -206,7 +211,8 @@ func (t *table) points() {
 func breakdownColumns() [][3]string {
 	return [][3]string{{"WebGPU", "ledger", compare.Ledger}, {"", "weights", compare.Weights}, {"KV", "reserved",
 		compare.KVReserved}, {"KV", "filled", compare.KVUsed},
-		{"work-", "spaces", compare.Workspaces}, {"un-", "attributed", compare.Unattributed}, {"JS", "heap", compare.JSHeap},
+		{"work-", "spaces", compare.Workspaces}, {"un-", "attributed", compare.Unattributed},
+		{"JS", "heap", compare.JSHeap},
 		{"array", "buffers", compare.ArrayBuffers},
 		{"", "WASM", compare.Wasm}, {"total", "PSS", compare.TotalPSS}}
 }
@@ -234,7 +240,8 @@ func (t *table) breakdown() {
 			}
 		}
 		if words := highest(c.Memory); words != "" {
-			notes = append(notes, fmt.Sprintf("%s: highest RSS of each process, and in which phase: %s.", c.Label, words))
+			notes = append(notes, fmt.Sprintf("%s: highest RSS of each process, and in which phase: %s.", c.Label,
+				words))
 		}
 	}
 	if len(cells)+len(notes) == 0 {
@@ -328,7 +335,8 @@ func (t *table) fit(rows [][]string, cells []int) []int {
 	}
 	measure()
 	const least = 8
-	if over := total(widths) - width; over > 0 && widths[0] > least { // numbers before short names would take what cutting them gives
+	// numbers before short names would take what cutting them gives
+	if over := total(widths) - width; over > 0 && widths[0] > least {
 		// Shortened names may be equal: the numbers before them are not, and the names stand below in full.
 		t.numbered = true
 		for i, row := range rows[2:] {

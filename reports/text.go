@@ -29,7 +29,8 @@ func num(v float64) string {
 	return strconv.FormatFloat(v, 'g', 3, 64)
 }
 
-// spread is the wider side of the interval in percent of the median, with a mark where there is something to know of the launches.
+// spread is the wider side of the interval in percent of the median, with a mark where there is something to know of
+// the launches.
 func spread(f compare.Figure) string {
 	mark := ""
 	if len(f.Warnings) > 0 {
@@ -45,7 +46,8 @@ func spread(f compare.Figure) string {
 	return "±" + strings.TrimSuffix(strconv.FormatFloat(100*half/math.Abs(f.Center()), 'f', 1, 64), ".0") + "%" + mark
 }
 
-// clean makes a text from a record safe to look at: what would move the cursor, hide text or turn its direction is spelt out.
+// clean makes a text from a record safe to look at: what would move the cursor, hide text or turn its direction is
+// spelt out.
 func clean(s string) string {
 	safe := func(r rune) bool { return r != utf8.RuneError && (r == '\n' || !hidden(r)) }
 	if strings.IndexFunc(s, func(r rune) bool { return !safe(r) }) < 0 {

@@ -24,9 +24,12 @@ type trafficPart struct {
 }
 
 func newTrafficPart(res *compare.Result) trafficPart {
-	goal := slices.ContainsFunc(res.Cells, func(c compare.Cell) bool { return c.Spec.Traffic != nil && c.Spec.Traffic.Goal != nil })
-	p := trafficPart{Words: trafficWords, Rates: &grid{Head: []string{"cell", "tokens/s of all", "95 % interval", "requests/s"}},
-		Times: &grid{Head: []string{"cell", "requests", "what", "p50 (ms)", "p90 (ms)", "p95 (ms)", "p99 (ms)", "95 % interval of the highest", "launches"}}}
+	goal := slices.ContainsFunc(res.Cells,
+		func(c compare.Cell) bool { return c.Spec.Traffic != nil && c.Spec.Traffic.Goal != nil })
+	p := trafficPart{Words: trafficWords,
+		Rates: &grid{Head: []string{"cell", "tokens/s of all", "95 % interval", "requests/s"}},
+		Times: &grid{Head: []string{"cell", "requests", "what", "p50 (ms)", "p90 (ms)", "p95 (ms)", "p99 (ms)",
+			"95 % interval of the highest", "launches"}}}
 	if goal {
 		p.Rates.Head = append(p.Rates.Head, "goodput (requests/s)", "kept the goal (%)")
 	} else {
@@ -62,7 +65,8 @@ func newTrafficPart(res *compare.Result) trafficPart {
 }
 
 func (p *trafficPart) times(label, kind string, figure func(string) compare.Figure, lacking *lacks) {
-	for _, of := range []struct{ name, title string }{{compare.OfTTFT, "time to first token"}, {compare.Queueing, "queueing"}, {compare.OfITL, "inter-token latency"},
+	for _, of := range []struct{ name, title string }{{compare.OfTTFT, "time to first token"},
+		{compare.Queueing, "queueing"}, {compare.OfITL, "inter-token latency"},
 		{compare.TPOT, "time per output token"}, {compare.E2E, "end to end"}} {
 		row, highest, missing := []string{label, kind, of.title}, compare.Figure{}, map[float64]string{}
 		for _, share := range shares() {
@@ -79,7 +83,8 @@ func (p *trafficPart) times(label, kind string, figure func(string) compare.Figu
 					lacking.add(fmt.Sprintf("p%g", math.Round(100*share)), why, label, kind)
 				}
 			}
-			p.Times.Rows = append(p.Times.Rows, append(row, fmt.Sprint(intervalWords(highest)), strconv.Itoa(highest.N)))
+			p.Times.Rows = append(p.Times.Rows,
+				append(row, fmt.Sprint(intervalWords(highest)), strconv.Itoa(highest.N)))
 		}
 	}
 }

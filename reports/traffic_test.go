@@ -17,7 +17,8 @@ import (
 func loaded(launches int) []comparetest.Engine {
 	var out []comparetest.Engine
 	for n, clients := range []int{1, 2, 4} {
-		a, b := comparetest.Loaded(comparetest.Browser(launches), 2*n+1, clients, 20*clients), comparetest.Loaded(comparetest.Native(launches), 2*n+2, clients, 20*clients)
+		a, b := comparetest.Loaded(comparetest.Browser(launches), 2*n+1, clients, 20*clients),
+			comparetest.Loaded(comparetest.Native(launches), 2*n+2, clients, 20*clients)
 		a.Slots = 1
 		out = append(out, a, b)
 	}
@@ -30,7 +31,8 @@ func TestTrafficIsDrawnAndTold(t *testing.T) {
 	charts := drawn(t, res, run)
 	tps := named(t, charts, "fig2_tps_vs_concurrency", "Tokens/s of all requests (tokens/s)")
 	web, native := tps.points(t, "webllm"), tps.points(t, "llamacpp")
-	if len(web) != 3 || len(native) != 3 || native[2][0] != 4 || native[2][1] < 3.5*native[0][1] || web[2][1] > 1.2*web[0][1] {
+	if len(web) != 3 || len(native) != 3 || native[2][0] != 4 || native[2][1] < 3.5*native[0][1] ||
+		web[2][1] > 1.2*web[0][1] {
 		t.Errorf("webllm %v, llamacpp %v", web, native)
 	}
 	for _, id := range []string{"fig1_mem_vs_concurrency", "latency_vs_concurrency", "fig5_mixed_lengths_latency"} {
@@ -47,7 +49,8 @@ func TestTrafficIsDrawnAndTold(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"Many requests", "it had one request at a time", "the plan has no goal that requests are to keep", "queueing"} {
+	for _, want := range []string{"Many requests", "it had one request at a time",
+		"the plan has no goal that requests are to keep", "queueing"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the page does not say %q", want)
 		}
@@ -58,7 +61,8 @@ func TestTrafficIsDrawnAndTold(t *testing.T) {
 	}
 	at := tables[0].Column("tokens/s of all")
 	for i := range res.Cells {
-		if f := res.Cells[i].Figure(compare.AggregateTPS); tables[0].Rows[i][at] != recount.Digits(f.Center()) || math.IsNaN(f.Center()) {
+		if f := res.Cells[i].Figure(compare.AggregateTPS); tables[0].Rows[i][at] != recount.Digits(f.Center()) ||
+			math.IsNaN(f.Center()) {
 			t.Errorf("%q of %g", tables[0].Rows[i], f.Center())
 		}
 	}
@@ -75,7 +79,8 @@ func TestTrafficShowsNoColumnOfNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(text, "There is no goodput: the plan has no goal that requests are to keep.") || strings.Contains(text, "goodput (requests/s)") {
+	if !strings.Contains(text, "There is no goodput: the plan has no goal that requests are to keep.") ||
+		strings.Contains(text, "goodput (requests/s)") {
 		t.Errorf("goodput without a goal: %s", text)
 	}
 	const why = "it takes 20 requests a launch, and there are 12"
@@ -85,7 +90,8 @@ func TestTrafficShowsNoColumnOfNothing(t *testing.T) {
 	}
 	times := tables[slices.IndexFunc(tables, func(t recount.PageTable) bool { return t.Column("p95 (ms)") >= 0 })]
 	for _, row := range times.Rows {
-		if row[1] != "all" && row[2] == "end to end" && row[times.Column("p95 (ms)")] != "–" || strings.Contains(strings.Join(row, " "), "it takes") {
+		if row[1] != "all" && row[2] == "end to end" && row[times.Column("p95 (ms)")] != "–" ||
+			strings.Contains(strings.Join(row, " "), "it takes") {
 			t.Errorf("why a percentile is missing is for below the table: %q", row)
 		}
 	}
@@ -100,7 +106,10 @@ func TestTrafficShowsNoColumnOfNothing(t *testing.T) {
 
 func TestRunsWithoutTrafficHaveNoSectionOfIt(t *testing.T) {
 	run := comparetest.Run(t, "single", comparetest.Native(2))
-	if page := rendered(t, func(w io.Writer) error { return reports.HTML(w, compare.Runs(run), run) }); strings.Contains(page, `id="traffic"`) {
+	if page := rendered(t, func(w io.Writer) error {
+		return reports.HTML(
+			w, compare.Runs(run), run)
+	}); strings.Contains(page, `id="traffic"`) {
 		t.Error("there is a section of traffic")
 	}
 }

@@ -49,8 +49,10 @@ func TestDocumentsAreAsTheirSchemasSay(t *testing.T) {
 func TestRunFoldersAreAsTheirSchemasSay(t *testing.T) {
 	mixed := comparetest.Browser(3)
 	mixed.Warmup, mixed.Failing, mixed.Cut = true, map[int]record.Class{2: record.DeviceLost}, 3
-	mixed.Risk = &record.Risk{Level: record.RiskLow, Places: []record.Place{{Name: "ram", Level: record.RiskLow, How: "MemAvailable"}}}
-	mixed.Prediction = &record.Prediction{Source: "gguf", Parts: []record.Foretold{comparetest.Foretell(compare.ModelWeights, 4, 4, 4, "f32")}}
+	mixed.Risk = &record.Risk{Level: record.RiskLow,
+		Places: []record.Place{{Name: "ram", Level: record.RiskLow, How: "MemAvailable"}}}
+	mixed.Prediction = &record.Prediction{Source: "gguf",
+		Parts: []record.Foretold{comparetest.Foretell(compare.ModelWeights, 4, 4, 4, "f32")}}
 	dir := comparetest.Write(t, t.TempDir(), "folder", mixed, comparetest.Served(2), hostile())
 	schematest.RunFolder(t, dir)
 }
@@ -67,7 +69,10 @@ func TestSchemasAreStrict(t *testing.T) {
 		"a text for a number":       func(m map[string]any) { m["cells"].([]any)[0].(map[string]any)["run"] = "0" },
 		"a list that is null":       func(m map[string]any) { m["warnings"] = nil },
 		"another schema":            func(m map[string]any) { m["schema"] = "llmparity.result/0" },
-		"no date":                   func(m map[string]any) { m["runs"].([]any)[0].(map[string]any)["started"] = "yesterday" },
+		"no date": func(
+			m map[string]any) {
+			m["runs"].([]any)[0].(map[string]any)["started"] = "yesterday"
+		},
 	} {
 		var doc map[string]any
 		if err := json.Unmarshal(b.Bytes(), &doc); err != nil {
@@ -88,8 +93,10 @@ func TestSchemasAreStrict(t *testing.T) {
 		t.Fatal(err)
 	}
 	first, _, _ := strings.Cut(string(journal), "\n")
-	for what, line := range map[string]string{"a line of two kinds": strings.TrimSuffix(first, "}") + `,"done":{"status":"ok"}}`,
-		"a line of no kind": `{"t_ns":1,"time":"x"}`, "a status of no kind": `{"t_ns":1,"time":"x","done":{"status":"fine"}}`} {
+	for what, line := range map[string]string{"a line of two kinds": strings.TrimSuffix(first, "}") +
+		`,"done":{"status":"ok"}}`,
+		"a line of no kind":   `{"t_ns":1,"time":"x"}`,
+		"a status of no kind": `{"t_ns":1,"time":"x","done":{"status":"fine"}}`} {
 		if schematest.Validate(t, "journal", []byte(line)) == nil {
 			t.Errorf("%s is let through", what)
 		}

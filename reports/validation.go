@@ -36,7 +36,8 @@ func ValidationMarkdown(w io.Writer, v *compare.Validation) error {
 		if s.title != "" {
 			b.WriteString("### " + s.title + "\n\n")
 		}
-		b.WriteString("| " + strings.Join(escaped(s.grid.Head), " | ") + " |\n|" + strings.Repeat("---|", len(s.grid.Head)) + "\n")
+		b.WriteString("| " + strings.Join(escaped(s.grid.Head), " | ") + " |\n|" +
+			strings.Repeat("---|", len(s.grid.Head)) + "\n")
 		for _, row := range s.grid.Rows {
 			b.WriteString("| " + strings.Join(escaped(row), " | ") + " |\n")
 		}
@@ -87,7 +88,8 @@ func remarks(v *compare.Validation) []string {
 		if v.Without == 1 {
 			is = "has"
 		}
-		out = append(out, fmt.Sprintf("%s %s no cell of which memory was both foretold and measured.", several(v.Without, "run"), is))
+		out = append(out, fmt.Sprintf("%s %s no cell of which memory was both foretold and measured.",
+			several(v.Without, "run"), is))
 	}
 	for _, why := range v.Absent {
 		out = append(out, line(why)+".")
@@ -154,8 +156,10 @@ func errorGrid(list []compare.ComponentError) *grid {
 
 // cellErrors has a row a cell: the error of each component, the worst first.
 func cellErrors(v *compare.Validation) *grid {
-	columns := [][2]string{{"weights", compare.ModelWeights}, {"KV", compare.KVCache}, {"activations", compare.Activations},
-		{"everything else", compare.FrameworkOverhead}, {"increase", compare.MemoryIncrease}, {"total", compare.TotalMemory}}
+	columns := [][2]string{{"weights", compare.ModelWeights}, {"KV", compare.KVCache},
+		{"activations", compare.Activations},
+		{"everything else", compare.FrameworkOverhead}, {"increase", compare.MemoryIncrease},
+		{"total", compare.TotalMemory}}
 	g := &grid{Head: []string{"run", "cell", "model", "context"}}
 	for _, c := range columns {
 		g.Head = append(g.Head, c[0])

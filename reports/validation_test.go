@@ -16,10 +16,12 @@ import (
 // sweep is a validation of two runs, one of which has nothing to hold against anything, and a broken folder.
 func sweep(t *testing.T) *compare.Validation {
 	v := compare.NewValidation()
-	for _, run := range []*record.Run{cases(t, "foretold")["foretold"][0], comparetest.Run(t, "before", comparetest.Native(1)), comparetest.Run(t, "hostile", foretoldHostile())} {
+	for _, run := range []*record.Run{cases(t, "foretold")["foretold"][0],
+		comparetest.Run(t, "before", comparetest.Native(1)), comparetest.Run(t, "hostile", foretoldHostile())} {
 		v.Add(run)
 	}
-	v.Broken = append(v.Broken, compare.BrokenRun{Dir: "results/broken", Error: "results/broken/run.json: unexpected end of JSON input"})
+	v.Broken = append(v.Broken, compare.BrokenRun{Dir: "results/broken",
+		Error: "results/broken/run.json: unexpected end of JSON input"})
 	v.Close()
 	return v
 }
@@ -29,7 +31,8 @@ func foretoldHostile() comparetest.Engine {
 	e := hostile()
 	e.Cell.Engine = "e|" + attack
 	e.Prediction = &record.Prediction{Source: attack, Notes: []string{attack}, Setup: map[string]string{attack: attack},
-		Parts: []record.Foretold{{Name: compare.ModelWeights, Low: 1, Best: 9 << 20, High: 10 << 20, DType: attack, Method: attack, Confidence: attack}}}
+		Parts: []record.Foretold{{Name: compare.ModelWeights, Low: 1, Best: 9 << 20, High: 10 << 20, DType: attack,
+			Method: attack, Confidence: attack}}}
 	return e
 }
 
@@ -38,7 +41,8 @@ func TestValidationTables(t *testing.T) {
 	golden(t, "validation.txt", func(w io.Writer) error { return reports.ValidationTable(w, v) })
 	golden(t, "validation.md", func(w io.Writer) error { return reports.ValidationMarkdown(w, v) })
 	var b bytes.Buffer
-	if err := reports.ValidationJSON(&b, v); err != nil || !json.Valid(b.Bytes()) || !strings.Contains(b.String(), `"bias_percent"`) {
+	if err := reports.ValidationJSON(&b, v); err != nil || !json.Valid(b.Bytes()) ||
+		!strings.Contains(b.String(), `"bias_percent"`) {
 		t.Errorf("%v %s", err, b.String())
 	}
 	b.Reset()

@@ -29,7 +29,8 @@ func warned(res *compare.Result) []compare.Warning {
 
 // everyCell says so in place of the names of all cells.
 func everyCell(res *compare.Result, names []string) string {
-	if len(names) > 2 && len(names) == len(res.Cells) && !slices.ContainsFunc(res.Cells, func(c compare.Cell) bool { return !slices.Contains(names, c.Label) }) {
+	if len(names) > 2 && len(names) == len(res.Cells) &&
+		!slices.ContainsFunc(res.Cells, func(c compare.Cell) bool { return !slices.Contains(names, c.Label) }) {
 		return "every cell"
 	}
 	return strings.Join(names, "; ")
@@ -43,7 +44,8 @@ func pairGrid(res *compare.Result) *grid {
 	if len(res.Comparisons) < 3 {
 		return nil
 	}
-	t := &grid{Name: "What may be compared, a row a pair of cells", Head: []string{"cell", "and cell", "a ratio?", "what differs"}}
+	t := &grid{Name: "What may be compared, a row a pair of cells",
+		Head: []string{"cell", "and cell", "a ratio?", "what differs"}}
 	for _, c := range res.Comparisons[:min(len(res.Comparisons), pairRows)] {
 		ratio := "yes"
 		switch {
@@ -52,7 +54,8 @@ func pairGrid(res *compare.Result) *grid {
 		case len(c.Different) > 0:
 			ratio = "asked for, and marked: " + strings.Join(c.Different, "; ")
 		}
-		t.Rows = append(t.Rows, []string{line(res.Cells[c.A].Label), line(res.Cells[c.B].Label), line(ratio), line(strings.Join(c.Caveats, "; "))})
+		t.Rows = append(t.Rows, []string{line(res.Cells[c.A].Label), line(res.Cells[c.B].Label), line(ratio),
+			line(strings.Join(c.Caveats, "; "))})
 	}
 	return t
 }

@@ -1,6 +1,6 @@
-// Package charts embeds what reports draw with: echarts, and fflate, by which a page unpacks what its charts are drawn from. They are npm's
-// builds, copied here by make setup and never committed: a program built without them still runs, and says what is missing when a report is
-// asked for.
+// Package charts embeds what reports draw with: echarts, and fflate, by which a page unpacks what its charts are drawn
+// from. They are npm's builds, copied here by make setup and never committed: a program built without them still runs,
+// and says what is missing when a report is asked for.
 package charts
 
 import (
@@ -18,7 +18,8 @@ func Libraries() (echarts, fflate string, err error) {
 	for i, name := range []string{"echarts.min.js", "fflate.min.js"} {
 		text, err := dist.ReadFile("dist/" + name)
 		if err != nil {
-			return "", "", fault.New(fault.NoBundle, "run make setup and build again", "this program was built without %s, which the HTML report draws with", name)
+			return "", "", fault.New(fault.NoBundle, "run make setup and build again",
+				"this program was built without %s, which the HTML report draws with", name)
 		}
 		texts[i] = string(text)
 	}

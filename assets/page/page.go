@@ -1,8 +1,9 @@
-// Package page is the web page in which WebLLM runs: our index.html, page.js, worker.js and engine.js, and WebLLM's own bundle; and
-// another, truth.html, that takes memory of known sizes.
+// Package page is the web page in which WebLLM runs: our index.html, page.js, worker.js and engine.js, and WebLLM's own
+// bundle; and another, truth.html, that takes memory of known sizes.
 //
-// The bundle comes from npm and is never committed: make setup copies it into dist. The package builds without it, and Bundle
-// says so at run time. The page measures time, and keeps a ledger of what WebGPU was asked for; other memory is read from outside.
+// The bundle comes from npm and is never committed: make setup copies it into dist. The package builds without it, and
+// Bundle says so at run time. The page measures time, and keeps a ledger of what WebGPU was asked for; other memory is
+// read from outside.
 package page
 
 import (
@@ -12,8 +13,8 @@ import (
 	"llmparity/internal/fault"
 )
 
-// WebLLM is the version of @mlc-ai/web-llm that is built in, for which engine.js is written: it wraps parts that are not public. It
-// does so in older ones too, as far as they have them. A test compares it with package.json.
+// WebLLM is the version of @mlc-ai/web-llm that is built in, for which engine.js is written: it wraps parts that are
+// not public. It does so in older ones too, as far as they have them. A test compares it with package.json.
 const WebLLM = "0.2.86"
 
 // Module is the address, below the page's own, from which engine.js imports WebLLM.
@@ -32,7 +33,8 @@ func Files() fs.FS { return files }
 func Bundle() ([]byte, error) {
 	b, err := files.ReadFile(Module)
 	if err != nil {
-		return nil, fault.New(fault.NoBundle, "run make setup and build again", "WebLLM %s is not part of this build", WebLLM)
+		return nil, fault.New(fault.NoBundle, "run make setup and build again", "WebLLM %s is not part of this build",
+			WebLLM)
 	}
 	return b, nil
 }

@@ -1,5 +1,5 @@
-// Package plans embeds the plans that come with the program: the one that runs when none is named, the presets, and the one that a new plan
-// is begun with. It holds their text; package plan reads it.
+// Package plans embeds the plans that come with the program: the one that runs when none is named, the presets, and the
+// one that a new plan is begun with. It holds their text; package plan reads it.
 package plans
 
 import (

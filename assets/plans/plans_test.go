@@ -24,7 +24,8 @@ func shipped(t *testing.T) map[string][]byte {
 }
 
 func TestShippedPlansAreExpanded(t *testing.T) {
-	cells := map[string]int64{"default": 2, "init": 2, "smoke": 2, "compare": 2, "kv-growth": 6, "concurrency": 8, "seqlen": 8, "mixed": 4, "engines": 4}
+	cells := map[string]int64{"default": 2, "init": 2, "smoke": 2, "compare": 2, "kv-growth": 6, "concurrency": 8,
+		"seqlen": 8, "mixed": 4, "engines": 4}
 	for name, text := range shipped(t) {
 		p, err := plan.Parse(text, name+".yaml")
 		if err != nil {
@@ -50,14 +51,20 @@ func TestShippedPlansAreExpanded(t *testing.T) {
 	}
 }
 
-// What stands in the comments of the plan to begin with can be put in: each line by itself, and those that exclude each other one at a time.
+// What stands in the comments of the plan to begin with can be put in: each line by itself, and those that exclude each
+// other one at a time.
 func TestCommentedLinesArePlans(t *testing.T) {
 	for _, c := range []struct{ in, out string }{
-		{`models: .*`, `model: .*`}, {` - \{file.*`, ""}, {` - \{dataset.*`, ""}, {` - \{trace.*`, ""}, {` - \{conv.*`, ""},
-		{`input_lengths: .*`, `prompts:\n  - .*`}, {`output_lengths: .*`, `max_tokens: .*`}, {`context: .*`, ""}, {`contexts: .*`, ""},
-		{`dtype: .*`, ""}, {`dtypes: .*`, ""}, {`kv_cache_dtypes: .*`, ""}, {`webllm_versions: .*`, ""}, {`threads: .*`, ""}, {`starts: .*`, ""},
-		{`concurrency: .*`, ""}, {`batch_sizes: .*`, ""}, {`traffic:\n(#   .*\n)+`, ""}, {`include:\n(#   .*\n)+`, ""}, {`until_ci: .*`, ""},
-		{`seed: .*`, ""}, {`cool_down: .*`, ""}, {`cache: .*`, ""}, {`cell_timeout: .*`, ""}, {`run_timeout: .*`, ""}, {`parity: .*`, ""},
+		{`models: .*`, `model: .*`}, {` - \{file.*`, ""}, {` - \{dataset.*`, ""}, {` - \{trace.*`, ""},
+		{` - \{conv.*`, ""},
+		{`input_lengths: .*`, `prompts:\n  - .*`}, {`output_lengths: .*`, `max_tokens: .*`}, {`context: .*`, ""},
+		{`contexts: .*`, ""},
+		{`dtype: .*`, ""}, {`dtypes: .*`, ""}, {`kv_cache_dtypes: .*`, ""}, {`webllm_versions: .*`, ""},
+		{`threads: .*`, ""}, {`starts: .*`, ""},
+		{`concurrency: .*`, ""}, {`batch_sizes: .*`, ""}, {`traffic:\n(#   .*\n)+`, ""}, {`include:\n(#   .*\n)+`, ""},
+		{`until_ci: .*`, ""},
+		{`seed: .*`, ""}, {`cool_down: .*`, ""}, {`cache: .*`, ""}, {`cell_timeout: .*`, ""}, {`run_timeout: .*`, ""},
+		{`parity: .*`, ""},
 		{`gate:\n(#   .*\n)+`, ""},
 	} {
 		at := regexp.MustCompile(`(?m)^#\s?` + c.in).FindIndex(plans.Init)
@@ -83,7 +90,8 @@ func TestUnknownPresets(t *testing.T) {
 	if _, err := plans.Preset("default"); err == nil {
 		t.Error("the default plan is no preset")
 	}
-	if what, err := plans.What("seqlen"); err != nil || what != "Times and memory against the length of the prompt (fig3, fig4)." {
+	if what, err := plans.What("seqlen"); err != nil ||
+		what != "Times and memory against the length of the prompt (fig3, fig4)." {
 		t.Errorf("%q, %v", what, err)
 	}
 }

@@ -14,10 +14,10 @@ import (
 	"llmparity/internal/record"
 )
 
-// Ten launches against ten of the same, of real engines on this machine: nothing is called different. The launches of both sides are
-// taken in turns, as a comparison of two builds should be run: those of one plan are dealt out to two records, so that whatever the machine does
-// meanwhile falls on both. One family of equals in twenty may be called different, which is what is promised; so what is called different is
-// measured once more, and must not be again.
+// Ten launches against ten of the same, of real engines on this machine: nothing is called different. The launches of
+// both sides are taken in turns, as a comparison of two builds should be run: those of one plan are dealt out to two
+// records, so that whatever the machine does meanwhile falls on both. One family of equals in twenty may be called
+// different, which is what is promised; so what is called different is measured once more, and must not be again.
 func TestOfTheSameNothingIsCalledDifferent(t *testing.T) {
 	moved(t)
 	const text = "name: same\nengines: [webllm, llamacpp]\nmodel: tiny\nmax_tokens: 32\ntemperature: 0\ncontext: 512\nrepetitions: 20\ntimeout: 3m\n" +
@@ -77,7 +77,8 @@ func sameOrNot(t *testing.T) map[string]string {
 func dealt(whole *record.Run, which int) *record.Run {
 	out := *whole
 	out.Meta.Name += []string{" (even)", " (odd)"}[which]
-	out.Attempts = slices.DeleteFunc(slices.Clone(whole.Attempts), func(a *record.Attempt) bool { return a.Repetition%2 != which || a.Warmup })
+	out.Attempts = slices.DeleteFunc(slices.Clone(whole.Attempts),
+		func(a *record.Attempt) bool { return a.Repetition%2 != which || a.Warmup })
 	return &out
 }
 

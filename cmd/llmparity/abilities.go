@@ -116,7 +116,8 @@ func libraryAbilities(l mlc.Library) map[string]ability {
 		a = ability{Cannot: fmt.Sprintf("no package of the architecture %s can be made here", l.ModelType)}
 	}
 	if dtype == "" {
-		a = ability{Cannot: fmt.Sprintf("no package with weights of %s can be made here: q0f32 and q0f16 can", l.Quantization)}
+		a = ability{Cannot: fmt.Sprintf("no package with weights of %s can be made here: q0f32 and q0f16 can",
+			l.Quantization)}
 	}
 	return map[string]ability{browser.Name: a, llamacpp.Name: {Cannot: "it has no weights, and " + noGGUF}}
 }

@@ -9,8 +9,8 @@ import (
 	"llmparity/internal/traffic"
 )
 
-// readSource reads a data set, a trace or a conversation, as far as the shape of its cells hangs on it: what is asked first, how many requests
-// there are, and how long the longest is, by which memory is foretold.
+// readSource reads a data set, a trace or a conversation, as far as the shape of its cells hangs on it: what is asked
+// first, how many requests there are, and how long the longest is, by which memory is foretold.
 func (r *resolver) readSource(shape *plan.Shape) error {
 	s := shape.Source
 	var t record.Traffic
@@ -49,8 +49,8 @@ func (r *resolver) readSource(shape *plan.Shape) error {
 	return nil
 }
 
-// asking says what each request of a setup's traffic asks. Prompts of a number of tokens are fresh ones in each request of a
-// launch, so that none is found in a cache; repetitions ask the same again, also where they go on in one launch.
+// asking says what each request of a setup's traffic asks. Prompts of a number of tokens are fresh ones in each request
+// of a launch, so that none is found in a cache; repetitions ask the same again, also where they go on in one launch.
 func (r *resolver) asking(s plan.Setup, m engine.Model) (func(record.Cell, traffic.Request) engine.Request, error) {
 	askers := map[int]*prompts.Asker{}
 	for _, shape := range s.Shapes {
@@ -82,7 +82,9 @@ func (r *resolver) asking(s plan.Setup, m engine.Model) (func(record.Cell, traff
 	}
 	return func(c record.Cell, q traffic.Request) engine.Request {
 		asked, err := askers[c.PromptID].Ask(c, q)
-		if err != nil { // such a length was possible with another text: the cell's own is asked, and its length is told where it is another
+		// such a length was possible with another text: the cell's own is asked, and its length is told where it is
+		// another
+		if err != nil {
 			asked.Prompt = c.Prompt
 		}
 		return asked

@@ -23,7 +23,8 @@ func TestSourcesSayWhatIsAsked(t *testing.T) {
 	shapes := []plan.Shape{
 		{PromptID: 1, Source: &plan.Source{Dataset: data}, MaxTokens: 8, Traffic: shared},
 		{PromptID: 2, Source: &plan.Source{Trace: trace}, MaxTokens: 8, Traffic: open},
-		{PromptID: 3, Source: &plan.Source{Conversation: []string{"hello", "and then"}}, MaxTokens: 8, Traffic: &record.Traffic{Turns: 2}},
+		{PromptID: 3, Source: &plan.Source{Conversation: []string{"hello", "and then"}}, MaxTokens: 8,
+			Traffic: &record.Traffic{Turns: 2}},
 		{PromptID: 4, InputTokens: 12, MaxTokens: 8, Traffic: shared},
 		{PromptID: 5, Prompt: "a text", MaxTokens: 8, Traffic: shared},
 		{PromptID: 6, Prompt: "a text", MaxTokens: 8},
@@ -41,7 +42,8 @@ func TestSourcesSayWhatIsAsked(t *testing.T) {
 	if s := shapes[0]; s.Prompt != "a question" || s.MaxTokens != 40 {
 		t.Errorf("a data set's shape is %+v", s)
 	}
-	if s := shapes[1]; s.InputTokens != 30 || s.MaxTokens != 9 || s.Traffic.Requests != 2 || s.Traffic.Trace[1].At != 1 || open.Requests != 0 {
+	if s := shapes[1]; s.InputTokens != 30 || s.MaxTokens != 9 || s.Traffic.Requests != 2 ||
+		s.Traffic.Trace[1].At != 1 || open.Requests != 0 {
 		t.Errorf("a trace's shape is %+v of %+v, and the one that shapes share %+v", s, s.Traffic, open)
 	}
 
@@ -51,7 +53,8 @@ func TestSourcesSayWhatIsAsked(t *testing.T) {
 	}
 	cell := func(i int) record.Cell {
 		s := shapes[i]
-		return record.Cell{PromptID: s.PromptID, Prompt: s.Prompt, InputTokens: s.InputTokens, MaxTokens: s.MaxTokens, Traffic: s.Traffic}
+		return record.Cell{PromptID: s.PromptID, Prompt: s.Prompt, InputTokens: s.InputTokens, MaxTokens: s.MaxTokens,
+			Traffic: s.Traffic}
 	}
 	length := func(text string) int { return len(r.maker(m).tokens.Prompt(text)) }
 	if q := ask(cell(0), traffic.Request{Conversation: 1}); q.Prompt != "another" || q.MaxTokens != 40 {
@@ -89,7 +92,8 @@ func TestSourcesThatCannotBeRead(t *testing.T) {
 		"the trace none can't be read":    {Trace: "none"},
 	} {
 		shape := plan.Shape{Source: s, Traffic: &record.Traffic{}}
-		if err := newResolver(&runFlags{}, func(string, string) {}, io.Discard).readSource(&shape); err == nil || !strings.Contains(err.Error(), want) {
+		if err := newResolver(&runFlags{}, func(string, string) {}, io.Discard).readSource(&shape); err == nil ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}
 	}

@@ -31,9 +31,11 @@ func (f *axisFlags) register(flags *pflag.FlagSet) {
 	ints(&f.clients, "concurrency", "clients, each of which asks again when it was answered, as in 1,2,4,8")
 	ints(&f.contexts, "contexts", "context windows in tokens, as in 1024,4096")
 	ints(&f.threadCounts, "thread-counts", "threads of llama.cpp and Ollama, as in 1,2")
-	texts(&f.dtypes, "dtype", fmt.Sprintf("WebLLM's weights, activations and KV cache, and llama.cpp's KV cache: %s, %s (the adapter must have shader-f16), or both",
+	texts(&f.dtypes, "dtype", fmt.Sprintf(
+		"WebLLM's weights, activations and KV cache, and llama.cpp's KV cache: %s, %s (the adapter must have shader-f16), or both",
 		browser.F32, browser.F16))
-	texts(&f.kvTypes, "kv-cache-dtype", "numbers of the KV cache: of llama.cpp "+strings.Join(plan.CacheTypes(), ", ")+"; of Ollama "+
+	texts(&f.kvTypes, "kv-cache-dtype", "numbers of the KV cache: of llama.cpp "+strings.Join(plan.CacheTypes(), ", ")+
+		"; of Ollama "+
 		strings.Join(plan.OllamaKVTypes(), ", "))
 	texts(&f.starts, "start", "cold (the model's file is not in the page cache) or warm (it is), or both, as cells of their own")
 	texts(&f.versions, "webllm-version", "versions of WebLLM, fetched by npm once (default: the one that is built in)")
@@ -46,9 +48,12 @@ func (f *axisFlags) change(p *plan.Plan, given func(string) bool) error {
 		texts      []string
 		numbers    []int
 	}{
-		{"models", "models", f.models, nil}, {"input-len", "input_lengths", nil, f.inputs}, {"output-len", "output_lengths", nil, f.outputs},
-		{"batch-size", "batch_sizes", nil, f.batches}, {"concurrency", "concurrency", nil, f.clients}, {"contexts", "contexts", nil, f.contexts},
-		{"thread-counts", "thread_counts", nil, f.threadCounts}, {"dtype", "dtypes", f.dtypes, nil}, {"kv-cache-dtype", "kv_cache_dtypes", f.kvTypes, nil},
+		{"models", "models", f.models, nil}, {"input-len", "input_lengths", nil, f.inputs},
+		{"output-len", "output_lengths", nil, f.outputs},
+		{"batch-size", "batch_sizes", nil, f.batches}, {"concurrency", "concurrency", nil, f.clients},
+		{"contexts", "contexts", nil, f.contexts},
+		{"thread-counts", "thread_counts", nil, f.threadCounts}, {"dtype", "dtypes", f.dtypes, nil},
+		{"kv-cache-dtype", "kv_cache_dtypes", f.kvTypes, nil},
 		{"start", "starts", f.starts, nil}, {"webllm-version", "webllm_versions", f.versions, nil},
 	} {
 		if !given(axis.flag) {
@@ -82,15 +87,19 @@ type scheduleFlags struct {
 }
 
 func (f *scheduleFlags) register(flags *pflag.FlagSet) {
-	flags.StringVar(&f.untilCI, "until-ci", "", "repeat until the 95 % interval of a figure reaches no further from its median than so much of it, as in 5%: docs/plans.md")
+	flags.StringVar(&f.untilCI, "until-ci",
+		"", "repeat until the 95 % interval of a figure reaches no further from its median than so much of it, as in 5%: docs/plans.md")
 	flags.StringVar(&f.untilFigure, "until-figure", "", "the figure that --until-ci is of (default: decode_tps)")
-	flags.IntVar(&f.most, "max-repetitions", 0, "with --until-ci the most launches of a cell (default: five times --repetitions)")
-	flags.StringVar(&f.order, "order", "", "of launches: "+strings.Join(orders(), ", ")+" (default: "+plan.Interleaved+")")
+	flags.IntVar(&f.most, "max-repetitions",
+		0, "with --until-ci the most launches of a cell (default: five times --repetitions)")
+	flags.StringVar(&f.order, "order", "", "of launches: "+strings.Join(orders(), ", ")+" (default: "+plan.Interleaved+
+		")")
 	flags.Uint64Var(&f.seed, "seed", 0, "of a shuffled order, of traffic, and of prompts that are made")
 	flags.DurationVar(&f.coolDown, "cool-down", 0, "how long the machine rests before each launch")
 	flags.DurationVar(&f.timeout, "timeout", 0, "how long a launch may take (default: the plan's)")
 	flags.DurationVar(&f.cellTimeout, "cell-timeout", 0, "how long all launches of a cell together may take")
-	flags.DurationVar(&f.runTimeout, "run-timeout", 0, "how long the run may take; what is missing then is made by run --resume")
+	flags.DurationVar(&f.runTimeout, "run-timeout", 0,
+		"how long the run may take; what is missing then is made by run --resume")
 }
 
 func orders() []string { return []string{plan.Interleaved, plan.Shuffled, plan.Grouped} }
@@ -156,14 +165,17 @@ type trafficFlags struct {
 }
 
 func (f *trafficFlags) register(flags *pflag.FlagSet) {
-	flags.StringVar(&f.loop, "loop", "", "how requests come: closed (a client asks again when it was answered), open (at their times, --rate) or batch")
-	flags.IntVar(&f.requests, "requests", 0, "requests of a launch, of all clients together (default: four of each client)")
+	flags.StringVar(&f.loop, "loop", "",
+		"how requests come: closed (a client asks again when it was answered), open (at their times, --rate) or batch")
+	flags.IntVar(&f.requests, "requests", 0,
+		"requests of a launch, of all clients together (default: four of each client)")
 	flags.Float64Var(&f.rate, "rate", 0, "requests a second that come whether or not others were answered")
 	flags.StringVar(&f.arrivals, "arrivals", "", "of --rate: poisson or constant (default: poisson)")
 	flags.DurationVar(&f.startDelay, "start-delay", 0, "from one client's first request to the next one's")
 	flags.DurationVar(&f.ramp, "ramp", 0, "in which requests come to their --rate")
 	flags.IntVar(&f.turns, "turns", 0, "of a conversation: each prompt begins with all that was said before")
-	flags.Float64Var(&f.goal.TTFTms, "goal-ttft", 0, "ms to the first token that a request must keep to be a good one (goodput)")
+	flags.Float64Var(&f.goal.TTFTms, "goal-ttft",
+		0, "ms to the first token that a request must keep to be a good one (goodput)")
 	flags.Float64Var(&f.goal.TPOTms, "goal-tpot", 0, "ms a token that a request must keep to be a good one")
 	flags.Float64Var(&f.goal.E2Ems, "goal-e2e", 0, "ms in all that a request must keep to be a good one")
 }

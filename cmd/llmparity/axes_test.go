@@ -26,10 +26,11 @@ func planOf(t *testing.T, line string) (plan.Plan, error) {
 // flagsOf is that plan with its flags.
 func flagsOf(t *testing.T, line string) (f runFlags, p plan.Plan, err error) {
 	t.Helper()
-	c := &cobra.Command{Use: "run", SilenceErrors: true, SilenceUsage: true, Args: cobra.ArbitraryArgs, RunE: func(c *cobra.Command, args []string) error {
-		p, err = f.plan(c, args)
-		return err
-	}}
+	c := &cobra.Command{Use: "run", SilenceErrors: true, SilenceUsage: true, Args: cobra.ArbitraryArgs,
+		RunE: func(c *cobra.Command, args []string) error {
+			p, err = f.plan(c, args)
+			return err
+		}}
 	f.register(c)
 	c.SetArgs(joinLists(append([]string{"run"}, strings.Fields(line)...))[1:])
 	if e := c.Execute(); err == nil {
@@ -46,14 +47,18 @@ func TestFlagsAreAxes(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := plan.Axes{InputLengths: []int{256, 512}, BatchSizes: []int{1, 8}, DTypes: []string{"f32", "f16"},
-		WebLLMVersions: []string{"0.2.86", "0.2.83"}, Contexts: []int{1024, 2048}, ThreadCounts: []int{1, 2}, Starts: []string{"warm", "cold"}}
+		WebLLMVersions: []string{"0.2.86", "0.2.83"}, Contexts: []int{1024, 2048}, ThreadCounts: []int{1, 2},
+		Starts: []string{"warm", "cold"}}
 	got := p.Axes
 	if got.KVDTypes = nil; !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v, want %+v", got, want)
 	}
-	if _, cells, err := p.Count(); err != nil || cells == 0 || len(p.Models) != 2 || p.Isolation != plan.OfLaunch || p.Order != plan.Shuffled || p.Seed != 7 ||
-		p.UntilCI == nil || p.UntilCI.Width != 5 || p.UntilCI.Figure != "ttft_ms" || p.UntilCI.Most != 9 || p.CoolDown != plan.Duration(2*time.Second) ||
-		p.Traffic == nil || p.Traffic.Requests != 9 || p.Traffic.Goal.TTFTms != 500 || p.RunTimeout != plan.Duration(9*time.Hour) {
+	if _, cells, err := p.Count(); err != nil || cells == 0 || len(p.Models) != 2 || p.Isolation != plan.OfLaunch ||
+		p.Order != plan.Shuffled || p.Seed != 7 ||
+		p.UntilCI == nil || p.UntilCI.Width != 5 || p.UntilCI.Figure != "ttft_ms" || p.UntilCI.Most != 9 ||
+		p.CoolDown != plan.Duration(2*time.Second) ||
+		p.Traffic == nil || p.Traffic.Requests != 9 || p.Traffic.Goal.TTFTms != 500 ||
+		p.RunTimeout != plan.Duration(9*time.Hour) {
 		t.Errorf("%d cells, %v: %+v", cells, err, p)
 	}
 }
@@ -66,7 +71,8 @@ func TestPresets(t *testing.T) {
 		}
 	}
 	p, err := planOf(t, "--preset concurrency --prompt-toks 512 --gen-toks 64 --concurrency 1 2 4 8 --output-dir there --dtype f16")
-	if err != nil || !reflect.DeepEqual(p.InputLengths, []int{512}) || !reflect.DeepEqual(p.OutputLengths, []int{64}) || !reflect.DeepEqual(p.Concurrency, []int{1, 2, 4, 8}) {
+	if err != nil || !reflect.DeepEqual(p.InputLengths, []int{512}) || !reflect.DeepEqual(p.OutputLengths, []int{64}) ||
+		!reflect.DeepEqual(p.Concurrency, []int{1, 2, 4, 8}) {
 		t.Errorf("%v, %+v", err, p)
 	}
 	p, err = planOf(t, "--preset seqlen --seqlens 128 512 4096 --gen-toks 64")
@@ -78,7 +84,8 @@ func TestPresets(t *testing.T) {
 		t.Errorf("%v, %+v: fewer than six launches have no interval", err, p)
 	}
 	p, err = planOf(t, "--preset mixed --short 128 --long 4096")
-	if err != nil || p.Context != 4096+8 || p.Traffic.Mix[0].InputTokens != 128 || p.InputLengths[0] != 128 || p.Traffic.Mix[1].InputTokens != 4096 {
+	if err != nil || p.Context != 4096+8 || p.Traffic.Mix[0].InputTokens != 128 || p.InputLengths[0] != 128 ||
+		p.Traffic.Mix[1].InputTokens != 4096 {
 		t.Errorf("%v, %+v", err, p.Traffic)
 	}
 }
@@ -92,7 +99,8 @@ func TestFlagsThatMakeNoSense(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(dir, "other"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, "other", "plan.yaml"), []byte("name: of another tool\n"), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "other", "plan.yaml"), []byte("name: of another tool\n"),
+		0o644); err != nil {
 		t.Fatal(err)
 	}
 	for line, want := range map[string]string{
@@ -125,7 +133,8 @@ func TestFlagsThatMakeNoSense(t *testing.T) {
 	} {
 		out, errs, code := called(strings.Fields(line)...)
 		kind := fault.Kind(code)
-		if kind != fault.Usage && kind != fault.BadRecord && kind != fault.Unwritable || out != "" || strings.Count(errs, "\n") != 1 || !strings.Contains(errs, want) {
+		if kind != fault.Usage && kind != fault.BadRecord && kind != fault.Unwritable || out != "" ||
+			strings.Count(errs, "\n") != 1 || !strings.Contains(errs, want) {
 			t.Errorf("%s: exit code %d, want one line with %q\n%s%s", line, code, want, out, errs)
 		}
 	}
@@ -134,7 +143,8 @@ func TestFlagsThatMakeNoSense(t *testing.T) {
 	}
 }
 
-// What the preset engines can't find it leaves out, and says so; what a flag names is found there, and what a user names stays.
+// What the preset engines can't find it leaves out, and says so; what a flag names is found there, and what a user
+// names stays.
 func TestPresetOfEnginesThatAreHere(t *testing.T) {
 	for _, name := range []string{"PATH", "HOME", "XDG_CACHE_HOME", "LLMPARITY_CACHE"} {
 		t.Setenv(name, t.TempDir())
@@ -153,7 +163,8 @@ func TestPresetOfEnginesThatAreHere(t *testing.T) {
 			t.Errorf("%s: %v", line, err)
 			continue
 		}
-		got := strings.Join(slices.DeleteFunc(p.Engines, func(name string) bool { return name == "webllm" }), " ") // a browser may lie at its usual place
+		// a browser may lie at its usual place
+		got := strings.Join(slices.DeleteFunc(p.Engines, func(name string) bool { return name == "webllm" }), " ")
 		said := strings.Contains(f.left, "llamacpp-oneshot")
 		if got != want || said == strings.Contains(line, "--engines") {
 			t.Errorf("%s: engines %s, want %s; said: %q", line, got, want, f.left)

@@ -23,7 +23,8 @@ type spoiled struct {
 }
 
 // Labels that somebody means ill with, or did not think about.
-const script, controls, turned = `</script><script>alert(1)</script>"'&<img src=x onerror=alert(1)>`, "a\x1b[31mb\x07\x00c\r\nd\u009b31m", "a\u202eb\u2066c\u200fd"
+const script, controls, turned = `</script><script>alert(1)</script>"'&<img src=x onerror=alert(1)>`,
+	"a\x1b[31mb\x07\x00c\r\nd\u009b31m", "a\u202eb\u2066c\u200fd"
 
 var long = strings.Repeat("x", 10<<10)
 
@@ -31,19 +32,29 @@ func TestRunsThatAreSpoiled(t *testing.T) {
 	whole := twoEngines(t)
 	const bad = int(fault.BadRecord)
 	cases := map[string]spoiled{
-		"nothing was begun":      {emptied, 0, []string{"This run holds no cell"}},
-		"the journal is cut":     {cut("journal.jsonl"), 0, []string{"the last line of journal.jsonl was cut"}},
-		"rows are cut":           {all(cut("samples.csv"), cut("tokens.csv")), 0, []string{"the last line of samples.csv was cut", "the last line of tokens.csv was cut"}},
-		"one engine only":        {without(2), 0, []string{"There is one engine here"}},
-		"rows run backwards":     {all(column("samples.csv", "t_ns", backwards), column("tokens.csv", "t_ns", backwards)), 0, []string{"peak"}},
-		"phases run backwards":   {replaced("journal.jsonl", `"end_ns":\d+`, `"end_ns":1`), 0, []string{"by the record it ended before it began (clock-backwards)"}},
-		"long labels":            {labelled(long, long, long), 0, []string{"peak"}},
-		"hostile labels":         {labelled(script, controls, turned), 0, []string{"peak"}},
-		"NaN for a size":         {column("samples.csv", "rss_mb", func(int, string) string { return "NaN" }), bad, []string{`samples.csv line 2: column rss_mb: "NaN"`}},
-		"NaN in the journal":     {replaced("journal.jsonl", `"t_ns":\d+`, `"t_ns":NaN`), bad, []string{"journal.jsonl line 1: invalid character"}},
-		"a newer schema":         {replaced("run.json", `llmparity\.run/1(\.\d+)?"`, `llmparity.run/2"`), bad, []string{"this version reads"}},
-		"no environment":         {func(t *testing.T, dir string) { remove(t, dir, "environment.json") }, bad, []string{"it has no environment.json"}},
-		"the journal is no text": {func(t *testing.T, dir string) { write(t, dir, "journal.jsonl", []byte("\x00\xff\n{}\n")) }, bad, []string{"journal.jsonl line 1"}},
+		"nothing was begun":  {emptied, 0, []string{"This run holds no cell"}},
+		"the journal is cut": {cut("journal.jsonl"), 0, []string{"the last line of journal.jsonl was cut"}},
+		"rows are cut": {all(cut("samples.csv"), cut("tokens.csv")),
+			0, []string{"the last line of samples.csv was cut", "the last line of tokens.csv was cut"}},
+		"one engine only": {without(2), 0, []string{"There is one engine here"}},
+		"rows run backwards": {all(column("samples.csv", "t_ns", backwards),
+			column("tokens.csv", "t_ns", backwards)), 0, []string{"peak"}},
+		"phases run backwards": {replaced("journal.jsonl", `"end_ns":\d+`, `"end_ns":1`),
+			0, []string{"by the record it ended before it began (clock-backwards)"}},
+		"long labels":    {labelled(long, long, long), 0, []string{"peak"}},
+		"hostile labels": {labelled(script, controls, turned), 0, []string{"peak"}},
+		"NaN for a size": {column("samples.csv", "rss_mb", func(int, string) string { return "NaN" }), bad,
+			[]string{`samples.csv line 2: column rss_mb: "NaN"`}},
+		"NaN in the journal": {replaced("journal.jsonl", `"t_ns":\d+`, `"t_ns":NaN`), bad,
+			[]string{"journal.jsonl line 1: invalid character"}},
+		"a newer schema": {replaced("run.json", `llmparity\.run/1(\.\d+)?"`, `llmparity.run/2"`), bad,
+			[]string{"this version reads"}},
+		"no environment": {func(t *testing.T, dir string) { remove(t, dir, "environment.json") }, bad,
+			[]string{"it has no environment.json"}},
+		"the journal is no text": {func(
+			t *testing.T, dir string) {
+			write(t, dir, "journal.jsonl", []byte("\x00\xff\n{}\n"))
+		}, bad, []string{"journal.jsonl line 1"}},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -56,7 +67,8 @@ func TestRunsThatAreSpoiled(t *testing.T) {
 				c.check(t, "validate", stdout, stderr, code)
 				return
 			}
-			stdout, stderr, code = output(t, program(t, "compare", whole, dir, "--html", filepath.Join(dir, "compare.html")))
+			stdout, stderr, code = output(
+				t, program(t, "compare", whole, dir, "--html", filepath.Join(dir, "compare.html")))
 			c.check(t, "compare", stdout, stderr, code)
 			for _, page := range []string{"report.html", "compare.html"} {
 				inert(t, page, string(read(t, dir, page)))
@@ -117,7 +129,8 @@ func inert(t *testing.T, page, text string) {
 // twoEngines is the folder of a run of two engines, a launch of each.
 func twoEngines(t *testing.T) string {
 	t.Helper()
-	cmd := program(t, "run", "-q", "--engines", "llamacpp", "--engine", "exec:./echo.py", "--max-tokens", "8", "--repetitions", "1")
+	cmd := program(t, "run", "-q", "--engines", "llamacpp", "--engine", "exec:./echo.py", "--max-tokens", "8",
+		"--repetitions", "1")
 	if err := os.WriteFile(filepath.Join(cmd.Dir, "echo.py"), []byte(documentsPython(t)), 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -251,7 +264,8 @@ func without(cell int) func(*testing.T, string) {
 			if l.Begin != nil && l.Begin.Cell == cell {
 				left[l.Attempt] = true
 			}
-			if left[l.Attempt] || l.Cell != nil && l.Cell.ID == cell || l.Prediction != nil && l.Prediction.Cell == cell || l.Risk != nil && l.Risk.Cell == cell {
+			if left[l.Attempt] || l.Cell != nil && l.Cell.ID == cell || l.Prediction != nil &&
+				l.Prediction.Cell == cell || l.Risk != nil && l.Risk.Cell == cell {
 				continue
 			}
 			out.Write(line)
@@ -263,7 +277,8 @@ func without(cell int) func(*testing.T, string) {
 				t.Fatal(err)
 			}
 			at := slices.Index(rows[0], "cell")
-			rewriteRows(t, dir, name, slices.DeleteFunc(rows, func(row []string) bool { return row[at] == strconv.Itoa(cell) }))
+			rewriteRows(t, dir, name, slices.DeleteFunc(
+				rows, func(row []string) bool { return row[at] == strconv.Itoa(cell) }))
 		}
 	}
 }
@@ -272,7 +287,8 @@ func without(cell int) func(*testing.T, string) {
 func labelled(model, engine, warning string) func(*testing.T, string) {
 	return func(t *testing.T, dir string) {
 		journal := string(read(t, dir, "journal.jsonl"))
-		for old, label := range map[string]string{`"name":"tiny-llama-2x128`: model, `"engine":"exec:echo.py`: engine, `"text":"`: warning} {
+		for old, label := range map[string]string{`"name":"tiny-llama-2x128`: model, `"engine":"exec:echo.py`: engine,
+			`"text":"`: warning} {
 			text, err := json.Marshal(label)
 			if err != nil || !strings.Contains(journal, old) {
 				t.Fatalf("the journal has no %s (%v)", old, err)

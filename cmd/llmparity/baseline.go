@@ -52,13 +52,15 @@ func baselineSaveCommand() *cobra.Command {
 			}
 			counted, planned := countedIn(run)
 			if counted == 0 {
-				return fault.New(fault.Run, "save one whose launches ended well", "no launch of %s counts: nothing could be held against it", args[1])
+				return fault.New(fault.Run, "save one whose launches ended well",
+					"no launch of %s counts: nothing could be held against it", args[1])
 			}
 			b, err := baseline.Store{Dir: store}.Save(args[0], run, replace)
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(c.OutOrStdout(), "Saved %s: %s, %d launches, %d files, sha256 %.12s\n", b.Name, b.Dir, counted, b.Files, b.SHA256)
+			fmt.Fprintf(c.OutOrStdout(), "Saved %s: %s, %d launches, %d files, sha256 %.12s\n", b.Name, b.Dir, counted,
+				b.Files, b.SHA256)
 			if counted < planned {
 				fmt.Fprintf(c.ErrOrStderr(), "warning: of %d launches that were planned %d count\n", planned, counted)
 			}
@@ -116,7 +118,8 @@ func printBaselines(w io.Writer, store string, all []baseline.Baseline) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "NAME\tRUN\tMEASURED\tSAVED\tMIB\tSHA256")
 	for _, b := range all {
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%.1f\t%.12s\n", b.Name, b.Run, b.Started.Format("2006-01-02 15:04"), b.Saved.Format("2006-01-02 15:04"),
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%.1f\t%.12s\n", b.Name, b.Run, b.Started.Format("2006-01-02 15:04"),
+			b.Saved.Format("2006-01-02 15:04"),
 			float64(b.Bytes)/record.MiB, b.SHA256)
 	}
 	return t.Flush()

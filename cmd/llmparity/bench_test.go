@@ -16,8 +16,8 @@ import (
 	"llmparity/internal/record"
 )
 
-// BenchmarkConvert holds the conversion of SmolLM2's quantised GGUF against the copying of what it writes, in one run: both write the
-// same bytes into the same file system, with their sources in memory.
+// BenchmarkConvert holds the conversion of SmolLM2's quantised GGUF against the copying of what it writes, in one run:
+// both write the same bytes into the same file system, with their sources in memory.
 func BenchmarkConvert(b *testing.B) {
 	path, err := smolLM2Path()
 	if err != nil {
@@ -36,7 +36,8 @@ func BenchmarkConvert(b *testing.B) {
 			return err
 		}))
 		copied = append(copied, timed(b, func() error {
-			return exec.CommandContext(b.Context(), "cp", "-r", filepath.Join(dir, "package"), filepath.Join(dir, "copy")).Run()
+			return exec.CommandContext(b.Context(), "cp", "-r", filepath.Join(dir, "package"),
+				filepath.Join(dir, "copy")).Run()
 		}))
 	}
 	b.ReportMetric(median(converted).Seconds(), "s/conversion")
@@ -56,12 +57,14 @@ func BenchmarkDecode(b *testing.B) {
 			var steps []time.Duration
 			for b.Loop() {
 				var last time.Time
-				_, err := session.Generate(ctx, engine.Request{Prompt: "The capital of France is", MaxTokens: n, IgnoreEOS: true}, func(t record.Token) {
-					if !last.IsZero() {
-						steps = append(steps, t.At.Sub(last))
-					}
-					last = t.At
-				})
+				_, err := session.Generate(
+					ctx, engine.Request{Prompt: "The capital of France is", MaxTokens: n, IgnoreEOS: true},
+					func(t record.Token) {
+						if !last.IsZero() {
+							steps = append(steps, t.At.Sub(last))
+						}
+						last = t.At
+					})
 				if err != nil {
 					b.Fatal(err)
 				}

@@ -52,7 +52,8 @@ func (f *bundleFlags) find(ctx context.Context, engines []string, say func(strin
 	return browser.Bundle{Path: path, Version: f.version, Origin: "npm"}, err
 }
 
-// recognise refuses a module that is no WebLLM. By what it exports and by what it gives TVM's runtime any version is known.
+// recognise refuses a module that is no WebLLM. By what it exports and by what it gives TVM's runtime any version is
+// known.
 func recognise(path string) error {
 	text, err := os.ReadFile(path)
 	if err != nil {

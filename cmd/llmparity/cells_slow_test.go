@@ -18,9 +18,9 @@ import (
 	"llmparity/internal/record"
 )
 
-// Fifty cells in one command: when a launch has ended there is as much of this program as when the first one had, and its memory is
-// flat. Flat means: the median RSS after the last ten launches is at most 4 MiB above that after launches 11 to 20, when the runtime's
-// heap has found its size.
+// Fifty cells in one command: when a launch has ended there is as much of this program as when the first one had, and
+// its memory is flat. Flat means: the median RSS after the last ten launches is at most 4 MiB above that after launches
+// 11 to 20, when the runtime's heap has found its size.
 func TestFiftyCellsLeaveNothingBehind(t *testing.T) {
 	const cells, mostMiB = 50, 4
 	moved(t)
@@ -50,7 +50,8 @@ func TestFiftyCellsLeaveNothingBehind(t *testing.T) {
 	first, last := after.launches[0], after.launches[cells-1]
 	t.Logf("after the first launch %v, after the last %v", first, last)
 	for i, h := range after.launches {
-		if h.descriptors > first.descriptors || h.goroutines > first.goroutines || len(h.processes)+len(h.folders)+h.ports > 0 {
+		if h.descriptors > first.descriptors || h.goroutines > first.goroutines || len(h.processes)+len(h.folders)+
+			h.ports > 0 {
 			t.Errorf("after launch %d: %v, after the first: %v", i+1, h, first)
 		}
 	}
@@ -78,7 +79,8 @@ var ended = regexp.MustCompile(`^\[\d+/\d+\] .*\n$`)
 
 func (h *held) Write(line []byte) (int, error) {
 	if ended.Match(line) {
-		now := holding{ports: ports(), goroutines: runtime.NumGoroutine(), processes: child.Tagged(os.Getpid()), folders: child.Scratches(os.Getpid())}
+		now := holding{ports: ports(), goroutines: runtime.NumGoroutine(), processes: child.Tagged(os.Getpid()),
+			folders: child.Scratches(os.Getpid())}
 		open, _ := os.ReadDir("/proc/self/fd") // Linux has it
 		now.descriptors = len(open)
 		status, _ := os.ReadFile("/proc/self/status")

@@ -32,7 +32,8 @@ func commandLines(script string) [][]string {
 	for _, l := range strings.Split(strings.ReplaceAll(script, "\\\n", " "), "\n") {
 		words := shellWords(l)
 		for len(words) > 0 {
-			end := slices.IndexFunc(words, func(w string) bool { return slices.Contains([]string{"&&", "||", ";", "|", ">", ">>"}, w) })
+			end := slices.IndexFunc(words,
+				func(w string) bool { return slices.Contains([]string{"&&", "||", ";", "|", ">", ">>"}, w) })
 			if end < 0 {
 				end = len(words)
 			}
@@ -48,7 +49,8 @@ func commandLines(script string) [][]string {
 // shellWords splits a line as a shell does that expands nothing; what follows a # is a comment.
 func shellWords(line string) []string {
 	var out []string
-	for _, m := range regexp.MustCompile(`"[^"]*"|'[^']*'|(?:[^\s"'#]|"[^"]*"|'[^']*')[^\s"']*|#.*`).FindAllString(line, -1) {
+	for _, m := range regexp.MustCompile(`"[^"]*"|'[^']*'|(?:[^\s"'#]|"[^"]*"|'[^']*')[^\s"']*|#.*`).FindAllString(
+		line, -1) {
 		if strings.HasPrefix(m, "#") {
 			break
 		}
@@ -84,7 +86,8 @@ func accepted(t *testing.T, where string, words []string) {
 func flagsMakeSense(t *testing.T, where string, c *cobra.Command) {
 	t.Helper()
 	g := &plan.Gate{}
-	for flag, add := range map[string]func(string) error{"max": g.MaxFlag, "min": g.MinFlag, "vs-baseline": g.ChangeFlag} {
+	for flag, add := range map[string]func(string) error{"max": g.MaxFlag, "min": g.MinFlag,
+		"vs-baseline": g.ChangeFlag} {
 		if c.Name() != "gate" {
 			return
 		}
@@ -100,7 +103,8 @@ func flagsMakeSense(t *testing.T, where string, c *cobra.Command) {
 	}
 }
 
-// The example workflow is one that GitHub Actions would read, as far as that can be told here, and our own parser takes its commands.
+// The example workflow is one that GitHub Actions would read, as far as that can be told here, and our own parser takes
+// its commands.
 func TestTheExampleWorkflowIsTaken(t *testing.T) {
 	type step struct {
 		Name string            `yaml:"name"`
@@ -118,7 +122,8 @@ func TestTheExampleWorkflowIsTaken(t *testing.T) {
 			Steps   []step   `yaml:"steps"`
 		} `yaml:"jobs"`
 	}
-	if err := yaml.UnmarshalWithOptions([]byte(readFile(t, filepath.Join(ciFolder, "workflow.yml"))), &w, yaml.Strict()); err != nil {
+	if err := yaml.UnmarshalWithOptions([]byte(readFile(t, filepath.Join(ciFolder, "workflow.yml"))), &w,
+		yaml.Strict()); err != nil {
 		t.Fatal(err)
 	}
 	if len(w.Jobs) != 1 || len(w.On) != 2 {
@@ -148,7 +153,8 @@ func TestTheExampleWorkflowIsTaken(t *testing.T) {
 
 // The example image is made by instructions that there are, of files that there are; our own parser takes what it runs.
 func TestTheExampleImageIsTaken(t *testing.T) {
-	text := regexp.MustCompile(`(?m)^\s*#.*\n`).ReplaceAllString(readFile(t, filepath.Join(ciFolder, "Containerfile")), "")
+	text := regexp.MustCompile(`(?m)^\s*#.*\n`).ReplaceAllString(readFile(t, filepath.Join(ciFolder, "Containerfile")),
+		"")
 	targets := readFile(t, "../../Makefile")
 	var entry, command []string
 	for i, l := range strings.Split(strings.TrimSpace(strings.ReplaceAll(text, "\\\n", " ")), "\n") {
@@ -159,7 +165,8 @@ func TestTheExampleImageIsTaken(t *testing.T) {
 		}
 		switch instruction {
 		case "FROM":
-			if version := regexp.MustCompile(`(?m)^go (\d+\.\d+)`).FindStringSubmatch(readFile(t, "../../go.mod")); !strings.HasPrefix(words[0], "golang:"+version[1]) {
+			if version := regexp.MustCompile(`(?m)^go (\d+\.\d+)`).FindStringSubmatch(
+				readFile(t, "../../go.mod")); !strings.HasPrefix(words[0], "golang:"+version[1]) {
 				t.Errorf("FROM %s, and go.mod wants Go %s", words[0], version[1])
 			}
 		case "COPY":

@@ -63,10 +63,13 @@ classes of device are not set against each other.`,
 		},
 	}
 	as.register(c)
-	c.Flags().StringVarP(&out, "output", "o", "", "with --format the file or folder to write instead of standard output")
+	c.Flags().StringVarP(&out, "output", "o", "",
+		"with --format the file or folder to write instead of standard output")
 	c.Flags().StringVar(&html, "html", "", "also write an HTML report to this file")
-	c.Flags().StringSliceVar(&by, "by", nil, "average over cells that have these fields in common: "+strings.Join(compare.Fields(), ", "))
-	c.Flags().Float64Var(&minEffect, "min-effect", 100*options.MinEffect, "percent below which a real difference is not one that matters")
+	c.Flags().StringSliceVar(&by, "by", nil, "average over cells that have these fields in common: "+
+		strings.Join(compare.Fields(), ", "))
+	c.Flags().Float64Var(&minEffect, "min-effect", 100*options.MinEffect,
+		"percent below which a real difference is not one that matters")
 	c.Flags().BoolVar(&options.AllowDifferent, "allow-different", false,
 		"give ratios of different classes of device and isolations too, each marked")
 	figures.register(c)

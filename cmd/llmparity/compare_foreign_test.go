@@ -22,7 +22,8 @@ func TestCompareARunWithForeignRows(t *testing.T) {
 	if code := execute([]string{"compare", run, rows, "--html", html}, &out, &errs); code != 0 {
 		t.Fatal(code, errs.String())
 	}
-	for _, want := range []string{"llamacpp", "ollama-run1", "webllm-run1", "RSS sum", "1536", "JavaScript heap", "96.5", "rows that another program wrote", "profiler.csv"} {
+	for _, want := range []string{"llamacpp", "ollama-run1", "webllm-run1", "RSS sum", "1536", "JavaScript heap",
+		"96.5", "rows that another program wrote", "profiler.csv"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("the table has no %q:\n%s", want, &out)
 		}
@@ -78,7 +79,8 @@ func TestCompareSaysWhatIsNoRunAndNoRows(t *testing.T) {
 		dir:                            "is not a run folder",
 	} {
 		var out, errs strings.Builder
-		if code := execute([]string{"compare", path}, &out, &errs); code != int(fault.BadRecord) || !strings.Contains(errs.String(), want) || strings.Count(errs.String(), "\n") != 1 {
+		if code := execute([]string{"compare", path}, &out, &errs); code != int(fault.BadRecord) ||
+			!strings.Contains(errs.String(), want) || strings.Count(errs.String(), "\n") != 1 {
 			t.Errorf("%s: exit code %d: %s", path, code, &errs)
 		}
 	}

@@ -31,17 +31,20 @@ func TestCompareHoldsRunsAgainstTheFirst(t *testing.T) {
 		return out.String(), res
 	}
 	text, _ := run("--by", "engine,input_len")
-	for _, want := range []string{"\nafter against before, the baseline\n", "\nGroups of cells\n", "over prompt (2)", " different\n", " chance\n"} {
+	for _, want := range []string{"\nafter against before, the baseline\n", "\nGroups of cells\n", "over prompt (2)",
+		" different\n", " chance\n"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
 		}
 	}
 	_, res := run("--json", "--min-effect", "50")
-	if res == nil || res.Statistics.MinEffect != 0.5 || len(res.Groups) != 0 || len(res.Families) != 1 || !res.Families[0].Runs {
+	if res == nil || res.Statistics.MinEffect != 0.5 || len(res.Groups) != 0 || len(res.Families) != 1 ||
+		!res.Families[0].Runs {
 		t.Fatalf("%+v", res)
 	}
 	for _, x := range res.Comparisons[0].Ratios {
-		if decode := x.Figure == compare.DecodeTPS; decode && (x.Call != compare.TooSmall || x.Delta >= 0 || *x.Ratio <= 1) || !decode && x.Call != compare.Chance {
+		if decode := x.Figure == compare.DecodeTPS; decode &&
+			(x.Call != compare.TooSmall || x.Delta >= 0 || *x.Ratio <= 1) || !decode && x.Call != compare.Chance {
 			t.Errorf("%+v", x)
 		}
 	}
@@ -50,7 +53,8 @@ func TestCompareHoldsRunsAgainstTheFirst(t *testing.T) {
 	}
 	for _, wrong := range [][]string{{"--by", "weather"}, {"--min-effect", "-1"}, {"--min-effect", "NaN"}} {
 		var out, errs strings.Builder
-		if code := execute(append([]string{"compare", before, after}, wrong...), &out, &errs); code == 0 || strings.Count(errs.String(), "\n") != 1 {
+		if code := execute(append([]string{"compare", before, after}, wrong...), &out, &errs); code == 0 ||
+			strings.Count(errs.String(), "\n") != 1 {
 			t.Errorf("%q: %d, %s", wrong, code, errs.String())
 		}
 	}

@@ -54,17 +54,21 @@ are GiB (2^30 bytes). Numbers of a calculator that counts in GB (10^9 bytes) are
 			}
 			r := c.Against(p)
 			if asJSON {
-				return printJSON(cmd.OutOrStdout(), comparisonJSON{"2.0", "comparison of estimates", map[string]string{"gb": "GiB (2^30 bytes)"}, args[0], p.Model, p.Engine, r})
+				return printJSON(cmd.OutOrStdout(),
+					comparisonJSON{"2.0", "comparison of estimates", map[string]string{"gb": "GiB (2^30 bytes)"},
+						args[0], p.Model, p.Engine, r})
 			}
 			printComparison(cmd.OutOrStdout(), p, r)
 			return nil
 		},
 	}
-	help := []string{"weights, calculated", "KV cache, calculated", "activations, calculated", "framework overhead, calculated", "overhead of several devices, calculated"}
+	help := []string{"weights, calculated", "KV cache, calculated", "activations, calculated",
+		"framework overhead, calculated", "overhead of several devices, calculated"}
 	for i, name := range names {
 		cmd.Flags().Float64Var(values[i], name, 0, help[i])
 	}
-	cmd.Flags().StringVar(&unit, "calc-unit", "GiB", "what the calculated numbers are in: GiB (2^30 bytes) or GB (10^9)")
+	cmd.Flags().StringVar(&unit, "calc-unit", "GiB",
+		"what the calculated numbers are in: GiB (2^30 bytes) or GB (10^9)")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print it as JSON, for machines")
 	return cmd
 }
@@ -88,15 +92,19 @@ func printComparison(w io.Writer, p estimate.Profile, r estimate.Comparison) {
 		name += " in " + p.Engine
 	}
 	fmt.Fprintf(w, "%s, measured and calculated (GiB, 2^30 bytes)\n\n", name)
-	fmt.Fprintf(w, "%-20s %10s %10s %11s %9s %7s  %-8s %-8s %s\n", "component", "measured", "calculated", "difference", "variance", "match", "expected", "expected", "verdict")
-	fmt.Fprintf(w, "%-20s %10s %10s %11s %9s %7s  %-8s %-8s %s\n", "", "GiB", "GiB", "GiB", "", "", "variance", "match", "by variance")
+	fmt.Fprintf(w, "%-20s %10s %10s %11s %9s %7s  %-8s %-8s %s\n", "component", "measured", "calculated", "difference",
+		"variance", "match", "expected", "expected", "verdict")
+	fmt.Fprintf(w, "%-20s %10s %10s %11s %9s %7s  %-8s %-8s %s\n", "", "GiB", "GiB", "GiB", "", "", "variance", "match",
+		"by variance")
 	for _, c := range r.Components {
 		match, variance := "-", "-"
 		if c.Expected != nil {
 			match, variance = c.Expected.Match, fmt.Sprintf("±%.0f%%", c.Expected.Variance)
 		}
-		fmt.Fprintf(w, "%-20s %10s %10s %11s %9s %7s  %-8s %-8s %s\n", accuracyNames[c.Name], amount("%.4g", c.Measured), amount("%.4g", c.Calculated),
-			amount("%+.4g", c.Difference), amount("%+.4g%%", c.Percent), amount("%.3g%%", c.Match), variance, match, c.Verdict)
+		fmt.Fprintf(w, "%-20s %10s %10s %11s %9s %7s  %-8s %-8s %s\n", accuracyNames[c.Name],
+			amount("%.4g", c.Measured), amount("%.4g", c.Calculated),
+			amount("%+.4g", c.Difference), amount("%+.4g%%", c.Percent), amount("%.3g%%", c.Match), variance, match,
+			c.Verdict)
 	}
 	fmt.Fprintln(w, "\nRecommendations")
 	for _, line := range r.Recommendations {
@@ -118,5 +126,6 @@ func amount(format string, v *float64) string {
 }
 
 // accuracyNames are the names of the table of expected accuracy.
-var accuracyNames = map[string]string{estimate.Weights: "Model Weights", estimate.KVReserved: "KV Cache", estimate.Activation: "Activations",
-	estimate.Framework: "Framework Overhead", estimate.MultiGPU: "Multi-GPU Overhead", estimate.Total: "Total Memory"}
+var accuracyNames = map[string]string{estimate.Weights: "Model Weights", estimate.KVReserved: "KV Cache",
+	estimate.Activation: "Activations",
+	estimate.Framework:  "Framework Overhead", estimate.MultiGPU: "Multi-GPU Overhead", estimate.Total: "Total Memory"}

@@ -39,11 +39,13 @@ name is replaced.`,
 				return err
 			}
 			if window < 0 || window == 1 {
-				return fault.New(fault.Usage, "", "--context %d: at least 2 tokens are needed, or 0 for the model's own", window)
+				return fault.New(fault.Usage, "",
+					"--context %d: at least 2 tokens are needed, or 0 for the model's own", window)
 			}
 			switch to {
 			case "webllm":
-				return writePackage(c.Context(), args[0], filepath.Join(out, packageName(args[0], f.dtype, window)), window, f, say,
+				return writePackage(c.Context(), args[0], filepath.Join(out, packageName(args[0], f.dtype, window)),
+					window, f, say,
 					c.OutOrStdout())
 			case "gguf":
 				for _, name := range []string{"context", "kernels", "sort", "dtype"} {
@@ -145,7 +147,8 @@ func writeFault(err error, target string) error {
 	case errors.As(err, &known), errors.Is(err, context.Canceled):
 		return err
 	case fault.NoSpace(err):
-		return fault.Wrap(fault.DiskFull, err, "free some space or name another folder with -o", "can't write %s", target)
+		return fault.Wrap(fault.DiskFull, err, "free some space or name another folder with -o", "can't write %s",
+			target)
 	}
 	return fault.Wrap(fault.Unwritable, err, "name another folder with -o", "can't write %s", target)
 }

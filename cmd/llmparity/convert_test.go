@@ -47,7 +47,8 @@ func TestConvertedFilesCanBeRead(t *testing.T) {
 	}
 	defer f.Close()
 	aligned := append(slices.Clone(f.Metadata),
-		gguf.Entry{Key: "general.alignment", Value: uint32(64)}, gguf.Entry{Key: "general.quantization_version", Value: uint32(2)})
+		gguf.Entry{Key: "general.alignment", Value: uint32(64)},
+		gguf.Entry{Key: "general.quantization_version", Value: uint32(2)})
 	err = whole.Write(out, func(w io.Writer) error { return gguf.Write(w, asFloat32(aligned), f.Unquantised()) })
 	if err != nil {
 		t.Fatal(err)
@@ -74,7 +75,8 @@ func TestConvertMakesAPackageWithItsLibrary(t *testing.T) {
 
 // What is asked of a package's numbers and of its library's kernels is what is written.
 func TestConvertMakesThePackageThatIsAskedFor(t *testing.T) {
-	cmd := program(t, "model", "convert", "in.gguf", "--to", "webllm", "--dtype", "f16", "--kernels", "gpu", "--sort", "full")
+	cmd := program(t, "model", "convert", "in.gguf", "--to", "webllm", "--dtype", "f16", "--kernels", "gpu", "--sort",
+		"full")
 	if err := tiny.WriteFile(filepath.Join(cmd.Dir, "in.gguf")); err != nil {
 		t.Fatal(err)
 	}
@@ -99,7 +101,8 @@ func TestConvertMakesThePackageThatIsAskedFor(t *testing.T) {
 	}
 	// What can be done with either depends on the adapter.
 	for _, path := range []string{filepath.Join(cmd.Dir, "in-webllm-f16"), made.Library} {
-		if can := infoOf(t, path).Engines["webllm"].Can; !strings.Contains(can, "where the WebGPU adapter has shader-f16") {
+		if can := infoOf(t, path).Engines["webllm"].Can; !strings.Contains(
+			can, "where the WebGPU adapter has shader-f16") {
 			t.Errorf("%s: %q", path, can)
 		}
 	}
@@ -124,7 +127,8 @@ func TestConvertTrouble(t *testing.T) {
 			t.Fatal(err)
 		}
 		// Without a compiler: what is wrong is told before one is looked for.
-		cmd.Env = append(cmd.Env, "LLMPARITY_EMCC=/nonexistent/emcc", "LLMPARITY_CACHE="+filepath.Join(cmd.Dir, "cache"))
+		cmd.Env = append(cmd.Env, "LLMPARITY_EMCC=/nonexistent/emcc",
+			"LLMPARITY_CACHE="+filepath.Join(cmd.Dir, "cache"))
 		_, stderr, code := output(t, cmd)
 		if code != int(c.kind) || !strings.Contains(lastLine(stderr), c.want) {
 			t.Errorf("%v: exit code %d, want %d with %q:\n%s", c.args, code, c.kind, c.want, stderr)

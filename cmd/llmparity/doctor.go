@@ -23,7 +23,8 @@ import (
 	"llmparity/internal/sample/gpu"
 )
 
-// doctorSchema names the shape of what --json prints. Fields are added under the same name; none is taken away or given another meaning.
+// doctorSchema names the shape of what --json prints. Fields are added under the same name; none is taken away or given
+// another meaning.
 const doctorSchema = "llmparity.doctor/1"
 
 // diagnosis is all that doctor finds out; docs/doctor.md describes it.
@@ -96,7 +97,8 @@ func doctorCommand() *cobra.Command {
 	f.register(c.Flags())
 	c.Flags().BoolVar(&f.json, "json", false, "print it as JSON, for machines (docs/doctor.md)")
 	c.Flags().BoolVar(&f.quick, "quick", false, "start no browser: nothing is told of WebGPU then")
-	c.Flags().BoolVar(&f.servers, "servers", false, "also ask the ports of this machine where servers of models usually listen")
+	c.Flags().BoolVar(&f.servers, "servers", false,
+		"also ask the ports of this machine where servers of models usually listen")
 	return c
 }
 
@@ -105,7 +107,8 @@ const listened = 500 * time.Millisecond
 
 // examine asks everything at once: what takes long is waiting for other programs.
 func (f *doctorFlags) examine(ctx context.Context) *diagnosis {
-	d := &diagnosis{Schema: doctorSchema, Tool: tool(), GPUs: []gpuFound{}, GPUNotes: []string{}, Missing: []part{}, Servers: []part{}}
+	d := &diagnosis{Schema: doctorSchema, Tool: tool(), GPUs: []gpuFound{}, GPUNotes: []string{}, Missing: []part{},
+		Servers: []part{}}
 	dir := cache.Dir(os.Getenv)
 	var all sync.WaitGroup
 	var cuda string
@@ -116,8 +119,10 @@ func (f *doctorFlags) examine(ctx context.Context) *diagnosis {
 		all.Go(func() { parts[i] = check.ask(ctx) })
 	}
 	all.Go(func() {
-		d.Machine = machine.Describe(ctx, machine.Options{Listen: listened, Disks: []machine.Folder{{Role: "results", Path: "results"},
-			{Role: "cache", Path: dir}, {Role: "temporary", Path: os.TempDir()}, {Role: "shared-memory", Path: "/dev/shm"}}})
+		d.Machine = machine.Describe(ctx,
+			machine.Options{Listen: listened, Disks: []machine.Folder{{Role: "results", Path: "results"},
+				{Role: "cache", Path: dir}, {Role: "temporary", Path: os.TempDir()},
+				{Role: "shared-memory", Path: "/dev/shm"}}})
 	})
 	var devices []record.GPUInfo
 	all.Go(func() { devices, d.GPUs, d.GPUNotes = findGPUs(ctx, gpu.Options{}) })
@@ -165,7 +170,8 @@ func newFits(ctx context.Context, gpus []gpuFound) fits {
 	return out
 }
 
-// usualPorts are where servers of models listen unless told otherwise: Ollama, llama-server, vLLM, SGLang, TGI, LM Studio, text-generation-webui.
+// usualPorts are where servers of models listen unless told otherwise: Ollama, llama-server, vLLM, SGLang, TGI, LM
+// Studio, text-generation-webui.
 func usualPorts() []string { return []string{"11434", "8080", "8000", "30000", "3000", "1234", "5000"} }
 
 // findServers asks those who listen on ports of this machine. Who does not answer as a server of models is not there.
@@ -189,7 +195,8 @@ func programSays(ctx context.Context, path string, args ...string) (string, erro
 	ctx, cancel := context.WithTimeout(ctx, programPatience)
 	defer cancel()
 	cmd := exec.Command(path, args...)
-	cmd.Env = append(os.Environ(), "GOTOOLCHAIN=local") // a Go would fetch the one that the project we are called in wants
+	// a Go would fetch the one that the project we are called in wants
+	cmd.Env = append(os.Environ(), "GOTOOLCHAIN=local")
 	words, err := said(ctx, cmd)
 	if ctx.Err() != nil && err != nil {
 		return words, fmt.Errorf("no answer within %s", programPatience)
@@ -208,7 +215,8 @@ func writeIndented(w interface{ Write([]byte) (int, error) }, v any) error {
 // firstLine is the first that says something; wrapper scripts may complain before the program speaks.
 func firstLine(words string) string {
 	for line := range strings.Lines(words) {
-		if line = strings.TrimSpace(line); line != "" && !strings.Contains(line, ": line ") && !strings.Contains(line, "unexpected operator") {
+		if line = strings.TrimSpace(line); line != "" && !strings.Contains(line, ": line ") &&
+			!strings.Contains(line, "unexpected operator") {
 			return line
 		}
 	}

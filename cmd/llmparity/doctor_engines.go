@@ -34,7 +34,8 @@ func (f *doctorFlags) enginesFound(d *diagnosis) []engineFound {
 		by[p.Name] = p
 	}
 	out := []engineFound{webllmFound(by, d.WebGPU, f.quick)}
-	for _, n := range []struct{ engine, part string }{{llamacpp.Name, llamaServerPart}, {llamacpp.OneShotName, oneShotPart}, {ollama.Name, ollamaPart}} {
+	for _, n := range []struct{ engine, part string }{{llamacpp.Name, llamaServerPart},
+		{llamacpp.OneShotName, oneShotPart}, {ollama.Name, ollamaPart}} {
 		e := nativeFound(by[n.part], d.GPUs)
 		e.Name = n.engine
 		out = append(out, e)
@@ -43,7 +44,8 @@ func (f *doctorFlags) enginesFound(d *diagnosis) []engineFound {
 	if p, ok := by["OpenAI server"]; ok {
 		server = engineFound{Name: openai.Name, Ready: true, Path: p.Path, Can: p.Detail}
 	}
-	return append(out, server, engineFound{Name: protocol.Prefix + "PATH", Can: "whatever a program of your own runs (docs/protocol.md)"})
+	return append(out, server, engineFound{Name: protocol.Prefix + "PATH",
+		Can: "whatever a program of your own runs (docs/protocol.md)"})
 }
 
 func webllmFound(by map[string]part, gpu *webgpu, quick bool) engineFound {
@@ -75,12 +77,14 @@ func nativeFound(p part, gpus []gpuFound) engineFound {
 		return engineFound{Can: "nothing: it is not here"}
 	}
 	yes := true // ggml's types have float16 on every processor
-	e := engineFound{Ready: true, Version: p.Version, Path: p.Path, Device: string(record.CPU), F16: &yes, Backends: p.backends}
+	e := engineFound{Ready: true, Version: p.Version, Path: p.Path, Device: string(record.CPU), F16: &yes,
+		Backends: p.backends}
 	switch reach := reached(p.backends, gpus); {
 	case len(p.backends) == 0:
 		e.Can = "GGUF files on the processor: it was not built for a GPU, as far as its libraries show"
 	case reach == "":
-		e.Can = "GGUF files on the processor: it was built for " + strings.Join(p.backends, ", ") + ", and there is no such GPU"
+		e.Can = "GGUF files on the processor: it was built for " + strings.Join(p.backends, ", ") +
+			", and there is no such GPU"
 	default:
 		e.Can = "GGUF files on the processor, and on " + reach + " where it is asked for"
 	}
@@ -96,7 +100,8 @@ func reached(backends []string, gpus []gpuFound) string {
 				return g.Role + " (" + g.Name + ")"
 			}
 		}
-		if slices.Contains(backends, "vulkan") || slices.Contains(backends, "opencl") || slices.Contains(backends, "sycl") {
+		if slices.Contains(backends, "vulkan") || slices.Contains(backends, "opencl") ||
+			slices.Contains(backends, "sycl") {
 			return g.Role + " (" + g.Name + ")"
 		}
 	}
@@ -116,12 +121,17 @@ func promised(e record.Environment) []compare.Check {
 		return compare.No
 	}
 	return []compare.Check{
-		{Item: compare.SameModel, Answer: compare.Yes, Why: "every engine is given the same file, told by its SHA-256; where one holds its weights in other numbers a warning says so"},
+		{Item: compare.SameModel, Answer: compare.Yes,
+			Why: "every engine is given the same file, told by its SHA-256; where one holds its weights in other numbers a warning says so"},
 		{Item: compare.SamePrompt, Answer: compare.Yes, Why: "every engine is given every prompt of the plan, raw"},
-		{Item: compare.SameMaxTokens, Answer: yes(p.MaxTokens > 0), Why: "max_tokens of the plan holds for all engines, which go on behind an end of text where they can"},
-		{Item: compare.Deterministic, Answer: yes(p.Temperature == 0), Why: "temperature of the plan is 0, which is greedy"},
+		{Item: compare.SameMaxTokens, Answer: yes(p.MaxTokens > 0),
+			Why: "max_tokens of the plan holds for all engines, which go on behind an end of text where they can"},
+		{Item: compare.Deterministic, Answer: yes(p.Temperature == 0),
+			Why: "temperature of the plan is 0, which is greedy"},
 		compare.Quiet(e),
-		{Item: compare.SeveralRuns, Answer: yes(p.Repetitions >= compare.Enough), Why: "repetitions of the plan: as many launches of each engine as a 95 % interval takes, after a warm-up launch"},
-		{Item: compare.SystemState, Answer: yes(e.OS != "" && e.Kernel != ""), Why: "environment.json has the machine, the journal each engine's version, path, hash and arguments"},
+		{Item: compare.SeveralRuns, Answer: yes(p.Repetitions >= compare.Enough),
+			Why: "repetitions of the plan: as many launches of each engine as a 95 % interval takes, after a warm-up launch"},
+		{Item: compare.SystemState, Answer: yes(e.OS != "" && e.Kernel != ""),
+			Why: "environment.json has the machine, the journal each engine's version, path, hash and arguments"},
 	}
 }

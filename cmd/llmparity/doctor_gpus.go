@@ -50,7 +50,8 @@ func findGPUs(ctx context.Context, o gpu.Options) (infos []record.GPUInfo, found
 	for _, info := range infos {
 		g := gpuFound{GPUInfo: info}
 		g.UsedB = bytesOf(memory[info.Role], "memory_used_bytes")
-		if g.FreeB = bytesOf(memory[info.Role], "memory_free_bytes"); g.FreeB == nil && g.UsedB != nil && info.MemoryB > *g.UsedB {
+		if g.FreeB = bytesOf(memory[info.Role], "memory_free_bytes"); g.FreeB == nil && g.UsedB != nil &&
+			info.MemoryB > *g.UsedB {
 			free := info.MemoryB - *g.UsedB
 			g.FreeB = &free
 		}
@@ -70,7 +71,8 @@ func bytesOf(values map[string]float64, name string) *int64 {
 
 // wanted are the libraries by which programs reach GPUs.
 func wanted() []string {
-	return []string{"libcuda.so.1", "libnvidia-ml.so.1", "libamdhip64.so", "librocm_smi64.so", "libvulkan.so.1", "libOpenCL.so.1", "libze_loader.so.1"}
+	return []string{"libcuda.so.1", "libnvidia-ml.so.1", "libamdhip64.so", "librocm_smi64.so", "libvulkan.so.1",
+		"libOpenCL.so.1", "libze_loader.so.1"}
 }
 
 // findLibraries asks the linker where they are; on a system without its kind of linker nothing is known.
@@ -96,7 +98,8 @@ func parseLinker(words string) map[string]string {
 			continue
 		}
 		for _, name := range wanted() {
-			if versioned := strings.HasPrefix(fields[0], name+"."); (fields[0] == name || versioned) && out[name] == "" {
+			if versioned := strings.HasPrefix(fields[0], name+"."); (fields[0] == name || versioned) &&
+				out[name] == "" {
 				out[name] = strings.TrimSpace(path)
 			}
 		}
@@ -122,13 +125,15 @@ func cudaVersion(ctx context.Context) string {
 
 // backendLibraries tell by their names which GPUs a program was built for.
 func backendLibraries() [][2]string {
-	return [][2]string{{"ggml-cuda", "cuda"}, {"libcuda.so", "cuda"}, {"libcudart", "cuda"}, {"libcublas", "cuda"}, {"ggml-hip", "hip"},
-		{"ggml-rocm", "hip"}, {"libamdhip64", "hip"}, {"librocblas", "hip"}, {"ggml-vulkan", "vulkan"}, {"libvulkan", "vulkan"}, {"ggml-sycl", "sycl"},
+	return [][2]string{{"ggml-cuda", "cuda"}, {"libcuda.so", "cuda"}, {"libcudart", "cuda"}, {"libcublas", "cuda"},
+		{"ggml-hip", "hip"},
+		{"ggml-rocm", "hip"}, {"libamdhip64", "hip"}, {"librocblas", "hip"}, {"ggml-vulkan", "vulkan"},
+		{"libvulkan", "vulkan"}, {"ggml-sycl", "sycl"},
 		{"ggml-opencl", "opencl"}, {"libOpenCL", "opencl"}, {"ggml-metal", "metal"}, {"Metal.framework", "metal"}}
 }
 
-// builtFor names the kinds of GPU that a program of the ggml family was built for: by the libraries that it is linked against, and by those
-// that lie where it loads them from. None: it was built for none, or shows it otherwise.
+// builtFor names the kinds of GPU that a program of the ggml family was built for: by the libraries that it is linked
+// against, and by those that lie where it loads them from. None: it was built for none, or shows it otherwise.
 func builtFor(path string) []string {
 	var names []string
 	path, err := filepath.EvalSymlinks(path)
@@ -156,13 +161,15 @@ func builtFor(path string) []string {
 		}
 	}
 	linked(path)
-	for _, at := range []string{"", "lib/ollama", "lib/ollama/*", "../lib", "../lib/ollama", "../lib/ollama/*", "build/lib/ollama"} {
+	for _, at := range []string{"", "lib/ollama", "lib/ollama/*", "../lib", "../lib/ollama", "../lib/ollama/*",
+		"build/lib/ollama"} {
 		beside, _ := filepath.Glob(filepath.Join(dir, at, "*ggml-*")) // the pattern is well formed
 		names = append(names, beside...)
 	}
 	out := []string{}
 	for _, l := range backendLibraries() {
-		if !slices.Contains(out, l[1]) && slices.ContainsFunc(names, func(n string) bool { return strings.Contains(filepath.Base(n), l[0]) }) {
+		if !slices.Contains(out, l[1]) &&
+			slices.ContainsFunc(names, func(n string) bool { return strings.Contains(filepath.Base(n), l[0]) }) {
 			out = append(out, l[1])
 		}
 	}

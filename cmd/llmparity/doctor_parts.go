@@ -76,14 +76,19 @@ func (f *doctorFlags) checks(dir string) []check {
 			_, _, err := charts.Libraries()
 			return part{Detail: "inlined in reports", err: err}
 		}},
-		{"emscripten", func(ctx context.Context) part { return version(ctx, fault.NoEmscripten, tools.Emcc, "--version") }},
+		{"emscripten", func(ctx context.Context) part {
+			return version(ctx, fault.NoEmscripten, tools.Emcc,
+				"--version")
+		}},
 		{"Python with TVM", func(ctx context.Context) part {
-			return version(ctx, fault.NoPython, tools.Python, "-c", "import sys, tvm; print(sys.version.split()[0], 'with TVM', tvm.__version__)")
+			return version(ctx, fault.NoPython, tools.Python, "-c",
+				"import sys, tvm; print(sys.version.split()[0], 'with TVM', tvm.__version__)")
 		}},
 	}
 	if !f.quick {
 		out = append(out, check{adapterPart, func(ctx context.Context) part {
-			return findAdapter(ctx, browser.New(browser.Config{Chrome: f.chrome, Launch: f.launch, Adapter: browser.Adapter(f.adapter)}))
+			return findAdapter(ctx, browser.New(
+				browser.Config{Chrome: f.chrome, Launch: f.launch, Adapter: browser.Adapter(f.adapter)}))
 		}})
 	}
 	out = append(out, check{"cache", func(context.Context) part { return part{Path: dir} }})
@@ -143,7 +148,8 @@ func nativeProgram(ctx context.Context, path string, err error, kind fault.Kind)
 func (f *doctorFlags) findOneShot(ctx context.Context) part {
 	path, err := llamacpp.FindCLI(f.llamacppFlags.config(""))
 	if err != nil && f.llamaCLI == "" && os.Getenv(llamacpp.CLIVariable) == "" {
-		return part{Absent: true, Detail: "for " + llamacpp.OneShotName + " alone: scripts/setup llamacpp-tools builds one"}
+		return part{Absent: true, Detail: "for " + llamacpp.OneShotName +
+			" alone: scripts/setup llamacpp-tools builds one"}
 	}
 	return nativeProgram(ctx, path, err, fault.NoLlamaServer)
 }
@@ -180,7 +186,8 @@ func version(ctx context.Context, kind fault.Kind, path string, args ...string) 
 	return part{Version: firstLine(words), Path: path}
 }
 
-// saidMost is how much of what a program says is kept, of its end: the linker's list of a desktop's libraries has 200 KB.
+// saidMost is how much of what a program says is kept, of its end: the linker's list of a desktop's libraries has 200
+// KB.
 const saidMost = 1 << 20
 
 // said runs a command as ours, and gives what it said.

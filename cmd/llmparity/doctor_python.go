@@ -80,7 +80,8 @@ func newBanner(e record.Environment, p pythonFound, cuda string, gpus []gpuFound
 		}
 		return s
 	}
-	b := banner{Platform: platformOf(e, p.LibC), Python: or(p.Version, notInstalled), CUDA: notAvailable, Devices: []string{},
+	b := banner{Platform: platformOf(e, p.LibC), Python: or(p.Version, notInstalled), CUDA: notAvailable,
+		Devices: []string{},
 		PyTorch: or(p.Packages["torch"], notInstalled), Transformers: or(p.Packages["transformers"], notInstalled)}
 	nvidia := 0
 	for _, g := range gpus {

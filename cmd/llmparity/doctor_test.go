@@ -74,7 +74,8 @@ func TestDoctorTellsOfThisMachine(t *testing.T) {
 	for _, c := range d.Checklist {
 		items = append(items, c.Item)
 	}
-	if want := []string{compare.SameModel, compare.SamePrompt, compare.SameMaxTokens, compare.Deterministic, compare.QuietMachine, compare.SeveralRuns,
+	if want := []string{compare.SameModel, compare.SamePrompt, compare.SameMaxTokens, compare.Deterministic,
+		compare.QuietMachine, compare.SeveralRuns,
 		compare.SystemState}; !slices.Equal(items, want) {
 		t.Errorf("%q", items)
 	}
@@ -83,7 +84,8 @@ func TestDoctorTellsOfThisMachine(t *testing.T) {
 func checkMachine(t *testing.T, d diagnosis) {
 	total, err := mem.VirtualMemory()
 	m := d.Machine
-	if err != nil || m.MemoryB != int64(total.Total) || m.Cores != runtime.NumCPU() || m.CPU == "" || m.Kernel == "" || m.Arch != runtime.GOARCH ||
+	if err != nil || m.MemoryB != int64(total.Total) || m.Cores != runtime.NumCPU() || m.CPU == "" || m.Kernel == "" ||
+		m.Arch != runtime.GOARCH ||
 		m.Processor == nil || m.Background == nil || len(m.Disks) < 3 {
 		t.Errorf("%+v", m)
 	}
@@ -96,7 +98,8 @@ func checkMachine(t *testing.T, d diagnosis) {
 }
 
 func checkParts(t *testing.T, d diagnosis) {
-	for _, name := range []string{browserPart, llamaServerPart, ollamaPart, bundlePart, "emscripten", "Python with TVM"} {
+	for _, name := range []string{browserPart, llamaServerPart, ollamaPart, bundlePart, "emscripten",
+		"Python with TVM"} {
 		if p := d.partOf(name); p.Version == "" || p.Absent {
 			t.Errorf("%s: %+v", name, p)
 		}
@@ -113,7 +116,8 @@ func checkAdapter(t *testing.T, d diagnosis) {
 	if g == nil {
 		t.Fatal("there is none")
 	}
-	if g.Class != record.SoftwareAdapter || !strings.Contains(g.Name, "swiftshader") || g.Vendor == "" || g.Architecture == "" || g.F16 || len(g.Features) < 5 {
+	if g.Class != record.SoftwareAdapter || !strings.Contains(g.Name, "swiftshader") || g.Vendor == "" ||
+		g.Architecture == "" || g.F16 || len(g.Features) < 5 {
 		t.Errorf("%+v", g)
 	}
 	for _, limit := range []string{"maxBufferSize", "maxStorageBufferBindingSize"} {
@@ -121,7 +125,8 @@ func checkAdapter(t *testing.T, d diagnosis) {
 			t.Errorf("%s: %d", limit, g.Limits[limit])
 		}
 	}
-	if e := d.engine("webllm"); !e.Ready || e.F16 == nil || *e.F16 || e.Device != string(record.SoftwareAdapter) || !strings.Contains(e.Can, "float32") {
+	if e := d.engine("webllm"); !e.Ready || e.F16 == nil || *e.F16 || e.Device != string(record.SoftwareAdapter) ||
+		!strings.Contains(e.Can, "float32") {
 		t.Errorf("%+v", e)
 	}
 	for _, name := range []string{"llamacpp", "ollama"} {
@@ -137,11 +142,13 @@ func TestDoctorInWords(t *testing.T) {
 		t.Errorf("exit code %d: %s", code, stderr)
 	}
 	lines := strings.Split(stdout, "\n")
-	if len(lines) < 40 || lines[0] != rule || lines[1] != "llmparity - Environment Information" || lines[2] != rule || !strings.HasPrefix(lines[3], "Platform: ") ||
+	if len(lines) < 40 || lines[0] != rule || lines[1] != "llmparity - Environment Information" || lines[2] != rule ||
+		!strings.HasPrefix(lines[3], "Platform: ") ||
 		!strings.HasPrefix(lines[4], "Python: ") || !strings.HasPrefix(lines[5], "CUDA: ") {
 		t.Errorf("the banner:\n%s", stdout)
 	}
-	for _, want := range []string{"\nMachine\n", "\nGPUs\n", "\nParts\n", "llama-server", "Free for a model: ", "llmparity estimate"} {
+	for _, want := range []string{"\nMachine\n", "\nGPUs\n", "\nParts\n", "llama-server", "Free for a model: ",
+		"llmparity estimate"} {
 		if !strings.Contains(stdout, want) {
 			t.Errorf("%q is missing:\n%s", want, stdout)
 		}
@@ -156,7 +163,8 @@ func TestDoctorInWords(t *testing.T) {
 
 func TestDoctorNamesWhatIsMissingFirst(t *testing.T) {
 	bare := t.TempDir()
-	d, stderr, code := told(t, []string{"PATH=" + bare, "LLMPARITY_CHROME=", "LLMPARITY_LLAMA_SERVER=/nowhere/llama-server"}, "--chrome", "/nowhere/chrome")
+	d, stderr, code := told(t, []string{"PATH=" + bare, "LLMPARITY_CHROME=",
+		"LLMPARITY_LLAMA_SERVER=/nowhere/llama-server"}, "--chrome", "/nowhere/chrome")
 	if code != int(fault.NoChrome) || d.ExitCode != code || !strings.Contains(lastLine(stderr), "/nowhere/chrome") {
 		t.Errorf("exit code %d: %s", code, stderr)
 	}
@@ -167,9 +175,11 @@ func TestDoctorNamesWhatIsMissingFirst(t *testing.T) {
 	for name, want := range map[string]struct {
 		code fault.Kind
 		how  string
-	}{browserPart: {fault.NoChrome, "apt install chromium"}, llamaServerPart: {fault.NoLlamaServer, "make setup"}, "emscripten": {fault.NoEmscripten, "make setup"},
-		adapterPart: {fault.NoChrome, "apt install chromium"}} {
-		if p := missing[name]; p.ExitCode != int(want.code) || !strings.Contains(p.Missing, want.how) || strings.Contains(p.Missing, "\n") {
+	}{browserPart: {fault.NoChrome, "apt install chromium"}, llamaServerPart: {fault.NoLlamaServer, "make setup"},
+		"emscripten": {fault.NoEmscripten, "make setup"},
+		adapterPart:  {fault.NoChrome, "apt install chromium"}} {
+		if p := missing[name]; p.ExitCode != int(want.code) || !strings.Contains(p.Missing, want.how) ||
+			strings.Contains(p.Missing, "\n") {
 			t.Errorf("%s: %+v", name, p)
 		}
 	}
@@ -195,11 +205,13 @@ func TestDoctorAsksAServerThatIsNamed(t *testing.T) {
 		t.Errorf("exit code %d, %+v\n%s", code, e, stderr)
 	}
 	port := server.URL[strings.LastIndexByte(server.URL, ':')+1:]
-	if found := findServers(t.Context(), []string{"1", port}); len(found) != 1 || found[0].Path != server.URL || !strings.Contains(found[0].Detail, "mouse") {
+	if found := findServers(t.Context(), []string{"1", port}); len(found) != 1 || found[0].Path != server.URL ||
+		!strings.Contains(found[0].Detail, "mouse") {
 		t.Errorf("%+v", found)
 	}
 	server.Close()
-	if d, _, code = told(t, nil, "--quick", "--openai-url", server.URL); code != int(fault.ServerUnreachable) || d.ExitCode != code || d.engine("openai").Ready {
+	if d, _, code = told(t, nil, "--quick", "--openai-url", server.URL); code != int(fault.ServerUnreachable) ||
+		d.ExitCode != code || d.engine("openai").Ready {
 		t.Errorf("exit code %d, %+v", code, d.engine("openai"))
 	}
 }
@@ -211,14 +223,17 @@ func TestAProgramThatDoesNotSayWhatItIs(t *testing.T) {
 	if _, err := programSays(soon, "sh", "-c", "sleep 1000 & sleep 1000"); err == nil || soon.Err() == nil {
 		t.Errorf("it hangs: %v", err)
 	}
-	if words, err := programSays(t.Context(), "sh", "-c", "sleep 1000 & echo done"); err != nil || lastWords(words) != "done" {
+	if words, err := programSays(t.Context(), "sh", "-c", "sleep 1000 & echo done"); err != nil ||
+		lastWords(words) != "done" {
 		t.Errorf("%q, %v", words, err)
 	}
-	words, err := programSays(t.Context(), "sh", "-c", "echo first; head -c 2000000 /dev/zero | tr '\\0' x; echo; echo last")
+	words, err := programSays(t.Context(), "sh", "-c",
+		"echo first; head -c 2000000 /dev/zero | tr '\\0' x; echo; echo last")
 	if err != nil || len(words) > saidMost || lastWords(words) != "last" {
 		t.Errorf("%d bytes, %v", len(words), err)
 	}
-	if _, err := programSays(t.Context(), "sh", "-c", "echo sorry >&2; exit 3"); err == nil || !strings.Contains(err.Error(), "sorry") {
+	if _, err := programSays(t.Context(), "sh", "-c", "echo sorry >&2; exit 3"); err == nil ||
+		!strings.Contains(err.Error(), "sorry") {
 		t.Errorf("%v", err)
 	}
 }
@@ -239,7 +254,8 @@ func TestNothingIsFetched(t *testing.T) {
 // The programs here were built for processors alone; one that loads a GPU's library from beside it was not.
 func TestWhatAProgramWasBuiltFor(t *testing.T) {
 	dir := t.TempDir()
-	for _, name := range []string{"bin/llama-server", "bin/libggml-cuda.so", "lib/ollama/cuda_v12/libggml-cuda.so", "lib/ollama/rocm/libggml-hip.so", "bin/ollama"} {
+	for _, name := range []string{"bin/llama-server", "bin/libggml-cuda.so", "lib/ollama/cuda_v12/libggml-cuda.so",
+		"lib/ollama/rocm/libggml-hip.so", "bin/ollama"} {
 		path := filepath.Join(dir, name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			t.Fatal(err)
@@ -267,7 +283,8 @@ func TestWhatBackendsReach(t *testing.T) {
 		gpus     []gpuFound
 		want     string
 	}{
-		{nil, []gpuFound{nvidia}, "not built for a GPU"}, {[]string{"cuda"}, nil, "no such GPU"}, {[]string{"cuda"}, []gpuFound{amd}, "no such GPU"},
+		{nil, []gpuFound{nvidia}, "not built for a GPU"}, {[]string{"cuda"}, nil, "no such GPU"},
+		{[]string{"cuda"}, []gpuFound{amd}, "no such GPU"},
 		{[]string{"cuda"}, []gpuFound{nvidia}, "on gpu0 (L4)"}, {[]string{"hip"}, []gpuFound{amd}, "on gpu0 (W7900)"},
 		{[]string{"vulkan"}, []gpuFound{amd}, "on gpu0 (W7900)"},
 	} {
@@ -280,7 +297,8 @@ func TestWhatBackendsReach(t *testing.T) {
 // A machine with an AMD GPU, as the kernel shows it.
 func TestGPUsAreToldWithWhatIsFree(t *testing.T) {
 	o := gpu.Options{Sys: t.TempDir(), Proc: t.TempDir(), Path: []string{}}
-	for name, text := range map[string]string{"uevent": "DRIVER=amdgpu\nPCI_ID=1002:744C\nPCI_SLOT_NAME=0000:03:00.0\n", "drm/renderD128/dev": "226:128\n",
+	for name, text := range map[string]string{"uevent": "DRIVER=amdgpu\nPCI_ID=1002:744C\nPCI_SLOT_NAME=0000:03:00.0\n",
+		"drm/renderD128/dev": "226:128\n",
 		"mem_info_vram_used": "1073741824\n", "mem_info_vram_total": "25753026560\n"} {
 		path := filepath.Join(o.Sys, "class/drm/card0/device", name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
@@ -291,34 +309,42 @@ func TestGPUsAreToldWithWhatIsFree(t *testing.T) {
 		}
 	}
 	infos, found, notes := findGPUs(t.Context(), o)
-	if len(infos) != 1 || len(found) != 1 || found[0].UsedB == nil || *found[0].UsedB != 1<<30 || found[0].FreeB == nil || *found[0].FreeB != 25753026560-1<<30 {
+	if len(infos) != 1 || len(found) != 1 || found[0].UsedB == nil || *found[0].UsedB != 1<<30 ||
+		found[0].FreeB == nil || *found[0].FreeB != 25753026560-1<<30 {
 		t.Fatalf("%+v %+v %v", infos, found, notes)
 	}
 	if f := newFits(t.Context(), found); f.VRAMB != 25753026560-1<<30 {
 		t.Errorf("%+v", f)
 	}
 	d := diagnosis{GPUs: found, GPUNotes: notes}
-	if rows := d.gpuRows(); rows[0][0] != "gpu0" || !strings.Contains(rows[0][1], "24.0 GiB, 23.0 GiB free, driver amdgpu, read by "+gpu.Sysfs) {
+	if rows := d.gpuRows(); rows[0][0] != "gpu0" ||
+		!strings.Contains(rows[0][1], "24.0 GiB, 23.0 GiB free, driver amdgpu, read by "+gpu.Sysfs) {
 		t.Errorf("%q", rows)
 	}
-	if _, found, _ := findGPUs(t.Context(), gpu.Options{Sys: t.TempDir(), Proc: t.TempDir(), Path: []string{}}); len(found) != 0 {
+	if _, found, _ := findGPUs(t.Context(), gpu.Options{Sys: t.TempDir(), Proc: t.TempDir(), Path: []string{}}); len(
+		found) != 0 {
 		t.Errorf("%+v", found)
 	}
 }
 
 func TestTheBannerOfAMachineWithGPUs(t *testing.T) {
 	e := record.Environment{Kernel: "6.14.0", Arch: "amd64"}
-	p := pythonFound{Version: "3.13.7", LibC: "glibc2.35", Packages: map[string]string{"torch": "2.7.1", "transformers": "4.56.0"}}
-	g := []gpuFound{{GPUInfo: record.GPUInfo{Role: "gpu0", Name: "NVIDIA GeForce RTX 4090", Vendor: "nvidia", MemoryB: 24 << 30}}}
+	p := pythonFound{Version: "3.13.7", LibC: "glibc2.35",
+		Packages: map[string]string{"torch": "2.7.1", "transformers": "4.56.0"}}
+	g := []gpuFound{{GPUInfo: record.GPUInfo{Role: "gpu0", Name: "NVIDIA GeForce RTX 4090", Vendor: "nvidia",
+		MemoryB: 24 << 30}}}
 	b := newBanner(e, p, "12.6", g)
 	var text strings.Builder
 	(&diagnosis{Banner: b}).printBanner(func(format string, args ...any) { fmt.Fprintf(&text, format+"\n", args...) })
-	want := strings.Join([]string{rule, "llmparity - Environment Information", rule, "Platform: Linux-6.14.0-x86_64-with-glibc2.35", "Python: 3.13.7",
-		"CUDA: 12.6 (1 device(s))", "  - NVIDIA GeForce RTX 4090: 24.0 GB", "PyTorch: 2.7.1", "Transformers: 4.56.0", rule, ""}, "\n")
+	want := strings.Join([]string{rule, "llmparity - Environment Information", rule,
+		"Platform: Linux-6.14.0-x86_64-with-glibc2.35", "Python: 3.13.7",
+		"CUDA: 12.6 (1 device(s))", "  - NVIDIA GeForce RTX 4090: 24.0 GB", "PyTorch: 2.7.1", "Transformers: 4.56.0",
+		rule, ""}, "\n")
 	if runtime.GOOS == "linux" && text.String() != want {
 		t.Errorf("%s\nwant\n%s", text.String(), want)
 	}
-	if b := newBanner(e, pythonFound{}, "", nil); b.Python != notInstalled || b.CUDA != notAvailable || len(b.Devices) != 0 {
+	if b := newBanner(e, pythonFound{}, "", nil); b.Python != notInstalled || b.CUDA != notAvailable ||
+		len(b.Devices) != 0 {
 		t.Errorf("%+v", b)
 	}
 }
@@ -334,8 +360,9 @@ Cache generated by: ldconfig (Debian GLIBC 2.36-9+deb12u10) stable release versi
 `
 
 func TestTheLinkersList(t *testing.T) {
-	want := map[string]string{"libvulkan.so.1": "/lib/x86_64-linux-gnu/libvulkan.so.1", "libnvidia-ml.so.1": "/lib/x86_64-linux-gnu/libnvidia-ml.so.1",
-		"libcuda.so.1": "/lib/x86_64-linux-gnu/libcuda.so.1", "libamdhip64.so": "/opt/rocm/lib/libamdhip64.so.6"}
+	want := map[string]string{"libvulkan.so.1": "/lib/x86_64-linux-gnu/libvulkan.so.1",
+		"libnvidia-ml.so.1": "/lib/x86_64-linux-gnu/libnvidia-ml.so.1",
+		"libcuda.so.1":      "/lib/x86_64-linux-gnu/libcuda.so.1", "libamdhip64.so": "/opt/rocm/lib/libamdhip64.so.6"}
 	if got := parseLinker(linkerList); !maps.Equal(got, want) {
 		t.Errorf("%v", got)
 	}
@@ -372,7 +399,8 @@ func FuzzTheLinkersList(f *testing.F) {
 func TestWhatNvidiaSMISaysOfCUDA(t *testing.T) {
 	for words, want := range map[string]string{
 		"| NVIDIA-SMI 560.35.03              Driver Version: 560.35.03      CUDA Version: 12.6     |": "12.6",
-		"CUDA Version        : 12.4": "12.4", "CUDA UMD Version: 13.0": "13.0", "No devices were found": "", "CUDA Version: N/A": "",
+		"CUDA Version        : 12.4": "12.4", "CUDA UMD Version: 13.0": "13.0", "No devices were found": "",
+		"CUDA Version: N/A": "",
 	} {
 		got := ""
 		if m := cudaLine.FindStringSubmatch(words); m != nil {

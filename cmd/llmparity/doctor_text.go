@@ -59,7 +59,8 @@ func (d *diagnosis) print(w io.Writer) {
 	if d.Fits.VRAMB > 0 {
 		vram = fmt.Sprintf("%.1f GiB of GPU memory", float64(d.Fits.VRAMB)/(1<<30))
 	}
-	say("\nFree for a model: %.1f GiB of RAM (%s), %s. What fits says `%s`.", float64(d.Fits.RAMB)/(1<<30), d.Fits.Within, vram, d.Fits.Judge)
+	say("\nFree for a model: %.1f GiB of RAM (%s), %s. What fits says `%s`.", float64(d.Fits.RAMB)/(1<<30),
+		d.Fits.Within, vram, d.Fits.Judge)
 }
 
 func (d *diagnosis) printBanner(say func(string, ...any)) {

@@ -28,9 +28,11 @@ type webgpu struct {
 
 // newWebGPU reads a device's details, where limits are those that begin with max.
 func newWebGPU(d record.Device) *webgpu {
-	w := &webgpu{Name: d.Name, Class: d.Class, Vendor: d.Detail["vendor"], Architecture: d.Detail["architecture"], Device: d.Detail["device"],
-		Description: d.Detail["description"], Fallback: d.Detail["fallback"] == "true", Features: strings.Fields(d.Detail["features"]),
-		Limits: map[string]int64{}}
+	w := &webgpu{Name: d.Name, Class: d.Class, Vendor: d.Detail["vendor"], Architecture: d.Detail["architecture"],
+		Device:      d.Detail["device"],
+		Description: d.Detail["description"], Fallback: d.Detail["fallback"] == "true",
+		Features: strings.Fields(d.Detail["features"]),
+		Limits:   map[string]int64{}}
 	w.F16 = slices.Contains(w.Features, "shader-f16")
 	for name, value := range d.Detail {
 		if n, err := strconv.ParseInt(value, 10, 64); err == nil && strings.HasPrefix(name, "max") {

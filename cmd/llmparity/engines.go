@@ -24,7 +24,8 @@ type engineKind struct {
 	flags []string
 	// wrong says what is wrong with the rest of a name, where names only begin with the kind's.
 	wrong func(rest string) error
-	// asks tells that what models an engine can run is known when it is checked, not before: it must be started for that.
+	// asks tells that what models an engine can run is known when it is checked, not before: it must be started for
+	// that.
 	asks bool
 	// called is the engine's name in records, where that is not its name in plans.
 	called func(rest string) string
@@ -36,7 +37,8 @@ func engineKinds() []engineKind {
 	return []engineKind{webllmKind(), llamacppKind(), oneShotKind(), ollamaKind(), openaiKind(), execKind()}
 }
 
-// engineFlags is what a user may say of engines, whichever command starts them: a struct an engine, in that engine's file.
+// engineFlags is what a user may say of engines, whichever command starts them: a struct an engine, in that engine's
+// file.
 type engineFlags struct {
 	webllmFlags
 	llamacppFlags
@@ -56,7 +58,8 @@ func (f *engineFlags) register(flags *pflag.FlagSet) {
 
 // valid refuses what makes no sense, whichever engines there are.
 func (f *engineFlags) valid() error {
-	for _, check := range []func() error{f.webllmFlags.valid, f.packageFlags.validate, f.llamacppFlags.valid, f.ollamaFlags.valid} {
+	for _, check := range []func() error{f.webllmFlags.valid, f.packageFlags.validate, f.llamacppFlags.valid,
+		f.ollamaFlags.valid} {
 		if err := check(); err != nil {
 			return err
 		}
@@ -118,7 +121,8 @@ func (f *engineFlags) known(names []string) error {
 	return nil
 }
 
-// named gives an engine of a name that is known: the same one for the same name. What flags say of it must be settled before.
+// named gives an engine of a name that is known: the same one for the same name. What flags say of it must be settled
+// before.
 func (f *engineFlags) named(name string) engine.Engine {
 	if e, ok := f.made[name]; ok {
 		return e
@@ -189,7 +193,8 @@ func heed(engines []string, flag string) bool {
 	})
 }
 
-// used refuses flags that none of the plan's engines heeds. A plan may say more than it needs: --engines may have changed it.
+// used refuses flags that none of the plan's engines heeds. A plan may say more than it needs: --engines may have
+// changed it.
 func used(engines []string, given func(string) bool) error {
 	heeded := map[string][]string{} // the engines of a flag
 	var flags []string
@@ -206,7 +211,8 @@ func used(engines []string, given func(string) bool) error {
 			continue
 		}
 		of := strings.Join(heeded[flag], " or ")
-		return fault.New(fault.Usage, "leave it out, or add "+of+" to --engines", "--%s is for %s, which is none of the engines", flag, of)
+		return fault.New(fault.Usage, "leave it out, or add "+of+" to --engines",
+			"--%s is for %s, which is none of the engines", flag, of)
 	}
 	return nil
 }

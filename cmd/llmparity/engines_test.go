@@ -14,11 +14,15 @@ import (
 
 // A flag of run is for every engine, or it is known for whose: else it would be taken in silence where nobody heeds it.
 func TestEveryFlagOfRunIsKnownForWhose(t *testing.T) {
-	general := []string{"engines", "engine", "model", "mirror", "context", "prompt", "max-tokens", "repetitions", "isolation", "out", "quiet", "help", "no-check-oom", "parity", "reference",
-		"against", "allow-changed", "arrivals", "baseline", "detect", "inconclusive", "no-baseline", "under-test", "batch-size", "cell-timeout", "concurrency", "contexts", "cool-down", "dry-run",
-		"gen-toks", "goal-e2e", "goal-tpot", "goal-ttft", "input-len", "json", "kv-cache-dtype", "long", "loop", "max-repetitions",
+	general := []string{"engines", "engine", "model", "mirror", "context", "prompt", "max-tokens", "repetitions",
+		"isolation", "out", "quiet", "help", "no-check-oom", "parity", "reference",
+		"against", "allow-changed", "arrivals", "baseline", "detect", "inconclusive", "no-baseline", "under-test",
+		"batch-size", "cell-timeout", "concurrency", "contexts", "cool-down", "dry-run",
+		"gen-toks", "goal-e2e", "goal-tpot", "goal-ttft", "input-len", "json", "kv-cache-dtype", "long", "loop",
+		"max-repetitions",
 		"models", "order", "output-dir", "output-len", "preset", "prompt-toks", "ramp", "rate", "requests", "resume",
-		"retry-failed", "run-timeout", "seed", "seqlens", "short", "start", "start-delay", "strict", "thread-counts", "timeout", "turns", "until-ci",
+		"retry-failed", "run-timeout", "seed", "seqlens", "short", "start", "start-delay", "strict", "thread-counts",
+		"timeout", "turns", "until-ci",
 		"until-figure"}
 	run := runCommand()
 	of := map[string]bool{}

@@ -87,20 +87,25 @@ says, Ollama what has room there.`,
 func (f *estimateFlags) add(c *cobra.Command) {
 	s, n := &f.setup, &f.numbers
 	p := c.Flags()
-	p.StringVar(&s.Engine, "engine", "", "whose way with memory: "+strings.Join(estimate.Engines(), ", ")+" (default: by the kind of model)")
+	p.StringVar(&s.Engine, "engine", "", "whose way with memory: "+strings.Join(estimate.Engines(), ", ")+
+		" (default: by the kind of model)")
 	p.IntVar(&s.Context, "context", 0, "tokens that a sequence has room for (default: the text's, or the model's own up to 4096)")
 	p.IntVar(&s.InputLen, "input-len", 0, "tokens of the prompt")
 	p.IntVar(&s.OutputLen, "output-len", 0, "tokens that are generated")
 	p.IntVar(&s.BatchSize, "batch-size", 0, "sequences of a request (default 1)")
 	p.IntVar(&s.Concurrency, "concurrency", 0, "requests at a time; Ollama's and llama-server's slots (default 1)")
 	p.StringVar(&s.DType, "dtype", "", "type of weights that aren't quantised, and of activations: float32, float16, bfloat16 (default: the model's)")
-	p.StringVar(&s.KVDType, "kv-cache-dtype", "", "type of keys and values: float32, float16, bfloat16, fp8, int8, q8_0, q4_0 … (default: the engine's)")
-	p.StringVar(&s.Quantization, "quantization", "", "how weights are stored: awq, gptq, fp8, int8, bitsandbytes, mxfp4, q4_0, q4_k_m, q4f16_1 … (default: as the model says)")
+	p.StringVar(&s.KVDType, "kv-cache-dtype", "",
+		"type of keys and values: float32, float16, bfloat16, fp8, int8, q8_0, q4_0 … (default: the engine's)")
+	p.StringVar(&s.Quantization, "quantization",
+		"", "how weights are stored: awq, gptq, fp8, int8, bitsandbytes, mxfp4, q4_0, q4_k_m, q4f16_1 … (default: as the model says)")
 	p.IntVar(&s.GroupSize, "group-size", 0, "values that share a scale, in awq and gptq (default 128)")
 	p.IntVar(&s.TensorParallel, "tensor-parallel-size", 0, "devices (default 1)")
-	p.Float64Var(&s.GPUUtilization, "gpu-memory-utilization", 0, "the part of a device's memory that vLLM takes up front (default 0.9)")
+	p.Float64Var(&s.GPUUtilization, "gpu-memory-utilization",
+		0, "the part of a device's memory that vLLM takes up front (default 0.9)")
 	p.Float64Var(&s.GPUMemoryGiB, "gpu-memory-gb", 0, "memory of each GPU in GiB (default: what is free here)")
-	p.Float64Var(&f.ramGiB, "ram-gb", 0, "the machine's memory that the engine may take, in GiB (default: what is free here)")
+	p.Float64Var(&f.ramGiB, "ram-gb", 0,
+		"the machine's memory that the engine may take, in GiB (default: what is free here)")
 	p.IntVar(&s.GPULayers, "gpu-layers", 0,
 		"layers that llama.cpp or Ollama puts on a GPU (default: none, and in Ollama with --gpu-memory-gb what has room)")
 	p.StringVar(&f.adapter, "adapter", "auto",
@@ -115,7 +120,8 @@ func (f *estimateFlags) add(c *cobra.Command) {
 	p.IntVar(&s.MaxBatched, "max-num-batched-tokens", 0, "tokens that vLLM computes at a time (default 8192)")
 	p.IntVar(&s.UBatch, "ubatch", 0, "tokens that llama.cpp computes at a time (default 512)")
 	p.BoolVar(&s.NoFlash, "no-flash-attention", false, "llama.cpp without flash attention")
-	p.IntVar(&s.PrefillChunk, "prefill-chunk", 0, "tokens of a prompt that WebLLM computes at a time (default: the package's, or 128)")
+	p.IntVar(&s.PrefillChunk, "prefill-chunk", 0,
+		"tokens of a prompt that WebLLM computes at a time (default: the package's, or 128)")
 	p.Float64Var(&n.Parameters, "model-params", 0, "without MODEL: parameters, as in 6.7e9")
 	p.IntVar(&n.Layers, "num-layers", 0, "without MODEL: layers")
 	p.IntVar(&n.Heads, "num-heads", 0, "without MODEL: attention heads")
@@ -131,8 +137,11 @@ func (f *estimateFlags) add(c *cobra.Command) {
 
 // given refuses a zero that was written, which would else count for nothing said.
 func (f *estimateFlags) given(c *cobra.Command) error {
-	for _, name := range []string{"context", "batch-size", "concurrency", "tensor-parallel-size", "group-size", "gpu-memory-utilization", "gpu-memory-gb", "model-params",
-		"num-layers", "num-heads", "num-kv-heads", "hidden-size", "head-dim", "vocab-size", "intermediate-size", "ubatch", "prefill-chunk", "max-num-batched-tokens", "free-gb", "ram-gb", "gpu-layers", "max-buffer-mb", "max-binding-mb"} {
+	for _, name := range []string{"context", "batch-size", "concurrency", "tensor-parallel-size", "group-size",
+		"gpu-memory-utilization", "gpu-memory-gb", "model-params",
+		"num-layers", "num-heads", "num-kv-heads", "hidden-size", "head-dim", "vocab-size", "intermediate-size",
+		"ubatch", "prefill-chunk", "max-num-batched-tokens", "free-gb", "ram-gb", "gpu-layers", "max-buffer-mb",
+		"max-binding-mb"} {
 		if p := c.Flags().Lookup(name); p.Changed && p.Value.String() == "0" {
 			return fault.New(fault.Usage, "leave it out, or give a number above 0", "--%s is 0", name)
 		}
@@ -208,11 +217,15 @@ type estimatedGPU struct {
 
 func estimated(e estimate.Estimate) estimateJSON {
 	m, s := e.Model, e.Setup
-	j := estimateJSON{Schema: "2.0", Kind: "estimate", Units: map[string]string{"gb": "GiB (2^30 bytes)", "bytes": "over all devices"}, DTypes: e.DTypes,
-		Engine: map[string]string{"engine_type": s.Engine}, Components: e.Components, KVPerToken: e.PerToken, Weights: e.ByFormat, Scales: e.ScaleBytes,
+	j := estimateJSON{Schema: "2.0", Kind: "estimate",
+		Units: map[string]string{"gb": "GiB (2^30 bytes)", "bytes": "over all devices"}, DTypes: e.DTypes,
+		Engine: map[string]string{"engine_type": s.Engine}, Components: e.Components, KVPerToken: e.PerToken,
+		Weights: e.ByFormat, Scales: e.ScaleBytes,
 		Warnings: append([]string{}, e.Warnings...), Breakdown: map[string]any{},
-		Model: estimatedModel{Name: m.Name, ModelName: m.Name, Source: m.Source, Architecture: m.Type, Parameters: m.Parameters, Active: m.Active, Layers: m.Layers, Heads: m.Heads,
-			KVHeads: m.KVHeads, HeadDim: m.HeadDim, Hidden: m.Hidden, Vocab: m.Vocab, DType: e.DTypes.Weights, KVDType: e.DTypes.KVCache, Context: s.Context,
+		Model: estimatedModel{Name: m.Name, ModelName: m.Name, Source: m.Source, Architecture: m.Type,
+			Parameters: m.Parameters, Active: m.Active, Layers: m.Layers, Heads: m.Heads,
+			KVHeads: m.KVHeads, HeadDim: m.HeadDim, Hidden: m.Hidden, Vocab: m.Vocab, DType: e.DTypes.Weights,
+			KVDType: e.DTypes.KVCache, Context: s.Context,
 			Prompt: s.InputLen, Total: e.Tokens, Batch: s.BatchSize, Concurrency: s.Concurrency}}
 	levels := map[string]estimate.Confidence{}
 	for _, c := range e.Components {
@@ -224,7 +237,8 @@ func estimated(e estimate.Estimate) estimateJSON {
 	}
 	j.Breakdown["confidence_levels"] = levels
 	if s.TensorParallel > 1 || s.GPUMemoryGiB > 0 {
-		j.GPU = &estimatedGPU{Count: s.TensorParallel, Overhead: gibOf(e.Component(estimate.MultiGPU).Best), MemoryGB: s.GPUMemoryGiB}
+		j.GPU = &estimatedGPU{Count: s.TensorParallel, Overhead: gibOf(e.Component(estimate.MultiGPU).Best),
+			MemoryGB: s.GPUMemoryGiB}
 		if s.Engine == estimate.VLLM {
 			j.GPU.Utilization = s.GPUUtilization
 		}
@@ -255,9 +269,11 @@ func printJSON(w io.Writer, v any) error {
 
 // componentNames are the components' names for people.
 var componentNames = map[string]string{
-	estimate.Weights: "weights", estimate.KVReserved: "KV cache, reserved", estimate.KVUsed: "  of it used", estimate.Activation: "activations, workspaces",
-	estimate.Framework: "framework", estimate.MultiGPU: "several devices", estimate.Total: "total", estimate.TotalUsed: "total, KV cache as used",
-	estimate.Increase: "increase of PSS", estimate.Together: "weights, KV cache, workspaces",
+	estimate.Weights: "weights", estimate.KVReserved: "KV cache, reserved", estimate.KVUsed: "  of it used",
+	estimate.Activation: "activations, workspaces",
+	estimate.Framework:  "framework", estimate.MultiGPU: "several devices", estimate.Total: "total",
+	estimate.TotalUsed: "total, KV cache as used",
+	estimate.Increase:  "increase of PSS", estimate.Together: "weights, KV cache, workspaces",
 }
 
 func printEstimate(w io.Writer, e estimate.Estimate) {
@@ -267,8 +283,10 @@ func printEstimate(w io.Writer, e estimate.Estimate) {
 		unit, divisor = "GiB", 1<<30
 	}
 	fmt.Fprintf(w, "%s\n", strings.TrimSuffix(m.Name+": "+parametersOf(m)+shapeOf(m), ": "))
-	fmt.Fprintf(w, "in %s: %s, room for %d tokens each, %d used%s\n", s.Engine, plural(e.Sequences, "sequence"), s.Context, e.Tokens, devicesOf(s))
-	fmt.Fprintf(w, "weights in %s%s, activations in %s, KV cache in %s\n\n", e.DTypes.Weights, scalesOf(e), e.DTypes.Activations, orUnknown(e.DTypes.KVCache))
+	fmt.Fprintf(w, "in %s: %s, room for %d tokens each, %d used%s\n", s.Engine, plural(e.Sequences, "sequence"),
+		s.Context, e.Tokens, devicesOf(s))
+	fmt.Fprintf(w, "weights in %s%s, activations in %s, KV cache in %s\n\n", e.DTypes.Weights, scalesOf(e),
+		e.DTypes.Activations, orUnknown(e.DTypes.KVCache))
 	fmt.Fprintf(w, "%-29s %10s  %21s  %-10s  %-6s  %s\n", "component", unit, "from … to", "figure", "trust", "dtype")
 	for _, c := range e.Components {
 		if c.Name == estimate.Total {
@@ -278,7 +296,8 @@ func printEstimate(w io.Writer, e estimate.Estimate) {
 		if c.Low != c.High {
 			span = fmt.Sprintf("%s … %s", size(c.Low, divisor), size(c.High, divisor))
 		}
-		fmt.Fprintf(w, "%-29s %10s  %21s  %-10s  %-6s  %s\n", componentNames[c.Name], size(c.Best, divisor), span, c.Label,
+		fmt.Fprintf(w, "%-29s %10s  %21s  %-10s  %-6s  %s\n", componentNames[c.Name], size(c.Best, divisor), span,
+			c.Label,
 			c.Confidence, c.DType)
 	}
 	fmt.Fprint(w, "\nNo figure is measured. Predicted ones lie in the range, calculated ones follow from sizes and dtypes.\n")
@@ -353,7 +372,8 @@ func shapeOf(m estimate.Model) string {
 	if m.Layers == 0 || m.Heads == 0 {
 		return ""
 	}
-	return fmt.Sprintf(", %d layers, hidden size %d, %d heads, %d for keys and values, of %d", m.Layers, m.Hidden, m.Heads, m.KVHeads, m.HeadDim)
+	return fmt.Sprintf(", %d layers, hidden size %d, %d heads, %d for keys and values, of %d", m.Layers, m.Hidden,
+		m.Heads, m.KVHeads, m.HeadDim)
 }
 
 func devicesOf(s estimate.Setup) string {

@@ -39,33 +39,46 @@ func TestEstimateAnswersFirst(t *testing.T) {
 		{"tiny --engine ollama --ram-gb 1", "fits: yes, 0.9 GiB spare of 1"},
 		{"tiny --engine transformers --ram-gb 1", "fits: yes, 0.4 GiB spare of 1; tight: it may take up to 1.21 GiB"},
 		{"tiny --engine transformers --ram-gb 4", "fits: yes, 3.4 GiB spare of 4"},
-		{"tiny --engine vllm --gpu-memory-gb 2", "fits: yes, 0.9 GiB spare of 1.8 (GPU memory); tight: it may take up to 2.29 GiB"},
+		{"tiny --engine vllm --gpu-memory-gb 2",
+			"fits: yes, 0.9 GiB spare of 1.8 (GPU memory); tight: it may take up to 2.29 GiB"},
 		// 8 billion parameters in four bits.
 		{llama + " --engine llamacpp --quantization q4_0 --ram-gb 8", "fits: yes, 3 GiB spare of 8"},
 		{llama + " --engine llamacpp --quantization q4_0 --ram-gb 4", "no: needs about 5 GiB, 4 available"},
-		{llama + " --engine llamacpp --quantization q4_0 --ram-gb 5.1", "no: needs about 5 GiB of 5.1, and a run leaves 5% free"},
+		{llama + " --engine llamacpp --quantization q4_0 --ram-gb 5.1",
+			"no: needs about 5 GiB of 5.1, and a run leaves 5% free"},
 		{llama + " --engine llamacpp --quantization q4_0 --ram-gb 4 --gpu-layers 32 --gpu-memory-gb 8",
 			"fits: yes, 3 GiB spare of 8 (GPU memory)"},
 		{llama + " --engine llamacpp --quantization q4_0 --ram-gb 4 --gpu-layers 32 --gpu-memory-gb 4",
 			"no: needs about 5 GiB of GPU memory, 4 available"},
-		{llama + " --engine llamacpp --quantization q4_0 --ram-gb 1 --gpu-layers 16 --gpu-memory-gb 4", "no: needs about 2.5 GiB, 1 available"},
-		{llama + " --engine ollama --quantization q4_0 --ram-gb 4 --gpu-memory-gb 4", "fits: yes, 0.9 GiB spare of 4 (GPU memory)"},
-		{llama + " --engine ollama --quantization q4_0 --ram-gb 1 --gpu-memory-gb 4", "no: needs about 1.9 GiB, 1 available"},
-		{llama + " --engine ollama --quantization q4_0 --ram-gb 8 --gpu-memory-gb 0.1", "fits: yes, 2.9 GiB spare of 8"},
-		{llama + " --engine transformers --quantization nf4 --gpu-memory-gb 24", "fits: yes, 16.9 GiB spare of 24 (GPU memory)"},
+		{llama + " --engine llamacpp --quantization q4_0 --ram-gb 1 --gpu-layers 16 --gpu-memory-gb 4",
+			"no: needs about 2.5 GiB, 1 available"},
+		{llama + " --engine ollama --quantization q4_0 --ram-gb 4 --gpu-memory-gb 4",
+			"fits: yes, 0.9 GiB spare of 4 (GPU memory)"},
+		{llama + " --engine ollama --quantization q4_0 --ram-gb 1 --gpu-memory-gb 4",
+			"no: needs about 1.9 GiB, 1 available"},
+		{llama + " --engine ollama --quantization q4_0 --ram-gb 8 --gpu-memory-gb 0.1",
+			"fits: yes, 2.9 GiB spare of 8"},
+		{llama + " --engine transformers --quantization nf4 --gpu-memory-gb 24",
+			"fits: yes, 16.9 GiB spare of 24 (GPU memory)"},
 		{llama + " --engine vllm --gpu-memory-gb 24", "fits: yes, 4.2 GiB spare of 21.6 (GPU memory)"},
 		{llama + " --engine vllm --gpu-memory-gb 16", "no: needs about 17.4 GiB of GPU memory, 14.4 available"},
-		{llama + " --engine vllm --gpu-memory-gb 16 --tensor-parallel-size 2", "fits: yes, 9.8 GiB spare of 28.8 (GPU memory)"},
+		{llama + " --engine vllm --gpu-memory-gb 16 --tensor-parallel-size 2",
+			"fits: yes, 9.8 GiB spare of 28.8 (GPU memory)"},
 		// WebLLM dequantises a GGUF; an MLC package stays as it is. The embedding is 128256 × 4096.
-		{llama + " --engine webllm --quantization q4_0 --adapter swiftshader --ram-gb 16", "no: needs about 3~ GiB, 16 available"},
+		{llama + " --engine webllm --quantization q4_0 --adapter swiftshader --ram-gb 16",
+			"no: needs about 3~ GiB, 16 available"},
 		{llama + " --engine webllm --quantization q4_0 --adapter swiftshader --ram-gb 64",
 			"no: the largest tensor needs a WebGPU buffer of 2 GiB, the largest is 1"},
-		{llama + " --engine webllm --quantization q4_0 --dtype f16 --gpu-memory-gb 24", "fits: yes, 8.5 GiB spare of 24 (GPU memory)"},
+		{llama + " --engine webllm --quantization q4_0 --dtype f16 --gpu-memory-gb 24",
+			"fits: yes, 8.5 GiB spare of 24 (GPU memory)"},
 		{llama + " --engine webllm --quantization q4_0 --dtype f16 --adapter swiftshader --ram-gb 64",
 			"no: needs f16, and SwiftShader has no shader-f16"},
-		{llama + " --engine webllm --quantization q4f16_1 --gpu-memory-gb 8", "fits: yes, 3.3 GiB spare of 8 (GPU memory)"},
-		{llama + " --engine webllm --quantization q4f16_1 --gpu-memory-gb 8 --ram-gb 0.5", "no: needs about ~, ~ available"},
-		{llama + " --engine webllm --quantization q4f16_1 --gpu-memory-gb 8 --no-shader-f16", "no: needs f16, and the adapter has no shader-f16"},
+		{llama + " --engine webllm --quantization q4f16_1 --gpu-memory-gb 8",
+			"fits: yes, 3.3 GiB spare of 8 (GPU memory)"},
+		{llama + " --engine webllm --quantization q4f16_1 --gpu-memory-gb 8 --ram-gb 0.5",
+			"no: needs about ~, ~ available"},
+		{llama + " --engine webllm --quantization q4f16_1 --gpu-memory-gb 8 --no-shader-f16",
+			"no: needs f16, and the adapter has no shader-f16"},
 		{llama + " --engine webllm --quantization q4f16_1 --gpu-memory-gb 8 --max-binding-mb 256",
 			"no: the largest tensor needs a WebGPU buffer of 281.8 MiB, the largest is 128"},
 		{llama + " --engine webllm --quantization q4f16_1 --gpu-memory-gb 8 --max-buffer-mb 512",
@@ -123,9 +136,11 @@ func TestEstimateRefusesFlagsThatChangeNothing(t *testing.T) {
 	}
 	for args, says := range map[string]string{
 		"served:llama3": "on a server", "Llama-3.2-1B-Instruct-q4f32_1-MLC --engine llamacpp": "runs no WebLLM packages",
-		"Llama-3.2-1B-Instruct-q4f32_1-MLC --kv-cache-dtype f16": "dtypes of its own", "--model-params 1e9 --mirror . x": "leave one of them out",
+		"Llama-3.2-1B-Instruct-q4f32_1-MLC --kv-cache-dtype f16": "dtypes of its own",
+		"--model-params 1e9 --mirror . x":                        "leave one of them out",
 	} {
-		if _, errs, code := called(append([]string{"estimate"}, strings.Fields(args)...)...); code != int(fault.Usage) || !strings.Contains(errs, says) {
+		if _, errs, code := called(append([]string{"estimate"}, strings.Fields(args)...)...); code != int(
+			fault.Usage) || !strings.Contains(errs, says) {
 			t.Errorf("%s: exit code %d, %q", args, code, errs)
 		}
 	}
@@ -150,7 +165,8 @@ func TestEstimateOfAGGUFThatWebLLMDoesNotRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	args := []string{path, "--engine", "webllm", "--adapter", "swiftshader", "--ram-gb", "4"}
-	if line := answerTo(t, args...); !strings.HasPrefix(line, "no: WebLLM does not run it: ") || !strings.Contains(line, "alpac") {
+	if line := answerTo(t, args...); !strings.HasPrefix(line, "no: WebLLM does not run it: ") ||
+		!strings.Contains(line, "alpac") {
 		t.Error(line)
 	}
 }
@@ -170,7 +186,8 @@ func TestEstimateOfACatalogueModelByItsLists(t *testing.T) {
 	}
 	estimated := func(args ...string) (j estimateJSON) {
 		t.Helper()
-		out, errs, code := called(append([]string{"estimate", id, "--adapter", "swiftshader", "--ram-gb", "4", "--json"}, args...)...)
+		out, errs, code := called(append(
+			[]string{"estimate", id, "--adapter", "swiftshader", "--ram-gb", "4", "--json"}, args...)...)
 		if err := json.Unmarshal([]byte(out), &j); err != nil || code != 0 {
 			t.Fatalf("exit code %d, %v, %s", code, err, errs)
 		}
@@ -192,7 +209,8 @@ func TestEstimateOfACatalogueModelByItsLists(t *testing.T) {
 		}
 	}
 	stated := estimated()
-	if weights(stated) != 0 || stated.Fits == nil || !*stated.Fits || *stated.Available != 4<<30 || *stated.Spare <= 0 || stated.Model.Context != 4096 {
+	if weights(stated) != 0 || stated.Fits == nil || !*stated.Fits || *stated.Available != 4<<30 ||
+		*stated.Spare <= 0 || stated.Model.Context != 4096 {
 		t.Errorf("%+v", stated)
 	}
 	says(stated, "what WebLLM's catalogue states")
@@ -241,8 +259,9 @@ func TestEstimateAnswersInJSON(t *testing.T) {
 			t.Fatalf("%s: exit code %d, %v, %s", args, code, err, errs)
 		}
 		fits, reason, _ := strings.Cut(want, " ")
-		if j.Fits == nil || *j.Fits != (fits == "true") || j.Reason != reason || j.Available <= 0 || (j.Spare > 0) != (fits == "true") &&
-			!strings.Contains(reason, "f16") {
+		if j.Fits == nil || *j.Fits != (fits == "true") || j.Reason != reason || j.Available <= 0 ||
+			(j.Spare > 0) != (fits == "true") &&
+				!strings.Contains(reason, "f16") {
 			t.Errorf("%s: %+v, want %s", args, j, want)
 		}
 	}

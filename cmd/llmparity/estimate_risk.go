@@ -32,7 +32,8 @@ func (f *estimateFlags) place(m estimate.Model, given func(string) bool) error {
 		{"max-buffer-mb", "%s has no WebGPU buffers", []string{estimate.WebLLM}},
 		{"max-binding-mb", "%s has no WebGPU buffers", []string{estimate.WebLLM}},
 		{"no-shader-f16", "%s has no WebGPU", []string{estimate.WebLLM}},
-		{"gpu-layers", "%s does not divide a model between a GPU and memory", []string{estimate.LlamaCPP, estimate.Ollama}},
+		{"gpu-layers", "%s does not divide a model between a GPU and memory",
+			[]string{estimate.LlamaCPP, estimate.Ollama}},
 		{"ram-gb", "%s holds its model in the GPU's memory, and what it takes of the machine's is not predicted",
 			[]string{estimate.WebLLM, estimate.LlamaCPP, estimate.Ollama, estimate.Transformers}},
 	} {
@@ -77,7 +78,8 @@ func (f *estimateFlags) estimate(ctx context.Context, m estimate.Model) (e estim
 		if e, err = estimate.Of(m, *s); err != nil {
 			return e, r, fit, err
 		}
-		notes = append(notes, fmt.Sprintf("Ollama puts %d of %d layers on the GPU: as many as have room", s.GPULayers, m.Layers))
+		notes = append(notes, fmt.Sprintf("Ollama puts %d of %d layers on the GPU: as many as have room", s.GPULayers,
+			m.Layers))
 	case e.Setup.Engine == estimate.LlamaCPP && s.KVDType == "" && !s.NoFlash:
 		notes = append(notes, "KV cache and flash attention are as llama.cpp chooses them; a run sets "+
 			"--kv-cache-dtype f32 and --no-flash-attention unless it is told otherwise")
@@ -165,7 +167,8 @@ func largestBuffer(onGPU bool) estimate.Room {
 func printRisk(w io.Writer, r record.Risk) {
 	fmt.Fprintf(w, "\nRisk of running out of memory: %s\n", r.Level)
 	for _, p := range r.Places {
-		fmt.Fprint(w, folded(fmt.Sprintf("- %s: %s of %s (%s): %s", p.Name, mebi(p.Need), mebi(p.Free), p.How, p.Level)))
+		fmt.Fprint(w, folded(fmt.Sprintf("- %s: %s of %s (%s): %s", p.Name, mebi(p.Need), mebi(p.Free), p.How,
+			p.Level)))
 	}
 	for _, reason := range r.Reasons {
 		fmt.Fprint(w, folded("! "+reason))

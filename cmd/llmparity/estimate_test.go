@@ -17,15 +17,18 @@ const configs = "../../internal/hfconfig/testdata"
 func TestEstimateTable(t *testing.T) {
 	for _, args := range [][]string{
 		{filepath.Join(configs, "llama-2-7b.json"), "--input-len", "512", "--output-len", "512", "--batch-size", "8"},
-		{filepath.Join(configs, "deepseek-v3.json"), "--engine", "vllm", "--gpu-memory-gb", "141", "--tensor-parallel-size", "8", "--concurrency", "64", "--context", "8192"},
+		{filepath.Join(configs, "deepseek-v3.json"), "--engine", "vllm", "--gpu-memory-gb", "141",
+			"--tensor-parallel-size", "8", "--concurrency", "64", "--context", "8192"},
 		{filepath.Join(configs, "gemma-2-9b.json"), "--quantization", "q4f16_1", "--engine", "webllm"},
-		{"--model-params", "6.7e9", "--num-layers", "32", "--num-heads", "32", "--hidden-size", "4096", "--head-dim", "128"},
+		{"--model-params", "6.7e9", "--num-layers", "32", "--num-heads", "32", "--hidden-size", "4096", "--head-dim",
+			"128"},
 	} {
 		var out, errs strings.Builder
 		if code := execute(append([]string{"estimate"}, args...), &out, &errs); code != 0 {
 			t.Fatalf("%v: code %d, %s", args, code, errs.String())
 		}
-		for _, says := range []string{"weights", "KV cache, reserved", "of it used", "activations", "framework", "total", "GiB is 2^30 bytes", "high"} {
+		for _, says := range []string{"weights", "KV cache, reserved", "of it used", "activations", "framework",
+			"total", "GiB is 2^30 bytes", "high"} {
 			if !strings.Contains(out.String(), says) {
 				t.Errorf("%v: %q isn't said:\n%s", args, says, out.String())
 			}
@@ -72,7 +75,8 @@ func TestEstimateJSON(t *testing.T) {
 		if total, _ := j.Breakdown["total_gb"].(float64); total < sum-5e-6 || total > sum+5e-6 {
 			t.Errorf("%s: parts of %g GiB, a total of %g", engine, sum, total)
 		}
-		if j.Schema != "2.0" || j.Model["num_parameters"] != 426624.0 || j.Engine["engine_type"] != engine || j.DTypes["weights"] == "" || len(j.Parts) < 6 {
+		if j.Schema != "2.0" || j.Model["num_parameters"] != 426624.0 || j.Engine["engine_type"] != engine ||
+			j.DTypes["weights"] == "" || len(j.Parts) < 6 {
 			t.Errorf("%s: %s", engine, out.String())
 		}
 		levels, _ := j.Breakdown["confidence_levels"].(map[string]any)
@@ -96,14 +100,20 @@ func TestEstimateFaults(t *testing.T) {
 		kind fault.Kind
 		says string
 	}{
-		{nil, fault.Usage, "--model-params"}, {[]string{filepath.Join(dir, "none")}, fault.BadModel, "none can't be read"}, {[]string{dir}, fault.UnknownArch, "mamba9"},
-		{[]string{t.TempDir()}, fault.BadModel, "folder without a model"}, {[]string{model, "--engine", "vlm"}, fault.UnknownEngine, "vllm"},
-		{[]string{model, "--context", "0"}, fault.Usage, "--context is 0"}, {[]string{model, "--model-params", "1e9"}, fault.Usage, "leave one of them out"},
-		{[]string{model, "--num-layers", "x"}, fault.Usage, "num-layers"}, {[]string{"--model-params", "nan"}, fault.Usage, "--model-params is NaN"},
+		{nil, fault.Usage, "--model-params"},
+		{[]string{filepath.Join(dir, "none")}, fault.BadModel, "none can't be read"},
+		{[]string{dir}, fault.UnknownArch, "mamba9"},
+		{[]string{t.TempDir()}, fault.BadModel, "folder without a model"},
+		{[]string{model, "--engine", "vlm"}, fault.UnknownEngine, "vllm"},
+		{[]string{model, "--context", "0"}, fault.Usage, "--context is 0"},
+		{[]string{model, "--model-params", "1e9"}, fault.Usage, "leave one of them out"},
+		{[]string{model, "--num-layers", "x"}, fault.Usage, "num-layers"},
+		{[]string{"--model-params", "nan"}, fault.Usage, "--model-params is NaN"},
 		{[]string{model, model}, fault.Usage, "at most 1"},
 	} {
 		var out, errs strings.Builder
-		if code := execute(append([]string{"estimate"}, c.args...), &out, &errs); code != int(c.kind) || !strings.Contains(errs.String(), c.says) ||
+		if code := execute(append([]string{"estimate"}, c.args...), &out, &errs); code != int(c.kind) ||
+			!strings.Contains(errs.String(), c.says) ||
 			strings.Count(errs.String(), "\n") != 1 {
 			t.Errorf("%v: code %d, %q", c.args, code, errs.String())
 		}
@@ -116,31 +126,37 @@ func TestCompareEstimates(t *testing.T) {
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	calc := []string{"compare-estimates", path, "--calc-weights", "13.5", "--calc-kv", "0.4", "--calc-activations", "0.9", "--calc-overhead", "0.6"}
+	calc := []string{"compare-estimates", path, "--calc-weights", "13.5", "--calc-kv", "0.4", "--calc-activations",
+		"0.9", "--calc-overhead", "0.6"}
 	var out, errs strings.Builder
 	if code := execute(calc, &out, &errs); code != 0 {
 		t.Fatalf("code %d, %s", code, errs.String())
 	}
-	for _, says := range []string{"Model Weights", "13.21", "+0.29", "95-100%", "outside", "within", "Recommendations"} {
+	for _, says := range []string{"Model Weights", "13.21", "+0.29", "95-100%", "outside", "within",
+		"Recommendations"} {
 		if !strings.Contains(out.String(), says) {
 			t.Errorf("%q isn't said:\n%s", says, out.String())
 		}
 	}
 	out.Reset()
-	if code := execute(append(calc, "--json", "--calc-unit", "GB"), &out, &errs); code != 0 || !json.Valid([]byte(out.String())) || !strings.Contains(out.String(), `"calculated_gb": 12.57`) {
+	if code := execute(append(calc, "--json", "--calc-unit", "GB"), &out, &errs); code != 0 ||
+		!json.Valid([]byte(out.String())) || !strings.Contains(out.String(), `"calculated_gb": 12.57`) {
 		t.Errorf("code %d, %s", code, out.String())
 	}
 	for says, args := range map[string][]string{
-		"nothing that was calculated": {path}, "--calc-weights is -1": {path, "--calc-weights", "-1"}, "--calc-kv is no number": {path, "--calc-kv", "nan"},
-		"--calc-unit MB": {path, "--calc-kv", "1", "--calc-unit", "MB"},
+		"nothing that was calculated": {path}, "--calc-weights is -1": {path, "--calc-weights", "-1"},
+		"--calc-kv is no number": {path, "--calc-kv", "nan"},
+		"--calc-unit MB":         {path, "--calc-kv", "1", "--calc-unit", "MB"},
 	} {
 		errs.Reset()
-		if code := execute(append([]string{"compare-estimates"}, args...), &out, &errs); code != int(fault.Usage) || !strings.Contains(errs.String(), says) {
+		if code := execute(append([]string{"compare-estimates"}, args...), &out, &errs); code != int(fault.Usage) ||
+			!strings.Contains(errs.String(), says) {
 			t.Errorf("%s: code %d, %q", says, code, errs.String())
 		}
 	}
 	errs.Reset()
-	if code := execute([]string{"compare-estimates", path + "x", "--calc-kv", "1"}, &out, &errs); code != int(fault.BadRecord) {
+	if code := execute([]string{"compare-estimates", path + "x", "--calc-kv", "1"}, &out, &errs); code != int(
+		fault.BadRecord) {
 		t.Errorf("code %d, %q", code, errs.String())
 	}
 }
@@ -151,10 +167,14 @@ func TestEstimateJudgesWhetherItFits(t *testing.T) {
 		args []string
 		want []string
 	}{
-		{[]string{"--engine", "llamacpp", "--context", "4096", "--ram-gb", "64"}, []string{"Risk of running out of memory: low", "of 64.00 GiB (--ram-gb)"}},
-		{[]string{"--engine", "llamacpp", "--context", "4096", "--ram-gb", "8"}, []string{"memory: high", "! memory:", "> the model's weights in q4_k_m"}},
-		{[]string{"--engine", "vllm", "--context", "4096", "--gpu-memory-gb", "80"}, []string{"memory: low", "vram: 16.14 GiB of 72.00 GiB (the 90% of --gpu-memory-gb"}},
-		{[]string{"--engine", "vllm", "--context", "4096", "--gpu-memory-gb", "12"}, []string{"memory: high", "> the model's weights in awq"}},
+		{[]string{"--engine", "llamacpp", "--context", "4096", "--ram-gb", "64"},
+			[]string{"Risk of running out of memory: low", "of 64.00 GiB (--ram-gb)"}},
+		{[]string{"--engine", "llamacpp", "--context", "4096", "--ram-gb", "8"},
+			[]string{"memory: high", "! memory:", "> the model's weights in q4_k_m"}},
+		{[]string{"--engine", "vllm", "--context", "4096", "--gpu-memory-gb", "80"},
+			[]string{"memory: low", "vram: 16.14 GiB of 72.00 GiB (the 90% of --gpu-memory-gb"}},
+		{[]string{"--engine", "vllm", "--context", "4096", "--gpu-memory-gb", "12"},
+			[]string{"memory: high", "> the model's weights in awq"}},
 		{[]string{"--engine", "webllm", "--context", "4096"}, []string{"wasm: 51.2 MiB of 4.00 GiB"}},
 	} {
 		var out, errs strings.Builder

@@ -103,7 +103,8 @@ func (j *jsonEvents) event(e run.Event, p *pace, now time.Time, side string) {
 			return
 		}
 		j.drawn = now
-		out.Kind, out.Phase, out.Token, out.Tokens, out.Rate, out.MemoryB = eventTokens, e.Phase, e.Token, e.Tokens, p.rate(now), p.memory
+		out.Kind, out.Phase, out.Token, out.Tokens, out.Rate, out.MemoryB = eventTokens, e.Phase, e.Token, e.Tokens,
+			p.rate(now), p.memory
 		if e.Kind == run.Scoring {
 			out.Kind, out.Rate = eventScoring, 0
 		}

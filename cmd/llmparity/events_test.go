@@ -13,9 +13,11 @@ import (
 	"llmparity/internal/schematest"
 )
 
-// A real run's events are as the schema says, tell all that a program which waits wants to know, and end with where the report is.
+// A real run's events are as the schema says, tell all that a program which waits wants to know, and end with where the
+// report is.
 func TestEventsOfARun(t *testing.T) {
-	cmd := program(t, "run", "--json", "--engines", "llamacpp", "--input-len", "8", "16", "--output-len", "24", "--repetitions", "2")
+	cmd := program(t, "run", "--json", "--engines", "llamacpp", "--input-len", "8", "16", "--output-len", "24",
+		"--repetitions", "2")
 	stdout, stderr, code := output(t, cmd)
 	if code != 0 || strings.Contains(stderr, "[") {
 		t.Fatalf("exit code %d\n%s", code, stderr)
@@ -37,11 +39,13 @@ func TestEventsOfARun(t *testing.T) {
 		}
 	}
 	last := all[len(all)-1]
-	if last.Kind != eventDone || last.Code == nil || *last.Code != 0 || last.Status != record.OK || !strings.HasSuffix(last.Report, "report.html") {
+	if last.Kind != eventDone || last.Code == nil || *last.Code != 0 || last.Status != record.OK ||
+		!strings.HasSuffix(last.Report, "report.html") {
 		t.Errorf("the last event is %+v", last)
 	}
 	ended := slices.DeleteFunc(slices.Clone(all), func(e runEvent) bool { return e.Kind != eventEnded })
-	if len(ended) != 6 || ended[5].Launch != 6 || ended[5].Launches != 6 || ended[5].Cells != 2 || ended[5].LeftS == nil || *ended[5].LeftS != 0 {
+	if len(ended) != 6 || ended[5].Launch != 6 || ended[5].Launches != 6 || ended[5].Cells != 2 ||
+		ended[5].LeftS == nil || *ended[5].LeftS != 0 {
 		t.Errorf("%d ended, the last %+v", len(ended), ended[len(ended)-1])
 	}
 	if !slices.ContainsFunc(all, func(e runEvent) bool { return e.MemoryB > 0 }) {
@@ -54,7 +58,8 @@ func TestEventsOfARunThatCantBe(t *testing.T) {
 	stdout, _, code := output(t, program(t, "run", "--json", "--engines", "llamacpp", "--llama-server", "/nonexistent"))
 	schematest.Valid(t, "events", []byte(stdout))
 	var e runEvent
-	if err := json.Unmarshal([]byte(stdout), &e); err != nil || code != int(fault.NoLlamaServer) || e.Kind != eventDone || *e.Code != code || e.Status != record.Failed {
+	if err := json.Unmarshal([]byte(stdout), &e); err != nil || code != int(fault.NoLlamaServer) ||
+		e.Kind != eventDone || *e.Code != code || e.Status != record.Failed {
 		t.Errorf("exit code %d, %v: %s", code, err, stdout)
 	}
 }
@@ -85,7 +90,8 @@ func TestPace(t *testing.T) {
 	if rest, known := p.rest(now); !known || rest != 30*time.Second {
 		t.Errorf("%s left, want 30 s", rest)
 	}
-	after(time.Minute, run.Event{Kind: run.Launched, Launch: 2, Engine: "quick"}) // what lies between launches is not the next one's
+	// what lies between launches is not the next one's
+	after(time.Minute, run.Event{Kind: run.Launched, Launch: 2, Engine: "quick"})
 	after(2*time.Second, run.Event{Kind: run.Ended, Launch: 2, Engine: "quick"})
 	if rest, _ := p.rest(now); rest != 12*time.Second { // two more, of 6 s on the whole
 		t.Errorf("%s left, want 12 s", rest)

@@ -16,7 +16,8 @@ func execKind() engineKind {
 			if err == nil {
 				return nil
 			}
-			return fault.New(fault.Usage, "write exec:./my-engine, or 'exec:./my-engine --its-flag'", "engine %q: %v", protocol.Prefix+rest, err)
+			return fault.New(fault.Usage, "write exec:./my-engine, or 'exec:./my-engine --its-flag'", "engine %q: %v",
+				protocol.Prefix+rest, err)
 		},
 		called: func(rest string) string {
 			c, _ := protocol.ParseCommand(rest) // which wrong has looked at

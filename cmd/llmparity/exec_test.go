@@ -27,7 +27,8 @@ func exampleEngine(t *testing.T) string {
 
 func TestAnEngineOfOnesOwnIsComparedTokenByToken(t *testing.T) {
 	own := "exec:mine=" + exampleEngine(t)
-	cmd := program(t, "run", "--engines", "llamacpp", "--engine", own, "--max-tokens", "12", "--repetitions", "1", "--parity", "--reference", own)
+	cmd := program(t, "run", "--engines", "llamacpp", "--engine", own, "--max-tokens", "12", "--repetitions", "1",
+		"--parity", "--reference", own)
 	stdout, stderr, code := output(t, cmd)
 	if code != 0 || !strings.Contains(stdout, "llamacpp and exec:mine: identical: 12 of 12 token ids") {
 		t.Fatalf("exit code %d\n%s%s", code, stdout, stderr)
@@ -36,7 +37,8 @@ func TestAnEngineOfOnesOwnIsComparedTokenByToken(t *testing.T) {
 	if p := resolved(t, latest); !slices.Equal(p.Engines, []string{"llamacpp", own}) {
 		t.Errorf("the plan that was run: %+v", p)
 	}
-	if page, err := os.ReadFile(filepath.Join(latest, "report.html")); err != nil || !strings.Contains(string(page), "exec:mine") {
+	if page, err := os.ReadFile(filepath.Join(latest, "report.html")); err != nil ||
+		!strings.Contains(string(page), "exec:mine") {
 		t.Errorf("report.html: %d bytes, %v", len(page), err)
 	}
 	r, err := record.Open(latest)
@@ -44,7 +46,8 @@ func TestAnEngineOfOnesOwnIsComparedTokenByToken(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, a := range r.Attempts {
-		if c := r.Cells[slices.IndexFunc(r.Cells, func(c record.Cell) bool { return c.ID == a.Cell })]; c.Engine != "exec:mine" {
+		if c := r.Cells[slices.IndexFunc(
+			r.Cells, func(c record.Cell) bool { return c.ID == a.Cell })]; c.Engine != "exec:mine" {
 			continue
 		}
 		_, baseline := a.Phase(record.Baseline)
@@ -53,7 +56,8 @@ func TestAnEngineOfOnesOwnIsComparedTokenByToken(t *testing.T) {
 		}
 	}
 	// That it tells ids, and so can be the reference, it says itself.
-	if len(r.Scorings) != 2 || r.CellByID(r.Scorings[0].Scoring.Reference).Engine != "exec:mine" || len(r.Scorings[0].Scores) != 12 {
+	if len(r.Scorings) != 2 || r.CellByID(r.Scorings[0].Scoring.Reference).Engine != "exec:mine" ||
+		len(r.Scorings[0].Scores) != 12 {
 		t.Errorf("scored: %+v; warnings %v", r.Scorings, r.Warnings)
 	}
 	if p := policies(t, latest)["exec:mine"]; p["threads"] != "1" || p["context"] != "1024" {
@@ -62,12 +66,14 @@ func TestAnEngineOfOnesOwnIsComparedTokenByToken(t *testing.T) {
 }
 
 func TestAnEngineThatTellsNoIDsIsComparedByItsText(t *testing.T) {
-	cmd := program(t, "run", "-q", "--engines", "llamacpp", "--engine", "exec:./echo.py", "--max-tokens", "8", "--repetitions", "2")
+	cmd := program(t, "run", "-q", "--engines", "llamacpp", "--engine", "exec:./echo.py", "--max-tokens", "8",
+		"--repetitions", "2")
 	if err := os.WriteFile(filepath.Join(cmd.Dir, "echo.py"), []byte(documentsPython(t)), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	stdout, stderr, code := output(t, cmd)
-	for _, want := range []string{"different text after 0 bytes; exec:echo.py gives no token ids", "gave the same text", "(no-token-ids)"} {
+	for _, want := range []string{"different text after 0 bytes; exec:echo.py gives no token ids", "gave the same text",
+		"(no-token-ids)"} {
 		if code != 0 || !strings.Contains(stdout, want) {
 			t.Errorf("exit code %d, no %q in\n%s%s", code, want, stdout, stderr)
 		}
@@ -81,14 +87,16 @@ func TestWhatIsNoEngineIsSaidBeforeARun(t *testing.T) {
 		want   string
 	}{
 		{"exec:cat", fault.BadProtocol, `breaks the protocol in line 1 of its output: "event" is "": alive, stage, token, done or error is right; it says "{\"id\":1`},
-		{"exec:true", fault.BadProtocol, "exec:true ended in answer to hello (exit status 0); its last words: it said nothing"},
+		{"exec:true", fault.BadProtocol,
+			"exec:true ended in answer to hello (exit status 0); its last words: it said nothing"},
 		{"exec:ls /nonexistent", fault.BadProtocol, "/nonexistent"},
 		{"exec:sleep 60", fault.BadProtocol, "exec:sleep said nothing for 1s in answer to hello"},
 		{"exec:./nonexistent", fault.UnknownEngine, "name an executable"},
 	} {
 		cmd := program(t, "run", "-q", "--engine", c.engine, "--watchdog", "1s")
 		stdout, stderr, code := output(t, cmd)
-		if code != int(c.code) || !strings.Contains(stderr, c.want) || strings.Count(stderr, "\n") != 1 || stdout != "" {
+		if code != int(c.code) || !strings.Contains(stderr, c.want) || strings.Count(stderr, "\n") != 1 ||
+			stdout != "" {
 			t.Errorf("%s: exit code %d, want %d with %q:\n%s%s", c.engine, code, c.code, c.want, stdout, stderr)
 		}
 		if _, err := os.Lstat(filepath.Join(cmd.Dir, "results", "latest")); err == nil {
@@ -124,7 +132,8 @@ func TestWorkersOfAnEngineOfOnesOwnEndWithUs(t *testing.T) {
 
 // An engine of one's own may know models by their names; whether it does only it can say.
 func TestAModelThatAnEngineOfOnesOwnServes(t *testing.T) {
-	cmd := program(t, "run", "-q", "--engine", "exec:./echo.py", "--model", "served:parrot", "--max-tokens", "8", "--repetitions", "1")
+	cmd := program(t, "run", "-q", "--engine", "exec:./echo.py", "--model", "served:parrot", "--max-tokens",
+		"8", "--repetitions", "1")
 	files := documentsPython(t)
 	serves := strings.NewReplacer(`policy=`, `formats=["served"], policy=`, `r["model"]["path"]`, `r["model"]["name"]`,
 		`r["model"]["context"]`, `r["model"].get("context", 512)`).Replace(files)
@@ -135,7 +144,8 @@ func TestAModelThatAnEngineOfOnesOwnServes(t *testing.T) {
 	if code != 0 || !strings.Contains(stdout, "exec:echo.py       1/1") {
 		t.Fatalf("exit code %d\n%s%s", code, stdout, stderr)
 	}
-	if r, err := record.Open(filepath.Join(cmd.Dir, "results", "latest")); err != nil || r.Cells[0].Model.Name != "parrot" || r.Cells[0].Model.Format != "served" {
+	if r, err := record.Open(filepath.Join(cmd.Dir, "results", "latest")); err != nil ||
+		r.Cells[0].Model.Name != "parrot" || r.Cells[0].Model.Format != "served" {
 		t.Errorf("%+v, %v", r, err)
 	}
 	cmd = program(t, cmd.Args[1:]...)
@@ -143,7 +153,8 @@ func TestAModelThatAnEngineOfOnesOwnServes(t *testing.T) {
 		t.Fatal(err)
 	}
 	stdout, stderr, code = output(t, cmd)
-	if want := "exec:echo.py runs models of the format gguf; parrot is served"; code != int(fault.BadModel) || !strings.Contains(stderr, want) {
+	if want := "exec:echo.py runs models of the format gguf; parrot is served"; code != int(fault.BadModel) ||
+		!strings.Contains(stderr, want) {
 		t.Errorf("exit code %d, want %d with %q:\n%s%s", code, fault.BadModel, want, stdout, stderr)
 	}
 }
@@ -156,7 +167,8 @@ func TestAnUnknownEngineMayBeAProgram(t *testing.T) {
 		"ollama:tiny":  `did you mean "ollama"? There are:`,
 		"opnai":        `did you mean "openai"? There are:`,
 	} {
-		if err := new(engineFlags).known([]string{name}); fault.Code(err) != int(fault.UnknownEngine) || !strings.Contains(err.Error(), want) {
+		if err := new(engineFlags).known([]string{name}); fault.Code(err) != int(fault.UnknownEngine) ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", name, err, want)
 		}
 	}

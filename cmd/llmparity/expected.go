@@ -12,11 +12,13 @@ import (
 	"llmparity/native/openai"
 )
 
-// sureMargin is by how much the first logit must lead the second for a token to be expected of every engine: far more than what
-// rounding moves in single precision. In half precision, and where sums are in another order with it, what is said depends on all before.
+// sureMargin is by how much the first logit must lead the second for a token to be expected of every engine: far more
+// than what rounding moves in single precision. In half precision, and where sums are in another order with it, what is
+// said depends on all before.
 const sureMargin = 0.5
 
-// mostChecked bounds prompts and texts whose tokens are worked out: ours takes its time, which grows with the square of a text's length.
+// mostChecked bounds prompts and texts whose tokens are worked out: ours takes its time, which grows with the square of
+// a text's length.
 const mostChecked = 256
 
 // expected gives what the tiny model says after each prompt of a setup, as far as no rounding can change it, by a plain
@@ -55,13 +57,14 @@ func expected(m engine.Model, p plan.Plan, shapes []plan.Shape) (map[string][]in
 	return out, nil
 }
 
-// unsure are the engines of a plan that do not compute as the reference does: nothing is expected of them. Ollama has no cache of f32, and
-// of a server it is not known what it has.
+// unsure are the engines of a plan that do not compute as the reference does: nothing is expected of them. Ollama has
+// no cache of f32, and of a server it is not known what it has.
 func unsure(p plan.Plan) []string {
 	var out []string
 	for _, name := range p.Engines {
 		switch {
-		case (name == llamacpp.Name || name == llamacpp.OneShotName) && p.LlamaCpp.Coarse(), name == ollama.Name, strings.HasPrefix(name, openai.Name):
+		case (name == llamacpp.Name || name == llamacpp.OneShotName) && p.LlamaCpp.Coarse(), name == ollama.Name,
+			strings.HasPrefix(name, openai.Name):
 			out = append(out, name)
 		}
 	}

@@ -11,7 +11,8 @@ import (
 
 // A run whose launches fail ends, is reported, and exits with 1: the record has the classes. Its warm-up is made twice.
 func TestARunWithFailedLaunchesIsReportedAndExitsWithOne(t *testing.T) {
-	cmd := program(t, "run", "--engines", "webllm", "--repetitions", "2", "--max-tokens", "4", "--chrome-flag", "js-flags=--max-old-space-size=5")
+	cmd := program(t, "run", "--engines", "webllm", "--repetitions", "2", "--max-tokens", "4", "--chrome-flag",
+		"js-flags=--max-old-space-size=5")
 	stdout, stderr, code := output(t, cmd)
 	if code != int(fault.Run) {
 		t.Fatalf("exit code %d\n%s%s", code, stdout, stderr)
@@ -21,7 +22,8 @@ func TestARunWithFailedLaunchesIsReportedAndExitsWithOne(t *testing.T) {
 			t.Errorf("no %q in\n%s", want, stdout)
 		}
 	}
-	if line := lastLine(stderr); !strings.Contains(line, "webllm, launch 1") || !strings.Contains(line, "memory ran out") {
+	if line := lastLine(stderr); !strings.Contains(line, "webllm, launch 1") ||
+		!strings.Contains(line, "memory ran out") {
 		t.Errorf("the last line is %q", line)
 	}
 	r, err := record.Open(filepath.Join(cmd.Dir, "results", "latest"))

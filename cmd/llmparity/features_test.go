@@ -16,8 +16,8 @@ import (
 	"llmparity/internal/tiny/tinytest"
 )
 
-// Every feature that converts is computed rightly by every kind of library: WebLLM says what the reference says, id by id. The
-// tests of native hold llama.cpp against the same reference on the same models.
+// Every feature that converts is computed rightly by every kind of library: WebLLM says what the reference says, id by
+// id. The tests of native hold llama.cpp against the same reference on the same models.
 func TestWebLLMHasEveryFeature(t *testing.T) {
 	const n = 32
 	for _, kernels := range []string{browser.SoftwareKernels, browser.GPUKernels} {
@@ -46,7 +46,8 @@ func TestWebLLMHasEveryFeature(t *testing.T) {
 					usage, err := session.Generate(ctx, engine.Request{Prompt: p.Text, MaxTokens: n, IgnoreEOS: true},
 						func(k record.Token) { ids = append(ids, k.ID) })
 					if err != nil || !slices.Equal(usage.PromptIDs, prompt) || !slices.Equal(ids, want) {
-						t.Errorf("%s: %v: prompt %v and then %v, want %v and then %v", p.Name, err, usage.PromptIDs, ids, prompt, want)
+						t.Errorf("%s: %v: prompt %v and then %v, want %v and then %v", p.Name, err, usage.PromptIDs,
+							ids, prompt, want)
 					}
 				}
 			})

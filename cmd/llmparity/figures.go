@@ -22,9 +22,12 @@ type figureFlags struct {
 }
 
 func (f *figureFlags) register(c *cobra.Command) {
-	c.Flags().StringVar(&f.dir, "figures", "", "also draw every figure, as SVG and as PNG of 300 dpi, into this folder; takes a Chromium or Chrome")
-	c.Flags().BoolVar(&f.all, "all-launches", false, "with --figures: each launch, not only the one nearest to the median")
-	c.Flags().StringVar(&f.chrome, "chrome", "", "with --figures: the browser to draw with, by its path or as "+strings.Join(browser.Brands, ", ")+
+	c.Flags().StringVar(&f.dir, "figures",
+		"", "also draw every figure, as SVG and as PNG of 300 dpi, into this folder; takes a Chromium or Chrome")
+	c.Flags().BoolVar(&f.all, "all-launches", false,
+		"with --figures: each launch, not only the one nearest to the median")
+	c.Flags().StringVar(&f.chrome, "chrome", "", "with --figures: the browser to draw with, by its path or as "+
+		strings.Join(browser.Brands, ", ")+
 		" (default: $LLMPARITY_CHROME, else Chrome, Chromium or Edge)")
 }
 
@@ -48,7 +51,8 @@ func (f *figureFlags) write(c *cobra.Command, result *compare.Result, runs ...*r
 	if err := reports.WriteFigures(f.dir, figures); err != nil {
 		return err
 	}
-	fmt.Fprintf(c.ErrOrStderr(), "Figures: %d in %s, listed in %s; drawn in %.1f s\n", len(figures), f.dir, reports.FigureIndex, time.Since(begin).Seconds())
+	fmt.Fprintf(c.ErrOrStderr(), "Figures: %d in %s, listed in %s; drawn in %.1f s\n", len(figures), f.dir,
+		reports.FigureIndex, time.Since(begin).Seconds())
 	return nil
 }
 
@@ -56,7 +60,8 @@ func (f *figureFlags) write(c *cobra.Command, result *compare.Result, runs ...*r
 func noFigures(err error) error {
 	var missing *fault.Error
 	if errors.As(err, &missing) && missing.Kind == fault.NoChrome {
-		return &fault.Error{Kind: fault.NoChrome, Err: err, What: "figures can't be drawn, SVG no more than PNG: " + missing.What, Do: missing.Do}
+		return &fault.Error{Kind: fault.NoChrome, Err: err, What: "figures can't be drawn, SVG no more than PNG: " +
+			missing.What, Do: missing.Do}
 	}
 	return err
 }

@@ -34,7 +34,10 @@ func TestSignalsWhileFiguresAreDrawn(t *testing.T) {
 	if code := cmd.ProcessState.ExitCode(); code != int(fault.Interrupted) {
 		t.Errorf("exit code %d\n%s", code, &stderr)
 	}
-	waitFor(t, "its processes to end", func() bool { return len(child.Tagged(cmd.Process.Pid))+len(members(groups, cmd.Dir)) == 0 })
+	waitFor(t, "its processes to end", func() bool {
+		return len(child.Tagged(cmd.Process.Pid))+
+			len(members(groups, cmd.Dir)) == 0
+	})
 	if left := temporary(t, cmd.Dir); len(left) > 0 {
 		t.Errorf("temporary files are left: %v", left)
 	}

@@ -21,10 +21,12 @@ import (
 	"llmparity/internal/fault"
 )
 
-// Two browsers draw the same bytes of the same data: a run, one whose engine is named to do harm, and another program's rows.
+// Two browsers draw the same bytes of the same data: a run, one whose engine is named to do harm, and another program's
+// rows.
 func TestFigures(t *testing.T) {
 	root := t.TempDir()
-	run := comparetest.Write(t, root, "two", comparetest.Native(2), comparetest.Measured(comparetest.Browser(1), comparetest.Page()))
+	run := comparetest.Write(t, root, "two", comparetest.Native(2),
+		comparetest.Measured(comparetest.Browser(1), comparetest.Page()))
 	e := comparetest.Native(1)
 	e.Cell.Engine = "</script><svg onload=alert(1)>\u202e\x00&" + strings.Repeat("long ", 2000)
 	hostile := comparetest.Write(t, root, "hostile", e)
@@ -42,7 +44,8 @@ func TestFigures(t *testing.T) {
 		return contents(t, dir)
 	}
 	first := draw("once")
-	for _, name := range []string{"fig-memory-webllm-run1", "fig-memory-llamacpp", "fig-peaks", "fig-load", "fig-ttft", "fig-decode"} {
+	for _, name := range []string{"fig-memory-webllm-run1", "fig-memory-llamacpp", "fig-peaks", "fig-load", "fig-ttft",
+		"fig-decode"} {
 		if !slices.ContainsFunc(keys(first), func(file string) bool { return strings.HasPrefix(file, name) }) {
 			t.Errorf("there is no %s among %q", name, keys(first))
 		}
@@ -110,8 +113,8 @@ func keys(m map[string][]byte) []string {
 	return out
 }
 
-// checkSVG reads a figure as XML: it must need nothing but itself, say what it is of, and have an axis with a unit. It gives its
-// size in inches.
+// checkSVG reads a figure as XML: it must need nothing but itself, say what it is of, and have an axis with a unit. It
+// gives its size in inches.
 func checkSVG(t *testing.T, name string, text []byte) (size [2]float64) {
 	t.Helper()
 	d := xml.NewDecoder(bytes.NewReader(text))
@@ -135,7 +138,8 @@ func checkSVG(t *testing.T, name string, text []byte) (size [2]float64) {
 				paths++
 			}
 			for _, a := range e.Attr {
-				if strings.HasPrefix(strings.ToLower(a.Name.Local), "on") || a.Name.Local == "href" || strings.Contains(strings.ReplaceAll(a.Value, "url(#", ""), "url(") {
+				if strings.HasPrefix(strings.ToLower(a.Name.Local), "on") || a.Name.Local == "href" ||
+					strings.Contains(strings.ReplaceAll(a.Value, "url(#", ""), "url(") {
 					t.Errorf("%s: %s %s=%q", name, e.Name.Local, a.Name.Local, a.Value)
 				}
 				if len(within) == 1 && (a.Name.Local == "width" || a.Name.Local == "height") {
@@ -176,7 +180,8 @@ func checkSVG(t *testing.T, name string, text []byte) (size [2]float64) {
 	return size
 }
 
-// checkPNG reads a picture: it must be as large as its size in inches and 300 dots an inch come to, say so, and show something.
+// checkPNG reads a picture: it must be as large as its size in inches and 300 dots an inch come to, say so, and show
+// something.
 func checkPNG(t *testing.T, name string, text []byte, inches [2]float64) {
 	t.Helper()
 	picture, err := png.Decode(bytes.NewReader(text))
@@ -184,7 +189,8 @@ func checkPNG(t *testing.T, name string, text []byte, inches [2]float64) {
 		t.Fatalf("%s: %v", name, err)
 	}
 	b := picture.Bounds()
-	if w, h := math.Round(inches[0]*300), math.Round(inches[1]*300); math.Abs(float64(b.Dx())-w) > 0 || math.Abs(float64(b.Dy())-h) > 1 {
+	if w, h := math.Round(inches[0]*300), math.Round(inches[1]*300); math.Abs(float64(b.Dx())-w) > 0 ||
+		math.Abs(float64(b.Dy())-h) > 1 {
 		t.Errorf("%s: %d × %d pixels, want %g × %g", name, b.Dx(), b.Dy(), w, h)
 	}
 	colours := map[[3]uint32]bool{}
@@ -205,7 +211,8 @@ func checkPNG(t *testing.T, name string, text []byte, inches [2]float64) {
 		t.Fatalf("%s does not say how large its dots are", name)
 	}
 	data := text[at : at+13]
-	if x, y := binary.BigEndian.Uint32(data[4:]), binary.BigEndian.Uint32(data[8:]); x != 11811 || y != 11811 || data[12] != 1 ||
+	if x, y := binary.BigEndian.Uint32(data[4:]), binary.BigEndian.Uint32(data[8:]); x != 11811 || y != 11811 ||
+		data[12] != 1 ||
 		binary.BigEndian.Uint32(text[at-4:]) != 9 || binary.BigEndian.Uint32(text[at+13:]) != crc32.ChecksumIEEE(data) {
 		t.Errorf("%s: pHYs %x", name, text[at-4:at+17])
 	}
@@ -221,7 +228,8 @@ func TestFiguresWithoutABrowser(t *testing.T) {
 	if code := execute([]string{"report", run, "--figures", dir}, &out, &errs); code != int(fault.NoChrome) {
 		t.Errorf("exit code %d: %s", code, &errs)
 	}
-	if want := "figures can't be drawn, SVG no more than PNG"; !strings.Contains(errs.String(), want) || strings.Count(errs.String(), "\n") != 1 {
+	if want := "figures can't be drawn, SVG no more than PNG"; !strings.Contains(errs.String(), want) ||
+		strings.Count(errs.String(), "\n") != 1 {
 		t.Errorf("%q; want a line with %q", errs.String(), want)
 	}
 	if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
@@ -231,7 +239,8 @@ func TestFiguresWithoutABrowser(t *testing.T) {
 		t.Error(err)
 	}
 	errs.Reset()
-	if code := execute([]string{"report", run, "--all-launches"}, &out, &errs); code != int(fault.Usage) || !strings.Contains(errs.String(), "--figures") {
+	if code := execute([]string{"report", run, "--all-launches"}, &out, &errs); code != int(fault.Usage) ||
+		!strings.Contains(errs.String(), "--figures") {
 		t.Errorf("exit code %d: %s", code, &errs)
 	}
 }

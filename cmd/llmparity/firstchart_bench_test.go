@@ -19,8 +19,8 @@ import (
 	"llmparity/internal/child"
 )
 
-// noticeFirstChart goes to the first chart as soon as it is there, because charts are drawn when they come into sight, and keeps when its
-// first shape was on the screen, in milliseconds since the navigation began.
+// noticeFirstChart goes to the first chart as soon as it is there, because charts are drawn when they come into sight,
+// and keeps when its first shape was on the screen, in milliseconds since the navigation began.
 const noticeFirstChart = `(() => {
 	const seen = new MutationObserver(() => {
 		const place = document.querySelector("[data-chart]");
@@ -33,8 +33,8 @@ const noticeFirstChart = `(() => {
 	seen.observe(document, { childList: true, subtree: true });
 })()`
 
-// BenchmarkFirstChart takes the time from the begin of the navigation to the first chart of the report of a million samples, each time in a
-// tab of its own of a browser that runs already.
+// BenchmarkFirstChart takes the time from the begin of the navigation to the first chart of the report of a million
+// samples, each time in a tab of its own of a browser that runs already.
 func BenchmarkFirstChart(b *testing.B) {
 	dir := comparetest.Long(b, b.TempDir(), 1_000_000, 100_000)
 	path := filepath.Join(b.TempDir(), "report.html")
@@ -46,12 +46,14 @@ func BenchmarkFirstChart(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	home, err := os.MkdirTemp("", "llmparity-home") // short, as sockets' names are; with the browser's own temporary files
+	// short, as sockets' names are; with the browser's own temporary files
+	home, err := os.MkdirTemp("", "llmparity-home")
 	if err != nil {
 		b.Fatal(err)
 	}
 	defer func() { _ = os.RemoveAll(home) }()
-	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(chrome), chromedp.UserDataDir(b.TempDir()),
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(chrome),
+		chromedp.UserDataDir(b.TempDir()),
 		chromedp.Env("HOME="+home, "TMPDIR="+home), chromedp.ModifyCmdFunc(child.Own), chromedp.WindowSize(1280, 800))
 	if os.Geteuid() == 0 {
 		options = append(options, chromedp.NoSandbox)
@@ -81,7 +83,8 @@ func firstChart(b *testing.B, ctx context.Context, address string) float64 {
 	defer cancel()
 	notice := func(ctx context.Context, t *chromedp.Target) (chromedp.Void, error) {
 		var none chromedp.Void
-		_, err := cdp.Call(ctx, t, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: noticeFirstChart})
+		_, err := cdp.Call(ctx, t, page.AddScriptToEvaluateOnNewDocument,
+			page.AddScriptToEvaluateOnNewDocumentParams{Source: noticeFirstChart})
 		return none, err
 	}
 	if err := chromedp.Do(tab, notice, chromedp.Navigate(address)); err != nil {

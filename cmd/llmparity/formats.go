@@ -17,8 +17,8 @@ import (
 	"llmparity/reports/tables"
 )
 
-// format is a way to write a result. What is one text goes to standard output, or into the file that -o names; what is several files goes into
-// the folder that -o names.
+// format is a way to write a result. What is one text goes to standard output, or into the file that -o names; what is
+// several files goes into the folder that -o names.
 type format struct {
 	name, what string
 	text       func(io.Writer, *compare.Result, ...*record.Run) error
@@ -38,7 +38,8 @@ func formats() []format {
 		{name: "benchstat", what: "a line a launch, for benchstat", text: alone(reports.Benchstat)},
 		{name: "junit", what: "test cases: cells, parity, forecasts", text: alone(reports.JUnit)},
 		{name: "html", what: "the report, one file", text: reports.HTML},
-		{name: "csv", what: "summary.csv, a row a cell; with -o a folder also samples, totals, tokens and metrics", text: alone(tables.Summary), file: tables.CSV, suffix: ".csv"},
+		{name: "csv", what: "summary.csv, a row a cell; with -o a folder also samples, totals, tokens and metrics",
+			text: alone(tables.Summary), file: tables.CSV, suffix: ".csv"},
 		{name: "parquet", what: "the same tables in a folder, with types", file: parquet.Write, suffix: ".parquet"},
 	}
 }
@@ -98,7 +99,8 @@ func (f *formatFlags) write(c *cobra.Command, out string, res *compare.Result, r
 	return reports.File(out, "name another file with -o", func(w io.Writer) error { return how.text(w, res, runs...) })
 }
 
-// folder writes a file a table. A table can be long: it goes to the disk as it is made, under another name until it is whole.
+// folder writes a file a table. A table can be long: it goes to the disk as it is made, under another name until it is
+// whole.
 func folder(dir string, how format, res *compare.Result, runs ...*record.Run) error {
 	const do = "name another folder with -o"
 	if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -115,5 +117,6 @@ func folder(dir string, how format, res *compare.Result, runs ...*record.Run) er
 
 // writeSummary writes summary.csv beside a run's other files.
 func writeSummary(dir string, res *compare.Result) error {
-	return reports.File(filepath.Join(dir, "summary.csv"), "name another folder with --out", func(w io.Writer) error { return tables.Summary(w, res) })
+	return reports.File(filepath.Join(dir, "summary.csv"), "name another folder with --out",
+		func(w io.Writer) error { return tables.Summary(w, res) })
 }

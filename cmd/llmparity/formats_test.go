@@ -22,13 +22,15 @@ import (
 
 var update = flag.Bool("update", false, "write the published schemas anew")
 
-// Every format goes where docs/formats.md says: one text to standard output or into a file, several files into a folder.
+// Every format goes where docs/formats.md says: one text to standard output or into a file, several files into a
+// folder.
 func TestFormatsGoWhereTheyShould(t *testing.T) {
 	root := t.TempDir()
 	a := comparetest.Write(t, root, "a", comparetest.Browser(2), comparetest.Native(2))
 	b := comparetest.Write(t, root, "b", comparetest.Native(2))
 	before := filesIn(t, a)
-	begins := map[string]string{"table": "launches", "json": "{\n", "markdown": "## ", "benchstat": "Unit ", "junit": "<?xml", "html": "<!doctype html>", "csv": "run,run_name,cell,"}
+	begins := map[string]string{"table": "launches", "json": "{\n", "markdown": "## ", "benchstat": "Unit ",
+		"junit": "<?xml", "html": "<!doctype html>", "csv": "run,run_name,cell,"}
 	for _, command := range [][]string{{"report", a}, {"compare", a, b}} {
 		for _, f := range formats() {
 			args := append(slices.Clone(command), "--format", f.name)
@@ -72,9 +74,11 @@ func TestFormatFaults(t *testing.T) {
 	for want, args := range map[string][]string{
 		`there is no format "pdf"; there are: table, json`: {"report", dir, "--format", "pdf"},
 		"parquet is several files; name a folder with -o":  {"report", dir, "--format", "parquet"},
-		"[format json]":                               {"report", dir, "--format", "csv", "--json"},
-		"name another folder with -o":                 {"report", dir, "--format", "csv", "-o", filepath.Join(dir, "run.json")},
-		"name another file with -o":                   {"compare", dir, "--format", "json", "-o", filepath.Join(dir, "no", "such.json")},
+		"[format json]": {"report", dir, "--format", "csv", "--json"},
+		"name another folder with -o": {"report", dir, "--format", "csv", "-o",
+			filepath.Join(dir, "run.json")},
+		"name another file with -o": {"compare", dir, "--format", "json", "-o",
+			filepath.Join(dir, "no", "such.json")},
 		"there is no schema \"nothing\", there are: ": {"schema", "nothing"},
 	} {
 		_, errs, code := called(args...)
@@ -109,25 +113,34 @@ func filesIn(t *testing.T, dir string) []string {
 // What is printed as JSON is as the schema says that is printed too.
 func TestSchemas(t *testing.T) {
 	const how = "go test ./cmd/llmparity -run Schemas -update"
-	schematest.Published(t, "doctor", diagnosis{}, schematest.Options{ID: doctorSchema, Title: "what doctor --json prints",
-		Const: map[string]string{"diagnosis.schema": doctorSchema}, Nullable: []string{"diagnosis.libraries"}}, *update, how)
-	schematest.Published(t, "estimate", estimateJSON{}, schematest.Options{ID: "llmparity.estimate/2.0", Title: "what estimate --json prints",
-		Const: map[string]string{"estimateJSON.schema_version": "2.0", "estimateJSON.kind": "estimate"}, Nullable: []string{"Risk.places"},
-		Absent: []string{"estimateJSON.fits"}}, *update, how)
-	schematest.Published(t, "reproduce", reproduction{}, schematest.Options{ID: reproduceSchema, Title: "what reproduce --json prints",
-		Const: map[string]string{"reproduction.schema": reproduceSchema}}, *update, how)
-	schematest.Published(t, "events", runEvent{}, schematest.Options{ID: eventSchema, Title: "a line of what run --json prints",
-		Const: map[string]string{"runEvent.schema": eventSchema}}, *update, how)
+	schematest.Published(t, "doctor", diagnosis{},
+		schematest.Options{ID: doctorSchema, Title: "what doctor --json prints",
+			Const: map[string]string{"diagnosis.schema": doctorSchema}, Nullable: []string{"diagnosis.libraries"}},
+		*update,
+		how)
+	schematest.Published(t, "estimate", estimateJSON{},
+		schematest.Options{ID: "llmparity.estimate/2.0", Title: "what estimate --json prints",
+			Const:    map[string]string{"estimateJSON.schema_version": "2.0", "estimateJSON.kind": "estimate"},
+			Nullable: []string{"Risk.places"},
+			Absent:   []string{"estimateJSON.fits"}}, *update, how)
+	schematest.Published(t, "reproduce", reproduction{},
+		schematest.Options{ID: reproduceSchema, Title: "what reproduce --json prints",
+			Const: map[string]string{"reproduction.schema": reproduceSchema}}, *update, how)
+	schematest.Published(t, "events", runEvent{},
+		schematest.Options{ID: eventSchema, Title: "a line of what run --json prints",
+			Const: map[string]string{"runEvent.schema": eventSchema}}, *update, how)
 	for _, name := range schemas.Names() {
 		out, errs, code := called("schema", name)
 		var doc map[string]any
-		if err := json.Unmarshal([]byte(out), &doc); code != 0 || err != nil || doc["$schema"] != "https://json-schema.org/draft/2020-12/schema" {
+		if err := json.Unmarshal([]byte(out), &doc); code != 0 || err != nil ||
+			doc["$schema"] != "https://json-schema.org/draft/2020-12/schema" {
 			t.Errorf("schema %s: exit code %d, %s, %v", name, code, errs, err)
 		}
 	}
 	dir := comparetest.Write(t, t.TempDir(), "a", comparetest.Browser(2), comparetest.Native(2))
 	rows := filepath.Join(t.TempDir(), "rows.csv")
-	if err := os.WriteFile(rows, []byte("timestamp,label,pid,rss_mb,vms_mb\n2026-01-15T10:30:00.1,run1,12,512.34,2048.67\n2026-01-15T10:30:00.2,run1,12,515,2048.67\n"), 0o644); err != nil {
+	if err := os.WriteFile(rows, []byte(
+		"timestamp,label,pid,rss_mb,vms_mb\n2026-01-15T10:30:00.1,run1,12,512.34,2048.67\n2026-01-15T10:30:00.2,run1,12,515,2048.67\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	for _, args := range [][]string{{dir, dir}, {dir, rows}, {dir, dir, "--by", "engine,model", "--allow-different"}} {
@@ -139,7 +152,8 @@ func TestSchemas(t *testing.T) {
 	}
 }
 
-// checkExports holds a real run's files against their schemas, its report against its own CSV, and its renderers against one another.
+// checkExports holds a real run's files against their schemas, its report against its own CSV, and its renderers
+// against one another.
 func checkExports(t *testing.T, dir string) {
 	t.Helper()
 	r, err := record.Open(dir)

@@ -63,7 +63,8 @@ llmparity run PLAN --against PLAN2.`,
 	flags.StringArrayVar(&f.min, "min", nil, "figure=NUMBER: its median may not be less; may be given several times")
 	flags.StringArrayVar(&f.changes, "vs-baseline", nil,
 		"figure=SHARE: how much worse than the baseline run it may be, such as decode_tps=-5%; may be given several times")
-	flags.StringVar(&f.agreement, "min-agreement", "", "the share of tokens in which engines must agree before they first differ, such as 100%")
+	flags.StringVar(&f.agreement, "min-agreement", "",
+		"the share of tokens in which engines must agree before they first differ, such as 100%")
 	f.judgeFlags.register(flags)
 	flags.StringVar(&f.format, "format", "table", "output format: "+strings.Join(gateFormats(), ", "))
 	flags.StringVarP(&f.out, "output", "o", "", "a file to write instead of standard output")
@@ -73,14 +74,16 @@ llmparity run PLAN --against PLAN2.`,
 func gateFormats() []string { return []string{"table", "json", "markdown", "junit"} }
 
 func gateRenderer(format string) func(io.Writer, *compare.Gate) error {
-	return map[string]func(io.Writer, *compare.Gate) error{"table": reports.GateTable, "json": reports.GateJSON, "markdown": reports.GateMarkdown,
-		"junit": reports.GateJUnit}[format]
+	return map[string]func(io.Writer, *compare.Gate) error{"table": reports.GateTable, "json": reports.GateJSON,
+		"markdown": reports.GateMarkdown,
+		"junit":    reports.GateJUnit}[format]
 }
 
 func (f *gateFlags) run(c *cobra.Command, dir string) error {
 	render := gateRenderer(f.format)
 	if render == nil {
-		return fault.New(fault.Usage, "there are: "+strings.Join(gateFormats(), ", "), "there is no format %q", f.format)
+		return fault.New(fault.Usage, "there are: "+strings.Join(gateFormats(), ", "), "there is no format %q",
+			f.format)
 	}
 	g, err := f.gate(dir)
 	if err == nil {
@@ -115,7 +118,8 @@ func (f *gateFlags) gate(dir string) (*plan.Gate, error) {
 	if f.thresholds != "" {
 		text, err := os.ReadFile(f.thresholds)
 		if err != nil {
-			return nil, fault.Wrap(fault.Usage, err, "name a file with what stands below gate: in a plan", "the thresholds can't be read")
+			return nil, fault.Wrap(fault.Usage, err, "name a file with what stands below gate: in a plan",
+				"the thresholds can't be read")
 		}
 		if g, err = plan.ParseGate(text, f.thresholds); err != nil {
 			return nil, err
@@ -203,7 +207,8 @@ func judge(run *record.Run, g *plan.Gate, name, store string) (*compare.Gate, er
 	}
 	judged := gate.Evaluate(g, compare.Runs(run), b.result)
 	if b.stored != nil {
-		judged.Baseline.Stored, judged.Baseline.SHA256, judged.Baseline.Saved = b.stored.Name, b.stored.SHA256, b.stored.Saved
+		judged.Baseline.Stored, judged.Baseline.SHA256, judged.Baseline.Saved = b.stored.Name, b.stored.SHA256,
+			b.stored.Saved
 	}
 	return judged, nil
 }
@@ -255,7 +260,8 @@ func gateRun(dir string, g *plan.Gate, baselineName string, stdout io.Writer, no
 	}
 	judged.Notes = append(judged.Notes, notes...)
 	const do = "copy the run's folder to where you may write"
-	if err := reports.File(filepath.Join(dir, gateFile), do, func(w io.Writer) error { return reports.GateJSON(w, judged) }); err != nil {
+	if err := reports.File(filepath.Join(dir, gateFile), do,
+		func(w io.Writer) error { return reports.GateJSON(w, judged) }); err != nil {
 		return err
 	}
 	fmt.Fprintln(stdout)

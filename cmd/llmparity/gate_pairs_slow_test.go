@@ -117,23 +117,26 @@ func number(t *testing.T, variable string, otherwise int) int {
 	return n
 }
 
-// Pairs of real runs, ten launches a side, of the tiny model in WebLLM and of a larger one in llama.cpp by turns. Of unchanged ones none fails
-// and nine in ten pass; of those in which one side is slowed down by 30% none passes and nine in ten fail. It takes a
-// quiet machine:
+// Pairs of real runs, ten launches a side, of the tiny model in WebLLM and of a larger one in llama.cpp by turns. Of
+// unchanged ones none fails and nine in ten pass; of those in which one side is slowed down by 30% none passes and nine
+// in ten fail. It takes a quiet machine:
 //
 //	LLMPARITY_PAIRS=30 LLMPARITY_SLOW_PAIRS=20 go test -tags slow ./cmd/llmparity -run GateOfRealPairs -v -timeout 6h
 func TestGateOfRealPairs(t *testing.T) {
 	moved(t)
-	// llama.cpp has a model that takes milliseconds a token: of the tiny one's 0.2 ms most is the way from server to client,
-	// and varies by 17% from launch to launch.
+	// llama.cpp has a model that takes milliseconds a token: of the tiny one's 0.2 ms most is the way from server to
+	// client, and varies by 17% from launch to launch.
 	var stdout, stderr bytes.Buffer
-	if code := execute([]string{"model", "random", "--layers", "4", "--hidden", "512", "--heads", "8", "--kv-heads", "4",
+	if code := execute([]string{"model", "random", "--layers", "4", "--hidden", "512", "--heads", "8", "--kv-heads",
+		"4",
 		"--ffn", "1536", "--vocab", "2048", "-o", "small.gguf"}, &stdout, &stderr); code != 0 {
 		t.Fatalf("exit code %d\n%s", code, &stderr)
 	}
 	// A pair is of one engine: a gate of a single cell is decided by few launches, as that of CI is.
-	for name, cell := range map[string]string{"webllm": "model: tiny\noutput_lengths: [128]", "llamacpp": "model: small.gguf\noutput_lengths: [384]"} {
-		text := cell + "\nengines: [" + name + "]\ntemperature: 0\ncontext: 1024\nrepetitions: " + fmt.Sprint(number(t, repeatVariable, 10)) +
+	for name, cell := range map[string]string{"webllm": "model: tiny\noutput_lengths: [128]",
+		"llamacpp": "model: small.gguf\noutput_lengths: [384]"} {
+		text := cell + "\nengines: [" + name + "]\ntemperature: 0\ncontext: 1024\nrepetitions: " +
+			fmt.Sprint(number(t, repeatVariable, 10)) +
 			"\ntimeout: 3m\nparity: false\nwarmup: {launches: 1, tokens: 8}\nprompts:\n  - The clocks were striking\n" +
 			"gate:\n  vs_baseline: {decode_tps: -5%, peak_pss_mb: +3%, ttft_ms: {change: +10%, level: warn}}\n"
 		if err := os.WriteFile(name+".yaml", []byte(text), 0o644); err != nil {
@@ -163,7 +166,8 @@ func TestGateOfRealPairs(t *testing.T) {
 			begin, name := time.Now(), []string{"webllm", "llamacpp"}[n%2]
 			code, said := realPair(t, name+".yaml", here[name], k.flags[name])
 			k.count[code]++
-			t.Logf("%s, pair %d of %d, %s: exit code %d, %.0f s\n%s", k.what, n+1, k.n, name, code, time.Since(begin).Seconds(), said)
+			t.Logf("%s, pair %d of %d, %s: exit code %d, %.0f s\n%s", k.what, n+1, k.n, name, code,
+				time.Since(begin).Seconds(), said)
 			if code != 0 && code != int(fault.Gate) && code != int(fault.Inconclusive) {
 				t.Fatalf("%s: exit code %d", k.what, code)
 			}

@@ -32,9 +32,11 @@ func TestGateAndBaseline(t *testing.T) {
 	slower.Token = slower.Token * 5 / 4
 	failing := comparetest.Native(8)
 	failing.Failing = map[int]record.Class{2: "device-lost"}
-	before, after := comparetest.Write(t, root, "before", comparetest.Native(8)), comparetest.Write(t, root, "after", slower)
+	before, after := comparetest.Write(t, root, "before", comparetest.Native(8)),
+		comparetest.Write(t, root, "after", slower)
 	failed := comparetest.Write(t, root, "failed", failing)
-	if err := os.WriteFile("gate.yaml", []byte("vs_baseline:\n  decode_tps: -5%\n  peak_pss_mb: +3%\n"), 0o644); err != nil {
+	if err := os.WriteFile("gate.yaml", []byte("vs_baseline:\n  decode_tps: -5%\n  peak_pss_mb: +3%\n"),
+		0o644); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.WriteFile("bad.yaml", []byte("vs_baseline:\n  decode_tsp: -5%\n"), 0o644); err != nil {
@@ -79,9 +81,11 @@ func TestGateAndBaseline(t *testing.T) {
 		{"gate " + failed + " --max peak_pss_mb=9", fault.Gate, "2 of 2 checks"},
 		{"gate " + after, fault.Usage, "has no gate"},
 		{"gate " + root, fault.BadRecord, "not a run folder"},
-		{"gate " + after + " --max peak_pss=many", fault.Usage, `--max peak_pss=many: "many" stands where a number is wanted`},
+		{"gate " + after + " --max peak_pss=many", fault.Usage,
+			`--max peak_pss=many: "many" stands where a number is wanted`},
 		{"gate " + after + " --vs-baseline decode_tps=5%", fault.Usage, "write -5%"},
-		{"gate " + after + " --thresholds bad.yaml", fault.Usage, "bad.yaml line 2: gate: there is no figure \"decode_tsp\"; the nearest are decode_tps"},
+		{"gate " + after + " --thresholds bad.yaml", fault.Usage,
+			"bad.yaml line 2: gate: there is no figure \"decode_tsp\"; the nearest are decode_tps"},
 		{"gate " + after + " --thresholds none.yaml", fault.Usage, "can't be read"},
 		{"gate " + after + " --max peak_pss=1 --format xml", fault.Usage, `there is no format "xml"`},
 		{"gate", fault.Usage, "accepts 1 arg"},
@@ -89,7 +93,8 @@ func TestGateAndBaseline(t *testing.T) {
 		{"baseline remove main", fault.Usage, "there is no baseline main"},
 	} {
 		code, stdout, stderr := executed(strings.Fields(c.args)...)
-		if said := fault.OneLine(stdout) + fault.OneLine(stderr); code != int(c.code) || !strings.Contains(said, fault.OneLine(c.want)) {
+		if said := fault.OneLine(stdout) + fault.OneLine(stderr); code != int(c.code) ||
+			!strings.Contains(said, fault.OneLine(c.want)) {
 			t.Errorf("llmparity %s: %d\n%s%s\nwant %d: %s", c.args, code, stdout, stderr, c.code, c.want)
 		}
 	}
@@ -106,7 +111,8 @@ func TestGateFormats(t *testing.T) {
 	}
 	out := func(format string) string {
 		path := filepath.Join(root, format)
-		if code, stdout, stderr := executed("gate", dir, "--thresholds", file, "--format", format, "-o", path); code != int(fault.Gate) || stdout != "" {
+		if code, stdout, stderr := executed("gate", dir, "--thresholds", file, "--format", format, "-o",
+			path); code != int(fault.Gate) || stdout != "" {
 			t.Errorf("%s: %d %s%s", format, code, stdout, stderr)
 		}
 		written, err := os.ReadFile(path)
@@ -137,13 +143,15 @@ func TestGateFormats(t *testing.T) {
 			} `xml:"testcase"`
 		} `xml:"testsuite"`
 	}
-	if err := xml.Unmarshal([]byte(out("junit")), &suites); err != nil || suites.Tests != 7 || suites.Failures != 1 || suites.Skipped != 1 || len(suites.Suites[0].Cases) != 7 {
+	if err := xml.Unmarshal([]byte(out("junit")), &suites); err != nil || suites.Tests != 7 || suites.Failures != 1 ||
+		suites.Skipped != 1 || len(suites.Suites[0].Cases) != 7 {
 		t.Errorf("%v %+v", err, suites)
 	}
 	for format, wants := range map[string][]string{
 		"markdown": {"## Gate: run", "**FAIL.** The gate fails: 1 of 6 checks: webllm: peak_pss_mb at most 100.",
 			"<details><summary>3 checks pass</summary>",
-			"| webllm | fail | peak_pss_mb at most 100 |", "| llamacpp | inconclusive | baseline_pss_mb at most 1000 | – |"},
+			"| webllm | fail | peak_pss_mb at most 100 |",
+			"| llamacpp | inconclusive | baseline_pss_mb at most 1000 | – |"},
 		"table": {"FAIL webllm: peak_pss_mb: median ", "INCONCLUSIVE llamacpp", "WARN llamacpp: ttft_ms",
 			"PASS llamacpp: peak_pss_mb"},
 	} {
@@ -205,13 +213,15 @@ func TestARunIsJudgedAtItsEnd(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, gateFile), []byte(other), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if code, said, _ := executed("report", dir, "--format", "json"); code != 0 || other == string(text) || strings.Contains(said, `"gate": {`) {
+	if code, said, _ := executed("report", dir, "--format", "json"); code != 0 || other == string(text) ||
+		strings.Contains(said, `"gate": {`) {
 		t.Errorf("%d: a gate of before is shown", code)
 	}
 	if err := os.WriteFile(filepath.Join(dir, gateFile), []byte("{}"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if code, _, stderr := executed("report", dir, "--format", "json"); code != int(fault.BadRecord) || !strings.Contains(stderr, "remove it") {
+	if code, _, stderr := executed("report", dir, "--format", "json"); code != int(fault.BadRecord) ||
+		!strings.Contains(stderr, "remove it") {
 		t.Errorf("%d %s", code, stderr)
 	}
 }
@@ -221,7 +231,8 @@ func TestAPlansGateIsFound(t *testing.T) {
 	root := t.TempDir()
 	dir := comparetest.Write(t, root, "run", comparetest.Native(8))
 	path := filepath.Join(dir, "plan.yaml")
-	if err := os.WriteFile(path, []byte("name: run\ngate:\n  level: warn\n  peak_pss_mb: {max: 9}\n"), 0o644); err != nil {
+	if err := os.WriteFile(path, []byte("name: run\ngate:\n  level: warn\n  peak_pss_mb: {max: 9}\n"),
+		0o644); err != nil {
 		t.Fatal(err)
 	}
 	if code, stdout, stderr := executed("gate", dir); code != 0 || !strings.Contains(stdout,
@@ -231,7 +242,8 @@ func TestAPlansGateIsFound(t *testing.T) {
 	if err := os.WriteFile(path, []byte("name: run\ngate:\n  peak_pss_mb: 9\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if code, _, stderr := executed("gate", dir); code != int(fault.Usage) || !strings.Contains(stderr, "plan.yaml line 3: gate: a limit such as {max: 900} is wanted") {
+	if code, _, stderr := executed("gate", dir); code != int(fault.Usage) ||
+		!strings.Contains(stderr, "plan.yaml line 3: gate: a limit such as {max: 900} is wanted") {
 		t.Errorf("%d %s", code, stderr)
 	}
 }

@@ -104,7 +104,8 @@ func (f *generateFlags) once(ctx context.Context, r *resolver, s plan.Setup, std
 	load := time.Since(begin)
 	pieces := 0
 	shape := parts.Shapes[0]
-	u, err := session.Generate(ctx, engine.Request{Prompt: shape.Prompt, MaxTokens: shape.MaxTokens, Temperature: f.temperature},
+	u, err := session.Generate(ctx, engine.Request{Prompt: shape.Prompt, MaxTokens: shape.MaxTokens,
+		Temperature: f.temperature},
 		func(record.Token) { pieces++ })
 	if err != nil {
 		return err
@@ -128,7 +129,8 @@ func taken(stdout io.Writer, of record.EngineInfo, u record.Usage, pieces int, l
 	for _, span := range u.Spans {
 		took := span.End.Sub(span.Begin)
 		rate := ""
-		if span.Name == record.Decode && n > 1 && took > 0 && 10*pieces >= 9*n { // with fewer pieces it is not known when tokens came
+		// with fewer pieces it is not known when tokens came
+		if span.Name == record.Decode && n > 1 && took > 0 && 10*pieces >= 9*n {
 			rate = fmt.Sprintf(", %.2f tokens/s", float64(n-1)/took.Seconds())
 		}
 		fmt.Fprintf(stdout, "%-10s %s%s (%s)\n", span.Name, inSeconds(took), rate, span.How)

@@ -9,7 +9,8 @@ import (
 
 func TestGenerateInEachEngine(t *testing.T) {
 	for _, engine := range []string{"llamacpp", "llamacpp-oneshot", "ollama", "webllm"} {
-		stdout, stderr, code := output(t, program(t, "generate", "--engine", engine, "--max-tokens", "6", "--prompt", "The clock"))
+		stdout, stderr, code := output(t, program(t, "generate", "--engine", engine, "--max-tokens", "6", "--prompt",
+			"The clock"))
 		if code != 0 || !strings.Contains(stdout, "generated  6 tokens in ") || !strings.Contains(stdout, "\nload ") {
 			t.Errorf("%s: exit code %d\n%s%s", engine, code, stdout, stderr)
 		}

@@ -14,8 +14,8 @@ import (
 	"llmparity/internal/record"
 )
 
-// history is what launches took in earlier runs, by engine and model: what a plan's time is foretold by. It knows nothing of how a machine
-// was then.
+// history is what launches took in earlier runs, by engine and model: what a plan's time is foretold by. It knows
+// nothing of how a machine was then.
 type history map[pastKey]*past
 
 type pastKey struct{ engine, model string } // names, as records have them
@@ -102,7 +102,8 @@ type launched struct {
 }
 
 // marks are in the lines that are looked at.
-var marks = [][]byte{[]byte(`"cell":{"id"`), []byte(`"begin":{`), []byte(`"name":"measure"`), []byte(`"phase":"measure"`), []byte(`"end":{`)}
+var marks = [][]byte{[]byte(`"cell":{"id"`), []byte(`"begin":{`), []byte(`"name":"measure"`),
+	[]byte(`"phase":"measure"`), []byte(`"end":{`)}
 
 func (h history) read(path string) {
 	f, err := os.Open(path)
@@ -139,7 +140,8 @@ func (h history) take(l pastLine, cells map[int]pastKey, going map[int]*launched
 		return
 	}
 	if l.Begin != nil {
-		going[l.Attempt] = &launched{key: cells[l.Begin.Cell], begin: l.T, opens: l.Begin.OpenedBy == 0, skip: l.Begin.Scoring != nil}
+		going[l.Attempt] = &launched{key: cells[l.Begin.Cell], begin: l.T, opens: l.Begin.OpenedBy == 0,
+			skip: l.Begin.Scoring != nil}
 		return
 	}
 	a := going[l.Attempt]
@@ -167,8 +169,8 @@ func (h history) take(l pastLine, cells map[int]pastKey, going map[int]*launched
 	}
 }
 
-// of foretells how long attempts take of which so many launch the engine, and which all together have prompts of so many tokens and generate
-// so many.
+// of foretells how long attempts take of which so many launch the engine, and which all together have prompts of so
+// many tokens and generate so many.
 func (h history) of(key pastKey, launches, prompt, generated int) (seconds float64, known bool) {
 	p := h[key]
 	if p == nil || len(p.around) == 0 {
@@ -178,12 +180,12 @@ func (h history) of(key pastKey, launches, prompt, generated int) (seconds float
 	return float64(launches)*middle(p.around) + float64(prompt)*perPrompt + float64(generated)*perGenerated, true
 }
 
-// promptShare is what a prompt's token takes of the time of one that is generated, where earlier runs were too much alike to tell: on
-// processors it was a third to a twentieth.
+// promptShare is what a prompt's token takes of the time of one that is generated, where earlier runs were too much
+// alike to tell: on processors it was a third to a twentieth.
 const promptShare = 1.0 / 8
 
-// perToken is how many seconds a token of a prompt takes, and one that is generated: what is the least wrong, in proportion, about all that
-// was measured.
+// perToken is how many seconds a token of a prompt takes, and one that is generated: what is the least wrong, in
+// proportion, about all that was measured.
 func (p *past) perToken() (prompt, generated float64) {
 	var pp, pg, gg, p1, g1 float64 // sums of products; what is measured is 1
 	low, high := math.Inf(1), 0.0

@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// pastJournal is a run's journal with an attempt for each measurement of so many tokens, each of which took two seconds beside it.
+// pastJournal is a run's journal with an attempt for each measurement of so many tokens, each of which took two seconds
+// beside it.
 func pastJournal(t *testing.T, attempts ...measured) string {
 	t.Helper()
 	out := t.TempDir()
@@ -19,14 +20,16 @@ func pastJournal(t *testing.T, attempts ...measured) string {
 	for i, m := range attempts {
 		lines = append(lines, fmt.Sprintf(`{"t_ns":%d,"attempt":%d,"begin":{"cell":1}}`, ns(at), i+1),
 			fmt.Sprintf(`{"attempt":%d,"request":{"id":1,"phase":"measure","prompt_tokens":%d,"cached_tokens":5,"tokens":%d}}`, i+1, int(m.prompt)+5, int(m.generated)),
-			fmt.Sprintf(`{"attempt":%d,"phase":{"name":"measure","begin_ns":%d,"end_ns":%d}}`, i+1, ns(at+1), ns(at+1+m.seconds)),
+			fmt.Sprintf(`{"attempt":%d,"phase":{"name":"measure","begin_ns":%d,"end_ns":%d}}`, i+1, ns(at+1),
+				ns(at+1+m.seconds)),
 			fmt.Sprintf(`{"t_ns":%d,"attempt":%d,"end":{"status":"ok"}}`, ns(at+m.seconds+2), i+1))
 		at += m.seconds + 2
 	}
 	if err := os.Mkdir(filepath.Join(out, "run"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(out, "run", "journal.jsonl"), []byte(strings.Join(lines, "\n")+"\n"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(out, "run", "journal.jsonl"), []byte(strings.Join(lines, "\n")+"\n"),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	return out
@@ -39,10 +42,12 @@ func TestTimeIsForetoldOfPromptsToo(t *testing.T) {
 		return measured{prompt*perPrompt + generated*perGenerated, prompt, generated}
 	}
 	h := pastRuns(pastJournal(t, of(10, 40), of(500, 10), of(500, 40)))
-	if got, known := h.of(pastKey{"e", "m"}, 3, 2000, 30); !known || math.Abs(got-(3*2+2000*perPrompt+30*perGenerated)) > 1e-6 {
+	if got, known := h.of(pastKey{"e", "m"}, 3, 2000, 30); !known ||
+		math.Abs(got-(3*2+2000*perPrompt+30*perGenerated)) > 1e-6 {
 		t.Errorf("%g s", got)
 	}
-	h = pastRuns(pastJournal(t, of(100, 10), of(100, 10))) // alike: which of both takes how long can't be told, but all together can
+	// alike: which of both takes how long can't be told, but all together can
+	h = pastRuns(pastJournal(t, of(100, 10), of(100, 10)))
 	like, _ := h.of(pastKey{"e", "m"}, 1, 100, 10)
 	long, _ := h.of(pastKey{"e", "m"}, 1, 1000, 10)
 	if math.Abs(like-5) > 1e-6 || long < 2*like {

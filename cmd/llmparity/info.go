@@ -25,7 +25,8 @@ type modelInfo struct {
 	Kind string `json:"kind"` // gguf, webllm-package, model-library
 	record.Model
 	Quantization string `json:"quantization,omitempty"` // MLC's name of how weights are stored, as in q0f32
-	// BytesByType is the weights' size by the type in which they are stored, BytesByComponent by the part of the model as well.
+	// BytesByType is the weights' size by the type in which they are stored, BytesByComponent by the part of the model
+	// as well.
 	BytesByType      map[string]int64            `json:"bytes_by_type,omitempty"`
 	BytesByComponent map[string]map[string]int64 `json:"bytes_by_component,omitempty"`
 	KV               *kvInfo                     `json:"kv_cache,omitempty"`
@@ -164,7 +165,8 @@ func describePackage(dir string) (modelInfo, error) {
 	}
 	i := modelInfo{Kind: "webllm-package", Quantization: p.Quantization, ChatTemplate: cmp.Or(p.ChatTemplate, "none"),
 		Model: record.Model{
-			Name: filepath.Base(filepath.Clean(dir)), Format: "webllm", Architecture: p.ModelType, DType: p.Quantization,
+			Name: filepath.Base(filepath.Clean(dir)), Format: "webllm", Architecture: p.ModelType,
+			DType:    p.Quantization,
 			WeightsB: p.Bytes, FileB: p.Bytes, Layers: p.Layers, Heads: p.Heads, KVHeads: p.KVHeads, HeadDim: p.HeadDim,
 			Hidden: p.Hidden, Vocab: p.Vocab, Context: p.ContextWindowSize}}
 	var params []mlc.Param
@@ -188,7 +190,8 @@ func describeLibrary(path string) (modelInfo, error) {
 	i := modelInfo{Kind: "model-library", Quantization: l.Quantization,
 		Model: record.Model{Name: filepath.Base(path), Format: "wasm", Architecture: l.ModelType,
 			DType: l.Quantization, FileB: l.Bytes, Context: l.ContextWindowSize, Parameters: values(l.Params)},
-		Library: &libraryInfo{Origin: origin + " (" + detail + ")", PrefillChunk: l.PrefillChunkSize, Sliding: l.SlidingWindowSize,
+		Library: &libraryInfo{Origin: origin + " (" + detail + ")", PrefillChunk: l.PrefillChunkSize,
+			Sliding:     l.SlidingWindowSize,
 			MemoryUsage: l.MemoryUsage}}
 	perToken := mlc.KVValues(l.Params)
 	if kv := l.KVCache; kv != nil {
@@ -213,7 +216,8 @@ func (i *modelInfo) weight(name, dtype string, bytes int64) {
 	i.BytesByComponent[part][dtype] += bytes
 }
 
-// values counts a model's parameters; 0 where weights are packed, so that their shapes don't tell, or a size is left open.
+// values counts a model's parameters; 0 where weights are packed, so that their shapes don't tell, or a size is left
+// open.
 func values(params []mlc.Param) int64 {
 	var n int64
 	for _, p := range params {

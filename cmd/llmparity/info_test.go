@@ -30,7 +30,8 @@ func TestInfoSaysWhatAModelIs(t *testing.T) {
 	dir := filepath.Join(cmd.Dir, "model")
 	file, folder, library := infoOf(t, filepath.Join(dir, "tiny.gguf")), infoOf(t, filepath.Join(dir, "webllm")),
 		infoOf(t, filepath.Join(dir, "webllm", "lib.wasm"))
-	// Two layers with two heads of 32 for keys and two for values; pages of 16 tokens for the whole context, and one more.
+	// Two layers with two heads of 32 for keys and two for values; pages of 16 tokens for the whole context, and one
+	// more.
 	const perToken = 2 * 2 * 2 * 32
 	for _, i := range []modelInfo{file, folder, library} {
 		if i.KV == nil || i.KV.PerTokenF32 != 4*perToken || i.KV.PerTokenF16 != 2*perToken ||
@@ -60,7 +61,8 @@ func TestInfoSaysWhatAModelIs(t *testing.T) {
 		file.BytesByComponent["norms"]["f32"] != 5*128*4 {
 		t.Errorf("%v and %v", file.BytesByComponent, folder.BytesByComponent)
 	}
-	if file.SHA256 != tiny.SHA256 || file.BytesByType["f32"] != 4*426624 || !strings.Contains(file.Tokenizer, "gpt-2") ||
+	if file.SHA256 != tiny.SHA256 || file.BytesByType["f32"] != 4*426624 ||
+		!strings.Contains(file.Tokenizer, "gpt-2") ||
 		file.ChatTemplate != "chatml" || folder.Quantization != "q0f32" {
 		t.Errorf("%+v", file)
 	}
@@ -72,7 +74,8 @@ func TestInfoSaysWhatAModelIs(t *testing.T) {
 		got  ability
 		want string
 	}{
-		{file.Engines["webllm"], "f16 where the WebGPU adapter has shader-f16"}, {file.Engines["llamacpp"], "as it is stored, in f32"},
+		{file.Engines["webllm"], "f16 where the WebGPU adapter has shader-f16"},
+		{file.Engines["llamacpp"], "as it is stored, in f32"},
 		{folder.Engines["webllm"], "which fits"}, {library.Engines["webllm"], "--dtype f32"},
 	} {
 		if c.got.Cannot != "" || !strings.Contains(c.got.Can, c.want) {
@@ -107,12 +110,14 @@ func TestInfoRefusesWhatIsNoModel(t *testing.T) {
 		kind fault.Kind
 		want string
 	}{
-		"text": {fault.BadModel, "is expected"}, "empty": {fault.BadModel, "is expected"}, ".": {fault.BadModel, "is expected"},
+		"text": {fault.BadModel, "is expected"}, "empty": {fault.BadModel, "is expected"},
+		".":         {fault.BadModel, "is expected"},
 		"missing":   {fault.BadModel, "is expected"},
 		"some.wasm": {fault.BadLibrary, "no model library"}, "some.gguf": {fault.BadModel, "some.gguf"},
 	} {
 		stdout, stderr, code := output(t, program(t, "model", "info", filepath.Join(dir, name)))
-		if code != int(c.kind) || strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, c.want) || stdout != "" {
+		if code != int(c.kind) || strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, c.want) ||
+			stdout != "" {
 			t.Errorf("%s: exit code %d, want %d with %q:\n%s", name, code, c.kind, c.want, stderr)
 		}
 	}

@@ -15,7 +15,8 @@ func openRun(path string) (*record.Run, error) {
 	info, err := os.Stat(path)
 	if err == nil && !info.IsDir() || err != nil && strings.EqualFold(filepath.Ext(path), ".csv") {
 		rows, wrong := foreign.Open(path)
-		if folder := filepath.Dir(path); wrong != nil && hasRun(folder) { // its totals, tokens …, which are no rows by themselves
+		// its totals, tokens …, which are no rows by themselves
+		if folder := filepath.Dir(path); wrong != nil && hasRun(folder) {
 			return nil, fault.New(fault.Usage, "name the folder: "+folder, "%s is a file of a run's folder", path)
 		}
 		return rows, wrong

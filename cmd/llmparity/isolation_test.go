@@ -52,11 +52,14 @@ func reuse(t *testing.T, name string) {
 		if a.OpenedBy != first.ID || loads || !a.Counted() || !told {
 			t.Errorf("repetition %d: opened by %d, load: %v, %s %s", a.Repetition, a.OpenedBy, loads, a.Status, a.Error)
 		}
-		if of := pids(a); len(of) == 0 || slices.ContainsFunc(of, func(pid int) bool { return !slices.Contains(pids(first), pid) }) {
+		if of := pids(a); len(of) == 0 ||
+			slices.ContainsFunc(of, func(pid int) bool { return !slices.Contains(pids(first), pid) }) {
 			t.Errorf("repetition %d was in the processes %v, the first in %v", a.Repetition, of, pids(first))
 		}
-		if n := len(a.Samples) + len(a.Metrics); len(a.Samples) == 0 || a.Cost.Reads < len(a.Samples) || a.Cost.Reads > n {
-			t.Errorf("repetition %d: %d readings and %d values, cost %+v", a.Repetition, len(a.Samples), len(a.Metrics), a.Cost)
+		if n := len(a.Samples) + len(a.Metrics); len(a.Samples) == 0 || a.Cost.Reads < len(a.Samples) ||
+			a.Cost.Reads > n {
+			t.Errorf("repetition %d: %d readings and %d values, cost %+v", a.Repetition, len(a.Samples), len(a.Metrics),
+				a.Cost)
 		}
 		ids := func(a *record.Attempt) (out []int) {
 			for _, token := range a.Measured()[0].Tokens {
@@ -71,7 +74,8 @@ func reuse(t *testing.T, name string) {
 	if slices.ContainsFunc(pids(r.Attempts[0]), func(pid int) bool { return slices.Contains(pids(first), pid) }) {
 		t.Error("the warm-up launch's processes were reused")
 	}
-	for _, want := range []string{"All 6 repetitions succeeded", "6 repetitions are requests in one launch", "Memory at three points"} {
+	for _, want := range []string{"All 6 repetitions succeeded", "6 repetitions are requests in one launch",
+		"Memory at three points"} {
 		if !strings.Contains(strings.Join(strings.Fields(stdout), " "), want) {
 			t.Errorf("no %q in\n%s", want, stdout)
 		}
@@ -83,17 +87,21 @@ func TestAServerThatDiesBetweenRepetitions(t *testing.T) {
 	m := enginetest.TinyModel(t)
 	killed := 0
 	dir, err := run.Do(t.Context(), run.Options{
-		Plan: plan.Plan{Name: "dies", Engines: []string{llamacpp.Name}, Model: m.Path, Prompts: []string{"A"}, MaxTokens: 8, Context: 64,
-			Warmup: plan.Warmup{Tokens: 1}, Repetitions: 4, Isolation: plan.Reused, Timeout: plan.Duration(time.Minute)},
+		Plan: plan.Plan{Name: "dies", Engines: []string{llamacpp.Name}, Model: m.Path, Prompts: []string{"A"},
+			MaxTokens: 8, Context: 64,
+			Warmup: plan.Warmup{Tokens: 1}, Repetitions: 4, Isolation: plan.Reused,
+			Timeout: plan.Duration(time.Minute)},
 		Parts: run.Parts{Model: m,
-			Engines: []engine.Engine{llamacpp.New(llamacpp.Config{Cache: cache.Dir(os.Getenv), Threads: 1, KVType: "f32"})}},
+			Engines: []engine.Engine{llamacpp.New(
+				llamacpp.Config{Cache: cache.Dir(os.Getenv), Threads: 1, KVType: "f32"})}},
 		Out: t.TempDir(),
 		Progress: func(e run.Event) {
 			if e.Kind != run.Ended || e.Repetition != 2 {
 				return
 			}
 			for _, pid := range child.Tagged(os.Getpid()) {
-				if name, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "comm")); err == nil && strings.HasPrefix(string(name), "llama-server") {
+				if name, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "comm")); err == nil &&
+					strings.HasPrefix(string(name), "llama-server") {
 					killed = pid
 					if p, err := os.FindProcess(pid); err == nil {
 						_ = p.Kill() // it is ours, and there

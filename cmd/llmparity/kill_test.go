@@ -35,8 +35,8 @@ include:
   - {engine: webllm, input_length: 4, output_length: 4, concurrency: 1}
 `
 
-// A run that was killed at any instant, and some of them again when they were gone on with, ends with what it would have had undisturbed: the same cells,
-// no repetition twice, nothing lost that was committed, and nothing left behind.
+// A run that was killed at any instant, and some of them again when they were gone on with, ends with what it would
+// have had undisturbed: the same cells, no repetition twice, nothing lost that was committed, and nothing left behind.
 // Five kills in two runs: what takes long is to end one, for that a browser is started each time.
 func TestKilledRunsGoOn(t *testing.T) { killAndResume(t, 2, 3) }
 
@@ -63,7 +63,8 @@ func killAndResume(t *testing.T, times ...int) {
 				at := time.Duration(0.9 * random.Float64() * float64(took) / float64(1+2*kills))
 				ended := killAfter(t, cmd, at)
 				_, err := os.Stat(filepath.Join(latest, "run.json"))
-				t.Logf("kill %d after %s of some %s: ended before %v, a record %v", kills+1, at.Round(time.Millisecond), took.Round(time.Millisecond), ended, err == nil)
+				t.Logf("kill %d after %s of some %s: ended before %v, a record %v", kills+1, at.Round(time.Millisecond),
+					took.Round(time.Millisecond), ended, err == nil)
 				if err != nil { // it had not begun to record: it is begun anew
 					cmd = goneOn(cmd, "run", "-q", "plan.yaml")
 					continue
@@ -131,7 +132,10 @@ func killAfter(t *testing.T, cmd *exec.Cmd, after time.Duration) (ended bool) {
 	if ended = cmd.ProcessState.Exited(); ended && cmd.ProcessState.ExitCode() != 0 {
 		t.Fatalf("exit code %d\n%s", cmd.ProcessState.ExitCode(), &said)
 	}
-	waitFor(t, "its processes to end", func() bool { return len(child.Tagged(cmd.Process.Pid))+len(members(groups, cmd.Dir)) == 0 })
+	waitFor(t, "its processes to end", func() bool {
+		return len(child.Tagged(cmd.Process.Pid))+
+			len(members(groups, cmd.Dir)) == 0
+	})
 	return ended
 }
 
@@ -179,9 +183,11 @@ func repetitions(t *testing.T, dir string) map[string]int {
 	}
 	out := map[string]int{}
 	for _, c := range r.Cells {
-		of := slices.DeleteFunc(slices.Clone(r.Attempts), func(a *record.Attempt) bool { return a.Cell != c.ID || !a.Counted() })
+		of := slices.DeleteFunc(slices.Clone(r.Attempts),
+			func(a *record.Attempt) bool { return a.Cell != c.ID || !a.Counted() })
 		for _, a := range of {
-			out[fmt.Sprintf("%d %s %d→%d, %d at once, repetition %d", c.ID, c.Engine, c.InputTokens, c.MaxTokens, c.Traffic.Concurrency, a.Repetition)]++
+			out[fmt.Sprintf("%d %s %d→%d, %d at once, repetition %d", c.ID, c.Engine, c.InputTokens, c.MaxTokens,
+				c.Traffic.Concurrency, a.Repetition)]++
 		}
 	}
 	for what, n := range out {

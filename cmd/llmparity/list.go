@@ -24,7 +24,8 @@ import (
 // listed is a model of the catalogue, as model list shows it.
 type listed struct {
 	ID string `json:"id"`
-	// WeightsB is what a download takes, but for the library and the tokenizer, which have some MB; absent where it isn't known.
+	// WeightsB is what a download takes, but for the library and the tokenizer, which have some MB; absent where it
+	// isn't known.
 	WeightsB *int64   `json:"weights_bytes,omitempty"`
 	VRAMMB   float64  `json:"vram_mb"` // as WebLLM states it
 	F16      bool     `json:"needs_shader_f16"`
@@ -33,9 +34,10 @@ type listed struct {
 	Context  int      `json:"context,omitempty"`
 	Stored   bool     `json:"stored"`
 	StoredB  int64    `json:"stored_bytes,omitempty"` // all files
-	Source   string   `json:"source,omitempty"`       // the mirror that a stored one is from; absent: the public addresses
-	Model    string   `json:"model"`
-	Library  string   `json:"library"`
+	// the mirror that a stored one is from; absent: the public addresses
+	Source  string `json:"source,omitempty"`
+	Model   string `json:"model"`
+	Library string `json:"library"`
 }
 
 func listCommand() *cobra.Command {
@@ -44,7 +46,8 @@ func listCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "list [FILTER]",
 		Short: "List the models of WebLLM's catalogue",
-		Long: `List the models that WebLLM ` + page.WebLLM + ` knows, those whose ids contain FILTER if it is given: how large their
+		Long: `List the models that WebLLM ` + page.WebLLM +
+			` knows, those whose ids contain FILTER if it is given: how large their
 weights are, where that is known (of models in the store, or from a mirror; "-" is not known), what video memory WebLLM says they
 take, and whether the adapter needs shader-f16. Library and tokenizer come on top of the weights, with some MB. Without --mirror
 nothing is asked of a network.`,
@@ -67,7 +70,8 @@ nothing is asked of a network.`,
 		},
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print it as JSON, for machines")
-	c.Flags().StringVar(&mirror, "mirror", "", "an address or a folder with the public addresses' layout, to be asked for sizes")
+	c.Flags().StringVar(&mirror, "mirror",
+		"", "an address or a folder with the public addresses' layout, to be asked for sizes")
 	return c
 }
 
@@ -107,7 +111,8 @@ func list(ctx context.Context, filter, mirror string, warn io.Writer) ([]listed,
 	store := catalogue.Store(cache.Dir(os.Getenv))
 	out := make([]listed, len(entries))
 	for i, e := range entries {
-		out[i] = listed{ID: e.ID, VRAMMB: e.VRAM, F16: e.Needs(catalogue.ShaderF16), Features: e.Features, Type: e.Type.String(),
+		out[i] = listed{ID: e.ID, VRAMMB: e.VRAM, F16: e.Needs(catalogue.ShaderF16), Features: e.Features,
+			Type:    e.Type.String(),
 			Context: max(e.Context(), 0), Model: e.Model, Library: e.Library}
 		p, err := catalogue.Open(store, e.ID)
 		switch {
@@ -115,7 +120,8 @@ func list(ctx context.Context, filter, mirror string, warn io.Writer) ([]listed,
 			n := p.Weights.Bytes()
 			out[i].WeightsB, out[i].Stored, out[i].StoredB, out[i].Source = &n, true, p.Bytes(), p.Source
 		case !errors.Is(err, fs.ErrNotExist):
-			return nil, fault.Wrap(fault.Unwritable, err, "make it readable, or name another cache folder in "+cache.Variable,
+			return nil, fault.Wrap(fault.Unwritable, err, "make it readable, or name another cache folder in "+
+				cache.Variable,
 				"the store of models")
 		}
 		if n, ok := sizes[e.ID]; ok {
@@ -161,7 +167,8 @@ func printList(w io.Writer, models []listed, width int) error {
 		columns[0], between = 0, "\n"
 	}
 	for _, row := range rows {
-		line := fmt.Sprintf("%-*s%s  %*s  %*s  %-*s  %s", columns[0], row[0], between, columns[1], row[1], columns[2], row[2],
+		line := fmt.Sprintf("%-*s%s  %*s  %*s  %-*s  %s", columns[0], row[0], between, columns[1], row[1], columns[2],
+			row[2],
 			columns[3], row[3], row[4])
 		if _, err := fmt.Fprintln(w, strings.TrimRight(line, " ")); err != nil {
 			return err

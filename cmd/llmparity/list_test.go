@@ -15,8 +15,8 @@ import (
 	"llmparity/internal/tiny"
 )
 
-// TestListKnowsTheStoreAndTheMirror puts the tiny model's package where the catalogue has another, as a mirror and as a store
-// have it.
+// TestListKnowsTheStoreAndTheMirror puts the tiny model's package where the catalogue has another, as a mirror and as a
+// store have it.
 func TestListKnowsTheStoreAndTheMirror(t *testing.T) {
 	const id = "SmolLM2-135M-Instruct-q0f32-MLC"
 	cmd := program(t, "model", "list", "SMOLLM2-135M", "--json", "--mirror", "mirror")
@@ -26,15 +26,18 @@ func TestListKnowsTheStoreAndTheMirror(t *testing.T) {
 	if err := tiny.WriteFile(gguf); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := mlc.Write(t.Context(), gguf, filepath.Join(mirror, "mlc-ai", id, "resolve", "main"), mlc.Options{}); err != nil {
+	if _, err := mlc.Write(t.Context(), gguf, filepath.Join(mirror, "mlc-ai", id, "resolve", "main"),
+		mlc.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	models := listOf(t, cmd.Args[1:], cmd.Dir, own)
-	if len(models) != 2 || models[0].ID != "SmolLM2-135M-Instruct-q0f16-MLC" || !models[0].F16 || models[0].WeightsB != nil ||
+	if len(models) != 2 || models[0].ID != "SmolLM2-135M-Instruct-q0f16-MLC" || !models[0].F16 ||
+		models[0].WeightsB != nil ||
 		models[0].Stored {
 		t.Errorf("%+v", models)
 	}
-	if m := models[1]; m.ID != id || m.F16 || m.WeightsB == nil || *m.WeightsB != 4*426624 || m.Stored || m.VRAMMB < 100 {
+	if m := models[1]; m.ID != id || m.F16 || m.WeightsB == nil || *m.WeightsB != 4*426624 || m.Stored ||
+		m.VRAMMB < 100 {
 		t.Errorf("%+v", m)
 	}
 	library := filepath.Join(mirror, "mlc-ai", "binary-mlc-llm-libs", "main", "web-llm-models", "v0_2_86", "base",

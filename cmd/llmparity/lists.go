@@ -6,14 +6,15 @@ import (
 	"strings"
 )
 
-// listFlags are the flags of run that take several values, and what one of them looks like: by that a value is told from a plan's file,
-// which may stand behind them.
+// listFlags are the flags of run that take several values, and what one of them looks like: by that a value is told
+// from a plan's file, which may stand behind them.
 func listFlags() map[string]*regexp.Regexp {
 	number := regexp.MustCompile(`^[0-9]+$`)
 	word := regexp.MustCompile(`^[a-z]+[0-9]+(_[0-9a-z]+)?$`)
 	return map[string]*regexp.Regexp{
-		"input-len": number, "output-len": number, "batch-size": number, "concurrency": number, "contexts": number, "thread-counts": number,
-		"prompt-toks": number, "gen-toks": number, "seqlens": number,
+		"input-len": number, "output-len": number, "batch-size": number, "concurrency": number, "contexts": number,
+		"thread-counts": number,
+		"prompt-toks":   number, "gen-toks": number, "seqlens": number,
 		"dtype": word, "kv-cache-dtype": word, "start": regexp.MustCompile(`^(cold|warm)$`),
 		"webllm-version": regexp.MustCompile(`^[0-9]+(\.[0-9]+)+\S*$`),
 		"engines":        regexp.MustCompile(`^(` + strings.Join(names(), "|") + `)$`),
@@ -24,8 +25,8 @@ func listFlags() map[string]*regexp.Regexp {
 // planFile is what a plan's file is called: never a value of a list.
 var planFile = regexp.MustCompile(`(?i)\.ya?ml$`)
 
-// joinLists has lists that are written with spaces, as in --concurrency 1 2 4, written with commas, which is what flags know. A value that
-// doesn't look like one of the list's, or is called as plans are, ends it.
+// joinLists has lists that are written with spaces, as in --concurrency 1 2 4, written with commas, which is what flags
+// know. A value that doesn't look like one of the list's, or is called as plans are, ends it.
 func joinLists(args []string) []string {
 	if len(args) == 0 || args[0] != "run" {
 		return args

@@ -37,7 +37,8 @@ func TestListsWithSpaces(t *testing.T) {
 }
 
 func FuzzLists(f *testing.F) {
-	for _, seed := range []string{"run --concurrency 1 2", "run --seqlens=1 2 --", "run --models a b c.yaml", "run --dtype ,"} {
+	for _, seed := range []string{"run --concurrency 1 2", "run --seqlens=1 2 --", "run --models a b c.yaml",
+		"run --dtype ,"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, line string) {

@@ -28,7 +28,8 @@ type llamacppFlags struct {
 
 // llamacppOptions are the flags that both of llama.cpp's programs heed.
 func llamacppOptions() []string {
-	return []string{"threads", "dtype", "llamacpp-batch-threads", "llamacpp-batch", "llamacpp-ubatch", "llamacpp-cache-type-k",
+	return []string{"threads", "dtype", "llamacpp-batch-threads", "llamacpp-batch", "llamacpp-ubatch",
+		"llamacpp-cache-type-k",
 		"llamacpp-cache-type-v", "llamacpp-flash-attention", "llamacpp-mmap", "llamacpp-gpu-layers"}
 }
 
@@ -50,17 +51,23 @@ func (f *llamacppFlags) register(flags *pflag.FlagSet) {
 	f.threads = 1
 	flags.StringVar(&f.llamaServer, "llama-server", "",
 		"the llama-server to start (default: $LLMPARITY_LLAMA_SERVER, else PATH, else the one that make setup built)")
-	flags.StringVar(&f.llamaCLI, "llamacpp-cli", "", "the program of "+llamacpp.OneShotName+": llama-completion, or an older llama-cli or main "+
+	flags.StringVar(&f.llamaCLI, "llamacpp-cli", "", "the program of "+llamacpp.OneShotName+
+		": llama-completion, or an older llama-cli or main "+
 		"(default: $LLMPARITY_LLAMA_CLI, else PATH, else the one that scripts/setup llamacpp-tools built)")
 	l := &f.llama
-	flags.IntVar(&l.BatchThreads, "llamacpp-batch-threads", 0, "llama.cpp's threads in prefill; 0: as many as --threads")
+	flags.IntVar(&l.BatchThreads, "llamacpp-batch-threads", 0,
+		"llama.cpp's threads in prefill; 0: as many as --threads")
 	flags.IntVar(&l.Batch, "llamacpp-batch", 0, "tokens of a prompt that llama.cpp takes at a time; 0: its own choice")
 	flags.IntVar(&l.UBatch, "llamacpp-ubatch", 0, "tokens that llama.cpp computes at a time; 0: its own choice")
 	types := strings.Join(plan.CacheTypes(), ", ")
-	flags.StringVar(&l.CacheTypeK, "llamacpp-cache-type-k", "", "numbers of the keys in llama.cpp's KV cache: "+types+" (default: --dtype's)")
-	flags.StringVar(&l.CacheTypeV, "llamacpp-cache-type-v", "", "numbers of the values in llama.cpp's KV cache: as of the keys; quantised ones need flash attention")
-	flags.StringVar(&l.FlashAttention, "llamacpp-flash-attention", "off", "llama.cpp's flash attention: off, on or auto; it sums in another order")
-	flags.StringVar(&l.Mmap, "llamacpp-mmap", "on", "whether llama.cpp maps the model's file: on, or off (reads it into memory of its own)")
+	flags.StringVar(&l.CacheTypeK, "llamacpp-cache-type-k", "", "numbers of the keys in llama.cpp's KV cache: "+types+
+		" (default: --dtype's)")
+	flags.StringVar(&l.CacheTypeV, "llamacpp-cache-type-v", "",
+		"numbers of the values in llama.cpp's KV cache: as of the keys; quantised ones need flash attention")
+	flags.StringVar(&l.FlashAttention, "llamacpp-flash-attention", "off",
+		"llama.cpp's flash attention: off, on or auto; it sums in another order")
+	flags.StringVar(&l.Mmap, "llamacpp-mmap", "on",
+		"whether llama.cpp maps the model's file: on, or off (reads it into memory of its own)")
 	flags.IntVar(&l.GPULayers, "llamacpp-gpu-layers", 0, "layers that llama.cpp puts on a GPU; its build must have one")
 }
 
@@ -118,7 +125,9 @@ func (f *llamacppFlags) complete(p *plan.Plan) {
 
 func (f *llamacppFlags) config(dtype string) llamacpp.Config {
 	l := f.llama
-	return llamacpp.Config{Path: f.llamaServer, CLI: f.llamaCLI, Cache: cache.Dir(os.Getenv), Threads: f.threads, BatchThreads: l.BatchThreads,
-		Batch: l.Batch, UBatch: l.UBatch, KVType: dtype, CacheK: l.CacheTypeK, CacheV: l.CacheTypeV, FlashAttention: l.FlashAttention,
-		NoMmap: l.Mmap == "off", GPULayers: l.GPULayers, Slots: f.slots, PromptCache: f.keep}
+	return llamacpp.Config{Path: f.llamaServer, CLI: f.llamaCLI, Cache: cache.Dir(os.Getenv), Threads: f.threads,
+		BatchThreads: l.BatchThreads,
+		Batch:        l.Batch, UBatch: l.UBatch, KVType: dtype, CacheK: l.CacheTypeK, CacheV: l.CacheTypeV,
+		FlashAttention: l.FlashAttention,
+		NoMmap:         l.Mmap == "off", GPULayers: l.GPULayers, Slots: f.slots, PromptCache: f.keep}
 }

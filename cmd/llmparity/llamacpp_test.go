@@ -13,21 +13,25 @@ import (
 	"llmparity/native/llamacpp"
 )
 
-// Both of llama.cpp's programs in one run, with the options of a user: what they computed with is in the record, they say the same, and
-// their logs' sizes stand where a browser's ledger does.
+// Both of llama.cpp's programs in one run, with the options of a user: what they computed with is in the record, they
+// say the same, and their logs' sizes stand where a browser's ledger does.
 func TestLlamaCppsProgramsInOneRun(t *testing.T) {
-	cmd := program(t, "run", "-q", "--engines", "llamacpp,llamacpp-oneshot", "--repetitions", "1", "--max-tokens", "48", "--llamacpp-cache-type-k", "q8_0",
-		"--llamacpp-cache-type-v", "q8_0", "--llamacpp-flash-attention", "on", "--llamacpp-batch", "64", "--llamacpp-mmap", "off")
+	cmd := program(t, "run", "-q", "--engines", "llamacpp,llamacpp-oneshot", "--repetitions", "1", "--max-tokens", "48",
+		"--llamacpp-cache-type-k", "q8_0",
+		"--llamacpp-cache-type-v", "q8_0", "--llamacpp-flash-attention", "on", "--llamacpp-batch", "64",
+		"--llamacpp-mmap", "off")
 	if _, stderr, code := output(t, cmd); code != 0 {
 		t.Fatalf("exit code %d\n%s", code, stderr)
 	}
 	dir := filepath.Join(cmd.Dir, "results", "latest")
 	p := resolved(t, dir)
-	if l := p.LlamaCpp; l == nil || l.Batch != 64 || l.CacheTypeK != "q8_0" || l.FlashAttention != "on" || l.Mmap != "off" || l.BatchThreads != 1 {
+	if l := p.LlamaCpp; l == nil || l.Batch != 64 || l.CacheTypeK != "q8_0" || l.FlashAttention != "on" ||
+		l.Mmap != "off" || l.BatchThreads != 1 {
 		t.Errorf("the plan that was run: %+v", p.LlamaCpp)
 	}
 	for name, policy := range policies(t, dir) {
-		if policy["kv_dtype"] != "q8_0" || policy["flash_attention"] != "on" || policy["batch"] != "64" || policy["mmap"] != "off" {
+		if policy["kv_dtype"] != "q8_0" || policy["flash_attention"] != "on" || policy["batch"] != "64" ||
+			policy["mmap"] != "off" {
 			t.Errorf("%s: %v", name, policy)
 		}
 	}
@@ -79,7 +83,8 @@ func onGPU(t *testing.T, offloads bool) string {
 
 // What computes on a GPU is not said to compute on the CPU, nor the other way round.
 func TestLayersOnAGPU(t *testing.T) {
-	run := []string{"run", "-q", "--engines", "llamacpp", "--repetitions", "1", "--max-tokens", "4", "--llamacpp-gpu-layers", "2", "--llama-server"}
+	run := []string{"run", "-q", "--engines", "llamacpp", "--repetitions", "1", "--max-tokens", "4",
+		"--llamacpp-gpu-layers", "2", "--llama-server"}
 	cmd := program(t, append(run, onGPU(t, true))...)
 	if _, stderr, code := output(t, cmd); code != 0 {
 		t.Fatalf("exit code %d\n%s", code, stderr)
@@ -88,11 +93,13 @@ func TestLayersOnAGPU(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d := compare.Runs(r).Cells[0].Device; d == nil || d.Class != record.GPU || d.Name != "CUDA0 (A GPU)" || d.Detail["gpu_layers"] != "2 of 2" {
+	if d := compare.Runs(r).Cells[0].Device; d == nil || d.Class != record.GPU || d.Name != "CUDA0 (A GPU)" ||
+		d.Detail["gpu_layers"] != "2 of 2" {
 		t.Errorf("device %+v", d)
 	}
 	cmd = program(t, append(run, onGPU(t, false))...)
-	if _, stderr, code := output(t, cmd); code == 0 || !strings.Contains(stderr, "put none of the model's layers on a GPU") {
+	if _, stderr, code := output(t, cmd); code == 0 ||
+		!strings.Contains(stderr, "put none of the model's layers on a GPU") {
 		t.Errorf("no layer lies on a GPU: exit code %d\n%s", code, stderr)
 	}
 }
@@ -103,13 +110,17 @@ func TestWhatIsRefusedOfLlamaCpp(t *testing.T) {
 		code fault.Kind
 		want string
 	}{
-		{[]string{"run", "--engines", "llamacpp", "--llamacpp-cache-type-v", "q4_0"}, fault.Usage, "needs flash attention"},
-		{[]string{"run", "--engines", "llamacpp", "--llamacpp-flash-attention", "perhaps"}, fault.Usage, "use off, on or auto"},
+		{[]string{"run", "--engines", "llamacpp", "--llamacpp-cache-type-v", "q4_0"}, fault.Usage,
+			"needs flash attention"},
+		{[]string{"run", "--engines", "llamacpp", "--llamacpp-flash-attention", "perhaps"}, fault.Usage,
+			"use off, on or auto"},
 		{[]string{"run", "--engines", "llamacpp", "--llamacpp-cli", "x"}, fault.Usage, "is for llamacpp-oneshot"},
-		{[]string{"run", "--engines", "llamacpp", "--llamacpp-gpu-layers", "2"}, fault.NoLlamaServer, "has no GPU to put 2 layers on"},
+		{[]string{"run", "--engines", "llamacpp", "--llamacpp-gpu-layers", "2"}, fault.NoLlamaServer,
+			"has no GPU to put 2 layers on"},
 	} {
 		_, stderr, code := output(t, program(t, c.args...))
-		if code != int(c.code) || !strings.Contains(stderr, c.want) || strings.Count(strings.TrimSpace(stderr), "\n") != 0 {
+		if code != int(c.code) || !strings.Contains(stderr, c.want) ||
+			strings.Count(strings.TrimSpace(stderr), "\n") != 0 {
 			t.Errorf("%s: exit code %d, want %d\n%s", strings.Join(c.args, " "), code, c.code, stderr)
 		}
 	}

@@ -1,7 +1,7 @@
 // Command llmparity measures how one and the same language model behaves in a browser and natively.
 //
-// It is the only place that knows every engine: it builds them, hands them to the runner, and renders what was recorded. Each
-// subcommand is a file here.
+// It is the only place that knows every engine: it builds them, hands them to the runner, and renders what was
+// recorded. Each subcommand is a file here.
 package main
 
 import (
@@ -85,7 +85,8 @@ architecture, 18 prompt too long, 19 folder not writable, 20 disk full, 21 unkno
 		RunE:              func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	c.SetFlagErrorFunc(usage)
-	c.AddCommand(runCommand(), planCommand(), reportCommand(), compareCommand(), modelCommand(), watchCommand(), generateCommand(),
+	c.AddCommand(runCommand(), planCommand(), reportCommand(), compareCommand(), modelCommand(), watchCommand(),
+		generateCommand(),
 		estimateCommand(), compareEstimatesCommand(), validateCommand(), doctorCommand())
 	c.AddCommand(removedCommands()...)
 	c.AddCommand(schemaCommand(), gateCommand(), baselineCommand(), reproduceCommand())
@@ -108,8 +109,8 @@ func arguments(check cobra.PositionalArgs) cobra.PositionalArgs {
 // oneSignal is how long after a signal others count as the same: `timeout` sends each to the process and to its group.
 const oneSignal = 2 * time.Second
 
-// untilSignal gives a context that ends with the first SIGINT or SIGTERM; its cause carries the exit code. A later signal ends the
-// program at once, with all that it started and their temporary folders.
+// untilSignal gives a context that ends with the first SIGINT or SIGTERM; its cause carries the exit code. A later
+// signal ends the program at once, with all that it started and their temporary folders.
 func untilSignal(parent context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(parent)
 	signals := make(chan os.Signal, 2)

@@ -38,7 +38,8 @@ func stubborn() {
 	ctx, _ := untilSignal(context.Background())
 	dir, err := child.Scratch("test")
 	if err == nil {
-		_, err = child.Start(context.Background(), exec.Command("sh", "-c", `while :; do echo >"$0/$(date +%N)"; done`, dir))
+		_, err = child.Start(context.Background(),
+			exec.Command("sh", "-c", `while :; do echo >"$0/$(date +%N)"; done`, dir))
 	}
 	fmt.Println("begun", err)
 	<-ctx.Done()
@@ -61,7 +62,8 @@ func shortDir(t testing.TB) string {
 	return dir
 }
 
-// program is the program with arguments, in a folder of its own, with a temporary folder of its own, and the set-up's cache.
+// program is the program with arguments, in a folder of its own, with a temporary folder of its own, and the set-up's
+// cache.
 func program(t testing.TB, args ...string) *exec.Cmd {
 	t.Helper()
 	dir := shortDir(t)
@@ -75,12 +77,13 @@ func program(t testing.TB, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// oneLaunch is a run of one launch of an engine: where one shows what a test asks for, a warm-up launch would be another browser for
-// nothing.
+// oneLaunch is a run of one launch of an engine: where one shows what a test asks for, a warm-up launch would be
+// another browser for nothing.
 func oneLaunch(t testing.TB, name string, args ...string) *exec.Cmd {
 	t.Helper()
 	cmd := program(t, append([]string{"run", "one.yaml"}, args...)...)
-	plan := "name: one\nengines: [" + name + "]\nmodel: tiny\nprompts: [the quick]\nmax_tokens: 8\nwarmup: {launches: 0, tokens: 1}\nrepetitions: 1\ntimeout: 3m\n"
+	plan := "name: one\nengines: [" + name +
+		"]\nmodel: tiny\nprompts: [the quick]\nmax_tokens: 8\nwarmup: {launches: 0, tokens: 1}\nrepetitions: 1\ntimeout: 3m\n"
 	if err := os.WriteFile(filepath.Join(cmd.Dir, "one.yaml"), []byte(plan), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -64,8 +64,10 @@ func writeTiny(ctx context.Context, out string, say func(string), w io.Writer) e
 	return writePackage(ctx, path, filepath.Join(out, "webllm"), 0, engineFlags{}, say, w)
 }
 
-// writePackage writes a model's WebLLM package, and its library as lib.wasm in the same folder. A context of 0 is the model's own.
-func writePackage(ctx context.Context, path, target string, context int, flags engineFlags, say func(string), w io.Writer) error {
+// writePackage writes a model's WebLLM package, and its library as lib.wasm in the same folder. A context of 0 is the
+// model's own.
+func writePackage(ctx context.Context, path, target string, context int, flags engineFlags, say func(string),
+	w io.Writer) error {
 	m, err := openModel(path, context)
 	if err != nil {
 		return err
@@ -79,7 +81,8 @@ func writePackage(ctx context.Context, path, target string, context int, flags e
 	if err := writable(target); err != nil {
 		return err
 	}
-	// A package may be made for another machine, so float16 needs no adapter here; what kernels it gets does, unless it is said.
+	// A package may be made for another machine, so float16 needs no adapter here; what kernels it gets does, unless it
+	// is said.
 	made, options := flags, flags.options(m.Context)
 	made.dtype = browser.F32
 	t, err := made.newWebLLM().Target(ctx, say)
@@ -128,7 +131,8 @@ func (f *runFlags) findModel(ctx context.Context, name string, context int, say 
 		return engine.Model{}, notMirrored(name)
 	}
 	if name == servedPrefix {
-		return engine.Model{}, fault.New(fault.Usage, "name it as the server does: served:NAME", "the model %s has no name", servedPrefix)
+		return engine.Model{}, fault.New(fault.Usage, "name it as the server does: served:NAME",
+			"the model %s has no name", servedPrefix)
 	}
 	if m, ok := servedModel(name, context); ok {
 		return m, nil

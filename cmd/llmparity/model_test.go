@@ -63,7 +63,8 @@ func TestWeightsThatEnginesComputeOnDifferentlyAreTold(t *testing.T) {
 			}
 			continue
 		}
-		if len(p.Warnings) != 1 || p.Warnings[0].Code != "weights-differ" || !strings.Contains(p.Warnings[0].Text, "are f16:") ||
+		if len(p.Warnings) != 1 || p.Warnings[0].Code != "weights-differ" ||
+			!strings.Contains(p.Warnings[0].Text, "are f16:") ||
 			p.Policy["weights"] != "dequantised to f32 from f16" {
 			t.Errorf("f16 weights: %+v", p)
 		}

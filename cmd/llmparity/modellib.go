@@ -24,7 +24,8 @@ import (
 	"llmparity/internal/whole"
 )
 
-// givenLibrary is the library that a user named by its file or address, if it fits the model and the WebLLM that is to run it.
+// givenLibrary is the library that a user named by its file or address, if it fits the model and the WebLLM that is to
+// run it.
 func (p packager) givenLibrary(ctx context.Context, f *gguf.File, options mlc.Options, say func(string)) (
 	browser.Library, mlc.Library, error) {
 	lib, file, err := p.open(ctx, p.given, say)
@@ -46,7 +47,8 @@ func (p packager) givenLibrary(ctx context.Context, f *gguf.File, options mlc.Op
 	return l, lib, err
 }
 
-// open reads a library, which is fetched first where it is an address, and looks whether the WebLLM that is to run it can.
+// open reads a library, which is fetched first where it is an address, and looks whether the WebLLM that is to run it
+// can.
 func (p packager) open(ctx context.Context, given string, say func(string)) (lib mlc.Library, file string, err error) {
 	file = given
 	if isAddress(given) {
@@ -130,7 +132,8 @@ func fetch(ctx context.Context, dir, address string, say func(string)) (string, 
 	return "", fault.Wrap(fault.Unwritable, err, "make it writable", "cache folder %s", dir)
 }
 
-// fetchInto fetches a library, and looks whether it is one: what is none is not kept, because the address may have one tomorrow.
+// fetchInto fetches a library, and looks whether it is one: what is none is not kept, because the address may have one
+// tomorrow.
 func fetchInto(ctx context.Context, address string, file *os.File) error {
 	switch err := download(ctx, address, file); {
 	case errors.Is(err, context.Canceled), fault.NoSpace(err):
@@ -140,7 +143,8 @@ func fetchInto(ctx context.Context, address string, file *os.File) error {
 			"the model library %s can't be fetched", address)
 	}
 	if _, err := mlc.OpenLibrary(file.Name()); err != nil {
-		return fault.New(fault.BadLibrary, "name the address of a .wasm itself", "what is at %s is no model library", address)
+		return fault.New(fault.BadLibrary, "name the address of a .wasm itself", "what is at %s is no model library",
+			address)
 	}
 	return nil
 }

@@ -85,7 +85,8 @@ func TestGivenLibraryAndBundleRunAndAreNamed(t *testing.T) {
 	}
 	origin, detail, _ := originOf(server.URL+"/v0/any.wasm", read)
 	for part, want := range map[string]string{
-		"webllm": "0.2.86-mine", "webllm_origin": "file mine.js", "model_library": fmt.Sprintf("%s (%s)", origin, detail),
+		"webllm": "0.2.86-mine", "webllm_origin": "file mine.js",
+		"model_library":        fmt.Sprintf("%s (%s)", origin, detail),
 		"model_library_sha256": lib.SHA256, "model_library_bytes": fmt.Sprint(read.Bytes),
 		"model_library_source": server.URL + "/v0/any.wasm",
 	} {
@@ -106,14 +107,17 @@ func TestLibrariesAreKnownByTheirOrigin(t *testing.T) {
 		lib   mlc.Library
 		want  browser.Library
 	}{
-		{"https://raw.githubusercontent.com/mlc-ai/binary-mlc-llm-libs/main/web-llm-models/v0_2_80/X-webgpu.wasm", mlc.Library{},
+		{"https://raw.githubusercontent.com/mlc-ai/binary-mlc-llm-libs/main/web-llm-models/v0_2_80/X-webgpu.wasm",
+			mlc.Library{},
 			browser.Library{Origin: browser.MLC, Detail: "v0_2_80/X-webgpu.wasm", Kernels: browser.GPUKernels}},
-		{"https://github.com/mlc-ai/binary-mlc-llm-libs/raw/main/web-llm-models/v0_2_80/X-webgpu.wasm?a=b", mlc.Library{},
+		{"https://github.com/mlc-ai/binary-mlc-llm-libs/raw/main/web-llm-models/v0_2_80/X-webgpu.wasm?a=b",
+			mlc.Library{},
 			browser.Library{Origin: browser.MLC, Detail: "v0_2_80/X-webgpu.wasm", Kernels: browser.GPUKernels}},
 		{"https://example.com/mlc-ai/binary-mlc-llm-libs/v0/X.wasm", mlc.Library{},
 			browser.Library{Origin: browser.Given, Detail: "X.wasm"}},
 		{"libs/mlc-ai/X.wasm", mlc.Library{}, browser.Library{Origin: browser.Given, Detail: "X.wasm"}},
-		{"https://example.com/lib.wasm", ours, browser.Library{Origin: browser.Ours, Detail: "gpu kernels, full sort", Kernels: "gpu"}},
+		{"https://example.com/lib.wasm", ours,
+			browser.Library{Origin: browser.Ours, Detail: "gpu kernels, full sort", Kernels: "gpu"}},
 	} {
 		var got browser.Library
 		got.Origin, got.Detail, got.Kernels = originOf(c.given, c.lib)
@@ -139,10 +143,12 @@ func TestFetchingRefusesWhatIsNoLibrary(t *testing.T) {
 	}))
 	defer server.Close()
 	dir := t.TempDir()
-	for path, want := range map[string]string{"/missing": "404", "/away": "only https is trusted", "/page": "no model library",
+	for path, want := range map[string]string{"/missing": "404", "/away": "only https is trusted",
+		"/page":  "no model library",
 		"/short": "unexpected EOF"} {
 		_, err := fetch(t.Context(), dir, server.URL+path, func(string) {})
-		if fault.Code(err) != int(fault.BadLibrary) || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+		if fault.Code(err) != int(fault.BadLibrary) || !strings.Contains(err.Error(), want) ||
+			strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %v, want a line with %q", path, err, want)
 		}
 	}

@@ -24,15 +24,17 @@ type ollamaFlags struct {
 }
 
 func ollamaKind() engineKind {
-	return engineKind{name: ollama.Name, flags: []string{"threads", "ollama", "ollama-url", "ollama-kv-type", "ollama-keep-alive", "ollama-gpu"},
-		gguf: func(dtype string) string { return "runs it as it is stored, in " + dtype + ", with a KV cache of f16" },
-		make: func(f *engineFlags, _ string) engine.Engine { return ollama.New(f.ollamaFlags.config(f.threads)) }}
+	return engineKind{name: ollama.Name,
+		flags: []string{"threads", "ollama", "ollama-url", "ollama-kv-type", "ollama-keep-alive", "ollama-gpu"},
+		gguf:  func(dtype string) string { return "runs it as it is stored, in " + dtype + ", with a KV cache of f16" },
+		make:  func(f *engineFlags, _ string) engine.Engine { return ollama.New(f.ollamaFlags.config(f.threads)) }}
 }
 
 func (f *ollamaFlags) register(flags *pflag.FlagSet) {
 	flags.StringVar(&f.ollama, "ollama", "",
 		"the ollama to start (default: $LLMPARITY_OLLAMA, else PATH, else the one that scripts/setup ollama built)")
-	flags.StringVar(&f.ollamas.URL, "ollama-url", "", "an Ollama that runs already, such as "+ollama.DefaultURL+" (default: one is started, with a store of its own)")
+	flags.StringVar(&f.ollamas.URL, "ollama-url", "", "an Ollama that runs already, such as "+ollama.DefaultURL+
+		" (default: one is started, with a store of its own)")
 	flags.StringVar(&f.ollamas.KVType, "ollama-kv-type", "", "numbers of the KV cache of the Ollama that is started: "+
 		strings.Join(plan.OllamaKVTypes(), ", ")+"; quantised ones need a GPU that has flash attention (default: f16)")
 	flags.StringVar(&f.ollamas.KeepAlive, "ollama-keep-alive", "",
@@ -75,7 +77,8 @@ func (f *ollamaFlags) complete(p *plan.Plan, threads int) {
 	if !slices.Contains(p.Engines, ollama.Name) {
 		return
 	}
-	if timeout := time.Duration(p.Timeout); f.ollamas.URL != "" && f.ollamas.KeepAlive == "" && timeout > ollama.KeepAlive {
+	if timeout := time.Duration(p.Timeout); f.ollamas.URL != "" && f.ollamas.KeepAlive == "" &&
+		timeout > ollama.KeepAlive {
 		f.ollamas.KeepAlive = timeout.String() // the model must not go within a launch
 	}
 	said := f.ollamas
@@ -86,6 +89,7 @@ func (f *ollamaFlags) complete(p *plan.Plan, threads int) {
 }
 
 func (f *ollamaFlags) config(threads int) ollama.Config {
-	return ollama.Config{Path: f.ollama, Cache: cache.Dir(os.Getenv), URL: f.ollamas.URL, Threads: threads, KVType: f.ollamas.KVType,
+	return ollama.Config{Path: f.ollama, Cache: cache.Dir(os.Getenv), URL: f.ollamas.URL, Threads: threads,
+		KVType:    f.ollamas.KVType,
 		KeepAlive: f.ollamas.KeepAlive, GPU: f.ollamas.GPU, Slots: f.slots, PromptCache: f.keep}
 }

@@ -30,7 +30,8 @@ func attemptsOf(t *testing.T, run, engine string) (r *record.Run, all []*record.
 }
 
 func TestLlamaCppAndOllamaFromEndToEnd(t *testing.T) {
-	cmd := program(t, "run", "--engines", "llamacpp,ollama", "--max-tokens", "8", "--repetitions", "1", "--prompt", "The third clock had stopped.")
+	cmd := program(t, "run", "--engines", "llamacpp,ollama", "--max-tokens", "8", "--repetitions", "1", "--prompt",
+		"The third clock had stopped.")
 	stdout, stderr, code := output(t, cmd)
 	if code != 0 || !strings.Contains(stdout, "llamacpp and ollama: identical text") {
 		t.Fatalf("exit code %d\n%s%s", code, stdout, stderr)
@@ -39,7 +40,8 @@ func TestLlamaCppAndOllamaFromEndToEnd(t *testing.T) {
 	if p := resolved(t, latest); p.Ollama == nil || p.Ollama.KVType != "f16" || p.Threads != 1 {
 		t.Errorf("the plan that was run: %+v", p)
 	}
-	if p := policies(t, latest)["ollama"]; p["threads"] != "1" || p["kv_dtype"] != "f16" || p["context"] != "1024" || p["mmap"] != "off" {
+	if p := policies(t, latest)["ollama"]; p["threads"] != "1" || p["kv_dtype"] != "f16" || p["context"] != "1024" ||
+		p["mmap"] != "off" {
 		t.Errorf("its policy: %v", p)
 	}
 	_, attempts := attemptsOf(t, latest, "ollama")
@@ -52,7 +54,8 @@ func TestLlamaCppAndOllamaFromEndToEnd(t *testing.T) {
 			roles[s.Role+" "+s.Method] = true
 		}
 		_, baseline := a.Phase(record.Baseline)
-		if !baseline || !roles["server statm"] || !roles["runner smaps_rollup"] || !roles["server api_ps"] || !roles["runner engine_log"] || len(a.Stages) != 2 {
+		if !baseline || !roles["server statm"] || !roles["runner smaps_rollup"] || !roles["server api_ps"] ||
+			!roles["runner engine_log"] || len(a.Stages) != 2 {
 			t.Errorf("attempt %d: a baseline: %v, sources %v, stages %v", a.ID, baseline, roles, a.Stages)
 		}
 		for _, kv := range a.AtEdge(record.Load, "engine_log", "kv_reserved_bytes") {
@@ -72,8 +75,10 @@ func TestWhatOllamaCantDo(t *testing.T) {
 		code  fault.Kind
 		words []string
 	}{
-		{"run --engines ollama --ollama-url 127.0.0.1:9 --ollama-keep-alive 30s", fault.Usage, []string{"ollama.keep_alive: 30s", "timeout of 3m"}},
-		{"run --engines ollama --ollama-url 127.0.0.1:9 --repetitions 1", fault.ServerUnreachable, []string{"127.0.0.1:9", "connection refused"}},
+		{"run --engines ollama --ollama-url 127.0.0.1:9 --ollama-keep-alive 30s", fault.Usage,
+			[]string{"ollama.keep_alive: 30s", "timeout of 3m"}},
+		{"run --engines ollama --ollama-url 127.0.0.1:9 --repetitions 1", fault.ServerUnreachable,
+			[]string{"127.0.0.1:9", "connection refused"}},
 		{"run --engines ollama --model served:m", fault.Usage, []string{"served:m"}},
 		{"run --engines ollama --ollama-kv-type f32", fault.Usage, []string{"use f16, q8_0, q4_0"}},
 		{"run --engines ollama --ollama-keep-alive 0", fault.Usage, []string{"--ollama-keep-alive"}},
@@ -98,7 +103,8 @@ func TestAKillLeavesNoRunnerBehind(t *testing.T) {
 		t.Fatal(err)
 	}
 	waitFor(t, "a runner", func() bool {
-		return slices.ContainsFunc(child.Tagged(cmd.Process.Pid), func(pid int) bool { return slices.Contains(proc.CommandLine(pid), "runner") })
+		return slices.ContainsFunc(child.Tagged(cmd.Process.Pid),
+			func(pid int) bool { return slices.Contains(proc.CommandLine(pid), "runner") })
 	})
 	if err := cmd.Process.Signal(syscall.SIGKILL); err != nil {
 		t.Fatal(err)

@@ -21,10 +21,14 @@ func openaiKind() engineKind {
 }
 
 func (f *openaiFlags) register(flags *pflag.FlagSet) {
-	flags.StringVar(&f.server.URL, "openai-url", "", "a server that speaks OpenAI's interface, such as http://127.0.0.1:8080: llama-server, vLLM, SGLang, TGI …")
-	flags.StringVar(&f.server.Model, "openai-model", "", "the server's name for the model (default: NAME of --model served:NAME, else the only one it has)")
-	flags.StringVar(&f.server.API, "openai-api", openai.Completions, "the server's interface: completions (the prompt as it is) or chat (in the server's template)")
-	flags.StringVar(&f.server.KeyEnv, "openai-key-env", "", "the environment variable that holds the server's key, such as OPENAI_API_KEY (default: no key is sent)")
+	flags.StringVar(&f.server.URL, "openai-url",
+		"", "a server that speaks OpenAI's interface, such as http://127.0.0.1:8080: llama-server, vLLM, SGLang, TGI …")
+	flags.StringVar(&f.server.Model, "openai-model", "",
+		"the server's name for the model (default: NAME of --model served:NAME, else the only one it has)")
+	flags.StringVar(&f.server.API, "openai-api", openai.Completions,
+		"the server's interface: completions (the prompt as it is) or chat (in the server's template)")
+	flags.StringVar(&f.server.KeyEnv, "openai-key-env",
+		"", "the environment variable that holds the server's key, such as OPENAI_API_KEY (default: no key is sent)")
 }
 
 // change puts into the plan what flags say.

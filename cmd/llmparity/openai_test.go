@@ -25,29 +25,35 @@ func recorded(t *testing.T, dir string) *record.Run {
 
 func TestAServedModelNeedsNoFile(t *testing.T) {
 	m := enginetest.TinyModel(t)
-	server := openaitest.Llama(t, m.Path, "-np", "1", "-c", "512", "--alias", "mouse", "--metrics", "--api-key", "sk-very-secret")
-	run := program(t, "run", "--engines", "openai", "--openai-url", server.URL, "--openai-key-env", "MOUSE_KEY", "--model", "served:mouse",
+	server := openaitest.Llama(t, m.Path, "-np", "1", "-c", "512", "--alias", "mouse", "--metrics", "--api-key",
+		"sk-very-secret")
+	run := program(t, "run", "--engines", "openai", "--openai-url", server.URL, "--openai-key-env", "MOUSE_KEY",
+		"--model", "served:mouse",
 		"--repetitions", "2", "--max-tokens", "12", "--prompt", "The third clock")
 	run.Env = append(run.Env, "MOUSE_KEY=sk-very-secret")
 	stdout, stderr, code := output(t, run)
 	if code != 0 {
 		t.Fatalf("exit code %d\n%s%s", code, stdout, stderr)
 	}
-	for _, want := range []string{"openai", "llama-server", "its weights are not verified", "already-running", "all 2 requests gave the same text"} {
+	for _, want := range []string{"openai", "llama-server", "its weights are not verified", "already-running",
+		"all 2 requests gave the same text"} {
 		if !strings.Contains(strings.Join(strings.Fields(stdout), " "), want) {
 			t.Errorf("no %q in\n%s", want, stdout)
 		}
 	}
 	r := recorded(t, run.Dir)
-	if c := r.Cells[0]; c.Model.Name != "mouse" || c.Model.Format != "served" || c.Model.SHA256 != "" || c.Isolation != record.OfServer {
+	if c := r.Cells[0]; c.Model.Name != "mouse" || c.Model.Format != "served" || c.Model.SHA256 != "" ||
+		c.Isolation != record.OfServer {
 		t.Errorf("%+v", c)
 	}
 	for _, a := range r.Attempts {
 		if len(a.Samples) == 0 || len(a.Metrics) == 0 {
-			t.Errorf("attempt %d has %d samples and %d figures of the server's own", a.ID, len(a.Samples), len(a.Metrics))
+			t.Errorf("attempt %d has %d samples and %d figures of the server's own", a.ID, len(a.Samples),
+				len(a.Metrics))
 		}
 	}
-	if page, err := os.ReadFile(filepath.Join(r.Dir, "report.html")); err != nil || !strings.Contains(string(page), "mouse, served by llama-server") {
+	if page, err := os.ReadFile(filepath.Join(r.Dir, "report.html")); err != nil ||
+		!strings.Contains(string(page), "mouse, served by llama-server") {
 		t.Errorf("%v: the report does not say who served the model", err)
 	}
 	// What was resolved can be run again, and says nothing of the key.
@@ -61,7 +67,8 @@ func TestAServedModelNeedsNoFile(t *testing.T) {
 		t.Fatalf("%v: %v", err, files)
 	}
 	for _, f := range files {
-		if text, err := os.ReadFile(f); err == nil && strings.Contains(string(text), "very-secret") { // a folder can't be read
+		// a folder can't be read
+		if text, err := os.ReadFile(f); err == nil && strings.Contains(string(text), "very-secret") {
 			t.Errorf("the key is in %s", f)
 		}
 	}
@@ -70,7 +77,8 @@ func TestAServedModelNeedsNoFile(t *testing.T) {
 	}
 	doctor := program(t, "doctor", "--openai-url", server.URL, "--openai-key-env", "MOUSE_KEY")
 	doctor.Env = append(doctor.Env, "MOUSE_KEY=sk-very-secret")
-	if d, stderr, code := output(t, doctor); !strings.Contains(d, "OpenAI server") || !strings.Contains(d, "with mouse") {
+	if d, stderr, code := output(t, doctor); !strings.Contains(d, "OpenAI server") ||
+		!strings.Contains(d, "with mouse") {
 		t.Errorf("doctor: exit code %d\n%s%s", code, d, stderr)
 	}
 }
@@ -119,22 +127,29 @@ func TestServersThatCannotBeAskedAreToldOfInALine(t *testing.T) {
 	}{
 		{"--engines openai --model served:mouse", fault.Usage, "no server is named"},
 		{"--engines openai --model served:mouse --openai-url " + down, fault.ServerUnreachable, "no server answers"},
-		{"--engines openai --model served:moose --openai-url " + server.URL, fault.ServerUnreachable, `did you mean "mouse"`},
-		{"--engines openai --model served:mouse --openai-model moose --openai-url " + server.URL, fault.ServerUnreachable, `no model "moose"`},
+		{"--engines openai --model served:moose --openai-url " + server.URL, fault.ServerUnreachable,
+			`did you mean "mouse"`},
+		{"--engines openai --model served:mouse --openai-model moose --openai-url " + server.URL,
+			fault.ServerUnreachable, `no model "moose"`},
 		{"--engines openai --model served: --openai-url " + server.URL, fault.Usage, "served:NAME"},
-		{"--engines openai,llamacpp --model served:mouse --openai-url " + server.URL, fault.Usage, "llamacpp runs models from files"},
+		{"--engines openai,llamacpp --model served:mouse --openai-url " + server.URL, fault.Usage,
+			"llamacpp runs models from files"},
 		{"--engines webllm --model served:mouse", fault.Usage, "webllm runs models from files"},
 		{"--engines llamacpp --openai-url " + server.URL, fault.Usage, "--openai-url is for openai"},
-		{"--engines openai --model served:mouse --openai-api talk --openai-url " + server.URL, fault.Usage, "use completions or chat"},
-		{"--engines openai --model served:mouse --openai-key-env LLMPARITY_NO_SUCH --openai-url " + server.URL, fault.Usage, "LLMPARITY_NO_SUCH is empty or not set"},
+		{"--engines openai --model served:mouse --openai-api talk --openai-url " + server.URL, fault.Usage,
+			"use completions or chat"},
+		{"--engines openai --model served:mouse --openai-key-env LLMPARITY_NO_SUCH --openai-url " + server.URL,
+			fault.Usage, "LLMPARITY_NO_SUCH is empty or not set"},
 	} {
-		stdout, stderr, code := output(t, program(t, append([]string{"run", "-q", "--repetitions", "1"}, strings.Fields(c.args)...)...))
+		stdout, stderr, code := output(t,
+			program(t, append([]string{"run", "-q", "--repetitions", "1"}, strings.Fields(c.args)...)...))
 		if code != int(c.code) || !strings.Contains(stderr, c.words) || strings.Count(stderr, "\n") != 1 {
 			t.Errorf("%s: exit code %d, want %d and %q\n%s%s", c.args, code, c.code, c.words, stdout, stderr)
 		}
 	}
 	// A prompt that the server has no room for.
-	_, stderr, code := output(t, program(t, "run", "-q", "--engines", "openai", "--model", "served:mouse", "--openai-url", server.URL, "--repetitions", "1", "--max-tokens", "512"))
+	_, stderr, code := output(t, program(t, "run", "-q", "--engines", "openai", "--model", "served:mouse",
+		"--openai-url", server.URL, "--repetitions", "1", "--max-tokens", "512"))
 	if code != int(fault.PromptTooLong) || !strings.Contains(lastLine(stderr), "do not fit in a context of 512") {
 		t.Errorf("too many tokens: exit code %d\n%s", code, stderr)
 	}

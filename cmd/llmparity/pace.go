@@ -65,9 +65,9 @@ func (p *pace) rate(now time.Time) float64 {
 	return float64(p.tokens-1) / now.Sub(p.first).Seconds()
 }
 
-// rest is how long the launches that are to come will take if they are, on the whole, as those were that ended: each engine counts as
-// much as the others, for a run that stops after an engine's quick launches would promise too little. Nothing is known before the first
-// has ended.
+// rest is how long the launches that are to come will take if they are, on the whole, as those were that ended: each
+// engine counts as much as the others, for a run that stops after an engine's quick launches would promise too little.
+// Nothing is known before the first has ended.
 func (p *pace) rest(now time.Time) (time.Duration, bool) {
 	if p.done == 0 {
 		return 0, false

@@ -33,7 +33,8 @@ type packageFlags struct {
 func (f *packageFlags) register(flags *pflag.FlagSet) {
 	flags.StringVar(&f.kernels, "kernels", browser.AutoKernels,
 		"the model library's kernels: software, gpu, or auto (by the WebGPU adapter)")
-	flags.StringVar(&f.sort, "sort", "partial", "how much of the probabilities the model library sorts to sample: partial or full")
+	flags.StringVar(&f.sort, "sort", "partial",
+		"how much of the probabilities the model library sorts to sample: partial or full")
 	f.dtype = browser.F32
 }
 
@@ -93,7 +94,8 @@ type packager struct {
 	given  string         // a library, by its file or address; empty: one is compiled
 }
 
-func (p packager) make(ctx context.Context, m engine.Model, t browser.Target, say func(string)) (browser.Package, error) {
+func (p packager) make(ctx context.Context, m engine.Model, t browser.Target, say func(string)) (
+	browser.Package, error) {
 	if m.Format == webllmFormat {
 		return p.packaged(ctx, m, say)
 	}
@@ -136,12 +138,13 @@ func (p packager) make(ctx context.Context, m engine.Model, t browser.Target, sa
 	return made, err
 }
 
-// stillOf tells whether a package in the cache and the library that was found or made just now are of one model. They aren't
-// where the model's file was replaced after its sum was taken.
+// stillOf tells whether a package in the cache and the library that was found or made just now are of one model. They
+// aren't where the model's file was replaced after its sum was taken.
 func stillOf(p browser.Package, m engine.Model) error {
 	existing, err := mlc.OpenPackage(p.Dir)
 	if err != nil {
-		return fault.Wrap(fault.BadModel, err, "delete it: it will be made again", "the model's package in the cache can't be used")
+		return fault.Wrap(fault.BadModel, err, "delete it: it will be made again",
+			"the model's package in the cache can't be used")
 	}
 	lib, err := mlc.OpenLibrary(p.Library.Path)
 	if err != nil {
@@ -182,8 +185,8 @@ func compile(ctx context.Context, dir string, f *gguf.File, options mlc.Options,
 	return modellib.Build(ctx, modellib.FindTools(dir, os.Getenv), shape, v, say)
 }
 
-// otherArithmetic notes where a package doesn't compute on the model's weights as they are stored, with sums of float32: another
-// engine, which does, doesn't do the same arithmetic.
+// otherArithmetic notes where a package doesn't compute on the model's weights as they are stored, with sums of
+// float32: another engine, which does, doesn't do the same arithmetic.
 func otherArithmetic(p *browser.Package, stored string) {
 	warn := func(text string) {
 		p.Warnings = append(p.Warnings, record.Warning{Code: "weights-differ", Text: text})
@@ -203,7 +206,8 @@ func otherArithmetic(p *browser.Package, stored string) {
 	}
 }
 
-// convert makes a package in the cache. Where two do so at once, the same package takes the place of the first in one step.
+// convert makes a package in the cache. Where two do so at once, the same package takes the place of the first in one
+// step.
 func convert(ctx context.Context, m engine.Model, target string, options mlc.Options, say func(string)) error {
 	sweepPackages(filepath.Dir(target))
 	options.SHA256 = m.SHA256 // by which the cache knows the package
@@ -217,8 +221,8 @@ func convert(ctx context.Context, m engine.Model, target string, options mlc.Opt
 	return nil
 }
 
-// sweepPackages removes what earlier versions left in the cache when they were killed: packages whose names end in the number of
-// a process that is gone.
+// sweepPackages removes what earlier versions left in the cache when they were killed: packages whose names end in the
+// number of a process that is gone.
 func sweepPackages(dir string) {
 	entries, _ := os.ReadDir(dir) // it may not be there yet
 	for _, e := range entries {

@@ -14,7 +14,8 @@ import (
 // madePackage converts the tiny model, or a random one, with its library.
 func madePackage(t *testing.T, name string, model func(path string) error, flags ...string) string {
 	t.Helper()
-	cmd := program(t, append([]string{"model", "convert", name + ".gguf", "--to", "webllm", "--kernels", "software"}, flags...)...)
+	cmd := program(t, append([]string{"model", "convert", name + ".gguf", "--to", "webllm", "--kernels", "software"},
+		flags...)...)
 	if err := model(filepath.Join(cmd.Dir, name+".gguf")); err != nil {
 		t.Fatal(err)
 	}
@@ -28,8 +29,8 @@ func madePackage(t *testing.T, name string, model func(path string) error, flags
 	return made[0]
 }
 
-// A library that is not the package's is refused before anything starts, whether it is named or lies there; model info says so
-// too.
+// A library that is not the package's is refused before anything starts, whether it is named or lies there; model info
+// says so too.
 func TestAPackageWithAnotherLibraryIsRefused(t *testing.T) {
 	long, short := madePackage(t, "long", tiny.WriteFile), madePackage(t, "short", tiny.WriteFile, "--context", "100")
 	half := madePackage(t, "half", tiny.WriteFile, "--dtype", "f16")
@@ -44,8 +45,9 @@ func TestAPackageWithAnotherLibraryIsRefused(t *testing.T) {
 		}
 	}
 	run := func(args ...string) (int, string) {
-		_, stderr, code := output(t, program(t, append([]string{"run", "-q", "--engines", "webllm", "--repetitions", "1", "--model"},
-			args...)...))
+		_, stderr, code := output(t, program(
+			t, append([]string{"run", "-q", "--engines", "webllm", "--repetitions", "1", "--model"},
+				args...)...))
 		return code, stderr
 	}
 	code, stderr := run(long, "--model-lib", lib)

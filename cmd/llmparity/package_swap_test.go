@@ -34,7 +34,8 @@ func tinyWith(t *testing.T, context int) (p packager, model string) {
 	return packager{dir: t.TempDir(), given: lib.Path}, model
 }
 
-// The cache knows a package by its model's sum: a model that was replaced since that was taken is not put there in its name.
+// The cache knows a package by its model's sum: a model that was replaced since that was taken is not put there in its
+// name.
 func TestAReplacedModelIsNotCachedAsTheFirst(t *testing.T) {
 	p, path := tinyWith(t, 1024)
 	m, err := openModel(path, 1024)

@@ -9,7 +9,8 @@ import (
 
 func TestPackagesOfKilledConvertersAreSwept(t *testing.T) {
 	dir := t.TempDir()
-	kept := []string{"0123456789ab-v2-c1024-p128-f32", fmt.Sprintf("0123456789ab-v1-c512-p128.%d", os.Getpid()), "notes.txt"}
+	kept := []string{"0123456789ab-v2-c1024-p128-f32", fmt.Sprintf("0123456789ab-v1-c512-p128.%d", os.Getpid()),
+		"notes.txt"}
 	for _, name := range append(kept, "0123456789ab-v1-c512-p128.999999999") {
 		if err := os.Mkdir(filepath.Join(dir, name), 0o755); err != nil {
 			t.Fatal(err)

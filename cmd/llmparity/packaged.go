@@ -31,7 +31,8 @@ func openPackaged(dir, name string, context int) (engine.Model, error) {
 		context = window
 	}
 	if window > 0 && context > window {
-		return engine.Model{}, fault.New(fault.Usage, "give a smaller --context", "context: %d, the package %s was made for at most %d",
+		return engine.Model{}, fault.New(fault.Usage, "give a smaller --context",
+			"context: %d, the package %s was made for at most %d",
 			context, dir, window)
 	}
 	// The list has a sum of every shard: its own sum stands for all.
@@ -41,7 +42,8 @@ func openPackaged(dir, name string, context int) (engine.Model, error) {
 	}
 	m := engine.Model{Path: dir, Model: record.Model{
 		Name: name, SHA256: sum, Format: webllmFormat, Architecture: p.ModelType, DType: p.Quantization, FileB: p.Bytes,
-		WeightsB: p.Bytes, Context: context, MaxContext: max(window, 0), Layers: p.Layers, Heads: p.Heads, KVHeads: p.KVHeads, HeadDim: p.HeadDim,
+		WeightsB: p.Bytes, Context: context, MaxContext: max(window, 0), Layers: p.Layers, Heads: p.Heads,
+		KVHeads: p.KVHeads, HeadDim: p.HeadDim,
 		Hidden: p.Hidden, Vocab: p.Vocab,
 	}}
 	return m, nil
@@ -90,7 +92,8 @@ func (f *runFlags) catalogued(ctx context.Context, id string, context int, say f
 	return openPackaged(p.Dir, e.ID, context)
 }
 
-// packaged makes ready a model that is a package: all it lacks is a library, which lies beside the weights unless one is named.
+// packaged makes ready a model that is a package: all it lacks is a library, which lies beside the weights unless one
+// is named.
 func (p packager) packaged(ctx context.Context, m engine.Model, say func(string)) (browser.Package, error) {
 	existing, err := mlc.OpenPackage(m.Path)
 	if err != nil {
@@ -119,7 +122,8 @@ func (p packager) packaged(ctx context.Context, m engine.Model, say func(string)
 	}
 	made := browser.Package{
 		Dir: m.Path, ID: m.Name, DType: dtype, Context: m.Context, PrefillChunk: lib.PrefillChunkSize,
-		Policy: map[string]string{"weights_dtype": existing.Quantization, "kv_dtype": dtype, "activations_dtype": dtype},
+		Policy: map[string]string{"weights_dtype": existing.Quantization, "kv_dtype": dtype,
+			"activations_dtype": dtype},
 	}
 	// A rotating window takes the context's place: without it a text no longer than the window is the same.
 	made.Overrides = map[string]any{"context_window_size": m.Context, "sliding_window_size": -1}

@@ -13,7 +13,8 @@ import (
 	"llmparity/internal/tiny/tinytest"
 )
 
-// A model of the catalogue comes from a mirror with the public addresses' layout, and says what the same weights say as a GGUF.
+// A model of the catalogue comes from a mirror with the public addresses' layout, and says what the same weights say as
+// a GGUF.
 func TestACatalogueModelRunsFromAMirror(t *testing.T) {
 	known, err := builtInCatalogue()
 	if err != nil {
@@ -44,7 +45,8 @@ func TestACatalogueModelRunsFromAMirror(t *testing.T) {
 	place(filepath.Join(made, mlc.LibraryName), e.Library)
 	place(made, e.Model+"/resolve/main")
 
-	run := oneLaunch(t, "webllm", "--model", e.ID, "--mirror", mirror, "--context", "512", "--max-tokens", "24", "--prompt", tinytest.Prompts()[1].Text)
+	run := oneLaunch(t, "webllm", "--model", e.ID, "--mirror", mirror, "--context", "512", "--max-tokens", "24",
+		"--prompt", tinytest.Prompts()[1].Text)
 	// What is stored under that name must not outlive the test.
 	run.Env = append(run.Env, "LLMPARITY_CACHE="+filepath.Join(run.Dir, "cache"))
 	if _, stderr, code := output(t, run); code != 0 {
@@ -55,7 +57,8 @@ func TestACatalogueModelRunsFromAMirror(t *testing.T) {
 		t.Fatal(err)
 	}
 	m := r.Cells[0].Model
-	if m.Name != e.ID || m.Format != webllmFormat || m.DType != "q0f32" || m.Context != 512 || m.Layers != 2 || m.Hidden != 128 ||
+	if m.Name != e.ID || m.Format != webllmFormat || m.DType != "q0f32" || m.Context != 512 || m.Layers != 2 ||
+		m.Hidden != 128 ||
 		m.WeightsB != 4*426624 {
 		t.Errorf("the model is recorded as %+v", m)
 	}

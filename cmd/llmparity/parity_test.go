@@ -16,8 +16,8 @@ import (
 	"llmparity/native/llamacpp"
 )
 
-// Every engine says what the reference says, id by id, on every prompt of the tiny model: the one promise that all comparing
-// rests on.
+// Every engine says what the reference says, id by id, on every prompt of the tiny model: the one promise that all
+// comparing rests on.
 func TestEnginesGiveTheReferencesTokens(t *testing.T) {
 	const n = 64
 	cases := enginetest.Tiny(t, n)
@@ -49,8 +49,8 @@ func TestEnginesGiveTheReferencesTokens(t *testing.T) {
 	}
 }
 
-// A token that ends the text is one like any other when a number of tokens is asked for: engines that forbade it, or stopped,
-// would part from the rest. The tiny model never chooses its own, so a token that it does choose is made one.
+// A token that ends the text is one like any other when a number of tokens is asked for: engines that forbade it, or
+// stopped, would part from the rest. The tiny model never chooses its own, so a token that it does choose is made one.
 func TestEnginesGoOnBehindTheEnd(t *testing.T) {
 	const n = 24
 	c := enginetest.Tiny(t, n)[1]
@@ -101,7 +101,8 @@ func TestEnginesPutTheSameTokenFirst(t *testing.T) {
 	for _, e := range bothEngines() {
 		t.Run(e.Name(), func(t *testing.T) {
 			var ids []int
-			usage, err := load(t, ctx, e, m).Generate(ctx, engine.Request{Prompt: c.Prompt, MaxTokens: n, IgnoreEOS: true},
+			usage, err := load(t, ctx, e, m).Generate(
+				ctx, engine.Request{Prompt: c.Prompt, MaxTokens: n, IgnoreEOS: true},
 				func(k record.Token) { ids = append(ids, k.ID) })
 			if err != nil || !slices.Equal(usage.PromptIDs, prompt) || !slices.Equal(ids, expected) {
 				t.Errorf("%v: prompt %v and then %v, want %v and then %v", err, usage.PromptIDs, ids, prompt, expected)

@@ -8,7 +8,8 @@ import (
 	"llmparity/internal/tiny/reference"
 )
 
-// pieces gives the texts of a model's tokens by its file's vocabulary; nil where there is no such file, or it can't be told.
+// pieces gives the texts of a model's tokens by its file's vocabulary; nil where there is no such file, or it can't be
+// told.
 func pieces(m engine.Model) func(ids []int) map[int]string {
 	if m.Format != "gguf" {
 		return nil

@@ -15,7 +15,8 @@ import (
 	"llmparity/internal/record"
 )
 
-// plan reads the plan, or makes a preset's, and lets the flags that were given change it. What it says of engines is in f afterwards.
+// plan reads the plan, or makes a preset's, and lets the flags that were given change it. What it says of engines is in
+// f afterwards.
 func (f *runFlags) plan(c *cobra.Command, args []string) (plan.Plan, error) {
 	given := c.Flags().Changed
 	if err := f.sound(given); err != nil {
@@ -80,8 +81,10 @@ func (f *runFlags) sound(given func(string) bool) error {
 				"--%s says how a model library is compiled, and --model-lib names one that is", flag)
 		}
 	}
-	for _, one := range []struct{ flag, list string }{{"model", "models"}, {"max-tokens", "output-len"}, {"max-tokens", "gen-toks"},
-		{"context", "contexts"}, {"threads", "thread-counts"}, {"prompt", "input-len"}, {"prompt", "prompt-toks"}, {"prompt", "seqlens"}} {
+	for _, one := range []struct{ flag, list string }{{"model", "models"}, {"max-tokens", "output-len"},
+		{"max-tokens", "gen-toks"},
+		{"context", "contexts"}, {"threads", "thread-counts"}, {"prompt", "input-len"}, {"prompt", "prompt-toks"},
+		{"prompt", "seqlens"}} {
 		if given(one.flag) && given(one.list) {
 			return fault.New(fault.Usage, "give one of them", "--%s and --%s say the same thing", one.flag, one.list)
 		}
@@ -188,11 +191,13 @@ func (f *runFlags) completeAll(p *plan.Plan, m engine.Model) {
 	}
 }
 
-// maxUnasked is the longest context that is taken where nobody asked for one: WebLLM reserves memory for all of it at load.
+// maxUnasked is the longest context that is taken where nobody asked for one: WebLLM reserves memory for all of it at
+// load.
 const maxUnasked = 4096
 
 var contextHelp = fmt.Sprintf(
-	"the context window in tokens; 0: the model's own (default: the plan's, else the model's own, %d at most)", maxUnasked)
+	"the context window in tokens; 0: the model's own (default: the plan's, else the model's own, %d at most)",
+	maxUnasked)
 
 // chooseContext puts the context that is to be used into the plan and the model, which has the one that was
 // asked for, or its own.

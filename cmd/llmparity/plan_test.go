@@ -31,7 +31,8 @@ func resolved(t *testing.T, run string) plan.Plan {
 	return p
 }
 
-// What was chosen, by flags, by a plan or by default, is in the plan that the record has: a run of that one is the same run.
+// What was chosen, by flags, by a plan or by default, is in the plan that the record has: a run of that one is the same
+// run.
 func TestAPlanThatWasRunRepeatsTheRun(t *testing.T) {
 	// The plan's own kernels would take SwiftShader ten seconds to compile; the flag overrules them.
 	cmd := program(t, "run", "-q", "plan.yaml", "--kernels", "software", "--sort", "full", "--threads", "2",
@@ -45,8 +46,10 @@ func TestAPlanThatWasRunRepeatsTheRun(t *testing.T) {
 	}
 	first := filepath.Join(cmd.Dir, "results", "latest")
 	p := resolved(t, first)
-	want := plan.Plan{Kernels: "software", Sort: "full", Threads: 2, Adapter: "swiftshader", Thread: "worker", DType: "f32", WebLLMVersion: page.WebLLM, Context: 1024}
-	got := plan.Plan{Kernels: p.Kernels, Sort: p.Sort, Threads: p.Threads, Adapter: p.Adapter, Thread: p.Thread, DType: p.DType,
+	want := plan.Plan{Kernels: "software", Sort: "full", Threads: 2, Adapter: "swiftshader", Thread: "worker",
+		DType: "f32", WebLLMVersion: page.WebLLM, Context: 1024}
+	got := plan.Plan{Kernels: p.Kernels, Sort: p.Sort, Threads: p.Threads, Adapter: p.Adapter, Thread: p.Thread,
+		DType:         p.DType,
 		WebLLMVersion: p.WebLLMVersion, Context: p.Context}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v, want %+v", got, want)
@@ -59,8 +62,10 @@ func TestAPlanThatWasRunRepeatsTheRun(t *testing.T) {
 	if q := resolved(t, second); !reflect.DeepEqual(p, q) {
 		t.Errorf("%+v, then %+v", p, q)
 	}
-	if a, b := policies(t, first), policies(t, second); !reflect.DeepEqual(a, b) || len(a) != 2 || a["llamacpp"]["threads"] != "2" ||
-		!strings.Contains(a["webllm"]["model_library"], "software kernels, full sort") || a["webllm"]["thread"] != "worker" {
+	if a, b := policies(t, first), policies(t, second); !reflect.DeepEqual(a, b) || len(a) != 2 ||
+		a["llamacpp"]["threads"] != "2" ||
+		!strings.Contains(a["webllm"]["model_library"], "software kernels, full sort") ||
+		a["webllm"]["thread"] != "worker" {
 		t.Errorf("%v, then %v", a, b)
 	}
 }
@@ -112,7 +117,8 @@ func TestTheContextIsTheModelsOwn(t *testing.T) {
 			if err := os.WriteFile(filepath.Join(cmd.Dir, "plan.yaml"), []byte(text), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			if err := tiny.WriteRandomFile(t.Context(), filepath.Join(cmd.Dir, "m.gguf"), tiny.Spec{Context: c.own}); err != nil {
+			if err := tiny.WriteRandomFile(t.Context(), filepath.Join(cmd.Dir, "m.gguf"),
+				tiny.Spec{Context: c.own}); err != nil {
 				t.Fatal(err)
 			}
 			_, stderr, code := output(t, cmd)
@@ -129,7 +135,8 @@ func TestTheContextIsTheModelsOwn(t *testing.T) {
 			if err != nil || r.Cells[0].Model.Context != c.want || r.Cells[0].Model.MaxContext != c.own {
 				t.Errorf("%v: the record has %+v", err, r.Cells)
 			}
-			if page, err := os.ReadFile(filepath.Join(latest, "report.html")); err != nil || strings.Contains(string(page), "capped") != (c.want < c.own) {
+			if page, err := os.ReadFile(filepath.Join(latest, "report.html")); err != nil ||
+				strings.Contains(string(page), "capped") != (c.want < c.own) {
 				t.Errorf("the report of %d tokens of %d (%v)", c.want, c.own, err)
 			}
 			if policy := policies(t, latest)["llamacpp"]; policy["context"] != fmt.Sprint(c.want) {
@@ -176,7 +183,8 @@ func TestPlansAndFlagsThatMakeNoSense(t *testing.T) {
 		{whole + "model_lib: x.wasm\n", []string{"--kernels", "gpu"}, fault.Usage, "model_lib"},
 		{whole + "webllm_bundle: none.js\n", nil, fault.NoBundle, "none.js"},
 		{whole + "webllm_bundle: plan.yaml\n", nil, fault.NoBundle, "plan.yaml is no WebLLM module"},
-		{whole + "webllm_version: 0.2.80\n", []string{"--webllm-bundle", "plan.yaml"}, fault.NoBundle, "plan.yaml is no WebLLM module"},
+		{whole + "webllm_version: 0.2.80\n", []string{"--webllm-bundle", "plan.yaml"}, fault.NoBundle,
+			"plan.yaml is no WebLLM module"},
 		{whole, []string{"--webllm-bundle", "plan.yaml"}, fault.NoBundle, "plan.yaml is no WebLLM module"},
 		{whole + "model_lib: none.wasm\n", nil, fault.BadLibrary, "none.wasm"},
 		{whole + "adapter: swiftshader\ndtype: f16\n", nil, fault.NoF16, "--dtype f32"},
@@ -190,7 +198,8 @@ func TestPlansAndFlagsThatMakeNoSense(t *testing.T) {
 			t.Fatal(err)
 		}
 		stdout, stderr, code := output(t, cmd)
-		if code != int(c.kind) || !strings.Contains(stderr, c.want) || strings.Count(stderr, "\n") != 1 || stdout != "" {
+		if code != int(c.kind) || !strings.Contains(stderr, c.want) || strings.Count(stderr, "\n") != 1 ||
+			stdout != "" {
 			t.Errorf("%v: exit code %d, want %d with %q:\n%s%s", c.args, code, c.kind, c.want, stdout, stderr)
 		}
 	}

@@ -32,7 +32,8 @@ func planCommand() *cobra.Command {
 			if err := beginPlan(args[0]); err != nil {
 				return err
 			}
-			_, err := fmt.Fprintf(c.OutOrStdout(), "%s: edit it; llmparity run %s --dry-run shows what comes of it\n", args[0], args[0])
+			_, err := fmt.Fprintf(c.OutOrStdout(), "%s: edit it; llmparity run %s --dry-run shows what comes of it\n",
+				args[0], args[0])
 			return err
 		},
 	}, &cobra.Command{
@@ -80,6 +81,7 @@ func checkPlan(c *cobra.Command, path string) error {
 	if err != nil {
 		return fault.Wrap(fault.Usage, err, "", "%s", path)
 	}
-	_, err = fmt.Fprintf(c.OutOrStdout(), "%s: %s in %s\n", p.Name, plural(int(cells), "cell"), plural(int(setups), "setup"))
+	_, err = fmt.Fprintf(c.OutOrStdout(), "%s: %s in %s\n", p.Name, plural(int(cells), "cell"),
+		plural(int(setups), "setup"))
 	return err
 }

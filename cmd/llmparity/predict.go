@@ -16,7 +16,8 @@ import (
 	"llmparity/native/ollama"
 )
 
-// foretelling is what is foretold of a run's cells. This is where an engine's settings, which it tells itself, meet the estimator.
+// foretelling is what is foretold of a run's cells. This is where an engine's settings, which it tells itself, meet the
+// estimator.
 type foretelling struct {
 	mu      sync.Mutex               // one that the runner gave up may still be at work
 	engines map[string]engine.Engine // by their names in records
@@ -35,8 +36,9 @@ type counted struct {
 }
 
 func newForetelling(engines []engine.Engine, m engine.Model) *foretelling {
-	f := &foretelling{engines: map[string]engine.Engine{}, model: m, models: map[string]estimate.Model{}, tokens: map[string]counted{},
-		by: map[int]estimate.Estimate{}, bounds: map[string]estimate.Room{}}
+	f := &foretelling{engines: map[string]engine.Engine{}, model: m, models: map[string]estimate.Model{},
+		tokens: map[string]counted{},
+		by:     map[int]estimate.Estimate{}, bounds: map[string]estimate.Room{}}
 	f.texts = sync.OnceValues(func() (*reference.Tokenizer, error) { return tokenizerOf(m) })
 	for _, e := range engines {
 		f.engines[e.Name()] = e
@@ -59,7 +61,8 @@ func (f *foretelling) foretell(_ context.Context, c record.Cell) record.Predicti
 		return absent("%v", err)
 	}
 	known := s.Engine != ""
-	if !known { // weights and keys are the model's own, wherever it runs; that they are laid out anew is llama.cpp's way
+	// weights and keys are the model's own, wherever it runs; that they are laid out anew is llama.cpp's way
+	if !known {
 		s.Engine, s.Repacks = estimate.LlamaCPP, nil
 	}
 	n, output, note := f.longest(c)
@@ -158,7 +161,8 @@ func (f *foretelling) longest(c record.Cell) (input, output int, note string) {
 	return input, output, note
 }
 
-// mostText is how much of a prompt is looked at: finding tokens takes time that grows with the square of a word's length.
+// mostText is how much of a prompt is looked at: finding tokens takes time that grows with the square of a word's
+// length.
 const mostText = 8 << 10
 
 // prompted counts a prompt's tokens, once for all engines.
@@ -184,7 +188,8 @@ func (f *foretelling) count(text string) counted {
 	if head == text {
 		return counted{n: n}
 	}
-	return counted{int(float64(n) * float64(len(text)) / float64(max(len(head), 1))), fmt.Sprintf("the prompt's tokens are those of its first %d bytes, in proportion", mostText)}
+	return counted{int(float64(n) * float64(len(text)) / float64(max(len(head), 1))),
+		fmt.Sprintf("the prompt's tokens are those of its first %d bytes, in proportion", mostText)}
 }
 
 // tokenizerOf reads a model's vocabulary.
@@ -206,9 +211,11 @@ func tokenizerOf(m engine.Model) (*reference.Tokenizer, error) {
 
 // predicted puts an estimate into the record's words, by the definitions of what is measured.
 func predicted(cell int, e estimate.Estimate) record.Prediction {
-	p := record.Prediction{Cell: cell, Source: e.Model.Source, Setup: e.Settings(), TokenB: e.PerToken, Notes: e.Warnings}
+	p := record.Prediction{Cell: cell, Source: e.Model.Source, Setup: e.Settings(), TokenB: e.PerToken,
+		Notes: e.Warnings}
 	for _, c := range e.AsMeasured() {
-		p.Parts = append(p.Parts, record.Foretold{Name: c.Name, Low: c.Low, Best: c.Best, High: c.High, DType: c.DType, Method: c.Method,
+		p.Parts = append(p.Parts, record.Foretold{Name: c.Name, Low: c.Low, Best: c.Best, High: c.High, DType: c.DType,
+			Method:     c.Method,
 			Confidence: string(c.Confidence)})
 	}
 	return p

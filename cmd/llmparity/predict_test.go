@@ -19,11 +19,13 @@ import (
 	"llmparity/native/llamacpp"
 )
 
-// What is foretold of a run of the real llama.cpp is what its log says of its buffers, and its settings have the same names and values
-// as those that it tells itself.
+// What is foretold of a run of the real llama.cpp is what its log says of its buffers, and its settings have the same
+// names and values as those that it tells itself.
 func TestWhatIsForetoldIsWhatLlamaCppHas(t *testing.T) {
-	cmd := program(t, "run", "-q", "--engines", "llamacpp", "--repetitions", "1", "--max-tokens", "8", "--context", "1024",
-		"--llamacpp-ubatch", "128", "--llamacpp-flash-attention", "on", "--llamacpp-cache-type-v", "f16", "--no-check-oom")
+	cmd := program(t, "run", "-q", "--engines", "llamacpp", "--repetitions", "1", "--max-tokens", "8", "--context",
+		"1024",
+		"--llamacpp-ubatch", "128", "--llamacpp-flash-attention", "on", "--llamacpp-cache-type-v", "f16",
+		"--no-check-oom")
 	if _, stderr, code := output(t, cmd); code != 0 {
 		t.Fatalf("exit code %d\n%s", code, stderr)
 	}
@@ -36,19 +38,21 @@ func TestWhatIsForetoldIsWhatLlamaCppHas(t *testing.T) {
 	}
 	p, a := r.Predictions[1], r.Attempts[len(r.Attempts)-1]
 	foreseen(t, r, a)
-	if part, ok := p.Part(estimate.Increase); !ok || part.Best <= 0 || !strings.Contains(part.Method, "mmap on") || !strings.Contains(part.Method, "repacking off") {
+	if part, ok := p.Part(estimate.Increase); !ok || part.Best <= 0 || !strings.Contains(part.Method, "mmap on") ||
+		!strings.Contains(part.Method, "repacking off") {
 		t.Errorf("increase: %+v", part)
 	}
 	info, _ := a.Engine()
-	for _, name := range []string{"context", "kv_dtype", "weights_dtype", "flash_attention", "mmap", "ubatch", "gpu_layers", "repacking"} {
+	for _, name := range []string{"context", "kv_dtype", "weights_dtype", "flash_attention", "mmap", "ubatch",
+		"gpu_layers", "repacking"} {
 		if p.Setup[name] == "" || p.Setup[name] != info.Policy[name] {
 			t.Errorf("%s: %q was taken for granted, the engine says %q", name, p.Setup[name], info.Policy[name])
 		}
 	}
 }
 
-// foreseen holds what was foretold of weights and KV cache against what an attempt's ledger or log says, and what was taken for granted against
-// what the engine says of itself.
+// foreseen holds what was foretold of weights and KV cache against what an attempt's ledger or log says, and what was
+// taken for granted against what the engine says of itself.
 func foreseen(t *testing.T, r *record.Run, a *record.Attempt) {
 	t.Helper()
 	p, ok := r.Predictions[a.Cell]
@@ -56,8 +60,10 @@ func foreseen(t *testing.T, r *record.Run, a *record.Attempt) {
 		t.Errorf("cell %d: %+v, %+v", a.Cell, p, r.Risks[a.Cell])
 		return
 	}
-	method := map[string]string{browser.Name: "webgpu_ledger", llamacpp.Name: llamacpp.EngineLog}[r.CellByID(a.Cell).Engine]
-	for name, value := range map[string]string{estimate.Weights: "weights_bytes", estimate.KVReserved: "kv_reserved_bytes", estimate.KVUsed: "kv_used_bytes"} {
+	method := map[string]string{browser.Name: "webgpu_ledger",
+		llamacpp.Name: llamacpp.EngineLog}[r.CellByID(a.Cell).Engine]
+	for name, value := range map[string]string{estimate.Weights: "weights_bytes",
+		estimate.KVReserved: "kv_reserved_bytes", estimate.KVUsed: "kv_used_bytes"} {
 		part, _ := p.Part(name)
 		told := a.AtEdge(record.Measure, method, value)
 		if len(told) != 1 {
@@ -83,13 +89,16 @@ func foreseen(t *testing.T, r *record.Run, a *record.Attempt) {
 // What won't fit on any machine is not launched, and the run says so; its record can be read and reported.
 func TestWhatWontFitIsRefused(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "wide.gguf")
-	spec := tiny.Spec{Layers: 2, Hidden: 64, Heads: 64, KVHeads: 64, HeadDim: 256, FFN: 64, Vocab: 512, Context: 1 << 20} // 256 GiB of keys and values
+	// 256 GiB of keys and values
+	spec := tiny.Spec{Layers: 2, Hidden: 64, Heads: 64, KVHeads: 64, HeadDim: 256, FFN: 64, Vocab: 512,
+		Context: 1 << 20}
 	if err := tiny.WriteRandomFile(t.Context(), path, spec); err != nil {
 		t.Fatal(err)
 	}
 	cmd := program(t, "run", "--engines", "llamacpp", "--model", path, "--context", "0", "--repetitions", "1")
 	out, stderr, code := output(t, cmd)
-	if code != int(fault.WontFit) || !strings.Contains(stderr, "llamacpp: prompt 1 is refused: it would run out of memory") ||
+	if code != int(fault.WontFit) || !strings.Contains(
+		stderr, "llamacpp: prompt 1 is refused: it would run out of memory") ||
 		!strings.Contains(lastLine(stderr), "--no-check-oom launches it all the same") {
 		t.Fatalf("exit code %d\n%s%s", code, out, stderr)
 	}
@@ -99,7 +108,8 @@ func TestWhatWontFitIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	risk := r.Risks[1]
-	if !risk.Refused || risk.Level != record.RiskHigh || len(r.Attempts) != 0 || len(risk.Recommendations) == 0 || risk.Places[0].Name != estimate.RAM {
+	if !risk.Refused || risk.Level != record.RiskHigh || len(r.Attempts) != 0 || len(risk.Recommendations) == 0 ||
+		risk.Places[0].Name != estimate.RAM {
 		t.Errorf("%d attempts, %+v", len(r.Attempts), risk)
 	}
 	if p := resolved(t, latest); !p.ChecksOOM() {
@@ -146,7 +156,8 @@ func TestWhatIsKnownOfModelsThatOthersHave(t *testing.T) {
 		t.Errorf("%+v", p)
 	}
 	broken := gone
-	if err := os.WriteFile(broken.Path, []byte("GGUF\x03\x00\x00\x00\xff\xff\xff\xff\xff\xff\xff\xff"), 0o600); err != nil {
+	if err := os.WriteFile(broken.Path, []byte("GGUF\x03\x00\x00\x00\xff\xff\xff\xff\xff\xff\xff\xff"),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	if p := newForetelling([]engine.Engine{strange{}}, broken).foretell(context.Background(), cell); p.Absent == "" {
@@ -157,7 +168,8 @@ func TestWhatIsKnownOfModelsThatOthersHave(t *testing.T) {
 // Weights are laid out anew by llama.cpp, not by whoever else reads the same file.
 func TestOthersLayNothingOutAnew(t *testing.T) {
 	f := newForetelling([]engine.Engine{strange{}}, engine.Model{Path: "q4.gguf", Model: record.Model{Format: "gguf"}})
-	m, err := estimate.FromNumbers(estimate.Numbers{Layers: 4, Hidden: 512, Heads: 8, HeadDim: 64, Intermediate: 1024, Vocab: 1000})
+	m, err := estimate.FromNumbers(estimate.Numbers{Layers: 4, Hidden: 512, Heads: 8, HeadDim: 64, Intermediate: 1024,
+		Vocab: 1000})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -169,14 +181,17 @@ func TestOthersLayNothingOutAnew(t *testing.T) {
 	}
 }
 
-// Where there is no room for what is asked for, a launch says so in words of its own; what is foretold is of what there is room for.
+// Where there is no room for what is asked for, a launch says so in words of its own; what is foretold is of what there
+// is room for.
 func TestForecastsOfMoreThanThereIsRoomFor(t *testing.T) {
 	small, err := tinyModel(16)
 	if err != nil {
 		t.Fatal(err)
 	}
 	f := newForetelling([]engine.Engine{strange{}}, small)
-	for _, c := range []record.Cell{{Prompt: "\xff\xfe", MaxTokens: 1}, {Prompt: strings.Repeat("\xff", 2*mostText), MaxTokens: 100}, {Prompt: strings.Repeat("fox ", 100), MaxTokens: 0}} {
+	for _, c := range []record.Cell{{Prompt: "\xff\xfe", MaxTokens: 1},
+		{Prompt: strings.Repeat("\xff", 2*mostText), MaxTokens: 100},
+		{Prompt: strings.Repeat("fox ", 100), MaxTokens: 0}} {
 		c.Engine = "exec:strange"
 		if p := f.foretell(t.Context(), c); p.Absent != "" || len(p.Parts) != 3 {
 			t.Errorf("%d bytes, %d tokens: %+v", len(c.Prompt), c.MaxTokens, p)
@@ -184,7 +199,8 @@ func TestForecastsOfMoreThanThereIsRoomFor(t *testing.T) {
 	}
 }
 
-// A prompt's tokens are found once, whatever the engines: the vocabulary of a large model takes a good part of a second to read.
+// A prompt's tokens are found once, whatever the engines: the vocabulary of a large model takes a good part of a second
+// to read.
 func TestTokensAreFoundOnce(t *testing.T) {
 	small, err := tinyModel(512)
 	if err != nil {
@@ -235,7 +251,8 @@ func TestBuffersOfAdapters(t *testing.T) {
 		{"536870912", "1073741824", 1 << 28},
 		{"", "1073741824", 0}, {"x", "y", 0},
 	} {
-		room, ok := bufferOf(record.Device{Detail: map[string]string{"maxBufferSize": c.whole, "maxStorageBufferBindingSize": c.bound}})
+		room, ok := bufferOf(record.Device{Detail: map[string]string{"maxBufferSize": c.whole,
+			"maxStorageBufferBindingSize": c.bound}})
 		if ok != (c.free > 0) || room.Free != c.free {
 			t.Errorf("%q and %q: %+v %v", c.whole, c.bound, room, ok)
 		}
@@ -246,7 +263,8 @@ func TestBuffersOfAdapters(t *testing.T) {
 func TestABrowserIsAskedOnceForItsAdapter(t *testing.T) {
 	dir := t.TempDir()
 	broken := filepath.Join(dir, "chrome")
-	if err := os.WriteFile(broken, []byte("#!/bin/sh\necho started >>"+filepath.Join(dir, "starts")+"\nexit 1\n"), 0o700); err != nil {
+	if err := os.WriteFile(broken, []byte("#!/bin/sh\necho started >>"+filepath.Join(dir, "starts")+"\nexit 1\n"),
+		0o700); err != nil {
 		t.Fatal(err)
 	}
 	starts := func() int {
@@ -274,10 +292,12 @@ func TestRoomIsForetoldForTheLongestOfWhatIsAsked(t *testing.T) {
 		traffic       *record.Traffic
 		input, output int
 	}{
-		"one request":    {nil, 16, 8},
-		"alike":          {&record.Traffic{Requests: 4}, 16, 8},
-		"long ones":      {&record.Traffic{Mix: []record.Kind{{InputTokens: 16, MaxTokens: 8}, {InputTokens: 48, MaxTokens: 4}}}, 48, 4},
-		"a trace":        {&record.Traffic{Trace: []record.Arrival{{InputTokens: 10, MaxTokens: 90}, {InputTokens: 20, MaxTokens: 20}}}, 10, 90},
+		"one request": {nil, 16, 8},
+		"alike":       {&record.Traffic{Requests: 4}, 16, 8},
+		"long ones": {&record.Traffic{Mix: []record.Kind{{InputTokens: 16, MaxTokens: 8},
+			{InputTokens: 48, MaxTokens: 4}}}, 48, 4},
+		"a trace": {&record.Traffic{Trace: []record.Arrival{{InputTokens: 10, MaxTokens: 90},
+			{InputTokens: 20, MaxTokens: 20}}}, 10, 90},
 		"a conversation": {&record.Traffic{Turns: 3}, 3*16 + 2*8, 8},
 	} {
 		input, output, note := f.longest(record.Cell{InputTokens: 16, MaxTokens: 8, Traffic: c.traffic})

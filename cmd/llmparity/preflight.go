@@ -62,7 +62,8 @@ func (r *resolver) engineFault(ctx context.Context, s plan.Setup, set *engineSet
 	return err
 }
 
-// halfFault asks the browser whether its adapter has float16, where that is wanted: half of a plan's cells may hang on it.
+// halfFault asks the browser whether its adapter has float16, where that is wanted: half of a plan's cells may hang on
+// it.
 func (r *resolver) halfFault(ctx context.Context, s plan.Setup, e engine.Engine, m engine.Model) error {
 	w, ok := e.(*browser.WebLLM)
 	if !ok || s.Plan.DType != browser.F16 || m.Format != "gguf" {
@@ -85,26 +86,32 @@ func packageFault(called string, m engine.Model, name string) error {
 // servedFault refuses a served model for an engine that needs a file.
 func servedFault(p plan.Plan, name string, e engine.Engine) error {
 	k, _, _ := kindOf(name)
-	if !strings.HasPrefix(p.Model, servedPrefix) || k.asks || e.Caps().Served { // one that is asked tells when it is checked
+	// one that is asked tells when it is checked
+	if !strings.HasPrefix(p.Model, servedPrefix) || k.asks || e.Caps().Served {
 		return nil
 	}
-	return fault.New(fault.Usage, "name a file, or leave the engine out", "%s runs models from files, and %s is one that only a server has", e.Name(), p.Model)
+	return fault.New(fault.Usage, "name a file, or leave the engine out",
+		"%s runs models from files, and %s is one that only a server has", e.Name(), p.Model)
 }
 
-// kvFault refuses to choose the numbers of a KV cache where the model or the server has its own. What engines have is the plan's to know.
+// kvFault refuses to choose the numbers of a KV cache where the model or the server has its own. What engines have is
+// the plan's to know.
 func kvFault(p plan.Plan, name string, m engine.Model) error {
 	switch {
 	case p.KVDType == "":
 		return nil
 	case name == browser.Name && m.Format == webllmFormat:
-		return fault.New(fault.Usage, "leave it out", "kv_cache_dtype: %s: the KV cache of %s has the numbers of its package", p.KVDType, name)
+		return fault.New(fault.Usage, "leave it out",
+			"kv_cache_dtype: %s: the KV cache of %s has the numbers of its package", p.KVDType, name)
 	case name == ollama.Name && p.Ollama != nil && p.Ollama.URL != "":
-		return fault.New(fault.Usage, "leave it out", "kv_cache_dtype: %s: an Ollama that runs already has its own", p.KVDType)
+		return fault.New(fault.Usage, "leave it out", "kv_cache_dtype: %s: an Ollama that runs already has its own",
+			p.KVDType)
 	}
 	return nil
 }
 
-// cacheTypes puts the type of a setup's KV cache where engines look for it. llama.cpp has quantised values with flash attention alone.
+// cacheTypes puts the type of a setup's KV cache where engines look for it. llama.cpp has quantised values with flash
+// attention alone.
 func cacheTypes(p *plan.Plan) {
 	if p.KVDType == "" {
 		return
@@ -115,7 +122,8 @@ func cacheTypes(p *plan.Plan) {
 			said = *p.LlamaCpp
 		}
 		said.CacheTypeK, said.CacheTypeV = p.KVDType, p.KVDType
-		if plain := []string{"f32", "f16", "bf16"}; !slices.Contains(plain, p.KVDType) && cmp.Or(said.FlashAttention, "off") == "off" {
+		if plain := []string{"f32", "f16", "bf16"}; !slices.Contains(plain, p.KVDType) &&
+			cmp.Or(said.FlashAttention, "off") == "off" {
 			said.FlashAttention = "on"
 		}
 		p.LlamaCpp = &said
@@ -136,7 +144,8 @@ type question struct {
 	in, out int
 }
 
-// questions are what a shape's requests ask, as far as it is known beforehand: what was answered between the turns of a conversation is not.
+// questions are what a shape's requests ask, as far as it is known beforehand: what was answered between the turns of a
+// conversation is not.
 func (r *resolver) questions(s plan.Shape) ([]question, error) {
 	read := r.source(s.Source)
 	switch t := s.Traffic; {
@@ -209,7 +218,8 @@ func (r *resolver) lengthFault(m engine.Model, name string, asked []question) er
 	return nil
 }
 
-// count is how many tokens a text has, once; a text that has room however its tokens lie is not looked at: each has a byte at least.
+// count is how many tokens a text has, once; a text that has room however its tokens lie is not looked at: each has a
+// byte at least.
 func (r *resolver) count(m engine.Model, text string, room int) int {
 	if len(text)+1 <= room { // one may be put before it
 		return 0
@@ -255,7 +265,8 @@ func (r *resolver) wordsFault(m engine.Model, asked []question) error {
 	return nil
 }
 
-// refusals are the reasons why cells can't run here, each with how many; and what a reader should know of those that can.
+// refusals are the reasons why cells can't run here, each with how many; and what a reader should know of those that
+// can.
 type refusals struct {
 	cells   int64
 	refused int64
@@ -319,8 +330,8 @@ func (f *refusals) note(text string) {
 	}
 }
 
-// err ends a run that is not worth beginning: an engine could run none of its cells, and what would be compared with it is not wanted alone.
-// With strict, any cell is enough.
+// err ends a run that is not worth beginning: an engine could run none of its cells, and what would be compared with it
+// is not wanted alone. With strict, any cell is enough.
 func (f *refusals) err(strict bool) error {
 	for _, name := range f.order {
 		if of := f.engines[name]; of.refused == of.cells && of.cells > 0 {
@@ -348,7 +359,8 @@ func (f *refusals) lines() []string {
 		for _, engine := range why.engines {
 			of += f.engines[engine].cells
 		}
-		out = append(out, fmt.Sprintf("%s: %d of %s can't run here: %s", strings.Join(why.engines, ", "), why.cells, plural(int(of), "cell"),
+		out = append(out, fmt.Sprintf("%s: %d of %s can't run here: %s", strings.Join(why.engines, ", "), why.cells,
+			plural(int(of), "cell"),
 			fault.OneLine(why.err.Error())))
 	}
 	return append(out, f.notes...)

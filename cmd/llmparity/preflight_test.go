@@ -12,15 +12,17 @@ import (
 	"llmparity/internal/record"
 )
 
-// What is said to be impossible before a run is what its setups refuse and what a dry run shows, cell by cell: a cell that was called
-// impossible and is measured all the same has a figure of something else than was asked for.
+// What is said to be impossible before a run is what its setups refuse and what a dry run shows, cell by cell: a cell
+// that was called impossible and is measured all the same has a figure of something else than was asked for.
 func TestTheSameCellsAreRefusedEverywhere(t *testing.T) {
 	write := writingTo(t, t.TempDir())
 	long := strings.Repeat("word ", 400)
 	data := write("d.jsonl", "{\"prompt\":\"short\"}\n{\"prompt\":\""+long+"\"}\n")
-	trace := write("t.csv", "time,input_tokens,output_tokens\n0,200,20\n1,20,200\n") // each has room in 256, though the longest of both had not
+	// each has room in 256, though the longest of both had not
+	trace := write("t.csv", "time,input_tokens,output_tokens\n0,200,20\n1,20,200\n")
 	text := "name: refused\nengines: [llamacpp]\ncontext: 256\nmax_tokens: 8\nrepetitions: 1\n" +
-		"prompts: [fine, \"日 is not in its vocabulary\", \"" + long + "\", {dataset: " + data + ", limit: 1}, {dataset: " + data + ", limit: 2}, " +
+		"prompts: [fine, \"日 is not in its vocabulary\", \"" + long + "\", {dataset: " + data +
+		", limit: 1}, {dataset: " + data + ", limit: 2}, " +
 		"{trace: " + trace + "}, {conversation: [one, \"" + long + "\"]}]\n" +
 		"models:\n  - tiny\n  - {model: tiny, tensor_parallel_size: 4}\n  - {model: tiny, quantization: awq}\n" +
 		"  - {model: tiny, kv_cache_dtype: fp8}\n  - {model: tiny, kv_cache_dtype: q8_0}\n"
@@ -68,8 +70,9 @@ func TestTheSameCellsAreRefusedEverywhere(t *testing.T) {
 		for _, shape := range set.Shapes {
 			is("dry run", doc.Planned[id].Missing)
 			why := ""
-			if err := set.Refused(record.Cell{Engine: "llamacpp", PromptID: shape.PromptID, Prompt: shape.Prompt, InputTokens: shape.InputTokens,
-				MaxTokens: shape.MaxTokens, Traffic: shape.Traffic}); err != nil {
+			if err := set.Refused(record.Cell{Engine: "llamacpp", PromptID: shape.PromptID, Prompt: shape.Prompt,
+				InputTokens: shape.InputTokens,
+				MaxTokens:   shape.MaxTokens, Traffic: shape.Traffic}); err != nil {
 				why, refused = err.Error(), refused+1
 			}
 			is("run", why)
@@ -81,7 +84,8 @@ func TestTheSameCellsAreRefusedEverywhere(t *testing.T) {
 	}
 }
 
-// A dry run says what is wrong with a plan's files and engines of one's own, which are looked at without starting anything.
+// A dry run says what is wrong with a plan's files and engines of one's own, which are looked at without starting
+// anything.
 func TestDryRunLooksAtFiles(t *testing.T) {
 	for name, c := range map[string]struct{ engine, prompt, want string }{
 		"file":    {"llamacpp", "{file: nowhere.txt}", "nowhere.txt can't be read"},
@@ -89,7 +93,9 @@ func TestDryRunLooksAtFiles(t *testing.T) {
 		"engine":  {"exec:./nowhere", "fine", "./nowhere"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p, err := plan.Parse([]byte("name: dry\nengines: [\""+c.engine+"\"]\nmodel: tiny\nmax_tokens: 4\nprompts: ["+c.prompt+"]\n"), "p.yaml")
+			p, err := plan.Parse([]byte(
+				"name: dry\nengines: [\""+c.engine+"\"]\nmodel: tiny\nmax_tokens: 4\nprompts: ["+c.prompt+"]\n"),
+				"p.yaml")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -98,7 +104,9 @@ func TestDryRunLooksAtFiles(t *testing.T) {
 				t.Fatal(err)
 			}
 			var out bytes.Buffer
-			if err := f.rehearse(t.Context(), p, &out); err != nil || !strings.Contains(out.String(), "1 of 1 cell can't run here: ") || !strings.Contains(out.String(), c.want) {
+			if err := f.rehearse(t.Context(), p, &out); err != nil ||
+				!strings.Contains(out.String(), "1 of 1 cell can't run here: ") ||
+				!strings.Contains(out.String(), c.want) {
 				t.Errorf("%v, want %q in\n%s", err, c.want, out.String())
 			}
 		})

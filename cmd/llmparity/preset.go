@@ -47,7 +47,8 @@ func (f *presetFlags) register(flags *pflag.FlagSet) {
 		}
 		about = append(about, name+": "+strings.TrimSuffix(what, "."))
 	}
-	flags.StringVar(&f.preset, "preset", "", "a plan that comes with the program, in place of PLAN. "+strings.Join(about, ". "))
+	flags.StringVar(&f.preset, "preset", "", "a plan that comes with the program, in place of PLAN. "+
+		strings.Join(about, ". "))
 	flags.IntSliceVar(&f.prompt, "prompt-toks", nil, "of a preset: tokens of the prompt")
 	flags.IntSliceVar(&f.gen, "gen-toks", nil, "of a preset: tokens to generate")
 	flags.IntSliceVar(&f.lengths, "seqlens", nil, "of the preset seqlen: tokens of prompts, as in 64,128,256")
@@ -70,7 +71,8 @@ func (f *presetFlags) text() (text []byte, name string) {
 // check refuses flags that the preset does not heed, or that there is none for.
 func (f *presetFlags) check(given func(string) bool, args []string) error {
 	if given("preset") && len(args) > 0 {
-		return fault.New(fault.Usage, "give one of them", "--preset %s and the plan %s both say what is run", f.preset, args[0])
+		return fault.New(fault.Usage, "give one of them", "--preset %s and the plan %s both say what is run", f.preset,
+			args[0])
 	}
 	if given("preset") && !slices.Contains(plans.Names(), f.preset) {
 		return fault.New(fault.Usage, "there are: "+strings.Join(plans.Names(), ", "), "--preset %q", f.preset)
@@ -80,17 +82,21 @@ func (f *presetFlags) check(given func(string) bool, args []string) error {
 		if !given(flag) || slices.Contains(takes, flag) {
 			continue
 		}
-		of := slices.DeleteFunc(plans.Names(), func(name string) bool { return !slices.Contains(presetSizes(name), flag) })
+		of := slices.DeleteFunc(plans.Names(),
+			func(name string) bool { return !slices.Contains(presetSizes(name), flag) })
 		if f.preset == "" {
-			return fault.New(fault.Usage, "add one, or use --input-len and --output-len", "--%s is for --preset %s", flag, strings.Join(of, ", "))
+			return fault.New(fault.Usage, "add one, or use --input-len and --output-len", "--%s is for --preset %s",
+				flag, strings.Join(of, ", "))
 		}
-		return fault.New(fault.Usage, fmt.Sprintf("it takes --%s", strings.Join(takes, ", --")), "--%s is for --preset %s, not for %s", flag,
+		return fault.New(fault.Usage, fmt.Sprintf("it takes --%s", strings.Join(takes, ", --")),
+			"--%s is for --preset %s, not for %s", flag,
 			strings.Join(of, ", "), f.preset)
 	}
 	for _, size := range []struct {
 		flag   string
 		values []int
-	}{{"prompt-toks", f.prompt}, {"gen-toks", f.gen}, {"seqlens", f.lengths}, {"short", []int{f.short}}, {"long", []int{f.long}}} {
+	}{{"prompt-toks", f.prompt}, {"gen-toks", f.gen}, {"seqlens", f.lengths}, {"short", []int{f.short}},
+		{"long", []int{f.long}}} {
 		if given(size.flag) && (len(size.values) == 0 || slices.Min(size.values) < 1) {
 			return fault.New(fault.Usage, "", "--%s: at least 1 token is needed", size.flag)
 		}
@@ -128,8 +134,8 @@ func (f *presetFlags) change(p *plan.Plan) {
 	}
 }
 
-// onlyHere leaves out of the preset engines those whose programs are not found, and says which; that one is broken is a run's to say. Where none is
-// found, or a user names engines himself, they stay: the run says what they lack.
+// onlyHere leaves out of the preset engines those whose programs are not found, and says which; that one is broken is a
+// run's to say. Where none is found, or a user names engines himself, they stay: the run says what they lack.
 func (f *runFlags) onlyHere(p *plan.Plan, given func(string) bool) {
 	if f.preset != "engines" || given("engines") || given("engine") {
 		return
@@ -144,7 +150,8 @@ func (f *runFlags) onlyHere(p *plan.Plan, given func(string) bool) {
 	}
 	if len(here) > 0 && len(absent) > 0 {
 		p.Engines = here
-		f.left = fmt.Sprintf("not found here and left out: %s; `llmparity doctor` says how to get them", strings.Join(absent, ", "))
+		f.left = fmt.Sprintf("not found here and left out: %s; `llmparity doctor` says how to get them",
+			strings.Join(absent, ", "))
 	}
 }
 

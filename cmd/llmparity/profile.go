@@ -30,14 +30,16 @@ var profileKinds = []struct {
 }
 
 // phaseNames are those of every launch of a browser, in order.
-var phaseNames = []string{string(record.Baseline), string(record.Load), string(record.Warmup), string(record.Measure), string(record.Idle), string(record.Unload)}
+var phaseNames = []string{string(record.Baseline), string(record.Load), string(record.Warmup), string(record.Measure),
+	string(record.Idle), string(record.Unload)}
 
 func (f *profileFlags) register(flags *pflag.FlagSet) {
 	f.kinds = map[engine.Profile]*bool{}
 	for _, k := range profileKinds {
 		f.kinds[k.kind] = flags.Bool(string(k.kind), false, k.what+", for Chrome's DevTools")
 	}
-	flags.StringSliceVar(&f.phases, "profile-phases", []string{string(record.Load), string(record.Measure)}, "the phases that are profiled: "+strings.Join(phaseNames, ", "))
+	flags.StringSliceVar(&f.phases, "profile-phases", []string{string(record.Load), string(record.Measure)},
+		"the phases that are profiled: "+strings.Join(phaseNames, ", "))
 }
 
 // profiles checks what was given.
@@ -50,7 +52,8 @@ func (f *profileFlags) profiles() (run.Profiles, error) {
 	}
 	for _, name := range f.phases {
 		if !slices.Contains(phaseNames, name) {
-			return p, fault.New(fault.Usage, "there are: "+strings.Join(phaseNames, ", "), "--profile-phases %s is no phase", name)
+			return p, fault.New(fault.Usage, "there are: "+strings.Join(phaseNames, ", "),
+				"--profile-phases %s is no phase", name)
 		}
 		p.Phases = append(p.Phases, record.Phase(name))
 	}

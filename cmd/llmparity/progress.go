@@ -17,8 +17,8 @@ import (
 // redraw bounds what drawing takes from the machine that is measured.
 const redraw = 250 * time.Millisecond
 
-// progress tells who waits how far a run is: a person by a bar on a terminal and by plain lines elsewhere, a program by JSON. It may be
-// called from several goroutines at once: requests that go on beside each other tell of their tokens.
+// progress tells who waits how far a run is: a person by a bar on a terminal and by plain lines elsewhere, a program by
+// JSON. It may be called from several goroutines at once: requests that go on beside each other tell of their tokens.
 type progress struct {
 	mu    *sync.Mutex // that of the other side, too, where runs take turns
 	out   io.Writer
@@ -33,8 +33,10 @@ type progress struct {
 func newProgress(out io.Writer, quiet bool) *progress {
 	p := &progress{mu: &sync.Mutex{}, out: out, quiet: quiet}
 	if f, ok := out.(*os.File); ok && !quiet && term.IsTerminal(int(f.Fd())) {
-		p.bar = progressbar.NewOptions(1, progressbar.OptionSetWriter(f), progressbar.OptionSetWidth(24), progressbar.OptionShowCount(),
-			progressbar.OptionSetPredictTime(false), progressbar.OptionClearOnFinish(), progressbar.OptionSetRenderBlankState(true),
+		p.bar = progressbar.NewOptions(1, progressbar.OptionSetWriter(f), progressbar.OptionSetWidth(24),
+			progressbar.OptionShowCount(),
+			progressbar.OptionSetPredictTime(false), progressbar.OptionClearOnFinish(),
+			progressbar.OptionSetRenderBlankState(true),
 			progressbar.OptionSetDescription("checking"))
 	}
 	return p
@@ -144,7 +146,8 @@ func (p *progress) draw(e run.Event, now time.Time) {
 		p.describe(fmt.Sprintf("%s %s%s: %s%s", e.Engine, launchName(e), cellOf(e), e.Phase, p.pace.aside(now)))
 	case run.Generated:
 		if time.Since(p.drawn) >= redraw {
-			p.describe(fmt.Sprintf("%s %s: %s, token %d of %d%s", e.Engine, launchName(e), e.Phase, e.Token, e.Tokens, p.pace.aside(now)))
+			p.describe(fmt.Sprintf("%s %s: %s, token %d of %d%s", e.Engine, launchName(e), e.Phase, e.Token, e.Tokens,
+				p.pace.aside(now)))
 		}
 	case run.Scoring:
 		if e.Token == 0 || time.Since(p.drawn) >= redraw {

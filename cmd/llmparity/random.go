@@ -56,7 +56,8 @@ means nothing. What is not asked for is small: 2 layers of 4 heads, a hidden siz
 	f.Float64Var(&s.RopeBase, "rope-base", 0, "base of the rotation's frequencies (default 10000)")
 	f.StringVar(&s.RopeScaling, "rope-scaling", "", "linear or llama3 (default: none)")
 	f.Float64Var(&s.RopeFactor, "rope-factor", 0, "by what --rope-scaling stretches positions (default 8)")
-	f.StringVar(&s.Tokenizer, "tokenizer", "", "gpt-2, smollm, llama-bpe, qwen2 or sentencepiece (default gpt-2; for qwen2 its own)")
+	f.StringVar(&s.Tokenizer, "tokenizer",
+		"", "gpt-2, smollm, llama-bpe, qwen2 or sentencepiece (default gpt-2; for qwen2 its own)")
 	f.Uint64Var(&s.Seed, "seed", 0, "another seed gives other weights (default 1)")
 	return c
 }
@@ -68,7 +69,8 @@ func asked(flags *pflag.FlagSet) (err error) {
 		case err != nil || f.Name == "window": // 0 is none
 		case kind != "int" && kind != "uint64" && kind != "float64":
 		case strings.Trim(f.Value.String(), "0.-") == "":
-			err = fault.New(fault.Usage, "leave it out for the default", "--%s %s: it must be more than 0", f.Name, f.Value)
+			err = fault.New(fault.Usage, "leave it out for the default", "--%s %s: it must be more than 0", f.Name,
+				f.Value)
 		}
 	})
 	if err == nil && flags.Changed("rope-factor") && !flags.Changed("rope-scaling") {

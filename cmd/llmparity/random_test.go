@@ -11,7 +11,8 @@ import (
 )
 
 func TestRandomModel(t *testing.T) {
-	cmd := program(t, "model", "random", "--arch", "qwen2", "--layers", "3", "--kv-heads", "1", "--tied", "--context", "256", "-o",
+	cmd := program(t, "model", "random", "--arch", "qwen2", "--layers", "3", "--kv-heads", "1", "--tied", "--context",
+		"256", "-o",
 		"made/r.gguf")
 	stdout, stderr, code := output(t, cmd)
 	path := filepath.Join("made", "r.gguf")
@@ -23,7 +24,8 @@ func TestRandomModel(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	if a, err := f.Architecture(); err != nil || a.Name != gguf.Qwen2 || a.BlockCount != 3 || a.HeadCountKV != 1 || !a.Tied ||
+	if a, err := f.Architecture(); err != nil || a.Name != gguf.Qwen2 || a.BlockCount != 3 || a.HeadCountKV != 1 ||
+		!a.Tied ||
 		a.ContextLength != 256 {
 		t.Errorf("%+v %v", a, err)
 	}
@@ -34,11 +36,13 @@ func TestRandomModel(t *testing.T) {
 		t.Errorf("info says %s%s, %v", stdout, stderr, err)
 	}
 	refused := program(t, "model", "random", "--heads", "5", "--kv-heads", "2", "--hidden", "160")
-	if _, stderr, code = output(t, refused); code != 2 || !strings.Contains(stderr, "5 heads can't share 2 key-value heads evenly") {
+	if _, stderr, code = output(t, refused); code != 2 ||
+		!strings.Contains(stderr, "5 heads can't share 2 key-value heads evenly") {
 		t.Errorf("code %d: %s", code, stderr)
 	}
 	for _, c := range [][]string{
-		{"--rope-factor", "4"}, {"--layers", "0"}, {"--heads", "0"}, {"--seed", "0"}, {"--rope-base", "0"}, {"--context", "0"},
+		{"--rope-factor", "4"}, {"--layers", "0"}, {"--heads", "0"}, {"--seed", "0"}, {"--rope-base", "0"},
+		{"--context", "0"},
 		{"--layers", "-1"},
 	} {
 		cmd := program(t, append([]string{"model", "random"}, c...)...)

@@ -19,7 +19,8 @@ func TestReference(t *testing.T) {
 		{engines: []string{"webllm", "ollama"}, want: "webllm"},
 		{engines: []string{"ollama"}, want: "ollama"},
 		{engines: []string{"webllm", "llamacpp"}, asked: "webllm", want: "webllm"},
-		{engines: []string{"webllm", "ollama"}, asked: "ollama", want: "ollama", faultOfTheAsked: "it tells no token ids"},
+		{engines: []string{"webllm", "ollama"}, asked: "ollama", want: "ollama",
+			faultOfTheAsked: "it tells no token ids"},
 	} {
 		f := &runFlags{}
 		p := plan.Plan{Engines: c.engines, Reference: c.asked}
@@ -27,7 +28,8 @@ func TestReference(t *testing.T) {
 			t.Errorf("%v, asked for %q: %s, want %s", c.engines, c.asked, got, c.want)
 		}
 		err := f.referenceFault(p)
-		if (err != nil) != (c.faultOfTheAsked != "") || err != nil && !strings.Contains(err.Error(), c.faultOfTheAsked) {
+		if (err != nil) != (c.faultOfTheAsked != "") || err != nil &&
+			!strings.Contains(err.Error(), c.faultOfTheAsked) {
 			t.Errorf("%v, asked for %q: %v", c.engines, c.asked, err)
 		}
 	}

@@ -45,9 +45,10 @@ type plannedCell struct {
 	LowB    int64            `json:"memory_low_bytes,omitempty"`
 	HighB   int64            `json:"memory_high_bytes,omitempty"`
 	Risk    record.RiskLevel `json:"oom_risk,omitempty"`
-	Seconds *float64         `json:"seconds,omitempty"` // by earlier runs of the engine with the model; absent: there are none
-	Missing string           `json:"missing,omitempty"` // why it can't run here
-	open    bool             // its requests come at their times
+	// by earlier runs of the engine with the model; absent: there are none
+	Seconds *float64 `json:"seconds,omitempty"`
+	Missing string   `json:"missing,omitempty"` // why it can't run here
+	open    bool     // its requests come at their times
 }
 
 // rehearsal is what a plan would do.
@@ -112,14 +113,16 @@ type forecast struct {
 // rehearse goes through a plan, and launches nothing.
 func (f *runFlags) rehearse(ctx context.Context, p plan.Plan, stdout io.Writer) error {
 	w := bufio.NewWriterSize(stdout, 1<<16)
-	r := &rehearsing{resolver: newResolver(f, func(string, string) {}, io.Discard), ctx: ctx, refused: newRefusals(), past: pastRuns(f.out),
+	r := &rehearsing{resolver: newResolver(f, func(string, string) {}, io.Discard), ctx: ctx, refused: newRefusals(),
+		past:   pastRuns(f.out),
 		opened: map[string]openedModel{}, foretold: map[foretoldKey]forecast{}, gpus: map[*browser.WebLLM]bool{}}
 	r.dry = true
 	setups, cells, err := p.Count()
 	if err != nil {
 		return fault.Wrap(fault.Usage, err, "", "the plan")
 	}
-	r.out = rehearsal{Schema: rehearsalSchema, Name: p.Name, Setups: setups, Cells: cells, Fetches: []fetched{}, Missing: []string{}, Notes: []string{}}
+	r.out = rehearsal{Schema: rehearsalSchema, Name: p.Name, Setups: setups, Cells: cells, Fetches: []fetched{},
+		Missing: []string{}, Notes: []string{}}
 	if f.left != "" {
 		r.notes = append(r.notes, f.left)
 	}
@@ -184,8 +187,10 @@ func (r *rehearsing) setup(s plan.Setup, row func(*plannedCell)) {
 // planned is a cell without what is foretold of it.
 func (r *rehearsing) planned(s *plan.Setup, shape *plan.Shape, name string, m engine.Model) plannedCell {
 	p := &s.Plan
-	c := plannedCell{Cell: r.cell, Setup: s.ID, Engine: name, Model: p.Model, Prompt: shape.PromptID, InputTokens: shape.InputTokens,
-		MaxTokens: shape.MaxTokens, Requests: 1, AtOnce: 1, Context: max(m.Context, p.Context, 0), DType: p.DType, KVDType: p.KVDType, Start: p.Start,
+	c := plannedCell{Cell: r.cell, Setup: s.ID, Engine: name, Model: p.Model, Prompt: shape.PromptID,
+		InputTokens: shape.InputTokens,
+		MaxTokens:   shape.MaxTokens, Requests: 1, AtOnce: 1, Context: max(m.Context, p.Context, 0), DType: p.DType,
+		KVDType: p.KVDType, Start: p.Start,
 		WebLLM: p.WebLLMVersion, Threads: p.Threads, Attempts: p.Warmup.Launches + p.Repetitions}
 	if t := shape.Traffic; t != nil {
 		c.Requests, c.AtOnce, c.open = max(t.Requests, 1), max(t.Concurrency, 1), t.Loop == record.OpenLoop
@@ -292,7 +297,8 @@ func (r *rehearsing) read(k foretoldKey) openedModel {
 
 // estimate predicts by the model's file, or by the catalogue, alone: nothing is prepared.
 func (r *rehearsing) estimate(k foretoldKey) (f forecast) {
-	of := map[string]string{"webllm": estimate.WebLLM, "llamacpp": estimate.LlamaCPP, "llamacpp-oneshot": estimate.LlamaCPP, "ollama": estimate.Ollama}[k.engine]
+	of := map[string]string{"webllm": estimate.WebLLM, "llamacpp": estimate.LlamaCPP,
+		"llamacpp-oneshot": estimate.LlamaCPP, "ollama": estimate.Ollama}[k.engine]
 	if of == "" || k.path == "" && k.listed == "" {
 		return f
 	}
@@ -300,10 +306,12 @@ func (r *rehearsing) estimate(k foretoldKey) (f forecast) {
 	if m.err != nil {
 		return f
 	}
-	s := estimate.Setup{Engine: of, Context: k.context, InputLen: min(k.in, max(k.context-k.out, 1)), OutputLen: max(k.out-1, 0), Concurrency: k.slots,
+	s := estimate.Setup{Engine: of, Context: k.context, InputLen: min(k.in, max(k.context-k.out, 1)),
+		OutputLen: max(k.out-1, 0), Concurrency: k.slots,
 		KVDType: k.kv, Repacks: estimate.Repacks()}
 	if of == estimate.WebLLM {
-		s.DType, s.PrefillChunk, s.Concurrency, s.Repacks, s.OnGPU = k.dtype, min(prefillChunk, k.context), 1, nil, k.onGPU
+		s.DType, s.PrefillChunk, s.Concurrency, s.Repacks, s.OnGPU = k.dtype, min(prefillChunk, k.context), 1, nil,
+			k.onGPU
 		if m.model.Source != "gguf" { // a package has its own
 			s.DType, s.PrefillChunk = "", 0
 		}
@@ -335,7 +343,8 @@ func (r *rehearsing) estimate(k foretoldKey) (f forecast) {
 // sum completes the summary.
 func (r *rehearsing) sum() {
 	o := &r.out
-	o.CantRun, o.Missing, o.Notes = r.refused.refused, append(o.Missing, r.refused.lines()...), append(o.Notes, r.notes...)
+	o.CantRun, o.Missing, o.Notes = r.refused.refused, append(o.Missing, r.refused.lines()...),
+		append(o.Notes, r.notes...)
 	if r.timed > 0 {
 		o.Seconds = &r.seconds
 	}
@@ -412,7 +421,8 @@ func tableOf(w *bufio.Writer) shower {
 			case c.Risk == record.RiskHigh:
 				note = "would run out of memory"
 			}
-			write(strconv.Itoa(c.Cell), c.Engine, c.Model, in, strconv.Itoa(c.MaxTokens), strconv.Itoa(c.Context), c.how(), memory, time, note)
+			write(strconv.Itoa(c.Cell), c.Engine, c.Model, in, strconv.Itoa(c.MaxTokens), strconv.Itoa(c.Context),
+				c.how(), memory, time, note)
 		},
 		foot: func(r rehearsal) { printRehearsal(w, r) },
 	}
@@ -451,17 +461,20 @@ func took(seconds float64) string {
 }
 
 func printRehearsal(w io.Writer, r rehearsal) {
-	fmt.Fprintf(w, "\n%s: %s in %s; nothing was launched.\n", r.Name, plural(int(r.Cells), "cell"), plural(int(r.Setups), "setup"))
+	fmt.Fprintf(w, "\n%s: %s in %s; nothing was launched.\n", r.Name, plural(int(r.Cells), "cell"),
+		plural(int(r.Setups), "setup"))
 	switch {
 	case r.Seconds == nil:
 		fmt.Fprintf(w, "Time: not known: the results folder has no earlier run of these engines with these models.\n")
 	case r.Unknown > 0:
-		fmt.Fprintf(w, "Time: about %s, by earlier runs, and that of %s of which there is none.\n", took(*r.Seconds), plural(int(r.Unknown), "cell"))
+		fmt.Fprintf(w, "Time: about %s, by earlier runs, and that of %s of which there is none.\n", took(*r.Seconds),
+			plural(int(r.Unknown), "cell"))
 	default:
 		fmt.Fprintf(w, "Time: about %s, by earlier runs.\n", took(*r.Seconds))
 	}
 	if r.MostB > 0 {
-		fmt.Fprintf(w, "Memory: %s at most, as far as it is predicted; an engine's processes together.\n", mebi(r.MostB))
+		fmt.Fprintf(w, "Memory: %s at most, as far as it is predicted; an engine's processes together.\n",
+			mebi(r.MostB))
 	}
 	for _, f := range r.Fetches {
 		size := "of a size that is not known without asking"

@@ -25,15 +25,18 @@ func sweep(inputs, outputs int, more string) string {
 		}
 		return strings.Join(out, ",")
 	}
-	return "name: big\nengines: [webllm, llamacpp]\nmodel: tiny\ninput_lengths: [" + list(inputs) + "]\noutput_lengths: [" + list(outputs) + "]\n" + more +
+	return "name: big\nengines: [webllm, llamacpp]\nmodel: tiny\ninput_lengths: [" + list(inputs) +
+		"]\noutput_lengths: [" + list(outputs) + "]\n" + more +
 		"temperature: 0\nwarmup: {launches: 0, tokens: 4}\nrepetitions: 3\ntimeout: 3m\n"
 }
 
-// BenchmarkDryRun goes through plans of 100,000 cells: few setups of many shapes, and many setups of few. At most 2 s and 300 MB each.
+// BenchmarkDryRun goes through plans of 100,000 cells: few setups of many shapes, and many setups of few. At most 2 s
+// and 300 MB each.
 func BenchmarkDryRun(b *testing.B) {
 	for name, text := range map[string]string{
 		"shapes": sweep(100, 50, "concurrency: [1, 2, 4, 8, 16]\ncontexts: [512, 1024]\n"),
-		"setups": sweep(5, 5, "kv_cache_dtypes: [f32]\ncontexts: ["+strings.Trim(strings.Join(strings.Fields(fmt.Sprint(upTo(1000))), ","), "[]")+"]\nconcurrency: [1, 2]\n"),
+		"setups": sweep(5, 5, "kv_cache_dtypes: [f32]\ncontexts: ["+
+			strings.Trim(strings.Join(strings.Fields(fmt.Sprint(upTo(1000))), ","), "[]")+"]\nconcurrency: [1, 2]\n"),
 	} {
 		b.Run(name, func(b *testing.B) {
 			p, err := plan.Parse([]byte(text), name)
@@ -78,7 +81,8 @@ func upTo(n int) []int {
 // A dry run shows each cell, what is missing and why, and launches nothing; its JSON says the same.
 func TestDryRun(t *testing.T) {
 	cmd := program(t, "run", "plan.yaml", "--dry-run")
-	text := sweep(2, 2, "concurrency: [1, 4]\n") + "models:\n  - model: tiny\n  - {model: nowhere.gguf, input_lengths: [8]}\n  - {model: tiny, tensor_parallel_size: 4, quantization: awq, input_lengths: [8]}\n"
+	text := sweep(2, 2, "concurrency: [1, 4]\n") +
+		"models:\n  - model: tiny\n  - {model: nowhere.gguf, input_lengths: [8]}\n  - {model: tiny, tensor_parallel_size: 4, quantization: awq, input_lengths: [8]}\n"
 	text = strings.Replace(text, "model: tiny\ninput", "input", 1)
 	write := func(dir string) {
 		if err := os.WriteFile(filepath.Join(dir, "plan.yaml"), []byte(text), 0o644); err != nil {
@@ -90,7 +94,8 @@ func TestDryRun(t *testing.T) {
 	if code != 0 {
 		t.Fatalf("exit code %d: %s", code, stderr)
 	}
-	for _, want := range []string{"32 cells in 6 setups; nothing was launched", "nowhere.gguf", "tensor_parallel_size: 4", "quantization: awq", "can't run here",
+	for _, want := range []string{"32 cells in 6 setups; nothing was launched", "nowhere.gguf",
+		"tensor_parallel_size: 4", "quantization: awq", "can't run here",
 		"webllm does 1 at a time", "Time: not known", "Memory: "} {
 		if !strings.Contains(stdout, want) {
 			t.Errorf("no %q in\n%s", want, stdout)
@@ -117,7 +122,8 @@ func TestDryRun(t *testing.T) {
 			t.Errorf("nothing is foretold of %+v", c)
 		}
 	}
-	if len(doc.Planned) != 32 || doc.Cells != 32 || missing != 16 || doc.CantRun != 16 || doc.Schema != rehearsalSchema {
+	if len(doc.Planned) != 32 || doc.Cells != 32 || missing != 16 || doc.CantRun != 16 ||
+		doc.Schema != rehearsalSchema {
 		t.Errorf("%d cells, %d missing, %+v", len(doc.Planned), missing, doc.rehearsal)
 	}
 }

@@ -66,8 +66,10 @@ func reportCommand() *cobra.Command {
 			return nil
 		},
 	}
-	c.Flags().StringVarP(&out, "output", "o", "", "the HTML file (default: DIR/report.html); with --format the file or folder to write instead of standard output")
-	c.Flags().BoolVar(&profile, "profile", false, "also write DIR/profile-<cell>-<engine>.json, a file a cell (schema_version 2.0)")
+	c.Flags().StringVarP(&out, "output", "o", "",
+		"the HTML file (default: DIR/report.html); with --format the file or folder to write instead of standard output")
+	c.Flags().BoolVar(&profile, "profile", false,
+		"also write DIR/profile-<cell>-<engine>.json, a file a cell (schema_version 2.0)")
 	as.register(c)
 	figures.register(c)
 	detailsFlag(c, &details)
@@ -78,7 +80,8 @@ func reportCommand() *cobra.Command {
 	return c
 }
 
-// isFolder turns down a file before it is looked into: of a run's folder any file may be meant, and rows of another program are for compare.
+// isFolder turns down a file before it is looked into: of a run's folder any file may be meant, and rows of another
+// program are for compare.
 func isFolder(path string) error {
 	info, err := os.Stat(path)
 	if err != nil || info.IsDir() {
@@ -86,13 +89,16 @@ func isFolder(path string) error {
 	}
 	folder := filepath.Dir(path)
 	if hasRun(folder) {
-		return fault.New(fault.Usage, "name the folder: llmparity report "+folder, "%s is a file of a run's folder", path)
+		return fault.New(fault.Usage, "name the folder: llmparity report "+folder, "%s is a file of a run's folder",
+			path)
 	}
-	return fault.New(fault.Usage, "name a run's folder; for rows of another program there is llmparity compare "+path, "%s is a file, not a run's folder", path)
+	return fault.New(fault.Usage, "name a run's folder; for rows of another program there is llmparity compare "+path,
+		"%s is a file, not a run's folder", path)
 }
 
 func detailsFlag(c *cobra.Command, details *bool) {
-	c.Flags().BoolVar(details, "details", false, "print memory in full: methods, ranges of forecasts, where it is by part and process")
+	c.Flags().BoolVar(details, "details", false,
+		"print memory in full: methods, ranges of forecasts, where it is by part and process")
 }
 
 // terminal is what is printed of a result.
@@ -111,7 +117,8 @@ func writeHTML(path, do string, result *compare.Result, runs ...*record.Run) err
 func writeProfiles(c *cobra.Command, dir string, result *compare.Result, r *record.Run) error {
 	for _, cell := range r.Cells {
 		path := filepath.Join(dir, profileName(cell))
-		err := reports.File(path, "copy the run's folder to where you may write", func(w io.Writer) error { return reports.Profile(w, result, cell.ID) })
+		err := reports.File(path, "copy the run's folder to where you may write",
+			func(w io.Writer) error { return reports.Profile(w, result, cell.ID) })
 		if err != nil {
 			return err
 		}
@@ -120,7 +127,8 @@ func writeProfiles(c *cobra.Command, dir string, result *compare.Result, r *reco
 	return nil
 }
 
-// profileName keeps within the folder, and to what every system takes: a record is made by others, and engines are named as they like.
+// profileName keeps within the folder, and to what every system takes: a record is made by others, and engines are
+// named as they like.
 func profileName(cell record.Cell) string {
 	engine := strings.Map(func(r rune) rune {
 		if r < 0x80 && (unicode.IsLetter(r) || unicode.IsDigit(r)) || strings.ContainsRune("._-", r) {

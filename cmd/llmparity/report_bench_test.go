@@ -17,12 +17,14 @@ import (
 	"llmparity/compare/comparetest"
 )
 
-// BenchmarkReport takes the time and the memory of `llmparity report`, the program as it is built, from its start to its end: it reads a
-// run folder of so many samples, with a tenth as many tokens, and writes the HTML. The exponents say how the cost grows: 1 is linear, and
-// what every start costs makes them less. Below 10^5 samples that is most of it, so the one of the last decade is told too.
+// BenchmarkReport takes the time and the memory of `llmparity report`, the program as it is built, from its start to
+// its end: it reads a run folder of so many samples, with a tenth as many tokens, and writes the HTML. The exponents
+// say how the cost grows: 1 is linear, and what every start costs makes them less. Below 10^5 samples that is most of
+// it, so the one of the last decade is told too.
 func BenchmarkReport(b *testing.B) {
 	program := filepath.Join(b.TempDir(), "llmparity")
-	if text, err := exec.CommandContext(b.Context(), "go", "build", "-trimpath", "-o", program, ".").CombinedOutput(); err != nil {
+	if text, err := exec.CommandContext(b.Context(), "go", "build", "-trimpath", "-o", program,
+		".").CombinedOutput(); err != nil {
 		b.Fatalf("%v: %s", err, text)
 	}
 	var costs []reportCost
@@ -88,7 +90,8 @@ func (c *reportCost) measure(b *testing.B, cmd *exec.Cmd) {
 		b.Fatal(err)
 	}
 	if own.Maxrss >= usage.Maxrss && c.samples > 100_000 {
-		b.Fatalf("the benchmark itself took %d MiB: what the program took, at most as much, can't be told", own.Maxrss>>10)
+		b.Fatalf("the benchmark itself took %d MiB: what the program took, at most as much, can't be told",
+			own.Maxrss>>10)
 	}
 	c.rss = max(c.rss, float64(usage.Maxrss)/1024)
 }

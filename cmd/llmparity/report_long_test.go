@@ -18,7 +18,8 @@ import (
 // pageLimit is what a report may weigh, the charting library in it.
 const pageLimit = 3_000_000
 
-// A long run's page stays small, and no peak is lost in it: the highest point of every line over time is the highest in the CSV files.
+// A long run's page stays small, and no peak is lost in it: the highest point of every line over time is the highest in
+// the CSV files.
 func TestALongRunsReportIsSmallAndKeepsEveryPeak(t *testing.T) {
 	dir := comparetest.Long(t, t.TempDir(), 100_000, 10_000)
 	path := filepath.Join(t.TempDir(), "report.html")

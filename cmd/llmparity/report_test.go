@@ -30,7 +30,8 @@ func TestDetails(t *testing.T) {
 	dir := foretoldRun(t, t.TempDir(), "details", 0.53125)
 	for _, command := range []string{"report", "compare"} {
 		var short, long, errs strings.Builder
-		if code := execute([]string{command, dir}, &short, &errs) + execute([]string{command, dir, "--details"}, &long, &errs); code != 0 {
+		if code := execute([]string{command, dir}, &short, &errs) +
+			execute([]string{command, dir, "--details"}, &long, &errs); code != 0 {
 			t.Fatal(code, errs.String())
 		}
 		for _, title := range []string{"\nPredictions and the run\n", "\nWhere the memory is\n"} {
@@ -47,10 +48,12 @@ func TestDetails(t *testing.T) {
 // Who names a file in a run's folder is told which folder to name.
 func TestAFileOfARunsFolder(t *testing.T) {
 	dir := comparetest.Write(t, t.TempDir(), "run", comparetest.Native(1))
-	for _, c := range []struct{ command, file string }{{"report", "totals.csv"}, {"report", "samples.csv"}, {"report", "run.json"}, {"compare", "totals.csv"}, {"compare", "tokens.csv"}} {
+	for _, c := range []struct{ command, file string }{{"report", "totals.csv"}, {"report", "samples.csv"},
+		{"report", "run.json"}, {"compare", "totals.csv"}, {"compare", "tokens.csv"}} {
 		var out, errs strings.Builder
 		code := execute([]string{c.command, filepath.Join(dir, c.file)}, &out, &errs)
-		if said := errs.String(); code != 2 || !strings.Contains(said, "is a file of a run's folder") || !strings.HasSuffix(said, dir+"\n") || strings.Count(said, "\n") != 1 {
+		if said := errs.String(); code != 2 || !strings.Contains(said, "is a file of a run's folder") ||
+			!strings.HasSuffix(said, dir+"\n") || strings.Count(said, "\n") != 1 {
 			t.Errorf("%s %s: exit code %d, %q", c.command, c.file, code, said)
 		}
 	}

@@ -21,7 +21,8 @@ import (
 	"llmparity/internal/sample/gpu"
 )
 
-// reproduceSchema names the shape of what --json prints. Fields are added under the same name; none is taken away or given another meaning.
+// reproduceSchema names the shape of what --json prints. Fields are added under the same name; none is taken away or
+// given another meaning.
 const reproduceSchema = "llmparity.reproduce/1"
 
 // reproduction is what must be known to run a run again; docs/reproducibility.md describes it.
@@ -38,7 +39,8 @@ type reproduction struct {
 // difference is something that is not here as it was there.
 type difference struct {
 	record.Difference
-	Figures bool `json:"changes_figures"` // false: what is measured is the same all the same, or it changes from minute to minute
+	// false: what is measured is the same all the same, or it changes from minute to minute
+	Figures bool `json:"changes_figures"`
 }
 
 // reproduceFlags is what a user may say.
@@ -82,7 +84,8 @@ func (f *reproduceFlags) reproduce(ctx context.Context, dir string, stdout, stde
 	if err != nil {
 		return err
 	}
-	r := &reproduction{Schema: reproduceSchema, Record: was.Dir, Differences: []difference{}, Unknown: []string{}, Checklist: compare.Checklist(was)}
+	r := &reproduction{Schema: reproduceSchema, Record: was.Dir, Differences: []difference{}, Unknown: []string{},
+		Checklist: compare.Checklist(was)}
 	r.Plan = again(was, planned)
 	r.machine(was.Environment, hereNow(ctx))
 	r.program(was, tool())
@@ -101,7 +104,8 @@ func (f *reproduceFlags) reproduce(ctx context.Context, dir string, stdout, stde
 		return err
 	}
 	if different > 0 {
-		return fault.New(fault.Run, "a run here will be another measurement", "what changes figures is not as it was: %d things", different)
+		return fault.New(fault.Run, "a run here will be another measurement",
+			"what changes figures is not as it was: %d things", different)
 	}
 	return nil
 }
@@ -121,7 +125,8 @@ func recordedPlan(was *record.Run) ([]byte, plan.Plan, error) {
 	}
 	p, err := plan.Parse(s.Plan, "plan.yaml")
 	if err != nil {
-		return nil, p, fault.Wrap(fault.BadRecord, err, "run it with llmparity "+was.Meta.Tool.Version+", which wrote it", "the plan of %s is not one of this version's",
+		return nil, p, fault.Wrap(fault.BadRecord, err, "run it with llmparity "+was.Meta.Tool.Version+
+			", which wrote it", "the plan of %s is not one of this version's",
 			was.Dir)
 	}
 	return s.Plan, p, nil
@@ -157,7 +162,8 @@ func (r *reproduction) print(w io.Writer) {
 		if d.Figures {
 			mark = "FIGURES"
 		}
-		fmt.Fprintf(w, "  %s  %s: it was %s, here %s\n", mark, d.What, cmp.Or(d.Was, "unknown"), cmp.Or(d.Is, "unknown"))
+		fmt.Fprintf(w, "  %s  %s: it was %s, here %s\n", mark, d.What, cmp.Or(d.Was, "unknown"),
+			cmp.Or(d.Is, "unknown"))
 	}
 	if len(r.Unknown) > 0 {
 		fmt.Fprintln(w, "\nNot looked at")
@@ -230,15 +236,18 @@ func again(was *record.Run, planned []byte) string {
 	}
 	say := func(format string, args ...any) { line("# ", format, args...) }
 	part := func(format string, args ...any) { line("#   ", format, args...) }
-	say("The plan of the run %q of %s, with what was chosen by default.", was.Meta.Name, was.Meta.Started.Format("2006-01-02 15:04:05 MST"))
-	say("llmparity %s, sha256 %s, %s/%s", was.Meta.Tool.Version, was.Meta.Tool.SHA256, was.Meta.Tool.GoOS, was.Meta.Tool.GoArch)
+	say("The plan of the run %q of %s, with what was chosen by default.", was.Meta.Name,
+		was.Meta.Started.Format("2006-01-02 15:04:05 MST"))
+	say("llmparity %s, sha256 %s, %s/%s", was.Meta.Tool.Version, was.Meta.Tool.SHA256, was.Meta.Tool.GoOS,
+		was.Meta.Tool.GoArch)
 	e := was.Environment
 	say("Machine: %s, %d cores, %.1f GiB, %s, kernel %s", e.CPU, e.Cores, float64(e.MemoryB)/(1<<30), e.OS, e.Kernel)
 	for _, m := range modelsOf(was) {
 		say("Model: %s (%s, %s, %d bytes), sha256 %s", m.Name, m.Format, m.DType, m.FileB, m.SHA256)
 	}
 	for _, info := range enginesOf(was) {
-		say("Engine: %s %s at %s, sha256 %s", info.Name, info.Version, cmp.Or(info.Path, "no path"), cmp.Or(info.SHA256, "not taken"))
+		say("Engine: %s %s at %s, sha256 %s", info.Name, info.Version, cmp.Or(info.Path, "no path"),
+			cmp.Or(info.SHA256, "not taken"))
 		for _, name := range sortedKeys(info.Parts) {
 			part("%s: %s", name, info.Parts[name])
 		}

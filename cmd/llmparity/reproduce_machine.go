@@ -18,7 +18,8 @@ func (r *reproduction) machine(was, is record.Environment) {
 	r.differ("kernel", was.Kernel, is.Kernel, true)
 	r.differ("operating system", was.OS, is.OS, false) // programs are compared by themselves
 	r.differ("frequency governor", was.Governor, is.Governor, true)
-	r.differ("container", cmp.Or(was.ContainerKind, "none"), cmp.Or(is.ContainerKind, "none"), false) // its limits are compared by themselves
+	// its limits are compared by themselves
+	r.differ("container", cmp.Or(was.ContainerKind, "none"), cmp.Or(is.ContainerKind, "none"), false)
 	r.differ("virtual machine", cmp.Or(was.Virtual, "none"), cmp.Or(is.Virtual, "none"), true)
 	r.differ("GPUs", gpuNames(was.GPUs), gpuNames(is.GPUs), true)
 	r.processor(was.Processor, is.Processor)
@@ -63,7 +64,8 @@ func (r *reproduction) limits(was, is *record.Limits) {
 		is = &none
 	}
 	r.differ("processors that the control group allows", limit(was.CPUs, "%g"), limit(is.CPUs, "%g"), true)
-	r.differ("memory that the control group allows", limit(float64(was.MemoryB)/(1<<30), "%.2f GiB"), limit(float64(is.MemoryB)/(1<<30), "%.2f GiB"), true)
+	r.differ("memory that the control group allows", limit(float64(was.MemoryB)/(1<<30), "%.2f GiB"),
+		limit(float64(is.MemoryB)/(1<<30), "%.2f GiB"), true)
 }
 
 func limit(n float64, format string) string {

@@ -136,7 +136,8 @@ func (r *reproduction) program(was *record.Run, is record.Tool) {
 		wrote = append(wrote, resumed.Tool)
 	}
 	identity := func(t record.Tool) string {
-		return fmt.Sprintf("%s, sha256 %s, %s/%s", cmp.Or(t.Version, "unknown"), cmp.Or(t.SHA256, "not taken"), t.GoOS, t.GoArch)
+		return fmt.Sprintf("%s, sha256 %s, %s/%s", cmp.Or(t.Version, "unknown"), cmp.Or(t.SHA256, "not taken"), t.GoOS,
+			t.GoArch)
 	}
 	for _, t := range wrote {
 		r.differ("llmparity", identity(t), identity(is), true)
@@ -220,7 +221,8 @@ func (r *reproduction) browser(ctx context.Context, f *reproduceFlags, was recor
 	} else if is != notHere {
 		r.unknown("the browser's build: %s is not the program itself; versions are compared", here.Path)
 	}
-	r.unknown("the WebGPU adapter, and what it computes on: %s", "it is known when the browser runs (llmparity doctor asks it)")
+	r.unknown("the WebGPU adapter, and what it computes on: %s",
+		"it is known when the browser runs (llmparity doctor asks it)")
 }
 
 // webllm compares WebLLM, the page and the model library by their sums.
@@ -234,7 +236,8 @@ func (r *reproduction) webllm(was record.EngineInfo, p plan.Plan) {
 
 // bundleHere is the sum of the WebLLM of that origin, where it is here.
 func bundleHere(was record.EngineInfo, p plan.Plan) string {
-	path := filepath.Join(cache.Dir(os.Getenv), "npm", strings.ReplaceAll(webllmPackage, "/", "+"), was.Version, filepath.Base(bundleFile))
+	path := filepath.Join(cache.Dir(os.Getenv), "npm", strings.ReplaceAll(webllmPackage, "/", "+"), was.Version,
+		filepath.Base(bundleFile))
 	switch origin := was.Parts["webllm_origin"]; {
 	case origin == "built in":
 		if text, err := page.Bundle(); err == nil {

@@ -40,10 +40,12 @@ func (r reproduction) figures() (out []string) {
 	return out
 }
 
-// A run of this machine has nothing that differs here, and its plan runs again as it is; whatever is changed of it is named.
+// A run of this machine has nothing that differs here, and its plan runs again as it is; whatever is changed of it is
+// named.
 func TestARunIsReproducedWhereItWasMade(t *testing.T) {
 	root := t.TempDir()
-	if out, errs, code := called("run", "--engines", "llamacpp", "--repetitions", "1", "--max-tokens", "2", "--quiet", "--out", root); code != 0 {
+	if out, errs, code := called("run", "--engines", "llamacpp", "--repetitions", "1", "--max-tokens", "2", "--quiet",
+		"--out", root); code != 0 {
 		t.Fatalf("exit code %d: %s%s", code, out, errs)
 	}
 	dir := filepath.Join(root, "latest")
@@ -65,7 +67,8 @@ func TestARunIsReproducedWhereItWasMade(t *testing.T) {
 			t.Errorf("%q is not in the plan", sum)
 		}
 	}
-	if i := slices.IndexFunc(r.Checklist, func(c compare.Check) bool { return c.Item == compare.SameModel }); i < 0 || r.Checklist[i].Answer != compare.Yes {
+	if i := slices.IndexFunc(r.Checklist, func(c compare.Check) bool { return c.Item == compare.SameModel }); i < 0 ||
+		r.Checklist[i].Answer != compare.Yes {
 		t.Errorf("the checklist: %+v", r.Checklist)
 	}
 
@@ -91,11 +94,13 @@ func TestARunIsReproducedWhereItWasMade(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(env, []byte(strings.Replace(string(machine), `"cpu": "`, `"cpu": "Another `, 1)), 0o644); err != nil {
+	if err := os.WriteFile(env, []byte(strings.Replace(string(machine), `"cpu": "`, `"cpu": "Another `, 1)),
+		0o644); err != nil {
 		t.Fatal(err)
 	}
 	r, code = reproduced(t, dir, "--llama-server", other)
-	if want := []string{"processor", "llamacpp " + info.Version + ", sha256"}; code != int(fault.Run) || !slices.Equal(r.figures(), want) {
+	if want := []string{"processor", "llamacpp " + info.Version + ", sha256"}; code != int(fault.Run) ||
+		!slices.Equal(r.figures(), want) {
 		t.Errorf("exit code %d, %v differ, want %v", code, r.figures(), want)
 	}
 }
@@ -105,17 +110,22 @@ func TestEachSetupsArgumentsAreInThePlan(t *testing.T) {
 	was := &record.Run{}
 	for setup := 1; setup <= mostArguments+2; setup++ {
 		was.Cells = append(was.Cells, record.Cell{ID: setup, Engine: "e", Setup: setup})
-		info := &record.EngineInfo{Name: "e", Args: []string{"-np", strconv.Itoa(setup)}, Policy: map[string]string{"mmap": "on"}}
+		info := &record.EngineInfo{Name: "e", Args: []string{"-np", strconv.Itoa(setup)},
+			Policy: map[string]string{"mmap": "on"}}
 		if setup == 2 {
 			info.Policy["parallel"] = "2"
 		}
 		for range 2 {
-			was.Attempts = append(was.Attempts, &record.Attempt{Cell: setup, Status: record.OK, Events: []record.EventAt{{Event: record.Event{Engine: info}}}})
+			was.Attempts = append(was.Attempts,
+				&record.Attempt{Cell: setup, Status: record.OK,
+					Events: []record.EventAt{{Event: record.Event{Engine: info}}}})
 		}
 	}
 	text := again(was, nil)
-	for line, want := range map[string]int{"#   mmap: on\n": 1, "#   parallel: not said or 2\n": 1, "#   arguments in setup 1: -np 1\n": 1,
-		"#   arguments in setup 16: -np 16\n": 1, "#   arguments in 2 more setups are in the record\n": 1, "arguments in": mostArguments + 1} {
+	for line, want := range map[string]int{"#   mmap: on\n": 1, "#   parallel: not said or 2\n": 1,
+		"#   arguments in setup 1: -np 1\n":   1,
+		"#   arguments in setup 16: -np 16\n": 1, "#   arguments in 2 more setups are in the record\n": 1,
+		"arguments in": mostArguments + 1} {
 		if got := strings.Count(text, line); got != want {
 			t.Errorf("%q is there %d times:\n%s", line, got, text)
 		}
@@ -128,17 +138,21 @@ func TestEachSetupsArgumentsAreInThePlan(t *testing.T) {
 
 func TestWhatCannotBeReproducedIsSaid(t *testing.T) {
 	dir := comparetest.Write(t, t.TempDir(), "a", comparetest.Native(1))
-	if _, errs, code := called("reproduce", dir); code != int(fault.BadRecord) || !strings.Contains(errs, "not one of this version's") {
+	if _, errs, code := called("reproduce", dir); code != int(fault.BadRecord) ||
+		!strings.Contains(errs, "not one of this version's") {
 		t.Errorf("of a plan that says nothing: exit code %d, %s", code, errs)
 	}
-	if err := os.WriteFile(filepath.Join(dir, "plan.yaml"), []byte("engines: [llamacpp]\nmodel: none.gguf\nprompts: [a]\nmax_tokens: 2\n"), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "plan.yaml"),
+		[]byte("engines: [llamacpp]\nmodel: none.gguf\nprompts: [a]\nmax_tokens: 2\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	r, code := reproduced(t, dir)
-	if all := r.figures(); code != int(fault.Run) || !slices.Contains(all, "llmparity") || !slices.Contains(all, "the model none.gguf, sha256") {
+	if all := r.figures(); code != int(fault.Run) || !slices.Contains(all, "llmparity") ||
+		!slices.Contains(all, "the model none.gguf, sha256") {
 		t.Errorf("exit code %d, %v", code, all)
 	}
-	if _, errs, code := called("reproduce", t.TempDir()); code != int(fault.BadRecord) || !strings.Contains(errs, "not a run folder") {
+	if _, errs, code := called("reproduce", t.TempDir()); code != int(fault.BadRecord) ||
+		!strings.Contains(errs, "not a run folder") {
 		t.Errorf("exit code %d: %s", code, errs)
 	}
 }

@@ -22,12 +22,15 @@ type resumeFlags struct {
 }
 
 func (f *resumeFlags) register(flags *pflag.FlagSet) {
-	flags.StringVar(&f.resume, "resume", "", "go on with the run in this folder: what is missing of its plan is measured, and only that")
+	flags.StringVar(&f.resume, "resume", "",
+		"go on with the run in this folder: what is missing of its plan is measured, and only that")
 	flags.BoolVar(&f.retryFailed, "retry-failed", false, "with --resume, measure what failed once more")
-	flags.BoolVar(&f.allowChanged, "allow-changed", false, "with --resume, go on although the program, an engine or a browser is not what it was; the record says it")
+	flags.BoolVar(&f.allowChanged, "allow-changed", false,
+		"with --resume, go on although the program, an engine or a browser is not what it was; the record says it")
 }
 
-// besides are the flags that go with --resume: they say where parts are found and what is told, and nothing of what is measured.
+// besides are the flags that go with --resume: they say where parts are found and what is told, and nothing of what is
+// measured.
 var besides = []string{"resume", "retry-failed", "allow-changed", "quiet", "json", "strict", "baseline", "detect",
 	"under-test",
 	"inconclusive", "no-baseline", "mirror", "chrome", "headed", "attach",
@@ -40,9 +43,12 @@ func (f *runFlags) goOn(c *cobra.Command, args []string) error {
 		switch {
 		case err != nil || slices.Contains(besides, flag.Name):
 		case slices.Contains([]string{"dry-run", "out", "output-dir"}, flag.Name):
-			err = fault.New(fault.Usage, "leave it out", "--%s is for a run that begins, and --resume goes on with the one in %s, where it is", flag.Name, f.resume)
+			err = fault.New(fault.Usage, "leave it out",
+				"--%s is for a run that begins, and --resume goes on with the one in %s, where it is", flag.Name,
+				f.resume)
 		default:
-			err = fault.New(fault.Usage, "leave it out, or begin another run", "--%s would change the plan of the run in %s, whose plan --resume goes by", flag.Name, f.resume)
+			err = fault.New(fault.Usage, "leave it out, or begin another run",
+				"--%s would change the plan of the run in %s, whose plan --resume goes by", flag.Name, f.resume)
 		}
 	})
 	if err == nil && len(args) > 0 {
@@ -57,11 +63,13 @@ func (f *runFlags) goOn(c *cobra.Command, args []string) error {
 	path := filepath.Join(f.resume, "plan.yaml")
 	text, err := os.ReadFile(path)
 	if err != nil {
-		return fault.Wrap(fault.BadRecord, err, "name a run's folder, such as results/latest", "%s is not a run folder that can be gone on with", f.resume)
+		return fault.Wrap(fault.BadRecord, err, "name a run's folder, such as results/latest",
+			"%s is not a run folder that can be gone on with", f.resume)
 	}
 	p, err := plan.Parse(text, path)
 	if err != nil { // nobody's who recorded a run there, or no longer what that had
-		return fault.Wrap(fault.BadRecord, err, "name a run's folder, such as results/latest", "%s is not a run folder that can be gone on with", f.resume)
+		return fault.Wrap(fault.BadRecord, err, "name a run's folder, such as results/latest",
+			"%s is not a run folder that can be gone on with", f.resume)
 	}
 	if err := f.valid(); err != nil {
 		return err
@@ -106,7 +114,8 @@ func whatIsThere(dir string, p plan.Plan) (string, error) {
 	if p.MostRepetitions() > p.Repetitions {
 		most = "at most "
 	}
-	text := fmt.Sprintf("going on with %s: of %s%d repetitions %d are there", dir, most, int(cells)*p.MostRepetitions(), well)
+	text := fmt.Sprintf("going on with %s: of %s%d repetitions %d are there", dir, most, int(cells)*p.MostRepetitions(),
+		well)
 	if failed > 0 {
 		text += fmt.Sprintf(", %d failed, which --retry-failed makes again", failed)
 	}

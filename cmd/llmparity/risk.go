@@ -43,8 +43,9 @@ const (
 	wasmBound = 4 << 30 // addresses of 32 bits
 	cage      = 4 << 30 // V8 keeps the objects of a page, and pointers to them, within so much
 	granted   = 1 << 27 // WebGPU's own least bound on what a shader is bound to
-	wished    = 1 << 30 // what WebLLM asks for; where an adapter has less it makes do with granted, and fallback for buffers
-	fallback  = 1 << 28
+	// what WebLLM asks for; where an adapter has less it makes do with granted, and fallback for buffers
+	wished   = 1 << 30
+	fallback = 1 << 28
 )
 
 // here is what is free on this machine; what nobody tells is left out.
@@ -68,8 +69,8 @@ func here(ctx context.Context, e estimate.Estimate, gpus *gpu.Monitor) map[strin
 	return rooms
 }
 
-// buffer is how large a buffer of WebGPU's may be. The browser is asked for its adapter only where that can matter, and once, whatever comes of it:
-// before the next cell it would fail in the same way, and take as long.
+// buffer is how large a buffer of WebGPU's may be. The browser is asked for its adapter only where that can matter, and
+// once, whatever comes of it: before the next cell it would fail in the same way, and take as long.
 func (f *foretelling) buffer(ctx context.Context, w *browser.WebLLM, need int64) (estimate.Room, bool) {
 	if need <= granted {
 		return estimate.Room{Free: granted, How: "every WebGPU adapter has buffers of so much"}, true
@@ -123,7 +124,8 @@ func freeVRAM(ctx context.Context, gpus *gpu.Monitor) (largest, sum int64, ok bo
 	}
 	for _, s := range gpus.Sources() {
 		d := s.Describe()
-		if number, ok := strings.CutPrefix(d.Role, "gpu"); !ok || number == "" || number[0] < '0' || number[0] > '9' || parts[d.Role] {
+		if number, ok := strings.CutPrefix(d.Role, "gpu"); !ok || number == "" || number[0] < '0' || number[0] > '9' ||
+			parts[d.Role] {
 			continue // processors' energy, sums over GPUs
 		}
 		r := record.NewSample()

@@ -18,7 +18,8 @@ func cards(t *testing.T, memory ...[2]int64) *gpu.Monitor {
 	for i, m := range memory {
 		device := filepath.Join(o.Sys, fmt.Sprintf("class/drm/card%d/device", i))
 		for name, text := range map[string]string{
-			"uevent":                                fmt.Sprintf("DRIVER=amdgpu\nPCI_ID=1002:744C\nPCI_SLOT_NAME=0000:0%d:00.0\n", i+3),
+			"uevent": fmt.Sprintf(
+				"DRIVER=amdgpu\nPCI_ID=1002:744C\nPCI_SLOT_NAME=0000:0%d:00.0\n", i+3),
 			fmt.Sprintf("drm/renderD%d/dev", 128+i): fmt.Sprintf("226:%d\n", 128+i),
 			"mem_info_vram_total":                   fmt.Sprintln(m[0]), "mem_info_vram_used": fmt.Sprintln(m[1]),
 		} {
@@ -37,7 +38,8 @@ func cards(t *testing.T, memory ...[2]int64) *gpu.Monitor {
 }
 
 func TestWhatIsFreeOnGPUs(t *testing.T) {
-	m, err := estimate.FromNumbers(estimate.Numbers{Layers: 4, Hidden: 512, Heads: 8, HeadDim: 64, Intermediate: 1024, Vocab: 1000})
+	m, err := estimate.FromNumbers(estimate.Numbers{Layers: 4, Hidden: 512, Heads: 8, HeadDim: 64, Intermediate: 1024,
+		Vocab: 1000})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,10 +50,14 @@ func TestWhatIsFreeOnGPUs(t *testing.T) {
 		free  int64 // -1: nobody tells
 		level record.RiskLevel
 	}{
-		"the adapter is one of them": {estimate.Setup{Engine: estimate.WebLLM, OnGPU: true, DType: "float32"}, two, 250 * record.MiB, record.RiskLow},
-		"layers lie on all":          {estimate.Setup{Engine: estimate.LlamaCPP, GPULayers: 4}, two, 310 * record.MiB, record.RiskLow},
-		"it is too small":            {estimate.Setup{Engine: estimate.LlamaCPP, GPULayers: 4}, cards(t, [2]int64{24 * record.MiB, 20 * record.MiB}), 4 * record.MiB, record.RiskHigh},
-		"there is none":              {estimate.Setup{Engine: estimate.LlamaCPP, GPULayers: 4}, cards(t), -1, record.RiskUnknown},
+		"the adapter is one of them": {estimate.Setup{Engine: estimate.WebLLM, OnGPU: true, DType: "float32"}, two,
+			250 * record.MiB, record.RiskLow},
+		"layers lie on all": {estimate.Setup{Engine: estimate.LlamaCPP, GPULayers: 4}, two, 310 * record.MiB,
+			record.RiskLow},
+		"it is too small": {estimate.Setup{Engine: estimate.LlamaCPP, GPULayers: 4},
+			cards(t, [2]int64{24 * record.MiB, 20 * record.MiB}), 4 * record.MiB, record.RiskHigh},
+		"there is none": {estimate.Setup{Engine: estimate.LlamaCPP, GPULayers: 4}, cards(t), -1,
+			record.RiskUnknown},
 	} {
 		c.setup.Context = 512
 		e, err := estimate.Of(m, c.setup)

@@ -82,7 +82,8 @@ plans' fields, ` + "`llmparity plan init`" + ` writes one to start from.`,
 				return f.goOn(c, args)
 			}
 			if c.Flags().Changed("retry-failed") || c.Flags().Changed("allow-changed") {
-				return fault.New(fault.Usage, "add --resume DIR", "--retry-failed and --allow-changed are for runs that are gone on with")
+				return fault.New(fault.Usage, "add --resume DIR",
+					"--retry-failed and --allow-changed are for runs that are gone on with")
 			}
 			p, err := f.plan(c, args)
 			if err == nil {
@@ -103,7 +104,8 @@ plans' fields, ` + "`llmparity plan init`" + ` writes one to start from.`,
 
 func (f *runFlags) register(c *cobra.Command) {
 	flags := c.Flags()
-	flags.StringSliceVar(&f.engines, "engines", nil, "engines, separated by commas, in place of the plan's: "+engineList())
+	flags.StringSliceVar(&f.engines, "engines", nil, "engines, separated by commas, in place of the plan's: "+
+		engineList())
 	flags.StringArrayVar(&f.engine, "engine", nil, "an engine, whatever its name has in it, such as "+
 		"'exec:./my-engine --its-flag', a program of your own that speaks docs/protocol.md; may be given several times. "+
 		"It adds to --engines, and with or without those stands for the plan's")
@@ -119,21 +121,29 @@ func (f *runFlags) register(c *cobra.Command) {
 			"shared (nor has a cell: all of an engine's that need no other launch go on in one)")
 	flags.StringVar(&f.out, "out", "results", "the folder in which the run's folder is made")
 	flags.StringVar(&f.out, "output-dir", "results", "the same as --out")
-	flags.BoolVar(&f.dryRun, "dry-run", false, "launch nothing: show the cells, what they are likely to take, what would be fetched, and what is missing here")
-	flags.BoolVar(&f.strict, "strict", false, "launch nothing where any cell can't run here (default: where an engine could run none of its cells)")
+	flags.BoolVar(&f.dryRun, "dry-run", false,
+		"launch nothing: show the cells, what they are likely to take, what would be fetched, and what is missing here")
+	flags.BoolVar(&f.strict, "strict", false,
+		"launch nothing where any cell can't run here (default: where an engine could run none of its cells)")
 	flags.StringVar(&f.baseline, "baseline", "",
 		"the run that the plan's gate compares with: a saved name (llmparity baseline list) or a run's folder")
 	f.judgeFlags.register(flags)
 	flags.StringVar(&f.against, "against", "", againstHelp)
-	flags.StringVar(&f.thread, "thread", "page", "where WebLLM runs: page (the page's own thread) or worker (a dedicated worker)")
-	flags.DurationVar(&f.watchdog, "watchdog", engine.Watchdog, "how long that thread, or an engine of exec:, may give no "+
-		"sign of life")
+	flags.StringVar(&f.thread, "thread", "page",
+		"where WebLLM runs: page (the page's own thread) or worker (a dedicated worker)")
+	flags.DurationVar(&f.watchdog, "watchdog", engine.Watchdog,
+		"how long that thread, or an engine of exec:, may give no "+
+			"sign of life")
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "no progress, only the result")
-	flags.BoolVar(&f.json, "json", false, "progress and the result as lines of JSON on standard output (llmparity schema events); with --dry-run one document")
-	flags.BoolVar(&f.noCheckOOM, "no-check-oom", false, "launch what would run out of memory, by what is foretold of it and what is free, too")
-	flags.BoolVar(&f.parity, "parity", false, "when all is measured, have every engine that can score the reference's text, token by token: what "+
-		"it would have chosen, and how likely that was; --parity=false: never (default: where engines' own texts part)")
-	flags.StringVar(&f.reference, "reference", "", "the engine whose text that is (default: the first native one that tells token ids)")
+	flags.BoolVar(&f.json, "json", false,
+		"progress and the result as lines of JSON on standard output (llmparity schema events); with --dry-run one document")
+	flags.BoolVar(&f.noCheckOOM, "no-check-oom", false,
+		"launch what would run out of memory, by what is foretold of it and what is free, too")
+	flags.BoolVar(&f.parity, "parity", false,
+		"when all is measured, have every engine that can score the reference's text, token by token: what "+
+			"it would have chosen, and how likely that was; --parity=false: never (default: where engines' own texts part)")
+	flags.StringVar(&f.reference, "reference", "",
+		"the engine whose text that is (default: the first native one that tells token ids)")
 	flags.IntVar(&f.threads, "threads", 1, "threads of llama.cpp and Ollama")
 	f.resumeFlags.register(flags)
 	f.presetFlags.register(flags)
@@ -266,7 +276,8 @@ func (r *resolver) complete(ctx context.Context, p *plan.Plan, show *progress) e
 	return nil
 }
 
-// closeEngines has engines give up what they keep from launch to launch. What can't be is said: the run has its record by now.
+// closeEngines has engines give up what they keep from launch to launch. What can't be is said: the run has its record
+// by now.
 func closeEngines(engines []engine.Engine, w io.Writer) {
 	for _, e := range engines {
 		c, ok := e.(io.Closer)

@@ -57,11 +57,12 @@ func (s *timedSession) Generate(ctx context.Context, r engine.Request, token fun
 	return s.Session.Generate(ctx, r, token)
 }
 
-// BenchmarkCells takes the time of ours that a cell costs where it goes on in a launch that is there: of a hundred cells of one token, what
-// lies between the first one's end and the last but one's, without what the engine did.
+// BenchmarkCells takes the time of ours that a cell costs where it goes on in a launch that is there: of a hundred
+// cells of one token, what lies between the first one's end and the last but one's, without what the engine did.
 func BenchmarkCells(b *testing.B) {
 	web := engineFlags{packageFlags: packageFlags{sort: "partial"}}
-	for _, e := range []engine.Engine{llamacpp.New(llamacpp.Config{Cache: cache.Dir(os.Getenv), Threads: 1, KVType: "f32"}), web.webllm()} {
+	for _, e := range []engine.Engine{llamacpp.New(
+		llamacpp.Config{Cache: cache.Dir(os.Getenv), Threads: 1, KVType: "f32"}), web.webllm()} {
 		b.Run(e.Name(), func(b *testing.B) {
 			for b.Loop() {
 				own, most := ownCost(b, e)
@@ -76,7 +77,8 @@ func ownCost(b *testing.B, e engine.Engine) (mean, most time.Duration) {
 	const cells = 100
 	m := enginetest.TinyModel(b)
 	timed := &timedEngine{Engine: e}
-	p := plan.Plan{Name: "cells", Engines: []string{e.Name()}, Model: m.Path, MaxTokens: 1, Context: 64, Warmup: plan.Warmup{Tokens: 1},
+	p := plan.Plan{Name: "cells", Engines: []string{e.Name()}, Model: m.Path, MaxTokens: 1, Context: 64,
+		Warmup:      plan.Warmup{Tokens: 1},
 		Repetitions: 1, Isolation: plan.Shared, Timeout: plan.Duration(2 * time.Minute)}
 	for i := range cells {
 		p.Prompts = append(p.Prompts, fmt.Sprintf("A%d", i))
@@ -85,7 +87,8 @@ func ownCost(b *testing.B, e engine.Engine) (mean, most time.Duration) {
 	var ended time.Time
 	var worked, all time.Duration
 	n := 0
-	_, err := run.Do(b.Context(), run.Options{Plan: p, Out: b.TempDir(), Parts: run.Parts{Engines: []engine.Engine{timed}, Model: m},
+	_, err := run.Do(b.Context(), run.Options{Plan: p, Out: b.TempDir(),
+		Parts: run.Parts{Engines: []engine.Engine{timed}, Model: m},
 		Progress: func(e run.Event) {
 			if e.Kind != run.Ended {
 				return

@@ -16,7 +16,8 @@ func TestRunMeasuresComparesAndReports(t *testing.T) {
 	if code != 0 {
 		t.Fatalf("exit code %d\n%s%s", code, stdout, stderr)
 	}
-	for _, want := range []string{"webllm", "llamacpp", "identical: 12 of 12 token ids", "software adapter", "Report: results/"} {
+	for _, want := range []string{"webllm", "llamacpp", "identical: 12 of 12 token ids", "software adapter",
+		"Report: results/"} {
 		if !strings.Contains(stdout, want) {
 			t.Errorf("no %q in\n%s", want, stdout)
 		}
@@ -84,7 +85,8 @@ func TestModelTinyWritesModelPackageAndLibrary(t *testing.T) {
 	if out, stderr, code := output(t, cmd); code != 0 {
 		t.Fatalf("exit code %d\n%s%s", code, out, stderr)
 	}
-	for _, name := range []string{"tiny.gguf", "webllm/mlc-chat-config.json", "webllm/tensor-cache.json", "webllm/tokenizer.json", "webllm/lib.wasm"} {
+	for _, name := range []string{"tiny.gguf", "webllm/mlc-chat-config.json", "webllm/tensor-cache.json",
+		"webllm/tokenizer.json", "webllm/lib.wasm"} {
 		if info, err := os.Stat(filepath.Join(cmd.Dir, "model", name)); err != nil || info.Size() == 0 {
 			t.Errorf("%s: %v", name, err)
 		}

@@ -13,7 +13,8 @@ func schemaCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "schema NAME",
 		Short: "Print the JSON Schema of what is written: " + strings.Join(schemas.Names(), ", "),
-		Long: `Print the published JSON Schema (draft 2020-12) of a document: ` + strings.Join(schemas.Names(), ", ") + `.
+		Long: `Print the published JSON Schema (draft 2020-12) of a document: ` + strings.Join(schemas.Names(), ", ") +
+			`.
 docs/formats.md says which command writes which.`,
 		Args:      arguments(cobra.ExactArgs(1)),
 		ValidArgs: schemas.Names(),

@@ -11,8 +11,8 @@ import (
 	"llmparity/internal/record"
 )
 
-// The same file in Q4_1 and dequantised to float32: where texts part the tie was near for both, and on one and the same text the engines
-// hardly differ. The bounds are several times what was seen: 0.15 at a divergence, 23 of 24 places.
+// The same file in Q4_1 and dequantised to float32: where texts part the tie was near for both, and on one and the same
+// text the engines hardly differ. The bounds are several times what was seen: 0.15 at a divergence, 23 of 24 places.
 func TestQuantisedWeightsPartAtNearTies(t *testing.T) {
 	const n, near, share = 24, 0.6, 0.8
 	path, err := smolLM2Path()
@@ -56,12 +56,15 @@ func TestQuantisedWeightsPartAtNearTies(t *testing.T) {
 		if at < 0 {
 			continue
 		}
-		t.Logf("%q: they part at token %d, where the top two are %.3f and %.3f apart", p, at+1, a[at].Margin(), b[at].Margin())
+		t.Logf("%q: they part at token %d, where the top two are %.3f and %.3f apart", p, at+1, a[at].Margin(),
+			b[at].Margin())
 		if a[at].Margin() > near || b[at].Margin() > near {
-			t.Errorf("%q: they part at token %d, where the top two are %.3f and %.3f apart", p, at+1, a[at].Margin(), b[at].Margin())
+			t.Errorf("%q: they part at token %d, where the top two are %.3f and %.3f apart", p, at+1, a[at].Margin(),
+				b[at].Margin())
 		}
 		if a[at].Chosen() != free.ids[at] || b[at].Chosen() != texts[i].ids[at] {
-			t.Errorf("%q: asked again they would say %d and %d; they said %d and %d", p, a[at].Chosen(), b[at].Chosen(), free.ids[at], texts[i].ids[at])
+			t.Errorf("%q: asked again they would say %d and %d; they said %d and %d", p, a[at].Chosen(), b[at].Chosen(),
+				free.ids[at], texts[i].ids[at])
 		}
 	}
 }

@@ -13,18 +13,22 @@ import (
 	"llmparity/internal/tiny/reference"
 )
 
-// within is how far an engine's log-probability may lie from the reference's. Both have float32 weights and sum in orders of their own, and
-// the tiny model's logits span a hundred: what was seen is 4e-3 where a token is likely, and 4e-4 of the logarithm where it is not.
+// within is how far an engine's log-probability may lie from the reference's. Both have float32 weights and sum in
+// orders of their own, and the tiny model's logits span a hundred: what was seen is 4e-3 where a token is likely, and
+// 4e-4 of the logarithm where it is not.
 func within(logProb float64) float64 { return 1e-3 * max(5, math.Abs(logProb)) }
 
-// scoresAsTheReference forces texts on an engine and holds what it would have said, and how likely that was, against the reference: its own
-// text, which it would have said itself, and that of another prompt, of which it would have said little.
-func scoresAsTheReference(t *testing.T, ctx context.Context, s engine.Session, m *reference.Model, own, other enginetest.Case) {
+// scoresAsTheReference forces texts on an engine and holds what it would have said, and how likely that was, against
+// the reference: its own text, which it would have said itself, and that of another prompt, of which it would have said
+// little.
+func scoresAsTheReference(t *testing.T, ctx context.Context, s engine.Session, m *reference.Model, own,
+	other enginetest.Case) {
 	t.Helper()
 	for name, forced := range map[string][]int{"its own text": own.Expected, "another's": other.Expected} {
 		f := engine.Forced{Prompt: own.PromptIDs, IDs: forced, Top: 10}
 		var got []record.Score
-		if err := s.(engine.Scorer).Score(ctx, f, func(sc record.Score) { got = append(got, sc) }); err != nil || len(got) != len(forced) {
+		if err := s.(engine.Scorer).Score(ctx, f, func(sc record.Score) { got = append(got, sc) }); err != nil ||
+			len(got) != len(forced) {
 			t.Fatalf("%s: %d of %d tokens are scored: %v", name, len(got), len(forced), err)
 		}
 		want := thirdOpinion(m, f)
@@ -41,11 +45,13 @@ func scoresAsTheReference(t *testing.T, ctx context.Context, s engine.Session, m
 				p, _ := all.LogProbOf(c.ID)
 				worst = max(worst, math.Abs(c.LogProb-p))
 				if math.Abs(c.LogProb-p) > within(p) {
-					t.Errorf("%s, token %d: the log-probability of %d is %g, the reference has %g", name, i, c.ID, c.LogProb, p)
+					t.Errorf("%s, token %d: the log-probability of %d is %g, the reference has %g", name, i, c.ID,
+						c.LogProb, p)
 				}
 			}
 		}
-		t.Logf("%s: it would have said %d of %d tokens; log-probabilities lie up to %.2g from the reference's", name, agreed, len(got), worst)
+		t.Logf("%s: it would have said %d of %d tokens; log-probabilities lie up to %.2g from the reference's", name,
+			agreed, len(got), worst)
 		if own := name == "its own text"; own && agreed != len(got) || !own && agreed > len(got)/2 {
 			t.Errorf("%s: it would have said %d of %d tokens itself", name, agreed, len(got))
 		}

@@ -25,7 +25,8 @@ import (
 	"llmparity/internal/tiny/reference"
 )
 
-// resolver finds what a plan's setups need, for all of them before anything is launched, and makes it when a setup's turn comes.
+// resolver finds what a plan's setups need, for all of them before anything is launched, and makes it when a setup's
+// turn comes.
 type resolver struct {
 	flags  *runFlags // as they were given; what a setup says of engines is in a copy of them
 	say    func(engine, text string)
@@ -76,7 +77,8 @@ type textKey struct {
 	seed uint64
 }
 
-// engineSet is the engines of setups that say the same of them: what they find out about the machine they find out once.
+// engineSet is the engines of setups that say the same of them: what they find out about the machine they find out
+// once.
 type engineSet struct {
 	key     string
 	flags   *runFlags
@@ -92,15 +94,19 @@ type checkKey struct {
 }
 
 func newResolver(f *runFlags, say func(engine, text string), stderr io.Writer) *resolver {
-	return &resolver{flags: f, say: say, stderr: stderr, models: map[modelKey]foundModel{}, bundles: map[string]foundBundle{},
-		sets: map[string]*engineSet{}, makers: map[string]foundMaker{}, texts: map[textKey]string{}, counts: map[textKey]int{}, expressed: map[textKey]error{}, sources: map[sourceKey]readText{}, settled: map[settledKey]*settledSetup{},
+	return &resolver{flags: f, say: say, stderr: stderr, models: map[modelKey]foundModel{},
+		bundles: map[string]foundBundle{},
+		sets:    map[string]*engineSet{}, makers: map[string]foundMaker{}, texts: map[textKey]string{},
+		counts: map[textKey]int{}, expressed: map[textKey]error{}, sources: map[sourceKey]readText{},
+		settled:   map[settledKey]*settledSetup{},
 		unfetched: map[string]bool{}}
 }
 
 // close ends what engines keep from launch to launch.
 func (r *resolver) close() { r.open(nil) }
 
-// open has a set's engines be the ones that are used now. Others of the same kind, which would keep a server or a store beside them, end.
+// open has a set's engines be the ones that are used now. Others of the same kind, which would keep a server or a store
+// beside them, end.
 func (r *resolver) open(set *engineSet) {
 	if r.opened != nil && r.opened != set {
 		closeEngines(r.opened.engines, r.stderr)
@@ -111,7 +117,8 @@ func (r *resolver) open(set *engineSet) {
 
 // engineKey is what a plan says of engines, without what it says of models and requests.
 func engineKey(p plan.Plan) (string, error) {
-	p.Name, p.Model, p.Prompts, p.Sources, p.MaxTokens, p.Context, p.Traffic, p.Repetitions = "", "", nil, nil, 0, 0, nil, 0
+	p.Name, p.Model, p.Prompts, p.Sources, p.MaxTokens, p.Context, p.Traffic, p.Repetitions = "", "", nil, nil, 0,
+		0, nil, 0
 	p.Start, p.Gate, p.ContextNote, p.Deployment, p.Seed = "", nil, "", plan.Deployment{}, 0
 	text, err := json.Marshal(p)
 	return string(text), err
@@ -147,7 +154,8 @@ func (r *resolver) bundle(ctx context.Context, f *runFlags, engines []string) (b
 	}
 	key := f.version + " " + f.file
 	found, ok := r.bundles[key]
-	if !ok && r.dry && f.file == "" && f.version != "" && f.version != page.WebLLM && !npm.Kept(cache.Dir(os.Getenv), webllmPackage, f.version, bundleFile) {
+	if !ok && r.dry && f.file == "" && f.version != "" && f.version != page.WebLLM &&
+		!npm.Kept(cache.Dir(os.Getenv), webllmPackage, f.version, bundleFile) {
 		r.bundles[key], ok = found, true
 		r.fetches = append(r.fetches, fetched{What: "WebLLM " + f.version + " from npm"})
 	}
@@ -182,7 +190,8 @@ func (r *resolver) find(ctx context.Context, f *runFlags, key modelKey) (engine.
 		r.models[key], ok = found, found.err != nil || found.model.Path == ""
 	}
 	if !ok {
-		found.model, found.err = f.findModel(ctx, key.name, key.context, func(text string) { r.say(browser.Name, text) })
+		found.model, found.err = f.findModel(ctx, key.name, key.context,
+			func(text string) { r.say(browser.Name, text) })
 		if ctx.Err() == nil {
 			r.models[key] = found
 		}
@@ -232,7 +241,8 @@ func (r *resolver) once(s *plan.Setup) *settledSetup {
 	if len(p.Engines) > 1 {
 		engines = strings.Join(p.Engines, "\x00")
 	}
-	key := settledKey{p.Model, p.DType, p.KVDType, p.WebLLMVersion, engines, p.Context, p.Threads, p.Slots, p.Deployment}
+	key := settledKey{p.Model, p.DType, p.KVDType, p.WebLLMVersion, engines, p.Context, p.Threads, p.Slots,
+		p.Deployment}
 	if r.settled[key] == nil {
 		r.settled[key] = &settledSetup{faults: map[int]error{}}
 	}
@@ -262,10 +272,12 @@ func (r *resolver) engineFaultOnce(ctx context.Context, s plan.Setup, set *engin
 
 // listedModel tells whether a name is one of WebLLM's catalogue.
 func listedModel(name string) bool {
-	return name != "tiny" && name != "smollm2" && !strings.HasPrefix(name, servedPrefix) && !isPackage(name) && isID(name)
+	return name != "tiny" && name != "smollm2" && !strings.HasPrefix(name, servedPrefix) && !isPackage(name) &&
+		isID(name)
 }
 
-// unfetchedModel is a model of the catalogue as far as it is known without fetching it; one without a path is not there.
+// unfetchedModel is a model of the catalogue as far as it is known without fetching it; one without a path is not
+// there.
 func (r *resolver) unfetchedModel(ctx context.Context, id string, window int) (engine.Model, error) {
 	e, err := inCatalogue(id)
 	if err != nil {
@@ -282,7 +294,8 @@ func (r *resolver) unfetchedModel(ctx context.Context, id string, window int) (e
 		r.unfetched[id] = true
 		f := fetched{What: id + " of WebLLM's catalogue"}
 		if r.flags.mirror != "" {
-			if sizes, err := catalogue.Sizes(ctx, []catalogue.Entry{e}, catalogue.Options{Mirror: r.flags.mirror}); err == nil {
+			if sizes, err := catalogue.Sizes(ctx, []catalogue.Entry{e},
+				catalogue.Options{Mirror: r.flags.mirror}); err == nil {
 				if n, ok := sizes[e.ID]; ok {
 					f.Bytes = &n
 				}
@@ -292,11 +305,12 @@ func (r *resolver) unfetchedModel(ctx context.Context, id string, window int) (e
 		}
 		r.fetches = append(r.fetches, f)
 	}
-	return engine.Model{Model: record.Model{Name: e.ID, Format: webllmFormat, Context: cmp.Or(window, max(e.Context(), 0))}}, nil
+	return engine.Model{Model: record.Model{Name: e.ID, Format: webllmFormat,
+		Context: cmp.Or(window, max(e.Context(), 0))}}, nil
 }
 
-// write makes the prompts whose lengths are asked for, and reads those that stand in files. The same length has the same text in every
-// setup of a model.
+// write makes the prompts whose lengths are asked for, and reads those that stand in files. The same length has the
+// same text in every setup of a model.
 func (r *resolver) write(s *plan.Setup, m engine.Model) error {
 	s.Shapes = slices.Clone(s.Shapes)
 	for i := range s.Shapes {
@@ -384,7 +398,8 @@ func (r *resolver) setup(ctx context.Context, s plan.Setup) (run.Setup, func(), 
 		return run.Setup{Setup: s}, nil, err
 	}
 	f, told := set.flags, newForetelling(set.engines, m)
-	out := run.Setup{Setup: s, Parts: run.Parts{Engines: slices.Clone(set.engines), Model: m, Expected: known, Unsure: unsure(s.Plan),
+	out := run.Setup{Setup: s, Parts: run.Parts{Engines: slices.Clone(set.engines), Model: m, Expected: known,
+		Unsure: unsure(s.Plan),
 		Pieces: pieces(m), Foretell: told.foretell, Judge: told.judge, Ask: asks, Files: modelFiles(m, s.Plan.Context),
 		Reference: func() (string, error) { return f.referenceOf(s.Plan), f.referenceFault(s.Plan) }}}
 	refused := map[string]error{}
@@ -399,7 +414,8 @@ func (r *resolver) setup(ctx context.Context, s plan.Setup) (run.Setup, func(), 
 			return err
 		}
 		of := plan.Shape{Prompt: c.Prompt, InputTokens: c.InputTokens, MaxTokens: c.MaxTokens, Traffic: c.Traffic}
-		if i := slices.IndexFunc(s.Shapes, func(shape plan.Shape) bool { return shape.PromptID == c.PromptID }); i >= 0 {
+		if i := slices.IndexFunc(s.Shapes,
+			func(shape plan.Shape) bool { return shape.PromptID == c.PromptID }); i >= 0 {
 			of.Source = s.Shapes[i].Source
 		}
 		return r.shapeFault(m, c.Engine, of)

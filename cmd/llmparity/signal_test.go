@@ -60,7 +60,8 @@ func TestSignalsLeaveNothingBehind(t *testing.T) {
 				if code := cmd.ProcessState.ExitCode(); code != signal.code {
 					t.Errorf("exit code %d, want %d\n%s", code, signal.code, &stderr)
 				}
-				waitFor(t, "its processes to end", func() bool { return len(child.Tagged(cmd.Process.Pid))+len(members(groups, cmd.Dir)) == 0 })
+				waitFor(t, "its processes to end",
+					func() bool { return len(child.Tagged(cmd.Process.Pid))+len(members(groups, cmd.Dir)) == 0 })
 				if left := temporary(t, cmd.Dir); signal.signal != syscall.SIGKILL && len(left) > 0 {
 					t.Errorf("temporary files are left: %v", left)
 				}
@@ -90,7 +91,8 @@ func TestTwoSignalsAtOnceAreOne(t *testing.T) {
 		time.Sleep(50 * time.Millisecond)
 	}
 	_ = cmd.Wait() // its exit code is what counts
-	if code := cmd.ProcessState.ExitCode(); code != int(fault.Terminated) || !strings.Contains(stderr.String(), "llmparity: terminated") {
+	if code := cmd.ProcessState.ExitCode(); code != int(fault.Terminated) ||
+		!strings.Contains(stderr.String(), "llmparity: terminated") {
 		t.Errorf("exit code %d\n%s", code, &stderr)
 	}
 	if left := temporary(t, cmd.Dir); len(left) > 0 {
@@ -100,7 +102,8 @@ func TestTwoSignalsAtOnceAreOne(t *testing.T) {
 
 func TestALaterSignalEndsTheProgramAtOnce(t *testing.T) {
 	cmd := program(t)
-	cmd.Env = append(slices.DeleteFunc(cmd.Env, func(v string) bool { return strings.HasPrefix(v, asProgram+"=") }), asStubborn+"=1")
+	cmd.Env = append(slices.DeleteFunc(cmd.Env, func(v string) bool { return strings.HasPrefix(v, asProgram+"=") }),
+		asStubborn+"=1")
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -138,7 +141,8 @@ func TestSignalsWhileALibraryCompiles(t *testing.T) {
 	}{{syscall.SIGINT, int(fault.Interrupted)}, {syscall.SIGKILL, -1}} {
 		t.Run(signal.signal.String(), func(t *testing.T) {
 			cmd := program(t, "run", "--engines", "webllm")
-			cmd.Env = append(cmd.Env, "LLMPARITY_CACHE="+filepath.Join(cmd.Dir, "cache"), "LLMPARITY_PYTHON="+tools.Python)
+			cmd.Env = append(cmd.Env, "LLMPARITY_CACHE="+filepath.Join(cmd.Dir, "cache"),
+				"LLMPARITY_PYTHON="+tools.Python)
 			var stderr bytes.Buffer
 			cmd.Stderr = &stderr
 			if err := cmd.Start(); err != nil {
@@ -198,8 +202,8 @@ func TestTheNextStartSweepsAfterAKill(t *testing.T) {
 	}
 }
 
-// groupsOf gives the process groups of what the process pid has started. A browser's children lose their environment, and with it
-// our tag, but stay in its group.
+// groupsOf gives the process groups of what the process pid has started. A browser's children lose their environment,
+// and with it our tag, but stay in its group.
 func groupsOf(t *testing.T, pid int) map[int]bool {
 	t.Helper()
 	groups := map[int]bool{}

@@ -18,8 +18,8 @@ import (
 // rounding is the margin below which two sound float32 engines may choose differently.
 const rounding = 0.01
 
-// A real model, its quantised weights written out as float32 for both sides: every engine says the same 32 tokens, or parts from
-// the others where two tokens are as good as equal.
+// A real model, its quantised weights written out as float32 for both sides: every engine says the same 32 tokens, or
+// parts from the others where two tokens are as good as equal.
 func TestEnginesAgreeOnSmolLM2(t *testing.T) {
 	const n = 32
 	m := smolLM2(t)
@@ -71,7 +71,8 @@ func ask(t *testing.T, ctx context.Context, s engine.Session, prompt string, n i
 	if len(a.ids) != n {
 		t.Fatalf("%.40q: %d tokens, %d were asked for", prompt, len(a.ids), n)
 	}
-	t.Logf("%.40q: %d + %d tokens in %.1f s: %.60q", prompt, len(usage.PromptIDs), n, time.Since(began).Seconds(), usage.Text)
+	t.Logf("%.40q: %d + %d tokens in %.1f s: %.60q", prompt, len(usage.PromptIDs), n, time.Since(began).Seconds(),
+		usage.Text)
 	a.promptIDs = usage.PromptIDs
 	return a
 }

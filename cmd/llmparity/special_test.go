@@ -39,7 +39,8 @@ func TestPipesAndDevicesAreNeitherReadNorReplaced(t *testing.T) {
 			t.Fatal(err)
 		}
 		stdout, stderr, code := output(t, cmd)
-		if code != int(c.kind) || strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, "regular file") || stdout != "" {
+		if code != int(c.kind) || strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, "regular file") ||
+			stdout != "" {
 			t.Errorf("%v: exit code %d\n%s%s", c.args, code, stdout, stderr)
 		}
 		if info, err := os.Stat(filepath.Join(cmd.Dir, "pipe.gguf")); err != nil || info.Mode()&os.ModeNamedPipe == 0 {

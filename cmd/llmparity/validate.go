@@ -45,7 +45,8 @@ Runs of before there were forecasts count as runs without. A folder that can't b
 				return err
 			}
 			if n := len(v.Broken); n > 0 {
-				return fault.New(fault.BadRecord, "read them with the version that wrote them, or remove them", "%d of %d run folders can't be read", n, n+v.Runs)
+				return fault.New(fault.BadRecord, "read them with the version that wrote them, or remove them",
+					"%d of %d run folders can't be read", n, n+v.Runs)
 			}
 			return nil
 		},
@@ -88,18 +89,20 @@ func nothingForetold(root string, v *compare.Validation) error {
 		why = " (" + v.Absent[0] + ")"
 	}
 	if v.Runs == 0 {
-		return fault.New(fault.BadRecord, "name a folder that `llmparity run` wrote into", "none of the %d run folders below %s can be read: %s", len(v.Broken), root, v.Broken[0].Error)
+		return fault.New(fault.BadRecord, "name a folder that `llmparity run` wrote into",
+			"none of the %d run folders below %s can be read: %s", len(v.Broken), root, v.Broken[0].Error)
 	}
 	broken := ""
 	if len(v.Broken) > 0 {
 		broken = fmt.Sprintf(", and %d can't be read", len(v.Broken))
 	}
-	return fault.New(fault.BadRecord, "`llmparity run` foretells and measures", "none of the %d runs below %s has a cell whose memory was both foretold and measured%s%s",
+	return fault.New(fault.BadRecord, "`llmparity run` foretells and measures",
+		"none of the %d runs below %s has a cell whose memory was both foretold and measured%s%s",
 		v.Runs, root, why, broken)
 }
 
-// runFolders finds every run below a folder, or the folder itself, in the order of names. Links are not followed: the latest run would
-// count twice.
+// runFolders finds every run below a folder, or the folder itself, in the order of names. Links are not followed: the
+// latest run would count twice.
 func runFolders(root string) ([]string, error) {
 	const do = "name a folder that `llmparity run` wrote, or one with such folders in it"
 	at, err := filepath.EvalSymlinks(root)

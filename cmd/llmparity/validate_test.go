@@ -18,7 +18,8 @@ func foretoldRun(t *testing.T, root, name string, kv float64) string {
 	t.Helper()
 	e := comparetest.Measured(comparetest.Browser(2), comparetest.Page())
 	e.Prediction = &record.Prediction{Source: "webllm-package", Parts: []record.Foretold{
-		comparetest.Foretell(compare.ModelWeights, 4.004, 4.004, 4.004, "f32"), comparetest.Foretell(compare.KVCache, kv, kv, kv, "f32")}}
+		comparetest.Foretell(compare.ModelWeights, 4.004, 4.004, 4.004, "f32"),
+		comparetest.Foretell(compare.KVCache, kv, kv, kv, "f32")}}
 	return comparetest.Write(t, root, name, e)
 }
 
@@ -37,7 +38,8 @@ func TestValidate(t *testing.T) {
 	if code != 0 {
 		t.Fatalf("code %d, %s", code, errs)
 	}
-	for _, says := range []string{"Errors by component, webllm, context 256", "Cells, the worst first", "2 cells with a forecast and a measurement, in 2 runs",
+	for _, says := range []string{"Errors by component, webllm, context 256", "Cells, the worst first",
+		"2 cells with a forecast and a measurement, in 2 runs",
 		"1 run has no cell of which memory was both foretold and measured", "+50.0%", "KV cache, reserved, 6.7×"} {
 		if !strings.Contains(out, says) {
 			t.Errorf("%q isn't said:\n%s", says, out)
@@ -53,14 +55,16 @@ func TestValidate(t *testing.T) {
 	}
 	out, _, code = validate(root, "--json")
 	var v compare.Validation
-	if err := json.Unmarshal([]byte(out), &v); err != nil || code != 0 || v.Runs != 3 || v.Without != 1 || len(v.Cells) != 2 || v.Components[1].Bias != 50 {
+	if err := json.Unmarshal([]byte(out), &v); err != nil || code != 0 || v.Runs != 3 || v.Without != 1 ||
+		len(v.Cells) != 2 || v.Components[1].Bias != 50 {
 		t.Errorf("code %d, %v, %+v", code, err, v)
 	}
 	out, _, code = validate(good, "--markdown") // a run folder itself
 	if code != 0 || !strings.Contains(out, "| KV cache, reserved | 1 | 0.0% | 0.0% | 0.0% | 100% | ±15% |") {
 		t.Errorf("code %d:\n%s", code, out)
 	}
-	if out, _, code = validate(filepath.Join(root, "a", "b", "latest"), "--json"); code != 0 || !strings.Contains(out, "good-2026") {
+	if out, _, code = validate(filepath.Join(root, "a", "b", "latest"), "--json"); code != 0 ||
+		!strings.Contains(out, "good-2026") {
 		t.Errorf("a link to a run: code %d:\n%s", code, out)
 	}
 }
@@ -78,7 +82,8 @@ func TestValidateBrokenFolders(t *testing.T) {
 		t.Fatal(err)
 	}
 	out, errs, code := validate(root)
-	if code != int(fault.BadRecord) || !strings.Contains(errs, "2 of 3 run folders can't be read") || strings.Count(errs, "\n") != 1 {
+	if code != int(fault.BadRecord) || !strings.Contains(errs, "2 of 3 run folders can't be read") ||
+		strings.Count(errs, "\n") != 1 {
 		t.Errorf("code %d, %q", code, errs)
 	}
 	for _, says := range []string{"1 cell with a forecast", "headless-2026", "left out, because it can't be read"} {
@@ -99,11 +104,14 @@ func TestValidateWithNothingToSay(t *testing.T) {
 	}
 	file := filepath.Join(broken, "run.json")
 	for says, args := range map[string][]string{
-		"there is no run folder below " + empty: {empty}, "none of the 2 runs below " + before: {before}, "the model's shape is not known": {before},
-		"none of the 1 run folders below " + broken: {broken}, "it is no folder": {file}, filepath.Join(empty, "none") + " can't be read": {filepath.Join(empty, "none")},
+		"there is no run folder below " + empty: {empty}, "none of the 2 runs below " + before: {before},
+		"the model's shape is not known":            {before},
+		"none of the 1 run folders below " + broken: {broken}, "it is no folder": {file}, filepath.Join(empty, "none") +
+			" can't be read": {filepath.Join(empty, "none")},
 	} {
 		out, errs, code := validate(args...)
-		if code != int(fault.BadRecord) || !strings.Contains(errs, says) || out != "" || strings.Count(errs, "\n") != 1 {
+		if code != int(fault.BadRecord) || !strings.Contains(errs, says) || out != "" ||
+			strings.Count(errs, "\n") != 1 {
 			t.Errorf("%s: code %d, %q %q", says, code, errs, out)
 		}
 	}
@@ -123,7 +131,8 @@ func TestCompareEstimatesReadsOurProfiles(t *testing.T) {
 	}
 	out.Reset()
 	profile := filepath.Join(dir, "profile-1-webllm.json")
-	if code := execute([]string{"compare-estimates", profile, "--json", "--calc-weights", "0.00391", "--calc-kv", "0.000519", "--calc-activations", "0.001", "--calc-overhead", "0.5"}, &out, &errs); code != 0 {
+	if code := execute([]string{"compare-estimates", profile, "--json", "--calc-weights", "0.00391", "--calc-kv",
+		"0.000519", "--calc-activations", "0.001", "--calc-overhead", "0.5"}, &out, &errs); code != 0 {
 		t.Fatalf("code %d, %s", code, errs.String())
 	}
 	var got struct {

@@ -13,14 +13,16 @@ import (
 	"llmparity/internal/record"
 )
 
-// Every version of WebLLM that docs/webllm.md says runs does, and says what the reference says; the others are refused in a line.
-// npm fetches them once.
+// Every version of WebLLM that docs/webllm.md says runs does, and says what the reference says; the others are refused
+// in a line. npm fetches them once.
 func TestVersionsOfWebLLM(t *testing.T) {
 	c := enginetest.Tiny(t, 64)[0]
 	for _, version := range []string{"0.2.85", "0.2.84", "0.2.83", "0.2.82", "0.2.81", "0.2.80"} {
 		t.Run(version, func(t *testing.T) {
-			cmd := program(t, "run", "-q", "--engines", "webllm", "--repetitions", "1", "--prompt", c.Prompt, "--max-tokens", "64", "--webllm-version", version)
-			if stdout, stderr, code := output(t, cmd); code != 0 || !strings.Contains(stdout, "WebLLM "+version+" (npm)") {
+			cmd := program(t, "run", "-q", "--engines", "webllm", "--repetitions", "1", "--prompt", c.Prompt,
+				"--max-tokens", "64", "--webllm-version", version)
+			if stdout, stderr, code := output(t, cmd); code != 0 ||
+				!strings.Contains(stdout, "WebLLM "+version+" (npm)") {
 				t.Fatalf("exit code %d\n%s%s", code, stdout, stderr)
 			}
 			r, err := record.Open(filepath.Join(cmd.Dir, "results", "latest"))
@@ -43,13 +45,15 @@ func TestVersionsOfWebLLM(t *testing.T) {
 	for _, version := range []string{"0.2.79", "0.2.78", "0.2.75", "0.2.61", "0.2.46", "0.2.30"} {
 		t.Run(version, func(t *testing.T) {
 			_, stderr, code := output(t, program(t, "run", "-q", "--engines", "webllm", "--webllm-version", version))
-			if line := lastLine(stderr); code != int(fault.BadLibrary) || !strings.Contains(line, "WebLLM "+version) || !strings.Contains(line, "TVMFFIWasmSafeCall") {
+			if line := lastLine(stderr); code != int(fault.BadLibrary) || !strings.Contains(line, "WebLLM "+version) ||
+				!strings.Contains(line, "TVMFFIWasmSafeCall") {
 				t.Errorf("exit code %d:\n%s", code, stderr)
 			}
 		})
 	}
 	_, stderr, code := output(t, program(t, "run", "-q", "--engines", "webllm", "--webllm-version", "0.2.999"))
-	if line := lastLine(stderr); code != int(fault.NoBundle) || !strings.Contains(line, "npm knows no version 0.2.999") {
+	if line := lastLine(stderr); code != int(fault.NoBundle) ||
+		!strings.Contains(line, "npm knows no version 0.2.999") {
 		t.Errorf("exit code %d:\n%s", code, stderr)
 	}
 }

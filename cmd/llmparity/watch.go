@@ -56,7 +56,8 @@ func (s *seconds) String() string {
 func (s *seconds) Type() string { return "seconds" }
 
 func watchCommand() *cobra.Command {
-	f := watchFlags{interval: seconds(100 * time.Millisecond), pss: seconds(2 * time.Second), wait: seconds(10 * time.Second)}
+	f := watchFlags{interval: seconds(100 * time.Millisecond), pss: seconds(2 * time.Second),
+		wait: seconds(10 * time.Second)}
 	c := &cobra.Command{
 		Use:   "watch {--name NAME | --pid N | -- COMMAND...}",
 		Short: "Write down the memory of any processes, with all that they start",
@@ -64,7 +65,8 @@ func watchCommand() *cobra.Command {
   llmparity watch --output out.csv --live -- llama-cli -m my.gguf -p "Once upon a time" -n 50`,
 		RunE: func(c *cobra.Command, args []string) error {
 			if c.ArgsLenAtDash() != 0 && len(args) > 0 {
-				return fault.New(fault.Usage, "write -- before a command: llmparity watch -- "+strings.Join(args, " "), "%s is no flag", args[0])
+				return fault.New(fault.Usage, "write -- before a command: llmparity watch -- "+strings.Join(args, " "),
+					"%s is no flag", args[0])
 			}
 			if err := f.check(args); err != nil {
 				return err
@@ -72,7 +74,8 @@ func watchCommand() *cobra.Command {
 			return f.run(c, args)
 		},
 	}
-	c.Flags().StringVar(&f.name, "name", "", "part of the name or the command line of what is watched; capitals don't count; never this program or who started it")
+	c.Flags().StringVar(&f.name, "name", "",
+		"part of the name or the command line of what is watched; capitals don't count; never this program or who started it")
 	c.Flags().IntSliceVar(&f.pids, "pid", nil, "the process that is watched; several with commas")
 	c.Flags().StringVar(&f.label, "label", "", "what the rows are called (default: the name, the pid, the command)")
 	c.Flags().Var(&f.interval, "interval", "time between samples of RSS and VMS")
@@ -80,9 +83,11 @@ func watchCommand() *cobra.Command {
 	c.Flags().StringVarP(&f.output, "output", "o", "", "the CSV file; -: standard output; none: the summary alone")
 	c.Flags().BoolVar(&f.overwrite, "overwrite", false, "write over an output file that exists")
 	c.Flags().Var(&f.duration, "duration", "the longest time to watch (default: until the last process has ended)")
-	c.Flags().IntVar(&f.maxSamples, "max-samples", 0, "the highest number of samples; one has a row a process (default: any)")
+	c.Flags().IntVar(&f.maxSamples, "max-samples",
+		0, "the highest number of samples; one has a row a process (default: any)")
 	c.Flags().Var(&f.wait, "wait", "time to wait for the first process with the name")
-	c.Flags().BoolVar(&f.gpu, "gpu", false, "GPUs too: what the processes hold of their memory, and the devices; rows go to a file of their own (out.csv: out.gpu.csv)")
+	c.Flags().BoolVar(&f.gpu, "gpu", false,
+		"GPUs too: what the processes hold of their memory, and the devices; rows go to a file of their own (out.csv: out.gpu.csv)")
 	c.Flags().BoolVar(&f.live, "live", false, "a chart in the terminal; elsewhere a line every 2 s")
 	c.MarkFlagsMutuallyExclusive("name", "pid")
 	return c

@@ -17,9 +17,9 @@ import (
 	"llmparity/internal/record"
 )
 
-// BenchmarkWatched has llama-server generate on one thread, watched as anybody would, by the program at its usual rates, and unwatched,
-// in turn, pair by pair. Watching changes nothing where the interval of the median of the pairs' ratios holds 1; it is that of order
-// statistics, and no pair is left out.
+// BenchmarkWatched has llama-server generate on one thread, watched as anybody would, by the program at its usual
+// rates, and unwatched, in turn, pair by pair. Watching changes nothing where the interval of the median of the pairs'
+// ratios holds 1; it is that of order statistics, and no pair is left out.
 func BenchmarkWatched(b *testing.B) {
 	const pairs = 30
 	session, pid := benchServer(b)
@@ -69,7 +69,8 @@ func benchServer(b *testing.B) (engine.Session, int) {
 	f.threads = 1
 	session := load(b, b.Context(), f.named("llamacpp"), m)
 	for _, pid := range child.Tagged(os.Getpid()) { // its guard is another
-		if name, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid)); err == nil && strings.HasPrefix(string(name), "llama-server") {
+		if name, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid)); err == nil &&
+			strings.HasPrefix(string(name), "llama-server") {
 			return session, pid
 		}
 	}
@@ -96,7 +97,8 @@ func decodeRate(b *testing.B, s engine.Session) float64 {
 	const tokens = 128
 	var first, last time.Time
 	n := 0
-	_, err := s.Generate(b.Context(), engine.Request{Prompt: "Once upon a time, in a village by the sea,", MaxTokens: tokens, IgnoreEOS: true},
+	_, err := s.Generate(b.Context(), engine.Request{Prompt: "Once upon a time, in a village by the sea,",
+		MaxTokens: tokens, IgnoreEOS: true},
 		func(t record.Token) {
 			if n++; n == 1 {
 				first = t.At

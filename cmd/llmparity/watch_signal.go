@@ -11,9 +11,9 @@ import (
 	"llmparity/internal/watch"
 )
 
-// signals are those that come while a command runs. In a terminal the command gets SIGINT as we do, and decides what it does about it, as
-// it would without us; a second one ends it, and so does any other signal at once. One more kills it. The same signal again soon after
-// counts as one, unless somebody typed it.
+// signals are those that come while a command runs. In a terminal the command gets SIGINT as we do, and decides what it
+// does about it, as it would without us; a second one ends it, and so does any other signal at once. One more kills it.
+// The same signal again soon after counts as one, unless somebody typed it.
 type signals struct {
 	ctx     context.Context
 	cancel  context.CancelCauseFunc

@@ -35,9 +35,11 @@ func rowsOf(t *testing.T, path string) [][]string {
 }
 
 func TestWatchACommand(t *testing.T) {
-	cmd := program(t, "watch", "--label", "run1", "--interval", "0.05", "--output", "out.csv", "--", "sh", "-c", "echo hello; sleep 0.15; exit 5")
+	cmd := program(t, "watch", "--label", "run1", "--interval", "0.05", "--output", "out.csv", "--", "sh", "-c",
+		"echo hello; sleep 0.15; exit 5")
 	stdout, stderr, code := output(t, cmd)
-	if code != 5 || stdout != "hello\n" || !strings.Contains(stderr, "exit code 5") || !strings.Contains(stderr, "own cost") {
+	if code != 5 || stdout != "hello\n" || !strings.Contains(stderr, "exit code 5") ||
+		!strings.Contains(stderr, "own cost") {
 		t.Errorf("code %d, stdout %q\n%s", code, stdout, stderr)
 	}
 	rows := rowsOf(t, filepath.Join(cmd.Dir, "out.csv"))
@@ -73,10 +75,12 @@ func TestWatchFindsNeitherItselfNorWhoStartedIt(t *testing.T) {
 func TestWatchWhatMakesNoSense(t *testing.T) {
 	for _, args := range [][]string{
 		{}, {"ollama"}, {"--name", "a", "--pid", "1"}, {"--name", "a", "--", "true"}, {"--pid", "0"}, {"--pid", "x"},
-		{"--name", "a", "--interval", "0"}, {"--name", "a", "--interval", "-1"}, {"--name", "a", "--duration", "soon"}, {"--name", "a", "--wait", "NaN"},
+		{"--name", "a", "--interval", "0"}, {"--name", "a", "--interval", "-1"}, {"--name", "a", "--duration", "soon"},
+		{"--name", "a", "--wait", "NaN"},
 		{"--name", "a", "--max-samples", "-1"}, {"--output", "-", "--", "true"},
 	} {
-		if _, stderr, code := output(t, program(t, append([]string{"watch"}, args...)...)); code != int(fault.Usage) || strings.Count(stderr, "\n") != 1 {
+		if _, stderr, code := output(t, program(t, append([]string{"watch"}, args...)...)); code != int(fault.Usage) ||
+			strings.Count(stderr, "\n") != 1 {
 			t.Errorf("%v: code %d, %s", args, code, stderr)
 		}
 	}
@@ -95,20 +99,22 @@ func TestWatchLive(t *testing.T) {
 	}()
 	line := fmt.Sprintf("%s watch --live --duration 1 --interval 0.05 --pid %d", os.Args[0], sleep.Process.Pid)
 	stdout, stderr, code := output(t, inTerminal(t, 80, line))
-	if code != 0 || strings.Count(stdout, "RSS, line; PSS, filled") < 2 || !strings.HasSuffix(strings.TrimSpace(stdout), "a sample") {
+	if code != 0 || strings.Count(stdout, "RSS, line; PSS, filled") < 2 ||
+		!strings.HasSuffix(strings.TrimSpace(stdout), "a sample") {
 		t.Errorf("code %d\n%s\n%q", code, stderr, stdout)
 	}
 	if strings.LastIndex(stdout, "\x1b[?25h") < strings.LastIndex(stdout, "\x1b[?25l") {
 		t.Error("the cursor is not shown again")
 	}
-	_, stderr, code = output(t, program(t, "watch", "--live", "--duration", "0.3", "--interval", "0.05", "--pid", fmt.Sprint(sleep.Process.Pid)))
+	_, stderr, code = output(t, program(t, "watch", "--live", "--duration", "0.3", "--interval", "0.05", "--pid",
+		fmt.Sprint(sleep.Process.Pid)))
 	if code != 0 || strings.Contains(stderr, "\x1b") || !strings.Contains(stderr, "1 process  RSS") {
 		t.Errorf("without a terminal: code %d\n%q", code, stderr)
 	}
 }
 
-// inTerminal runs a program, as a shell's line, in a terminal of its own with so many columns. No shell stays between: it would get the
-// terminal's signals too, and some shells die of them while the program goes on.
+// inTerminal runs a program, as a shell's line, in a terminal of its own with so many columns. No shell stays between:
+// it would get the terminal's signals too, and some shells die of them while the program goes on.
 func inTerminal(t *testing.T, columns int, line string) *exec.Cmd {
 	t.Helper()
 	script, err := exec.LookPath("script")
@@ -116,7 +122,8 @@ func inTerminal(t *testing.T, columns int, line string) *exec.Cmd {
 		t.Fatalf("no `script`, which makes a terminal: install util-linux (%v)", err)
 	}
 	cmd := program(t)
-	cmd.Path, cmd.Args = script, []string{"script", "-qec", fmt.Sprintf("stty cols %d rows 24; exec %s", columns, line), "/dev/null"}
+	cmd.Path, cmd.Args = script, []string{"script", "-qec", fmt.Sprintf("stty cols %d rows 24; exec %s", columns, line),
+		"/dev/null"}
 	cmd.Env = append(cmd.Env, "SHELL=/bin/sh") // else the user's own, which may be any
 	return cmd
 }
@@ -125,7 +132,8 @@ func inTerminal(t *testing.T, columns int, line string) *exec.Cmd {
 func TestWatchLiveWithACommand(t *testing.T) {
 	watchIt := os.Args[0] + " watch --live --interval 0.05 -- sh -c 'sleep 0.7; echo hello >&2'"
 	stdout, _, code := output(t, inTerminal(t, 40, watchIt+" > out.txt"))
-	if code != 0 || strings.Contains(stdout, "\x1b[J") || !strings.Contains(stdout, "hello") || !strings.Contains(stdout, "2> err.txt") {
+	if code != 0 || strings.Contains(stdout, "\x1b[J") || !strings.Contains(stdout, "hello") ||
+		!strings.Contains(stdout, "2> err.txt") {
 		t.Errorf("errors in the terminal: code %d, %q", code, stdout)
 	}
 	cmd := inTerminal(t, 40, watchIt+" > out.txt 2> err.txt")
@@ -134,7 +142,8 @@ func TestWatchLiveWithACommand(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if code != 0 || strings.Count(stdout, "RSS, line") < 2 || strings.Contains(string(errs), "\x1b") || !strings.Contains(string(errs), "hello") {
+	if code != 0 || strings.Count(stdout, "RSS, line") < 2 || strings.Contains(string(errs), "\x1b") ||
+		!strings.Contains(string(errs), "hello") {
 		t.Errorf("nothing in the terminal: code %d, %q, %q", code, stdout, errs)
 	}
 	for _, line := range strings.Split(stdout, "\r\n") {
@@ -154,7 +163,8 @@ func TestAnInterruptIsTheCommands(t *testing.T) {
 		times int
 		code  int
 	}{{"echo caught; exit 4", 1, 4}, {"echo caught", 2, 130}} {
-		cmd := inTerminal(t, 40, os.Args[0]+` watch -- sh -c 'trap "`+c.trap+`" INT; echo ready; while :; do sleep 0.05; done'`)
+		cmd := inTerminal(t, 40, os.Args[0]+` watch -- sh -c 'trap "`+c.trap+
+			`" INT; echo ready; while :; do sleep 0.05; done'`)
 		in, err := cmd.StdinPipe()
 		if err != nil {
 			t.Fatal(err)
@@ -174,7 +184,8 @@ func TestAnInterruptIsTheCommands(t *testing.T) {
 			text.Write(buf[:n])
 			said := func(words string) bool { return strings.Contains(text.String(), words) }
 			// Two of a kind that nobody has seen yet are one: the second waits until both have seen the first.
-			if typed == 0 && said("ready\r") || typed == 1 && c.times == 2 && said("caught\r") && said("once more ends it") {
+			if typed == 0 && said("ready\r") || typed == 1 && c.times == 2 && said("caught\r") &&
+				said("once more ends it") {
 				typed++
 				if _, err := in.Write([]byte{3}); err != nil {
 					t.Fatal(err)
@@ -182,14 +193,16 @@ func TestAnInterruptIsTheCommands(t *testing.T) {
 			}
 		}
 		_ = cmd.Wait() // its exit code is what counts
-		if code := cmd.ProcessState.ExitCode(); code != c.code || !strings.Contains(text.String(), "caught") || !strings.Contains(text.String(), "peak RSS") {
+		if code := cmd.ProcessState.ExitCode(); code != c.code || !strings.Contains(text.String(), "caught") ||
+			!strings.Contains(text.String(), "peak RSS") {
 			t.Errorf("%s: code %d, want %d\n%s", c.trap, code, c.code, &text)
 		}
 		_ = in.Close()
 	}
 }
 
-// Who reads the rows ends after the watching: it is not waited for. Neither is a part of the script that it is started by.
+// Who reads the rows ends after the watching: it is not waited for. Neither is a part of the script that it is started
+// by.
 func TestWatchByNameDoesNotWaitForWhoReadsIt(t *testing.T) {
 	name := uniqueName()
 	sleep := exec.Command("sleep", "1."+name)
@@ -199,7 +212,8 @@ func TestWatchByNameDoesNotWaitForWhoReadsIt(t *testing.T) {
 	go func() { _ = sleep.Wait() }() // a second long
 	cmd := program(t)
 	script := filepath.Join(cmd.Dir, "script"+name)
-	text := "(sleep 3; :) > /dev/null 2>&1 & " + os.Args[0] + " watch --name " + name + " --interval 0.05 -o - | tee " + name + ".csv; exit 0\n"
+	text := "(sleep 3; :) > /dev/null 2>&1 & " + os.Args[0] + " watch --name " + name + " --interval 0.05 -o - | tee " +
+		name + ".csv; exit 0\n"
 	if err := os.WriteFile(script, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -30,7 +30,8 @@ type view struct {
 // lineEvery is how often there is a line where there can be no chart.
 const lineEvery = 2 * time.Second
 
-// newView shows nothing but what happens unless live. A command writes through a chart: where it writes to a terminal there are lines.
+// newView shows nothing but what happens unless live. A command writes through a chart: where it writes to a terminal
+// there are lines.
 func newView(out io.Writer, live, command bool, interval time.Duration) *view {
 	v := &view{out: out}
 	if !live {

@@ -30,7 +30,8 @@ type placement struct {
 }
 
 func webllmKind() engineKind {
-	flags := []string{"chrome", "headed", "attach", "chrome-flag", "adapter", "thread", "watchdog", "kernels", "sort", "dtype",
+	flags := []string{"chrome", "headed", "attach", "chrome-flag", "adapter", "thread", "watchdog", "kernels", "sort",
+		"dtype",
 		"webllm-version", "webllm-bundle", "model-lib", "profile-phases"}
 	for _, k := range profileKinds {
 		flags = append(flags, string(k.kind))
@@ -43,12 +44,15 @@ func webllmKind() engineKind {
 }
 
 func (f *webllmFlags) register(flags *pflag.FlagSet) {
-	flags.StringVar(&f.chrome, "chrome", "", "the browser to start, by its path or as "+strings.Join(browser.Brands, ", ")+
+	flags.StringVar(&f.chrome, "chrome", "", "the browser to start, by its path or as "+
+		strings.Join(browser.Brands, ", ")+
 		" (default: $LLMPARITY_CHROME, else Chrome, Chromium or Edge)")
-	flags.BoolVar(&f.launch.Headed, "headed", false, "let the browser have a window: on a private Xvfb where there is no display")
+	flags.BoolVar(&f.launch.Headed, "headed", false,
+		"let the browser have a window: on a private Xvfb where there is no display")
 	flags.StringVar(&f.launch.Attach, "attach", "",
 		"open a tab in a browser that runs already: HOST:PORT of its --remote-debugging-port, or ws://…")
-	flags.StringArrayVar(&f.launch.Flags, "chrome-flag", nil, "pass NAME or NAME=VALUE on to the browser; may be given several times")
+	flags.StringArrayVar(&f.launch.Flags, "chrome-flag", nil,
+		"pass NAME or NAME=VALUE on to the browser; may be given several times")
 	flags.StringVar(&f.adapter, "adapter", "auto", "WebGPU adapter: auto, gpu or swiftshader (computed on the CPU)")
 }
 
@@ -73,6 +77,7 @@ func (f *engineFlags) webllm() *browser.WebLLM { return f.named(browser.Name).(*
 // newWebLLM is a WebLLM that f describes.
 func (f *engineFlags) newWebLLM() *browser.WebLLM {
 	p := packager{packageFlags: f.packageFlags, dir: cache.Dir(os.Getenv), bundle: f.bundle, given: f.modelLib}
-	return browser.New(browser.Config{Chrome: f.chrome, Launch: f.launch, Adapter: browser.Adapter(f.adapter), Bundle: f.bundle,
+	return browser.New(browser.Config{Chrome: f.chrome, Launch: f.launch, Adapter: browser.Adapter(f.adapter),
+		Bundle:  f.bundle,
 		Kernels: f.kernels, DType: f.dtype, Thread: f.place.thread, Watchdog: f.place.watchdog, Package: p.make})
 }

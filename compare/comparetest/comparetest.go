@@ -1,5 +1,5 @@
-// Package comparetest writes made-up records for the tests of compare and reports, through the same writer and reader as real
-// ones. Nothing in them was measured; the same description always gives the same record.
+// Package comparetest writes made-up records for the tests of compare and reports, through the same writer and reader
+// as real ones. Nothing in them was measured; the same description always gives the same record.
 package comparetest
 
 import (
@@ -46,11 +46,12 @@ type Engine struct {
 	Cut          int                  // a repetition that has no end; 0: none
 	Warmup       bool                 // a warm-up launch first
 	Warnings     []record.Warning     // in every launch
-	// Peaks tells whether each process's highest RSS is read at the end of every phase, and Inside is what sources within the
-	// engine see; older records have neither.
+	// Peaks tells whether each process's highest RSS is read at the end of every phase, and Inside is what sources
+	// within the engine see; older records have neither.
 	Peaks  bool
 	Inside *Inside
-	// Prediction is what is foretold of the cell, and Risk whether it fits; a refused one has no launch. nil: nobody said.
+	// Prediction is what is foretold of the cell, and Risk whether it fits; a refused one has no launch. nil: nobody
+	// said.
 	Prediction *record.Prediction
 	Risk       *record.Risk
 	// Scores are what the engine thinks of a text, when all launches have been made; nil: nobody asked it.
@@ -76,7 +77,8 @@ type Inside struct {
 	Uncertain                     int64
 }
 
-// Meter is a source that is read all the time: a GPU, a server's metrics; one whose source has no interval, at phases' ends alone.
+// Meter is a source that is read all the time: a GPU, a server's metrics; one whose source has no interval, at phases'
+// ends alone.
 type Meter struct {
 	Source record.Source
 	Read   func(p record.Phase, attempt int, since time.Duration) []record.Value // since Start; none: nobody answers
@@ -159,7 +161,8 @@ func (e Engine) foretell(w *record.Writer) bool {
 
 // Foretell makes a part of a prediction, in MiB.
 func Foretell(name string, low, best, high float64, dtype string) record.Foretold {
-	f := record.Foretold{Name: name, Low: mib(low), Best: mib(best), High: mib(high), DType: dtype, Method: "arithmetic", Confidence: "medium"}
+	f := record.Foretold{Name: name, Low: mib(low), Best: mib(best), High: mib(high), DType: dtype,
+		Method: "arithmetic", Confidence: "medium"}
 	if low == high {
 		f.Confidence = "high"
 	}
@@ -318,8 +321,8 @@ func (l *launch) inside(p record.Phase) {
 // edge is what the reading at a phase's end takes.
 const edge = 10 * time.Millisecond
 
-// phase samples for as long as it takes; level goes from 0 (before the load) to 1 (loaded) over the phase. The reading at its end
-// lies behind it, as the runner's does, unless the phase only waits.
+// phase samples for as long as it takes; level goes from 0 (before the load) to 1 (loaded) over the phase. The reading
+// at its end lies behind it, as the runner's does, unless the phase only waits.
 func (l *launch) phase(p record.Phase, d time.Duration, level func(float64) float64) {
 	begin := l.g.now
 	end := begin.Add(d)
@@ -459,10 +462,12 @@ const text = " the river ran on past the mill and the town, and the light was on
 // Browser is WebLLM-like: resident, many processes, a software adapter.
 func Browser(launches int) Engine {
 	return Engine{
-		Cell: record.Cell{ID: 1, Engine: "webllm", Model: Tiny(), PromptID: 1, Prompt: "Once upon a time", MaxTokens: 64,
+		Cell: record.Cell{ID: 1, Engine: "webllm", Model: Tiny(), PromptID: 1, Prompt: "Once upon a time",
+			MaxTokens:   64,
 			Repetitions: launches, Isolation: "launch", PromptCache: "off"},
-		Info: record.EngineInfo{Name: "webllm", Version: "0.2.86", Path: "/usr/bin/chromium", Args: []string{"--headless=new",
-			"--enable-unsafe-webgpu"},
+		Info: record.EngineInfo{Name: "webllm", Version: "0.2.86", Path: "/usr/bin/chromium",
+			Args: []string{"--headless=new",
+				"--enable-unsafe-webgpu"},
 			Parts: map[string]string{"browser": "Chromium 156.0", "webllm": "0.2.86", "webllm_origin": "built in",
 				"model_library": "ours (software kernels, partial sort)", "model_library_sha256": "77aa01"},
 			Policy: map[string]string{"kv_dtype": "f32", "weights_dtype": "f32", "context": "256"}},
@@ -483,9 +488,11 @@ func Browser(launches int) Engine {
 // Native is llama-server-like: no process before the load, one process, the CPU.
 func Native(launches int) Engine {
 	return Engine{
-		Cell: record.Cell{ID: 2, Engine: "llamacpp", Model: Tiny(), PromptID: 1, Prompt: "Once upon a time", MaxTokens: 64,
+		Cell: record.Cell{ID: 2, Engine: "llamacpp", Model: Tiny(), PromptID: 1, Prompt: "Once upon a time",
+			MaxTokens:   64,
 			Repetitions: launches, Isolation: "launch", PromptCache: "off"},
-		Info: record.EngineInfo{Name: "llama-server", Version: "b11434", Path: "/usr/bin/llama-server", SHA256: "0badcafe",
+		Info: record.EngineInfo{Name: "llama-server", Version: "b11434", Path: "/usr/bin/llama-server",
+			SHA256: "0badcafe",
 			Args:   []string{"-np", "1", "-t", "1"},
 			Policy: map[string]string{"kv_dtype": "f32", "weights_dtype": "f32", "context": "256", "threads": "1"}},
 		Device:    record.Device{Class: record.CPU, Name: "Example CPU 3.0 GHz"},
@@ -525,11 +532,13 @@ func Page() *Inside {
 			record.Measure: measure, record.Idle: measure, record.Unload: unload}
 	}
 	loaded := func(load, measure int64) map[record.Phase]int64 {
-		return map[record.Phase]int64{record.Load: load, record.Warmup: measure, record.Measure: measure, record.Idle: measure}
+		return map[record.Phase]int64{record.Load: load, record.Warmup: measure, record.Measure: measure,
+			record.Idle: measure}
 	}
 	return &Inside{Weights: 4<<20 + 4096, KVReserved: 544 << 10, KVUsed: loaded(0, 68<<10), Workspaces: loaded(700_001,
 		1_100_300),
 		Remainder: loaded(64, 4160),
 		Heap:      phases(6_914_020, 8_948_068, 9_931_520, 8_327_632),
-		Buffers:   phases(6_845_225, 10_344_204, 6_859_937, 6_847_946), Wasm: phases(0, 51_445_760, 51_445_760, 17_891_328)}
+		Buffers:   phases(6_845_225, 10_344_204, 6_859_937, 6_847_946),
+		Wasm:      phases(0, 51_445_760, 51_445_760, 17_891_328)}
 }

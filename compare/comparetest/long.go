@@ -12,20 +12,23 @@ import (
 // longLaunches is how many launches each of a long run's two engines has.
 const longLaunches = 5
 
-// Long writes a run of about so many rows of samples.csv and so many of tokens.csv into a folder of its own below root, and gives that.
-// It is what a browser of seven processes and a server of one leave behind when each is sampled at the usual intervals over five long
-// launches: RSS ten times a second, PSS every other second, the page four times a second. To 100 samples come 25 totals and 45 values
-// of the page, as in real records of hours.
+// Long writes a run of about so many rows of samples.csv and so many of tokens.csv into a folder of its own below root,
+// and gives that. It is what a browser of seven processes and a server of one leave behind when each is sampled at the
+// usual intervals over five long launches: RSS ten times a second, PSS every other second, the page four times a
+// second. To 100 samples come 25 totals and 45 values of the page, as in real records of hours.
 func Long(t testing.TB, root string, samples, tokens int) string {
 	t.Helper()
-	w, err := record.Create(root, record.Meta{Name: "long", Started: Start, Tool: record.Tool{Version: "0.1.0", GoOS: "linux", GoArch: "amd64"}},
-		record.Environment{OS: "linux", Kernel: "6.12.0", CPU: "Example CPU 3.0 GHz", Cores: 8, MemoryB: 24 << 30, Governor: "performance"},
+	w, err := record.Create(root, record.Meta{Name: "long", Started: Start,
+		Tool: record.Tool{Version: "0.1.0", GoOS: "linux", GoArch: "amd64"}},
+		record.Environment{OS: "linux", Kernel: "6.12.0", CPU: "Example CPU 3.0 GHz", Cores: 8, MemoryB: 24 << 30,
+			Governor: "performance"},
 		[]byte("name: long\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	browser, native := Browser(longLaunches), Native(longLaunches)
-	browser.Processes = []Process{{"browser", 218, 224, 70}, {"zygote", 70, 70, 50}, {"zygote", 60, 60, 50}, {"gpu-process", 88, 420, 64},
+	browser.Processes = []Process{{"browser", 218, 224, 70}, {"zygote", 70, 70, 50}, {"zygote", 60, 60, 50},
+		{"gpu-process", 88, 420, 64},
 		{"utility-network", 92, 93, 44}, {"utility-storage", 62, 63, 44}, {"renderer", 96, 310, 60}}
 	engines := []Engine{browser, native}
 	processes := 0
@@ -59,7 +62,8 @@ const (
 var longPhases = []struct {
 	name  record.Phase
 	share float64
-}{{record.Baseline, 0.02}, {record.Load, 0.05}, {record.Warmup, 0.03}, {record.Measure, 0.85}, {record.Idle, 0.03}, {record.Unload, 0.02}}
+}{{record.Baseline, 0.02}, {record.Load, 0.05}, {record.Warmup, 0.03}, {record.Measure, 0.85}, {record.Idle, 0.03},
+	{record.Unload, 0.02}}
 
 func (g *generator) long(e Engine, repetition int, length time.Duration, tokens int) {
 	r := g.w.Begin(e.Cell, repetition, false, 0.2)
@@ -69,8 +73,9 @@ func (g *generator) long(e Engine, repetition int, length time.Duration, tokens 
 	l.sources()
 	page := 0
 	if e.Resident {
-		page = r.Source(record.Source{Role: "page", Method: "performance_metrics", PID: 4006, Every: longPage, Waits: true,
-			Sees: "JavaScript objects of the page's main thread", Blind: "array buffers"})
+		page = r.Source(record.Source{Role: "page", Method: "performance_metrics", PID: 4006, Every: longPage,
+			Waits: true,
+			Sees:  "JavaScript objects of the page's main thread", Blind: "array buffers"})
 	}
 	for _, p := range longPhases {
 		begin := g.now
@@ -122,8 +127,10 @@ func longLevel(p record.Phase, x float64) float64 {
 
 func longValues(r *rand.Rand, level float64) []record.Value {
 	used := math.Round((6 + 4*level + r.Float64()) * record.MiB)
-	out := []record.Value{{Name: "js_heap_used_bytes", Value: used}, {Name: "js_heap_total_bytes", Value: used + 3*record.MiB}}
-	for _, name := range []string{"documents_count", "frames_count", "js_event_listeners_count", "layout_objects_count", "nodes_count",
+	out := []record.Value{{Name: "js_heap_used_bytes", Value: used},
+		{Name: "js_heap_total_bytes", Value: used + 3*record.MiB}}
+	for _, name := range []string{"documents_count", "frames_count", "js_event_listeners_count", "layout_objects_count",
+		"nodes_count",
 		"used_bytes", "backing_storage_bytes", "embedder_used_bytes", "total_bytes"} {
 		out = append(out, record.Value{Name: name, Value: float64(10 + r.IntN(900))})
 	}
@@ -140,7 +147,8 @@ func (l *launch) requests(begin, end time.Time, tokens int) {
 		first := sent.Add(took / 20)
 		var out []record.Token
 		for i, id := range IDs(tokens / of) {
-			at := first.Add(time.Duration((float64(i) + 0.3*l.g.rand.Float64()) * 0.95 * float64(took) / float64(tokens/of)))
+			at := first.Add(time.Duration(
+				(float64(i) + 0.3*l.g.rand.Float64()) * 0.95 * float64(took) / float64(tokens/of)))
 			out = append(out, record.Token{Index: i, ID: id, At: at})
 		}
 		u := record.Usage{PromptIDs: l.e.PromptIDs, Text: l.e.Text, Finish: "length", Sent: sent}

@@ -9,11 +9,13 @@ import (
 
 // Loaded gives an engine a traffic: a cell of so many requests that so many clients send.
 func Loaded(e Engine, id, clients, requests int) Engine {
-	e.Cell.ID, e.Cell.Traffic = id, &record.Traffic{Loop: record.ClosedLoop, Concurrency: clients, Requests: requests, Seed: 1}
+	e.Cell.ID, e.Cell.Traffic = id, &record.Traffic{Loop: record.ClosedLoop, Concurrency: clients, Requests: requests,
+		Seed: 1}
 	return e
 }
 
-// Mixed gives an engine a traffic of two kinds, one request of the one after one of the other: the long ones take as many times as long.
+// Mixed gives an engine a traffic of two kinds, one request of the one after one of the other: the long ones take as
+// many times as long.
 func Mixed(e Engine, id, clients, requests int, times int) Engine {
 	e = Loaded(e, id, clients, requests)
 	e.Cell.Traffic.Mix = []record.Kind{{Name: "short", Share: 0.5, Prompt: "short", MaxTokens: e.Cell.MaxTokens},
@@ -29,7 +31,8 @@ type asked struct {
 	tokens         []record.Token
 }
 
-// traffic carries out a closed loop: a client asks again when it was answered, and what finds no free slot waits for one.
+// traffic carries out a closed loop: a client asks again when it was answered, and what finds no free slot waits for
+// one.
 func (l *launch) traffic() {
 	t := l.e.Cell.Traffic
 	begin := l.g.now.Add(5 * time.Millisecond)
@@ -67,12 +70,15 @@ func (l *launch) traffic() {
 		}
 		all = append(all, a)
 	}
-	l.phase(record.Measure, last.Sub(l.g.now)+5*time.Millisecond, func(x float64) float64 { return 1.01 + 0.04*x + 0.02*float64(t.Concurrency) })
+	l.phase(record.Measure, last.Sub(l.g.now)+5*time.Millisecond,
+		func(x float64) float64 { return 1.01 + 0.04*x + 0.02*float64(t.Concurrency) })
 	slices.SortStableFunc(all, func(a, b asked) int { return a.end.Compare(b.end) }) // as they return
 	for _, a := range all {
-		u := record.Usage{PromptIDs: l.e.PromptIDs, Text: l.e.Text, Finish: "length", Sent: a.sent, Spans: []record.Span{
-			{Name: record.Prefill, Begin: a.sent, End: a.tokens[0].At, How: "sent to first token"},
-			{Name: record.Decode, Begin: a.tokens[0].At, End: a.tokens[len(a.tokens)-1].At, How: "first to last token"}}}
+		u := record.Usage{PromptIDs: l.e.PromptIDs, Text: l.e.Text, Finish: "length", Sent: a.sent,
+			Spans: []record.Span{
+				{Name: record.Prefill, Begin: a.sent, End: a.tokens[0].At, How: "sent to first token"},
+				{Name: record.Decode, Begin: a.tokens[0].At, End: a.tokens[len(a.tokens)-1].At,
+					How: "first to last token"}}}
 		l.r.RequestIn(a.slot, a.due, record.Measure, u, a.tokens, a.end)
 	}
 }

@@ -29,7 +29,8 @@ func (j *judge) changes() {
 		level := j.gate.LevelOf(c.Level)
 		check := compare.GateCheck{Name: fmt.Sprintf("%s %s than the baseline run", c.Figure.Column, allowed(c)),
 			Kind:   compare.GateChange,
-			Figure: c.Figure.Name, Column: c.Figure.Column, Allowed: new(percent(c.Change)), Detect: new(percent(j.gate.DetectOf(c)))}
+			Figure: c.Figure.Name, Column: c.Figure.Column, Allowed: new(percent(c.Change)),
+			Detect: new(percent(j.gate.DetectOf(c)))}
 		if j.base == nil {
 			j.without(check, level)
 			continue
@@ -115,7 +116,8 @@ func (j *judge) ask(check compare.GateCheck, level plan.GateLevel, c plan.GateCh
 		j.add(check, level, inconclusive, why)
 		return question{}, false
 	}
-	check.Unit, check.Measured, check.Interval, check.Launches = asked.Unit, new(asked.Right.Median), asked.Right.Interval, asked.Right.N
+	check.Unit, check.Measured, check.Interval, check.Launches = asked.Unit, new(asked.Right.Median),
+		asked.Right.Interval, asked.Right.N
 	check.Baseline, check.BaseLaunches = new(asked.Left.Median), asked.Left.N
 	check.Percent, check.PercentInterval, check.DetectInterval = asked.Percent, asked.PercentInterval, asked.Usual
 	return question{check: check, level: level, change: c, asked: &asked, base: p.base, now: p.now,
@@ -267,7 +269,8 @@ func (q *question) outside() string {
 		}
 	}
 	if grown, of := q.grown(); of && grown < (q.asked.Right.Median-q.asked.Left.Median)/2 {
-		return "the sum of RSS did not grow with it" + q.rss() + ": programs outside that map the same files move PSS and USS"
+		return "the sum of RSS did not grow with it" + q.rss() +
+			": programs outside that map the same files move PSS and USS"
 	}
 	return ""
 }

@@ -77,7 +77,8 @@ func (j *judge) nowhere(check compare.GateCheck, level plan.GateLevel, s plan.Ga
 func (j *judge) limits() {
 	for _, l := range j.gate.Limits {
 		level := j.gate.LevelOf(l.Level)
-		check := compare.GateCheck{Name: l.Figure.Column + " " + bounds(l), Kind: compare.GateLimit, Figure: l.Figure.Name, Column: l.Figure.Column,
+		check := compare.GateCheck{Name: l.Figure.Column + " " + bounds(l), Kind: compare.GateLimit,
+			Figure: l.Figure.Name, Column: l.Figure.Column,
 			Min: l.Min, Max: l.Max}
 		found := false
 		for i := range j.now.Cells {
@@ -250,8 +251,9 @@ func (j *judge) said(check compare.GateCheck, level plan.GateLevel, said compare
 	}
 }
 
-// agreement is the share of the shorter answer before the first difference, and the place of that, from 1; 0: there is none. An answer that
-// ends before the other is different at its end. Of engines without token ids it is the share of the text's bytes.
+// agreement is the share of the shorter answer before the first difference, and the place of that, from 1; 0: there is
+// none. An answer that ends before the other is different at its end. Of engines without token ids it is the share of
+// the text's bytes.
 func agreement(p compare.Parity) (share float64, place int) {
 	agreed, most := p.Agreed, max(len(p.IDsA), len(p.IDsB))
 	if p.ByText {

@@ -13,7 +13,8 @@ import (
 
 // Whatever a cell has a figure of, a gate can judge by its name, and by its name in summary.csv.
 func TestAGateKnowsEveryFigure(t *testing.T) {
-	run := comparetest.Run(t, "run", comparetest.Measured(comparetest.Browser(6), comparetest.Page()), comparetest.Native(6))
+	run := comparetest.Run(t, "run", comparetest.Measured(comparetest.Browser(6), comparetest.Page()),
+		comparetest.Native(6))
 	res := compare.Runs(run)
 	var names []string
 	for _, c := range res.Cells {
@@ -24,7 +25,8 @@ func TestAGateKnowsEveryFigure(t *testing.T) {
 	for _, of := range []string{compare.OfTTFT, compare.Queueing, compare.OfITL, compare.TPOT, compare.E2E} {
 		names = append(names, compare.Percentile(of, 0.5), compare.Percentile(of, 0.99))
 	}
-	names = append(names, compare.AggregateTPS, compare.RequestRate, compare.Goodput, compare.GoodShare, compare.ModelWeights, compare.KVCache)
+	names = append(names, compare.AggregateTPS, compare.RequestRate, compare.Goodput, compare.GoodShare,
+		compare.ModelWeights, compare.KVCache)
 	for _, table := range tables.Of(res, run) {
 		if table.Name != "summary" {
 			continue

@@ -1,5 +1,5 @@
-// Package gate holds a run against what it must keep to, and against a baseline: it answers yes or no, where package compare tells what was
-// seen. It only judges results, and the same results always get the same answer.
+// Package gate holds a run against what it must keep to, and against a baseline: it answers yes or no, where package
+// compare tells what was seen. It only judges results, and the same results always get the same answer.
 //
 // It is safe by default. Against a baseline run a check fails only where Mann and Whitney's test, after Holm's
 // correction for all questions of the gate, and the 99% interval of the change agree that the figure is worse than
@@ -36,7 +36,8 @@ func Without(g *plan.Gate, now *compare.Result, missing string) *compare.Gate {
 func evaluate(g *plan.Gate, now, base *compare.Result, missing string) *compare.Gate {
 	j := &judge{gate: g, now: now, base: base, missing: missing, out: &compare.Gate{Schema: compare.GateSchema,
 		Run:    side(now),
-		Judged: time.Now().UTC().Truncate(time.Second), Alpha: now.Statistics.Alpha, UnderTest: g.UnderTest, Checks: []compare.GateCheck{}, Notes: []string{}}}
+		Judged: time.Now().UTC().Truncate(time.Second), Alpha: now.Statistics.Alpha, UnderTest: g.UnderTest,
+		Checks: []compare.GateCheck{}, Notes: []string{}}}
 	if g.OldName {
 		j.note("gate.unknown is called gate.inconclusive now; the old name will go with the next release")
 	}
@@ -63,7 +64,8 @@ func side(r *compare.Result) compare.GateSide {
 	if len(r.Runs) == 0 {
 		return compare.GateSide{}
 	}
-	return compare.GateSide{Name: r.Runs[0].Name, Dir: r.Runs[0].Dir, Started: r.Runs[0].Started, Attempts: r.Attempts()}
+	return compare.GateSide{Name: r.Runs[0].Name, Dir: r.Runs[0].Dir, Started: r.Runs[0].Started,
+		Attempts: r.Attempts()}
 }
 
 type judge struct {

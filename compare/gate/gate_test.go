@@ -82,7 +82,8 @@ func TestLimitFailsByTheIntervalAlone(t *testing.T) {
 		{plan.GateLimit{Max: new(f.Interval.Lo * 0.99), Level: plan.GateWarn}, compare.GateWarned, "limit at most"},
 		{plan.GateLimit{Max: new(1e9), GateScope: plan.GateScope{Engine: "webllm"}}, compare.GateInconclusive,
 			`the run has no cell of engine "webllm"; its engines are llamacpp`},
-		{plan.GateLimit{Max: new(1e9), GateScope: plan.GateScope{Engine: "llamacpp", Model: "tiny", Prompt: "1"}}, compare.GatePassed, ""},
+		{plan.GateLimit{Max: new(1e9), GateScope: plan.GateScope{Engine: "llamacpp", Model: "tiny", Prompt: "1"}},
+			compare.GatePassed, ""},
 		{plan.GateLimit{Max: new(1e9), GateScope: plan.GateScope{Prompt: "Once upon a time"}}, compare.GatePassed, ""},
 	} {
 		var err error
@@ -92,7 +93,8 @@ func TestLimitFailsByTheIntervalAlone(t *testing.T) {
 		got := gate.Evaluate(&plan.Gate{Limits: []plan.GateLimit{c.limit}}, now, nil)
 		expect(t, one(t, got, "ttft_ms"), c.status, c.why)
 	}
-	expect(t, one(t, gate.Evaluate(parse(t, "ttft: {max: 100}"), now, nil), "all launches"), compare.GatePassed, "8 launches counted")
+	expect(t, one(t, gate.Evaluate(parse(t, "ttft: {max: 100}"), now, nil), "all launches"), compare.GatePassed,
+		"8 launches counted")
 	off := gate.Evaluate(parse(t, "peak_pss: {max: 1, level: off}\nttft: {max: 100}"), now, nil)
 	if len(off.Checks) != 2 || off.Status != compare.GatePassed {
 		t.Errorf("what is off is looked at: %+v", off.Checks)
@@ -219,7 +221,8 @@ func TestGateIsInconclusiveWhereTooLittleIsThere(t *testing.T) {
 	expect(t, one(t, shared, "decode"), compare.GateInconclusive, "repetitions in one launch count once")
 	for text, want := range map[string]compare.GateStatus{"": compare.GateInconclusive,
 		"inconclusive: warn\n": compare.GateWarned,
-		"inconclusive: off\n":  compare.GatePassed, "no_baseline: ok\n": compare.GatePassed, "unknown: warn\n": compare.GateWarned} {
+		"inconclusive: off\n":  compare.GatePassed, "no_baseline: ok\n": compare.GatePassed,
+		"unknown: warn\n": compare.GateWarned} {
 		g := parse(t, text+"vs_baseline: {decode_tps: -5%}\npeak_pss: {max: 900}")
 		without := gate.Evaluate(g, result(t, native(8)), nil)
 		if without.Status != want {
@@ -379,7 +382,8 @@ func TestGateIsInconclusiveWhereOthersDecide(t *testing.T) {
 	expect(t, one(t, gate.Evaluate(g, result(t, beset), result(t, calm)), "decode", "baseline"), compare.GateFailed,
 		"")
 	late, free := comparetest.Native(8), comparetest.Native(8)
-	late.Stolen, free.Stolen = func(n int) float64 { return 0.1 + 0.01*float64(n) }, func(n int) float64 { return 0.001 * float64(n) }
+	late.Stolen, free.Stolen = func(n int) float64 { return 0.1 + 0.01*float64(n) },
+		func(n int) float64 { return 0.001 * float64(n) }
 	expect(t, one(t, gate.Evaluate(g, result(t, free), result(t, late)), "decode", "baseline"),
 		compare.GateInconclusive, "no regression seen, but a hypervisor gave ")
 
@@ -418,7 +422,8 @@ func TestCellsThatAreMissingNewOrFailed(t *testing.T) {
 	failing.Failing = map[int]record.Class{3: "device-lost"}
 	got := gate.Evaluate(parse(t, "peak_pss: {max: 900}"), result(t, failing), nil)
 	expect(t, one(t, got, "all launches"), compare.GateFailed, "1 of 8 failed, the first: device-lost")
-	if got := gate.Evaluate(parse(t, "failed: warn\npeak_pss: {max: 900}"), result(t, failing), nil); got.Status != compare.GateWarned {
+	if got := gate.Evaluate(parse(t, "failed: warn\npeak_pss: {max: 900}"), result(t, failing),
+		nil); got.Status != compare.GateWarned {
 		t.Errorf("%s", got.Verdict)
 	}
 	newer := comparetest.Native(8)
@@ -434,7 +439,8 @@ func TestVersionsOfAnEngineAreMatched(t *testing.T) {
 	older, newer := comparetest.Native(8), comparetest.Native(8)
 	newer.Cell.ID, newer.Info.Version, newer.Token = 3, "b12000", 2*newer.Token
 	g := parse(t, "vs_baseline: {decode_tps: -5%}")
-	if got := gate.Evaluate(g, result(t, newer, older), result(t, older, newer)); got.Status != compare.GatePassed || len(got.Checks) != 4 {
+	if got := gate.Evaluate(g, result(t, newer, older), result(t, older, newer)); got.Status != compare.GatePassed ||
+		len(got.Checks) != 4 {
 		t.Errorf("%s %+v", got.Verdict, got.Checks)
 	}
 }
@@ -461,7 +467,8 @@ func TestParity(t *testing.T) {
 		{"{min_agreement: 100%, engine: ollama}", apart, nil, compare.GateInconclusive,
 			"no two cells generated a text"},
 		{"{min_agreement: 100%, with: baseline}", apart, nil, compare.GateInconclusive, "no baseline run"},
-		{"{min_agreement: 100%, with: baseline, engine: webllm}", apart, alike, compare.GateFailed, "different from token 33 on"},
+		{"{min_agreement: 100%, with: baseline, engine: webllm}", apart, alike, compare.GateFailed,
+			"different from token 33 on"},
 		{"{min_agreement: 100%, with: baseline, engine: llamacpp}", apart, alike, compare.GatePassed, "identical"},
 	} {
 		got := gate.Evaluate(parse(t, "gone: off\nparity: "+c.text), c.now, c.base)
@@ -471,7 +478,8 @@ func TestParity(t *testing.T) {
 
 // Nothing in an outcome hangs on chance or on time, but for when it was judged.
 func TestTheSameIsJudgedTheSame(t *testing.T) {
-	base, now := result(t, comparetest.Native(8), comparetest.Browser(8)), result(t, comparetest.Native(8), comparetest.Browser(8))
+	base, now := result(t, comparetest.Native(8), comparetest.Browser(8)),
+		result(t, comparetest.Native(8), comparetest.Browser(8))
 	text := func() string {
 		g := gate.Evaluate(parse(t, usual+"\npeak_pss_mb: {max: 40}\nparity: {min_agreement: 100%}"), now, base)
 		g.Judged = time.Time{}

@@ -17,8 +17,8 @@ type pair struct {
 	why       string        // why figures of the two can't be set against each other; empty: they can
 }
 
-// match finds each cell of the baseline in the run: first what was asked for in all respects alike, then what differs in some and can only be
-// said to.
+// match finds each cell of the baseline in the run: first what was asked for in all respects alike, then what differs
+// in some and can only be said to.
 func (j *judge) match() {
 	taken := map[*compare.Cell]bool{}
 	var left []*compare.Cell
@@ -93,8 +93,8 @@ func by(r *compare.Result, key func(*compare.Cell) string) map[string][]*compare
 	return out
 }
 
-// same finds the cell that was asked for the same, among all that were. Of several, such as two versions of an engine, it is the one of the
-// same version, else the one in the same place; nil where neither can be told.
+// same finds the cell that was asked for the same, among all that were. Of several, such as two versions of an engine,
+// it is the one of the same version, else the one in the same place; nil where neither can be told.
 func same(b *compare.Cell, before, after []*compare.Cell, taken map[*compare.Cell]bool) *compare.Cell {
 	if len(before) == 1 && len(after) == 1 {
 		return after[0]
@@ -120,7 +120,8 @@ func version(c *compare.Cell) string {
 // request is all that a cell was asked for, in one text.
 func request(c *compare.Cell) string {
 	s := c.Spec
-	return fmt.Sprintf("%s %q %s %s %d %g %q %q %v %v %q %q", task(c), s.Model.Name, s.Model.SHA256, s.Model.DType, s.Model.Context, s.Temperature,
+	return fmt.Sprintf("%s %q %s %s %d %g %q %q %v %v %q %q", task(c), s.Model.Name, s.Model.SHA256, s.Model.DType,
+		s.Model.Context, s.Temperature,
 		s.Isolation, s.PromptCache, s.Reused, s.Shared, s.KVDType, s.Start)
 }
 

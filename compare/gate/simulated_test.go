@@ -1,6 +1,7 @@
 //go:build !race
 
-// Simulations are arithmetic: the race detector makes them ten times as long and has nothing to find in them. make test runs them without it.
+// Simulations are arithmetic: the race detector makes them ten times as long and has nothing to find in them. make test
+// runs them without it.
 
 package gate_test
 
@@ -28,7 +29,8 @@ type simulated struct {
 	cv              float64            // of every figure over launches
 	memory          float64            // of sizes, where it is another one
 	shift           map[string]float64 // factors of what is measured: memory, load, first, decode (times); absent: 1
-	until           float64            // launches end when decode's interval reaches no further from its median than this share; 0: all are made
+	// launches end when decode's interval reaches no further from its median than this share; 0: all are made
+	until float64
 }
 
 func (s simulated) factor(what string) float64 {
@@ -50,10 +52,12 @@ func vary(r *rand.Rand, cv float64) float64 {
 
 // run makes a record. Figures of a launch have half of their luck in common.
 func (s simulated) run(r *rand.Rand) *record.Run {
-	out := &record.Run{Dir: "results/simulated", Meta: record.Meta{Name: "simulated", Started: comparetest.Start}, Status: record.OK,
+	out := &record.Run{Dir: "results/simulated", Meta: record.Meta{Name: "simulated", Started: comparetest.Start},
+		Status:      record.OK,
 		Environment: record.Environment{OS: "linux", Kernel: "6.12", CPU: "Example", Cores: 8, MemoryB: 1 << 34}}
 	for c := range s.cells {
-		out.Cells = append(out.Cells, record.Cell{ID: c + 1, Engine: "engine", Model: comparetest.Tiny(), PromptID: c + 1, Prompt: fmt.Sprint("prompt ", c+1),
+		out.Cells = append(out.Cells, record.Cell{ID: c + 1, Engine: "engine", Model: comparetest.Tiny(),
+			PromptID: c + 1, Prompt: fmt.Sprint("prompt ", c+1),
 			MaxTokens: 16, Repetitions: s.launches, Isolation: record.OfLaunch, PromptCache: record.CacheOff})
 	}
 	zero := int64(0)
@@ -66,7 +70,8 @@ func (s simulated) run(r *rand.Rand) *record.Run {
 				}
 				return base * luck * vary(r, s.cv) * s.factor(what)
 			}
-			a := &record.Attempt{ID: n*s.cells + c + 1, Cell: spec.ID, Repetition: n + 1, Status: record.OK, BeginNS: zero}
+			a := &record.Attempt{ID: n*s.cells + c + 1, Cell: spec.ID, Repetition: n + 1, Status: record.OK,
+				BeginNS: zero}
 			s.fill(a, of)
 			out.Attempts = append(out.Attempts, a)
 			zero = a.EndNS + int64(time.Second)
@@ -75,14 +80,15 @@ func (s simulated) run(r *rand.Rand) *record.Run {
 	if s.until > 0 {
 		for _, c := range out.Cells {
 			n := s.enough(out, c.ID)
-			out.Attempts = slices.DeleteFunc(out.Attempts, func(a *record.Attempt) bool { return a.Cell == c.ID && a.Repetition > n })
+			out.Attempts = slices.DeleteFunc(
+				out.Attempts, func(a *record.Attempt) bool { return a.Cell == c.ID && a.Repetition > n })
 		}
 	}
 	return out
 }
 
-// enough is how many launches a cell has when its interval is narrow at one of a few looks, each at a confidence that corrects for their number,
-// as run --until-ci has them.
+// enough is how many launches a cell has when its interval is narrow at one of a few looks, each at a confidence that
+// corrects for their number, as run --until-ci has them.
 func (s simulated) enough(run *record.Run, cell int) int {
 	looks := []int{8, 12, 18, 27, s.launches}
 	var values []float64
@@ -93,7 +99,8 @@ func (s simulated) enough(run *record.Run, cell int) int {
 		}
 	}
 	for _, n := range looks {
-		i := benchmath.AssumeNothing.Summary(benchmath.NewSample(slices.Clone(values[:n]), &benchmath.DefaultThresholds), 1-0.05/float64(len(looks)))
+		i := benchmath.AssumeNothing.Summary(
+			benchmath.NewSample(slices.Clone(values[:n]), &benchmath.DefaultThresholds), 1-0.05/float64(len(looks)))
 		if max(i.Hi-i.Center, i.Center-i.Lo) <= s.until*i.Center {
 			return n
 		}
@@ -105,7 +112,8 @@ func (s simulated) fill(a *record.Attempt, of func(float64, string) float64) {
 	const ms = 1e6
 	at := a.BeginNS
 	phase := func(p record.Phase, length, pss float64) {
-		a.Totals = append(a.Totals, record.TotalRow{Method: record.MethodSmapsRollup, Processes: 1, NS: at + 1, RSS: pss + 2, VMS: pss + 90, PSS: pss, USS: pss - 1,
+		a.Totals = append(a.Totals, record.TotalRow{Method: record.MethodSmapsRollup, Processes: 1, NS: at + 1,
+			RSS: pss + 2, VMS: pss + 90, PSS: pss, USS: pss - 1,
 			Swap: math.NaN()})
 		a.Phases = append(a.Phases, record.PhaseSpan{Name: p, BeginNS: at, EndNS: at + int64(length)})
 		at += int64(length) + 1
@@ -114,7 +122,8 @@ func (s simulated) fill(a *record.Attempt, of func(float64, string) float64) {
 	phase(record.Load, of(350*ms, "load"), 130)
 	sent := at
 	first, length := sent+int64(of(40*ms, "first")), int64(of(150*ms, "decode"))
-	req := &record.Request{ID: 1, Phase: record.Measure, SentNS: sent, PromptIDs: []int{1, 2, 3, 4}, Text: "words", Finish: "length", ReturnedNS: first + length + ms}
+	req := &record.Request{ID: 1, Phase: record.Measure, SentNS: sent, PromptIDs: []int{1, 2, 3, 4}, Text: "words",
+		Finish: "length", ReturnedNS: first + length + ms}
 	for i := range 16 {
 		req.Tokens = append(req.Tokens, record.TokenRow{Index: i, ID: 7 * i, NS: first + length*int64(i)/15})
 	}
@@ -124,7 +133,8 @@ func (s simulated) fill(a *record.Attempt, of func(float64, string) float64) {
 	phase(record.Unload, 10*ms, 120)
 	a.EndNS = at
 	a.Requests = []*record.Request{req}
-	a.Events = []record.EventAt{{NS: a.BeginNS, Event: record.Event{Device: &record.Device{Class: record.CPU, Name: "Example"}}},
+	a.Events = []record.EventAt{{NS: a.BeginNS,
+		Event: record.Event{Device: &record.Device{Class: record.CPU, Name: "Example"}}},
 		{NS: a.BeginNS, Event: record.Event{Engine: &record.EngineInfo{Name: "engine", Version: "1",
 			Parts: map[string]string{"browser": "Chromium 156.0", "model_library": "ours (software kernels)",
 				"model_library_sha256": "aa"}}}}}
@@ -147,8 +157,8 @@ func (s simulated) changed(n int, seed uint64, change func(*record.Run)) []*comp
 	return out
 }
 
-// outcomes counts how gates over pairs of runs end. All of one side are held against all of the other: the share is that of independent
-// pairs, only less certain than so many would make it.
+// outcomes counts how gates over pairs of runs end. All of one side are held against all of the other: the share is
+// that of independent pairs, only less certain than so many would make it.
 func outcomes(g *plan.Gate, base, now []*compare.Result) map[compare.GateStatus]float64 {
 	out := map[compare.GateStatus]float64{}
 	for _, b := range base {
@@ -212,7 +222,8 @@ func TestAShiftOfATenthIsFoundByAGate(t *testing.T) {
 	for _, c := range []struct {
 		cv    float64
 		least map[string]float64 // the share of gates that fail, by what is let pass
-	}{{0.02, map[string]float64{"0%": 0.99, "-3%": 0.97, "-5%": 0.85}}, {0.05, map[string]float64{"0%": 0.80, "-3%": 0.35, "-5%": 0.10}}} {
+	}{{0.02, map[string]float64{"0%": 0.99, "-3%": 0.97, "-5%": 0.85}},
+		{0.05, map[string]float64{"0%": 0.80, "-3%": 0.35, "-5%": 0.10}}} {
 		equal := simulated{launches: 10, cells: 1, cv: c.cv, memory: 0.015}
 		slower := equal
 		slower.shift = map[string]float64{"decode": 1 / 0.9}
@@ -222,7 +233,8 @@ func TestAShiftOfATenthIsFoundByAGate(t *testing.T) {
 			got := outcomes(g, base, now)
 			t.Logf("decode a tenth lower, CV %.0f%%, tolerance %s: %s", 100*c.cv, pass, shares(got))
 			if got[compare.GateFailed] < least {
-				t.Errorf("CV %.0f %%, %s let pass: %.1f %% fail, want %.0f %%", 100*c.cv, pass, 100*got[compare.GateFailed], 100*least)
+				t.Errorf("CV %.0f %%, %s let pass: %.1f %% fail, want %.0f %%", 100*c.cv, pass,
+					100*got[compare.GateFailed], 100*least)
 			}
 		}
 	}

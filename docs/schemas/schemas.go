@@ -1,5 +1,5 @@
-// Package schemas holds the published JSON Schemas of what llmparity writes: a file a document, made from the Go types by the tests
-// of the packages that own them, so that no field can be without one.
+// Package schemas holds the published JSON Schemas of what llmparity writes: a file a document, made from the Go types
+// by the tests of the packages that own them, so that no field can be without one.
 //
 // A schema tells shapes, units' names and which fields are always there. It can't tell whether figures are right.
 package schemas

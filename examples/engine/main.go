@@ -1,5 +1,5 @@
-// Command engine is an example of an engine of one's own: it speaks the protocol of docs/protocol.md on its standard input and
-// output, and computes with the reference implementation that llmparity's tests hold other engines against.
+// Command engine is an example of an engine of one's own: it speaks the protocol of docs/protocol.md on its standard
+// input and output, and computes with the reference implementation that llmparity's tests hold other engines against.
 //
 // It runs GGUF files with F32 weights, greedily, on one core. Start it by `llmparity run --engine exec:./engine`.
 package main
@@ -168,8 +168,9 @@ func (e *engine) generate(r request) (fields, error) {
 		return nil, errors.New("the prompt has no tokens")
 	}
 	if len(prompt)+r.MaxTokens > e.context {
-		return nil, refusal{"prompt-too-long", fmt.Sprintf("the prompt of %d tokens and %d to generate do not fit in a context of %d",
-			len(prompt), r.MaxTokens, e.context)}
+		return nil, refusal{"prompt-too-long",
+			fmt.Sprintf("the prompt of %d tokens and %d to generate do not fit in a context of %d",
+				len(prompt), r.MaxTokens, e.context)}
 	}
 	begin, sequence := time.Now(), e.model.Start()
 	for _, id := range prompt[:len(prompt)-1] {

@@ -15,7 +15,8 @@ func (e *engine) score(r request) error {
 	case e.model == nil:
 		return errors.New("there is no model")
 	case len(r.PromptIDs) == 0 || len(text) > e.context:
-		return fmt.Errorf("a text of %d tokens behind a prompt of %d can't be scored in a context of %d", len(r.IDs), len(r.PromptIDs), e.context)
+		return fmt.Errorf("a text of %d tokens behind a prompt of %d can't be scored in a context of %d", len(r.IDs),
+			len(r.PromptIDs), e.context)
 	case slices.ContainsFunc(text, func(id int) bool { return id < 0 || id >= len(e.tokenizer.Tokens) }):
 		return errors.New("the text has a token that the model does not know")
 	}

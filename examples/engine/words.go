@@ -27,14 +27,15 @@ func (w *words) add(id int, last bool) string {
 	}
 	told := text[w.said:whole]
 	w.said = whole
-	if one := w.tokenizer.Decode([]int{id}); whole == len(text) && len(w.recent) > enough && !strings.ContainsRune(one, utf8.RuneError) {
+	if one := w.tokenizer.Decode([]int{id}); whole == len(text) && len(w.recent) > enough &&
+		!strings.ContainsRune(one, utf8.RuneError) {
 		w.recent, w.said = append(w.recent[:0], id), len(one)
 	}
 	return told
 }
 
-// wholeCharacters is where a text ends that may break off inside a character, of which bytes may already stand for others: JSON has none that are
-// not whole.
+// wholeCharacters is where a text ends that may break off inside a character, of which bytes may already stand for
+// others: JSON has none that are not whole.
 func wholeCharacters(text string) int {
 	text = strings.TrimRight(text, string(utf8.RuneError))
 	for back := 1; back < utf8.UTFMax && back <= len(text); back++ {

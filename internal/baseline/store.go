@@ -1,8 +1,10 @@
-// Package baseline keeps runs that others are held against: a copy of what is read of a run's folder, under a name, with the hash of all its
-// files. A run's folder may be removed then, and a baseline can be carried to another machine or kept in a cache of a CI.
+// Package baseline keeps runs that others are held against: a copy of what is read of a run's folder, under a name,
+// with the hash of all its files. A run's folder may be removed then, and a baseline can be carried to another machine
+// or kept in a cache of a CI.
 //
-// A name is a small file, which is written in one step, that says which copy it stands for: a baseline is there as a whole or not at all, and
-// one that takes another's place does so at once. It can't tell whether a run is fit to be a baseline; whoever saves one looks at it first.
+// A name is a small file, which is written in one step, that says which copy it stands for: a baseline is there as a
+// whole or not at all, and one that takes another's place does so at once. It can't tell whether a run is fit to be a
+// baseline; whoever saves one looks at it first.
 package baseline
 
 import (
@@ -74,7 +76,8 @@ func (s Store) Save(name string, run *record.Run, replace bool) (Baseline, error
 	old, err := s.Get(name)
 	switch there := err == nil || !errors.Is(err, fs.ErrNotExist); {
 	case there && !replace:
-		return Baseline{}, fault.New(fault.Usage, "give --replace, or another name", "there is a baseline %s in %s", name, s.Dir)
+		return Baseline{}, fault.New(fault.Usage, "give --replace, or another name", "there is a baseline %s in %s",
+			name, s.Dir)
 	case err != nil:
 		old = Baseline{} // broken, or none
 	}
@@ -84,7 +87,8 @@ func (s Store) Save(name string, run *record.Run, replace bool) (Baseline, error
 	}
 	defer aside.Remove()
 	copied := filepath.Join(aside.Path, "run")
-	b := Baseline{Schema: Schema, Name: name, Run: run.Meta.Name, Started: run.Meta.Started, Saved: time.Now().UTC().Truncate(time.Second), From: run.Dir}
+	b := Baseline{Schema: Schema, Name: name, Run: run.Meta.Name, Started: run.Meta.Started,
+		Saved: time.Now().UTC().Truncate(time.Second), From: run.Dir}
 	if err := copyRun(run.Dir, copied); err != nil {
 		return Baseline{}, s.unwritten(err)
 	}
@@ -93,7 +97,8 @@ func (s Store) Save(name string, run *record.Run, replace bool) (Baseline, error
 	}
 	b.Folder = folder(b)
 	b.Dir = filepath.Join(s.Dir, b.Folder)
-	if there := (&Baseline{}); there.digest(b.Dir) != nil || there.SHA256 != b.SHA256 { // else the same is there already
+	// else the same is there already
+	if there := (&Baseline{}); there.digest(b.Dir) != nil || there.SHA256 != b.SHA256 {
 		if err := errors.Join(os.RemoveAll(b.Dir), os.Rename(copied, b.Dir)); err != nil {
 			return Baseline{}, s.unwritten(err)
 		}
@@ -117,7 +122,8 @@ func folder(b Baseline) string { return b.Name + "-" + b.SHA256[:12] }
 
 func (s Store) unwritten(err error) error {
 	if fault.NoSpace(err) {
-		return fault.Wrap(fault.DiskFull, err, "free some space, or name another folder with --store", "can't write into %s", s.Dir)
+		return fault.Wrap(fault.DiskFull, err, "free some space, or name another folder with --store",
+			"can't write into %s", s.Dir)
 	}
 	return fault.Wrap(fault.Unwritable, err, "name another folder with --store", "can't write into %s", s.Dir)
 }
@@ -214,7 +220,8 @@ func (s Store) Get(name string) (Baseline, error) {
 		err = errors.New("it is not what `llmparity baseline save` wrote")
 	}
 	if err != nil {
-		return Baseline{}, fault.Wrap(fault.BadRecord, err, "save it again with --replace, or remove it", "the baseline %s can't be read", path)
+		return Baseline{}, fault.Wrap(fault.BadRecord, err, "save it again with --replace, or remove it",
+			"the baseline %s can't be read", path)
 	}
 	b.Dir = filepath.Join(s.Dir, b.Folder)
 	return b, nil
@@ -242,11 +249,13 @@ func (s Store) Open(name string) (Baseline, error) {
 	}
 	now := Baseline{}
 	if err := now.digest(b.Dir); err != nil {
-		return Baseline{}, fault.Wrap(fault.BadRecord, err, "save it again with --replace", "the baseline %s can't be read", name)
+		return Baseline{}, fault.Wrap(fault.BadRecord, err, "save it again with --replace",
+			"the baseline %s can't be read", name)
 	}
 	if now.SHA256 != b.SHA256 {
 		return Baseline{}, fault.New(fault.BadRecord, "save it again with --replace",
-			"the files of the baseline %s in %s are not those that were saved: their hash is %.12s, and was %.12s", name, b.Dir, now.SHA256, b.SHA256)
+			"the files of the baseline %s in %s are not those that were saved: their hash is %.12s, and was %.12s",
+			name, b.Dir, now.SHA256, b.SHA256)
 	}
 	return b, nil
 }

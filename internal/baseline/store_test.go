@@ -37,7 +37,8 @@ func TestABaselineIsWhatWasSaved(t *testing.T) {
 	if all, err := s.List(); err != nil || len(all) != 0 {
 		t.Errorf("a store that is not there: %v %v", all, err)
 	}
-	if _, err := s.Open("main"); !errors.Is(err, fs.ErrNotExist) || fault.Code(err) != int(fault.Usage) || !strings.Contains(err.Error(), "makes one") {
+	if _, err := s.Open("main"); !errors.Is(err, fs.ErrNotExist) || fault.Code(err) != int(fault.Usage) ||
+		!strings.Contains(err.Error(), "makes one") {
 		t.Errorf("none is there: %v", err)
 	}
 	saved, err := s.Save("main", opened(t, dir), false)
@@ -70,13 +71,15 @@ func TestABaselineIsWhatWasSaved(t *testing.T) {
 
 func TestABaselineTakesAnothersPlaceOnRequestAlone(t *testing.T) {
 	root := t.TempDir()
-	first, second := opened(t, comparetest.Write(t, root, "first", comparetest.Native(6))), opened(t, comparetest.Write(t, root, "second", comparetest.Browser(6)))
+	first, second := opened(t, comparetest.Write(t, root, "first", comparetest.Native(6))),
+		opened(t, comparetest.Write(t, root, "second", comparetest.Browser(6)))
 	s := baseline.Store{Dir: filepath.Join(root, "store")}
 	a, err := s.Save("main", first, false)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Save("main", second, false); fault.Code(err) != int(fault.Usage) || !strings.Contains(err.Error(), "--replace") {
+	if _, err := s.Save("main", second, false); fault.Code(err) != int(fault.Usage) ||
+		!strings.Contains(err.Error(), "--replace") {
 		t.Errorf("%v", err)
 	}
 	if got, err := s.Open("main"); err != nil || got.SHA256 != a.SHA256 {
@@ -127,7 +130,8 @@ func TestADamagedBaselineIsTold(t *testing.T) {
 	if err := os.WriteFile(rows, append(text, '\n'), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Open("main"); fault.Code(err) != int(fault.BadRecord) || !strings.Contains(err.Error(), "are not those that were saved") {
+	if _, err := s.Open("main"); fault.Code(err) != int(fault.BadRecord) ||
+		!strings.Contains(err.Error(), "are not those that were saved") {
 		t.Errorf("%v", err)
 	}
 	if _, err := s.Save("main", run, true); err != nil {
@@ -147,8 +151,10 @@ func TestADamagedBaselineIsTold(t *testing.T) {
 	if err := os.Mkdir(other, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	escaped := strings.NewReplacer(b.Folder, "main-"+outside, b.SHA256, outside+b.SHA256[len(outside):]).Replace(string(good))
-	for _, bad := range []string{"", "{", `{"schema":"other/1"}`, escaped, strings.Replace(string(good), b.Folder, "../../etc", 1),
+	escaped := strings.NewReplacer(b.Folder, "main-"+outside, b.SHA256, outside+b.SHA256[len(outside):]).Replace(
+		string(good))
+	for _, bad := range []string{"", "{", `{"schema":"other/1"}`, escaped,
+		strings.Replace(string(good), b.Folder, "../../etc", 1),
 		strings.Replace(string(good), `"main"`, `"other"`, 1), strings.Replace(string(good), b.SHA256, "12", 1)} {
 		if err := os.WriteFile(file, []byte(bad), 0o644); err != nil {
 			t.Fatal(err)

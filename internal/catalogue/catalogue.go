@@ -1,9 +1,10 @@
-// Package catalogue is WebLLM's list of models, and a store of those that were fetched: each with its weights, tokenizer and
-// settings and with the model library of MLC's that goes with them, checked, in a folder that a page can be served from.
+// Package catalogue is WebLLM's list of models, and a store of those that were fetched: each with its weights,
+// tokenizer and settings and with the model library of MLC's that goes with them, checked, in a folder that a page can
+// be served from.
 //
-// A model comes from the public address that its entry names, or from a mirror of the same layout. That its weights are those
-// that the package's own list promises is checked, and whether that list makes sense; whether a mirror has the same models as
-// the public addresses can't be: a stored model says where it came from.
+// A model comes from the public address that its entry names, or from a mirror of the same layout. That its weights are
+// those that the package's own list promises is checked, and whether that list makes sense; whether a mirror has the
+// same models as the public addresses can't be: a stored model says where it came from.
 package catalogue
 
 import (
@@ -32,16 +33,18 @@ type Catalogue struct {
 
 // Entry is a model. Its fields, and their names in JSON, are WebLLM's.
 type Entry struct {
-	Model     string         `json:"model"` // address of the weights, without resolve/main
-	ID        string         `json:"model_id"`
-	Library   string         `json:"model_lib"`                // address of the .wasm
-	Manifest  string         `json:"model_manifest,omitempty"` // another file of the package, which WebLLM wants first
-	Type      ModelType      `json:"model_type,omitempty"`
-	VRAM      float64        `json:"vram_required_MB"`                    // as WebLLM states it
-	Buffer    int64          `json:"buffer_size_required_bytes,omitzero"` // the adapter's maxStorageBufferBindingSize; 0: not stated
-	LowEnd    bool           `json:"low_resource_required,omitempty"`
-	Features  []string       `json:"required_features,omitempty"` // of the adapter, as far as they are stated: ask Needs
-	Overrides map[string]any `json:"overrides,omitempty"`         // of mlc-chat-config.json
+	Model    string    `json:"model"` // address of the weights, without resolve/main
+	ID       string    `json:"model_id"`
+	Library  string    `json:"model_lib"`                // address of the .wasm
+	Manifest string    `json:"model_manifest,omitempty"` // another file of the package, which WebLLM wants first
+	Type     ModelType `json:"model_type,omitempty"`
+	VRAM     float64   `json:"vram_required_MB"` // as WebLLM states it
+	// the adapter's maxStorageBufferBindingSize; 0: not stated
+	Buffer int64 `json:"buffer_size_required_bytes,omitzero"`
+	LowEnd bool  `json:"low_resource_required,omitempty"`
+	// of the adapter, as far as they are stated: ask Needs
+	Features  []string       `json:"required_features,omitempty"`
+	Overrides map[string]any `json:"overrides,omitempty"` // of mlc-chat-config.json
 }
 
 // ModelType is what a model is for.
@@ -69,7 +72,8 @@ func (t ModelType) String() string {
 // ShaderF16 is the feature of a WebGPU adapter that can compute with 16-bit floats.
 const ShaderF16 = "shader-f16"
 
-// half is how an id tells that its model computes with 16-bit floats: q4f16_1, q0f16. Most of WebLLM's entries say it so alone.
+// half is how an id tells that its model computes with 16-bit floats: q4f16_1, q0f16. Most of WebLLM's entries say it
+// so alone.
 var half = regexp.MustCompile(`(^|[-_])q\d+f16([-_]|$)`)
 
 // Needs tells whether the model needs a feature of the adapter.
@@ -78,7 +82,8 @@ func (e Entry) Needs(feature string) bool {
 		feature == ShaderF16 && (half.MatchString(e.ID) || half.MatchString(path.Base(e.Library)))
 }
 
-// Context is the context window that WebLLM gives the model; 0: the package's own; -1: none, the model has a sliding one.
+// Context is the context window that WebLLM gives the model; 0: the package's own; -1: none, the model has a sliding
+// one.
 func (e Entry) Context() int {
 	n, _ := e.Overrides["context_window_size"].(float64)
 	return int(n)
@@ -102,7 +107,8 @@ func (c Catalogue) Unknown(format, id string) error {
 	// What nobody types is not what anybody meant.
 	const most = 200
 	offer := nearest.Of(id[:min(len(id), most)], ids, 3)
-	return fault.New(fault.UnknownModel, "the nearest are "+strings.Join(offer, ", ")+"; llmparity model list has all", format, id)
+	return fault.New(fault.UnknownModel, "the nearest are "+strings.Join(offer, ", ")+"; llmparity model list has all",
+		format, id)
 }
 
 // Parse reads a catalogue, strictly.
@@ -176,7 +182,8 @@ func validAddress(address string) error {
 	if u.Scheme != "https" || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" || u.Opaque != "" ||
 		len(clean) < 2 || path.Clean(clean) != clean || strings.ContainsAny(clean, `\:`) ||
 		strings.ContainsFunc(clean, unicode.IsControl) {
-		return fmt.Errorf("its address %s is none that can be fetched: https, a host and a plain path are needed", address)
+		return fmt.Errorf("its address %s is none that can be fetched: https, a host and a plain path are needed",
+			address)
 	}
 	return nil
 }

@@ -12,7 +12,8 @@ import (
 func TestBuiltInCatalogue(t *testing.T) {
 	c := builtIn(t)
 	if c.WebLLM != page.WebLLM || len(c.Models) < 100 {
-		t.Errorf("the catalogue is that of WebLLM %s, with %d models; the bundle is %s: run scripts/setup npm", c.WebLLM, len(c.Models),
+		t.Errorf("the catalogue is that of WebLLM %s, with %d models; the bundle is %s: run scripts/setup npm",
+			c.WebLLM, len(c.Models),
 			page.WebLLM)
 	}
 	e := entry(t)

@@ -27,7 +27,8 @@ type Options struct {
 	// Features are those of the adapter that is to run the model: one that it lacks is told before anything is fetched.
 	// Nil: not known.
 	Features []string
-	// Transport carries requests to addresses; nil: one that goes by the environment's proxy. Redirections are checked above it.
+	// Transport carries requests to addresses; nil: one that goes by the environment's proxy. Redirections are checked
+	// above it.
 	Transport http.RoundTripper
 
 	patience patience // zero: the usual one
@@ -67,9 +68,9 @@ func (e Entry) Check(features []string) error {
 	return nil
 }
 
-// Fetch gives the entry's model out of the store, and fetches what is missing of it first; tell, which may be nil, hears of that.
-// What a fetch that was ended has left is used by the next. Without a mirror a stored model is taken wherever it is from; with
-// one, only from there: weights that are the same are not fetched again even so.
+// Fetch gives the entry's model out of the store, and fetches what is missing of it first; tell, which may be nil,
+// hears of that. What a fetch that was ended has left is used by the next. Without a mirror a stored model is taken
+// wherever it is from; with one, only from there: weights that are the same are not fetched again even so.
 func Fetch(ctx context.Context, e Entry, o Options, tell func(Progress)) (Package, error) {
 	if err := e.Check(o.Features); err != nil {
 		return Package{}, err
@@ -89,7 +90,8 @@ func Fetch(ctx context.Context, e Entry, o Options, tell func(Progress)) (Packag
 		return Package{}, err
 	}
 	m := newMeter(e.ID, tell)
-	unlock, err := whole.Lock(ctx, lockPath(o.Store, e.ID), func() { m.note("waiting for another download of it to end") })
+	unlock, err := whole.Lock(ctx, lockPath(o.Store, e.ID),
+		func() { m.note("waiting for another download of it to end") })
 	if err != nil {
 		return Package{}, diskFault(err, o.Store)
 	}
@@ -97,7 +99,8 @@ func Fetch(ctx context.Context, e Entry, o Options, tell func(Progress)) (Packag
 	if p, ok := stored(e, o, from); ok { // by the one that was waited for
 		return p, nil
 	}
-	f := &fetcher{entry: e, from: from, store: o.Store, work: workDir(o.Store, e.ID), patience: o.patience.orUsual(), meter: m}
+	f := &fetcher{entry: e, from: from, store: o.Store, work: workDir(o.Store, e.ID), patience: o.patience.orUsual(),
+		meter: m}
 	p, err := f.run(ctx)
 	if err != nil && ctx.Err() != nil {
 		return Package{}, fmt.Errorf("fetching %s: %w", e.ID, context.Cause(ctx))
@@ -153,8 +156,8 @@ type origin struct{ Model, Library, Source string }
 
 const originName = "origin.json"
 
-// begin makes the work folder. Of one that was left, everything stays if it is of the same addresses, and else the shards:
-// whether those are the right ones is known.
+// begin makes the work folder. Of one that was left, everything stays if it is of the same addresses, and else the
+// shards: whether those are the right ones is known.
 func (f *fetcher) begin() error {
 	want := origin{f.entry.Model, f.entry.Library, f.from.name}
 	var have origin
@@ -199,7 +202,8 @@ const (
 func (f *fetcher) around(ctx context.Context) (files []File, w Weights, err error) {
 	var tokenizer string
 	get := func(name string, check func([]byte) error) error {
-		file, err := f.get(ctx, wanted{name: name, url: f.from.file(f.entry, name), bytes: -1, max: maxText, check: ofFile(check)})
+		file, err := f.get(ctx, wanted{name: name, url: f.from.file(f.entry, name), bytes: -1, max: maxText,
+			check: ofFile(check)})
 		if err == nil {
 			files = append(files, file)
 		}
@@ -209,7 +213,11 @@ func (f *fetcher) around(ctx context.Context) (files []File, w Weights, err erro
 		var any json.RawMessage
 		return json.Unmarshal(text, &any)
 	}
-	if err := get(ConfigName, func(text []byte) (err error) { tokenizer, err = parseConfig(text); return err }); err != nil {
+	if err := get(ConfigName, func(text []byte) (err error) {
+		tokenizer,
+			err = parseConfig(text)
+		return err
+	}); err != nil {
 		return nil, w, err
 	}
 	list := func(text []byte) (err error) { w, err = ParseWeights(text); return err }
@@ -228,11 +236,13 @@ func (f *fetcher) around(ctx context.Context) (files []File, w Weights, err erro
 	if err := get(tokenizer, check); err != nil {
 		return nil, w, err
 	}
-	library, err := f.get(ctx, wanted{name: LibraryName, url: f.from.library(f.entry), bytes: -1, max: maxLibrary, check: isLibrary})
+	library, err := f.get(ctx, wanted{name: LibraryName, url: f.from.library(f.entry), bytes: -1, max: maxLibrary,
+		check: isLibrary})
 	return append(files, library), w, err
 }
 
-// eitherList fetches the list of the weights under the name that it has. Where neither is there, the newer name's trouble counts.
+// eitherList fetches the list of the weights under the name that it has. Where neither is there, the newer name's
+// trouble counts.
 func (f *fetcher) eitherList(get func(string, func([]byte) error) error, list func([]byte) error) error {
 	err := get(weightsName, list)
 	var status *errStatus
@@ -299,8 +309,8 @@ func (f *fetcher) shards(ctx context.Context, w Weights) ([]File, error) {
 	return files, context.Cause(ctx)
 }
 
-// reuse takes the shards of an older package in the store's place by other names for the same files; whether they are the right
-// ones is checked as that of every file that is there.
+// reuse takes the shards of an older package in the store's place by other names for the same files; whether they are
+// the right ones is checked as that of every file that is there.
 func (f *fetcher) reuse(w Weights) {
 	for _, s := range w.Shards {
 		old := filepath.Join(f.store, f.entry.ID, s.File)
@@ -331,7 +341,8 @@ func (f *fetcher) room(w Weights) error {
 // finish writes down what was fetched and moves it to its place.
 func (f *fetcher) finish(files []File) (Package, error) {
 	slices.SortFunc(files, func(a, b File) int { return cmp.Compare(a.Name, b.Name) })
-	text, err := json.MarshalIndent(manifest{manifestSchema, f.entry, f.from.name, time.Now().UTC().Truncate(time.Second), files},
+	text, err := json.MarshalIndent(manifest{manifestSchema, f.entry, f.from.name,
+		time.Now().UTC().Truncate(time.Second), files},
 		"", "  ")
 	if err != nil {
 		return Package{}, err

@@ -41,7 +41,8 @@ func same(t *testing.T, p catalogue.Package) {
 		t.Error(err)
 	}
 	library, f := p.Library()
-	if got, err := os.ReadFile(library); err != nil || !bytes.Equal(got, module) || !strings.HasSuffix(f.From, libraryPath) {
+	if got, err := os.ReadFile(library); err != nil || !bytes.Equal(got, module) ||
+		!strings.HasSuffix(f.From, libraryPath) {
 		t.Errorf("the library, %+v: %v", f, err)
 	}
 	entries, err := os.ReadDir(p.Dir)
@@ -73,7 +74,8 @@ func TestFetchARealPackage(t *testing.T) {
 	s := serve(t, dir)
 	p := fetch(t, catalogue.Options{Store: store, Mirror: s.URL + "/"})
 	equal(t, p, dir)
-	if p.Dir != filepath.Join(store, id) || p.Source != s.URL || p.Weights.Bytes() != 4*426624 || p.Bytes() <= p.Weights.Bytes() {
+	if p.Dir != filepath.Join(store, id) || p.Source != s.URL || p.Weights.Bytes() != 4*426624 ||
+		p.Bytes() <= p.Weights.Bytes() {
 		t.Errorf("%+v", p)
 	}
 	if s.requests() != len(p.Files) {
@@ -82,7 +84,8 @@ func TestFetchARealPackage(t *testing.T) {
 	// From now on neither network nor mirror is needed.
 	s.Close()
 	for _, mirror := range []string{"", s.URL} {
-		if again := fetch(t, catalogue.Options{Store: store, Mirror: mirror}); again.Dir != p.Dir || again.Source != s.URL {
+		if again := fetch(t, catalogue.Options{Store: store, Mirror: mirror}); again.Dir != p.Dir ||
+			again.Source != s.URL {
 			t.Errorf("%+v", again)
 		}
 	}
@@ -99,7 +102,8 @@ func TestFetchFromAFolder(t *testing.T) {
 		t.Fatal(err)
 	}
 	refused(t, catalogue.Options{Store: catalogue.Store(t.TempDir()), Mirror: dir},
-		"lib.wasm can't be had from "+filepath.Join(dir, filepath.FromSlash(libraryPath)), "it is not there", "leave --mirror out")
+		"lib.wasm can't be had from "+filepath.Join(dir, filepath.FromSlash(libraryPath)), "it is not there",
+		"leave --mirror out")
 	if err := os.Mkdir(filepath.Join(dir, filepath.FromSlash(libraryPath)), 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -206,13 +210,15 @@ func TestWhatAServerDoesWrong(t *testing.T) {
 		{"no such model", always("mlc-chat-config.json", status(404)),
 			[]string{id, "mlc-chat-config.json", "404 Not Found", "leave --mirror out"}, 1, "mlc-chat-config.json"},
 		{"no list of weights", func(w http.ResponseWriter, r *http.Request, file string, n int) bool {
-			return always("tensor-cache.json", status(404))(w, r, file, n) || always("ndarray-cache.json", status(404))(w, r, file, n)
+			return always("tensor-cache.json", status(404))(w, r, file, n) ||
+				always("ndarray-cache.json", status(404))(w, r, file, n)
 		}, []string{"tensor-cache.json", "404"}, 1, "ndarray-cache.json"},
 		{"missing shard", always(shard, status(404)), []string{shard, packagePath + shard, "404 Not Found"}, 1, shard},
 		{"not allowed", always(shard, status(403)), []string{shard, "403 Forbidden"}, 1, shard},
 		{"broken server", always(shard, status(500)),
 			[]string{shard, "500 Internal Server Error", "tried 5 times", "what was fetched is kept"}, 5, shard},
-		{"wrong bytes", always(shard, body(string(other))), []string{shard, "is wrong", "MD5", "mend the mirror"}, 1, shard},
+		{"wrong bytes", always(shard, body(string(other))), []string{shard, "is wrong", "MD5", "mend the mirror"},
+			1, shard},
 		{"too short", always(shard, body(string(other[1:]))), []string{shard, "1572864 bytes", "1572863"}, 1, shard},
 		{"too long", always(shard, body(string(other)+"x")), []string{shard, "1572864 bytes", "1572865"}, 1, shard},
 		{"too long, of unknown length", always(shard, func(w http.ResponseWriter, _ *http.Request) {
@@ -231,10 +237,13 @@ func TestWhatAServerDoesWrong(t *testing.T) {
 			[]string{"tensor-cache.json", "is wrong", "invalid character"}, 1, "tensor-cache.json"},
 		{"a page for the library", always(filepath.Base(libraryPath), body("<!doctype html>")),
 			[]string{"lib.wasm", libraryPath, "no WebAssembly module"}, 1, ""},
-		{"a page for the settings", always("mlc-chat-config.json", body("{}")), []string{"mlc-chat-config.json", "model_type"}, 1, ""},
-		{"leads away", always(shard, redirect("http://192.0.2.1/x")), []string{shard, "redirected to http://192.0.2.1/x", "only https"},
+		{"a page for the settings", always("mlc-chat-config.json", body("{}")),
+			[]string{"mlc-chat-config.json", "model_type"}, 1, ""},
+		{"leads away", always(shard, redirect("http://192.0.2.1/x")),
+			[]string{shard, "redirected to http://192.0.2.1/x", "only https"},
 			1, shard},
-		{"leads to files", always(shard, redirect("file:///etc/passwd")), []string{shard, "redirected to file:///etc/passwd"}, 1,
+		{"leads to files", always(shard, redirect("file:///etc/passwd")),
+			[]string{shard, "redirected to file:///etc/passwd"}, 1,
 			shard},
 		{"leads in circles", func(w http.ResponseWriter, r *http.Request, file string, n int) bool {
 			return always(shard, redirect(r.URL.Path))(w, r, file, n)
@@ -353,7 +362,8 @@ func (s slow) Write(b []byte) (int, error) {
 
 func (s slow) Unwrap() http.ResponseWriter { return s.ResponseWriter }
 
-// TestAnotherVersionWhileFetching changes a shard and its list between two fetches: what was there is not joined with it.
+// TestAnotherVersionWhileFetching changes a shard and its list between two fetches: what was there is not joined with
+// it.
 func TestAnotherVersionWhileFetching(t *testing.T) {
 	dir := randomMirror(t)
 	const shard = "params_shard_4.bin"
@@ -394,7 +404,8 @@ func TestAPackageThatMakesNoSense(t *testing.T) {
 			dir := randomMirror(t)
 			changeList(t, dir, c.change)
 			s := serve(t, dir)
-			refused(t, catalogue.Options{Store: catalogue.Store(t.TempDir()), Mirror: s.URL}, "tensor-cache.json", c.word)
+			refused(t, catalogue.Options{Store: catalogue.Store(t.TempDir()), Mirror: s.URL}, "tensor-cache.json",
+				c.word)
 			if s.shardsSent() != 0 {
 				t.Errorf("weights were fetched all the same")
 			}
@@ -405,7 +416,8 @@ func TestAPackageThatMakesNoSense(t *testing.T) {
 func TestTheOlderListOfWeights(t *testing.T) {
 	dir := randomMirror(t)
 	place := filepath.Join(dir, filepath.FromSlash(packagePath))
-	if err := os.Rename(filepath.Join(place, "tensor-cache.json"), filepath.Join(place, "ndarray-cache.json")); err != nil {
+	if err := os.Rename(filepath.Join(place, "tensor-cache.json"),
+		filepath.Join(place, "ndarray-cache.json")); err != nil {
 		t.Fatal(err)
 	}
 	equal(t, fetch(t, catalogue.Options{Store: catalogue.Store(t.TempDir()), Mirror: dir}), dir)
@@ -545,12 +557,14 @@ func TestADamagedStoreIsMended(t *testing.T) {
 	}
 }
 
-// TestAnotherSource takes from another mirror what the store hasn't, and takes nothing of the store's for it that it can't prove.
+// TestAnotherSource takes from another mirror what the store hasn't, and takes nothing of the store's for it that it
+// can't prove.
 func TestAnotherSource(t *testing.T) {
 	dir, store := randomMirror(t), catalogue.Store(t.TempDir())
 	fetch(t, catalogue.Options{Store: store, Mirror: dir})
 	other := randomMirror(t) // the same weights
-	putJSON(t, filepath.Join(other, filepath.FromSlash(packagePath), "tokenizer.json"), map[string]any{"version": "2.0"})
+	putJSON(t, filepath.Join(other, filepath.FromSlash(packagePath), "tokenizer.json"),
+		map[string]any{"version": "2.0"})
 	s := serve(t, other)
 	p := fetch(t, catalogue.Options{Store: store, Mirror: s.URL})
 	equal(t, p, other)
@@ -564,10 +578,12 @@ func TestAFullDisk(t *testing.T) {
 	changeList(t, dir, func(w *catalogue.Weights) {
 		const much = 1 << 41
 		w.Shards[0].Bytes = much
-		w.Shards[0].Tensors = []catalogue.Tensor{{Name: "a", Shape: []int64{much}, DType: "int8", Format: "raw", Bytes: much}}
+		w.Shards[0].Tensors = []catalogue.Tensor{{Name: "a", Shape: []int64{much}, DType: "int8", Format: "raw",
+			Bytes: much}}
 	})
 	s := serve(t, dir)
-	_, err := catalogue.Fetch(t.Context(), entry(t), catalogue.Options{Store: catalogue.Store(t.TempDir()), Mirror: s.URL}, nil)
+	_, err := catalogue.Fetch(t.Context(), entry(t),
+		catalogue.Options{Store: catalogue.Store(t.TempDir()), Mirror: s.URL}, nil)
 	failed(t, err, fault.DiskFull, "2048.0 GiB", "has room for")
 	if s.shardsSent() != 0 {
 		t.Error("weights were fetched all the same")
@@ -577,7 +593,8 @@ func TestAFullDisk(t *testing.T) {
 func TestAStoreThatCantBe(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	put(t, file, nil)
-	_, err := catalogue.Fetch(t.Context(), entry(t), catalogue.Options{Store: catalogue.Store(file), Mirror: tinyMirror(t)}, nil)
+	_, err := catalogue.Fetch(t.Context(), entry(t),
+		catalogue.Options{Store: catalogue.Store(file), Mirror: tinyMirror(t)}, nil)
 	failed(t, err, fault.Unwritable, "LLMPARITY_CACHE")
 }
 
@@ -593,9 +610,11 @@ func TestRefusedBeforeAnythingIsFetched(t *testing.T) {
 	if s.requests() != 0 {
 		t.Errorf("%d requests", s.requests())
 	}
-	for _, mirror := range []string{"http://192.0.2.1/x", "https://", "ftp://127.0.0.1/", "https://h/?q", t.TempDir() + "/none",
+	for _, mirror := range []string{"http://192.0.2.1/x", "https://", "ftp://127.0.0.1/", "https://h/?q",
+		t.TempDir() + "/none",
 		"https://\x00"} {
-		_, err := catalogue.Fetch(t.Context(), e, catalogue.Options{Store: catalogue.Store(t.TempDir()), Mirror: mirror}, nil)
+		_, err := catalogue.Fetch(t.Context(), e,
+			catalogue.Options{Store: catalogue.Store(t.TempDir()), Mirror: mirror}, nil)
 		failed(t, err, fault.Usage, "mirror")
 	}
 }
@@ -603,7 +622,8 @@ func TestRefusedBeforeAnythingIsFetched(t *testing.T) {
 func TestNobodyIsThere(t *testing.T) {
 	s := serve(t, t.TempDir())
 	s.Close()
-	refused(t, catalogue.Options{Store: catalogue.Store(t.TempDir()), Mirror: s.URL}, s.URL, "refused", "check the mirror's address")
+	refused(t, catalogue.Options{Store: catalogue.Store(t.TempDir()), Mirror: s.URL}, s.URL, "refused",
+		"check the mirror's address")
 	// Without a mirror: no host is found, as on a machine without a network.
 	o := catalogue.Options{Store: catalogue.Store(t.TempDir()),
 		Transport: &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) {
@@ -643,10 +663,12 @@ func TestProgress(t *testing.T) {
 	if last.Bytes != last.Total || last.Total != p.Bytes() || last.Done != last.Files || last.Files != len(p.Files) {
 		t.Errorf("%+v at the end", last)
 	}
-	if len(notes) != 1 || !strings.Contains(notes[0], "params_shard_1.bin") || !strings.Contains(notes[0], "trying again") {
+	if len(notes) != 1 || !strings.Contains(notes[0], "params_shard_1.bin") ||
+		!strings.Contains(notes[0], "trying again") {
 		t.Errorf("%q", notes)
 	}
-	if len(lines) != 3 || !strings.HasPrefix(lines[2], "fetching "+id+": 7.5 MiB") || !strings.Contains(lines[2], "9 of 9 files") {
+	if len(lines) != 3 || !strings.HasPrefix(lines[2], "fetching "+id+": 7.5 MiB") ||
+		!strings.Contains(lines[2], "9 of 9 files") {
 		t.Errorf("%q", lines)
 	}
 }

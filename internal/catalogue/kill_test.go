@@ -82,6 +82,7 @@ func TestFetchThatIsKilledIsGoneOnWith(t *testing.T) {
 	s.reset()
 	equal(t, fetch(t, catalogue.Options{Store: store, Mirror: s.URL}), dir)
 	if s.times("tensor-cache.json") != 0 || s.shardsSent() != shards*shardSize-have || have < shardSize {
-		t.Errorf("%d bytes were there, %d were sent then, of %d; requests: %v", have, s.shardsSent(), shards*shardSize, s.asked)
+		t.Errorf("%d bytes were there, %d were sent then, of %d; requests: %v", have, s.shardsSent(), shards*shardSize,
+			s.asked)
 	}
 }

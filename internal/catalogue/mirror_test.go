@@ -89,8 +89,10 @@ func randomMirror(t *testing.T) string {
 		s := catalogue.Shard{File: fmt.Sprintf("params_shard_%d.bin", i), Format: "raw-shard", Bytes: shardSize,
 			MD5: fmt.Sprintf("%x", md5.Sum(data))}
 		s.Tensors = []catalogue.Tensor{
-			{Name: fmt.Sprintf("a%d", i), Shape: []int64{shardSize / 8}, DType: "uint32", Format: "f32-to-bf16", Bytes: shardSize / 2},
-			{Name: fmt.Sprintf("b%d", i), Shape: []int64{4, shardSize / 16}, DType: "float32", Format: "f32-to-bf16", Bytes: shardSize / 2,
+			{Name: fmt.Sprintf("a%d", i), Shape: []int64{shardSize / 8}, DType: "uint32", Format: "f32-to-bf16",
+				Bytes: shardSize / 2},
+			{Name: fmt.Sprintf("b%d", i), Shape: []int64{4, shardSize / 16}, DType: "float32", Format: "f32-to-bf16",
+				Bytes:  shardSize / 2,
 				Offset: shardSize / 2},
 		}
 		put(t, filepath.Join(place, s.File), data)

@@ -69,8 +69,8 @@ func copyInto(ctx context.Context, to io.Writer, from io.Reader) error {
 	}
 }
 
-// part is a file that is not whole yet. What the server said of the whole lies beside it, so that another time it can be asked
-// for the rest of the same.
+// part is a file that is not whole yet. What the server said of the whole lies beside it, so that another time it can
+// be asked for the rest of the same.
 type part struct {
 	file  *os.File
 	path  string
@@ -143,7 +143,8 @@ func (p *part) reset() error {
 
 // know writes down what a server said, before anything of the file is written.
 func (p *part) know(h http.Header, total int64) error {
-	p.known = known{URL: p.known.URL, ETag: strong(h.Get("ETag")), Modified: h.Get("Last-Modified"), Total: max(total, 0)}
+	p.known = known{URL: p.known.URL, ETag: strong(h.Get("ETag")), Modified: h.Get("Last-Modified"),
+		Total: max(total, 0)}
 	text, err := json.Marshal(p.known)
 	if err != nil {
 		return err

@@ -16,8 +16,8 @@ import (
 	"llmparity/internal/fault"
 )
 
-// Sizes asks a mirror how large the models' weights are: it gives bytes by id, of those that the mirror has. The error is that it
-// can't be reached, after which nothing more is asked.
+// Sizes asks a mirror how large the models' weights are: it gives bytes by id, of those that the mirror has. The error
+// is that it can't be reached, after which nothing more is asked.
 func Sizes(ctx context.Context, models []Entry, o Options) (map[string]int64, error) {
 	from, err := newSource(o.Mirror, o.Transport)
 	if err != nil {
@@ -40,7 +40,8 @@ func Sizes(ctx context.Context, models []Entry, o Options) (map[string]int64, er
 			for e := range todo {
 				n, err := from.size(ctx, e)
 				if unreached(err) {
-					cancel(fault.Wrap(fault.Download, cause(err, &url.URL{}), "check its address", "the mirror %s can't be reached", o.Mirror))
+					cancel(fault.Wrap(fault.Download, cause(err, &url.URL{}), "check its address",
+						"the mirror %s can't be reached", o.Mirror))
 				}
 				if ctx.Err() != nil {
 					return

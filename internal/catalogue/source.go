@@ -22,7 +22,8 @@ type source struct {
 	client *http.Client
 }
 
-// newSource reads --mirror: an address, or a folder. Over the transport, which may be nil, goes everything but a folder's files.
+// newSource reads --mirror: an address, or a folder. Over the transport, which may be nil, goes everything but a
+// folder's files.
 func newSource(mirror string, transport http.RoundTripper) (*source, error) {
 	if transport == nil {
 		transport = newTransport()
@@ -39,7 +40,8 @@ func newSource(mirror string, transport http.RoundTripper) (*source, error) {
 		return nil, fault.Wrap(fault.Usage, err, "", "the mirror %q", mirror)
 	}
 	if u.Host == "" || u.RawQuery != "" || u.Fragment != "" {
-		return nil, fault.New(fault.Usage, "name it as https://HOST/PATH or as a folder", "the mirror %q is no address of a folder",
+		return nil, fault.New(fault.Usage, "name it as https://HOST/PATH or as a folder",
+			"the mirror %q is no address of a folder",
 			mirror)
 	}
 	if err := Safe(u); err != nil {
@@ -109,7 +111,8 @@ func (s *source) at(public *url.URL) *url.URL {
 	return s.mirror.JoinPath(strings.TrimPrefix(public.EscapedPath(), "/"))
 }
 
-// mustParse parses an address that Parse has passed. Another one, of an entry made by hand, leads nowhere, which the fetch tells.
+// mustParse parses an address that Parse has passed. Another one, of an entry made by hand, leads nowhere, which the
+// fetch tells.
 func mustParse(address string) *url.URL {
 	u, err := url.Parse(address)
 	if err != nil {

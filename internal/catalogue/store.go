@@ -79,9 +79,9 @@ type manifest struct {
 
 const manifestSchema = 1
 
-// Open gives a stored model. It is fs.ErrNotExist where there is none, or not all of it; Fetch then gets what is missing. That
-// every file has its size is checked here; that its content is still what was fetched, Verify checks, and Fetch of the small
-// ones.
+// Open gives a stored model. It is fs.ErrNotExist where there is none, or not all of it; Fetch then gets what is
+// missing. That every file has its size is checked here; that its content is still what was fetched, Verify checks, and
+// Fetch of the small ones.
 func Open(store, id string) (Package, error) {
 	if !plainName.MatchString(id) {
 		return Package{}, fmt.Errorf("model %q: %w", id, fs.ErrNotExist)
@@ -155,7 +155,8 @@ func (p Package) verify(ctx context.Context, files []File) error {
 		}
 		sum, err := cache.HashFile(filepath.Join(p.Dir, f.Name))
 		if err != nil {
-			return fault.Wrap(fault.BadModel, err, "remove "+p.Dir+" and fetch it again", "the stored model %s", p.Entry.ID)
+			return fault.Wrap(fault.BadModel, err, "remove "+p.Dir+" and fetch it again", "the stored model %s",
+				p.Entry.ID)
 		}
 		if sum != f.SHA256 {
 			return fault.New(fault.BadModel, "remove "+p.Dir+" and fetch it again",

@@ -48,12 +48,13 @@ func (e *errContent) Unwrap() error  { return e.error }
 func (e *errDisk) Unwrap() error     { return e.error }
 func (e *errPatience) Unwrap() error { return e.error }
 
-// again tells whether trouble may be over at the next attempt. That a server can't be reached at all is told at once, unless it
-// could be before.
+// again tells whether trouble may be over at the next attempt. That a server can't be reached at all is told at once,
+// unless it could be before.
 func (f *fetcher) again(err error) bool {
 	var status *errStatus
 	if errors.As(err, &status) {
-		return status.code >= 500 || status.code == http.StatusTooManyRequests || status.code == http.StatusRequestTimeout
+		return status.code >= 500 || status.code == http.StatusTooManyRequests ||
+			status.code == http.StatusRequestTimeout
 	}
 	for _, final := range []any{new(*errSize), new(*errSum), new(*errContent), new(*errDisk), new(*errRedirect),
 		new(*tls.CertificateVerificationError)} {

@@ -51,8 +51,8 @@ const (
 	maxShards = 1 << 16
 )
 
-// ParseWeights reads the list and checks that it makes sense as a whole: every weight is as large as its sizes and type say, lies
-// inside its shard and on no other one, and together they fill it.
+// ParseWeights reads the list and checks that it makes sense as a whole: every weight is as large as its sizes and type
+// say, lies inside its shard and on no other one, and together they fill it.
 func ParseWeights(text []byte) (Weights, error) {
 	var w Weights
 	if err := json.NewDecoder(bytes.NewReader(text)).Decode(&w); err != nil {
@@ -114,9 +114,11 @@ func (s Shard) check() error {
 		case err != nil:
 			return fmt.Errorf("the weight %q: %w", t.Name, err)
 		case t.Bytes != want:
-			return fmt.Errorf("the weight %q is %s %v, which takes %d bytes, not %d", t.Name, t.DType, t.Shape, want, t.Bytes)
+			return fmt.Errorf("the weight %q is %s %v, which takes %d bytes, not %d", t.Name, t.DType, t.Shape, want,
+				t.Bytes)
 		case t.Offset < 0 || t.Offset > s.Bytes-t.Bytes:
-			return fmt.Errorf("the weight %q, %d bytes from %d, is not inside %s, which has %d", t.Name, t.Bytes, t.Offset, s.File,
+			return fmt.Errorf("the weight %q, %d bytes from %d, is not inside %s, which has %d", t.Name, t.Bytes,
+				t.Offset, s.File,
 				s.Bytes)
 		case t.Offset < end:
 			return fmt.Errorf("the weight %q begins in %s at %d, inside another one", t.Name, s.File, t.Offset)

@@ -1,11 +1,11 @@
 // Package child owns what the program starts: processes, and temporary folders.
 //
-// Every process gets a process group of its own, a tag in its environment, and on Linux the kernel's parent-death signal, so
-// that it goes when we go, also when we are killed. The signal is tied to the thread that started the process: code of this
-// program must therefore never end a goroutine that is locked to its thread. A browser's own children hold a pipe to it and
-// end when it does; other programs with children are started by StartLeader, or, where they know nothing of us, by StartGuarded. A child
-// that leaves its group outlives a SIGKILL of ours in any case. Temporary folders carry our pid in their names; those of processes that
-// no longer exist are swept at the next start.
+// Every process gets a process group of its own, a tag in its environment, and on Linux the kernel's parent-death
+// signal, so that it goes when we go, also when we are killed. The signal is tied to the thread that started the
+// process: code of this program must therefore never end a goroutine that is locked to its thread. A browser's own
+// children hold a pipe to it and end when it does; other programs with children are started by StartLeader, or, where
+// they know nothing of us, by StartGuarded. A child that leaves its group outlives a SIGKILL of ours in any case.
+// Temporary folders carry our pid in their names; those of processes that no longer exist are swept at the next start.
 package child
 
 import (
@@ -55,8 +55,9 @@ func Start(ctx context.Context, cmd *exec.Cmd) (*Process, error) {
 	return start(ctx, cmd)
 }
 
-// StartLeader is Start for a program that starts others, which the parent-death signal would not reach. In place of the signal it
-// gets a standard input that nothing comes from and that ends when we do: it must then kill its process group.
+// StartLeader is Start for a program that starts others, which the parent-death signal would not reach. In place of the
+// signal it gets a standard input that nothing comes from and that ends when we do: it must then kill its process
+// group.
 func StartLeader(ctx context.Context, cmd *exec.Cmd) (*Process, error) {
 	tag(cmd)
 	own(cmd, false)
@@ -66,9 +67,9 @@ func StartLeader(ctx context.Context, cmd *exec.Cmd) (*Process, error) {
 	return start(ctx, cmd)
 }
 
-// StartGuarded is Start for a program that starts others and knows nothing of us. When we are killed a process that waits in its group
-// for that ends the group. Kill ends also what has left the group, as long as it has kept its environment; it must be called, also when
-// the process has ended by itself. Off Linux it is Start.
+// StartGuarded is Start for a program that starts others and knows nothing of us. When we are killed a process that
+// waits in its group for that ends the group. Kill ends also what has left the group, as long as it has kept its
+// environment; it must be called, also when the process has ended by itself. Off Linux it is Start.
 func StartGuarded(ctx context.Context, cmd *exec.Cmd) (*Process, error) {
 	Own(cmd)
 	mark := marked(cmd)
@@ -148,8 +149,8 @@ func (p *Process) Ended(atMost time.Duration) bool {
 // Asked tells whether Stop or Kill was called: an end that comes behind it is no crash.
 func (p *Process) Asked() bool { return p.asked.Load() }
 
-// Kill ends the process and its group at once, and waits for it. It cuts short the grace of a Stop. Of a guarded one it ends all that was
-// started by it.
+// Kill ends the process and its group at once, and waits for it. It cuts short the grace of a Stop. Of a guarded one it
+// ends all that was started by it.
 func (p *Process) Kill() {
 	p.asked.Store(true)
 	// Once: later the group's number may be somebody else's.
@@ -163,8 +164,8 @@ func (p *Process) Kill() {
 	p.guard.wait()
 }
 
-// Stop asks the process to end, and kills it and its group when it has not after grace. The group may outlive its leader, so it is
-// killed in either case.
+// Stop asks the process to end, and kills it and its group when it has not after grace. The group may outlive its
+// leader, so it is killed in either case.
 func (p *Process) Stop(grace time.Duration) {
 	p.asked.Store(true)
 	p.polite.Do(func() { signalGroup(p.cmd.Process, syscall.SIGTERM) })

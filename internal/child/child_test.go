@@ -88,7 +88,8 @@ func TestChildGoesWhenTheParentIsKilled(t *testing.T) {
 		t.Fatal(line)
 	}
 	var family []int // a sleep, a leader with two children, a guarded one with one and its guard
-	for deadline := time.Now().Add(10 * time.Second); len(family) < 7 && time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(10 * time.Second); len(family) < 7 &&
+		time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
 		family = child.Tagged(cmd.Process.Pid)
 	}
 	if len(family) != 7 {
@@ -136,7 +137,8 @@ func written(t *testing.T, path string) int {
 func TestStopEndsTheWholeGroup(t *testing.T) {
 	pids := filepath.Join(t.TempDir(), "pid")
 	// The grandchild ignores the polite signal; its parent obeys it.
-	script := `sh -c 'trap "" TERM; echo $$ > ` + pids + `.tmp; mv ` + pids + `.tmp ` + pids + `; sleep 600 & wait' & wait`
+	script := `sh -c 'trap "" TERM; echo $$ > ` + pids + `.tmp; mv ` + pids + `.tmp ` + pids +
+		`; sleep 600 & wait' & wait`
 	p, err := child.Start(t.Context(), exec.Command("sh", "-c", script))
 	if err != nil {
 		t.Fatal(err)

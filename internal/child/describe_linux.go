@@ -25,7 +25,8 @@ func Group(pgid int) []int {
 	return found
 }
 
-// GroupNaming gives the process group of a process whose command line contains a text, such as the path of a folder of its own; 0: none.
+// GroupNaming gives the process group of a process whose command line contains a text, such as the path of a folder of
+// its own; 0: none.
 func GroupNaming(text string) int {
 	for _, pid := range pids() {
 		line, err := os.ReadFile(filepath.Join(proc(pid), "cmdline"))
@@ -40,8 +41,8 @@ func GroupNaming(text string) int {
 	return 0
 }
 
-// Describe tells of processes what may say why they hang: the command line and, of each thread, its state and where in the kernel it
-// waits. What may not be read is left out.
+// Describe tells of processes what may say why they hang: the command line and, of each thread, its state and where in
+// the kernel it waits. What may not be read is left out.
 func Describe(pids []int) string {
 	var b strings.Builder
 	for _, pid := range pids {

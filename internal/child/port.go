@@ -19,8 +19,8 @@ func FreePort() (int, error) {
 	return l.Addr().(*net.TCPAddr).Port, nil
 }
 
-// OnFreePort starts a server on a port that pick gives, and on another one where that was taken meanwhile, as start then says by
-// ErrPortTaken. It does not try for ever.
+// OnFreePort starts a server on a port that pick gives, and on another one where that was taken meanwhile, as start
+// then says by ErrPortTaken. It does not try for ever.
 func OnFreePort(pick func() (int, error), start func(port int) error) error {
 	const tries = 5
 	for try := 1; ; try++ {

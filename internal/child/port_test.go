@@ -41,7 +41,8 @@ func TestOnFreePort(t *testing.T) {
 	if err := child.OnFreePort(none, func(int) error { return nil }); !errors.Is(err, failure) {
 		t.Errorf("without a port: %v", err)
 	}
-	if err := child.OnFreePort(child.FreePort, func(int) error { return child.ErrPortTaken }); err == nil || !strings.Contains(err.Error(), "5 free ports") {
+	if err := child.OnFreePort(child.FreePort, func(int) error { return child.ErrPortTaken }); err == nil ||
+		!strings.Contains(err.Error(), "5 free ports") {
 		t.Errorf("all taken: %v", err)
 	}
 }

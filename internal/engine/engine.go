@@ -1,7 +1,7 @@
 // Package engine is the seam between the runner and everything that can generate text.
 //
-// An engine is opened once a launch: Open, Load, Generate (any number), Unload, Close. The package holds no engine itself;
-// enginetest holds the suite that each of them must pass.
+// An engine is opened once a launch: Open, Load, Generate (any number), Unload, Close. The package holds no engine
+// itself; enginetest holds the suite that each of them must pass.
 package engine
 
 import (
@@ -24,8 +24,8 @@ type Probe interface {
 	Span(record.Span)
 	// Event reports versions, device, clock offsets.
 	Event(record.Event)
-	// Log takes what the engine prints, under a name such as llama-server; the engine closes it. It never fails: a log is not
-	// worth a measurement. Where the writer has a method Name, that is its file's.
+	// Log takes what the engine prints, under a name such as llama-server; the engine closes it. It never fails: a log
+	// is not worth a measurement. Where the writer has a method Name, that is its file's.
 	Log(name string) io.WriteCloser
 	// Warn reports what a reader of the figures must know.
 	Warn(record.Warning)
@@ -35,8 +35,9 @@ type Probe interface {
 type Caps struct {
 	IgnoreEOS bool // generates the number of tokens asked for, whatever the model says
 	Resident  bool // the process exists before the model is loaded, so that a baseline can be taken
-	TokenIDs  bool // tells the ids of the prompt and of every token; else tokens carry record.NoID, and texts are what can be compared
-	Exact     bool // tells of every token when it comes; else of pieces of text, and Usage.Generated counts the tokens
+	// tells the ids of the prompt and of every token; else tokens carry record.NoID, and texts are what can be compared
+	TokenIDs bool
+	Exact    bool // tells of every token when it comes; else of pieces of text, and Usage.Generated counts the tokens
 	// PromptCache tells that tokens of a prompt may come from a cache, which can't be switched off or was not to be;
 	// Usage.CachedTokens says how many did. record.CacheUntold where it can't be known.
 	PromptCache bool
@@ -46,7 +47,8 @@ type Caps struct {
 	Requests int
 	// Isolation is what a session has of its own: record.OfLaunch, record.OfTab, record.OfServer.
 	Isolation string
-	// PerGeneration tells that every generation has a process of its own, which loads the model: no session can be reused.
+	// PerGeneration tells that every generation has a process of its own, which loads the model: no session can be
+	// reused.
 	PerGeneration bool
 }
 
@@ -61,8 +63,8 @@ type Model struct {
 	File os.FileInfo
 }
 
-// Same says that the file is another one than it was, as far as its place, size and time can tell: no figure is its model's any
-// more.
+// Same says that the file is another one than it was, as far as its place, size and time can tell: no figure is its
+// model's any more.
 func (m Model) Same() error {
 	if m.File == nil {
 		return nil
@@ -93,20 +95,20 @@ type Engine interface {
 	Open(context.Context, Probe) (Session, error)
 }
 
-// Preparer is an engine that must make something of a model, once, before it can be loaded: a package, a library. What it
-// makes is cached; say is told about work that takes noticeable time.
+// Preparer is an engine that must make something of a model, once, before it can be loaded: a package, a library. What
+// it makes is cached; say is told about work that takes noticeable time.
 type Preparer interface {
 	Prepare(ctx context.Context, m Model, say func(string)) error
 }
 
-// Session is an open engine. Its methods are called one at a time, but for Generate, of which Caps.Requests may go on at once;
-// Close may be called at any time, any number of times. After Unload, Load may be called again; before, it is refused. When ctx
-// is cancelled a method stops its work, returns soon, and leaves the session fit for Unload and Close. A context is a call's
-// alone: the session outlives that of Open, and its model that of Load.
+// Session is an open engine. Its methods are called one at a time, but for Generate, of which Caps.Requests may go on
+// at once; Close may be called at any time, any number of times. After Unload, Load may be called again; before, it is
+// refused. When ctx is cancelled a method stops its work, returns soon, and leaves the session fit for Unload and
+// Close. A context is a call's alone: the session outlives that of Open, and its model that of Load.
 type Session interface {
 	Load(context.Context, Model) error
-	// Generate calls token for every real token (without Caps.Exact: every piece), in order, from one goroutine, before it
-	// returns.
+	// Generate calls token for every real token (without Caps.Exact: every piece), in order, from one goroutine, before
+	// it returns.
 	Generate(ctx context.Context, r Request, token func(record.Token)) (record.Usage, error)
 	// Unload returns when the model's memory is released, or says that it is not.
 	Unload(context.Context) error

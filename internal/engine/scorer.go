@@ -7,12 +7,12 @@ import (
 	"llmparity/internal/record"
 )
 
-// Scorer is a session that can tell, of every place in a text that it is given, what its engine would have chosen there and how
-// likely that was: teacher forcing. It takes what a timed generation must not, such as copies of all logits, so that nothing of a
-// session that scores is measured. Only sessions of engines with Caps.Scores are asked.
+// Scorer is a session that can tell, of every place in a text that it is given, what its engine would have chosen there
+// and how likely that was: teacher forcing. It takes what a timed generation must not, such as copies of all logits, so
+// that nothing of a session that scores is measured. Only sessions of engines with Caps.Scores are asked.
 type Scorer interface {
-	// Score calls each for every forced token in order, from one goroutine, before it returns. Like Generate it takes the
-	// session's turn, and the model must be loaded.
+	// Score calls each for every forced token in order, from one goroutine, before it returns. Like Generate it takes
+	// the session's turn, and the model must be loaded.
 	Score(ctx context.Context, f Forced, each func(record.Score)) error
 }
 

@@ -5,7 +5,8 @@ import (
 	"encoding/binary"
 )
 
-// NewSeed gives a seed to sample with, another one each time, in the range that every engine takes; 0 where nothing is sampled.
+// NewSeed gives a seed to sample with, another one each time, in the range that every engine takes; 0 where nothing is
+// sampled.
 func (r Request) NewSeed() uint32 {
 	if r.Temperature <= 0 {
 		return 0

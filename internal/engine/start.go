@@ -15,7 +15,8 @@ import (
 // Starts is how often a browser or a server is started, at most, until it is ready.
 const Starts = 3
 
-// NotStarted is a start that failed and that another one may cure: what was started died, or did not answer, before it was ready.
+// NotStarted is a start that failed and that another one may cure: what was started died, or did not answer, before it
+// was ready.
 type NotStarted struct {
 	What   string // "Chrome did not answer within 60 s"
 	Words  string // the line it printed that says best why; empty: none
@@ -34,8 +35,9 @@ type Teller interface {
 	Warn(record.Warning)
 }
 
-// Repeat starts something until it is ready, or has failed too often, or fails in a way that no other start can cure. Of each start that
-// failed the report goes into a log of that name; a warning tells of those that were repeated. The last one's failure is of class Start.
+// Repeat starts something until it is ready, or has failed too often, or fails in a way that no other start can cure.
+// Of each start that failed the report goes into a log of that name; a warning tells of those that were repeated. The
+// last one's failure is of class Start.
 func Repeat(ctx context.Context, to Teller, name string, start func() error) error {
 	for n := 1; ; n++ {
 		err := start()
@@ -51,7 +53,8 @@ func Repeat(ctx context.Context, to Teller, name string, start func() error) err
 			output = ". It printed: " + failed.Words
 		}
 		if n == Starts {
-			return &Failure{Class: record.Start, Err: &fault.Error{Kind: failed.Kind, What: what + output, Do: failed.Do, Err: err}}
+			return &Failure{Class: record.Start,
+				Err: &fault.Error{Kind: failed.Kind, What: what + output, Do: failed.Do, Err: err}}
 		}
 		to.Warn(record.Warning{Code: "start-repeated", Text: fault.OneLine(what + "; trying again" + output)})
 	}

@@ -12,10 +12,12 @@ import (
 	"llmparity/internal/mlc"
 )
 
-// What a browser takes while WebLLM loads a model, step by step. WebLLM reads one shard after another from the browser's cache into an array
-// buffer, and writes its tensors to WebGPU one by one. So there are at the same time, each measured with Chromium 156 and SwiftShader:
+// What a browser takes while WebLLM loads a model, step by step. WebLLM reads one shard after another from the
+// browser's cache into an array buffer, and writes its tensors to WebGPU one by one. So there are at the same time,
+// each measured with Chromium 156 and SwiftShader:
 //   - the shard in the page: twice while it is read, once from then on, until garbage is collected, which comes late;
-//   - memory that page and GPU process share, through which a tensor passes: as much as the largest so far, and it stays;
+//   - memory that page and GPU process share, through which a tensor passes: as much as the largest so far, and it
+//     stays;
 //   - WebGPU's buffers: those of less than 4 MiB as large as the next power of two.
 //
 // Sizes are in bytes.
@@ -134,9 +136,11 @@ func (e *Estimate) browserOwn(w weighed) Component {
 			largest = max(largest, n)
 		}
 	}
-	c := Component{Name: Framework, Best: best, Confidence: Medium, Method: fmt.Sprintf("the load, step by step: %s, the largest tensor %s; each shard twice in the page "+
-		"while it is read, %s and %d shards that wait to be collected, the largest tensor in memory shared by page and GPU process, the page, kernels and "+
-		"driver. Rules of Chromium 156 with SwiftShader, beyond the browser's baseline", words, sized(largest), sized(collectAfter), collectFor)}
+	c := Component{Name: Framework, Best: best, Confidence: Medium,
+		Method: fmt.Sprintf("the load, step by step: %s, the largest tensor %s; each shard twice in the page "+
+			"while it is read, %s and %d shards that wait to be collected, the largest tensor in memory shared by page and GPU process, the page, kernels and "+
+			"driver. Rules of Chromium 156 with SwiftShader, beyond the browser's baseline", words, sized(largest),
+			sized(collectAfter), collectFor)}
 	c.Low, c.High = best*2/3, best*4/3+8*mib
 	return c
 }
@@ -162,8 +166,8 @@ func (e *Estimate) shards(weights int64) ([][]int64, string) {
 // mostTensors bounds what is followed one by one; models have some hundred.
 const mostTensors = 1 << 16
 
-// guessed are the tensors of a package by the architecture's weights. WebLLM's packages have queries, keys and values in one tensor, and so
-// the two projections up.
+// guessed are the tensors of a package by the architecture's weights. WebLLM's packages have queries, keys and values
+// in one tensor, and so the two projections up.
 func (e *Estimate) guessed(weights int64) []int64 {
 	values, layers := int64(0), int64(max(e.Model.Layers, 1))
 	lumped := false
@@ -229,7 +233,8 @@ func placeOf(name string, which int) place {
 	default:
 		_, _ = fmt.Sscanf(name, "blk.%d.", &at.layer)
 	}
-	for part, names := range [][]string{{"attn_q.", "attn_k.", "attn_v.", "q_proj", "k_proj", "v_proj"}, {"attn_output.", "o_proj"},
+	for part, names := range [][]string{{"attn_q.", "attn_k.", "attn_v.", "q_proj", "k_proj", "v_proj"},
+		{"attn_output.", "o_proj"},
 		{"ffn_gate", "ffn_up", "gate_proj", "up_proj"}, {"ffn_down", "down_proj"}} {
 		if slices.ContainsFunc(names, func(s string) bool { return strings.Contains(name, s) }) {
 			at.part, at.which = part, 0

@@ -16,7 +16,8 @@ func random(layers, hidden, heads, kvHeads, headDim, inter, vocab int, tied bool
 	if values = append(values, h); !tied {
 		values = append(values, int64(vocab)*h)
 	}
-	m := Model{Source: "webllm-package", Layers: layers, Hidden: hidden, Heads: heads, KVHeads: kvHeads, HeadDim: headDim, Inter: inter, Vocab: vocab,
+	m := Model{Source: "webllm-package", Layers: layers, Hidden: hidden, Heads: heads, KVHeads: kvHeads,
+		HeadDim: headDim, Inter: inter, Vocab: vocab,
 		DType: "q0f32", Trust: High}
 	for _, n := range values {
 		m.Tensors, m.Parameters = append(m.Tensors, 4*n), m.Parameters+n
@@ -26,8 +27,9 @@ func random(layers, hidden, heads, kvHeads, headDim, inter, vocab int, tied bool
 	return m
 }
 
-// Increases of PSS from the baseline to the peak, by an outside reader of smaps_rollup, 15 to 20 times a second (Chromium 156, SwiftShader, 2 cores).
-// The rules were found with those of the first part in view; those of the last were measured when they stood.
+// Increases of PSS from the baseline to the peak, by an outside reader of smaps_rollup, 15 to 20 times a second
+// (Chromium 156, SwiftShader, 2 cores). The rules were found with those of the first part in view; those of the last
+// were measured when they stood.
 func TestIncreasesOfABrowserAreNear(t *testing.T) {
 	for _, c := range []struct {
 		name    string
@@ -55,9 +57,11 @@ func TestIncreasesOfABrowserAreNear(t *testing.T) {
 		e := of(t, c.m, Setup{Engine: WebLLM, Context: c.context, InputLen: 8, OutputLen: 2})
 		inc, weights := e.Component(Increase), e.Component(Weights)
 		got := float64(inc.Best) / mib
-		t.Logf("%s: %.0f MiB of weights, %.0f to be had in all, %.0f measured (%+.1f%%)", c.name, float64(weights.Best)/mib, got, c.mib, 100*(got/c.mib-1))
+		t.Logf("%s: %.0f MiB of weights, %.0f to be had in all, %.0f measured (%+.1f%%)", c.name,
+			float64(weights.Best)/mib, got, c.mib, 100*(got/c.mib-1))
 		if math.Abs(got-c.mib) > 0.07*c.mib || float64(inc.Low) > c.mib*mib || float64(inc.High) < c.mib*mib {
-			t.Errorf("%s: %.1f MiB is foretold (%.1f to %.1f), %.1f was measured", c.name, got, float64(inc.Low)/mib, float64(inc.High)/mib, c.mib)
+			t.Errorf("%s: %.1f MiB is foretold (%.1f to %.1f), %.1f was measured", c.name, got, float64(inc.Low)/mib,
+				float64(inc.High)/mib, c.mib)
 		}
 	}
 }
@@ -73,7 +77,8 @@ func TestShardsAreGuessedAsTheyAreWritten(t *testing.T) {
 	if len(shards) != len(want) || !slices.Equal(shards[0], want[0]) || sum(shards[0]) != 49152*576*4 {
 		t.Errorf("%d shards, want %d", len(shards), len(want))
 	}
-	if a, b := float64(guessed.Component(Increase).Best), float64(known.Component(Increase).Best); math.Abs(a-b) > 0.01*b {
+	if a, b := float64(guessed.Component(Increase).Best),
+		float64(known.Component(Increase).Best); math.Abs(a-b) > 0.01*b {
 		t.Errorf("%.1f MiB and %.1f", a/mib, b/mib)
 	}
 }

@@ -12,7 +12,8 @@ import (
 // Calculated is what somebody's calculator says, in the profile's unit; NaN is what it doesn't say.
 type Calculated struct{ Weights, KV, Activation, Overhead, MultiGPU float64 }
 
-// Expected is how near a calculation of a component is to what is measured, in general: the table of which this is the part.
+// Expected is how near a calculation of a component is to what is measured, in general: the table of which this is the
+// part.
 type Expected = accuracy.Expected
 
 // ExpectedAccuracy is the table, by component.
@@ -53,7 +54,8 @@ func (c Calculated) Check() error {
 	for _, f := range []struct {
 		name  string
 		value float64
-	}{{"--calc-weights", c.Weights}, {"--calc-kv", c.KV}, {"--calc-activations", c.Activation}, {"--calc-overhead", c.Overhead}, {"--calc-multi-gpu", c.MultiGPU}} {
+	}{{"--calc-weights", c.Weights}, {"--calc-kv", c.KV}, {"--calc-activations", c.Activation},
+		{"--calc-overhead", c.Overhead}, {"--calc-multi-gpu", c.MultiGPU}} {
 		if math.IsNaN(f.value) {
 			continue
 		}
@@ -62,7 +64,8 @@ func (c Calculated) Check() error {
 		}
 	}
 	if !said {
-		return fault.New(fault.Usage, "give --calc-weights, --calc-kv, --calc-activations, --calc-overhead", "nothing that was calculated is given")
+		return fault.New(fault.Usage, "give --calc-weights, --calc-kv, --calc-activations, --calc-overhead",
+			"nothing that was calculated is given")
 	}
 	return nil
 }
@@ -75,8 +78,10 @@ func (c Calculated) Against(p Profile) Comparison {
 	for _, part := range []struct {
 		name                 string
 		measured, calculated float64
-	}{{Weights, p.Weights, c.Weights}, {KVReserved, p.KV, c.KV}, {Activation, p.Activation, c.Activation}, {Framework, p.Overhead, c.Overhead}, {MultiGPU, p.MultiGPU, c.MultiGPU}} {
-		if none := math.IsNaN(part.measured) || part.measured == 0; part.name == MultiGPU && none && math.IsNaN(part.calculated) {
+	}{{Weights, p.Weights, c.Weights}, {KVReserved, p.KV, c.KV}, {Activation, p.Activation, c.Activation},
+		{Framework, p.Overhead, c.Overhead}, {MultiGPU, p.MultiGPU, c.MultiGPU}} {
+		if none := math.IsNaN(part.measured) || part.measured == 0; part.name == MultiGPU && none &&
+			math.IsNaN(part.calculated) {
 			continue
 		}
 		if !math.IsNaN(part.calculated) {
@@ -88,8 +93,9 @@ func (c Calculated) Against(p Profile) Comparison {
 		}
 		r.add(part.name, part.measured, part.calculated, table)
 		if unmeasured {
-			r.Components[len(r.Components)-1].Why = fmt.Sprintf("%s in the profile, not measured: it proves nothing of a "+
-				"calculation", origin)
+			r.Components[len(r.Components)-1].Why = fmt.Sprintf(
+				"%s in the profile, not measured: it proves nothing of a "+
+					"calculation", origin)
 		}
 	}
 	missing := c.missing()
@@ -104,13 +110,15 @@ func (c Calculated) Against(p Profile) Comparison {
 	return r
 }
 
-// missing names what the sum lacks. Few calculators know an overhead of several devices, and it is small: a sum without it is one.
+// missing names what the sum lacks. Few calculators know an overhead of several devices, and it is small: a sum without
+// it is one.
 func (c Calculated) missing() string {
 	var lacks []string
 	for _, part := range []struct {
 		value float64
 		words string
-	}{{c.Weights, "the weights"}, {c.KV, "the KV cache"}, {c.Activation, "activations"}, {c.Overhead, "the framework"}} {
+	}{{c.Weights, "the weights"}, {c.KV, "the KV cache"}, {c.Activation, "activations"},
+		{c.Overhead, "the framework"}} {
 		if math.IsNaN(part.value) {
 			lacks = append(lacks, part.words)
 		}
@@ -195,9 +203,11 @@ func (r *Comparison) recommend(p Profile, c Calculated) {
 		case x.Name == Activation:
 			say("%s; it grows with the tokens that are computed at a time (prompt × batch, or the chunk), with the feed-forward part's width, and with the vocabulary where logits of all tokens are kept", at)
 		case x.Name == Framework && high:
-			say("%s; what the calculator counts as the framework's (contexts, graphs) may be among activations here", at)
+			say("%s; what the calculator counts as the framework's (contexts, graphs) may be among activations here",
+				at)
 		case x.Name == Framework:
-			say("%s; a GPU's context, captured graphs, the allocator's rounding and memory pools are the framework's", at)
+			say("%s; a GPU's context, captured graphs, the allocator's rounding and memory pools are the framework's",
+				at)
 		}
 	}
 	r.remark(p, say)
@@ -242,5 +252,6 @@ func (r *Comparison) remark(p Profile, say func(string, ...any)) {
 }
 
 // words are the components' names for sentences.
-var words = map[string]string{Weights: "model weights", KVReserved: "KV cache", Activation: "activations", Framework: "framework overhead",
-	MultiGPU: "multi-GPU overhead", Total: "total"}
+var words = map[string]string{Weights: "model weights", KVReserved: "KV cache", Activation: "activations",
+	Framework: "framework overhead",
+	MultiGPU:  "multi-GPU overhead", Total: "total"}

@@ -36,7 +36,8 @@ func TestCompareOlderProfile(t *testing.T) {
 	}
 	nan := math.NaN()
 	r := Calculated{13.5, 0.4, 0.9, 0.6, nan}.Against(p)
-	want := map[string]string{Weights: Outside, KVReserved: Within, Activation: Within, Framework: Within, MultiGPU: NotCalculated, Total: Within}
+	want := map[string]string{Weights: Outside, KVReserved: Within, Activation: Within, Framework: Within,
+		MultiGPU: NotCalculated, Total: Within}
 	if got := verdicts(r); fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("%v, %v is right", got, want)
 	}
@@ -54,7 +55,8 @@ func TestCompareNewerProfile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if p.Model != "m" || p.Engine != "vllm" || p.Unit == "" || p.Total != 48.2 || p.KVUsed != 2 || p.Confidence["weights"] != "high" {
+	if p.Model != "m" || p.Engine != "vllm" || p.Unit == "" || p.Total != 48.2 || p.KVUsed != 2 ||
+		p.Confidence["weights"] != "high" {
 		t.Errorf("%+v", p)
 	}
 	nan := math.NaN()
@@ -75,10 +77,12 @@ func TestCompareNewerProfile(t *testing.T) {
 func TestVariances(t *testing.T) {
 	nan := math.NaN()
 	for name, variance := range map[string]float64{Weights: 2, KVReserved: 15, Activation: 30, Framework: 40} {
-		for factor, want := range map[float64]string{1 + variance/100: Within, 1 - variance/100: Within, 1 + variance/100 + 0.001: Outside, 1 - variance/100 - 0.001: Outside} {
+		for factor, want := range map[float64]string{1 + variance/100: Within, 1 - variance/100: Within,
+			1 + variance/100 + 0.001: Outside, 1 - variance/100 - 0.001: Outside} {
 			p := Profile{Weights: 10, KV: 10, Activation: 10, Overhead: 10, Total: 40, KVUsed: nan, MultiGPU: nan}
 			c := Calculated{10, 10, 10, 10, nan}
-			*map[string]*float64{Weights: &c.Weights, KVReserved: &c.KV, Activation: &c.Activation, Framework: &c.Overhead}[name] *= factor
+			*map[string]*float64{Weights: &c.Weights, KVReserved: &c.KV, Activation: &c.Activation,
+				Framework: &c.Overhead}[name] *= factor
 			if got := verdicts(c.Against(p))[name]; got != want {
 				t.Errorf("%s × %g is %s", name, factor, got)
 			}
@@ -93,24 +97,28 @@ func TestNothingMeasured(t *testing.T) {
 	}
 	nan := math.NaN()
 	r := Calculated{1, 2, nan, nan, nan}.Against(p)
-	if got := verdicts(r); got[Weights] != Within || got[KVReserved] != NotMeasured || got[Total] != NotMeasured || got[Activation] != NotMeasured {
+	if got := verdicts(r); got[Weights] != Within || got[KVReserved] != NotMeasured || got[Total] != NotMeasured ||
+		got[Activation] != NotMeasured {
 		t.Errorf("%v", got)
 	}
 }
 
 // What a profile has from a file's size or a formula is no measurement that a calculation could be held against.
 func TestArithmeticProvesNoCalculation(t *testing.T) {
-	p, err := ParseProfile("profile.json", []byte(`{"memory_breakdown":{"model_weights_gb":1,"kv_cache_gb":2,"activations_gb":3,"total_gb":8,
+	p, err := ParseProfile("profile.json",
+		[]byte(`{"memory_breakdown":{"model_weights_gb":1,"kv_cache_gb":2,"activations_gb":3,"total_gb":8,
 		"methods":{"weights":"tensors","kv_cache":"formula","activations":"engine_log"}}}`))
 	if err != nil {
 		t.Fatal(err)
 	}
 	r := Calculated{1, 2, 3, 2, math.NaN()}.Against(p)
 	got := verdicts(r)
-	if got[Weights] != NotMeasured || got[KVReserved] != NotMeasured || got[Activation] != Within || got[Total] != Within {
+	if got[Weights] != NotMeasured || got[KVReserved] != NotMeasured || got[Activation] != Within ||
+		got[Total] != Within {
 		t.Errorf("%v", got)
 	}
-	if all := strings.Join(r.Recommendations, "\n"); !strings.Contains(all, "weights: file size in the profile") || !strings.Contains(all, "KV cache: calculated in the profile") {
+	if all := strings.Join(r.Recommendations, "\n"); !strings.Contains(all, "weights: file size in the profile") ||
+		!strings.Contains(all, "KV cache: calculated in the profile") {
 		t.Errorf("%s", all)
 	}
 }
@@ -118,17 +126,21 @@ func TestArithmeticProvesNoCalculation(t *testing.T) {
 func TestBadProfiles(t *testing.T) {
 	dir := t.TempDir()
 	for says, text := range map[string]string{
-		"not a JSON object": "[]", "behind its end": older + "{}", "memory_breakdown is missing": "{}", "memory_breakdown is no object": `{"memory_breakdown":3}`,
-		"memory_breakdown.model_weights_gb is x": `{"memory_breakdown":{"model_weights_gb":"x"}}`, "memory_breakdown.kv_cache_gb is -1": `{"memory_breakdown":{"kv_cache_gb":-1}}`,
-		"schema_version 9.0 is not known": `{"schema_version":"9.0","memory_breakdown":{"total_gb":1}}`, "is 1e+300": `{"memory_breakdown":{"total_gb":1e300}}`,
-		"confidence_levels is no object": `{"memory_breakdown":{"total_gb":1,"confidence_levels":1}}`,
+		"not a JSON object": "[]", "behind its end": older + "{}", "memory_breakdown is missing": "{}",
+		"memory_breakdown is no object":          `{"memory_breakdown":3}`,
+		"memory_breakdown.model_weights_gb is x": `{"memory_breakdown":{"model_weights_gb":"x"}}`,
+		"memory_breakdown.kv_cache_gb is -1":     `{"memory_breakdown":{"kv_cache_gb":-1}}`,
+		"schema_version 9.0 is not known":        `{"schema_version":"9.0","memory_breakdown":{"total_gb":1}}`,
+		"is 1e+300":                              `{"memory_breakdown":{"total_gb":1e300}}`,
+		"confidence_levels is no object":         `{"memory_breakdown":{"total_gb":1,"confidence_levels":1}}`,
 	} {
 		path := filepath.Join(dir, "profile.json")
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		_, err := OpenProfile(path)
-		if fault.Code(err) != int(fault.BadRecord) || !strings.Contains(err.Error(), says) || !strings.Contains(err.Error(), path) {
+		if fault.Code(err) != int(fault.BadRecord) || !strings.Contains(err.Error(), says) ||
+			!strings.Contains(err.Error(), path) {
 			t.Errorf("%s: %v", says, err)
 		}
 	}
@@ -163,7 +175,8 @@ func TestSumThatLacksAPart(t *testing.T) {
 	p := Profile{Weights: 10, KV: 1, Activation: 0.1, Overhead: 0.1, Total: 11.2, KVUsed: nan, MultiGPU: nan}
 	r := Calculated{Weights: 11.2, KV: nan, Activation: nan, Overhead: 0.1, MultiGPU: nan}.Against(p)
 	last := r.Components[len(r.Components)-1]
-	if last.Name != Total || last.Verdict != NotCalculated || last.Calculated != nil || !strings.Contains(last.Why, "lacks the KV cache, activations") {
+	if last.Name != Total || last.Verdict != NotCalculated || last.Calculated != nil ||
+		!strings.Contains(last.Why, "lacks the KV cache, activations") {
 		t.Errorf("%+v", last)
 	}
 }

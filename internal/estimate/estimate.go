@@ -1,12 +1,15 @@
-// Package estimate foretells how much memory a language model takes in an engine, by arithmetic alone: no engine is started.
+// Package estimate foretells how much memory a language model takes in an engine, by arithmetic alone: no engine is
+// started.
 //
-// A Model comes from a GGUF, a WebLLM package, a Hugging Face config.json, or bare numbers; a Setup says in which engine it runs and
-// with what. What comes out is a component each for weights, KV cache (reserved; used), activations and workspaces, the framework and
-// the cost of several devices, with a range, the way it was got, and how far it can be trusted.
+// A Model comes from a GGUF, a WebLLM package, a Hugging Face config.json, or bare numbers; a Setup says in which
+// engine it runs and with what. What comes out is a component each for weights, KV cache (reserved; used), activations
+// and workspaces, the framework and the cost of several devices, with a range, the way it was got, and how far it can
+// be trusted.
 //
-// Weights and KV caches are exact where their sizes and types are known. Activations are sums of the largest tensors that live at one
-// time, as far as an engine's allocator is known. What a framework takes was measured here for the engines that run here, and is a rule
-// of thumb for the others; that is said with each figure. It knows nothing of fragmentation, of other programs, or of drivers.
+// Weights and KV caches are exact where their sizes and types are known. Activations are sums of the largest tensors
+// that live at one time, as far as an engine's allocator is known. What a framework takes was measured here for the
+// engines that run here, and is a rule of thumb for the others; that is said with each figure. It knows nothing of
+// fragmentation, of other programs, or of drivers.
 package estimate
 
 import (
@@ -37,7 +40,8 @@ func Engines() []string { return []string{WebLLM, LlamaCPP, Ollama, VLLM, Transf
 // Confidence is how far a figure can be trusted.
 type Confidence string
 
-// The levels: computed from what is known; from what is known and a rule that was held against measurements; a rule of thumb.
+// The levels: computed from what is known; from what is known and a rule that was held against measurements; a rule of
+// thumb.
 const (
 	High   Confidence = "high"
 	Medium Confidence = "medium"
@@ -106,7 +110,8 @@ type Setup struct {
 	NoFlash        bool // llama.cpp without flash attention
 	NoMmap         bool // llama.cpp reads the file into memory of its own
 	GPULayers      int  // that llama.cpp puts on a GPU
-	// Repacks are the types that llama.cpp lays out anew for the processor, as Repacks gives them for this one; nil: none.
+	// Repacks are the types that llama.cpp lays out anew for the processor, as Repacks gives them for this one; nil:
+	// none.
 	Repacks      []string
 	OnGPU        bool // WebLLM's adapter is a real one, Ollama may use a GPU
 	OnCPU        bool // transformers has no GPU
@@ -230,23 +235,28 @@ const maxTokens = 1 << 27
 // check says what makes no sense.
 func (s Setup) check(m Model) error {
 	if s.Engine != "" && !slices.Contains(Engines(), s.Engine) {
-		return fault.New(fault.UnknownEngine, "there are "+strings.Join(Engines(), ", "), "--engine %s is not known (the nearest: %s)",
+		return fault.New(fault.UnknownEngine, "there are "+strings.Join(Engines(), ", "),
+			"--engine %s is not known (the nearest: %s)",
 			s.Engine, nearest.Of(s.Engine, Engines(), 1)[0])
 	}
 	for _, f := range []struct {
 		name  string
 		value int
 		most  int
-	}{{"--context", s.Context, maxTokens}, {"--input-len", s.InputLen, maxTokens}, {"--output-len", s.OutputLen, maxTokens},
-		{"--batch-size", s.BatchSize, 1 << 16}, {"--concurrency", s.Concurrency, 1 << 16}, {"--tensor-parallel-size", s.TensorParallel, 1 << 10},
-		{"--group-size", s.GroupSize, 1 << 16}, {"--ubatch", s.UBatch, 1 << 20}, {"--max-num-batched-tokens", s.MaxBatched, 1 << 24},
+	}{{"--context", s.Context, maxTokens}, {"--input-len", s.InputLen, maxTokens},
+		{"--output-len", s.OutputLen, maxTokens},
+		{"--batch-size", s.BatchSize, 1 << 16}, {"--concurrency", s.Concurrency, 1 << 16},
+		{"--tensor-parallel-size", s.TensorParallel, 1 << 10},
+		{"--group-size", s.GroupSize, 1 << 16}, {"--ubatch", s.UBatch, 1 << 20},
+		{"--max-num-batched-tokens", s.MaxBatched, 1 << 24},
 		{"--prefill-chunk", s.PrefillChunk, 1 << 20}} {
 		if f.value < 0 || f.value > f.most {
 			return fault.New(fault.Usage, fmt.Sprintf("0 to %d are right", f.most), "%s is %d", f.name, f.value)
 		}
 	}
 	if s.Context > 0 && s.InputLen+s.OutputLen > s.Context {
-		return fault.New(fault.Usage, "give a larger --context, or less text", "--input-len and --output-len are %d tokens together, --context has room for %d",
+		return fault.New(fault.Usage, "give a larger --context, or less text",
+			"--input-len and --output-len are %d tokens together, --context has room for %d",
 			s.InputLen+s.OutputLen, s.Context)
 	}
 	for _, f := range []struct {
@@ -254,7 +264,8 @@ func (s Setup) check(m Model) error {
 		value, most float64
 	}{{"--gpu-memory-utilization", s.GPUUtilization, 1}, {"--gpu-memory-gb", s.GPUMemoryGiB, 1 << 20}} {
 		if !(f.value >= 0 && f.value <= f.most) {
-			return fault.New(fault.Usage, fmt.Sprintf("more than 0 and at most %g is right", f.most), "%s is %g", f.name, f.value)
+			return fault.New(fault.Usage, fmt.Sprintf("more than 0 and at most %g is right", f.most), "%s is %g",
+				f.name, f.value)
 		}
 	}
 	if err := s.packageCheck(m); err != nil {
@@ -265,7 +276,8 @@ func (s Setup) check(m Model) error {
 		case s.EngineFor(m) == WebLLM:
 			return fault.New(fault.Usage, "leave --tensor-parallel-size out", "WebLLM runs on one device")
 		case m.Heads > 0 && m.Heads%t != 0:
-			return fault.New(fault.Usage, "choose a divisor of them", "--tensor-parallel-size %d doesn't divide %d attention heads", t, m.Heads)
+			return fault.New(fault.Usage, "choose a divisor of them",
+				"--tensor-parallel-size %d doesn't divide %d attention heads", t, m.Heads)
 		}
 	}
 	return nil
@@ -285,7 +297,8 @@ func (e *Estimate) choose() {
 	if e.publishedWide() {
 		e.warn("the weights are published in float32; vLLM takes them in 16 bits unless --dtype float32 is given")
 	}
-	s.UBatch, s.MaxBatched, s.GPUUtilization = cmp.Or(s.UBatch, 512), cmp.Or(s.MaxBatched, 8192), cmp.Or(s.GPUUtilization, 0.9)
+	s.UBatch, s.MaxBatched, s.GPUUtilization = cmp.Or(s.UBatch, 512), cmp.Or(s.MaxBatched, 8192),
+		cmp.Or(s.GPUUtilization, 0.9)
 	s.PrefillChunk = cmp.Or(s.PrefillChunk, m.Chunk, min(s.Context, 128))
 }
 
@@ -321,7 +334,8 @@ func (e *Estimate) chooseText() {
 			s.Context = m.MaxContext
 		default:
 			s.Context = unasked
-			e.warn("a context of %d tokens is assumed; --context, or --input-len and --output-len, give another", unasked)
+			e.warn("a context of %d tokens is assumed; --context, or --input-len and --output-len, give another",
+				unasked)
 		}
 	}
 	if m.MaxContext > 0 && s.Context > m.MaxContext {
@@ -341,15 +355,18 @@ func (e *Estimate) warn(format string, args ...any) {
 func (e *Estimate) publishedWide() bool {
 	n, ok := numberOf(e.Model.DType)
 	wide := ok && n.name == "f32" || e.Model.DType == "" && e.Model.Stored["f32"] > 0
-	return wide && e.Model.Source != "gguf" && e.Setup.Engine == VLLM && (e.Setup.DType == "" || e.Setup.DType == "auto")
+	return wide && e.Model.Source != "gguf" && e.Setup.Engine == VLLM &&
+		(e.Setup.DType == "" || e.Setup.DType == "auto")
 }
 
 // total sums up what is taken, and what of it is used.
 func (e *Estimate) total() {
 	sum := Component{Name: Total, Method: "the sum of what is reserved", Confidence: High}
-	used := Component{Name: TotalUsed, Method: "the same with that part of the KV cache alone that tokens lie in", Confidence: High}
+	used := Component{Name: TotalUsed, Method: "the same with that part of the KV cache alone that tokens lie in",
+		Confidence: High}
 	add := func(to *Component, c Component) {
-		to.Low, to.Best, to.High, to.Confidence = to.Low+c.Low, to.Best+c.Best, to.High+c.High, worse(to.Confidence, c.Confidence)
+		to.Low, to.Best, to.High, to.Confidence = to.Low+c.Low, to.Best+c.Best, to.High+c.High,
+			worse(to.Confidence, c.Confidence)
 	}
 	known := false
 	for _, c := range e.Components {
@@ -362,7 +379,8 @@ func (e *Estimate) total() {
 			add(&used, c)
 		}
 	}
-	if largest := e.Component(Weights).Best; sum.Confidence == Low && sum.Best > 0 && float64(largest+e.Component(KVReserved).Best) > 0.8*float64(sum.Best) && e.Model.Trust != Low {
+	if largest := e.Component(Weights).Best; sum.Confidence == Low && sum.Best > 0 &&
+		float64(largest+e.Component(KVReserved).Best) > 0.8*float64(sum.Best) && e.Model.Trust != Low {
 		sum.Confidence = Medium // what is uncertain is the smaller part of it
 		used.Confidence = Medium
 	}
@@ -384,7 +402,8 @@ func (e *Estimate) total() {
 // scaled is a component around a best guess.
 func scaled(name string, best, low, high float64, dtype, method string, c Confidence) Component {
 	r := func(v float64) int64 { return int64(math.Round(min(max(v, 0), 1<<60))) }
-	return Component{Name: name, Low: r(best * low), Best: r(best), High: r(best * high), DType: dtype, Method: method, Confidence: c}
+	return Component{Name: name, Low: r(best * low), Best: r(best), High: r(best * high), DType: dtype, Method: method,
+		Confidence: c}
 }
 
 func exact(name string, n int64, dtype, method string, c Confidence) Component {

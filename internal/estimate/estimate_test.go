@@ -74,13 +74,17 @@ func TestWeightsAreAsLargeAsPublished(t *testing.T) {
 		{"qwen2.5-7b", "", "", 15231233024, 0, "total_size of its index"},
 		{"gemma-2-9b", "", "bfloat16", 18483411968, 0, "the size of its weights in bfloat16"},
 		{"smollm2-135m", "", "float32", 538060032, 0, "134515008 parameters of 4 bytes"},
-		{"llama-2-7b", "q8_0", "", 7161089728, 2e-4, "llama-2-7b-chat.Q8_0.gguf, whose header and vocabulary have 0.7 MB"},
+		{"llama-2-7b", "q8_0", "", 7161089728, 2e-4,
+			"llama-2-7b-chat.Q8_0.gguf, whose header and vocabulary have 0.7 MB"},
 		{"llama-2-7b", "q4_k_m", "", 4081004224, 0.005, "llama-2-7b-chat.Q4_K_M.gguf"},
-		{"llama-2-7b", "awq", "", 3.89e9, 0.0015, "model.safetensors of TheBloke/Llama-2-7B-AWQ: 3.89 GB, which is rounded"},
-		{"llama-2-7b", "gptq", "", 3.90e9, 0.0026, "model.safetensors of TheBloke/Llama-2-7B-GPTQ: 3.90 GB, which is rounded"},
+		{"llama-2-7b", "awq", "", 3.89e9, 0.0015,
+			"model.safetensors of TheBloke/Llama-2-7B-AWQ: 3.89 GB, which is rounded"},
+		{"llama-2-7b", "gptq", "", 3.90e9, 0.0026,
+			"model.safetensors of TheBloke/Llama-2-7B-GPTQ: 3.90 GB, which is rounded"},
 		{"gpt-oss-20b", "", "", 13761264768, 0, "total_size of its index"},
 	} {
-		e := of(t, config(t, c.model), Setup{Engine: LlamaCPP, Quantization: c.quantization, DType: c.dtype, Context: 128})
+		e := of(t, config(t, c.model), Setup{Engine: LlamaCPP, Quantization: c.quantization, DType: c.dtype,
+			Context: 128})
 		got := e.Component(Weights).Best
 		if math.Abs(float64(got-c.bytes)) > c.within*float64(c.bytes) {
 			t.Errorf("%s %s: %d bytes, %d are published (%s)", c.model, c.quantization, got, c.bytes, c.source)
@@ -100,7 +104,8 @@ func TestFormatThatLeavesTheEmbedding(t *testing.T) {
 	}
 }
 
-// NVFP4 of Llama 3.1 8B: the layers' 6979321856 values at half a byte and a byte for 16, two numbers for each of 224 matrices; the rest in 16 bits.
+// NVFP4 of Llama 3.1 8B: the layers' 6979321856 values at half a byte and a byte for 16, two numbers for each of 224
+// matrices; the rest in 16 bits.
 func TestNVFP4(t *testing.T) {
 	const linear, all = 6979321856, 8030261248
 	w := of(t, config(t, "llama-3.1-8b"), Setup{Engine: VLLM, Quantization: "nvfp4", Context: 64}).Component(Weights)
@@ -122,22 +127,32 @@ func TestReservedCaches(t *testing.T) {
 		{"llama.cpp, f32", smollm, Setup{Engine: LlamaCPP, Context: 1024, KVDType: "f32"}, 45 * mib},
 		{"llama.cpp, padded", smollm, Setup{Engine: LlamaCPP, Context: 1000}, 22.5 * mib},
 		{"llama.cpp, 8192", smollm, Setup{Engine: LlamaCPP, Context: 8192}, 180 * mib},
-		{"llama.cpp, q8_0", smollm, Setup{Engine: LlamaCPP, Context: 2048, KVDType: "q8_0"}, 25067520}, // its log: 23.91 MiB
+		// its log: 23.91 MiB
+		{"llama.cpp, q8_0", smollm, Setup{Engine: LlamaCPP, Context: 2048, KVDType: "q8_0"}, 25067520},
 		{"Ollama, 4 slots", smollm, Setup{Engine: Ollama, Context: 2048, Concurrency: 4}, 180 * mib},
-		{"WebLLM", smollm, Setup{Engine: WebLLM, Context: 512, Quantization: "q0f32"}, 30 * 2 * 3 * 64 * 4 * 16 * (32 + 1)},
-		{"WebLLM, half", smollm, Setup{Engine: WebLLM, Context: 500, Quantization: "q4f16_1"}, 30 * 2 * 3 * 64 * 2 * 16 * (32 + 1)},
+		{"WebLLM", smollm, Setup{Engine: WebLLM, Context: 512, Quantization: "q0f32"},
+			30 * 2 * 3 * 64 * 4 * 16 * (32 + 1)},
+		{"WebLLM, half", smollm, Setup{Engine: WebLLM, Context: 500, Quantization: "q4f16_1"},
+			30 * 2 * 3 * 64 * 2 * 16 * (32 + 1)},
 		{"vLLM's blocks", llama, Setup{Engine: VLLM, Context: 100, Concurrency: 3}, 3 * 112 * 524288},
 		{"transformers grows", llama, Setup{Engine: Transformers, InputLen: 8, OutputLen: 100}, 108 * 524288},
 		{"fp8", llama, Setup{Engine: VLLM, Context: 1024, KVDType: "fp8_e5m2"}, 1024 * 262144},
-		{"windows, transformers", config(t, "gemma-2-2b"), Setup{Engine: Transformers, Context: 8192, DType: "bfloat16"}, (13*8192 + 13*4096) * 2 * 4 * 256 * 2},
-		{"windows, llama.cpp", config(t, "gemma-3-1b"), Setup{Engine: LlamaCPP, Context: 8192}, (4*8192 + 22*1024) * 2 * 256 * 2},
-		{"a window that llama.cpp doesn't keep to", config(t, "mistral-7b"), Setup{Engine: LlamaCPP, Context: 8192}, 8192 * 131072},
+		{"windows, transformers", config(t, "gemma-2-2b"),
+			Setup{Engine: Transformers, Context: 8192, DType: "bfloat16"}, (13*8192 + 13*4096) * 2 * 4 * 256 * 2},
+		{"windows, llama.cpp", config(t, "gemma-3-1b"), Setup{Engine: LlamaCPP, Context: 8192},
+			(4*8192 + 22*1024) * 2 * 256 * 2},
+		{"a window that llama.cpp doesn't keep to", config(t, "mistral-7b"), Setup{Engine: LlamaCPP, Context: 8192},
+			8192 * 131072},
 		{"a window that vLLM keeps to", config(t, "mistral-7b"), Setup{Engine: VLLM, Context: 8192}, 4096 * 131072},
 		{"latent", config(t, "deepseek-v3"), Setup{Engine: VLLM, Context: 16}, 16 * 70272},
-		{"latent, in full", config(t, "deepseek-v3"), Setup{Engine: Transformers, Context: 1}, 4997120}, // 61 × 128 × (192 + 128) × 2
-		{"latent on 8 devices", config(t, "deepseek-v3"), Setup{Engine: VLLM, Context: 16, TensorParallel: 8}, 8 * 16 * 70272},
-		{"8 heads on 4 devices", config(t, "llama-3.1-70b"), Setup{Engine: VLLM, Context: 16, TensorParallel: 4}, 16 * 327680},
-		{"8 heads on 16 devices", config(t, "llama-3.1-70b"), Setup{Engine: VLLM, Context: 16, TensorParallel: 16}, 2 * 16 * 327680},
+		// 61 × 128 × (192 + 128) × 2
+		{"latent, in full", config(t, "deepseek-v3"), Setup{Engine: Transformers, Context: 1}, 4997120},
+		{"latent on 8 devices", config(t, "deepseek-v3"), Setup{Engine: VLLM, Context: 16, TensorParallel: 8},
+			8 * 16 * 70272},
+		{"8 heads on 4 devices", config(t, "llama-3.1-70b"), Setup{Engine: VLLM, Context: 16, TensorParallel: 4},
+			16 * 327680},
+		{"8 heads on 16 devices", config(t, "llama-3.1-70b"), Setup{Engine: VLLM, Context: 16, TensorParallel: 16},
+			2 * 16 * 327680},
 	} {
 		if got := of(t, c.m, c.s).Component(KVReserved).Best; got != c.bytes {
 			t.Errorf("%s: %d bytes, %d are right", c.name, got, c.bytes)
@@ -156,7 +171,8 @@ func TestUsedIsLessThanReserved(t *testing.T) {
 func TestComputeBuffersAreNear(t *testing.T) {
 	smollm := config(t, "smollm2-135m")
 	shaped := func(hidden, heads, kv, dim, inter int) Model {
-		m, err := FromNumbers(Numbers{Layers: 2, Hidden: hidden, Heads: heads, KVHeads: kv, HeadDim: dim, Intermediate: inter, Vocab: 640})
+		m, err := FromNumbers(Numbers{Layers: 2, Hidden: hidden, Heads: heads, KVHeads: kv, HeadDim: dim,
+			Intermediate: inter, Vocab: 640})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -169,12 +185,17 @@ func TestComputeBuffersAreNear(t *testing.T) {
 		noFlash bool
 		mib     float64
 	}{
-		{smollm, 512, 512, true, 17.51}, {smollm, 2048, 512, true, 47.51}, {smollm, 8192, 512, true, 167.51}, {smollm, 8192, 128, true, 41.88},
-		{smollm, 1024, 512, false, 15.64}, {smollm, 8192, 512, false, 22.64}, {smollm, 2048, 2048, true, 190.05}, {smollm, 2048, 2048, false, 66.57},
-		{shaped(512, 8, 8, 64, 512), 512, 512, true, 17.01}, {shaped(512, 8, 8, 64, 4096), 512, 512, true, 32.01}, {shaped(512, 8, 8, 64, 4096), 512, 512, false, 29.52},
-		{shaped(512, 8, 2, 64, 2048), 512, 512, true, 18.51}, {shaped(512, 8, 8, 128, 512), 512, 512, true, 22.01}, {shaped(1024, 16, 16, 64, 512), 512, 512, false, 16.52},
+		{smollm, 512, 512, true, 17.51}, {smollm, 2048, 512, true, 47.51}, {smollm, 8192, 512, true, 167.51},
+		{smollm, 8192, 128, true, 41.88},
+		{smollm, 1024, 512, false, 15.64}, {smollm, 8192, 512, false, 22.64}, {smollm, 2048, 2048, true, 190.05},
+		{smollm, 2048, 2048, false, 66.57},
+		{shaped(512, 8, 8, 64, 512), 512, 512, true, 17.01}, {shaped(512, 8, 8, 64, 4096), 512, 512, true, 32.01},
+		{shaped(512, 8, 8, 64, 4096), 512, 512, false, 29.52},
+		{shaped(512, 8, 2, 64, 2048), 512, 512, true, 18.51}, {shaped(512, 8, 8, 128, 512), 512, 512, true, 22.01},
+		{shaped(1024, 16, 16, 64, 512), 512, 512, false, 16.52},
 	} {
-		a := of(t, c.m, Setup{Engine: LlamaCPP, Context: c.context, UBatch: c.ubatch, NoFlash: c.noFlash}).Component(Activation)
+		a := of(t, c.m, Setup{Engine: LlamaCPP, Context: c.context, UBatch: c.ubatch, NoFlash: c.noFlash}).Component(
+			Activation)
 		if got := float64(a.Best) / mib; math.Abs(got-c.mib) > 0.2*c.mib {
 			t.Errorf("%d × %d, %v: %.2f MiB, the log says %.2f", c.context, c.ubatch, c.noFlash, got, c.mib)
 		}
@@ -227,7 +248,8 @@ func TestTinyModelAsFileAndPackage(t *testing.T) {
 		t.Errorf("%+v", m)
 	}
 	e := of(t, m, Setup{KVDType: "f32", NoFlash: true})
-	if got := e.Component(Weights).Best; got != 4*426624 || e.Setup.Engine != LlamaCPP || e.Component(KVReserved).Best != mib {
+	if got := e.Component(Weights).Best; got != 4*426624 || e.Setup.Engine != LlamaCPP ||
+		e.Component(KVReserved).Best != mib {
 		t.Errorf("%d bytes of weights, %s, %d of KV cache", got, e.Setup.Engine, e.Component(KVReserved).Best)
 	}
 	if got := float64(e.Component(Activation).Best) / mib; math.Abs(got-11.76) > 0.1 { // its log
@@ -241,11 +263,13 @@ func TestTinyModelAsFileAndPackage(t *testing.T) {
 		t.Fatal(err)
 	}
 	e = of(t, p, Setup{})
-	if e.Setup.Engine != WebLLM || e.Component(Weights).Best != 4*426624 || e.Component(KVReserved).Best != mlc.KVReserved(1024, 1024) || e.DTypes.KVCache != "f32" {
+	if e.Setup.Engine != WebLLM || e.Component(Weights).Best != 4*426624 ||
+		e.Component(KVReserved).Best != mlc.KVReserved(1024, 1024) || e.DTypes.KVCache != "f32" {
 		t.Errorf("%s: %+v", e.Setup.Engine, e.Components)
 	}
 	// The same weights, said by the GGUF: WebLLM gets them as f32.
-	if e = of(t, m, Setup{Engine: WebLLM}); e.Component(Weights).Best != 4*426624 || e.Component(KVReserved).Best != mlc.KVReserved(1024, 1024) {
+	if e = of(t, m, Setup{Engine: WebLLM}); e.Component(Weights).Best != 4*426624 ||
+		e.Component(KVReserved).Best != mlc.KVReserved(1024, 1024) {
 		t.Errorf("%+v", e.Components)
 	}
 }
@@ -260,12 +284,14 @@ func TestLibrarysMemoryUsage(t *testing.T) {
 		t.Errorf("%+v", a)
 	}
 	m.Library.Own = &mlc.Own{}
-	if a := of(t, m, Setup{Engine: WebLLM, Context: 512, Quantization: "q0f32"}).Component(Activation); a.Best != cache+1050 || a.Confidence != Medium {
+	if a := of(t, m, Setup{Engine: WebLLM, Context: 512, Quantization: "q0f32"}).Component(Activation); a.Best != cache+
+		1050 || a.Confidence != Medium {
 		t.Errorf("%+v", a)
 	}
 }
 
-// Workspaces as the ledger counted them, with libraries compiled here: the tiny model's with what its library says, a qwen2's without.
+// Workspaces as the ledger counted them, with libraries compiled here: the tiny model's with what its library says, a
+// qwen2's without.
 func TestWorkspacesAreNearTheLedgers(t *testing.T) {
 	m, err := FromNumbers(Numbers{Layers: 2, Hidden: 128, Heads: 4, KVHeads: 2, Intermediate: 256, Vocab: 512})
 	if err != nil {
@@ -275,7 +301,8 @@ func TestWorkspacesAreNearTheLedgers(t *testing.T) {
 		m        Model
 		measured float64
 	}{{m, 1106456}, {config(t, "qwen2-0.5b"), 7639160}} {
-		a := of(t, c.m, Setup{Engine: WebLLM, Context: 512, Quantization: "q0f32", PrefillChunk: 128}).Component(Activation)
+		a := of(t, c.m, Setup{Engine: WebLLM, Context: 512, Quantization: "q0f32", PrefillChunk: 128}).Component(
+			Activation)
 		if math.Abs(float64(a.Best)-c.measured) > 0.1*c.measured {
 			t.Errorf("%d bytes, the ledger had %.0f", a.Best, c.measured)
 		}
@@ -298,7 +325,8 @@ func TestUnknownArchitectureByItsTensors(t *testing.T) {
 		t.Fatal(err)
 	}
 	e := of(t, m, Setup{Context: 256})
-	if m.Trust != Low || e.Component(Weights).Best != 4*(64*100+2*(64*64+2*64*16)) || e.Component(KVReserved).Best != 256*2*32*2 {
+	if m.Trust != Low || e.Component(Weights).Best != 4*(64*100+2*(64*64+2*64*16)) ||
+		e.Component(KVReserved).Best != 256*2*32*2 {
 		t.Errorf("%v: %+v", m.Trust, e.Components)
 	}
 	if c := e.Component(KVReserved).Confidence; c != Low {
@@ -315,7 +343,8 @@ func TestNumbers(t *testing.T) {
 	if e.Component(Weights).Best != 13.4e9 || e.Component(KVReserved).Best != 512*mib {
 		t.Errorf("%+v", e.Components)
 	}
-	if m, err = FromNumbers(Numbers{Layers: 32, Heads: 32, Hidden: 4096, Intermediate: 11008, Vocab: 32000}); err != nil || m.Parameters != 6738415616 {
+	if m, err = FromNumbers(Numbers{Layers: 32, Heads: 32, Hidden: 4096, Intermediate: 11008,
+		Vocab: 32000}); err != nil || m.Parameters != 6738415616 {
 		t.Errorf("%d, %v", m.Parameters, err)
 	}
 	m, err = FromNumbers(Numbers{Parameters: 70e9, Layers: 32, Heads: 32, Hidden: 4096})
@@ -323,9 +352,13 @@ func TestNumbers(t *testing.T) {
 		t.Errorf("%v, %+v", err, m.Notes)
 	}
 	for name, n := range map[string]Numbers{
-		"--num-layers": {Layers: -1, Parameters: 1e9}, "--model-params is NaN": {Parameters: math.NaN()}, "--model-params is -1": {Parameters: -1},
-		"--model-params is +Inf": {Parameters: math.Inf(1)}, "--hidden-size 100 is no multiple": {Parameters: 1e9, Hidden: 100, Heads: 3, Layers: 1},
-		"can't share": {Parameters: 1e9, Heads: 32, KVHeads: 5}, "can't be worked out": {Layers: 3}, "--vocab-size is": {Parameters: 1e9, Vocab: 1 << 30},
+		"--num-layers": {Layers: -1, Parameters: 1e9}, "--model-params is NaN": {Parameters: math.NaN()},
+		"--model-params is -1":             {Parameters: -1},
+		"--model-params is +Inf":           {Parameters: math.Inf(1)},
+		"--hidden-size 100 is no multiple": {Parameters: 1e9, Hidden: 100, Heads: 3, Layers: 1},
+		"can't share":                      {Parameters: 1e9, Heads: 32, KVHeads: 5},
+		"can't be worked out":              {Layers: 3},
+		"--vocab-size is":                  {Parameters: 1e9, Vocab: 1 << 30},
 	} {
 		if _, err := FromNumbers(n); fault.Code(err) != int(fault.Usage) || !strings.Contains(err.Error(), name) {
 			t.Errorf("%s: %v", name, err)
@@ -336,14 +369,20 @@ func TestNumbers(t *testing.T) {
 func TestSetupsThatMakeNoSense(t *testing.T) {
 	m := config(t, "llama-2-7b")
 	for says, s := range map[string]Setup{
-		"--context is -1": {Context: -1}, "--engine vlm": {Engine: "vlm"}, "--gpu-memory-utilization is 1.5": {GPUUtilization: 1.5},
-		"--gpu-memory-utilization is NaN": {GPUUtilization: math.NaN()}, "--gpu-memory-gb is -1": {GPUMemoryGiB: -1}, "--tensor-parallel-size 3": {TensorParallel: 3},
-		"one device": {Engine: WebLLM, TensorParallel: 2}, "--quantization awk": {Quantization: "awk"}, "--dtype f17": {DType: "f17"},
-		"--kv-cache-dtype q8_0": {Engine: VLLM, KVDType: "q8_0"}, "--kv-cache-dtype q4_k": {Engine: LlamaCPP, KVDType: "q4_k"},
-		"--context has room for 10": {Context: 10, InputLen: 8, OutputLen: 8}, "would take": {Context: maxTokens, BatchSize: 1 << 16, Concurrency: 1 << 16},
+		"--context is -1": {Context: -1}, "--engine vlm": {Engine: "vlm"},
+		"--gpu-memory-utilization is 1.5": {GPUUtilization: 1.5},
+		"--gpu-memory-utilization is NaN": {GPUUtilization: math.NaN()}, "--gpu-memory-gb is -1": {GPUMemoryGiB: -1},
+		"--tensor-parallel-size 3": {TensorParallel: 3},
+		"one device":               {Engine: WebLLM, TensorParallel: 2}, "--quantization awk": {Quantization: "awk"},
+		"--dtype f17":               {DType: "f17"},
+		"--kv-cache-dtype q8_0":     {Engine: VLLM, KVDType: "q8_0"},
+		"--kv-cache-dtype q4_k":     {Engine: LlamaCPP, KVDType: "q4_k"},
+		"--context has room for 10": {Context: 10, InputLen: 8, OutputLen: 8},
+		"would take":                {Context: maxTokens, BatchSize: 1 << 16, Concurrency: 1 << 16},
 	} {
 		_, err := Of(m, s)
-		if c := fault.Code(err); c != int(fault.Usage) && c != int(fault.UnknownEngine) || !strings.Contains(err.Error(), says) {
+		if c := fault.Code(err); c != int(fault.Usage) && c != int(fault.UnknownEngine) ||
+			!strings.Contains(err.Error(), says) {
 			t.Errorf("%s: %v", says, err)
 		}
 	}
@@ -403,7 +442,8 @@ func TestEveryFormatForEveryArchitecture(t *testing.T) {
 // Several devices have what isn't divided more than once.
 func TestTensorParallel(t *testing.T) {
 	m := config(t, "llama-3.1-8b")
-	one, four := of(t, m, Setup{Engine: VLLM, Context: 64}), of(t, m, Setup{Engine: VLLM, Context: 64, TensorParallel: 4})
+	one, four := of(t, m, Setup{Engine: VLLM, Context: 64}),
+		of(t, m, Setup{Engine: VLLM, Context: 64, TensorParallel: 4})
 	if one.Component(Weights) != four.Component(Weights) {
 		t.Error("a copy of the weights differs")
 	}
@@ -426,7 +466,8 @@ func FuzzNumbers(f *testing.F) {
 				break
 			}
 			var e Estimate
-			if e, err = Of(m, Setup{Engine: engine, Context: context, BatchSize: batch, TensorParallel: tp, GPUMemoryGiB: 80}); err == nil {
+			if e, err = Of(m, Setup{Engine: engine, Context: context, BatchSize: batch, TensorParallel: tp,
+				GPUMemoryGiB: 80}); err == nil {
 				sane(t, e)
 			}
 			if c := fault.Code(err); err != nil && c != int(fault.Usage) && c != int(fault.BadModel) {

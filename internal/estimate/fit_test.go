@@ -11,7 +11,8 @@ func TestFitSaysSoInALine(t *testing.T) {
 	smollm := config(t, "smollm2-135m")
 	partial := smollm
 	partial.Partial = true
-	stated := FromStatement("X-q4f16_1", Stated{By: "a list", Bytes: 800 * mib, Context: 4096, F16: true, Buffer: 200 * mib})
+	stated := FromStatement("X-q4f16_1",
+		Stated{By: "a list", Bytes: 800 * mib, Context: 4096, F16: true, Buffer: 200 * mib})
 	for name, c := range map[string]struct {
 		m       Model
 		s       Setup
@@ -19,20 +20,28 @@ func TestFitSaysSoInALine(t *testing.T) {
 		refused string
 		want    string
 	}{
-		"room":    {smollm, Setup{Engine: LlamaCPP, Context: 512}, map[string]Room{RAM: {8 * gib, ""}}, "", "fits: yes, 7.7 GiB spare of 8"},
-		"none":    {smollm, Setup{Engine: LlamaCPP, Context: 512}, map[string]Room{RAM: {256 * mib, ""}}, "", "no: needs about 316.6 MiB, 256 available"},
-		"refused": {smollm, Setup{Engine: LlamaCPP, Context: 512}, map[string]Room{RAM: {8 * gib, ""}}, "needs f16", "no: needs f16"},
+		"room": {smollm, Setup{Engine: LlamaCPP, Context: 512}, map[string]Room{RAM: {8 * gib, ""}},
+			"", "fits: yes, 7.7 GiB spare of 8"},
+		"none": {smollm, Setup{Engine: LlamaCPP, Context: 512}, map[string]Room{RAM: {256 * mib, ""}}, "",
+			"no: needs about 316.6 MiB, 256 available"},
+		"refused": {smollm, Setup{Engine: LlamaCPP, Context: 512}, map[string]Room{RAM: {8 * gib, ""}}, "needs f16",
+			"no: needs f16"},
 		"nobody knows how much is free": {smollm, Setup{Engine: LlamaCPP, Context: 512}, nil, "",
 			"unknown: needs about 316.6 MiB, and how much is free of memory is not known; give --ram-gb"},
-		"one of two places is not known": {smollm, Setup{Engine: LlamaCPP, Context: 512, GPULayers: 15}, map[string]Room{RAM: {8 * gib, ""}}, "",
+		"one of two places is not known": {smollm, Setup{Engine: LlamaCPP, Context: 512, GPULayers: 15},
+			map[string]Room{RAM: {8 * gib, ""}}, "",
 			"unknown: needs about"},
-		"a part that fits proves nothing":     {partial, Setup{Engine: LlamaCPP, Context: 512}, map[string]Room{RAM: {8 * gib, ""}}, "", "unknown: parts of the model"},
-		"a part that is too much is too much": {partial, Setup{Engine: LlamaCPP, Context: 512}, map[string]Room{RAM: {200 * mib, ""}}, "", "no: needs"},
+		"a part that fits proves nothing": {partial, Setup{Engine: LlamaCPP, Context: 512},
+			map[string]Room{RAM: {8 * gib, ""}}, "", "unknown: parts of the model"},
+		"a part that is too much is too much": {partial, Setup{Engine: LlamaCPP, Context: 512},
+			map[string]Room{RAM: {200 * mib, ""}}, "", "no: needs"},
 		"a statement": {stated, Setup{OnGPU: true}, map[string]Room{VRAM: {gib, ""}, RAM: {8 * gib, ""}}, "",
 			"fits: yes, 0.2 GiB spare of 1 (GPU memory)"},
-		"a statement's buffer": {stated, Setup{OnGPU: true}, map[string]Room{VRAM: {4 * gib, ""}, RAM: {8 * gib, ""}, Buffer: {128 * mib, ""}}, "",
+		"a statement's buffer": {stated, Setup{OnGPU: true},
+			map[string]Room{VRAM: {4 * gib, ""}, RAM: {8 * gib, ""}, Buffer: {128 * mib, ""}}, "",
 			"no: what a list states needs a WebGPU buffer of 200 MiB, the largest is 128"},
-		"a statement for fewer tokens": {stated, Setup{OnGPU: true, Context: 8192}, map[string]Room{VRAM: {4 * gib, ""}, RAM: {8 * gib, ""}}, "",
+		"a statement for fewer tokens": {stated, Setup{OnGPU: true, Context: 8192},
+			map[string]Room{VRAM: {4 * gib, ""}, RAM: {8 * gib, ""}}, "",
 			"unknown: a list states 800.0 MiB for a context of 4096 tokens, and 8192 need more"},
 	} {
 		e := of(t, c.m, c.s)
@@ -49,7 +58,8 @@ func TestPairsOfSizes(t *testing.T) {
 		want string
 	}{
 		{9 * gib / 5, 8 * gib, "1.8 GiB/8"}, {52 * mib, 8 * gib, "52 MiB/8 GiB"}, {412 * mib, 900 * mib, "412 MiB/900"},
-		{8*gib + 8*mib, 8 * gib, "8.01 GiB/8"}, {10 * gib, 0, "10 GiB/0"}, {5 * gib, 5 * gib, "5 GiB/5"}, {0, 0, "0 MiB/0"},
+		{8*gib + 8*mib, 8 * gib, "8.01 GiB/8"}, {10 * gib, 0, "10 GiB/0"}, {5 * gib, 5 * gib, "5 GiB/5"},
+		{0, 0, "0 MiB/0"},
 	} {
 		if a, b := pair(c.a, c.b); a+"/"+b != c.want {
 			t.Errorf("%d and %d: %s/%s, want %s", c.a, c.b, a, b, c.want)
@@ -71,18 +81,23 @@ func TestWebLLMDequantisesGGUFs(t *testing.T) {
 		compute string
 		label   string
 	}{
-		"a file":                     {file, Setup{}, 4 * m.Parameters, "f32", "f32", calculated},
-		"a file, in halves":          {file, Setup{DType: "f16"}, 2 * m.Parameters, "f16", "f16", calculated},
-		"a name":                     {m, Setup{Quantization: "q4_0"}, 4 * m.Parameters, "f32", "f32", calculated},
-		"a mixture's name":           {m, Setup{Quantization: "Q4_K_M", DType: "float16"}, 2 * m.Parameters, "f16", "f16", calculated},
-		"a package":                  {m, Setup{Quantization: "q4f16_1"}, m.Parameters * 9 / 16, "q4f16_1", "f16", calculated},
-		"a package of wide scales":   {m, Setup{Quantization: "q4f32_1"}, m.Parameters * 10 / 16, "q4f32_1", "f32", calculated},
-		"a package of the same file": {file, Setup{Quantization: "q4f32_1"}, m.Parameters * 10 / 16, "q4f32_1", "f32", calculated},
+		"a file":            {file, Setup{}, 4 * m.Parameters, "f32", "f32", calculated},
+		"a file, in halves": {file, Setup{DType: "f16"}, 2 * m.Parameters, "f16", "f16", calculated},
+		"a name":            {m, Setup{Quantization: "q4_0"}, 4 * m.Parameters, "f32", "f32", calculated},
+		"a mixture's name": {m, Setup{Quantization: "Q4_K_M", DType: "float16"}, 2 * m.Parameters, "f16",
+			"f16", calculated},
+		"a package": {m, Setup{Quantization: "q4f16_1"}, m.Parameters * 9 / 16, "q4f16_1", "f16",
+			calculated},
+		"a package of wide scales": {m, Setup{Quantization: "q4f32_1"}, m.Parameters * 10 / 16, "q4f32_1", "f32",
+			calculated},
+		"a package of the same file": {file, Setup{Quantization: "q4f32_1"}, m.Parameters * 10 / 16, "q4f32_1", "f32",
+			calculated},
 	} {
 		c.s.Engine, c.s.Context = WebLLM, 512
 		e := of(t, c.m, c.s)
 		w := e.Component(Weights)
-		if d := w.Best - c.bytes; max(d, -d) > c.bytes/500 || e.DTypes.Weights != c.weights || e.DTypes.Activations != c.compute || w.Label != c.label {
+		if d := w.Best - c.bytes; max(d, -d) > c.bytes/500 || e.DTypes.Weights != c.weights ||
+			e.DTypes.Activations != c.compute || w.Label != c.label {
 			t.Errorf("%s: %d bytes (%s), %+v, want %d", name, w.Best, w.Label, e.DTypes, c.bytes)
 		}
 		if e.NeedsF16() != (c.compute == "f16") {
@@ -107,7 +122,8 @@ func TestPackagesListsTellWhatIsInMemory(t *testing.T) {
 		t.Fatal(err)
 	}
 	e := of(t, m, Setup{})
-	if w := e.Component(Weights); w.Best != 4*6416 || w.Label != fileSize || m.Largest != 4*6400 || e.Setup.Context != 512 {
+	if w := e.Component(Weights); w.Best != 4*6416 || w.Label != fileSize || m.Largest != 4*6400 ||
+		e.Setup.Context != 512 {
 		t.Errorf("%+v, the largest tensor %d, %+v", w, m.Largest, e.Setup)
 	}
 	if kv := e.Component(KVReserved).Best; kv != 2*2*2*16*4*16*33 {
@@ -131,7 +147,8 @@ func TestPackagesListsTellWhatIsInMemory(t *testing.T) {
 
 // The shape of the catalogue's figures is that of the formulas: SmolLM2's q0f32 is stated to take 719.38 MB.
 func TestAStatementIsNearTheFormulas(t *testing.T) {
-	e := of(t, config(t, "smollm2-135m"), Setup{Engine: WebLLM, Context: 4096, Quantization: "q0f32", PrefillChunk: 1024})
+	e := of(t, config(t, "smollm2-135m"),
+		Setup{Engine: WebLLM, Context: 4096, Quantization: "q0f32", PrefillChunk: 1024})
 	got := e.Component(Weights).Best + e.Component(KVReserved).Best + e.Component(Activation).Best
 	if off := float64(got)/(719.38*mib) - 1; off > 0.05 || off < -0.05 {
 		t.Errorf("%.1f MiB", float64(got)/mib)

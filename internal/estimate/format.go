@@ -20,7 +20,8 @@ type number struct {
 	bits int64
 }
 
-// numbers are the types by all the names that engines give them. They are made once: a plan has estimates by the hundred thousand.
+// numbers are the types by all the names that engines give them. They are made once: a plan has estimates by the
+// hundred thousand.
 var numbers = sync.OnceValue(func() map[string]number {
 	m := map[string]number{}
 	for _, n := range []struct {
@@ -35,7 +36,8 @@ var numbers = sync.OnceValue(func() map[string]number {
 		{8, []string{"fp8_e5m2", "e5m2", "float8_e5m2", "f8_e5m2"}},
 		{8, []string{"int8", "i8", "uint8", "u8"}},
 		{4, []string{"int4", "i4", "uint4"}},
-		{16, []string{"i16", "int16", "u16", "uint16"}}, {32, []string{"i32", "int32", "u32", "uint32"}}, {64, []string{"i64", "int64", "u64"}},
+		{16, []string{"i16", "int16", "u16", "uint16"}}, {32, []string{"i32", "int32", "u32", "uint32"}},
+		{64, []string{"i64", "int64", "u64"}},
 	} {
 		for _, name := range n.names {
 			m[name] = number{n.names[0], n.bits}
@@ -49,7 +51,8 @@ func numberOf(name string) (number, bool) {
 	return n, ok
 }
 
-// stored is what a weight takes: its quantised values, the scales and zero points beside them, and those values that stay as they were.
+// stored is what a weight takes: its quantised values, the scales and zero points beside them, and those values that
+// stay as they were.
 type stored struct{ values, scales, plain int64 }
 
 func (s stored) sum() int64 { return s.values + s.scales + s.plain }
@@ -70,7 +73,8 @@ type format struct {
 
 // bytes gives what all copies of a weight take.
 func (f format) bytes(w hfconfig.Weight) stored {
-	quantised := f.matrix != nil && w.Cols > 1 && w.Part != hfconfig.Router && (w.Linear || f.all) && w.Part != hfconfig.Positions
+	quantised := f.matrix != nil && w.Cols > 1 && w.Part != hfconfig.Router && (w.Linear || f.all) &&
+		w.Part != hfconfig.Positions
 	if !quantised {
 		return stored{plain: bitsOf(w.Values(), f.plain.bits)}
 	}
@@ -113,8 +117,8 @@ func intFormat(name string, bits, group int, zeros, index bool, plain number) fo
 // mlcName is how MLC calls its formats: q4f16_1 is four bits with scales of float16.
 var mlcName = regexp.MustCompile(`^q([0348])(f16|f32|bf16)(?:_([0-2]|ft))?$`)
 
-// mlcFormat packs values into words of 32 bits along a row, 32 of 4 bits or 40 of 3 bits a group with a scale. Those that end in 2 leave
-// the embedding and the head as they are.
+// mlcFormat packs values into words of 32 bits along a row, 32 of 4 bits or 40 of 3 bits a group with a scale. Those
+// that end in 2 leave the embedding and the head as they are.
 func mlcFormat(name string) (format, bool) {
 	m := mlcName.FindStringSubmatch(name)
 	if m == nil {
@@ -132,10 +136,11 @@ func mlcFormat(name string) (format, bool) {
 	if bits == 3 {
 		group = 40
 	}
-	return format{name: name, scales: plain.name, plain: plain, all: m[3] != "2", matrix: func(rows, cols int64, _ hfconfig.Weight) stored {
-		groups := ceil(cols, group)
-		return stored{values: rows * groups * (group / perWord) * 4, scales: bitsOf(rows*groups, plain.bits)}
-	}}, true
+	return format{name: name, scales: plain.name, plain: plain, all: m[3] != "2",
+		matrix: func(rows, cols int64, _ hfconfig.Weight) stored {
+			groups := ceil(cols, group)
+			return stored{values: rows * groups * (group / perWord) * 4, scales: bitsOf(rows*groups, plain.bits)}
+		}}, true
 }
 
 // format finds out how the weights are stored in the engine.
@@ -163,7 +168,8 @@ func (e *Estimate) format() (format, error) {
 		}
 		if s.Engine == WebLLM {
 			return format{}, fault.New(fault.Usage,
-				"MLC's formats are right (q4f16_1 …), or a GGUF's (q4_0 …), which it dequantises", "WebLLM runs no weights in %s", name)
+				"MLC's formats are right (q4f16_1 …), or a GGUF's (q4_0 …), which it dequantises",
+				"WebLLM runs no weights in %s", name)
 		}
 	}
 	if f, ok := mlcFormat(strings.ToLower(m.DType)); ok && m.packaged() && m.Stored == nil {
@@ -196,7 +202,8 @@ func (e *Estimate) plain() (number, error) {
 		if e.Setup.DType == "" {
 			return number{"f16", 16}, nil
 		}
-		return n, fault.New(fault.Usage, "types are float32, float16, bfloat16, fp8, int8", "--dtype %s is not known", name)
+		return n, fault.New(fault.Usage, "types are float32, float16, bfloat16, fp8, int8", "--dtype %s is not known",
+			name)
 	}
 	return n, nil
 }
@@ -205,18 +212,24 @@ func (e *Estimate) plain() (number, error) {
 func named(name string, group int) (*hfconfig.Quantized, error) {
 	known := map[string]hfconfig.Quantized{
 		"awq": {Method: "awq", Bits: 4, Group: 128}, "awq_marlin": {Method: "awq", Bits: 4, Group: 128},
-		"gptq": {Method: "gptq", Bits: 4, Group: 128}, "gptq_marlin": {Method: "gptq", Bits: 4, Group: 128}, "gptq-8bit": {Method: "gptq", Bits: 8, Group: 128},
-		"bitsandbytes": {Method: "bitsandbytes-4bit", Bits: 4, Group: 64}, "bitsandbytes-4bit": {Method: "bitsandbytes-4bit", Bits: 4, Group: 64},
-		"bitsandbytes-8bit": {Method: "bitsandbytes-8bit", Bits: 8}, "nf4": {Method: "bitsandbytes-4bit", Bits: 4, Group: 64},
-		"nf4-double": {Method: "bitsandbytes-4bit", Bits: 4, Group: 64, Double: true},
-		"fp8":        {Method: "fp8", Bits: 8}, "fp8_e4m3": {Method: "fp8", Bits: 8}, "fp8_e5m2": {Method: "fp8", Bits: 8}, "e4m3": {Method: "fp8", Bits: 8},
-		"e5m2": {Method: "fp8", Bits: 8}, "int8": {Method: "int8", Bits: 8, Symmetric: true}, "int4": {Method: "int4", Bits: 4, Group: 128, Symmetric: true},
+		"gptq": {Method: "gptq", Bits: 4, Group: 128}, "gptq_marlin": {Method: "gptq", Bits: 4, Group: 128},
+		"gptq-8bit":         {Method: "gptq", Bits: 8, Group: 128},
+		"bitsandbytes":      {Method: "bitsandbytes-4bit", Bits: 4, Group: 64},
+		"bitsandbytes-4bit": {Method: "bitsandbytes-4bit", Bits: 4, Group: 64},
+		"bitsandbytes-8bit": {Method: "bitsandbytes-8bit", Bits: 8},
+		"nf4":               {Method: "bitsandbytes-4bit", Bits: 4, Group: 64},
+		"nf4-double":        {Method: "bitsandbytes-4bit", Bits: 4, Group: 64, Double: true},
+		"fp8":               {Method: "fp8", Bits: 8}, "fp8_e4m3": {Method: "fp8", Bits: 8},
+		"fp8_e5m2": {Method: "fp8", Bits: 8}, "e4m3": {Method: "fp8", Bits: 8},
+		"e5m2": {Method: "fp8", Bits: 8}, "int8": {Method: "int8", Bits: 8, Symmetric: true},
+		"int4":  {Method: "int4", Bits: 4, Group: 128, Symmetric: true},
 		"mxfp4": {Method: "mxfp4", Bits: 4, Group: 32}, "nvfp4": {Method: "nvfp4", Bits: 4, Group: 16},
 	}
 	q, ok := known[name]
 	if !ok {
 		names := slices.Sorted(maps.Keys(known))
-		all := append(slices.Sorted(maps.Keys(mixtures())), append(names, "q4f16_1", "q4f32_1", "q3f16_1", "q0f16", "q0f32")...)
+		all := append(slices.Sorted(maps.Keys(mixtures())),
+			append(names, "q4f16_1", "q4f32_1", "q3f16_1", "q0f16", "q0f32")...)
 		return nil, fault.New(fault.Usage, "there are "+strings.Join(names, ", ")+", GGUF's types and MLC's (q4f16_1)",
 			"--quantization %s is not known (the nearest: %s)", name, strings.Join(nearest.Of(name, all, 2), ", "))
 	}
@@ -254,7 +267,8 @@ func quantizedFormat(q *hfconfig.Quantized, plain number, layers int) format {
 		f.scales = "f32"
 		f.matrix = func(rows, cols int64, _ hfconfig.Weight) stored {
 			if q.Block[0] > 0 && q.Block[1] > 0 {
-				return stored{values: rows * cols, scales: 4 * ceil(rows, int64(q.Block[0])) * ceil(cols, int64(q.Block[1]))}
+				return stored{values: rows * cols,
+					scales: 4 * ceil(rows, int64(q.Block[0])) * ceil(cols, int64(q.Block[1]))}
 			}
 			return stored{values: rows * cols, scales: 4}
 		}

@@ -5,8 +5,9 @@ import (
 	"strings"
 )
 
-// Increase is by how much the processes of an engine grow from what they were before the load to their peak, by PSS: what a run measures.
-// It is another sum than Total, which has all that is reserved: memory that was had and never touched is in no process.
+// Increase is by how much the processes of an engine grow from what they were before the load to their peak, by PSS:
+// what a run measures. It is another sum than Total, which has all that is reserved: memory that was had and never
+// touched is in no process.
 const Increase = "increase"
 
 // increase foretells it where an engine's ways are known; ok tells whether they are.
@@ -31,7 +32,8 @@ func (e *Estimate) increase() (c Component, ok bool) {
 	default:
 		return Component{}, false
 	}
-	c = Component{Name: Increase, Method: strings.Join(how, "; ") + ". Pages that other processes have mapped too count in part", Confidence: Medium}
+	c = Component{Name: Increase, Method: strings.Join(how, "; ") +
+		". Pages that other processes have mapped too count in part", Confidence: Medium}
 	for _, part := range []Component{weights, cache, touched, framework} {
 		c.Low, c.Best, c.High = c.Low+part.Low, c.Best+part.Best, c.High+part.High
 	}
@@ -57,8 +59,8 @@ func (e *Estimate) places() []string {
 	return []string{"mmap on: the whole file is mapped and read at the load", again}
 }
 
-// touched is what of llama.cpp's compute buffer is ever written to: it is made for as many tokens as are computed at a time, in a full
-// context, and a shorter prompt uses the beginnings of its parts.
+// touched is what of llama.cpp's compute buffer is ever written to: it is made for as many tokens as are computed at a
+// time, in a full context, and a shorter prompt uses the beginnings of its parts.
 func (e *Estimate) touched() (Component, string) {
 	s := e.Setup
 	cells := padded(int64(s.Context), llamaPad)

@@ -48,7 +48,8 @@ func (e *Estimate) kvType(name string) (kvType, error) {
 	if b, ok := ggufTypes()[name]; ok && b.values == 32 && (s.Engine == LlamaCPP || s.Engine == Ollama) {
 		return kvType{name: name, block: b}, nil
 	}
-	return kvType{}, fault.New(fault.Usage, "types are float32, float16, bfloat16, fp8 (e4m3, e5m2), int8, and in llama.cpp and Ollama q8_0, q5_1, q5_0, q4_1, q4_0, iq4_nl",
+	return kvType{}, fault.New(fault.Usage,
+		"types are float32, float16, bfloat16, fp8 (e4m3, e5m2), int8, and in llama.cpp and Ollama q8_0, q5_1, q5_0, q4_1, q4_0, iq4_nl",
 		"--kv-cache-dtype %s is not one that %s has", given, s.Engine)
 }
 
@@ -63,7 +64,8 @@ func padded(n, to int64) int64 { return ceil(n, to) * to }
 
 // windowed are the architectures for which llama.cpp keeps no more of a sliding window's layers than the window.
 func windowed(architecture string) bool {
-	return slices.Contains([]string{"gemma2", "gemma3", "gemma3_text", "gemma3n", "gemma4", "cohere2", "gpt_oss", "gpt-oss", "llama4", "llama4_text", "exaone4", "olmo3",
+	return slices.Contains([]string{"gemma2", "gemma3", "gemma3_text", "gemma3n", "gemma4", "cohere2", "gpt_oss",
+		"gpt-oss", "llama4", "llama4_text", "exaone4", "olmo3",
 		"olmo2", "exaone-moe", "smallthinker", "plamo3", "mimo2", "afmoe", "lfm2"}, architecture)
 }
 
@@ -141,11 +143,13 @@ func (e *Estimate) cache() (cached, error) {
 		}
 	}
 	if reserved > 1<<54 {
-		return cached{}, fault.New(fault.Usage, "ask for fewer tokens or sequences", "a KV cache of %d tokens in each of %d sequences would take %.0f bytes", s.Context, e.Sequences, reserved)
+		return cached{}, fault.New(fault.Usage, "ask for fewer tokens or sequences",
+			"a KV cache of %d tokens in each of %d sequences would take %.0f bytes", s.Context, e.Sequences, reserved)
 	}
 	how, usedHow := e.cacheMethod()
 	if k.extra > 0 {
-		copies := fmt.Sprintf("; %.2f GiB of it is there more than once, on %d devices that can't share it", float64(k.extra)/gib, devices)
+		copies := fmt.Sprintf("; %.2f GiB of it is there more than once, on %d devices that can't share it",
+			float64(k.extra)/gib, devices)
 		how, usedHow = how+copies, usedHow+copies
 	}
 	k.reserved = exact(KVReserved, int64(reserved)+k.extra, t.name, how, m.cacheTrust())
@@ -229,11 +233,13 @@ func (e *Estimate) upFront(k cached, weights Component, others ...Component) Com
 	}
 	c := k.reserved
 	c.Low, c.Best, c.High = atLeast0(low), atLeast0(best), atLeast0(high)
-	c.Method = fmt.Sprintf("%.0f %% of %g GiB on %d devices, less the rest: taken up front", 100*s.GPUUtilization, s.GPUMemoryGiB, s.TensorParallel)
+	c.Method = fmt.Sprintf("%.0f %% of %g GiB on %d devices, less the rest: taken up front", 100*s.GPUUtilization,
+		s.GPUMemoryGiB, s.TensorParallel)
 	c.Confidence = Medium
 	switch need := float64(k.used.Best); {
 	case best <= 0:
-		e.warn("weights, activations and framework take %.2f GiB more than %.2f GiB: the model doesn't fit", -best/gib, budget/gib)
+		e.warn("weights, activations and framework take %.2f GiB more than %.2f GiB: the model doesn't fit", -best/gib,
+			budget/gib)
 	case need > best:
 		e.warn("the sequences need %.2f GiB of KV cache, %.2f GiB are left for it: about %d of %d run at a time, the others wait",
 			need/gib, best/gib, int(best/need*float64(e.Sequences)), e.Sequences)

@@ -6,9 +6,10 @@ const (
 	TotalReserved = "total_reserved" // what is Total here: if all that is reserved were touched
 )
 
-// AsMeasured gives the components under the definitions that a run measures by, so that figures of one name can be held against each other:
-// the framework's overhead is what is left of the increase when the other components are taken off, and the total is the peak. Where the increase
-// is not foretold, or what is there before it isn't, neither is what comes of it.
+// AsMeasured gives the components under the definitions that a run measures by, so that figures of one name can be held
+// against each other: the framework's overhead is what is left of the increase when the other components are taken off,
+// and the total is the peak. Where the increase is not foretold, or what is there before it isn't, neither is what
+// comes of it.
 func (e Estimate) AsMeasured() []Component {
 	var out []Component
 	for _, c := range e.Components {
@@ -25,7 +26,8 @@ func (e Estimate) AsMeasured() []Component {
 		}
 		out = append(out, c)
 	}
-	// A browser before a model is in it was seen to take from 190 to 370 MiB on one machine; Ollama's server is like it, in small.
+	// A browser before a model is in it was seen to take from 190 to 370 MiB on one machine; Ollama's server is like
+	// it, in small.
 	if all := e.Component(Increase); all.Name != "" && beside[e.Setup.Engine] == 0 {
 		all.Name, all.Method = Total, "the increase: no process is there before the load"
 		out = append(out, all)
@@ -33,8 +35,8 @@ func (e Estimate) AsMeasured() []Component {
 	return out
 }
 
-// leftOver is what a difference leaves for the framework: the program, less what of the workspaces is reserved and not touched. It can be
-// below zero.
+// leftOver is what a difference leaves for the framework: the program, less what of the workspaces is reserved and not
+// touched. It can be below zero.
 func (e Estimate) leftOver() (Component, bool) {
 	all := e.Component(Increase)
 	if all.Name == "" {

@@ -17,7 +17,8 @@ func ggufTypes() map[string]block {
 	return map[string]block{
 		"q4_0": {32, 18}, "q4_1": {32, 20}, "q5_0": {32, 22}, "q5_1": {32, 24}, "q8_0": {32, 34},
 		"q2_k": {256, 84}, "q3_k": {256, 110}, "q4_k": {256, 144}, "q5_k": {256, 176}, "q6_k": {256, 210},
-		"iq2_xxs": {256, 66}, "iq2_xs": {256, 74}, "iq2_s": {256, 82}, "iq3_xxs": {256, 98}, "iq3_s": {256, 110}, "iq1_s": {256, 50}, "iq1_m": {256, 56},
+		"iq2_xxs": {256, 66}, "iq2_xs": {256, 74}, "iq2_s": {256, 82}, "iq3_xxs": {256, 98}, "iq3_s": {256, 110},
+		"iq1_s": {256, 50}, "iq1_m": {256, 56},
 		"iq4_nl": {32, 18}, "iq4_xs": {256, 136}, "tq1_0": {256, 54}, "tq2_0": {256, 66},
 	}
 }
@@ -31,18 +32,20 @@ type part struct {
 // mixture is what llama.cpp's quantiser makes of a name: most matrices in one type, some in one of more bits.
 type mixture struct {
 	base, head        string
-	embedding         string  // where it isn't the head as well; "": base
-	values, valuesGQA part    // of attention; where four heads or more share one, the latter
-	down, output      part    // projections; without a name: base
-	low, high         float64 // the range about the rule, which differs by version and with an importance matrix; 0: the usual one
-	wholly            bool    // the name is of one type, but for the head
+	embedding         string // where it isn't the head as well; "": base
+	values, valuesGQA part   // of attention; where four heads or more share one, the latter
+	down, output      part   // projections; without a name: base
+	// the range about the rule, which differs by version and with an importance matrix; 0: the usual one
+	low, high float64
+	wholly    bool // the name is of one type, but for the head
 }
 
 // mixtures are the quantiser's names that stand for more than one type.
 func mixtures() map[string]mixture {
 	all, half := func(name string) part { return part{name, 1} }, part{"q6_k", 0.5}
 	m := map[string]mixture{
-		"q2_k":   {base: "q2_k", head: "q6_k", values: all("q3_k"), valuesGQA: all("q4_k"), down: all("q3_k"), output: all("q3_k")},
+		"q2_k": {base: "q2_k", head: "q6_k", values: all("q3_k"), valuesGQA: all("q4_k"), down: all("q3_k"),
+			output: all("q3_k")},
 		"q2_k_s": {base: "q2_k", head: "q6_k", valuesGQA: all("q4_k"), down: part{"q4_k", 0.125}},
 		"q3_k_s": {base: "q3_k", head: "q6_k"},
 		"q3_k_m": {base: "q3_k", head: "q6_k", values: all("q4_k"), down: all("q4_k"), output: all("q4_k")},
@@ -54,13 +57,18 @@ func mixtures() map[string]mixture {
 		"iq4_nl": {base: "iq4_nl", head: "q6_k", valuesGQA: all("q5_k"), down: part{"q5_k", 0.125}},
 		"iq4_xs": {base: "iq4_xs", head: "q6_k", valuesGQA: all("q5_k"), down: part{"q5_k", 0.125}},
 	}
-	for name, base := range map[string]string{"iq3_xxs": "iq3_xxs", "iq3_xs": "iq3_xxs", "iq3_s": "iq3_s", "iq3_m": "iq3_s"} {
-		m[name] = mixture{base: base, head: "q6_k", values: all("iq3_s"), valuesGQA: all("q4_k"), down: part{"q4_k", 0.25}, low: 0.9, high: 1.12}
+	for name, base := range map[string]string{"iq3_xxs": "iq3_xxs", "iq3_xs": "iq3_xxs", "iq3_s": "iq3_s",
+		"iq3_m": "iq3_s"} {
+		m[name] = mixture{base: base, head: "q6_k", values: all("iq3_s"), valuesGQA: all("q4_k"),
+			down: part{"q4_k", 0.25}, low: 0.9, high: 1.12}
 	}
-	for name, base := range map[string]string{"iq1_s": "iq1_s", "iq1_m": "iq1_m", "iq2_xxs": "iq2_xxs", "iq2_xs": "iq2_xs", "iq2_s": "iq2_xs", "iq2_m": "iq2_s"} {
-		m[name] = mixture{base: base, head: "q5_k", embedding: "q2_k", values: all("q2_k"), valuesGQA: all("q4_k"), down: part{"q2_k", 0.125}, low: 0.85, high: 1.2}
+	for name, base := range map[string]string{"iq1_s": "iq1_s", "iq1_m": "iq1_m", "iq2_xxs": "iq2_xxs",
+		"iq2_xs": "iq2_xs", "iq2_s": "iq2_xs", "iq2_m": "iq2_s"} {
+		m[name] = mixture{base: base, head: "q5_k", embedding: "q2_k", values: all("q2_k"), valuesGQA: all("q4_k"),
+			down: part{"q2_k", 0.125}, low: 0.85, high: 1.2}
 	}
-	for alias, name := range map[string]string{"q3_k": "q3_k_m", "q4_k": "q4_k_m", "q5_k": "q5_k_m"} { // as the quantiser takes them
+	// as the quantiser takes them
+	for alias, name := range map[string]string{"q3_k": "q3_k_m", "q4_k": "q4_k_m", "q5_k": "q5_k_m"} {
 		m[alias] = m[name]
 	}
 	for _, name := range []string{"q4_0", "q4_1", "q5_0", "q5_1", "q6_k"} {
@@ -102,11 +110,13 @@ func ggufFormat(name string, m Model) (format, bool) {
 	if !ok {
 		return format{}, false
 	}
-	f := format{name: name, scales: "in blocks", plain: number{"f32", 32}, all: true, rough: !x.wholly, low: 0.93, high: 1.06}
+	f := format{name: name, scales: "in blocks", plain: number{"f32", 32}, all: true, rough: !x.wholly, low: 0.93,
+		high: 1.06}
 	if x.low > 0 {
 		f.low, f.high = x.low, x.high
 	}
-	tied := !slices.ContainsFunc(m.Weights, func(w hfconfig.Weight) bool { return w.Part == hfconfig.Head && w.Cols > 1 })
+	tied := !slices.ContainsFunc(m.Weights,
+		func(w hfconfig.Weight) bool { return w.Part == hfconfig.Head && w.Cols > 1 })
 	grouped := m.KVHeads > 0 && m.Heads/m.KVHeads >= 4
 	f.matrix = func(rows, cols int64, w hfconfig.Weight) stored {
 		p := x.part(w, tied, grouped)

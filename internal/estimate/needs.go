@@ -39,7 +39,8 @@ func (e Estimate) Needs() []Need {
 			all = e.Component(Total)
 		}
 		b := beside[s.Engine]
-		out = append(out, Need{Place: RAM, Best: all.Best + b, High: all.High + b, What: "all of the engine's processes"})
+		out = append(out, Need{Place: RAM, Best: all.Best + b, High: all.High + b,
+			What: "all of the engine's processes"})
 	}
 	if s.Engine == WebLLM {
 		out = append(out, e.page()...)
@@ -110,8 +111,10 @@ func (e Estimate) page() []Need {
 	}
 	wasm := int64(49*mib + 72*m.Vocab)
 	staged := e.Component(Framework)
-	out := []Need{{Place: Wasm, Best: wasm, High: wasm + wasm/2, Hard: true, What: "WebLLM's runtime and the tokenizer"},
-		{Place: Renderer, Best: staged.Best, High: staged.High, Hard: true, What: "the page, and copies of weights on their way"}}
+	out := []Need{{Place: Wasm, Best: wasm, High: wasm + wasm/2, Hard: true,
+		What: "WebLLM's runtime and the tokenizer"},
+		{Place: Renderer, Best: staged.Best, High: staged.High, Hard: true,
+			What: "the page, and copies of weights on their way"}}
 	if largest > 0 {
 		out = append(out, Need{Place: Buffer, Best: largest, High: largest, Hard: true, What: what})
 	}
@@ -120,8 +123,8 @@ func (e Estimate) page() []Need {
 
 const largestTensor = "the largest tensor"
 
-// largest is what WebLLM's largest tensor takes: as the package says, or by the share that it has in its model. Packages
-// have both gates in one tensor, and queries, keys and values in one.
+// largest is what WebLLM's largest tensor takes: as the package says, or by the share that it has in its model.
+// Packages have both gates in one tensor, and queries, keys and values in one.
 func (e Estimate) largest() int64 {
 	m := e.Model
 	if m.Largest > 0 {
@@ -148,14 +151,17 @@ func (e *Estimate) parts() string {
 	words := ""
 	for _, name := range []string{Weights, KVReserved, Activation} {
 		c := e.Component(name)
-		if engine := e.Setup.Engine; name == Activation && (engine == LlamaCPP || engine == Ollama) && e.Component(Increase).Name != "" {
+		if engine := e.Setup.Engine; name == Activation && (engine == LlamaCPP || engine == Ollama) &&
+			e.Component(Increase).Name != "" {
 			c, _ = e.touched() // what is reserved and never touched takes nothing
 		}
 		if c.Best > 0 {
 			if words != "" {
 				words += ", "
 			}
-			words += fmt.Sprintf("%s %s", map[string]string{Weights: "weights", KVReserved: "KV cache", Activation: "workspaces"}[name], sized(c.Best))
+			words += fmt.Sprintf("%s %s",
+				map[string]string{Weights: "weights", KVReserved: "KV cache", Activation: "workspaces"}[name],
+				sized(c.Best))
 		}
 	}
 	return words

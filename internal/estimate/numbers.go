@@ -22,12 +22,14 @@ type Numbers struct {
 // Any tells whether something is said.
 func (n Numbers) Any() bool { return n != Numbers{} }
 
-// FromNumbers makes a model of sizes. Parameters that aren't said are those of a decoder with three matrices in its feed-forward part.
+// FromNumbers makes a model of sizes. Parameters that aren't said are those of a decoder with three matrices in its
+// feed-forward part.
 func FromNumbers(n Numbers) (Model, error) {
 	if err := n.check(); err != nil {
 		return Model{}, err
 	}
-	m := Model{Name: "by numbers", Source: "numbers", Layers: n.Layers, Heads: n.Heads, KVHeads: n.KVHeads, Hidden: n.Hidden, HeadDim: n.HeadDim,
+	m := Model{Name: "by numbers", Source: "numbers", Layers: n.Layers, Heads: n.Heads, KVHeads: n.KVHeads,
+		Hidden: n.Hidden, HeadDim: n.HeadDim,
 		Vocab: n.Vocab, Inter: n.Intermediate, Trust: High, CacheTrust: High}
 	if m.KVHeads == 0 {
 		m.KVHeads, m.CacheTrust = m.Heads, Medium
@@ -37,7 +39,8 @@ func FromNumbers(n Numbers) (Model, error) {
 	}
 	if m.HeadDim == 0 && m.Heads > 0 && m.Hidden > 0 {
 		if m.Hidden%m.Heads != 0 {
-			return m, fault.New(fault.Usage, "give --head-dim", "--hidden-size %d is no multiple of --num-heads %d", m.Hidden, m.Heads)
+			return m, fault.New(fault.Usage, "give --head-dim", "--hidden-size %d is no multiple of --num-heads %d",
+				m.Hidden, m.Heads)
 		}
 		m.HeadDim = m.Hidden / m.Heads
 	}
@@ -48,7 +51,8 @@ func FromNumbers(n Numbers) (Model, error) {
 	guess := m.decoder()
 	if n.Parameters == 0 {
 		if guess == 0 {
-			return m, fault.New(fault.Usage, "give --model-params, or all of --num-layers, --num-heads, --hidden-size, --intermediate-size and --vocab-size",
+			return m, fault.New(fault.Usage,
+				"give --model-params, or all of --num-layers, --num-heads, --hidden-size, --intermediate-size and --vocab-size",
 				"the weights can't be worked out")
 		}
 		m.note("parameters are those of a decoder with three feed-forward matrices and a head of its own")
@@ -66,7 +70,8 @@ func FromNumbers(n Numbers) (Model, error) {
 // allLayers is a weight that stands for all matrices of all layers.
 const allLayers = "layers"
 
-// consist parts the parameters into the embedding and the head, which most ways of quantising leave as they are, and the layers.
+// consist parts the parameters into the embedding and the head, which most ways of quantising leave as they are, and
+// the layers.
 func (m *Model) consist() {
 	rest := m.Parameters
 	if m.Vocab > 0 && m.Hidden > 0 {
@@ -74,12 +79,15 @@ func (m *Model) consist() {
 		for _, part := range []hfconfig.Part{hfconfig.Embedding, hfconfig.Head} {
 			if table <= rest/2 {
 				rest -= table
-				m.Weights = append(m.Weights, hfconfig.Weight{Part: part, Name: string(part), Times: 1, Rows: int64(m.Vocab), Cols: int64(m.Hidden), Split: hfconfig.Sharded, Active: 1})
+				m.Weights = append(m.Weights,
+					hfconfig.Weight{Part: part, Name: string(part), Times: 1, Rows: int64(m.Vocab),
+						Cols: int64(m.Hidden), Split: hfconfig.Sharded, Active: 1})
 			}
 		}
 	}
 	width := int64(max(m.Hidden, 1))
-	m.Weights = append(m.Weights, hfconfig.Weight{Part: hfconfig.FeedForward, Name: allLayers, Times: 1, Rows: rest / width, Cols: width, Linear: true, Split: hfconfig.Sharded, Active: 1})
+	m.Weights = append(m.Weights, hfconfig.Weight{Part: hfconfig.FeedForward, Name: allLayers, Times: 1,
+		Rows: rest / width, Cols: width, Linear: true, Split: hfconfig.Sharded, Active: 1})
 	m.lump(rest % width)
 }
 
@@ -98,7 +106,8 @@ func (m Model) decoder() int64 {
 
 // rough is 12 × layers × hidden²; 0 where they aren't said.
 func (m Model) rough() float64 {
-	return 12*float64(m.Layers)*float64(m.Hidden)*float64(m.Hidden) + 2*float64(m.Vocab)*float64(m.Hidden)*min(float64(m.Layers), 1)
+	return 12*float64(m.Layers)*float64(m.Hidden)*float64(m.Hidden) + 2*float64(m.Vocab)*float64(m.Hidden)*min(
+		float64(m.Layers), 1)
 }
 
 func (n Numbers) check() error {
@@ -108,14 +117,19 @@ func (n Numbers) check() error {
 	for _, f := range []struct {
 		name        string
 		value, most int
-	}{{"--num-layers", n.Layers, 1 << 14}, {"--num-heads", n.Heads, 1 << 16}, {"--num-kv-heads", n.KVHeads, 1 << 16}, {"--hidden-size", n.Hidden, 1 << 24},
-		{"--head-dim", n.HeadDim, 1 << 16}, {"--vocab-size", n.Vocab, 1 << 26}, {"--intermediate-size", n.Intermediate, 1 << 24}} {
+	}{{"--num-layers", n.Layers, 1 << 14}, {"--num-heads", n.Heads, 1 << 16}, {"--num-kv-heads", n.KVHeads, 1 << 16},
+		{"--hidden-size", n.Hidden, 1 << 24},
+		{"--head-dim", n.HeadDim, 1 << 16}, {"--vocab-size", n.Vocab, 1 << 26},
+		{"--intermediate-size", n.Intermediate, 1 << 24}} {
 		if f.value < 0 || f.value > f.most {
-			return fault.New(fault.Usage, "a number from 1 is right, and no model has more than some thousands of layers or heads", "%s is %d", f.name, f.value)
+			return fault.New(fault.Usage,
+				"a number from 1 is right, and no model has more than some thousands of layers or heads", "%s is %d",
+				f.name, f.value)
 		}
 	}
 	if n.Heads > 0 && n.KVHeads > 0 && n.Heads%n.KVHeads != 0 {
-		return fault.New(fault.Usage, "correct one of them", "--num-heads %d can't share --num-kv-heads %d evenly", n.Heads, n.KVHeads)
+		return fault.New(fault.Usage, "correct one of them", "--num-heads %d can't share --num-kv-heads %d evenly",
+			n.Heads, n.KVHeads)
 	}
 	return nil
 }

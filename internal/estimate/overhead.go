@@ -19,7 +19,8 @@ func (e *Estimate) activations() Component {
 	m := e.Model
 	if m.Hidden == 0 {
 		e.warn("nothing is known of the hidden state, so activations are a tenth of the weights")
-		return scaled(Activation, float64(m.Parameters)*0.05, 0.2, 3, e.DTypes.Activations, "a rule of thumb: some percent of the weights", Low)
+		return scaled(Activation, float64(m.Parameters)*0.05, 0.2, 3, e.DTypes.Activations,
+			"a rule of thumb: some percent of the weights", Low)
 	}
 	switch e.Setup.Engine {
 	case WebLLM:
@@ -41,7 +42,8 @@ func (m Model) sizes() (hidden, inter, queries, keys float64) {
 	return float64(m.Hidden), inter, float64(m.Heads * m.HeadDim), float64(m.KVHeads * m.HeadDim)
 }
 
-// llamaBuffers follows llama.cpp's compute buffer on a CPU: the larger of what attention and the feed-forward part hold at one time.
+// llamaBuffers follows llama.cpp's compute buffer on a CPU: the larger of what attention and the feed-forward part hold
+// at one time.
 func (e *Estimate) llamaBuffers() Component {
 	m, s := e.Model, e.Setup
 	cells := float64(padded(int64(s.Context), llamaPad))
@@ -68,7 +70,8 @@ func (e *Estimate) computed(cells, tokens float64) float64 {
 	return tokens*(4*max(attention, forward)+mask) + 4*float64(m.Vocab)*float64(e.Sequences)
 }
 
-// webllmWorkspaces are what the KV cache has for a chunk of the prompt, and what the library's functions say that they use.
+// webllmWorkspaces are what the KV cache has for a chunk of the prompt, and what the library's functions say that they
+// use.
 func (e *Estimate) webllmWorkspaces() Component {
 	m := e.Model
 	h, i, q, kv := m.sizes()
@@ -77,7 +80,8 @@ func (e *Estimate) webllmWorkspaces() Component {
 	of := fmt.Sprintf("queries, keys, values and output of a chunk of %.0f tokens, the cache's tables, and ", chunk)
 	if l := m.Library; l != nil && len(l.MemoryUsage) > 0 {
 		sum, most := usage(l)
-		c := scaled(Activation, cache+1.05*float64(most), 1, 1, e.DTypes.Activations, of+"the largest function's memory_usage, as the library says it", Medium)
+		c := scaled(Activation, cache+1.05*float64(most), 1, 1, e.DTypes.Activations,
+			of+"the largest function's memory_usage, as the library says it", Medium)
 		c.Low, c.High = int64(cache), int64(cache+float64(sum)+1.1*float64(most))
 		if l.Own == nil { // those of MLC's keep more
 			c.High, c.Confidence = int64(2.5*float64(c.Best)), Low
@@ -85,7 +89,8 @@ func (e *Estimate) webllmWorkspaces() Component {
 		return c
 	}
 	own := chunk*b*(h+2*i) + 4*float64(m.Vocab)
-	return scaled(Activation, cache+1.05*own, 0.7, 2.5, e.DTypes.Activations, of+"its hidden state, the feed-forward part, and logits (no library tells its memory_usage)", Low)
+	return scaled(Activation, cache+1.05*own, 0.7, 2.5, e.DTypes.Activations,
+		of+"its hidden state, the feed-forward part, and logits (no library tells its memory_usage)", Low)
 }
 
 // tables are what the KV cache of WebLLM has for its own bookkeeping, whatever the model.
@@ -132,13 +137,17 @@ func (e *Estimate) framework(w weighed) Component {
 	case WebLLM:
 		return e.browserOwn(w)
 	case LlamaCPP:
-		return scaled(Framework, 16.6*mib+360*vocab, 0.5, 1.6, "", "llama-server's program, HTTP and the vocabulary, by PSS on Linux with a CPU while no other one shares its libraries; a GPU's context adds to it", Low)
+		return scaled(Framework, 16.6*mib+360*vocab, 0.5, 1.6, "",
+			"llama-server's program, HTTP and the vocabulary, by PSS on Linux with a CPU while no other one shares its libraries; a GPU's context adds to it", Low)
 	case Ollama:
-		return scaled(Framework, 36*mib+360*vocab, 0.5, 2, "", "Ollama's runner beyond its idle server, by PSS on Linux with a CPU; a GPU's context adds to it", Low)
+		return scaled(Framework, 36*mib+360*vocab, 0.5, 2, "",
+			"Ollama's runner beyond its idle server, by PSS on Linux with a CPU; a GPU's context adds to it", Low)
 	case VLLM:
-		return scaled(Framework, 0.9*gib*t, 0.4, 2.5, "", "a CUDA context and captured graphs on each device: a rule of thumb; host memory is not in it", Low)
+		return scaled(Framework, 0.9*gib*t, 0.4, 2.5, "",
+			"a CUDA context and captured graphs on each device: a rule of thumb; host memory is not in it", Low)
 	}
-	return scaled(Framework, 0.6*gib*t, 0.5, 2, "", "a CUDA context, cuBLAS's workspace and PyTorch's rounding on each device: a rule of thumb; on a CPU Python and PyTorch take about as much", Low)
+	return scaled(Framework, 0.6*gib*t, 0.5, 2, "",
+		"a CUDA context, cuBLAS's workspace and PyTorch's rounding on each device: a rule of thumb; on a CPU Python and PyTorch take about as much", Low)
 }
 
 // several is what more than one device costs.
@@ -150,10 +159,13 @@ func (e *Estimate) several(w weighed) Component {
 	extra := float64(w.extra)
 	devices := float64(s.TensorParallel)
 	if s.Engine == LlamaCPP || s.Engine == Ollama {
-		return scaled(MultiGPU, 0.2*gib*devices, 0.3, 3, "", "llama.cpp gives whole layers to each device: a compute buffer and a context more on each, a rule of thumb", Low)
+		return scaled(MultiGPU, 0.2*gib*devices, 0.3, 3, "",
+			"llama.cpp gives whole layers to each device: a compute buffer and a context more on each, a rule of thumb",
+			Low)
 	}
-	c := scaled(MultiGPU, 0.3*gib*devices, 0.3, 3, "", fmt.Sprintf("%.2f GiB of weights that devices have more than once, exactly; and buffers for their traffic, 0.3 GiB each, a rule of thumb",
-		extra/gib), Low)
+	c := scaled(MultiGPU, 0.3*gib*devices, 0.3, 3, "",
+		fmt.Sprintf("%.2f GiB of weights that devices have more than once, exactly; and buffers for their traffic, 0.3 GiB each, a rule of thumb",
+			extra/gib), Low)
 	c.Low, c.Best, c.High = c.Low+w.extra, c.Best+w.extra, c.High+w.extra
 	return c
 }

@@ -51,7 +51,8 @@ type object struct {
 }
 
 func (o object) bad(format string, args ...any) error {
-	return fault.New(fault.BadRecord, "name a profile.json, as `llmparity report DIR --profile` writes it", "profile %s: %s", o.file, fmt.Sprintf(format, args...))
+	return fault.New(fault.BadRecord, "name a profile.json, as `llmparity report DIR --profile` writes it",
+		"profile %s: %s", o.file, fmt.Sprintf(format, args...))
 }
 
 func (o object) in(name string) (object, error) {
@@ -132,13 +133,15 @@ func ParseProfile(file string, text []byte) (Profile, error) {
 	if err := p.around(root, b, memory); err != nil {
 		return p, err
 	}
-	if math.IsNaN(p.Weights) && math.IsNaN(p.KV) && math.IsNaN(p.Activation) && math.IsNaN(p.Overhead) && math.IsNaN(p.Total) {
+	if math.IsNaN(p.Weights) && math.IsNaN(p.KV) && math.IsNaN(p.Activation) && math.IsNaN(p.Overhead) &&
+		math.IsNaN(p.Total) {
 		return p, root.bad("memory_breakdown is missing, or says nothing of what was measured")
 	}
 	return p, nil
 }
 
-// arithmetic names the components that a profile has from a file or a formula, by its methods: older ones have no origins.
+// arithmetic names the components that a profile has from a file or a formula, by its methods: older ones have no
+// origins.
 func arithmetic(b object) (map[string]record.Origin, error) {
 	methods, err := b.in("methods")
 	if err != nil {
@@ -172,7 +175,8 @@ func (p *Profile) around(root, b, memory object) (err error) {
 		return err
 	} else if base > 0 && p.Total > base {
 		p.Total -= base
-		p.Notes = append(p.Notes, fmt.Sprintf("the total is total_measured_gb less baseline_gb (%.3g), what the engine holds without a model", base))
+		p.Notes = append(p.Notes, fmt.Sprintf(
+			"the total is total_measured_gb less baseline_gb (%.3g), what the engine holds without a model", base))
 	}
 	if math.IsNaN(p.Total) {
 		if p.Total, err = memory.number(true, "memory_increase_gb"); err != nil {

@@ -11,8 +11,8 @@ import (
 	"llmparity/internal/gguf"
 )
 
-// Repacks are the types of weights that llama.cpp lays out anew for the processor that this runs on, in builds of 2026: on others, and in
-// older builds, they are others.
+// Repacks are the types of weights that llama.cpp lays out anew for the processor that this runs on, in builds of 2026:
+// on others, and in older builds, they are others.
 func Repacks() []string {
 	switch {
 	case runtime.GOARCH == "amd64" && cpu.X86.HasAVX2:
@@ -27,14 +27,17 @@ func Repacks() []string {
 	return nil
 }
 
-// matrices are the bytes, by type, of what llama.cpp may lay out anew: the matrices that it multiplies by, of which it takes eight rows
-// at a time. An embedding that is the head too is one of them then, though it is looked up in as it was.
+// matrices are the bytes, by type, of what llama.cpp may lay out anew: the matrices that it multiplies by, of which it
+// takes eight rows at a time. An embedding that is the head too is one of them then, though it is looked up in as it
+// was.
 func matrices(tensors []gguf.Tensor) map[string]int64 {
 	head := slices.ContainsFunc(tensors, func(t gguf.Tensor) bool { return t.Name == "output.weight" })
 	out := map[string]int64{}
 	for _, t := range tensors {
-		multiplied := strings.HasPrefix(t.Name, "blk.") || t.Name == "output.weight" || t.Name == "token_embd.weight" && !head
-		if multiplied && (len(t.Shape) == 2 || len(t.Shape) == 3 && strings.Contains(t.Name, "_exps.")) && t.Shape[1]%8 == 0 {
+		multiplied := strings.HasPrefix(t.Name, "blk.") || t.Name == "output.weight" || t.Name == "token_embd.weight" &&
+			!head
+		if multiplied && (len(t.Shape) == 2 || len(t.Shape) == 3 && strings.Contains(t.Name, "_exps.")) &&
+			t.Shape[1]%8 == 0 {
 			out[strings.ToLower(t.Type.String())] += t.Size
 		}
 	}

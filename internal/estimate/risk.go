@@ -17,11 +17,11 @@ type Room struct {
 
 // Parts of what is free at which a need becomes doubtful.
 const (
-	// tight: an increase is foretold within 10 to 15 %, and what a system calls available is itself an estimate, so that four fifths may
-	// turn out to be all.
+	// tight: an increase is foretold within 10 to 15 %, and what a system calls available is itself an estimate, so
+	// that four fifths may turn out to be all.
 	tight = 0.80
-	// full: the last twentieth of what is available is the page cache of programs that run; a system that takes it reads them from
-	// disk again and again, or ends processes.
+	// full: the last twentieth of what is available is the page cache of programs that run; a system that takes it
+	// reads them from disk again and again, or ends processes.
 	full = 0.95
 )
 
@@ -37,8 +37,8 @@ func (n Need) level(free int64) record.RiskLevel {
 	return record.RiskLow
 }
 
-// Risk judges whether what is foretold fits into what is free. A place of which nobody knows how much is free is not judged; where that
-// is the memory itself the risk is unknown, unless another place decides.
+// Risk judges whether what is foretold fits into what is free. A place of which nobody knows how much is free is not
+// judged; where that is the memory itself the risk is unknown, unless another place decides.
 func (e Estimate) Risk(rooms map[string]Room) record.Risk {
 	r := record.Risk{Level: record.RiskLow, Places: []record.Place{}}
 	unknown := ""
@@ -51,7 +51,8 @@ func (e Estimate) Risk(rooms map[string]Room) record.Risk {
 			}
 			continue
 		}
-		p := record.Place{Name: n.Place, Need: n.Best, High: n.High, Free: room.Free, Level: n.level(room.Free), How: room.How}
+		p := record.Place{Name: n.Place, Need: n.Best, High: n.High, Free: room.Free, Level: n.level(room.Free),
+			How: room.How}
 		r.Places = append(r.Places, p)
 		needs[n.Place] = n
 		if grave(p.Level) > grave(r.Level) {
@@ -70,7 +71,8 @@ func (e Estimate) Risk(rooms map[string]Room) record.Risk {
 			r.Reasons = append(r.Reasons, e.reason(p))
 		}
 	}
-	if i := slices.IndexFunc(r.Places, func(p record.Place) bool { return p.Level == r.Level }); i >= 0 && r.Level != record.RiskLow {
+	if i := slices.IndexFunc(r.Places, func(p record.Place) bool { return p.Level == r.Level }); i >= 0 &&
+		r.Level != record.RiskLow {
 		r.Recommendations = e.recommend(needs[r.Places[i].Name], rooms)
 	}
 	return r
@@ -82,7 +84,8 @@ func Unjudged(why string) record.Risk {
 }
 
 func grave(l record.RiskLevel) int {
-	return map[record.RiskLevel]int{record.RiskUnknown: 0, record.RiskLow: 1, record.RiskMedium: 2, record.RiskHigh: 3}[l]
+	return map[record.RiskLevel]int{record.RiskUnknown: 0, record.RiskLow: 1, record.RiskMedium: 2,
+		record.RiskHigh: 3}[l]
 }
 
 func filled(p record.Place) float64 { return float64(p.Need) / float64(max(p.Free, 1)) }
@@ -104,7 +107,8 @@ func (e Estimate) reason(p record.Place) string {
 }
 
 // placeWords are the places' names for sentences.
-var placeWords = map[string]string{RAM: "memory", VRAM: "the GPU's memory", Buffer: "a buffer of WebGPU's", Wasm: "WebAssembly's memory",
+var placeWords = map[string]string{RAM: "memory", VRAM: "the GPU's memory", Buffer: "a buffer of WebGPU's",
+	Wasm:     "WebAssembly's memory",
 	Renderer: "the renderer"}
 
 // change is something that would take less.
@@ -125,7 +129,8 @@ func (e Estimate) worst(rooms map[string]Room) record.RiskLevel {
 	return level
 }
 
-// recommend says what would take less of a place, with what it would come to: what would fit first, and what wouldn't only where nothing does.
+// recommend says what would take less of a place, with what it would come to: what would fit first, and what wouldn't
+// only where nothing does.
 func (e Estimate) recommend(n Need, rooms map[string]Room) []string {
 	var fits, may, wont []string
 	stepped := map[record.RiskLevel]bool{}
@@ -197,16 +202,20 @@ func (e Estimate) changes() []change {
 	wide := strings.HasSuffix(e.DTypes.KVCache, "32") || strings.HasSuffix(e.DTypes.KVCache, "16")
 	llama := s.Engine == LlamaCPP || s.Engine == Ollama
 	if llama && wide {
-		add("a KV cache of q8_0 (in llama.cpp with flash attention on)", func(c *Setup) { c.KVDType, c.ValueType, c.NoFlash = "q8_0", "", false })
+		add("a KV cache of q8_0 (in llama.cpp with flash attention on)",
+			func(c *Setup) { c.KVDType, c.ValueType, c.NoFlash = "q8_0", "", false })
 	}
 	if s.Engine == LlamaCPP && s.UBatch > 128 {
 		add("fewer tokens at a time (--llamacpp-ubatch 128)", func(c *Setup) { c.UBatch = 128 })
 	}
 	if n, _ := e.repacked(); n > 0 && !s.NoMmap {
-		add("the file read in place of mapped (--llamacpp-mmap off), so that what is laid out anew is there once", func(c *Setup) { c.NoMmap = true })
+		add("the file read in place of mapped (--llamacpp-mmap off), so that what is laid out anew is there once",
+			func(c *Setup) { c.NoMmap = true })
 	}
-	if bits := float64(8*e.Component(Weights).Best) / float64(max(e.Model.Parameters, 1)); e.Model.Parameters > 0 && bits > 6 {
-		quantization := map[string]string{LlamaCPP: "q4_k_m", Ollama: "q4_k_m", WebLLM: "q4f32_1", VLLM: "awq", Transformers: "nf4"}[s.Engine]
+	if bits := float64(8*e.Component(Weights).Best) / float64(max(e.Model.Parameters, 1)); e.Model.Parameters > 0 &&
+		bits > 6 {
+		quantization := map[string]string{LlamaCPP: "q4_k_m", Ollama: "q4_k_m", WebLLM: "q4f32_1", VLLM: "awq",
+			Transformers: "nf4"}[s.Engine]
 		add("the model's weights in "+quantization, func(c *Setup) { c.Quantization, c.DType = quantization, "" })
 	}
 	return out

@@ -32,7 +32,8 @@ func TestLevels(t *testing.T) {
 
 func TestRiskOfPlaces(t *testing.T) {
 	smollm := config(t, "smollm2-135m")
-	roomy := map[string]Room{RAM: {64 * gib, "said"}, VRAM: {64 * gib, "said"}, Buffer: {gib, "said"}, Wasm: {4 * gib, "said"}, Renderer: {4 * gib, "said"}}
+	roomy := map[string]Room{RAM: {64 * gib, "said"}, VRAM: {64 * gib, "said"}, Buffer: {gib, "said"},
+		Wasm: {4 * gib, "said"}, Renderer: {4 * gib, "said"}}
 	with := func(place string, free int64) map[string]Room {
 		rooms := map[string]Room{}
 		for name, r := range roomy {
@@ -52,18 +53,28 @@ func TestRiskOfPlaces(t *testing.T) {
 		advice string
 	}{
 		"room": {Setup{Engine: LlamaCPP, Context: 8192}, roomy, record.RiskLow, RAM, "", ""},
-		"a context too long": {Setup{Engine: LlamaCPP, DType: "float32", Context: 8192, KVDType: "f32", InputLen: 10, OutputLen: 10}, with(RAM, 750*mib), record.RiskHigh, RAM,
+		"a context too long": {Setup{Engine: LlamaCPP, DType: "float32", Context: 8192, KVDType: "f32", InputLen: 10,
+			OutputLen: 10}, with(RAM, 750*mib), record.RiskHigh, RAM,
 			"memory: 907", "--context 2048): 637.1 MiB in place of 907.1 MiB, which may fit"},
-		"tight": {Setup{Engine: LlamaCPP, DType: "float32", Context: 512, InputLen: 10, OutputLen: 10}, with(RAM, 640*mib), record.RiskMedium, RAM, "KV cache 11.2 MiB", "q4_k_m"},
-		"quantised keys": {Setup{Engine: LlamaCPP, DType: "float16", Context: 8192, InputLen: 8000, OutputLen: 10}, with(RAM, 480*mib), record.RiskHigh, RAM,
+		"tight": {Setup{Engine: LlamaCPP, DType: "float32", Context: 512, InputLen: 10, OutputLen: 10},
+			with(RAM, 640*mib), record.RiskMedium, RAM, "KV cache 11.2 MiB", "q4_k_m"},
+		"quantised keys": {Setup{Engine: LlamaCPP, DType: "float16", Context: 8192, InputLen: 8000, OutputLen: 10},
+			with(RAM, 480*mib), record.RiskHigh, RAM,
 			"KV cache 180.0 MiB", "q8_0"},
-		"nobody tells":                      {Setup{Engine: LlamaCPP, Context: 512}, with(RAM, -1), record.RiskUnknown, "", "is not known", ""},
-		"a browser's whole":                 {Setup{Engine: WebLLM, DType: "float32", Context: 512}, with(RAM, 1000*mib), record.RiskHigh, RAM, "weights 513", "q4f32_1"},
-		"a buffer that an adapter has not":  {Setup{Engine: WebLLM, DType: "float32", Context: 512}, with(Buffer, 64*mib), record.RiskHigh, Buffer, "a buffer of WebGPU's: 108.0 MiB", "--adapter"},
-		"a buffer, and memory nobody knows": {Setup{Engine: WebLLM, DType: "float32", Context: 512}, map[string]Room{Buffer: {64 * mib, "said"}}, record.RiskHigh, Buffer, "is not known", "--adapter"},
-		"on a GPU":                          {Setup{Engine: WebLLM, DType: "float32", Context: 512, OnGPU: true}, with(VRAM, 256*mib), record.RiskHigh, VRAM, "the GPU's memory: 5", "q4f32_1"},
-		"half on a GPU":                     {Setup{Engine: LlamaCPP, DType: "float32", Context: 512, GPULayers: 15, InputLen: 10}, with(VRAM, 400*mib), record.RiskLow, VRAM, "", ""},
-		"a few layers on a GPU, and no memory for the others": {Setup{Engine: LlamaCPP, DType: "float32", Context: 512, GPULayers: 3, InputLen: 10}, with(RAM, 400*mib), record.RiskHigh, RAM,
+		"nobody tells": {Setup{Engine: LlamaCPP, Context: 512}, with(RAM, -1), record.RiskUnknown,
+			"", "is not known", ""},
+		"a browser's whole": {Setup{Engine: WebLLM, DType: "float32", Context: 512},
+			with(RAM, 1000*mib), record.RiskHigh, RAM, "weights 513", "q4f32_1"},
+		"a buffer that an adapter has not": {Setup{Engine: WebLLM, DType: "float32", Context: 512},
+			with(Buffer, 64*mib), record.RiskHigh, Buffer, "a buffer of WebGPU's: 108.0 MiB", "--adapter"},
+		"a buffer, and memory nobody knows": {Setup{Engine: WebLLM, DType: "float32", Context: 512},
+			map[string]Room{Buffer: {64 * mib, "said"}}, record.RiskHigh, Buffer, "is not known", "--adapter"},
+		"on a GPU": {Setup{Engine: WebLLM, DType: "float32", Context: 512, OnGPU: true},
+			with(VRAM, 256*mib), record.RiskHigh, VRAM, "the GPU's memory: 5", "q4f32_1"},
+		"half on a GPU": {Setup{Engine: LlamaCPP, DType: "float32", Context: 512, GPULayers: 15,
+			InputLen: 10}, with(VRAM, 400*mib), record.RiskLow, VRAM, "", ""},
+		"a few layers on a GPU, and no memory for the others": {Setup{Engine: LlamaCPP, DType: "float32", Context: 512,
+			GPULayers: 3, InputLen: 10}, with(RAM, 400*mib), record.RiskHigh, RAM,
 			"memory: 505.4", "q4_k_m"},
 		"vLLM": {Setup{Engine: VLLM, Context: 512}, with(VRAM, gib), record.RiskHigh, VRAM, "the GPU's memory: 1", ""},
 	} {
@@ -78,7 +89,8 @@ func TestRiskOfPlaces(t *testing.T) {
 		if text := strings.Join(r.Reasons, "\n"); !strings.Contains(text, c.reason) || c.reason == "" && text != "" {
 			t.Errorf("%s: the reasons are %q, want %q", name, text, c.reason)
 		}
-		if text := strings.Join(r.Recommendations, "\n"); !strings.Contains(text, c.advice) || c.level == record.RiskLow && text != "" {
+		if text := strings.Join(r.Recommendations, "\n"); !strings.Contains(text, c.advice) ||
+			c.level == record.RiskLow && text != "" {
 			t.Errorf("%s: the advice is %q, want %q", name, text, c.advice)
 		}
 	}
@@ -89,7 +101,8 @@ func TestRecommendationsTakeLess(t *testing.T) {
 	for _, name := range []string{"llama-2-7b", "gemma-2-9b", "deepseek-v3", "smollm2-135m"} {
 		for _, engine := range Engines() {
 			e := of(t, config(t, name), Setup{Engine: engine, Context: 8192, InputLen: 100, OutputLen: 10})
-			if r := e.Risk(map[string]Room{RAM: {1, "said"}, VRAM: {1, "said"}}); r.Level != record.RiskHigh || len(r.Recommendations) == 0 {
+			if r := e.Risk(map[string]Room{RAM: {1, "said"}, VRAM: {1, "said"}}); r.Level != record.RiskHigh ||
+				len(r.Recommendations) == 0 {
 				t.Errorf("%s in %s: %+v", name, engine, r)
 			}
 			for _, advice := range e.Risk(map[string]Room{RAM: {1, "said"}, VRAM: {1, "said"}}).Recommendations {
@@ -109,11 +122,13 @@ func TestAdviceFitsEverywhere(t *testing.T) {
 	e := of(t, m, Setup{Engine: WebLLM, DType: "float32", Context: 1 << 18, InputLen: 10, OutputLen: 10})
 	rooms := map[string]Room{RAM: {3 * gib, "said"}, Buffer: {128 * mib, "said"}}
 	r := e.Risk(rooms)
-	if r.Level != record.RiskHigh || len(r.Recommendations) == 0 || !strings.HasPrefix(r.Recommendations[0], "a context of 16384 tokens") {
+	if r.Level != record.RiskHigh || len(r.Recommendations) == 0 ||
+		!strings.HasPrefix(r.Recommendations[0], "a context of 16384 tokens") {
 		t.Fatalf("%+v", r)
 	}
 	s := e.Setup
-	for context, want := range map[int]record.RiskLevel{1 << 16: record.RiskHigh, 1 << 14: record.RiskLow} { // the first has room in buffers
+	// the first has room in buffers
+	for context, want := range map[int]record.RiskLevel{1 << 16: record.RiskHigh, 1 << 14: record.RiskLow} {
 		if s.Context = context; of(t, e.Model, s).Risk(rooms).Level != want {
 			t.Errorf("%d tokens are not %s", context, want)
 		}

@@ -6,8 +6,9 @@ import (
 	"strings"
 )
 
-// Take takes what an engine says of itself before it is opened, under the names that its policy has in records; what isn't known of
-// here is left alone. This and Settings are the one place where those names are turned into a setup and back.
+// Take takes what an engine says of itself before it is opened, under the names that its policy has in records; what
+// isn't known of here is left alone. This and Settings are the one place where those names are turned into a setup and
+// back.
 func (s *Setup) Take(settings map[string]string) {
 	for name, to := range map[string]*int{"context": &s.Context, "ubatch": &s.UBatch, "prefill_chunk": &s.PrefillChunk,
 		"parallel": &s.Concurrency, "gpu_layers": &s.GPULayers} {

@@ -13,8 +13,8 @@ import (
 	"llmparity/internal/mlc"
 )
 
-// Open finds out what lies at a path: a GGUF, the folder of a WebLLM package, a config.json or the folder that it is in, or
-// safetensors files.
+// Open finds out what lies at a path: a GGUF, the folder of a WebLLM package, a config.json or the folder that it is
+// in, or safetensors files.
 func Open(path string) (Model, error) {
 	const wanted = "a GGUF file, the folder of a WebLLM package, a config.json or a folder with one is expected; or give the sizes by flags"
 	info, err := os.Stat(path)
@@ -53,8 +53,10 @@ func fromFile(path string) (Model, error) {
 
 // FromConfig takes what a config says.
 func FromConfig(c hfconfig.Model) Model {
-	m := Model{Name: c.Name, Source: "hf-config", Type: c.Type, Parameters: c.Parameters(), Active: c.ActiveParameters(), Layers: c.Layers, Hidden: c.Hidden,
-		Heads: c.Heads, KVHeads: c.KVHeads, HeadDim: c.HeadDim, Inter: c.Intermediate, Vocab: c.Vocab, MaxContext: c.MaxPositions, DType: c.DType,
+	m := Model{Name: c.Name, Source: "hf-config", Type: c.Type, Parameters: c.Parameters(),
+		Active: c.ActiveParameters(), Layers: c.Layers, Hidden: c.Hidden,
+		Heads: c.Heads, KVHeads: c.KVHeads, HeadDim: c.HeadDim, Inter: c.Intermediate, Vocab: c.Vocab,
+		MaxContext: c.MaxPositions, DType: c.DType,
 		Weights: c.Weights, Caches: c.Caches, Quantized: c.Quantized, Latent: c.Latent, Trust: High, Notes: c.Notes}
 	if c.Experts > 0 { // a token passes several
 		var wide int64
@@ -83,7 +85,8 @@ func fromFolder(dir, wanted string) (Model, error) {
 		return Model{}, terr
 	case hfconfig.IsUnknown(err) || !hfconfig.Exists(dir):
 		if len(tensors) > 0 {
-			return byTensors(dir, tensors, "its architecture is not known: weights are those of its files, and the KV cache is what the projections of keys and values show")
+			return byTensors(dir, tensors,
+				"its architecture is not known: weights are those of its files, and the KV cache is what the projections of keys and values show")
 		}
 		if total, ierr := hfconfig.IndexTotal(dir); total > 0 || ierr != nil {
 			return byTotal(dir, total), ierr
@@ -99,8 +102,10 @@ func fromFolder(dir, wanted string) (Model, error) {
 func (m *Model) hold(dir string, tensors []hfconfig.Stored) error {
 	if len(tensors) == 0 {
 		total, err := hfconfig.IndexTotal(dir)
-		if plain := m.plainBytes(); err == nil && total > 0 && m.Quantized == nil && plain > 0 && !near(total, plain, 0.1) {
-			m.note("model.safetensors.index.json says total_size %d, the config's sizes and types come to %d", total, plain)
+		if plain := m.plainBytes(); err == nil && total > 0 && m.Quantized == nil && plain > 0 &&
+			!near(total, plain, 0.1) {
+			m.note("model.safetensors.index.json says total_size %d, the config's sizes and types come to %d", total,
+				plain)
 			m.Trust = Medium
 		}
 		return err
@@ -141,7 +146,8 @@ func fromTensors(path string) (Model, error) {
 }
 
 func byTensors(path string, tensors []hfconfig.Stored, note string) (Model, error) {
-	m := Model{Name: filepath.Base(filepath.Clean(path)), Source: "safetensors", Stored: map[string]int64{}, Trust: Low, Caches: hfconfig.CachesOf(tensors)}
+	m := Model{Name: filepath.Base(filepath.Clean(path)), Source: "safetensors", Stored: map[string]int64{}, Trust: Low,
+		Caches: hfconfig.CachesOf(tensors)}
 	for _, t := range tensors {
 		m.Stored[strings.ToLower(t.DType)] += t.Bytes
 		m.Parameters += t.Values()
@@ -162,7 +168,8 @@ func byTensors(path string, tensors []hfconfig.Stored, note string) (Model, erro
 }
 
 func byTotal(dir string, total int64) Model {
-	m := Model{Name: filepath.Base(filepath.Clean(dir)), Source: "safetensors", Stored: map[string]int64{"unknown": total}, Parameters: total / 2, Trust: Low}
+	m := Model{Name: filepath.Base(filepath.Clean(dir)), Source: "safetensors",
+		Stored: map[string]int64{"unknown": total}, Parameters: total / 2, Trust: Low}
 	m.note("its architecture is not known: of the weights total_size of its index is all that is, and parameters are half of that, as of 16 bits")
 	return m
 }
@@ -170,7 +177,8 @@ func byTotal(dir string, total int64) Model {
 // lump is a weight of which the number of values alone is known.
 func (m *Model) lump(values int64) {
 	if values > 0 {
-		m.Weights = append(m.Weights, hfconfig.Weight{Part: hfconfig.Whole, Name: "weights", Times: 1, Rows: values, Cols: 1, Split: hfconfig.Sharded, Active: 1})
+		m.Weights = append(m.Weights, hfconfig.Weight{Part: hfconfig.Whole, Name: "weights", Times: 1, Rows: values,
+			Cols: 1, Split: hfconfig.Sharded, Active: 1})
 	}
 }
 
@@ -221,7 +229,8 @@ func fromSettings(name string, p mlc.Existing) (Model, error) {
 // packaged tells whether the model is one that WebLLM alone runs.
 func (m Model) packaged() bool { return m.Source == "webllm-package" || m.Stated != nil }
 
-// hasKV tells whether a dtype is that of a package's KV cache, which is that of its activations: q4f16_1 computes in f16.
+// hasKV tells whether a dtype is that of a package's KV cache, which is that of its activations: q4f16_1 computes in
+// f16.
 func (m Model) hasKV(dtype string) bool {
 	own := "f32"
 	if strings.Contains(m.DType, "f16") {
@@ -238,7 +247,8 @@ func (s Setup) packageCheck(m Model) error {
 		return nil
 	}
 	if s.Engine != "" && s.Engine != WebLLM {
-		return fault.New(fault.Usage, "leave --engine out", "%s runs no WebLLM packages, and %s is one", s.Engine, m.Name)
+		return fault.New(fault.Usage, "leave --engine out", "%s runs no WebLLM packages, and %s is one", s.Engine,
+			m.Name)
 	}
 	for _, f := range []struct{ name, value string }{{"--quantization", s.Quantization}, {"--dtype", s.DType},
 		{"--kv-cache-dtype", s.KVDType}} {
@@ -253,8 +263,10 @@ func (s Setup) packageCheck(m Model) error {
 // fromExisting takes a package's weights as they are in memory: a float32 that is stored as bfloat16 has four bytes
 // there.
 func fromExisting(name string, p mlc.Existing) (Model, error) {
-	m := Model{Name: name, Source: "webllm-package", Type: p.ModelType, Layers: p.Layers, Hidden: p.Hidden, Heads: p.Heads,
-		KVHeads: p.KVHeads, HeadDim: p.HeadDim, Vocab: p.Vocab, MaxContext: p.Longest(), DType: p.Quantization, Chunk: p.PrefillChunkSize,
+	m := Model{Name: name, Source: "webllm-package", Type: p.ModelType, Layers: p.Layers, Hidden: p.Hidden,
+		Heads:   p.Heads,
+		KVHeads: p.KVHeads, HeadDim: p.HeadDim, Vocab: p.Vocab, MaxContext: p.Longest(), DType: p.Quantization,
+		Chunk: p.PrefillChunkSize,
 		Inter: p.Shape.IntermediateSize, Stored: map[string]int64{}, Tensors: tensorsOf(p.Weights), Trust: High}
 	for _, w := range p.Weights {
 		loaded, err := mlc.StoredBytes(w.DType, "", w.Shape)

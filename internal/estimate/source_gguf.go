@@ -14,19 +14,21 @@ import (
 	"llmparity/internal/hfconfig"
 )
 
-// FromGGUF takes a file's tensors, and of its metadata what llama.cpp's keys say of any architecture. Where they don't say enough, what
-// the tensors show has to do.
+// FromGGUF takes a file's tensors, and of its metadata what llama.cpp's keys say of any architecture. Where they don't
+// say enough, what the tensors show has to do.
 func FromGGUF(f *gguf.File) (Model, error) { return fromGGUF(f, f.Tensors) }
 
 func fromGGUF(f *gguf.File, tensors []gguf.Tensor) (Model, error) {
-	m := Model{Source: "gguf", Stored: map[string]int64{}, Trust: High, Name: strings.TrimSuffix(filepath.Base(f.Name), ".gguf")}
+	m := Model{Source: "gguf", Stored: map[string]int64{}, Trust: High,
+		Name: strings.TrimSuffix(filepath.Base(f.Name), ".gguf")}
 	if name, err := f.Text("general.name"); err == nil && name != "" {
 		m.Name = name
 	}
 	for _, t := range tensors {
 		m.Stored[strings.ToLower(t.Type.String())] += t.Size
 		m.Parameters += t.Elements()
-		w := hfconfig.Weight{Part: hfconfig.Whole, Name: t.Name, Times: 1, Rows: t.Elements(), Cols: 1, Split: hfconfig.Sharded, Active: 1}
+		w := hfconfig.Weight{Part: hfconfig.Whole, Name: t.Name, Times: 1, Rows: t.Elements(), Cols: 1,
+			Split: hfconfig.Sharded, Active: 1}
 		if len(t.Shape) == 2 {
 			w.Cols, w.Rows, w.Linear = int64(t.Shape[0]), int64(t.Shape[1]), strings.HasPrefix(t.Name, "blk.")
 		}
@@ -145,7 +147,8 @@ func (m *Model) byKeys(k keys) bool {
 		return m.latent(k, rank, key, value)
 	}
 	window, pattern, has := k.window(), k.windows(m), k.attends(m.Layers)
-	windowKey, windowValue := cmp.Or(k.one("attention.key_length_swa"), key), cmp.Or(k.one("attention.value_length_swa"), value)
+	windowKey, windowValue := cmp.Or(k.one("attention.key_length_swa"), key),
+		cmp.Or(k.one("attention.value_length_swa"), value)
 	groups := map[hfconfig.Cache]int{}
 	for i, heads := range kv[:m.Layers] {
 		if !has(i) || heads == 0 {
@@ -153,7 +156,8 @@ func (m *Model) byKeys(k keys) bool {
 		}
 		c := hfconfig.Cache{Values: int64(heads) * int64(key+value), Keys: int64(heads) * int64(key), Heads: heads}
 		if pattern(i) {
-			c = hfconfig.Cache{Values: int64(heads) * int64(windowKey+windowValue), Keys: int64(heads) * int64(windowKey), Heads: heads, Window: window}
+			c = hfconfig.Cache{Values: int64(heads) * int64(windowKey+windowValue),
+				Keys: int64(heads) * int64(windowKey), Heads: heads, Window: window}
 		}
 		groups[c]++
 		m.KVHeads = max(m.KVHeads, heads)
@@ -170,16 +174,22 @@ func (m *Model) byKeys(k keys) bool {
 	return true
 }
 
-// architectures are those whose layers are known to have keys and values as the metadata says. A name that isn't here may be of layers that
-// keep something else, under keys that nobody reads here.
-var architectures = []string{"apertus", "arcee", "arctic", "baichuan", "bailingmoe", "bloom", "chatglm", "codeshell", "cohere2", "command-r", "dbrx",
-	"deci", "deepseek", "deepseek2", "dots1", "ernie4_5", "ernie4_5-moe", "exaone", "exaone4", "falcon", "gemma", "gemma2", "gemma3", "gemma3n", "gemma4", "glm4",
-	"glm4moe", "gpt-oss", "gpt2", "gptneox", "granite", "granitemoe", "grok", "hunyuan-dense", "hunyuan-moe", "internlm2", "jais", "llama", "llama4",
-	"minicpm", "mistral", "mistral3", "mpt", "nemotron", "olmo", "olmo2", "olmoe", "openelm", "orion", "phi2", "phi3", "phimoe", "qwen", "qwen2",
-	"qwen2moe", "qwen2vl", "qwen3", "qwen35", "qwen35moe", "qwen3moe", "qwen3next", "qwen3vl", "qwen3vlmoe", "refact", "seed_oss", "smollm3", "stablelm",
+// architectures are those whose layers are known to have keys and values as the metadata says. A name that isn't here
+// may be of layers that keep something else, under keys that nobody reads here.
+var architectures = []string{"apertus", "arcee", "arctic", "baichuan", "bailingmoe", "bloom", "chatglm", "codeshell",
+	"cohere2", "command-r", "dbrx",
+	"deci", "deepseek", "deepseek2", "dots1", "ernie4_5", "ernie4_5-moe", "exaone", "exaone4", "falcon", "gemma",
+	"gemma2", "gemma3", "gemma3n", "gemma4", "glm4",
+	"glm4moe", "gpt-oss", "gpt2", "gptneox", "granite", "granitemoe", "grok", "hunyuan-dense", "hunyuan-moe",
+	"internlm2", "jais", "llama", "llama4",
+	"minicpm", "mistral", "mistral3", "mpt", "nemotron", "olmo", "olmo2", "olmoe", "openelm", "orion", "phi2", "phi3",
+	"phimoe", "qwen", "qwen2",
+	"qwen2moe", "qwen2vl", "qwen3", "qwen35", "qwen35moe", "qwen3moe", "qwen3next", "qwen3vl", "qwen3vlmoe", "refact",
+	"seed_oss", "smollm3", "stablelm",
 	"starcoder", "starcoder2", "xverse"}
 
-// attends tells which layers have keys and values of their own: not those that keep a state instead, nor those that use another layer's.
+// attends tells which layers have keys and values of their own: not those that keep a state instead, nor those that use
+// another layer's.
 func (k keys) attends(layers int) func(int) bool {
 	own := layers - k.one("attention.shared_kv_layers")
 	interval := k.one("full_attention_interval")
@@ -210,9 +220,11 @@ func (m *Model) doubt(k keys) {
 		case !ok:
 		case strings.HasPrefix(key, "ssm."):
 			m.CacheTrust = Low
-			m.note("the model has layers that keep a state in place of keys and values (%s): the state is not counted", e.Key)
+			m.note("the model has layers that keep a state in place of keys and values (%s): the state is not counted",
+				e.Key)
 			return
-		case strings.HasSuffix(key, "_swa") && !strings.HasPrefix(key, "rope.") && key != "attention.key_length_swa" && key != "attention.value_length_swa":
+		case strings.HasSuffix(key, "_swa") && !strings.HasPrefix(key, "rope.") && key != "attention.key_length_swa" &&
+			key != "attention.value_length_swa":
 			m.CacheTrust = Low
 			m.note("the layers with a sliding window differ from the others in %s, which is not known here: the KV cache may be another", e.Key)
 			return
@@ -231,13 +243,15 @@ func (m *Model) latent(k keys, rank, key, value int) bool {
 	}
 	m.Latent, m.KVHeads, m.HeadDim = true, 1, key
 	all := int64(rank + rope)
-	m.Caches = []hfconfig.Cache{{Layers: m.Layers, Values: all, Keys: all, Expanded: int64(m.Heads) * int64(key+value), ExpandedKeys: int64(m.Heads) * int64(key)}}
+	m.Caches = []hfconfig.Cache{{Layers: m.Layers, Values: all, Keys: all, Expanded: int64(m.Heads) * int64(key+value),
+		ExpandedKeys: int64(m.Heads) * int64(key)}}
 	m.note("the KV cache is that of builds which cache the latent; where its projection (attn_kv_b) is not split, keys and values are cached in full, %d values a token and layer",
 		int64(m.Heads)*int64(key+value))
 	return true
 }
 
-// windows tells which layers have the sliding window: those that a list says, or else those that the architecture's rule says.
+// windows tells which layers have the sliding window: those that a list says, or else those that the architecture's
+// rule says.
 func (k keys) windows(m *Model) func(int) bool {
 	if v, ok := k.f.Lookup(k.name + ".attention.sliding_window_pattern"); ok {
 		if list, ok := v.([]bool); ok {

@@ -43,21 +43,32 @@ func TestCachesByKeys(t *testing.T) {
 		values       int64 // reserved
 		trust        Confidence
 	}{
-		"plain":                 {"qwen3", 48, 2, 256, nil, 8192, 48 * 8192 * 2 * 512, High},
-		"recurrent":             {"qwen3next", 48, 2, 256, map[string]any{"full_attention_interval": u(4), "ssm.conv_kernel": u(4)}, 8192, 12 * 8192 * 2 * 512, Low},
-		"recurrent, by default": {"qwen3next", 48, 2, 256, map[string]any{"ssm.conv_kernel": u(4)}, 8192, 12 * 8192 * 2 * 512, Low},
-		"a state beside":        {"falcon-h1", 24, 2, 128, map[string]any{"ssm.state_size": u(128)}, 8192, 24 * 8192 * 2 * 256, Low},
-		"chunks":                {"llama4", 48, 8, 128, nil, 32768, (12*32768 + 36*(8192+512)) * 8 * 256, High},
-		"chunks that are off":   {"llama4", 48, 8, 128, map[string]any{"attention.sliding_window": u(0)}, 32768, 48 * 32768 * 8 * 256, High},
-		"shared": {"gemma3n", 35, 2, 256, map[string]any{"attention.sliding_window": u(512), "attention.shared_kv_layers": u(15),
-			"attention.sliding_window_pattern": pattern(7, true, true, true, true, false)}, 8192, (4*8192 + 16*1024) * 2 * 512, High},
-		"other sizes in the window": {"gemma4", 30, 2, 512, map[string]any{"attention.sliding_window": u(1024), "attention.key_length_swa": u(256),
-			"attention.value_length_swa": u(256), "rope.freq_base_swa": float32(1e4),
-			"attention.sliding_window_pattern": pattern(5, true, true, true, true, true, false)}, 8192, 5*8192*2*1024 + 25*1536*2*512, High},
-		"a key that nobody knows": {"gemma4", 30, 2, 512, map[string]any{"attention.head_count_kv_swa": u(4)}, 8192, 30 * 8192 * 2 * 1024, Low},
+		"plain": {"qwen3", 48, 2, 256, nil, 8192, 48 * 8192 * 2 * 512, High},
+		"recurrent": {"qwen3next", 48, 2, 256,
+			map[string]any{"full_attention_interval": u(4), "ssm.conv_kernel": u(4)}, 8192, 12 * 8192 * 2 * 512, Low},
+		"recurrent, by default": {"qwen3next", 48, 2, 256, map[string]any{"ssm.conv_kernel": u(4)}, 8192,
+			12 * 8192 * 2 * 512, Low},
+		"a state beside": {"falcon-h1", 24, 2, 128, map[string]any{"ssm.state_size": u(128)}, 8192,
+			24 * 8192 * 2 * 256, Low},
+		"chunks": {"llama4", 48, 8, 128, nil, 32768, (12*32768 + 36*(8192+512)) * 8 * 256, High},
+		"chunks that are off": {"llama4", 48, 8, 128, map[string]any{"attention.sliding_window": u(0)}, 32768,
+			48 * 32768 * 8 * 256, High},
+		"shared": {"gemma3n", 35, 2, 256,
+			map[string]any{"attention.sliding_window": u(512), "attention.shared_kv_layers": u(15),
+				"attention.sliding_window_pattern": pattern(7, true, true, true, true, false)}, 8192,
+			(4*8192 + 16*1024) * 2 * 512, High},
+		"other sizes in the window": {"gemma4", 30, 2,
+			512, map[string]any{"attention.sliding_window": u(1024), "attention.key_length_swa": u(256),
+				"attention.value_length_swa": u(256), "rope.freq_base_swa": float32(1e4),
+				"attention.sliding_window_pattern": pattern(5, true, true, true, true, true, false)}, 8192,
+			5*8192*2*1024 + 25*1536*2*512, High},
+		"a key that nobody knows": {"gemma4", 30, 2, 512, map[string]any{"attention.head_count_kv_swa": u(4)}, 8192,
+			30 * 8192 * 2 * 1024, Low},
 	} {
-		sizes := map[string]any{"block_count": u(c.layers), "embedding_length": u(2048), "feed_forward_length": u(4096), "context_length": u(1 << 18),
-			"attention.head_count": u(16), "attention.head_count_kv": u(c.kv), "attention.key_length": u(c.size), "attention.value_length": u(c.size)}
+		sizes := map[string]any{"block_count": u(c.layers), "embedding_length": u(2048), "feed_forward_length": u(4096),
+			"context_length":       u(1 << 18),
+			"attention.head_count": u(16), "attention.head_count_kv": u(c.kv), "attention.key_length": u(c.size),
+			"attention.value_length": u(c.size)}
 		for key, value := range c.more {
 			sizes[key] = value
 		}
@@ -67,25 +78,29 @@ func TestCachesByKeys(t *testing.T) {
 		}
 		e := of(t, m, Setup{Engine: LlamaCPP, Context: c.context})
 		if kv := e.Component(KVReserved); kv.Best != 2*c.values || kv.Confidence != c.trust {
-			t.Errorf("%s: %d bytes of trust %s, %d of %s are right (%v)", name, kv.Best, kv.Confidence, 2*c.values, c.trust, m.Notes)
+			t.Errorf("%s: %d bytes of trust %s, %d of %s are right (%v)", name, kv.Best, kv.Confidence, 2*c.values,
+				c.trust, m.Notes)
 		}
 	}
 }
 
 // A name that nobody knows may be of layers that keep something else than keys and values.
 func TestUnknownArchitecturesAreDoubted(t *testing.T) {
-	sizes := map[string]any{"block_count": uint32(2), "embedding_length": uint32(64), "attention.head_count": uint32(4), "context_length": uint32(1024)}
+	sizes := map[string]any{"block_count": uint32(2), "embedding_length": uint32(64), "attention.head_count": uint32(4),
+		"context_length": uint32(1024)}
 	for name, want := range map[string]Confidence{"llama": High, "foooo": Low} {
 		m, err := Open(written(t, "x.gguf", name, sizes))
 		if err != nil {
 			t.Fatal(err)
 		}
 		e := of(t, m, Setup{Engine: LlamaCPP, Context: 512})
-		if c := e.Component(KVReserved); c.Best != 2*2*64*2*512 || c.Confidence != want || (e.Component(Increase).Confidence == Low) != (want == Low) ||
+		if c := e.Component(KVReserved); c.Best != 2*2*64*2*512 || c.Confidence != want ||
+			(e.Component(Increase).Confidence == Low) != (want == Low) ||
 			(e.Component(Activation).Confidence == Low) != (want == Low) || (len(m.Notes) == 0) != (want == High) {
 			t.Errorf("%s: %+v, %v", name, e.Components, m.Notes)
 		}
-		for _, advice := range of(t, m, Setup{Context: 1 << 20}).Risk(map[string]Room{RAM: {64 * mib, "said"}}).Recommendations {
+		for _, advice := range of(t, m, Setup{Context: 1 << 20}).Risk(
+			map[string]Room{RAM: {64 * mib, "said"}}).Recommendations {
 			if strings.Contains(advice, "a context of 2048") || strings.Contains(advice, "a context of 524288") {
 				t.Errorf("it was made for 1024 tokens: %s", advice)
 			}
@@ -102,7 +117,8 @@ func TestSplitModels(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if w := of(t, m, Setup{Context: 64}).Component(Weights); w.Best != 4*64*32 || w.Confidence != Low || len(m.Notes) != 1 {
+	if w := of(t, m, Setup{Context: 64}).Component(Weights); w.Best != 4*64*32 || w.Confidence != Low ||
+		len(m.Notes) != 1 {
 		t.Errorf("one of two parts: %+v, %v", w, m.Notes)
 	}
 	second := filepath.Join(filepath.Dir(first), "big-00002-of-00002.gguf")
@@ -114,7 +130,8 @@ func TestSplitModels(t *testing.T) {
 			t.Fatal(err)
 		}
 		w := of(t, m, Setup{Context: 64}).Component(Weights)
-		if w.Best != 2*4*64*32 || w.Confidence != High || m.Layers != 2 || m.Parameters != 2*64*32 || len(m.Notes) != 0 {
+		if w.Best != 2*4*64*32 || w.Confidence != High || m.Layers != 2 || m.Parameters != 2*64*32 ||
+			len(m.Notes) != 0 {
 			t.Errorf("%s: %+v, %d layers, %v", path, w, m.Layers, m.Notes)
 		}
 	}

@@ -55,7 +55,8 @@ func openGGUF(path string) (Model, error) {
 // partial is what some parts of a model tell.
 func partial(f *gguf.File, tensors []gguf.Tensor, count, found int) (Model, error) {
 	m, err := fromGGUF(f, tensors)
-	m.note("the model is split into %d parts, of which %d can be read here: the weights of the others are not counted", count, found)
+	m.note("the model is split into %d parts, of which %d can be read here: the weights of the others are not counted",
+		count, found)
 	m.Trust, m.Partial = Low, true
 	return m, err
 }

@@ -17,7 +17,8 @@ func put(t *testing.T, dir, name, text string) {
 	}
 }
 
-// tensors is a safetensors file of a model of one layer: 10 × 8, and projections of keys and values of 4 × 8 each, in bf16.
+// tensors is a safetensors file of a model of one layer: 10 × 8, and projections of keys and values of 4 × 8 each, in
+// bf16.
 func tensors() string {
 	header := `{"model.embed_tokens.weight":{"dtype":"BF16","shape":[10,8],"data_offsets":[0,160]},` +
 		`"model.layers.0.self_attn.k_proj.weight":{"dtype":"BF16","shape":[4,8],"data_offsets":[160,224]},` +
@@ -35,15 +36,25 @@ func TestFolders(t *testing.T) {
 		trust Confidence
 		says  string
 	}{
-		"a config":               {map[string]string{"config.json": small}, 2 * (2*80 + 4*64 + 3*128 + 3*8), 64 * 16 * 2, High, ""},
-		"the same weights twice": {map[string]string{"config.json": small, "model.safetensors": tensors(), "consolidated.safetensors": tensors()}, 288, 64 * 16 * 2, Medium, "144 values"},
-		"files beside the index's": {map[string]string{"config.json": small, "model-1.safetensors": tensors(), "model-fp8.safetensors": tensors(),
-			"model.safetensors.index.json": `{"weight_map":{"a":"model-1.safetensors"}}`}, 288, 64 * 16 * 2, Medium, "144 values"},
-		"weights that are others":      {map[string]string{"config.json": small, "model.safetensors": tensors()}, 288, 64 * 16 * 2, Medium, "144 values"},
-		"an index that is another":     {map[string]string{"config.json": small, "model.safetensors.index.json": `{"metadata":{"total_size":99999}}`}, 2 * (2*80 + 4*64 + 3*128 + 3*8), 64 * 16 * 2, Medium, "total_size 99999"},
-		"no config":                    {map[string]string{"model.safetensors": tensors()}, 288, 64 * 8 * 2, Low, "not known"},
-		"an unknown one":               {map[string]string{"config.json": `{"model_type":"new"}`, "model.safetensors": tensors()}, 288, 64 * 8 * 2, Low, "not known"},
-		"an unknown one and its index": {map[string]string{"config.json": `{"model_type":"new"}`, "model.safetensors.index.json": `{"metadata":{"total_size":1000}}`}, 1000, 0, Low, "total_size"},
+		"a config": {map[string]string{"config.json": small}, 2 * (2*80 + 4*64 + 3*128 + 3*8),
+			64 * 16 * 2, High, ""},
+		"the same weights twice": {map[string]string{"config.json": small, "model.safetensors": tensors(),
+			"consolidated.safetensors": tensors()}, 288, 64 * 16 * 2, Medium, "144 values"},
+		"files beside the index's": {map[string]string{"config.json": small, "model-1.safetensors": tensors(),
+			"model-fp8.safetensors":        tensors(),
+			"model.safetensors.index.json": `{"weight_map":{"a":"model-1.safetensors"}}`}, 288, 64 * 16 * 2, Medium,
+			"144 values"},
+		"weights that are others": {map[string]string{"config.json": small, "model.safetensors": tensors()}, 288,
+			64 * 16 * 2, Medium, "144 values"},
+		"an index that is another": {map[string]string{"config.json": small,
+			"model.safetensors.index.json": `{"metadata":{"total_size":99999}}`}, 2 * (2*80 + 4*64 + 3*128 + 3*8),
+			64 * 16 * 2, Medium, "total_size 99999"},
+		"no config": {map[string]string{"model.safetensors": tensors()}, 288, 64 * 8 * 2,
+			Low, "not known"},
+		"an unknown one": {map[string]string{"config.json": `{"model_type":"new"}`,
+			"model.safetensors": tensors()}, 288, 64 * 8 * 2, Low, "not known"},
+		"an unknown one and its index": {map[string]string{"config.json": `{"model_type":"new"}`,
+			"model.safetensors.index.json": `{"metadata":{"total_size":1000}}`}, 1000, 0, Low, "total_size"},
 	} {
 		dir := t.TempDir()
 		for file, text := range c.files {
@@ -69,19 +80,21 @@ func TestFolders(t *testing.T) {
 
 func TestFoldersThatCannotBeTaken(t *testing.T) {
 	for says, files := range map[string]map[string]string{
-		"folder without a model":    {},
-		"model_type \"new\"":        {"config.json": `{"model_type":"new"}`},
-		"not a JSON object":         {"config.json": `{`},
-		"safetensors":               {"config.json": small, "model.safetensors": "x"},
-		"metadata.total_size is -1": {"config.json": small, "model.safetensors.index.json": `{"metadata":{"total_size":-1}}`},
-		"mlc-chat-config.json":      {"mlc-chat-config.json": "{"},
+		"folder without a model": {},
+		"model_type \"new\"":     {"config.json": `{"model_type":"new"}`},
+		"not a JSON object":      {"config.json": `{`},
+		"safetensors":            {"config.json": small, "model.safetensors": "x"},
+		"metadata.total_size is -1": {"config.json": small,
+			"model.safetensors.index.json": `{"metadata":{"total_size":-1}}`},
+		"mlc-chat-config.json": {"mlc-chat-config.json": "{"},
 	} {
 		dir := t.TempDir()
 		for file, text := range files {
 			put(t, dir, file, text)
 		}
 		_, err := Open(dir)
-		if c := fault.Code(err); c != int(fault.BadModel) && c != int(fault.UnknownArch) || !strings.Contains(err.Error(), says) || strings.Contains(err.Error(), "\n") {
+		if c := fault.Code(err); c != int(fault.BadModel) && c != int(fault.UnknownArch) ||
+			!strings.Contains(err.Error(), says) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %v", says, err)
 		}
 	}

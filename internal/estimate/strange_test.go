@@ -17,7 +17,8 @@ func writeStrange(w io.Writer) error {
 	}
 	list := []gguf.Weights{tensor("token_embd.weight", 64, 100)}
 	for _, layer := range []string{"blk.0.", "blk.1."} {
-		list = append(list, tensor(layer+"attn_q.weight", 64, 64), tensor(layer+"attn_k.weight", 64, 16), tensor(layer+"attn_v.weight", 64, 16))
+		list = append(list, tensor(layer+"attn_q.weight", 64, 64), tensor(layer+"attn_k.weight", 64, 16),
+			tensor(layer+"attn_v.weight", 64, 16))
 	}
 	return gguf.Write(w, []gguf.Entry{{Key: "general.architecture", Value: "strange"}}, list)
 }

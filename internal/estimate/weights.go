@@ -35,7 +35,8 @@ func (e *Estimate) weigh(f format) (weighed, error) {
 		name := dominant(types)
 		w.whole = exact(Weights, sum, name, "the sizes of the tensors in the model's files", High)
 		if m.Partial {
-			w.whole.Method, w.whole.Confidence = "the sizes of the tensors in those of the model's files that are here", Low
+			w.whole.Method, w.whole.Confidence = "the sizes of the tensors in those of the model's files that are here",
+				Low
 		}
 		e.copies(&w.whole)
 		e.DTypes.Weights, e.ByFormat = name, types
@@ -61,7 +62,8 @@ func (e *Estimate) weigh(f format) (weighed, error) {
 	}
 	w.whole = exact(Weights, sum, f.name, how, m.Trust)
 	if f.rough {
-		w.whole = scaled(Weights, float64(sum), f.low, f.high, f.name, how+": a mixture, whose parts follow the quantiser's rule", worse(m.Trust, Medium))
+		w.whole = scaled(Weights, float64(sum), f.low, f.high, f.name,
+			how+": a mixture, whose parts follow the quantiser's rule", worse(m.Trust, Medium))
 	} else if m.Trust == Low {
 		w.whole = scaled(Weights, float64(sum), 0.95, 1.1, f.name, how, Low)
 	}
@@ -75,11 +77,13 @@ func (e *Estimate) copies(c *Component) {
 		return
 	}
 	if e.Setup.NoMmap {
-		c.Method += fmt.Sprintf("; %.2f MiB of %s laid out anew for the processor, in place of the file's", float64(n)/mib, strings.Join(types, ", "))
+		c.Method += fmt.Sprintf("; %.2f MiB of %s laid out anew for the processor, in place of the file's",
+			float64(n)/mib, strings.Join(types, ", "))
 		return
 	}
 	c.Low, c.Best, c.High = c.Low+n, c.Best+n, c.High+n
-	c.Method += fmt.Sprintf(", mapped; and %.2f MiB of %s laid out anew for the processor beside them", float64(n)/mib, strings.Join(types, ", "))
+	c.Method += fmt.Sprintf(", mapped; and %.2f MiB of %s laid out anew for the processor beside them", float64(n)/mib,
+		strings.Join(types, ", "))
 }
 
 // ofGGUF tells whether the weights come out of a GGUF: by the model, or by the name of a format that only GGUFs have.
@@ -106,7 +110,8 @@ func (e *Estimate) dequantised() (as number, how string, ok bool) {
 // loaded is what an engine makes of the files' tensors: vLLM takes those of 32 bits in 16.
 func (e *Estimate) loaded(f format) map[string]int64 {
 	m := e.Model
-	if e.Setup.Engine != VLLM || m.Source == "gguf" || m.Quantized != nil || m.Stored["f32"] == 0 || f.plain.bits != 16 {
+	if e.Setup.Engine != VLLM || m.Source == "gguf" || m.Quantized != nil || m.Stored["f32"] == 0 ||
+		f.plain.bits != 16 {
 		return m.Stored
 	}
 	types := maps.Clone(m.Stored)
@@ -136,7 +141,8 @@ func (e *Estimate) replicated(of func(hfconfig.Weight) int64) int64 {
 // possible refuses sums that are beyond any memory.
 func (e *Estimate) possible(n int64) error {
 	if n <= 0 || n > 1<<54 {
-		return fault.New(fault.BadModel, "check the model's sizes", "%s: its weights would take %d bytes", e.Model.Name, n)
+		return fault.New(fault.BadModel, "check the model's sizes", "%s: its weights would take %d bytes", e.Model.Name,
+			n)
 	}
 	return nil
 }

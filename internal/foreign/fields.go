@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// epochs are the ways to count since 1970, by the least number that each has: from 1973 to the year 5138 none is another's.
+// epochs are the ways to count since 1970, by the least number that each has: from 1973 to the year 5138 none is
+// another's.
 var epochs = []struct {
 	least, perSecond float64
 	name             string
@@ -27,12 +28,14 @@ func (f *file) time(line int, fields []string) (int64, error) {
 		f.ns, f.times = readerOf(text)
 	}
 	if f.ns == nil {
-		return 0, f.fault(line, timeColumn, "write seconds or milliseconds since 1970, or ISO 8601 such as 2024-01-15T10:30:00.123",
+		return 0, f.fault(line, timeColumn,
+			"write seconds or milliseconds since 1970, or ISO 8601 such as 2024-01-15T10:30:00.123",
 			"%.40q is no point in time", text)
 	}
 	ns, err := f.ns(text)
 	if err != nil {
-		return 0, f.fault(line, timeColumn, "write all timestamps in one way", "%.40q is no time in %s, as the first one is", text, f.times)
+		return 0, f.fault(line, timeColumn, "write all timestamps in one way",
+			"%.40q is no time in %s, as the first one is", text, f.times)
 	}
 	return ns, nil
 }
@@ -65,7 +68,8 @@ func readerOf(text string) (read func(string) (int64, error), name string) {
 	return nil, ""
 }
 
-// epoch reads whole units as integers, so that no nanosecond is lost where there are any. Numbers with an exponent are as exact as a float64.
+// epoch reads whole units as integers, so that no nanosecond is lost where there are any. Numbers with an exponent are
+// as exact as a float64.
 func epoch(least, perSecond float64) func(string) (int64, error) {
 	scale := int64(1e9 / perSecond)
 	return func(text string) (int64, error) {
@@ -91,7 +95,8 @@ func (f *file) who(line int, fields []string) (who, error) {
 	var w who
 	var err error
 	if text, ok := f.field(fields, pidColumn); ok && text != "" {
-		if w.pid, err = strconv.Atoi(strings.TrimSuffix(text, ".0")); err != nil || w.pid < 0 { // pandas makes floats of columns with gaps
+		// pandas makes floats of columns with gaps
+		if w.pid, err = strconv.Atoi(strings.TrimSuffix(text, ".0")); err != nil || w.pid < 0 {
 			return w, f.fault(line, pidColumn, "write a process's number, or nothing", "%.40q is no pid", text)
 		}
 	}
@@ -115,7 +120,8 @@ func (f *file) size(line int, fields []string, column string) (float64, error) {
 	}
 	switch strings.ToLower(text) {
 	case "nan", "na", "n/a", "null", "none", "-":
-		f.notices.count("not-a-number", column+": %d fields hold no number and are left out, the first in line %d", line)
+		f.notices.count("not-a-number", column+": %d fields hold no number and are left out, the first in line %d",
+			line)
 		return math.NaN(), nil
 	}
 	v, err := strconv.ParseFloat(text, 64)

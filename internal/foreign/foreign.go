@@ -1,10 +1,10 @@
-// Package foreign reads what other programs wrote about memory: CSV with the columns timestamp, label, pid, rss_mb, vms_mb and
-// heap_used_mb, in any order and with others between them, as profilers of memory and our own watch write it. A file becomes a run
-// as if it had been recorded: a label is a cell with one launch, a pid is a source.
+// Package foreign reads what other programs wrote about memory: CSV with the columns timestamp, label, pid, rss_mb,
+// vms_mb and heap_used_mb, in any order and with others between them, as profilers of memory and our own watch write
+// it. A file becomes a run as if it had been recorded: a label is a cell with one launch, a pid is a source.
 //
-// It can't know what the rows do not say: the model, the prompt, the device, when a model was loaded, how the figures were read. All
-// that is absent in the run, which says so. Sizes are taken as MiB, whatever the program thought; times without a zone as UTC. It
-// holds the whole file in memory.
+// It can't know what the rows do not say: the model, the prompt, the device, when a model was loaded, how the figures
+// were read. All that is absent in the run, which says so. Sizes are taken as MiB, whatever the program thought; times
+// without a zone as UTC. It holds the whole file in memory.
 package foreign
 
 import (
@@ -43,7 +43,8 @@ const mostLabels = 200
 
 const shape = "write rows with the columns timestamp, label, pid, rss_mb, vms_mb, as `llmparity watch` does"
 
-// Open reads a file. What is wrong in it is an error that names the line and the column; what is odd becomes a warning of the run.
+// Open reads a file. What is wrong in it is an error that names the line and the column; what is odd becomes a warning
+// of the run.
 func Open(path string) (*record.Run, error) {
 	text, err := regular.Read(path, 1<<40)
 	if err != nil {
@@ -103,17 +104,21 @@ func (f *file) rows(text []byte) ([]row, error) {
 	switch {
 	case len(bytes.TrimSpace(text)) == 0:
 		return nil, fault.New(fault.BadRecord, shape, "%s is empty", f.path)
-	case bytes.HasPrefix(text, []byte{0xff, 0xfe}), bytes.HasPrefix(text, []byte{0xfe, 0xff}), bytes.IndexByte(text, 0) >= 0:
+	case bytes.HasPrefix(text, []byte{0xff, 0xfe}), bytes.HasPrefix(text, []byte{0xfe, 0xff}),
+		bytes.IndexByte(text, 0) >= 0:
 		return nil, fault.New(fault.BadRecord, "write it in UTF-8", "%s is no text in UTF-8", f.path)
 	}
 	text = bytes.TrimPrefix(text, []byte("\ufeff"))
-	if !utf8.Valid(text) { // numbers and times are ASCII in any code: what is lost is a name's letters, which no format could write
+	// numbers and times are ASCII in any code: what is lost is a name's letters, which no format could write
+	if !utf8.Valid(text) {
 		text = bytes.ToValidUTF8(text, []byte("\ufffd"))
-		f.notices.add("not-utf-8", fmt.Sprintf("%s is not all UTF-8: what isn't is shown as \ufffd, in labels and names", filepath.Base(f.path)))
+		f.notices.add("not-utf-8", fmt.Sprintf(
+			"%s is not all UTF-8: what isn't is shown as \ufffd, in labels and names", filepath.Base(f.path)))
 	}
 	whole := bytes.LastIndexByte(text, '\n') + 1
 	if rest := bytes.TrimSpace(text[whole:]); len(rest) > 0 {
-		f.notices.add("cut", fmt.Sprintf("the last line of %s has no end and may have been cut: it is left out", filepath.Base(f.path)))
+		f.notices.add("cut", fmt.Sprintf("the last line of %s has no end and may have been cut: it is left out",
+			filepath.Base(f.path)))
 	}
 	in := csv.NewReader(bytes.NewReader(text[:whole]))
 	in.FieldsPerRecord, in.ReuseRecord = -1, true
@@ -147,7 +152,8 @@ func (f *file) rows(text []byte) ([]row, error) {
 	case f.header == nil:
 		return nil, fault.New(fault.BadRecord, shape, "%s has no line that is whole", f.path)
 	case len(out) == 0:
-		return nil, fault.New(fault.BadRecord, "name a file with rows", "%s has a header and no row that is whole", f.path)
+		return nil, fault.New(fault.BadRecord, "name a file with rows", "%s has a header and no row that is whole",
+			f.path)
 	}
 	return out, nil
 }
@@ -167,14 +173,17 @@ func (f *file) begin(line int, fields []string) error {
 	switch {
 	case has(timeColumn) && (has(rssColumn) || has(heapColumn)):
 	case len(fields) == 1 && strings.ContainsAny(fields[0], ";\t|"):
-		return f.fault(line, "", "write it with commas, and with points in numbers", "the columns are not separated by commas")
+		return f.fault(line, "", "write it with commas, and with points in numbers",
+			"the columns are not separated by commas")
 	case has(timeColumn):
-		return f.fault(line, "", shape, "there is neither a column %s nor %s among: %s", rssColumn, heapColumn, f.names())
+		return f.fault(line, "", shape, "there is neither a column %s nor %s among: %s", rssColumn, heapColumn,
+			f.names())
 	default:
 		return f.fault(line, "", shape, "there is no column %s among: %s", timeColumn, f.names())
 	}
 	if has("attempt") && has("source") {
-		return fault.New(fault.BadRecord, "name the folder: "+filepath.Dir(f.path), "%s is a part of a run folder", f.path)
+		return fault.New(fault.BadRecord, "name the folder: "+filepath.Dir(f.path), "%s is a part of a run folder",
+			f.path)
 	}
 	return nil
 }

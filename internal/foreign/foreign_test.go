@@ -38,7 +38,8 @@ func TestExample(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r.Status != record.OK || len(r.Cells) != 2 || r.Cells[0].Engine != "ollama-run1" || r.Cells[1].Engine != "webllm-run1" {
+	if r.Status != record.OK || len(r.Cells) != 2 || r.Cells[0].Engine != "ollama-run1" ||
+		r.Cells[1].Engine != "webllm-run1" {
 		t.Fatalf("%+v", r.Cells)
 	}
 	if want := time.Date(2024, 1, 15, 10, 30, 0, 123456000, time.UTC); !r.Meta.Started.Equal(want) {
@@ -55,17 +56,20 @@ func TestExample(t *testing.T) {
 	if want := []float64{512.25, 612.25, 1536.5, 1024}; !slices.Equal(sums, want) {
 		t.Errorf("sums of RSS %v, want %v", sums, want)
 	}
-	if ollama.Totals[1].NS != 100*int64(time.Millisecond) || ollama.Totals[2].Processes != 2 || ollama.Totals[3].Processes != 1 {
+	if ollama.Totals[1].NS != 100*int64(time.Millisecond) || ollama.Totals[2].Processes != 2 ||
+		ollama.Totals[3].Processes != 1 {
 		t.Errorf("%+v", ollama.Totals)
 	}
 	if len(webllm.Metrics) != 3 || webllm.Metrics[1].Value != 96.5*record.MiB || !math.IsNaN(webllm.Totals[0].RSS) {
 		t.Errorf("%+v %+v", webllm.Metrics, webllm.Totals)
 	}
 	e, ok := ollama.Engine()
-	if !ok || e.Version != "profiler.csv" || len(e.SHA256) != 64 || e.Parts["timestamps"] != "ISO 8601 without a zone, read as UTC" {
+	if !ok || e.Version != "profiler.csv" || len(e.SHA256) != 64 ||
+		e.Parts["timestamps"] != "ISO 8601 without a zone, read as UTC" {
 		t.Errorf("where it comes from: %+v", e)
 	}
-	if _, ok := ollama.Device(); ok || len(ollama.Phases) > 0 || len(ollama.Requests) > 0 || r.Cells[0].Model.Name != "" {
+	if _, ok := ollama.Device(); ok || len(ollama.Phases) > 0 || len(ollama.Requests) > 0 ||
+		r.Cells[0].Model.Name != "" {
 		t.Error("something is there that no row tells")
 	}
 	if got := codes(r); !slices.Equal(got, []string{"foreign-rows"}) {
@@ -93,7 +97,8 @@ func TestOneShapeInManyWritings(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := read(t, text)
 			got := r.Attempts[0]
-			if r.Cells[0].Engine != "a" || r.Meta.Started.UnixNano() != 1705314600500000000 || len(got.Totals) != len(want.Totals) {
+			if r.Cells[0].Engine != "a" || r.Meta.Started.UnixNano() != 1705314600500000000 ||
+				len(got.Totals) != len(want.Totals) {
 				t.Fatalf("%+v at %v", r.Cells, r.Meta.Started)
 			}
 			for i, s := range got.Totals {
@@ -112,8 +117,10 @@ func TestWhatIsOddIsWarnedOf(t *testing.T) {
 	const header = "timestamp,label,pid,rss_mb,vms_mb\n"
 	for _, c := range []struct{ name, text, code, words string }{
 		{"cut", header + "1705314600,a,7,1,3\n1705314601,a,7,2", "cut", "last line"},
-		{"not a number", header + "1705314600,a,7,NaN,3\n1705314601,a,7,2,3\n1705314602,a,7,n/a,3\n", "not-a-number", "rss_mb: 2 fields hold no number and are left out, the first in line 2"},
-		{"backwards", header + "1705314602,a,7,1,3\n1705314601,a,7,2,3\n1705314603,a,7,2,3\n", "clock-backwards", "1 rows are earlier than the row before of the same process, the first in line 3"},
+		{"not a number", header + "1705314600,a,7,NaN,3\n1705314601,a,7,2,3\n1705314602,a,7,n/a,3\n", "not-a-number",
+			"rss_mb: 2 fields hold no number and are left out, the first in line 2"},
+		{"backwards", header + "1705314602,a,7,1,3\n1705314601,a,7,2,3\n1705314603,a,7,2,3\n", "clock-backwards",
+			"1 rows are earlier than the row before of the same process, the first in line 3"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := read(t, c.text)
@@ -122,7 +129,8 @@ func TestWhatIsOddIsWarnedOf(t *testing.T) {
 				t.Fatalf("%+v", r.Warnings)
 			}
 			times := r.Attempts[0].Totals
-			if !slices.IsSortedFunc(times, func(a, b record.TotalRow) int { return int(a.NS - b.NS) }) || times[0].NS != 0 {
+			if !slices.IsSortedFunc(times, func(a, b record.TotalRow) int { return int(a.NS - b.NS) }) ||
+				times[0].NS != 0 {
 				t.Errorf("%+v", times)
 			}
 		})
@@ -130,7 +138,8 @@ func TestWhatIsOddIsWarnedOf(t *testing.T) {
 	// In one order, whatever way the columns are in.
 	for range 20 {
 		r := read(t, "vms_mb,heap_used_mb,rss_mb,timestamp\n-,-,-,1705314600\n1,1,1,1705314601\n")
-		if w := r.Warnings; len(w) < 3 || !strings.HasPrefix(w[0].Text, "rss_mb") || !strings.HasPrefix(w[1].Text, "vms_mb") {
+		if w := r.Warnings; len(w) < 3 || !strings.HasPrefix(w[0].Text, "rss_mb") ||
+			!strings.HasPrefix(w[1].Text, "vms_mb") {
 			t.Fatalf("%+v", w)
 		}
 	}
@@ -170,14 +179,16 @@ func TestWhatIsWrongIsNamed(t *testing.T) {
 	} {
 		_, err := foreign.Read("rows.csv", []byte(text))
 		var f *fault.Error
-		if !errors.As(err, &f) || f.Kind != fault.BadRecord || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+		if !errors.As(err, &f) || f.Kind != fault.BadRecord || !strings.Contains(err.Error(), want) ||
+			strings.Contains(err.Error(), "\n") {
 			t.Errorf("%q:\n%v\nwant %s", text, err, want)
 		}
 	}
 	if _, err := foreign.Open(filepath.Join(t.TempDir(), "none.csv")); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("a file that is not there: %v", err)
 	}
-	if _, err := foreign.Open(os.DevNull); fault.Code(err) != int(fault.BadRecord) || !strings.Contains(err.Error(), "it is no regular file") {
+	if _, err := foreign.Open(os.DevNull); fault.Code(err) != int(fault.BadRecord) ||
+		!strings.Contains(err.Error(), "it is no regular file") {
 		t.Errorf("a device: %v", err)
 	}
 }
@@ -187,8 +198,10 @@ func FuzzRead(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	for _, text := range []string{string(example), "timestamp,rss_mb\n1705314600,1\n1705314600,2\n", "timestamp,heap_used_mb\n1e9,0\n",
-		"\ufefftimestamp,label,pid,rss_mb\r\n2024-01-15 10:30:00Z,\"a\nb\",,NaN\r\n", "timestamp,rss_mb\n9999-12-31T23:59:59,1\n"} {
+	for _, text := range []string{string(example), "timestamp,rss_mb\n1705314600,1\n1705314600,2\n",
+		"timestamp,heap_used_mb\n1e9,0\n",
+		"\ufefftimestamp,label,pid,rss_mb\r\n2024-01-15 10:30:00Z,\"a\nb\",,NaN\r\n",
+		"timestamp,rss_mb\n9999-12-31T23:59:59,1\n"} {
 		f.Add([]byte(text))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
@@ -202,7 +215,8 @@ func FuzzRead(f *testing.F) {
 		for _, a := range r.Attempts {
 			rows := 0
 			for i, s := range a.Samples {
-				if a.Sources[s.Source].Method != record.MethodForeign || s.NS < 0 || i > 0 && s.NS < a.Samples[i-1].NS || s.RSS < 0 || math.IsInf(s.RSS, 0) {
+				if a.Sources[s.Source].Method != record.MethodForeign || s.NS < 0 ||
+					i > 0 && s.NS < a.Samples[i-1].NS || s.RSS < 0 || math.IsInf(s.RSS, 0) {
 					t.Fatalf("sample %d: %+v", i, s)
 				}
 				rows++

@@ -19,7 +19,8 @@ const Heap = "heap_used_bytes"
 // run puts rows together, a cell a label in the order in which labels come.
 func (f *file) run(rows []row, sum string) *record.Run {
 	first := slices.MinFunc(rows, func(a, b row) int { return cmp.Compare(a.ns, b.ns) }).ns
-	run := &record.Run{Dir: f.path, Meta: record.Meta{Schema: record.Schema, Name: filepath.Base(f.path), Started: time.Unix(0, first).UTC()},
+	run := &record.Run{Dir: f.path, Meta: record.Meta{Schema: record.Schema, Name: filepath.Base(f.path),
+		Started: time.Unix(0, first).UTC()},
 		Predictions: map[int]record.Prediction{}, Risks: map[int]record.Risk{}, Status: record.OK}
 	of := map[string][]row{}
 	var labels []string
@@ -31,20 +32,25 @@ func (f *file) run(rows []row, sum string) *record.Run {
 		of[r.label] = append(of[r.label], r)
 	}
 	if len(labels) > mostLabels {
-		f.notices.add("many-labels", fmt.Sprintf("%s has %d labels, of which the first %d are shown: a label is a cell, such as an engine "+
-			"with a model", filepath.Base(f.path), len(labels), mostLabels))
+		f.notices.add("many-labels", fmt.Sprintf(
+			"%s has %d labels, of which the first %d are shown: a label is a cell, such as an engine "+
+				"with a model", filepath.Base(f.path), len(labels), mostLabels))
 		labels = labels[:mostLabels]
 	}
 	for i, label := range labels {
 		cell := record.Cell{ID: i + 1, Engine: label, Model: record.Model{Format: record.Foreign}, Repetitions: 1}
 		run.Cells = append(run.Cells, cell)
 		a := f.attempt(cell, of[label])
-		a.Events = []record.EventAt{{Event: record.Event{Engine: &record.EngineInfo{Name: "rows of", Version: filepath.Base(f.path), Path: f.path, SHA256: sum,
+		a.Events = []record.EventAt{{Event: record.Event{Engine: &record.EngineInfo{Name: "rows of",
+			Version: filepath.Base(f.path), Path: f.path, SHA256: sum,
 			Parts: map[string]string{"rows": strconv.Itoa(len(of[label])), "timestamps": f.times}}}}}
 		run.Attempts = append(run.Attempts, a)
 	}
-	f.notices.add("foreign-rows", fmt.Sprintf("%s was written by another program or by watch: sizes are taken as MiB, timestamps are %s; "+
-		"which model, prompt and device they belong to, and when it was loaded, is not in them", filepath.Base(f.path), f.times))
+	f.notices.add("foreign-rows", fmt.Sprintf(
+		"%s was written by another program or by watch: sizes are taken as MiB, timestamps are %s; "+
+			"which model, prompt and device they belong to, and when it was loaded, is not in them",
+		filepath.Base(f.path),
+		f.times))
 	run.Warnings = f.notices.warnings()
 	return run
 }
@@ -53,7 +59,8 @@ func (f *file) run(rows []row, sum string) *record.Run {
 func (f *file) attempt(cell record.Cell, rows []row) *record.Attempt {
 	f.backwards(rows)
 	slices.SortStableFunc(rows, func(a, b row) int { return cmp.Compare(a.ns, b.ns) })
-	a := &record.Attempt{ID: cell.ID, Cell: cell.ID, Repetition: 1, Status: record.OK, BeginNS: rows[0].ns, EndNS: rows[len(rows)-1].ns,
+	a := &record.Attempt{ID: cell.ID, Cell: cell.ID, Repetition: 1, Status: record.OK, BeginNS: rows[0].ns,
+		EndNS:   rows[len(rows)-1].ns,
 		Sources: map[int]record.Source{}}
 	every := interval(rows)
 	ids := map[who]int{}
@@ -63,13 +70,16 @@ func (f *file) attempt(cell record.Cell, rows []row) *record.Attempt {
 		if !ok {
 			id = len(ids) + 1
 			ids[r.who] = id
-			a.Sources[id] = record.Source{Role: cmp.Or(r.who.name, "process"), Method: record.MethodForeign, PID: r.who.pid, Start: r.who.start,
-				Every: every, Sees: "what the program that wrote " + filepath.Base(f.path) + " read", Blind: "how it was read, and what it left out"}
+			a.Sources[id] = record.Source{Role: cmp.Or(r.who.name, "process"), Method: record.MethodForeign,
+				PID: r.who.pid, Start: r.who.start,
+				Every: every, Sees: "what the program that wrote " + filepath.Base(f.path) + " read",
+				Blind: "how it was read, and what it left out"}
 		}
 		last[id] = r.ns
 		a.Samples = append(a.Samples, record.SampleRow{Source: id, NS: r.ns, RSS: r.rss, VMS: r.vms, PSS: math.NaN()})
 		if !math.IsNaN(r.heap) {
-			a.Metrics = append(a.Metrics, record.MetricRow{Source: id, NS: r.ns, Name: Heap, Value: r.heap * record.MiB})
+			a.Metrics = append(a.Metrics,
+				record.MetricRow{Source: id, NS: r.ns, Name: Heap, Value: r.heap * record.MiB})
 		}
 	}
 	f.totals(a, last)
@@ -81,8 +91,9 @@ func (f *file) backwards(rows []row) {
 	at := map[who]int64{}
 	for _, r := range rows {
 		if before, ok := at[r.who]; ok && r.ns < before {
-			f.notices.count("clock-backwards", "%d rows are earlier than the row before of the same process, the first in line %d: the clock was "+
-				"set back, or the rows are not in order; they are shown in order of time", r.line)
+			f.notices.count("clock-backwards",
+				"%d rows are earlier than the row before of the same process, the first in line %d: the clock was "+
+					"set back, or the rows are not in order; they are shown in order of time", r.line)
 		}
 		at[r.who] = r.ns
 	}
@@ -103,8 +114,8 @@ func interval(rows []row) time.Duration {
 	return time.Duration(gaps[len(gaps)/2]).Round(time.Millisecond)
 }
 
-// totals sums the processes that are there at each time: those that have had a row and will have one. Where not all are read at one
-// time the sum takes what each had last, and that is warned of.
+// totals sums the processes that are there at each time: those that have had a row and will have one. Where not all are
+// read at one time the sum takes what each had last, and that is warned of.
 func (f *file) totals(a *record.Attempt, last map[int]int64) {
 	type reading struct{ rss, vms float64 }
 	there := map[int]reading{}
@@ -117,7 +128,8 @@ func (f *file) totals(a *record.Attempt, last map[int]int64) {
 			there[s.Source] = reading{s.RSS, s.VMS}
 			read[s.Source] = true
 		}
-		total := record.TotalRow{Method: record.MethodForeign, NS: now, PSS: math.NaN(), USS: math.NaN(), Swap: math.NaN()}
+		total := record.TotalRow{Method: record.MethodForeign, NS: now, PSS: math.NaN(), USS: math.NaN(),
+			Swap: math.NaN()}
 		for _, id := range slices.Sorted(maps.Keys(there)) { // in one order: sums of floats hang on it
 			apart = apart || !read[id]
 			total.RSS, total.VMS = total.RSS+there[id].rss, total.VMS+there[id].vms

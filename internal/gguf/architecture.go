@@ -6,7 +6,8 @@ import (
 	"slices"
 )
 
-// The architectures that are supported: what general.architecture says, and what the keys of a model's sizes begin with.
+// The architectures that are supported: what general.architecture says, and what the keys of a model's sizes begin
+// with.
 const (
 	Llama = "llama"
 	Qwen2 = "qwen2"
@@ -41,8 +42,8 @@ type Wanted struct {
 	Shape []uint64
 }
 
-// Tensors lists the model's tensors in the order in which they are usually stored. Factors of the rotation are not among
-// them: a file may say them otherwise.
+// Tensors lists the model's tensors in the order in which they are usually stored. Factors of the rotation are not
+// among them: a file may say them otherwise.
 func (a Architecture) Tensors() []Wanted {
 	n := func(v int) uint64 { return uint64(v) }
 	h, i := n(a.EmbeddingLength), n(a.FeedForwardLength)
@@ -231,7 +232,8 @@ func (f *File) window(a *Architecture) error {
 		return nil
 	}
 	if a.Name == Qwen2 {
-		return f.unsupported("%s is %d, which is for some layers only, and the file doesn't say which; supported: none", key, n)
+		return f.unsupported("%s is %d, which is for some layers only, and the file doesn't say which; supported: none",
+			key, n)
 	}
 	a.SlidingWindow = n
 	return nil
@@ -241,7 +243,8 @@ func (f *File) window(a *Architecture) error {
 func (f *File) complete(a Architecture) error {
 	// Before the list is made: its length comes from the file.
 	if a.BlockCount > len(f.Tensors) {
-		return f.bad(again, "metadata %s.block_count is %d; the file has %d tensors in all", a.Name, a.BlockCount, len(f.Tensors))
+		return f.bad(again, "metadata %s.block_count is %d; the file has %d tensors in all", a.Name, a.BlockCount,
+			len(f.Tensors))
 	}
 	known := map[string]bool{}
 	for _, want := range a.Tensors() {

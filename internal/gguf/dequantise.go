@@ -146,8 +146,8 @@ func decodeQ3K(b []byte, v []float32) {
 	}
 }
 
-// scaleAndMin gives group g's scale and minimum, six bits each, of the eight that 12 bytes hold: of the first four groups
-// they are in one byte, of the others the low four bits share a byte and the high two fill up the first bytes.
+// scaleAndMin gives group g's scale and minimum, six bits each, of the eight that 12 bytes hold: of the first four
+// groups they are in one byte, of the others the low four bits share a byte and the high two fill up the first bytes.
 func scaleAndMin(s []byte, g int) (scale, least byte) {
 	if g < 4 {
 		return s[g] & 63, s[g+4] & 63

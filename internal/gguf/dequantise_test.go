@@ -16,7 +16,8 @@ import (
 
 // blockOf says how many values a type's block has and how many bytes it takes.
 var blockOf = map[gguf.Type]struct{ values, bytes int }{
-	gguf.F32: {1, 4}, gguf.F16: {1, 2}, gguf.BF16: {1, 2}, gguf.Q4_0: {32, 18}, gguf.Q4_1: {32, 20}, gguf.Q5_0: {32, 22},
+	gguf.F32: {1, 4}, gguf.F16: {1, 2}, gguf.BF16: {1, 2}, gguf.Q4_0: {32, 18}, gguf.Q4_1: {32, 20},
+	gguf.Q5_0: {32, 22},
 	gguf.Q5_1: {32, 24}, gguf.Q8_0: {32, 34}, gguf.Q2_K: {256, 84}, gguf.Q3_K: {256, 110}, gguf.Q4_K: {256, 144},
 	gguf.Q5_K: {256, 176}, gguf.Q6_K: {256, 210},
 }
@@ -88,7 +89,8 @@ func TestEveryHalf(t *testing.T) {
 		if err := gguf.Dequantise(gguf.F16, []byte{byte(h), byte(h >> 8)}, got); err != nil {
 			t.Fatal(err)
 		}
-		if v := float64(got[0]); v != want && !(math.IsNaN(v) && math.IsNaN(want)) || math.Signbit(v) != math.Signbit(want) {
+		if v := float64(got[0]); v != want && !(math.IsNaN(v) && math.IsNaN(want)) ||
+			math.Signbit(v) != math.Signbit(want) {
 			t.Fatalf("half %#04x is %v, want %v", h, v, want)
 		}
 	}

@@ -1,5 +1,5 @@
-// Package gguf reads and writes GGUF model files: metadata, the list of tensors, and each tensor's bytes, little-endian,
-// version 3 (version 2, which differs in nothing but its number, is read too).
+// Package gguf reads and writes GGUF model files: metadata, the list of tensors, and each tensor's bytes,
+// little-endian, version 3 (version 2, which differs in nothing but its number, is read too).
 //
 // It is strict, because what it accepts is converted and then compared with another engine that read the same file: a
 // tensor that reaches past the end, overlaps another or has no known size is an error, and so is a model with a
@@ -19,8 +19,8 @@ import (
 	"llmparity/internal/fault"
 )
 
-// Entry is one piece of metadata. Value is a uint8, int8, uint16, int16, uint32, int32, uint64, int64, float32, float64,
-// bool or string, or a slice of one of these.
+// Entry is one piece of metadata. Value is a uint8, int8, uint16, int16, uint32, int32, uint64, int64, float32,
+// float64, bool or string, or a slice of one of these.
 type Entry struct {
 	Key   string
 	Value any
@@ -114,8 +114,8 @@ func (f *File) Close() error {
 	return f.opened.Close()
 }
 
-// unchanged says whether the file is still the one whose header was read, as far as its size and time can tell. It is asked
-// at the end of each tensor: what was read before a change, and what after, are not one model.
+// unchanged says whether the file is still the one whose header was read, as far as its size and time can tell. It is
+// asked at the end of each tensor: what was read before a change, and what after, are not one model.
 func (f *File) unchanged() error {
 	if f.opened == nil {
 		return nil

@@ -64,7 +64,8 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 		for i, want := range tensors {
 			got := f.Tensors[i]
 			values, err := f.Floats(got)
-			if err != nil || got.Name != want.Name || !reflect.DeepEqual(got.Shape, want.Shape) || !reflect.DeepEqual(values, want.Values) {
+			if err != nil || got.Name != want.Name || !reflect.DeepEqual(got.Shape, want.Shape) ||
+				!reflect.DeepEqual(values, want.Values) {
 				t.Errorf("tensor %+v %v %v, want %+v", got, values, err, want)
 			}
 			if raw, _ := io.ReadAll(f.Data(got)); int64(len(raw)) != got.Size || got.Offset%32 != 0 {
@@ -78,7 +79,8 @@ func TestWriterRefusesWhatGGUFCannotHold(t *testing.T) {
 	if err := gguf.Write(io.Discard, []gguf.Entry{{Key: "k", Value: 1}}, nil); err == nil {
 		t.Error("an int was written")
 	}
-	if err := gguf.Write(io.Discard, nil, []gguf.Weights{{Name: "w", Shape: []uint64{2}, Values: []float32{1}}}); err == nil {
+	if err := gguf.Write(io.Discard, nil,
+		[]gguf.Weights{{Name: "w", Shape: []uint64{2}, Values: []float32{1}}}); err == nil {
 		t.Error("a tensor without all its values was written")
 	}
 }
@@ -111,20 +113,24 @@ func TestFaultsNameThePlace(t *testing.T) {
 		{"header cut", `truncated: metadata "b.none"`, b[:bytes.Index(b, []byte("b.none"))+10]},
 		{"string too long", `truncated: metadata "a.string"`, patch(t, b, "a.string", 9, 1)},
 		{"string of 2^60 bytes", `truncated: metadata "a.string"`, patch(t, b, "a.string", 4, 0, 0, 0, 0, 0, 0, 0, 16)},
-		{"string of 2^63 bytes", `truncated: metadata "a.string"`, patch(t, b, "a.string", 4, 0, 0, 0, 0, 0, 0, 0, 128)},
-		{"array of 2^60 strings", `truncated: metadata "b.strings"`, patch(t, b, "b.strings", 8, 0, 0, 0, 0, 0, 0, 0, 16)},
+		{"string of 2^63 bytes", `truncated: metadata "a.string"`,
+			patch(t, b, "a.string", 4, 0, 0, 0, 0, 0, 0, 0, 128)},
+		{"array of 2^60 strings", `truncated: metadata "b.strings"`,
+			patch(t, b, "b.strings", 8, 0, 0, 0, 0, 0, 0, 0, 16)},
 		{"array of 2^61 bytes", `truncated: metadata "b.uint8"`, patch(t, b, "b.uint8", 8, 0, 0, 0, 0, 0, 0, 0, 32)},
 		{"array too long", `truncated: metadata "b.int32"`, patch(t, b, "b.int32", 12, 1)},
 		{"unknown kind", `metadata "a.bool" has type 99`, patch(t, b, "a.bool", 0, 99)},
 		{"bool of 7", `metadata "a.bool" holds 7`, patch(t, b, "a.bool", 4, 7)},
 		{"array of arrays", `metadata "b.none" is an array of type 9`, patch(t, b, "b.none", 4, 9)},
 		{"twice", `metadata "a.int8" appears twice`, written(t, []gguf.Entry{entries[1], entries[1]}, nil)},
-		{"alignment", "metadata general.alignment is 24", written(t, []gguf.Entry{{Key: "general.alignment", Value: uint32(24)}}, nil)},
+		{"alignment", "metadata general.alignment is 24",
+			written(t, []gguf.Entry{{Key: "general.alignment", Value: uint32(24)}}, nil)},
 		{"dimensions", `tensor "matrix" has 9 dimensions`, patch(t, b, "matrix", 0, 9)},
 		{"no rows", `tensor "matrix" has the shape [3 0]`, patch(t, b, "matrix", 12, 0)},
 		{"huge", "truncated: tensor matrix of shape [3 144115188075855874]", patch(t, b, "matrix", 19, 2)},
 		{"unknown type", `tensor "matrix" has the unknown type 4`, patch(t, b, "matrix", 20, 4)},
-		{"blocks", `tensor "matrix" has rows of 3 values; Q4_0 is stored in blocks of 32`, patch(t, b, "matrix", 20, 2)},
+		{"blocks", `tensor "matrix" has rows of 3 values; Q4_0 is stored in blocks of 32`,
+			patch(t, b, "matrix", 20, 2)},
 		{"not aligned", "tensor vector starts 33 bytes into the data", patch(t, b, "vector", 16, 33)},
 		{"overlap", "tensors matrix and vector overlap", patch(t, b, "vector", 16, 0)},
 		{"outside", "truncated: tensor vector ends at byte", patch(t, b, "vector", 16, 64)},
@@ -220,7 +226,8 @@ func TestArchitecture(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := gguf.Architecture{Name: gguf.Llama, ContextLength: 1024, EmbeddingLength: 128, BlockCount: 2, FeedForwardLength: 256, HeadCount: 4,
+	want := gguf.Architecture{Name: gguf.Llama, ContextLength: 1024, EmbeddingLength: 128, BlockCount: 2,
+		FeedForwardLength: 256, HeadCount: 4,
 		HeadCountKV: 2, HeadDim: 32, VocabSize: 512, RMSEpsilon: float64(float32(1e-5)), RopeBase: 10000}
 	if !reflect.DeepEqual(l, want) {
 		t.Errorf("got %+v, want %+v", l, want)
@@ -258,8 +265,10 @@ func TestFeatures(t *testing.T) {
 		{"linear, the old key", map[string]any{"llama.rope.scale_linear": float32(2)}, nil,
 			func(a *gguf.Architecture) { a.RopeFactors = factors(2, 2) }},
 		{"none", map[string]any{"llama.rope.scaling.type": "none", "llama.rope.scaling.factor": float32(4)}, nil, nil},
-		{"no factor", map[string]any{"llama.rope.scaling.type": "linear", "llama.rope.scaling.factor": float32(0)}, nil, nil},
-		{"factors", nil, []gguf.Weights{ropeFreqs(16, 1, 8)}, func(a *gguf.Architecture) { a.RopeFactors = factors(1, 8) }},
+		{"no factor", map[string]any{"llama.rope.scaling.type": "linear", "llama.rope.scaling.factor": float32(0)}, nil,
+			nil},
+		{"factors", nil, []gguf.Weights{ropeFreqs(16, 1, 8)},
+			func(a *gguf.Architecture) { a.RopeFactors = factors(1, 8) }},
 		{"factors of one", nil, []gguf.Weights{ropeFreqs(16, 1)}, nil},
 		{"both", map[string]any{"llama.rope.scaling.factor": float32(4)}, []gguf.Weights{ropeFreqs(16, 1, 8)},
 			func(a *gguf.Architecture) { a.RopeFactors = factors(4, 32) }},
@@ -267,8 +276,10 @@ func TestFeatures(t *testing.T) {
 			func(a *gguf.Architecture) { a.SlidingWindow = 64 }},
 		{"window as long as the context", map[string]any{"llama.attention.sliding_window": uint32(1024)}, nil, nil},
 		{"no window", map[string]any{"llama.attention.sliding_window": uint32(0)}, nil, nil},
-		{"settings that change nothing", map[string]any{"general.type": "model", "llama.expert_count": uint32(0), "llama.logit_scale": float32(1),
-			"llama.attention.causal": true, "llama.rope.scaling.attn_factor": float32(1), "split.count": uint16(1)}, nil, nil},
+		{"settings that change nothing",
+			map[string]any{"general.type": "model", "llama.expert_count": uint32(0), "llama.logit_scale": float32(1),
+				"llama.attention.causal": true, "llama.rope.scaling.attn_factor": float32(1), "split.count": uint16(1)},
+			nil, nil},
 	} {
 		want, err := tinyWith(t, nil, nil).Architecture()
 		if err != nil {
@@ -297,7 +308,8 @@ func qwen2(t *testing.T, changes map[string]any, bias bool) *gguf.File {
 	return tinyWith(t, all, func(w []gguf.Weights) []gguf.Weights {
 		for b := 0; bias && b < 2; b++ {
 			for name, n := range map[string]int{"q": 128, "k": 64, "v": 64} {
-				w = append(w, gguf.Weights{Name: fmt.Sprintf("blk.%d.attn_%s.bias", b, name), Shape: []uint64{uint64(n)}, Values: make([]float32, n)})
+				w = append(w, gguf.Weights{Name: fmt.Sprintf("blk.%d.attn_%s.bias", b, name),
+					Shape: []uint64{uint64(n)}, Values: make([]float32, n)})
 			}
 		}
 		return w
@@ -321,9 +333,11 @@ func TestQwen2(t *testing.T) {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
 	for says, f := range map[string]*gguf.File{
-		"tensor blk.0.attn_q.bias of shape [128] is missing":                  qwen2(t, nil, false),
-		"qwen2.attention.sliding_window is 64, which is for some layers only": qwen2(t, map[string]any{"qwen2.attention.sliding_window": uint32(64)}, true),
-		`qwen2.rope.scaling.type is string yarn`:                              qwen2(t, map[string]any{"qwen2.rope.scaling.type": "yarn"}, true),
+		"tensor blk.0.attn_q.bias of shape [128] is missing": qwen2(t, nil, false),
+		"qwen2.attention.sliding_window is 64, which is for some layers only": qwen2(
+			t, map[string]any{"qwen2.attention.sliding_window": uint32(64)}, true),
+		`qwen2.rope.scaling.type is string yarn`: qwen2(
+			t, map[string]any{"qwen2.rope.scaling.type": "yarn"}, true),
 	} {
 		if _, err := f.Architecture(); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("got %v, want %q", err, says)
@@ -345,7 +359,8 @@ func TestForeignArchitectures(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := f.Architecture(); err == nil || !strings.Contains(err.Error(), says) || fault.Code(err) != int(fault.UnknownArch) {
+		if _, err := f.Architecture(); err == nil || !strings.Contains(err.Error(), says) ||
+			fault.Code(err) != int(fault.UnknownArch) {
 			t.Errorf("got %v, want %q", err, says)
 		}
 	}
@@ -370,10 +385,14 @@ func TestArchitectureFaults(t *testing.T) {
 		says    string
 		kind    fault.Kind
 	}{
-		{"general.architecture", "gemma3", nil, `architecture "gemma3" is not supported; supported: llama, qwen2`, unknown},
+		{"general.architecture", "gemma3", nil, `architecture "gemma3" is not supported; supported: llama, qwen2`,
+			unknown},
 		{"general.architecture", "qwen2", nil, "metadata qwen2.context_length is missing", bad},
-		{"general.architecture", "clip", nil, "a vision part (architecture clip), which answers no text by itself; take the GGUF of the text model", unknown},
-		{"general.type", "adapter", nil, "a LoRA adapter, which is no model by itself; merge it into its base model", unknown},
+		{"general.architecture", "clip", nil,
+			"a vision part (architecture clip), which answers no text by itself; take the GGUF of the text model",
+			unknown},
+		{"general.type", "adapter", nil, "a LoRA adapter, which is no model by itself; merge it into its base model",
+			unknown},
 		{"general.type", "mmproj", nil, "a vision or audio part (general.type mmproj)", unknown},
 		{"general.type", "imatrix", nil, `general.type is "imatrix", which is no model`, unknown},
 		{"split.count", uint16(3), nil, "one of the 3 parts of a model that was split; merge the parts", unknown},
@@ -384,22 +403,29 @@ func TestArchitectureFaults(t *testing.T) {
 		{"llama.block_count", uint32(1 << 29), nil, "the file has 21 tensors in all", bad},
 		{"llama.block_count", uint32(3), nil, "tensor blk.2.attn_norm.weight of shape [128] is missing", bad},
 		{"llama.attention.head_count", uint32(3), nil, "not a multiple of head_count_kv", bad},
-		{"llama.attention.head_count_kv", uint32(4), nil, "tensor blk.0.attn_k.weight has the shape [128 64]; [128 128] is right", bad},
+		{"llama.attention.head_count_kv", uint32(4), nil,
+			"tensor blk.0.attn_k.weight has the shape [128 64]; [128 128] is right", bad},
 		{"llama.attention.layer_norm_rms_epsilon", float32(math.NaN()), nil, "rms_epsilon is NaN", bad},
 		{"llama.rope.freq_base", float32(0), nil, "freq_base is 0", bad},
 		{"llama.rope.scaling.type", "yarn", nil, "llama.rope.scaling.type is string yarn", unknown},
 		{"llama.rope.scaling.type", "longrope", nil, "llama.rope.scaling.type is string longrope", unknown},
 		{"llama.rope.scaling.factor", float32(-2), nil, "llama.rope.scaling.factor is -2", bad},
-		{"llama.rope.scaling.attn_factor", float32(1.2), nil, "llama.rope.scaling.attn_factor is float32 1.2 (a rotation that scales)", unknown},
-		{"llama.attention.head_count_kv", []int32{2, 4}, nil, "llama.attention.head_count_kv is []int32 [2 4], which differs from layer to layer", unknown},
+		{"llama.rope.scaling.attn_factor", float32(1.2), nil,
+			"llama.rope.scaling.attn_factor is float32 1.2 (a rotation that scales)", unknown},
+		{"llama.attention.head_count_kv", []int32{2, 4}, nil,
+			"llama.attention.head_count_kv is []int32 [2 4], which differs from layer to layer", unknown},
 		{"llama.attention.sliding_window", "wide", nil, "llama.attention.sliding_window is string wide", bad},
-		{"llama.attention.sliding_window_pattern", []bool{true, false}, nil, "(a sliding window in some layers)", unknown},
-		{"llama.attention.causal", false, nil, "llama.attention.causal is bool false (tokens that see later ones)", unknown},
-		{"llama.attention.kv_lora_rank", uint32(512), nil, "llama.attention.kv_lora_rank is uint32 512 (latent attention, MLA)", unknown},
+		{"llama.attention.sliding_window_pattern", []bool{true, false}, nil, "(a sliding window in some layers)",
+			unknown},
+		{"llama.attention.causal", false, nil, "llama.attention.causal is bool false (tokens that see later ones)",
+			unknown},
+		{"llama.attention.kv_lora_rank", uint32(512), nil,
+			"llama.attention.kv_lora_rank is uint32 512 (latent attention, MLA)", unknown},
 		{"llama.logit_scale", float32(8), nil, "llama.logit_scale is float32 8 (scaled logits)", unknown},
 		{"", nil, with(ropeFreqs(16, 1, 0)), "value 1 of tensor rope_freqs.weight is 0", bad},
 		{"", nil, with(ropeFreqs(15, 1)), "tensor rope_freqs.weight has the shape [15]; [16] is right", bad},
-		{"", nil, with(one("blk.0.attn_output.bias")), "tensor blk.0.attn_output.bias is of a kind that is not supported: a bias on attention's output", unknown},
+		{"", nil, with(one("blk.0.attn_output.bias")),
+			"tensor blk.0.attn_output.bias is of a kind that is not supported: a bias on attention's output", unknown},
 		{"", nil, with(one("blk.1.ffn_up.bias")), "biases in the feed-forward part", unknown},
 		{"", nil, with(one("blk.1.ffn_gate_inp.weight")), "a mixture of experts", unknown},
 		{"", nil, with(one("blk.1.ffn_up_exps.weight")), "a mixture of experts", unknown},
@@ -441,16 +467,20 @@ func TestVocabularyFaults(t *testing.T) {
 		kind  fault.Kind
 	}{
 		{"tokenizer.ggml.model", "t5", `tokenizer "t5" is not supported; supported: gpt2, llama`, fault.UnknownArch},
-		{"tokenizer.ggml.model", "llama", `tokenizer "llama" is not supported without a token for every byte; <0x00> is missing`, fault.UnknownArch},
+		{"tokenizer.ggml.model", "llama",
+			`tokenizer "llama" is not supported without a token for every byte; <0x00> is missing`, fault.UnknownArch},
 		{"tokenizer.ggml.pre", "tekken", `pre-tokenizer "tekken" is not supported`, fault.UnknownArch},
 		{"tokenizer.ggml.merges", []string{"ab"}, `merge 0 of tokenizer.ggml.merges is "ab"`, fault.BadModel},
 		{"tokenizer.ggml.merges", []string{"q Z"}, `"qZ" is no token`, fault.BadModel},
 		{"tokenizer.ggml.merges", []string{"t h e"}, `"h e" is no token`, fault.BadModel},
-		{"tokenizer.ggml.merges", []string{" t"}, `merge 0 of tokenizer.ggml.merges is " t"; "" is no token`, fault.BadModel},
+		{"tokenizer.ggml.merges", []string{" t"}, `merge 0 of tokenizer.ggml.merges is " t"; "" is no token`,
+			fault.BadModel},
 		{"tokenizer.ggml.merges", nil, "metadata tokenizer.ggml.merges is missing", fault.BadModel},
-		{"tokenizer.ggml.merges", []int32{1}, "metadata tokenizer.ggml.merges is []int32 [1]; an array of strings is needed", fault.BadModel},
+		{"tokenizer.ggml.merges", []int32{1},
+			"metadata tokenizer.ggml.merges is []int32 [1]; an array of strings is needed", fault.BadModel},
 		{"tokenizer.ggml.tokens", nil, "metadata tokenizer.ggml.tokens is missing", fault.BadModel},
-		{"tokenizer.ggml.tokens", []string{"a", strings.Repeat("b", 5000)}, "token 1 of tokenizer.ggml.tokens has 5000 bytes", fault.BadModel},
+		{"tokenizer.ggml.tokens", []string{"a", strings.Repeat("b", 5000)},
+			"token 1 of tokenizer.ggml.tokens has 5000 bytes", fault.BadModel},
 		{"tokenizer.ggml.tokens", []string{"a", "a"}, "tokenizer.ggml.token_type", fault.BadModel},
 		{"tokenizer.ggml.eos_token_id", uint32(512), "tokenizer.ggml.eos_token_id is 512", fault.BadModel},
 	} {
@@ -460,15 +490,18 @@ func TestVocabularyFaults(t *testing.T) {
 		}
 	}
 	f := tinyWith(t, map[string]any{"tokenizer.ggml.tokens": []string{"a", "a"}, "tokenizer.ggml.token_type": nil,
-		"tokenizer.ggml.merges": []string{}, "tokenizer.ggml.bos_token_id": nil, "tokenizer.ggml.eos_token_id": nil}, nil)
+		"tokenizer.ggml.merges": []string{}, "tokenizer.ggml.bos_token_id": nil, "tokenizer.ggml.eos_token_id": nil},
+		nil)
 	merge := tinyWith(t, nil, nil).Metadata
 	i := slices.IndexFunc(merge, func(e gguf.Entry) bool { return e.Key == "tokenizer.ggml.merges" })
 	first := merge[i].Value.([]string)[0]
 	_, err := tinyWith(t, map[string]any{"tokenizer.ggml.merges": []string{first, first}}, nil).Vocabulary()
-	if want := fmt.Sprintf("merges 0 and 1 of tokenizer.ggml.merges are both %q", first); err == nil || !strings.Contains(err.Error(), want) {
+	if want := fmt.Sprintf("merges 0 and 1 of tokenizer.ggml.merges are both %q", first); err == nil ||
+		!strings.Contains(err.Error(), want) {
 		t.Errorf("got %v, want %q", err, want)
 	}
-	if _, err := f.Vocabulary(); err == nil || !strings.Contains(err.Error(), `tokens 0 and 1 of tokenizer.ggml.tokens are both "a"`) {
+	if _, err := f.Vocabulary(); err == nil ||
+		!strings.Contains(err.Error(), `tokens 0 and 1 of tokenizer.ggml.tokens are both "a"`) {
 		t.Errorf("a token that is there twice: %v", err)
 	}
 }
@@ -498,7 +531,8 @@ func TestOtherTypesAreKnownButNotRead(t *testing.T) {
 		t.Errorf("got %+v", got)
 	}
 	for _, err := range []error{f.RequireReadable(), func() error { _, err := f.Floats(f.Tensors[0]); return err }()} {
-		if err == nil || !strings.Contains(err.Error(), "tensor q is IQ4_NL") || fault.Code(err) != int(fault.UnknownArch) {
+		if err == nil || !strings.Contains(err.Error(), "tensor q is IQ4_NL") ||
+			fault.Code(err) != int(fault.UnknownArch) {
 			t.Errorf("got %v", err)
 		}
 	}
@@ -506,7 +540,8 @@ func TestOtherTypesAreKnownButNotRead(t *testing.T) {
 
 // smallest is a whole llama, as small as one can be, with some metadata changed or added.
 func smallest(t testing.TB, other ...gguf.Entry) []byte {
-	l := gguf.Architecture{EmbeddingLength: 2, BlockCount: 1, FeedForwardLength: 1, HeadCount: 1, HeadCountKV: 1, HeadDim: 2, VocabSize: 3}
+	l := gguf.Architecture{EmbeddingLength: 2, BlockCount: 1, FeedForwardLength: 1, HeadCount: 1, HeadCountKV: 1,
+		HeadDim: 2, VocabSize: 3}
 	var w []gguf.Weights
 	for _, want := range l.Tensors() {
 		n := uint64(1)
@@ -521,7 +556,8 @@ func smallest(t testing.TB, other ...gguf.Entry) []byte {
 		{Key: "llama.feed_forward_length", Value: uint32(1)}, {Key: "llama.attention.head_count", Value: uint32(1)},
 		{Key: "llama.attention.layer_norm_rms_epsilon", Value: float32(1e-5)},
 		{Key: "tokenizer.ggml.model", Value: "gpt2"}, {Key: "tokenizer.ggml.pre", Value: "gpt-2"},
-		{Key: "tokenizer.ggml.tokens", Value: []string{"a", "b", "ab"}}, {Key: "tokenizer.ggml.merges", Value: []string{"a b"}},
+		{Key: "tokenizer.ggml.tokens", Value: []string{"a", "b", "ab"}},
+		{Key: "tokenizer.ggml.merges", Value: []string{"a b"}},
 	}
 	for _, o := range other {
 		m = append(slices.DeleteFunc(m, func(e gguf.Entry) bool { return e.Key == o.Key }), o)
@@ -558,8 +594,10 @@ func FuzzRead(f *testing.F) {
 	for _, merges := range [][]string{{"a b", "a b"}, {"ab a", "a b"}, {" a"}, {"a "}, {"b ab", "ab b"}, {"a b b"}} {
 		f.Add(smallest(f, gguf.Entry{Key: "tokenizer.ggml.merges", Value: merges}))
 	}
-	for _, m := range []gguf.Entry{{Key: "llama.rope.scaling.factor", Value: float32(4)}, {Key: "llama.attention.sliding_window", Value: uint32(4)},
-		{Key: "llama.attention.head_count_kv", Value: []int32{1}}, {Key: "general.type", Value: "adapter"}, {Key: "split.count", Value: uint16(2)}} {
+	for _, m := range []gguf.Entry{{Key: "llama.rope.scaling.factor", Value: float32(4)},
+		{Key: "llama.attention.sliding_window", Value: uint32(4)},
+		{Key: "llama.attention.head_count_kv", Value: []int32{1}}, {Key: "general.type", Value: "adapter"},
+		{Key: "split.count", Value: uint16(2)}} {
 		f.Add(smallest(f, m))
 	}
 	f.Add(written(f, scored([]string{"a", "b", "ab"}), nil))
@@ -575,7 +613,8 @@ func FuzzRead(f *testing.F) {
 			if n, err := io.Copy(io.Discard, file.Data(info)); err != nil || n != info.Size {
 				t.Fatalf("tensor %+v: read %d, %v", info, n, err)
 			}
-			if v, err := file.Floats(info); info.Type.Readable() != (err == nil) || err == nil && int64(len(v)) != info.Elements() {
+			if v, err := file.Floats(info); info.Type.Readable() != (err == nil) || err == nil &&
+				int64(len(v)) != info.Elements() {
 				t.Fatalf("tensor %+v: read %d values, %v", info, len(v), err)
 			}
 		}

@@ -27,8 +27,8 @@ func (f *File) readable(t Tensor) error {
 		"model %s: tensor %s is %v, whose values can't be read", f.Name, t.Name, t.Type)
 }
 
-// Dominant is the type that most of the file's values are stored in, F32 aside: that is what it is when all values are, and every
-// quantised model has some.
+// Dominant is the type that most of the file's values are stored in, F32 aside: that is what it is when all values are,
+// and every quantised model has some.
 func (f *File) Dominant() Type {
 	counts := map[Type]int64{}
 	for _, t := range f.Tensors {
@@ -92,7 +92,8 @@ func (r *Rows) Next() ([]float32, error) {
 		if err := r.file.unchanged(); err != nil {
 			return nil, err
 		}
-		return nil, fault.Wrap(fault.BadModel, err, "check the disk, and that nothing changes the file while it is read",
+		return nil, fault.Wrap(fault.BadModel, err,
+			"check the disk, and that nothing changes the file while it is read",
 			"model %s: tensor %s can't be read", r.file.Name, r.tensor.Name)
 	}
 	if r.left -= int64(n); r.left == 0 {

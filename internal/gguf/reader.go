@@ -132,7 +132,8 @@ func (d *decoder) header() (kvs, tensors uint64, err error) {
 		return 0, 0, f.bad("convert it to little-endian", "a big-endian GGUF; only little-endian files are read")
 	}
 	if f.Version != 2 && f.Version != 3 {
-		return 0, 0, f.bad("convert it with a current tool", "GGUF version %d at byte 4; versions 2 and 3 are read", f.Version)
+		return 0, 0, f.bad("convert it with a current tool", "GGUF version %d at byte 4; versions 2 and 3 are read",
+			f.Version)
 	}
 	if tensors, err = d.u64(); err != nil {
 		return 0, 0, d.wrap(err, 8, "the number of tensors")
@@ -158,7 +159,8 @@ func (d *decoder) metadata(count uint64) error {
 			return d.wrap(err, at, "a metadata key")
 		}
 		if key == "" || len(key) > maxKey {
-			return d.f.bad(again, "the key of metadata entry %d at byte %d has %d bytes; 1 to %d are right", i, at, len(key), maxKey)
+			return d.f.bad(again, "the key of metadata entry %d at byte %d has %d bytes; 1 to %d are right", i, at,
+				len(key), maxKey)
 		}
 		if _, twice := d.f.entries[key]; twice {
 			return d.f.bad(again, "metadata %q appears twice, again at byte %d", key, at)
@@ -181,7 +183,8 @@ func (d *decoder) alignment() error {
 	}
 	n, ok := v.(uint32)
 	if !ok || n == 0 || n&(n-1) != 0 || n > maxAlignment {
-		return d.f.bad(again, "metadata general.alignment is %v; a uint32 power of two up to %d is right", v, maxAlignment)
+		return d.f.bad(again, "metadata general.alignment is %v; a uint32 power of two up to %d is right", v,
+			maxAlignment)
 	}
 	d.f.Alignment = int64(n)
 	return nil
@@ -321,7 +324,8 @@ func (d *decoder) tensor(i uint64) (Tensor, error) {
 		return t, err
 	}
 	if t.Name == "" || len(t.Name) > maxName {
-		return t, d.f.bad(again, "the name of tensor %d at byte %d has %d bytes; 1 to %d are right", i, at, len(t.Name), maxName)
+		return t, d.f.bad(again, "the name of tensor %d at byte %d has %d bytes; 1 to %d are right", i, at, len(t.Name),
+			maxName)
 	}
 	at = d.pos
 	dims, err := d.u32()
@@ -352,7 +356,8 @@ func (d *decoder) tensor(i uint64) (Tensor, error) {
 		return t, err
 	}
 	if offset > uint64(d.f.Size) {
-		return t, d.f.bad(again, "truncated: tensor %s starts %d bytes into the data, the whole file has %d", t.Name, offset, d.f.Size)
+		return t, d.f.bad(again, "truncated: tensor %s starts %d bytes into the data, the whole file has %d", t.Name,
+			offset, d.f.Size)
 	}
 	t.Offset = int64(offset)
 	return t, nil
@@ -362,13 +367,15 @@ func (d *decoder) tensor(i uint64) (Tensor, error) {
 func (f *File) measure(t *Tensor, at int64) error {
 	l, ok := layouts[t.Type]
 	if !ok {
-		return f.bad("convert the model to F32", "tensor %q has the unknown type %d at byte %d", t.Name, uint32(t.Type), at)
+		return f.bad("convert the model to F32", "tensor %q has the unknown type %d at byte %d", t.Name, uint32(t.Type),
+			at)
 	}
 	blocks := uint64(1)
 	for i, n := range t.Shape {
 		if i == 0 {
 			if n%uint64(l.values) != 0 {
-				return f.bad(again, "tensor %q has rows of %d values; %v is stored in blocks of %d", t.Name, n, t.Type, l.values)
+				return f.bad(again, "tensor %q has rows of %d values; %v is stored in blocks of %d", t.Name, n, t.Type,
+					l.values)
 			}
 			n /= uint64(l.values)
 		}
@@ -377,7 +384,8 @@ func (f *File) measure(t *Tensor, at int64) error {
 		}
 		// The product may not overflow, and needs no more than the file has.
 		if n > uint64(f.Size) || blocks > uint64(f.Size)/n {
-			return f.bad(again, "truncated: tensor %s of shape %v needs more than the %d bytes that the file has", t.Name, t.Shape, f.Size)
+			return f.bad(again, "truncated: tensor %s of shape %v needs more than the %d bytes that the file has",
+				t.Name, t.Shape, f.Size)
 		}
 		blocks *= n
 	}
@@ -405,7 +413,8 @@ func (f *File) place(end int64) error {
 		}
 		t.Offset += start
 		if t.Offset+t.Size > f.Size {
-			return f.bad(again, "truncated: tensor %s ends at byte %d, the file has %d", t.Name, t.Offset+t.Size, f.Size)
+			return f.bad(again, "truncated: tensor %s ends at byte %d, the file has %d", t.Name, t.Offset+t.Size,
+				f.Size)
 		}
 	}
 	sort.Slice(order, func(a, b int) bool { return f.Tensors[order[a]].Offset < f.Tensors[order[b]].Offset })

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// ropeFreqs is the tensor that divides the rotation's frequencies one by one, which is how Llama 3's longer contexts are
-// stored.
+// ropeFreqs is the tensor that divides the rotation's frequencies one by one, which is how Llama 3's longer contexts
+// are stored.
 const ropeFreqs = "rope_freqs.weight"
 
 // ropeFactors gives what divides each of the rotation's frequencies: the tensor's values times the linear factor.
@@ -37,15 +37,16 @@ func (f *File) ropeFactors(a Architecture) ([]float64, error) {
 	return factors, nil
 }
 
-// ropeScale gives the one factor of linear scaling, under its key's new or old name. A file that has a factor and no type
-// means the linear one.
+// ropeScale gives the one factor of linear scaling, under its key's new or old name. A file that has a factor and no
+// type means the linear one.
 func (f *File) ropeScale(arch string) (float64, error) {
 	key := arch + ".rope.scaling.type"
 	if v, ok := f.Lookup(key); ok && v != "linear" {
 		if v == "none" {
 			return 1, nil
 		}
-		return 1, f.unsupported("%s is %s; supported: none, linear, and Llama 3's factors in the tensor %s", key, brief(v), ropeFreqs)
+		return 1, f.unsupported("%s is %s; supported: none, linear, and Llama 3's factors in the tensor %s",
+			key, brief(v), ropeFreqs)
 	}
 	for _, key := range []string{arch + ".rope.scaling.factor", arch + ".rope.scale_linear"} {
 		if _, ok := f.Lookup(key); !ok {

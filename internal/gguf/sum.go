@@ -9,11 +9,12 @@ import (
 	"llmparity/internal/fault"
 )
 
-// SHA256 is the sum of the whole file, read through the descriptor that its tensors are read through: another file that lies under
-// the name by now has nothing to do with it.
+// SHA256 is the sum of the whole file, read through the descriptor that its tensors are read through: another file that
+// lies under the name by now has nothing to do with it.
 func (f *File) SHA256(ctx context.Context) (string, error) {
 	h := sha256.New()
-	if _, err := io.CopyBuffer(h, untilDone{ctx, io.NewSectionReader(f.source, 0, f.Size)}, make([]byte, 1<<20)); err != nil {
+	if _, err := io.CopyBuffer(h, untilDone{ctx, io.NewSectionReader(f.source, 0, f.Size)},
+		make([]byte, 1<<20)); err != nil {
 		if ctx.Err() != nil {
 			return "", context.Cause(ctx)
 		}

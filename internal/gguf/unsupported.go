@@ -27,7 +27,8 @@ func (f *File) isModel(name string) error {
 		switch kind {
 		case "model":
 		case "adapter":
-			return f.instead("merge it into its base model and take the merged model", "a LoRA adapter, which is no model by itself")
+			return f.instead("merge it into its base model and take the merged model",
+				"a LoRA adapter, which is no model by itself")
 		case "mmproj":
 			return f.vision("a vision or audio part (general.type mmproj)")
 		default:
@@ -38,7 +39,8 @@ func (f *File) isModel(name string) error {
 		return f.vision("a vision part (architecture clip)")
 	}
 	if n, err := f.Uint("split.count"); err == nil && n > 1 {
-		return f.instead("merge the parts with llama.cpp's llama-gguf-split --merge", "one of the %d parts of a model that was split", n)
+		return f.instead("merge the parts with llama.cpp's llama-gguf-split --merge",
+			"one of the %d parts of a model that was split", n)
 	}
 	if name == Llama || name == Qwen2 {
 		return nil
@@ -90,7 +92,8 @@ func (f *File) plain(a Architecture) error {
 	}
 	if v, ok := f.Lookup(a.Name + ".vocab_size"); ok {
 		if n, whole := unsigned(v); !whole || n != uint64(a.VocabSize) {
-			return f.bad(again, "metadata %s.vocab_size is %s, tokenizer.ggml.tokens has %d", a.Name, brief(v), a.VocabSize)
+			return f.bad(again, "metadata %s.vocab_size is %s, tokenizer.ggml.tokens has %d", a.Name, brief(v),
+				a.VocabSize)
 		}
 	}
 	return f.known()
@@ -155,8 +158,8 @@ var foreign = []struct {
 	{regexp.MustCompile(`\.(weight_)?scale$|\.input_scale$`), "weights with scales of their own"},
 }
 
-// known refuses tensors of kinds that are known and not supported. It comes before the check that all are there: a model
-// that has experts lacks other tensors, and isn't damaged.
+// known refuses tensors of kinds that are known and not supported. It comes before the check that all are there: a
+// model that has experts lacks other tensors, and isn't damaged.
 func (f *File) known() error {
 	for _, t := range f.Tensors {
 		for _, k := range foreign {

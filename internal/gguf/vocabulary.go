@@ -40,16 +40,17 @@ const maxToken = 1 << 12
 
 // Vocabulary is a tokenizer's data. Control, unknown and user-defined tokens stand in Tokens as they stand in texts.
 type Vocabulary struct {
-	Kind         TokenizerKind
-	Tokens       []string
-	Types        []int32   // one a token
-	Scores       []float32 // one a token, in a SentencePiece vocabulary
-	Merges       []string  // "left right", in the order of their rank; a SentencePiece vocabulary's follow from its scores
-	Pre          string    // a byte-level vocabulary's pre-tokenizer: PreGPT2 and so on
-	BOS, EOS     int       // -1 where there is none
-	AddBOS       bool      // a prompt begins with BOS
-	SpacePrefix  bool      // a space is put before each text, in a SentencePiece vocabulary
-	ChatTemplate string    // Jinja; empty where there is none
+	Kind   TokenizerKind
+	Tokens []string
+	Types  []int32   // one a token
+	Scores []float32 // one a token, in a SentencePiece vocabulary
+	// "left right", in the order of their rank; a SentencePiece vocabulary's follow from its scores
+	Merges       []string
+	Pre          string // a byte-level vocabulary's pre-tokenizer: PreGPT2 and so on
+	BOS, EOS     int    // -1 where there is none
+	AddBOS       bool   // a prompt begins with BOS
+	SpacePrefix  bool   // a space is put before each text, in a SentencePiece vocabulary
+	ChatTemplate string // Jinja; empty where there is none
 }
 
 // Vocabulary reads the tokenizer. One that isn't supported is a fault of kind UnknownArch.
@@ -67,7 +68,8 @@ func (f *File) Vocabulary() (Vocabulary, error) {
 	}
 	for id, t := range v.Tokens { // before work is done that grows with the square of it
 		if len(t) > maxToken {
-			return v, f.bad(again, "token %d of tokenizer.ggml.tokens has %d bytes; up to %d are right", id, len(t), maxToken)
+			return v, f.bad(again, "token %d of tokenizer.ggml.tokens has %d bytes; up to %d are right", id, len(t),
+				maxToken)
 		}
 	}
 	if err := f.tokenTypes(&v); err != nil {
@@ -177,7 +179,8 @@ func (f *File) consistent(v Vocabulary) error {
 	}
 	ranks := make(map[string]int, len(v.Merges))
 	for rank, m := range v.Merges {
-		if first, twice := ranks[m]; twice && v.Kind == ByteLevelBPE { // of which some engines take the first rank, others the last
+		// of which some engines take the first rank, others the last
+		if first, twice := ranks[m]; twice && v.Kind == ByteLevelBPE {
 			return f.bad(again, "merges %d and %d of tokenizer.ggml.merges are both %q", first, rank, m)
 		}
 		ranks[m] = rank
@@ -259,7 +262,8 @@ func Uncovered(f *File, prompt string) (rune, bool) {
 // PromptFault is the one line for a prompt that the vocabulary can't express; nil where it can.
 func PromptFault(f *File, prompt string) error {
 	if r, ok := Uncovered(f, prompt); ok {
-		return fault.New(fault.Usage, "leave it out or choose another model", "the prompt has %q, which the vocabulary of %s can't express",
+		return fault.New(fault.Usage, "leave it out or choose another model",
+			"the prompt has %q, which the vocabulary of %s can't express",
 			r, f.Name)
 	}
 	return nil

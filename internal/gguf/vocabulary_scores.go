@@ -66,7 +66,8 @@ func (v Vocabulary) joins(ids map[string]int) []join {
 	}
 	var list []join
 	for id, text := range v.Tokens {
-		if v.Types[id] != TokenNormal || strings.Contains(text, " ") { // no text has a space once it is spelt with Space
+		// no text has a space once it is spelt with Space
+		if v.Types[id] != TokenNormal || strings.Contains(text, " ") {
 			continue
 		}
 		for cut := range text {

@@ -14,7 +14,8 @@ import (
 func scored(pieces []string, more ...gguf.Entry) []gguf.Entry {
 	tokens, types, scores := []string{"<unk>", "<s>", "</s>"}, []int32{2, 3, 3}, []float32{0, 0, 0}
 	for b := range 256 {
-		tokens, types, scores = append(tokens, gguf.ByteToken(byte(b))), append(types, gguf.TokenByte), append(scores, 0)
+		tokens, types, scores = append(tokens, gguf.ByteToken(byte(b))), append(types, gguf.TokenByte),
+			append(scores, 0)
 	}
 	for i, p := range pieces {
 		score := float32(-i)
@@ -69,7 +70,8 @@ func TestMergesFollowFromScores(t *testing.T) {
 	if r, found := v.Uncovered("é 世 \xff"); found {
 		t.Errorf("%q can't be expressed, in spite of bytes", r)
 	}
-	v, err = vocabularyOf(t, scored([]string{"a"}, entry("add_bos_token", false), entry("add_space_prefix", false), entry("eos_token_id", uint32(259))))
+	v, err = vocabularyOf(t, scored([]string{"a"}, entry("add_bos_token", false), entry("add_space_prefix", false),
+		entry("eos_token_id", uint32(259))))
 	if err != nil || v.AddBOS || v.SpacePrefix || v.EOS != 259 {
 		t.Errorf("BOS added %v, EOS %d, prefix %v: %v", v.AddBOS, v.EOS, v.SpacePrefix, err)
 	}
@@ -99,7 +101,8 @@ func TestSentencePieceFaults(t *testing.T) {
 func TestPreTokenizers(t *testing.T) {
 	with := func(pre string, more ...gguf.Entry) []gguf.Entry {
 		return changed([]gguf.Entry{
-			entry("model", "gpt2"), entry("pre", pre), entry("tokens", []string{"a", "b", "ab"}), entry("merges", []string{"a b"}),
+			entry("model", "gpt2"), entry("pre", pre), entry("tokens", []string{"a", "b", "ab"}),
+			entry("merges", []string{"a b"}),
 			entry("bos_token_id", uint32(2)),
 		}, more...)
 	}
@@ -107,12 +110,14 @@ func TestPreTokenizers(t *testing.T) {
 		"llama-bpe": gguf.PreLlama3, "llama3": gguf.PreLlama3, "llama-v3": gguf.PreLlama3} {
 		v, err := vocabularyOf(t, with(name))
 		llama3 := want == gguf.PreLlama3
-		if err != nil || v.Pre != want || v.AddBOS != llama3 || v.WholeWords() != llama3 || v.Composes() != (want == gguf.PreQwen2) {
+		if err != nil || v.Pre != want || v.AddBOS != llama3 || v.WholeWords() != llama3 ||
+			v.Composes() != (want == gguf.PreQwen2) {
 			t.Errorf("%s: got %q, BOS %v, %v", name, v.Pre, v.AddBOS, err)
 		}
 	}
 	for _, name := range []string{"default", "olmo", "tekken", "falcon3", "deepseek-r1-qwen", ""} {
-		if _, err := vocabularyOf(t, with(name)); fault.Code(err) != int(fault.UnknownArch) || !strings.Contains(err.Error(), `"`+name+`"`) {
+		if _, err := vocabularyOf(t, with(name)); fault.Code(err) != int(fault.UnknownArch) ||
+			!strings.Contains(err.Error(), `"`+name+`"`) {
 			t.Errorf("%q: got %v", name, err)
 		}
 	}

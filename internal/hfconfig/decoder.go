@@ -47,14 +47,17 @@ type latent struct {
 
 // model lists the weights.
 func (d decoder) model(r *reader) Model {
-	m := Model{File: r.file, Type: r.family, Layers: d.layers, Hidden: d.hidden, Heads: d.heads, KVHeads: d.kvHeads, HeadDim: d.headDim,
+	m := Model{File: r.file, Type: r.family, Layers: d.layers, Hidden: d.hidden, Heads: d.heads, KVHeads: d.kvHeads,
+		HeadDim:      d.headDim,
 		Intermediate: d.inter, Vocab: d.vocab, Tied: d.tied, Latent: d.mla != nil}
 	width := d.hidden
 	if d.project > 0 {
 		width = d.project
 	}
-	m.add(Weight{Part: Embedding, Name: "embed_tokens.weight", Times: 1, Rows: int64(d.vocab), Cols: int64(width), Split: Sharded})
-	m.add(Weight{Part: Positions, Name: "embed_positions.weight", Times: 1, Rows: int64(d.positions), Cols: int64(d.hidden)})
+	m.add(Weight{Part: Embedding, Name: "embed_tokens.weight", Times: 1, Rows: int64(d.vocab), Cols: int64(width),
+		Split: Sharded})
+	m.add(Weight{Part: Positions, Name: "embed_positions.weight", Times: 1, Rows: int64(d.positions),
+		Cols: int64(d.hidden)})
 	if d.project > 0 && d.project != d.hidden {
 		m.add(Weight{Part: Embedding, Name: "project_in.weight", Times: 1, Rows: int64(d.hidden), Cols: int64(width)})
 		m.add(Weight{Part: Head, Name: "project_out.weight", Times: 1, Rows: int64(width), Cols: int64(d.hidden)})
@@ -69,7 +72,8 @@ func (d decoder) model(r *reader) Model {
 		d.norm(&m, "norm", 1)
 	}
 	if !d.tied {
-		m.add(Weight{Part: Head, Name: "lm_head.weight", Times: 1, Rows: int64(d.vocab), Cols: int64(width), Split: Sharded})
+		m.add(Weight{Part: Head, Name: "lm_head.weight", Times: 1, Rows: int64(d.vocab), Cols: int64(width),
+			Split: Sharded})
 	}
 	if d.headBias {
 		m.add(vector(Head, "lm_head.bias", 1, d.vocab, Sharded))
@@ -98,7 +102,8 @@ func (d decoder) norm(m *Model, name string, times int64) {
 
 // linear adds a matrix of each of so many layers, and its bias.
 func linear(m *Model, part Part, name string, times int64, rows, cols int, bias bool, split Split) {
-	m.add(Weight{Part: part, Name: name + ".weight", Times: times, Rows: int64(rows), Cols: int64(cols), Linear: true, Split: split})
+	m.add(Weight{Part: part, Name: name + ".weight", Times: times, Rows: int64(rows), Cols: int64(cols), Linear: true,
+		Split: split})
 	if bias {
 		if inputs := strings.HasSuffix(name, "o_proj") || strings.HasSuffix(name, "down_proj"); inputs {
 			split = Replicated // its inputs are what is divided, and the bias is added once
@@ -170,7 +175,8 @@ func (d decoder) feedForward(m *Model) {
 		sparse := int64(d.layers) - dense
 		d.mlp(m, Experts, "mlp.experts.*", sparse*int64(e.experts), sparse*int64(e.perToken), e.inter, e.expertBias)
 		d.mlp(m, FeedForward, "mlp.shared_expert", times(sparse, e.shared), 0, e.shared, e.sharedBias)
-		m.add(Weight{Part: Router, Name: "mlp.gate.weight", Times: sparse, Rows: int64(e.experts), Cols: int64(d.hidden)})
+		m.add(Weight{Part: Router, Name: "mlp.gate.weight", Times: sparse, Rows: int64(e.experts),
+			Cols: int64(d.hidden)})
 		if e.sharedGate {
 			m.add(vector(Router, "mlp.shared_expert_gate.weight", sparse, d.hidden, Replicated))
 		}
@@ -193,10 +199,12 @@ func times(n int64, size int) int64 {
 
 // caches groups the layers by how far back a token sees.
 func (d decoder) caches() []Cache {
-	one := Cache{Layers: d.layers, Values: int64(d.kvHeads) * int64(d.headDim+d.value()), Keys: int64(d.kvHeads) * int64(d.headDim), Heads: d.kvHeads}
+	one := Cache{Layers: d.layers, Values: int64(d.kvHeads) * int64(d.headDim+d.value()),
+		Keys: int64(d.kvHeads) * int64(d.headDim), Heads: d.kvHeads}
 	if l := d.mla; l != nil {
 		one = Cache{Layers: d.layers, Values: int64(l.kvRank + l.rope), Keys: int64(l.kvRank + l.rope),
-			Expanded: int64(d.heads) * int64(l.nope+l.rope+d.value()), ExpandedKeys: int64(d.heads) * int64(l.nope+l.rope)}
+			Expanded:     int64(d.heads) * int64(l.nope+l.rope+d.value()),
+			ExpandedKeys: int64(d.heads) * int64(l.nope+l.rope)}
 	}
 	if len(d.windows) == 0 {
 		return []Cache{one}

@@ -10,28 +10,37 @@ type family func(*reader) decoder
 func families() map[string]family {
 	llama := func(r *reader) decoder { return r.llama(false) }
 	return map[string]family{
-		"llama": llama, "mistral": mistral, "ministral": mistral, "ministral3": mistral, "mixtral": mixtral, "yi": llama, "Yi": llama, "aquila": llama,
+		"llama": llama, "mistral": mistral, "ministral": mistral, "ministral3": mistral, "mixtral": mixtral,
+		"yi": llama, "Yi": llama, "aquila": llama,
 		"arcee": arcee, "helium": llama, "smollm3": smollm3, "granite": llama, "minicpm": minicpm, "minicpm3": minicpm3,
-		"internlm": internlm, "internlm2": internlm2, "internlm3": internlm3, "baichuan": baichuan, "exaone": exaone, "exaone4": exaone4,
+		"internlm": internlm, "internlm2": internlm2, "internlm3": internlm3, "baichuan": baichuan, "exaone": exaone,
+		"exaone4":  exaone4,
 		"seed_oss": seedOSS, "hunyuan_v1_dense": hunyuan, "ernie4_5": ernie, "ernie4_5_moe": ernieMoE,
 		"qwen": qwen, "qwen2": qwen2, "qwen2_moe": qwen2MoE, "qwen3": qwen3, "qwen3_moe": qwen3MoE,
 		"gemma": gemma, "gemma2": gemma2, "gemma3_text": gemma3, "gemma3": gemma3,
 		"phi": phi, "phi3": phi3, "phimoe": phiMoE, "stablelm": stableLM, "stablelm_epoch": stableLM,
-		"olmo": olmo, "olmo2": olmo2, "olmo3": olmo3, "olmoe": olmoe, "cohere": cohere, "cohere2": cohere2, "nemotron": nemotron,
-		"granitemoe": graniteMoE, "granitemoeshared": graniteMoE, "dbrx": dbrx, "gpt_oss": gptOSS, "llama4_text": llama4,
-		"deepseek": deepseek, "deepseek_v2": deepseek, "deepseek_v3": deepseek, "kimi_k2": deepseek,
+		"olmo": olmo, "olmo2": olmo2, "olmo3": olmo3, "olmoe": olmoe, "cohere": cohere, "cohere2": cohere2,
+		"nemotron":   nemotron,
+		"granitemoe": graniteMoE, "granitemoeshared": graniteMoE, "dbrx": dbrx, "gpt_oss": gptOSS,
+		"llama4_text": llama4,
+		"deepseek":    deepseek, "deepseek_v2": deepseek, "deepseek_v3": deepseek, "kimi_k2": deepseek,
 		"glm": glm, "glm4": glm4, "glm4_moe": glm4MoE, "dots1": glm4MoE, "chatglm": chatGLM,
 		"gpt2": gpt2, "gpt_bigcode": gptBigCode, "gpt_neo": gptNeo, "gpt_neox": gptNeoX, "gptj": gptJ, "codegen": gptJ,
-		"falcon": falcon, "RefinedWebModel": falcon, "RefinedWeb": falcon, "opt": opt, "bloom": bloom, "mpt": mpt, "starcoder2": starCoder2,
+		"falcon": falcon, "RefinedWebModel": falcon, "RefinedWeb": falcon, "opt": opt, "bloom": bloom, "mpt": mpt,
+		"starcoder2": starCoder2,
 	}
 }
 
 // aliases are the text parts of models that see or hear, as their configs call them.
 var aliases = map[string]string{
-	"qwen2_vl": "qwen2", "qwen2_vl_text": "qwen2", "qwen2_5_vl": "qwen2", "qwen2_5_vl_text": "qwen2", "qwen2_audio": "qwen2",
-	"qwen3_vl": "qwen3", "qwen3_vl_text": "qwen3", "qwen3_vl_moe_text": "qwen3_moe", "mistral3": "mistral", "llava": "llama", "llava_next": "mistral",
-	"paligemma": "gemma", "internvl": "qwen2", "llama4": "llama4_text", "glm4v_text": "glm4", "glm4v_moe_text": "glm4_moe",
-	"idefics3": "llama", "smolvlm": "llama", "kimi_vl": "deepseek_v3", "deepseek_vl_v2": "deepseek_v2", "phi3_v": "phi3",
+	"qwen2_vl": "qwen2", "qwen2_vl_text": "qwen2", "qwen2_5_vl": "qwen2", "qwen2_5_vl_text": "qwen2",
+	"qwen2_audio": "qwen2",
+	"qwen3_vl":    "qwen3", "qwen3_vl_text": "qwen3", "qwen3_vl_moe_text": "qwen3_moe", "mistral3": "mistral",
+	"llava": "llama", "llava_next": "mistral",
+	"paligemma": "gemma", "internvl": "qwen2", "llama4": "llama4_text", "glm4v_text": "glm4",
+	"glm4v_moe_text": "glm4_moe",
+	"idefics3":       "llama", "smolvlm": "llama", "kimi_vl": "deepseek_v3", "deepseek_vl_v2": "deepseek_v2",
+	"phi3_v": "phi3",
 }
 
 // base reads what every family has, under the names that families have had for it.
@@ -62,9 +71,11 @@ func (r *reader) defaults(sizes map[string]int) {
 func (r *reader) textDefaults(kind string) {
 	switch kind {
 	case "llama":
-		r.defaults(map[string]int{"hidden_size": 4096, "intermediate_size": 11008, "num_hidden_layers": 32, "num_attention_heads": 32, "vocab_size": 32000})
+		r.defaults(map[string]int{"hidden_size": 4096, "intermediate_size": 11008, "num_hidden_layers": 32,
+			"num_attention_heads": 32, "vocab_size": 32000})
 	case "mistral":
-		r.defaults(map[string]int{"hidden_size": 4096, "intermediate_size": 14336, "num_hidden_layers": 32, "num_attention_heads": 32, "num_key_value_heads": 8,
+		r.defaults(map[string]int{"hidden_size": 4096, "intermediate_size": 14336, "num_hidden_layers": 32,
+			"num_attention_heads": 32, "num_key_value_heads": 8,
 			"vocab_size": 32000})
 	}
 }
@@ -82,7 +93,8 @@ func (r *reader) evenly(d *decoder) {
 		r.fail(bad(r.file, "give head_dim, or correct one of them",
 			"a hidden_size of %d is no multiple of %d attention heads, and there is no head_dim", d.hidden, d.heads))
 	case d.heads%d.kvHeads != 0:
-		r.fail(bad(r.file, "correct one of them", "%d attention heads can't share %d key-value heads evenly", d.heads, d.kvHeads))
+		r.fail(bad(r.file, "correct one of them", "%d attention heads can't share %d key-value heads evenly", d.heads,
+			d.kvHeads))
 	}
 	if d.headDim == 0 && r.err == nil {
 		d.headDim = d.hidden / d.heads
@@ -122,7 +134,8 @@ func (r *reader) slide(d *decoder, window int, slides func(layer int) bool) {
 	}
 	types := r.list("layer_types")
 	if len(types) != 0 && len(types) != d.layers {
-		r.fail(bad(r.file, "correct one of them", "%slayer_types has %d entries, the model has %d layers", r.prefix, len(types), d.layers))
+		r.fail(bad(r.file, "correct one of them", "%slayer_types has %d entries, the model has %d layers", r.prefix,
+			len(types), d.layers))
 		return
 	}
 	d.windows = make([]int, d.layers)
@@ -180,7 +193,8 @@ func minicpm3(r *reader) decoder {
 	d.inter = r.need("intermediate_size")
 	d.headDim = r.need("qk_nope_head_dim") + r.need("qk_rope_head_dim")
 	d.valueDim = r.sizeOr(d.hidden/d.heads, "v_head_dim")
-	d.mla = &latent{qRank: r.count(0, "q_lora_rank"), kvRank: r.need("kv_lora_rank"), rope: r.need("qk_rope_head_dim"), nope: r.need("qk_nope_head_dim"),
+	d.mla = &latent{qRank: r.count(0, "q_lora_rank"), kvRank: r.need("kv_lora_rank"), rope: r.need("qk_rope_head_dim"),
+		nope: r.need("qk_nope_head_dim"),
 		bias: r.flag(false, "attention_bias")}
 	r.evenly(&d)
 	return d
@@ -297,7 +311,8 @@ func qwen2MoE(r *reader) decoder {
 	d.inter = r.sizeOr(5632, "intermediate_size")
 	r.evenly(&d)
 	d.qkvBias = r.flag(true, "qkv_bias")
-	d.moe = &mixture{experts: r.need("num_experts"), perToken: r.sizeOr(4, "num_experts_per_tok"), inter: r.need("moe_intermediate_size"),
+	d.moe = &mixture{experts: r.need("num_experts"), perToken: r.sizeOr(4, "num_experts_per_tok"),
+		inter:  r.need("moe_intermediate_size"),
 		shared: r.need("shared_expert_intermediate_size"), sharedGate: true, dense: qwenDense(r, &d)}
 	qwenWindow(r, &d)
 	return d

@@ -65,7 +65,8 @@ func falcon(r *reader) decoder {
 		}
 	}
 	d.norms = 1
-	if inParallel := 2; isNew && parallel && r.sizeOr(inParallel, "num_ln_in_parallel_attn") == inParallel || !parallel {
+	if inParallel := 2; isNew && parallel && r.sizeOr(inParallel, "num_ln_in_parallel_attn") == inParallel ||
+		!parallel {
 		d.norms = 2
 	}
 	if r.flag(false, "bias") {

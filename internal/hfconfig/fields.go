@@ -13,7 +13,8 @@ import (
 	"llmparity/internal/regular"
 )
 
-// maxConfig is far above any config there is: they have a few KB, those that list every layer's quantisation some hundred.
+// maxConfig is far above any config there is: they have a few KB, those that list every layer's quantisation some
+// hundred.
 const maxConfig = 16 << 20
 
 // readFile reads one of no more than so many bytes.
@@ -32,8 +33,8 @@ func unreadable(path string, err error) error {
 	return fault.Wrap(fault.BadModel, err, "name a config.json, or the folder that it is in", "%s can't be read", path)
 }
 
-// reader takes fields out of a JSON object. The first error stays, so that a family's sizes can be read one after the other and
-// looked at once.
+// reader takes fields out of a JSON object. The first error stays, so that a family's sizes can be read one after the
+// other and looked at once.
 type reader struct {
 	file   string
 	prefix string // the object's own path in the file, with a dot behind it
@@ -160,7 +161,8 @@ func (r *reader) count(def int, names ...string) int {
 func (r *reader) size(name string, raw json.RawMessage, least int) int {
 	var v float64
 	if err := json.Unmarshal(raw, &v); err != nil || v != math.Trunc(v) || v < float64(least) || v > most {
-		r.fail(bad(r.file, fmt.Sprintf("a whole number from %d to %d is right", least, most), "%s%s is %s", r.prefix, name, brief(raw)))
+		r.fail(bad(r.file, fmt.Sprintf("a whole number from %d to %d is right", least, most), "%s%s is %s", r.prefix,
+			name, brief(raw)))
 		return 1
 	}
 	return int(v)

@@ -47,10 +47,12 @@ func (p pattern) keeps(layer int, name string) bool {
 		}
 		return false
 	}
-	return (p.layer == -1 || p.layer == layer) && (p.name == "" && p.layer >= 0 || strings.HasPrefix(name, p.name+".") || strings.Contains(name, "."+p.name+"."))
+	return (p.layer == -1 || p.layer == layer) &&
+		(p.name == "" && p.layer >= 0 || strings.HasPrefix(name, p.name+".") || strings.Contains(name, "."+p.name+"."))
 }
 
-// Kept is how many of a weight's copies stay as they were, of a model of so many layers, by the config's list of modules.
+// Kept is how many of a weight's copies stay as they were, of a model of so many layers, by the config's list of
+// modules.
 func (q Quantized) Kept(w Weight, layers int) int64 {
 	if len(q.kept) == 0 || !w.Linear || layers < 1 {
 		return 0

@@ -1,11 +1,12 @@
-// Package hfconfig reads what a Hugging Face config.json says of a language model, and works out from it every weight the model
-// consists of and what a token takes in its KV cache: by architecture, never by a table of models.
+// Package hfconfig reads what a Hugging Face config.json says of a language model, and works out from it every weight
+// the model consists of and what a token takes in its KV cache: by architecture, never by a table of models.
 //
-// It knows decoder-only transformers (families.go lists their model_types), among them those with grouped and multi-query
-// attention, with latent attention (MLA), with sliding windows in some or all layers, and mixtures of experts. Of models that see or
-// hear it counts the text part. A model_type that it doesn't know is an error and not a guess. It can't see weights that a config
-// doesn't tell of (adapters, heads for other tasks, layers for multi-token prediction are left out, with a note), and it reads no
-// weights; the headers of safetensors files it does read, where they lie beside a config (safetensors.go).
+// It knows decoder-only transformers (families.go lists their model_types), among them those with grouped and
+// multi-query attention, with latent attention (MLA), with sliding windows in some or all layers, and mixtures of
+// experts. Of models that see or hear it counts the text part. A model_type that it doesn't know is an error and not a
+// guess. It can't see weights that a config doesn't tell of (adapters, heads for other tasks, layers for multi-token
+// prediction are left out, with a note), and it reads no weights; the headers of safetensors files it does read, where
+// they lie beside a config (safetensors.go).
 package hfconfig
 
 import (
@@ -143,12 +144,14 @@ func (m *Model) sound() error {
 	for _, w := range m.Weights {
 		n, ok := product(w.Times, w.Rows, w.Cols)
 		if sum += n; !ok || sum > maxParameters {
-			return bad(m.File, "check its sizes", "%s would be %d × %d × %d values, more than any model has", w.Name, w.Times, w.Rows, w.Cols)
+			return bad(m.File, "check its sizes", "%s would be %d × %d × %d values, more than any model has", w.Name,
+				w.Times, w.Rows, w.Cols)
 		}
 	}
 	for _, c := range m.Caches {
 		if n, ok := product(int64(c.Layers), max(c.Values, c.Expanded)); !ok || n > 1<<40 {
-			return bad(m.File, "check its sizes", "a token would take %d × %d values in the KV cache, more than in any model", c.Layers, c.Values)
+			return bad(m.File, "check its sizes",
+				"a token would take %d × %d values in the KV cache, more than in any model", c.Layers, c.Values)
 		}
 	}
 	return nil

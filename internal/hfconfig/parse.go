@@ -111,7 +111,8 @@ func (r *reader) textPart() (*reader, []string) {
 func unknown(file, kind string, known map[string]family) error {
 	do := "give its sizes by flags: --model-params, --num-layers, --num-heads, --num-kv-heads, --hidden-size, --head-dim"
 	near := nearest.Of(kind, slices.Sorted(maps.Keys(known)), 3)
-	err := fault.New(fault.UnknownArch, do, "%s: %s (the nearest that are known: %s)", file, UnknownType{kind}.Error(), strings.Join(near, ", "))
+	err := fault.New(fault.UnknownArch, do, "%s: %s (the nearest that are known: %s)", file, UnknownType{kind}.Error(),
+		strings.Join(near, ", "))
 	err.Err = UnknownType{kind}
 	return err
 }
@@ -125,13 +126,16 @@ func (m *Model) about(outer, r *reader) {
 		m.Name = folderName(m.File)
 	}
 	m.DType = strings.TrimPrefix(cmp.Or(r.text("torch_dtype", "dtype"), outer.text("torch_dtype", "dtype")), "torch.")
-	m.MaxPositions = r.sizeOr(0, "max_position_embeddings", "n_positions", "max_seq_len", "seq_length", "n_ctx", "max_sequence_length")
+	m.MaxPositions = r.sizeOr(0, "max_position_embeddings", "n_positions", "max_seq_len", "seq_length", "n_ctx",
+		"max_sequence_length")
 	if n := r.count(0, "num_nextn_predict_layers"); n > 0 {
-		m.Notes = append(m.Notes, fmt.Sprintf("layers that predict several tokens (num_nextn_predict_layers: %d) are published with the weights; "+
-			"they are not counted, as engines load them for speculation alone", n))
+		m.Notes = append(m.Notes, fmt.Sprintf(
+			"layers that predict several tokens (num_nextn_predict_layers: %d) are published with the weights; "+
+				"they are not counted, as engines load them for speculation alone", n))
 	}
 	if m.Tied && (m.Type == "falcon" || m.Type == "RefinedWebModel" || m.Type == "RefinedWeb") {
-		m.Notes = append(m.Notes, fmt.Sprintf("published files may store the head a second time, %d values more, though it is the embedding",
+		m.Notes = append(m.Notes, fmt.Sprintf(
+			"published files may store the head a second time, %d values more, though it is the embedding",
 			int64(m.Vocab)*int64(m.Hidden)))
 	}
 	if m.Quantized = r.quantized(); m.Quantized != nil && len(m.Quantized.notUnderstood) > 0 {

@@ -21,34 +21,53 @@ func TestFaultsNameFileAndField(t *testing.T) {
 		kind fault.Kind
 		says []string
 	}{
-		"empty":               {"", fault.BadModel, []string{"config.json", "not a JSON object", "empty"}},
-		"no object":           {"[1]", fault.BadModel, []string{"config.json", "array"}},
-		"null":                {"null", fault.BadModel, []string{"config.json", "null"}},
-		"cut off":             {plainLlama[:50], fault.BadModel, []string{"config.json", "too early"}},
-		"more behind":         {plainLlama + "{}", fault.BadModel, []string{"behind its end"}},
-		"a web page":          {"<html>", fault.BadModel, []string{"config.json", "not a JSON object"}},
-		"no type":             {with(`"model_type":"llama",`, ""), fault.BadModel, []string{"model_type is missing"}},
-		"unknown type":        {with(`"llama"`, `"lama3"`), fault.UnknownArch, []string{`"lama3"`, "llama", "--num-layers", "--model-params"}},
-		"type of another":     {with(`"llama"`, `7`), fault.BadModel, []string{"model_type is 7"}},
-		"no layers":           {with(`"num_hidden_layers":2,`, ""), fault.BadModel, []string{"num_hidden_layers", "is missing"}},
-		"null layers":         {with(`"num_hidden_layers":2,`, `"num_hidden_layers":null,`), fault.BadModel, []string{"num_hidden_layers", "is missing"}},
-		"no heads":            {with(`"num_attention_heads":4,`, ""), fault.BadModel, []string{"num_attention_heads"}},
-		"no vocabulary":       {with(`,"vocab_size":100`, ""), fault.BadModel, []string{"vocab_size"}},
-		"no width":            {with(`"intermediate_size":128,`, ""), fault.BadModel, []string{"intermediate_size"}},
-		"negative":            {with(`"hidden_size":64`, `"hidden_size":-64`), fault.BadModel, []string{"hidden_size is -64"}},
-		"a fraction":          {with(`"hidden_size":64`, `"hidden_size":64.5`), fault.BadModel, []string{"hidden_size is 64.5"}},
-		"a string":            {with(`"hidden_size":64`, `"hidden_size":"64"`), fault.BadModel, []string{"hidden_size is"}},
-		"zero":                {with(`"hidden_size":64`, `"hidden_size":0`), fault.BadModel, []string{"hidden_size is 0"}},
-		"huge":                {with(`"hidden_size":64`, `"hidden_size":1e300`), fault.BadModel, []string{"hidden_size is 1e300"}},
-		"not a number":        {with(`"hidden_size":64`, `"hidden_size":NaN`), fault.BadModel, []string{"config.json"}},
-		"overflow":            {with(`"hidden_size":64,"intermediate_size":128`, `"hidden_size":1073741824,"intermediate_size":1073741824`), fault.BadModel, []string{"more than any model"}},
-		"too many layers":     {with(`"num_hidden_layers":2`, `"num_hidden_layers":1000000000`), fault.BadModel, []string{"layers"}},
-		"heads don't divide":  {with(`"num_attention_heads":4`, `"num_attention_heads":5`), fault.BadModel, []string{"hidden_size of 64", "5 attention heads", "head_dim"}},
-		"key-value heads":     {with(`"num_attention_heads":4`, `"num_attention_heads":4,"num_key_value_heads":3`), fault.BadModel, []string{"4 attention heads", "3 key-value heads"}},
-		"flag":                {with(`"vocab_size":100`, `"vocab_size":100,"tie_word_embeddings":1`), fault.BadModel, []string{"tie_word_embeddings is 1"}},
-		"quantised somehow":   {with(`"vocab_size":100`, `"vocab_size":100,"quantization_config":{"quant_method":"magic"}`), fault.UnknownArch, []string{"quantization_config.quant_method", "magic", "--quantization"}},
-		"quantisation's type": {with(`"vocab_size":100`, `"vocab_size":100,"quantization_config":4`), fault.BadModel, []string{"quantization_config is 4"}},
-		"quantisation's bits": {with(`"vocab_size":100`, `"vocab_size":100,"quantization_config":{"quant_method":"awq","bits":99}`), fault.BadModel, []string{"bits is 99"}},
+		"empty":       {"", fault.BadModel, []string{"config.json", "not a JSON object", "empty"}},
+		"no object":   {"[1]", fault.BadModel, []string{"config.json", "array"}},
+		"null":        {"null", fault.BadModel, []string{"config.json", "null"}},
+		"cut off":     {plainLlama[:50], fault.BadModel, []string{"config.json", "too early"}},
+		"more behind": {plainLlama + "{}", fault.BadModel, []string{"behind its end"}},
+		"a web page":  {"<html>", fault.BadModel, []string{"config.json", "not a JSON object"}},
+		"no type":     {with(`"model_type":"llama",`, ""), fault.BadModel, []string{"model_type is missing"}},
+		"unknown type": {with(`"llama"`, `"lama3"`), fault.UnknownArch,
+			[]string{`"lama3"`, "llama", "--num-layers", "--model-params"}},
+		"type of another": {with(`"llama"`, `7`), fault.BadModel, []string{"model_type is 7"}},
+		"no layers": {with(`"num_hidden_layers":2,`, ""), fault.BadModel,
+			[]string{"num_hidden_layers", "is missing"}},
+		"null layers": {with(`"num_hidden_layers":2,`, `"num_hidden_layers":null,`), fault.BadModel,
+			[]string{"num_hidden_layers", "is missing"}},
+		"no heads":      {with(`"num_attention_heads":4,`, ""), fault.BadModel, []string{"num_attention_heads"}},
+		"no vocabulary": {with(`,"vocab_size":100`, ""), fault.BadModel, []string{"vocab_size"}},
+		"no width":      {with(`"intermediate_size":128,`, ""), fault.BadModel, []string{"intermediate_size"}},
+		"negative": {with(`"hidden_size":64`, `"hidden_size":-64`), fault.BadModel,
+			[]string{"hidden_size is -64"}},
+		"a fraction": {with(`"hidden_size":64`, `"hidden_size":64.5`), fault.BadModel,
+			[]string{"hidden_size is 64.5"}},
+		"a string": {with(`"hidden_size":64`, `"hidden_size":"64"`), fault.BadModel,
+			[]string{"hidden_size is"}},
+		"zero": {with(`"hidden_size":64`, `"hidden_size":0`), fault.BadModel,
+			[]string{"hidden_size is 0"}},
+		"huge": {with(`"hidden_size":64`, `"hidden_size":1e300`), fault.BadModel,
+			[]string{"hidden_size is 1e300"}},
+		"not a number": {with(`"hidden_size":64`, `"hidden_size":NaN`), fault.BadModel, []string{"config.json"}},
+		"overflow": {with(`"hidden_size":64,"intermediate_size":128`,
+			`"hidden_size":1073741824,"intermediate_size":1073741824`), fault.BadModel,
+			[]string{"more than any model"}},
+		"too many layers": {with(`"num_hidden_layers":2`, `"num_hidden_layers":1000000000`), fault.BadModel,
+			[]string{"layers"}},
+		"heads don't divide": {with(`"num_attention_heads":4`, `"num_attention_heads":5`), fault.BadModel,
+			[]string{"hidden_size of 64", "5 attention heads", "head_dim"}},
+		"key-value heads": {with(`"num_attention_heads":4`, `"num_attention_heads":4,"num_key_value_heads":3`),
+			fault.BadModel, []string{"4 attention heads", "3 key-value heads"}},
+		"flag": {with(`"vocab_size":100`, `"vocab_size":100,"tie_word_embeddings":1`), fault.BadModel,
+			[]string{"tie_word_embeddings is 1"}},
+		"quantised somehow": {with(`"vocab_size":100`,
+			`"vocab_size":100,"quantization_config":{"quant_method":"magic"}`), fault.UnknownArch,
+			[]string{"quantization_config.quant_method", "magic", "--quantization"}},
+		"quantisation's type": {with(`"vocab_size":100`, `"vocab_size":100,"quantization_config":4`), fault.BadModel,
+			[]string{"quantization_config is 4"}},
+		"quantisation's bits": {with(`"vocab_size":100`,
+			`"vocab_size":100,"quantization_config":{"quant_method":"awq","bits":99}`), fault.BadModel,
+			[]string{"bits is 99"}},
 		"layer types": {`{"model_type":"gemma2","hidden_size":64,"intermediate_size":128,"num_hidden_layers":2,"num_attention_heads":4,"vocab_size":100,"layer_types":["full_attention"]}`,
 			fault.BadModel, []string{"layer_types has 1 entries", "2 layers"}},
 		"latent without rank": {`{"model_type":"deepseek_v3","hidden_size":64,"intermediate_size":128,"num_hidden_layers":2,"num_attention_heads":4,"vocab_size":100}`,
@@ -58,7 +77,8 @@ func TestFaultsNameFileAndField(t *testing.T) {
 		"part's own field": {`{"model_type":"mistral3","text_config":{"model_type":"mistral","num_hidden_layers":2,"hidden_size":-1}}`, fault.BadModel, []string{"text_config.hidden_size is -1"}},
 		"more experts than there are": {`{"model_type":"mixtral","hidden_size":64,"intermediate_size":128,"num_hidden_layers":2,"num_attention_heads":4,"vocab_size":100,"num_local_experts":2,"num_experts_per_tok":3}`,
 			fault.BadModel, []string{"3 experts of 2"}},
-		"part is no object": {`{"model_type":"mistral3","text_config":5}`, fault.BadModel, []string{"text_config is 5"}},
+		"part is no object": {`{"model_type":"mistral3","text_config":5}`, fault.BadModel,
+			[]string{"text_config is 5"}},
 	} {
 		_, err := Parse("dir/config.json", []byte(c.text))
 		if err == nil {
@@ -91,14 +111,16 @@ func TestFilesThatCannotBeRead(t *testing.T) {
 	if err := os.Truncate(large, maxConfig+1); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Open(dir); fault.Code(err) != int(fault.BadModel) || !strings.Contains(err.Error(), "larger than 16 MiB") {
+	if _, err := Open(dir); fault.Code(err) != int(fault.BadModel) ||
+		!strings.Contains(err.Error(), "larger than 16 MiB") {
 		t.Errorf("a large file: %v", err)
 	}
 }
 
 // A part of a model that sees takes what it lacks from the whole, and says that the rest isn't counted.
 func TestTextPart(t *testing.T) {
-	m, err := Parse("config.json", []byte(`{"model_type":"gemma3","tie_word_embeddings":true,"torch_dtype":"bfloat16","vision_config":{},
+	m, err := Parse("config.json", []byte(
+		`{"model_type":"gemma3","tie_word_embeddings":true,"torch_dtype":"bfloat16","vision_config":{},
 		"text_config":{"model_type":"gemma3_text","hidden_size":2560,"intermediate_size":10240,"num_hidden_layers":34,"sliding_window":1024}}`))
 	if err != nil {
 		t.Fatal(err)
@@ -130,7 +152,8 @@ func TestQuantization(t *testing.T) {
 			continue
 		}
 		q := *m.Quantized
-		if q.Method != want.Method || q.Bits != want.Bits || q.Group != want.Group || q.Block != want.Block || q.Symmetric != want.Symmetric || q.Double != want.Double {
+		if q.Method != want.Method || q.Bits != want.Bits || q.Group != want.Group || q.Block != want.Block ||
+			q.Symmetric != want.Symmetric || q.Double != want.Double {
 			t.Errorf("%s: %+v, %+v is right", text, q, want)
 		}
 	}
@@ -151,11 +174,15 @@ func TestModulesThatStay(t *testing.T) {
 		}
 	}
 	for list, want := range map[string]struct{ q, down int64 }{
-		`["lm_head"]`: {0, 0}, `["model.layers.1.self_attn.q_proj"]`: {1, 0}, `["re:.*self_attn.*"]`: {2, 0}, `["self_attn"]`: {2, 0}, `["model.layers.0"]`: {1, 1},
-		`["model.layers.1.*"]`: {1, 1}, `["*q_proj"]`: {2, 0}, `["re:.*layers\\.0\\.mlp\\.(gate|down)_proj"]`: {0, 1}, `["model.layers.0.mlp.down_proj", "model.layers.1.mlp.down_proj"]`: {0, 2},
+		`["lm_head"]`: {0, 0}, `["model.layers.1.self_attn.q_proj"]`: {1, 0}, `["re:.*self_attn.*"]`: {2, 0},
+		`["self_attn"]`: {2, 0}, `["model.layers.0"]`: {1, 1},
+		`["model.layers.1.*"]`: {1, 1}, `["*q_proj"]`: {2, 0}, `["re:.*layers\\.0\\.mlp\\.(gate|down)_proj"]`: {0, 1},
+		`["model.layers.0.mlp.down_proj", "model.layers.1.mlp.down_proj"]`: {0, 2},
 		`["re:(?!x)"]`: {0, 0},
 	} {
-		m, err := Parse("config.json", []byte(with(`"vocab_size":100`, `"vocab_size":100,"quantization_config":{"quant_method":"fp8","ignore":`+list+`}`)))
+		m, err := Parse("config.json", []byte(
+			with(`"vocab_size":100`, `"vocab_size":100,"quantization_config":{"quant_method":"fp8","ignore":`+list+
+				`}`)))
 		if err != nil {
 			t.Fatal(list, err)
 		}
@@ -165,7 +192,8 @@ func TestModulesThatStay(t *testing.T) {
 				t.Errorf("%s: of %s %d stay, %d are right", list, w.Name, got, right)
 			}
 		}
-		if noted := strings.Contains(strings.Join(m.Notes, " "), "can't be read"); noted != strings.Contains(list, "(?!") {
+		if noted := strings.Contains(strings.Join(m.Notes, " "), "can't be read"); noted != strings.Contains(
+			list, "(?!") {
 			t.Errorf("%s: %q", list, m.Notes)
 		}
 	}
@@ -208,7 +236,8 @@ func FuzzParse(f *testing.F) {
 			}
 			return
 		}
-		if n := m.Parameters(); n <= 0 || n > maxParameters || m.ActiveParameters() > n || m.KVValues() <= 0 || m.KVValues() > math.MaxInt64/1024 {
+		if n := m.Parameters(); n <= 0 || n > maxParameters || m.ActiveParameters() > n || m.KVValues() <= 0 ||
+			m.KVValues() > math.MaxInt64/1024 {
 			t.Fatalf("%d parameters, %d active, %d values a token", n, m.ActiveParameters(), m.KVValues())
 		}
 		layers := 0

@@ -22,7 +22,8 @@ func TestPageHasThePublishedFigures(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := text
-	tables := map[string]string{"published": publishedTable(t), "quantized": quantizedTable(t), "remembered": rememberedList()}
+	tables := map[string]string{"published": publishedTable(t), "quantized": quantizedTable(t),
+		"remembered": rememberedList()}
 	for name, table := range tables {
 		if want, err = between(want, name, table); err != nil {
 			t.Fatal(err)
@@ -66,8 +67,10 @@ func publishedTable(t *testing.T) string {
 			cache = fmt.Sprint(2 * m.KVValues())
 		}
 		sizes := figure{source: r.sizes}
-		places := []string{r.parameters.place("parameters"), r.weights.place("weights"), r.kv.place("cache"), sizes.place("sizes")}
-		fmt.Fprintf(&b, "| %s | %d | %s | %s | %s |\n", r.model, m.Parameters(), strings.TrimSpace(size), cache, joined(places))
+		places := []string{r.parameters.place("parameters"), r.weights.place("weights"), r.kv.place("cache"),
+			sizes.place("sizes")}
+		fmt.Fprintf(&b, "| %s | %d | %s | %s | %s |\n", r.model, m.Parameters(), strings.TrimSpace(size), cache,
+			joined(places))
 	}
 	return b.String()
 }

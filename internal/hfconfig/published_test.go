@@ -14,8 +14,8 @@ const (
 	gib = 1 << 30
 )
 
-// figure is a number that somebody published, and where: a repository and a path in it, or a paper. Configs in testdata are held
-// against it.
+// figure is a number that somebody published, and where: a repository and a path in it, or a paper. Configs in testdata
+// are held against it.
 type figure struct {
 	value   int64
 	step    int64  // what it is rounded to there; 0: not at all
@@ -46,15 +46,16 @@ type stored struct {
 	figure
 }
 
-// row is a model of which the number of parameters is known. Its config in testdata has the fields of the published one that are about
-// sizes.
+// row is a model of which the number of parameters is known. Its config in testdata has the fields of the published one
+// that are about sizes.
 type row struct {
 	model      string
 	parameters figure
 	weights    stored
-	perToken   int64  // of the KV cache, with two bytes a value, written out: layers × 2 × key-value heads × head size × 2
-	kv         figure // the same, where somebody published it
-	sizes      string // where the fields of the config can be looked up
+	// of the KV cache, with two bytes a value, written out: layers × 2 × key-value heads × head size × 2
+	perToken int64
+	kv       figure // the same, where somebody published it
+	sizes    string // where the fields of the config can be looked up
 }
 
 // Whose figures these are, by repository and path.
@@ -75,9 +76,11 @@ const (
 var published = []row{
 	{"llama-2-7b", exactly(6738415616, "KerasHub, llama_presets.py; huggingface.js, packages/gguf/src/gguf.spec.ts"),
 		stored{"bfloat16", exactly(13476831232, "Radhikabhrara/llama_chatbot, final_merged_checkpoint"+index)},
-		32 * 2 * 32 * 128 * 2, outOf(2*2*32*32*128, "2 × 2 × 32 × 32 × 128", "huggingface/blog, kv-cache-quantization.md"), litgpt},
+		32 * 2 * 32 * 128 * 2, outOf(2*2*32*32*128, "2 × 2 × 32 × 32 × 128",
+			"huggingface/blog, kv-cache-quantization.md"), litgpt},
 	{"llama-2-13b", exactly(13015864320, "IrfanUruchi/Llama-2-13B-Computer-Engineering-"+index),
-		stored{"", outOf(26031738880-40*64*4, "26031738880, less 40 × 64 stored frequencies of 4 bytes", "bjornerikkorum/RUTERGPT13B"+index)},
+		stored{"", outOf(26031738880-40*64*4, "26031738880, less 40 × 64 stored frequencies of 4 bytes",
+			"bjornerikkorum/RUTERGPT13B"+index)},
 		40 * 2 * 40 * 128 * 2, outOf(400*mib/512, "400 MiB for 512 tokens", ikLogs+"pull_requests/328"), litgpt},
 	{"llama-2-70b", outOf(68976653312-80*64, "68976653312, less 80 × 64 stored frequencies",
 		"the hub's model API, safetensors.total at revision 3aba440b"),
@@ -88,27 +91,33 @@ var published = []row{
 		32 * 2 * 8 * 128 * 2, outOf(2048*mib/16384, "2048 MiB for 16384 tokens", ikLogs+"discussions/562"), aiconfig},
 	{"llama-3.1-70b", exactly(70553706496, hubTests),
 		stored{"q4_0", rounded(37.22*gib, 0.01*gib, "37.22 GiB", "ollama/ollama, pull request 6279")},
-		80 * 2 * 8 * 128 * 2, rounded(0.313*gib/1024, 0.001*gib/1024, "0.313 GB for 1k tokens", "huggingface/blog, llama31.md"), aiconfig},
+		80 * 2 * 8 * 128 * 2, rounded(0.313*gib/1024, 0.001*gib/1024, "0.313 GB for 1k tokens",
+			"huggingface/blog, llama31.md"), aiconfig},
 	{"llama-3.1-405b", exactly(405853388800, "the hub's model API, safetensors.total at revision b906e4dc"), stored{},
 		126 * 2 * 8 * 128 * 2, outOf(516096, "516.096 KB", "arXiv 2505.09343, table 1"), aiconfig},
-	{"llama-3.2-1b", outOf(1498482688-128256*2048, "1498482688, which has the tied embedding twice", "KerasHub, llama3_presets.py"), stored{},
+	{"llama-3.2-1b", outOf(1498482688-128256*2048, "1498482688, which has the tied embedding twice",
+		"KerasHub, llama3_presets.py"), stored{},
 		16 * 2 * 8 * 64 * 2, figure{}, litgpt},
-	{"tinyllama-1.1b", exactly(1100048384, "Nkluge-correa/Tucano, cards/models/Tucano-1b1.md, a model of the same sizes"), stored{},
+	{"tinyllama-1.1b", exactly(1100048384,
+		"Nkluge-correa/Tucano, cards/models/Tucano-1b1.md, a model of the same sizes"), stored{},
 		22 * 2 * 4 * 64 * 2, figure{}, litgpt},
 	{"smollm2-135m", exactly(134515008, "counted over the tensors of SmolLM2-135M-Instruct.Q4_1.gguf, which this project's own tests run"),
 		stored{},
 		30 * 2 * 3 * 64 * 2, figure{}, mlcllm},
-	{"smollm3-3b", outOf(3075100928-36*64, "3075100928, less 36 × 64 stored frequencies", "KerasHub, smollm3_presets.py"), stored{},
+	{"smollm3-3b", outOf(3075100928-36*64, "3075100928, less 36 × 64 stored frequencies",
+		"KerasHub, smollm3_presets.py"), stored{},
 		36 * 2 * 4 * 128 * 2, figure{}, "transformers, configuration_smollm3.py"},
 	{"mistral-7b", exactly(7241732096, "KerasHub, mistral_presets.py; "+pyTests),
 		stored{"float32", exactly(28966928384, "transformers, docs/source/en/models.md")},
 		32 * 2 * 8 * 128 * 2,
-		outOf(128*mib/1024, "128 MiB for 1024 tokens", "intel/ipex-llm, docs/mddocs/Quickstart/llama_cpp_quickstart.md"), litgpt},
+		outOf(128*mib/1024, "128 MiB for 1024 tokens",
+			"intel/ipex-llm, docs/mddocs/Quickstart/llama_cpp_quickstart.md"), litgpt},
 	{"mixtral-8x7b", exactly(46702792704, "KerasHub, mixtral_presets.py"), stored{},
 		32 * 2 * 8 * 128 * 2, figure{}, aiconfig},
 	{"qwen2-0.5b", exactly(494032768, "KerasHub, qwen_presets.py, qwen2.5_0.5b_en, of the same sizes"), stored{},
 		24 * 2 * 2 * 64 * 2, figure{}, mlcllm},
-	{"qwen2.5-1.5b", exactly(1543714304, "KerasHub, qwen_presets.py, qwen2.5_math_1.5b_en, of the same sizes"), stored{},
+	{"qwen2.5-1.5b", exactly(1543714304, "KerasHub, qwen_presets.py, qwen2.5_math_1.5b_en, of the same sizes"),
+		stored{},
 		28 * 2 * 2 * 128 * 2, figure{}, litgpt},
 	{"qwen2.5-3b", exactly(3085938688, "KerasHub, qwen_presets.py"),
 		stored{"", exactly(6171877376, "XS-Wu/digital_person_1"+index)},
@@ -126,7 +135,8 @@ var published = []row{
 		36 * 2 * 8 * 128 * 2, figure{}, aiconfig},
 	{"qwen3-32b", exactly(32762123264, "KerasHub, qwen3_presets.py"),
 		stored{"q4_0",
-			rounded(17.413*gib-8*5120*25600*2/32, 0.001*gib, "17.413 GiB, less what 8 of 64 down projections have more in q4_1",
+			rounded(17.413*gib-8*5120*25600*2/32, 0.001*gib,
+				"17.413 GiB, less what 8 of 64 down projections have more in q4_1",
 				ikLogs+"issues/539")},
 		64 * 2 * 8 * 128 * 2, outOf(10240*mib/40960, "10240 MiB for 40960 tokens", ikLogs+"issues/539"), aiconfig},
 	{"qwen3-30b-a3b", exactly(30532122624, "KerasHub, qwen3_moe_presets.py"),
@@ -148,7 +158,8 @@ var published = []row{
 		26 * 2 * 1 * 256 * 2, figure{}, litgpt},
 	{"gemma-3-27b", exactly(27009002240, "KerasHub, gemma3_presets.py, gemma3_27b_text"),
 		stored{"q4_0",
-			rounded(14.539*gib-7*5376*21504*2/32, 0.001*gib, "14.539 GiB, less what 7 of 62 down projections have more in q4_1",
+			rounded(14.539*gib-7*5376*21504*2/32, 0.001*gib,
+				"14.539 GiB, less what 7 of 62 down projections have more in q4_1",
 				ikLogs+"issues/539")},
 		62 * 2 * 16 * 128 * 2, outOf(63488*mib/131072, "63488 MiB for 131072 tokens", ikLogs+"issues/539"), litgpt},
 	{"phi-2", exactly(2779683840, "LitGPT, tutorials/0_to_litgpt.md"), stored{},
@@ -156,18 +167,23 @@ var published = []row{
 	{"phi-3-mini", exactly(3821079552, "KerasHub, phi3_presets.py"),
 		stored{"", exactly(7642159104, "YouriLalain/3PRYMMAL-PHI3-3B-SLERP"+index)},
 		32 * 2 * 32 * 96 * 2,
-		outOf(49248*mib/131328, "49248 MiB for 131328 tokens", "llama.cpp, issue 6849, Phi-3-mini-128k, of the same sizes"), litgpt},
+		outOf(49248*mib/131328, "49248 MiB for 131328 tokens",
+			"llama.cpp, issue 6849, Phi-3-mini-128k, of the same sizes"), litgpt},
 	{"phi-3.5-moe", rounded(42e9, 1e9, "42B", "arXiv 2404.14219"), stored{},
 		32 * 2 * 8 * 128 * 2, figure{}, "llama.cpp, pull request 11003"},
-	{"phi-4", exactly(14659507200, "NVIDIA NeMo Customizer, Helm values, customizationTargets microsoft/phi-4@1.0"), stored{},
+	{"phi-4", exactly(14659507200, "NVIDIA NeMo Customizer, Helm values, customizationTargets microsoft/phi-4@1.0"),
+		stored{},
 		40 * 2 * 10 * 128 * 2, figure{}, litgpt},
 	{"deepseek-v2-lite", rounded(15.706e9, 1e6, "15.706 B", ikLogs+"issues/230, DeepSeek-Coder-V2-Lite"),
 		stored{"", rounded(29.26*gib, 0.01*gib, "29.26 GiB", "llama.cpp, pull request 8068")},
 		27 * (512 + 64) * 2, outOf(972*mib/32768, "972 MiB for 32768 tokens", ikLogs+"pull_requests/273"), mlcllm},
-	{"deepseek-v3", rounded(671.026e9, 1e6, "671.026 B", ikLogs+"pull_requests/409; 671B in deepseek-ai/DeepSeek-V3, README_WEIGHTS.md"),
-		stored{"q8_0", rounded(664.295*gib, 0.001*gib, "664.295 GiB", ikLogs+"issues/271, DeepSeek R1, of the same sizes")},
+	{"deepseek-v3", rounded(671.026e9, 1e6, "671.026 B",
+		ikLogs+"pull_requests/409; 671B in deepseek-ai/DeepSeek-V3, README_WEIGHTS.md"),
+		stored{"q8_0", rounded(664.295*gib, 0.001*gib, "664.295 GiB",
+			ikLogs+"issues/271, DeepSeek R1, of the same sizes")},
 		61 * (512 + 64) * 2,
-		outOf(1098*mib/16384, "1098 MiB for 16384 tokens; 70.272 KB", ikLogs+"pull_requests/409; arXiv 2505.09343, table 1"), aiconfig},
+		outOf(1098*mib/16384, "1098 MiB for 16384 tokens; 70.272 KB",
+			ikLogs+"pull_requests/409; arXiv 2505.09343, table 1"), aiconfig},
 	{"gpt2", exactly(124439808, "KerasHub, gpt2_presets.py; LLM Foundry, scripts/inference/README.md"), stored{},
 		12 * 2 * 12 * 64 * 2, figure{}, mlcllm},
 	{"gpt2-xl", exactly(1557611200, "KerasHub, gpt2_presets.py"), stored{},
@@ -179,21 +195,27 @@ var published = []row{
 		28 * 2 * 16 * 256 * 2, figure{}, mlcllm},
 	{"gpt-oss-20b", exactly(20914757184, "KerasHub, gpt_oss_presets.py; "+hubTests),
 		stored{"",
-			outOf(1804459584*2+19110297600/2+597196800, "1804459584 in 2 bytes, 19110297600 in 4 bits, 597196800 scales; 12.8 GiB",
+			outOf(1804459584*2+19110297600/2+597196800,
+				"1804459584 in 2 bytes, 19110297600 in 4 bits, 597196800 scales; 12.8 GiB",
 				hubTests+"; arXiv 2508.10925")},
 		24 * 2 * 8 * 64 * 2, figure{}, aiconfig},
-	{"pythia-70m", outOf(18915328+2*50304*512, "18,915,328 without both embeddings", "arXiv 2304.01373, table 1"), stored{},
+	{"pythia-70m", outOf(18915328+2*50304*512, "18,915,328 without both embeddings", "arXiv 2304.01373, table 1"),
+		stored{},
 		6 * 2 * 8 * 64 * 2, figure{}, litgpt},
-	{"pythia-6.9b", outOf(6444163072+2*50432*4096, "6,444,163,072 without both embeddings", "arXiv 2304.01373, table 1"), stored{},
+	{"pythia-6.9b", outOf(6444163072+2*50432*4096, "6,444,163,072 without both embeddings",
+		"arXiv 2304.01373, table 1"), stored{},
 		32 * 2 * 32 * 128 * 2, figure{}, litgpt},
 	{"falcon-180b", outOf(179522565120-65024*14848, "179522565120, which has the tied embedding twice",
 		"the hub's model API, safetensors.total at revision d2ea5531"),
-		stored{"", outOf(359045130240-2*65024*14848, "359045130240, which has the tied embedding twice", "Alikhan13r/falcon-180B-chat"+index)},
+		stored{"", outOf(359045130240-2*65024*14848, "359045130240, which has the tied embedding twice",
+			"Alikhan13r/falcon-180B-chat"+index)},
 		80 * 2 * 8 * 64 * 2, figure{}, litgpt},
-	{"opt-125m", outOf(125237760+2*768, "125237760, which lacks two of the 2050 positions", "KerasHub, opt_presets.py"), stored{},
+	{"opt-125m", outOf(125237760+2*768, "125237760, which lacks two of the 2050 positions", "KerasHub, opt_presets.py"),
+		stored{},
 		12 * 2 * 12 * 64 * 2, figure{}, "transformers, configuration_opt.py"},
 	{"opt-13b", rounded(13e9, 1e9, "13B", "arXiv 2309.06180, section 3"), stored{},
-		40 * 2 * 40 * 128 * 2, outOf(800*1024, "800 KB, as 2 × 5120 × 40 × 2", "arXiv 2309.06180, section 3"), "arXiv 2309.06180, section 3"},
+		40 * 2 * 40 * 128 * 2, outOf(800*1024, "800 KB, as 2 × 5120 × 40 × 2", "arXiv 2309.06180, section 3"),
+		"arXiv 2309.06180, section 3"},
 	{"bloom-560m", exactly(559214592, "KerasHub, bloom_presets.py; "+pyTests), stored{},
 		24 * 2 * 16 * 64 * 2, figure{}, ""},
 	{"bloom-176b", exactly(176247271424, hubTests),
@@ -218,10 +240,11 @@ var published = []row{
 		32 * 2 * 32 * 128 * 2, figure{}, "stvlynn/Qwen-7B-Chat-Cantonese, config.json"},
 }
 
-// remembered has models whose numbers were written down from memory, and for which nothing was found that anybody could look up. They
-// are held against them all the same: a number that changes is worth a look.
+// remembered has models whose numbers were written down from memory, and for which nothing was found that anybody could
+// look up. They are held against them all the same: a number that changes is worth a look.
 var remembered = []row{
-	{"falcon-7b", figure{value: 7217189760 - 65024*4544, printed: "7217189760, which has the tied embedding twice"}, stored{},
+	{"falcon-7b", figure{value: 7217189760 - 65024*4544, printed: "7217189760, which has the tied embedding twice"},
+		stored{},
 		32 * 2 * 1 * 64 * 2, figure{}, litgpt},
 	{"opt-350m", figure{value: 331196416}, stored{}, 24 * 2 * 16 * 64 * 2, figure{}, ""},
 	{"stablelm-2-1.6b", figure{value: 1644515328}, stored{}, 24 * 2 * 32 * 64 * 2, figure{}, mlcllm},
@@ -232,7 +255,8 @@ var quantized = []struct {
 	model string
 	stored
 }{
-	{"llama-2-7b", stored{"q4_0", exactly(3825065984, "ikawrakow/ik_llama.cpp, examples/llama-bench/README.md, model_size")}},
+	{"llama-2-7b", stored{"q4_0", exactly(
+		3825065984, "ikawrakow/ik_llama.cpp, examples/llama-bench/README.md, model_size")}},
 	{"llama-2-13b", stored{"q8_0", rounded(12.881*gib, 0.001*gib, "12.881 GiB", ikLogs+"pull_requests/328")}},
 	{"llama-3.1-8b", stored{"q8_0", bits(8.5008)}},
 	{"llama-3.1-8b", stored{"q6_k", bits(6.5633)}},
@@ -245,8 +269,9 @@ var quantized = []struct {
 	{"llama-3.1-8b", stored{"q3_k_l", bits(4.2979)}},
 	{"llama-3.1-8b", stored{"q3_k_s", bits(3.6429)}},
 	{"llama-3.1-8b", stored{"q2_k", bits(3.1593)}},
-	{"llama-3.1-8b", stored{"bitsandbytes-8bit", outOf(9086705888-7*32, "9086705888, less a byte a matrix that names its layout",
-		"jeevanchaps/Meta-Llama3.1-8B-Instruct-assessment"+index)}},
+	{"llama-3.1-8b", stored{"bitsandbytes-8bit",
+		outOf(9086705888-7*32, "9086705888, less a byte a matrix that names its layout",
+			"jeevanchaps/Meta-Llama3.1-8B-Instruct-assessment"+index)}},
 	{"mistral-7b", stored{"q4_k_m", rounded(4.07*gib, 0.01*gib, "4.07 GiB",
 		"intel/ipex-llm, docs/mddocs/Quickstart/llama_cpp_quickstart.md")}},
 }
@@ -267,13 +292,15 @@ func TestParametersAndCacheAreThePublishedOnes(t *testing.T) {
 			continue
 		}
 		if got := m.Parameters(); !r.parameters.is(got) {
-			t.Errorf("%s has %d parameters, %d are right (%s %s)", r.model, got, r.parameters.value, r.parameters.printed, r.parameters.source)
+			t.Errorf("%s has %d parameters, %d are right (%s %s)", r.model, got, r.parameters.value,
+				r.parameters.printed, r.parameters.source)
 		}
 		if got := 2 * m.KVValues(); got != r.perToken {
 			t.Errorf("a token of %s takes %d bytes, %d are right", r.model, got, r.perToken)
 		}
 		if r.kv.found() && !r.kv.is(2*m.KVValues()) {
-			t.Errorf("a token of %s takes %d bytes, %d are published (%s %s)", r.model, 2*m.KVValues(), r.kv.value, r.kv.printed, r.kv.source)
+			t.Errorf("a token of %s takes %d bytes, %d are published (%s %s)", r.model, 2*m.KVValues(), r.kv.value,
+				r.kv.printed, r.kv.source)
 		}
 	}
 }
@@ -301,7 +328,8 @@ func TestWhatIsPublishedHasASource(t *testing.T) {
 		}
 	}
 	if whole < 12 || kv < 12 || weights < 12 {
-		t.Errorf("%d models with published weights, %d with a published cache, %d with both: 12 of each are wanted", weights, kv, whole)
+		t.Errorf("%d models with published weights, %d with a published cache, %d with both: 12 of each are wanted",
+			weights, kv, whole)
 	}
 }
 
@@ -319,7 +347,8 @@ func TestWeightsAreThePublishedOnes(t *testing.T) {
 func checkStored(t *testing.T, model string, s stored) {
 	t.Helper()
 	if got := weights(t, model, s.as); !s.is(got) {
-		t.Errorf("weights of %s in %q take %d bytes, %d ± %d are published (%s %s)", model, s.as, got, s.value, s.step/2, s.printed, s.source)
+		t.Errorf("weights of %s in %q take %d bytes, %d ± %d are published (%s %s)", model, s.as, got, s.value,
+			s.step/2, s.printed, s.source)
 	}
 }
 
@@ -349,7 +378,8 @@ func of(t *testing.T, model string, setup estimate.Setup) estimate.Estimate {
 	return e
 }
 
-// A latent that is expanded takes heads × (nope + rope + v) values: what llama.cpp's logs have without latent attention.
+// A latent that is expanded takes heads × (nope + rope + v) values: what llama.cpp's logs have without latent
+// attention.
 func TestExpandedLatentsAreThePublishedOnes(t *testing.T) {
 	for _, c := range []struct {
 		model  string
@@ -386,15 +416,18 @@ func TestActiveParametersAreThePublishedOnes(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := float64(m.ActiveParameters()) / 1e9; got < p.billions-p.half || got > p.billions+p.half {
-			t.Errorf("a token passes %.2f billion parameters of %s, %g are published (%s)", got, p.model, p.billions, p.source)
+			t.Errorf("a token passes %.2f billion parameters of %s, %g are published (%s)", got, p.model, p.billions,
+				p.source)
 		}
 	}
 }
 
 func TestWindowsAreOfTheRightLayers(t *testing.T) {
 	for model, want := range map[string]map[int]int{ // layers by window
-		"mistral-7b": {4096: 32}, "mixtral-8x7b": {0: 32}, "gemma-2-2b": {4096: 13, 0: 13}, "gemma-3-1b": {512: 22, 0: 4},
-		"qwen2.5-7b": {0: 28}, "gpt-oss-20b": {128: 12, 0: 12}, "phi-3-mini": {2047: 32}, "llama-2-7b": {0: 32}, "starcoder2-3b": {4096: 30},
+		"mistral-7b": {4096: 32}, "mixtral-8x7b": {0: 32}, "gemma-2-2b": {4096: 13, 0: 13},
+		"gemma-3-1b": {512: 22, 0: 4},
+		"qwen2.5-7b": {0: 28}, "gpt-oss-20b": {128: 12, 0: 12}, "phi-3-mini": {2047: 32}, "llama-2-7b": {0: 32},
+		"starcoder2-3b": {4096: 30},
 	} {
 		m, err := hfconfig.Open(filepath.Join("testdata", model+".json"))
 		if err != nil {

@@ -35,7 +35,8 @@ func (r *reader) quantized() *Quantized {
 	}
 	c := &reader{file: r.file, prefix: r.prefix + "quantization_config.", family: r.family, fields: fields}
 	q := c.method()
-	for _, name := range []string{"modules_to_not_convert", "llm_int8_skip_modules", "ignore", "ignored_layers", "exclude_modules"} {
+	for _, name := range []string{"modules_to_not_convert", "llm_int8_skip_modules", "ignore", "ignored_layers",
+		"exclude_modules"} {
 		for _, item := range c.list(name) {
 			var module string
 			if json.Unmarshal(item, &module) != nil || module == "" {

@@ -34,8 +34,9 @@ const (
 	maxTensors = 1 << 20
 )
 
-// Safetensors lists the tensors of the .safetensors files in a folder, or of one such file, by their headers alone. There may be none.
-// Of a folder that has the same weights twice, as consolidated.safetensors and as model.safetensors, those that transformers takes count.
+// Safetensors lists the tensors of the .safetensors files in a folder, or of one such file, by their headers alone.
+// There may be none. Of a folder that has the same weights twice, as consolidated.safetensors and as model.safetensors,
+// those that transformers takes count.
 func Safetensors(path string) ([]Stored, error) {
 	files := []string{path}
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
@@ -131,7 +132,8 @@ func readHeader(file string) ([]Stored, error) {
 	return parseHeader(file, f, info.Size())
 }
 
-// parseHeader reads the length, and so much text behind it, which names each tensor with its type, its sizes and where it lies.
+// parseHeader reads the length, and so much text behind it, which names each tensor with its type, its sizes and where
+// it lies.
 func parseHeader(file string, r io.Reader, size int64) ([]Stored, error) {
 	var length [8]byte
 	if _, err := io.ReadFull(r, length[:]); err != nil {
@@ -139,7 +141,8 @@ func parseHeader(file string, r io.Reader, size int64) ([]Stored, error) {
 	}
 	n := binary.LittleEndian.Uint64(length[:])
 	if n > maxHeader || int64(n) > size-8 {
-		return nil, bad(file, again, "it is no safetensors file, or not whole: a header of %d bytes in a file of %d", n, size)
+		return nil, bad(file, again, "it is no safetensors file, or not whole: a header of %d bytes in a file of %d", n,
+			size)
 	}
 	text := make([]byte, n)
 	if _, err := io.ReadFull(r, text); err != nil {
@@ -165,7 +168,8 @@ func parseHeader(file string, r io.Reader, size int64) ([]Stored, error) {
 		s := Stored{Name: name, DType: t.DType, Shape: t.Shape, Bytes: t.Offsets[1] - t.Offsets[0]}
 		_, fits := product(t.Shape...)
 		if t.Offsets[0] < 0 || s.Bytes < 0 || t.Offsets[1] > size-8-int64(n) || !fits {
-			return nil, bad(file, again, "tensor %s of %s %v lies at %v, in a file of %d bytes", name, t.DType, t.Shape, t.Offsets, size)
+			return nil, bad(file, again, "tensor %s of %s %v lies at %v, in a file of %d bytes", name, t.DType, t.Shape,
+				t.Offsets, size)
 		}
 		list = append(list, s)
 	}
@@ -176,14 +180,15 @@ func parseHeader(file string, r io.Reader, size int64) ([]Stored, error) {
 // inLayers are the names under which keys and values are projected, by most families.
 var inLayers = regexp.MustCompile(`(?:^|\.)(?:layers|h|blocks)\.(\d+)\.(?:self_attn|attn|attention|self_attention)\.(k_proj|v_proj)\.weight$`)
 
-// CachesOf works out from the tensors alone what a token takes in a KV cache: the rows of the projections of keys and values. It is
-// nil where the names are others, or the tensors are packed.
+// CachesOf works out from the tensors alone what a token takes in a KV cache: the rows of the projections of keys and
+// values. It is nil where the names are others, or the tensors are packed.
 func CachesOf(tensors []Stored) []Cache {
 	type kv struct{ keys, values int64 }
 	layers := map[int]kv{}
 	for _, t := range tensors {
 		m := inLayers.FindStringSubmatch(t.Name)
-		if m == nil || len(t.Shape) != 2 || !strings.HasPrefix(strings.ToUpper(t.DType), "F") && !strings.HasPrefix(t.DType, "BF") {
+		if m == nil || len(t.Shape) != 2 || !strings.HasPrefix(strings.ToUpper(t.DType), "F") &&
+			!strings.HasPrefix(t.DType, "BF") {
 			continue
 		}
 		n, err := strconv.Atoi(m[1])

@@ -39,7 +39,8 @@ func TestSafetensors(t *testing.T) {
 		if bytes != 384 || values != 192 {
 			t.Errorf("%d bytes, %d values", bytes, values)
 		}
-		if c := CachesOf(list); len(c) != 2 || c[0] != (Cache{Layers: 1, Values: 8, Keys: 4}) || c[1] != (Cache{Layers: 1, Values: 6, Keys: 4}) {
+		if c := CachesOf(list); len(c) != 2 || c[0] != (Cache{Layers: 1, Values: 8, Keys: 4}) ||
+			c[1] != (Cache{Layers: 1, Values: 6, Keys: 4}) {
 			t.Errorf("%+v", c)
 		}
 	}
@@ -48,10 +49,13 @@ func TestSafetensors(t *testing.T) {
 func TestDamagedSafetensors(t *testing.T) {
 	whole := tensorFile(twoLayers, 384)
 	for name, text := range map[string][]byte{
-		"empty": nil, "short": whole[:5], "cut in its header": whole[:40], "cut in its data": whole[:len(whole)-1], "no JSON": tensorFile("{{", 10),
-		"a header of 2^63": append(bytes.Repeat([]byte{0xff}, 8), whole[8:]...), "backwards": tensorFile(`{"a":{"dtype":"F32","shape":[1],"data_offsets":[4,0]}}`, 8),
-		"negative sizes": tensorFile(`{"a":{"dtype":"F32","shape":[-1],"data_offsets":[0,4]}}`, 8), "huge sizes": tensorFile(`{"a":{"dtype":"F32","shape":[4611686018427387904,4],"data_offsets":[0,4]}}`, 8),
-		"a number": tensorFile(`{"a":4}`, 8),
+		"empty": nil, "short": whole[:5], "cut in its header": whole[:40], "cut in its data": whole[:len(whole)-1],
+		"no JSON":          tensorFile("{{", 10),
+		"a header of 2^63": append(bytes.Repeat([]byte{0xff}, 8), whole[8:]...),
+		"backwards":        tensorFile(`{"a":{"dtype":"F32","shape":[1],"data_offsets":[4,0]}}`, 8),
+		"negative sizes":   tensorFile(`{"a":{"dtype":"F32","shape":[-1],"data_offsets":[0,4]}}`, 8),
+		"huge sizes":       tensorFile(`{"a":{"dtype":"F32","shape":[4611686018427387904,4],"data_offsets":[0,4]}}`, 8),
+		"a number":         tensorFile(`{"a":4}`, 8),
 	} {
 		path := filepath.Join(t.TempDir(), "x.safetensors")
 		if err := os.WriteFile(path, text, 0o600); err != nil {

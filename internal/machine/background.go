@@ -83,7 +83,8 @@ func parseProcess(text string) (p process, pid int, ok bool) {
 	if parent == 2 { // the kernel's own, by what they are for and not where
 		name, _, _ = strings.Cut(strings.ReplaceAll(name, ":", "/"), "/")
 	}
-	return process{name: name, parent: parent, start: start, ticks: user + system, reaped: childUser + childSystem}, pid, true
+	return process{name: name, parent: parent, start: start, ticks: user + system, reaped: childUser + childSystem},
+		pid, true
 }
 
 // ours tells whether a process is the one of this number, or was started by it or what it started.

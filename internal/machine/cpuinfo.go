@@ -48,7 +48,8 @@ func parseCPUInfo(text string) cpuInfo {
 		case "core id":
 			c.cores[[2]string{socket, value}] = true
 		case "cpu MHz", "clock":
-			if mhz, err := strconv.ParseFloat(strings.TrimSuffix(value, "MHz"), 64); err == nil && mhz > c.mhz && mhz < 1e6 {
+			if mhz, err := strconv.ParseFloat(strings.TrimSuffix(value, "MHz"), 64); err == nil && mhz > c.mhz &&
+				mhz < 1e6 {
 				c.mhz = mhz
 			}
 		case "CPU implementer":
@@ -76,7 +77,8 @@ func first(s *string, value string) {
 // name is the processor's: its model's, else those of its cores and board. Empty: it has none there.
 func (c cpuInfo) name() string {
 	switch {
-	case len(c.parts) > 0 && (c.model == "" || strings.Contains(c.model, "Processor rev")): // of an architecture, not of a model
+	// of an architecture, not of a model
+	case len(c.parts) > 0 && (c.model == "" || strings.Contains(c.model, "Processor rev")):
 		name := strings.Join(c.parts, " + ")
 		if c.board != "" {
 			name += " (" + c.board + ")"
@@ -90,8 +92,10 @@ func (c cpuInfo) name() string {
 
 // simd are the features that kernels of language models are written for, by Linux's names, in the order of their age.
 func simd() []string {
-	return []string{"sse4_2", "avx", "f16c", "fma", "avx2", "avx_vnni", "avx512f", "avx512bw", "avx512vl", "avx512_vnni", "avx512_bf16",
-		"avx512_fp16", "amx_tile", "amx_int8", "amx_bf16", "amx_fp16", "neon", "vfpv4", "asimd", "fphp", "asimdhp", "asimddp", "i8mm", "bf16",
+	return []string{"sse4_2", "avx", "f16c", "fma", "avx2", "avx_vnni", "avx512f", "avx512bw", "avx512vl",
+		"avx512_vnni", "avx512_bf16",
+		"avx512_fp16", "amx_tile", "amx_int8", "amx_bf16", "amx_fp16", "neon", "vfpv4", "asimd", "fphp", "asimdhp",
+		"asimddp", "i8mm", "bf16",
 		"sve", "sve2", "svei8mm", "svebf16", "sme", "sme2", "lsx", "lasx"}
 }
 
@@ -101,8 +105,10 @@ func (c cpuInfo) simd() []string {
 
 // armMaker names who made an ARM processor.
 func armMaker(implementer string) string {
-	names := map[string]string{"0x41": "ARM", "0x42": "Broadcom", "0x43": "Cavium", "0x46": "Fujitsu", "0x48": "HiSilicon", "0x4e": "NVIDIA",
-		"0x50": "Applied Micro", "0x51": "Qualcomm", "0x53": "Samsung", "0x56": "Marvell", "0x61": "Apple", "0x6d": "Microsoft",
+	names := map[string]string{"0x41": "ARM", "0x42": "Broadcom", "0x43": "Cavium", "0x46": "Fujitsu",
+		"0x48": "HiSilicon", "0x4e": "NVIDIA",
+		"0x50": "Applied Micro", "0x51": "Qualcomm", "0x53": "Samsung", "0x56": "Marvell", "0x61": "Apple",
+		"0x6d": "Microsoft",
 		"0x70": "Phytium", "0xc0": "Ampere"}
 	if name, ok := names[strings.ToLower(implementer)]; ok {
 		return name
@@ -116,11 +122,15 @@ func armCore(implementer, part string) string {
 		"0x41 0xc07": "Cortex-A7", "0x41 0xc09": "Cortex-A9", "0x41 0xc0f": "Cortex-A15",
 		"0x41 0xd03": "Cortex-A53", "0x41 0xd04": "Cortex-A35", "0x41 0xd05": "Cortex-A55", "0x41 0xd07": "Cortex-A57",
 		"0x41 0xd08": "Cortex-A72", "0x41 0xd09": "Cortex-A73", "0x41 0xd0a": "Cortex-A75", "0x41 0xd0b": "Cortex-A76",
-		"0x41 0xd0c": "Neoverse-N1", "0x41 0xd0d": "Cortex-A77", "0x41 0xd40": "Neoverse-V1", "0x41 0xd41": "Cortex-A78",
+		"0x41 0xd0c": "Neoverse-N1", "0x41 0xd0d": "Cortex-A77", "0x41 0xd40": "Neoverse-V1",
+		"0x41 0xd41": "Cortex-A78",
 		"0x41 0xd44": "Cortex-X1", "0x41 0xd46": "Cortex-A510", "0x41 0xd47": "Cortex-A710", "0x41 0xd48": "Cortex-X2",
-		"0x41 0xd49": "Neoverse-N2", "0x41 0xd4d": "Cortex-A715", "0x41 0xd4e": "Cortex-X3", "0x41 0xd4f": "Neoverse-V2",
-		"0x41 0xd80": "Cortex-A520", "0x41 0xd81": "Cortex-A720", "0x41 0xd82": "Cortex-X4", "0x41 0xd83": "Neoverse-V3",
-		"0x41 0xd84": "Neoverse-V3", "0x41 0xd8e": "Neoverse-N3", "0x46 0x001": "A64FX", "0x48 0xd01": "Kunpeng-920", "0x4e 0x004": "Carmel",
+		"0x41 0xd49": "Neoverse-N2", "0x41 0xd4d": "Cortex-A715", "0x41 0xd4e": "Cortex-X3",
+		"0x41 0xd4f": "Neoverse-V2",
+		"0x41 0xd80": "Cortex-A520", "0x41 0xd81": "Cortex-A720", "0x41 0xd82": "Cortex-X4",
+		"0x41 0xd83": "Neoverse-V3",
+		"0x41 0xd84": "Neoverse-V3", "0x41 0xd8e": "Neoverse-N3", "0x46 0x001": "A64FX", "0x48 0xd01": "Kunpeng-920",
+		"0x4e 0x004": "Carmel",
 		"0x51 0x001": "Oryon", "0x61 0x022": "M1 Icestorm", "0x61 0x023": "M1 Firestorm", "0x61 0x032": "M2 Blizzard",
 		"0x61 0x033": "M2 Avalanche", "0x6d 0xd49": "Cobalt 100", "0xc0 0xac3": "Ampere-1", "0xc0 0xac4": "Ampere-1a"}
 	if name, ok := names[strings.ToLower(implementer+" "+part)]; ok {

@@ -24,8 +24,10 @@ func TestProcessorsOfManyKinds(t *testing.T) {
 		logical, cores           int
 		mhz                      float64
 	}{
-		{"epyc-vm", "AMD EPYC", "AuthenticAMD", "sse4_2 avx f16c fma avx2 avx512f avx512bw avx512vl avx512_vnni avx512_bf16", 2, 2, 2596.138},
-		{"xeon-vm", "Intel(R) Xeon(R) CPU @ 2.00GHz", "GenuineIntel", "sse4_2 avx f16c fma avx2 avx512f avx512bw avx512vl", 2, 1, 2000.186},
+		{"epyc-vm", "AMD EPYC", "AuthenticAMD",
+			"sse4_2 avx f16c fma avx2 avx512f avx512bw avx512vl avx512_vnni avx512_bf16", 2, 2, 2596.138},
+		{"xeon-vm", "Intel(R) Xeon(R) CPU @ 2.00GHz", "GenuineIntel",
+			"sse4_2 avx f16c fma avx2 avx512f avx512bw avx512vl", 2, 1, 2000.186},
 		{"sapphire", "Intel(R) Xeon(R) Platinum 8480+", "GenuineIntel",
 			"sse4_2 avx f16c fma avx2 avx_vnni avx512f avx512bw avx512vl avx512_vnni avx512_bf16 avx512_fp16 amx_tile amx_int8 amx_bf16", 2, 2, 3800},
 		{"pi5", "Cortex-A76 (Raspberry Pi 5 Model B Rev 1.0)", "ARM", "asimd fphp asimdhp asimddp", 2, 0, 0},
@@ -35,8 +37,10 @@ func TestProcessorsOfManyKinds(t *testing.T) {
 		{"power9", "POWER9, altivec supported", "", "", 2, 0, 3800},
 	} {
 		got := parseCPUInfo(captured(t, c.file))
-		if got.name() != c.name || got.vendor != c.vendor || got.logical != c.logical || len(got.cores) != c.cores || got.mhz != c.mhz {
-			t.Errorf("%s: %q of %q, %d processors, %d cores, %g MHz", c.file, got.name(), got.vendor, got.logical, len(got.cores), got.mhz)
+		if got.name() != c.name || got.vendor != c.vendor || got.logical != c.logical || len(got.cores) != c.cores ||
+			got.mhz != c.mhz {
+			t.Errorf("%s: %q of %q, %d processors, %d cores, %g MHz", c.file, got.name(), got.vendor, got.logical,
+				len(got.cores), got.mhz)
 		}
 		if simd := strings.Join(got.simd(), " "); simd != c.simd {
 			t.Errorf("%s: %s", c.file, simd)

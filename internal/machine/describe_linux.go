@@ -14,8 +14,8 @@ func describe(_ context.Context, env *record.Environment) { here().describe(env,
 
 func state(context.Context) record.MachineState { return here().state() }
 
-// Stolen is how many seconds of processors' time a hypervisor has given to other machines since this one started; nil where nobody tells. It is
-// asked around every launch, and is one small file.
+// Stolen is how many seconds of processors' time a hypervisor has given to other machines since this one started; nil
+// where nobody tells. It is asked around every launch, and is one small file.
 func Stolen() *float64 {
 	busy, stolen := parseStat(here().text("proc/stat"))
 	if busy == 0 {

@@ -22,7 +22,8 @@ func TestThisMachineIsWhatOthersSeeToo(t *testing.T) {
 		t.Errorf("memory %d, %+v; gopsutil says %+v (%v)", e.MemoryB, e.Memory, total, err)
 	}
 	info, err := cpu.InfoWithContext(t.Context())
-	if err != nil || e.CPU == "" || info[0].ModelName != "" && !strings.Contains(e.CPU, strings.TrimSpace(info[0].ModelName)) {
+	if err != nil || e.CPU == "" || info[0].ModelName != "" &&
+		!strings.Contains(e.CPU, strings.TrimSpace(info[0].ModelName)) {
 		t.Errorf("CPU %q; gopsutil says %+v (%v)", e.CPU, info, err)
 	}
 	if name := CPU(); name != e.CPU {
@@ -44,7 +45,8 @@ func TestThisMachineIsWhatOthersSeeToo(t *testing.T) {
 	if e.Arch != runtime.GOARCH || e.Go != runtime.Version() || e.OS == "" || e.Kernel == "" || e.Background != nil {
 		t.Errorf("%+v", e)
 	}
-	if len(e.Disks) != 2 || e.Disks[0].Role != "results" || e.Disks[0].TotalB <= 0 || e.Disks[0].FreeB > e.Disks[0].TotalB {
+	if len(e.Disks) != 2 || e.Disks[0].Role != "results" || e.Disks[0].TotalB <= 0 ||
+		e.Disks[0].FreeB > e.Disks[0].TotalB {
 		t.Errorf("%+v", e.Disks)
 	}
 }
@@ -52,7 +54,8 @@ func TestThisMachineIsWhatOthersSeeToo(t *testing.T) {
 func TestOthersAreListenedTo(t *testing.T) {
 	e := Describe(t.Context(), Options{Listen: 50 * time.Millisecond})
 	b := e.Background
-	if b == nil || b.Seconds < 0.05 || b.Cores < 0 || b.Cores > 2*float64(e.Processor.Logical) { // by ticks, which are coarse
+	// by ticks, which are coarse
+	if b == nil || b.Seconds < 0.05 || b.Cores < 0 || b.Cores > 2*float64(e.Processor.Logical) {
 		t.Fatalf("%+v", b)
 	}
 	for _, p := range b.Busiest {

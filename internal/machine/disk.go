@@ -19,7 +19,9 @@ func disks(ctx context.Context, folders []Folder) []record.Disk {
 		if err != nil || u.Total == 0 {
 			continue
 		}
-		out = append(out, record.Disk{Role: f.Role, FreeB: int64(u.Free), TotalB: int64(u.Total), Filesystem: strings.Replace(u.Fstype, "ext2/ext3", "ext2/3/4", 1)}) // one number for all of them
+		// one number for all of them
+		out = append(out, record.Disk{Role: f.Role, FreeB: int64(u.Free), TotalB: int64(u.Total),
+			Filesystem: strings.Replace(u.Fstype, "ext2/ext3", "ext2/3/4", 1)})
 	}
 	return out
 }

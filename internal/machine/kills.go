@@ -6,7 +6,8 @@ import (
 	"strconv"
 )
 
-// MemoryKills is how many processes the kernel has ended since the machine started because memory was short; -1 where it doesn't tell.
+// MemoryKills is how many processes the kernel has ended since the machine started because memory was short; -1 where
+// it doesn't tell.
 func MemoryKills() int {
 	text, err := os.ReadFile("/proc/vmstat")
 	if err != nil {

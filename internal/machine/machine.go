@@ -1,10 +1,11 @@
 // Package machine says what a measurement is made on: system, processor, memory, limits, and what else goes on there.
 //
-// On Linux it reads /proc and /sys, and never another program's words; elsewhere it tells what the system's own calls give, which is
-// less. What a machine does not tell is absent. GPUs are not its business but internal/sample/gpu's. Of other programs it reads names
-// and times alone, no command lines.
+// On Linux it reads /proc and /sys, and never another program's words; elsewhere it tells what the system's own calls
+// give, which is less. What a machine does not tell is absent. GPUs are not its business but internal/sample/gpu's. Of
+// other programs it reads names and times alone, no command lines.
 //
-// A virtual machine shows what its host lets it: frequencies, caches and temperatures may be missing, or be another machine's.
+// A virtual machine shows what its host lets it: frequencies, caches and temperatures may be missing, or be another
+// machine's.
 package machine
 
 import (
@@ -50,8 +51,8 @@ func Describe(ctx context.Context, o Options) record.Environment {
 	return env
 }
 
-// State is what the machine is like at this moment, by what changes there. On Linux it reads a few small files, so that it can be asked
-// before every launch; elsewhere it is the load and the memory alone.
+// State is what the machine is like at this moment, by what changes there. On Linux it reads a few small files, so that
+// it can be asked before every launch; elsewhere it is the load and the memory alone.
 func State(ctx context.Context) record.MachineState {
 	s := state(ctx)
 	s.Load1 = Load1(ctx)
@@ -66,7 +67,8 @@ func Load1(ctx context.Context) float64 {
 	return 0
 }
 
-// CPU is the processor's name, else its architecture: what engines outside the browser compute on unless they have a GPU.
+// CPU is the processor's name, else its architecture: what engines outside the browser compute on unless they have a
+// GPU.
 func CPU() string { return cmp.Or(processorName(), runtime.GOARCH) }
 
 // display is what a program with a window would open it on.

@@ -17,7 +17,8 @@ func (f files) memory() (total int64, m *record.Memory) {
 	if !ok { // kernels before 3.14
 		available = info["MemFree"] + info["Cached"]
 	}
-	return info["MemTotal"], &record.Memory{AvailableB: available, SwapB: info["SwapTotal"], SwapFreeB: info["SwapFree"],
+	return info["MemTotal"], &record.Memory{AvailableB: available, SwapB: info["SwapTotal"],
+		SwapFreeB: info["SwapFree"],
 		HugePages: chosen(f.text("sys/kernel/mm/transparent_hugepage/enabled")), Reclaimers: f.reclaimers(),
 		Merged: f.text("sys/kernel/mm/ksm/run") == "1", Zswap: f.text("sys/module/zswap/parameters/enabled") == "Y"}
 }

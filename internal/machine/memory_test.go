@@ -18,7 +18,8 @@ func TestMemory(t *testing.T) {
 	}
 	m["proc/meminfo"] = "MemTotal: 8000 kB\nMemFree: 3000 kB\nCached: 1000 kB\nSwapTotal: 0 kB\nSwapFree: 0 kB"
 	m["sys/kernel/mm/transparent_hugepage/enabled"] = "always madvise never"
-	if total, got = tree(m).memory(); total != 8000<<10 || !reflect.DeepEqual(got, &record.Memory{AvailableB: 4000 << 10}) {
+	if total, got = tree(m).memory(); total != 8000<<10 ||
+		!reflect.DeepEqual(got, &record.Memory{AvailableB: 4000 << 10}) {
 		t.Errorf("of an old kernel: %d %+v", total, got)
 	}
 	if total, got = tree(nil).memory(); total != 0 || got != nil {
@@ -27,7 +28,8 @@ func TestMemory(t *testing.T) {
 }
 
 func TestTheWordInBrackets(t *testing.T) {
-	for text, want := range map[string]string{"[always] madvise never": "always", "always defer defer+madvise [madvise] never": "madvise", "always": "",
+	for text, want := range map[string]string{"[always] madvise never": "always",
+		"always defer defer+madvise [madvise] never": "madvise", "always": "",
 		"": "", "]x[": "", "[x": "", "a [ b ] c": "b"} {
 		if got := chosen(text); got != want {
 			t.Errorf("%q: %q, want %q", text, got, want)

@@ -14,8 +14,9 @@ const cpus = "sys/devices/system/cpu"
 
 // processor is what the kernel shows of the processor.
 func (f files) processor(info cpuInfo) *record.Processor {
-	p := &record.Processor{Vendor: info.vendor, Microcode: info.microcode, Logical: info.logical, Physical: len(info.cores),
-		MHz: info.mhz, SIMD: info.simd()}
+	p := &record.Processor{Vendor: info.vendor, Microcode: info.microcode, Logical: info.logical,
+		Physical: len(info.cores),
+		MHz:      info.mhz, SIMD: info.simd()}
 	if n := listed(f.text(cpus, "online")); n > 0 {
 		p.Logical = n
 	}

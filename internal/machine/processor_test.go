@@ -21,15 +21,17 @@ func tree(content map[string]string) files {
 // laptop has four cores with two threads each, of one socket, and intel_pstate.
 func laptop() map[string]string {
 	m := map[string]string{
-		"sys/devices/system/cpu/online": "0-7", "sys/devices/system/cpu/smt/control": "on", "sys/devices/system/cpu/smt/active": "1",
-		"sys/devices/system/node/online": "0", "sys/devices/system/cpu/intel_pstate/no_turbo": "0",
+		"sys/devices/system/cpu/online": "0-7", "sys/devices/system/cpu/smt/control": "on",
+		"sys/devices/system/cpu/smt/active": "1",
+		"sys/devices/system/node/online":    "0", "sys/devices/system/cpu/intel_pstate/no_turbo": "0",
 	}
 	for i := range 8 {
 		core := i % 4
 		cpu := fmt.Sprintf("sys/devices/system/cpu/cpu%d/", i)
 		siblings := fmt.Sprintf("%d,%d", core, core+4)
 		m[cpu+"topology/core_cpus_list"], m[cpu+"topology/physical_package_id"] = siblings, "0"
-		for j, c := range [][4]string{{"1", "Data", "48K", siblings}, {"1", "Instruction", "32K", siblings}, {"2", "Unified", "1280K", siblings}, {"3", "Unified", "12M", "0-7"}} {
+		for j, c := range [][4]string{{"1", "Data", "48K", siblings}, {"1", "Instruction", "32K", siblings},
+			{"2", "Unified", "1280K", siblings}, {"3", "Unified", "12M", "0-7"}} {
 			index := fmt.Sprintf("%scache/index%d/", cpu, j)
 			m[index+"level"], m[index+"type"], m[index+"size"], m[index+"shared_cpu_list"] = c[0], c[1], c[2], c[3]
 		}
@@ -44,9 +46,12 @@ func laptop() map[string]string {
 func TestALaptop(t *testing.T) {
 	m := laptop()
 	got := tree(m).processor(parseCPUInfo(""))
-	want := &record.Processor{Sockets: 1, Physical: 4, Logical: 8, SMT: "on", NUMANodes: 1, MHz: 807, MinMHz: 400, MaxMHz: 4700,
-		Driver: "intel_pstate", Turbo: "on", SIMD: []string{}, Caches: []record.Cache{{Level: 1, Kind: "data", B: 48 << 10, Instances: 4},
-			{Level: 1, Kind: "instruction", B: 32 << 10, Instances: 4}, {Level: 2, Kind: "unified", B: 1280 << 10, Instances: 4},
+	want := &record.Processor{Sockets: 1, Physical: 4, Logical: 8, SMT: "on", NUMANodes: 1, MHz: 807, MinMHz: 400,
+		MaxMHz: 4700,
+		Driver: "intel_pstate", Turbo: "on", SIMD: []string{},
+		Caches: []record.Cache{{Level: 1, Kind: "data", B: 48 << 10, Instances: 4},
+			{Level: 1, Kind: "instruction", B: 32 << 10, Instances: 4},
+			{Level: 2, Kind: "unified", B: 1280 << 10, Instances: 4},
 			{Level: 3, Kind: "unified", B: 12 << 20, Instances: 1}}}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v", got)
@@ -65,19 +70,26 @@ func TestALaptop(t *testing.T) {
 	}
 }
 
-// Two kinds of cores have caches of two sizes, and policies in the folders of processors: a phone's, or an older kernel's.
+// Two kinds of cores have caches of two sizes, and policies in the folders of processors: a phone's, or an older
+// kernel's.
 func TestBigAndLittleCores(t *testing.T) {
-	m := map[string]string{"sys/devices/system/cpu/smt/control": "notimplemented", "sys/devices/system/node/online": "0-1"}
-	for i, c := range [][4]string{{"64K", "1800000", "0", "schedutil"}, {"64K", "1800000", "1", "schedutil"}, {"512K", "2900000", "2", "performance"}} {
+	m := map[string]string{"sys/devices/system/cpu/smt/control": "notimplemented",
+		"sys/devices/system/node/online": "0-1"}
+	for i, c := range [][4]string{{"64K", "1800000", "0", "schedutil"}, {"64K", "1800000", "1", "schedutil"},
+		{"512K", "2900000", "2", "performance"}} {
 		cpu := fmt.Sprintf("sys/devices/system/cpu/cpu%d/", i)
-		m[cpu+"cache/index0/level"], m[cpu+"cache/index0/type"], m[cpu+"cache/index0/size"], m[cpu+"cache/index0/shared_cpu_list"] = "2", "Unified", c[0], c[2]
-		m[cpu+"cpufreq/cpuinfo_max_freq"], m[cpu+"cpufreq/scaling_governor"], m[cpu+"topology/thread_siblings_list"] = c[1], c[3], c[2]
+		m[cpu+"cache/index0/level"], m[cpu+"cache/index0/type"], m[cpu+"cache/index0/size"],
+			m[cpu+"cache/index0/shared_cpu_list"] = "2", "Unified", c[0], c[2]
+		m[cpu+"cpufreq/cpuinfo_max_freq"], m[cpu+"cpufreq/scaling_governor"],
+			m[cpu+"topology/thread_siblings_list"] = c[1], c[3], c[2]
 		m[cpu+"topology/physical_package_id"] = "0"
 		m[cpu+"cpufreq/boost"] = "1"
 	}
 	got := tree(m).processor(parseCPUInfo(captured(t, "phone")))
-	want := []record.Cache{{Level: 2, Kind: "unified", B: 512 << 10, Instances: 1}, {Level: 2, Kind: "unified", B: 64 << 10, Instances: 2}}
-	if got.Physical != 3 || got.Logical != 2 || got.SMT != "" || got.NUMANodes != 2 || got.MaxMHz != 2900 || got.MinMHz != 0 || got.Turbo != "on" ||
+	want := []record.Cache{{Level: 2, Kind: "unified", B: 512 << 10, Instances: 1},
+		{Level: 2, Kind: "unified", B: 64 << 10, Instances: 2}}
+	if got.Physical != 3 || got.Logical != 2 || got.SMT != "" || got.NUMANodes != 2 || got.MaxMHz != 2900 ||
+		got.MinMHz != 0 || got.Turbo != "on" ||
 		!reflect.DeepEqual(got.Caches, want) {
 		t.Errorf("%+v", got)
 	}
@@ -93,7 +105,8 @@ func TestAProcessorOfWhichNothingIsTold(t *testing.T) {
 }
 
 func TestSizes(t *testing.T) {
-	for text, want := range map[string]int64{"32K": 32 << 10, "12M": 12 << 20, "1G": 1 << 30, "77": 77, "": 0, "K": 0, "-4K": 0, "4KK": 0, "99999999999G": 0} {
+	for text, want := range map[string]int64{"32K": 32 << 10, "12M": 12 << 20, "1G": 1 << 30, "77": 77, "": 0, "K": 0,
+		"-4K": 0, "4KK": 0, "99999999999G": 0} {
 		if got := parseSize(text); got != want {
 			t.Errorf("%q: %d, want %d", text, got, want)
 		}
@@ -112,7 +125,8 @@ func FuzzSize(f *testing.F) {
 }
 
 func TestLists(t *testing.T) {
-	for text, want := range map[string]int{"0": 1, "0-7": 8, "0-3,8,10-11\n": 7, "": 0, "3-1": 0, "a": 0, "0-99999999999": 0} {
+	for text, want := range map[string]int{"0": 1, "0-7": 8, "0-3,8,10-11\n": 7, "": 0, "3-1": 0, "a": 0,
+		"0-99999999999": 0} {
 		if got := listed(text); got != want {
 			t.Errorf("%q: %d, want %d", text, got, want)
 		}

@@ -11,8 +11,9 @@ const (
 	damonReclaim = "sys/module/damon_reclaim/parameters"
 )
 
-// reclaimers are what in the kernel takes idle memory from processes though nobody may want for it: DAMON's schemes that page out, and
-// the module that is one of them. What a program does by other means (memory.reclaim of a control group, process_madvise) shows nowhere.
+// reclaimers are what in the kernel takes idle memory from processes though nobody may want for it: DAMON's schemes
+// that page out, and the module that is one of them. What a program does by other means (memory.reclaim of a control
+// group, process_madvise) shows nowhere.
 func (f files) reclaimers() []record.Reclaimer {
 	var out []record.Reclaimer
 	for _, kdamond := range f.all(damon + "/[0-9]*") {
@@ -28,7 +29,8 @@ func (f files) reclaimers() []record.Reclaimer {
 		}
 	}
 	if f.text(damonReclaim, "enabled") == "Y" {
-		r := record.Reclaimer{By: record.DAMONReclaim, IdleS: f.micro(damonReclaim, "min_age"), FreeBelow: f.perMille(damonReclaim, "wmarks_mid")}
+		r := record.Reclaimer{By: record.DAMONReclaim, IdleS: f.micro(damonReclaim, "min_age"),
+			FreeBelow: f.perMille(damonReclaim, "wmarks_mid")}
 		out = append(out, r)
 	}
 	return out

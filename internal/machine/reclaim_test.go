@@ -11,8 +11,10 @@ import (
 // pagingOut is a machine whose DAMON pages out what nobody has used for a minute.
 func pagingOut() map[string]string {
 	const of = damon + "/0/contexts/0"
-	return map[string]string{damon + "/nr_kdamonds": "1", damon + "/0/state": "on", damon + "/0/pid": "77", of + "/operations": "paddr",
-		of + "/monitoring_attrs/intervals/aggr_us": "5000000", of + "/schemes/nr_schemes": "1", of + "/schemes/0/action": "pageout",
+	return map[string]string{damon + "/nr_kdamonds": "1", damon + "/0/state": "on", damon + "/0/pid": "77",
+		of + "/operations":                         "paddr",
+		of + "/monitoring_attrs/intervals/aggr_us": "5000000", of + "/schemes/nr_schemes": "1",
+		of + "/schemes/0/action":                 "pageout",
 		of + "/schemes/0/access_pattern/age/min": "12", of + "/schemes/0/access_pattern/age/max": "4294967295",
 		of + "/schemes/0/watermarks/metric": "none", of + "/schemes/0/watermarks/mid": "0"}
 }
@@ -27,17 +29,26 @@ func TestWhatTakesIdleMemory(t *testing.T) {
 	}{
 		{"all memory", nil, []record.Reclaimer{minute}},
 		{"off", map[string]string{damon + "/0/state": "off"}, nil},
-		{"to be read by root alone", map[string]string{damon + "/0/state": ""}, []record.Reclaimer{{By: record.DAMON, Hidden: true}}},
+		{"to be read by root alone", map[string]string{damon + "/0/state": ""},
+			[]record.Reclaimer{{By: record.DAMON, Hidden: true}}},
 		{"watched and left alone", map[string]string{of + "/schemes/0/action": "stat"}, nil},
-		{"of processes that were named", map[string]string{of + "/operations": "vaddr"}, []record.Reclaimer{{By: record.DAMON, Some: true, IdleS: 60}}},
-		{"when memory gets scarce", map[string]string{of + "/schemes/0/watermarks/metric": "free_mem_rate", of + "/schemes/0/watermarks/mid": "400"},
+		{"of processes that were named", map[string]string{of + "/operations": "vaddr"},
+			[]record.Reclaimer{{By: record.DAMON, Some: true, IdleS: 60}}},
+		{"when memory gets scarce", map[string]string{of + "/schemes/0/watermarks/metric": "free_mem_rate",
+			of + "/schemes/0/watermarks/mid": "400"},
 			[]record.Reclaimer{{By: record.DAMON, IdleS: 60, FreeBelow: 0.4}}},
-		{"two schemes and the module", map[string]string{of + "/schemes/1/action": "pageout", of + "/schemes/1/access_pattern/age/min": "1",
-			damonReclaim + "/enabled": "Y", damonReclaim + "/min_age": "120000000", damonReclaim + "/wmarks_mid": "400"},
-			[]record.Reclaimer{minute, {By: record.DAMON, IdleS: 5}, {By: record.DAMONReclaim, IdleS: 120, FreeBelow: 0.4}}},
-		{"the module is there and off", map[string]string{damon + "/0/state": "off", damonReclaim + "/enabled": "N", damonReclaim + "/min_age": "120000000"}, nil},
-		{"nonsense", map[string]string{of + "/schemes/0/access_pattern/age/min": "-3", of + "/monitoring_attrs/intervals/aggr_us": "x",
-			damonReclaim + "/enabled": "Y", damonReclaim + "/min_age": "-1", damonReclaim + "/wmarks_mid": "99999"},
+		{"two schemes and the module", map[string]string{of + "/schemes/1/action": "pageout",
+			of + "/schemes/1/access_pattern/age/min": "1",
+			damonReclaim + "/enabled":                "Y", damonReclaim + "/min_age": "120000000",
+			damonReclaim + "/wmarks_mid": "400"},
+			[]record.Reclaimer{minute, {By: record.DAMON, IdleS: 5},
+				{By: record.DAMONReclaim, IdleS: 120, FreeBelow: 0.4}}},
+		{"the module is there and off", map[string]string{damon + "/0/state": "off", damonReclaim + "/enabled": "N",
+			damonReclaim + "/min_age": "120000000"}, nil},
+		{"nonsense", map[string]string{of + "/schemes/0/access_pattern/age/min": "-3",
+			of + "/monitoring_attrs/intervals/aggr_us": "x",
+			damonReclaim + "/enabled":                  "Y", damonReclaim + "/min_age": "-1",
+			damonReclaim + "/wmarks_mid": "99999"},
 			[]record.Reclaimer{{By: record.DAMON}, {By: record.DAMONReclaim, FreeBelow: 1}}},
 	} {
 		m := pagingOut()
@@ -53,11 +64,13 @@ func TestWhatTakesIdleMemory(t *testing.T) {
 
 func TestWhatElseMovesMemory(t *testing.T) {
 	m := pagingOut()
-	m["proc/meminfo"], m["sys/kernel/mm/ksm/run"], m["sys/module/zswap/parameters/enabled"] = "MemTotal: 4 kB\nMemAvailable: 2 kB", "1", "Y"
+	m["proc/meminfo"], m["sys/kernel/mm/ksm/run"],
+		m["sys/module/zswap/parameters/enabled"] = "MemTotal: 4 kB\nMemAvailable: 2 kB", "1", "Y"
 	if _, got := tree(m).memory(); !got.Merged || !got.Zswap || len(got.Reclaimers) != 1 {
 		t.Errorf("%+v", got)
 	}
-	m["sys/kernel/mm/ksm/run"], m["sys/module/zswap/parameters/enabled"] = "2", "N" // 2: what was merged is parted again
+	// 2: what was merged is parted again
+	m["sys/kernel/mm/ksm/run"], m["sys/module/zswap/parameters/enabled"] = "2", "N"
 	if _, got := tree(m).memory(); got.Merged || got.Zswap {
 		t.Errorf("off: %+v", got)
 	}

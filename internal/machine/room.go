@@ -6,8 +6,9 @@ import (
 	"strings"
 )
 
-// room is how much memory can be had now: what the system calls available, or less where a control group allows less. Of what a group
-// uses, the pages of files count as free: they are dropped where memory is wanted. ok is false where nothing is told.
+// room is how much memory can be had now: what the system calls available, or less where a control group allows less.
+// Of what a group uses, the pages of files count as free: they are dropped where memory is wanted. ok is false where
+// nothing is told.
 func (f files) room() (free int64, how string, ok bool) {
 	_, m := f.memory()
 	if m != nil && m.AvailableB > 0 {
@@ -24,7 +25,8 @@ func (f files) room() (free int64, how string, ok bool) {
 	return max(free, 0), how, ok
 }
 
-// memoryGroups are the folders of our group that bounds memory and of those above it; none where there is no such group.
+// memoryGroups are the folders of our group that bounds memory and of those above it; none where there is no such
+// group.
 func (f files) memoryGroups() (dirs []string, unified bool) {
 	mounts, groups := parseMounts(f.text("proc/self/mountinfo")), parseGroups(f.text("proc/self/cgroup"))
 	group, v1 := groups["memory"]
@@ -41,7 +43,8 @@ func (f files) memoryGroups() (dirs []string, unified bool) {
 
 // left is what a group may still take.
 func (f files) left(dir string, unified bool) (limit, left int64, ok bool) {
-	limits, uses, inactive := "memory.limit_in_bytes", "memory.usage_in_bytes", []string{"total_inactive_file", "total_active_file"}
+	limits, uses, inactive := "memory.limit_in_bytes", "memory.usage_in_bytes",
+		[]string{"total_inactive_file", "total_active_file"}
 	if unified {
 		limits, uses, inactive = "memory.max", "memory.current", []string{"inactive_file", "active_file"}
 	}

@@ -36,8 +36,8 @@ func (f files) state() (s record.MachineState) {
 	return s
 }
 
-// throttled sums up how often processors were slowed because they were too hot; nil where the kernel does not count. What several have in
-// common is counted for each, so that only differences mean something.
+// throttled sums up how often processors were slowed because they were too hot; nil where the kernel does not count.
+// What several have in common is counted for each, so that only differences mean something.
 func (f files) throttled() *int64 {
 	sum, counted := int64(0), false
 	for _, dir := range spreadOver(f.all(cpus + "/cpu[0-9]*/thermal_throttle")) {
@@ -65,7 +65,8 @@ func spreadOver(all []string) []string {
 	return out
 }
 
-// parsePressure reads how much of the last ten seconds somebody waited for a processor, in percent; nil where the kernel does not tell.
+// parsePressure reads how much of the last ten seconds somebody waited for a processor, in percent; nil where the
+// kernel does not tell.
 func parsePressure(text string) *float64 {
 	for line := range strings.Lines(text) {
 		rest, ok := strings.CutPrefix(line, "some avg10=")

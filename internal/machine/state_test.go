@@ -16,11 +16,13 @@ func TestState(t *testing.T) {
 		dir := fmt.Sprintf("sys/devices/system/cpu/cpu%d/thermal_throttle/", n)
 		m[dir+"core_throttle_count"], m[dir+"package_throttle_count"] = "3", "4"
 		policy := fmt.Sprintf("sys/devices/system/cpu/cpufreq/policy%d/", n)
-		m[policy+"scaling_governor"], m[policy+"scaling_cur_freq"], m[policy+"scaling_max_freq"] = "powersave", fmt.Sprint(800000+n*1000), "4600000"
+		m[policy+"scaling_governor"], m[policy+"scaling_cur_freq"], m[policy+"scaling_max_freq"] = "powersave",
+			fmt.Sprint(800000+n*1000), "4600000"
 	}
 	m["sys/devices/system/cpu/cpufreq/policy1/scaling_governor"] = "performance"
 	throttled, pressure := int64(14), 12.5
-	want := record.MachineState{FreeB: 3000 << 10, AvailableB: 5000 << 10, SwapUsedB: 600 << 10, Governor: "performance, powersave", MHz: 801, MaxMHz: 4600,
+	want := record.MachineState{FreeB: 3000 << 10, AvailableB: 5000 << 10, SwapUsedB: 600 << 10,
+		Governor: "performance, powersave", MHz: 801, MaxMHz: 4600,
 		Throttled: &throttled, Pressure: &pressure}
 	if got := tree(m).state(); !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v, want %+v", got, want)
@@ -32,7 +34,8 @@ func TestState(t *testing.T) {
 
 func TestTheStateOfThisMachine(t *testing.T) {
 	s := State(t.Context())
-	if e := Describe(t.Context(), Options{}); s.AvailableB <= 0 || s.AvailableB > e.MemoryB || s.FreeB > e.MemoryB || s.Governor != e.Governor {
+	if e := Describe(t.Context(), Options{}); s.AvailableB <= 0 || s.AvailableB > e.MemoryB || s.FreeB > e.MemoryB ||
+		s.Governor != e.Governor {
 		t.Errorf("%+v of %+v", s, e)
 	}
 }

@@ -40,8 +40,10 @@ func (f files) virtual(info cpuInfo) string {
 	case !info.flags["hypervisor"] && !strings.Contains(maker, "virtual") && !strings.Contains(maker, "qemu"):
 		return "" // a host may be of a cloud's, and be bare metal
 	}
-	for _, m := range [][2]string{{"qemu", "kvm"}, {"kvm", "kvm"}, {"amazon ec2", "amazon ec2"}, {"google", "google compute engine"},
-		{"microsoft", "hyper-v"}, {"vmware", "vmware"}, {"virtualbox", "virtualbox"}, {"innotek", "virtualbox"}, {"parallels", "parallels"},
+	for _, m := range [][2]string{{"qemu", "kvm"}, {"kvm", "kvm"}, {"amazon ec2", "amazon ec2"},
+		{"google", "google compute engine"},
+		{"microsoft", "hyper-v"}, {"vmware", "vmware"}, {"virtualbox", "virtualbox"}, {"innotek", "virtualbox"},
+		{"parallels", "parallels"},
 		{"xen", "xen"}, {"apple virtualization", "apple virtualization"}} {
 		if strings.Contains(maker, m[0]) {
 			return m[1]

@@ -45,7 +45,8 @@ func TestVirtualMachines(t *testing.T) {
 		{"wsl", guest, map[string]string{"proc/sys/kernel/osrelease": "5.15.167.4-microsoft-standard-WSL2"}},
 		{"xen", "", map[string]string{"sys/hypervisor/type": "xen"}},
 		{"kvm", "", map[string]string{"proc/device-tree/hypervisor/compatible": "linux,kvm"}},
-		{"apple virtualization", "", map[string]string{vendor: "Apple Inc.", product: "Apple Virtualization Generic Platform"}},
+		{"apple virtualization", "", map[string]string{vendor: "Apple Inc.",
+			product: "Apple Virtualization Generic Platform"}},
 		{"of a kind that it does not tell", guest, nil},
 	} {
 		if got := tree(c.files).virtual(parseCPUInfo(c.cpu)); got != c.want {
@@ -56,13 +57,15 @@ func TestVirtualMachines(t *testing.T) {
 
 func TestTemperatures(t *testing.T) {
 	got := tree(map[string]string{
-		"sys/class/hwmon/hwmon0/name": "coretemp", "sys/class/hwmon/hwmon0/temp1_input": "54000", "sys/class/hwmon/hwmon0/temp2_input": "61500",
-		"sys/class/hwmon/hwmon1/name": "nvme", "sys/class/hwmon/hwmon1/temp1_input": "70000",
+		"sys/class/hwmon/hwmon0/name": "coretemp", "sys/class/hwmon/hwmon0/temp1_input": "54000",
+		"sys/class/hwmon/hwmon0/temp2_input": "61500",
+		"sys/class/hwmon/hwmon1/name":        "nvme", "sys/class/hwmon/hwmon1/temp1_input": "70000",
 		"sys/class/hwmon/hwmon2/name": "acpitz", "sys/class/hwmon/hwmon2/temp1_input": "-274000",
 		"sys/class/thermal/thermal_zone0/type": "x86_pkg_temp", "sys/class/thermal/thermal_zone0/temp": "62000",
 		"sys/class/thermal/thermal_zone1/type": "broken", "sys/class/thermal/thermal_zone1/temp": "hot",
 	}).temperatures()
-	if want := []record.Temperature{{Chip: "coretemp", Celsius: 61.5}, {Chip: "x86_pkg_temp", Celsius: 62}}; !reflect.DeepEqual(got, want) {
+	if want := []record.Temperature{{Chip: "coretemp", Celsius: 61.5},
+		{Chip: "x86_pkg_temp", Celsius: 62}}; !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v", got)
 	}
 }

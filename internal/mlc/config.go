@@ -54,7 +54,8 @@ func chatConfig(s modellib.Shape, quantization string, v gguf.Vocabulary) (c con
 		EOSToken:       conv.StopTokenIDs,
 	}
 	if v.Kind == gguf.SentencePiece {
-		c.TokenizerInfo = tokenizerInfo{TokenPostproc: "byte_fallback", PrependSpace: v.SpacePrefix, StripSpace: v.SpacePrefix}
+		c.TokenizerInfo = tokenizerInfo{TokenPostproc: "byte_fallback", PrependSpace: v.SpacePrefix,
+			StripSpace: v.SpacePrefix}
 	}
 	if v.BOS >= 0 {
 		c.BOSToken = &v.BOS
@@ -79,7 +80,8 @@ func stopTokens(v gguf.Vocabulary) []int {
 
 func endsAnswer(text string) bool {
 	switch text {
-	case "</s>", "<eos>", "<|endoftext|>", "<|end_of_text|>", "<|eot_id|>", "<|eom_id|>", "<|im_end|>", "<|end|>", "<end_of_turn>":
+	case "</s>", "<eos>", "<|endoftext|>", "<|end_of_text|>", "<|eot_id|>", "<|eom_id|>", "<|im_end|>", "<|end|>",
+		"<end_of_turn>":
 		return true
 	}
 	return false

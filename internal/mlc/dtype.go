@@ -16,7 +16,8 @@ const (
 	Float16 = "float16"
 )
 
-// dtype is a type of weights: how large a value is, what MLC calls weights that are all of it, and how values are written.
+// dtype is a type of weights: how large a value is, what MLC calls weights that are all of it, and how values are
+// written.
 type dtype struct {
 	name         string
 	quantization string
@@ -41,7 +42,8 @@ func appendFloats(to []byte, values []float32) ([]byte, error) {
 	out := to[at:]
 	for ; len(values) >= 4 && len(out) >= 16; out, values = out[16:], values[4:] { // four at a time take half as long
 		binary.LittleEndian.PutUint64(out, uint64(math.Float32bits(values[0]))|uint64(math.Float32bits(values[1]))<<32)
-		binary.LittleEndian.PutUint64(out[8:], uint64(math.Float32bits(values[2]))|uint64(math.Float32bits(values[3]))<<32)
+		binary.LittleEndian.PutUint64(out[8:],
+			uint64(math.Float32bits(values[2]))|uint64(math.Float32bits(values[3]))<<32)
 	}
 	for i, v := range values {
 		binary.LittleEndian.PutUint32(out[4*i:], math.Float32bits(v))

@@ -102,7 +102,8 @@ func TestHalvesThatWouldBeInfinite(t *testing.T) {
 	parent := t.TempDir()
 	_, err := Write(context.Background(), path, filepath.Join(parent, "package"), Options{DType: Float16})
 	if fault.Code(err) != int(fault.UnknownArch) ||
-		!strings.Contains(err.Error(), "tensor "+name+" can't be stored as float16: the value -65520 is beyond ±65504; convert it to float32") {
+		!strings.Contains(err.Error(), "tensor "+name+
+			" can't be stored as float16: the value -65520 is beyond ±65504; convert it to float32") {
 		t.Errorf("got %v (%d)", err, fault.Code(err))
 	}
 	alone(t, parent)

@@ -54,7 +54,8 @@ func TestPackagesOfEveryFeature(t *testing.T) {
 			len(s.RopeFactors)%(a.HeadDim/2) != 0 {
 			t.Errorf("%s: %+v is made of %+v", feature.Name, s, a)
 		}
-		warned := slices.ContainsFunc(p.Warnings, func(w string) bool { return strings.Contains(w, "llama.attention.sliding_window") })
+		warned := slices.ContainsFunc(p.Warnings,
+			func(w string) bool { return strings.Contains(w, "llama.attention.sliding_window") })
 		if warned != feature.LlamaCppDiffers {
 			t.Errorf("%s: warnings %v", feature.Name, p.Warnings)
 		}
@@ -72,7 +73,10 @@ func TestPackagesOfEveryFeature(t *testing.T) {
 					}
 					continue
 				}
-				part := func(of string) []float32 { return tensor(t, f, fmt.Sprintf("blk.%d.attn_%s.%s", layer, of, kind)) }
+				part := func(of string) []float32 {
+					return tensor(
+						t, f, fmt.Sprintf("blk.%d.attn_%s.%s", layer, of, kind))
+				}
 				want := slices.Concat(rotated(a, part("q"), width), rotated(a, part("k"), width), part("v"))
 				if !slices.Equal(got[name], want) {
 					t.Errorf("%s: %s is not what the file holds", feature.Name, name)

@@ -86,12 +86,14 @@ func (l Library) sameCache(w wanted) error {
 		other(kv.KVHeads, s.NumKeyValueHeads) || other(kv.HeadDim, s.HeadDim) {
 		return l.differs("it has a KV cache of %d layers and %d heads of %d, with %d for queries; "+
 			"the model has %d and %d of %d, with %d",
-			kv.Layers, kv.KVHeads, kv.HeadDim, kv.Heads, s.NumHiddenLayers, s.NumKeyValueHeads, s.HeadDim, s.NumAttentionHeads)
+			kv.Layers, kv.KVHeads, kv.HeadDim, kv.Heads, s.NumHiddenLayers, s.NumKeyValueHeads, s.HeadDim,
+			s.NumAttentionHeads)
 	}
 	return nil
 }
 
-// sameShape looks at what the weights don't show, and what would give other words: of others' libraries that is the window.
+// sameShape looks at what the weights don't show, and what would give other words: of others' libraries that is the
+// window.
 func (l Library) sameShape(w wanted) error {
 	s := w.shape
 	if l.Own == nil {
@@ -178,9 +180,11 @@ func (l Library) reaches(w wanted) error {
 	switch asked := w.shape.ContextWindowSize; {
 	case longest > 0 && asked > longest:
 		return fault.New(fault.BadLibrary, "name a library that was compiled for as many, or give a smaller --context",
-			"the model library %s does not fit the model: its context window is %d, %d is asked for", l.File, longest, asked)
+			"the model library %s does not fit the model: its context window is %d, %d is asked for", l.File, longest,
+			asked)
 	case l.PrefillChunkSize < 0 || longest > 0 && l.PrefillChunkSize > longest:
-		return l.differs("it would take prompts in pieces of %d tokens, with a context window of %d", l.PrefillChunkSize, longest)
+		return l.differs("it would take prompts in pieces of %d tokens, with a context window of %d",
+			l.PrefillChunkSize, longest)
 	}
 	return nil
 }

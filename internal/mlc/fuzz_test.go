@@ -17,7 +17,8 @@ func FuzzWrite(f *testing.F) {
 		{Layers: 1, Hidden: 4, Heads: 2, FFN: 2, Vocab: 512, Bias: true, Window: 8},
 		{Layers: 1, Hidden: 4, Heads: 2, KVHeads: 1, FFN: 2, Vocab: 512, Tied: true, Architecture: gguf.Qwen2,
 			RopeScaling: tiny.Linear},
-		{Layers: 1, Hidden: 4, Heads: 1, HeadDim: 6, FFN: 2, Vocab: 512, RopeScaling: tiny.Llama3, Tokenizer: tiny.SentencePiece},
+		{Layers: 1, Hidden: 4, Heads: 1, HeadDim: 6, FFN: 2, Vocab: 512, RopeScaling: tiny.Llama3,
+			Tokenizer: tiny.SentencePiece},
 	} {
 		var b bytes.Buffer
 		if err := tiny.WriteRandom(&b, s); err != nil {

@@ -98,7 +98,8 @@ func sound(dir string) error {
 	return err
 }
 
-// Several processes and goroutines write one folder; whoever looks meanwhile finds a whole package, and none is left over.
+// Several processes and goroutines write one folder; whoever looks meanwhile finds a whole package, and none is left
+// over.
 func TestConvertersAtOnce(t *testing.T) {
 	path, parent := randomFile(t), t.TempDir()
 	dir := filepath.Join(parent, "package")
@@ -239,7 +240,8 @@ func TestAModelThatChangesWhileItIsRead(t *testing.T) {
 		}
 		_, err = m.write(t.Context(), t.TempDir())
 		if fault.Code(err) != int(fault.BadModel) ||
-			!strings.Contains(err.Error(), "the file was changed while it was read; wait until it is whole and try again") {
+			!strings.Contains(err.Error(),
+				"the file was changed while it was read; wait until it is whole and try again") {
 			t.Errorf("%s: got %v", name, err)
 		}
 		f.Close()

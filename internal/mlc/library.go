@@ -152,8 +152,8 @@ func parseLibrary(file []byte) (Library, error) {
 	return Library{}, fmt.Errorf("no metadata of a model is in it")
 }
 
-// metadataIn finds the metadata's text among a segment's bytes: an object that has the marker among its own keys. Of the places
-// from which it may begin, the nearest ones before a marker are tried, so that no bytes whatever cost much.
+// metadataIn finds the metadata's text among a segment's bytes: an object that has the marker among its own keys. Of
+// the places from which it may begin, the nearest ones before a marker are tried, so that no bytes whatever cost much.
 func metadataIn(segment []byte) (Metadata, bool) {
 	const markers, begins = 4, 8
 	for at, n := 0, 0; n < markers; n++ {

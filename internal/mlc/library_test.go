@@ -42,7 +42,8 @@ func wasmWith(segments ...string) string {
 	imports := "\x03" + named("env") + named("TVMFFIWasmSafeCall") + "\x00\x05" + named("env") + named("memory") +
 		"\x02\x01\x01\x80\x02" + named("env") + named("base") + "\x03\x7f\x00"
 	return wasmMagic + section(0, named("name")+"junk") + section(sectionImport, imports) +
-		section(sectionExport, "\x02"+named("_start")+"\x00\x07"+named("memory")+"\x02\x00") + section(sectionData, data)
+		section(sectionExport, "\x02"+named("_start")+"\x00\x07"+named("memory")+"\x02\x00") +
+		section(sectionData, data)
 }
 
 func TestMetadataIsFoundInAnySegment(t *testing.T) {
@@ -55,7 +56,8 @@ func TestMetadataIsFoundInAnySegment(t *testing.T) {
 		}
 		if lib.ModelType != "llama" || lib.MemoryUsage["decode"] != 2560 || lib.Own != nil ||
 			lib.Params[0].Shape.String() != "[any, 128]" ||
-			!slices.Equal(lib.Imports, []string{"TVMFFIWasmSafeCall"}) || !slices.Equal(lib.Exports, []string{"_start"}) {
+			!slices.Equal(lib.Imports, []string{"TVMFFIWasmSafeCall"}) ||
+			!slices.Equal(lib.Exports, []string{"_start"}) {
 			t.Errorf("segment %d: %+v", n, lib)
 		}
 	}
@@ -74,7 +76,8 @@ func TestWhatIsNoLibraryIsRefused(t *testing.T) {
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := OpenLibrary(path); fault.Code(err) != int(fault.BadLibrary) || !strings.Contains(err.Error(), name) {
+		if _, err := OpenLibrary(path); fault.Code(err) != int(fault.BadLibrary) ||
+			!strings.Contains(err.Error(), name) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -111,7 +114,8 @@ func TestOwnLibraryMatchesItsModel(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if lib.Own == nil || lib.Own.Variant != variant || !containsAll(lib.Imports, OwnImports()) || lib.MemoryUsage["prefill"] == 0 {
+	if lib.Own == nil || lib.Own.Variant != variant || !containsAll(lib.Imports, OwnImports()) ||
+		lib.MemoryUsage["prefill"] == 0 {
 		t.Errorf("%+v", lib)
 	}
 	have, err := Params(f, options)
@@ -130,15 +134,25 @@ func TestOwnLibraryMatchesItsModel(t *testing.T) {
 			l.Params = with(l.Params, "model.norm.weight", Param{"model.norm.weight", Dims{128}, "float16"})
 		},
 		"model.embed_tokens.q_weight": func(l *Library, _ *modellib.Shape) {
-			l.Params = with(l.Params, "model.embed_tokens.weight", Param{"model.embed_tokens.q_weight", Dims{512, 16}, "uint32"})
+			l.Params = with(l.Params, "model.embed_tokens.weight",
+				Param{"model.embed_tokens.q_weight", Dims{512, 16}, "uint32"})
 		},
 		"which the library doesn't know":        func(l *Library, _ *modellib.Shape) { l.Params = l.Params[1:] },
 		"context window is 1024, 2048 is asked": func(_ *Library, s *modellib.Shape) { s.ContextWindowSize = 2048 },
 		"a KV cache of 2 layers":                func(_ *Library, s *modellib.Shape) { s.NumKeyValueHeads = 4 },
 		// What the weights don't show.
-		"its rope_theta is 10000, the model's is 500000":      func(_ *Library, s *modellib.Shape) { s.RopeTheta = 500000 },
-		"its rms_norm_eps is 1e-05, the model's is 1e-06":     func(_ *Library, s *modellib.Shape) { s.RMSNormEps = 1e-6 },
-		"its sliding window is none, the model's is 8 tokens": func(_ *Library, s *modellib.Shape) { s.SlidingWindowSize = 8 },
+		"its rope_theta is 10000, the model's is 500000": func(
+			_ *Library, s *modellib.Shape) {
+			s.RopeTheta = 500000
+		},
+		"its rms_norm_eps is 1e-05, the model's is 1e-06": func(
+			_ *Library, s *modellib.Shape) {
+			s.RMSNormEps = 1e-6
+		},
+		"its sliding window is none, the model's is 8 tokens": func(
+			_ *Library, s *modellib.Shape) {
+			s.SlidingWindowSize = 8
+		},
 		"its sliding window is 8 tokens, the model's is none": func(l *Library, _ *modellib.Shape) {
 			l.Own = ownWith(l, func(s *modellib.Shape) { s.SlidingWindowSize = 8 })
 		},
@@ -150,14 +164,21 @@ func TestOwnLibraryMatchesItsModel(t *testing.T) {
 			s.RopeFactors = append([]float64{1, 1}, slices.Repeat([]float64{2}, 14)...)
 		},
 		"its dtype is float32, the model's is float16": func(_ *Library, s *modellib.Shape) { s.DType = "float16" },
-		"an earlier llmparity compiled it":             func(l *Library, _ *modellib.Shape) { l.Own = &Own{Variant: l.Own.Variant} },
-		"in pieces of 2048 tokens":                     func(l *Library, _ *modellib.Shape) { l.PrefillChunkSize = 2048 },
+		"an earlier llmparity compiled it": func(
+			l *Library, _ *modellib.Shape) {
+			l.Own = &Own{Variant: l.Own.Variant}
+		},
+		"in pieces of 2048 tokens": func(
+			l *Library, _ *modellib.Shape) {
+			l.PrefillChunkSize = 2048
+		},
 		// Of one that is not ours its metadata.
 		"its sliding window is 16 tokens": func(l *Library, _ *modellib.Shape) { l.Own, l.SlidingWindowSize = nil, 16 },
 	} {
 		l, s := lib, shape
 		change(&l, &s)
-		if err := l.Matches(have, s); fault.Code(err) != int(fault.BadLibrary) || !strings.Contains(err.Error(), want) ||
+		if err := l.Matches(have, s); fault.Code(err) != int(fault.BadLibrary) ||
+			!strings.Contains(err.Error(), want) ||
 			strings.Contains(err.Error(), "\n") {
 			t.Errorf("%v, want a line with %q", err, want)
 		}
@@ -178,7 +199,8 @@ func TestOwnLibraryMatchesItsModel(t *testing.T) {
 	}
 	// MLC's leave the vocabulary's size open.
 	l := lib
-	l.Params = with(l.Params, "model.embed_tokens.weight", Param{"model.embed_tokens.weight", Dims{AnyDim, 128}, "float32"})
+	l.Params = with(l.Params, "model.embed_tokens.weight",
+		Param{"model.embed_tokens.weight", Dims{AnyDim, 128}, "float32"})
 	if err := l.Matches(have, shape); err != nil {
 		t.Error(err)
 	}
@@ -219,7 +241,10 @@ func TestALibraryOfAnotherShapeFitsNoPackage(t *testing.T) {
 		"its context window is 256, 1024 is asked for":    func(_ *Library, p *Existing) { p.ContextWindowSize = 1024 },
 		"its rope_theta is 10000, the model's is 500000":  func(_ *Library, p *Existing) { p.Shape.RopeTheta = 500000 },
 		"its rms_norm_eps is 1e-05, the model's is 0.001": func(_ *Library, p *Existing) { p.Shape.RMSNormEps = 0.001 },
-		"its sliding window is none, the model's is 8":    func(_ *Library, p *Existing) { p.Shape.SlidingWindowSize = 8 },
+		"its sliding window is none, the model's is 8": func(
+			_ *Library, p *Existing) {
+			p.Shape.SlidingWindowSize = 8
+		},
 		"the model has a scaled rotation": func(_ *Library, p *Existing) {
 			p.Shape.RopeFactors = slices.Repeat([]float64{2}, 16)
 		},
@@ -229,7 +254,10 @@ func TestALibraryOfAnotherShapeFitsNoPackage(t *testing.T) {
 		"its intermediate_size is 256, the model's is 300": func(l *Library, p *Existing) {
 			p.Whole, p.Shape.IntermediateSize = false, 300
 		},
-		"has a rotation without rope_factors, the model has": func(l *Library, p *Existing) { p.Whole, p.Scaled = false, true },
+		"has a rotation without rope_factors, the model has": func(l *Library, p *Existing) {
+			p.Whole, p.Scaled = false,
+				true
+		},
 		"window is 256, 300 is": func(l *Library, p *Existing) {
 			foreign(l, p)
 			p.ContextWindowSize = 300
@@ -246,7 +274,8 @@ func TestALibraryOfAnotherShapeFitsNoPackage(t *testing.T) {
 		l, q := lib, p
 		change(&l, &q)
 		err := l.MatchesPackage(q, have)
-		if fault.Code(err) != int(fault.BadLibrary) || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+		if fault.Code(err) != int(fault.BadLibrary) || !strings.Contains(err.Error(), want) ||
+			strings.Contains(err.Error(), "\n") {
 			t.Errorf("%v, want a line with %q", err, want)
 		}
 	}
@@ -264,13 +293,15 @@ func TestAPackagesTwoWindowsAreKeptApart(t *testing.T) {
 	if err := tiny.WriteRandomFile(t.Context(), filepath.Join(dir, "a.gguf"), spec); err != nil {
 		t.Fatal(err)
 	}
-	made, err := Write(t.Context(), filepath.Join(dir, "a.gguf"), filepath.Join(dir, "package"), Options{ContextWindow: 64})
+	made, err := Write(t.Context(), filepath.Join(dir, "a.gguf"), filepath.Join(dir, "package"),
+		Options{ContextWindow: 64})
 	if err != nil {
 		t.Fatal(err)
 	}
 	p, err := OpenPackage(made.Dir)
 	if err != nil || p.SlidingWindowSize != -1 || p.Shape.SlidingWindowSize != 8 || p.Longest() != 64 {
-		t.Errorf("windows of %d and %d, a context of %d (%v); want -1, 8 and 64", p.SlidingWindowSize, p.Shape.SlidingWindowSize,
+		t.Errorf("windows of %d and %d, a context of %d (%v); want -1, 8 and 64", p.SlidingWindowSize,
+			p.Shape.SlidingWindowSize,
 			p.Longest(), err)
 	}
 	if p.ContextWindowSize, p.SlidingWindowSize = -1, 4096; p.Longest() != 4096 {
@@ -279,9 +310,10 @@ func TestAPackagesTwoWindowsAreKeptApart(t *testing.T) {
 }
 
 func TestWidths(t *testing.T) {
-	for dtype, want := range map[string]int{"float32": 32, "bfloat16": 16, "uint8": 8, "float8_e4m3fn": 8, "e4m3_float8": 8,
-		"int4": 4,
-		"text": 0, "float": 0, "float0": 0, "float99": 0, "": 0} {
+	for dtype, want := range map[string]int{"float32": 32, "bfloat16": 16, "uint8": 8, "float8_e4m3fn": 8,
+		"e4m3_float8": 8,
+		"int4":        4,
+		"text":        0, "float": 0, "float0": 0, "float99": 0, "": 0} {
 		if got, err := widthOf(dtype); got != want || (err == nil) != (want > 0) {
 			t.Errorf("%q has %d bits (%v), want %d", dtype, got, err, want)
 		}

@@ -1,11 +1,11 @@
-// Package mlc writes a WebLLM model package from a llama or qwen2 GGUF: the same weights, tokenizer and settings, laid out
-// as WebLLM 0.2.86 looks them up. Together with a model library (which holds the code, and isn't made here) that is a model
-// that runs in a browser and in a native engine alike.
+// Package mlc writes a WebLLM model package from a llama or qwen2 GGUF: the same weights, tokenizer and settings, laid
+// out as WebLLM 0.2.86 looks them up. Together with a model library (which holds the code, and isn't made here) that is
+// a model that runs in a browser and in a native engine alike.
 //
-// Weights of every type that can be read become float32 or float16; it quantises nothing. Tokenizers are those that gguf
-// reads. It knows the usual chat templates; another one is a warning of the Package, because raw prompts still work. A
-// tensor that is larger than a shard gets a larger shard of its own: records can't be split. Of the weights a few MiB a
-// core are in memory at a time.
+// Weights of every type that can be read become float32 or float16; it quantises nothing. Tokenizers are those that
+// gguf reads. It knows the usual chat templates; another one is a warning of the Package, because raw prompts still
+// work. A tensor that is larger than a shard gets a larger shard of its own: records can't be split. Of the weights a
+// few MiB a core are in memory at a time.
 package mlc
 
 import (
@@ -54,9 +54,9 @@ const (
 // LibraryName is what a package's model library is called, where it has one.
 const LibraryName = "lib.wasm"
 
-// Write makes a package in the folder dir from the GGUF at path. The folder appears when all is done; an older package in
-// its place is replaced, any other folder that isn't empty is left alone, which is an error. Of several that write the same
-// folder at once, each finds it whole, and the last one's package stays.
+// Write makes a package in the folder dir from the GGUF at path. The folder appears when all is done; an older package
+// in its place is replaced, any other folder that isn't empty is left alone, which is an error. Of several that write
+// the same folder at once, each finds it whole, and the last one's package stays.
 func Write(ctx context.Context, path, dir string, options Options) (Package, error) {
 	f, err := gguf.Open(path)
 	if err != nil {
@@ -145,7 +145,8 @@ var errReplaced = errors.New("it is another file than it was when this began")
 func sameModel(ctx context.Context, f *gguf.File, want string) error {
 	sum, err := f.SHA256(ctx)
 	if err == nil && sum != want {
-		err = fault.Wrap(fault.BadModel, errReplaced, "let it be while a run goes on, and try again", "model %s was replaced", f.Name)
+		err = fault.Wrap(fault.BadModel, errReplaced, "let it be while a run goes on, and try again",
+			"model %s was replaced", f.Name)
 	}
 	return err
 }
@@ -268,7 +269,9 @@ func unwritable(err error, dir string) error {
 		return err
 	}
 	if fault.NoSpace(err) {
-		return fault.Wrap(fault.DiskFull, err, "free some space or choose another folder", "cannot write the model package %s", dir)
+		return fault.Wrap(fault.DiskFull, err, "free some space or choose another folder",
+			"cannot write the model package %s", dir)
 	}
-	return fault.Wrap(fault.Unwritable, err, "choose a folder that can be written to", "cannot write the model package %s", dir)
+	return fault.Wrap(fault.Unwritable, err, "choose a folder that can be written to",
+		"cannot write the model package %s", dir)
 }

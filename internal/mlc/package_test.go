@@ -87,7 +87,8 @@ func weightsOf(t *testing.T, dir string) (map[string][]float32, []string) {
 func floats(b []byte) []float32 {
 	out := make([]float32, len(b)/4)
 	for i := range out {
-		out[i] = math.Float32frombits(uint32(b[4*i]) | uint32(b[4*i+1])<<8 | uint32(b[4*i+2])<<16 | uint32(b[4*i+3])<<24)
+		out[i] = math.Float32frombits(uint32(b[4*i]) | uint32(b[4*i+1])<<8 | uint32(b[4*i+2])<<16 | uint32(
+			b[4*i+3])<<24)
 	}
 	return out
 }
@@ -112,7 +113,8 @@ func TestPackageHasTheModelsWeights(t *testing.T) {
 		model.layers.0.mlp.down_proj model.layers.0.input_layernorm model.layers.0.post_attention_layernorm
 		model.layers.1.self_attn.qkv_proj model.layers.1.self_attn.o_proj model.layers.1.mlp.gate_up_proj
 		model.layers.1.mlp.down_proj model.layers.1.input_layernorm model.layers.1.post_attention_layernorm model.norm lm_head`
-	if list := strings.ReplaceAll(strings.Join(names, " "), ".weight", ""); list != strings.Join(strings.Fields(want), " ") {
+	if list := strings.ReplaceAll(strings.Join(names, " "), ".weight", ""); list != strings.Join(
+		strings.Fields(want), " ") {
 		t.Errorf("weights are %s", list)
 	}
 	is := func(name string, want ...string) {
@@ -133,7 +135,8 @@ func TestPackageHasTheModelsWeights(t *testing.T) {
 	is("model.layers.1.post_attention_layernorm", "blk.1.ffn_norm")
 	is("model.norm", "output_norm")
 	is("lm_head", "output")
-	if v := got["model.layers.1.self_attn.qkv_proj.weight"]; !slices.Equal(v[(128+64)*128:], tensor(t, f, "blk.1.attn_v.weight")) {
+	if v := got["model.layers.1.self_attn.qkv_proj.weight"]; !slices.Equal(
+		v[(128+64)*128:], tensor(t, f, "blk.1.attn_v.weight")) {
 		t.Error("the last 64 rows of qkv_proj are not V")
 	}
 	if p.Parameters*4 != p.Bytes || p.Bytes != sizeOf(t, p.Dir, "params_shard_0.bin") {
@@ -153,7 +156,8 @@ func blocks(r *rand.Rand, count, size int, halves ...int) []byte {
 	return b
 }
 
-// Weights that are stored otherwise come out as what they stand for, in the same places and order as float32 ones would.
+// Weights that are stored otherwise come out as what they stand for, in the same places and order as float32 ones
+// would.
 func TestQuantisedWeightsBecomeFloats(t *testing.T) {
 	f, _ := tinyPackage(t, Options{})
 	data, err := os.ReadFile(f.Name)
@@ -202,11 +206,12 @@ func TestQuantisedWeightsBecomeFloats(t *testing.T) {
 		return out
 	}
 	for name, want := range map[string][]float32{
-		"model.embed_tokens":                whole("token_embd"),
-		"model.layers.0.self_attn.qkv_proj": slices.Concat(byHalves("blk.0.attn_q"), byHalves("blk.0.attn_k"), whole("blk.0.attn_v")),
-		"model.layers.1.mlp.gate_up_proj":   slices.Concat(whole("blk.1.ffn_gate"), whole("blk.1.ffn_up")),
-		"model.layers.1.mlp.down_proj":      whole("blk.1.ffn_down"),
-		"model.norm":                        whole("output_norm"),
+		"model.embed_tokens": whole("token_embd"),
+		"model.layers.0.self_attn.qkv_proj": slices.Concat(byHalves("blk.0.attn_q"), byHalves("blk.0.attn_k"),
+			whole("blk.0.attn_v")),
+		"model.layers.1.mlp.gate_up_proj": slices.Concat(whole("blk.1.ffn_gate"), whole("blk.1.ffn_up")),
+		"model.layers.1.mlp.down_proj":    whole("blk.1.ffn_down"),
+		"model.norm":                      whole("output_norm"),
 	} {
 		if !slices.Equal(got[name+".weight"], want) {
 			t.Errorf("%s is not what the file holds", name)
@@ -243,7 +248,8 @@ func TestQueriesAndKeysScoreTheSame(t *testing.T) {
 		return sum
 	}
 	// score is one head's for a query at one position and a key at another, with the rotated pairs given by pair.
-	score := func(q, k []float32, qRow, kRow int, x, y []float64, at, from int, pair func(j int) (int, int)) (sum float64) {
+	score := func(q, k []float32, qRow, kRow int, x, y []float64, at, from int, pair func(j int) (int, int)) (
+		sum float64) {
 		for j := range dim / 2 {
 			a, b := pair(j)
 			angle := float64(at-from) * math.Pow(10000, -2*float64(j)/dim)
@@ -256,7 +262,8 @@ func TestQueriesAndKeysScoreTheSame(t *testing.T) {
 	}
 	for layer, name := range []string{"blk.0.", "blk.1."} {
 		q, k := tensor(t, f, name+"attn_q.weight"), tensor(t, f, name+"attn_k.weight")
-		qkv := got[[]string{"model.layers.0.self_attn.qkv_proj.weight", "model.layers.1.self_attn.qkv_proj.weight"}[layer]]
+		qkv := got[[]string{"model.layers.0.self_attn.qkv_proj.weight",
+			"model.layers.1.self_attn.qkv_proj.weight"}[layer]]
 		if slices.Equal(qkv[:len(q)], q) {
 			t.Error("Q is as it was: nothing was reordered")
 		}
@@ -264,7 +271,8 @@ func TestQueriesAndKeysScoreTheSame(t *testing.T) {
 			x, y := vector(), vector()
 			key := head / (heads / keyHeads) * dim
 			want := score(q, k, head*dim, key, x, y, 77, 5, func(j int) (int, int) { return 2 * j, 2*j + 1 })
-			have := score(qkv, qkv, head*dim, heads*dim+key, x, y, 77, 5, func(j int) (int, int) { return j, j + dim/2 })
+			have := score(qkv, qkv, head*dim, heads*dim+key, x, y, 77, 5,
+				func(j int) (int, int) { return j, j + dim/2 })
 			if math.Abs(want-have) > 1e-6*(1+math.Abs(want)) {
 				t.Errorf("layer %d head %d: score %v, want %v", layer, head, have, want)
 			}
@@ -278,7 +286,8 @@ func TestConfig(t *testing.T) {
 	readJSON(t, p.Dir, configName, &c)
 	for key, want := range map[string]any{
 		"model_type": "llama", "quantization": "q0f32", "vocab_size": 512.0, "context_window_size": 512.0,
-		"prefill_chunk_size": 64.0, "sliding_window_size": -1.0, "attention_sink_size": -1.0, "tensor_parallel_shards": 1.0,
+		"prefill_chunk_size": 64.0, "sliding_window_size": -1.0, "attention_sink_size": -1.0,
+		"tensor_parallel_shards": 1.0,
 	} {
 		if c[key] != want {
 			t.Errorf("%s is %v, want %v", key, c[key], want)
@@ -341,7 +350,8 @@ func TestTokenizerFileTokenisesLikeTheReference(t *testing.T) {
 		t.Fatalf("%d golden texts", len(texts))
 	}
 	for _, g := range texts {
-		for name, ids := range map[string][]int{"tokenizer.json": ours.Encode(g.Text), "the GGUF": model.Encode(g.Text)} {
+		for name, ids := range map[string][]int{"tokenizer.json": ours.Encode(g.Text),
+			"the GGUF": model.Encode(g.Text)} {
 			if !slices.Equal(ids, g.IDs) {
 				t.Errorf("%q: %s gives %v, want %v", g.Text, name, ids, g.IDs)
 			}
@@ -412,7 +422,8 @@ func TestTiedModelHasNoHead(t *testing.T) {
 }
 
 // rewrite writes a model again, changed.
-func rewrite(t *testing.T, f *gguf.File, change func([]gguf.Entry, []gguf.Weights) ([]gguf.Entry, []gguf.Weights)) string {
+func rewrite(t *testing.T, f *gguf.File,
+	change func([]gguf.Entry, []gguf.Weights) ([]gguf.Entry, []gguf.Weights)) string {
 	t.Helper()
 	var weights []gguf.Weights
 	for _, info := range f.Tensors {
@@ -507,8 +518,10 @@ func TestFaults(t *testing.T) {
 		{"header cut", file(whole[:1000]), "truncated: metadata", Options{}, fault.BadModel},
 		{"no GGUF", file([]byte("PK\x03\x04 a zip file it is, and no GGUF")), "not a GGUF", Options{}, fault.BadModel},
 		{"missing", filepath.Join(t.TempDir(), "none.gguf"), "cannot open", Options{}, fault.BadModel},
-		{"foreign", file(foreign), `architecture "mamba" is not supported; supported: llama, qwen2`, Options{}, fault.UnknownArch},
-		{"quantised otherwise", file(strange), "tensor blk.0.attn_q.weight is IQ4_NL, whose values can't be read", Options{},
+		{"foreign", file(foreign), `architecture "mamba" is not supported; supported: llama, qwen2`, Options{},
+			fault.UnknownArch},
+		{"quantised otherwise", file(strange), "tensor blk.0.attn_q.weight is IQ4_NL, whose values can't be read",
+			Options{},
 			fault.UnknownArch},
 		{"window", f.Name, "a context window of 4096", Options{ContextWindow: 4096}, fault.Usage},
 		{"chunk", f.Name, "a prefill chunk of 2048", Options{PrefillChunk: 2048}, fault.Usage},

@@ -8,8 +8,8 @@ import (
 
 // publish puts a finished package in its place. Where the system can exchange two folders in one step there is always a
 // whole package for whoever looks; elsewhere an older one is out of the way for a moment. What was there before is in
-// from's place afterwards, to be removed. Another one that publishes at the same time gets between the steps now and then:
-// hence the loop, each round of which means that another one has succeeded.
+// from's place afterwards, to be removed. Another one that publishes at the same time gets between the steps now and
+// then: hence the loop, each round of which means that another one has succeeded.
 func publish(from, to string) error {
 	for {
 		err := os.Rename(from, to) // onto nothing, or onto an empty folder

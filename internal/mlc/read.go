@@ -26,7 +26,8 @@ type Existing struct {
 	ModelType         string
 	Quantization      string
 	ContextWindowSize int
-	SlidingWindowSize int // WebLLM's rotating one, which takes the context's place; -1: none. A model's own is in its Shape
+	// WebLLM's rotating one, which takes the context's place; -1: none. A model's own is in its Shape
+	SlidingWindowSize int
 	PrefillChunkSize  int
 	Layers            int // 0 where the package doesn't say, as with the others
 	Heads             int
@@ -177,8 +178,8 @@ func parseConfig(text []byte) (Existing, error) {
 	return p, p.check()
 }
 
-// modelConfig is the part of mlc-chat-config.json that is about the model: a Shape where it was written here. MLC's has some of
-// that, under other names where it is about the rotation.
+// modelConfig is the part of mlc-chat-config.json that is about the model: a Shape where it was written here. MLC's has
+// some of that, under other names where it is about the rotation.
 type modelConfig struct {
 	Type         string          `json:"model_type"` // not in MLC's
 	Hidden       int             `json:"hidden_size"`
@@ -201,7 +202,8 @@ type modelConfig struct {
 func (m modelConfig) shape() (s modellib.Shape, whole, scaled bool) {
 	whole = m.Type != "" && m.DType != "" && m.Theta > 0 && m.Epsilon > 0
 	s = modellib.Shape{
-		HiddenSize: m.Hidden, IntermediateSize: m.Intermediate, RopeTheta: cmp.Or(m.Theta, m.Base), RMSNormEps: m.Epsilon,
+		HiddenSize: m.Hidden, IntermediateSize: m.Intermediate, RopeTheta: cmp.Or(m.Theta, m.Base),
+		RMSNormEps:  m.Epsilon,
 		RopeFactors: m.Factors, AttentionBias: m.Bias, TieWordEmbeddings: m.Tied, SlidingWindowSize: max(m.Window, 0),
 	}
 	if whole { // MLC's, where it is there, is no name of weights' types
@@ -220,7 +222,8 @@ func (p Existing) check() error {
 	}{
 		{"vocab_size", p.Vocab}, {"context_window_size", max(p.ContextWindowSize, 0)},
 		{"prefill_chunk_size", max(p.PrefillChunkSize, 0)}, {"hidden_size", p.Hidden},
-		{"num_hidden_layers", p.Layers}, {"num_attention_heads", p.Heads}, {"num_key_value_heads", p.KVHeads}, {"head_dim", p.HeadDim},
+		{"num_hidden_layers", p.Layers}, {"num_attention_heads", p.Heads}, {"num_key_value_heads", p.KVHeads},
+		{"head_dim", p.HeadDim},
 	} {
 		if f.value < 0 || f.value > 1<<24 {
 			return fmt.Errorf("%s is %d", f.name, f.value)
@@ -229,7 +232,8 @@ func (p Existing) check() error {
 	return nil
 }
 
-// parseCache reads the list of the weights, and checks that each lies within its shard and is as large as its shape and type are.
+// parseCache reads the list of the weights, and checks that each lies within its shard and is as large as its shape and
+// type are.
 func parseCache(text []byte) ([]shard, error) {
 	var c cache
 	if err := decodeOne(text, &c); err != nil {
@@ -278,13 +282,15 @@ func widthOf(dtype string) (int, error) {
 	return 0, fmt.Errorf("its type %q is not known", dtype)
 }
 
-// StoredBytes is how many bytes of a shard a weight takes, by its type, the format in which it is stored, and its sizes.
+// StoredBytes is how many bytes of a shard a weight takes, by its type, the format in which it is stored, and its
+// sizes.
 func StoredBytes(dtype, format string, shape []int64) (int64, error) {
 	width, err := widthOf(dtype)
 	if err != nil {
 		return 0, err
 	}
-	if format == "f32-to-bf16" && dtype == "float32" { // TVM writes the format on weights of every type, and halves these
+	// TVM writes the format on weights of every type, and halves these
+	if format == "f32-to-bf16" && dtype == "float32" {
 		width /= 2
 	}
 	bits := int64(width)
@@ -312,7 +318,8 @@ func decodeOne(text []byte, into any) error {
 	return nil
 }
 
-// ChatTemplate names the way in which a package of this vocabulary lays chats out, and tells whether it is the model's own.
+// ChatTemplate names the way in which a package of this vocabulary lays chats out, and tells whether it is the model's
+// own.
 func ChatTemplate(v gguf.Vocabulary) (name string, known bool) {
 	if v.ChatTemplate == "" {
 		return "", false
@@ -355,8 +362,8 @@ func KVReserved(bytesPerToken int64, context int) int64 {
 	return bytesPerToken * pageTokens * pages
 }
 
-// KVValues is how many values a token takes in the KV cache of all layers, by the weights: a library of MLC's tells it in no
-// other way. It is 0 where the weights' names or shapes are not those that are known.
+// KVValues is how many values a token takes in the KV cache of all layers, by the weights: a library of MLC's tells it
+// in no other way. It is 0 where the weights' names or shapes are not those that are known.
 func KVValues(params []Param) int64 {
 	var values int64
 	rows := map[string]int64{} // of a layer's queries, keys and values together

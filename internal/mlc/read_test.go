@@ -17,7 +17,8 @@ func smallPackage(t testing.TB) string {
 	if err := tiny.WriteFile(filepath.Join(dir, "tiny.gguf")); err != nil {
 		t.Fatal(err)
 	}
-	p, err := Write(t.Context(), filepath.Join(dir, "tiny.gguf"), filepath.Join(dir, "package"), Options{ContextWindow: 256})
+	p, err := Write(t.Context(), filepath.Join(dir, "tiny.gguf"), filepath.Join(dir, "package"),
+		Options{ContextWindow: 256})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,7 +43,8 @@ func TestPackageIsReadAsItWasWritten(t *testing.T) {
 		bytes += w.Bytes
 	}
 	if bytes != p.Bytes || KVValues(params) != 2*2*2*32 {
-		t.Errorf("weights of %d bytes and %d values of a token, want %d and %d", bytes, KVValues(params), p.Bytes, 2*2*2*32)
+		t.Errorf("weights of %d bytes and %d values of a token, want %d and %d", bytes, KVValues(params), p.Bytes,
+			2*2*2*32)
 	}
 	if got, want := KVReserved(4*2*2*2*32, 256), int64(2*2*2*32*4*16*(16+1)); got != want {
 		t.Errorf("%d bytes are reserved, want %d", got, want)
@@ -64,21 +66,24 @@ func TestUnsoundPackagesAreRefused(t *testing.T) {
 		file   string
 		change func(string) string // nil: the file is gone
 	}{
-		"model_type":                        {configName, swap(`"model_type": "llama"`, `"model_type": ""`)},
-		"head_dim is -1":                    {configName, swap(`"head_dim": 32`, `"head_dim": -1`)},
-		"more behind its end":               {configName, func(text string) string { return text + "{}" }},
-		configName:                          {configName, nil},
-		"it has 262144 bytes":               {"tensor-cache.json", swap(`"dtype": "float32"`, `"dtype": "float16"`)},
-		`its type "text"`:                   {"tensor-cache.json", swap(`"dtype": "float32"`, `"dtype": "text"`)},
-		"beyond its shard":                  {"tensor-cache.json", swap(`"byteOffset": 0`, `"byteOffset": 9000000000000000000`)},
-		`a shard "../x"`:                    {"tensor-cache.json", swap(`"params_shard_0.bin"`, `"../x"`)},
-		"params_shard_1.bin":                {"tensor-cache.json", swap(`"params_shard_0.bin"`, `"params_shard_1.bin"`)},
-		"are too large":                     {"tensor-cache.json", swap("512,", "4611686018427387904,")},
-		"lists no shards":                   {"tensor-cache.json", func(string) string { return `{"records": []}` }},
-		"tensor-cache.json: unexpected EOF": {"tensor-cache.json", func(text string) string { return text[:len(text)/2] }},
-		"no tensor-cache.json":              {"tensor-cache.json", nil},
-		"tokenizer.json":                    {"tokenizer.json", nil},
-		"has 3 bytes, not the":              {"params_shard_0.bin", func(string) string { return "abc" }},
+		"model_type":          {configName, swap(`"model_type": "llama"`, `"model_type": ""`)},
+		"head_dim is -1":      {configName, swap(`"head_dim": 32`, `"head_dim": -1`)},
+		"more behind its end": {configName, func(text string) string { return text + "{}" }},
+		configName:            {configName, nil},
+		"it has 262144 bytes": {"tensor-cache.json", swap(`"dtype": "float32"`, `"dtype": "float16"`)},
+		`its type "text"`:     {"tensor-cache.json", swap(`"dtype": "float32"`, `"dtype": "text"`)},
+		"beyond its shard": {"tensor-cache.json",
+			swap(`"byteOffset": 0`, `"byteOffset": 9000000000000000000`)},
+		`a shard "../x"`: {"tensor-cache.json", swap(`"params_shard_0.bin"`, `"../x"`)},
+		"params_shard_1.bin": {"tensor-cache.json",
+			swap(`"params_shard_0.bin"`, `"params_shard_1.bin"`)},
+		"are too large":   {"tensor-cache.json", swap("512,", "4611686018427387904,")},
+		"lists no shards": {"tensor-cache.json", func(string) string { return `{"records": []}` }},
+		"tensor-cache.json: unexpected EOF": {"tensor-cache.json",
+			func(text string) string { return text[:len(text)/2] }},
+		"no tensor-cache.json": {"tensor-cache.json", nil},
+		"tokenizer.json":       {"tokenizer.json", nil},
+		"has 3 bytes, not the": {"params_shard_0.bin", func(string) string { return "abc" }},
 	} {
 		t.Run(want, func(t *testing.T) {
 			dir := smallPackage(t)
@@ -97,7 +102,8 @@ func TestUnsoundPackagesAreRefused(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := OpenPackage(dir); fault.Code(err) != int(fault.BadModel) || !strings.Contains(err.Error(), want) ||
+			if _, err := OpenPackage(dir); fault.Code(err) != int(fault.BadModel) ||
+				!strings.Contains(err.Error(), want) ||
 				strings.Contains(err.Error(), "\n") {
 				t.Errorf("%v, want a line with %q", err, want)
 			}
@@ -124,10 +130,15 @@ func TestHalvedRecords(t *testing.T) {
 
 func TestComponents(t *testing.T) {
 	for name, want := range map[string]string{
-		"token_embd.weight": "embedding", "model.embed_tokens.q_weight": "embedding", "output.weight": "head", "lm_head.weight": "head",
-		"output_norm.weight": "norms", "blk.0.attn_norm.weight": "norms", "model.layers.1.post_attention_layernorm.weight": "norms",
-		"blk.0.attn_output.weight": "attention", "model.layers.0.self_attn.c_attn.bias": "attention",
-		"blk.7.ffn_down.weight": "feed-forward", "model.layers.0.mlp.gate_up_proj.weight": "feed-forward", "rope_freqs.weight": "other",
+		"token_embd.weight": "embedding", "model.embed_tokens.q_weight": "embedding", "output.weight": "head",
+		"lm_head.weight":     "head",
+		"output_norm.weight": "norms", "blk.0.attn_norm.weight": "norms",
+		"model.layers.1.post_attention_layernorm.weight": "norms",
+		"blk.0.attn_output.weight":                       "attention",
+		"model.layers.0.self_attn.c_attn.bias":           "attention",
+		"blk.7.ffn_down.weight":                          "feed-forward",
+		"model.layers.0.mlp.gate_up_proj.weight":         "feed-forward",
+		"rope_freqs.weight":                              "other",
 	} {
 		if got := Component(name); got != want {
 			t.Errorf("%s is of the %s, want %s", name, got, want)

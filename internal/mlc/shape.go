@@ -42,7 +42,8 @@ func shape(name string, l gguf.Architecture, options Options) (modellib.Shape, e
 		ModelType: l.Name, HiddenSize: l.EmbeddingLength, IntermediateSize: l.FeedForwardLength,
 		NumHiddenLayers: l.BlockCount, NumAttentionHeads: l.HeadCount, NumKeyValueHeads: l.HeadCountKV,
 		HeadDim: l.HeadDim, VocabSize: l.VocabSize, RopeTheta: decimal(l.RopeBase), RMSNormEps: decimal(l.RMSEpsilon),
-		AttentionBias: l.AttentionBias, TieWordEmbeddings: l.Tied, ContextWindowSize: window, PrefillChunkSize: chunk, DType: d.name,
+		AttentionBias: l.AttentionBias, TieWordEmbeddings: l.Tied, ContextWindowSize: window, PrefillChunkSize: chunk,
+		DType: d.name,
 	}
 	for _, factor := range l.RopeFactors {
 		s.RopeFactors = append(s.RopeFactors, decimal(factor))

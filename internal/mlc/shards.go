@@ -45,7 +45,8 @@ type record struct {
 	Offset int64   `json:"byteOffset"`
 }
 
-// layOut says where each weight goes: into the shard of the one before it, or into a new one if that would grow too large.
+// layOut says where each weight goes: into the shard of the one before it, or into a new one if that would grow too
+// large.
 func layOut(list []param, d dtype) cache {
 	var c cache
 	for _, p := range list {

@@ -38,7 +38,8 @@ var templates = []struct{ name, jinja, plain, system string }{
 			"<|start_header_id|>user<|end_header_id|>\n\nHow?<|eot_id|><|start_header_id|>assistant<|end_header_id|>\n\n",
 		"<|start_header_id|>system<|end_header_id|>\n\nBe brief.<|eot_id|>"},
 	{"zephyr", `{% if message['role'] == 'user' %}{{ '<|user|>\n' + message['content'] + eos_token }}{% endif %}{{ '<|assistant|>' }}`,
-		"<|user|>\nWhy?</s>\n<|assistant|>\nSo.</s>\n<|user|>\nHow?</s>\n<|assistant|>\n", "<|system|>\nBe brief.</s>\n"},
+		"<|user|>\nWhy?</s>\n<|assistant|>\nSo.</s>\n<|user|>\nHow?</s>\n<|assistant|>\n",
+		"<|system|>\nBe brief.</s>\n"},
 	{"llama-2", `{% set content = '<<SYS>>\n' + system_message + '\n<</SYS>>\n\n' %}{{ bos_token + '[INST] ' + content + ' [/INST]' }}`,
 		"<s>[INST] Why? [/INST] So. </s><s>[INST] How? [/INST]", "<s>[INST] <<SYS>>\nBe brief.\n<</SYS>>\n\n"},
 }
@@ -46,7 +47,8 @@ var templates = []struct{ name, jinja, plain, system string }{
 const chatMLTemplate = `{{'<|im_start|>' + message['role'] + '\n' + message['content'] + '<|im_end|>' + '\n'}}`
 
 func TestChatsAreLaidOutAsTheTemplateHasIt(t *testing.T) {
-	v := gguf.Vocabulary{Kind: gguf.SentencePiece, Tokens: []string{"<unk>", "<s>", "</s>"}, Types: []int32{2, 3, 3}, BOS: 1, EOS: 2,
+	v := gguf.Vocabulary{Kind: gguf.SentencePiece, Tokens: []string{"<unk>", "<s>", "</s>"}, Types: []int32{2, 3, 3},
+		BOS: 1, EOS: 2,
 		AddBOS: true}
 	for _, want := range templates {
 		v.ChatTemplate = want.jinja

@@ -105,7 +105,8 @@ const (
 )
 
 func split(regex string) map[string]any {
-	return map[string]any{"type": "Split", "pattern": map[string]any{"Regex": regex}, "behavior": "Isolated", "invert": false}
+	return map[string]any{"type": "Split", "pattern": map[string]any{"Regex": regex}, "behavior": "Isolated",
+		"invert": false}
 }
 
 func (t *tokenizerFile) byteLevel(v gguf.Vocabulary) {
@@ -172,7 +173,8 @@ func startOf(v gguf.Vocabulary) any {
 		return map[string]any{"Sequence": map[string]any{"id": id, "type_id": kind}}
 	}
 	return map[string]any{
-		"type": "TemplateProcessing", "single": []any{token, text("A", 0)}, "pair": []any{token, text("A", 0), text("B", 1)},
+		"type": "TemplateProcessing", "single": []any{token, text("A", 0)},
+		"pair":           []any{token, text("A", 0), text("B", 1)},
 		"special_tokens": map[string]any{bos: map[string]any{"id": bos, "ids": []int{v.BOS}, "tokens": []string{bos}}},
 	}
 }

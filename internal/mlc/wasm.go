@@ -107,8 +107,8 @@ func (w *wasm) skipNumbers(n int) error {
 	return nil
 }
 
-// each calls do as often as the count that comes first says; an item takes a byte at least, so no count is believed that exceeds
-// what is there.
+// each calls do as often as the count that comes first says; an item takes a byte at least, so no count is believed
+// that exceeds what is there.
 func (w *wasm) each(do func() error) error {
 	n, err := w.number()
 	if err != nil {

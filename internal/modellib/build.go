@@ -1,10 +1,10 @@
-// Package modellib compiles the WebAssembly library that WebLLM needs beside a model's weights, once for a shape: libraries are
-// kept in the cache under a key that is known without any tool, so that a machine with a filled cache needs neither Python nor
-// Emscripten.
+// Package modellib compiles the WebAssembly library that WebLLM needs beside a model's weights, once for a shape:
+// libraries are kept in the cache under a key that is known without any tool, so that a machine with a filled cache
+// needs neither Python nor Emscripten.
 //
-// What it compiles are kernels of this project, in two variants, for an adapter computed on a CPU and for a GPU: figures taken with
-// them are not figures of MLC's kernels, and a record has to say so. It can't quantise: float32 or float16 only, and only the
-// architectures llama and qwen2.
+// What it compiles are kernels of this project, in two variants, for an adapter computed on a CPU and for a GPU:
+// figures taken with them are not figures of MLC's kernels, and a record has to say so. It can't quantise: float32 or
+// float16 only, and only the architectures llama and qwen2.
 package modellib
 
 import (
@@ -58,9 +58,10 @@ func (t Tools) Ready(s Shape, v Variant) error {
 	return t.check()
 }
 
-// Build returns the library for s and v, compiling it when the cache does not hold it yet: some seconds, and most of a minute more the
-// first time. say gets a line now and then. Two builds at once, also by two processes, do no harm. When ctx ends, so does all that
-// was started. A library that no call has asked for in 90 days is removed when another is compiled.
+// Build returns the library for s and v, compiling it when the cache does not hold it yet: some seconds, and most of a
+// minute more the first time. say gets a line now and then. Two builds at once, also by two processes, do no harm. When
+// ctx ends, so does all that was started. A library that no call has asked for in 90 days is removed when another is
+// compiled.
 func Build(ctx context.Context, t Tools, s Shape, v Variant, say func(string)) (Library, error) {
 	if err := s.Validate(); err != nil {
 		return Library{}, err

@@ -12,14 +12,17 @@ import (
 	"llmparity/internal/modellib"
 )
 
-// every names the shaders of a library whatever its shape and its kernels; those of sampling depend on more: they are left out.
+// every names the shaders of a library whatever its shape and its kernels; those of sampling depend on more: they are
+// left out.
 var every = []string{
-	"attend_cached", "attend_decode", "attend_merge", "attend_new", "attention_out_many", "attention_out_one", "down_many", "down_one",
-	"embed_tokens", "kv_append", "norm_gate_up_many", "norm_gate_up_one", "norm_logits", "norm_qkv_many", "norm_qkv_one", "rotate_split",
+	"attend_cached", "attend_decode", "attend_merge", "attend_new", "attention_out_many", "attention_out_one",
+	"down_many", "down_one",
+	"embed_tokens", "kv_append", "norm_gate_up_many", "norm_gate_up_one", "norm_logits", "norm_qkv_many",
+	"norm_qkv_one", "rotate_split",
 }
 
-// TestWhatALibraryHolds compiles libraries of several kinds and reads their shaders: what a browser without a GPU, or with the least
-// of one, has to take.
+// TestWhatALibraryHolds compiles libraries of several kinds and reads their shaders: what a browser without a GPU, or
+// with the least of one, has to take.
 func TestWhatALibraryHolds(t *testing.T) {
 	gpu := modellib.Variant{Kernels: "gpu", Sort: "full"}
 	for name, c := range map[string]struct {
@@ -32,7 +35,10 @@ func TestWhatALibraryHolds(t *testing.T) {
 			[]string{"enable f16", "lm_head", ".bias", "c_attn"}},
 		"gpu, untied": {gpu, func(s *modellib.Shape) { s.TieWordEmbeddings, s.HeadDim = false, 128 },
 			[]string{"lm_head.weight", `"gpu"`, `"full"`}, []string{"enable f16", ".bias"}},
-		"qwen2, float16": {software, func(s *modellib.Shape) { s.ModelType, s.AttentionBias, s.DType = "qwen2", true, "float16" },
+		"qwen2, float16": {software, func(s *modellib.Shape) {
+			s.ModelType, s.AttentionBias, s.DType = "qwen2", true,
+				"float16"
+		},
 			[]string{"enable f16", "model.layers.0.self_attn.c_attn.bias", `"q0f16"`}, []string{"qkv_proj", `"q0f32"`}},
 		"gpu, float16, a window": {gpu, func(s *modellib.Shape) {
 			s.DType, s.SlidingWindowSize, s.RopeFactors = "float16", 8, []float64{1, 2, 4}
@@ -81,7 +87,8 @@ func checkShader(t *testing.T, kernel, code string, s modellib.Shape, v modellib
 		t.Errorf("%s: workgroup %q", kernel, size)
 	}
 	shared := 0
-	for _, a := range regexp.MustCompile(`var<workgroup> \w+ : array<(vec4|vec2)?<?[fiu]32>?, (\d+)>`).FindAllStringSubmatch(code, -1) {
+	for _, a := range regexp.MustCompile(
+		`var<workgroup> \w+ : array<(vec4|vec2)?<?[fiu]32>?, (\d+)>`).FindAllStringSubmatch(code, -1) {
 		shared += 4 * number(a[2]) * map[string]int{"": 1, "vec2": 2, "vec4": 4}[a[1]]
 	}
 	if got := strings.Count(code, "var<workgroup>"); shared > 16384 || (got > 0) != (shared > 0) {
@@ -93,7 +100,8 @@ func checkShader(t *testing.T, kernel, code string, s modellib.Shape, v modellib
 	if strings.Count(code, "var<storage") > 8 {
 		t.Errorf("%s: too many storage buffers", kernel)
 	}
-	if strings.Contains(code, "f16") != strings.Contains(code, "enable f16;") || s.DType == "float32" && strings.Contains(code, "f16") {
+	if strings.Contains(code, "f16") != strings.Contains(code, "enable f16;") || s.DType == "float32" &&
+		strings.Contains(code, "f16") {
 		t.Errorf("%s: float16 where there should be none, or not declared", kernel)
 	}
 	// Sums are float32, whatever the weights are: no variable of a thread's own is less.

@@ -38,8 +38,10 @@ func TestMain(m *testing.M) {
 var software = modellib.Variant{Kernels: "software", Sort: "partial"}
 
 var small = modellib.Shape{
-	ModelType: "llama", DType: "float32", HiddenSize: 24, IntermediateSize: 40, NumHiddenLayers: 1, NumAttentionHeads: 4,
-	NumKeyValueHeads: 2, HeadDim: 6, VocabSize: 50, RopeTheta: 10000, RMSNormEps: 1e-5, ContextWindowSize: 64, PrefillChunkSize: 32,
+	ModelType: "llama", DType: "float32", HiddenSize: 24, IntermediateSize: 40, NumHiddenLayers: 1,
+	NumAttentionHeads: 4,
+	NumKeyValueHeads:  2, HeadDim: 6, VocabSize: 50, RopeTheta: 10000, RMSNormEps: 1e-5, ContextWindowSize: 64,
+	PrefillChunkSize: 32,
 }
 
 // realTools are the ones that `make setup` provides, or that the environment names.
@@ -48,8 +50,8 @@ func realTools(t *testing.T) modellib.Tools {
 	return modellib.FindTools(cache.Dir(os.Getenv), os.Getenv)
 }
 
-// ownCache is a cache folder of the test's own that holds the runtime and nothing else: the runtime takes most of a minute to
-// compile, so it comes from the real cache.
+// ownCache is a cache folder of the test's own that holds the runtime and nothing else: the runtime takes most of a
+// minute to compile, so it comes from the real cache.
 func ownCache(t *testing.T, tools modellib.Tools) string {
 	t.Helper()
 	if _, err := modellib.Build(t.Context(), tools, small, software, func(step string) { t.Log(step) }); err != nil {
@@ -114,7 +116,8 @@ func TestBuild(t *testing.T) {
 	if err != nil || again.Built || again.SHA256 != built.SHA256 {
 		t.Errorf("from the cache: %+v, %v", again, err)
 	}
-	if other, err := modellib.Build(t.Context(), modellib.Tools{Cache: real}, small, software, nil); err != nil || other.SHA256 != built.SHA256 {
+	if other, err := modellib.Build(t.Context(), modellib.Tools{Cache: real}, small, software, nil); err != nil ||
+		other.SHA256 != built.SHA256 {
 		t.Errorf("compiled twice: %s and %s, %v", built.SHA256, other.SHA256, err)
 	}
 }
@@ -152,18 +155,21 @@ func TestKeyDependsOnEveryField(t *testing.T) {
 }
 
 func TestRefusedVariants(t *testing.T) {
-	for _, v := range []modellib.Variant{{}, {Kernels: "software"}, {Sort: "full"}, {Kernels: "fast", Sort: "full"}, {Kernels: "gpu", Sort: "none"}} {
+	for _, v := range []modellib.Variant{{}, {Kernels: "software"}, {Sort: "full"}, {Kernels: "fast", Sort: "full"},
+		{Kernels: "gpu", Sort: "none"}} {
 		err := v.Validate()
 		if fault.Code(err) != int(fault.Usage) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%+v: %v", v, err)
 		}
-		if _, build := modellib.Build(t.Context(), modellib.Tools{}, small, v, nil); build == nil || build.Error() != err.Error() {
+		if _, build := modellib.Build(t.Context(), modellib.Tools{}, small, v, nil); build == nil ||
+			build.Error() != err.Error() {
 			t.Errorf("%+v: Build says %v", v, build)
 		}
 	}
 }
 
-// TestRefusedShapes asks the Go side and the compiler itself: both must refuse the same shapes, in one line that names the field.
+// TestRefusedShapes asks the Go side and the compiler itself: both must refuse the same shapes, in one line that names
+// the field.
 func TestRefusedShapes(t *testing.T) {
 	for _, c := range []struct {
 		field  string
@@ -243,13 +249,18 @@ func TestMissingTools(t *testing.T) {
 		kind  fault.Kind
 		says  string
 	}{
-		{"no Python", modellib.Tools{Python: "/nowhere/python", Emcc: tools.Emcc, Cache: tools.Cache}, fault.NoPython, "/nowhere/python"},
-		{"no packages", modellib.Tools{Python: bare, Emcc: tools.Emcc, Cache: tools.Cache}, fault.NoPython, "apache-tvm"},
-		{"no emcc", modellib.Tools{Python: tools.Python, Emcc: "/nowhere/emcc", Cache: tools.Cache}, fault.NoEmscripten, "/nowhere"},
-		{"broken emcc", modellib.Tools{Python: tools.Python, Emcc: broken, Cache: tools.Cache}, fault.NoEmscripten, "emcc"},
+		{"no Python", modellib.Tools{Python: "/nowhere/python", Emcc: tools.Emcc, Cache: tools.Cache}, fault.NoPython,
+			"/nowhere/python"},
+		{"no packages", modellib.Tools{Python: bare, Emcc: tools.Emcc, Cache: tools.Cache}, fault.NoPython,
+			"apache-tvm"},
+		{"no emcc", modellib.Tools{Python: tools.Python, Emcc: "/nowhere/emcc", Cache: tools.Cache}, fault.NoEmscripten,
+			"/nowhere"},
+		{"broken emcc", modellib.Tools{Python: tools.Python, Emcc: broken, Cache: tools.Cache}, fault.NoEmscripten,
+			"emcc"},
 	} {
 		_, err := modellib.Build(t.Context(), c.tools, small, software, nil)
-		if fault.Code(err) != int(c.kind) || !strings.Contains(err.Error(), c.says) || !strings.Contains(err.Error(), "make setup") ||
+		if fault.Code(err) != int(c.kind) || !strings.Contains(err.Error(), c.says) ||
+			!strings.Contains(err.Error(), "make setup") ||
 			strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %v", c.name, err)
 		}
@@ -306,7 +317,8 @@ exec sleep 600`, note))
 	}
 }
 
-// TestEverythingGoesWhenTheParentIsKilled lets the compiler of a runtime be at work when its great-grandparent is killed.
+// TestEverythingGoesWhenTheParentIsKilled lets the compiler of a runtime be at work when its great-grandparent is
+// killed.
 func TestEverythingGoesWhenTheParentIsKilled(t *testing.T) {
 	tools := realTools(t)
 	var out bytes.Buffer

@@ -18,7 +18,8 @@ const (
 	exitNoEmcc     = 4
 )
 
-// run runs the compiler, hands its progress on, and turns its end into an error. What it wrote is kept at log when it fails.
+// run runs the compiler, hands its progress on, and turns its end into an error. What it wrote is kept at log when it
+// fails.
 func run(ctx context.Context, cmd *exec.Cmd, log string, say func(string)) error {
 	out := &output{say: say}
 	cmd.Stdout, cmd.Stderr = out, out // one writer: the two are never written at once

@@ -18,7 +18,8 @@ type Shape struct {
 	HeadDim           int     `json:"head_dim"`
 	VocabSize         int     `json:"vocab_size"`
 	RopeTheta         float64 `json:"rope_theta"`
-	// RopeFactors, one for each pair of a head's numbers, divide the frequencies of rotation; none leave them as they are.
+	// RopeFactors, one for each pair of a head's numbers, divide the frequencies of rotation; none leave them as they
+	// are.
 	RopeFactors       []float64 `json:"rope_factors,omitempty"`
 	RMSNormEps        float64   `json:"rms_norm_eps"`
 	AttentionBias     bool      `json:"attention_bias"` // queries, keys and values have biases
@@ -34,7 +35,8 @@ type Shape struct {
 // Validate says why no library can be compiled for s. The compiler checks the same: it may be run on its own.
 func (s Shape) Validate() error {
 	if !slices.Contains([]string{"llama", "qwen2"}, s.ModelType) {
-		return fault.New(fault.UnknownArch, "only llama and qwen2 models can be compiled for WebLLM", "model type %q", s.ModelType)
+		return fault.New(fault.UnknownArch, "only llama and qwen2 models can be compiled for WebLLM", "model type %q",
+			s.ModelType)
 	}
 	if !slices.Contains([]string{"float32", "float16"}, s.DType) {
 		return fault.New(fault.UnknownArch, "only float32 and float16 can be compiled for WebLLM", "dtype %q", s.DType)
@@ -78,7 +80,8 @@ func (s Shape) related() error {
 	case s.PrefillChunkSize > s.ContextWindowSize:
 		return bad("prefill_chunk_size %d exceeds context_window_size %d", s.PrefillChunkSize, s.ContextWindowSize)
 	case s.SlidingWindowSize < 0 || s.SlidingWindowSize >= s.ContextWindowSize:
-		return bad("sliding_window_size %d is not below context_window_size %d", s.SlidingWindowSize, s.ContextWindowSize)
+		return bad("sliding_window_size %d is not below context_window_size %d", s.SlidingWindowSize,
+			s.ContextWindowSize)
 	case s.ModelType == "qwen2" && !s.AttentionBias:
 		return bad("attention_bias is false, but qwen2 has biases")
 	case s.DType == "float16" && s.HiddenSize%2 != 0:
@@ -98,5 +101,6 @@ func (s Shape) related() error {
 func positive(v float64) bool { return v > 0 && v < 1e12 }
 
 func bad(format string, args ...any) error {
-	return fault.New(fault.BadModel, "no model library can be compiled for it", "model shape: %s", fmt.Sprintf(format, args...))
+	return fault.New(fault.BadModel, "no model library can be compiled for it", "model shape: %s",
+		fmt.Sprintf(format, args...))
 }

@@ -47,7 +47,8 @@ func VenvDir(cache string) string {
 	return filepath.Join(cache, "python", hex.EncodeToString(sum[:])[:12])
 }
 
-// check finds what is missing before anything is started. Emcc is looked up here because its absence is no error of Python's.
+// check finds what is missing before anything is started. Emcc is looked up here because its absence is no error of
+// Python's.
 func (t Tools) check() error {
 	if _, err := exec.LookPath(t.Python); err != nil {
 		return noPython("Python at %s can't be run: %v", t.Python, cause(err))
@@ -66,7 +67,8 @@ func cause(err error) error {
 }
 
 func noPython(format string, args ...any) error {
-	return fault.New(fault.NoPython, "run `make setup`, or name a Python that has the packages in "+PythonVariable, format, args...)
+	return fault.New(fault.NoPython, "run `make setup`, or name a Python that has the packages in "+PythonVariable,
+		format, args...)
 }
 
 func noEmcc(format string, args ...any) error {

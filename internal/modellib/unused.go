@@ -12,7 +12,8 @@ import (
 )
 
 const (
-	// unused is how long a library may lie in the cache without being used: each version of the compiler leaves a set of them.
+	// unused is how long a library may lie in the cache without being used: each version of the compiler leaves a set
+	// of them.
 	unused = 90 * 24 * time.Hour
 	// noted is how long a use is not noted again.
 	noted = 24 * time.Hour
@@ -39,13 +40,15 @@ func sweep(ctx context.Context, dir string) {
 		return
 	}
 	defer unlock()
-	// The compiler's own copies first, which are older: whoever misses a library doesn't find one that goes while he reads it.
+	// The compiler's own copies first, which are older: whoever misses a library doesn't find one that goes while he
+	// reads it.
 	key := strings.Repeat("[0-9a-f]", 16)
 	for _, pattern := range []string{"library-" + key + ".wasm", key + ".wasm"} {
 		names, _ := fs.Glob(os.DirFS(dir), pattern) // what can't be read stays
 		for _, name := range names {
 			path := filepath.Join(dir, name)
-			if info, err := os.Lstat(path); err == nil && info.Mode().IsRegular() && time.Since(info.ModTime()) > unused {
+			if info, err := os.Lstat(path); err == nil && info.Mode().IsRegular() &&
+				time.Since(info.ModTime()) > unused {
 				_ = os.Remove(path)
 			}
 		}

@@ -13,7 +13,8 @@ func TestLibrariesThatNobodyUsesGo(t *testing.T) {
 	old := time.Now().Add(-unused - time.Hour)
 	for name, at := range map[string]time.Time{
 		"0123456789abcdef.wasm": old, "library-0123456789abcdef.wasm": old, // gone
-		"1123456789abcdef.wasm": old, "2123456789abcdef.wasm": time.Now().Add(-noted * 2), // used again, and used not long ago
+		// used again, and used not long ago
+		"1123456789abcdef.wasm": old, "2123456789abcdef.wasm": time.Now().Add(-noted * 2),
 		"mine.wasm": old, "runtime-0123456789abcdef.o": old, // no libraries of ours, or what all are linked with
 	} {
 		path := filepath.Join(dir, name)
@@ -32,7 +33,8 @@ func TestLibrariesThatNobodyUsesGo(t *testing.T) {
 	for _, e := range entries {
 		left = append(left, e.Name())
 	}
-	want := []string{".lock", "1123456789abcdef.wasm", "2123456789abcdef.wasm", "mine.wasm", "runtime-0123456789abcdef.o"}
+	want := []string{".lock", "1123456789abcdef.wasm", "2123456789abcdef.wasm", "mine.wasm",
+		"runtime-0123456789abcdef.o"}
 	if err != nil || !slices.Equal(left, want) {
 		t.Errorf("left are %v (%v), want %v", left, err, want)
 	}

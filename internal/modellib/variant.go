@@ -9,10 +9,11 @@ import (
 
 // Variant is for what kind of machine, and to what end, a library is compiled; what a model says does not depend on it.
 type Variant struct {
-	// Kernels is "software", where no thread ever waits for another, which an adapter computed on a CPU rewards, or "gpu", where
-	// threads share what they read.
+	// Kernels is "software", where no thread ever waits for another, which an adapter computed on a CPU rewards, or
+	// "gpu", where threads share what they read.
 	Kernels string `json:"kernels"`
-	// Sort tells how much of the probabilities is put in order for sampling: "partial", as much as sampling then reads, or "full".
+	// Sort tells how much of the probabilities is put in order for sampling: "partial", as much as sampling then reads,
+	// or "full".
 	Sort string `json:"sort"`
 }
 

@@ -1,4 +1,5 @@
-// Package nearest finds the names that somebody may have meant who wrote one that isn't there. It knows letters, not meanings.
+// Package nearest finds the names that somebody may have meant who wrote one that isn't there. It knows letters, not
+// meanings.
 package nearest
 
 import (
@@ -7,8 +8,8 @@ import (
 	"strings"
 )
 
-// Of gives up to n of names, the likeliest first: those in which the name, as far as it goes, needs the fewest letters inserted,
-// deleted or changed; of two such, the one that is nearer as a whole. Capitals don't count.
+// Of gives up to n of names, the likeliest first: those in which the name, as far as it goes, needs the fewest letters
+// inserted, deleted or changed; of two such, the one that is nearer as a whole. Capitals don't count.
 func Of(name string, names []string, n int) []string {
 	type candidate struct {
 		name          string

@@ -8,7 +8,8 @@ import (
 
 func ExampleOf() {
 	fmt.Println(Of("lamacpp", []string{"webllm", "llamacpp"}, 1))
-	fmt.Println(Of("smollm2-135", []string{"phi-2", "SmolLM2-1.7B-q4f16_1", "SmolLM2-135M-Instruct-q0f32", "SmolLM2-135M-Instruct-q0f16"}, 2))
+	fmt.Println(Of("smollm2-135", []string{"phi-2", "SmolLM2-1.7B-q4f16_1", "SmolLM2-135M-Instruct-q0f32",
+		"SmolLM2-135M-Instruct-q0f16"}, 2))
 	// Output:
 	// [llamacpp]
 	// [SmolLM2-135M-Instruct-q0f16 SmolLM2-135M-Instruct-q0f32]
@@ -27,7 +28,8 @@ func TestDistance(t *testing.T) {
 		{"llm", "webllm", 3, 0},
 		{"ab", "ba", 2, 1},
 	} {
-		if whole, within := distance(c.a, c.b, false), distance(c.a, c.b, true); whole != c.whole || within != c.within {
+		if whole, within := distance(c.a, c.b, false), distance(c.a, c.b, true); whole != c.whole ||
+			within != c.within {
 			t.Errorf("%q, %q: %d and %d within, want %d and %d", c.a, c.b, whole, within, c.whole, c.within)
 		}
 	}

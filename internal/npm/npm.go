@@ -1,6 +1,6 @@
-// Package npm fetches a file of a published npm package by the npm program, which asks the registry that it is set up for and
-// checks what it gets against the registry's hash. No script of the package is run and none of its dependencies is fetched, so
-// it serves only for packages whose file stands by itself.
+// Package npm fetches a file of a published npm package by the npm program, which asks the registry that it is set up
+// for and checks what it gets against the registry's hash. No script of the package is run and none of its dependencies
+// is fetched, so it serves only for packages whose file stands by itself.
 package npm
 
 import (
@@ -92,7 +92,8 @@ func pack(ctx context.Context, into, name, version string) (string, error) {
 	defer cancel()
 	program, err := exec.LookPath("npm")
 	if err != nil {
-		return "", fault.New(fault.NoBundle, "run `make setup`, or install npm", "npm, which fetches %s %s, is not on PATH", name,
+		return "", fault.New(fault.NoBundle, "run `make setup`, or install npm",
+			"npm, which fetches %s %s, is not on PATH", name,
 			version)
 	}
 	cmd := exec.Command(program, "pack", "--json", "--silent", "--ignore-scripts", "--fetch-retries", "1",
@@ -109,7 +110,8 @@ func pack(ctx context.Context, into, name, version string) (string, error) {
 	case ctx.Err() != nil:
 		return "", fmt.Errorf("fetching %s: %w", name, context.Cause(ctx))
 	case limited.Err() != nil:
-		return "", fault.New(fault.NoBundle, "try again with a better network", "npm did not fetch %s %s within %s", name, version,
+		return "", fault.New(fault.NoBundle, "try again with a better network", "npm did not fetch %s %s within %s",
+			name, version,
 			patience)
 	case p.Err() != nil:
 		return "", failure(name, version, out.String(), p.Err())
@@ -129,12 +131,15 @@ func failure(name, version, said string, err error) error {
 	_ = json.Unmarshal([]byte(said), &answer) // what is no JSON says nothing of use
 	switch e := answer.Error; e.Code {
 	case "ETARGET", "E404":
-		return fault.New(fault.NoBundle, "`npm view "+name+" versions` lists what there is", "npm knows no version %s of %s",
+		return fault.New(fault.NoBundle, "`npm view "+name+" versions` lists what there is",
+			"npm knows no version %s of %s",
 			version, name)
 	case "":
-		return fault.Wrap(fault.NoBundle, err, "run `npm pack "+name+"@"+version+"` to see why", "npm can't fetch %s %s", name, version)
+		return fault.Wrap(fault.NoBundle, err, "run `npm pack "+name+"@"+version+"` to see why",
+			"npm can't fetch %s %s", name, version)
 	default:
-		return fault.New(fault.NoBundle, "it takes a network once", "npm can't fetch %s %s: %s: %s", name, version, e.Code,
+		return fault.New(fault.NoBundle, "it takes a network once", "npm can't fetch %s %s: %s: %s", name, version,
+			e.Code,
 			fault.OneLine(e.Summary))
 	}
 }

@@ -37,7 +37,8 @@ func TestTroubleIsToldInALine(t *testing.T) {
 			}
 			dir := t.TempDir()
 			_, err := File(t.Context(), dir, name, c.version, "lib/index.js", quiet)
-			if fault.Code(err) != int(c.kind) || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
+			if fault.Code(err) != int(c.kind) || !strings.Contains(err.Error(), c.want) ||
+				strings.Contains(err.Error(), "\n") {
 				t.Errorf("%v, want code %d with %q", err, c.kind, c.want)
 			}
 			left, _ := filepath.Glob(filepath.Join(dir, "npm", "*", "*"))
@@ -58,7 +59,8 @@ func TestWhatIsKeptIsNotFetchedAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Setenv("PATH", t.TempDir()) // no npm
-	if got, err := File(t.Context(), dir, name, "0.2.80", "lib/index.js", func(s string) { t.Error(s) }); err != nil || got != path {
+	if got, err := File(t.Context(), dir, name, "0.2.80", "lib/index.js", func(s string) { t.Error(s) }); err != nil ||
+		got != path {
 		t.Errorf("%s %v, want %s", got, err, path)
 	}
 }
@@ -100,7 +102,8 @@ func TestOneFileIsTakenOutOfAnArchive(t *testing.T) {
 		t.Errorf("%q %v", text, err)
 	}
 	for _, missing := range []string{"package/lib/other.js", "package/lib/link.js"} { // a link is no file
-		if err := extract(archive, missing, filepath.Join(dir, "other.js")); err == nil || !strings.Contains(err.Error(), missing) {
+		if err := extract(archive, missing, filepath.Join(dir, "other.js")); err == nil ||
+			!strings.Contains(err.Error(), missing) {
 			t.Errorf("%s: %v", missing, err)
 		}
 	}

@@ -15,7 +15,8 @@ func hundredThousand(exclude string) string {
 		}
 		return "[" + strings.Join(out, ", ") + "]"
 	}
-	return head + "input_lengths: " + list(100, 4) + "\noutput_lengths: " + list(50, 2) + "\ncontexts: [512, 1024]\nconcurrency: [1, 2, 4, 8, 16]\n" +
+	return head + "input_lengths: " + list(100, 4) + "\noutput_lengths: " + list(50, 2) +
+		"\ncontexts: [512, 1024]\nconcurrency: [1, 2, 4, 8, 16]\n" +
 		"kv_cache_dtypes: [f16]\n" + exclude
 }
 

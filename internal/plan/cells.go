@@ -10,7 +10,8 @@ import (
 	"llmparity/internal/nearest"
 )
 
-// Cells are values of axes, by the name of one value: of exclude, those of the cells that are left out; of include, what is set or added.
+// Cells are values of axes, by the name of one value: of exclude, those of the cells that are left out; of include,
+// what is set or added.
 type Cells map[string][]string
 
 // cellNames are the fields that there are, in the order in which they are written.

@@ -29,8 +29,8 @@ const (
 // aside begins the names of fields that nobody reads: a place for anchors.
 const aside = "x-"
 
-// reader carries a YAML document over into Go values. It goes by the document's tree and not by the library's decoder so that every
-// error has its line and its field, and that an alias costs what it repeats.
+// reader carries a YAML document over into Go values. It goes by the document's tree and not by the library's decoder
+// so that every error has its line and its field, and that an alias costs what it repeats.
 type reader struct {
 	anchors  map[string]ast.Node
 	within   int // aliases that are being followed
@@ -46,7 +46,8 @@ type place struct {
 	name string
 }
 
-// find gives the line of what an error begins with, or of the nearest that holds it, and the error with the name as it was written.
+// find gives the line of what an error begins with, or of the nearest that holds it, and the error with the name as it
+// was written.
 func (p places) find(err string) (int, string) {
 	path, _, _ := strings.Cut(err, ":")
 	for ; path != ""; path = path[:max(strings.LastIndexAny(path, ".["), 0)] {
@@ -479,7 +480,8 @@ func join(path, name string) string {
 	return path + "." + name
 }
 
-// group reads a struct's fields. A field of one value whose value is a list is that of the axis, and the other way round.
+// group reads a struct's fields. A field of one value whose value is a list is that of the axis, and the other way
+// round.
 func (r *reader) group(n ast.Node, into reflect.Value, path string) error {
 	entries, err := r.entries(n, path)
 	if err != nil {

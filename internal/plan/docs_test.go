@@ -56,7 +56,8 @@ func TestPlansAreDocumented(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, of := range []any{plan.Plan{}, plan.Axes{}, plan.Deployment{}, plan.Source{}, plan.Traffic{}, plan.UntilCI{}, plan.Goal{}} {
+	for _, of := range []any{plan.Plan{}, plan.Axes{}, plan.Deployment{}, plan.Source{}, plan.Traffic{}, plan.UntilCI{},
+		plan.Goal{}} {
 		for _, name := range yamlNames(of) {
 			if !strings.Contains(string(text), name) {
 				t.Errorf("docs/plans.md does not say what %T's %s is", of, name)

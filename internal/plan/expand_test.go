@@ -30,8 +30,10 @@ func cells(p plan.Plan) []string {
 				if !shape.Asks(e) {
 					continue
 				}
-				out = append(out, fmt.Sprintf("%d %s %s prompt %d%q in %d out %d ctx %d %s kv %s v%s t%d %s slots %d", s.ID, s.Plan.Model, e, shape.PromptID,
-					shape.Prompt, shape.InputTokens, shape.MaxTokens, s.Plan.Context, s.Plan.DType, s.Plan.KVDType, s.Plan.WebLLMVersion, s.Plan.Threads,
+				out = append(out, fmt.Sprintf("%d %s %s prompt %d%q in %d out %d ctx %d %s kv %s v%s t%d %s slots %d",
+					s.ID, s.Plan.Model, e, shape.PromptID,
+					shape.Prompt, shape.InputTokens, shape.MaxTokens, s.Plan.Context, s.Plan.DType, s.Plan.KVDType,
+					s.Plan.WebLLMVersion, s.Plan.Threads,
 					s.Plan.Start, s.Plan.Slots))
 			}
 		}
@@ -73,26 +75,37 @@ func TestCellsOfAPlan(t *testing.T) {
 		want []string
 	}{
 		{"prompts: [a, b]\nmax_tokens: 4\ncontext: 64\n", []string{
-			`1 tiny webllm prompt 1"a" in 0 out 4 ctx 64  kv  v t0  slots 0`, `1 tiny llamacpp prompt 1"a" in 0 out 4 ctx 64  kv  v t0  slots 0`,
-			`1 tiny webllm prompt 2"b" in 0 out 4 ctx 64  kv  v t0  slots 0`, `1 tiny llamacpp prompt 2"b" in 0 out 4 ctx 64  kv  v t0  slots 0`}},
+			`1 tiny webllm prompt 1"a" in 0 out 4 ctx 64  kv  v t0  slots 0`,
+			`1 tiny llamacpp prompt 1"a" in 0 out 4 ctx 64  kv  v t0  slots 0`,
+			`1 tiny webllm prompt 2"b" in 0 out 4 ctx 64  kv  v t0  slots 0`,
+			`1 tiny llamacpp prompt 2"b" in 0 out 4 ctx 64  kv  v t0  slots 0`}},
 		// A version is nothing to llama.cpp, and threads are nothing to WebLLM: each is asked once.
-		{"input_lengths: [8]\noutput_lengths: [4]\ncontext: 64\nwebllm_versions: [0.2.82, 0.2.86]\nthreads: [1, 2]\n", []string{
-			`1 tiny webllm prompt 1"" in 8 out 4 ctx 64  kv  v0.2.82 t1  slots 0`, `1 tiny llamacpp prompt 1"" in 8 out 4 ctx 64  kv  v0.2.82 t1  slots 0`,
-			`2 tiny llamacpp prompt 1"" in 8 out 4 ctx 64  kv  v0.2.82 t2  slots 0`, `3 tiny webllm prompt 1"" in 8 out 4 ctx 64  kv  v0.2.86 t1  slots 0`}},
-		// An entry of include whose axes choose cells sets the rest in them; what a launch needs makes them a setup of their own.
+		{"input_lengths: [8]\noutput_lengths: [4]\ncontext: 64\nwebllm_versions: [0.2.82, 0.2.86]\nthreads: [1, 2]\n",
+			[]string{
+				`1 tiny webllm prompt 1"" in 8 out 4 ctx 64  kv  v0.2.82 t1  slots 0`,
+				`1 tiny llamacpp prompt 1"" in 8 out 4 ctx 64  kv  v0.2.82 t1  slots 0`,
+				`2 tiny llamacpp prompt 1"" in 8 out 4 ctx 64  kv  v0.2.82 t2  slots 0`,
+				`3 tiny webllm prompt 1"" in 8 out 4 ctx 64  kv  v0.2.86 t1  slots 0`}},
+		// An entry of include whose axes choose cells sets the rest in them; what a launch needs makes them a setup of
+		// their own.
 		{"engine: [webllm, llamacpp]\ninput_lengths: [8, 16]\noutput_length: 4\ncontext: 64\ninclude:\n  - {engine: llamacpp, context: 32, threads: 2}\n" +
 			"  - {input_length: 16, max_tokens: 4, start: cold}\n", []string{
-			`1 tiny webllm prompt 1"" in 8 out 4 ctx 64  kv  v t0  slots 0`, `2 tiny llamacpp prompt 1"" in 8 out 4 ctx 32  kv  v t2  slots 0`,
-			`3 tiny webllm prompt 2"" in 16 out 4 ctx 64  kv  v t0 cold slots 0`, `4 tiny llamacpp prompt 2"" in 16 out 4 ctx 32  kv  v t2 cold slots 0`}},
+			`1 tiny webllm prompt 1"" in 8 out 4 ctx 64  kv  v t0  slots 0`,
+			`2 tiny llamacpp prompt 1"" in 8 out 4 ctx 32  kv  v t2  slots 0`,
+			`3 tiny webllm prompt 2"" in 16 out 4 ctx 64  kv  v t0 cold slots 0`,
+			`4 tiny llamacpp prompt 2"" in 16 out 4 ctx 32  kv  v t2 cold slots 0`}},
 		// One that chooses none adds cells.
 		{"input_lengths: [8]\nmax_tokens: 4\ncontext: 64\nexclude: [{engine: webllm}]\ninclude: [{input_length: [8, 12], engine: webllm, dtype: float16}]\n", []string{
-			`1 tiny llamacpp prompt 1"" in 8 out 4 ctx 64  kv  v t0  slots 0`, `2 tiny webllm prompt 1"" in 8 out 4 ctx 64 f16 kv  v t0  slots 0`,
+			`1 tiny llamacpp prompt 1"" in 8 out 4 ctx 64  kv  v t0  slots 0`,
+			`2 tiny webllm prompt 1"" in 8 out 4 ctx 64 f16 kv  v t0  slots 0`,
 			`2 tiny webllm prompt 2"" in 12 out 4 ctx 64 f16 kv  v t0  slots 0`}},
 		{"prompts: [a, b]\nmax_tokens: 4\ncontext: 64\nkv_cache_dtype: [auto, q8_0]\nexclude:\n  - {engine: webllm, kv_cache_dtype: q8_0}\n  - {prompt: 2}\n", []string{
-			`1 tiny webllm prompt 1"a" in 0 out 4 ctx 64  kv  v t0  slots 0`, `1 tiny llamacpp prompt 1"a" in 0 out 4 ctx 64  kv  v t0  slots 0`,
+			`1 tiny webllm prompt 1"a" in 0 out 4 ctx 64  kv  v t0  slots 0`,
+			`1 tiny llamacpp prompt 1"a" in 0 out 4 ctx 64  kv  v t0  slots 0`,
 			`2 tiny llamacpp prompt 1"a" in 0 out 4 ctx 64  kv q8_0 v t0  slots 0`}},
 		{"engines: [llamacpp]\nprompts: [a]\nmax_tokens: 4\ncontext: 64\nconcurrency: [1, 4]\n", []string{
-			`1 tiny llamacpp prompt 1"a" in 0 out 4 ctx 64  kv  v t0  slots 1`, `2 tiny llamacpp prompt 1"a" in 0 out 4 ctx 64  kv  v t0  slots 4`}},
+			`1 tiny llamacpp prompt 1"a" in 0 out 4 ctx 64  kv  v t0  slots 1`,
+			`2 tiny llamacpp prompt 1"a" in 0 out 4 ctx 64  kv  v t0  slots 4`}},
 	} {
 		text := c.text
 		if strings.HasPrefix(text, "engine") {
@@ -112,7 +125,8 @@ func TestAPlanWithoutListsIsItsOnlySetup(t *testing.T) {
 	for s := range p.Setups() {
 		all = append(all, s)
 	}
-	want := []plan.Setup{{ID: 1, Plan: p, Shapes: []plan.Shape{{PromptID: 1, Prompt: "a", MaxTokens: 4}, {PromptID: 2, Prompt: "b", MaxTokens: 4}}}}
+	want := []plan.Setup{{ID: 1, Plan: p,
+		Shapes: []plan.Shape{{PromptID: 1, Prompt: "a", MaxTokens: 4}, {PromptID: 2, Prompt: "b", MaxTokens: 4}}}}
 	if !reflect.DeepEqual(all, want) {
 		t.Errorf("%+v\nwant\n%+v", all, want)
 	}
@@ -155,7 +169,8 @@ func TestAnotherToolsConfiguration(t *testing.T) {
 	var last plan.Setup
 	for s := range p.Setups() {
 		if s.ID == 1 {
-			if s.Plan.DType != "f16" || s.Plan.Params != 6.7e9 || s.Plan.Layers != 32 || s.Plan.Heads != 32 || s.Plan.HiddenSize != 4096 || s.Plan.Context != plan.Unsaid {
+			if s.Plan.DType != "f16" || s.Plan.Params != 6.7e9 || s.Plan.Layers != 32 || s.Plan.Heads != 32 ||
+				s.Plan.HiddenSize != 4096 || s.Plan.Context != plan.Unsaid {
 				t.Errorf("%+v", s.Plan)
 			}
 			if got := s.Plan.Unserved("llamacpp"); len(got) > 0 {
@@ -201,13 +216,15 @@ func TestWhatAnEngineDoesNot(t *testing.T) {
 func TestFlagsTakeTheirAxesPlace(t *testing.T) {
 	p := parse(t, "name: p\nmodels:\n  - {model: a, input_lengths: [8], dtype: f32, engines: [webllm]}\n  - b\nprompts: [x]\nmax_tokens: 4\nwebllm_bundle: x.js\n"+
 		"traffic: {concurrency: 2}\n")
-	for _, c := range [][]string{{"input_lengths", "16", "32"}, {"output_lengths", "5"}, {"dtypes", "float16", "f32"}, {"engines", "llamacpp"}, {"concurrency", "1", "2"},
+	for _, c := range [][]string{{"input_lengths", "16", "32"}, {"output_lengths", "5"}, {"dtypes", "float16", "f32"},
+		{"engines", "llamacpp"}, {"concurrency", "1", "2"},
 		{"contexts", "64"}, {"webllm_versions", "0.2.86"}} {
 		if err := p.Set(c[0], c[1:]...); err != nil {
 			t.Error(err)
 		}
 	}
-	want := plan.Plan{Name: "p", Models: []plan.Group{{Model: "a"}, {Model: "b"}}, Engines: []string{"llamacpp"}, MaxTokens: 5, Context: 64, WebLLMVersion: "0.2.86",
+	want := plan.Plan{Name: "p", Models: []plan.Group{{Model: "a"}, {Model: "b"}}, Engines: []string{"llamacpp"},
+		MaxTokens: 5, Context: 64, WebLLMVersion: "0.2.86",
 		Axes:   plan.Axes{InputLengths: []int{16, 32}, DTypes: []string{"f16", "f32"}, Concurrency: []int{1, 2}},
 		Warmup: plan.Warmup{Launches: 1, Tokens: 8}, Repetitions: 6, Timeout: p.Timeout, Traffic: &plan.Traffic{}}
 	if !reflect.DeepEqual(p, want) {

@@ -26,8 +26,9 @@ const (
 // GateLevels lists them.
 func GateLevels() []string { return []string{string(GateError), string(GateWarn), string(GateOff)} }
 
-// Gate is what a run must keep to, a plan's section `gate` or a file of its own: limits of figures, how much worse than a baseline they may
-// be, and whether engines must say the same words. A level that is not given is the gate's; the gate's is error.
+// Gate is what a run must keep to, a plan's section `gate` or a file of its own: limits of figures, how much worse than
+// a baseline they may be, and whether engines must say the same words. A level that is not given is the gate's; the
+// gate's is error.
 //
 //	gate:
 //	  peak_pss_mb: {max: 900}
@@ -165,8 +166,8 @@ func (g *Gate) LevelOf(own GateLevel) GateLevel {
 	return GateError
 }
 
-// ParseGate reads a file of thresholds: what stands below `gate:` in a plan, with or without that word. file names it in errors, which carry
-// the line.
+// ParseGate reads a file of thresholds: what stands below `gate:` in a plan, with or without that word. file names it
+// in errors, which carry the line.
 func ParseGate(text []byte, file string) (*Gate, error) {
 	g, err := decodeGate(text, false)
 	if err != nil {
@@ -178,7 +179,8 @@ func ParseGate(text []byte, file string) (*Gate, error) {
 	return g, nil
 }
 
-// Validate looks at a gate that was read or that flags made. Whoever asks for nothing is told so: a gate that judges nothing always holds.
+// Validate looks at a gate that was read or that flags made. Whoever asks for nothing is told so: a gate that judges
+// nothing always holds.
 func (g *Gate) Validate() error {
 	if g == nil {
 		return nil

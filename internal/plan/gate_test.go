@@ -52,9 +52,12 @@ func TestAGateIsReadAndWritten(t *testing.T) {
 		NoBaseline: "ok", UnderTest: []string{"engine", "browser", "kernels"}, Detect: 0.125,
 		Limits: []plan.GateLimit{{Figure: figure("peak_pss"), Max: new(900.0)},
 			{Figure: figure("decode_tps"), Min: new(20.0), GateScope: plan.GateScope{Engine: "webllm"}},
-			{Figure: figure("decode_tokens_per_s"), Min: new(50.0), GateScope: plan.GateScope{Engine: "llamacpp"}, Level: plan.GateWarn},
-			{Figure: figure("ttft"), Min: new(1.0), Max: new(500.5), GateScope: plan.GateScope{Model: "tiny", Prompt: "2"}}},
-		Changes: []plan.GateChange{{Figure: figure("decode_tps"), Change: -0.05}, {Figure: figure("peak_pss"), Change: 0.03},
+			{Figure: figure("decode_tokens_per_s"), Min: new(50.0), GateScope: plan.GateScope{Engine: "llamacpp"},
+				Level: plan.GateWarn},
+			{Figure: figure("ttft"), Min: new(1.0), Max: new(500.5),
+				GateScope: plan.GateScope{Model: "tiny", Prompt: "2"}}},
+		Changes: []plan.GateChange{{Figure: figure("decode_tps"), Change: -0.05},
+			{Figure: figure("peak_pss"), Change: 0.03},
 			{Figure: figure("ttft"), Change: 0.1, Detect: 0.4,
 				GateScope: plan.GateScope{Engine: "exec:./mine --fast"}, Level: plan.GateWarn}},
 		Parity: &plan.GateParity{MinAgreement: 0.995, FirstDiffers: 32, With: plan.TheBaseline}}
@@ -72,7 +75,8 @@ func TestAGateIsReadAndWritten(t *testing.T) {
 	if in, err := plan.GateIn([]byte(indented), "plan.yaml"); err != nil || !reflect.DeepEqual(in, g) {
 		t.Errorf("within a plan: %v %+v", err, in)
 	}
-	if alone, err := plan.ParseGate([]byte("gate:\n  peak_pss_mb: {max: 900}\n"), "gate.yaml"); err != nil || len(alone.Limits) != 1 {
+	if alone, err := plan.ParseGate([]byte("gate:\n  peak_pss_mb: {max: 900}\n"), "gate.yaml"); err != nil ||
+		len(alone.Limits) != 1 {
 		t.Errorf("below its word: %v %+v", err, alone)
 	}
 	if none, err := plan.GateIn([]byte("name: p\nengines: [a]\n"), "plan.yaml"); err != nil || none != nil {
@@ -85,7 +89,8 @@ func TestAGateIsRefused(t *testing.T) {
 		{"level: error\npeak_pss: {max: many}", `f line 2: gate: "many" stands where a number is wanted`},
 		{"peak_pss: {max: 900MB}", `f line 1: gate: "900MB" stands where a number is wanted`},
 		{"a: 1\npeak_pss: {max: 1}", `f line 1: gate: there is no figure and no field "a" of a gate`},
-		{"level: error\n\ndecode_tsp: {min: 20}", `f line 3: gate: there is no figure and no field "decode_tsp" of a gate; the nearest are decode_tps`},
+		{"level: error\n\ndecode_tsp: {min: 20}",
+			`f line 3: gate: there is no figure and no field "decode_tsp" of a gate; the nearest are decode_tps`},
 		{"vs_baselin: {decode_tps: -5%}", `the nearest are vs_baseline`},
 		{"level: fatal", `f line 1: gate: "fatal", use error, warn or off`},
 		{"inconclusive: fatal", `f line 1: gate: "fatal", use error, warn or off`},
@@ -123,7 +128,8 @@ func TestAGateIsRefused(t *testing.T) {
 		{"peak_pss: {max: 1}\n---\npeak_pss: {max: 1}", "one document is wanted"},
 	} {
 		_, err := plan.ParseGate([]byte(c.text), "f")
-		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") || fault.Code(err) != int(fault.Usage) {
+		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") ||
+			fault.Code(err) != int(fault.Usage) {
 			t.Errorf("%q: %v, want %s", c.text, err, c.want)
 		}
 	}
@@ -169,7 +175,8 @@ func TestGateDetectIsNeverLessThanTheTolerance(t *testing.T) {
 func TestGateUnderTest(t *testing.T) {
 	for list, want := range map[string]string{"": "engine library kernels browser settings system",
 		"all":     "engine library kernels browser settings system",
-		"library": "library kernels", "kernels": "kernels", "all,model": "engine library kernels browser model settings system", "browser": "browser"} {
+		"library": "library kernels", "kernels": "kernels",
+		"all,model": "engine library kernels browser model settings system", "browser": "browser"} {
 		g := plan.Gate{}
 		if list != "" {
 			g.UnderTest = strings.Split(list, ",")
@@ -188,7 +195,8 @@ func TestGateUnderTest(t *testing.T) {
 
 func TestAGateOfFlags(t *testing.T) {
 	g := &plan.Gate{}
-	for _, err := range []error{g.MaxFlag("peak_pss_mb=900"), g.MinFlag("decode_tps=20"), g.ChangeFlag("ttft_ms=+10%")} {
+	for _, err := range []error{g.MaxFlag("peak_pss_mb=900"), g.MinFlag("decode_tps=20"),
+		g.ChangeFlag("ttft_ms=+10%")} {
 		if err != nil {
 			t.Error(err)
 		}
@@ -199,7 +207,8 @@ func TestAGateOfFlags(t *testing.T) {
 	if !new(plan.Gate).Empty() {
 		t.Error("a gate without anything is not empty")
 	}
-	for _, err := range []error{g.MaxFlag("peak_pss_mb"), g.MinFlag("nothing=1"), g.MaxFlag("ttft=x"), g.ChangeFlag("ttft=1"), g.ChangeFlag("ttft=-1%")} {
+	for _, err := range []error{g.MaxFlag("peak_pss_mb"), g.MinFlag("nothing=1"), g.MaxFlag("ttft=x"),
+		g.ChangeFlag("ttft=1"), g.ChangeFlag("ttft=-1%")} {
 		if err == nil {
 			t.Error("taken")
 		}
@@ -209,8 +218,10 @@ func TestAGateOfFlags(t *testing.T) {
 // Whatever is read is valid, is written and read again as the same; nothing makes the reader panic.
 func FuzzGate(f *testing.F) {
 	f.Add([]byte(thresholds))
-	for _, seed := range []string{"peak_pss: {max: 1}", "gate: {level: off}", "vs_baseline: {decode_tps: -0.001%}", "parity: {min_agreement: 1e-9%}",
-		"ttft: [{max: 1}, {min: 1e300}]", "- !!x", "peak_pss: {<<: *a}", "? peak_pss\n: {max: 1}", "ttft: {max: 0x10}", "engine: \"\\0\"",
+	for _, seed := range []string{"peak_pss: {max: 1}", "gate: {level: off}", "vs_baseline: {decode_tps: -0.001%}",
+		"parity: {min_agreement: 1e-9%}",
+		"ttft: [{max: 1}, {min: 1e300}]", "- !!x", "peak_pss: {<<: *a}", "? peak_pss\n: {max: 1}", "ttft: {max: 0x10}",
+		"engine: \"\\0\"",
 		"under_test: [all, model]\nno_baseline: ok\ndetect: 7%", "unknown: off"} {
 		f.Add([]byte(seed))
 	}
@@ -230,7 +241,8 @@ func FuzzGate(f *testing.F) {
 		if err != nil {
 			t.Fatalf("%v\n%s", err, written)
 		}
-		if len(again.Limits) != len(g.Limits) || len(again.Changes) != len(g.Changes) || (again.Parity == nil) != (g.Parity == nil) {
+		if len(again.Limits) != len(g.Limits) || len(again.Changes) != len(g.Changes) ||
+			(again.Parity == nil) != (g.Parity == nil) {
 			t.Fatalf("%+v\n%+v\n%s", g, again, written)
 		}
 	})

@@ -128,7 +128,8 @@ func (g *Gate) readLimits(name string, f *ast.MappingValueNode) error {
 	figure, err := GateFigureOf(name)
 	if err != nil {
 		near := nearest.Of(name, append(gateFields(), gateFigureNames()...), 3)
-		return at(f.Key, "there is no figure and no field %q of a gate; the nearest are %s", name, strings.Join(near, ", "))
+		return at(f.Key, "there is no figure and no field %q of a gate; the nearest are %s", name,
+			strings.Join(near, ", "))
 	}
 	return each(f.Value, func(n ast.Node) error {
 		l := GateLimit{Figure: figure}
@@ -251,7 +252,8 @@ func common(f *ast.MappingValueNode, s *GateScope, l *GateLevel, others ...strin
 	case "level":
 		err = level(f.Value, l)
 	default:
-		return at(f.Key, "unknown field %q; the nearest is %s", name, nearest.Of(name, append(others, "engine", "model", "prompt", "level"), 1)[0])
+		return at(f.Key, "unknown field %q; the nearest is %s", name,
+			nearest.Of(name, append(others, "engine", "model", "prompt", "level"), 1)[0])
 	}
 	return err
 }

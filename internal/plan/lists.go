@@ -22,7 +22,8 @@ func (p Plan) validateAxes() error {
 		one  string
 		said bool
 	}{
-		{"dtypes", len(p.DTypes), "dtype", p.DType != ""}, {"kv_cache_dtypes", len(p.KVDTypes), "kv_cache_dtype", p.KVDType != ""},
+		{"dtypes", len(p.DTypes), "dtype", p.DType != ""},
+		{"kv_cache_dtypes", len(p.KVDTypes), "kv_cache_dtype", p.KVDType != ""},
 		{"webllm_versions", len(p.WebLLMVersions), "webllm_version", p.WebLLMVersion != ""},
 		{"contexts", len(p.Contexts), "context", p.Context != Unsaid && p.Context != 0},
 		{"thread_counts", len(p.ThreadCounts), "threads", p.Threads != 0},
@@ -40,8 +41,10 @@ func (x Axes) validate(at string) error {
 		field       string
 		list        []int
 		least, most int
-	}{{"input_lengths", x.InputLengths, 1, mostTokens}, {"output_lengths", x.OutputLengths, 1, mostTokens}, {"batch_sizes", x.BatchSizes, 1, mostClients},
-		{"concurrency", x.Concurrency, 1, mostClients}, {"contexts", x.Contexts, 0, mostTokens}, {"thread_counts", x.ThreadCounts, 1, mostTokens}} {
+	}{{"input_lengths", x.InputLengths, 1, mostTokens}, {"output_lengths", x.OutputLengths, 1, mostTokens},
+		{"batch_sizes", x.BatchSizes, 1, mostClients},
+		{"concurrency", x.Concurrency, 1, mostClients}, {"contexts", x.Contexts, 0, mostTokens},
+		{"thread_counts", x.ThreadCounts, 1, mostTokens}} {
 		err := sound(at+c.field, c.list, strconv.Itoa, func(n int) error {
 			if c.field == "contexts" && badContext(n) {
 				return fmt.Errorf("%d, at least 2 is needed, or 0 for the model's own", n)

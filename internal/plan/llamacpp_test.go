@@ -16,7 +16,8 @@ func TestLlamaCppSection(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := plan.LlamaCpp{BatchThreads: 2, Batch: 256, UBatch: 64, CacheTypeK: "q8_0", CacheTypeV: "f16", FlashAttention: "auto", Mmap: "off", GPULayers: 3}
+	want := plan.LlamaCpp{BatchThreads: 2, Batch: 256, UBatch: 64, CacheTypeK: "q8_0", CacheTypeV: "f16",
+		FlashAttention: "auto", Mmap: "off", GPULayers: 3}
 	if *p.LlamaCpp != want {
 		t.Errorf("%+v, want %+v", *p.LlamaCpp, want)
 	}

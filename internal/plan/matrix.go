@@ -37,7 +37,8 @@ const (
 
 // axisNames are those of one value, as include and exclude have them.
 func (a axis) String() string {
-	return [axisCount]string{"context", "dtype", "kv_cache_dtype", "webllm_version", "threads", "start", "batch_size", "concurrency",
+	return [axisCount]string{"context", "dtype", "kv_cache_dtype", "webllm_version", "threads", "start", "batch_size",
+		"concurrency",
 		"prompt", "output_length", "engine"}[a]
 }
 
@@ -86,7 +87,8 @@ func newMatrix(p Plan) (*matrix, error) {
 		return nil, err
 	}
 	if n := m.product(); n > MostCells {
-		return nil, fmt.Errorf("%s: %s cells are more than %s: leave out values of an axis, or make several plans", m.longest(), grouped(n),
+		return nil, fmt.Errorf("%s: %s cells are more than %s: leave out values of an axis, or make several plans",
+			m.longest(), grouped(n),
 			grouped(MostCells))
 	}
 	if err := m.rules(); err != nil {
@@ -149,13 +151,15 @@ func (m *matrix) gather() error {
 
 // lists are an axis' values by what a group or the plan says of it; nil: neither has a list.
 func (m *matrix) lists(x Axes) (out [axisCount][]value) {
-	for a, list := range map[axis][]int{ofContext: x.Contexts, ofThreads: x.ThreadCounts, ofBatch: x.BatchSizes, ofConcurrency: x.Concurrency,
-		ofOutput: x.OutputLengths} {
+	for a, list := range map[axis][]int{ofContext: x.Contexts, ofThreads: x.ThreadCounts, ofBatch: x.BatchSizes,
+		ofConcurrency: x.Concurrency,
+		ofOutput:      x.OutputLengths} {
 		for _, n := range list {
 			out[a] = append(out[a], value{strconv.Itoa(n), n})
 		}
 	}
-	for a, list := range map[axis][]string{ofDType: x.DTypes, ofKVDType: x.KVDTypes, ofVersion: x.WebLLMVersions, ofStart: x.Starts} {
+	for a, list := range map[axis][]string{ofDType: x.DTypes, ofKVDType: x.KVDTypes, ofVersion: x.WebLLMVersions,
+		ofStart: x.Starts} {
 		out[a] = names(list)
 	}
 	for _, n := range x.InputLengths {
@@ -175,10 +179,12 @@ func names(list []string) []value {
 // single are the plan's values where there is no list.
 func (m *matrix) single() (out [axisCount][]value) {
 	p := m.plan
-	for a, n := range map[axis]int{ofContext: p.Context, ofThreads: p.Threads, ofBatch: 0, ofConcurrency: 0, ofOutput: p.MaxTokens} {
+	for a, n := range map[axis]int{ofContext: p.Context, ofThreads: p.Threads, ofBatch: 0, ofConcurrency: 0,
+		ofOutput: p.MaxTokens} {
 		out[a] = []value{{strconv.Itoa(n), n}}
 	}
-	for a, text := range map[axis]string{ofDType: p.DType, ofKVDType: p.KVDType, ofVersion: p.WebLLMVersion, ofStart: p.Start} {
+	for a, text := range map[axis]string{ofDType: p.DType, ofKVDType: p.KVDType, ofVersion: p.WebLLMVersion,
+		ofStart: p.Start} {
 		out[a] = []value{{text: text}}
 	}
 	for i := range m.asked {
@@ -204,7 +210,8 @@ func (m *matrix) group(of Group, plans, single *[axisCount][]value) *group {
 			g.values[a] = single[a]
 		}
 	}
-	if mix := slices.IndexFunc(m.asked, func(a asked) bool { return a.mixed }); mix >= 0 && m.asked[g.values[ofPrompt][0].n].tokens > 0 {
+	if mix := slices.IndexFunc(m.asked, func(a asked) bool { return a.mixed }); mix >= 0 &&
+		m.asked[g.values[ofPrompt][0].n].tokens > 0 {
 		g.values[ofPrompt] = append([]value{{"", mix}}, g.values[ofPrompt]...)
 	}
 	several := func(v value) bool { return v.n > 1 }
@@ -222,8 +229,8 @@ func (m *matrix) group(of Group, plans, single *[axisCount][]value) *group {
 	return g
 }
 
-// concerns tells whether an axis says something to an engine. One that it says nothing to is not asked the same again for each of its
-// values, but for the first.
+// concerns tells whether an axis says something to an engine. One that it says nothing to is not asked the same again
+// for each of its values, but for the first.
 func concerns(a axis, engine string) bool {
 	switch a {
 	case ofVersion:
@@ -249,12 +256,14 @@ func (m *matrix) engines(i int, g *group) error {
 		list string
 		need string
 	}{{ofVersion, "webllm_versions", webllm}, {ofThreads, "thread_counts", llamacpp + " or " + ollama}} {
-		if g.base[c.axis] < 2 || slices.ContainsFunc(g.values[ofEngine], func(v value) bool { return concerns(c.axis, v.text) }) {
+		if g.base[c.axis] < 2 || slices.ContainsFunc(g.values[ofEngine],
+			func(v value) bool { return concerns(c.axis, v.text) }) {
 			continue
 		}
 		field := c.list
 		if len(m.plan.Models) > 0 {
-			if own := m.plan.Models[i]; c.axis == ofVersion && own.WebLLMVersions != nil || c.axis == ofThreads && own.ThreadCounts != nil {
+			if own := m.plan.Models[i]; c.axis == ofVersion && own.WebLLMVersions != nil || c.axis == ofThreads &&
+				own.ThreadCounts != nil {
 				field = fmt.Sprintf("models[%d].%s", i, c.list)
 			}
 		}
@@ -289,7 +298,8 @@ func (g *group) size() (setups, cells int64) {
 	for _, class := range []struct {
 		n               int64
 		version, thread bool // beyond the first one
-	}{{1, false, false}, {versions - 1, true, false}, {threads - 1, false, true}, {(versions - 1) * (threads - 1), true, true}} {
+	}{{1, false, false}, {versions - 1, true, false}, {threads - 1, false, true},
+		{(versions - 1) * (threads - 1), true, true}} {
 		n := int64(0)
 		for _, e := range g.values[ofEngine][:g.base[ofEngine]] {
 			if (!class.version || concerns(ofVersion, e.text)) && (!class.thread || concerns(ofThreads, e.text)) {
@@ -348,9 +358,11 @@ func (m *matrix) longest() string {
 
 // lengths are those of the lists.
 func (x Axes) lengths() map[string]int {
-	return map[string]int{"input_lengths": len(x.InputLengths), "output_lengths": len(x.OutputLengths), "batch_sizes": len(x.BatchSizes),
+	return map[string]int{"input_lengths": len(x.InputLengths), "output_lengths": len(x.OutputLengths),
+		"batch_sizes": len(x.BatchSizes),
 		"concurrency": len(x.Concurrency), "dtypes": len(x.DTypes), "kv_cache_dtypes": len(x.KVDTypes),
-		"webllm_versions": len(x.WebLLMVersions), "contexts": len(x.Contexts), "thread_counts": len(x.ThreadCounts), "starts": len(x.Starts)}
+		"webllm_versions": len(x.WebLLMVersions), "contexts": len(x.Contexts), "thread_counts": len(x.ThreadCounts),
+		"starts": len(x.Starts)}
 }
 
 // grouped writes a number with its thousands apart.
@@ -372,8 +384,9 @@ func grouped(n int64) string {
 // with is a deployment, and another's values where that has any.
 func (d Deployment) with(own Deployment) Deployment {
 	return Deployment{
-		ContainerName: cmp.Or(own.ContainerName, d.ContainerName), TensorParallel: cmp.Or(own.TensorParallel, d.TensorParallel),
-		Quantization: cmp.Or(own.Quantization, d.Quantization), GPUMemory: cmp.Or(own.GPUMemory, d.GPUMemory),
+		ContainerName:  cmp.Or(own.ContainerName, d.ContainerName),
+		TensorParallel: cmp.Or(own.TensorParallel, d.TensorParallel),
+		Quantization:   cmp.Or(own.Quantization, d.Quantization), GPUMemory: cmp.Or(own.GPUMemory, d.GPUMemory),
 		Params: cmp.Or(own.Params, d.Params), Layers: cmp.Or(own.Layers, d.Layers), Heads: cmp.Or(own.Heads, d.Heads),
 		HeadDim: cmp.Or(own.HeadDim, d.HeadDim), HiddenSize: cmp.Or(own.HiddenSize, d.HiddenSize),
 	}

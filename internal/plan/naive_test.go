@@ -11,12 +11,15 @@ import (
 	"llmparity/internal/plan"
 )
 
-// naive makes a plan's cells as docs/plans.md tells it, one after another and without any haste: each is its axes' values.
+// naive makes a plan's cells as docs/plans.md tells it, one after another and without any haste: each is its axes'
+// values.
 func naive(p plan.Plan) []map[string]string {
-	axes := map[string][]string{"model": {"m"}, "engine": p.Engines, "input_length": texts(p.InputLengths), "output_length": {"4"}, "context": {"64"},
+	axes := map[string][]string{"model": {"m"}, "engine": p.Engines, "input_length": texts(p.InputLengths),
+		"output_length": {"4"}, "context": {"64"},
 		"dtype": {""}, "threads": {"0"}, "webllm_version": {""}}
 	listed := map[string]bool{"model": true, "engine": true, "input_length": true}
-	for name, values := range map[string][]string{"output_length": texts(p.OutputLengths), "context": texts(p.Contexts), "dtype": p.DTypes,
+	for name, values := range map[string][]string{"output_length": texts(p.OutputLengths), "context": texts(p.Contexts),
+		"dtype":   p.DTypes,
 		"threads": texts(p.ThreadCounts), "webllm_version": p.WebLLMVersions} {
 		if len(values) > 0 {
 			axes[name], listed[name] = values, true
@@ -25,7 +28,8 @@ func naive(p plan.Plan) []map[string]string {
 	all := product(axes)
 	all = slices.DeleteFunc(all, func(c map[string]string) bool { return idle(axes, c) })
 	all = slices.DeleteFunc(all, func(c map[string]string) bool {
-		return slices.ContainsFunc(p.Exclude, func(of plan.Cells) bool { return chooses(of, c, func(string) bool { return true }) })
+		return slices.ContainsFunc(p.Exclude,
+			func(of plan.Cells) bool { return chooses(of, c, func(string) bool { return true }) })
 	})
 	own, added := slices.Clone(all), []map[string]string{}
 	before := make([]map[string]string, len(own))
@@ -61,7 +65,8 @@ func naive(p plan.Plan) []map[string]string {
 
 // idle are cells of an engine that an axis says nothing to, but for the axis' first value.
 func idle(axes map[string][]string, c map[string]string) bool {
-	return c["engine"] == "webllm" && c["threads"] != axes["threads"][0] || c["engine"] != "webllm" && c["webllm_version"] != axes["webllm_version"][0]
+	return c["engine"] == "webllm" && c["threads"] != axes["threads"][0] || c["engine"] != "webllm" &&
+		c["webllm_version"] != axes["webllm_version"][0]
 }
 
 // chooses tells whether a cell has all values of an entry; an engine that an axis says nothing to has no value of it.
@@ -106,15 +111,20 @@ func TestCellsAreThoseOfASimpleReading(t *testing.T) {
 		random.Shuffle(len(of), func(i, j int) { of[i], of[j] = of[j], of[i] })
 		return of[:1+random.IntN(len(of))]
 	}
-	values := map[string][]string{"engine": {"webllm", "llamacpp", "ollama"}, "input_length": {"8", "16"}, "output_length": {"2", "3"}, "context": {"32", "64"},
+	values := map[string][]string{"engine": {"webllm", "llamacpp", "ollama"}, "input_length": {"8", "16"},
+		"output_length": {"2", "3"}, "context": {"32", "64"},
 		"dtype": {"f32", "f16"}, "threads": {"1", "2"}, "webllm_version": {"0.2.82", "0.2.86"}}
 	names := slices.Sorted(maps.Keys(values))
 	compared, refused := 0, 0
 	for range 3000 {
-		p := plan.Plan{Name: "p", Model: "m", MaxTokens: 4, Context: 64, Repetitions: 1, Warmup: plan.Warmup{Tokens: 1}, Timeout: 1}
-		for axis, name := range map[string]string{"engines": "engine", "input_lengths": "input_length", "output_lengths": "output_length",
-			"contexts": "context", "dtypes": "dtype", "thread_counts": "threads", "webllm_versions": "webllm_version"} {
-			if list := some(slices.Clone(values[name])...); name == "engine" || name == "input_length" || len(list) > 1 {
+		p := plan.Plan{Name: "p", Model: "m", MaxTokens: 4, Context: 64, Repetitions: 1, Warmup: plan.Warmup{Tokens: 1},
+			Timeout: 1}
+		for axis, name := range map[string]string{"engines": "engine", "input_lengths": "input_length",
+			"output_lengths": "output_length",
+			"contexts":       "context", "dtypes": "dtype", "thread_counts": "threads",
+			"webllm_versions": "webllm_version"} {
+			if list := some(slices.Clone(values[name])...); name == "engine" || name == "input_length" ||
+				len(list) > 1 {
 				if err := p.Set(axis, list...); err != nil {
 					t.Fatal(err)
 				}
@@ -139,14 +149,17 @@ func TestCellsAreThoseOfASimpleReading(t *testing.T) {
 		compared++
 		var want, got []string
 		for _, c := range naive(p) {
-			want = append(want, fmt.Sprint(c["engine"], " ", c["input_length"], " ", c["output_length"], " ", c["context"], " ", c["dtype"], " ", c["threads"], " ", c["webllm_version"]))
+			want = append(want, fmt.Sprint(c["engine"], " ", c["input_length"], " ", c["output_length"], " ",
+				c["context"], " ", c["dtype"], " ", c["threads"], " ", c["webllm_version"]))
 		}
 		ids := map[int]int{}
 		for s := range p.Setups() {
 			for _, shape := range s.Shapes {
 				for _, e := range s.Plan.Engines {
 					if shape.Asks(e) {
-						got = append(got, fmt.Sprint(e, " ", shape.InputTokens, " ", shape.MaxTokens, " ", s.Plan.Context, " ", s.Plan.DType, " ", s.Plan.Threads, " ", s.Plan.WebLLMVersion))
+						got = append(got,
+							fmt.Sprint(e, " ", shape.InputTokens, " ", shape.MaxTokens, " ", s.Plan.Context,
+								" ", s.Plan.DType, " ", s.Plan.Threads, " ", s.Plan.WebLLMVersion))
 					}
 				}
 				if n, known := ids[shape.PromptID]; known && n != shape.InputTokens {
@@ -159,7 +172,8 @@ func TestCellsAreThoseOfASimpleReading(t *testing.T) {
 		slices.Sort(got)
 		if !slices.Equal(got, want) {
 			text, _ := p.YAML()
-			t.Fatalf("%s\nhas\n%s\nand by a simple reading\n%s", text, strings.Join(got, "\n"), strings.Join(want, "\n"))
+			t.Fatalf("%s\nhas\n%s\nand by a simple reading\n%s", text, strings.Join(got, "\n"),
+				strings.Join(want, "\n"))
 		}
 	}
 	if compared < 500 || refused == 0 {

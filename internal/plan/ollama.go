@@ -19,7 +19,8 @@ type Ollama struct {
 // OllamaKVTypes are the element types that Ollama's KV cache can have.
 func OllamaKVTypes() []string { return []string{"f16", "q8_0", "q4_0"} }
 
-// stay is how long a model stays after a request: a number is one of seconds. 0: as long as it takes, or no duration, which the engine says.
+// stay is how long a model stays after a request: a number is one of seconds. 0: as long as it takes, or no duration,
+// which the engine says.
 func stay(text string) time.Duration {
 	if n, err := strconv.ParseInt(text, 10, 32); err == nil {
 		return time.Duration(n) * time.Second

@@ -26,7 +26,8 @@ func TestOllamasSection(t *testing.T) {
 		switch {
 		case want == "" && (err != nil || p.Ollama == nil):
 			t.Errorf("%q: %v", section, err)
-		case want != "" && (err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), " line ")):
+		case want != "" && (err == nil || !strings.Contains(err.Error(), want) ||
+			!strings.Contains(err.Error(), " line ")):
 			t.Errorf("%q: %v, want %q and its line", section, err, want)
 		}
 	}

@@ -24,7 +24,8 @@ func TestAServerInAPlan(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := (plan.OpenAI{URL: "http://127.0.0.1:8080/v1", Model: "mouse", API: "chat", KeyEnv: "KEY"}); p.OpenAI == nil || *p.OpenAI != want {
+	if want := (plan.OpenAI{URL: "http://127.0.0.1:8080/v1", Model: "mouse", API: "chat",
+		KeyEnv: "KEY"}); p.OpenAI == nil || *p.OpenAI != want {
 		t.Errorf("%+v", p.OpenAI)
 	}
 	text, err := p.YAML()

@@ -2,7 +2,8 @@ package plan
 
 // Whether engines are asked, when all is measured, what they think of one and the same text.
 const (
-	ScoreDiffering = iota // where their own texts part, which is what a plan that says nothing gets: it tells how near they were
+	// where their own texts part, which is what a plan that says nothing gets: it tells how near they were
+	ScoreDiffering = iota
 	ScoreAll
 	ScoreNothing
 )

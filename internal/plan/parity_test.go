@@ -9,17 +9,20 @@ import (
 )
 
 func TestAPlanSaysWhatIsScored(t *testing.T) {
-	for text, want := range map[string]int{"parity: true\n": plan.ScoreAll, "parity: false\n": plan.ScoreNothing, "": plan.ScoreDiffering} {
+	for text, want := range map[string]int{"parity: true\n": plan.ScoreAll, "parity: false\n": plan.ScoreNothing,
+		"": plan.ScoreDiffering} {
 		p, err := plan.Parse([]byte(text+string(plans.Default)), "p.yaml")
 		if err != nil || p.Scores() != want {
 			t.Errorf("%q: %d, %v", text, p.Scores(), err)
 		}
 	}
-	if p, err := plan.Parse([]byte("reference: webllm\n"+string(plans.Default)), "p.yaml"); err != nil || p.Reference != "webllm" {
+	if p, err := plan.Parse([]byte("reference: webllm\n"+string(plans.Default)), "p.yaml"); err != nil ||
+		p.Reference != "webllm" {
 		t.Errorf("%+v, %v", p, err)
 	}
 	_, err := plan.Parse([]byte("reference: weblm\n"+string(plans.Default)), "p.yaml")
-	if err == nil || !strings.Contains(err.Error(), "p.yaml line 1: reference: \"weblm\" is none of the engines (webllm, llamacpp)") {
+	if err == nil || !strings.Contains(err.Error(),
+		"p.yaml line 1: reference: \"weblm\" is none of the engines (webllm, llamacpp)") {
 		t.Errorf("a reference that is no engine of the plan's: %v", err)
 	}
 }

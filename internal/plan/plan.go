@@ -21,9 +21,10 @@ import (
 
 // Plan is what to run. Every combination of engine and prompt is a cell.
 type Plan struct {
-	Name        string   `yaml:"name"`
-	Engines     []string `yaml:"engines,flow"`
-	Model       string   `yaml:"model,omitempty"` // tiny, the path of a GGUF file or of a package, an id of WebLLM's catalogue
+	Name    string   `yaml:"name"`
+	Engines []string `yaml:"engines,flow"`
+	// tiny, the path of a GGUF file or of a package, an id of WebLLM's catalogue
+	Model       string   `yaml:"model,omitempty"`
 	Prompts     []string `yaml:"prompts,omitempty"`
 	Sources     []Source `yaml:"-"` // prompts that are not texts; written among prompts, after them
 	MaxTokens   int      `yaml:"max_tokens,omitempty"`
@@ -40,11 +41,13 @@ type Plan struct {
 	Seed        uint64   `yaml:"seed,omitempty"`         // of an order and of traffic
 	CoolDown    Duration `yaml:"cool_down,omitempty"`    // between launches
 	UntilCI     *UntilCI `yaml:"until_ci,omitempty"`
-	Thread      string   `yaml:"thread,omitempty"`    // where in a page an engine runs: page, worker; empty: page
-	Watchdog    Duration `yaml:"watchdog,omitempty"`  // how long that thread may give no sign of life; 0: the engine's own
-	CheckOOM    *bool    `yaml:"check_oom,omitempty"` // refuse what would run out of memory; nil: true
-	Parity      *bool    `yaml:"parity,omitempty"`    // have engines score one text, when all is measured; nil: where their own texts part
-	Reference   string   `yaml:"reference,omitempty"` // the engine whose text that is; empty: the first native one
+	Thread      string   `yaml:"thread,omitempty"` // where in a page an engine runs: page, worker; empty: page
+	// how long that thread may give no sign of life; 0: the engine's own
+	Watchdog Duration `yaml:"watchdog,omitempty"`
+	CheckOOM *bool    `yaml:"check_oom,omitempty"` // refuse what would run out of memory; nil: true
+	// have engines score one text, when all is measured; nil: where their own texts part
+	Parity    *bool  `yaml:"parity,omitempty"`
+	Reference string `yaml:"reference,omitempty"` // the engine whose text that is; empty: the first native one
 	// How engines compute, and with which parts; empty, or 0: what the program takes of itself.
 	Adapter       string `yaml:"adapter,omitempty"`
 	DType         string `yaml:"dtype,omitempty"`
@@ -57,7 +60,8 @@ type Plan struct {
 
 	KVDType string `yaml:"kv_cache_dtype,omitempty"` // f32, f16, q8_0 ...; empty: the engine's own
 	Start   string `yaml:"start,omitempty"`          // record.ColdStart, record.WarmStart; empty: as the machine has it
-	Slots   int    `yaml:"-"`                        // of a setup: requests that an engine must be able to do at once; 0: one
+	// of a setup: requests that an engine must be able to do at once; 0: one
+	Slots int `yaml:"-"`
 
 	Models     []Group `yaml:"models,omitempty"` // in place of Model
 	Axes       `yaml:",inline"`
@@ -106,7 +110,8 @@ func (d Duration) MarshalYAML() ([]byte, error) { return []byte(time.Duration(d)
 
 // Parse reads a plan. file names it in errors, which carry the line, and gives it a name where it has none.
 func Parse(text []byte, file string) (Plan, error) {
-	d := document{Plan: Plan{Context: Unsaid, Warmup: Warmup{Launches: 1, Tokens: 8}, Repetitions: 6, Timeout: Duration(3 * time.Minute)}}
+	d := document{Plan: Plan{Context: Unsaid, Warmup: Warmup{Launches: 1, Tokens: 8}, Repetitions: 6,
+		Timeout: Duration(3 * time.Minute)}}
 	at, err := decode(text, &d)
 	if err != nil {
 		return Plan{}, yamlFault(err, file)

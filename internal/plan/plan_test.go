@@ -22,7 +22,8 @@ func TestDefaultPlanSurvivesARoundTrip(t *testing.T) {
 		t.Errorf("a context of %d that nobody wrote", p.Context)
 	}
 	// As it is when everything is resolved, and each field of use.
-	p.Context, p.Adapter, p.DType, p.Kernels, p.Sort, p.WebLLMVersion, p.Threads = 512, "swiftshader", "f32", "gpu", "full", "0.2.83", 2
+	p.Context, p.Adapter, p.DType, p.Kernels, p.Sort, p.WebLLMVersion, p.Threads = 512, "swiftshader", "f32", "gpu",
+		"full", "0.2.83", 2
 	text, err := p.YAML()
 	if err != nil {
 		t.Fatal(err)
@@ -73,9 +74,12 @@ func TestBadPlansAreNamedWithTheirPlace(t *testing.T) {
 		{"# sort: partial ", "sort: none ", "sort: \"none\", use partial or full"},
 		{"# threads: 1 ", "threads: -1 ", "threads: -1, at least 1"},
 		{"# threads: 1 ", "threads: two ", "p.yaml line 29:"},
-		{"# threads: 1 ", "thread_count: 1 ", "p.yaml line 29: thread_count: unknown field; did you mean thread_counts?"},
-		{"# model_lib: lib.wasm ", "kernels: gpu\nmodel_lib: lib.wasm ", "p.yaml line 27: model_lib: it names a library"},
-		{"# webllm_bundle: web.js ", "webllm_version: 0.2.86\nwebllm_bundle: web.js ", "webllm_bundle: webllm_version says"},
+		{"# threads: 1 ", "thread_count: 1 ",
+			"p.yaml line 29: thread_count: unknown field; did you mean thread_counts?"},
+		{"# model_lib: lib.wasm ", "kernels: gpu\nmodel_lib: lib.wasm ",
+			"p.yaml line 27: model_lib: it names a library"},
+		{"# webllm_bundle: web.js ", "webllm_version: 0.2.86\nwebllm_bundle: web.js ",
+			"webllm_bundle: webllm_version says"},
 		{"timeout: 3m ", "timeout: 3 ", "not a duration"},
 		{"name: default", "name: ../x", "p.yaml line 2: name: \"../x\" becomes a folder's name"},
 		{"name: default\n", "name: \"\"\n", "p.yaml line 2: name: it is missing"},
@@ -85,10 +89,12 @@ func TestBadPlansAreNamedWithTheirPlace(t *testing.T) {
 		{"isolation: launch", "isolation: tab", "p.yaml line 14: isolation: \"tab\", use launch, reused or shared"},
 		{"thread: page", "thread: main", "thread: \"main\", use page or worker"},
 		{"watchdog: 1m", "watchdog: 1ms", "watchdog: 1ms, at least 1s"},
-		{"check_oom: true", "check_oom: perhaps", `p.yaml line 20: check_oom: "perhaps" stands where true or false is wanted`},
+		{"check_oom: true", "check_oom: perhaps",
+			`p.yaml line 20: check_oom: "perhaps" stands where true or false is wanted`},
 		{"check_oom: true", "check_oom: [true]", "p.yaml line 20:"},
 		{"check_oom: true", "check_oom: 2", "p.yaml line 20:"},
-		{"check_oom: true", "check_oom: \"false\"", "p.yaml line 20: check_oom: \"false\" stands where true or false is wanted"},
+		{"check_oom: true", "check_oom: \"false\"",
+			"p.yaml line 20: check_oom: \"false\" stands where true or false is wanted"},
 		{"name: default", "name: [default]", "p.yaml line 2: name: a list stands where a text is wanted"},
 	} {
 		text := strings.Replace(good, c.old, c.new, 1)

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// masks tell of every value of a group's axes which rules it is among those of: a cell that is in one rule's values of every axis that this
-// names is that rule's.
+// masks tell of every value of a group's axes which rules it is among those of: a cell that is in one rule's values of
+// every axis that this names is that rule's.
 type masks struct {
 	all  []uint64 // the group's rules
 	axis [axisCount][][]uint64
@@ -50,7 +50,8 @@ func (m *matrix) rules() error {
 		cells []Cells
 	}{{"exclude", m.plan.Exclude}, {"include", m.plan.Include}} {
 		if len(list.cells) > mostRules {
-			return fmt.Errorf("%s: %d entries; give at most %d, each of which may name lists", list.name, len(list.cells), mostRules)
+			return fmt.Errorf("%s: %d entries; give at most %d, each of which may name lists", list.name,
+				len(list.cells), mostRules)
 		}
 		rules := make([]rule, 0, len(list.cells))
 		for i, c := range list.cells {
@@ -100,7 +101,8 @@ func (m *matrix) rule(path string, c Cells, include bool) (rule, error) {
 				return rule{}, fmt.Errorf("%s.%s: no cell has %s; there are %s", path, name, text, m.those(a, name))
 			}
 			if include && !r.matter[a] && i > 0 {
-				return rule{}, fmt.Errorf("%s.%s: it is no axis of this plan, so that one value is set; give the plan a list of it to have several", path, name)
+				return rule{}, fmt.Errorf(
+					"%s.%s: it is no axis of this plan, so that one value is set; give the plan a list of it to have several", path, name)
 			}
 			r.axes[a] = append(r.axes[a], v)
 		}
@@ -226,7 +228,8 @@ func (g *group) mask(rules []rule) masks {
 	return k
 }
 
-// chooses tells whether a value is among those that the rule names. An engine that an axis says nothing to has no value of it.
+// chooses tells whether a value is among those that the rule names. An engine that an axis says nothing to has no value
+// of it.
 func (r *rule) chooses(a axis, v value) bool {
 	if a == ofEngine {
 		for _, b := range []axis{ofVersion, ofThreads} {
@@ -313,7 +316,8 @@ func (m *matrix) chosen(rules []rule) []bool {
 	return found
 }
 
-// add makes a group of an entry that chooses no cell: what it names, of every engine unless it names those, and of all else the first value.
+// add makes a group of an entry that chooses no cell: what it names, of every engine unless it names those, and of all
+// else the first value.
 func (m *matrix) add(r rule) error {
 	models := r.models
 	if len(models) == 0 {
@@ -332,7 +336,8 @@ func (m *matrix) add(r rule) error {
 			case a == ofEngine:
 				g.values[a] = slices.Clone(like.values[a][:like.base[a]])
 			case like.base[a] == 0:
-				return fmt.Errorf("%s: it chooses no cell and adds one that has nothing to ask: name an input_length", r.path)
+				return fmt.Errorf("%s: it chooses no cell and adds one that has nothing to ask: name an input_length",
+					r.path)
 			default:
 				g.values[a] = slices.Clone(like.values[a][:1])
 			}

@@ -11,9 +11,10 @@ import (
 
 // In which order a setup's cells take their turns.
 const (
-	Interleaved = "interleaved" // every cell once, then every cell again: what drifts meets all alike; a plan that says nothing gets it
-	Shuffled    = "shuffled"    // like that, in an order of its own each time, by the plan's seed
-	Grouped     = "grouped"     // a cell's repetitions, one after another
+	// every cell once, then every cell again: what drifts meets all alike; a plan that says nothing gets it
+	Interleaved = "interleaved"
+	Shuffled    = "shuffled" // like that, in an order of its own each time, by the plan's seed
+	Grouped     = "grouped"  // a cell's repetitions, one after another
 )
 
 // Percent is written as in 5%.
@@ -39,9 +40,11 @@ func (p Percent) String() string { return strconv.FormatFloat(float64(p), 'g', -
 // MarshalYAML writes the percentage with its sign.
 func (p Percent) MarshalYAML() (any, error) { return p.String(), nil }
 
-// UntilCI has cells repeated until a figure is known well enough, beyond the plan's repetitions. It may be written as its width alone.
+// UntilCI has cells repeated until a figure is known well enough, beyond the plan's repetitions. It may be written as
+// its width alone.
 type UntilCI struct {
-	Width  Percent `yaml:"width"`                     // the 95 % interval of the median reaches no further from it than so much of it
+	// the 95 % interval of the median reaches no further from it than so much of it
+	Width  Percent `yaml:"width"`
 	Figure string  `yaml:"figure,omitempty"`          // empty: decode_tps
 	Most   int     `yaml:"max_repetitions,omitempty"` // 0: five times the plan's repetitions
 }

@@ -44,23 +44,27 @@ const (
 
 // planSchema is what the Go types don't tell of plans as they are written.
 func planSchema() schematest.Options {
-	return schematest.Options{ID: "llmparity.plan/1", Title: "a plan, which run carries out", Written: &schematest.Written{
-		Tag: "yaml", Fields: fieldSchemas(), Other: otherNames(),
-		Defs: map[string]string{"prompt": prompt(), "values": list(`{"type": ["string", "integer"]}`), "limit": limitSchema(),
-			"cells": cellsSchema(), "change": changeSchema()},
-		Types: map[reflect.Type]string{
-			reflect.TypeFor[plan.Duration](): duration, reflect.TypeFor[plan.Percent](): percent, reflect.TypeFor[plan.Cells](): cellsRef,
-			reflect.TypeFor[plan.Gate](): gateSchema(), reflect.TypeFor[plan.Group](): groupSchema,
-			reflect.TypeFor[plan.UntilCI](): `{"oneOf": [` + percent + `, ` + schematest.Own + `]}`,
-		},
-		More: map[reflect.Type]string{
-			reflect.TypeFor[plan.Plan](): `{"patternProperties": {"^x-": {"description": "nobody reads it: a place for anchors"}},
+	return schematest.Options{ID: "llmparity.plan/1", Title: "a plan, which run carries out",
+		Written: &schematest.Written{
+			Tag: "yaml", Fields: fieldSchemas(), Other: otherNames(),
+			Defs: map[string]string{"prompt": prompt(), "values": list(`{"type": ["string", "integer"]}`),
+				"limit": limitSchema(),
+				"cells": cellsSchema(), "change": changeSchema()},
+			Types: map[reflect.Type]string{
+				reflect.TypeFor[plan.Duration](): duration, reflect.TypeFor[plan.Percent](): percent,
+				reflect.TypeFor[plan.Cells](): cellsRef,
+				reflect.TypeFor[plan.Gate]():  gateSchema(), reflect.TypeFor[plan.Group](): groupSchema,
+				reflect.TypeFor[plan.UntilCI](): `{"oneOf": [` + percent + `, ` + schematest.Own + `]}`,
+			},
+			More: map[reflect.Type]string{
+				reflect.TypeFor[plan.Plan](): `{"patternProperties": {"^x-": {"description": "nobody reads it: a place for anchors"}},
 				"anyOf": [{"required": ["model"]}, {"required": ["models"]}, {"required": ["model_id"]}]}`,
-			reflect.TypeFor[plan.Group]():  `{"anyOf": [{"required": ["model"]}, {"required": ["model_id"]}]}`,
-			reflect.TypeFor[plan.Kind]():   `{"required": ["name"], "not": {"required": ["prompt", "input_length"]}}`,
-			reflect.TypeFor[plan.OpenAI](): `{"required": ["url"]}`, reflect.TypeFor[plan.UntilCI](): `{"required": ["width"]}`,
-		},
-	}}
+				reflect.TypeFor[plan.Group]():   `{"anyOf": [{"required": ["model"]}, {"required": ["model_id"]}]}`,
+				reflect.TypeFor[plan.Kind]():    `{"required": ["name"], "not": {"required": ["prompt", "input_length"]}}`,
+				reflect.TypeFor[plan.OpenAI]():  `{"required": ["url"]}`,
+				reflect.TypeFor[plan.UntilCI](): `{"required": ["width"]}`,
+			},
+		}}
 }
 
 const cellsRef = `{"$ref": "#/$defs/cells"}`
@@ -83,36 +87,49 @@ func dtypeNames() []string {
 func fieldSchemas() map[string]string {
 	const positive, count = `{"type": ["number", "null"], "minimum": 0}`, `{"type": ["integer", "null"], "minimum": 0}`
 	const number, share = `{"type": "number", "minimum": 0}`, `{"type": ["number", "null"], "minimum": 0, "maximum": 1}`
-	fields := map[string]string{"Plan.name": `{"type": "string", "pattern": "^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$"}`, "Plan.prompts": prompts,
-		"Plan.models": `{"anyOf": [` + text + `, ` + schematest.Own + `]}`, "Plan.temperature": `{"const": 0}`, "Plan.max_tokens": lengths(),
-		"Plan.threads": list(numbers(0, tokens)), "Plan.repetitions": numbers(1, 100_000), "UntilCI.max_repetitions": numbers(0, 100_000),
-		"Traffic.concurrency": numbers(0, 10_000), "Traffic.requests": numbers(0, 1_000_000), "Traffic.turns": numbers(0, 1000),
-		"Traffic.rate": `{"type": "number", "minimum": 0, "maximum": 1000000}`, "Kind.name": text, "Ollama.keep_alive": `{"type": ["string", "integer"]}`,
+	fields := map[string]string{"Plan.name": `{"type": "string", "pattern": "^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$"}`,
+		"Plan.prompts": prompts,
+		"Plan.models":  `{"anyOf": [` + text + `, ` + schematest.Own + `]}`, "Plan.temperature": `{"const": 0}`,
+		"Plan.max_tokens": lengths(),
+		"Plan.threads":    list(numbers(0, tokens)), "Plan.repetitions": numbers(1, 100_000),
+		"UntilCI.max_repetitions": numbers(0, 100_000),
+		"Traffic.concurrency":     numbers(0, 10_000), "Traffic.requests": numbers(0, 1_000_000),
+		"Traffic.turns": numbers(0, 1000),
+		"Traffic.rate":  `{"type": "number", "minimum": 0, "maximum": 1000000}`, "Kind.name": text,
+		"Ollama.keep_alive":                 `{"type": ["string", "integer"]}`,
 		"Deployment.gpu_memory_utilization": share, "Deployment.model_params": positive}
 	for schema, names := range map[string][]string{
-		perhaps:            {"Deployment.container_name", "Deployment.quantization"},
-		count:              {"Deployment.tensor_parallel_size", "Deployment.num_layers", "Deployment.num_heads", "Deployment.head_dim", "Deployment.hidden_size"},
-		number:             {"Goal.ttft_ms", "Goal.tpot_ms", "Goal.e2e_ms", "Kind.share"},
-		numbers(0, tokens): {"Warmup.launches", "Kind.input_length", "Kind.output_length", "LlamaCpp.batch_threads", "LlamaCpp.batch", "LlamaCpp.ubatch", "LlamaCpp.gpu_layers"},
+		perhaps: {"Deployment.container_name", "Deployment.quantization"},
+		count: {"Deployment.tensor_parallel_size", "Deployment.num_layers", "Deployment.num_heads",
+			"Deployment.head_dim", "Deployment.hidden_size"},
+		number: {"Goal.ttft_ms", "Goal.tpot_ms", "Goal.e2e_ms", "Kind.share"},
+		numbers(0, tokens): {"Warmup.launches", "Kind.input_length", "Kind.output_length", "LlamaCpp.batch_threads",
+			"LlamaCpp.batch", "LlamaCpp.ubatch", "LlamaCpp.gpu_layers"},
 		numbers(1, tokens): {"Warmup.tokens"},
-		list(text):         {"Plan.engines", "Plan.model", "Plan.webllm_version", "Group.engines", "Axes.webllm_versions"},
-		lengths():          {"Axes.input_lengths", "Axes.output_lengths", "Axes.thread_counts"},
-		loads():            {"Axes.batch_sizes", "Axes.concurrency"},
-		contexts():         {"Plan.context", "Axes.contexts"},
-		dtypes():           {"Plan.dtype", "Axes.dtypes"},
-		kvDTypes():         {"Plan.kv_cache_dtype", "Axes.kv_cache_dtypes"},
-		starts():           {"Plan.start", "Axes.starts"},
+		list(text): {"Plan.engines", "Plan.model", "Plan.webllm_version", "Group.engines",
+			"Axes.webllm_versions"},
+		lengths():  {"Axes.input_lengths", "Axes.output_lengths", "Axes.thread_counts"},
+		loads():    {"Axes.batch_sizes", "Axes.concurrency"},
+		contexts(): {"Plan.context", "Axes.contexts"},
+		dtypes():   {"Plan.dtype", "Axes.dtypes"},
+		kvDTypes(): {"Plan.kv_cache_dtype", "Axes.kv_cache_dtypes"},
+		starts():   {"Plan.start", "Axes.starts"},
 		`{"anyOf": [` + cellsRef + `, ` + schematest.Own + `]}`: {"Plan.include", "Plan.exclude"},
 	} {
 		for _, name := range names {
 			fields[name] = schema
 		}
 	}
-	for name, values := range map[string][]string{"Plan.isolation": {"launch", "reused", "shared"}, "Plan.cache": {"off", "on"},
-		"Plan.order": {"interleaved", "shuffled", "grouped"}, "Plan.thread": {"page", "worker"}, "Plan.adapter": {"auto", "gpu", "swiftshader"},
-		"Plan.kernels": {"auto", "software", "gpu"}, "Plan.sort": {"partial", "full"}, "Traffic.loop": {"closed", "open", "batch"},
-		"Traffic.arrivals": {"constant", "poisson"}, "OpenAI.api": {"completions", "chat"}, "Ollama.kv_type": plan.OllamaKVTypes(),
-		"LlamaCpp.flash_attention": {"off", "on", "auto"}, "LlamaCpp.mmap": {"on", "off"}, "LlamaCpp.cache_type_k": plan.CacheTypes(),
+	for name, values := range map[string][]string{"Plan.isolation": {"launch", "reused", "shared"},
+		"Plan.cache": {"off", "on"},
+		"Plan.order": {"interleaved", "shuffled", "grouped"}, "Plan.thread": {"page", "worker"},
+		"Plan.adapter": {"auto", "gpu", "swiftshader"},
+		"Plan.kernels": {"auto", "software", "gpu"}, "Plan.sort": {"partial", "full"},
+		"Traffic.loop":     {"closed", "open", "batch"},
+		"Traffic.arrivals": {"constant", "poisson"}, "OpenAI.api": {"completions", "chat"},
+		"Ollama.kv_type":           plan.OllamaKVTypes(),
+		"LlamaCpp.flash_attention": {"off", "on", "auto"}, "LlamaCpp.mmap": {"on", "off"},
+		"LlamaCpp.cache_type_k": plan.CacheTypes(),
 		"LlamaCpp.cache_type_v": plan.CacheTypes()} {
 		fields[name] = oneOf(append(values, "")...)
 	}
@@ -123,11 +140,15 @@ func fieldSchemas() map[string]string {
 func otherNames() map[string]string {
 	perhaps := func(of string) string { return `{"anyOf": [{"type": "null"}, ` + of + `]}` }
 	others := map[string]string{"Plan.prompt": other("prompts", prompts), "Plan.model_id": other("model", list(text)),
-		"Group.model_id": other("model", text), "Group.max_tokens": other("output_lengths", lengths()), "Group.dtype": other("dtypes", perhaps(dtypes())),
-		"Group.kv_cache_dtype": other("kv_cache_dtypes", perhaps(kvDTypes())), "Group.webllm_version": other("webllm_versions", list(text)),
-		"Group.context": other("contexts", contexts()), "Group.threads": other("thread_counts", lengths()), "Group.start": other("starts", starts())}
+		"Group.model_id": other("model", text), "Group.max_tokens": other("output_lengths", lengths()),
+		"Group.dtype":          other("dtypes", perhaps(dtypes())),
+		"Group.kv_cache_dtype": other("kv_cache_dtypes", perhaps(kvDTypes())),
+		"Group.webllm_version": other("webllm_versions", list(text)),
+		"Group.context":        other("contexts", contexts()), "Group.threads": other("thread_counts", lengths()),
+		"Group.start": other("starts", starts())}
 	for _, of := range []string{"Plan.", "Group."} {
-		others[of+"input_length"], others[of+"output_length"] = other("input_lengths", lengths()), other("output_lengths", lengths())
+		others[of+"input_length"], others[of+"output_length"] = other("input_lengths", lengths()),
+			other("output_lengths", lengths())
 		others[of+"batch_size"], others[of+"engine"] = other("batch_sizes", loads()), other("engines", list(text))
 		others[of+"max_model_len"] = other("context", perhaps(contexts()))
 	}
@@ -149,9 +170,11 @@ func other(of, schema string) string {
 func prompt() string {
 	limit := `, "limit": ` + numbers(0, 1_000_000)
 	kinds := []string{text}
-	for _, of := range [][2]string{{"text", text}, {"file", text}, {"dataset", text + `, "field": {"type": "string"}` + limit}, {"trace", text + limit},
+	for _, of := range [][2]string{{"text", text}, {"file", text},
+		{"dataset", text + `, "field": {"type": "string"}` + limit}, {"trace", text + limit},
 		{"conversation", `{"type": "array", "items": ` + text + `, "minItems": 1}`}} {
-		kinds = append(kinds, `{"type": "object", "required": ["`+of[0]+`"], "additionalProperties": false, "properties": {"`+of[0]+`": `+of[1]+`}}`)
+		kinds = append(kinds, `{"type": "object", "required": ["`+of[0]+
+			`"], "additionalProperties": false, "properties": {"`+of[0]+`": `+of[1]+`}}`)
 	}
 	return `{"anyOf": [` + strings.Join(kinds, ", ") + `]}`
 }
@@ -159,16 +182,20 @@ func prompt() string {
 // cellsSchema is an entry of include and exclude.
 func cellsSchema() string {
 	var fields []string
-	for _, name := range []string{"model", "models", "model_id", "engine", "engines", "context", "contexts", "max_model_len", "dtype", "dtypes", "kv_cache_dtype",
-		"kv_cache_dtypes", "webllm_version", "webllm_versions", "threads", "thread_counts", "start", "starts", "batch_size", "batch_sizes", "concurrency", "prompt",
+	for _, name := range []string{"model", "models", "model_id", "engine", "engines", "context", "contexts",
+		"max_model_len", "dtype", "dtypes", "kv_cache_dtype",
+		"kv_cache_dtypes", "webllm_version", "webllm_versions", "threads", "thread_counts", "start", "starts",
+		"batch_size", "batch_sizes", "concurrency", "prompt",
 		"prompts", "input_length", "input_lengths", "output_length", "output_lengths", "max_tokens"} {
 		fields = append(fields, `"`+name+`": {"$ref": "#/$defs/values"}`)
 	}
-	return `{"type": "object", "minProperties": 1, "additionalProperties": false, "properties": {` + strings.Join(fields, ", ") + `}}`
+	return `{"type": "object", "minProperties": 1, "additionalProperties": false, "properties": {` +
+		strings.Join(fields, ", ") + `}}`
 }
 
 func limitSchema() string {
-	return several(check(`"anyOf": [{"required": ["min"]}, {"required": ["max"]}]`, `"min": {"type": "number"}, "max": {"type": "number"}`))
+	return several(check(`"anyOf": [{"required": ["min"]}, {"required": ["max"]}]`,
+		`"min": {"type": "number"}, "max": {"type": "number"}`))
 }
 
 func changeSchema() string {
@@ -182,7 +209,8 @@ func several(of string) string {
 
 // check is one of a gate's, of some cells alone where it says so.
 func check(required, fields string) string {
-	return `{"type": "object", "additionalProperties": false, ` + required + `, "properties": {` + fields + `, "engine": {"type": "string"}, ` +
+	return `{"type": "object", "additionalProperties": false, ` + required + `, "properties": {` + fields +
+		`, "engine": {"type": "string"}, ` +
 		`"model": {"type": "string"}, "prompt": {"type": ["string", "integer"]}, "level": ` + levels + `}}`
 }
 
@@ -197,16 +225,20 @@ func gateSchema() string {
 			}
 		}
 	}
-	parity := check(`"minProperties": 1`, `"min_agreement": `+share+`, "first_divergence": `+numbers(0, tokens)+`, "with": {"enum": ["engines", "baseline"]}`)
-	return `{"type": "object", "additionalProperties": false, "properties": {"level": ` + levels + `, "failed": ` + levels + `, "gone": ` + levels +
+	parity := check(`"minProperties": 1`, `"min_agreement": `+share+`, "first_divergence": `+numbers(0, tokens)+
+		`, "with": {"enum": ["engines", "baseline"]}`)
+	return `{"type": "object", "additionalProperties": false, "properties": {"level": ` + levels + `, "failed": ` +
+		levels + `, "gone": ` + levels +
 		`, "inconclusive": ` + levels + `, "unknown": {"description": "the old name of inconclusive", "enum": ["error", "warn", "off"]}` +
 		`, "no_baseline": {"const": "ok"}, "under_test": ` + list(`{"type": "string"}`) + `, "detect": ` + share +
 		`, "baseline": {"type": "string"}, "parity": ` + parity +
-		`, "vs_baseline": {"type": "object", "additionalProperties": false, "properties": {` + strings.Join(changes, ", ") + `}}, ` + strings.Join(limits, ", ") + `}}`
+		`, "vs_baseline": {"type": "object", "additionalProperties": false, "properties": {` +
+		strings.Join(changes, ", ") + `}}, ` + strings.Join(limits, ", ") + `}}`
 }
 
 func TestPublishedSchemas(t *testing.T) {
-	schematest.Published(t, "plan", plan.Plan{}, planSchema(), *update, "go test ./internal/plan -run PublishedSchemas -update")
+	schematest.Published(t, "plan", plan.Plan{}, planSchema(), *update,
+		"go test ./internal/plan -run PublishedSchemas -update")
 }
 
 // asJSON is a plan as an editor has it.

@@ -7,9 +7,10 @@ import (
 	"llmparity/internal/nearest"
 )
 
-// Set gives an axis the values that a flag has, in place of all that the plan says of it, in groups, too. Axes are named as lists: models,
-// engines, input_lengths, output_lengths, batch_sizes, concurrency, dtypes, kv_cache_dtypes, webllm_versions, contexts, thread_counts, starts.
-// A single value becomes that of the plan's field of one value, where there is one. Whether values are possible Validate says, afterwards.
+// Set gives an axis the values that a flag has, in place of all that the plan says of it, in groups, too. Axes are
+// named as lists: models, engines, input_lengths, output_lengths, batch_sizes, concurrency, dtypes, kv_cache_dtypes,
+// webllm_versions, contexts, thread_counts, starts. A single value becomes that of the plan's field of one value, where
+// there is one. Whether values are possible Validate says, afterwards.
 func (p *Plan) Set(axis string, values ...string) error {
 	numbers, texts := p.lists(axis)
 	if numbers == nil && texts == nil {
@@ -34,7 +35,8 @@ func (p *Plan) Set(axis string, values ...string) error {
 }
 
 func axisLists() []string {
-	return []string{"models", "engines", "input_lengths", "output_lengths", "batch_sizes", "concurrency", "dtypes", "kv_cache_dtypes", "webllm_versions",
+	return []string{"models", "engines", "input_lengths", "output_lengths", "batch_sizes", "concurrency", "dtypes",
+		"kv_cache_dtypes", "webllm_versions",
 		"contexts", "thread_counts", "starts"}
 }
 

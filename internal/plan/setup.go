@@ -11,14 +11,17 @@ import (
 
 // Setup is a plan whose axes have one value each, but for those that need no launch of their own: its Shapes.
 type Setup struct {
-	ID     int  // from 1, in the plan's order
-	Plan   Plan // its lists of axes are empty: what they said stands in Engines, Model, Context, DType, KVDType, WebLLMVersion, Threads, Slots, Start
+	ID int // from 1, in the plan's order
+	// its lists of axes are empty: what they said stands in Engines, Model, Context, DType, KVDType, WebLLMVersion,
+	// Threads, Slots, Start
+	Plan   Plan
 	Shapes []Shape
 }
 
 // Shape is what is asked of an engine in a cell.
 type Shape struct {
-	PromptID    int     // from 1 within the plan; the same text, source or number of tokens has the same number in every setup
+	// from 1 within the plan; the same text, source or number of tokens has the same number in every setup
+	PromptID    int
 	Prompt      string  // empty where InputTokens says how long it is to be: who knows the model's tokenizer makes it
 	Source      *Source // where the prompt, or those of its requests, stand in a file; nil: nowhere
 	InputTokens int
@@ -45,8 +48,8 @@ func (s Setup) Cells() int {
 	return n
 }
 
-// Count tells how many setups and cells a plan has, repetitions not counted: by multiplication, or, with include or exclude, by going
-// through them. It is an error that there is none, or more than MostCells.
+// Count tells how many setups and cells a plan has, repetitions not counted: by multiplication, or, with include or
+// exclude, by going through them. It is an error that there is none, or more than MostCells.
 func (p Plan) Count() (setups, cells int64, err error) {
 	m, err := newMatrix(p)
 	if err != nil {
@@ -151,8 +154,8 @@ func (g *group) next(c *combination) bool {
 // launch is the part of a combination that setups differ by.
 func (c *combination) launch() (of [launched]int32) { return [launched]int32(c[:launched]) }
 
-// setups goes through a group's setups with their cells, which are overwritten. Where include sets what a launch needs in some of a setup's
-// cells, those are a setup of their own.
+// setups goes through a group's setups with their cells, which are overwritten. Where include sets what a launch needs
+// in some of a setup's cells, those are a setup of their own.
 func (g *group) setups() iter.Seq2[combination, []combination] {
 	return func(yield func(combination, []combination) bool) {
 		var gathered []combination
@@ -231,7 +234,8 @@ func (b *builder) setup(id int, g *group, of combination, cells []combination) S
 	at := func(a axis) value { return g.values[a][of[a]] }
 	p.Model, p.Deployment = g.model, g.deployment
 	p.Context, p.Threads = at(ofContext).n, at(ofThreads).n
-	p.DType, p.KVDType, p.WebLLMVersion, p.Start = at(ofDType).text, at(ofKVDType).text, at(ofVersion).text, at(ofStart).text
+	p.DType, p.KVDType, p.WebLLMVersion, p.Start = at(ofDType).text, at(ofKVDType).text, at(ofVersion).text,
+		at(ofStart).text
 	p.Engines = b.named(g, cells)
 	p.Prompts, p.MaxTokens, p.Slots = nil, 0, 0
 	s := Setup{ID: id, Shapes: b.shapes(g, cells, len(p.Engines))}
@@ -274,7 +278,8 @@ func (b *builder) shapes(g *group, cells []combination, engines int) []Shape {
 	of := func(c *combination) [2]int32 { return [2]int32{c[ofPrompt], c[ofOutput]} }
 	if len(g.sets) > 0 { // what include sets may have parted cells that are alike
 		slices.SortStableFunc(cells, func(x, y combination) int {
-			return cmp.Or(cmp.Compare(x[ofPrompt], y[ofPrompt]), cmp.Compare(x[ofOutput], y[ofOutput]), cmp.Compare(x[ofEngine], y[ofEngine]))
+			return cmp.Or(cmp.Compare(x[ofPrompt], y[ofPrompt]), cmp.Compare(x[ofOutput], y[ofOutput]),
+				cmp.Compare(x[ofEngine], y[ofEngine]))
 		})
 	}
 	n := 1
@@ -303,7 +308,8 @@ func (b *builder) shapes(g *group, cells []combination, engines int) []Shape {
 func (b *builder) shape(g *group, c *combination) Shape {
 	id := g.values[ofPrompt][c[ofPrompt]].n
 	a := b.asked[id]
-	s := Shape{PromptID: id + 1, Prompt: a.text, Source: a.source, InputTokens: a.tokens, MaxTokens: g.values[ofOutput][c[ofOutput]].n}
+	s := Shape{PromptID: id + 1, Prompt: a.text, Source: a.source, InputTokens: a.tokens,
+		MaxTokens: g.values[ofOutput][c[ofOutput]].n}
 	key := trafficKey{g.values[ofBatch][c[ofBatch]].n, g.values[ofConcurrency][c[ofConcurrency]].n, 0, s.MaxTokens}
 	if a.source != nil || b.plan.Traffic != nil && len(b.plan.Traffic.Mix) > 0 {
 		key.prompt = s.PromptID

@@ -9,15 +9,17 @@ import (
 	"github.com/goccy/go-yaml/ast"
 )
 
-// Source is a prompt that is not a text of the plan's own: exactly one of File, Dataset, Trace and Conversation is set. Who carries out the
-// plan reads it: a plan has but names, from the folder in which the program runs.
+// Source is a prompt that is not a text of the plan's own: exactly one of File, Dataset, Trace and Conversation is set.
+// Who carries out the plan reads it: a plan has but names, from the folder in which the program runs.
 type Source struct {
-	File         string   `yaml:"file,omitempty"`         // its whole text is the prompt
-	Dataset      string   `yaml:"dataset,omitempty"`      // JSON, an object a line, each of which has a prompt for a request
+	File string `yaml:"file,omitempty"` // its whole text is the prompt
+	// JSON, an object a line, each of which has a prompt for a request
+	Dataset      string   `yaml:"dataset,omitempty"`
 	Trace        string   `yaml:"trace,omitempty"`        // CSV or JSON of when requests come and how long they are
 	Conversation []string `yaml:"conversation,omitempty"` // what is said to the model, turn by turn
-	Field        string   `yaml:"field,omitempty"`        // of a data set's entries, with the prompt; empty: a usual one
-	Limit        int      `yaml:"limit,omitempty"`        // lines of a data set or a trace that are taken; 0: all
+	// of a data set's entries, with the prompt; empty: a usual one
+	Field string `yaml:"field,omitempty"`
+	Limit int    `yaml:"limit,omitempty"` // lines of a data set or a trace that are taken; 0: all
 }
 
 // validate gives an error that begins with the field's last name.
@@ -26,7 +28,8 @@ func (s Source) validate() error {
 	for _, k := range []struct {
 		name string
 		is   bool
-	}{{"file", s.File != ""}, {"dataset", s.Dataset != ""}, {"trace", s.Trace != ""}, {"conversation", s.Conversation != nil}} {
+	}{{"file", s.File != ""}, {"dataset", s.Dataset != ""}, {"trace", s.Trace != ""},
+		{"conversation", s.Conversation != nil}} {
 		if k.is {
 			kinds = append(kinds, k.name)
 		}

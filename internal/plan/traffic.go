@@ -10,29 +10,34 @@ import (
 	"llmparity/internal/record"
 )
 
-// Traffic is how requests come where cells measure more than one each. Clients of a closed loop, or the requests of a batch, are axes too:
-// concurrency, batch_sizes.
+// Traffic is how requests come where cells measure more than one each. Clients of a closed loop, or the requests of a
+// batch, are axes too: concurrency, batch_sizes.
 type Traffic struct {
-	Loop        string   `yaml:"loop,omitempty"`        // closed, open, batch; empty: open with a rate, batch with batch_sizes, else closed
-	Concurrency int      `yaml:"concurrency,omitempty"` // clients; a batch's requests; the most that an open loop sends unanswered; 0: the axis' own
-	Requests    int      `yaml:"requests,omitempty"`    // of all clients together; 0: four of each, one in a batch, 20 in an open loop
-	Arrivals    string   `yaml:"arrivals,omitempty"`    // of an open loop: constant, poisson; empty: poisson
-	Rate        float64  `yaml:"rate,omitempty"`        // of an open loop, in requests a second
-	StartDelay  Duration `yaml:"start_delay,omitempty"` // from one client's first request to the next one's
-	Ramp        Duration `yaml:"ramp,omitempty"`        // in which an open loop comes to its rate
-	Seed        uint64   `yaml:"seed,omitempty"`        // 0: the plan's
-	Turns       int      `yaml:"turns,omitempty"`       // of a conversation, which each client has one of unless requests say otherwise
-	Mix         []Kind   `yaml:"mix,omitempty"`         // kinds of requests, where they are not all alike
-	Goal        *Goal    `yaml:"goal,omitempty"`        // what a request must keep to be counted as a good one
+	// closed, open, batch; empty: open with a rate, batch with batch_sizes, else closed
+	Loop string `yaml:"loop,omitempty"`
+	// clients; a batch's requests; the most that an open loop sends unanswered; 0: the axis' own
+	Concurrency int `yaml:"concurrency,omitempty"`
+	// of all clients together; 0: four of each, one in a batch, 20 in an open loop
+	Requests   int      `yaml:"requests,omitempty"`
+	Arrivals   string   `yaml:"arrivals,omitempty"`    // of an open loop: constant, poisson; empty: poisson
+	Rate       float64  `yaml:"rate,omitempty"`        // of an open loop, in requests a second
+	StartDelay Duration `yaml:"start_delay,omitempty"` // from one client's first request to the next one's
+	Ramp       Duration `yaml:"ramp,omitempty"`        // in which an open loop comes to its rate
+	Seed       uint64   `yaml:"seed,omitempty"`        // 0: the plan's
+	// of a conversation, which each client has one of unless requests say otherwise
+	Turns int    `yaml:"turns,omitempty"`
+	Mix   []Kind `yaml:"mix,omitempty"`  // kinds of requests, where they are not all alike
+	Goal  *Goal  `yaml:"goal,omitempty"` // what a request must keep to be counted as a good one
 }
 
 // Kind is requests that are alike, among others that are not.
 type Kind struct {
-	Name        string  `yaml:"name"`
-	Share       float64 `yaml:"share,omitempty"` // of all requests; 0 in all of them: equal ones
-	Prompt      string  `yaml:"prompt,omitempty"`
-	InputTokens int     `yaml:"input_length,omitempty"`  // in tokens, in place of a prompt; without either it is the cell's
-	MaxTokens   int     `yaml:"output_length,omitempty"` // in tokens; 0: the cell's
+	Name   string  `yaml:"name"`
+	Share  float64 `yaml:"share,omitempty"` // of all requests; 0 in all of them: equal ones
+	Prompt string  `yaml:"prompt,omitempty"`
+	// in tokens, in place of a prompt; without either it is the cell's
+	InputTokens int `yaml:"input_length,omitempty"`
+	MaxTokens   int `yaml:"output_length,omitempty"` // in tokens; 0: the cell's
 }
 
 // Goal is what a request must keep to be counted as a good one; what is 0 is not looked at.
@@ -72,7 +77,8 @@ func (p Plan) loop(batch, clients int) string {
 	return record.ClosedLoop
 }
 
-// traffic is how a shape's requests come; nil: there is one. batch and clients are the axes' values, 0 where there is no such axis.
+// traffic is how a shape's requests come; nil: there is one. batch and clients are the axes' values, 0 where there is
+// no such axis.
 func (p Plan) traffic(batch, clients int, s Shape) *record.Traffic {
 	many := s.Source != nil && s.Source.File == ""
 	if p.Traffic == nil && !many && p.single() {
@@ -82,7 +88,8 @@ func (p Plan) traffic(batch, clients int, s Shape) *record.Traffic {
 	if p.Traffic != nil {
 		said = *p.Traffic
 	}
-	t := &record.Traffic{Loop: p.loop(batch, clients), Turns: said.Turns, StartDelay: seconds(said.StartDelay), Seed: cmp.Or(said.Seed, p.Seed)}
+	t := &record.Traffic{Loop: p.loop(batch, clients), Turns: said.Turns, StartDelay: seconds(said.StartDelay),
+		Seed: cmp.Or(said.Seed, p.Seed)}
 	if many && s.Source.Trace != "" { // it says itself how requests come
 		t.Loop, t.StartDelay = record.OpenLoop, 0
 	}
@@ -136,8 +143,9 @@ func usual(t *record.Traffic) int {
 func (t Traffic) kinds(s Shape) []record.Kind {
 	var out []record.Kind
 	for _, k := range t.Mix {
-		made := record.Kind{Name: k.Name, Share: cmp.Or(k.Share, 1/float64(len(t.Mix))), Prompt: k.Prompt, InputTokens: k.InputTokens,
-			MaxTokens: cmp.Or(k.MaxTokens, s.MaxTokens)}
+		made := record.Kind{Name: k.Name, Share: cmp.Or(k.Share, 1/float64(len(t.Mix))), Prompt: k.Prompt,
+			InputTokens: k.InputTokens,
+			MaxTokens:   cmp.Or(k.MaxTokens, s.MaxTokens)}
 		if k.Prompt == "" && k.InputTokens == 0 {
 			made.Prompt, made.InputTokens = s.Prompt, s.InputTokens
 		}
@@ -177,7 +185,8 @@ func (t *Traffic) sizes(p Plan) error {
 	case t.Turns < 0 || t.Turns > 1000:
 		return fmt.Errorf("traffic.turns: %d, from 1 to 1000 are possible", t.Turns)
 	case t.Requests%turns != 0:
-		return fmt.Errorf("traffic.requests: %d can't be conversations of %d turns; use a multiple of it", t.Requests, turns)
+		return fmt.Errorf("traffic.requests: %d can't be conversations of %d turns; use a multiple of it", t.Requests,
+			turns)
 	}
 	for _, s := range p.Sources {
 		if n := len(s.Conversation); n > 0 && t.Requests%n != 0 {

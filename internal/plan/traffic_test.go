@@ -18,31 +18,41 @@ func TestHowRequestsCome(t *testing.T) {
 	}{
 		{one, []*record.Traffic{nil}, []int{0}},
 		{one + "concurrency: 1\nbatch_size: 1\n", []*record.Traffic{nil}, []int{0}},
-		{one + "concurrency: [1, 3]\nbatch_sizes: [1]\nseed: 7\n", []*record.Traffic{{Loop: "closed", Concurrency: 1, Requests: 4, Seed: 7},
-			{Loop: "closed", Concurrency: 3, Requests: 12, Seed: 7}}, []int{1, 3}},
+		{one + "concurrency: [1, 3]\nbatch_sizes: [1]\nseed: 7\n",
+			[]*record.Traffic{{Loop: "closed", Concurrency: 1, Requests: 4, Seed: 7},
+				{Loop: "closed", Concurrency: 3, Requests: 12, Seed: 7}}, []int{1, 3}},
 		{one + "batch_sizes: [1, 8]\nconcurrency: 1\n", []*record.Traffic{{Loop: "batch", Concurrency: 1, Requests: 1},
 			{Loop: "batch", Concurrency: 8, Requests: 8}}, []int{1, 8}},
 		{one + "traffic: {requests: 6}\n", []*record.Traffic{{Loop: "closed", Concurrency: 1, Requests: 6}}, []int{1}},
-		{one + "traffic: {loop: batch, concurrency: 4, requests: 8}\n", []*record.Traffic{{Loop: "batch", Concurrency: 4, Requests: 8}}, []int{4}},
+		{one + "traffic: {loop: batch, concurrency: 4, requests: 8}\n",
+			[]*record.Traffic{{Loop: "batch", Concurrency: 4, Requests: 8}}, []int{4}},
 		{one + "traffic: {rate: 2.5, ramp: 10s, seed: 3}\nseed: 2\n",
-			[]*record.Traffic{{Loop: "open", Requests: 20, Arrivals: "poisson", Rate: 2.5, Ramp: 10, Seed: 3}}, []int{4}},
+			[]*record.Traffic{{Loop: "open", Requests: 20, Arrivals: "poisson", Rate: 2.5, Ramp: 10, Seed: 3}},
+			[]int{4}},
 		{one + "concurrency: [2, 6]\ntraffic: {loop: open, rate: 1, arrivals: constant}\n",
 			[]*record.Traffic{{Loop: "open", Concurrency: 2, Requests: 20, Arrivals: "constant", Rate: 1},
 				{Loop: "open", Concurrency: 6, Requests: 20, Arrivals: "constant", Rate: 1}}, []int{2, 6}},
 		{one + "traffic: {concurrency: 2, turns: 3, start_delay: 500ms, goal: {ttft_ms: 200, e2e_ms: 1e3}}\n",
-			[]*record.Traffic{{Loop: "closed", Concurrency: 2, Requests: 6, Turns: 3, StartDelay: 0.5, Goal: &record.Goal{TTFTms: 200, E2Ems: 1000}}}, []int{2}},
-		{"max_tokens: 4\nprompts: {conversation: [hello, and then?]}\n", []*record.Traffic{{Loop: "closed", Concurrency: 1, Requests: 2, Turns: 2}}, []int{1}},
-		{"max_tokens: 4\nprompts: [{dataset: q.jsonl, limit: 9}]\nconcurrency: 2\n", []*record.Traffic{{Loop: "closed", Concurrency: 2, Requests: 9}}, []int{2}},
-		{"max_tokens: 4\nprompts: [{trace: t.csv, limit: 9}]\n", []*record.Traffic{{Loop: "open", Requests: 9, Arrivals: record.TraceArrivals}}, []int{4}},
+			[]*record.Traffic{{Loop: "closed", Concurrency: 2, Requests: 6, Turns: 3, StartDelay: 0.5,
+				Goal: &record.Goal{TTFTms: 200, E2Ems: 1000}}}, []int{2}},
+		{"max_tokens: 4\nprompts: {conversation: [hello, and then?]}\n",
+			[]*record.Traffic{{Loop: "closed", Concurrency: 1, Requests: 2, Turns: 2}}, []int{1}},
+		{"max_tokens: 4\nprompts: [{dataset: q.jsonl, limit: 9}]\nconcurrency: 2\n",
+			[]*record.Traffic{{Loop: "closed", Concurrency: 2, Requests: 9}}, []int{2}},
+		{"max_tokens: 4\nprompts: [{trace: t.csv, limit: 9}]\n",
+			[]*record.Traffic{{Loop: "open", Requests: 9, Arrivals: record.TraceArrivals}}, []int{4}},
 		{"prompts: [{trace: t.csv}]\nconcurrency: 3\ntraffic: {goal: {ttft_ms: 1}}\n",
-			[]*record.Traffic{{Loop: "open", Concurrency: 3, Arrivals: "trace", Goal: &record.Goal{TTFTms: 1}}}, []int{3}},
+			[]*record.Traffic{{Loop: "open", Concurrency: 3, Arrivals: "trace", Goal: &record.Goal{TTFTms: 1}}},
+			[]int{3}},
 		{"max_tokens: 4\nprompts: [{file: t.txt}]\n", []*record.Traffic{nil}, []int{0}},
 		{"traffic: {mix: [{name: short, input_length: 8, output_length: 2}, {name: long, input_length: 64, output_length: 9}]}\n",
-			[]*record.Traffic{{Loop: "closed", Concurrency: 1, Requests: 4, Mix: []record.Kind{{Name: "short", Share: 0.5, InputTokens: 8, MaxTokens: 2},
-				{Name: "long", Share: 0.5, InputTokens: 64, MaxTokens: 9}}}}, []int{1}},
+			[]*record.Traffic{{Loop: "closed", Concurrency: 1, Requests: 4,
+				Mix: []record.Kind{{Name: "short", Share: 0.5, InputTokens: 8, MaxTokens: 2},
+					{Name: "long", Share: 0.5, InputTokens: 64, MaxTokens: 9}}}}, []int{1}},
 		{one + "traffic: {mix: [{name: own, share: 3}, {name: other, share: 1, prompt: b}]}\n",
-			[]*record.Traffic{{Loop: "closed", Concurrency: 1, Requests: 4, Mix: []record.Kind{{Name: "own", Share: 3, Prompt: "a", MaxTokens: 4},
-				{Name: "other", Share: 1, Prompt: "b", MaxTokens: 4}}}}, []int{1}},
+			[]*record.Traffic{{Loop: "closed", Concurrency: 1, Requests: 4,
+				Mix: []record.Kind{{Name: "own", Share: 3, Prompt: "a", MaxTokens: 4},
+					{Name: "other", Share: 1, Prompt: "b", MaxTokens: 4}}}}, []int{1}},
 	} {
 		var got []*record.Traffic
 		var slots []int
@@ -101,7 +111,8 @@ func TestLoadsThatContradictOneAnother(t *testing.T) {
 	}
 }
 
-// A mix whose kinds each say what they ask is a prompt of its own; what else is asked is asked alone, with the same clients, in the same setup.
+// A mix whose kinds each say what they ask is a prompt of its own; what else is asked is asked alone, with the same
+// clients, in the same setup.
 func TestAloneBesideAMix(t *testing.T) {
 	const mix = "traffic: {concurrency: 4, requests: 20, mix: [{name: short, input_length: 8}, {name: long, input_length: 64}]}\n"
 	for text, want := range map[string][]record.Cell{
@@ -119,7 +130,8 @@ func TestAloneBesideAMix(t *testing.T) {
 		for s := range p.Setups() {
 			for _, shape := range s.Shapes {
 				alone := shape.Prompt != "" || shape.InputTokens > 0
-				if tr := shape.Traffic; tr.Concurrency != 4 || tr.Requests != 20 || alone != (len(tr.Mix) == 0) || s.Plan.Slots != 4 {
+				if tr := shape.Traffic; tr.Concurrency != 4 || tr.Requests != 20 || alone != (len(tr.Mix) == 0) ||
+					s.Plan.Slots != 4 {
 					t.Errorf("%s: %+v", text, tr)
 				}
 				got = append(got, record.Cell{Prompt: shape.Prompt, InputTokens: shape.InputTokens})

@@ -6,8 +6,9 @@ import (
 	"strings"
 )
 
-// Unserved tells what a setup's plan asks for that an engine here does not do, so that its cells would be others than those asked for: a line
-// each, the field first. It knows of no file and no version: whoever finds the model and the engine says what those lack.
+// Unserved tells what a setup's plan asks for that an engine here does not do, so that its cells would be others than
+// those asked for: a line each, the field first. It knows of no file and no version: whoever finds the model and the
+// engine says what those lack.
 func (p Plan) Unserved(engine string) []string {
 	var out []string
 	say := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
@@ -15,7 +16,8 @@ func (p Plan) Unserved(engine string) []string {
 		say("tensor_parallel_size: %d: no engine here divides a model among GPUs; use 1, or a server that does with the engine openai", n)
 	}
 	if p.Quantization != "" {
-		say("quantization: %s: a model is as its file has it; name a file or a package with such weights", p.Quantization)
+		say("quantization: %s: a model is as its file has it; name a file or a package with such weights",
+			p.Quantization)
 	}
 	if p.DType == "bf16" && (engine == webllm || engine == llamacpp || engine == ollama) {
 		say("dtype: bf16: %s computes in f32 or f16", engine)

@@ -23,8 +23,10 @@ var nameForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$`)
 
 // Validate says which field is wrong and what would be right. An error begins with the field.
 func (p Plan) Validate() error {
-	checks := []func() error{p.validateScalars, p.validateModels, func() error { return p.Traffic.validate(p) }, p.validatePrompts,
-		p.validateParts, p.validateSchedule, p.validateAxes, p.LlamaCpp.validate, func() error { return p.Ollama.validate(time.Duration(p.Timeout)) }, p.OpenAI.validate, p.validateKV,
+	checks := []func() error{p.validateScalars, p.validateModels, func() error { return p.Traffic.validate(p) },
+		p.validatePrompts,
+		p.validateParts, p.validateSchedule, p.validateAxes, p.LlamaCpp.validate,
+		func() error { return p.Ollama.validate(time.Duration(p.Timeout)) }, p.OpenAI.validate, p.validateKV,
 		p.validateLoad, p.Gate.Validate, p.validateReference, p.validateMatrix}
 	for _, check := range checks {
 		if err := check(); err != nil {
@@ -41,18 +43,22 @@ func (p Plan) validateScalars() error {
 	}{
 		{p.Name == "", "name: it is missing: it becomes the name of the run's folder"},
 		{!nameForm.MatchString(p.Name),
-			fmt.Sprintf("name: %q becomes a folder's name: up to 100 letters, digits, dots, dashes and underscores", p.Name)},
+			fmt.Sprintf("name: %q becomes a folder's name: up to 100 letters, digits, dots, dashes and underscores",
+				p.Name)},
 		{p.MaxTokens > mostTokens, fmt.Sprintf("max_tokens: %d, at most %d are possible", p.MaxTokens, mostTokens)},
-		{p.Temperature != 0, fmt.Sprintf("temperature: %g, only 0 (greedy) can be compared token by token so far", p.Temperature)},
+		{p.Temperature != 0, fmt.Sprintf("temperature: %g, only 0 (greedy) can be compared token by token so far",
+			p.Temperature)},
 		{badContext(p.Context), fmt.Sprintf("context: %d, at least 2 is needed, or 0 for the model's own", p.Context)},
 		{p.Repetitions < 1, fmt.Sprintf("repetitions: %d, at least 1 is needed", p.Repetitions)},
-		{p.Repetitions > mostRepetitions, fmt.Sprintf("repetitions: %d, at most %d are possible", p.Repetitions, mostRepetitions)},
+		{p.Repetitions > mostRepetitions,
+			fmt.Sprintf("repetitions: %d, at most %d are possible", p.Repetitions, mostRepetitions)},
 		{p.Warmup.Launches < 0, fmt.Sprintf("warmup.launches: %d is negative", p.Warmup.Launches)},
 		{p.Warmup.Tokens < 1, fmt.Sprintf("warmup.tokens: %d, at least 1 is needed", p.Warmup.Tokens)},
 		{p.Timeout <= 0, "timeout: a duration such as 3m is needed"},
 		{p.CellTimeout < 0, "cell_timeout: a duration such as 30m is needed, or 0 for none"},
-		{p.CellTimeout > 0 && p.CellTimeout < p.Timeout, fmt.Sprintf("cell_timeout: %s is less than the timeout of one launch, %s",
-			time.Duration(p.CellTimeout), time.Duration(p.Timeout))},
+		{p.CellTimeout > 0 && p.CellTimeout < p.Timeout,
+			fmt.Sprintf("cell_timeout: %s is less than the timeout of one launch, %s",
+				time.Duration(p.CellTimeout), time.Duration(p.Timeout))},
 		{p.RunTimeout < 0, "run_timeout: a duration such as 8h is needed, or 0 for none"},
 		{p.CoolDown < 0, "cool_down: a duration such as 10s is needed, or 0 for none"},
 		{p.Watchdog != 0 && time.Duration(p.Watchdog) < time.Second,
@@ -125,7 +131,8 @@ func (d Deployment) validate(at string) error {
 	for _, c := range []struct {
 		field string
 		n     float64
-	}{{"tensor_parallel_size", float64(d.TensorParallel)}, {"model_params", d.Params}, {"num_layers", float64(d.Layers)},
+	}{{"tensor_parallel_size", float64(d.TensorParallel)}, {"model_params", d.Params},
+		{"num_layers", float64(d.Layers)},
 		{"num_heads", float64(d.Heads)}, {"head_dim", float64(d.HeadDim)}, {"hidden_size", float64(d.HiddenSize)},
 		{"gpu_memory_utilization", d.GPUMemory}} {
 		if c.n < 0 {
@@ -174,7 +181,8 @@ func (p Plan) validatePrompts() error {
 func (p Plan) validateOutputs() error {
 	alone := len(p.Prompts)+len(p.Sources)+len(p.InputLengths) > 0 ||
 		slices.ContainsFunc(p.Models, func(g Group) bool { return len(g.InputLengths) > 0 })
-	said := !alone && p.Traffic.complete() && !slices.ContainsFunc(p.Traffic.Mix, func(k Kind) bool { return k.MaxTokens == 0 })
+	said := !alone && p.Traffic.complete() &&
+		!slices.ContainsFunc(p.Traffic.Mix, func(k Kind) bool { return k.MaxTokens == 0 })
 	if len(p.OutputLengths) > 0 {
 		if p.MaxTokens != 0 {
 			return errors.New("output_lengths: max_tokens says it too; leave one out")
@@ -182,7 +190,8 @@ func (p Plan) validateOutputs() error {
 		said = true
 	}
 	if n := len(p.Sources); n > 0 && len(p.Prompts) == 0 && p.MaxTokens == 0 {
-		said = said || !slices.ContainsFunc(p.Sources, func(s Source) bool { return s.Trace == "" }) // which have lengths of their own
+		// which have lengths of their own
+		said = said || !slices.ContainsFunc(p.Sources, func(s Source) bool { return s.Trace == "" })
 	}
 	lacks := func(g Group) bool { return len(g.OutputLengths) == 0 }
 	switch {
@@ -261,7 +270,8 @@ func (p Plan) groupStarts() (all [][]string) {
 
 // validateKV refuses that the cache's type is said in two places.
 func (p Plan) validateKV() error {
-	said := p.KVDType != "" || len(p.KVDTypes) > 0 || slices.ContainsFunc(p.Models, func(g Group) bool { return len(g.KVDTypes) > 0 })
+	said := p.KVDType != "" || len(p.KVDTypes) > 0 ||
+		slices.ContainsFunc(p.Models, func(g Group) bool { return len(g.KVDTypes) > 0 })
 	switch {
 	case !said:
 	case p.LlamaCpp != nil && p.LlamaCpp.CacheTypeK+p.LlamaCpp.CacheTypeV != "":
@@ -309,9 +319,11 @@ func (p Plan) load(at string, x Axes) error {
 	most := slices.Max(append(append([]int{t.Concurrency}, x.BatchSizes...), x.Concurrency...))
 	switch {
 	case batches && t.Loop != "" && t.Loop != record.Batch:
-		return fmt.Errorf("%sbatch_sizes: the loop of traffic is %s, in which there are no batches; leave one out", at, t.Loop)
+		return fmt.Errorf("%sbatch_sizes: the loop of traffic is %s, in which there are no batches; leave one out",
+			at, t.Loop)
 	case batches && t.Rate > 0:
-		return fmt.Errorf("%sbatch_sizes: traffic has a rate, and in an open loop there are no batches; leave one out", at)
+		return fmt.Errorf("%sbatch_sizes: traffic has a rate, and in an open loop there are no batches; leave one out",
+			at)
 	case batches && t.Concurrency > 0:
 		return fmt.Errorf("%sbatch_sizes: traffic.concurrency says it too; leave one out", at)
 	case t.Requests > 0 && p.loop(0, 0) != record.OpenLoop && t.Requests/max(1, t.Turns) < most:

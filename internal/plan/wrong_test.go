@@ -29,16 +29,20 @@ var wrong = []struct {
 	{head + body + "kv_cache_dtype: int4\n", `p line 6: kv_cache_dtype: "int4", use f32, f16`, false},
 	{head + body + "contexts:\n- 64\n- 1\n", "p line 8: contexts[1]: 1, at least 2 is needed", false},
 	{head + body + "contexts: many\n", `p line 6: contexts: "many" stands where a whole number is wanted`, false},
-	{head + body + "contexts: {a: 1}\n", "p line 6: contexts: a group of settings stands where a list is wanted", false},
+	{head + body + "contexts: {a: 1}\n", "p line 6: contexts: a group of settings stands where a list is wanted",
+		false},
 	{head + body + "thread_counts: [0]\n", "p line 6: thread_counts[0]: 0, from 1 to 10000000 are possible", false},
 	{head + body + "concurrency: [2, 4,\n  2]\n", "p line 7: concurrency[2]: 2 is there already", false},
 	{head + body + "concurrency: -1\n", "p line 6: concurrency: -1, from 1 to 10000 are possible", false},
 	{head + body + "batch_sizes: 2.5\n", `p line 6: batch_sizes: "2.5" stands where a whole number is wanted`, false},
-	{head + body + "batch_sizes: [\"2\"]\n", `p line 6: batch_sizes[0]: "2" stands where a whole number is wanted`, false},
+	{head + body + "batch_sizes: [\"2\"]\n", `p line 6: batch_sizes[0]: "2" stands where a whole number is wanted`,
+		false},
 	{head + body + "starts: [cold, luke]\n", `p line 6: starts[1]: "luke", use cold or warm`, false},
-	{head + body + "starts: [cold]\nisolation: shared\n", "p line 7: isolation: shared has one launch for several repetitions", true},
+	{head + body + "starts: [cold]\nisolation: shared\n",
+		"p line 7: isolation: shared has one launch for several repetitions", true},
 	{head + body + "output_lengths: [2]\n", "p line 6: output_lengths: max_tokens says it too", true},
-	{head + "input_lengths: [0]\nmax_tokens: 4\n", "p line 4: input_lengths[0]: 0, from 1 to 10000000 are possible", false},
+	{head + "input_lengths: [0]\nmax_tokens: 4\n", "p line 4: input_lengths[0]: 0, from 1 to 10000000 are possible",
+		false},
 	{head + "input_lengths: [8]\nmax_tokens: -4\n", "p line 5: max_tokens: -4, at least 1 is needed", false},
 	{head + "input_lengths: [8]\n", "p: max_tokens: 0, at least 1 is needed", true},
 	{head + "max_tokens: 4\n", "p: prompts: there is none; give some, or input_lengths", true},
@@ -47,45 +51,68 @@ var wrong = []struct {
 	{head + body + "cache: yes\n", `p line 6: cache: "yes", use off or on`, false},
 	{head + body + "seed: -1\n", `p line 6: seed: "-1" stands where a whole number, 0 or more, is wanted`, false},
 	{head + body + "cool_down: -3s\n", "p line 6: cool_down: a duration such as 10s is needed", false},
-	{head + body + "cell_timeout: 1m\n", "p line 6: cell_timeout: 1m0s is less than the timeout of one launch, 3m0s", true},
+	{head + body + "cell_timeout: 1m\n", "p line 6: cell_timeout: 1m0s is less than the timeout of one launch, 3m0s",
+		true},
 	{head + body + "repetitions: 0\n", "p line 6: repetitions: 0, at least 1 is needed", false},
 	{head + body + "until_ci: 5\n", `p line 6: until_ci: "5" is not a percentage such as 5%`, false},
 	{head + body + "until_ci: 0%\n", "p line 6: until_ci: 0%, a percentage from more than 0% to 100% is needed", true},
 	{head + body + "until_ci: {figure: decode_tps}\n", "p line 6: until_ci: 0%, a percentage", false},
-	{head + body + "until_ci:\n  width: 5%\n  figure: decode\n", `p line 8: until_ci.figure: there is no figure "decode"`, true},
-	{head + body + "until_ci:\n  width: 5%\n  max_repetitions: 2\n", "p line 8: until_ci.max_repetitions: 2 is less than repetitions, which are 6", true},
-	{head + body + "exclude: [{engine: weblm}]\n", "p line 6: exclude[0].engine: no cell has weblm; there are webllm, llamacpp", true},
-	{head + body + "exclude:\n- engine: webllm\n- input_length: 9\n", "p line 8: exclude[1].input_length: no cell has 9; there are 8, 16", true},
-	{head + body + "exclude:\n- engin: webllm\n", "p line 7: exclude[0].engin: unknown axis; did you mean engine?", false},
+	{head + body + "until_ci:\n  width: 5%\n  figure: decode\n",
+		`p line 8: until_ci.figure: there is no figure "decode"`, true},
+	{head + body + "until_ci:\n  width: 5%\n  max_repetitions: 2\n",
+		"p line 8: until_ci.max_repetitions: 2 is less than repetitions, which are 6", true},
+	{head + body + "exclude: [{engine: weblm}]\n",
+		"p line 6: exclude[0].engine: no cell has weblm; there are webllm, llamacpp", true},
+	{head + body + "exclude:\n- engine: webllm\n- input_length: 9\n",
+		"p line 8: exclude[1].input_length: no cell has 9; there are 8, 16", true},
+	{head + body + "exclude:\n- engin: webllm\n", "p line 7: exclude[0].engin: unknown axis; did you mean engine?",
+		false},
 	{head + body + "exclude: [{}]\n", "p line 6: exclude[0]: it names no axis", false},
 	{head + body + "exclude: [{engine: []}]\n", "p line 6: exclude[0].engine: it has no value", false},
-	{head + body + "exclude: [{prompt: 1}]\n", "p line 6: exclude[0].prompt: there are no prompts but those of input_lengths; name an input_length", true},
-	{head + body + "exclude: [{dtype: f16}]\n", "p line 6: exclude[0].dtype: no cell has f16; there are only one that is not named", true},
+	{head + body + "exclude: [{prompt: 1}]\n",
+		"p line 6: exclude[0].prompt: there are no prompts but those of input_lengths; name an input_length", true},
+	{head + body + "exclude: [{dtype: f16}]\n",
+		"p line 6: exclude[0].dtype: no cell has f16; there are only one that is not named", true},
 	{head + body + "exclude: [{engine: [webllm, llamacpp]}]\n", "p line 6: exclude: it leaves no cell", true},
-	{head + body + "include: [{context: [32, 64]}]\n", "p line 6: include[0].context: it is no axis of this plan", true},
-	{head + body + "include: [{input_length: -1}]\n", "p line 6: include[0].input_length: -1, from 1 to 10000000 are possible", true},
-	{head + body + "include: {input_length: x}\n", `p line 6: include.input_length: "x" stands where a whole number is wanted`, true},
+	{head + body + "include: [{context: [32, 64]}]\n", "p line 6: include[0].context: it is no axis of this plan",
+		true},
+	{head + body + "include: [{input_length: -1}]\n",
+		"p line 6: include[0].input_length: -1, from 1 to 10000000 are possible", true},
+	{head + body + "include: {input_length: x}\n",
+		`p line 6: include.input_length: "x" stands where a whole number is wanted`, true},
 	{head + body + "models: [a]\n", "p line 6: models: model says it too; leave one out", true},
 	{"name: p\nengines: [webllm]\nmodels:\n- a\n- b\n- a\n" + body, "p line 6: models[2]: a is named twice", true},
-	{"name: p\nengines: [webllm]\nmodels:\n- a\n- {engines: [x]}\n" + body, "p line 5: models[1].model: none is named", false},
-	{"name: p\nengines: [webllm]\nmodels:\n- a\n- [b]\n" + body, "p line 5: models[1]: a list stands where a model's name", false},
-	{"name: p\nmodels:\n- model: a\n  num_layer: 3\n" + body, "p line 4: models[0].num_layer: unknown field; did you mean num_layers?", false},
-	{"name: p\nmodels:\n- model: a\n  input_lengths: [8, -1]\nmax_tokens: 4\n", "p line 4: models[0].input_lengths[1]: -1, from 1", false},
-	{"name: p\nmodels:\n- model: a\n  gpu_memory_utilization: 90\n" + body, "p line 4: models[0].gpu_memory_utilization: 90, a part of all", false},
-	{"name: p\nmodels:\n- model: a\n  model_params: many\n" + body, `p line 4: models[0].model_params: "many" stands where a number is wanted`, false},
+	{"name: p\nengines: [webllm]\nmodels:\n- a\n- {engines: [x]}\n" + body, "p line 5: models[1].model: none is named",
+		false},
+	{"name: p\nengines: [webllm]\nmodels:\n- a\n- [b]\n" + body,
+		"p line 5: models[1]: a list stands where a model's name", false},
+	{"name: p\nmodels:\n- model: a\n  num_layer: 3\n" + body,
+		"p line 4: models[0].num_layer: unknown field; did you mean num_layers?", false},
+	{"name: p\nmodels:\n- model: a\n  input_lengths: [8, -1]\nmax_tokens: 4\n",
+		"p line 4: models[0].input_lengths[1]: -1, from 1", false},
+	{"name: p\nmodels:\n- model: a\n  gpu_memory_utilization: 90\n" + body,
+		"p line 4: models[0].gpu_memory_utilization: 90, a part of all", false},
+	{"name: p\nmodels:\n- model: a\n  model_params: many\n" + body,
+		`p line 4: models[0].model_params: "many" stands where a number is wanted`, false},
 	{"name: p\nengines: []\nmodel: tiny\n" + body, "p line 2: engines: none is named", false},
 	{"name: p\nengines: [webllm]\n" + body, "p: model: none is named; `tiny` needs no file", false},
-	{"name: p\nengines: [llamacpp]\nmodel: tiny\nwebllm_versions: [a, b]\n" + body, "p line 4: webllm_versions: none of the engines has to do with it", true},
-	{"name: p\nengines: [webllm]\nmodel: tiny\nthreads: [1, 2]\n" + body, "p line 4: threads: none of the engines has to do with it", true},
+	{"name: p\nengines: [llamacpp]\nmodel: tiny\nwebllm_versions: [a, b]\n" + body,
+		"p line 4: webllm_versions: none of the engines has to do with it", true},
+	{"name: p\nengines: [webllm]\nmodel: tiny\nthreads: [1, 2]\n" + body,
+		"p line 4: threads: none of the engines has to do with it", true},
 	{head + "max_tokens: 4\nprompts:\n- a\n- ''\n", "p line 7: prompts[1]: it is empty", false},
-	{head + "max_tokens: 4\nprompts:\n- a\n- {file: x, dataset: y}\n- b\n", "p line 7: prompts[1].dataset: file says what is asked, too", false},
+	{head + "max_tokens: 4\nprompts:\n- a\n- {file: x, dataset: y}\n- b\n",
+		"p line 7: prompts[1].dataset: file says what is asked, too", false},
 	{head + "max_tokens: 4\nprompts:\n- {text: x, file: y}\n", "p line 6: prompts[0]: text says what is asked", false},
 	{head + "max_tokens: 4\nprompts:\n- {limit: 3}\n", "p line 6: prompts[0].file: it has no prompt", false},
 	{head + "max_tokens: 4\nprompts:\n- {file: x, limit: 3}\n", "p line 6: prompts[0].limit: a file has none", false},
-	{head + "max_tokens: 4\nprompts:\n- {data: x}\n", "p line 6: prompts[0].data: unknown field; did you mean dataset?", false},
-	{head + "max_tokens: 4\nprompts:\n- {conversation: []}\n", "p line 6: prompts[0].conversation: nothing is said in it", false},
+	{head + "max_tokens: 4\nprompts:\n- {data: x}\n", "p line 6: prompts[0].data: unknown field; did you mean dataset?",
+		false},
+	{head + "max_tokens: 4\nprompts:\n- {conversation: []}\n",
+		"p line 6: prompts[0].conversation: nothing is said in it", false},
 	{head + "max_tokens: 4\nprompts:\n- [a]\n", "p line 6: prompts[0]: a list stands where a text is wanted", false},
-	{head + body + "kv_cache_dtypes: [f16, q8_0]\nllamacpp: {cache_type_k: f16}\n", "p line 7: llamacpp.cache_type_k: kv_cache_dtype says the cache's type too", true},
+	{head + body + "kv_cache_dtypes: [f16, q8_0]\nllamacpp: {cache_type_k: f16}\n",
+		"p line 7: llamacpp.cache_type_k: kv_cache_dtype says the cache's type too", true},
 	{head + body + "gate:\n  peak_pss_mb: {most: 3}\n", "p line 7: gate: unknown field", false},
 	{head + body + "gate:\n  peak_pss: {max: 3, min: 4}\n", "p line 7: gate: min is 4 and max is 3", true},
 	{head + body + body, `p line 6: mapping key "input_lengths" already defined`, true},
@@ -100,7 +127,8 @@ func TestWrongPlans(t *testing.T) {
 	validate := schematest.Validator(t, "plan")
 	for _, c := range wrong {
 		_, err := plan.Parse([]byte(c.text), "p")
-		if err == nil || !strings.HasPrefix(err.Error(), c.want) || strings.Contains(err.Error(), "\n") || fault.Code(err) != int(fault.Usage) {
+		if err == nil || !strings.HasPrefix(err.Error(), c.want) || strings.Contains(err.Error(), "\n") ||
+			fault.Code(err) != int(fault.Usage) {
 			t.Errorf("%s\nis answered with %v (exit code %d), want %s", c.text, err, fault.Code(err), c.want)
 		}
 		if c.unseen {
@@ -131,8 +159,10 @@ var right = []string{
 // What editors and other systems put into files makes no difference.
 func TestFilesOfOtherSystems(t *testing.T) {
 	want := parse(t, head+body)
-	for _, text := range []string{"\ufeff" + head + body, strings.ReplaceAll(head+body, "\n", "\r\n"), "%YAML 1.2\n---\n" + head + body + "...\n",
-		"# first\n\n---\n" + head + body, head + strings.Replace(body, "16", "1.6e1", 1), head + strings.Replace(body, "4\n", "4 # of each\n", 1),
+	for _, text := range []string{"\ufeff" + head + body, strings.ReplaceAll(head+body, "\n", "\r\n"),
+		"%YAML 1.2\n---\n" + head + body + "...\n",
+		"# first\n\n---\n" + head + body, head + strings.Replace(body, "16", "1.6e1", 1),
+		head + strings.Replace(body, "4\n", "4 # of each\n", 1),
 		strings.TrimSuffix(head+body, "\n")} {
 		if p := parse(t, text); !reflect.DeepEqual(p, want) {
 			t.Errorf("%q is %+v, not %+v", text, p, want)
@@ -208,9 +238,11 @@ func TestTooManyCells(t *testing.T) {
 		thousand[i] = fmt.Sprint(i + 2)
 	}
 	list := "[" + strings.Join(thousand, ", ") + "]\n"
-	text := head + "input_lengths: " + list + "output_lengths: " + list + "contexts: " + list + "exclude: [{context: " + strings.TrimSpace(list) + "}]\n"
+	text := head + "input_lengths: " + list + "output_lengths: " + list + "contexts: " + list + "exclude: [{context: " +
+		strings.TrimSpace(list) + "}]\n"
 	_, err := plan.Parse([]byte(text), "p")
-	if err == nil || !strings.HasPrefix(err.Error(), "p line 6: contexts: 2,000,000,000 cells are more than 1,000,000: leave out values") {
+	if err == nil || !strings.HasPrefix(
+		err.Error(), "p line 6: contexts: 2,000,000,000 cells are more than 1,000,000: leave out values") {
 		t.Error(err)
 	}
 	p := parse(t, head+body)
@@ -223,11 +255,13 @@ func TestTooManyCells(t *testing.T) {
 		p.Models = append(p.Models, plan.Group{Model: fmt.Sprint("m", i)})
 	}
 	p.Model = ""
-	if _, _, err := p.Count(); err == nil || !strings.Contains(err.Error(), "models: 9,009,000,000,000,000,000 cells are more than 1,000,000") {
+	if _, _, err := p.Count(); err == nil ||
+		!strings.Contains(err.Error(), "models: 9,009,000,000,000,000,000 cells are more than 1,000,000") {
 		t.Error(err)
 	}
 	p.Engines = append(p.Engines, "ollama")
-	if _, _, err := p.Count(); err == nil || !strings.Contains(err.Error(), "models: more than 9,000,000,000,000,000,000 cells are more than 1,000,000") {
+	if _, _, err := p.Count(); err == nil ||
+		!strings.Contains(err.Error(), "models: more than 9,000,000,000,000,000,000 cells are more than 1,000,000") {
 		t.Error(err)
 	}
 	for range p.Setups() {

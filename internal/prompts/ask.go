@@ -8,8 +8,8 @@ import (
 	"llmparity/internal/traffic"
 )
 
-// Asker says what each request of a cell's traffic asks. What it made once it keeps, so that no request waits for its prompt to be made
-// where all were asked for before the first is due. It may be used by several goroutines at once.
+// Asker says what each request of a cell's traffic asks. What it made once it keeps, so that no request waits for its
+// prompt to be made where all were asked for before the first is due. It may be used by several goroutines at once.
 type Asker struct {
 	Maker *Maker   // of prompts of a number of tokens; nil: there are none of those
 	Items []Item   // of a data set: request by request, or conversation by conversation, and again from the beginning
@@ -24,8 +24,8 @@ type textKey struct {
 	seed   uint64
 }
 
-// Ask gives a request's prompt and how many tokens it asks for. A turn's prompt is all that was said before it and, on a new line, what is
-// said now.
+// Ask gives a request's prompt and how many tokens it asks for. A turn's prompt is all that was said before it and, on
+// a new line, what is said now.
 func (a *Asker) Ask(c record.Cell, q traffic.Request) (engine.Request, error) {
 	r := engine.Request{Prompt: c.Prompt, MaxTokens: c.MaxTokens}
 	length := c.InputTokens
@@ -51,7 +51,8 @@ func (a *Asker) Ask(c record.Cell, q traffic.Request) (engine.Request, error) {
 		r.Prompt, length = a.Turns[max(0, q.Turn-1)%len(a.Turns)], 0
 	}
 	if length > 0 && a.Maker != nil {
-		// Engines are asked the same; cells of other concurrency or length, which may go on in the same server, something else.
+		// Engines are asked the same; cells of other concurrency or length, which may go on in the same server,
+		// something else.
 		text, err := a.fresh(length, t.Seed<<48+uint64(t.Concurrency)<<34+uint64(c.MaxTokens)<<20+uint64(q.Index))
 		if err != nil {
 			return r, err

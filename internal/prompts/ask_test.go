@@ -44,7 +44,8 @@ func TestWhatRequestsAsk(t *testing.T) {
 		}
 	}
 
-	c.Traffic = &record.Traffic{Mix: []record.Kind{{Name: "short", InputTokens: 5, MaxTokens: 2}, {Name: "given", Prompt: "a text", MaxTokens: 3}}}
+	c.Traffic = &record.Traffic{Mix: []record.Kind{{Name: "short", InputTokens: 5, MaxTokens: 2},
+		{Name: "given", Prompt: "a text", MaxTokens: 3}}}
 	if text, n := ask(t, a, c, traffic.Request{}); len(tokens.Prompt(text)) != 5 || n != 2 {
 		t.Errorf("a short one: %q, %d", text, n)
 	}
@@ -52,14 +53,16 @@ func TestWhatRequestsAsk(t *testing.T) {
 		t.Errorf("one that is given: %q, %d", text, n)
 	}
 
-	c.Traffic = &record.Traffic{Arrivals: record.TraceArrivals, Trace: []record.Arrival{{InputTokens: 3, MaxTokens: 1}, {At: 1, InputTokens: 9, MaxTokens: 6}}}
+	c.Traffic = &record.Traffic{Arrivals: record.TraceArrivals,
+		Trace: []record.Arrival{{InputTokens: 3, MaxTokens: 1}, {At: 1, InputTokens: 9, MaxTokens: 6}}}
 	if text, n := ask(t, a, c, traffic.Request{Index: 1, Conversation: 1}); len(tokens.Prompt(text)) != 9 || n != 6 {
 		t.Errorf("of a trace: %q, %d", text, n)
 	}
 
 	c.Traffic = &record.Traffic{Turns: 2}
 	a = &Asker{Items: []Item{{Turns: []string{"one", "two"}}, {Turns: []string{"three"}, MaxTokens: 8}}}
-	for q, want := range map[traffic.Request]string{{Turn: 1}: "one", {Turn: 2, Before: "one and more"}: "one and more\ntwo", {Conversation: 1, Turn: 1}: "three",
+	for q, want := range map[traffic.Request]string{{Turn: 1}: "one",
+		{Turn: 2, Before: "one and more"}: "one and more\ntwo", {Conversation: 1, Turn: 1}: "three",
 		{Conversation: 2}: "one"} {
 		if text, n := ask(t, a, c, q); text != want || n != 4+4*(q.Conversation%2) {
 			t.Errorf("%+v: %q, %d; want %q", q, text, n, want)
@@ -81,7 +84,8 @@ func TestImpossiblePromptsAreToldBefore(t *testing.T) {
 	for _, c := range []record.Cell{
 		{InputTokens: 1, Traffic: &record.Traffic{}},
 		{InputTokens: 9, Traffic: &record.Traffic{Mix: []record.Kind{{InputTokens: 9}, {InputTokens: 1}}}},
-		{Traffic: &record.Traffic{Arrivals: record.TraceArrivals, Trace: []record.Arrival{{InputTokens: MostTokens + 1}}}},
+		{Traffic: &record.Traffic{Arrivals: record.TraceArrivals,
+			Trace: []record.Arrival{{InputTokens: MostTokens + 1}}}},
 	} {
 		if err := a.Check(c); err == nil || !strings.Contains(err.Error(), "from 2 to") {
 			t.Errorf("%+v: %v", c, err)

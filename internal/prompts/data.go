@@ -51,9 +51,10 @@ func promptable(text string) error {
 	return nil
 }
 
-// ReadData reads a data set: an object a line, or an array of objects. The field has the prompt; without one it is the first that is there
-// of prompt, text, question, instruction, or a conversation, of which what the user says are the turns: conversations as ShareGPT has them,
-// messages as a chat has them, or turns, a list of texts. No more than limit entries are taken; 0: all.
+// ReadData reads a data set: an object a line, or an array of objects. The field has the prompt; without one it is the
+// first that is there of prompt, text, question, instruction, or a conversation, of which what the user says are the
+// turns: conversations as ShareGPT has them, messages as a chat has them, or turns, a list of texts. No more than limit
+// entries are taken; 0: all.
 func ReadData(path, field string, limit int) ([]Item, error) {
 	text, err := regular.Read(path, mostBytes)
 	if err != nil {
@@ -92,7 +93,8 @@ func at(name string, line int, err error) error {
 }
 
 // objects goes through the objects of a file, one a line or in an array.
-func objects(text []byte, each func(line int, object map[string]json.RawMessage) (more bool, err error), wrong func(line int, err error) error) error {
+func objects(text []byte, each func(line int, object map[string]json.RawMessage) (more bool, err error),
+	wrong func(line int, err error) error) error {
 	text = bytes.TrimPrefix(text, []byte("\xef\xbb\xbf"))
 	if start := bytes.TrimLeft(text, " \t\r\n"); len(start) > 0 && start[0] == '[' {
 		return inArray(text, each, wrong)
@@ -125,7 +127,8 @@ func notJSON(err error) error {
 	return fmt.Errorf("it is no JSON: %v", err)
 }
 
-func inArray(text []byte, each func(line int, object map[string]json.RawMessage) (more bool, err error), wrong func(line int, err error) error) error {
+func inArray(text []byte, each func(line int, object map[string]json.RawMessage) (more bool, err error),
+	wrong func(line int, err error) error) error {
 	d := json.NewDecoder(bytes.NewReader(text))
 	line, counted := 1, 0
 	here := func(offset int64) int { // of what begins at an offset, behind blanks and a comma
@@ -192,7 +195,8 @@ func itemOf(object map[string]json.RawMessage, field string) (Item, error) {
 		}
 	}
 	if raw, ok := object["max_tokens"]; ok {
-		if err := json.Unmarshal(raw, &item.MaxTokens); err != nil || item.MaxTokens < 1 || item.MaxTokens > MostTokens {
+		if err := json.Unmarshal(raw, &item.MaxTokens); err != nil || item.MaxTokens < 1 ||
+			item.MaxTokens > MostTokens {
 			return item, fmt.Errorf("max_tokens is %s: a whole number from 1 to %d is needed", raw, MostTokens)
 		}
 	}
@@ -212,7 +216,8 @@ func fieldOf(object map[string]json.RawMessage, field string) (string, error) {
 	if i := slices.IndexFunc(known, has); i >= 0 {
 		return known[i], nil
 	}
-	return "", fmt.Errorf("it has no field %s; say which of its own has the prompt: %s", strings.Join(known, ", "), list(object))
+	return "", fmt.Errorf("it has no field %s; say which of its own has the prompt: %s", strings.Join(known, ", "),
+		list(object))
 }
 
 // list is a few of an object's fields.
@@ -230,8 +235,8 @@ func list(object map[string]json.RawMessage) string {
 	return strings.Join(names[:min(8, len(names))], ", ")
 }
 
-// turnsOf are what the user says in a conversation. What a system says comes before his first text; what the model said then is left out:
-// the one that is asked answers itself.
+// turnsOf are what the user says in a conversation. What a system says comes before his first text; what the model said
+// then is left out: the one that is asked answers itself.
 func turnsOf(value json.RawMessage) ([]string, error) {
 	var texts []string
 	if json.Unmarshal(value, &texts) == nil && len(texts) > 0 {

@@ -17,10 +17,12 @@ func TestDataSets(t *testing.T) {
 		limit             int
 		want              []Item
 	}{
-		{"an object a line", "{\"prompt\":\"a\"}\n\n{\"prompt\":\"b\", \"max_tokens\": 7}\r\n", "", 0, []Item{{1, []string{"a"}, 0}, {3, []string{"b"}, 7}}},
+		{"an object a line", "{\"prompt\":\"a\"}\n\n{\"prompt\":\"b\", \"max_tokens\": 7}\r\n", "", 0,
+			[]Item{{1, []string{"a"}, 0}, {3, []string{"b"}, 7}}},
 		{"a field of its own", `{"id":1,"body":"a"}`, "body", 0, []Item{{1, []string{"a"}, 0}}},
 		{"the first of several", `{"text":"b","prompt":"a"}`, "", 0, []Item{{1, []string{"a"}, 0}}},
-		{"some of them", "{\"text\":\"a\"}\n{\"text\":\"b\"}\nthis is never read", "", 2, []Item{{1, []string{"a"}, 0}, {2, []string{"b"}, 0}}},
+		{"some of them", "{\"text\":\"a\"}\n{\"text\":\"b\"}\nthis is never read", "",
+			2, []Item{{1, []string{"a"}, 0}, {2, []string{"b"}, 0}}},
 		{"ShareGPT", "[\n {\"id\":\"1\",\"conversations\":[{\"from\":\"human\",\"value\":\"a\"},{\"from\":\"gpt\",\"value\":\"x\"},\n{\"from\":\"human\",\"value\":\"b\"}]}\n,\n\n{\"conversations\":[{\"from\":\"user\",\"value\":\"c\"}]}]\n",
 			"", 0, []Item{{2, []string{"a", "b"}, 0}, {6, []string{"c"}, 0}}},
 		{"a chat", `{"messages":[{"role":"system","content":"s"},{"role":"user","content":"a"},{"role":"assistant","content":"x"},{"role":"user","content":"b"}]}`,
@@ -59,11 +61,13 @@ func TestDataSetsThatAreWrong(t *testing.T) {
 		"[{\"prompt\":\"a\"},\n null]":                   "d.jsonl:2: an object is needed",
 		"[{\"prompt\":\"a\"}":                            "d.jsonl:1: it is no JSON",
 	} {
-		if got, err := ParseData([]byte(text), "d.jsonl", "", 0); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+		if got, err := ParseData([]byte(text), "d.jsonl", "", 0); err == nil || !strings.Contains(err.Error(), want) ||
+			strings.Contains(err.Error(), "\n") {
 			t.Errorf("%q: %+v, %v; want %q", text, got, err, want)
 		}
 	}
-	if _, err := ParseData([]byte(`{"a":"b"}`), "d.jsonl", "c", 0); err == nil || !strings.Contains(err.Error(), `d.jsonl:1: it has no field "c"; it has "a"`) {
+	if _, err := ParseData([]byte(`{"a":"b"}`), "d.jsonl", "c", 0); err == nil ||
+		!strings.Contains(err.Error(), `d.jsonl:1: it has no field "c"; it has "a"`) {
 		t.Error(err)
 	}
 }
@@ -74,16 +78,20 @@ func TestTraces(t *testing.T) {
 		limit      int
 		want       []record.Arrival
 	}{
-		{"our own", "time,input_tokens,output_tokens\n5,10,20\n5.25, 11,21\n", 0, []record.Arrival{{At: 0, InputTokens: 10, MaxTokens: 20}, {At: .25, InputTokens: 11, MaxTokens: 21}}},
+		{"our own", "time,input_tokens,output_tokens\n5,10,20\n5.25, 11,21\n",
+			0, []record.Arrival{{At: 0, InputTokens: 10, MaxTokens: 20}, {At: .25, InputTokens: 11, MaxTokens: 21}}},
 		{"dates", "TIMESTAMP,ContextTokens,GeneratedTokens\n2023-11-16 18:15:46.6805900,374,44\n2023-11-16 18:15:47.1805900,396,109\n", 0,
 			[]record.Arrival{{At: 0, InputTokens: 374, MaxTokens: 44}, {At: .5, InputTokens: 396, MaxTokens: 109}}},
-		{"columns that say nothing here", "Timestamp,Model,Request tokens,Response tokens,Total tokens\n5,ChatGPT,472,18,490\n45,GPT-4,1087,230,1317\n", 1,
+		{"columns that say nothing here",
+			"Timestamp,Model,Request tokens,Response tokens,Total tokens\n5,ChatGPT,472,18,490\n45,GPT-4,1087,230,1317\n", 1,
 			[]record.Arrival{{At: 0, InputTokens: 472, MaxTokens: 18}}},
 		{"objects in milliseconds", `{"timestamp": 1000, "input_length": 6755, "output_length": 500, "hash_ids": [0, 1]}
 {"timestamp": 1500, "input_length": 7, "output_length": 5, "hash_ids": []}`, 0,
 			[]record.Arrival{{At: 0, InputTokens: 6755, MaxTokens: 500}, {At: .5, InputTokens: 7, MaxTokens: 5}}},
-		{"objects that say it", `{"time_ms": 10, "input_tokens": 1, "output_tokens": 1}`, 0, []record.Arrival{{At: 0, InputTokens: 1, MaxTokens: 1}}},
-		{"objects with dates", `{"time": "2026-01-01T00:00:00Z", "input_tokens": 1, "output_tokens": 1}`, 0, []record.Arrival{{At: 0, InputTokens: 1, MaxTokens: 1}}},
+		{"objects that say it", `{"time_ms": 10, "input_tokens": 1, "output_tokens": 1}`, 0,
+			[]record.Arrival{{At: 0, InputTokens: 1, MaxTokens: 1}}},
+		{"objects with dates", `{"time": "2026-01-01T00:00:00Z", "input_tokens": 1, "output_tokens": 1}`, 0,
+			[]record.Arrival{{At: 0, InputTokens: 1, MaxTokens: 1}}},
 	} {
 		got, err := ParseTrace([]byte(c.text), "t.csv", c.limit)
 		for i := range got {
@@ -114,7 +122,8 @@ func TestTracesThatAreWrong(t *testing.T) {
 		"{\"time\":1,\n":        "t.csv:1: it is no JSON",
 		`{"time":[],"input_tokens":1,"output_tokens":1}`: `t.csv:1: the time "[]" is neither`,
 	} {
-		if got, err := ParseTrace([]byte(text), "t.csv", 0); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+		if got, err := ParseTrace([]byte(text), "t.csv", 0); err == nil || !strings.Contains(err.Error(), want) ||
+			strings.Contains(err.Error(), "\n") {
 			t.Errorf("%q: %+v, %v; want %q", text, got, err, want)
 		}
 	}
@@ -132,7 +141,8 @@ func TestFiles(t *testing.T) {
 	if text, err := ReadText(write("p.txt", "a prompt\n")); err != nil || text != "a prompt\n" {
 		t.Errorf("%q, %v", text, err)
 	}
-	for _, wrong := range []string{write("empty.txt", " \n"), write("binary", "\xff\xfe"), dir, filepath.Join(dir, "none"), os.DevNull} {
+	for _, wrong := range []string{write("empty.txt", " \n"), write("binary", "\xff\xfe"),
+		dir, filepath.Join(dir, "none"), os.DevNull} {
 		if text, err := ReadText(wrong); err == nil || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %q, %v", wrong, text, err)
 		}
@@ -140,7 +150,8 @@ func TestFiles(t *testing.T) {
 	if items, err := ReadData(write("d.jsonl", `{"prompt":"a"}`), "", 0); err != nil || len(items) != 1 {
 		t.Errorf("%v, %v", items, err)
 	}
-	if trace, err := ReadTrace(write("t.csv", "time,input_tokens,output_tokens\n1,2,3\n"), 0); err != nil || len(trace) != 1 {
+	if trace, err := ReadTrace(write("t.csv", "time,input_tokens,output_tokens\n1,2,3\n"), 0); err != nil ||
+		len(trace) != 1 {
 		t.Errorf("%v, %v", trace, err)
 	}
 	if _, err := ReadData(dir, "", 0); err == nil {
@@ -152,7 +163,8 @@ func TestFiles(t *testing.T) {
 }
 
 func FuzzData(f *testing.F) {
-	for _, seed := range []string{`{"prompt":"a"}`, "[\n{\"conversations\":[{\"from\":\"human\",\"value\":\"a\"}]}]", `{"turns":["a"],"max_tokens":3}`, "[", "{}\n", "\xef\xbb\xbf"} {
+	for _, seed := range []string{`{"prompt":"a"}`, "[\n{\"conversations\":[{\"from\":\"human\",\"value\":\"a\"}]}]",
+		`{"turns":["a"],"max_tokens":3}`, "[", "{}\n", "\xef\xbb\xbf"} {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
@@ -176,7 +188,8 @@ func FuzzData(f *testing.F) {
 }
 
 func FuzzTrace(f *testing.F) {
-	for _, seed := range []string{"time,input_tokens,output_tokens\n1,2,3\n2,3,4\n", `{"time":1,"input_tokens":1,"output_tokens":1}`, "time\n\"", "[{}]",
+	for _, seed := range []string{"time,input_tokens,output_tokens\n1,2,3\n2,3,4\n",
+		`{"time":1,"input_tokens":1,"output_tokens":1}`, "time\n\"", "[{}]",
 		"TIMESTAMP,ContextTokens,GeneratedTokens\n2023-11-16 18:15:46.6805900,374,44\n"} {
 		f.Add([]byte(seed))
 	}

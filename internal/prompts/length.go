@@ -1,8 +1,8 @@
-// Package prompts makes the texts that engines are asked to go on from: of an exact number of tokens, from data sets, from traces, from
-// conversations.
+// Package prompts makes the texts that engines are asked to go on from: of an exact number of tokens, from data sets,
+// from traces, from conversations.
 //
-// It knows no engine. Texts of a number of tokens are words in no order, which mean nothing: they show what a length costs, not what a model
-// knows. Files are read whole, up to a size, and every error of one says its line.
+// It knows no engine. Texts of a number of tokens are words in no order, which mean nothing: they show what a length
+// costs, not what a model knows. Files are read whole, up to a size, and every error of one says its line.
 package prompts
 
 import (
@@ -48,7 +48,8 @@ func NewMaker(t *reference.Tokenizer) (*Maker, error) {
 		m.next = append(m.next, m.letters()...)
 	}
 	if len(m.first) == 0 || len(m.next) == 0 {
-		return nil, fault.New(fault.BadModel, "give texts as prompts", "no prompt of a number of tokens can be made: the model's vocabulary has no tokens that stay apart in a text")
+		return nil, fault.New(fault.BadModel, "give texts as prompts",
+			"no prompt of a number of tokens can be made: the model's vocabulary has no tokens that stay apart in a text")
 	}
 	return m, nil
 }
@@ -56,10 +57,10 @@ func NewMaker(t *reference.Tokenizer) (*Maker, error) {
 // fewWords are too few for texts that differ.
 const fewWords = 8
 
-// OfLength makes a text of exactly n tokens, with what an engine puts before it. Another seed makes another text: those of seeds that lie
-// less than some hundred apart differ in their very first word where the vocabulary has as many, so that no cache of prompts has a
-// beginning of them. Nor is the text of a length the beginning of a longer one's. Of one or two tokens there are only so many texts, and
-// seeds share them.
+// OfLength makes a text of exactly n tokens, with what an engine puts before it. Another seed makes another text: those
+// of seeds that lie less than some hundred apart differ in their very first word where the vocabulary has as many, so
+// that no cache of prompts has a beginning of them. Nor is the text of a length the beginning of a longer one's. Of one
+// or two tokens there are only so many texts, and seeds share them.
 func OfLength(t *reference.Tokenizer, n int, seed uint64) (string, error) {
 	m, err := NewMaker(t)
 	if err != nil {
@@ -93,7 +94,8 @@ func (m *Maker) OfLength(n int, seed uint64) (string, error) {
 	return text.String(), nil
 }
 
-// scattered gives neighbours and multiples of one another numbers that have nothing in common: lengths are mostly powers of two.
+// scattered gives neighbours and multiples of one another numbers that have nothing in common: lengths are mostly
+// powers of two.
 func scattered(n uint64) uint64 {
 	n *= 0x9e3779b97f4a7c15
 	n = (n ^ n>>30) * 0xbf58476d1ce4e5b9
@@ -102,7 +104,8 @@ func scattered(n uint64) uint64 {
 }
 
 func (m *Maker) impossible(n int) error {
-	return fault.New(fault.Usage, "", "a prompt of %d tokens can't be made for this model: from %d to %d are possible", n, m.added()+1, MostTokens)
+	return fault.New(fault.Usage, "", "a prompt of %d tokens can't be made for this model: from %d to %d are possible",
+		n, m.added()+1, MostTokens)
 }
 
 // mended leaves words out at the end, or adds some, until the count is right.
@@ -121,7 +124,8 @@ func (m *Maker) mended(text string, n, got int) (string, error) {
 		got = len(m.tokens.Prompt(text))
 	}
 	if got != n {
-		return "", fault.New(fault.Usage, "take another length, or give texts as prompts", "no text of %d tokens was found for this model", n)
+		return "", fault.New(fault.Usage, "take another length, or give texts as prompts",
+			"no text of %d tokens was found for this model", n)
 	}
 	return text, nil
 }

@@ -92,7 +92,8 @@ func TestTextsOfOtherSeedsBeginOtherwise(t *testing.T) {
 	}
 }
 
-// A server may go on from one length to the next: what it keeps of the shorter text's beginning must be of no use for the longer one.
+// A server may go on from one length to the next: what it keeps of the shorter text's beginning must be of no use for
+// the longer one.
 func TestTextsOfOtherLengthsBeginOtherwise(t *testing.T) {
 	m, err := NewMaker(reference.NewTokenizer(vocabularies(t)["tiny"]))
 	if err != nil {
@@ -137,7 +138,8 @@ func TestImpossibleLengthsAreRefused(t *testing.T) {
 	}
 }
 
-// A vocabulary of single characters has no words; one of a single token that joins with nothing has one text for each length.
+// A vocabulary of single characters has no words; one of a single token that joins with nothing has one text for each
+// length.
 func TestPoorVocabularies(t *testing.T) {
 	letters := gguf.Vocabulary{Pre: gguf.PreGPT2, BOS: -1, EOS: -1}
 	for c := 'a'; c <= 'z'; c++ {
@@ -148,7 +150,8 @@ func TestPoorVocabularies(t *testing.T) {
 	if err != nil || len(tokens.Prompt(text)) != 100 {
 		t.Errorf("letters: %q, %v", text, err)
 	}
-	none := gguf.Vocabulary{Pre: gguf.PreGPT2, BOS: -1, EOS: -1, Tokens: []string{"Å"}, Types: []int32{gguf.TokenNormal}}
+	none := gguf.Vocabulary{Pre: gguf.PreGPT2, BOS: -1, EOS: -1, Tokens: []string{"Å"},
+		Types: []int32{gguf.TokenNormal}}
 	if text, err := OfLength(reference.NewTokenizer(none), 100, 7); err == nil || strings.Contains(err.Error(), "\n") {
 		t.Errorf("no letters: %q, %v", text, err)
 	}

@@ -18,8 +18,8 @@ import (
 	"llmparity/internal/regular"
 )
 
-// ReadTrace reads a trace: when requests came, how long their prompts were and how much was generated, as CSV with a header or an object a
-// line. Times count from the first. No more than limit requests are taken; 0: all.
+// ReadTrace reads a trace: when requests came, how long their prompts were and how much was generated, as CSV with a
+// header or an object a line. Times count from the first. No more than limit requests are taken; 0: all.
 func ReadTrace(path string, limit int) ([]record.Arrival, error) {
 	text, err := regular.Read(path, mostBytes)
 	if err != nil {
@@ -58,10 +58,12 @@ type trace struct {
 
 // Names of what a trace tells, in small letters; those of published traces among them.
 var (
-	timeNames   = []string{"time", "at", "timestamp", "arrival_time", "arrived_at", "time_s"}
-	milliNames  = []string{"time_ms", "timestamp_ms"}
-	inputNames  = []string{"input_tokens", "input_length", "contexttokens", "request tokens", "prompt_tokens", "num_prefill_tokens"}
-	outputNames = []string{"output_tokens", "output_length", "generatedtokens", "response tokens", "max_tokens", "completion_tokens", "num_decode_tokens"}
+	timeNames  = []string{"time", "at", "timestamp", "arrival_time", "arrived_at", "time_s"}
+	milliNames = []string{"time_ms", "timestamp_ms"}
+	inputNames = []string{"input_tokens", "input_length", "contexttokens", "request tokens", "prompt_tokens",
+		"num_prefill_tokens"}
+	outputNames = []string{"output_tokens", "output_length", "generatedtokens", "response tokens", "max_tokens",
+		"completion_tokens", "num_decode_tokens"}
 )
 
 // column tells which of a trace's three things a name is of, and by how much its times must be divided.
@@ -92,7 +94,8 @@ func (t *trace) table(text []byte) error {
 	}
 	for which, i := range at {
 		if i < 0 {
-			return t.wrong(1, fmt.Errorf("no column %s; a header such as time,input_tokens,output_tokens is needed", [3]string{"time", "input_tokens", "output_tokens"}[which]))
+			return t.wrong(1, fmt.Errorf("no column %s; a header such as time,input_tokens,output_tokens is needed",
+				[3]string{"time", "input_tokens", "output_tokens"}[which]))
 		}
 	}
 	for {
@@ -130,7 +133,8 @@ func (t *trace) object(line int, object map[string]json.RawMessage) (more bool, 
 			continue
 		}
 		if said[which] != "" {
-			return false, t.wrong(line, fmt.Errorf("it says %s twice", [3]string{"the time", "the length of the prompt", "how much is generated"}[which]))
+			return false, t.wrong(line, fmt.Errorf(
+				"it says %s twice", [3]string{"the time", "the length of the prompt", "how much is generated"}[which]))
 		}
 		said[which] = strings.Trim(string(value), `"`)
 		by *= divided
@@ -140,7 +144,8 @@ func (t *trace) object(line int, object map[string]json.RawMessage) (more bool, 
 	}
 	for which, text := range said {
 		if text == "" {
-			return false, t.wrong(line, fmt.Errorf("no field %s", [3]string{"time", "input_tokens", "output_tokens"}[which]))
+			return false, t.wrong(line, fmt.Errorf(
+				"no field %s", [3]string{"time", "input_tokens", "output_tokens"}[which]))
 		}
 	}
 	return t.add(line, said[0], said[1], said[2], by)
@@ -158,7 +163,8 @@ func (t *trace) add(line int, when, input, output string, by float64) (more bool
 	}
 	a := record.Arrival{At: at - t.first}
 	if n := len(t.arrivals); n > 0 && a.At < t.arrivals[n-1].At {
-		return false, t.wrong(line, fmt.Errorf("it came before the one above it: requests must stand in the order of their times"))
+		return false, t.wrong(line, fmt.Errorf(
+			"it came before the one above it: requests must stand in the order of their times"))
 	}
 	if a.At > 1e8 {
 		return false, t.wrong(line, fmt.Errorf("it came %.0f days after the first one", a.At/86400))
@@ -169,7 +175,9 @@ func (t *trace) add(line int, when, input, output string, by float64) (more bool
 	}{{"input", input, &a.InputTokens}, {"output", output, &a.MaxTokens}} {
 		v, err := strconv.Atoi(strings.TrimSpace(n.text))
 		if err != nil || v < 1 || v > MostTokens {
-			return false, t.wrong(line, fmt.Errorf("its %s is %q tokens: a whole number from 1 to %d is needed; leave out requests that had none", n.name, short(n.text), MostTokens))
+			return false, t.wrong(line, fmt.Errorf(
+				"its %s is %q tokens: a whole number from 1 to %d is needed; leave out requests that had none", n.name,
+				short(n.text), MostTokens))
 		}
 		*n.to = v
 	}
@@ -188,11 +196,13 @@ func moment(text string) (float64, error) {
 	if v, err := strconv.ParseFloat(text, 64); err == nil && !math.IsNaN(v) && !math.IsInf(v, 0) && math.Abs(v) < 1e16 {
 		return v, nil
 	}
-	for _, form := range []string{time.RFC3339Nano, "2006-01-02 15:04:05.999999999", "2006-01-02T15:04:05.999999999", "2006-01-02 15:04:05.999999999-07:00"} {
+	for _, form := range []string{time.RFC3339Nano, "2006-01-02 15:04:05.999999999", "2006-01-02T15:04:05.999999999",
+		"2006-01-02 15:04:05.999999999-07:00"} {
 		if at, err := time.Parse(form, text); err == nil {
 			// Not from 1970: a float would have no more than its microseconds.
 			return at.Sub(time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC)).Seconds(), nil
 		}
 	}
-	return 0, fmt.Errorf("the time %q is neither a number of seconds nor a date such as 2026-01-31 12:00:00.5", short(text))
+	return 0, fmt.Errorf("the time %q is neither a number of seconds nor a date such as 2026-01-31 12:00:00.5",
+		short(text))
 }

@@ -8,8 +8,8 @@ import (
 	"strconv"
 )
 
-// A record of hours has millions of rows. So a file's columns are found once, and a row's fields are read where they lie in the line:
-// nothing is allocated a row.
+// A record of hours has millions of rows. So a file's columns are found once, and a row's fields are read where they
+// lie in the line: nothing is allocated a row.
 
 // header tells where a CSV file has which column.
 type header map[string]int
@@ -169,8 +169,8 @@ func digits(s []byte) (int64, bool) {
 	return n, true
 }
 
-// number reads a finite number. One of few digits is a whole number over a power of ten, both of them exact: their quotient is what
-// strconv gives, which is asked for all the others.
+// number reads a finite number. One of few digits is a whole number over a power of ten, both of them exact: their
+// quotient is what strconv gives, which is asked for all the others.
 func number(s []byte) (float64, bool) {
 	if f, ok := fraction(s); ok {
 		return f, true
@@ -200,7 +200,8 @@ func fraction(s []byte) (float64, bool) {
 	return float64(n) / powers[len(s)-1-point], true
 }
 
-var powers = [exactDigits + 1]float64{1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15}
+var powers = [exactDigits + 1]float64{1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14,
+	1e15}
 
 // names keeps each of a few texts once.
 type names map[string]string

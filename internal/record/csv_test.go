@@ -13,8 +13,8 @@ import (
 	"testing"
 )
 
-// fields reads a line as the standard library does; false where the two need not agree: it takes line breaks in other ways, and no
-// quotation mark in a field without quotes.
+// fields reads a line as the standard library does; false where the two need not agree: it takes line breaks in other
+// ways, and no quotation mark in a field without quotes.
 func fields(line string) (out []string, fails, comparable bool) {
 	if line == "" || strings.ContainsAny(line, "\r\n") {
 		return nil, false, false
@@ -30,7 +30,8 @@ func fields(line string) (out []string, fails, comparable bool) {
 }
 
 func FuzzSplit(f *testing.F) {
-	for _, line := range []string{"a,b", ",", `"a"`, `"a,b",c`, `"a""b"`, `a"b`, `"a`, `"a"b`, `"",""`, "\"\x00\"", `,"a",`} {
+	for _, line := range []string{"a,b", ",", `"a"`, `"a,b",c`, `"a""b"`, `a"b`, `"a`, `"a"b`, `"",""`, "\"\x00\"",
+		`,"a",`} {
 		f.Add(line)
 	}
 	f.Fuzz(func(t *testing.T, line string) {
@@ -54,14 +55,16 @@ func FuzzSplit(f *testing.F) {
 }
 
 func FuzzNumber(f *testing.F) {
-	for _, s := range []string{"0", "-0", "1.5", "3.0000", "1805006.4531", "999999999999999", "9007199254740993", "0.000000000000001", "123456789.123456789",
+	for _, s := range []string{"0", "-0", "1.5", "3.0000", "1805006.4531", "999999999999999", "9007199254740993",
+		"0.000000000000001", "123456789.123456789",
 		".5", "5.", ".", "", "1e3", "1e999", "NaN", "-Inf", "0x1p4", "1_0", "+7", "1.2.3", "9223372036854775808"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
 		want, err := strconv.ParseFloat(s, 64)
 		got, ok := number([]byte(s))
-		if ok != (err == nil && !math.IsNaN(want) && !math.IsInf(want, 0)) || ok && (got != want || math.Signbit(got) != math.Signbit(want)) {
+		if ok != (err == nil && !math.IsNaN(want) && !math.IsInf(want, 0)) ||
+			ok && (got != want || math.Signbit(got) != math.Signbit(want)) {
 			t.Errorf("%q: %v, %v; strconv: %v, %v", s, got, ok, want, err)
 		}
 		whole, err := strconv.ParseInt(s, 10, 64)
@@ -72,8 +75,8 @@ func FuzzNumber(f *testing.F) {
 	})
 }
 
-// simple reads samples.csv as one would without a care for time: a map a row, and the standard library for the rest. It gives the
-// samples of each attempt, or the line at which it is wrong; false where the two readers need not agree.
+// simple reads samples.csv as one would without a care for time: a map a row, and the standard library for the rest. It
+// gives the samples of each attempt, or the line at which it is wrong; false where the two readers need not agree.
 func simple(text string, attempts map[int]*Attempt) (samples map[int][]SampleRow, wrong int, comparable bool) {
 	samples = map[int][]SampleRow{}
 	var header []string
@@ -131,7 +134,8 @@ func simpleSample(of map[string]string) (s SampleRow, attempt int, ok bool) {
 		return f
 	}
 	attempt = int(whole("attempt"))
-	s = SampleRow{Source: int(whole("source")), NS: whole("t_ns"), ReadNS: whole("read_ns"), RSS: size("rss_mb"), VMS: size("vms_mb"),
+	s = SampleRow{Source: int(whole("source")), NS: whole("t_ns"), ReadNS: whole("read_ns"), RSS: size("rss_mb"),
+		VMS: size("vms_mb"),
 		PSS: size("pss_mb"), rare: &rareRow{size("uss_mb"), size("swap_mb"), size("hwm_mb"), Phase(of["edge"])}}
 	return s, attempt, ok
 }
@@ -142,7 +146,8 @@ func FuzzSamples(f *testing.F) {
 	row := func(attempt, source int, rest string) string {
 		return fmt.Sprintf("2026-03-14T09:26:55.100000Z,\"webllm, c1\",42,3.5000,4.0000,123456789,9000,%d,1,%d,renderer,%s\n", source, attempt, rest)
 	}
-	f.Add([]byte(header + "\n" + row(1, 1, ",,,,") + row(1, 2, "1.2500,0.5000,0.0000,7.7500,load") + row(2, 1, ",,,,") + row(1, 1, ",,,,")))
+	f.Add([]byte(header + "\n" + row(1, 1, ",,,,") + row(1, 2, "1.2500,0.5000,0.0000,7.7500,load") + row(2, 1, ",,,,") +
+		row(1, 1, ",,,,")))
 	f.Add([]byte(header + "\n" + row(1, 7, ",,,,") + row(9, 1, ",,,,") + "2026-03-14T09:26:55.1"))
 	f.Add([]byte(header + "\n" + row(1, 1, "x,,,,")))
 	f.Add([]byte(header + "\n" + row(1, 1, ",,,,nowhere")))

@@ -97,11 +97,13 @@ type doneEntry struct {
 
 // The columns of the CSV files. Readers find columns by name, so that new ones may follow.
 var (
-	sampleColumns = []string{"timestamp", "label", "pid", "rss_mb", "vms_mb", "t_ns", "read_ns", "source", "cell", "attempt",
+	sampleColumns = []string{"timestamp", "label", "pid", "rss_mb", "vms_mb", "t_ns", "read_ns", "source", "cell",
+		"attempt",
 		"role", "pss_mb", "uss_mb", "swap_mb", "hwm_mb", "edge"}
 	totalColumns = []string{"timestamp", "label", "method", "processes", "rss_sum_mb", "vms_sum_mb", "pss_mb", "uss_mb",
 		"swap_mb", "t_ns", "read_ns", "cell", "attempt", "pss_read_mb", "pss_low_mb", "pss_high_mb"}
-	metricColumns = []string{"timestamp", "label", "name", "value", "t_ns", "read_ns", "source", "cell", "attempt", "role",
+	metricColumns = []string{"timestamp", "label", "name", "value", "t_ns", "read_ns", "source", "cell", "attempt",
+		"role",
 		"edge"}
 	tokenColumns = []string{"cell", "attempt", "request", "index", "id", "t_ns"}
 )
@@ -132,8 +134,8 @@ type clock struct {
 
 func (c clock) ns(t time.Time) int64 { return int64(t.Sub(c.zero)) }
 
-// stamp is wall-clock time as it was at zero plus the monotonic difference, so that rows never go backwards when somebody
-// sets the machine's clock.
+// stamp is wall-clock time as it was at zero plus the monotonic difference, so that rows never go backwards when
+// somebody sets the machine's clock.
 func (c clock) stamp(t time.Time) string { return string(c.appendStamp(nil, t)) }
 
 func (c clock) appendStamp(line []byte, t time.Time) []byte {

@@ -35,18 +35,22 @@ type Memory struct {
 	HugePages  string `json:"transparent_huge_pages,omitempty"` // always, madvise, never
 	// Reclaimers take from processes what is idle, without anybody asking for memory.
 	Reclaimers []Reclaimer `json:"reclaimers,omitempty"`
-	Merged     bool        `json:"same_pages_merged,omitempty"` // KSM is on: equal pages of programs that agree to it become one
-	Zswap      bool        `json:"zswap,omitempty"`             // what is swapped out may lie in memory, compressed
+	// KSM is on: equal pages of programs that agree to it become one
+	Merged bool `json:"same_pages_merged,omitempty"`
+	Zswap  bool `json:"zswap,omitempty"` // what is swapped out may lie in memory, compressed
 }
 
-// Reclaimer is what in the kernel takes out of memory, by itself, what processes have not used for a while: their own memory goes to swap
-// where there is any, pages of files are dropped. RSS and PSS fall then, and what is needed again must be read again.
+// Reclaimer is what in the kernel takes out of memory, by itself, what processes have not used for a while: their own
+// memory goes to swap where there is any, pages of files are dropped. RSS and PSS fall then, and what is needed again
+// must be read again.
 type Reclaimer struct {
-	By        string  `json:"by"`                          // DAMON or DAMONReclaim
-	Hidden    bool    `json:"hidden,omitempty"`            // it was set up, and only root may read what it does and whether it runs
-	Some      bool    `json:"of_some_processes,omitempty"` // and not of all
-	IdleS     float64 `json:"idle_seconds,omitempty"`      // for so long nobody has used what is taken
-	FreeBelow float64 `json:"free_memory_below,omitempty"` // the share of memory that is free under which it begins; absent: always
+	By string `json:"by"` // DAMON or DAMONReclaim
+	// it was set up, and only root may read what it does and whether it runs
+	Hidden bool    `json:"hidden,omitempty"`
+	Some   bool    `json:"of_some_processes,omitempty"` // and not of all
+	IdleS  float64 `json:"idle_seconds,omitempty"`      // for so long nobody has used what is taken
+	// the share of memory that is free under which it begins; absent: always
+	FreeBelow float64 `json:"free_memory_below,omitempty"`
 }
 
 // What takes idle memory.
@@ -87,15 +91,17 @@ type Temperature struct {
 
 // MachineState is what a machine is like at a moment, by what changes there. What it does not tell is absent.
 type MachineState struct {
-	Load1      float64  `json:"load1"`
-	FreeB      int64    `json:"free_bytes,omitempty"`      // memory that nobody uses for anything
-	AvailableB int64    `json:"available_bytes,omitempty"` // what can be had without swapping, as the system reckons
-	SwapUsedB  int64    `json:"swap_used_bytes,omitempty"`
-	Governor   string   `json:"governor,omitempty"`             // of the processors; several: with commas
-	MHz        float64  `json:"mhz,omitempty"`                  // the highest of all cores
-	MaxMHz     float64  `json:"max_mhz,omitempty"`              // up to which they may go now
-	Throttled  *int64   `json:"throttle_count,omitempty"`       // how often a core or package was slowed because of heat, since boot
-	Pressure   *float64 `json:"cpu_pressure_percent,omitempty"` // of the last 10 s somebody waited for a processor (PSI)
+	Load1      float64 `json:"load1"`
+	FreeB      int64   `json:"free_bytes,omitempty"`      // memory that nobody uses for anything
+	AvailableB int64   `json:"available_bytes,omitempty"` // what can be had without swapping, as the system reckons
+	SwapUsedB  int64   `json:"swap_used_bytes,omitempty"`
+	Governor   string  `json:"governor,omitempty"` // of the processors; several: with commas
+	MHz        float64 `json:"mhz,omitempty"`      // the highest of all cores
+	MaxMHz     float64 `json:"max_mhz,omitempty"`  // up to which they may go now
+	// how often a core or package was slowed because of heat, since boot
+	Throttled *int64 `json:"throttle_count,omitempty"`
+	// of the last 10 s somebody waited for a processor (PSI)
+	Pressure *float64 `json:"cpu_pressure_percent,omitempty"`
 }
 
 // Disk is where something lies.

@@ -5,13 +5,16 @@ import "fmt"
 // apart is the most nanoseconds between the last rows of one moment: nothing is read that often.
 const apart = 1e6
 
-// incomplete drops readings of which a launch that ended well has only the first part, and warns of it: rows are on the disk before the journal
-// tells the end, so somebody cut the file, or copied half of it. The highest of half of the readings would pass for a peak.
+// incomplete drops readings of which a launch that ended well has only the first part, and warns of it: rows are on the
+// disk before the journal tells the end, so somebody cut the file, or copied half of it. The highest of half of the
+// readings would pass for a peak.
 //
-// Rows of processes and their sums are written for the same moments, so whichever end earlier are not whole. Values of metrics.csv have no such
-// witness: they are known to be cut where a line is.
-func (b *builder) incomplete(samples *stretches[SampleRow], totals *stretches[TotalRow], metrics *stretches[MetricRow], cut map[string]bool) {
-	lastSamples, lastTotals, lastMetrics := samples.last(cut[samplesFile]), totals.last(cut[totalsFile]), metrics.last(cut[metricsFile])
+// Rows of processes and their sums are written for the same moments, so whichever end earlier are not whole. Values of
+// metrics.csv have no such witness: they are known to be cut where a line is.
+func (b *builder) incomplete(samples *stretches[SampleRow], totals *stretches[TotalRow], metrics *stretches[MetricRow],
+	cut map[string]bool) {
+	lastSamples, lastTotals, lastMetrics := samples.last(cut[samplesFile]), totals.last(cut[totalsFile]),
+		metrics.last(cut[metricsFile])
 	for _, a := range b.run.Attempts {
 		if a.Status != OK || !a.readsProcesses() {
 			continue
@@ -23,11 +26,13 @@ func (b *builder) incomplete(samples *stretches[SampleRow], totals *stretches[To
 		if n := len(a.Totals); n > 0 {
 			summed = a.Totals[n-1].NS
 		}
-		if noSamples := summed-sampled > apart || &a.Samples == lastSamples; noSamples || sampled < 0 && summed < 0 && a.Cost.Reads > 0 {
+		if noSamples := summed-sampled > apart || &a.Samples == lastSamples; noSamples || sampled < 0 && summed < 0 &&
+			a.Cost.Reads > 0 {
 			a.Samples = nil
 			a.miss(samplesFile, "what single processes held")
 		}
-		if noTotals := sampled-summed > apart || &a.Totals == lastTotals; noTotals || sampled < 0 && summed < 0 && a.Cost.Reads > 0 {
+		if noTotals := sampled-summed > apart || &a.Totals == lastTotals; noTotals || sampled < 0 && summed < 0 &&
+			a.Cost.Reads > 0 {
 			a.Totals = nil
 			a.miss(totalsFile, "the launch's memory")
 		}
@@ -50,7 +55,8 @@ func (a *Attempt) readsProcesses() bool {
 
 func (a *Attempt) miss(file, what string) {
 	a.Warnings = append(a.Warnings, Warning{Code: "readings-missing", Text: fmt.Sprintf(
-		"%s does not have all of its readings, though it ended well: the file was cut, and %s is not known", file, what)})
+		"%s does not have all of its readings, though it ended well: the file was cut, and %s is not known", file,
+		what)})
 }
 
 // last is whose rows a file ends with; nil where its last line is whole.

@@ -12,8 +12,8 @@ import (
 	"llmparity/internal/record"
 )
 
-// The highest of half of a launch's readings would pass for its peak: a file that was cut leaves no figure of a launch that it has a part of,
-// wherever it was cut.
+// The highest of half of a launch's readings would pass for its peak: a file that was cut leaves no figure of a launch
+// that it has a part of, wherever it was cut.
 func TestALaunchOfWhichAFileHasAPartIsNotKnown(t *testing.T) {
 	root := t.TempDir()
 	w, err := record.Create(root, record.Meta{Name: "cut", Started: time.Now()}, record.Environment{}, nil)
@@ -41,7 +41,8 @@ func TestALaunchOfWhichAFileHasAPartIsNotKnown(t *testing.T) {
 	}
 	dir := filepath.Join(root, "latest")
 	has := func(a *record.Attempt, file string) int {
-		return map[string]int{"samples.csv": len(a.Samples), "totals.csv": len(a.Totals), "metrics.csv": len(a.Metrics)}[file]
+		return map[string]int{"samples.csv": len(a.Samples), "totals.csv": len(a.Totals),
+			"metrics.csv": len(a.Metrics)}[file]
 	}
 	for _, file := range []string{"samples.csv", "totals.csv", "metrics.csv"} {
 		path := filepath.Join(dir, file)
@@ -71,9 +72,15 @@ func TestALaunchOfWhichAFileHasAPartIsNotKnown(t *testing.T) {
 				t.Fatal(err)
 			}
 			for i, a := range r.Attempts {
-				told := slices.ContainsFunc(a.Warnings, func(w record.Warning) bool { return w.Code == "readings-missing" && strings.HasPrefix(w.Text, file) })
-				if want := c.left[i] == 0 && (file != "metrics.csv" || name == "within a line"); has(a, file) != c.left[i] || told != want {
-					t.Errorf("%s cut %s: launch %d has %d rows, want %d; warned of: %v", file, name, a.ID, has(a, file), c.left[i], told)
+				told := slices.ContainsFunc(
+					a.Warnings, func(w record.Warning) bool {
+						return w.Code == "readings-missing" &&
+							strings.HasPrefix(w.Text, file)
+					})
+				if want := c.left[i] == 0 &&
+					(file != "metrics.csv" || name == "within a line"); has(a, file) != c.left[i] || told != want {
+					t.Errorf("%s cut %s: launch %d has %d rows, want %d; warned of: %v", file, name, a.ID, has(a, file),
+						c.left[i], told)
 				}
 			}
 		}

@@ -10,12 +10,14 @@ import (
 	"slices"
 )
 
-// indexEvery is how far the journal grows until it gets the next index: so much of it must be read line by line to go on with a run.
+// indexEvery is how far the journal grows until it gets the next index: so much of it must be read line by line to go
+// on with a run.
 const indexEvery = 2 << 20
 
-// indexLine says what is in the journal since the index before, so that a run of a million lines can be resumed without reading them all.
-// It speaks only of what stands before it in the same file: however that is cut, an index that is there is right. One that isn't where it
-// says it is was moved by somebody, and none is believed then. There may be a hundred thousand cells, so it is rows of numbers.
+// indexLine says what is in the journal since the index before, so that a run of a million lines can be resumed without
+// reading them all. It speaks only of what stands before it in the same file: however that is cut, an index that is
+// there is right. One that isn't where it says it is was moved by somebody, and none is believed then. There may be a
+// hundred thousand cells, so it is rows of numbers.
 type indexLine struct {
 	At       int64 `json:"at"`                 // where its own line begins
 	Previous int64 `json:"previous,omitempty"` // where the one before begins; 0: there is none
@@ -24,10 +26,11 @@ type indexLine struct {
 	Sources  int      `json:"sources"`
 	Resumes  int      `json:"resumes,omitempty"`
 	Words    []string `json:"words,omitempty"` // that rows speak of by their place here, from 0
-	Cells    numbers  `json:"cells,omitempty"` // five a row: id, its line's first byte and length, engine (a word), setup
-	// Commits are attempts that ended, thirteen a row: attempt, cell, repetition, 1 for a warm-up launch or 2 for scoring, who opened its
-	// session, status and class (words); and by first byte and length the line in which its engine says what it is (0 and 0: it didn't), its
-	// lines from begin to end, and its rows of tokens.csv.
+	// five a row: id, its line's first byte and length, engine (a word), setup
+	Cells numbers `json:"cells,omitempty"`
+	// Commits are attempts that ended, thirteen a row: attempt, cell, repetition, 1 for a warm-up launch or 2 for
+	// scoring, who opened its session, status and class (words); and by first byte and length the line in which its
+	// engine says what it is (0 and 0: it didn't), its lines from begin to end, and its rows of tokens.csv.
 	Commits   numbers `json:"commits,omitempty"`
 	Begun     numbers `json:"begun,omitempty"` // attempts of the whole run that have no end, as in commits
 	Predicted numbers `json:"predicted,omitempty"`
@@ -90,13 +93,16 @@ func (i *indexLine) row(c Commit) []int64 {
 	case c.Scoring:
 		kind = 2
 	}
-	return []int64{int64(c.Attempt), int64(c.Cell), int64(c.Repetition), kind, int64(c.OpenedBy), i.word(string(c.Status)), i.word(string(c.Class)),
+	return []int64{int64(c.Attempt), int64(c.Cell), int64(c.Repetition), kind, int64(c.OpenedBy),
+		i.word(string(c.Status)), i.word(string(c.Class)),
 		c.engine.first, c.engine.size, c.lines.first, c.lines.size, c.tokens.first, c.tokens.size}
 }
 
 func (i *indexLine) commit(row []int64) Commit {
-	return Commit{Attempt: int(row[0]), Cell: int(row[1]), Repetition: int(row[2]), Warmup: row[3] == 1, Scoring: row[3] == 2, OpenedBy: int(row[4]),
-		Status: Status(i.Words[row[5]]), Class: Class(i.Words[row[6]]), engine: stretchOf{row[7], row[8]}, lines: stretchOf{row[9], row[10]},
+	return Commit{Attempt: int(row[0]), Cell: int(row[1]), Repetition: int(row[2]), Warmup: row[3] == 1,
+		Scoring: row[3] == 2, OpenedBy: int(row[4]),
+		Status: Status(i.Words[row[5]]), Class: Class(i.Words[row[6]]), engine: stretchOf{row[7], row[8]},
+		lines:  stretchOf{row[9], row[10]},
 		tokens: stretchOf{row[11], row[12]}}
 }
 

@@ -15,7 +15,8 @@ import (
 	"llmparity/internal/record"
 )
 
-// asResumer makes the test binary carry out a run of repetitions in a folder, or go on with it, and end when all are there.
+// asResumer makes the test binary carry out a run of repetitions in a folder, or go on with it, and end when all are
+// there.
 const asResumer, repetitions = "RECORD_TEST_RESUME", 25
 
 func resumeOrBegin(root string) error {
@@ -29,7 +30,8 @@ func resumeOrBegin(root string) error {
 		w.Resumed(record.Resumed{})
 		done = func(n int) bool { c, ok := s.Committed(1, n); return ok && c.Status == record.OK }
 	} else {
-		if w, err = record.Create(root, record.Meta{Name: "killed", Started: time.Now()}, record.Environment{}, nil); err != nil {
+		if w, err = record.Create(root, record.Meta{Name: "killed", Started: time.Now()}, record.Environment{},
+			nil); err != nil {
 			return err
 		}
 		done = func(int) bool { return false }
@@ -46,8 +48,8 @@ func resumeOrBegin(root string) error {
 	return w.Close(record.OK)
 }
 
-// A run is killed again and again, and resumed each time: in the end every repetition is there once, with all its rows, and what had been
-// acknowledged was not made again.
+// A run is killed again and again, and resumed each time: in the end every repetition is there once, with all its rows,
+// and what had been acknowledged was not made again.
 func TestEveryRepetitionOfARunThatIsKilledAndResumedIsThereOnce(t *testing.T) {
 	root := t.TempDir()
 	random := rand.New(rand.NewPCG(7, 8))
@@ -88,13 +90,16 @@ func TestEveryRepetitionOfARunThatIsKilledAndResumedIsThereOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	if r.Status != record.OK || len(r.Attempts) != repetitions || len(r.Cells) != 1 {
-		t.Errorf("status %s, %d attempts of %d, %d cells, behind %d launches", r.Status, len(r.Attempts), repetitions, len(r.Cells), kills)
+		t.Errorf("status %s, %d attempts of %d, %d cells, behind %d launches", r.Status, len(r.Attempts), repetitions,
+			len(r.Cells), kills)
 	}
 	seen, at := map[int]bool{}, int64(0)
 	for _, a := range r.Attempts {
-		if !a.Counted() || seen[a.Repetition] || len(a.Samples) != 2 || len(a.Metrics) != 2 || len(a.Totals) != 1 || len(a.Requests) != 1 ||
+		if !a.Counted() || seen[a.Repetition] || len(a.Samples) != 2 || len(a.Metrics) != 2 || len(a.Totals) != 1 ||
+			len(a.Requests) != 1 ||
 			len(a.Requests[0].Tokens) != 2 || a.BeginNS <= at {
-			t.Errorf("attempt %d of repetition %d: counted %v, %d samples, begun at %d behind %d", a.ID, a.Repetition, a.Counted(), len(a.Samples),
+			t.Errorf("attempt %d of repetition %d: counted %v, %d samples, begun at %d behind %d", a.ID, a.Repetition,
+				a.Counted(), len(a.Samples),
 				a.BeginNS, at)
 		}
 		seen[a.Repetition], at = true, a.EndNS

@@ -3,8 +3,8 @@ package record
 // Origin says how a figure was obtained.
 type Origin string
 
-// The origins. Measured is what a sampler or a clock read, and what follows from such readings alone, as a difference or
-// a rate does.
+// The origins. Measured is what a sampler or a clock read, and what follows from such readings alone, as a difference
+// or a rate does.
 const (
 	OriginMeasured   Origin = "measured"
 	OriginReported   Origin = "reported"   // by the engine or its server, of itself

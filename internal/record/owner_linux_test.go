@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// asSomebodyElse does something as a user who may read what is ours and not write it. Who is not root can't become another one, and takes
-// the right to write from themselves.
+// asSomebodyElse does something as a user who may read what is ours and not write it. Who is not root can't become
+// another one, and takes the right to write from themselves.
 func asSomebodyElse(t *testing.T, dir string, do func()) {
 	t.Helper()
 	if os.Getuid() != 0 {

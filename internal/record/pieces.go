@@ -9,7 +9,8 @@ import (
 	"path/filepath"
 )
 
-// piecesFile holds the texts of tokens that occur in a run, by id. A record without it is whole: ids are what engines are compared by.
+// piecesFile holds the texts of tokens that occur in a run, by id. A record without it is whole: ids are what engines
+// are compared by.
 const piecesFile = "pieces.json"
 
 // Pieces writes what tokens are as text, as the model's file has them.
@@ -45,6 +46,7 @@ func (r *Run) readPieces(path string) {
 	if errors.As(err, &syntax) {
 		err = fmt.Errorf("%w at byte %d", err, syntax.Offset)
 	}
-	r.Warnings = append(r.Warnings, Warning{Code: "pieces", Text: fmt.Sprintf("the texts of tokens can't be read (%s: %v): tokens are shown by "+
-		"their ids", filepath.Base(path), err)})
+	r.Warnings = append(r.Warnings, Warning{Code: "pieces",
+		Text: fmt.Sprintf("the texts of tokens can't be read (%s: %v): tokens are shown by "+
+			"their ids", filepath.Base(path), err)})
 }

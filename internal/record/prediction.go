@@ -22,11 +22,12 @@ func (p Prediction) Part(name string) (Foretold, bool) {
 	return Foretold{}, false
 }
 
-// Foretold is a part of the memory that a cell is to take, in bytes. Names are those of memory profiles of schema 2.0, and a name means what
-// is measured under it: model_weights, kv_cache, kv_cache_used, activations, multi_gpu_overhead; increase, by how much the engine's
-// processes grow from the baseline (none, where no process is there before the load) to their peak, by PSS; framework_overhead, what is
-// left of the increase without weights, kv_cache, activations and multi_gpu_overhead, which can be below zero; total, the peak with the baseline in it, only
-// where the baseline is known beforehand. Two have names of their own, because nothing measures them: program, the engine's program by
+// Foretold is a part of the memory that a cell is to take, in bytes. Names are those of memory profiles of schema 2.0,
+// and a name means what is measured under it: model_weights, kv_cache, kv_cache_used, activations, multi_gpu_overhead;
+// increase, by how much the engine's processes grow from the baseline (none, where no process is there before the load)
+// to their peak, by PSS; framework_overhead, what is left of the increase without weights, kv_cache, activations and
+// multi_gpu_overhead, which can be below zero; total, the peak with the baseline in it, only where the baseline is
+// known beforehand. Two have names of their own, because nothing measures them: program, the engine's program by
 // itself, and total_reserved, if all that is reserved were touched.
 type Foretold struct {
 	Name       string `json:"name"`

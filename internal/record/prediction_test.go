@@ -12,7 +12,8 @@ func TestPredictionsAndRisksAreOfTheirCells(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := Prediction{Cell: 2, Source: "gguf", Setup: map[string]string{"context": "512"}, TokenB: 9,
-		Parts: []Foretold{{Name: "model_weights", Low: 1, Best: 2, High: 3, DType: "f32", Method: "its tensors", Confidence: "high"}}}
+		Parts: []Foretold{{Name: "model_weights", Low: 1, Best: 2, High: 3, DType: "f32", Method: "its tensors",
+			Confidence: "high"}}}
 	r := Risk{Cell: 1, Level: RiskHigh, Refused: true, Reasons: []string{"too much"},
 		Places: []Place{{Name: "ram", Need: 5, High: 6, Free: 4, Level: RiskHigh, How: "counted"}}}
 	w.Cell(Cell{ID: 1})
@@ -26,7 +27,8 @@ func TestPredictionsAndRisksAreOfTheirCells(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !reflect.DeepEqual(got.Predictions, map[int]Prediction{2: p}) || !reflect.DeepEqual(got.Risks, map[int]Risk{1: r}) {
+	if !reflect.DeepEqual(got.Predictions, map[int]Prediction{2: p}) ||
+		!reflect.DeepEqual(got.Risks, map[int]Risk{1: r}) {
 		t.Errorf("read %+v and %+v", got.Predictions, got.Risks)
 	}
 	if part, ok := got.Predictions[2].Part("model_weights"); !ok || part.Best != 2 {

@@ -15,10 +15,11 @@ import (
 	"llmparity/internal/fault"
 )
 
-// Open reads a run folder, also one that is still written to or whose run was killed: a last line that was cut is left out,
-// and an attempt without an end is Interrupted. A line that is wrong elsewhere is an error that names it.
+// Open reads a run folder, also one that is still written to or whose run was killed: a last line that was cut is left
+// out, and an attempt without an end is Interrupted. A line that is wrong elsewhere is an error that names it.
 func Open(dir string) (*Run, error) {
-	r := &Run{Dir: dir, Status: Interrupted, Predictions: map[int]Prediction{}, Risks: map[int]Risk{}, Stops: map[int]Stop{}}
+	r := &Run{Dir: dir, Status: Interrupted, Predictions: map[int]Prediction{}, Risks: map[int]Risk{},
+		Stops: map[int]Stop{}}
 	if err := readJSON(filepath.Join(dir, metaFile), &r.Meta); err != nil {
 		return nil, notARun(err, dir)
 	}
@@ -55,7 +56,8 @@ func notARun(err error, dir string) error {
 	}
 	var cut *brokenJSON
 	if errors.As(err, &cut) {
-		return fault.Wrap(fault.BadRecord, cut.error, "it was whole when it was written: copy it again from where the run was made, or run again",
+		return fault.Wrap(fault.BadRecord, cut.error,
+			"it was whole when it was written: copy it again from where the run was made, or run again",
 			"%s is cut or was changed", filepath.Join(dir, cut.file))
 	}
 	return fault.Wrap(fault.BadRecord, err, "", "%s can't be read", dir)
@@ -78,7 +80,8 @@ func readJSON(path string, into any) error {
 	return nil
 }
 
-// eachLine calls f for every whole line of a file; the line is f's until it returns. cut tells that a last line had no end.
+// eachLine calls f for every whole line of a file; the line is f's until it returns. cut tells that a last line had no
+// end.
 func eachLine(path string, f func(line []byte) error) (cut bool, err error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -136,7 +139,8 @@ type builder struct {
 }
 
 func newBuilder(r *Run) *builder {
-	return &builder{run: r, attempts: map[int]*Attempt{}, cells: map[int]cellKey{}, requests: map[requestKey]*Request{}, tokens: map[*Request]int{}}
+	return &builder{run: r, attempts: map[int]*Attempt{}, cells: map[int]cellKey{}, requests: map[requestKey]*Request{},
+		tokens: map[*Request]int{}}
 }
 
 // cellKey is what decides whether cells may be in one session.
@@ -158,8 +162,8 @@ func (b *builder) attempt(id int64) (*Attempt, error) {
 	return a, nil
 }
 
-// formerlyReused is what older runs have in place of the isolation where repetitions reused launches: that of the launch is not
-// known.
+// formerlyReused is what older runs have in place of the isolation where repetitions reused launches: that of the
+// launch is not known.
 const formerlyReused = "reused"
 
 func (b *builder) journal(line []byte) error {
@@ -179,7 +183,8 @@ func (b *builder) entry(e entry) error {
 			e.Cell.Isolation, e.Cell.Reused = "", true
 		}
 		at := b.announce(*e.Cell)
-		b.cells[e.Cell.ID] = cellKey{there: true, at: at, shared: e.Cell.Shared, engine: e.Cell.Engine, setup: e.Cell.Setup}
+		b.cells[e.Cell.ID] = cellKey{there: true, at: at, shared: e.Cell.Shared, engine: e.Cell.Engine,
+			setup: e.Cell.Setup}
 		return nil
 	case e.Done != nil:
 		b.run.Status = e.Done.Status
@@ -241,7 +246,8 @@ func (b *builder) begin(e entry) error {
 	if of := e.Begin.OpenedBy; of != 0 && (b.attempts[of] == nil || !b.together(b.attempts[of].Cell, e.Begin.Cell)) {
 		return fmt.Errorf("attempt %d goes on in the session of attempt %d, which is none of its cell's", e.Attempt, of)
 	}
-	a := &Attempt{ID: e.Attempt, Cell: e.Begin.Cell, Repetition: e.Begin.Repetition, Warmup: e.Begin.Warmup, Load1: e.Begin.Load1,
+	a := &Attempt{ID: e.Attempt, Cell: e.Begin.Cell, Repetition: e.Begin.Repetition, Warmup: e.Begin.Warmup,
+		Load1:    e.Begin.Load1,
 		OpenedBy: e.Begin.OpenedBy, opener: b.attempts[e.Begin.OpenedBy], BeginNS: e.T, EndNS: e.T, Status: Interrupted,
 		Sources: map[int]Source{}, Scoring: e.Begin.Scoring, Machine: e.Begin.Machine}
 	b.attempts[a.ID] = a
@@ -284,7 +290,8 @@ func (b *builder) add(a *Attempt, e entry) error {
 		q := e.Request
 		b.request(a, q.Tokens, &Request{ID: q.ID, Phase: q.Phase, SentNS: q.Sent, ReturnedNS: q.Returned,
 			PromptIDs:    q.PromptIDs,
-			PromptTokens: q.PromptTokens, Generated: q.Generated, CachedTokens: q.cached(), Text: q.Text, Finish: q.Finish,
+			PromptTokens: q.PromptTokens, Generated: q.Generated, CachedTokens: q.cached(), Text: q.Text,
+			Finish:   q.Finish,
 			Reported: q.Reported, Slot: q.Slot})
 	case e.Event != nil:
 		a.Events = append(a.Events, EventAt{e.T, *e.Event})
@@ -301,7 +308,8 @@ func (b *builder) add(a *Attempt, e entry) error {
 func (b *builder) request(a *Attempt, tokens int, r *Request) {
 	a.Requests = append(a.Requests, r)
 	b.tokens[r] = tokens
-	if key := (requestKey{a.ID, r.ID}); b.requests[key] == nil { // of two of one number the first has the spans and tokens
+	// of two of one number the first has the spans and tokens
+	if key := (requestKey{a.ID, r.ID}); b.requests[key] == nil {
 		b.requests[key] = r
 	}
 }

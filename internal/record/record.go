@@ -1,27 +1,28 @@
 // Package record is the vocabulary of a measurement and its files on disk.
 //
-// A run is a plan carried out, and a folder. A cell is a point of the plan: one engine, one model, one request shape. An
-// attempt is one launch of an engine for a cell: a repetition, or a warm-up launch that no statistic counts. Where a plan says so
-// a repetition goes on in the session that an earlier attempt opened, and lacks the phases that come before. Within an attempt
-// phases exclude one another and belong to the runner; prefill and decode are spans of a request, and load stages are spans of
-// the load phase. A source is who was read (renderer, server …) and by what (statm, smaps_rollup …); a sample is one reading of
-// one source.
+// A run is a plan carried out, and a folder. A cell is a point of the plan: one engine, one model, one request shape.
+// An attempt is one launch of an engine for a cell: a repetition, or a warm-up launch that no statistic counts. Where a
+// plan says so a repetition goes on in the session that an earlier attempt opened, and lacks the phases that come
+// before. Within an attempt phases exclude one another and belong to the runner; prefill and decode are spans of a
+// request, and load stages are spans of the load phase. A source is who was read (renderer, server …) and by what
+// (statm, smaps_rollup …); a sample is one reading of one source.
 //
-// Times are time.Time values with their monotonic reading until they are written; on disk they are nanoseconds since the
-// run's zero on that one monotonic clock (t_ns), beside a wall-clock timestamp for people. Sizes are bytes in memory and MiB
-// in CSV columns that end in _mb; the values of metrics.csv are in the unit that their name ends in.
+// Times are time.Time values with their monotonic reading until they are written; on disk they are nanoseconds since
+// the run's zero on that one monotonic clock (t_ns), beside a wall-clock timestamp for people. Sizes are bytes in
+// memory and MiB in CSV columns that end in _mb; the values of metrics.csv are in the unit that their name ends in.
 //
 // What was not measured is Absent, never zero. The package stores and reads; it judges nothing.
 //
-// Open keeps a whole run in memory: with the totals and values that come with them, a million samples take some 110 MB. Its rows are read
-// without allocating for each, file beside file. A field that holds a line break, which CSV allows and Writer never writes, is not read.
+// Open keeps a whole run in memory: with the totals and values that come with them, a million samples take some 110 MB.
+// Its rows are read without allocating for each, file beside file. A field that holds a line break, which CSV allows
+// and Writer never writes, is not read.
 package record
 
 import "time"
 
-// Schema identifies the layout of the run folder, as name/MAJOR or name/MAJOR.MINOR. A minor version only adds files, columns,
-// fields and kinds of lines: readers take every minor version of their major one. 1.1 has lines of index, resumed and stop, which readers of 1
-// leave out; of cells that share a launch they tell nothing.
+// Schema identifies the layout of the run folder, as name/MAJOR or name/MAJOR.MINOR. A minor version only adds files,
+// columns, fields and kinds of lines: readers take every minor version of their major one. 1.1 has lines of index,
+// resumed and stop, which readers of 1 leave out; of cells that share a launch they tell nothing.
 const Schema = "llmparity.run/1.1"
 
 // Absent marks a figure that a source does not read.
@@ -52,15 +53,16 @@ type Tool struct {
 
 // Environment is environment.json: the machine as it was when the run started.
 type Environment struct {
-	OS        string    `json:"os"`
-	Kernel    string    `json:"kernel"`
-	CPU       string    `json:"cpu"`
-	Cores     int       `json:"cores"`
-	MemoryB   int64     `json:"memory_bytes"`
-	Governor  string    `json:"governor,omitempty"`
-	Load1     float64   `json:"load1"`
-	Container bool      `json:"container,omitempty"`
-	GPUs      []GPUInfo `json:"gpus,omitempty"` // those of which something can be told; the parts of a divided one are behind it
+	OS        string  `json:"os"`
+	Kernel    string  `json:"kernel"`
+	CPU       string  `json:"cpu"`
+	Cores     int     `json:"cores"`
+	MemoryB   int64   `json:"memory_bytes"`
+	Governor  string  `json:"governor,omitempty"`
+	Load1     float64 `json:"load1"`
+	Container bool    `json:"container,omitempty"`
+	// those of which something can be told; the parts of a divided one are behind it
+	GPUs []GPUInfo `json:"gpus,omitempty"`
 
 	Arch          string        `json:"arch,omitempty"`
 	Go            string        `json:"go,omitempty"`             // that built the program
@@ -89,7 +91,8 @@ type GPUInfo struct {
 	Method  string `json:"method"` // what it is read by
 }
 
-// Served is the format of a model that a server knows by its name: there is no file of it here, and nobody has verified its weights.
+// Served is the format of a model that a server knows by its name: there is no file of it here, and nobody has verified
+// its weights.
 const Served = "served"
 
 // Foreign is the format of a model of which nobody said anything: memory was written down by another program.
@@ -134,8 +137,8 @@ type Cell struct {
 	Pieces     bool `json:"pieces,omitempty"`       // it tells of pieces of text, and counts tokens itself
 	// PerGeneration tells that it starts a process for each generation, which loads the model within its time.
 	PerGeneration bool `json:"per_generation,omitempty"`
-	// Setup numbers what cells of one engine have in common that must be settled when it is launched: model, context, numbers, slots. From 1;
-	// 0: an older run's.
+	// Setup numbers what cells of one engine have in common that must be settled when it is launched: model, context,
+	// numbers, slots. From 1; 0: an older run's.
 	Setup       int      `json:"setup,omitempty"`
 	Shared      bool     `json:"shared,omitempty"`       // cells of one engine and setup go on in one launch
 	InputTokens int      `json:"input_tokens,omitempty"` // asked for; 0: the prompt is a text that was given
@@ -150,8 +153,8 @@ const (
 	WarmStart = "warm" // all
 )
 
-// What becomes of a prompt's tokens from one request to the next. Where a cache can't be switched off, requests tell what they
-// had of it.
+// What becomes of a prompt's tokens from one request to the next. Where a cache can't be switched off, requests tell
+// what they had of it.
 const (
 	CacheOff = "off"
 	CacheOn  = "on"
@@ -196,8 +199,8 @@ const (
 // NoID is the id of a token whose engine tells none.
 const NoID = -1
 
-// Token is one real token, counted where the engine samples it and never guessed from text chunks. An engine that only tells of
-// pieces of text gives those, without ids, and Usage counts the tokens.
+// Token is one real token, counted where the engine samples it and never guessed from text chunks. An engine that only
+// tells of pieces of text gives those, without ids, and Usage counts the tokens.
 type Token struct {
 	Index int // from 0
 	ID    int // or NoID
@@ -225,8 +228,9 @@ type Usage struct {
 const (
 	MethodStatm       = "statm"
 	MethodSmapsRollup = "smaps_rollup"
-	MethodPeakMark    = "vm_hwm"          // of totals: a peak between two readings, by the kernel's mark of each process's highest RSS
-	MethodForeign     = "another_program" // which wrote it down, however it read it
+	// of totals: a peak between two readings, by the kernel's mark of each process's highest RSS
+	MethodPeakMark = "vm_hwm"
+	MethodForeign  = "another_program" // which wrote it down, however it read it
 )
 
 // Source is who was read and by what.
@@ -236,10 +240,11 @@ type Source struct {
 	PID    int    `json:"pid"`
 	// Start is the process's start time in clock ticks since boot: a pid alone can be used again.
 	Start uint64 `json:"start,omitempty"`
-	// Every is the shortest sampling interval; sources of one method share it, and all are read at phase edges too. A source
-	// without one is read at phase edges only.
+	// Every is the shortest sampling interval; sources of one method share it, and all are read at phase edges too. A
+	// source without one is read at phase edges only.
 	Every time.Duration `json:"every_ns"`
-	// Waits tells that a read's time is mostly spent waiting for an answer: it says how old a figure may be, not what it cost.
+	// Waits tells that a read's time is mostly spent waiting for an answer: it says how old a figure may be, not what
+	// it cost.
 	Waits bool `json:"waits,omitempty"`
 	// Kernel tells that the kernel answers at once: one thread reads all such sources.
 	Kernel bool   `json:"-"`
@@ -255,17 +260,19 @@ type Sample struct {
 	PSS        int64
 	USS        int64
 	Swap       int64
-	HWM        int64 // the highest RSS since the last phase edge, or since the process started where that can't be reset
-	Shared     int64 // of RSS: files and shared memory, whoever else maps them; not in the record
-	Forked     int64 // anonymous pages that it shares with others, beyond its share in them; not in the record
-	Kinds      Kinds // of PSS; recorded as Values at edges and for a phase's highest moment
+	// the highest RSS since the last phase edge, or since the process started where that can't be reset
+	HWM    int64
+	Shared int64 // of RSS: files and shared memory, whoever else maps them; not in the record
+	Forked int64 // anonymous pages that it shares with others, beyond its share in them; not in the record
+	Kinds  Kinds // of PSS; recorded as Values at edges and for a phase's highest moment
 	// Values are what else the source reads, each by its name.
 	Values []Value
 	// Edge is the phase that this reading ends: peaks in it are that phase's. Empty between phase edges.
 	Edge Phase
 }
 
-// Kinds are the parts of a process's PSS in bytes. Anonymous is Absent where the kernel (before 5.9) does not tell them.
+// Kinds are the parts of a process's PSS in bytes. Anonymous is Absent where the kernel (before 5.9) does not tell
+// them.
 type Kinds struct{ Anonymous, Shared, Files int64 }
 
 // Names of the parts of PSS, as values of readings.
@@ -291,13 +298,15 @@ type Value struct {
 
 // OfProcess tells whether the reading has figures of a process; only such readings are summed into totals.
 func (s *Sample) OfProcess() bool {
-	return s.RSS != Absent || s.VMS != Absent || s.PSS != Absent || s.USS != Absent || s.Swap != Absent || s.HWM != Absent
+	return s.RSS != Absent || s.VMS != Absent || s.PSS != Absent || s.USS != Absent || s.Swap != Absent ||
+		s.HWM != Absent
 }
 
 // NewSample is a sample in which nothing was read yet.
 func NewSample() Sample {
-	return Sample{RSS: Absent, VMS: Absent, PSS: Absent, USS: Absent, Swap: Absent, HWM: Absent, Shared: Absent, Forked: Absent,
-		Kinds: Kinds{Anonymous: Absent}}
+	return Sample{RSS: Absent, VMS: Absent, PSS: Absent, USS: Absent, Swap: Absent, HWM: Absent, Shared: Absent,
+		Forked: Absent,
+		Kinds:  Kinds{Anonymous: Absent}}
 }
 
 // Total is the sum over the processes of an engine at one tick of one method.
@@ -308,8 +317,8 @@ type Total struct {
 	Carried   Carried // zero where PSS was read
 }
 
-// Carried says of a total of PSS how much of it was read and between what it lies. The rest was carried forward from the
-// last reading by the growth of the processes.
+// Carried says of a total of PSS how much of it was read and between what it lies. The rest was carried forward from
+// the last reading by the growth of the processes.
 type Carried struct{ Read, Low, High int64 }
 
 // Event is something that the engine learned or did; exactly one of the pointers is set, or Text alone is.
@@ -325,11 +334,12 @@ type Event struct {
 
 // Settling is a wait for an engine's processes to hold still.
 type Settling struct {
-	Settled   bool          `json:"settled"` // false: the time was up, or nothing could be read
-	Waited    time.Duration `json:"waited_ns"`
-	Window    time.Duration `json:"window_ns"`
-	Spread    int64         `json:"spread_bytes"`    // of the sum of RSS over the last window; Absent where it was not read
-	Tolerance int64         `json:"tolerance_bytes"` // what the spread may be
+	Settled bool          `json:"settled"` // false: the time was up, or nothing could be read
+	Waited  time.Duration `json:"waited_ns"`
+	Window  time.Duration `json:"window_ns"`
+	// of the sum of RSS over the last window; Absent where it was not read
+	Spread    int64 `json:"spread_bytes"`
+	Tolerance int64 `json:"tolerance_bytes"` // what the spread may be
 }
 
 // EngineInfo identifies what ran.

@@ -20,7 +20,8 @@ import (
 
 func create(t *testing.T, root string) *record.Writer {
 	t.Helper()
-	w, err := record.Create(root, record.Meta{Name: "test", Started: time.Now()}, record.Environment{OS: "test", Cores: 2}, []byte("name: test\n"))
+	w, err := record.Create(root, record.Meta{Name: "test", Started: time.Now()},
+		record.Environment{OS: "test", Cores: 2}, []byte("name: test\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,7 +41,8 @@ func write(w *record.Writer, repetition int) time.Time {
 	heap := r.Source(record.Source{Role: "page", Method: "heap", Waits: true})
 	v := record.NewSample()
 	v.Begin, v.End, v.Edge = at, at.Add(2*time.Microsecond), record.Load
-	v.Values = []record.Value{{Name: "used_bytes", Value: 1<<40 + 1}, {Name: "delay_ms", Value: 0.125}, {Name: "unknown_bytes", Value: math.NaN()}}
+	v.Values = []record.Value{{Name: "used_bytes", Value: 1<<40 + 1}, {Name: "delay_ms", Value: 0.125},
+		{Name: "unknown_bytes", Value: math.NaN()}}
 	r.Sample(heap, v)
 	v.HWM, v.Values = 5*record.MiB, nil
 	r.Sample(statm, v)
@@ -51,7 +53,8 @@ func write(w *record.Writer, repetition int) time.Time {
 	r.Warn(record.Warning{Code: "a", Text: "b"})
 	r.Request(record.Measure, record.Usage{PromptIDs: []int{5, 6}, Text: "abc", Finish: "length", Sent: at,
 		Spans: []record.Span{{Name: record.Prefill, Begin: at, End: at.Add(time.Millisecond)}}},
-		[]record.Token{{Index: 0, ID: 9, At: at.Add(time.Millisecond)}, {Index: 1, ID: 8, At: at.Add(2 * time.Millisecond)}}, at.Add(time.Second))
+		[]record.Token{{Index: 0, ID: 9, At: at.Add(time.Millisecond)},
+			{Index: 1, ID: 8, At: at.Add(2 * time.Millisecond)}}, at.Add(time.Second))
 	r.End(record.OK, "", nil, record.Cost{Reads: 1, ReadNS: 1000})
 	return at
 }
@@ -70,7 +73,8 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r.Status != record.OK || len(r.Attempts) != 2 || len(r.Warnings) != 1 || !reflect.DeepEqual(r.Cells, []record.Cell{cell}) {
+	if r.Status != record.OK || len(r.Attempts) != 2 || len(r.Warnings) != 1 ||
+		!reflect.DeepEqual(r.Cells, []record.Cell{cell}) {
 		t.Fatalf("run: %+v", r)
 	}
 	if r.Attempts[0].Counted() || !r.Attempts[1].Counted() {
@@ -81,7 +85,8 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 		t.Errorf("device: %+v", d)
 	}
 	q := a.Measured()[0]
-	if len(q.Tokens) != 2 || q.Tokens[0].ID != 9 || q.Tokens[1].NS-q.Tokens[0].NS != 1e6 || !reflect.DeepEqual(q.PromptIDs, []int{5, 6}) {
+	if len(q.Tokens) != 2 || q.Tokens[0].ID != 9 || q.Tokens[1].NS-q.Tokens[0].NS != 1e6 ||
+		!reflect.DeepEqual(q.PromptIDs, []int{5, 6}) {
 		t.Errorf("request: %+v", q)
 	}
 	if span, ok := q.Span(record.Prefill); !ok || span.Duration() != time.Millisecond {
@@ -91,11 +96,13 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 	if s.RSS != 3 || s.VMS != 4 || !math.IsNaN(s.PSS) || a.Sources[s.Source].Role != "renderer" || s.ReadNS != 1000 {
 		t.Errorf("sample: %+v", s)
 	}
-	if len(a.Samples) != 2 || a.Samples[1].Edge() != record.Load || s.Edge() != "" || a.PeakRSS(record.Load)[a.Samples[1].Source] != 5 {
+	if len(a.Samples) != 2 || a.Samples[1].Edge() != record.Load || s.Edge() != "" ||
+		a.PeakRSS(record.Load)[a.Samples[1].Source] != 5 {
 		t.Errorf("samples: %+v; a reading of values alone is none", a.Samples)
 	}
 	used := a.AtEdge(record.Load, "heap", "used_bytes")
-	if len(a.Metrics) != 2 || a.Metrics[1].Name != "delay_ms" || a.Metrics[1].Value != 0.125 || a.Metrics[0].ReadNS != 2000 ||
+	if len(a.Metrics) != 2 || a.Metrics[1].Name != "delay_ms" || a.Metrics[1].Value != 0.125 ||
+		a.Metrics[0].ReadNS != 2000 ||
 		len(used) != 1 || used[a.Metrics[0].Source] != 1<<40+1 || !a.Sources[a.Metrics[0].Source].Waits {
 		t.Errorf("values: %+v", a.Metrics)
 	}
@@ -194,7 +201,8 @@ func TestEveryCommittedAttemptSurvivesAKill(t *testing.T) {
 		for _, a := range r.Attempts {
 			if a.Counted() {
 				whole++
-				if len(a.Samples) != 2 || len(a.Metrics) != 2 || len(a.Requests) != 1 || len(a.Requests[0].Tokens) != 2 {
+				if len(a.Samples) != 2 || len(a.Metrics) != 2 || len(a.Requests) != 1 ||
+					len(a.Requests[0].Tokens) != 2 {
 					t.Errorf("attempt %d was committed without its rows: %+v", a.ID, a)
 				}
 			}
@@ -250,7 +258,8 @@ func TestBadFoldersAreNamed(t *testing.T) {
 		if err != nil || !strings.Contains(string(text), old) {
 			t.Fatalf("%s has no %q: %v", file, old, err)
 		}
-		if err := os.WriteFile(filepath.Join(dir, file), []byte(strings.Replace(string(text), old, new, 1)), 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, file), []byte(strings.Replace(string(text), old, new, 1)),
+			0o644); err != nil {
 			t.Fatal(err)
 		}
 		return dir
@@ -309,7 +318,8 @@ func TestFolderThatCannotBeWritten(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	_, err := record.Create(filepath.Join(file, "results"), record.Meta{Name: "x", Started: time.Now()}, record.Environment{}, nil)
+	_, err := record.Create(filepath.Join(file, "results"), record.Meta{Name: "x", Started: time.Now()},
+		record.Environment{}, nil)
 	var f *fault.Error
 	if !errors.As(err, &f) || f.Kind != fault.Unwritable {
 		t.Errorf("%v, want a fault of kind Unwritable", err)
@@ -346,7 +356,8 @@ func FuzzOpen(f *testing.F) {
 		if err := os.CopyFS(dir, os.DirFS(w.Dir())); err != nil {
 			t.Fatal(err)
 		}
-		for name, text := range map[string][]byte{"journal.jsonl": journal, "samples.csv": samples, "metrics.csv": metrics} {
+		for name, text := range map[string][]byte{"journal.jsonl": journal, "samples.csv": samples,
+			"metrics.csv": metrics} {
 			if err := os.WriteFile(filepath.Join(dir, name), text, 0o644); err != nil {
 				t.Fatal(err)
 			}
@@ -400,7 +411,8 @@ func TestARepetitionInAnEarlierSession(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, other := record.Cell{ID: 1, Engine: "e", Isolation: record.OfLaunch, Reused: true, NoTokenIDs: true}, record.Cell{ID: 2, Engine: "f"}
+	c, other := record.Cell{ID: 1, Engine: "e", Isolation: record.OfLaunch, Reused: true, NoTokenIDs: true},
+		record.Cell{ID: 2, Engine: "f"}
 	w.Cell(c)
 	w.Cell(other)
 	first := w.Begin(c, 1, false, 0)
@@ -410,7 +422,8 @@ func TestARepetitionInAnEarlierSession(t *testing.T) {
 	if err != nil || len(r.Attempts) != 2 {
 		t.Fatalf("%v, %d attempts", err, len(r.Attempts))
 	}
-	if a, b := r.Attempts[0], r.Attempts[1]; a.OpenedBy != 0 || a.Launch() != a || b.OpenedBy != a.ID || b.Launch() != a || b.Repetition != 2 || r.Cells[0] != c {
+	if a, b := r.Attempts[0], r.Attempts[1]; a.OpenedBy != 0 || a.Launch() != a || b.OpenedBy != a.ID ||
+		b.Launch() != a || b.Repetition != 2 || r.Cells[0] != c {
 		t.Errorf("%+v and %+v of %+v", a, b, r.Cells[0])
 	}
 	w.Rejoin(first.ID(), other, 1, 0)

@@ -36,8 +36,8 @@ func (w *Writer) Rejoin(opener int, c Cell, repetition int, load1 float64) *Reco
 type Beginning struct {
 	Repetition int // from 1; a warm-up launch has 0
 	Warmup     bool
-	// OpenedBy is the attempt whose session this one goes on in; 0: it opens its own. It is one of its cell's, or, where cells are shared,
-	// one of another cell of its engine and setup.
+	// OpenedBy is the attempt whose session this one goes on in; 0: it opens its own. It is one of its cell's, or,
+	// where cells are shared, one of another cell of its engine and setup.
 	OpenedBy int
 	Scoring  *Scoring     // it only scores
 	Machine  MachineState // just before
@@ -197,8 +197,9 @@ func (r *Recording) Request(p Phase, u Usage, tokens []Token, returned time.Time
 	r.RequestIn(Slot{}, time.Time{}, p, u, tokens, returned)
 }
 
-// RequestIn writes a request of a traffic: where in it it stands, and when it was due, which is the zero time for one that was never
-// kept waiting. Slot.Due is set from that. Requests may return in any order, and are numbered as they do.
+// RequestIn writes a request of a traffic: where in it it stands, and when it was due, which is the zero time for one
+// that was never kept waiting. Slot.Due is set from that. Requests may return in any order, and are numbered as they
+// do.
 func (r *Recording) RequestIn(slot Slot, due time.Time, p Phase, u Usage, tokens []Token, returned time.Time) {
 	w := r.w
 	if !due.IsZero() {
@@ -220,7 +221,8 @@ func (r *Recording) RequestIn(slot Slot, due time.Time, p Phase, u Usage, tokens
 	if !u.Returned.IsZero() {
 		returned = u.Returned
 	}
-	row := &requestRow{ID: r.requests, Phase: p, Sent: w.clock.ns(u.Sent), Returned: w.clock.ns(returned), PromptIDs: u.PromptIDs,
+	row := &requestRow{ID: r.requests, Phase: p, Sent: w.clock.ns(u.Sent), Returned: w.clock.ns(returned),
+		PromptIDs:    u.PromptIDs,
 		PromptTokens: u.PromptTokens, Generated: u.Generated, Tokens: len(tokens), Text: u.Text, Finish: u.Finish,
 		Reported: u.Reported, Slot: slot}
 	if u.CachedTokens != CacheUntold {
@@ -232,7 +234,8 @@ func (r *Recording) RequestIn(slot Slot, due time.Time, p Phase, u Usage, tokens
 	}
 }
 
-// Stolen says how many seconds of processors' time a hypervisor gave to other machines while the attempt was made, as far as is known at its end.
+// Stolen says how many seconds of processors' time a hypervisor gave to other machines while the attempt was made, as
+// far as is known at its end.
 func (r *Recording) Stolen(seconds float64) { r.stolen = &seconds }
 
 // End commits the attempt: from here on its rows count and no kill can lose them.
@@ -240,7 +243,8 @@ func (r *Recording) End(status Status, class Class, err error, cost Cost) {
 	w := r.w
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	e := &endEntry{Status: status, Class: class, Cost: cost, Stolen: r.stolen, Tokens: []int64{r.tokens, w.tokens.size - r.tokens}}
+	e := &endEntry{Status: status, Class: class, Cost: cost, Stolen: r.stolen,
+		Tokens: []int64{r.tokens, w.tokens.size - r.tokens}}
 	if err != nil {
 		e.Error = err.Error()
 	}

@@ -1,7 +1,7 @@
 package record
 
-// Refuse records that a cell can't run here: an attempt that failed in no time. Nothing was measured that could be lost, so that the disk
-// is not waited for: of a hundred thousand cells that would take minutes.
+// Refuse records that a cell can't run here: an attempt that failed in no time. Nothing was measured that could be
+// lost, so that the disk is not waited for: of a hundred thousand cells that would take minutes.
 func (w *Writer) Refuse(c Cell, class Class, err error) {
 	r := w.Attempt(c, Beginning{Repetition: 1})
 	w.mu.Lock()

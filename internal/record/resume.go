@@ -14,9 +14,10 @@ import (
 	"llmparity/internal/fault"
 )
 
-// Reopen goes on with a run that was interrupted: it locks the folder, cuts what a kill left of lines, and gives what is there. Attempts
-// without an end stay as they are, for readers to see and never to count; numbers go on beyond all that were ever used, so that nobody's
-// rows become somebody else's. Time goes on from the record's last line, or from now where that is later.
+// Reopen goes on with a run that was interrupted: it locks the folder, cuts what a kill left of lines, and gives what
+// is there. Attempts without an end stay as they are, for readers to see and never to count; numbers go on beyond all
+// that were ever used, so that nobody's rows become somebody else's. Time goes on from the record's last line, or from
+// now where that is later.
 //
 // Nothing is written but what is cut, until Resumed is called, which must come first.
 func Reopen(dir string) (*Writer, *State, error) {
@@ -65,17 +66,19 @@ func (w *Writer) reopen() (err error) {
 	return repoint(w.dir)
 }
 
-// clock goes on with the record's time at this moment, and tells by how much the machine's clock stands before the last line.
+// clock goes on with the record's time at this moment, and tells by how much the machine's clock stands before the last
+// line.
 func (s *State) clock(now time.Time) (c clock, setBack int64) {
-	elapsed := int64(now.Round(0).Sub(s.Meta.Started)) // by the wall clock: there is no other that a process and its predecessor share
+	// by the wall clock: there is no other that a process and its predecessor share
+	elapsed := int64(now.Round(0).Sub(s.Meta.Started))
 	if elapsed <= s.LastNS {
 		elapsed, setBack = s.LastNS+1, s.LastNS-elapsed
 	}
 	return clock{zero: now.Add(-time.Duration(elapsed)), wall: s.Meta.Started}, setBack
 }
 
-// tail looks at a file's last rows for numbers and times that the journal does not have: rows come to disk before the lines that speak of
-// them.
+// tail looks at a file's last rows for numbers and times that the journal does not have: rows come to disk before the
+// lines that speak of them.
 func (s *State) tail(a *appender, columns []string) error {
 	part := make([]byte, min(a.size, block))
 	if _, err := a.file.ReadAt(part, a.size-int64(len(part))); err != nil {
@@ -84,7 +87,8 @@ func (s *State) tail(a *appender, columns []string) error {
 	if _, rest, ok := bytes.Cut(part, []byte("\n")); ok {
 		part = rest // the header, or what is left of a row
 	}
-	attempt, source, at := slices.Index(columns, "attempt"), slices.Index(columns, "source"), slices.Index(columns, "t_ns")
+	attempt, source, at := slices.Index(columns, "attempt"), slices.Index(columns, "source"),
+		slices.Index(columns, "t_ns")
 	var r row
 	for line := range bytes.Lines(part) {
 		if r.split(bytes.TrimSuffix(line, []byte("\n"))) != nil || len(r.fields) != len(columns) {
@@ -93,7 +97,8 @@ func (s *State) tail(a *appender, columns []string) error {
 		for _, f := range []struct {
 			at   int
 			take func(int64)
-		}{{attempt, func(n int64) { s.Attempts = max(s.Attempts, int(n)) }}, {source, func(n int64) { s.Sources = max(s.Sources, int(n)) }},
+		}{{attempt, func(n int64) { s.Attempts = max(s.Attempts, int(n)) }},
+			{source, func(n int64) { s.Sources = max(s.Sources, int(n)) }},
 			{at, func(n int64) { s.LastNS = max(s.LastNS, n) }}} {
 			if f.at < 0 {
 				continue
@@ -106,7 +111,8 @@ func (s *State) tail(a *appender, columns []string) error {
 	return nil
 }
 
-// reopenAppender cuts a file behind its last whole line and goes on there. A file that older versions did not have is made.
+// reopenAppender cuts a file behind its last whole line and goes on there. A file that older versions did not have is
+// made.
 func reopenAppender(path string, columns []string) (*appender, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_APPEND, 0o644)
 	if errors.Is(err, os.ErrNotExist) && columns != nil {
@@ -136,8 +142,9 @@ func reopenAppender(path string, columns []string) (*appender, error) {
 		return a, err
 	}
 	if string(has) != header {
-		return a, fault.New(fault.BadRecord, "begin a new run: `llmparity reproduce` writes its plan", "%s has other columns than this "+
-			"version writes: it can be read, and not gone on with", path)
+		return a, fault.New(fault.BadRecord, "begin a new run: `llmparity reproduce` writes its plan",
+			"%s has other columns than this "+
+				"version writes: it can be read, and not gone on with", path)
 	}
 	return a, nil
 }
@@ -158,8 +165,9 @@ func resumeFault(err error, dir string) error {
 	case errors.As(err, &known):
 		return err
 	case errors.Is(err, os.ErrPermission), errors.Is(err, syscall.EROFS):
-		return fault.Wrap(fault.Unwritable, err, "resume it as the user who began it, or begin one of your own with its plan: `llmparity "+
-			"reproduce`", "the run in %s can't be gone on with: it is not yours to write to", dir)
+		return fault.Wrap(fault.Unwritable, err,
+			"resume it as the user who began it, or begin one of your own with its plan: `llmparity "+
+				"reproduce`", "the run in %s can't be gone on with: it is not yours to write to", dir)
 	case errors.Is(err, os.ErrNotExist):
 		return notARun(err, dir)
 	}

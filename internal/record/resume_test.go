@@ -40,7 +40,8 @@ func made(t testing.TB, indexEvery int64) *Writer {
 
 func madeIn(t testing.TB, root string, indexEvery int64) *Writer {
 	t.Helper()
-	w, err := Create(root, Meta{Name: "resumed", Started: time.Now()}, Environment{OS: "test", Cores: 2}, []byte("name: resumed\n"))
+	w, err := Create(root, Meta{Name: "resumed", Started: time.Now()}, Environment{OS: "test", Cores: 2},
+		[]byte("name: resumed\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,7 +60,8 @@ func attempt(w *Writer, c Cell, repetition int, status Status) int {
 	r.Sample(src, s)
 	r.Total(Total{Sample: s, Method: MethodStatm, Processes: r.ID()})
 	r.Phase(Load, at, at.Add(time.Millisecond))
-	r.Request(Measure, Usage{PromptIDs: []int{r.ID()}, Sent: at, Text: "a\n"}, []Token{{0, r.ID(), at}, {1, r.ID(), at}}, at.Add(time.Millisecond))
+	r.Request(Measure, Usage{PromptIDs: []int{r.ID()}, Sent: at, Text: "a\n"},
+		[]Token{{0, r.ID(), at}, {1, r.ID(), at}}, at.Add(time.Millisecond))
 	r.Score(Score{Forced: r.ID(), Top: []Candidate{{r.ID(), -1}, {0, -2}}})
 	r.End(status, "", nil, Cost{})
 	return r.ID()
@@ -94,8 +96,8 @@ func wholeAttempt(a *Attempt) error {
 	return nil
 }
 
-// A kill leaves any part of what was written behind the last commit, in each file. What was committed is there when the run is resumed, and
-// no row becomes another attempt's.
+// A kill leaves any part of what was written behind the last commit, in each file. What was committed is there when the
+// run is resumed, and no row becomes another attempt's.
 func TestWhateverAKillLeavesIsGoneOnWith(t *testing.T) {
 	w := made(t, 700)
 	w.Cell(resumed)
@@ -182,7 +184,8 @@ func goOnWith(t *testing.T, dir string, committed int) {
 	}
 }
 
-// Files that are cut anywhere, which no kill does, are gone on with or refused by name; the numbers of what has rows are not given again.
+// Files that are cut anywhere, which no kill does, are gone on with or refused by name; the numbers of what has rows
+// are not given again.
 func TestFilesCutAnywhereAreGoneOnWith(t *testing.T) {
 	w := made(t, 700)
 	w.Cell(resumed)
@@ -311,7 +314,8 @@ func TestAClockSetForwardIsFollowed(t *testing.T) {
 func TestTwoCannotWriteIntoOneFolder(t *testing.T) {
 	w := made(t, indexEvery)
 	_, _, err := Reopen(w.dir)
-	if err == nil || !strings.Contains(err.Error(), "another run writes into this folder") || fault.Code(err) != int(fault.Unwritable) {
+	if err == nil || !strings.Contains(err.Error(), "another run writes into this folder") ||
+		fault.Code(err) != int(fault.Unwritable) {
 		t.Errorf("beside its own writer: %v", err)
 	}
 	if err := w.Close(Interrupted); err != nil {
@@ -365,7 +369,8 @@ func TestFoldersThatAreNotResumed(t *testing.T) {
 		{change(journalFile, func(s string) string { return "nonsense\n" + s }), "journal.jsonl at byte 0"},
 	} {
 		_, _, err := Reopen(c.dir)
-		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") || fault.Code(err) != int(fault.BadRecord) {
+		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") ||
+			fault.Code(err) != int(fault.BadRecord) {
 			t.Errorf("%v (code %d), want %q", err, fault.Code(err), c.want)
 		}
 	}
@@ -422,7 +427,8 @@ func TestWhatIsMadeAgainTakesTheOthersPlace(t *testing.T) {
 
 func TestCellsOfOneSetupShareALaunch(t *testing.T) {
 	w := made(t, indexEvery)
-	cells := []Cell{{ID: 1, Engine: "a", Setup: 1, Shared: true}, {ID: 2, Engine: "a", Setup: 1, Shared: true}, {ID: 3, Engine: "a", Setup: 2, Shared: true}}
+	cells := []Cell{{ID: 1, Engine: "a", Setup: 1, Shared: true}, {ID: 2, Engine: "a", Setup: 1, Shared: true},
+		{ID: 3, Engine: "a", Setup: 2, Shared: true}}
 	for _, c := range cells {
 		w.Cell(c)
 	}
@@ -447,7 +453,8 @@ func TestARequestKeepsItsPlaceInATraffic(t *testing.T) {
 	w.Cell(c)
 	r := w.Attempt(c, Beginning{Repetition: 1, Machine: MachineState{Load1: 1, Governor: "powersave"}})
 	due := time.Now()
-	r.RequestIn(Slot{Client: 2, Kind: "short", Turn: 3}, due, Measure, Usage{Sent: due.Add(time.Second)}, nil, due.Add(2*time.Second))
+	r.RequestIn(Slot{Client: 2, Kind: "short", Turn: 3}, due, Measure, Usage{Sent: due.Add(time.Second)}, nil,
+		due.Add(2*time.Second))
 	r.End(OK, "", nil, Cost{})
 	if err := w.Close(OK); err != nil {
 		t.Fatal(err)
@@ -457,7 +464,8 @@ func TestARequestKeepsItsPlaceInATraffic(t *testing.T) {
 		t.Fatal(err)
 	}
 	q := got.Attempts[0].Requests[0]
-	if q.Client != 2 || q.Kind != "short" || q.Turn != 3 || q.SentNS-q.Due != int64(time.Second) || !reflect.DeepEqual(got.Cells[0], c) {
+	if q.Client != 2 || q.Kind != "short" || q.Turn != 3 || q.SentNS-q.Due != int64(time.Second) ||
+		!reflect.DeepEqual(got.Cells[0], c) {
 		t.Errorf("%+v of %+v", q, got.Cells[0])
 	}
 	if m := got.Attempts[0].Machine; m == nil || m.Governor != "powersave" || got.Attempts[0].Load1 != 1 {
@@ -545,7 +553,8 @@ func TestAFolderOfSomebodyElses(t *testing.T) {
 	if err := w.Close(Interrupted); err != nil {
 		t.Fatal(err)
 	}
-	for _, dir := range []string{filepath.Dir(w.dir), filepath.Dir(filepath.Dir(w.dir))} { // the way to it is everybody's
+	// the way to it is everybody's
+	for _, dir := range []string{filepath.Dir(w.dir), filepath.Dir(filepath.Dir(w.dir))} {
 		if err := os.Chmod(dir, 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -553,7 +562,8 @@ func TestAFolderOfSomebodyElses(t *testing.T) {
 	asSomebodyElse(t, w.dir, func() {
 		_, _, err := Reopen(w.dir)
 		var f *fault.Error
-		if !errors.As(err, &f) || f.Kind != fault.Unwritable || !strings.Contains(err.Error(), "not yours to write to") {
+		if !errors.As(err, &f) || f.Kind != fault.Unwritable ||
+			!strings.Contains(err.Error(), "not yours to write to") {
 			t.Errorf("%v", err)
 		}
 	})

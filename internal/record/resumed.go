@@ -14,8 +14,8 @@ import (
 type Resumed struct {
 	Tool    Tool         `json:"tool"`
 	Changed []Difference `json:"changed,omitempty"` // of the machine, and of whatever else is not as it was
-	// SetBackNS is by how much the machine's clock stands before the record's last line: somebody has set it back. The record's
-	// own times go on where they were.
+	// SetBackNS is by how much the machine's clock stands before the record's last line: somebody has set it back. The
+	// record's own times go on where they were.
 	SetBackNS int64 `json:"clock_set_back_ns,omitempty"`
 }
 
@@ -43,8 +43,8 @@ type ResumedAt struct {
 	Resumed
 }
 
-// Resumed says in the record who goes on with it, and warns of what is not as it was. It comes before everything else that is written
-// after Reopen.
+// Resumed says in the record who goes on with it, and warns of what is not as it was. It comes before everything else
+// that is written after Reopen.
 func (w *Writer) Resumed(r Resumed) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -57,7 +57,8 @@ func (w *Writer) Resumed(r Resumed) {
 	w.sync()
 }
 
-// raiseSchema has run.json name this version's schema where an older one began the run: from now on lines follow that it did not have.
+// raiseSchema has run.json name this version's schema where an older one began the run: from now on lines follow that
+// it did not have.
 func (w *Writer) raiseSchema() error {
 	if was := w.state.Meta.Schema; was == Schema || was == "" { // "": this very process began it
 		return nil
@@ -77,12 +78,15 @@ func (r Resumed) warnings() []Warning {
 		for _, d := range r.Changed {
 			all = append(all, d.String())
 		}
-		out = append(out, Warning{Code: "resumed-elsewhere", Text: "the run was resumed where not everything is as it was when it began: " +
-			strings.Join(all, "; ")})
+		out = append(out, Warning{Code: "resumed-elsewhere",
+			Text: "the run was resumed where not everything is as it was when it began: " +
+				strings.Join(all, "; ")})
 	}
 	if r.SetBackNS > 0 {
-		out = append(out, Warning{Code: "clock-set-back", Text: fmt.Sprintf("when the run was resumed the machine's clock stood %.1f s before "+
-			"the record's last line: times in the record go on from that line and are not the clock's", float64(r.SetBackNS)/1e9)})
+		out = append(out, Warning{Code: "clock-set-back",
+			Text: fmt.Sprintf("when the run was resumed the machine's clock stood %.1f s before "+
+				"the record's last line: times in the record go on from that line and are not the clock's",
+				float64(r.SetBackNS)/1e9)})
 	}
 	return out
 }
@@ -97,7 +101,8 @@ func (a *Attempt) key() attemptKey {
 	return attemptKey{a.Cell, a.Repetition, a.Warmup, a.Scoring != nil}
 }
 
-// redone puts aside what a resumed run has made again: attempts that were cut off, and such as failed and were tried again.
+// redone puts aside what a resumed run has made again: attempts that were cut off, and such as failed and were tried
+// again.
 func (b *builder) redone() {
 	if len(b.run.Resumes) == 0 {
 		return

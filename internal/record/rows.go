@@ -25,7 +25,8 @@ func (b *builder) readRows(dir string) error {
 		cut      bool
 		err      error
 	}{
-		{name: tokensFile, take: b.token(tokens)}, {name: samplesFile, take: b.sample(samples)}, {name: totalsFile, take: b.total(totals)},
+		{name: tokensFile, take: b.token(tokens)}, {name: samplesFile, take: b.sample(samples)},
+		{name: totalsFile, take: b.total(totals)},
 		{name: metricsFile, take: b.metric(metrics), optional: true}, {name: scoresFile, take: b.score, optional: true},
 	}
 	var all sync.WaitGroup
@@ -106,8 +107,8 @@ func count(path string) (lines int, size int64, err error) {
 	}
 }
 
-// stretches are a file's rows, and whose they are. Those of one attempt stand together, so that each gets a part of them and nothing is
-// copied.
+// stretches are a file's rows, and whose they are. Those of one attempt stand together, so that each gets a part of
+// them and nothing is copied.
 type stretches[T any] struct {
 	rows []T
 	of   []stretch[T]
@@ -154,7 +155,8 @@ func (b *builder) sample(into *stretches[SampleRow]) taker {
 		into.rows = make([]SampleRow, 0, rows)
 		return func(r *row) error {
 			id := int(r.integer(attempt))
-			s := SampleRow{Source: int(r.integer(source)), NS: r.integer(at), ReadNS: r.integer(took), RSS: r.size(rss), VMS: r.size(vms),
+			s := SampleRow{Source: int(r.integer(source)), NS: r.integer(at), ReadNS: r.integer(took), RSS: r.size(rss),
+				VMS: r.size(vms),
 				PSS: r.size(pss)}
 			others := rareRow{uss: r.size(uss), swap: r.size(swap), hwm: r.size(hwm)}
 			if edge.there() {
@@ -220,17 +222,21 @@ func (b *builder) metric(into *stretches[MetricRow]) taker {
 
 func (b *builder) total(into *stretches[TotalRow]) taker {
 	return func(h header, rows int) func(*row) error {
-		attempt, processes, at, took := h.column("attempt"), h.column("processes"), h.column("t_ns"), h.column("read_ns")
+		attempt, processes, at, took := h.column("attempt"), h.column("processes"), h.column("t_ns"),
+			h.column("read_ns")
 		rss, vms, pss, uss := h.column("rss_sum_mb"), h.column("vms_sum_mb"), h.column("pss_mb"), h.column("uss_mb")
 		swap, method := h.column("swap_mb"), h.column("method")
-		read, low, high := h.column("pss_read_mb"), h.column("pss_low_mb"), h.column("pss_high_mb") // older runs have none
+		// older runs have none
+		read, low, high := h.column("pss_read_mb"), h.column("pss_low_mb"), h.column("pss_high_mb")
 		carried := read.there() && low.there() && high.there()
 		methods := names{}
 		into.rows = make([]TotalRow, 0, rows)
 		return func(r *row) error {
 			id := int(r.integer(attempt))
-			t := TotalRow{Processes: int(r.integer(processes)), NS: r.integer(at), ReadNS: r.integer(took), RSS: r.size(rss), VMS: r.size(vms),
-				PSS: r.size(pss), USS: r.size(uss), Swap: r.size(swap), Read: math.NaN(), Low: math.NaN(), High: math.NaN()}
+			t := TotalRow{Processes: int(r.integer(processes)), NS: r.integer(at), ReadNS: r.integer(took),
+				RSS: r.size(rss), VMS: r.size(vms),
+				PSS: r.size(pss), USS: r.size(uss), Swap: r.size(swap), Read: math.NaN(), Low: math.NaN(),
+				High: math.NaN()}
 			if carried {
 				t.Read, t.Low, t.High = r.size(read), r.size(low), r.size(high)
 			}
@@ -249,7 +255,8 @@ func (b *builder) total(into *stretches[TotalRow]) taker {
 
 func (b *builder) token(into *stretches[TokenRow]) taker {
 	return func(h header, rows int) func(*row) error {
-		attempt, request, index, id, at := h.column("attempt"), h.column("request"), h.column("index"), h.column("id"), h.column("t_ns")
+		attempt, request, index, id, at := h.column("attempt"), h.column("request"), h.column("index"), h.column("id"),
+			h.column("t_ns")
 		into.rows = make([]TokenRow, 0, rows)
 		return func(r *row) error {
 			key := requestKey{int(r.integer(attempt)), int(r.integer(request))}

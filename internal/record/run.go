@@ -19,9 +19,10 @@ type Run struct {
 	Scorings    []*Attempt         // those that only score: none of their figures is a measurement
 	Pieces      map[int]string     // texts of tokens that occur, by id; nil: not known
 	Warnings    []Warning          // about the whole run, and what the reader found
-	Redone      []*Attempt         // those that were cut off or had failed, and were made again when the run was resumed
-	Resumes     []ResumedAt        // each time that somebody went on with it
-	Status      Status             // Interrupted where the run's own end is missing
+	// those that were cut off or had failed, and were made again when the run was resumed
+	Redone  []*Attempt
+	Resumes []ResumedAt // each time that somebody went on with it
+	Status  Status      // Interrupted where the run's own end is missing
 }
 
 // Attempt is one launch as it was read. Times are nanoseconds since the run's zero.
@@ -101,8 +102,8 @@ type TokenRow struct {
 	NS    int64
 }
 
-// SampleRow is a row of samples.csv, sizes in MiB as they stand there; what a source does not read is NaN. A long run has a million of
-// them, so what few rows have lies apart.
+// SampleRow is a row of samples.csv, sizes in MiB as they stand there; what a source does not read is NaN. A long run
+// has a million of them, so what few rows have lies apart.
 type SampleRow struct {
 	Source        int
 	NS, ReadNS    int64
@@ -157,8 +158,8 @@ type TotalRow struct {
 // Counted tells whether the attempt's figures may enter statistics.
 func (a *Attempt) Counted() bool { return a.Status == OK && !a.Warmup }
 
-// Launch is the attempt that opened the session: it has the baseline and the load. It is the attempt itself unless sessions are
-// reused.
+// Launch is the attempt that opened the session: it has the baseline and the load. It is the attempt itself unless
+// sessions are reused.
 func (a *Attempt) Launch() *Attempt {
 	if a.opener != nil {
 		return a.opener
@@ -187,7 +188,8 @@ func (a *Attempt) AtEdge(p Phase, method, name string) map[int]float64 {
 	return out
 }
 
-// PeakRSS gives the highest RSS, in MiB, that each source's process had within a phase, by source; nothing where it was not read.
+// PeakRSS gives the highest RSS, in MiB, that each source's process had within a phase, by source; nothing where it was
+// not read.
 func (a *Attempt) PeakRSS(p Phase) map[int]float64 {
 	out := map[int]float64{}
 	for _, s := range a.Samples {
@@ -198,7 +200,8 @@ func (a *Attempt) PeakRSS(p Phase) map[int]float64 {
 	return out
 }
 
-// FailedRequest is how a request of a traffic ended that was not answered, where the launch went on: what it took is no answer's time.
+// FailedRequest is how a request of a traffic ended that was not answered, where the launch went on: what it took is no
+// answer's time.
 const FailedRequest = "failed"
 
 // Measured gives the requests of the measure phase that were answered.

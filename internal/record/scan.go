@@ -44,7 +44,8 @@ func newState(dir string) (*State, error) {
 		return nil, err
 	}
 	if newer {
-		return nil, fault.New(fault.BadRecord, "resume it with llmparity "+writer(r.Meta.Tool)+", which wrote it, or a newer one",
+		return nil, fault.New(fault.BadRecord, "resume it with llmparity "+writer(r.Meta.Tool)+
+			", which wrote it, or a newer one",
 			"%s was written by a newer llmparity: schema %s, this version writes %s", dir, r.Meta.Schema, Schema)
 	}
 	s := &State{Dir: dir, Meta: r.Meta, Status: Interrupted}
@@ -65,8 +66,8 @@ func (s *State) empty() {
 	s.engines = map[ran]stretchOf{}
 }
 
-// scan reads the journal up to a byte: the indexes that it has, and what comes behind the last of them. One whose indexes can't be used is
-// read as a whole, which takes a hundred times as long.
+// scan reads the journal up to a byte: the indexes that it has, and what comes behind the last of them. One whose
+// indexes can't be used is read as a whole, which takes a hundred times as long.
 func (s *State) scan(journal io.ReaderAt, end int64) error {
 	from, ok := s.byIndex(journal, end)
 	if !ok {
@@ -112,7 +113,8 @@ func (s *State) line(e *entry, at int64, size int) error {
 		s.since.addCell(e.Cell.ID, stretchOf{at, int64(size)}, of)
 	case e.Begin != nil:
 		b := e.Begin
-		s.begun[e.Attempt] = Commit{Attempt: e.Attempt, Cell: b.Cell, Repetition: b.Repetition, Warmup: b.Warmup && b.Scoring == nil,
+		s.begun[e.Attempt] = Commit{Attempt: e.Attempt, Cell: b.Cell, Repetition: b.Repetition, Warmup: b.Warmup &&
+			b.Scoring == nil,
 			Scoring: b.Scoring != nil, OpenedBy: b.OpenedBy, lines: stretchOf{first: at}}
 	case e.End != nil:
 		c, ok := s.begun[e.Attempt]
@@ -166,8 +168,8 @@ func (s *State) endsAgain(attempt int) error {
 	return fmt.Errorf("attempt %d ends, and was never begun", attempt)
 }
 
-// forWriting is what a writer must know to write indexes. What cells there are is none of it, so that whoever has the state can read
-// that while the writer writes.
+// forWriting is what a writer must know to write indexes. What cells there are is none of it, so that whoever has the
+// state can read that while the writer writes.
 func (s *State) forWriting() *State {
 	w := *s
 	w.cells, w.engines, w.begun = nil, nil, maps.Clone(s.begun)
@@ -216,7 +218,8 @@ func (s *State) stop(cell int) {
 // block is how much of a file is read at once to look at its end.
 const block = 64 << 10
 
-// wholeLines tells where a file's whole lines end: a kill may have cut the last, and a machine that lost its power may have left zeros.
+// wholeLines tells where a file's whole lines end: a kill may have cut the last, and a machine that lost its power may
+// have left zeros.
 func wholeLines(f *os.File) (int64, error) {
 	info, err := f.Stat()
 	if err != nil {

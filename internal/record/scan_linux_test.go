@@ -11,9 +11,9 @@ import (
 	"time"
 )
 
-// BenchmarkScan reads what must be known to go on with a run of 100,000 cells of an attempt each, with the lines that one of llama.cpp has:
-// most of a gigabyte of journal. It fails where that takes more than a second of a processor, which is what it takes of time where nobody else is
-// busy, or more memory than a plan's dry run may have.
+// BenchmarkScan reads what must be known to go on with a run of 100,000 cells of an attempt each, with the lines that
+// one of llama.cpp has: most of a gigabyte of journal. It fails where that takes more than a second of a processor,
+// which is what it takes of time where nobody else is busy, or more memory than a plan's dry run may have.
 func BenchmarkScan(b *testing.B) {
 	const cells, second, most = 100_000, time.Second, 300 * MiB
 	dir := large(b, cells)
@@ -60,23 +60,30 @@ func large(b *testing.B, cells int) string {
 	defer w.mu.Unlock()
 	long := string(bytes.Repeat([]byte("what is measured and what can't be seen; "), 8))
 	for id := 1; id <= cells; id++ {
-		c := Cell{ID: id, Engine: "llamacpp", Model: Model{Name: "tiny-llama-2x128", SHA256: fmt.Sprintf("%064d", 0), Format: "gguf", Context: 1024},
+		c := Cell{ID: id, Engine: "llamacpp",
+			Model:  Model{Name: "tiny-llama-2x128", SHA256: fmt.Sprintf("%064d", 0), Format: "gguf", Context: 1024},
 			Prompt: long, MaxTokens: 64, Repetitions: 1, Isolation: OfLaunch, PromptCache: CacheOff}
 		w.putLocked(entry{Cell: &c})
-		w.putLocked(entry{Prediction: &Prediction{Cell: id, Source: "gguf", Parts: []Foretold{{Name: "total", Method: long + long + long + long}}}})
+		w.putLocked(entry{Prediction: &Prediction{Cell: id, Source: "gguf",
+			Parts: []Foretold{{Name: "total", Method: long + long + long + long}}}})
 		w.putLocked(entry{Risk: &Risk{Cell: id, Level: RiskLow, Reasons: []string{long}}})
-		w.putLocked(entry{Attempt: id, Begin: &beginEntry{Cell: id, Repetition: 1, Machine: &MachineState{Load1: 1, Governor: "performance"}}})
+		w.putLocked(entry{Attempt: id, Begin: &beginEntry{Cell: id, Repetition: 1,
+			Machine: &MachineState{Load1: 1, Governor: "performance"}}})
 		for n := range 3 {
-			w.putLocked(entry{Attempt: id, Source: &sourceLine{ID: 3*id + n, Source: Source{Role: "server", Method: MethodStatm, PID: 1, Sees: long}}})
+			w.putLocked(entry{Attempt: id,
+				Source: &sourceLine{ID: 3*id + n,
+					Source: Source{Role: "server", Method: MethodStatm, PID: 1, Sees: long}}})
 		}
 		for range 2 {
-			w.putLocked(entry{Attempt: id, Event: &Event{Engine: &EngineInfo{Name: "llamacpp", Version: "b10107", Args: []string{long}}}})
+			w.putLocked(entry{Attempt: id,
+				Event: &Event{Engine: &EngineInfo{Name: "llamacpp", Version: "b10107", Args: []string{long}}}})
 		}
 		for _, p := range Phases() {
 			w.putLocked(entry{Attempt: id, Phase: &phaseLine{Name: p, Begin: 1, End: 2}})
 		}
 		for n := range 2 {
-			w.putLocked(entry{Attempt: id, Request: &requestRow{ID: n + 1, Phase: Measure, PromptIDs: make([]int, 40), Text: long}})
+			w.putLocked(entry{Attempt: id,
+				Request: &requestRow{ID: n + 1, Phase: Measure, PromptIDs: make([]int, 40), Text: long}})
 			w.putLocked(entry{Attempt: id, Span: &spanLine{Request: n + 1, Name: Prefill, How: long[:80]}})
 			w.putLocked(entry{Attempt: id, Span: &spanLine{Request: n + 1, Name: Decode, How: long[:80]}})
 		}

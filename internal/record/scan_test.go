@@ -43,13 +43,16 @@ func draw(t testing.TB, steps []byte, text string) []byte {
 			d.put(t, entry{Cell: &Cell{ID: cells, Prompt: text, Engine: text, Setup: n % 3}})
 		case 1:
 			attempts++
-			d.put(t, entry{Attempt: attempts, Begin: &beginEntry{Cell: n % (cells + 1), Repetition: n, Warmup: n%2 == 0}})
+			d.put(t, entry{Attempt: attempts,
+				Begin: &beginEntry{Cell: n % (cells + 1), Repetition: n, Warmup: n%2 == 0}})
 		case 2:
 			attempts++
-			d.put(t, entry{Attempt: attempts, Begin: &beginEntry{Cell: n, Warmup: true, Scoring: &Scoring{PromptIDs: []int{n}}}})
+			d.put(t, entry{Attempt: attempts,
+				Begin: &beginEntry{Cell: n, Warmup: true, Scoring: &Scoring{PromptIDs: []int{n}}}})
 		case 3:
 			if _, ok := d.state.begun[n]; ok {
-				d.put(t, entry{Attempt: n, End: &endEntry{Status: []Status{OK, Failed}[n%2], Class: Class(text), Error: text}})
+				d.put(t, entry{Attempt: n,
+					End: &endEntry{Status: []Status{OK, Failed}[n%2], Class: Class(text), Error: text}})
 			}
 		case 4:
 			if _, ok := d.state.begun[attempts]; ok {
@@ -73,9 +76,11 @@ func draw(t testing.TB, steps []byte, text string) []byte {
 	return d.text
 }
 
-// FuzzIndex holds that what indexes say is what the lines say, wherever the journal is cut, and that what is no journal does no harm.
+// FuzzIndex holds that what indexes say is what the lines say, wherever the journal is cut, and that what is no journal
+// does no harm.
 func FuzzIndex(f *testing.F) {
-	f.Add([]byte{0, 1, 5, 3, 14, 10, 1, 4, 10, 7, 18, 29, 0, 12, 15, 8, 2, 4, 10, 9}, `x,"index":{"at":0`, uint32(40), uint32(0))
+	f.Add([]byte{0, 1, 5, 3, 14, 10, 1, 4, 10, 7, 18, 29, 0, 12, 15, 8, 2, 4, 10, 9}, `x,"index":{"at":0`, uint32(40),
+		uint32(0))
 	f.Add([]byte{10, 10, 0, 10}, "\x00\n", uint32(0), uint32(3))
 	random := rand.New(rand.NewPCG(5, 6))
 	for range 20 {
@@ -105,7 +110,8 @@ func FuzzIndex(f *testing.F) {
 		journal[int(flip)%len(journal)] ^= byte(flip>>8) | 1
 		broken := &State{}
 		broken.empty()
-		if err := broken.scan(bytes.NewReader(journal), int64(len(journal))); err != nil && fault.Code(err) != int(fault.BadRecord) {
+		if err := broken.scan(bytes.NewReader(journal), int64(len(journal))); err != nil &&
+			fault.Code(err) != int(fault.BadRecord) {
 			t.Errorf("an error that is no BadRecord: %v", err)
 		}
 	})

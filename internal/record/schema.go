@@ -8,7 +8,8 @@ import (
 	"llmparity/internal/fault"
 )
 
-// version is a schema's: what a major one changes can't be read by readers of another; what a minor one adds can be left out.
+// version is a schema's: what a major one changes can't be read by readers of another; what a minor one adds can be
+// left out.
 type version struct{ major, minor int }
 
 const schemaName = "llmparity.run/"
@@ -38,15 +39,19 @@ func (r *Run) checkSchema(path string) (newer bool, err error) {
 	theirs, ok := parseSchema(r.Meta.Schema)
 	switch {
 	case !ok:
-		return false, fault.New(fault.BadRecord, "read it with the version that wrote it", "%s: schema %q, this version reads %q",
+		return false, fault.New(fault.BadRecord, "read it with the version that wrote it",
+			"%s: schema %q, this version reads %q",
 			path, r.Meta.Schema, Schema)
 	case theirs.major != ours.major:
-		return false, fault.New(fault.BadRecord, "read it with llmparity "+writer(r.Meta.Tool)+", which wrote it, or a newer one",
+		return false, fault.New(fault.BadRecord, "read it with llmparity "+writer(r.Meta.Tool)+
+			", which wrote it, or a newer one",
 			"%s: schema %q, this version reads %q", path, r.Meta.Schema, Schema)
 	case theirs.minor > ours.minor:
-		r.Warnings = append(r.Warnings, Warning{Code: "newer-schema", Text: fmt.Sprintf("the folder was written by a newer llmparity "+
-			"(%s, schema %s; this version reads %s): what it has that this version does not know is left out", writer(r.Meta.Tool),
-			r.Meta.Schema, Schema)})
+		r.Warnings = append(r.Warnings, Warning{Code: "newer-schema",
+			Text: fmt.Sprintf("the folder was written by a newer llmparity "+
+				"(%s, schema %s; this version reads %s): what it has that this version does not know is left out",
+				writer(r.Meta.Tool),
+				r.Meta.Schema, Schema)})
 		return true, nil
 	}
 	return false, nil
@@ -61,8 +66,10 @@ func writer(t Tool) string {
 
 // known tells whether the line says anything that this version understands.
 func (e *entry) known() bool {
-	return e.Cell != nil || e.Begin != nil || e.Source != nil || e.Phase != nil || e.Span != nil || e.Request != nil || e.Event != nil ||
-		e.Warning != nil || e.End != nil || e.Prediction != nil || e.Risk != nil || e.Done != nil || e.Resumed != nil || e.Index != nil ||
+	return e.Cell != nil || e.Begin != nil || e.Source != nil || e.Phase != nil || e.Span != nil || e.Request != nil ||
+		e.Event != nil ||
+		e.Warning != nil || e.End != nil || e.Prediction != nil || e.Risk != nil || e.Done != nil || e.Resumed != nil ||
+		e.Index != nil ||
 		e.Stop != nil
 }
 

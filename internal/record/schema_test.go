@@ -17,10 +17,12 @@ func TestPublishedSchemas(t *testing.T) {
 	const how = "go test ./internal/record -run PublishedSchemas -update"
 	schematest.Published(t, "run", Meta{}, schematest.Options{ID: Schema, Title: "run.json of a run folder",
 		Const: map[string]string{"Meta.schema": Schema}}, *update, how)
-	schematest.Published(t, "environment", Environment{}, schematest.Options{ID: "llmparity.environment/1", Title: "environment.json of a run folder"}, *update, how)
-	schematest.Published(t, "journal", entry{}, schematest.Options{ID: "llmparity.journal/1", Title: "a line of journal.jsonl of a run folder",
-		Open: []reflect.Type{reflect.TypeFor[DeviceClass]()}, OneOf: []reflect.Type{reflect.TypeFor[entry]()},
-		Nullable: []string{"requestRow.prompt_ids", "Risk.places"}}, *update, how)
+	schematest.Published(t, "environment", Environment{},
+		schematest.Options{ID: "llmparity.environment/1", Title: "environment.json of a run folder"}, *update, how)
+	schematest.Published(t, "journal", entry{},
+		schematest.Options{ID: "llmparity.journal/1", Title: "a line of journal.jsonl of a run folder",
+			Open: []reflect.Type{reflect.TypeFor[DeviceClass]()}, OneOf: []reflect.Type{reflect.TypeFor[entry]()},
+			Nullable: []string{"requestRow.prompt_ids", "Risk.places"}}, *update, how)
 }
 
 // Every kind of line that resuming writes is as the schema says.
@@ -28,8 +30,9 @@ func TestTheJournalOfAResumedRunIsAsItsSchemaSays(t *testing.T) {
 	w := made(t, 1) // an index behind each attempt
 	w.Cell(resumed)
 	attempt(w, resumed, 1, OK)
-	w.Attempt(resumed, Beginning{Repetition: 2, Machine: MachineState{Load1: 1, FreeB: 1, AvailableB: 1, SwapUsedB: 1, Governor: "powersave", MHz: 1,
-		MaxMHz: 2, Throttled: new(int64(3)), Pressure: new(4.5)}})
+	w.Attempt(resumed, Beginning{Repetition: 2,
+		Machine: MachineState{Load1: 1, FreeB: 1, AvailableB: 1, SwapUsedB: 1, Governor: "powersave", MHz: 1,
+			MaxMHz: 2, Throttled: new(int64(3)), Pressure: new(4.5)}})
 	if err := w.Close(Interrupted); err != nil {
 		t.Fatal(err)
 	}

@@ -6,8 +6,9 @@ import (
 	"strconv"
 )
 
-// Score is what an engine thinks of one place in a text that it was given token by token. Log-probabilities are natural logarithms
-// of the softmax, at temperature 1, of the raw logits over the whole vocabulary: nothing that samples has touched them.
+// Score is what an engine thinks of one place in a text that it was given token by token. Log-probabilities are natural
+// logarithms of the softmax, at temperature 1, of the raw logits over the whole vocabulary: nothing that samples has
+// touched them.
 type Score struct {
 	Position int     // of the forced token in the text, from 0
 	Forced   int     // its id
@@ -25,7 +26,8 @@ type Candidate struct {
 // Chosen is the id that the engine would have chosen.
 func (s Score) Chosen() int { return s.Top[0].ID }
 
-// Margin is how far the likeliest token lies above the next one, in natural logarithms: it is the difference of their logits.
+// Margin is how far the likeliest token lies above the next one, in natural logarithms: it is the difference of their
+// logits.
 func (s Score) Margin() float64 { return s.Top[0].LogProb - s.Top[1].LogProb }
 
 // LogProbOf gives the log-probability of a token where the engine told it.
@@ -68,8 +70,8 @@ const tolerated = 1e-4
 // least is a log-probability that no model's logits come near: what is below it is no figure.
 const least = -1e6
 
-// scoreColumns are those of scores.csv: a row a candidate. rank is 0 for a forced token that is none of the likeliest; logprob is empty
-// where the engine can't tell it.
+// scoreColumns are those of scores.csv: a row a candidate. rank is 0 for a forced token that is none of the likeliest;
+// logprob is empty where the engine can't tell it.
 func scoreColumns() []string {
 	return []string{"cell", "attempt", "position", "rank", "id", "logprob", "forced"}
 }
@@ -83,8 +85,8 @@ type Scoring struct {
 	Top       int   `json:"top"`    // candidates a position
 }
 
-// BeginScoring starts an attempt that only scores. It is marked as a warm-up launch too: a reader that knows nothing of scoring must
-// not count it.
+// BeginScoring starts an attempt that only scores. It is marked as a warm-up launch too: a reader that knows nothing of
+// scoring must not count it.
 func (w *Writer) BeginScoring(c Cell, s Scoring, load1 float64) *Recording {
 	return w.begin(c, beginEntry{Warmup: true, Scoring: &s, Load1: load1})
 }
@@ -127,7 +129,8 @@ func (b *builder) score(h header, _ int) func(*row) error {
 	attemptAt, positionAt, rankAt, idAt := h.column("attempt"), h.column("position"), h.column("rank"), h.column("id")
 	logProbAt, forcedAt := h.column("logprob"), h.column("forced")
 	return func(r *row) error {
-		attempt, position, rank, id := r.integer(attemptAt), int(r.integer(positionAt)), r.integer(rankAt), int(r.integer(idAt))
+		attempt, position, rank, id := r.integer(attemptAt), int(r.integer(positionAt)), r.integer(rankAt),
+			int(r.integer(idAt))
 		forced, logProb := r.integer(forcedAt), math.NaN()
 		if len(r.text(logProbAt)) > 0 {
 			logProb = r.number(logProbAt)
@@ -150,8 +153,8 @@ func (b *builder) score(h header, _ int) func(*row) error {
 	}
 }
 
-// wholeScores checks the scores of every attempt that says of itself that it scored all: what was cut, or isn't sound, is dropped with a
-// warning, for nobody can tell what is missing.
+// wholeScores checks the scores of every attempt that says of itself that it scored all: what was cut, or isn't sound,
+// is dropped with a warning, for nobody can tell what is missing.
 func (b *builder) wholeScores() {
 	for _, a := range b.run.Scorings {
 		if a.Status != OK {

@@ -13,7 +13,8 @@ import (
 	"llmparity/internal/record"
 )
 
-// scores are of a text of three tokens; the second forced one is none of the likeliest, and too unlikely for its engine to tell.
+// scores are of a text of three tokens; the second forced one is none of the likeliest, and too unlikely for its engine
+// to tell.
 func scores() []record.Score {
 	return []record.Score{
 		{Position: 0, Forced: 7, LogProb: -0.25, Top: []record.Candidate{{7, -0.25}, {3, -1.5}}},
@@ -25,14 +26,16 @@ func scores() []record.Score {
 // scored writes a run with one launch that counts and one attempt that scores.
 func scored(t testing.TB, tokens int, end record.Status) (dir string) {
 	t.Helper()
-	w, err := record.Create(t.TempDir(), record.Meta{Name: "scored", Started: time.Now()}, record.Environment{}, []byte("name: scored\n"))
+	w, err := record.Create(t.TempDir(), record.Meta{Name: "scored", Started: time.Now()}, record.Environment{},
+		[]byte("name: scored\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	c := record.Cell{ID: 1, Engine: "one", Repetitions: 1}
 	w.Cell(c)
 	launch := w.Begin(c, 1, false, 0)
-	launch.Request(record.Measure, record.Usage{PromptIDs: []int{1, 2}, Sent: time.Now()}, []record.Token{{ID: 7, At: time.Now()}}, time.Now())
+	launch.Request(record.Measure, record.Usage{PromptIDs: []int{1, 2}, Sent: time.Now()},
+		[]record.Token{{ID: 7, At: time.Now()}}, time.Now())
 	launch.End(record.OK, "", nil, record.Cost{})
 	s := w.BeginScoring(c, record.Scoring{Reference: 1, Attempt: 1, PromptIDs: []int{1, 2}, Tokens: tokens, Top: 2}, 0)
 	for _, sc := range scores() {
@@ -57,7 +60,8 @@ func TestScoresComeBack(t *testing.T) {
 		t.Fatalf("%d attempts, %d scorings, warnings %v", len(r.Attempts), len(r.Scorings), r.Warnings)
 	}
 	a := r.Scorings[0]
-	if a.Counted() || !a.Warmup || a.Cell != 1 || !reflect.DeepEqual(a.Scoring.PromptIDs, []int{1, 2}) || len(a.Warnings) != 1 {
+	if a.Counted() || !a.Warmup || a.Cell != 1 || !reflect.DeepEqual(a.Scoring.PromptIDs, []int{1, 2}) ||
+		len(a.Warnings) != 1 {
 		t.Errorf("%+v", a)
 	}
 	want := scores()
@@ -82,14 +86,19 @@ func TestScoresThatAreNotWholeAreLeftOut(t *testing.T) {
 		change func(string) string
 		warned bool
 	}{
-		"interrupted":         {3, record.Interrupted, nil, false},
-		"failed":              {3, record.Failed, nil, false},
-		"fewer than were":     {4, record.OK, nil, true},
-		"a row is gone":       {3, record.OK, func(s string) string { return strings.Replace(s, "1,2,2,2,2,-0.500000,0\n", "", 1) }, true},
-		"out of order":        {3, record.OK, func(s string) string { return strings.Replace(s, "-2.500000", "-0.012500", 1) }, true},
-		"no forced token":     {3, record.OK, func(s string) string { return strings.Replace(s, "1,2,1,0,9,,1\n", "", 1) }, true},
-		"nobody's logits":     {3, record.OK, func(s string) string { return strings.Replace(s, "-9.750000", "-1e308", 1) }, true},
-		"likelier than sure":  {3, record.OK, func(s string) string { return strings.Replace(s, "-0.125000", "0.125000", 1) }, true},
+		"interrupted":     {3, record.Interrupted, nil, false},
+		"failed":          {3, record.Failed, nil, false},
+		"fewer than were": {4, record.OK, nil, true},
+		"a row is gone": {3, record.OK,
+			func(s string) string { return strings.Replace(s, "1,2,2,2,2,-0.500000,0\n", "", 1) }, true},
+		"out of order": {3, record.OK,
+			func(s string) string { return strings.Replace(s, "-2.500000", "-0.012500", 1) }, true},
+		"no forced token": {3, record.OK,
+			func(s string) string { return strings.Replace(s, "1,2,1,0,9,,1\n", "", 1) }, true},
+		"nobody's logits": {3, record.OK,
+			func(s string) string { return strings.Replace(s, "-9.750000", "-1e308", 1) }, true},
+		"likelier than sure": {3, record.OK,
+			func(s string) string { return strings.Replace(s, "-0.125000", "0.125000", 1) }, true},
 		"a last row, cut off": {3, record.OK, func(s string) string { return strings.TrimSuffix(s, ",1\n") }, true},
 	} {
 		dir := scored(t, c.tokens, c.end)
@@ -161,7 +170,8 @@ func FuzzScores(f *testing.F) {
 		}
 		for _, a := range r.Scorings {
 			for i, s := range a.Scores {
-				if err := s.Sound(); err != nil || s.Position != i || len(a.Scores) != a.Scoring.Tokens || !(s.Margin() >= 0) {
+				if err := s.Sound(); err != nil || s.Position != i || len(a.Scores) != a.Scoring.Tokens ||
+					!(s.Margin() >= 0) {
 					t.Errorf("%v: %+v", err, s)
 				}
 			}

@@ -94,7 +94,8 @@ func (s *State) Cell(id int) (Cell, error) {
 	}
 	e, err := s.read(s.cells[id].at)
 	if err == nil && (e.Cell == nil || e.Cell.ID != id) {
-		err = fault.New(fault.BadRecord, "", "%s: what is at byte %d is not cell %d's line", filepath.Join(s.Dir, journalFile), s.cells[id].at.first, id)
+		err = fault.New(fault.BadRecord, "", "%s: what is at byte %d is not cell %d's line",
+			filepath.Join(s.Dir, journalFile), s.cells[id].at.first, id)
 	}
 	if err != nil {
 		return Cell{}, err
@@ -102,7 +103,8 @@ func (s *State) Cell(id int) (Cell, error) {
 	return *e.Cell, nil
 }
 
-// Engine reads what an engine last said of itself in an attempt of a setup's that went well; false where it said nothing.
+// Engine reads what an engine last said of itself in an attempt of a setup's that went well; false where it said
+// nothing.
 func (s *State) Engine(setup int, engine string) (EngineInfo, bool, error) {
 	at, ok := s.engines[ran{engine, setup}]
 	if !ok {
@@ -110,7 +112,8 @@ func (s *State) Engine(setup int, engine string) (EngineInfo, bool, error) {
 	}
 	e, err := s.read(at)
 	if err == nil && (e.Event == nil || e.Event.Engine == nil) {
-		err = fault.New(fault.BadRecord, "", "%s: at byte %d no engine tells what it is", filepath.Join(s.Dir, journalFile), at.first)
+		err = fault.New(fault.BadRecord, "", "%s: at byte %d no engine tells what it is",
+			filepath.Join(s.Dir, journalFile), at.first)
 	}
 	if err != nil {
 		return EngineInfo{}, false, err
@@ -118,7 +121,8 @@ func (s *State) Engine(setup int, engine string) (EngineInfo, bool, error) {
 	return *e.Event.Engine, true, nil
 }
 
-// Attempt reads what a committed attempt says in the journal, with its requests and their tokens; readings of memory are left out.
+// Attempt reads what a committed attempt says in the journal, with its requests and their tokens; readings of memory
+// are left out.
 func (s *State) Attempt(c Commit) (*Attempt, error) {
 	lines, err := s.part(journalFile, c.lines)
 	if err != nil {
@@ -136,12 +140,14 @@ func (s *State) Attempt(c Commit) (*Attempt, error) {
 			err = b.entry(e)
 		}
 		if err != nil {
-			return nil, fault.Wrap(fault.BadRecord, err, "", "%s, attempt %d", filepath.Join(s.Dir, journalFile), c.Attempt)
+			return nil, fault.Wrap(fault.BadRecord, err, "", "%s, attempt %d", filepath.Join(s.Dir, journalFile),
+				c.Attempt)
 		}
 	}
 	a := b.attempts[c.Attempt]
 	if a == nil {
-		return nil, fault.New(fault.BadRecord, "", "%s has no attempt %d where its index says", filepath.Join(s.Dir, journalFile), c.Attempt)
+		return nil, fault.New(fault.BadRecord, "", "%s has no attempt %d where its index says",
+			filepath.Join(s.Dir, journalFile), c.Attempt)
 	}
 	a.OpenedBy = c.OpenedBy
 	rows, err := s.part(tokensFile, c.tokens)
@@ -205,7 +211,8 @@ func (s *State) part(name string, of stretchOf) ([]byte, error) {
 	}
 	defer f.Close()
 	if info, err := f.Stat(); err != nil || of.first > info.Size() || of.size > info.Size()-of.first {
-		return nil, fault.New(fault.BadRecord, "", "%s is shorter than the journal says: bytes %d to %d are not there", path, of.first, of.first+of.size)
+		return nil, fault.New(fault.BadRecord, "", "%s is shorter than the journal says: bytes %d to %d are not there",
+			path, of.first, of.first+of.size)
 	}
 	text := make([]byte, of.size)
 	if _, err := f.ReadAt(text, of.first); err != nil {
@@ -214,7 +221,8 @@ func (s *State) part(name string, of stretchOf) ([]byte, error) {
 	return text, nil
 }
 
-// Commits gives what is committed of a cell, in the order in which it was begun: warm-up launches, repetitions, and what was tried again.
+// Commits gives what is committed of a cell, in the order in which it was begun: warm-up launches, repetitions, and
+// what was tried again.
 func (s *State) Commits(cell int) []Commit {
 	if c := s.cells[cell]; c != nil {
 		return c.commits

@@ -16,8 +16,9 @@ import (
 	"llmparity/internal/fault"
 )
 
-// What a kill of the program can lose of an attempt that goes on: rows are handed to the system by the writer that comes
-// flushAfter later, so that sampling, which writes all the time, needs no second wake-up; flushAtLast is for when none comes.
+// What a kill of the program can lose of an attempt that goes on: rows are handed to the system by the writer that
+// comes flushAfter later, so that sampling, which writes all the time, needs no second wake-up; flushAtLast is for when
+// none comes.
 const (
 	flushAfter  = 200 * time.Millisecond
 	flushAtLast = time.Second
@@ -147,8 +148,10 @@ type rowFile struct {
 }
 
 func (w *Writer) files() []rowFile {
-	return []rowFile{{&w.journal, journalFile, nil}, {&w.samples, samplesFile, sampleColumns}, {&w.totals, totalsFile, totalColumns},
-		{&w.tokens, tokensFile, tokenColumns}, {&w.metrics, metricsFile, metricColumns}, {&w.scores, scoresFile, scoreColumns()}}
+	return []rowFile{{&w.journal, journalFile, nil}, {&w.samples, samplesFile, sampleColumns},
+		{&w.totals, totalsFile, totalColumns},
+		{&w.tokens, tokensFile, tokenColumns}, {&w.metrics, metricsFile, metricColumns},
+		{&w.scores, scoresFile, scoreColumns()}}
 }
 
 // pointLatest replaces the link in one step; a reader sees the old target or the new one.
@@ -352,11 +355,13 @@ func diskFault(err error, where string) error {
 	case errors.As(err, &known):
 		return err
 	case fault.NoSpace(err):
-		return fault.Wrap(fault.DiskFull, err, "free some space or name another folder with --out; what was measured so "+
-			"far stays readable",
+		return fault.Wrap(fault.DiskFull, err,
+			"free some space or name another folder with --out; what was measured so "+
+				"far stays readable",
 			"no space left for the record in %s", where)
-	case errors.Is(err, os.ErrPermission), errors.Is(err, syscall.EROFS), errors.Is(err, syscall.ENOTDIR), errors.Is(err,
-		os.ErrNotExist):
+	case errors.Is(err, os.ErrPermission), errors.Is(err, syscall.EROFS), errors.Is(err, syscall.ENOTDIR),
+		errors.Is(err,
+			os.ErrNotExist):
 		return fault.Wrap(fault.Unwritable, err, "name a folder that you may write to with --out",
 			"can't write the record in %s", where)
 	}
@@ -377,8 +382,8 @@ func integer(line []byte, n int64) []byte {
 	return append(strconv.AppendInt(line, n, 10), ',')
 }
 
-// text appends a CSV field. Labels and roles are ours, but engines may be named by users: a line break becomes a space, because
-// readers find the last whole row by its newline.
+// text appends a CSV field. Labels and roles are ours, but engines may be named by users: a line break becomes a space,
+// because readers find the last whole row by its newline.
 func text(line []byte, s string) []byte {
 	s = lineBreaks.Replace(s)
 	if strings.ContainsAny(s, ",\"") {

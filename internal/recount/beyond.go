@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// What a browser takes beyond the model, worked out again: by process and kind of memory, between the baseline and the highest moment.
+// What a browser takes beyond the model, worked out again: by process and kind of memory, between the baseline and the
+// highest moment.
 
 // mappedAt is one reading of all processes: sizes in MiB by role and kind, and the latest time in it.
 type mappedAt struct {
@@ -157,7 +158,8 @@ func (l memoryLaunch) beyond(model func(name string) float64) map[string]float64
 	all := private(top, nil) - private(before, nil)
 	ofPage, ofGPU := private(top, page)-private(before, page), private(top, gpu)-private(before, gpu)
 	return map[string]float64{
-		"page_copies": private(top, page) - private(after, page), "page_heaps": private(after, page) - private(before, page),
+		"page_copies": private(top, page) - private(after, page),
+		"page_heaps":  private(after, page) - private(before, page),
 		"gpu_process": ofGPU - held, "other_processes": all - ofPage - ofGPU,
 		"transfer_buffers": top.total(nil, "pss_shared_bytes") - before.total(nil, "pss_shared_bytes"),
 		"program_files":    after.total(nil, "pss_files_bytes") - before.total(nil, "pss_files_bytes"),

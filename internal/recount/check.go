@@ -73,7 +73,8 @@ type ratio struct {
 
 // headline are the page's columns of the summary, and the figure that each has.
 func headline() [][2]string {
-	return [][2]string{{"Peak", "peak_pss"}, {"Increase", "memory_increase"}, {"Load", "load_time"}, {"First token", "ttft"}, {"Inter-token p50", "inter_token_latency_p50"},
+	return [][2]string{{"Peak", "peak_pss"}, {"Increase", "memory_increase"}, {"Load", "load_time"},
+		{"First token", "ttft"}, {"Inter-token p50", "inter_token_latency_p50"},
 		{"p99", "inter_token_latency_p99"}, {"Prefill", "prefill_tps"}, {"Decode", "decode_tps"}}
 }
 
@@ -99,7 +100,8 @@ func (c *check) figures() {
 		mine := c.cells[i]
 		c.same(cell.Label+": launches counted", float64(cell.Launch.Counted), float64(mine.Counted))
 		if c.compared++; !reflect.DeepEqual(cell.Stop, mine.stop) {
-			c.Errorf("%s: why it was not repeated is %+v in the report, and %+v in the journal", cell.Label, cell.Stop, mine.stop)
+			c.Errorf("%s: why it was not repeated is %+v in the report, and %+v in the journal", cell.Label, cell.Stop,
+				mine.stop)
 		}
 		seen := map[string]bool{}
 		for _, f := range cell.Figures {
@@ -109,7 +111,8 @@ func (c *check) figures() {
 			switch what := cell.Label + ": " + f.Name; {
 			case f.Median == nil && !known:
 			case f.Median == nil || !known:
-				c.Errorf("%s: median %v in the report, values worked out again: %v; work it out here", what, f.Median, again.Values)
+				c.Errorf("%s: median %v in the report, values worked out again: %v; work it out here", what, f.Median,
+					again.Values)
 			default:
 				c.figure(what, f, again)
 			}
@@ -133,7 +136,8 @@ func (c *check) figure(what string, f figure, again Figure) {
 	switch {
 	case f.Interval == nil && math.IsNaN(again.Lo):
 	case f.Interval == nil || math.IsNaN(again.Lo):
-		c.Errorf("%s: the interval is %v in the report, and %v to %v worked out again", what, f.Interval, again.Lo, again.Hi)
+		c.Errorf("%s: the interval is %v in the report, and %v to %v worked out again", what, f.Interval, again.Lo,
+			again.Hi)
 	default:
 		c.same(what+", lower end", f.Interval.Lo, again.Lo)
 		c.same(what+", upper end", f.Interval.Hi, again.Hi)
@@ -147,7 +151,8 @@ func (c *check) ratios() {
 	for _, comparison := range c.res.Comparisons {
 		a, b := c.cells[comparison.A], c.cells[comparison.B]
 		for _, r := range comparison.Ratios {
-			what := fmt.Sprintf("%s of %s over %s", r.Figure, c.res.Cells[comparison.A].Label, c.res.Cells[comparison.B].Label)
+			what := fmt.Sprintf("%s of %s over %s", r.Figure, c.res.Cells[comparison.A].Label,
+				c.res.Cells[comparison.B].Label)
 			x, y := a.Figures[r.Figure], b.Figures[r.Figure]
 			if len(x.Values) == 0 || len(y.Values) == 0 {
 				c.Errorf("%s: a ratio of what was not worked out again", what)
@@ -169,7 +174,10 @@ func (c *check) ratios() {
 				c.Errorf("%s: p is %v in the report, and %v by going through every way to draw", what, r.Raw, p)
 			}
 			c.compared++
-			all = append(all, holmTest{what, r, first(r.Figure, a.load != nil), p, 2 / choose(len(left)+len(right), len(left)), kept(c.Work, "order"+key, func() string { return fmt.Sprint(comparison.A, comparison.B, order(left, right)) })})
+			all = append(all, holmTest{what, r, first(r.Figure, a.load != nil),
+				p, 2 / choose(len(left)+len(right), len(left)),
+				kept(c.Work, "order"+key,
+					func() string { return fmt.Sprint(comparison.A, comparison.B, order(left, right)) })})
 		}
 	}
 	c.tests = all
@@ -216,9 +224,9 @@ func choose(n, k int) float64 {
 	return out
 }
 
-// holm corrects p within a family: the least p a weight takes the whole of 0.05, the next what is left. Peak, time to first token and decode
-// weigh eight times as much as the rest, six times where the rest could never come below its 27th part; figures that order the launches
-// alike, or the other way round, are one test.
+// holm corrects p within a family: the least p a weight takes the whole of 0.05, the next what is left. Peak, time to
+// first token and decode weigh eight times as much as the rest, six times where the rest could never come below its
+// 27th part; figures that order the launches alike, or the other way round, are one test.
 func (c *check) holm(all []holmTest) {
 	families := map[int][]holmTest{}
 	for _, h := range all {
@@ -242,7 +250,8 @@ func (c *check) holm(all []holmTest) {
 			c.compared++
 			is := corrected[h.same] <= 0.05
 			if math.Abs(h.r.P-corrected[h.same]) > 1e-8 {
-				c.Errorf("%s: p corrected is %v in the report, and %v worked out again", h.what, h.r.P, corrected[h.same])
+				c.Errorf("%s: p corrected is %v in the report, and %v worked out again", h.what, h.r.P,
+					corrected[h.same])
 			}
 			if h.r.Significant != is {
 				c.Errorf("%s: significant is %v in the report, p is %v", h.what, h.r.Significant, corrected[h.same])
@@ -328,7 +337,8 @@ func (c *check) parity() {
 	}
 	for i, cell := range c.res.Cells {
 		mine, identical := c.cells[i], true
-		untold := slices.ContainsFunc(mine.ids, func(ids []int) bool { return slices.Contains(ids, -1) }) // of what texts are told apart by
+		// of what texts are told apart by
+		untold := slices.ContainsFunc(mine.ids, func(ids []int) bool { return slices.Contains(ids, -1) })
 		for n, ids := range mine.ids {
 			if untold {
 				identical = identical && mine.texts[n] == mine.texts[0]
@@ -362,7 +372,8 @@ func (c *check) page(page string) {
 				c.Fatalf("the summary has no column %q: %q", h[0], t.Head)
 			}
 			f, ok := cell.Figures[h[1]]
-			if rss, read := cell.Figures[map[string]string{"peak_pss": "peak_rss_sum", "memory_increase": "memory_increase_rss_sum"}[h[1]]]; read && len(f.Values) == 0 {
+			if rss, read := cell.Figures[map[string]string{"peak_pss": "peak_rss_sum",
+				"memory_increase": "memory_increase_rss_sum"}[h[1]]]; read && len(f.Values) == 0 {
 				f, ok = rss, true
 			}
 			if heap := cell.Figures["peak_js_heap"]; h[1] == "peak_pss" && len(f.Values) == 0 && len(heap.Values) > 0 {
@@ -374,7 +385,8 @@ func (c *check) page(page string) {
 			}
 			c.compared++
 			if got := t.Rows[i][at]; got != want {
-				c.Errorf("%s: the page says %s %s, and worked out again it is %s", c.res.Cells[i].Label, h[0], got, want)
+				c.Errorf("%s: the page says %s %s, and worked out again it is %s", c.res.Cells[i].Label, h[0], got,
+					want)
 			}
 		}
 	}

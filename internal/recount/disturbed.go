@@ -11,8 +11,8 @@ import (
 	"strings"
 )
 
-// Machines that were not left alone, worked out again: what others did before a run's first launch, and what a hypervisor gave to other
-// machines while launches were made.
+// Machines that were not left alone, worked out again: what others did before a run's first launch, and what a
+// hypervisor gave to other machines while launches were made.
 
 // machine is of environment.json what tells of others.
 type machine struct {
@@ -41,8 +41,9 @@ type saying struct {
 	v      float64
 }
 
-// others is what must be said of others who were busy: nil where they were not, or where nobody can tell. They were where they took more than
-// a tenth of the cores just before the run; where nobody listened, where the load was more than half of them.
+// others is what must be said of others who were busy: nil where they were not, or where nobody can tell. They were
+// where they took more than a tenth of the cores just before the run; where nobody listened, where the load was more
+// than half of them.
 func (f *folder) others() []saying {
 	m, b := f.machine, f.machine.Background
 	switch {
@@ -62,7 +63,8 @@ func (f *folder) others() []saying {
 	return nil
 }
 
-// stolen is of each launch which part of the processors' time went to other machines, in percent; nil where one does not tell.
+// stolen is of each launch which part of the processors' time went to other machines, in percent; nil where one does
+// not tell.
 func (f *folder) stolen(counted []*attempt) []float64 {
 	var out []float64
 	for _, a := range counted {
@@ -134,7 +136,8 @@ func (c *check) only(what, code string, all []warned, want bool) (warned, bool) 
 		}
 	}
 	if c.compared++; len(found) > 1 || (len(found) == 1) != want {
-		c.Errorf("%s: there are %d warnings %s in the report; worked out again there is one: %v", what, len(found), code, want)
+		c.Errorf("%s: there are %d warnings %s in the report; worked out again there is one: %v", what, len(found),
+			code, want)
 	}
 	if len(found) == 0 || !want {
 		return warned{}, false
@@ -151,8 +154,8 @@ func (c *check) sentence(what string, w warned, want []saying) {
 	}
 }
 
-// disturbed holds the warnings of machines that were not left alone: a run's, those beside times and rates, and those beside differences; and
-// what stands beside figures of launches that are not alike.
+// disturbed holds the warnings of machines that were not left alone: a run's, those beside times and rates, and those
+// beside differences; and what stands beside figures of launches that are not alike.
 func (c *check) disturbed(text []byte) {
 	c.Helper()
 	var res struct {
@@ -201,7 +204,8 @@ func (c *check) disturbed(text []byte) {
 		for _, f := range cell.Figures {
 			what := cell.Label + ": " + f.Name
 			c.marked(what, f.Name, c.cells[i].Figures[f.Name], f.Warnings)
-			if w, ok := c.only(what, "busy-machine", f.Warnings, numbers != nil && timed(f.Unit) && f.Median != nil); ok {
+			if w, ok := c.only(what, "busy-machine", f.Warnings, numbers != nil && timed(f.Unit) &&
+				f.Median != nil); ok {
 				c.sentence(what, w, numbers)
 			}
 		}
@@ -215,7 +219,8 @@ func (c *check) disturbed(text []byte) {
 				slow, quick = p.A, p.B
 			}
 			t := moreStolen(c.cells[quick].stolen, c.cells[slow].stolen)
-			asked := r.Significant && r.Ratio != nil && timed(r.Unit) && a.Run != b.Run && a.Spec.Engine == b.Spec.Engine
+			asked := r.Significant && r.Ratio != nil && timed(r.Unit) && a.Run != b.Run &&
+				a.Spec.Engine == b.Spec.Engine
 			if w, ok := c.only(what, "stolen-time", r.Warnings, asked && t.more); ok {
 				c.word(what+", where time was stolen", w.Where, res.Cells[slow].Label)
 				c.sentence(what, w, t.said())
@@ -224,7 +229,8 @@ func (c *check) disturbed(text []byte) {
 	}
 }
 
-// sharedOutside tells whether the PSS of an engine of one process leaves out, at its peak, more of its RSS than is usual: 8 MiB and a tenth.
+// sharedOutside tells whether the PSS of an engine of one process leaves out, at its peak, more of its RSS than is
+// usual: 8 MiB and a tenth.
 func sharedOutside(counted []*attempt) bool {
 	return slices.ContainsFunc(counted, func(a *attempt) bool {
 		var peak *total

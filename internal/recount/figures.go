@@ -42,8 +42,8 @@ type stop struct {
 	Narrow                         bool
 }
 
-// conclude is a figure's interval at the stop's level: of a cell that was looked at several times, each look has its share of the chance to
-// err.
+// conclude is a figure's interval at the stop's level: of a cell that was looked at several times, each look has its
+// share of the chance to err.
 func (c *Cell) conclude(f *Figure) {
 	if s := c.stop; s == nil || len(f.Values) == 0 {
 		f.conclude()
@@ -192,7 +192,8 @@ func (a *attempt) summed(phase string) []float64 {
 	var out []float64
 	for i, p := range a.phases {
 		for _, t := range a.totals {
-			if p.Name == phase && t.method != "smaps_rollup" && t.method != "vm_hwm" && t.at >= p.Begin && (i+1 == len(a.phases) || t.at < a.phases[i+1].Begin) {
+			if p.Name == phase && t.method != "smaps_rollup" && t.method != "vm_hwm" && t.at >= p.Begin &&
+				(i+1 == len(a.phases) || t.at < a.phases[i+1].Begin) {
 				out = append(out, t.rss)
 			}
 		}
@@ -299,8 +300,8 @@ func (a *attempt) alike() []*request {
 	return out
 }
 
-// figures of a request. Tokens of one piece of text, which an engine counts, are of all pieces taken for alike; where many came in few
-// pieces it is not known when each was there.
+// figures of a request. Tokens of one piece of text, which an engine counts, are of all pieces taken for alike; where
+// many came in few pieces it is not known when each was there.
 func (r *request) figures() map[string]float64 {
 	out := map[string]float64{"latency": float64(r.Returned-r.due()) / 1e6, "tokens": float64(len(r.times))}
 	if r.Generated > 0 {
@@ -345,7 +346,8 @@ func (r *request) figures() map[string]float64 {
 	return out
 }
 
-// chunks are the tokens by the times at which they came: those of one time came together, and share the time since the ones before.
+// chunks are the tokens by the times at which they came: those of one time came together, and share the time since the
+// ones before.
 func (r *request) chunks() (sizes []int, times []int64) {
 	for i, at := range r.times {
 		if i == 0 || at != r.times[i-1] {
@@ -367,8 +369,8 @@ func middle(values []float64) float64 {
 	return (values[(n-1)/2] + values[n/2]) / 2
 }
 
-// conclude is the median and the shortest stretch of order statistics that has it in it with 95 % by the binomial itself; of several as short
-// the most likely one, and of these the lowest.
+// conclude is the median and the shortest stretch of order statistics that has it in it with 95 % by the binomial
+// itself; of several as short the most likely one, and of these the lowest.
 func (f *Figure) conclude() { f.concludeAt(0.95) }
 
 func (f *Figure) concludeAt(level float64) {

@@ -1,8 +1,9 @@
-// Package recount works out again, from a run folder's CSV and journal alone, what a report says, for tests: by other code than the report's,
-// which it shares nothing with but the files and what words in them mean. Where both agree a figure is what the files say; where a definition
-// itself is wrong both are.
+// Package recount works out again, from a run folder's CSV and journal alone, what a report says, for tests: by other
+// code than the report's, which it shares nothing with but the files and what words in them mean. Where both agree a
+// figure is what the files say; where a definition itself is wrong both are.
 //
-// It doesn't work out again: lines of readings that are drawn; the largest tensor of models whose numbers are packed, which no CSV tells.
+// It doesn't work out again: lines of readings that are drawn; the largest tensor of models whose numbers are packed,
+// which no CSV tells.
 package recount
 
 import (
@@ -84,7 +85,8 @@ type folder struct {
 }
 
 func read(dir string) (*folder, error) {
-	f := &folder{dir: dir, files: map[string][]row{}, engines: map[int]string{}, traffic: map[int]*traffic{}, stops: map[int]*stop{}, styles: map[int]style{}, by: map[int]*attempt{}}
+	f := &folder{dir: dir, files: map[string][]row{}, engines: map[int]string{}, traffic: map[int]*traffic{},
+		stops: map[int]*stop{}, styles: map[int]style{}, by: map[int]*attempt{}}
 	if err := f.journal(filepath.Join(dir, "journal.jsonl")); err != nil {
 		return nil, err
 	}
@@ -159,7 +161,8 @@ func (f *folder) journal(path string) error {
 		case l.Stop != nil:
 			f.stops[l.Stop.Cell] = l.Stop
 		case l.Begin != nil:
-			a = &attempt{id: l.Attempt, cell: l.Begin.Cell, opener: l.Begin.OpenedBy, counted: !l.Begin.Warmup, begin: l.NS, load: l.Begin.Load}
+			a = &attempt{id: l.Attempt, cell: l.Begin.Cell, opener: l.Begin.OpenedBy, counted: !l.Begin.Warmup,
+				begin: l.NS, load: l.Begin.Load}
 			if a.opener == 0 {
 				a.opener = a.id
 			}
@@ -256,7 +259,8 @@ func (f *folder) total(r row) error {
 	if a == nil {
 		return fmt.Errorf("a total of no attempt: %v", r.fields)
 	}
-	a.totals = append(a.totals, total{r.text("method"), whole(r, "t_ns"), size(r, "rss_sum_mb"), size(r, "pss_mb"), size(r, "uss_mb"), whole(r, "processes")})
+	a.totals = append(a.totals, total{r.text("method"), whole(r, "t_ns"), size(r, "rss_sum_mb"), size(r, "pss_mb"),
+		size(r, "uss_mb"), whole(r, "processes")})
 	return nil
 }
 

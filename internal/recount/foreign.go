@@ -43,7 +43,8 @@ func readForeign(path string) (*foreignFile, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &foreignFile{path: path, name: filepath.Base(path), sha256: fmt.Sprintf("%x", sha256.Sum256(text)), rows: map[string][]foreignRow{}, wordless: map[string][]int{}}
+	f := &foreignFile{path: path, name: filepath.Base(path), sha256: fmt.Sprintf("%x", sha256.Sum256(text)),
+		rows: map[string][]foreignRow{}, wordless: map[string][]int{}}
 	text = bytes.TrimPrefix(text, []byte("\xef\xbb\xbf"))
 	end := bytes.LastIndexByte(text, '\n') + 1
 	f.cut = len(bytes.TrimSpace(text[end:])) > 0
@@ -96,7 +97,8 @@ func (f *foreignFile) row(r row, line int, latest map[string]int64) error {
 		}
 		return v
 	}
-	process := fmt.Sprintf("%s from %s, %q", strings.TrimSuffix(cmp.Or(field("pid"), "0"), ".0"), field("start"), field("name"))
+	process := fmt.Sprintf("%s from %s, %q", strings.TrimSuffix(cmp.Or(field("pid"), "0"), ".0"), field("start"),
+		field("name"))
 	now := foreignRow{line, at, process, size("rss_mb"), size("heap_used_mb")}
 	size("vms_mb") // which is not shown, but warned of
 	key := label + "\x00" + process
@@ -108,7 +110,8 @@ func (f *foreignFile) row(r row, line int, latest map[string]int64) error {
 	return nil
 }
 
-// moment is a timestamp in nanoseconds since 1970: a number by how large it is, or ISO 8601, which is UTC where no zone is told.
+// moment is a timestamp in nanoseconds since 1970: a number by how large it is, or ISO 8601, which is UTC where no zone
+// is told.
 func moment(text string) (int64, error) {
 	if v, ok := new(big.Rat).SetString(text); ok {
 		size, _ := v.Float64()
@@ -130,8 +133,8 @@ func moment(text string) (int64, error) {
 	return 0, fmt.Errorf("%q is no time", text)
 }
 
-// sums are those of RSS over the processes that are there at each time that a label has: from a process's first row to its last it counts with
-// what it had last.
+// sums are those of RSS over the processes that are there at each time that a label has: from a process's first row to
+// its last it counts with what it had last.
 func (f *foreignFile) sums(label string) (sums []float64, apart bool) {
 	rows := slices.Clone(f.rows[label])
 	slices.SortStableFunc(rows, func(a, b foreignRow) int { return cmp.Compare(a.at, b.at) })
@@ -190,7 +193,8 @@ func (w *Work) rowsOf(t testing.TB, path string) {
 		}
 		f.cells, f.engines[a.id] = append(f.cells, a.id), label
 		f.attempts, f.by[a.id] = append(f.attempts, a), a
-		m.cells[a.id], m.by[a.id] = &memoryCell{engine: label}, &memoryAttempt{attempt: a, sources: map[int]memorySource{}}
+		m.cells[a.id], m.by[a.id] = &memoryCell{engine: label},
+			&memoryAttempt{attempt: a, sources: map[int]memorySource{}}
 		m.attempts = append(m.attempts, m.by[a.id])
 	}
 	run := f.figures()
@@ -211,8 +215,8 @@ func (w *Work) rowsOf(t testing.TB, path string) {
 	w.foreign = append(w.foreign, file)
 }
 
-// foreigners holds what is said of such files beside their figures: where they are from, how long they are, what is odd in them, and that
-// nothing is set against them unless it is marked.
+// foreigners holds what is said of such files beside their figures: where they are from, how long they are, what is odd
+// in them, and that nothing is set against them unless it is marked.
 func (c *check) foreigners(text []byte, page string) {
 	c.Helper()
 	var res struct {
@@ -287,7 +291,8 @@ func (c *check) foreignRatios(text []byte) {
 	for a := range c.cells {
 		for b := a + 1; b < len(c.cells) && res.Statistics.Asked; b++ {
 			for _, name := range []string{"peak_rss_sum", "peak_js_heap"} {
-				if (is(a) || is(b)) && len(c.cells[a].Figures[name].Values) > 0 && len(c.cells[b].Figures[name].Values) > 0 {
+				if (is(a) || is(b)) && len(c.cells[a].Figures[name].Values) > 0 &&
+					len(c.cells[b].Figures[name].Values) > 0 {
 					want[fmt.Sprintf("%s of %s over %s", name, c.res.Cells[a].Label, c.res.Cells[b].Label)] = true
 				}
 			}
@@ -313,15 +318,19 @@ func (c *check) foreignRatios(text []byte) {
 // oddities are the warnings of a file: of each kind one, with how many there are and the line of the first.
 func (c *check) oddities(file *foreignFile, all []warned) {
 	count := func(code, words string, lines []int) {
-		found := slices.DeleteFunc(slices.Clone(all), func(w warned) bool { return w.Code != code || !strings.Contains(w.Text, words) })
+		found := slices.DeleteFunc(slices.Clone(all),
+			func(w warned) bool { return w.Code != code || !strings.Contains(w.Text, words) })
 		what := "odd in " + file.name + ": " + code + " " + words
-		if c.same(what+", warnings", float64(len(found)), min(1, float64(len(lines)))); len(found) != 1 || len(lines) == 0 {
+		if c.same(what+", warnings", float64(len(found)), min(1, float64(len(lines)))); len(found) != 1 ||
+			len(lines) == 0 {
 			return
 		}
 		first := strconv.Itoa(slices.Min(lines))
 		c.compared += 2
-		if !strings.Contains(found[0].Text, "in line "+first) || !slices.Contains(strings.Fields(found[0].Text), strconv.Itoa(len(lines))) {
-			c.Errorf("%s: it says %q; worked out again there are %d, the first in line %s", what, found[0].Text, len(lines), first)
+		if !strings.Contains(found[0].Text, "in line "+first) ||
+			!slices.Contains(strings.Fields(found[0].Text), strconv.Itoa(len(lines))) {
+			c.Errorf("%s: it says %q; worked out again there are %d, the first in line %s", what, found[0].Text,
+				len(lines), first)
 		}
 	}
 	for _, column := range []string{"rss_mb", "vms_mb", "heap_used_mb"} {
@@ -330,7 +339,10 @@ func (c *check) oddities(file *foreignFile, all []warned) {
 	count("clock-backwards", "", file.backwards)
 	kinds := map[string]bool{"cut": file.cut, "foreign-rows": true}
 	for code, want := range kinds {
-		has := slices.ContainsFunc(all, func(w warned) bool { return w.Code == code && strings.Contains(w.Text, file.name) })
+		has := slices.ContainsFunc(all, func(w warned) bool {
+			return w.Code == code &&
+				strings.Contains(w.Text, file.name)
+		})
 		if c.compared++; has != want {
 			c.Errorf("odd in %s: the warning %s is in the report: %v; worked out again: %v", file.name, code, has, want)
 		}
@@ -373,7 +385,8 @@ func (c *check) foreignTables(page string) {
 		c.Fatal(err)
 	}
 	for _, t := range tables {
-		if !slices.Equal(t.Head, []string{"from", "length (s)", "processes", "highest RSS sum (MiB)", "highest JavaScript heap (MiB)"}) {
+		if !slices.Equal(t.Head, []string{"from", "length (s)", "processes", "highest RSS sum (MiB)",
+			"highest JavaScript heap (MiB)"}) {
 			continue
 		}
 		for _, got := range t.Rows {

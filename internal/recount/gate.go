@@ -266,7 +266,8 @@ func (f *gateFolder) add(spec []byte) error {
 	return nil
 }
 
-// match finds each cell of the baseline: what was asked for in all alike, of the same version before the same place; then what does the same task.
+// match finds each cell of the baseline: what was asked for in all alike, of the same version before the same place;
+// then what does the same task.
 func (g *Gated) match() {
 	if g.base == nil {
 		return

@@ -8,7 +8,8 @@ import (
 	"strings"
 )
 
-// What an engine takes that computes on a GPU, worked out again: its whole is what drivers count for its processes, not their PSS.
+// What an engine takes that computes on a GPU, worked out again: its whole is what drivers count for its processes, not
+// their PSS.
 
 // placed is where an engine computes, as it told.
 type placed struct {
@@ -37,8 +38,8 @@ type holder struct {
 	start uint64
 }
 
-// heldAt is what an attempt's processes hold of GPUs at a time, in bytes: each source's latest word is good for four of its intervals, which
-// are a quarter of a second at least; of two about one process the higher one is.
+// heldAt is what an attempt's processes hold of GPUs at a time, in bytes: each source's latest word is good for four of
+// its intervals, which are a quarter of a second at least; of two about one process the higher one is.
 func (a *memoryAttempt) heldAt(at int64, words map[int][]memoryMetric) float64 {
 	most := map[holder]float64{}
 	for id, rows := range words {
@@ -57,7 +58,8 @@ func (a *memoryAttempt) heldAt(at int64, words map[int][]memoryMetric) float64 {
 	return sum
 }
 
-// held are the sums of an attempt, and when: questions that are less than a millisecond apart are one, which is over with its last answer.
+// held are the sums of an attempt, and when: questions that are less than a millisecond apart are one, which is over
+// with its last answer.
 func (a *memoryAttempt) held() (at []int64, sums []float64) {
 	words := a.telling("gpu_memory_bytes", func(s memorySource) bool { return s.PID > 0 })
 	for _, rows := range words {
@@ -78,7 +80,8 @@ func (a *memoryAttempt) held() (at []int64, sums []float64) {
 	return ends, sums
 }
 
-// gpuWhole is how much more of GPUs' memory processes held at most than at the end of the baseline, where nobody listed one: than none.
+// gpuWhole is how much more of GPUs' memory processes held at most than at the end of the baseline, where nobody listed
+// one: than none.
 func (g *memoryAgain) gpuWhole() (increase, total Figure) {
 	for _, l := range g.launches {
 		base, peak := 0.0, math.NaN()
@@ -114,7 +117,8 @@ func (g *memoryAgain) shared() bool {
 	return g.onGPU() && (ok && on != all || size > there && there > 0)
 }
 
-// alone tells whether one device computes: none but the processor, the one that a page asks for, or that one of all that holds memory.
+// alone tells whether one device computes: none but the processor, the one that a page asks for, or that one of all
+// that holds memory.
 func (g *memoryAgain) alone() bool {
 	switch g.holding() {
 	case 0:
@@ -127,8 +131,9 @@ func (g *memoryAgain) alone() bool {
 
 // width is how many bytes an element of a cache takes.
 func width(dtype string) float64 {
-	of := map[string]float64{"f32": 4, "float32": 4, "f16": 2, "bf16": 2, "float16": 2, "bfloat16": 2, "q8_0": 34. / 32, "q4_0": 18. / 32,
-		"fp8": 1, "fp8_e4m3": 1, "fp8_e5m2": 1}
+	of := map[string]float64{"f32": 4, "float32": 4, "f16": 2, "bf16": 2, "float16": 2, "bfloat16": 2, "q8_0": 34. / 32,
+		"q4_0": 18. / 32,
+		"fp8":  1, "fp8_e4m3": 1, "fp8_e5m2": 1}
 	return of[strings.ToLower(dtype)]
 }
 
@@ -138,8 +143,8 @@ func (p placed) number(name string) float64 {
 	return v
 }
 
-// elsewhere is what of a launch's parts an engine's log names as buffers of the machine's memory, in MiB: when the measurement ended, else the
-// load.
+// elsewhere is what of a launch's parts an engine's log names as buffers of the machine's memory, in MiB: when the
+// measurement ended, else the load.
 func (g *memoryAgain) elsewhere(l memoryLaunch) float64 {
 	if !g.onGPU() {
 		return 0

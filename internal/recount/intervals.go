@@ -66,8 +66,8 @@ const (
 	last = 1.1e-6
 )
 
-// intervals has what is concluded from the launches: the law of what they might have been, and means over cells, which are corrected
-// with the other tests of their family.
+// intervals has what is concluded from the launches: the law of what they might have been, and means over cells, which
+// are corrected with the other tests of their family.
 func (c *check) intervals(text []byte) {
 	c.Helper()
 	var inf inference
@@ -80,12 +80,14 @@ func (c *check) intervals(text []byte) {
 			if len(x) == 0 || len(y) == 0 {
 				continue // which was said
 			}
-			what := fmt.Sprintf("%s of %s over %s", r.Figure, c.res.Cells[comparison.A].Label, c.res.Cells[comparison.B].Label)
+			what := fmt.Sprintf("%s of %s over %s", r.Figure, c.res.Cells[comparison.A].Label,
+				c.res.Cells[comparison.B].Label)
 			given := inf.Comparisons[i].Ratios[k]
 			var ratio, change, percent quantiles
 			if min(len(x), len(y)) >= few {
 				law := func(of string, combined func(a, b float64) float64) quantiles {
-					return kept(c.Work, fmt.Sprint(of, i, " ", r.Figure), func() quantiles { return pairs(c.medians(x), c.medians(y), combined) })
+					return kept(c.Work, fmt.Sprint(of, i, " ", r.Figure),
+						func() quantiles { return pairs(c.medians(x), c.medians(y), combined) })
 				}
 				change = law("change", func(a, b float64) float64 { return b - a })
 				if slices.Min(x) > 0 && slices.Min(y) > 0 && given.Ratio != nil {
@@ -108,9 +110,10 @@ type quantiles []chanced
 
 type chanced struct{ value, chance float64 }
 
-// medians is the law of the median of as many draws from values as there are, each of them as likely every time. Of the draws as many as
-// are among the first i values is a binomial, and of the rest as many as are among the next j-i is another: so the chance is known that the
-// lower of the two in the middle is at most the i-th value and the upper at most the j-th, and differences of that are the law.
+// medians is the law of the median of as many draws from values as there are, each of them as likely every time. Of the
+// draws as many as are among the first i values is a binomial, and of the rest as many as are among the next j-i is
+// another: so the chance is known that the lower of the two in the middle is at most the i-th value and the upper at
+// most the j-th, and differences of that are the law.
 func medians(values []float64) quantiles {
 	x := slices.Clone(values)
 	slices.Sort(x)
@@ -186,7 +189,8 @@ func (q quantiles) at(share float64) float64 {
 	return q[len(q)-1].value
 }
 
-// within holds an interval against what its law says. Where a share is met to within what sums of floats can tell, either neighbour will do.
+// within holds an interval against what its law says. Where a share is met to within what sums of floats can tell,
+// either neighbour will do.
 func (c *check) within(what string, got *ends, law quantiles, lost, tail float64) {
 	c.Helper()
 	c.compared++
@@ -211,7 +215,8 @@ type sample struct {
 	many  bool    // of cells with requests that come together
 }
 
-// means works out the means over pairs of cells that have the asked fields in common, which are one more test each of their family.
+// means works out the means over pairs of cells that have the asked fields in common, which are one more test each of
+// their family.
 func (c *check) means(inf inference) {
 	by := slices.DeleteFunc(slices.Clone(inf.Statistics.By), func(s string) bool { return s == "run" })
 	if inf.Statistics.By == nil {
@@ -239,15 +244,18 @@ func (c *check) means(inf inference) {
 			}
 			used[a], used[b] = true, true
 			x, y := c.cells[comparison.A], c.cells[comparison.B]
-			want[key] = append(want[key], sample{x.perLaunch(r.Figure), y.perLaunch(r.Figure), x.Figures[r.Figure].Median / y.Figures[r.Figure].Median,
-				x.load != nil})
+			want[key] = append(want[key],
+				sample{x.perLaunch(r.Figure), y.perLaunch(r.Figure),
+					x.Figures[r.Figure].Median / y.Figures[r.Figure].Median,
+					x.load != nil})
 		}
 	}
 	for f, family := range inf.Families {
 		for _, m := range family.Means {
 			key := fmt.Sprint(f, ": ", m.Figure, " of ", m.Group)
 			if len(want[key]) < 2 {
-				c.Errorf("%s: a mean over %d pairs in the report, and %d worked out again", key, m.Cells, len(want[key]))
+				c.Errorf("%s: a mean over %d pairs in the report, and %d worked out again", key, m.Cells,
+					len(want[key]))
 				continue
 			}
 			c.mean("mean "+key, f, m, want[key])
@@ -297,7 +305,8 @@ func (c *check) mean(what string, family int, m mean, samples []sample) {
 	c.about(what, m.Ratio, math.Exp(logs), last+lost*math.Exp(logs))
 	c.about(what+", percent", m.Percent, 100*math.Expm1(-logs), last+100*lost*math.Exp(-logs))
 	if c.compared++; (m.Interval != nil) != enough || (m.PercentInterval != nil) != enough {
-		c.Errorf("%s: intervals %v and %v in the report; worked out again there are any: %v", what, m.Interval, m.PercentInterval, enough)
+		c.Errorf("%s: intervals %v and %v in the report; worked out again there are any: %v", what, m.Interval,
+			m.PercentInterval, enough)
 	} else if enough {
 		c.drawn(what, *m.Interval, samples)
 		// Both are made of the same draws; the ratio's was rounded.
@@ -314,7 +323,9 @@ func (c *check) mean(what string, family int, m mean, samples []sample) {
 	}
 	// The other way round is the same test where all cells are: not where some are.
 	same := min(fmt.Sprint("mean ", m.Group, up), fmt.Sprint("mean ", m.Group, down))
-	c.tests = append(c.tests, holmTest{what, ratio{Figure: m.Figure, Family: family, P: m.P, Significant: m.Significant, Call: m.Call, Ratio: &m.Ratio}, first(m.Figure, slices.ContainsFunc(samples, func(s sample) bool { return s.many })), p, best, same})
+	c.tests = append(c.tests, holmTest{what, ratio{Figure: m.Figure, Family: family, P: m.P, Significant: m.Significant,
+		Call: m.Call, Ratio: &m.Ratio}, first(
+		m.Figure, slices.ContainsFunc(samples, func(s sample) bool { return s.many })), p, best, same})
 }
 
 func (c *check) about(what string, got, want, slack float64) {
@@ -342,8 +353,8 @@ func places(x, y []float64) (below, above string) {
 	return fmt.Sprint(len(x), lower), fmt.Sprint(len(x), higher)
 }
 
-// together is Mann and Whitney's p over cells: in each the first sample is drawn in every way, and how often its values lie above the
-// others', ties by half, is added up over the cells.
+// together is Mann and Whitney's p over cells: in each the first sample is drawn in every way, and how often its values
+// lie above the others', ties by half, is added up over the cells.
 func together(samples []sample) float64 {
 	ways, seen := map[int]float64{0: 1}, 0
 	for _, s := range samples {
@@ -390,28 +401,34 @@ func together(samples []sample) float64 {
 	return min(1, 2*min(below, above)/total)
 }
 
-// drawn holds the interval of a mean against launches that are drawn anew here, from other random numbers. A report's ends are themselves of
-// 1,000 draws in 500 pairs, beyond each of which lie 25: were the draws of a pair always the same, 13 pairs would do. With which share of
-// all draws beyond an end that happens but once in 2,000 is the tolerance; that of the draws here is four times their deviation.
+// drawn holds the interval of a mean against launches that are drawn anew here, from other random numbers. A report's
+// ends are themselves of 1,000 draws in 500 pairs, beyond each of which lie 25: were the draws of a pair always the
+// same, 13 pairs would do. With which share of all draws beyond an end that happens but once in 2,000 is the tolerance;
+// that of the draws here is four times their deviation.
 func (c *check) drawn(what string, got ends, samples []sample) {
 	drawn := kept(c.Work, fmt.Sprint("drawn ", samples), func() []float64 { return c.redrawn(samples) })
 	under := sort.SearchFloat64s(drawn, got.Lo-last)
 	over := len(drawn) - sort.SearchFloat64s(drawn, math.Nextafter(got.Hi+last, math.Inf(1)))
-	bounds := kept(c.Work, "shares", func() [2]float64 { least, most := shares(500, 13); return [2]float64{least, most} })
+	bounds := kept(c.Work, "shares", func() [2]float64 {
+		least,
+			most := shares(500, 13)
+		return [2]float64{least, most}
+	})
 	least, most := bounds[0], bounds[1]
 	for name, n := range map[string]int{"below": under, "above": over} {
 		c.compared++
 		times := float64(len(drawn))
 		share, from, to := float64(n)/times, least-4*math.Sqrt(least/times), most+4*math.Sqrt(most/times)
 		if share < from || share > to {
-			c.Errorf("%s: of means drawn again %.2g %% lie %s the interval %v to %v, which should be %.2g to %.2g %%", what, 100*share, name, got.Lo, got.Hi,
+			c.Errorf("%s: of means drawn again %.2g %% lie %s the interval %v to %v, which should be %.2g to %.2g %%",
+				what, 100*share, name, got.Lo, got.Hi,
 				100*from, 100*to)
 		}
 	}
 }
 
-// redrawn are geometric means of medians, or of their ratios, rising: each median by its law, which a test holds against launches drawn one
-// by one.
+// redrawn are geometric means of medians, or of their ratios, rising: each median by its law, which a test holds
+// against launches drawn one by one.
 func (c *check) redrawn(samples []sample) []float64 {
 	const times = 8000
 	random := rand.New(rand.NewPCG(20, 26))
@@ -441,7 +458,8 @@ func (c *check) redrawn(samples []sample) []float64 {
 	return logs
 }
 
-// shares are the chances with which so many of n come to pass at least once in 2,000 times, and at most all times but once in 2,000.
+// shares are the chances with which so many of n come to pass at least once in 2,000 times, and at most all times but
+// once in 2,000.
 func shares(n, k int) (least, most float64) {
 	for p := 0.0005; p < 0.2; p += 0.0005 {
 		fewer := 0.0
@@ -474,7 +492,8 @@ func (c *check) groups(inf inference) {
 					words = append(words, name+" "+c.field(inf, i, name))
 				}
 				of := cell.Figures[f.Figure]
-				if strings.Join(words, ", ") != g.Name || c.res.Cells[i].Run != g.Run || len(of.Values) == 0 || of.Median <= 0 {
+				if strings.Join(words, ", ") != g.Name || c.res.Cells[i].Run != g.Run || len(of.Values) == 0 ||
+					of.Median <= 0 {
 					continue
 				}
 				bases[len(cell.Figures["baseline_pss"].Values) > 0] = true
@@ -494,7 +513,8 @@ func (c *check) groups(inf inference) {
 			}
 			c.about(what, *f.Mean, math.Exp(logs/float64(len(samples))), last)
 			if c.compared++; (f.Interval != nil) != enough {
-				c.Errorf("%s: the interval is %v in the report; worked out again there is one: %v", what, f.Interval, enough)
+				c.Errorf("%s: the interval is %v in the report; worked out again there is one: %v", what, f.Interval,
+					enough)
 			} else if enough {
 				c.drawn(what, *f.Interval, samples)
 			}

@@ -81,12 +81,16 @@ func (s gateSaid) key() string {
 
 // gateColumns are names and units in summary.csv of the figures that are judged here.
 func gateColumns() map[string][2]string {
-	return map[string][2]string{"peak_pss": {"peak_pss_mb", "MiB"}, "memory_increase": {"memory_increase_mb", "MiB"}, "baseline_pss": {"baseline_pss_mb", ""},
-		"peak_uss": {"peak_uss_mb", "MiB"}, "peak_rss_sum": {"peak_rss_sum_mb", "MiB"}, "load_time": {"load_time_ms", "ms"}, "ttft": {"ttft_ms", "ms"},
-		"latency": {"latency_ms", "ms"}, "prefill_tps": {"prefill_tokens_per_s", "tokens/s"}, "decode_tps": {"decode_tokens_per_s", "tokens/s"}}
+	return map[string][2]string{"peak_pss": {"peak_pss_mb", "MiB"}, "memory_increase": {"memory_increase_mb", "MiB"},
+		"baseline_pss": {"baseline_pss_mb", ""},
+		"peak_uss":     {"peak_uss_mb", "MiB"}, "peak_rss_sum": {"peak_rss_sum_mb", "MiB"},
+		"load_time": {"load_time_ms", "ms"}, "ttft": {"ttft_ms", "ms"},
+		"latency": {"latency_ms", "ms"}, "prefill_tps": {"prefill_tokens_per_s", "tokens/s"},
+		"decode_tps": {"decode_tokens_per_s", "tokens/s"}}
 }
 
-// Check holds a gate's outcome, which is in a report's JSON, on its page and in the gate's own JSON and JUnit, against what it must be.
+// Check holds a gate's outcome, which is in a report's JSON, on its page and in the gate's own JSON and JUnit, against
+// what it must be.
 func (g *Gated) Check(t testing.TB, report, own, junit []byte, page string) {
 	t.Helper()
 	var res struct {
@@ -163,7 +167,8 @@ func (c *gateCheck) add(j judged, came string) {
 func (c *gateCheck) launches() {
 	for _, cell := range c.now.cells {
 		mine := c.worked(cell.ID)
-		j := judged{gateSaid: gateSaid{Kind: "launches", Cell: c.labels[cell.ID], Level: c.rules.Failed, Launches: mine.Counted}}
+		j := judged{gateSaid: gateSaid{Kind: "launches", Cell: c.labels[cell.ID], Level: c.rules.Failed,
+			Launches: mine.Counted}}
 		came := "holds"
 		if cell.refused || cell.failed > 0 || mine.Counted == 0 || mine.Counted < cell.Repetitions && !c.now.whole {
 			came = "broken"
@@ -178,7 +183,8 @@ func (c *gateCheck) launches() {
 func (c *gateCheck) limits() {
 	for _, name := range slices.Sorted(maps.Keys(c.rules.limits)) {
 		for _, l := range c.rules.limits[name] {
-			j := judged{gateSaid: gateSaid{Kind: "limit", Cell: "none", Level: cmp.Or(l.Level, c.rules.Level), Figure: name, Min: l.Min, Max: l.Max}}
+			j := judged{gateSaid: gateSaid{Kind: "limit", Cell: "none", Level: cmp.Or(l.Level, c.rules.Level),
+				Figure: name, Min: l.Min, Max: l.Max}}
 			cells := sieve(c.now.cells, l.holds)
 			for _, cell := range cells {
 				j.Cell = c.labels[cell.ID]
@@ -255,7 +261,8 @@ func (c *gateCheck) changes() {
 				found, j.Cell, j.pair = true, c.labels[p.now.ID], p
 				switch {
 				case p.base == nil && optional: // it is new
-				case p.base == nil || p.incommensurable || c.unlike(name, p) || len(p.was.Figures[name].Values) == 0 || len(p.is.Figures[name].Values) == 0:
+				case p.base == nil || p.incommensurable || c.unlike(name, p) || len(p.was.Figures[name].Values) == 0 ||
+					len(p.is.Figures[name].Values) == 0:
 					c.add(j, "inconclusive")
 				default:
 					asked = append(asked, c.ask(j))
@@ -293,7 +300,8 @@ func (c *gateCheck) ask(j judged) judged {
 			moved[i] *= by
 		}
 		key := fmt.Sprint("gate's p ", moved, j.y)
-		return chanceOf{kept(c.Work, key, func() float64 { return chance(moved, j.y) }), best, fmt.Sprint(j.pair.base.ID, " ", order(moved, j.y))}
+		return chanceOf{kept(c.Work, key, func() float64 { return chance(moved, j.y) }), best,
+			fmt.Sprint(j.pair.base.ID, " ", order(moved, j.y))}
 	}
 	j.plain, j.moved = test(1), test(1+*j.Allowed/100)
 	return j
@@ -409,7 +417,8 @@ func (c *gateCheck) answer(j *judged, beyond, changed, few bool) string {
 	percent := func(v float64) told { return told{v, 0.0051} }
 	j.says = append(j.says, percent(*j.Percent), told{v: level}, percent(shown.Lo), percent(shown.Hi),
 		percent(*j.Allowed), percent(*j.Detect),
-		told{v: *j.Corrected}, percent(*j.Allowed), told{v: float64(len(j.x))}, told{v: float64(len(j.y))}, percent(found))
+		told{v: *j.Corrected}, percent(*j.Allowed), told{v: float64(len(j.x))}, told{v: float64(len(j.y))},
+		percent(found))
 	if significant {
 		if c.outside(j) {
 			return "inconclusive"
@@ -543,7 +552,8 @@ func (c *gateCheck) words(j judged, a, b *Cell) {
 	agreed, longer, same := 0, max(len(x), len(y)), slices.Equal(x, y)
 	if untold {
 		longer, same = max(len(a.texts[0]), len(b.texts[0])), a.texts[0] == b.texts[0]
-		for agreed < longer && agreed < min(len(a.texts[0]), len(b.texts[0])) && a.texts[0][agreed] == b.texts[0][agreed] {
+		for agreed < longer && agreed < min(len(a.texts[0]), len(b.texts[0])) &&
+			a.texts[0][agreed] == b.texts[0][agreed] {
 			agreed++
 		}
 	} else {
@@ -600,7 +610,8 @@ func (c *gateCheck) one(what string, said gateSaid, j *judged) {
 		name      string
 		got, want *float64
 		slack     float64
-	}{{"measured", said.Measured, j.Measured, 1e-9}, {"baseline", said.Baseline, j.Baseline, 1e-9}, {"change", said.Percent, j.Percent, last},
+	}{{"measured", said.Measured, j.Measured, 1e-9}, {"baseline", said.Baseline, j.Baseline, 1e-9},
+		{"change", said.Percent, j.Percent, last},
 		{"p", said.P, j.P, 1e-8}, {"p corrected", said.Corrected, j.Corrected, 1e-8},
 		{"what must be detected", said.Detect, j.Detect, 1e-9}, {"what would have been found", said.Found, j.Found,
 			6e-5}} {
@@ -608,7 +619,8 @@ func (c *gateCheck) one(what string, said gateSaid, j *judged) {
 			c.about(what+", "+v.name, *v.got, *v.want, v.slack)
 		}
 	}
-	if c.present(what+", interval", said.Interval != nil, j.Interval != nil); said.Interval != nil && j.Interval != nil {
+	if c.present(what+", interval", said.Interval != nil, j.Interval != nil); said.Interval != nil &&
+		j.Interval != nil {
 		c.same(what+", lower end", said.Interval.Lo, j.Interval.Lo)
 		c.same(what+", upper end", said.Interval.Hi, j.Interval.Hi)
 		c.rounded(what+", chance of the interval", said.Interval.Confidence, j.Interval.Confidence)
@@ -706,8 +718,10 @@ func (c *gateCheck) whole() {
 		}
 	}
 	for i, status := range order {
-		if c.count(); i >= len(c.said.Counts) || c.said.Counts[i].Status != status || c.said.Counts[i].Checks != count[status] {
-			c.Errorf("gate: the counts are %+v, and worked out again there are %d of status %s", c.said.Counts, count[status], status)
+		if c.count(); i >= len(c.said.Counts) || c.said.Counts[i].Status != status ||
+			c.said.Counts[i].Checks != count[status] {
+			c.Errorf("gate: the counts are %+v, and worked out again there are %d of status %s", c.said.Counts,
+				count[status], status)
 		}
 	}
 	status, total := "pass", len(c.all)
@@ -822,8 +836,10 @@ func (c *gateCheck) inJUnit(text []byte) {
 	if c.said.Status == "inconclusive" {
 		failures++ // the gate as a whole
 	}
-	if c.count(); len(s.Cases) != len(c.all)+1 || s.Tests != len(s.Cases) || s.Failures != failures || s.Skipped != skipped {
-		c.Errorf("gate: JUnit has %d cases and says %d tests, %d failures, %d skipped; worked out again: %d, %d, %d", len(s.Cases), s.Tests, s.Failures, s.Skipped,
+	if c.count(); len(s.Cases) != len(c.all)+1 || s.Tests != len(s.Cases) || s.Failures != failures ||
+		s.Skipped != skipped {
+		c.Errorf("gate: JUnit has %d cases and says %d tests, %d failures, %d skipped; worked out again: %d, %d, %d",
+			len(s.Cases), s.Tests, s.Failures, s.Skipped,
 			len(c.all)+1, failures, skipped)
 	}
 }

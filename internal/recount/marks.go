@@ -28,7 +28,8 @@ func marks(f Figure) map[string][]saying {
 		}
 	}
 	if far > 0 {
-		out["outliers"] = []saying{{"", float64(far)}, {" of ", float64(n)}, {"the farthest ", f.Values[farthest]}, {"(attempt ", float64(f.launches[farthest])}}
+		out["outliers"] = []saying{{"", float64(far)}, {" of ", float64(n)}, {"the farthest ", f.Values[farthest]},
+			{"(attempt ", float64(f.launches[farthest])}}
 	}
 	if slope, p := drift(f.Values); p <= 0.01 && math.Abs(slope)*float64(n-1) > 0.02*center {
 		out["trend"] = []saying{{"", slope}, {"Mann-Kendall p = ", p}}
@@ -48,8 +49,8 @@ func away(f Figure) []float64 {
 	return out
 }
 
-// drift is the median slope between two launches, and how likely orders are that rise or fall as much: of values that all differ by counting
-// orders, else by the normal law with ties taken off.
+// drift is the median slope between two launches, and how likely orders are that rise or fall as much: of values that
+// all differ by counting orders, else by the normal law with ties taken off.
 func drift(values []float64) (slope, p float64) {
 	var slopes []float64
 	rises, n := 0, len(values)
@@ -79,8 +80,8 @@ func drift(values []float64) (slope, p float64) {
 	return middle(slopes), math.Erfc((math.Abs(float64(rises)) - 1) / math.Sqrt(variance/9))
 }
 
-// orders is the share of all orders of n values in which as many pairs rise more than fall, or the other way round. One more value than there
-// were goes before none, one, or all of them, each as likely.
+// orders is the share of all orders of n values in which as many pairs rise more than fall, or the other way round. One
+// more value than there were goes before none, one, or all of them, each as likely.
 func orders(n, rises int) float64 {
 	likely := map[int]float64{0: 1} // by rises less falls
 	for k := 1; k < n; k++ {

@@ -145,7 +145,8 @@ func readMemory(base *folder) (*memoryFolder, error) {
 	}
 	err := base.rows("samples.csv", func(r row) error {
 		a := f.by[int(whole(r, "attempt"))]
-		a.samples = append(a.samples, memorySample{int(whole(r, "source")), whole(r, "t_ns"), whole(r, "read_ns"), size(r, "pss_mb"), size(r, "hwm_mb"), r.text("edge")})
+		a.samples = append(a.samples, memorySample{int(whole(r, "source")), whole(r, "t_ns"), whole(r, "read_ns"),
+			size(r, "pss_mb"), size(r, "hwm_mb"), r.text("edge")})
 		return nil
 	})
 	if err != nil {
@@ -156,7 +157,8 @@ func readMemory(base *folder) (*memoryFolder, error) {
 	}
 	return f, base.rows("metrics.csv", func(r row) error {
 		a := f.by[int(whole(r, "attempt"))]
-		a.metrics = append(a.metrics, memoryMetric{int(whole(r, "source")), whole(r, "t_ns"), r.text("name"), size(r, "value"), r.text("edge")})
+		a.metrics = append(a.metrics, memoryMetric{int(whole(r, "source")), whole(r, "t_ns"), r.text("name"),
+			size(r, "value"), r.text("edge")})
 		return nil
 	})
 }
@@ -241,7 +243,8 @@ func (f *memoryFolder) journal(path string) error {
 	})
 }
 
-// stretch is a phase's begin and end, and where the next one begins: what is read in between, at its edge, is the phase's.
+// stretch is a phase's begin and end, and where the next one begins: what is read in between, at its edge, is the
+// phase's.
 func (a *memoryAttempt) stretch(phase string) (begin, end, next int64, ok bool) {
 	for i, p := range a.phases {
 		if p.Name != phase {
@@ -327,19 +330,22 @@ func (f Figure) of(launch int) float64 {
 	return math.NaN()
 }
 
-// metricOf is under which name a figure of where memory is lies in metrics.csv, and by which method; logged are those that an engine's log
-// may tell instead.
+// metricOf is under which name a figure of where memory is lies in metrics.csv, and by which method; logged are those
+// that an engine's log may tell instead.
 func metricOf() (names map[string][2]string, logged []string) {
 	return map[string][2]string{
-		"webgpu_ledger": {"webgpu_ledger", "live_bytes"}, "weights": {"webgpu_ledger", "weights_bytes"}, "kv_reserved": {"webgpu_ledger", "kv_reserved_bytes"},
-		"kv_used": {"webgpu_ledger", "kv_used_bytes"}, "workspaces": {"webgpu_ledger", "workspaces_bytes"}, "unattributed": {"webgpu_ledger", "unattributed_bytes"},
-		"js_heap": {"heap_usage", "used_bytes"}, "array_buffers": {"heap_usage", "backing_storage_bytes"}, "wasm": {"wasm_memory", "memory_bytes"},
+		"webgpu_ledger": {"webgpu_ledger", "live_bytes"}, "weights": {"webgpu_ledger", "weights_bytes"},
+		"kv_reserved": {"webgpu_ledger", "kv_reserved_bytes"},
+		"kv_used":     {"webgpu_ledger", "kv_used_bytes"}, "workspaces": {"webgpu_ledger", "workspaces_bytes"},
+		"unattributed": {"webgpu_ledger", "unattributed_bytes"},
+		"js_heap":      {"heap_usage", "used_bytes"}, "array_buffers": {"heap_usage", "backing_storage_bytes"},
+		"wasm":       {"wasm_memory", "memory_bytes"},
 		"user_agent": {"user_agent_memory", "total_bytes"}, "engine_says": {"api_ps", "size_bytes"},
 	}, []string{"weights", "kv_reserved", "kv_used", "workspaces"}
 }
 
-// metricAt is what was held at a phase's end, over all sources, in MiB. Where one that was read before gives no answer then, the sum is not
-// known, unless it gave none later either and another of its role was read: it was replaced.
+// metricAt is what was held at a phase's end, over all sources, in MiB. Where one that was read before gives no answer
+// then, the sum is not known, unless it gave none later either and another of its role was read: it was replaced.
 func (a *memoryAttempt) metricAt(method, name, phase string) float64 {
 	_, end, _, ok := a.stretch(phase)
 	if !ok {
@@ -407,7 +413,8 @@ func (g *memoryAgain) where(list, name string) Figure {
 			f.keep(l.opener.id, at(list), name != "total_pss")
 		case name == "total_pss":
 			f.keep(l.opener.id, at("unload")-middle(l.opener.in("baseline", "smaps_rollup")), false)
-		case slices.Contains(logged, name), name == "unattributed", name == "engine_says": // they are there only while a model is
+		// they are there only while a model is
+		case slices.Contains(logged, name), name == "unattributed", name == "engine_says":
 		default:
 			f.keep(l.opener.id, at("unload")-at("baseline"), true)
 		}
@@ -481,7 +488,8 @@ func (g *memoryAgain) constant(mib float64) Figure {
 // parts are the components, and which of them were read.
 func (g *memoryAgain) parts() (parts map[string]Figure, wasRead map[string]bool) {
 	parts, wasRead = map[string]Figure{}, map[string]bool{}
-	for component, name := range map[string]string{"model_weights": "weights", "kv_cache": "kv_reserved", "kv_cache_used": "kv_used", "activations": "workspaces"} {
+	for component, name := range map[string]string{"model_weights": "weights", "kv_cache": "kv_reserved",
+		"kv_cache_used": "kv_used", "activations": "workspaces"} {
 		f := g.where("measure", name)
 		if len(f.Values) == 0 {
 			f = g.where("load", name)
@@ -504,7 +512,8 @@ func (g *memoryAgain) parts() (parts map[string]Figure, wasRead map[string]bool)
 		parts["kv_cache"] = g.constant(token * context)
 	}
 	if !wasRead["kv_cache_used"] {
-		parts["kv_cache_used"] = g.constant(token * (middle(g.cell.Figures["tokens"].Values) + middle(g.cell.Figures["prompt_tokens"].Values)))
+		parts["kv_cache_used"] = g.constant(
+			token * (middle(g.cell.Figures["tokens"].Values) + middle(g.cell.Figures["prompt_tokens"].Values)))
 	}
 	increase, total := g.whole()
 	var framework, several Figure
@@ -527,7 +536,8 @@ func (g *memoryAgain) parts() (parts map[string]Figure, wasRead map[string]bool)
 	framework.conclude()
 	several.conclude()
 	several.Lo, several.Hi = math.NaN(), math.NaN()
-	parts["increase"], parts["total"], parts["framework_overhead"], parts["multi_gpu_overhead"] = increase, total, framework, several
+	parts["increase"], parts["total"], parts["framework_overhead"], parts["multi_gpu_overhead"] = increase, total,
+		framework, several
 	for _, name := range []string{"increase", "total", "framework_overhead"} {
 		wasRead[name] = len(parts[name].Values) > 0 && !g.onGPU() // it is the host's memory that is foretold
 	}
@@ -539,7 +549,8 @@ func (g *memoryAgain) holding() int {
 	all := map[string]bool{}
 	for _, a := range g.counted {
 		for _, m := range a.metrics {
-			if role, ok := strings.CutSuffix(m.name, ".gpu_memory_bytes"); ok && m.value > 0 && a.sources[m.source].PID > 0 {
+			if role, ok := strings.CutSuffix(m.name, ".gpu_memory_bytes"); ok && m.value > 0 &&
+				a.sources[m.source].PID > 0 {
 				all[role] = true
 			}
 		}
@@ -547,7 +558,8 @@ func (g *memoryAgain) holding() int {
 	return len(all)
 }
 
-// whole is how the engine's processes grew, and their peak: in GPUs' memory where one computes, else by PSS, by sums of RSS where none was read.
+// whole is how the engine's processes grew, and their peak: in GPUs' memory where one computes, else by PSS, by sums of
+// RSS where none was read.
 func (g *memoryAgain) whole() (increase, total Figure) {
 	if g.onGPU() {
 		return g.gpuWhole()
@@ -677,7 +689,8 @@ type memoryCellAgain struct {
 
 func (f *memoryFolder) all(cell *Cell) *memoryCellAgain {
 	g := f.again(cell)
-	out := &memoryCellAgain{memoryAgain: g, costs: g.costs(), retained: g.kept(f), cached: g.cached(), highest: g.highest()}
+	out := &memoryCellAgain{memoryAgain: g, costs: g.costs(), retained: g.kept(f), cached: g.cached(),
+		highest: g.highest()}
 	out.parts, out.wasRead = g.parts()
 	return out
 }
@@ -699,9 +712,11 @@ func (c *check) memories(text []byte) {
 		}
 		c.lacks(label, again)
 		if m := cell.Memory; m != nil {
-			for list, figures := range map[string][]figure{"load": m.Load, "measure": m.Measure, "retained": m.Retained} {
+			for list, figures := range map[string][]figure{"load": m.Load, "measure": m.Measure,
+				"retained": m.Retained} {
 				for _, said := range figures {
-					where := kept(c.Work, "where "+list+" "+said.Name+c.cell(i), func() Figure { return g.where(list, said.Name) })
+					where := kept(c.Work, "where "+list+" "+said.Name+c.cell(i),
+						func() Figure { return g.where(list, said.Name) })
 					c.either(label+": "+said.Name+" at "+list, said, where)
 				}
 			}
@@ -737,7 +752,8 @@ func (c *check) memories(text []byte) {
 			beyond := g.beyond(parts)
 			for _, said := range cell.Parts.Beyond {
 				c.either(label+": "+said.Name, said.figure, beyond[said.Name])
-				c.word(label+": "+said.Name+", method", said.Method, map[bool]string{false: "smaps_rollup", true: "difference"}[said.Name == "everything_else"])
+				c.word(label+": "+said.Name+", method", said.Method,
+					map[bool]string{false: "smaps_rollup", true: "difference"}[said.Name == "everything_else"])
 				c.word(label+": "+said.Name+", confidence", said.Confidence, sureOf(said.Name))
 				delete(beyond, said.Name)
 			}
@@ -776,14 +792,16 @@ func (c *check) either(what string, said figure, mine Figure) {
 		c.figure(what, said, mine)
 		for k, v := range said.Values {
 			if k < len(mine.launches) && v.Attempt != mine.launches[k] {
-				c.Errorf("%s: value %d is of launch %d in the report, of %d worked out again", what, k+1, v.Attempt, mine.launches[k])
+				c.Errorf("%s: value %d is of launch %d in the report, of %d worked out again", what, k+1, v.Attempt,
+					mine.launches[k])
 			}
 		}
 	}
 }
 
 // foretold holds a forecast and its errors against what was worked out again.
-func (c *check) foretold(label string, said []memoryForetold, g *memoryAgain, parts map[string]Figure, wasRead map[string]bool) {
+func (c *check) foretold(label string, said []memoryForetold, g *memoryAgain, parts map[string]Figure,
+	wasRead map[string]bool) {
 	_, old := g.memoryCell.foretold["total_used"] // framework and total meant something else then
 	seen := map[string]bool{}
 	for _, f := range said {
@@ -802,7 +820,8 @@ func (c *check) foretold(label string, said []memoryForetold, g *memoryAgain, pa
 		mine := parts[f.Name]
 		known := len(mine.Values) > 0 && wasRead[f.Name] && f.Name != "kv_cache_used" // which is calculated
 		if known != (f.Measured != nil) {
-			c.Errorf("%s: measured is %v in the report, and worked out again %v, by reading is %v", what, f.Measured, mine.Values, known)
+			c.Errorf("%s: measured is %v in the report, and worked out again %v, by reading is %v", what, f.Measured,
+				mine.Values, known)
 			continue
 		}
 		if !known {
@@ -810,7 +829,8 @@ func (c *check) foretold(label string, said []memoryForetold, g *memoryAgain, pa
 		}
 		c.same(what+", measured", *f.Measured, mine.Median)
 		c.same(what+", launches", float64(f.N), float64(len(mine.Values)))
-		if c.present(what+", measured interval", f.Interval != nil, !math.IsNaN(mine.Lo)); f.Interval != nil && !math.IsNaN(mine.Lo) {
+		if c.present(what+", measured interval", f.Interval != nil, !math.IsNaN(mine.Lo)); f.Interval != nil &&
+			!math.IsNaN(mine.Lo) {
 			c.same(what+", measured, lower end", f.Interval.Lo, mine.Lo)
 			c.same(what+", measured, upper end", f.Interval.Hi, mine.Hi)
 		}
@@ -826,7 +846,8 @@ func (c *check) foretold(label string, said []memoryForetold, g *memoryAgain, pa
 	}
 }
 
-// error is a forecast's: in range where what was measured is no farther outside than 0.02 MiB, or a hundredth where one value was foretold.
+// error is a forecast's: in range where what was measured is no farther outside than 0.02 MiB, or a hundredth where one
+// value was foretold.
 func (c *check) error(what string, f memoryForetold, p [3]float64, measured float64) {
 	off := p[1] - measured
 	if f.Error == nil || f.Within == nil || (f.Percent == nil) != (measured <= 0) {
@@ -836,7 +857,8 @@ func (c *check) error(what string, f memoryForetold, p [3]float64, measured floa
 	c.rounded(what+", error", *f.Error, off)
 	// A report's percent is of the error that it gives, to a byte.
 	if f.Percent != nil && math.Abs(*f.Percent-100*off/measured) > 1e-6+100*5.1e-7/measured {
-		c.Errorf("%s, error in percent is %v in the report, and %v worked out again", what, *f.Percent, 100*off/measured)
+		c.Errorf("%s, error in percent is %v in the report, and %v worked out again", what, *f.Percent,
+			100*off/measured)
 	}
 	slack := 0.02
 	if p[0] == p[2] {
@@ -852,7 +874,8 @@ func (c *check) error(what string, f memoryForetold, p [3]float64, measured floa
 	}
 	c.compared++
 	if *f.Within != in || f.Verdict != verdict {
-		c.Errorf("%s: in range is %v (%s) in the report, and %v (%s) worked out again", what, *f.Within, f.Verdict, in, verdict)
+		c.Errorf("%s: in range is %v (%s) in the report, and %v (%s) worked out again", what, *f.Within, f.Verdict,
+			in, verdict)
 	}
 	variance, general := usual(f.Name)
 	if c.present(what+", what is general", f.Expected != nil, general); f.Expected == nil || !general {
@@ -860,7 +883,8 @@ func (c *check) error(what string, f memoryForetold, p [3]float64, measured floa
 	}
 	c.same(what+", what is general, in percent", f.Expected.Variance, variance)
 	percent := math.Abs(100 * off / measured)
-	if c.present(what+", as expected", f.AsExpected != nil, measured > 0); f.AsExpected != nil && math.Abs(percent-variance) > 1e-6 {
+	if c.present(what+", as expected", f.AsExpected != nil, measured > 0); f.AsExpected != nil &&
+		math.Abs(percent-variance) > 1e-6 {
 		if c.compared++; *f.AsExpected != (percent < variance) {
 			c.Errorf("%s: as expected is %v in the report", what, *f.AsExpected)
 		}
@@ -884,8 +908,10 @@ func usual(component string) (percent float64, ok bool) {
 	return 0, false
 }
 
-// recommended holds of which components something is said: those whose launches don't reach what was foretold. And the numbers in it.
-func (c *check) recommended(label string, said []memoryForetold, words []string, g *memoryAgain, parts map[string]Figure) {
+// recommended holds of which components something is said: those whose launches don't reach what was foretold. And the
+// numbers in it.
+func (c *check) recommended(label string, said []memoryForetold, words []string, g *memoryAgain,
+	parts map[string]Figure) {
 	off := func(f memoryForetold) bool {
 		p, told := g.memoryCell.foretold[f.Name]
 		mine := parts[f.Name]
@@ -902,7 +928,8 @@ func (c *check) recommended(label string, said []memoryForetold, words []string,
 	for _, f := range said {
 		switch f.Name {
 		case "model_weights", "kv_cache", "activations", "framework_overhead", "multi_gpu_overhead":
-			if p, told := g.memoryCell.foretold[f.Name]; told && f.Error != nil && math.Abs(p[1]-parts[f.Name].Median) > most {
+			if p, told := g.memoryCell.foretold[f.Name]; told && f.Error != nil &&
+				math.Abs(p[1]-parts[f.Name].Median) > most {
 				most = math.Abs(p[1] - parts[f.Name].Median)
 				worst = fmt.Sprintf("%s (%s MiB)", f.Title, tenths(p[1]-parts[f.Name].Median))
 			}
@@ -919,7 +946,8 @@ func (c *check) recommended(label string, said []memoryForetold, words []string,
 		if measured > 0 {
 			by = tenths(100*(best-measured)/measured) + " %"
 		}
-		want = append(want, fmt.Sprintf("%s: %s MiB were foretold and %s measured (%s): ", f.Title, fourDigits(best), fourDigits(measured), by))
+		want = append(want, fmt.Sprintf("%s: %s MiB were foretold and %s measured (%s): ", f.Title, fourDigits(best),
+			fourDigits(measured), by))
 	}
 	c.same(label+": recommendations", float64(len(words)), float64(len(want)))
 	for i, w := range words {

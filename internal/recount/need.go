@@ -16,7 +16,8 @@ type need struct {
 	slack      float64
 }
 
-// needs are by place. Whether a GPU is computed with the prediction tells by layers that are put there, or by a need of its memory.
+// needs are by place. Whether a GPU is computed with the prediction tells by layers that are put there, or by a need of
+// its memory.
 func (m *memoryCell) needs(asked bool) map[string]need {
 	part := func(name string) need {
 		v, ok := m.foretold[name]
@@ -45,7 +46,8 @@ func (m *memoryCell) needs(asked bool) map[string]need {
 	if asked || layers > 0 {
 		out["vram"] = add(sum(there, "model_weights", "kv_cache"), sum(1, "activations", "multi_gpu_overhead"))
 		before := heldBefore(m.engine)
-		out["ram"] = add(add(sum(1-there, "model_weights", "kv_cache"), part("program")), need{best: before, high: before})
+		out["ram"] = add(add(sum(1-there, "model_weights", "kv_cache"), part("program")),
+			need{best: before, high: before})
 	} else {
 		whole := "increase"
 		if _, ok := m.foretold[whole]; !ok {
@@ -65,9 +67,10 @@ func (m *memoryCell) needs(asked bool) map[string]need {
 	return out
 }
 
-// buffers is how large the largest of WebGPU's buffers is: that of a tensor, by the share of the weights that it has, or of a layer's KV cache. How
-// wide the feed-forward part is the number of parameters tells, with a head of its own or with one that is the embedding: mostly only one of
-// them comes to a whole number. None: these are not the sizes of such a model.
+// buffers is how large the largest of WebGPU's buffers is: that of a tensor, by the share of the weights that it has,
+// or of a layer's KV cache. How wide the feed-forward part is the number of parameters tells, with a head of its own or
+// with one that is the embedding: mostly only one of them comes to a whole number. None: these are not the sizes of
+// such a model.
 func (m *memoryCell) buffers(weights, cache float64) []float64 {
 	s := m.model
 	hidden, queries, keys := s.Hidden, s.Heads*s.HeadDim, s.KVHeads*s.HeadDim

@@ -31,7 +31,8 @@ func TestNothingIsSharedWithTheReport(t *testing.T) {
 
 // By hand: tables of order statistics and of Mann and Whitney's test.
 func TestAgainstTables(t *testing.T) {
-	for n, want := range map[int][2]int{5: {0, 0}, 6: {1, 6}, 8: {1, 7}, 9: {2, 8}, 10: {2, 9}, 12: {3, 10}, 20: {6, 15}} {
+	for n, want := range map[int][2]int{5: {0, 0}, 6: {1, 6}, 8: {1, 7}, 9: {2, 8}, 10: {2, 9}, 12: {3, 10},
+		20: {6, 15}} {
 		f := Figure{}
 		for i := range n {
 			f.Values = append(f.Values, float64(i+1))

@@ -25,7 +25,8 @@ func (p riskPlace) bounded() bool {
 	return p.Name == "webgpu-buffer" || p.Name == "wasm" || p.Name == "renderer"
 }
 
-// grave is how bad a place is: 0 is low, 2 high. What vLLM was given of its devices is of them to the byte, and is not told apart here.
+// grave is how bad a place is: 0 is low, 2 high. What vLLM was given of its devices is of them to the byte, and is not
+// told apart here.
 func (p riskPlace) grave() int {
 	switch {
 	case p.Need > p.Free || !p.bounded() && p.Need > 0.95*p.Free:
@@ -67,9 +68,11 @@ func (c *check) risks(text []byte, page string) {
 		worst, filled := 0, -1.0
 		knows := slices.ContainsFunc(r.Places, func(p riskPlace) bool { return p.Name == "ram" || p.Name == "vram" })
 		for _, p := range r.Places {
-			rows = append(rows, []string{cell.Label, levels[p.grave()], p.Name, megabytes(p.Need), megabytes(p.High), megabytes(p.Free)})
+			rows = append(rows, []string{cell.Label, levels[p.grave()], p.Name, megabytes(p.Need), megabytes(p.High),
+				megabytes(p.Free)})
 			if c.compared++; p.Level != levels[p.grave()] {
-				c.Errorf("%s: the risk of %s is %s in the report, and %s worked out again", cell.Label, p.Name, p.Level, levels[p.grave()])
+				c.Errorf("%s: the risk of %s is %s in the report, and %s worked out again", cell.Label, p.Name, p.Level,
+					levels[p.grave()])
 			}
 			if by := p.Need / max(p.Free, 1); filled >= 0 && by > filled*(1+1e-12) {
 				c.Errorf("%s: the risk of %s stands behind one of a place that has more room", cell.Label, p.Name)
@@ -86,7 +89,8 @@ func (c *check) risks(text []byte, page string) {
 			c.Errorf("%s: the level of risk is %s in the report, and %s worked out again", cell.Label, r.Level, want)
 		}
 		if c.compared++; r.Refused && (want != "high" || c.cells[i].Counted > 0) {
-			c.Errorf("%s: it is refused at a risk that is %s, and has %d launches", cell.Label, want, c.cells[i].Counted)
+			c.Errorf("%s: it is refused at a risk that is %s, and has %d launches", cell.Label, want,
+				c.cells[i].Counted)
 		}
 		if of := c.memory[cell.Run].cells[cell.Spec.ID]; of.foretold != nil {
 			needs := of.needs(slices.ContainsFunc(r.Places, func(p riskPlace) bool { return p.Name == "vram" }))

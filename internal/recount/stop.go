@@ -9,7 +9,8 @@ import (
 	"strconv"
 )
 
-// stops works out why a cell was not repeated any more: the interval of its figure at the last look, and that it had been too wide before.
+// stops works out why a cell was not repeated any more: the interval of its figure at the last look, and that it had
+// been too wide before.
 func (c *check) stops() {
 	c.Helper()
 	for i, cell := range c.res.Cells {
@@ -22,7 +23,8 @@ func (c *check) stops() {
 		c.same(what+", confidence", s.Confidence, 1-(1-s.Level)/float64(s.Looks))
 		c.same(what+", level", s.Level, 0.95)
 		if c.compared++; s.Repetitions > len(values) || s.Repetitions == 0 || s.Look < 1 || s.Look > s.Looks {
-			c.Errorf("%s is the %d. of %d at %d repetitions, and there are %d values of %s", what, s.Look, s.Looks, s.Repetitions, len(values), s.Figure)
+			c.Errorf("%s is the %d. of %d at %d repetitions, and there are %d values of %s", what, s.Look, s.Looks,
+				s.Repetitions, len(values), s.Figure)
 			continue
 		}
 		at := look(values[:s.Repetitions], s)
@@ -33,7 +35,8 @@ func (c *check) stops() {
 			c.about(what+", upper end", *s.High, at.Hi, last)
 		}
 		if c.compared++; s.Narrow != narrow(at, s.Percent) {
-			c.Errorf("%s: that its interval is narrow is %v in the report, and it is %v to %v around %v", what, s.Narrow, at.Lo, at.Hi, at.Median)
+			c.Errorf("%s: that its interval is narrow is %v in the report, and it is %v to %v around %v", what,
+				s.Narrow, at.Lo, at.Hi, at.Median)
 		}
 		if c.compared++; !s.Narrow && s.Look != s.Looks {
 			c.Errorf("%s is the %d. of %d, though nothing was narrow", what, s.Look, s.Looks)
@@ -70,7 +73,8 @@ func (c *check) schedule(what string, run int, s *stop, values []float64) {
 		return
 	}
 	if at := looks[s.Look-1]; s.Narrow || s.Repetitions > at {
-		c.same(what+", repetitions", float64(s.Repetitions), float64(at)) // at the end there may be fewer: some have failed
+		// at the end there may be fewer: some have failed
+		c.same(what+", repetitions", float64(s.Repetitions), float64(at))
 	}
 	for _, n := range looks[:s.Look-1] {
 		if c.compared++; n <= len(values) && narrow(look(values[:n], s), s.Percent) {
@@ -88,8 +92,9 @@ func planned(text []byte, pattern string) int {
 	return n
 }
 
-// looksOf are from the first number of repetitions that has an interval, each half as many again as the one before, to the most. How many
-// there are says how sure each must be, and that how many values the first takes: there are as few as agree with themselves.
+// looksOf are from the first number of repetitions that has an interval, each half as many again as the one before, to
+// the most. How many there are says how sure each must be, and that how many values the first takes: there are as few
+// as agree with themselves.
 func looksOf(least, most int) []int {
 	for n := 1; ; n++ {
 		first := least

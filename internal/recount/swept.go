@@ -131,11 +131,15 @@ func (a *alone) traits(e *evidence, cell *Cell) (traits map[string]string, at ma
 	}
 	most, _ := spec["max_tokens"].(float64)
 	traffic, _ := spec["traffic"].(map[string]any)
-	traits = map[string]string{"engine": text(spec["engine"]), "model": text(model["name"]) + text(model["sha256"]), "life": life,
-		"cache": text(spec["prompt_cache"]), "temperature": text(spec["temperature"]), "start": text(spec["start"]), "version": strings.Join(version, " "),
-		"library": said.Parts["model_library"], "weights": said.Policy["weights_dtype"], "threads": said.Policy["threads"],
-		"worker": fmt.Sprint(said.Policy["thread"] == "worker"), "browser": said.Parts["browser"], "device": device, "computer": a.computer,
-		"context": fmt.Sprint(context), "input_len": text(spec["prompt"]), "output_len": fmt.Sprint(most),
+	traits = map[string]string{"engine": text(spec["engine"]), "model": text(model["name"]) + text(model["sha256"]),
+		"life":  life,
+		"cache": text(spec["prompt_cache"]), "temperature": text(spec["temperature"]), "start": text(spec["start"]),
+		"version": strings.Join(version, " "),
+		"library": said.Parts["model_library"], "weights": said.Policy["weights_dtype"],
+		"threads": said.Policy["threads"],
+		"worker":  fmt.Sprint(said.Policy["thread"] == "worker"), "browser": said.Parts["browser"], "device": device,
+		"computer": a.computer,
+		"context":  fmt.Sprint(context), "input_len": text(spec["prompt"]), "output_len": fmt.Sprint(most),
 		"kv_cache_dtype": text(spec["kv_dtype"]) + " " + said.Policy["kv_dtype"], "traffic": fmt.Sprint(traffic)}
 	at = map[string]float64{"output_len": most, "context": context}
 	if f := cell.Figures["prompt_tokens"]; len(f.Values) > 0 {
@@ -200,7 +204,8 @@ func (c *check) found() []sweep {
 				}
 				for name, v := range first.traits {
 					switch many := axis == "concurrency" || axis == "batch_size"; {
-					case name == axis, many && name == "traffic", strings.HasPrefix(name, "traffic but ") && (!many || name != "traffic but "+axis):
+					case name == axis, many && name == "traffic", strings.HasPrefix(name, "traffic but ") &&
+						(!many || name != "traffic but "+axis):
 					case x.traits[name] != v:
 						return false
 					}
@@ -286,7 +291,8 @@ func (c *check) lines(number int, s sweep) {
 		}
 	}
 	flat := false
-	if at := slices.IndexFunc(s.Rates, func(r growthRate) bool { return r.Name == "kv_reserved" }); at >= 0 && s.Axis == "input_len" {
+	if at := slices.IndexFunc(s.Rates, func(r growthRate) bool { return r.Name == "kv_reserved" }); at >= 0 &&
+		s.Axis == "input_len" {
 		flat = s.Rates[at].Median != nil && *s.Rates[at].Median == 0 // which is held below
 	}
 	left := map[string]growthRate{}
@@ -320,7 +326,8 @@ func (c *check) lines(number int, s sweep) {
 		if name == "kv_reserved" && flat {
 			verdict = "flat, because what is reserved goes by the context and not by the prompt"
 		}
-		c.verdict(what, r, verdict, s.Verdict, slices.IndexFunc(s.Rates, func(r growthRate) bool { return r.Name == name }))
+		c.verdict(what, r, verdict, s.Verdict,
+			slices.IndexFunc(s.Rates, func(r growthRate) bool { return r.Name == name }))
 	}
 	for name := range left {
 		c.Errorf("%s over %s: a line that was not worked out again", name, s.Axis)
@@ -343,7 +350,8 @@ func (c *check) swept(number int, s sweep, name string) (points []point, launche
 		} else if name == "settled_pss" {
 			f = c.settled(i)
 		} else if name == "kv_reserved" || name == "webgpu_ledger" {
-			f = kept(c.Work, "where measure "+name+c.cell(i), func() Figure { return c.inside(i).where("measure", name) })
+			f = kept(c.Work, "where measure "+name+c.cell(i),
+				func() Figure { return c.inside(i).where("measure", name) })
 		}
 		for k, v := range f.Values {
 			points = append(points, point{s.At[n], v})
@@ -358,7 +366,8 @@ func (c *check) settled(i int) Figure {
 	if len(c.inside(i).highest) == 0 {
 		return Figure{} // nothing looked at the processes' peaks, and a report has no list of where memory is
 	}
-	f := kept(c.Work, "where measure total_pss"+c.cell(i), func() Figure { return c.inside(i).where("measure", "total_pss") })
+	f := kept(c.Work, "where measure total_pss"+c.cell(i),
+		func() Figure { return c.inside(i).where("measure", "total_pss") })
 	f.Values = slices.Clone(f.Values)
 	for k, id := range f.launches {
 		if b := c.cells[i].Figures["baseline_pss"].of(id); !math.IsNaN(b) {
@@ -422,7 +431,8 @@ func (c *check) verdict(what string, r growthRate, want string, lines []string, 
 	if r.Verdict != want {
 		c.Errorf("%s: the verdict is %q in the report, and %q worked out again", what, r.Verdict, want)
 	}
-	if tail := fmt.Sprintf(": %s bytes/token: %s", bytesWords(*r.Median), want); k >= len(lines) || !strings.HasSuffix(lines[k], tail) {
+	if tail := fmt.Sprintf(": %s bytes/token: %s", bytesWords(*r.Median), want); k >= len(lines) ||
+		!strings.HasSuffix(lines[k], tail) {
 		c.Errorf("%s: the verdicts are %q, and number %d should end with %q", what, lines, k+1, tail)
 	}
 }

@@ -11,8 +11,8 @@ import (
 	"strings"
 )
 
-// What goes over tokens, how times are spread and what engines think of a given text, worked out again. Not worked out again: lines of
-// readings, and most words.
+// What goes over tokens, how times are spread and what engines think of a given text, worked out again. Not worked out
+// again: lines of readings, and most words.
 
 // mib is how many bytes a MiB has.
 const mib = 1 << 20
@@ -120,7 +120,8 @@ func (c *check) tokens(text []byte) {
 			c.same(label+", "+d.Name+": launches", float64(d.Launches), float64(len(pooled.each)))
 			c.same(label+", "+d.Name+": quantiles", float64(len(d.Quantiles)), 4)
 			for _, q := range d.Quantiles {
-				c.quantile(fmt.Sprintf("%s: p%g of %s", label, 100*q.Share, d.Name), int(math.Round(100*q.Share)), q.Value, q.ByLaunch, pooled)
+				c.quantile(fmt.Sprintf("%s: p%g of %s", label, 100*q.Share, d.Name), int(math.Round(100*q.Share)),
+					q.Value, q.ByLaunch, pooled)
 			}
 		}
 		for _, name := range []string{"ttft", "inter_token_latency", "latency"} {
@@ -146,7 +147,8 @@ func (c *check) tokens(text []byte) {
 			for _, r := range cell.Growth.Rates {
 				rates[r.Name] = r
 			}
-			if c.present(label+": theory", cell.Growth.Theory != nil, theory > 0); theory > 0 && cell.Growth.Theory != nil {
+			if c.present(label+": theory", cell.Growth.Theory != nil, theory > 0); theory > 0 &&
+				cell.Growth.Theory != nil {
 				c.near(label+": bytes a token by theory", cell.Growth.Theory.Bytes, theory)
 			}
 		}
@@ -364,8 +366,10 @@ type foretoldToken struct {
 }
 
 func newEvidence(f *folder) *evidence {
-	return &evidence{folder: f, sources: map[int]map[string]source{}, clocks: map[int][]clock{}, metrics: map[int][]reading{},
-		samples: map[int][]reading{}, totals: map[int][]reading{}, scorings: map[int]*scoring{}, shape: map[int]float64{},
+	return &evidence{folder: f, sources: map[int]map[string]source{}, clocks: map[int][]clock{},
+		metrics: map[int][]reading{},
+		samples: map[int][]reading{}, totals: map[int][]reading{}, scorings: map[int]*scoring{},
+		shape:    map[int]float64{},
 		contexts: map[int]int{}, policy: map[int]map[string]string{}, token: map[int]foretoldToken{}}
 }
 
@@ -377,7 +381,8 @@ func gather(f *folder) (*evidence, error) {
 	into := func(of map[int][]reading, source, name, value string) func(row) error {
 		return func(r row) error {
 			a := int(whole(r, "attempt"))
-			of[a] = append(of[a], reading{r.text(source), r.text(name), r.text("edge"), whole(r, "t_ns"), max(0, whole(r, "read_ns")), size(r, value)})
+			of[a] = append(of[a], reading{r.text(source), r.text(name), r.text("edge"), whole(r, "t_ns"),
+				max(0, whole(r, "read_ns")), size(r, value)})
 			return nil
 		}
 	}
@@ -390,7 +395,8 @@ func gather(f *folder) (*evidence, error) {
 		{"totals.csv", func(r row) error {
 			a := int(whole(r, "attempt"))
 			for name, column := range map[string]string{"pss": "pss_mb", "rss": "rss_sum_mb"} {
-				e.totals[a] = append(e.totals[a], reading{r.text("method"), name, "", whole(r, "t_ns"), max(0, whole(r, "read_ns")), size(r, column)})
+				e.totals[a] = append(e.totals[a],
+					reading{r.text("method"), name, "", whole(r, "t_ns"), max(0, whole(r, "read_ns")), size(r, column)})
 			}
 			return nil
 		}},
@@ -502,7 +508,8 @@ func (e *evidence) theory(cell int) float64 {
 	if says == "not told" {
 		says = ""
 	}
-	if p, foretold := e.token[cell]; foretold && (says == "" || strings.EqualFold(says, p.dtype) || numberBytes(says) == numberBytes(p.dtype)) {
+	if p, foretold := e.token[cell]; foretold &&
+		(says == "" || strings.EqualFold(says, p.dtype) || numberBytes(says) == numberBytes(p.dtype)) {
 		return p.bytes
 	}
 	return e.shape[cell] * numberBytes(says)
@@ -510,7 +517,8 @@ func (e *evidence) theory(cell int) float64 {
 
 // numberBytes is how many bytes a number of a type takes; 0: not known.
 func numberBytes(dtype string) float64 {
-	bytes := map[string]float64{"f32": 4, "float32": 4, "f16": 2, "bf16": 2, "float16": 2, "bfloat16": 2, "q8_0": 1.0625, "q4_0": 0.5625,
+	bytes := map[string]float64{"f32": 4, "float32": 4, "f16": 2, "bf16": 2, "float16": 2, "bfloat16": 2,
+		"q8_0": 1.0625, "q4_0": 0.5625,
 		"fp8": 1, "fp8_e4m3": 1, "fp8_e5m2": 1}
 	return bytes[strings.ToLower(dtype)]
 }
@@ -554,7 +562,8 @@ func (e *evidence) tracks(a *attempt) []*track {
 		}
 	}
 	of := func(rows []reading, source, name string) []reading {
-		return slices.DeleteFunc(slices.Clone(rows), func(r reading) bool { return r.source != source || r.name != name })
+		return slices.DeleteFunc(slices.Clone(rows),
+			func(r reading) bool { return r.source != source || r.name != name })
 	}
 	every, sources := map[string]int64{}, slices.Collect(maps.Values(e.sources[a.id]))
 	slices.SortFunc(sources, func(x, y source) int { return x.ID - y.ID })
@@ -571,7 +580,8 @@ func (e *evidence) tracks(a *attempt) []*track {
 	follow("total_pss", every["smaps_rollup"], of(e.totals[a.id], "smaps_rollup", "pss"), 1)
 	follow("rss_sum", every[rss], of(e.totals[a.id], rss, "rss"), 1)
 	sources = slices.DeleteFunc(sources, func(s source) bool { return s.Method != rss })
-	page := slices.DeleteFunc(slices.Clone(sources), func(s source) bool { return s.Role != "renderer" && s.Role != "gpu-process" })
+	page := slices.DeleteFunc(slices.Clone(sources),
+		func(s source) bool { return s.Role != "renderer" && s.Role != "gpu-process" })
 	if len(page) > 0 {
 		sources = page
 	} else if len(sources) == 1 {
@@ -586,7 +596,8 @@ func (e *evidence) tracks(a *attempt) []*track {
 		follow(name, s.Every, of(e.samples[a.id], fmt.Sprint(s.ID), s.Role), 1)
 	}
 	for name, m := range map[string][2]string{"webgpu_ledger": {"webgpu_ledger", "live_bytes"},
-		"kv_reserved": {"webgpu_ledger", "kv_reserved_bytes"}, "js_heap": {"performance_metrics", "js_heap_used_bytes"}} {
+		"kv_reserved": {"webgpu_ledger", "kv_reserved_bytes"},
+		"js_heap":     {"performance_metrics", "js_heap_used_bytes"}} {
 		from := map[string]bool{}
 		var told []reading
 		for _, r := range e.metrics[a.id] {
@@ -602,7 +613,8 @@ func (e *evidence) tracks(a *attempt) []*track {
 	return out
 }
 
-// usable tells whether a track can be laid on the times of tokens: it is in order, and its clock did not drift by a step.
+// usable tells whether a track can be laid on the times of tokens: it is in order, and its clock did not drift by a
+// step.
 func (e *evidence) usable(a *attempt, t *track) bool {
 	if 10*t.back > t.all {
 		return false
@@ -690,7 +702,8 @@ type overLine struct {
 	n      int
 }
 
-// over are the tracks of a cell's launches at the times of tokens: 0 is when a request was sent. Of many tokens 160 places are kept.
+// over are the tracks of a cell's launches at the times of tokens: 0 is when a request was sent. Of many tokens 160
+// places are kept.
 func (e *evidence) over(counted []*attempt, tracks map[int][]*track) map[string]overLine {
 	most := 0
 	for _, a := range counted {
@@ -822,7 +835,8 @@ func (s *slope) add(a *attempt, v float64) bool {
 	return !math.IsNaN(v)
 }
 
-// slopes are by what memory grows with a token while there came any; a KV cache that is not followed then by its readings at phases' ends.
+// slopes are by what memory grows with a token while there came any; a KV cache that is not followed then by its
+// readings at phases' ends.
 func (e *evidence) slopes(counted []*attempt, tracks map[int][]*track) map[string]slope {
 	out := map[string]slope{}
 	for _, a := range counted {
@@ -876,8 +890,8 @@ func (e *evidence) cacheMethod(counted []*attempt) string {
 	return ""
 }
 
-// within is the slope of a launch by readings from its first token to its last; of several requests the median. reach is where the first
-// line's readings are.
+// within is the slope of a launch by readings from its first token to its last; of several requests the median. reach
+// is where the first line's readings are.
 func (e *evidence) within(a *attempt, t *track) (slope float64, reach []float64) {
 	if !a.timed() || !e.usable(a, t) {
 		return math.NaN(), nil
@@ -959,8 +973,8 @@ func (r *request) answered() float64 {
 	return float64(len(r.times))
 }
 
-// edges are what the KV cache was told to be when the warm-up and the measurement ended, over the tokens of the last request before. At the
-// load's end there are none.
+// edges are what the KV cache was told to be when the warm-up and the measurement ended, over the tokens of the last
+// request before. At the load's end there are none.
 func (e *evidence) edges(a *attempt, method, name string) []point {
 	var out []point
 	for _, phase := range []string{"warmup", "measure", "load"} {
@@ -1060,7 +1074,8 @@ func (p place) margin() margin {
 	return margin{p.p[p.top[0]] - p.p[p.top[1]], p.top[0], p.top[1]}
 }
 
-// turned is how far the likeliest token lies above any of those that were said, or above the next one; of what nobody told, above the last.
+// turned is how far the likeliest token lies above any of those that were said, or above the next one; of what nobody
+// told, above the last.
 func (p place) turned(said ...int) float64 {
 	widest := p.margin().Nats
 	for _, id := range said {
@@ -1099,8 +1114,10 @@ func (c *check) parting(what string, res tokenResult, n int, s [2]*scoring, like
 	for side, got := range [2]*margin{p.First.MarginA, p.First.MarginB} {
 		what := fmt.Sprintf("%s: the margin of side %d where they part", what, side+1)
 		prompt := cells[side].prompts[0]
-		same := len(cells[0].prompts[0]) == 0 || len(cells[1].prompts[0]) == 0 || slices.Equal(cells[0].prompts[0], cells[1].prompts[0])
-		told := s[side] != nil && same && index < len(s[side].at) && slices.Equal(prompt, s[side].prompt) && s[side].alike(cells[side].ids[0][:index]) == index
+		same := len(cells[0].prompts[0]) == 0 || len(cells[1].prompts[0]) == 0 ||
+			slices.Equal(cells[0].prompts[0], cells[1].prompts[0])
+		told := s[side] != nil && same && index < len(s[side].at) && slices.Equal(prompt, s[side].prompt) &&
+			s[side].alike(cells[side].ids[0][:index]) == index
 		if c.present(what, got != nil, told); got == nil || !told {
 			continue
 		}

@@ -120,7 +120,8 @@ func byTime(rows []memoryMetric) {
 	})
 }
 
-// served are a server's words: what it counts since its start by how much it grew, over its sources; of the rest the highest.
+// served are a server's words: what it counts since its start by how much it grew, over its sources; of the rest the
+// highest.
 func served(counted []*memoryAttempt) map[string]Figure {
 	ofServers := func(s memorySource) bool { return s.Method == "server_metrics" }
 	out := map[string]Figure{}
@@ -133,7 +134,8 @@ func served(counted []*memoryAttempt) map[string]Figure {
 	}
 	for name := range out {
 		var f Figure
-		grows := slices.Contains([]string{"preemptions_count", "prompt_tokens_count", "generated_tokens_count", "cached_prompt_tokens_count"}, name)
+		grows := slices.Contains([]string{"preemptions_count", "prompt_tokens_count", "generated_tokens_count",
+			"cached_prompt_tokens_count"}, name)
 		for _, a := range counted {
 			v, sum, all := math.NaN(), 0.0, a.telling(name, ofServers)
 			for _, rows := range all {
@@ -216,12 +218,14 @@ func (f *memoryFolder) hardware(counted []*memoryAttempt) map[string]map[string]
 	out := map[string]map[string]Figure{}
 	gpus := devices(counted, func(s memorySource) bool { return s.PID == 0 && s.Method != "rapl" })
 	gpus = slices.DeleteFunc(gpus, func(d device) bool {
-		return !ever(counted, d, "memory_used_bytes", "utilization_gpu_percent", "power_watts", "temperature_celsius", "energy_joules")
+		return !ever(counted, d, "memory_used_bytes", "utilization_gpu_percent", "power_watts", "temperature_celsius",
+			"energy_joules")
 	})
 	by := map[string][]device{}
 	for _, d := range gpus {
 		by[d.method] = append(by[d.method], d)
-		g := spreads(counted, d, map[string]string{"utilization": "utilization_gpu_percent", "power": "power_watts", "memory_used": "memory_used_bytes"})
+		g := spreads(counted, d, map[string]string{"utilization": "utilization_gpu_percent", "power": "power_watts",
+			"memory_used": "memory_used_bytes"})
 		delete(g, "memory_used_max")
 		over(counted, g, "memory_free_at_begin", d, "memory_free_bytes", func(a *memoryAttempt) float64 {
 			rows := f.by[a.opener].rows(d, "memory_free_bytes")
@@ -239,7 +243,8 @@ func (f *memoryFolder) hardware(counted []*memoryAttempt) map[string]map[string]
 				return v
 			}
 		}
-		over(counted, g, "memory_used_peak", d, "memory_used_bytes", func(a *memoryAttempt) float64 { return highest("memory_used_bytes")(a) / mib })
+		over(counted, g, "memory_used_peak", d, "memory_used_bytes",
+			func(a *memoryAttempt) float64 { return highest("memory_used_bytes")(a) / mib })
 		over(counted, g, "temperature_max", d, "temperature_celsius", highest("temperature_celsius"))
 		energies(counted, g, []device{d})
 		out["gpu "+d.role+" by "+d.method] = g
@@ -249,7 +254,8 @@ func (f *memoryFolder) hardware(counted []*memoryAttempt) map[string]map[string]
 			whole := slices.DeleteFunc(slices.Clone(of), func(d device) bool { return strings.Contains(d.role, ".") })
 			g := joined(counted, whole)
 			held(counted, g, slices.DeleteFunc(slices.Clone(of), func(d device) bool {
-				return slices.ContainsFunc(of, func(part device) bool { return strings.HasPrefix(part.role, d.role+".") })
+				return slices.ContainsFunc(
+					of, func(part device) bool { return strings.HasPrefix(part.role, d.role+".") })
 			}))
 			out["gpus gpus by "+method] = g
 		}
@@ -268,7 +274,8 @@ func (f *memoryFolder) hardware(counted []*memoryAttempt) map[string]map[string]
 }
 
 // over adds a figure with a value an attempt, where the device ever told what it is made of.
-func over(counted []*memoryAttempt, g map[string]Figure, name string, d device, of string, value func(*memoryAttempt) float64) {
+func over(counted []*memoryAttempt, g map[string]Figure, name string, d device, of string,
+	value func(*memoryAttempt) float64) {
 	if !ever(counted, d, of) {
 		return
 	}
@@ -357,8 +364,8 @@ func energies(counted []*memoryAttempt, g map[string]Figure, of []device) {
 	g["energy"], g["energy_per_token"] = energy, each
 }
 
-// took is a device's energy in J: by its counter, where it was read twice; else under the line through readings of its power. What of the
-// phase no readings lie around is as dear as the rest, where that is a twentieth at most.
+// took is a device's energy in J: by its counter, where it was read twice; else under the line through readings of its
+// power. What of the phase no readings lie around is as dear as the rest, where that is a twentieth at most.
 func (a *memoryAttempt) took(d device) float64 {
 	begin, end, _, ok := a.stretch("measure")
 	if !ok || end <= begin {
@@ -425,7 +432,8 @@ func joined(counted []*memoryAttempt, of []device) map[string]Figure {
 	return g
 }
 
-// rounds are the values of devices that were read one soon after another: within half of what lies between two readings of one.
+// rounds are the values of devices that were read one soon after another: within half of what lies between two readings
+// of one.
 func (a *memoryAttempt) rounds(of []device, name string) [][]float64 {
 	var rows []memoryMetric
 	each := int64(1e9)
@@ -478,7 +486,8 @@ func held(counted []*memoryAttempt, g map[string]Figure, of []device) {
 		mean.keep(a.id, m/mib, false)
 		deviation.keep(a.id, d/mib, false)
 	}
-	for name, f := range map[string]Figure{"memory_used_sum": sum, "memory_used_max": most, "memory_used_mean": mean, "memory_used_stddev": deviation} {
+	for name, f := range map[string]Figure{"memory_used_sum": sum, "memory_used_max": most, "memory_used_mean": mean,
+		"memory_used_stddev": deviation} {
 		f.conclude()
 		g[name] = f
 	}
@@ -521,7 +530,8 @@ func heldBy(counted []*memoryAttempt, of []device) map[string]Figure {
 	}
 	g := map[string]Figure{}
 	for name := range told {
-		figure := map[string]string{"gpu_memory_bytes": "gpu_memory_peak", "gpu_system_memory_bytes": "gpu_system_memory_peak"}[name]
+		figure := map[string]string{"gpu_memory_bytes": "gpu_memory_peak",
+			"gpu_system_memory_bytes": "gpu_system_memory_peak"}[name]
 		if role, ok := strings.CutSuffix(name, ".gpu_memory_bytes"); ok && (parts > 1 || !told["gpu_memory_bytes"]) {
 			figure = role + ".gpu_memory_peak"
 		}

@@ -66,7 +66,8 @@ func (t *traffic) again(c *Cell, counted []*attempt, kind string, rates bool) ma
 
 // takes are what a request took, in ms.
 func (r *request) takes() map[string][]float64 {
-	out := map[string][]float64{"queueing": {float64(r.Sent-r.due()) / 1e6}, "e2e": {float64(r.Returned-r.due()) / 1e6}, "itl": r.waits("inter_token_latency")}
+	out := map[string][]float64{"queueing": {float64(r.Sent-r.due()) / 1e6}, "e2e": {float64(r.Returned-r.due()) / 1e6},
+		"itl": r.waits("inter_token_latency")}
 	if len(r.times) > 0 {
 		out["ttft"] = []float64{float64(r.times[0]-r.due()) / 1e6}
 	}
@@ -92,7 +93,8 @@ func (t *traffic) rates(c *Cell, counted []*attempt) map[string]Figure {
 			}
 			took, bad := r.takes(), false
 			for name, most := range map[string]float64{"ttft": t.Goal.TTFT, "tpot": t.Goal.TPOT, "e2e": t.Goal.E2E} {
-				bad = bad || most > 0 && !(len(took[name]) == 1 && took[name][0] <= most || name == "tpot" && len(r.times) == 1)
+				bad = bad || most > 0 &&
+					!(len(took[name]) == 1 && took[name][0] <= most || name == "tpot" && len(r.times) == 1)
 			}
 			if !bad {
 				kept++
@@ -102,7 +104,8 @@ func (t *traffic) rates(c *Cell, counted []*attempt) map[string]Figure {
 		rate.keep(a.id, float64(len(requests))/(returned-first)*1e9, false)
 		if t.Goal != nil {
 			good.keep(a.id, kept/(returned-first)*1e9, false)
-			failed := len(slices.DeleteFunc(slices.Clone(a.requests), func(r *request) bool { return r.Phase != "failed" }))
+			failed := len(slices.DeleteFunc(slices.Clone(a.requests),
+				func(r *request) bool { return r.Phase != "failed" }))
 			share.keep(a.id, 100*kept/float64(len(requests)+failed), false)
 		}
 	}

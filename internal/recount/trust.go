@@ -2,11 +2,13 @@ package recount
 
 import "slices"
 
-// By which method a component of memory is known, and how far that can be trusted, worked out again by the rules in words.
+// By which method a component of memory is known, and how far that can be trusted, worked out again by the rules in
+// words.
 
 // wholeOf is of what the whole is, by its method.
 func wholeOf() map[string]string {
-	return map[string]string{"gpu_memory_of_processes": "GPU memory of its processes", "smaps_rollup": "total PSS", "statm": "RSS sum"}
+	return map[string]string{"gpu_memory_of_processes": "GPU memory of its processes", "smaps_rollup": "total PSS",
+		"statm": "RSS sum"}
 }
 
 // by is the method of a component that has a value.

@@ -11,8 +11,8 @@ import (
 
 // What of a run and a baseline is not the same thing on both sides, so that a gate can't set the one against the other.
 
-// known tells whether it is known what of a cell is, and that it is one thing: verified weights, launches that all ran the same on a class of
-// device that there is.
+// known tells whether it is known what of a cell is, and that it is one thing: verified weights, launches that all ran
+// the same on a class of device that there is.
 func (c *gateCell) known() bool {
 	named := c.Model.Format == "served" && c.Model.SHA256 == ""
 	class, _, _ := strings.Cut(c.device, " ")
@@ -76,8 +76,9 @@ func (f *gateFolder) steady(of *folder) error {
 	return err
 }
 
-// unlike tells whether a figure is of other things on both sides: an increase with and without what was there before, memory that programs
-// outside share, prompts of which one came from a cache, loads that lie within the time to the first token.
+// unlike tells whether a figure is of other things on both sides: an increase with and without what was there before,
+// memory that programs outside share, prompts of which one came from a cache, loads that lie within the time to the
+// first token.
 func (g *Gated) unlike(figure string, p gatePair) bool {
 	born := func(c *Cell) bool { return len(c.Figures["baseline_pss"].Values) > 0 }
 	caches := func() bool {
@@ -102,8 +103,8 @@ func (g *Gated) unlike(figure string, p gatePair) bool {
 	return false
 }
 
-// cache are the fewest and the most tokens of a prompt that came from a cache in a launch; nil where nobody told of one that may have been
-// asked for before.
+// cache are the fewest and the most tokens of a prompt that came from a cache in a launch; nil where nobody told of one
+// that may have been asked for before.
 func (w *Work) cache(id int) *[2]float64 {
 	f, c := w.evidence[0].folder, w.worked(id)
 	s := f.styles[id]

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// Work is what was worked out again of runs' folders. It is kept, so that several reports of the same folders are held against it: what
-// takes long hangs on the folders, and not on what a report says.
+// Work is what was worked out again of runs' folders. It is kept, so that several reports of the same folders are held
+// against it: what takes long hangs on the folders, and not on what a report says.
 type Work struct {
 	runs     []*Run
 	memory   []*memoryFolder
@@ -55,8 +55,8 @@ func kept[T any](w *Work, key string, of func() T) T {
 	return v
 }
 
-// Check fails where a report's JSON or page has another figure than was worked out again from the runs' folders, has one that was not, or
-// lacks one.
+// Check fails where a report's JSON or page has another figure than was worked out again from the runs' folders, has
+// one that was not, or lacks one.
 func Check(t testing.TB, text []byte, page string, dirs ...string) {
 	t.Helper()
 	From(t, dirs...).Check(t, text, page)

@@ -11,8 +11,8 @@ import (
 	"os"
 )
 
-// Read gives a regular file's content, of no more than so many bytes. Opening a pipe would wait for somebody who writes into it, and a
-// device has no end: both are refused. Errors are without the file's name, which the caller says.
+// Read gives a regular file's content, of no more than so many bytes. Opening a pipe would wait for somebody who writes
+// into it, and a device has no end: both are refused. Errors are without the file's name, which the caller says.
 func Read(path string, most int64) ([]byte, error) {
 	info, err := os.Stat(path)
 	if err != nil {

@@ -33,8 +33,8 @@ type attempt struct {
 	figure   float64 // of what was measured, where a plan waits for one
 }
 
-// run carries the attempt out and commits it to the record, whatever happens. What the next repetition goes on in is given
-// back; nil where there is nothing.
+// run carries the attempt out and commits it to the record, whatever happens. What the next repetition goes on in is
+// given back; nil where there is nothing.
 func (a *attempt) run(parent context.Context) (*live, error) {
 	ctx, cancel := a.limited(parent)
 	defer cancel()
@@ -98,7 +98,8 @@ func (a *attempt) limited(parent context.Context) (context.Context, context.Canc
 		over := fmt.Errorf("the cell's launches took longer than %s: %w", of, context.DeadlineExceeded)
 		return context.WithTimeoutCause(parent, of-a.cell.spent, over)
 	}
-	return context.WithTimeoutCause(parent, limit, fmt.Errorf("the launch took longer than %s: %w", limit, context.DeadlineExceeded))
+	return context.WithTimeoutCause(parent, limit,
+		fmt.Errorf("the launch took longer than %s: %w", limit, context.DeadlineExceeded))
 }
 
 func outcome(parent context.Context, err error) (record.Status, record.Class) {
@@ -191,7 +192,8 @@ func (a *attempt) open(ctx context.Context) (err error) {
 				return err
 			}
 			first := s.Requests()[0]
-			first.Index = a.cell.Traffic.Requests // none's: a server may keep the prompt, and the first that is measured is not to find it
+			// none's: a server may keep the prompt, and the first that is measured is not to find it
+			first.Index = a.cell.Traffic.Requests
 			r, _ = a.ask(s, first)
 		}
 		return a.generate(ctx, record.Warmup, r.Prompt, min(a.setup.Plan.Warmup.Tokens, r.MaxTokens))
@@ -206,8 +208,8 @@ func (a *attempt) measure(ctx context.Context) error {
 	return a.generate(ctx, record.Measure, a.cell.Prompt, a.cell.MaxTokens)
 }
 
-// phase does what a phase is for. The reading at its end lies outside the time of a phase whose length is a figure, and within
-// one that only waits: that reading is what the wait was for.
+// phase does what a phase is for. The reading at its end lies outside the time of a phase whose length is a figure, and
+// within one that only waits: that reading is what the wait was for.
 func (a *attempt) phase(ctx context.Context, p record.Phase, do func() error) error {
 	a.say(Event{Kind: Entered, Phase: p})
 	defer a.profile(ctx, p)()
@@ -230,7 +232,8 @@ func (a *attempt) phase(ctx context.Context, p record.Phase, do func() error) er
 
 func (a *attempt) generate(ctx context.Context, p record.Phase, prompt string, n int) error {
 	tokens := make([]record.Token, 0, n)
-	r := engine.Request{Prompt: prompt, MaxTokens: n, Temperature: a.cell.Temperature, IgnoreEOS: a.cell.engine.Caps().IgnoreEOS}
+	r := engine.Request{Prompt: prompt, MaxTokens: n, Temperature: a.cell.Temperature,
+		IgnoreEOS: a.cell.engine.Caps().IgnoreEOS}
 	known, asked := a.known(prompt), a.cell.InputTokens
 	if p == record.Warmup && a.cell.PromptCache == record.CacheOn {
 		r.Prompt, known, asked = turned(r.Prompt), nil, 0
@@ -279,12 +282,13 @@ func (a *attempt) lengths(asked int, u record.Usage, tokens []record.Token, n in
 		a.rec.Warn(record.Warning{Code: "length", Text: fmt.Sprintf("%d tokens were asked for and %d came", n, came)})
 	}
 	if had := max(len(u.PromptIDs), u.PromptTokens); asked > 0 && had > 0 && had != asked {
-		a.rec.Warn(record.Warning{Code: "input-length", Text: fmt.Sprintf("a prompt of %d tokens was asked for, and the engine made %d of it", asked, had)})
+		a.rec.Warn(record.Warning{Code: "input-length",
+			Text: fmt.Sprintf("a prompt of %d tokens was asked for, and the engine made %d of it", asked, had)})
 	}
 }
 
-// turned is a prompt of the same words that begins otherwise: what is asked to warm up must not lie in the cache when the same
-// is measured.
+// turned is a prompt of the same words that begins otherwise: what is asked to warm up must not lie in the cache when
+// the same is measured.
 func turned(prompt string) string {
 	first, rest, several := strings.Cut(strings.TrimSpace(prompt), " ")
 	if !several {
@@ -293,12 +297,14 @@ func turned(prompt string) string {
 	return rest + " " + first
 }
 
-// gibberish is an error where what was generated is not what the model says. Of an engine that tells no ids nothing is known.
+// gibberish is an error where what was generated is not what the model says. Of an engine that tells no ids nothing is
+// known.
 func gibberish(tokens []record.Token, expected []int) error {
 	for i, id := range expected {
 		if i < len(tokens) && tokens[i].ID != record.NoID && tokens[i].ID != id {
-			return engine.Fail(record.BadOutput, "token %d of %d is %d, and the model says %d: what the engine computes is "+
-				"not this model",
+			return engine.Fail(record.BadOutput,
+				"token %d of %d is %d, and the model says %d: what the engine computes is "+
+					"not this model",
 				i+1, len(tokens), tokens[i].ID, id)
 		}
 	}

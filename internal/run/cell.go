@@ -35,14 +35,16 @@ func (c *cell) over() bool { return c.given != nil || c.expired || c.enough.stop
 // cellsOf makes a setup's cells, shape by shape. Their numbers begin at from.
 func cellsOf(s Setup, planned plan.Setup, from int) []*cell {
 	var out []*cell
-	for c := range sketches(plan.Setup{ID: planned.ID, Plan: withEngines(s.Plan, planned.Plan.Engines), Shapes: s.Shapes}, from) {
+	for c := range sketches(plan.Setup{ID: planned.ID, Plan: withEngines(s.Plan, planned.Plan.Engines),
+		Shapes: s.Shapes}, from) {
 		e := s.Engines[slices.Index(planned.Plan.Engines, c.Engine)]
 		caps := e.Caps()
 		c.Engine = e.Name()
 		c.Model = s.Model.Model
 		c.Model.Context = s.Plan.Context
 		c.Isolation, c.PromptCache = caps.Isolation, record.CacheOff
-		c.StopsAtEnd, c.NoTokenIDs, c.Pieces, c.PerGeneration = !caps.IgnoreEOS, !caps.TokenIDs, !caps.Exact, caps.PerGeneration
+		c.StopsAtEnd, c.NoTokenIDs, c.Pieces, c.PerGeneration = !caps.IgnoreEOS, !caps.TokenIDs, !caps.Exact,
+			caps.PerGeneration
 		if caps.PromptCache {
 			c.PromptCache = record.CacheOn
 		}
@@ -76,8 +78,9 @@ func sketches(s plan.Setup, from int) iter.Seq[record.Cell] {
 
 func sketch(s plan.Setup, shape plan.Shape, engine string, id int) record.Cell {
 	p := s.Plan
-	c := record.Cell{ID: id, Engine: engine, Model: record.Model{Name: p.Model, Context: max(p.Context, 0)}, PromptID: shape.PromptID,
-		Prompt: shape.Prompt, InputTokens: shape.InputTokens, MaxTokens: shape.MaxTokens, Temperature: p.Temperature,
+	c := record.Cell{ID: id, Engine: engine, Model: record.Model{Name: p.Model, Context: max(p.Context, 0)},
+		PromptID: shape.PromptID,
+		Prompt:   shape.Prompt, InputTokens: shape.InputTokens, MaxTokens: shape.MaxTokens, Temperature: p.Temperature,
 		Repetitions: p.Repetitions, Setup: s.ID, KVDType: p.KVDType, Start: p.Start, Traffic: shape.Traffic}
 	c.Reused, c.Shared = p.Isolation == plan.Reused || p.Isolation == plan.Shared, p.Isolation == plan.Shared
 	return c

@@ -20,13 +20,16 @@ func TestWhatOfAMachineIsWarnedOf(t *testing.T) {
 		{"nothing", with(), nil},
 		{"nothing is known", record.Environment{Cores: 4}, nil},
 		{"busy", record.Environment{Cores: 4, Load1: 2.1}, []string{"noisy-machine", "2.1 on 4 cores"}},
-		{"idle memory is taken, in two ways", with(minute, record.Reclaimer{By: record.DAMONReclaim, IdleS: 120}), []string{"memory-reclaimed",
-			"the kernel takes from processes by itself what has been idle for 60 s (DAMON): "}},
-		{"it may be", with(record.Reclaimer{By: record.DAMON, Hidden: true}), []string{"memory-reclaimed", "the kernel may take from processes"}},
+		{"idle memory is taken, in two ways", with(minute, record.Reclaimer{By: record.DAMONReclaim, IdleS: 120}),
+			[]string{"memory-reclaimed",
+				"the kernel takes from processes by itself what has been idle for 60 s (DAMON): "}},
+		{"it may be", with(record.Reclaimer{By: record.DAMON, Hidden: true}),
+			[]string{"memory-reclaimed", "the kernel may take from processes"}},
 		{"of others", with(record.Reclaimer{By: record.DAMON, Some: true, IdleS: 60}), nil},
 	} {
 		got := unfit(c.env)
-		if len(got) != len(c.want)/2 || len(got) > 0 && (got[0].Code != c.want[0] || !strings.Contains(got[0].Text, c.want[1])) {
+		if len(got) != len(c.want)/2 || len(got) > 0 &&
+			(got[0].Code != c.want[0] || !strings.Contains(got[0].Text, c.want[1])) {
 			t.Errorf("%s: %+v", c.name, got)
 		}
 	}

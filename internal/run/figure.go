@@ -8,7 +8,8 @@ import (
 	"llmparity/internal/record"
 )
 
-// figure is what an attempt's requests come to: the median over them, as records' readers work it out; NaN where there is none.
+// figure is what an attempt's requests come to: the median over them, as records' readers work it out; NaN where there
+// is none.
 func figure(name string, all []measured) float64 {
 	var values []float64
 	for _, m := range all {

@@ -11,10 +11,12 @@ import (
 	"llmparity/internal/record"
 )
 
-// patience is how long foretelling may take, of all cells together, and judging a cell: it is arithmetic, and a run doesn't hang on it.
+// patience is how long foretelling may take, of all cells together, and judging a cell: it is arithmetic, and a run
+// doesn't hang on it.
 const patience = 30 * time.Second
 
-// foretellAll records what the cells' memory is likely to be. Who interrupts that wants no forecast of what will not be launched.
+// foretellAll records what the cells' memory is likely to be. Who interrupts that wants no forecast of what will not be
+// launched.
 func (r *runner) foretellAll(ctx context.Context, s *current) {
 	soon, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -45,7 +47,8 @@ func (r *runner) foretell(ctx context.Context, s *current, c *cell) {
 	}
 }
 
-// judgeAll looks, before a launch, at the cells that it is for: what is free once it has begun says nothing of what it takes.
+// judgeAll looks, before a launch, at the cells that it is for: what is free once it has begun says nothing of what it
+// takes.
 func (r *runner) judgeAll(ctx context.Context, s *current, t turn) (first error) {
 	of := []*cell{t.cell}
 	if t.Shared && !t.judged {
@@ -63,7 +66,8 @@ func (r *runner) judgeAll(ctx context.Context, s *current, t turn) (first error)
 	return first
 }
 
-// judge looks, before the cell's first launch, whether its memory fits into what is free now. The error refuses the cell.
+// judge looks, before the cell's first launch, whether its memory fits into what is free now. The error refuses the
+// cell.
 func (r *runner) judge(ctx context.Context, s *current, c *cell, say func(Event)) error {
 	if c.judged || s.Judge == nil {
 		return nil
@@ -96,7 +100,8 @@ func (r *runner) judge(ctx context.Context, s *current, c *cell, say func(Event)
 	return nil
 }
 
-// within calls what is no part of the measurement, and says why nothing came of it. What doesn't heed that its time is over is left behind.
+// within calls what is no part of the measurement, and says why nothing came of it. What doesn't heed that its time is
+// over is left behind.
 func within[T any](ctx context.Context, f func(context.Context) T) (v T, why string) {
 	const late = "it took longer than %s to foretell"
 	if ctx.Err() != nil {

@@ -24,7 +24,8 @@ func foretold(_ context.Context, c record.Cell) record.Prediction {
 // judged gives an engine a level, by the setup that was foretold.
 func judged(levels map[string]record.RiskLevel) func(context.Context, record.Prediction, *gpu.Monitor) record.Risk {
 	return func(_ context.Context, p record.Prediction, _ *gpu.Monitor) record.Risk {
-		return record.Risk{Level: levels[p.Setup["of"]], Reasons: []string{"it is " + p.Setup["of"]}, Recommendations: []string{"take less"}}
+		return record.Risk{Level: levels[p.Setup["of"]], Reasons: []string{"it is " + p.Setup["of"]},
+			Recommendations: []string{"take less"}}
 	}
 }
 
@@ -34,7 +35,8 @@ func TestWhatIsForetoldIsRecordedOnceEnginesHavePrepared(t *testing.T) {
 		o := options(t, a, b)
 		o.Foretell = func(ctx context.Context, c record.Cell) record.Prediction {
 			if a.prepared != 1 || b.prepared != 1 || a.launches+b.launches != 0 {
-				t.Errorf("%s is foretold when %d and %d have prepared, and %d were launched", c.Engine, a.prepared, b.prepared, a.launches+b.launches)
+				t.Errorf("%s is foretold when %d and %d have prepared, and %d were launched", c.Engine, a.prepared,
+					b.prepared, a.launches+b.launches)
 			}
 			return foretold(ctx, c)
 		}
@@ -59,7 +61,8 @@ func TestACellThatWontFitIsRefusedAndTheRestGoesOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b, c := &scripted{name: "a"}, &scripted{name: "b"}, &scripted{name: "c"}
 		o := options(t, a, b, c)
-		o.Foretell, o.Judge = foretold, judged(map[string]record.RiskLevel{"a": record.RiskHigh, "b": record.RiskMedium, "c": record.RiskLow})
+		o.Foretell, o.Judge = foretold, judged(
+			map[string]record.RiskLevel{"a": record.RiskHigh, "b": record.RiskMedium, "c": record.RiskLow})
 		var said []string
 		o.Progress = func(e run.Event) {
 			if e.Kind == run.Judged {
@@ -67,16 +70,19 @@ func TestACellThatWontFitIsRefusedAndTheRestGoesOn(t *testing.T) {
 			}
 		}
 		r, err := do(t, t.Context(), o)
-		if fault.Code(err) != int(fault.WontFit) || !strings.Contains(err.Error(), "it is a; take less; --no-check-oom") {
+		if fault.Code(err) != int(fault.WontFit) ||
+			!strings.Contains(err.Error(), "it is a; take less; --no-check-oom") {
 			t.Errorf("exit code %d: %v", fault.Code(err), err)
 		}
 		if a.launches != 0 || b.launches != 4 || c.launches != 4 || len(r.Attempts) != 8 {
 			t.Errorf("%d, %d and %d launches, %d attempts", a.launches, b.launches, c.launches, len(r.Attempts))
 		}
-		if len(said) != 2 || !strings.HasPrefix(said[0], "a: prompt 1 is refused") || !strings.HasPrefix(said[1], "b: medium risk") {
+		if len(said) != 2 || !strings.HasPrefix(said[0], "a: prompt 1 is refused") ||
+			!strings.HasPrefix(said[1], "b: medium risk") {
 			t.Errorf("said %q", said)
 		}
-		if x, y, z := r.Risks[1], r.Risks[2], r.Risks[3]; !x.Refused || y.Refused || z.Refused || x.Level != record.RiskHigh || z.Level != record.RiskLow {
+		if x, y, z := r.Risks[1], r.Risks[2], r.Risks[3]; !x.Refused || y.Refused || z.Refused ||
+			x.Level != record.RiskHigh || z.Level != record.RiskLow {
 			t.Errorf("%+v", r.Risks)
 		}
 		if r.Status != record.Failed {
@@ -91,7 +97,8 @@ func TestARefusalIsOfItsPromptAlone(t *testing.T) {
 		o := options(t, a)
 		o.Plan.Prompts = []string{"long", "short"}
 		o.Foretell = func(_ context.Context, c record.Cell) record.Prediction {
-			return record.Prediction{Setup: map[string]string{"of": c.Prompt}, Parts: []record.Foretold{{Name: "total", Best: 1}}}
+			return record.Prediction{Setup: map[string]string{"of": c.Prompt},
+				Parts: []record.Foretold{{Name: "total", Best: 1}}}
 		}
 		o.Judge = judged(map[string]record.RiskLevel{"long": record.RiskHigh, "short": record.RiskLow})
 		r, err := do(t, t.Context(), o)
@@ -122,9 +129,13 @@ func TestForetellingBreaksNoRun(t *testing.T) {
 		foretell func(context.Context, record.Cell) record.Prediction
 		why      string
 	}{
-		"it panics":   {func(context.Context, record.Cell) record.Prediction { panic("a bug") }, "a bug"},
-		"it can't":    {func(context.Context, record.Cell) record.Prediction { return record.Prediction{Absent: "no file"} }, "no file"},
-		"it is empty": {func(context.Context, record.Cell) record.Prediction { return record.Prediction{} }, "nothing is known"},
+		"it panics": {func(context.Context, record.Cell) record.Prediction { panic("a bug") }, "a bug"},
+		"it can't": {func(context.Context,
+			record.Cell) record.Prediction {
+			return record.Prediction{Absent: "no file"}
+		}, "no file"},
+		"it is empty": {func(context.Context, record.Cell) record.Prediction { return record.Prediction{} },
+			"nothing is known"},
 		"it never comes": {func(ctx context.Context, _ record.Cell) record.Prediction {
 			<-ctx.Done()
 			time.Sleep(time.Hour)
@@ -144,7 +155,8 @@ func TestForetellingBreaksNoRun(t *testing.T) {
 				if p := r.Predictions[1]; !strings.Contains(p.Absent, c.why) || len(p.Parts) != 0 {
 					t.Errorf("%+v", p)
 				}
-				if risk := r.Risks[1]; risk.Level != record.RiskUnknown || risk.Refused || !strings.Contains(strings.Join(risk.Reasons, ""), "another bug") {
+				if risk := r.Risks[1]; risk.Level != record.RiskUnknown || risk.Refused ||
+					!strings.Contains(strings.Join(risk.Reasons, ""), "another bug") {
 					t.Errorf("%+v", risk)
 				}
 				time.Sleep(2 * time.Hour) // what never came has gone
@@ -153,7 +165,8 @@ func TestForetellingBreaksNoRun(t *testing.T) {
 	}
 }
 
-// What never comes is waited for once, and not once a cell; who interrupts it gets no forecasts that say that it took too long.
+// What never comes is waited for once, and not once a cell; who interrupts it gets no forecasts that say that it took
+// too long.
 func TestForetellingHasOnePatience(t *testing.T) {
 	for name, interrupted := range map[string]bool{"it never comes": false, "it is interrupted": true} {
 		t.Run(name, func(t *testing.T) {
@@ -186,9 +199,11 @@ func TestForetellingHasOnePatience(t *testing.T) {
 						absent++
 					}
 				}
-				if asked.Load() != 2 || interrupted && (absent != 0 || len(r.Predictions) != 1 || r.Status != record.Interrupted) ||
+				if asked.Load() != 2 || interrupted &&
+					(absent != 0 || len(r.Predictions) != 1 || r.Status != record.Interrupted) ||
 					!interrupted && (err != nil || absent != 3 || waited > 40*time.Second) {
-					t.Errorf("asked %d times, waited %s, the run is %s: %+v, %v", asked.Load(), waited, r.Status, r.Predictions, err)
+					t.Errorf("asked %d times, waited %s, the run is %s: %+v, %v", asked.Load(), waited, r.Status,
+						r.Predictions, err)
 				}
 				cancel()
 				time.Sleep(2 * time.Hour)

@@ -29,7 +29,8 @@ func (e *client) Open(ctx context.Context, p engine.Probe) (engine.Session, erro
 type processSource struct{}
 
 func (*processSource) Describe() record.Source {
-	return record.Source{Role: "server", Method: record.MethodStatm, PID: clientPID, Start: 1, Every: time.Second, Sees: "RSS", Blind: "GPUs"}
+	return record.Source{Role: "server", Method: record.MethodStatm, PID: clientPID, Start: 1, Every: time.Second,
+		Sees: "RSS", Blind: "GPUs"}
 }
 
 func (*processSource) Read(_ context.Context, r *record.Sample) error {
@@ -43,7 +44,8 @@ func machineWithGPU(t *testing.T) gpu.Options {
 	o := gpu.Options{Sys: t.TempDir(), Proc: t.TempDir(), Path: []string{}}
 	const device = "class/drm/card0/device"
 	for _, f := range [][3]string{
-		{o.Sys, device + "/uevent", "DRIVER=amdgpu\nPCI_ID=1002:744C\nPCI_SLOT_NAME=0000:03:00.0\n"}, {o.Sys, device + "/drm/renderD128/dev", "226:128\n"},
+		{o.Sys, device + "/uevent", "DRIVER=amdgpu\nPCI_ID=1002:744C\nPCI_SLOT_NAME=0000:03:00.0\n"},
+		{o.Sys, device + "/drm/renderD128/dev", "226:128\n"},
 		{o.Sys, device + "/mem_info_vram_used", "1000\n"}, {o.Sys, device + "/mem_info_vram_total", "9000\n"},
 		{o.Proc, "4711/fdinfo/7", "drm-driver:\tamdgpu\ndrm-client-id:\t1\ndrm-pdev:\t0000:03:00.0\ndrm-memory-vram:\t5 MiB\n"},
 		{o.Proc, "4711/fd/0", ""},
@@ -62,7 +64,8 @@ func machineWithGPU(t *testing.T) gpu.Options {
 	return o
 }
 
-// launched runs the engine on a machine. What is said of this one (that it is busy, that its kernel takes idle memory) is left out of the warnings.
+// launched runs the engine on a machine. What is said of this one (that it is busy, that its kernel takes idle memory)
+// is left out of the warnings.
 func launched(t *testing.T, g gpu.Options) (r *record.Run) {
 	t.Helper()
 	o := options(t, &client{scripted{name: "a"}})
@@ -73,13 +76,15 @@ func launched(t *testing.T, g gpu.Options) (r *record.Run) {
 			t.Fatal(err)
 		}
 	})
-	r.Warnings = slices.DeleteFunc(r.Warnings, func(w record.Warning) bool { return w.Code == "noisy-machine" || w.Code == "memory-reclaimed" })
+	r.Warnings = slices.DeleteFunc(r.Warnings,
+		func(w record.Warning) bool { return w.Code == "noisy-machine" || w.Code == "memory-reclaimed" })
 	return r
 }
 
 func TestEveryAttemptHasTheGPUAndWhatItsProcessHolds(t *testing.T) {
 	r := launched(t, machineWithGPU(t))
-	if g := r.Environment.GPUs; len(g) != 1 || g[0].Role != "gpu0" || g[0].Driver != "amdgpu" || g[0].MemoryB != 9000 || len(r.Warnings) != 0 {
+	if g := r.Environment.GPUs; len(g) != 1 || g[0].Role != "gpu0" || g[0].Driver != "amdgpu" || g[0].MemoryB != 9000 ||
+		len(r.Warnings) != 0 {
 		t.Errorf("%+v, warnings %+v", g, r.Warnings)
 	}
 	var env map[string]any

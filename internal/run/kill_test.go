@@ -39,8 +39,10 @@ func TestMain(m *testing.M) {
 
 // sweep is a run of two setups, with sources that are read and tokens that take a while.
 func sweep() run.Options {
-	p := plan.Plan{Name: "sweep", Model: "m", Engines: []string{"a"}, Prompts: []string{"p", "q", "r"}, MaxTokens: 4, Context: 16,
-		Warmup: plan.Warmup{Launches: 1, Tokens: 1}, Repetitions: 3, Timeout: plan.Duration(time.Minute), Isolation: plan.Shared, Seed: 3,
+	p := plan.Plan{Name: "sweep", Model: "m", Engines: []string{"a"}, Prompts: []string{"p", "q", "r"}, MaxTokens: 4,
+		Context: 16,
+		Warmup:  plan.Warmup{Launches: 1, Tokens: 1}, Repetitions: 3, Timeout: plan.Duration(time.Minute),
+		Isolation: plan.Shared, Seed: 3,
 		Order: plan.Shuffled}
 	p.ThreadCounts = []int{1, 2}
 	return run.Options{Plan: p, Parts: run.Parts{Engines: []engine.Engine{&slow{name: "a"}}, Model: engine.Model{
@@ -78,7 +80,8 @@ func (slowSession) Generate(ctx context.Context, r engine.Request, token func(re
 	return u, nil
 }
 
-// SIGKILL at any instant costs the attempt that goes on, and nothing else: what is resumed ends as what nobody disturbed.
+// SIGKILL at any instant costs the attempt that goes on, and nothing else: what is resumed ends as what nobody
+// disturbed.
 func TestKilledRunsAreGoneOnWith(t *testing.T) {
 	undisturbed, err := run.Do(t.Context(), withOut(sweep(), t.TempDir()))
 	if err != nil {
@@ -104,7 +107,8 @@ func TestKilledRunsAreGoneOnWith(t *testing.T) {
 	}
 }
 
-// disturbed has a run killed so many times, goes on with it, and gives what it has in the end. What was safe once stays.
+// disturbed has a run killed so many times, goes on with it, and gives what it has in the end. What was safe once
+// stays.
 func disturbed(t *testing.T, times int) (safe map[string]rows) {
 	t.Helper()
 	out := t.TempDir()

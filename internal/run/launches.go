@@ -83,8 +83,9 @@ func (r *runner) turn(ctx context.Context, s *current, t turn, rest []turn) erro
 	t.spent += time.Since(begin)
 	if limit := time.Duration(s.Plan.CellTimeout); limit > 0 && t.spent >= limit && !t.over() && ctx.Err() == nil {
 		t.expired = true
-		r.w.Warn(record.Warning{Code: "cell-timeout", Text: fmt.Sprintf("cell %d (%s) took longer than the %s that the plan gives it: %d of its "+
-			"launches were not made; `llmparity run --resume` makes them", t.ID, t.Engine, limit, t.left-1)})
+		r.w.Warn(record.Warning{Code: "cell-timeout",
+			Text: fmt.Sprintf("cell %d (%s) took longer than the %s that the plan gives it: %d of its "+
+				"launches were not made; `llmparity run --resume` makes them", t.ID, t.Engine, limit, t.left-1)})
 	}
 	if err != nil {
 		if refused == nil {
@@ -107,8 +108,9 @@ func (r *runner) attempts(ctx context.Context, s *current, t turn, rest []turn) 
 	if !t.warmup || hopeless || ctx.Err() != nil || r.w.Err() != nil {
 		return err
 	}
-	r.w.Warn(record.Warning{Code: "warmup-repeated", Text: fmt.Sprintf("cell %d (%s): the warm-up launch failed and was made once more: %s", t.ID,
-		t.Engine, fault.OneLine(err.Error()))})
+	r.w.Warn(record.Warning{Code: "warmup-repeated",
+		Text: fmt.Sprintf("cell %d (%s): the warm-up launch failed and was made once more: %s", t.ID,
+			t.Engine, fault.OneLine(err.Error()))})
 	r.say(s, t, Event{Kind: Launched})
 	if err = r.attempt(ctx, s, t, rest); err != nil {
 		t.giveUp(err)
@@ -164,8 +166,9 @@ func (r *runner) attempt(ctx context.Context, s *current, t turn, rest []turn) (
 		stop.Cell = c.ID
 		r.w.Stop(stop)
 		if c.enough.hopeless() {
-			r.w.Warn(record.Warning{Code: "until-ci", Text: fmt.Sprintf("cell %d (%s): %s can't be had of what it generates, so that no interval could "+
-				"be waited for: it was repeated as often as the plan says", c.ID, c.Engine, stop.Figure)})
+			r.w.Warn(record.Warning{Code: "until-ci",
+				Text: fmt.Sprintf("cell %d (%s): %s can't be had of what it generates, so that no interval could "+
+					"be waited for: it was repeated as often as the plan says", c.ID, c.Engine, stop.Figure)})
 		}
 	}
 	return nil

@@ -11,31 +11,34 @@ import (
 	"llmparity/internal/run"
 )
 
-// BenchmarkManyCells takes the time of what is ours of a run of 100,000 cells, none of which can run: to announce all and to record why,
-// and to find out, when it is gone on with, that nothing is missing.
+// BenchmarkManyCells takes the time of what is ours of a run of 100,000 cells, none of which can run: to announce all
+// and to record why, and to find out, when it is gone on with, that nothing is missing.
 func BenchmarkManyCells(b *testing.B) {
-	p := plan.Plan{Name: "many", Engines: []string{"a"}, Model: "m", Context: 4096, Warmup: plan.Warmup{Tokens: 1}, Repetitions: 1,
-		Timeout: plan.Duration(time.Minute)}
+	p := plan.Plan{Name: "many", Engines: []string{"a"}, Model: "m", Context: 4096, Warmup: plan.Warmup{Tokens: 1},
+		Repetitions: 1,
+		Timeout:     plan.Duration(time.Minute)}
 	p.ThreadCounts = []int{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}
 	for i := range 100 {
 		p.InputLengths, p.OutputLengths = append(p.InputLengths, i+1), append(p.OutputLengths, i+1)
 	}
 	for b.Loop() {
 		var folder time.Time
-		o := run.Options{Plan: p, Out: b.TempDir(), Setups: func(context.Context, plan.Setup) (run.Setup, func(), error) {
-			return run.Setup{}, nil, errors.New("not here")
-		}, Progress: func(e run.Event) {
-			if e.Kind == run.Recording {
-				folder = time.Now()
-			}
-		}}
+		o := run.Options{Plan: p, Out: b.TempDir(),
+			Setups: func(context.Context, plan.Setup) (run.Setup, func(), error) {
+				return run.Setup{}, nil, errors.New("not here")
+			}, Progress: func(e run.Event) {
+				if e.Kind == run.Recording {
+					folder = time.Now()
+				}
+			}}
 		dir, err := run.Do(b.Context(), o)
 		if dir == "" {
 			b.Fatal(err)
 		}
 		b.ReportMetric(time.Since(folder).Seconds(), "s/recorded")
 		begin := time.Now()
-		if _, err := run.Do(b.Context(), run.Options{Plan: p, Resume: dir, Setups: o.Setups}); fault.Code(err) != int(fault.Run) {
+		if _, err := run.Do(b.Context(), run.Options{Plan: p, Resume: dir, Setups: o.Setups}); fault.Code(err) != int(
+			fault.Run) {
 			b.Fatalf("%v, want that attempts failed before", err)
 		}
 		b.ReportMetric(time.Since(begin).Seconds(), "s/resumed")

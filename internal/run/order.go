@@ -32,10 +32,10 @@ func (t turn) session() any {
 // over tells that the attempt is not to be made.
 func (t turn) over() bool { return t.made || t.cell.over() }
 
-// turns puts a setup's attempts in order. Interleaved, cells take turns, repetition by repetition, so that a machine that slows down
-// slows all engines; shuffled, each round has an order of its own, by the seed and the setup's number alone; grouped, a cell's repetitions
-// come one after another. Where sessions are reused one comes after the other, whatever the order: what another's idle session holds
-// would divide the pages that both share, and so be in PSS.
+// turns puts a setup's attempts in order. Interleaved, cells take turns, repetition by repetition, so that a machine
+// that slows down slows all engines; shuffled, each round has an order of its own, by the seed and the setup's number
+// alone; grouped, a cell's repetitions come one after another. Where sessions are reused one comes after the other,
+// whatever the order: what another's idle session holds would divide the pages that both share, and so be in PSS.
 //
 // Where cells share a launch, the engine's warm-up launches are its first cell's: there is only one launch to come.
 func turns(s plan.Setup, all []*cell) []turn {

@@ -100,11 +100,13 @@ func TestRepetitionsOfACellAreGrouped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := options(t, &scripted{name: "a"}, &scripted{name: "b"})
 		o.Plan.Order = plan.Grouped
-		if got, _ := inOrder(t, o); !slices.Equal(got, []string{"1.0", "1.1", "1.2", "1.3", "2.0", "2.1", "2.2", "2.3"}) {
+		if got, _ := inOrder(t, o); !slices.Equal(
+			got, []string{"1.0", "1.1", "1.2", "1.3", "2.0", "2.1", "2.2", "2.3"}) {
 			t.Errorf("%v", got)
 		}
 		o = options(t, &scripted{name: "a"})
-		o.Plan.Order, o.Plan.Isolation, o.Plan.Prompts, o.Plan.Repetitions = plan.Grouped, plan.Shared, []string{"p", "q"}, 2
+		o.Plan.Order, o.Plan.Isolation, o.Plan.Prompts, o.Plan.Repetitions = plan.Grouped, plan.Shared,
+			[]string{"p", "q"}, 2
 		if got, _ := inOrder(t, o); !slices.Equal(got, []string{"1.0", "1.1", "1.2", "2.1", "2.2"}) {
 			t.Errorf("shared: %v", got)
 		}

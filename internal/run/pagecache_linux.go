@@ -8,7 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// evict has the system let go of what it keeps of a file. What was not written yet can't be dropped, so that it is written first.
+// evict has the system let go of what it keeps of a file. What was not written yet can't be dropped, so that it is
+// written first.
 func evict(path string) error {
 	f, err := os.Open(path)
 	if err != nil {
@@ -43,7 +44,8 @@ func resident(path string) (in, all int, err error) {
 	defer func() { _ = unix.Munmap(mapped) }()
 	size := os.Getpagesize()
 	pages := make([]byte, (len(mapped)+size-1)/size)
-	_, _, errno := unix.Syscall(unix.SYS_MINCORE, uintptr(unsafe.Pointer(&mapped[0])), uintptr(len(mapped)), uintptr(unsafe.Pointer(&pages[0])))
+	_, _, errno := unix.Syscall(unix.SYS_MINCORE, uintptr(unsafe.Pointer(&mapped[0])), uintptr(len(mapped)),
+		uintptr(unsafe.Pointer(&pages[0])))
 	if errno != 0 {
 		return 0, 0, errno
 	}

@@ -12,8 +12,8 @@ import (
 	"llmparity/internal/record"
 )
 
-// Profiles says which files of an engine's own tools are written, and of which phases. They take time and memory, within the
-// phase and after it, so that figures of a launch that has them are marked.
+// Profiles says which files of an engine's own tools are written, and of which phases. They take time and memory,
+// within the phase and after it, so that figures of a launch that has them are marked.
 type Profiles struct {
 	Kinds  []engine.Profile // none: nothing is profiled
 	Phases []record.Phase
@@ -48,7 +48,8 @@ func (a *attempt) profile(ctx context.Context, p record.Phase) (finish func()) {
 	}
 	failed := func(err error) {
 		if err != nil && ctx.Err() == nil {
-			a.rec.Warn(record.Warning{Code: "profile", Text: fmt.Sprintf("%s: not every profile could be taken: %v", p, err)})
+			a.rec.Warn(record.Warning{Code: "profile",
+				Text: fmt.Sprintf("%s: not every profile could be taken: %v", p, err)})
 		}
 	}
 	end, err := profiler.Profile(ctx, a.Profiles.Kinds)

@@ -31,7 +31,8 @@ type profiledSession struct {
 	engine *profiled
 }
 
-func (s *profiledSession) Profile(_ context.Context, kinds []engine.Profile) (func(context.Context, string) error, error) {
+func (s *profiledSession) Profile(_ context.Context, kinds []engine.Profile) (func(context.Context, string) error,
+	error) {
 	return func(_ context.Context, prefix string) error {
 		for _, k := range kinds {
 			if err := os.WriteFile(prefix+"."+string(k), nil, 0o600); err != nil {
@@ -55,7 +56,8 @@ func TestChosenPhasesAreProfiledAndMarked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := options(t, &profiled{scripted: scripted{name: "a"}}, &scripted{name: "b"})
 		o.Plan.Repetitions = 1
-		o.Profiles = run.Profiles{Kinds: []engine.Profile{engine.CPUProfile, engine.HeapSnapshot}, Phases: []record.Phase{record.Load, record.Measure}}
+		o.Profiles = run.Profiles{Kinds: []engine.Profile{engine.CPUProfile, engine.HeapSnapshot},
+			Phases: []record.Phase{record.Load, record.Measure}}
 		r, err := do(t, t.Context(), o)
 		if err != nil {
 			t.Fatal(err)
@@ -68,14 +70,16 @@ func TestChosenPhasesAreProfiledAndMarked(t *testing.T) {
 			found[i] = filepath.Base(f)
 		}
 		// Attempts 2 and 4 are of an engine that has no profiles.
-		want := []string{"1-load.cpu-profile", "1-load.heap-snapshot", "1-measure.cpu-profile", "1-measure.heap-snapshot",
+		want := []string{"1-load.cpu-profile", "1-load.heap-snapshot", "1-measure.cpu-profile",
+			"1-measure.heap-snapshot",
 			"3-load.cpu-profile", "3-load.heap-snapshot", "3-measure.cpu-profile", "3-measure.heap-snapshot"}
 		if !slices.Equal(found, want) {
 			t.Errorf("files %q, want %q", found, want)
 		}
 		for i := range r.Attempts {
 			first := i%2 == 0
-			if marked, told := warned(r, i, "profiled") == 1, warned(r, i, "not-profiled") == 1; marked != first || told == first {
+			if marked, told := warned(r, i, "profiled") == 1, warned(r, i, "not-profiled") == 1; marked != first ||
+				told == first {
 				t.Errorf("attempt %d: warnings %+v", i+1, r.Attempts[i].Warnings)
 			}
 		}
@@ -104,7 +108,8 @@ func TestNothingIsProfiledUnasked(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := os.Stat(filepath.Join(o.Out, "latest", "profiles")); !errors.Is(err, os.ErrNotExist) || warned(r, 0, "profiled") != 0 {
+		if _, err := os.Stat(filepath.Join(o.Out, "latest", "profiles")); !errors.Is(err, os.ErrNotExist) ||
+			warned(r, 0, "profiled") != 0 {
 			t.Errorf("profiles %v, warnings %+v", err, r.Attempts[0].Warnings)
 		}
 	})

@@ -2,8 +2,8 @@ package run
 
 import "llmparity/internal/record"
 
-// Event is something that a person who waits wants to know. Kind says which of the other fields are set. Requests of a traffic tell of
-// their tokens from goroutines of their own.
+// Event is something that a person who waits wants to know. Kind says which of the other fields are set. Requests of a
+// traffic tell of their tokens from goroutines of their own.
 type Event struct {
 	Kind EventKind
 	Text string // Preparing: what is being made; Ended: how, in a few words

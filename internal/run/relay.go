@@ -9,9 +9,9 @@ import (
 	"llmparity/internal/record"
 )
 
-// relay hands what a session tells, and what is read of it, to the recording of the attempt that goes on. What stands for as
-// long as the session does is told again to each attempt that takes it over, so that every attempt in the record stands for
-// itself. Between attempts readings go nowhere.
+// relay hands what a session tells, and what is read of it, to the recording of the attempt that goes on. What stands
+// for as long as the session does is told again to each attempt that takes it over, so that every attempt in the record
+// stands for itself. Between attempts readings go nowhere.
 type relay struct {
 	mu       sync.Mutex
 	rec      *record.Recording // nil between attempts

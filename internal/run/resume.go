@@ -38,7 +38,8 @@ func (r *runner) scan() (*past, error) {
 		return nil, err
 	}
 	if r.Tool != s.Meta.Tool {
-		d := record.Difference{What: "llmparity", Was: s.Meta.Tool.Version + " " + s.Meta.Tool.SHA256, Is: r.Tool.Version + " " + r.Tool.SHA256}
+		d := record.Difference{What: "llmparity", Was: s.Meta.Tool.Version + " " + s.Meta.Tool.SHA256,
+			Is: r.Tool.Version + " " + r.Tool.SHA256}
 		if !r.AllowChanged {
 			return nil, changed("llmparity itself is another one than began the run in %s (%s)", s.Dir, d)
 		}
@@ -48,17 +49,19 @@ func (r *runner) scan() (*past, error) {
 }
 
 func changed(format string, args ...any) error {
-	return &refusal{fault.New(fault.Usage, "use the one that began it, or say --allow-changed: the record then warns of it", format, args...)}
+	return &refusal{fault.New(fault.Usage,
+		"use the one that began it, or say --allow-changed: the record then warns of it", format, args...)}
 }
 
 // sumOf is how a plan's text is known again.
 func sumOf(plan []byte) string { return fmt.Sprintf("%x", sha256.Sum256(plan)) }
 
-// samePlan refuses to go on with another plan's run, and with one whose plan.yaml was changed since. The seed of one that gave none is the one that
-// the run was given.
+// samePlan refuses to go on with another plan's run, and with one whose plan.yaml was changed since. The seed of one
+// that gave none is the one that the run was given.
 func (p *past) samePlan(r *runner) error {
 	if was := p.Meta.Plan; was != "" && was != sumOf(p.Plan) {
-		return fault.New(fault.Usage, "put it back, or begin a new run with it", "plan.yaml in %s is not what it was when the run began", p.Dir)
+		return fault.New(fault.Usage, "put it back, or begin a new run with it",
+			"plan.yaml in %s is not what it was when the run began", p.Dir)
 	}
 	if r.Plan.Order == plan.Shuffled && r.Plan.Seed == 0 {
 		was, err := plan.Parse(p.Plan, "the run's plan")
@@ -108,8 +111,10 @@ func (r *runner) reopen(env record.Environment) error {
 
 // differences are what of the machine is not as it was and bears on figures.
 func differences(was, is record.Environment) (out []record.Difference) {
-	for _, d := range []record.Difference{{What: "kernel", Was: was.Kernel, Is: is.Kernel}, {What: "processor", Was: was.CPU, Is: is.CPU},
-		{What: "cores", Was: strconv.Itoa(was.Cores), Is: strconv.Itoa(is.Cores)}, {What: "governor", Was: was.Governor, Is: is.Governor},
+	for _, d := range []record.Difference{{What: "kernel", Was: was.Kernel, Is: is.Kernel},
+		{What: "processor", Was: was.CPU, Is: is.CPU},
+		{What: "cores", Was: strconv.Itoa(was.Cores), Is: strconv.Itoa(is.Cores)},
+		{What: "governor", Was: was.Governor, Is: is.Governor},
 		{What: "memory", Was: fmt.Sprintf("%d MiB", was.MemoryB>>20), Is: fmt.Sprintf("%d MiB", is.MemoryB>>20)}} {
 		if d.Was != d.Is {
 			out = append(out, d)
@@ -136,7 +141,8 @@ func (p *past) sameModel(r *runner, s *current) error {
 		}
 		if was.Model.SHA256 != c.Model.SHA256 || was.Model.Name != c.Model.Name || was.Engine != c.Engine {
 			return &refusal{fault.New(fault.Usage, "put back the one that was measured, or begin a new run",
-				"the model of the run in %s is not the one that it began with: %s %.12s, was %s %.12s", p.Dir, c.Model.Name, c.Model.SHA256,
+				"the model of the run in %s is not the one that it began with: %s %.12s, was %s %.12s", p.Dir,
+				c.Model.Name, c.Model.SHA256,
 				was.Model.Name, was.Model.SHA256)}
 		}
 		return nil // the setup's cells have one model
@@ -159,8 +165,8 @@ func (p *past) counts(r *runner, c record.Commit) bool {
 	return c.Status == record.OK || c.Status == record.Failed && !r.RetryFailed
 }
 
-// made is how many warm-up launches a cell had, which repetitions it had, and whether it was given up. A warm-up that failed and was not
-// made once more, because the run ended, is to be made.
+// made is how many warm-up launches a cell had, which repetitions it had, and whether it was given up. A warm-up that
+// failed and was not made once more, because the run ended, is to be made.
 func (p *past) made(r *runner, cell int) (warmups int, repetitions map[int]bool, given bool) {
 	repetitions = map[int]bool{}
 	if p == nil {
@@ -256,7 +262,8 @@ func (c *cell) restore(a *record.Attempt) {
 	var all []measured
 	for _, q := range a.Measured() {
 		all = append(all, remembered(q))
-		if c.said == nil && len(q.PromptIDs) > 0 && len(q.Tokens) > 0 && !slices.ContainsFunc(q.Tokens, func(t record.TokenRow) bool { return t.ID < 0 }) {
+		if c.said == nil && len(q.PromptIDs) > 0 && len(q.Tokens) > 0 &&
+			!slices.ContainsFunc(q.Tokens, func(t record.TokenRow) bool { return t.ID < 0 }) {
 			c.said = &said{attempt: a.ID, promptIDs: q.PromptIDs}
 			for _, t := range q.Tokens {
 				c.said.text = append(c.said.text, t.ID)
@@ -317,10 +324,12 @@ func (p *past) failure() error {
 	if p == nil || p.lost == 0 {
 		return nil
 	}
-	return fault.New(fault.Run, "--retry-failed makes them again", "attempts that failed before the run was gone on with: %d", p.lost)
+	return fault.New(fault.Run, "--retry-failed makes them again",
+		"attempts that failed before the run was gone on with: %d", p.lost)
 }
 
-// unscored tells whether a setup whose launches were all made may not have been scored yet: the run broke off before another one's began.
+// unscored tells whether a setup whose launches were all made may not have been scored yet: the run broke off before
+// another one's began.
 func (p *past) unscored(planned plan.Setup, from int) bool {
 	if p.Status != record.Interrupted || planned.Plan.Scores() == plan.ScoreNothing {
 		return false
@@ -335,7 +344,8 @@ func (p *past) unscored(planned plan.Setup, from int) bool {
 
 // scored tells whether a cell's engine has scored.
 func (p *past) scored(cell int) bool {
-	return p != nil && slices.ContainsFunc(p.Commits(cell), func(c record.Commit) bool { return c.Scoring && c.Status == record.OK })
+	return p != nil && slices.ContainsFunc(
+		p.Commits(cell), func(c record.Commit) bool { return c.Scoring && c.Status == record.OK })
 }
 
 // complete tells whether a setup's cells were announced with all that is known of them.
@@ -377,13 +387,15 @@ func (p *past) sameEngine(r *runner, s *current, name string, is record.EngineIn
 			return changed("%s is not what began the run in %s (%s)", name, p.Dir, d)
 		}
 		p.told[fmt.Sprint(s.ID, " ", name)] = true
-		r.w.Warn(record.Warning{Code: "resumed-elsewhere", Text: fmt.Sprintf("when the run was gone on with, %s was not what it was before: %s", name, d)})
+		r.w.Warn(record.Warning{Code: "resumed-elsewhere",
+			Text: fmt.Sprintf("when the run was gone on with, %s was not what it was before: %s", name, d)})
 	}
 	return nil
 }
 
 func engineDifferences(was, is record.EngineInfo) (out []record.Difference) {
-	for _, d := range []record.Difference{{What: "version", Was: was.Version, Is: is.Version}, {What: "sum of the program", Was: was.SHA256, Is: is.SHA256}} {
+	for _, d := range []record.Difference{{What: "version", Was: was.Version, Is: is.Version},
+		{What: "sum of the program", Was: was.SHA256, Is: is.SHA256}} {
 		if d.Was != d.Is {
 			out = append(out, d)
 		}

@@ -62,9 +62,12 @@ func made(r *record.Run) (out []string) {
 
 func TestARunIsGoneOnWith(t *testing.T) {
 	for isolation, want := range map[string][]string{
-		plan.OfLaunch: {"c1 r0 ok by 0", "c2 r0 ok by 0", "c1 r1 ok by 0", "c2 r1 ok by 0", "c1 r2 ok by 0", "c2 r2 ok by 0", "c1 r3 ok by 0", "c2 r3 ok by 0"},
-		plan.Reused:   {"c1 r0 ok by 0", "c1 r1 ok by 0", "c1 r2 ok by 0", "c1 r3 ok by 4", "c2 r0 ok by 0", "c2 r1 ok by 0", "c2 r2 ok by 7", "c2 r3 ok by 7"},
-		plan.Shared:   {"c1 r0 ok by 0", "c1 r1 ok by 0", "c2 r1 ok by 0", "c1 r2 ok by 4", "c2 r2 ok by 4", "c1 r3 ok by 4", "c2 r3 ok by 4"},
+		plan.OfLaunch: {"c1 r0 ok by 0", "c2 r0 ok by 0", "c1 r1 ok by 0", "c2 r1 ok by 0", "c1 r2 ok by 0",
+			"c2 r2 ok by 0", "c1 r3 ok by 0", "c2 r3 ok by 0"},
+		plan.Reused: {"c1 r0 ok by 0", "c1 r1 ok by 0", "c1 r2 ok by 0", "c1 r3 ok by 4", "c2 r0 ok by 0",
+			"c2 r1 ok by 0", "c2 r2 ok by 7", "c2 r3 ok by 7"},
+		plan.Shared: {"c1 r0 ok by 0", "c1 r1 ok by 0", "c2 r1 ok by 0", "c1 r2 ok by 4", "c2 r2 ok by 4",
+			"c1 r3 ok by 4", "c2 r3 ok by 4"},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			e := &telling{scripted: scripted{name: "a"}}
@@ -79,11 +82,14 @@ func TestARunIsGoneOnWith(t *testing.T) {
 				t.Errorf("%s: %q, want %q", isolation, got, want)
 			}
 			if len(r.Cells) != 2 || len(r.Redone) != 1 || len(r.Resumes) != 1 {
-				t.Errorf("%s: %d cells, %d attempts made again, %d resumes", isolation, len(r.Cells), len(r.Redone), len(r.Resumes))
+				t.Errorf("%s: %d cells, %d attempts made again, %d resumes", isolation, len(r.Cells), len(r.Redone),
+					len(r.Resumes))
 			}
 			launches := e.launches
-			if again, err := run.Do(t.Context(), run.Options{Plan: o.Plan, Parts: o.Parts, Resume: dir}); err != nil || again != dir || e.launches != launches {
-				t.Errorf("%s: a run that is whole: %q, %v, %d launches more", isolation, again, err, e.launches-launches)
+			if again, err := run.Do(t.Context(), run.Options{Plan: o.Plan, Parts: o.Parts, Resume: dir}); err != nil ||
+				again != dir || e.launches != launches {
+				t.Errorf("%s: a run that is whole: %q, %v, %d launches more", isolation, again, err,
+					e.launches-launches)
 			}
 		})
 	}
@@ -104,7 +110,8 @@ func TestWhatFailedIsTriedAgainWhereThatIsAskedFor(t *testing.T) {
 			t.Fatal("nothing failed")
 		}
 		dir, launches := r.Dir, e.launches
-		if _, err := resumed(t, o, dir); fault.Code(err) != int(fault.Run) || !strings.Contains(err.Error(), "--retry-failed") || e.launches != launches {
+		if _, err := resumed(t, o, dir); fault.Code(err) != int(fault.Run) ||
+			!strings.Contains(err.Error(), "--retry-failed") || e.launches != launches {
 			t.Errorf("%v; %d launches more, though nothing is missing", err, e.launches-launches)
 		}
 		o.RetryFailed = true
@@ -112,7 +119,8 @@ func TestWhatFailedIsTriedAgainWhereThatIsAskedFor(t *testing.T) {
 		if err != nil || e.launches != launches+1 || r.Status != record.OK {
 			t.Fatalf("%v; %d launches more, %s", err, e.launches-launches, r.Status)
 		}
-		if want := []string{"c1 r0 ok by 0", "c1 r1 ok by 0", "c1 r3 ok by 0", "c1 r2 ok by 0"}; !slices.Equal(made(r), want) || len(r.Redone) != 1 || r.Redone[0].Class != record.Crash {
+		if want := []string{"c1 r0 ok by 0", "c1 r1 ok by 0", "c1 r3 ok by 0", "c1 r2 ok by 0"}; !slices.Equal(
+			made(r), want) || len(r.Redone) != 1 || r.Redone[0].Class != record.Crash {
 			t.Errorf("%q, and made again: %+v", made(r), r.Redone)
 		}
 	})
@@ -143,7 +151,8 @@ func TestWhatIsNotAsItWasIsNotGoneOnWith(t *testing.T) {
 			change(&o)
 			launches := e.launches
 			_, err := run.Do(t.Context(), o)
-			if err == nil || !strings.Contains(err.Error(), say) || strings.Contains(err.Error(), "\n") || e.launches != launches {
+			if err == nil || !strings.Contains(err.Error(), say) || strings.Contains(err.Error(), "\n") ||
+				e.launches != launches {
 				t.Errorf("%v after %d launches, want one line with %q", err, e.launches-launches, say)
 			}
 		}
@@ -164,7 +173,8 @@ func TestWhatIsNotAsItWasIsNotGoneOnWith(t *testing.T) {
 			}
 		}
 		put(text)
-		if _, err := run.Do(t.Context(), o); err == nil || !strings.Contains(err.Error(), "is not what it was when the run began") {
+		if _, err := run.Do(t.Context(), o); err == nil ||
+			!strings.Contains(err.Error(), "is not what it was when the run began") {
 			t.Errorf("with another plan.yaml: %v", err)
 		}
 		put(was)
@@ -191,7 +201,9 @@ type versioned struct {
 
 func (e *versioned) Open(ctx context.Context, p engine.Probe) (engine.Session, error) {
 	s, err := e.telling.Open(ctx, p)
-	p.Event(record.Event{At: time.Now(), Engine: &record.EngineInfo{Name: e.name, Version: e.version, Parts: map[string]string{"browser": "C/" + e.version}}})
+	p.Event(record.Event{At: time.Now(),
+		Engine: &record.EngineInfo{Name: e.name, Version: e.version,
+			Parts: map[string]string{"browser": "C/" + e.version}}})
 	return s, err
 }
 
@@ -202,7 +214,8 @@ func TestAnotherEngineIsNotGoneOnWith(t *testing.T) {
 		dir := brokenOff(t, o, e.telling, 3)
 		e.version = "2"
 		r, err := resumed(t, o, dir)
-		if fault.Code(err) != int(fault.Usage) || !strings.Contains(err.Error(), "version: 2, was 1") || r.Status != record.Interrupted {
+		if fault.Code(err) != int(fault.Usage) || !strings.Contains(err.Error(), "version: 2, was 1") ||
+			r.Status != record.Interrupted {
 			t.Errorf("%s, %v", r.Status, err)
 		}
 		o.AllowChanged = true
@@ -266,11 +279,13 @@ func TestARunsTimeIsOver(t *testing.T) {
 		o := options(t, e)
 		o.Plan.RunTimeout = plan.Duration(6 * time.Second)
 		r, err := do(t, t.Context(), o)
-		if fault.Code(err) != int(fault.Run) || !strings.Contains(err.Error(), "the run took longer than the 6s") || !strings.Contains(err.Error(), "--resume") {
+		if fault.Code(err) != int(fault.Run) || !strings.Contains(err.Error(), "the run took longer than the 6s") ||
+			!strings.Contains(err.Error(), "--resume") {
 			t.Errorf("the run says %v", err)
 		}
 		cut := r.Attempts[len(r.Attempts)-1]
-		if r.Status != record.Interrupted || len(r.Attempts) != 4 && len(r.Attempts) != 3 || cut.Status != record.Interrupted || cut.Class != record.Timeout || e.open.Load() != 0 {
+		if r.Status != record.Interrupted || len(r.Attempts) != 4 && len(r.Attempts) != 3 ||
+			cut.Status != record.Interrupted || cut.Class != record.Timeout || e.open.Load() != 0 {
 			t.Fatalf("%s; %q; %+v", r.Status, made(r), cut)
 		}
 		for r.Status == record.Interrupted {
@@ -279,7 +294,8 @@ func TestARunsTimeIsOver(t *testing.T) {
 				t.Fatalf("%v; %q", err, made(r))
 			}
 		}
-		if want := []string{"c1 r0 ok by 0", "c1 r1 ok by 0", "c1 r2 ok by 0", "c1 r3 ok by 0"}; !slices.Equal(made(r), want) || err != nil {
+		if want := []string{"c1 r0 ok by 0", "c1 r1 ok by 0", "c1 r2 ok by 0", "c1 r3 ok by 0"}; !slices.Equal(
+			made(r), want) || err != nil {
 			t.Errorf("%v; %q", err, made(r))
 		}
 	})
@@ -302,7 +318,8 @@ func TestACellsTimeIsOver(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), "the cell's launches took longer than 20s") {
 			t.Errorf("the run says %v", err)
 		}
-		want := []string{"c1 r0 ok by 0", "c2 r0 ok by 0", "c1 r1 failed by 0", "c2 r1 ok by 0", "c2 r2 ok by 0", "c2 r3 ok by 0"}
+		want := []string{"c1 r0 ok by 0", "c2 r0 ok by 0", "c1 r1 failed by 0", "c2 r1 ok by 0", "c2 r2 ok by 0",
+			"c2 r3 ok by 0"}
 		if !slices.Equal(made(r), want) || r.Attempts[2].Class != record.Timeout {
 			t.Errorf("%q, %s", made(r), r.Attempts[2].Class)
 		}
@@ -312,7 +329,8 @@ func TestACellsTimeIsOver(t *testing.T) {
 			t.Errorf("%v", r.Warnings)
 		}
 		r, err = resumed(t, o, r.Dir)
-		if want := append(want, "c1 r2 ok by 0", "c1 r3 ok by 0"); fault.Code(err) != int(fault.Run) || r.Status != record.Failed || !slices.Equal(made(r), want) {
+		if want := append(want, "c1 r2 ok by 0", "c1 r3 ok by 0"); fault.Code(err) != int(fault.Run) ||
+			r.Status != record.Failed || !slices.Equal(made(r), want) {
 			t.Errorf("gone on with: %v; %q", err, made(r))
 		}
 	})
@@ -321,7 +339,8 @@ func TestACellsTimeIsOver(t *testing.T) {
 func TestRepetitionsEndWhenTheIntervalIsNarrow(t *testing.T) {
 	for _, isolation := range []string{plan.OfLaunch, plan.Reused, plan.Shared} {
 		synctest.Test(t, func(t *testing.T) {
-			steady, wild := &paced{scripted: scripted{name: "steady"}}, &paced{scripted: scripted{name: "wild"}, wild: true}
+			steady, wild := &paced{scripted: scripted{name: "steady"}},
+				&paced{scripted: scripted{name: "wild"}, wild: true}
 			o := options(t, steady, wild)
 			o.Plan.Isolation, o.Plan.Repetitions, o.Plan.UntilCI = isolation, 3, &plan.UntilCI{Width: 5, Most: 20}
 			r, err := do(t, t.Context(), o)
@@ -335,7 +354,8 @@ func TestRepetitionsEndWhenTheIntervalIsNarrow(t *testing.T) {
 				}
 			}
 			s, w := r.Stops[1], r.Stops[2]
-			if n[1] != 8 || !s.Narrow || s.Repetitions != 8 || s.Look != 1 || s.Confidence != 0.9875 || s.Low == nil || *s.Low != s.Median {
+			if n[1] != 8 || !s.Narrow || s.Repetitions != 8 || s.Look != 1 || s.Confidence != 0.9875 || s.Low == nil ||
+				*s.Low != s.Median {
 				t.Errorf("%s: steady, %d times: %+v", isolation, n[1], s)
 			}
 			if n[2] != 20 || w.Narrow || w.Repetitions != 20 || w.Look != 4 || w.Looks != 4 {
@@ -407,7 +427,8 @@ func TestWhatAnIntervalWaitedForIsGoneOnWith(t *testing.T) {
 	})
 }
 
-// A run that is killed while engines score is whole but for that: no launch is made again, and each text is scored once.
+// A run that is killed while engines score is whole but for that: no launch is made again, and each text is scored
+// once.
 func TestScoringThatWasCutOffIsGoneOnWith(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
@@ -427,8 +448,10 @@ func TestScoringThatWasCutOffIsGoneOnWith(t *testing.T) {
 		b.score = nil
 		launches := a.launches + b.launches
 		r, err := resumed(t, o, dir)
-		if err != nil || len(a.asked) != 1 || len(b.asked) != 2 || a.launches+b.launches != launches+1 || len(r.Attempts) != 8 {
-			t.Errorf("%v; %d and %d texts, %d launches more, %d attempts", err, len(a.asked), len(b.asked), a.launches+b.launches-launches, len(r.Attempts))
+		if err != nil || len(a.asked) != 1 || len(b.asked) != 2 || a.launches+b.launches != launches+1 ||
+			len(r.Attempts) != 8 {
+			t.Errorf("%v; %d and %d texts, %d launches more, %d attempts", err, len(a.asked), len(b.asked),
+				a.launches+b.launches-launches, len(r.Attempts))
 		}
 	})
 }

@@ -47,7 +47,8 @@ type tellingSession struct {
 	probe engine.Probe
 }
 
-func (s *tellingSession) Generate(ctx context.Context, r engine.Request, token func(record.Token)) (record.Usage, error) {
+func (s *tellingSession) Generate(ctx context.Context, r engine.Request, token func(record.Token)) (
+	record.Usage, error) {
 	s.probe.Warn(record.Warning{Code: "once", Text: "of a generation"})
 	if r.MaxTokens > 1 {
 		time.Sleep(time.Second)
@@ -77,17 +78,21 @@ func TestRepetitionsReuseALaunch(t *testing.T) {
 			t.Fatal(err)
 		}
 		if a.launches != 2 || b.launches != 2 || a.open.Load()+b.open.Load() != 0 || len(r.Attempts) != 8 {
-			t.Errorf("%d and %d launches, %d sessions open, %d attempts", a.launches, b.launches, a.open.Load()+b.open.Load(), len(r.Attempts))
+			t.Errorf("%d and %d launches, %d sessions open, %d attempts", a.launches, b.launches,
+				a.open.Load()+b.open.Load(), len(r.Attempts))
 		}
 		whole := "baseline load warmup measure idle"
 		for i, want := range []struct {
 			cell, repetition, opener int
 			phases                   string
 		}{{1, 0, 0, whole + " unload"}, {1, 1, 0, whole}, {1, 2, 2, "measure idle"}, {1, 3, 2, "measure idle unload"},
-			{2, 0, 0, whole + " unload"}, {2, 1, 0, whole}, {2, 2, 6, "measure idle"}, {2, 3, 6, "measure idle unload"}} {
+			{2, 0, 0, whole + " unload"}, {2, 1, 0, whole}, {2, 2, 6, "measure idle"},
+			{2, 3, 6, "measure idle unload"}} {
 			at := r.Attempts[i]
-			if at.Cell != want.cell || at.Repetition != want.repetition || at.OpenedBy != want.opener || phases(at) != want.phases || at.Status != record.OK {
-				t.Errorf("attempt %d: repetition %d, opened by %d, phases %q, %s %s; want %+v", at.ID, at.Repetition, at.OpenedBy, phases(at), at.Status, at.Error, want)
+			if at.Cell != want.cell || at.Repetition != want.repetition || at.OpenedBy != want.opener ||
+				phases(at) != want.phases || at.Status != record.OK {
+				t.Errorf("attempt %d: repetition %d, opened by %d, phases %q, %s %s; want %+v", at.ID, at.Repetition,
+					at.OpenedBy, phases(at), at.Status, at.Error, want)
 			}
 			if c := r.Cells[at.Cell-1]; len(at.Measured()) != 1 || !c.Reused || c.Isolation != record.OfLaunch {
 				t.Errorf("attempt %d: %d requests, cell %+v", at.ID, len(at.Measured()), r.Cells[at.Cell-1])
@@ -98,7 +103,8 @@ func TestRepetitionsReuseALaunch(t *testing.T) {
 
 func TestEveryRepetitionStandsForItself(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r, err := do(t, t.Context(), reused(t, &telling{scripted: scripted{name: "a"}}, &telling{scripted: scripted{name: "b"}}))
+		r, err := do(t, t.Context(), reused(t, &telling{scripted: scripted{name: "a"}},
+			&telling{scripted: scripted{name: "b"}}))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -130,7 +136,8 @@ func TestEveryRepetitionStandsForItself(t *testing.T) {
 			}
 			for _, s := range a.Samples {
 				if s.NS < a.BeginNS || s.NS > a.EndNS {
-					t.Errorf("attempt %d, which lasts from %d to %d, has a reading at %d: an idle session is not read", a.ID, a.BeginNS, a.EndNS, s.NS)
+					t.Errorf("attempt %d, which lasts from %d to %d, has a reading at %d: an idle session is not read",
+						a.ID, a.BeginNS, a.EndNS, s.NS)
 				}
 			}
 		}
@@ -222,7 +229,8 @@ func TestReadingsBegunBeforeARepetitionAreNotItsOwn(t *testing.T) {
 			kept += len(a.Metrics)
 			for _, m := range a.Metrics {
 				if m.NS-m.ReadNS < a.BeginNS {
-					t.Errorf("attempt %d began at %d, and has a reading from %d to %d", a.ID, a.BeginNS, m.NS-m.ReadNS, m.NS)
+					t.Errorf("attempt %d began at %d, and has a reading from %d to %d", a.ID, a.BeginNS, m.NS-m.ReadNS,
+						m.NS)
 				}
 			}
 		}
@@ -252,7 +260,8 @@ func TestAFailedRepetitionEndsTheSessionAndTheNextOpensAnother(t *testing.T) {
 		for _, at := range r.Attempts {
 			openers = append(openers, at.OpenedBy)
 		}
-		if !slices.Equal(openers, []int{0, 0, 2, 0, 4}) || r.Attempts[2].Class != record.Crash || !r.Attempts[3].Counted() {
+		if !slices.Equal(openers, []int{0, 0, 2, 0, 4}) || r.Attempts[2].Class != record.Crash ||
+			!r.Attempts[3].Counted() {
 			t.Errorf("opened by %v; the failed one: %+v", openers, r.Attempts[2])
 		}
 	})
@@ -275,7 +284,8 @@ func TestReusedSessionsAreOpenOneAtATime(t *testing.T) {
 		if err != nil || a.most != 1 || b.most != 1 || a.launches != 2 || b.launches != 2 {
 			t.Errorf("%v; %d and %d sessions at once, %d and %d launches", err, a.most, b.most, a.launches, b.launches)
 		}
-		if want := []string{"a1 1/12", "a2 2/12", "a3 3/12", "b1 4/12", "b2 5/12", "b3 6/12", "a1 7/12"}; !slices.Equal(said[:7], want) {
+		if want := []string{"a1 1/12", "a2 2/12", "a3 3/12", "b1 4/12", "b2 5/12", "b3 6/12", "a1 7/12"}; !slices.Equal(
+			said[:7], want) {
 			t.Errorf("order %v, want it to begin with %v", said, want)
 		}
 		if c := r.Cells[r.Attempts[6].Cell-1]; c.Prompt != "q" {
@@ -295,7 +305,8 @@ func TestWhatHasNoLaunchToReuseIsRefusedBeforeAnythingStarts(t *testing.T) {
 	a := ephemeral{&telling{scripted: scripted{name: "once"}}}
 	b := &telling{scripted: scripted{name: "b"}}
 	dir, err := run.Do(t.Context(), reused(t, b, a))
-	if fault.Code(err) != int(fault.Usage) || !strings.Contains(err.Error(), "once starts a process for each generation") || dir != "" {
+	if fault.Code(err) != int(fault.Usage) ||
+		!strings.Contains(err.Error(), "once starts a process for each generation") || dir != "" {
 		t.Errorf("%q, %v", dir, err)
 	}
 	if n := a.launches + b.launches + a.prepared + b.prepared; n != 0 {
@@ -335,7 +346,8 @@ func TestARepetitionThatTimesOutEndsTheSession(t *testing.T) {
 			return nil
 		}
 		r, err := do(t, t.Context(), reused(t, a))
-		if !errors.Is(err, context.DeadlineExceeded) || r.Attempts[2].Class != record.Timeout || r.Attempts[3].OpenedBy != 0 || !r.Attempts[3].Counted() {
+		if !errors.Is(err, context.DeadlineExceeded) || r.Attempts[2].Class != record.Timeout ||
+			r.Attempts[3].OpenedBy != 0 || !r.Attempts[3].Counted() {
 			t.Errorf("%v; %+v", err, r.Attempts[2:])
 		}
 	})

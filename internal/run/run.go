@@ -1,10 +1,11 @@
-// Package run carries out a plan: in which order engines are launched, through which phases a launch goes, what is sampled
-// meanwhile, and that all of it reaches the record.
+// Package run carries out a plan: in which order engines are launched, through which phases a launch goes, what is
+// sampled meanwhile, and that all of it reaches the record.
 //
-// It knows engines by their interface only. Setups are carried out one after the other; each is built when its turn comes, and its cells'
-// launches take turns. A launch that fails is recorded with its class and the rest goes on; what a user must mend first (a missing part,
-// a prompt that doesn't fit) ends its cell, and what is wrong with one setup of several ends that. The run's folder is its state: whatever
-// ends a run, it can be gone on with, and makes what is missing then and only that.
+// It knows engines by their interface only. Setups are carried out one after the other; each is built when its turn
+// comes, and its cells' launches take turns. A launch that fails is recorded with its class and the rest goes on; what
+// a user must mend first (a missing part, a prompt that doesn't fit) ends its cell, and what is wrong with one setup of
+// several ends that. The run's folder is its state: whatever ends a run, it can be gone on with, and makes what is
+// missing then and only that.
 package run
 
 import (
@@ -23,8 +24,8 @@ import (
 // Options is what a run needs.
 type Options struct {
 	Plan plan.Plan
-	// Setups makes what carries a setup out, when its turn comes; the function that it gives ends that when the setup is over, and may be
-	// nil. What is wrong with one setup of several fails its cells, and the rest goes on.
+	// Setups makes what carries a setup out, when its turn comes; the function that it gives ends that when the setup
+	// is over, and may be nil. What is wrong with one setup of several fails its cells, and the rest goes on.
 	Setups func(context.Context, plan.Setup) (Setup, func(), error)
 	Parts  // carry out every setup where Setups is nil
 
@@ -66,8 +67,8 @@ type counts struct {
 	launch, launches         int
 }
 
-// Do carries out the plan and gives the run folder; there is none where an error came before the first launch. The error
-// is the first of: a part that is missing, a record that can't be written, a cancellation, a launch that failed.
+// Do carries out the plan and gives the run folder; there is none where an error came before the first launch. The
+// error is the first of: a part that is missing, a record that can't be written, a cancellation, a launch that failed.
 func Do(ctx context.Context, o Options) (dir string, err error) {
 	r := &runner{Options: o}
 	if r.Progress == nil {

@@ -18,8 +18,8 @@ import (
 	"llmparity/internal/run"
 )
 
-// scripted is an engine that generates at once, but for what do says of a launch. The runner's own rules are tested on it; what
-// real engines do is tested where they live.
+// scripted is an engine that generates at once, but for what do says of a launch. The runner's own rules are tested on
+// it; what real engines do is tested where they live.
 type scripted struct {
 	name     string
 	prepared int
@@ -28,8 +28,10 @@ type scripted struct {
 	do       func(ctx context.Context, launch int) error
 }
 
-func (e *scripted) Name() string                              { return e.name }
-func (e *scripted) Caps() engine.Caps                         { return engine.Caps{Resident: true, Isolation: record.OfLaunch} }
+func (e *scripted) Name() string { return e.name }
+func (e *scripted) Caps() engine.Caps {
+	return engine.Caps{Resident: true, Isolation: record.OfLaunch}
+}
 func (e *scripted) Check(context.Context, engine.Model) error { return nil }
 
 func (e *scripted) Prepare(_ context.Context, _ engine.Model, say func(string)) error {
@@ -51,7 +53,8 @@ type scriptedSession struct {
 
 func (s *scriptedSession) Load(context.Context, engine.Model) error { return nil }
 
-func (s *scriptedSession) Generate(ctx context.Context, r engine.Request, token func(record.Token)) (record.Usage, error) {
+func (s *scriptedSession) Generate(ctx context.Context, r engine.Request, token func(record.Token)) (
+	record.Usage, error) {
 	u := record.Usage{PromptIDs: []int{1}, Sent: time.Now(), Finish: "length"}
 	for i := range r.MaxTokens {
 		token(record.Token{Index: i, ID: i, At: time.Now()})
@@ -75,7 +78,8 @@ func (s *scriptedSession) Close() error {
 func options(t *testing.T, engines ...engine.Engine) run.Options {
 	p := plan.Plan{Name: "test", Model: "m", Engines: names(engines), Prompts: []string{"p"}, MaxTokens: 4, Context: 16,
 		Warmup: plan.Warmup{Launches: 1, Tokens: 1}, Repetitions: 3, Timeout: plan.Duration(time.Minute)}
-	return run.Options{Plan: p, Out: t.TempDir(), Parts: run.Parts{Engines: engines, Model: engine.Model{Model: record.Model{Name: "m"}}}}
+	return run.Options{Plan: p, Out: t.TempDir(),
+		Parts: run.Parts{Engines: engines, Model: engine.Model{Model: record.Model{Name: "m"}}}}
 }
 
 func names(engines []engine.Engine) (out []string) {
@@ -127,7 +131,8 @@ func TestLaunchesAreInterleavedAndCounted(t *testing.T) {
 			}
 		}
 		if counted != 6 || len(r.Attempts) != 8 || r.Status != record.OK || a.prepared != 1 {
-			t.Errorf("%d attempts, %d counted, status %s, prepared %d times", len(r.Attempts), counted, r.Status, a.prepared)
+			t.Errorf("%d attempts, %d counted, status %s, prepared %d times", len(r.Attempts), counted, r.Status,
+				a.prepared)
 		}
 	})
 }
@@ -171,7 +176,10 @@ func TestAFailedLaunchIsRecordedAndTheRestGoesOn(t *testing.T) {
 
 func TestWhatAPersonMustMendEndsItsCellOnly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		a := &scripted{name: "a", do: func(context.Context, int) error { return fault.New(fault.NoAdapter, "", "no adapter") }}
+		a := &scripted{name: "a", do: func(
+			context.Context, int) error {
+			return fault.New(fault.NoAdapter, "", "no adapter")
+		}}
 		b := &scripted{name: "b"}
 		r, err := do(t, t.Context(), options(t, a, b))
 		if fault.Code(err) != int(fault.NoAdapter) {
@@ -223,8 +231,10 @@ func TestAFailedWarmupIsRepeatedOnce(t *testing.T) {
 				for _, w := range r.Warnings {
 					warned = warned || w.Code == "warmup-repeated"
 				}
-				if fault.Code(err) != x.code || (err == nil) != (r.Status == record.OK) || len(r.Attempts) != x.attempts || counted != x.counted {
-					t.Errorf("code %d, status %s, %d attempts, %d counted; want %+v", fault.Code(err), r.Status, len(r.Attempts), counted, x)
+				if fault.Code(err) != x.code || (err == nil) != (r.Status == record.OK) ||
+					len(r.Attempts) != x.attempts || counted != x.counted {
+					t.Errorf("code %d, status %s, %d attempts, %d counted; want %+v", fault.Code(err), r.Status,
+						len(r.Attempts), counted, x)
 				}
 				if want := x.launches[0] != nil && x.attempts > 1; warned != want {
 					t.Errorf("warned of a repeated warm-up: %v, want %v", warned, want)
@@ -244,7 +254,8 @@ func TestALaunchThatHangsIsATimeout(t *testing.T) {
 			return ctx.Err()
 		}}
 		r, err := do(t, t.Context(), options(t, a))
-		if err == nil || r.Attempts[0].Class != record.Timeout || r.Attempts[0].Status != record.Failed || len(r.Attempts) != 5 {
+		if err == nil || r.Attempts[0].Class != record.Timeout || r.Attempts[0].Status != record.Failed ||
+			len(r.Attempts) != 5 {
 			t.Errorf("%v; first attempt %+v", err, r.Attempts[0])
 		}
 	})
@@ -265,7 +276,8 @@ func TestCancellingEndsTheRunAndLeavesAReadableRecord(t *testing.T) {
 		if fault.Code(err) != int(fault.Interrupted) {
 			t.Errorf("exit code %d for %v", fault.Code(err), err)
 		}
-		if r.Status != record.Interrupted || len(r.Attempts) != 2 || r.Attempts[1].Status != record.Interrupted || a.open.Load() != 0 {
+		if r.Status != record.Interrupted || len(r.Attempts) != 2 || r.Attempts[1].Status != record.Interrupted ||
+			a.open.Load() != 0 {
 			t.Errorf("status %s, %d attempts, %d sessions open", r.Status, len(r.Attempts), a.open.Load())
 		}
 	})
@@ -337,7 +349,8 @@ func TestWhatAnEngineCantDoIsRecorded(t *testing.T) {
 		if want := []string{"two three one", "one two three", "So one", "one"}; !slices.Equal(e.prompts, want) {
 			t.Errorf("asked %q, want %q: nothing is measured whose prompt lies in the cache", e.prompts, want)
 		}
-		if c := r.Cells[0]; !c.StopsAtEnd || !c.NoTokenIDs || !c.Pieces || c.PromptCache != record.CacheOn || c.Isolation != record.OfServer {
+		if c := r.Cells[0]; !c.StopsAtEnd || !c.NoTokenIDs || !c.Pieces || c.PromptCache != record.CacheOn ||
+			c.Isolation != record.OfServer {
 			t.Errorf("cell %+v", c)
 		}
 		if n := warned(r, 0, "length"); n != 1 { // of the warm-up's one token none was missing

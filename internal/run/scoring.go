@@ -15,8 +15,8 @@ import (
 	"llmparity/internal/sample"
 )
 
-// candidates is how many of the likeliest tokens are kept of each place. What lies behind them weighs little where a model is sure of
-// itself; what it weighs where it is not, compare says.
+// candidates is how many of the likeliest tokens are kept of each place. What lies behind them weighs little where a
+// model is sure of itself; what it weighs where it is not, compare says.
 const candidates = 20
 
 // said is what a cell's engine generated in its first launch that counts.
@@ -52,15 +52,16 @@ type job struct {
 	reference int // the cell that said it
 }
 
-// jobs lists what there is to score, by engines in the plan's order. Every engine scores the same text of a prompt, the reference's own
-// too, so that each can be set against each at every place.
+// jobs lists what there is to score, by engines in the plan's order. Every engine scores the same text of a prompt, the
+// reference's own too, so that each can be set against each at every place.
 func (s *current) jobs() [][]job {
 	out := make([][]job, len(s.Engines))
 	for _, ref := range s.cells {
 		if ref.Engine != s.reference || ref.said == nil || s.Plan.Scores() == plan.ScoreNothing {
 			continue
 		}
-		of := slices.DeleteFunc(slices.Clone(s.cells), func(c *cell) bool { return c.PromptID != ref.PromptID || !c.able() })
+		of := slices.DeleteFunc(slices.Clone(s.cells),
+			func(c *cell) bool { return c.PromptID != ref.PromptID || !c.able() })
 		parted := slices.ContainsFunc(of, func(c *cell) bool { return c.said.parts(ref.said) })
 		if len(of) == 0 || s.Plan.Scores() == plan.ScoreDiffering && !parted {
 			continue
@@ -89,8 +90,8 @@ func seen(all []*cell) []int {
 // able tells whether the cell's engine can score, and has shown that it runs.
 func (c *cell) able() bool { return c.engine.Caps().Scores && c.given == nil && c.said != nil }
 
-// scoreAll has engines score, each in one launch of its own, after all that is measured. Nothing of it is measured, and nothing that goes
-// wrong with it spoils what was: it is warned of.
+// scoreAll has engines score, each in one launch of its own, after all that is measured. Nothing of it is measured, and
+// nothing that goes wrong with it spoils what was: it is warned of.
 func (r *runner) scoreAll(ctx context.Context, s *current) {
 	list := s.jobs()
 	for _, js := range list {
@@ -101,11 +102,13 @@ func (r *runner) scoreAll(ctx context.Context, s *current) {
 	}
 	switch {
 	case len(list) > 0 && ctx.Err() != nil:
-		r.w.Warn(record.Warning{Code: "not-scored", Text: "scoring was interrupted, when all launches had been made: what is known of engines' " +
-			"probabilities is not all that was to be"})
+		r.w.Warn(record.Warning{Code: "not-scored",
+			Text: "scoring was interrupted, when all launches had been made: what is known of engines' " +
+				"probabilities is not all that was to be"})
 	case len(list) == 0 && s.Plan.Scores() == plan.ScoreAll:
-		r.w.Warn(record.Warning{Code: "not-scored", Text: fmt.Sprintf("nothing was scored (--parity): it takes a text of %s with token ids, and an "+
-			"engine that can score it", s.reference)})
+		r.w.Warn(record.Warning{Code: "not-scored",
+			Text: fmt.Sprintf("nothing was scored (--parity): it takes a text of %s with token ids, and an "+
+				"engine that can score it", s.reference)})
 	}
 }
 
@@ -126,8 +129,9 @@ func (r *runner) scoreWith(ctx context.Context, s *current, js []job) {
 			continue
 		}
 		r.Progress(Event{Kind: Scoring, Engine: j.Engine, Tokens: len(j.text.text)})
-		rec := r.w.BeginScoring(j.Cell, record.Scoring{Reference: j.reference, Attempt: j.text.attempt, PromptIDs: j.text.promptIDs,
-			Tokens: len(j.text.text), Top: candidates}, load1(ctx))
+		rec := r.w.BeginScoring(j.Cell, record.Scoring{Reference: j.reference, Attempt: j.text.attempt,
+			PromptIDs: j.text.promptIDs,
+			Tokens:    len(j.text.text), Top: candidates}, load1(ctx))
 		q.begin(rec)
 		soon, cancel := context.WithTimeoutCause(ctx, time.Duration(s.Plan.Timeout),
 			fmt.Errorf("it took longer than %s: %w", time.Duration(s.Plan.Timeout), context.DeadlineExceeded))
@@ -146,8 +150,9 @@ func (r *runner) scoreWith(ctx context.Context, s *current, js []job) {
 		status, class := outcome(ctx, err)
 		rec.End(status, class, err, record.Cost{})
 		if err != nil && ctx.Err() == nil {
-			r.w.Warn(record.Warning{Code: "not-scored", Text: fmt.Sprintf("%s could not score the text of prompt %d: %s", j.Engine, j.PromptID,
-				fault.OneLine(err.Error()))})
+			r.w.Warn(record.Warning{Code: "not-scored",
+				Text: fmt.Sprintf("%s could not score the text of prompt %d: %s", j.Engine, j.PromptID,
+					fault.OneLine(err.Error()))})
 			return // what a session is good for after that, nobody knows
 		}
 	}
@@ -169,12 +174,13 @@ func (j job) score(ctx context.Context, r *runner, rec *record.Recording, sessio
 		return errors.New("the engine says that it can score, and its session can't")
 	}
 	n := 0
-	return s.Score(ctx, engine.Forced{Prompt: j.text.promptIDs, IDs: j.text.text, Top: candidates}, func(sc record.Score) {
-		rec.Score(sc)
-		j.likely = append(j.likely, sc.Top[0].ID, sc.Top[1].ID)
-		n++
-		r.Progress(Event{Kind: Scoring, Engine: j.Engine, Token: n, Tokens: len(j.text.text)})
-	})
+	return s.Score(ctx, engine.Forced{Prompt: j.text.promptIDs, IDs: j.text.text, Top: candidates},
+		func(sc record.Score) {
+			rec.Score(sc)
+			j.likely = append(j.likely, sc.Top[0].ID, sc.Top[1].ID)
+			n++
+			r.Progress(Event{Kind: Scoring, Engine: j.Engine, Token: n, Tokens: len(j.text.text)})
+		})
 }
 
 // unmeasured is the probe of a session that only scores: what it tells is recorded, and no source is read.

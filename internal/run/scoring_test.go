@@ -12,7 +12,8 @@ import (
 	"llmparity/internal/run"
 )
 
-// opinionated is a scripted engine that can score. It says what it is told to, and thinks of every text that it would have said that.
+// opinionated is a scripted engine that can score. It says what it is told to, and thinks of every text that it would
+// have said that.
 type opinionated struct {
 	*scripted
 	says  []int
@@ -34,7 +35,8 @@ type opinionatedSession struct {
 	engine *opinionated
 }
 
-func (s *opinionatedSession) Generate(ctx context.Context, r engine.Request, token func(record.Token)) (record.Usage, error) {
+func (s *opinionatedSession) Generate(ctx context.Context, r engine.Request, token func(record.Token)) (
+	record.Usage, error) {
 	return s.Session.Generate(ctx, r, func(t record.Token) {
 		t.ID = s.engine.says[t.Index]
 		token(t)
@@ -47,7 +49,8 @@ func (s *opinionatedSession) Score(ctx context.Context, f engine.Forced, each fu
 		if i == 2 && s.engine.score != nil {
 			return s.engine.score(ctx, f)
 		}
-		each(record.Score{Position: i, Forced: id, LogProb: -1, Top: []record.Candidate{{ID: id, LogProb: -1}, {ID: id + 50, LogProb: -2}}})
+		each(record.Score{Position: i, Forced: id, LogProb: -1,
+			Top: []record.Candidate{{ID: id, LogProb: -1}, {ID: id + 50, LogProb: -2}}})
 	}
 	return nil
 }
@@ -60,7 +63,8 @@ func named(reference string) func() (string, error) {
 	return func() (string, error) { return reference, nil }
 }
 
-// Every engine that can scores the reference's text, once, behind all launches; nothing of that is a launch that anybody counts.
+// Every engine that can scores the reference's text, once, behind all launches; nothing of that is a launch that
+// anybody counts.
 func TestScoring(t *testing.T) {
 	for name, c := range map[string]struct {
 		parity *bool
@@ -95,10 +99,12 @@ func TestScoring(t *testing.T) {
 				t.Errorf("%s: %v, %s, %v", name, err, r.Status, r.Warnings)
 			}
 			if len(r.Attempts) != 12 || len(r.Scorings) != c.scored || len(a.asked)+len(b.asked) != c.scored {
-				t.Fatalf("%s: %d launches, %d scored; asked %v, %v", name, len(r.Attempts), len(r.Scorings), a.asked, b.asked)
+				t.Fatalf("%s: %d launches, %d scored; asked %v, %v", name, len(r.Attempts), len(r.Scorings), a.asked,
+					b.asked)
 			}
 			for _, s := range r.Scorings {
-				if len(s.Scores) != 4 || s.Scores[2].Forced != c.b[2] || s.Scoring.Reference != 2 || s.Counted() || len(s.Phases)+len(s.Samples) != 0 {
+				if len(s.Scores) != 4 || s.Scores[2].Forced != c.b[2] || s.Scoring.Reference != 2 || s.Counted() ||
+					len(s.Phases)+len(s.Samples) != 0 {
 					t.Errorf("%s: %+v", name, s)
 				}
 			}
@@ -149,7 +155,8 @@ func TestScoringThatFails(t *testing.T) {
 			o.Reference = named("b")
 			r, err := do(t, ctx, o)
 			cancel()
-			if !errors.Is(err, c.err) || r.Status != record.OK || len(unscored(r)) != 1 || !strings.Contains(unscored(r)[0], c.warned) {
+			if !errors.Is(err, c.err) || r.Status != record.OK || len(unscored(r)) != 1 ||
+				!strings.Contains(unscored(r)[0], c.warned) {
 				t.Errorf("%s: %v, %s, %v", name, err, r.Status, r.Warnings)
 			}
 			if s := r.Scorings[0]; s.Scores != nil || s.Status != c.status {
@@ -167,7 +174,8 @@ func TestNothingCanBeScored(t *testing.T) {
 		o := options(t, &scripted{name: "mute"})
 		o.Plan.Parity, o.Reference = new(true), named("mute")
 		r, err := do(t, t.Context(), o)
-		if err != nil || len(unscored(r)) != 1 || !strings.Contains(unscored(r)[0], "nothing was scored") || r.Pieces != nil {
+		if err != nil || len(unscored(r)) != 1 || !strings.Contains(unscored(r)[0], "nothing was scored") ||
+			r.Pieces != nil {
 			t.Errorf("%v: %v", err, r.Warnings)
 		}
 	})

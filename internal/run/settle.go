@@ -10,8 +10,8 @@ import (
 	"llmparity/internal/record"
 )
 
-// A baseline is taken when the engine's processes hold still: when the sum of their RSS has moved by no more than a tolerance
-// over a window. One that does not come to rest in time is taken all the same, and the record says so.
+// A baseline is taken when the engine's processes hold still: when the sum of their RSS has moved by no more than a
+// tolerance over a window. One that does not come to rest in time is taken all the same, and the record says so.
 const (
 	settleWindow   = 500 * time.Millisecond
 	settlePatience = 5 * time.Second

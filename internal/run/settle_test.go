@@ -49,14 +49,25 @@ func TestABaselineIsTakenWhenItHasSettled(t *testing.T) {
 		most    time.Duration
 		warned  bool
 	}{
-		{"still", func(time.Duration) int64 { return 100 * record.MiB }, true, 500 * time.Millisecond, 600 * time.Millisecond, false},
-		{"little noise", func(d time.Duration) int64 { return 100*record.MiB + int64(d/(100*time.Millisecond)%2)*record.MiB }, true,
+		{"still", func(time.Duration) int64 { return 100 * record.MiB }, true, 500 * time.Millisecond,
+			600 * time.Millisecond, false},
+		{"little noise", func(d time.Duration) int64 {
+			return 100*record.MiB +
+				int64(d/(100*time.Millisecond)%2)*record.MiB
+		}, true,
 			500 * time.Millisecond, 600 * time.Millisecond, false},
-		{"one in a hundred", func(d time.Duration) int64 { return 1000*record.MiB + int64(d/(100*time.Millisecond)%2)*9*record.MiB }, true,
+		{"one in a hundred", func(d time.Duration) int64 {
+			return 1000*record.MiB +
+				int64(d/(100*time.Millisecond)%2)*9*record.MiB
+		}, true,
 			500 * time.Millisecond, 600 * time.Millisecond, false},
-		{"growing for 2 s", func(d time.Duration) int64 { return int64(min(d, 2*time.Second)/time.Millisecond) * record.MiB }, true,
+		{"growing for 2 s", func(d time.Duration) int64 {
+			return int64(
+				min(d, 2*time.Second)/time.Millisecond) * record.MiB
+		}, true,
 			2300 * time.Millisecond, 2700 * time.Millisecond, false},
-		{"growing for ever", func(d time.Duration) int64 { return int64(d/time.Millisecond) * record.MiB }, false, 5 * time.Second, 5100 * time.Millisecond, true},
+		{"growing for ever", func(d time.Duration) int64 { return int64(d/time.Millisecond) * record.MiB }, false,
+			5 * time.Second, 5100 * time.Millisecond, true},
 		{"nothing to read", nil, false, 500 * time.Millisecond, 1100 * time.Millisecond, false},
 	} {
 		t.Run(x.name, func(t *testing.T) {
@@ -73,7 +84,8 @@ func TestABaselineIsTakenWhenItHasSettled(t *testing.T) {
 					t.Fatal("the record does not say how the baseline settled")
 				}
 				s := a.Events[at].Settling
-				if s.Settled != x.settled || s.Waited < x.least || s.Waited > x.most || s.Settled && s.Spread > s.Tolerance {
+				if s.Settled != x.settled || s.Waited < x.least || s.Waited > x.most || s.Settled &&
+					s.Spread > s.Tolerance {
 					t.Errorf("%+v, want settled %v within %v to %v", *s, x.settled, x.least, x.most)
 				}
 				if (x.rss == nil) != (s.Spread == record.Absent) {
@@ -82,7 +94,8 @@ func TestABaselineIsTakenWhenItHasSettled(t *testing.T) {
 				if phase, _ := a.Phase(record.Baseline); phase.Duration() < s.Waited {
 					t.Errorf("the baseline took %v, and settling %v of it", phase.Duration(), s.Waited)
 				}
-				warned := slices.ContainsFunc(a.Warnings, func(w record.Warning) bool { return w.Code == "baseline-not-settled" })
+				warned := slices.ContainsFunc(
+					a.Warnings, func(w record.Warning) bool { return w.Code == "baseline-not-settled" })
 				if warned != x.warned {
 					t.Errorf("warnings: %+v", a.Warnings)
 				}
@@ -105,7 +118,8 @@ func TestWhatTheModelDoesNotSayFailsTheLaunch(t *testing.T) {
 			}
 			for _, a := range r.Attempts {
 				if a.Class != x.class || len(a.Measured()) != 1 {
-					t.Errorf("expecting %v: class %q (%s), %d requests", x.expected, a.Class, a.Error, len(a.Measured()))
+					t.Errorf("expecting %v: class %q (%s), %d requests", x.expected, a.Class, a.Error,
+						len(a.Measured()))
 				}
 			}
 		})

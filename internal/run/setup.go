@@ -23,27 +23,29 @@ type Setup struct {
 type Parts struct {
 	Engines []engine.Engine // in the order of the setup's plan, one for each that it names
 	Model   engine.Model
-	// Expected is what the model says after each prompt, greedily, where that is known for certain; it may be shorter than what
-	// is asked for. A launch that says something else has failed.
+	// Expected is what the model says after each prompt, greedily, where that is known for certain; it may be shorter
+	// than what is asked for. A launch that says something else has failed.
 	Expected map[string][]int
 	// Unsure are the engines that nothing is expected of: they compute in other numbers, or in another order.
 	Unsure []string
-	// Reference names the engine, as records do, whose text all engines that can score are asked about; nil: there is none. It is
-	// called when all engines are checked, for some can't tell before what they can do.
+	// Reference names the engine, as records do, whose text all engines that can score are asked about; nil: there is
+	// none. It is called when all engines are checked, for some can't tell before what they can do.
 	Reference func() (string, error)
 	// Pieces gives the texts of tokens; nil: they are not known.
 	Pieces func(ids []int) map[int]string
 	// Foretell says what a cell's memory will be, once its engine has prepared; nil: nothing is foretold.
 	Foretell func(context.Context, record.Cell) record.Prediction
-	// Judge says whether what was foretold fits into what is free now, on a machine with these GPUs; nil: it is not judged.
+	// Judge says whether what was foretold fits into what is free now, on a machine with these GPUs; nil: it is not
+	// judged.
 	Judge func(context.Context, record.Prediction, *gpu.Monitor) record.Risk
-	// Refused says why a cell can't run here, as was found before anything was launched: that is recorded, and nothing is tried; nil: all
-	// cells can.
+	// Refused says why a cell can't run here, as was found before anything was launched: that is recorded, and nothing
+	// is tried; nil: all cells can.
 	Refused func(record.Cell) error
-	// Ask says what a request of a cell's traffic asks, its prompt and how many tokens; nil: what the cell or the request's kind says. A
-	// turn of a conversation that is not its first has in Before all that was said until then.
+	// Ask says what a request of a cell's traffic asks, its prompt and how many tokens; nil: what the cell or the
+	// request's kind says. A turn of a conversation that is not its first has in Before all that was said until then.
 	Ask func(record.Cell, traffic.Request) engine.Request
-	// Files are those that an engine reads a model from, which lie in memory or not when it is launched; nil: the model's own.
+	// Files are those that an engine reads a model from, which lie in memory or not when it is launched; nil: the
+	// model's own.
 	Files func(engine.Engine) []string
 }
 
@@ -54,8 +56,8 @@ type current struct {
 	reference string
 }
 
-// build has a setup's parts made, and makes its cells, whose numbers begin at from. The function that it gives ends what was made, and is
-// never nil.
+// build has a setup's parts made, and makes its cells, whose numbers begin at from. The function that it gives ends
+// what was made, and is never nil.
 func (r *runner) build(ctx context.Context, planned plan.Setup, from int) (s *current, done func(), err error) {
 	built := Setup{planned, r.Parts}
 	if r.Setups != nil {
@@ -68,7 +70,8 @@ func (r *runner) build(ctx context.Context, planned plan.Setup, from int) (s *cu
 		return nil, done, err
 	}
 	if len(built.Engines) != len(planned.Plan.Engines) || len(built.Shapes) != len(planned.Shapes) {
-		return nil, done, fmt.Errorf("setup %d has %d engines and %d shapes, and %d and %d were built", planned.ID, len(planned.Plan.Engines),
+		return nil, done, fmt.Errorf("setup %d has %d engines and %d shapes, and %d and %d were built", planned.ID,
+			len(planned.Plan.Engines),
 			len(planned.Shapes), len(built.Engines), len(built.Shapes))
 	}
 	s = &current{Setup: built}
@@ -139,7 +142,8 @@ func reusable(e engine.Engine, isolation string) error {
 		return nil
 	}
 	return fault.New(fault.Usage, "leave it out, or use --isolation launch",
-		"%s starts a process for each generation: there is no launch that repetitions could reuse (--isolation %s)", e.Name(), isolation)
+		"%s starts a process for each generation: there is no launch that repetitions could reuse (--isolation %s)",
+		e.Name(), isolation)
 }
 
 // prepare makes what is cached, so that no launch is measured while something compiles.
@@ -149,7 +153,10 @@ func (r *runner) prepare(ctx context.Context, s *current, wrong trouble) error {
 		if !ok || len(s.of(e)) == 0 {
 			continue
 		}
-		err := p.Prepare(ctx, s.Model, func(what string) { r.Progress(Event{Kind: Preparing, Setup: s.ID, Engine: e.Name(), Text: what}) })
+		err := p.Prepare(ctx, s.Model, func(
+			what string) {
+			r.Progress(Event{Kind: Preparing, Setup: s.ID, Engine: e.Name(), Text: what})
+		})
 		if err != nil {
 			if err := wrong(e, err); err != nil {
 				return err
@@ -182,7 +189,8 @@ func (r *runner) setup(ctx context.Context, planned plan.Setup, from int, s *cur
 	return r.carryOut(ctx, s)
 }
 
-// ready checks and prepares the engines of one setup of several, and announces its cells with all that is known of them now.
+// ready checks and prepares the engines of one setup of several, and announces its cells with all that is known of them
+// now.
 func (r *runner) ready(ctx context.Context, s *current) error {
 	err := r.check(ctx, s, r.fails(s))
 	if err == nil {
@@ -220,8 +228,10 @@ func (r *runner) fail(c *cell, err error) {
 	r.note(fmt.Errorf("%s: %w", c.Engine, err))
 	_, class := outcome(context.Background(), err)
 	r.w.Refuse(c.Cell, class, err)
-	r.Progress(Event{Kind: Ended, Setup: c.Setup, Cell: c.ID, Cells: r.count.cells, CellsDone: r.count.cellsDone, Launch: r.count.launch + 1,
-		Launches: r.count.launches, Engine: c.Engine, Repetition: 1, Repetitions: c.Repetitions, Text: string(record.Failed), Err: err})
+	r.Progress(Event{Kind: Ended, Setup: c.Setup, Cell: c.ID, Cells: r.count.cells, CellsDone: r.count.cellsDone,
+		Launch:   r.count.launch + 1,
+		Launches: r.count.launches, Engine: c.Engine, Repetition: 1, Repetitions: c.Repetitions,
+		Text: string(record.Failed), Err: err})
 }
 
 // carryOut makes every attempt of a setup whose engines have prepared, and scores behind them.
@@ -241,8 +251,8 @@ func (r *runner) carryOut(ctx context.Context, s *current) error {
 	return err
 }
 
-// announce tells of all the run's cells: those of the only setup as they are, of several what the plan alone says of them, until
-// each is built.
+// announce tells of all the run's cells: those of the only setup as they are, of several what the plan alone says of
+// them, until each is built.
 func (r *runner) announce(one *current) {
 	if one != nil {
 		for _, c := range one.cells {

@@ -17,7 +17,8 @@ import (
 	"llmparity/internal/run"
 )
 
-// perSetup has every setup carried out by engines of its own; what said tells is when each was built, launched and ended.
+// perSetup has every setup carried out by engines of its own; what said tells is when each was built, launched and
+// ended.
 func perSetup(o *run.Options, said *[]string, make func(s plan.Setup, name string) engine.Engine) {
 	parts := o.Parts
 	o.Parts = run.Parts{}
@@ -47,11 +48,13 @@ func TestSetupsComeOneAfterTheOther(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := []string{"build 1", "a1 of cell 1", "b1 of cell 2", "end 1", "build 2", "a1 of cell 3", "b1 of cell 4", "end 2"}
+		want := []string{"build 1", "a1 of cell 1", "b1 of cell 2", "end 1", "build 2", "a1 of cell 3", "b1 of cell 4",
+			"end 2"}
 		if !slices.Equal(said, want) {
 			t.Errorf("%q, want %q", said, want)
 		}
-		if len(r.Cells) != 4 || r.Cells[2].ID != 3 || r.Cells[2].Setup != 2 || r.Cells[2].Engine != "a" || r.Cells[2].Isolation == "" || len(r.Attempts) != 4 {
+		if len(r.Cells) != 4 || r.Cells[2].ID != 3 || r.Cells[2].Setup != 2 || r.Cells[2].Engine != "a" ||
+			r.Cells[2].Isolation == "" || len(r.Attempts) != 4 {
 			t.Errorf("%d attempts of the cells %+v", len(r.Attempts), r.Cells)
 		}
 	})
@@ -103,7 +106,8 @@ func TestASetupThatCantBeBuiltFailsItsCellsAndTheRestGoesOn(t *testing.T) {
 			t.Fatalf("%d attempts, %s", len(r.Attempts), r.Status)
 		}
 		for i, a := range r.Attempts {
-			if failed := i < 2; failed != (a.Status == record.Failed) || failed && (a.Class != record.SetUp || a.Cell != i+1 || !strings.Contains(a.Error, "no such model")) {
+			if failed := i < 2; failed != (a.Status == record.Failed) ||
+				failed && (a.Class != record.SetUp || a.Cell != i+1 || !strings.Contains(a.Error, "no such model")) {
 				t.Errorf("attempt %d of cell %d: %s %s %s", a.ID, a.Cell, a.Status, a.Class, a.Error)
 			}
 		}
@@ -133,7 +137,8 @@ func TestAnEngineThatIsAbsentInOneSetupOfSeveral(t *testing.T) {
 		for _, a := range r.Attempts {
 			status = append(status, a.Status)
 		}
-		if want := []record.Status{record.Failed, record.OK, record.OK, record.OK}; !slices.Equal(status, want) || fault.Code(err) != int(fault.NoLlamaServer) {
+		if want := []record.Status{record.Failed, record.OK, record.OK, record.OK}; !slices.Equal(status, want) ||
+			fault.Code(err) != int(fault.NoLlamaServer) {
 			t.Errorf("%v; %v, want %v", err, status, want)
 		}
 	})
@@ -153,7 +158,8 @@ func TestCellsThatCantRunAreRecordedAndNotTried(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), "a: not here") || a.launches != 0 || b.launches != 4 {
 			t.Errorf("%v; %d and %d launches", err, a.launches, b.launches)
 		}
-		if first := r.Attempts[0]; len(r.Attempts) != 5 || first.Cell != 1 || first.Status != record.Failed || first.Error != "not here" {
+		if first := r.Attempts[0]; len(r.Attempts) != 5 || first.Cell != 1 || first.Status != record.Failed ||
+			first.Error != "not here" {
 			t.Errorf("%d attempts, the first: %+v", len(r.Attempts), first)
 		}
 	})
@@ -172,7 +178,9 @@ func TestAShapeIsAskedOfItsEnginesAlone(t *testing.T) {
 		for _, c := range r.Cells {
 			cells = append(cells, fmt.Sprint(c.ID, c.Engine, c.Prompt))
 		}
-		if want := []string{"1 a p", "2 b p", "3 b q"}; !slices.Equal(cells, []string{fmt.Sprint(1, "a", "p"), fmt.Sprint(2, "b", "p"), fmt.Sprint(3, "b", "q")}) || len(r.Attempts) != 12 {
+		if want := []string{"1 a p", "2 b p", "3 b q"}; !slices.Equal(
+			cells, []string{fmt.Sprint(1, "a", "p"), fmt.Sprint(2, "b", "p"), fmt.Sprint(3, "b", "q")}) ||
+			len(r.Attempts) != 12 {
 			t.Errorf("%d attempts of %q, want %q", len(r.Attempts), cells, want)
 		}
 	})

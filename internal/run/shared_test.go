@@ -29,20 +29,23 @@ func TestCellsShareALaunch(t *testing.T) {
 			t.Fatal(err)
 		}
 		if a.launches != 2 || b.launches != 2 || a.most != 1 || b.most != 1 || len(r.Attempts) != 14 {
-			t.Errorf("%d and %d launches, %d and %d sessions at once, %d attempts", a.launches, b.launches, a.most, b.most, len(r.Attempts))
+			t.Errorf("%d and %d launches, %d and %d sessions at once, %d attempts", a.launches, b.launches, a.most,
+				b.most, len(r.Attempts))
 		}
 		var got []string
 		for _, at := range r.Attempts[:7] {
 			got = append(got, fmt.Sprintf("c%d r%d by %d: %s", at.Cell, at.Repetition, at.OpenedBy, phases(at)))
 		}
-		want := []string{"c1 r0 by 0: baseline load warmup measure idle unload", "c1 r1 by 0: baseline load warmup measure", "c3 r1 by 2: measure",
+		want := []string{"c1 r0 by 0: baseline load warmup measure idle unload",
+			"c1 r1 by 0: baseline load warmup measure", "c3 r1 by 2: measure",
 			"c5 r1 by 2: measure", "c1 r2 by 2: measure", "c3 r2 by 2: measure", "c5 r2 by 2: measure idle unload"}
 		if !slices.Equal(got, want) {
 			t.Errorf("%q, want %q", got, want)
 		}
 		for _, at := range r.Attempts {
 			info, told := at.Engine()
-			if c := r.Cells[at.Cell-1]; !told || info.Name != c.Engine || !c.Shared || !c.Reused || len(at.Samples) == 0 || at.Status != record.OK {
+			if c := r.Cells[at.Cell-1]; !told || info.Name != c.Engine || !c.Shared || !c.Reused ||
+				len(at.Samples) == 0 || at.Status != record.OK {
 				t.Errorf("attempt %d of %+v: %+v", at.ID, c, at)
 			}
 		}

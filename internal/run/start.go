@@ -10,7 +10,8 @@ import (
 	"llmparity/internal/record"
 )
 
-// fromDisk has the model's files lie in memory or not before a launch, as the cell asks. Where that can't be had, the record says so.
+// fromDisk has the model's files lie in memory or not before a launch, as the cell asks. Where that can't be had, the
+// record says so.
 func (a *attempt) fromDisk(ctx context.Context) {
 	start := a.cell.Start
 	if start == "" {

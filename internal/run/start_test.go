@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// The page cache is the machine's: what another process does may bring a page back, so that the file is this test's alone.
+// The page cache is the machine's: what another process does may bring a page back, so that the file is this test's
+// alone.
 func TestFilesAreDroppedFromMemoryAndRead(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "weights")
 	if err := os.WriteFile(path, make([]byte, 1<<20+1), 0o644); err != nil {

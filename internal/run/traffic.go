@@ -11,8 +11,8 @@ import (
 	"llmparity/internal/traffic"
 )
 
-// drive measures a cell's traffic: its requests go out as they are due, as many at once as the engine can do. What is more than that waits
-// here, and the record has how long.
+// drive measures a cell's traffic: its requests go out as they are due, as many at once as the engine can do. What is
+// more than that waits here, and the record has how long.
 func (a *attempt) drive(ctx context.Context) error {
 	s, err := traffic.New(*a.cell.Traffic)
 	if err != nil {
@@ -26,27 +26,28 @@ func (a *attempt) drive(ctx context.Context) error {
 			return err
 		}
 	}
-	report := traffic.Drive(ctx, s, max(1, a.cell.engine.Caps().Requests), func(ctx context.Context, q traffic.Request) (string, error) {
-		r, asked := a.ask(s, q)
-		m := measured{due: q.Due}
-		usage, err := a.live.session.Generate(ctx, r, func(t record.Token) {
-			m.tokens = append(m.tokens, t)
+	report := traffic.Drive(ctx, s, max(1, a.cell.engine.Caps().Requests),
+		func(ctx context.Context, q traffic.Request) (string, error) {
+			r, asked := a.ask(s, q)
+			m := measured{due: q.Due}
+			usage, err := a.live.session.Generate(ctx, r, func(t record.Token) {
+				m.tokens = append(m.tokens, t)
+				mu.Lock()
+				came++
+				n := came
+				mu.Unlock()
+				a.say(Event{Kind: Generated, Phase: record.Measure, Token: n, Tokens: all})
+			})
+			m.usage, m.returned = usage, time.Now()
+			if err == nil {
+				err = gibberish(m.tokens, a.known(r.Prompt))
+			}
 			mu.Lock()
-			came++
-			n := came
-			mu.Unlock()
-			a.say(Event{Kind: Generated, Phase: record.Measure, Token: n, Tokens: all})
+			defer mu.Unlock()
+			a.keepRequest(s, q, m, err)
+			a.lengths(asked, usage, m.tokens, r.MaxTokens, err)
+			return r.Prompt + usage.Text, err
 		})
-		m.usage, m.returned = usage, time.Now()
-		if err == nil {
-			err = gibberish(m.tokens, a.known(r.Prompt))
-		}
-		mu.Lock()
-		defer mu.Unlock()
-		a.keepRequest(s, q, m, err)
-		a.lengths(asked, usage, m.tokens, r.MaxTokens, err)
-		return r.Prompt + usage.Text, err
-	})
 	for _, w := range report.Warnings() {
 		a.rec.Warn(w)
 	}
@@ -56,8 +57,9 @@ func (a *attempt) drive(ctx context.Context) error {
 // warnOfTurns tells of an engine that computes again all that was said before, where it was to keep it.
 func (a *attempt) warnOfTurns() {
 	if a.cell.Traffic.Turns > 1 && a.setup.Plan.Cache == record.CacheOn && a.cell.PromptCache != record.CacheOn {
-		a.rec.Warn(record.Warning{Code: "turns-recomputed", Text: a.cell.Engine + " keeps nothing from one raw prompt to the next: in each turn of a " +
-			"conversation it computes again all that was said before, and its time to first token grows with that"})
+		a.rec.Warn(record.Warning{Code: "turns-recomputed",
+			Text: a.cell.Engine + " keeps nothing from one raw prompt to the next: in each turn of a " +
+				"conversation it computes again all that was said before, and its time to first token grows with that"})
 	}
 }
 
@@ -124,8 +126,8 @@ func (a *attempt) keepRequest(s traffic.Schedule, q traffic.Request, m measured,
 	a.rec.RequestIn(slot, q.Due, record.Measure, u, m.tokens, m.returned)
 }
 
-// failures says what requests that were not answered mean for the attempt: where the engine is gone, or none was answered, it failed;
-// else it is warned of, for a request that fails under a load is a figure of that load.
+// failures says what requests that were not answered mean for the attempt: where the engine is gone, or none was
+// answered, it failed; else it is warned of, for a request that fails under a load is a figure of that load.
 func (a *attempt) failures(ctx context.Context, report traffic.Report) error {
 	err := report.Err()
 	if err == nil {

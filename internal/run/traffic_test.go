@@ -58,7 +58,8 @@ func (s *busySession) Generate(ctx context.Context, r engine.Request, token func
 		defer e.mu.Unlock()
 		e.going--
 	}()
-	u := record.Usage{PromptIDs: make([]int, len(strings.Fields(r.Prompt))), Sent: time.Now(), Finish: "length", Text: " answer"}
+	u := record.Usage{PromptIDs: make([]int, len(strings.Fields(r.Prompt))), Sent: time.Now(), Finish: "length",
+		Text: " answer"}
 	for i := range r.MaxTokens {
 		select {
 		case <-ctx.Done():
@@ -96,7 +97,8 @@ func TestTrafficIsDrivenAndEveryRequestRecorded(t *testing.T) {
 				t.Errorf("request %d: %+v", q.ID, q)
 			}
 		}
-		if len(got) != 12 || e.most != 4 || len(clients) != 4 || clients[1] != 3 || r.Cells[0].Traffic == nil || r.Cells[0].Traffic.Concurrency != 4 {
+		if len(got) != 12 || e.most != 4 || len(clients) != 4 || clients[1] != 3 || r.Cells[0].Traffic == nil ||
+			r.Cells[0].Traffic.Concurrency != 4 {
 			t.Errorf("%d requests of the clients %v, %d at once; %+v", len(got), clients, e.most, r.Cells[0].Traffic)
 		}
 	})
@@ -111,7 +113,8 @@ func TestRequestsQueueWhereAnEngineDoesOne(t *testing.T) {
 			t.Fatal(err)
 		}
 		for i, q := range r.Attempts[0].Measured() {
-			if waited := time.Duration(q.SentNS - q.Due).Round(time.Millisecond); waited != time.Duration(i)*40*time.Millisecond || q.Late > int64(time.Millisecond) {
+			if waited := time.Duration(q.SentNS - q.Due).Round(time.Millisecond); waited != time.Duration(
+				i)*40*time.Millisecond || q.Late > int64(time.Millisecond) {
 				t.Errorf("request %d waited %s", q.ID, waited)
 			}
 		}
@@ -138,7 +141,8 @@ func TestARequestThatFailsLosesNoOther(t *testing.T) {
 			}
 			r, err := do(t, t.Context(), o)
 			a := r.Attempts[0]
-			if a.Status != c.status || (err == nil) != (c.status == record.OK) || warned(r, 0, "request-failed") != c.warned {
+			if a.Status != c.status || (err == nil) != (c.status == record.OK) ||
+				warned(r, 0, "request-failed") != c.warned {
 				t.Errorf("%s: %v; %s %s, %v", class, err, a.Status, a.Class, a.Warnings)
 			}
 			for _, q := range a.Requests {
@@ -212,7 +216,8 @@ func TestALengthThatIsNotMetIsFlagged(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if n, m := warned(r, 0, "input-length"), warned(r, 1, "input-length"); n != 0 || m != 1 || r.Cells[1].InputTokens != 5 {
+		if n, m := warned(r, 0, "input-length"), warned(r, 1, "input-length"); n != 0 || m != 1 ||
+			r.Cells[1].InputTokens != 5 {
 			t.Errorf("%d and %d warnings: %+v", n, m, r.Attempts[1].Warnings)
 		}
 	})

@@ -28,7 +28,8 @@ func known(u *plan.UntilCI) error {
 	if u == nil || slices.Contains(figures, awaited(*u)) {
 		return nil
 	}
-	return fault.New(fault.Usage, "use one of "+strings.Join(figures, ", "), "until_ci.figure: %q can't be waited for", u.Figure)
+	return fault.New(fault.Usage, "use one of "+strings.Join(figures, ", "), "until_ci.figure: %q can't be waited for",
+		u.Figure)
 }
 
 // awaited is the figure's name in results.
@@ -42,10 +43,11 @@ func awaited(u plan.UntilCI) string {
 	return u.Figure
 }
 
-// looks is a group-sequential rule: a cell's figure is looked at after numbers of repetitions that are fixed before the first, and its
-// repetitions end at the first look at which the median's interval is narrow enough. Whoever looks often and stops when he likes what he
-// sees errs oftener than his interval says; so each of L looks has an interval of 1 − 0.05/L, and by Bonferroni's inequality all of them
-// hold together in 95 of 100 cells, that of the last look, wherever it is, among them. That assumes nothing of the distribution.
+// looks is a group-sequential rule: a cell's figure is looked at after numbers of repetitions that are fixed before the
+// first, and its repetitions end at the first look at which the median's interval is narrow enough. Whoever looks often
+// and stops when he likes what he sees errs oftener than his interval says; so each of L looks has an interval of 1 −
+// 0.05/L, and by Bonferroni's inequality all of them hold together in 95 of 100 cells, that of the last look, wherever
+// it is, among them. That assumes nothing of the distribution.
 type looks struct {
 	plan   plan.UntilCI
 	at     []int // repetitions that count, ascending
@@ -69,8 +71,9 @@ func newLooks(p plan.Plan) *looks {
 	return l
 }
 
-// schedule gives the looks from the first number of repetitions for which there is an interval to the most, each half as many again as the
-// one before: whoever needs many repetitions makes at most half as many too many, and pays for few looks.
+// schedule gives the looks from the first number of repetitions for which there is an interval to the most, each half
+// as many again as the one before: whoever needs many repetitions makes at most half as many too many, and pays for few
+// looks.
 func schedule(least, most int) []int {
 	for n := 1; ; n++ { // as many looks as the first one, which depends on their number, leaves room for
 		first := max(least, firstInterval(confidenceOf(n)))
@@ -88,8 +91,8 @@ func schedule(least, most int) []int {
 // confidenceOf is that of each of n looks' intervals.
 func confidenceOf(n int) float64 { return 1 - (1-untilLevel)/float64(n) }
 
-// firstInterval is how many values a median's interval of a confidence takes: the smallest and the largest of them miss it on one side
-// with a chance of 2^(1-n) together.
+// firstInterval is how many values a median's interval of a confidence takes: the smallest and the largest of them miss
+// it on one side with a chance of 2^(1-n) together.
 func firstInterval(confidence float64) int { return 1 + int(math.Ceil(-math.Log2(1-confidence))) }
 
 func (l *looks) stopped() bool { return l != nil && l.stop != nil }
@@ -136,7 +139,8 @@ func (l *looks) decide(repetition int) *record.Stop {
 	}
 	if l.given || l.trial != nil && math.IsNaN(*l.trial) {
 		if repetition >= l.least {
-			return &record.Stop{Figure: l.plan.Figure, Repetitions: len(values), Level: untilLevel, Percent: float64(l.plan.Width)}
+			return &record.Stop{Figure: l.plan.Figure, Repetitions: len(values), Level: untilLevel,
+				Percent: float64(l.plan.Width)}
 		}
 		return nil
 	}
@@ -163,7 +167,8 @@ func (l *looks) told(values []float64, look int) *record.Stop {
 	s := &record.Stop{Figure: l.plan.Figure, Repetitions: len(values), Looks: len(l.at), Look: look, Level: untilLevel,
 		Confidence: l.each, Percent: float64(l.plan.Width)}
 	if len(values) > 0 {
-		i := benchmath.AssumeNothing.Summary(benchmath.NewSample(slices.Clone(values), &benchmath.DefaultThresholds), s.Confidence)
+		i := benchmath.AssumeNothing.Summary(benchmath.NewSample(slices.Clone(values), &benchmath.DefaultThresholds),
+			s.Confidence)
 		s.Median = i.Center
 		if !math.IsInf(i.Lo, 0) && !math.IsInf(i.Hi, 0) {
 			s.Low, s.High = &i.Lo, &i.Hi

@@ -21,8 +21,8 @@ func repeat(t *testing.T, p plan.Plan, draw func() float64) *looks {
 	return nil
 }
 
-// Whoever stops where he likes what he sees must not be wrong oftener than one who looked once. The figures are drawn as launches'
-// figures are: skewed, with outliers, and in two modes.
+// Whoever stops where he likes what he sees must not be wrong oftener than one who looked once. The figures are drawn
+// as launches' figures are: skewed, with outliers, and in two modes.
 func TestIntervalsHoldWhereverRepetitionsStop(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	draws := map[string]struct {
@@ -74,16 +74,18 @@ func TestIntervalsHoldWhereverRepetitionsStop(t *testing.T) {
 			}
 			// With 5 in 100 expected at most, 2000 cells miss more than 129 times in one of a thousand tests.
 			if missed > 129 {
-				t.Errorf("%s, %s of %d: %d of %d intervals miss the median (%d stopped early)", name, p.UntilCI.Width, p.UntilCI.Most, missed, cells, early)
+				t.Errorf("%s, %s of %d: %d of %d intervals miss the median (%d stopped early)", name, p.UntilCI.Width,
+					p.UntilCI.Most, missed, cells, early)
 			}
-			t.Logf("%s, %s of %d, looks at %v: %.1f%% missed, %.0f%% stopped early", name, p.UntilCI.Width, p.UntilCI.Most, newLooks(p).at,
+			t.Logf("%s, %s of %d, looks at %v: %.1f%% missed, %.0f%% stopped early", name, p.UntilCI.Width,
+				p.UntilCI.Most, newLooks(p).at,
 				100*float64(missed)/cells, 100*float64(early)/cells)
 		}
 	}
 }
 
-// What the rule is for: each look with an interval of 95 % of its own, and the first that is narrow taken, is wrong oftener than one time
-// in twenty.
+// What the rule is for: each look with an interval of 95 % of its own, and the first that is narrow taken, is wrong
+// oftener than one time in twenty.
 func TestPeekingWithoutCorrectionErrsOftener(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	p := plan.Plan{Repetitions: 6, UntilCI: &plan.UntilCI{Width: 3, Most: 60}}

@@ -7,9 +7,9 @@ import (
 	"llmparity/internal/record"
 )
 
-// A total that exceeds the highest of its phase by one part in rowShare gets a row. PSS is read again if the total exceeds the
-// highest reading by one part in readShare, or, once it has not grown for stillFor passes, by one part in stillShare. After as
-// many passes it is also read if the bounds are further apart than one part in vagueShare.
+// A total that exceeds the highest of its phase by one part in rowShare gets a row. PSS is read again if the total
+// exceeds the highest reading by one part in readShare, or, once it has not grown for stillFor passes, by one part in
+// stillShare. After as many passes it is also read if the bounds are further apart than one part in vagueShare.
 const (
 	rowBytes, rowShare = record.MiB, 500
 	readShare          = 5
@@ -24,16 +24,16 @@ const hiddenBytes = 2 * record.MiB
 
 // carrier carries the last reading of PSS forward until the next one.
 //
-// To read PSS takes milliseconds, to read the size of a process microseconds. What a process has gained since PSS was read,
-// and does not share (resident less shared pages), counts in full. Only the gain does: a forked process shares anonymous
-// pages with its parent, and they are in the size of both.
+// To read PSS takes milliseconds, to read the size of a process microseconds. What a process has gained since PSS was
+// read, and does not share (resident less shared pages), counts in full. Only the gain does: a forked process shares
+// anonymous pages with its parent, and they are in the size of both.
 //
-// Shared pages that a process has gained may be new, or pages of others that it maps now too. The kernel's count of shared
-// memory on the machine tells which. It is believed as far as the gains and losses of the processes allow; those are the
-// bounds.
+// Shared pages that a process has gained may be new, or pages of others that it maps now too. The kernel's count of
+// shared memory on the machine tells which. It is believed as far as the gains and losses of the processes allow; those
+// are the bounds.
 //
-// The kernel also marks the highest RSS of each process. Where that passes all that was read, there was a peak between two
-// readings. It is added to the total at the moment of the highest RSS that was read.
+// The kernel also marks the highest RSS of each process. Where that passes all that was read, there was a peak between
+// two readings. It is added to the total at the moment of the highest RSS that was read.
 type carrier struct {
 	mu        sync.Mutex
 	processes map[identity]*process
@@ -155,8 +155,8 @@ func (c *carrier) sized(p *process, size *record.Sample) {
 	p.size, p.inPass = *size, true
 }
 
-// carry ends a pass over sizes: it fills the total in, where PSS was read of every process that has it, and tells whether the
-// total passes the highest of the phase.
+// carry ends a pass over sizes: it fills the total in, where PSS was read of every process that has it, and tells
+// whether the total passes the highest of the phase.
 func (c *carrier) carry(t *record.Total) (higher bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -213,8 +213,8 @@ func (c *carrier) carry(t *record.Total) (higher bool) {
 	return false
 }
 
-// hold keeps what each process holds now, as the total was never higher in this phase. Growth of shared memory is attributed
-// to the process that maps most of it.
+// hold keeps what each process holds now, as the total was never higher in this phase. Growth of shared memory is
+// attributed to the process that maps most of it.
 func (c *carrier) hold(at time.Time, shared int64) {
 	c.at = at
 	var sharer *process
@@ -252,8 +252,8 @@ func (c *carrier) dear(p *process, r, before, behind *record.Sample) {
 	defer c.mu.Unlock()
 	p.known, p.inPass = true, true
 	p.pss, p.uss, p.forked, p.kinds = r.PSS, r.USS, r.Forked, r.Kinds
-	// A process may grow while PSS is read. Its RSS, read with PSS, tells how far it had grown then: the mean of the two sizes
-	// would count growth twice, or not at all.
+	// A process may grow while PSS is read. Its RSS, read with PSS, tells how far it had grown then: the mean of the
+	// two sizes would count growth twice, or not at all.
 	part := 0.5
 	if grown := behind.RSS - before.RSS; grown != 0 {
 		part = min(max(float64(r.RSS-before.RSS)/float64(grown), 0), 1)
@@ -271,7 +271,8 @@ func (c *carrier) resets(p *process) {
 	p.reset = true
 }
 
-// done ends a pass over PSS. Where the kernel's marks say that there was a higher peak since the last one, it gives that too.
+// done ends a pass over PSS. Where the kernel's marks say that there was a higher peak since the last one, it gives
+// that too.
 func (c *carrier) done(t *record.Total) (hidden record.Total, was bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

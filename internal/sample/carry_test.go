@@ -195,7 +195,8 @@ func TestPhaseTellsWhatWasHeldAtItsHighest(t *testing.T) {
 		told[m] = record.Kinds{Anonymous: int64(r.Values[0].Value) / mib, Shared: int64(r.Values[1].Value) / mib}
 	})
 	page, gpu := told[b.page.dear], told[b.gpu.dear]
-	if page != (record.Kinds{Anonymous: 230}) && page != (record.Kinds{Anonymous: 230, Shared: 40}) || gpu.Anonymous != 130 ||
+	if page != (record.Kinds{Anonymous: 230}) && page != (record.Kinds{Anonymous: 230, Shared: 40}) ||
+		gpu.Anonymous != 130 ||
 		page.Shared+gpu.Shared != 40 {
 		t.Errorf("at the highest moment the page held %+v and the GPU process %+v", page, gpu)
 	}
@@ -215,6 +216,7 @@ func TestPaceLeavesOutWhatWasMissedAndRests(t *testing.T) {
 	}
 	p.rest(begin.Add(6500*time.Millisecond), 100*time.Millisecond)
 	if want := begin.Add(26500 * time.Millisecond); !p.at.Equal(want) {
-		t.Errorf("after 100 ms of work next at %v, want %v: a two-hundredth of a core", p.at.Sub(begin), want.Sub(begin))
+		t.Errorf("after 100 ms of work next at %v, want %v: a two-hundredth of a core", p.at.Sub(begin),
+			want.Sub(begin))
 	}
 }

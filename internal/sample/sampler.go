@@ -24,9 +24,9 @@ type Sink interface {
 	Warn(record.Warning)
 }
 
-// Sampler reads attached sources at their rate, all sources of one method in one pass, so that the totals of a tick belong
-// together. One thread reads what the kernel tells of processes. Each other method has a goroutine of its own: a slow read
-// never delays a quick one.
+// Sampler reads attached sources at their rate, all sources of one method in one pass, so that the totals of a tick
+// belong together. One thread reads what the kernel tells of processes. Each other method has a goroutine of its own: a
+// slow read never delays a quick one.
 type Sampler struct {
 	sink   Sink
 	ctx    context.Context
@@ -48,13 +48,14 @@ type Sampler struct {
 // New makes a sampler that reads until Stop.
 func New(ctx context.Context, sink Sink) *Sampler {
 	ctx, cancel := context.WithCancel(ctx)
-	return &Sampler{sink: sink, ctx: ctx, cancel: cancel, warned: map[string]bool{}, thread: thread{busy: make(chan struct{}, 1)},
-		carry: carrier{machine: sharedMemory}}
+	return &Sampler{sink: sink, ctx: ctx, cancel: cancel, warned: map[string]bool{},
+		thread: thread{busy: make(chan struct{}, 1)},
+		carry:  carrier{machine: sharedMemory}}
 }
 
-// atMostOneIn bounds the share of a core that a method's ticks take: reading the mappings of large processes takes long, and is
-// then done more rarely than the method's rate says. Phase edges are always read. An engine that computes on all cores in step
-// loses with each of them what one of them loses.
+// atMostOneIn bounds the share of a core that a method's ticks take: reading the mappings of large processes takes
+// long, and is then done more rarely than the method's rate says. Phase edges are always read. An engine that computes
+// on all cores in step loses with each of them what one of them loses.
 const atMostOneIn = 200
 
 // A read that gets no answer, from a page that hangs, is given up. Phase edges wait for less: the run must go on.
@@ -101,9 +102,9 @@ func (p *pushes) end() {
 	}
 }
 
-// Attach reads a source from its method's next tick or the next Edge on, and not at all once the sampler has stopped. It is not
-// read at once: an engine attaches its processes one after the other, and a total of the first alone would be no total. At
-// phase edges methods are read in the order in which they were first attached.
+// Attach reads a source from its method's next tick or the next Edge on, and not at all once the sampler has stopped.
+// It is not read at once: an engine attaches its processes one after the other, and a total of the first alone would be
+// no total. At phase edges methods are read in the order in which they were first attached.
 func (s *Sampler) Attach(src Source) (detach func()) {
 	d := src.Describe()
 	s.mu.Lock()
@@ -201,7 +202,8 @@ func closeSource(src Source) {
 	}
 }
 
-// Edge reads every source now: a phase has ended, or, where it is empty, the first one is about to begin. Peaks begin anew.
+// Edge reads every source now: a phase has ended, or, where it is empty, the first one is about to begin. Peaks begin
+// anew.
 func (s *Sampler) Edge(ended record.Phase) {
 	s.mu.Lock()
 	groups := slices.Clone(s.groups)
@@ -218,8 +220,8 @@ func (s *Sampler) Edge(ended record.Phase) {
 	s.carry.phase(func(m *member, r record.Sample) { s.sink.Sample(m.id, r) })
 }
 
-// Pause ends reading between phase edges until Resume: what is idle must not cost. A pass that goes on is waited for, so that
-// what has been told and what it took agree; not that of a source that waits, which may hang.
+// Pause ends reading between phase edges until Resume: what is idle must not cost. A pass that goes on is waited for,
+// so that what has been told and what it took agree; not that of a source that waits, which may hang.
 func (s *Sampler) Pause() {
 	s.paused.Store(true)
 	s.mu.Lock()
@@ -295,7 +297,8 @@ func (s *Sampler) loop(g *group, every time.Duration) {
 			if g.waits {
 				continue // what it waited for was not work; a tick that came meanwhile is dropped
 			}
-			// The shorter of two: one that was long because something else had the core says nothing of what reading takes.
+			// The shorter of two: one that was long because something else had the core says nothing of what reading
+			// takes.
 			rest = time.Now().Add(min(spent, before) * atMostOneIn)
 			before = spent
 		}
@@ -355,8 +358,9 @@ func (s *Sampler) pass(ctx context.Context, g *group, edge *record.Phase) time.D
 				s.carry.resets(m.process)
 			}
 			if err != nil && s.ctx.Err() == nil && !errors.Is(err, ErrGone) {
-				s.warn("peak-not-reset"+g.method, "peak-not-reset", fmt.Sprintf("the peak that %s reads can't be reset: phases have no peak of "+
-					"their own (%v)", g.method, err))
+				s.warn("peak-not-reset"+g.method, "peak-not-reset",
+					fmt.Sprintf("the peak that %s reads can't be reset: phases have no peak of "+
+						"their own (%v)", g.method, err))
 			}
 		}
 	}
@@ -386,8 +390,8 @@ const (
 // loss is a source that can't be read any more.
 type loss struct{ role, who, why string }
 
-// lose drops a source that can't be read any more, and adds it to what is lost unless its process has just ended. One that did not answer
-// in time is read again.
+// lose drops a source that can't be read any more, and adds it to what is lost unless its process has just ended. One
+// that did not answer in time is read again.
 func (s *Sampler) lose(ctx context.Context, g *group, m *member, err error, lost []loss) []loss {
 	if s.ctx.Err() != nil {
 		return lost
@@ -411,8 +415,8 @@ func (s *Sampler) lose(ctx context.Context, g *group, m *member, err error, lost
 	return append(lost, loss{d.Role, who, fmt.Sprintf(" can't be read: %v", err)})
 }
 
-// tell says what was lost in a pass, once a method and role: what ends several sources at once is one thing, and a role that is lost later
-// another.
+// tell says what was lost in a pass, once a method and role: what ends several sources at once is one thing, and a role
+// that is lost later another.
 func (s *Sampler) tell(g *group, lost []loss) {
 	const code = "unreadable-source"
 	for len(lost) > 0 {

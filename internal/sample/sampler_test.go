@@ -191,7 +191,8 @@ func TestEveryRoleThatIsLostIsToldOf(t *testing.T) {
 		out := &sink{}
 		s := sample.New(t.Context(), out)
 		begun := time.Now()
-		for _, lost := range []of{{role: "gpu0", why: "gone"}, {role: "gpu1", why: "gone", lost: begun.Add(1500 * time.Millisecond)}, {role: "gpu2", why: "gone"},
+		for _, lost := range []of{{role: "gpu0", why: "gone"},
+			{role: "gpu1", why: "gone", lost: begun.Add(1500 * time.Millisecond)}, {role: "gpu2", why: "gone"},
 			{role: "gpu3", why: "odd"}} {
 			lost.source = source{method: "m", every: time.Second, rss: 1}
 			s.Attach(&lost)
@@ -204,7 +205,8 @@ func TestEveryRoleThatIsLostIsToldOf(t *testing.T) {
 			texts = append(texts, w.Text)
 		}
 		slices.Sort(texts)
-		if want := []string{"m of the gpu0, of the gpu2 can't be read: gone", "m of the gpu1 can't be read: gone", "m of the gpu3 can't be read: odd",
+		if want := []string{"m of the gpu0, of the gpu2 can't be read: gone", "m of the gpu1 can't be read: gone",
+			"m of the gpu3 can't be read: odd",
 			"n of the gpu0 can't be read: gone"}; !slices.Equal(texts, want) {
 			t.Errorf("%q, want %q", texts, want)
 		}
@@ -303,7 +305,8 @@ func TestWaitingIsNoCost(t *testing.T) {
 		page.answers.Store(true)
 		s.Attach(page)
 		time.Sleep(10*time.Second + 500*time.Millisecond)
-		if cost := s.Stop(); cost.Reads != 0 || cost.ReadNS != 0 || cost.Waits != 10 || cost.WaitNS != int64(3*time.Second) || len(out.totals) != 0 {
+		if cost := s.Stop(); cost.Reads != 0 || cost.ReadNS != 0 || cost.Waits != 10 ||
+			cost.WaitNS != int64(3*time.Second) || len(out.totals) != 0 {
 			t.Errorf("%+v, %d totals", cost, len(out.totals))
 		}
 	})

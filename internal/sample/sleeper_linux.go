@@ -8,10 +8,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// sleeper lets one goroutine sleep in the kernel until a time has passed or somebody wakes it: it reads a timer of the kernel's.
+// sleeper lets one goroutine sleep in the kernel until a time has passed or somebody wakes it: it reads a timer of the
+// kernel's.
 //
-// One of Go's timers costs more, since Go wakes a second thread for it. So does a system call that sleeps: it keeps its processor,
-// and a thread of Go's looks again and again whether it is to be taken away.
+// One of Go's timers costs more, since Go wakes a second thread for it. So does a system call that sleeps: it keeps its
+// processor, and a thread of Go's looks again and again whether it is to be taken away.
 type sleeper struct {
 	mu    sync.Mutex
 	fd    int

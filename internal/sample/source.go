@@ -25,8 +25,8 @@ type Source interface {
 // Pusher is a source that also has readings without being asked: something happened that a tick would miss.
 type Pusher interface {
 	Source
-	// Pushes is called once, when the source is attached. push may be called from any goroutine, at any time; it blocks for no
-	// longer than the record takes to be written, and does nothing once the source is detached.
+	// Pushes is called once, when the source is attached. push may be called from any goroutine, at any time; it blocks
+	// for no longer than the record takes to be written, and does nothing once the source is detached.
 	Pushes(push func(record.Sample))
 }
 

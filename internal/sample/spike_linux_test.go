@@ -35,7 +35,8 @@ func spiker() {
 		if _, err := fmt.Sscan(in.Text(), &mib, &ms); err != nil {
 			panic(err)
 		}
-		held, err := unix.Mmap(-1, 0, mib<<20, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE|unix.MAP_POPULATE)
+		held, err := unix.Mmap(-1, 0, mib<<20, unix.PROT_READ|unix.PROT_WRITE,
+			unix.MAP_ANON|unix.MAP_PRIVATE|unix.MAP_POPULATE)
 		if err != nil {
 			panic(err)
 		}

@@ -11,8 +11,8 @@ import (
 // denseEvery is how often the sizes of processes are read while nothing is timed: a peak of 80 ms is seen three times.
 const denseEvery = 25 * time.Millisecond
 
-// While nothing is timed, PSS may be read whenever the total passes the highest so far: for as long as burst at first, then
-// for one part in denseShare of the time.
+// While nothing is timed, PSS may be read whenever the total passes the highest so far: for as long as burst at first,
+// then for one part in denseShare of the time.
 const (
 	burst      = 60 * time.Millisecond
 	denseShare = 100
@@ -23,7 +23,8 @@ func ofProcesses(method string) bool {
 	return method == record.MethodStatm || method == record.MethodSmapsRollup
 }
 
-// thread is one goroutine that sleeps in the kernel and reads whatever is due of processes. The sampler's lock guards it.
+// thread is one goroutine that sleeps in the kernel and reads whatever is due of processes. The sampler's lock guards
+// it.
 type thread struct {
 	sleeper     sleeper
 	quick, dear *group        // nil until a source of them is attached
@@ -34,8 +35,8 @@ type thread struct {
 	denseCost time.Duration
 }
 
-// Dense tells whether the sizes of processes may be read more often than their rate says, and PSS whenever the total passes
-// the highest so far. It is for phases in which no token is timed.
+// Dense tells whether the sizes of processes may be read more often than their rate says, and PSS whenever the total
+// passes the highest so far. It is for phases in which no token is timed.
 func (s *Sampler) Dense(dense bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -110,8 +111,8 @@ func every(g *group) time.Duration {
 	return g.every
 }
 
-// wantsPSS tells whether PSS is to be read now: when it is due, when a process is new, or, while nothing is timed, when the
-// total has passed the highest so far or is not known well enough.
+// wantsPSS tells whether PSS is to be read now: when it is due, when a process is new, or, while nothing is timed, when
+// the total has passed the highest so far or is not known well enough.
 func (s *Sampler) wantsPSS(dense, due bool) bool {
 	unread, surprising := s.carry.wants()
 	if due || unread {

@@ -1,8 +1,8 @@
-// Package schematest makes JSON Schemas of Go types and holds documents against them, for tests: the published schemas are these, word for
-// word, so that a field that somebody adds fails a test until its schema says it too.
+// Package schematest makes JSON Schemas of Go types and holds documents against them, for tests: the published schemas
+// are these, word for word, so that a field that somebody adds fails a test until its schema says it too.
 //
-// Descriptions are the comments of the Go fields. Values of named text types are those of their constants. It knows what encoding/json does
-// with plain structs; a type that marshals itself must be told of.
+// Descriptions are the comments of the Go fields. Values of named text types are those of their constants. It knows
+// what encoding/json does with plain structs; a type that marshals itself must be told of.
 package schematest
 
 import (
@@ -32,7 +32,8 @@ type Options struct {
 	Const map[string]string
 	// Absent is a field, as Type.json_name, that older versions of documents lack although this one always writes it.
 	Absent []string
-	// Written tells of a document that people write: which fields may be left out, and how else values may stand, no Go type tells.
+	// Written tells of a document that people write: which fields may be left out, and how else values may stand, no Go
+	// type tells.
 	Written *Written
 }
 
@@ -41,9 +42,10 @@ type Written struct {
 	Tag    string                  // of fields' names, in place of json
 	Types  map[reflect.Type]string // schemas of types that read themselves, with Own where their fields stand
 	Fields map[string]string       // and of fields, as Type.name, likewise; their descriptions stay
-	Other  map[string]string       // fields, as Type.name, that the Go type hasn't: other names of its own, and what nobody reads
-	More   map[reflect.Type]string // members of a struct's schema
-	Defs   map[string]string       // what those refer to, as #/$defs/name
+	// fields, as Type.name, that the Go type hasn't: other names of its own, and what nobody reads
+	Other map[string]string
+	More  map[reflect.Type]string // members of a struct's schema
+	Defs  map[string]string       // what those refer to, as #/$defs/name
 }
 
 // Of makes the schema of v's type.
@@ -54,7 +56,8 @@ func Of(v any, o Options) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	root := object{{"$schema", "https://json-schema.org/draft/2020-12/schema"}, {"$id", "urn:" + strings.ReplaceAll(o.ID, "/", ":")},
+	root := object{{"$schema", "https://json-schema.org/draft/2020-12/schema"},
+		{"$id", "urn:" + strings.ReplaceAll(o.ID, "/", ":")},
 		{"title", o.Title}}
 	if text := g.comment(t); text != "" {
 		root = append(root, member{"description", text})
@@ -303,7 +306,8 @@ func (g *generator) structure(t reflect.Type) (object, error) {
 	}
 	if properties, err := g.others(t, properties); err != nil {
 		return nil, err
-	} else if s = append(s, member{"additionalProperties", false}, member{"properties", properties}); g.o.Written != nil {
+	} else if s = append(s, member{"additionalProperties", false},
+		member{"properties", properties}); g.o.Written != nil {
 		more, err := raw(cmp.Or(g.o.Written.More[t], "{}"))
 		return append(s, more...), err
 	}

@@ -23,8 +23,8 @@ func path(t testing.TB, name string) string {
 	return filepath.Join(root, "docs", "schemas", name+".schema.json")
 }
 
-// Published fails where the published schema of that name is not the one of v's type; how is the command that writes it anew, and with
-// update it is written.
+// Published fails where the published schema of that name is not the one of v's type; how is the command that writes it
+// anew, and with update it is written.
 func Published(t testing.TB, name string, v any, o Options, update bool, how string) {
 	t.Helper()
 	want, err := Of(v, o)

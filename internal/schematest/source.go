@@ -62,7 +62,8 @@ func (g *generator) source(path string) (source, error) {
 		if strings.HasSuffix(name, "_test.go") {
 			continue
 		}
-		f, err := parser.ParseFile(files, filepath.Join(dir, name), nil, parser.ParseComments|parser.SkipObjectResolution)
+		f, err := parser.ParseFile(files, filepath.Join(dir, name), nil,
+			parser.ParseComments|parser.SkipObjectResolution)
 		if err != nil {
 			return src, err
 		}
@@ -95,7 +96,8 @@ func (s *source) declaration(d *ast.GenDecl) {
 			}
 			for _, v := range spec.Values {
 				if lit, ok := v.(*ast.BasicLit); ok && lit.Kind == token.STRING {
-					if text, err := strconv.Unquote(lit.Value); err == nil && !slices.Contains(s.constants[t.Name], text) {
+					if text, err := strconv.Unquote(lit.Value); err == nil &&
+						!slices.Contains(s.constants[t.Name], text) {
 						s.constants[t.Name] = append(s.constants[t.Name], text)
 					}
 				}

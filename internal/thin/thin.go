@@ -1,17 +1,18 @@
 // Package thin draws long series with few points and loses no peak.
 //
-// A series is cut into stretches of equal length on the x axis, and of each the first point, the lowest and the highest are kept, and the
-// last point of all: whoever looks at the drawing sees the range that the values had in each stretch. That is on purpose not LTTB (largest
-// triangle three buckets), which keeps one point a stretch, the one that makes the largest triangle with its neighbours: it draws smoother
-// lines, and may leave a peak out.
+// A series is cut into stretches of equal length on the x axis, and of each the first point, the lowest and the highest
+// are kept, and the last point of all: whoever looks at the drawing sees the range that the values had in each stretch.
+// That is on purpose not LTTB (largest triangle three buckets), which keeps one point a stretch, the one that makes the
+// largest triangle with its neighbours: it draws smoother lines, and may leave a peak out.
 //
 // What was between the lowest and the highest point of a stretch is not kept, nor is how often it was there.
 package thin
 
 import "math"
 
-// Points gives at most about n points of a series, in their order; of a short series all. A point whose y is NaN is a gap: where there is
-// one between two points that are kept, one is kept between them, so that no line is drawn over it; gaps come on top of n.
+// Points gives at most about n points of a series, in their order; of a short series all. A point whose y is NaN is a
+// gap: where there is one between two points that are kept, one is kept between them, so that no line is drawn over it;
+// gaps come on top of n.
 func Points[P any](points []P, n int, at func(P) (x, y float64)) []P {
 	if len(points) <= n || n < 4 {
 		return points
@@ -39,7 +40,8 @@ type series[P any] struct {
 	kept   int // points that were looked at: the next after the last that was kept
 }
 
-// stretches cuts the series by x. Where x is of no use, because it is one moment, or not finite, it cuts it by numbers of points.
+// stretches cuts the series by x. Where x is of no use, because it is one moment, or not finite, it cuts it by numbers
+// of points.
 func (s *series[P]) stretches(n int) {
 	least, most := math.Inf(1), math.Inf(-1)
 	for _, p := range s.points {
@@ -52,7 +54,8 @@ func (s *series[P]) stretches(n int) {
 	}
 }
 
-// end is where the stretch that begins at a point ends. A point that lies before it, because x went backwards, is in it.
+// end is where the stretch that begins at a point ends. A point that lies before it, because x went backwards, is in
+// it.
 func (s *series[P]) end(begin int) int {
 	if s.step == 0 {
 		return min(begin+s.each, len(s.points))
@@ -63,7 +66,8 @@ func (s *series[P]) end(begin int) int {
 	return i
 }
 
-// stretch is the number of the one that a point's x is in. Where it ends is not computed: that might be rounded to before the point.
+// stretch is the number of the one that a point's x is in. Where it ends is not computed: that might be rounded to
+// before the point.
 func (s *series[P]) stretch(i int) float64 {
 	x, _ := s.at(s.points[i])
 	return math.Floor((x - s.least) / s.step)

@@ -15,7 +15,8 @@ type point struct{ x, y float64 }
 
 func at(p point) (float64, float64) { return p.x, p.y }
 
-// series makes one of every kind from random numbers: equal x, x that goes backwards, gaps, plateaus, spikes, infinities.
+// series makes one of every kind from random numbers: equal x, x that goes backwards, gaps, plateaus, spikes,
+// infinities.
 func series(r *rand.Rand) []point {
 	out := make([]point, r.IntN(3000))
 	x, y := 100*r.NormFloat64(), 0.0
@@ -87,7 +88,8 @@ func FuzzPoints(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text []byte, n int) {
 		var points []point
 		for ; len(text) >= 16; text = text[16:] {
-			points = append(points, point{math.Float64frombits(binary.LittleEndian.Uint64(text)), math.Float64frombits(binary.LittleEndian.Uint64(text[8:]))})
+			points = append(points, point{math.Float64frombits(binary.LittleEndian.Uint64(text)),
+				math.Float64frombits(binary.LittleEndian.Uint64(text[8:]))})
 		}
 		check(t, points, n)
 	})
@@ -127,7 +129,8 @@ func check(t *testing.T, points []point, n int) {
 	checkGaps(t, points, kept)
 }
 
-// checkStretches cuts x into equal parts by itself; in a series whose x never goes back the range within each must be kept.
+// checkStretches cuts x into equal parts by itself; in a series whose x never goes back the range within each must be
+// kept.
 func checkStretches(t *testing.T, points []point, kept []int, stretches int) {
 	t.Helper()
 	first, last := points[0].x, points[len(points)-1].x
@@ -167,7 +170,8 @@ func checkRange(t *testing.T, points []point, kept []int, begin, end int, what s
 		}
 	}
 	if lo != keptLo || hi != keptHi {
-		t.Errorf("the range %s, points %d to %d, is %v to %v, and %v to %v is kept", what, begin, end, lo, hi, keptLo, keptHi)
+		t.Errorf("the range %s, points %d to %d, is %v to %v, and %v to %v is kept", what, begin, end, lo, hi, keptLo,
+			keptHi)
 	}
 }
 

@@ -1,7 +1,8 @@
 package tiny
 
 // The model works on codewords. A word is nine bits, three elements of the field of eight: (a, b, c). Its codeword has
-// 64 signs, one for each pair (y, z) of field elements: the trace of a·y + b·z + c·y·z. Three properties carry the model:
+// 64 signs, one for each pair (y, z) of field elements: the trace of a·y + b·z + c·y·z. Three properties carry the
+// model:
 //
 //   - two different codewords agree in about half of their signs, their product sums to 8 at most where a codeword's
 //     own sum is 64: so the word that is meant stands far above the 511 others;

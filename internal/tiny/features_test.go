@@ -76,8 +76,10 @@ func TestFeaturesAreAllThere(t *testing.T) {
 		}
 		if len(a.RopeFactors) > 0 {
 			seen[s.RopeScaling+" in "+a.Name] = true
-			seen["scaling to one factor"] = seen["scaling to one factor"] || slices.Min(a.RopeFactors) == slices.Max(a.RopeFactors)
-			seen["scaling to several"] = seen["scaling to several"] || slices.Min(a.RopeFactors) == 1 && slices.Max(a.RopeFactors) > 1
+			seen["scaling to one factor"] = seen["scaling to one factor"] ||
+				slices.Min(a.RopeFactors) == slices.Max(a.RopeFactors)
+			seen["scaling to several"] = seen["scaling to several"] || slices.Min(a.RopeFactors) == 1 &&
+				slices.Max(a.RopeFactors) > 1
 		}
 		if a.SlidingWindow > 0 {
 			seen["window"] = true
@@ -86,7 +88,8 @@ func TestFeaturesAreAllThere(t *testing.T) {
 			seen["key_length"] = true
 		}
 	}
-	for _, want := range []string{"llama", "qwen2", "tied", "separate", "share 1", "share 2", "share 4", "share 8", "dim 32",
+	for _, want := range []string{"llama", "qwen2", "tied", "separate", "share 1", "share 2", "share 4", "share 8",
+		"dim 32",
 		"dim 64", "dim 80", "dim 96", "dim 128", "bias in llama", "bias in qwen2", "llama3 in llama", "linear in llama",
 		"linear in qwen2", "scaling to one factor",
 		"scaling to several", "window", "key_length", "gpt-2", "smollm", "llama-bpe", "qwen2", tiny.SentencePiece} {
@@ -112,7 +115,8 @@ func TestAnInterruptedModelIsNoModel(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	dir := t.TempDir()
-	if err := tiny.WriteRandomFile(ctx, filepath.Join(dir, "model.gguf"), tiny.Spec{}); !errors.Is(err, context.Canceled) {
+	if err := tiny.WriteRandomFile(ctx, filepath.Join(dir, "model.gguf"), tiny.Spec{}); !errors.Is(
+		err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
 	if left, _ := os.ReadDir(dir); len(left) > 0 {
@@ -122,9 +126,11 @@ func TestAnInterruptedModelIsNoModel(t *testing.T) {
 
 func TestImpossibleShapes(t *testing.T) {
 	for says, s := range map[string]tiny.Spec{
-		"layers is -1": {Layers: -1}, "heads is 2000": {Heads: 2000}, "5 heads can't share 2": {Hidden: 160, Heads: 5, KVHeads: 2},
-		"head-dim is 33": {HeadDim: 33}, "vocab is 100": {Vocab: 100}, `architecture "bert"`: {Architecture: "bert"},
-		`tokenizer "tekken"`: {Tokenizer: "tekken"}, `rope scaling "yarn"`: {RopeScaling: "yarn"},
+		"layers is -1": {Layers: -1}, "heads is 2000": {Heads: 2000},
+		"5 heads can't share 2": {Hidden: 160, Heads: 5, KVHeads: 2},
+		"head-dim is 33":        {HeadDim: 33}, "vocab is 100": {Vocab: 100},
+		`architecture "bert"`: {Architecture: "bert"},
+		`tokenizer "tekken"`:  {Tokenizer: "tekken"}, `rope scaling "yarn"`: {RopeScaling: "yarn"},
 		"rope-factor is -1": {RopeScaling: tiny.Linear, RopeFactor: -1},
 		"rope-base is 0.5":  {RopeBase: 0.5},
 		"a qwen2 of 4 heads of 64 needs a hidden size of 256": {Architecture: gguf.Qwen2, Heads: 4, HeadDim: 64},

@@ -13,7 +13,8 @@ import (
 // The scales of a random model's weights, in the deviations of what they yield. They make a text that doesn't run in
 // circles, and choices that lead by far more than rounding:
 const (
-	quiet   = 0.05 // an embedding is small: what the layers add soon outweighs it, so that a tied head doesn't repeat the last token
+	// an embedding is small: what the layers add soon outweighs it, so that a tied head doesn't repeat the last token
+	quiet   = 0.05
 	sharp   = 2.6  // queries and keys are large: a head looks at few positions, others at each step
 	leaning = 0.35 // biases
 	adds    = 1.0  // what a layer adds to the hidden state, by attention and by its feed-forward part each
@@ -21,11 +22,11 @@ const (
 	spread  = 40.0 // logits are far apart: the two best ones too
 )
 
-// WriteRandom writes a model of random weights as GGUF: any shape that engines can run, without a download, the same file
-// wherever it is made. A weight is made when it is written: the size of a model is no matter of memory.
+// WriteRandom writes a model of random weights as GGUF: any shape that engines can run, without a download, the same
+// file wherever it is made. A weight is made when it is written: the size of a model is no matter of memory.
 //
-// Its text means nothing, and unlike the tiny model's its best logits may come near to one another by chance, once in some
-// thousand tokens nearer than 0.02.
+// Its text means nothing, and unlike the tiny model's its best logits may come near to one another by chance, once in
+// some thousand tokens nearer than 0.02.
 func WriteRandom(w io.Writer, spec Spec) error {
 	s, err := spec.Resolved()
 	if err != nil {
@@ -53,7 +54,8 @@ func (s Spec) metadata() []gguf.Entry {
 		{Key: "general.type", Value: "model"},
 		{Key: "general.name", Value: s.Name},
 		{Key: "general.file_type", Value: uint32(0)}, // all F32
-		n("context_length", s.Context), n("embedding_length", s.Hidden), n("block_count", s.Layers), n("feed_forward_length", s.FFN),
+		n("context_length", s.Context), n("embedding_length", s.Hidden), n("block_count", s.Layers),
+		n("feed_forward_length", s.FFN),
 		n("attention.head_count", s.Heads), n("attention.head_count_kv", s.KVHeads),
 		key("attention.layer_norm_rms_epsilon", float32(1e-5)), key("rope.freq_base", float32(s.RopeBase)),
 		n("rope.dimension_count", s.HeadDim), n("vocab_size", s.Vocab),
@@ -79,7 +81,8 @@ func (s Spec) randomWeights(sayable []bool) []gguf.Weights {
 	}
 	if s.RopeScaling == Llama3 {
 		factors := s.llama3Factors()
-		out = append(out, gguf.Weights{Name: "rope_freqs.weight", Shape: []uint64{uint64(len(factors))}, Values: factors})
+		out = append(out, gguf.Weights{Name: "rope_freqs.weight", Shape: []uint64{uint64(len(factors))},
+			Values: factors})
 	}
 	return out
 }

@@ -34,7 +34,8 @@ func (s Spec) randomVocabulary() (v gguf.Vocabulary, sayable []bool) {
 func printable(token string) bool {
 	for _, r := range token {
 		switch {
-		case r > ' ' && r <= '~', string(r) == gguf.Space, r == gguf.ByteRune(' '), r == gguf.ByteRune('\n'), r == gguf.ByteRune('\t'):
+		case r > ' ' && r <= '~', string(r) == gguf.Space, r == gguf.ByteRune(' '), r == gguf.ByteRune('\n'),
+			r == gguf.ByteRune('\t'):
 		default:
 			return false
 		}
@@ -59,8 +60,8 @@ func bytesVocabulary(size int, pre string) gguf.Vocabulary {
 	return v
 }
 
-// scoredVocabulary has a piece's rank as its score. What is merged from words is a piece here only where no byte in it is
-// spelt in a byte-level vocabulary's way.
+// scoredVocabulary has a piece's rank as its score. What is merged from words is a piece here only where no byte in it
+// is spelt in a byte-level vocabulary's way.
 func scoredVocabulary(size int) gguf.Vocabulary {
 	v := gguf.Vocabulary{Kind: gguf.SentencePiece, BOS: 1, EOS: 2}
 	add := func(text string, kind int32, score float32) {
@@ -110,6 +111,7 @@ func (s Spec) tokenizerMetadata(v gguf.Vocabulary) []gguf.Entry {
 		return append(m, gguf.Entry{Key: "tokenizer.ggml.model", Value: "llama"},
 			gguf.Entry{Key: "tokenizer.ggml.scores", Value: v.Scores})
 	}
-	return append(m, gguf.Entry{Key: "tokenizer.ggml.model", Value: "gpt2"}, gguf.Entry{Key: "tokenizer.ggml.pre", Value: v.Pre},
+	return append(m, gguf.Entry{Key: "tokenizer.ggml.model", Value: "gpt2"},
+		gguf.Entry{Key: "tokenizer.ggml.pre", Value: v.Pre},
 		gguf.Entry{Key: "tokenizer.ggml.merges", Value: v.Merges})
 }

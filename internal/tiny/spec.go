@@ -109,7 +109,8 @@ func (s Spec) checkQwen2() error {
 	switch {
 	case s.Architecture != gguf.Qwen2:
 	case s.Heads*s.HeadDim != s.Hidden:
-		return impossible("a qwen2 of %d heads of %d needs a hidden size of %d, not %d", s.Heads, s.HeadDim, s.Heads*s.HeadDim,
+		return impossible("a qwen2 of %d heads of %d needs a hidden size of %d, not %d", s.Heads, s.HeadDim,
+			s.Heads*s.HeadDim,
 			s.Hidden)
 	case s.Window > 0:
 		return impossible("a qwen2's file can't say which layers have a window; a llama's has it in all")
@@ -134,8 +135,10 @@ func impossible(format string, args ...any) error {
 // architecture is the shape as a reader finds it.
 func (s Spec) architecture() gguf.Architecture {
 	return gguf.Architecture{
-		Name: s.Architecture, ContextLength: s.Context, EmbeddingLength: s.Hidden, BlockCount: s.Layers, FeedForwardLength: s.FFN,
-		HeadCount: s.Heads, HeadCountKV: s.KVHeads, HeadDim: s.HeadDim, VocabSize: s.Vocab, RMSEpsilon: 1e-5, RopeBase: s.RopeBase,
+		Name: s.Architecture, ContextLength: s.Context, EmbeddingLength: s.Hidden, BlockCount: s.Layers,
+		FeedForwardLength: s.FFN,
+		HeadCount:         s.Heads, HeadCountKV: s.KVHeads, HeadDim: s.HeadDim, VocabSize: s.Vocab, RMSEpsilon: 1e-5,
+		RopeBase:      s.RopeBase,
 		SlidingWindow: s.Window, AttentionBias: s.Bias, Tied: s.Tied,
 	}
 }

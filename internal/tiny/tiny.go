@@ -1,5 +1,5 @@
-// Package tiny makes a llama-architecture model out of nothing: two layers, 426,000 float32 weights, a vocabulary of 512
-// ASCII tokens, the same bytes on every machine. Tests and first runs need a model that every engine can load, that
+// Package tiny makes a llama-architecture model out of nothing: two layers, 426,000 float32 weights, a vocabulary of
+// 512 ASCII tokens, the same bytes on every machine. Tests and first runs need a model that every engine can load, that
 // takes no download, and on which sound engines agree token by token: its greedy text is varied, depends on the whole
 // prompt, and its best logit leads by so much that rounding can't change it, except in the rarest of cases.
 //
@@ -88,10 +88,12 @@ func unwritable(err error, path string) error {
 		err = fmt.Errorf("%s: %w", p.Op, p.Err)
 	}
 	if fault.NoSpace(err) {
-		return fault.Wrap(fault.DiskFull, err, "free some space or choose another folder", "cannot write the model %s", path)
+		return fault.Wrap(fault.DiskFull, err, "free some space or choose another folder", "cannot write the model %s",
+			path)
 	}
 	if errors.Is(err, whole.ErrNotRegular) {
 		return fault.Wrap(fault.Unwritable, err, "choose another name", "cannot write the model %s", path)
 	}
-	return fault.Wrap(fault.Unwritable, err, "choose a folder that can be written to", "cannot write the model %s", path)
+	return fault.Wrap(fault.Unwritable, err, "choose a folder that can be written to", "cannot write the model %s",
+		path)
 }

@@ -96,9 +96,11 @@ func TestPromptsGiveVariedTextWithWideMargins(t *testing.T) {
 		if slices.Max(a.Out) >= tiny.VocabSize-tiny.Specials {
 			t.Errorf("%s: a token is special: %v", a.Name, a.Out)
 		}
-		t.Logf("%-42s %3d tokens, margin %.3f, distinct %d: %.60q", a.Name, len(a.In), a.Least(), a.Distinct(), tok.Decode(a.Out))
+		t.Logf("%-42s %3d tokens, margin %.3f, distinct %d: %.60q", a.Name, len(a.In), a.Least(), a.Distinct(),
+			tok.Decode(a.Out))
 		if a.Least() < leastMargin || a.Distinct() < leastTokens {
-			t.Errorf("%s: least margin %.4f and %d distinct tokens; %v and %d are wanted", a.Name, a.Least(), a.Distinct(),
+			t.Errorf("%s: least margin %.4f and %d distinct tokens; %v and %d are wanted", a.Name, a.Least(),
+				a.Distinct(),
 				leastMargin, leastTokens)
 		}
 	}

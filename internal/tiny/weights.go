@@ -39,8 +39,8 @@ const (
 	unit256 = 0.0625
 )
 
-// matrix is a tensor under construction. What is added is converted to float32 first, which forbids the compiler to fuse
-// a multiplication with the addition: the bits are the same on every platform.
+// matrix is a tensor under construction. What is added is converted to float32 first, which forbids the compiler to
+// fuse a multiplication with the addition: the bits are the same on every platform.
 type matrix struct {
 	columns int
 	values  []float32
@@ -108,8 +108,8 @@ func (b *builder) embedding() {
 	}
 }
 
-// choose fills Q and K: random forms, the same one for both heads of a pair. The second head's is turned by a quarter in
-// each pair of rotated dimensions, as its key is: that leaves every score as it is, but no two heads alike.
+// choose fills Q and K: random forms, the same one for both heads of a pair. The second head's is turned by a quarter
+// in each pair of rotated dimensions, as its key is: that leaves every score as it is, but no two heads alike.
 func (b *builder) choose(layer int) {
 	q, k := b.part(layer, "attn_q"), b.part(layer, "attn_k")
 	d := shape.HeadDim

@@ -8,8 +8,9 @@ import (
 	"time"
 )
 
-// Do sends a request and returns when it was answered. What it returns is all that was said by then, prompt and answer, which the next
-// turn of the same conversation goes on from; where there are no turns, it may be empty. It must return soon when ctx ends.
+// Do sends a request and returns when it was answered. What it returns is all that was said by then, prompt and answer,
+// which the next turn of the same conversation goes on from; where there are no turns, it may be empty. It must return
+// soon when ctx ends.
 type Do func(ctx context.Context, r Request) (said string, err error)
 
 // ErrBefore is the error of a turn that was not sent because one before it failed: there is nothing to go on from.
@@ -26,16 +27,18 @@ type Outcome struct {
 // Waited is how long a request waited for a place.
 func (o Outcome) Waited() time.Duration { return max(0, o.Sent.Sub(o.Due)-o.Late) }
 
-// Drive sends a schedule's requests, never more than so many at once, nor more than its concurrency allows. Of those that are due and
-// wait, the one that was due first goes first. A request that fails stops none but its conversation's later turns. When ctx ends nothing
-// more is sent, and Drive returns when those that go on have. Outcomes are in the schedule's order.
+// Drive sends a schedule's requests, never more than so many at once, nor more than its concurrency allows. Of those
+// that are due and wait, the one that was due first goes first. A request that fails stops none but its conversation's
+// later turns. When ctx ends nothing more is sent, and Drive returns when those that go on have. Outcomes are in the
+// schedule's order.
 func Drive(ctx context.Context, s Schedule, slots int, do Do) Report {
 	d := newDriver(s, max(1, slots), do)
 	d.run(ctx)
 	return Report{Outcomes: d.outcomes}
 }
 
-// driver is the one goroutine that decides; requests that go on are goroutines of their own, which tell it when they end.
+// driver is the one goroutine that decides; requests that go on are goroutines of their own, which tell it when they
+// end.
 type driver struct {
 	schedule Schedule
 	do       Do
@@ -71,7 +74,8 @@ func newDriver(s Schedule, slots int, do Do) *driver {
 	}
 	slots = min(slots, len(s.planned))
 	d := &driver{schedule: s, do: do, outcomes: make([]Outcome, len(s.planned)), next: make([][]int, len(s.planned)),
-		left: make([]int, s.batches), members: make([][]int, s.batches), places: make([]place, slots), ended: make(chan ended, slots)}
+		left: make([]int, s.batches), members: make([][]int, s.batches), places: make([]place, slots),
+		ended: make(chan ended, slots)}
 	for i, p := range s.planned {
 		d.outcomes[i].Request = p.Request
 		if p.follows != free {
@@ -193,7 +197,8 @@ func (d *driver) over(i int, at time.Time, said string) {
 		return
 	}
 	batch := d.schedule.planned[i].batch
-	if turn := d.outcomes[i].Turn; turn > 0 && turn < d.schedule.traffic.Turns { // its next turn stands in the next batch, at its client's place
+	// its next turn stands in the next batch, at its client's place
+	if turn := d.outcomes[i].Turn; turn > 0 && turn < d.schedule.traffic.Turns {
 		n := d.members[batch+1][d.outcomes[i].Client-1]
 		d.outcomes[n].Before = said
 		if d.outcomes[i].Err != nil {

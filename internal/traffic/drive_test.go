@@ -57,33 +57,58 @@ func TestWhenRequestsAreSent(t *testing.T) {
 		takes   func(Request) int
 		want    []sent
 	}{
-		{"a closed loop: a client asks again when it was answered", record.Traffic{Loop: record.ClosedLoop, Concurrency: 2, Requests: 5}, 8,
+		{"a closed loop: a client asks again when it was answered",
+			record.Traffic{Loop: record.ClosedLoop, Concurrency: 2, Requests: 5}, 8,
 			func(r Request) int { return 100 * r.Client }, []sent{
-				{0, 1, 0, 0, 0, 0, 100}, {1, 2, 0, 1, 0, 0, 200}, {2, 1, 0, 0, 100, 100, 200}, {3, 2, 0, 1, 200, 200, 400}, {4, 1, 0, 0, 200, 200, 300}}},
-		{"start delays", record.Traffic{Loop: record.ClosedLoop, Concurrency: 3, Requests: 4, StartDelay: .05}, 8, always(1000), []sent{
-			{0, 1, 0, 0, 0, 0, 1000}, {1, 2, 0, 1, 50, 50, 1050}, {2, 3, 0, 2, 100, 100, 1100}, {3, 1, 0, 0, 1000, 1000, 2000}}},
-		{"one place: who was due first goes first, and what it waited is seen", record.Traffic{Loop: record.ClosedLoop, Concurrency: 3, Requests: 6}, 1, always(10), []sent{
-			{0, 1, 0, 0, 0, 0, 10}, {1, 2, 0, 0, 0, 10, 20}, {2, 3, 0, 0, 0, 20, 30}, {3, 1, 0, 0, 10, 30, 40}, {4, 2, 0, 0, 20, 40, 50}, {5, 3, 0, 0, 30, 50, 60}}},
-		{"an open loop does not wait for answers", record.Traffic{Loop: record.OpenLoop, Arrivals: record.Constant, Rate: 10, Requests: 3}, 8, always(1000), []sent{
-			{0, 1, 0, 0, 0, 0, 1000}, {1, 2, 0, 1, 100, 100, 1100}, {2, 3, 0, 2, 200, 200, 1200}}},
-		{"but no more than so many are sent and not answered", record.Traffic{Loop: record.OpenLoop, Arrivals: record.Constant, Rate: 10, Requests: 3, Concurrency: 1}, 8, always(150),
+				{0, 1, 0, 0, 0, 0, 100}, {1, 2, 0, 1, 0, 0, 200}, {2, 1, 0, 0, 100, 100, 200},
+				{3, 2, 0, 1, 200, 200, 400}, {4, 1, 0, 0, 200, 200, 300}}},
+		{"start delays", record.Traffic{Loop: record.ClosedLoop, Concurrency: 3, Requests: 4, StartDelay: .05}, 8,
+			always(1000), []sent{
+				{0, 1, 0, 0, 0, 0, 1000}, {1, 2, 0, 1, 50, 50, 1050}, {2, 3, 0, 2, 100, 100, 1100},
+				{3, 1, 0, 0, 1000, 1000, 2000}}},
+		{"one place: who was due first goes first, and what it waited is seen",
+			record.Traffic{Loop: record.ClosedLoop, Concurrency: 3, Requests: 6}, 1, always(10), []sent{
+				{0, 1, 0, 0, 0, 0, 10}, {1, 2, 0, 0, 0, 10, 20}, {2, 3, 0, 0, 0, 20, 30}, {3, 1, 0, 0, 10, 30, 40},
+				{4, 2, 0, 0, 20, 40, 50}, {5, 3, 0, 0, 30, 50, 60}}},
+		{"an open loop does not wait for answers",
+			record.Traffic{Loop: record.OpenLoop, Arrivals: record.Constant, Rate: 10, Requests: 3}, 8, always(1000),
+			[]sent{
+				{0, 1, 0, 0, 0, 0, 1000}, {1, 2, 0, 1, 100, 100, 1100}, {2, 3, 0, 2, 200, 200, 1200}}},
+		{"but no more than so many are sent and not answered",
+			record.Traffic{Loop: record.OpenLoop, Arrivals: record.Constant, Rate: 10, Requests: 3, Concurrency: 1},
+			8, always(150),
 			[]sent{{0, 1, 0, 0, 0, 0, 150}, {1, 2, 0, 0, 100, 150, 300}, {2, 3, 0, 0, 200, 300, 450}}},
 		// Of a rate of 10 that it comes to in 2 s, the first 10 come in those: the n-th at √(n·0.4) s.
-		{"a ramp", record.Traffic{Loop: record.OpenLoop, Arrivals: record.Constant, Rate: 10, Ramp: 2, Requests: 13}, 20, always(1), []sent{
-			{0, 1, 0, 0, 0, 0, 1}, {1, 2, 0, 0, 632, 632, 633}, {2, 3, 0, 0, 894, 894, 895}, {3, 4, 0, 0, 1095, 1095, 1096}, {4, 5, 0, 0, 1264, 1264, 1265},
-			{5, 6, 0, 0, 1414, 1414, 1415}, {6, 7, 0, 0, 1549, 1549, 1550}, {7, 8, 0, 0, 1673, 1673, 1674}, {8, 9, 0, 0, 1788, 1788, 1789},
-			{9, 10, 0, 0, 1897, 1897, 1898}, {10, 11, 0, 0, 2000, 2000, 2001}, {11, 12, 0, 0, 2100, 2100, 2101}, {12, 13, 0, 0, 2200, 2200, 2201}}},
-		{"batches, the next when all of one were answered", record.Traffic{Loop: record.Batch, Concurrency: 2, Requests: 5}, 8,
+		{"a ramp", record.Traffic{Loop: record.OpenLoop, Arrivals: record.Constant, Rate: 10, Ramp: 2, Requests: 13},
+			20, always(1), []sent{
+				{0, 1, 0, 0, 0, 0, 1}, {1, 2, 0, 0, 632, 632, 633}, {2, 3, 0, 0, 894, 894, 895},
+				{3, 4, 0, 0, 1095, 1095, 1096}, {4, 5, 0, 0, 1264, 1264, 1265},
+				{5, 6, 0, 0, 1414, 1414, 1415}, {6, 7, 0, 0, 1549, 1549, 1550}, {7, 8, 0, 0, 1673, 1673, 1674},
+				{8, 9, 0, 0, 1788, 1788, 1789},
+				{9, 10, 0, 0, 1897, 1897, 1898}, {10, 11, 0, 0, 2000, 2000, 2001}, {11, 12, 0, 0, 2100, 2100, 2101},
+				{12, 13, 0, 0, 2200, 2200, 2201}}},
+		{"batches, the next when all of one were answered",
+			record.Traffic{Loop: record.Batch, Concurrency: 2, Requests: 5}, 8,
 			func(r Request) int { return 100 * r.Client }, []sent{
-				{0, 1, 0, 0, 0, 0, 100}, {1, 2, 0, 1, 0, 0, 200}, {2, 1, 0, 0, 200, 200, 300}, {3, 2, 0, 1, 200, 200, 400}, {4, 1, 0, 0, 400, 400, 500}}},
-		{"a batch of an engine that does one at a time", record.Traffic{Loop: record.Batch, Concurrency: 3, Requests: 3}, 1, always(100), []sent{
-			{0, 1, 0, 0, 0, 0, 100}, {1, 2, 0, 0, 0, 100, 200}, {2, 3, 0, 0, 0, 200, 300}}},
-		{"conversations", record.Traffic{Loop: record.ClosedLoop, Concurrency: 2, Requests: 6, Turns: 2}, 8, func(r Request) int { return 100 * r.Client }, []sent{
-			{0, 1, 1, 0, 0, 0, 100}, {1, 1, 2, 0, 100, 100, 200}, {2, 2, 1, 1, 0, 0, 200}, {3, 2, 2, 1, 200, 200, 400}, {4, 1, 1, 0, 200, 200, 300}, {5, 1, 2, 0, 300, 300, 400}}},
-		{"conversations in batches", record.Traffic{Loop: record.Batch, Concurrency: 2, Requests: 4, Turns: 2}, 8, func(r Request) int { return 100 * r.Client }, []sent{
-			{0, 1, 1, 0, 0, 0, 100}, {1, 2, 1, 1, 0, 0, 200}, {2, 1, 2, 0, 200, 200, 300}, {3, 2, 2, 1, 200, 200, 400}}},
-		{"conversations that come in an open loop", record.Traffic{Loop: record.OpenLoop, Arrivals: record.Constant, Rate: 10, Requests: 4, Turns: 2}, 8, always(70), []sent{
-			{0, 1, 1, 0, 0, 0, 70}, {1, 1, 2, 1, 70, 70, 140}, {2, 2, 1, 0, 100, 100, 170}, {3, 2, 2, 0, 170, 170, 240}}},
+				{0, 1, 0, 0, 0, 0, 100}, {1, 2, 0, 1, 0, 0, 200}, {2, 1, 0, 0, 200, 200, 300},
+				{3, 2, 0, 1, 200, 200, 400}, {4, 1, 0, 0, 400, 400, 500}}},
+		{"a batch of an engine that does one at a time",
+			record.Traffic{Loop: record.Batch, Concurrency: 3, Requests: 3}, 1, always(100), []sent{
+				{0, 1, 0, 0, 0, 0, 100}, {1, 2, 0, 0, 0, 100, 200}, {2, 3, 0, 0, 0, 200, 300}}},
+		{"conversations", record.Traffic{Loop: record.ClosedLoop, Concurrency: 2, Requests: 6, Turns: 2}, 8,
+			func(r Request) int { return 100 * r.Client }, []sent{
+				{0, 1, 1, 0, 0, 0, 100}, {1, 1, 2, 0, 100, 100, 200}, {2, 2, 1, 1, 0, 0, 200},
+				{3, 2, 2, 1, 200, 200, 400},
+				{4, 1, 1, 0, 200, 200, 300}, {5, 1, 2, 0, 300, 300, 400}}},
+		{"conversations in batches", record.Traffic{Loop: record.Batch, Concurrency: 2, Requests: 4, Turns: 2}, 8,
+			func(r Request) int { return 100 * r.Client }, []sent{
+				{0, 1, 1, 0, 0, 0, 100}, {1, 2, 1, 1, 0, 0, 200}, {2, 1, 2, 0, 200, 200, 300},
+				{3, 2, 2, 1, 200, 200, 400}}},
+		{"conversations that come in an open loop",
+			record.Traffic{Loop: record.OpenLoop, Arrivals: record.Constant, Rate: 10, Requests: 4, Turns: 2},
+			8, always(70), []sent{
+				{0, 1, 1, 0, 0, 0, 70}, {1, 1, 2, 1, 70, 70, 140}, {2, 2, 1, 0, 100, 100, 170},
+				{3, 2, 2, 0, 170, 170, 240}}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got := drive(t, c.traffic, c.slots, c.takes)
@@ -99,7 +124,8 @@ func TestWhenRequestsAreSent(t *testing.T) {
 
 // Of two places, the one that has been free for longer is taken; at one time, no two requests are in one.
 func TestPlaces(t *testing.T) {
-	got := drive(t, record.Traffic{Loop: record.OpenLoop, Arrivals: record.Poisson, Rate: 100, Requests: 500, Seed: 3}, 4, always(45))
+	got := drive(t, record.Traffic{Loop: record.OpenLoop, Arrivals: record.Poisson, Rate: 100, Requests: 500, Seed: 3},
+		4, always(45))
 	slices.SortFunc(got, func(a, b sent) int { return a.sent - b.sent })
 	free := make([]int, 4)
 	for _, s := range got {
@@ -128,7 +154,8 @@ func TestOneFailureStopsNoOther(t *testing.T) {
 				t.Errorf("%+v", o)
 			}
 		}
-		if err := report.Err(); !errors.Is(err, broken) || !strings.Contains(err.Error(), "2 of 8 requests failed, the first: request 1") {
+		if err := report.Err(); !errors.Is(err, broken) ||
+			!strings.Contains(err.Error(), "2 of 8 requests failed, the first: request 1") {
 			t.Error(err)
 		}
 	})
@@ -136,7 +163,8 @@ func TestOneFailureStopsNoOther(t *testing.T) {
 
 func TestATurnGoesOnFromTheOneBefore(t *testing.T) {
 	for _, loop := range []string{record.ClosedLoop, record.Batch, record.OpenLoop} {
-		s, err := New(record.Traffic{Loop: loop, Concurrency: 2, Requests: 12, Turns: 3, Arrivals: record.Constant, Rate: 1})
+		s, err := New(record.Traffic{Loop: loop, Concurrency: 2, Requests: 12, Turns: 3, Arrivals: record.Constant,
+			Rate: 1})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -147,7 +175,8 @@ func TestATurnGoesOnFromTheOneBefore(t *testing.T) {
 					want += fmt.Sprintf("%d.%d ", r.Conversation, turn+1)
 				}
 				if r.Before != want {
-					t.Errorf("%s: conversation %d, turn %d goes on from %q, want %q", loop, r.Conversation, r.Turn, r.Before, want)
+					t.Errorf("%s: conversation %d, turn %d goes on from %q, want %q", loop, r.Conversation, r.Turn,
+						r.Before, want)
 				}
 				if r.Conversation == 2 && r.Turn == 2 {
 					return "", errors.New("broken")
@@ -160,7 +189,8 @@ func TestATurnGoesOnFromTheOneBefore(t *testing.T) {
 					t.Errorf("%s: %+v", loop, o)
 				}
 			}
-			if err := report.Err(); err == nil || !strings.Contains(err.Error(), "2 of 12 requests failed, the first: broken") {
+			if err := report.Err(); err == nil ||
+				!strings.Contains(err.Error(), "2 of 12 requests failed, the first: broken") {
 				t.Errorf("%s: %v", loop, err)
 			}
 		})
@@ -274,11 +304,13 @@ func TestLatenessIsTold(t *testing.T) {
 	o := []Outcome{}
 	for i := range 200 {
 		at := time.Unix(0, 0)
-		o = append(o, Outcome{Request: Request{Due: at, Late: time.Duration(i) * time.Millisecond}, Sent: at.Add(time.Second)})
+		o = append(o, Outcome{Request: Request{Due: at, Late: time.Duration(i) * time.Millisecond},
+			Sent: at.Add(time.Second)})
 	}
 	o = append(o, Outcome{Err: ErrBefore}) // was never sent
 	r := Report{Outcomes: o}
-	if got, want := r.Lateness(), (Lateness{99 * time.Millisecond, 197 * time.Millisecond, 199 * time.Millisecond}); got != want {
+	if got, want := r.Lateness(), (Lateness{99 * time.Millisecond, 197 * time.Millisecond,
+		199 * time.Millisecond}); got != want {
 		t.Errorf("%+v, want %+v", got, want)
 	}
 	if w := r.Warnings(); len(w) != 1 || w[0].Code != "load-late" || !strings.Contains(w[0].Text, "197ms") {
@@ -299,9 +331,11 @@ func FuzzDrive(f *testing.F) {
 	f.Add(uint8(2), uint8(9), uint8(77), uint8(200), uint8(2), uint64(3))
 	f.Add(uint8(3), uint8(1), uint8(1), uint8(0), uint8(0), uint64(4))
 	f.Fuzz(func(t *testing.T, loop, clients, requests, slots, turns uint8, seed uint64) {
-		traffic := record.Traffic{Loop: []string{record.ClosedLoop, record.OpenLoop, record.Batch, record.OpenLoop}[loop%4], Concurrency: int(clients % 20),
+		traffic := record.Traffic{Loop: []string{record.ClosedLoop, record.OpenLoop, record.Batch,
+			record.OpenLoop}[loop%4], Concurrency: int(clients % 20),
 			Turns: int(turns % 5), Arrivals: []string{record.Constant, record.Poisson}[loop/4%2], Rate: 50, Seed: seed,
-			StartDelay: float64(seed%3) / 100, Ramp: float64(seed % 4), Mix: []record.Kind{{Name: "short", Share: .9}, {Name: "long", Share: .1}}}
+			StartDelay: float64(seed%3) / 100, Ramp: float64(seed % 4),
+			Mix: []record.Kind{{Name: "short", Share: .9}, {Name: "long", Share: .1}}}
 		traffic.Requests = int(requests) * max(1, traffic.Turns)
 		s, err := New(traffic)
 		if possible := requests > 0 && (traffic.Concurrency > 0 || traffic.Loop == record.OpenLoop); (err == nil) != possible {
@@ -337,7 +371,8 @@ func FuzzDrive(f *testing.F) {
 			}
 			due, ended := map[int]time.Time{}, map[int]time.Time{}
 			for i, o := range report.Outcomes {
-				if times[i] != 1 || o.Index != i || o.Sent.Before(o.Due) || o.Ended.Sub(o.Sent) != takes[i] || o.Late != 0 {
+				if times[i] != 1 || o.Index != i || o.Sent.Before(o.Due) || o.Ended.Sub(o.Sent) != takes[i] ||
+					o.Late != 0 {
 					t.Fatalf("%d times sent: %+v", times[i], o)
 				}
 				if o.Due.Before(due[o.Client]) || o.Sent.Before(ended[o.Client]) || (o.Before != "") != (o.Turn > 1) {

@@ -12,9 +12,9 @@ import (
 	"llmparity/internal/record"
 )
 
-// BenchmarkLateness tells how late requests are sent by 64 clients to a server on the loopback interface that streams sixteen pieces, one
-// every 2 ms, and by an open loop of as many requests a second as that server would be asked for. What an engine computes meanwhile takes
-// the processor from us: see it with llama-server running beside.
+// BenchmarkLateness tells how late requests are sent by 64 clients to a server on the loopback interface that streams
+// sixteen pieces, one every 2 ms, and by an open loop of as many requests a second as that server would be asked for.
+// What an engine computes meanwhile takes the processor from us: see it with llama-server running beside.
 func BenchmarkLateness(b *testing.B) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		for i := range 16 {

@@ -62,7 +62,8 @@ func (r Report) Warnings() []record.Warning {
 	if l.P99 < tooLate {
 		return nil
 	}
-	return []record.Warning{{Code: "load-late", Text: fmt.Sprintf("one request in a hundred was sent %s or more after it was due and had a place "+
-		"(half of them %s, the last %s): the machine is too busy to send them in time. What a request waited counts from when it was due",
-		l.P99.Round(time.Millisecond), l.P50.Round(time.Microsecond), l.Max.Round(time.Millisecond))}}
+	return []record.Warning{{Code: "load-late",
+		Text: fmt.Sprintf("one request in a hundred was sent %s or more after it was due and had a place "+
+			"(half of them %s, the last %s): the machine is too busy to send them in time. What a request waited counts from when it was due",
+			l.P99.Round(time.Millisecond), l.P50.Round(time.Microsecond), l.Max.Round(time.Millisecond))}}
 }

@@ -1,13 +1,13 @@
-// Package traffic makes the schedule of a record.Traffic and drives it: which request is due when, in which order they are sent, and
-// when each was really sent.
+// Package traffic makes the schedule of a record.Traffic and drives it: which request is due when, in which order they
+// are sent, and when each was really sent.
 //
-// A schedule depends on the traffic and its seed alone, never on how quick an engine is: the same requests come from the same clients, in
-// the same order, with the same prompts, in every engine. What an engine decides is when a closed loop goes on: a request that follows
-// another is due when that one was answered.
+// A schedule depends on the traffic and its seed alone, never on how quick an engine is: the same requests come from
+// the same clients, in the same order, with the same prompts, in every engine. What an engine decides is when a closed
+// loop goes on: a request that follows another is due when that one was answered.
 //
-// No time is hidden. A request keeps the time at which it was due, however long it waits for a place; what the waiting is due to, an engine
-// that has no place free or this package's own lateness, can be told apart. The package knows nothing of engines and of prompts: who drives
-// it sends the requests.
+// No time is hidden. A request keeps the time at which it was due, however long it waits for a place; what the waiting
+// is due to, an engine that has no place free or this package's own lateness, can be told apart. The package knows
+// nothing of engines and of prompts: who drives it sends the requests.
 package traffic
 
 import (
@@ -54,7 +54,8 @@ type Schedule struct {
 	batches int // 0: requests follow one another client by client
 }
 
-// planned is a request with when it is due: so long after the beginning, or, where it follows another or a batch, at once after that.
+// planned is a request with when it is due: so long after the beginning, or, where it follows another or a batch, at
+// once after that.
 type planned struct {
 	Request
 	after   time.Duration
@@ -116,7 +117,8 @@ func (s *Schedule) batch(kinds []int) {
 				if s.traffic.Turns > 0 {
 					r.Turn = turn + 1
 				}
-				s.planned = append(s.planned, planned{Request: r, after: delay(s.traffic, c-first), follows: free, batch: s.batches})
+				s.planned = append(s.planned,
+					planned{Request: r, after: delay(s.traffic, c-first), follows: free, batch: s.batches})
 			}
 			s.batches++
 		}
@@ -139,8 +141,8 @@ func delay(t record.Traffic, client int) time.Duration {
 
 func seconds(s float64) time.Duration { return time.Duration(math.Round(s * float64(time.Second))) }
 
-// arrivals are when the conversations of an open loop begin. Where it ramps, its rate grows evenly from nothing, so that as many come in
-// the ramp as would in half its time.
+// arrivals are when the conversations of an open loop begin. Where it ramps, its rate grows evenly from nothing, so
+// that as many come in the ramp as would in half its time.
 func arrivals(t record.Traffic, n int) []time.Duration {
 	random := random(t.Seed, arriving)
 	at := make([]time.Duration, n)
@@ -176,8 +178,8 @@ const (
 
 func random(seed, purpose uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, purpose)) }
 
-// deal gives each of n conversations a kind: as many of each as its share says, as nearly as whole numbers can, in an order that the seed
-// makes. In a batch's every batch is a like mix.
+// deal gives each of n conversations a kind: as many of each as its share says, as nearly as whole numbers can, in an
+// order that the seed makes. In a batch's every batch is a like mix.
 func deal(t record.Traffic, n int) []int {
 	dealt := make([]int, n)
 	if len(t.Mix) == 0 {
@@ -231,17 +233,20 @@ func check(t record.Traffic) error {
 	case t.Requests < 1 || t.Requests > Most:
 		return bad("", "requests is %d: it must be from 1 to %d", t.Requests, Most)
 	case t.Turns < 0 || t.Requests%turns != 0:
-		return bad("let requests be a multiple of turns", "%d requests can't be conversations of %d turns", t.Requests, t.Turns)
+		return bad("let requests be a multiple of turns", "%d requests can't be conversations of %d turns", t.Requests,
+			t.Turns)
 	case t.Concurrency < 0 || t.Concurrency == 0 && t.Loop != record.OpenLoop:
 		return bad("", "concurrency is %d: it must be at least 1", t.Concurrency)
-	case t.Loop == record.OpenLoop && !slices.Contains([]string{record.Constant, record.Poisson, record.TraceArrivals}, t.Arrivals):
+	case t.Loop == record.OpenLoop && !slices.Contains([]string{record.Constant, record.Poisson, record.TraceArrivals},
+		t.Arrivals):
 		return bad("use constant or poisson", "no arrivals %q are known", t.Arrivals)
 	case t.Loop == record.OpenLoop && t.Arrivals != record.TraceArrivals && t.Rate < 1e-6:
 		return bad("say how many requests come in a second", "an open loop needs a rate")
 	}
 	for _, k := range t.Mix {
 		if !(k.Share > 0) || math.IsInf(k.Share, 0) {
-			return bad("", "the share of the kind %q is %v: it must be more than 0", cmp.Or(k.Name, "without a name"), k.Share)
+			return bad("", "the share of the kind %q is %v: it must be more than 0", cmp.Or(k.Name, "without a name"),
+				k.Share)
 		}
 	}
 	return checkTrace(t)
@@ -258,7 +263,8 @@ func checkTrace(t record.Traffic) error {
 	last := 0.0
 	for i, a := range t.Trace {
 		if !(a.At >= last) || a.At > 1e9 {
-			return fault.New(fault.Usage, "", "traffic: request %d of the trace comes at %v s, the one before at %v s", i+1, a.At, last)
+			return fault.New(fault.Usage, "", "traffic: request %d of the trace comes at %v s, the one before at %v s",
+				i+1, a.At, last)
 		}
 		last = a.At
 	}

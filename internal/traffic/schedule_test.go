@@ -23,7 +23,8 @@ func schedule(t *testing.T, traffic record.Traffic) Schedule {
 	return s
 }
 
-// Gaps of a Poisson process are exponential: their distribution is held against it by Kolmogorov's test, and neighbours against each other.
+// Gaps of a Poisson process are exponential: their distribution is held against it by Kolmogorov's test, and neighbours
+// against each other.
 func TestPoissonArrivals(t *testing.T) {
 	const rate, n = 20.0, 20_000
 	s := schedule(t, record.Traffic{Loop: record.OpenLoop, Arrivals: record.Poisson, Rate: rate, Requests: n, Seed: 11})
@@ -115,7 +116,8 @@ func TestSharesOfAMix(t *testing.T) {
 			}
 		}
 	}
-	if s := schedule(t, record.Traffic{Loop: record.Batch, Concurrency: 1, Requests: 1}); s.KindName(s.Requests()[0]) != "" {
+	if s := schedule(t, record.Traffic{Loop: record.Batch, Concurrency: 1, Requests: 1}); s.KindName(
+		s.Requests()[0]) != "" {
 		t.Error("requests that are all alike have a kind")
 	}
 }
@@ -123,21 +125,30 @@ func TestSharesOfAMix(t *testing.T) {
 func TestTrafficThatCannotBe(t *testing.T) {
 	good := record.Traffic{Loop: record.OpenLoop, Arrivals: record.Poisson, Rate: 1, Requests: 4, Concurrency: 2}
 	for want, change := range map[string]func(*record.Traffic){
-		`no loop "" is known; use closed, open or batch`:            func(c *record.Traffic) { c.Loop = "" },
-		`no arrivals "poison" are known; use constant or poisson`:   func(c *record.Traffic) { c.Arrivals = "poison" },
-		"an open loop needs a rate":                                 func(c *record.Traffic) { c.Rate = 0 },
-		"rate is NaN":                                               func(c *record.Traffic) { c.Rate = math.NaN() },
-		"rate is +Inf":                                              func(c *record.Traffic) { c.Rate = math.Inf(1) },
-		"ramp is -1":                                                func(c *record.Traffic) { c.Ramp = -1 },
-		"start_delay is 1e+07":                                      func(c *record.Traffic) { c.StartDelay = 1e7 },
-		"requests is 0: it must be from 1 to 1000000":               func(c *record.Traffic) { c.Requests = 0 },
-		"requests is 1000001":                                       func(c *record.Traffic) { c.Requests = Most + 1 },
-		"4 requests can't be conversations of 3 turns":              func(c *record.Traffic) { c.Turns = 3 },
-		"4 requests can't be conversations of -1 turns":             func(c *record.Traffic) { c.Turns = -1 },
-		"concurrency is 0: it must be at least 1":                   func(c *record.Traffic) { c.Loop, c.Concurrency = record.ClosedLoop, 0 },
-		"concurrency is -1":                                         func(c *record.Traffic) { c.Concurrency = -1 },
-		`the share of the kind "long" is 0: it must be more than 0`: func(c *record.Traffic) { c.Mix = []record.Kind{{Name: "long"}} },
-		`the share of the kind "without a name" is NaN`:             func(c *record.Traffic) { c.Mix = []record.Kind{{Share: math.NaN()}} },
+		`no loop "" is known; use closed, open or batch`:          func(c *record.Traffic) { c.Loop = "" },
+		`no arrivals "poison" are known; use constant or poisson`: func(c *record.Traffic) { c.Arrivals = "poison" },
+		"an open loop needs a rate":                               func(c *record.Traffic) { c.Rate = 0 },
+		"rate is NaN":                                             func(c *record.Traffic) { c.Rate = math.NaN() },
+		"rate is +Inf":                                            func(c *record.Traffic) { c.Rate = math.Inf(1) },
+		"ramp is -1":                                              func(c *record.Traffic) { c.Ramp = -1 },
+		"start_delay is 1e+07":                                    func(c *record.Traffic) { c.StartDelay = 1e7 },
+		"requests is 0: it must be from 1 to 1000000":             func(c *record.Traffic) { c.Requests = 0 },
+		"requests is 1000001":                                     func(c *record.Traffic) { c.Requests = Most + 1 },
+		"4 requests can't be conversations of 3 turns":            func(c *record.Traffic) { c.Turns = 3 },
+		"4 requests can't be conversations of -1 turns":           func(c *record.Traffic) { c.Turns = -1 },
+		"concurrency is 0: it must be at least 1": func(c *record.Traffic) {
+			c.Loop,
+				c.Concurrency = record.ClosedLoop, 0
+		},
+		"concurrency is -1": func(c *record.Traffic) { c.Concurrency = -1 },
+		`the share of the kind "long" is 0: it must be more than 0`: func(
+			c *record.Traffic) {
+			c.Mix = []record.Kind{{Name: "long"}}
+		},
+		`the share of the kind "without a name" is NaN`: func(
+			c *record.Traffic) {
+			c.Mix = []record.Kind{{Share: math.NaN()}}
+		},
 	} {
 		c := good
 		change(&c)
@@ -145,12 +156,14 @@ func TestTrafficThatCannotBe(t *testing.T) {
 			t.Errorf("%v, want %q", err, want)
 		}
 	}
-	traced := record.Traffic{Loop: record.OpenLoop, Arrivals: record.TraceArrivals, Requests: 2, Trace: []record.Arrival{{At: 0}, {At: .25}}}
+	traced := record.Traffic{Loop: record.OpenLoop, Arrivals: record.TraceArrivals, Requests: 2,
+		Trace: []record.Arrival{{At: 0}, {At: .25}}}
 	if p := schedule(t, traced).planned; p[1].after != 250*time.Millisecond {
 		t.Errorf("a trace's second request is due after %v", p[1].after)
 	}
 	for want, trace := range map[string][]record.Arrival{"the trace has 1 requests, and 2 are to be sent": {{}},
-		"request 2 of the trace comes at 1 s, the one before at 2 s": {{At: 2}, {At: 1}}, "request 1 of the trace comes at NaN s": {{At: math.NaN()}, {}}} {
+		"request 2 of the trace comes at 1 s, the one before at 2 s": {{At: 2}, {At: 1}},
+		"request 1 of the trace comes at NaN s":                      {{At: math.NaN()}, {}}} {
 		traced.Trace = trace
 		if _, err := New(traced); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)

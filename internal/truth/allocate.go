@@ -33,8 +33,8 @@ const (
 	sharedFile = 4
 )
 
-// Allocate is the child that takes memory: it obeys orders until there are none, and gives everything back by ending. It must have been
-// started by InProcesses, whose files it inherits.
+// Allocate is the child that takes memory: it obeys orders until there are none, and gives everything back by ending.
+// It must have been started by InProcesses, whose files it inherits.
 func Allocate(orders io.Reader, answers io.Writer) error {
 	var h held
 	defer func() { _ = h.giveBack() }() // the process ends

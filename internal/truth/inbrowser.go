@@ -18,9 +18,11 @@ func InBrowser() Table {
 		{ID: "page/performance.memory", Who: "page", Figure: "performance.memory (not recorded)",
 			wants: wants{"arrays": all, "buffers": all}},
 		{ID: "page/heap_usage.used_bytes", Who: "page", Figure: "heap_usage used_bytes", wants: wants{"arrays": all}},
-		{ID: "page/performance_metrics.js_heap_used_bytes", Who: "page", Figure: "performance_metrics js_heap_used_bytes",
-			wants: wants{"arrays": all}},
-		{ID: "page/heap_usage.backing_storage_bytes", Who: "page", Figure: "heap_usage backing_storage_bytes", wants: wants{"buffers": all}},
+		{ID: "page/performance_metrics.js_heap_used_bytes", Who: "page",
+			Figure: "performance_metrics js_heap_used_bytes",
+			wants:  wants{"arrays": all}},
+		{ID: "page/heap_usage.backing_storage_bytes", Who: "page", Figure: "heap_usage backing_storage_bytes",
+			wants: wants{"buffers": all}},
 		{ID: "worker/heap_usage.backing_storage_bytes", Who: "worker", Figure: "heap_usage backing_storage_bytes",
 			wants: wants{"worker-buffers": all}},
 		{ID: "page/user_agent_memory.total_bytes", Who: "page", Figure: "user_agent_memory total_bytes",
@@ -30,7 +32,8 @@ func InBrowser() Table {
 		{ID: "page/webgpu_ledger.live_bytes", Who: "page", Figure: "webgpu_ledger live_bytes", wants: onGPU},
 	}
 	inRenderer := wants{"arrays": all, "buffers": all, "worker-buffers": all, "wasm": all}
-	onSoftware := wants{"gpu-buffers": all, "gpu-buffers-untouched": all, "gpu-textures": all} // which computes in the GPU process
+	// which computes in the GPU process
+	onSoftware := wants{"gpu-buffers": all, "gpu-buffers-untouched": all, "gpu-textures": all}
 	everything := wants{}
 	for _, of := range []wants{inRenderer, onSoftware} {
 		for kind := range of {
@@ -42,9 +45,11 @@ func InBrowser() Table {
 		wants wants
 	}{{"renderer", inRenderer}, {"gpu-process", onSoftware}, {"browser", wants{}}, {EveryProcess, everything}} {
 		for _, figure := range []string{"USS", "PSS", "RSS"} {
-			t.Rows = append(t.Rows, Row{ID: p.who + "/" + figure, Who: p.who, Figure: figure, wants: p.wants, where: onLinux})
+			t.Rows = append(t.Rows, Row{ID: p.who + "/" + figure, Who: p.who, Figure: figure, wants: p.wants,
+				where: onLinux})
 		}
-		// What is reserved once is kept, and more is reserved than is used: whether it moves is no matter of what is taken.
+		// What is reserved once is kept, and more is reserved than is used: whether it moves is no matter of what is
+		// taken.
 		t.Rows = append(t.Rows, Row{ID: p.who + "/VMS", Who: p.who, Figure: "VMS"})
 	}
 	// What a driver says of a GPU's memory, where there is one.

@@ -41,7 +41,8 @@ type Subject interface {
 const disturbed = 20
 
 // Measure takes size bytes of every kind of a table, repeats times each, and judges what its rows made of it.
-func Measure(ctx context.Context, t Table, s Subject, p Platform, size int64, repeats int, say func(string)) (Matrix, error) {
+func Measure(ctx context.Context, t Table, s Subject, p Platform, size int64, repeats int, say func(string)) (
+	Matrix, error) {
 	moved := map[string]map[string][]float64{}
 	for _, k := range t.Kinds {
 		say(fmt.Sprintf("taking %d MiB: %s", size/MiB, k.Name))
@@ -106,8 +107,10 @@ const (
 	restWithin   = 0.25 // MiB
 )
 
-// Rest reads every so often until the readings stay as they are, or it has been tried often enough. settle is called whenever they moved.
-func Rest(ctx context.Context, every time.Duration, settle func() error, read func() (Reading, error)) (Reading, error) {
+// Rest reads every so often until the readings stay as they are, or it has been tried often enough. settle is called
+// whenever they moved.
+func Rest(ctx context.Context, every time.Duration, settle func() error, read func() (Reading, error)) (
+	Reading, error) {
 	var last Reading
 	for quiet, n := 0, 0; quiet < restReadings && n < restTries; n++ {
 		if quiet == 0 {

@@ -63,9 +63,11 @@ func Processes() Table {
 	return t
 }
 
-// InProcesses has processes take size bytes of every kind of memory, one after the other and repeats times each, and reads all that is
-// read of an engine's processes before and after. command is a program that does nothing but Allocate; its pipes and files are set here.
-func InProcesses(ctx context.Context, command func() *exec.Cmd, size int64, repeats int, say func(string)) (_ Part, err error) {
+// InProcesses has processes take size bytes of every kind of memory, one after the other and repeats times each, and
+// reads all that is read of an engine's processes before and after. command is a program that does nothing but
+// Allocate; its pipes and files are set here.
+func InProcesses(ctx context.Context, command func() *exec.Cmd, size int64, repeats int, say func(string)) (
+	_ Part, err error) {
 	say("starting two processes")
 	p, err := startPair(ctx, command, size)
 	if err != nil {
@@ -137,7 +139,8 @@ func fill(ctx context.Context, file *os.File, size int64) error {
 		}
 		_, err := file.Write(piece[:min(left, MiB)])
 		if fault.NoSpace(err) {
-			return fault.Wrap(fault.DiskFull, err, "make room there, or set TMPDIR", "a file to map can't be written in %s", os.TempDir())
+			return fault.Wrap(fault.DiskFull, err, "make room there, or set TMPDIR",
+				"a file to map can't be written in %s", os.TempDir())
 		}
 		if err != nil {
 			return fmt.Errorf("filling the file to map: %w", err)

@@ -1,8 +1,10 @@
-// Package truth finds out which source of memory sees which kind of it: memory of a known size is taken, one kind after the other, and
-// every source is read before and after. What came of it is a matrix with a verdict a cell, beside what is expected of this platform.
+// Package truth finds out which source of memory sees which kind of it: memory of a known size is taken, one kind after
+// the other, and every source is read before and after. What came of it is a matrix with a verdict a cell, beside what
+// is expected of this platform.
 //
-// It measures sources, not programs. What it can't say is what a source sees of memory that nobody took here: of a driver's own, of
-// memory that is shared in another way, or of sizes at which a program changes its mind about where memory comes from.
+// It measures sources, not programs. What it can't say is what a source sees of memory that nobody took here: of a
+// driver's own, of memory that is shared in another way, or of sizes at which a program changes its mind about where
+// memory comes from.
 package truth
 
 // Kind is a kind of memory, and how it is taken.

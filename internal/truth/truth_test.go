@@ -59,12 +59,15 @@ func TestAProcessThatTakesNoMemoryIsAnError(t *testing.T) {
 		command func() *exec.Cmd
 		say     string
 	}{
-		"ends":           {func() *exec.Cmd { return exec.Command("sh", "-c", "echo no memory for you >&2; exit 3") }, "exit status 3: no memory for you"},
-		"ends quietly":   {func() *exec.Cmd { return exec.Command("true") }, "ended: "},
-		"says nonsense":  {func() *exec.Cmd { return exec.Command("sh", "-c", "read x; echo hello; read x") }, `answers "hello"`},
+		"ends": {func() *exec.Cmd { return exec.Command("sh", "-c", "echo no memory for you >&2; exit 3") },
+			"exit status 3: no memory for you"},
+		"ends quietly": {func() *exec.Cmd { return exec.Command("true") }, "ended: "},
+		"says nonsense": {func() *exec.Cmd { return exec.Command("sh", "-c", "read x; echo hello; read x") },
+			`answers "hello"`},
 		"does not start": {func() *exec.Cmd { return exec.Command("/nonexistent") }, "/nonexistent"},
 	} {
-		if _, err := InProcesses(t.Context(), x.command, 32<<20, 1, func(string) {}); err == nil || !strings.Contains(err.Error(), x.say) || strings.HasSuffix(err.Error(), ": ") {
+		if _, err := InProcesses(t.Context(), x.command, 32<<20, 1, func(string) {}); err == nil ||
+			!strings.Contains(err.Error(), x.say) || strings.HasSuffix(err.Error(), ": ") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -88,7 +91,8 @@ func TestSourcesThatSeeNothingAreTold(t *testing.T) {
 
 func TestAllocateAnswersWhatItCannotDo(t *testing.T) {
 	var answers strings.Builder
-	orders := `{"take":"gold","bytes":4096}` + "\n" + `{"take":"anonymous"}` + "\n" + `{"take":"anonymous","bytes":4096}` + "\n"
+	orders := `{"take":"gold","bytes":4096}` + "\n" + `{"take":"anonymous"}` + "\n" +
+		`{"take":"anonymous","bytes":4096}` + "\n"
 	if err := Allocate(strings.NewReader(orders), &answers); err != nil {
 		t.Fatal(err)
 	}
@@ -101,7 +105,8 @@ func TestAllocateAnswersWhatItCannotDo(t *testing.T) {
 }
 
 func TestVerdicts(t *testing.T) {
-	for moved, want := range map[float64]Verdict{64: Sees, 62.1: Sees, 65.9: Sees, 62: Other, 66: Other, 0: Blind, -2.9: Blind, 3.1: Other, -64: Other, 128: Other} {
+	for moved, want := range map[float64]Verdict{64: Sees, 62.1: Sees, 65.9: Sees, 62: Other, 66: Other, 0: Blind,
+		-2.9: Blind, 3.1: Other, -64: Other, 128: Other} {
 		if got := judge(moved, 64); got != want {
 			t.Errorf("%g of 64 MiB: %s, want %s", moved, got, want)
 		}
@@ -114,11 +119,13 @@ func TestVerdicts(t *testing.T) {
 // A cell that is not what is expected is told of, on the platform that it is expected of.
 func TestContradictions(t *testing.T) {
 	table := Table{Kinds: []Kind{{ID: "cpu", Name: "pages"}, {ID: "gpu", Name: "buffers", gpu: true}}, Rows: []Row{
-		{ID: "a", Who: "process", Figure: "RSS", where: onLinux, wants: map[string]Want{"cpu": all, "gpu": between(0, 0.5)}},
+		{ID: "a", Who: "process", Figure: "RSS", where: onLinux,
+			wants: map[string]Want{"cpu": all, "gpu": between(0, 0.5)}},
 		{ID: "b", Who: "page", Figure: "ledger", wants: map[string]Want{"gpu": exact}},
 		{ID: "c", Who: "process", Figure: "VMS"},
 	}}
-	moved := map[string]map[string][]float64{"cpu": {"a": {10, 60, 30}, "b": {0.5}}, "gpu": {"a": {36}, "b": {64.0001}, "c": {1000}}}
+	moved := map[string]map[string][]float64{"cpu": {"a": {10, 60, 30}, "b": {0.5}},
+		"gpu": {"a": {36}, "b": {64.0001}, "c": {1000}}}
 	aRSS := "process RSS moved by 30.00 MiB for 64 MiB of pages, and 62.08 to 65.92 were expected"
 	aBuffers := "process RSS moved by 36.00 MiB for 64 MiB of buffers, and -3.00 to 33.92 were expected"
 	bBuffers := "page ledger moved by 64.00 MiB for 64 MiB of buffers, and 64.00 to 64.00 were expected"
@@ -131,7 +138,8 @@ func TestContradictions(t *testing.T) {
 		if got := m.Contradictions(); !slices.Equal(got, want) {
 			t.Errorf("%v: %q, want %q", p, got, want)
 		}
-		if got := m.Lines[2].Cells; got[0].Verdict != Absent || got[0].text() != "-" || got[1].text() != "1000.0 other" {
+		if got := m.Lines[2].Cells; got[0].Verdict != Absent || got[0].text() != "-" ||
+			got[1].text() != "1000.0 other" {
 			t.Errorf("%v: %+v", p, got)
 		}
 	}
@@ -151,7 +159,8 @@ func TestDocumentationHasTheShapeOfWhatIsPrinted(t *testing.T) {
 	}
 	got, want := Shape(block), Shape(Empty().Markdown())
 	if !slices.Equal(got, want) {
-		t.Errorf("%s has\n%s\nwant\n%s\n(LLMPARITY_UPDATE_TRUTH=1 go test -tags slow -run Truth ./browser)", path, strings.Join(got, "\n"), strings.Join(want, "\n"))
+		t.Errorf("%s has\n%s\nwant\n%s\n(LLMPARITY_UPDATE_TRUTH=1 go test -tags slow -run Truth ./browser)", path,
+			strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 	if len(want) < len(InBrowser().Rows)+len(Processes().Rows) {
 		t.Errorf("a shape of %d lines", len(want))

@@ -121,7 +121,8 @@ func (m Matrix) Contradictions() []string {
 	for _, l := range m.Lines {
 		for i, c := range l.Cells {
 			if c.Wrong {
-				out = append(out, fmt.Sprintf("%s %s moved by %.2f MiB for %g MiB of %s, and %.2f to %.2f were expected",
+				out = append(out, fmt.Sprintf(
+					"%s %s moved by %.2f MiB for %g MiB of %s, and %.2f to %.2f were expected",
 					l.Who, l.Figure, *c.MiB, m.size, m.Kinds[i].Name, c.Expected.Least, c.Expected.Most))
 			}
 		}

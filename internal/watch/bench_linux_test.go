@@ -22,8 +22,9 @@ const (
 	benchLength = 5 * time.Second
 )
 
-// BenchmarkFiftyProcesses watches one tree with psrecord and with us, each as a program of its own, pair by pair, ten samples a second. The
-// CPU time of starting up is in neither. Resident and virtual size are what psrecord reads too; with PSS is beside.
+// BenchmarkFiftyProcesses watches one tree with psrecord and with us, each as a program of its own, pair by pair, ten
+// samples a second. The CPU time of starting up is in neither. Resident and virtual size are what psrecord reads too;
+// with PSS is beside.
 func BenchmarkFiftyProcesses(b *testing.B) {
 	psrecord := proctest.Find(b, "../../scripts")
 	pid := proctest.Family(b, fifty)[0]
@@ -34,7 +35,8 @@ func BenchmarkFiftyProcesses(b *testing.B) {
 		their := float64(cpu-start) / float64(n)
 		ours, core := withUs(b, pid, 0)
 		_, withPSS := withUs(b, pid, 2*time.Second)
-		b.Logf("ours %.0f µs a sample, %.2f %% of a core (with PSS %.2f %%); psrecord %.0f µs a sample", ours/1e3, 100*core, 100*withPSS, their/1e3)
+		b.Logf("ours %.0f µs a sample, %.2f %% of a core (with PSS %.2f %%); psrecord %.0f µs a sample", ours/1e3,
+			100*core, 100*withPSS, their/1e3)
 		ratios, cores, samples = append(ratios, ours/their), append(cores, core), append(samples, ours/1e3)
 		theirs, dear = append(theirs, their/1e3), append(dear, withPSS)
 	}
@@ -45,7 +47,8 @@ func BenchmarkFiftyProcesses(b *testing.B) {
 	b.ReportMetric(proctest.Median(theirs), "psrecord-µs/sample")
 	b.ReportMetric(0, "ns/op") // means nothing here
 	if proctest.Median(cores) > ofACore || proctest.Median(ratios) > ofPsrecord {
-		b.Errorf("%.4f of a core, %.3f of psrecord's CPU time a sample; at most %.2f and %.2f are allowed", proctest.Median(cores), proctest.Median(ratios), ofACore, ofPsrecord)
+		b.Errorf("%.4f of a core, %.3f of psrecord's CPU time a sample; at most %.2f and %.2f are allowed",
+			proctest.Median(cores), proctest.Median(ratios), ofACore, ofPsrecord)
 	}
 }
 

@@ -8,8 +8,8 @@ import (
 	"llmparity/internal/record"
 )
 
-// Chart draws sums over time in a terminal's characters: RSS as a line, PSS as what is filled below it. It keeps as much as it draws:
-// where there is no more room, two neighbours become one, of which the higher counts.
+// Chart draws sums over time in a terminal's characters: RSS as a line, PSS as what is filled below it. It keeps as
+// much as it draws: where there is no more room, two neighbours become one, of which the higher counts.
 type Chart struct {
 	width, height int // characters
 	each          time.Duration
@@ -119,7 +119,8 @@ func level(v, top int64, dots int) int { return int(float64(v) / float64(top) * 
 
 // String is a sample in a line.
 func (p Point) String() string {
-	return fmt.Sprintf("%.1f s  %s  RSS %s  PSS %s", p.At.Seconds(), count(p.Processes, "process", "processes"), size(p.RSS), size(p.PSS))
+	return fmt.Sprintf("%.1f s  %s  RSS %s  PSS %s", p.At.Seconds(), count(p.Processes, "process", "processes"),
+		size(p.RSS), size(p.PSS))
 }
 
 func count(n int, one, more string) string {
@@ -139,7 +140,8 @@ func size(bytes int64) string {
 // Lines is a summary in lines of text.
 func (s Summary) Lines() []string {
 	out := []string{fmt.Sprintf("watched %s for %.1f s: %s, at most %v between two; %s",
-		count(s.Processes, "process", "processes"), s.Length.Seconds(), count(s.Samples, "sample", "samples"), s.Longest.Round(time.Millisecond),
+		count(s.Processes, "process", "processes"), s.Length.Seconds(), count(s.Samples, "sample", "samples"),
+		s.Longest.Round(time.Millisecond),
 		strings.TrimSpace(s.Why))}
 	if s.Samples == 0 {
 		return out
@@ -151,7 +153,8 @@ func (s Summary) Lines() []string {
 	case s.CommandRSS <= s.CommandFloor:
 		out = append(out, fmt.Sprintf("highest RSS of one process of the command, by the kernel (ru_maxrss): not above %s", size(s.CommandFloor)))
 	default:
-		out = append(out, fmt.Sprintf("highest RSS of one process of the command, by the kernel (ru_maxrss): %s", size(s.CommandRSS)))
+		out = append(out, fmt.Sprintf("highest RSS of one process of the command, by the kernel (ru_maxrss): %s",
+			size(s.CommandRSS)))
 	}
 	out = append(out, s.GPUs.Lines()...)
 	if s.CPU > 0 {

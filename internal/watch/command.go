@@ -18,8 +18,9 @@ import (
 	"llmparity/internal/sample/proc"
 )
 
-// Command is a program that was started to be watched. It has our process group, and the input and output that it is given: in a
-// terminal it is used as if it had been started there. Where the system can hold it, it does nothing before Release.
+// Command is a program that was started to be watched. It has our process group, and the input and output that it is
+// given: in a terminal it is used as if it had been started there. Where the system can hold it, it does nothing before
+// Release.
 //
 // Where we are killed the kernel ends it (on Linux), but not what it started.
 type Command struct {
@@ -39,7 +40,8 @@ func Start(args []string, in io.Reader, out, errs io.Writer) (*Command, error) {
 	if err := proc.Usable(); err != nil {
 		return nil, unusable(err)
 	}
-	c := &Command{release: make(chan struct{}), done: make(chan struct{}), remind: make(chan struct{}, 1), hurry: make(chan struct{})}
+	c := &Command{release: make(chan struct{}), done: make(chan struct{}), remind: make(chan struct{}, 1),
+		hurry: make(chan struct{})}
 	adopt(true)
 	fresh := func() *exec.Cmd {
 		cmd := exec.Command(args[0], args[1:]...)
@@ -77,7 +79,8 @@ func Start(args []string, in io.Reader, out, errs io.Writer) (*Command, error) {
 }
 
 func unusable(err error) error {
-	return fault.Wrap(fault.NothingToWatch, err, "mount the namespace's own /proc (`unshare --mount-proc`, or mount -t proc proc /proc)", "can't watch")
+	return fault.Wrap(fault.NothingToWatch, err,
+		"mount the namespace's own /proc (`unshare --mount-proc`, or mount -t proc proc /proc)", "can't watch")
 }
 
 // PID is the command's process.
@@ -110,8 +113,8 @@ func (c *Command) ended() bool {
 	}
 }
 
-// Interrupted says that the terminal has sent SIGINT to all of its group: the command decides what it does about it. Who can't have got it,
-// or does nothing but end by it, gets it from us a while later.
+// Interrupted says that the terminal has sent SIGINT to all of its group: the command decides what it does about it.
+// Who can't have got it, or does nothing but end by it, gets it from us a while later.
 func (c *Command) Interrupted() {
 	c.asked.Store(true)
 	time.AfterFunc(late, func() {
@@ -133,8 +136,8 @@ func (c *Command) reminded() <-chan struct{} {
 	return c.remind
 }
 
-// passOn interrupts those whom the terminal's SIGINT hasn't reached: who is in another group, and who would have ended by it. A command
-// that lives on with it keeps what it has started.
+// passOn interrupts those whom the terminal's SIGINT hasn't reached: who is in another group, and who would have ended
+// by it. A command that lives on with it keeps what it has started.
 func (c *Command) passOn(family *proc.Family) {
 	if !c.ended() && decides(c.PID()) {
 		return
@@ -163,8 +166,8 @@ func (c *Command) Exit() (code int, how string) {
 // grace is the time that a command gets to end when it is asked to.
 const grace = 5 * time.Second
 
-// end ends the command and everybody it has started. They are asked with the signal that we got; where the terminal has sent that one
-// already, with SIGTERM.
+// end ends the command and everybody it has started. They are asked with the signal that we got; where the terminal has
+// sent that one already, with SIGTERM.
 func (c *Command) end(family *proc.Family, cause error, say func(string)) {
 	c.Release()
 	family.LookAtAll()
@@ -186,7 +189,8 @@ func (c *Command) end(family *proc.Family, cause error, say func(string)) {
 	case <-time.After(killed):
 	}
 	if err != nil || !c.ended() {
-		say(fmt.Sprintf("what the command has started goes on: %v", cmp.Or(err, errors.New("it does not end when it is killed"))))
+		say(fmt.Sprintf("what the command has started goes on: %v",
+			cmp.Or(err, errors.New("it does not end when it is killed"))))
 	}
 }
 
@@ -219,7 +223,8 @@ func (c *Command) lives(family *proc.Family) bool {
 	return !c.ended()
 }
 
-// signal signals the command and all that it has started but those left out. The error is of who may not be signalled by us.
+// signal signals the command and all that it has started but those left out. The error is of who may not be signalled
+// by us.
 func (c *Command) signal(family *proc.Family, s os.Signal, but func(pid int) bool) error {
 	var err error
 	send := func(p *os.Process) {

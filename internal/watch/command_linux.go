@@ -13,8 +13,8 @@ import (
 	"llmparity/internal/sample/proc"
 )
 
-// start starts a command and holds it behind its exec, before its first instruction: as its tracer, for that long. The kernel gives a
-// program that is traced no more rights than its tracer's, so one that is to get others' is not held.
+// start starts a command and holds it behind its exec, before its first instruction: as its tracer, for that long. The
+// kernel gives a program that is traced no more rights than its tracer's, so one that is to get others' is not held.
 func start(fresh func() *exec.Cmd) (cmd *exec.Cmd, resume func(), err error) {
 	runtime.LockOSThread() // a tracer is a thread
 	cmd = fresh()
@@ -32,7 +32,8 @@ func start(fresh func() *exec.Cmd) (cmd *exec.Cmd, resume func(), err error) {
 	return cmd, func() {}, cmd.Start()
 }
 
-// held waits until a traced command stands still, and gives what lets it go. What is waited for is left for Wait to see.
+// held waits until a traced command stands still, and gives what lets it go. What is waited for is left for Wait to
+// see.
 func held(pid int) (resume func()) {
 	for {
 		err := unix.Waitid(unix.P_PID, pid, nil, unix.WSTOPPED|unix.WEXITED|unix.WNOWAIT, nil)

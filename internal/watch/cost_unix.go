@@ -20,7 +20,8 @@ func selfCPU() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// maxRSS gives the highest RSS of a child that was waited for; without one of this program itself; record.Absent where it is not known.
+// maxRSS gives the highest RSS of a child that was waited for; without one of this program itself; record.Absent where
+// it is not known.
 func maxRSS(of *os.ProcessState) int64 {
 	var u syscall.Rusage
 	if of != nil {

@@ -11,8 +11,8 @@ import (
 
 // dear reads the sources that take long, all of them in one pass, in a goroutine of its own: samples go on meanwhile.
 //
-// Soon after a process has come or gone, or memory has grown, a pass is made, then more and more rarely, until there is one an interval;
-// and more rarely where passes would take over one part in dearShare of a core.
+// Soon after a process has come or gone, or memory has grown, a pass is made, then more and more rarely, until there is
+// one an interval; and more rarely where passes would take over one part in dearShare of a core.
 type dear struct {
 	every, soon time.Duration
 
@@ -40,7 +40,8 @@ type reading struct {
 
 func newDear(every, soon time.Duration) *dear {
 	ctx, cancel := context.WithCancel(context.Background())
-	return &dear{every: every, soon: min(soon, every), gap: every, out: make(chan []reading, 1), ctx: ctx, cancel: cancel}
+	return &dear{every: every, soon: min(soon, every), gap: every, out: make(chan []reading, 1), ctx: ctx,
+		cancel: cancel}
 }
 
 // changed says that a process has come or gone.

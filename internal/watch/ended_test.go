@@ -54,7 +54,8 @@ func TestAProcessThatHasEndedHasNoRow(t *testing.T) {
 	}
 	rows := strings.Split(strings.TrimSpace(out.String()), "\n")[1:]
 	if len(rows) != w.sum.Samples || w.sum.Rows != len(rows) || len(w.alive) != 0 {
-		t.Errorf("%d rows of %d samples, %d by the summary, %d alive", len(rows), w.sum.Samples, w.sum.Rows, len(w.alive))
+		t.Errorf("%d rows of %d samples, %d by the summary, %d alive", len(rows), w.sum.Samples, w.sum.Rows,
+			len(w.alive))
 	}
 	for _, row := range rows {
 		if fields := strings.Split(row, ","); fields[3] != "8.0000" || fields[4] != "16.0000" || fields[5] != "" {

@@ -15,8 +15,8 @@ import (
 	"llmparity/internal/sample/gpu"
 )
 
-// GPUColumns are those of the rows about GPUs: one a value and reading. Of a device pid and start are empty, and role is gpu0 and so on, or cpu0
-// for a processor's energy; of a process role is its name.
+// GPUColumns are those of the rows about GPUs: one a value and reading. Of a device pid and start are empty, and role
+// is gpu0 and so on, or cpu0 for a processor's energy; of a process role is its name.
 const GPUColumns = "timestamp,label,pid,start,role,method,name,value"
 
 // GPUs is what was seen of GPUs.
@@ -34,13 +34,15 @@ type GPUDevice struct {
 	busyReadings, busyPoints float64
 }
 
-// GPUHeld is the highest sum of what the watched processes held of GPUs' memory in one pass over them, as a method tells it.
+// GPUHeld is the highest sum of what the watched processes held of GPUs' memory in one pass over them, as a method
+// tells it.
 type GPUHeld struct {
 	Method string
 	Bytes  float64
 }
 
-// gpus follows devices and what the watched processes hold of them, at rates of their own. Its methods may be called of nil.
+// gpus follows devices and what the watched processes hold of them, at rates of their own. Its methods may be called of
+// nil.
 type gpus struct {
 	monitor *gpu.Monitor
 	sampler *sample.Sampler
@@ -61,12 +63,14 @@ func newGPUs(o Options) *gpus {
 	if o.GPU == nil || len(o.GPU.GPUs()) == 0 {
 		return nil
 	}
-	g := &gpus{monitor: o.GPU, rows: o.GPURows, say: o.Say, passes: map[string]map[int]float64{}, detaches: map[*process][]func(){}}
+	g := &gpus{monitor: o.GPU, rows: o.GPURows, say: o.Say, passes: map[string]map[int]float64{},
+		detaches: map[*process][]func(){}}
 	g.sampler = sample.New(context.Background(), g)
 	nan := math.NaN()
 	for _, d := range o.GPU.GPUs() {
-		g.seen.Devices = append(g.seen.Devices, GPUDevice{Role: d.Role, Name: d.Name, Used: nan, Total: nan, Busy: nan, MeanBusy: nan, Watts: nan,
-			Celsius: nan})
+		g.seen.Devices = append(g.seen.Devices,
+			GPUDevice{Role: d.Role, Name: d.Name, Used: nan, Total: nan, Busy: nan, MeanBusy: nan, Watts: nan,
+				Celsius: nan})
 	}
 	for _, s := range o.GPU.Sources() {
 		g.sampler.Attach(s)

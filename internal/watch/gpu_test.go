@@ -49,8 +49,11 @@ func TestWhatAProcessHoldsOfAGPU(t *testing.T) {
 	}()
 	pid := strconv.Itoa(sleeper.Process.Pid)
 	const device = "class/drm/card0/device/"
-	sys := laidOut(t, map[string]string{device + "uevent": "DRIVER=amdgpu\nPCI_ID=1002:744C\nPCI_SLOT_NAME=0000:03:00.0\n", device + "drm/renderD128/dev": "226:128\n",
-		device + "mem_info_vram_used": "104857600\n", device + "mem_info_vram_total": "1073741824\n", device + "gpu_busy_percent": "12\n"})
+	sys := laidOut(t, map[string]string{device +
+		"uevent": "DRIVER=amdgpu\nPCI_ID=1002:744C\nPCI_SLOT_NAME=0000:03:00.0\n",
+		device + "drm/renderD128/dev": "226:128\n",
+		device + "mem_info_vram_used": "104857600\n", device + "mem_info_vram_total": "1073741824\n",
+		device + "gpu_busy_percent": "12\n"})
 	proc := laidOut(t, map[string]string{pid + "/fd/0": "", pid + "/fd/7": "-> /dev/dri/renderD128",
 		pid + "/fdinfo/7": "drm-driver:\tamdgpu\ndrm-client-id:\t1\ndrm-pdev:\t0000:03:00.0\ndrm-memory-vram:\t5 MiB\n"})
 	m := gpu.Open(t.Context(), gpu.Options{Sys: sys, Proc: proc, Path: []string{}})
@@ -60,8 +63,9 @@ func TestWhatAProcessHoldsOfAGPU(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sum, err := watch.Run(t.Context(), watch.Options{PIDs: []int{sleeper.Process.Pid}, Interval: 50 * time.Millisecond, Duration: 1500 * time.Millisecond,
-		GPU: m, GPURows: rows, Say: func(string) {}})
+	sum, err := watch.Run(t.Context(), watch.Options{PIDs: []int{sleeper.Process.Pid}, Interval: 50 * time.Millisecond,
+		Duration: 1500 * time.Millisecond,
+		GPU:      m, GPURows: rows, Say: func(string) {}})
 	if err != nil || rows.Close() != nil {
 		t.Fatal(err)
 	}
@@ -87,7 +91,8 @@ func TestWhatAProcessHoldsOfAGPU(t *testing.T) {
 		}
 	}
 	words := strings.Join(sum.Lines(), "\n")
-	for _, want := range []string{"peak GPU memory of the processes 5.0 MiB (by drm_fdinfo", "gpu0 (AMD GPU 1002:744c)", "100.0 MiB", "of 1024.0 MiB", "12 %"} {
+	for _, want := range []string{"peak GPU memory of the processes 5.0 MiB (by drm_fdinfo", "gpu0 (AMD GPU 1002:744c)",
+		"100.0 MiB", "of 1024.0 MiB", "12 %"} {
 		if !strings.Contains(words, want) {
 			t.Errorf("the summary lacks %q:\n%s", want, words)
 		}
@@ -99,7 +104,8 @@ func TestWhatAProcessHoldsOfAGPU(t *testing.T) {
 
 // A program of AMD's that is asked meanwhile is none of a command's.
 func TestProgramsThatAreAskedAreNotWatched(t *testing.T) {
-	sys, dir, asked := laidOut(t, map[string]string{"class/kfd/kfd/dev": "510:0\n"}), t.TempDir(), filepath.Join(t.TempDir(), "asked")
+	sys, dir, asked := laidOut(t, map[string]string{"class/kfd/kfd/dev": "510:0\n"}), t.TempDir(),
+		filepath.Join(t.TempDir(), "asked")
 	script := fmt.Sprintf("#!/bin/sh\necho x >>%s\nsleep 0.3\n"+
 		`echo '{"card0": {"VRAM Total Memory (B)": "1000000", "VRAM Total Used Memory (B)": "1000", "GPU use (%%)": "5"}}'`+"\n", asked)
 	if err := os.WriteFile(filepath.Join(dir, "rocm-smi"), []byte(script), 0o755); err != nil {
@@ -115,7 +121,8 @@ func TestProgramsThatAreAskedAreNotWatched(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sum, err := watch.Run(t.Context(), watch.Options{Command: c, Interval: 20 * time.Millisecond, GPU: m, Say: func(string) {}})
+	sum, err := watch.Run(t.Context(), watch.Options{Command: c, Interval: 20 * time.Millisecond, GPU: m,
+		Say: func(string) {}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,8 +16,8 @@ import (
 
 // matcher tells whose name or command line holds a text.
 //
-// This very program has the text in its command line, and so have those that it was started by: a shell, sudo, timeout, go run. Neither
-// they nor others that watch are meant, nor what was started by `… watch` for them.
+// This very program has the text in its command line, and so have those that it was started by: a shell, sudo, timeout,
+// go run. Neither they nor others that watch are meant, nor what was started by `… watch` for them.
 type matcher struct {
 	name      string
 	ancestors map[int]ancestor // by pid
@@ -103,7 +103,8 @@ func near(name string) []string {
 	var names []string
 	for _, pid := range pids {
 		p, err := proc.Look(pid)
-		if line := proc.CommandLine(pid); err == nil && pid != os.Getpid() && len(line) > 0 && !slices.Contains(names, p.Name) {
+		if line := proc.CommandLine(pid); err == nil && pid != os.Getpid() && len(line) > 0 &&
+			!slices.Contains(names, p.Name) {
 			names = append(names, p.Name)
 		}
 	}

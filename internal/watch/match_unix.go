@@ -17,8 +17,8 @@ func sameSession(pid int) bool {
 	return err == nil && err2 == nil && theirs == ours
 }
 
-// readsFromUs tells whether a process is behind us in a pipeline, such as `llmparity watch … | tee out.csv`: it ends after us. It is of our
-// group, and reads from a pipe while we write to one. Where there is no /proc nobody is.
+// readsFromUs tells whether a process is behind us in a pipeline, such as `llmparity watch … | tee out.csv`: it ends
+// after us. It is of our group, and reads from a pipe while we write to one. Where there is no /proc nobody is.
 func readsFromUs(pid int) bool {
 	group, err := unix.Getpgid(pid)
 	if err != nil || group != unix.Getpgrp() {

@@ -18,9 +18,11 @@ import (
 	"llmparity/internal/watch"
 )
 
-// Who is started in the background and loses its parent at once is watched until it ends, whatever it does to its session or environment.
+// Who is started in the background and loses its parent at once is watched until it ends, whatever it does to its
+// session or environment.
 func TestWhoIsLeftBehindIsWatched(t *testing.T) {
-	for _, args := range [][]string{{"sh", "-c", "sleep 0.4 &"}, {"setsid", "-f", "sleep", "0.4"}, {"sh", "-c", "env -i setsid -f sleep 0.4; exit 3"}} {
+	for _, args := range [][]string{{"sh", "-c", "sleep 0.4 &"}, {"setsid", "-f", "sleep", "0.4"},
+		{"sh", "-c", "env -i setsid -f sleep 0.4; exit 3"}} {
 		c := command(t, args...)
 		s := run(t, watch.Options{Command: c, Interval: 50 * time.Millisecond})
 		n := 0
@@ -39,7 +41,8 @@ func TestWhoIsLeftBehindEndsWithTheWatching(t *testing.T) {
 	c := command(t, "setsid", "-f", "sleep", "609")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	var said []string
-	_, err := watch.Run(ctx, watch.Options{Command: c, Interval: 20 * time.Millisecond, Say: func(line string) { said = append(said, line) },
+	_, err := watch.Run(ctx, watch.Options{Command: c, Interval: 20 * time.Millisecond,
+		Say: func(line string) { said = append(said, line) },
 		Draw: func(p watch.Point) {
 			if p.At > 200*time.Millisecond {
 				cancel(fault.New(fault.Interrupted, "", "interrupted"))
@@ -82,7 +85,8 @@ func TestAThreadsNumber(t *testing.T) {
 	}
 	go other()
 	s := run(t, watch.Options{PIDs: []int{<-tid}})
-	if fault.Code(s.err) != int(fault.NothingToWatch) || !strings.Contains(s.err.Error(), fmt.Sprintf("is a thread of process %d", os.Getpid())) {
+	if fault.Code(s.err) != int(fault.NothingToWatch) ||
+		!strings.Contains(s.err.Error(), fmt.Sprintf("is a thread of process %d", os.Getpid())) {
 		t.Errorf("err = %v", s.err)
 	}
 }

@@ -14,8 +14,9 @@ import (
 	"llmparity/internal/record"
 )
 
-// Columns are those of the rows: one a process and sample. Those that were not read are empty. All rows of a sample have its time;
-// pss_mb, uss_mb, swap_mb and hwm_mb (the highest RSS of the process so far, by the kernel) were read pss_age_ms before it.
+// Columns are those of the rows: one a process and sample. Those that were not read are empty. All rows of a sample
+// have its time; pss_mb, uss_mb, swap_mb and hwm_mb (the highest RSS of the process so far, by the kernel) were read
+// pss_age_ms before it.
 const Columns = "timestamp,label,pid,rss_mb,vms_mb,pss_mb,uss_mb,swap_mb,hwm_mb,pss_age_ms,sample,start,name"
 
 // stamp is RFC 3339 with zone, as in the record.
@@ -36,7 +37,8 @@ type Rows struct {
 	stamp []byte // of when
 }
 
-// Create makes a file of rows; one that exists is kept unless it is to be overwritten. A pipe or a device is written to.
+// Create makes a file of rows; one that exists is kept unless it is to be overwritten. A pipe or a device is written
+// to.
 func Create(path, label string, overwrite bool) (*Rows, error) {
 	return create(path, label, Columns, overwrite)
 }

@@ -1,9 +1,9 @@
 // Package watch follows the memory of processes that somebody else runs, or of a command, and writes it down as rows.
 //
-// Who is watched is found by name, by pid, or is the command that was started, each with all its descendants, those that come later
-// too. Resident and virtual size are read at every tick; proportional and unique size, which take a thousand times as long, more rarely,
-// in a goroutine of their own, and GPUs, where that is wanted, in others. It sees what packages proc and gpu see, and nobody who comes and goes
-// between two ticks.
+// Who is watched is found by name, by pid, or is the command that was started, each with all its descendants, those
+// that come later too. Resident and virtual size are read at every tick; proportional and unique size, which take a
+// thousand times as long, more rarely, in a goroutine of their own, and GPUs, where that is wanted, in others. It sees
+// what packages proc and gpu see, and nobody who comes and goes between two ticks.
 package watch
 
 import (
@@ -64,8 +64,9 @@ type Summary struct {
 	GPUs      *GPUs         // nil: none were looked at, or there are none
 	GPURows   int
 
-	// CommandRSS is the highest RSS that the kernel knows of the command's process, or of one that it has waited for; record.Absent where
-	// there is none. Only what is above CommandFloor is known: the command begins with what this program had.
+	// CommandRSS is the highest RSS that the kernel knows of the command's process, or of one that it has waited for;
+	// record.Absent where there is none. Only what is above CommandFloor is known: the command begins with what this
+	// program had.
 	CommandRSS, CommandFloor int64
 }
 
@@ -98,8 +99,8 @@ type process struct {
 	double bool // of its parent, perhaps, for the moment before it becomes the program that it was started for
 }
 
-// Run watches until the last process has ended, the limits are reached, or the context is done; its cause is then the error. What was
-// seen until then is in the summary in either case.
+// Run watches until the last process has ended, the limits are reached, or the context is done; its cause is then the
+// error. What was seen until then is in the summary in either case.
 func Run(ctx context.Context, o Options) (Summary, error) {
 	if err := proc.Usable(); err != nil && o.Command == nil {
 		return Summary{}, unusable(err)
@@ -136,7 +137,8 @@ func Run(ctx context.Context, o Options) (Summary, error) {
 	return w.sum, err
 }
 
-// isOurs tells whether a process is this program, watching, or one that we ask of GPUs, which is our double for a moment and nobody for another.
+// isOurs tells whether a process is this program, watching, or one that we ask of GPUs, which is our double for a
+// moment and nobody for another.
 func (w *watcher) isOurs(p proc.Process) bool {
 	if w.o.GPU == nil || p.Parent != os.Getpid() {
 		return watches(p)
@@ -187,7 +189,8 @@ func (w *watcher) find(ctx context.Context) error {
 	return w.findName(ctx)
 }
 
-// findCommand takes in the command. Who loses its parent in its tree becomes a child of ours: this program has no others.
+// findCommand takes in the command. Who loses its parent in its tree becomes a child of ours: this program has no
+// others.
 func (w *watcher) findCommand() {
 	c := w.o.Command
 	m, err := w.family.Add(c.PID())
@@ -211,15 +214,17 @@ func (w *watcher) findPIDs() error {
 			continue
 		}
 		if of := proc.ProcessOf(pid); of != pid {
-			return fault.New(fault.NothingToWatch, fmt.Sprintf("give --pid %d", of), "%d is a thread of process %d", pid, of)
+			return fault.New(fault.NothingToWatch, fmt.Sprintf("give --pid %d", of), "%d is a thread of process %d",
+				pid, of)
 		}
 		m, err := w.family.Add(pid)
 		switch _, there := proc.Look(pid); {
 		case err == nil:
 			w.welcome(m)
 		case errors.Is(err, sample.ErrGone) && there == nil:
-			return fault.New(fault.NothingToWatch, "give a program's number; `ps ax` lists what runs", "process %d has no memory of its own: "+
-				"it is one of the kernel's", pid)
+			return fault.New(fault.NothingToWatch, "give a program's number; `ps ax` lists what runs",
+				"process %d has no memory of its own: "+
+					"it is one of the kernel's", pid)
 		case errors.Is(err, sample.ErrGone):
 			return fault.New(fault.NothingToWatch, "`ps ax` lists what runs", "there is no process %d", pid)
 		default:
@@ -476,7 +481,8 @@ func (p *process) rename() {
 	}
 }
 
-// take takes in what a pass over the dear sources came to. All who were read in it count for the peak: they were there at once.
+// take takes in what a pass over the dear sources came to. All who were read in it count for the peak: they were there
+// at once.
 func (w *watcher) take(all []reading) {
 	sum := record.Absent
 	for _, r := range all {

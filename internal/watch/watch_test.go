@@ -35,7 +35,8 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// watcher watches until its standard input ends, which it needs no signal for. It says on standard error what it says, and then its cost.
+// watcher watches until its standard input ends, which it needs no signal for. It says on standard error what it says,
+// and then its cost.
 func watcher(pid int) int {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)
@@ -43,7 +44,8 @@ func watcher(pid int) int {
 		_, _ = io.Copy(io.Discard, os.Stdin)
 		cancel(io.EOF)
 	}()
-	sum, err := watch.Run(ctx, watch.Options{PIDs: []int{pid}, Interval: interval(), PSS: pssEvery(), Rows: watch.To(os.Stdout, "test"), Say: say})
+	sum, err := watch.Run(ctx, watch.Options{PIDs: []int{pid}, Interval: interval(), PSS: pssEvery(),
+		Rows: watch.To(os.Stdout, "test"), Say: say})
 	if err != nil && !errors.Is(err, io.EOF) {
 		say(err.Error())
 		return fault.Code(err)
@@ -128,7 +130,8 @@ func parse(t *testing.T, text string) []map[string]string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := strings.Join(all[0], ","); got != watch.Columns || !strings.HasPrefix(got, "timestamp,label,pid,rss_mb,vms_mb,") {
+	if got := strings.Join(all[0], ","); got != watch.Columns ||
+		!strings.HasPrefix(got, "timestamp,label,pid,rss_mb,vms_mb,") {
 		t.Errorf("columns %s", got)
 	}
 	var rows []map[string]string
@@ -166,9 +169,11 @@ func TestACommandIsCaughtHoweverShortItLives(t *testing.T) {
 	for _, c := range []struct {
 		args []string
 		code int
-	}{{[]string{"sleep", "0.15"}, 0}, {[]string{"true"}, 0}, {[]string{"false"}, 1}, {[]string{"sh", "-c", "kill -KILL $$"}, 137}} {
+	}{{[]string{"sleep", "0.15"}, 0}, {[]string{"true"}, 0}, {[]string{"false"}, 1},
+		{[]string{"sh", "-c", "kill -KILL $$"}, 137}} {
 		s := run(t, watch.Options{Command: command(t, c.args...), Interval: 100 * time.Millisecond})
-		if s.err != nil || len(s.rows) == 0 || s.rows[0]["name"] != c.args[0] || s.rows[0]["label"] != `a "label", with a comma` {
+		if s.err != nil || len(s.rows) == 0 || s.rows[0]["name"] != c.args[0] ||
+			s.rows[0]["label"] != `a "label", with a comma` {
 			t.Errorf("%v: %v, rows %v", c.args, s.err, s.rows)
 		}
 	}
@@ -188,7 +193,8 @@ func TestACommandsEndIsPassedOn(t *testing.T) {
 }
 
 func TestATreeThatComesAndGoes(t *testing.T) {
-	s := run(t, watch.Options{Command: command(t, "sh", "-c", "sleep 0.4 & (sleep 0.5; cat /dev/null) & tail -f /dev/null & sleep 0.6; kill $!"),
+	s := run(t, watch.Options{Command: command(
+		t, "sh", "-c", "sleep 0.4 & (sleep 0.5; cat /dev/null) & tail -f /dev/null & sleep 0.6; kill $!"),
 		PSS: 50 * time.Millisecond})
 	for _, want := range []string{"sh", "sleep", "tail"} {
 		if !slices.Contains(s.names(), want) {
@@ -201,7 +207,10 @@ func TestATreeThatComesAndGoes(t *testing.T) {
 	if s.sum.PeakPSS <= 0 || s.sum.PeakPSS > s.sum.PeakRSS {
 		t.Errorf("peak PSS %d, RSS %d", s.sum.PeakPSS, s.sum.PeakRSS)
 	}
-	if !slices.ContainsFunc(s.rows, func(r map[string]string) bool { return r["pss_mb"] != "" && r["uss_mb"] != "" && r["pss_age_ms"] != "" }) {
+	if !slices.ContainsFunc(s.rows, func(r map[string]string) bool {
+		return r["pss_mb"] != "" && r["uss_mb"] != "" &&
+			r["pss_age_ms"] != ""
+	}) {
 		t.Error("no row has a PSS")
 	}
 }
@@ -247,8 +256,9 @@ func TestWatchingByNameWaits(t *testing.T) {
 		_ = exec.Command("sleep", name).Run() // what came of it is in the rows
 	}()
 	var once sync.Once
-	sum, err := watch.Run(t.Context(), watch.Options{Name: name, Wait: 20 * time.Second, Interval: 20 * time.Millisecond,
-		Say: func(string) { once.Do(func() { close(said) }) }})
+	sum, err := watch.Run(t.Context(), watch.Options{Name: name, Wait: 20 * time.Second,
+		Interval: 20 * time.Millisecond,
+		Say:      func(string) { once.Do(func() { close(said) }) }})
 	if err != nil || sum.Processes == 0 || sum.Samples == 0 {
 		t.Errorf("%+v, %v", sum, err)
 	}
@@ -261,7 +271,9 @@ func TestNothingToWatch(t *testing.T) {
 	}
 	defer func() { _ = alike.Process.Kill(); _ = alike.Wait() }() // killed: it has nothing to say
 	s := run(t, watch.Options{Name: "sleeper whom nobody knows", Wait: 50 * time.Millisecond})
-	if fault.Code(s.err) != int(fault.NothingToWatch) || !regexp.MustCompile(`there are ([^;]*, )?sleep[,;]`).MatchString(s.err.Error()) || strings.Contains(s.err.Error(), "\n") {
+	if fault.Code(s.err) != int(fault.NothingToWatch) ||
+		!regexp.MustCompile(`there are ([^;]*, )?sleep[,;]`).MatchString(s.err.Error()) ||
+		strings.Contains(s.err.Error(), "\n") {
 		t.Errorf("err = %v", s.err)
 	}
 	cmd := exec.Command("true")
@@ -269,7 +281,8 @@ func TestNothingToWatch(t *testing.T) {
 		t.Fatal(err)
 	}
 	s = run(t, watch.Options{PIDs: []int{cmd.Process.Pid}})
-	if fault.Code(s.err) != int(fault.NothingToWatch) || !strings.HasPrefix(s.err.Error(), fmt.Sprintf("there is no process %d;", cmd.Process.Pid)) {
+	if fault.Code(s.err) != int(fault.NothingToWatch) ||
+		!strings.HasPrefix(s.err.Error(), fmt.Sprintf("there is no process %d;", cmd.Process.Pid)) {
 		t.Errorf("err = %v", s.err)
 	}
 }
@@ -304,11 +317,12 @@ func TestLimits(t *testing.T) {
 func TestACommandEndsWithItsWatching(t *testing.T) {
 	c := command(t, "sh", "-c", "trap '' TERM INT; sleep 0.2 & sleep 600; sleep 600")
 	ctx, cancel := context.WithCancelCause(t.Context())
-	_, err := watch.Run(ctx, watch.Options{Command: c, Interval: 20 * time.Millisecond, Say: func(string) {}, Draw: func(p watch.Point) {
-		if p.Processes == 3 {
-			cancel(fault.New(fault.Terminated, "", "terminated"))
-		}
-	}})
+	_, err := watch.Run(ctx, watch.Options{Command: c, Interval: 20 * time.Millisecond, Say: func(string) {},
+		Draw: func(p watch.Point) {
+			if p.Processes == 3 {
+				cancel(fault.New(fault.Terminated, "", "terminated"))
+			}
+		}})
 	if code, _ := c.Exit(); fault.Code(err) != int(fault.Terminated) || code != 137 {
 		t.Errorf("err = %v, the command's code is %d", err, code)
 	}
@@ -336,7 +350,8 @@ func TestAFileThatExistsIsKept(t *testing.T) {
 	if rows, err = watch.Create(path, "l", true); err != nil {
 		t.Fatal(err)
 	}
-	o := watch.Options{PIDs: []int{cmd.Process.Pid}, Interval: time.Millisecond, MaxSamples: 2, Rows: rows, Say: func(string) {}}
+	o := watch.Options{PIDs: []int{cmd.Process.Pid}, Interval: time.Millisecond, MaxSamples: 2, Rows: rows,
+		Say: func(string) {}}
 	if _, err := watch.Run(t.Context(), o); err != nil {
 		t.Fatal(err)
 	}
@@ -382,8 +397,10 @@ func TestTheLongestTimeIsNoMatterOfTheInterval(t *testing.T) {
 
 // The kernel knows how high a command came that ended before the second sample.
 func TestAShortCommandsPeak(t *testing.T) {
-	s := run(t, watch.Options{Command: command(t, "dd", "if=/dev/zero", "of=/dev/null", "bs=100M", "count=1"), Interval: 10 * time.Second})
-	if s.sum.CommandRSS < 100<<20 || s.sum.CommandRSS > 200<<20 || !strings.Contains(strings.Join(s.sum.Lines(), "\n"), "by the kernel (ru_maxrss): 10") {
+	s := run(t, watch.Options{Command: command(t, "dd", "if=/dev/zero", "of=/dev/null", "bs=100M", "count=1"),
+		Interval: 10 * time.Second})
+	if s.sum.CommandRSS < 100<<20 || s.sum.CommandRSS > 200<<20 ||
+		!strings.Contains(strings.Join(s.sum.Lines(), "\n"), "by the kernel (ru_maxrss): 10") {
 		t.Errorf("%+v", s.sum)
 	}
 	s = run(t, watch.Options{Command: command(t, "true")})
@@ -392,8 +409,8 @@ func TestAShortCommandsPeak(t *testing.T) {
 	}
 }
 
-// A process that was just forked is its parent's double: it has no row before it is another program. A busy machine may keep some from
-// becoming one for longer than a sample; that it does so three times on end is unlikely.
+// A process that was just forked is its parent's double: it has no row before it is another program. A busy machine may
+// keep some from becoming one for longer than a sample; that it does so three times on end is unlikely.
 func TestDoublesAreLeftOut(t *testing.T) {
 	var seen string
 	for range 3 {
@@ -440,7 +457,8 @@ func TestAFullDiskEndsWatching(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := command(t, "sleep", "0.2")
-	sum, err := watch.Run(t.Context(), watch.Options{Command: c, Interval: time.Millisecond, Rows: rows, Say: func(string) {}})
+	sum, err := watch.Run(t.Context(), watch.Options{Command: c, Interval: time.Millisecond, Rows: rows,
+		Say: func(string) {}})
 	if code, _ := c.Exit(); fault.Code(err) != int(fault.DiskFull) || code != 0 || sum.Rows != 0 {
 		t.Errorf("err = %v, the command's code is %d, %d rows", err, code, sum.Rows)
 	}
@@ -478,7 +496,8 @@ func TestAChartKeepsThePeak(t *testing.T) {
 		c.Add(p)
 	}
 	lines := c.Lines()
-	if !strings.HasPrefix(lines[0], "300.0 MiB") || len(lines) != 6 || !strings.Contains(lines[5], "RSS 100.0 MiB  PSS 50.0 MiB") {
+	if !strings.HasPrefix(lines[0], "300.0 MiB") || len(lines) != 6 ||
+		!strings.Contains(lines[5], "RSS 100.0 MiB  PSS 50.0 MiB") {
 		t.Errorf("%q", lines)
 	}
 	for _, l := range lines[1:5] {

@@ -11,8 +11,8 @@ import (
 // prefix begins the names of unfinished files and folders; nobody else's begin so.
 const prefix = ".llmparity-writing-"
 
-// Folder is one that is being written beside its place, to be renamed and never copied. Its owner holds a lock on it, which goes
-// with the process: one that can be locked was left by a process that was killed.
+// Folder is one that is being written beside its place, to be renamed and never copied. Its owner holds a lock on it,
+// which goes with the process: one that can be locked was left by a process that was killed.
 type Folder struct {
 	Path string
 	held *os.File // nil where folders can't be locked

@@ -1,10 +1,10 @@
-// Package whole writes files and folders that appear under their names in one step: whoever opens one finds all of it, or what
-// was there before.
+// Package whole writes files and folders that appear under their names in one step: whoever opens one finds all of it,
+// or what was there before.
 //
-// What a killed writer left beside the target is removed by the next one that writes into the same folder; where files can't be
-// locked it stays, because nobody can tell whether it is being written. It can't replace what is no regular file, and refuses to;
-// a folder is put into its place by whoever had it made, and who can tell what may be replaced. What takes more than one step has
-// Lock.
+// What a killed writer left beside the target is removed by the next one that writes into the same folder; where files
+// can't be locked it stays, because nobody can tell whether it is being written. It can't replace what is no regular
+// file, and refuses to; a folder is put into its place by whoever had it made, and who can tell what may be replaced.
+// What takes more than one step has Lock.
 package whole
 
 import (

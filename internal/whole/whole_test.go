@@ -46,7 +46,8 @@ func TestAFileAppearsWholeOrNotAtAll(t *testing.T) {
 func TestWhatIsNoRegularFileStays(t *testing.T) {
 	dir := t.TempDir()
 	fifo, link, folder := filepath.Join(dir, "fifo"), filepath.Join(dir, "link"), filepath.Join(dir, "folder")
-	if err := errors.Join(syscall.Mkfifo(fifo, 0o600), os.Symlink(os.DevNull, link), os.Mkdir(folder, 0o755)); err != nil {
+	if err := errors.Join(syscall.Mkfifo(fifo, 0o600), os.Symlink(os.DevNull, link),
+		os.Mkdir(folder, 0o755)); err != nil {
 		t.Fatal(err)
 	}
 	for _, path := range []string{fifo, link, folder} {

@@ -17,7 +17,8 @@ func BenchmarkGenerate(b *testing.B) {
 	var client, server, prefill, evaluated time.Duration
 	for b.Loop() {
 		var first, last time.Time
-		usage, err := s.Generate(b.Context(), engine.Request{Prompt: "The third clock had stopped.", MaxTokens: n, IgnoreEOS: true},
+		usage, err := s.Generate(b.Context(),
+			engine.Request{Prompt: "The third clock had stopped.", MaxTokens: n, IgnoreEOS: true},
 			func(t record.Token) {
 				if last = t.At; t.Index == 0 {
 					first = t.At

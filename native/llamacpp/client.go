@@ -21,7 +21,8 @@ type client struct {
 
 func newClient(port int, key string) *client {
 	// No proxy from the environment between us and the loopback interface.
-	return &client{base: "http://" + net.JoinHostPort("127.0.0.1", strconv.Itoa(port)), key: key, http: wire.NewClient(nil)}
+	return &client{base: "http://" + net.JoinHostPort("127.0.0.1", strconv.Itoa(port)), key: key,
+		http: wire.NewClient(nil)}
 }
 
 func (c *client) request(ctx context.Context, method, path string, body any) (*http.Request, error) {
@@ -137,8 +138,8 @@ type completion struct {
 	Stream       bool     `json:"stream"`
 }
 
-// newCompletion leaves one sampler: the largest logit at temperature 0, else the whole distribution at the temperature. The
-// server's own defaults (top-k 40, top-p, min-p) are no other engine's.
+// newCompletion leaves one sampler: the largest logit at temperature 0, else the whole distribution at the temperature.
+// The server's own defaults (top-k 40, top-p, min-p) are no other engine's.
 func newCompletion(prompt []int, n int, temperature float64, seed uint32) completion {
 	c := completion{
 		Prompt: prompt, NPredict: n, Temperature: temperature, Samplers: []string{"temperature"}, Seed: seed,

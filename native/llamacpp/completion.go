@@ -27,8 +27,8 @@ import (
 	"llmparity/native/logs"
 )
 
-// oneShotSession is one launch of the one-shot program: as many processes as generations, and one before them that shows what the model
-// takes.
+// oneShotSession is one launch of the one-shot program: as many processes as generations, and one before them that
+// shows what the model takes.
 type oneShotSession struct {
 	config Config
 	binary identity
@@ -50,8 +50,8 @@ type oneShotSession struct {
 	held     atomic.Int64 // tokens in the KV cache of the last process at its end; -1: not known
 }
 
-// Load runs the program for one token: it shows whether it can load the model, how long that takes, and which buffers it makes.
-// Every generation loads the model again.
+// Load runs the program for one token: it shows whether it can load the model, how long that takes, and which buffers
+// it makes. Every generation loads the model again.
 func (s *oneShotSession) Load(ctx context.Context, m engine.Model) error {
 	if s.closing.Err() != nil {
 		return errClosed
@@ -123,7 +123,8 @@ func (s *oneShotSession) describe(m engine.Model, run *completionRun) error {
 	policy["context"] = strconv.Itoa(said.context)
 	policy["ignore_eos"] = "never chooses a token that ends the text: where it would have, its text may part from other engines'"
 	policy["process"] = "one a generation, which loads the model: that is in the time to the first token"
-	s.info = record.EngineInfo{Name: OneShotName, Version: s.binary.version, Path: s.binary.path, SHA256: s.binary.sha256, Parts: s.binary.parts(), Policy: policy}
+	s.info = record.EngineInfo{Name: OneShotName, Version: s.binary.version, Path: s.binary.path,
+		SHA256: s.binary.sha256, Parts: s.binary.parts(), Policy: policy}
 	s.describeRun(run)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -133,14 +134,17 @@ func (s *oneShotSession) describe(m engine.Model, run *completionRun) error {
 	s.model = &m
 	s.held.Store(0)
 	if len(said.buffers) == 0 {
-		s.probe.Warn(record.Warning{Code: "sizes-untold", Text: s.name() + "'s log does not tell the sizes of its buffers in words that are known"})
+		s.probe.Warn(record.Warning{Code: "sizes-untold",
+			Text: s.name() + "'s log does not tell the sizes of its buffers in words that are known"})
 		return nil
 	}
-	s.detach = s.probe.Attach(&logged{role: "completion", said: func() load { return said }, held: func() int { return int(s.held.Load()) }})
+	s.detach = s.probe.Attach(&logged{role: "completion", said: func() load { return said },
+		held: func() int { return int(s.held.Load()) }})
 	return nil
 }
 
-// describeRun tells the arguments of a process where they are others than those that were told last, the names of its own files aside.
+// describeRun tells the arguments of a process where they are others than those that were told last, the names of its
+// own files aside.
 func (s *oneShotSession) describeRun(run *completionRun) {
 	args := run.plainArgs()
 	if s.info.Policy == nil || slices.Equal(args, s.info.Args) {
@@ -183,7 +187,8 @@ func (s *oneShotSession) Close() error {
 }
 
 // Generate starts a process and waits for its end.
-func (s *oneShotSession) Generate(ctx context.Context, r engine.Request, token func(record.Token)) (record.Usage, error) {
+func (s *oneShotSession) Generate(ctx context.Context, r engine.Request, token func(record.Token)) (
+	record.Usage, error) {
 	free, err := s.turn.Take()
 	if err != nil {
 		return record.Usage{}, err
@@ -242,7 +247,8 @@ func (s *oneShotSession) ready(r engine.Request) (engine.Model, error) {
 		return engine.Model{}, engine.Fail(record.SetUp, "a generation of %d tokens was asked for", r.MaxTokens)
 	case r.Prompt == "":
 		return engine.Model{}, engine.Fail(record.SetUp, "the prompt has no tokens")
-	case s.context > 0 && r.MaxTokens >= s.context: // the program would go on until it is full, and may end before it has said so
+	// the program would go on until it is full, and may end before it has said so
+	case s.context > 0 && r.MaxTokens >= s.context:
 		return engine.Model{}, tooLong(fmt.Sprintf("a prompt and %d tokens to generate", r.MaxTokens), s.context)
 	}
 	return *m, nil
@@ -284,8 +290,9 @@ func (t *utterance) add(c chunk) {
 	t.n++
 }
 
-// timesDiffer says so where the pieces cannot have come when the program made them: it can't have taken longer to evaluate the tokens
-// than the text took to come. A tenth, and what the clocks of so short a time may be off, are let go.
+// timesDiffer says so where the pieces cannot have come when the program made them: it can't have taken longer to
+// evaluate the tokens than the text took to come. A tenth, and what the clocks of so short a time may be off, are let
+// go.
 func timesDiffer(t *utterance, u record.Usage) string {
 	ours, own := t.last.Sub(t.first), time.Duration(u.Reported["eval_ms"]*float64(time.Millisecond))
 	if t.n < 2 || own <= ours+ours/10+20*time.Millisecond {
@@ -295,8 +302,8 @@ func timesDiffer(t *utterance, u record.Usage) string {
 		own.Round(time.Millisecond), ours.Round(time.Millisecond))
 }
 
-// printable puts U+FFFD in the place of what is no character, as llama-server does: one for the begin of one that is broken off, one for each
-// other byte.
+// printable puts U+FFFD in the place of what is no character, as llama-server does: one for the begin of one that is
+// broken off, one for each other byte.
 func printable(text string) string {
 	var b strings.Builder
 	for len(text) > 0 {
@@ -313,19 +320,21 @@ func printable(text string) string {
 }
 
 // broken tells why a generation broke off; nil where it did not.
-func (s *oneShotSession) broken(ctx context.Context, run *completionRun, m engine.Model, r engine.Request, whole bool) error {
+func (s *oneShotSession) broken(ctx context.Context, run *completionRun, m engine.Model, r engine.Request,
+	whole bool) error {
 	if err := s.over(ctx); err != nil {
 		return err
 	}
 	if run.full.Load() {
-		return tooLong(fmt.Sprintf("the prompt of %d tokens and %d tokens to generate", run.prompted, r.MaxTokens), s.context)
+		return tooLong(fmt.Sprintf("the prompt of %d tokens and %d tokens to generate", run.prompted, r.MaxTokens),
+			s.context)
 	}
 	if _, timed := run.figures["eval_ms"]; whole && timed {
 		return nil
 	}
 	err := s.why(ctx, run, m)
-	// It ends by itself before the text does where its context is full. Its log would say so, but may not be printed any more. A
-	// token has at least a byte.
+	// It ends by itself before the text does where its context is full. Its log would say so, but may not be printed
+	// any more. A token has at least a byte.
 	if engine.ClassOf(err) == record.BadOutput && s.context > 0 && len(r.Prompt)+1+r.MaxTokens > s.context {
 		err = tooLong(fmt.Sprintf("the prompt and %d tokens to generate", r.MaxTokens), s.context)
 	}
@@ -372,7 +381,8 @@ func (s *oneShotSession) start(ctx context.Context, m engine.Model, r engine.Req
 	}
 	s.mu.Lock() // a Close either prevents it or ends it
 	defer s.mu.Unlock()
-	run := &completionRun{tail: &child.Tail{Max: 16 << 10}, scratch: dir, figures: map[string]float64{}, mark: newMark(),
+	run := &completionRun{tail: &child.Tail{Max: 16 << 10}, scratch: dir, figures: map[string]float64{},
+		mark:  newMark(),
 		reads: make(chan reading, 16), patience: s.patience}
 	alive, end := context.WithCancel(ctx)
 	if s.closing.Err() != nil {
@@ -388,7 +398,8 @@ func (s *oneShotSession) start(ctx context.Context, m engine.Model, r engine.Req
 		run.release()
 		return nil, err
 	}
-	run.tree, err = proc.NewTree(run.proc.PID(), roleOf("completion"), func(src sample.Source) func() { return s.probe.Attach(often(src, run.reads)) },
+	run.tree, err = proc.NewTree(run.proc.PID(), roleOf("completion"),
+		func(src sample.Source) func() { return s.probe.Attach(often(src, run.reads)) },
 		proc.TreeOptions{Ours: true})
 	if err != nil && !errors.Is(err, sample.ErrGone) { // one that has died already is its end's to explain
 		run.end()
@@ -401,7 +412,8 @@ func (s *oneShotSession) start(ctx context.Context, m engine.Model, r engine.Req
 }
 
 func (run *completionRun) begin(ctx context.Context, s *oneShotSession, m engine.Model, r engine.Request) error {
-	// A file: arguments may be read by everybody on the machine, and are short. One line end behind the prompt is taken away.
+	// A file: arguments may be read by everybody on the machine, and are short. One line end behind the prompt is taken
+	// away.
 	prompt, err := promptFile(run.scratch, r.Prompt)
 	if err != nil {
 		return err
@@ -460,9 +472,9 @@ func (run *completionRun) hear(line string, tokens, context int) {
 	}
 }
 
-// wait gives the pieces as they come, until the process has ended. At the end of the text it waits for input; it is then sampled once more
-// and interrupted, upon which it prints its timings and all else that it has still to print. One that is left to end by itself does not
-// wait for what it has to print.
+// wait gives the pieces as they come, until the process has ended. At the end of the text it waits for input; it is
+// then sampled once more and interrupted, upon which it prints its timings and all else that it has still to print. One
+// that is left to end by itself does not wait for what it has to print.
 func (run *completionRun) wait(p *pieces) {
 	defer run.release()
 	var heedless <-chan time.Time // one that does not heed the interruption is ended
@@ -538,9 +550,10 @@ func (run *completionRun) letGo() {
 	_ = os.RemoveAll(run.scratch) // swept at the next start, if it is still there
 }
 
-// generated is how many tokens the text has, and how it ended: the first comes of the prompt's evaluation, each other of one of its own, and
-// the evaluation of the last, which the program begins before it waits, does not end. The program says 1 where it evaluated none, and
-// counts an evaluation of a single token of the prompt as one of a generated token. A token that ended the text is none of it.
+// generated is how many tokens the text has, and how it ended: the first comes of the prompt's evaluation, each other
+// of one of its own, and the evaluation of the last, which the program begins before it waits, does not end. The
+// program says 1 where it evaluated none, and counts an evaluation of a single token of the prompt as one of a
+// generated token. A token that ended the text is none of it.
 func (run *completionRun) generated(most, pieces int) (int, string) {
 	n := int(run.figures["eval_runs"]) + 1
 	if batch := run.read.load().batch; run.prompted == 1 || batch > 0 && run.prompted%batch == 1 {
@@ -562,7 +575,8 @@ func newMark() string {
 	return "<" + hex.EncodeToString(b[:]) + ">"
 }
 
-// spans are those of the text. The line that says that it begins comes through a pipe of its own, and may be read behind the text.
+// spans are those of the text. The line that says that it begins comes through a pipe of its own, and may be read
+// behind the text.
 func (run *completionRun) spans(first, last time.Time, tokens int) []record.Span {
 	begun, how := run.begun, "the program's line that says that it begins to generate read, to the first piece of text read"
 	if begun.IsZero() || begun.After(first) {
@@ -573,13 +587,15 @@ func (run *completionRun) spans(first, last time.Time, tokens int) []record.Span
 		begun = run.started
 	}
 	spans := []record.Span{
-		{Name: "process", Begin: run.started, End: begun, How: "process started, to its line that says that it begins to generate: the model's load lies within"},
+		{Name: "process", Begin: run.started, End: begun,
+			How: "process started, to its line that says that it begins to generate: the model's load lies within"},
 	}
 	if begun.Before(first) {
 		spans = append(spans, record.Span{Name: record.Prefill, Begin: begun, End: first, How: how})
 	}
 	if tokens > 1 {
-		spans = append(spans, record.Span{Name: record.Decode, Begin: first, End: last, How: "first to last piece of text read"})
+		spans = append(spans, record.Span{Name: record.Decode, Begin: first, End: last,
+			How: "first to last piece of text read"})
 	}
 	return spans
 }
@@ -603,8 +619,8 @@ type reading struct {
 	at  time.Time
 }
 
-// often has the dear source of a process that does not live long read at the quick one's rate; the sampler bounds what that takes. It tells
-// when it was read.
+// often has the dear source of a process that does not live long read at the quick one's rate; the sampler bounds what
+// that takes. It tells when it was read.
 func often(src sample.Source, reads chan reading) sample.Source {
 	if p, ok := src.(sample.Peaker); ok {
 		return oftener{p, reads}

@@ -11,31 +11,34 @@ import (
 	"llmparity/internal/record"
 )
 
-// Config is what a user may choose of llama.cpp. The zero value is ready. What is chosen is sound: package plan sees to that.
+// Config is what a user may choose of llama.cpp. The zero value is ready. What is chosen is sound: package plan sees to
+// that.
 type Config struct {
 	Path  string // of llama-server; empty: searched for
 	CLI   string // of the one-shot program; empty: searched for
 	Cache string // the cache folder, where a build of our own lies under llamacpp/; empty: not searched
 
-	// Threads is 1 unless set. A second thread on a machine of two cores falls to a tenth of its speed whenever anything else
-	// runs, and in a measurement the sampler always does: threads spin at every layer's barrier while the late one waits for
-	// a core. One thread is also what another engine's software GPU can be held against without a core count in between.
+	// Threads is 1 unless set. A second thread on a machine of two cores falls to a tenth of its speed whenever
+	// anything else runs, and in a measurement the sampler always does: threads spin at every layer's barrier while the
+	// late one waits for a core. One thread is also what another engine's software GPU can be held against without a
+	// core count in between.
 	Threads      int
 	BatchThreads int // in prefill; 0: as many as Threads
 
 	// Batch and UBatch are how many tokens of a prompt are handed over, and computed, at a time; 0: llama.cpp's own.
 	Batch, UBatch int
 
-	// KVType is the element type of both halves of the KV cache, f32 unless set: f16 goes with another engine's cache of f16.
-	// CacheK and CacheV say it of one half.
+	// KVType is the element type of both halves of the KV cache, f32 unless set: f16 goes with another engine's cache
+	// of f16. CacheK and CacheV say it of one half.
 	KVType         string
 	CacheK, CacheV string
 
-	// Slots is how many generations go on at a time in a server, 1 unless set. Each has a whole context of its own, so that the KV cache is
-	// as many times as large. Those that go on together are computed in one batch: each of them is slower than alone.
+	// Slots is how many generations go on at a time in a server, 1 unless set. Each has a whole context of its own, so
+	// that the KV cache is as many times as large. Those that go on together are computed in one batch: each of them is
+	// slower than alone.
 	Slots int
-	// PromptCache leaves what a generation put into its slot's KV cache there for the next one whose prompt begins alike, as a
-	// conversation's turns do.
+	// PromptCache leaves what a generation put into its slot's KV cache there for the next one whose prompt begins
+	// alike, as a conversation's turns do.
 	PromptCache bool
 
 	FlashAttention string // off unless set: on, auto
@@ -70,7 +73,8 @@ func (c Config) common(m engine.Model) []flag {
 		flags = append(flags, flag{"-dev", "none"})
 	}
 	flags = append(flags,
-		// A KV cache of f16, llama.cpp's default, and flash attention, which sums in another order, both turn close greedy choices.
+		// A KV cache of f16, llama.cpp's default, and flash attention, which sums in another order, both turn close
+		// greedy choices.
 		flag{"-ctk", c.cacheK()}, flag{"-ctv", c.cacheV()}, flag{"-fa", c.flashAttention()})
 	for _, size := range []struct {
 		name  string
@@ -84,7 +88,8 @@ func (c Config) common(m engine.Model) []flag {
 		flags = append(flags, flag{noMmap})
 	}
 	return append(flags,
-		// No guessing, no warm-up of its own (the runner has a phase for it), no network, and buffers' sizes in the log.
+		// No guessing, no warm-up of its own (the runner has a phase for it), no network, and buffers' sizes in the
+		// log.
 		flag{"-fit", "off"}, flag{"--no-warmup"}, flag{"--offline"}, flag{"--log-colors", "off"}, flag{"-lv", logLevel})
 }
 
@@ -97,7 +102,8 @@ const noMmap = "--no-mmap"
 // server are llama-server's options; there is no secret in them. Its context is that of all slots together.
 func (c Config) server(m engine.Model, port int) []flag {
 	m.Context *= c.slots()
-	flags := append(c.common(m), flag{"--host", "127.0.0.1"}, flag{"--port", strconv.Itoa(port)}, flag{"-np", strconv.Itoa(c.slots())})
+	flags := append(c.common(m), flag{"--host", "127.0.0.1"}, flag{"--port", strconv.Itoa(port)},
+		flag{"-np", strconv.Itoa(c.slots())})
 	if !c.PromptCache { // nothing is kept from one prompt to the next: every prefill is whole
 		flags = append(flags, flag{"--no-cache-prompt"})
 	}

@@ -31,7 +31,8 @@ func noGPU(format string, args ...any) *engine.Failure {
 		"give one that was built for the GPU, or leave out --llamacpp-gpu-layers", format, args...)}
 }
 
-// gpu refuses layers on a GPU where a program of llama.cpp's has no device for them: it would silently compute on the CPU.
+// gpu refuses layers on a GPU where a program of llama.cpp's has no device for them: it would silently compute on the
+// CPU.
 func (c Config) gpu(ctx context.Context, p program.Program, path string) error {
 	if c.GPULayers == 0 {
 		return nil
@@ -42,7 +43,8 @@ func (c Config) gpu(ctx context.Context, p program.Program, path string) error {
 	}
 	// A heading, then a line a device, indented: its name, a colon, what it is.
 	for _, line := range lines {
-		if name, _, ok := strings.Cut(line, ": "); ok && !strings.ContainsAny(name, " \t") && name != "BLAS" && name != "warning" {
+		if name, _, ok := strings.Cut(line, ": "); ok && !strings.ContainsAny(name, " \t") && name != "BLAS" &&
+			name != "warning" {
 			return nil
 		}
 	}
@@ -55,7 +57,8 @@ func (c Config) device(said load) (record.Device, error) {
 		return record.Device{}, noGPU("llama.cpp put none of the model's layers on a GPU")
 	}
 	d := record.Device{Class: record.GPU, Name: strings.Join(said.devices, ", "),
-		Detail: map[string]string{"threads": strconv.Itoa(c.threads()), "gpu_layers": said.layers(c.GPULayers), "cpu": machine.CPU()}}
+		Detail: map[string]string{"threads": strconv.Itoa(c.threads()), "gpu_layers": said.layers(c.GPULayers),
+			"cpu": machine.CPU()}}
 	if said.offloaded < 0 {
 		d.Class, d.Name = unknownClass, "unknown: llama.cpp's log does not tell whether layers were put on a GPU"
 	} else if d.Name == "" {

@@ -198,7 +198,8 @@ func TestEnvironmentAndArguments(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if strings.Contains(string(line), srv.client.key) || strings.Contains(strings.Join(p.Engine().Args, " "), srv.client.key) {
+	if strings.Contains(string(line), srv.client.key) ||
+		strings.Contains(strings.Join(p.Engine().Args, " "), srv.client.key) {
 		t.Error("the key is among the arguments")
 	}
 	stranger := newClient(0, "")
@@ -218,10 +219,12 @@ func TestContextIsRoundedWithAWarning(t *testing.T) {
 	if w := p.Warnings(); len(w) != 1 || w[0].Code != "context-differs" {
 		t.Errorf("warnings %+v, want one about the context", w)
 	}
-	if _, err := generate(t, s, engine.Request{Prompt: strings.Repeat("x", 90), MaxTokens: 11}); fault.Code(err) != int(fault.PromptTooLong) {
+	if _, err := generate(t, s, engine.Request{Prompt: strings.Repeat("x", 90), MaxTokens: 11}); fault.Code(err) != int(
+		fault.PromptTooLong) {
 		t.Errorf("90 and 11 tokens in a context of 100: %v", err)
 	}
-	if _, err := generate(t, s, engine.Request{Prompt: strings.Repeat("x", 90), MaxTokens: 10, IgnoreEOS: true}); err != nil {
+	if _, err := generate(t, s, engine.Request{Prompt: strings.Repeat("x", 90), MaxTokens: 10,
+		IgnoreEOS: true}); err != nil {
 		t.Errorf("90 and 10 tokens in a context of 100: %v", err)
 	}
 }
@@ -267,7 +270,8 @@ func TestNoMemory(t *testing.T) {
 	}
 	// The real server under a limit on its address space that holds the program but not a large KV cache.
 	script := filepath.Join(t.TempDir(), "llama-server")
-	text := "#!/bin/sh\nulimit -v 600000\nexec '" + b.path + "' \"$@\" --override-kv llama.context_length=int:16000000\n"
+	text := "#!/bin/sh\nulimit -v 600000\nexec '" + b.path +
+		"' \"$@\" --override-kv llama.context_length=int:16000000\n"
 	if err := os.WriteFile(script, []byte(text), 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -307,7 +311,8 @@ func TestACrashBetweenRequestsIsTold(t *testing.T) {
 	p := s.server.proc
 	_ = syscall.Kill(p.PID(), syscall.SIGKILL) // it is there
 	<-p.Done()
-	if err := s.Unload(t.Context()); engine.ClassOf(err) != record.Crash || !strings.Contains(err.Error(), "signal: killed") {
+	if err := s.Unload(t.Context()); engine.ClassOf(err) != record.Crash ||
+		!strings.Contains(err.Error(), "signal: killed") {
 		t.Errorf("Unload: %v", err)
 	}
 	if err := errors.Join(s.Unload(t.Context()), s.Load(t.Context(), m), s.Unload(t.Context())); err != nil {
@@ -338,7 +343,8 @@ func TestAModelThatWasReplacedIsNotLoaded(t *testing.T) {
 		return pick()
 	}
 	for _, when := range []string{"meanwhile", "before"} {
-		if err := s.Load(t.Context(), m); fault.Code(err) != int(fault.BadModel) || !strings.Contains(err.Error(), "was replaced") {
+		if err := s.Load(t.Context(), m); fault.Code(err) != int(fault.BadModel) ||
+			!strings.Contains(err.Error(), "was replaced") {
 			t.Errorf("replaced %s: %v", when, err)
 		}
 	}

@@ -82,8 +82,8 @@ func TestFeaturesInLlamaServer(t *testing.T) {
 	}
 }
 
-// windowed is a llama with a sliding window as an architecture that llama.cpp knows one in: otherwise the same, where its
-// attention sinks draw nothing and its scales are 1.
+// windowed is a llama with a sliding window as an architecture that llama.cpp knows one in: otherwise the same, where
+// its attention sinks draw nothing and its scales are 1.
 func windowed(t *testing.T, s tiny.Spec) string {
 	t.Helper()
 	const name = "granite_swa"
@@ -105,7 +105,8 @@ func windowed(t *testing.T, s tiny.Spec) string {
 	}
 	for layer := range a.BlockCount {
 		sinks := slices.Repeat([]float32{-1e9}, a.HeadCount)
-		weights = append(weights, gguf.Weights{Name: "blk." + string(rune('0'+layer)) + ".attn_sinks.weight", Shape: []uint64{uint64(a.HeadCount)}, Values: sinks})
+		weights = append(weights, gguf.Weights{Name: "blk." + string(rune('0'+layer)) + ".attn_sinks.weight",
+			Shape: []uint64{uint64(a.HeadCount)}, Values: sinks})
 	}
 	metadata = append(metadata, gguf.Entry{Key: name + ".logit_scale", Value: float32(1)},
 		gguf.Entry{Key: name + ".attention.sliding_window_pattern", Value: slices.Repeat([]bool{true}, a.BlockCount)})

@@ -66,7 +66,8 @@ func TestFindInOrder(t *testing.T) {
 func TestSomethingElse(t *testing.T) {
 	l := New(Config{Path: script(t, t.TempDir(), "llama-server")})
 	err := l.Check(t.Context(), randomModel(t, ascii()))
-	if fault.Code(err) != int(fault.NoLlamaServer) || engine.ClassOf(err) != record.SetUp || !strings.Contains(err.Error(), "something else") {
+	if fault.Code(err) != int(fault.NoLlamaServer) || engine.ClassOf(err) != record.SetUp ||
+		!strings.Contains(err.Error(), "something else") {
 		t.Errorf("a program that is no llama-server: %v", err)
 	}
 }

@@ -19,7 +19,8 @@ func arguments(flags []flag) []string {
 	return args
 }
 
-// options are those that a program lists when it is asked for help, with the rest of their lines; nil: it lists none that can be read.
+// options are those that a program lists when it is asked for help, with the rest of their lines; nil: it lists none
+// that can be read.
 type options map[string]string
 
 // listed reads a program's help: options stand at the beginnings of lines, by all their names.
@@ -46,7 +47,8 @@ func listed(help []string) options {
 
 // harmless options switch off what a program without them does not do.
 func harmless() []string {
-	return []string{"-dev", "-fit", "--offline", "--log-colors", "-lv", "--no-cache-prompt", "-cram", "--no-webui", "-no-cnv", "--no-warmup",
+	return []string{"-dev", "-fit", "--offline", "--log-colors", "-lv", "--no-cache-prompt", "-cram", "--no-webui",
+		"-no-cnv", "--no-warmup",
 		"--simple-io", "--no-escape"}
 }
 

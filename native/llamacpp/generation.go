@@ -14,14 +14,15 @@ import (
 
 // generation is the text that continues a prompt: one streamed completion, or several.
 //
-// llama-server ends a completion with the token that ends the text, or never chooses that token (ignore_eos). To go on behind it,
-// as other engines do and as the same ids everywhere demand, what came so far is sent as the next completion's prompt. That costs a
-// prefill, which the record is told of.
+// llama-server ends a completion with the token that ends the text, or never chooses that token (ignore_eos). To go on
+// behind it, as other engines do and as the same ids everywhere demand, what came so far is sent as the next
+// completion's prompt. That costs a prefill, which the record is told of.
 //
-// llama-server sends one event a token, except that it holds an event back while the text so far ends inside a character; the
-// next event then carries the last id alone, and the ids before it are lost to the stream. The running count in every event
-// shows the gap. From the first gap on, tokens are kept, and at the end the same completion is asked for once more, whole, which
-// gives every id: with the same seed and no cache it must agree wherever the stream told an id.
+// llama-server sends one event a token, except that it holds an event back while the text so far ends inside a
+// character; the next event then carries the last id alone, and the ids before it are lost to the stream. The running
+// count in every event shows the gap. From the first gap on, tokens are kept, and at the end the same completion is
+// asked for once more, whole, which gives every id: with the same seed and no cache it must agree wherever the stream
+// told an id.
 type generation struct {
 	client *client
 	body   completion
@@ -36,11 +37,13 @@ type generation struct {
 	heldBack int
 	cached   int // tokens that the server holds in the slot's KV cache afterwards
 	slot     int
-	batched  bool // others go on beside it, or a part of its prompt was computed for another: sums may be taken in another order the next time
-	parted   bool // the same completion asked for twice is not the same
-	first    time.Time
-	last     time.Time
-	text     strings.Builder
+	// others go on beside it, or a part of its prompt was computed for another: sums may be taken in another order the
+	// next time
+	batched bool
+	parted  bool // the same completion asked for twice is not the same
+	first   time.Time
+	last    time.Time
+	text    strings.Builder
 }
 
 const unknown = record.NoID
@@ -98,7 +101,8 @@ func (g *generation) take(e event, at time.Time) error {
 	if e.Predicted > 0 {
 		missing := e.Predicted - len(e.Tokens) - (len(g.ids) - g.base)
 		if missing < 0 || e.Predicted > g.body.NPredict {
-			return engine.Fail(record.BadOutput, "llama-server counts %d tokens where its events held %d", e.Predicted, len(g.ids)-g.base+len(e.Tokens))
+			return engine.Fail(record.BadOutput, "llama-server counts %d tokens where its events held %d", e.Predicted,
+				len(g.ids)-g.base+len(e.Tokens))
 		}
 		g.heldBack += missing
 		for range missing {
@@ -163,14 +167,16 @@ func (g *generation) resolve(ctx context.Context) error {
 		return err
 	}
 	if len(ids) != again.NPredict && !g.batched {
-		return engine.Fail(record.BadOutput, "the same completion asked for twice has %d tokens, then %d", again.NPredict, len(ids))
+		return engine.Fail(record.BadOutput, "the same completion asked for twice has %d tokens, then %d",
+			again.NPredict, len(ids))
 	}
 	for i, t := range g.kept {
 		at := t.Index - g.base
 		parts := at >= len(ids) || t.ID != unknown && t.ID != ids[at]
 		switch {
 		case parts && !g.batched:
-			return engine.Fail(record.BadOutput, "the same completion asked for twice parts at token %d: %d, then %d", t.Index, t.ID, ids[at])
+			return engine.Fail(record.BadOutput, "the same completion asked for twice parts at token %d: %d, then %d",
+				t.Index, t.ID, ids[at])
 		case parts || g.parted: // what was lost behind that is not to be had
 			g.parted = true
 		default:

@@ -26,7 +26,8 @@ func (k *known) identify(ctx context.Context, p program.Program, path string) (i
 			return identity{}, err
 		}
 		help, err := p.Ask(ctx, path, "--help", environment(""))
-		return identity{path: path, version: v, sha256: sha256, options: listed(help), libraries: LibrariesSHA256(path)}, err
+		return identity{path: path, version: v, sha256: sha256, options: listed(help),
+			libraries: LibrariesSHA256(path)}, err
 	})
 }
 

@@ -10,9 +10,9 @@ import (
 	"llmparity/internal/cache"
 )
 
-// LibrariesSHA256 is the sum over llama.cpp's own shared libraries that lie beside a program of it, or in lib beside its folder: where there
-// are any, what computes is in them and not in the program. Empty: there are none, or one can't be read. Libraries that lie elsewhere are not
-// seen, nor are others' than llama.cpp's.
+// LibrariesSHA256 is the sum over llama.cpp's own shared libraries that lie beside a program of it, or in lib beside
+// its folder: where there are any, what computes is in them and not in the program. Empty: there are none, or one can't
+// be read. Libraries that lie elsewhere are not seen, nor are others' than llama.cpp's.
 func LibrariesSHA256(program string) string {
 	program, err := filepath.EvalSymlinks(program)
 	if err != nil {
@@ -22,7 +22,8 @@ func LibrariesSHA256(program string) string {
 	for _, dir := range []string{filepath.Dir(program), filepath.Join(filepath.Dir(program), "..", "lib")} {
 		for _, pattern := range []string{"lib*.so*", "lib*.dylib", "*.dll"} {
 			some, _ := filepath.Glob(filepath.Join(dir, pattern)) // the patterns are well formed
-			found = append(found, slices.DeleteFunc(some, func(path string) bool { return !itsOwn(filepath.Base(path)) })...)
+			found = append(found, slices.DeleteFunc(
+				some, func(path string) bool { return !itsOwn(filepath.Base(path)) })...)
 		}
 	}
 	sums := map[string]string{} // by file: one has several names

@@ -40,14 +40,16 @@ const (
 	benchThreads = 1
 	benchBatch   = 512
 	benchTokens  = 65 // 64 evaluations behind the prompt
-	// llama-bench makes its own just as large as prompt and tokens are. Without flash attention values lie in memory a context apart, and a
-	// larger one costs some 4 % of decode.
+	// llama-bench makes its own just as large as prompt and tokens are. Without flash attention values lie in memory a
+	// context apart, and a larger one costs some 4 % of decode.
 	benchContext = 256
-	benchBest    = 3 // of so many in a row the best counts, on both sides: what else runs on the machine only ever slows one down
+	// of so many in a row the best counts, on both sides: what else runs on the machine only ever slows one down
+	benchBest = 3
 )
 
 func benchConfig() Config {
-	return Config{Cache: cache.Dir(os.Getenv), Threads: benchThreads, Batch: benchBatch, UBatch: benchBatch, KVType: "f16"}
+	return Config{Cache: cache.Dir(os.Getenv), Threads: benchThreads, Batch: benchBatch, UBatch: benchBatch,
+		KVType: "f16"}
 }
 
 // benchPrompt has some 150 tokens; what follows them does not end early.
@@ -67,8 +69,9 @@ func best(b *testing.B, s *session) (ours speed, own []speed, prompt int) {
 	return ours, own, prompt
 }
 
-// launched is the best of a server's requests behind one that warms it. Each pair has a server of its own, as it has a llama-bench:
-// where a process's buffers come to lie decides over more of its speed than anything else here, and stays for its life.
+// launched is the best of a server's requests behind one that warms it. Each pair has a server of its own, as it has a
+// llama-bench: where a process's buffers come to lie decides over more of its speed than anything else here, and stays
+// for its life.
 func launched(b *testing.B, m engine.Model) (ours speed, own []speed, prompt int) {
 	b.Helper()
 	s, _ := opened(b, New(benchConfig()))
@@ -84,28 +87,33 @@ func launched(b *testing.B, m engine.Model) (ours speed, own []speed, prompt int
 func measured(b *testing.B, s *session) (ours, own speed, prompt int) {
 	b.Helper()
 	var first, last time.Time
-	u, err := s.Generate(b.Context(), engine.Request{Prompt: benchPrompt(), MaxTokens: benchTokens, IgnoreEOS: true}, func(t record.Token) {
-		if last = t.At; t.Index == 0 {
-			first = t.At
-		}
-	})
+	u, err := s.Generate(b.Context(), engine.Request{Prompt: benchPrompt(), MaxTokens: benchTokens, IgnoreEOS: true},
+		func(t record.Token) {
+			if last = t.At; t.Index == 0 {
+				first = t.At
+			}
+		})
 	if err != nil {
 		b.Fatal(err)
 	}
-	if n := u.Reported["prompt_n"]; u.CachedTokens != 0 || int(n) != len(u.PromptIDs) || int(u.Reported["predicted_n"]) != benchTokens {
-		b.Fatalf("%d tokens from a cache, %v of %d evaluated, %v generated", u.CachedTokens, n, len(u.PromptIDs), u.Reported["predicted_n"])
+	if n := u.Reported["prompt_n"]; u.CachedTokens != 0 || int(n) != len(u.PromptIDs) ||
+		int(u.Reported["predicted_n"]) != benchTokens {
+		b.Fatalf("%d tokens from a cache, %v of %d evaluated, %v generated", u.CachedTokens, n, len(u.PromptIDs),
+			u.Reported["predicted_n"])
 	}
 	prompt = len(u.PromptIDs)
 	ours = speed{float64(prompt) / first.Sub(u.Sent).Seconds(), (benchTokens - 1) / last.Sub(first).Seconds()}
 	return ours, speed{u.Reported["prompt_per_second"], u.Reported["predicted_per_second"]}, prompt
 }
 
-// llamaBench is the same work in llama-bench: a prompt of that length; as many evaluations of one token each, behind as long a prompt.
+// llamaBench is the same work in llama-bench: a prompt of that length; as many evaluations of one token each, behind as
+// long a prompt.
 func llamaBench(b *testing.B, path string, m engine.Model, prompt int) speed {
 	b.Helper()
 	run := func(args ...string) float64 {
 		c := benchConfig()
-		args = append(args, "-m", m.Path, "-r", strconv.Itoa(benchBest), "-o", "json", "-t", strconv.Itoa(c.threads()), "-b", strconv.Itoa(c.Batch), "-ub", strconv.Itoa(c.UBatch),
+		args = append(args, "-m", m.Path, "-r", strconv.Itoa(benchBest), "-o", "json", "-t", strconv.Itoa(c.threads()),
+			"-b", strconv.Itoa(c.Batch), "-ub", strconv.Itoa(c.UBatch),
 			"-fa", c.flashAttention(), "-ctk", c.cacheK(), "-ctv", c.cacheV(), "-ngl", "0", "-dev", "none", "--offline")
 		cmd := exec.CommandContext(b.Context(), path, args...)
 		cmd.Env = environment("")
@@ -116,7 +124,8 @@ func llamaBench(b *testing.B, path string, m engine.Model, prompt int) speed {
 		var results []struct {
 			Speeds []float64 `json:"samples_ts"`
 		}
-		if err := json.Unmarshal(out, &results); err != nil || len(results) != 1 || len(results[0].Speeds) != benchBest {
+		if err := json.Unmarshal(out, &results); err != nil || len(results) != 1 ||
+			len(results[0].Speeds) != benchBest {
 			b.Fatalf("%v: %s", err, out)
 		}
 		return slices.Max(results[0].Speeds)
@@ -127,12 +136,13 @@ func llamaBench(b *testing.B, path string, m engine.Model, prompt int) speed {
 	}
 }
 
-// BenchmarkAgainstLlamaBench holds the speeds that we report against the server's own timings of the same requests, and against
-// llama-bench with the same threads, batch, attention and cache, in turn, pair by pair. What is held is the interval of the median of the
-// pairs' ratios, that of order statistics; no pair is left out.
+// BenchmarkAgainstLlamaBench holds the speeds that we report against the server's own timings of the same requests, and
+// against llama-bench with the same threads, batch, attention and cache, in turn, pair by pair. What is held is the
+// interval of the median of the pairs' ratios, that of order statistics; no pair is left out.
 func BenchmarkAgainstLlamaBench(b *testing.B) {
 	const pairs = 12
-	path, err := llamaProgram([]string{"llama-bench"}, "PATH", "LLMPARITY_LLAMA_BENCH", "scripts/setup llamacpp-tools").Find("", cache.Dir(os.Getenv))
+	path, err := llamaProgram([]string{"llama-bench"}, "PATH", "LLMPARITY_LLAMA_BENCH",
+		"scripts/setup llamacpp-tools").Find("", cache.Dir(os.Getenv))
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -15,8 +15,8 @@ import (
 	"llmparity/native/logs"
 )
 
-// load is what llama.cpp's log tells of a load. The log is for people: what it does not say in the words of one of the versions that are
-// known stays unsaid.
+// load is what llama.cpp's log tells of a load. The log is for people: what it does not say in the words of one of the
+// versions that are known stays unsaid.
 type load struct {
 	buffers   map[string]map[string]float64 // bytes by kind (model, KV, RS, compute, output) and backend
 	caches    []kvCache
@@ -136,8 +136,8 @@ func (l *load) again() {
 	}
 }
 
-// buffer notes a buffer. The device of a load, and its model's buffer, come before all others. The KV caches of one model are several
-// buffers; of the others a backend has one at a time, and makes it anew when it must be larger.
+// buffer notes a buffer. The device of a load, and its model's buffer, come before all others. The KV caches of one
+// model are several buffers; of the others a backend has one at a time, and makes it anew when it must be larger.
 func (l *load) buffer(kind, backend string, size float64) {
 	if kind == "" || size < 0 {
 		return
@@ -172,7 +172,8 @@ func number(text string) int {
 	return n
 }
 
-// kvUsed is the part of the KV caches that so many tokens lie in: of each cache as many cells, which are all of one size.
+// kvUsed is the part of the KV caches that so many tokens lie in: of each cache as many cells, which are all of one
+// size.
 func (l load) kvUsed(tokens int) float64 {
 	used := 0.0
 	for _, c := range l.caches {
@@ -184,7 +185,8 @@ func (l load) kvUsed(tokens int) float64 {
 // values are the sizes in bytes. tokens is how many the KV cache holds; -1: not known.
 func (l load) values(tokens int) map[string]float64 {
 	v := map[string]float64{}
-	for kind, name := range map[string]string{"model": "weights", "KV": "kv_reserved", "RS": "recurrent_state", "compute": "compute", "output": "output"} {
+	for kind, name := range map[string]string{"model": "weights", "KV": "kv_reserved", "RS": "recurrent_state",
+		"compute": "compute", "output": "output"} {
 		if len(l.buffers[kind]) == 0 {
 			continue
 		}

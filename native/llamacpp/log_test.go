@@ -40,25 +40,32 @@ func TestLogs(t *testing.T) {
 		backends, offloadedLayer string
 	}{
 		{"smollm2-f32.log", 92.10, 45, 27.51, 0.19, 1024, 1024, 512, "disabled", 45.0 * 100 / 1024, "CPU_Mapped", "0"},
-		{"smollm2-q8_0-flash.log", 92.10, 23.91, 16.67, 0.19, 2048, 2048, 512, "enabled", 23.91 * 100 / 2048, "CPU_Mapped", "0"},
-		{"smollm2-f16-auto-fit.log", 92.10, 22.5, 15.64, 0.19, 1024, 1024, 512, "enabled", 22.5 * 100 / 1024, "CPU_Mapped", "0"},
+		{"smollm2-q8_0-flash.log", 92.10, 23.91, 16.67, 0.19, 2048, 2048, 512, "enabled", 23.91 * 100 / 2048,
+			"CPU_Mapped", "0"},
+		{"smollm2-f16-auto-fit.log", 92.10, 22.5, 15.64, 0.19, 1024, 1024, 512, "enabled", 22.5 * 100 / 1024,
+			"CPU_Mapped", "0"},
 		{"tiny-f32.log", 1.63, 1, 11.76, 0, 1024, 1024, 512, "disabled", 1.0 * 100 / 1024, "CPU_Mapped", "0"},
 	} {
-		for way, cut := range map[string]func(io.Reader) io.Reader{"whole": func(r io.Reader) io.Reader { return r }, "bytes": iotest.OneByteReader} {
+		for way, cut := range map[string]func(io.Reader) io.Reader{"whole": func(r io.Reader) io.Reader { return r },
+			"bytes": iotest.OneByteReader} {
 			t.Run(c.name+" "+way, func(t *testing.T) {
 				l := readLog(t, c.name, cut)
 				v := l.values(100)
 				for name, want := range map[string]float64{
-					"weights_bytes": c.weights * mib, "weights." + c.backends + "_bytes": c.weights * mib, "kv_reserved_bytes": c.kv * mib,
-					"compute_bytes": c.compute * mib, "output_bytes": c.output * mib, "workspaces_bytes": (c.compute + c.output) * mib,
-					"kv_cells_count": float64(c.cells), "kv_used_bytes": c.used * mib,
+					"weights_bytes": c.weights * mib, "weights." + c.backends + "_bytes": c.weights * mib,
+					"kv_reserved_bytes": c.kv * mib,
+					"compute_bytes":     c.compute * mib, "output_bytes": c.output * mib,
+					"workspaces_bytes": (c.compute + c.output) * mib,
+					"kv_cells_count":   float64(c.cells), "kv_used_bytes": c.used * mib,
 				} {
 					if math.Abs(v[name]-want) > 2 {
 						t.Errorf("%s is %.0f, want %.0f", name, v[name], want)
 					}
 				}
-				if l.context != c.context || l.ubatch != c.ubatch || l.flash != c.flash || l.layers(0) != c.offloadedLayer {
-					t.Errorf("context %d, ubatch %d, flash attention %q, layers %s", l.context, l.ubatch, l.flash, l.layers(0))
+				if l.context != c.context || l.ubatch != c.ubatch || l.flash != c.flash ||
+					l.layers(0) != c.offloadedLayer {
+					t.Errorf("context %d, ubatch %d, flash attention %q, layers %s", l.context, l.ubatch, l.flash,
+						l.layers(0))
 				}
 				if _, known := l.values(-1)["kv_used_bytes"]; known {
 					t.Error("without a number of tokens, a part of the KV cache is in use")
@@ -112,7 +119,8 @@ llama_kv_cache: size =    . MiB (   99999999999999999999 cells,   1 layers
 			}
 			return fmt.Sprint(b / record.MiB)
 		}
-		got := fmt.Sprintf("weights %s kv %s compute %s used %s layers %s", show("weights_bytes"), show("kv_reserved_bytes"), show("compute_bytes"),
+		got := fmt.Sprintf("weights %s kv %s compute %s used %s layers %s", show("weights_bytes"),
+			show("kv_reserved_bytes"), show("compute_bytes"),
 			show("kv_used_bytes"), l.layers(0))
 		if got != c.want {
 			t.Errorf("%s: %s, want %s", c.name, got, c.want)
@@ -129,7 +137,8 @@ load_tensors:        CUDA0 model buffer size =   100.00 MiB
 sched_reserve:      CUDA0 compute buffer size =    50.00 MiB
 `
 	_, _ = r.Write([]byte(one + one)) // never fails
-	if l := r.load(); len(l.devices) != 1 || l.devices[0] != "CUDA0 (NVIDIA H200)" || l.values(0)["weights_bytes"] != 100*record.MiB {
+	if l := r.load(); len(l.devices) != 1 || l.devices[0] != "CUDA0 (NVIDIA H200)" ||
+		l.values(0)["weights_bytes"] != 100*record.MiB {
 		t.Errorf("%+v", l)
 	}
 }

@@ -11,7 +11,8 @@ import (
 	"llmparity/internal/record"
 )
 
-// randomModel writes a llama model of one layer whose tokens are the given bytes, each its own, and a begin and an end token.
+// randomModel writes a llama model of one layer whose tokens are the given bytes, each its own, and a begin and an end
+// token.
 func randomModel(t *testing.T, bytes []byte) engine.Model {
 	t.Helper()
 	const hidden, heads, headDim, ff = 64, 2, 32, 64

@@ -19,10 +19,10 @@ import (
 // OneShotName is the name in plans and records of llama.cpp's one-shot program as an engine.
 const OneShotName = "llamacpp-oneshot"
 
-// OneShot is llama.cpp through llama-completion, or what that was called before: a process that loads the model, continues one prompt
-// and ends. It prints text, not tokens: pieces have the times at which they were read, and its own timing lines count the tokens. It never
-// chooses the token that ends a text where it is to go on, so that from there on its text may be another than that of an engine that
-// goes on behind the token.
+// OneShot is llama.cpp through llama-completion, or what that was called before: a process that loads the model,
+// continues one prompt and ends. It prints text, not tokens: pieces have the times at which they were read, and its own
+// timing lines count the tokens. It never chooses the token that ends a text where it is to go on, so that from there
+// on its text may be another than that of an engine that goes on behind the token.
 type OneShot struct {
 	config Config
 	known  known
@@ -51,7 +51,8 @@ func (o *OneShot) Check(ctx context.Context, m engine.Model) error {
 	if err != nil {
 		return err
 	}
-	if _, err := b.options.fitted(completionProgram(), b.path, o.config.oneShot(m, "", "", engine.Request{MaxTokens: 1, IgnoreEOS: true})); err != nil {
+	if _, err := b.options.fitted(completionProgram(), b.path,
+		o.config.oneShot(m, "", "", engine.Request{MaxTokens: 1, IgnoreEOS: true})); err != nil {
 		return err
 	}
 	return o.config.gpu(ctx, completionProgram(), b.path)
@@ -68,7 +69,8 @@ func (o *OneShot) identify(ctx context.Context) (identity, error) {
 	}
 	// Newer llama-cli talks: it knows no prompt cache, which every one-shot version does.
 	if _, ok := b.options["--prompt-cache"]; !ok && b.options != nil {
-		return identity{}, completionProgram().Unfit("%s is not llama.cpp's one-shot program: it has no prompt cache (newer llama-cli is a chat client)", path)
+		return identity{}, completionProgram().Unfit(
+			"%s is not llama.cpp's one-shot program: it has no prompt cache (newer llama-cli is a chat client)", path)
 	}
 	return b, nil
 }
@@ -89,7 +91,8 @@ func (o *OneShot) Open(ctx context.Context, p engine.Probe) (engine.Session, err
 func (c Config) oneShot(m engine.Model, prompt, mark string, r engine.Request) []flag {
 	flags := append(c.common(m), flag{"-f", prompt}, flag{"-n", strconv.Itoa(r.MaxTokens)},
 		// The text alone, raw, as it comes; how many tokens the prompt has.
-		flag{"-no-cnv"}, flag{"--no-display-prompt"}, flag{"--simple-io"}, flag{"--no-escape"}, flag{"--verbose-prompt"},
+		flag{"-no-cnv"}, flag{"--no-display-prompt"}, flag{"--simple-io"}, flag{"--no-escape"},
+		flag{"--verbose-prompt"},
 		// At the text's end it waits for input, behind a mark.
 		flag{"-i"}, flag{"--in-prefix", mark}, flag{"--temp", strconv.FormatFloat(max(0, r.Temperature), 'g', -1, 64)})
 	if r.IgnoreEOS {
@@ -105,7 +108,8 @@ func (c Config) oneShot(m engine.Model, prompt, mark string, r engine.Request) [
 // tooLong is the error of a prompt that does not fit.
 func tooLong(what string, context int) error {
 	return &engine.Failure{Class: record.SetUp, Err: fault.New(fault.PromptTooLong,
-		"shorten the prompt, ask for fewer tokens or give the model a larger context", "%s do not fit in a context of %d", what, context)}
+		"shorten the prompt, ask for fewer tokens or give the model a larger context",
+		"%s do not fit in a context of %d", what, context)}
 }
 
 // why says how a process of the one-shot program ended that should not have.
@@ -116,7 +120,8 @@ func (s *oneShotSession) why(ctx context.Context, run *completionRun, m engine.M
 	failed := func(words []string) bool {
 		return contains(words, "failed to load model") || contains(words, "error loading model")
 	}
-	if lacks == "" && run.proc.Err() != nil && !signalled(run.proc.Err()) && !failed(words) && !contains(words, tooLongWords) && !logs.OutOfMemory(words...) {
+	if lacks == "" && run.proc.Err() != nil && !signalled(run.proc.Err()) && !failed(words) &&
+		!contains(words, tooLongWords) && !logs.OutOfMemory(words...) {
 		words = s.words(ctx, run, words)
 	}
 	switch {
@@ -137,8 +142,8 @@ func (s *oneShotSession) why(ctx context.Context, run *completionRun, m engine.M
 	return engine.Fail(record.BadOutput, "%s ended early; its last words: %s", s.name(), logs.LastWords(words))
 }
 
-// words asks once more, and with the same prompt, why the program fails: it does not wait for its log to be printed, of which errors alone
-// are the shortest. What it said before is given where nothing comes of that.
+// words asks once more, and with the same prompt, why the program fails: it does not wait for its log to be printed, of
+// which errors alone are the shortest. What it said before is given where nothing comes of that.
 func (s *oneShotSession) words(ctx context.Context, run *completionRun, before []string) []string {
 	dir, err := child.Scratch("prompt")
 	if err != nil {
@@ -165,7 +170,8 @@ func (s *oneShotSession) words(ctx context.Context, run *completionRun, before [
 			break
 		}
 		<-p.Done()
-		if words := said(tail.Lines(200)); p.Err() != nil && (contains(words, "error") || contains(words, "failed") || contains(words, tooLongWords)) {
+		if words := said(tail.Lines(200)); p.Err() != nil &&
+			(contains(words, "error") || contains(words, "failed") || contains(words, tooLongWords)) {
 			return words
 		}
 	}

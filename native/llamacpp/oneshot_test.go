@@ -35,11 +35,14 @@ func TestOneShotSaysWhatTheServerSays(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if u.Text != want.Usage.Text || u.Generated != len(want.Tokens) || u.PromptTokens != len(want.Usage.PromptIDs) || u.Finish != want.Usage.Finish {
-			t.Errorf("%d tokens behind %d, %s: %q\nwant %d behind %d, %s: %q", u.Generated, u.PromptTokens, u.Finish, u.Text,
+		if u.Text != want.Usage.Text || u.Generated != len(want.Tokens) ||
+			u.PromptTokens != len(want.Usage.PromptIDs) || u.Finish != want.Usage.Finish {
+			t.Errorf("%d tokens behind %d, %s: %q\nwant %d behind %d, %s: %q", u.Generated, u.PromptTokens, u.Finish,
+				u.Text,
 				len(want.Tokens), len(want.Usage.PromptIDs), want.Usage.Finish, want.Usage.Text)
 		}
-		if u.Reported["eval_runs"] != 19 || u.Reported["prompt_tokens"] != float64(u.PromptTokens) || u.Reported["eval_ms"] <= 0 {
+		if u.Reported["eval_runs"] != 19 || u.Reported["prompt_tokens"] != float64(u.PromptTokens) ||
+			u.Reported["eval_ms"] <= 0 {
 			t.Errorf("its own figures: %v", u.Reported)
 		}
 	}
@@ -78,10 +81,12 @@ func TestOneShotEndsWithTheText(t *testing.T) {
 		t.Fatal(err)
 	}
 	if n := len(want.Tokens) - 1; u.Finish != "stop" || u.Generated != n || u.Text != want.Usage.Text {
-		t.Errorf("finish %s after %d tokens, want %d, text\n%q, want\n%q", u.Finish, u.Generated, n, u.Text, want.Usage.Text)
+		t.Errorf("finish %s after %d tokens, want %d, text\n%q, want\n%q", u.Finish, u.Generated, n, u.Text,
+			want.Usage.Text)
 	}
 	ends.IgnoreEOS = true
-	if u, err = s.Generate(t.Context(), ends, func(record.Token) {}); err != nil || u.Finish != "length" || u.Generated != 100 {
+	if u, err = s.Generate(t.Context(), ends, func(record.Token) {}); err != nil || u.Finish != "length" ||
+		u.Generated != 100 {
 		t.Errorf("going on: finish %s after %d tokens, %v", u.Finish, u.Generated, err)
 	}
 }
@@ -110,7 +115,8 @@ func TestAScriptInTheProgramsPlace(t *testing.T) {
 		if err := s.Load(t.Context(), m); err != nil {
 			t.Fatalf("%s: %v", e.Name(), err)
 		}
-		u, err := s.Generate(t.Context(), engine.Request{Prompt: "once", MaxTokens: 8, IgnoreEOS: true}, func(record.Token) {})
+		u, err := s.Generate(t.Context(), engine.Request{Prompt: "once", MaxTokens: 8, IgnoreEOS: true},
+			func(record.Token) {})
 		if err != nil || u.Finish != "length" {
 			t.Errorf("%s: %+v, %v", e.Name(), u, err)
 		}
@@ -156,13 +162,15 @@ func (p *peaks) most() float64 {
 	return p.peak
 }
 
-// A prompt that the program itself finds too long, before its log tells how long it is: the reason is the same each time.
+// A prompt that the program itself finds too long, before its log tells how long it is: the reason is the same each
+// time.
 func TestAPromptJustOverTheContext(t *testing.T) {
 	m := randomModel(t, ascii())
 	s := loadedOneShot(t, newOneShot(), m)
 	for _, n := range []int{m.Context - 4, m.Context - 3, m.Context - 1, m.Context, m.Context + 1, m.Context + 200} {
 		for range 3 {
-			if _, err := s.Generate(t.Context(), engine.Request{Prompt: strings.Repeat("a", n), MaxTokens: 8}, func(record.Token) {}); fault.Code(err) != int(fault.PromptTooLong) {
+			if _, err := s.Generate(t.Context(), engine.Request{Prompt: strings.Repeat("a", n), MaxTokens: 8},
+				func(record.Token) {}); fault.Code(err) != int(fault.PromptTooLong) {
 				t.Errorf("%d tokens: %v", n, err)
 			}
 		}
@@ -175,11 +183,13 @@ func TestSpansOfALineThatIsReadLate(t *testing.T) {
 	at := func(ms int) time.Time { return start.Add(time.Duration(ms) * time.Millisecond) }
 	run := &completionRun{started: start, begun: at(101), figures: map[string]float64{"prompt_eval_ms": 30}}
 	spans := run.spans(at(100), at(150), 5)
-	if len(spans) != 3 || spans[1].Name != record.Prefill || spans[1].End.Sub(spans[1].Begin) != 30*time.Millisecond || !strings.Contains(spans[1].How, "own time") {
+	if len(spans) != 3 || spans[1].Name != record.Prefill || spans[1].End.Sub(spans[1].Begin) != 30*time.Millisecond ||
+		!strings.Contains(spans[1].How, "own time") {
 		t.Errorf("%+v", spans)
 	}
 	said := &utterance{first: at(100), last: at(110), n: 5}
-	if timesDiffer(said, record.Usage{Reported: map[string]float64{"eval_ms": 60}}) == "" || timesDiffer(said, record.Usage{Reported: map[string]float64{"eval_ms": 9}}) != "" {
+	if timesDiffer(said, record.Usage{Reported: map[string]float64{"eval_ms": 60}}) == "" ||
+		timesDiffer(said, record.Usage{Reported: map[string]float64{"eval_ms": 9}}) != "" {
 		t.Error("times that differ are told wrongly")
 	}
 }
@@ -197,21 +207,24 @@ func TestOneShotRefusesOtherPrograms(t *testing.T) {
 		filepath.Join(dir, "missing"):      "can't be run",
 	} {
 		err := NewOneShot(Config{CLI: path}).Check(t.Context(), m)
-		if fault.Code(err) != int(fault.NoLlamaServer) || engine.ClassOf(err) != record.SetUp || !strings.Contains(err.Error(), want) ||
+		if fault.Code(err) != int(fault.NoLlamaServer) || engine.ClassOf(err) != record.SetUp ||
+			!strings.Contains(err.Error(), want) ||
 			!strings.Contains(err.Error(), "scripts/setup llamacpp-tools") || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %v", path, err)
 		}
 	}
 }
 
-// A file with a sound header of which llama.cpp alone finds that it can't be loaded: its own words are shown, by both programs.
+// A file with a sound header of which llama.cpp alone finds that it can't be loaded: its own words are shown, by both
+// programs.
 func TestAModelThatLlamaCppCannotLoad(t *testing.T) {
 	m := randomModel(t, ascii())
 	text, err := os.ReadFile(m.Path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(m.Path, bytes.Replace(text, []byte("blk.0.attn_q"), []byte("blk.0.attn_x"), 1), 0o600); err != nil {
+	if err := os.WriteFile(m.Path, bytes.Replace(text, []byte("blk.0.attn_q"), []byte("blk.0.attn_x"), 1),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	for _, e := range []engine.Engine{newEngine(t), newOneShot()} {
@@ -220,7 +233,8 @@ func TestAModelThatLlamaCppCannotLoad(t *testing.T) {
 			t.Fatal(err)
 		}
 		err = s.Load(t.Context(), m)
-		if fault.Code(err) != int(fault.BadModel) || engine.ClassOf(err) != record.SetUp || !strings.Contains(err.Error(), "attn_q") || strings.Contains(err.Error(), "\n") {
+		if fault.Code(err) != int(fault.BadModel) || engine.ClassOf(err) != record.SetUp ||
+			!strings.Contains(err.Error(), "attn_q") || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %v of class %s, want BadModel with llama.cpp's own words", e.Name(), err, engine.ClassOf(err))
 		}
 		if err := s.Close(); err != nil {

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// perfLine is a line of the timings that a program of llama.cpp's prints at its end. Who prints them has had several names:
-// llama_print_timings, llama_perf_context_print, common_perf_print.
+// perfLine is a line of the timings that a program of llama.cpp's prints at its end. Who prints them has had several
+// names: llama_print_timings, llama_perf_context_print, common_perf_print.
 var perfLine = regexp.MustCompile(`^\s*\w+:\s+(load|sampling|samplers|sample|prompt eval|eval|total) time =\s*([0-9.]+) ms(?: /\s*([0-9]+) (tokens|runs))?`)
 
 // perf keeps the figures of such a line under the words that the program uses: eval_ms, eval_runs, prompt_eval_tokens.
@@ -31,7 +31,8 @@ func perf(line string, into map[string]float64) {
 // rates adds what the program prints too, but for what it prints for a time of nothing.
 func rates(figures map[string]float64) {
 	for name, of := range map[string][2]string{
-		"prompt_eval_tokens_per_second": {"prompt_eval_tokens", "prompt_eval_ms"}, "eval_tokens_per_second": {"eval_runs", "eval_ms"},
+		"prompt_eval_tokens_per_second": {"prompt_eval_tokens", "prompt_eval_ms"},
+		"eval_tokens_per_second":        {"eval_runs", "eval_ms"},
 	} {
 		if n, ms := figures[of[0]], figures[of[1]]; n > 0 && ms > 0 {
 			figures[name] = n / ms * 1e3

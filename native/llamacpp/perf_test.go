@@ -14,12 +14,17 @@ import (
 // The same figures go by the same names, whichever version printed them. The files hold what real programs printed.
 func TestPerf(t *testing.T) {
 	for name, want := range map[string]map[string]float64{
-		"common_perf_print.txt": {"sampling_ms": 2.15, "samplers_ms": .72, "samplers_tokens": 20, "load_ms": 139.16, "prompt_eval_ms": 32.78, "prompt_eval_tokens": 4,
-			"eval_ms": 206.24, "eval_runs": 15, "prompt_eval_tokens_per_second": 4 / 32.78e-3, "eval_tokens_per_second": 15 / 206.24e-3},
+		"common_perf_print.txt": {"sampling_ms": 2.15, "samplers_ms": .72, "samplers_tokens": 20, "load_ms": 139.16,
+			"prompt_eval_ms": 32.78, "prompt_eval_tokens": 4,
+			"eval_ms": 206.24, "eval_runs": 15, "prompt_eval_tokens_per_second": 4 / 32.78e-3,
+			"eval_tokens_per_second": 15 / 206.24e-3},
 		// Of a benchmark without timing: the rates are infinite, and none.
-		"llama_perf_context_print.txt": {"load_ms": 62, "prompt_eval_ms": 0, "prompt_eval_tokens": 16, "eval_ms": 0, "eval_runs": 17},
-		"llama_print_timings.txt": {"load_ms": 398.02, "sample_ms": 30.98, "sample_runs": 64, "prompt_eval_ms": 919.46, "prompt_eval_tokens": 8,
-			"eval_ms": 9616.37, "eval_runs": 63, "prompt_eval_tokens_per_second": 8 / 919.46e-3, "eval_tokens_per_second": 63 / 9616.37e-3},
+		"llama_perf_context_print.txt": {"load_ms": 62, "prompt_eval_ms": 0, "prompt_eval_tokens": 16, "eval_ms": 0,
+			"eval_runs": 17},
+		"llama_print_timings.txt": {"load_ms": 398.02, "sample_ms": 30.98, "sample_runs": 64, "prompt_eval_ms": 919.46,
+			"prompt_eval_tokens": 8,
+			"eval_ms":            9616.37, "eval_runs": 63, "prompt_eval_tokens_per_second": 8 / 919.46e-3,
+			"eval_tokens_per_second": 63 / 9616.37e-3},
 	} {
 		t.Run(name, func(t *testing.T) {
 			text, err := os.ReadFile(filepath.Join("testdata", "perf", name))
@@ -114,7 +119,8 @@ func FuzzPieces(f *testing.F) {
 			chunks = append(chunks, string(c))
 		}
 		got, over := whole(chunks, mark, false)
-		if joined := strings.Join(got, ""); joined != text && !bytes.Contains([]byte(text + mark)[:len(text)+len(mark)-1], []byte(mark)) || !over {
+		if joined := strings.Join(got, ""); joined != text &&
+			!bytes.Contains([]byte(text + mark)[:len(text)+len(mark)-1], []byte(mark)) || !over {
 			t.Fatalf("%q of %q", joined, text)
 		}
 	})

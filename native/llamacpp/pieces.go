@@ -30,8 +30,8 @@ func (o *output) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// pieces tells a text from the mark that is printed behind it. A chunk is held back while it may belong to the mark, or be the line end that
-// is printed before it where the model ended the text; it keeps its time.
+// pieces tells a text from the mark that is printed behind it. A chunk is held back while it may belong to the mark, or
+// be the line end that is printed before it where the model ended the text; it keeps its time.
 type pieces struct {
 	mark string
 	give func(chunk)
@@ -59,7 +59,8 @@ func (p *pieces) add(c chunk) {
 	}
 }
 
-// end gives what is still held. A line end at its end is left out where the model ended the text: then it is the program's.
+// end gives what is still held. A line end at its end is left out where the model ended the text: then it is the
+// program's.
 func (p *pieces) end(byModel bool) {
 	if all := p.text(); byModel && strings.HasSuffix(all, "\n") {
 		p.cut(len(all) - 1)

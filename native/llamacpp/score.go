@@ -10,10 +10,12 @@ import (
 	"llmparity/internal/record"
 )
 
-// forcing is a bias that no logit comes near: it makes the server choose a token. What it tells of probabilities is from before it.
+// forcing is a bias that no logit comes near: it makes the server choose a token. What it tells of probabilities is
+// from before it.
 const forcing = 1e5
 
-// probed is a completion of one token whose probabilities are told: a softmax, at temperature 1, of the model's own logits.
+// probed is a completion of one token whose probabilities are told: a softmax, at temperature 1, of the model's own
+// logits.
 type probed struct {
 	completion
 	NProbs    int      `json:"n_probs"`
@@ -36,8 +38,8 @@ type probabilities struct {
 
 var _ engine.Scorer = (*session)(nil)
 
-// Score asks for one token a place. The text before it lies in the server's cache but for the last token, so that each request
-// computes that one alone, as a step of a generation does.
+// Score asks for one token a place. The text before it lies in the server's cache but for the last token, so that each
+// request computes that one alone, as a step of a generation does.
 func (s *session) Score(ctx context.Context, f engine.Forced, each func(record.Score)) error {
 	if err := f.Validate(); err != nil {
 		return err
@@ -90,9 +92,11 @@ func (c *client) score(ctx context.Context, text []int, id, top int, cached bool
 func (p probabilities) score(forced int) (record.Score, error) {
 	switch {
 	case len(p.Of) == 0 || p.Of[0].ID == nil || p.Of[0].LogProb == nil:
-		return record.Score{}, engine.Fail(record.SetUp, "this llama-server tells no log-probabilities by token ids; a newer one does")
+		return record.Score{}, engine.Fail(
+			record.SetUp, "this llama-server tells no log-probabilities by token ids; a newer one does")
 	case *p.Of[0].ID != forced:
-		return record.Score{}, engine.Fail(record.BadOutput, "llama-server chose token %d where %d was forced", *p.Of[0].ID, forced)
+		return record.Score{}, engine.Fail(record.BadOutput, "llama-server chose token %d where %d was forced",
+			*p.Of[0].ID, forced)
 	}
 	s := record.Score{Forced: forced, LogProb: told(*p.Of[0].LogProb)}
 	for _, c := range p.Of[0].Top {
@@ -107,7 +111,8 @@ func (p probabilities) score(forced int) (record.Score, error) {
 	return s, nil
 }
 
-// told is a log-probability; NaN where the probability is too small for a float32, for which the server writes that type's lowest.
+// told is a log-probability; NaN where the probability is too small for a float32, for which the server writes that
+// type's lowest.
 func told(logProb float64) float64 {
 	if logProb < -1e30 {
 		return math.NaN()

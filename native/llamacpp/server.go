@@ -47,8 +47,8 @@ type server struct {
 	told   atomic.Bool // an error of a call has told of its end, or that call was cancelled
 }
 
-// environment is ours without llama-server's own variables, each of which sets an option behind our back. The key goes in here
-// because arguments can be read by everybody on the machine, a process's environment by its owner alone.
+// environment is ours without llama-server's own variables, each of which sets an option behind our back. The key goes
+// in here because arguments can be read by everybody on the machine, a process's environment by its owner alone.
 func environment(key string) []string {
 	env := slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "LLAMA_") })
 	if key != "" {
@@ -94,7 +94,8 @@ func roleOf(role string) func(int, string, []string) string {
 	return func(int, string, []string) string { return role }
 }
 
-// look has what the program has started meanwhile sampled from now on. It goes through all processes, and is no part of the load.
+// look has what the program has started meanwhile sampled from now on. It goes through all processes, and is no part of
+// the load.
 func (s *server) look() {
 	if s.tree != nil {
 		s.looks.Go(func() { s.tree.Look(context.Background()) })
@@ -112,7 +113,8 @@ func onFirst(what string, do func()) func(string) {
 	}
 }
 
-// said is what the log told of the load, which the server writes in a thread of its own: what is missing after a second will not come.
+// said is what the log told of the load, which the server writes in a thread of its own: what is missing after a second
+// will not come.
 func (s *server) said(ctx context.Context) load {
 	late := time.NewTimer(time.Second)
 	defer late.Stop()
@@ -161,8 +163,8 @@ func (s *server) ready(ctx context.Context, m engine.Model, p engine.Probe) (pro
 	}
 }
 
-// ours makes sure that the server that answers is the one that we started: another one may listen on the same port when both
-// allow it. Only ours knows the key.
+// ours makes sure that the server that answers is the one that we started: another one may listen on the same port when
+// both allow it. Only ours knows the key.
 func (s *server) ours(ctx context.Context, m engine.Model) (properties, error) {
 	props, err := s.client.props(ctx)
 	var refused *serverError
@@ -177,7 +179,8 @@ func (s *server) ours(ctx context.Context, m engine.Model) (properties, error) {
 	return props, nil
 }
 
-// whileAlive gives a context that also ends with the process: on a port that was taken, a stranger may accept and never answer.
+// whileAlive gives a context that also ends with the process: on a port that was taken, a stranger may accept and never
+// answer.
 func (s *server) whileAlive(ctx context.Context) (context.Context, context.CancelFunc) {
 	alive, cancel := context.WithCancel(ctx)
 	go func() {
@@ -219,7 +222,8 @@ func (s *server) died(m engine.Model) error {
 	case missingFlag(words, s.args) != "":
 		return tooOld(serverProgram(), s.path, missingFlag(words, s.args))
 	case logs.OutOfMemory(words...), signalled(s.proc.Err()) && machine.MemoryKills() > s.kills:
-		return engine.Fail(record.OOM, "llama-server ran out of memory loading %s (%s): %s", m.Path, how, logs.LastWords(words))
+		return engine.Fail(record.OOM, "llama-server ran out of memory loading %s (%s): %s", m.Path, how,
+			logs.LastWords(words))
 	case signalled(s.proc.Err()):
 		return s.notStarted("llama-server crashed loading %s (%s): %s", m.Path, how, logs.LastWords(words))
 	case contains(words, "failed to load model"):
@@ -238,5 +242,6 @@ func (s *server) notStarted(format string, args ...any) error {
 // crashed says how the process ended in the middle of its work.
 func (s *server) crashed() error {
 	words := said(s.tail.Lines(200))
-	return engine.Fail(logs.ClassOf(words...), "llama-server crashed (%s); its last words: %s", s.proc.Exit(), logs.LastWords(words))
+	return engine.Fail(logs.ClassOf(words...), "llama-server crashed (%s); its last words: %s", s.proc.Exit(),
+		logs.LastWords(words))
 }

@@ -53,7 +53,8 @@ func (s *session) Load(ctx context.Context, m engine.Model) error {
 	if err != nil {
 		return err
 	}
-	return engine.Repeat(ctx, s.probe, "llama-server", func() error { return child.OnFreePort(s.pick, s.starts(ctx, m)) })
+	return engine.Repeat(ctx, s.probe, "llama-server",
+		func() error { return child.OnFreePort(s.pick, s.starts(ctx, m)) })
 }
 
 // starts gives what starts a server on a port and has it load the model.
@@ -118,15 +119,18 @@ func (s *session) loaded(ctx context.Context, srv *server, m engine.Model, props
 	parts := s.binary.parts()
 	parts["build"] = props.Build
 	s.probe.Event(record.Event{At: time.Now(), Engine: &record.EngineInfo{
-		Name: Name, Version: s.binary.version, Path: s.binary.path, SHA256: s.binary.sha256, Args: srv.args, Parts: parts, Policy: policy,
+		Name: Name, Version: s.binary.version, Path: s.binary.path, SHA256: s.binary.sha256, Args: srv.args,
+		Parts: parts, Policy: policy,
 	}})
 	s.held.clear(s.config.slots())
 	s.primed.Clear() // another model may have other tokens
 	if len(said.buffers) == 0 {
-		s.probe.Warn(record.Warning{Code: "sizes-untold", Text: "llama-server's log does not tell the sizes of its buffers in words that are known"})
+		s.probe.Warn(record.Warning{Code: "sizes-untold",
+			Text: "llama-server's log does not tell the sizes of its buffers in words that are known"})
 		return nil
 	}
-	return s.attach(srv, &logged{role: "server", pid: srv.proc.PID(), said: func() load { return said }, held: s.held.tokens})
+	return s.attach(srv, &logged{role: "server", pid: srv.proc.PID(), said: func() load { return said },
+		held: s.held.tokens})
 }
 
 // attach has a source read for as long as the server is the session's.
@@ -235,8 +239,9 @@ func (s *session) Generate(ctx context.Context, r engine.Request, token func(rec
 		ended = func() { s.held.end(g.slot, g.cached) }
 	}
 	if g.parted {
-		s.probe.Warn(record.Warning{Code: "ids-lost", Text: "llama-server sends no event for a token that ends inside a character; asked again for the ids, " +
-			"among other requests or with another part of the prompt in its cache, it said something else: some tokens carry no id"})
+		s.probe.Warn(record.Warning{Code: "ids-lost",
+			Text: "llama-server sends no event for a token that ends inside a character; asked again for the ids, " +
+				"among other requests or with another part of the prompt in its cache, it said something else: some tokens carry no id"})
 	}
 	if g.heldBack > 0 {
 		s.probe.Warn(record.Warning{Code: "held-back-tokens", Text: fmt.Sprintf(
@@ -264,11 +269,13 @@ func (s *session) Generate(ctx context.Context, r engine.Request, token func(rec
 func (s *session) counted(g *generation) {
 	own := g.usage.Reported
 	if n, told := own["predicted_n"]; told && int(n) != len(g.ids) {
-		s.probe.Warn(record.Warning{Code: "counts-differ", Text: fmt.Sprintf("llama-server counts %.0f tokens generated, and %d came", n, len(g.ids))})
+		s.probe.Warn(record.Warning{Code: "counts-differ",
+			Text: fmt.Sprintf("llama-server counts %.0f tokens generated, and %d came", n, len(g.ids))})
 	}
 	if n, told := own["prompt_n"]; told && g.resumed == 0 && int(n)+g.usage.CachedTokens != len(g.usage.PromptIDs) {
-		s.probe.Warn(record.Warning{Code: "counts-differ", Text: fmt.Sprintf("llama-server counts %.0f tokens of the prompt evaluated and %d from a cache, and made %d of it",
-			n, g.usage.CachedTokens, len(g.usage.PromptIDs))})
+		s.probe.Warn(record.Warning{Code: "counts-differ",
+			Text: fmt.Sprintf("llama-server counts %.0f tokens of the prompt evaluated and %d from a cache, and made %d of it",
+				n, g.usage.CachedTokens, len(g.usage.PromptIDs))})
 	}
 }
 
@@ -290,7 +297,8 @@ func (s *session) prepare(ctx context.Context, srv *server, r engine.Request) ([
 	if len(ids)+r.MaxTokens > s.context {
 		return ids, &engine.Failure{Class: record.SetUp, Err: fault.New(fault.PromptTooLong,
 			"shorten the prompt, ask for fewer tokens or give the model a larger context",
-			"the prompt of %d tokens and %d tokens to generate do not fit in a context of %d", len(ids), r.MaxTokens, s.context)}
+			"the prompt of %d tokens and %d tokens to generate do not fit in a context of %d", len(ids), r.MaxTokens,
+			s.context)}
 	}
 	return ids, nil
 }
@@ -331,8 +339,8 @@ func (s *session) tokens(ctx context.Context, srv *server, prompt string) ([]int
 	return srv.client.tokenize(ctx, prompt)
 }
 
-// free waits until the server noticed that a request was given up: until no more slots are at work than generations go on beside this one.
-// A server that doesn't tell about its slots queues the next request, which is right too.
+// free waits until the server noticed that a request was given up: until no more slots are at work than generations go
+// on beside this one. A server that doesn't tell about its slots queues the next request, which is right too.
 func (s *session) free(ctx context.Context, srv *server) error {
 	for s.givenUp.Load() {
 		busy, err := srv.client.busy(ctx)

@@ -21,7 +21,8 @@ type logged struct {
 	held func() int // tokens in the KV cache, as the engine counts them; -1: not known
 }
 
-// cached is how many tokens lie in the KV cache, slot by slot, as the server tells at the end of each generation. The zero value knows nothing.
+// cached is how many tokens lie in the KV cache, slot by slot, as the server tells at the end of each generation. The
+// zero value knows nothing.
 type cached struct {
 	mu    sync.Mutex
 	slots []int // -1: not known

@@ -36,8 +36,8 @@ func maker(b testing.TB, m engine.Model) *prompts.Maker {
 	return texts
 }
 
-// BenchmarkClients tells what a server of SmolLM2 with four slots does for one, two and four clients of a closed loop, each with fresh
-// prompts of 16 tokens and 16 to generate, and that it counts each prompt as it was asked for.
+// BenchmarkClients tells what a server of SmolLM2 with four slots does for one, two and four clients of a closed loop,
+// each with fresh prompts of 16 tokens and 16 to generate, and that it counts each prompt as it was asked for.
 func BenchmarkClients(b *testing.B) {
 	const input, output, each = 16, 16, 4
 	m := smolLM2(b, 256)
@@ -47,7 +47,8 @@ func BenchmarkClients(b *testing.B) {
 	for _, clients := range []int{1, 2, 4} {
 		b.Run(fmt.Sprint(clients), func(b *testing.B) {
 			for b.Loop() {
-				plan, err := traffic.New(record.Traffic{Loop: record.ClosedLoop, Concurrency: clients, Requests: clients * each})
+				plan, err := traffic.New(
+					record.Traffic{Loop: record.ClosedLoop, Concurrency: clients, Requests: clients * each})
 				if err != nil {
 					b.Fatal(err)
 				}
@@ -55,27 +56,30 @@ func BenchmarkClients(b *testing.B) {
 				var ttft time.Duration
 				tokens := 0
 				begin := time.Now()
-				report := traffic.Drive(b.Context(), plan, 4, func(ctx context.Context, r traffic.Request) (string, error) {
-					mu.Lock()
-					seed++
-					prompt, err := texts.OfLength(input, seed)
-					mu.Unlock()
-					if err != nil {
-						return "", err
-					}
-					u, err := s.Generate(ctx, engine.Request{Prompt: prompt, MaxTokens: output, IgnoreEOS: true}, func(t record.Token) {
+				report := traffic.Drive(b.Context(), plan, 4,
+					func(ctx context.Context, r traffic.Request) (string, error) {
 						mu.Lock()
-						defer mu.Unlock()
-						tokens++
-						if t.Index == 0 {
-							ttft += t.At.Sub(r.Due)
+						seed++
+						prompt, err := texts.OfLength(input, seed)
+						mu.Unlock()
+						if err != nil {
+							return "", err
 						}
+						u, err := s.Generate(ctx, engine.Request{Prompt: prompt, MaxTokens: output, IgnoreEOS: true},
+							func(t record.Token) {
+								mu.Lock()
+								defer mu.Unlock()
+								tokens++
+								if t.Index == 0 {
+									ttft += t.At.Sub(r.Due)
+								}
+							})
+						if err == nil && (len(u.PromptIDs) != input || u.CachedTokens != 0) {
+							err = fmt.Errorf("%d tokens of a prompt of %d, %d of them from a cache", len(u.PromptIDs),
+								input, u.CachedTokens)
+						}
+						return "", err
 					})
-					if err == nil && (len(u.PromptIDs) != input || u.CachedTokens != 0) {
-						err = fmt.Errorf("%d tokens of a prompt of %d, %d of them from a cache", len(u.PromptIDs), input, u.CachedTokens)
-					}
-					return "", err
-				})
 				if err := report.Err(); err != nil {
 					b.Fatal(err)
 				}
@@ -98,9 +102,11 @@ func TestPromptsAreAsLongAsAskedFor(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		u, err := s.Generate(t.Context(), engine.Request{Prompt: prompt, MaxTokens: 1, IgnoreEOS: true}, func(record.Token) {})
+		u, err := s.Generate(t.Context(), engine.Request{Prompt: prompt, MaxTokens: 1, IgnoreEOS: true},
+			func(record.Token) {})
 		if err != nil || len(u.PromptIDs) != n || u.CachedTokens != 0 {
-			t.Errorf("%d tokens were asked for; the server counts %d and has %d in its cache: %v", n, len(u.PromptIDs), u.CachedTokens, err)
+			t.Errorf("%d tokens were asked for; the server counts %d and has %d in its cache: %v", n, len(u.PromptIDs),
+				u.CachedTokens, err)
 		}
 	}
 }

@@ -45,8 +45,8 @@ func logSizes(t testing.TB, p *enginetest.Probe) map[string]float64 {
 	return nil
 }
 
-// Each slot has the context that was asked for, what is foretold of the KV cache is what the log says, and what is used of it is that of
-// all slots.
+// Each slot has the context that was asked for, what is foretold of the KV cache is what the log says, and what is used
+// of it is that of all slots.
 func TestEachSlotHasItsContext(t *testing.T) {
 	m := enginetest.TinyModel(t)
 	for _, c := range []struct{ slots, context int }{{1, 512}, {2, 512}, {3, 300}, {4, 0}} {
@@ -71,7 +71,8 @@ func TestEachSlotHasItsContext(t *testing.T) {
 		}
 		got := logSizes(t, p)
 		if reserved := e.Component(estimate.KVReserved); float64(reserved.Best) != got["kv_reserved_bytes"] {
-			t.Errorf("%+v: a KV cache of %d bytes is foretold, and the log says %.0f", c, reserved.Best, got["kv_reserved_bytes"])
+			t.Errorf("%+v: a KV cache of %d bytes is foretold, and the log says %.0f", c, reserved.Best,
+				got["kv_reserved_bytes"])
 		}
 		if policy, foretold := p.Engine().Policy["parallel"], e.Settings()["parallel"]; policy != foretold {
 			t.Errorf("%+v: slots are %q, and foretold %q", c, policy, foretold)
@@ -79,15 +80,18 @@ func TestEachSlotHasItsContext(t *testing.T) {
 		if got["kv_used_bytes"] != 0 {
 			t.Errorf("%+v: %.0f bytes are in use of a cache in which nothing is", c, got["kv_used_bytes"])
 		}
-		if _, err := generate(t, s, engine.Request{Prompt: "The small model answers", MaxTokens: 20, IgnoreEOS: true}); err != nil {
+		if _, err := generate(t, s, engine.Request{Prompt: "The small model answers", MaxTokens: 20,
+			IgnoreEOS: true}); err != nil {
 			t.Fatal(err)
 		}
 		// One slot's share: the last token is never looked at again.
 		g, _ := generate(t, s, engine.Request{Prompt: "The small model answers", MaxTokens: 20, IgnoreEOS: true})
 		tokens := float64(g.Prompted() + 19)
 		got = logSizes(t, p)
-		if each := float64(e.PerToken); got["kv_used_bytes"] != each*tokens && (c.slots == 1 || got["kv_used_bytes"] != 2*each*tokens) {
-			t.Errorf("%+v: %.0f bytes are in use, of %.0f tokens with %.0f bytes each", c, got["kv_used_bytes"], tokens, each)
+		if each := float64(e.PerToken); got["kv_used_bytes"] != each*tokens &&
+			(c.slots == 1 || got["kv_used_bytes"] != 2*each*tokens) {
+			t.Errorf("%+v: %.0f bytes are in use, of %.0f tokens with %.0f bytes each", c, got["kv_used_bytes"], tokens,
+				each)
 		}
 		if err := s.Close(); err != nil {
 			t.Error(err)
@@ -128,18 +132,21 @@ func TestPrimedPrompts(t *testing.T) {
 	}
 }
 
-// A prompt that begins as one before it is computed from where they part, if it is allowed to be: what is said is the same.
+// A prompt that begins as one before it is computed from where they part, if it is allowed to be: what is said is the
+// same.
 func TestATurnTakesWhatWasSaidFromTheCache(t *testing.T) {
 	m := enginetest.TinyModel(t)
 	texts := map[bool]string{}
 	for _, keeps := range []bool{false, true} {
 		l, s, p := loadedWith(t, Config{PromptCache: keeps}, m)
-		if l.Caps().PromptCache != keeps || p.Engine().Policy["prompt_cache"] != map[bool]string{false: "off", true: "on"}[keeps] {
+		if l.Caps().PromptCache != keeps ||
+			p.Engine().Policy["prompt_cache"] != map[bool]string{false: "off", true: "on"}[keeps] {
 			t.Errorf("the cache is kept: %v; caps %+v, policy %v", keeps, l.Caps(), p.Engine().Policy)
 		}
 		said, asked := "", 0
 		for turn := range 3 {
-			g, err := generate(t, s, engine.Request{Prompt: said + "Tell me more of the small model. ", MaxTokens: 24, IgnoreEOS: true})
+			g, err := generate(t, s, engine.Request{Prompt: said + "Tell me more of the small model. ", MaxTokens: 24,
+				IgnoreEOS: true})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -149,7 +156,8 @@ func TestATurnTakesWhatWasSaidFromTheCache(t *testing.T) {
 			// The prompt before, at least: what was said behind it may fall into other tokens when it is read again.
 			switch cached := g.Usage.CachedTokens; {
 			case keeps && cached < asked-1, !keeps && cached != 0, cached >= g.Prompted():
-				t.Errorf("the cache is kept: %v; turn %d: %d of %d tokens came from it; the turn before had %d", keeps, turn+1, cached, g.Prompted(), asked)
+				t.Errorf("the cache is kept: %v; turn %d: %d of %d tokens came from it; the turn before had %d", keeps,
+					turn+1, cached, g.Prompted(), asked)
 			}
 			asked = g.Prompted()
 			said += "Tell me more of the small model. " + g.Usage.Text

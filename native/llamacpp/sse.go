@@ -30,7 +30,8 @@ func (s *stream) next() (event, time.Time, error) {
 		}
 		var e event
 		if err := json.Unmarshal(data, &e); err != nil {
-			return event{}, sent.At, fmt.Errorf("an event of llama-server's is not what it should be: %w in %.80q", err, data)
+			return event{}, sent.At, fmt.Errorf("an event of llama-server's is not what it should be: %w in %.80q", err,
+				data)
 		}
 		return e, sent.At, nil
 	}

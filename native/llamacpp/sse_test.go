@@ -44,7 +44,8 @@ func TestStream(t *testing.T) {
 			"1/29 1/30 1/31 1/32 1/33 1/34 1/36 1/37 1/38 1/39 1/40 0/40", "limit"},
 	} {
 		for way, cut := range map[string]func(io.Reader) io.Reader{
-			"whole": func(r io.Reader) io.Reader { return r }, "bytes": iotest.OneByteReader, "with EOF": iotest.DataErrReader,
+			"whole": func(r io.Reader) io.Reader { return r }, "bytes": iotest.OneByteReader,
+			"with EOF": iotest.DataErrReader,
 		} {
 			t.Run(c.name+" "+way, func(t *testing.T) {
 				events := captured(t, c.name, cut)
@@ -70,7 +71,8 @@ func TestReported(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got["prompt_n"] != 3 || got["predicted_n"] != 6 || got["cache_n"] != 0 || got["prompt_ms"] <= 0 || got["predicted_ms"] <= 0 {
+	if got["prompt_n"] != 3 || got["predicted_n"] != 6 || got["cache_n"] != 0 || got["prompt_ms"] <= 0 ||
+		got["predicted_ms"] <= 0 {
 		t.Errorf("timings %v", got)
 	}
 	got, err = reported([]byte(`{"a": 1, "b": "text", "c": null, "d": [1], "e": true}`))
@@ -89,8 +91,10 @@ func TestStreamOddities(t *testing.T) {
 		{"end mark", "data: [DONE]\n\n", "EOF"},
 		{"cut short", "data: {\"tokens\":[7", "unexpected EOF"},
 		{"not JSON", "data: {tokens}\n", "not what it should be"},
-		{"error as data", "data: {\"error\":{\"code\":500,\"message\":\"no\",\"type\":\"server_error\"}}\n", "no (server_error)"},
-		{"error as a field", "error: {\"code\":500,\"message\":\"no\",\"type\":\"server_error\"}\n", "no (server_error)"},
+		{"error as data", "data: {\"error\":{\"code\":500,\"message\":\"no\",\"type\":\"server_error\"}}\n",
+			"no (server_error)"},
+		{"error as a field", "error: {\"code\":500,\"message\":\"no\",\"type\":\"server_error\"}\n",
+			"no (server_error)"},
 		{"long line", "data: {\"content\":\"" + strings.Repeat("x", 1<<20) + "\",\"tokens\":[9]}\n", "[9]"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

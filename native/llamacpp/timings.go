@@ -36,7 +36,8 @@ func together(before, now map[string]float64) map[string]float64 {
 		return now
 	}
 	sum := map[string]float64{}
-	for _, name := range []string{"prompt_n", "prompt_ms", "predicted_n", "predicted_ms", "cache_n", "tokens_predicted"} {
+	for _, name := range []string{"prompt_n", "prompt_ms", "predicted_n", "predicted_ms", "cache_n",
+		"tokens_predicted"} {
 		sum[name] = before[name] + now[name]
 	}
 	return sum

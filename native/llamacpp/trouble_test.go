@@ -35,7 +35,8 @@ func sends(t *testing.T, status int, body string) (*generation, error) {
 	defer srv.Close()
 	c := newClient(0, "")
 	c.base = srv.URL
-	g := &generation{client: c, token: func(record.Token) {}, body: newCompletion([]int{1}, 4, 0, 0), usage: record.Usage{PromptIDs: []int{1}}}
+	g := &generation{client: c, token: func(record.Token) {}, body: newCompletion([]int{1}, 4, 0, 0),
+		usage: record.Usage{PromptIDs: []int{1}}}
 	return g, g.run(t.Context())
 }
 
@@ -49,20 +50,28 @@ func TestWhatAServerMayDoWrong(t *testing.T) {
 		want   string
 		class  record.Class
 	}{
-		{"refuses", 401, `{"error":{"code":401,"message":"Invalid API Key","type":"authentication_error"}}`, 0, "Invalid API Key", record.Other},
+		{"refuses", 401, `{"error":{"code":401,"message":"Invalid API Key","type":"authentication_error"}}`,
+			0, "Invalid API Key", record.Other},
 		{"fails without JSON", 500, "<html>\nno\n</html>", 0, "500 Internal Server Error", record.Other},
-		{"fails in mid-stream", 200, oneToken + `data: {"error":{"code":500,"message":"compute error","type":"server_error"}}` + "\n\n", 1, "compute error", record.Other},
+		{"fails in mid-stream", 200, oneToken +
+			`data: {"error":{"code":500,"message":"compute error","type":"server_error"}}` + "\n\n", 1, "compute error",
+			record.Other},
 		{"is cut in mid-stream", 200, oneToken, 1, "unexpected EOF", record.Other},
 		{"is cut in mid-line", 200, oneToken + `data: {"content":"b`, 1, "unexpected EOF", record.Other},
 		{"sends no JSON", 200, oneToken + "data: {]\n\n", 1, "not what it should be", record.Other},
-		{"sends no token", 200, `data: {"content":"","tokens":[],"stop":true,"stop_type":"limit"}` + "\n\n", 0, "without a token", record.BadOutput},
-		{"counts fewer than it sent", 200, oneToken + oneToken, 1, "counts 1 tokens where its events held 2", record.BadOutput},
-		{"counts more than were asked for", 200, `data: {"content":"a","tokens":[7],"tokens_predicted":9}` + "\n\n", 0, "counts 9 tokens", record.BadOutput},
-		{"has timings that are none", 200, `data: {"tokens":[7],"tokens_predicted":1,"stop":true,"timings":[]}` + "\n\n", 1, "timings", record.BadOutput},
+		{"sends no token", 200, `data: {"content":"","tokens":[],"stop":true,"stop_type":"limit"}` + "\n\n",
+			0, "without a token", record.BadOutput},
+		{"counts fewer than it sent", 200, oneToken + oneToken, 1, "counts 1 tokens where its events held 2",
+			record.BadOutput},
+		{"counts more than were asked for", 200, `data: {"content":"a","tokens":[7],"tokens_predicted":9}` + "\n\n",
+			0, "counts 9 tokens", record.BadOutput},
+		{"has timings that are none", 200, `data: {"tokens":[7],"tokens_predicted":1,"stop":true,"timings":[]}` +
+			"\n\n", 1, "timings", record.BadOutput},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			g, err := sends(t, c.status, c.body)
-			if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") || engine.ClassOf(err) != c.class {
+			if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") ||
+				engine.ClassOf(err) != c.class {
 				t.Errorf("%v of class %s, want %q of class %s", err, engine.ClassOf(err), c.want, c.class)
 			}
 			if len(g.ids) != c.tokens {
@@ -81,7 +90,8 @@ func TestCountsThatDiffer(t *testing.T) {
 	p := &enginetest.Probe{}
 	(&session{probe: p}).counted(g)
 	w := p.Warnings()
-	if len(w) != 2 || w[0].Code != "counts-differ" || !strings.Contains(w[0].Text, "counts 3") || !strings.Contains(w[1].Text, "counts 5") {
+	if len(w) != 2 || w[0].Code != "counts-differ" || !strings.Contains(w[0].Text, "counts 3") ||
+		!strings.Contains(w[1].Text, "counts 5") {
 		t.Errorf("%+v", w)
 	}
 	if g.usage.Reported["predicted_n"] != 3 || len(g.ids) != 1 {
@@ -108,7 +118,8 @@ func TestASlowServer(t *testing.T) {
 	}
 }
 
-// standIn is a script in the place of an old program: it tells its version and what it can do, and refuses what it does not know.
+// standIn is a script in the place of an old program: it tells its version and what it can do, and refuses what it does
+// not know.
 func standIn(t *testing.T, help, refusal string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "llama-server")
@@ -132,16 +143,20 @@ const oldHelp = `-h,    --help            print usage
 --port PORT              port
 `
 
-// An old server says by its list of options what it lacks, or by refusing; either way the option is named, and where a newer one comes from.
+// An old server says by its list of options what it lacks, or by refusing; either way the option is named, and where a
+// newer one comes from.
 func TestAnOldServer(t *testing.T) {
 	m := randomModel(t, ascii())
 	for _, c := range []struct{ name, help, refusal, lacks string }{
 		{"by its list", oldHelp, "", "-ctk f32"},
-		{"by refusing an option", "nothing to be read", "error: invalid argument: --no-cache-prompt", "--no-cache-prompt"},
+		{"by refusing an option", "nothing to be read", "error: invalid argument: --no-cache-prompt",
+			"--no-cache-prompt"},
 		{"in other words", "nothing to be read", "error: unknown argument: -cram", "-cram 0"},
-		{"by refusing a value", "nothing to be read", `error while handling argument "-ctk": Unsupported cache type: f32`, "-ctk f32"},
+		{"by refusing a value", "nothing to be read",
+			`error while handling argument "-ctk": Unsupported cache type: f32`, "-ctk f32"},
 		{"by taking a value for an option", "nothing to be read", "error: invalid argument: off", "-fa off"},
-		{"by refusing one of another name", "nothing to be read", "error: unknown value for --flash-attn: 'off'", "-fa off"},
+		{"by refusing one of another name", "nothing to be read", "error: unknown value for --flash-attn: 'off'",
+			"-fa off"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			l := New(Config{Path: standIn(t, c.help, c.refusal)})
@@ -153,8 +168,10 @@ func TestAnOldServer(t *testing.T) {
 				s, _ := opened(t, l)
 				err = s.Load(t.Context(), m)
 			}
-			if fault.Code(err) != int(fault.NoLlamaServer) || engine.ClassOf(err) != record.SetUp || strings.Contains(err.Error(), "\n") ||
-				!strings.Contains(err.Error(), "it does not know "+c.lacks+",") || !strings.Contains(err.Error(), "make setup") {
+			if fault.Code(err) != int(fault.NoLlamaServer) || engine.ClassOf(err) != record.SetUp ||
+				strings.Contains(err.Error(), "\n") ||
+				!strings.Contains(err.Error(), "it does not know "+c.lacks+",") ||
+				!strings.Contains(err.Error(), "make setup") {
 				t.Errorf("%v, want that it lacks %s", err, c.lacks)
 			}
 		})
@@ -170,8 +187,10 @@ func TestOptionsOfOtherVersions(t *testing.T) {
 	}{
 		"unreadable": {nil, "-m x -fa off --no-mmap -cram 0 -fit off"},
 		"old":        {listed(strings.Split(oldHelp+"--no-mmap  do not map", "\n")), "-m x --no-mmap"},
-		"new": {listed([]string{"-m, --model FNAME  model", "-fa, --flash-attn [on|off|auto]  attention", "-lm,   --load-mode MODE  loading",
-			"-cram, --cache-ram N  cache", "-fit, --fit [on|off]  fit"}), "-m x -fa off --load-mode none -cram 0 -fit off"},
+		"new": {listed([]string{"-m, --model FNAME  model", "-fa, --flash-attn [on|off|auto]  attention",
+			"-lm,   --load-mode MODE  loading",
+			"-cram, --cache-ram N  cache", "-fit, --fit [on|off]  fit"}),
+			"-m x -fa off --load-mode none -cram 0 -fit off"},
 	} {
 		got, err := c.known.fitted(serverProgram(), "llama-server", flags)
 		if s := strings.Join(arguments(got), " "); err != nil || s != c.want {
@@ -182,7 +201,9 @@ func TestOptionsOfOtherVersions(t *testing.T) {
 	for _, p := range []struct {
 		of    program.Program
 		flags []flag
-	}{{serverProgram(), newEngine(t).config.server(engine.Model{Path: "m"}, 1)}, {completionProgram(), newOneShot().config.oneShot(engine.Model{Path: "m"}, "f", "x", engine.Request{MaxTokens: 1})}} {
+	}{{serverProgram(), newEngine(t).config.server(engine.Model{Path: "m"}, 1)},
+		{completionProgram(), newOneShot().config.oneShot(engine.Model{Path: "m"}, "f", "x",
+			engine.Request{MaxTokens: 1})}} {
 		path, err := p.of.Find("", newEngine(t).config.Cache)
 		if err != nil {
 			t.Fatal(err)
@@ -192,7 +213,8 @@ func TestOptionsOfOtherVersions(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got, err := b.options.fitted(p.of, path, p.flags); err != nil || b.options == nil || len(got) != len(p.flags) {
+		if got, err := b.options.fitted(p.of, path, p.flags); err != nil || b.options == nil ||
+			len(got) != len(p.flags) {
 			t.Errorf("%s: %s of %s, %v", path, got, p.flags, err)
 		}
 	}
@@ -219,14 +241,16 @@ func TestStartsAreRepeated(t *testing.T) {
 		t.Run(x.say[:6], func(t *testing.T) {
 			dir := t.TempDir()
 			script := fmt.Sprintf("#!/bin/sh\ncase $1 in --*) exec %[1]s \"$@\" ;; esac\necho x >>%[2]s/starts\n"+
-				"if [ $(wc -l <%[2]s/starts) -le %[3]d ]; then %[4]s; fi\nexec %[1]s \"$@\"\n", path, dir, x.times, x.instead)
+				"if [ $(wc -l <%[2]s/starts) -le %[3]d ]; then %[4]s; fi\nexec %[1]s \"$@\"\n", path, dir, x.times,
+				x.instead)
 			wrapper := filepath.Join(dir, "llama-server")
 			if err := os.WriteFile(wrapper, []byte(script), 0o700); err != nil {
 				t.Fatal(err)
 			}
 			s, probe := opened(t, New(Config{Path: wrapper, answer: 5 * time.Second}))
 			err := s.Load(t.Context(), m)
-			if x.class == "" && err != nil || x.class != "" && (engine.ClassOf(err) != x.class || strings.Contains(err.Error(), "\n")) {
+			if x.class == "" && err != nil || x.class != "" &&
+				(engine.ClassOf(err) != x.class || strings.Contains(err.Error(), "\n")) {
 				t.Fatalf("%v of class %s, want %q", err, engine.ClassOf(err), x.class)
 			}
 			repeated := 0
@@ -251,7 +275,8 @@ func TestLayersWithoutAGPU(t *testing.T) {
 	c := newEngine(t).config
 	c.GPULayers = 3
 	for _, e := range []engine.Engine{New(c), NewOneShot(c)} {
-		if err := e.Check(t.Context(), m); fault.Code(err) != int(fault.NoLlamaServer) || !strings.Contains(err.Error(), "no GPU to put 3 layers on") ||
+		if err := e.Check(t.Context(), m); fault.Code(err) != int(fault.NoLlamaServer) ||
+			!strings.Contains(err.Error(), "no GPU to put 3 layers on") ||
 			!strings.Contains(err.Error(), "--llamacpp-gpu-layers") {
 			t.Errorf("%s: %v", e.Name(), err)
 		}
@@ -289,16 +314,20 @@ func TestSizesInTheRecord(t *testing.T) {
 	}{{server, p}, {one, q}} {
 		for _, tokens := range []int{0, 12} {
 			if tokens > 0 {
-				if _, err := c.s.Generate(t.Context(), engine.Request{Prompt: "once", MaxTokens: tokens - 3, IgnoreEOS: true}, func(record.Token) {}); err != nil {
+				if _, err := c.s.Generate(
+					t.Context(), engine.Request{Prompt: "once", MaxTokens: tokens - 3, IgnoreEOS: true},
+					func(record.Token) {}); err != nil {
 					t.Fatal(err)
 				}
 			}
 			v := logValues(t, c.probe)
 			// One layer of 2 heads of 32, keys and values of 4 bytes, 256 cells; the log gives 0.01 MiB.
-			if v["kv_reserved_bytes"] != math.Round(.12*record.MiB) || v["kv_cells_count"] != 256 || v["weights_bytes"] <= 0 || v["compute_bytes"] <= 0 {
+			if v["kv_reserved_bytes"] != math.Round(.12*record.MiB) || v["kv_cells_count"] != 256 ||
+				v["weights_bytes"] <= 0 || v["compute_bytes"] <= 0 {
 				t.Errorf("%v", v)
 			}
-			if want := v["kv_reserved_bytes"] / 256 * float64(tokens); v["kv_used_bytes"]-want > 1 || want-v["kv_used_bytes"] > 1 {
+			if want := v["kv_reserved_bytes"] / 256 * float64(tokens); v["kv_used_bytes"]-want > 1 ||
+				want-v["kv_used_bytes"] > 1 {
 				t.Errorf("%d tokens use %v bytes, want %v", tokens, v["kv_used_bytes"], want)
 			}
 		}
@@ -327,13 +356,15 @@ func logValues(t *testing.T, p *enginetest.Probe) map[string]float64 {
 
 func TestLlamaCppOptionsReachTheServer(t *testing.T) {
 	c := newEngine(t).config
-	c.Batch, c.UBatch, c.CacheK, c.CacheV, c.FlashAttention, c.NoMmap, c.BatchThreads = 64, 32, "q8_0", "f16", "auto", true, 2
+	c.Batch, c.UBatch, c.CacheK, c.CacheV, c.FlashAttention, c.NoMmap, c.BatchThreads = 64, 32, "q8_0", "f16", "auto",
+		true, 2
 	s, p := opened(t, New(c))
 	if err := s.Load(t.Context(), randomModel(t, ascii())); err != nil {
 		t.Fatal(err)
 	}
 	policy := p.Engine().Policy
-	for name, want := range map[string]string{"batch": "64", "ubatch": "32", "kv_dtype": "K q8_0, V f16", "flash_attention": "auto: enabled", "mmap": "off",
+	for name, want := range map[string]string{"batch": "64", "ubatch": "32", "kv_dtype": "K q8_0, V f16",
+		"flash_attention": "auto: enabled", "mmap": "off",
 		"threads": "1", "threads_batch": "2", "gpu_layers": "0", "context": "256"} {
 		if policy[name] != want {
 			t.Errorf("%s is %q, want %q", name, policy[name], want)

@@ -1,6 +1,8 @@
-// Package logs reads what the programs of engines print for people: its lines as they come, and, once a program has ended, why.
+// Package logs reads what the programs of engines print for people: its lines as they come, and, once a program has
+// ended, why.
 //
-// It knows the words of no program but those for memory that ran out, which many share; what else a line means is its engine's to know.
+// It knows the words of no program but those for memory that ran out, which many share; what else a line means is its
+// engine's to know.
 package logs
 
 import (
@@ -12,7 +14,8 @@ import (
 	"llmparity/internal/record"
 )
 
-// Tee hands on what a program prints to all of them. It never fails: a full disk must not end the program by a closed pipe.
+// Tee hands on what a program prints to all of them. It never fails: a full disk must not end the program by a closed
+// pipe.
 type Tee []io.Writer
 
 func (t Tee) Write(p []byte) (int, error) {
@@ -55,8 +58,10 @@ func LastWords(lines []string) string {
 	return strings.Join(lines[max(0, len(lines)-3):], " | ")
 }
 
-// scarce are words for memory that ran out: of C++, CUDA, Go, Python, the system, and of servers that look before they ask for it.
-var scarce = []string{"out of memory", "failed to allocate", "unable to allocate", "cannot allocate memory", "bad_alloc", "memoryerror",
+// scarce are words for memory that ran out: of C++, CUDA, Go, Python, the system, and of servers that look before they
+// ask for it.
+var scarce = []string{"out of memory", "failed to allocate", "unable to allocate", "cannot allocate memory",
+	"bad_alloc", "memoryerror",
 	"cudamalloc failed", "requires more memory", "more system memory"}
 
 // OutOfMemory tells whether one of the lines says that memory ran out.

@@ -33,13 +33,15 @@ func (full) Write([]byte) (int, error) { return 0, errors.New("no space left on 
 
 func TestATeeGoesOnWhereOneFails(t *testing.T) {
 	var a, b strings.Builder
-	if n, err := (logs.Tee{&a, full{}, &b}).Write([]byte("text")); n != 4 || err != nil || a.String() != "text" || b.String() != "text" {
+	if n, err := (logs.Tee{&a, full{}, &b}).Write([]byte("text")); n != 4 || err != nil || a.String() != "text" ||
+		b.String() != "text" {
 		t.Errorf("%d, %v: %q and %q", n, err, a.String(), b.String())
 	}
 }
 
 func TestLastWords(t *testing.T) {
-	for want, lines := range map[string][]string{"it said nothing": nil, "a | b": {"a", "b"}, "b | c | d": {"a", "b", "c", "d"}} {
+	for want, lines := range map[string][]string{"it said nothing": nil, "a | b": {"a", "b"},
+		"b | c | d": {"a", "b", "c", "d"}} {
 		if got := logs.LastWords(lines); got != want {
 			t.Errorf("%q: %q, want %q", lines, got, want)
 		}
@@ -48,9 +50,12 @@ func TestLastWords(t *testing.T) {
 
 func TestClassOf(t *testing.T) {
 	for line, want := range map[string]record.Class{
-		"CUDA error: out of memory": record.OOM, "terminate called after throwing an instance of 'std::bad_alloc'": record.OOM, "MemoryError": record.OOM,
-		"ggml_aligned_malloc: insufficient memory (attempted to allocate 9 MB) failed to allocate": record.OOM, "Cannot allocate memory": record.OOM,
-		"model requires more system memory (9 GiB) than is available": record.OOM, "Segmentation fault": record.Crash, "": record.Crash,
+		"CUDA error: out of memory":                                       record.OOM,
+		"terminate called after throwing an instance of 'std::bad_alloc'": record.OOM, "MemoryError": record.OOM,
+		"ggml_aligned_malloc: insufficient memory (attempted to allocate 9 MB) failed to allocate": record.OOM,
+		"Cannot allocate memory": record.OOM,
+		"model requires more system memory (9 GiB) than is available": record.OOM, "Segmentation fault": record.Crash,
+		"": record.Crash,
 	} {
 		if got := logs.ClassOf("loading", line); got != want {
 			t.Errorf("%q: %s, want %s", line, got, want)

@@ -38,9 +38,11 @@ func ParseURL(text string) (*url.URL, error) {
 	u, err := url.Parse(whole)
 	switch {
 	case err != nil, u.Hostname() == "", u.RawQuery != "", u.Fragment != "", u.Scheme != "http" && u.Scheme != "https":
-		return nil, fault.New(fault.Usage, "write it as in "+DefaultURL, "%q is not the address of an Ollama server", text)
+		return nil, fault.New(fault.Usage, "write it as in "+DefaultURL, "%q is not the address of an Ollama server",
+			text)
 	case u.User != nil:
-		return nil, fault.New(fault.Usage, "leave them out: they would be in the record", "the address of the Ollama server has a user or a password in it")
+		return nil, fault.New(fault.Usage, "leave them out: they would be in the record",
+			"the address of the Ollama server has a user or a password in it")
 	}
 	if u.Port() == "" && !strings.Contains(strings.TrimPrefix(whole, u.Scheme+"://"), "/") && u.Scheme == "http" {
 		u.Host = net.JoinHostPort(u.Hostname(), "11434")
@@ -254,11 +256,12 @@ func (c *client) remove(ctx context.Context, name string) error {
 
 // generate is the body of a request for a text.
 type generate struct {
-	Model     string         `json:"model"`
-	Prompt    string         `json:"prompt,omitempty"`
-	Raw       bool           `json:"raw,omitempty"`
-	Stream    bool           `json:"stream"`
-	KeepAlive any            `json:"keep_alive,omitempty"` // a number of seconds, or as in 5m; the server's own where it is nil
+	Model  string `json:"model"`
+	Prompt string `json:"prompt,omitempty"`
+	Raw    bool   `json:"raw,omitempty"`
+	Stream bool   `json:"stream"`
+	// a number of seconds, or as in 5m; the server's own where it is nil
+	KeepAlive any            `json:"keep_alive,omitempty"`
 	Options   map[string]any `json:"options,omitempty"`
 }
 
@@ -280,7 +283,8 @@ type answer struct {
 // reported gives the server's own figures under its own names, durations in nanoseconds.
 func (a answer) reported() map[string]float64 {
 	out := map[string]float64{}
-	for name, v := range map[string]*float64{"total_duration": a.Total, "load_duration": a.Load, "prompt_eval_count": a.Prompted,
+	for name, v := range map[string]*float64{"total_duration": a.Total, "load_duration": a.Load,
+		"prompt_eval_count":    a.Prompted,
 		"prompt_eval_duration": a.Prefill, "eval_count": a.Counted, "eval_duration": a.Decode} {
 		if v != nil {
 			out[name] = *v
@@ -333,7 +337,8 @@ func (s *stream) next() (answer, time.Time, error) {
 		}
 		var a answer
 		if err := json.Unmarshal(line, &a); err != nil {
-			return a, at, engine.Fail(record.BadOutput, "a line of Ollama's stream is not JSON of its: %w (%.80q)", err, line)
+			return a, at, engine.Fail(record.BadOutput, "a line of Ollama's stream is not JSON of its: %w (%.80q)", err,
+				line)
 		}
 		if a.Error != "" {
 			return a, at, &refusal{Message: a.Error}

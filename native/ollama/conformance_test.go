@@ -21,7 +21,8 @@ func newEngine(t testing.TB, change ...func(*Config)) *Ollama {
 	return New(c)
 }
 
-// The reference's keys and values are f32, Ollama's f16: where two tokens are close, the texts part. They don't within these.
+// The reference's keys and values are f32, Ollama's f16: where two tokens are close, the texts part. They don't within
+// these.
 func TestConformance(t *testing.T) {
 	c := enginetest.Tiny(t, 16)[1]
 	c.New = func(t *testing.T) engine.Engine { return newEngine(t) }

@@ -18,8 +18,9 @@ import (
 	"llmparity/internal/record"
 )
 
-// depot is what of ours lies in the store of a server that ran already: models that it made of files. Each has a note in the cache folder
-// while it lies there, so that a model whose maker was killed is known for one of ours and goes with the next run that makes use of it.
+// depot is what of ours lies in the store of a server that ran already: models that it made of files. Each has a note
+// in the cache folder while it lies there, so that a model whose maker was killed is known for one of ours and goes
+// with the next run that makes use of it.
 type depot struct {
 	client *client
 	notes  string // the folder; empty: nothing is noted
@@ -54,7 +55,8 @@ func sumOf(m engine.Model) (string, error) {
 	return cache.HashFile(m.Path)
 }
 
-// put sees to it that the server has a model of a file, and gives it. One that it has already is taken as it is: nothing is uploaded.
+// put sees to it that the server has a model of a file, and gives it. One that it has already is taken as it is:
+// nothing is uploaded.
 func (d *depot) put(ctx context.Context, path, sum string) (listed, error) {
 	name := own(sum)
 	models, err := d.client.tags(ctx)
@@ -109,7 +111,8 @@ func (d *depot) abandoned(name string) bool {
 	}
 	text, err := os.ReadFile(d.place(name))
 	var n note
-	return err == nil && json.Unmarshal(text, &n) == nil && n.Server == d.client.base && n.Model == name && n.Maker > 0 && !child.Alive(n.Maker)
+	return err == nil && json.Unmarshal(text, &n) == nil && n.Server == d.client.base && n.Model == name &&
+		n.Maker > 0 && !child.Alive(n.Maker)
 }
 
 // clear takes out what was made. What stays is told by the error.
@@ -125,7 +128,9 @@ func (d *depot) clear(ctx context.Context) error {
 			err = nil // somebody was quicker, or it never came to be
 		}
 		if err != nil {
-			all = append(all, fmt.Errorf("the model %s is still in the Ollama server's store (`ollama rm %s` takes it out): %w", name, name, err))
+			all = append(all, fmt.Errorf(
+				"the model %s is still in the Ollama server's store (`ollama rm %s` takes it out): %w", name, name,
+				err))
 		} else if d.notes != "" {
 			_ = os.Remove(d.place(name)) // a note of a model that is not there does no harm
 		}
@@ -133,8 +138,8 @@ func (d *depot) clear(ctx context.Context) error {
 	return errors.Join(all...)
 }
 
-// Prepare hands the model's file to a server that runs already, so that neither the upload nor its check is in a launch. The model stays
-// until Close.
+// Prepare hands the model's file to a server that runs already, so that neither the upload nor its check is in a
+// launch. The model stays until Close.
 func (o *Ollama) Prepare(ctx context.Context, m engine.Model, say func(string)) error {
 	if o.config.URL == "" || m.Format == record.Served {
 		return nil
@@ -150,7 +155,8 @@ func (o *Ollama) Prepare(ctx context.Context, m engine.Model, say func(string)) 
 	say("handing " + m.Name + " to the Ollama server at " + o.config.URL)
 	if _, err := d.put(ctx, m.Path, sum); err != nil {
 		if r := asRefusal(err); r != nil {
-			return setUp(fault.New(fault.BadModel, "check the file, or take a newer Ollama", "the Ollama server at %s does not take %s: %s", o.config.URL, m.Path,
+			return setUp(fault.New(fault.BadModel, "check the file, or take a newer Ollama",
+				"the Ollama server at %s does not take %s: %s", o.config.URL, m.Path,
 				fault.OneLine(r.Message)))
 		}
 		return fmt.Errorf("handing %s to the Ollama server at %s: %w", m.Path, o.config.URL, err)

@@ -1,14 +1,16 @@
 // Package ollama drives Ollama: a server of its own for every launch, or one that runs already.
 //
-// It speaks Ollama's own interface, raw: no template is applied. A line of its stream is a piece of text, not a token: what ends inside
-// a character is held back, and no ids are told. The counts of tokens are Ollama's. The model lives in a child of the server, the
-// runner, which has another pid whenever Ollama starts it anew, so the server's tree of processes is sampled.
+// It speaks Ollama's own interface, raw: no template is applied. A line of its stream is a piece of text, not a token:
+// what ends inside a character is held back, and no ids are told. The counts of tokens are Ollama's. The model lives in
+// a child of the server, the runner, which has another pid whenever Ollama starts it anew, so the server's tree of
+// processes is sampled.
 //
-// What Ollama can't do, and a reader of figures must know: it can't be told to go on behind the end of a text; its KV cache is f16, or
-// quantised where a GPU has flash attention, never f32; it keeps the last prompt and what came of it in its cache and counts the tokens
-// that it took from there as evaluated; it cuts a prompt that is too long without a word. The third is kept from mattering by another
-// text before each generation, where the cache has its default policy, and of a server that we started its log tells how many tokens came
-// from the cache in spite of that. The fourth is refused before it happens.
+// What Ollama can't do, and a reader of figures must know: it can't be told to go on behind the end of a text; its KV
+// cache is f16, or quantised where a GPU has flash attention, never f32; it keeps the last prompt and what came of it
+// in its cache and counts the tokens that it took from there as evaluated; it cuts a prompt that is too long without a
+// word. The third is kept from mattering by another text before each generation, where the cache has its default
+// policy, and of a server that we started its log tells how many tokens came from the cache in spite of that. The
+// fourth is refused before it happens.
 package ollama
 
 import (
@@ -41,15 +43,18 @@ type Config struct {
 	Cache string // the cache folder, where a build of our own lies under ollama/; empty: not searched
 	URL   string // of a server that runs already; empty: one is started
 
-	Threads   int    // 0: as many as Ollama likes
-	KVType    string // of a server that we start; empty: f16
-	KeepAlive string // how long the model stays after a request, as in 10m, or -1 for ever; empty: for ever in a server of ours, else 15m
-	GPU       bool   // a server that we start may use a GPU; one that runs already does as it likes
+	Threads int    // 0: as many as Ollama likes
+	KVType  string // of a server that we start; empty: f16
+	// how long the model stays after a request, as in 10m, or -1 for ever; empty: for ever in a server of ours, else
+	// 15m
+	KeepAlive string
+	GPU       bool // a server that we start may use a GPU; one that runs already does as it likes
 
-	// Slots is how many generations go on at a time, 1 unless set: a server that we start makes a context for each, one that runs already
-	// has as many as its owner gave it, and lets the others wait.
+	// Slots is how many generations go on at a time, 1 unless set: a server that we start makes a context for each, one
+	// that runs already has as many as its owner gave it, and lets the others wait.
 	Slots int
-	// PromptCache leaves what a prompt put into the cache there for the next that begins alike, as a conversation's turns do.
+	// PromptCache leaves what a prompt put into the cache there for the next that begins alike, as a conversation's
+	// turns do.
 	PromptCache bool
 
 	answer time.Duration // how long the first answer of a server that we start may take; 0: a minute
@@ -67,7 +72,8 @@ func (c Config) Check() error {
 		flag  string
 	}{{c.Path != "", "ollama"}, {c.KVType != "", "ollama-kv-type"}, {c.GPU, "ollama-gpu"}} {
 		if own.given && c.URL != "" {
-			return fault.New(fault.Usage, "leave one out", "--%s is for an Ollama that llmparity starts, and --ollama-url names one that runs", own.flag)
+			return fault.New(fault.Usage, "leave one out",
+				"--%s is for an Ollama that llmparity starts, and --ollama-url names one that runs", own.flag)
 		}
 	}
 	switch _, err := c.keepAlive(); {
@@ -83,8 +89,8 @@ func (c Config) Check() error {
 
 func (c Config) slots() int { return max(1, c.Slots) }
 
-// flushes tells whether another text goes before each prompt, to take what is like it out of the cache. Beside other generations that is
-// not possible: their prompts must begin in other ways.
+// flushes tells whether another text goes before each prompt, to take what is like it out of the cache. Beside other
+// generations that is not possible: their prompts must begin in other ways.
 func (c Config) flushes() bool { return c.slots() == 1 && !c.PromptCache }
 
 func (c Config) kvType() string {
@@ -176,7 +182,8 @@ func (o *Ollama) checkModel(m engine.Model) error {
 		return nil
 	case "", "gguf":
 	default:
-		return setUp(fault.New(fault.BadModel, "name its GGUF", "Ollama runs GGUF files; the model %s is a %s package", m.Name, m.Format))
+		return setUp(fault.New(fault.BadModel, "name its GGUF", "Ollama runs GGUF files; the model %s is a %s package",
+			m.Name, m.Format))
 	}
 	f, err := gguf.Open(m.Path)
 	if err != nil {
@@ -253,7 +260,8 @@ func unknownModel(name string, models []listed) error {
 			has += fmt.Sprintf(" and %d more", more)
 		}
 	}
-	return fault.New(fault.ServerUnreachable, "take one of its own, `ollama pull` one, or give a GGUF file", "the Ollama server has no model %q: %s", name, has)
+	return fault.New(fault.ServerUnreachable, "take one of its own, `ollama pull` one, or give a GGUF file",
+		"the Ollama server has no model %q: %s", name, has)
 }
 
 // Describe says which Ollama would be used.

@@ -84,22 +84,27 @@ func TestReference(t *testing.T) {
 	s, p := loadedSession(t, cases[0].Model)
 	for _, c := range cases {
 		u := say(t, s, c.Prompt, 16)
-		if u.Text != c.Text || u.PromptTokens != len(c.PromptIDs) || u.Generated != 16 || u.CachedTokens != 0 || u.Finish != "length" {
-			t.Errorf("%q: %q after %d tokens, %d of them cached, %d generated, %s; want %q after %d", c.Prompt, u.Text, u.PromptTokens, u.CachedTokens,
+		if u.Text != c.Text || u.PromptTokens != len(c.PromptIDs) || u.Generated != 16 || u.CachedTokens != 0 ||
+			u.Finish != "length" {
+			t.Errorf("%q: %q after %d tokens, %d of them cached, %d generated, %s; want %q after %d", c.Prompt, u.Text,
+				u.PromptTokens, u.CachedTokens,
 				u.Generated, u.Finish, c.Text, len(c.PromptIDs))
 		}
 	}
 	// Tokens of this model come faster than Ollama passes them on.
-	if w := slices.DeleteFunc(p.Warnings(), func(w record.Warning) bool { return w.Code == "times-differ" }); len(w) != 0 {
+	if w := slices.DeleteFunc(p.Warnings(), func(w record.Warning) bool { return w.Code == "times-differ" }); len(
+		w) != 0 {
 		t.Errorf("warnings: %v", w)
 	}
 	info := p.Engine()
-	for name, want := range map[string]string{"threads": "1", "context": "1024", "parallel": "1", "kv_dtype": "f16", "flash_attention": "off", "mmap": "off"} {
+	for name, want := range map[string]string{"threads": "1", "context": "1024", "parallel": "1", "kv_dtype": "f16",
+		"flash_attention": "off", "mmap": "off"} {
 		if info.Policy[name] != want {
 			t.Errorf("policy %s is %q, want %q", name, info.Policy[name], want)
 		}
 	}
-	if info.Version == "" || len(info.SHA256) != 64 || info.Parts["model_digest"] != cases[0].Model.SHA256 || strings.Contains(strings.Join(info.Args, " "), os.TempDir()) {
+	if info.Version == "" || len(info.SHA256) != 64 || info.Parts["model_digest"] != cases[0].Model.SHA256 ||
+		strings.Contains(strings.Join(info.Args, " "), os.TempDir()) {
 		t.Errorf("%+v", info)
 	}
 }
@@ -111,8 +116,10 @@ func TestTokensFromTheCacheAreFound(t *testing.T) {
 	say(t, s, c.Prompt, 8)
 	s.model.fresh = true // as if nothing lay in the cache: no other text comes before the next one
 	u := say(t, s, c.Prompt, 8)
-	if all := len(c.PromptIDs); u.CachedTokens != all-1 || u.PromptTokens != all || u.Reported["prompt_eval_count"] != float64(all) {
-		t.Errorf("of %d tokens %d were cached, and Ollama evaluated %g; want all but one, and all", all, u.CachedTokens, u.Reported["prompt_eval_count"])
+	if all := len(c.PromptIDs); u.CachedTokens != all-1 || u.PromptTokens != all ||
+		u.Reported["prompt_eval_count"] != float64(all) {
+		t.Errorf("of %d tokens %d were cached, and Ollama evaluated %g; want all but one, and all", all, u.CachedTokens,
+			u.Reported["prompt_eval_count"])
 	}
 	if u := say(t, s, c.Prompt, 8); u.CachedTokens != 0 {
 		t.Errorf("%d tokens came from the cache though another text was generated before", u.CachedTokens)
@@ -144,7 +151,8 @@ func TestTheRunnerIsFoundAgain(t *testing.T) {
 		t.Fatalf("sampled: runners %v, servers %v", before, sampled(p, roleServer))
 	}
 	want := say(t, s, "The clock", 8).Text
-	other := generate{Model: s.model.name, Prompt: "x", Raw: true, Options: map[string]any{"num_ctx": 256, "num_gpu": 0, "num_predict": 1}}
+	other := generate{Model: s.model.name, Prompt: "x", Raw: true,
+		Options: map[string]any{"num_ctx": 256, "num_gpu": 0, "num_predict": 1}}
 	if _, err := s.client.whole(t.Context(), other); err != nil {
 		t.Fatal(err)
 	}
@@ -178,7 +186,8 @@ func TestAnotherContextAfterAnUnload(t *testing.T) {
 	if now := sampled(p, roleRunner); len(now) != 1 || now[0] == old[0] || p.Engine().Policy["context"] != "128" {
 		t.Errorf("runner %v after %v, context %s", now, old, p.Engine().Policy["context"])
 	}
-	_, err := s.Generate(t.Context(), engine.Request{Prompt: strings.Repeat("The third clock ", 50), MaxTokens: 4}, func(record.Token) {})
+	_, err := s.Generate(t.Context(), engine.Request{Prompt: strings.Repeat("The third clock ", 50), MaxTokens: 4},
+		func(record.Token) {})
 	if fault.Code(err) != int(fault.PromptTooLong) {
 		t.Errorf("a prompt too long for the shorter context: %v", err)
 	}
@@ -193,13 +202,15 @@ func TestACrashOfTheRunnerAlone(t *testing.T) {
 			_ = syscall.Kill(sampled(p, roleRunner)[0], syscall.SIGKILL) // it is there
 		}
 	})
-	if err == nil || engine.ClassOf(err) != record.Crash || strings.Contains(err.Error(), "\n") || !strings.Contains(err.Error(), "runner crashed") {
+	if err == nil || engine.ClassOf(err) != record.Crash || strings.Contains(err.Error(), "\n") ||
+		!strings.Contains(err.Error(), "runner crashed") {
 		t.Errorf("class %s: %v", engine.ClassOf(err), err)
 	}
 	if u.Generated < 3 || len(u.Spans) != 2 {
 		t.Errorf("what there was: %+v", u)
 	}
-	if _, err := s.Generate(t.Context(), engine.Request{Prompt: c.Prompt, MaxTokens: 1}, func(record.Token) {}); err == nil {
+	if _, err := s.Generate(t.Context(), engine.Request{Prompt: c.Prompt, MaxTokens: 1},
+		func(record.Token) {}); err == nil {
 		t.Error("the next generation gives no error: Ollama would load the model again, unasked and untold")
 	}
 	if err := s.Unload(t.Context()); err != nil {
@@ -224,12 +235,14 @@ func TestACrashBetweenRequestsIsTold(t *testing.T) {
 	} {
 		pid := victim.pid()
 		_ = syscall.Kill(pid, syscall.SIGKILL) // it is there
-		for begin := time.Now(); child.Alive(pid) && time.Since(begin) < 20*time.Second; time.Sleep(5 * time.Millisecond) {
+		for begin := time.Now(); child.Alive(pid) &&
+			time.Since(begin) < 20*time.Second; time.Sleep(5 * time.Millisecond) {
 		}
 		if pid == s.own.proc.PID() {
 			<-s.own.proc.Done()
 		}
-		if err := s.Unload(t.Context()); engine.ClassOf(err) != record.Crash || !strings.Contains(err.Error(), victim.want) {
+		if err := s.Unload(t.Context()); engine.ClassOf(err) != record.Crash ||
+			!strings.Contains(err.Error(), victim.want) {
 			t.Errorf("Unload: %v, want %s", err, victim.want)
 		}
 		if err := s.Unload(t.Context()); err != nil {
@@ -253,7 +266,8 @@ func TestAModelThatOllamaCantLoad(t *testing.T) {
 	}
 	s, _ := opened(t, newEngine(t))
 	err = s.Load(t.Context(), engine.Model{Path: path, Model: record.Model{Name: "bad", Format: "gguf", Context: 64}})
-	if fault.Code(err) != int(fault.BadModel) || engine.ClassOf(err) != record.SetUp || strings.Contains(err.Error(), "\n") || !strings.Contains(err.Error(), "lhama") {
+	if fault.Code(err) != int(fault.BadModel) || engine.ClassOf(err) != record.SetUp ||
+		strings.Contains(err.Error(), "\n") || !strings.Contains(err.Error(), "lhama") {
 		t.Errorf("class %s, code %d: %v", engine.ClassOf(err), fault.Code(err), err)
 	}
 	load(t, s, enginetest.TinyModel(t)) // the server is as good as it was
@@ -291,7 +305,8 @@ func TestAServerThatRunsAlready(t *testing.T) {
 	if d := p.Device(); d == nil || d.Class != record.CPU {
 		t.Errorf("device %+v", d)
 	}
-	if info := p.Engine(); len(info.SHA256) != 64 || info.Policy["context"] != "1024" || info.Policy["threads"] != "1" || len(info.Args) != 0 {
+	if info := p.Engine(); len(info.SHA256) != 64 || info.Policy["context"] != "1024" ||
+		info.Policy["threads"] != "1" || len(info.Args) != 0 {
 		t.Errorf("%+v", info)
 	}
 	if len(sampled(p, roleRunner)) != 1 || len(warned(p, "cache-untold")) != 1 {
@@ -305,7 +320,8 @@ func TestAServerThatRunsAlready(t *testing.T) {
 		}
 		served.Name = "nobodys:7b"
 		err := o.Check(t.Context(), served)
-		if fault.Code(err) != int(fault.ServerUnreachable) || !strings.Contains(err.Error(), name) || strings.Contains(err.Error(), "\n") {
+		if fault.Code(err) != int(fault.ServerUnreachable) || !strings.Contains(err.Error(), name) ||
+			strings.Contains(err.Error(), "\n") {
 			t.Errorf("a model that it has not: %v", err)
 		}
 		other, p := opened(t, o)
@@ -313,7 +329,8 @@ func TestAServerThatRunsAlready(t *testing.T) {
 			t.Errorf("runners %v are sampled before it is known whose model they hold", pids)
 		}
 		load(t, other, engine.Model{Model: record.Model{Name: name, Format: record.Served, Context: 1024}})
-		if pids := sampled(p, roleRunner); len(warned(p, "already-loaded")) != 1 || len(pids) != 1 || pids[0] != int(other.model.runner.Load()) {
+		if pids := sampled(p, roleRunner); len(warned(p, "already-loaded")) != 1 || len(pids) != 1 ||
+			pids[0] != int(other.model.runner.Load()) {
 			t.Errorf("warnings: %q; runners %v, ours is %d", p.Warnings(), pids, other.model.runner.Load())
 		}
 		if u := say(t, other, c.Prompt, 8); u.Text != c.Text {
@@ -351,7 +368,8 @@ func TestWhatALoadTellsOfMemory(t *testing.T) {
 			values[s.Describe().Method+" "+v.Name] = v.Value
 		}
 	}
-	// 1024 places of f16 in two layers of two heads of 32; weights as the file has them, to the log's hundredth of a MiB.
+	// 1024 places of f16 in two layers of two heads of 32; weights as the file has them, to the log's hundredth of a
+	// MiB.
 	if kv := values["engine_log kv_reserved_bytes"]; kv != 1024*2*2*2*32*2 {
 		t.Errorf("the log tells of a KV cache of %g bytes", kv)
 	}
@@ -397,7 +415,8 @@ func writeRandom(path string, spec tiny.Spec) error {
 
 func TestMemoryThatCantBeSeenIsSaidToBeSo(t *testing.T) {
 	s, p := opened(t, newEngine(t))
-	for text, want := range map[string]string{"http://192.0.2.1:11434": "another machine", "127.0.0.1:9": "nobody listens at 127.0.0.1:9"} {
+	for text, want := range map[string]string{"http://192.0.2.1:11434": "another machine",
+		"127.0.0.1:9": "nobody listens at 127.0.0.1:9"} {
 		u, err := ParseURL(text)
 		if err != nil {
 			t.Fatal(err)

@@ -26,7 +26,8 @@ const (
 
 func role(_ int, _ string, cmdline []string) string {
 	switch {
-	case len(cmdline) > 1 && cmdline[1] == "runner", len(cmdline) > 0 && filepath.Base(cmdline[0]) == "ollama_llama_server":
+	case len(cmdline) > 1 && cmdline[1] == "runner", len(cmdline) > 0 &&
+		filepath.Base(cmdline[0]) == "ollama_llama_server":
 		return roleRunner
 	case len(cmdline) > 1 && cmdline[1] == "serve":
 		return roleServer
@@ -104,8 +105,8 @@ type runner struct {
 	args                       []string // without the model's path
 }
 
-// runner gives the youngest that has one of the files, by their sums, in its command line: others are of other models, which others
-// asked for. Where none has, none was seen.
+// runner gives the youngest that has one of the files, by their sums, in its command line: others are of other models,
+// which others asked for. Where none has, none was seen.
 func (f *family) runner(blobs []string) runner {
 	f.mu.Lock()
 	pids := slices.Clone(f.runners)
@@ -181,8 +182,10 @@ func (s *session) see(a address) (path, sha256 string, seen bool) {
 	if err != nil {
 		return unseen("%v", err)
 	}
-	if line := proc.CommandLine(pid); !strings.Contains(strings.ToLower(p.Name+" "+strings.Join(line[:min(1, len(line))], "")), Name) {
-		return unseen("process %d (%s) listens on its port, which is no Ollama: a proxy, or a container's door", pid, p.Name)
+	if line := proc.CommandLine(pid); !strings.Contains(
+		strings.ToLower(p.Name+" "+strings.Join(line[:min(1, len(line))], "")), Name) {
+		return unseen("process %d (%s) listens on its port, which is no Ollama: a proxy, or a container's door", pid,
+			p.Name)
 	}
 	if err := s.family.follow(pid, false, s.probe); err != nil {
 		return unseen("%v", err)

@@ -17,8 +17,9 @@ import (
 const PathVariable = "LLMPARITY_OLLAMA"
 
 func ollamaProgram() program.Program {
-	return program.Program{Names: []string{"ollama"}, Build: "ollama/current", Flag: "--ollama", Variable: PathVariable, Kind: fault.NoOllama,
-		Do: "run `scripts/setup ollama` to build one, put one on PATH, give its path with --ollama, or name a server that runs with --ollama-url"}
+	return program.Program{Names: []string{"ollama"}, Build: "ollama/current", Flag: "--ollama", Variable: PathVariable,
+		Kind: fault.NoOllama,
+		Do:   "run `scripts/setup ollama` to build one, put one on PATH, give its path with --ollama, or name a server that runs with --ollama-url"}
 }
 
 // Find looks for ollama where it was named, then on PATH, then in the cache.
@@ -56,7 +57,8 @@ func version(ctx context.Context, path string) (string, error) {
 	}
 	m := versionLine.FindStringSubmatch(strings.Join(lines, " "))
 	if m == nil {
-		return "", ollamaProgram().Unfit("%s is not an ollama: --version says %q", filepath.Base(path), logs.LastWords(lines))
+		return "", ollamaProgram().Unfit("%s is not an ollama: --version says %q", filepath.Base(path),
+			logs.LastWords(lines))
 	}
 	return m[1], nil
 }

@@ -98,13 +98,15 @@ func (s *session) body(l *loaded, r engine.Request) generate {
 	return generate{Model: l.name, Prompt: r.Prompt, Raw: true, KeepAlive: s.keep(), Options: sampling(l.options, r)}
 }
 
-// sampling leaves the largest logit at temperature 0, else the whole distribution at the temperature: Ollama's own defaults, a penalty
-// of repetition among them, and those that it found in the model are no other engine's.
+// sampling leaves the largest logit at temperature 0, else the whole distribution at the temperature: Ollama's own
+// defaults, a penalty of repetition among them, and those that it found in the model are no other engine's.
 func sampling(options map[string]any, r engine.Request) map[string]any {
 	o := maps.Clone(options)
 	for name, v := range map[string]any{
-		"num_predict": r.MaxTokens, "temperature": r.Temperature, "seed": 0, "top_k": 1, "top_p": 1.0, "min_p": 0.0, "typical_p": 1.0,
-		"repeat_penalty": 1.0, "repeat_last_n": 0, "presence_penalty": 0.0, "frequency_penalty": 0.0, "mirostat": 0, "stop": []string{},
+		"num_predict": r.MaxTokens, "temperature": r.Temperature, "seed": 0, "top_k": 1, "top_p": 1.0, "min_p": 0.0,
+		"typical_p":      1.0,
+		"repeat_penalty": 1.0, "repeat_last_n": 0, "presence_penalty": 0.0, "frequency_penalty": 0.0, "mirostat": 0,
+		"stop": []string{},
 	} {
 		o[name] = v
 	}
@@ -142,8 +144,8 @@ func (s *session) flush(ctx context.Context, l *loaded, r engine.Request) error 
 	if l.fresh || !s.config.flushes() {
 		return nil
 	}
-	// One token of a text that begins in another way. What it leaves of the prompt in the cache is at most what every prompt begins
-	// with: a BOS.
+	// One token of a text that begins in another way. What it leaves of the prompt in the cache is at most what every
+	// prompt begins with: a BOS.
 	other := "."
 	if strings.HasPrefix(r.Prompt, other) {
 		other = "0"
@@ -173,11 +175,13 @@ func (s *session) one(ctx context.Context, l *loaded, prompt string) (answer, er
 	return a, nil
 }
 
-// suspect is by which factor Ollama must be faster the next time with the same prompt for its cache to have been at work.
+// suspect is by which factor Ollama must be faster the next time with the same prompt for its cache to have been at
+// work.
 const suspect = 4
 
-// took compares how long Ollama took for a prompt with the most that it ever took for the same one. It is for servers that don't tell of
-// their cache, which with OLLAMA_MULTIUSER_CACHE=1 or several slots keeps a prompt in spite of another text behind it.
+// took compares how long Ollama took for a prompt with the most that it ever took for the same one. It is for servers
+// that don't tell of their cache, which with OLLAMA_MULTIUSER_CACHE=1 or several slots keeps a prompt in spite of
+// another text behind it.
 func (s *session) took(l *loaded, prompt string, ns *float64) {
 	if s.own != nil || ns == nil || !(*ns > 0) {
 		return
@@ -191,8 +195,8 @@ func (s *session) took(l *loaded, prompt string, ns *float64) {
 	l.slowest[prompt] = max(most, *ns)
 }
 
-// room refuses a prompt that would be cut, or that would lose its beginning while it is continued. Where its bytes may be too many,
-// Ollama counts its tokens first.
+// room refuses a prompt that would be cut, or that would lose its beginning while it is continued. Where its bytes may
+// be too many, Ollama counts its tokens first.
 func (s *session) room(ctx context.Context, l *loaded, r engine.Request) error {
 	// A token has a byte of the prompt at least, but for a BOS and a blank in front.
 	if l.context == 0 || len(r.Prompt)+2+r.MaxTokens <= l.context {
@@ -221,7 +225,8 @@ func (s *session) room(ctx context.Context, l *loaded, r engine.Request) error {
 		return tooLong("the prompt has more tokens than the context of %d has room for", l.context)
 	}
 	if n+r.MaxTokens > l.context {
-		return tooLong("the prompt of %d tokens and %d tokens to generate do not fit in a context of %d", n, r.MaxTokens, l.context)
+		return tooLong("the prompt of %d tokens and %d tokens to generate do not fit in a context of %d", n,
+			r.MaxTokens, l.context)
 	}
 	return nil
 }
@@ -258,7 +263,8 @@ func vocabulary(m engine.Model) func() (*reference.Tokenizer, error) {
 }
 
 func tooLong(format string, args ...any) error {
-	return setUp(fault.New(fault.PromptTooLong, "shorten the prompt, ask for fewer tokens or give the model a larger context", format, args...))
+	return setUp(fault.New(fault.PromptTooLong,
+		"shorten the prompt, ask for fewer tokens or give the model a larger context", format, args...))
 }
 
 // check looks at what a generation that came to its end says of itself.
@@ -266,7 +272,8 @@ func (s *session) check(ctx context.Context, l *loaded, r engine.Request, g *gen
 	u := &g.usage
 	if s.own != nil {
 		if s.own.said.wasCut() {
-			return tooLong("Ollama cut the prompt, or dropped a part of the text, to fit it in a context of %d tokens", l.context)
+			return tooLong("Ollama cut the prompt, or dropped a part of the text, to fit it in a context of %d tokens",
+				l.context)
 		}
 		s.cached(l, u)
 	} else {
@@ -300,8 +307,8 @@ func (s *session) check(ctx context.Context, l *loaded, r engine.Request, g *gen
 // reload is how long Ollama takes to turn to a request at most whose model is in memory.
 const reload = 50 * time.Millisecond
 
-// restarted tells of a runner that Ollama started for a generation: by its process where it is seen, else by what Ollama says that it spent
-// on a load.
+// restarted tells of a runner that Ollama started for a generation: by its process where it is seen, else by what
+// Ollama says that it spent on a load.
 func (s *session) restarted(ctx context.Context, l *loaded, load time.Duration) {
 	if load > reload {
 		s.family.look(ctx)
@@ -313,7 +320,8 @@ func (s *session) restarted(ctx context.Context, l *loaded, load time.Duration) 
 		s.warn("runner-restarted", "Ollama started its runner anew (process %d was %d): "+why, now, was)
 		l.runner.Store(int64(now))
 	case (was == 0 || now == 0) && load > reload:
-		s.warn("runner-restarted", "Ollama spent %.4g ms on loading the model, by its own word: "+why, load.Seconds()*1e3)
+		s.warn("runner-restarted", "Ollama spent %.4g ms on loading the model, by its own word: "+why,
+			load.Seconds()*1e3)
 	}
 }
 
@@ -342,8 +350,10 @@ func (s *session) crash(err error) error {
 		return engine.Fail(logs.ClassOf(words), "Ollama crashed (%s); its last words: %s", s.own.proc.Exit(), words)
 	}
 	gone := s.gone(asRefusal(err) == nil)
-	says := slices.ContainsFunc([]string{"error was encountered while running the model", "process has terminated", "no longer running", "unexpected EOF",
-		"connection refused", "connection reset", "POST predict"}, func(w string) bool { return strings.Contains(text, w) })
+	says := slices.ContainsFunc([]string{"error was encountered while running the model", "process has terminated",
+		"no longer running", "unexpected EOF",
+		"connection refused", "connection reset", "POST predict"},
+		func(w string) bool { return strings.Contains(text, w) })
 	switch {
 	case !gone && (asRefusal(err) == nil || !says):
 		return nil
@@ -354,7 +364,8 @@ func (s *session) crash(err error) error {
 	return engine.Fail(logs.ClassOf(text), "Ollama or its runner crashed: %s", text)
 }
 
-// gone tells whether a process that did the model's work has ended. A connection breaks a moment before that is to be seen.
+// gone tells whether a process that did the model's work has ended. A connection breaks a moment before that is to be
+// seen.
 func (s *session) gone(wait bool) bool {
 	s.mu.Lock()
 	pids := []int{s.family.root}
@@ -438,13 +449,16 @@ func (g *generation) piece(text string, at time.Time) {
 	g.pieces++
 }
 
-// tolerated is how often Ollama lets a piece come again in a row; then it ends the text, and its stream without a last line.
+// tolerated is how often Ollama lets a piece come again in a row; then it ends the text, and its stream without a last
+// line.
 const tolerated = 30
 
 // endless is a stream that ended without its last line.
 func (g *generation) endless() error {
 	if g.same >= tolerated {
-		return engine.Fail(record.BadOutput, "Ollama broke the text off after %d pieces, %d of them the same in a row: it lets no text go on so", g.pieces, g.same+1)
+		return engine.Fail(record.BadOutput,
+			"Ollama broke the text off after %d pieces, %d of them the same in a row: it lets no text go on so",
+			g.pieces, g.same+1)
 	}
 	return fmt.Errorf("the stream ended after %d pieces without its last line: %w", g.pieces, io.ErrUnexpectedEOF)
 }
@@ -479,8 +493,8 @@ func (g *generation) finish(a answer) error {
 	return nil
 }
 
-// burst compares the time of the pieces with Ollama's own: they pass through two processes on their way, and where tokens come faster than
-// they are passed on, several arrive at once.
+// burst compares the time of the pieces with Ollama's own: they pass through two processes on their way, and where
+// tokens come faster than they are passed on, several arrive at once.
 func (g *generation) burst() string {
 	its, ours := time.Duration(g.usage.Reported["eval_duration"]), g.late.Sub(g.first)
 	if g.usage.Generated < 8 || its <= 0 || (ours-its).Abs() < its/5 {

@@ -52,7 +52,8 @@ func random(t *testing.T, name string) engine.Model {
 	return engine.Model{Path: path, Model: record.Model{Name: name, Format: "gguf"}}
 }
 
-// Another's runner, be it the younger or the older, is not taken for ours, nor is its memory; and a prompt that the server kept is noticed.
+// Another's runner, be it the younger or the older, is not taken for ours, nor is its memory; and a prompt that the
+// server kept is noticed.
 func TestAServerWithOthersModelsAndCache(t *testing.T) {
 	theirs := scripted(t, "OLLAMA_MAX_LOADED_MODELS=2 OLLAMA_MULTIUSER_CACHE=1 OLLAMA_NUM_PARALLEL=2")
 	join := newEngine(t, func(c *Config) { c.URL = theirs.client.base })
@@ -71,8 +72,10 @@ func TestAServerWithOthersModelsAndCache(t *testing.T) {
 		t.Errorf("a context of %s, want 1024", got)
 	}
 	s.family.look(t.Context())
-	if a, b := sampled(p, roleRunner), sampled(p2, roleRunner); len(a) != 1 || a[0] != ours || len(b) != 1 || b[0] != int(other.model.runner.Load()) {
-		t.Errorf("runners %v are sampled for the one and %v for the other; theirs are %d and %d", a, b, ours, other.model.runner.Load())
+	if a, b := sampled(p, roleRunner), sampled(p2, roleRunner); len(a) != 1 || a[0] != ours || len(b) != 1 ||
+		b[0] != int(other.model.runner.Load()) {
+		t.Errorf("runners %v are sampled for the one and %v for the other; theirs are %d and %d", a, b, ours,
+			other.model.runner.Load())
 	}
 	long := strings.Repeat("The third clock had stopped. ", 100)
 	for range 2 {
@@ -105,23 +108,27 @@ func TestAContextThatNobodyNames(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := min(arch.ContextLength, maxUnasked); s.model.context != want || p.Engine().Policy["context"] != fmt.Sprint(want) {
+	if want := min(arch.ContextLength, maxUnasked); s.model.context != want ||
+		p.Engine().Policy["context"] != fmt.Sprint(want) {
 		t.Errorf("a context of %d, the policy says %s; want %d", s.model.context, p.Engine().Policy["context"], want)
 	}
-	_, err = s.Generate(t.Context(), engine.Request{Prompt: strings.Repeat("The third clock ", 3000), MaxTokens: 4}, func(record.Token) {})
+	_, err = s.Generate(t.Context(), engine.Request{Prompt: strings.Repeat("The third clock ", 3000), MaxTokens: 4},
+		func(record.Token) {})
 	if fault.Code(err) != int(fault.PromptTooLong) {
 		t.Errorf("a prompt that has no room: %v", err)
 	}
 	t.Run("and that the server does not tell", func(t *testing.T) {
 		s, _ := opened(t, serve(t, fake{}))
-		oneLine(t, s.Load(t.Context(), engine.Model{Model: record.Model{Name: "m", Format: record.Served}}), fault.Usage, record.SetUp, "--context")
+		oneLine(t, s.Load(t.Context(), engine.Model{Model: record.Model{Name: "m", Format: record.Served}}),
+			fault.Usage, record.SetUp, "--context")
 	})
 }
 
 // A load inside a generation, of which a server that can't be seen tells by its figures alone.
 func TestALoadInsideAGeneration(t *testing.T) {
 	for ns, want := range map[string]int{"260e6": 1, "12e6": 0} {
-		s, p := opened(t, serve(t, fake{lines: line("a") + `{"done":true,"done_reason":"length","prompt_eval_count":4,"eval_count":1,"load_duration":` + ns + "}\n"}))
+		s, p := opened(t, serve(t, fake{lines: line("a") +
+			`{"done":true,"done_reason":"length","prompt_eval_count":4,"eval_count":1,"load_duration":` + ns + "}\n"}))
 		load(t, s, served("m"))
 		say(t, s, "abcd", 1)
 		if w := warned(p, "runner-restarted"); len(w) != want {
@@ -249,7 +256,9 @@ func TestACacheLargerThanTheContext(t *testing.T) {
 			t.Fatal(err)
 		}
 		want := float64((u.PromptTokens + u.Generated - 1) * 2 * 2 * 2 * 32 * 2)
-		if i := slices.IndexFunc(r.Values, func(v record.Value) bool { return v.Name == "kv_used_bytes" }); i < 0 || math.Abs(r.Values[i].Value-want) > want/20 { // the log has hundredths of a MiB
+		// the log has hundredths of a MiB
+		if i := slices.IndexFunc(r.Values, func(v record.Value) bool { return v.Name == "kv_used_bytes" }); i < 0 ||
+			math.Abs(r.Values[i].Value-want) > want/20 {
 			t.Errorf("%v; want %g bytes in use", r.Values, want)
 		}
 	}
@@ -261,12 +270,14 @@ func TestTokensAreCountedWherePiecesAreFewer(t *testing.T) {
 	m.Context = 256
 	s, _ := loadedSession(t, m)
 	pieces := 0
-	u, err := s.Generate(t.Context(), engine.Request{Prompt: "The third clock", MaxTokens: 200, Temperature: 50}, func(record.Token) { pieces++ })
+	u, err := s.Generate(t.Context(), engine.Request{Prompt: "The third clock", MaxTokens: 200, Temperature: 50},
+		func(record.Token) { pieces++ })
 	if err != nil {
 		t.Fatal(err)
 	}
 	if u.Finish == "length" && (u.Generated != 200 || u.Reported["eval_count"] != 200) {
-		t.Errorf("%d tokens in %d pieces, finish %s, eval_count %g", u.Generated, pieces, u.Finish, u.Reported["eval_count"])
+		t.Errorf("%d tokens in %d pieces, finish %s, eval_count %g", u.Generated, pieces, u.Finish,
+			u.Reported["eval_count"])
 	}
 	if pieces >= u.Generated {
 		t.Errorf("%d pieces of %d tokens: the test sees nothing: %q", pieces, u.Generated, u.Text)

@@ -14,12 +14,12 @@ import (
 	"llmparity/native/logs"
 )
 
-// slot is what the log tells of a request: how many tokens its prompt had once it was cut to the context, and how many of them lay in
-// the cache.
+// slot is what the log tells of a request: how many tokens its prompt had once it was cut to the context, and how many
+// of them lay in the cache.
 type slot struct{ prompt, used int }
 
-// logReader reads the log of a server that we started, as it is written. The log is for people: what it does not say in the words of one
-// of the versions that are known stays unsaid.
+// logReader reads the log of a server that we started, as it is written. The log is for people: what it does not say in
+// the words of one of the versions that are known stays unsaid.
 type logReader struct {
 	mu    sync.Mutex
 	slots []slot        // the requests that were told of and not yet asked for
@@ -98,7 +98,8 @@ func (r *logReader) size(backend, kind, text string) {
 	if err != nil {
 		return
 	}
-	name := map[string]string{"model": "weights_bytes", "KV": "kv_reserved_bytes", "compute": "compute_bytes", "output": "output_bytes"}[kind]
+	name := map[string]string{"model": "weights_bytes", "KV": "kv_reserved_bytes", "compute": "compute_bytes",
+		"output": "output_bytes"}[kind]
 	size := math.Round(mib * record.MiB)
 	if kind == "compute" || kind == "output" {
 		r.sizes[name] -= r.boxes[kind+backend]
@@ -138,8 +139,9 @@ const mostSlots = 1024
 // logLag is how long the log's line of a request may take to reach us once the request has ended.
 const logLag = time.Second
 
-// await gives what was said of a request by its prompt's number of tokens; 0: whatever came last. What was said of others is left to them. Of
-// several prompts of one length nobody knows which is which: where they differ, what came from the cache is untold.
+// await gives what was said of a request by its prompt's number of tokens; 0: whatever came last. What was said of
+// others is left to them. Of several prompts of one length nobody knows which is which: where they differ, what came
+// from the cache is untold.
 func (r *logReader) await(prompt int) (slot, bool) {
 	late := time.After(logLag)
 	for {

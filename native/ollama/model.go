@@ -15,8 +15,8 @@ import (
 	"llmparity/native/logs"
 )
 
-// provide sees to it that the server has the model, and gives the server's digest of it; of one that is made of a file the file's sum: the
-// server's own is another one each time.
+// provide sees to it that the server has the model, and gives the server's digest of it; of one that is made of a file
+// the file's sum: the server's own is another one each time.
 func (s *session) provide(ctx context.Context, m engine.Model, l *loaded) (digest string, err error) {
 	l.dtype = m.DType
 	if m.Format == record.Served {
@@ -50,7 +50,8 @@ func (s *session) provide(ctx context.Context, m engine.Model, l *loaded) (diges
 	return sum, err
 }
 
-// hand gives a server of ours the file by a link, so that nothing is copied: its sum is the model's, and Ollama reads what it does not write.
+// hand gives a server of ours the file by a link, so that nothing is copied: its sum is the model's, and Ollama reads
+// what it does not write.
 func (s *session) hand(ctx context.Context, path, sum string) error {
 	place := filepath.Join(s.own.dir, "models", "blobs", "sha256-"+sum)
 	if link(path, place) == nil {
@@ -103,9 +104,11 @@ func (s *session) explainLoad(ctx context.Context, m engine.Model, err error) er
 		return setUp(unknownModel(m.Name, models))
 	case strings.Contains(text, "signal:"):
 		return engine.Fail(record.Crash, "Ollama's runner crashed loading %s: %s%s", name, text, words)
-	case strings.Contains(text, "unable to load model"), strings.Contains(text, "error loading model"), strings.Contains(text, "failed to load model"),
+	case strings.Contains(text, "unable to load model"), strings.Contains(text, "error loading model"),
+		strings.Contains(text, "failed to load model"),
 		strings.Contains(text, "unsupported"), strings.Contains(text, "invalid file magic"):
-		return setUp(fault.New(fault.BadModel, "check the file, or take a newer Ollama", "Ollama can't load %s: %s%s", name, text, words))
+		return setUp(fault.New(fault.BadModel, "check the file, or take a newer Ollama", "Ollama can't load %s: %s%s",
+			name, text, words))
 	}
 	return engine.Fail(record.Other, "Ollama did not load %s: %s%s", name, text, words)
 }
@@ -122,9 +125,11 @@ func (s *session) explain(ctx context.Context, err error, doing string) error {
 	case errors.As(err, &failure), fault.Code(err) != int(fault.Run):
 		return err
 	case r != nil && fault.NoSpace(err), r != nil && strings.Contains(r.Message, "no space left"):
-		return setUp(fault.New(fault.DiskFull, "make room, or set TMPDIR to a folder on another disk", "Ollama's store: %s", fault.OneLine(r.Message)))
+		return setUp(fault.New(fault.DiskFull, "make room, or set TMPDIR to a folder on another disk",
+			"Ollama's store: %s", fault.OneLine(r.Message)))
 	case r != nil && (r.Code == http.StatusUnauthorized || r.Code == http.StatusForbidden):
-		return setUp(fault.New(fault.ServerUnreachable, "ask whoever runs it for a way past what guards it", "%s: %v", doing, r))
+		return setUp(fault.New(fault.ServerUnreachable, "ask whoever runs it for a way past what guards it", "%s: %v",
+			doing, r))
 	case r != nil && r.Code == http.StatusBadRequest:
 		return engine.Fail(record.SetUp, "%s: %w", doing, err)
 	}

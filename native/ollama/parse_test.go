@@ -19,8 +19,10 @@ import (
 
 func TestParseURL(t *testing.T) {
 	for text, want := range map[string]string{
-		"http://localhost:11434": "http://localhost:11434", "http://localhost:11434/": "http://localhost:11434", "127.0.0.1:8080": "http://127.0.0.1:8080",
-		"box": "http://box:11434", " https://host/ollama/ ": "https://host/ollama", "http://[::1]:11434": "http://[::1]:11434", "https://host": "https://host",
+		"http://localhost:11434": "http://localhost:11434", "http://localhost:11434/": "http://localhost:11434",
+		"127.0.0.1:8080": "http://127.0.0.1:8080",
+		"box":            "http://box:11434", " https://host/ollama/ ": "https://host/ollama",
+		"http://[::1]:11434": "http://[::1]:11434", "https://host": "https://host",
 		"": "", "http://": "", "ftp://host": "", "http://host?x=1": "", "http://a b": "", "http://me:secret@host": "",
 	} {
 		u, err := ParseURL(text)
@@ -34,7 +36,8 @@ func TestParseURL(t *testing.T) {
 }
 
 func TestWhichServersAreOfThisMachine(t *testing.T) {
-	for text, want := range map[string]int{"localhost": 11434, "http://127.0.0.1:80": 80, "http://[::1]:81": 81, "https://127.0.0.2": 443, "http://192.0.2.1:11434": 0,
+	for text, want := range map[string]int{"localhost": 11434, "http://127.0.0.1:80": 80, "http://[::1]:81": 81,
+		"https://127.0.0.2": 443, "http://192.0.2.1:11434": 0,
 		"http://example.org:11434": 0, "0.0.0.0:5": 5} {
 		u, err := ParseURL(text)
 		if err != nil {
@@ -50,7 +53,8 @@ func TestNamesWithAndWithoutTags(t *testing.T) {
 	for _, c := range []struct {
 		a, b string
 		same bool
-	}{{"m", "m:latest", true}, {"M", "m", true}, {"m:1b", "m", false}, {"host:5000/m", "host:5000/m:latest", true}, {"x/m", "m", false}} {
+	}{{"m", "m:latest", true}, {"M", "m", true}, {"m:1b", "m", false}, {"host:5000/m", "host:5000/m:latest", true},
+		{"x/m", "m", false}} {
 		if sameName(c.a, c.b) != c.same {
 			t.Errorf("%s and %s: want %v", c.a, c.b, c.same)
 		}
@@ -62,13 +66,18 @@ func TestConfigsThatMakeNoSense(t *testing.T) {
 		Config
 		words string // empty: it does
 	}{
-		{Config{}, ""}, {Config{KVType: "q8_0", GPU: true, KeepAlive: "-1", Threads: 4}, ""}, {Config{URL: "box", KeepAlive: "1h30m"}, ""},
-		{Config{URL: "ftp://x"}, "is not the address"}, {Config{URL: "box", KVType: "f16"}, "--ollama-kv-type"}, {Config{URL: "box", GPU: true}, "--ollama-gpu"},
-		{Config{URL: "box", Path: "ollama"}, "--ollama is for"}, {Config{KVType: "f32"}, "use f16, q8_0, q4_0"}, {Config{KeepAlive: "0"}, "--ollama-keep-alive"},
-		{Config{KeepAlive: "0s"}, "--ollama-keep-alive"}, {Config{KeepAlive: "soon"}, "--ollama-keep-alive"}, {Config{Threads: -1}, "--threads"},
+		{Config{}, ""}, {Config{KVType: "q8_0", GPU: true, KeepAlive: "-1", Threads: 4}, ""},
+		{Config{URL: "box", KeepAlive: "1h30m"}, ""},
+		{Config{URL: "ftp://x"}, "is not the address"}, {Config{URL: "box", KVType: "f16"}, "--ollama-kv-type"},
+		{Config{URL: "box", GPU: true}, "--ollama-gpu"},
+		{Config{URL: "box", Path: "ollama"}, "--ollama is for"}, {Config{KVType: "f32"}, "use f16, q8_0, q4_0"},
+		{Config{KeepAlive: "0"}, "--ollama-keep-alive"},
+		{Config{KeepAlive: "0s"}, "--ollama-keep-alive"}, {Config{KeepAlive: "soon"}, "--ollama-keep-alive"},
+		{Config{Threads: -1}, "--threads"},
 	} {
 		err := c.Config.Check()
-		if (c.words == "") != (err == nil) || err != nil && (!strings.Contains(err.Error(), c.words) || fault.Code(err) != int(fault.Usage)) {
+		if (c.words == "") != (err == nil) || err != nil &&
+			(!strings.Contains(err.Error(), c.words) || fault.Code(err) != int(fault.Usage)) {
 			t.Errorf("%+v: %v, want %q", c.Config, err, c.words)
 		}
 	}
@@ -77,13 +86,16 @@ func TestConfigsThatMakeNoSense(t *testing.T) {
 func TestRunnersCommandLines(t *testing.T) {
 	line := strings.Fields("/x/ollama runner --model /secret/place --ctx-size 8192 --batch-size 512 --flash-attn --kv-cache-type q8_0 --threads 2 --parallel 4 --port 43055")
 	r := parseRunner(7, line)
-	if r.context != 8192 || r.parallel != 4 || r.threads != 2 || r.kv != "q8_0" || r.flash != "on" || r.mmap != "on" || r.pid != 7 {
+	if r.context != 8192 || r.parallel != 4 || r.threads != 2 || r.kv != "q8_0" || r.flash != "on" || r.mmap != "on" ||
+		r.pid != 7 {
 		t.Errorf("%+v", r)
 	}
-	if all := strings.Join(r.args, " "); strings.Contains(all, "secret") || strings.Contains(all, "43055") || !strings.HasPrefix(all, "--ctx-size 8192") {
+	if all := strings.Join(r.args, " "); strings.Contains(all, "secret") || strings.Contains(all, "43055") ||
+		!strings.HasPrefix(all, "--ctx-size 8192") {
 		t.Errorf("arguments %q", all)
 	}
-	for _, line := range [][]string{nil, {"ollama"}, {"ollama", "runner", "--ollama-engine", "--port", "5"}, {"ollama", "runner", "--ctx-size"}} {
+	for _, line := range [][]string{nil, {"ollama"}, {"ollama", "runner", "--ollama-engine", "--port", "5"},
+		{"ollama", "runner", "--ctx-size"}} {
 		if r := parseRunner(7, line); r.context != 0 || r.parallel != 0 || r.threads != 0 {
 			t.Errorf("%q: %+v", line, r)
 		}
@@ -107,7 +119,8 @@ time=2025-05-01T10:00:01.000Z level=DEBUG source=cache.go:104 msg="loading cache
 `
 
 func TestTheLogIsRead(t *testing.T) {
-	for way, cut := range map[string]func(io.Reader) io.Reader{"whole": func(r io.Reader) io.Reader { return r }, "bytes": iotest.OneByteReader} {
+	for way, cut := range map[string]func(io.Reader) io.Reader{"whole": func(r io.Reader) io.Reader { return r },
+		"bytes": iotest.OneByteReader} {
 		r := newLogReader()
 		for range 2 { // a second load takes the first one's place
 			if _, err := io.Copy(struct{ io.Writer }{r}, cut(strings.NewReader(realLog))); err != nil {
@@ -115,7 +128,8 @@ func TestTheLogIsRead(t *testing.T) {
 			}
 		}
 		l := r.loaded()
-		want := map[string]float64{"weights_bytes": 1709179, "kv_reserved_bytes": record.MiB / 4, "compute_bytes": 6301942, "output_bytes": record.MiB / 2,
+		want := map[string]float64{"weights_bytes": 1709179, "kv_reserved_bytes": record.MiB / 4,
+			"compute_bytes": 6301942, "output_bytes": record.MiB / 2,
 			"workspaces_bytes": 6301942 + record.MiB/2}
 		if !maps.Equal(l.sizes, want) || l.kv != "f16" || l.flash != "off" || l.cells != 512 {
 			t.Errorf("%s: %+v; want %v", way, l, want)
@@ -153,8 +167,10 @@ func TestTheLogTellsRequestsApart(t *testing.T) {
 
 func TestPlainWords(t *testing.T) {
 	for line, want := range map[string]string{
-		`time=x level=WARN source=server.go:5 msg="runner is gone" sys=9`: `"runner is gone" sys=9`, `time=x level=DEBUG source=s.go:5 msg="all is well"`: "",
-		"[GIN] 2025/05/01 | 200": "", "SIGSEGV: segmentation violation": "SIGSEGV: segmentation violation",
+		`time=x level=WARN source=server.go:5 msg="runner is gone" sys=9`: `"runner is gone" sys=9`,
+		`time=x level=DEBUG source=s.go:5 msg="all is well"`:              "",
+		"[GIN] 2025/05/01 | 200":                                          "",
+		"SIGSEGV: segmentation violation":                                 "SIGSEGV: segmentation violation",
 	} {
 		if got := plain(line); got != want {
 			t.Errorf("%q: %q, want %q", line, got, want)
@@ -213,7 +229,8 @@ func TestWhatAServerTellsOfAModel(t *testing.T) {
 		said            string
 		longest, window int
 	}{
-		"a long one":       {`{"model_info":{"general.architecture":"llama","llama.context_length":131072}}`, 131072, 4096},
+		"a long one": {`{"model_info":{"general.architecture":"llama","llama.context_length":131072}}`, 131072,
+			4096},
 		"a short one":      {`{"model_info":{"qwen2.context_length":1024}}`, 1024, 1024},
 		"its maker's word": {`{"parameters":"temperature 1\nnum_ctx                        8192\nstop \"num_ctx 7\"","model_info":{"a.context_length":131072}}`, 131072, 8192},
 		"nothing":          {`{}`, 0, 0},
@@ -225,7 +242,8 @@ func TestWhatAServerTellsOfAModel(t *testing.T) {
 			t.Fatal(err)
 		}
 		if k.longest() != c.longest || k.window() != c.window || !slices.Equal(k.blobs(), []string{sum}) {
-			t.Errorf("%s: longest %d, window %d, files %q; want %d and %d", name, k.longest(), k.window(), k.blobs(), c.longest, c.window)
+			t.Errorf("%s: longest %d, window %d, files %q; want %d and %d", name, k.longest(), k.window(), k.blobs(),
+				c.longest, c.window)
 		}
 	}
 }
@@ -233,7 +251,8 @@ func TestWhatAServerTellsOfAModel(t *testing.T) {
 func TestWhichRunnersHoldAModel(t *testing.T) {
 	sum := strings.Repeat("0a", 32)
 	line := []string{"/x/ollama", "runner", "--model", "/x/blobs/sha256-" + sum, "--port", "5"}
-	if !holds(line, []string{"ff", sum}) || holds(line, nil) || holds(line, []string{strings.Repeat("0b", 32)}) || holds(nil, []string{sum}) {
+	if !holds(line, []string{"ff", sum}) || holds(line, nil) || holds(line, []string{strings.Repeat("0b", 32)}) ||
+		holds(nil, []string{sum}) {
 		t.Error("a runner is known by its model's file alone")
 	}
 }
@@ -271,7 +290,8 @@ func TestFindInOrder(t *testing.T) {
 	t.Setenv(PathVariable, "")
 	t.Setenv("PATH", filepath.Join(dir, "path"))
 	c := Config{Cache: filepath.Join(dir, "cache")}
-	if _, err := Find(c); fault.Code(err) != int(fault.NoOllama) || !strings.Contains(err.Error(), "scripts/setup ollama") || !strings.Contains(err.Error(), "--ollama-url") {
+	if _, err := Find(c); fault.Code(err) != int(fault.NoOllama) ||
+		!strings.Contains(err.Error(), "scripts/setup ollama") || !strings.Contains(err.Error(), "--ollama-url") {
 		t.Errorf("nothing to be found: %v", err)
 	}
 	built := program("cache", "ollama", "0.6.5-x", "ollama")
@@ -298,7 +318,8 @@ func TestFindInOrder(t *testing.T) {
 	}
 	c.Path = named
 	t.Setenv("PATH", os.Getenv("PATH")+":/usr/bin:/bin")
-	if _, err := New(c).Describe(t.Context()); fault.Code(err) != int(fault.NoOllama) || !strings.Contains(err.Error(), "is not an ollama") {
+	if _, err := New(c).Describe(t.Context()); fault.Code(err) != int(fault.NoOllama) ||
+		!strings.Contains(err.Error(), "is not an ollama") {
 		t.Errorf("something else: %v", err)
 	}
 }
@@ -306,7 +327,8 @@ func TestFindInOrder(t *testing.T) {
 func TestTheEnvironmentHasNothingOfOthers(t *testing.T) {
 	t.Setenv("OLLAMA_NUM_PARALLEL", "9")
 	t.Setenv("CUDA_VISIBLE_DEVICES", "0")
-	if env := environment(false); slices.Contains(env, "OLLAMA_NUM_PARALLEL=9") || slices.Contains(env, "CUDA_VISIBLE_DEVICES=0") || !slices.Contains(env, "CUDA_VISIBLE_DEVICES=-1") {
+	if env := environment(false); slices.Contains(env, "OLLAMA_NUM_PARALLEL=9") ||
+		slices.Contains(env, "CUDA_VISIBLE_DEVICES=0") || !slices.Contains(env, "CUDA_VISIBLE_DEVICES=-1") {
 		t.Errorf("%q", env)
 	}
 	if env := environment(true); !slices.Contains(env, "CUDA_VISIBLE_DEVICES=0") {

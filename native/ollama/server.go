@@ -38,13 +38,15 @@ type server struct {
 	release sync.Once
 }
 
-// leader starts the server in its own place. Its runner would outlive it, and us: what waits beside them for the end of the standard
-// input, which ends when we or the server do, then ends them all. It is nobody's child, so that it is not sampled with them.
+// leader starts the server in its own place. Its runner would outlive it, and us: what waits beside them for the end of
+// the standard input, which ends when we or the server do, then ends them all. It is nobody's child, so that it is not
+// sampled with them.
 const leader = `exec 3<&0 </dev/null
 ( { cat <&3; kill -KILL 0; } >/dev/null 2>&1 & )
 exec "$0" serve 3<&-`
 
-// environment is ours without Ollama's own variables, each of which sets an option behind our back, and without a GPU unless asked.
+// environment is ours without Ollama's own variables, each of which sets an option behind our back, and without a GPU
+// unless asked.
 func environment(gpu bool) []string {
 	hidden := []string{"CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL"}
 	env := slices.DeleteFunc(os.Environ(), func(v string) bool {
@@ -69,7 +71,8 @@ func places(dir string, port int) []string {
 func (c Config) variables() []string {
 	s := []string{
 		// A context for each slot, of the length that is asked for, of one model, until it is to go.
-		"OLLAMA_NUM_PARALLEL=" + strconv.Itoa(c.slots()), "OLLAMA_MAX_LOADED_MODELS=1", "OLLAMA_KEEP_ALIVE=-1", "OLLAMA_NOPRUNE=1",
+		"OLLAMA_NUM_PARALLEL=" + strconv.Itoa(c.slots()), "OLLAMA_MAX_LOADED_MODELS=1", "OLLAMA_KEEP_ALIVE=-1",
+		"OLLAMA_NOPRUNE=1",
 		// Its log tells what came from the cache, and how large the buffers are: some lines a request, none a token.
 		"OLLAMA_DEBUG=1",
 	}
@@ -91,7 +94,8 @@ func startServer(c Config, b identity, p engine.Probe, port int) (*server, error
 			return nil, err
 		}
 	}
-	s := &server{dir: dir, port: port, tail: &child.Tail{Max: 32 << 10}, said: newLogReader(), answer: cmp.Or(c.answer, time.Minute),
+	s := &server{dir: dir, port: port, tail: &child.Tail{Max: 32 << 10}, said: newLogReader(),
+		answer: cmp.Or(c.answer, time.Minute),
 		client: newClient("http://"+net.JoinHostPort("127.0.0.1", strconv.Itoa(port)), true)}
 	cmd := exec.Command("sh", "-c", leader, b.path)
 	cmd.Env = slices.Concat(environment(c.GPU), places(dir, port), c.variables())
@@ -165,8 +169,8 @@ func (s *server) notStarted(format string, args ...any) error {
 	return &engine.NotStarted{What: fmt.Sprintf(format, args...), Report: report, Kind: fault.Run}
 }
 
-// lastWords are those that tell why something has just failed. An answer may be there before the runner's last lines, which come by way
-// of the server: they are waited for until nothing more is said.
+// lastWords are those that tell why something has just failed. An answer may be there before the runner's last lines,
+// which come by way of the server: they are waited for until nothing more is said.
 func (s *server) lastWords() string {
 	const quiet, atMost = 100 * time.Millisecond, time.Second
 	words := s.words()
@@ -223,7 +227,8 @@ func removeAll(dir string) {
 	}
 }
 
-// summary is the last three lines that tell of something that went wrong, on one; the last three of all where none does.
+// summary is the last three lines that tell of something that went wrong, on one; the last three of all where none
+// does.
 func summary(lines []string) string {
 	tell := slices.DeleteFunc(slices.Clone(lines), func(l string) bool { return !telling.MatchString(l) })
 	if len(tell) > 0 {

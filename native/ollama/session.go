@@ -120,7 +120,8 @@ func (o *Ollama) start(ctx context.Context, s *session) error {
 		return fmt.Errorf("sampling Ollama: %w", err)
 	}
 	if !s.config.GPU {
-		s.probe.Event(record.Event{At: time.Now(), Device: &record.Device{Class: record.CPU, Name: machine.CPU(), Detail: map[string]string{"num_gpu": "0"}}})
+		s.probe.Event(record.Event{At: time.Now(),
+			Device: &record.Device{Class: record.CPU, Name: machine.CPU(), Detail: map[string]string{"num_gpu": "0"}}})
 	}
 	return nil
 }
@@ -173,7 +174,8 @@ func (s *session) Load(outer context.Context, m engine.Model) error {
 	}
 	ctx, done := s.within(outer)
 	defer done()
-	l := &loaded{name: m.Name, context: m.Context, options: s.options(), counts: map[string]int{}, burst: map[string]bool{},
+	l := &loaded{name: m.Name, context: m.Context, options: s.options(), counts: map[string]int{},
+		burst:   map[string]bool{},
 		slowest: map[string]float64{}, suspected: map[string]bool{}, fresh: s.own != nil, tokens: vocabulary(m)}
 	begin := time.Now()
 	digest, err := s.provide(ctx, m, l)
@@ -195,7 +197,8 @@ func (s *session) Load(outer context.Context, m engine.Model) error {
 		return err
 	}
 	if m.Format != record.Served && s.own != nil {
-		s.probe.Span(record.Span{Name: "create", Begin: begin, End: made, How: "the file handed to Ollama, to its answer that the model is made"})
+		s.probe.Span(record.Span{Name: "create", Begin: begin, End: made,
+			How: "the file handed to Ollama, to its answer that the model is made"})
 	}
 	s.probe.Span(record.Span{Name: "runner", Begin: begun, End: end,
 		How: "Ollama asked for the model, to its answer that it is there; it looks whether its runner is ready every 250 ms"})
@@ -228,7 +231,8 @@ func (s *session) already(ctx context.Context, name string) bool {
 	return held
 }
 
-// options are what the model is loaded with and computes with; they must be the same in every request, else Ollama loads it anew.
+// options are what the model is loaded with and computes with; they must be the same in every request, else Ollama
+// loads it anew.
 func (s *session) options() map[string]any {
 	o := map[string]any{}
 	if s.config.Threads > 0 {
@@ -275,7 +279,8 @@ func (s *session) loaded(ctx context.Context, l *loaded, digest string) error {
 	l.detach = append(l.detach, s.probe.Attach(&apiPS{client: s.client, name: l.name}))
 	if s.own != nil {
 		if said := s.own.said.loaded(); len(said.sizes) > 0 {
-			l.detach = append(l.detach, s.probe.Attach(&engineLog{sizes: said.sizes, cells: cmp.Or(said.cells, l.context), held: &l.held}))
+			l.detach = append(l.detach, s.probe.Attach(
+				&engineLog{sizes: said.sizes, cells: cmp.Or(said.cells, l.context), held: &l.held}))
 		}
 	}
 	return nil
@@ -356,7 +361,8 @@ func (s *session) expire(ctx context.Context, l *loaded) error {
 	for {
 		held, err := s.client.loaded(ctx)
 		r := asRefusal(err)
-		if err != nil && (r == nil || r.Code != http.StatusInternalServerError) { // it stumbles over a model that is just going
+		// it stumbles over a model that is just going
+		if err != nil && (r == nil || r.Code != http.StatusInternalServerError) {
 			return err
 		}
 		_, there := find(held, l.name)

@@ -8,12 +8,14 @@ import (
 
 var _ engine.Settled = (*Ollama)(nil)
 
-// Settings are what a server of ours is asked for. What one that runs already does is known once it has loaded the model.
+// Settings are what a server of ours is asked for. What one that runs already does is known once it has loaded the
+// model.
 func (o *Ollama) Settings(m engine.Model) map[string]string {
 	if o.config.URL != "" {
 		return map[string]string{"weights_dtype": m.DType}
 	}
-	s := map[string]string{"weights_dtype": m.DType, "kv_dtype": o.config.kvType(), "parallel": strconv.Itoa(o.config.slots()), "flash_attention": "off", "mmap": "off"}
+	s := map[string]string{"weights_dtype": m.DType, "kv_dtype": o.config.kvType(),
+		"parallel": strconv.Itoa(o.config.slots()), "flash_attention": "off", "mmap": "off"}
 	if o.config.kvType() != "f16" {
 		s["flash_attention"] = "on" // a quantised cache takes it
 	}

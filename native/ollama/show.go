@@ -48,12 +48,13 @@ func (k shown) longest() int {
 	return 0
 }
 
-// maxUnasked is the longest context that is taken where nobody asked for one, as of a model that is a file: there is memory for all of it
-// from the load on.
+// maxUnasked is the longest context that is taken where nobody asked for one, as of a model that is a file: there is
+// memory for all of it from the load on.
 const maxUnasked = 4096
 
-// window is the context to ask for where the user asks for none: that which whoever made the model has set, else the model's own. Nothing
-// is left to Ollama, which does not tell how much that is and cuts without a word what does not fit.
+// window is the context to ask for where the user asks for none: that which whoever made the model has set, else the
+// model's own. Nothing is left to Ollama, which does not tell how much that is and cuts without a word what does not
+// fit.
 func (k shown) window() int {
 	if m := windowLine.FindStringSubmatch(k.Parameters); m != nil {
 		if n, err := strconv.Atoi(m[1]); err == nil {
@@ -79,7 +80,8 @@ func (s *session) look(ctx context.Context, l *loaded) error {
 	}
 	if l.context == 0 {
 		return setUp(fault.New(fault.Usage, "say how long it is to be, in tokens (run --context, ollama --n-ctx)",
-			"the Ollama server does not tell how long a context %s has, and it cuts without a word what does not fit", l.name))
+			"the Ollama server does not tell how long a context %s has, and it cuts without a word what does not fit",
+			l.name))
 	}
 	l.options["num_ctx"] = l.context
 	return nil

@@ -10,8 +10,8 @@ import (
 	"llmparity/internal/sample/proc"
 )
 
-// sieve keeps the runners of other models, which somebody else asked a server for, out of what is sampled. One whose command line names no
-// file is let through: it may be ours.
+// sieve keeps the runners of other models, which somebody else asked a server for, out of what is sampled. One whose
+// command line names no file is let through: it may be ours.
 type sieve struct {
 	attach func(sample.Source) (detach func())
 
@@ -42,7 +42,9 @@ func (s *sieve) take(src sample.Source) (detach func()) {
 
 // foreign tells whether a process is the runner of a model that is not ours. The caller holds the lock.
 func (s *sieve) foreign(line []string) bool {
-	return role(0, "", line) == roleRunner && slices.ContainsFunc(line, func(arg string) bool { return strings.Contains(arg, "sha256-") }) && !holds(line, s.ours)
+	return role(0, "", line) == roleRunner &&
+		slices.ContainsFunc(line, func(arg string) bool { return strings.Contains(arg, "sha256-") }) &&
+		!holds(line, s.ours)
 }
 
 // claim says which files our model is made of: its runner is sampled from here on.

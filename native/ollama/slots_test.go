@@ -8,7 +8,8 @@ import (
 	"llmparity/internal/record"
 )
 
-// What was said before is computed again, or comes from the cache where that is left alone; the log tells how much of it.
+// What was said before is computed again, or comes from the cache where that is left alone; the log tells how much of
+// it.
 func TestATurnTakesWhatWasSaidFromTheCache(t *testing.T) {
 	m := enginetest.TinyModel(t)
 	for _, c := range []struct {
@@ -27,7 +28,8 @@ func TestATurnTakesWhatWasSaidFromTheCache(t *testing.T) {
 				t.Fatal(err)
 			}
 			if c.keeps && u.CachedTokens < asked-1 || !c.keeps && (u.CachedTokens < 0 || u.CachedTokens > 1) {
-				t.Errorf("%+v: turn %d: %d of %d tokens came from the cache; the turn before had %d", c, turn+1, u.CachedTokens, u.PromptTokens, asked)
+				t.Errorf("%+v: turn %d: %d of %d tokens came from the cache; the turn before had %d", c, turn+1,
+					u.CachedTokens, u.PromptTokens, asked)
 			}
 			said, asked = prompt+u.Text, u.PromptTokens
 		}

@@ -38,7 +38,8 @@ func (a *apiPS) Read(ctx context.Context, r *record.Sample) error {
 		return err
 	}
 	if m, ok := find(models, a.name); ok {
-		r.Values = append(r.Values, record.Value{Name: "size_bytes", Value: m.Size}, record.Value{Name: "size_vram_bytes", Value: m.VRAM})
+		r.Values = append(r.Values, record.Value{Name: "size_bytes", Value: m.Size},
+			record.Value{Name: "size_vram_bytes", Value: m.VRAM})
 	}
 	return nil
 }
@@ -82,12 +83,14 @@ func (s *session) device(ctx context.Context, l *loaded) {
 	models, err := s.client.loaded(ctx)
 	if m, ok := find(models, l.name); err == nil && ok && m.VRAM > 0 {
 		d.Class, d.Name = record.GPU, "the server's"
-		d.Detail = map[string]string{"size_vram_bytes": strconv.FormatFloat(m.VRAM, 'f', -1, 64), "size_bytes": strconv.FormatFloat(m.Size, 'f', -1, 64)}
+		d.Detail = map[string]string{"size_vram_bytes": strconv.FormatFloat(m.VRAM, 'f', -1, 64),
+			"size_bytes": strconv.FormatFloat(m.Size, 'f', -1, 64)}
 	}
 	s.probe.Event(record.Event{At: time.Now(), Device: &d})
 }
 
-// describe tells what runs: what the runner's command line and log say, else what was asked for, else that it is not told.
+// describe tells what runs: what the runner's command line and log say, else what was asked for, else that it is not
+// told.
 func (s *session) describe(l *loaded, r runner, digest string) *record.EngineInfo {
 	kv, flash := r.kv, r.flash
 	if s.own != nil {
@@ -116,13 +119,16 @@ func (s *session) describe(l *loaded, r runner, digest string) *record.EngineInf
 	case s.own != nil:
 		cached = "on, with another text before each prompt; the tokens that still come from it are told by the log"
 	}
-	return &record.EngineInfo{Name: Name, Version: s.version, Path: s.path, SHA256: s.sha256, Parts: parts, Args: s.args(), Policy: map[string]string{
-		"weights_dtype": cmp.Or(l.dtype, "not told"), "kv_dtype": cmp.Or(kv, "not told"), "flash_attention": cmp.Or(flash, "not told"), "mmap": cmp.Or(r.mmap, "not told"),
-		"threads": count(r.threads, s.config.Threads), "context": count(l.context, 0), "parallel": count(r.parallel, 0),
-		"prompt_cache": cached, "ignore_eos": "off: a text ends where the model ends it", "warmup": "off",
-		"sampling":       "no penalties, no words that stop it: the model's own parameters are overruled",
-		"special_tokens": "parsed in prompts; BOS as the model's own flag says",
-	}}
+	return &record.EngineInfo{Name: Name, Version: s.version, Path: s.path, SHA256: s.sha256, Parts: parts,
+		Args: s.args(), Policy: map[string]string{
+			"weights_dtype": cmp.Or(l.dtype, "not told"), "kv_dtype": cmp.Or(kv, "not told"),
+			"flash_attention": cmp.Or(flash, "not told"), "mmap": cmp.Or(r.mmap, "not told"),
+			"threads": count(r.threads, s.config.Threads), "context": count(l.context, 0),
+			"parallel":     count(r.parallel, 0),
+			"prompt_cache": cached, "ignore_eos": "off: a text ends where the model ends it", "warmup": "off",
+			"sampling":       "no penalties, no words that stop it: the model's own parameters are overruled",
+			"special_tokens": "parsed in prompts; BOS as the model's own flag says",
+		}}
 }
 
 // args are what a server of ours was told, but for its places, which are others each time.

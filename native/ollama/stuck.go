@@ -12,13 +12,14 @@ import (
 	"llmparity/internal/record"
 )
 
-// stuck is how long Ollama may take for one token after a generation that was given up. Where it takes longer because a large batch is
-// still being computed, a load too many does no harm.
+// stuck is how long Ollama may take for one token after a generation that was given up. Where it takes longer because a
+// large batch is still being computed, a load too many does no harm.
 const stuck = 10 * time.Second
 
-// unstick sees to it that Ollama answers after a generation that was given up, which may hold up those that come after it, for ever: where
-// its client goes while a piece is on its way, whoever brings the next one waits for somebody to take it, and keeps one of the model's
-// turns (GenerateHandler in 0.6.5). What was asked of another runner waits for nobody.
+// unstick sees to it that Ollama answers after a generation that was given up, which may hold up those that come after
+// it, for ever: where its client goes while a piece is on its way, whoever brings the next one waits for somebody to
+// take it, and keeps one of the model's turns (GenerateHandler in 0.6.5). What was asked of another runner waits for
+// nobody.
 func (s *session) unstick(ctx context.Context, l *loaded) error {
 	if !l.givenUp.Load() {
 		return nil
@@ -71,8 +72,8 @@ func (s *session) lost(ctx context.Context, l *loaded) (string, error) {
 	return fmt.Sprintf("did not answer %d requests together", l.slots), nil
 }
 
-// together tells whether as many generations as there are slots go on at once: each has begun before any has ended. Short ones may miss
-// each other by chance, and are asked for again, longer. None is given up.
+// together tells whether as many generations as there are slots go on at once: each has begun before any has ended.
+// Short ones may miss each other by chance, and are asked for again, longer. None is given up.
 func (s *session) together(ctx context.Context, l *loaded) (bool, error) {
 	for _, tokens := range []int{8, 64, 256} {
 		r := engine.Request{Prompt: "1, 2, 3, 4,", MaxTokens: max(1, min(tokens, l.context/2))}
@@ -96,7 +97,8 @@ func (s *session) together(ctx context.Context, l *loaded) (bool, error) {
 	return false, nil
 }
 
-// unanswered is the error of one that has neither a piece nor a refusal: a text that is broken off is an answer all the same.
+// unanswered is the error of one that has neither a piece nor a refusal: a text that is broken off is an answer all the
+// same.
 func unanswered(texts []*generation, errs []error) error {
 	for i, err := range errs {
 		if err != nil && texts[i].pieces == 0 && asRefusal(err) == nil {
@@ -106,8 +108,8 @@ func unanswered(texts []*generation, errs []error) error {
 	return nil
 }
 
-// overlap tells whether each had begun before any ended, by the server's clock: when pieces are read here tells little of pieces that are
-// fractions of a millisecond apart.
+// overlap tells whether each had begun before any ended, by the server's clock: when pieces are read here tells little
+// of pieces that are fractions of a millisecond apart.
 func overlap(texts []*generation) bool {
 	var begun, ended []time.Time
 	for _, g := range texts {
@@ -136,8 +138,8 @@ func (s *session) renew(ctx context.Context, l *loaded, why string) error {
 	return nil
 }
 
-// free leaves a model that was in memory before us as it was found: whoever asks next gets an answer. Where a generation of ours that
-// was given up holds it up, it goes, and the next request loads it.
+// free leaves a model that was in memory before us as it was found: whoever asks next gets an answer. Where a
+// generation of ours that was given up holds it up, it goes, and the next request loads it.
 func (s *session) free(ctx context.Context, l *loaded) error {
 	if !l.givenUp.Load() {
 		return nil

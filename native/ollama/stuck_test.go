@@ -93,7 +93,8 @@ func TestARunnerThatDoesNotAnswerIsStartedAnew(t *testing.T) {
 		t.Errorf("runner %v, then %v; %d is taken for it", before, after, s.model.runner.Load())
 	}
 	say(t, s, c.Prompt, 8)
-	if renewed, restarted := warned(p, "runner-renewed"), warned(p, "runner-restarted"); len(renewed) != 1 || len(restarted) != 0 {
+	if renewed, restarted := warned(p, "runner-renewed"), warned(p, "runner-restarted"); len(renewed) != 1 ||
+		len(restarted) != 0 {
 		t.Errorf("warnings: %q", p.Warnings())
 	}
 }
@@ -148,7 +149,8 @@ func TestOverlapIsByTheServersClock(t *testing.T) {
 		want  bool
 	}{
 		{[]*generation{made("01.000000001", "02"), made("01.5", "03"), made("01.999999999", "04")}, true},
-		{[]*generation{made("01", "02"), made("01.5", "03"), made("02.000000001", "04")}, false}, // the third waited for the first
+		// the third waited for the first
+		{[]*generation{made("01", "02"), made("01.5", "03"), made("02.000000001", "04")}, false},
 		{[]*generation{made("01", "02"), {}}, false},
 	} {
 		if got := overlap(c.texts); got != c.want {

@@ -19,7 +19,8 @@ import (
 	"llmparity/internal/record"
 )
 
-// fake is a server that answers as Ollama does where a test does not say otherwise. It sends broken bytes: those are the input here.
+// fake is a server that answers as Ollama does where a test does not say otherwise. It sends broken bytes: those are
+// the input here.
 type fake struct {
 	answers map[string]string // by path; a number in front is the status, as in "401 no"
 	lines   string            // of a text that is streamed
@@ -29,8 +30,9 @@ type fake struct {
 func (f fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	text, ok := f.answers[r.URL.Path]
 	if !ok {
-		text = map[string]string{"/api/version": `{"version":"0.6.5"}`, "/api/tags": `{"models":[{"name":"m:latest","digest":"d"},{"name":"other:1b"}]}`,
-			"/api/ps": `{"models":[]}`}[r.URL.Path]
+		text = map[string]string{"/api/version": `{"version":"0.6.5"}`,
+			"/api/tags": `{"models":[{"name":"m:latest","digest":"d"},{"name":"other:1b"}]}`,
+			"/api/ps":   `{"models":[]}`}[r.URL.Path]
 	}
 	var body generate
 	if r.URL.Path == "/api/generate" && json.NewDecoder(r.Body).Decode(&body) == nil {
@@ -75,7 +77,8 @@ func oneLine(t *testing.T, err error, code fault.Kind, class record.Class, words
 		t.Fatalf("no error, want one of class %s", class)
 	}
 	if fault.Code(err) != int(code) || engine.ClassOf(err) != class || strings.Contains(err.Error(), "\n") {
-		t.Errorf("code %d, class %s: %v; want %d and %s, on one line", fault.Code(err), engine.ClassOf(err), err, code, class)
+		t.Errorf("code %d, class %s: %v; want %d and %s, on one line", fault.Code(err), engine.ClassOf(err), err, code,
+			class)
 	}
 	for _, w := range words {
 		if !strings.Contains(err.Error(), w) {
@@ -89,21 +92,26 @@ func TestServersThatCantBeUsed(t *testing.T) {
 		answers map[string]string
 		words   []string
 	}{
-		"guarded":         {map[string]string{"/api/version": "401 no"}, []string{"401", "takes no key"}},
-		"forbidden":       {map[string]string{"/api/version": `403 {"error":"not you"}`}, []string{"not you", "takes no key"}},
-		"somebody else":   {map[string]string{"/api/version": "<html>"}, []string{"is not Ollama's", "give the address of an Ollama server"}},
+		"guarded": {map[string]string{"/api/version": "401 no"}, []string{"401", "takes no key"}},
+		"forbidden": {map[string]string{"/api/version": `403 {"error":"not you"}`},
+			[]string{"not you", "takes no key"}},
+		"somebody else": {map[string]string{"/api/version": "<html>"},
+			[]string{"is not Ollama's", "give the address of an Ollama server"}},
 		"an empty answer": {map[string]string{"/api/version": "{}"}, []string{"no version"}},
-		"another service": {map[string]string{"/api/version": "404 page not found"}, []string{"page not found", "give the address"}},
+		"another service": {map[string]string{"/api/version": "404 page not found"},
+			[]string{"page not found", "give the address"}},
 		"no such model":   {nil, []string{`no model "nobodys"`, "it has m:latest, other:1b", "ollama pull"}},
 		"no model at all": {map[string]string{"/api/tags": `{"models":[]}`}, []string{"it has none"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			oneLine(t, serve(t, fake{answers: c.answers}).Check(t.Context(), served("nobodys")), fault.ServerUnreachable, record.SetUp, c.words...)
+			oneLine(t, serve(t, fake{answers: c.answers}).Check(t.Context(), served("nobodys")),
+				fault.ServerUnreachable, record.SetUp, c.words...)
 		})
 	}
 	t.Run("down", func(t *testing.T) {
 		o := New(Config{URL: "127.0.0.1:9"})
-		oneLine(t, o.Check(t.Context(), served("m")), fault.ServerUnreachable, record.SetUp, "http://127.0.0.1:9", "connection refused", "ollama serve")
+		oneLine(t, o.Check(t.Context(), served("m")), fault.ServerUnreachable, record.SetUp, "http://127.0.0.1:9",
+			"connection refused", "ollama serve")
 		_, err := o.Open(t.Context(), &enginetest.Probe{})
 		oneLine(t, err, fault.ServerUnreachable, record.SetUp, "connection refused")
 	})
@@ -121,7 +129,8 @@ func TestStartsAreRepeated(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for instead, say := range map[string]string{"kill -SEGV $$": "(start 1 of 3); trying again", "sleep 100": "did not answer within 5 s"} {
+	for instead, say := range map[string]string{"kill -SEGV $$": "(start 1 of 3); trying again",
+		"sleep 100": "did not answer within 5 s"} {
 		t.Run(say[:6], func(t *testing.T) {
 			dir := t.TempDir()
 			script := fmt.Sprintf("#!/bin/sh\nif [ \"$1\" = serve ] && mkdir '%[1]s/once' 2>/dev/null; then %[2]s; fi\nexec %[3]s \"$@\"\n", dir, instead, path)
@@ -132,7 +141,8 @@ func TestStartsAreRepeated(t *testing.T) {
 			o := newEngine(t, func(c *Config) { c.Path, c.answer = wrapper, 5*time.Second })
 			_, probe := opened(t, o)
 			told := probe.Warnings()
-			if report, _ := probe.Logged("ollama-start1"); len(told) != 1 || told[0].Code != "start-repeated" || !strings.Contains(told[0].Text, say) ||
+			if report, _ := probe.Logged("ollama-start1"); len(told) != 1 || told[0].Code != "start-repeated" ||
+				!strings.Contains(told[0].Text, say) ||
 				!strings.Contains(report, "Output") {
 				t.Errorf("%+v\n%s", told, report)
 			}
@@ -147,11 +157,16 @@ func TestLoadsThatFail(t *testing.T) {
 		class  record.Class
 		words  string
 	}{
-		"too large":   {`500 {"error":"model requires more system memory (9 GiB) than is available (1 GiB)"}`, fault.Run, record.OOM, "9 GiB"},
-		"crash":       {`500 {"error":"llama runner process has terminated: signal: segmentation fault"}`, fault.Run, record.Crash, "segmentation fault"},
-		"bad model":   {`500 {"error":"unable to load model: /x"}`, fault.BadModel, record.SetUp, "take a newer Ollama"},
-		"gone":        {`404 {"error":"model 'm' not found"}`, fault.ServerUnreachable, record.SetUp, "it has m:latest"},
-		"busy":        {`503 {"error":"server busy, please try again.\n maximum pending requests exceeded"}`, fault.Run, record.Other, "server busy"},
+		"too large": {`500 {"error":"model requires more system memory (9 GiB) than is available (1 GiB)"}`,
+			fault.Run, record.OOM, "9 GiB"},
+		"crash": {`500 {"error":"llama runner process has terminated: signal: segmentation fault"}`, fault.Run,
+			record.Crash, "segmentation fault"},
+		"bad model": {`500 {"error":"unable to load model: /x"}`, fault.BadModel, record.SetUp,
+			"take a newer Ollama"},
+		"gone": {`404 {"error":"model 'm' not found"}`, fault.ServerUnreachable, record.SetUp,
+			"it has m:latest"},
+		"busy": {`503 {"error":"server busy, please try again.\n maximum pending requests exceeded"}`, fault.Run,
+			record.Other, "server busy"},
 		"half":        {`{"done":<cut>`, fault.Run, record.Other, "unexpected EOF"},
 		"bad request": {`400 {"error":"invalid option"}`, fault.Run, record.Other, "invalid option"},
 	} {
@@ -169,7 +184,8 @@ func line(text string) string {
 }
 
 func last(reason string, prompted, counted any) string {
-	b, _ := json.Marshal(map[string]any{"done": true, "done_reason": reason, "prompt_eval_count": prompted, "eval_count": counted, "eval_duration": 5})
+	b, _ := json.Marshal(map[string]any{"done": true, "done_reason": reason, "prompt_eval_count": prompted,
+		"eval_count": counted, "eval_duration": 5})
 	return string(b) + "\n"
 }
 
@@ -181,11 +197,15 @@ func TestTextsThatBreakOff(t *testing.T) {
 		pieces int
 		words  string
 	}{
-		"500 at once":          {`{"error":"no"}`, 500, record.Other, 0, "Ollama: no (500)"},
-		"500 in plain words":   {"internal\nerror", 500, record.Other, 0, "internal error"},
-		"an error in between":  {line("a") + `{"error":"something odd"}` + "\n", 0, record.Other, 1, "something odd"},
-		"a crash in between":   {line("a") + `{"error":"an error was encountered while running the model: unexpected EOF"}` + "\n", 0, record.Crash, 1, "runner crashed"},
-		"memory in between":    {line("a") + `{"error":"an error was encountered while running the model: cudaMalloc failed: out of memory"}` + "\n", 0, record.OOM, 1, "out of memory"},
+		"500 at once":         {`{"error":"no"}`, 500, record.Other, 0, "Ollama: no (500)"},
+		"500 in plain words":  {"internal\nerror", 500, record.Other, 0, "internal error"},
+		"an error in between": {line("a") + `{"error":"something odd"}` + "\n", 0, record.Other, 1, "something odd"},
+		"a crash in between": {line("a") +
+			`{"error":"an error was encountered while running the model: unexpected EOF"}` + "\n", 0, record.Crash,
+			1, "runner crashed"},
+		"memory in between": {line("a") +
+			`{"error":"an error was encountered while running the model: cudaMalloc failed: out of memory"}` + "\n",
+			0, record.OOM, 1, "out of memory"},
 		"no JSON":              {line("a") + "rubbish\n", 0, record.BadOutput, 1, "rubbish"},
 		"JSON of another kind": {line("a") + `["b"]` + "\n", 0, record.BadOutput, 1, "not JSON of its"},
 		"no last line":         {line("a") + line("b"), 0, record.Other, 2, "after 2 pieces without its last line"},
@@ -193,15 +213,18 @@ func TestTextsThatBreakOff(t *testing.T) {
 		"cut on the way":       {line("a") + "<cut>", 0, record.Other, 1, "unexpected EOF"},
 		"nothing":              {"", 0, record.Other, 0, "after 0 pieces"},
 		"no token":             {last("stop", 4, 1), 0, record.BadOutput, 0, "without a token (stop)"},
-		"the same all over":    {strings.Repeat(line(" x"), 31), 0, record.BadOutput, 31, "31 of them the same in a row"},
+		"the same all over": {strings.Repeat(line(" x"), 31), 0, record.BadOutput,
+			31, "31 of them the same in a row"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, _ := opened(t, serve(t, fake{lines: c.lines, status: c.status}))
 			load(t, s, served("m"))
 			pieces := 0
-			u, err := s.Generate(t.Context(), engine.Request{Prompt: "abcd", MaxTokens: 40}, func(record.Token) { pieces++ })
+			u, err := s.Generate(t.Context(), engine.Request{Prompt: "abcd", MaxTokens: 40},
+				func(record.Token) { pieces++ })
 			oneLine(t, err, fault.Run, c.class, c.words)
-			if pieces != c.pieces || u.Generated != c.pieces || u.Sent.IsZero() || (len(u.Spans) > 0) != (c.pieces > 0) {
+			if pieces != c.pieces || u.Generated != c.pieces || u.Sent.IsZero() ||
+				(len(u.Spans) > 0) != (c.pieces > 0) {
 				t.Errorf("%d pieces, want %d; %+v", pieces, c.pieces, u)
 			}
 		})
@@ -217,19 +240,24 @@ func TestCountsThatLie(t *testing.T) {
 		finish    string
 		warned    string // its beginning; empty: not at all
 	}{
-		"right":                         {two + last("length", 4, 2), 2, 4, "length", ""},
-		"more tokens than pieces":       {two + last("length", 4, 5), 5, 4, "length", ""},
-		"the end of a text is a token":  {two + last("stop", 4, 3), 2, 4, "stop", ""},
-		"or is none":                    {two + last("stop", 4, 2), 2, 4, "stop", ""},
-		"no reason":                     {two + last("", 4, 2), 2, 4, "stop", ""},
-		"fewer than pieces":             {two + last("length", 4, 1), 2, 4, "length", "Ollama counts 1 tokens where 2 pieces came"},
-		"more than asked for":           {two + last("length", 4, 900), 2, 4, "length", "Ollama counts 900 tokens"},
-		"negative":                      {two + last("length", 4, -7), 2, 4, "length", "Ollama counts 0 tokens"},
-		"beyond all numbers":            {two + last("length", 4, 1e300), 2, 4, "length", "Ollama counts 0 tokens"},
-		"none":                          {two + `{"done":true,"done_reason":"length"}` + "\n", 2, 0, "length", "Ollama counts 0 tokens"},
-		"no prompt":                     {two + last("length", nil, 2), 2, 0, "length", "Ollama does not tell how many tokens the prompt"},
-		"lines behind the last":         {two + last("length", 4, 2) + "rubbish", 2, 4, "length", ""},
-		"a piece in the last line":      {line("a") + `{"response":"b","done":true,"done_reason":"length","prompt_eval_count":4,"eval_count":2}` + "\n", 2, 4, "length", ""},
+		"right":                        {two + last("length", 4, 2), 2, 4, "length", ""},
+		"more tokens than pieces":      {two + last("length", 4, 5), 5, 4, "length", ""},
+		"the end of a text is a token": {two + last("stop", 4, 3), 2, 4, "stop", ""},
+		"or is none":                   {two + last("stop", 4, 2), 2, 4, "stop", ""},
+		"no reason":                    {two + last("", 4, 2), 2, 4, "stop", ""},
+		"fewer than pieces": {two + last("length", 4, 1), 2, 4, "length",
+			"Ollama counts 1 tokens where 2 pieces came"},
+		"more than asked for": {two + last("length", 4, 900), 2, 4, "length", "Ollama counts 900 tokens"},
+		"negative":            {two + last("length", 4, -7), 2, 4, "length", "Ollama counts 0 tokens"},
+		"beyond all numbers":  {two + last("length", 4, 1e300), 2, 4, "length", "Ollama counts 0 tokens"},
+		"none": {two + `{"done":true,"done_reason":"length"}` + "\n", 2, 0, "length",
+			"Ollama counts 0 tokens"},
+		"no prompt": {two + last("length", nil, 2), 2, 0, "length",
+			"Ollama does not tell how many tokens the prompt"},
+		"lines behind the last": {two + last("length", 4, 2) + "rubbish", 2, 4, "length", ""},
+		"a piece in the last line": {line("a") +
+			`{"response":"b","done":true,"done_reason":"length","prompt_eval_count":4,"eval_count":2}` + "\n", 2, 4,
+			"length", ""},
 		"thirty of the same are enough": {strings.Repeat(line("x"), 30) + last("length", 4, 30), 30, 4, "length", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -239,7 +267,8 @@ func TestCountsThatLie(t *testing.T) {
 			if u.Generated != c.generated || u.PromptTokens != c.prompted || u.Finish != c.finish || u.Reported == nil {
 				t.Errorf("%+v", u)
 			}
-			if w := strings.Join(warned(p, "counts-differ"), "|"); (w != "") != (c.warned != "") || !strings.HasPrefix(w, c.warned) {
+			if w := strings.Join(warned(p, "counts-differ"), "|"); (w != "") != (c.warned != "") ||
+				!strings.HasPrefix(w, c.warned) {
 				t.Errorf("warned of %q, want %q", w, c.warned)
 			}
 		})
@@ -249,7 +278,8 @@ func TestCountsThatLie(t *testing.T) {
 func TestTimesThatContradict(t *testing.T) {
 	for text, want := range map[string]bool{"5": true, "5e9": true, "0": false, "null": false} {
 		s, p := opened(t, serve(t, fake{lines: strings.Repeat(line("a"), 9) +
-			`{"done":true,"done_reason":"length","prompt_eval_count":4,"eval_count":9,"eval_duration":` + text + "}\n"}))
+			`{"done":true,"done_reason":"length","prompt_eval_count":4,"eval_count":9,"eval_duration":` + text +
+			"}\n"}))
 		load(t, s, served("m"))
 		for range 2 { // said once
 			say(t, s, "abcd", 9)
@@ -271,11 +301,13 @@ func TestNoRoom(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := fake{lines: line("a") + last("length", c.counted, 1),
-				answers: map[string]string{"/api/generate": fmt.Sprintf(`{"done":true,"prompt_eval_count":%d,"eval_count":1}`, c.counted)}}
+				answers: map[string]string{"/api/generate": fmt.Sprintf(
+					`{"done":true,"prompt_eval_count":%d,"eval_count":1}`, c.counted)}}
 			s, _ := opened(t, serve(t, f))
 			load(t, s, served("m"))
 			for range 2 { // asked of the server, then known
-				_, err := s.Generate(t.Context(), engine.Request{Prompt: long, MaxTokens: c.tokens}, func(record.Token) { t.Error("a piece") })
+				_, err := s.Generate(t.Context(), engine.Request{Prompt: long, MaxTokens: c.tokens},
+					func(record.Token) { t.Error("a piece") })
 				oneLine(t, err, fault.PromptTooLong, record.SetUp, c.words)
 			}
 		})

@@ -26,8 +26,8 @@ type address struct {
 // interfaces are the ends of URLs that are copied from a server's manual; ours are appended to what stands before them.
 var interfaces = []string{"/chat/completions", "/completions", "/models"}
 
-// parseAddress reads a server's URL. A key in it would be written down with it, and is refused; what is wrong with it is said without
-// repeating it.
+// parseAddress reads a server's URL. A key in it would be written down with it, and is refused; what is wrong with it
+// is said without repeating it.
 func parseAddress(raw string) (address, error) {
 	wrong := func(what string) (address, error) {
 		return address{}, fault.New(fault.Usage, "give one such as http://127.0.0.1:8080", "--openai-url: %s", what)
@@ -45,7 +45,8 @@ func parseAddress(raw string) (address, error) {
 	case u.Scheme != "http" && u.Scheme != "https", u.Hostname() == "":
 		return wrong("it is no URL of a server, which begins with http:// or https:// and a host")
 	case u.RawQuery != "" || u.Fragment != "":
-		return address{}, fault.New(fault.Usage, "leave it out", "--openai-url: it has a query or a fragment, which would be written down")
+		return address{}, fault.New(fault.Usage, "leave it out",
+			"--openai-url: it has a query or a fragment, which would be written down")
 	}
 	port := u.Port()
 	if port == "" {
@@ -76,6 +77,7 @@ func (a address) resolved(ctx context.Context) address {
 	ctx, cancel := context.WithTimeout(ctx, connectPatience)
 	defer cancel()
 	ips, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
-	a.local = err == nil && len(ips) > 0 && !slices.ContainsFunc(ips, func(ip netip.Addr) bool { return !wire.IsOurs(ip) })
+	a.local = err == nil && len(ips) > 0 &&
+		!slices.ContainsFunc(ips, func(ip netip.Addr) bool { return !wire.IsOurs(ip) })
 	return a
 }

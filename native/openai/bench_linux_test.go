@@ -27,7 +27,8 @@ import (
 	"llmparity/native/openai"
 )
 
-// asStamper makes the test binary the server of BenchmarkClient, in a process of its own: it shares neither our scheduler nor our collector.
+// asStamper makes the test binary the server of BenchmarkClient, in a process of its own: it shares neither our
+// scheduler nor our collector.
 const asStamper = "LLMPARITY_TEST_STAMPER"
 
 const (
@@ -48,7 +49,8 @@ func now() int64 {
 	return t.Nano()
 }
 
-// stamper streams chunks whose text is the time at which each was handed to the kernel, and says on its standard output where it is.
+// stamper streams chunks whose text is the time at which each was handed to the kernel, and says on its standard output
+// where it is.
 func stamper() {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -140,7 +142,8 @@ func (c clocks) ns(t time.Time) int64 { return c.same + int64(t.Sub(c.at)) }
 // bare reads a stream as little as can be: lines, and when each had been read.
 func bare(b *testing.B, client *http.Client, url string) (sent, read []int64) {
 	c := align()
-	resp, err := client.Post(url+"/v1/completions", "application/json", strings.NewReader(fmt.Sprintf(`{"max_tokens":%d}`, chunks)))
+	resp, err := client.Post(url+"/v1/completions", "application/json",
+		strings.NewReader(fmt.Sprintf(`{"max_tokens":%d}`, chunks)))
 	if err != nil {
 		b.Error(err)
 		return nil, nil
@@ -164,7 +167,8 @@ func bare(b *testing.B, client *http.Client, url string) (sent, read []int64) {
 // ours reads a stream as it is measured.
 func ours(b *testing.B, s engine.Session) (sent, read []int64) {
 	c := align()
-	usage, err := s.Generate(b.Context(), engine.Request{Prompt: "p", MaxTokens: chunks}, func(t record.Token) { read = append(read, c.ns(t.At)) })
+	usage, err := s.Generate(b.Context(), engine.Request{Prompt: "p", MaxTokens: chunks},
+		func(t record.Token) { read = append(read, c.ns(t.At)) })
 	if err != nil {
 		b.Error(err)
 	}
@@ -209,10 +213,11 @@ func percentile(sorted []float64, p float64) float64 {
 	return sorted[min(len(sorted)-1, int(p*float64(len(sorted))))]
 }
 
-// BenchmarkClient holds the times that are measured of 64 streams of 50 chunks a second against those of a bare reader of as many at the same
-// server: how much later than it was sent a chunk is seen, at the 99th percentile, may be a millisecond more. No chunk may be lost. Both
-// read at the same time, because what else the machine does, which moves that percentile by far more than a millisecond, then falls on
-// both; what ours takes of the CPU, which delays the other too, is told apart by rounds of each alone.
+// BenchmarkClient holds the times that are measured of 64 streams of 50 chunks a second against those of a bare reader
+// of as many at the same server: how much later than it was sent a chunk is seen, at the 99th percentile, may be a
+// millisecond more. No chunk may be lost. Both read at the same time, because what else the machine does, which moves
+// that percentile by far more than a millisecond, then falls on both; what ours takes of the CPU, which delays the
+// other too, is told apart by rounds of each alone.
 func BenchmarkClient(b *testing.B) {
 	url := startStamper(b)
 	plain := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: streams, DisableCompression: true}}
@@ -251,7 +256,8 @@ func BenchmarkClient(b *testing.B) {
 		b.ReportMetric(d.Lo, "behind-lo-ms")
 		b.ReportMetric(d.Hi, "behind-hi-ms")
 		if d.Hi > allowed {
-			b.Errorf("%.3f ms behind a bare reader (95 %% interval %.3f to %.3f), the interval may reach %g", d.Center, d.Lo, d.Hi, allowed)
+			b.Errorf("%.3f ms behind a bare reader (95 %% interval %.3f to %.3f), the interval may reach %g", d.Center,
+				d.Lo, d.Hi, allowed)
 		}
 	}
 }

@@ -46,7 +46,8 @@ func (u usage) cached() *int {
 func (u usage) reported() map[string]float64 {
 	out := map[string]float64{}
 	for name, n := range map[string]*int{
-		"prompt_tokens": u.Prompt, "completion_tokens": u.Completion, "total_tokens": u.Total, "cached_tokens": u.cached(),
+		"prompt_tokens": u.Prompt, "completion_tokens": u.Completion, "total_tokens": u.Total,
+		"cached_tokens": u.cached(),
 	} {
 		if n != nil {
 			out[name] = float64(*n)

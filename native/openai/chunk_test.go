@@ -14,8 +14,10 @@ func FuzzChunk(f *testing.F) {
 		`{"choices":[{"index":0,"text":"a","finish_reason":null}],"usage":null}`,
 		`{"choices":[{"index":0,"delta":{"role":"assistant","content":null},"finish_reason":"stop"}],"timings":{"predicted_n":4,"cache":null}}`,
 		`{"choices":[],"usage":{"prompt_tokens":3,"completion_tokens":2,"total_tokens":5,"prompt_tokens_details":{"cached_tokens":1}}}`,
-		`{"error":{"message":"sk-very-secret\nis wrong","type":"x","code":"y"}}`, `{"error":"text"}`, `{"object":"error","message":"m","code":40}`,
-		`{"detail":[{"loc":["body"],"msg":"extra"}]}`, `{"error":{"error":{"error":{}}}}`, `{"error":[1]}`, "<html>\n</html>",
+		`{"error":{"message":"sk-very-secret\nis wrong","type":"x","code":"y"}}`, `{"error":"text"}`,
+		`{"object":"error","message":"m","code":40}`,
+		`{"detail":[{"loc":["body"],"msg":"extra"}]}`, `{"error":{"error":{"error":{}}}}`, `{"error":[1]}`,
+		"<html>\n</html>",
 	} {
 		f.Add([]byte(seed))
 	}
@@ -25,7 +27,8 @@ func FuzzChunk(f *testing.F) {
 			if err == nil {
 				continue
 			}
-			if text := err.Error(); strings.Contains(text, "\n") || strings.Contains(text, string(c.key)) || !utf8.ValidString(text) {
+			if text := err.Error(); strings.Contains(text, "\n") || strings.Contains(text, string(c.key)) ||
+				!utf8.ValidString(text) {
 				t.Errorf("%q", text)
 			}
 		}
@@ -33,7 +36,8 @@ func FuzzChunk(f *testing.F) {
 		if err != nil {
 			return
 		}
-		// Whatever a chunk says, no more is told of than was asked for, but for a piece each of text; and what is told of adds up.
+		// Whatever a chunk says, no more is told of than was asked for, but for a piece each of text; and what is told
+		// of adds up.
 		var told []record.Token
 		g := &generation{client: c, body: &body{}, most: 4, token: func(k record.Token) { told = append(told, k) }}
 		for n := range 3 {
@@ -42,8 +46,10 @@ func FuzzChunk(f *testing.F) {
 			}
 		}
 		g.measured()
-		if len(told) != g.tokens || g.tokens > max(g.most, g.pieces) || g.tokens < g.pieces || g.usage.Generated > g.most || g.pieces > 0 != (g.usage.Text != "") {
-			t.Errorf("%q: %d tokens told, %d counted, of %d pieces, %d by the server: %q", data, len(told), g.tokens, g.pieces, g.usage.Generated, g.usage.Text)
+		if len(told) != g.tokens || g.tokens > max(g.most, g.pieces) || g.tokens < g.pieces ||
+			g.usage.Generated > g.most || g.pieces > 0 != (g.usage.Text != "") {
+			t.Errorf("%q: %d tokens told, %d counted, of %d pieces, %d by the server: %q", data, len(told), g.tokens,
+				g.pieces, g.usage.Generated, g.usage.Text)
 		}
 		for i, k := range told {
 			if k.Index != i {
@@ -57,20 +63,28 @@ func second(_ chunk, err error) error { return err }
 
 func TestAddresses(t *testing.T) {
 	for raw, want := range map[string]address{
-		"http://127.0.0.1:8080":            {"http://127.0.0.1:8080", "http://127.0.0.1:8080/v1", "127.0.0.1:8080", 8080, true},
-		"http://127.0.0.1:8080/":           {"http://127.0.0.1:8080", "http://127.0.0.1:8080/v1", "127.0.0.1:8080", 8080, true},
-		"http://localhost:8000/v1/":        {"http://localhost:8000", "http://localhost:8000/v1", "localhost:8000", 8000, true},
-		"http://[::1]:1/v1":                {"http://[::1]:1", "http://[::1]:1/v1", "[::1]:1", 1, true},
-		"https://api.example.com":          {"https://api.example.com", "https://api.example.com/v1", "api.example.com:443", 443, false},
-		"https://example.com/openai/v1":    {"https://example.com/openai", "https://example.com/openai/v1", "example.com:443", 443, false},
-		"http://10.0.0.1/v1beta/openai":    {"http://10.0.0.1/v1beta/openai", "http://10.0.0.1/v1beta/openai", "10.0.0.1:80", 80, false},
-		"http://127.0.0.1.example.com:1/x": {"http://127.0.0.1.example.com:1/x", "http://127.0.0.1.example.com:1/x", "127.0.0.1.example.com:1", 1, false},
+		"http://127.0.0.1:8080": {"http://127.0.0.1:8080", "http://127.0.0.1:8080/v1", "127.0.0.1:8080",
+			8080, true},
+		"http://127.0.0.1:8080/": {"http://127.0.0.1:8080", "http://127.0.0.1:8080/v1", "127.0.0.1:8080",
+			8080, true},
+		"http://localhost:8000/v1/": {"http://localhost:8000", "http://localhost:8000/v1", "localhost:8000",
+			8000, true},
+		"http://[::1]:1/v1": {"http://[::1]:1", "http://[::1]:1/v1", "[::1]:1", 1, true},
+		"https://api.example.com": {"https://api.example.com", "https://api.example.com/v1",
+			"api.example.com:443", 443, false},
+		"https://example.com/openai/v1": {"https://example.com/openai", "https://example.com/openai/v1",
+			"example.com:443", 443, false},
+		"http://10.0.0.1/v1beta/openai": {"http://10.0.0.1/v1beta/openai", "http://10.0.0.1/v1beta/openai",
+			"10.0.0.1:80", 80, false},
+		"http://127.0.0.1.example.com:1/x": {"http://127.0.0.1.example.com:1/x", "http://127.0.0.1.example.com:1/x",
+			"127.0.0.1.example.com:1", 1, false},
 	} {
 		if got, err := parseAddress(raw); err != nil || got != want {
 			t.Errorf("%s: %+v, %v; want %+v", raw, got, err, want)
 		}
 	}
-	for _, raw := range []string{"", "127.0.0.1:8080", "localhost:80", "http://127.0.0.1:0", "http://127.0.0.1:99999", "ftp://x", "http://x y", "http://u@x", "http://x#y"} {
+	for _, raw := range []string{"", "127.0.0.1:8080", "localhost:80", "http://127.0.0.1:0", "http://127.0.0.1:99999",
+		"ftp://x", "http://x y", "http://u@x", "http://x#y"} {
 		if a, err := parseAddress(raw); err == nil {
 			t.Errorf("%q is taken for %+v", raw, a)
 		}

@@ -17,8 +17,8 @@ import (
 const (
 	connectPatience = 5 * time.Second
 	askPatience     = 10 * time.Second
-	// idleFor is how long a connection is kept for the next request: less than the five seconds after which llama-server and uvicorn close
-	// one, so that no request meets a connection that is just being closed.
+	// idleFor is how long a connection is kept for the next request: less than the five seconds after which
+	// llama-server and uvicorn close one, so that no request meets a connection that is just being closed.
 	idleFor = 2 * time.Second
 	// maxAnswer bounds an answer that is no stream.
 	maxAnswer = 16 << 20
@@ -29,7 +29,8 @@ type client struct {
 	at      address
 	key     Secret
 	keyFrom string
-	// patience is for questions that a server answers from what it knows. Generations wait as long as their context lets them.
+	// patience is for questions that a server answers from what it knows. Generations wait as long as their context
+	// lets them.
 	patience time.Duration
 	http     *http.Client // of questions
 	alone    *http.Client // of generations
@@ -76,13 +77,13 @@ func (c *client) close() {
 type request struct {
 	method, address string
 	body            any // nil: none
-	// alone gives the request a connection of its own. One that was kept may break before the answer's head, and whether the server has begun
-	// to generate is not known then: asked again, it would do so twice.
+	// alone gives the request a connection of its own. One that was kept may break before the answer's head, and
+	// whether the server has begun to generate is not known then: asked again, it would do so twice.
 	alone bool
 }
 
-// send gives the answer where it is 200, and when the request was handed to a connection; the answer's body must be closed. Errors are
-// refusals or those of the connection.
+// send gives the answer where it is 200, and when the request was handed to a connection; the answer's body must be
+// closed. Errors are refusals or those of the connection.
 func (c *client) send(ctx context.Context, r request) (*http.Response, time.Time, error) {
 	for try := 1; ; try++ {
 		resp, sent, reused, err := c.once(ctx, r)
@@ -101,10 +102,12 @@ func (c *client) send(ctx context.Context, r request) (*http.Response, time.Time
 	}
 }
 
-// once sends a request over a connection of its own, or over any: a new one or one that was kept. Connecting is not in its time.
+// once sends a request over a connection of its own, or over any: a new one or one that was kept. Connecting is not in
+// its time.
 func (c *client) once(ctx context.Context, r request) (resp *http.Response, sent time.Time, reused bool, err error) {
 	sent = time.Now()
-	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(i httptrace.GotConnInfo) { reused, sent = i.Reused, time.Now() }})
+	ctx = httptrace.WithClientTrace(ctx,
+		&httptrace.ClientTrace{GotConn: func(i httptrace.GotConnInfo) { reused, sent = i.Reused, time.Now() }})
 	req, err := wire.NewRequest(ctx, r.method, r.address, r.body)
 	if err != nil {
 		return nil, sent, false, err

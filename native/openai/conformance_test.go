@@ -13,7 +13,8 @@ import (
 func TestConformance(t *testing.T) {
 	c := enginetest.Tiny(t, 32)[1]
 	c.New = func(t *testing.T) engine.Engine {
-		return openai.New(openai.Config{URL: openaitest.Llama(t, c.Model.Path, "-np", "2", "-c", "2048", "--metrics").URL})
+		return openai.New(openai.Config{URL: openaitest.Llama(t, c.Model.Path, "-np", "2", "-c", "2048",
+			"--metrics").URL})
 	}
 	enginetest.Run(t, c)
 }

@@ -56,8 +56,8 @@ type model struct {
 	Longest int      `json:"max_model_len"` // vLLM's and SGLang's
 }
 
-// detect asks for the list of models, which every server has, and then what only one kind answers. It fails where no server answers, or
-// none that lets us in, or one that is no server of language models as far as can be seen.
+// detect asks for the list of models, which every server has, and then what only one kind answers. It fails where no
+// server answers, or none that lets us in, or one that is no server of language models as far as can be seen.
 func detect(ctx context.Context, c *client) (server, error) {
 	s := server{kind: unknown}
 	var answer struct {
@@ -73,18 +73,22 @@ func detect(ctx context.Context, c *client) (server, error) {
 	case errors.As(err, &r) && r.loading():
 		s.loading = true
 		return s, ctx.Err()
-	case errors.As(err, &r) && (r.status == http.StatusNotFound || r.status == http.StatusMethodNotAllowed || r.status == http.StatusNotImplemented):
+	case errors.As(err, &r) && (r.status == http.StatusNotFound || r.status == http.StatusMethodNotAllowed ||
+		r.status == http.StatusNotImplemented):
 	case errors.As(err, &odd):
-		return s, c.unreachable("check --openai-url", "what answers at %s is no server of language models (%v)", c.at.host, odd)
+		return s, c.unreachable("check --openai-url", "what answers at %s is no server of language models (%v)",
+			c.at.host, odd)
 	default:
 		return s, c.explain(err)
 	}
 	if s.owned("llamacpp") { // whose list is open to all; what follows is not
-		if _, err := c.ask(ctx, http.MethodGet, c.at.root+"/props", nil, new(json.RawMessage)); errors.As(err, &r) && (r.status == 401 || r.status == 403) {
+		if _, err := c.ask(ctx, http.MethodGet, c.at.root+"/props", nil, new(json.RawMessage)); errors.As(err, &r) &&
+			(r.status == 401 || r.status == 403) {
 			return s, c.explain(err)
 		}
 	}
-	for _, is := range []func(context.Context, *client) bool{s.isLlamaServer, s.isVLLM, s.isSGLang, s.isTGI, s.isOllama, s.isLMStudio} {
+	for _, is := range []func(context.Context, *client) bool{s.isLlamaServer, s.isVLLM, s.isSGLang, s.isTGI, s.isOllama,
+		s.isLMStudio} {
 		if is(ctx, c) {
 			break
 		}
@@ -96,7 +100,8 @@ func detect(ctx context.Context, c *client) (server, error) {
 		"what answers at %s has no list of models and is no server that is known", c.at.api)
 }
 
-// loading tells whether a llama-server says that it is not ready yet. The 503 of others, a proxy's for one, may be for good.
+// loading tells whether a llama-server says that it is not ready yet. The 503 of others, a proxy's for one, may be for
+// good.
 func (r *refusal) loading() bool {
 	return r.status == http.StatusServiceUnavailable && strings.Contains(strings.ToLower(r.message), "loading model")
 }

@@ -18,8 +18,9 @@ import (
 // neutral are the fields that put vLLM's and SGLang's own defaults of sampling out of action.
 var neutral = []string{"frequency_penalty", "min_p", "presence_penalty", "repetition_penalty", "top_k", "top_p"}
 
-// What servers answer that can't be run here, after their own documentation and sources: vLLM's docs.vllm.ai (usage/metrics, OpenAI-compatible
-// server) and vllm/v1/metrics/loggers.py, SGLang's docs.sglang.io (native API, production metrics) and its metrics_collector.py, TGI's huggingface.co/docs/text-generation-inference (API, metrics),
+// What servers answer that can't be run here, after their own documentation and sources: vLLM's docs.vllm.ai
+// (usage/metrics, OpenAI-compatible server) and vllm/v1/metrics/loggers.py, SGLang's docs.sglang.io (native API,
+// production metrics) and its metrics_collector.py, TGI's huggingface.co/docs/text-generation-inference (API, metrics),
 // LM Studio's lmstudio.ai/docs (REST API v0). llama-server and Ollama are run for real in other tests.
 var kinds = []struct {
 	title   string
@@ -30,7 +31,8 @@ var kinds = []struct {
 	metrics map[string]float64
 }{
 	{
-		title: "vLLM 0.11.0", eos: true, beyond: append([]string{"cache_salt"}, neutral...), context: "in a context of 4096",
+		title: "vLLM 0.11.0", eos: true, beyond: append([]string{"cache_salt"}, neutral...),
+		context: "in a context of 4096",
 		paths: map[string]string{
 			"/v1/models": `{"object":"list","data":[{"id":"m","object":"model","created":1,"owned_by":"vllm","root":"m","max_model_len":4096,"permission":[]}]}`,
 			"/version":   `{"version":"0.11.0"}`,
@@ -55,7 +57,8 @@ vllm:prefix_cache_hits_total{engine="0",model_name="m"} 5.0
 vllm:iteration_tokens_total_bucket{le="+Inf",model_name="m"} 3.0
 `,
 		},
-		metrics: map[string]float64{"requests_running_count": 3, "requests_waiting_count": 72, "kv_cache_usage_ratio": 0.5, "preemptions_count": 7,
+		metrics: map[string]float64{"requests_running_count": 3, "requests_waiting_count": 72,
+			"kv_cache_usage_ratio": 0.5, "preemptions_count": 7,
 			"prompt_tokens_count": 123456, "generated_tokens_count": 98765, "cached_prompt_tokens_count": 5},
 	},
 	{
@@ -64,7 +67,8 @@ vllm:iteration_tokens_total_bucket{le="+Inf",model_name="m"} 3.0
 			"/v1/models": `{"object":"list","data":[{"id":"m","owned_by":"vllm"}]}`,
 			"/metrics":   "vllm:gpu_cache_usage_perc{model_name=\"m\"} 0.4217\nvllm:gpu_prefix_cache_hits_total{engine=\"0\",model_name=\"m\"} 11.0\nvllm:num_requests_running{model_name=\"m\"} 3.0\n",
 		},
-		metrics: map[string]float64{"kv_cache_usage_ratio": 0.4217, "requests_running_count": 3, "cached_prompt_tokens_count": 11},
+		metrics: map[string]float64{"kv_cache_usage_ratio": 0.4217, "requests_running_count": 3,
+			"cached_prompt_tokens_count": 11},
 	},
 	{
 		title: "SGLang 0.5.3", eos: true, beyond: neutral, context: "in a context of 8192",
@@ -97,7 +101,8 @@ sglang:num_retracted_requests_total{model_name="m",tp_rank="1"} 9.0
 sglang:time_to_first_token_seconds_bucket{le="0.001",model_name="m"} 0.0
 `,
 		},
-		metrics: map[string]float64{"requests_running_count": 4, "requests_waiting_count": 3, "kv_cache_usage_ratio": 0.28, "kv_cache_tokens_count": 123859,
+		metrics: map[string]float64{"requests_running_count": 4, "requests_waiting_count": 3,
+			"kv_cache_usage_ratio": 0.28, "kv_cache_tokens_count": 123859,
 			"cache_hit_ratio": 0.0075, "prompt_tokens_count": 8128902 + 429, "generated_tokens_count": 7557572 + 177,
 			"cached_prompt_tokens_count": 4916 + 740, "preemptions_count": 9},
 	},
@@ -126,16 +131,19 @@ tgi_request_input_length_sum 662
 tgi_request_input_length_count 109
 `,
 		},
-		metrics: map[string]float64{"requests_running_count": 4, "requests_waiting_count": 12, "prompt_tokens_count": 662, "generated_tokens_count": 8123},
+		metrics: map[string]float64{"requests_running_count": 4, "requests_waiting_count": 12,
+			"prompt_tokens_count": 662, "generated_tokens_count": 8123},
 	},
 	{
-		title: "LM Studio of an unknown version", beyond: []string{"frequency_penalty", "presence_penalty", "repeat_penalty", "top_p"},
+		title:  "LM Studio of an unknown version",
+		beyond: []string{"frequency_penalty", "presence_penalty", "repeat_penalty", "top_p"},
 		paths: map[string]string{
 			"/v1/models":     `{"data":[{"id":"m","object":"model","owned_by":"organization_owner"}],"object":"list"}`,
 			"/api/v0/models": `{"object":"list","data":[{"id":"m","object":"model","type":"llm","compatibility_type":"gguf","state":"loaded"}]}`,
 		},
 	},
-	{title: "unknown server", beyond: []string{"top_p"}, paths: map[string]string{"/v1/models": `{"data":[{"id":"m"}]}`}},
+	{title: "unknown server", beyond: []string{"top_p"},
+		paths: map[string]string{"/v1/models": `{"data":[{"id":"m"}]}`}},
 }
 
 // strict is a server that refuses every field it doesn't know, and keeps what it was asked.
@@ -158,12 +166,14 @@ func strict(t *testing.T, paths map[string]string, known []string) (url string, 
 		*asked = slices.Sorted(maps.Keys(body))
 		options, _ := body["stream_options"].(map[string]any)
 		if _, per := options["continuous_usage_stats"]; per && !slices.Contains(known, "ignore_eos") {
-			http.Error(w, `{"error":{"message":"Unrecognized request argument supplied: continuous_usage_stats"}}`, http.StatusBadRequest)
+			http.Error(w, `{"error":{"message":"Unrecognized request argument supplied: continuous_usage_stats"}}`,
+				http.StatusBadRequest)
 			return
 		}
 		for _, field := range *asked {
 			if !slices.Contains(known, field) {
-				http.Error(w, `{"error":{"message":"Unrecognized request argument supplied: `+field+`"}}`, http.StatusBadRequest)
+				http.Error(w, `{"error":{"message":"Unrecognized request argument supplied: `+field+`"}}`,
+					http.StatusBadRequest)
 				return
 			}
 		}
@@ -184,13 +194,15 @@ func TestKindsOfServers(t *testing.T) {
 			slices.Sort(known)
 			url, asked := strict(t, k.paths, known)
 			e := openai.New(openai.Config{URL: url + "/v1/"})
-			if err := e.Check(t.Context(), engine.Model{Model: record.Model{Name: "m", Format: record.Served}}); err != nil {
+			if err := e.Check(t.Context(),
+				engine.Model{Model: record.Model{Name: "m", Format: record.Served}}); err != nil {
 				t.Fatal(err)
 			}
 			if c := e.Caps(); c.IgnoreEOS != k.eos || !c.PromptCache {
 				t.Errorf("%+v", c)
 			}
-			s, p := loaded(t, openai.Config{URL: url}, engine.Model{Model: record.Model{Name: "m", Format: record.Served}})
+			s, p := loaded(t, openai.Config{URL: url},
+				engine.Model{Model: record.Model{Name: "m", Format: record.Served}})
 			info := p.Engine()
 			if got := info.Version; got != k.title {
 				t.Errorf("%q, want %q", info.Version, k.title)
@@ -198,7 +210,8 @@ func TestKindsOfServers(t *testing.T) {
 			if text, err := json.Marshal(info); err != nil || strings.Contains(string(text), "server-secret") {
 				t.Error("a server's key is in the record")
 			}
-			if _, err := s.Generate(t.Context(), engine.Request{Prompt: "p", MaxTokens: 1, IgnoreEOS: k.eos}, func(record.Token) {}); err != nil {
+			if _, err := s.Generate(t.Context(), engine.Request{Prompt: "p", MaxTokens: 1, IgnoreEOS: k.eos},
+				func(record.Token) {}); err != nil {
 				t.Error(err)
 			}
 			if !slices.Equal(*asked, known) {

@@ -1,9 +1,11 @@
-// Package openai drives any server that speaks OpenAI's HTTP interface: llama-server, vLLM, SGLang, TGI, Ollama, LM Studio and the rest.
+// Package openai drives any server that speaks OpenAI's HTTP interface: llama-server, vLLM, SGLang, TGI, Ollama, LM
+// Studio and the rest.
 //
-// The server runs already, with its model, and goes on: nothing here starts, loads or ends one. Times are those at which the client had
-// read a chunk of the stream that has text in it; a chunk is a piece of text and no token, so that tokens are counted by the server's own
-// usage, with every chunk where it can be asked for that. No ids are told. What a server is, is found out from what it answers; fields
-// that only some servers know are sent to those alone. Of a server on another machine nothing is measured but its answers.
+// The server runs already, with its model, and goes on: nothing here starts, loads or ends one. Times are those at
+// which the client had read a chunk of the stream that has text in it; a chunk is a piece of text and no token, so that
+// tokens are counted by the server's own usage, with every chunk where it can be asked for that. No ids are told. What
+// a server is, is found out from what it answers; fields that only some servers know are sent to those alone. Of a
+// server on another machine nothing is measured but its answers.
 package openai
 
 import (
@@ -34,8 +36,9 @@ const requests = 256
 
 // Config is what a user may choose. A URL is needed.
 type Config struct {
-	URL   string // http://host:port, with or without /v1
-	Model string // by the server's name for it; empty: the model's own where it is a served one, else the only one that there is
+	URL string // http://host:port, with or without /v1
+	// by the server's name for it; empty: the model's own where it is a served one, else the only one that there is
+	Model string
 	API   string // Completions, unless set
 	Key   Secret
 	// KeyFrom names the variable that the key is from, for advice.
@@ -94,7 +97,8 @@ func (e *Engine) Caps() engine.Caps {
 	at, _ := parseAddress(e.config.URL) // what is wrong with it Check says; what its name stands for, too
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return engine.Caps{IgnoreEOS: e.kind.ignoresEOS(), PromptCache: e.kind != llamaServer, Resident: at.local || e.local, Served: true, Requests: requests,
+	return engine.Caps{IgnoreEOS: e.kind.ignoresEOS(), PromptCache: e.kind != llamaServer, Resident: at.local ||
+		e.local, Served: true, Requests: requests,
 		Isolation: record.OfServer}
 }
 
@@ -127,7 +131,8 @@ func (e *Engine) await(ctx context.Context, c *client) (server, error) {
 	defer cancel()
 	s, err := settled(waiting, c)
 	if err != nil && ctx.Err() == nil && waiting.Err() != nil {
-		return s, c.unreachable("wait until it has, and see its own log", "the server at %s has not loaded its model within %v", c.at.host, patience)
+		return s, c.unreachable("wait until it has, and see its own log",
+			"the server at %s has not loaded its model within %v", c.at.host, patience)
 	}
 	e.found(c, s)
 	return s, err
@@ -178,10 +183,12 @@ func (e *Engine) reach(ctx context.Context) (*client, server, error) {
 		return nil, server{}, err
 	}
 	if e.config.KeyFrom != "" && e.config.Key == "" {
-		return nil, server{}, fault.New(fault.Usage, "export it, or leave the flag out", "--openai-key-env: the variable %s is empty or not set", e.config.KeyFrom)
+		return nil, server{}, fault.New(fault.Usage, "export it, or leave the flag out",
+			"--openai-key-env: the variable %s is empty or not set", e.config.KeyFrom)
 	}
 	if !sendable(string(e.config.Key)) {
-		return nil, server{}, fault.New(fault.Usage, "export it without line breaks, blanks and quotes", "--openai-key-env: what $%s holds has characters that no key can have", e.config.KeyFrom)
+		return nil, server{}, fault.New(fault.Usage, "export it without line breaks, blanks and quotes",
+			"--openai-key-env: what $%s holds has characters that no key can have", e.config.KeyFrom)
 	}
 	c := newClient(at.resolved(ctx), e.config.Key, e.config.KeyFrom)
 	if e.patience > 0 {
@@ -212,7 +219,8 @@ func (e *Engine) Open(ctx context.Context, p engine.Probe) (engine.Session, erro
 	}
 	life, end := context.WithCancel(context.Background())
 	s := &session{config: e.config, client: c, server: found, probe: p, life: life, end: end}
-	p.Event(record.Event{At: time.Now(), Device: &record.Device{Class: "unknown", Name: "an unknown device behind " + c.at.host}})
+	p.Event(record.Event{At: time.Now(),
+		Device: &record.Device{Class: "unknown", Name: "an unknown device behind " + c.at.host}})
 	s.watch(ctx)
 	return s, nil
 }

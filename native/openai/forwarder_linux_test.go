@@ -54,7 +54,8 @@ func TestAForwarderIsNotSampled(t *testing.T) {
 		}
 		sampled := false
 		for _, source := range p.Attached() {
-			sampled = sampled || source.Describe().Method == record.MethodStatm && source.Describe().PID == cmd.Process.Pid
+			sampled = sampled || source.Describe().Method == record.MethodStatm &&
+				source.Describe().PID == cmd.Process.Pid
 		}
 		if !strings.Contains(said, want) || sampled != (want == "") {
 			t.Errorf("%s: sampled %v, said %q", name, sampled, said)

@@ -18,8 +18,9 @@ import (
 // errNothing is a generation of which no text came.
 var errNothing = errors.New("the generation ended without any text")
 
-// generation is one stream. What a chunk with text brings is told when it comes: one piece of text, or as many tokens as the server counts
-// by then, where it counts them with every chunk. A chunk without text (who speaks, why it ends, usage) is none.
+// generation is one stream. What a chunk with text brings is told when it comes: one piece of text, or as many tokens
+// as the server counts by then, where it counts them with every chunk. A chunk without text (who speaks, why it ends,
+// usage) is none.
 type generation struct {
 	client *client
 	path   string
@@ -47,7 +48,8 @@ func (s *session) generation(r engine.Request, token func(record.Token)) *genera
 		path = "/chat/completions"
 	}
 	b := s.newBody(r)
-	return &generation{client: s.client, path: path, body: b, fresh: s.server.kind == llamaServer || b.salted, most: r.MaxTokens, token: token, refuse: s.refuse}
+	return &generation{client: s.client, path: path, body: b, fresh: s.server.kind == llamaServer || b.salted,
+		most: r.MaxTokens, token: token, refuse: s.refuse}
 }
 
 func (g *generation) run(ctx context.Context) error {
@@ -73,7 +75,8 @@ func (g *generation) run(ctx context.Context) error {
 // send asks for the stream; again where the server refuses a field that can be left out.
 func (g *generation) send(ctx context.Context) (*http.Response, error) {
 	for {
-		resp, sent, err := g.client.send(ctx, request{method: http.MethodPost, address: g.client.at.api + g.path, body: g.body.fields, alone: true})
+		resp, sent, err := g.client.send(
+			ctx, request{method: http.MethodPost, address: g.client.at.api + g.path, body: g.body.fields, alone: true})
 		g.usage.Sent = sent
 		var r *refusal
 		if err == nil || !errors.As(err, &r) {
@@ -89,7 +92,8 @@ func (g *generation) send(ctx context.Context) (*http.Response, error) {
 	}
 }
 
-// read takes the stream to its end. One that breaks off behind the reason why it ends is whole, but for what was to follow.
+// read takes the stream to its end. One that breaks off behind the reason why it ends is whole, but for what was to
+// follow.
 func (g *generation) read(ctx context.Context, body io.Reader) error {
 	events := wire.NewEvents(body)
 	for {
@@ -125,7 +129,8 @@ func (g *generation) read(ctx context.Context, body io.Reader) error {
 func (g *generation) take(e chunk, at time.Time) error {
 	own, err := wire.Figures(e.Timings)
 	if err != nil {
-		return &malformed{what: "a chunk of the stream", text: g.client.snippet(e.Timings), err: fmt.Errorf("the server's timings: %w", err)}
+		return &malformed{what: "a chunk of the stream", text: g.client.snippet(e.Timings),
+			err: fmt.Errorf("the server's timings: %w", err)}
 	}
 	if e.Usage != nil {
 		g.told = e.Usage // where every chunk has one, the last is the whole
@@ -168,7 +173,8 @@ func (g *generation) report(figures map[string]float64) {
 	maps.Copy(g.usage.Reported, figures)
 }
 
-// piece takes a chunk's text. Counts that do not rise with every piece, or beyond what was asked for, are not those of the pieces.
+// piece takes a chunk's text. Counts that do not rise with every piece, or beyond what was asked for, are not those of
+// the pieces.
 func (g *generation) piece(text string, at time.Time, soFar int) {
 	if g.pieces == 0 || !at.Equal(g.last) {
 		g.reads++
@@ -213,8 +219,8 @@ func (g *generation) measured() {
 	}
 }
 
-// burst tells that the pieces came in far fewer reads than they are: something on their way held them up, and their times are not those
-// at which they were made. There is no decode span then.
+// burst tells that the pieces came in far fewer reads than they are: something on their way held them up, and their
+// times are not those at which they were made. There is no decode span then.
 func (g *generation) burst() bool { return g.pieces > 1 && 2*g.reads <= g.pieces }
 
 // counts takes the server's counts where they can be true; what it said is reported in any case.
@@ -297,7 +303,8 @@ func (g *generation) warnings() []record.Warning {
 // nothing is the error of a generation without text.
 func (g *generation) nothing() error {
 	if g.told != nil && g.told.Completion != nil && *g.told.Completion > 0 {
-		return engine.Fail(record.BadOutput, "%w: the server counts %d tokens, of which none could be timed", errNothing, *g.told.Completion)
+		return engine.Fail(record.BadOutput, "%w: the server counts %d tokens, of which none could be timed",
+			errNothing, *g.told.Completion)
 	}
 	return engine.Fail(record.BadOutput, "%w (finish reason %q)", errNothing, g.usage.Finish)
 }

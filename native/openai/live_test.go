@@ -52,10 +52,12 @@ func TestChatIsThePromptInTheServersTemplate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if g.Usage.Text != want.Text || g.Usage.Generated != 24 || g.Usage.PromptTokens != want.PromptTokens || g.Usage.CachedTokens != 0 {
+	if g.Usage.Text != want.Text || g.Usage.Generated != 24 || g.Usage.PromptTokens != want.PromptTokens ||
+		g.Usage.CachedTokens != 0 {
 		t.Errorf("%q (%+v), want %q", g.Usage.Text, g.Usage, want.Text)
 	}
-	if info := p.Engine(); !strings.Contains(info.Policy["prompt"], "template") || info.Parts["server"] != "llama-server" || info.Parts["url"] != server.URL+"/v1" {
+	if info := p.Engine(); !strings.Contains(info.Policy["prompt"], "template") ||
+		info.Parts["server"] != "llama-server" || info.Parts["url"] != server.URL+"/v1" {
 		t.Errorf("%+v", info)
 	}
 	for _, w := range p.Warnings() {
@@ -63,7 +65,8 @@ func TestChatIsThePromptInTheServersTemplate(t *testing.T) {
 			t.Error("the server has read the very file, and yet: " + w.Text)
 		}
 	}
-	if text, err := json.Marshal([]any{p.Events(), p.Warnings(), config}); err != nil || strings.Contains(string(text), "very-secret") {
+	if text, err := json.Marshal([]any{p.Events(), p.Warnings(), config}); err != nil ||
+		strings.Contains(string(text), "very-secret") {
 		t.Errorf("%v: the key is in what is recorded", err)
 	}
 }

@@ -23,19 +23,26 @@ const (
 	metricsPatience = 5 * time.Second
 )
 
-// vocabulary gives our names to what servers say, by their series. Of several names for one thing, older ones come last.
+// vocabulary gives our names to what servers say, by their series. Of several names for one thing, older ones come
+// last.
 var vocabulary = []struct {
 	name string
 	from []string
 }{
-	{"requests_running_count", []string{"llamacpp:requests_processing", "vllm:num_requests_running", "sglang:num_running_reqs", "tgi_batch_current_size"}},
-	{"requests_waiting_count", []string{"llamacpp:requests_deferred", "vllm:num_requests_waiting", "sglang:num_queue_reqs", "tgi_queue_size"}},
-	{"kv_cache_usage_ratio", []string{"vllm:kv_cache_usage_perc", "vllm:gpu_cache_usage_perc", "sglang:token_usage", "llamacpp:kv_cache_usage_ratio"}},
+	{"requests_running_count", []string{"llamacpp:requests_processing", "vllm:num_requests_running",
+		"sglang:num_running_reqs", "tgi_batch_current_size"}},
+	{"requests_waiting_count", []string{"llamacpp:requests_deferred", "vllm:num_requests_waiting",
+		"sglang:num_queue_reqs", "tgi_queue_size"}},
+	{"kv_cache_usage_ratio", []string{"vllm:kv_cache_usage_perc", "vllm:gpu_cache_usage_perc", "sglang:token_usage",
+		"llamacpp:kv_cache_usage_ratio"}},
 	{"kv_cache_tokens_count", []string{"sglang:num_used_tokens", "llamacpp:kv_cache_tokens"}},
 	{"preemptions_count", []string{"vllm:num_preemptions_total", "sglang:num_retracted_requests_total"}},
-	{"prompt_tokens_count", []string{"llamacpp:prompt_tokens_total", "vllm:prompt_tokens_total", "sglang:prompt_tokens_total", "tgi_request_input_length_sum"}},
-	{"generated_tokens_count", []string{"llamacpp:tokens_predicted_total", "vllm:generation_tokens_total", "sglang:generation_tokens_total", "tgi_request_generated_tokens_sum"}},
-	{"cached_prompt_tokens_count", []string{"llamacpp:prompt_tokens_cached_total", "vllm:prefix_cache_hits_total", "vllm:gpu_prefix_cache_hits_total", "sglang:cached_tokens_total"}},
+	{"prompt_tokens_count", []string{"llamacpp:prompt_tokens_total", "vllm:prompt_tokens_total",
+		"sglang:prompt_tokens_total", "tgi_request_input_length_sum"}},
+	{"generated_tokens_count", []string{"llamacpp:tokens_predicted_total", "vllm:generation_tokens_total",
+		"sglang:generation_tokens_total", "tgi_request_generated_tokens_sum"}},
+	{"cached_prompt_tokens_count", []string{"llamacpp:prompt_tokens_cached_total", "vllm:prefix_cache_hits_total",
+		"vllm:gpu_prefix_cache_hits_total", "sglang:cached_tokens_total"}},
 	{"cache_hit_ratio", []string{"sglang:cache_hit_rate"}},
 }
 
@@ -66,9 +73,9 @@ func values(page []wire.Metric) []record.Value {
 // ranks are labels of processes that compute the same requests together, each of which counts them all.
 var ranks = []string{"tp_rank", "pp_rank", "moe_ep_rank", "moe_tp_rank", "moe_dp_rank", "pid"}
 
-// together makes one value of a series' several: of ranks that compute the same requests together, the highest; of whatever else shares
-// the work (engines, replicas, streams and not, kinds of caches), the sum, and of a ratio the highest. Where there is a series of all
-// priorities beside those of each, it alone is taken.
+// together makes one value of a series' several: of ranks that compute the same requests together, the highest; of
+// whatever else shares the work (engines, replicas, streams and not, kinds of caches), the sum, and of a ratio the
+// highest. Where there is a series of all priorities beside those of each, it alone is taken.
 func together(page []wire.Metric, series string, ratio bool) (float64, bool) {
 	page = slices.DeleteFunc(slices.Clone(page), func(m wire.Metric) bool {
 		return m.Name != series || math.IsNaN(m.Value) || math.IsInf(m.Value, 0)
@@ -120,7 +127,8 @@ func (m *metrics) Read(ctx context.Context, r *record.Sample) error {
 	ctx, cancel := context.WithTimeout(ctx, metricsPatience)
 	defer cancel()
 	r.Begin = time.Now()
-	resp, _, err := m.client.send(ctx, request{method: http.MethodGet, address: m.client.at.root + "/metrics" + m.query})
+	resp, _, err := m.client.send(ctx, request{method: http.MethodGet, address: m.client.at.root + "/metrics" +
+		m.query})
 	if err != nil {
 		if ctx.Err() == nil && !m.client.listens(ctx) {
 			return fmt.Errorf("the server at %s: %w", m.client.at.host, sample.ErrGone)

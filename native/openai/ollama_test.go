@@ -15,8 +15,9 @@ import (
 	"llmparity/native/openai/openaitest"
 )
 
-// TestOllama goes through what Ollama's own endpoints of this interface can do. It cuts a prompt that is too long without a word, so that
-// the suite, which wants that refused, is not for it. Keys and values are f16 there: the reference's words are the same for a while.
+// TestOllama goes through what Ollama's own endpoints of this interface can do. It cuts a prompt that is too long
+// without a word, so that the suite, which wants that refused, is not for it. Keys and values are f16 there: the
+// reference's words are the same for a while.
 func TestOllama(t *testing.T) {
 	cases := enginetest.Tiny(t, 16)
 	server := openaitest.Ollama(t, cases[1].Model.Path, "mouse", "{{ .Prompt }}")
@@ -48,7 +49,8 @@ func TestOllama(t *testing.T) {
 	for _, c := range cases[1:3] {
 		both.Go(func() {
 			g, err := ask(t.Context(), c, 16, nothing)
-			if err != nil || g.Usage.Text != c.Text || g.Usage.Generated != 16 || len(g.Tokens) != 16 || g.Usage.Finish != "length" {
+			if err != nil || g.Usage.Text != c.Text || g.Usage.Generated != 16 || len(g.Tokens) != 16 ||
+				g.Usage.Finish != "length" {
 				t.Errorf("%v: %q (%+v), want %q", err, g.Usage.Text, g.Usage, c.Text)
 			}
 			if g.Usage.PromptTokens != len(c.PromptIDs) {
@@ -73,7 +75,8 @@ func TestOllama(t *testing.T) {
 	}
 
 	chat, _ := loaded(t, openai.Config{URL: server.URL, API: openai.Chat}, served)
-	if g, err := chat.Generate(t.Context(), request(cases[1].Prompt, 16), nothing); err != nil || g.Text != cases[1].Text || g.Generated != 16 {
+	if g, err := chat.Generate(t.Context(), request(cases[1].Prompt, 16), nothing); err != nil ||
+		g.Text != cases[1].Text || g.Generated != 16 {
 		t.Errorf("a chat, where the template is the prompt: %v, %q, want %q", err, g.Text, cases[1].Text)
 	}
 	err = openai.New(openai.Config{URL: server.URL, Model: "moose"}).Check(t.Context(), served)

@@ -14,7 +14,8 @@ import (
 	"llmparity/native/openai/openaitest"
 )
 
-// A llama-server that has a folder of models starts a server for the one that is asked for, and wants to be told which at every question.
+// A llama-server that has a folder of models starts a server for the one that is asked for, and wants to be told which
+// at every question.
 func TestARouter(t *testing.T) {
 	c := enginetest.Tiny(t, 16)[1]
 	dir := t.TempDir()
@@ -69,10 +70,12 @@ func TestARouter(t *testing.T) {
 // A server's own defaults of sampling don't part its words from other engines'.
 func TestTheServersDefaultsAreOutOfAction(t *testing.T) {
 	c := enginetest.Tiny(t, 32)[1]
-	server := openaitest.Llama(t, c.Model.Path, "-np", "1", "-c", "512", "--repeat-penalty", "1.8", "--presence-penalty", "1.5", "--dry-multiplier", "0.8",
+	server := openaitest.Llama(t, c.Model.Path, "-np", "1", "-c", "512", "--repeat-penalty", "1.8",
+		"--presence-penalty", "1.5", "--dry-multiplier", "0.8",
 		"--temp", "0.9", "--mirostat", "2")
 	s, _ := loaded(t, openai.Config{URL: server.URL}, c.Model)
-	u, err := s.Generate(t.Context(), engine.Request{Prompt: c.Prompt, MaxTokens: 32, IgnoreEOS: true}, func(record.Token) {})
+	u, err := s.Generate(t.Context(), engine.Request{Prompt: c.Prompt, MaxTokens: 32, IgnoreEOS: true},
+		func(record.Token) {})
 	if err != nil || u.Text != c.Text {
 		t.Errorf("%v: %q, want %q", err, u.Text, c.Text)
 	}

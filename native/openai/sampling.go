@@ -11,8 +11,8 @@ import (
 	"llmparity/internal/engine"
 )
 
-// body is what a server is asked for: what every server knows, and what this one knows beyond it. Of fields beyond, optional are those
-// that may be left out where a version refuses them, because the figures can then still be had.
+// body is what a server is asked for: what every server knows, and what this one knows beyond it. Of fields beyond,
+// optional are those that may be left out where a version refuses them, because the figures can then still be had.
 type body struct {
 	fields   map[string]any
 	optional []string
@@ -20,14 +20,15 @@ type body struct {
 	seed     uint32
 }
 
-// newBody has the most probable token chosen at temperature 0, else from the whole distribution: a server's own defaults, or those that it
-// found beside the model (penalties of repetition, top-k, top-p …), are no other engine's.
+// newBody has the most probable token chosen at temperature 0, else from the whole distribution: a server's own
+// defaults, or those that it found beside the model (penalties of repetition, top-k, top-p …), are no other engine's.
 func (s *session) newBody(r engine.Request) *body {
 	s.mu.Lock()
 	name, refused := s.model.ID, slices.Collect(maps.Keys(s.refused))
 	s.mu.Unlock()
 	k := s.server.kind
-	b := &body{fields: map[string]any{"model": name, "max_tokens": r.MaxTokens, "temperature": r.Temperature, "stream": true}, seed: r.NewSeed()}
+	b := &body{fields: map[string]any{"model": name, "max_tokens": r.MaxTokens, "temperature": r.Temperature,
+		"stream": true}, seed: r.NewSeed()}
 	b.fields["seed"] = b.seed
 	if s.config.api() == Chat {
 		b.fields["messages"] = []map[string]string{{"role": "user", "content": r.Prompt}}

@@ -64,7 +64,8 @@ func (s *session) failed(ctx context.Context, what string, err error) error {
 // explain adds to what the client makes of an error what is known of the model.
 func (s *session) explain(err error) error {
 	var r *refusal
-	if errors.As(err, &r) && r.status == http.StatusNotFound && strings.Contains(strings.ToLower(r.kind+" "+r.message), "model") {
+	if errors.As(err, &r) && r.status == http.StatusNotFound &&
+		strings.Contains(strings.ToLower(r.kind+" "+r.message), "model") {
 		return noModel(s.client.at, s.name(), s.server.ids())
 	}
 	return s.client.explain(err)
@@ -88,11 +89,13 @@ func (s *session) refuse(field, why string) {
 	s.mu.Unlock()
 	if !known {
 		s.probe.Warn(record.Warning{Code: "field-refused", Text: fmt.Sprintf(
-			"the server at %s does not take %s, which is left out: its own default holds (%s)", s.client.at.host, field, s.client.hide(why))})
+			"the server at %s does not take %s, which is left out: its own default holds (%s)", s.client.at.host, field,
+			s.client.hide(why))})
 	}
 }
 
-// Load makes sure that the server has the model and answers with it. What it takes says how long the server needed, not how long a load.
+// Load makes sure that the server has the model and answers with it. What it takes says how long the server needed, not
+// how long a load.
 func (s *session) Load(ctx context.Context, m engine.Model) error {
 	if s.life.Err() != nil {
 		return errClosed
@@ -165,7 +168,8 @@ func (s *session) ready(ctx context.Context, m engine.Model) error {
 // behind asks a router for what it knows of the server that it has started for the model.
 func (s *session) behind(ctx context.Context) error {
 	var p properties
-	if _, err := s.client.ask(ctx, http.MethodGet, s.client.at.root+"/props"+s.server.of(s.model), nil, &p); err != nil {
+	if _, err := s.client.ask(ctx, http.MethodGet, s.client.at.root+"/props"+s.server.of(s.model), nil,
+		&p); err != nil {
 		return err
 	}
 	if p.Settings != nil {
@@ -225,7 +229,8 @@ func (s *session) tell(m engine.Model) {
 		"the server at %s ran already and goes on: %snothing is unloaded, and what others ask of it meanwhile is in the figures", s.client.at.host, baseline)})
 	if !s.verified(m) {
 		s.probe.Warn(record.Warning{Code: "weights-unverified", Text: fmt.Sprintf(
-			"the model is served by %s at %s as %q: its weights are not verified%s", s.server.title(), s.client.at.host, s.model.ID, to(m))})
+			"the model is served by %s at %s as %q: its weights are not verified%s", s.server.title(), s.client.at.host,
+			s.model.ID, to(m))})
 	}
 }
 
@@ -369,8 +374,8 @@ func (s *session) Generate(ctx context.Context, r engine.Request, token func(rec
 	return g.usage, s.broken(inner, g, err)
 }
 
-// elsewhere has a server that keeps the last text in its one slot, and can't be asked not to, generate one token of another text: of the
-// prompt no more than what every prompt begins with can then come from the cache.
+// elsewhere has a server that keeps the last text in its one slot, and can't be asked not to, generate one token of
+// another text: of the prompt no more than what every prompt begins with can then come from the cache.
 func (s *session) elsewhere(ctx context.Context, r engine.Request) error {
 	if s.server.kind != ollama {
 		return nil
@@ -386,8 +391,8 @@ func (s *session) elsewhere(ctx context.Context, r engine.Request) error {
 	return nil
 }
 
-// fits gives the prompt's ids where the server tells them, and refuses what its context has no room for, as far as that can be told
-// before.
+// fits gives the prompt's ids where the server tells them, and refuses what its context has no room for, as far as that
+// can be told before.
 func (s *session) fits(ctx context.Context, r engine.Request) ([]int, error) {
 	if r.MaxTokens < 1 {
 		return nil, engine.Fail(record.SetUp, "a generation of %d tokens was asked for", r.MaxTokens)
@@ -411,7 +416,8 @@ func (s *session) fits(ctx context.Context, r engine.Request) ([]int, error) {
 	if n := max(1, len(answer.Tokens)); window > 0 && n+r.MaxTokens > window {
 		return answer.Tokens, &engine.Failure{Class: record.SetUp, Err: fault.New(fault.PromptTooLong,
 			"shorten the prompt, ask for fewer tokens or give the server a larger context",
-			"the prompt of %d tokens or more and %d tokens to generate do not fit in a context of %d", n, r.MaxTokens, window)}
+			"the prompt of %d tokens or more and %d tokens to generate do not fit in a context of %d", n, r.MaxTokens,
+			window)}
 	}
 	return answer.Tokens, nil
 }
@@ -423,12 +429,14 @@ func (s *session) broken(ctx context.Context, g *generation, err error) error {
 	var failure *engine.Failure
 	switch {
 	case errors.As(err, &odd):
-		return engine.Fail(record.BadOutput, "after %d pieces of text from the server at %s: %w", g.pieces, s.client.at.host, err)
+		return engine.Fail(record.BadOutput, "after %d pieces of text from the server at %s: %w", g.pieces,
+			s.client.at.host, err)
 	case errors.As(err, &r), errors.As(err, &failure):
 		return s.explain(err)
 	}
 	if s.ended(ctx) {
-		return engine.Fail(record.Crash, "the server at %s ended after %d pieces of text (%w)", s.client.at.host, g.pieces, err)
+		return engine.Fail(record.Crash, "the server at %s ended after %d pieces of text (%w)", s.client.at.host,
+			g.pieces, err)
 	}
 	return engine.Fail(record.Other, "the server at %s broke off after %d pieces of text, and did not say why it ends (%w)", s.client.at.host, g.pieces, err)
 }

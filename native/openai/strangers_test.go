@@ -44,17 +44,21 @@ func TestAddressesThatAreNotTheServers(t *testing.T) {
 		code   int
 		words  []string
 	}{
-		"a path that is none":   {openai.Config{URL: plain.URL + "/foo"}, 29, []string{"no list of models", "/foo"}},
-		"files":                 {openai.Config{URL: files}, 29, []string{"no list of models"}},
-		"other JSON":            {openai.Config{URL: other}, 29, []string{"no list of models"}},
-		"a gateway":             {openai.Config{URL: gateway}, 1, []string{"503", "no healthy upstream"}},
-		"a model that loads":    {openai.Config{URL: loading}, 29, []string{"has not loaded its model within"}},
-		"HTTP to HTTPS":         {openai.Config{URL: strings.Replace(secure.URL, "https", "http", 1)}, 29, []string{"HTTPS only", "https://"}},
-		"HTTPS to HTTP":         {openai.Config{URL: strings.Replace(plain.URL, "http", "https", 1)}, 29, []string{"does not speak HTTPS", "http://"}},
-		"an unknown signature":  {openai.Config{URL: secure.URL}, 29, []string{"certificate", "SSL_CERT_FILE"}},
-		"a key of two lines":    {openai.Config{URL: plain.URL, Key: "sk-very\nsecret", KeyFrom: "MY_KEY"}, 2, []string{"$MY_KEY"}},
-		"a secret in no URL":    {openai.Config{URL: "me:very-secret@host:1"}, 2, []string{"--openai-url"}},
-		"a secret without host": {openai.Config{URL: "http:me:very-secret@h?key=very-secret"}, 2, []string{"--openai-url"}},
+		"a path that is none": {openai.Config{URL: plain.URL + "/foo"}, 29, []string{"no list of models", "/foo"}},
+		"files":               {openai.Config{URL: files}, 29, []string{"no list of models"}},
+		"other JSON":          {openai.Config{URL: other}, 29, []string{"no list of models"}},
+		"a gateway":           {openai.Config{URL: gateway}, 1, []string{"503", "no healthy upstream"}},
+		"a model that loads":  {openai.Config{URL: loading}, 29, []string{"has not loaded its model within"}},
+		"HTTP to HTTPS": {openai.Config{URL: strings.Replace(secure.URL, "https", "http", 1)},
+			29, []string{"HTTPS only", "https://"}},
+		"HTTPS to HTTP": {openai.Config{URL: strings.Replace(plain.URL, "http", "https", 1)}, 29,
+			[]string{"does not speak HTTPS", "http://"}},
+		"an unknown signature": {openai.Config{URL: secure.URL}, 29, []string{"certificate", "SSL_CERT_FILE"}},
+		"a key of two lines": {openai.Config{URL: plain.URL, Key: "sk-very\nsecret", KeyFrom: "MY_KEY"}, 2,
+			[]string{"$MY_KEY"}},
+		"a secret in no URL": {openai.Config{URL: "me:very-secret@host:1"}, 2, []string{"--openai-url"}},
+		"a secret without host": {openai.Config{URL: "http:me:very-secret@h?key=very-secret"}, 2,
+			[]string{"--openai-url"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := openai.New(c.config)
@@ -62,7 +66,8 @@ func TestAddressesThatAreNotTheServers(t *testing.T) {
 				openai.Impatient(e, 300*time.Millisecond)
 			}
 			err := e.Check(t.Context(), served)
-			if err == nil || fault.Code(err) != c.code || strings.Contains(err.Error(), "\n") || strings.Contains(err.Error(), "very") {
+			if err == nil || fault.Code(err) != c.code || strings.Contains(err.Error(), "\n") ||
+				strings.Contains(err.Error(), "very") {
 				t.Fatalf("%v (code %d), want %d", err, fault.Code(err), c.code)
 			}
 			for _, w := range c.words {
@@ -110,19 +115,23 @@ func TestAServerThatLoadsIsWaitedFor(t *testing.T) {
 func TestAKeyThatIsRepeated(t *testing.T) {
 	const key = `sk-Zq7"/&<93xYw\aB`
 	forms := map[string]string{
-		"as it is": key, "in JSON": `sk-Zq7\"/&<93xYw\\aB`, "in HTML's JSON": `sk-Zq7\"/\u0026\u003c93xYw\\aB`, "with slashes": `sk-Zq7"\/&<93xYw\aB`,
-		"in an address": url.QueryEscape(key), "in units": `\u0073\u006b\u002d\u005a\u0071\u0037\u0022\u002f\u0026\u003c\u0039\u0033\u0078\u0059\u0077\u005c\u0061\u0042`,
+		"as it is": key, "in JSON": `sk-Zq7\"/&<93xYw\\aB`, "in HTML's JSON": `sk-Zq7\"/\u0026\u003c93xYw\\aB`,
+		"with slashes":  `sk-Zq7"\/&<93xYw\aB`,
+		"in an address": url.QueryEscape(key),
+		"in units":      `\u0073\u006b\u002d\u005a\u0071\u0037\u0022\u002f\u0026\u003c\u0039\u0033\u0078\u0059\u0077\u005c\u0061\u0042`,
 	}
 	for name, form := range forms {
 		for pad := 95; pad < 121; pad++ {
-			for _, body := range []string{"<p>" + strings.Repeat("x", pad) + form, `{"error":[` + strings.Repeat(" ", pad) + `"` + strings.ReplaceAll(form, `"`, `\"`) + `"]}`} {
+			for _, body := range []string{"<p>" + strings.Repeat("x", pad) + form,
+				`{"error":[` + strings.Repeat(" ", pad) + `"` + strings.ReplaceAll(form, `"`, `\"`) + `"]}`} {
 				s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 					w.WriteHeader(http.StatusUnauthorized)
 					io.WriteString(w, body)
 				}))
 				err := openai.New(openai.Config{URL: s.URL, Key: key, KeyFrom: "MY_KEY"}).Check(t.Context(), served)
 				s.Close()
-				if err == nil || strings.Contains(err.Error(), "sk-Z") || strings.Contains(err.Error(), `\u0073\u006b\u002d\u005a`) {
+				if err == nil || strings.Contains(err.Error(), "sk-Z") ||
+					strings.Contains(err.Error(), `\u0073\u006b\u002d\u005a`) {
 					t.Fatalf("%s behind %d: %v", name, pad, err)
 				}
 			}
@@ -130,7 +139,8 @@ func TestAKeyThatIsRepeated(t *testing.T) {
 	}
 }
 
-// A server on this machine is asked directly, by whatever name; one elsewhere through the environment's proxy, whose refusals are told.
+// A server on this machine is asked directly, by whatever name; one elsewhere through the environment's proxy, whose
+// refusals are told.
 func TestProxies(t *testing.T) {
 	var through atomic.Int32
 	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -142,7 +152,8 @@ func TestProxies(t *testing.T) {
 		local bool
 		words string
 	}{
-		"http://127.0.0.1:1": {true, "no server answers"}, "http://0.0.0.0:1": {true, "no server answers"}, "http://[::1]:1": {true, "no server answers"},
+		"http://127.0.0.1:1": {true, "no server answers"}, "http://0.0.0.0:1": {true, "no server answers"},
+		"http://[::1]:1":           {true, "no server answers"},
 		"http://server.invalid:1":  {false, "lets us not through"},
 		"https://server.invalid:1": {false, "gives no way"},
 	} {

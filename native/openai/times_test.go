@@ -44,7 +44,8 @@ func running(text string, soFar int) string {
 	return fmt.Sprintf(`data: {"choices":[{"index":0,"text":%q,"finish_reason":null}],"usage":{"prompt_tokens":3,"completion_tokens":%d}}`, text, soFar)
 }
 
-// Where the server counts with every chunk, each token has its chunk's time; where the counts can't be those of the pieces, each piece is one.
+// Where the server counts with every chunk, each token has its chunk's time; where the counts can't be those of the
+// pieces, each piece is one.
 func TestTokensOfAChunk(t *testing.T) {
 	for name, c := range map[string]struct {
 		lines  []string
@@ -52,12 +53,18 @@ func TestTokensOfAChunk(t *testing.T) {
 		first  int // with the first one
 		warned string
 	}{
-		"eight at a time":                  {[]string{running("a", 8), running("b", 16), finish, counts(3, 16), done}, 16, 8, ""},
-		"some without text":                {[]string{running("", 1), running("a", 3), running("", 4), running("b", 5), finish, counts(3, 5), done}, 5, 3, ""},
-		"one behind the text":              {[]string{running("a", 1), running("b", 2), strings.Replace(finish, `}]}`, `}],"usage":{"completion_tokens":3}}`, 1), counts(3, 3), done}, 3, 1, ""},
-		"counts that stand still":          {[]string{running("a", 1), running("b", 1), finish, counts(3, 2), done}, 2, 1, ""},
-		"counts beyond what was asked for": {[]string{running("a", 1<<30), running("b", 1<<30), finish, counts(3, 2), done}, 2, 1, ""},
-		"counts with the last alone":       {[]string{piece("a"), piece("b"), running("c", 16), finish, counts(3, 16), done}, 3, 1, "several-per-piece"},
+		"eight at a time": {[]string{running("a", 8), running("b", 16), finish, counts(3, 16), done},
+			16, 8, ""},
+		"some without text": {[]string{running("", 1), running("a", 3), running("", 4), running("b", 5),
+			finish, counts(3, 5), done}, 5, 3, ""},
+		"one behind the text": {[]string{running("a", 1), running("b", 2),
+			strings.Replace(finish, `}]}`, `}],"usage":{"completion_tokens":3}}`, 1), counts(3, 3), done}, 3, 1, ""},
+		"counts that stand still": {[]string{running("a", 1), running("b", 1), finish, counts(3, 2), done},
+			2, 1, ""},
+		"counts beyond what was asked for": {[]string{running("a", 1<<30), running("b", 1<<30), finish, counts(3, 2),
+			done}, 2, 1, ""},
+		"counts with the last alone": {[]string{piece("a"), piece("b"), running("c", 16), finish, counts(3, 16),
+			done}, 3, 1, "several-per-piece"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			url := vllmish(t, "0.11.0", func(w http.ResponseWriter, body map[string]any) {
@@ -83,7 +90,8 @@ func TestTokensOfAChunk(t *testing.T) {
 				}
 			}
 			if len(g.Tokens) != c.tokens || first < c.first || codes(p) != c.warned {
-				t.Errorf("%d tokens, %d of them with the first, warned of %q; want %d, %d, %q", len(g.Tokens), first, codes(p), c.tokens, c.first, c.warned)
+				t.Errorf("%d tokens, %d of them with the first, warned of %q; want %d, %d, %q", len(g.Tokens), first,
+					codes(p), c.tokens, c.first, c.warned)
 			}
 		})
 	}
@@ -92,7 +100,8 @@ func TestTokensOfAChunk(t *testing.T) {
 // Pieces that are held up on their way and come at once have no speed.
 func TestABurst(t *testing.T) {
 	s, p := loaded(t, openai.Config{URL: broken(t, func(w http.ResponseWriter, _ *http.Request) {
-		io.WriteString(w, strings.Join([]string{piece("a"), piece("b"), piece("c"), piece("d"), finish, counts(3, 4), done, ""}, "\n\n"))
+		io.WriteString(w, strings.Join([]string{piece("a"), piece("b"), piece("c"), piece("d"), finish, counts(3, 4),
+			done, ""}, "\n\n"))
 	}).URL}, served)
 	g, err := generated(t.Context(), s, 4)
 	if err != nil {
@@ -147,7 +156,8 @@ func TestAGenerationIsNotAskedForTwice(t *testing.T) {
 	}
 }
 
-// A field that a version does not take is left out from then on, said once; the time is that of the request that was answered.
+// A field that a version does not take is left out from then on, said once; the time is that of the request that was
+// answered.
 func TestAFieldThatIsRefused(t *testing.T) {
 	var refused, salts []string
 	var answered time.Time
@@ -156,7 +166,8 @@ func TestAFieldThatIsRefused(t *testing.T) {
 			if v, ok := body[field]; ok {
 				refused = append(refused, field)
 				salts = append(salts, fmt.Sprint(v))
-				http.Error(w, `{"error":{"message":"Parameter '`+field+`' is not supported with this instance"}}`, http.StatusBadRequest)
+				http.Error(w, `{"error":{"message":"Parameter '`+field+`' is not supported with this instance"}}`,
+					http.StatusBadRequest)
 				return
 			}
 		}

@@ -58,7 +58,8 @@ func (m *malformed) Error() string {
 	return fmt.Sprintf("%s is not what it should be: %v in %q", m.what, m.err, m.text)
 }
 
-// snippet is the beginning of a text, enough to recognise it by. The key is taken out before the cut, which might leave a part of it.
+// snippet is the beginning of a text, enough to recognise it by. The key is taken out before the cut, which might leave
+// a part of it.
 func (c *client) snippet(text []byte) string {
 	out := []byte(c.hide(string(text[:min(len(text), 4<<10)])))
 	if len(out) > 120 {
@@ -70,7 +71,8 @@ func (c *client) snippet(text []byte) string {
 // telling is how many of a key's first bytes tell something of it.
 const telling = 4
 
-// hide keeps the key out of what a server says: as it is, as it stands in JSON and in addresses, and the beginning of one that was cut.
+// hide keeps the key out of what a server says: as it is, as it stands in JSON and in addresses, and the beginning of
+// one that was cut.
 func (c *client) hide(text string) string {
 	key := string(c.key)
 	if len(key) < telling {
@@ -100,7 +102,8 @@ func escaped(key string) []string {
 	for i, u := range units {
 		all[i] = fmt.Sprintf("\\u%04x", u)
 	}
-	out = append(out, strings.ReplaceAll(key, "/", `\/`), url.QueryEscape(key), url.PathEscape(key), strings.Trim(strconv.Quote(key), `"`), strings.Join(all, ""))
+	out = append(out, strings.ReplaceAll(key, "/", `\/`), url.QueryEscape(key), url.PathEscape(key),
+		strings.Trim(strconv.Quote(key), `"`), strings.Join(all, ""))
 	return slices.DeleteFunc(out, func(form string) bool { return form == key })
 }
 
@@ -153,13 +156,15 @@ func (c *client) complaint(text []byte) *refusal {
 
 // tooLong tells whether a server refuses a prompt for its length. There is no status of its own for that.
 func (r *refusal) tooLong() bool {
-	if r.status != http.StatusBadRequest && r.status != http.StatusRequestEntityTooLarge && r.status != http.StatusUnprocessableEntity {
+	if r.status != http.StatusBadRequest && r.status != http.StatusRequestEntityTooLarge &&
+		r.status != http.StatusUnprocessableEntity {
 		return false
 	}
 	text := strings.ToLower(r.kind + " " + r.message)
 	return slices.ContainsFunc([]string{
 		"context_length_exceeded", "exceed_context_size", // by OpenAI and llama-server
-		"maximum context length", "context size", "context length", "context window", // in words, by vLLM, SGLang and others
+		// in words, by vLLM, SGLang and others
+		"maximum context length", "context size", "context length", "context window",
 		"max_total_tokens", "`max_new_tokens` must be", // by TGI
 	}, func(words string) bool { return strings.Contains(text, words) })
 }
@@ -178,13 +183,15 @@ func (c *client) explain(err error) error {
 	case errors.As(err, &r):
 		return c.refusal(r)
 	case errors.Is(err, errSilent):
-		return c.unreachable("see what it is busy with, or check --openai-url", "the server at %s takes connections and gives no answer within %v", c.at.host, c.patience)
+		return c.unreachable("see what it is busy with, or check --openai-url",
+			"the server at %s takes connections and gives no answer within %v", c.at.host, c.patience)
 	}
 	if told := c.secured(err); told != nil {
 		return told
 	}
 	if at := c.through(); at != "" {
-		return c.unreachable("see to the proxy, or put the server's host into $NO_PROXY", "the proxy %s gives no way to the server at %s (%s)",
+		return c.unreachable("see to the proxy, or put the server's host into $NO_PROXY",
+			"the proxy %s gives no way to the server at %s (%s)",
 			at, c.at.host, c.hide(fault.OneLine(err.Error())))
 	}
 	if errors.As(err, &dial) && dial.Op == "dial" {
@@ -209,12 +216,16 @@ func (c *client) secured(err error) error {
 	case strings.Contains(text, "server gave HTTP response to HTTPS client"), errors.As(err, &record):
 		return c.unreachable("give it with http:// in --openai-url", "the server at %s does not speak HTTPS", c.at.host)
 	case strings.Contains(text, "malformed HTTP"):
-		return c.unreachable("give it with https:// if it wants that, or check --openai-url", "what answers at %s does not speak HTTP", c.at.host)
+		return c.unreachable("give it with https:// if it wants that, or check --openai-url",
+			"what answers at %s does not speak HTTP", c.at.host)
 	case errors.As(err, &certificate):
 		return c.unreachable("name it as its certificate does, or have this machine trust who signed that (SSL_CERT_FILE)",
-			"the certificate of the server at %s is not trusted (%s)", c.at.host, fault.OneLine(certificate.Err.Error()))
-	case errors.As(err, &alert), errors.As(err, &remote) && remote.Op == "remote error", strings.Contains(text, "TLS handshake timeout"):
-		return c.unreachable("see what it wants of its clients, or check --openai-url", "the server at %s refuses the TLS connection (%s)", c.at.host, fault.OneLine(text))
+			"the certificate of the server at %s is not trusted (%s)", c.at.host,
+			fault.OneLine(certificate.Err.Error()))
+	case errors.As(err, &alert), errors.As(err, &remote) && remote.Op == "remote error",
+		strings.Contains(text, "TLS handshake timeout"):
+		return c.unreachable("see what it wants of its clients, or check --openai-url",
+			"the server at %s refuses the TLS connection (%s)", c.at.host, fault.OneLine(text))
 	}
 	return nil
 }
@@ -239,13 +250,16 @@ func (c *client) unreachable(do, format string, args ...any) error {
 
 func (c *client) refusal(r *refusal) error {
 	switch {
-	case r.status == http.StatusBadRequest && strings.Contains(strings.ToLower(r.message), "plain http request") || strings.Contains(r.message, "HTTP request to an HTTPS server"):
+	case r.status == http.StatusBadRequest && strings.Contains(strings.ToLower(r.message), "plain http request") ||
+		strings.Contains(r.message, "HTTP request to an HTTPS server"):
 		return c.unreachable("give it with https:// in --openai-url", "the server at %s speaks HTTPS only", c.at.host)
 	case r.status == http.StatusProxyAuthRequired:
-		return c.unreachable("see to the proxy, or put the server's host into $NO_PROXY", "the proxy %s lets us not through to %s (%v)", c.through(), c.at.host, r)
+		return c.unreachable("see to the proxy, or put the server's host into $NO_PROXY",
+			"the proxy %s lets us not through to %s (%v)", c.through(), c.at.host, r)
 	case r.tooLong():
 		return &engine.Failure{Class: record.SetUp, Err: fault.New(fault.PromptTooLong,
-			"shorten the prompt, ask for fewer tokens or give the server a larger context", "the prompt does not fit, says the server: %s", r.message)}
+			"shorten the prompt, ask for fewer tokens or give the server a larger context",
+			"the prompt does not fit, says the server: %s", r.message)}
 	case r.status == http.StatusUnauthorized, r.status == http.StatusForbidden:
 		do := "name the variable that its key is in with --openai-key-env"
 		if c.key != "" {
@@ -253,19 +267,23 @@ func (c *client) refusal(r *refusal) error {
 		}
 		return c.unreachable(do, "the server at %s lets us not in (%v)", c.at.host, r)
 	case r.status >= 300 && r.status < 400:
-		return c.unreachable("give that address with --openai-url", "the server at %s sends us elsewhere (%d, %s)", c.at.host, r.status, r.place)
+		return c.unreachable("give that address with --openai-url", "the server at %s sends us elsewhere (%d, %s)",
+			c.at.host, r.status, r.place)
 	case r.status == http.StatusNotFound, r.status == http.StatusMethodNotAllowed:
-		return c.unreachable("check --openai-url, or try another --openai-api", "the server at %s has no such interface (%v)", c.at.host, r)
+		return c.unreachable("check --openai-url, or try another --openai-api",
+			"the server at %s has no such interface (%v)", c.at.host, r)
 	case r.status == http.StatusTooManyRequests:
 		again := ""
 		if r.after != "" {
 			again = "; it says to try again in " + r.after + " s"
 		}
-		return engine.Fail(record.Other, "the server at %s has too many requests (%w)%s: ask for fewer at a time, or later", c.at.host, r, again)
+		return engine.Fail(record.Other,
+			"the server at %s has too many requests (%w)%s: ask for fewer at a time, or later", c.at.host, r, again)
 	case r.status == 0, r.status >= 500:
 		return engine.Fail(record.Other, "the server at %s failed (%w); its own log may say why", c.at.host, r)
 	}
-	return c.unreachable("see docs/servers.md for what is sent, or try another --openai-api", "the server at %s refuses the request (%v)", c.at.host, r)
+	return c.unreachable("see docs/servers.md for what is sent, or try another --openai-api",
+		"the server at %s refuses the request (%v)", c.at.host, r)
 }
 
 // noModel says that a server has no such model, and which it has.

@@ -108,7 +108,8 @@ func request(prompt string, n int) engine.Request {
 func generated(ctx context.Context, s engine.Session, n int) (enginetest.Generation, error) {
 	g := enginetest.Generation{MaxTokens: n, Called: time.Now()}
 	var err error
-	g.Usage, err = s.Generate(ctx, engine.Request{Prompt: "Once", MaxTokens: n}, func(t record.Token) { g.Tokens = append(g.Tokens, t) })
+	g.Usage, err = s.Generate(ctx, engine.Request{Prompt: "Once", MaxTokens: n},
+		func(t record.Token) { g.Tokens = append(g.Tokens, t) })
 	g.Returned = time.Now()
 	return g, err
 }
@@ -131,7 +132,8 @@ func oneLine(t *testing.T, err error, class record.Class, code int, words ...str
 		t.Fatal("no error")
 	}
 	if engine.ClassOf(err) != class || fault.Code(err) != code || strings.Contains(err.Error(), "\n") {
-		t.Errorf("%q of class %q and code %d, want one line of %q and %d", err, engine.ClassOf(err), fault.Code(err), class, code)
+		t.Errorf("%q of class %q and code %d, want one line of %q and %d", err, engine.ClassOf(err), fault.Code(err),
+			class, code)
 	}
 	for _, w := range words {
 		if !strings.Contains(err.Error(), w) {
@@ -152,51 +154,88 @@ func TestStreams(t *testing.T) {
 		tokens int // as the usage has them; 0: it has none that is believed
 		warned string
 	}{
-		{name: "sound", answer: says(piece("a"), ": ping", piece("b"), finish, counts(3, 2), done), pieces: 2, tokens: 2},
-		{name: "fewer pieces than tokens", answer: says(piece("ab"), finish, counts(3, 4), done), pieces: 1, tokens: 4, warned: "several-per-piece"},
-		{name: "no usage", answer: says(piece("a"), piece("b"), finish, done), pieces: 2, warned: "no-usage cache-unknown"},
-		{name: "usage with less than came", answer: says(piece("a"), piece("b"), finish, lie, done), pieces: 2, warned: "counts-differ"},
-		{name: "usage with more than was asked for", answer: says(piece("a"), finish, counts(3, 99), done), pieces: 1, warned: "counts-differ"},
-		{name: "more pieces than were asked for", answer: says(piece("a"), piece("b"), piece("c"), piece("d"), piece("e"), finish, done), pieces: 5,
+		{name: "sound", answer: says(piece("a"), ": ping", piece("b"), finish, counts(3, 2), done), pieces: 2,
+			tokens: 2},
+		{name: "fewer pieces than tokens", answer: says(piece("ab"), finish, counts(3, 4), done), pieces: 1, tokens: 4,
+			warned: "several-per-piece"},
+		{name: "no usage", answer: says(piece("a"), piece("b"), finish, done), pieces: 2,
+			warned: "no-usage cache-unknown"},
+		{name: "usage with less than came", answer: says(piece("a"), piece("b"), finish, lie, done), pieces: 2,
+			warned: "counts-differ"},
+		{name: "usage with more than was asked for", answer: says(piece("a"), finish, counts(3, 99), done), pieces: 1,
+			warned: "counts-differ"},
+		{name: "more pieces than were asked for",
+			answer: says(piece("a"), piece("b"), piece("c"), piece("d"), piece("e"), finish, done), pieces: 5,
 			warned: "counts-differ no-usage cache-unknown"},
-		{name: "cut behind its reason", answer: says(piece("a"), finish), pieces: 1, warned: "no-usage cut-stream cache-unknown"},
-		{name: "cut before its reason", answer: says(piece("a"), piece("b")), class: record.Other, code: 1, words: "broke off after 2 pieces", pieces: 2},
-		{name: "no word of a cache", answer: says(piece("a"), finish, `data: {"choices":[],"usage":{"prompt_tokens":3,"completion_tokens":1}}`, done), pieces: 1, tokens: 1,
+		{name: "cut behind its reason", answer: says(piece("a"), finish), pieces: 1,
+			warned: "no-usage cut-stream cache-unknown"},
+		{name: "cut before its reason", answer: says(piece("a"), piece("b")), class: record.Other, code: 1,
+			words: "broke off after 2 pieces", pieces: 2},
+		{name: "no word of a cache", answer: says(
+			piece("a"), finish, `data: {"choices":[],"usage":{"prompt_tokens":3,"completion_tokens":1}}`, done),
+			pieces: 1, tokens: 1,
 			warned: "cache-unknown"},
-		{name: "from a cache", answer: says(piece("a"), finish, strings.Replace(counts(3, 1), `"cached_tokens":0`, `"cached_tokens":2`, 1), done), pieces: 1, tokens: 1,
+		{name: "from a cache", answer: says(
+			piece("a"), finish, strings.Replace(counts(3, 1), `"cached_tokens":0`, `"cached_tokens":2`, 1), done),
+			pieces: 1, tokens: 1,
 			warned: "cached-prompt"},
-		{name: "done without a reason", answer: says(piece("a"), done), pieces: 1, warned: "no-usage no-reason cache-unknown"},
+		{name: "done without a reason", answer: says(piece("a"), done), pieces: 1,
+			warned: "no-usage no-reason cache-unknown"},
 		{name: "nothing", answer: says(), class: record.Other, code: 1, words: "broke off after 0 pieces"},
-		{name: "no text", answer: says(finish, counts(3, 0), done), class: record.BadOutput, code: 1, words: "without any text"},
-		{name: "no text and yet tokens", answer: says(finish, counts(3, 2), done), class: record.BadOutput, code: 1, words: "counts 2 tokens", tokens: 2},
-		{name: "error in mid-stream", answer: says(piece("a"), `data: {"error":{"message":"out of\nblocks","type":"server_error","code":500}}`, done),
+		{name: "no text", answer: says(finish, counts(3, 0), done), class: record.BadOutput, code: 1,
+			words: "without any text"},
+		{name: "no text and yet tokens", answer: says(finish, counts(3, 2), done), class: record.BadOutput, code: 1,
+			words: "counts 2 tokens", tokens: 2},
+		{name: "error in mid-stream", answer: says(
+			piece("a"), `data: {"error":{"message":"out of\nblocks","type":"server_error","code":500}}`, done),
 			class: record.Other, code: 1, words: "out of blocks", pieces: 1},
-		{name: "error of a name of its own", answer: says(piece("a"), `error: {"message":"slot lost","code":500}`), class: record.Other, code: 1, words: "slot lost", pieces: 1},
-		{name: "error as an object", answer: says(piece("a"), `data: {"object":"error","message":"EngineDeadError","code":500}`), class: record.Other, code: 1, words: "EngineDeadError", pieces: 1},
-		{name: "error that is text", answer: says(`data: {"error":"no memory"}`), class: record.Other, code: 1, words: "no memory"},
-		{name: "half a JSON", answer: says(piece("a"), `data: {"choices":[{"te`), class: record.BadOutput, code: 1, words: `"{\"choices\":[{\"te"`, pieces: 1},
-		{name: "other JSON", answer: says(`data: {"choices":"many"}`), class: record.BadOutput, code: 1, words: "after 0 pieces"},
+		{name: "error of a name of its own", answer: says(piece("a"), `error: {"message":"slot lost","code":500}`),
+			class: record.Other, code: 1, words: "slot lost", pieces: 1},
+		{name: "error as an object", answer: says(
+			piece("a"), `data: {"object":"error","message":"EngineDeadError","code":500}`), class: record.Other,
+			code: 1, words: "EngineDeadError", pieces: 1},
+		{name: "error that is text", answer: says(`data: {"error":"no memory"}`), class: record.Other, code: 1,
+			words: "no memory"},
+		{name: "half a JSON", answer: says(piece("a"), `data: {"choices":[{"te`), class: record.BadOutput, code: 1,
+			words: `"{\"choices\":[{\"te"`, pieces: 1},
+		{name: "other JSON", answer: says(`data: {"choices":"many"}`), class: record.BadOutput, code: 1,
+			words: "after 0 pieces"},
 		{name: "no events", answer: says("<html>", "hello"), class: record.Other, code: 1, words: "broke off"},
-		{name: "who speaks and empty deltas", answer: says(`data: {"choices":[{"index":0,"delta":{"role":"assistant","content":null}}]}`,
-			`data: {"choices":[{"index":0,"delta":{"content":""}}]}`, `data: {"choices":[{"index":0,"delta":{"content":"a"}}]}`,
-			`data: {"choices":[{"index":0,"delta":{"reasoning_content":"b"}}]}`, `data: {"choices":[{"index":1,"delta":{"content":"another's"}}]}`,
-			finish, counts(3, 2), done), pieces: 2, tokens: 2},
-		{name: "running usage", answer: says(strings.Replace(piece("a"), `}]}`, `}],"usage":{"prompt_tokens":3,"completion_tokens":1}}`, 1), piece("b"), finish, counts(3, 2), done),
+		{name: "who speaks and empty deltas",
+			answer: says(`data: {"choices":[{"index":0,"delta":{"role":"assistant","content":null}}]}`,
+				`data: {"choices":[{"index":0,"delta":{"content":""}}]}`,
+				`data: {"choices":[{"index":0,"delta":{"content":"a"}}]}`,
+				`data: {"choices":[{"index":0,"delta":{"reasoning_content":"b"}}]}`,
+				`data: {"choices":[{"index":1,"delta":{"content":"another's"}}]}`,
+				finish, counts(3, 2), done), pieces: 2, tokens: 2},
+		{name: "running usage", answer: says(
+			strings.Replace(piece("a"), `}]}`, `}],"usage":{"prompt_tokens":3,"completion_tokens":1}}`, 1), piece("b"),
+			finish, counts(3, 2), done),
 			pieces: 2, tokens: 2},
-		{name: "401", answer: refuses(401, `{"error":{"message":"no key"}}`), class: record.SetUp, code: 29, words: "--openai-key-env"},
+		{name: "401", answer: refuses(401, `{"error":{"message":"no key"}}`), class: record.SetUp, code: 29,
+			words: "--openai-key-env"},
 		{name: "403", answer: refuses(403, "forbidden"), class: record.SetUp, code: 29, words: "403"},
-		{name: "404 of a model", answer: refuses(404, `{"error":{"message":"The model mouse does not exist.","type":"NotFoundError","code":404}}`),
+		{name: "404 of a model", answer: refuses(
+			404, `{"error":{"message":"The model mouse does not exist.","type":"NotFoundError","code":404}}`),
 			class: record.SetUp, code: 29, words: `no model "mouse"; did you mean "moose"`},
-		{name: "404 of a path", answer: refuses(404, `{"detail":"Not Found"}`), class: record.SetUp, code: 29, words: "--openai-api"},
-		{name: "400", answer: refuses(400, `{"detail":[{"loc":["body","seed"],"msg":"extra fields not permitted"}]}`), class: record.SetUp, code: 29, words: "extra fields"},
-		{name: "429", answer: refuses(429, `{"error":{"message":"slow down"}}`), class: record.Other, code: 1, words: "again in 7 s"},
-		{name: "500", answer: refuses(500, `{"error":{"message":"boom"}}`), class: record.Other, code: 1, words: "boom"},
-		{name: "502 of a proxy", answer: refuses(502, "<html>\n<h1>Bad Gateway</h1>"), class: record.Other, code: 1, words: "502 Bad Gateway"},
-		{name: "too long for OpenAI", answer: refuses(400, `{"error":{"message":"too much","type":"invalid_request_error","code":"context_length_exceeded"}}`),
+		{name: "404 of a path", answer: refuses(404, `{"detail":"Not Found"}`), class: record.SetUp, code: 29,
+			words: "--openai-api"},
+		{name: "400", answer: refuses(400, `{"detail":[{"loc":["body","seed"],"msg":"extra fields not permitted"}]}`),
+			class: record.SetUp, code: 29, words: "extra fields"},
+		{name: "429", answer: refuses(429, `{"error":{"message":"slow down"}}`), class: record.Other, code: 1,
+			words: "again in 7 s"},
+		{name: "500", answer: refuses(500, `{"error":{"message":"boom"}}`), class: record.Other, code: 1,
+			words: "boom"},
+		{name: "502 of a proxy", answer: refuses(502, "<html>\n<h1>Bad Gateway</h1>"), class: record.Other, code: 1,
+			words: "502 Bad Gateway"},
+		{name: "too long for OpenAI", answer: refuses(
+			400, `{"error":{"message":"too much","type":"invalid_request_error","code":"context_length_exceeded"}}`),
 			class: record.SetUp, code: int(fault.PromptTooLong)},
-		{name: "too long for vLLM", answer: refuses(400, `{"object":"error","message":"This model's maximum context length is 16 tokens.","type":"BadRequestError","code":400}`),
+		{name: "too long for vLLM", answer: refuses(
+			400, `{"object":"error","message":"This model's maximum context length is 16 tokens.","type":"BadRequestError","code":400}`),
 			class: record.SetUp, code: int(fault.PromptTooLong), words: "16 tokens"},
-		{name: "too long for TGI", answer: refuses(422, "{\"error\":\"Input validation error: `inputs` tokens + `max_new_tokens` must be <= 2048\",\"error_type\":\"validation\"}"),
+		{name: "too long for TGI", answer: refuses(
+			422, "{\"error\":\"Input validation error: `inputs` tokens + `max_new_tokens` must be <= 2048\",\"error_type\":\"validation\"}"),
 			class: record.SetUp, code: int(fault.PromptTooLong), words: "2048"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -213,9 +252,11 @@ func TestStreams(t *testing.T) {
 				t.Fatal(err)
 			}
 			if len(g.Tokens) != c.pieces || g.Usage.Generated != c.tokens {
-				t.Errorf("%d pieces and %d tokens, want %d and %d", len(g.Tokens), g.Usage.Generated, c.pieces, c.tokens)
+				t.Errorf("%d pieces and %d tokens, want %d and %d", len(g.Tokens), g.Usage.Generated, c.pieces,
+					c.tokens)
 			}
-			if untold := g.Usage.CachedTokens == record.CacheUntold; c.class == "" && c.warned != "" && untold != strings.Contains(c.warned, "cache-unknown") {
+			if untold := g.Usage.CachedTokens == record.CacheUntold; c.class == "" && c.warned != "" &&
+				untold != strings.Contains(c.warned, "cache-unknown") {
 				t.Errorf("%d tokens from a cache, and warned of %q", g.Usage.CachedTokens, c.warned)
 			}
 			for _, w := range p.Warnings()[known:] {
@@ -230,7 +271,8 @@ func TestStreams(t *testing.T) {
 	}
 	// What a lying server says is kept beside what was counted.
 	s, _ := loaded(t, openai.Config{URL: broken(t, says(piece("a"), piece("b"), finish, lie, done)).URL}, served)
-	if g, err := generated(t.Context(), s, 4); err != nil || g.Usage.Reported["completion_tokens"] != 1 || len(g.Tokens) != 2 {
+	if g, err := generated(t.Context(), s, 4); err != nil || g.Usage.Reported["completion_tokens"] != 1 ||
+		len(g.Tokens) != 2 {
 		t.Errorf("%v: %+v", err, g)
 	}
 }
@@ -270,7 +312,8 @@ func TestAServerThatNeverAnswers(t *testing.T) {
 	})
 	defer close(release)
 	s, _ := loaded(t, openai.Config{URL: server.URL}, served)
-	for n, words := range map[int]string{3: "waiting for the first piece of text", 4: "waiting for what follows the first 1 pieces"} {
+	for n, words := range map[int]string{3: "waiting for the first piece of text",
+		4: "waiting for what follows the first 1 pieces"} {
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 		g, err := generated(ctx, s, n)
 		cancel()
@@ -307,23 +350,27 @@ func TestServersThatAreNone(t *testing.T) {
 		code   int
 		words  string
 	}{
-		"down":        {openai.Config{URL: down}, 29, "no server answers at 127.0.0.1"},
-		"mute":        {openai.Config{URL: "http://" + mute.Addr().String()}, 29, "gives no answer within 200ms"},
-		"no such":     {openai.Config{URL: "http://llmparity.invalid:1"}, 29, "no server answers at llmparity.invalid:1"},
-		"a page":      {openai.Config{URL: answer(200, "<html>hello</html>")}, 29, "no server of language models"},
-		"elsewhere":   {openai.Config{URL: elsewhere}, 29, "(302, https://example.com/v1/models)"},
-		"401":         {openai.Config{URL: answer(401, "")}, 29, "name the variable that its key is in with --openai-key-env"},
-		"a wrong key": {openai.Config{URL: echo, Key: "sk-very-secret", KeyFrom: "MY_KEY"}, 29, "what is Bearer [key]); check the key in $MY_KEY"},
-		"no key":      {openai.Config{URL: echo, KeyFrom: "MY_KEY"}, 2, "MY_KEY is empty or not set"},
-		"500":         {openai.Config{URL: answer(500, `{"error":"boom"}`)}, 1, "boom"},
-		"no list":     {openai.Config{URL: answer(200, `{"data":[]}`), Model: "x"}, 0, ""},
-		"no models":   {openai.Config{URL: answer(200, `{"data":[]}`)}, 0, ""},
-		"two models":  {openai.Config{URL: broken(t, says()).URL, Model: "mous"}, 29, `no model "mous"; did you mean "mouse"? It has: mouse, moose`},
-		"no URL":      {openai.Config{}, 2, "no server is named"},
-		"a password":  {openai.Config{URL: "http://me:secret@127.0.0.1:1"}, 2, "--openai-key-env"},
-		"a query":     {openai.Config{URL: "http://127.0.0.1:1/v1?key=secret"}, 2, "would be written down"},
-		"a file":      {openai.Config{URL: "file:///etc/passwd"}, 2, "no URL of a server"},
-		"no host":     {openai.Config{URL: "http://"}, 2, "no URL of a server"},
+		"down": {openai.Config{URL: down}, 29, "no server answers at 127.0.0.1"},
+		"mute": {openai.Config{URL: "http://" + mute.Addr().String()}, 29, "gives no answer within 200ms"},
+		"no such": {openai.Config{URL: "http://llmparity.invalid:1"},
+			29, "no server answers at llmparity.invalid:1"},
+		"a page":    {openai.Config{URL: answer(200, "<html>hello</html>")}, 29, "no server of language models"},
+		"elsewhere": {openai.Config{URL: elsewhere}, 29, "(302, https://example.com/v1/models)"},
+		"401": {openai.Config{URL: answer(401, "")},
+			29, "name the variable that its key is in with --openai-key-env"},
+		"a wrong key": {openai.Config{URL: echo, Key: "sk-very-secret", KeyFrom: "MY_KEY"},
+			29, "what is Bearer [key]); check the key in $MY_KEY"},
+		"no key":    {openai.Config{URL: echo, KeyFrom: "MY_KEY"}, 2, "MY_KEY is empty or not set"},
+		"500":       {openai.Config{URL: answer(500, `{"error":"boom"}`)}, 1, "boom"},
+		"no list":   {openai.Config{URL: answer(200, `{"data":[]}`), Model: "x"}, 0, ""},
+		"no models": {openai.Config{URL: answer(200, `{"data":[]}`)}, 0, ""},
+		"two models": {openai.Config{URL: broken(t, says()).URL, Model: "mous"}, 29,
+			`no model "mous"; did you mean "mouse"? It has: mouse, moose`},
+		"no URL":     {openai.Config{}, 2, "no server is named"},
+		"a password": {openai.Config{URL: "http://me:secret@127.0.0.1:1"}, 2, "--openai-key-env"},
+		"a query":    {openai.Config{URL: "http://127.0.0.1:1/v1?key=secret"}, 2, "would be written down"},
+		"a file":     {openai.Config{URL: "file:///etc/passwd"}, 2, "no URL of a server"},
+		"no host":    {openai.Config{URL: "http://"}, 2, "no URL of a server"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := openai.New(c.config)
@@ -335,7 +382,8 @@ func TestServersThatAreNone(t *testing.T) {
 				}
 				return
 			}
-			if err == nil || fault.Code(err) != c.code || !strings.Contains(err.Error(), c.words) || strings.Contains(err.Error(), "\n") || strings.Contains(err.Error(), "secret") {
+			if err == nil || fault.Code(err) != c.code || !strings.Contains(err.Error(), c.words) ||
+				strings.Contains(err.Error(), "\n") || strings.Contains(err.Error(), "secret") {
 				t.Errorf("%v (code %d), want %d and %q", err, fault.Code(err), c.code, c.words)
 			}
 			s, opened := e.Open(t.Context(), &enginetest.Probe{})
@@ -359,7 +407,8 @@ func TestServersThatAreNone(t *testing.T) {
 
 func TestSessionsAreUsedInOrder(t *testing.T) {
 	p := &enginetest.Probe{}
-	s, err := openai.New(openai.Config{URL: broken(t, says(piece("a"), finish, counts(1, 1), done)).URL}).Open(t.Context(), p)
+	s, err := openai.New(openai.Config{URL: broken(t, says(piece("a"), finish, counts(1, 1), done)).URL}).Open(
+		t.Context(), p)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -387,7 +436,8 @@ func TestSessionsAreUsedInOrder(t *testing.T) {
 	}
 }
 
-// A server may close a connection behind its answer without having said so: the next request over it is asked again, over a new one.
+// A server may close a connection behind its answer without having said so: the next request over it is asked again,
+// over a new one.
 func TestConnectionsThatAreClosedWithoutAWord(t *testing.T) {
 	server := broken(t, func(w http.ResponseWriter, _ *http.Request) {
 		conn, _, err := w.(http.Hijacker).Hijack()

@@ -17,12 +17,14 @@ import (
 )
 
 // forwarders pass on what another process answers, here or elsewhere: their memory is not the server's.
-var forwarders = []string{"ssh", "sshd", "docker-proxy", "kubectl", "socat", "rootlesskit", "slirp4netns", "nginx", "haproxy", "caddy", "envoy"}
+var forwarders = []string{"ssh", "sshd", "docker-proxy", "kubectl", "socat", "rootlesskit", "slirp4netns", "nginx",
+	"haproxy", "caddy", "envoy"}
 
 // watch begins to sample the server, where that can be done, and says once where it can't.
 func (s *session) watch(ctx context.Context) {
 	if err := s.watchProcesses(ctx); err != nil {
-		s.probe.Warn(record.Warning{Code: "server-not-sampled", Text: fmt.Sprintf("no memory of the server at %s is sampled: %v", s.client.at.host, err)})
+		s.probe.Warn(record.Warning{Code: "server-not-sampled",
+			Text: fmt.Sprintf("no memory of the server at %s is sampled: %v", s.client.at.host, err)})
 	}
 	if !s.server.router && !s.server.loading {
 		s.watchMetrics(ctx) // else once it is known what to ask
@@ -44,9 +46,11 @@ func (s *session) watchMetrics(ctx context.Context) {
 	}
 	var r *refusal
 	switch {
-	case ctx.Err() != nil, errors.As(err, &r) && r.status == http.StatusNotFound && s.server.kind != llamaServer: // it has none
+	// it has none
+	case ctx.Err() != nil, errors.As(err, &r) && r.status == http.StatusNotFound && s.server.kind != llamaServer:
 	case s.server.kind == llamaServer && errors.As(err, &r):
-		s.probe.Event(record.Event{At: time.Now(), Text: "the server has no /metrics: a llama-server that is started with --metrics has"})
+		s.probe.Event(record.Event{At: time.Now(),
+			Text: "the server has no /metrics: a llama-server that is started with --metrics has"})
 	default:
 		s.probe.Event(record.Event{At: time.Now(), Text: "/metrics can't be read: " + s.client.hide(err.Error())})
 	}
@@ -77,7 +81,8 @@ func (s *session) watchProcesses(ctx context.Context) error {
 		return err
 	}
 	s.pid = root
-	s.probe.Event(record.Event{At: time.Now(), Text: fmt.Sprintf("process %d (%s) listens at %s", pid, name, s.client.at.host) + above(root, pid)})
+	s.probe.Event(record.Event{At: time.Now(),
+		Text: fmt.Sprintf("process %d (%s) listens at %s", pid, name, s.client.at.host) + above(root, pid)})
 	return nil
 }
 
@@ -99,7 +104,8 @@ func role(pid int, line []string) (program, role string) {
 	program = filepath.Base(strings.Fields(line[0] + " ")[0])
 	all := strings.ToLower(strings.Join(line, " "))
 	for _, part := range []struct{ mark, role string }{
-		{"enginecore", "engine"}, {"::worker", "worker"}, {"sglang::scheduler", "worker"}, {"text-generation-server", "worker"}, {" runner ", "runner"},
+		{"enginecore", "engine"}, {"::worker", "worker"}, {"sglang::scheduler", "worker"},
+		{"text-generation-server", "worker"}, {" runner ", "runner"},
 	} {
 		if strings.Contains(all, part.mark) {
 			return program, part.role

@@ -16,8 +16,8 @@ type Known[T any] struct {
 	what T
 }
 
-// Of gives what is known of the program at a path; look finds it out, of a file with such a sum. A script's interpreter, and what a program
-// loads, are not in the sum.
+// Of gives what is known of the program at a path; look finds it out, of a file with such a sum. A script's
+// interpreter, and what a program loads, are not in the sum.
 func (k *Known[T]) Of(path string, look func(sha256 string) (T, error)) (T, error) {
 	var none T
 	now, err := os.Stat(path)
@@ -26,7 +26,8 @@ func (k *Known[T]) Of(path string, look func(sha256 string) (T, error)) (T, erro
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.path == path && os.SameFile(k.file, now) && k.file.Size() == now.Size() && k.file.ModTime().Equal(now.ModTime()) {
+	if k.path == path && os.SameFile(k.file, now) && k.file.Size() == now.Size() &&
+		k.file.ModTime().Equal(now.ModTime()) {
 		return k.what, nil
 	}
 	sum, err := cache.HashFile(path)

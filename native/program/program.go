@@ -1,6 +1,7 @@
 // Package program finds the programs that engines start, identifies them, and asks them what they are.
 //
-// It looks in places and takes what bears the right name: whether that is the program that it seems to be is its engine's to find out.
+// It looks in places and takes what bears the right name: whether that is the program that it seems to be is its
+// engine's to find out.
 package program
 
 import (
@@ -29,8 +30,9 @@ type Program struct {
 	Do   string     // what helps then
 }
 
-// Find looks for the program where it was named, then on PATH by its first name, then in the cache folder, if that is given, then on PATH
-// by other names. One that was named is taken or is an error: another one in its place would be measured without anybody's knowing.
+// Find looks for the program where it was named, then on PATH by its first name, then in the cache folder, if that is
+// given, then on PATH by other names. One that was named is taken or is an error: another one in its place would be
+// measured without anybody's knowing.
 func (p Program) Find(given, cache string) (string, error) {
 	for _, named := range []struct{ path, by string }{{given, p.Flag}, {os.Getenv(p.Variable), p.Variable}} {
 		if named.path == "" {
@@ -72,8 +74,8 @@ func (p Program) Unfit(format string, args ...any) *engine.Failure {
 	return &engine.Failure{Class: record.SetUp, Err: fault.New(p.Kind, p.Do, format, args...)}
 }
 
-// Ask runs the program with one argument, upon which it says something and ends, and gives its lines. That also shows whether it can run
-// here at all. env is all of its environment.
+// Ask runs the program with one argument, upon which it says something and ends, and gives its lines. That also shows
+// whether it can run here at all. env is all of its environment.
 func (p Program) Ask(ctx context.Context, path, question string, env []string) ([]string, error) {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()

@@ -16,7 +16,8 @@ import (
 func a(t *testing.T, text string, parts ...string) string {
 	t.Helper()
 	path := filepath.Join(parts...)
-	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte("#!/bin/sh\n"+text+"\n"), 0o700)); err != nil {
+	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700),
+		os.WriteFile(path, []byte("#!/bin/sh\n"+text+"\n"), 0o700)); err != nil {
 		t.Fatal(err)
 	}
 	return path
@@ -25,12 +26,15 @@ func a(t *testing.T, text string, parts ...string) string {
 func TestAnOlderNameComesLast(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("PATH", filepath.Join(dir, "path"))
-	p := program.Program{Names: []string{"new", "old"}, Build: "x/current", Variable: "LLMPARITY_TEST_PROGRAM", Kind: fault.NoOllama, Do: "build one"}
+	p := program.Program{Names: []string{"new", "old"}, Build: "x/current", Variable: "LLMPARITY_TEST_PROGRAM",
+		Kind: fault.NoOllama, Do: "build one"}
 	_, err := p.Find("", filepath.Join(dir, "cache"))
-	if fault.Code(err) != int(fault.NoOllama) || engine.ClassOf(err) != record.SetUp || !strings.Contains(err.Error(), "no new on PATH") {
+	if fault.Code(err) != int(fault.NoOllama) || engine.ClassOf(err) != record.SetUp ||
+		!strings.Contains(err.Error(), "no new on PATH") {
 		t.Errorf("none: %v", err)
 	}
-	for _, place := range [][]string{{"path", "old"}, {"cache", "x", "current", "new"}, {"path", "new"}} { // the worst first
+	// the worst first
+	for _, place := range [][]string{{"path", "old"}, {"cache", "x", "current", "new"}, {"path", "new"}} {
 		want := a(t, "", append([]string{dir}, place...)...)
 		if got, err := p.Find("", filepath.Join(dir, "cache")); err != nil || got != want {
 			t.Errorf("%s, %v; want %s", got, err, want)
@@ -40,12 +44,15 @@ func TestAnOlderNameComesLast(t *testing.T) {
 
 func TestAsk(t *testing.T) {
 	p := program.Program{Names: []string{"x"}, Kind: fault.NoOllama}
-	lines, err := p.Ask(t.Context(), a(t, `echo "$1 $WORD"; echo more >&2`, t.TempDir(), "x"), "--version", []string{"WORD=word"})
+	lines, err := p.Ask(t.Context(), a(t, `echo "$1 $WORD"; echo more >&2`, t.TempDir(), "x"), "--version",
+		[]string{"WORD=word"})
 	if got := strings.Join(lines, "|"); err != nil || got != "--version word|more" && got != "more|--version word" {
 		t.Errorf("%q, %v", got, err)
 	}
-	for want, path := range map[string]string{"fails (exit status 3): no such | option": a(t, "echo no such; echo option; exit 3", t.TempDir(), "x"), "does not start": "/none"} {
-		if _, err := p.Ask(t.Context(), path, "--version", nil); fault.Code(err) != int(fault.NoOllama) || !strings.Contains(err.Error(), want) {
+	for want, path := range map[string]string{"fails (exit status 3): no such | option": a(
+		t, "echo no such; echo option; exit 3", t.TempDir(), "x"), "does not start": "/none"} {
+		if _, err := p.Ask(t.Context(), path, "--version", nil); fault.Code(err) != int(fault.NoOllama) ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}
 	}

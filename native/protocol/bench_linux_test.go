@@ -10,8 +10,8 @@ import (
 	"llmparity/internal/record"
 )
 
-// BenchmarkReading tells how long after an engine has taken a token's time its line is read here: what is in the times of an engine
-// that takes none.
+// BenchmarkReading tells how long after an engine has taken a token's time its line is read here: what is in the times
+// of an engine that takes none.
 func BenchmarkReading(b *testing.B) {
 	c, err := start("exec:test", []string{os.Args[0], "as-engine", "stream"}, time.Minute, nobody{})
 	if err != nil {
@@ -20,11 +20,12 @@ func BenchmarkReading(b *testing.B) {
 	defer c.close(grace)
 	var late []time.Duration
 	for _, op := range []string{opHello, opLoad, opGenerate} {
-		if _, _, err := c.ask(b.Context(), op, 500, func(id int) any { return plainRequest{ID: id, Op: op} }, func(k *call, r received) error {
-			at, err := c.clock.time(*r.NS, k.sent, r.at)
-			late = append(late, r.at.Sub(at))
-			return err
-		}); err != nil {
+		if _, _, err := c.ask(b.Context(), op, 500, func(id int) any { return plainRequest{ID: id, Op: op} },
+			func(k *call, r received) error {
+				at, err := c.clock.time(*r.NS, k.sent, r.at)
+				late = append(late, r.at.Sub(at))
+				return err
+			}); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -45,7 +46,8 @@ func BenchmarkLoad(b *testing.B) {
 	var took []time.Duration
 	for range 100 {
 		begin := time.Now()
-		if err := s.Load(b.Context(), engine.Model{Model: record.Model{Name: "none", Format: record.Served, Context: 8}}); err != nil {
+		if err := s.Load(b.Context(), engine.Model{Model: record.Model{Name: "none", Format: record.Served,
+			Context: 8}}); err != nil {
 			b.Fatal(err)
 		}
 		took = append(took, time.Since(begin))

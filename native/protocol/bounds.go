@@ -57,5 +57,6 @@ func (s *session) cutShort(where string, left int) {
 	}
 	s.said[where] = true
 	s.probe.Warn(record.Warning{Code: "too-many-names", Text: fmt.Sprintf(
-		"%s tells more in %q than the %d names that are kept: %d are left out", s.engine.Name(), where, maxNames, left)})
+		"%s tells more in %q than the %d names that are kept: %d are left out", s.engine.Name(), where, maxNames,
+		left)})
 }

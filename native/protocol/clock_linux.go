@@ -9,7 +9,8 @@ import (
 // clockName is the clock that Go's monotonic times and an engine's t_ns have in common.
 const clockName = "monotonic"
 
-// clock turns readings of CLOCK_MONOTONIC into times of ours. It is one clock: all that may be off is where they were put together.
+// clock turns readings of CLOCK_MONOTONIC into times of ours. It is one clock: all that may be off is where they were
+// put together.
 type clock struct {
 	at  time.Time
 	ns  int64

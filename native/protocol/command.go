@@ -22,8 +22,8 @@ var named = regexp.MustCompile(`^([A-Za-z0-9][A-Za-z0-9._-]{0,63})=`)
 // notNames are what names have a dash for: some of a record's files are called after engines.
 var notNames = regexp.MustCompile(`[^A-Za-z0-9._-]+`)
 
-// ParseCommand reads PATH, PATH ARGUMENTS… or NAME=PATH ARGUMENTS…. Words are parted by blanks; quotes and a backslash work as in
-// a shell, nothing else does.
+// ParseCommand reads PATH, PATH ARGUMENTS… or NAME=PATH ARGUMENTS…. Words are parted by blanks; quotes and a backslash
+// work as in a shell, nothing else does.
 func ParseCommand(text string) (Command, error) {
 	var c Command
 	if m := named.FindStringSubmatch(text); m != nil {

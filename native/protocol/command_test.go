@@ -26,7 +26,8 @@ func TestParseCommand(t *testing.T) {
 		{`./e \`, Command{}, "backslash"},
 	} {
 		got, err := ParseCommand(c.text)
-		if c.err == "" && (err != nil || !reflect.DeepEqual(got, c.want)) || c.err != "" && (err == nil || !strings.Contains(err.Error(), c.err)) {
+		if c.err == "" && (err != nil || !reflect.DeepEqual(got, c.want)) || c.err != "" &&
+			(err == nil || !strings.Contains(err.Error(), c.err)) {
 			t.Errorf("%q: %q, %v; want %q, %q", c.text, got, err, c.want, c.err)
 		}
 	}

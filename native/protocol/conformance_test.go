@@ -33,7 +33,8 @@ func TestConformanceOfTheExample(t *testing.T) {
 }
 
 func TestTheExampleRefusesAnEmptyPrompt(t *testing.T) {
-	s, err := protocol.New(protocol.Config{Command: protocol.Command{Name: "engine", Argv: []string{example(t)}}}).Open(t.Context(), &enginetest.Probe{})
+	s, err := protocol.New(protocol.Config{Command: protocol.Command{Name: "engine", Argv: []string{example(t)}}}).Open(
+		t.Context(), &enginetest.Probe{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,7 +42,8 @@ func TestTheExampleRefusesAnEmptyPrompt(t *testing.T) {
 	if err := s.Load(t.Context(), enginetest.TinyModel(t)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Generate(t.Context(), engine.Request{MaxTokens: 4}, func(record.Token) {}); err == nil || err.Error() != "exec:engine: the prompt has no tokens" {
+	if _, err := s.Generate(t.Context(), engine.Request{MaxTokens: 4}, func(record.Token) {}); err == nil ||
+		err.Error() != "exec:engine: the prompt has no tokens" {
 		t.Errorf("%v", err)
 	}
 }

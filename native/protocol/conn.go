@@ -74,8 +74,10 @@ type received struct {
 	read int       // which of the reads it came with
 }
 
-// ask sends a request and gives its last message; on gets those before it. An error of on ends the engine: it is a breach.
-func (c *conn) ask(ctx context.Context, op string, max int, request func(id int) any, on func(*call, received) error) (received, *call, error) {
+// ask sends a request and gives its last message; on gets those before it. An error of on ends the engine: it is a
+// breach.
+func (c *conn) ask(ctx context.Context, op string, max int, request func(id int) any, on func(*call, received) error) (
+	received, *call, error) {
 	k, err := c.begin(ctx, op, max)
 	if err != nil {
 		return received{}, nil, err
@@ -148,8 +150,9 @@ func (c *conn) begin(ctx context.Context, op string, max int) (*call, error) {
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		case <-limit.C:
-			c.fail(c.wrong(op, record.Hung, fmt.Sprintf("%s did not end a %s that was cancelled, %s ago; it must read its input meanwhile",
-				c.name, before.op, c.silence)))
+			c.fail(c.wrong(op, record.Hung,
+				fmt.Sprintf("%s did not end a %s that was cancelled, %s ago; it must read its input meanwhile",
+					c.name, before.op, c.silence)))
 		}
 	}
 }
@@ -199,7 +202,8 @@ func (c *conn) giveUp(k *call) {
 	c.id++
 	id := c.id
 	c.mu.Unlock()
-	_ = c.send(context.Background(), plainRequest{ID: id, Op: opCancel, Of: k.id}, grace) // whoever asks next waits for the call's end
+	// whoever asks next waits for the call's end
+	_ = c.send(context.Background(), plainRequest{ID: id, Op: opCancel, Of: k.id}, grace)
 }
 
 // idle waits for a call that was given up, for a while; false tells that it still goes on.
@@ -233,7 +237,8 @@ func (c *conn) refused(m message) error {
 	case "oom":
 		return &engine.Failure{Class: record.OOM, Err: errors.New(fault.OneLine(text))}
 	case "bad-model":
-		return &engine.Failure{Class: record.SetUp, Err: fault.New(fault.BadModel, "name another model or engine", "%s", text)}
+		return &engine.Failure{Class: record.SetUp,
+			Err: fault.New(fault.BadModel, "name another model or engine", "%s", text)}
 	case "prompt-too-long":
 		return &engine.Failure{Class: record.SetUp, Err: fault.New(fault.PromptTooLong,
 			"shorten the prompt, ask for fewer tokens or give the model a larger context", "%s", text)}

@@ -59,7 +59,8 @@ func TestTheDocumentsPythonEchoes(t *testing.T) {
 	if log, closed := o.probe.Logged("exec-echo.py"); !closed || !strings.HasPrefix(log, "loading ") {
 		t.Errorf("its log: %q, closed: %v", log, closed)
 	}
-	if info := o.probe.Engine(); info.Policy["token_times"] != "its own, of CLOCK_MONOTONIC" || info.Parts["engine"] != "echo" {
+	if info := o.probe.Engine(); info.Policy["token_times"] != "its own, of CLOCK_MONOTONIC" ||
+		info.Parts["engine"] != "echo" {
 		t.Errorf("%+v", info)
 	}
 }

@@ -1,9 +1,10 @@
 // Package protocol drives engines of one's own: executables that speak JSON lines on their standard input and output.
 //
-// docs/protocol.md has the protocol. The program is started for every launch, before there is a model, and stays for all of it; it is
-// sampled like any other engine. Token times are those at which its lines were read, so they carry its pipe, or, where it says so,
-// those that it read itself from the one clock that both have. What it counts and computes is its own word: ids and texts can be
-// held against another engine's, numbers can't be checked here, only that they aren't impossible. It does one generation at a time.
+// docs/protocol.md has the protocol. The program is started for every launch, before there is a model, and stays for
+// all of it; it is sampled like any other engine. Token times are those at which its lines were read, so they carry its
+// pipe, or, where it says so, those that it read itself from the one clock that both have. What it counts and computes
+// is its own word: ids and texts can be held against another engine's, numbers can't be checked here, only that they
+// aren't impossible. It does one generation at a time.
 package protocol
 
 import (
@@ -56,14 +57,17 @@ func (e *Engine) Caps() engine.Caps {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	c := e.hello.Caps
-	return engine.Caps{IgnoreEOS: c.IgnoreEOS, Resident: true, TokenIDs: c.IDs, Exact: c.Exact, PromptCache: c.PromptCache,
-		Served: slices.Contains(e.hello.Formats, record.Served), Requests: 1, Isolation: record.OfLaunch, Scores: c.Scores}
+	return engine.Caps{IgnoreEOS: c.IgnoreEOS, Resident: true, TokenIDs: c.IDs, Exact: c.Exact,
+		PromptCache: c.PromptCache,
+		Served:      slices.Contains(e.hello.Formats, record.Served), Requests: 1, Isolation: record.OfLaunch,
+		Scores: c.Scores}
 }
 
 // ggufFormat is that of models where nobody says another.
 const ggufFormat = "gguf"
 
-// Check starts the program, lets it say what it is, and ends it. What its models must be it says, and the file is looked at here.
+// Check starts the program, lets it say what it is, and ends it. What its models must be it says, and the file is
+// looked at here.
 func (e *Engine) Check(ctx context.Context, m engine.Model) error {
 	if m.Path != "" {
 		if err := checkFile(m); err != nil {
@@ -155,12 +159,13 @@ func (e *Engine) same(sum string) error {
 	if e.sum == sum {
 		return nil
 	}
-	return &engine.Failure{Class: record.SetUp, Err: fault.New(fault.UnknownEngine, "let it be while a run goes on, and try again",
-		"%s: the program %s was replaced or changed since its first start", e.Name(), e.config.Argv[0])}
+	return &engine.Failure{Class: record.SetUp,
+		Err: fault.New(fault.UnknownEngine, "let it be while a run goes on, and try again",
+			"%s: the program %s was replaced or changed since its first start", e.Name(), e.config.Argv[0])}
 }
 
-// met keeps what the engine said of itself at first. One that is something else at another start can't be planned for, and what it
-// would measure then can't be put together with what it has.
+// met keeps what the engine said of itself at first. One that is something else at another start can't be planned for,
+// and what it would measure then can't be put together with what it has.
 func (e *Engine) met(m message) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -171,14 +176,16 @@ func (e *Engine) met(m message) error {
 	for _, is := range []struct{ what, then, now string }{
 		{"name", e.hello.Name, m.Name},
 		{"version", e.hello.Version, m.Version},
-		{"device", string(e.hello.Device.Class) + " " + e.hello.Device.Name, string(m.Device.Class) + " " + m.Device.Name},
+		{"device", string(e.hello.Device.Class) + " " + e.hello.Device.Name, string(m.Device.Class) + " " +
+			m.Device.Name},
 		{"clock", e.hello.Clock, m.Clock},
 		{"formats", strings.Join(e.hello.Formats, " "), strings.Join(m.Formats, " ")},
 		{"caps", e.hello.Caps.String(), m.Caps.String()},
 	} {
 		if is.now != is.then {
 			return &engine.Failure{Class: record.BadOutput, Err: fault.New(fault.BadProtocol, "see docs/protocol.md",
-				"%s says now that its %s is %q, and at its first start it said %q", e.Name(), is.what, tidy(is.now), tidy(is.then))}
+				"%s says now that its %s is %q, and at its first start it said %q", e.Name(), is.what, tidy(is.now),
+				tidy(is.then))}
 		}
 	}
 	return nil

@@ -28,8 +28,9 @@ func (s *session) Generate(ctx context.Context, r engine.Request, token func(rec
 	}
 	g := &generation{conn: c, hello: s.hello, request: r, token: token}
 	got, k, err := c.ask(ctx, opGenerate, r.MaxTokens, func(id int) any {
-		return generateRequest{ID: id, Op: opGenerate, Prompt: r.Prompt, MaxTokens: r.MaxTokens, Temperature: r.Temperature,
-			IgnoreEOS: r.IgnoreEOS}
+		return generateRequest{ID: id, Op: opGenerate, Prompt: r.Prompt, MaxTokens: r.MaxTokens,
+			Temperature: r.Temperature,
+			IgnoreEOS:   r.IgnoreEOS}
 	}, g.take)
 	if k != nil {
 		g.usage.Sent = k.sent
@@ -124,13 +125,16 @@ func (g *generation) stamp(t *record.Token, k *call, r received) error {
 	return nil
 }
 
-// slowly is how long a generation takes in which it was not merely us who were held up, for a moment, while tokens came.
+// slowly is how long a generation takes in which it was not merely us who were held up, for a moment, while tokens
+// came.
 const slowly = 50 * time.Millisecond
 
-// atOnce tells whether tokens lay in a buffer of the engine's, which then was written: their times are not those at which they were there.
-// Decode begins when the first of them is read, by when more are there: where they are a tenth of all, decode is too fast by as much.
+// atOnce tells whether tokens lay in a buffer of the engine's, which then was written: their times are not those at
+// which they were there. Decode begins when the first of them is read, by when more are there: where they are a tenth
+// of all, decode is too fast by as much.
 func (g *generation) atOnce() bool {
-	return g.hello.Clock == "" && g.n > 1 && g.last.Sub(g.usage.Sent) >= slowly && g.reads*4 <= g.n && g.withTheFirst*10 > g.n
+	return g.hello.Clock == "" && g.n > 1 && g.last.Sub(g.usage.Sent) >= slowly && g.reads*4 <= g.n &&
+		g.withTheFirst*10 > g.n
 }
 
 // heldUp leaves the decode span out, by which there is no speed either, and says why, once.
@@ -140,9 +144,10 @@ func (s *session) heldUp(g *generation) {
 		return
 	}
 	s.said["tokens-at-once"] = true
-	s.probe.Warn(record.Warning{Code: "tokens-at-once", Text: fmt.Sprintf("%s handed %d tokens over in %d write(s), long after the first one was there: "+
-		"no decode speed can be told, and its time to the first token is that to the first write; let it flush its output after every line, or say t_ns",
-		s.engine.Name(), g.n, g.reads)})
+	s.probe.Warn(record.Warning{Code: "tokens-at-once",
+		Text: fmt.Sprintf("%s handed %d tokens over in %d write(s), long after the first one was there: "+
+			"no decode speed can be told, and its time to the first token is that to the first write; let it flush its output after every line, or say t_ns",
+			s.engine.Name(), g.n, g.reads)})
 }
 
 // measured fills in what was seen, also of a generation that broke off.
@@ -158,7 +163,8 @@ func (g *generation) measured() {
 	g.usage.Spans = append(g.usage.Spans, record.Span{Name: record.Prefill, Begin: g.usage.Sent, End: g.first,
 		How: "request written, to the first " + to})
 	if g.n > 1 || !g.hello.Caps.Exact {
-		g.usage.Spans = append(g.usage.Spans, record.Span{Name: record.Decode, Begin: g.first, End: g.last, How: "first to last " + to})
+		g.usage.Spans = append(g.usage.Spans,
+			record.Span{Name: record.Decode, Begin: g.first, End: g.last, How: "first to last " + to})
 	}
 }
 
@@ -205,7 +211,8 @@ func (g *generation) sound(m message, context int) error {
 	case prompt == 0:
 		return errors.New(`"prompt_tokens" is missing: without ids their number is needed`)
 	case !exact && (m.Generated < g.n || m.Generated > g.request.MaxTokens):
-		return fmt.Errorf(`"generated" is %d, after %d pieces of a generation of %d tokens`, m.Generated, g.n, g.request.MaxTokens)
+		return fmt.Errorf(`"generated" is %d, after %d pieces of a generation of %d tokens`, m.Generated, g.n,
+			g.request.MaxTokens)
 	case m.Finish == "length" && n < g.request.MaxTokens:
 		return fmt.Errorf(`"finish" is length after %d tokens of %d`, n, g.request.MaxTokens)
 	case m.cached() > prompt:

@@ -180,7 +180,8 @@ func parse(line []byte) (message, error) {
 	return m, m.check()
 }
 
-// onlyOnce refuses what is no JSON object, and one in which a name stands twice: readers differ in which of the two they take.
+// onlyOnce refuses what is no JSON object, and one in which a name stands twice: readers differ in which of the two
+// they take.
 func onlyOnce(line []byte) error {
 	d := json.NewDecoder(bytes.NewReader(line))
 	if t, err := d.Token(); err != nil || t != json.Delim('{') {
@@ -243,7 +244,8 @@ func (m message) checkHello(clock string) error {
 		return errors.New(`"name" is missing`)
 	case m.Version == "":
 		return errors.New(`"version" is missing: figures of another version are other figures`)
-	case m.Device == nil || !slices.Contains([]record.DeviceClass{record.CPU, record.GPU, record.SoftwareAdapter}, m.Device.Class):
+	case m.Device == nil || !slices.Contains([]record.DeviceClass{record.CPU, record.GPU, record.SoftwareAdapter},
+		m.Device.Class):
 		return fmt.Errorf(`"device" needs a "class": %s, %s or %s`, record.CPU, record.GPU, record.SoftwareAdapter)
 	case m.Caps.Scores && !m.Caps.IDs:
 		return errors.New(`"caps" has "scores" without "ids": a text that is scored is one of ids`)
@@ -253,7 +255,8 @@ func (m message) checkHello(clock string) error {
 	return nil
 }
 
-// example is what was expected of an engine that can do such things, for who wrote it; a line that is to be a done is answered by one.
+// example is what was expected of an engine that can do such things, for who wrote it; a line that is to be a done is
+// answered by one.
 func example(op string, id int, line []byte, c caps) string {
 	switch done := bytes.Contains(line, []byte(`"done"`)); {
 	case op == opHello:

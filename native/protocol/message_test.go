@@ -46,8 +46,10 @@ func TestParse(t *testing.T) {
 
 func FuzzParse(f *testing.F) {
 	for _, s := range []string{`{"id":1,"event":"done","protocol":1,"name":"a","version":"1","device":{"class":"cpu"},"caps":{"ids":true}}`,
-		`{"id":2,"event":"token","token":5,"text":"a","t_ns":12}`, `{"id":2,"event":"error","class":"oom","message":"m"}`,
-		`{"id":2,"event":"done","finish":"length","prompt_ids":[1],"reported":{"ms":1}}`, `{"id":1,"id":2}`, "[", `{"a":`} {
+		`{"id":2,"event":"token","token":5,"text":"a","t_ns":12}`,
+		`{"id":2,"event":"error","class":"oom","message":"m"}`,
+		`{"id":2,"event":"done","finish":"length","prompt_ids":[1],"reported":{"ms":1}}`, `{"id":1,"id":2}`,
+		"[", `{"a":`} {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, line []byte) {
@@ -58,7 +60,8 @@ func FuzzParse(f *testing.F) {
 			}
 			return
 		}
-		if m.ID < 1 || m.Event == "" || min(m.PromptTokens, m.Generated, m.cached(), m.Context) < 0 || m.Token != nil && *m.Token < 0 {
+		if m.ID < 1 || m.Event == "" || min(m.PromptTokens, m.Generated, m.cached(), m.Context) < 0 || m.Token != nil &&
+			*m.Token < 0 {
 			t.Fatalf("%s: %+v", line, m)
 		}
 		if !json.Valid(line) {
@@ -85,8 +88,10 @@ func TestTheDocumentHasEveryField(t *testing.T) {
 			t.Errorf("no row of docs/protocol.md is for %q of the answers", name)
 		}
 	}
-	for _, of := range []reflect.Type{reflect.TypeFor[caps](), reflect.TypeFor[device](), reflect.TypeFor[helloRequest](),
-		reflect.TypeFor[loadRequest](), reflect.TypeFor[model](), reflect.TypeFor[generateRequest](), reflect.TypeFor[plainRequest]()} {
+	for _, of := range []reflect.Type{reflect.TypeFor[caps](), reflect.TypeFor[device](),
+		reflect.TypeFor[helloRequest](),
+		reflect.TypeFor[loadRequest](), reflect.TypeFor[model](), reflect.TypeFor[generateRequest](),
+		reflect.TypeFor[plainRequest]()} {
 		for i := range of.NumField() {
 			name, _, _ := strings.Cut(of.Field(i).Tag.Get("json"), ",")
 			if name != "op" && !strings.Contains(string(text), "`"+name+"`") {

@@ -30,7 +30,8 @@ func start(name string, argv []string, silence time.Duration, p engine.Probe) (*
 		return nil, err
 	}
 	defer theirOut.Close()
-	c := &conn{name: name, silence: silence, in: in, out: out, clock: readClock(), quit: make(chan struct{}), gone: make(chan struct{}),
+	c := &conn{name: name, silence: silence, in: in, out: out, clock: readClock(), quit: make(chan struct{}),
+		gone: make(chan struct{}),
 		tail: &child.Tail{Max: 16 << 10}, log: p.Log(strings.ReplaceAll(name, ":", "-"))}
 	cmd := exec.Command(argv[0], argv[1:]...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = theirIn, theirOut, logs.Tee{&bounded{to: c.log, left: maxLog}, c.tail}
@@ -54,8 +55,8 @@ func start(name string, argv []string, silence time.Duration, p engine.Probe) (*
 // role is that of the program and of all that it starts.
 func role(int, string, []string) string { return "engine" }
 
-// look has what the engine has started meanwhile sampled from now on. It goes through all processes, which takes as long as a small
-// load: it is no part of the call that asks for it.
+// look has what the engine has started meanwhile sampled from now on. It goes through all processes, which takes as
+// long as a small load: it is no part of the call that asks for it.
 func (c *conn) look() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -83,7 +84,8 @@ func (c *conn) ended() error {
 	if op != "" {
 		during = "in answer to " + op
 	}
-	return c.wrong(op, logs.ClassOf(words...), fmt.Sprintf("%s ended %s (%s); its last words: %s", c.name, during, c.proc.Exit(), lastWords(words)))
+	return c.wrong(op, logs.ClassOf(words...),
+		fmt.Sprintf("%s ended %s (%s); its last words: %s", c.name, during, c.proc.Exit(), lastWords(words)))
 }
 
 // lastWords are those of an engine, whose lines may be of any length.
@@ -105,7 +107,8 @@ func (c *conn) patience() time.Duration {
 	return grace
 }
 
-// close ends the engine: by the end of its input, and by force once its grace is over. What it started ends with it, by force.
+// close ends the engine: by the end of its input, and by force once its grace is over. What it started ends with it, by
+// force.
 func (c *conn) close(grace time.Duration) {
 	c.once.Do(func() {
 		c.spoil(errClosed)

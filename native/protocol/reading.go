@@ -36,7 +36,8 @@ func (c *conn) read() {
 	c.fail(c.ended())
 }
 
-// timed is a reader that knows when it last read. Lines that came together were read together: only the last one's end is waited for.
+// timed is a reader that knows when it last read. Lines that came together were read together: only the last one's end
+// is waited for.
 type timed struct {
 	from io.Reader
 	at   time.Time

@@ -45,7 +45,8 @@ func (s *session) Score(ctx context.Context, f engine.Forced, each func(record.S
 		return err
 	})
 	if err == nil && n < len(f.IDs) {
-		err = c.wrong(opScore, record.BadOutput, fmt.Sprintf("%s breaks the protocol: it scored %d of %d tokens", c.name, n, len(f.IDs)))
+		err = c.wrong(opScore, record.BadOutput,
+			fmt.Sprintf("%s breaks the protocol: it scored %d of %d tokens", c.name, n, len(f.IDs)))
 		c.fail(err)
 	}
 	if err != nil {

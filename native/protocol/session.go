@@ -122,8 +122,9 @@ func (s *session) Load(ctx context.Context, m engine.Model) error {
 	}
 	var stages stages
 	got, k, err := c.ask(ctx, opLoad, 0, func(id int) any {
-		return loadRequest{ID: id, Op: opLoad, Model: model{Name: m.Name, Path: m.Path, Format: cmp.Or(m.Format, ggufFormat),
-			SHA256: m.SHA256, Context: m.Context}}
+		return loadRequest{ID: id, Op: opLoad,
+			Model: model{Name: m.Name, Path: m.Path, Format: cmp.Or(m.Format, ggufFormat),
+				SHA256: m.SHA256, Context: m.Context}}
 	}, stages.add)
 	if err == nil {
 		err = m.Same() // it has been read from the path by now
@@ -152,7 +153,8 @@ func (s *stages) add(_ *call, r received) error {
 
 func (s stages) spans(sent, done time.Time) []record.Span {
 	if len(s) == 0 {
-		return []record.Span{{Name: "model", Begin: sent, End: done, How: "request written, to the line that says done read"}}
+		return []record.Span{{Name: "model", Begin: sent, End: done,
+			How: "request written, to the line that says done read"}}
 	}
 	for i := range s {
 		s[i].End, s[i].How = done, "its line read, to the next stage's or the one that says done"
@@ -171,7 +173,8 @@ func (s *session) isLoaded(m engine.Model, got message) {
 			"%s was asked for a context of %d tokens and made one of %d", s.engine.Name(), m.Context, s.context)})
 		s.context = min(s.context, m.Context)
 	}
-	policy := map[string]string{"context": strconv.Itoa(cmp.Or(got.Context, m.Context)), "token_times": "when its lines are read"}
+	policy := map[string]string{"context": strconv.Itoa(cmp.Or(got.Context, m.Context)),
+		"token_times": "when its lines are read"}
 	if s.hello.Clock != "" {
 		policy["token_times"] = "its own, of CLOCK_MONOTONIC"
 	}
@@ -181,7 +184,8 @@ func (s *session) isLoaded(m engine.Model, got message) {
 		s.cutShort("policy", left)
 	}
 	s.probe.Event(record.Event{At: time.Now(), Engine: &record.EngineInfo{
-		Name: s.engine.Name(), Version: tidy(s.hello.Version), Path: s.path, SHA256: s.sha256, Args: s.engine.config.Argv[1:],
+		Name: s.engine.Name(), Version: tidy(s.hello.Version), Path: s.path, SHA256: s.sha256,
+		Args:   s.engine.config.Argv[1:],
 		Parts:  map[string]string{"engine": tidy(s.hello.Name), "protocol": strconv.Itoa(Version)},
 		Policy: policy,
 	}})
@@ -205,8 +209,8 @@ func (s *session) tell(ctx context.Context, c *conn) {
 	s.told = s.told || c.why() != nil || ctx.Err() != nil
 }
 
-// Unload asks for the model's memory. A program that is of no use any more, or goes on with what was cancelled, is ended instead; one that
-// ended by itself while nothing was asked of it has not been told of.
+// Unload asks for the model's memory. A program that is of no use any more, or goes on with what was cancelled, is
+// ended instead; one that ended by itself while nothing was asked of it has not been told of.
 func (s *session) Unload(ctx context.Context) error {
 	s.mu.Lock()
 	c, told := s.conn, s.told

@@ -49,14 +49,18 @@ const (
 	pieced    = `{"id":3,"event":"done","finish":"length","prompt_tokens":1,"generated":4}`
 )
 
-// script is what an engine says: each answer when its request has come. A line in angle brackets is something that it does.
+// script is what an engine says: each answer when its request has come. A line in angle brackets is something that it
+// does.
 var scripts = map[string][]string{
-	"right":         {hello, loaded, strings.Repeat(token+"\n", 4) + generated, `{"id":4,"event":"done"}`},
-	"pieces":        {pieces, loaded, piece + "\n" + piece + "\n" + pieced, `{"id":4,"event":"done"}`},
-	"a cache":       {cached, loaded, strings.Repeat(token+"\n", 4) + strings.Replace(generated, "}", `,"cached_tokens":1}`, 1), `{"id":4,"event":"done"}`},
-	"an old cache":  {cached, loaded, strings.Repeat(token+"\n", 4) + generated, `{"id":4,"event":"done"}`},
-	"miscounted":    {hello, loaded, strings.Repeat(token+"\n", 4) + strings.Replace(generated, "}", `,"generated":9,"prompt_tokens":3}`, 1), `{"id":4,"event":"done"}`},
-	"alive":         {"{\"id\":1,\"event\":\"alive\"}\n" + hello, strings.Repeat("<sleep>\n{\"id\":2,\"event\":\"alive\"}\n", 25) + loaded},
+	"right":  {hello, loaded, strings.Repeat(token+"\n", 4) + generated, `{"id":4,"event":"done"}`},
+	"pieces": {pieces, loaded, piece + "\n" + piece + "\n" + pieced, `{"id":4,"event":"done"}`},
+	"a cache": {cached, loaded, strings.Repeat(token+"\n", 4) +
+		strings.Replace(generated, "}", `,"cached_tokens":1}`, 1), `{"id":4,"event":"done"}`},
+	"an old cache": {cached, loaded, strings.Repeat(token+"\n", 4) + generated, `{"id":4,"event":"done"}`},
+	"miscounted": {hello, loaded, strings.Repeat(token+"\n", 4) +
+		strings.Replace(generated, "}", `,"generated":9,"prompt_tokens":3}`, 1), `{"id":4,"event":"done"}`},
+	"alive": {"{\"id\":1,\"event\":\"alive\"}\n" + hello,
+		strings.Repeat("<sleep>\n{\"id\":2,\"event\":\"alive\"}\n", 25) + loaded},
 	"rubbish":       {"Loading " + strings.Repeat("very ", 40) + "big model…"},
 	"newer":         {strings.Replace(hello, `"protocol":1`, `"protocol":2`, 1)},
 	"no protocol":   {`{"id":1,"event":"done","name":"test"}`},
@@ -70,19 +74,25 @@ var scripts = map[string][]string{
 	"gagged":        {hello, "<close stdout>"},
 	"line of 5 MiB": {hello, "<flood one line>"},
 
-	"endless words": {strings.Replace(hello, `"caps"`, `"policy":{`+many(`"x\u001b[31m%d\n":"`+strings.Repeat("y\\n", 200)+`"`)+`},"caps"`, 1), loaded,
-		strings.Repeat(token+"\n", 4) + strings.Replace(generated, "}", `,"reported":{`+many(`"k%d":7`)+`}}`, 1), `{"id":4,"event":"done"}`},
+	"endless words": {strings.Replace(hello, `"caps"`,
+		`"policy":{`+many(`"x\u001b[31m%d\n":"`+strings.Repeat("y\\n", 200)+`"`)+`},"caps"`, 1), loaded,
+		strings.Repeat(token+"\n", 4) + strings.Replace(generated, "}", `,"reported":{`+many(`"k%d":7`)+`}}`, 1),
+		`{"id":4,"event":"done"}`},
 
 	"loads":        loads(),
 	"dies idle":    {hello, loaded, strings.Repeat(token+"\n", 4) + generated + "\n<die>"},
 	"closes stdin": {hello + "\n<close stdin>"},
 	"all at once":  {hello, loaded, "<sleep>\n" + strings.Repeat(token+"\n", 32) + generated},
-	"in three":     {hello, loaded, strings.Repeat("<sleep>\n"+strings.Repeat(token+"\n", 10), 3) + token + "\n" + token + "\n" + generated},
-	"stutters":     {hello, loaded, strings.Repeat("<nap>\n"+token+"\n", 10) + "<sleep>\n" + strings.Repeat(token+"\n", 22) + generated},
-	"one by one":   {hello, loaded, strings.Repeat("<nap>\n"+token+"\n", 32) + generated},
-	"stamped":      {stamped, loaded, "<sleep>\n" + strings.Repeat("<stamps>\n", 16) + strings.Replace(pieced, "4", "32", 1)},
+	"in three": {hello, loaded, strings.Repeat("<sleep>\n"+strings.Repeat(token+"\n", 10), 3) + token + "\n" +
+		token + "\n" + generated},
+	"stutters": {hello, loaded, strings.Repeat("<nap>\n"+token+"\n", 10) + "<sleep>\n" +
+		strings.Repeat(token+"\n", 22) + generated},
+	"one by one": {hello, loaded, strings.Repeat("<nap>\n"+token+"\n", 32) + generated},
+	"stamped": {stamped, loaded, "<sleep>\n" + strings.Repeat("<stamps>\n", 16) +
+		strings.Replace(pieced, "4", "32", 1)},
 
-	"stamps": {stamped, loaded, "<stamps>\n" + strings.NewReplacer("4", "2", "length", "stop").Replace(pieced), `{"id":4,"event":"done"}`},
+	"stamps": {stamped, loaded, "<stamps>\n" + strings.NewReplacer("4", "2", "length", "stop").Replace(pieced),
+		`{"id":4,"event":"done"}`},
 
 	"another id":      {hello, `{"id":7,"event":"done"}`},
 	"twice":           {hello, loaded + "\n" + loaded},
@@ -106,24 +116,28 @@ var scripts = map[string][]string{
 	"old stamp":       {stamped, loaded, `{"id":3,"event":"token","text":"a","t_ns":5}`},
 	"future stamp":    {stamped, loaded, `{"id":3,"event":"token","text":"a","t_ns":9000000000000000000}`},
 	"unasked stamp":   {pieces, loaded, `{"id":3,"event":"token","text":"a","t_ns":5}`},
-	"cached":          {hello, loaded, strings.Repeat(token+"\n", 4) + strings.Replace(generated, "}", `,"cached_tokens":2}`, 1)},
-	"beyond context":  {hello, `{"id":2,"event":"done","context":4}`, strings.Repeat(token+"\n", 4) + generated},
-	"hangs":           {hello, loaded, token + "\n<hang>"},
-	"dies":            {hello, loaded, token + "\n" + token + "\n<die>"},
-	"half a line":     {hello, loaded, token + "\n<half a line>\n<die>"},
-	"out of memory":   {hello, loaded, token + "\n<die of memory>"},
-	"says oom":        {hello, `{"id":2,"event":"error","class":"oom","message":"16 GiB\nare needed"}`},
-	"bad model":       {hello, `{"id":2,"event":"error","class":"bad-model","message":"no weights"}`},
-	"reads no more":   {hello, loaded + "\n<hang>"},
-	"chatty":          {hello, "<flood the log>\n" + loaded},
-	"stream":          {stamped, loaded, "<stream>\n" + `{"id":3,"event":"done","finish":"stop","prompt_tokens":1,"generated":500}`},
-	"too long":        {hello, loaded, `{"id":3,"event":"error","class":"prompt-too-long","message":"9 tokens, 8 fit"}`},
-	"refuses":         {hello, loaded, `{"id":3,"event":"error","message":"not today"}`},
-	"talks":           {hello + "\n" + hello, loaded},
-	"ignores cancel":  {hello, loaded, token + "\n" + token + "\n" + token + "\n<hang>"},
-	"slow to cancel":  {hello, loaded, strings.Repeat(token+"\n", 3) + "<sleep>\n" + token + "\n" + generated, "", strings.Repeat(strings.Replace(token, "3", "5", 1)+"\n", 4) + strings.Replace(generated, "3", "5", 1)},
-	"with a child":    {hello + "\n<child>", loaded, token + "\n<hang>"},
-	"with a daemon":   {hello + "\n<daemon>", loaded, strings.Repeat(token+"\n", 4) + generated, `{"id":4,"event":"done"}`},
+	"cached": {hello, loaded, strings.Repeat(token+"\n", 4) +
+		strings.Replace(generated, "}", `,"cached_tokens":2}`, 1)},
+	"beyond context": {hello, `{"id":2,"event":"done","context":4}`, strings.Repeat(token+"\n", 4) + generated},
+	"hangs":          {hello, loaded, token + "\n<hang>"},
+	"dies":           {hello, loaded, token + "\n" + token + "\n<die>"},
+	"half a line":    {hello, loaded, token + "\n<half a line>\n<die>"},
+	"out of memory":  {hello, loaded, token + "\n<die of memory>"},
+	"says oom":       {hello, `{"id":2,"event":"error","class":"oom","message":"16 GiB\nare needed"}`},
+	"bad model":      {hello, `{"id":2,"event":"error","class":"bad-model","message":"no weights"}`},
+	"reads no more":  {hello, loaded + "\n<hang>"},
+	"chatty":         {hello, "<flood the log>\n" + loaded},
+	"stream": {stamped, loaded,
+		"<stream>\n" + `{"id":3,"event":"done","finish":"stop","prompt_tokens":1,"generated":500}`},
+	"too long":       {hello, loaded, `{"id":3,"event":"error","class":"prompt-too-long","message":"9 tokens, 8 fit"}`},
+	"refuses":        {hello, loaded, `{"id":3,"event":"error","message":"not today"}`},
+	"talks":          {hello + "\n" + hello, loaded},
+	"ignores cancel": {hello, loaded, token + "\n" + token + "\n" + token + "\n<hang>"},
+	"slow to cancel": {hello, loaded, strings.Repeat(token+"\n", 3) + "<sleep>\n" + token + "\n" + generated, "",
+		strings.Repeat(strings.Replace(token, "3", "5", 1)+"\n", 4) + strings.Replace(generated, "3", "5", 1)},
+	"with a child": {hello + "\n<child>", loaded, token + "\n<hang>"},
+	"with a daemon": {hello + "\n<daemon>", loaded, strings.Repeat(token+"\n", 4) + generated,
+		`{"id":4,"event":"done"}`},
 }
 
 // many are a thousand fields of an object.
@@ -215,7 +229,8 @@ func act(what string, out *bufio.Writer) {
 			panic(err)
 		}
 	case "<child>": // that holds our output
-		p, err := os.StartProcess(os.Args[0], []string{os.Args[0], asEngine, "mute"}, &os.ProcAttr{Files: []*os.File{nil, os.Stdout, os.Stderr}})
+		p, err := os.StartProcess(os.Args[0], []string{os.Args[0], asEngine, "mute"},
+			&os.ProcAttr{Files: []*os.File{nil, os.Stdout, os.Stderr}})
 		if err != nil {
 			panic(err)
 		}
@@ -279,7 +294,8 @@ func play(t *testing.T, e engine.Engine, m engine.Model) (o outcome) {
 	if o.err = s.Load(ctx, m); o.err != nil {
 		return o
 	}
-	o.usage, o.err = s.Generate(ctx, engine.Request{Prompt: "the", MaxTokens: 4}, func(k record.Token) { o.tokens = append(o.tokens, k) })
+	o.usage, o.err = s.Generate(ctx, engine.Request{Prompt: "the", MaxTokens: 4},
+		func(k record.Token) { o.tokens = append(o.tokens, k) })
 	if o.err != nil {
 		if class := engine.ClassOf(o.err); class == record.Other || class == record.SetUp {
 			return o // it goes on
@@ -303,15 +319,19 @@ func TestTroubleIsNamed(t *testing.T) {
 		code    fault.Kind
 		want    string
 	}{
-		{"rubbish", slow, record.BadOutput, fault.BadProtocol, `line 1 of its output: it is no JSON object; it says "Loading very very very very very very very very very very very very very very ve…"; a right answer is such as {"id":1,"event":"done","protocol":1,`},
-		{"newer", slow, record.BadOutput, fault.BadProtocol, "speaks version 2 of the protocol, and this is version 1; take a newer llmparity"},
+		{"rubbish", slow, record.BadOutput, fault.BadProtocol,
+			`line 1 of its output: it is no JSON object; it says "Loading very very very very very very very very very very very very very very ve…"; a right answer is such as {"id":1,"event":"done","protocol":1,`},
+		{"newer", slow, record.BadOutput, fault.BadProtocol,
+			"speaks version 2 of the protocol, and this is version 1; take a newer llmparity"},
 		{"no protocol", slow, record.BadOutput, fault.BadProtocol, "speaks version 0"},
 		{"no version", slow, record.BadOutput, fault.BadProtocol, `"version" is missing`},
 		{"no device", slow, record.BadOutput, fault.BadProtocol, `"class": cpu, gpu or software-adapter`},
 		{"another clock", slow, record.BadOutput, fault.BadProtocol, "sundial"},
 		{"no hello", slow, record.Other, fault.BadProtocol, "no licence"},
-		{"mute", quick, record.Hung, fault.BadProtocol, "said nothing for 300ms in answer to hello; its last words: warming up"},
-		{"dead", slow, record.Crash, fault.BadProtocol, "ended in answer to hello (exit status 3); its last words: warming up | fatal: the cat sat on it"},
+		{"mute", quick, record.Hung, fault.BadProtocol,
+			"said nothing for 300ms in answer to hello; its last words: warming up"},
+		{"dead", slow, record.Crash, fault.BadProtocol,
+			"ended in answer to hello (exit status 3); its last words: warming up | fatal: the cat sat on it"},
 		{"talks", slow, record.BadOutput, fault.Run, "line 2 of its output: it answers request 1, and "},
 		{"gagged", slow, record.BadOutput, fault.Run, "has closed its standard output"},
 		{"ends unheard", quick, record.Hung, fault.Run, "said nothing for 300ms in answer to load"},
@@ -324,17 +344,21 @@ func TestTroubleIsNamed(t *testing.T) {
 		{"says oom", slow, record.OOM, fault.Run, "exec:test: 16 GiB are needed"},
 		{"bad model", slow, record.SetUp, fault.BadModel, "no weights"},
 		{"NaN", slow, record.BadOutput, fault.Run, "line 4 of its output: it is no JSON object: invalid character 'N'"},
-		{"negative", slow, record.BadOutput, fault.Run, `a right answer is such as {"id":3,"event":"done","finish":"length","prompt_ids":[1,7],"generated":4}`},
+		{"negative", slow, record.BadOutput, fault.Run,
+			`a right answer is such as {"id":3,"event":"done","finish":"length","prompt_ids":[1,7],"generated":4}`},
 		{"negative", slow, record.BadOutput, fault.Run, "a count is negative"},
-		{"negative piece", slow, record.BadOutput, fault.Run, `such as {"id":3,"event":"done","finish":"length","prompt_tokens":2,"generated":4}`},
+		{"negative piece", slow, record.BadOutput, fault.Run,
+			`such as {"id":3,"event":"done","finish":"length","prompt_tokens":2,"generated":4}`},
 		{"negative id", slow, record.BadOutput, fault.Run, `"token" is negative`},
-		{"negative id", slow, record.BadOutput, fault.Run, `a right answer is such as {"id":3,"event":"token","token":5,"text":"a"}`},
+		{"negative id", slow, record.BadOutput, fault.Run,
+			`a right answer is such as {"id":3,"event":"token","token":5,"text":"a"}`},
 		{"no id", slow, record.BadOutput, fault.Run, `token 0 has no "token"`},
 		{"unexpected id", slow, record.BadOutput, fault.Run, "hello said that none are told"},
 		{"no prompt ids", slow, record.BadOutput, fault.Run, `"prompt_ids" is missing`},
 		{"no finish", slow, record.BadOutput, fault.Run, `"finish"`},
 		{"no count", slow, record.BadOutput, fault.Run, `"generated" is 0, after 1 pieces`},
-		{"counts too many", slow, record.BadOutput, fault.Run, `"generated" is 5, after 1 pieces of a generation of 4 tokens`},
+		{"counts too many", slow, record.BadOutput, fault.Run,
+			`"generated" is 5, after 1 pieces of a generation of 4 tokens`},
 		{"no token", slow, record.BadOutput, fault.Run, "ended without a token"},
 		{"too short", slow, record.BadOutput, fault.Run, "length after 1 tokens of 4"},
 		{"too many", slow, record.BadOutput, fault.Run, "it is token 5 of a generation of 4"},
@@ -343,9 +367,11 @@ func TestTroubleIsNamed(t *testing.T) {
 		{"future stamp", slow, record.BadOutput, fault.Run, "in the future"},
 		{"unasked stamp", slow, record.BadOutput, fault.Run, `hello named no "clock"`},
 		{"cached", slow, record.BadOutput, fault.Run, `"cached_tokens" is 2, of a prompt of 1`},
-		{"beyond context", slow, record.BadOutput, fault.Run, "went beyond the context of 4 tokens: 1 of the prompt and 4 more"},
+		{"beyond context", slow, record.BadOutput, fault.Run,
+			"went beyond the context of 4 tokens: 1 of the prompt and 4 more"},
 		{"hangs", quick, record.Hung, fault.Run, "said nothing for 300ms in answer to generate"},
-		{"dies", slow, record.Crash, fault.Run, "ended in answer to generate (exit status 3); its last words: warming up | fatal: the cat sat on it"},
+		{"dies", slow, record.Crash, fault.Run,
+			"ended in answer to generate (exit status 3); its last words: warming up | fatal: the cat sat on it"},
 		{"half a line", slow, record.Crash, fault.Run, "ended in answer to generate (exit status 3)"},
 		{"out of memory", slow, record.OOM, fault.Run, "bad_alloc"},
 		{"too long", slow, record.SetUp, fault.PromptTooLong, "9 tokens, 8 fit"},
@@ -357,9 +383,12 @@ func TestTroubleIsNamed(t *testing.T) {
 			if o.err == nil {
 				t.Fatal("no error")
 			}
-			if engine.ClassOf(o.err) != c.class || fault.Code(o.err) != int(c.code) || !strings.Contains(o.err.Error(), c.want) ||
-				strings.Contains(o.err.Error(), "\n") || len(o.err.Error()) > 600 || !strings.Contains(o.err.Error(), "exec:test") {
-				t.Errorf("%s (%s, code %d), want %q (%s, code %d)", o.err, engine.ClassOf(o.err), fault.Code(o.err), c.want, c.class, c.code)
+			if engine.ClassOf(o.err) != c.class || fault.Code(o.err) != int(c.code) ||
+				!strings.Contains(o.err.Error(), c.want) ||
+				strings.Contains(o.err.Error(), "\n") || len(o.err.Error()) > 600 ||
+				!strings.Contains(o.err.Error(), "exec:test") {
+				t.Errorf("%s (%s, code %d), want %q (%s, code %d)", o.err, engine.ClassOf(o.err), fault.Code(o.err),
+					c.want, c.class, c.code)
 			}
 		})
 	}
@@ -391,7 +420,8 @@ func TestWhatIsRightIsTaken(t *testing.T) {
 			}
 		}
 		if fmt.Sprint(ids) != c.ids || o.usage.Text != c.text || len(o.probe.Warnings()) != c.warnings {
-			t.Errorf("%s: %v %q %v, want %s %q and %d warnings", c.script, ids, o.usage.Text, o.probe.Warnings(), c.ids, c.text, c.warnings)
+			t.Errorf("%s: %v %q %v, want %s %q and %d warnings", c.script, ids, o.usage.Text, o.probe.Warnings(), c.ids,
+				c.text, c.warnings)
 		}
 	}
 }
@@ -462,7 +492,8 @@ func TestWhatWasCancelledEndsBeforeTheNext(t *testing.T) {
 func TestWhoNeverEndsWhatWasCancelledIsEnded(t *testing.T) {
 	s := threeTokens(t, scripted("ignores cancel", 500*time.Millisecond))
 	_, err := s.Generate(t.Context(), engine.Request{Prompt: "the", MaxTokens: 4}, func(record.Token) {})
-	if engine.ClassOf(err) != record.Hung || !strings.Contains(err.Error(), "did not end a generate that was cancelled") {
+	if engine.ClassOf(err) != record.Hung ||
+		!strings.Contains(err.Error(), "did not end a generate that was cancelled") {
 		t.Errorf("%v", err)
 	}
 	// After an unload there is another.
@@ -480,7 +511,8 @@ func TestAnEngineThatReadsNoMore(t *testing.T) {
 		name            string
 		silence, cancel time.Duration
 		want            record.Class
-	}{{"silent", 300 * time.Millisecond, time.Minute, record.Hung}, {"cancelled", time.Minute, 300 * time.Millisecond, record.Timeout}} {
+	}{{"silent", 300 * time.Millisecond, time.Minute, record.Hung},
+		{"cancelled", time.Minute, 300 * time.Millisecond, record.Timeout}} {
 		t.Run(c.name, func(t *testing.T) {
 			s, err := scripted("reads no more", c.silence).Open(t.Context(), &enginetest.Probe{})
 			if err != nil {
@@ -492,7 +524,8 @@ func TestAnEngineThatReadsNoMore(t *testing.T) {
 			}
 			ctx, cancel := context.WithTimeout(t.Context(), c.cancel)
 			defer cancel()
-			_, err = s.Generate(ctx, engine.Request{Prompt: strings.Repeat("the ", 1<<20), MaxTokens: 4}, func(record.Token) {})
+			_, err = s.Generate(ctx, engine.Request{Prompt: strings.Repeat("the ", 1<<20), MaxTokens: 4},
+				func(record.Token) {})
 			if engine.ClassOf(err) != c.want {
 				t.Errorf("%v of class %s, want %s", err, engine.ClassOf(err), c.want)
 			}
@@ -511,7 +544,8 @@ func TestCheck(t *testing.T) {
 		t.Errorf("a model that a server knows: %v", err)
 	}
 	none := protocol.New(protocol.Config{Command: protocol.Command{Name: "x", Argv: []string{"/nonexistent/engine"}}})
-	if err := none.Check(t.Context(), m); fault.Code(err) != int(fault.UnknownEngine) || !strings.Contains(err.Error(), "exec:x can't be run: /nonexistent/engine") {
+	if err := none.Check(t.Context(), m); fault.Code(err) != int(fault.UnknownEngine) ||
+		!strings.Contains(err.Error(), "exec:x can't be run: /nonexistent/engine") {
 		t.Errorf("no program: %v", err)
 	}
 	folder := protocol.New(protocol.Config{Command: protocol.Command{Name: "x", Argv: []string{t.TempDir()}}})
@@ -520,9 +554,11 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// Tokens that lay in a buffer tell nothing of the speed at which they were made, whether they come in one write or in a few.
+// Tokens that lay in a buffer tell nothing of the speed at which they were made, whether they come in one write or in a
+// few.
 func TestTokensThatComeAtOnceAreNoSpeed(t *testing.T) {
-	for script, at := range map[string]bool{"all at once": true, "in three": true, "stutters": false, "one by one": false, "stamped": false} {
+	for script, at := range map[string]bool{"all at once": true, "in three": true, "stutters": false,
+		"one by one": false, "stamped": false} {
 		t.Run(script, func(t *testing.T) {
 			p := &enginetest.Probe{}
 			s, err := scripted(script, 20*time.Second).Open(t.Context(), p)
@@ -535,7 +571,8 @@ func TestTokensThatComeAtOnceAreNoSpeed(t *testing.T) {
 			}
 			usage, err := s.Generate(t.Context(), engine.Request{Prompt: "the", MaxTokens: 32}, func(record.Token) {})
 			decode := slices.ContainsFunc(usage.Spans, func(s record.Span) bool { return s.Name == record.Decode })
-			warned := slices.ContainsFunc(p.Warnings(), func(w record.Warning) bool { return w.Code == "tokens-at-once" })
+			warned := slices.ContainsFunc(
+				p.Warnings(), func(w record.Warning) bool { return w.Code == "tokens-at-once" })
 			if err != nil || decode == at || warned != at {
 				t.Errorf("%v, a decode span: %v, warnings %v", err, decode, p.Warnings())
 			}
@@ -551,7 +588,8 @@ func TestWhatAnEngineTellsIsBounded(t *testing.T) {
 	}
 	policy := o.probe.Engine().Policy
 	for name, value := range policy {
-		if utf8.RuneCountInString(name) > 81 || utf8.RuneCountInString(value) > 81 || strings.ContainsAny(name+value, "\n\x1b") {
+		if utf8.RuneCountInString(name) > 81 || utf8.RuneCountInString(value) > 81 ||
+			strings.ContainsAny(name+value, "\n\x1b") {
 			t.Errorf("%q: %q", name, value)
 		}
 	}
@@ -567,22 +605,27 @@ func TestWhatAnEngineTellsIsBounded(t *testing.T) {
 	}
 }
 
-// An engine whose program is another one at the next start, or says so, is refused: figures of two would be taken for one's.
+// An engine whose program is another one at the next start, or says so, is refused: figures of two would be taken for
+// one's.
 func TestAnEngineStaysTheSame(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "engine")
 	install := func(hello, more string) {
 		script := "#!/bin/sh\nread -r _\n" + more + "cat <<'END'\n" + hello + "\nEND\nread -r _\n"
-		if err := errors.Join(os.WriteFile(path+".new", []byte(script), 0o755), os.Rename(path+".new", path)); err != nil {
+		if err := errors.Join(os.WriteFile(path+".new", []byte(script), 0o755),
+			os.Rename(path+".new", path)); err != nil {
 			t.Fatal(err)
 		}
 	}
 	flips := func(from, to string) string { // at its second start
-		return "if test -e " + path + ".once; then cat <<'END'; read -r _; exit; fi\n" + strings.Replace(hello, from, to, 1) + "\nEND\ntouch " + path + ".once\n"
+		return "if test -e " + path + ".once; then cat <<'END'; read -r _; exit; fi\n" +
+			strings.Replace(hello, from, to, 1) + "\nEND\ntouch " + path + ".once\n"
 	}
 	for _, c := range []struct{ name, more, want string }{
 		{"version", flips(`"version":"1"`, `"version":"2"`), `its version is "2", and at its first start it said "1"`},
-		{"device", flips(`"class":"cpu"`, `"class":"gpu","name":"G"`), `its device is "gpu G", and at its first start it said "cpu"`},
-		{"caps", flips(`"exact":true`, `"exact":false`), `its caps is "ids", and at its first start it said "ids exact"`},
+		{"device", flips(`"class":"cpu"`, `"class":"gpu","name":"G"`),
+			`its device is "gpu G", and at its first start it said "cpu"`},
+		{"caps", flips(`"exact":true`, `"exact":false`),
+			`its caps is "ids", and at its first start it said "ids exact"`},
 		{"program", "", "was replaced or changed since its first start; let it be"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -611,7 +654,8 @@ func TestAnEngineStaysTheSame(t *testing.T) {
 
 func TestACacheThatDoesNotTell(t *testing.T) {
 	for script, want := range map[string]int{"right": 0, "a cache": 1, "an old cache": record.CacheUntold} {
-		if o := play(t, scripted(script, 20*time.Second), enginetest.TinyModel(t)); o.err != nil || o.usage.CachedTokens != want {
+		if o := play(t, scripted(script, 20*time.Second), enginetest.TinyModel(t)); o.err != nil ||
+			o.usage.CachedTokens != want {
 			t.Errorf("%s: %d tokens came from a cache, want %d; %v", script, o.usage.CachedTokens, want, o.err)
 		}
 	}
@@ -640,7 +684,8 @@ func TestACrashBetweenRequestsIsTold(t *testing.T) {
 		if again {
 			tell = func(context.Context) error { return generate() }
 		}
-		if err := tell(t.Context()); engine.ClassOf(err) != record.Crash || !strings.Contains(err.Error(), "the cat sat on it") {
+		if err := tell(t.Context()); engine.ClassOf(err) != record.Crash ||
+			!strings.Contains(err.Error(), "the cat sat on it") {
 			t.Errorf("%v of class %s", err, engine.ClassOf(err))
 		}
 		if err := s.Unload(t.Context()); err != nil {
@@ -666,7 +711,8 @@ func TestAnEngineThatClosesItsInput(t *testing.T) {
 		time.Sleep(5 * time.Millisecond)
 	}
 	err = s.Load(t.Context(), enginetest.TinyModel(t))
-	if engine.ClassOf(err) != record.BadOutput || !strings.Contains(err.Error(), "exec:test has closed its standard input, by which it is asked") {
+	if engine.ClassOf(err) != record.BadOutput ||
+		!strings.Contains(err.Error(), "exec:test has closed its standard input, by which it is asked") {
 		t.Errorf("%v of class %s", err, engine.ClassOf(err))
 	}
 }

@@ -8,7 +8,8 @@ import (
 )
 
 func TestIsHere(t *testing.T) {
-	hosts := map[string]bool{"localhost": true, "a.localhost": true, "127.0.0.2": true, "::1": true, "::ffff:127.0.0.1": true, "0.0.0.0": true,
+	hosts := map[string]bool{"localhost": true, "a.localhost": true, "127.0.0.2": true, "::1": true,
+		"::ffff:127.0.0.1": true, "0.0.0.0": true,
 		"192.0.2.1": false, "example.org": false, "127.0.0.1.example.org": false, "": false}
 	own, err := net.InterfaceAddrs()
 	if err != nil {

@@ -32,8 +32,8 @@ func (m Metric) Label(name string) string {
 	return ""
 }
 
-// Metrics reads a page in Prometheus' text format, and in OpenMetrics as far as it is the same, and gives every series that want likes;
-// nil likes all. Help, types, timestamps and exemplars are passed over. An error names the line.
+// Metrics reads a page in Prometheus' text format, and in OpenMetrics as far as it is the same, and gives every series
+// that want likes; nil likes all. Help, types, timestamps and exemplars are passed over. An error names the line.
 func Metrics(r io.Reader, want func(name string) bool) ([]Metric, error) {
 	page, err := io.ReadAll(io.LimitReader(r, maxMetrics+1))
 	if err != nil {

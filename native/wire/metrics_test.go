@@ -27,14 +27,17 @@ unwanted{broken 9
 # EOF
 `
 	want := []wire.Metric{
-		{Name: "x:running", Labels: []wire.Label{{Name: "model_name", Value: "a \"b\", c\\d\ne"}, {Name: "rank", Value: "0"}}, Value: 2},
-		{Name: "x:running", Labels: []wire.Label{{Name: "model_name", Value: "z"}, {Name: "rank", Value: "1"}}, Value: 1000},
+		{Name: "x:running", Labels: []wire.Label{{Name: "model_name", Value: "a \"b\", c\\d\ne"},
+			{Name: "rank", Value: "0"}}, Value: 2},
+		{Name: "x:running", Labels: []wire.Label{{Name: "model_name", Value: "z"}, {Name: "rank", Value: "1"}},
+			Value: 1000},
 		{Name: "plain", Value: 4},
 		{Name: "spaced", Labels: []wire.Label{{Name: "le", Value: "+Inf"}, {Name: "b", Value: "}"}}, Value: -7.25},
 		{Name: "x:most", Value: math.Inf(1)},
 		{Name: "x:seconds_bucket", Labels: []wire.Label{{Name: "le", Value: "0.5"}}, Value: 8},
 	}
-	for name, text := range map[string]string{"lines": page, "carriage returns": strings.ReplaceAll(page, "\n", "\r\n")} {
+	for name, text := range map[string]string{"lines": page,
+		"carriage returns": strings.ReplaceAll(page, "\n", "\r\n")} {
 		got, err := wire.Metrics(strings.NewReader(text), func(name string) bool { return name != "unwanted" })
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
@@ -66,7 +69,8 @@ func TestMetricsThatAreNoneNameTheirLine(t *testing.T) {
 	if _, err := wire.Metrics(iotest.ErrReader(fmt.Errorf("cut")), nil); err == nil || err.Error() != "cut" {
 		t.Errorf("a page that can't be read: %v", err)
 	}
-	if _, err := wire.Metrics(bytes.NewReader(make([]byte, 17<<20)), nil); err == nil || !strings.Contains(err.Error(), "16 MiB") {
+	if _, err := wire.Metrics(bytes.NewReader(make([]byte, 17<<20)), nil); err == nil ||
+		!strings.Contains(err.Error(), "16 MiB") {
 		t.Errorf("a page without an end: %v", err)
 	}
 }
@@ -84,7 +88,8 @@ func FuzzMetrics(f *testing.F) {
 		for _, m := range series {
 			again.WriteString(m.Name + "{")
 			for _, l := range m.Labels {
-				fmt.Fprintf(&again, "%s=\"%s\",", l.Name, strings.NewReplacer("\\", "\\\\", "\"", "\\\"", "\n", "\\n").Replace(l.Value))
+				fmt.Fprintf(&again, "%s=\"%s\",", l.Name,
+					strings.NewReplacer("\\", "\\\\", "\"", "\\\"", "\n", "\\n").Replace(l.Value))
 			}
 			fmt.Fprintf(&again, "} %v\n", m.Value)
 		}

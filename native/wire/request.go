@@ -10,8 +10,9 @@ import (
 	"net/url"
 )
 
-// NewClient makes one of whose requests each has a connection of its own: a server closes idle ones when it likes, and a request that meets
-// one just then fails or is sent twice. proxy is nil where there is to be none between us and the server.
+// NewClient makes one of whose requests each has a connection of its own: a server closes idle ones when it likes, and
+// a request that meets one just then fails or is sent twice. proxy is nil where there is to be none between us and the
+// server.
 func NewClient(proxy func(*http.Request) (*url.URL, error)) *http.Client {
 	return &http.Client{Transport: &http.Transport{Proxy: proxy, DisableKeepAlives: true, DisableCompression: true}}
 }

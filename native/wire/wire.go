@@ -1,9 +1,9 @@
-// Package wire asks servers and reads what they send: lines, and server-sent events of one line each, with the time at which each had come;
-// and the pages of metrics that they offer to Prometheus.
+// Package wire asks servers and reads what they send: lines, and server-sent events of one line each, with the time at
+// which each had come; and the pages of metrics that they offer to Prometheus.
 //
-// It knows no server. The time of a line is that at which the read returned that brought its last byte: parsing is our time, not the
-// server's, and lines that came together have one time. How they were held up on their way can't be seen from here. An event whose data
-// goes over several lines is not put together: no server of language models sends one.
+// It knows no server. The time of a line is that at which the read returned that brought its last byte: parsing is our
+// time, not the server's, and lines that came together have one time. How they were held up on their way can't be seen
+// from here. An event whose data goes over several lines is not put together: no server of language models sends one.
 package wire
 
 import (
@@ -18,7 +18,8 @@ import (
 // MaxLine bounds one line of a stream. Some servers' last event repeats the prompt and its settings, so lines are long.
 const MaxLine = 64 << 20
 
-// Buffer is how much is read at once: what a server's chunks come in is split no finer where the connection's own buffer is as large.
+// Buffer is how much is read at once: what a server's chunks come in is split no finer where the connection's own
+// buffer is as large.
 const Buffer = 64 << 10
 
 // clocked notes when the last read returned.
@@ -45,10 +46,12 @@ func NewLines(r io.Reader) *Lines {
 	return &Lines{bufio.NewReaderSize(c, Buffer), c}
 }
 
-// Next gives a line without its end, valid until the next call, and when it had come: lines that one read brought have the same time.
-// io.EOF means that the stream ended between two lines; one that breaks off inside a line is cut short: io.ErrUnexpectedEOF.
+// Next gives a line without its end, valid until the next call, and when it had come: lines that one read brought have
+// the same time. io.EOF means that the stream ended between two lines; one that breaks off inside a line is cut short:
+// io.ErrUnexpectedEOF.
 func (l *Lines) Next() (line []byte, at time.Time, err error) {
-	// Nothing is read while the buffer holds a whole line, so that whatever is in it behind a line's end came with the last read.
+	// Nothing is read while the buffer holds a whole line, so that whatever is in it behind a line's end came with the
+	// last read.
 	line, err = l.next()
 	return line, l.clock.at, err
 }
@@ -89,8 +92,8 @@ type Events struct{ lines *Lines }
 // NewEvents reads r, which it may read ahead.
 func NewEvents(r io.Reader) *Events { return &Events{NewLines(r)} }
 
-// Next gives the next event. Lines that carry nothing are passed over: comments (a server's pings), empty ones, other fields.
-// Errors are those of Lines.
+// Next gives the next event. Lines that carry nothing are passed over: comments (a server's pings), empty ones, other
+// fields. Errors are those of Lines.
 func (s *Events) Next() (Event, error) {
 	for {
 		line, at, err := s.lines.Next()

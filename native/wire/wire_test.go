@@ -39,7 +39,8 @@ func TestEvents(t *testing.T) {
 		{"a long line", "data: " + long + "\n", "data " + long, io.EOF},
 	} {
 		for way, cut := range map[string]func(io.Reader) io.Reader{
-			"whole": func(r io.Reader) io.Reader { return r }, "bytes": iotest.OneByteReader, "with EOF": iotest.DataErrReader,
+			"whole": func(r io.Reader) io.Reader { return r }, "bytes": iotest.OneByteReader,
+			"with EOF": iotest.DataErrReader,
 		} {
 			t.Run(c.name+" "+way, func(t *testing.T) {
 				events, err := all(cut(strings.NewReader(c.in)))
@@ -83,7 +84,8 @@ func TestLinesThatOneReadBringsHaveOneTime(t *testing.T) {
 		}
 		times = append(times, e.At)
 	}
-	if len(times) != 5 || !times[0].Equal(times[1]) || !times[1].Before(times[2]) || !times[2].Equal(times[3]) || !times[3].Before(times[4]) {
+	if len(times) != 5 || !times[0].Equal(times[1]) || !times[1].Before(times[2]) || !times[2].Equal(times[3]) ||
+		!times[3].Before(times[4]) {
 		t.Errorf("1 and 2 came together, then 3 and 4, then 5: %v", times)
 	}
 }
@@ -93,11 +95,13 @@ func FuzzEvents(f *testing.F) {
 	f.Add([]byte("data: \r\n\ndata:  1 \ndata: cut"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		events, end := all(bytes.NewReader(data))
-		// Nothing but the lines with something in them, in their order: what was read can be written, and is read the same again.
+		// Nothing but the lines with something in them, in their order: what was read can be written, and is read the
+		// same again.
 		var again strings.Builder
 		for _, e := range events {
 			field, rest, ok := strings.Cut(e, " ")
-			if !ok || rest == "" || field != "data" && field != "error" || strings.TrimSpace(rest) != rest || strings.Contains(rest, "\n") {
+			if !ok || rest == "" || field != "data" && field != "error" || strings.TrimSpace(rest) != rest ||
+				strings.Contains(rest, "\n") {
 				t.Fatalf("%q is no event", e)
 			}
 			again.WriteString(field + ":" + rest + "\n\n")
@@ -105,7 +109,8 @@ func FuzzEvents(f *testing.F) {
 		if same, err := all(strings.NewReader(again.String())); !slices.Equal(same, events) || !errors.Is(err, io.EOF) {
 			t.Fatalf("%q, then %q (%v)", events, same, err)
 		}
-		if whole := len(data) == 0 || data[len(data)-1] == '\n'; whole != errors.Is(end, io.EOF) || whole == errors.Is(end, io.ErrUnexpectedEOF) {
+		if whole := len(data) == 0 || data[len(data)-1] == '\n'; whole != errors.Is(end, io.EOF) ||
+			whole == errors.Is(end, io.ErrUnexpectedEOF) {
 			t.Fatalf("%q ends with %v", data, end)
 		}
 	})

@@ -1,8 +1,9 @@
-// Package parquet writes tables as Parquet files: typed columns, compressed, for result sets that are too large for text. What is absent is
-// null. It is a package of its own because the library behind it is large: only who writes such files has it.
+// Package parquet writes tables as Parquet files: typed columns, compressed, for result sets that are too large for
+// text. What is absent is null. It is a package of its own because the library behind it is large: only who writes such
+// files has it.
 //
-// Rows are written group by group as they come. The files hold figures and no judgement: units and meanings of columns are in
-// docs/formats.md.
+// Rows are written group by group as they come. The files hold figures and no judgement: units and meanings of columns
+// are in docs/formats.md.
 package parquet
 
 import (
@@ -21,7 +22,8 @@ const group = 32 << 10
 
 // Write writes a table.
 func Write(w io.Writer, t tables.Table) error {
-	to := parquet.NewGenericWriter[any](w, schema(t), parquet.Compression(&parquet.Zstd), parquet.MaxRowsPerRowGroup(group),
+	to := parquet.NewGenericWriter[any](w, schema(t), parquet.Compression(&parquet.Zstd),
+		parquet.MaxRowsPerRowGroup(group),
 		parquet.PageBufferSize(64<<10), parquet.CreatedBy("llmparity", "", ""))
 	batch := make([]parquet.Row, 0, 256)
 	flush := func() error {
@@ -55,7 +57,8 @@ func Write(w io.Writer, t tables.Table) error {
 	return nil
 }
 
-// schema has the columns in the table's order, each of which may be null. The library takes an order from a struct alone.
+// schema has the columns in the table's order, each of which may be null. The library takes an order from a struct
+// alone.
 func schema(t tables.Table) *parquet.Schema {
 	fields := make([]reflect.StructField, len(t.Columns))
 	for i, c := range t.Columns {
@@ -70,7 +73,8 @@ func schema(t tables.Table) *parquet.Schema {
 		case tables.Time:
 			options = ",timestamp(microsecond)"
 		}
-		fields[i] = reflect.StructField{Name: fmt.Sprintf("F%d", i), Type: of, Tag: reflect.StructTag(fmt.Sprintf(`parquet:"%s,optional%s"`, c.Name, options))}
+		fields[i] = reflect.StructField{Name: fmt.Sprintf("F%d", i), Type: of,
+			Tag: reflect.StructTag(fmt.Sprintf(`parquet:"%s,optional%s"`, c.Name, options))}
 	}
 	return parquet.NewSchema(t.Name, parquet.SchemaOf(reflect.New(reflect.StructOf(fields)).Interface()))
 }

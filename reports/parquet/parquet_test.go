@@ -113,7 +113,8 @@ func TestRowsAreNotKept(t *testing.T) {
 	table := tables.Table{Name: "samples", Columns: columns, Rows: func(emit func([]tables.Value) error) error {
 		for n := range rows {
 			for i, c := range columns {
-				row[i] = tables.Value{Known: (n+i)%7 != 0, Text: "renderer", Int: int64(n * i), Number: math.Sqrt(float64(n + i))}
+				row[i] = tables.Value{Known: (n+i)%7 != 0, Text: "renderer", Int: int64(n * i),
+					Number: math.Sqrt(float64(n + i))}
 				if c.Kind == tables.Truth {
 					row[i].Int = int64(n % 2)
 				}

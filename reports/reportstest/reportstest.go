@@ -1,4 +1,5 @@
-// Package reportstest holds what renderers print against one another, for tests: the terminal's table, the page and Markdown.
+// Package reportstest holds what renderers print against one another, for tests: the terminal's table, the page and
+// Markdown.
 package reportstest
 
 import (
@@ -36,14 +37,16 @@ func SameDigits(t testing.TB, res *compare.Result, runs ...*record.Run) {
 	for i, row := range terminalTable(terminal, "") {
 		want := firstWords(row)
 		same(t, "Markdown's summary", firstWords(inDocument["Summary"].Rows[i]), want)
-		for terminalColumn, title := range map[int]string{2: "Peak", 3: "Increase", 4: "Load", 5: "First token", 6: "Inter-token p50", 7: "Decode"} {
+		for terminalColumn, title := range map[int]string{2: "Peak", 3: "Increase", 4: "Load", 5: "First token",
+			6: "Inter-token p50", 7: "Decode"} {
 			got := inPage[0].Rows[i][inPage[0].Column(title)]
 			if points := res.Cells[i].Points(); points.Of != "total PSS" && terminalColumn < 4 {
 				continue // there the page has the sum of RSS, which the terminal has in its table of three points
 			}
 			same(t, "the page's "+title, firstWords([]string{got}), want[terminalColumn:terminalColumn+1])
 		}
-		same(t, "the page's parity", []string{inPage[0].Rows[i][inPage[0].Column("Same tokens")]}, []string{dashed(row[8])})
+		same(t, "the page's parity", []string{inPage[0].Rows[i][inPage[0].Column("Same tokens")]},
+			[]string{dashed(row[8])})
 	}
 	for i, row := range terminalTable(terminal, "Memory at three points") {
 		want := firstWords(row[2:])
@@ -60,11 +63,13 @@ func SameDigits(t testing.TB, res *compare.Result, runs ...*record.Run) {
 		want := firstWords(row[2:])
 		got := inDocument["Where the memory goes"].Rows[at]
 		same(t, "Markdown's components", firstWords(got[1:len(got)-1]), want)
-		table := components[slices.IndexFunc(components, func(t recount.PageTable) bool { return t.Column("confidence") >= 0 })]
+		table := components[slices.IndexFunc(
+			components, func(t recount.PageTable) bool { return t.Column("confidence") >= 0 })]
 		same(t, "the page's components", firstWords(table.Rows[at][1:table.Column("confidence")]), want)
 		at++
 	}
-	if counted := slices.IndexFunc(res.Cells, func(c compare.Cell) bool { return c.Parts != nil }); at == 0 && counted >= 0 {
+	if counted := slices.IndexFunc(res.Cells, func(c compare.Cell) bool { return c.Parts != nil }); at == 0 &&
+		counted >= 0 {
 		t.Errorf("no row of components was found in\n%s", terminal)
 	}
 }
@@ -91,7 +96,8 @@ func sameRatios(t testing.TB, res *compare.Result, terminal, page string, inDocu
 		}
 		document = append(document, inDocument[title])
 	}
-	for where, tables := range map[string][]recount.PageTable{"the page": pageTables(t, page, "ratios"), "Markdown": document} {
+	for where, tables := range map[string][]recount.PageTable{"the page": pageTables(t, page, "ratios"),
+		"Markdown": document} {
 		var got [][]string
 		for _, table := range tables {
 			if table.Column("called") < 0 {
@@ -226,12 +232,14 @@ func sameSentences(t testing.TB, res *compare.Result, terminal, page, document s
 	}
 	for _, c := range res.Comparisons { // the terminal has a table of them
 		for _, r := range c.Ratios {
-			if !strings.Contains(inPage, words(r.Verdict)) || !strings.Contains(text(t, AsHTML(t, document)), words(r.Verdict)) {
+			if !strings.Contains(inPage, words(r.Verdict)) ||
+				!strings.Contains(text(t, AsHTML(t, document)), words(r.Verdict)) {
 				t.Errorf("the page or Markdown does not say %q", r.Verdict)
 			}
 		}
 	}
-	for where, shown := range map[string]string{"the terminal": words(terminal), "the page": inPage, "Markdown": text(t, AsHTML(t, document))} {
+	for where, shown := range map[string]string{"the terminal": words(terminal), "the page": inPage,
+		"Markdown": text(t, AsHTML(t, document))} {
 		for _, s := range said {
 			if !strings.Contains(shown, words(s)) {
 				t.Errorf("%s does not say %q", where, s)

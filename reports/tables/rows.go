@@ -1,8 +1,8 @@
-// Package tables gives what a run read, and what was concluded from it, as tables with typed columns: rows for people's own tools. CSV writes
-// one as text; other formats take the same tables.
+// Package tables gives what a run read, and what was concluded from it, as tables with typed columns: rows for people's
+// own tools. CSV writes one as text; other formats take the same tables.
 //
-// Rows are made one at a time, so that a long run takes no more memory than the run itself. A table can't say what a source can't see: that
-// stands in the record, by the source's number.
+// Rows are made one at a time, so that a long run takes no more memory than the run itself. A table can't say what a
+// source can't see: that stands in the record, by the source's number.
 package tables
 
 import (
@@ -37,7 +37,8 @@ type Column struct {
 	What string // its unit and meaning
 }
 
-// Value is a field of a row: that of its column's kind. The zero value is absent, which is neither zero nor an empty text.
+// Value is a field of a row: that of its column's kind. The zero value is absent, which is neither zero nor an empty
+// text.
 type Value struct {
 	Known  bool
 	Text   string
@@ -46,15 +47,16 @@ type Value struct {
 	zone   *time.Location // a Time's, where texts are written
 }
 
-// Table is a table of an export. Rows hands out one row after another, always in the same slice, until emit gives an error.
+// Table is a table of an export. Rows hands out one row after another, always in the same slice, until emit gives an
+// error.
 type Table struct {
 	Name    string
 	Columns []Column
 	Rows    func(emit func([]Value) error) error
 }
 
-// Of are the tables of an export: what was concluded, a row a cell, and what was read, as the record has it. Rows are made one at a time, so that
-// a long run needs no more memory than it has.
+// Of are the tables of an export: what was concluded, a row a cell, and what was read, as the record has it. Rows are
+// made one at a time, so that a long run needs no more memory than it has.
 func Of(res *compare.Result, runs ...*record.Run) []Table {
 	return []Table{
 		{"summary", summaryTable(), func(emit func([]Value) error) error { return summaryRows(res, emit) }},
@@ -96,7 +98,8 @@ type attemptView struct {
 }
 
 // eachAttempt goes through the attempts of all runs.
-func eachAttempt(runs []*record.Run, rows func(*attemptView, func([]Value) error) error) func(func([]Value) error) error {
+func eachAttempt(runs []*record.Run, rows func(*attemptView, func([]Value) error) error) func(
+	func([]Value) error) error {
 	return func(emit func([]Value) error) error {
 		for i, run := range runs {
 			for _, a := range run.Attempts {
@@ -119,8 +122,8 @@ func (v *attemptView) time(ns int64) Value {
 	return Value{Known: true, Int: at.UnixMicro(), zone: at.Location()}
 }
 
-// phase is the one that a reading belongs to: the one that began last before it. The reading at a phase's edge lies just behind the phase
-// and is its.
+// phase is the one that a reading belongs to: the one that began last before it. The reading at a phase's edge lies
+// just behind the phase and is its.
 func (v *attemptView) phase(ns int64) Value {
 	name := ""
 	for _, p := range v.a.Phases {
@@ -134,7 +137,8 @@ func (v *attemptView) phase(ns int64) Value {
 
 // common are the columns that every table of rows ends with.
 func common() []Column {
-	return []Column{{"run", Integer, "the run's number in this export, from 0: that of the result's runs"}, {"engine", Text, "the cell's engine"},
+	return []Column{{"run", Integer, "the run's number in this export, from 0: that of the result's runs"},
+		{"engine", Text, "the cell's engine"},
 		{"counted", Truth, "whether the attempt ended well and is no warm-up, so that its figures enter statistics"}}
 }
 
@@ -188,8 +192,10 @@ func samples(v *attemptView, emit func([]Value) error) error {
 			heap = heap[1:]
 		}
 		src := v.a.Sources[s.Source]
-		v.row = append(v.row[:0], v.time(s.NS), text(v.label), integer(src.PID), number(s.RSS), number(s.VMS), integer(s.NS), integer(s.ReadNS), integer(s.Source),
-			integer(v.a.Cell), integer(v.a.ID), text(src.Role), number(s.PSS), number(s.USS()), number(s.Swap()), number(s.HWM()), named(string(s.Edge())), Value{}, v.phase(s.NS))
+		v.row = append(v.row[:0], v.time(s.NS), text(v.label), integer(src.PID), number(s.RSS), number(s.VMS),
+			integer(s.NS), integer(s.ReadNS), integer(s.Source),
+			integer(v.a.Cell), integer(v.a.ID), text(src.Role), number(s.PSS), number(s.USS()), number(s.Swap()),
+			number(s.HWM()), named(string(s.Edge())), Value{}, v.phase(s.NS))
 		v.end()
 		if err := emit(v.row); err != nil {
 			return err
@@ -206,8 +212,10 @@ func samples(v *attemptView, emit func([]Value) error) error {
 
 func (v *attemptView) heap(m *record.MetricRow, emit func([]Value) error) error {
 	src := v.a.Sources[m.Source]
-	v.row = append(v.row[:0], v.time(m.NS), text(v.label), integer(src.PID), Value{}, Value{}, integer(m.NS), integer(m.ReadNS), integer(m.Source),
-		integer(v.a.Cell), integer(v.a.ID), text(src.Role), Value{}, Value{}, Value{}, Value{}, named(string(m.Edge)), number(m.Value/record.MiB), v.phase(m.NS))
+	v.row = append(v.row[:0], v.time(m.NS), text(v.label), integer(src.PID), Value{}, Value{}, integer(m.NS),
+		integer(m.ReadNS), integer(m.Source),
+		integer(v.a.Cell), integer(v.a.ID), text(src.Role), Value{}, Value{}, Value{}, Value{}, named(string(m.Edge)),
+		number(m.Value/record.MiB), v.phase(m.NS))
 	v.end()
 	return emit(v.row)
 }
@@ -237,8 +245,10 @@ func totalTable() []Column {
 func totals(v *attemptView, emit func([]Value) error) error {
 	for i := range v.a.Totals {
 		t := &v.a.Totals[i]
-		v.row = append(v.row[:0], v.time(t.NS), text(v.label), text(t.Method), integer(t.Processes), number(t.RSS), number(t.VMS), number(t.PSS), number(t.USS), number(t.Swap),
-			integer(t.NS), integer(t.ReadNS), integer(v.a.Cell), integer(v.a.ID), number(t.Read), number(t.Low), number(t.High), v.phase(t.NS))
+		v.row = append(v.row[:0], v.time(t.NS), text(v.label), text(t.Method), integer(t.Processes), number(t.RSS),
+			number(t.VMS), number(t.PSS), number(t.USS), number(t.Swap),
+			integer(t.NS), integer(t.ReadNS), integer(v.a.Cell), integer(v.a.ID), number(t.Read), number(t.Low),
+			number(t.High), v.phase(t.NS))
 		v.end()
 		if err := emit(v.row); err != nil {
 			return err
@@ -263,7 +273,8 @@ func tokenTable() []Column {
 func tokenRows(v *attemptView, emit func([]Value) error) error {
 	for _, r := range v.a.Requests {
 		for _, t := range r.Tokens {
-			v.row = append(v.row[:0], integer(v.a.Cell), integer(v.a.ID), integer(r.ID), integer(t.Index), integer(t.ID), integer(t.NS), text(string(r.Phase)), integer(r.SentNS))
+			v.row = append(v.row[:0], integer(v.a.Cell), integer(v.a.ID), integer(r.ID), integer(t.Index),
+				integer(t.ID), integer(t.NS), text(string(r.Phase)), integer(r.SentNS))
 			v.end()
 			if err := emit(v.row); err != nil {
 				return err
@@ -295,7 +306,8 @@ func metrics(v *attemptView, emit func([]Value) error) error {
 	for i := range v.a.Metrics {
 		m := &v.a.Metrics[i]
 		src := v.a.Sources[m.Source]
-		v.row = append(v.row[:0], v.time(m.NS), text(v.label), text(m.Name), number(m.Value), integer(m.NS), integer(m.ReadNS), integer(m.Source),
+		v.row = append(v.row[:0], v.time(m.NS), text(v.label), text(m.Name), number(m.Value), integer(m.NS),
+			integer(m.ReadNS), integer(m.Source),
 			integer(v.a.Cell), integer(v.a.ID), text(src.Role), named(string(m.Edge)), v.phase(m.NS), text(src.Method))
 		v.end()
 		if err := emit(v.row); err != nil {

@@ -29,7 +29,8 @@ func measures() []measure {
 		figure("post_warmup_pss_mb", compare.PostWarmup, "MiB: the last total PSS before the measurement"),
 		figure("retained_pss_mb", compare.Retained, "MiB: total PSS after the unload less the baseline"),
 		figure("peak_uss_mb", compare.PeakUSS, "MiB: the highest total USS"),
-		figure("peak_rss_sum_mb", compare.PeakRSS, "MiB: the highest sum of RSS at one tick, shared pages counted once a process"),
+		figure("peak_rss_sum_mb", compare.PeakRSS,
+			"MiB: the highest sum of RSS at one tick, shared pages counted once a process"),
 		figure("baseline_rss_sum_mb", compare.BaselineRSS, "MiB: where no PSS could be read"),
 		figure("post_warmup_rss_sum_mb", compare.PostWarmupRSS, "MiB: where no PSS could be read"),
 		figure("memory_increase_rss_sum_mb", compare.IncreaseRSS, "MiB: where no PSS could be read"),
@@ -47,23 +48,29 @@ func measures() []measure {
 		part("kv_cache_mb", compare.KVCache, "MiB: KV cache, reserved"),
 		part("kv_cache_used_mb", compare.KVCacheUsed, "MiB: KV cache, filled: calculated, tokens × the bytes of one"),
 		part("activations_mb", compare.Activations, "MiB: activations, workspaces"),
-		part("framework_overhead_mb", compare.FrameworkOverhead, "MiB: what is left of the increase; may be below zero"),
+		part("framework_overhead_mb", compare.FrameworkOverhead,
+			"MiB: what is left of the increase; may be below zero"),
 		part("multi_gpu_overhead_mb", compare.MultiGPUOverhead, "MiB: of several GPUs"),
-		figure("sampler_busy_percent", compare.SamplerBusy, "percent of one core that reading took while the engine worked"),
+		figure("sampler_busy_percent", compare.SamplerBusy,
+			"percent of one core that reading took while the engine worked"),
 		figure("sampler_read_us", compare.SamplerUS, "microseconds: a reading"),
 		figure("sampler_cpu_percent", compare.SamplerCPU, "percent of one core that the whole of llmparity took"),
-		figure("aggregate_tps", compare.AggregateTPS, "tokens a second of all requests of a launch together, where there are several"),
+		figure("aggregate_tps", compare.AggregateTPS,
+			"tokens a second of all requests of a launch together, where there are several"),
 		figure("requests_per_s", compare.RequestRate, "requests a second"),
 		figure("goodput", compare.Goodput, "requests a second that kept the plan's goal"),
 		figure("goodput_share_percent", compare.GoodShare, "percent of a launch's requests that kept the goal"),
 	}
 	for _, of := range []struct{ column, name, what string }{
-		{"ttft", compare.OfTTFT, "from when a request was due until its first token"}, {"queueing", compare.Queueing, "from when a request was due until it was sent"},
-		{"all_itl", compare.OfITL, "between tokens, of all requests together"}, {"tpot", compare.TPOT, "of a request for each token behind the first"},
+		{"ttft", compare.OfTTFT, "from when a request was due until its first token"},
+		{"queueing", compare.Queueing, "from when a request was due until it was sent"},
+		{"all_itl", compare.OfITL, "between tokens, of all requests together"},
+		{"tpot", compare.TPOT, "of a request for each token behind the first"},
 		{"e2e", compare.E2E, "from when a request was due until it had returned"},
 	} {
 		for _, percent := range []int{50, 90, 95, 99} {
-			out = append(out, figure(fmt.Sprintf("%s_p%d_ms", of.column, percent), compare.Percentile(of.name, float64(percent)/100),
+			out = append(out, figure(fmt.Sprintf("%s_p%d_ms", of.column, percent),
+				compare.Percentile(of.name, float64(percent)/100),
 				fmt.Sprintf("milliseconds: %s, that which %d %% of a launch's requests are not above, where there are several", of.what, percent)))
 		}
 	}
@@ -76,17 +83,23 @@ func asked() []identity {
 	type cell = *compare.Cell
 	some := func(n int) Value { return Value{Known: n > 0, Int: int64(n)} }
 	return []identity{
-		{Column{"input_tokens", Integer, "tokens of the prompt that were asked for; absent where a text was given"}, func(_ res, c cell) Value { return some(c.Spec.InputTokens) }},
-		{Column{"kv_cache_dtype_asked", Text, "of the KV cache, where the plan asks for one"}, func(_ res, c cell) Value { return named(c.Spec.KVDType) }},
-		{Column{"start", Text, "cold, warm: what of the model's files lay in memory, where that was seen to"}, func(_ res, c cell) Value { return named(c.Spec.Start) }},
-		{Column{"shared", Truth, "whether cells of one engine and setup went on in one launch"}, func(_ res, c cell) Value { return truth(c.Spec.Shared) }},
-		{Column{"setup", Integer, "the number of what is settled when an engine is launched"}, func(_ res, c cell) Value { return some(c.Spec.Setup) }},
-		{Column{"traffic", Text, "how requests came, in a few words; absent where there was one"}, func(_ res, c cell) Value {
-			if c.Spec.Traffic == nil {
-				return Value{}
-			}
-			return text(c.Traffic())
-		}},
+		{Column{"input_tokens", Integer, "tokens of the prompt that were asked for; absent where a text was given"},
+			func(_ res, c cell) Value { return some(c.Spec.InputTokens) }},
+		{Column{"kv_cache_dtype_asked", Text, "of the KV cache, where the plan asks for one"},
+			func(_ res, c cell) Value { return named(c.Spec.KVDType) }},
+		{Column{"start", Text, "cold, warm: what of the model's files lay in memory, where that was seen to"},
+			func(_ res, c cell) Value { return named(c.Spec.Start) }},
+		{Column{"shared", Truth, "whether cells of one engine and setup went on in one launch"},
+			func(_ res, c cell) Value { return truth(c.Spec.Shared) }},
+		{Column{"setup", Integer, "the number of what is settled when an engine is launched"},
+			func(_ res, c cell) Value { return some(c.Spec.Setup) }},
+		{Column{"traffic", Text, "how requests came, in a few words; absent where there was one"},
+			func(_ res, c cell) Value {
+				if c.Spec.Traffic == nil {
+					return Value{}
+				}
+				return text(c.Traffic())
+			}},
 		{Column{"concurrency", Integer, "clients of a closed loop, requests of a batch, the most at once of an open loop"}, func(_ res, c cell) Value {
 			if c.Spec.Traffic == nil {
 				return Value{}
@@ -112,10 +125,13 @@ func identities() []identity {
 	type res = *compare.Result
 	type cell = *compare.Cell
 	return []identity{
-		{Column{"run", Integer, "the run's number, from 0, in the order in which runs were given"}, func(_ res, c cell) Value { return integer(c.Run) }},
+		{Column{"run", Integer, "the run's number, from 0, in the order in which runs were given"},
+			func(_ res, c cell) Value { return integer(c.Run) }},
 		{Column{"run_name", Text, "the plan's name"}, func(r res, c cell) Value { return text(r.Runs[c.Run].Name) }},
-		{Column{"cell", Integer, "the cell's number in its run"}, func(_ res, c cell) Value { return integer(c.Spec.ID) }},
-		{Column{"label", Text, "what reports call the cell; unique in a result"}, func(_ res, c cell) Value { return text(c.Label) }},
+		{Column{"cell", Integer, "the cell's number in its run"},
+			func(_ res, c cell) Value { return integer(c.Spec.ID) }},
+		{Column{"label", Text, "what reports call the cell; unique in a result"},
+			func(_ res, c cell) Value { return text(c.Label) }},
 		{Column{"engine", Text, "as in the plan"}, func(_ res, c cell) Value { return text(c.Spec.Engine) }},
 		{Column{"engine_version", Text, "as the engine says it"}, func(_ res, c cell) Value {
 			if c.Engine == nil {
@@ -124,11 +140,14 @@ func identities() []identity {
 			return named(c.Engine.Version)
 		}},
 		{Column{"model", Text, "the model's name"}, func(_ res, c cell) Value { return text(c.Spec.Model.Name) }},
-		{Column{"model_sha256", Text, "of the model's file; absent where only a server has it"}, func(_ res, c cell) Value { return named(c.Spec.Model.SHA256) }},
-		{Column{"dtype", Text, "of the weights as the engine holds them, else as the file has them"}, func(_ res, c cell) Value {
-			return named(cmp.Or(policy(c, "weights_dtype"), c.Spec.Model.DType))
-		}},
-		{Column{"kv_cache_dtype", Text, "of the KV cache"}, func(_ res, c cell) Value { return named(policy(c, "kv_dtype")) }},
+		{Column{"model_sha256", Text, "of the model's file; absent where only a server has it"},
+			func(_ res, c cell) Value { return named(c.Spec.Model.SHA256) }},
+		{Column{"dtype", Text, "of the weights as the engine holds them, else as the file has them"},
+			func(_ res, c cell) Value {
+				return named(cmp.Or(policy(c, "weights_dtype"), c.Spec.Model.DType))
+			}},
+		{Column{"kv_cache_dtype", Text, "of the KV cache"},
+			func(_ res, c cell) Value { return named(policy(c, "kv_dtype")) }},
 		{Column{"device_class", Text, "cpu, gpu, software-adapter"}, func(_ res, c cell) Value {
 			if c.Device == nil {
 				return Value{}
@@ -141,25 +160,38 @@ func identities() []identity {
 			}
 			return named(c.Device.Name)
 		}},
-		{Column{"context", Integer, "tokens that the engine was given room for; absent where a server chose"}, func(_ res, c cell) Value {
-			return Value{Known: c.Spec.Model.Context > 0, Int: int64(c.Spec.Model.Context)}
-		}},
-		{Column{"prompt_id", Integer, "the prompt's number in the plan"}, func(_ res, c cell) Value { return integer(c.Spec.PromptID) }},
-		{Column{"max_tokens", Integer, "tokens that were asked for"}, func(_ res, c cell) Value { return integer(c.Spec.MaxTokens) }},
+		{Column{"context", Integer, "tokens that the engine was given room for; absent where a server chose"},
+			func(_ res, c cell) Value {
+				return Value{Known: c.Spec.Model.Context > 0, Int: int64(c.Spec.Model.Context)}
+			}},
+		{Column{"prompt_id", Integer, "the prompt's number in the plan"},
+			func(_ res, c cell) Value { return integer(c.Spec.PromptID) }},
+		{Column{"max_tokens", Integer, "tokens that were asked for"},
+			func(_ res, c cell) Value { return integer(c.Spec.MaxTokens) }},
 		{Column{"temperature", Number, "0: greedy"}, func(_ res, c cell) Value { return number(c.Spec.Temperature) }},
-		{Column{"isolation", Text, "what a repetition has of its own: launch, tab, server"}, func(_ res, c cell) Value { return named(c.Spec.Isolation) }},
-		{Column{"reused", Truth, "whether repetitions go on in the launch of the one before"}, func(_ res, c cell) Value { return truth(c.Spec.Reused) }},
+		{Column{"isolation", Text, "what a repetition has of its own: launch, tab, server"},
+			func(_ res, c cell) Value { return named(c.Spec.Isolation) }},
+		{Column{"reused", Truth, "whether repetitions go on in the launch of the one before"},
+			func(_ res, c cell) Value { return truth(c.Spec.Reused) }},
 		{Column{"prompt_cache", Text, "off, on"}, func(_ res, c cell) Value { return named(c.Spec.PromptCache) }},
-		{Column{"launches_planned", Integer, "repetitions that the plan asks for"}, func(_ res, c cell) Value { return integer(c.Launches.Planned) }},
-		{Column{"launches_counted", Integer, "those that ended well; figures are over these"}, func(_ res, c cell) Value { return integer(c.Launches.Counted) }},
-		{Column{"launches_opened", Integer, "launches that the counted repetitions were in, where they shared some"}, func(_ res, c cell) Value {
-			return Value{Known: c.Launches.Opened > 0, Int: int64(c.Launches.Opened)}
-		}},
-		{Column{"launches_failed", Integer, "those that failed"}, func(_ res, c cell) Value { return integer(c.Launches.Failed) }},
-		{Column{"launches_interrupted", Integer, "those that never ended"}, func(_ res, c cell) Value { return integer(c.Launches.Interrupted) }},
-		{Column{"failures", Text, "the classes of the failed ones, separated by semicolons"}, func(_ res, c cell) Value { return named(failureClasses(c)) }},
-		{Column{"refused", Text, "why the cell was not launched at all"}, func(_ res, c cell) Value { return named(c.Refused) }},
-		{Column{"warnings", Text, "the codes of the warnings of this cell and of its run, separated by semicolons"}, func(r res, c cell) Value { return named(warningCodes(r, c)) }},
+		{Column{"launches_planned", Integer, "repetitions that the plan asks for"},
+			func(_ res, c cell) Value { return integer(c.Launches.Planned) }},
+		{Column{"launches_counted", Integer, "those that ended well; figures are over these"},
+			func(_ res, c cell) Value { return integer(c.Launches.Counted) }},
+		{Column{"launches_opened", Integer, "launches that the counted repetitions were in, where they shared some"},
+			func(_ res, c cell) Value {
+				return Value{Known: c.Launches.Opened > 0, Int: int64(c.Launches.Opened)}
+			}},
+		{Column{"launches_failed", Integer, "those that failed"},
+			func(_ res, c cell) Value { return integer(c.Launches.Failed) }},
+		{Column{"launches_interrupted", Integer, "those that never ended"},
+			func(_ res, c cell) Value { return integer(c.Launches.Interrupted) }},
+		{Column{"failures", Text, "the classes of the failed ones, separated by semicolons"},
+			func(_ res, c cell) Value { return named(failureClasses(c)) }},
+		{Column{"refused", Text, "why the cell was not launched at all"},
+			func(_ res, c cell) Value { return named(c.Refused) }},
+		{Column{"warnings", Text, "the codes of the warnings of this cell and of its run, separated by semicolons"},
+			func(r res, c cell) Value { return named(warningCodes(r, c)) }},
 	}
 }
 
@@ -207,14 +239,17 @@ func summaryTable() []Column {
 	}
 	for _, m := range measures() {
 		out = append(out, Column{m.column, Number, m.what + "; the median over counted launches"},
-			Column{m.column + "_lo", Number, "the lower end of its 95 % order-statistic interval; absent where launches are too few"},
-			Column{m.column + "_hi", Number, "the upper end"}, Column{m.column + "_n", Integer, "how many launches it is the median of"})
+			Column{m.column + "_lo", Number,
+				"the lower end of its 95 % order-statistic interval; absent where launches are too few"},
+			Column{m.column + "_hi", Number, "the upper end"},
+			Column{m.column + "_n", Integer, "how many launches it is the median of"})
 	}
 	for _, id := range asked() {
 		out = append(out, id.Column)
 	}
 	for _, m := range measures() {
-		out = append(out, Column{m.column + "_from", Text, "measured, reported by the engine, calculated or file size; behind it the method"})
+		out = append(out, Column{m.column + "_from", Text,
+			"measured, reported by the engine, calculated or file size; behind it the method"})
 	}
 	return out
 }

@@ -104,7 +104,9 @@ func TestHeapIsAmongSamples(t *testing.T) {
 	a.Sources[99] = record.Source{Role: "page", Method: "performance_metrics", PID: 7}
 	for i, s := range a.Samples {
 		if i%5 == 0 {
-			a.Metrics = append(a.Metrics, record.MetricRow{Source: 99, NS: s.NS + 1, Name: "js_heap_used_bytes", Value: 3 << 20}, record.MetricRow{Source: 99, NS: s.NS + 1, Name: "nodes_count", Value: 1})
+			a.Metrics = append(a.Metrics,
+				record.MetricRow{Source: 99, NS: s.NS + 1, Name: "js_heap_used_bytes", Value: 3 << 20},
+				record.MetricRow{Source: 99, NS: s.NS + 1, Name: "nodes_count", Value: 1})
 		}
 	}
 	var b bytes.Buffer
@@ -133,7 +135,8 @@ func TestHeapIsAmongSamples(t *testing.T) {
 // What is absent is an empty field, and figures are whole: nothing is rounded that the result has not rounded.
 func TestSummary(t *testing.T) {
 	lost := comparetest.Native(2)
-	lost.Cell.ID, lost.Cell.Engine, lost.Failing = 9, `lost, "all" of it`+"\nreally", map[int]record.Class{1: record.OOM, 2: record.Crash}
+	lost.Cell.ID, lost.Cell.Engine, lost.Failing = 9, `lost, "all" of it`+"\nreally",
+		map[int]record.Class{1: record.OOM, 2: record.Crash}
 	_, run := opened(t, comparetest.Browser(7), comparetest.Native(2), lost)
 	res := compare.Runs(run)
 	var b bytes.Buffer
@@ -147,13 +150,16 @@ func TestSummary(t *testing.T) {
 	number := func(s string) float64 { v, _ := strconv.ParseFloat(s, 64); return v }
 	peak, ttft := res.Cells[0].Figure(compare.PeakPSS), res.Cells[1].Figure(compare.TTFT)
 	for what, ok := range map[string]bool{
-		"median":      number(got[0]["peak_pss_mb"]) == peak.Center() && number(got[1]["ttft_ms"]) == ttft.Center(),
-		"interval":    number(got[0]["peak_pss_mb_lo"]) == peak.Interval.Lo && number(got[0]["peak_pss_mb_hi"]) == peak.Interval.Hi && got[0]["peak_pss_mb_n"] == "7",
-		"too few":     got[1]["ttft_ms_lo"] == "" && got[1]["ttft_ms_hi"] == "" && got[1]["ttft_ms_n"] == "2",
-		"nothing":     got[2]["peak_pss_mb"] == "" && got[2]["peak_pss_mb_n"] == "0" && got[2]["launches_counted"] == "0" && got[2]["failures"] == "oom;crash",
+		"median": number(got[0]["peak_pss_mb"]) == peak.Center() && number(got[1]["ttft_ms"]) == ttft.Center(),
+		"interval": number(got[0]["peak_pss_mb_lo"]) == peak.Interval.Lo &&
+			number(got[0]["peak_pss_mb_hi"]) == peak.Interval.Hi && got[0]["peak_pss_mb_n"] == "7",
+		"too few": got[1]["ttft_ms_lo"] == "" && got[1]["ttft_ms_hi"] == "" && got[1]["ttft_ms_n"] == "2",
+		"nothing": got[2]["peak_pss_mb"] == "" && got[2]["peak_pss_mb_n"] == "0" &&
+			got[2]["launches_counted"] == "0" && got[2]["failures"] == "oom;crash",
 		"a name":      got[2]["engine"] == `lost, "all" of it really`,
 		"no baseline": got[1]["baseline_pss_mb"] == "",
-		"warnings":    strings.Contains(got[1]["warnings"], "too-few-runs") && !strings.Contains(got[0]["warnings"], "too-few-runs"),
+		"warnings": strings.Contains(got[1]["warnings"], "too-few-runs") &&
+			!strings.Contains(got[0]["warnings"], "too-few-runs"),
 	} {
 		if !ok {
 			t.Errorf("%s: %v", what, got)
@@ -165,7 +171,8 @@ func TestSummary(t *testing.T) {
 func TestEveryFigureHasAColumn(t *testing.T) {
 	resident := comparetest.Served(6)
 	resident.NoPSS = true
-	_, run := opened(t, comparetest.Measured(comparetest.Browser(6), comparetest.Page()), comparetest.Native(6), resident)
+	_, run := opened(t, comparetest.Measured(comparetest.Browser(6), comparetest.Page()), comparetest.Native(6),
+		resident)
 	res := compare.Runs(run)
 	table := tables.Of(res, run)[0]
 	for i := range res.Cells {
@@ -182,8 +189,10 @@ func TestEveryFigureHasAColumn(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, f := range slices.Concat(c.Figures, c.Sampler) {
-			if f.Known() && !slices.ContainsFunc(row, func(v tables.Value) bool { return v.Known && v.Number == f.Center() }) {
-				t.Errorf("%s: no column of summary.csv has %s: give it one in reports/tables/summary.go", c.Label, f.Name)
+			if f.Known() && !slices.ContainsFunc(
+				row, func(v tables.Value) bool { return v.Known && v.Number == f.Center() }) {
+				t.Errorf("%s: no column of summary.csv has %s: give it one in reports/tables/summary.go", c.Label,
+					f.Name)
 			}
 		}
 	}

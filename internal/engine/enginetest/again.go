@@ -21,8 +21,8 @@ func (l *launch) atOnce(t *testing.T, known Generation) {
 	l.sideBySide(t)
 }
 
-// refused asks for a second generation at the first one's third token, or first piece, of which there may be more or fewer the next
-// time: it gets ErrBusy at once, and the first goes on.
+// refused asks for a second generation at the first one's third token, or first piece, of which there may be more or
+// fewer the next time: it gets ErrBusy at once, and the first goes on.
 func (l *launch) refused(t *testing.T, known Generation) {
 	type answer struct {
 		tokens int
@@ -55,7 +55,8 @@ func (l *launch) refused(t *testing.T, known Generation) {
 		t.Fatalf("the first of two generations: %v", err)
 	}
 	if !errors.Is(refusal.err, engine.ErrBusy) || refusal.tokens != 0 {
-		t.Errorf("a second generation while one goes on yields %d tokens and the error %v, want ErrBusy", refusal.tokens,
+		t.Errorf("a second generation while one goes on yields %d tokens and the error %v, want ErrBusy",
+			refusal.tokens,
 			refusal.err)
 	}
 	report(t, append(first.Faults(l.slack()), l.Faults(first)...))
@@ -66,8 +67,8 @@ func (l *launch) refused(t *testing.T, known Generation) {
 	l.right(t, l.MaxTokens)
 }
 
-// sideBySide lets several prompts be answered at once: each as it is alone. Of an engine that says how many it computes together, tokens
-// of each come between those of every other.
+// sideBySide lets several prompts be answered at once: each as it is alone. Of an engine that says how many it computes
+// together, tokens of each come between those of every other.
 func (l *launch) sideBySide(t *testing.T) {
 	n := 2
 	tokens := l.MaxTokens
@@ -92,7 +93,8 @@ func (l *launch) sideBySide(t *testing.T) {
 			}
 			report(t, got.Faults(l.slack()))
 			if !got.Same(alone[i]) {
-				t.Errorf("prompt %d beside others gives %v %q, alone %v %q", i+1, got.IDs(), got.Usage.Text, alone[i].IDs(), alone[i].Usage.Text)
+				t.Errorf("prompt %d beside others gives %v %q, alone %v %q", i+1, got.IDs(), got.Usage.Text,
+					alone[i].IDs(), alone[i].Usage.Text)
 			}
 		}
 		if l.Slots == 0 || interleaved(beside) {
@@ -153,7 +155,8 @@ func (l *launch) tooMany(t *testing.T) {
 	var all sync.WaitGroup
 	for range l.Slots {
 		all.Go(func() {
-			_, _ = l.session.Generate(ctx, l.request(l.Model.Context/2), func(tok record.Token) { // it is given up, or ends before
+			// it is given up, or ends before
+			_, _ = l.session.Generate(ctx, l.request(l.Model.Context/2), func(tok record.Token) {
 				if tok.Index == 0 {
 					going <- struct{}{}
 					<-ctx.Done()

@@ -15,7 +15,8 @@ func TestInterleaved(t *testing.T) {
 		return g
 	}
 	first, beside, after := of(0, 10, 20, 30, 40), of(15, 25, 35, 45), of(41, 50, 60, 70)
-	if !interleaved([]Generation{first, beside}) || interleaved([]Generation{first, after}) || interleaved([]Generation{first, beside, after}) {
+	if !interleaved([]Generation{first, beside}) || interleaved([]Generation{first, after}) ||
+		interleaved([]Generation{first, beside, after}) {
 		t.Error("what was answered one after the other is taken for what was answered together, or the other way round")
 	}
 }

@@ -1,9 +1,9 @@
 // Package enginetest is the suite that every engine passes, run on the real engine with a real model.
 //
-// It checks the contract of package engine: counts, ids, times, cancelling, contexts that overflow, requests at once, loading
-// again, crashes, and that nothing is left behind. What engine.Caps says that an engine can't do is not asked of it. It asserts
-// no speed: its time limits are watchdogs. It can't tell whether an engine's figures are right, only that they are consistent;
-// greedy ids from a reference (Case.Expected) are its one check of the arithmetic.
+// It checks the contract of package engine: counts, ids, times, cancelling, contexts that overflow, requests at once,
+// loading again, crashes, and that nothing is left behind. What engine.Caps says that an engine can't do is not asked
+// of it. It asserts no speed: its time limits are watchdogs. It can't tell whether an engine's figures are right, only
+// that they are consistent; greedy ids from a reference (Case.Expected) are its one check of the arithmetic.
 package enginetest
 
 import (
@@ -28,19 +28,21 @@ type Case struct {
 	New    func(*testing.T) engine.Engine
 	Model  engine.Model // Context must be set
 	Prompt string
-	// What a reference says, where it is known; nil and "" are not checked. An engine that tells no ids is held to Text and to
-	// the number of PromptIDs. Of one that computes in other numbers than the reference nothing is known, and none of these is
-	// set.
+	// What a reference says, where it is known; nil and "" are not checked. An engine that tells no ids is held to Text
+	// and to the number of PromptIDs. Of one that computes in other numbers than the reference nothing is known, and
+	// none of these is set.
 	PromptIDs []int
 	Expected  []int  // the greedy continuation: its length is the number of tokens asked for
 	Text      string // of Expected
 	// MaxTokens is the length of a generation where Expected is nil; 0 means 16.
 	MaxTokens int
-	// Slots is how many generations the engine computes together, where it was made so that it does; 0: that isn't asked of it.
+	// Slots is how many generations the engine computes together, where it was made so that it does; 0: that isn't
+	// asked of it.
 	Slots int
 }
 
-// Faults lists where a greedy generation of the case's prompt departs from what is known; it may be shorter than Expected.
+// Faults lists where a greedy generation of the case's prompt departs from what is known; it may be shorter than
+// Expected.
 func (c Case) Faults(g Generation) []string {
 	f := &faults{}
 	if g.Caps.TokenIDs {
@@ -68,13 +70,15 @@ func (c Case) ids(f *faults, g Generation) {
 	}
 }
 
-// What takes longer than patience is told to end, and says where it was; what has not ended by the time of the watchdog hangs.
+// What takes longer than patience is told to end, and says where it was; what has not ended by the time of the watchdog
+// hangs.
 const (
 	patience = 90 * time.Second
 	watchdog = patience + time.Minute
 )
 
-// Run runs the suite: five loads in four launches, one launch whose load is cancelled, and some that are closed while they load.
+// Run runs the suite: five loads in four launches, one launch whose load is cancelled, and some that are closed while
+// they load.
 func Run(t *testing.T, c Case) {
 	if c.Expected != nil {
 		c.MaxTokens = len(c.Expected)
@@ -188,7 +192,8 @@ func (l *launch) request(n int) engine.Request {
 }
 
 // generate runs r; on may be nil and sees every token.
-func (l *launch) generate(ctx context.Context, t *testing.T, r engine.Request, on func(record.Token)) (Generation, error) {
+func (l *launch) generate(ctx context.Context, t *testing.T, r engine.Request, on func(record.Token)) (
+	Generation, error) {
 	t.Helper()
 	var err error
 	g := Generation{Caps: l.engine.Caps(), MaxTokens: r.MaxTokens, Called: time.Now()}
@@ -235,7 +240,8 @@ func report(t *testing.T, list []string) {
 	}
 }
 
-// leftovers notes what there is now; the function returned checks that nothing was added: processes, folders, goroutines.
+// leftovers notes what there is now; the function returned checks that nothing was added: processes, folders,
+// goroutines.
 func leftovers(t *testing.T) func() {
 	list := func() []string {
 		profiles, _ := filepath.Glob(filepath.Join(os.TempDir(), "chromedp-runner*")) // the pattern is well formed

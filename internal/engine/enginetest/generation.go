@@ -46,8 +46,8 @@ func (g Generation) Same(o Generation) bool {
 	return g.Usage.Text == o.Usage.Text && g.Count() == o.Count()
 }
 
-// Faults lists what is wrong with a generation that ran to its end. Times of another clock than ours may lie outside by slack,
-// which is the error that the engine itself gave for that clock.
+// Faults lists what is wrong with a generation that ran to its end. Times of another clock than ours may lie outside by
+// slack, which is the error that the engine itself gave for that clock.
 func (g Generation) Faults(slack time.Duration) []string {
 	f := &faults{slack: slack}
 	g.length(f)
@@ -106,8 +106,8 @@ func (g Generation) ids(f *faults) {
 	}
 }
 
-// BrokenFaults lists what is wrong with a generation that failed after some tokens: what a record tells of it must be as sound as
-// that of any other. When its prefill began may be told at the end alone by an engine that tells of pieces.
+// BrokenFaults lists what is wrong with a generation that failed after some tokens: what a record tells of it must be
+// as sound as that of any other. When its prefill began may be told at the end alone by an engine that tells of pieces.
 func (g Generation) BrokenFaults(slack time.Duration) []string {
 	f := &faults{slack: slack}
 	g.times(f)
@@ -174,7 +174,8 @@ func (g Generation) bunched() bool {
 	return !g.Caps.Exact && (times < 2 || 2*times <= len(g.Tokens) || g.contradicted())
 }
 
-// contradicted tells that the engine says by its own clock that it took a time for decoding other than that which its pieces came in.
+// contradicted tells that the engine says by its own clock that it took a time for decoding other than that which its
+// pieces came in.
 func (g Generation) contradicted() bool {
 	its, last := time.Duration(g.Usage.Reported["eval_duration"]), len(g.Tokens)-1
 	return its > 0 && last > 0 && (g.Tokens[last].At.Sub(g.Tokens[0].At)-its).Abs() >= its/5

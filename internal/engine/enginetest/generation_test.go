@@ -18,7 +18,8 @@ func sound() enginetest.Generation {
 	return enginetest.Generation{
 		Caps:   engine.Caps{IgnoreEOS: true, TokenIDs: true, Exact: true, Requests: 1},
 		Called: at(0), Returned: at(50), MaxTokens: 3,
-		Tokens: []record.Token{{Index: 0, ID: 5, At: at(20)}, {Index: 1, ID: 6, At: at(30)}, {Index: 2, ID: 7, At: at(40)}},
+		Tokens: []record.Token{{Index: 0, ID: 5, At: at(20)}, {Index: 1, ID: 6, At: at(30)},
+			{Index: 2, ID: 7, At: at(40)}},
 		Usage: record.Usage{
 			PromptIDs: []int{1, 2}, Finish: "length", Sent: at(10), Reported: map[string]float64{"n": 3},
 			Spans: []record.Span{
@@ -32,24 +33,27 @@ func sound() enginetest.Generation {
 func TestFaultsAreFound(t *testing.T) {
 	early := func(t time.Time) time.Time { return t.Add(-15 * time.Millisecond) }
 	for want, spoil := range map[string]func(*enginetest.Generation){
-		"":                        func(*enginetest.Generation) {},
-		"2 tokens, want 3":        func(g *enginetest.Generation) { g.Tokens = g.Tokens[:2] },
-		"carries index 7":         func(g *enginetest.Generation) { g.Tokens[1].Index = 7 },
-		"tokens 0 and 1":          func(g *enginetest.Generation) { g.Tokens[1].At = early(g.Tokens[1].At) },
-		"sent, first token":       func(g *enginetest.Generation) { g.Tokens[0].At = early(g.Tokens[0].At) },
-		"last token, return":      func(g *enginetest.Generation) { g.Returned = early(g.Returned) },
-		"call, sent":              func(g *enginetest.Generation) { g.Usage.Sent = early(g.Usage.Sent) },
-		"finish is \"stop\"":      func(g *enginetest.Generation) { g.Usage.Finish = "stop" },
-		"no prompt ids":           func(g *enginetest.Generation) { g.Usage.PromptIDs = nil },
-		"came from a cache":       func(g *enginetest.Generation) { g.Usage.CachedTokens = 1 },
-		"timings are missing":     func(g *enginetest.Generation) { g.Usage.Reported = nil },
-		"no decode span":          func(g *enginetest.Generation) { g.Usage.Spans = g.Usage.Spans[:1] },
-		"no prefill span":         func(g *enginetest.Generation) { g.Usage.Spans = g.Usage.Spans[1:] },
-		"prefill's end, decode's": func(g *enginetest.Generation) { g.Usage.Spans[1].Begin = early(g.Usage.Spans[1].Begin) },
-		"decode's begin and end":  func(g *enginetest.Generation) { g.Usage.Spans[1].End = g.Usage.Sent },
-		"does not say how":        func(g *enginetest.Generation) { g.Usage.Spans[0].How = "" },
-		"token 1 has the id -1":   func(g *enginetest.Generation) { g.Tokens[1].ID = record.NoID },
-		"the engine counts 4":     func(g *enginetest.Generation) { g.Usage.Generated = 4 },
+		"":                    func(*enginetest.Generation) {},
+		"2 tokens, want 3":    func(g *enginetest.Generation) { g.Tokens = g.Tokens[:2] },
+		"carries index 7":     func(g *enginetest.Generation) { g.Tokens[1].Index = 7 },
+		"tokens 0 and 1":      func(g *enginetest.Generation) { g.Tokens[1].At = early(g.Tokens[1].At) },
+		"sent, first token":   func(g *enginetest.Generation) { g.Tokens[0].At = early(g.Tokens[0].At) },
+		"last token, return":  func(g *enginetest.Generation) { g.Returned = early(g.Returned) },
+		"call, sent":          func(g *enginetest.Generation) { g.Usage.Sent = early(g.Usage.Sent) },
+		"finish is \"stop\"":  func(g *enginetest.Generation) { g.Usage.Finish = "stop" },
+		"no prompt ids":       func(g *enginetest.Generation) { g.Usage.PromptIDs = nil },
+		"came from a cache":   func(g *enginetest.Generation) { g.Usage.CachedTokens = 1 },
+		"timings are missing": func(g *enginetest.Generation) { g.Usage.Reported = nil },
+		"no decode span":      func(g *enginetest.Generation) { g.Usage.Spans = g.Usage.Spans[:1] },
+		"no prefill span":     func(g *enginetest.Generation) { g.Usage.Spans = g.Usage.Spans[1:] },
+		"prefill's end, decode's": func(
+			g *enginetest.Generation) {
+			g.Usage.Spans[1].Begin = early(g.Usage.Spans[1].Begin)
+		},
+		"decode's begin and end": func(g *enginetest.Generation) { g.Usage.Spans[1].End = g.Usage.Sent },
+		"does not say how":       func(g *enginetest.Generation) { g.Usage.Spans[0].How = "" },
+		"token 1 has the id -1":  func(g *enginetest.Generation) { g.Tokens[1].ID = record.NoID },
+		"the engine counts 4":    func(g *enginetest.Generation) { g.Usage.Generated = 4 },
 	} {
 		g := sound()
 		spoil(&g)
@@ -88,14 +92,20 @@ func TestACacheNeedNotTell(t *testing.T) {
 
 func TestFaultsOfPiecesAreFound(t *testing.T) {
 	for want, spoil := range map[string]func(*enginetest.Generation){
-		"":                                 func(*enginetest.Generation) {},
-		"7 tokens, want 9":                 func(g *enginetest.Generation) { g.Usage.Finish = "length" },
-		"12 tokens, want 9":                func(g *enginetest.Generation) { g.Usage.Generated = 12 },
-		"0 tokens, want 9":                 func(g *enginetest.Generation) { g.Usage.Generated = 0 },
-		"2 pieces of 1 tokens":             func(g *enginetest.Generation) { g.Usage.Generated = 1 },
-		"0 pieces of 7":                    func(g *enginetest.Generation) { g.Tokens = nil },
-		"finish is \"cancelled\"":          func(g *enginetest.Generation) { g.Usage.Finish, g.Usage.Generated = "cancelled", 9 },
-		"neither prompt ids":               func(g *enginetest.Generation) { g.Usage.PromptTokens, g.Usage.CachedTokens = 0, 0 },
+		"":                     func(*enginetest.Generation) {},
+		"7 tokens, want 9":     func(g *enginetest.Generation) { g.Usage.Finish = "length" },
+		"12 tokens, want 9":    func(g *enginetest.Generation) { g.Usage.Generated = 12 },
+		"0 tokens, want 9":     func(g *enginetest.Generation) { g.Usage.Generated = 0 },
+		"2 pieces of 1 tokens": func(g *enginetest.Generation) { g.Usage.Generated = 1 },
+		"0 pieces of 7":        func(g *enginetest.Generation) { g.Tokens = nil },
+		"finish is \"cancelled\"": func(g *enginetest.Generation) {
+			g.Usage.Finish,
+				g.Usage.Generated = "cancelled", 9
+		},
+		"neither prompt ids": func(g *enginetest.Generation) {
+			g.Usage.PromptTokens,
+				g.Usage.CachedTokens = 0, 0
+		},
 		"-2 of 2 prompt tokens came":       func(g *enginetest.Generation) { g.Usage.CachedTokens = -2 },
 		"3 of 2 prompt tokens came from a": func(g *enginetest.Generation) { g.Usage.CachedTokens = 3 },
 		"token 0 has the id 5":             func(g *enginetest.Generation) { g.Tokens[0].ID = 5 },

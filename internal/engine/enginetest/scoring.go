@@ -13,8 +13,9 @@ import (
 // top is how many candidates the suite asks for.
 const top = 5
 
-// scores checks an engine that says it can score: with its own greedy tokens forced it would have chosen each of them; with another
-// one in front of them it goes by what is forced and not by what it would have said; and it generates as before afterwards.
+// scores checks an engine that says it can score: with its own greedy tokens forced it would have chosen each of them;
+// with another one in front of them it goes by what is forced and not by what it would have said; and it generates as
+// before afterwards.
 func (l *launch) scores(t *testing.T, free Generation) {
 	if !l.engine.Caps().Scores {
 		return
@@ -27,14 +28,16 @@ func (l *launch) scores(t *testing.T, free Generation) {
 	own := l.score(t, s, engine.Forced{Prompt: free.Usage.PromptIDs, IDs: ids, Top: top})
 	for i, sc := range own {
 		if sc.Chosen() != ids[i] || sc.LogProb != sc.Top[0].LogProb {
-			t.Errorf("token %d: it generated %d, and forced to it would have chosen %d (%g, forced %g)", i, ids[i], sc.Chosen(),
+			t.Errorf("token %d: it generated %d, and forced to it would have chosen %d (%g, forced %g)", i, ids[i],
+				sc.Chosen(),
 				sc.Top[0].LogProb, sc.LogProb)
 		}
 	}
 	wrong := slices.Clone(ids)
 	wrong[0] = own[0].Top[top-1].ID
 	other := l.score(t, s, engine.Forced{Prompt: free.Usage.PromptIDs, IDs: wrong, Top: top})
-	if first := other[0]; first.Chosen() != ids[0] || first.Forced != wrong[0] || first.LogProb >= first.Top[0].LogProb {
+	if first := other[0]; first.Chosen() != ids[0] || first.Forced != wrong[0] ||
+		first.LogProb >= first.Top[0].LogProb {
 		t.Errorf("forced to say %d first, it tells %+v; freely it says %d", wrong[0], first, ids[0])
 	}
 	if len(own) > 1 && own[1].Top[0] == other[1].Top[0] && own[1].Top[1] == other[1].Top[1] {
@@ -60,7 +63,8 @@ func (l *launch) score(t *testing.T, s engine.Scorer, f engine.Forced) []record.
 			t.Error(err)
 		}
 		if sc.Position != i || sc.Forced != f.IDs[i] || len(sc.Top) != f.Top {
-			t.Errorf("token %d: position %d, forced %d, %d candidates; want %d and %d", i, sc.Position, sc.Forced, len(sc.Top), f.IDs[i], f.Top)
+			t.Errorf("token %d: position %d, forced %d, %d candidates; want %d and %d", i, sc.Position, sc.Forced,
+				len(sc.Top), f.IDs[i], f.Top)
 		}
 	}
 	return got
@@ -76,7 +80,8 @@ func (l *launch) scoreRefused(t *testing.T, s engine.Scorer, free Generation) {
 		"too long":       {Prompt: prompt, IDs: make([]int, l.Model.Context), Top: top},
 	} {
 		l.within("Score", func() {
-			if err := s.Score(limit(t), f, func(record.Score) { t.Errorf("%s: something is scored", name) }); err == nil {
+			if err := s.Score(limit(t), f,
+				func(record.Score) { t.Errorf("%s: something is scored", name) }); err == nil {
 				t.Errorf("%s: no error", name)
 			}
 		})
@@ -85,11 +90,12 @@ func (l *launch) scoreRefused(t *testing.T, s engine.Scorer, free Generation) {
 	defer cancel()
 	n := 0
 	l.within("Score", func() {
-		err := s.Score(ctx, engine.Forced{Prompt: prompt, IDs: slices.Repeat(ids, 1+100/len(ids)), Top: top}, func(record.Score) {
-			if n++; n == 2 {
-				cancel()
-			}
-		})
+		err := s.Score(ctx, engine.Forced{Prompt: prompt, IDs: slices.Repeat(ids, 1+100/len(ids)), Top: top},
+			func(record.Score) {
+				if n++; n == 2 {
+					cancel()
+				}
+			})
 		if !errors.Is(err, context.Canceled) {
 			t.Errorf("given up at the second token, it says %v after %d", err, n)
 		}

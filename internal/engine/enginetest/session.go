@@ -29,7 +29,8 @@ func (c Case) session(t *testing.T) {
 	t.Run("generate", func(t *testing.T) { first = l.right(t, l.MaxTokens) })
 	t.Run("again", func(t *testing.T) {
 		if again := l.right(t, l.MaxTokens); !first.Same(again) {
-			t.Errorf("two greedy generations differ:\n%v %q\n%v %q", first.IDs(), first.Usage.Text, again.IDs(), again.Usage.Text)
+			t.Errorf("two greedy generations differ:\n%v %q\n%v %q", first.IDs(), first.Usage.Text, again.IDs(),
+				again.Usage.Text)
 		}
 	})
 	t.Run("one token", func(t *testing.T) { l.right(t, 1) })
@@ -145,8 +146,8 @@ func (l *launch) tooLong(t *testing.T) {
 	if len(g.Tokens) != 0 {
 		t.Errorf("a prompt longer than the context yields %d tokens", len(g.Tokens))
 	}
-	// A prompt that fits, with more tokens asked for than there is room. Who can't count the prompt's tokens finds that out at
-	// its end.
+	// A prompt that fits, with more tokens asked for than there is room. Who can't count the prompt's tokens finds that
+	// out at its end.
 	g, err = l.generate(limit(t), t, l.request(l.Model.Context), nil)
 	shorter := err == nil && !l.engine.Caps().TokenIDs && g.Usage.Finish != "" && g.Count() < l.Model.Context
 	switch {

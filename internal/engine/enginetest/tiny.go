@@ -25,8 +25,8 @@ func TinyModel(t testing.TB) engine.Model {
 		Architecture: "llama", DType: "f32", Context: Context}}
 }
 
-// Tiny gives a case for each of the tiny model's prompts, with n greedy ids from the reference implementation. New is left to
-// the caller.
+// Tiny gives a case for each of the tiny model's prompts, with n greedy ids from the reference implementation. New is
+// left to the caller.
 func Tiny(t *testing.T, n int) []Case {
 	t.Helper()
 	m := TinyModel(t)

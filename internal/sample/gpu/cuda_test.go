@@ -2,12 +2,14 @@
 
 package gpu
 
-// These tests need a machine with an NVIDIA GPU, its driver (libcuda.so.1, libnvidia-ml.so.1) and a C compiler; no part of CUDA's toolkit:
+// These tests need a machine with an NVIDIA GPU, its driver (libcuda.so.1, libnvidia-ml.so.1) and a C compiler; no part
+// of CUDA's toolkit:
 //
 //	make test-gpu
 //
-// The GPU must be idle, for what others take meanwhile counts in its figures. The test by process needs NVML to tell numbers of processes as
-// the test sees them, which it does not in a container that has numbers of its own (docker run --pid=host); where so it fails, and says so.
+// The GPU must be idle, for what others take meanwhile counts in its figures. The test by process needs NVML to tell
+// numbers of processes as the test sees them, which it does not in a container that has numbers of its own (docker run
+// --pid=host); where so it fails, and says so.
 
 import (
 	"bufio"
@@ -41,7 +43,8 @@ type allocator struct {
 func buildAllocator(t *testing.T) string {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), "allocate")
-	if out, err := exec.Command("cc", "-Wall", "-Werror", "-o", program, "testdata/allocate.c", "-ldl").CombinedOutput(); err != nil {
+	if out, err := exec.Command("cc", "-Wall", "-Werror", "-o", program, "testdata/allocate.c",
+		"-ldl").CombinedOutput(); err != nil {
 		t.Fatalf("the test's program can't be compiled (Debian: apt install gcc libc6-dev): %v\n%s", err, out)
 	}
 	return program
@@ -50,7 +53,8 @@ func buildAllocator(t *testing.T) string {
 // start starts a program that takes memory of the GPU, or part of one, with that id of NVML's, which is CUDA's too.
 func start(t *testing.T, program, id string) *allocator {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute) // a watchdog: it hangs where the driver does
+	// a watchdog: it hangs where the driver does
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	a := &allocator{cmd: exec.CommandContext(ctx, program)}
 	a.cmd.Env = append(os.Environ(), "CUDA_VISIBLE_DEVICES="+id)
 	a.cmd.Stderr = os.Stderr
@@ -90,7 +94,8 @@ func eachGPU(t *testing.T, test func(t *testing.T, m *Monitor, g record.GPUInfo,
 	m := Open(t.Context(), Options{})
 	t.Cleanup(m.Close)
 	gpus := slices.DeleteFunc(m.GPUs(), func(g record.GPUInfo) bool {
-		return g.Method != NVML || slices.ContainsFunc(m.GPUs(), func(part record.GPUInfo) bool { return strings.HasPrefix(part.Role, g.Role+".") })
+		return g.Method != NVML || slices.ContainsFunc(
+			m.GPUs(), func(part record.GPUInfo) bool { return strings.HasPrefix(part.Role, g.Role+".") })
 	})
 	if len(gpus) == 0 {
 		t.Fatalf("this test needs an NVIDIA GPU with its driver: %s %+v", m.None(), m.Warnings())
@@ -105,14 +110,16 @@ func eachGPU(t *testing.T, test func(t *testing.T, m *Monitor, g record.GPUInfo,
 			free := value(t, source(t, m.Sources(), g.Role), "memory_free_bytes")
 			t.Logf("%s: %s (%s), driver %s, %.0f MiB free", g.Role, g.Name, g.ID, g.Driver, free/record.MiB)
 			if free < 1.2*float64(need) {
-				t.Fatalf("%s has %.0f MiB free, and the test takes %d: end what uses it", g.Role, free/record.MiB, need/record.MiB)
+				t.Fatalf("%s has %.0f MiB free, and the test takes %d: end what uses it", g.Role, free/record.MiB,
+					need/record.MiB)
 			}
 			test(t, m, g, start(t, program, g.ID))
 		})
 	}
 }
 
-// grows takes memory step by step, and looks for it in a value, to which it may take a moment to get there; then for all that is given back.
+// grows takes memory step by step, and looks for it in a value, to which it may take a moment to get there; then for
+// all that is given back.
 func grows(t *testing.T, s sample.Source, name string, a *allocator) {
 	t.Helper()
 	value(t, s, name) // the first of a source may be another's, of a moment before
@@ -122,7 +129,8 @@ func grows(t *testing.T, s sample.Source, name string, a *allocator) {
 		before := value(t, s, name)
 		a.do(t, "alloc %d", n)
 		got := settled(t, s, name, before, n)
-		t.Logf("%d MiB taken: %s grew by %.2f MiB (%+.3f %%)", n/record.MiB, name, got/record.MiB, 100*(got/float64(n)-1))
+		t.Logf("%d MiB taken: %s grew by %.2f MiB (%+.3f %%)", n/record.MiB, name, got/record.MiB,
+			100*(got/float64(n)-1))
 		if !near(got, n) {
 			t.Errorf("%s grew by %.0f bytes for %d: more than 1 %% off (is anything else using the GPU?)", name, got, n)
 		}
@@ -197,7 +205,8 @@ func unlisted(m *Monitor, role string, pid int, a *allocator, t *testing.T) stri
 	}
 	before := held()
 	if l := d.list(); l.err != nil {
-		return fmt.Sprintf("NVML does not tell who uses %s: %v; by device the memory is found all the same", role, l.err)
+		return fmt.Sprintf("NVML does not tell who uses %s: %v; by device the memory is found all the same", role,
+			l.err)
 	}
 	if len(before) == 0 {
 		return fmt.Sprintf("NVML lists nobody on %s, though process %d uses it: it does not tell of processes within this container; %s", role, pid, do)
@@ -209,7 +218,8 @@ func unlisted(m *Monitor, role string, pid int, a *allocator, t *testing.T) stri
 			return fmt.Sprintf("NVML tells of process %d under the number %d, which it has outside of this container; %s", pid, other, do)
 		}
 	}
-	return fmt.Sprintf("NVML does not list process %d on %s, but %v (bytes by process; %d: not told); %s", pid, role, before, hidden, do)
+	return fmt.Sprintf("NVML does not list process %d on %s, but %v (bytes by process; %d: not told); %s", pid, role,
+		before, hidden, do)
 }
 
 func value(t *testing.T, s sample.Source, name string) float64 {

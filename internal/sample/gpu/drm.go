@@ -31,8 +31,10 @@ func vendorOf(id string) string {
 
 // virtual tells what draws for a machine within another, or for none: it computes nothing and tells nothing.
 func (c card) virtual() bool {
-	return c.vendor == "1AF4" || slices.Contains([]string{"virtio_gpu", "virtio-gpu", "vgem", "vkms", "vmwgfx", "qxl", "bochs-drm", "cirrus", "hyperv_drm", "vboxvideo",
-		"simple-framebuffer"}, c.driver)
+	return c.vendor == "1AF4" || slices.Contains(
+		[]string{"virtio_gpu", "virtio-gpu", "vgem", "vkms", "vmwgfx", "qxl", "bochs-drm", "cirrus", "hyperv_drm",
+			"vboxvideo",
+			"simple-framebuffer"}, c.driver)
 }
 
 // card is a GPU as the kernel's DRM knows it. One that only shows pictures, which has no render node, is none.
@@ -219,7 +221,8 @@ func (d *drm) describe() about {
 	return about{method: Sysfs, every: quickEvery, patience: patience,
 		sees: "what the kernel's driver tells in sysfs: memory of the device and of the machine that it holds, the share of time that it was " +
 			"busy, power, temperature",
-		blind: "which process: that is " + Fdinfo + "; peaks between two reads; a device that sleeps tells neither power nor temperature"}
+		blind: "which process: that is " + Fdinfo +
+			"; peaks between two reads; a device that sleeps tells neither power nor temperature"}
 }
 
 func (d *drm) read() []state {

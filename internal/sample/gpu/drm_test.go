@@ -70,11 +70,16 @@ func radeon(t *testing.T) string {
 	return tree(t, t.TempDir(), map[string]string{
 		"class/drm/card0/device/uevent": uevent("ast", "1A03:2000", "0000:01:00.0"),
 		"class/drm/card1-DP-1/status":   "connected\n",
-		one + "uevent":                  uevent("amdgpu", "1002:6861", "0000:08:00.0"), one + "drm/renderD128/dev": "226:128\n",
-		one + "mem_info_vram_used": "17776640\n", one + "mem_info_vram_total": "17163091968\n",
-		one + "mem_info_gtt_used": "25608192\n", one + "mem_info_gtt_total": "17163091968\n", one + "gpu_busy_percent": "12\n",
-		one + "hwmon/hwmon3/power1_average": "15000000\n", one + "hwmon/hwmon3/power1_input": "99\n", one + "hwmon/hwmon3/temp1_input": "40000\n",
-		two + "uevent": uevent("xe", "8086:56A0", "0000:03:00.0"), two + "drm/renderD129/dev": "226:129\n", two + "hwmon/hwmon5/energy1_input": "1000000\n",
+		one + "uevent":                  uevent("amdgpu", "1002:6861", "0000:08:00.0"),
+		one + "drm/renderD128/dev":      "226:128\n",
+		one + "mem_info_vram_used":      "17776640\n", one + "mem_info_vram_total": "17163091968\n",
+		one + "mem_info_gtt_used": "25608192\n", one + "mem_info_gtt_total": "17163091968\n",
+		one + "gpu_busy_percent":            "12\n",
+		one + "hwmon/hwmon3/power1_average": "15000000\n", one + "hwmon/hwmon3/power1_input": "99\n",
+		one + "hwmon/hwmon3/temp1_input":   "40000\n",
+		two + "uevent":                     uevent("xe", "8086:56A0", "0000:03:00.0"),
+		two + "drm/renderD129/dev":         "226:129\n",
+		two + "hwmon/hwmon5/energy1_input": "1000000\n",
 	})
 }
 
@@ -125,15 +130,18 @@ func TestSysfs(t *testing.T) {
 	if len(gpus) != 2 || len(m.Warnings()) != 0 {
 		t.Fatalf("%+v, %+v", gpus, m.Warnings())
 	}
-	if g := gpus[0]; g.Role != "gpu0" || g.Name != "AMD GPU 1002:6861" || g.Driver != "amdgpu" || g.MemoryB != 17163091968 || g.ID != "0000:08:00.0" {
+	if g := gpus[0]; g.Role != "gpu0" || g.Name != "AMD GPU 1002:6861" || g.Driver != "amdgpu" ||
+		g.MemoryB != 17163091968 || g.ID != "0000:08:00.0" {
 		t.Errorf("%+v", g)
 	}
 	if g := gpus[1]; g.Role != "gpu1" || g.Vendor != "Intel" || g.Driver != "xe" {
 		t.Errorf("%+v", g)
 	}
-	same(t, source(t, m.Sources(), "gpu0"), map[string]float64{"memory_used_bytes": 17776640, "memory_free_bytes": 17163091968 - 17776640,
-		"memory_total_bytes": 17163091968, "system_memory_used_bytes": 25608192, "system_memory_total_bytes": 17163091968,
-		"utilization_gpu_percent": 12, "power_watts": 15, "temperature_celsius": 40})
+	same(t, source(t, m.Sources(), "gpu0"),
+		map[string]float64{"memory_used_bytes": 17776640, "memory_free_bytes": 17163091968 - 17776640,
+			"memory_total_bytes": 17163091968, "system_memory_used_bytes": 25608192,
+			"system_memory_total_bytes": 17163091968,
+			"utilization_gpu_percent":   12, "power_watts": 15, "temperature_celsius": 40})
 	intel := source(t, m.Sources(), "gpu1")
 	same(t, intel, map[string]float64{"energy_joules": 0})
 	tree(t, sys, map[string]string{"class/drm/card10/device/hwmon/hwmon5/energy1_input": "3500000\n"})
@@ -141,8 +149,9 @@ func TestSysfs(t *testing.T) {
 }
 
 func TestWhatSysfsTellsWrong(t *testing.T) {
-	for text, want := range map[string]string{"-4096\n": "negative or wrapped", "18446744073709547520\n": "negative or wrapped",
-		"99999999999999\n": "negative or wrapped", "\n": "no number", "NaN\n": "no number"} {
+	for text, want := range map[string]string{"-4096\n": "negative or wrapped",
+		"18446744073709547520\n": "negative or wrapped",
+		"99999999999999\n":       "negative or wrapped", "\n": "no number", "NaN\n": "no number"} {
 		sys := radeon(t)
 		m := with(t, Options{Sys: sys, Proc: t.TempDir()})
 		src := source(t, m.Sources(), "gpu0")
@@ -164,10 +173,12 @@ func TestWhatSysfsTellsWrong(t *testing.T) {
 }
 
 func TestAnNVIDIAGPUWithoutItsLibraryIsSaid(t *testing.T) {
-	sys := tree(t, t.TempDir(), map[string]string{"class/drm/card0/device/uevent": uevent("nvidia", "10DE:2204", "0000:01:00.0"),
+	sys := tree(t, t.TempDir(), map[string]string{"class/drm/card0/device/uevent": uevent(
+		"nvidia", "10DE:2204", "0000:01:00.0"),
 		"class/drm/card0/device/drm/renderD128/dev": "226:128\n"})
 	m := with(t, Options{Sys: sys, Proc: t.TempDir()})
-	if w := m.Warnings(); len(w) != 1 || w[0].Code != "unreadable-gpu" || m.None() != "" || len(m.GPUs()) != 0 || len(m.ProcessSources(1, 1, "x")) != 0 {
+	if w := m.Warnings(); len(w) != 1 || w[0].Code != "unreadable-gpu" || m.None() != "" || len(m.GPUs()) != 0 ||
+		len(m.ProcessSources(1, 1, "x")) != 0 {
 		t.Errorf("%+v", w)
 	}
 }
@@ -195,7 +206,8 @@ func TestAccounts(t *testing.T) {
 				device += r.size()
 			}
 		}
-		if a.driver != c.driver || a.pci != c.pci || a.client != c.client || device != c.device || machine != c.machine {
+		if a.driver != c.driver || a.pci != c.pci || a.client != c.client || device != c.device ||
+			machine != c.machine {
 			t.Errorf("%s: %+v, %d of the device, %d of the machine", c.file, a, device, machine)
 		}
 	}
@@ -204,7 +216,8 @@ func TestAccounts(t *testing.T) {
 	if err != nil || a.regions[0].size() != 4<<10 {
 		t.Errorf("%+v %v", a, err)
 	}
-	for _, text := range []string{"drm-memory-vram: -4 KiB", "drm-total-vram0: 18446744073709551612 KiB", "drm-resident-vram: 5 furlongs",
+	for _, text := range []string{"drm-memory-vram: -4 KiB", "drm-total-vram0: 18446744073709551612 KiB",
+		"drm-resident-vram: 5 furlongs",
 		"drm-client-id: -1", "drm-total-gtt:"} {
 		if _, err := parseAccount([]byte("drm-driver: amdgpu\n" + text + "\n")); err == nil {
 			t.Errorf("%s is taken", text)
@@ -254,13 +267,16 @@ func TestAProcessesAccounts(t *testing.T) {
 	amd, xe := testdata(t, "fdinfo_amdgpu.txt"), testdata(t, "fdinfo_xe.txt")
 	second := strings.Replace(amd, "drm-client-id:  217", "drm-client-id:  218", 1)
 	descriptors(t, proc, 2217, [3]string{"5", "/dev/dri/renderD128", amd}, [3]string{"6", "/dev/dri/renderD128", amd},
-		[3]string{"7", "/dev/dri/card1", second}, [3]string{"99", "/dev/dri/renderD129", xe}, [3]string{"8", "socket:[4711]", amd})
+		[3]string{"7", "/dev/dri/card1", second}, [3]string{"99", "/dev/dri/renderD129", xe},
+		[3]string{"8", "socket:[4711]", amd})
 	const radeon, arc = 2 * 2068 << 10, 23992 << 10
-	same(t, all[0], map[string]float64{"gpu0.gpu_memory_bytes": radeon, "gpu1.gpu_memory_bytes": arc, "gpu_memory_bytes": radeon + arc,
+	same(t, all[0], map[string]float64{"gpu0.gpu_memory_bytes": radeon, "gpu1.gpu_memory_bytes": arc,
+		"gpu_memory_bytes":        radeon + arc,
 		"gpu_system_memory_bytes": (2*8192 + 192) << 10})
 
 	for _, fd := range []string{"5", "6", "7", "99"} {
-		if err := errors.Join(os.Remove(filepath.Join(proc, "2217/fd", fd)), os.Remove(filepath.Join(proc, "2217/fdinfo", fd))); err != nil {
+		if err := errors.Join(os.Remove(filepath.Join(proc, "2217/fd", fd)),
+			os.Remove(filepath.Join(proc, "2217/fdinfo", fd))); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -343,7 +359,8 @@ func TestEnergyOfProcessors(t *testing.T) {
 	const zone = "class/powercap/intel-rapl:0/"
 	counter := func(uj string) map[string]string { return map[string]string{zone + "energy_uj": uj + "\n"} }
 	sys := tree(t, t.TempDir(), map[string]string{
-		zone + "name": "package-0\n", zone + "max_energy_range_uj": "262143328850\n", zone + "energy_uj": "262143000000\n",
+		zone + "name": "package-0\n", zone + "max_energy_range_uj": "262143328850\n",
+		zone + "energy_uj":                   "262143000000\n",
 		"class/powercap/intel-rapl:0:0/name": "core\n", "class/powercap/intel-rapl:0:0/energy_uj": "1\n",
 		"class/powercap/intel-rapl:0:1/name": "dram\n", "class/powercap/intel-rapl:0:1/energy_uj": "5\n",
 		"class/powercap/intel-rapl:1/name": "psys\n", "class/powercap/intel-rapl:1/energy_uj": "1\n",
@@ -358,7 +375,8 @@ func TestEnergyOfProcessors(t *testing.T) {
 	time.Sleep(time.Millisecond)
 	tree(t, sys, counter("262143328850"))
 	got, err := read(t, all[0])
-	if err != nil || math.Abs(got["energy_joules"]-0.32885) > 1e-9 || got["power_watts"] <= 0 || got["power_watts"] > 329 {
+	if err != nil || math.Abs(got["energy_joules"]-0.32885) > 1e-9 || got["power_watts"] <= 0 ||
+		got["power_watts"] > 329 {
 		t.Errorf("%v, %v", got, err)
 	}
 	tree(t, sys, counter("671149")) // behind the highest number comes nought
@@ -384,7 +402,8 @@ func TestEnergyOfProcessors(t *testing.T) {
 
 // Root may read everything: what others are denied is asked of a reader that is denied.
 func TestEnergyWithoutPermissionIsSaidOnce(t *testing.T) {
-	sys := tree(t, t.TempDir(), map[string]string{"class/powercap/intel-rapl:0/name": "package-0\n", "class/powercap/intel-rapl:1/name": "package-1\n"})
+	sys := tree(t, t.TempDir(), map[string]string{"class/powercap/intel-rapl:0/name": "package-0\n",
+		"class/powercap/intel-rapl:1/name": "package-1\n"})
 	for _, n := range []string{"0", "1"} { // reading a folder fails for root too, but not with the same word
 		tree(t, sys, map[string]string{"class/powercap/intel-rapl:" + n + "/energy_uj/x": ""})
 	}
@@ -403,9 +422,11 @@ func TestEnergyWithoutPermissionIsSaidOnce(t *testing.T) {
 // A machine within another has a card that draws for it, which is no GPU.
 func TestVirtualCardsAreNoGPU(t *testing.T) {
 	for driver, id := range map[string]string{"virtio_gpu": "", "virtio-pci": "1AF4:1050", "vgem": ""} {
-		sys := tree(t, t.TempDir(), map[string]string{"class/drm/card0/device/uevent": uevent(driver, id, ""), "class/drm/card0/device/drm/renderD128/dev": "226:128\n"})
+		sys := tree(t, t.TempDir(), map[string]string{"class/drm/card0/device/uevent": uevent(driver, id, ""),
+			"class/drm/card0/device/drm/renderD128/dev": "226:128\n"})
 		m := with(t, Options{Sys: sys, Proc: t.TempDir()})
-		if w := m.Warnings(); len(w) != 0 || m.None() == "" || len(m.GPUs())+len(m.Sources())+len(m.ProcessSources(1, 1, "server")) != 0 {
+		if w := m.Warnings(); len(w) != 0 || m.None() == "" ||
+			len(m.GPUs())+len(m.Sources())+len(m.ProcessSources(1, 1, "server")) != 0 {
 			t.Errorf("%s: %+v, %+v", driver, w, m.GPUs())
 		}
 	}

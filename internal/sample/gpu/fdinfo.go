@@ -18,7 +18,8 @@ import (
 	"llmparity/internal/sample"
 )
 
-// account is what the kernel tells of a client of a GPU: one opening of its device. Its descriptors may be many, and all tell the same.
+// account is what the kernel tells of a client of a GPU: one opening of its device. Its descriptors may be many, and
+// all tell the same.
 type account struct {
 	driver  string
 	pci     string // empty: the device is on no PCI bus
@@ -43,7 +44,8 @@ func (r region) size() int64 {
 	return r.total
 }
 
-// isOfMachine tells memory of the machine from the device's own. On devices that have none of their own drivers call all of it theirs.
+// isOfMachine tells memory of the machine from the device's own. On devices that have none of their own drivers call
+// all of it theirs.
 func (r region) isOfMachine() bool {
 	name := strings.TrimRight(r.name, "0123456789")
 	return name == "gtt" || name == "system" || name == "cpu"
@@ -244,7 +246,8 @@ func (s *fdinfoSource) values(accounts []*account) []record.Value {
 		out = append(out, record.Value{Name: name + ".gpu_memory_bytes", Value: held[name]})
 		sum += held[name]
 	}
-	return append(out, record.Value{Name: "gpu_memory_bytes", Value: sum}, record.Value{Name: "gpu_system_memory_bytes", Value: ofMachine})
+	return append(out, record.Value{Name: "gpu_memory_bytes", Value: sum},
+		record.Value{Name: "gpu_system_memory_bytes", Value: ofMachine})
 }
 
 func (s *fdinfoSource) see(device string) {

@@ -27,12 +27,14 @@ func (f figures) values() []record.Value {
 	for _, v := range [...]record.Value{
 		{Name: "memory_used_bytes", Value: f.used}, {Name: "memory_free_bytes", Value: f.free},
 		{Name: "memory_total_bytes", Value: f.total}, {Name: "memory_reserved_bytes", Value: f.reserved},
-		{Name: "system_memory_used_bytes", Value: f.systemUsed}, {Name: "system_memory_total_bytes", Value: f.systemTotal},
+		{Name: "system_memory_used_bytes", Value: f.systemUsed},
+		{Name: "system_memory_total_bytes", Value: f.systemTotal},
 		{Name: "utilization_gpu_percent", Value: f.busy}, {Name: "utilization_memory_percent", Value: f.memoryBusy},
 		{Name: "power_watts", Value: f.watts}, {Name: "temperature_celsius", Value: f.celsius},
 		{Name: "energy_joules", Value: f.joules},
 	} {
-		if math.IsNaN(v.Value) || strings.HasSuffix(v.Name, "_percent") && v.Value > 100 { // nobody is busy for longer than there is time
+		// nobody is busy for longer than there is time
+		if math.IsNaN(v.Value) || strings.HasSuffix(v.Name, "_percent") && v.Value > 100 {
 			continue
 		}
 		out = append(out, v)

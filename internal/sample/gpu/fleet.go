@@ -49,7 +49,8 @@ type state struct {
 	err error
 }
 
-// use is what a process holds of a unit's memory; hidden where the driver lists the process and does not tell how much it holds.
+// use is what a process holds of a unit's memory; hidden where the driver lists the process and does not tell how much
+// it holds.
 type use struct {
 	unit, pid int
 	bytes     int64
@@ -67,8 +68,8 @@ type listing struct {
 	err    error  // nothing is known
 }
 
-// lost is why there will be no figures any more: a driver that vanished, a GPU that fell off the bus. It is for the sources of the devices
-// to say; those of processes end without a word.
+// lost is why there will be no figures any more: a driver that vanished, a GPU that fell off the bus. It is for the
+// sources of the devices to say; those of processes end without a word.
 type lost string
 
 func (l lost) Error() string { return string(l) }
@@ -113,7 +114,8 @@ func (f *fleet) close() {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	_, _ = within(ctx, f.guard, func() struct{} { f.driver.close(); return struct{}{} }) // one that hangs is left to the kernel
+	// one that hangs is left to the kernel
+	_, _ = within(ctx, f.guard, func() struct{} { f.driver.close(); return struct{}{} })
 }
 
 // deviceSource reads one unit.
@@ -127,7 +129,8 @@ type deviceSource struct {
 }
 
 func (s *deviceSource) Describe() record.Source {
-	return record.Source{Role: s.role, Method: s.about.method, Every: s.about.every, Sees: s.about.sees, Blind: s.about.blind}
+	return record.Source{Role: s.role, Method: s.about.method, Every: s.about.every, Sees: s.about.sees,
+		Blind: s.about.blind}
 }
 
 func (s *deviceSource) Read(ctx context.Context, r *record.Sample) error {
@@ -169,8 +172,8 @@ func (s *processSource) Describe() record.Source {
 		Sees: "memory of GPUs that the driver counts for the process, by device and in all", Blind: s.about.listsBlind}
 }
 
-// Read gives no values until the driver has listed the process: one that it hides, as from within a container, is not one that holds
-// nothing. There is no sum where a part of it is not known.
+// Read gives no values until the driver has listed the process: one that it hides, as from within a container, is not
+// one that holds nothing. There is no sum where a part of it is not known.
 func (s *processSource) Read(ctx context.Context, r *record.Sample) error {
 	l, begin, end, err := s.fleet.uses.get(ctx, s.fleet.guard, &s.had)
 	r.Begin, r.End = begin, end
@@ -241,8 +244,8 @@ func startOf(pid int) (uint64, error) {
 	return p.Start, err
 }
 
-// identity knows a process again, whatever its number is given to later. Its descriptor stays bound to the process: that is one read, where
-// looking for its start takes five times as long.
+// identity knows a process again, whatever its number is given to later. Its descriptor stays bound to the process:
+// that is one read, where looking for its start takes five times as long.
 type identity struct {
 	pid   int
 	start uint64
@@ -256,7 +259,8 @@ func (i *identity) holds() bool {
 		if err != nil {
 			return false
 		}
-		if start, err := startOf(i.pid); err != nil || start != i.start { // of who has the number now that the file is open
+		// of who has the number now that the file is open
+		if start, err := startOf(i.pid); err != nil || start != i.start {
 			_ = f.Close() // it was not read
 			return false
 		}

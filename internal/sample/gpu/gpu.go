@@ -1,13 +1,16 @@
 // Package gpu reads the memory, load, power and temperature of GPUs, and what of their memory single processes hold.
 //
-// NVIDIA's are read by NVML, AMD's by sysfs and by the DRM's per-client accounts in /proc/PID/fdinfo, or by amd-smi or rocm-smi
-// where sysfs does not tell; those of others (Intel, and phones' and boards' GPUs) by fdinfo alone. The energy of processors comes
-// from RAPL's counters. Cgo is confined to this package and to Linux: built without it, there is no NVML.
+// NVIDIA's are read by NVML, AMD's by sysfs and by the DRM's per-client accounts in /proc/PID/fdinfo, or by amd-smi or
+// rocm-smi where sysfs does not tell; those of others (Intel, and phones' and boards' GPUs) by fdinfo alone. The energy
+// of processors comes from RAPL's counters. Cgo is confined to this package and to Linux: built without it, there is no
+// NVML.
 //
-// A GPU that is not there costs nothing: there are then no sources. No figure is made up: what a driver does not tell is absent, and a
-// process that a driver does not list has no figures at all until it is listed, because a container may hide it.
+// A GPU that is not there costs nothing: there are then no sources. No figure is made up: what a driver does not tell
+// is absent, and a process that a driver does not list has no figures at all until it is listed, because a container
+// may hide it.
 //
-// It can't see which memory a framework has reserved and not used, nor what a process in another container holds, where the driver does not list it.
+// It can't see which memory a framework has reserved and not used, nor what a process in another container holds, where
+// the driver does not list it.
 package gpu
 
 import (
@@ -43,7 +46,8 @@ const (
 	toolEvery  = 5 * time.Second
 )
 
-// Options say where to look; the zero value is the machine. One with another Sys is another machine, of which NVML knows nothing.
+// Options say where to look; the zero value is the machine. One with another Sys is another machine, of which NVML
+// knows nothing.
 type Options struct {
 	Sys  string   // in place of /sys
 	Proc string   // in place of /proc
@@ -95,7 +99,8 @@ func (m *Monitor) open(ctx context.Context, o Options, nvidia driver, err error)
 	}
 	var denied error
 	if m.rapl, denied = findZones(o.Sys); denied != nil {
-		m.warn("no-cpu-energy", "the energy of the processor may not be read by this user ("+denied.Error()+"): its figures are absent")
+		m.warn("no-cpu-energy", "the energy of the processor may not be read by this user ("+denied.Error()+
+			"): its figures are absent")
 	}
 }
 
@@ -120,8 +125,8 @@ func (m *Monitor) add(d driver) {
 	m.fleets = append(m.fleets, f)
 }
 
-// explain says why there are no figures of an NVIDIA GPU that is there, or of any. That its library is missing is as it should be where it
-// is not.
+// explain says why there are no figures of an NVIDIA GPU that is there, or of any. That its library is missing is as it
+// should be where it is not.
 func (m *Monitor) explain(err error, cards []card) {
 	var l lost
 	there := slices.ContainsFunc(cards, func(c card) bool { return c.driver == "nvidia" })
@@ -141,7 +146,8 @@ func (m *Monitor) warn(code, text string) {
 // GPUs lists the devices, parts of divided ones behind them.
 func (m *Monitor) GPUs() []record.GPUInfo { return slices.Clone(m.gpus) }
 
-// Asks tells whether a command line is that of a program of AMD's that is asked: it is a child of ours, as others may be.
+// Asks tells whether a command line is that of a program of AMD's that is asked: it is a child of ours, as others may
+// be.
 func (m *Monitor) Asks(line []string) bool {
 	for _, f := range m.fleets {
 		if t, ok := f.driver.(*tool); ok && slices.Contains(line, t.path) {
@@ -169,7 +175,8 @@ func (m *Monitor) Sources() []sample.Source {
 	return out
 }
 
-// ProcessSources gives new sources of what a process holds of GPUs' memory. start is the process's start time, as in record.Source.
+// ProcessSources gives new sources of what a process holds of GPUs' memory. start is the process's start time, as in
+// record.Source.
 func (m *Monitor) ProcessSources(pid int, start uint64, role string) []sample.Source {
 	var out []sample.Source
 	for _, f := range m.fleets {

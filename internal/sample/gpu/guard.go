@@ -11,7 +11,8 @@ import (
 	"llmparity/internal/sample"
 )
 
-// patience is how long a driver may take to answer: one whose GPU fell off the bus may never do. A program may need longer.
+// patience is how long a driver may take to answer: one whose GPU fell off the bus may never do. A program may need
+// longer.
 const (
 	patience     = 3 * time.Second
 	toolPatience = 15 * time.Second
@@ -27,7 +28,8 @@ type guard struct {
 	hung   atomic.Bool
 }
 
-// within gives what f gives, or gives it up. A driver that has hung once is not asked again: what it was asked then still goes on.
+// within gives what f gives, or gives it up. A driver that has hung once is not asked again: what it was asked then
+// still goes on.
 func within[T any](ctx context.Context, g *guard, f func() T) (T, error) {
 	var none T
 	if g.hung.Load() {
@@ -68,8 +70,8 @@ func opening(ctx context.Context, open func() (driver, error)) (driver, error) {
 	return v.driver, v.err
 }
 
-// shared is read once for all sources that are read in one pass, so that their figures are of one moment: each source is given a reading
-// once, and the first that comes again has a new one made.
+// shared is read once for all sources that are read in one pass, so that their figures are of one moment: each source
+// is given a reading once, and the first that comes again has a new one made.
 type shared[T any] struct {
 	read func() T
 
@@ -82,7 +84,8 @@ type shared[T any] struct {
 // stale is the age at which a reading is of no use to a source that has not had it.
 const stale = 50 * time.Millisecond
 
-// get gives a reading that the caller has not had; had is kept by the caller. Who is given another's reading is not charged its time.
+// get gives a reading that the caller has not had; had is kept by the caller. Who is given another's reading is not
+// charged its time.
 func (s *shared[T]) get(ctx context.Context, g *guard, had *int) (v T, begin, end time.Time, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -73,18 +73,24 @@ func keep(ctx context.Context, s sample.Source, to map[string]map[string]float64
 // No mock, but a library that the real loader finds, and is asked through C.
 func TestTheLibraryIsAskedThroughC(t *testing.T) {
 	const gib = float64(gib)
-	process := map[string]float64{"gpu0.gpu_memory_bytes": 0.75 * gib} // what it holds of the other is not told, so there is no sum
+	// what it holds of the other is not told, so there is no sum
+	process := map[string]float64{"gpu0.gpu_memory_bytes": 0.75 * gib}
 	for flag, want := range map[string]map[string]map[string]float64{
 		"-DNEW": {
-			"gpu0": {"memory_used_bytes": gib, "memory_free_bytes": 14.5 * gib, "memory_total_bytes": 16 * gib, "memory_reserved_bytes": 0.5 * gib,
-				"utilization_gpu_percent": 60, "utilization_memory_percent": 30, "power_watts": 70.5, "temperature_celsius": 41, "energy_joules": 0},
-			"gpu1": {"memory_used_bytes": 2 * gib, "memory_free_bytes": 13.5 * gib, "memory_total_bytes": 16 * gib, "memory_reserved_bytes": 0.5 * gib,
-				"utilization_gpu_percent": 61, "utilization_memory_percent": 30, "temperature_celsius": 41, "energy_joules": 0},
+			"gpu0": {"memory_used_bytes": gib, "memory_free_bytes": 14.5 * gib, "memory_total_bytes": 16 * gib,
+				"memory_reserved_bytes":   0.5 * gib,
+				"utilization_gpu_percent": 60, "utilization_memory_percent": 30, "power_watts": 70.5,
+				"temperature_celsius": 41, "energy_joules": 0},
+			"gpu1": {"memory_used_bytes": 2 * gib, "memory_free_bytes": 13.5 * gib, "memory_total_bytes": 16 * gib,
+				"memory_reserved_bytes":   0.5 * gib,
+				"utilization_gpu_percent": 61, "utilization_memory_percent": 30, "temperature_celsius": 41,
+				"energy_joules": 0},
 			NVMLProcess: process,
 		},
 		"-DOLD": {
 			"gpu0": {"memory_used_bytes": 2 * gib, "memory_free_bytes": 14 * gib, "memory_total_bytes": 16 * gib,
-				"utilization_gpu_percent": 60, "utilization_memory_percent": 30, "power_watts": 70.5, "temperature_celsius": 41},
+				"utilization_gpu_percent": 60, "utilization_memory_percent": 30, "power_watts": 70.5,
+				"temperature_celsius": 41},
 			"gpu1": {"memory_used_bytes": 3 * gib, "memory_free_bytes": 13 * gib, "memory_total_bytes": 16 * gib,
 				"utilization_gpu_percent": 61, "utilization_memory_percent": 30, "temperature_celsius": 41},
 			NVMLProcess: process,
@@ -92,7 +98,8 @@ func TestTheLibraryIsAskedThroughC(t *testing.T) {
 	} {
 		t.Run(flag, func(t *testing.T) {
 			dir := t.TempDir()
-			build := exec.Command("cc", "-Wall", "-Werror", "-shared", "-fPIC", flag, "-o", filepath.Join(dir, "libnvidia-ml.so.1"), "testdata/nvml.c")
+			build := exec.Command("cc", "-Wall", "-Werror", "-shared", "-fPIC", flag, "-o",
+				filepath.Join(dir, "libnvidia-ml.so.1"), "testdata/nvml.c")
 			if out, err := build.CombinedOutput(); err != nil {
 				t.Fatalf("the test's library can't be compiled (Debian: apt install gcc libc6-dev): %v\n%s", err, out)
 			}
@@ -111,7 +118,8 @@ func TestTheLibraryIsAskedThroughC(t *testing.T) {
 			if !reflect.DeepEqual(got.Values, want) {
 				t.Errorf("got %v\nwant %v", got.Values, want)
 			}
-			if len(got.GPUs) < 2 || got.GPUs[1].Name != "Test GPU 1" || got.GPUs[1].Driver != "999.1" || got.GPUs[1].ID != "GPU-1" || got.GPUs[1].MemoryB != 16<<30 {
+			if len(got.GPUs) < 2 || got.GPUs[1].Name != "Test GPU 1" || got.GPUs[1].Driver != "999.1" ||
+				got.GPUs[1].ID != "GPU-1" || got.GPUs[1].MemoryB != 16<<30 {
 				t.Errorf("%+v", got.GPUs)
 			}
 		})

@@ -102,8 +102,8 @@ func (d *nvmlDriver) unit(dev nvml.Device, role, version string) *nvmlUnit {
 	return u
 }
 
-// addParts finds the instances that a device is divided into. Its processes and its memory are theirs then; power, temperature and load
-// stay the whole device's.
+// addParts finds the instances that a device is divided into. Its processes and its memory are theirs then; power,
+// temperature and load stay the whole device's.
 func (d *nvmlDriver) addParts(whole *nvmlUnit) {
 	if mode, _, ret := whole.dev.GetMigMode(); ret != nvml.SUCCESS || mode != nvml.DEVICE_MIG_ENABLE {
 		return
@@ -142,7 +142,8 @@ func (d *nvmlDriver) describe() about {
 	return about{method: NVML, process: NVMLProcess, every: quickEvery, patience: patience,
 		sees: used + ", share of the last sampling period, 1/6 to 1 s, in which kernels ran or memory was accessed, power, temperature, " +
 			"energy since the first reading",
-		blind: "which process: that is " + NVMLProcess + "; peaks between two reads; a MIG instance's load, power and temperature",
+		blind: "which process: that is " + NVMLProcess +
+			"; peaks between two reads; a MIG instance's load, power and temperature",
 		listsBlind: "memory that is shared with other processes; processes of other containers or, in one, under other pids; clients of MPS; " +
 			"peaks between two reads"}
 }
@@ -253,7 +254,8 @@ func (d *nvmlDriver) list() listing {
 	return l
 }
 
-// take merges a list into what is known of a unit, which begins at begin: a process that is in two lists is told of twice the same.
+// take merges a list into what is known of a unit, which begins at begin: a process that is in two lists is told of
+// twice the same.
 func (l *listing) take(begin, unit int, infos []nvml.ProcessInfo) {
 next:
 	for _, p := range infos {
@@ -276,7 +278,8 @@ func (d *nvmlDriver) close() { _ = d.lib.Shutdown() } // nothing can be lost
 // fatal tells what ends a device's figures for good.
 func fatal(ret nvml.Return) bool {
 	switch ret {
-	case nvml.ERROR_GPU_IS_LOST, nvml.ERROR_DRIVER_NOT_LOADED, nvml.ERROR_UNINITIALIZED, nvml.ERROR_RESET_REQUIRED, nvml.ERROR_LIB_RM_VERSION_MISMATCH:
+	case nvml.ERROR_GPU_IS_LOST, nvml.ERROR_DRIVER_NOT_LOADED, nvml.ERROR_UNINITIALIZED, nvml.ERROR_RESET_REQUIRED,
+		nvml.ERROR_LIB_RM_VERSION_MISMATCH:
 		return true
 	}
 	return false

@@ -31,7 +31,8 @@ func machine() *dgxa100.Server {
 		dev := d.(*dgxa100.Device)
 		dev.MemoryInfo = nvml.Memory{Total: 40 * gib, Used: uint64(i+1) * gib, Free: uint64(39-i) * gib}
 		dev.GetMemoryInfo_v2Func = func() (nvml.Memory_v2, nvml.Return) {
-			return nvml.Memory_v2{Total: 40 * gib, Used: uint64(i+1) * gib, Free: uint64(38-i) * gib, Reserved: gib}, nvml.SUCCESS
+			return nvml.Memory_v2{Total: 40 * gib, Used: uint64(i+1) * gib, Free: uint64(38-i) * gib, Reserved: gib},
+				nvml.SUCCESS
 		}
 		dev.GetUtilizationRatesFunc = func() (nvml.Utilization, nvml.Return) {
 			return nvml.Utilization{Gpu: uint32(10 * i), Memory: 7}, nvml.SUCCESS
@@ -113,7 +114,8 @@ func TestDevices(t *testing.T) {
 	if len(m.GPUs()) != 8 || len(m.Warnings()) != 0 {
 		t.Fatalf("%d GPUs, %+v", len(m.GPUs()), m.Warnings())
 	}
-	if g := m.GPUs()[3]; g.Role != "gpu3" || g.Name != "Mock NVIDIA A100-SXM4-40GB" || g.Driver != "550.54.15" || g.MemoryB != 40*gib || g.ID == "" {
+	if g := m.GPUs()[3]; g.Role != "gpu3" || g.Name != "Mock NVIDIA A100-SXM4-40GB" || g.Driver != "550.54.15" ||
+		g.MemoryB != 40*gib || g.ID == "" {
 		t.Errorf("%+v", g)
 	}
 	all := m.Sources()
@@ -121,8 +123,10 @@ func TestDevices(t *testing.T) {
 		t.Fatalf("%d sources, want one a device", len(all))
 	}
 	expect(t, values(t, source(t, all, "gpu3")), map[string]float64{
-		"memory_used_bytes": 4 * gib, "memory_free_bytes": 35 * gib, "memory_total_bytes": 40 * gib, "memory_reserved_bytes": gib,
-		"utilization_gpu_percent": 30, "utilization_memory_percent": 7, "power_watts": 51.5, "temperature_celsius": 33, "energy_joules": 0})
+		"memory_used_bytes": 4 * gib, "memory_free_bytes": 35 * gib, "memory_total_bytes": 40 * gib,
+		"memory_reserved_bytes":   gib,
+		"utilization_gpu_percent": 30, "utilization_memory_percent": 7, "power_watts": 51.5, "temperature_celsius": 33,
+		"energy_joules": 0})
 }
 
 func TestAnOldLibraryIsNotAskedWhatItDoesNotKnow(t *testing.T) {
@@ -133,7 +137,8 @@ func TestAnOldLibraryIsNotAskedWhatItDoesNotKnow(t *testing.T) {
 		dev.GetMemoryInfo_v2Func, dev.GetTotalEnergyConsumptionFunc, dev.GetMigModeFunc = nil, nil, nil
 	}
 	expect(t, values(t, source(t, monitor(t, s).Sources(), "gpu0")), map[string]float64{
-		"memory_used_bytes": gib, "memory_free_bytes": 39 * gib, "memory_total_bytes": 40 * gib, "utilization_gpu_percent": 0,
+		"memory_used_bytes": gib, "memory_free_bytes": 39 * gib, "memory_total_bytes": 40 * gib,
+		"utilization_gpu_percent":    0,
 		"utilization_memory_percent": 7, "power_watts": 51.5, "temperature_celsius": 33})
 }
 
@@ -142,7 +147,11 @@ func TestSensorsThatAreNotThereAreAbsent(t *testing.T) {
 	s := machine()
 	asked, again := 0, 0
 	device(s, 0).GetPowerUsageFunc = func() (uint32, nvml.Return) { asked++; return 0, nvml.ERROR_NOT_SUPPORTED }
-	device(s, 0).GetTemperatureFunc = func(nvml.TemperatureSensors) (uint32, nvml.Return) { again++; return 0, nvml.ERROR_UNKNOWN }
+	device(s, 0).GetTemperatureFunc = func(nvml.TemperatureSensors) (uint32, nvml.Return) {
+		again++
+		return 0,
+			nvml.ERROR_UNKNOWN
+	}
 	src := source(t, monitor(t, s).Sources(), "gpu0")
 	for range 3 {
 		got := values(t, src)
@@ -181,11 +190,14 @@ func TestProcesses(t *testing.T) {
 	device(s, 1).GetComputeRunningProcessesFunc = processes(holds(server, 3*gib), holds(worker, 7*gib))
 	device(s, 2).GetGraphicsRunningProcessesFunc = processes(holds(chrome, 50))
 	m := monitor(t, s)
-	expect(t, values(t, process(t, m, server)), map[string]float64{"gpu0.gpu_memory_bytes": 5 * gib, "gpu1.gpu_memory_bytes": 3 * gib,
-		"gpu_memory_bytes": 8 * gib})
-	expect(t, values(t, process(t, m, worker)), map[string]float64{"gpu1.gpu_memory_bytes": 7 * gib, "gpu_memory_bytes": 7 * gib})
-	expect(t, values(t, process(t, m, chrome)), map[string]float64{"gpu0.gpu_memory_bytes": 300, "gpu2.gpu_memory_bytes": 50,
-		"gpu_memory_bytes": 350})
+	expect(t, values(t, process(t, m, server)),
+		map[string]float64{"gpu0.gpu_memory_bytes": 5 * gib, "gpu1.gpu_memory_bytes": 3 * gib,
+			"gpu_memory_bytes": 8 * gib})
+	expect(t, values(t, process(t, m, worker)),
+		map[string]float64{"gpu1.gpu_memory_bytes": 7 * gib, "gpu_memory_bytes": 7 * gib})
+	expect(t, values(t, process(t, m, chrome)),
+		map[string]float64{"gpu0.gpu_memory_bytes": 300, "gpu2.gpu_memory_bytes": 50,
+			"gpu_memory_bytes": 350})
 }
 
 func TestAProcessIsAbsentUntilItIsListedAndNoughtOnceItHoldsNothing(t *testing.T) {
@@ -210,11 +222,13 @@ func TestWhatADriverDoesNotTellIsNoNumber(t *testing.T) {
 	device(s, 1).GetComputeRunningProcessesFunc = processes(holds(server, gib))
 	m := monitor(t, s)
 	expect(t, values(t, process(t, m, server)), map[string]float64{"gpu1.gpu_memory_bytes": gib})
-	expect(t, values(t, process(t, m, chrome)), map[string]float64{"gpu0.gpu_memory_bytes": 300, "gpu_memory_bytes": 300})
+	expect(t, values(t, process(t, m, chrome)),
+		map[string]float64{"gpu0.gpu_memory_bytes": 300, "gpu_memory_bytes": 300})
 	device(s, 5).GetMemoryInfo_v2Func = func() (nvml.Memory_v2, nvml.Return) {
 		return nvml.Memory_v2{Total: gib, Used: notTold, Free: notTold}, nvml.SUCCESS
 	}
-	if got := values(t, source(t, m.Sources(), "gpu5")); got["memory_total_bytes"] != gib || got["memory_used_bytes"] != 0 {
+	if got := values(t, source(t, m.Sources(), "gpu5")); got["memory_total_bytes"] != gib ||
+		got["memory_used_bytes"] != 0 {
 		t.Errorf("%v", got)
 	}
 }
@@ -223,7 +237,10 @@ func TestADeviceThatIsDivided(t *testing.T) {
 	s := machine()
 	whole := device(s, 1)
 	whole.MigMode = nvml.DEVICE_MIG_ENABLE
-	whole.GetMemoryInfo_v2Func = func() (nvml.Memory_v2, nvml.Return) { return nvml.Memory_v2{}, nvml.ERROR_NO_PERMISSION }
+	whole.GetMemoryInfo_v2Func = func() (nvml.Memory_v2, nvml.Return) {
+		return nvml.Memory_v2{},
+			nvml.ERROR_NO_PERMISSION
+	}
 	whole.GetComputeRunningProcessesFunc = processes(holds(server, 999)) // its parts' processes once more
 	whole.GetMaxMigDeviceCountFunc = func() (int, nvml.Return) { return 7, nvml.SUCCESS }
 	whole.GetMigDeviceHandleByIndexFunc = func(i int) (nvml.Device, nvml.Return) {
@@ -232,26 +249,36 @@ func TestADeviceThatIsDivided(t *testing.T) {
 		}
 		memory := nvml.Memory{Total: 10 * gib, Used: uint64(i+1) * gib, Free: uint64(9-i) * gib}
 		return &mock.Device{ // any other question to it ends the test
-			GetNameFunc:       func() (string, nvml.Return) { return fmt.Sprintf("A100 MIG 2g.10gb %d", i), nvml.SUCCESS },
+			GetNameFunc: func() (string, nvml.Return) {
+				return fmt.Sprintf("A100 MIG 2g.10gb %d", i),
+					nvml.SUCCESS
+			},
 			GetUUIDFunc:       func() (string, nvml.Return) { return fmt.Sprintf("MIG-%d", i), nvml.SUCCESS },
 			GetMemoryInfoFunc: func() (nvml.Memory, nvml.Return) { return memory, nvml.SUCCESS },
 			GetMemoryInfo_v2Func: func() (nvml.Memory_v2, nvml.Return) {
 				return nvml.Memory_v2{Total: memory.Total, Used: memory.Used, Free: memory.Free}, nvml.SUCCESS
 			},
-			GetComputeRunningProcessesFunc:  processes(holds(server, uint64(i+1)*gib)),
-			GetGraphicsRunningProcessesFunc: func() ([]nvml.ProcessInfo, nvml.Return) { return nil, nvml.ERROR_NOT_SUPPORTED },
+			GetComputeRunningProcessesFunc: processes(holds(server, uint64(i+1)*gib)),
+			GetGraphicsRunningProcessesFunc: func() ([]nvml.ProcessInfo, nvml.Return) {
+				return nil,
+					nvml.ERROR_NOT_SUPPORTED
+			},
 		}, nvml.SUCCESS
 	}
 	m := monitor(t, s)
-	if g := m.GPUs(); len(g) != 10 || g[2].Role != "gpu1.mig0" || g[3].Role != "gpu1.mig3" || g[3].ID != "MIG-3" || g[3].MemoryB != 10*gib {
+	if g := m.GPUs(); len(g) != 10 || g[2].Role != "gpu1.mig0" || g[3].Role != "gpu1.mig3" || g[3].ID != "MIG-3" ||
+		g[3].MemoryB != 10*gib {
 		t.Fatalf("%+v", g)
 	}
 	all := m.Sources()
-	expect(t, values(t, source(t, all, "gpu1")), map[string]float64{"utilization_gpu_percent": 10, "utilization_memory_percent": 7,
-		"power_watts": 51.5, "temperature_celsius": 33, "energy_joules": 0})
-	expect(t, values(t, source(t, all, "gpu1.mig3")), map[string]float64{"memory_used_bytes": 4 * gib, "memory_free_bytes": 6 * gib,
-		"memory_total_bytes": 10 * gib, "memory_reserved_bytes": 0})
-	if got := values(t, process(t, m, server)); got["gpu1.mig0.gpu_memory_bytes"] != gib || got["gpu1.mig3.gpu_memory_bytes"] != 4*gib || got["gpu_memory_bytes"] != 5*gib {
+	expect(t, values(t, source(t, all, "gpu1")),
+		map[string]float64{"utilization_gpu_percent": 10, "utilization_memory_percent": 7,
+			"power_watts": 51.5, "temperature_celsius": 33, "energy_joules": 0})
+	expect(t, values(t, source(t, all, "gpu1.mig3")),
+		map[string]float64{"memory_used_bytes": 4 * gib, "memory_free_bytes": 6 * gib,
+			"memory_total_bytes": 10 * gib, "memory_reserved_bytes": 0})
+	if got := values(t, process(t, m, server)); got["gpu1.mig0.gpu_memory_bytes"] != gib ||
+		got["gpu1.mig3.gpu_memory_bytes"] != 4*gib || got["gpu_memory_bytes"] != 5*gib {
 		t.Errorf("%v", got)
 	}
 }
@@ -264,7 +291,10 @@ func TestAGPUFallsOffTheBusAndTheOthersGoOn(t *testing.T) {
 	all, src := m.Sources(), process(t, m, server)
 	values(t, src)
 	off := func() ([]nvml.ProcessInfo, nvml.Return) { return nil, nvml.ERROR_GPU_IS_LOST }
-	device(s, 2).GetMemoryInfo_v2Func = func() (nvml.Memory_v2, nvml.Return) { return nvml.Memory_v2{}, nvml.ERROR_GPU_IS_LOST }
+	device(s, 2).GetMemoryInfo_v2Func = func() (nvml.Memory_v2, nvml.Return) {
+		return nvml.Memory_v2{},
+			nvml.ERROR_GPU_IS_LOST
+	}
 	device(s, 2).GetComputeRunningProcessesFunc, device(s, 2).GetGraphicsRunningProcessesFunc = off, off
 	if err := fails(t, source(t, all, "gpu2")); !strings.Contains(err.Error(), "fallen off the bus") {
 		t.Error(err)
@@ -294,14 +324,18 @@ func TestADriverVanishes(t *testing.T) {
 		t.Fatalf("%d readings", read)
 	}
 	for i := range s.Devices {
-		device(s, i).GetMemoryInfo_v2Func = func() (nvml.Memory_v2, nvml.Return) { return nvml.Memory_v2{}, nvml.ERROR_DRIVER_NOT_LOADED }
+		device(s, i).GetMemoryInfo_v2Func = func() (nvml.Memory_v2, nvml.Return) {
+			return nvml.Memory_v2{},
+				nvml.ERROR_DRIVER_NOT_LOADED
+		}
 		gone := func() ([]nvml.ProcessInfo, nvml.Return) { return nil, nvml.ERROR_DRIVER_NOT_LOADED }
 		device(s, i).GetComputeRunningProcessesFunc, device(s, i).GetGraphicsRunningProcessesFunc = gone, gone
 	}
 	sampler.Edge(record.Baseline)
 	sampler.Edge(record.Load)
 	sampler.Stop()
-	if len(out.warnings) != 1 || !strings.Contains(out.warnings[0].Text, "driver is not loaded, or not any more") || out.samples != read {
+	if len(out.warnings) != 1 || !strings.Contains(out.warnings[0].Text, "driver is not loaded, or not any more") ||
+		out.samples != read {
 		t.Errorf("%d readings more, %+v", out.samples-read, out.warnings)
 	}
 }
@@ -324,9 +358,14 @@ func TestADriverThatHangsIsGivenUp(t *testing.T) {
 		m.open(context.Background(), Options{Sys: "/nonexistent", Proc: "/nonexistent", Path: []string{}}, d, err)
 		all := m.Sources()
 		release := make(chan struct{})
-		device(s, 5).GetMemoryInfo_v2Func = func() (nvml.Memory_v2, nvml.Return) { <-release; return nvml.Memory_v2{}, nvml.SUCCESS }
+		device(s, 5).GetMemoryInfo_v2Func = func() (nvml.Memory_v2, nvml.Return) {
+			<-release
+			return nvml.Memory_v2{},
+				nvml.SUCCESS
+		}
 		begin := time.Now()
-		if err := fails(t, all[0]); !errors.Is(err, errHung) || errors.Is(err, sample.ErrGone) || time.Since(begin) != patience {
+		if err := fails(t, all[0]); !errors.Is(err, errHung) || errors.Is(err, sample.ErrGone) ||
+			time.Since(begin) != patience {
 			t.Errorf("after %v: %v", time.Since(begin), err)
 		}
 		for _, src := range append(all[1:], process(t, m, server)) {
@@ -380,9 +419,11 @@ func TestNumbersOfAProcessThatCannotBe(t *testing.T) {
 	if err := fails(t, process(t, m, server)); !strings.Contains(err.Error(), "negative or wrapped") {
 		t.Error(err)
 	}
-	expect(t, values(t, process(t, m, worker)), map[string]float64{"gpu0.gpu_memory_bytes": gib, "gpu_memory_bytes": gib})
+	expect(t, values(t, process(t, m, worker)),
+		map[string]float64{"gpu0.gpu_memory_bytes": gib, "gpu_memory_bytes": gib})
 	got := values(t, source(t, m.Sources(), "gpu0"))
-	if _, ok := got["utilization_gpu_percent"]; ok || got["utilization_memory_percent"] != 100 || got["memory_used_bytes"] != gib {
+	if _, ok := got["utilization_gpu_percent"]; ok || got["utilization_memory_percent"] != 100 ||
+		got["memory_used_bytes"] != gib {
 		t.Errorf("%v", got)
 	}
 	if err := fails(t, source(t, m.Sources(), "gpu1")); !strings.Contains(err.Error(), "bytes of memory free") {
@@ -403,7 +444,8 @@ func TestEachGPUThatIsLostIsToldOf(t *testing.T) {
 		off := func() (nvml.Memory_v2, nvml.Return) { return nvml.Memory_v2{}, nvml.ERROR_GPU_IS_LOST }
 		device(s, 2+i).GetMemoryInfo_v2Func = off
 		sampler.Edge(edge)
-		if len(out.warnings) != i+1 || !strings.Contains(out.warnings[i].Text, fmt.Sprintf("gpu%d can't be read: the GPU has fallen off the bus", 2+i)) {
+		if len(out.warnings) != i+1 || !strings.Contains(out.warnings[i].Text,
+			fmt.Sprintf("gpu%d can't be read: the GPU has fallen off the bus", 2+i)) {
 			t.Errorf("%+v", out.warnings)
 		}
 	}
@@ -425,7 +467,8 @@ func TestWithoutPermission(t *testing.T) {
 	s = machine()
 	s.InitFunc = func() nvml.Return { return nvml.ERROR_NO_PERMISSION }
 	m = monitor(t, s)
-	if w := m.Warnings(); len(w) != 1 || w[0].Code != "unreadable-gpu" || !strings.Contains(w[0].Text, "ERROR_NO_PERMISSION") || len(m.Sources()) != 0 {
+	if w := m.Warnings(); len(w) != 1 || w[0].Code != "unreadable-gpu" ||
+		!strings.Contains(w[0].Text, "ERROR_NO_PERMISSION") || len(m.Sources()) != 0 {
 		t.Errorf("%+v, %d sources", w, len(m.Sources()))
 	}
 }
@@ -443,7 +486,8 @@ func TestNoGPUIsNoWarningAndCostsNothing(t *testing.T) {
 			t.Errorf("%v: %d sources and GPUs", ret, n)
 		}
 	}
-	if _, err := newNVML(nvml.New(nvml.WithLibraryPath("libnvidia-ml-that-is-not-there.so.1"))); !errors.Is(err, errNoLibrary) {
+	if _, err := newNVML(nvml.New(nvml.WithLibraryPath("libnvidia-ml-that-is-not-there.so.1"))); !errors.Is(
+		err, errNoLibrary) {
 		t.Errorf("the real loader: %v", err)
 	}
 }
@@ -462,7 +506,8 @@ func TestSourcesOfAPassShareAReadingAndThoseOfTheNextDoNot(t *testing.T) {
 			}
 			ends = append(ends, r.End)
 		}
-		if slices.ContainsFunc(ends[len(ends)-len(all):], func(e time.Time) bool { return e != ends[len(ends)-1] }) && asked == pass {
+		if slices.ContainsFunc(ends[len(ends)-len(all):], func(e time.Time) bool { return e != ends[len(ends)-1] }) &&
+			asked == pass {
 			t.Error("figures of one reading are of one moment")
 		}
 	}
@@ -471,7 +516,8 @@ func TestSourcesOfAPassShareAReadingAndThoseOfTheNextDoNot(t *testing.T) {
 	}
 }
 
-// mostOfASample is the CPU time that a sample of 8 devices and 16 processes may take of us. The driver's own is not in it.
+// mostOfASample is the CPU time that a sample of 8 devices and 16 processes may take of us. The driver's own is not in
+// it.
 const mostOfASample = 200 * time.Microsecond
 
 func BenchmarkNVMLSample(b *testing.B) {
@@ -575,7 +621,8 @@ func TestGPUThatCannotBeAskedAtTheStart(t *testing.T) {
 	m := &Monitor{}
 	m.open(t.Context(), Options{Sys: radeon(t), Proc: t.TempDir(), Path: []string{}}, d, err)
 	t.Cleanup(m.Close)
-	if w := m.Warnings(); len(w) != 1 || w[0].Code != "unreadable-gpu" || !strings.Contains(w[0].Text, "gpu1: the GPU has fallen off the bus") {
+	if w := m.Warnings(); len(w) != 1 || w[0].Code != "unreadable-gpu" ||
+		!strings.Contains(w[0].Text, "gpu1: the GPU has fallen off the bus") {
 		t.Errorf("%+v", w)
 	}
 	seen := map[string]bool{}

@@ -21,13 +21,14 @@ type zone struct {
 	limit float64
 }
 
-// findZones lists packages and their memory; cores are within their package. Where the counters may not be read, which is so for all but
-// root on most systems, it says why.
+// findZones lists packages and their memory; cores are within their package. Where the counters may not be read, which
+// is so for all but root on most systems, it says why.
 func findZones(sys string) (out []*zone, denied error) { return zonesBy(sys, readNumber) }
 
 func zonesBy(sys string, read func(path string) (float64, error)) (out []*zone, denied error) {
 	root := filepath.Join(sys, "class/powercap")
-	dirs, _ := filepath.Glob(filepath.Join(root, "intel-rapl:*")) // AMD's processors have the same name; the pattern is sound
+	// AMD's processors have the same name; the pattern is sound
+	dirs, _ := filepath.Glob(filepath.Join(root, "intel-rapl:*"))
 	slices.Sort(dirs)
 	packages := map[string]string{} // role by folder
 	for _, dir := range dirs {

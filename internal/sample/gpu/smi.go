@@ -18,7 +18,8 @@ import (
 	"llmparity/internal/record"
 )
 
-// tool asks AMD's own programs, where the kernel's files are not to be had. Each question starts a Python program: it is asked rarely.
+// tool asks AMD's own programs, where the kernel's files are not to be had. Each question starts a Python program: it
+// is asked rarely.
 type tool struct {
 	smi
 	method string
@@ -77,7 +78,8 @@ func openTool(ctx context.Context, o Options, first int) driver {
 	return nil
 }
 
-// amdIsHere tells whether it is worth a second to start the programs: images bring them along to machines without a GPU.
+// amdIsHere tells whether it is worth a second to start the programs: images bring them along to machines without a
+// GPU.
 func amdIsHere(sys string, cards []card) bool {
 	if slices.ContainsFunc(cards, func(c card) bool { return vendorOf(c.vendor) == amd }) {
 		return true
@@ -129,8 +131,9 @@ func (t *tool) asker(ctx context.Context) func(args ...string) ([]byte, error) {
 func (t *tool) units() []unit {
 	out := make([]unit, len(t.first))
 	for i, d := range t.first {
-		out[i].GPUInfo = record.GPUInfo{Role: t.roles[i], Name: cmp.Or(d.name, "AMD GPU"), Vendor: amd, Driver: d.driver,
-			ID: cmp.Or(d.slot, d.id), Method: t.method}
+		out[i].GPUInfo = record.GPUInfo{Role: t.roles[i], Name: cmp.Or(d.name, "AMD GPU"), Vendor: amd,
+			Driver: d.driver,
+			ID:     cmp.Or(d.slot, d.id), Method: t.method}
 		if !math.IsNaN(d.total) {
 			out[i].MemoryB = int64(d.total)
 		}
@@ -182,12 +185,13 @@ func (t *tool) list() listing {
 	return l
 }
 
-// settled decides what it means that a process is told to hold the same of several devices: so much of each, as where a model is divided
-// evenly, or, in some versions of the program, so much of all together. The devices know how much of each is held: what does not fit is of all.
-// Where they do not tell, it is not known.
+// settled decides what it means that a process is told to hold the same of several devices: so much of each, as where a
+// model is divided evenly, or, in some versions of the program, so much of all together. The devices know how much of
+// each is held: what does not fit is of all. Where they do not tell, it is not known.
 func (t *tool) settled(uses []smiUse) []smiUse {
 	uses = slices.DeleteFunc(onceEach(uses), func(u smiUse) bool {
-		return u.device != anywhere && !slices.ContainsFunc(t.first, func(d smiDevice) bool { return d.index == u.device })
+		return u.device != anywhere && !slices.ContainsFunc(
+			t.first, func(d smiDevice) bool { return d.index == u.device })
 	})
 	if !alike(uses) {
 		return uses
@@ -210,8 +214,9 @@ func (t *tool) settled(uses []smiUse) []smiUse {
 	return uses
 }
 
-// sumOfAll is how many times more than is used processes must be told to hold of a device: of the least used of n, sums over all are n times
-// more. Something of the device is held by no process, and amounts change from one question to the next.
+// sumOfAll is how many times more than is used processes must be told to hold of a device: of the least used of n, sums
+// over all are n times more. Something of the device is held by no process, and amounts change from one question to the
+// next.
 const sumOfAll = 1.5
 
 // interrupt ends the program that is being asked: it must not outlive us.
@@ -265,7 +270,8 @@ type rocmSMI struct{}
 func (rocmSMI) blind() string { return "which device, where there are several" }
 
 func (rocmSMI) devices(ask func(...string) ([]byte, error)) ([]smiDevice, error) {
-	text, err := ask("--showproductname", "--showbus", "--showuse", "--showmemuse", "--showmeminfo", "all", "--showpower", "--showtemp",
+	text, err := ask("--showproductname", "--showbus", "--showuse", "--showmemuse", "--showmeminfo", "all",
+		"--showpower", "--showtemp",
 		"--showdriverversion", "--json")
 	if err != nil {
 		return nil, err
@@ -343,7 +349,8 @@ func parseROCmDevices(text []byte) ([]smiDevice, error) {
 	return out, nil
 }
 
-// parseROCmProcesses reads rocm-smi's list: a text a process with its name, which may have commas, how many devices it is on, its memory …
+// parseROCmProcesses reads rocm-smi's list: a text a process with its name, which may have commas, how many devices it
+// is on, its memory …
 func parseROCmProcesses(text []byte) ([]smiUse, error) {
 	var all map[string]map[string]any
 	if err := answer(text, &all); err != nil {
@@ -405,8 +412,10 @@ func parseAMDStatic(text []byte) ([]smiDevice, error) {
 			}
 			return s
 		}
-		out = append(out, smiDevice{index: indexOf(e), name: words("asic", "market_name"), id: words("asic", "asic_serial"),
-			slot: words("bus", "bdf"), driver: strings.TrimSpace(words("driver", "name") + " " + words("driver", "version"))})
+		out = append(out, smiDevice{index: indexOf(e), name: words("asic", "market_name"),
+			id:   words("asic", "asic_serial"),
+			slot: words("bus", "bdf"), driver: strings.TrimSpace(
+				words("driver", "name") + " " + words("driver", "version"))})
 	}
 	return out, err
 }
@@ -579,7 +588,8 @@ func notNested(v any) any {
 // bytesOf reads an amount of memory. AMD's MB are MiB.
 func bytesOf(v any) (int64, bool) {
 	n, unit, ok := quantity(v)
-	factor, known := map[string]float64{"": 1, "B": 1, "KB": 1 << 10, "KiB": 1 << 10, "MB": 1 << 20, "MiB": 1 << 20, "GB": 1 << 30, "GiB": 1 << 30}[unit]
+	factor, known := map[string]float64{"": 1, "B": 1, "KB": 1 << 10, "KiB": 1 << 10, "MB": 1 << 20, "MiB": 1 << 20,
+		"GB": 1 << 30, "GiB": 1 << 30}[unit]
 	if !ok || !known || n < 0 || n*factor >= math.MaxInt64 {
 		return 0, false
 	}

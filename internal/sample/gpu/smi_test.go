@@ -18,23 +18,29 @@ import (
 )
 
 func TestROCmSMI(t *testing.T) {
-	all, err := parseROCmDevices([]byte("WARNING: AMD GPU device(s) is/are in a low-power state. Check power control/runtime_status\n\n" + testdata(t, "rocm_vega10.json")))
+	all, err := parseROCmDevices([]byte(
+		"WARNING: AMD GPU device(s) is/are in a low-power state. Check power control/runtime_status\n\n" +
+			testdata(t, "rocm_vega10.json")))
 	if err != nil || len(all) != 1 {
 		t.Fatalf("%+v, %v", all, err)
 	}
-	if d := all[0]; d.used != 17776640 || d.total != 17163091968 || d.free != d.total-d.used || d.systemUsed != 25608192 || d.watts != 15 ||
-		d.celsius != 40 || d.busy != 0 || !math.IsNaN(d.joules) || d.slot != "0000:04:00.0" || d.driver != "amdgpu 5.9.25" || d.id != "0x2150e7d042a1124" {
+	if d := all[0]; d.used != 17776640 || d.total != 17163091968 || d.free != d.total-d.used ||
+		d.systemUsed != 25608192 || d.watts != 15 ||
+		d.celsius != 40 || d.busy != 0 || !math.IsNaN(d.joules) || d.slot != "0000:04:00.0" ||
+		d.driver != "amdgpu 5.9.25" || d.id != "0x2150e7d042a1124" {
 		t.Errorf("%+v", d)
 	}
 	all, err = parseROCmDevices([]byte(testdata(t, "rocm_7900xt.json")))
-	if err != nil || len(all) != 1 || all[0].name != "Radeon RX 7900 XT" || all[0].used != 27856896 || !math.IsNaN(all[0].watts) || !math.IsNaN(all[0].systemUsed) {
+	if err != nil || len(all) != 1 || all[0].name != "Radeon RX 7900 XT" || all[0].used != 27856896 ||
+		!math.IsNaN(all[0].watts) || !math.IsNaN(all[0].systemUsed) {
 		t.Errorf("%+v, %v", all, err)
 	}
 	uses, err := parseROCmProcesses([]byte(testdata(t, "rocm_pids.json")))
 	if err != nil || !slices.Equal(uses, []smiUse{{28389, anywhere, 2353860608}}) {
 		t.Errorf("%+v, %v", uses, err)
 	}
-	uses, err = parseROCmProcesses([]byte(`{"system": {"PID7": "a, b, c, 2, 5, 0, 0", "PID8": "gmx_mpi, 1, UNKNOWN, UNKNOWN, UNKNOWN", "PIDx": "a, 1, 2, 3, 4", "PID9": 5}}`))
+	uses, err = parseROCmProcesses([]byte(
+		`{"system": {"PID7": "a, b, c, 2, 5, 0, 0", "PID8": "gmx_mpi, 1, UNKNOWN, UNKNOWN, UNKNOWN", "PIDx": "a, 1, 2, 3, 4", "PID9": 5}}`))
 	if err != nil || !slices.Equal(uses, []smiUse{{7, anywhere, 5}, {8, anywhere, hidden}}) {
 		t.Errorf("%+v, %v", uses, err)
 	}
@@ -46,7 +52,8 @@ func TestAMDSMI(t *testing.T) {
 		t.Fatalf("%+v, %v", all, err)
 	}
 	const mib = 1 << 20
-	if d := all[0]; d.index != 0 || d.used != 28123*mib || d.free != 4501*mib || d.total != 32624*mib || d.systemUsed != 91*mib || d.busy != 87 || d.memoryBusy != 41 ||
+	if d := all[0]; d.index != 0 || d.used != 28123*mib || d.free != 4501*mib || d.total != 32624*mib ||
+		d.systemUsed != 91*mib || d.busy != 87 || d.memoryBusy != 41 ||
 		d.watts != 246 || d.celsius != 58 || !math.IsNaN(d.joules) {
 		t.Errorf("%+v", d)
 	}
@@ -55,14 +62,17 @@ func TestAMDSMI(t *testing.T) {
 		t.Errorf("%+v, %v", all, err)
 	}
 	all, err = parseAMDStatic([]byte(testdata(t, "amd_static.json")))
-	if err != nil || len(all) != 2 || all[1].name != "AMD Radeon AI PRO R9700" || all[1].slot != "0000:23:00.0" || all[1].driver != "amdgpu 6.16.6" {
+	if err != nil || len(all) != 2 || all[1].name != "AMD Radeon AI PRO R9700" || all[1].slot != "0000:23:00.0" ||
+		all[1].driver != "amdgpu 6.16.6" {
 		t.Errorf("%+v, %v", all, err)
 	}
 	uses, err := parseAMDProcesses([]byte(testdata(t, "amd_process.json")))
-	if err != nil || len(uses) != 8 || uses[0] != (smiUse{1882331, 0, 76000}) || uses[7] != (smiUse{1883505, 3, 29429556000}) {
+	if err != nil || len(uses) != 8 || uses[0] != (smiUse{1882331, 0, 76000}) ||
+		uses[7] != (smiUse{1883505, 3, 29429556000}) {
 		t.Errorf("%+v, %v", uses, err)
 	}
-	uses, err = parseAMDProcesses([]byte(`[{"gpu": 0, "process_list": [{"process_info": {"pid": 5, "memory_usage": {"vram_mem": {"value": 3, "unit": "MB"}}}},
+	uses, err = parseAMDProcesses([]byte(
+		`[{"gpu": 0, "process_list": [{"process_info": {"pid": 5, "memory_usage": {"vram_mem": {"value": 3, "unit": "MB"}}}},
 		{"process_info": {"pid": "6", "mem_usage": {"value": 2353860608, "unit": "B"}}}, {"process_info": {"pid": 7, "memory_usage": "N/A"}}]},
 		{"gpu": 1, "process_list": [{"process_info": {"pid": 5, "memory_usage": {"vram_mem": 9}}}]},
 		{"gpu": 2, "process_list": [{"process_info": "No running processes detected"}]}, {"gpu": 3, "process_list": "N/A"}]`))
@@ -107,21 +117,32 @@ func TestWhatIsToldTheSameOfSeveralDevices(t *testing.T) {
 		sum   float64 // of process 5
 		again bool    // the devices had to be asked
 	}{
-		"a model in two equal halves": {cards{used: []float64{11 * gib, 11 * gib}, held: []smiUse{{5, 0, 10 * gib}, {5, 1, 10 * gib}}}, 20 * gib, true},
-		"two halves told as a sum":    {cards{used: []float64{11 * gib, 11 * gib}, held: []smiUse{{5, 0, 20 * gib}, {5, 1, 20 * gib}}}, 20 * gib, true},
-		"one device, told of both":    {cards{used: []float64{11 * gib, gib / 8}, held: []smiUse{{5, 0, 10 * gib}, {5, 1, 10 * gib}}}, 10 * gib, true},
-		"workers, each told of all": {cards{used: []float64{28.1 * gib, 28.1 * gib}, held: []smiUse{{5, 0, 28 * gib}, {6, 0, 28 * gib}, {5, 1, 28 * gib},
-			{6, 1, 28 * gib}}}, 28 * gib, true},
-		"devices that do not tell":    {cards{used: []float64{nan, nan}, held: []smiUse{{5, 0, 10 * gib}, {5, 1, 10 * gib}}}, absent, true},
-		"different amounts":           {cards{used: []float64{nan, nan}, held: []smiUse{{5, 0, 1 * gib}, {5, 1, 2 * gib}}}, 3 * gib, false},
-		"nothing of the other":        {cards{used: []float64{nan, nan}, held: []smiUse{{5, 0, 1 * gib}, {5, 1, 0}}}, gib, false},
-		"two words for one card":      {cards{used: []float64{nan, nan}, held: []smiUse{{5, 0, 4 * gib}, {5, 0, 4 * gib}}}, 4 * gib, false},
-		"two words, the later less":   {cards{used: []float64{nan, nan}, held: []smiUse{{5, 0, 4 * gib}, {5, 0, 1 * gib}}}, 4 * gib, false},
-		"not told how much of either": {cards{used: []float64{gib, gib}, held: []smiUse{{5, 0, hidden}, {5, 1, hidden}}}, absent, false},
+		"a model in two equal halves": {cards{used: []float64{11 * gib, 11 * gib},
+			held: []smiUse{{5, 0, 10 * gib}, {5, 1, 10 * gib}}}, 20 * gib, true},
+		"two halves told as a sum": {cards{used: []float64{11 * gib, 11 * gib},
+			held: []smiUse{{5, 0, 20 * gib}, {5, 1, 20 * gib}}}, 20 * gib, true},
+		"one device, told of both": {cards{used: []float64{11 * gib, gib / 8},
+			held: []smiUse{{5, 0, 10 * gib}, {5, 1, 10 * gib}}}, 10 * gib, true},
+		"workers, each told of all": {cards{used: []float64{28.1 * gib, 28.1 * gib},
+			held: []smiUse{{5, 0, 28 * gib}, {6, 0, 28 * gib}, {5, 1, 28 * gib},
+				{6, 1, 28 * gib}}}, 28 * gib, true},
+		"devices that do not tell": {cards{used: []float64{nan, nan},
+			held: []smiUse{{5, 0, 10 * gib}, {5, 1, 10 * gib}}}, absent, true},
+		"different amounts": {cards{used: []float64{nan, nan},
+			held: []smiUse{{5, 0, 1 * gib}, {5, 1, 2 * gib}}}, 3 * gib, false},
+		"nothing of the other": {cards{used: []float64{nan, nan}, held: []smiUse{{5, 0, 1 * gib}, {5, 1, 0}}},
+			gib, false},
+		"two words for one card": {cards{used: []float64{nan, nan},
+			held: []smiUse{{5, 0, 4 * gib}, {5, 0, 4 * gib}}}, 4 * gib, false},
+		"two words, the later less": {cards{used: []float64{nan, nan},
+			held: []smiUse{{5, 0, 4 * gib}, {5, 0, 1 * gib}}}, 4 * gib, false},
+		"not told how much of either": {cards{used: []float64{gib, gib},
+			held: []smiUse{{5, 0, hidden}, {5, 1, hidden}}}, absent, false},
 	} {
 		first, _ := c.devices(nil)
 		m := &Monitor{}
-		m.add(&tool{smi: &c.cards, method: AMDSMI, first: first, roles: []string{"gpu0", "gpu1"}, ctx: t.Context(), stop: func() {}})
+		m.add(&tool{smi: &c.cards, method: AMDSMI, first: first, roles: []string{"gpu0", "gpu1"}, ctx: t.Context(),
+			stop: func() {}})
 		t.Cleanup(m.Close)
 		c.asked = 0
 		got, err := read(t, running(m.ProcessSources(5, 1, "server")[0]))
@@ -132,12 +153,14 @@ func TestWhatIsToldTheSameOfSeveralDevices(t *testing.T) {
 	}
 }
 
-// A GPU of which the program tells no more is lost, and the other goes on; both are where the program can't be started any more.
+// A GPU of which the program tells no more is lost, and the other goes on; both are where the program can't be started
+// any more.
 func TestAProgramThatTellsOfAGPUNoMore(t *testing.T) {
 	c := &cards{used: []float64{gib, 2 * gib}}
 	first, _ := c.devices(nil)
 	m := &Monitor{}
-	m.add(&tool{smi: c, method: AMDSMI, first: first, roles: []string{"gpu0", "gpu1"}, ctx: t.Context(), stop: func() {}})
+	m.add(&tool{smi: c, method: AMDSMI, first: first, roles: []string{"gpu0", "gpu1"}, ctx: t.Context(),
+		stop: func() {}})
 	t.Cleanup(m.Close)
 	all := m.Sources()
 	same(t, source(t, all, "gpu1"), map[string]float64{"memory_used_bytes": 2 * gib, "memory_total_bytes": 32 * gib})
@@ -151,7 +174,8 @@ func TestAProgramThatTellsOfAGPUNoMore(t *testing.T) {
 		t.Error(err)
 	}
 
-	gone := &tool{smi: &amdSMI{}, path: filepath.Join(t.TempDir(), "amd-smi"), method: AMDSMI, first: first, roles: []string{"gpu0", "gpu1"}, ctx: t.Context(),
+	gone := &tool{smi: &amdSMI{}, path: filepath.Join(t.TempDir(), "amd-smi"), method: AMDSMI, first: first,
+		roles: []string{"gpu0", "gpu1"}, ctx: t.Context(),
 		stop: func() {}}
 	for _, st := range gone.read() {
 		if st.err == nil || !strings.Contains(st.err.Error(), "amd-smi") {
@@ -177,7 +201,8 @@ func TestAProgramThatIsAskedEndsWithUs(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir, pids := t.TempDir(), filepath.Join(t.TempDir(), "pid")
-	script := "#!/bin/sh\ncase \"$*\" in *--showpids*) echo $$ >" + pids + ".tmp; mv " + pids + ".tmp " + pids + "; exec sleep 600;; esac\nexec cat " + path + "\n"
+	script := "#!/bin/sh\ncase \"$*\" in *--showpids*) echo $$ >" + pids + ".tmp; mv " + pids + ".tmp " + pids +
+		"; exec sleep 600;; esac\nexec cat " + path + "\n"
 	if err := os.WriteFile(filepath.Join(dir, "rocm-smi"), []byte(script), 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -196,7 +221,8 @@ func TestAProgramThatIsAskedEndsWithUs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !m.Asks([]string{"/bin/sh", filepath.Join(dir, "rocm-smi"), "--json"}) || m.Asks([]string{"/bin/sh", "rocm-smi"}) {
+	if !m.Asks([]string{"/bin/sh", filepath.Join(dir, "rocm-smi"), "--json"}) ||
+		m.Asks([]string{"/bin/sh", "rocm-smi"}) {
 		t.Error("its command line is not known, or another's is")
 	}
 	if runtime.GOOS == "linux" && !slices.Contains(child.Tagged(os.Getpid()), pid) {
@@ -212,7 +238,8 @@ func TestAProgramThatIsAskedEndsWithUs(t *testing.T) {
 }
 
 func FuzzSMI(f *testing.F) {
-	for _, name := range []string{"rocm_vega10.json", "rocm_7900xt.json", "rocm_pids.json", "amd_metric.json", "amd_static.json", "amd_process.json", "amd_power.json"} {
+	for _, name := range []string{"rocm_vega10.json", "rocm_7900xt.json", "rocm_pids.json", "amd_metric.json",
+		"amd_static.json", "amd_process.json", "amd_power.json"} {
 		f.Add([]byte(testdata(f, name)))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
@@ -256,11 +283,14 @@ func program(t *testing.T, name string, answers map[string]string) string {
 }
 
 func TestAMDsProgramsAreAskedWhereSysfsTellsNothing(t *testing.T) {
-	sys := tree(t, t.TempDir(), map[string]string{"class/drm/card0/device/uevent": uevent("amdgpu", "1002:7551", "0000:03:00.0"),
+	sys := tree(t, t.TempDir(), map[string]string{"class/drm/card0/device/uevent": uevent(
+		"amdgpu", "1002:7551", "0000:03:00.0"),
 		"class/drm/card0/device/drm/renderD128/dev": "226:128\n"})
-	dir := program(t, "amd-smi", map[string]string{"static": "amd_static.json", "metric": "amd_metric.json", "process": "amd_process.json"})
+	dir := program(t, "amd-smi", map[string]string{"static": "amd_static.json", "metric": "amd_metric.json",
+		"process": "amd_process.json"})
 	m := with(t, Options{Sys: sys, Proc: t.TempDir(), Path: []string{t.TempDir(), dir}})
-	if g := m.GPUs(); len(g) != 1 || g[0].Role != "gpu0" || g[0].Name != "AMD Radeon AI PRO R9700" || g[0].MemoryB != 32624<<20 || g[0].Method != AMDSMI || g[0].Driver != "amdgpu 6.16.6" {
+	if g := m.GPUs(); len(g) != 1 || g[0].Role != "gpu0" || g[0].Name != "AMD Radeon AI PRO R9700" ||
+		g[0].MemoryB != 32624<<20 || g[0].Method != AMDSMI || g[0].Driver != "amdgpu 6.16.6" {
 		t.Fatalf("%+v", g)
 	}
 	got, err := read(t, source(t, m.Sources(), "gpu0"))
@@ -272,21 +302,24 @@ func TestAMDsProgramsAreAskedWhereSysfsTellsNothing(t *testing.T) {
 		d := s.Describe()
 		methods = append(methods, d.Method)
 		if d.Method == AMDSMI+"_process" {
-			same(t, running(s), map[string]float64{"gpu_memory_bytes": 29429556000, "gpu0.gpu_memory_bytes": 29429556000})
+			same(t, running(s), map[string]float64{"gpu_memory_bytes": 29429556000,
+				"gpu0.gpu_memory_bytes": 29429556000})
 		}
 	}
 	if !slices.Equal(methods, []string{AMDSMI + "_process", Fdinfo}) {
 		t.Errorf("%v", methods)
 	}
 
-	dir = program(t, "rocm-smi", map[string]string{"--showpids": "rocm_pids.json", "--showmeminfo all": "rocm_vega10.json"})
+	dir = program(t, "rocm-smi", map[string]string{"--showpids": "rocm_pids.json",
+		"--showmeminfo all": "rocm_vega10.json"})
 	kfd := tree(t, t.TempDir(), map[string]string{"class/kfd/kfd/dev": "510:0\n"})
 	m = with(t, Options{Sys: kfd, Proc: t.TempDir(), Path: []string{dir}})
 	got, err = read(t, source(t, m.Sources(), "gpu0"))
 	if err != nil || got["memory_used_bytes"] != 17776640 {
 		t.Errorf("%v, %v", got, err)
 	}
-	same(t, running(m.ProcessSources(28389, 1, "server")[0]), map[string]float64{"gpu_memory_bytes": 2353860608, "gpu0.gpu_memory_bytes": 2353860608})
+	same(t, running(m.ProcessSources(28389, 1, "server")[0]),
+		map[string]float64{"gpu_memory_bytes": 2353860608, "gpu0.gpu_memory_bytes": 2353860608})
 
 	// A program that is there and knows of no GPU is as none.
 	m = with(t, Options{Sys: kfd, Proc: t.TempDir(), Path: []string{program(t, "rocm-smi", nil)}})

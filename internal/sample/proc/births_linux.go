@@ -13,9 +13,9 @@ import (
 
 // births tells which processes may be new since it was last asked.
 //
-// The kernel gives out pids one after the other and tells the last one: one small read says whether anything was started at all on the
-// machine, and what was is between that number and the one before. Everybody is looked at only now and then: for what was missed,
-// and because a process may be given another parent or another program.
+// The kernel gives out pids one after the other and tells the last one: one small read says whether anything was
+// started at all on the machine, and what was is between that number and the one before. Everybody is looked at only
+// now and then: for what was missed, and because a process may be given another parent or another program.
 type births struct {
 	file   *os.File // tells the last pid; nil: nothing does
 	last   int      // pid
@@ -26,7 +26,8 @@ type births struct {
 	again  map[int]time.Time // those of them that are being looked at
 }
 
-// birth is longer than a process is under way between being given its pid and being seen, and underWay more than can be at once.
+// birth is longer than a process is under way between being given its pid and being seen, and underWay more than can be
+// at once.
 const (
 	birth    = 100 * time.Millisecond
 	underWay = 32
@@ -35,8 +36,8 @@ const (
 // tooMany pids between two looks are dearer to look at than everybody.
 const tooMany = 1000
 
-// So many pids between two looks are looked at at once; of more, each is paid for with a pause. Where a machine starts one program
-// after the other, most are gone by then, and the others are found a little later.
+// So many pids between two looks are looked at at once; of more, each is paid for with a pause. Where a machine starts
+// one program after the other, most are gone by then, and the others are found a little later.
 const (
 	atOnce   = 100
 	pauseFor = 500 * time.Microsecond // about fifty times what a look at one takes
@@ -85,8 +86,8 @@ func (b *births) read() int {
 	return last
 }
 
-// next gives the pids that may be new, in the order in which they were given out, or everybody's. Not every one of them is a
-// process: there are threads, and such as have ended.
+// next gives the pids that may be new, in the order in which they were given out, or everybody's. Not every one of them
+// is a process: there are threads, and such as have ended.
 func (b *births) next(everybody bool) (pids []int, all bool) {
 	at := time.Now()
 	if !everybody && at.Before(b.pause) {
@@ -119,8 +120,8 @@ func (b *births) next(everybody bool) (pids []int, all bool) {
 	return pids, false
 }
 
-// missed says that nobody had a pid: a number is given out a moment before its process can be seen. It is given again for a while, at
-// least once.
+// missed says that nobody had a pid: a number is given out a moment before its process can be seen. It is given again
+// for a while, at least once.
 func (b *births) missed(pid int, at time.Time) {
 	since, again := b.again[pid]
 	if !again {
@@ -131,8 +132,8 @@ func (b *births) missed(pid int, at time.Time) {
 	}
 }
 
-// scanned says what a look at everybody took. There is to be one that often, and more rarely where it would take over one part in share of a
-// core.
+// scanned says what a look at everybody took. There is to be one that often, and more rarely where it would take over
+// one part in share of a core.
 func (b *births) scanned(took, every time.Duration, share int) {
 	if b.file == nil {
 		every, share = 0, 100 // nothing else finds anybody

@@ -24,17 +24,18 @@ type Process struct {
 	thread bool // of a process, and none itself
 }
 
-// Young tells whether a process was started less than a second ago: it may soon become the program that it was started for.
+// Young tells whether a process was started less than a second ago: it may soon become the program that it was started
+// for.
 func (p Process) Young() bool { return isYoung(p) }
 
-// Family follows processes and all their descendants: those there are, and those that come later. Who was once seen stays a member
-// until it ends, also where its parent ends first. A process that was never there at a look is not known, and neither is one whose
-// parent came and went between two looks. This very process is never a member.
+// Family follows processes and all their descendants: those there are, and those that come later. Who was once seen
+// stays a member until it ends, also where its parent ends first. A process that was never there at a look is not
+// known, and neither is one whose parent came and went between two looks. This very process is never a member.
 //
 // Its methods are called by one goroutine at a time.
 type Family struct {
-	// Joins tells who belongs to the family beside the descendants; nil: nobody. A process is asked about when it is first seen, for a
-	// while after (it may still become another program), and now and then.
+	// Joins tells who belongs to the family beside the descendants; nil: nobody. A process is asked about when it is
+	// first seen, for a while after (it may still become another program), and now and then.
 	Joins func(Process) bool
 	// Except tells who never belongs to the family, nor so its descendants; nil: nobody.
 	Except func(Process) bool
@@ -56,15 +57,16 @@ type Member struct {
 	reading record.Sample // nobody's
 }
 
-// youngAtOnce is how many of those who may become another program are looked at again at a time, whoever they are: strangers that start
-// one program after the other must not be dear.
+// youngAtOnce is how many of those who may become another program are looked at again at a time, whoever they are:
+// strangers that start one program after the other must not be dear.
 const youngAtOnce = 32
 
-// youth is how long a process is looked at again and again: a shell's child becomes the program that it was started for within it.
+// youth is how long a process is looked at again and again: a shell's child becomes the program that it was started for
+// within it.
 const youth = time.Second
 
-// Everybody is looked at that often, or more rarely where it would take over one part in so many of a core: somebody may be given another
-// parent, hardly ever, or become another program that joins.
+// Everybody is looked at that often, or more rarely where it would take over one part in so many of a core: somebody
+// may be given another parent, hardly ever, or become another program that joins.
 const (
 	scanEvery, scanShare = 10 * time.Second, 1000
 	joinEvery, joinShare = 2 * time.Second, 200
@@ -72,7 +74,8 @@ const (
 
 // NewFamily makes a family without members.
 func NewFamily() *Family {
-	return &Family{births: newBirths(), members: map[int]*Member{}, young: map[int]time.Time{}, everybody: true, self: os.Getpid()}
+	return &Family{births: newBirths(), members: map[int]*Member{}, young: map[int]time.Time{}, everybody: true,
+		self: os.Getpid()}
 }
 
 // Add makes a process a member; its descendants are found at the next Look.
@@ -142,7 +145,8 @@ func (m *Member) Alive() bool {
 	return !isGone(m.probe.Read(context.Background(), &m.reading))
 }
 
-// IsItself tells a process that has become the program it was started for from its parent's double, which it is for a moment.
+// IsItself tells a process that has become the program it was started for from its parent's double, which it is for a
+// moment.
 func (m *Member) IsItself() bool {
 	line := CommandLine(m.PID)
 	return len(line) > 0 && !slices.Equal(line, CommandLine(m.Parent))

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// PIDOfListener gives the process on this machine that answers at an address such as 127.0.0.1:8080 or [::1]:8080. Where several hold the
-// socket, such as a server and its workers, it is the one that was started first.
+// PIDOfListener gives the process on this machine that answers at an address such as 127.0.0.1:8080 or [::1]:8080.
+// Where several hold the socket, such as a server and its workers, it is the one that was started first.
 func PIDOfListener(ctx context.Context, address string) (int, error) {
 	d := net.Dialer{Timeout: time.Second}
 	conn, err := d.DialContext(ctx, "tcp", address)
@@ -37,13 +37,13 @@ func endOf(a net.Addr) (netip.AddrPort, error) {
 	return netip.AddrPortFrom(p.Addr().Unmap().WithZone(""), p.Port()), err
 }
 
-// launchers are programs, scripts and modules that start a server in several processes: the process that listens may be a child whose
-// siblings hold the model.
+// launchers are programs, scripts and modules that start a server in several processes: the process that listens may be
+// a child whose siblings hold the model.
 var launchers = []string{"text-generation-launcher", "vllm", "sglang"}
 
-// Root climbs from a process of a server to the topmost one that belongs to it: the parent while it runs the same program or is known to
-// start such servers. It stops below a shell, below whoever started us too, and at a session's leader, above whom nobody is of one thing
-// with what is below.
+// Root climbs from a process of a server to the topmost one that belongs to it: the parent while it runs the same
+// program or is known to start such servers. It stops below a shell, below whoever started us too, and at a session's
+// leader, above whom nobody is of one thing with what is below.
 func Root(pid int) int {
 	above := map[int]bool{}
 	for p := os.Getpid(); p > 1 && !above[p]; {
@@ -78,7 +78,8 @@ func started(parent, child int) bool {
 	return a != nil && b != nil && os.SameFile(a, b)
 }
 
-// launches tells whether a command line is a known launcher's: by its program, by the script that an interpreter runs, or by the module.
+// launches tells whether a command line is a known launcher's: by its program, by the script that an interpreter runs,
+// or by the module.
 func launches(line []string) bool {
 	if len(line) == 0 {
 		return false
@@ -100,6 +101,8 @@ func launches(line []string) bool {
 
 // shell tells whether a program is one that starts all kinds of others.
 func shell(name string) bool {
-	return slices.Contains([]string{"sh", "bash", "dash", "zsh", "fish", "ksh", "ash", "busybox", "tmux", "screen", "init", "systemd", "sshd", "login",
-		"sudo", "su", "tini", "dumb-init", "docker-init", "containerd-shim", "supervisord", "make", "timeout", "nohup", "env"}, strings.TrimPrefix(name, "-"))
+	return slices.Contains([]string{"sh", "bash", "dash", "zsh", "fish", "ksh", "ash", "busybox", "tmux", "screen",
+		"init", "systemd", "sshd", "login",
+		"sudo", "su", "tini", "dumb-init", "docker-init", "containerd-shim", "supervisord", "make", "timeout", "nohup",
+		"env"}, strings.TrimPrefix(name, "-"))
 }

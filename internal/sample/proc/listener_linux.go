@@ -27,8 +27,8 @@ type socket struct {
 	state, inode  string
 }
 
-// answering finds who holds the other end of a connection from ours to theirs: it is that process which answers, whoever else listens on
-// the port at another address. Until it has taken the connection, it is who listens there.
+// answering finds who holds the other end of a connection from ours to theirs: it is that process which answers,
+// whoever else listens on the port at another address. Until it has taken the connection, it is who listens there.
 func answering(ours, theirs netip.AddrPort) (int, error) {
 	for try := 0; ; try++ {
 		table, err := sockets()
@@ -57,7 +57,8 @@ const (
 	acceptPause = 20 * time.Millisecond
 )
 
-// listening gives the sockets that take connections to an address: those of that very address, else those of all addresses.
+// listening gives the sockets that take connections to an address: those of that very address, else those of all
+// addresses.
 func listening(table []socket, at netip.AddrPort) map[string]bool {
 	exact, any := map[string]bool{}, map[string]bool{}
 	for _, s := range table {
@@ -94,7 +95,8 @@ func holder(sockets map[string]bool, at netip.AddrPort) (int, error) {
 		if !held {
 			continue
 		}
-		if p, err := Look(pid); err == nil && (first.PID == 0 || p.Start < first.Start || p.Start == first.Start && p.PID < first.PID) {
+		if p, err := Look(pid); err == nil &&
+			(first.PID == 0 || p.Start < first.Start || p.Start == first.Start && p.PID < first.PID) {
 			first = p
 		}
 	}

@@ -14,7 +14,8 @@ import (
 	"llmparity/internal/sample/proc"
 )
 
-// asListener makes the test binary listen at an address and say where, until its standard input ends; with inChild it has a child do so.
+// asListener makes the test binary listen at an address and say where, until its standard input ends; with inChild it
+// has a child do so.
 const (
 	asListener = "PROC_TEST_LISTENER"
 	inChild    = "PROC_TEST_IN_CHILD"
@@ -101,7 +102,8 @@ func TestWhoListensIsOfTheAddress(t *testing.T) {
 	}
 }
 
-// A server that is busy takes no connection: then it is who listens. A worker that has the socket too was started later.
+// A server that is busy takes no connection: then it is who listens. A worker that has the socket too was started
+// later.
 func TestWhoListensWithoutTakingConnections(t *testing.T) {
 	for _, address := range []string{"127.0.0.1:0", "[::1]:0"} {
 		l, err := net.Listen("tcp", address)
@@ -133,7 +135,8 @@ func TestWhoListensWithoutTakingConnections(t *testing.T) {
 	}
 }
 
-// The root of a server is its topmost process: the same program, or one that is known to start such servers, and neither a shell nor us.
+// The root of a server is its topmost process: the same program, or one that is known to start such servers, and
+// neither a shell nor us.
 func TestTheRootOfAServer(t *testing.T) {
 	launcher := filepath.Join(t.TempDir(), "text-generation-launcher")
 	if err := os.WriteFile(launcher, []byte("#!/bin/sh\n\"$@\"\n"), 0o755); err != nil {
@@ -145,7 +148,8 @@ func TestTheRootOfAServer(t *testing.T) {
 		t.Errorf("a server of its own: %d, want %d", root, pid)
 	}
 	nested := self(t)
-	if _, pid := listener(t, nested, "127.0.0.1:0", inChild+"=1"); proc.Root(pid) != nested.Process.Pid || pid == nested.Process.Pid {
+	if _, pid := listener(t, nested, "127.0.0.1:0", inChild+"=1"); proc.Root(pid) != nested.Process.Pid ||
+		pid == nested.Process.Pid {
 		t.Errorf("a child of the same program: %d, want its parent %d", proc.Root(pid), nested.Process.Pid)
 	}
 	shell := exec.Command("sh", "-c", `"$0"; true`, os.Args[0])
@@ -154,6 +158,7 @@ func TestTheRootOfAServer(t *testing.T) {
 	}
 	known := exec.Command(launcher, os.Args[0])
 	if _, pid := listener(t, known, "127.0.0.1:0"); proc.Root(pid) != known.Process.Pid || pid == known.Process.Pid {
-		t.Errorf("a known launcher's child: %d (%s), want its parent %d", proc.Root(pid), strings.Join(proc.CommandLine(proc.Root(pid)), " "), known.Process.Pid)
+		t.Errorf("a known launcher's child: %d (%s), want its parent %d", proc.Root(pid),
+			strings.Join(proc.CommandLine(proc.Root(pid)), " "), known.Process.Pid)
 	}
 }

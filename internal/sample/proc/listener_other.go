@@ -11,7 +11,8 @@ import (
 	"github.com/shirou/gopsutil/v3/process"
 )
 
-// answering finds who holds the other end of a connection from ours to theirs, else who listens there, and at all addresses last.
+// answering finds who holds the other end of a connection from ours to theirs, else who listens there, and at all
+// addresses last.
 func answering(ours, theirs netip.AddrPort) (int, error) {
 	all, err := net.Connections("tcp")
 	if err != nil {

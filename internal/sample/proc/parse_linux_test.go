@@ -27,7 +27,8 @@ func FuzzStat(f *testing.F) {
 			t.Errorf("%q: %+v %c %v, want %+v", text, p, state, ok, want)
 		}
 		for n := range text { // cut off anywhere it is refused, or has what it should
-			if p, _, ok := parseStat([]byte(text[:n])); ok && (p.PID != pid || p.Parent != parent) && !strings.Contains(name, ")") {
+			if p, _, ok := parseStat([]byte(text[:n])); ok && (p.PID != pid || p.Parent != parent) &&
+				!strings.Contains(name, ")") {
 				t.Errorf("%q: %+v", text[:n], p)
 			}
 		}
@@ -55,7 +56,8 @@ func TestSocketRow(t *testing.T) {
 		}
 	}
 	for _, row := range []string{"", "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode",
-		"0: 0100007F 0:0 0A 0 0 0 0 0 1 1", "0: 01007F:1 01007F:1 0A 0 0 0 0 0 1 1", "0: 0100007F:10000 0100007F:1 0A 0 0 0 0 0 1 1"} {
+		"0: 0100007F 0:0 0A 0 0 0 0 0 1 1", "0: 01007F:1 01007F:1 0A 0 0 0 0 0 1 1",
+		"0: 0100007F:10000 0100007F:1 0A 0 0 0 0 0 1 1"} {
 		if got, ok := parseSocket(row); ok {
 			t.Errorf("%q is taken for %+v", row, got)
 		}
@@ -101,8 +103,9 @@ func without(text, name string) string {
 
 func TestRollup(t *testing.T) {
 	const kib = 1 << 10
-	whole := sizes{rss: 20832 * kib, pss: 11470 * kib, unique: 2924 * kib, anonymous: 17120 * kib, pssAnonymous: 10016 * kib,
-		kinds: record.Kinds{Anonymous: 10016 * kib, Files: 1454 * kib}}
+	whole := sizes{rss: 20832 * kib, pss: 11470 * kib, unique: 2924 * kib, anonymous: 17120 * kib,
+		pssAnonymous: 10016 * kib,
+		kinds:        record.Kinds{Anonymous: 10016 * kib, Files: 1454 * kib}}
 	old, noSwap := whole, whole
 	old.pssAnonymous = old.anonymous // nothing is known to be shared
 	old.kinds = record.Kinds{Anonymous: record.Absent}
@@ -129,7 +132,8 @@ func TestRollup(t *testing.T) {
 func FuzzRollup(f *testing.F) {
 	f.Add(forked, uint32(20832), uint32(11470), uint32(12), uint32(2912))
 	f.Add("", uint32(0), uint32(0), uint32(0), uint32(0))
-	f.Add("Rss:\nPss: x kB\nPrivate_Clean:   \nPrivate_Dirty: 99999999999999999999 kB", uint32(1), uint32(1<<31), uint32(3), uint32(4))
+	f.Add("Rss:\nPss: x kB\nPrivate_Clean:   \nPrivate_Dirty: 99999999999999999999 kB", uint32(1), uint32(1<<31),
+		uint32(3), uint32(4))
 	f.Fuzz(func(t *testing.T, before string, rss, pss, clean, dirty uint32) {
 		_, _ = parseRollup([]byte(before)) // whatever it is, it ends
 		text := fmt.Sprintf("55a9-7ffd ---p 0 00:00 0 [rollup]\nRss: %d kB\nPss: %d kB\nPss_Anon: 0 kB\nPrivate_Clean: %d kB\n"+

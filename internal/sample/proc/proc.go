@@ -1,9 +1,9 @@
 // Package proc reads the memory of processes.
 //
 // On Linux statm (resident and virtual size) is read at the sampling rate from a descriptor that stays open, at a few
-// microseconds a read; smaps_rollup (proportional and unique size, swap) and status (the highest resident size so far) cost
-// milliseconds and are read more rarely and at phase edges. Elsewhere gopsutil gives resident and virtual size alone. None of
-// them sees memory that a GPU's driver keeps for the process.
+// microseconds a read; smaps_rollup (proportional and unique size, swap) and status (the highest resident size so far)
+// cost milliseconds and are read more rarely and at phase edges. Elsewhere gopsutil gives resident and virtual size
+// alone. None of them sees memory that a GPU's driver keeps for the process.
 package proc
 
 import "time"

@@ -23,8 +23,8 @@ const quickMethod = record.MethodStatm
 // Nothing is written to the process: the highest RSS is the one since it started.
 func Sources(pid int, role string) ([]sample.Source, error) { return sources(pid, role, false) }
 
-// SourcesOfOurs is Sources for a process that we started, or its children: the highest RSS begins anew at every phase edge. The
-// kernel keeps one such figure a process, so that doing so would disturb others who read it.
+// SourcesOfOurs is Sources for a process that we started, or its children: the highest RSS begins anew at every phase
+// edge. The kernel keeps one such figure a process, so that doing so would disturb others who read it.
 func SourcesOfOurs(pid int, role string) ([]sample.Source, error) { return sources(pid, role, true) }
 
 func sources(pid int, role string, ours bool) ([]sample.Source, error) {
@@ -71,9 +71,10 @@ func newStatm(pid int, role string, start uint64) (*statm, error) {
 }
 
 func (s *statm) Describe() record.Source {
-	return record.Source{Role: s.role, Method: record.MethodStatm, PID: s.pid, Start: s.start, Every: FastEvery, Kernel: true,
-		Sees:  "resident and virtual size of the process, shared pages counted in full",
-		Blind: "sharing between processes; GPU memory; peaks between two reads; up to 64 pages a thread that the kernel has not summed yet"}
+	return record.Source{Role: s.role, Method: record.MethodStatm, PID: s.pid, Start: s.start, Every: FastEvery,
+		Kernel: true,
+		Sees:   "resident and virtual size of the process, shared pages counted in full",
+		Blind:  "sharing between processes; GPU memory; peaks between two reads; up to 64 pages a thread that the kernel has not summed yet"}
 }
 
 func (s *statm) Read(_ context.Context, r *record.Sample) error {
@@ -117,7 +118,8 @@ type rollup struct {
 }
 
 func (s *rollup) Describe() record.Source {
-	return record.Source{Role: s.role, Method: record.MethodSmapsRollup, PID: s.pid, Start: s.start, Every: DearEvery, Kernel: true,
+	return record.Source{Role: s.role, Method: record.MethodSmapsRollup, PID: s.pid, Start: s.start, Every: DearEvery,
+		Kernel: true,
 		Sees: "proportional (PSS: shared pages divided among their users), unique (USS: private pages) and swapped size, highest RSS " + s.since +
 			"; parts of PSS (anonymous, shared, files) at phase edges and for a phase's highest moment",
 		Blind: "GPU memory; what happened between two reads, but for the highest RSS"}
@@ -160,9 +162,11 @@ type sizes struct {
 // parseRollup reads smaps_rollup. Kernels before 5.9 do not say how anonymous pages are shared.
 func parseRollup(text []byte) (m sizes, err error) {
 	clean, dirty := kilobytes(text, "Private_Clean:"), kilobytes(text, "Private_Dirty:")
-	m = sizes{rss: kilobytes(text, "Rss:"), pss: kilobytes(text, "Pss:"), swap: kilobytes(text, "Swap:"), unique: clean + dirty,
+	m = sizes{rss: kilobytes(text, "Rss:"), pss: kilobytes(text, "Pss:"), swap: kilobytes(text, "Swap:"),
+		unique:    clean + dirty,
 		anonymous: kilobytes(text, "Anonymous:"), pssAnonymous: kilobytes(text, "Pss_Anon:")}
-	m.kinds = record.Kinds{Anonymous: m.pssAnonymous, Shared: kilobytes(text, "Pss_Shmem:"), Files: kilobytes(text, "Pss_File:")}
+	m.kinds = record.Kinds{Anonymous: m.pssAnonymous, Shared: kilobytes(text, "Pss_Shmem:"),
+		Files: kilobytes(text, "Pss_File:")}
 	if m.rss == record.Absent || m.pss == record.Absent || clean == record.Absent || dirty == record.Absent {
 		return m, errors.New("it has no Rss, Pss, Private_Clean and Private_Dirty")
 	}

@@ -38,7 +38,8 @@ func TestMain(m *testing.M) {
 	fmt.Println("ready")
 	in.Scan()
 	// Not from Go's heap: the race detector shadows that with twice its size.
-	block, err := syscall.Mmap(-1, 0, allocate, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_ANON|syscall.MAP_PRIVATE)
+	block, err := syscall.Mmap(-1, 0, allocate, syscall.PROT_READ|syscall.PROT_WRITE,
+		syscall.MAP_ANON|syscall.MAP_PRIVATE)
 	if err != nil {
 		fmt.Println(err)
 		os.Exit(1)
@@ -98,7 +99,8 @@ func TestSourcesSeeWhatAProcessAllocates(t *testing.T) {
 		}
 	}
 	// The dear source and the quick one speak of the same process at nearly the same time.
-	if s, r := after[record.MethodStatm], after[record.MethodSmapsRollup]; math.Abs(float64(s.RSS-r.RSS)) > 4*record.MiB || s.VMS != r.VMS {
+	if s, r := after[record.MethodStatm],
+		after[record.MethodSmapsRollup]; math.Abs(float64(s.RSS-r.RSS)) > 4*record.MiB || s.VMS != r.VMS {
 		t.Errorf("statm and smaps_rollup differ: %+v and %+v", s, r)
 	}
 
@@ -178,7 +180,8 @@ func read(t *testing.T, sources []sample.Source) map[string]record.Sample {
 			t.Fatal(err)
 		}
 		d := src.Describe()
-		if r.End.Before(r.Begin) || time.Since(r.End) > time.Minute || d.PID == 0 || d.Start == 0 || strings.TrimSpace(d.Blind) == "" {
+		if r.End.Before(r.Begin) || time.Since(r.End) > time.Minute || d.PID == 0 || d.Start == 0 ||
+			strings.TrimSpace(d.Blind) == "" {
 			t.Errorf("%s: %+v %+v", d.Method, d, r)
 		}
 		out[d.Method] = r

@@ -60,8 +60,8 @@ func (s *portable) Read(ctx context.Context, r *record.Sample) error {
 	return nil
 }
 
-// ended tells whether the process is there no more, or another one has its number, or nothing is left of it but its exit code. What a
-// reading of such a one fails with differs from system to system.
+// ended tells whether the process is there no more, or another one has its number, or nothing is left of it but its
+// exit code. What a reading of such a one fails with differs from system to system.
 func (s *portable) ended() bool {
 	now, err := process.NewProcess(s.proc.Pid)
 	if err != nil {

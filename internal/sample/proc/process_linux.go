@@ -95,8 +95,8 @@ func CommandLine(pid int) []string {
 	return strings.Split(string(text), "\x00")
 }
 
-// ProcessOf gives the process that a thread is of: /proc has a hidden folder for each thread. It is pid itself where that is a process,
-// or where it can't be told.
+// ProcessOf gives the process that a thread is of: /proc has a hidden folder for each thread. It is pid itself where
+// that is a process, or where it can't be told.
 func ProcessOf(pid int) int {
 	if group, err := strconv.Atoi(statusLine(pid, "Tgid")); err == nil {
 		return group
@@ -127,14 +127,16 @@ func statusLine(pid int, name string) string {
 	return strings.TrimSpace(line)
 }
 
-// Usable tells why processes can't be looked at: /proc is missing, or tells of another namespace's processes, whose numbers are others.
+// Usable tells why processes can't be looked at: /proc is missing, or tells of another namespace's processes, whose
+// numbers are others.
 func Usable() error {
 	self, err := os.Readlink("/proc/self")
 	if err != nil {
 		return fmt.Errorf("processes can't be looked at: %w", err)
 	}
 	if self != strconv.Itoa(os.Getpid()) {
-		return fmt.Errorf("/proc tells of another namespace's processes: this one is %s there, and %d here", self, os.Getpid())
+		return fmt.Errorf("/proc tells of another namespace's processes: this one is %s there, and %d here", self,
+			os.Getpid())
 	}
 	return nil
 }

@@ -45,8 +45,8 @@ func glance(pid int) (Process, error) {
 	return Process{PID: pid, Parent: int(parent), Start: uint64(start), Name: name}, nil
 }
 
-// isZombie tells whether nothing is left of a process but its exit code. Asking may take a program of the system's: it is done for
-// members alone.
+// isZombie tells whether nothing is left of a process but its exit code. Asking may take a program of the system's: it
+// is done for members alone.
 func isZombie(p *process.Process) bool {
 	status, err := p.Status()
 	return err == nil && len(status) > 0 && status[0] == process.Zombie
@@ -54,7 +54,8 @@ func isZombie(p *process.Process) bool {
 
 // gone recognises the errors of a process that has ended. Systems and calls tell that in many ways, so it is asked for.
 func gone(pid int, err error) error {
-	if there, asked := process.PidExists(int32(pid)); asked == nil && !there || errors.Is(err, process.ErrorProcessNotRunning) {
+	if there, asked := process.PidExists(int32(pid)); asked == nil && !there ||
+		errors.Is(err, process.ErrorProcessNotRunning) {
 		err = sample.ErrGone
 	}
 	return fmt.Errorf("process %d: %w", pid, err)
@@ -128,8 +129,8 @@ func (b *births) next(everybody bool) (pids []int, all bool) {
 // missed asks for a pid again, which was listed and could not be looked at.
 func (b *births) missed(pid int, _ time.Time) { delete(b.known, pid) }
 
-// scanned says what a look at everybody took. There is to be one that often, and more rarely where it would take over one part in share of a
-// core.
+// scanned says what a look at everybody took. There is to be one that often, and more rarely where it would take over
+// one part in share of a core.
 func (b *births) scanned(took, every time.Duration, share int) {
 	b.rest = time.Now().Add(max(every, took*time.Duration(share)))
 }

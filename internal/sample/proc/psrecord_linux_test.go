@@ -17,18 +17,20 @@ import (
 	"llmparity/internal/sample/proc/proctest"
 )
 
-// What a sample of ours may take: of psrecord's CPU time without a pause, and of a thread's that sleeps in the kernel at 100 ms.
+// What a sample of ours may take: of psrecord's CPU time without a pause, and of a thread's that sleeps in the kernel
+// at 100 ms.
 const (
 	atMost        = 0.1
 	ofTheSleeping = 1.25
 	benchLength   = 5 * time.Second
 )
 
-// BenchmarkAgainstPsrecord watches processes with psrecord and with our sampler and record, turn by turn, and compares the CPU
-// time of a sample of resident and virtual size that is read and written down. Start and end are in none of the figures.
+// BenchmarkAgainstPsrecord watches processes with psrecord and with our sampler and record, turn by turn, and compares
+// the CPU time of a sample of resident and virtual size that is read and written down. Start and end are in none of the
+// figures.
 //
-// Without a pause between samples, as psrecord does by default, it is the work that is compared. At ten samples a second most
-// of the CPU time is the kernel's, waking a thread: there the limit is a thread that does nothing else.
+// Without a pause between samples, as psrecord does by default, it is the work that is compared. At ten samples a
+// second most of the CPU time is the kernel's, waking a thread: there the limit is a thread that does nothing else.
 func BenchmarkAgainstPsrecord(b *testing.B) {
 	psrecord := proctest.Find(b, "../../../scripts")
 	ten := proctest.Family(b, 10)
@@ -56,7 +58,8 @@ func BenchmarkAgainstPsrecord(b *testing.B) {
 	for _, m := range []struct {
 		name  string
 		value []float64
-	}{{"ratio", ratios}, {"sleeping-thread-µs", sleeping}, {"our-µs", ours}, {"our-µs-of-ten", ours10}, {"psrecord-µs", theirs},
+	}{{"ratio", ratios}, {"sleeping-thread-µs", sleeping}, {"our-µs", ours}, {"our-µs-of-ten", ours10},
+		{"psrecord-µs", theirs},
 		{"psrecord-µs-of-ten", theirs10}} {
 		b.ReportMetric(proctest.Median(m.value), m.name)
 	}
@@ -77,8 +80,8 @@ func perSample(cpu time.Duration, samples int) float64 {
 	return float64(cpu) / float64(time.Microsecond) / float64(samples)
 }
 
-// sleepingThread gives the CPU time of a thread that sleeps in the kernel for 100 ms and reads one statm, again and again: what no
-// sampler at this rate can do without.
+// sleepingThread gives the CPU time of a thread that sleeps in the kernel for 100 ms and reads one statm, again and
+// again: what no sampler at this rate can do without.
 func sleepingThread(b *testing.B, pid int, d time.Duration) (cpu time.Duration, samples int) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -114,8 +117,8 @@ func (a at) Describe() record.Source {
 	return d
 }
 
-// watchWithSampler gives the CPU time of this process while it samples and records, and the samples of each process. No interval
-// is no pause.
+// watchWithSampler gives the CPU time of this process while it samples and records, and the samples of each process. No
+// interval is no pause.
 func watchWithSampler(b *testing.B, pids []int, interval, d time.Duration) (cpu time.Duration, samples int) {
 	w, err := record.Create(b.TempDir(), record.Meta{Name: "bench", Started: time.Now()}, record.Environment{}, nil)
 	if err != nil {

@@ -19,8 +19,8 @@ type TreeOptions struct {
 	Appeared, Ended func(pid int, role string)
 }
 
-// Tree samples a process and its descendants: those there are, and those that come later. A process whose parent ends goes on being
-// sampled. One that may not be read is said to be so by the sampler, and the rest goes on.
+// Tree samples a process and its descendants: those there are, and those that come later. A process whose parent ends
+// goes on being sampled. One that may not be read is said to be so by the sampler, and the rest goes on.
 type Tree struct {
 	role   func(pid int, name string, cmdline []string) string
 	attach func(sample.Source) func()
@@ -36,8 +36,8 @@ type Tree struct {
 	pids []int
 }
 
-// branch is a member of a tree. One that was just forked is its parent's double and does not say yet what it will be: it gets its
-// role at the look after.
+// branch is a member of a tree. One that was just forked is its parent's double and does not say yet what it will be:
+// it gets its role at the look after.
 type branch struct {
 	member *Member
 	told   bool
@@ -46,9 +46,10 @@ type branch struct {
 	detach []func()
 }
 
-// NewTree samples the process root and its descendants until Close: what is there is attached when it returns. role says what a process
-// is to its engine; without one, or where it says nothing, the system's name for the process is it.
-func NewTree(root int, role func(pid int, name string, cmdline []string) string, attach func(sample.Source) (detach func()),
+// NewTree samples the process root and its descendants until Close: what is there is attached when it returns. role
+// says what a process is to its engine; without one, or where it says nothing, the system's name for the process is it.
+func NewTree(root int, role func(pid int, name string, cmdline []string) string,
+	attach func(sample.Source) (detach func()),
 	o TreeOptions) (*Tree, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	t := &Tree{role: role, attach: attach, o: o, stop: cancel, done: make(chan struct{}), family: NewFamily()}
@@ -115,7 +116,8 @@ func (t *Tree) look(ctx context.Context, settle bool) {
 	t.pids = pids
 }
 
-// becomeItself gives a process that was just forked the moment that it takes to become another program, if it is to be one.
+// becomeItself gives a process that was just forked the moment that it takes to become another program, if it is to be
+// one.
 func becomeItself(m *Member) {
 	const patience, step = 20 * time.Millisecond, time.Millisecond
 	for n := 0; n < int(patience/step) && isYoung(m.Process) && !m.IsItself(); n++ {
@@ -206,7 +208,8 @@ type unreadable struct {
 }
 
 func (u *unreadable) Describe() record.Source {
-	return record.Source{Role: u.role, Method: quickMethod, PID: u.process.PID, Start: u.process.Start, Every: FastEvery,
+	return record.Source{Role: u.role, Method: quickMethod, PID: u.process.PID, Start: u.process.Start,
+		Every:  FastEvery,
 		Kernel: true, // or its whole method would be read by a goroutine of its own
 		Sees:   "nothing", Blind: "everything: it may not be read"}
 }

@@ -119,7 +119,8 @@ func byArgument(_ int, name string, line []string) string {
 
 func follow(t *testing.T, pid int, out *seen) *proc.Tree {
 	t.Helper()
-	tree, err := proc.NewTree(pid, byArgument, out.attach, proc.TreeOptions{Every: 20 * time.Millisecond, Ours: true, Ended: out.end})
+	tree, err := proc.NewTree(pid, byArgument, out.attach,
+		proc.TreeOptions{Every: 20 * time.Millisecond, Ours: true, Ended: out.end})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -141,7 +142,8 @@ func TestATreeHasWhoIsThereAndWhoComesLater(t *testing.T) {
 	first := sh.start("sleep 601")
 	until(t, "it is a sleep", func() bool { p, err := proc.Look(first); return err == nil && p.Name == "sleep" })
 	tree := follow(t, sh.cmd.Process.Pid, out)
-	if !slices.Contains(tree.PIDs(), first) || !slices.Contains(tree.PIDs(), sh.cmd.Process.Pid) || out.of("sleep 601") != 2 {
+	if !slices.Contains(tree.PIDs(), first) || !slices.Contains(tree.PIDs(), sh.cmd.Process.Pid) ||
+		out.of("sleep 601") != 2 {
 		t.Fatalf("at once: %v, %v", tree.PIDs(), out.attached)
 	}
 	nested := sh.start(`sh -c 'sleep 602 & sleep 603'`)
@@ -192,7 +194,8 @@ func TestNoTreeOfWhoHasEnded(t *testing.T) {
 	if err := cmd.Run(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := proc.NewTree(cmd.Process.Pid, nil, (&seen{}).attach, proc.TreeOptions{}); !errors.Is(err, sample.ErrGone) {
+	if _, err := proc.NewTree(cmd.Process.Pid, nil, (&seen{}).attach, proc.TreeOptions{}); !errors.Is(
+		err, sample.ErrGone) {
 		t.Errorf("err = %v", err)
 	}
 }

@@ -5,10 +5,12 @@ import (
 	"strings"
 )
 
-// merge joins neighbours of a text's characters until no two can be: those of the highest score first, of equal ones the leftmost.
+// merge joins neighbours of a text's characters until no two can be: those of the highest score first, of equal ones
+// the leftmost.
 //
-// For SentencePiece a whole text is one word. So parts are a list that is linked, and what can be joined is a heap: time grows hardly more
-// than the text does. What has become of a pair's parts since it was put into the heap shows when its turn comes.
+// For SentencePiece a whole text is one word. So parts are a list that is linked, and what can be joined is a heap:
+// time grows hardly more than the text does. What has become of a pair's parts since it was put into the heap shows
+// when its turn comes.
 func merge(text string, score func(left, right string) (float64, bool)) []string {
 	m := merging{parts: strings.Split(text, ""), score: score}
 	m.next, m.before = make([]int, len(m.parts)), make([]int, len(m.parts))

@@ -1,6 +1,6 @@
 // Package reference is a third opinion: a plain forward pass of a llama or qwen2 and the tokenizers, written for being
-// read, against which tests hold the real engines, and which says what the tiny models are expected to answer. Where two
-// engines differ it shows which one is off.
+// read, against which tests hold the real engines, and which says what the tiny models are expected to answer. Where
+// two engines differ it shows which one is off.
 //
 // It is not an engine: one sequence, greedy only, F32 weights only, everything in memory, no threads.
 package reference
@@ -239,8 +239,8 @@ func multiply(matrix, x []float32) []float32 {
 	return out
 }
 
-// dot sums in float64, so that the order of summing matters to nobody. Nearly all time is spent here: four sums don't wait
-// for one another, and a race detector has nothing to find in it.
+// dot sums in float64, so that the order of summing matters to nobody. Nearly all time is spent here: four sums don't
+// wait for one another, and a race detector has nothing to find in it.
 //
 //go:norace
 func dot(a, b []float32) float64 {
@@ -269,7 +269,8 @@ func (m *Model) Greedy(prompt []int, n int) (ids []int, margins []float64, err e
 		return nil, nil, fmt.Errorf("reference: an empty prompt has no continuation")
 	}
 	if total := len(prompt) + n; total > m.shape.ContextLength {
-		return nil, nil, fmt.Errorf("reference: %d tokens don't fit into the context of %d", total, m.shape.ContextLength)
+		return nil, nil, fmt.Errorf("reference: %d tokens don't fit into the context of %d", total,
+			m.shape.ContextLength)
 	}
 	for _, id := range prompt {
 		if id < 0 || id >= m.shape.VocabSize {

@@ -43,8 +43,10 @@ func TestKindsDiffer(t *testing.T) {
 // In Unicode, that ignores case, a long s after an apostrophe ends a word by Llama 3's rule; nothing joins it to what
 // follows.
 func TestLongSIsAContraction(t *testing.T) {
-	v := gguf.Vocabulary{Tokens: []string{"'", "Å", "¿", "t", "¿t"}, Types: []int32{1, 1, 1, 1, 1}, Merges: []string{"¿ t"}}
-	for pre, want := range map[string][]int{gguf.PreLlama3: {0, 1, 2, 3}, gguf.PreQwen2: {0, 1, 2, 3}, gguf.PreGPT2: {0, 1, 4}} {
+	v := gguf.Vocabulary{Tokens: []string{"'", "Å", "¿", "t", "¿t"}, Types: []int32{1, 1, 1, 1, 1},
+		Merges: []string{"¿ t"}}
+	for pre, want := range map[string][]int{gguf.PreLlama3: {0, 1, 2, 3}, gguf.PreQwen2: {0, 1, 2, 3},
+		gguf.PreGPT2: {0, 1, 4}} {
 		v.Pre = pre
 		if got := reference.NewTokenizer(v).Encode("'ſt"); !slices.Equal(got, want) {
 			t.Errorf("%s: got %v, want %v", pre, got, want)

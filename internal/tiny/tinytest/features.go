@@ -13,8 +13,9 @@ type Feature struct {
 	LlamaCppDiffers bool
 }
 
-// Features are the models on which engines are held against each other: each thing that is supported is in one of them at
-// least. Their seeds are such that on FeaturePrompts the best logit leads by 0.02 at the least, and the text is varied.
+// Features are the models on which engines are held against each other: each thing that is supported is in one of them
+// at least. Their seeds are such that on FeaturePrompts the best logit leads by 0.02 at the least, and the text is
+// varied.
 func Features() []Feature {
 	return []Feature{
 		{Name: "a head for each key-value head",
@@ -30,15 +31,18 @@ func Features() []Feature {
 		{Name: "heads of 96, narrower than the hidden state",
 			Spec: tiny.Spec{Hidden: 256, Heads: 2, KVHeads: 1, HeadDim: 96, Seed: 2}},
 		{Name: "heads of 128, Llama 3's scaling and tokenizer",
-			Spec: tiny.Spec{Hidden: 256, Heads: 2, KVHeads: 1, HeadDim: 128, RopeBase: 500000, RopeScaling: tiny.Llama3, RopeContext: 64,
-				Tokenizer: gguf.PreLlama3, Seed: 1}},
+			Spec: tiny.Spec{Hidden: 256, Heads: 2, KVHeads: 1, HeadDim: 128, RopeBase: 500000, RopeScaling: tiny.Llama3,
+				RopeContext: 64,
+				Tokenizer:   gguf.PreLlama3, Seed: 1}},
 		{Name: "biases",
 			Spec: tiny.Spec{Heads: 4, KVHeads: 2, HeadDim: 32, Bias: true, Tokenizer: gguf.PreSmolLM, Seed: 7}},
 		{Name: "qwen2",
-			Spec: tiny.Spec{Architecture: gguf.Qwen2, Heads: 4, KVHeads: 2, HeadDim: 32, Tied: true, RopeBase: 1e6, Seed: 8}},
+			Spec: tiny.Spec{Architecture: gguf.Qwen2, Heads: 4, KVHeads: 2, HeadDim: 32, Tied: true, RopeBase: 1e6,
+				Seed: 8}},
 		{Name: "qwen2 with a head of its own and linear scaling",
-			Spec: tiny.Spec{Architecture: gguf.Qwen2, Hidden: 256, Heads: 4, KVHeads: 4, HeadDim: 64, RopeScaling: tiny.Linear,
-				RopeFactor: 4, Seed: 6}},
+			Spec: tiny.Spec{Architecture: gguf.Qwen2, Hidden: 256, Heads: 4, KVHeads: 4, HeadDim: 64,
+				RopeScaling: tiny.Linear,
+				RopeFactor:  4, Seed: 6}},
 		{Name: "linear scaling",
 			Spec: tiny.Spec{Heads: 4, KVHeads: 2, HeadDim: 32, RopeScaling: tiny.Linear, RopeFactor: 2.5, Seed: 8}},
 		{Name: "SentencePiece, a large vocabulary",
@@ -48,8 +52,8 @@ func Features() []Feature {
 	}
 }
 
-// FeaturePrompts are ordinary prompts; the last one is longer than the window of the model that has one, and longer than
-// a prefill chunk of 64 tokens.
+// FeaturePrompts are ordinary prompts; the last one is longer than the window of the model that has one, and longer
+// than a prefill chunk of 64 tokens.
 func FeaturePrompts() []Prompt {
 	all := Prompts()
 	long := all[1].Text + " " + all[2].Text + " " + all[3].Text

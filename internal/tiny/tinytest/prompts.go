@@ -21,7 +21,8 @@ func Prompts() []Prompt {
 		{"JSON", `{"name": "tiny", "layers": 2, "heads": [1, 2, 3, 4], "tied": false}`},
 		{"unknown words", "Zyxwvut qqxj BVDKPF mnplk jjjjjjjj"},
 		{"chat", "<|im_start|>user\nWhat is the best of three clocks?<|im_end|>\n<|im_start|>assistant\n"},
-		{"longer than a prefill chunk of 128 tokens", strings.Repeat("What a program has reserved is not what it has used, "+
-			"and what it has used is not what it still needs; ask again at 10:30. ", 6)},
+		{"longer than a prefill chunk of 128 tokens",
+			strings.Repeat("What a program has reserved is not what it has used, "+
+				"and what it has used is not what it still needs; ask again at 10:30. ", 6)},
 	}
 }

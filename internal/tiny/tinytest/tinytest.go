@@ -1,5 +1,5 @@
-// Package tinytest is what tests ask of the tiny model and of random ones, and what the reference answers. That engines can be
-// held to it is what package tiny's own tests are for.
+// Package tinytest is what tests ask of the tiny model and of random ones, and what the reference answers. That engines
+// can be held to it is what package tiny's own tests are for.
 package tinytest
 
 import (

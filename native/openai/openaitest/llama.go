@@ -23,7 +23,8 @@ type Server struct {
 	PID  int
 }
 
-// Llama starts a llama-server with a model, computing as exactly as the project's own, with further arguments; flags in them override.
+// Llama starts a llama-server with a model, computing as exactly as the project's own, with further arguments; flags in
+// them override.
 func Llama(t testing.TB, path string, args ...string) Server {
 	t.Helper()
 	return run(t, append([]string{"-m", path}, args...))
@@ -42,8 +43,10 @@ func run(t testing.TB, args []string) Server {
 		t.Fatal(err)
 	}
 	port := FreePort(t)
-	cmd := exec.Command(binary, append([]string{"--host", "127.0.0.1", "--port", fmt.Sprint(port), "-t", "1", "-tb", "1",
-		"-ngl", "0", "-dev", "none", "-ctk", "f32", "-ctv", "f32", "-fa", "off", "-fit", "off", "--no-warmup", "--no-webui", "--offline"}, args...)...)
+	cmd := exec.Command(binary, append([]string{"--host", "127.0.0.1", "--port", fmt.Sprint(port), "-t", "1", "-tb",
+		"1",
+		"-ngl", "0", "-dev", "none", "-ctk", "f32", "-ctv", "f32", "-fa", "off", "-fit", "off", "--no-warmup",
+		"--no-webui", "--offline"}, args...)...)
 	tail := &child.Tail{Max: 8 << 10}
 	cmd.Stdout, cmd.Stderr = tail, tail
 	ctx, cancel := context.WithCancel(context.Background())

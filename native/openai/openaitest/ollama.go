@@ -28,7 +28,8 @@ func Ollama(t testing.TB, path, name, template string) Server {
 	}
 	dir, port := t.TempDir(), FreePort(t)
 	cmd := exec.Command(binary, "serve")
-	cmd.Env = append(os.Environ(), "HOME="+dir, "OLLAMA_MODELS="+filepath.Join(dir, "models"), fmt.Sprintf("OLLAMA_HOST=127.0.0.1:%d", port),
+	cmd.Env = append(os.Environ(), "HOME="+dir, "OLLAMA_MODELS="+filepath.Join(dir, "models"),
+		fmt.Sprintf("OLLAMA_HOST=127.0.0.1:%d", port),
 		"OLLAMA_NUM_PARALLEL=2", "OLLAMA_CONTEXT_LENGTH=1024", "CUDA_VISIBLE_DEVICES=-1")
 	tail := &child.Tail{Max: 8 << 10}
 	cmd.Stdout, cmd.Stderr = tail, tail
@@ -51,7 +52,8 @@ func Ollama(t testing.TB, path, name, template string) Server {
 	}
 	digest := fmt.Sprintf("sha256:%x", sha256.Sum256(file))
 	post(t, s.URL+"/api/blobs/"+digest, file)
-	body, err := json.Marshal(map[string]any{"model": name, "files": map[string]string{"m.gguf": digest}, "template": template, "stream": false})
+	body, err := json.Marshal(map[string]any{"model": name, "files": map[string]string{"m.gguf": digest},
+		"template": template, "stream": false})
 	if err != nil {
 		t.Fatal(err)
 	}

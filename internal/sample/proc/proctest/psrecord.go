@@ -1,5 +1,5 @@
-// Package proctest has what benchmarks hold the sampling of processes against: psrecord, as `scripts/setup bench` installs it. It can't
-// install it itself.
+// Package proctest has what benchmarks hold the sampling of processes against: psrecord, as `scripts/setup bench`
+// installs it. It can't install it itself.
 package proctest
 
 import (
@@ -38,7 +38,8 @@ func Find(b testing.TB, scripts string) Psrecord {
 func (p Psrecord) Watch(b testing.TB, pid int, d time.Duration, more ...string) (cpu time.Duration, samples int) {
 	b.Helper()
 	log := filepath.Join(b.TempDir(), "log")
-	cmd := exec.Command(string(p), append([]string{fmt.Sprint(pid), "--duration", fmt.Sprint(d.Seconds()), "--log", log}, more...)...)
+	cmd := exec.Command(string(p), append(
+		[]string{fmt.Sprint(pid), "--duration", fmt.Sprint(d.Seconds()), "--log", log}, more...)...)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		b.Fatalf("psrecord: %v\n%s", err, out)
 	}

@@ -38,20 +38,24 @@ func tinyModel(t testing.TB) (Config, engine.Model) {
 		t.Fatal(files.err)
 	}
 	c := Config{Package: func(context.Context, engine.Model, Target, func(string)) (Package, error) {
-		return files.pack,
-			nil
+		return files.pack, nil
 	}}
 	return c, engine.Model{Path: filepath.Join(files.dir, "tiny.gguf"),
 		Model: record.Model{Name: tiny.Name, Context: window}}
 }
 
 func pack(dir string, window int, say func(string)) (Package, error) {
-	ctx := context.Background()
-	if err := tiny.WriteFile(filepath.Join(dir, "tiny.gguf")); err != nil {
+	path := filepath.Join(dir, "tiny.gguf")
+	if err := tiny.WriteFile(path); err != nil {
 		return Package{}, err
 	}
-	p, err := mlc.Write(ctx, filepath.Join(dir, "tiny.gguf"), filepath.Join(dir, "package"),
-		mlc.Options{ContextWindow: window})
+	return packFile(path, filepath.Join(dir, "package"), tiny.Name, window, say)
+}
+
+// packFile makes a package of a GGUF, with a library for the software adapter.
+func packFile(path, dir, name string, window int, say func(string)) (Package, error) {
+	ctx := context.Background()
+	p, err := mlc.Write(ctx, path, dir, mlc.Options{ContextWindow: window})
 	if err != nil {
 		return Package{}, err
 	}
@@ -60,7 +64,8 @@ func pack(dir string, window int, say func(string)) (Package, error) {
 	if err != nil {
 		return Package{}, err
 	}
-	return Package{Dir: p.Dir, Library: Library{Path: lib.Path, SHA256: lib.SHA256, Origin: Ours,
-		Kernels: SoftwareKernels}, ID: tiny.Name, DType: F32,
+	return Package{Dir: p.Dir,
+		Library: Library{Path: lib.Path, SHA256: lib.SHA256, Origin: Ours, Kernels: SoftwareKernels},
+		ID:      name, DType: F32,
 		Context: p.Shape.ContextWindowSize, PrefillChunk: p.Shape.PrefillChunkSize}, nil
 }

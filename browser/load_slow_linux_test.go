@@ -1,0 +1,128 @@
+//go:build slow
+
+package browser
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"llmparity/internal/cache"
+	"llmparity/internal/engine"
+	"llmparity/internal/engine/enginetest"
+	"llmparity/internal/record"
+	"llmparity/internal/sample"
+)
+
+// A load's speed is compared in pairs until its interval is narrow enough, or there are enough of them.
+const (
+	leastPairs = 12
+	mostPairs  = 48
+	halfWidth  = 0.03
+	mostOfCore = 2.0 // percent
+)
+
+// BenchmarkLoad loads SmolLM2 with all samplers and without any, in turn, each time in a browser of its own. It fails
+// if a sampled load may have less than 95% of its speed, or if sampling takes more than 2% of a core. Both sides serve
+// the weights to the page, so the difference between their CPU times is what sampling takes.
+func BenchmarkLoad(b *testing.B) {
+	c, m := smolLM2(b)
+	w, err := record.Create(b.TempDir(), record.Meta{Name: "load", Started: time.Now()}, record.Environment{}, nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	loadOnce(b, c, m, &enginetest.Probe{}) // warms the disk cache
+	var speeds, shares []float64
+	for n := range mostPairs {
+		var with, without loading
+		for i := range 2 {
+			if i == n%2 {
+				without = loadOnce(b, c, m, &enginetest.Probe{})
+				continue
+			}
+			rec := w.Begin(record.Cell{ID: 1}, n+1, false, 0)
+			sampler := sample.New(b.Context(), rec)
+			with = loadOnce(b, c, m, &samplingProbe{sampler: sampler})
+			rec.End(record.OK, "", nil, sampler.Stop())
+		}
+		speeds = append(speeds, without.took.Seconds()/with.took.Seconds())
+		shares = append(shares, 100*(with.cpu.Seconds()/with.took.Seconds()-without.cpu.Seconds()/without.took.Seconds()))
+		if i := medianOf(speeds); n+1 >= leastPairs && i.high-i.low <= 2*halfWidth {
+			break
+		}
+	}
+	if err := w.Close(record.OK); err != nil {
+		b.Fatal(err)
+	}
+	speed, share := medianOf(speeds), medianOf(shares)
+	b.ReportMetric(speed.median, "ratio")
+	b.ReportMetric(speed.low, "ratio-low")
+	b.ReportMetric(speed.high, "ratio-high")
+	b.ReportMetric(share.median, "%core")
+	b.Logf("%d pairs: speed %v; sampling takes %v %% of a core", len(speeds), speed, share)
+	if speed.low < atLeast {
+		b.Errorf("a sampled load has %v of its speed, want at least %.2f", speed, atLeast)
+	}
+	if share.median > mostOfCore {
+		b.Errorf("sampling takes %v %% of a core during a load, want at most %.0f", share, mostOfCore)
+	}
+}
+
+// smolLM2 is SmolLM2-135M-Instruct with float32 weights, packaged.
+func smolLM2(b *testing.B) (Config, engine.Model) {
+	b.Helper()
+	paths, err := filepath.Glob(filepath.Join(cache.Dir(os.Getenv), "models", "smollm2", "*.gguf"))
+	if err != nil || len(paths) != 1 {
+		b.Fatalf("SmolLM2 is missing (%v, %v); run scripts/setup smollm2", paths, err)
+	}
+	p, err := packFile(paths[0], filepath.Join(b.TempDir(), "package"), "smollm2", window, func(s string) { b.Log(s) })
+	if err != nil {
+		b.Fatal(err)
+	}
+	given := func(context.Context, engine.Model, Target, func(string)) (Package, error) { return p, nil }
+	return Config{Package: given}, engine.Model{Path: paths[0], Model: record.Model{Name: "smollm2", Context: window}}
+}
+
+// samplingProbe is a probe whose sources are read as those of a run are.
+type samplingProbe struct {
+	enginetest.Probe
+	sampler *sample.Sampler
+}
+
+func (s *samplingProbe) Attach(src sample.Source) func() { return s.sampler.Attach(src) }
+
+// loading is what a load took, and the CPU time of this program meanwhile.
+type loading struct{ took, cpu time.Duration }
+
+func loadOnce(b *testing.B, c Config, m engine.Model, p engine.Probe) loading {
+	b.Helper()
+	w := New(c)
+	if err := w.Prepare(b.Context(), m, func(string) {}); err != nil {
+		b.Fatal(err)
+	}
+	session, err := w.Open(b.Context(), p)
+	if err != nil {
+		b.Fatal(err)
+	}
+	began, cpu := time.Now(), ownCPU(b)
+	if err := session.Load(b.Context(), m); err != nil {
+		b.Fatal(err)
+	}
+	l := loading{took: time.Since(began), cpu: ownCPU(b) - cpu}
+	if err := session.Close(); err != nil {
+		b.Fatal(err)
+	}
+	return l
+}
+
+func ownCPU(b *testing.B) time.Duration {
+	b.Helper()
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}

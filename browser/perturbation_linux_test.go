@@ -30,7 +30,10 @@ const (
 )
 
 // noLedger stands in for ledger.js where nothing shall be patched.
-const noLedger = `export const ledger = { brief: () => [], mark() {}, enter() {} };`
+const noLedger = `
+export const ledger = { brief: () => [], mark() {}, enter() {} };
+globalThis.llmparityLedger = { history: () => [] };
+`
 
 // BenchmarkPerturbation generates with the ledger and all samplers, and without any of them, in turn, in two browsers
 // that are both open all the time. On a software adapter, which computes on the cores that samplers run on, this is the

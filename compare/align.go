@@ -5,8 +5,6 @@ import (
 	"math"
 	"slices"
 
-	"golang.org/x/perf/benchmath"
-
 	"llmparity/internal/record"
 )
 
@@ -219,9 +217,8 @@ func (l *Aligned) summarise(places []int) {
 			continue
 		}
 		p := AlignedPoint{Token: k, N: len(values), Median: round(median(values), 6)}
-		if s := benchmath.AssumeNothing.Summary(sampleOf(values), confidence); !math.IsInf(s.Lo, 0) &&
-			!math.IsInf(s.Hi, 0) {
-			lo, hi := round(s.Lo, 6), round(s.Hi, 6)
+		if i := interval(values, confidence); i != nil {
+			lo, hi := round(i.Lo, 6), round(i.Hi, 6)
 			p.Lo, p.Hi = &lo, &hi
 		}
 		l.Median = append(l.Median, p)

@@ -132,18 +132,17 @@ func (f *Figure) summarise() {
 		f.Method = byClock
 	}
 	f.Origin = f.origin()
-	s := benchmath.AssumeNothing.Summary(sampleOf(f.numbers()), confidence)
 	center := median(f.numbers())
 	f.Median = &center
 	if f.arithmetic() {
 		f.Note = string(f.Origin)
 		return
 	}
-	if math.IsInf(s.Lo, 0) || math.IsInf(s.Hi, 0) || math.IsNaN(s.Lo) || math.IsNaN(s.Hi) {
+	if f.Interval = interval(f.numbers(), confidence); f.Interval == nil {
 		f.Note = TooFewRuns
 		return
 	}
-	f.Interval = &Interval{Lo: s.Lo, Hi: s.Hi, Confidence: round(s.Confidence, 6)}
+	f.Interval.Confidence = round(f.Interval.Confidence, 6)
 }
 
 func (f Figure) numbers() []float64 {
@@ -152,6 +151,15 @@ func (f Figure) numbers() []float64 {
 		out[i] = v.Value
 	}
 	return out
+}
+
+// interval is that of the median with at least a confidence, and the one it has; nil where values are too few for one.
+func interval(values []float64, confidence float64) *Interval {
+	s := benchmath.AssumeNothing.Summary(sampleOf(values), confidence)
+	if math.IsInf(s.Lo, 0) || math.IsInf(s.Hi, 0) || math.IsNaN(s.Lo) || math.IsNaN(s.Hi) {
+		return nil
+	}
+	return &Interval{Lo: s.Lo, Hi: s.Hi, Confidence: s.Confidence}
 }
 
 // median of nothing is NaN.

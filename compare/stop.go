@@ -2,9 +2,6 @@ package compare
 
 import (
 	"fmt"
-	"math"
-
-	"golang.org/x/perf/benchmath"
 
 	"llmparity/internal/record"
 )
@@ -41,11 +38,8 @@ func (f *Figure) lookedAt(s record.Stop) {
 	f.Interval, f.Note = nil, TooFewRuns
 	f.How += fmt.Sprintf("; launches were added until %s was known well enough, with up to %d looks: the interval is one of %s %%, so that it holds in %s %% "+
 		"of cases whenever that stops", s.Figure, s.Looks, percent(s.Confidence), percent(s.Level))
-	of := benchmath.AssumeNothing.Summary(sampleOf(f.numbers()), s.Confidence)
-	if math.IsInf(of.Lo, 0) || math.IsInf(of.Hi, 0) || math.IsNaN(of.Lo) || math.IsNaN(of.Hi) {
-		return
+	if of := interval(f.numbers(), s.Confidence); of != nil {
+		f.Interval, f.Note = of, ""
+		of.Confidence = round(max(s.Level, 1-float64(s.Looks)*(1-of.Confidence)), 6)
 	}
-	f.Note = ""
-	f.Interval = &Interval{Lo: of.Lo, Hi: of.Hi,
-		Confidence: round(max(s.Level, 1-float64(s.Looks)*(1-of.Confidence)), 6)}
 }

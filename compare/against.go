@@ -2,8 +2,9 @@ package compare
 
 import (
 	"fmt"
-	"math"
 	"slices"
+
+	"llmparity/compare/stats"
 )
 
 // Against is one figure of two cells that somebody asks about by name: a question of its own, whatever else the cells
@@ -13,19 +14,10 @@ type Against struct {
 	Changed bool // it differs from the baseline's itself, corrected likewise
 	// Usual is the interval of the change with the confidence at which a regression is ruled out; PercentInterval is
 	// that at which one is found.
-	Usual *Interval
-	test  test
-	plain test // of that
+	Usual *stats.Interval
+	test  stats.Test
+	plain stats.Test // of that
 }
-
-// A regression is found where the interval of 99% lies beyond what is tolerated: gates ask at every change of a
-// program, often of runs that were made at other times, between which a machine changes in ways that no launch shows.
-// One is ruled out by the interval of 90%, which is a test at 5% on the side that matters: every check of a gate must
-// pass, so that wrong passes do not add up as wrong failures do.
-const (
-	sure  = 0.99
-	usual = 0.90
-)
 
 // SetAgainst sets a figure of a cell against that of a baseline's, which may be of another result. What is tested is
 // whether it differs from the baseline's after a change by a share, such as -0.05: from what is let pass, so that one
@@ -53,12 +45,12 @@ func SetAgainst(base, now *Cell, figure string, change float64) (Against, string
 	for i, v := range was {
 		moved[i] = v * (1 + change)
 	}
-	plain, from := newSides(was, is), newSides(moved, is)
-	out := Against{Ratio: newRatio(a, b, plain), plain: plain.chance(), test: from.chance()}
-	out.PercentInterval, out.Usual = plain.shift(sure, out.Percent), plain.shift(usual, out.Percent)
+	plain, from := stats.NewSides(was, is), stats.NewSides(moved, is)
+	out := Against{Ratio: newRatio(a, b, plain), plain: plain.Chance(), test: from.Chance()}
+	out.PercentInterval, out.Usual = plain.Shift(stats.Sure, out.Percent), plain.Shift(stats.Usual, out.Percent)
 	out.Note = alikeNote(figure, base, now)
-	out.plain.weight, out.plain.same = 1, fmt.Sprint(base.Label, " ", orderOf(plain))
-	out.test.weight, out.test.same = 1, fmt.Sprint(base.Label, " ", orderOf(from))
+	out.plain.Weight, out.plain.Same = 1, fmt.Sprint(base.Label, " ", stats.OrderOf(plain))
+	out.test.Weight, out.test.Same = 1, fmt.Sprint(base.Label, " ", stats.OrderOf(from))
 	return out, ""
 }
 
@@ -107,28 +99,19 @@ func unlike(figure string, a, b *Cell) string {
 // Correct corrects questions that are asked together for their number, by Holm, all of one weight, and says what they
 // are called. It gives how many of them are told apart.
 func Correct(all []*Against) int {
-	tests, plain := make([]test, len(all)), make([]test, len(all))
+	tests, plain := make([]stats.Test, len(all)), make([]stats.Test, len(all))
 	for i, a := range all {
 		tests[i], plain[i] = a.test, a.plain
 	}
-	changed := holm(plain, func(t test) float64 { return t.p })
-	corrected := holm(tests, func(t test) float64 { return t.p })
-	best := holm(tests, func(t test) float64 { return t.least })
+	changed := stats.Holm(plain, func(t stats.Test) float64 { return t.P })
+	corrected := stats.Holm(tests, func(t stats.Test) float64 { return t.P })
+	best := stats.Holm(tests, func(t stats.Test) float64 { return t.Least })
 	for i, a := range all {
-		a.Raw, a.P, a.Significant, a.Changed = round(tests[i].p, 9), round(corrected[i], 9), corrected[i] <= alpha,
-			changed[i] <= alpha
-		a.Call = callOf(a.Significant, best[i])
+		a.Raw, a.P, a.Significant, a.Changed = stats.Round(tests[i].P, 9), stats.Round(corrected[i], 9), corrected[i] <= stats.Alpha,
+			changed[i] <= stats.Alpha
+		a.Call = stats.CallOf(a.Significant, best[i])
 	}
-	return distinct(tests)
-}
-
-// Suffice is the fewest launches a side with which each of so many questions can be answered, and has an interval.
-func Suffice(questions int) int {
-	for n := minRuns; ; n++ {
-		if least := 2 / math.Exp(logChoose(2*n, n)); least*float64(max(questions, 1)) <= alpha {
-			return n
-		}
-	}
+	return stats.Distinct(tests)
 }
 
 // SameWords sets what two cells said against each other, the first request of each; the cells may be of different

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"llmparity/compare/stats"
 	"llmparity/internal/record"
 )
 
@@ -187,7 +188,7 @@ func (t track) along(a *record.Attempt, places []int) (AlignedLaunch, bool) {
 				values = append(values, v)
 			}
 		}
-		line.Values[i] = median(values)
+		line.Values[i] = stats.Median(values)
 		some = some || len(values) > 0
 	}
 	return line, some
@@ -216,9 +217,9 @@ func (l *Aligned) summarise(places []int) {
 		if 2*len(values) < l.N || len(values) == 0 {
 			continue
 		}
-		p := AlignedPoint{Token: k, N: len(values), Median: round(median(values), 6)}
-		if i := interval(values, confidence); i != nil {
-			lo, hi := round(i.Lo, 6), round(i.Hi, 6)
+		p := AlignedPoint{Token: k, N: len(values), Median: stats.Round(stats.Median(values), 6)}
+		if i := stats.MedianInterval(values, stats.Confidence); i != nil {
+			lo, hi := stats.Round(i.Lo, 6), stats.Round(i.Hi, 6)
 			p.Lo, p.Hi = &lo, &hi
 		}
 		l.Median = append(l.Median, p)

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"llmparity/compare/stats"
 	"llmparity/internal/record"
 )
 
@@ -20,8 +21,8 @@ type Comparison struct {
 	Different []string `json:"different,omitempty"`
 	Ratios    []Ratio  `json:"ratios"`
 
-	sides []sides // of each ratio
-	tests []test
+	sides []stats.Sides // of each ratio
+	tests []stats.Test
 	group string // what its pair has in common with those that it is averaged with
 }
 
@@ -34,14 +35,14 @@ type Ratio struct {
 	Right  Side   `json:"right"` // B's
 	// Ratio is A's median over B's; nil where one of them is not above zero. Its interval is by bootstrap over launches
 	// (percentiles); nil where launches are too few, or a value is not above zero.
-	Ratio    *float64  `json:"ratio"`
-	Interval *Interval `json:"ratio_interval"`
+	Ratio    *float64        `json:"ratio"`
+	Interval *stats.Interval `json:"ratio_interval"`
 	// Delta is B's median less A's; Percent is of A's, nil where that is not above zero.
-	Delta           float64   `json:"delta"`
-	DeltaInterval   *Interval `json:"delta_interval"`
-	Percent         *float64  `json:"delta_percent"`
-	PercentInterval *Interval `json:"delta_percent_interval"`
-	IntervalNote    string    `json:"interval_note,omitempty"` // why there is no interval
+	Delta           float64         `json:"delta"`
+	DeltaInterval   *stats.Interval `json:"delta_interval"`
+	Percent         *float64        `json:"delta_percent"`
+	PercentInterval *stats.Interval `json:"delta_percent_interval"`
+	IntervalNote    string          `json:"interval_note,omitempty"` // why there is no interval
 	// Note says in which way the two are not quite alike.
 	Note string `json:"note,omitempty"`
 	// Different says in which way they are not alike at all: such ratios are given on request alone.
@@ -57,12 +58,10 @@ type Ratio struct {
 
 // Side is a figure of one of two cells.
 type Side struct {
-	Median   float64   `json:"median"`
-	Interval *Interval `json:"interval"`
-	N        int       `json:"launches"`
+	Median   float64         `json:"median"`
+	Interval *stats.Interval `json:"interval"`
+	N        int             `json:"launches"`
 }
-
-const alpha = 0.05
 
 // compared lists the figures that ratios are given for.
 func compared() []string { return []string{PeakPSS, Increase, LoadTime, TTFT, DecodeTPS, PrefillTPS} }
@@ -286,7 +285,7 @@ func (f Figure) perLaunch(launch map[int]int) []float64 {
 	}
 	out := make([]float64, len(order))
 	for i, l := range order {
-		out[i] = median(values[l])
+		out[i] = stats.Median(values[l])
 	}
 	return out
 }
@@ -310,11 +309,11 @@ func (c *Comparison) fill(a, b *Cell, launchA, launchB map[int]int) {
 		if !fa.Known() || !fb.Known() {
 			continue
 		}
-		s := newSides(fa.perLaunch(launchA), fb.perLaunch(launchB))
-		t := s.chance()
+		s := stats.NewSides(fa.perLaunch(launchA), fb.perLaunch(launchB))
+		t := s.Chance()
 		r := newRatio(fa, fb, s)
 		r.headline = headline(name, a.Load != nil)
-		t.weight, t.same = weight(r.headline, t.least), orderOf(s)
+		t.Weight, t.Same = stats.Weight(r.headline, t.Least), stats.OrderOf(s)
 		r.Note, r.Different = alikeNote(name, a, b), strings.Join(c.Different, "; ")
 		for _, of := range []struct {
 			c *Cell
@@ -328,25 +327,25 @@ func (c *Comparison) fill(a, b *Cell, launchA, launchB map[int]int) {
 	}
 }
 
-func newRatio(fa, fb Figure, s sides) Ratio {
+func newRatio(fa, fb Figure, s stats.Sides) Ratio {
 	a, b := fa.Center(), fb.Center()
-	r := Ratio{Figure: fa.Name, Title: fa.Title, Unit: fa.Unit, Left: Side{a, fa.Interval, len(s.a)},
-		Right: Side{b, fb.Interval, len(s.b)},
-		Delta: round(b-a, 6), DeltaInterval: s.change()}
-	if s.few {
+	r := Ratio{Figure: fa.Name, Title: fa.Title, Unit: fa.Unit, Left: Side{a, fa.Interval, len(s.A)},
+		Right: Side{b, fb.Interval, len(s.B)},
+		Delta: stats.Round(b-a, 6), DeltaInterval: s.Change()}
+	if s.Few {
 		r.IntervalNote = TooFewRuns
 	}
 	if a > 0 {
-		percent := round(100*(b-a)/a, 6)
+		percent := stats.Round(100*(b-a)/a, 6)
 		r.Percent = &percent
 	}
 	if a > 0 && b > 0 {
-		if ratio := round(a/b, 6); ratio > 0 { // of less than half a millionth there is no ratio
-			r.Ratio, r.Interval = &ratio, s.ratio()
-			r.PercentInterval = s.percent()
+		if ratio := stats.Round(a/b, 6); ratio > 0 { // of less than half a millionth there is no ratio
+			r.Ratio, r.Interval = &ratio, s.Ratio()
+			r.PercentInterval = s.Percent()
 		}
 	}
-	if r.PercentInterval == nil && !s.few {
+	if r.PercentInterval == nil && !s.Few {
 		r.IntervalNote = notPositive
 	}
 	return r

@@ -4,8 +4,9 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"sort"
 	"strings"
+
+	"llmparity/compare/stats"
 )
 
 // Family is what one question is answered by: does B differ from A? Its tests are those of every figure in every pair
@@ -30,60 +31,33 @@ type Mean struct {
 	Cells  int      `json:"cells"` // pairs
 	Left   int      `json:"left_out,omitempty"`
 	// Ratio is A's over B's.
-	Ratio           float64   `json:"ratio"`
-	Interval        *Interval `json:"ratio_interval"`
-	Percent         float64   `json:"delta_percent"` // from A to B
-	PercentInterval *Interval `json:"delta_percent_interval"`
-	Note            string    `json:"interval_note,omitempty"`
-	Different       string    `json:"different,omitempty"` // in which way the sides are not alike
+	Ratio           float64         `json:"ratio"`
+	Interval        *stats.Interval `json:"ratio_interval"`
+	Percent         float64         `json:"delta_percent"` // from A to B
+	PercentInterval *stats.Interval `json:"delta_percent_interval"`
+	Note            string          `json:"interval_note,omitempty"`
+	Different       string          `json:"different,omitempty"` // in which way the sides are not alike
 	Judgement
 	Verdict string `json:"verdict"`
 
-	test     test
+	test     stats.Test
 	headline bool
 }
-
-// Call is what the statistics call what was seen.
-type Call string
-
-// What they call it.
-const (
-	Differs     Call = "different"
-	TooSmall    Call = "too small to matter"       // real, but under the minimum effect
-	Chance      Call = "can't be told from chance" // which does not say that there is no difference
-	TooFewToSay Call = "too few runs to tell"      // no values whatever could have been called different
-)
 
 // Judgement is what is to be thought of a difference.
 type Judgement struct {
 	Family int `json:"family"` // index into Families
 	// Raw is the p of the test alone, P is corrected by Holm for the tests of the family.
-	Raw         float64 `json:"p"`
-	P           float64 `json:"p_holm"`
-	Significant bool    `json:"significant"` // P is at most alpha
-	Call        Call    `json:"call"`
+	Raw         float64    `json:"p"`
+	P           float64    `json:"p_holm"`
+	Significant bool       `json:"significant"` // P is at most alpha
+	Call        stats.Call `json:"call"`
 }
 
 // headline tells the figures that everybody asks for first: those that the verdict is made of. Where requests come
 // together it is what all of them yield, and not what one does.
 func headline(figure string, together bool) bool {
 	return figure == PeakPSS || figure == TTFT || figure == DecodeTPS && !together || figure == AggregateTPS
-}
-
-// weight is a figure's in its family. Headlines weigh most, because Holm's correction for what nobody asked first would
-// else hide a change of a tenth in them: three at eight and three others at one leave each the level of 0.0148, which a
-// shift of two standard deviations reaches nine times in ten with ten launches a side. Of six a side no others could
-// ever be called different at that; there they weigh six, which costs headlines nothing: p comes in steps. It hangs on
-// how many launches there are alone, and never on what they gave.
-func weight(headline bool, least float64) float64 {
-	const ofThree, heavy, lighter = 3, 8, 6
-	switch {
-	case !headline:
-		return 1
-	case least > alpha/(ofThree*heavy+ofThree):
-		return lighter
-	}
-	return heavy
 }
 
 // judge tests families, and puts what comes of it into words.
@@ -93,9 +67,9 @@ func (r *Result) judge(o Options) {
 	}
 	r.means(o)
 	for f := range r.Families {
-		var tests []test
+		var tests []stats.Test
 		var of []*Judgement
-		each := func(t test, j *Judgement) { tests, of = append(tests, t), append(of, j) }
+		each := func(t stats.Test, j *Judgement) { tests, of = append(tests, t), append(of, j) }
 		for i := range r.Comparisons {
 			c := &r.Comparisons[i]
 			for k := range c.Ratios {
@@ -108,26 +82,15 @@ func (r *Result) judge(o Options) {
 			m := &r.Families[f].Means[i]
 			each(m.test, &m.Judgement)
 		}
-		r.Families[f].Tests = distinct(tests)
-		corrected := holm(tests, func(t test) float64 { return t.p })
-		best := holm(tests, func(t test) float64 { return t.least })
+		r.Families[f].Tests = stats.Distinct(tests)
+		corrected := stats.Holm(tests, func(t stats.Test) float64 { return t.P })
+		best := stats.Holm(tests, func(t stats.Test) float64 { return t.Least })
 		for i, j := range of {
-			j.Family, j.Raw, j.P, j.Significant = f, round(tests[i].p, 9), round(corrected[i], 9), corrected[i] <= alpha
-			j.Call = callOf(j.Significant, best[i])
+			j.Family, j.Raw, j.P, j.Significant = f, stats.Round(tests[i].P, 9), stats.Round(corrected[i], 9), corrected[i] <= stats.Alpha
+			j.Call = stats.CallOf(j.Significant, best[i])
 		}
 	}
 	r.word(o)
-}
-
-// callOf says what a corrected test is called; best is the least that its corrected p could have been.
-func callOf(significant bool, best float64) Call {
-	switch {
-	case significant:
-		return Differs
-	case best > alpha*(1+1e-9):
-		return TooFewToSay
-	}
-	return Chance
 }
 
 // word writes the verdicts, when effects that are too small are known.
@@ -137,8 +100,8 @@ func (r *Result) word(o Options) {
 		c := &r.Comparisons[i]
 		for k := range c.Ratios {
 			x := &c.Ratios[k]
-			if x.Call == Differs && x.Ratio != nil && small(*x.Ratio) {
-				x.Call = TooSmall
+			if x.Call == stats.Differs && x.Ratio != nil && small(*x.Ratio) {
+				x.Call = stats.TooSmall
 			}
 			x.spread(&r.Cells[c.A], &r.Cells[c.B], c.sides[k])
 			x.disturbed(&r.Cells[c.A], &r.Cells[c.B])
@@ -148,8 +111,8 @@ func (r *Result) word(o Options) {
 	for f := range r.Families {
 		for i := range r.Families[f].Means {
 			m := &r.Families[f].Means[i]
-			if m.Call == Differs && small(m.Ratio) {
-				m.Call = TooSmall
+			if m.Call == stats.Differs && small(m.Ratio) {
+				m.Call = stats.TooSmall
 			}
 			m.Verdict = m.words(r.Families[f], o)
 		}
@@ -176,7 +139,7 @@ func (r *Result) enlist(i int) {
 	c.Family = at
 	for k := range c.Ratios {
 		c.Ratios[k].Family = at
-		c.tests[k].same = fmt.Sprint(i, " ", c.tests[k].same)
+		c.tests[k].Same = fmt.Sprint(i, " ", c.tests[k].Same)
 	}
 }
 
@@ -203,7 +166,7 @@ func (r *Result) means(o Options) {
 			for _, figure := range r.comparedIn(members[g]) {
 				if m, ok := r.mean(members[g], figure, by); ok {
 					m.Group, m.Family = g, f
-					m.test.same = fmt.Sprint("mean ", g, " ", m.test.same)
+					m.test.Same = fmt.Sprint("mean ", g, " ", m.test.Same)
 					r.Families[f].Means = append(r.Families[f].Means, m)
 				}
 			}
@@ -252,7 +215,7 @@ func (r *Result) common(c *Comparison, by []string) string {
 // mean is that of one figure over comparisons; false where fewer than two have a ratio of it.
 func (r *Result) mean(comparisons []int, figure string, by []string) (Mean, bool) {
 	m := Mean{Figure: figure}
-	var all []sides
+	var all []stats.Sides
 	var cells, others []int // of A, of B
 	sum := 0.0
 	for _, i := range comparisons {
@@ -275,56 +238,17 @@ func (r *Result) mean(comparisons []int, figure string, by []string) (Mean, bool
 	if m.Cells < 2 {
 		return m, false
 	}
-	m.Ratio = round(math.Exp(sum/float64(m.Cells)), 6)
-	m.Percent = round(100*(math.Exp(-sum/float64(m.Cells))-1), 6)
-	m.Interval, m.PercentInterval = meanRatio(all)
+	m.Ratio = stats.Round(math.Exp(sum/float64(m.Cells)), 6)
+	m.Percent = stats.Round(100*(math.Exp(-sum/float64(m.Cells))-1), 6)
+	m.Interval, m.PercentInterval = stats.MeanRatio(all)
 	switch {
 	case m.Interval != nil:
-	case slices.ContainsFunc(all, func(s sides) bool { return s.few }):
+	case slices.ContainsFunc(all, func(s stats.Sides) bool { return s.Few }):
 		m.Note = TooFewRuns
 	default:
 		m.Note = notPositive
 	}
-	m.test = overCells(all)
-	m.test.weight, m.test.same = weight(m.headline, m.test.least), fmt.Sprint(cells, others, orderOf(all...))
+	m.test = stats.OverCells(all)
+	m.test.Weight, m.test.Same = stats.Weight(m.headline, m.test.Least), fmt.Sprint(cells, others, stats.OrderOf(all...))
 	return m, true
-}
-
-// distinct counts tests that are not the same.
-func distinct(tests []test) int {
-	seen := map[string]bool{}
-	for _, t := range tests {
-		seen[t.same] = true
-	}
-	return len(seen)
-}
-
-// holm corrects p values for their number, by the weights of the tests. Of tests that are the same one counts, with the
-// largest weight among them.
-func holm(tests []test, of func(test) float64) []float64 {
-	var order []int // one of each
-	heaviest := map[string]float64{}
-	for i, t := range tests {
-		if _, again := heaviest[t.same]; !again {
-			order = append(order, i)
-		}
-		heaviest[t.same] = max(heaviest[t.same], t.weight)
-	}
-	left := 0.0
-	for _, w := range heaviest {
-		left += w // of whole numbers: their order changes nothing
-	}
-	share := func(i int) float64 { return of(tests[i]) / heaviest[tests[i].same] }
-	sort.SliceStable(order, func(i, j int) bool { return share(order[i]) < share(order[j]) })
-	corrected, highest := map[string]float64{}, 0.0
-	for _, i := range order {
-		highest = max(highest, min(1, share(i)*left))
-		corrected[tests[i].same] = highest
-		left -= heaviest[tests[i].same]
-	}
-	out := make([]float64, len(tests))
-	for i, t := range tests {
-		out[i] = corrected[t.same]
-	}
-	return out
 }

@@ -5,8 +5,7 @@ import (
 	"math"
 	"slices"
 
-	"golang.org/x/perf/benchmath"
-
+	"llmparity/compare/stats"
 	"llmparity/internal/record"
 )
 
@@ -39,9 +38,6 @@ const (
 	SamplerUS   = "sampler_read"
 )
 
-// confidence is that of every interval.
-const confidence = 0.95
-
 // TooFewRuns is an interval's note where the launches don't suffice for one.
 const TooFewRuns = "too few runs"
 
@@ -65,8 +61,8 @@ type Figure struct {
 	// Median is nil where there is no value.
 	Median *float64 `json:"median,omitempty"`
 	// Interval is nil where there is none, and Note then says why.
-	Interval *Interval `json:"interval"`
-	Note     string    `json:"interval_note,omitempty"`
+	Interval *stats.Interval `json:"interval"`
+	Note     string          `json:"interval_note,omitempty"`
 	// Absent says why there is no value.
 	Absent string `json:"absent,omitempty"`
 	How    string `json:"how"` // how it was obtained and what it can't see
@@ -83,13 +79,6 @@ type Figure struct {
 type Value struct {
 	Attempt int     `json:"attempt"`
 	Value   float64 `json:"value"`
-}
-
-// Interval is an order-statistic interval of the median. Its confidence is at least the one asked for.
-type Interval struct {
-	Lo         float64 `json:"lo"`
-	Hi         float64 `json:"hi"`
-	Confidence float64 `json:"confidence"`
 }
 
 // Known tells whether there is anything to show.
@@ -111,7 +100,7 @@ func (f *Figure) add(attempt int, v float64) {
 		f.Warnings = append(f.Warnings, record.Warning{Code: "clock-backwards",
 			Text: fmt.Sprintf("that of launch %d is left out: by the record it ended before it began", attempt)})
 	default:
-		f.Values = append(f.Values, Value{attempt, round(v, 6)})
+		f.Values = append(f.Values, Value{attempt, stats.Round(v, 6)})
 	}
 }
 
@@ -132,17 +121,17 @@ func (f *Figure) summarise() {
 		f.Method = byClock
 	}
 	f.Origin = f.origin()
-	center := median(f.numbers())
+	center := stats.Median(f.numbers())
 	f.Median = &center
 	if f.arithmetic() {
 		f.Note = string(f.Origin)
 		return
 	}
-	if f.Interval = interval(f.numbers(), confidence); f.Interval == nil {
+	if f.Interval = stats.MedianInterval(f.numbers(), stats.Confidence); f.Interval == nil {
 		f.Note = TooFewRuns
 		return
 	}
-	f.Interval.Confidence = round(f.Interval.Confidence, 6)
+	f.Interval.Confidence = stats.Round(f.Interval.Confidence, 6)
 }
 
 func (f Figure) numbers() []float64 {
@@ -151,39 +140,6 @@ func (f Figure) numbers() []float64 {
 		out[i] = v.Value
 	}
 	return out
-}
-
-// interval is that of the median with at least a confidence, and the one it has; nil where values are too few for one.
-func interval(values []float64, confidence float64) *Interval {
-	s := benchmath.AssumeNothing.Summary(sampleOf(values), confidence)
-	if math.IsInf(s.Lo, 0) || math.IsInf(s.Hi, 0) || math.IsNaN(s.Lo) || math.IsNaN(s.Hi) {
-		return nil
-	}
-	return &Interval{Lo: s.Lo, Hi: s.Hi, Confidence: s.Confidence}
-}
-
-// median of nothing is NaN.
-func median(values []float64) float64 {
-	values = slices.Clone(values)
-	slices.Sort(values)
-	n := len(values)
-	switch {
-	case n == 0:
-		return math.NaN()
-	case n%2 == 1:
-		return values[n/2]
-	}
-	return values[n/2-1]/2 + values[n/2]/2
-}
-
-func round(v float64, digits int) float64 {
-	if math.Abs(v) > 1e15 {
-		// It has no such digits, and times p it might be no number. What is more than any number is the largest: it can
-		// be written.
-		return max(min(v, math.MaxFloat64), -math.MaxFloat64)
-	}
-	p := math.Pow(10, float64(digits))
-	return math.Round(v*p) / p
 }
 
 // TimeOrRate tells figures that others on a machine, or beside it, make worse.

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"llmparity/compare/stats"
 	"llmparity/internal/accuracy"
 	"llmparity/internal/record"
 )
@@ -35,7 +36,7 @@ type Foretold struct {
 	DType      string             `json:"predicted_dtype,omitempty"`
 	Measured   *float64           `json:"measured,omitempty"` // the median over launches
 	Origin     record.Origin      `json:"origin,omitempty"`   // of what the run has, compared or not
-	Interval   *Interval          `json:"measured_interval,omitempty"`
+	Interval   *stats.Interval    `json:"measured_interval,omitempty"`
 	N          int                `json:"launches"`
 	By         string             `json:"measured_method,omitempty"`
 	Error      *float64           `json:"error_mib,omitempty"`
@@ -162,9 +163,9 @@ func inMiB(bytes int64) float64 { return float64(bytes) / record.MiB }
 // hundredth where the range is a single value.
 func (f *Foretold) judge() {
 	gap := *f.Best - *f.Measured
-	off := round(gap, 6)
+	off := stats.Round(gap, 6)
 	f.Error = &off
-	if percent := round(100*gap / *f.Measured, 6); *f.Measured > 0 && !math.IsInf(percent, 0) {
+	if percent := stats.Round(100*gap / *f.Measured, 6); *f.Measured > 0 && !math.IsInf(percent, 0) {
 		f.Percent = &percent
 	}
 	tolerance := sameByLogMiB

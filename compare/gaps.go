@@ -1,9 +1,9 @@
 package compare
 
 import (
-	"math"
 	"slices"
 
+	"llmparity/compare/stats"
 	"llmparity/internal/record"
 )
 
@@ -30,15 +30,6 @@ func gaps(r *record.Request) []float64 {
 		before, at = at, end
 	}
 	return out
-}
-
-// nearest is the smallest value that a share of all is not above; NaN of nothing.
-func nearest(values []float64, share float64) float64 {
-	if len(values) == 0 {
-		return math.NaN()
-	}
-	values = slices.Sorted(slices.Values(values))
-	return values[max(0, int(math.Ceil(share*float64(len(values))))-1)]
 }
 
 // uncounted tells that the rows of some request are pieces of text, and not a token each.
@@ -72,8 +63,8 @@ func gapFigures(spec record.Cell, attempts []*record.Attempt, inLaunch string) [
 		How: "that which 99 % over a request are not above (nearest rank: of fewer than 100 the longest) of " + each +
 			inLaunch}
 	return []Figure{
-		perRequest(attempts, func(r *record.Request) float64 { return median(gaps(r)) }, p50),
-		perRequest(attempts, func(r *record.Request) float64 { return nearest(gaps(r), 0.99) }, p99),
+		perRequest(attempts, func(r *record.Request) float64 { return stats.Median(gaps(r)) }, p50),
+		perRequest(attempts, func(r *record.Request) float64 { return stats.NearestRank(gaps(r), 0.99) }, p99),
 	}
 }
 

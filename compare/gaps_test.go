@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"llmparity/compare/stats"
 	"llmparity/internal/record"
 )
 
@@ -42,13 +43,13 @@ func TestNearestRank(t *testing.T) {
 	for i := range 200 {
 		many = append(many, float64(200-i))
 	}
-	if got := nearest(many, 0.99); got != 198 {
+	if got := stats.NearestRank(many, 0.99); got != 198 {
 		t.Errorf("of 200: %g", got)
 	}
-	if got := nearest([]float64{3, 9, 4}, 0.99); got != 9 {
+	if got := stats.NearestRank([]float64{3, 9, 4}, 0.99); got != 9 {
 		t.Errorf("of three: %g", got)
 	}
-	if got := nearest(nil, 0.99); !math.IsNaN(got) {
+	if got := stats.NearestRank(nil, 0.99); !math.IsNaN(got) {
 		t.Errorf("of none: %g", got)
 	}
 }

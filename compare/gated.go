@@ -1,6 +1,10 @@
 package compare
 
-import "time"
+import (
+	"time"
+
+	"llmparity/compare/stats"
+)
 
 // GateSchema identifies the layout of a marshalled Gate.
 const GateSchema = "llmparity.gate/1"
@@ -102,27 +106,27 @@ type GateCheck struct {
 	Column string `json:"column,omitempty"` // and in summary.csv
 	Unit   string `json:"unit,omitempty"`
 	// Measured is the run's median; of parity the share of tokens that agree.
-	Measured *float64  `json:"measured"`
-	Interval *Interval `json:"interval"` // of it; null where launches are too few
-	Launches int       `json:"launches,omitempty"`
-	Min      *float64  `json:"min,omitempty"`
-	Max      *float64  `json:"max,omitempty"`
+	Measured *float64        `json:"measured"`
+	Interval *stats.Interval `json:"interval"` // of it; null where launches are too few
+	Launches int             `json:"launches,omitempty"`
+	Min      *float64        `json:"min,omitempty"`
+	Max      *float64        `json:"max,omitempty"`
 	// Of a change: the baseline's median, what the change is and may be, in percent. P is that of the null hypothesis
 	// that the figure has changed by exactly what is allowed, by Mann and Whitney's test, PHolm the same after Holm's
 	// correction for all of the gate's questions.
-	Baseline        *float64  `json:"baseline,omitempty"`
-	BaseLaunches    int       `json:"baseline_launches,omitempty"`
-	Percent         *float64  `json:"delta_percent,omitempty"`
-	PercentInterval *Interval `json:"delta_percent_interval,omitempty"`
-	Allowed         *float64  `json:"allowed_percent,omitempty"`
-	P               *float64  `json:"p,omitempty"`
-	PHolm           *float64  `json:"p_holm,omitempty"`
+	Baseline        *float64        `json:"baseline,omitempty"`
+	BaseLaunches    int             `json:"baseline_launches,omitempty"`
+	Percent         *float64        `json:"delta_percent,omitempty"`
+	PercentInterval *stats.Interval `json:"delta_percent_interval,omitempty"`
+	Allowed         *float64        `json:"allowed_percent,omitempty"`
+	P               *float64        `json:"p,omitempty"`
+	PHolm           *float64        `json:"p_holm,omitempty"`
 	// Detect is the smallest regression that a passing check must rule out, in percent, and DetectInterval the
 	// interval of the change that must exclude it. Found is the smallest regression that these launches would have
 	// found nine times in ten, Needed how many launches a side would settle an inconclusive check if they vary as
 	// these do; 0: it is not inconclusive, or launches would not.
-	Detect         *float64  `json:"detect_percent,omitempty"`
-	DetectInterval *Interval `json:"detect_interval,omitempty"`
-	Found          *float64  `json:"found_percent,omitempty"`
-	Needed         int       `json:"launches_needed,omitempty"`
+	Detect         *float64        `json:"detect_percent,omitempty"`
+	DetectInterval *stats.Interval `json:"detect_interval,omitempty"`
+	Found          *float64        `json:"found_percent,omitempty"`
+	Needed         int             `json:"launches_needed,omitempty"`
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"llmparity/compare/stats"
 	"llmparity/internal/record"
 )
 
@@ -195,7 +196,7 @@ func (h *Hardware) spread(logs []*hardwareLog, s record.Source, value string, na
 		}
 		f.Name, f.Unit, f.Absent = names[i], unit, "not read within the measure phase"
 		h.each(logs, s, value, f, func(l *hardwareLog) float64 {
-			mean, most, deviation := moments(l.within(s, value))
+			mean, most, deviation := stats.Moments(l.within(s, value))
 			return []float64{mean, most, deviation}[i] * scale
 		})
 	}
@@ -273,7 +274,7 @@ func combined(kind HardwareKind, role string, of []record.Source, logs []*hardwa
 		for _, l := range logs {
 			sum := 0.0
 			for _, s := range of {
-				mean, _, _ := moments(l.within(s, watts))
+				mean, _, _ := stats.Moments(l.within(s, watts))
 				sum += mean
 			}
 			f.add(l.attempt.ID, sum)
@@ -340,11 +341,11 @@ func (h *Hardware) memory(logs []*hardwareLog, of []record.Source) {
 	for _, l := range logs {
 		var most []float64
 		for _, pass := range l.passes(of, usedBytes) {
-			if len(pass) == len(of) && (most == nil || sumOf(pass) > sumOf(most)) {
+			if len(pass) == len(of) && (most == nil || stats.Sum(pass) > stats.Sum(most)) {
 				most = pass
 			}
 		}
-		mean, highest, deviation := moments(most)
+		mean, highest, deviation := stats.Moments(most)
 		for i, v := range []float64{mean * float64(len(most)), highest, mean, deviation} {
 			figures[i].add(l.attempt.ID, mebi(v))
 		}
@@ -408,7 +409,7 @@ func (h *Hardware) held(logs []*hardwareLog, of []record.Source) {
 		for _, l := range logs {
 			peak := math.NaN()
 			for _, pass := range l.passes(of, name) {
-				peak = maxKnown(peak, sumOf(pass))
+				peak = maxKnown(peak, stats.Sum(pass))
 			}
 			f.add(l.attempt.ID, mebi(peak))
 		}

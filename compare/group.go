@@ -4,6 +4,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"llmparity/compare/stats"
 )
 
 // Group is cells of a run that have the fields in common by which a reader asked for them, taken together.
@@ -23,11 +25,11 @@ type GroupValue struct {
 	Title  string `json:"title"`
 	Unit   string `json:"unit"`
 	// Mean is nil where no cell has a value above zero.
-	Mean     *float64  `json:"geomean"`
-	Cells    int       `json:"cells"`              // that have such a value
-	Left     int       `json:"left_out,omitempty"` // that have none
-	Interval *Interval `json:"interval"`
-	Note     string    `json:"interval_note,omitempty"`
+	Mean     *float64        `json:"geomean"`
+	Cells    int             `json:"cells"`              // that have such a value
+	Left     int             `json:"left_out,omitempty"` // that have none
+	Interval *stats.Interval `json:"interval"`
+	Note     string          `json:"interval_note,omitempty"`
 }
 
 // group takes cells together by the fields that were asked for; nothing where nobody asked. Those of another class of
@@ -95,7 +97,7 @@ func (r *Result) groupValue(cells []int, name string) GroupValue {
 		values := f.numbers()
 		if n := r.Cells[i].Launches.Opened; n > 0 && len(values) > n {
 			values, why = nil, shared // several repetitions of one launch are not as many launches
-		} else if len(values) >= minRuns && slices.Min(values) <= 0 && why == TooFewRuns {
+		} else if len(values) >= stats.MinRuns && slices.Min(values) <= 0 && why == TooFewRuns {
 			why = notPositive
 		}
 		samples = append(samples, values)
@@ -104,8 +106,8 @@ func (r *Result) groupValue(cells []int, name string) GroupValue {
 	if v.Cells = len(samples); v.Cells == 0 {
 		return v
 	}
-	mean := round(math.Exp(sum/float64(v.Cells)), 6)
-	v.Mean, v.Interval = &mean, meanOf(samples)
+	mean := stats.Round(math.Exp(sum/float64(v.Cells)), 6)
+	v.Mean, v.Interval = &mean, stats.MeanOf(samples)
 	if v.Interval == nil {
 		v.Note = why
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sort"
 
+	"llmparity/compare/stats"
 	"llmparity/internal/record"
 )
 
@@ -161,25 +162,25 @@ func (r *Rate) follow(a *record.Attempt, all []track, clock clocks) {
 	}
 	var slopes []float64
 	requests := a.Measured()
-	each := max(minReadings*4, pointsAtMost/len(requests)) // what a launch costs does not go by how many it has
+	each := max(minReadings*4, stats.PointsAtMost/len(requests)) // what a launch costs does not go by how many it has
 	for _, q := range requests {
-		points := bucketed(t.within(q), each)
+		points := stats.Bucketed(t.within(q), each)
 		if len(points) < minReadings {
 			r.Absent = fmt.Sprintf("fewer than %d readings while it generated", minReadings)
 			continue
 		}
-		if line, ok := theilSen(points); ok {
-			if slopes = append(slopes, line.slope*record.MiB); len(slopes) == 1 {
+		if line, ok := stats.TheilSen(points); ok {
+			if slopes = append(slopes, line.Slope*record.MiB); len(slopes) == 1 {
 				r.line(a.ID, points, line)
 			}
 		}
 	}
-	r.add(a.ID, median(slopes))
+	r.add(a.ID, stats.Median(slopes))
 }
 
 // within are a request's readings over the tokens that there were by then, those of the prompt among them.
-func (t track) within(q *record.Request) []xy {
-	var out []xy
+func (t track) within(q *record.Request) []stats.Point {
+	var out []stats.Point
 	per := float64(q.Tokened()) / float64(len(q.Tokens)) // tokens a piece
 	first, last := q.Tokens[0].NS, q.Tokens[len(q.Tokens)-1].NS
 	begin := sort.Search(len(t.readings), func(i int) bool { return t.readings[i].ns >= first })
@@ -192,16 +193,16 @@ func (t track) within(q *record.Request) []xy {
 		if k < len(q.Tokens) {
 			n += float64(r.ns-q.Tokens[k-1].NS) / float64(q.Tokens[k].NS-q.Tokens[k-1].NS)
 		}
-		out = append(out, xy{float64(q.Prompted()) + n*per, r.v})
+		out = append(out, stats.Point{X: float64(q.Prompted()) + n*per, Y: r.v})
 	}
 	return out
 }
 
-func (r *Rate) line(attempt int, points []xy, fit fitted) {
-	first := fit.intercept + fit.slope*points[0].x
+func (r *Rate) line(attempt int, points []stats.Point, fit stats.Line) {
+	first := fit.Intercept + fit.Slope*points[0].X
 	l := GrowthLine{Attempt: attempt}
-	for _, p := range bucketed(points, pointsAtMost) {
-		l.Points = append(l.Points, GrowthAt{p.x, p.y - first})
+	for _, p := range stats.Bucketed(points, stats.PointsAtMost) {
+		l.Points = append(l.Points, GrowthAt{p.X, p.Y - first})
 	}
 	r.Lines = append(r.Lines, l)
 }
@@ -226,12 +227,12 @@ func (c *Cell) cacheRate(p part, counted []*record.Attempt, followed map[*record
 				continue // what is held at the end is several requests', and the tokens are the last one's
 			}
 			points := p.edges(a)
-			line, ok := theilSen(points)
+			line, ok := stats.TheilSen(points)
 			if !ok {
 				continue
 			}
 			r.How, r.Method, r.Blind = edgesHow+"; "+p.how, p.method, blind(counted, p.method)
-			r.add(a.ID, line.slope*record.MiB)
+			r.add(a.ID, line.Slope*record.MiB)
 			r.line(a.ID, points, line)
 		}
 	}
@@ -240,8 +241,8 @@ func (c *Cell) cacheRate(p part, counted []*record.Attempt, followed map[*record
 }
 
 // edges are what a launch held when phases ended, over the tokens that it held then.
-func (p part) edges(a *record.Attempt) []xy {
-	var out []xy
+func (p part) edges(a *record.Attempt) []stats.Point {
+	var out []stats.Point
 	for _, phase := range []record.Phase{record.Warmup, record.Measure, record.Load} {
 		of := a
 		if phase != record.Measure {
@@ -250,7 +251,7 @@ func (p part) edges(a *record.Attempt) []xy {
 		v := p.at(of, phase)
 		held, ok := heldTokens(of, phase)
 		if ok && size(v) {
-			out = append(out, xy{held, v})
+			out = append(out, stats.Point{X: held, Y: v})
 		}
 	}
 	return out
@@ -274,7 +275,7 @@ func (r *Rate) hold(t *Theory) {
 	if t == nil || !r.Known() {
 		return
 	}
-	share := round(r.Center()/t.Bytes, 6)
+	share := stats.Round(r.Center()/t.Bytes, 6)
 	r.OfTheory = &share
 }
 
@@ -294,8 +295,10 @@ func (r *Rate) fit(t *Theory) {
 
 // fitOver is a line of so many bytes a token.
 func fitOver(from, mib, to, rate float64, t *Theory) *Fit {
-	end := func(rate float64) GrowthAt { return GrowthAt{round(to, 3), round(mib+rate*(to-from)/record.MiB, 6)} }
-	f := &Fit{From: GrowthAt{round(from, 3), round(mib, 6)}, To: end(rate)}
+	end := func(rate float64) GrowthAt {
+		return GrowthAt{stats.Round(to, 3), stats.Round(mib+rate*(to-from)/record.MiB, 6)}
+	}
+	f := &Fit{From: GrowthAt{stats.Round(from, 3), stats.Round(mib, 6)}, To: end(rate)}
 	if t != nil {
 		theory := end(t.Bytes)
 		f.Theory = &theory

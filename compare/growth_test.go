@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"llmparity/compare/stats"
 	"llmparity/internal/record"
 )
 
@@ -72,7 +73,7 @@ func TestGrowthIsFoundByItsSlope(t *testing.T) {
 			t.Errorf("%s: %g bytes/token of %d launches, %q; want about %g, %q", name, rate.Center(), rate.N,
 				rate.Verdict, c.rate, c.verdict)
 		}
-		if iv := rate.Interval; (iv != nil) != (c.launches >= minRuns) {
+		if iv := rate.Interval; (iv != nil) != (c.launches >= stats.MinRuns) {
 			t.Errorf("%s: interval %+v of %d launches", name, iv, c.launches)
 		}
 		if len(rate.Lines) != c.launches || rate.Fit == nil ||

@@ -181,24 +181,4 @@ func highest(rows []record.MetricRow) float64 {
 	return out
 }
 
-func sumOf(values []float64) float64 {
-	sum := 0.0
-	for _, v := range values {
-		sum += v
-	}
-	return sum
-}
-
-// moments are those of all values, not of a sample of them; NaN of none.
-func moments(values []float64) (mean, most, deviation float64) {
-	if len(values) == 0 {
-		return math.NaN(), math.NaN(), math.NaN()
-	}
-	mean, squares := sumOf(values)/float64(len(values)), 0.0
-	for _, v := range values {
-		squares += (v - mean) * (v - mean)
-	}
-	return mean, slices.Max(values), math.Sqrt(squares / float64(len(values)))
-}
-
 func mebi(bytes float64) float64 { return bytes / record.MiB }

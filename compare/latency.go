@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"llmparity/compare/stats"
 	"llmparity/internal/record"
 )
 
@@ -20,9 +21,9 @@ type Distribution struct {
 	Quantiles []Quantile `json:"quantiles"`
 	// Steps are the empirical distribution: the share of all values that are not above each. Of many values some are
 	// left out.
-	Steps  []Step `json:"-"`
-	Absent string `json:"absent,omitempty"`
-	How    string `json:"how"`
+	Steps  []stats.Step `json:"-"`
+	Absent string       `json:"absent,omitempty"`
+	How    string       `json:"how"`
 }
 
 // Quantile is the value that a share of all is not above: by nearest rank, so that it is one that occurred. Of few
@@ -35,14 +36,8 @@ type Quantile struct {
 	ByLaunch *Figure `json:"by_launch,omitempty"`
 }
 
-// Step is a point of an empirical distribution.
-type Step struct{ Value, Share float64 }
-
 // quantiles are those that are told of.
 func quantiles() []float64 { return []float64{0.5, 0.9, 0.95, 0.99} }
-
-// stepsAtMost bounds what is drawn of a distribution.
-const stepsAtMost = 200
 
 // distributions are those of the times that a reader waits for.
 func distributions(spec record.Cell, counted []*record.Attempt) []Distribution {
@@ -92,11 +87,11 @@ func distribution(counted []*record.Attempt, of func(*record.Request) []float64,
 		return d
 	}
 	for _, share := range quantiles() {
-		q := Quantile{Share: share, Value: round(ranked(all, share), 6)}
+		q := Quantile{Share: share, Value: stats.Round(stats.Ranked(all, share), 6)}
 		f := Figure{Name: d.Name, Title: fmt.Sprintf("%s, p%g", d.Title, 100*share), Unit: d.Unit, How: d.How}
 		for _, o := range each {
 			if float64(len(o.sorted))*(1-share) >= 1-1e-9 || share == 0.5 {
-				f.add(o.attempt, ranked(o.sorted, share))
+				f.add(o.attempt, stats.Ranked(o.sorted, share))
 			}
 		}
 		if len(f.Values) == len(each) {
@@ -105,49 +100,6 @@ func distribution(counted []*record.Attempt, of func(*record.Request) []float64,
 		}
 		d.Quantiles = append(d.Quantiles, q)
 	}
-	d.Steps = steps(all)
+	d.Steps = stats.Steps(all)
 	return d
-}
-
-// ranked is the smallest of sorted values that a share of all is not above.
-func ranked(sorted []float64, share float64) float64 {
-	return sorted[max(0, int(math.Ceil(share*float64(len(sorted))-1e-9))-1)]
-}
-
-// steps are all of an empirical distribution, or as many as are drawn: the least and the highest among them, and the
-// highest ones close together, because that is where readers look.
-func steps(sorted []float64) []Step {
-	n := len(sorted)
-	var out []Step
-	add := func(i int) {
-		s := Step{sorted[i], float64(i+1) / float64(n)}
-		if len(out) > 0 && out[len(out)-1].Value == s.Value {
-			out[len(out)-1].Share = s.Share
-			return
-		}
-		out = append(out, s)
-	}
-	if n <= stepsAtMost {
-		for i := range sorted {
-			add(i)
-		}
-		return out
-	}
-	const tail = stepsAtMost / 4
-	last := -1
-	for k := range stepsAtMost {
-		i := k * (n - 1) / (stepsAtMost - tail)
-		if k >= stepsAtMost-tail {
-			// from p99 on, evenly
-			from := (n - 1) * 99 / 100
-			i = from + (k-stepsAtMost+tail+1)*(n-1-from)/tail
-		} else if i > (n-1)*99/100 {
-			continue
-		}
-		if i > last {
-			add(i)
-			last = i
-		}
-	}
-	return out
 }

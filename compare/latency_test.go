@@ -3,6 +3,7 @@ package compare
 import (
 	"testing"
 
+	"llmparity/compare/stats"
 	"llmparity/internal/record"
 )
 
@@ -48,7 +49,7 @@ func TestQuantilesAreValuesThatOccurred(t *testing.T) {
 		t.Errorf("%d values of %d launches", d.N, d.Launches)
 	}
 	steps := d.Steps
-	if len(steps) > stepsAtMost || steps[0] != (Step{1, 0.001}) || steps[len(steps)-1] != (Step{1000, 1}) {
+	if len(steps) > stats.StepsAtMost || steps[0] != (stats.Step{Value: 1, Share: 0.001}) || steps[len(steps)-1] != (stats.Step{Value: 1000, Share: 1}) {
 		t.Errorf("%d steps from %v to %v", len(steps), steps[0], steps[len(steps)-1])
 	}
 	for i, s := range steps {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"llmparity/compare/stats"
 	"llmparity/internal/record"
 )
 
@@ -67,7 +68,7 @@ func footprintOf(a *record.Attempt) footprint {
 		}
 		f.peakPSS, f.peakUSS = maxKnown(f.peakPSS, t.PSS), maxKnown(f.peakUSS, t.USS)
 	}
-	f.baseline, f.baselineRSS = median(totalPSS(launch, record.Baseline)), medianRSS(launch, record.Baseline)
+	f.baseline, f.baselineRSS = stats.Median(totalPSS(launch, record.Baseline)), medianRSS(launch, record.Baseline)
 	for t := range readings(launch, record.Warmup) {
 		if t.Method == rss && !math.IsNaN(t.RSS) {
 			f.postWarmupRSS = t.RSS
@@ -232,8 +233,8 @@ func carriedHow(of []footprint) string {
 		return ""
 	}
 	return fmt.Sprintf("; median launch: %s MiB of it carried forward since PSS was read, bounds -%s and +%s MiB",
-		short(median(carried)),
-		short(median(below)), short(median(above)))
+		short(stats.Median(carried)),
+		short(stats.Median(below)), short(stats.Median(above)))
 }
 
 const reusedHow = "; one value a launch, over all of the repetitions that reused it"

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"llmparity/compare/stats"
 	"llmparity/internal/fault"
 )
 
@@ -33,7 +34,7 @@ type Statistics struct {
 }
 
 func (o Options) statistics() Statistics {
-	return Statistics{Alpha: alpha, Confidence: confidence, MinEffect: o.MinEffect, AllowDifferent: o.AllowDifferent,
+	return Statistics{Alpha: stats.Alpha, Confidence: stats.Confidence, MinEffect: o.MinEffect, AllowDifferent: o.AllowDifferent,
 		By: o.By}
 }
 

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"llmparity/compare"
+	"llmparity/compare/stats"
 )
 
 // trial is one comparison of two runs, of a seed of its own.
@@ -46,14 +47,14 @@ func share(trials int, a, b series, holds func(*compare.Result) bool) float64 {
 func anyDifference(r *compare.Result) bool {
 	for _, c := range r.Comparisons {
 		for _, x := range c.Ratios {
-			if x.Significant || x.Call == compare.Differs || x.Call == compare.TooSmall {
+			if x.Significant || x.Call == stats.Differs || x.Call == stats.TooSmall {
 				return true
 			}
 		}
 	}
 	for _, f := range r.Families {
 		for _, m := range f.Means {
-			if m.Significant || m.Call == compare.Differs || m.Call == compare.TooSmall {
+			if m.Significant || m.Call == stats.Differs || m.Call == stats.TooSmall {
 				return true
 			}
 		}
@@ -94,14 +95,14 @@ func TestAShiftOfATenthIsFound(t *testing.T) {
 		return func(r *compare.Result) bool {
 			for _, f := range r.Families {
 				for _, m := range f.Means {
-					if m.Figure == figure && m.Call == compare.Differs {
+					if m.Figure == figure && m.Call == stats.Differs {
 						return true
 					}
 				}
 			}
 			for _, c := range r.Comparisons {
 				for _, x := range c.Ratios {
-					if x.Figure == figure && x.Call == compare.Differs {
+					if x.Figure == figure && x.Call == stats.Differs {
 						return true
 					}
 				}

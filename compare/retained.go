@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"llmparity/compare/stats"
 	"llmparity/internal/record"
 )
 
@@ -77,27 +78,12 @@ func retainedFigure(attempts []*record.Attempt) Figure {
 	}
 	var parts []string
 	for _, role := range slices.Sorted(maps.Keys(roles)) {
-		parts = append(parts, fmt.Sprintf("%s %.1f", role, median(roles[role])))
+		parts = append(parts, fmt.Sprintf("%s %.1f", role, stats.Median(roles[role])))
 	}
 	f.How += "; by process (medians, MiB): " + strings.Join(parts, ", ")
-	if s := slope(f.numbers()); !math.IsNaN(s) {
+	if s := stats.Slope(f.numbers()); !math.IsNaN(s) {
 		f.How += fmt.Sprintf("; slope over the %d launches, each with processes of its own: %+.2f MiB a launch",
 			len(f.Values), s)
 	}
 	return f
-}
-
-// slope is Theil and Sen's, the median of the slopes between all pairs: a launch that is off does not bend it. NaN for
-// fewer than three.
-func slope(values []float64) float64 {
-	if len(values) < 3 {
-		return math.NaN()
-	}
-	var all []float64
-	for i := range values {
-		for j := range i {
-			all = append(all, (values[i]-values[j])/float64(i-j))
-		}
-	}
-	return median(all)
 }

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"llmparity/compare/stats"
 	"llmparity/internal/record"
 )
 
@@ -35,7 +36,7 @@ func (c *Cell) sharingWarnings(counted []*record.Attempt) []Warning {
 	if len(held) == 0 {
 		return nil
 	}
-	tolerance := max(sharingBytes, sharingShare*median(held))
+	tolerance := max(sharingBytes, sharingShare*stats.Median(held))
 	what, pss, by := "at the end of the measurement", spread(held), spread(rssHeld)
 	if len(retained) > 0 && spread(retained)-spread(rssRetained) > pss-by {
 		what, pss, by = "retained", spread(retained), spread(rssRetained)
@@ -105,5 +106,5 @@ func medianRSS(a *record.Attempt, p record.Phase) float64 {
 			out = append(out, t.RSS)
 		}
 	}
-	return median(out)
+	return stats.Median(out)
 }

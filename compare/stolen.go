@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"llmparity/compare/stats"
 	"llmparity/internal/record"
 )
 
@@ -35,15 +36,15 @@ func stolenShares(counted []*record.Attempt, cores int) []float64 {
 // tenth of the speed went with half a percent.
 func MoreStolen(than, of *Cell) string {
 	a, b := slices.Clone(than.stolen), slices.Clone(of.stolen)
-	if len(a) == 0 || len(b) == 0 || median(b) <= median(a) {
+	if len(a) == 0 || len(b) == 0 || stats.Median(b) <= stats.Median(a) {
 		return ""
 	}
-	p := newSides(a, b).chance().p
+	p := stats.NewSides(a, b).Chance().P
 	if p > stolenP {
 		return ""
 	}
 	return fmt.Sprintf("a hypervisor gave %s %% of the processors to other machines while launches of %s ran, and %s %% while those of %s did (medians, p = %.2g): "+
-		"neighbours slow a machine by more than that", short(median(b)), of.Label, short(median(a)), than.Label, p)
+		"neighbours slow a machine by more than that", short(stats.Median(b)), of.Label, short(stats.Median(a)), than.Label, p)
 }
 
 // hiding is by how many percent of the processors more must be stolen of one side to make up for a regression of some
@@ -52,7 +53,7 @@ const hiding = 0.25
 
 // MuchMoreStolen is MoreStolen where it is enough to hide that the other side is slower.
 func MuchMoreStolen(than, of *Cell) string {
-	if len(than.stolen) == 0 || len(of.stolen) == 0 || median(of.stolen)-median(than.stolen) < hiding {
+	if len(than.stolen) == 0 || len(of.stolen) == 0 || stats.Median(of.stolen)-stats.Median(than.stolen) < hiding {
 		return ""
 	}
 	return MoreStolen(than, of)

@@ -3,6 +3,7 @@ package compare
 import (
 	"fmt"
 
+	"llmparity/compare/stats"
 	"llmparity/internal/record"
 )
 
@@ -38,8 +39,8 @@ func (f *Figure) lookedAt(s record.Stop) {
 	f.Interval, f.Note = nil, TooFewRuns
 	f.How += fmt.Sprintf("; launches were added until %s was known well enough, with up to %d looks: the interval is one of %s %%, so that it holds in %s %% "+
 		"of cases whenever that stops", s.Figure, s.Looks, percent(s.Confidence), percent(s.Level))
-	if of := interval(f.numbers(), s.Confidence); of != nil {
+	if of := stats.MedianInterval(f.numbers(), s.Confidence); of != nil {
 		f.Interval, f.Note = of, ""
-		of.Confidence = round(max(s.Level, 1-float64(s.Looks)*(1-of.Confidence)), 6)
+		of.Confidence = stats.Round(max(s.Level, 1-float64(s.Looks)*(1-of.Confidence)), 6)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"llmparity/compare/stats"
 	"llmparity/internal/record"
 )
 
@@ -247,7 +248,7 @@ const sharedHow = "the median slope between all pairs of repetitions of cells th
 
 func (s *Sweep) rate(r *Result, q swept) {
 	rate := Rate{Of: q.of}
-	var points []xy
+	var points []stats.Point
 	how := sweepHow
 	if r.Cells[s.Cells[0]].Repeated() != "launch" {
 		how = sharedHow
@@ -264,36 +265,36 @@ func (s *Sweep) rate(r *Result, q swept) {
 				continue
 			}
 			rate.Points = append(rate.Points, GrowthPoint{i, v.Attempt, GrowthAt{s.At[n], v.Value}})
-			points = append(points, xy{s.At[n], v.Value})
+			points = append(points, stats.Point{X: s.At[n], Y: v.Value})
 		}
 	}
-	line, ok := lineThrough(thinned(points))
+	line, ok := stats.LineThrough(thinned(points))
 	if !ok {
 		return
 	}
-	slope := round(line.slope*record.MiB, 6)
+	slope := stats.Round(line.Slope*record.MiB, 6)
 	rate.Values, rate.N, rate.Median = []Value{}, len(points), &slope
-	if math.IsNaN(line.lo) {
+	if math.IsNaN(line.Lo) {
 		rate.Note = TooFewRuns
 	} else {
-		rate.Interval = &Interval{round(line.lo*record.MiB, 6), round(line.hi*record.MiB, 6), confidence}
+		rate.Interval = &stats.Interval{Lo: stats.Round(line.Lo*record.MiB, 6), Hi: stats.Round(line.Hi*record.MiB, 6), Confidence: stats.Confidence}
 	}
-	if line.distinct == 2 {
+	if line.Distinct == 2 {
 		rate.How += ". Of two lengths: whether it is a line can't be seen"
 	}
 	rate.hold(s.Theory)
 	from, to := s.At[0], s.At[len(s.At)-1]
-	rate.Fit = fitOver(from, line.intercept+line.slope*from, to, slope, s.Theory)
+	rate.Fit = fitOver(from, line.Intercept+line.Slope*from, to, slope, s.Theory)
 	s.Rates = append(s.Rates, rate)
 }
 
 // thinned keeps as many launches as a line takes no time to go through, of every cell the same share.
-func thinned(points []xy) []xy {
+func thinned(points []stats.Point) []stats.Point {
 	const most = 1000
 	if len(points) <= most {
 		return points
 	}
-	out := make([]xy, most)
+	out := make([]stats.Point, most)
 	for i := range out {
 		out[i] = points[i*len(points)/most]
 	}

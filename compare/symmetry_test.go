@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"llmparity/compare"
+	"llmparity/compare/stats"
 	"llmparity/internal/record"
 )
 
@@ -32,7 +33,7 @@ func varied() map[string][2]series {
 func close6(a, b float64) bool { return math.Abs(a-b) <= 1e-5*max(1, math.Abs(a), math.Abs(b)) }
 
 // turned tells whether an interval of A over B is that of B over A turned round.
-func turned(a, b *compare.Interval) bool {
+func turned(a, b *stats.Interval) bool {
 	if a == nil || b == nil {
 		return a == b
 	}
@@ -161,17 +162,17 @@ var telling = []string{"times", "faster", "slower", "more than", "less than", "l
 	"different", " under "}
 
 func TestWhatIsNoDifferenceIsNotCalledOne(t *testing.T) {
-	seen := map[compare.Call]int{}
+	seen := map[stats.Call]int{}
 	for name, s := range varied() {
 		r := rand.New(rand.NewPCG(7, 2))
 		ratios, means := judged(compare.Runs(s[0].run(r, "a"), s[1].run(r, "b")))
-		said := func(what string, call compare.Call, significant bool, verdict string) {
+		said := func(what string, call stats.Call, significant bool, verdict string) {
 			seen[call]++
 			claims := slices.ContainsFunc(telling, func(w string) bool { return strings.Contains(verdict, w) })
-			if claims != (call == compare.Differs || call == compare.TooSmall) || claims != significant {
+			if claims != (call == stats.Differs || call == stats.TooSmall) || claims != significant {
 				t.Errorf("%s, %s is called %q: %s", name, what, call, verdict)
 			}
-			if small := strings.Contains(verdict, "real but under 1 %"); small != (call == compare.TooSmall) {
+			if small := strings.Contains(verdict, "real but under 1 %"); small != (call == stats.TooSmall) {
 				t.Errorf("%s, %s is called %q: %s", name, what, call, verdict)
 			}
 		}
@@ -182,7 +183,7 @@ func TestWhatIsNoDifferenceIsNotCalledOne(t *testing.T) {
 			said("the mean of "+m.Figure, m.Call, m.Significant, strings.ReplaceAll(m.Verdict, m.Title, "it"))
 		}
 	}
-	for _, call := range []compare.Call{compare.Differs, compare.TooSmall, compare.Chance, compare.TooFewToSay} {
+	for _, call := range []stats.Call{stats.Differs, stats.TooSmall, stats.Chance, stats.TooFewToSay} {
 		if seen[call] == 0 {
 			t.Errorf("nothing was called %q", call)
 		}
@@ -213,12 +214,12 @@ func TestOfNothingThereIsNoRatio(t *testing.T) {
 	}
 	x := increase(s.run(r, "a"), shrunk("b"))
 	if x.Ratio != nil || x.Percent == nil || *x.Percent != -100 || x.Interval != nil || x.Delta >= 0 ||
-		x.DeltaInterval == nil || x.IntervalNote != "not all values above 0" || x.Call != compare.Differs ||
+		x.DeltaInterval == nil || x.IntervalNote != "not all values above 0" || x.Call != stats.Differs ||
 		!strings.HasSuffix(x.Verdict, "engine, b, which is different (p = 0.003, n = 8 and 8)") {
 		t.Errorf("%+v", x)
 	}
 	x = increase(shrunk("a"), shrunk("b"))
-	if x.Ratio != nil || x.Percent != nil || x.Delta != 0 || x.P != 1 || x.Call != compare.Chance {
+	if x.Ratio != nil || x.Percent != nil || x.Delta != 0 || x.P != 1 || x.Call != stats.Chance {
 		t.Errorf("%+v", x)
 	}
 }

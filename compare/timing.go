@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"llmparity/compare/stats"
 	"llmparity/internal/record"
 )
 
@@ -94,7 +95,7 @@ func perRequest(attempts []*record.Attempt, of func(*record.Request) float64, f 
 				values = append(values, v)
 			}
 		}
-		f.add(a.ID, median(values))
+		f.add(a.ID, stats.Median(values))
 	}
 	return f
 }

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"llmparity/compare/stats"
 	"llmparity/internal/record"
 )
 
@@ -232,7 +233,7 @@ func (t track) gap() int64 {
 	if len(steps) == 0 {
 		return 0
 	}
-	return int64(stepsToGap * median(steps))
+	return int64(stepsToGap * stats.Median(steps))
 }
 
 // disordered says that too many readings have times that go backwards for their order to be known; empty where it is.

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"llmparity/compare/stats"
 	"llmparity/internal/record"
 )
 
@@ -163,7 +164,7 @@ func percentiles(counted []*record.Attempt, of func(*record.Request) bool) []Fig
 				f.Absent = fmt.Sprintf("it takes %d %s a launch, and there are %d", needed, what, fewest)
 			default:
 				for i, a := range counted {
-					f.add(a.ID, ranked(launches[i], share))
+					f.add(a.ID, stats.Ranked(launches[i], share))
 				}
 			}
 			out = append(out, f)
@@ -271,7 +272,7 @@ func trafficCaveats(spec record.Cell, counted []*record.Attempt) []string {
 		if len(values) > 0 {
 			slices.Sort(values)
 			longest = max(longest, values[len(values)-1])
-			waited.add(a.ID, ranked(values, 0.5)) // as Percentile(Queueing, 0.5) is
+			waited.add(a.ID, stats.Ranked(values, 0.5)) // as Percentile(Queueing, 0.5) is
 		}
 	}
 	waited.summarise()

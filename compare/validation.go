@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 
+	"llmparity/compare/stats"
 	"llmparity/internal/accuracy"
 	"llmparity/internal/record"
 )
@@ -116,7 +117,7 @@ func (c *ForetoldCell) judge() bool {
 			p.Name == TotalMemory && other {
 			continue // what is touched is the increase, where that was foretold too
 		}
-		if times := round(math.Abs(*p.Percent)/p.Expected.Variance, 6); times > c.Worst || c.WorstName == "" {
+		if times := stats.Round(math.Abs(*p.Percent)/p.Expected.Variance, 6); times > c.Worst || c.WorstName == "" {
 			c.Worst, c.WorstName = times, p.Name
 		}
 	}
@@ -175,9 +176,9 @@ func errorsOf(cells []ForetoldCell) []ComponentError {
 		if e.Cells == 0 {
 			continue
 		}
-		e.Within = round(float64(within)/float64(e.Cells), 6)
+		e.Within = stats.Round(float64(within)/float64(e.Cells), 6)
 		if e.N = len(sizes); e.N > 0 {
-			e.ErrorSizes = &ErrorSizes{round(median(sizes), 6), round(sum/float64(e.N), 6), round(slices.Max(sizes), 6)}
+			e.ErrorSizes = &ErrorSizes{stats.Round(stats.Median(sizes), 6), stats.Round(sum/float64(e.N), 6), stats.Round(slices.Max(sizes), 6)}
 		}
 		out = append(out, e)
 	}

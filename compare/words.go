@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"llmparity/compare/stats"
 	"llmparity/internal/record"
 )
 
@@ -245,8 +246,8 @@ func (r *Result) hidden(m *Mean, f *Family) (full, short string) {
 			continue
 		}
 		for _, x := range c.Ratios {
-			if x.Figure == m.Figure && x.Call == Differs && x.Ratio != nil &&
-				(m.Call != Differs || (*x.Ratio > 1) != (m.Ratio > 1)) {
+			if x.Figure == m.Figure && x.Call == stats.Differs && x.Ratio != nil &&
+				(m.Call != stats.Differs || (*x.Ratio > 1) != (m.Ratio > 1)) {
 				ratios = append(ratios, *x.Ratio)
 			}
 		}
@@ -314,8 +315,8 @@ func (r *Result) trustWords() string {
 	default:
 		s = fmt.Sprintf("All %d %s succeeded", total, many)
 	}
-	if least < minRuns {
-		s += fmt.Sprintf("; %d counted %s of a cell are too few for an interval (it takes %d)", least, many, minRuns)
+	if least < stats.MinRuns {
+		s += fmt.Sprintf("; %d counted %s of a cell are too few for an interval (it takes %d)", least, many, stats.MinRuns)
 		s = strings.Replace(s, "1 counted "+many+" of a cell are", "1 counted "+one+" of a cell is", 1)
 	}
 	return strings.TrimSpace(s + ". " + without)
@@ -333,9 +334,6 @@ func refusedWords(refused, of int) string {
 	}
 	return fmt.Sprintf("%d of %d cells were refused, because they would not fit.", refused, of)
 }
-
-// minRuns is the least number of launches with a 95 % order-statistic interval of the median.
-const minRuns = 6
 
 func because(classes []string) string {
 	if len(classes) == 0 {
@@ -414,8 +412,8 @@ func (c *Cell) ownWarnings() []Warning {
 	if c.Refused != "" {
 		return nil // its risk says so, and there is nothing to warn of
 	}
-	if n := c.Launches.Counted; n > 0 && n < minRuns {
-		warn("too-few-runs", "%d counted, no interval: a 95 %% interval of the median takes %d launches", n, minRuns)
+	if n := c.Launches.Counted; n > 0 && n < stats.MinRuns {
+		warn("too-few-runs", "%d counted, no interval: a 95 %% interval of the median takes %d launches", n, stats.MinRuns)
 	}
 	for _, f := range c.Failures {
 		text := fmt.Sprintf("%s %d %s", c.Repeated(), f.Repetition, f.Status)

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"llmparity/compare"
+	"llmparity/compare/stats"
 )
 
 // ratiosPart is how figures stand to each other: a table a question.
@@ -212,11 +213,11 @@ func marks(x compare.Ratio) string {
 // called is the verdict in two words.
 func called(j compare.Judgement, s compare.Statistics) string {
 	switch j.Call {
-	case compare.Differs:
+	case stats.Differs:
 		return "different"
-	case compare.TooSmall:
+	case stats.TooSmall:
 		return "under " + percent(s.MinEffect) + " %"
-	case compare.TooFewToSay:
+	case stats.TooFewToSay:
 		return "too few runs"
 	}
 	return "chance"
@@ -229,7 +230,7 @@ func plusMinus(v float64) string {
 	return num(v)
 }
 
-func percents(i *compare.Interval, note string) string {
+func percents(i *stats.Interval, note string) string {
 	switch {
 	case i != nil:
 		return plusMinus(i.Lo) + "% to " + plusMinus(i.Hi) + "%"

@@ -13,6 +13,7 @@ import (
 
 	"llmparity/compare"
 	"llmparity/compare/comparetest"
+	"llmparity/compare/stats"
 	"llmparity/internal/foreign"
 	"llmparity/internal/record"
 	"llmparity/internal/recount"
@@ -191,7 +192,7 @@ func TestRowsOfOtherProgramsToldWronglyAreFound(t *testing.T) {
 		},
 		"page, 1, watched.csv: peak_js_heap: the interval is": func(
 			r *compare.Result) {
-			figure(r, 3, compare.PeakHeap).Interval = &compare.Interval{Lo: 1, Hi: 2}
+			figure(r, 3, compare.PeakHeap).Interval = &stats.Interval{Lo: 1, Hi: 2}
 		},
 		"has no peak_js_heap": func(
 			r *compare.Result) {

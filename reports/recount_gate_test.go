@@ -13,6 +13,7 @@ import (
 	"llmparity/compare"
 	"llmparity/compare/comparetest"
 	"llmparity/compare/gate"
+	"llmparity/compare/stats"
 	"llmparity/internal/plan"
 	"llmparity/internal/record"
 	"llmparity/internal/recount"
@@ -297,7 +298,7 @@ func TestWrongGatesAreFound(t *testing.T) {
 			find(r, compare.GateChange, "all", compare.DecodeTPS).Status = compare.GateFailed
 		}},
 		{few, ", interval: it is in the report: true",
-			func(r *compare.Result) { peak(r).Interval = &compare.Interval{Lo: 1, Hi: 2, Confidence: 0.95} }},
+			func(r *compare.Result) { peak(r).Interval = &stats.Interval{Lo: 1, Hi: 2, Confidence: 0.95} }},
 	} {
 		res := c.in.judged()
 		c.change(res)

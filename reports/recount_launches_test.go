@@ -10,6 +10,7 @@ import (
 
 	"llmparity/compare"
 	"llmparity/compare/comparetest"
+	"llmparity/compare/stats"
 	"llmparity/internal/record"
 )
 
@@ -126,7 +127,7 @@ func TestWrongIntervalsOfLaunchesAreFound(t *testing.T) {
 		{shared, "p is", func(r *compare.Result) { r.Comparisons[0].Ratios[2].Raw = 0.0006 }},
 		{shared, "right, upper end", func(r *compare.Result) { r.Comparisons[0].Ratios[2].Right.Interval.Hi *= 1.001 }},
 		{shared, "interval is", func(r *compare.Result) {
-			r.Comparisons[0].Ratios[2].Interval = &compare.Interval{Lo: 1, Hi: 2, Confidence: 0.95}
+			r.Comparisons[0].Ratios[2].Interval = &stats.Interval{Lo: 1, Hi: 2, Confidence: 0.95}
 		}},
 		{stopped, "why it was not repeated", func(r *compare.Result) { r.Cells[0].Stop.Looks = 4 }},
 		{stopped, "decode_tps, lower end",

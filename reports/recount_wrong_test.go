@@ -13,6 +13,7 @@ import (
 
 	"llmparity/compare"
 	"llmparity/compare/comparetest"
+	"llmparity/compare/stats"
 	"llmparity/internal/record"
 	"llmparity/internal/recount"
 	"llmparity/reports"
@@ -74,7 +75,7 @@ func TestWhatIsWrongIsFound(t *testing.T) {
 		"lower end":        func(r *compare.Result) { r.Cells[1].Figures[0].Interval.Lo *= 0.999 },
 		"p is":             func(r *compare.Result) { r.Comparisons[0].Ratios[0].Raw *= 2 },
 		"p corrected":      func(r *compare.Result) { r.Comparisons[0].Ratios[0].P *= 2 },
-		"is called":        func(r *compare.Result) { r.Comparisons[0].Ratios[2].Call = compare.TooSmall },
+		"is called":        func(r *compare.Result) { r.Comparisons[0].Ratios[2].Call = stats.TooSmall },
 		"family 0, tests":  func(r *compare.Result) { r.Families[0].Tests-- },
 		"over":             func(r *compare.Result) { *r.Comparisons[0].Ratios[1].Ratio += 0.001 },
 		"tokens agreed":    func(r *compare.Result) { r.Parity[0].Agreed-- },

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"llmparity/compare"
+	"llmparity/compare/stats"
 	"llmparity/internal/cache"
 	"llmparity/internal/record"
 )
@@ -62,7 +63,7 @@ func sameOrNot(t *testing.T) map[string]string {
 			if x.Left.N != 10 || x.Right.N != 10 {
 				t.Errorf("%s: of %d and %d launches", x.Verdict, x.Left.N, x.Right.N)
 			}
-			if x.Significant || x.Call != compare.Chance {
+			if x.Significant || x.Call != stats.Chance {
 				called[res.Cells[c.A].Spec.Engine] = x.Verdict
 			}
 		}

@@ -8,6 +8,7 @@ import (
 
 	"llmparity/compare"
 	"llmparity/compare/comparetest"
+	"llmparity/compare/stats"
 )
 
 func TestCompareHoldsRunsAgainstTheFirst(t *testing.T) {
@@ -44,7 +45,7 @@ func TestCompareHoldsRunsAgainstTheFirst(t *testing.T) {
 	}
 	for _, x := range res.Comparisons[0].Ratios {
 		if decode := x.Figure == compare.DecodeTPS; decode &&
-			(x.Call != compare.TooSmall || x.Delta >= 0 || *x.Ratio <= 1) || !decode && x.Call != compare.Chance {
+			(x.Call != stats.TooSmall || x.Delta >= 0 || *x.Ratio <= 1) || !decode && x.Call != stats.Chance {
 			t.Errorf("%+v", x)
 		}
 	}

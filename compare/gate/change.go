@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"llmparity/compare"
+	"llmparity/compare/stats"
 	"llmparity/internal/plan"
 )
 
@@ -133,7 +134,7 @@ func (q *question) worse() float64 {
 }
 
 // ends are those of an interval: the less bad one, and the worse one.
-func (q *question) ends(i *compare.Interval) (near, far float64) {
+func (q *question) ends(i *stats.Interval) (near, far float64) {
 	if q.worse() < 0 {
 		return i.Hi, i.Lo
 	}
@@ -148,7 +149,7 @@ func (q *question) answer() (outcome, string) {
 	a := q.asked
 	q.check.P, q.check.PHolm = new(a.Raw), new(a.P)
 	sides := fmt.Sprintf("%s, baseline run %s", unit(a.Right.Median, a.Unit), num(a.Left.Median))
-	if a.Call == compare.TooFewToSay || a.IntervalNote == compare.TooFewRuns {
+	if a.Call == stats.TooFewToSay || a.IntervalNote == compare.TooFewRuns {
 		return q.few(sides)
 	}
 	if a.PercentInterval == nil || a.Usual == nil || a.Percent == nil {
@@ -253,7 +254,7 @@ func (q *question) needed() int {
 	if !(need <= mostNeeded) {
 		return 0
 	}
-	return max(int(need), max(q.asked.Left.N, q.asked.Right.N)+1, compare.Suffice(q.tests))
+	return max(int(need), max(q.asked.Left.N, q.asked.Right.N)+1, stats.Suffice(q.tests))
 }
 
 // outside says what else than what is under test has made a figure worse, or may have: others who were busy on the
@@ -314,7 +315,7 @@ func (q *question) rss() string {
 // few says so where no launches whatever could have answered the question.
 func (q *question) few(sides string) (outcome, string) {
 	a := q.asked
-	q.check.Needed = compare.Suffice(q.tests)
+	q.check.Needed = stats.Suffice(q.tests)
 	why := fmt.Sprintf("%s; %d and %d launches are too few: %d would settle it", sides, a.Left.N, a.Right.N,
 		q.check.Needed)
 	if q.base.Spec.Reused || q.base.Spec.Isolation == "server" {

@@ -1,4 +1,4 @@
-package compare
+package stats
 
 import (
 	"math"
@@ -127,7 +127,7 @@ func (l law) less(o law, t float64, strictly bool) float64 {
 }
 
 // beyond is what lies beyond either end of an interval.
-const beyond = (1 - confidence) / 2
+const beyond = (1 - Confidence) / 2
 
 // difference is the percentile interval, but for a tail on either end, of what a median of l is above one of o. What it
 // says of the difference the other way round is the same.
@@ -154,12 +154,12 @@ func turn(least, most float64, holds func(float64) bool) float64 {
 	return most
 }
 
-// sides are a figure's values by launch, on both sides of a comparison.
-type sides struct {
-	a, b       []float64
+// Sides are a figure's values by launch, on both sides of a comparison.
+type Sides struct {
+	A, B       []float64
 	lawA, lawB law
 	// of a side there are too few launches for an interval: drawing three values anew can't show what a fourth would be
-	few      bool
+	Few      bool
 	positive bool // there are values on both sides, all above zero: a ratio of their medians makes sense
 	ranks    []int
 	whole    bool      // no two values are equal: ranks are whole numbers without being doubled
@@ -167,10 +167,11 @@ type sides struct {
 	seen     int       // the sum of the ranks of a
 }
 
-func newSides(a, b []float64) sides {
-	s := sides{a: a, b: b, few: min(len(a), len(b)) < minRuns}
+// NewSides works out what both tests and intervals go by.
+func NewSides(a, b []float64) Sides {
+	s := Sides{A: a, B: b, Few: min(len(a), len(b)) < MinRuns}
 	s.positive = len(a) > 0 && len(b) > 0 && min(slices.Min(a), slices.Min(b)) > 0
-	if !s.few {
+	if !s.Few {
 		s.lawA, s.lawB = medianLaw(a), medianLaw(b)
 	}
 	s.ranks = doubledRanks(a, b)
@@ -181,59 +182,59 @@ func newSides(a, b []float64) sides {
 	return s
 }
 
-// ratio is the interval of the median of a over that of b; nil where there are too few launches, or ratios make no
+// Ratio is the interval of the median of a over that of b; nil where there are too few launches, or ratios make no
 // sense.
-func (s sides) ratio() *Interval {
-	if s.few || !s.positive {
+func (s Sides) Ratio() *Interval {
+	if s.Few || !s.positive {
 		return nil
 	}
 	lo, hi := s.lawA.logs().difference(s.lawB.logs(), beyond)
-	return &Interval{Lo: round(math.Exp(lo), 6), Hi: round(math.Exp(hi), 6), Confidence: confidence}
+	return &Interval{Lo: Round(math.Exp(lo), 6), Hi: Round(math.Exp(hi), 6), Confidence: Confidence}
 }
 
-// percent is what the interval of A over B says of the change from A to B, of what is not rounded.
-func (s sides) percent() *Interval {
-	if s.few || !s.positive {
+// Percent is what the interval of A over B says of the change from A to B, of what is not rounded.
+func (s Sides) Percent() *Interval {
+	if s.Few || !s.positive {
 		return nil
 	}
 	lo, hi := s.lawA.logs().difference(s.lawB.logs(), beyond)
-	return &Interval{Lo: round(100*math.Expm1(-hi), 6), Hi: round(100*math.Expm1(-lo), 6), Confidence: confidence}
+	return &Interval{Lo: Round(100*math.Expm1(-hi), 6), Hi: Round(100*math.Expm1(-lo), 6), Confidence: Confidence}
 }
 
-// change is the interval of the median of b less that of a.
-func (s sides) change() *Interval {
-	if s.few {
+// Change is the interval of the median of b less that of a.
+func (s Sides) Change() *Interval {
+	if s.Few {
 		return nil
 	}
 	lo, hi := s.lawB.difference(s.lawA, beyond)
-	return &Interval{Lo: round(lo, 6), Hi: round(hi, 6), Confidence: confidence}
+	return &Interval{Lo: Round(lo, 6), Hi: Round(hi, 6), Confidence: Confidence}
 }
 
 // draws is how often a mean over cells is drawn, twice each: the second time the two sides have changed streams, so
 // that the interval of A over B is that of B over A turned round.
 const draws = 500
 
-// meanRatio is the interval of the geometric mean over cells of ratios of medians; nil where one of them has none.
+// MeanRatio is the interval of the geometric mean over cells of ratios of medians; nil where one of them has none.
 // There are too many ways to draw to count them: they are drawn, with a seed that is always the same, so that the same
 // records give the same interval.
-func meanRatio(cells []sides) (ratio, percent *Interval) {
+func MeanRatio(cells []Sides) (ratio, percent *Interval) {
 	var all [][2]law
 	for _, s := range cells {
-		if s.few || !s.positive {
+		if s.Few || !s.positive {
 			return nil, nil
 		}
 		all = append(all, [2]law{s.lawA.logs(), s.lawB.logs()})
 	}
 	lo, hi := drawnMean(all)
-	return exponentials(lo, hi), &Interval{Lo: round(100*math.Expm1(-hi), 6), Hi: round(100*math.Expm1(-lo), 6),
-		Confidence: confidence}
+	return exponentials(lo, hi), &Interval{Lo: Round(100*math.Expm1(-hi), 6), Hi: Round(100*math.Expm1(-lo), 6),
+		Confidence: Confidence}
 }
 
-// meanOf is the same of medians alone.
-func meanOf(samples [][]float64) *Interval {
+// MeanOf is the same of medians alone.
+func MeanOf(samples [][]float64) *Interval {
 	var all [][2]law
 	for _, s := range samples {
-		if len(s) < minRuns || slices.Min(s) <= 0 {
+		if len(s) < MinRuns || slices.Min(s) <= 0 {
 			return nil
 		}
 		all = append(all, [2]law{medianLaw(s).logs(), {values: []float64{0}, upTo: []float64{1}}})
@@ -242,7 +243,7 @@ func meanOf(samples [][]float64) *Interval {
 }
 
 func exponentials(lo, hi float64) *Interval {
-	return &Interval{Lo: round(math.Exp(lo), 6), Hi: round(math.Exp(hi), 6), Confidence: confidence}
+	return &Interval{Lo: Round(math.Exp(lo), 6), Hi: Round(math.Exp(hi), 6), Confidence: Confidence}
 }
 
 // drawnMean is the interval of the mean of what lies between the logarithms of both sides.
@@ -259,6 +260,6 @@ func drawnMean(all [][2]law) (lo, hi float64) {
 		sums = append(sums, sum/float64(len(all)), turned/float64(len(all)))
 	}
 	slices.Sort(sums)
-	out := int((1 - confidence) / 2 * float64(len(sums)))
+	out := int((1 - Confidence) / 2 * float64(len(sums)))
 	return sums[out], sums[len(sums)-1-out]
 }

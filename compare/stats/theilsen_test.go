@@ -1,4 +1,4 @@
-package compare
+package stats
 
 import (
 	"math"
@@ -8,32 +8,32 @@ import (
 
 func TestALineIsFoundThroughNoiseAndOutliers(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
-	var exact, noisy []xy
+	var exact, noisy []Point
 	for i := range 60 {
 		x := float64(i)
-		exact = append(exact, xy{x, 3 + 0.25*x})
+		exact = append(exact, Point{x, 3 + 0.25*x})
 		y := 3 + 0.25*x + 0.1*r.NormFloat64()
 		if i%6 == 0 {
 			y += 500 // a sixth of all is far off, always to the same side
 		}
-		noisy = append(noisy, xy{x, y})
+		noisy = append(noisy, Point{x, y})
 	}
-	if f, ok := theilSen(exact); !ok || f.slope != 0.25 || f.intercept != 3 || f.lo != 0.25 || f.hi != 0.25 {
+	if f, ok := TheilSen(exact); !ok || f.Slope != 0.25 || f.Intercept != 3 || f.Lo != 0.25 || f.Hi != 0.25 {
 		t.Errorf("a line without noise: %+v, %v", f, ok)
 	}
-	f, ok := theilSen(noisy)
-	if !ok || math.Abs(f.slope-0.25) > 0.02 || !(f.lo < 0.25 && 0.25 < f.hi) {
-		t.Errorf("slope %g in [%g, %g], want about 0.25", f.slope, f.lo, f.hi)
+	f, ok := TheilSen(noisy)
+	if !ok || math.Abs(f.Slope-0.25) > 0.02 || !(f.Lo < 0.25 && 0.25 < f.Hi) {
+		t.Errorf("slope %g in [%g, %g], want about 0.25", f.Slope, f.Lo, f.Hi)
 	}
 }
 
 func TestPointsOfOnePlaceHaveNoSlope(t *testing.T) {
-	for _, points := range [][]xy{nil, {{1, 2}}, {{4, 1}, {4, 9}, {4, 5}}} {
-		if f, ok := theilSen(points); ok {
+	for _, points := range [][]Point{nil, {{1, 2}}, {{4, 1}, {4, 9}, {4, 5}}} {
+		if f, ok := TheilSen(points); ok {
 			t.Errorf("%v: %+v", points, f)
 		}
 	}
-	if f, ok := theilSen([]xy{{1, 2}, {2, 3}, {3, 5}}); !ok || !math.IsNaN(f.lo) || !math.IsNaN(f.hi) {
+	if f, ok := TheilSen([]Point{{1, 2}, {2, 3}, {3, 5}}); !ok || !math.IsNaN(f.Lo) || !math.IsNaN(f.Hi) {
 		t.Errorf("3 points are too few for an interval: %+v, %v", f, ok)
 	}
 }
@@ -55,15 +55,15 @@ func TestSensIntervalCoversTheTruth(t *testing.T) {
 			seeds.Seed(3, 5) // of each its own numbers: maps have no order
 			held := 0
 			for range trials {
-				points := make([]xy, len(design))
+				points := make([]Point, len(design))
 				for i, x := range design {
-					points[i] = xy{x, truth*x + 3*noise()}
+					points[i] = Point{x, truth*x + 3*noise()}
 				}
-				f, ok := theilSen(points)
-				if !ok || math.IsNaN(f.lo) {
+				f, ok := TheilSen(points)
+				if !ok || math.IsNaN(f.Lo) {
 					t.Fatalf("%s: no interval: %+v", name, f)
 				}
-				if f.lo <= truth && truth <= f.hi {
+				if f.Lo <= truth && truth <= f.Hi {
 					held++
 				}
 			}
@@ -77,17 +77,17 @@ func TestSensIntervalCoversTheTruth(t *testing.T) {
 
 func TestManyPointsAreThinnedAlikeEachTime(t *testing.T) {
 	r := rand.New(rand.NewPCG(8, 13))
-	points := make([]xy, 100_000)
+	points := make([]Point, 100_000)
 	for i := range points {
-		points[i] = xy{float64(i), 7 + 0.5*float64(i) + r.NormFloat64()}
+		points[i] = Point{float64(i), 7 + 0.5*float64(i) + r.NormFloat64()}
 	}
-	some := bucketed(points, pointsAtMost)
-	if len(some) != pointsAtMost || some[0] != points[0] {
+	some := Bucketed(points, PointsAtMost)
+	if len(some) != PointsAtMost || some[0] != points[0] {
 		t.Errorf("%d points, the first %v", len(some), some[0])
 	}
-	a, _ := theilSen(points)
-	b, _ := theilSen(points)
-	if a != b || math.Abs(a.slope-0.5) > 1e-3 {
-		t.Errorf("slopes %g and %g, want 0.5", a.slope, b.slope)
+	a, _ := TheilSen(points)
+	b, _ := TheilSen(points)
+	if a != b || math.Abs(a.Slope-0.5) > 1e-3 {
+		t.Errorf("slopes %g and %g, want 0.5", a.Slope, b.Slope)
 	}
 }

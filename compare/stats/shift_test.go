@@ -1,4 +1,4 @@
-package compare
+package stats
 
 import (
 	"math"
@@ -37,15 +37,15 @@ func TestShiftCovers(t *testing.T) {
 			for i := range a {
 				a[i], b[i] = math.Exp(0.1*r.ExpFloat64()), 1.2*math.Exp(0.1*r.ExpFloat64())
 			}
-			s := newSides(a, b)
-			percent := 100 * (median(b)/median(a) - 1)
-			for _, level := range []float64{usual, sure} {
-				if i := s.shift(level, &percent); i.Lo > 20 || i.Hi < 20 {
+			s := NewSides(a, b)
+			percent := 100 * (Median(b)/Median(a) - 1)
+			for _, level := range []float64{Usual, Sure} {
+				if i := s.Shift(level, &percent); i.Lo > 20 || i.Hi < 20 {
 					missed[level]++
 				}
 			}
 		}
-		for level, most := range map[float64]float64{usual: 0.11, sure: 0.013} {
+		for level, most := range map[float64]float64{Usual: 0.11, Sure: 0.013} {
 			if share := float64(missed[level]) / times; share > most {
 				t.Errorf("%d launches a side: the interval of %g misses %.2f%%", n, level, 100*share)
 			}
@@ -56,10 +56,10 @@ func TestShiftCovers(t *testing.T) {
 func TestShiftHasTheRatioOfMediansInIt(t *testing.T) {
 	a, b := []float64{1, 1, 1, 1, 9, 9, 9, 9, 9, 9}, []float64{1, 1, 1, 1, 1, 1, 9, 9, 9, 9}
 	percent := 100 * (1.0/9 - 1)
-	if i := newSides(a, b).shift(usual, &percent); i.Lo > percent || i.Hi < percent {
+	if i := NewSides(a, b).Shift(Usual, &percent); i.Lo > percent || i.Hi < percent {
 		t.Errorf("%+v without %g", i, percent)
 	}
-	if newSides(a[:5], b).shift(sure, &percent) != nil || newSides(a, b).shift(sure, nil) != nil {
+	if NewSides(a[:5], b).Shift(Sure, &percent) != nil || NewSides(a, b).Shift(Sure, nil) != nil {
 		t.Error("too few launches, or no share, have an interval")
 	}
 }

@@ -1,4 +1,4 @@
-package compare
+package stats
 
 import (
 	"math"
@@ -19,7 +19,7 @@ func TestTheLawOfAMedianCountsAllDraws(t *testing.T) {
 			for i, at := range drawn {
 				values[i] = sample[at]
 			}
-			chances[median(values)] += 1 / ways
+			chances[Median(values)] += 1 / ways
 			for i := range drawn {
 				if drawn[i]++; drawn[i] < n {
 					break
@@ -61,9 +61,9 @@ func TestIntervalsOfRatiosCoverTheTruth(t *testing.T) {
 	for _, n := range [][2]int{{6, 6}, {10, 10}, {7, 20}} {
 		one, change, mean := 0.0, 0.0, 0.0
 		for range trials {
-			x, y := newSides(sample(n[0], 25), sample(n[1], 100)), newSides(sample(n[0], 30), sample(n[1], 30))
-			one += in(x.ratio(), 0.25)
-			change += in(x.change(), 75)
+			x, y := NewSides(sample(n[0], 25), sample(n[1], 100)), NewSides(sample(n[0], 30), sample(n[1], 30))
+			one += in(x.Ratio(), 0.25)
+			change += in(x.Change(), 75)
 			mean += in(meanOnly(x, y), 0.5)
 		}
 		t.Logf("%v launches: of 95 %% intervals %.1f %% of ratios, %.1f %% of changes and %.1f %% of means have the truth in them", n, 100*one, 100*change, 100*mean)
@@ -79,23 +79,23 @@ func TestIntervalsOfRatiosCoverTheTruth(t *testing.T) {
 
 func TestIntervalsAreAlwaysTheSame(t *testing.T) {
 	a, b := []float64{3, 4, 5, 3.5, 4.4, 6}, []float64{9, 8, 11, 9.5, 7, 10, 8.8}
-	x := newSides(a, b)
+	x := NewSides(a, b)
 	slices.Reverse(a)
-	y := newSides(a, b)
-	if *x.ratio() != *y.ratio() || *x.change() != *y.change() || *meanOnly(x, x) != *meanOnly(y, y) {
-		t.Errorf("%v and %v", x.ratio(), y.ratio())
+	y := NewSides(a, b)
+	if *x.Ratio() != *y.Ratio() || *x.Change() != *y.Change() || *meanOnly(x, x) != *meanOnly(y, y) {
+		t.Errorf("%v and %v", x.Ratio(), y.Ratio())
 	}
-	if few := newSides(a[:5], b); few.ratio() != nil || few.change() != nil || meanOnly(x, few) != nil {
+	if few := NewSides(a[:5], b); few.Ratio() != nil || few.Change() != nil || meanOnly(x, few) != nil {
 		t.Error("five launches have an interval")
 	}
-	if same := newSides([]float64{2, 2, 2, 2, 2, 2}, []float64{4, 4, 4, 4, 4, 4}); same.ratio().Lo != 0.5 ||
-		same.ratio().Hi != 0.5 {
-		t.Errorf("of constant values: %+v", same.ratio())
+	if same := NewSides([]float64{2, 2, 2, 2, 2, 2}, []float64{4, 4, 4, 4, 4, 4}); same.Ratio().Lo != 0.5 ||
+		same.Ratio().Hi != 0.5 {
+		t.Errorf("of constant values: %+v", same.Ratio())
 	}
 }
 
-func meanOnly(of ...sides) *Interval {
-	ratio, _ := meanRatio(of)
+func meanOnly(of ...Sides) *Interval {
+	ratio, _ := MeanRatio(of)
 	return ratio
 }
 
@@ -105,8 +105,8 @@ func TestTheChangeOfAMeanIsOfWhatIsNotRounded(t *testing.T) {
 	for i := range 8 {
 		a, b = append(a, 1.26e-3+float64(i)*1e-6), append(b, 1000+float64(i))
 	}
-	s := newSides(a, b)
-	ratio, percent := meanRatio([]sides{s, s})
+	s := NewSides(a, b)
+	ratio, percent := MeanRatio([]Sides{s, s})
 	if ratio == nil || percent == nil {
 		t.Fatalf("%v %v", ratio, percent)
 	}

@@ -1,32 +1,32 @@
-package compare
+package stats
 
 import (
 	"math"
 	"slices"
 )
 
-// shift is the interval of a change in percent that Mann and Whitney's test does not tell from what was seen: all
+// Shift is the interval of a change in percent that Mann and Whitney's test does not tell from what was seen: all
 // launches of one side over all of the other's, from the k-th ratio to the k-th last. Of equal distributions,
 // whatever their shape, it holds with at least its confidence, and it is a fifth narrower than that of the ratio of
 // medians. Where that ratio itself lies outside, the interval reaches to it. nil where there are too few launches, or
 // no ratio makes sense.
-func (s sides) shift(level float64, percent *float64) *Interval {
-	if s.few || !s.positive || percent == nil {
+func (s Sides) Shift(level float64, percent *float64) *Interval {
+	if s.Few || !s.positive || percent == nil {
 		return nil
 	}
 	out := (1 - level) / 2
-	k := rankOf(out, len(s.a), len(s.b))
+	k := rankOf(out, len(s.A), len(s.B))
 	if k == 0 {
 		return nil
 	}
-	ratios := make([]float64, 0, len(s.a)*len(s.b))
-	for _, was := range s.a {
-		for _, is := range s.b {
+	ratios := make([]float64, 0, len(s.A)*len(s.B))
+	for _, was := range s.A {
+		for _, is := range s.B {
 			ratios = append(ratios, is/was)
 		}
 	}
 	slices.Sort(ratios)
-	change := func(ratio float64) float64 { return round(100*(ratio-1), 6) }
+	change := func(ratio float64) float64 { return Round(100*(ratio-1), 6) }
 	return &Interval{Lo: min(*percent, change(ratios[k-1])), Hi: max(*percent, change(ratios[len(ratios)-k])),
 		Confidence: level}
 }

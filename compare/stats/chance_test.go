@@ -1,4 +1,4 @@
-package compare
+package stats
 
 import (
 	"math"
@@ -43,7 +43,7 @@ func brute(x, y []float64) float64 {
 	return min(1, 2*min(below, above)/ways)
 }
 
-func chance(x, y []float64) test { return newSides(x, y).chance() }
+func chance(x, y []float64) Test { return NewSides(x, y).Chance() }
 
 func TestChanceIsThatOfAllPermutations(t *testing.T) {
 	known := map[float64][2][]float64{ // p
@@ -53,8 +53,8 @@ func TestChanceIsThatOfAllPermutations(t *testing.T) {
 		2. / 7: {{1, 2, 2, 9, 9, 9}, {0}},
 	}
 	for p, s := range known {
-		if got := chance(s[0], s[1]); math.Abs(got.p-p) > 1e-9 {
-			t.Errorf("%v against %v: p = %v, want %v", s[0], s[1], got.p, p)
+		if got := chance(s[0], s[1]); math.Abs(got.P-p) > 1e-9 {
+			t.Errorf("%v against %v: p = %v, want %v", s[0], s[1], got.P, p)
 		}
 	}
 	r := rand.New(rand.NewPCG(1, 2))
@@ -66,8 +66,8 @@ func TestChanceIsThatOfAllPermutations(t *testing.T) {
 			}
 		}
 		want, got, swapped := brute(x, y), chance(x, y), chance(y, x)
-		if math.Abs(got.p-want) > 1e-9 || math.Abs(swapped.p-got.p) > 1e-12 || got.p <= 0 {
-			t.Errorf("%v against %v: p = %v, swapped %v, counted one by one %v", x, y, got.p, swapped.p, want)
+		if math.Abs(got.P-want) > 1e-9 || math.Abs(swapped.P-got.P) > 1e-12 || got.P <= 0 {
+			t.Errorf("%v against %v: p = %v, swapped %v, counted one by one %v", x, y, got.P, swapped.P, want)
 		}
 	}
 }
@@ -77,23 +77,23 @@ func TestChanceOfManyValues(t *testing.T) {
 	for i := range 40 {
 		x, y = append(x, float64(i%7)), append(y, float64(i%5+1))
 	}
-	ways, seen := newSides(x, y).rankSums(false)
+	ways, seen := NewSides(x, y).rankSums(false)
 	exact := outlying(ways, seen)
-	for _, got := range []test{chance(x, y), chance(y, x), chance(x, y[:25])} {
-		if got.p <= 0 || got.p > 1 || got.least > alpha {
+	for _, got := range []Test{chance(x, y), chance(y, x), chance(x, y[:25])} {
+		if got.P <= 0 || got.P > 1 || got.Least > Alpha {
 			t.Errorf("%+v", got)
 		}
 	}
-	if got := chance(x, y); math.Abs(got.p-exact) > 0.02 {
-		t.Errorf("p = %v, all permutations give %v", got.p, exact)
+	if got := chance(x, y); math.Abs(got.P-exact) > 0.02 {
+		t.Errorf("p = %v, all permutations give %v", got.P, exact)
 	}
 }
 
 func TestTooFewToTell(t *testing.T) {
 	for n, few := range map[[2]int]bool{{1, 1}: true, {3, 3}: true, {4, 4}: false, {2, 8}: false, {2, 7}: true,
 		{3, 5}: false} {
-		if got := chance(make([]float64, n[0]), make([]float64, n[1])); (got.least > alpha) != few {
-			t.Errorf("%v: %v", n, got.least)
+		if got := chance(make([]float64, n[0]), make([]float64, n[1])); (got.Least > Alpha) != few {
+			t.Errorf("%v: %v", n, got.Least)
 		}
 	}
 }

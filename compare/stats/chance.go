@@ -1,4 +1,4 @@
-package compare
+package stats
 
 import (
 	"fmt"
@@ -10,32 +10,32 @@ import (
 	"golang.org/x/perf/benchmath"
 )
 
-// test is what can be said of whether two samples differ by more than chance.
-type test struct {
-	p      float64
-	least  float64 // the smallest p that samples of these sizes can have
-	n1, n2 int
-	weight float64 // in its family
+// Test is what can be said of whether two samples differ by more than chance.
+type Test struct {
+	P           float64
+	Least       float64 // the smallest p that samples of these sizes can have
+	Left, Right int
+	Weight      float64 // in its family
 	// tests of one family with the same words here order the same launches in the same way: they are one test
-	same string
+	Same string
 }
 
 // exactly is up to how many values permutations are counted; of more the distribution is near enough to its limit.
 const exactly = 60
 
-// chance is Mann and Whitney's test, two-sided.
-func (s sides) chance() test {
-	t := test{n1: len(s.a), n2: len(s.b)}
-	t.least = min(1, 2/math.Exp(logChoose(t.n1+t.n2, t.n1)))
+// Chance is Mann and Whitney's test, two-sided.
+func (s Sides) Chance() Test {
+	t := Test{Left: len(s.A), Right: len(s.B)}
+	t.Least = min(1, 2/math.Exp(logChoose(t.Left+t.Right, t.Left)))
 	if s.ways != nil {
-		t.p = outlying(s.ways, s.seen)
+		t.P = outlying(s.ways, s.seen)
 		return t
 	}
-	x, y := s.a, s.b
+	x, y := s.A, s.B
 	if len(x) > len(y) {
 		x, y = y, x // the library's distribution is wrong the other way round where there are ties
 	}
-	t.p = benchmath.AssumeNothing.Compare(sampleOf(x), sampleOf(y)).P
+	t.P = benchmath.AssumeNothing.Compare(sampleOf(x), sampleOf(y)).P
 	return t
 }
 
@@ -45,8 +45,8 @@ func sampleOf(values []float64) *benchmath.Sample {
 
 // rankSums counts the ways to draw as many as a of all values, by their sum of ranks, and gives the sum of a. Ranks are
 // doubled, so that those of ties are whole, unless there is no need.
-func (s sides) rankSums(halved bool) (ways []float64, seen int) {
-	ranks, n := s.ranks, len(s.a)
+func (s Sides) rankSums(halved bool) (ways []float64, seen int) {
+	ranks, n := s.ranks, len(s.A)
 	if halved {
 		ranks = slices.Clone(ranks)
 		for i := range ranks {
@@ -91,23 +91,23 @@ func outlying(ways []float64, seen int) float64 {
 	return min(1, 2*min(below, above)/all)
 }
 
-// overCells is Mann and Whitney's test over several cells at once: values are drawn within each cell alone, and the
+// OverCells is Mann and Whitney's test over several cells at once: values are drawn within each cell alone, and the
 // sums of ranks added. A cell's level cancels out, a shift that all have in common adds up.
-func overCells(cells []sides) test {
-	t, n := test{}, 0
+func OverCells(cells []Sides) Test {
+	t, n := Test{}, 0
 	logLeast := math.Log(2)
 	for _, c := range cells {
-		t.n1, t.n2 = t.n1+len(c.a), t.n2+len(c.b)
-		logLeast -= logChoose(len(c.a)+len(c.b), len(c.a))
+		t.Left, t.Right = t.Left+len(c.A), t.Right+len(c.B)
+		logLeast -= logChoose(len(c.A)+len(c.B), len(c.A))
 	}
-	n = t.n1 + t.n2
-	t.least = min(1, math.Exp(logLeast))
+	n = t.Left + t.Right
+	t.Least = min(1, math.Exp(logLeast))
 	if n > 4*exactly {
-		t.p = nearly(cells)
+		t.P = nearly(cells)
 		return t
 	}
 	ways, seen := []float64{1}, 0
-	whole := !slices.ContainsFunc(cells, func(c sides) bool { return !c.whole })
+	whole := !slices.ContainsFunc(cells, func(c Sides) bool { return !c.whole })
 	for _, c := range cells {
 		more, sum := c.ways, c.seen
 		if more == nil || c.whole != whole {
@@ -124,16 +124,16 @@ func overCells(cells []sides) test {
 		}
 		ways, seen = next, seen+sum
 	}
-	t.p = outlying(ways, seen)
+	t.P = outlying(ways, seen)
 	return t
 }
 
 // nearly is the same of many values, by the bell curve that sums of ranks come to.
-func nearly(cells []sides) float64 {
+func nearly(cells []Sides) float64 {
 	off, variance := 0.0, 0.0
 	for _, c := range cells {
 		ranks := c.ranks
-		n, n1 := float64(len(ranks)), float64(len(c.a))
+		n, n1 := float64(len(ranks)), float64(len(c.A))
 		mean, squares := 0.0, 0.0
 		for _, r := range ranks {
 			mean += float64(r) / n
@@ -141,7 +141,7 @@ func nearly(cells []sides) float64 {
 		for i, r := range ranks {
 			d := float64(r) - mean
 			squares += d * d
-			if i < len(c.a) {
+			if i < len(c.A) {
 				off += d
 			}
 		}
@@ -155,17 +155,17 @@ func nearly(cells []sides) float64 {
 	return math.Erfc(max(0, math.Abs(off)-1) / math.Sqrt(2*variance))
 }
 
-// orderOf writes down how the values of both sides are ranked in each of some pairs, in the same words where all of it
+// OrderOf writes down how the values of both sides are ranked in each of some pairs, in the same words where all of it
 // is turned round: a time and its inverse are one question. Where some pairs are turned round and others not it is
 // another one.
-func orderOf(all ...sides) string {
+func OrderOf(all ...Sides) string {
 	var ranked, reversed []string
 	for _, s := range all {
 		turned := make([]int, len(s.ranks))
 		for i, r := range s.ranks {
 			turned[i] = 2*(len(s.ranks)+1) - r
 		}
-		ranked, reversed = append(ranked, fmt.Sprint(len(s.a), s.ranks)), append(reversed, fmt.Sprint(len(s.a), turned))
+		ranked, reversed = append(ranked, fmt.Sprint(len(s.A), s.ranks)), append(reversed, fmt.Sprint(len(s.A), turned))
 	}
 	return min(strings.Join(ranked, " "), strings.Join(reversed, " "))
 }

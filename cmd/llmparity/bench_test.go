@@ -13,13 +13,14 @@ import (
 
 	"llmparity/internal/engine"
 	"llmparity/internal/mlc"
+	"llmparity/internal/model"
 	"llmparity/internal/record"
 )
 
 // BenchmarkConvert holds the conversion of SmolLM2's quantised GGUF against the copying of what it writes, in one run:
 // both write the same bytes into the same file system, with their sources in memory.
 func BenchmarkConvert(b *testing.B) {
-	path, err := smolLM2Path()
+	path, err := model.Path(model.SmolLM2)
 	if err != nil {
 		b.Fatal(err)
 	}

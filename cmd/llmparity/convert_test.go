@@ -11,6 +11,7 @@ import (
 	"llmparity/internal/fault"
 	"llmparity/internal/gguf"
 	"llmparity/internal/mlc"
+	"llmparity/internal/model"
 	"llmparity/internal/tiny"
 	"llmparity/internal/whole"
 )
@@ -53,7 +54,7 @@ func TestConvertedFilesCanBeRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := openModel(out, 0); err != nil {
+	if _, err := model.Open(out, 0); err != nil {
 		t.Error(err)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"llmparity/internal/estimate"
 	"llmparity/internal/fault"
 	"llmparity/internal/record"
+	"llmparity/internal/resolve"
 	"llmparity/internal/sample/gpu"
 )
 
@@ -116,7 +117,7 @@ func (f *estimateFlags) rooms(ctx context.Context, e estimate.Estimate) map[stri
 			defer gpus.Close()
 		}
 	}
-	rooms := here(ctx, e, gpus)
+	rooms := resolve.Rooms(ctx, e, gpus)
 	set := func(place string, gib float64, how string) {
 		if gib > 0 {
 			rooms[place] = estimate.Room{Free: int64(gib * (1 << 30)), How: how}
@@ -137,31 +138,20 @@ func (f *estimateFlags) rooms(ctx context.Context, e estimate.Estimate) map[stri
 	return rooms
 }
 
-// swiftShader is how large SwiftShader's buffers and storage bindings may be, in Chromium's of these years.
-const swiftShader = 1 << 30
-
 // bufferRoom is the largest buffer that WebLLM has of the adapter, by the flags.
 func (f *estimateFlags) bufferRoom(onGPU bool) estimate.Room {
 	limit := func(said float64) int64 {
 		if said > 0 {
 			return int64(said * (1 << 20))
 		}
-		return swiftShader
+		return estimate.SwiftShaderBuffer
 	}
 	if f.bufferMiB > 0 || f.bindingMiB > 0 {
-		room := grants(limit(f.bufferMiB), limit(f.bindingMiB))
+		room := estimate.Grants(limit(f.bufferMiB), limit(f.bindingMiB))
 		room.How = "by --max-buffer-mb and --max-binding-mb: " + room.How
 		return room
 	}
-	return largestBuffer(onGPU)
-}
-
-// largestBuffer is what WebLLM has of an adapter that nobody asked: SwiftShader's limit, or what it asks a GPU for.
-func largestBuffer(onGPU bool) estimate.Room {
-	if onGPU {
-		return estimate.Room{Free: wished, How: "what WebLLM asks a GPU for, where the adapter grants it"}
-	}
-	return estimate.Room{Free: swiftShader, How: "SwiftShader's limit"}
+	return estimate.LargestBuffer(onGPU)
 }
 
 func printRisk(w io.Writer, r record.Risk) {

@@ -64,9 +64,9 @@ exec `+chrome+` --disable-gpu "$@"
 
 		launched bool
 	}{
-		{"no browser", []string{"run"}, []string{"PATH=" + dir, "LLMPARITY_CHROME=nosuchbrowser"}, fault.NoChrome,
+		{"no browser", []string{"run", "--strict"}, []string{"PATH=" + dir, "LLMPARITY_CHROME=nosuchbrowser"}, fault.NoChrome,
 			"install Chromium", false},
-		{"another browser", []string{"run", "--chrome", "/nonexistent/chrome"}, nil, fault.NoChrome,
+		{"another browser", []string{"run", "--strict", "--chrome", "/nonexistent/chrome"}, nil, fault.NoChrome,
 			"/nonexistent/chrome", false},
 		{"no llama-server", []string{"run", "--engines", "llamacpp"},
 			[]string{"PATH=" + dir, "LLMPARITY_CACHE=" + bare, "LLMPARITY_LLAMA_SERVER="}, fault.NoLlamaServer,
@@ -106,8 +106,8 @@ exec `+chrome+` --disable-gpu "$@"
 		{"unknown dtype", []string{"run", "--dtype", "q4"}, nil, fault.Usage, "dtype: \"q4\"", false},
 		{"two ways to say which WebLLM", []string{"run", "--webllm-version", "0.2.80", "--webllm-bundle", "x.js"},
 			nil, fault.Usage, "choose one", false},
-		{"no version of WebLLM", []string{"run", "--webllm-version", "newest"}, nil, fault.Usage, "newest", false},
-		{"no bundle there", []string{"run", "--webllm-bundle", "/nonexistent.js"}, nil, fault.NoBundle,
+		{"no version of WebLLM", []string{"run", "--strict", "--webllm-version", "newest"}, nil, fault.Usage, "newest", false},
+		{"no bundle there", []string{"run", "--strict", "--webllm-bundle", "/nonexistent.js"}, nil, fault.NoBundle,
 			"/nonexistent.js", false},
 		{"a WebLLM that is not used", []string{"run", "--engines", "llamacpp", "--webllm-version", "0.2.80"}, nil,
 			fault.Usage, "add webllm", false},
@@ -120,7 +120,7 @@ exec `+chrome+` --disable-gpu "$@"
 			"--model-lib", false},
 		{"a library that is not used", []string{"run", "--engines", "llamacpp", "--model-lib", "lib.wasm"}, nil,
 			fault.Usage, "add webllm", false},
-		{"no such brand", []string{"run", "--chrome", "netscape"}, nil, fault.NoChrome, "netscape", false},
+		{"no such brand", []string{"run", "--strict", "--chrome", "netscape"}, nil, fault.NoChrome, "netscape", false},
 		{"a flag that is ours", []string{"run", "--chrome-flag", "user-data-dir=/x"}, nil, fault.Usage, "user-data-dir",
 			false},
 		{"a window without a display", []string{"run", "-q", "--engines", "webllm", "--headed", "--repetitions", "1"},

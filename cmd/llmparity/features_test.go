@@ -11,6 +11,7 @@ import (
 
 	"llmparity/browser"
 	"llmparity/internal/engine"
+	"llmparity/internal/model"
 	"llmparity/internal/record"
 	"llmparity/internal/tiny"
 	"llmparity/internal/tiny/tinytest"
@@ -29,7 +30,7 @@ func TestWebLLMHasEveryFeature(t *testing.T) {
 				if err := tiny.WriteRandomFile(ctx, path, feature.Spec); err != nil {
 					t.Fatal(err)
 				}
-				m, err := openModel(path, 512)
+				m, err := model.Open(path, 512)
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -16,6 +16,7 @@ import (
 	"llmparity/internal/fault"
 	"llmparity/internal/plan"
 	"llmparity/internal/record"
+	"llmparity/internal/run"
 	"llmparity/internal/sample"
 )
 
@@ -70,20 +71,20 @@ func (f *generateFlags) generate(c *cobra.Command) error {
 	ctx, stdout, stderr := c.Context(), c.OutOrStdout(), c.ErrOrStderr()
 	show := newProgress(stderr, false)
 	defer show.close()
-	r := newResolver(&f.runFlags, show.say, stderr)
-	defer r.close()
-	if err := r.ready(ctx, &p, true, show); err != nil {
+	f.strict = true
+	r := f.resolver(false, show.say, stderr)
+	defer r.Close()
+	resolved, err := f.ready(ctx, r, p, show)
+	if err != nil {
 		return err
 	}
-	for s := range p.Setups() {
-		return f.once(ctx, r, s, stdout, stderr)
-	}
-	return fault.New(fault.Usage, "", "there is nothing to generate")
+	return f.once(ctx, r.Parts(resolved), resolved.Setups[0].Setup, stdout, stderr)
 }
 
 // once opens the engine of a setup, loads its model, generates one text, and prints it and what it took.
-func (f *generateFlags) once(ctx context.Context, r *resolver, s plan.Setup, stdout, stderr io.Writer) (err error) {
-	parts, _, err := r.setup(ctx, s)
+func (f *generateFlags) once(ctx context.Context, build func(context.Context, plan.Setup) (run.Setup, func(), error),
+	s plan.Setup, stdout, stderr io.Writer) (err error) {
+	parts, _, err := build(ctx, s)
 	if err != nil {
 		return err
 	}

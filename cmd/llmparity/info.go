@@ -17,6 +17,7 @@ import (
 	"llmparity/internal/fault"
 	"llmparity/internal/gguf"
 	"llmparity/internal/mlc"
+	"llmparity/internal/model"
 	"llmparity/internal/record"
 )
 
@@ -127,7 +128,7 @@ func beginning(path string) (string, error) {
 }
 
 func describeGGUF(ctx context.Context, path string) (modelInfo, error) {
-	m, err := openModel(path, 0)
+	m, err := model.Open(path, 0)
 	if err != nil {
 		return modelInfo{}, err
 	}

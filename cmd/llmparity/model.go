@@ -5,20 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"llmparity/browser"
 	"llmparity/internal/cache"
-	"llmparity/internal/engine"
-	"llmparity/internal/fault"
-	"llmparity/internal/gguf"
 	"llmparity/internal/mlc"
-	"llmparity/internal/record"
+	"llmparity/internal/model"
 	"llmparity/internal/tiny"
 )
 
@@ -68,7 +63,7 @@ func writeTiny(ctx context.Context, out string, say func(string), w io.Writer) e
 // model's own.
 func writePackage(ctx context.Context, path, target string, context int, flags engineFlags, say func(string),
 	w io.Writer) error {
-	m, err := openModel(path, context)
+	m, err := model.Open(path, context)
 	if err != nil {
 		return err
 	}
@@ -125,106 +120,5 @@ func writable(target string) error {
 	return nil
 }
 
-// findModel gives the model that a plan names.
-func (f *runFlags) findModel(ctx context.Context, name string, context int, say func(string)) (engine.Model, error) {
-	if f.mirror != "" && (name == "tiny" || name == "smollm2" || !isID(name)) {
-		return engine.Model{}, notMirrored(name)
-	}
-	if name == servedPrefix {
-		return engine.Model{}, fault.New(fault.Usage, "name it as the server does: served:NAME",
-			"the model %s has no name", servedPrefix)
-	}
-	if m, ok := servedModel(name, context); ok {
-		return m, nil
-	}
-	switch {
-	case name == "tiny":
-		return tinyModel(context)
-	case name == "smollm2":
-		path, err := smolLM2Path()
-		if err != nil {
-			return engine.Model{}, err
-		}
-		return openModel(path, context)
-	case isPackage(name):
-		return openPackaged(name, filepath.Base(filepath.Clean(name)), context)
-	case isID(name):
-		return f.catalogued(ctx, name, context, say)
-	}
-	return openModel(name, context)
-}
-
-// notMirrored refuses a mirror for what none has.
-func notMirrored(name string) error {
-	return fault.New(fault.Usage, "leave it out",
-		"--mirror says where a model of WebLLM's catalogue is fetched from, and %s is none", name)
-}
-
-// isID tells an id of the catalogue, which may have dots in it, from a file that isn't there.
-func isID(name string) bool {
-	if strings.ContainsAny(name, `/\`) || strings.EqualFold(filepath.Ext(name), ".gguf") {
-		return false
-	}
-	_, err := os.Lstat(name)
-	return errors.Is(err, fs.ErrNotExist)
-}
-
-// tinyModel is the tiny model, made when it isn't there yet.
-func tinyModel(context int) (engine.Model, error) {
-	path := filepath.Join(cache.Dir(os.Getenv), "models", tiny.SHA256[:12], "tiny.gguf")
-	if _, err := os.Stat(path); err != nil {
-		if err := cache.MkdirAll(filepath.Dir(path)); err != nil {
-			return engine.Model{}, err
-		}
-		if err := tiny.WriteFile(path); err != nil {
-			return engine.Model{}, err
-		}
-	}
-	return openModel(path, context)
-}
-
 // f32 is the type of weights that every engine computes on as they are.
 const f32 = "f32"
-
-// openModel reads what a GGUF says of itself. A context of 0 is the longest that the model was made for.
-func openModel(path string, context int) (engine.Model, error) {
-	f, err := gguf.Open(path)
-	if err != nil {
-		return engine.Model{}, err
-	}
-	defer f.Close()
-	arch, err := f.Architecture()
-	if err != nil {
-		return engine.Model{}, err
-	}
-	if context == 0 {
-		context = arch.ContextLength
-	}
-	if context > arch.ContextLength {
-		return engine.Model{}, fault.New(fault.Usage, "",
-			"context: %d, the model %s was made for at most %d", context, path, arch.ContextLength)
-	}
-	file, err := os.Stat(path) // before it is read: what takes its place later is another one
-	if err != nil {
-		return engine.Model{}, err
-	}
-	sum, err := cache.HashFile(path)
-	if err != nil {
-		return engine.Model{}, err
-	}
-	name, err := f.Text("general.name")
-	if err != nil {
-		name = filepath.Base(path)
-	}
-	m := engine.Model{Path: path, File: file, Model: record.Model{
-		Name: name, SHA256: sum, Format: "gguf", Architecture: arch.Name,
-		DType: strings.ToLower(f.Dominant().String()), FileB: f.Size, Context: context, MaxContext: arch.ContextLength,
-		Layers: arch.BlockCount, Heads: arch.HeadCount, KVHeads: arch.HeadCountKV, HeadDim: arch.HeadDim,
-		Hidden: arch.EmbeddingLength, Vocab: arch.VocabSize,
-	}}
-	for _, t := range f.Tensors {
-		m.Parameters += t.Elements()
-		m.WeightsB += t.Size
-	}
-	return m, nil
-}

@@ -9,6 +9,7 @@ import (
 
 	"llmparity/browser"
 	"llmparity/internal/gguf"
+	"llmparity/internal/model"
 	"llmparity/internal/tiny"
 )
 
@@ -48,7 +49,7 @@ func TestWeightsThatEnginesComputeOnDifferentlyAreTold(t *testing.T) {
 		"f16": func() { halved(t, path) },
 	} {
 		write()
-		m, err := openModel(path, 0)
+		m, err := model.Open(path, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -77,7 +78,7 @@ func TestIDsOfTheCatalogueAreNoPaths(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, e := range known.Models {
-		if !isID(e.ID) {
+		if !model.Listed(e.ID) {
 			t.Errorf("%s is taken for a path", e.ID)
 		}
 	}
@@ -86,7 +87,7 @@ func TestIDsOfTheCatalogueAreNoPaths(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, path := range []string{"Model-v1.0", "missing.gguf", "./missing", "/missing", "missing.GGUF"} {
-		if isID(path) {
+		if model.Listed(path) {
 			t.Errorf("%s is taken for an id", path)
 		}
 	}

@@ -15,13 +15,14 @@ import (
 	"llmparity/internal/fault"
 	"llmparity/internal/gguf"
 	"llmparity/internal/mlc"
+	"llmparity/internal/model"
 	"llmparity/internal/modellib"
 	"llmparity/internal/record"
 )
 
 // A library and a WebLLM that were given, not built in or compiled, run; and the record says so.
 func TestGivenLibraryAndBundleRunAndAreNamed(t *testing.T) {
-	m, err := tinyModel(1024)
+	m, err := (model.Finder{}).Find(t.Context(), model.Tiny, 1024)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,13 +2,11 @@ package main
 
 import (
 	"os"
-	"strings"
 
 	"github.com/spf13/pflag"
 
 	"llmparity/internal/engine"
 	"llmparity/internal/plan"
-	"llmparity/internal/record"
 	"llmparity/native/openai"
 )
 
@@ -62,13 +60,4 @@ func (f *openaiFlags) config() openai.Config {
 		c.Key = openai.Secret(os.Getenv(c.KeyFrom))
 	}
 	return c
-}
-
-// servedPrefix marks a model that a server knows by a name, and of which there is no file here.
-const servedPrefix = "served:"
-
-// servedModel is such a model; ok tells whether the name is one's.
-func servedModel(name string, context int) (m engine.Model, ok bool) {
-	name, ok = strings.CutPrefix(name, servedPrefix)
-	return engine.Model{Model: record.Model{Name: name, Format: record.Served, Context: context}}, ok
 }

@@ -18,6 +18,7 @@ import (
 	"llmparity/internal/fault"
 	"llmparity/internal/gguf"
 	"llmparity/internal/mlc"
+	"llmparity/internal/model"
 	"llmparity/internal/modellib"
 	"llmparity/internal/plan"
 	"llmparity/internal/record"
@@ -96,7 +97,7 @@ type packager struct {
 
 func (p packager) make(ctx context.Context, m engine.Model, t browser.Target, say func(string)) (
 	browser.Package, error) {
-	if m.Format == webllmFormat {
+	if m.Format == model.WebLLM {
 		return p.packaged(ctx, m, say)
 	}
 	f, err := openReadable(m.Path)

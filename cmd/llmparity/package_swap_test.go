@@ -10,6 +10,7 @@ import (
 	"llmparity/internal/cache"
 	"llmparity/internal/fault"
 	"llmparity/internal/gguf"
+	"llmparity/internal/model"
 	"llmparity/internal/modellib"
 	"llmparity/internal/tiny"
 )
@@ -38,7 +39,7 @@ func tinyWith(t *testing.T, context int) (p packager, model string) {
 // name.
 func TestAReplacedModelIsNotCachedAsTheFirst(t *testing.T) {
 	p, path := tinyWith(t, 1024)
-	m, err := openModel(path, 1024)
+	m, err := model.Open(path, 1024)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +59,7 @@ func TestAReplacedModelIsNotCachedAsTheFirst(t *testing.T) {
 	if left, _ := filepath.Glob(filepath.Join(p.dir, "packages", "*")); len(left) > 0 {
 		t.Errorf("the cache has %v", left)
 	}
-	again, err := openModel(path, 1024)
+	again, err := model.Open(path, 1024)
 	if err != nil {
 		t.Fatal(err)
 	}

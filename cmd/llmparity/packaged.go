@@ -3,94 +3,15 @@ package main
 import (
 	"cmp"
 	"context"
-	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"llmparity/browser"
-	"llmparity/internal/cache"
 	"llmparity/internal/catalogue"
 	"llmparity/internal/engine"
 	"llmparity/internal/fault"
 	"llmparity/internal/mlc"
-	"llmparity/internal/record"
 )
-
-// webllmFormat is the format of models that are WebLLM packages already: no other engine runs them.
-const webllmFormat = "webllm"
-
-// openPackaged reads what a package says of itself. A context of 0 is the package's own.
-func openPackaged(dir, name string, context int) (engine.Model, error) {
-	p, err := mlc.OpenPackage(dir)
-	if err != nil {
-		return engine.Model{}, err
-	}
-	window := p.Longest()
-	if context == 0 {
-		context = window
-	}
-	if window > 0 && context > window {
-		return engine.Model{}, fault.New(fault.Usage, "give a smaller --context",
-			"context: %d, the package %s was made for at most %d",
-			context, dir, window)
-	}
-	// The list has a sum of every shard: its own sum stands for all.
-	sum, err := cache.HashFile(filepath.Join(dir, p.List))
-	if err != nil {
-		return engine.Model{}, err
-	}
-	m := engine.Model{Path: dir, Model: record.Model{
-		Name: name, SHA256: sum, Format: webllmFormat, Architecture: p.ModelType, DType: p.Quantization, FileB: p.Bytes,
-		WeightsB: p.Bytes, Context: context, MaxContext: max(window, 0), Layers: p.Layers, Heads: p.Heads,
-		KVHeads: p.KVHeads, HeadDim: p.HeadDim,
-		Hidden: p.Hidden, Vocab: p.Vocab,
-	}}
-	return m, nil
-}
-
-// inCatalogue finds a model's entry in WebLLM's catalogue.
-func inCatalogue(id string) (catalogue.Entry, error) {
-	known, err := builtInCatalogue()
-	if err != nil {
-		return catalogue.Entry{}, err
-	}
-	return known.Find(id)
-}
-
-// chatEntry is inCatalogue for a model that can be run.
-func chatEntry(id string) (catalogue.Entry, error) {
-	e, err := inCatalogue(id)
-	if err == nil && (e.Type != catalogue.Chat || e.Manifest != "") {
-		err = fault.New(fault.UnknownModel, "choose another (llmparity model list)",
-			"the model %s (%s) is none that only continues texts", id, e.Type)
-	}
-	return e, err
-}
-
-// catalogued gives a model of WebLLM's catalogue, fetched into the store unless it is there.
-func (f *runFlags) catalogued(ctx context.Context, id string, context int, say func(string)) (engine.Model, error) {
-	e, err := chatEntry(id)
-	if err != nil {
-		return engine.Model{}, err
-	}
-	o := catalogue.Options{Store: catalogue.Store(cache.Dir(os.Getenv)), Mirror: f.mirror}
-	if e.Needs(catalogue.ShaderF16) {
-		device, err := f.webllm().Device(ctx, say)
-		if err != nil {
-			return engine.Model{}, err
-		}
-		o.Features = browser.Features(device)
-	}
-	p, err := catalogue.Fetch(ctx, e, o, catalogue.Lines(say, 2*time.Second))
-	if err != nil {
-		return engine.Model{}, err
-	}
-	if context == 0 {
-		context = max(e.Context(), 0)
-	}
-	return openPackaged(p.Dir, e.ID, context)
-}
 
 // packaged makes ready a model that is a package: all it lacks is a library, which lies beside the weights unless one
 // is named.
@@ -150,20 +71,4 @@ func noLibrary(p mlc.Existing) error {
 	}
 	return fault.New(fault.BadLibrary, "choose one with --model-lib "+p.Libraries[0],
 		"the package %s has more than one model library beside it: %s", p.Dir, strings.Join(names, ", "))
-}
-
-// isPackage tells a folder that holds a WebLLM package, or claims to.
-func isPackage(name string) bool {
-	info, err := os.Stat(name)
-	return err == nil && info.IsDir()
-}
-
-// smolLM2Path is where scripts/setup puts the real model of tests and benchmarks.
-func smolLM2Path() (string, error) {
-	dir := filepath.Join(cache.Dir(os.Getenv), "models", "smollm2")
-	found, err := filepath.Glob(filepath.Join(dir, "*.gguf"))
-	if err != nil || len(found) != 1 {
-		return "", fault.New(fault.BadModel, "run scripts/setup smollm2", "the model smollm2 is not in %s", dir)
-	}
-	return found[0], nil
 }

@@ -9,6 +9,7 @@ import (
 
 	"llmparity/internal/fault"
 	"llmparity/internal/mlc"
+	"llmparity/internal/model"
 	"llmparity/internal/record"
 	"llmparity/internal/tiny/tinytest"
 )
@@ -57,7 +58,7 @@ func TestACatalogueModelRunsFromAMirror(t *testing.T) {
 		t.Fatal(err)
 	}
 	m := r.Cells[0].Model
-	if m.Name != e.ID || m.Format != webllmFormat || m.DType != "q0f32" || m.Context != 512 || m.Layers != 2 ||
+	if m.Name != e.ID || m.Format != model.WebLLM || m.DType != "q0f32" || m.Context != 512 || m.Layers != 2 ||
 		m.Hidden != 128 ||
 		m.WeightsB != 4*426624 {
 		t.Errorf("the model is recorded as %+v", m)
@@ -88,7 +89,7 @@ func TestACatalogueModelRunsFromAMirror(t *testing.T) {
 // expectedTiny is what the reference says.
 func expectedTiny(t *testing.T, prompt string, n int) []int {
 	t.Helper()
-	m, err := tinyModel(0)
+	m, err := (model.Finder{}).Find(t.Context(), model.Tiny, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 	"llmparity/internal/engine"
 	"llmparity/internal/engine/enginetest"
 	"llmparity/internal/gguf"
+	"llmparity/internal/model"
 	"llmparity/internal/record"
 	"llmparity/internal/tiny/reference"
 	"llmparity/native/llamacpp"
@@ -24,7 +25,7 @@ func TestEnginesGiveTheReferencesTokens(t *testing.T) {
 	if len(cases) < 8 {
 		t.Fatalf("%d prompts, at least 8 are wanted", len(cases))
 	}
-	_, model := oracle(t, cases[0].Model.Path)
+	_, known := oracle(t, cases[0].Model.Path)
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	for _, e := range bothEngines() {
@@ -44,7 +45,7 @@ func TestEnginesGiveTheReferencesTokens(t *testing.T) {
 					t.Errorf("%.40q: %v, the reference has %v", c.Prompt, ids, c.Expected)
 				}
 			}
-			scoresAsTheReference(t, ctx, session, model, cases[0], cases[1])
+			scoresAsTheReference(t, ctx, session, known, cases[0], cases[1])
 		})
 	}
 }
@@ -116,7 +117,7 @@ func withMetadata(t *testing.T, from engine.Model, key string, value any) engine
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "changed.gguf")
 	rewrite(t, from.Path, path, gguf.Entry{Key: key, Value: value})
-	m, err := openModel(path, from.Context)
+	m, err := model.Open(path, from.Context)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,8 +11,10 @@ import (
 	"llmparity/browser"
 	"llmparity/internal/engine"
 	"llmparity/internal/fault"
+	"llmparity/internal/model"
 	"llmparity/internal/plan"
 	"llmparity/internal/record"
+	"llmparity/internal/resolve"
 )
 
 // plan reads the plan, or makes a preset's, and lets the flags that were given change it. What it says of engines is in
@@ -143,7 +145,7 @@ func (f *runFlags) complete(p *plan.Plan, m engine.Model) {
 	}
 	f.llamacppFlags.complete(p)
 	f.ollamaFlags.complete(p, f.threads)
-	if m.Format != webllmFormat && m.Format != record.Served { // a package has numbers and a library of its own
+	if m.Format != model.WebLLM && m.Format != record.Served { // a package has numbers and a library of its own
 		p.DType = f.dtype
 	}
 	if !slices.Contains(p.Engines, browser.Name) {
@@ -156,7 +158,7 @@ func (f *runFlags) complete(p *plan.Plan, m engine.Model) {
 	if p.Thread == "" {
 		p.Thread = string(browser.PageThread)
 	}
-	if p.ModelLib == "" && m.Format != webllmFormat {
+	if p.ModelLib == "" && m.Format != model.WebLLM {
 		p.Kernels, p.Sort = f.kernels, f.sort
 	}
 	if p.WebLLMVersion == "" && p.WebLLMBundle == "" {
@@ -164,10 +166,22 @@ func (f *runFlags) complete(p *plan.Plan, m engine.Model) {
 	}
 }
 
-// completeAll writes it into a plan of several setups: what is an axis, of all models or of one, has no one value.
-func (f *runFlags) completeAll(p *plan.Plan, m engine.Model) {
+// completeAll writes into a plan what was chosen by default in its first setup that can run, so that the run can be
+// repeated by it. What is an axis, of all models or of one, has no one value.
+func (f *runFlags) completeAll(of *resolve.Plan, show *progress) {
+	s := of.First()
+	if s == nil {
+		return
+	}
+	if s.Plan.ContextNote != "" {
+		show.say("context", fmt.Sprintf("%d tokens %s", s.Plan.Context, s.Plan.ContextNote))
+	}
+	p := &of.Plan
+	if len(of.Setups) == 1 && len(p.Contexts) == 0 {
+		p.Context, p.ContextNote = s.Plan.Context, s.Plan.ContextNote
+	}
 	said := *p
-	f.complete(p, m)
+	f.complete(p, s.Model)
 	axes := []plan.Axes{p.Axes}
 	for _, g := range p.Models {
 		axes = append(axes, g.Axes)
@@ -191,28 +205,6 @@ func (f *runFlags) completeAll(p *plan.Plan, m engine.Model) {
 	}
 }
 
-// maxUnasked is the longest context that is taken where nobody asked for one: WebLLM reserves memory for all of it at
-// load.
-const maxUnasked = 4096
-
 var contextHelp = fmt.Sprintf(
 	"the context window in tokens; 0: the model's own (default: the plan's, else the model's own, %d at most)",
-	maxUnasked)
-
-// chooseContext puts the context that is to be used into the plan and the model, which has the one that was
-// asked for, or its own.
-func chooseContext(p *plan.Plan, m *engine.Model) error {
-	if m.Format == record.Served {
-		p.Context = m.Context // its server's own where it is 0
-		return nil
-	}
-	if m.Context < 2 {
-		return fault.New(fault.Usage, "give --context N", "the model %s does not say how long its context is", m.Name)
-	}
-	if p.Context == plan.Unsaid && m.Context > maxUnasked {
-		p.ContextNote = fmt.Sprintf("of the model's %d, because none was asked for; --context 0 takes all", m.Context)
-		m.Context = maxUnasked
-	}
-	p.Context = m.Context
-	return nil
-}
+	resolve.MaxUnasked)

@@ -12,8 +12,10 @@ import (
 	"llmparity/assets/page"
 	"llmparity/internal/engine"
 	"llmparity/internal/fault"
+	"llmparity/internal/model"
 	"llmparity/internal/plan"
 	"llmparity/internal/record"
+	"llmparity/internal/resolve"
 	"llmparity/internal/tiny"
 )
 
@@ -101,7 +103,7 @@ func TestTheContextIsTheModelsOwn(t *testing.T) {
 		told       bool
 	}{
 		{512, "", "", 512, false},
-		{8192, "", "", maxUnasked, true},
+		{8192, "", "", resolve.MaxUnasked, true},
 		{8192, "", "0", 8192, false},
 		{8192, "context: 0", "", 8192, false},
 		{8192, "context: 256", "", 256, false},
@@ -144,10 +146,6 @@ func TestTheContextIsTheModelsOwn(t *testing.T) {
 			}
 		})
 	}
-	m := engine.Model{Model: record.Model{Name: "silent"}}
-	if err := chooseContext(&plan.Plan{Context: plan.Unsaid}, &m); fault.Code(err) != int(fault.Usage) {
-		t.Errorf("a model without a context: %v", err)
-	}
 }
 
 // The browser's patience is none of other engines'.
@@ -163,7 +161,7 @@ func TestAWatchdogIsWrittenWhereThereIsAPage(t *testing.T) {
 
 func tinyOf(t *testing.T) engine.Model {
 	t.Helper()
-	m, err := tinyModel(0)
+	m, err := (model.Finder{}).Find(t.Context(), model.Tiny, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

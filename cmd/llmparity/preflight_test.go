@@ -41,7 +41,7 @@ func TestTheSameCellsAreRefusedEverywhere(t *testing.T) {
 		t.Fatal(err)
 	}
 	var out bytes.Buffer
-	if err := f.rehearse(t.Context(), p, &out); err != nil {
+	if err := f.dry(t.Context(), p, &out); err != nil {
 		t.Fatal(err)
 	}
 	var doc struct {
@@ -50,9 +50,9 @@ func TestTheSameCellsAreRefusedEverywhere(t *testing.T) {
 	if err := json.Unmarshal(out.Bytes(), &doc); err != nil || len(doc.Planned) != len(want) {
 		t.Fatalf("%d cells, %v: %s", len(doc.Planned), err, out.String())
 	}
-	r := newResolver(f, func(string, string) {}, io.Discard)
-	defer r.close()
-	before, err := r.preflight(t.Context(), p)
+	r := f.resolver(false, func(string, string) {}, io.Discard)
+	defer r.Close()
+	before, err := r.Resolve(t.Context(), p)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,24 +63,22 @@ func TestTheSameCellsAreRefusedEverywhere(t *testing.T) {
 		}
 	}
 	for s := range p.Setups() {
-		set, _, err := r.setup(t.Context(), s)
+		set, _, err := r.Parts(before)(t.Context(), s)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, shape := range set.Shapes {
+		for range set.Shapes {
 			is("dry run", doc.Planned[id].Missing)
 			why := ""
-			if err := set.Refused(record.Cell{Engine: "llamacpp", PromptID: shape.PromptID, Prompt: shape.Prompt,
-				InputTokens: shape.InputTokens,
-				MaxTokens:   shape.MaxTokens, Traffic: shape.Traffic}); err != nil {
+			if err := set.Refused(record.Cell{ID: id + 1}); err != nil {
 				why, refused = err.Error(), refused+1
 			}
 			is("run", why)
 			id++
 		}
 	}
-	if id != len(want) || before.refused != int64(refused) {
-		t.Errorf("%d cells, of which %d are refused, and %d before the run", id, refused, before.refused)
+	if id != len(want) || before.Refused() != refused {
+		t.Errorf("%d cells, of which %d are refused, and %d before the run", id, refused, before.Refused())
 	}
 }
 
@@ -104,7 +102,7 @@ func TestDryRunLooksAtFiles(t *testing.T) {
 				t.Fatal(err)
 			}
 			var out bytes.Buffer
-			if err := f.rehearse(t.Context(), p, &out); err != nil ||
+			if err := f.dry(t.Context(), p, &out); err != nil ||
 				!strings.Contains(out.String(), "1 of 1 cell can't run here: ") ||
 				!strings.Contains(out.String(), c.want) {
 				t.Errorf("%v, want %q in\n%s", err, c.want, out.String())

@@ -12,6 +12,7 @@ import (
 	"llmparity/browser"
 	"llmparity/internal/fault"
 	"llmparity/internal/plan"
+	"llmparity/internal/resolve"
 	"llmparity/native/llamacpp"
 	"llmparity/native/ollama"
 )
@@ -129,7 +130,7 @@ func (f *presetFlags) change(p *plan.Plan) {
 	for _, n := range p.InputLengths {
 		longest = max(longest, n)
 	}
-	if need := longest + slices.Max(p.OutputLengths); need > maxUnasked { // else the model's own is taken, as ever
+	if need := longest + slices.Max(p.OutputLengths); need > resolve.MaxUnasked { // else the model's own is taken, as ever
 		p.Context = need
 	}
 }

@@ -16,11 +16,9 @@ import (
 	"llmparity/assets/page"
 	"llmparity/browser"
 	"llmparity/internal/cache"
-	"llmparity/internal/catalogue"
-	"llmparity/internal/fault"
+	"llmparity/internal/model"
 	"llmparity/internal/plan"
 	"llmparity/internal/record"
-	"llmparity/internal/tiny"
 	"llmparity/native/llamacpp"
 	"llmparity/native/ollama"
 )
@@ -305,35 +303,9 @@ func (r *reproduction) model(name string, was record.Model) {
 		r.unknown("the model %s: only its server has it, and nobody has verified its weights", was.Name)
 		return
 	}
-	is, err := modelHere(name)
+	is, err := model.SHA256(name)
 	if err != nil {
 		is = notHere
 	}
 	r.differ(fmt.Sprintf("the model %s, sha256", cmp.Or(name, was.Name)), was.SHA256, is, true)
-}
-
-// modelHere is the sum of the model of that name, as runs take it. Nothing is fetched or made.
-func modelHere(name string) (string, error) {
-	dir := ""
-	switch {
-	case name == "tiny":
-		return tiny.SHA256, nil // it is made wherever it is needed, and checked
-	case name == "smollm2":
-		path, err := smolLM2Path()
-		if err != nil {
-			return "", err
-		}
-		return cache.HashFile(path)
-	case isPackage(name):
-		dir = name
-	case isID(name):
-		dir = filepath.Join(catalogue.Store(cache.Dir(os.Getenv)), name)
-		if !isPackage(dir) {
-			return "", fault.New(fault.UnknownModel, "", "%s was not fetched", name)
-		}
-	default:
-		return cache.HashFile(name)
-	}
-	m, err := openPackaged(dir, name, 0)
-	return m.SHA256, err
 }

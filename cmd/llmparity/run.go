@@ -19,6 +19,7 @@ import (
 	"llmparity/internal/fault"
 	"llmparity/internal/plan"
 	"llmparity/internal/record"
+	"llmparity/internal/resolve"
 	"llmparity/internal/run"
 	"llmparity/reports"
 )
@@ -93,7 +94,7 @@ plans' fields, ` + "`llmparity plan init`" + ` writes one to start from.`,
 				return err
 			}
 			if f.dryRun {
-				return f.rehearseBoth(c.Context(), p, c.OutOrStdout())
+				return f.dryBoth(c.Context(), p, c.OutOrStdout())
 			}
 			return f.run(c.Context(), p, c.OutOrStdout(), c.ErrOrStderr())
 		},
@@ -173,8 +174,8 @@ func (f *runFlags) run(ctx context.Context, p plan.Plan, stdout, stderr io.Write
 		show.inJSON(stdout)
 		defer func() { show.done(result.ended(ctx, err)) }()
 	}
-	r := newResolver(f, show.say, stderr)
-	defer r.close()
+	r := f.resolver(false, show.say, stderr)
+	defer r.Close()
 	if f.left != "" {
 		show.note(f.left)
 	}
@@ -183,9 +184,11 @@ func (f *runFlags) run(ctx context.Context, p plan.Plan, stdout, stderr io.Write
 			show.note(text)
 		}
 	}
-	if err := r.ready(ctx, &p, f.strict, show); err != nil {
+	resolved, err := f.ready(ctx, r, p, show)
+	if err != nil {
 		return err
 	}
+	p = resolved.Plan
 	// What the report needs is looked for before the run, not after it.
 	if _, _, err := charts.Libraries(); err != nil {
 		return err
@@ -197,7 +200,7 @@ func (f *runFlags) run(ctx context.Context, p plan.Plan, stdout, stderr io.Write
 	if err != nil {
 		return err
 	}
-	dir, err := f.measure(ctx, run.Options{Plan: p, Setups: r.setup, Out: f.out, Tool: <-identity,
+	dir, err := f.measure(ctx, run.Options{Plan: p, Setups: r.Parts(resolved), Out: f.out, Tool: <-identity,
 		Progress: show.event, Profiles: profiles,
 		Resume: f.resume, RetryFailed: f.retryFailed, AllowChanged: f.allowChanged}, show, stderr)
 	show.close()
@@ -231,63 +234,23 @@ func (f *runFlags) run(ctx context.Context, p plan.Plan, stdout, stderr io.Write
 	return err
 }
 
-// ready finds what all of a plan's setups need, says what can't run, and has the plan say what was chosen.
-func (r *resolver) ready(ctx context.Context, p *plan.Plan, strict bool, show *progress) error {
-	refused, err := r.preflight(ctx, *p)
+// ready resolves a plan, says what can't run, and has the plan say what was chosen.
+func (f *runFlags) ready(ctx context.Context, r *resolve.Resolver, p plan.Plan, show *progress) (*resolve.Plan, error) {
+	resolved, err := r.Resolve(ctx, p)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	err = refused.err(strict)
-	if err == nil || len(refused.reasons) > 1 { // one reason is the error itself
-		for _, line := range refused.lines() {
+	err = resolved.Ends(f.strict)
+	if err == nil || len(resolved.Reasons()) > 1 { // one reason is the error itself
+		for _, line := range resolved.Lines() {
 			show.note(line)
 		}
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return r.complete(ctx, p, show)
-}
-
-// complete has a plan say what was chosen by default, so that it can be run again.
-func (r *resolver) complete(ctx context.Context, p *plan.Plan, show *progress) error {
-	setups, _, err := p.Count()
-	if err != nil {
-		return fault.Wrap(fault.Usage, err, "", "the plan")
-	}
-	for s := range p.Setups() {
-		_, m, err := r.settle(ctx, &s)
-		if err != nil {
-			continue // of a plan of one setup it would have been said before
-		}
-		if s.Plan.ContextNote != "" {
-			show.say("context", fmt.Sprintf("%d tokens %s", s.Plan.Context, s.Plan.ContextNote))
-		}
-		if setups > 1 {
-			r.flags.completeAll(p, m)
-			return nil
-		}
-		if len(p.Contexts) == 0 {
-			p.Context, p.ContextNote = s.Plan.Context, s.Plan.ContextNote
-		}
-		r.flags.completeAll(p, m)
-		return nil
-	}
-	return nil
-}
-
-// closeEngines has engines give up what they keep from launch to launch. What can't be is said: the run has its record
-// by now.
-func closeEngines(engines []engine.Engine, w io.Writer) {
-	for _, e := range engines {
-		c, ok := e.(io.Closer)
-		if !ok {
-			continue
-		}
-		if err := c.Close(); err != nil {
-			fmt.Fprintf(w, "warning: %v\n", err)
-		}
-	}
+	f.completeAll(resolved, show)
+	return resolved, nil
 }
 
 // conclude shows a run that has just ended: the table, and report.html in its folder.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"llmparity/internal/engine"
+	"llmparity/internal/model"
 	"llmparity/internal/record"
 )
 
@@ -15,11 +16,11 @@ import (
 // text the engines hardly differ. The bounds are several times what was seen: 0.15 at a divergence, 23 of 24 places.
 func TestQuantisedWeightsPartAtNearTies(t *testing.T) {
 	const n, near, share = 24, 0.6, 0.8
-	path, err := smolLM2Path()
+	path, err := model.Path(model.SmolLM2)
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := openModel(path, 256)
+	m, err := model.Open(path, 256)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"llmparity/internal/engine"
 	"llmparity/internal/gguf"
+	"llmparity/internal/model"
 	"llmparity/internal/record"
 	"llmparity/internal/tiny/reference"
 )
@@ -116,7 +117,7 @@ func firstDifference(a, b []int) int {
 // smolLM2 is SmolLM2-135M-Instruct with float32 weights.
 func smolLM2(t testing.TB) engine.Model {
 	t.Helper()
-	found, err := smolLM2Path()
+	found, err := model.Path(model.SmolLM2)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -124,7 +125,7 @@ func smolLM2(t testing.TB) engine.Model {
 	if err := writeGGUF(t.Context(), found, path, io.Discard); err != nil {
 		t.Fatal(err)
 	}
-	m, err := openModel(path, 512)
+	m, err := model.Open(path, 512)
 	if err != nil {
 		t.Fatal(err)
 	}

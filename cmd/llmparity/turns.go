@@ -125,15 +125,14 @@ func (f *runFlags) measure(ctx context.Context, o run.Options, show *progress, s
 	}
 	other := f.other.flags
 	show = show.beside("baseline run")
-	r := newResolver(other, show.say, stderr)
-	defer r.close()
-	p := f.other.plan
-	if err := r.ready(ctx, &p, other.strict, show); err != nil {
+	r := other.resolver(false, show.say, stderr)
+	defer r.Close()
+	resolved, err := other.ready(ctx, r, f.other.plan, show)
+	if err != nil {
 		return "", err
 	}
-	first := run.Options{Plan: p, Setups: r.setup, Out: other.out, Tool: o.Tool, Progress: show.event,
-		Resume: other.resume, RetryFailed: o.RetryFailed,
-		AllowChanged: o.AllowChanged}
+	first := run.Options{Plan: resolved.Plan, Setups: r.Parts(resolved), Out: other.out, Tool: o.Tool,
+		Progress: show.event, Resume: other.resume, RetryFailed: o.RetryFailed, AllowChanged: o.AllowChanged}
 	dirs, errs := run.Both(ctx, first, o)
 	if dirs[0] != "" {
 		errs[0] = errors.Join(errs[0], conclude(dirs[0], io.Discard))
@@ -165,18 +164,18 @@ func (o *otherSide) untested(dir string) ([]string, error) {
 	return out, nil
 }
 
-// rehearseBoth shows what both sides would do.
-func (f *runFlags) rehearseBoth(ctx context.Context, p plan.Plan, stdout io.Writer) error {
+// dryBoth shows what both sides would do.
+func (f *runFlags) dryBoth(ctx context.Context, p plan.Plan, stdout io.Writer) error {
 	if f.other != nil && f.json {
 		return fault.New(fault.Usage, "rehearse each plan by itself",
 			"--dry-run --json prints one document, and --against has two plans")
 	}
-	err := f.rehearse(ctx, p, stdout)
+	err := f.dry(ctx, p, stdout)
 	if err != nil || f.other == nil {
 		return err
 	}
 	if _, err := io.WriteString(stdout, "\nBaseline run\n"); err != nil {
 		return err
 	}
-	return f.other.flags.rehearse(ctx, f.other.plan, stdout)
+	return f.other.flags.dry(ctx, f.other.plan, stdout)
 }

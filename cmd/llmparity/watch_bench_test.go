@@ -14,6 +14,7 @@ import (
 
 	"llmparity/internal/child"
 	"llmparity/internal/engine"
+	"llmparity/internal/model"
 	"llmparity/internal/record"
 )
 
@@ -57,11 +58,11 @@ func BenchmarkWatched(b *testing.B) {
 
 // benchServer is a llama-server with SmolLM2, on one thread.
 func benchServer(b *testing.B) (engine.Session, int) {
-	path, err := smolLM2Path()
+	path, err := model.Path(model.SmolLM2)
 	if err != nil {
 		b.Fatal(err)
 	}
-	m, err := openModel(path, 512)
+	m, err := model.Open(path, 512)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -1,7 +1,6 @@
-package main
+package resolve
 
 import (
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -15,7 +14,14 @@ import (
 )
 
 func TestSourcesSayWhatIsAsked(t *testing.T) {
-	write := writingTo(t, t.TempDir())
+	dir := t.TempDir()
+	write := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
 	data := write("d.jsonl", "{\"prompt\":\"a question\"}\n{\"prompt\":\"another\",\"max_tokens\":40}\n")
 	trace := write("t.csv", "time,input_tokens,output_tokens\n3,20,5\n4,30,9\n")
 	shared := &record.Traffic{Loop: record.ClosedLoop, Concurrency: 1, Requests: 2}
@@ -30,12 +36,9 @@ func TestSourcesSayWhatIsAsked(t *testing.T) {
 		{PromptID: 6, Prompt: "a text", MaxTokens: 8},
 	}
 	m := enginetest.TinyModel(t)
-	r := newResolver(&runFlags{}, func(string, string) {}, io.Discard)
+	r := newPromptCache()
 	for i := range shapes {
-		if shapes[i].Source == nil {
-			continue
-		}
-		if err := r.readSource(&shapes[i]); err != nil {
+		if err := r.source(&shapes[i]); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -47,10 +50,7 @@ func TestSourcesSayWhatIsAsked(t *testing.T) {
 		t.Errorf("a trace's shape is %+v of %+v, and the one that shapes share %+v", s, s.Traffic, open)
 	}
 
-	ask, err := r.asking(plan.Setup{Shapes: shapes}, m)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ask := r.ask(shapes, m)
 	cell := func(i int) record.Cell {
 		s := shapes[i]
 		return record.Cell{PromptID: s.PromptID, Prompt: s.Prompt, InputTokens: s.InputTokens, MaxTokens: s.MaxTokens,
@@ -75,7 +75,7 @@ func TestSourcesSayWhatIsAsked(t *testing.T) {
 	}
 
 	served := engine.Model{Model: record.Model{Name: "theirs", Format: record.Served}}
-	if _, err := r.asking(plan.Setup{Shapes: shapes[3:4]}, served); err == nil {
+	if err := r.write(&shapes[3], served, 0); err == nil {
 		t.Error("prompts of a number of tokens are made for a model whose vocabulary nobody knows")
 	}
 }
@@ -92,7 +92,8 @@ func TestSourcesThatCannotBeRead(t *testing.T) {
 		"the trace none can't be read":    {Trace: "none"},
 	} {
 		shape := plan.Shape{Source: s, Traffic: &record.Traffic{}}
-		if err := newResolver(&runFlags{}, func(string, string) {}, io.Discard).readSource(&shape); err == nil ||
+		c := newPromptCache()
+		if err := c.source(&shape); err == nil ||
 			!strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}

@@ -1,4 +1,4 @@
-package main
+package resolve
 
 import (
 	"fmt"
@@ -64,7 +64,7 @@ func TestWhatIsFreeOnGPUs(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		rooms := here(t.Context(), e, c.gpus)
+		rooms := Rooms(t.Context(), e, c.gpus)
 		room, ok := rooms[estimate.VRAM]
 		if ok != (c.free >= 0) || ok && room.Free != c.free {
 			t.Errorf("%s: %+v (%v), want %d", name, room, ok, c.free)

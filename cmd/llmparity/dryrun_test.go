@@ -55,7 +55,7 @@ func BenchmarkDryRun(b *testing.B) {
 				}
 				var out bytes.Buffer
 				begin := time.Now()
-				if err := f.rehearse(b.Context(), p, &out); err != nil {
+				if err := f.dry(b.Context(), p, &out); err != nil {
 					b.Fatal(err)
 				}
 				b.ReportMetric(time.Since(begin).Seconds(), "s/plan")
@@ -109,7 +109,7 @@ func TestDryRun(t *testing.T) {
 	stdout, stderr, code = output(t, again)
 	var doc struct {
 		Planned []plannedCell `json:"cells_planned"`
-		rehearsal
+		dryRun
 	}
 	if err := json.Unmarshal([]byte(stdout), &doc); err != nil || code != 0 {
 		t.Fatalf("exit code %d, %v: %s", code, err, stderr)
@@ -123,8 +123,8 @@ func TestDryRun(t *testing.T) {
 		}
 	}
 	if len(doc.Planned) != 32 || doc.Cells != 32 || missing != 16 || doc.CantRun != 16 ||
-		doc.Schema != rehearsalSchema {
-		t.Errorf("%d cells, %d missing, %+v", len(doc.Planned), missing, doc.rehearsal)
+		doc.Schema != dryRunSchema {
+		t.Errorf("%d cells, %d missing, %+v", len(doc.Planned), missing, doc.dryRun)
 	}
 }
 

@@ -1,0 +1,142 @@
+package model
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"time"
+
+	"llmparity/internal/cache"
+	"llmparity/internal/catalogue"
+	"llmparity/internal/engine"
+	"llmparity/internal/estimate"
+	"llmparity/internal/fault"
+	"llmparity/internal/record"
+)
+
+// Fetch is something that is not here yet, and would be fetched.
+type Fetch struct {
+	What  string `json:"what"`
+	Bytes *int64 `json:"bytes,omitempty"` // absent: not known without asking
+}
+
+// entry finds a model in the catalogue.
+func (f Finder) entry(id string) (catalogue.Entry, error) {
+	known, err := f.Catalogue()
+	if err != nil {
+		return catalogue.Entry{}, err
+	}
+	return known.Find(id)
+}
+
+// chat is entry for a model that can be run.
+func (f Finder) chat(id string) (catalogue.Entry, error) {
+	e, err := f.entry(id)
+	if err == nil && (e.Type != catalogue.Chat || e.Manifest != "") {
+		err = fault.New(fault.UnknownModel, "choose another (llmparity model list)",
+			"the model %s (%s) is none that only continues texts", id, e.Type)
+	}
+	return e, err
+}
+
+func store() string { return catalogue.Store(cache.Dir(os.Getenv)) }
+
+// catalogued gives a model of the catalogue, fetched into the store unless it is there.
+func (f Finder) catalogued(ctx context.Context, id string, window int) (engine.Model, error) {
+	e, err := f.chat(id)
+	if err != nil {
+		return engine.Model{}, err
+	}
+	o := catalogue.Options{Store: store(), Mirror: f.Mirror}
+	if e.Needs(catalogue.ShaderF16) {
+		if o.Features, err = f.Features(ctx); err != nil {
+			return engine.Model{}, err
+		}
+	}
+	p, err := catalogue.Fetch(ctx, e, o, catalogue.Lines(f.Say, 2*time.Second))
+	if err != nil {
+		return engine.Model{}, err
+	}
+	return OpenPackage(p.Dir, e.ID, cmp.Or(window, max(e.Context(), 0)))
+}
+
+// Look is Find that fetches nothing: a model of the catalogue that is not in the store has no path, and what would be
+// fetched is said.
+func (f Finder) Look(ctx context.Context, name string, window int) (engine.Model, *Fetch, error) {
+	if !Listed(name) {
+		m, err := f.Find(ctx, name, window)
+		return m, nil, err
+	}
+	e, err := f.entry(name)
+	if err != nil {
+		return engine.Model{}, nil, err
+	}
+	window = cmp.Or(window, max(e.Context(), 0))
+	p, err := catalogue.Open(store(), e.ID)
+	switch {
+	case err == nil:
+		m, err := OpenPackage(p.Dir, e.ID, window)
+		return m, nil, err
+	case !errors.Is(err, fs.ErrNotExist):
+		return engine.Model{}, nil, err
+	}
+	fetch := &Fetch{What: name + " of WebLLM's catalogue"}
+	if f.Mirror == "" {
+		fetch.What += fmt.Sprintf(", of which WebLLM says that it takes %.0f MB of video memory", e.VRAM)
+	} else if sizes, err := catalogue.Sizes(ctx, []catalogue.Entry{e}, catalogue.Options{Mirror: f.Mirror}); err == nil {
+		if n, ok := sizes[e.ID]; ok {
+			fetch.Bytes = &n
+		}
+	}
+	return engine.Model{Model: record.Model{Name: e.ID, Format: WebLLM, Context: window}}, fetch, nil
+}
+
+// Estimated is a model of the catalogue as the estimator knows it, by the best of what is at hand: its package in the
+// store; its lists, from the mirror or of a download that was cut; what the catalogue states. Nothing is stored, and without
+// a mirror no network is asked. The window is the context that a run gives it; 0: the package's own.
+func (f Finder) Estimated(ctx context.Context, id string) (m estimate.Model, window int, err error) {
+	e, err := f.chat(id)
+	if err != nil {
+		return m, 0, err
+	}
+	m, from, err := f.lists(ctx, e)
+	if errors.Is(err, fs.ErrNotExist) {
+		from, err = "what WebLLM's catalogue states: the package is not here (--mirror says where its sizes are)", nil
+		m = estimate.FromStatement(e.ID, estimate.Stated{By: "WebLLM's catalogue", Bytes: int64(e.VRAM * record.MiB),
+			Context: max(e.Context(), 0), Buffer: e.Buffer, F16: e.Needs(catalogue.ShaderF16)})
+	}
+	if err != nil {
+		return m, 0, err
+	}
+	notes := []string{"its figures come from " + from}
+	if e.LowEnd {
+		notes = append(notes, "WebLLM counts it among the models for devices with little memory")
+	}
+	m.Notes = append(notes, m.Notes...)
+	return m, max(e.Context(), 0), nil
+}
+
+// lists reads what a package says of itself; fs.ErrNotExist where it is not at hand.
+func (f Finder) lists(ctx context.Context, e catalogue.Entry) (m estimate.Model, from string, err error) {
+	if f.Mirror != "" {
+		l, err := catalogue.Published(ctx, e, catalogue.Options{Mirror: f.Mirror})
+		if err != nil {
+			return m, "", err
+		}
+		m, err = estimate.FromLists(e.ID, l.Config, l.Weights)
+		return m, "the package's lists at " + f.Mirror, err
+	}
+	if p, err := catalogue.Open(store(), e.ID); err == nil {
+		m, err = estimate.Open(p.Dir)
+		return m, "the package in the store", err
+	}
+	l, err := catalogue.Kept(store(), e.ID)
+	if err != nil {
+		return m, "", err
+	}
+	m, err = estimate.FromLists(e.ID, l.Config, l.Weights)
+	return m, "the package's lists in the store", err
+}

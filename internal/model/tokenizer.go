@@ -1,0 +1,55 @@
+package model
+
+import (
+	"fmt"
+	"strings"
+
+	"llmparity/internal/engine"
+	"llmparity/internal/gguf"
+	"llmparity/internal/tiny/reference"
+)
+
+// Tokenizer reads a model's vocabulary.
+func Tokenizer(m engine.Model) (*reference.Tokenizer, error) {
+	v, err := vocabulary(m)
+	if err != nil {
+		return nil, err
+	}
+	return reference.NewTokenizer(v), nil
+}
+
+func vocabulary(m engine.Model) (v gguf.Vocabulary, err error) {
+	if m.Format != GGUF {
+		return v, fmt.Errorf("no vocabulary of a %s model is read", m.Format)
+	}
+	f, err := gguf.Open(m.Path)
+	if err != nil {
+		return v, err
+	}
+	defer f.Close()
+	return f.Vocabulary()
+}
+
+// Pieces gives the texts of a model's tokens by its file's vocabulary; nil where there is no such file.
+func Pieces(m engine.Model) func(ids []int) map[int]string {
+	if m.Format != GGUF {
+		return nil
+	}
+	return func(ids []int) map[int]string {
+		v, err := vocabulary(m)
+		if err != nil {
+			return nil
+		}
+		t, out := reference.NewTokenizer(v), map[int]string{}
+		for _, id := range ids {
+			switch {
+			case id < 0 || id >= len(v.Tokens):
+			case v.Kind == gguf.SentencePiece: // decoding a text takes a space from its beginning
+				out[id] = strings.ReplaceAll(v.Tokens[id], "\u2581", " ")
+			default:
+				out[id] = strings.ToValidUTF8(t.Decode([]int{id}), "\ufffd")
+			}
+		}
+		return out
+	}
+}

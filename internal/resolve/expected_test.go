@@ -1,0 +1,47 @@
+package resolve
+
+import (
+	"testing"
+
+	"llmparity/internal/engine"
+	"llmparity/internal/model"
+	"llmparity/internal/plan"
+	"llmparity/internal/tiny/tinytest"
+)
+
+// Of the tiny model's own prompts all of a default run's tokens are certain; other models are not reckoned through.
+func TestTheTinyModelsWordsAreExpected(t *testing.T) {
+	m, err := (model.Finder{}).Find(t.Context(), model.Tiny, 1024)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := plan.Plan{MaxTokens: 64, Context: 1024}
+	for _, prompt := range tinytest.Prompts() {
+		p.Prompts = append(p.Prompts, prompt.Text)
+	}
+	known, err := expected(setupOf(m, p))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, prompt := range p.Prompts {
+		if n := len(known[prompt]); n != p.MaxTokens {
+			t.Errorf("%.30q: %d of %d tokens are certain", prompt, n, p.MaxTokens)
+		}
+	}
+	p.Context = 65
+	if known, err = expected(setupOf(m, p)); err != nil || len(known[p.Prompts[8]]) != 0 {
+		t.Errorf("a prompt that does not fit: %v, %v", known[p.Prompts[8]], err)
+	}
+	if known, err = expected(setupOf(engine.Model{}, p)); known != nil || err != nil {
+		t.Errorf("of another model %v is expected (%v)", known, err)
+	}
+}
+
+// setupOf asks each text of a plan once.
+func setupOf(m engine.Model, p plan.Plan) *Setup {
+	s := &Setup{Setup: plan.Setup{Plan: p}, Model: m}
+	for i, prompt := range p.Prompts {
+		s.Shapes = append(s.Shapes, plan.Shape{PromptID: i + 1, Prompt: prompt, MaxTokens: p.MaxTokens})
+	}
+	return s
+}

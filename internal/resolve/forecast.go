@@ -1,0 +1,146 @@
+package resolve
+
+import (
+	"context"
+	"math"
+
+	"llmparity/internal/estimate"
+	"llmparity/internal/plan"
+	"llmparity/internal/record"
+	"llmparity/internal/sample/gpu"
+)
+
+// Forecast is what a cell is likely to take, by what is known before anything is prepared.
+type Forecast struct {
+	// Best and High are what the engine's processes take together, of RAM and of GPUs; 0: not known.
+	Best, High int64
+	Risk       record.RiskLevel
+	Seconds    *float64 // by earlier runs of the engine with the model; nil: there are none
+}
+
+// memoryKey is what a forecast of memory depends on.
+type memoryKey struct {
+	howKey
+	input, output int
+}
+
+type howKey struct {
+	set        *set
+	at         int
+	name, path string
+	context    int
+}
+
+// forecasts are those that were made, by what they depend on. What is free is looked at once.
+type forecasts struct {
+	past   history
+	memory map[memoryKey]Forecast
+	hows   map[howKey]howMemory
+	rooms  map[string]estimate.Room
+}
+
+type howMemory struct {
+	how Memory
+	of  estimate.Model
+	err error
+}
+
+// forecast predicts what a cell takes that can run.
+func (r *Resolver) forecast(ctx context.Context, c *Cell) Forecast {
+	s := c.Setup
+	if !r.Dry {
+		return Forecast{}
+	}
+	e := s.launch.set.engines[c.at]
+	input, output, _ := r.longest(s.Model, c.Shape.Prompt, c.Shape.InputTokens, c.Shape.MaxTokens, c.Shape.Traffic)
+	key := memoryKey{howKey{s.launch.set, c.at, s.Model.Name, s.Model.Path, s.Model.Context}, input, output}
+	f, known := r.forecasts.memory[key]
+	if !known {
+		f = r.forecastMemory(ctx, e, s, key)
+		r.forecasts.memory[key] = f
+	}
+	if past := (pastKey{e.Name(), s.Model.Name}); r.forecasts.past[past] != nil {
+		prompt, generated := r.tokens(c.Shape, s)
+		n := Attempts(s.Planned)
+		if seconds, known := r.forecasts.past.of(past, Launches(s, c.Shape), n*prompt, n*generated); known {
+			f.Seconds = &seconds
+		}
+	}
+	return f
+}
+
+func (r *Resolver) forecastMemory(ctx context.Context, e Engine, s *Setup, key memoryKey) (f Forecast) {
+	h, known := r.forecasts.hows[key.howKey]
+	if !known {
+		h.how, h.of, h.err = r.how(ctx, e, s.Model)
+		r.forecasts.hows[key.howKey] = h
+	}
+	if h.err != nil || h.how.Setup.Engine == "" {
+		return f
+	}
+	est, err := estimated(h.how, h.of, key.input, key.output)
+	if err != nil {
+		return f
+	}
+	if r.forecasts.rooms == nil {
+		var gpus *gpu.Monitor
+		if r.GPU {
+			gpus = gpu.Open(ctx, gpu.Options{})
+			defer gpus.Close()
+		}
+		r.forecasts.rooms = Rooms(ctx, est, gpus)
+	}
+	r.forecasts.rooms[estimate.Buffer] = estimate.LargestBuffer(est.Setup.OnGPU)
+	f.Risk = est.Risk(r.forecasts.rooms).Level
+	for _, n := range est.Needs() {
+		if n.Place == estimate.RAM || n.Place == estimate.VRAM {
+			f.Best, f.High = f.Best+n.Best, f.High+n.High
+		}
+	}
+	return f
+}
+
+// tokens are how many the prompts of an attempt's requests have together, and how many they generate.
+func (r *Resolver) tokens(s *plan.Shape, of *Setup) (prompt, generated int) {
+	requests, asked := Requests(s), r.prompts.questions(s)
+	var shares []float64
+	all := 0.0
+	for i := range asked {
+		share := 1.0
+		if s.Traffic != nil && i < len(s.Traffic.Mix) && s.Traffic.Mix[i].Share > 0 {
+			share = s.Traffic.Mix[i].Share
+		}
+		shares, all = append(shares, share), all+share
+	}
+	for i, q := range asked {
+		part := float64(requests) * shares[i] / all
+		if q.in == 0 {
+			q.in, _ = r.counted(of.Model, q.prompt)
+		}
+		prompt += int(math.Round(part * float64(q.in)))
+		generated += int(math.Round(part * float64(q.out)))
+	}
+	return prompt, generated
+}
+
+// Requests is how many a launch measures of a shape.
+func Requests(s *plan.Shape) int {
+	if s.Traffic == nil {
+		return 1
+	}
+	return max(s.Traffic.Requests, 1)
+}
+
+// Attempts is how many a setup makes of each cell: warm-up launches and repetitions.
+func Attempts(p plan.Plan) int { return p.Warmup.Launches + p.Repetitions }
+
+// Launches is how often an engine is launched for a cell. A launch that cells share is its first cell's.
+func Launches(s *Setup, shape *plan.Shape) int {
+	switch {
+	case s.Planned.Isolation == plan.Reused, s.Planned.Isolation == plan.Shared && shape == &s.Shapes[0]:
+		return s.Planned.Warmup.Launches + 1
+	case s.Planned.Isolation == plan.Shared:
+		return s.Planned.Warmup.Launches
+	}
+	return Attempts(s.Planned)
+}

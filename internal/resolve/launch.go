@@ -1,0 +1,199 @@
+package resolve
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"llmparity/internal/engine"
+	"llmparity/internal/fault"
+	"llmparity/internal/model"
+	"llmparity/internal/plan"
+	"llmparity/internal/record"
+)
+
+// setKey is what setups of one plan differ by, as far as the engines' own settings go.
+type setKey struct {
+	dtype, kv, version, engines string
+	threads, slots              int
+	deployment                  plan.Deployment
+}
+
+// set is the engines of setups that say the same of them: what they find out about the machine they find out once.
+type set struct {
+	plan     plan.Plan
+	engines  []Engine
+	verdicts map[verdictKey]engine.Verdict
+}
+
+// verdictKey is what an engine's verdict depends on. How long a context is none looks at.
+type verdictKey struct {
+	at                 int
+	name, path, format string
+	hasContext         bool
+}
+
+// launchKey is what setups of one plan differ by, as far as launches go.
+type launchKey struct {
+	setKey
+	model   string
+	context int
+}
+
+// launch is what setups have in common that differ in nothing that an engine is started with.
+type launch struct {
+	set   *set
+	model engine.Model
+	err   error // why none of their cells can run
+}
+
+// launch finds the engines and the model of a setup.
+func (r *Resolver) launch(ctx context.Context, p plan.Plan) *launch {
+	engines := p.Engines[0]
+	if len(p.Engines) > 1 {
+		engines = strings.Join(p.Engines, "\x00")
+	}
+	key := launchKey{setKey{p.DType, p.KVDType, p.WebLLMVersion, engines, p.Threads, p.Slots, p.Deployment},
+		p.Model, p.Context}
+	l := r.launches[key]
+	if l != nil {
+		return l
+	}
+	l = &launch{set: r.sets[key.setKey]}
+	if l.set == nil {
+		l.set = &set{plan: p, verdicts: map[verdictKey]engine.Verdict{}}
+		l.set.engines, l.err = r.Engines(ctx, p)
+		r.sets[key.setKey] = l.set
+		for _, e := range l.set.engines {
+			r.fetch(e.Fetch)
+		}
+	}
+	if l.err == nil {
+		l.model, l.err = r.model(ctx, p)
+	}
+	r.launches[key] = l
+	return l
+}
+
+// modelKey is what a model is found by.
+type modelKey struct {
+	name    string
+	context int
+}
+
+type foundModel struct {
+	model engine.Model
+	err   error
+}
+
+// model finds a model once, and fetches it where it must; what is found is the same for every context that it has.
+func (r *Resolver) model(ctx context.Context, p plan.Plan) (engine.Model, error) {
+	window := max(p.Context, 0)
+	m, err := r.find(ctx, modelKey{p.Model, 0})
+	switch {
+	case window == 0 || m.Format == record.Served && err == nil:
+		m.Context = cmp.Or(m.Context, window)
+		return m, err
+	case err == nil && window <= m.MaxContext:
+		m.Context = window
+		return m, nil
+	}
+	return r.find(ctx, modelKey{p.Model, window}) // whose error says what is wrong with that context
+}
+
+func (r *Resolver) find(ctx context.Context, key modelKey) (engine.Model, error) {
+	f, known := r.models[key]
+	switch {
+	case known:
+		return f.model, f.err
+	case r.Dry:
+		var fetch *model.Fetch
+		f.model, fetch, f.err = r.Models.Look(ctx, key.name, key.context)
+		r.fetch(fetch)
+	default:
+		f.model, f.err = r.Models.Find(ctx, key.name, key.context)
+	}
+	r.models[key] = f
+	return f.model, f.err
+}
+
+// fetch notes what would be fetched, once.
+func (r *Resolver) fetch(f *model.Fetch) {
+	if f != nil && !slices.ContainsFunc(r.fetches, func(o model.Fetch) bool { return o.What == f.What }) {
+		r.fetches = append(r.fetches, *f)
+	}
+}
+
+// MaxUnasked is the longest context that is taken where nobody asked for one: WebLLM reserves memory for all of it at load.
+const MaxUnasked = 4096
+
+// choose writes into a setup's plan what it leaves open.
+func (r *Resolver) choose(s *Setup) error {
+	if s.launch.err != nil {
+		return s.launch.err
+	}
+	s.Model = s.launch.model
+	if err := chooseContext(&s.Plan, &s.Model); err != nil {
+		return err
+	}
+	r.Complete(&s.Plan, s.Model)
+	return nil
+}
+
+// chooseContext puts the context that is used into the plan and the model, which has the one that was asked for, or its
+// own.
+func chooseContext(p *plan.Plan, m *engine.Model) error {
+	if m.Format == record.Served {
+		p.Context = m.Context // its server's own where it is 0
+		return nil
+	}
+	if m.Context < 2 {
+		return fault.New(fault.Usage, "give --context N", "the model %s does not say how long its context is", m.Name)
+	}
+	if p.Context == plan.Unsaid && m.Context > MaxUnasked {
+		p.ContextNote = fmt.Sprintf("of the model's %d, because none was asked for; --context 0 takes all", m.Context)
+		m.Context = MaxUnasked
+	}
+	p.Context = m.Context
+	return nil
+}
+
+// accepts answers whether an engine runs a model, once for all that ask the same.
+func (r *Resolver) accepts(ctx context.Context, in *set, at int, m engine.Model) engine.Verdict {
+	e, key := in.engines[at], verdictKey{at, m.Name, m.Path, m.Format, m.Context > 0}
+	v, known := in.verdicts[key]
+	if known {
+		return v
+	}
+	v = e.Accepts(ctx, m)
+	if v.Answer == engine.Unknown && !r.Dry && e.Confirm != nil {
+		v = engine.Refuse(e.Confirm(ctx, m))
+	}
+	in.verdicts[key] = v
+	return v
+}
+
+// open has a set's engines be the ones that are used now. Others of the same kinds, which would keep a server or a store
+// beside them, end.
+func (r *Resolver) open(ctx context.Context, next *set) (err error) {
+	if r.opened != nil && r.opened != next {
+		for _, e := range r.opened.engines {
+			if c, ok := e.Engine.(io.Closer); ok {
+				if err := c.Close(); err != nil {
+					fmt.Fprintf(r.Warnings, "warning: %v\n", err)
+				}
+			}
+		}
+		r.opened.engines = nil
+	}
+	if r.opened = next; next != nil && next.engines == nil {
+		next.engines, err = r.Engines(ctx, next.plan)
+	}
+	return err
+}
+
+// Close ends what engines keep from launch to launch.
+func (r *Resolver) Close() { _ = r.open(context.Background(), nil) }

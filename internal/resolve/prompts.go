@@ -1,0 +1,353 @@
+package resolve
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"llmparity/internal/engine"
+	"llmparity/internal/fault"
+	"llmparity/internal/gguf"
+	"llmparity/internal/model"
+	"llmparity/internal/plan"
+	"llmparity/internal/prompts"
+	"llmparity/internal/record"
+	"llmparity/internal/tiny/reference"
+	"llmparity/internal/traffic"
+)
+
+// promptCache is what is known of texts: those of files, those that are made, and what a model's vocabulary makes of them.
+type promptCache struct {
+	sources map[sourceKey]sourceText
+	makers  map[string]maker // by the model's path
+	made    map[madeKey]madeText
+	tokens  map[textKey]int
+	faults  map[textKey]error // characters that the vocabulary lacks
+}
+
+func newPromptCache() promptCache {
+	return promptCache{map[sourceKey]sourceText{}, map[string]maker{}, map[madeKey]madeText{}, map[textKey]int{},
+		map[textKey]error{}}
+}
+
+// sourceKey is what is read of a file.
+type sourceKey struct {
+	file, dataset, trace, field string
+	limit                       int
+}
+
+// sourceText is what a file says.
+type sourceText struct {
+	text  string
+	items []prompts.Item
+	trace []record.Arrival
+	err   error
+}
+
+type maker struct {
+	*prompts.Maker
+	tokens *reference.Tokenizer
+	err    error
+}
+
+type madeKey struct {
+	path string
+	n    int
+	seed uint64
+}
+
+type madeText struct {
+	text string
+	err  error
+}
+
+type textKey struct{ path, text string }
+
+// read reads a file once, whichever cells ask what stands in it.
+func (c *promptCache) read(s *plan.Source) (out sourceText) {
+	if s == nil || s.Conversation != nil {
+		return out
+	}
+	key := sourceKey{s.File, s.Dataset, s.Trace, s.Field, s.Limit}
+	out, known := c.sources[key]
+	if known {
+		return out
+	}
+	switch {
+	case s.File != "":
+		out.text, out.err = prompts.ReadText(s.File) // the line break that editors put at a file's end is no part of it
+		out.text = strings.TrimSuffix(strings.TrimSuffix(out.text, "\n"), "\r")
+	case s.Dataset != "":
+		out.items, out.err = prompts.ReadData(s.Dataset, s.Field, s.Limit)
+	case s.Trace != "":
+		out.trace, out.err = prompts.ReadTrace(s.Trace, s.Limit)
+	}
+	c.sources[key] = out
+	return out
+}
+
+// source puts into a shape what stands in a file, as far as its cells depend on it: what is asked first, how many requests
+// there are, and how long the longest is, by which memory is predicted.
+func (c *promptCache) source(shape *plan.Shape) error {
+	s := shape.Source
+	if s == nil || shape.Prompt != "" {
+		return nil
+	}
+	read := c.read(s)
+	switch {
+	case read.err != nil:
+		return read.err
+	case s.File != "":
+		shape.Prompt = read.text
+	case s.Conversation != nil:
+		shape.Prompt = s.Conversation[0]
+	case s.Dataset != "":
+		shape.Prompt = read.items[0].Turns[0]
+		for _, item := range read.items {
+			shape.MaxTokens = max(shape.MaxTokens, item.MaxTokens)
+		}
+	case s.Trace == "" || shape.Traffic == nil:
+		return fault.New(fault.Usage, "", "prompts: of this source nothing is known")
+	default:
+		t := *shape.Traffic // shapes share it
+		t.Trace, t.Requests = read.trace, len(read.trace)*max(1, t.Turns)
+		shape.MaxTokens, shape.Traffic = 0, &t
+		for _, a := range read.trace {
+			shape.InputTokens, shape.MaxTokens = max(shape.InputTokens, a.InputTokens), max(shape.MaxTokens, a.MaxTokens)
+		}
+	}
+	return nil
+}
+
+// write makes the prompts of a shape whose lengths are asked for. The same length has the same text in every setup of a
+// model.
+func (c *promptCache) write(shape *plan.Shape, m engine.Model, seed uint64) error {
+	if shape.Prompt == "" && shape.InputTokens > 0 {
+		text, err := c.ofLength(m, shape.InputTokens, seed)
+		if err != nil {
+			return fmt.Errorf("input_lengths: %d: %w", shape.InputTokens, err)
+		}
+		shape.Prompt = text
+	}
+	if shape.Traffic == nil {
+		return nil
+	}
+	if len(shape.Traffic.Mix) > 0 {
+		t := *shape.Traffic // shapes share it
+		t.Mix = slices.Clone(t.Mix)
+		shape.Traffic = &t
+	}
+	for i := range shape.Traffic.Mix {
+		k := &shape.Traffic.Mix[i]
+		if k.Prompt != "" || k.InputTokens == 0 {
+			continue
+		}
+		text, err := c.ofLength(m, k.InputTokens, seed)
+		if err != nil {
+			return fmt.Errorf("traffic.mix: %s: %w", k.Name, err)
+		}
+		k.Prompt = text
+	}
+	if !fresh(shape) {
+		return nil
+	}
+	found := c.maker(m)
+	if found.err != nil {
+		return found.err
+	}
+	a := prompts.Asker{Maker: found.Maker}
+	return a.Check(record.Cell{InputTokens: shape.InputTokens, Traffic: shape.Traffic})
+}
+
+// writable says why a shape's prompts can't be made, without making them.
+func (c *promptCache) writable(shape *plan.Shape, m engine.Model) error {
+	if shape.Prompt == "" && shape.InputTokens > 0 || shape.Traffic != nil && fresh(shape) {
+		return c.maker(m).err
+	}
+	return nil
+}
+
+// ofLength is a prompt of exactly so many tokens.
+func (c *promptCache) ofLength(m engine.Model, n int, seed uint64) (string, error) {
+	key := madeKey{m.Path, n, seed}
+	made, known := c.made[key]
+	if !known {
+		if maker := c.maker(m); maker.err != nil {
+			made.err = maker.err
+		} else {
+			made.text, made.err = maker.OfLength(n, seed)
+		}
+		c.made[key] = made
+	}
+	return made.text, made.err
+}
+
+func (c *promptCache) maker(m engine.Model) maker {
+	key := cmp.Or(m.Path, m.Name)
+	found, ok := c.makers[key]
+	if !ok {
+		if found.tokens, found.err = model.Tokenizer(m); found.err == nil {
+			found.Maker, found.err = prompts.NewMaker(found.tokens)
+		}
+		c.makers[key] = found
+	}
+	return found
+}
+
+// question is what a request asks: a text, or so many tokens.
+type question struct {
+	prompt  string
+	in, out int
+}
+
+// questions are what a shape's requests ask, as far as it is known beforehand: what is answered between the turns of a
+// conversation is not.
+func (c *promptCache) questions(s *plan.Shape) []question {
+	read := c.read(s.Source)
+	t := s.Traffic
+	var out []question
+	switch {
+	case t == nil:
+	case len(t.Mix) > 0:
+		for _, k := range t.Mix {
+			q := question{cmp.Or(k.Prompt, s.Prompt), k.InputTokens, cmp.Or(k.MaxTokens, s.MaxTokens)}
+			if k.Prompt == "" && k.InputTokens == 0 {
+				q.in = s.InputTokens
+			}
+			out = append(out, q)
+		}
+	case len(read.trace) > 0:
+		for _, a := range read.trace {
+			out = append(out, question{"", a.InputTokens, a.MaxTokens})
+		}
+	case len(read.items) > 0:
+		for _, item := range read.items[:min(len(read.items), max(1, t.Requests/max(1, t.Turns)))] {
+			out = append(out, question{conversation(item.Turns, t.Turns), 0, cmp.Or(item.MaxTokens, s.MaxTokens)})
+		}
+	case s.Source != nil && len(s.Source.Conversation) > 0:
+		out = append(out, question{conversation(s.Source.Conversation, t.Turns), 0, s.MaxTokens})
+	}
+	if len(out) == 0 {
+		out = append(out, question{s.Prompt, s.InputTokens, s.MaxTokens})
+	}
+	return out
+}
+
+// conversation is what its last turn's prompt has at least.
+func conversation(turns []string, n int) string {
+	return strings.Join(turns[:min(len(turns), max(1, n))], "\n")
+}
+
+// asks is what is wrong with what a shape asks.
+type asks struct {
+	err     error // whoever is asked
+	tooLong error // where tokens are counted by the model's file
+}
+
+func (a asks) refused(e Engine) error {
+	if a.err == nil && e.Counts {
+		return a.tooLong
+	}
+	return a.err
+}
+
+// asks writes a shape's prompts, and looks whether the model can be asked them: its vocabulary may lack characters, which
+// an engine would drop silently, and the context may have no room.
+func (r *Resolver) asks(s *Setup, shape *plan.Shape) (out asks) {
+	c, m := &r.prompts, s.Model
+	if s.err != nil {
+		return out
+	}
+	if r.Dry {
+		out.err = c.writable(shape, m)
+	} else {
+		out.err = c.write(shape, m, s.Plan.Seed)
+	}
+	if m.Format != model.GGUF || m.Path == "" {
+		return out
+	}
+	for _, q := range c.questions(shape) {
+		if q.in == 0 && q.prompt != "" && out.err == nil {
+			out.err = c.lacks(m, q.prompt)
+		}
+		in := q.in
+		if in == 0 {
+			in = c.count(m, q.prompt, m.Context-q.out)
+		}
+		if m.Context > 0 && in+q.out > m.Context && out.tooLong == nil {
+			out.tooLong = fault.New(fault.PromptTooLong, "ask for less, or give the model a larger context",
+				"a prompt of %d tokens and %d tokens to generate do not fit in a context of %d", in, q.out, m.Context)
+		}
+	}
+	return out
+}
+
+func (c *promptCache) lacks(m engine.Model, prompt string) error {
+	key := textKey{m.Path, prompt}
+	err, known := c.faults[key]
+	if known {
+		return err
+	}
+	f, err := gguf.Open(m.Path)
+	if err == nil {
+		err = gguf.PromptFault(f, prompt)
+		_ = f.Close() // it was only read
+	}
+	c.faults[key] = err
+	return err
+}
+
+// count is how many tokens a text has, once; a text that has room however its tokens lie is not looked at, for each has a
+// byte at least.
+func (c *promptCache) count(m engine.Model, text string, room int) int {
+	if len(text)+1 <= room { // one may be put before it
+		return 0
+	}
+	key := textKey{m.Path, text}
+	n, known := c.tokens[key]
+	if !known {
+		if found := c.maker(m); found.tokens != nil {
+			n = len(found.tokens.Prompt(text))
+		}
+		c.tokens[key] = n
+	}
+	return n
+}
+
+// fresh tells whether each request has a prompt of its own, of a number of tokens.
+func fresh(s *plan.Shape) bool {
+	for _, k := range s.Traffic.Mix {
+		if k.InputTokens > 0 {
+			return true
+		}
+	}
+	return s.InputTokens > 0 || len(s.Traffic.Trace) > 0
+}
+
+// ask says what each request of a setup's traffic asks. Prompts of a number of tokens are fresh ones in each request of a
+// launch, so that none is found in a cache; repetitions ask the same again, also where they go on in one launch.
+func (c *promptCache) ask(shapes []plan.Shape, m engine.Model) func(record.Cell, traffic.Request) engine.Request {
+	askers := map[int]*prompts.Asker{}
+	for i := range shapes {
+		shape := &shapes[i]
+		if shape.Traffic == nil {
+			continue
+		}
+		a := &prompts.Asker{Items: c.read(shape.Source).items}
+		if shape.Source != nil {
+			a.Turns = shape.Source.Conversation
+		}
+		if fresh(shape) {
+			a.Maker = c.maker(m).Maker
+		}
+		askers[shape.PromptID] = a
+	}
+	return func(cell record.Cell, q traffic.Request) engine.Request {
+		asked, err := askers[cell.PromptID].Ask(cell, q)
+		if err != nil { // such a length was possible with another text: the cell's own is asked, and its length is reported
+			asked.Prompt = cell.Prompt
+		}
+		return asked
+	}
+}

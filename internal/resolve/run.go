@@ -1,0 +1,95 @@
+package resolve
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"llmparity/internal/engine"
+	"llmparity/internal/fault"
+	"llmparity/internal/model"
+	"llmparity/internal/plan"
+	"llmparity/internal/record"
+	"llmparity/internal/run"
+)
+
+// Parts gives what carries a setup of the plan out, when its turn comes. Its engines stay until another setup wants others.
+func (r *Resolver) Parts(p *Plan) func(context.Context, plan.Setup) (run.Setup, func(), error) {
+	return func(ctx context.Context, planned plan.Setup) (run.Setup, func(), error) {
+		s := p.Setups[planned.ID-1]
+		out := run.Setup{Setup: s.Setup}
+		if s.err != nil {
+			return out, nil, s.err
+		}
+		err := r.open(ctx, s.launch.set)
+		if err == nil {
+			out.Expected, err = expected(s)
+		}
+		if err != nil {
+			return out, nil, err
+		}
+		told := newPredictor(r, s)
+		out.Model, out.Pieces, out.Ask = s.Model, model.Pieces(s.Model), r.prompts.ask(s.Shapes, s.Model)
+		out.Foretell, out.Judge, out.Reference = told.predict, told.judge, p.reference(s)
+		out.Refused = func(c record.Cell) error { return p.Cells[c.ID-1].Verdict.Err() }
+		files := map[engine.Engine]func(engine.Model) []string{}
+		for _, e := range s.launch.set.engines {
+			out.Engines, files[e.Engine] = append(out.Engines, e.Engine), e.Files
+			if e.Coarse {
+				out.Unsure = append(out.Unsure, e.Name())
+			}
+		}
+		out.Files = func(e engine.Engine) []string {
+			if of := files[e]; of != nil {
+				return of(s.Model)
+			}
+			return []string{s.Model.Path}
+		}
+		return out, nil, nil
+	}
+}
+
+// reference names the engine, as records do, whose text engines are asked to score: the plan's, else the first that runs
+// outside a browser, else the first. It must report token ids: a text without them can't be forced on an engine. Some
+// engines say whether they do when they are checked, and not before.
+func (p *Plan) reference(s *Setup) func() (string, error) {
+	return func() (string, error) {
+		of := s.Plan.Reference
+		var able []Engine
+		for at, e := range s.launch.set.engines {
+			if e.Planned == of && !e.Caps().TokenIDs {
+				return e.Name(), fault.New(fault.Usage, "name an engine that does, such as llamacpp or webllm",
+					"--reference %s: it tells no token ids, and so its text can't be put to other engines", of)
+			}
+			if e.Planned == of {
+				return e.Name(), nil
+			}
+			if e.Caps().TokenIDs && p.runs(s, at) {
+				able = append(able, e)
+			}
+		}
+		if of != "" {
+			return of, nil // of another setup
+		}
+		if len(able) == 0 {
+			return s.launch.set.engines[0].Name(), nil
+		}
+		slices.SortStableFunc(able, func(a, b Engine) int {
+			return cmp.Compare(map[bool]int{true: 1}[a.Browser], map[bool]int{true: 1}[b.Browser])
+		})
+		return able[0].Name(), nil
+	}
+}
+
+// runs tells whether a cell of an engine may run.
+func (p *Plan) runs(s *Setup, at int) bool {
+	for _, c := range p.Cells[s.from:] {
+		if c.Setup != s {
+			break
+		}
+		if c.at == at && c.Verdict.Answer != engine.Refused {
+			return true
+		}
+	}
+	return false
+}

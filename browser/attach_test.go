@@ -275,7 +275,7 @@ func TestAttachedBrowserThatCannotReachThePageIsTold(t *testing.T) {
 	c, _ := tinyModel(t)
 	c.Launch.Attach = address
 	_, err := New(c).Open(watched(t), &enginetest.Probe{})
-	if fault.Code(err) != int(fault.NoChrome) ||
+	if fault.Of(err) != fault.NoChrome ||
 		!strings.Contains(err.Error(), "run llmparity where the browser runs") {
 		t.Errorf("error %v, want that the page is out of reach", err)
 	}
@@ -304,13 +304,13 @@ func TestNoBrowserAtAnAddressIsOneLine(t *testing.T) {
 	for _, address := range []string{host(something), host(empty), nobody.Addr().String(),
 		"ws://" + host(empty) + "/devtools/browser/none"} {
 		_, err := launch(watched(t), "", Config{Launch: Launch{Attach: address}}, func(any) {})
-		if fault.Code(err) != int(fault.NoChrome) || !strings.Contains(err.Error(), "--remote-debugging-port") ||
+		if fault.Of(err) != fault.NoChrome || !strings.Contains(err.Error(), "--remote-debugging-port") ||
 			!strings.Contains(err.Error(), address) {
 			t.Errorf("%s: %v, want NoChrome and how to start one", address, err)
 		}
 	}
 	for _, address := range []string{"", "9222", "host", "https://host:1", "ftp://host:1", "host:port:1"} {
-		if _, err := parseAddress(address); fault.Code(err) != int(fault.Usage) {
+		if _, err := parseAddress(address); fault.Of(err) != fault.Usage {
 			t.Errorf("%q: %v, want a usage error", address, err)
 		}
 	}

@@ -46,7 +46,7 @@ func TestFindChrome(t *testing.T) {
 			slices.ContainsFunc(Brands, func(b string) bool { return slices.Contains(onUnix[b], got) }) {
 			continue // this machine has one that is not on PATH
 		}
-		if fault.Code(err) != int(fault.NoChrome) || !strings.Contains(err.Error(), "install") {
+		if fault.Of(err) != fault.NoChrome || !strings.Contains(err.Error(), "install") {
 			t.Errorf("%q: %v, want NoChrome and how to get it", missing, err)
 		}
 	}
@@ -147,7 +147,7 @@ func TestFlagsThatContradictOursAreRefused(t *testing.T) {
 		"two words": "NAME",
 	} {
 		err := Launch{Flags: []string{text}}.Check("")
-		if fault.Code(err) != int(fault.Usage) || !strings.Contains(err.Error(), do) ||
+		if fault.Of(err) != fault.Usage || !strings.Contains(err.Error(), do) ||
 			!strings.Contains(err.Error(), "--chrome-flag") {
 			t.Errorf("%q: %v, want a usage error with %q", text, err, do)
 		}
@@ -159,7 +159,7 @@ func TestFlagsThatContradictOursAreRefused(t *testing.T) {
 		{Launch{Attach: "h:1"}, "chrome"}, {Launch{Attach: "h:1", Headed: true}, ""},
 		{Launch{Attach: "h:1", Flags: []string{"a"}}, ""}, {Launch{Attach: "h"}, ""},
 	} {
-		if err := c.launch.Check(c.chrome); fault.Code(err) != int(fault.Usage) {
+		if err := c.launch.Check(c.chrome); fault.Of(err) != fault.Usage {
 			t.Errorf("%+v of %q: %v, want a usage error", c.launch, c.chrome, err)
 		}
 	}
@@ -174,7 +174,7 @@ func TestWindowWithoutADisplayIsOneLine(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := launch(watched(t), fake, Config{Launch: Launch{Headed: true}}, func(any) {})
-	if fault.Code(err) != int(fault.NoDisplay) || !strings.Contains(err.Error(), "apt install xvfb") {
+	if fault.Of(err) != fault.NoDisplay || !strings.Contains(err.Error(), "apt install xvfb") {
 		t.Errorf("error %v, want NoDisplay and how to get one", err)
 	}
 }
@@ -194,7 +194,7 @@ func TestBrowserThatDoesNotStartIsNamed(t *testing.T) {
 		t.Fatal(err)
 	}
 	err := unstarted(t, path, Config{})
-	if fault.Code(err) != int(fault.NoChrome) || !strings.Contains(err.Error(), "cannot open display") {
+	if fault.Of(err) != fault.NoChrome || !strings.Contains(err.Error(), "cannot open display") {
 		t.Errorf("error %v, want NoChrome with the browser's words", err)
 	}
 }
@@ -205,7 +205,7 @@ func TestBrowserThatNeverSpeaksIsNamed(t *testing.T) {
 		t.Fatal(err)
 	}
 	err := unstarted(t, path, Config{limits: limits{answer: 100 * time.Millisecond}})
-	if fault.Code(err) != int(fault.NoChrome) || !strings.Contains(err.Error(), "did not answer within 0.1 s") ||
+	if fault.Of(err) != fault.NoChrome || !strings.Contains(err.Error(), "did not answer within 0.1 s") ||
 		strings.Contains(err.Error(), "\n") {
 		t.Errorf("error %v, want NoChrome and for how long", err)
 	}
@@ -225,7 +225,7 @@ exit 1
 		t.Fatal(err)
 	}
 	err := unstarted(t, path, Config{})
-	if fault.Code(err) != int(fault.NoChrome) || !strings.Contains(err.Error(), "no such luck") ||
+	if fault.Of(err) != fault.NoChrome || !strings.Contains(err.Error(), "no such luck") ||
 		strings.Contains(err.Error(), "Broken") {
 		t.Errorf("error %v, want NoChrome with the fatal line alone", err)
 	}
@@ -254,7 +254,7 @@ func TestTemporaryFolderMustLeaveRoomForASocket(t *testing.T) {
 	}
 	t.Setenv("TMPDIR", dir)
 	_, err = launch(watched(t), path, Config{}, func(any) {})
-	if fault.Code(err) != int(fault.NoChrome) || !strings.Contains(err.Error(), "set TMPDIR to a shorter one") {
+	if fault.Of(err) != fault.NoChrome || !strings.Contains(err.Error(), "set TMPDIR to a shorter one") {
 		t.Errorf("error %v, want NoChrome and what to do", err)
 	}
 	if left, err := os.ReadDir(dir); err != nil || len(left) != 0 {
@@ -268,7 +268,7 @@ func TestParseAdapter(t *testing.T) {
 			t.Errorf("%q: %s, %v", in, got, err)
 		}
 	}
-	if _, err := ParseAdapter("cpu"); fault.Code(err) != int(fault.Usage) {
+	if _, err := ParseAdapter("cpu"); fault.Of(err) != fault.Usage {
 		t.Errorf("cpu: %v, want a usage error", err)
 	}
 	if !SwiftShader.Software() || GPU.Software() || GPU.flags() != nil {

@@ -122,7 +122,7 @@ func TestStartsEnd(t *testing.T) {
 	c.Chrome, starts = unwell(t, 99, "exit 1")
 	probe := &enginetest.Probe{}
 	_, err := New(c).Open(watched(t), probe)
-	if engine.ClassOf(err) != record.Start || fault.Code(err) != int(fault.NoChrome) ||
+	if engine.ClassOf(err) != record.Start || fault.Of(err) != fault.NoChrome ||
 		!strings.Contains(err.Error(), "(start 3 of 3)") ||
 		strings.Contains(err.Error(), "\n") || len(starts()) != 3 || len(probe.Warnings()) != 2 {
 		t.Errorf("%v of class %s after %d starts and %d warnings", err, engine.ClassOf(err), len(starts()),
@@ -140,7 +140,7 @@ func TestABrowserThatCannotBeExecuted(t *testing.T) {
 	c.Chrome = path
 	probe := &enginetest.Probe{}
 	_, err := New(c).Open(watched(t), probe)
-	if engine.ClassOf(err) == record.Start || fault.Code(err) != int(fault.NoChrome) || len(probe.Warnings()) > 0 {
+	if engine.ClassOf(err) == record.Start || fault.Of(err) != fault.NoChrome || len(probe.Warnings()) > 0 {
 		t.Errorf("%v, warnings %v", err, probe.Warnings())
 	}
 }

@@ -172,7 +172,7 @@ func TestNoAdapterIsAFault(t *testing.T) {
 	if _, err := call[any](watched(t), p, `Object.defineProperty(navigator, "gpu", { value: undefined })`); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := p.device(watched(t), Auto); fault.Code(err) != int(fault.NoAdapter) {
+	if _, err := p.device(watched(t), Auto); fault.Of(err) != fault.NoAdapter {
 		t.Errorf("error %v, want NoAdapter", err)
 	}
 }
@@ -194,13 +194,13 @@ func TestWhatIsNoWebLLMIsRefused(t *testing.T) {
 		if err == nil {
 			s.Close()
 		}
-		if fault.Code(err) != int(fault.NoBundle) || !strings.Contains(err.Error(), want) ||
+		if fault.Of(err) != fault.NoBundle || !strings.Contains(err.Error(), want) ||
 			!strings.Contains(err.Error(), "WebLLM 0.0.1") || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: error %v, want a line with %q", text, err, want)
 		}
 	}
 	c.Bundle.Path = filepath.Join(dir, "missing.js")
-	if _, err := New(c).Open(watched(t), &enginetest.Probe{}); fault.Code(err) != int(fault.NoBundle) ||
+	if _, err := New(c).Open(watched(t), &enginetest.Probe{}); fault.Of(err) != fault.NoBundle ||
 		!strings.Contains(err.Error(), "missing.js") {
 		t.Errorf("error %v, want one that names missing.js", err)
 	}

@@ -21,10 +21,10 @@ func TestTargetFitsTheAdapter(t *testing.T) {
 		kind    fault.Kind
 		refusal string
 	}{
-		{"a software adapter for certain", Config{Adapter: SwiftShader}, SoftwareKernels, 0, 0, ""},
-		{"kernels that are given", Config{Adapter: GPU, Kernels: GPUKernels}, GPUKernels, 0, 0, ""},
+		{"a software adapter for certain", Config{Adapter: SwiftShader}, SoftwareKernels, 0, "", ""},
+		{"kernels that are given", Config{Adapter: GPU, Kernels: GPUKernels}, GPUKernels, 0, "", ""},
 		// With a GPU this gives GPU kernels; what the adapter is decides, not what was hoped for.
-		{"an adapter to be asked for", Config{Adapter: GPU}, "", 1, 0, ""},
+		{"an adapter to be asked for", Config{Adapter: GPU}, "", 1, "", ""},
 		{"float16 on SwiftShader", Config{Adapter: SwiftShader, DType: F16}, "", 1, fault.NoF16, "--dtype f32"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -39,14 +39,14 @@ func TestTargetFitsTheAdapter(t *testing.T) {
 			for range 2 {
 				clear(w.packages)
 				err := w.Prepare(watched(t), m, func(string) { asked++ })
-				if fault.Code(err) != int(c.kind) || c.refusal != "" && !strings.Contains(err.Error(), c.refusal) {
-					t.Errorf("error %v, want code %d with %q", err, c.kind, c.refusal)
+				if fault.Of(err) != c.kind || c.refusal != "" && !strings.Contains(err.Error(), c.refusal) {
+					t.Errorf("error %v, want class %q with %q", err, c.kind, c.refusal)
 				}
 			}
 			if asked != c.asked {
 				t.Errorf("the browser was asked %d times, want %d", asked, c.asked)
 			}
-			if c.asked > 0 && c.kind == 0 {
+			if c.asked > 0 && c.kind == "" {
 				if got, err := w.Target(t.Context(), func(string) {}); err != nil ||
 					got.Kernels != kernelsFor(*w.device) {
 					t.Errorf("made for %+v (%v) on %+v", got, err, *w.device)
@@ -77,7 +77,7 @@ func TestLibraryForAnotherAdapterIsTold(t *testing.T) {
 	c.Package = packaged(half)
 	m.DType = "q0f16"
 	err := New(c).Prepare(watched(t), m, func(string) {})
-	if fault.Code(err) != int(fault.NoF16) || !strings.Contains(err.Error(), "q0f16") ||
+	if fault.Of(err) != fault.NoF16 || !strings.Contains(err.Error(), "q0f16") ||
 		strings.Contains(err.Error(), "--dtype") {
 		t.Errorf("before a launch: error %v, want NoF16", err)
 	}
@@ -85,7 +85,7 @@ func TestLibraryForAnotherAdapterIsTold(t *testing.T) {
 		t.Fatalf("the adapter is a %s", s.device.Class)
 	}
 	s.webllm.config.Package = packaged(half)
-	if err := s.Load(watched(t), m); fault.Code(err) != int(fault.NoF16) {
+	if err := s.Load(watched(t), m); fault.Of(err) != fault.NoF16 {
 		t.Errorf("error %v, want NoF16", err)
 	}
 }
@@ -102,7 +102,7 @@ func TestBundleFitsALibrary(t *testing.T) {
 	} {
 		err := Bundle{}.Fits(c.imports)
 		if c.missing == "" && err != nil || c.missing != "" &&
-			(fault.Code(err) != int(fault.BadLibrary) || !strings.Contains(err.Error(), "offer "+c.missing+";")) {
+			(fault.Of(err) != fault.BadLibrary || !strings.Contains(err.Error(), "offer "+c.missing+";")) {
 			t.Errorf("%v: %v", c.imports, err)
 		}
 	}

@@ -101,8 +101,8 @@ func TestTroubleIsRecordedWithItsClassAndTheRunGoesOn(t *testing.T) {
 					[]string{"disable-software-rasterizer"}
 			}}
 		r, err := provoke(t, []trouble{x, x}, time.Minute)
-		if fault.Code(err) != int(fault.NoAdapter) || len(r.Attempts) != 1 { // no second launch would find one either
-			t.Errorf("%d launches, exit code %d of %v", len(r.Attempts), fault.Code(err), err)
+		if fault.Of(err) != fault.NoAdapter || len(r.Attempts) != 1 { // no second launch would find one either
+			t.Errorf("%d launches, class %s of %v", len(r.Attempts), fault.Of(err), err)
 		}
 		x.check(t, r.Attempts[0])
 	})

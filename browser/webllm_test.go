@@ -109,7 +109,7 @@ func TestPromptThatIsTooLongIsCounted(t *testing.T) {
 	// One token too many.
 	r.MaxTokens = window - len(u.PromptIDs) + 1
 	_, err = s.Generate(watched(t), r, func(record.Token) { t.Error("a token came") })
-	if fault.Code(err) != int(fault.PromptTooLong) {
+	if fault.Of(err) != fault.PromptTooLong {
 		t.Errorf("error %v, want PromptTooLong", err)
 	}
 }

@@ -275,7 +275,7 @@ func TestProfile(t *testing.T) {
 	for _, c := range run.Cells {
 		golden(t, "profile-"+c.Engine+".json", func(w io.Writer) error { return reports.Profile(w, res, c.ID) })
 	}
-	if err := reports.Profile(io.Discard, res, 99); fault.Code(err) != int(fault.Usage) {
+	if err := reports.Profile(io.Discard, res, 99); fault.Of(err) != fault.Usage {
 		t.Errorf("a cell that is not there: %v", err)
 	}
 	var lost bytes.Buffer
@@ -316,14 +316,14 @@ func TestFileIsWholeOrUntouched(t *testing.T) {
 		t.Errorf("left behind: %v", left)
 	}
 	err = reports.File(filepath.Join(dir, "no", "x"), "name another file with -o", func(io.Writer) error { return nil })
-	if fault.Code(err) != int(fault.Unwritable) || !strings.Contains(err.Error(), "; name another file with -o") {
+	if fault.Of(err) != fault.Unwritable || !strings.Contains(err.Error(), "; name another file with -o") {
 		t.Errorf("a folder that is not there: %v", err)
 	}
 	if err := os.Mkdir(filepath.Join(dir, "folder"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := reports.File(filepath.Join(dir, "folder"), "", func(io.Writer) error { return nil }); fault.Code(
-		err) != int(fault.Unwritable) {
+	if err := reports.File(filepath.Join(dir, "folder"), "", func(io.Writer) error { return nil }); fault.Of(
+		err) != fault.Unwritable {
 		t.Errorf("a folder of that name: %v", err)
 	}
 	if left, _ := filepath.Glob(filepath.Join(dir, ".*")); len(left) != 0 {

@@ -132,8 +132,7 @@ func TestFlagsThatMakeNoSense(t *testing.T) {
 		"plan init " + dir + "/no/where.yaml":         "where.yaml",
 	} {
 		out, errs, code := called(strings.Fields(line)...)
-		kind := fault.Kind(code)
-		if kind != fault.Usage && kind != fault.BadRecord && kind != fault.Unwritable || out != "" ||
+		if code != fault.Usage.ExitCode() && code != fault.BadRecord.ExitCode() || out != "" ||
 			strings.Count(errs, "\n") != 1 || !strings.Contains(errs, want) {
 			t.Errorf("%s: exit code %d, want one line with %q\n%s%s", line, code, want, out, errs)
 		}

@@ -30,7 +30,7 @@ var long = strings.Repeat("x", 10<<10)
 
 func TestRunsThatAreSpoiled(t *testing.T) {
 	whole := twoEngines(t)
-	const bad = int(fault.BadRecord)
+	bad := fault.BadRecord.ExitCode()
 	cases := map[string]spoiled{
 		"nothing was begun":  {emptied, 0, []string{"This run holds no cell"}},
 		"the journal is cut": {cut("journal.jsonl"), 0, []string{"the last line of journal.jsonl was cut"}},

@@ -162,7 +162,7 @@ func openBaseline(name, store string) (against, error) {
 	dir := name
 	if baseline.CheckName(name) == nil && !isRun(name) || known(name, store) {
 		b, err := baseline.Store{Dir: store}.Open(name)
-		if errors.Is(err, fs.ErrNotExist) && fault.Code(err) == int(fault.Usage) {
+		if errors.Is(err, fs.ErrNotExist) && fault.Of(err) == fault.Usage {
 			err = &missingBaseline{err}
 		}
 		if err != nil {
@@ -185,5 +185,5 @@ func openBaseline(name, store string) (against, error) {
 // known tells whether the store has something of a name, be it broken.
 func known(name, store string) bool {
 	_, err := baseline.Store{Dir: store}.Get(name)
-	return err == nil || fault.Code(err) == int(fault.BadRecord)
+	return err == nil || fault.Of(err) == fault.BadRecord
 }

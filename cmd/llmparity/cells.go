@@ -101,7 +101,7 @@ func (f *runFlags) resolved(p plan.Plan, name string, e engine.Engine, say func(
 	case *browser.WebLLM:
 		out.Confirm = func(ctx context.Context, _ engine.Model) error {
 			_, err := e.Target(ctx, say)
-			if fault.Code(err) == int(fault.NoF16) {
+			if fault.Of(err) == fault.NoF16 {
 				return err
 			}
 			return nil // other trouble is the launch's to tell

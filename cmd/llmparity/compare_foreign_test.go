@@ -79,7 +79,7 @@ func TestCompareSaysWhatIsNoRunAndNoRows(t *testing.T) {
 		dir:                            "is not a run folder",
 	} {
 		var out, errs strings.Builder
-		if code := execute([]string{"compare", path}, &out, &errs); code != int(fault.BadRecord) ||
+		if code := execute([]string{"compare", path}, &out, &errs); code != fault.BadRecord.ExitCode() ||
 			!strings.Contains(errs.String(), want) || strings.Count(errs.String(), "\n") != 1 {
 			t.Errorf("%s: exit code %d: %s", path, code, &errs)
 		}

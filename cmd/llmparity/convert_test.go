@@ -131,8 +131,8 @@ func TestConvertTrouble(t *testing.T) {
 		cmd.Env = append(cmd.Env, "LLMPARITY_EMCC=/nonexistent/emcc",
 			"LLMPARITY_CACHE="+filepath.Join(cmd.Dir, "cache"))
 		_, stderr, code := output(t, cmd)
-		if code != int(c.kind) || !strings.Contains(lastLine(stderr), c.want) {
-			t.Errorf("%v: exit code %d, want %d with %q:\n%s", c.args, code, c.kind, c.want, stderr)
+		if code != c.kind.ExitCode() || !strings.Contains(lastLine(stderr), c.want) {
+			t.Errorf("%v: exit code %d, want %s with %q:\n%s", c.args, code, c.kind, c.want, stderr)
 		}
 	}
 }
@@ -151,7 +151,7 @@ func TestConvertToGGUFRefusesWhatIsNoModelOfItsOwn(t *testing.T) {
 		cmd := program(t, "model", "convert", "in.gguf", "--to", "gguf", "-o", "out")
 		changed(t, filepath.Join(cmd.Dir, "in.gguf"), c.change)
 		stdout, stderr, code := output(t, cmd)
-		if code != int(fault.UnknownArch) || !strings.Contains(lastLine(stderr), c.want) || stdout != "" {
+		if code != fault.UnknownArch.ExitCode() || !strings.Contains(lastLine(stderr), c.want) || stdout != "" {
 			t.Errorf("%s: exit code %d\n%s%s", name, code, stdout, stderr)
 		}
 		if _, err := os.Stat(filepath.Join(cmd.Dir, "out")); err == nil {

@@ -71,7 +71,7 @@ func doctorCommand() *cobra.Command {
 		Use:     "doctor",
 		Aliases: []string{"env"},
 		Short:   "Say what is here, what is missing, and how to get it",
-		Long: "Say what this machine is, what of llmparity's parts is here, what is missing, and how to get it. The exit code is that of " +
+		Long: "Say what this machine is, what of llmparity's parts is here, what is missing, and how to get it. The class of the error is that of " +
 			"the first part that is missing.",
 		Example: "  llmparity doctor\n  llmparity env --quick --json\n  llmparity doctor --openai-url http://127.0.0.1:8000",
 		Args:    arguments(cobra.NoArgs),
@@ -150,7 +150,7 @@ func (d *diagnosis) sort(parts []part) {
 			d.WebGPU = cmp.Or(p.webgpu, d.WebGPU)
 			continue
 		}
-		p.Missing, p.ExitCode = fault.OneLine(p.err.Error()), fault.Code(p.err)
+		p.Missing, p.Class, p.ExitCode = fault.OneLine(p.err.Error()), fault.Of(p.err), fault.ExitCode(p.err)
 		d.Missing = append(d.Missing, p)
 		if d.first == nil {
 			d.first, d.ExitCode = p.err, p.ExitCode

@@ -22,13 +22,14 @@ import (
 
 // part is something that llmparity works with, as it was found.
 type part struct {
-	Name     string `json:"name"`
-	Version  string `json:"version,omitempty"`
-	Path     string `json:"path,omitempty"`
-	Detail   string `json:"detail,omitempty"`
-	Absent   bool   `json:"absent,omitempty"` // it is not here, and most do without it
-	Missing  string `json:"missing,omitempty"`
-	ExitCode int    `json:"exit_code,omitempty"`
+	Name     string     `json:"name"`
+	Version  string     `json:"version,omitempty"`
+	Path     string     `json:"path,omitempty"`
+	Detail   string     `json:"detail,omitempty"`
+	Absent   bool       `json:"absent,omitempty"` // it is not here, and most do without it
+	Missing  string     `json:"missing,omitempty"`
+	Class    fault.Kind `json:"class,omitempty"` // of what is missing
+	ExitCode int        `json:"exit_code,omitempty"`
 
 	backends []string // for which GPUs it was built
 	webgpu   *webgpu

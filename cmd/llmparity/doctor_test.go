@@ -165,7 +165,8 @@ func TestDoctorNamesWhatIsMissingFirst(t *testing.T) {
 	bare := t.TempDir()
 	d, stderr, code := told(t, []string{"PATH=" + bare, "LLMPARITY_CHROME=",
 		"LLMPARITY_LLAMA_SERVER=/nowhere/llama-server"}, "--chrome", "/nowhere/chrome")
-	if code != int(fault.NoChrome) || d.ExitCode != code || !strings.Contains(lastLine(stderr), "/nowhere/chrome") {
+	if code != fault.NoChrome.ExitCode() || d.ExitCode != code ||
+		!strings.Contains(lastLine(stderr), "/nowhere/chrome") {
 		t.Errorf("exit code %d: %s", code, stderr)
 	}
 	missing := map[string]part{}
@@ -173,13 +174,13 @@ func TestDoctorNamesWhatIsMissingFirst(t *testing.T) {
 		missing[p.Name] = p
 	}
 	for name, want := range map[string]struct {
-		code fault.Kind
-		how  string
+		class fault.Kind
+		how   string
 	}{browserPart: {fault.NoChrome, "apt install chromium"}, llamaServerPart: {fault.NoLlamaServer, "make setup"},
 		"emscripten": {fault.NoEmscripten, "make setup"},
 		adapterPart:  {fault.NoChrome, "apt install chromium"}} {
-		if p := missing[name]; p.ExitCode != int(want.code) || !strings.Contains(p.Missing, want.how) ||
-			strings.Contains(p.Missing, "\n") {
+		if p := missing[name]; p.Class != want.class || p.ExitCode != want.class.ExitCode() ||
+			!strings.Contains(p.Missing, want.how) || strings.Contains(p.Missing, "\n") {
 			t.Errorf("%s: %+v", name, p)
 		}
 	}
@@ -210,7 +211,7 @@ func TestDoctorAsksAServerThatIsNamed(t *testing.T) {
 		t.Errorf("%+v", found)
 	}
 	server.Close()
-	if d, _, code = told(t, nil, "--quick", "--openai-url", server.URL); code != int(fault.ServerUnreachable) ||
+	if d, _, code = told(t, nil, "--quick", "--openai-url", server.URL); code != fault.ServerUnreachable.ExitCode() ||
 		d.ExitCode != code || d.engine("openai").Ready {
 		t.Errorf("exit code %d, %+v", code, d.engine("openai"))
 	}

@@ -130,7 +130,7 @@ func TestEstimateRefusesFlagsThatChangeNothing(t *testing.T) {
 		"--engine llamacpp --gpu-memory-gb 8 --gpu-layers 0 --json": "--gpu-layers is 0",
 	} {
 		out, errs, code := called(append([]string{"estimate", model}, strings.Fields(args)...)...)
-		if code != int(fault.Usage) || !strings.Contains(errs, says) || out != "" {
+		if code != fault.Usage.ExitCode() || !strings.Contains(errs, says) || out != "" {
 			t.Errorf("%s: exit code %d, %q, %q", args, code, out, errs)
 		}
 	}
@@ -139,13 +139,13 @@ func TestEstimateRefusesFlagsThatChangeNothing(t *testing.T) {
 		"Llama-3.2-1B-Instruct-q4f32_1-MLC --kv-cache-dtype f16": "dtypes of its own",
 		"--model-params 1e9 --mirror . x":                        "leave one of them out",
 	} {
-		if _, errs, code := called(append([]string{"estimate"}, strings.Fields(args)...)...); code != int(
-			fault.Usage) || !strings.Contains(errs, says) {
+		_, errs, code := called(append([]string{"estimate"}, strings.Fields(args)...)...)
+		if code != fault.Usage.ExitCode() || !strings.Contains(errs, says) {
 			t.Errorf("%s: exit code %d, %q", args, code, errs)
 		}
 	}
 	for _, id := range []string{"snowflake-arctic-embed-s-q0f32-MLC-b4", "Llama-3.2-1B-Instruct-q4f32"} {
-		if _, errs, code := called("estimate", id); code != int(fault.UnknownModel) {
+		if _, errs, code := called("estimate", id); code != fault.UnknownModel.ExitCode() {
 			t.Errorf("%s: exit code %d, %q", id, code, errs)
 		}
 	}

@@ -112,7 +112,7 @@ func TestEstimateFaults(t *testing.T) {
 		{[]string{model, model}, fault.Usage, "at most 1"},
 	} {
 		var out, errs strings.Builder
-		if code := execute(append([]string{"estimate"}, c.args...), &out, &errs); code != int(c.kind) ||
+		if code := execute(append([]string{"estimate"}, c.args...), &out, &errs); code != c.kind.ExitCode() ||
 			!strings.Contains(errs.String(), c.says) ||
 			strings.Count(errs.String(), "\n") != 1 {
 			t.Errorf("%v: code %d, %q", c.args, code, errs.String())
@@ -149,14 +149,15 @@ func TestCompareEstimates(t *testing.T) {
 		"--calc-unit MB":         {path, "--calc-kv", "1", "--calc-unit", "MB"},
 	} {
 		errs.Reset()
-		if code := execute(append([]string{"compare-estimates"}, args...), &out, &errs); code != int(fault.Usage) ||
+		code := execute(append([]string{"compare-estimates"}, args...), &out, &errs)
+		if code != fault.Usage.ExitCode() ||
 			!strings.Contains(errs.String(), says) {
 			t.Errorf("%s: code %d, %q", says, code, errs.String())
 		}
 	}
 	errs.Reset()
-	if code := execute([]string{"compare-estimates", path + "x", "--calc-kv", "1"}, &out, &errs); code != int(
-		fault.BadRecord) {
+	code := execute([]string{"compare-estimates", path + "x", "--calc-kv", "1"}, &out, &errs)
+	if code != fault.BadRecord.ExitCode() {
 		t.Errorf("code %d, %q", code, errs.String())
 	}
 }
@@ -189,7 +190,7 @@ func TestEstimateJudgesWhetherItFits(t *testing.T) {
 	}
 	for _, bad := range []string{"0", "-1", "nan", "much"} {
 		var out, errs strings.Builder
-		if code := execute([]string{"estimate", llama, "--ram-gb", bad}, &out, &errs); code != int(fault.Usage) {
+		if code := execute([]string{"estimate", llama, "--ram-gb", bad}, &out, &errs); code != fault.Usage.ExitCode() {
 			t.Errorf("--ram-gb %s: code %d, %s", bad, code, errs.String())
 		}
 	}

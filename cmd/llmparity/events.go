@@ -56,6 +56,7 @@ type runEvent struct {
 
 	Status record.Status `json:"status,omitempty"` // ended, done
 	Error  string        `json:"error,omitempty"`
+	Class  fault.Kind    `json:"class,omitempty"`     // done: of the error, as docs/exit-codes.md has them
 	Code   *int          `json:"exit_code,omitempty"` // done
 	Record string        `json:"record,omitempty"`    // recording, done: the run's folder
 	Report string        `json:"report,omitempty"`    // done: its report
@@ -121,10 +122,11 @@ func (j *jsonEvents) event(e run.Event, p *pace, now time.Time, side string) {
 
 // ended completes the last event: how the run went.
 func (e runEvent) ended(ctx context.Context, err error) runEvent {
-	code := exitCode(ctx, err)
-	e.Code, e.Status = &code, record.OK
+	why := deciding(ctx, err)
+	code := fault.ExitCode(why)
+	e.Class, e.Code, e.Status = fault.Of(why), &code, record.OK
 	switch {
-	case code == int(fault.Interrupted) || code == int(fault.Terminated):
+	case e.Class == fault.Interrupted || e.Class == fault.Terminated:
 		e.Status = record.Interrupted
 	case err != nil:
 		e.Status = record.Failed
@@ -137,12 +139,12 @@ func (e runEvent) ended(ctx context.Context, err error) runEvent {
 
 // gated says how the gate was.
 func (e *runEvent) gated(err error) {
-	switch fault.Code(err) {
-	case 0:
+	switch fault.Of(err) {
+	case "":
 		e.Gate = "pass"
-	case int(fault.Gate):
+	case fault.Gate:
 		e.Gate = "fail"
-	case int(fault.Inconclusive):
+	case fault.Inconclusive:
 		e.Gate = "inconclusive"
 	}
 }

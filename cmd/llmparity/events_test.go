@@ -58,8 +58,8 @@ func TestEventsOfARunThatCantBe(t *testing.T) {
 	stdout, _, code := output(t, program(t, "run", "--json", "--engines", "llamacpp", "--llama-server", "/nonexistent"))
 	schematest.Valid(t, "events", []byte(stdout))
 	var e runEvent
-	if err := json.Unmarshal([]byte(stdout), &e); err != nil || code != int(fault.NoLlamaServer) ||
-		e.Kind != eventDone || *e.Code != code || e.Status != record.Failed {
+	if err := json.Unmarshal([]byte(stdout), &e); err != nil || code != fault.NoLlamaServer.ExitCode() ||
+		e.Kind != eventDone || *e.Code != code || e.Class != fault.NoLlamaServer || e.Status != record.Failed {
 		t.Errorf("exit code %d, %v: %s", code, err, stdout)
 	}
 }

@@ -91,13 +91,13 @@ func TestWhatIsNoEngineIsSaidBeforeARun(t *testing.T) {
 			"exec:true ended in answer to hello (exit status 0); its last words: it said nothing"},
 		{"exec:ls /nonexistent", fault.BadProtocol, "/nonexistent"},
 		{"exec:sleep 60", fault.BadProtocol, "exec:sleep said nothing for 1s in answer to hello"},
-		{"exec:./nonexistent", fault.UnknownEngine, "name an executable"},
+		{"exec:./nonexistent", fault.NoProgram, "name an executable"},
 	} {
 		cmd := program(t, "run", "-q", "--engine", c.engine, "--watchdog", "1s")
 		stdout, stderr, code := output(t, cmd)
-		if code != int(c.code) || !strings.Contains(stderr, c.want) || strings.Count(stderr, "\n") != 1 ||
+		if code != c.code.ExitCode() || !strings.Contains(stderr, c.want) || strings.Count(stderr, "\n") != 1 ||
 			stdout != "" {
-			t.Errorf("%s: exit code %d, want %d with %q:\n%s%s", c.engine, code, c.code, c.want, stdout, stderr)
+			t.Errorf("%s: exit code %d, want %s with %q:\n%s%s", c.engine, code, c.code, c.want, stdout, stderr)
 		}
 		if _, err := os.Lstat(filepath.Join(cmd.Dir, "results", "latest")); err == nil {
 			t.Errorf("%s left a record", c.engine)
@@ -153,9 +153,9 @@ func TestAModelThatAnEngineOfOnesOwnServes(t *testing.T) {
 		t.Fatal(err)
 	}
 	stdout, stderr, code = output(t, cmd)
-	if want := "exec:echo.py runs models of the format gguf; parrot is served"; code != int(fault.BadModel) ||
+	if want := "exec:echo.py runs models of the format gguf; parrot is served"; code != fault.BadModel.ExitCode() ||
 		!strings.Contains(stderr, want) {
-		t.Errorf("exit code %d, want %d with %q:\n%s%s", code, fault.BadModel, want, stdout, stderr)
+		t.Errorf("exit code %d, want %s with %q:\n%s%s", code, fault.BadModel, want, stdout, stderr)
 	}
 }
 
@@ -167,7 +167,7 @@ func TestAnUnknownEngineMayBeAProgram(t *testing.T) {
 		"ollama:tiny":  `did you mean "ollama"? There are:`,
 		"opnai":        `did you mean "openai"? There are:`,
 	} {
-		if err := new(engineFlags).known([]string{name}); fault.Code(err) != int(fault.UnknownEngine) ||
+		if err := new(engineFlags).known([]string{name}); fault.Of(err) != fault.UnknownEngine ||
 			!strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", name, err, want)
 		}

@@ -14,7 +14,7 @@ func TestARunWithFailedLaunchesIsReportedAndExitsWithOne(t *testing.T) {
 	cmd := program(t, "run", "--engines", "webllm", "--repetitions", "2", "--max-tokens", "4", "--chrome-flag",
 		"js-flags=--max-old-space-size=5")
 	stdout, stderr, code := output(t, cmd)
-	if code != int(fault.Run) {
+	if code != fault.Run.ExitCode() {
 		t.Fatalf("exit code %d\n%s%s", code, stdout, stderr)
 	}
 	for _, want := range []string{"None of the 4 launches succeeded (oom)", "Report: results/"} {

@@ -16,8 +16,8 @@ import (
 	"llmparity/internal/tiny"
 )
 
-// Each trouble gives one line that says what is wrong and what to do, and an exit code of its own.
-func TestTroubleIsOneLineWithItsOwnExitCode(t *testing.T) {
+// Each trouble gives one line that says what is wrong and what to do, and begins with its class.
+func TestTroubleIsOneLineWithItsClass(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name string, data []byte) string {
 		path := filepath.Join(dir, name)
@@ -154,9 +154,9 @@ exec `+chrome+` --disable-gpu "$@"
 			if _, err := os.Lstat(filepath.Join(cmd.Dir, "results", "latest")); !c.launched && err == nil {
 				t.Error("a run that never started left a record")
 			}
-			if code != int(c.kind) || !strings.HasPrefix(line, "llmparity: ") || !strings.Contains(line, c.want) ||
-				len(line) > 600 {
-				t.Errorf("exit code %d, want %d with %q:\n%s", code, c.kind, c.want, stderr)
+			if code != c.kind.ExitCode() || !strings.HasPrefix(line, "llmparity: "+string(c.kind)+": ") ||
+				!strings.Contains(line, c.want) || len(line) > 600 {
+				t.Errorf("exit code %d, want class %s with %q:\n%s", code, c.kind, c.want, stderr)
 			}
 			if strings.Contains(stderr, "goroutine ") {
 				t.Errorf("a panic:\n%s", stderr)
@@ -188,7 +188,7 @@ func TestMissingBundleIsSaid(t *testing.T) {
 	cmd := program(t, "run")
 	cmd.Path, cmd.Args[0] = binary, binary
 	_, stderr, code := output(t, cmd)
-	if code != int(fault.NoBundle) || !strings.Contains(lastLine(stderr), "make setup") {
-		t.Errorf("exit code %d, want %d:\n%s", code, fault.NoBundle, stderr)
+	if code != fault.NoBundle.ExitCode() || !strings.Contains(lastLine(stderr), "make setup") {
+		t.Errorf("exit code %d, want %s:\n%s", code, fault.NoBundle, stderr)
 	}
 }

@@ -31,7 +31,7 @@ func TestSignalsWhileFiguresAreDrawn(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = cmd.Wait() // its exit code is what counts
-	if code := cmd.ProcessState.ExitCode(); code != int(fault.Interrupted) {
+	if code := cmd.ProcessState.ExitCode(); code != fault.Interrupted.ExitCode() {
 		t.Errorf("exit code %d\n%s", code, &stderr)
 	}
 	waitFor(t, "its processes to end", func() bool {

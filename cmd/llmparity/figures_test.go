@@ -225,7 +225,7 @@ func TestFiguresWithoutABrowser(t *testing.T) {
 	dir := filepath.Join(root, "figures")
 	var out, errs strings.Builder
 	t.Setenv("LLMPARITY_CHROME", filepath.Join(root, "no-browser"))
-	if code := execute([]string{"report", run, "--figures", dir}, &out, &errs); code != int(fault.NoChrome) {
+	if code := execute([]string{"report", run, "--figures", dir}, &out, &errs); code != fault.NoChrome.ExitCode() {
 		t.Errorf("exit code %d: %s", code, &errs)
 	}
 	if want := "figures can't be drawn, SVG no more than PNG"; !strings.Contains(errs.String(), want) ||
@@ -239,7 +239,7 @@ func TestFiguresWithoutABrowser(t *testing.T) {
 		t.Error(err)
 	}
 	errs.Reset()
-	if code := execute([]string{"report", run, "--all-launches"}, &out, &errs); code != int(fault.Usage) ||
+	if code := execute([]string{"report", run, "--all-launches"}, &out, &errs); code != fault.Usage.ExitCode() ||
 		!strings.Contains(errs.String(), "--figures") {
 		t.Errorf("exit code %d: %s", code, &errs)
 	}

@@ -86,7 +86,7 @@ func TestFormatFaults(t *testing.T) {
 			t.Errorf("%q: exit code %d, %q, want %q", args, code, errs, want)
 		}
 	}
-	if _, _, code := called("report", dir, "--format", "parquet"); code != int(fault.Usage) {
+	if _, _, code := called("report", dir, "--format", "parquet"); code != fault.Usage.ExitCode() {
 		t.Errorf("exit code %d, want that of usage", code)
 	}
 }

@@ -156,8 +156,8 @@ func TestGateOfRealPairs(t *testing.T) {
 	// Chrome also waits, and that takes no longer.
 	slower := flags{"webllm": {"--chrome", slowed(t, "slow-chrome", chrome.Path, 48)},
 		"llamacpp": {"--llama-server", slowed(t, "slow-llama-server", server, 32)}}
-	kinds := []pairs{{"unchanged", number(t, pairsVariable, 2), here, 0, fault.Gate, map[int]int{}},
-		{"30% slower", number(t, slowVariable, 2), slower, fault.Gate, 0, map[int]int{}}}
+	kinds := []pairs{{"unchanged", number(t, pairsVariable, 2), here, "", fault.Gate, map[int]int{}},
+		{"30% slower", number(t, slowVariable, 2), slower, fault.Gate, "", map[int]int{}}}
 	for n := range max(kinds[0].n, kinds[1].n) { // in turns: what is cut short says something of both
 		for _, k := range kinds {
 			if n >= k.n {
@@ -168,16 +168,16 @@ func TestGateOfRealPairs(t *testing.T) {
 			k.count[code]++
 			t.Logf("%s, pair %d of %d, %s: exit code %d, %.0f s\n%s", k.what, n+1, k.n, name, code,
 				time.Since(begin).Seconds(), said)
-			if code != 0 && code != int(fault.Gate) && code != int(fault.Inconclusive) {
+			if code != 0 && code != fault.Gate.ExitCode() && code != fault.Inconclusive.ExitCode() {
 				t.Fatalf("%s: exit code %d", k.what, code)
 			}
 		}
 	}
 	for _, k := range kinds {
 		t.Logf("%s: exit codes of %d pairs: %v", k.what, k.n, k.count)
-		if k.count[int(k.never)] > 0 || k.count[int(k.mostly)] < k.n-k.n/10 {
-			t.Errorf("%s: of %d pairs %d exit %d, which none should, and %d exit %d, which nine in ten should",
-				k.what, k.n, k.count[int(k.never)], k.never, k.count[int(k.mostly)], k.mostly)
+		if k.count[k.never.ExitCode()] > 0 || k.count[k.mostly.ExitCode()] < k.n-k.n/10 {
+			t.Errorf("%s: of %d pairs %d exit with %q, which none should, and %d with %q, which nine in ten should",
+				k.what, k.n, k.count[k.never.ExitCode()], k.never, k.count[k.mostly.ExitCode()], k.mostly)
 		}
 	}
 }

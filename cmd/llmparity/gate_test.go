@@ -47,33 +47,33 @@ func TestGateAndBaseline(t *testing.T) {
 		code fault.Kind
 		want string // in what is printed
 	}{
-		{"baseline list", 0, "There is no baseline in " + baseline.Default},
-		{"baseline save main " + before, 0, "Saved main"},
+		{"baseline list", "", "There is no baseline in " + baseline.Default},
+		{"baseline save main " + before, "", "Saved main"},
 		{"baseline save main " + after, fault.Usage, "--replace"},
 		{"baseline save main " + root, fault.BadRecord, "not a run folder"},
 		{"baseline save a/b " + after, fault.Usage, "becomes a file's name"},
-		{"baseline list", 0, "main  before"},
-		{"baseline", 0, "save"},
-		{"gate " + before + " --max peak_pss_mb=900 --min decode_tps=20", 0, "The gate passes: 3 checks."},
+		{"baseline list", "", "main  before"},
+		{"baseline", "", "save"},
+		{"gate " + before + " --max peak_pss_mb=900 --min decode_tps=20", "", "The gate passes: 3 checks."},
 		{"gate " + before + " --max peak_pss_mb=9", fault.Gate, "FAIL llamacpp: peak_pss_mb: median "},
-		{"gate " + before + " --baseline main --thresholds gate.yaml", 0, "The gate passes"},
+		{"gate " + before + " --baseline main --thresholds gate.yaml", "", "The gate passes"},
 		{"gate " + after + " --baseline main --thresholds gate.yaml", fault.Gate,
 			"FAIL llamacpp: decode_tokens_per_s: "},
 		{"gate " + after + " --baseline " + before + " --vs-baseline decode_tps=-5%", fault.Gate,
 			"Baseline run: before of"},
-		{"gate " + after + " --baseline main --vs-baseline decode_tps=-40%", 0, "; worse, within the tolerance"},
-		{"gate " + after + " --baseline main --vs-baseline decode_tps=-40% --detect decode_tps=50%", 0, "detect -50%"},
+		{"gate " + after + " --baseline main --vs-baseline decode_tps=-40%", "", "; worse, within the tolerance"},
+		{"gate " + after + " --baseline main --vs-baseline decode_tps=-40% --detect decode_tps=50%", "", "detect -50%"},
 		{"gate " + after + " --baseline main --vs-baseline decode_tps=-40% --detect ttft=50%", fault.Usage,
 			"no check holds ttft_ms against the baseline run"},
 		{"gate " + after + " --baseline main --vs-baseline decode_tps=-40% --under-test chrome", fault.Usage,
 			`--under-test: "chrome", use engine`},
 		{"gate " + after + " --vs-baseline decode_tps=-5%", fault.Inconclusive, "no baseline run: "},
-		{"gate " + after + " --vs-baseline decode_tps=-5% --no-baseline ok", 0, "checks against it are left out"},
-		{"gate " + after + " --vs-baseline decode_tps=-5% --inconclusive warn", 0, "The gate passes with warnings"},
+		{"gate " + after + " --vs-baseline decode_tps=-5% --no-baseline ok", "", "checks against it are left out"},
+		{"gate " + after + " --vs-baseline decode_tps=-5% --inconclusive warn", "", "The gate passes with warnings"},
 		{"gate " + after + " --vs-baseline decode_tps=-5% --inconclusive maybe", fault.Usage,
 			`--inconclusive: "maybe", use error, warn or off`},
 		{"gate " + after + " --baseline mian --vs-baseline decode_tps=-5%", fault.Inconclusive, "there are: main"},
-		{"gate " + after + " --baseline mian --vs-baseline decode_tps=-5% --no-baseline ok", 0,
+		{"gate " + after + " --baseline mian --vs-baseline decode_tps=-5% --no-baseline ok", "",
 			`no baseline run "mian": checks against it are left out`},
 		{"gate " + after + " --baseline none/latest --max peak_pss_mb=900", fault.Inconclusive,
 			"there is no folder none/latest"},
@@ -89,13 +89,13 @@ func TestGateAndBaseline(t *testing.T) {
 		{"gate " + after + " --thresholds none.yaml", fault.Usage, "can't be read"},
 		{"gate " + after + " --max peak_pss=1 --format xml", fault.Usage, `there is no format "xml"`},
 		{"gate", fault.Usage, "accepts 1 arg"},
-		{"baseline remove main", 0, "Removed main."},
+		{"baseline remove main", "", "Removed main."},
 		{"baseline remove main", fault.Usage, "there is no baseline main"},
 	} {
 		code, stdout, stderr := executed(strings.Fields(c.args)...)
-		if said := fault.OneLine(stdout) + fault.OneLine(stderr); code != int(c.code) ||
+		if said := fault.OneLine(stdout) + fault.OneLine(stderr); code != c.code.ExitCode() ||
 			!strings.Contains(said, fault.OneLine(c.want)) {
-			t.Errorf("llmparity %s: %d\n%s%s\nwant %d: %s", c.args, code, stdout, stderr, c.code, c.want)
+			t.Errorf("llmparity %s: %d\n%s%s\nwant %s: %s", c.args, code, stdout, stderr, c.code, c.want)
 		}
 	}
 }
@@ -112,7 +112,7 @@ func TestGateFormats(t *testing.T) {
 	out := func(format string) string {
 		path := filepath.Join(root, format)
 		if code, stdout, stderr := executed("gate", dir, "--thresholds", file, "--format", format, "-o",
-			path); code != int(fault.Gate) || stdout != "" {
+			path); code != fault.Gate.ExitCode() || stdout != "" {
 			t.Errorf("%s: %d %s%s", format, code, stdout, stderr)
 		}
 		written, err := os.ReadFile(path)
@@ -182,11 +182,11 @@ func TestARunIsJudgedAtItsEnd(t *testing.T) {
 			t.Errorf("%q: %v %q", name, err, &said)
 		}
 	}
-	if err := gateReady(g, t.TempDir(), newProgress(&bytes.Buffer{}, true)); fault.Code(err) != int(fault.BadRecord) {
+	if err := gateReady(g, t.TempDir(), newProgress(&bytes.Buffer{}, true)); fault.Of(err) != fault.BadRecord {
 		t.Errorf("a folder that is no run: %v", err)
 	}
 	var stdout bytes.Buffer
-	if err := gateRun(dir, g, "", &stdout); fault.Code(err) != int(fault.Gate) || !strings.Contains(stdout.String(),
+	if err := gateRun(dir, g, "", &stdout); fault.Of(err) != fault.Gate || !strings.Contains(stdout.String(),
 		"FAIL llamacpp: peak_pss_mb: median ") {
 		t.Errorf("%v %s", err, &stdout)
 	}
@@ -220,7 +220,7 @@ func TestARunIsJudgedAtItsEnd(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, gateFile), []byte("{}"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if code, _, stderr := executed("report", dir, "--format", "json"); code != int(fault.BadRecord) ||
+	if code, _, stderr := executed("report", dir, "--format", "json"); code != fault.BadRecord.ExitCode() ||
 		!strings.Contains(stderr, "remove it") {
 		t.Errorf("%d %s", code, stderr)
 	}
@@ -242,7 +242,7 @@ func TestAPlansGateIsFound(t *testing.T) {
 	if err := os.WriteFile(path, []byte("name: run\ngate:\n  peak_pss_mb: 9\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if code, _, stderr := executed("gate", dir); code != int(fault.Usage) ||
+	if code, _, stderr := executed("gate", dir); code != fault.Usage.ExitCode() ||
 		!strings.Contains(stderr, "plan.yaml line 3: gate: a limit such as {max: 900} is wanted") {
 		t.Errorf("%d %s", code, stderr)
 	}

@@ -32,11 +32,11 @@ func TestGateCodes(t *testing.T) {
 		"a missing cell": {fail, []compare.GateCheck{check(compare.GateCell, fail)}, fault.Gate},
 		"open": {open, []compare.GateCheck{check(compare.GateLaunches, pass),
 			check(compare.GateChange, open)}, fault.Inconclusive},
-		"open, which only is warned": {compare.GateWarned, []compare.GateCheck{check(compare.GateChange, open)}, 0},
-		"all pass":                   {pass, []compare.GateCheck{check(compare.GateChange, pass)}, 0},
+		"open, which only is warned": {compare.GateWarned, []compare.GateCheck{check(compare.GateChange, open)}, ""},
+		"all pass":                   {pass, []compare.GateCheck{check(compare.GateChange, pass)}, ""},
 	} {
-		if got := fault.Code(gateFault(&compare.Gate{Status: c.status, Checks: c.checks})); got != int(c.want) {
-			t.Errorf("%s: exit code %d, want %d", name, got, c.want)
+		if got := fault.Of(gateFault(&compare.Gate{Status: c.status, Checks: c.checks})); got != c.want {
+			t.Errorf("%s: class %s, want %s", name, got, c.want)
 		}
 	}
 }

@@ -36,8 +36,8 @@ func TestGenerateRefuses(t *testing.T) {
 		{"truth", fault.Usage, "docs/memory.md"},
 	} {
 		_, stderr, code := output(t, program(t, strings.Fields(c.args)...))
-		if code != int(c.code) || !strings.Contains(stderr, c.say) {
-			t.Errorf("%s: exit code %d, want %d\n%s", c.args, code, c.code, stderr)
+		if code != c.code.ExitCode() || !strings.Contains(stderr, c.say) {
+			t.Errorf("%s: exit code %d, want %s\n%s", c.args, code, c.code, stderr)
 		}
 	}
 }

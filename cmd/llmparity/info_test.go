@@ -116,9 +116,9 @@ func TestInfoRefusesWhatIsNoModel(t *testing.T) {
 		"some.wasm": {fault.BadLibrary, "no model library"}, "some.gguf": {fault.BadModel, "some.gguf"},
 	} {
 		stdout, stderr, code := output(t, program(t, "model", "info", filepath.Join(dir, name)))
-		if code != int(c.kind) || strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, c.want) ||
+		if code != c.kind.ExitCode() || strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, c.want) ||
 			stdout != "" {
-			t.Errorf("%s: exit code %d, want %d with %q:\n%s", name, code, c.kind, c.want, stderr)
+			t.Errorf("%s: exit code %d, want %s with %q:\n%s", name, code, c.kind, c.want, stderr)
 		}
 	}
 }

@@ -102,7 +102,7 @@ func list(ctx context.Context, filter, mirror string, warn io.Writer) ([]listed,
 	var sizes map[string]int64
 	if mirror != "" {
 		if sizes, err = catalogue.Sizes(ctx, entries, catalogue.Options{Mirror: mirror}); err != nil {
-			if ctx.Err() != nil || fault.Code(err) == int(fault.Usage) {
+			if ctx.Err() != nil || fault.Of(err) == fault.Usage {
 				return nil, err
 			}
 			fmt.Fprintln(warn, fault.OneLine(err.Error()))

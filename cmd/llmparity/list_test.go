@@ -137,7 +137,7 @@ func TestListSaysWhatItCantDo(t *testing.T) {
 		{[]string{"a", "b"}, fault.Usage, "arg"},
 	} {
 		_, stderr, code := output(t, program(t, append([]string{"model", "list"}, c.args...)...))
-		if code != int(c.code) || !strings.Contains(lastLine(stderr), c.word) {
+		if code != c.code.ExitCode() || !strings.Contains(lastLine(stderr), c.word) {
 			t.Errorf("%v: exit code %d: %s", c.args, code, stderr)
 		}
 	}

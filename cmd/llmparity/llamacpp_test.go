@@ -119,9 +119,9 @@ func TestWhatIsRefusedOfLlamaCpp(t *testing.T) {
 			"has no GPU to put 2 layers on"},
 	} {
 		_, stderr, code := output(t, program(t, c.args...))
-		if code != int(c.code) || !strings.Contains(stderr, c.want) ||
+		if code != c.code.ExitCode() || !strings.Contains(stderr, c.want) ||
 			strings.Count(strings.TrimSpace(stderr), "\n") != 0 {
-			t.Errorf("%s: exit code %d, want %d\n%s", strings.Join(c.args, " "), code, c.code, stderr)
+			t.Errorf("%s: exit code %d, want %s\n%s", strings.Join(c.args, " "), code, c.code, stderr)
 		}
 	}
 }

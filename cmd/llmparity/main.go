@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 	"time"
 
@@ -34,16 +35,27 @@ func execute(args []string, stdout, stderr io.Writer) int {
 	if err == nil {
 		return 0
 	}
-	fmt.Fprintln(stderr, "llmparity:", fault.OneLine(err.Error()))
-	return exitCode(ctx, err)
+	why := deciding(ctx, err)
+	fmt.Fprintln(stderr, "llmparity:", message(err, fault.Of(why)))
+	return fault.ExitCode(why)
 }
 
-// exitCode is what a command that ended with err exits with.
-func exitCode(ctx context.Context, err error) int {
-	if cause := context.Cause(ctx); err != nil && ctx.Err() != nil {
-		return fault.Code(cause) // whatever broke off because of the signal
+// deciding is the error of which a command that ended with err has its class and exit code: what broke off because of a
+// signal ended by the signal.
+func deciding(ctx context.Context, err error) error {
+	if err != nil && ctx.Err() != nil {
+		return context.Cause(ctx)
 	}
-	return fault.Code(err)
+	return err
+}
+
+// message is the line that a command ends with: the class of the error, and what is wrong.
+func message(err error, class fault.Kind) string {
+	line := fault.OneLine(err.Error())
+	if word := string(class); class != fault.Run && line != word && !strings.HasPrefix(line, word+":") {
+		line = word + ": " + line
+	}
+	return line + formerly(class)
 }
 
 func root() *cobra.Command {
@@ -70,13 +82,9 @@ func root() *cobra.Command {
   llmparity doctor          what is here, what is missing, how to get it
   llmparity schema NAME     the JSON Schema of what is written
 
-Exit codes: 0 ok, 1 a launch or the run failed, 2 usage, 3 a gate that failed, 5 a gate that is inconclusive; a missing part has its
-own: 10 browser, 11 llama-server, 12 emscripten, 13 Python, 14 page bundle, 15 WebGPU adapter; 16 bad model file, 17 model of another
-architecture, 18 prompt too long, 19 folder not writable, 20 disk full, 21 unknown engine, 22 bad run folder,
-23 no float16 on the WebGPU adapter, 24 model library that can't be had or doesn't fit,
-25 model that isn't in the catalogue, 26 model that can't be fetched, 27 no display for --headed, 28 ollama,
-29 server that does not answer, or lets us not in, or has not the model, 30 engine of your own that does not speak the protocol,
-31 nobody to watch, 32 a cell that would run out of memory; 130 interrupted, 143 terminated.`,
+Exit codes: 0 ok, 1 a launch or the run failed, 2 usage, 3 a gate failed, 4 something is missing or not supported here,
+5 a gate is inconclusive; 130 interrupted, 143 terminated. An error begins with its class, such as no-browser, which --json
+has too. Codes 10 to 32 of earlier versions are 4 now, and 21 for an unknown engine is 2: docs/exit-codes.md.`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		Args:          arguments(cobra.NoArgs),
@@ -128,7 +136,7 @@ func untilSignal(parent context.Context) (context.Context, func()) {
 				cancel(fault.New(kind, "", "%s", name))
 			case time.Since(first) > oneSignal:
 				child.Abandon()
-				os.Exit(int(kind))
+				os.Exit(kind.ExitCode())
 			}
 		}
 	}()

@@ -107,18 +107,30 @@ func lastLine(stderr string) string {
 	return lines[len(lines)-1]
 }
 
-// Whoever asks for help, or reads the README, finds every exit code.
+// Whoever asks for help, or reads the README, finds every exit code; and in the docs what each code of before is now.
 func TestExitCodesAreListed(t *testing.T) {
 	readme, err := os.ReadFile(filepath.Join("..", "..", "README.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for code := fault.NoChrome; code <= fault.WontFit; code++ {
-		if !regexp.MustCompile(fmt.Sprintf(`\b%d [A-Za-z]`, code)).MatchString(root().Long) {
+	for _, class := range []fault.Kind{"", fault.Run, fault.Usage, fault.Gate, fault.NoChrome, fault.Inconclusive,
+		fault.Interrupted, fault.Terminated} {
+		code := class.ExitCode()
+		if !regexp.MustCompile(fmt.Sprintf(`\b%d [a-z]`, code)).MatchString(root().Long) {
 			t.Errorf("llmparity --help has no exit code %d", code)
 		}
 		if !strings.Contains(string(readme), fmt.Sprintf("| %d | ", code)) {
 			t.Errorf("README.md has no exit code %d", code)
+		}
+	}
+	classes, err := os.ReadFile(filepath.Join("..", "..", "docs", "exit-codes.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for class, was := range formerCodes {
+		row := fmt.Sprintf("| `%s` | %d | %d | ", class, class.ExitCode(), was)
+		if !strings.Contains(string(classes), row) {
+			t.Errorf("docs/exit-codes.md has no row %s", row)
 		}
 	}
 }

@@ -148,7 +148,7 @@ func TestFetchingRefusesWhatIsNoLibrary(t *testing.T) {
 		"/page":  "no model library",
 		"/short": "unexpected EOF"} {
 		_, err := fetch(t.Context(), dir, server.URL+path, func(string) {})
-		if fault.Code(err) != int(fault.BadLibrary) || !strings.Contains(err.Error(), want) ||
+		if fault.Of(err) != fault.BadLibrary || !strings.Contains(err.Error(), want) ||
 			strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %v, want a line with %q", path, err, want)
 		}

@@ -85,8 +85,8 @@ func TestWhatOllamaCantDo(t *testing.T) {
 		{"run --engines llamacpp --ollama-gpu", fault.Usage, []string{"--ollama-gpu is for ollama"}},
 	} {
 		_, stderr, code := output(t, program(t, strings.Fields(c.args)...))
-		if code != int(c.code) {
-			t.Errorf("%s: exit code %d, want %d: %s", c.args, code, c.code, stderr)
+		if code != c.code.ExitCode() {
+			t.Errorf("%s: exit code %d, want %s: %s", c.args, code, c.code, stderr)
 		}
 		for _, w := range c.words {
 			if !strings.Contains(lastLine(stderr), w) {

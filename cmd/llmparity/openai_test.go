@@ -143,14 +143,14 @@ func TestServersThatCannotBeAskedAreToldOfInALine(t *testing.T) {
 	} {
 		stdout, stderr, code := output(t,
 			program(t, append([]string{"run", "-q", "--repetitions", "1"}, strings.Fields(c.args)...)...))
-		if code != int(c.code) || !strings.Contains(stderr, c.words) || strings.Count(stderr, "\n") != 1 {
-			t.Errorf("%s: exit code %d, want %d and %q\n%s%s", c.args, code, c.code, c.words, stdout, stderr)
+		if code != c.code.ExitCode() || !strings.Contains(stderr, c.words) || strings.Count(stderr, "\n") != 1 {
+			t.Errorf("%s: exit code %d, want %s and %q\n%s%s", c.args, code, c.code, c.words, stdout, stderr)
 		}
 	}
 	// A prompt that the server has no room for.
 	_, stderr, code := output(t, program(t, "run", "-q", "--engines", "openai", "--model", "served:mouse",
 		"--openai-url", server.URL, "--repetitions", "1", "--max-tokens", "512"))
-	if code != int(fault.PromptTooLong) || !strings.Contains(lastLine(stderr), "do not fit in a context of 512") {
+	if code != fault.PromptTooLong.ExitCode() || !strings.Contains(lastLine(stderr), "do not fit in a context of 512") {
 		t.Errorf("too many tokens: exit code %d\n%s", code, stderr)
 	}
 }

@@ -39,8 +39,8 @@ func TestAPackageWithAnotherLibraryIsRefused(t *testing.T) {
 		t.Helper()
 		line := lastLine(stderr)
 		for _, want := range wants {
-			if code != int(kind) || !strings.Contains(line, want) {
-				t.Errorf("exit code %d, want %d with %q: %q", code, kind, want, stderr)
+			if code != kind.ExitCode() || !strings.Contains(line, want) {
+				t.Errorf("exit code %d, want %s with %q: %q", code, kind, want, stderr)
 			}
 		}
 	}

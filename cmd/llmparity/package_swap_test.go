@@ -52,7 +52,7 @@ func TestAReplacedModelIsNotCachedAsTheFirst(t *testing.T) {
 		t.Fatal(err)
 	}
 	target := browser.Target{Kernels: browser.SoftwareKernels, DType: browser.F32}
-	if _, err := p.make(t.Context(), m, target, func(string) {}); fault.Code(err) != int(fault.BadModel) ||
+	if _, err := p.make(t.Context(), m, target, func(string) {}); fault.Of(err) != fault.BadModel ||
 		!strings.Contains(err.Error(), "was replaced") {
 		t.Errorf("got %v", err)
 	}

@@ -115,7 +115,7 @@ func TestModelsThatAreNone(t *testing.T) {
 		{[]string{"--model", "absent.gguf"}, fault.BadModel, "absent.gguf"},
 	} {
 		_, stderr, code := output(t, program(t, append([]string{"run", "-q", "--engines", "webllm"}, c.args...)...))
-		if line := lastLine(stderr); code != int(c.code) || !strings.Contains(line, c.says) ||
+		if line := lastLine(stderr); code != c.code.ExitCode() || !strings.Contains(line, c.says) ||
 			strings.Count(strings.TrimSpace(stderr), "\n") > 0 {
 			t.Errorf("%v: exit code %d, %q", c.args, code, stderr)
 		}

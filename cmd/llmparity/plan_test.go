@@ -196,9 +196,9 @@ func TestPlansAndFlagsThatMakeNoSense(t *testing.T) {
 			t.Fatal(err)
 		}
 		stdout, stderr, code := output(t, cmd)
-		if code != int(c.kind) || !strings.Contains(stderr, c.want) || strings.Count(stderr, "\n") != 1 ||
+		if code != c.kind.ExitCode() || !strings.Contains(stderr, c.want) || strings.Count(stderr, "\n") != 1 ||
 			stdout != "" {
-			t.Errorf("%v: exit code %d, want %d with %q:\n%s%s", c.args, code, c.kind, c.want, stdout, stderr)
+			t.Errorf("%v: exit code %d, want %s with %q:\n%s%s", c.args, code, c.kind, c.want, stdout, stderr)
 		}
 	}
 }

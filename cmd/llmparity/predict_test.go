@@ -92,7 +92,7 @@ func TestWhatWontFitIsRefused(t *testing.T) {
 	}
 	cmd := program(t, "run", "--engines", "llamacpp", "--model", path, "--context", "0", "--repetitions", "1")
 	out, stderr, code := output(t, cmd)
-	if code != int(fault.WontFit) || !strings.Contains(
+	if code != fault.WontFit.ExitCode() || !strings.Contains(
 		stderr, "llamacpp: prompt 1 is refused: it would run out of memory") ||
 		!strings.Contains(lastLine(stderr), "--no-check-oom launches it all the same") {
 		t.Fatalf("exit code %d\n%s%s", code, out, stderr)
@@ -114,7 +114,7 @@ func TestWhatWontFitIsRefused(t *testing.T) {
 		t.Errorf("report: exit code %d\n%s%s", code, out, stderr)
 	}
 	_, stderr, code = output(t, program(t, "run", "--no-check-oom=perhaps"))
-	if code != int(fault.Usage) || !strings.Contains(stderr, "no-check-oom") {
+	if code != fault.Usage.ExitCode() || !strings.Contains(stderr, "no-check-oom") {
 		t.Errorf("exit code %d: %s", code, stderr)
 	}
 }

@@ -98,7 +98,7 @@ func (f *reproduceFlags) reproduce(ctx context.Context, dir string, stdout, stde
 	r.sort()
 	different := r.changing()
 	if different > 0 {
-		r.ExitCode = int(fault.Run)
+		r.ExitCode = fault.Run.ExitCode()
 	}
 	if err := f.write(r, stdout, stderr); err != nil {
 		return err

@@ -99,7 +99,7 @@ func TestARunIsReproducedWhereItWasMade(t *testing.T) {
 		t.Fatal(err)
 	}
 	r, code = reproduced(t, dir, "--llama-server", other)
-	if want := []string{"processor", "llamacpp " + info.Version + ", sha256"}; code != int(fault.Run) ||
+	if want := []string{"processor", "llamacpp " + info.Version + ", sha256"}; code != fault.Run.ExitCode() ||
 		!slices.Equal(r.figures(), want) {
 		t.Errorf("exit code %d, %v differ, want %v", code, r.figures(), want)
 	}
@@ -138,7 +138,7 @@ func TestEachSetupsArgumentsAreInThePlan(t *testing.T) {
 
 func TestWhatCannotBeReproducedIsSaid(t *testing.T) {
 	dir := comparetest.Write(t, t.TempDir(), "a", comparetest.Native(1))
-	if _, errs, code := called("reproduce", dir); code != int(fault.BadRecord) ||
+	if _, errs, code := called("reproduce", dir); code != fault.BadRecord.ExitCode() ||
 		!strings.Contains(errs, "not one of this version's") {
 		t.Errorf("of a plan that says nothing: exit code %d, %s", code, errs)
 	}
@@ -147,11 +147,11 @@ func TestWhatCannotBeReproducedIsSaid(t *testing.T) {
 		t.Fatal(err)
 	}
 	r, code := reproduced(t, dir)
-	if all := r.figures(); code != int(fault.Run) || !slices.Contains(all, "llmparity") ||
+	if all := r.figures(); code != fault.Run.ExitCode() || !slices.Contains(all, "llmparity") ||
 		!slices.Contains(all, "the model none.gguf, sha256") {
 		t.Errorf("exit code %d, %v", code, all)
 	}
-	if _, errs, code := called("reproduce", t.TempDir()); code != int(fault.BadRecord) ||
+	if _, errs, code := called("reproduce", t.TempDir()); code != fault.BadRecord.ExitCode() ||
 		!strings.Contains(errs, "not a run folder") {
 		t.Errorf("exit code %d: %s", code, errs)
 	}

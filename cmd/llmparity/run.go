@@ -220,18 +220,15 @@ func (f *runFlags) run(ctx context.Context, p plan.Plan, stdout, stderr io.Write
 	if shown == nil {
 		result.Report = filepath.Join(dir, "report.html")
 	}
-	if err == nil {
-		err = shown
+	if shown != nil || ctx.Err() != nil || p.Gate == nil && f.baseline == "" && f.other == nil {
+		return fault.First(err, shown)
 	}
-	if err != nil || p.Gate == nil && f.baseline == "" && f.other == nil {
-		return err
+	notes, judged := f.other.untested(dir)
+	if judged == nil {
+		judged = gateRun(dir, checks, f.baseline, say, notes...)
 	}
-	notes, err := f.other.untested(dir)
-	if err == nil {
-		err = gateRun(dir, checks, f.baseline, say, notes...)
-	}
-	result.gated(err)
-	return err
+	result.gated(judged)
+	return fault.First(err, judged)
 }
 
 // ready resolves a plan, says what can't run, and has the plan say what was chosen.

@@ -34,7 +34,7 @@ func TestSignalsLeaveNothingBehind(t *testing.T) {
 	for _, signal := range []struct {
 		signal syscall.Signal
 		code   int
-	}{{syscall.SIGINT, int(fault.Interrupted)}, {syscall.SIGTERM, int(fault.Terminated)}, {syscall.SIGKILL, -1}} {
+	}{{syscall.SIGINT, 130}, {syscall.SIGTERM, 143}, {syscall.SIGKILL, -1}} {
 		at := moments
 		if signal.signal == syscall.SIGTERM {
 			at = moments[2:3] // it goes the way of SIGINT
@@ -91,7 +91,7 @@ func TestTwoSignalsAtOnceAreOne(t *testing.T) {
 		time.Sleep(50 * time.Millisecond)
 	}
 	_ = cmd.Wait() // its exit code is what counts
-	if code := cmd.ProcessState.ExitCode(); code != int(fault.Terminated) ||
+	if code := cmd.ProcessState.ExitCode(); code != fault.Terminated.ExitCode() ||
 		!strings.Contains(stderr.String(), "llmparity: terminated") {
 		t.Errorf("exit code %d\n%s", code, &stderr)
 	}
@@ -124,7 +124,7 @@ func TestALaterSignalEndsTheProgramAtOnce(t *testing.T) {
 		}
 	}
 	_ = cmd.Wait() // its exit code is what counts
-	if code := cmd.ProcessState.ExitCode(); code != int(fault.Terminated) {
+	if code := cmd.ProcessState.ExitCode(); code != fault.Terminated.ExitCode() {
 		t.Errorf("exit code %d", code)
 	}
 	if left := temporary(t, cmd.Dir); len(left) > 0 || len(child.Tagged(cmd.Process.Pid)) > 0 {
@@ -138,7 +138,7 @@ func TestSignalsWhileALibraryCompiles(t *testing.T) {
 	for _, signal := range []struct {
 		signal syscall.Signal
 		code   int
-	}{{syscall.SIGINT, int(fault.Interrupted)}, {syscall.SIGKILL, -1}} {
+	}{{syscall.SIGINT, fault.Interrupted.ExitCode()}, {syscall.SIGKILL, -1}} {
 		t.Run(signal.signal.String(), func(t *testing.T) {
 			cmd := program(t, "run", "--engines", "webllm")
 			cmd.Env = append(cmd.Env, "LLMPARITY_CACHE="+filepath.Join(cmd.Dir, "cache"),

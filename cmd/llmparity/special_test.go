@@ -39,7 +39,7 @@ func TestPipesAndDevicesAreNeitherReadNorReplaced(t *testing.T) {
 			t.Fatal(err)
 		}
 		stdout, stderr, code := output(t, cmd)
-		if code != int(c.kind) || strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, "regular file") ||
+		if code != c.kind.ExitCode() || strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, "regular file") ||
 			stdout != "" {
 			t.Errorf("%v: exit code %d\n%s%s", c.args, code, stdout, stderr)
 		}

@@ -41,7 +41,7 @@ func TestRunAgainstTakesTurnsAndIsResumed(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = cmd.Wait() // its exit code is what counts
-	if code := cmd.ProcessState.ExitCode(); code != int(fault.Interrupted) {
+	if code := cmd.ProcessState.ExitCode(); code != fault.Interrupted.ExitCode() {
 		t.Fatalf("exit code %d\n%s", code, strings.Join(stderr.Lines(20), "\n"))
 	}
 	if left := child.Tagged(cmd.Process.Pid); len(left) > 0 {
@@ -50,7 +50,7 @@ func TestRunAgainstTakesTurnsAndIsResumed(t *testing.T) {
 	resume := program(t, "run", "--resume", "results/latest", "--inconclusive", "warn")
 	resume.Dir = cmd.Dir
 	stdout, said, code := output(t, resume)
-	if code != 0 && code != int(fault.Gate) { // what differs is real: a thread more
+	if code != 0 && code != fault.Gate.ExitCode() { // what differs is real: a thread more
 		t.Fatalf("exit code %d\n%s%s", code, stdout, said)
 	}
 	for _, want := range []string{"launches of both runs took turns", "decode_tokens_per_s", "peak_pss_mb",
@@ -99,7 +99,7 @@ func TestRunAgainstIsRefused(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(cmd.Dir, "plan.yaml"), []byte(turnsPlan), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if _, stderr, code := output(t, cmd); code != int(fault.Usage) || !strings.Contains(stderr, c.says) {
+		if _, stderr, code := output(t, cmd); code != fault.Usage.ExitCode() || !strings.Contains(stderr, c.says) {
 			t.Errorf("%s: exit code %d: %s", c.args, code, stderr)
 		}
 	}
@@ -110,7 +110,7 @@ func TestRunAgainstIsRefused(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(cmd.Dir, "plan.yaml"), []byte(turnsPlan), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if _, stderr, code := output(t, cmd); code != int(fault.Usage) || !strings.Contains(stderr, says) {
+		if _, stderr, code := output(t, cmd); code != fault.Usage.ExitCode() || !strings.Contains(stderr, says) {
 			t.Errorf("%s: exit code %d: %s", against, code, stderr)
 		}
 	}

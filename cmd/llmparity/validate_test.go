@@ -82,7 +82,7 @@ func TestValidateBrokenFolders(t *testing.T) {
 		t.Fatal(err)
 	}
 	out, errs, code := validate(root)
-	if code != int(fault.BadRecord) || !strings.Contains(errs, "2 of 3 run folders can't be read") ||
+	if code != fault.BadRecord.ExitCode() || !strings.Contains(errs, "2 of 3 run folders can't be read") ||
 		strings.Count(errs, "\n") != 1 {
 		t.Errorf("code %d, %q", code, errs)
 	}
@@ -110,13 +110,13 @@ func TestValidateWithNothingToSay(t *testing.T) {
 			" can't be read": {filepath.Join(empty, "none")},
 	} {
 		out, errs, code := validate(args...)
-		if code != int(fault.BadRecord) || !strings.Contains(errs, says) || out != "" ||
+		if code != fault.BadRecord.ExitCode() || !strings.Contains(errs, says) || out != "" ||
 			strings.Count(errs, "\n") != 1 {
 			t.Errorf("%s: code %d, %q %q", says, code, errs, out)
 		}
 	}
 	for _, args := range [][]string{{}, {empty, empty}, {empty, "--json", "--markdown"}} {
-		if _, errs, code := validate(args...); code != int(fault.Usage) {
+		if _, errs, code := validate(args...); code != fault.Usage.ExitCode() {
 			t.Errorf("%q: code %d, %q", args, code, errs)
 		}
 	}

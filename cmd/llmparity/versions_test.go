@@ -45,14 +45,15 @@ func TestVersionsOfWebLLM(t *testing.T) {
 	for _, version := range []string{"0.2.79", "0.2.78", "0.2.75", "0.2.61", "0.2.46", "0.2.30"} {
 		t.Run(version, func(t *testing.T) {
 			_, stderr, code := output(t, program(t, "run", "-q", "--engines", "webllm", "--webllm-version", version))
-			if line := lastLine(stderr); code != int(fault.BadLibrary) || !strings.Contains(line, "WebLLM "+version) ||
+			if line := lastLine(stderr); code != fault.BadLibrary.ExitCode() ||
+				!strings.Contains(line, "WebLLM "+version) ||
 				!strings.Contains(line, "TVMFFIWasmSafeCall") {
 				t.Errorf("exit code %d:\n%s", code, stderr)
 			}
 		})
 	}
 	_, stderr, code := output(t, program(t, "run", "-q", "--engines", "webllm", "--webllm-version", "0.2.999"))
-	if line := lastLine(stderr); code != int(fault.NoBundle) ||
+	if line := lastLine(stderr); code != fault.NoBundle.ExitCode() ||
 		!strings.Contains(line, "npm knows no version 0.2.999") {
 		t.Errorf("exit code %d:\n%s", code, stderr)
 	}

@@ -161,7 +161,7 @@ func (f *watchFlags) run(c *cobra.Command, args []string) error {
 	}
 	if err == nil && o.Command != nil && ctx.Err() == nil {
 		if code, how := o.Command.Exit(); code != 0 {
-			return fault.New(fault.Kind(code), "", "%s %s", args[0], how)
+			return &fault.Error{What: args[0] + " " + how, Exit: code}
 		}
 	}
 	return err

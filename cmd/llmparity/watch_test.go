@@ -47,7 +47,7 @@ func TestWatchACommand(t *testing.T) {
 		t.Errorf("rows: %v", rows)
 	}
 	again := program(t, "watch", "--output", filepath.Join(cmd.Dir, "out.csv"), "--", "true")
-	if _, stderr, code := output(t, again); code != int(fault.Usage) || !strings.Contains(stderr, "--overwrite") {
+	if _, stderr, code := output(t, again); code != fault.Usage.ExitCode() || !strings.Contains(stderr, "--overwrite") {
 		t.Errorf("the file exists: code %d, %s", code, stderr)
 	}
 }
@@ -67,7 +67,7 @@ func TestWatchFindsNeitherItselfNorWhoStartedIt(t *testing.T) {
 	cmd.Args = []string{"sh", "-c", os.Args[0] + " watch --wait 0.3 --name " + name + "; exit $?"}
 	cmd.Path = "/bin/sh"
 	_, stderr, code := output(t, cmd)
-	if code != int(fault.NothingToWatch) || strings.Contains(stderr, "watching process") {
+	if code != fault.NothingToWatch.ExitCode() || strings.Contains(stderr, "watching process") {
 		t.Errorf("code %d\n%s", code, stderr)
 	}
 }
@@ -79,7 +79,8 @@ func TestWatchWhatMakesNoSense(t *testing.T) {
 		{"--name", "a", "--wait", "NaN"},
 		{"--name", "a", "--max-samples", "-1"}, {"--output", "-", "--", "true"},
 	} {
-		if _, stderr, code := output(t, program(t, append([]string{"watch"}, args...)...)); code != int(fault.Usage) ||
+		_, stderr, code := output(t, program(t, append([]string{"watch"}, args...)...))
+		if code != fault.Usage.ExitCode() ||
 			strings.Count(stderr, "\n") != 1 {
 			t.Errorf("%v: code %d, %s", args, code, stderr)
 		}

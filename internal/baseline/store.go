@@ -284,7 +284,7 @@ func (s Store) List() ([]Baseline, error) {
 // Remove removes a baseline: first its name, then its copy.
 func (s Store) Remove(name string) error {
 	b, err := s.Get(name)
-	if err != nil && fault.Code(err) != int(fault.BadRecord) {
+	if err != nil && fault.Of(err) != fault.BadRecord {
 		return err
 	}
 	if err := os.Remove(filepath.Join(s.Dir, name+suffix)); err != nil {

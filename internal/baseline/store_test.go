@@ -37,7 +37,7 @@ func TestABaselineIsWhatWasSaved(t *testing.T) {
 	if all, err := s.List(); err != nil || len(all) != 0 {
 		t.Errorf("a store that is not there: %v %v", all, err)
 	}
-	if _, err := s.Open("main"); !errors.Is(err, fs.ErrNotExist) || fault.Code(err) != int(fault.Usage) ||
+	if _, err := s.Open("main"); !errors.Is(err, fs.ErrNotExist) || fault.Of(err) != fault.Usage ||
 		!strings.Contains(err.Error(), "makes one") {
 		t.Errorf("none is there: %v", err)
 	}
@@ -78,7 +78,7 @@ func TestABaselineTakesAnothersPlaceOnRequestAlone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Save("main", second, false); fault.Code(err) != int(fault.Usage) ||
+	if _, err := s.Save("main", second, false); fault.Of(err) != fault.Usage ||
 		!strings.Contains(err.Error(), "--replace") {
 		t.Errorf("%v", err)
 	}
@@ -130,7 +130,7 @@ func TestADamagedBaselineIsTold(t *testing.T) {
 	if err := os.WriteFile(rows, append(text, '\n'), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Open("main"); fault.Code(err) != int(fault.BadRecord) ||
+	if _, err := s.Open("main"); fault.Of(err) != fault.BadRecord ||
 		!strings.Contains(err.Error(), "are not those that were saved") {
 		t.Errorf("%v", err)
 	}
@@ -159,7 +159,7 @@ func TestADamagedBaselineIsTold(t *testing.T) {
 		if err := os.WriteFile(file, []byte(bad), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.Open("main"); fault.Code(err) != int(fault.BadRecord) {
+		if _, err := s.Open("main"); fault.Of(err) != fault.BadRecord {
 			t.Errorf("%q: %v", bad, err)
 		}
 	}
@@ -173,7 +173,7 @@ func TestADamagedBaselineIsTold(t *testing.T) {
 		t.Errorf("what lies outside the store was removed with it: %v", err)
 	}
 	for _, name := range []string{"", "a/b", "../x", ".hidden", "a b", "main.json", strings.Repeat("x", 101)} {
-		if _, err := s.Save(name, run, false); fault.Code(err) != int(fault.Usage) {
+		if _, err := s.Save(name, run, false); fault.Of(err) != fault.Usage {
 			t.Errorf("%q is taken for a name: %v", name, err)
 		}
 	}

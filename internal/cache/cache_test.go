@@ -30,7 +30,7 @@ func TestMkdirAllSaysWhatToDo(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := cache.MkdirAll(filepath.Join(file, "cache")); fault.Code(err) != int(fault.Unwritable) {
+	if err := cache.MkdirAll(filepath.Join(file, "cache")); fault.Of(err) != fault.Unwritable {
 		t.Errorf("a folder below a file: %v", err)
 	}
 	dir := filepath.Join(t.TempDir(), "a", "b")

@@ -41,7 +41,7 @@ func TestNeedsShaderF16(t *testing.T) {
 		for _, features := range [][]string{nil, {}, {"timestamp-query", catalogue.ShaderF16}} {
 			err := e.Check(features)
 			if refused := want && features != nil && len(features) == 0; (err != nil) != refused ||
-				refused && fault.Code(err) != int(fault.NoF16) {
+				refused && fault.Of(err) != fault.NoF16 {
 				t.Errorf("%s with %v: %v", id, features, err)
 			}
 		}
@@ -50,7 +50,7 @@ func TestNeedsShaderF16(t *testing.T) {
 
 func TestNeedsAnotherFeature(t *testing.T) {
 	e := catalogue.Entry{ID: "a-q4f32_1", Features: []string{"subgroups"}}
-	if err := e.Check([]string{catalogue.ShaderF16}); fault.Code(err) != int(fault.NoAdapter) ||
+	if err := e.Check([]string{catalogue.ShaderF16}); fault.Of(err) != fault.NoAdapter ||
 		!strings.Contains(err.Error(), "subgroups") {
 		t.Errorf("%v", err)
 	}
@@ -70,7 +70,7 @@ func TestFindOffersTheNearest(t *testing.T) {
 		"":                                "",
 	} {
 		_, err := c.Find(name)
-		if fault.Code(err) != int(fault.UnknownModel) || !strings.Contains(err.Error(), want) {
+		if fault.Of(err) != fault.UnknownModel || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v", name[:min(len(name), 40)], err)
 		}
 	}

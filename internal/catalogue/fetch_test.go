@@ -161,8 +161,8 @@ func failed(t *testing.T, err error, kind fault.Kind, words ...string) {
 	if err == nil {
 		t.Fatalf("no error; want %q", words)
 	}
-	if fault.Code(err) != int(kind) || strings.Contains(err.Error(), "\n") {
-		t.Errorf("exit code %d, want %d: %v", fault.Code(err), kind, err)
+	if fault.Of(err) != kind || strings.Contains(err.Error(), "\n") {
+		t.Errorf("class %s, want %s: %v", fault.Of(err), kind, err)
 	}
 	for _, word := range words {
 		if !strings.Contains(err.Error(), word) {

@@ -139,13 +139,13 @@ func TestBadProfiles(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err := OpenProfile(path)
-		if fault.Code(err) != int(fault.BadRecord) || !strings.Contains(err.Error(), says) ||
+		if fault.Of(err) != fault.BadRecord || !strings.Contains(err.Error(), says) ||
 			!strings.Contains(err.Error(), path) {
 			t.Errorf("%s: %v", says, err)
 		}
 	}
 	for _, path := range []string{dir, filepath.Join(dir, "none.json")} {
-		if _, err := OpenProfile(path); fault.Code(err) != int(fault.BadRecord) {
+		if _, err := OpenProfile(path); fault.Of(err) != fault.BadRecord {
 			t.Errorf("%s: %v", path, err)
 		}
 	}
@@ -157,8 +157,8 @@ func FuzzProfile(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text []byte) {
 		p, err := ParseProfile("profile.json", text)
 		if err != nil {
-			if fault.Code(err) != int(fault.BadRecord) {
-				t.Fatalf("%v has code %d", err, fault.Code(err))
+			if fault.Of(err) != fault.BadRecord {
+				t.Fatalf("%v has class %s", err, fault.Of(err))
 			}
 			return
 		}

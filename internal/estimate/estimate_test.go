@@ -360,7 +360,7 @@ func TestNumbers(t *testing.T) {
 		"can't be worked out":              {Layers: 3},
 		"--vocab-size is":                  {Parameters: 1e9, Vocab: 1 << 30},
 	} {
-		if _, err := FromNumbers(n); fault.Code(err) != int(fault.Usage) || !strings.Contains(err.Error(), name) {
+		if _, err := FromNumbers(n); fault.Of(err) != fault.Usage || !strings.Contains(err.Error(), name) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -381,7 +381,7 @@ func TestSetupsThatMakeNoSense(t *testing.T) {
 		"would take":                {Context: maxTokens, BatchSize: 1 << 16, Concurrency: 1 << 16},
 	} {
 		_, err := Of(m, s)
-		if c := fault.Code(err); c != int(fault.Usage) && c != int(fault.UnknownEngine) ||
+		if c := fault.Of(err); c != fault.Usage && c != fault.UnknownEngine ||
 			!strings.Contains(err.Error(), says) {
 			t.Errorf("%s: %v", says, err)
 		}
@@ -470,13 +470,13 @@ func FuzzNumbers(f *testing.F) {
 				GPUMemoryGiB: 80}); err == nil {
 				sane(t, e)
 			}
-			if c := fault.Code(err); err != nil && c != int(fault.Usage) && c != int(fault.BadModel) {
-				t.Fatalf("%v has code %d", err, c)
+			if c := fault.Of(err); err != nil && c != fault.Usage && c != fault.BadModel {
+				t.Fatalf("%v has class %s", err, c)
 			}
 			err = nil
 		}
-		if c := fault.Code(err); err != nil && c != int(fault.Usage) {
-			t.Fatalf("%v has code %d", err, c)
+		if c := fault.Of(err); err != nil && c != fault.Usage {
+			t.Fatalf("%v has class %s", err, c)
 		}
 	})
 }

@@ -93,7 +93,7 @@ func TestFoldersThatCannotBeTaken(t *testing.T) {
 			put(t, dir, file, text)
 		}
 		_, err := Open(dir)
-		if c := fault.Code(err); c != int(fault.BadModel) && c != int(fault.UnknownArch) ||
+		if c := fault.Of(err); c != fault.BadModel && c != fault.UnknownArch ||
 			!strings.Contains(err.Error(), says) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %v", says, err)
 		}

@@ -187,7 +187,7 @@ func TestWhatIsWrongIsNamed(t *testing.T) {
 	if _, err := foreign.Open(filepath.Join(t.TempDir(), "none.csv")); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("a file that is not there: %v", err)
 	}
-	if _, err := foreign.Open(os.DevNull); fault.Code(err) != int(fault.BadRecord) ||
+	if _, err := foreign.Open(os.DevNull); fault.Of(err) != fault.BadRecord ||
 		!strings.Contains(err.Error(), "it is no regular file") {
 		t.Errorf("a device: %v", err)
 	}

@@ -139,7 +139,7 @@ func TestFaultsNameThePlace(t *testing.T) {
 		{"same name", `tensor "vector" is described twice`, written(t, nil, []gguf.Weights{tensors[1], tensors[1]})},
 	} {
 		_, err := read(c.file)
-		if err == nil || !strings.Contains(err.Error(), c.says) || fault.Code(err) != int(fault.BadModel) {
+		if err == nil || !strings.Contains(err.Error(), c.says) || fault.Of(err) != fault.BadModel {
 			t.Errorf("%s: got %v, want %q", c.name, err, c.says)
 		}
 	}
@@ -148,7 +148,7 @@ func TestFaultsNameThePlace(t *testing.T) {
 func TestEveryPrefixIsRefused(t *testing.T) {
 	b := written(t, entries, tensors)
 	for n := range len(b) - 28 { // the last tensor has 4 bytes and 28 of padding
-		if _, err := read(b[:n]); fault.Code(err) != int(fault.BadModel) {
+		if _, err := read(b[:n]); fault.Of(err) != fault.BadModel {
 			t.Fatalf("%d of %d bytes: got %v", n, len(b), err)
 		}
 	}
@@ -360,7 +360,7 @@ func TestForeignArchitectures(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, err := f.Architecture(); err == nil || !strings.Contains(err.Error(), says) ||
-			fault.Code(err) != int(fault.UnknownArch) {
+			fault.Of(err) != fault.UnknownArch {
 			t.Errorf("got %v, want %q", err, says)
 		}
 	}
@@ -449,8 +449,8 @@ func TestArchitectureFaults(t *testing.T) {
 			changes[c.key] = c.value
 		}
 		_, err := tinyWith(t, changes, c.weights).Architecture()
-		if err == nil || !strings.Contains(err.Error(), c.says) || fault.Code(err) != int(c.kind) {
-			t.Errorf("%s = %v: got %v (%d), want %q", c.key, c.value, err, fault.Code(err), c.says)
+		if err == nil || !strings.Contains(err.Error(), c.says) || fault.Of(err) != c.kind {
+			t.Errorf("%s = %v: got %v (%s), want %q", c.key, c.value, err, fault.Of(err), c.says)
 		}
 	}
 	tied, err := tinyWith(t, nil, drop("output.weight")).Architecture()
@@ -485,8 +485,8 @@ func TestVocabularyFaults(t *testing.T) {
 		{"tokenizer.ggml.eos_token_id", uint32(512), "tokenizer.ggml.eos_token_id is 512", fault.BadModel},
 	} {
 		_, err := tinyWith(t, map[string]any{c.key: c.value}, nil).Vocabulary()
-		if err == nil || !strings.Contains(err.Error(), c.says) || fault.Code(err) != int(c.kind) {
-			t.Errorf("%s = %v: got %v (%d), want %q", c.key, c.value, err, fault.Code(err), c.says)
+		if err == nil || !strings.Contains(err.Error(), c.says) || fault.Of(err) != c.kind {
+			t.Errorf("%s = %v: got %v (%s), want %q", c.key, c.value, err, fault.Of(err), c.says)
 		}
 	}
 	f := tinyWith(t, map[string]any{"tokenizer.ggml.tokens": []string{"a", "a"}, "tokenizer.ggml.token_type": nil,
@@ -532,7 +532,7 @@ func TestOtherTypesAreKnownButNotRead(t *testing.T) {
 	}
 	for _, err := range []error{f.RequireReadable(), func() error { _, err := f.Floats(f.Tensors[0]); return err }()} {
 		if err == nil || !strings.Contains(err.Error(), "tensor q is IQ4_NL") ||
-			fault.Code(err) != int(fault.UnknownArch) {
+			fault.Of(err) != fault.UnknownArch {
 			t.Errorf("got %v", err)
 		}
 	}
@@ -604,8 +604,8 @@ func FuzzRead(f *testing.F) {
 	f.Fuzz(func(t *testing.T, content []byte) {
 		file, err := read(content)
 		if err != nil {
-			if fault.Code(err) != int(fault.BadModel) {
-				t.Fatalf("%v has code %d", err, fault.Code(err))
+			if fault.Of(err) != fault.BadModel {
+				t.Fatalf("%v has class %s", err, fault.Of(err))
 			}
 			return
 		}
@@ -621,8 +621,8 @@ func FuzzRead(f *testing.F) {
 		_, arch := file.Architecture()
 		_, vocabulary := file.Vocabulary()
 		for _, err := range []error{arch, vocabulary} {
-			if c := fault.Code(err); c != 0 && c != int(fault.BadModel) && c != int(fault.UnknownArch) {
-				t.Fatalf("%v has code %d", err, c)
+			if c := fault.Of(err); c != "" && c != fault.BadModel && c != fault.UnknownArch {
+				t.Fatalf("%v has class %s", err, c)
 			}
 		}
 		gguf.Uncovered(file, "prompt é")

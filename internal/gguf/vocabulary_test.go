@@ -92,8 +92,8 @@ func TestSentencePieceFaults(t *testing.T) {
 		{entry("bos_token_id", uint32(264)), "tokenizer.ggml.bos_token_id is 264", fault.BadModel},
 	} {
 		_, err := vocabularyOf(t, scored(strings.Fields("a b ab ba aa"), c.entry))
-		if err == nil || !strings.Contains(err.Error(), c.says) || fault.Code(err) != int(c.kind) {
-			t.Errorf("%v: got %v (%d), want %q", c.entry, err, fault.Code(err), c.says)
+		if err == nil || !strings.Contains(err.Error(), c.says) || fault.Of(err) != c.kind {
+			t.Errorf("%v: got %v (%s), want %q", c.entry, err, fault.Of(err), c.says)
 		}
 	}
 }
@@ -116,12 +116,12 @@ func TestPreTokenizers(t *testing.T) {
 		}
 	}
 	for _, name := range []string{"default", "olmo", "tekken", "falcon3", "deepseek-r1-qwen", ""} {
-		if _, err := vocabularyOf(t, with(name)); fault.Code(err) != int(fault.UnknownArch) ||
+		if _, err := vocabularyOf(t, with(name)); fault.Of(err) != fault.UnknownArch ||
 			!strings.Contains(err.Error(), `"`+name+`"`) {
 			t.Errorf("%q: got %v", name, err)
 		}
 	}
-	if _, err := vocabularyOf(t, with("llama3", entry("bos_token_id", nil))); fault.Code(err) != int(fault.BadModel) {
+	if _, err := vocabularyOf(t, with("llama3", entry("bos_token_id", nil))); fault.Of(err) != fault.BadModel {
 		t.Errorf("a BOS that is wanted and not there: got %v", err)
 	}
 	if v, err := vocabularyOf(t, with("llama3", entry("add_bos_token", false))); err != nil || v.AddBOS {

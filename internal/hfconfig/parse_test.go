@@ -85,8 +85,8 @@ func TestFaultsNameFileAndField(t *testing.T) {
 			t.Errorf("%s: no error", name)
 			continue
 		}
-		if fault.Code(err) != int(c.kind) {
-			t.Errorf("%s: %v has code %d, %d is right", name, err, fault.Code(err), c.kind)
+		if fault.Of(err) != c.kind {
+			t.Errorf("%s: %v has class %s, %s is right", name, err, fault.Of(err), c.kind)
 		}
 		for _, word := range append(c.says, "dir/config.json") {
 			if !strings.Contains(err.Error(), word) {
@@ -101,7 +101,7 @@ func TestFaultsNameFileAndField(t *testing.T) {
 
 func TestFilesThatCannotBeRead(t *testing.T) {
 	dir := t.TempDir()
-	if _, err := Open(dir); fault.Code(err) != int(fault.BadModel) || !strings.Contains(err.Error(), "config.json") {
+	if _, err := Open(dir); fault.Of(err) != fault.BadModel || !strings.Contains(err.Error(), "config.json") {
 		t.Errorf("an empty folder: %v", err)
 	}
 	large := filepath.Join(dir, "config.json")
@@ -111,7 +111,7 @@ func TestFilesThatCannotBeRead(t *testing.T) {
 	if err := os.Truncate(large, maxConfig+1); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Open(dir); fault.Code(err) != int(fault.BadModel) ||
+	if _, err := Open(dir); fault.Of(err) != fault.BadModel ||
 		!strings.Contains(err.Error(), "larger than 16 MiB") {
 		t.Errorf("a large file: %v", err)
 	}
@@ -231,8 +231,8 @@ func FuzzParse(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text []byte) {
 		m, err := Parse("config.json", text)
 		if err != nil {
-			if c := fault.Code(err); c != int(fault.BadModel) && c != int(fault.UnknownArch) {
-				t.Fatalf("%v has code %d", err, c)
+			if c := fault.Of(err); c != fault.BadModel && c != fault.UnknownArch {
+				t.Fatalf("%v has class %s", err, c)
 			}
 			return
 		}

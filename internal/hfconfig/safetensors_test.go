@@ -61,7 +61,7 @@ func TestDamagedSafetensors(t *testing.T) {
 		if err := os.WriteFile(path, text, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := Safetensors(path); fault.Code(err) != int(fault.BadModel) || !strings.Contains(err.Error(), path) {
+		if _, err := Safetensors(path); fault.Of(err) != fault.BadModel || !strings.Contains(err.Error(), path) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -72,8 +72,8 @@ func FuzzHeader(f *testing.F) {
 	f.Add(tensorFile(`{}`, 0))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		list, err := parseHeader("x", bytes.NewReader(text), int64(len(text)))
-		if err != nil && fault.Code(err) != int(fault.BadModel) {
-			t.Fatalf("%v has code %d", err, fault.Code(err))
+		if err != nil && fault.Of(err) != fault.BadModel {
+			t.Fatalf("%v has class %s", err, fault.Of(err))
 		}
 		var sum int64
 		for _, s := range list {

@@ -101,14 +101,14 @@ func TestHalvesThatWouldBeInfinite(t *testing.T) {
 	name := f.Tensors[3].Name
 	parent := t.TempDir()
 	_, err := Write(context.Background(), path, filepath.Join(parent, "package"), Options{DType: Float16})
-	if fault.Code(err) != int(fault.UnknownArch) ||
+	if fault.Of(err) != fault.UnknownArch ||
 		!strings.Contains(err.Error(), "tensor "+name+
 			" can't be stored as float16: the value -65520 is beyond ±65504; convert it to float32") {
-		t.Errorf("got %v (%d)", err, fault.Code(err))
+		t.Errorf("got %v (%s)", err, fault.Of(err))
 	}
 	alone(t, parent)
 	_, err = Write(context.Background(), path, filepath.Join(parent, "package"), Options{DType: "int8"})
-	if fault.Code(err) != int(fault.Usage) {
+	if fault.Of(err) != fault.Usage {
 		t.Errorf("a type that is none: %v", err)
 	}
 }

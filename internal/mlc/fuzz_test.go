@@ -44,8 +44,8 @@ func FuzzWrite(f *testing.F) {
 			}
 			return
 		}
-		if c := fault.Code(err); c != int(fault.BadModel) && c != int(fault.UnknownArch) {
-			t.Fatalf("%v has code %d", err, c)
+		if c := fault.Of(err); c != fault.BadModel && c != fault.UnknownArch {
+			t.Fatalf("%v has class %s", err, c)
 		}
 		if left, _ := os.ReadDir(parent); len(left) > 0 {
 			t.Fatalf("%v, and %v is left", err, left)

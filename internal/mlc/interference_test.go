@@ -188,7 +188,7 @@ func TestAFolderThatAppearsMeanwhileIsLeftAlone(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "letters.txt"), []byte("dear"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if err := publish(from, dir); fault.Code(err) != int(fault.Unwritable) {
+	if err := publish(from, dir); fault.Of(err) != fault.Unwritable {
 		t.Errorf("got %v, want a fault of kind Unwritable", err)
 	}
 	alone(t, dir, "letters.txt")
@@ -239,7 +239,7 @@ func TestAModelThatChangesWhileItIsRead(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err = m.write(t.Context(), t.TempDir())
-		if fault.Code(err) != int(fault.BadModel) ||
+		if fault.Of(err) != fault.BadModel ||
 			!strings.Contains(err.Error(),
 				"the file was changed while it was read; wait until it is whole and try again") {
 			t.Errorf("%s: got %v", name, err)
@@ -258,7 +258,7 @@ func TestAModelThatChangesWhileItIsRead(t *testing.T) {
 	_, err := Write(t.Context(), path, filepath.Join(parent, "package"), Options{})
 	cancel()
 	writer.Wait()
-	if fault.Code(err) != int(fault.BadModel) || !strings.Contains(err.Error(), "changed while it was read") {
+	if fault.Of(err) != fault.BadModel || !strings.Contains(err.Error(), "changed while it was read") {
 		t.Errorf("got %v", err)
 	}
 	alone(t, parent)
@@ -280,9 +280,9 @@ func TestAFullDisk(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err = m.write(t.Context(), dir)
-		if err = unwritable(err, dir); fault.Code(err) != int(fault.DiskFull) ||
+		if err = unwritable(err, dir); fault.Of(err) != fault.DiskFull ||
 			!strings.Contains(err.Error(), "no space left on device") {
-			t.Errorf("%s: got %v (%d)", name, err, fault.Code(err))
+			t.Errorf("%s: got %v (%s)", name, err, fault.Of(err))
 		}
 		f.Close()
 	}
@@ -314,7 +314,7 @@ func TestAModelThatWasReplacedIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = Write(t.Context(), path, dir, Options{SHA256: sum})
-	if fault.Code(err) != int(fault.BadModel) || !strings.Contains(err.Error(), path+" was replaced") ||
+	if fault.Of(err) != fault.BadModel || !strings.Contains(err.Error(), path+" was replaced") ||
 		strings.Contains(err.Error(), "\n") {
 		t.Errorf("got %v", err)
 	}

@@ -76,13 +76,13 @@ func TestWhatIsNoLibraryIsRefused(t *testing.T) {
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := OpenLibrary(path); fault.Code(err) != int(fault.BadLibrary) ||
+		if _, err := OpenLibrary(path); fault.Of(err) != fault.BadLibrary ||
 			!strings.Contains(err.Error(), name) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	for _, path := range []string{dir, filepath.Join(dir, "missing.wasm")} {
-		if _, err := OpenLibrary(path); fault.Code(err) != int(fault.BadLibrary) {
+		if _, err := OpenLibrary(path); fault.Of(err) != fault.BadLibrary {
 			t.Errorf("%s: %v", path, err)
 		}
 	}
@@ -177,7 +177,7 @@ func TestOwnLibraryMatchesItsModel(t *testing.T) {
 	} {
 		l, s := lib, shape
 		change(&l, &s)
-		if err := l.Matches(have, s); fault.Code(err) != int(fault.BadLibrary) ||
+		if err := l.Matches(have, s); fault.Of(err) != fault.BadLibrary ||
 			!strings.Contains(err.Error(), want) ||
 			strings.Contains(err.Error(), "\n") {
 			t.Errorf("%v, want a line with %q", err, want)
@@ -274,7 +274,7 @@ func TestALibraryOfAnotherShapeFitsNoPackage(t *testing.T) {
 		l, q := lib, p
 		change(&l, &q)
 		err := l.MatchesPackage(q, have)
-		if fault.Code(err) != int(fault.BadLibrary) || !strings.Contains(err.Error(), want) ||
+		if fault.Of(err) != fault.BadLibrary || !strings.Contains(err.Error(), want) ||
 			strings.Contains(err.Error(), "\n") {
 			t.Errorf("%v, want a line with %q", err, want)
 		}

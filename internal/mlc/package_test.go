@@ -528,8 +528,8 @@ func TestFaults(t *testing.T) {
 	} {
 		parent := t.TempDir()
 		_, err := Write(context.Background(), c.path, filepath.Join(parent, "package"), c.options)
-		if fault.Code(err) != int(c.kind) || err == nil || !strings.Contains(err.Error(), c.says) {
-			t.Errorf("%s: got %v (%d), want %q (%d)", c.name, err, fault.Code(err), c.says, c.kind)
+		if fault.Of(err) != c.kind || err == nil || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%s: got %v (%s), want %q (%s)", c.name, err, fault.Of(err), c.says, c.kind)
 		}
 		alone(t, parent)
 	}
@@ -557,7 +557,7 @@ func TestALibraryComesWithItsPackage(t *testing.T) {
 	}
 	parent := t.TempDir()
 	_, err := Write(t.Context(), f.Name, filepath.Join(parent, "package"), Options{Library: lib + ".none"})
-	if fault.Code(err) != int(fault.Unwritable) || strings.Count(err.Error(), lib) != 1 {
+	if fault.Of(err) != fault.Unwritable || strings.Count(err.Error(), lib) != 1 {
 		t.Errorf("a library that isn't there: %v", err)
 	}
 	alone(t, parent)
@@ -569,7 +569,7 @@ func TestAFolderOfSomethingElseIsLeftAlone(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "letters.txt"), []byte("dear"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Write(context.Background(), f.Name, dir, Options{}); fault.Code(err) != int(fault.Unwritable) {
+	if _, err := Write(context.Background(), f.Name, dir, Options{}); fault.Of(err) != fault.Unwritable {
 		t.Errorf("got %v, want a fault of kind Unwritable", err)
 	}
 	alone(t, dir, "letters.txt")

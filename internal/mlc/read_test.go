@@ -102,7 +102,7 @@ func TestUnsoundPackagesAreRefused(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := OpenPackage(dir); fault.Code(err) != int(fault.BadModel) ||
+			if _, err := OpenPackage(dir); fault.Of(err) != fault.BadModel ||
 				!strings.Contains(err.Error(), want) ||
 				strings.Contains(err.Error(), "\n") {
 				t.Errorf("%v, want a line with %q", err, want)

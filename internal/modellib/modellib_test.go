@@ -158,7 +158,7 @@ func TestRefusedVariants(t *testing.T) {
 	for _, v := range []modellib.Variant{{}, {Kernels: "software"}, {Sort: "full"}, {Kernels: "fast", Sort: "full"},
 		{Kernels: "gpu", Sort: "none"}} {
 		err := v.Validate()
-		if fault.Code(err) != int(fault.Usage) || strings.Contains(err.Error(), "\n") {
+		if fault.Of(err) != fault.Usage || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%+v: %v", v, err)
 		}
 		if _, build := modellib.Build(t.Context(), modellib.Tools{}, small, v, nil); build == nil ||
@@ -204,7 +204,7 @@ func TestRefusedShapes(t *testing.T) {
 			}
 			continue
 		}
-		if err == nil || !strings.Contains(err.Error(), c.field) || fault.Code(err) == int(fault.Run) {
+		if err == nil || !strings.Contains(err.Error(), c.field) || fault.Of(err) == fault.Run {
 			t.Errorf("%s: Validate says %v", c.field, err)
 		}
 		if !strings.HasPrefix(said, "error: ") || !strings.Contains(said, c.field) || strings.Count(said, "\n") != 1 {
@@ -259,7 +259,7 @@ func TestMissingTools(t *testing.T) {
 			"emcc"},
 	} {
 		_, err := modellib.Build(t.Context(), c.tools, small, software, nil)
-		if fault.Code(err) != int(c.kind) || !strings.Contains(err.Error(), c.says) ||
+		if fault.Of(err) != c.kind || !strings.Contains(err.Error(), c.says) ||
 			!strings.Contains(err.Error(), "make setup") ||
 			strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %v", c.name, err)

@@ -37,9 +37,9 @@ func TestTroubleIsToldInALine(t *testing.T) {
 			}
 			dir := t.TempDir()
 			_, err := File(t.Context(), dir, name, c.version, "lib/index.js", quiet)
-			if fault.Code(err) != int(c.kind) || !strings.Contains(err.Error(), c.want) ||
+			if fault.Of(err) != c.kind || !strings.Contains(err.Error(), c.want) ||
 				strings.Contains(err.Error(), "\n") {
-				t.Errorf("%v, want code %d with %q", err, c.kind, c.want)
+				t.Errorf("%v, want class %s with %q", err, c.kind, c.want)
 			}
 			left, _ := filepath.Glob(filepath.Join(dir, "npm", "*", "*"))
 			if left = append(left, child.Scratches(os.Getpid())...); len(left) > 0 {

@@ -129,7 +129,7 @@ func TestAGateIsRefused(t *testing.T) {
 	} {
 		_, err := plan.ParseGate([]byte(c.text), "f")
 		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") ||
-			fault.Code(err) != int(fault.Usage) {
+			fault.Of(err) != fault.Usage {
 			t.Errorf("%q: %v, want %s", c.text, err, c.want)
 		}
 	}

@@ -105,8 +105,8 @@ func TestBadPlansAreNamedWithTheirPlace(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %v, want one line with %q", c.new, err, c.want)
 		}
-		if fault.Code(err) != int(fault.Usage) {
-			t.Errorf("%s: exit code %d", c.new, fault.Code(err))
+		if fault.Of(err) != fault.Usage {
+			t.Errorf("%s: class %s", c.new, fault.Of(err))
 		}
 	}
 }

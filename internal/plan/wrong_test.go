@@ -128,8 +128,8 @@ func TestWrongPlans(t *testing.T) {
 	for _, c := range wrong {
 		_, err := plan.Parse([]byte(c.text), "p")
 		if err == nil || !strings.HasPrefix(err.Error(), c.want) || strings.Contains(err.Error(), "\n") ||
-			fault.Code(err) != int(fault.Usage) {
-			t.Errorf("%s\nis answered with %v (exit code %d), want %s", c.text, err, fault.Code(err), c.want)
+			fault.Of(err) != fault.Usage {
+			t.Errorf("%s\nis answered with %v (class %s), want %s", c.text, err, fault.Of(err), c.want)
 		}
 		if c.unseen {
 			continue

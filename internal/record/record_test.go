@@ -275,8 +275,8 @@ func TestBadFoldersAreNamed(t *testing.T) {
 		{change("journal.jsonl", `"attempt":1`, `"attempt":7`), "journal.jsonl line"},
 	} {
 		_, err := record.Open(c.dir)
-		if err == nil || !strings.Contains(err.Error(), c.want) || fault.Code(err) != int(fault.BadRecord) {
-			t.Errorf("%v (code %d), want %q", err, fault.Code(err), c.want)
+		if err == nil || !strings.Contains(err.Error(), c.want) || fault.Of(err) != fault.BadRecord {
+			t.Errorf("%v (class %s), want %q", err, fault.Of(err), c.want)
 		}
 	}
 }
@@ -363,7 +363,7 @@ func FuzzOpen(f *testing.F) {
 			}
 		}
 		r, err := record.Open(dir)
-		if err != nil && fault.Code(err) != int(fault.BadRecord) {
+		if err != nil && fault.Of(err) != fault.BadRecord {
 			t.Errorf("an error that is no BadRecord: %v", err)
 		}
 		if err == nil {

@@ -315,7 +315,7 @@ func TestTwoCannotWriteIntoOneFolder(t *testing.T) {
 	w := made(t, indexEvery)
 	_, _, err := Reopen(w.dir)
 	if err == nil || !strings.Contains(err.Error(), "another run writes into this folder") ||
-		fault.Code(err) != int(fault.Unwritable) {
+		fault.Of(err) != fault.Unwritable {
 		t.Errorf("beside its own writer: %v", err)
 	}
 	if err := w.Close(Interrupted); err != nil {
@@ -370,8 +370,8 @@ func TestFoldersThatAreNotResumed(t *testing.T) {
 	} {
 		_, _, err := Reopen(c.dir)
 		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") ||
-			fault.Code(err) != int(fault.BadRecord) {
-			t.Errorf("%v (code %d), want %q", err, fault.Code(err), c.want)
+			fault.Of(err) != fault.BadRecord {
+			t.Errorf("%v (class %s), want %q", err, fault.Of(err), c.want)
 		}
 	}
 	if left, err := os.ReadDir(elsewhere); err != nil || len(left) > 0 {
@@ -643,7 +643,7 @@ func TestAnAttemptIsReadByItself(t *testing.T) {
 	if err := os.Truncate(filepath.Join(w.dir, tokensFile), 40); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Attempt(commits[5]); err == nil || fault.Code(err) != int(fault.BadRecord) {
+	if _, err := s.Attempt(commits[5]); err == nil || fault.Of(err) != fault.BadRecord {
 		t.Errorf("rows that are not there: %v", err)
 	}
 }

@@ -111,7 +111,7 @@ func FuzzIndex(f *testing.F) {
 		broken := &State{}
 		broken.empty()
 		if err := broken.scan(bytes.NewReader(journal), int64(len(journal))); err != nil &&
-			fault.Code(err) != int(fault.BadRecord) {
+			fault.Of(err) != fault.BadRecord {
 			t.Errorf("an error that is no BadRecord: %v", err)
 		}
 	})

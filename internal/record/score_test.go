@@ -163,7 +163,7 @@ func FuzzScores(f *testing.F) {
 		}
 		r, err := record.Open(dir)
 		if err != nil {
-			if fault.Code(err) != int(fault.BadRecord) {
+			if fault.Of(err) != fault.BadRecord {
 				t.Errorf("an error that is no BadRecord: %v", err)
 			}
 			return

@@ -70,9 +70,9 @@ func TestACellThatWontFitIsRefusedAndTheRestGoesOn(t *testing.T) {
 			}
 		}
 		r, err := do(t, t.Context(), o)
-		if fault.Code(err) != int(fault.WontFit) ||
+		if fault.Of(err) != fault.WontFit ||
 			!strings.Contains(err.Error(), "it is a; take less; --no-check-oom") {
-			t.Errorf("exit code %d: %v", fault.Code(err), err)
+			t.Errorf("class %s: %v", fault.Of(err), err)
 		}
 		if a.launches != 0 || b.launches != 4 || c.launches != 4 || len(r.Attempts) != 8 {
 			t.Errorf("%d, %d and %d launches, %d attempts", a.launches, b.launches, c.launches, len(r.Attempts))
@@ -102,7 +102,7 @@ func TestARefusalIsOfItsPromptAlone(t *testing.T) {
 		}
 		o.Judge = judged(map[string]record.RiskLevel{"long": record.RiskHigh, "short": record.RiskLow})
 		r, err := do(t, t.Context(), o)
-		if fault.Code(err) != int(fault.WontFit) || a.launches != 4 {
+		if fault.Of(err) != fault.WontFit || a.launches != 4 {
 			t.Errorf("%d launches: %v", a.launches, err)
 		}
 		if i := slices.IndexFunc(r.Attempts, func(a *record.Attempt) bool { return a.Cell == 1 }); i >= 0 {

@@ -33,9 +33,7 @@ func (r *runner) launches(ctx context.Context, s *current) error {
 			if r.past.refuses(err) {
 				return err
 			}
-			if first == nil {
-				first = err
-			}
+			first = fault.First(first, err)
 		}
 		if t.left--; t.left == 0 {
 			r.count.cellsDone++
@@ -62,9 +60,7 @@ func (r *runner) refuse(s *current) (first error) {
 		if !r.past.failed(r, c.ID) {
 			r.fail(c, c.given)
 		}
-		if first == nil {
-			first = fmt.Errorf("%s: %w", c.Engine, c.given)
-		}
+		first = fault.First(first, fmt.Errorf("%s: %w", c.Engine, c.given))
 	}
 	return first
 }

@@ -37,8 +37,8 @@ func BenchmarkManyCells(b *testing.B) {
 		}
 		b.ReportMetric(time.Since(folder).Seconds(), "s/recorded")
 		begin := time.Now()
-		if _, err := run.Do(b.Context(), run.Options{Plan: p, Resume: dir, Setups: o.Setups}); fault.Code(err) != int(
-			fault.Run) {
+		_, err = run.Do(b.Context(), run.Options{Plan: p, Resume: dir, Setups: o.Setups})
+		if fault.Of(err) != fault.Run {
 			b.Fatalf("%v, want that attempts failed before", err)
 		}
 		b.ReportMetric(time.Since(begin).Seconds(), "s/resumed")

@@ -38,7 +38,7 @@ func brokenOff(t *testing.T, o run.Options, e *telling, in int) string {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	e.do = interrupted(cancel, in)
 	dir, err := run.Do(ctx, o)
-	if fault.Code(err) != int(fault.Interrupted) {
+	if fault.Of(err) != fault.Interrupted {
 		t.Fatalf("%q, %v", dir, err)
 	}
 	e.do = nil
@@ -110,7 +110,7 @@ func TestWhatFailedIsTriedAgainWhereThatIsAskedFor(t *testing.T) {
 			t.Fatal("nothing failed")
 		}
 		dir, launches := r.Dir, e.launches
-		if _, err := resumed(t, o, dir); fault.Code(err) != int(fault.Run) ||
+		if _, err := resumed(t, o, dir); fault.Of(err) != fault.Run ||
 			!strings.Contains(err.Error(), "--retry-failed") || e.launches != launches {
 			t.Errorf("%v; %d launches more, though nothing is missing", err, e.launches-launches)
 		}
@@ -214,7 +214,7 @@ func TestAnotherEngineIsNotGoneOnWith(t *testing.T) {
 		dir := brokenOff(t, o, e.telling, 3)
 		e.version = "2"
 		r, err := resumed(t, o, dir)
-		if fault.Code(err) != int(fault.Usage) || !strings.Contains(err.Error(), "version: 2, was 1") ||
+		if fault.Of(err) != fault.Usage || !strings.Contains(err.Error(), "version: 2, was 1") ||
 			r.Status != record.Interrupted {
 			t.Errorf("%s, %v", r.Status, err)
 		}
@@ -279,7 +279,7 @@ func TestARunsTimeIsOver(t *testing.T) {
 		o := options(t, e)
 		o.Plan.RunTimeout = plan.Duration(6 * time.Second)
 		r, err := do(t, t.Context(), o)
-		if fault.Code(err) != int(fault.Run) || !strings.Contains(err.Error(), "the run took longer than the 6s") ||
+		if fault.Of(err) != fault.Run || !strings.Contains(err.Error(), "the run took longer than the 6s") ||
 			!strings.Contains(err.Error(), "--resume") {
 			t.Errorf("the run says %v", err)
 		}
@@ -329,7 +329,7 @@ func TestACellsTimeIsOver(t *testing.T) {
 			t.Errorf("%v", r.Warnings)
 		}
 		r, err = resumed(t, o, r.Dir)
-		if want := append(want, "c1 r2 ok by 0", "c1 r3 ok by 0"); fault.Code(err) != int(fault.Run) ||
+		if want := append(want, "c1 r2 ok by 0", "c1 r3 ok by 0"); fault.Of(err) != fault.Run ||
 			r.Status != record.Failed || !slices.Equal(made(r), want) {
 			t.Errorf("gone on with: %v; %q", err, made(r))
 		}
@@ -416,7 +416,7 @@ func TestWhatAnIntervalWaitedForIsGoneOnWith(t *testing.T) {
 		o := options(t, e)
 		o.Plan.Repetitions, o.Plan.UntilCI = 3, &plan.UntilCI{Width: 5, Most: 20}
 		dir, err := run.Do(ctx, o)
-		if fault.Code(err) != int(fault.Interrupted) {
+		if fault.Of(err) != fault.Interrupted {
 			t.Fatal(err)
 		}
 		e.do = nil
@@ -441,7 +441,7 @@ func TestScoringThatWasCutOffIsGoneOnWith(t *testing.T) {
 		o := options(t, a, b)
 		o.Reference = named("b")
 		dir, err := run.Do(ctx, o)
-		if fault.Code(err) != int(fault.Interrupted) || len(a.asked) != 1 || len(b.asked) != 1 {
+		if fault.Of(err) != fault.Interrupted || len(a.asked) != 1 || len(b.asked) != 1 {
 			t.Fatalf("%v; %d and %d texts", err, len(a.asked), len(b.asked))
 		}
 		unended(t, dir)

@@ -305,7 +305,7 @@ func TestWhatHasNoLaunchToReuseIsRefusedBeforeAnythingStarts(t *testing.T) {
 	a := ephemeral{&telling{scripted: scripted{name: "once"}}}
 	b := &telling{scripted: scripted{name: "b"}}
 	dir, err := run.Do(t.Context(), reused(t, b, a))
-	if fault.Code(err) != int(fault.Usage) ||
+	if fault.Of(err) != fault.Usage ||
 		!strings.Contains(err.Error(), "once starts a process for each generation") || dir != "" {
 		t.Errorf("%q, %v", dir, err)
 	}
@@ -328,7 +328,7 @@ func TestCancellingClosesSessionsThatAreKept(t *testing.T) {
 			return nil
 		}
 		_, err := do(t, ctx, reused(t, a, &telling{scripted: scripted{name: "b"}}))
-		if fault.Code(err) != int(fault.Interrupted) || a.launches != 2 || a.open.Load() != 0 {
+		if fault.Of(err) != fault.Interrupted || a.launches != 2 || a.open.Load() != 0 {
 			t.Errorf("%v; %d launches, %d sessions open", err, a.launches, a.open.Load())
 		}
 	})

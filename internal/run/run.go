@@ -58,7 +58,7 @@ type runner struct {
 	memory   atomic.Int64 // of the processes that are read, at the last reading
 	// What became of launches: what only scored is none, and a run is whole without it.
 	cancelled, failed bool
-	first             error // what went wrong first
+	first             error // of what went wrong, by fault.First
 }
 
 // counts is how many there are of what a run makes, and how many of them are behind it.
@@ -68,7 +68,8 @@ type counts struct {
 }
 
 // Do carries out the plan and gives the run folder; there is none where an error came before the first launch. The
-// error is the first of: a part that is missing, a record that can't be written, a cancellation, a launch that failed.
+// error is the first of: a part that is missing, a record that can't be written, a cancellation; of launches that
+// failed and cells that were refused it is the one whose exit code goes before the others'.
 func Do(ctx context.Context, o Options) (dir string, err error) {
 	r := &runner{Options: o}
 	if r.Progress == nil {
@@ -208,16 +209,15 @@ func (r *runner) all(ctx context.Context, one *current) error {
 		}
 		r.note(err)
 	}
-	if r.first == nil && r.past.failure() != nil {
-		r.failed, r.first = true, r.past.failure()
+	if err := r.past.failure(); err != nil {
+		r.failed = true
+		r.note(err)
 	}
 	return r.first
 }
 
 func (r *runner) note(err error) {
-	if r.first == nil {
-		r.first = err
-	}
+	r.first = fault.First(r.first, err)
 }
 
 // within gives the run's time. What can't be recorded need not be measured to its end, either.

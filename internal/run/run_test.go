@@ -162,7 +162,7 @@ func TestAFailedLaunchIsRecordedAndTheRestGoesOn(t *testing.T) {
 			return nil
 		}}
 		r, err := do(t, t.Context(), options(t, a))
-		if err == nil || fault.Code(err) != 1 || !strings.Contains(err.Error(), "the device was lost") {
+		if err == nil || fault.Of(err) != fault.Run || !strings.Contains(err.Error(), "the device was lost") {
 			t.Errorf("the run says %v", err)
 		}
 		if got := r.Attempts[1]; got.Status != record.Failed || got.Class != record.DeviceLost || got.Counted() {
@@ -182,8 +182,8 @@ func TestWhatAPersonMustMendEndsItsCellOnly(t *testing.T) {
 		}}
 		b := &scripted{name: "b"}
 		r, err := do(t, t.Context(), options(t, a, b))
-		if fault.Code(err) != int(fault.NoAdapter) {
-			t.Errorf("exit code %d for %v", fault.Code(err), err)
+		if fault.Of(err) != fault.NoAdapter {
+			t.Errorf("class %s for %v", fault.Of(err), err)
 		}
 		if a.launches != 1 || b.launches != 4 || r.Attempts[0].Class != record.SetUp {
 			t.Errorf("a launched %d times, b %d times; class %s", a.launches, b.launches, r.Attempts[0].Class)
@@ -209,15 +209,15 @@ func TestAFailedWarmupIsRepeatedOnce(t *testing.T) {
 		launches []error
 		attempts int
 		counted  int
-		code     int
+		code     fault.Kind
 	}{
-		{"crash", []error{crash}, 5, 3, 0},
-		{"two crashes", []error{crash, crash}, 5, 3, int(fault.Run)},
-		{"no start", []error{unstarted}, 5, 3, 0},
-		{"no start, twice", []error{unstarted, unstarted}, 2, 0, int(fault.NoChrome)},
-		{"no start of a launch that counts", []error{nil, unstarted}, 4, 2, int(fault.NoChrome)},
-		{"no start of two", []error{nil, unstarted, unstarted}, 3, 0, int(fault.NoChrome)},
-		{"a part is missing", []error{fault.New(fault.NoAdapter, "", "no adapter")}, 1, 0, int(fault.NoAdapter)},
+		{"crash", []error{crash}, 5, 3, ""},
+		{"two crashes", []error{crash, crash}, 5, 3, fault.Run},
+		{"no start", []error{unstarted}, 5, 3, ""},
+		{"no start, twice", []error{unstarted, unstarted}, 2, 0, fault.NoChrome},
+		{"no start of a launch that counts", []error{nil, unstarted}, 4, 2, fault.NoChrome},
+		{"no start of two", []error{nil, unstarted, unstarted}, 3, 0, fault.NoChrome},
+		{"a part is missing", []error{fault.New(fault.NoAdapter, "", "no adapter")}, 1, 0, fault.NoAdapter},
 	} {
 		t.Run(x.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -231,9 +231,9 @@ func TestAFailedWarmupIsRepeatedOnce(t *testing.T) {
 				for _, w := range r.Warnings {
 					warned = warned || w.Code == "warmup-repeated"
 				}
-				if fault.Code(err) != x.code || (err == nil) != (r.Status == record.OK) ||
+				if fault.Of(err) != x.code || (err == nil) != (r.Status == record.OK) ||
 					len(r.Attempts) != x.attempts || counted != x.counted {
-					t.Errorf("code %d, status %s, %d attempts, %d counted; want %+v", fault.Code(err), r.Status,
+					t.Errorf("class %s, status %s, %d attempts, %d counted; want %+v", fault.Of(err), r.Status,
 						len(r.Attempts), counted, x)
 				}
 				if want := x.launches[0] != nil && x.attempts > 1; warned != want {
@@ -273,8 +273,8 @@ func TestCancellingEndsTheRunAndLeavesAReadableRecord(t *testing.T) {
 			return nil
 		}}
 		r, err := do(t, ctx, options(t, a))
-		if fault.Code(err) != int(fault.Interrupted) {
-			t.Errorf("exit code %d for %v", fault.Code(err), err)
+		if fault.Of(err) != fault.Interrupted {
+			t.Errorf("class %s for %v", fault.Of(err), err)
 		}
 		if r.Status != record.Interrupted || len(r.Attempts) != 2 || r.Attempts[1].Status != record.Interrupted ||
 			a.open.Load() != 0 {

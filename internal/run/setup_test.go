@@ -99,7 +99,7 @@ func TestASetupThatCantBeBuiltFailsItsCellsAndTheRestGoesOn(t *testing.T) {
 			return build(ctx, s)
 		}
 		r, err := do(t, t.Context(), o)
-		if fault.Code(err) != int(fault.BadModel) || !strings.Contains(err.Error(), "setup 1") {
+		if fault.Of(err) != fault.BadModel || !strings.Contains(err.Error(), "setup 1") {
 			t.Errorf("the run says %v", err)
 		}
 		if len(r.Attempts) != 6 || r.Status != record.Failed {
@@ -138,7 +138,7 @@ func TestAnEngineThatIsAbsentInOneSetupOfSeveral(t *testing.T) {
 			status = append(status, a.Status)
 		}
 		if want := []record.Status{record.Failed, record.OK, record.OK, record.OK}; !slices.Equal(status, want) ||
-			fault.Code(err) != int(fault.NoLlamaServer) {
+			fault.Of(err) != fault.NoLlamaServer {
 			t.Errorf("%v; %v, want %v", err, status, want)
 		}
 	})

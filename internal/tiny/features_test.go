@@ -139,7 +139,7 @@ func TestImpossibleShapes(t *testing.T) {
 	} {
 		path := filepath.Join(t.TempDir(), "model.gguf")
 		err := tiny.WriteRandomFile(t.Context(), path, s)
-		if fault.Code(err) != int(fault.Usage) || !strings.Contains(err.Error(), says) {
+		if fault.Of(err) != fault.Usage || !strings.Contains(err.Error(), says) {
 			t.Errorf("got %v, want %q", err, says)
 		}
 		if _, err := os.Stat(path); err == nil {

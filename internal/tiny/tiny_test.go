@@ -51,7 +51,7 @@ func TestTheFileIsTheSameOnEveryMachine(t *testing.T) {
 
 func TestWriteFileIntoNoFolder(t *testing.T) {
 	err := tiny.WriteFile(filepath.Join(t.TempDir(), "missing", "tiny.gguf"))
-	if fault.Code(err) != int(fault.Unwritable) {
+	if fault.Of(err) != fault.Unwritable {
 		t.Errorf("got %v, want a fault of kind Unwritable", err)
 	}
 }

@@ -48,7 +48,7 @@ func TestWhoIsLeftBehindEndsWithTheWatching(t *testing.T) {
 				cancel(fault.New(fault.Interrupted, "", "interrupted"))
 			}
 		}})
-	if fault.Code(err) != int(fault.Interrupted) {
+	if fault.Of(err) != fault.Interrupted {
 		t.Errorf("err = %v", err)
 	}
 	n := slices.IndexFunc(said, func(line string) bool { return strings.HasSuffix(line, "(sleep)") })
@@ -85,7 +85,7 @@ func TestAThreadsNumber(t *testing.T) {
 	}
 	go other()
 	s := run(t, watch.Options{PIDs: []int{<-tid}})
-	if fault.Code(s.err) != int(fault.NothingToWatch) ||
+	if fault.Of(s.err) != fault.NothingToWatch ||
 		!strings.Contains(s.err.Error(), fmt.Sprintf("is a thread of process %d", os.Getpid())) {
 		t.Errorf("err = %v", s.err)
 	}

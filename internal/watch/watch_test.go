@@ -48,7 +48,7 @@ func watcher(pid int) int {
 		Rows: watch.To(os.Stdout, "test"), Say: say})
 	if err != nil && !errors.Is(err, io.EOF) {
 		say(err.Error())
-		return fault.Code(err)
+		return fault.ExitCode(err)
 	}
 	fmt.Fprintln(os.Stderr, costs, sum.CPU.Nanoseconds(), sum.Samples, sum.Length.Nanoseconds())
 	return 0
@@ -187,7 +187,7 @@ func TestACommandsEndIsPassedOn(t *testing.T) {
 			t.Errorf("%s: code %d (%s), want %d", line, code, how, want)
 		}
 	}
-	if _, err := watch.Start([]string{"/nonexistent"}, nil, nil, nil); fault.Code(err) != int(fault.NothingToWatch) {
+	if _, err := watch.Start([]string{"/nonexistent"}, nil, nil, nil); fault.Of(err) != fault.NothingToWatch {
 		t.Errorf("a command that isn't there: %v", err)
 	}
 }
@@ -271,7 +271,7 @@ func TestNothingToWatch(t *testing.T) {
 	}
 	defer func() { _ = alike.Process.Kill(); _ = alike.Wait() }() // killed: it has nothing to say
 	s := run(t, watch.Options{Name: "sleeper whom nobody knows", Wait: 50 * time.Millisecond})
-	if fault.Code(s.err) != int(fault.NothingToWatch) ||
+	if fault.Of(s.err) != fault.NothingToWatch ||
 		!regexp.MustCompile(`there are ([^;]*, )?sleep[,;]`).MatchString(s.err.Error()) ||
 		strings.Contains(s.err.Error(), "\n") {
 		t.Errorf("err = %v", s.err)
@@ -281,7 +281,7 @@ func TestNothingToWatch(t *testing.T) {
 		t.Fatal(err)
 	}
 	s = run(t, watch.Options{PIDs: []int{cmd.Process.Pid}})
-	if fault.Code(s.err) != int(fault.NothingToWatch) ||
+	if fault.Of(s.err) != fault.NothingToWatch ||
 		!strings.HasPrefix(s.err.Error(), fmt.Sprintf("there is no process %d;", cmd.Process.Pid)) {
 		t.Errorf("err = %v", s.err)
 	}
@@ -290,7 +290,7 @@ func TestNothingToWatch(t *testing.T) {
 // This program has the name in its command line, and is never watched; its own family neither.
 func TestAProgramNeverWatchesItself(t *testing.T) {
 	s := run(t, watch.Options{Name: filepath.Base(os.Args[0]), Wait: 0})
-	if fault.Code(s.err) != int(fault.NothingToWatch) {
+	if fault.Of(s.err) != fault.NothingToWatch {
 		t.Errorf("err = %v, rows of %v", s.err, s.names())
 	}
 }
@@ -323,7 +323,7 @@ func TestACommandEndsWithItsWatching(t *testing.T) {
 				cancel(fault.New(fault.Terminated, "", "terminated"))
 			}
 		}})
-	if code, _ := c.Exit(); fault.Code(err) != int(fault.Terminated) || code != 137 {
+	if code, _ := c.Exit(); fault.Of(err) != fault.Terminated || code != 137 {
 		t.Errorf("err = %v, the command's code is %d", err, code)
 	}
 }
@@ -333,7 +333,7 @@ func TestAFileThatExistsIsKept(t *testing.T) {
 	if err := os.WriteFile(path, []byte("precious"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := watch.Create(path, "l", false); fault.Code(err) != int(fault.Usage) {
+	if _, err := watch.Create(path, "l", false); fault.Of(err) != fault.Usage {
 		t.Errorf("err = %v", err)
 	}
 	rows, err := watch.Create(path, "l", true)
@@ -459,7 +459,7 @@ func TestAFullDiskEndsWatching(t *testing.T) {
 	c := command(t, "sleep", "0.2")
 	sum, err := watch.Run(t.Context(), watch.Options{Command: c, Interval: time.Millisecond, Rows: rows,
 		Say: func(string) {}})
-	if code, _ := c.Exit(); fault.Code(err) != int(fault.DiskFull) || code != 0 || sum.Rows != 0 {
+	if code, _ := c.Exit(); fault.Of(err) != fault.DiskFull || code != 0 || sum.Rows != 0 {
 		t.Errorf("err = %v, the command's code is %d, %d rows", err, code, sum.Rows)
 	}
 	if err := rows.Close(); err != nil {

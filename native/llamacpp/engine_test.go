@@ -175,7 +175,7 @@ func TestBrokenModels(t *testing.T) {
 			s, _ := opened(t, l)
 			for call, err := range map[string]error{"Check": l.Check(t.Context(), m), "Load": s.Load(t.Context(), m)} {
 				switch {
-				case fault.Code(err) != int(fault.BadModel) || engine.ClassOf(err) != record.SetUp:
+				case fault.Of(err) != fault.BadModel || engine.ClassOf(err) != record.SetUp:
 					t.Errorf("%s: %v of class %s, want a fault of kind BadModel", call, err, engine.ClassOf(err))
 				case strings.Contains(err.Error(), "\n") || !strings.Contains(err.Error(), m.Path):
 					t.Errorf("%s: %q is not one line that names the file", call, err)
@@ -219,8 +219,8 @@ func TestContextIsRoundedWithAWarning(t *testing.T) {
 	if w := p.Warnings(); len(w) != 1 || w[0].Code != "context-differs" {
 		t.Errorf("warnings %+v, want one about the context", w)
 	}
-	if _, err := generate(t, s, engine.Request{Prompt: strings.Repeat("x", 90), MaxTokens: 11}); fault.Code(err) != int(
-		fault.PromptTooLong) {
+	_, err := generate(t, s, engine.Request{Prompt: strings.Repeat("x", 90), MaxTokens: 11})
+	if fault.Of(err) != fault.PromptTooLong {
 		t.Errorf("90 and 11 tokens in a context of 100: %v", err)
 	}
 	if _, err := generate(t, s, engine.Request{Prompt: strings.Repeat("x", 90), MaxTokens: 10,
@@ -343,7 +343,7 @@ func TestAModelThatWasReplacedIsNotLoaded(t *testing.T) {
 		return pick()
 	}
 	for _, when := range []string{"meanwhile", "before"} {
-		if err := s.Load(t.Context(), m); fault.Code(err) != int(fault.BadModel) ||
+		if err := s.Load(t.Context(), m); fault.Of(err) != fault.BadModel ||
 			!strings.Contains(err.Error(), "was replaced") {
 			t.Errorf("replaced %s: %v", when, err)
 		}

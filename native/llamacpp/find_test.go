@@ -30,7 +30,7 @@ func TestFindInOrder(t *testing.T) {
 	t.Setenv("PATH", filepath.Join(dir, "path"))
 	c := Config{Cache: filepath.Join(dir, "cache")}
 
-	if _, err := Find(c); fault.Code(err) != int(fault.NoLlamaServer) || strings.Contains(err.Error(), "\n") ||
+	if _, err := Find(c); fault.Of(err) != fault.NoLlamaServer || strings.Contains(err.Error(), "\n") ||
 		!strings.Contains(err.Error(), "make setup") || !strings.Contains(err.Error(), "--llama-server") {
 		t.Errorf("nothing to be found: %v", err)
 	}
@@ -58,7 +58,7 @@ func TestFindInOrder(t *testing.T) {
 
 	// What was named and is not there is an error, though others could be found.
 	c.Path = filepath.Join(dir, "missing")
-	if _, err := Find(c); fault.Code(err) != int(fault.NoLlamaServer) || !strings.Contains(err.Error(), c.Path) {
+	if _, err := Find(c); fault.Of(err) != fault.NoLlamaServer || !strings.Contains(err.Error(), c.Path) {
 		t.Errorf("a missing one that was named: %v", err)
 	}
 }
@@ -66,7 +66,7 @@ func TestFindInOrder(t *testing.T) {
 func TestSomethingElse(t *testing.T) {
 	l := New(Config{Path: script(t, t.TempDir(), "llama-server")})
 	err := l.Check(t.Context(), randomModel(t, ascii()))
-	if fault.Code(err) != int(fault.NoLlamaServer) || engine.ClassOf(err) != record.SetUp ||
+	if fault.Of(err) != fault.NoLlamaServer || engine.ClassOf(err) != record.SetUp ||
 		!strings.Contains(err.Error(), "something else") {
 		t.Errorf("a program that is no llama-server: %v", err)
 	}

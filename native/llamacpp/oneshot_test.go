@@ -170,7 +170,7 @@ func TestAPromptJustOverTheContext(t *testing.T) {
 	for _, n := range []int{m.Context - 4, m.Context - 3, m.Context - 1, m.Context, m.Context + 1, m.Context + 200} {
 		for range 3 {
 			if _, err := s.Generate(t.Context(), engine.Request{Prompt: strings.Repeat("a", n), MaxTokens: 8},
-				func(record.Token) {}); fault.Code(err) != int(fault.PromptTooLong) {
+				func(record.Token) {}); fault.Of(err) != fault.PromptTooLong {
 				t.Errorf("%d tokens: %v", n, err)
 			}
 		}
@@ -207,7 +207,7 @@ func TestOneShotRefusesOtherPrograms(t *testing.T) {
 		filepath.Join(dir, "missing"):      "can't be run",
 	} {
 		err := NewOneShot(Config{CLI: path}).Check(t.Context(), m)
-		if fault.Code(err) != int(fault.NoLlamaServer) || engine.ClassOf(err) != record.SetUp ||
+		if fault.Of(err) != fault.NoLlamaServer || engine.ClassOf(err) != record.SetUp ||
 			!strings.Contains(err.Error(), want) ||
 			!strings.Contains(err.Error(), "scripts/setup llamacpp-tools") || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %v", path, err)
@@ -233,7 +233,7 @@ func TestAModelThatLlamaCppCannotLoad(t *testing.T) {
 			t.Fatal(err)
 		}
 		err = s.Load(t.Context(), m)
-		if fault.Code(err) != int(fault.BadModel) || engine.ClassOf(err) != record.SetUp ||
+		if fault.Of(err) != fault.BadModel || engine.ClassOf(err) != record.SetUp ||
 			!strings.Contains(err.Error(), "attn_q") || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %v of class %s, want BadModel with llama.cpp's own words", e.Name(), err, engine.ClassOf(err))
 		}

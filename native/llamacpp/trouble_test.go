@@ -168,7 +168,7 @@ func TestAnOldServer(t *testing.T) {
 				s, _ := opened(t, l)
 				err = s.Load(t.Context(), m)
 			}
-			if fault.Code(err) != int(fault.NoLlamaServer) || engine.ClassOf(err) != record.SetUp ||
+			if fault.Of(err) != fault.NoLlamaServer || engine.ClassOf(err) != record.SetUp ||
 				strings.Contains(err.Error(), "\n") ||
 				!strings.Contains(err.Error(), "it does not know "+c.lacks+",") ||
 				!strings.Contains(err.Error(), "make setup") {
@@ -275,7 +275,7 @@ func TestLayersWithoutAGPU(t *testing.T) {
 	c := newEngine(t).config
 	c.GPULayers = 3
 	for _, e := range []engine.Engine{New(c), NewOneShot(c)} {
-		if err := e.Check(t.Context(), m); fault.Code(err) != int(fault.NoLlamaServer) ||
+		if err := e.Check(t.Context(), m); fault.Of(err) != fault.NoLlamaServer ||
 			!strings.Contains(err.Error(), "no GPU to put 3 layers on") ||
 			!strings.Contains(err.Error(), "--llamacpp-gpu-layers") {
 			t.Errorf("%s: %v", e.Name(), err)
@@ -288,10 +288,10 @@ func TestLayersWithoutAGPU(t *testing.T) {
 	if d, err = c.device(load{offloaded: -1}); err != nil || d.Class == record.GPU || d.Class == record.CPU {
 		t.Errorf("a log that tells nothing: %+v, %v", d, err)
 	}
-	if _, err := c.device(load{offloaded: -1, noGPU: true}); fault.Code(err) != int(fault.NoLlamaServer) {
+	if _, err := c.device(load{offloaded: -1, noGPU: true}); fault.Of(err) != fault.NoLlamaServer {
 		t.Errorf("no GPU was found: %v", err)
 	}
-	if _, err := c.device(load{offloaded: 0, all: 9}); fault.Code(err) != int(fault.NoLlamaServer) {
+	if _, err := c.device(load{offloaded: 0, all: 9}); fault.Of(err) != fault.NoLlamaServer {
 		t.Errorf("none was put on a GPU: %v", err)
 	}
 }

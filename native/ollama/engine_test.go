@@ -188,7 +188,7 @@ func TestAnotherContextAfterAnUnload(t *testing.T) {
 	}
 	_, err := s.Generate(t.Context(), engine.Request{Prompt: strings.Repeat("The third clock ", 50), MaxTokens: 4},
 		func(record.Token) {})
-	if fault.Code(err) != int(fault.PromptTooLong) {
+	if fault.Of(err) != fault.PromptTooLong {
 		t.Errorf("a prompt too long for the shorter context: %v", err)
 	}
 }
@@ -266,9 +266,9 @@ func TestAModelThatOllamaCantLoad(t *testing.T) {
 	}
 	s, _ := opened(t, newEngine(t))
 	err = s.Load(t.Context(), engine.Model{Path: path, Model: record.Model{Name: "bad", Format: "gguf", Context: 64}})
-	if fault.Code(err) != int(fault.BadModel) || engine.ClassOf(err) != record.SetUp ||
+	if fault.Of(err) != fault.BadModel || engine.ClassOf(err) != record.SetUp ||
 		strings.Contains(err.Error(), "\n") || !strings.Contains(err.Error(), "lhama") {
-		t.Errorf("class %s, code %d: %v", engine.ClassOf(err), fault.Code(err), err)
+		t.Errorf("class %s, class %s: %v", engine.ClassOf(err), fault.Of(err), err)
 	}
 	load(t, s, enginetest.TinyModel(t)) // the server is as good as it was
 }
@@ -320,7 +320,7 @@ func TestAServerThatRunsAlready(t *testing.T) {
 		}
 		served.Name = "nobodys:7b"
 		err := o.Check(t.Context(), served)
-		if fault.Code(err) != int(fault.ServerUnreachable) || !strings.Contains(err.Error(), name) ||
+		if fault.Of(err) != fault.ServerUnreachable || !strings.Contains(err.Error(), name) ||
 			strings.Contains(err.Error(), "\n") {
 			t.Errorf("a model that it has not: %v", err)
 		}

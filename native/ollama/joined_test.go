@@ -114,7 +114,7 @@ func TestAContextThatNobodyNames(t *testing.T) {
 	}
 	_, err = s.Generate(t.Context(), engine.Request{Prompt: strings.Repeat("The third clock ", 3000), MaxTokens: 4},
 		func(record.Token) {})
-	if fault.Code(err) != int(fault.PromptTooLong) {
+	if fault.Of(err) != fault.PromptTooLong {
 		t.Errorf("a prompt that has no room: %v", err)
 	}
 	t.Run("and that the server does not tell", func(t *testing.T) {

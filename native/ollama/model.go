@@ -122,7 +122,7 @@ func (s *session) explain(ctx context.Context, err error, doing string) error {
 		return fmt.Errorf("%s in Ollama: %w", doing, ctx.Err())
 	case s.life.Err() != nil:
 		return errClosed
-	case errors.As(err, &failure), fault.Code(err) != int(fault.Run):
+	case errors.As(err, &failure), fault.Of(err) != fault.Run:
 		return err
 	case r != nil && fault.NoSpace(err), r != nil && strings.Contains(r.Message, "no space left"):
 		return setUp(fault.New(fault.DiskFull, "make room, or set TMPDIR to a folder on another disk",

@@ -27,7 +27,7 @@ func TestParseURL(t *testing.T) {
 	} {
 		u, err := ParseURL(text)
 		switch {
-		case want == "" && (fault.Code(err) != int(fault.Usage) || strings.Contains(err.Error(), "secret")):
+		case want == "" && (fault.Of(err) != fault.Usage || strings.Contains(err.Error(), "secret")):
 			t.Errorf("%q: %v, %v", text, u, err)
 		case want != "" && (err != nil || u.String() != want):
 			t.Errorf("%q: %v, %v; want %s", text, u, err, want)
@@ -77,7 +77,7 @@ func TestConfigsThatMakeNoSense(t *testing.T) {
 	} {
 		err := c.Config.Check()
 		if (c.words == "") != (err == nil) || err != nil &&
-			(!strings.Contains(err.Error(), c.words) || fault.Code(err) != int(fault.Usage)) {
+			(!strings.Contains(err.Error(), c.words) || fault.Of(err) != fault.Usage) {
 			t.Errorf("%+v: %v, want %q", c.Config, err, c.words)
 		}
 	}
@@ -290,7 +290,7 @@ func TestFindInOrder(t *testing.T) {
 	t.Setenv(PathVariable, "")
 	t.Setenv("PATH", filepath.Join(dir, "path"))
 	c := Config{Cache: filepath.Join(dir, "cache")}
-	if _, err := Find(c); fault.Code(err) != int(fault.NoOllama) ||
+	if _, err := Find(c); fault.Of(err) != fault.NoOllama ||
 		!strings.Contains(err.Error(), "scripts/setup ollama") || !strings.Contains(err.Error(), "--ollama-url") {
 		t.Errorf("nothing to be found: %v", err)
 	}
@@ -313,12 +313,12 @@ func TestFindInOrder(t *testing.T) {
 	c.Path = program("given")
 	expect(c.Path)
 	c.Path = filepath.Join(dir, "missing")
-	if _, err := Find(c); fault.Code(err) != int(fault.NoOllama) || !strings.Contains(err.Error(), "--ollama names") {
+	if _, err := Find(c); fault.Of(err) != fault.NoOllama || !strings.Contains(err.Error(), "--ollama names") {
 		t.Errorf("one that was named and is not there: %v", err)
 	}
 	c.Path = named
 	t.Setenv("PATH", os.Getenv("PATH")+":/usr/bin:/bin")
-	if _, err := New(c).Describe(t.Context()); fault.Code(err) != int(fault.NoOllama) ||
+	if _, err := New(c).Describe(t.Context()); fault.Of(err) != fault.NoOllama ||
 		!strings.Contains(err.Error(), "is not an ollama") {
 		t.Errorf("something else: %v", err)
 	}

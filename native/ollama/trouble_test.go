@@ -76,8 +76,8 @@ func oneLine(t *testing.T, err error, code fault.Kind, class record.Class, words
 	if err == nil {
 		t.Fatalf("no error, want one of class %s", class)
 	}
-	if fault.Code(err) != int(code) || engine.ClassOf(err) != class || strings.Contains(err.Error(), "\n") {
-		t.Errorf("code %d, class %s: %v; want %d and %s, on one line", fault.Code(err), engine.ClassOf(err), err, code,
+	if fault.Of(err) != code || engine.ClassOf(err) != class || strings.Contains(err.Error(), "\n") {
+		t.Errorf("class %s, class %s: %v; want %s and %s, on one line", fault.Of(err), engine.ClassOf(err), err, code,
 			class)
 	}
 	for _, w := range words {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"llmparity/internal/engine/enginetest"
+	"llmparity/internal/fault"
 	"llmparity/internal/record"
 	"llmparity/native/openai"
 	"llmparity/native/openai/openaitest"
@@ -39,7 +40,7 @@ func TestChatIsThePromptInTheServersTemplate(t *testing.T) {
 
 	wrong := config
 	wrong.Key = "sk-other"
-	oneLine(t, openai.New(wrong).Check(t.Context(), m), record.SetUp, 29, "check the key in $KEY")
+	oneLine(t, openai.New(wrong).Check(t.Context(), m), record.SetUp, fault.ServerUnreachable, "check the key in $KEY")
 
 	raw, _ := loaded(t, config, m)
 	want, err := raw.Generate(t.Context(), request(templated.Prompt, 24), func(record.Token) {})

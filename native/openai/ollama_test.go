@@ -10,6 +10,7 @@ import (
 
 	"llmparity/internal/engine"
 	"llmparity/internal/engine/enginetest"
+	"llmparity/internal/fault"
 	"llmparity/internal/record"
 	"llmparity/native/openai"
 	"llmparity/native/openai/openaitest"
@@ -80,7 +81,7 @@ func TestOllama(t *testing.T) {
 		t.Errorf("a chat, where the template is the prompt: %v, %q, want %q", err, g.Text, cases[1].Text)
 	}
 	err = openai.New(openai.Config{URL: server.URL, Model: "moose"}).Check(t.Context(), served)
-	oneLine(t, err, record.SetUp, 29, `no model "moose"; did you mean "mouse:latest"`)
+	oneLine(t, err, record.SetUp, fault.ServerUnreachable, `no model "moose"; did you mean "mouse:latest"`)
 	if slices.ContainsFunc(p.Warnings(), func(w record.Warning) bool { return strings.Contains(w.Code, "counts") }) {
 		t.Errorf("%v", p.Warnings())
 	}

@@ -41,23 +41,26 @@ func TestAddressesThatAreNotTheServers(t *testing.T) {
 	})
 	for name, c := range map[string]struct {
 		config openai.Config
-		code   int
+		code   fault.Kind
 		words  []string
 	}{
-		"a path that is none": {openai.Config{URL: plain.URL + "/foo"}, 29, []string{"no list of models", "/foo"}},
-		"files":               {openai.Config{URL: files}, 29, []string{"no list of models"}},
-		"other JSON":          {openai.Config{URL: other}, 29, []string{"no list of models"}},
-		"a gateway":           {openai.Config{URL: gateway}, 1, []string{"503", "no healthy upstream"}},
-		"a model that loads":  {openai.Config{URL: loading}, 29, []string{"has not loaded its model within"}},
+		"a path that is none": {openai.Config{URL: plain.URL + "/foo"}, fault.ServerUnreachable,
+			[]string{"no list of models", "/foo"}},
+		"files":      {openai.Config{URL: files}, fault.ServerUnreachable, []string{"no list of models"}},
+		"other JSON": {openai.Config{URL: other}, fault.ServerUnreachable, []string{"no list of models"}},
+		"a gateway":  {openai.Config{URL: gateway}, fault.Run, []string{"503", "no healthy upstream"}},
+		"a model that loads": {openai.Config{URL: loading}, fault.ServerUnreachable,
+			[]string{"has not loaded its model within"}},
 		"HTTP to HTTPS": {openai.Config{URL: strings.Replace(secure.URL, "https", "http", 1)},
-			29, []string{"HTTPS only", "https://"}},
-		"HTTPS to HTTP": {openai.Config{URL: strings.Replace(plain.URL, "http", "https", 1)}, 29,
+			fault.ServerUnreachable, []string{"HTTPS only", "https://"}},
+		"HTTPS to HTTP": {openai.Config{URL: strings.Replace(plain.URL, "http", "https", 1)}, fault.ServerUnreachable,
 			[]string{"does not speak HTTPS", "http://"}},
-		"an unknown signature": {openai.Config{URL: secure.URL}, 29, []string{"certificate", "SSL_CERT_FILE"}},
-		"a key of two lines": {openai.Config{URL: plain.URL, Key: "sk-very\nsecret", KeyFrom: "MY_KEY"}, 2,
+		"an unknown signature": {openai.Config{URL: secure.URL}, fault.ServerUnreachable,
+			[]string{"certificate", "SSL_CERT_FILE"}},
+		"a key of two lines": {openai.Config{URL: plain.URL, Key: "sk-very\nsecret", KeyFrom: "MY_KEY"}, fault.Usage,
 			[]string{"$MY_KEY"}},
-		"a secret in no URL": {openai.Config{URL: "me:very-secret@host:1"}, 2, []string{"--openai-url"}},
-		"a secret without host": {openai.Config{URL: "http:me:very-secret@h?key=very-secret"}, 2,
+		"a secret in no URL": {openai.Config{URL: "me:very-secret@host:1"}, fault.Usage, []string{"--openai-url"}},
+		"a secret without host": {openai.Config{URL: "http:me:very-secret@h?key=very-secret"}, fault.Usage,
 			[]string{"--openai-url"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -66,9 +69,9 @@ func TestAddressesThatAreNotTheServers(t *testing.T) {
 				openai.Impatient(e, 300*time.Millisecond)
 			}
 			err := e.Check(t.Context(), served)
-			if err == nil || fault.Code(err) != c.code || strings.Contains(err.Error(), "\n") ||
+			if err == nil || fault.Of(err) != c.code || strings.Contains(err.Error(), "\n") ||
 				strings.Contains(err.Error(), "very") {
-				t.Fatalf("%v (code %d), want %d", err, fault.Code(err), c.code)
+				t.Fatalf("%v (class %s), want %s", err, fault.Of(err), c.code)
 			}
 			for _, w := range c.words {
 				if !strings.Contains(err.Error(), w) {
@@ -159,7 +162,7 @@ func TestProxies(t *testing.T) {
 	} {
 		before := through.Load()
 		err := openai.CheckThrough(t.Context(), openai.New(openai.Config{URL: at}), proxy.URL, served)
-		oneLine(t, err, record.SetUp, 29, c.words)
+		oneLine(t, err, record.SetUp, fault.ServerUnreachable, c.words)
 		if went := through.Load() > before; went == c.local {
 			t.Errorf("%s: through the proxy: %v", at, went)
 		}

@@ -126,13 +126,13 @@ func codes(p *enginetest.Probe) string {
 }
 
 // oneLine checks an error's class, exit code and words.
-func oneLine(t *testing.T, err error, class record.Class, code int, words ...string) {
+func oneLine(t *testing.T, err error, class record.Class, code fault.Kind, words ...string) {
 	t.Helper()
 	if err == nil {
 		t.Fatal("no error")
 	}
-	if engine.ClassOf(err) != class || fault.Code(err) != code || strings.Contains(err.Error(), "\n") {
-		t.Errorf("%q of class %q and code %d, want one line of %q and %d", err, engine.ClassOf(err), fault.Code(err),
+	if engine.ClassOf(err) != class || fault.Of(err) != code || strings.Contains(err.Error(), "\n") {
+		t.Errorf("%q of class %q and class %s, want one line of %q and %s", err, engine.ClassOf(err), fault.Of(err),
 			class, code)
 	}
 	for _, w := range words {
@@ -148,7 +148,7 @@ func TestStreams(t *testing.T) {
 		name   string
 		answer http.HandlerFunc
 		class  record.Class // empty: it works
-		code   int
+		code   fault.Kind
 		words  string
 		pieces int
 		tokens int // as the usage has them; 0: it has none that is believed
@@ -169,7 +169,7 @@ func TestStreams(t *testing.T) {
 			warned: "counts-differ no-usage cache-unknown"},
 		{name: "cut behind its reason", answer: says(piece("a"), finish), pieces: 1,
 			warned: "no-usage cut-stream cache-unknown"},
-		{name: "cut before its reason", answer: says(piece("a"), piece("b")), class: record.Other, code: 1,
+		{name: "cut before its reason", answer: says(piece("a"), piece("b")), class: record.Other, code: fault.Run,
 			words: "broke off after 2 pieces", pieces: 2},
 		{name: "no word of a cache", answer: says(
 			piece("a"), finish, `data: {"choices":[],"usage":{"prompt_tokens":3,"completion_tokens":1}}`, done),
@@ -181,26 +181,26 @@ func TestStreams(t *testing.T) {
 			warned: "cached-prompt"},
 		{name: "done without a reason", answer: says(piece("a"), done), pieces: 1,
 			warned: "no-usage no-reason cache-unknown"},
-		{name: "nothing", answer: says(), class: record.Other, code: 1, words: "broke off after 0 pieces"},
-		{name: "no text", answer: says(finish, counts(3, 0), done), class: record.BadOutput, code: 1,
+		{name: "nothing", answer: says(), class: record.Other, code: fault.Run, words: "broke off after 0 pieces"},
+		{name: "no text", answer: says(finish, counts(3, 0), done), class: record.BadOutput, code: fault.Run,
 			words: "without any text"},
-		{name: "no text and yet tokens", answer: says(finish, counts(3, 2), done), class: record.BadOutput, code: 1,
-			words: "counts 2 tokens", tokens: 2},
+		{name: "no text and yet tokens", answer: says(finish, counts(3, 2), done),
+			class: record.BadOutput, code: fault.Run, words: "counts 2 tokens", tokens: 2},
 		{name: "error in mid-stream", answer: says(
 			piece("a"), `data: {"error":{"message":"out of\nblocks","type":"server_error","code":500}}`, done),
-			class: record.Other, code: 1, words: "out of blocks", pieces: 1},
+			class: record.Other, code: fault.Run, words: "out of blocks", pieces: 1},
 		{name: "error of a name of its own", answer: says(piece("a"), `error: {"message":"slot lost","code":500}`),
-			class: record.Other, code: 1, words: "slot lost", pieces: 1},
+			class: record.Other, code: fault.Run, words: "slot lost", pieces: 1},
 		{name: "error as an object", answer: says(
 			piece("a"), `data: {"object":"error","message":"EngineDeadError","code":500}`), class: record.Other,
-			code: 1, words: "EngineDeadError", pieces: 1},
-		{name: "error that is text", answer: says(`data: {"error":"no memory"}`), class: record.Other, code: 1,
+			code: fault.Run, words: "EngineDeadError", pieces: 1},
+		{name: "error that is text", answer: says(`data: {"error":"no memory"}`), class: record.Other, code: fault.Run,
 			words: "no memory"},
-		{name: "half a JSON", answer: says(piece("a"), `data: {"choices":[{"te`), class: record.BadOutput, code: 1,
-			words: `"{\"choices\":[{\"te"`, pieces: 1},
-		{name: "other JSON", answer: says(`data: {"choices":"many"}`), class: record.BadOutput, code: 1,
+		{name: "half a JSON", answer: says(piece("a"), `data: {"choices":[{"te`),
+			class: record.BadOutput, code: fault.Run, words: `"{\"choices\":[{\"te"`, pieces: 1},
+		{name: "other JSON", answer: says(`data: {"choices":"many"}`), class: record.BadOutput, code: fault.Run,
 			words: "after 0 pieces"},
-		{name: "no events", answer: says("<html>", "hello"), class: record.Other, code: 1, words: "broke off"},
+		{name: "no events", answer: says("<html>", "hello"), class: record.Other, code: fault.Run, words: "broke off"},
 		{name: "who speaks and empty deltas",
 			answer: says(`data: {"choices":[{"index":0,"delta":{"role":"assistant","content":null}}]}`,
 				`data: {"choices":[{"index":0,"delta":{"content":""}}]}`,
@@ -212,31 +212,32 @@ func TestStreams(t *testing.T) {
 			strings.Replace(piece("a"), `}]}`, `}],"usage":{"prompt_tokens":3,"completion_tokens":1}}`, 1), piece("b"),
 			finish, counts(3, 2), done),
 			pieces: 2, tokens: 2},
-		{name: "401", answer: refuses(401, `{"error":{"message":"no key"}}`), class: record.SetUp, code: 29,
-			words: "--openai-key-env"},
-		{name: "403", answer: refuses(403, "forbidden"), class: record.SetUp, code: 29, words: "403"},
+		{name: "401", answer: refuses(401, `{"error":{"message":"no key"}}`),
+			class: record.SetUp, code: fault.ServerUnreachable, words: "--openai-key-env"},
+		{name: "403", answer: refuses(403, "forbidden"),
+			class: record.SetUp, code: fault.ServerUnreachable, words: "403"},
 		{name: "404 of a model", answer: refuses(
 			404, `{"error":{"message":"The model mouse does not exist.","type":"NotFoundError","code":404}}`),
-			class: record.SetUp, code: 29, words: `no model "mouse"; did you mean "moose"`},
-		{name: "404 of a path", answer: refuses(404, `{"detail":"Not Found"}`), class: record.SetUp, code: 29,
-			words: "--openai-api"},
+			class: record.SetUp, code: fault.ServerUnreachable, words: `no model "mouse"; did you mean "moose"`},
+		{name: "404 of a path", answer: refuses(404, `{"detail":"Not Found"}`),
+			class: record.SetUp, code: fault.ServerUnreachable, words: "--openai-api"},
 		{name: "400", answer: refuses(400, `{"detail":[{"loc":["body","seed"],"msg":"extra fields not permitted"}]}`),
-			class: record.SetUp, code: 29, words: "extra fields"},
-		{name: "429", answer: refuses(429, `{"error":{"message":"slow down"}}`), class: record.Other, code: 1,
+			class: record.SetUp, code: fault.ServerUnreachable, words: "extra fields"},
+		{name: "429", answer: refuses(429, `{"error":{"message":"slow down"}}`), class: record.Other, code: fault.Run,
 			words: "again in 7 s"},
-		{name: "500", answer: refuses(500, `{"error":{"message":"boom"}}`), class: record.Other, code: 1,
+		{name: "500", answer: refuses(500, `{"error":{"message":"boom"}}`), class: record.Other, code: fault.Run,
 			words: "boom"},
-		{name: "502 of a proxy", answer: refuses(502, "<html>\n<h1>Bad Gateway</h1>"), class: record.Other, code: 1,
-			words: "502 Bad Gateway"},
+		{name: "502 of a proxy", answer: refuses(502, "<html>\n<h1>Bad Gateway</h1>"),
+			class: record.Other, code: fault.Run, words: "502 Bad Gateway"},
 		{name: "too long for OpenAI", answer: refuses(
 			400, `{"error":{"message":"too much","type":"invalid_request_error","code":"context_length_exceeded"}}`),
-			class: record.SetUp, code: int(fault.PromptTooLong)},
+			class: record.SetUp, code: fault.PromptTooLong},
 		{name: "too long for vLLM", answer: refuses(
 			400, `{"object":"error","message":"This model's maximum context length is 16 tokens.","type":"BadRequestError","code":400}`),
-			class: record.SetUp, code: int(fault.PromptTooLong), words: "16 tokens"},
+			class: record.SetUp, code: fault.PromptTooLong, words: "16 tokens"},
 		{name: "too long for TGI", answer: refuses(
 			422, "{\"error\":\"Input validation error: `inputs` tokens + `max_new_tokens` must be <= 2048\",\"error_type\":\"validation\"}"),
-			class: record.SetUp, code: int(fault.PromptTooLong), words: "2048"},
+			class: record.SetUp, code: fault.PromptTooLong, words: "2048"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel() // where a stream breaks off its server's end is waited for
@@ -288,14 +289,14 @@ func TestAConnectionThatBreaks(t *testing.T) {
 	})
 	s, _ := loaded(t, openai.Config{URL: server.URL}, served)
 	g, err := generated(t.Context(), s, 4)
-	oneLine(t, err, record.Other, 1, "broke off after 1 pieces")
+	oneLine(t, err, record.Other, fault.Run, "broke off after 1 pieces")
 	if len(g.Tokens) != 1 || g.Usage.Text != "a" {
 		t.Errorf("%+v", g)
 	}
 	server.CloseClientConnections()
 	server.Listener.Close()
 	_, err = generated(t.Context(), s, 4)
-	oneLine(t, err, record.Crash, 1, "ended after 0 pieces")
+	oneLine(t, err, record.Crash, fault.Run, "ended after 0 pieces")
 }
 
 func TestAServerThatNeverAnswers(t *testing.T) {
@@ -317,7 +318,7 @@ func TestAServerThatNeverAnswers(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 		g, err := generated(ctx, s, n)
 		cancel()
-		oneLine(t, err, record.Timeout, 1, words)
+		oneLine(t, err, record.Timeout, fault.Run, words)
 		if g.Usage.Finish != "cancelled" || len(g.Tokens) != n-3 {
 			t.Errorf("%+v", g)
 		}
@@ -347,44 +348,46 @@ func TestServersThatAreNone(t *testing.T) {
 	down := fmt.Sprintf("http://127.0.0.1:%d", openaitest.FreePort(t))
 	for name, c := range map[string]struct {
 		config openai.Config
-		code   int
+		code   fault.Kind
 		words  string
 	}{
-		"down": {openai.Config{URL: down}, 29, "no server answers at 127.0.0.1"},
-		"mute": {openai.Config{URL: "http://" + mute.Addr().String()}, 29, "gives no answer within 200ms"},
+		"down": {openai.Config{URL: down}, fault.ServerUnreachable, "no server answers at 127.0.0.1"},
+		"mute": {openai.Config{URL: "http://" + mute.Addr().String()}, fault.ServerUnreachable,
+			"gives no answer within 200ms"},
 		"no such": {openai.Config{URL: "http://llmparity.invalid:1"},
-			29, "no server answers at llmparity.invalid:1"},
-		"a page":    {openai.Config{URL: answer(200, "<html>hello</html>")}, 29, "no server of language models"},
-		"elsewhere": {openai.Config{URL: elsewhere}, 29, "(302, https://example.com/v1/models)"},
+			fault.ServerUnreachable, "no server answers at llmparity.invalid:1"},
+		"a page": {openai.Config{URL: answer(200, "<html>hello</html>")}, fault.ServerUnreachable,
+			"no server of language models"},
+		"elsewhere": {openai.Config{URL: elsewhere}, fault.ServerUnreachable, "(302, https://example.com/v1/models)"},
 		"401": {openai.Config{URL: answer(401, "")},
-			29, "name the variable that its key is in with --openai-key-env"},
+			fault.ServerUnreachable, "name the variable that its key is in with --openai-key-env"},
 		"a wrong key": {openai.Config{URL: echo, Key: "sk-very-secret", KeyFrom: "MY_KEY"},
-			29, "what is Bearer [key]); check the key in $MY_KEY"},
-		"no key":    {openai.Config{URL: echo, KeyFrom: "MY_KEY"}, 2, "MY_KEY is empty or not set"},
-		"500":       {openai.Config{URL: answer(500, `{"error":"boom"}`)}, 1, "boom"},
-		"no list":   {openai.Config{URL: answer(200, `{"data":[]}`), Model: "x"}, 0, ""},
-		"no models": {openai.Config{URL: answer(200, `{"data":[]}`)}, 0, ""},
-		"two models": {openai.Config{URL: broken(t, says()).URL, Model: "mous"}, 29,
+			fault.ServerUnreachable, "what is Bearer [key]); check the key in $MY_KEY"},
+		"no key":    {openai.Config{URL: echo, KeyFrom: "MY_KEY"}, fault.Usage, "MY_KEY is empty or not set"},
+		"500":       {openai.Config{URL: answer(500, `{"error":"boom"}`)}, fault.Run, "boom"},
+		"no list":   {openai.Config{URL: answer(200, `{"data":[]}`), Model: "x"}, "", ""},
+		"no models": {openai.Config{URL: answer(200, `{"data":[]}`)}, "", ""},
+		"two models": {openai.Config{URL: broken(t, says()).URL, Model: "mous"}, fault.ServerUnreachable,
 			`no model "mous"; did you mean "mouse"? It has: mouse, moose`},
-		"no URL":     {openai.Config{}, 2, "no server is named"},
-		"a password": {openai.Config{URL: "http://me:secret@127.0.0.1:1"}, 2, "--openai-key-env"},
-		"a query":    {openai.Config{URL: "http://127.0.0.1:1/v1?key=secret"}, 2, "would be written down"},
-		"a file":     {openai.Config{URL: "file:///etc/passwd"}, 2, "no URL of a server"},
-		"no host":    {openai.Config{URL: "http://"}, 2, "no URL of a server"},
+		"no URL":     {openai.Config{}, fault.Usage, "no server is named"},
+		"a password": {openai.Config{URL: "http://me:secret@127.0.0.1:1"}, fault.Usage, "--openai-key-env"},
+		"a query":    {openai.Config{URL: "http://127.0.0.1:1/v1?key=secret"}, fault.Usage, "would be written down"},
+		"a file":     {openai.Config{URL: "file:///etc/passwd"}, fault.Usage, "no URL of a server"},
+		"no host":    {openai.Config{URL: "http://"}, fault.Usage, "no URL of a server"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := openai.New(c.config)
 			openai.Impatient(e, 200*time.Millisecond)
 			err := e.Check(t.Context(), served)
-			if c.code == 0 {
+			if c.code == "" {
 				if err != nil {
 					t.Fatal(err)
 				}
 				return
 			}
-			if err == nil || fault.Code(err) != c.code || !strings.Contains(err.Error(), c.words) ||
+			if err == nil || fault.Of(err) != c.code || !strings.Contains(err.Error(), c.words) ||
 				strings.Contains(err.Error(), "\n") || strings.Contains(err.Error(), "secret") {
-				t.Errorf("%v (code %d), want %d and %q", err, fault.Code(err), c.code, c.words)
+				t.Errorf("%v (class %s), want %s and %q", err, fault.Of(err), c.code, c.words)
 			}
 			s, opened := e.Open(t.Context(), &enginetest.Probe{})
 			if opened == nil {
@@ -398,9 +401,9 @@ func TestServersThatAreNone(t *testing.T) {
 	// A model of a file is chosen where there is no choice.
 	two := openai.New(openai.Config{URL: broken(t, says()).URL})
 	err = two.Check(t.Context(), enginetest.TinyModel(t))
-	oneLine(t, err, record.SetUp, 29, "has 2 models; name one of its models with --openai-model: mouse, moose")
+	oneLine(t, err, record.SetUp, fault.ServerUnreachable, "has 2 models; name one of its models with --openai-model: mouse, moose")
 	err = two.Check(t.Context(), engine.Model{Model: record.Model{Name: "p", Format: "webllm"}})
-	if err == nil || fault.Code(err) != int(fault.BadModel) {
+	if err == nil || fault.Of(err) != fault.BadModel {
 		t.Errorf("a package: %v", err)
 	}
 }

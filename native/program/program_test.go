@@ -29,7 +29,7 @@ func TestAnOlderNameComesLast(t *testing.T) {
 	p := program.Program{Names: []string{"new", "old"}, Build: "x/current", Variable: "LLMPARITY_TEST_PROGRAM",
 		Kind: fault.NoOllama, Do: "build one"}
 	_, err := p.Find("", filepath.Join(dir, "cache"))
-	if fault.Code(err) != int(fault.NoOllama) || engine.ClassOf(err) != record.SetUp ||
+	if fault.Of(err) != fault.NoOllama || engine.ClassOf(err) != record.SetUp ||
 		!strings.Contains(err.Error(), "no new on PATH") {
 		t.Errorf("none: %v", err)
 	}
@@ -51,7 +51,7 @@ func TestAsk(t *testing.T) {
 	}
 	for want, path := range map[string]string{"fails (exit status 3): no such | option": a(
 		t, "echo no such; echo option; exit 3", t.TempDir(), "x"), "does not start": "/none"} {
-		if _, err := p.Ask(t.Context(), path, "--version", nil); fault.Code(err) != int(fault.NoOllama) ||
+		if _, err := p.Ask(t.Context(), path, "--version", nil); fault.Of(err) != fault.NoOllama ||
 			!strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}

@@ -147,7 +147,7 @@ func (e *Engine) find() (string, error) {
 	if err == nil {
 		return path, nil
 	}
-	return "", &engine.Failure{Class: record.SetUp, Err: fault.Wrap(fault.UnknownEngine, program.Cause(err),
+	return "", &engine.Failure{Class: record.SetUp, Err: fault.Wrap(fault.NoProgram, program.Cause(err),
 		"name an executable, as in exec:./my-engine", "%s can't be run: %s", e.Name(), e.config.Argv[0])}
 }
 
@@ -160,7 +160,7 @@ func (e *Engine) same(sum string) error {
 		return nil
 	}
 	return &engine.Failure{Class: record.SetUp,
-		Err: fault.New(fault.UnknownEngine, "let it be while a run goes on, and try again",
+		Err: fault.New(fault.NoProgram, "let it be while a run goes on, and try again",
 			"%s: the program %s was replaced or changed since its first start", e.Name(), e.config.Argv[0])}
 }
 

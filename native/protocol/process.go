@@ -38,7 +38,7 @@ func start(name string, argv []string, silence time.Duration, p engine.Probe) (*
 	if c.proc, err = child.StartGuarded(context.Background(), cmd); err != nil { // it outlives the call that starts it
 		close(c.gone)
 		c.release()
-		return nil, &engine.Failure{Class: record.SetUp, Err: fault.Wrap(fault.UnknownEngine, err, "", "%s", name)}
+		return nil, &engine.Failure{Class: record.SetUp, Err: fault.Wrap(fault.NoProgram, err, "", "%s", name)}
 	}
 	c.tree, err = proc.NewTree(c.proc.PID(), role, p.Attach, proc.TreeOptions{Ours: true})
 	go c.read()

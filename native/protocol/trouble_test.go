@@ -383,11 +383,11 @@ func TestTroubleIsNamed(t *testing.T) {
 			if o.err == nil {
 				t.Fatal("no error")
 			}
-			if engine.ClassOf(o.err) != c.class || fault.Code(o.err) != int(c.code) ||
+			if engine.ClassOf(o.err) != c.class || fault.Of(o.err) != c.code ||
 				!strings.Contains(o.err.Error(), c.want) ||
 				strings.Contains(o.err.Error(), "\n") || len(o.err.Error()) > 600 ||
 				!strings.Contains(o.err.Error(), "exec:test") {
-				t.Errorf("%s (%s, code %d), want %q (%s, code %d)", o.err, engine.ClassOf(o.err), fault.Code(o.err),
+				t.Errorf("%s (%s, class %s), want %q (%s, class %s)", o.err, engine.ClassOf(o.err), fault.Of(o.err),
 					c.want, c.class, c.code)
 			}
 		})
@@ -540,16 +540,16 @@ func TestCheck(t *testing.T) {
 	}
 	other := m
 	other.Format, other.Path = "served", ""
-	if err := scripted("right", time.Minute).Check(t.Context(), other); fault.Code(err) != int(fault.BadModel) {
+	if err := scripted("right", time.Minute).Check(t.Context(), other); fault.Of(err) != fault.BadModel {
 		t.Errorf("a model that a server knows: %v", err)
 	}
 	none := protocol.New(protocol.Config{Command: protocol.Command{Name: "x", Argv: []string{"/nonexistent/engine"}}})
-	if err := none.Check(t.Context(), m); fault.Code(err) != int(fault.UnknownEngine) ||
+	if err := none.Check(t.Context(), m); fault.Of(err) != fault.NoProgram ||
 		!strings.Contains(err.Error(), "exec:x can't be run: /nonexistent/engine") {
 		t.Errorf("no program: %v", err)
 	}
 	folder := protocol.New(protocol.Config{Command: protocol.Command{Name: "x", Argv: []string{t.TempDir()}}})
-	if err := folder.Check(t.Context(), m); fault.Code(err) != int(fault.UnknownEngine) {
+	if err := folder.Check(t.Context(), m); fault.Of(err) != fault.NoProgram {
 		t.Errorf("a folder: %v", err)
 	}
 }

@@ -271,5 +271,5 @@ func added[T comparable](now, before []T) []T {
 }
 
 func isTooLong(err error) bool {
-	return fault.Code(err) == int(fault.PromptTooLong) && !strings.Contains(err.Error(), "\n")
+	return fault.Of(err) == fault.PromptTooLong && !strings.Contains(err.Error(), "\n")
 }

@@ -1,0 +1,87 @@
+package fault
+
+import "slices"
+
+// Kind is a class of trouble, by the word that stands before messages and in --json. docs/exit-codes.md lists them.
+type Kind string
+
+// The classes. Only what a person must mend before it can work is more than Run.
+const (
+	Run          Kind = "failed"       // a launch, or something else in the run; the record says what
+	Usage        Kind = "usage"        // a flag, an argument or a plan that makes no sense
+	Gate         Kind = "gate-failed"  // a gate that a run did not keep to
+	Inconclusive Kind = "inconclusive" // a gate that could not be decided
+
+	NoChrome      Kind = "no-browser"
+	NoLlamaServer Kind = "no-llamacpp"
+	NoEmscripten  Kind = "no-emscripten"
+	NoPython      Kind = "no-python"  // Python itself, or the packages the compiler needs
+	NoBundle      Kind = "no-webllm"  // the page's npm parts were never installed
+	NoAdapter     Kind = "no-webgpu"  // the browser offers no WebGPU adapter
+	NoF16         Kind = "no-float16" // the WebGPU adapter has none
+	NoDisplay     Kind = "no-display" // a browser with a window was asked for, and there is no way to show one
+	NoOllama      Kind = "no-ollama"
+	NoProgram     Kind = "no-program" // an engine of the user's own that can't be started
+	UnknownEngine Kind = "unknown-engine"
+
+	BadModel      Kind = "bad-model"            // empty, truncated or malformed model file
+	UnknownArch   Kind = "unknown-architecture" // a sound model of an architecture that is not supported
+	BadLibrary    Kind = "bad-library"          // a model library that can't be had, or run with this model or WebLLM
+	UnknownModel  Kind = "unknown-model"        // a model that WebLLM's catalogue doesn't have
+	Download      Kind = "download"             // a model that can't be fetched, or came with other bytes
+	PromptTooLong Kind = "prompt-too-long"
+	WontFit       Kind = "out-of-memory" // a cell that is predicted to run out of memory, and was not launched
+
+	Unwritable Kind = "not-writable"
+	DiskFull   Kind = "disk-full"
+	BadRecord  Kind = "bad-record" // a folder that is no run, or one from a newer version
+
+	// A server that does not answer, does not let us in, or does not have the model.
+	ServerUnreachable Kind = "server"
+	BadProtocol       Kind = "bad-protocol" // an engine of the user's own that does not speak our protocol
+	NothingToWatch    Kind = "no-process"   // no process of that name or pid, or a command that can't be started
+
+	Interrupted Kind = "interrupted"
+	Terminated  Kind = "terminated"
+)
+
+// The exit codes of the program.
+const (
+	exitOK           = 0
+	exitFailed       = 1 // a launch or the run failed
+	exitUsage        = 2
+	exitGate         = 3
+	exitMissing      = 4 // something is missing or not supported here
+	exitInconclusive = 5
+	exitInterrupted  = 130
+	exitTerminated   = 143
+)
+
+// order is which exit code a command ends with where several apply.
+var order = []int{exitInterrupted, exitTerminated, exitUsage, exitGate, exitFailed, exitMissing, exitInconclusive}
+
+// before tells whether the exit code of k is the one that counts of two.
+func (k Kind) before(other Kind) bool {
+	return slices.Index(order, k.ExitCode()) < slices.Index(order, other.ExitCode())
+}
+
+// ExitCode is what the program exits with for a fault of this class.
+func (k Kind) ExitCode() int {
+	switch k {
+	case "":
+		return exitOK
+	case Run:
+		return exitFailed
+	case Usage, UnknownEngine:
+		return exitUsage
+	case Gate:
+		return exitGate
+	case Inconclusive:
+		return exitInconclusive
+	case Interrupted:
+		return exitInterrupted
+	case Terminated:
+		return exitTerminated
+	}
+	return exitMissing
+}

@@ -107,7 +107,8 @@ func Correct(all []*Against) int {
 	corrected := stats.Holm(tests, func(t stats.Test) float64 { return t.P })
 	best := stats.Holm(tests, func(t stats.Test) float64 { return t.Least })
 	for i, a := range all {
-		a.Raw, a.P, a.Significant, a.Changed = stats.Round(tests[i].P, 9), stats.Round(corrected[i], 9), corrected[i] <= stats.Alpha,
+		a.Raw, a.P, a.Significant, a.Changed = stats.Round(tests[i].P, 9), stats.Round(corrected[i], 9),
+			corrected[i] <= stats.Alpha,
 			changed[i] <= stats.Alpha
 		a.Call = stats.CallOf(a.Significant, best[i])
 	}

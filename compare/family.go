@@ -86,7 +86,8 @@ func (r *Result) judge(o Options) {
 		corrected := stats.Holm(tests, func(t stats.Test) float64 { return t.P })
 		best := stats.Holm(tests, func(t stats.Test) float64 { return t.Least })
 		for i, j := range of {
-			j.Family, j.Raw, j.P, j.Significant = f, stats.Round(tests[i].P, 9), stats.Round(corrected[i], 9), corrected[i] <= stats.Alpha
+			j.Family, j.Raw, j.P, j.Significant = f, stats.Round(tests[i].P, 9), stats.Round(corrected[i], 9),
+				corrected[i] <= stats.Alpha
 			j.Call = stats.CallOf(j.Significant, best[i])
 		}
 	}
@@ -249,6 +250,7 @@ func (r *Result) mean(comparisons []int, figure string, by []string) (Mean, bool
 		m.Note = notPositive
 	}
 	m.test = stats.OverCells(all)
-	m.test.Weight, m.test.Same = stats.Weight(m.headline, m.test.Least), fmt.Sprint(cells, others, stats.OrderOf(all...))
+	m.test.Weight, m.test.Same = stats.Weight(m.headline, m.test.Least),
+		fmt.Sprint(cells, others, stats.OrderOf(all...))
 	return m, true
 }

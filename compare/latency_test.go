@@ -49,7 +49,8 @@ func TestQuantilesAreValuesThatOccurred(t *testing.T) {
 		t.Errorf("%d values of %d launches", d.N, d.Launches)
 	}
 	steps := d.Steps
-	if len(steps) > stats.StepsAtMost || steps[0] != (stats.Step{Value: 1, Share: 0.001}) || steps[len(steps)-1] != (stats.Step{Value: 1000, Share: 1}) {
+	if len(steps) > stats.StepsAtMost || steps[0] != (stats.Step{Value: 1, Share: 0.001}) ||
+		steps[len(steps)-1] != (stats.Step{Value: 1000, Share: 1}) {
 		t.Errorf("%d steps from %v to %v", len(steps), steps[0], steps[len(steps)-1])
 	}
 	for i, s := range steps {

@@ -34,8 +34,9 @@ type Statistics struct {
 }
 
 func (o Options) statistics() Statistics {
-	return Statistics{Alpha: stats.Alpha, Confidence: stats.Confidence, MinEffect: o.MinEffect, AllowDifferent: o.AllowDifferent,
-		By: o.By}
+	return Statistics{Alpha: stats.Alpha, Confidence: stats.Confidence, MinEffect: o.MinEffect,
+		AllowDifferent: o.AllowDifferent,
+		By:             o.By}
 }
 
 // Check says what is wrong with options that people give.

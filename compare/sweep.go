@@ -277,7 +277,8 @@ func (s *Sweep) rate(r *Result, q swept) {
 	if math.IsNaN(line.Lo) {
 		rate.Note = TooFewRuns
 	} else {
-		rate.Interval = &stats.Interval{Lo: stats.Round(line.Lo*record.MiB, 6), Hi: stats.Round(line.Hi*record.MiB, 6), Confidence: stats.Confidence}
+		rate.Interval = &stats.Interval{Lo: stats.Round(line.Lo*record.MiB, 6), Hi: stats.Round(line.Hi*record.MiB, 6),
+			Confidence: stats.Confidence}
 	}
 	if line.Distinct == 2 {
 		rate.How += ". Of two lengths: whether it is a line can't be seen"

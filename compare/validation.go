@@ -178,7 +178,8 @@ func errorsOf(cells []ForetoldCell) []ComponentError {
 		}
 		e.Within = stats.Round(float64(within)/float64(e.Cells), 6)
 		if e.N = len(sizes); e.N > 0 {
-			e.ErrorSizes = &ErrorSizes{stats.Round(stats.Median(sizes), 6), stats.Round(sum/float64(e.N), 6), stats.Round(slices.Max(sizes), 6)}
+			e.ErrorSizes = &ErrorSizes{stats.Round(stats.Median(sizes), 6), stats.Round(sum/float64(e.N), 6),
+				stats.Round(slices.Max(sizes), 6)}
 		}
 		out = append(out, e)
 	}

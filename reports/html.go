@@ -66,7 +66,7 @@ func HTML(w io.Writer, res *compare.Result, runs ...*record.Run) error {
 	for _, part := range []struct {
 		name string
 		to   *template.HTML
-	}{{"banner", &d.Banner}, {"sections", &d.Sections}, {"whole", &d.Whole}} { // what was cut is known when all else is written
+	}{{"banner", &d.Banner}, {"sections", &d.Sections}, {"whole", &d.Whole}} { // what was cut is known last
 		var b strings.Builder
 		if err := t.ExecuteTemplate(&b, part.name, d); err != nil {
 			return fmt.Errorf("writing the report's %s: %w", part.name, err)

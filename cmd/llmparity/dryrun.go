@@ -41,10 +41,11 @@ type plannedCell struct {
 	MemoryB int64            `json:"memory_bytes,omitempty"`
 	HighB   int64            `json:"memory_high_bytes,omitempty"`
 	Risk    record.RiskLevel `json:"oom_risk,omitempty"`
-	Seconds *float64         `json:"seconds,omitempty"` // by earlier runs of the engine with the model; absent: there are none
-	Missing string           `json:"missing,omitempty"` // why it can't run here
-	Unknown string           `json:"unknown,omitempty"` // why it is not known whether it can
-	open    bool             // its requests come at their times
+	// by earlier runs of the engine with the model; absent: there are none
+	Seconds *float64 `json:"seconds,omitempty"`
+	Missing string   `json:"missing,omitempty"` // why it can't run here
+	Unknown string   `json:"unknown,omitempty"` // why it is not known whether it can
+	open    bool     // its requests come at their times
 }
 
 // dryRun is what a plan would do.
@@ -107,8 +108,9 @@ func plannedCellOf(of *resolve.Cell) plannedCell {
 	c := plannedCell{Cell: of.ID, Setup: s.ID, Engine: of.Engine, Model: p.Model, Prompt: shape.PromptID,
 		InputTokens: shape.InputTokens, MaxTokens: shape.MaxTokens, Requests: resolve.Requests(shape), AtOnce: 1,
 		Context: max(s.Model.Context, p.Context, 0), DType: p.DType, KVDType: p.KVDType, Start: p.Start,
-		WebLLM: p.WebLLMVersion, Threads: p.Threads, Attempts: resolve.Attempts(*p), Launches: resolve.Launches(s, shape),
-		MemoryB: of.Forecast.Best, HighB: of.Forecast.High, Risk: of.Forecast.Risk, Seconds: of.Forecast.Seconds}
+		WebLLM: p.WebLLMVersion, Threads: p.Threads, Attempts: resolve.Attempts(*p),
+		Launches: resolve.Launches(s, shape),
+		MemoryB:  of.Forecast.Best, HighB: of.Forecast.High, Risk: of.Forecast.Risk, Seconds: of.Forecast.Seconds}
 	if t := shape.Traffic; t != nil {
 		c.AtOnce, c.open = max(t.Concurrency, 1), t.Loop == record.OpenLoop
 		if c.open && t.Concurrency == 0 {
@@ -177,7 +179,8 @@ func printDryRun(w io.Writer, cells []plannedCell, sum dryRun) {
 		}
 		row(c.Cell, c.Engine, c.Model, in, c.MaxTokens, c.Context, c.how(), memory, time, note)
 	}
-	fmt.Fprintf(w, "\n%s: %s in %s; nothing was launched.\n", sum.Name, plural(sum.Cells, "cell"), plural(sum.Setups, "setup"))
+	fmt.Fprintf(w, "\n%s: %s in %s; nothing was launched.\n", sum.Name, plural(sum.Cells, "cell"),
+		plural(sum.Setups, "setup"))
 	switch {
 	case sum.Seconds == nil:
 		fmt.Fprintf(w, "Time: not known: the results folder has no earlier run of these engines with these models.\n")
@@ -188,7 +191,8 @@ func printDryRun(w io.Writer, cells []plannedCell, sum dryRun) {
 		fmt.Fprintf(w, "Time: about %s, by earlier runs.\n", took(*sum.Seconds))
 	}
 	if sum.MostB > 0 {
-		fmt.Fprintf(w, "Memory: %s at most, as far as it is predicted; an engine's processes together.\n", mebi(sum.MostB))
+		fmt.Fprintf(w, "Memory: %s at most, as far as it is predicted; an engine's processes together.\n",
+			mebi(sum.MostB))
 	}
 	for _, f := range sum.Fetches {
 		size := "of a size that is not known without asking"

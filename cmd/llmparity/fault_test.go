@@ -64,7 +64,8 @@ exec `+chrome+` --disable-gpu "$@"
 
 		launched bool
 	}{
-		{"no browser", []string{"run", "--strict"}, []string{"PATH=" + dir, "LLMPARITY_CHROME=nosuchbrowser"}, fault.NoChrome,
+		{"no browser", []string{"run", "--strict"}, []string{"PATH=" + dir, "LLMPARITY_CHROME=nosuchbrowser"},
+			fault.NoChrome,
 			"install Chromium", false},
 		{"another browser", []string{"run", "--strict", "--chrome", "/nonexistent/chrome"}, nil, fault.NoChrome,
 			"/nonexistent/chrome", false},
@@ -106,7 +107,8 @@ exec `+chrome+` --disable-gpu "$@"
 		{"unknown dtype", []string{"run", "--dtype", "q4"}, nil, fault.Usage, "dtype: \"q4\"", false},
 		{"two ways to say which WebLLM", []string{"run", "--webllm-version", "0.2.80", "--webllm-bundle", "x.js"},
 			nil, fault.Usage, "choose one", false},
-		{"no version of WebLLM", []string{"run", "--strict", "--webllm-version", "newest"}, nil, fault.Usage, "newest", false},
+		{"no version of WebLLM", []string{"run", "--strict", "--webllm-version", "newest"}, nil, fault.Usage, "newest",
+			false},
 		{"no bundle there", []string{"run", "--strict", "--webllm-bundle", "/nonexistent.js"}, nil, fault.NoBundle,
 			"/nonexistent.js", false},
 		{"a WebLLM that is not used", []string{"run", "--engines", "llamacpp", "--webllm-version", "0.2.80"}, nil,

@@ -130,7 +130,8 @@ func (f *presetFlags) change(p *plan.Plan) {
 	for _, n := range p.InputLengths {
 		longest = max(longest, n)
 	}
-	if need := longest + slices.Max(p.OutputLengths); need > resolve.MaxUnasked { // else the model's own is taken, as ever
+	// else the model's own is taken, as ever
+	if need := longest + slices.Max(p.OutputLengths); need > resolve.MaxUnasked {
 		p.Context = need
 	}
 }

@@ -23,7 +23,8 @@ func TestRedirectionsAreFollowedToWhereNobodyCanInterfere(t *testing.T) {
 		{"http://localhost/a", "ftp://localhost/b", false},
 	} {
 		via := []*http.Request{httptest.NewRequest(http.MethodGet, c.from, nil)}
-		if err := catalogue.SafeRedirect(httptest.NewRequest(http.MethodGet, c.to, nil), via); (err == nil) != c.followed {
+		err := catalogue.SafeRedirect(httptest.NewRequest(http.MethodGet, c.to, nil), via)
+		if (err == nil) != c.followed {
 			t.Errorf("from %s to %s: %v", c.from, c.to, err)
 		}
 	}

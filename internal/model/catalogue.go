@@ -86,7 +86,8 @@ func (f Finder) Look(ctx context.Context, name string, window int) (engine.Model
 	fetch := &Fetch{What: name + " of WebLLM's catalogue"}
 	if f.Mirror == "" {
 		fetch.What += fmt.Sprintf(", of which WebLLM says that it takes %.0f MB of video memory", e.VRAM)
-	} else if sizes, err := catalogue.Sizes(ctx, []catalogue.Entry{e}, catalogue.Options{Mirror: f.Mirror}); err == nil {
+	} else if sizes, err := catalogue.Sizes(ctx, []catalogue.Entry{e},
+		catalogue.Options{Mirror: f.Mirror}); err == nil {
 		if n, ok := sizes[e.ID]; ok {
 			fetch.Bytes = &n
 		}
@@ -95,8 +96,8 @@ func (f Finder) Look(ctx context.Context, name string, window int) (engine.Model
 }
 
 // Estimated is a model of the catalogue as the estimator knows it, by the best of what is at hand: its package in the
-// store; its lists, from the mirror or of a download that was cut; what the catalogue states. Nothing is stored, and without
-// a mirror no network is asked. The window is the context that a run gives it; 0: the package's own.
+// store; its lists, from the mirror or of a download that was cut; what the catalogue states. Nothing is stored, and
+// without a mirror no network is asked. The window is the context that a run gives it; 0: the package's own.
 func (f Finder) Estimated(ctx context.Context, id string) (m estimate.Model, window int, err error) {
 	e, err := f.chat(id)
 	if err != nil {

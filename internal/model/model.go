@@ -1,7 +1,7 @@
 // Package model finds the model that a plan or a command names, and says what its file or its package says of itself.
 //
-// A name is tiny, smollm2, a GGUF file, the folder of a WebLLM package, an id of WebLLM's catalogue, or served:NAME of a
-// server. The package can't say whether an engine runs the model: each engine does that.
+// A name is tiny, smollm2, a GGUF file, the folder of a WebLLM package, an id of WebLLM's catalogue, or served:NAME of
+// a server. The package can't say whether an engine runs the model: each engine does that.
 package model
 
 import (
@@ -46,8 +46,8 @@ type Finder struct {
 	Say      func(string)
 }
 
-// Find gives the model of a name, with a context window of so many tokens; 0 is the model's own. A model of the catalogue
-// is fetched unless it is in the store.
+// Find gives the model of a name, with a context window of so many tokens; 0 is the model's own. A model of the
+// catalogue is fetched unless it is in the store.
 func (f Finder) Find(ctx context.Context, name string, window int) (engine.Model, error) {
 	rest, served := strings.CutPrefix(name, Served)
 	switch {

@@ -258,7 +258,8 @@ func (c *check) holm(all []holmTest) {
 			}
 			call := "can't be told from chance"
 			switch {
-			case is && h.r.Ratio != nil && math.Max(*h.r.Ratio, 1 / *h.r.Ratio) < (1+c.res.Statistics.MinEffect)*(1-1e-12):
+			case is && h.r.Ratio != nil &&
+				math.Max(*h.r.Ratio, 1 / *h.r.Ratio) < (1+c.res.Statistics.MinEffect)*(1-1e-12):
 				call = "too small to matter"
 			case is:
 				call = "different"

@@ -329,7 +329,8 @@ func (r *request) figures() map[string]float64 {
 		case s.Name == "decode" && n > 1 && r.times[n-1] > r.times[0]:
 			chunks, times := r.chunks()
 			if 10*n >= 9*r.Generated {
-				out["decode_tps"] = out["tokens"] / float64(n) * float64(n-chunks[0]) / (float64(r.times[n-1]-r.times[0]) / 1e9)
+				seconds := float64(r.times[n-1]-r.times[0]) / 1e9
+				out["decode_tps"] = out["tokens"] / float64(n) * float64(n-chunks[0]) / seconds
 			}
 			var gaps []float64
 			for i := 1; i < len(chunks); i++ {

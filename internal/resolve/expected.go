@@ -10,13 +10,13 @@ import (
 // said depends on all before.
 const sureMargin = 0.5
 
-// mostChecked bounds prompts and texts whose tokens are worked out: ours takes its time, which grows with the square of a
-// text's length.
+// mostChecked bounds prompts and texts whose tokens are worked out: ours takes its time, which grows with the square of
+// a text's length.
 const mostChecked = 256
 
 // expected gives what the tiny model says after each prompt of a setup, as far as no rounding can change it, by a plain
-// implementation of our own; nil for other models, for which that would take too long, and where weights and activations
-// are computed in half precision.
+// implementation of our own; nil for other models, for which that would take too long, and where weights and
+// activations are computed in half precision.
 func expected(s *Setup) (map[string][]int, error) {
 	if s.Model.SHA256 != tiny.SHA256 || s.Plan.DType == "f16" {
 		return nil, nil

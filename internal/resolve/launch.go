@@ -127,7 +127,8 @@ func (r *Resolver) fetch(f *model.Fetch) {
 	}
 }
 
-// MaxUnasked is the longest context that is taken where nobody asked for one: WebLLM reserves memory for all of it at load.
+// MaxUnasked is the longest context that is taken where nobody asked for one: WebLLM reserves memory for all of it at
+// load.
 const MaxUnasked = 4096
 
 // choose writes into a setup's plan what it leaves open.
@@ -176,8 +177,8 @@ func (r *Resolver) accepts(ctx context.Context, in *set, at int, m engine.Model)
 	return v
 }
 
-// open has a set's engines be the ones that are used now. Others of the same kinds, which would keep a server or a store
-// beside them, end.
+// open has a set's engines be the ones that are used now. Others of the same kinds, which would keep a server or a
+// store beside them, end.
 func (r *Resolver) open(ctx context.Context, next *set) (err error) {
 	if r.opened != nil && r.opened != next {
 		for _, e := range r.opened.engines {

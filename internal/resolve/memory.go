@@ -20,8 +20,8 @@ import (
 type Memory struct {
 	Path    string // what it loads: a GGUF, or a package's folder; empty: a model of the catalogue that is not here
 	Library string // the model library beside a package; empty: not known
-	// Setup is what the engine does of itself, to which its settings are added. Its Engine is empty where its ways with memory
-	// are not known: then weights and KV cache alone are predicted, which are the model's own.
+	// Setup is what the engine does of itself, to which its settings are added. Its Engine is empty where its ways with
+	// memory are not known: then weights and KV cache alone are predicted, which are the model's own.
 	Setup estimate.Setup
 	// Device asks for the WebGPU adapter, whose limits bound buffers; nil: there is none.
 	Device func(context.Context) (record.Device, error)
@@ -64,7 +64,8 @@ type estimatedCell struct {
 	device func(context.Context) (record.Device, error)
 }
 
-// how is an engine's memory with the setup's model, as far as it is known by now, and the model as the estimator reads it.
+// how is an engine's memory with the setup's model, as far as it is known by now, and the model as the estimator reads
+// it.
 func (r *Resolver) how(ctx context.Context, e Engine, m engine.Model) (how Memory, of estimate.Model, err error) {
 	if m.Format == record.Served {
 		return how, of, fmt.Errorf("the model %s is one that only its server has: no file tells its sizes", m.Name)
@@ -103,8 +104,9 @@ func estimated(how Memory, of estimate.Model, input, output int) (estimate.Estim
 	if s.Engine == "" {
 		s.Engine = estimate.LlamaCPP // weights and KV cache are as the model has them, wherever it runs
 	}
-	s.InputLen, s.OutputLen = input, max(output-1, 0) // the last token is never looked at again, and has no keys and values
-	if s.Context > 0 {                                // what has no room in it is the launch's to refuse
+	// the last token is never looked at again, and has no keys and values
+	s.InputLen, s.OutputLen = input, max(output-1, 0)
+	if s.Context > 0 { // what has no room in it is the launch's to refuse
 		s.OutputLen = min(s.OutputLen, s.Context-1)
 		s.InputLen = min(input, s.Context-s.OutputLen)
 	}
@@ -143,7 +145,8 @@ func (p *predictor) engine(name string) Engine {
 }
 
 // longest gives the tokens of what takes the most room of what a cell asks, prompt and answer.
-func (r *Resolver) longest(m engine.Model, prompt string, in, out int, t *record.Traffic) (input, output int, note string) {
+func (r *Resolver) longest(m engine.Model, prompt string, in, out int, t *record.Traffic) (
+	input, output int, note string) {
 	count := func(text string, asked int) (int, string) {
 		if asked > 0 {
 			return asked, ""
@@ -171,7 +174,8 @@ func (r *Resolver) longest(m engine.Model, prompt string, in, out int, t *record
 	return input, output, note
 }
 
-// mostText is how much of a prompt is looked at: finding tokens takes time that grows with the square of a word's length.
+// mostText is how much of a prompt is looked at: finding tokens takes time that grows with the square of a word's
+// length.
 const mostText = 8 << 10
 
 // counted counts a prompt's tokens, once for all engines.
@@ -209,7 +213,8 @@ func (r *Resolver) countPrompt(m engine.Model, text string) counted {
 
 // predicted puts an estimate into the record's words, by the definitions of what is measured.
 func predicted(cell int, e estimate.Estimate) record.Prediction {
-	p := record.Prediction{Cell: cell, Source: e.Model.Source, Setup: e.Settings(), TokenB: e.PerToken, Notes: e.Warnings}
+	p := record.Prediction{Cell: cell, Source: e.Model.Source, Setup: e.Settings(), TokenB: e.PerToken,
+		Notes: e.Warnings}
 	for _, c := range e.AsMeasured() {
 		p.Parts = append(p.Parts, record.Foretold{Name: c.Name, Low: c.Low, Best: c.Best, High: c.High, DType: c.DType,
 			Method: c.Method, Confidence: string(c.Confidence)})

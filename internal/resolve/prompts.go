@@ -17,7 +17,8 @@ import (
 	"llmparity/internal/traffic"
 )
 
-// promptCache is what is known of texts: those of files, those that are made, and what a model's vocabulary makes of them.
+// promptCache is what is known of texts: those of files, those that are made, and what a model's vocabulary makes of
+// them.
 type promptCache struct {
 	sources map[sourceKey]sourceText
 	makers  map[string]maker // by the model's path
@@ -87,8 +88,8 @@ func (c *promptCache) read(s *plan.Source) (out sourceText) {
 	return out
 }
 
-// source puts into a shape what stands in a file, as far as its cells depend on it: what is asked first, how many requests
-// there are, and how long the longest is, by which memory is predicted.
+// source puts into a shape what stands in a file, as far as its cells depend on it: what is asked first, how many
+// requests there are, and how long the longest is, by which memory is predicted.
 func (c *promptCache) source(shape *plan.Shape) error {
 	s := shape.Source
 	if s == nil || shape.Prompt != "" {
@@ -114,7 +115,8 @@ func (c *promptCache) source(shape *plan.Shape) error {
 		t.Trace, t.Requests = read.trace, len(read.trace)*max(1, t.Turns)
 		shape.MaxTokens, shape.Traffic = 0, &t
 		for _, a := range read.trace {
-			shape.InputTokens, shape.MaxTokens = max(shape.InputTokens, a.InputTokens), max(shape.MaxTokens, a.MaxTokens)
+			shape.InputTokens, shape.MaxTokens = max(shape.InputTokens, a.InputTokens),
+				max(shape.MaxTokens, a.MaxTokens)
 		}
 	}
 	return nil
@@ -252,8 +254,8 @@ func (a asks) refused(e Engine) error {
 	return a.err
 }
 
-// asks writes a shape's prompts, and looks whether the model can be asked them: its vocabulary may lack characters, which
-// an engine would drop silently, and the context may have no room.
+// asks writes a shape's prompts, and looks whether the model can be asked them: its vocabulary may lack characters,
+// which an engine would drop silently, and the context may have no room.
 func (r *Resolver) asks(s *Setup, shape *plan.Shape) (out asks) {
 	c, m := &r.prompts, s.Model
 	if s.err != nil {
@@ -298,8 +300,8 @@ func (c *promptCache) lacks(m engine.Model, prompt string) error {
 	return err
 }
 
-// count is how many tokens a text has, once; a text that has room however its tokens lie is not looked at, for each has a
-// byte at least.
+// count is how many tokens a text has, once; a text that has room however its tokens lie is not looked at, for each has
+// a byte at least.
 func (c *promptCache) count(m engine.Model, text string, room int) int {
 	if len(text)+1 <= room { // one may be put before it
 		return 0
@@ -325,8 +327,8 @@ func fresh(s *plan.Shape) bool {
 	return s.InputTokens > 0 || len(s.Traffic.Trace) > 0
 }
 
-// ask says what each request of a setup's traffic asks. Prompts of a number of tokens are fresh ones in each request of a
-// launch, so that none is found in a cache; repetitions ask the same again, also where they go on in one launch.
+// ask says what each request of a setup's traffic asks. Prompts of a number of tokens are fresh ones in each request of
+// a launch, so that none is found in a cache; repetitions ask the same again, also where they go on in one launch.
 func (c *promptCache) ask(shapes []plan.Shape, m engine.Model) func(record.Cell, traffic.Request) engine.Request {
 	askers := map[int]*prompts.Asker{}
 	for i := range shapes {
@@ -345,7 +347,8 @@ func (c *promptCache) ask(shapes []plan.Shape, m engine.Model) func(record.Cell,
 	}
 	return func(cell record.Cell, q traffic.Request) engine.Request {
 		asked, err := askers[cell.PromptID].Ask(cell, q)
-		if err != nil { // such a length was possible with another text: the cell's own is asked, and its length is reported
+		// such a length was possible with another text: the cell's own is asked, and its length is reported
+		if err != nil {
 			asked.Prompt = cell.Prompt
 		}
 		return asked

@@ -68,8 +68,8 @@ func (p *Plan) Ends(strict bool) error {
 // mostReasons is what a screen has room for.
 const mostReasons = 20
 
-// Lines say which cells can't run, a line a reason, of which it is not known, and what else a reader of the figures should
-// know.
+// Lines say which cells can't run, a line a reason, of which it is not known, and what else a reader of the figures
+// should know.
 func (p *Plan) Lines() []string {
 	cells := map[string]int{} // by engine
 	for i := range p.Cells {

@@ -1,11 +1,11 @@
 // Package resolve answers, for each cell of a plan, whether it can run on this machine: it runs, it is refused with a
-// reason, or only the engine knows once it has started. It finds or fetches models, makes prompts of the lengths that are
-// asked for, and predicts memory and time. A dry run prints the answers, a preflight acts on them, and a run carries out
-// the same values.
+// reason, or only the engine knows once it has started. It finds or fetches models, makes prompts of the lengths that
+// are asked for, and predicts memory and time. A dry run prints the answers, a preflight acts on them, and a run
+// carries out the same values.
 //
-// It can't see what shows only at a launch: an engine that breaks off while it loads ends its cell there. What is free is
-// judged again before each launch, for it changes meanwhile. Times are predicted by earlier runs in the results folder,
-// of which nothing tells how busy the machine was.
+// It can't see what shows only at a launch: an engine that breaks off while it loads ends its cell there. What is free
+// is judged again before each launch, for it changes meanwhile. Times are predicted by earlier runs in the results
+// folder, of which nothing tells how busy the machine was.
 package resolve
 
 import (
@@ -28,7 +28,8 @@ type Engine struct {
 	Planned string // its name in plans
 	// Accepts says whether it can run a model as the setup's plan wants it. It starts nothing that stays.
 	Accepts func(context.Context, engine.Model) engine.Verdict
-	// Confirm decides what Accepts leaves unknown, by starting something that ends again; nil: the first launch decides.
+	// Confirm decides what Accepts leaves unknown, by starting something that ends again; nil: the first launch
+	// decides.
 	Confirm func(context.Context, engine.Model) error
 	// Memory says how it has a model in memory, as far as that is known by now.
 	Memory func(engine.Model) (Memory, error)
@@ -87,7 +88,8 @@ type Plan struct {
 	Notes   []string      // what a reader of its figures should know
 }
 
-// Setup is a setup as it is carried out: what was chosen by default stands in its plan, and its shapes have their prompts.
+// Setup is a setup as it is carried out: what was chosen by default stands in its plan, and its shapes have their
+// prompts.
 type Setup struct {
 	plan.Setup
 	Planned plan.Plan // as the plan has it
@@ -109,7 +111,8 @@ type Cell struct {
 	at       int // of the setup's engines
 }
 
-// Resolve answers for each cell of a plan. An error says that there are no answers: the plan has no cells, or ctx is over.
+// Resolve answers for each cell of a plan. An error says that there are no answers: the plan has no cells, or ctx is
+// over.
 func (r *Resolver) Resolve(ctx context.Context, p plan.Plan) (*Plan, error) {
 	_, cells, err := p.Count()
 	if err != nil {

@@ -13,7 +13,8 @@ import (
 	"llmparity/internal/run"
 )
 
-// Parts gives what carries a setup of the plan out, when its turn comes. Its engines stay until another setup wants others.
+// Parts gives what carries a setup of the plan out, when its turn comes. Its engines stay until another setup wants
+// others.
 func (r *Resolver) Parts(p *Plan) func(context.Context, plan.Setup) (run.Setup, func(), error) {
 	return func(ctx context.Context, planned plan.Setup) (run.Setup, func(), error) {
 		s := p.Setups[planned.ID-1]
@@ -49,9 +50,9 @@ func (r *Resolver) Parts(p *Plan) func(context.Context, plan.Setup) (run.Setup, 
 	}
 }
 
-// reference names the engine, as records do, whose text engines are asked to score: the plan's, else the first that runs
-// outside a browser, else the first. It must report token ids: a text without them can't be forced on an engine. Some
-// engines say whether they do when they are checked, and not before.
+// reference names the engine, as records do, whose text engines are asked to score: the plan's, else the first that
+// runs outside a browser, else the first. It must report token ids: a text without them can't be forced on an engine.
+// Some engines say whether they do when they are checked, and not before.
 func (p *Plan) reference(s *Setup) func() (string, error) {
 	return func() (string, error) {
 		of := s.Plan.Reference

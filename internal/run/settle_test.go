@@ -108,7 +108,7 @@ func TestWhatTheModelDoesNotSayFailsTheLaunch(t *testing.T) {
 	for _, x := range []struct {
 		expected []int
 		class    record.Class
-	}{{[]int{0, 1, 2, 3}, ""}, {[]int{0, 1}, ""}, {nil, ""}, {[]int{0, 1, 7}, record.BadOutput}} { // the engine says 0, 1, 2, 3
+	}{{[]int{0, 1, 2, 3}, ""}, {[]int{0, 1}, ""}, {nil, ""}, {[]int{0, 1, 7}, record.BadOutput}} {
 		synctest.Test(t, func(t *testing.T) {
 			o := options(t, &scripted{name: "a"})
 			o.Expected = map[string][]int{"p": x.expected}

@@ -338,7 +338,8 @@ func FuzzDrive(f *testing.F) {
 			Mix: []record.Kind{{Name: "short", Share: .9}, {Name: "long", Share: .1}}}
 		traffic.Requests = int(requests) * max(1, traffic.Turns)
 		s, err := New(traffic)
-		if possible := requests > 0 && (traffic.Concurrency > 0 || traffic.Loop == record.OpenLoop); (err == nil) != possible {
+		possible := requests > 0 && (traffic.Concurrency > 0 || traffic.Loop == record.OpenLoop)
+		if (err == nil) != possible {
 			t.Fatalf("%+v: %v", traffic, err)
 		}
 		if err != nil {

@@ -113,7 +113,8 @@ func TestFaultsOfPiecesAreFound(t *testing.T) {
 		g := pieces()
 		spoil(&g)
 		faults := g.Faults(0)
-		if found := slices.ContainsFunc(faults, func(f string) bool { return strings.Contains(f, want) }); found != (want != "") {
+		found := slices.ContainsFunc(faults, func(f string) bool { return strings.Contains(f, want) })
+		if found != (want != "") {
 			t.Errorf("spoilt by %q: %q", want, faults)
 		}
 	}

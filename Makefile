@@ -4,7 +4,7 @@
 CACHE = $(or $(LLMPARITY_CACHE),$(or $(XDG_CACHE_HOME),$(HOME)/.cache)/llmparity)
 
 # Where the Go files are, npm's aside.
-FOLDERS = $(wildcard assets/*/*.go) browser cmd compare internal native reports
+FOLDERS = $(wildcard assets/*/*.go) browser cmd compare docs examples internal native reports scripts
 
 # Packages whose tests start browsers, servers or compilers run one after the other.
 PACKAGES = $(shell go list ./...)
@@ -34,6 +34,7 @@ lint:
 	@test -z "$$(gofmt -l $(FOLDERS))" || { echo "gofmt these files:"; gofmt -l $(FOLDERS); exit 1; }
 	@go vet -tags slow ./...
 	@$(CACHE)/staticcheck/current/staticcheck -tags slow ./...
+	@go run ./scripts/lint
 
 # A program with the race detector in it sleeps for a second at its end, and tests start hundreds of them.
 test test-all: export GORACE = atexit_sleep_ms=0

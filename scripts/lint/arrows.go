@@ -1,0 +1,89 @@
+package main
+
+import (
+	"fmt"
+	"go/ast"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// module is what imports of our own packages begin with.
+const module = "llmparity/"
+
+// Packages in these tables stand for themselves and what is below them. Of several rows about a package the longest
+// counts. Parts of one row's package may import each other; tests, and packages for tests, may import what they like.
+
+// importers has who alone may import a package. One without a row is for all.
+var importers = map[string]string{
+	"cmd":     "",
+	"reports": "cmd",
+	"compare": "cmd reports",
+	"browser": "cmd",
+	"native":  "cmd",
+
+	"internal/resolve": "cmd",
+	"internal/run":     "cmd internal/resolve",
+	"internal/plan":    "cmd internal/resolve internal/run compare/gate",
+	"internal/engine":  "cmd browser native internal/model internal/prompts internal/resolve internal/run",
+	"internal/sample":  "cmd browser native internal/engine internal/resolve internal/run internal/truth internal/watch",
+
+	// Whoever imports what embeds assets has them in its program.
+	"assets/page":     "cmd browser",
+	"assets/charts":   "cmd reports",
+	"assets/plans":    "cmd",
+	"assets/modellib": "internal/modellib",
+	"docs/schemas":    "cmd",
+}
+
+// imports has all that a package may import of ours. One without a row may import what importers lets it.
+var imports = map[string]string{
+	"compare":         "internal/accuracy internal/fault internal/record",
+	"compare/gate":    "compare internal/plan internal/record",
+	"compare/stats":   "",
+	"reports":         "compare assets/charts internal/fault internal/record internal/thin internal/whole",
+	"internal/engine": "internal/fault internal/record internal/sample",
+	"internal/record": "internal/fault internal/whole",
+	"internal/fault":  "",
+}
+
+// againstArrows finds imports that the tables do not have.
+func againstArrows(file *ast.File, name string) []string {
+	from := path.Dir(name)
+	if strings.HasSuffix(name, "_test.go") || strings.HasSuffix(from, "test") {
+		return nil
+	}
+	var out []string
+	for _, spec := range file.Imports {
+		quoted, err := strconv.Unquote(spec.Path.Value)
+		to, ours := strings.CutPrefix(quoted, module)
+		if err != nil || !ours {
+			continue
+		}
+		if key, may := row(importers, to); key != "" && !within(from, key+" "+may) {
+			out = append(out, fmt.Sprintf("%s imports %s, which is only for: %s", name, to, may))
+		}
+		if key, may := row(imports, from); key != "" && !within(to, key+" "+may) {
+			out = append(out, fmt.Sprintf("%s imports %s; %s may import only: %s", name, to, key, may))
+		}
+	}
+	return out
+}
+
+// row is the longest in a table that is about a package; there may be none.
+func row(table map[string]string, of string) (key, may string) {
+	for ; of != "."; of = path.Dir(of) {
+		if may, ok := table[of]; ok {
+			return of, may
+		}
+	}
+	return "", ""
+}
+
+// within tells whether a package is one of those in a list, or below one.
+func within(of, list string) bool {
+	return slices.ContainsFunc(strings.Fields(list), func(one string) bool {
+		return of == one || strings.HasPrefix(of, one+"/")
+	})
+}

@@ -1,0 +1,88 @@
+// Command lint finds what neither gofmt nor vet looks for: lines that are too long, and imports against the arrows
+// between packages. It reads files one by one: it follows no build tags, and resolves no names.
+package main
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"unicode/utf8"
+)
+
+func main() {
+	found, err := findings(".")
+	for _, line := range found {
+		fmt.Fprintln(os.Stderr, line)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+	}
+	if err != nil || len(found) > 0 {
+		os.Exit(1)
+	}
+}
+
+// findings looks at every Go file below a folder.
+func findings(root string) (out []string, err error) {
+	err = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && path != root && (d.Name() == "node_modules" || d.Name() == "testdata" || d.Name()[0] == '.'):
+			return fs.SkipDir
+		case d.IsDir() || !strings.HasSuffix(path, ".go"):
+			return nil
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		files := token.NewFileSet()
+		file, err := parser.ParseFile(files, path, text, parser.SkipObjectResolution)
+		if err == nil {
+			out = append(out, tooLong(files.File(file.FileStart), file, text)...)
+			out = append(out, againstArrows(file, filepath.ToSlash(path))...)
+		}
+		return err
+	})
+	return out, err
+}
+
+// columns is how many a line may have; a tab takes four, and gofmt's padding one. A string of more than so many is not
+// broken for them.
+const columns, unbroken = 120, 40
+
+var padding = regexp.MustCompile(` +`)
+
+// tooLong finds lines over the limit, other than those with long strings and those that the compiler reads.
+func tooLong(of *token.File, file *ast.File, text []byte) []string {
+	var out []string
+	n := 0
+	for line := range strings.Lines(string(text)) {
+		n++
+		line = strings.TrimSuffix(line, "\n")
+		width := utf8.RuneCountInString(padding.ReplaceAllString(line, " ")) + 3*strings.Count(line, "\t")
+		if width > columns && !strings.HasPrefix(line, "//go:") && longest(of, file, n, len(line)) <= unbroken {
+			out = append(out, fmt.Sprintf("%s:%d: %d columns; the limit is %d", of.Name(), n, width, columns))
+		}
+	}
+	return out
+}
+
+// longest is how many bytes of a line the longest string has there.
+func longest(of *token.File, file *ast.File, line, length int) (most int) {
+	begin := of.LineStart(line)
+	ast.Inspect(file, func(n ast.Node) bool {
+		if s, ok := n.(*ast.BasicLit); ok && s.Kind == token.STRING {
+			most = max(most, int(min(s.End(), begin+token.Pos(length))-max(s.Pos(), begin)))
+		}
+		return true
+	})
+	return most
+}

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"llmparity/compare/stats"
+	"llmparity/internal/figure"
 )
 
 // Against is one figure of two cells that somebody asks about by name: a question of its own, whatever else the cells
@@ -23,15 +24,15 @@ type Against struct {
 // whether it differs from the baseline's after a change by a share, such as -0.05: from what is let pass, so that one
 // that has changed by just that is called different no more often than chance says. Where the two can't be set against
 // each other it says why.
-func SetAgainst(base, now *Cell, figure string, change float64) (Against, string) {
+func SetAgainst(base, now *Cell, name string, change float64) (Against, string) {
 	for _, why := range []string{differentRequest(base, now), unknownDevice(base, now), differentDevice(base, now),
 		differentLife(base, now),
-		unlike(figure, base, now)} {
+		unlike(name, base, now)} {
 		if why != "" {
 			return Against{}, why
 		}
 	}
-	a, b := base.Named(figure), now.Named(figure)
+	a, b := base.Named(name), now.Named(name)
 	for _, side := range []struct {
 		f    Figure
 		what string
@@ -48,7 +49,7 @@ func SetAgainst(base, now *Cell, figure string, change float64) (Against, string
 	plain, from := stats.NewSides(was, is), stats.NewSides(moved, is)
 	out := Against{Ratio: newRatio(a, b, plain), plain: plain.Chance(), test: from.Chance()}
 	out.PercentInterval, out.Usual = plain.Shift(stats.Sure, out.Percent), plain.Shift(stats.Usual, out.Percent)
-	out.Note = alikeNote(figure, base, now)
+	out.Note = alikeNote(name, base, now)
 	out.plain.Weight, out.plain.Same = 1, fmt.Sprint(base.Label, " ", stats.OrderOf(plain))
 	out.test.Weight, out.test.Same = 1, fmt.Sprint(base.Label, " ", stats.OrderOf(from))
 	return out, ""
@@ -74,23 +75,23 @@ func title(f Figure) string {
 }
 
 // unlike says why a figure is not the same thing on both sides.
-func unlike(figure string, a, b *Cell) string {
-	switch figure {
-	case Increase:
-		if (a.Figure(Baseline).Absent == NoBaseline) != (b.Figure(Baseline).Absent == NoBaseline) {
+func unlike(name string, a, b *Cell) string {
+	switch name {
+	case figure.Increase:
+		if (a.Figure(figure.Baseline).Absent == NoBaseline) != (b.Figure(figure.Baseline).Absent == NoBaseline) {
 			return "one increase is a whole peak, the other what came on top of a baseline"
 		}
 		return shareOutside(a, b)
-	case PeakPSS:
+	case figure.PeakPSS:
 		return shareOutside(a, b)
-	case TTFT:
+	case figure.TTFT:
 		if why := cachesDiffer(a, b); why != "" {
 			return why
 		}
 		return loadsDiffer(a, b)
-	case PrefillTPS:
+	case figure.PrefillTPS:
 		return cachesDiffer(a, b)
-	case LoadTime:
+	case figure.LoadTime:
 		return loadsDiffer(a, b)
 	}
 	return ""

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"llmparity/internal/figure"
 	"llmparity/internal/record"
 )
 
@@ -90,7 +91,7 @@ func (o *OverTokens) line(name string) *Aligned {
 func TestWhatLiesOnALineIsAlignedExactly(t *testing.T) {
 	o := alignedOf(t, follower{id: 1, tokens: 50, every: 100 * time.Millisecond, took: 6 * time.Millisecond,
 		at: line}.attempt())
-	for _, name := range []string{TotalPSS, "rss_sum"} {
+	for _, name := range []string{figure.TotalPSS, "rss_sum"} {
 		l := o.line(name)
 		if l == nil || len(l.Median) != 51 {
 			t.Fatalf("%s: %+v", name, l)
@@ -179,8 +180,8 @@ func TestTokensWhoseClockDriftedAreNotAligned(t *testing.T) {
 	} {
 		o := alignedOf(t, follower{id: 1, tokens: 50, every: 100 * time.Millisecond, at: line,
 			clocks: c.clocks}.attempt())
-		if (o.line("rss_sum") != nil) != c.rss || (o.line(TotalPSS) != nil) != c.pss {
-			t.Errorf("%s: RSS aligned %v, PSS aligned %v", name, o.line("rss_sum") != nil, o.line(TotalPSS) != nil)
+		if (o.line("rss_sum") != nil) != c.rss || (o.line(figure.TotalPSS) != nil) != c.pss {
+			t.Errorf("%s: RSS aligned %v, PSS aligned %v", name, o.line("rss_sum") != nil, o.line(figure.TotalPSS) != nil)
 		}
 		if notes := strings.Join(o.Notes, "\n"); !strings.Contains(notes, c.says) || c.says == "" && notes != "" {
 			t.Errorf("%s: notes %q, want %q", name, notes, c.says)

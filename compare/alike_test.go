@@ -10,6 +10,7 @@ import (
 
 	"llmparity/compare"
 	"llmparity/compare/comparetest"
+	"llmparity/internal/figure"
 	"llmparity/internal/record"
 )
 
@@ -31,23 +32,23 @@ func TestRepetitionsInOneLaunch(t *testing.T) {
 	if c.Launches.Counted != 6 || c.Launches.Opened != 1 {
 		t.Errorf("launches: %+v", c.Launches)
 	}
-	for name, n := range map[string]int{compare.PeakPSS: 1, compare.PeakUSS: 1, compare.PeakRSS: 1, compare.Increase: 1,
-		compare.Baseline:   1,
-		compare.PostWarmup: 1, compare.LoadTime: 1, compare.TTFT: 6, compare.Retained: 1} {
+	for name, n := range map[string]int{figure.PeakPSS: 1, figure.PeakUSS: 1, figure.PeakRSS: 1, figure.Increase: 1,
+		figure.Baseline:   1,
+		figure.PostWarmup: 1, figure.LoadTime: 1, figure.TTFT: 6, figure.Retained: 1} {
 		if f := c.Figure(name); f.N != n {
 			t.Errorf("%s has %d values, want %d", name, f.N, n)
 		}
 	}
-	base := c.Figure(compare.Baseline)
+	base := c.Figure(figure.Baseline)
 	if base.Center() < 100 {
 		t.Errorf("baseline %+v", base)
 	}
-	if got := c.Figure(compare.Increase); math.Abs(
-		got.Center()-(c.Figure(compare.PeakPSS).Center()-base.Center())) > 1e-5 ||
+	if got := c.Figure(figure.Increase); math.Abs(
+		got.Center()-(c.Figure(figure.PeakPSS).Center()-base.Center())) > 1e-5 ||
 		!strings.Contains(got.How, "reused") {
 		t.Errorf("increase %+v", got)
 	}
-	if held := c.Figure(compare.Retained).Center(); held < 100 {
+	if held := c.Figure(figure.Retained).Center(); held < 100 {
 		t.Errorf("retained %v, the processes of baseline and unload are the same", held)
 	}
 	if w := warnedOf(r, "reused"); len(w) != 1 || !strings.Contains(w[0], "6 repetitions are requests in one launch") {
@@ -116,8 +117,8 @@ func TestRepetitionsInOneLaunchAreNotIndependent(t *testing.T) {
 			r.Verdict, "of 1 and 1 launches that can't be told from chance") {
 			t.Errorf("%+v", r)
 		}
-		if timed := r.Figure == compare.TTFT || r.Figure == compare.DecodeTPS ||
-			r.Figure == compare.PrefillTPS; fresh[i].Significant != timed {
+		if timed := r.Figure == figure.TTFT || r.Figure == figure.DecodeTPS ||
+			r.Figure == figure.PrefillTPS; fresh[i].Significant != timed {
 			t.Errorf("in launches of their own: %+v", fresh[i])
 		}
 	}
@@ -126,7 +127,7 @@ func TestRepetitionsInOneLaunchAreNotIndependent(t *testing.T) {
 func TestWhatAnEngineCantDoIsToldAndMarked(t *testing.T) {
 	r := compare.Runs(comparetest.Run(t, "flags", comparetest.Native(6), comparetest.Served(6)))
 	c := r.Cells[1]
-	if got := c.Figure(compare.Tokens); got.Center() != 41 || !strings.Contains(got.How, "as the engine counts them") {
+	if got := c.Figure(figure.Tokens); got.Center() != 41 || !strings.Contains(got.How, "as the engine counts them") {
 		t.Errorf("tokens: %+v", got)
 	}
 	for _, code := range []string{"stops-at-end", "no-token-ids"} {
@@ -149,7 +150,7 @@ func TestWhatAnEngineCantDoIsToldAndMarked(t *testing.T) {
 	if w := warnedOf(r, "pieces"); len(w) != 1 || !strings.HasPrefix(w[0], "served: ") {
 		t.Errorf("pieces: %q", w)
 	}
-	if f := c.Figure(compare.DecodeTPS); f.Known() ||
+	if f := c.Figure(figure.DecodeTPS); f.Known() ||
 		f.Absent != "41 tokens came in 20 pieces: when each came is not known" {
 		t.Errorf("decode of a few pieces: %+v", f)
 	}
@@ -161,10 +162,10 @@ func TestTokensThatCameAtOnceAreNoDecode(t *testing.T) {
 	e.Usage = func(u *record.Usage) { u.Spans = u.Spans[:1] }
 	c := compare.Runs(comparetest.Run(t, "buffered", e)).Cells[0]
 	want := fmt.Sprintf("the %d tokens came at once: when each was there is not known", len(e.IDs))
-	if f := c.Figure(compare.DecodeTPS); f.Known() || f.Absent != want {
+	if f := c.Figure(figure.DecodeTPS); f.Known() || f.Absent != want {
 		t.Errorf("%+v, want none: %s", f, want)
 	}
-	if f := c.Figure(compare.TTFT); !f.Known() {
+	if f := c.Figure(figure.TTFT); !f.Known() {
 		t.Errorf("no time to the first token: %+v", f)
 	}
 }
@@ -177,8 +178,8 @@ func TestRatiosOfPiecesAreMarked(t *testing.T) {
 	for _, ratio := range r.Comparisons[0].Ratios {
 		lengths := strings.Contains(ratio.Note, "lengths differ: 64")
 		pieces := strings.Contains(ratio.Note, "served tells of pieces of text")
-		timed := ratio.Figure == compare.DecodeTPS || ratio.Figure == compare.TTFT || ratio.Figure == compare.PrefillTPS
-		if (ratio.Figure == compare.DecodeTPS) != lengths || timed != pieces ||
+		timed := ratio.Figure == figure.DecodeTPS || ratio.Figure == figure.TTFT || ratio.Figure == figure.PrefillTPS
+		if (ratio.Figure == figure.DecodeTPS) != lengths || timed != pieces ||
 			!strings.Contains(ratio.Verdict, ratio.Note) {
 			t.Errorf("%s: note %q, %q", ratio.Figure, ratio.Note, ratio.Verdict)
 		}
@@ -202,7 +203,7 @@ func TestRatiosOfPiecesAreMarked(t *testing.T) {
 // timed are the ratios that a prompt's cache has a part in.
 func timed(r *compare.Result) (ttft, prefill bool) {
 	for _, ratio := range r.Comparisons[0].Ratios {
-		ttft, prefill = ttft || ratio.Figure == compare.TTFT, prefill || ratio.Figure == compare.PrefillTPS
+		ttft, prefill = ttft || ratio.Figure == figure.TTFT, prefill || ratio.Figure == figure.PrefillTPS
 	}
 	return ttft, prefill
 }
@@ -251,7 +252,7 @@ func TestPromptsFromACacheThatDoesNotTell(t *testing.T) {
 					t.Errorf("%s: ratios: TTFT %v, prefill %v, want %v", r.Runs[0].Name, ttft, prefill, want)
 				}
 				cell := r.Cells[0]
-				if f, g := cell.Figure(compare.PrefillTPS), cell.Figure(compare.Cached); f.Known() != c.prefill ||
+				if f, g := cell.Figure(figure.PrefillTPS), cell.Figure(figure.Cached); f.Known() != c.prefill ||
 					g.Known() != c.cached {
 					t.Errorf("prefill %+v, cached %+v", f, g)
 				}
@@ -266,13 +267,13 @@ func TestPromptsFromACacheThatDoesNotTell(t *testing.T) {
 	e.Cell.PromptCache, e.Reused, e.Cell.Reused = record.CacheOn, true, true
 	tells(&e, record.CacheUntold)
 	r := compare.Runs(comparetest.Run(t, "reused", e))
-	if f, g := r.Cells[0].Figure(compare.PrefillTPS), r.Cells[0].Figure(compare.Cached); f.N != 1 || g.Known() {
+	if f, g := r.Cells[0].Figure(figure.PrefillTPS), r.Cells[0].Figure(figure.Cached); f.N != 1 || g.Known() {
 		t.Errorf("prefill %+v, cached %+v", f, g)
 	}
 	// Where a cache is off nobody need tell.
 	off := comparetest.Served(6)
 	tells(&off, record.CacheUntold)
-	if f := compare.Runs(comparetest.Run(t, "off", off)).Cells[0].Figure(compare.Cached); !f.Known() ||
+	if f := compare.Runs(comparetest.Run(t, "off", off)).Cells[0].Figure(figure.Cached); !f.Known() ||
 		f.Center() != 0 {
 		t.Errorf("cached %+v", f)
 	}
@@ -395,8 +396,8 @@ func TestCachedPromptsAreToldAndNotSetAgainstOthers(t *testing.T) {
 	for _, ratio := range c.Ratios {
 		figures[ratio.Figure] = true
 	}
-	if figures[compare.TTFT] || figures[compare.PrefillTPS] || !figures[compare.DecodeTPS] ||
-		!figures[compare.PeakPSS] {
+	if figures[figure.TTFT] || figures[figure.PrefillTPS] || !figures[figure.DecodeTPS] ||
+		!figures[figure.PeakPSS] {
 		t.Errorf("ratios of %v", figures)
 	}
 	if !slices.ContainsFunc(c.Caveats, func(
@@ -422,7 +423,7 @@ func TestThreePointsGoByRSSWhereThereIsNoPSS(t *testing.T) {
 		q.Increase.Center() != q.Peak.Center() {
 		t.Errorf("without a process before the load: %+v", q)
 	}
-	for _, pss := range []string{compare.PeakPSS, compare.Increase, compare.PostWarmup} {
+	for _, pss := range []string{figure.PeakPSS, figure.Increase, figure.PostWarmup} {
 		if f := r.Cells[0].Figure(pss); f.Known() || f.Absent == "" {
 			t.Errorf("%s: %+v", pss, f)
 		}
@@ -441,9 +442,9 @@ func TestReportedFiguresHaveTheirUnits(t *testing.T) {
 			"time_per_output_token_s": 1, "total_tokens": 68, "tokens_per_s": 1, "requests_per_s": 1,
 			"energy_per_tokens": 1}
 	}
-	want := map[string][2]string{"total_duration": {"ns", compare.Latency}, "eval_count": {"tokens", compare.Tokens},
-		"cached_tokens": {"tokens", compare.Cached},
-		"predicted_ms":  {"ms", ""}, "eval_tokens_per_second": {"tokens/s", compare.DecodeTPS},
+	want := map[string][2]string{"total_duration": {"ns", figure.Latency}, "eval_count": {"tokens", figure.Tokens},
+		"cached_tokens": {"tokens", figure.Cached},
+		"predicted_ms":  {"ms", ""}, "eval_tokens_per_second": {"tokens/s", figure.DecodeTPS},
 		"kv_cache_bytes": {"bytes", ""}, "odd": {"", ""},
 		"time_per_output_token_s": {"s", ""}, "total_tokens": {"tokens", ""}, "tokens_per_s": {"tokens/s", ""},
 		"requests_per_s": {"", ""}, "energy_per_tokens": {"", ""}}

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"llmparity/internal/figure"
 	"llmparity/internal/record"
 )
 
@@ -58,20 +59,20 @@ func (c *Cell) causes(all []launch, p *Parts) []cause {
 		short(repacked))
 	add(c.others, "%s", c.othersWords())
 	// llama.cpp and its kin, whose logs are read, write zeros into the whole cache when they make it.
-	reserved, used := p.Component(KVCache), p.Component(KVCacheUsed)
+	reserved, used := p.Component(figure.KVCache), p.Component(figure.KVCacheUsed)
 	if reserved.Known() && used.Known() && reserved.Method != EngineLog && p.Of != onGPUs {
 		add(reserved.Center()-used.Center(),
 			"%s MiB of the KV cache are reserved and hold no token, so that nobody touched them",
 			short(reserved.Center()-used.Center()))
 	}
-	if working := p.Component(Activations); working.Known() {
+	if working := p.Component(figure.Activations); working.Known() {
 		words, partly := c.chunkWords()
 		if partly {
 			add(working.Center(), "workspaces are made for %s a part of their %s MiB", words, short(working.Center()))
 		}
 	}
 	slices.SortStableFunc(out, func(a, b cause) int { return cmp.Compare(b.mib, a.mib) })
-	if weights := p.Component(ModelWeights); c.says("mmap") == "on" && repacked == 0 && weights.Known() {
+	if weights := p.Component(figure.ModelWeights); c.says("mmap") == "on" && repacked == 0 && weights.Known() {
 		add(weights.Center(), "the weights are a mapped file: what of its %s MiB was not used, or is shared with other programs, is not in PSS",
 			short(weights.Center()))
 	}
@@ -80,7 +81,7 @@ func (c *Cell) causes(all []launch, p *Parts) []cause {
 
 // chunkWords say for how many tokens workspaces are made, and how many the prompt had; false where it had as many.
 func (c *Cell) chunkWords() (words string, partly bool) {
-	prompt := c.Figure(Prompt)
+	prompt := c.Figure(figure.Prompt)
 	chunk := c.says("ubatch")
 	if chunk == "" {
 		chunk = c.says("prefill_chunk")

@@ -6,42 +6,29 @@ import (
 	"slices"
 	"strings"
 
+	"llmparity/internal/figure"
 	"llmparity/internal/record"
-)
-
-// Names of the parts of what a browser takes beyond weights, KV cache and activations.
-const (
-	PageCopies      = "page_copies"
-	TransferBuffers = "transfer_buffers"
-	GPUProcess      = "gpu_process"
-	PageHeaps       = "page_heaps"
-	ProgramFiles    = "program_files"
-	OtherProcesses  = "other_processes"
-	NotYetThere     = "not_yet_there"
-	// BrowserShare is the sum of these, and EverythingElse what they leave of FrameworkOverhead.
-	BrowserShare   = "browser_share"
-	EverythingElse = "everything_else"
 )
 
 // beyondParts are the parts in order, with what people call them and how they are obtained. All are growths from the
 // baseline to the highest moment.
 func beyondParts() [][3]string {
 	return [][3]string{
-		{PageCopies, "page: copies of weights on their way",
+		{figure.PageCopies, "page: copies of weights on their way",
 			"anonymous memory of the page's process at the highest moment, less that at the end of " +
 				"the measurement: array buffers that shards are read into, and those that wait to be collected"},
-		{TransferBuffers, "buffers between page and GPU process",
+		{figure.TransferBuffers, "buffers between page and GPU process",
 			"shared memory of all processes: writes to WebGPU pass through it; what the largest " +
 				"tensor took is kept"},
-		{GPUProcess, "GPU process: kernels, driver",
+		{figure.GPUProcess, "GPU process: kernels, driver",
 			"anonymous memory of the GPU process less what the ledger says is live: compiled " +
 				"kernels, and what the driver rounds sizes up to"},
-		{PageHeaps, "page: JavaScript, WebAssembly, code",
+		{figure.PageHeaps, "page: JavaScript, WebAssembly, code",
 			"anonymous memory of the page's process at the end of the measurement"},
-		{ProgramFiles, "program files", "pages of programs, libraries and data that were mapped by the end of the measurement; they also change when " +
+		{figure.ProgramFiles, "program files", "pages of programs, libraries and data that were mapped by the end of the measurement; they also change when " +
 			"another browser starts or ends"},
-		{OtherProcesses, "browser and services", "anonymous memory of the browser's other processes"},
-		{NotYetThere, "model's memory not there yet",
+		{figure.OtherProcesses, "browser and services", "anonymous memory of the browser's other processes"},
+		{figure.NotYetThere, "model's memory not there yet",
 			"what the ledger had live at the highest moment, less weights, KV cache and activations as they " +
 				"were at the end: below zero where the peak came before all of them were there"},
 	}
@@ -80,10 +67,10 @@ func (c *Cell) beyond(all []launch, w whole, left Figure, model ...Figure) []Com
 	for _, p := range beyondParts() {
 		parts[p[0]] = &Figure{Name: p[0], Title: p[1], Unit: "MiB", Method: record.MethodSmapsRollup, How: p[2]}
 	}
-	share := Figure{Name: BrowserShare, Title: ComponentTitle(BrowserShare), Unit: "MiB",
+	share := Figure{Name: figure.BrowserShare, Title: ComponentTitle(figure.BrowserShare), Unit: "MiB",
 		Method: record.MethodSmapsRollup,
 		How:    "the sum of what the browser's processes took beyond weights, KV cache and activations, by kind of memory" + stageWords(all)}
-	rest := Figure{Name: EverythingElse, Title: ComponentTitle(EverythingElse), Unit: "MiB", Method: ByDifference,
+	rest := Figure{Name: figure.EverythingElse, Title: ComponentTitle(figure.EverythingElse), Unit: "MiB", Method: ByDifference,
 		How: "the increase less all of these: the files that were mapped at the peak alone, and peaks between two readings"}
 	for _, l := range all {
 		sizes, ok := partsBeyond(l, model)
@@ -140,13 +127,13 @@ func partsBeyond(l launch, model []Figure) (map[string]float64, bool) {
 	}
 	live := peak.live / record.MiB
 	return map[string]float64{
-		PageCopies:      peak.of(page, record.PSSAnonymous) - after.of(page, record.PSSAnonymous),
-		TransferBuffers: grown(everybody, record.PSSShared),
-		GPUProcess:      grown(gpu, record.PSSAnonymous) - live,
-		PageHeaps:       after.of(page, record.PSSAnonymous) - base.of(page, record.PSSAnonymous),
-		ProgramFiles:    after.of(everybody, record.PSSFiles) - base.of(everybody, record.PSSFiles),
-		OtherProcesses:  grown(others, record.PSSAnonymous),
-		NotYetThere:     live - whole,
+		figure.PageCopies:      peak.of(page, record.PSSAnonymous) - after.of(page, record.PSSAnonymous),
+		figure.TransferBuffers: grown(everybody, record.PSSShared),
+		figure.GPUProcess:      grown(gpu, record.PSSAnonymous) - live,
+		figure.PageHeaps:       after.of(page, record.PSSAnonymous) - base.of(page, record.PSSAnonymous),
+		figure.ProgramFiles:    after.of(everybody, record.PSSFiles) - base.of(everybody, record.PSSFiles),
+		figure.OtherProcesses:  grown(others, record.PSSAnonymous),
+		figure.NotYetThere:     live - whole,
 	}, true
 }
 
@@ -210,7 +197,7 @@ func inPhase(a *record.Attempt, p record.Phase, ns int64) bool {
 func liveAt(a *record.Attempt, ns int64, edge record.Phase) float64 {
 	live, at := math.NaN(), int64(math.MinInt64)
 	for _, m := range a.Metrics {
-		if m.Name != "live_bytes" || a.Sources[m.Source].Method != Ledger {
+		if m.Name != "live_bytes" || a.Sources[m.Source].Method != figure.Ledger {
 			continue
 		}
 		if edge != "" && m.Edge == edge {

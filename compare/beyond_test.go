@@ -8,6 +8,7 @@ import (
 
 	"llmparity/compare"
 	"llmparity/compare/comparetest"
+	"llmparity/internal/figure"
 	"llmparity/internal/record"
 )
 
@@ -29,7 +30,7 @@ func mappedParts(t *testing.T, change func(*record.Run)) *compare.Parts {
 func live(run *record.Run, bytes float64) {
 	for _, a := range run.Attempts {
 		for id, s := range a.Sources {
-			if s.Method == compare.Ledger {
+			if s.Method == figure.Ledger {
 				load, _ := a.Phase(record.Load)
 				a.Metrics = append(a.Metrics,
 					record.MetricRow{Source: id, NS: load.BeginNS, Name: "live_bytes", Value: bytes})
@@ -41,48 +42,48 @@ func live(run *record.Run, bytes float64) {
 func TestWhatABrowserTakesIsParted(t *testing.T) {
 	p := mappedParts(t, func(run *record.Run) { live(run, 3<<20) })
 	addsUp(t, p)
-	if len(p.Beyond) != 9 || p.Beyond[0].Name != compare.BrowserShare || p.Beyond[8].Name != compare.EverythingElse {
+	if len(p.Beyond) != 9 || p.Beyond[0].Name != figure.BrowserShare || p.Beyond[8].Name != figure.EverythingElse {
 		t.Fatalf("%+v", p.Beyond)
 	}
 	model := func(i int) float64 {
-		return p.Component(compare.ModelWeights).Values[i].Value + p.Component(compare.KVCache).Values[i].Value +
-			p.Component(compare.Activations).Values[i].Value
+		return p.Component(figure.ModelWeights).Values[i].Value + p.Component(figure.KVCache).Values[i].Value +
+			p.Component(figure.Activations).Values[i].Value
 	}
-	for i, whole := range p.Component(compare.FrameworkOverhead).Values {
+	for i, whole := range p.Component(figure.FrameworkOverhead).Values {
 		sum := 0.0
 		for _, c := range p.Beyond[1:8] {
 			sum += c.Values[i].Value
 		}
-		share, rest := p.Component(compare.BrowserShare).Values[i].Value,
-			p.Component(compare.EverythingElse).Values[i].Value
+		share, rest := p.Component(figure.BrowserShare).Values[i].Value,
+			p.Component(figure.EverythingElse).Values[i].Value
 		if math.Abs(sum-share) > 1e-9 || math.Abs(share+rest-whole.Value) > 1e-9 {
 			t.Errorf("launch %d: parts come to %v, their sum is %v, with everything else %v; %v is to be parted", i+1,
 				sum, share, rest, whole.Value)
 		}
 		n := float64(whole.Attempt)
 		for name, want := range map[string]float64{
-			compare.PageCopies:      11 + n,
-			compare.TransferBuffers: 4 * (5 + n),
-			compare.GPUProcess:      420 - 88 + 12 + n + 1 + 0.01*n - 3,
-			compare.PageHeaps:       310 - 96 + 1 + 0.01*n,
-			compare.ProgramFiles:    4 * 3,
-			compare.OtherProcesses:  124 - 118 + 10 + n + 1 + 0.01*n + 53 - 52 + 13 + n + 1 + 0.01*n,
-			compare.NotYetThere:     3 - model(i),
+			figure.PageCopies:      11 + n,
+			figure.TransferBuffers: 4 * (5 + n),
+			figure.GPUProcess:      420 - 88 + 12 + n + 1 + 0.01*n - 3,
+			figure.PageHeaps:       310 - 96 + 1 + 0.01*n,
+			figure.ProgramFiles:    4 * 3,
+			figure.OtherProcesses:  124 - 118 + 10 + n + 1 + 0.01*n + 53 - 52 + 13 + n + 1 + 0.01*n,
+			figure.NotYetThere:     3 - model(i),
 		} {
 			if got := p.Component(name).Values[i].Value; math.Abs(got-want) > 1e-4 {
 				t.Errorf("launch %d: %s is %v, want %v", i+1, name, got, want)
 			}
 		}
 	}
-	if c := p.Component(compare.TransferBuffers); c.Method != record.MethodSmapsRollup || c.Confidence != "high" ||
+	if c := p.Component(figure.TransferBuffers); c.Method != record.MethodSmapsRollup || c.Confidence != "high" ||
 		c.How == "" {
 		t.Errorf("%+v", c)
 	}
-	if c := p.Component(compare.EverythingElse); c.Method != compare.ByDifference || c.Confidence != "low" ||
-		p.Shown(compare.FrameworkOverhead).Name != c.Name {
+	if c := p.Component(figure.EverythingElse); c.Method != compare.ByDifference || c.Confidence != "low" ||
+		p.Shown(figure.FrameworkOverhead).Name != c.Name {
 		t.Errorf("%+v", c)
 	}
-	if how := p.Component(compare.BrowserShare).How; !strings.Contains(how, "6 of 6 launches") {
+	if how := p.Component(figure.BrowserShare).How; !strings.Contains(how, "6 of 6 launches") {
 		t.Error(how)
 	}
 }
@@ -111,7 +112,7 @@ func TestWhatABrowserTakesIsNotMadeUp(t *testing.T) {
 		},
 	} {
 		if p := mappedParts(t, change); len(p.Beyond) != 0 ||
-			p.Shown(compare.FrameworkOverhead).Name != compare.FrameworkOverhead {
+			p.Shown(figure.FrameworkOverhead).Name != figure.FrameworkOverhead {
 			t.Errorf("%s: %+v", name, p.Beyond)
 		}
 	}
@@ -123,11 +124,11 @@ func TestWhatABrowserTakesIsNotMadeUp(t *testing.T) {
 // What is foretold of all that is not the model's is held against the whole of it, and called so.
 func TestWhatABrowserTakesIsForetoldAsAWhole(t *testing.T) {
 	e := comparetest.Mapped(comparetest.Measured(comparetest.Browser(6), comparetest.Page()))
-	e.Prediction = forecast(comparetest.Foretell(compare.FrameworkOverhead, 10, 20, 30, ""))
+	e.Prediction = forecast(comparetest.Foretell(figure.FrameworkOverhead, 10, 20, 30, ""))
 	c := compare.Runs(comparetest.Run(t, "mapped", e)).Cells[0]
-	f, ok := c.Forecast.Part(compare.FrameworkOverhead)
+	f, ok := c.Forecast.Part(figure.FrameworkOverhead)
 	if !ok || f.Title != "browser's own and everything else" ||
-		*f.Measured != c.Parts.Component(compare.FrameworkOverhead).Center() {
+		*f.Measured != c.Parts.Component(figure.FrameworkOverhead).Center() {
 		t.Errorf("%+v", f)
 	}
 	if words := strings.Join(c.Forecast.Recommendations, " "); !strings.Contains(words, "by following the load") {

@@ -6,23 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"llmparity/internal/figure"
 	"llmparity/internal/record"
-)
-
-// Names of the figures of a Breakdown.
-const (
-	Ledger       = "webgpu_ledger"
-	Weights      = "weights"
-	KVReserved   = "kv_reserved"
-	KVUsed       = "kv_used"
-	Workspaces   = "workspaces"
-	Unattributed = "unattributed"
-	JSHeap       = "js_heap"
-	ArrayBuffers = "array_buffers"
-	Wasm         = "wasm"
-	UserAgent    = "user_agent"
-	TotalPSS     = "total_pss"
-	EngineSays   = "engine_says"
 )
 
 // Breakdown is where a cell's memory is. Its lists have the same figures in the same order, whether they were measured
@@ -90,41 +75,43 @@ func has(counted []*record.Attempt, method string) bool {
 }
 
 // LedgerParts are the figures that add up to the ledger.
-func LedgerParts() []string { return []string{Weights, KVReserved, Workspaces, Unattributed} }
+func LedgerParts() []string {
+	return []string{figure.Weights, figure.KVReserved, figure.Workspaces, figure.Unattributed}
+}
 
 func parted() []part {
 	ledger := func(name, title, value, how string) part { return part{name, title, "webgpu_ledger", value, how, ""} }
 	parts := []part{
-		ledger(Ledger, "WebGPU ledger", "live_bytes", "what WebGPU was asked for and has not been given back"),
-		ledger(Weights, "weights", "weights_bytes",
+		ledger(figure.Ledger, "WebGPU ledger", "live_bytes", "what WebGPU was asked for and has not been given back"),
+		ledger(figure.Weights, "weights", "weights_bytes",
 			"WebGPU buffers that parameters lie in, known by the load's stage and "+
 				"the package's sizes"),
-		ledger(KVReserved, "KV cache, reserved", "kv_reserved_bytes",
+		ledger(figure.KVReserved, "KV cache, reserved", "kv_reserved_bytes",
 			"WebGPU buffers of the KV cache, found by their size among those "+
 				"that were made after the weights, all had at the load"),
-		ledger(KVUsed, kvFilled, "kv_used_bytes",
+		ledger(figure.KVUsed, kvFilled, "kv_used_bytes",
 			"the tokens that the page says it holds × the bytes of one in the KV "+
 				"cache's buffers; within what is reserved"),
-		ledger(Workspaces, "workspaces", "workspaces_bytes",
+		ledger(figure.Workspaces, "workspaces", "workspaces_bytes",
 			"WebGPU buffers of the engine's working memory: everything "+
 				"else since its virtual machine was made"),
-		ledger(Unattributed, "unattributed", "unattributed_bytes", "the rest of the ledger"),
-		{JSHeap, "JavaScript heap", "heap_usage", "used_bytes", "JavaScript objects, over the isolates that were read",
+		ledger(figure.Unattributed, "unattributed", "unattributed_bytes", "the rest of the ledger"),
+		{figure.JSHeap, "JavaScript heap", "heap_usage", "used_bytes", "JavaScript objects, over the isolates that were read",
 			""},
-		{ArrayBuffers, "array buffers", "heap_usage", "backing_storage_bytes",
+		{figure.ArrayBuffers, "array buffers", "heap_usage", "backing_storage_bytes",
 			"backing stores of array buffers, over the isolates that were read", ""},
-		{Wasm, "WebAssembly", "wasm_memory", "memory_bytes", "WebAssembly memories by their size, touched or not", ""},
-		{UserAgent, "user agent's memory", "user_agent_memory", "total_bytes",
+		{figure.Wasm, "WebAssembly", "wasm_memory", "memory_bytes", "WebAssembly memories by their size, touched or not", ""},
+		{figure.UserAgent, "user agent's memory", "user_agent_memory", "total_bytes",
 			"what the browser itself counts for the page: heap and array buffers again, with its workers'", ""},
 	}
 	for i, p := range parts {
 		parts[i].logged = map[string]string{
-			Weights: "the buffers of the model's weights as the engine's log gives them; those that are a mapped file " +
+			figure.Weights: "the buffers of the model's weights as the engine's log gives them; those that are a mapped file " +
 				"come into memory as they are used",
-			KVReserved: "the buffers of the KV cache as the engine's log gives them, all had at the load",
-			KVUsed: "the tokens that the engine says it holds × the KV cache's bytes by the engine's log / " +
+			figure.KVReserved: "the buffers of the KV cache as the engine's log gives them, all had at the load",
+			figure.KVUsed: "the tokens that the engine says it holds × the KV cache's bytes by the engine's log / " +
 				"its cells",
-			Workspaces: "the buffers for computing and for results as the engine's log gives them",
+			figure.Workspaces: "the buffers for computing and for results as the engine's log gives them",
 		}[p.name]
 	}
 	return parts
@@ -132,7 +119,7 @@ func parted() []part {
 
 // said is the size that an engine gives when it is asked, where one does. It is neither part nor sum of the others.
 func said() part {
-	return part{EngineSays, "Ollama says: size (its own estimate)", apiPS, "size_bytes",
+	return part{figure.EngineSays, "Ollama says: size (its own estimate)", apiPS, "size_bytes",
 		"what Ollama answers to /api/ps, in memory and on GPUs together: its own estimate, made before the load", ""}
 }
 
@@ -156,7 +143,7 @@ func breakdown(counted []*record.Attempt) *Breakdown {
 			load.exact(l.id, read(record.Load))
 			measure.exact(l.id, read(record.Measure))
 			// the ledger has them only while there is a model
-			if !slices.Contains(append(LedgerParts(), KVUsed, EngineSays), p.name) {
+			if !slices.Contains(append(LedgerParts(), figure.KVUsed, figure.EngineSays), p.name) {
 				retained.exact(l.id, read(record.Unload)-read(record.Baseline))
 			} else {
 				retained.Absent = "there only while a model is"
@@ -244,7 +231,7 @@ func (f *Figure) exact(attempt int, v float64) {
 
 // pss adds the total over the processes beside what is inside them.
 func (b *Breakdown) pss(counted []*record.Attempt) {
-	f := Figure{Name: TotalPSS, Title: "total PSS", Unit: "MiB", Method: record.MethodSmapsRollup, Absent: noPSS,
+	f := Figure{Name: figure.TotalPSS, Title: "total PSS", Unit: "MiB", Method: record.MethodSmapsRollup, Absent: noPSS,
 		Blind: blind(counted, record.MethodSmapsRollup),
 		How:   "the sum of the processes' proportional set sizes"}
 	load, measure, retained := f, f, f
@@ -302,7 +289,7 @@ func garbage(counted []*record.Attempt) string {
 }
 
 func addUp(list []Figure) bool {
-	ledger := Held(list, Ledger)
+	ledger := Held(list, figure.Ledger)
 	sum := 0.0
 	for _, name := range LedgerParts() {
 		f := Held(list, name)
@@ -399,7 +386,7 @@ func (c *Cell) ledgerWarnings(counted []*record.Attempt) []Warning {
 	for _, a := range counted {
 		most := 0.0
 		for _, m := range a.Metrics {
-			if m.Name == "uncertain_count" && a.Sources[m.Source].Method == Ledger {
+			if m.Name == "uncertain_count" && a.Sources[m.Source].Method == figure.Ledger {
 				most = max(most, m.Value)
 			}
 		}

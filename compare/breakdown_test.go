@@ -8,6 +8,7 @@ import (
 
 	"llmparity/compare"
 	"llmparity/compare/comparetest"
+	"llmparity/internal/figure"
 	"llmparity/internal/record"
 )
 
@@ -26,8 +27,8 @@ func set(t *testing.T, a *record.Attempt, p record.Phase, name string, value flo
 // part changes a part of a launch's ledger, and the ledger with it.
 func part(t *testing.T, a *record.Attempt, p record.Phase, name string, more float64) {
 	t.Helper()
-	read := a.AtEdge(p, compare.Ledger, name)
-	live := a.AtEdge(p, compare.Ledger, "live_bytes")
+	read := a.AtEdge(p, figure.Ledger, name)
+	live := a.AtEdge(p, figure.Ledger, "live_bytes")
 	for id := range read {
 		set(t, a, p, name, read[id]+more)
 		set(t, a, p, "live_bytes", live[id]+more)
@@ -47,7 +48,7 @@ func TestPartsAddUpToTheLedger(t *testing.T) {
 	}
 	b := compare.Runs(run).Cells[0].Memory
 	for phase, list := range map[record.Phase][]compare.Figure{record.Load: b.Load, record.Measure: b.Measure} {
-		ledger := compare.Held(list, compare.Ledger)
+		ledger := compare.Held(list, figure.Ledger)
 		if ledger.N != 6 || ledger.Interval == nil {
 			t.Fatalf("%s: %+v", phase, ledger)
 		}
@@ -67,15 +68,15 @@ func TestPartsAddUpToTheLedger(t *testing.T) {
 		if sum != ledger.Center() {
 			t.Errorf("%s: the parts' medians are %v and the ledger's %v", phase, sum, ledger.Center())
 		}
-		if used, reserved := compare.Held(list, compare.KVUsed),
-			compare.Held(list, compare.KVReserved); used.Center() > reserved.Center() || !used.Known() {
+		if used, reserved := compare.Held(list, figure.KVUsed),
+			compare.Held(list, figure.KVReserved); used.Center() > reserved.Center() || !used.Known() {
 			t.Errorf("%s: %v of %v of the KV cache is used", phase, used.Center(), reserved.Center())
 		}
 	}
 	if len(b.Notes) > 0 {
 		t.Errorf("%q", b.Notes)
 	}
-	if f := compare.Held(b.Measure, compare.KVReserved); f.Center() != 544.0/1024 || f.Method != compare.Ledger ||
+	if f := compare.Held(b.Measure, figure.KVReserved); f.Center() != 544.0/1024 || f.Method != figure.Ledger ||
 		f.Blind != "what webgpu_ledger can't see" || f.How == "" {
 		t.Errorf("%+v", f)
 	}
@@ -96,27 +97,27 @@ func TestMediansThatDoNotAddUpAreSaid(t *testing.T) {
 func TestWhatIsRetained(t *testing.T) {
 	run := measured(t, 1)
 	cell := compare.Runs(run).Cells[0]
-	for name, want := range map[string]float64{compare.Ledger: 0, compare.JSHeap: 8_327_632 - 6_914_020,
-		compare.ArrayBuffers: 6_847_946 - 6_845_225, compare.Wasm: 17_891_328} {
+	for name, want := range map[string]float64{figure.Ledger: 0, figure.JSHeap: 8_327_632 - 6_914_020,
+		figure.ArrayBuffers: 6_847_946 - 6_845_225, figure.Wasm: 17_891_328} {
 		if f := compare.Held(cell.Memory.Retained, name); f.Center() != want/record.MiB || f.N != 1 {
 			t.Errorf("%s: %+v, want %v bytes", name, f, want)
 		}
 	}
 	totals := run.Attempts[0].Totals
 	last := totals[len(totals)-1].PSS
-	if f := compare.Held(cell.Memory.Retained, compare.TotalPSS); math.Abs(
-		f.Center()-(last-cell.Figure(compare.Baseline).Center())) > 1e-6 {
+	if f := compare.Held(cell.Memory.Retained, figure.TotalPSS); math.Abs(
+		f.Center()-(last-cell.Figure(figure.Baseline).Center())) > 1e-6 {
 		t.Errorf("%v, want %v less the baseline", f.Center(), last)
 	}
-	if f := compare.Held(cell.Memory.Retained, compare.Weights); f.Known() || f.Absent == "" {
+	if f := compare.Held(cell.Memory.Retained, figure.Weights); f.Known() || f.Absent == "" {
 		t.Errorf("there is no such part without a model: %+v", f)
 	}
 	native := compare.Runs(comparetest.Run(
 		t, "server", comparetest.Measured(comparetest.Native(1), nil))).Cells[0].Memory
-	if f := compare.Held(native.Retained, compare.TotalPSS); f.Known() || f.Absent != compare.NoBaseline {
+	if f := compare.Held(native.Retained, figure.TotalPSS); f.Known() || f.Absent != compare.NoBaseline {
 		t.Errorf("a process that was not there before can't have a baseline: %+v", f)
 	}
-	if f := compare.Held(native.Measure, compare.TotalPSS); !f.Known() {
+	if f := compare.Held(native.Measure, figure.TotalPSS); !f.Known() {
 		t.Errorf("%+v", f)
 	}
 }
@@ -142,22 +143,22 @@ func TestWhatWasNotMeasuredIsAbsent(t *testing.T) {
 			Edge: at})
 	}
 	b := compare.Runs(run).Cells[0].Memory
-	if f := compare.Held(b.Measure, compare.Wasm); f.Known() || f.Absent != "not measured" || len(f.Values) != 0 {
+	if f := compare.Held(b.Measure, figure.Wasm); f.Known() || f.Absent != "not measured" || len(f.Values) != 0 {
 		t.Errorf("%+v", f)
 	}
-	if f := compare.Held(b.Load, compare.Wasm); f.N != 2 {
+	if f := compare.Held(b.Load, figure.Wasm); f.N != 2 {
 		t.Errorf("%+v", f)
 	}
-	if f := compare.Held(b.Retained, compare.JSHeap); f.Known() {
+	if f := compare.Held(b.Retained, figure.JSHeap); f.Known() {
 		t.Errorf("without a baseline: %+v", f)
 	}
-	if f := compare.Held(b.Load, compare.JSHeap); f.N != 2 || f.Values[0].Value != f.Values[1].Value+1 {
+	if f := compare.Held(b.Load, figure.JSHeap); f.N != 2 || f.Values[0].Value != f.Values[1].Value+1 {
 		t.Errorf("two isolates, read at %d: %+v", load.EndNS, f)
 	}
-	if f := compare.Held(b.Measure, compare.JSHeap); f.N != 1 || f.Values[0].Attempt != run.Attempts[1].ID {
+	if f := compare.Held(b.Measure, figure.JSHeap); f.N != 1 || f.Values[0].Attempt != run.Attempts[1].ID {
 		t.Errorf("one isolate of two answered: %+v", f)
 	}
-	if f := compare.Held(b.Measure, compare.UserAgent); f.Known() {
+	if f := compare.Held(b.Measure, figure.UserAgent); f.Known() {
 		t.Errorf("%+v", f)
 	}
 }
@@ -270,15 +271,15 @@ func TestSizesThatALogTells(t *testing.T) {
 		"weights_bytes": 8 << 20, "kv_reserved_bytes": 4 << 20, "kv_used_bytes": 1 << 20, "workspaces_bytes": 3 << 20,
 		"compute_bytes": 2 << 20})
 	b := compare.Runs(run).Cells[0].Memory
-	for name, want := range map[string]float64{compare.Weights: 8, compare.KVReserved: 4, compare.KVUsed: 1,
-		compare.Workspaces: 3} {
+	for name, want := range map[string]float64{figure.Weights: 8, figure.KVReserved: 4, figure.KVUsed: 1,
+		figure.Workspaces: 3} {
 		f := compare.Held(b.Measure, name)
 		if f.Center() != want || f.N != 6 || f.Method != compare.EngineLog || f.Blind != "what was touched" ||
 			!strings.Contains(f.How, "log") {
 			t.Errorf("%s: %+v, want %v MiB", name, f, want)
 		}
 	}
-	if compare.Held(b.Measure, compare.Ledger).Known() || compare.Held(b.Measure, compare.Unattributed).Known() {
+	if compare.Held(b.Measure, figure.Ledger).Known() || compare.Held(b.Measure, figure.Unattributed).Known() {
 		t.Error("a ledger is known of an engine without one")
 	}
 	if len(b.Notes) != 1 || !strings.Contains(b.Notes[0], "reported by the engine") {
@@ -286,7 +287,7 @@ func TestSizesThatALogTells(t *testing.T) {
 	}
 	// Who has a ledger is held to it.
 	both := logs(measured(t, 1), map[string]float64{"weights_bytes": 1})
-	if f := compare.Held(compare.Runs(both).Cells[0].Memory.Measure, compare.Weights); f.Method != compare.Ledger {
+	if f := compare.Held(compare.Runs(both).Cells[0].Memory.Measure, figure.Weights); f.Method != figure.Ledger {
 		t.Errorf("%+v", f)
 	}
 }
@@ -294,7 +295,7 @@ func TestSizesThatALogTells(t *testing.T) {
 // What an engine answers of its size is a row of its own, which is no part of anything.
 func TestTheSizeThatAnEngineSays(t *testing.T) {
 	run := comparetest.Run(t, "server", comparetest.Measured(comparetest.Native(6), nil))
-	if f := compare.Held(compare.Runs(run).Cells[0].Memory.Load, compare.EngineSays); f.Known() {
+	if f := compare.Held(compare.Runs(run).Cells[0].Memory.Load, figure.EngineSays); f.Known() {
 		t.Errorf("nobody said: %+v", f)
 	}
 	for _, a := range run.Attempts {
@@ -306,12 +307,12 @@ func TestTheSizeThatAnEngineSays(t *testing.T) {
 		}
 	}
 	b := compare.Runs(run).Cells[0].Memory
-	f := compare.Held(b.Load, compare.EngineSays)
+	f := compare.Held(b.Load, figure.EngineSays)
 	if f.Center() != 5 || f.N != 6 || f.Method != "api_ps" || f.Blind != "what is really taken" ||
 		!strings.Contains(f.How, "estimate") {
 		t.Errorf("%+v", f)
 	}
-	if compare.Held(b.Retained, compare.EngineSays).Known() || compare.Held(b.Measure, compare.Weights).Known() {
+	if compare.Held(b.Retained, figure.EngineSays).Known() || compare.Held(b.Measure, figure.Weights).Known() {
 		t.Error("it is taken for a part, or to be there without a model")
 	}
 }

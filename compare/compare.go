@@ -32,6 +32,7 @@ import (
 	"strings"
 	"time"
 
+	"llmparity/internal/figure"
 	"llmparity/internal/record"
 )
 
@@ -269,7 +270,7 @@ func newCell(run int, spec record.Cell, e evidence) Cell {
 	c.Sampler = summarised(samplerFigures(e.counted))
 	c.Memory = breakdown(e.counted)
 	c.Parts = c.split(e.counted)
-	c.Representative = representative(c.Figure(PeakPSS), e.counted)
+	c.Representative = representative(c.Figure(figure.PeakPSS), e.counted)
 	return c
 }
 

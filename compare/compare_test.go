@@ -11,6 +11,7 @@ import (
 
 	"llmparity/compare"
 	"llmparity/compare/comparetest"
+	"llmparity/internal/figure"
 	"llmparity/internal/record"
 )
 
@@ -18,18 +19,18 @@ func TestFiguresOfALaunch(t *testing.T) {
 	e := comparetest.Native(1)
 	e.Vary, e.TTFT, e.Token, e.Load = 0, 10*time.Millisecond, 2*time.Millisecond, 300*time.Millisecond
 	cell := compare.Runs(comparetest.Run(t, "one", e)).Cells[0]
-	for name, want := range map[string]float64{compare.TTFT: 10, compare.DecodeTPS: 500, compare.LoadTime: 300,
-		compare.PrefillTPS: 400, compare.Tokens: 64,
-		compare.Prompt: 4, compare.Latency: 10 + 63*2 + 2, compare.SamplerUS: 60} {
+	for name, want := range map[string]float64{figure.TTFT: 10, figure.DecodeTPS: 500, figure.LoadTime: 300,
+		figure.PrefillTPS: 400, figure.Tokens: 64,
+		figure.Prompt: 4, figure.Latency: 10 + 63*2 + 2, figure.SamplerUS: 60} {
 		if f := cell.Figure(name); math.Abs(f.Center()-want) > 1e-6 || f.N != 1 || f.Note != compare.TooFewRuns ||
 			f.Interval != nil || f.How == "" {
 			t.Errorf("%s: %+v, want %v once, without an interval", name, f, want)
 		}
 	}
-	if f := cell.Figure(compare.Baseline); f.Known() || f.Absent != compare.NoBaseline {
+	if f := cell.Figure(figure.Baseline); f.Known() || f.Absent != compare.NoBaseline {
 		t.Errorf("baseline of an engine without a process before the load: %+v", f)
 	}
-	if peak, inc := cell.Figure(compare.PeakPSS), cell.Figure(compare.Increase); peak.Center() != inc.Center() ||
+	if peak, inc := cell.Figure(figure.PeakPSS), cell.Figure(figure.Increase); peak.Center() != inc.Center() ||
 		!strings.Contains(inc.How, "less 0") {
 		t.Errorf("without a baseline the increase is the peak: %v and %v, %q", peak.Center(), inc.Center(), inc.How)
 	}
@@ -46,11 +47,11 @@ func TestMemoryIsSummedAsPSS(t *testing.T) {
 			want = max(want, row.PSS)
 		}
 	}
-	peak, base, inc := cell.Figure(compare.PeakPSS), cell.Figure(compare.Baseline), cell.Figure(compare.Increase)
+	peak, base, inc := cell.Figure(figure.PeakPSS), cell.Figure(figure.Baseline), cell.Figure(figure.Increase)
 	if peak.Center() != want || math.Abs(peak.Center()-base.Center()-inc.Center()) > 1e-9 || base.Center() < 200 {
 		t.Errorf("peak %v (want %v), baseline %v, increase %v", peak.Center(), want, base.Center(), inc.Center())
 	}
-	if rss := cell.Figure(compare.PeakRSS); rss.Center() <= peak.Center() || !strings.Contains(rss.How, "n times") {
+	if rss := cell.Figure(figure.PeakRSS); rss.Center() <= peak.Center() || !strings.Contains(rss.How, "n times") {
 		t.Errorf("the RSS sum counts shared pages more than once and says so: %v, %q", rss.Center(), rss.How)
 	}
 }
@@ -74,7 +75,7 @@ func TestPhaseOwnsTheReadingAtItsEdge(t *testing.T) {
 			warm = row.PSS
 		}
 	}
-	if got := compare.Runs(run).Cells[0].Figure(compare.PostWarmup).Center(); math.Abs(got-warm) > 1e-6 {
+	if got := compare.Runs(run).Cells[0].Figure(figure.PostWarmup).Center(); math.Abs(got-warm) > 1e-6 {
 		t.Errorf("after warm-up %v, want the reading at its edge, %v", got, warm)
 	}
 	if pss, _ := compare.PhasePeaks(a, record.Baseline); !math.IsNaN(pss) {
@@ -102,7 +103,7 @@ func TestSentencesHaveNoExponents(t *testing.T) {
 func TestIntervalsTakeSixLaunches(t *testing.T) {
 	for n, want := range map[int]bool{1: false, 3: false, 5: false, 6: true, 10: true} {
 		f := compare.Runs(comparetest.Run(t, "n", comparetest.Native(n))).Cells[0]
-		got := f.Figure(compare.PeakPSS)
+		got := f.Figure(figure.PeakPSS)
 		if got.N != n || (got.Interval != nil) != want || (got.Note == compare.TooFewRuns) == want {
 			t.Errorf("%d launches: n %d, interval %v, note %q", n, got.N, got.Interval, got.Note)
 		}
@@ -224,8 +225,8 @@ func TestWhatFailedIsShownAndCountsNowhere(t *testing.T) {
 	r := compare.Runs(comparetest.Run(t, "x", e))
 	c := r.Cells[0]
 	if want := (compare.Launches{Planned: 9, Counted: 7, Warmup: 1, Failed: 1, Interrupted: 1}); c.Launches != want ||
-		c.Figure(compare.PeakPSS).N != 7 {
-		t.Errorf("%+v, %d values", c.Launches, c.Figure(compare.PeakPSS).N)
+		c.Figure(figure.PeakPSS).N != 7 {
+		t.Errorf("%+v, %d values", c.Launches, c.Figure(figure.PeakPSS).N)
 	}
 	if v := strings.Join(r.Verdict, " "); !strings.Contains(
 		v, "2 of 9 launches failed or were interrupted (device-lost)") {
@@ -273,9 +274,9 @@ func TestAbsenceSaysWhy(t *testing.T) {
 	mute.IDs, mute.Processes = nil, nil
 	r := compare.Runs(comparetest.Run(t, "x", failed, mute))
 	for i, want := range []map[string]string{
-		{compare.PeakPSS: "no launch counts", compare.TTFT: "no launch counts"},
-		{compare.PeakPSS: "no total of smaps_rollup was read", compare.TTFT: "no request yielded a token",
-			compare.LoadTime: ""},
+		{figure.PeakPSS: "no launch counts", figure.TTFT: "no launch counts"},
+		{figure.PeakPSS: "no total of smaps_rollup was read", figure.TTFT: "no request yielded a token",
+			figure.LoadTime: ""},
 	} {
 		for name, why := range want {
 			if f := r.Cells[i].Figure(name); f.Absent != why || f.Known() != (why == "") {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"llmparity/compare/stats"
+	"llmparity/internal/figure"
 	"llmparity/internal/record"
 )
 
@@ -64,7 +65,9 @@ type Side struct {
 }
 
 // compared lists the figures that ratios are given for.
-func compared() []string { return []string{PeakPSS, Increase, LoadTime, TTFT, DecodeTPS, PrefillTPS} }
+func compared() []string {
+	return []string{figure.PeakPSS, figure.Increase, figure.LoadTime, figure.TTFT, figure.DecodeTPS, figure.PrefillTPS}
+}
 
 // related tells whether two cells are about the same model and prompt, so that a reader will want them side by side.
 // Over several runs an engine is set against itself in the first one, the baseline, or in another where the first has
@@ -293,16 +296,16 @@ func (f Figure) perLaunch(launch map[int]int) []float64 {
 // fill sets each figure that both have against the other's.
 func (c *Comparison) fill(a, b *Cell, launchA, launchB map[int]int) {
 	for _, name := range comparedOf(a, b) {
-		if name == Increase && (a.Figure(Baseline).Absent == NoBaseline) != (b.Figure(Baseline).Absent == NoBaseline) {
+		if name == figure.Increase && (a.Figure(figure.Baseline).Absent == NoBaseline) != (b.Figure(figure.Baseline).Absent == NoBaseline) {
 			continue // one is a whole peak, the other what came on top
 		}
-		if (name == PeakPSS || name == Increase) && shareOutside(a, b) != "" {
+		if (name == figure.PeakPSS || name == figure.Increase) && shareOutside(a, b) != "" {
 			continue // of one not all was counted
 		}
-		if (name == TTFT || name == PrefillTPS) && cachesDiffer(a, b) != "" {
+		if (name == figure.TTFT || name == figure.PrefillTPS) && cachesDiffer(a, b) != "" {
 			continue // of one prompt less was computed
 		}
-		if (name == TTFT || name == LoadTime) && loadsDiffer(a, b) != "" {
+		if (name == figure.TTFT || name == figure.LoadTime) && loadsDiffer(a, b) != "" {
 			continue // the one's has the other's in it
 		}
 		fa, fb := a.Figure(name), b.Figure(name)
@@ -354,10 +357,10 @@ func newRatio(fa, fb Figure, s stats.Sides) Ratio {
 // alikeNote says in which way a figure of one cell is not quite that of the other.
 func alikeNote(name string, a, b *Cell) string {
 	var notes []string
-	if name == DecodeTPS {
+	if name == figure.DecodeTPS {
 		notes = append(notes, lengthsDiffer(a, b))
 	}
-	if name == DecodeTPS || name == TTFT || name == PrefillTPS {
+	if name == figure.DecodeTPS || name == figure.TTFT || name == figure.PrefillTPS {
 		notes = append(notes, piecesDiffer(a, b))
 	}
 	return strings.Join(slices.DeleteFunc(notes, func(s string) bool { return s == "" }), "; ")
@@ -365,7 +368,7 @@ func alikeNote(name string, a, b *Cell) string {
 
 // lengthsDiffer says so where one side generated more than the other: later tokens cost more.
 func lengthsDiffer(a, b *Cell) string {
-	x, y := a.Figure(Tokens), b.Figure(Tokens)
+	x, y := a.Figure(figure.Tokens), b.Figure(figure.Tokens)
 	if !x.Known() || !y.Known() || x.Center() == y.Center() {
 		return ""
 	}
@@ -389,7 +392,7 @@ const bos = 1
 
 // cache gives the least and the most tokens of a prompt that came from a cache; false where that is not known.
 func (c *Cell) cache() (least, most float64, known bool) {
-	f := c.Figure(Cached)
+	f := c.Figure(figure.Cached)
 	switch {
 	case c.unknownPrefill:
 		return 0, 0, false
@@ -415,7 +418,7 @@ func cachesDiffer(a, b *Cell) string {
 			return fmt.Sprintf("%s for %s", c.Spec.PromptCache, c.Label)
 		}
 		return fmt.Sprintf("%s for %s, where %s tokens came from it", c.Spec.PromptCache, c.Label,
-			count(c.Figure(Cached)))
+			count(c.Figure(figure.Cached)))
 	}
 	return fmt.Sprintf("the prompt cache is %s, and %s: times to the first token and prefill are not set against each other",
 		side(a), side(b))

@@ -3,19 +3,8 @@ package compare
 import (
 	"slices"
 
+	"llmparity/internal/figure"
 	"llmparity/internal/record"
-)
-
-// Names of the components of a cell's memory: those of memory profiles of schema 2.0, and of predictions.
-const (
-	ModelWeights      = "model_weights"
-	KVCache           = "kv_cache" // reserved
-	KVCacheUsed       = "kv_cache_used"
-	Activations       = "activations" // workspaces
-	FrameworkOverhead = "framework_overhead"
-	MultiGPUOverhead  = "multi_gpu_overhead"
-	MemoryIncrease    = "increase" // from baseline to peak
-	TotalMemory       = "total"
 )
 
 // kvFilled is what people call the part of a KV cache in which tokens lie.
@@ -23,16 +12,16 @@ const kvFilled = "KV cache, filled (calculated)"
 
 // components lists what a breakdown and a prediction are told by, in order, with what people call it.
 func components() [][2]string {
-	return [][2]string{{ModelWeights, "model weights"}, {KVCache, "KV cache, reserved"}, {KVCacheUsed, kvFilled},
-		{Activations, "activations, workspaces"}, {FrameworkOverhead, "everything else"},
-		{MultiGPUOverhead, "multi-GPU overhead"},
-		{MemoryIncrease, "baseline to peak"}, {TotalMemory, "total"}}
+	return [][2]string{{figure.ModelWeights, "model weights"}, {figure.KVCache, "KV cache, reserved"}, {figure.KVCacheUsed, kvFilled},
+		{figure.Activations, "activations, workspaces"}, {figure.FrameworkOverhead, "everything else"},
+		{figure.MultiGPUOverhead, "multi-GPU overhead"},
+		{figure.MemoryIncrease, "baseline to peak"}, {figure.TotalMemory, "total"}}
 }
 
 // ComponentTitle is what people call a component.
 func ComponentTitle(name string) string {
-	for _, c := range append(components(), [2]string{BrowserShare, "browser's own"},
-		[2]string{EverythingElse, "everything else"}) {
+	for _, c := range append(components(), [2]string{figure.BrowserShare, "browser's own"},
+		[2]string{figure.EverythingElse, "everything else"}) {
 		if c[0] == name {
 			return c[1]
 		}
@@ -69,14 +58,14 @@ type Component struct {
 // their size. Differences gather the errors of all the rest: low, as are sums of RSS, which count shared pages more
 // than once.
 func confidenceOf(component, method string) string {
-	level := map[string]string{Ledger: HighConfidence, EngineLog: HighConfidence, ByTensors: HighConfidence,
+	level := map[string]string{figure.Ledger: HighConfidence, EngineLog: HighConfidence, ByTensors: HighConfidence,
 		record.MethodSmapsRollup: HighConfidence, gpuMethod: HighConfidence, ByFormula: MediumConfidence,
 		serverMethod: MediumConfidence}[method]
 	switch {
 	case level == "":
 		return LowConfidence
 	case level == HighConfidence && slices.Contains(
-		[]string{Activations, KVCacheUsed, PageCopies, GPUProcess, PageHeaps, NotYetThere}, component):
+		[]string{figure.Activations, figure.KVCacheUsed, figure.PageCopies, figure.GPUProcess, figure.PageHeaps, figure.NotYetThere}, component):
 		return MediumConfidence
 	}
 	return level
@@ -112,8 +101,8 @@ type Parts struct {
 // Shown is Component, but for what a reader takes "everything else" for: that is less where a browser's own parts are
 // known.
 func (p *Parts) Shown(name string) Component {
-	if name == FrameworkOverhead && p != nil && len(p.Beyond) > 0 {
-		name = EverythingElse
+	if name == figure.FrameworkOverhead && p != nil && len(p.Beyond) > 0 {
+		name = figure.EverythingElse
 	}
 	return p.Component(name)
 }

@@ -3,6 +3,8 @@ package compare
 import (
 	"regexp"
 	"strings"
+
+	"llmparity/internal/figure"
 )
 
 // DTypes are the types of numbers in which a cell's components are held; empty where nobody says.
@@ -22,7 +24,7 @@ func (c *Cell) dtypes() DTypes {
 	if d.Weights == "" {
 		d.Weights = c.Spec.Model.DType
 	}
-	if d.Activations == "" && c.Memory != nil && Held(c.Memory.Load, Workspaces).Method == EngineLog {
+	if d.Activations == "" && c.Memory != nil && Held(c.Memory.Load, figure.Workspaces).Method == EngineLog {
 		d.Activations = "f32" // the engines whose logs are read are llama.cpp's kin, which compute from f32 to f32
 	}
 	d.Scales = scalesOf(d.Weights)

@@ -6,8 +6,8 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"llmparity/compare"
 	"llmparity/compare/comparetest"
+	"llmparity/internal/figure"
 	"llmparity/internal/record"
 )
 
@@ -81,23 +81,23 @@ func (s series) fill(a *record.Attempt, of func(float64, string) float64) {
 		a.Phases = append(a.Phases, record.PhaseSpan{Name: p, BeginNS: at, EndNS: at + int64(length)})
 		at += int64(length) + 1
 	}
-	base := of(120, compare.Baseline)
+	base := of(120, figure.Baseline)
 	phase(record.Baseline, 100*ms, base)
-	phase(record.Load, of(350*ms, compare.LoadTime), base+10)
+	phase(record.Load, of(350*ms, figure.LoadTime), base+10)
 	phase(record.Warmup, 50*ms, base+20)
 	sent := at
-	first := sent + int64(of(40*ms, compare.TTFT))
+	first := sent + int64(of(40*ms, figure.TTFT))
 	req := &record.Request{ID: 1, Phase: record.Measure, SentNS: sent, PromptIDs: []int{1, 2, 3, 4}, Text: "words",
 		Finish: "length"}
-	length := int64(of(150*ms, compare.DecodeTPS))
+	length := int64(of(150*ms, figure.DecodeTPS))
 	for i := range 16 {
 		req.Tokens = append(req.Tokens, record.TokenRow{Index: i, ID: 7 * i, NS: first + length*int64(i)/15})
 	}
 	req.ReturnedNS = first + length + ms
 	req.Spans = []record.NamedSpan{{Name: record.Prefill, BeginNS: sent,
-		EndNS: sent + int64(of(38*ms, compare.PrefillTPS)), How: "as the engine reports it"},
+		EndNS: sent + int64(of(38*ms, figure.PrefillTPS)), How: "as the engine reports it"},
 		{Name: record.Decode, BeginNS: first, EndNS: first + length, How: "first to last token"}}
-	phase(record.Measure, float64(req.ReturnedNS-sent), of(300, compare.PeakPSS))
+	phase(record.Measure, float64(req.ReturnedNS-sent), of(300, figure.PeakPSS))
 	phase(record.Unload, 10*ms, base)
 	a.EndNS = at
 	a.Requests = []*record.Request{req}

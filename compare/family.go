@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"llmparity/compare/stats"
+	"llmparity/internal/figure"
 )
 
 // Family is what one question is answered by: does B differ from A? Its tests are those of every figure in every pair
@@ -56,8 +57,8 @@ type Judgement struct {
 
 // headline tells the figures that everybody asks for first: those that the verdict is made of. Where requests come
 // together it is what all of them yield, and not what one does.
-func headline(figure string, together bool) bool {
-	return figure == PeakPSS || figure == TTFT || figure == DecodeTPS && !together || figure == AggregateTPS
+func headline(name string, together bool) bool {
+	return name == figure.PeakPSS || name == figure.TTFT || name == figure.DecodeTPS && !together || name == figure.AggregateTPS
 }
 
 // judge tests families, and puts what comes of it into words.

@@ -9,35 +9,6 @@ import (
 	"llmparity/internal/record"
 )
 
-// Names of our own figures. Reported figures carry the engine's own names.
-const (
-	PeakPSS    = "peak_pss"
-	Increase   = "memory_increase"
-	Baseline   = "baseline_pss"
-	PostWarmup = "post_warmup_pss"
-	PeakUSS    = "peak_uss"
-	PeakRSS    = "peak_rss_sum"
-	// In place of those of PSS, where that can't be read.
-	BaselineRSS   = "baseline_rss_sum"
-	PostWarmupRSS = "post_warmup_rss_sum"
-	IncreaseRSS   = "memory_increase_rss_sum"
-
-	Retained    = "retained_pss"
-	LoadTime    = "load_time"
-	TTFT        = "ttft"
-	DecodeTPS   = "decode_tps"
-	PrefillTPS  = "prefill_tps"
-	ITL50       = "inter_token_latency_p50"
-	ITL99       = "inter_token_latency_p99"
-	Latency     = "latency"
-	Tokens      = "tokens"
-	Prompt      = "prompt_tokens"
-	Cached      = "cached_prompt_tokens"
-	SamplerCPU  = "sampler_cpu"
-	SamplerBusy = "sampler_busy"
-	SamplerUS   = "sampler_read"
-)
-
 // TooFewRuns is an interval's note where the launches don't suffice for one.
 const TooFewRuns = "too few runs"
 

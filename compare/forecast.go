@@ -9,6 +9,7 @@ import (
 
 	"llmparity/compare/stats"
 	"llmparity/internal/accuracy"
+	"llmparity/internal/figure"
 	"llmparity/internal/record"
 )
 
@@ -93,14 +94,14 @@ func (c *Cell) forecast(p record.Prediction) *Forecast {
 		measured := c.comparable(name[0])
 		// Of one device there is no overhead of several; the peak holds what there was before, which is foretold of
 		// few.
-		trivial := name[0] == MultiGPUOverhead && (!measured.Known() || measured.Center() == 0) ||
-			name[0] == TotalMemory
+		trivial := name[0] == figure.MultiGPUOverhead && (!measured.Known() || measured.Center() == 0) ||
+			name[0] == figure.TotalMemory
 		if !ok && (!measured.read() || trivial) {
 			continue
 		}
 		held := hold(name[0], said, ok, measured)
-		if name[0] == FrameworkOverhead && c.Parts != nil && len(c.Parts.Beyond) > 0 {
-			held.Title = ComponentTitle(BrowserShare) + " and " + held.Title
+		if name[0] == figure.FrameworkOverhead && c.Parts != nil && len(c.Parts.Beyond) > 0 {
+			held.Title = ComponentTitle(figure.BrowserShare) + " and " + held.Title
 		}
 		f.Parts = append(f.Parts, held)
 	}
@@ -111,7 +112,7 @@ func (c *Cell) forecast(p record.Prediction) *Forecast {
 // comparable is what was measured of a component, where that is of what forecasts are of.
 func (c *Cell) comparable(name string) Component {
 	m := c.Parts.Component(name)
-	if ofWhole := name == MemoryIncrease || name == FrameworkOverhead || name == TotalMemory; ofWhole && m.Known() &&
+	if ofWhole := name == figure.MemoryIncrease || name == figure.FrameworkOverhead || name == figure.TotalMemory; ofWhole && m.Known() &&
 		c.Parts.Of == onGPUs {
 		return Component{Figure: Figure{Name: name,
 			Absent: "it was measured of the GPU's memory, and foretold of the host's"}}
@@ -123,7 +124,7 @@ func (c *Cell) comparable(name string) Component {
 // both meant the same are known by a total as used.
 func byOtherDefinitions(p record.Prediction) []string {
 	if _, before := p.Part("total_used"); before {
-		return []string{FrameworkOverhead, TotalMemory}
+		return []string{figure.FrameworkOverhead, figure.TotalMemory}
 	}
 	return nil
 }
@@ -139,7 +140,7 @@ func hold(name string, said record.Foretold, told bool, measured Component) Fore
 	}
 	if e, ok := accuracy.Of(name); ok {
 		f.Expected = &e
-	} else if e, ok := accuracy.Of(TotalMemory); ok && name == MemoryIncrease {
+	} else if e, ok := accuracy.Of(figure.TotalMemory); ok && name == figure.MemoryIncrease {
 		f.Expected = &e
 	}
 	switch {
@@ -219,8 +220,8 @@ func (c *Cell) recommend(f *Forecast, p record.Prediction) []string {
 	var out []string
 	setup := c.otherwise(p)
 	for _, x := range f.Parts {
-		if !x.off() || x.Name == TotalMemory &&
-			slices.ContainsFunc(f.Parts, func(o Foretold) bool { return o.Name == MemoryIncrease && o.off() }) {
+		if !x.off() || x.Name == figure.TotalMemory &&
+			slices.ContainsFunc(f.Parts, func(o Foretold) bool { return o.Name == figure.MemoryIncrease && o.off() }) {
 			continue
 		}
 		out = append(out, fmt.Sprintf("%s: %s MiB were foretold and %s measured (%s): %s", x.Title, short(*x.Best),
@@ -267,21 +268,21 @@ func (c *Cell) reason(f *Forecast, x Foretold, setup []string) string {
 	if x.DType != "" && actual != "" && !sameNumbers(actual, x.DType) {
 		return fmt.Sprintf("%s was %s, %s was foretold", strings.SplitN(x.Title, ",", 2)[0], actual, x.DType)
 	}
-	if ofSetup := x.Name == KVCache || x.Name == Activations; ofSetup && len(setup) > 0 {
+	if ofSetup := x.Name == figure.KVCache || x.Name == figure.Activations; ofSetup && len(setup) > 0 {
 		return strings.Join(setup, "; ")
 	}
 	high := *x.Error > 0
 	switch x.Name {
-	case ModelWeights:
+	case figure.ModelWeights:
 		return "types or tensors are others than was foretold; with repacking, or copies on the way to a GPU, an engine holds some of them twice"
-	case KVCache:
+	case figure.KVCache:
 		if high {
 			return "the engine reserves for fewer tokens, or in a smaller type, than was foretold"
 		}
 		return "the engine reserves for more tokens (a context that is rounded up, or several slots), or in a larger type, than was foretold"
-	case Activations:
+	case figure.Activations:
 		return "it goes by how many tokens are computed at a time, and by how an engine's allocator shares buffers, which differs between versions"
-	case FrameworkOverhead:
+	case figure.FrameworkOverhead:
 		return c.leftOver(*x.Error)
 	}
 	if words, _ := c.untouchedWords(*x.Error); high && words != "" {
@@ -300,7 +301,7 @@ const lessTouched = "less came into memory than was foretold, of what was reserv
 
 // leftOver explains an error of what is left by difference.
 func (c *Cell) leftOver(off float64) string {
-	if c.Parts.Component(FrameworkOverhead).Words != "" {
+	if c.Parts.Component(figure.FrameworkOverhead).Words != "" {
 		return "what is left by difference is negative, and so no size; the memory by component says why"
 	}
 	if c.Parts != nil && len(c.Parts.Beyond) > 0 {

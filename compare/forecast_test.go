@@ -10,6 +10,7 @@ import (
 	"llmparity/compare"
 	"llmparity/compare/comparetest"
 	"llmparity/internal/accuracy"
+	"llmparity/internal/figure"
 	"llmparity/internal/record"
 )
 
@@ -36,13 +37,13 @@ func foretold(t *testing.T, e comparetest.Engine) *compare.Forecast {
 
 func TestForetoldAndMeasured(t *testing.T) {
 	e := comparetest.Native(6)
-	e.Prediction = forecast(comparetest.Foretell(compare.ModelWeights, 8, 8, 8, "f32"),
-		comparetest.Foretell(compare.KVCache, 2, 2, 2, "f16"),
-		comparetest.Foretell(compare.KVCacheUsed, 0.9, 1.1, 1.3, "f32"),
-		comparetest.Foretell(compare.Activations, 1, 6, 9, "f32"),
-		comparetest.Foretell(compare.FrameworkOverhead, 1, 2, 4, ""),
-		comparetest.Foretell(compare.MemoryIncrease, 30, 40, 60, ""),
-		comparetest.Foretell(compare.TotalMemory, 10, 18, 23, ""))
+	e.Prediction = forecast(comparetest.Foretell(figure.ModelWeights, 8, 8, 8, "f32"),
+		comparetest.Foretell(figure.KVCache, 2, 2, 2, "f16"),
+		comparetest.Foretell(figure.KVCacheUsed, 0.9, 1.1, 1.3, "f32"),
+		comparetest.Foretell(figure.Activations, 1, 6, 9, "f32"),
+		comparetest.Foretell(figure.FrameworkOverhead, 1, 2, 4, ""),
+		comparetest.Foretell(figure.MemoryIncrease, 30, 40, 60, ""),
+		comparetest.Foretell(figure.TotalMemory, 10, 18, 23, ""))
 	f := foretold(t, e)
 	if f.Source != "gguf" || f.Absent != "" || len(f.Parts) != 7 || !slices.Equal(f.Notes, []string{"a note"}) {
 		t.Fatalf("%+v", f)
@@ -50,8 +51,8 @@ func TestForetoldAndMeasured(t *testing.T) {
 	for name, want := range map[string]struct {
 		percent float64
 		verdict string
-	}{compare.ModelWeights: {0, compare.WithinRange}, compare.KVCache: {-50, compare.TooLittle},
-		compare.Activations: {100, compare.WithinRange}} {
+	}{figure.ModelWeights: {0, compare.WithinRange}, figure.KVCache: {-50, compare.TooLittle},
+		figure.Activations: {100, compare.WithinRange}} {
 		p, ok := f.Part(name)
 		if !ok || math.Abs(*p.Percent-want.percent) > 0.01 || p.Verdict != want.verdict ||
 			*p.Within != (want.verdict == compare.WithinRange) || p.N != 6 || p.Interval == nil ||
@@ -60,17 +61,17 @@ func TestForetoldAndMeasured(t *testing.T) {
 			t.Errorf("%s: %+v", name, p)
 		}
 	}
-	if p, _ := f.Part(compare.KVCacheUsed); p.Measured != nil || p.Percent != nil || p.Verdict != compare.NotMeasured ||
+	if p, _ := f.Part(figure.KVCacheUsed); p.Measured != nil || p.Percent != nil || p.Verdict != compare.NotMeasured ||
 		p.Origin != record.OriginCalculated {
 		t.Errorf("tokens × the bytes of one are held against tokens × the bytes of one: %+v", p)
 	}
-	increase, _ := f.Part(compare.MemoryIncrease)
-	total, _ := f.Part(compare.TotalMemory)
+	increase, _ := f.Part(figure.MemoryIncrease)
+	total, _ := f.Part(figure.TotalMemory)
 	if *increase.Measured != *total.Measured || *total.Within || total.Verdict != compare.TooLittle ||
 		!*increase.Within {
 		t.Errorf("%+v\n%+v", increase, total)
 	}
-	if e, _ := accuracy.Of(compare.TotalMemory); *increase.Expected != e || *total.AsExpected {
+	if e, _ := accuracy.Of(figure.TotalMemory); *increase.Expected != e || *total.AsExpected {
 		t.Errorf("%+v", increase.Expected)
 	}
 	all := strings.Join(f.Recommendations, "\n")
@@ -87,16 +88,16 @@ func TestForetoldAndMeasured(t *testing.T) {
 // A total is the peak, with what an engine holds that is open and has no model; nobody misses a forecast of it.
 func TestATotalIsHeldAgainstThePeak(t *testing.T) {
 	e := comparetest.Browser(3)
-	e.Prediction = forecast(comparetest.Foretell(compare.MemoryIncrease, 500, 570, 600, ""))
-	if p, ok := foretold(t, e).Part(compare.TotalMemory); ok {
+	e.Prediction = forecast(comparetest.Foretell(figure.MemoryIncrease, 500, 570, 600, ""))
+	if p, ok := foretold(t, e).Part(figure.TotalMemory); ok {
 		t.Errorf("%+v", p)
 	}
-	e.Prediction = forecast(comparetest.Foretell(compare.MemoryIncrease, 500, 570, 600, ""),
-		comparetest.Foretell(compare.TotalMemory, 700, 800, 900, ""))
+	e.Prediction = forecast(comparetest.Foretell(figure.MemoryIncrease, 500, 570, 600, ""),
+		comparetest.Foretell(figure.TotalMemory, 700, 800, 900, ""))
 	res := compare.Runs(comparetest.Run(t, "total", e))
-	increase, _ := res.Cells[0].Forecast.Part(compare.MemoryIncrease)
-	total, _ := res.Cells[0].Forecast.Part(compare.TotalMemory)
-	if peak := res.Cells[0].Figure(compare.PeakPSS).Center(); *total.Measured != peak || *increase.Measured >= peak ||
+	increase, _ := res.Cells[0].Forecast.Part(figure.MemoryIncrease)
+	total, _ := res.Cells[0].Forecast.Part(figure.TotalMemory)
+	if peak := res.Cells[0].Figure(figure.PeakPSS).Center(); *total.Measured != peak || *increase.Measured >= peak ||
 		!*total.Within || total.Title != "total" {
 		t.Errorf("%+v\n%+v", increase, total)
 	}
@@ -106,16 +107,16 @@ func TestATotalIsHeldAgainstThePeak(t *testing.T) {
 func TestHostMemoryIsNotHeldAgainstAGPUs(t *testing.T) {
 	e := comparetest.Measured(comparetest.Browser(2), comparetest.Page())
 	e.Device = record.Device{Class: record.GPU, Name: "Example GPU"}
-	e.Prediction = forecast(comparetest.Foretell(compare.ModelWeights, 4, 4, 4, "f32"),
-		comparetest.Foretell(compare.MemoryIncrease, 500, 570, 600, ""))
+	e.Prediction = forecast(comparetest.Foretell(figure.ModelWeights, 4, 4, 4, "f32"),
+		comparetest.Foretell(figure.MemoryIncrease, 500, 570, 600, ""))
 	run := onGPU(comparetest.Run(t, "gpu", e), "gpu-process",
 		map[record.Phase]float64{record.Baseline: 50, record.Measure: 90})
 	f := compare.Runs(run).Cells[0].Forecast
-	if p, _ := f.Part(compare.MemoryIncrease); p.Verdict != compare.NotMeasured || p.Error != nil ||
+	if p, _ := f.Part(figure.MemoryIncrease); p.Verdict != compare.NotMeasured || p.Error != nil ||
 		!strings.Contains(p.Why, "of the GPU's memory") {
 		t.Errorf("%+v", p)
 	}
-	if p, _ := f.Part(compare.ModelWeights); p.Error == nil {
+	if p, _ := f.Part(figure.ModelWeights); p.Error == nil {
 		t.Errorf("%+v", p)
 	}
 }
@@ -123,14 +124,14 @@ func TestHostMemoryIsNotHeldAgainstAGPUs(t *testing.T) {
 // A record of before a name meant the same on both sides is read by what it means.
 func TestForecastsByOtherDefinitions(t *testing.T) {
 	e := comparetest.Native(1)
-	e.Prediction = forecast(comparetest.Foretell(compare.KVCache, 4, 4, 4, "f32"),
-		comparetest.Foretell(compare.FrameworkOverhead, 1, 2, 3, ""),
-		comparetest.Foretell(compare.TotalMemory, 900, 900, 900, ""),
+	e.Prediction = forecast(comparetest.Foretell(figure.KVCache, 4, 4, 4, "f32"),
+		comparetest.Foretell(figure.FrameworkOverhead, 1, 2, 3, ""),
+		comparetest.Foretell(figure.TotalMemory, 900, 900, 900, ""),
 		comparetest.Foretell("total_used", 800, 800, 800, ""),
-		comparetest.Foretell(compare.MemoryIncrease, 1, 2, 3, ""))
+		comparetest.Foretell(figure.MemoryIncrease, 1, 2, 3, ""))
 	f := foretold(t, e)
-	for name, there := range map[string]bool{compare.KVCache: true, compare.MemoryIncrease: true,
-		compare.FrameworkOverhead: false, compare.TotalMemory: false} {
+	for name, there := range map[string]bool{figure.KVCache: true, figure.MemoryIncrease: true,
+		figure.FrameworkOverhead: false, figure.TotalMemory: false} {
 		if _, ok := f.Part(name); ok != there {
 			t.Errorf("%s: %v", name, ok)
 		}
@@ -145,18 +146,18 @@ func TestARemainderBelowZeroIsJudgedByItsRange(t *testing.T) {
 	v := compare.NewValidation()
 	for _, low := range []float64{-100, 1} {
 		e := comparetest.Native(1)
-		e.Prediction = forecast(comparetest.Foretell(compare.FrameworkOverhead, low, low+1, 20, ""))
+		e.Prediction = forecast(comparetest.Foretell(figure.FrameworkOverhead, low, low+1, 20, ""))
 		log := tells()
 		log["workspaces_bytes"] = 60 << 20
 		run := logs(comparetest.Run(t, "below", e), log)
-		if p, _ := compare.Runs(run).Cells[0].Forecast.Part(compare.FrameworkOverhead); *p.Measured >= 0 ||
+		if p, _ := compare.Runs(run).Cells[0].Forecast.Part(figure.FrameworkOverhead); *p.Measured >= 0 ||
 			*p.Within != (low < 0) || p.Percent != nil || p.Error == nil {
 			t.Errorf("%+v", p)
 		}
 		v.Add(run)
 	}
 	v.Close()
-	if e := v.Components[0]; e.Name != compare.FrameworkOverhead || e.Cells != 2 || e.N != 0 || e.Within != 0.5 ||
+	if e := v.Components[0]; e.Name != figure.FrameworkOverhead || e.Cells != 2 || e.N != 0 || e.Within != 0.5 ||
 		e.ErrorSizes != nil {
 		t.Errorf("%+v", e)
 	}
@@ -169,7 +170,7 @@ func TestARemainderBelowZeroIsJudgedByItsRange(t *testing.T) {
 func TestTheSetupThatWasForetoldIsHeldAgainstTheEngines(t *testing.T) {
 	e := comparetest.Native(1)
 	e.Info.Policy = map[string]string{"context": "1024", "ubatch": "128", "kv_dtype": "f32"}
-	e.Prediction = forecast(comparetest.Foretell(compare.KVCache, 1, 1, 1, "f32"))
+	e.Prediction = forecast(comparetest.Foretell(figure.KVCache, 1, 1, 1, "f32"))
 	if r := foretold(t, e).Recommendations; len(r) != 1 ||
 		!strings.HasSuffix(r[0], ": context was 1024, 256 was foretold; ubatch was 128, 512 was foretold") {
 		t.Errorf("%q", r)
@@ -180,7 +181,7 @@ func TestTheSetupThatWasForetoldIsHeldAgainstTheEngines(t *testing.T) {
 func TestWhatIsTheSameByAnotherNameExplainsNothing(t *testing.T) {
 	e := comparetest.Native(1)
 	e.Info.Policy = map[string]string{"context": "256", "ubatch": "512", "kv_dtype": "float32"}
-	e.Prediction = forecast(comparetest.Foretell(compare.KVCache, 1, 1, 1, "f32"))
+	e.Prediction = forecast(comparetest.Foretell(figure.KVCache, 1, 1, 1, "f32"))
 	if r := foretold(t, e).Recommendations; len(r) != 1 || strings.Contains(r[0], "float32") {
 		t.Errorf("%q", r)
 	}
@@ -194,8 +195,8 @@ func TestRanges(t *testing.T) {
 	}{{4, 4, 4, true}, {3.961, 3.961, 3.961, true}, {3.95, 3.95, 3.95, false}, {4.039, 4.039, 4.039, true},
 		{1, 2, 4, true}, {1, 2, 3.985, true}, {1, 2, 3.97, false}, {4.015, 5, 6, true}, {4.03, 5, 6, false}} {
 		e := comparetest.Native(1)
-		e.Prediction = forecast(comparetest.Foretell(compare.KVCache, c.low, c.best, c.high, "f32"))
-		if p, _ := foretold(t, e).Part(compare.KVCache); *p.Within != c.within {
+		e.Prediction = forecast(comparetest.Foretell(figure.KVCache, c.low, c.best, c.high, "f32"))
+		if p, _ := foretold(t, e).Part(figure.KVCache); *p.Within != c.within {
 			t.Errorf("4 MiB, foretold %g to %g: %v", c.low, c.high, *p.Within)
 		}
 	}
@@ -204,17 +205,17 @@ func TestRanges(t *testing.T) {
 // Arithmetic is no measurement of other arithmetic, and what is missing on either side is said.
 func TestWhatCannotBeHeldAgainstAForecast(t *testing.T) {
 	e := comparetest.Native(1)
-	e.Prediction = forecast(comparetest.Foretell(compare.ModelWeights, 8, 8, 8, "f32"),
-		comparetest.Foretell(compare.Activations, 1, 2, 3, "f32"))
+	e.Prediction = forecast(comparetest.Foretell(figure.ModelWeights, 8, 8, 8, "f32"),
+		comparetest.Foretell(figure.Activations, 1, 2, 3, "f32"))
 	f := compare.Runs(comparetest.Run(t, "x", e)).Cells[0].Forecast
-	for name, says := range map[string]string{compare.ModelWeights: "file size: it proves nothing",
-		compare.Activations: "no reading tells"} {
+	for name, says := range map[string]string{figure.ModelWeights: "file size: it proves nothing",
+		figure.Activations: "no reading tells"} {
 		if p, ok := f.Part(name); !ok || p.Verdict != compare.NotMeasured || p.Measured != nil || p.Within != nil ||
 			!strings.Contains(p.Why, says) {
 			t.Errorf("%s: %+v", name, p)
 		}
 	}
-	if p, ok := f.Part(compare.MemoryIncrease); !ok || p.Verdict != compare.NotForetold || p.Best != nil ||
+	if p, ok := f.Part(figure.MemoryIncrease); !ok || p.Verdict != compare.NotForetold || p.Best != nil ||
 		p.Measured == nil {
 		t.Errorf("%+v", p)
 	}
@@ -235,16 +236,16 @@ func TestWhatCannotBeHeldAgainstAForecast(t *testing.T) {
 // A forecast of a cell that no launch came of is kept, and nothing is held against it.
 func TestARefusedCell(t *testing.T) {
 	a, b := comparetest.Browser(2), comparetest.Native(2)
-	a.Prediction = forecast(comparetest.Foretell(compare.ModelWeights, 8, 8, 8, "f32"))
+	a.Prediction = forecast(comparetest.Foretell(figure.ModelWeights, 8, 8, 8, "f32"))
 	a.Risk = &record.Risk{Level: record.RiskHigh, Refused: true, Reasons: []string{"30 GiB are needed and 20 free"},
 		Recommendations: []string{"a shorter context"}}
 	res := compare.Runs(comparetest.Run(t, "refused", a, b))
 	c := res.Cells[0]
 	if c.Refused != "would not fit: 30 GiB are needed and 20 free" || c.Risk == nil || c.Parts != nil ||
-		c.Figure(compare.PeakPSS).Absent != "refused" {
+		c.Figure(figure.PeakPSS).Absent != "refused" {
 		t.Errorf("%+v", c)
 	}
-	if p, ok := c.Forecast.Part(compare.ModelWeights); !ok || p.Verdict != compare.NotMeasured {
+	if p, ok := c.Forecast.Part(figure.ModelWeights); !ok || p.Verdict != compare.NotMeasured {
 		t.Errorf("%+v", p)
 	}
 	if !strings.Contains(strings.Join(res.Verdict, " "), "1 of 2 cells were refused") ||
@@ -282,7 +283,7 @@ func TestValidation(t *testing.T) {
 		if i == 3 {
 			e.Cell.Engine = "ollama"
 		}
-		e.Prediction = forecast(comparetest.Foretell(compare.KVCache, kv, kv, kv, "f32"))
+		e.Prediction = forecast(comparetest.Foretell(figure.KVCache, kv, kv, kv, "f32"))
 		run := logs(comparetest.Run(t, "x", e), tells())
 		run.Dir = string(rune('a' + i))
 		v.Add(run)
@@ -296,11 +297,11 @@ func TestValidation(t *testing.T) {
 		!strings.Contains(v.Absent[0], "no shape") {
 		t.Fatalf("%+v", v)
 	}
-	if e := v.Components[0]; e.Name != compare.KVCache || e.Cells != 4 || e.N != 4 || e.Median != 25 ||
+	if e := v.Components[0]; e.Name != figure.KVCache || e.Cells != 4 || e.N != 4 || e.Median != 25 ||
 		e.Bias != 12.5 || e.Max != 50 || e.Within != 0.25 || e.Expected.Variance != 15 {
 		t.Errorf("%+v", e)
 	}
-	if v.Cells[0].Dir != "d" || v.Cells[0].Worst != round6(50.0/15) || v.Cells[0].WorstName != compare.KVCache ||
+	if v.Cells[0].Dir != "d" || v.Cells[0].Worst != round6(50.0/15) || v.Cells[0].WorstName != figure.KVCache ||
 		v.Cells[3].Dir != "a" {
 		t.Errorf("%+v", v.Cells)
 	}
@@ -325,10 +326,10 @@ func TestWhatAnIntervalReachesIsNotOff(t *testing.T) {
 		e := comparetest.Native(launches)
 		e.Vary = vary
 		e.Prediction = &record.Prediction{Source: "gguf",
-			Parts: []record.Foretold{comparetest.Foretell(compare.MemoryIncrease, low, (low+high)/2, high, "")}}
+			Parts: []record.Foretold{comparetest.Foretell(figure.MemoryIncrease, low, (low+high)/2, high, "")}}
 		return compare.Runs(comparetest.Run(t, "foretold", e)).Cells[0].Forecast
 	}
-	measured, _ := of(1, 2, 8, 0.3).Part(compare.MemoryIncrease)
+	measured, _ := of(1, 2, 8, 0.3).Part(figure.MemoryIncrease)
 	if measured.Interval == nil {
 		t.Fatalf("%+v", measured)
 	}
@@ -339,7 +340,7 @@ func TestWhatAnIntervalReachesIsNotOff(t *testing.T) {
 		what string
 	}{{above, false, "just above the median"}, {measured.Interval.Hi + 1, true, "above the interval"}} {
 		f := of(c.low, c.low+5, 8, 0.3)
-		if p, _ := f.Part(compare.MemoryIncrease); *p.Within || (len(f.Recommendations) > 0) != c.off {
+		if p, _ := f.Part(figure.MemoryIncrease); *p.Within || (len(f.Recommendations) > 0) != c.off {
 			t.Errorf("%s: %q", c.what, f.Recommendations)
 		}
 	}

@@ -3,11 +3,9 @@ package compare
 import (
 	"slices"
 
+	"llmparity/internal/figure"
 	"llmparity/internal/record"
 )
-
-// PeakHeap is the name of the figure that another program's heap_used_mb gives.
-const PeakHeap = "peak_js_heap"
 
 // heapValue is the record's name for it.
 const heapValue = "heap_used_bytes"
@@ -25,10 +23,10 @@ func (c *Cell) foreign() bool { return c.Spec.Model.Format == record.Foreign }
 // have.
 func comparedOf(a, b *Cell) []string {
 	if a.foreign() || b.foreign() {
-		return []string{PeakRSS, PeakHeap}
+		return []string{figure.PeakRSS, figure.PeakHeap}
 	}
 	if a.Load != nil && b.Load != nil {
-		names := append(compared(), AggregateTPS)
+		names := append(compared(), figure.AggregateTPS)
 		if t := tail(a, b); t != "" {
 			names = append(names, t)
 		}
@@ -83,7 +81,7 @@ func foreign(attempts []*record.Attempt) bool {
 
 // heapFigure is the highest heap that another program wrote down; nothing where it wrote none.
 func heapFigure(attempts []*record.Attempt) []Figure {
-	f := Figure{Name: PeakHeap, Title: "peak JavaScript heap", Unit: "MiB", Method: record.MethodForeign,
+	f := Figure{Name: figure.PeakHeap, Title: "peak JavaScript heap", Unit: "MiB", Method: record.MethodForeign,
 		How: "the highest heap_used_mb, " + written + "; it is no process's memory"}
 	for _, a := range attempts {
 		peak := -1.0

@@ -7,6 +7,7 @@ import (
 
 	"llmparity/compare"
 	"llmparity/compare/comparetest"
+	"llmparity/internal/figure"
 	"llmparity/internal/foreign"
 )
 
@@ -35,7 +36,7 @@ func TestForeignRowsBesideARun(t *testing.T) {
 		cell       *compare.Cell
 		figure, of string
 		want       float64
-	}{{ollama, compare.PeakRSS, "RSS sum", 1536.5}, {webllm, compare.PeakHeap, "JavaScript heap", 96.5}} {
+	}{{ollama, figure.PeakRSS, "RSS sum", 1536.5}, {webllm, figure.PeakHeap, "JavaScript heap", 96.5}} {
 		f := c.cell.Figure(c.figure)
 		if !f.Known() || f.Center() != c.want || !strings.Contains(f.How, "another program") {
 			t.Errorf("%s of %s: %+v", c.figure, c.cell.Label, f)
@@ -43,7 +44,7 @@ func TestForeignRowsBesideARun(t *testing.T) {
 		if p := c.cell.Points(); p.Of != c.of || p.Peak.Name != c.figure || p.Increase.Known() || p.Baseline.Known() {
 			t.Errorf("points of %s: %+v", c.cell.Label, p)
 		}
-		if c.cell.Figure(compare.PeakPSS).Known() || c.cell.Parts != nil || c.cell.Device != nil {
+		if c.cell.Figure(figure.PeakPSS).Known() || c.cell.Parts != nil || c.cell.Device != nil {
 			t.Errorf("%s has what no row tells", c.cell.Label)
 		}
 	}
@@ -70,8 +71,8 @@ func TestForeignRowsAgainstARun(t *testing.T) {
 	if len(r.Comparisons) != 1 || len(r.Comparisons[0].Ratios) != 1 {
 		t.Fatalf("%+v", r.Comparisons)
 	}
-	got, llamacpp := r.Comparisons[0].Ratios[0], r.Cells[0].Figure(compare.PeakRSS).Center()
-	if got.Figure != compare.PeakRSS || got.Ratio == nil || math.Abs(*got.Ratio-llamacpp/1536.5) > 1e-6 ||
+	got, llamacpp := r.Comparisons[0].Ratios[0], r.Cells[0].Figure(figure.PeakRSS).Center()
+	if got.Figure != figure.PeakRSS || got.Ratio == nil || math.Abs(*got.Ratio-llamacpp/1536.5) > 1e-6 ||
 		!strings.Contains(got.Different, "is not told") {
 		t.Errorf("%+v", got)
 	}

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"llmparity/compare/stats"
+	"llmparity/internal/figure"
 	"llmparity/internal/record"
 )
 
@@ -56,10 +57,10 @@ func gapFigures(spec record.Cell, attempts []*record.Attempt, inLaunch string) [
 	}
 	each += "; those that came at one time, in one chunk, share the time since the chunk before alike (time / their number), and what came " +
 		"with the first chunk is left out"
-	p50 := Figure{Name: ITL50, Title: of + ", p50", Unit: "ms",
+	p50 := Figure{Name: figure.ITL50, Title: of + ", p50", Unit: "ms",
 		Absent: "no request yielded two chunks whose times are known",
 		How:    "the median over a request of " + each + inLaunch}
-	p99 := Figure{Name: ITL99, Title: of + ", p99", Unit: "ms", Absent: p50.Absent,
+	p99 := Figure{Name: figure.ITL99, Title: of + ", p99", Unit: "ms", Absent: p50.Absent,
 		How: "that which 99 % over a request are not above (nearest rank: of fewer than 100 the longest) of " + each +
 			inLaunch}
 	return []Figure{

@@ -7,6 +7,7 @@ import (
 
 	"llmparity/compare"
 	"llmparity/compare/comparetest"
+	"llmparity/internal/figure"
 	"llmparity/internal/record"
 )
 
@@ -23,13 +24,13 @@ func TestAProcessForEachGeneration(t *testing.T) {
 		}
 	}
 	r := compare.Runs(run)
-	if f := r.Cells[1].Figure(compare.LoadTime); f.Center() != 5 ||
+	if f := r.Cells[1].Figure(figure.LoadTime); f.Center() != 5 ||
 		!strings.Contains(f.How, "every generation loads the model again") {
 		t.Errorf("load: %+v", f)
 	}
 	c := r.Comparisons[0]
 	if len(c.Ratios) == 0 || slices.ContainsFunc(
-		c.Ratios, func(r compare.Ratio) bool { return r.Figure == compare.TTFT || r.Figure == compare.LoadTime }) {
+		c.Ratios, func(r compare.Ratio) bool { return r.Figure == figure.TTFT || r.Figure == figure.LoadTime }) {
 		t.Errorf("ratios: %+v", c.Ratios)
 	}
 	said := strings.Join(c.Caveats, "\n")

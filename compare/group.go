@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"llmparity/compare/stats"
+	"llmparity/internal/figure"
 )
 
 // Group is cells of a run that have the fields in common by which a reader asked for them, taken together.
@@ -80,7 +81,7 @@ func (r *Result) groupValue(cells []int, name string) GroupValue {
 	v := GroupValue{Figure: name}
 	var samples [][]float64
 	sum, why := 0.0, TooFewRuns
-	if name == Increase && r.mixedBaselines(cells) {
+	if name == figure.Increase && r.mixedBaselines(cells) {
 		v.Title, v.Left, v.Note = "memory increase", len(cells),
 			"not averaged: of some it is the whole peak, of others what came on top"
 		return v
@@ -118,7 +119,7 @@ func (r *Result) groupValue(cells []int, name string) GroupValue {
 func (r *Result) mixedBaselines(cells []int) bool {
 	none := 0
 	for _, i := range cells {
-		if r.Cells[i].Figure(Baseline).Absent == NoBaseline {
+		if r.Cells[i].Figure(figure.Baseline).Absent == NoBaseline {
 			none++
 		}
 	}

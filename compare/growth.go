@@ -7,6 +7,7 @@ import (
 	"sort"
 
 	"llmparity/compare/stats"
+	"llmparity/internal/figure"
 	"llmparity/internal/record"
 )
 
@@ -86,14 +87,14 @@ const edgesHow = "by readings at the ends of warm-up and measurement, and of the
 func (c *Cell) grow(run *record.Run, counted []*record.Attempt, followed map[*record.Attempt][]track) *Growth {
 	g := &Growth{Theory: c.theory(run), Rates: []Rate{}, Verdict: []string{}}
 	for _, p := range parted() {
-		if p.name == KVReserved {
+		if p.name == figure.KVReserved {
 			g.Rates = append(g.Rates, c.cacheRate(p.of(counted), counted, followed))
 		}
 	}
 	var names []string
 	for _, a := range counted {
 		for _, t := range followed[a] {
-			if t.name != KVReserved {
+			if t.name != figure.KVReserved {
 				names = appendNew(names, t.name)
 			}
 		}
@@ -365,7 +366,7 @@ func (r *Rate) judge(t *Theory, flat bool) {
 }
 
 // asked tells what was asked for to the byte: launches agree, and an interval has no width.
-func (r *Rate) asked() bool { return r.Of == OfReserved || r.Name == Ledger }
+func (r *Rate) asked() bool { return r.Of == OfReserved || r.Name == figure.Ledger }
 
 // rateWords writes bytes a token.
 func rateWords(v float64) string {

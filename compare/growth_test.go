@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"llmparity/compare/stats"
+	"llmparity/internal/figure"
 	"llmparity/internal/record"
 )
 
@@ -87,7 +88,7 @@ func TestGrowthIsFoundByItsSlope(t *testing.T) {
 func TestGrowthOnALineIsExact(t *testing.T) {
 	a := follower{id: 1, tokens: 120, every: 40 * time.Millisecond, took: 4 * time.Millisecond,
 		at: func(ns int64) float64 { return 300 + perToken*tokensAt(ns)/record.MiB }}.attempt()
-	for _, name := range []string{"rss_sum", TotalPSS} {
+	for _, name := range []string{"rss_sum", figure.TotalPSS} {
 		if r := grownOf(shaped(), a).rate(name); math.Abs(r.Center()-perToken) > 1e-3 || r.OfTheory == nil ||
 			*r.OfTheory != 1 {
 			t.Errorf("%s: %g, %v", name, r.Center(), r.OfTheory)
@@ -133,10 +134,10 @@ func TestTheReservedCacheIsFollowedFromPhaseToPhase(t *testing.T) {
 	tell(record.Warmup, warm, (20+8-1)*perToken) // the last token of a text never gets there
 	tell(record.Measure, a.Phases[2].EndNS, (20+60-1)*perToken)
 	g := grownOf(shaped(), a)
-	if r := g.rate(KVUsed); r != nil {
+	if r := g.rate(figure.KVUsed); r != nil {
 		t.Errorf("filled: %g, %q", r.Center(), r.Verdict)
 	}
-	if r := g.rate(KVReserved); r.Center() != 0 || r.Origin != record.OriginReported ||
+	if r := g.rate(figure.KVReserved); r.Center() != 0 || r.Origin != record.OriginReported ||
 		!strings.Contains(r.Verdict, "flat, because it is all reserved at the load") || r.Of != OfReserved {
 		t.Errorf("reserved: %g, %q", r.Center(), r.Verdict)
 	}

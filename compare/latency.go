@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"llmparity/compare/stats"
+	"llmparity/internal/figure"
 	"llmparity/internal/record"
 )
 
@@ -35,9 +36,6 @@ type Quantile struct {
 	// one.
 	ByLaunch *Figure `json:"by_launch,omitempty"`
 }
-
-// quantiles are those that are told of.
-func quantiles() []float64 { return []float64{0.5, 0.9, 0.95, 0.99} }
 
 // distributions are those of the times that a reader waits for.
 func distributions(spec record.Cell, counted []*record.Attempt) []Distribution {
@@ -86,7 +84,7 @@ func distribution(counted []*record.Attempt, of func(*record.Request) []float64,
 	if len(all) == 0 {
 		return d
 	}
-	for _, share := range quantiles() {
+	for _, share := range figure.Quantiles() {
 		q := Quantile{Share: share, Value: stats.Round(stats.Ranked(all, share), 6)}
 		f := Figure{Name: d.Name, Title: fmt.Sprintf("%s, p%g", d.Title, 100*share), Unit: d.Unit, How: d.How}
 		for _, o := range each {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"llmparity/compare/stats"
+	"llmparity/internal/figure"
 	"llmparity/internal/record"
 )
 
@@ -170,21 +171,21 @@ func (f footprint) increaseRSS() float64 {
 // memoryFigures come in the order in which renderers show them.
 func memoryFigures(attempts []*record.Attempt) []Figure {
 	how := memoryHow(attempts)
-	peak := Figure{Name: PeakPSS, Title: "peak memory", Unit: "MiB", Absent: noPSS,
+	peak := Figure{Name: figure.PeakPSS, Title: "peak memory", Unit: "MiB", Absent: noPSS,
 		How: "the highest total PSS (proportional set size: a page that n processes share counts 1/n in each) over the " +
 			"launch, " + how.pss + how.blind}
-	inc := Figure{Name: Increase, Title: "memory increase", Unit: "MiB", Absent: noPSS,
+	inc := Figure{Name: figure.Increase, Title: "memory increase", Unit: "MiB", Absent: noPSS,
 		How: "peak memory minus the launch's own baseline"}
-	base := Figure{Name: Baseline, Title: "baseline", Unit: "MiB", Absent: noPSS,
+	base := Figure{Name: figure.Baseline, Title: "baseline", Unit: "MiB", Absent: noPSS,
 		How: "the median total PSS in the baseline phase: the engine is open, no model is loaded"}
-	warm := Figure{Name: PostWarmup, Title: "after warm-up", Unit: "MiB",
+	warm := Figure{Name: figure.PostWarmup, Title: "after warm-up", Unit: "MiB",
 		Absent: "no total PSS was read after a warm-up phase",
 		How:    "the last total PSS before the measurement begins"}
-	uss := Figure{Name: PeakUSS, Title: "peak USS", Unit: "MiB", Absent: noPSS,
+	uss := Figure{Name: figure.PeakUSS, Title: "peak USS", Unit: "MiB", Absent: noPSS,
 		How: "the highest total USS (pages that no other process shares) over the launch, " + how.pss +
 			"; leaves out " +
 			"everything shared, such as staging buffers"}
-	rss := Figure{Name: PeakRSS, Title: "peak RSS sum", Unit: "MiB", Absent: "no total RSS was read",
+	rss := Figure{Name: figure.PeakRSS, Title: "peak RSS sum", Unit: "MiB", Absent: "no total RSS was read",
 		How: "the highest sum of the processes' RSS at one tick, " + how.rss +
 			"; counts a page shared by n processes n " +
 			"times, so it is no total"}
@@ -246,13 +247,13 @@ func rejoined(attempts []*record.Attempt) bool {
 // rssFigures stand in for those of PSS where that can't be read: processes of another user, other systems than Linux.
 func rssFigures(attempts []*record.Attempt, how string) []Figure {
 	const twice = "; a page that n processes share counts n times"
-	base := Figure{Name: BaselineRSS, Title: "baseline, RSS sum", Unit: "MiB",
+	base := Figure{Name: figure.BaselineRSS, Title: "baseline, RSS sum", Unit: "MiB",
 		Absent: "no total RSS was read in a baseline phase",
 		How:    "the median sum of RSS in the baseline phase, " + how + twice}
-	warm := Figure{Name: PostWarmupRSS, Title: "after warm-up, RSS sum", Unit: "MiB",
+	warm := Figure{Name: figure.PostWarmupRSS, Title: "after warm-up, RSS sum", Unit: "MiB",
 		Absent: "no total RSS was read after a warm-up phase",
 		How:    "the last sum of RSS before the measurement begins, " + how + twice}
-	inc := Figure{Name: IncreaseRSS, Title: "increase, RSS sum", Unit: "MiB",
+	inc := Figure{Name: figure.IncreaseRSS, Title: "increase, RSS sum", Unit: "MiB",
 		How: "the highest sum of RSS minus the launch's own baseline, none where no process exists before the load"}
 	born := false
 	for _, f := range footprints(attempts) {
@@ -275,16 +276,16 @@ type Points struct {
 
 // Points goes by PSS, by RSS where no PSS could be read, and by a page's heap where nothing else is known.
 func (c *Cell) Points() Points {
-	if heap := c.Figure(PeakHeap); heap.Known() && !c.Figure(PeakPSS).Known() && !c.Figure(PeakRSS).Known() {
+	if heap := c.Figure(figure.PeakHeap); heap.Known() && !c.Figure(figure.PeakPSS).Known() && !c.Figure(figure.PeakRSS).Known() {
 		return Points{"JavaScript heap", Figure{Title: "baseline", Absent: noPhases},
 			Figure{Title: "after warm-up", Absent: noPhases}, heap,
 			Figure{Title: "increase", Absent: noPhases}}
 	}
-	if !c.Figure(PeakPSS).Known() && c.Figure(PeakRSS).Known() {
-		return Points{"RSS sum", c.Figure(BaselineRSS), c.Figure(PostWarmupRSS), c.Figure(PeakRSS),
-			c.Figure(IncreaseRSS)}
+	if !c.Figure(figure.PeakPSS).Known() && c.Figure(figure.PeakRSS).Known() {
+		return Points{"RSS sum", c.Figure(figure.BaselineRSS), c.Figure(figure.PostWarmupRSS), c.Figure(figure.PeakRSS),
+			c.Figure(figure.IncreaseRSS)}
 	}
-	return Points{"total PSS", c.Figure(Baseline), c.Figure(PostWarmup), c.Figure(PeakPSS), c.Figure(Increase)}
+	return Points{"total PSS", c.Figure(figure.Baseline), c.Figure(figure.PostWarmup), c.Figure(figure.PeakPSS), c.Figure(figure.Increase)}
 }
 
 type how struct{ pss, rss, blind string }

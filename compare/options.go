@@ -8,6 +8,7 @@ import (
 
 	"llmparity/compare/stats"
 	"llmparity/internal/fault"
+	"llmparity/internal/figure"
 )
 
 // Options say how runs are compared.
@@ -71,7 +72,7 @@ func (r *Result) field(c *Cell, name string) string {
 		if c.Spec.InputTokens > 0 {
 			return strconv.Itoa(c.Spec.InputTokens)
 		}
-		if f := c.Figure(Prompt); f.Known() {
+		if f := c.Figure(figure.Prompt); f.Known() {
 			return count(f)
 		}
 		return "unknown"

@@ -3,6 +3,7 @@ package compare
 import (
 	"slices"
 
+	"llmparity/internal/figure"
 	"llmparity/internal/record"
 )
 
@@ -16,7 +17,7 @@ const (
 // multiplies.
 func (f *Figure) origin() record.Origin {
 	switch {
-	case f.Name == KVUsed, f.Name == KVCacheUsed:
+	case f.Name == figure.KVUsed, f.Name == figure.KVCacheUsed:
 		return record.OriginCalculated
 	case f.Reported:
 		return record.OriginReported
@@ -45,7 +46,7 @@ func (f Figure) From() string {
 		words += " by the engine"
 	}
 	switch {
-	case words == "", f.Method == "", f.Origin == record.OriginFileSize, f.Name == KVUsed, f.Name == KVCacheUsed:
+	case words == "", f.Method == "", f.Origin == record.OriginFileSize, f.Name == figure.KVUsed, f.Name == figure.KVCacheUsed:
 		return words
 	}
 	return words + " (" + f.Method + ")"
@@ -60,7 +61,7 @@ func sampled(figures []Figure, attempts []*record.Attempt) []Figure {
 	for i := range figures {
 		switch f := &figures[i]; {
 		case f.Method != "":
-		case slices.Contains([]string{PeakRSS, BaselineRSS, PostWarmupRSS, IncreaseRSS}, f.Name):
+		case slices.Contains([]string{figure.PeakRSS, figure.BaselineRSS, figure.PostWarmupRSS, figure.IncreaseRSS}, f.Name):
 			f.Method = rss
 		default:
 			f.Method = record.MethodSmapsRollup

@@ -6,6 +6,7 @@ import (
 
 	"llmparity/compare"
 	"llmparity/compare/comparetest"
+	"llmparity/internal/figure"
 	"llmparity/internal/record"
 )
 
@@ -78,16 +79,16 @@ func TestOriginsOfComponents(t *testing.T) {
 		"file": {partsOf(t, comparetest.Run(t, "file", comparetest.Native(6))), record.OriginFileSize, c, c, "", c, m,
 			m},
 	} {
-		for component, origin := range map[string]record.Origin{compare.ModelWeights: want.weights,
-			compare.KVCache:     want.reserved,
-			compare.KVCacheUsed: want.filled, compare.Activations: want.activations,
-			compare.FrameworkOverhead: want.framework,
-			compare.MemoryIncrease:    want.increase, compare.TotalMemory: want.peak} {
+		for component, origin := range map[string]record.Origin{figure.ModelWeights: want.weights,
+			figure.KVCache:     want.reserved,
+			figure.KVCacheUsed: want.filled, figure.Activations: want.activations,
+			figure.FrameworkOverhead: want.framework,
+			figure.MemoryIncrease:    want.increase, figure.TotalMemory: want.peak} {
 			f := want.parts.Component(component)
 			if f.Origin != origin {
 				t.Errorf("%s: %s is %q, want %q", name, component, f.Origin, origin)
 			}
-			arithmetic := origin == record.OriginFileSize || origin == c && component != compare.FrameworkOverhead
+			arithmetic := origin == record.OriginFileSize || origin == c && component != figure.FrameworkOverhead
 			if f.Known() && (f.Interval == nil) != arithmetic {
 				t.Errorf("%s: %s, which is %s: interval %+v", name, component, origin, f.Interval)
 			}

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"llmparity/internal/figure"
 	"llmparity/internal/record"
 )
 
@@ -26,7 +27,7 @@ func (c *Cell) split(counted []*record.Attempt) *Parts {
 	}
 	p.Beyond = c.beyond(all, whole, framework, weights, cache, working)
 	p.Confidence = HighConfidence
-	for _, name := range []string{ModelWeights, KVCache, Activations} {
+	for _, name := range []string{figure.ModelWeights, figure.KVCache, figure.Activations} {
 		level := p.Component(name).Confidence
 		if level == "" {
 			level = LowConfidence
@@ -35,11 +36,11 @@ func (c *Cell) split(counted []*record.Attempt) *Parts {
 	}
 	p.Notes = append(p.Notes, whole.notes...)
 	c.untouched = c.causes(all, p)
-	if f := p.Component(FrameworkOverhead); f.Known() && f.Center() < 0 {
+	if f := p.Component(figure.FrameworkOverhead); f.Known() && f.Center() < 0 {
 		words := c.belowZero(f, p)
 		p.Notes = append(p.Notes, words)
 		for i := range p.Components {
-			if p.Components[i].Name == FrameworkOverhead {
+			if p.Components[i].Name == figure.FrameworkOverhead {
 				p.Components[i].Words = words
 			}
 		}
@@ -58,9 +59,9 @@ func (p *Parts) add(f Figure) {
 	if f.Known() {
 		c.Confidence = confidenceOf(f.Name, f.Method)
 	}
-	c.DType = map[string]string{ModelWeights: p.DTypes.Weights, KVCache: p.DTypes.KVCache,
-		KVCacheUsed: p.DTypes.KVCache,
-		Activations: p.DTypes.Activations}[f.Name]
+	c.DType = map[string]string{figure.ModelWeights: p.DTypes.Weights, figure.KVCache: p.DTypes.KVCache,
+		figure.KVCacheUsed: p.DTypes.KVCache,
+		figure.Activations: p.DTypes.Activations}[f.Name]
 	p.Components = append(p.Components, c)
 }
 
@@ -89,21 +90,21 @@ func always(component, method, how string, mib float64, all []launch) Figure {
 }
 
 func (c *Cell) weights(all []launch) Figure {
-	if f := c.inside(ModelWeights, Weights); f.Known() {
+	if f := c.inside(figure.ModelWeights, figure.Weights); f.Known() {
 		return f
 	}
 	m := c.Spec.Model
 	switch {
 	case c.says("weights_dtype") == "f32" && m.DType != "f32" && m.Parameters > 0:
-		return always(ModelWeights, ByFormula,
+		return always(figure.ModelWeights, ByFormula,
 			"4 bytes a parameter: the file has other types, and the engine computes on f32",
 			4*float64(m.Parameters)/record.MiB, all)
 	case m.WeightsB > 0:
-		return always(ModelWeights, ByTensors,
+		return always(figure.ModelWeights, ByTensors,
 			"the sizes of the tensors in the file, of which the engine tells no other type; no reading of what it holds",
 			float64(m.WeightsB)/record.MiB, all)
 	}
-	return Figure{Name: ModelWeights, Absent: "nobody tells: there is neither a file nor a log"}
+	return Figure{Name: figure.ModelWeights, Absent: "nobody tells: there is neither a file nor a log"}
 }
 
 // tokenBytes are those of a token in the KV cache, by the model's shape; 0 where that or the type is not known.
@@ -120,19 +121,19 @@ func (c *Cell) context() int {
 }
 
 func (c *Cell) cacheReserved(all []launch) Figure {
-	if f := c.inside(KVCache, KVReserved); f.Known() {
+	if f := c.inside(figure.KVCache, figure.KVReserved); f.Known() {
 		return f
 	}
 	if b, n := c.tokenBytes(), c.context(); b > 0 && n > 0 {
-		return always(KVCache, ByFormula,
+		return always(figure.KVCache, ByFormula,
 			fmt.Sprintf("2 × layers × key-value heads × head size × bytes of an element × a context of %d: for plain or grouped attention", n),
 			b*float64(n)/record.MiB, all)
 	}
-	return Figure{Name: KVCache, Absent: "nobody tells: the engine says neither its size nor its type"}
+	return Figure{Name: figure.KVCache, Absent: "nobody tells: the engine says neither its size nor its type"}
 }
 
 func (c *Cell) cacheUsed(all []launch) Figure {
-	if f := c.inside(KVCacheUsed, KVUsed); f.Known() {
+	if f := c.inside(figure.KVCacheUsed, figure.KVUsed); f.Known() {
 		return f
 	}
 	ratio := Figure{}
@@ -142,21 +143,21 @@ func (c *Cell) cacheUsed(all []launch) Figure {
 		}
 	}
 	b := c.tokenBytes()
-	switch tokens := c.Figure(Tokens).Center() + c.Figure(Prompt).Center(); {
+	switch tokens := c.Figure(figure.Tokens).Center() + c.Figure(figure.Prompt).Center(); {
 	case b > 0 && !math.IsNaN(tokens):
-		return always(KVCacheUsed, ByFormula,
+		return always(figure.KVCacheUsed, ByFormula,
 			"tokens of prompt and answer × 2 × layers × key-value heads × head size × bytes of an element",
 			b*tokens/record.MiB, all)
 	case ratio.Known():
-		return Figure{Name: KVCacheUsed,
+		return Figure{Name: figure.KVCacheUsed,
 			Absent: fmt.Sprintf("in bytes nobody tells; by the server's own word at most %s %% of the KV cache",
 				short(100*ratio.Center()))}
 	}
-	return Figure{Name: KVCacheUsed, Absent: "nobody tells"}
+	return Figure{Name: figure.KVCacheUsed, Absent: "nobody tells"}
 }
 
 func (c *Cell) working(all []launch) Figure {
-	f := c.inside(Activations, Workspaces)
+	f := c.inside(figure.Activations, figure.Workspaces)
 	if !f.Known() {
 		f.Absent = "no reading tells them apart: they lie in everything else"
 	}
@@ -165,7 +166,7 @@ func (c *Cell) working(all []launch) Figure {
 
 // several is what several devices take beyond one.
 func (c *Cell) several(all []launch) Figure {
-	f := Figure{Name: MultiGPUOverhead}
+	f := Figure{Name: figure.MultiGPUOverhead}
 	devices := map[string]bool{}
 	for _, l := range all {
 		for _, a := range l.attempts {
@@ -184,7 +185,7 @@ func (c *Cell) several(all []launch) Figure {
 	case c.Device == nil:
 		f.Absent = "nobody tells on how many devices it computes"
 	case len(devices) == 1 || c.Device.Class != record.GPU || c.Spec.Engine == "webllm":
-		return always(MultiGPUOverhead, ByFormula, "one device computes: there is none", 0, all)
+		return always(figure.MultiGPUOverhead, ByFormula, "one device computes: there is none", 0, all)
 	default:
 		f.Absent = "nobody tells on how many GPUs it lies"
 	}

@@ -8,6 +8,7 @@ import (
 
 	"llmparity/compare"
 	"llmparity/compare/comparetest"
+	"llmparity/internal/figure"
 	"llmparity/internal/record"
 )
 
@@ -23,11 +24,11 @@ func partsOf(t *testing.T, run *record.Run) *compare.Parts {
 // addsUp holds the parts against the whole, launch by launch.
 func addsUp(t *testing.T, p *compare.Parts) {
 	t.Helper()
-	whole := p.Component(compare.MemoryIncrease)
+	whole := p.Component(figure.MemoryIncrease)
 	for i, v := range whole.Values {
 		sum := 0.0
-		for _, name := range []string{compare.ModelWeights, compare.KVCache, compare.Activations,
-			compare.FrameworkOverhead, compare.MultiGPUOverhead} {
+		for _, name := range []string{figure.ModelWeights, figure.KVCache, figure.Activations,
+			figure.FrameworkOverhead, figure.MultiGPUOverhead} {
 			if c := p.Component(name); c.Known() {
 				if c.Values[i].Attempt != v.Attempt {
 					t.Fatalf("%s: value %d is of attempt %d, not %d", name, i, c.Values[i].Attempt, v.Attempt)
@@ -49,18 +50,18 @@ func TestPartsOfALedger(t *testing.T) {
 		mib                float64
 		method, confidence string
 		dtype              string
-	}{{compare.ModelWeights, 4 + 4096.0/record.MiB, compare.Ledger, "high", "f32"},
-		{compare.KVCache, 544.0 / 1024, compare.Ledger, "high", "f32"},
-		{compare.KVCacheUsed, 68.0 / 1024, compare.Ledger, "medium", "f32"},
-		{compare.Activations, 1_100_300.0 / record.MiB, compare.Ledger, "medium", ""},
-		{compare.MultiGPUOverhead, 0, compare.ByFormula, "medium", ""}} {
+	}{{figure.ModelWeights, 4 + 4096.0/record.MiB, figure.Ledger, "high", "f32"},
+		{figure.KVCache, 544.0 / 1024, figure.Ledger, "high", "f32"},
+		{figure.KVCacheUsed, 68.0 / 1024, figure.Ledger, "medium", "f32"},
+		{figure.Activations, 1_100_300.0 / record.MiB, figure.Ledger, "medium", ""},
+		{figure.MultiGPUOverhead, 0, compare.ByFormula, "medium", ""}} {
 		c := p.Component(want.name)
 		if c.N != 6 || c.Center() != want.mib || c.Method != want.method || c.Confidence != want.confidence ||
 			c.DType != want.dtype || c.How == "" {
 			t.Errorf("%s: %+v, want %+v", want.name, c, want)
 		}
 	}
-	if f := p.Component(compare.FrameworkOverhead); f.Center() <= 0 || f.Method != compare.ByDifference ||
+	if f := p.Component(figure.FrameworkOverhead); f.Center() <= 0 || f.Method != compare.ByDifference ||
 		f.Confidence != "low" || f.Words != "" {
 		t.Errorf("%+v", f)
 	}
@@ -74,8 +75,8 @@ func TestPartsOfALogAndOfAFile(t *testing.T) {
 		"workspaces_bytes": 3 << 20}
 	p := partsOf(t, logs(comparetest.Run(t, "server", comparetest.Native(6)), values))
 	addsUp(t, p)
-	for name, want := range map[string]float64{compare.ModelWeights: 8, compare.KVCache: 4, compare.KVCacheUsed: 1,
-		compare.Activations: 3} {
+	for name, want := range map[string]float64{figure.ModelWeights: 8, figure.KVCache: 4, figure.KVCacheUsed: 1,
+		figure.Activations: 3} {
 		if c := p.Component(name); c.Center() != want || c.Method != compare.EngineLog {
 			t.Errorf("%s: %+v", name, c)
 		}
@@ -86,14 +87,14 @@ func TestPartsOfALogAndOfAFile(t *testing.T) {
 	// Without a log what the file and the set-up tell is taken, and what nobody tells stays in what is left.
 	p = partsOf(t, comparetest.Run(t, "server", comparetest.Native(6)))
 	addsUp(t, p)
-	weights, cache, working := p.Component(compare.ModelWeights), p.Component(compare.KVCache),
-		p.Component(compare.Activations)
+	weights, cache, working := p.Component(figure.ModelWeights), p.Component(figure.KVCache),
+		p.Component(figure.Activations)
 	if weights.Center() != 4 || weights.Method != compare.ByTensors || cache.Method != compare.ByFormula ||
 		cache.Center() != 2*2*2*32*4*256/float64(record.MiB) ||
 		cache.Confidence != "medium" || working.Known() || working.Absent == "" || working.Method != "" {
 		t.Errorf("%+v\n%+v\n%+v", weights, cache, working)
 	}
-	if f := p.Component(compare.FrameworkOverhead); !strings.Contains(f.How, "in it still: activations") ||
+	if f := p.Component(figure.FrameworkOverhead); !strings.Contains(f.How, "in it still: activations") ||
 		p.Confidence != "low" {
 		t.Errorf("%s, confidence %s", f.How, p.Confidence)
 	}
@@ -104,7 +105,7 @@ func TestPartsOfQuantisedWeights(t *testing.T) {
 	e := comparetest.Native(1)
 	e.Cell.Model.DType, e.Cell.Model.WeightsB = "q4_1", 655_360
 	p := partsOf(t, comparetest.Run(t, "q", e)) // the policy says that it computes on f32
-	if w := p.Component(compare.ModelWeights); w.Center() != 4 || w.Method != compare.ByFormula || w.DType != "f32" ||
+	if w := p.Component(figure.ModelWeights); w.Center() != 4 || w.Method != compare.ByFormula || w.DType != "f32" ||
 		p.DTypes.Scales != "" {
 		t.Errorf("%+v, %+v", w, p.DTypes)
 	}
@@ -124,13 +125,13 @@ func TestPartsThatNobodyTells(t *testing.T) {
 	e.Cell.Model = record.Model{Name: "m", Format: "served"}
 	e.Info.Policy = nil
 	p := partsOf(t, comparetest.Run(t, "served", e))
-	for _, name := range []string{compare.ModelWeights, compare.KVCache, compare.KVCacheUsed, compare.Activations,
-		compare.FrameworkOverhead} {
+	for _, name := range []string{figure.ModelWeights, figure.KVCache, figure.KVCacheUsed, figure.Activations,
+		figure.FrameworkOverhead} {
 		if c := p.Component(name); c.Known() || c.Absent == "" || c.Confidence != "" {
 			t.Errorf("%s: %+v", name, c)
 		}
 	}
-	if c := p.Component(compare.MemoryIncrease); !c.Known() {
+	if c := p.Component(figure.MemoryIncrease); !c.Known() {
 		t.Errorf("%+v", c)
 	}
 }
@@ -160,7 +161,7 @@ func TestANegativeRemainder(t *testing.T) {
 		e.Info.Policy = c.policy
 		p := partsOf(t, logs(comparetest.Run(t, "server", e), c.values))
 		addsUp(t, p)
-		f := p.Component(compare.FrameworkOverhead)
+		f := p.Component(figure.FrameworkOverhead)
 		if f.Center() >= 0 || !strings.Contains(f.Words, c.says) || !strings.Contains(f.Words, "is negative") ||
 			len(p.Notes) != 1 || p.Notes[0] != f.Words {
 			t.Errorf("%s: %v %q %q", name, f.Center(), f.Words, p.Notes)
@@ -174,7 +175,7 @@ func TestANegativeRemainderOfALargeCache(t *testing.T) {
 	in.KVReserved = 2 << 30
 	p := partsOf(t, comparetest.Run(t, "page", comparetest.Measured(comparetest.Browser(2), in)))
 	addsUp(t, p)
-	if f := p.Component(compare.FrameworkOverhead); f.Center() >= 0 ||
+	if f := p.Component(figure.FrameworkOverhead); f.Center() >= 0 ||
 		!strings.Contains(f.Words, "MiB of the KV cache are reserved and hold no token") {
 		t.Errorf("%v %q", f.Center(), f.Words)
 	}
@@ -182,7 +183,7 @@ func TestANegativeRemainderOfALargeCache(t *testing.T) {
 	e := comparetest.Native(2)
 	e.Info.Policy = nil
 	if f := partsOf(t, logs(comparetest.Run(t, "server", e), log)).Component(
-		compare.FrameworkOverhead); f.Center() >= 0 || strings.Contains(f.Words, "KV cache") {
+		figure.FrameworkOverhead); f.Center() >= 0 || strings.Contains(f.Words, "KV cache") {
 		t.Errorf("%v %q", f.Center(), f.Words)
 	}
 }
@@ -213,7 +214,7 @@ func TestPartsOnAGPU(t *testing.T) {
 	e := comparetest.Measured(comparetest.Browser(6), comparetest.Page())
 	e.Device = record.Device{Class: record.GPU, Name: "Example GPU"}
 	p := partsOf(t, comparetest.Run(t, "gpu", e))
-	if c := p.Component(compare.FrameworkOverhead); c.Known() || !strings.Contains(c.Absent, "no driver tells") {
+	if c := p.Component(figure.FrameworkOverhead); c.Known() || !strings.Contains(c.Absent, "no driver tells") {
 		t.Errorf("a difference from PSS: %+v", c)
 	}
 	if len(p.Notes) != 1 || !strings.Contains(p.Notes[0], "no difference is formed from PSS") {
@@ -223,11 +224,11 @@ func TestPartsOnAGPU(t *testing.T) {
 		map[record.Phase]float64{record.Baseline: 50, record.Load: 90, record.Measure: 80})
 	p = partsOf(t, run)
 	addsUp(t, p)
-	if c := p.Component(compare.MemoryIncrease); c.Center() != 40 || c.N != 6 || c.Confidence != "high" ||
+	if c := p.Component(figure.MemoryIncrease); c.Center() != 40 || c.N != 6 || c.Confidence != "high" ||
 		c.Method != "gpu_memory_of_processes" {
 		t.Errorf("%+v", c)
 	}
-	if c := p.Component(compare.TotalMemory); c.Center() != 90 || p.Of != "GPU memory of its processes" {
+	if c := p.Component(figure.TotalMemory); c.Center() != 90 || p.Of != "GPU memory of its processes" {
 		t.Errorf("%+v of %s", c, p.Of)
 	}
 	if len(p.Notes) != 2 || !strings.Contains(p.Notes[1], "grew by") {
@@ -237,7 +238,7 @@ func TestPartsOnAGPU(t *testing.T) {
 	n := comparetest.Native(1)
 	n.Device, n.Info.Policy["gpu_layers"] = e.Device, "10 of 33"
 	p = partsOf(t, onGPU(comparetest.Run(t, "part", n), "server", map[record.Phase]float64{record.Measure: 80}))
-	if c := p.Component(compare.FrameworkOverhead); c.Known() ||
+	if c := p.Component(figure.FrameworkOverhead); c.Known() ||
 		!strings.Contains(strings.Join(p.Notes, " "), "10 of 33 layers") {
 		t.Errorf("%+v %q", c, p.Notes)
 	}
@@ -246,7 +247,7 @@ func TestPartsOnAGPU(t *testing.T) {
 		n.Info.Policy = map[string]string{"weights_dtype": "f32"}
 		n.Device.Detail = map[string]string{"size_bytes": "500000000", "size_vram_bytes": vram}
 		p = partsOf(t, onGPU(comparetest.Run(t, "ollama", n), "runner", map[record.Phase]float64{record.Measure: 80}))
-		if c := p.Component(compare.FrameworkOverhead); c.Known() != left ||
+		if c := p.Component(figure.FrameworkOverhead); c.Known() != left ||
 			left == strings.Contains(strings.Join(p.Notes, " "), "286.1 of the model's 476.8 MiB") {
 			t.Errorf("%s: %+v %q", vram, c, p.Notes)
 		}
@@ -265,7 +266,7 @@ func TestPartsInTheHostsMemoryAreNotTakenOffAGPUs(t *testing.T) {
 		"output.CUDA_Host_bytes": 1 << 20, "workspaces_bytes": 8 << 20, "recurrent_state.CPU_bytes": 1 << 20}
 	p := partsOf(t, onGPU(logs(comparetest.Run(t, "full", n), log), "server",
 		map[record.Phase]float64{record.Measure: 80}))
-	if c := p.Component(compare.FrameworkOverhead); c.Center() != 80-20-8-5 ||
+	if c := p.Component(figure.FrameworkOverhead); c.Center() != 80-20-8-5 ||
 		!strings.Contains(c.How, "is not taken off") ||
 		!strings.Contains(strings.Join(p.Notes, " "), " 7.000 MiB of the parts") {
 		t.Errorf("%v %q %q", c.Values, c.How, p.Notes)
@@ -286,17 +287,17 @@ func TestReusedLaunchesHaveOneBreakdown(t *testing.T) {
 			t.Fatalf("%+v", c.Launches)
 		}
 		for _, list := range [][]compare.Figure{c.Memory.Load, c.Memory.Measure} {
-			for _, name := range []string{compare.Ledger, compare.Weights, compare.Workspaces, compare.TotalPSS} {
+			for _, name := range []string{figure.Ledger, figure.Weights, figure.Workspaces, figure.TotalPSS} {
 				if f := compare.Held(list, name); f.N != 1 || f.Values[0].Attempt != last.Launch().ID {
 					t.Errorf("warm-up %v: %s has %+v", warmup, name, f.Values)
 				}
 			}
 		}
-		if f := compare.Held(c.Memory.Measure, compare.Workspaces); f.Center() != (1_100_300+1<<20)/float64(
+		if f := compare.Held(c.Memory.Measure, figure.Workspaces); f.Center() != (1_100_300+1<<20)/float64(
 			record.MiB) {
 			t.Errorf("%v is not what the last repetition left", f.Center())
 		}
-		if f := compare.Held(c.Memory.Retained, compare.JSHeap); f.N != 1 {
+		if f := compare.Held(c.Memory.Retained, figure.JSHeap); f.N != 1 {
 			t.Errorf("%+v", f)
 		}
 		for _, f := range c.Memory.Peaks[0].Phases {

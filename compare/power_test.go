@@ -13,6 +13,7 @@ import (
 
 	"llmparity/compare"
 	"llmparity/compare/stats"
+	"llmparity/internal/figure"
 )
 
 // trial is one comparison of two runs, of a seed of its own.
@@ -111,7 +112,7 @@ func TestAShiftOfATenthIsFound(t *testing.T) {
 		}
 	}
 	slower := map[string]float64{}
-	for _, f := range []string{compare.LoadTime, compare.TTFT, compare.DecodeTPS, compare.PrefillTPS} {
+	for _, f := range []string{figure.LoadTime, figure.TTFT, figure.DecodeTPS, figure.PrefillTPS} {
 		slower[f] = 1.1
 	}
 	for _, c := range []struct {
@@ -122,24 +123,24 @@ func TestAShiftOfATenthIsFound(t *testing.T) {
 		shift    map[string]float64
 		figure   string
 	}{
-		{"decode alone takes a tenth more time", 10, 0.05, 1, map[string]float64{compare.DecodeTPS: 1.1},
-			compare.DecodeTPS},
-		{"decode alone yields a tenth less", 10, 0.05, 1, map[string]float64{compare.DecodeTPS: 1 / 0.9},
-			compare.DecodeTPS},
-		{"the first token alone takes a tenth more time", 10, 0.05, 1, map[string]float64{compare.TTFT: 1.1},
-			compare.TTFT},
-		{"the first token alone takes a tenth less time", 10, 0.05, 1, map[string]float64{compare.TTFT: 0.9},
-			compare.TTFT},
-		{"the peak is a tenth higher", 10, 0.05, 1, map[string]float64{compare.PeakPSS: 1.1}, compare.PeakPSS},
-		{"all takes a tenth more time", 10, 0.05, 1, slower, compare.DecodeTPS},
-		{"decode takes a tenth more time in two cells", 10, 0.05, 2, map[string]float64{compare.DecodeTPS: 1.1},
-			compare.DecodeTPS},
-		{"decode takes a tenth more time in six launches", 6, 0.03, 1, map[string]float64{compare.DecodeTPS: 1.1},
-			compare.DecodeTPS},
-		{"the first token takes a tenth more time in six launches", 6, 0.03, 1, map[string]float64{compare.TTFT: 1.1},
-			compare.TTFT},
-		{"the peak is a tenth higher in six launches", 6, 0.03, 1, map[string]float64{compare.PeakPSS: 1.1},
-			compare.PeakPSS},
+		{"decode alone takes a tenth more time", 10, 0.05, 1, map[string]float64{figure.DecodeTPS: 1.1},
+			figure.DecodeTPS},
+		{"decode alone yields a tenth less", 10, 0.05, 1, map[string]float64{figure.DecodeTPS: 1 / 0.9},
+			figure.DecodeTPS},
+		{"the first token alone takes a tenth more time", 10, 0.05, 1, map[string]float64{figure.TTFT: 1.1},
+			figure.TTFT},
+		{"the first token alone takes a tenth less time", 10, 0.05, 1, map[string]float64{figure.TTFT: 0.9},
+			figure.TTFT},
+		{"the peak is a tenth higher", 10, 0.05, 1, map[string]float64{figure.PeakPSS: 1.1}, figure.PeakPSS},
+		{"all takes a tenth more time", 10, 0.05, 1, slower, figure.DecodeTPS},
+		{"decode takes a tenth more time in two cells", 10, 0.05, 2, map[string]float64{figure.DecodeTPS: 1.1},
+			figure.DecodeTPS},
+		{"decode takes a tenth more time in six launches", 6, 0.03, 1, map[string]float64{figure.DecodeTPS: 1.1},
+			figure.DecodeTPS},
+		{"the first token takes a tenth more time in six launches", 6, 0.03, 1, map[string]float64{figure.TTFT: 1.1},
+			figure.TTFT},
+		{"the peak is a tenth higher in six launches", 6, 0.03, 1, map[string]float64{figure.PeakPSS: 1.1},
+			figure.PeakPSS},
 	} {
 		for _, bell := range []bool{false, true} {
 			a := series{launches: c.launches, cells: c.cells, cv: c.cv, engine: "engine", bell: bell}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"llmparity/internal/figure"
 	"llmparity/internal/record"
 )
 
@@ -33,24 +34,24 @@ func reportedUnit(name string) (unit, beside string) {
 func ownNames() map[string]own {
 	return map[string]own{
 		// WebLLM
-		"decode_tokens_per_s": {"tokens/s", DecodeTPS}, "prefill_tokens_per_s": {"tokens/s", PrefillTPS},
-		"time_to_first_token_s": {"s", TTFT}, "e2e_latency_s": {"s", Latency}, "time_per_output_token_s": {"s", ""},
+		"decode_tokens_per_s": {"tokens/s", figure.DecodeTPS}, "prefill_tokens_per_s": {"tokens/s", figure.PrefillTPS},
+		"time_to_first_token_s": {"s", figure.TTFT}, "e2e_latency_s": {"s", figure.Latency}, "time_per_output_token_s": {"s", ""},
 		// llama-server
-		"predicted_per_second": {"tokens/s", DecodeTPS}, "prompt_per_second": {"tokens/s", PrefillTPS},
-		"predicted_n": {"tokens", Tokens},
-		"prompt_n":    {"tokens", Prompt}, "tokens_predicted": {"tokens", Tokens},
-		"tokens_evaluated": {"tokens", Prompt},
-		"cache_n":          {"tokens", Cached},
+		"predicted_per_second": {"tokens/s", figure.DecodeTPS}, "prompt_per_second": {"tokens/s", figure.PrefillTPS},
+		"predicted_n": {"tokens", figure.Tokens},
+		"prompt_n":    {"tokens", figure.Prompt}, "tokens_predicted": {"tokens", figure.Tokens},
+		"tokens_evaluated": {"tokens", figure.Prompt},
+		"cache_n":          {"tokens", figure.Cached},
 		// llama-completion
-		"eval_tokens_per_second": {"tokens/s", DecodeTPS}, "prompt_eval_tokens_per_second": {"tokens/s", PrefillTPS},
-		"prompt_eval_tokens": {"tokens", Prompt}, "load_ms": {"ms", LoadTime}, "total_ms": {"ms", Latency},
+		"eval_tokens_per_second": {"tokens/s", figure.DecodeTPS}, "prompt_eval_tokens_per_second": {"tokens/s", figure.PrefillTPS},
+		"prompt_eval_tokens": {"tokens", figure.Prompt}, "load_ms": {"ms", figure.LoadTime}, "total_ms": {"ms", figure.Latency},
 		// Ollama
-		"total_duration": {"ns", Latency}, "load_duration": {"ns", ""}, "prompt_eval_duration": {"ns", ""},
+		"total_duration": {"ns", figure.Latency}, "load_duration": {"ns", ""}, "prompt_eval_duration": {"ns", ""},
 		"eval_duration":     {"ns", ""},
-		"prompt_eval_count": {"tokens", Prompt}, "eval_count": {"tokens", Tokens},
+		"prompt_eval_count": {"tokens", figure.Prompt}, "eval_count": {"tokens", figure.Tokens},
 		// OpenAI's usage, and the protocol's
-		"prompt_tokens": {"tokens", Prompt}, "completion_tokens": {"tokens", Tokens}, "generated": {"tokens", Tokens},
-		"cached_tokens": {"tokens", Cached},
+		"prompt_tokens": {"tokens", figure.Prompt}, "completion_tokens": {"tokens", figure.Tokens}, "generated": {"tokens", figure.Tokens},
+		"cached_tokens": {"tokens", figure.Cached},
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"llmparity/compare"
 	"llmparity/compare/comparetest"
+	"llmparity/internal/figure"
 )
 
 // Another server on the same file halves what is counted of it: no ratio is drawn from what is left.
@@ -18,7 +19,7 @@ func TestMemorySharedWithProgramsOutside(t *testing.T) {
 	}
 	memory := func(r *compare.Result) bool {
 		return slices.ContainsFunc(r.Comparisons[0].Ratios, func(r compare.Ratio) bool {
-			return r.Figure == compare.PeakPSS || r.Figure == compare.Increase
+			return r.Figure == figure.PeakPSS || r.Figure == figure.Increase
 		})
 	}
 	r := of(comparetest.Process{Role: "server", Before: 300, Loaded: 420, Shared: 250})

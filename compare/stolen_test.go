@@ -7,6 +7,7 @@ import (
 
 	"llmparity/compare"
 	"llmparity/compare/comparetest"
+	"llmparity/internal/figure"
 )
 
 // Beside times of two runs that differ stands that the slower one had busy neighbours; beside memory it does not, nor
@@ -29,8 +30,8 @@ func TestStolenTimeStandsBesideADifference(t *testing.T) {
 				return w.Code == compare.StolenTime && strings.Contains(w.Text, "a hypervisor gave ") &&
 					strings.Contains(w.Where, "slow")
 			})
-			if want := of.want && (x.Figure == compare.DecodeTPS); warned != want &&
-				(x.Figure == compare.DecodeTPS || x.Figure == compare.PeakPSS) {
+			if want := of.want && (x.Figure == figure.DecodeTPS); warned != want &&
+				(x.Figure == figure.DecodeTPS || x.Figure == figure.PeakPSS) {
 				t.Errorf("%s: %s: %q, %+v", name, x.Figure, x.Verdict, x.Warnings)
 			}
 		}

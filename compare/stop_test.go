@@ -6,6 +6,7 @@ import (
 
 	"llmparity/compare"
 	"llmparity/compare/comparetest"
+	"llmparity/internal/figure"
 	"llmparity/internal/record"
 )
 
@@ -13,10 +14,10 @@ import (
 func TestIntervalsOfCellsThatWereLookedAtAreWider(t *testing.T) {
 	run := comparetest.Run(t, "until", comparetest.Native(12), comparetest.Browser(12))
 	plain := compare.Runs(run)
-	run.Stops = map[int]record.Stop{2: {Cell: 2, Figure: compare.DecodeTPS, Repetitions: 12, Looks: 5, Look: 3,
+	run.Stops = map[int]record.Stop{2: {Cell: 2, Figure: figure.DecodeTPS, Repetitions: 12, Looks: 5, Look: 3,
 		Level: 0.95, Confidence: 0.99, Percent: 5, Narrow: true}}
 	res := compare.Runs(run)
-	for _, name := range []string{compare.DecodeTPS, compare.LoadTime} {
+	for _, name := range []string{figure.DecodeTPS, figure.LoadTime} {
 		for i, looked := range []bool{true, false} { // the native engine is cell 2
 			before, after := plain.Cells[i].Figure(name), res.Cells[i].Figure(name)
 			if *before.Median != *after.Median || before.N != 12 {
@@ -33,8 +34,8 @@ func TestIntervalsOfCellsThatWereLookedAtAreWider(t *testing.T) {
 			}
 		}
 	}
-	run.Stops[2] = record.Stop{Cell: 2, Figure: compare.DecodeTPS, Looks: 100, Level: 0.95, Confidence: 0.9999}
-	if f := compare.Runs(run).Cells[0].Figure(compare.DecodeTPS); f.Interval != nil || f.Note != compare.TooFewRuns {
+	run.Stops[2] = record.Stop{Cell: 2, Figure: figure.DecodeTPS, Looks: 100, Level: 0.95, Confidence: 0.9999}
+	if f := compare.Runs(run).Cells[0].Figure(figure.DecodeTPS); f.Interval != nil || f.Note != compare.TooFewRuns {
 		t.Errorf("%+v", f)
 	}
 }

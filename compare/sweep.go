@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"llmparity/compare/stats"
+	"llmparity/internal/figure"
 	"llmparity/internal/record"
 )
 
@@ -55,7 +56,7 @@ func (x axis) ofTokens() bool {
 func axes() []axis {
 	return []axis{
 		{name: AxisPrompt, title: "prompt tokens", of: func(c *Cell) (float64, bool) {
-			f := c.Figure(Prompt)
+			f := c.Figure(figure.Prompt)
 			return f.Center(), f.Known()
 		}},
 		{name: AxisContext, title: "context",
@@ -191,8 +192,8 @@ func sweptFigures(first *Cell) []swept {
 	ours := func(name string) func(*Cell) Figure {
 		return func(c *Cell) Figure { return c.Figure(name) }
 	}
-	out := []swept{{KVReserved, OfReserved, held(KVReserved)}, {Ledger, OfHeld, held(Ledger)},
-		{SettledPSS, OfHeld, settled}, {PeakPSS, OfHeld, ours(PeakPSS)}, {PeakRSS, OfHeld, ours(PeakRSS)}}
+	out := []swept{{figure.KVReserved, OfReserved, held(figure.KVReserved)}, {figure.Ledger, OfHeld, held(figure.Ledger)},
+		{SettledPSS, OfHeld, settled}, {figure.PeakPSS, OfHeld, ours(figure.PeakPSS)}, {figure.PeakRSS, OfHeld, ours(figure.PeakRSS)}}
 	if first.Memory == nil || len(first.Memory.Peaks) < 2 {
 		return out
 	}
@@ -210,7 +211,7 @@ func settled(c *Cell) Figure {
 	if c.Memory == nil {
 		return Figure{}
 	}
-	f, base := Held(c.Memory.Measure, TotalPSS), c.Figure(Baseline)
+	f, base := Held(c.Memory.Measure, figure.TotalPSS), c.Figure(figure.Baseline)
 	f.Title += " after the last request"
 	if base.Known() {
 		f.Title += ", less the baseline"

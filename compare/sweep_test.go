@@ -9,6 +9,7 @@ import (
 
 	"llmparity/compare"
 	"llmparity/compare/comparetest"
+	"llmparity/internal/figure"
 	"llmparity/internal/record"
 )
 
@@ -42,14 +43,14 @@ func TestMemoryIsFollowedOverPromptsOfSeveralLengths(t *testing.T) {
 		if s.Engine == "webllm" {
 			want, verdict = 0, "no growth shows"
 		}
-		r := rateOf(s, compare.PeakPSS)
+		r := rateOf(s, figure.PeakPSS)
 		if r.N != 12 || math.Abs(r.Center()-want) > 1500 || r.Interval == nil ||
 			!(r.Interval.Lo <= r.Center() && r.Center() <= r.Interval.Hi) ||
 			r.Interval.Lo > want || r.Interval.Hi < want || !strings.Contains(r.Verdict, verdict) {
 			t.Errorf("%s: %g in %+v of %d launches, %q; want %g, %q", s.Engine, r.Center(), r.Interval, r.N, r.Verdict,
 				want, verdict)
 		}
-		if reserved := rateOf(s, compare.KVReserved); r.Origin != record.OriginMeasured || reserved.Known() &&
+		if reserved := rateOf(s, figure.KVReserved); r.Origin != record.OriginMeasured || reserved.Known() &&
 			reserved.Origin == record.OriginCalculated {
 			t.Errorf("%s: peak %q, reserved %q", s.Engine, r.Origin, reserved.Origin)
 		}
@@ -64,7 +65,7 @@ func TestALineOverCellsGoesThroughManyLaunches(t *testing.T) {
 	const bytes = 40_000
 	one := compare.Runs(comparetest.Run(t, "few", lengths(comparetest.Native, 4, bytes, 16, 64)...)).Sweeps[0]
 	many := compare.Runs(comparetest.Run(t, "many", lengths(comparetest.Native, 120, bytes, 16, 64)...)).Sweeps[0]
-	x, y := rateOf(one, compare.PeakPSS), rateOf(many, compare.PeakPSS)
+	x, y := rateOf(one, figure.PeakPSS), rateOf(many, figure.PeakPSS)
 	if y.N != 240 || y.Interval == nil || math.Abs(y.Center()-bytes) > 0.02*bytes ||
 		y.Interval.Hi-y.Interval.Lo > x.Interval.Hi-x.Interval.Lo {
 		t.Errorf("%g in %+v of %d launches; of 8: %g in %+v", y.Center(), y.Interval, y.N, x.Center(), x.Interval)
@@ -99,7 +100,7 @@ func TestContextsOfSeveralRunsAreOneSweep(t *testing.T) {
 	if s.At[0] != 1024 || s.At[2] != 16384 || s.Cells[0] != 1 {
 		t.Errorf("cells %v at %v", s.Cells, s.At)
 	}
-	if r := rateOf(s, compare.PeakPSS); math.Abs(r.Center()-bytes) > 60 || r.OfTheory == nil ||
+	if r := rateOf(s, figure.PeakPSS); math.Abs(r.Center()-bytes) > 60 || r.OfTheory == nil ||
 		!strings.Contains(r.Verdict, "the calculated 1024 is within") {
 		t.Errorf("%g, %+v, %q", r.Center(), r.Interval, r.Verdict)
 	}
@@ -120,7 +121,7 @@ func TestALineOverRepetitionsIsNotSaidToBeOverLaunches(t *testing.T) {
 		if len(res.Sweeps) != 1 {
 			t.Fatalf("%d sweeps", len(res.Sweeps))
 		}
-		how := rateOf(res.Sweeps[0], compare.PeakPSS).How
+		how := rateOf(res.Sweeps[0], figure.PeakPSS).How
 		if strings.Contains(how, "launches are independent") == reused ||
 			strings.Contains(how, "says nothing of another launch") != reused {
 			t.Errorf("reused %v: %s", reused, how)
@@ -148,7 +149,7 @@ func TestAbsurdSizesStayOutOfSweepsAndGrowth(t *testing.T) {
 	}
 	for _, s := range compare.Runs(run).Sweeps {
 		for _, r := range s.Rates {
-			if r.Name == compare.PeakPSS || r.Name == compare.PeakRSS {
+			if r.Name == figure.PeakPSS || r.Name == figure.PeakRSS {
 				t.Errorf("%s: %+v", r.Name, r.Fit)
 			}
 			if _, err := json.Marshal(r); err != nil {
@@ -181,7 +182,7 @@ func TestReservedCacheIsFollowedOverContexts(t *testing.T) {
 		t.Fatalf("%d sweeps, want one an engine: %+v", len(res.Sweeps), res.Sweeps)
 	}
 	for _, s := range res.Sweeps {
-		origin, rates := record.OriginMeasured, []string{compare.KVReserved, compare.Ledger}
+		origin, rates := record.OriginMeasured, []string{figure.KVReserved, figure.Ledger}
 		if s.Engine == "llamacpp" {
 			origin, rates = record.OriginReported, rates[:1]
 		}
@@ -195,7 +196,7 @@ func TestReservedCacheIsFollowedOverContexts(t *testing.T) {
 			}
 		}
 		settled := rateOf(s, compare.SettledPSS)
-		if rateOf(s, compare.KVUsed).Known() || settled.N != 18 || settled.Origin != record.OriginMeasured {
+		if rateOf(s, figure.KVUsed).Known() || settled.N != 18 || settled.Origin != record.OriginMeasured {
 			t.Errorf("%s: %+v", s.Engine, s.Rates)
 		}
 		if before := s.Engine == "webllm"; strings.Contains(settled.Title, "baseline") != before || before &&

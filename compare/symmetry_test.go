@@ -9,6 +9,7 @@ import (
 
 	"llmparity/compare"
 	"llmparity/compare/stats"
+	"llmparity/internal/figure"
 	"llmparity/internal/record"
 )
 
@@ -16,7 +17,7 @@ import (
 func varied() map[string][2]series {
 	of := func(launches, cells int, cv, decode float64) series {
 		return series{launches: launches, cells: cells, cv: cv, engine: "engine",
-			shift: map[string]float64{compare.DecodeTPS: decode}}
+			shift: map[string]float64{figure.DecodeTPS: decode}}
 	}
 	return map[string][2]series{
 		"equal":             {of(10, 2, 0.05, 1), of(10, 2, 0.05, 1)},
@@ -206,7 +207,7 @@ func TestOfNothingThereIsNoRatio(t *testing.T) {
 	}
 	increase := func(a, b *record.Run) compare.Ratio {
 		ratios := compare.Runs(a, b).Comparisons[0].Ratios
-		at := slices.IndexFunc(ratios, func(x compare.Ratio) bool { return x.Figure == compare.Increase })
+		at := slices.IndexFunc(ratios, func(x compare.Ratio) bool { return x.Figure == figure.Increase })
 		if at < 0 {
 			t.Fatal("no increase was compared")
 		}

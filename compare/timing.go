@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"llmparity/compare/stats"
+	"llmparity/internal/figure"
 	"llmparity/internal/record"
 )
 
@@ -13,7 +14,7 @@ const ms = 1e6 // nanoseconds
 
 // timingFigures come in the order in which renderers show them.
 func timingFigures(spec record.Cell, attempts []*record.Attempt) []Figure {
-	load := Figure{Name: LoadTime, Title: "load time", Unit: "ms", Absent: "no load phase ended",
+	load := Figure{Name: figure.LoadTime, Title: "load time", Unit: "ms", Absent: "no load phase ended",
 		How: "the length of the load phase on the host's clock: from asking for the model until the engine says that it is " +
 			"ready; " +
 			"starting the engine itself is in it where the engine starts with the model"}
@@ -34,10 +35,10 @@ func timingFigures(spec record.Cell, attempts []*record.Attempt) []Figure {
 			"them, where it does not count those of each piece all pieces taken for alike"
 		counted = "tokens as the engine counts them; it tells of pieces of text"
 	}
-	prefill := Figure{Name: PrefillTPS, Title: "prefill", Unit: "tokens/s",
+	prefill := Figure{Name: figure.PrefillTPS, Title: "prefill", Unit: "tokens/s",
 		Absent: "no prefill span, or no number of prompt tokens, in the record",
 		How:    "prompt tokens that came from no cache / the prefill span (" + spanHow(attempts) + ")" + inLaunch}
-	cached := Figure{Name: Cached, Title: "prompt tokens from a cache", Unit: "tokens", Method: byTokens,
+	cached := Figure{Name: figure.Cached, Title: "prompt tokens from a cache", Unit: "tokens", Method: byTokens,
 		Absent: "no request returned",
 		How: "tokens of the prompt that the engine did not compute, because an earlier request had: prefill is of the " +
 			"others" + inLaunch}
@@ -48,7 +49,7 @@ func timingFigures(spec record.Cell, attempts []*record.Attempt) []Figure {
 	if len(unknown) > 0 {
 		prefill.Absent = "not known: the prompt may have been in a cache that does not tell"
 	}
-	decode := Figure{Name: DecodeTPS, Title: "decode", Unit: "tokens/s", Absent: "no request yielded two tokens",
+	decode := Figure{Name: figure.DecodeTPS, Title: "decode", Unit: "tokens/s", Absent: "no request yielded two tokens",
 		How: decodeHow + inLaunch}
 	if why := clumped(attempts); why != "" {
 		decode.Absent = why
@@ -59,7 +60,7 @@ func timingFigures(spec record.Cell, attempts []*record.Attempt) []Figure {
 	}
 	figures := []Figure{
 		load,
-		perRequest(attempts, ttft, Figure{Name: TTFT, Title: "time to first token", Unit: "ms",
+		perRequest(attempts, ttft, Figure{Name: figure.TTFT, Title: "time to first token", Unit: "ms",
 			Absent: "no request yielded a token",
 			How:    "the first real token's time minus the time at which the request " + left + inLaunch}),
 		perRequest(attempts, decodeTPS, decode),
@@ -69,19 +70,19 @@ func timingFigures(spec record.Cell, attempts []*record.Attempt) []Figure {
 			}
 			return prefillTPS(r)
 		}, prefill),
-		perRequest(attempts, latency, Figure{Name: Latency, Title: "request latency", Unit: "ms",
+		perRequest(attempts, latency, Figure{Name: figure.Latency, Title: "request latency", Unit: "ms",
 			Absent: "no request returned",
 			How:    "from the time at which the request " + left + " until it has returned" + inLaunch}),
-		perRequest(attempts, tokens, Figure{Name: Tokens, Title: "tokens generated", Unit: "tokens", Method: byTokens,
+		perRequest(attempts, tokens, Figure{Name: figure.Tokens, Title: "tokens generated", Unit: "tokens", Method: byTokens,
 			Absent: "no request returned",
 			How:    counted + inLaunch}),
 		perRequest(attempts, promptTokens,
-			Figure{Name: Prompt, Title: "prompt tokens", Unit: "tokens", Method: byTokens,
+			Figure{Name: figure.Prompt, Title: "prompt tokens", Unit: "tokens", Method: byTokens,
 				Absent: "the engine tells neither ids nor a number",
 				How:    "tokens that the engine made of the prompt" + inLaunch}),
 		perRequest(attempts, func(r *record.Request) float64 { return cachedTokens(spec, r) }, cached),
 	}
-	decodeAt := slices.IndexFunc(figures, func(f Figure) bool { return f.Name == DecodeTPS })
+	decodeAt := slices.IndexFunc(figures, func(f Figure) bool { return f.Name == figure.DecodeTPS })
 	return slices.Insert(figures, decodeAt+1, gapFigures(spec, attempts, inLaunch)...)
 }
 
@@ -237,12 +238,12 @@ func spanHow(attempts []*record.Attempt) string {
 
 // samplerFigures are what measuring itself took.
 func samplerFigures(attempts []*record.Attempt) []Figure {
-	cpu := Figure{Name: SamplerCPU, Title: "our CPU share", Unit: "%", Method: byClock, Absent: "not recorded",
+	cpu := Figure{Name: figure.SamplerCPU, Title: "our CPU share", Unit: "%", Method: byClock, Absent: "not recorded",
 		How: "CPU time of the whole of llmparity / the launch's length: 100 % is one core; the browser's own share of " +
 			"driving it is not in it"}
-	read := Figure{Name: SamplerUS, Title: "a read", Unit: "µs", Absent: "nothing was read",
+	read := Figure{Name: figure.SamplerUS, Title: "a read", Unit: "µs", Absent: "nothing was read",
 		How: "time spent inside reads / number of reads, over all methods"}
-	busy := Figure{Name: SamplerBusy, Title: "reading while it works", Unit: "%", Method: byClock,
+	busy := Figure{Name: figure.SamplerBusy, Title: "reading while it works", Unit: "%", Method: byClock,
 		Absent: "nothing was read",
 		How: "time spent inside reads during load, warm-up and measurement / their length: 100 % is one core; reads at " +
 			"phase edges lie outside"}

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"llmparity/compare/stats"
+	"llmparity/internal/figure"
 	"llmparity/internal/record"
 )
 
@@ -106,7 +107,7 @@ func (g *gatherer) shortest(method string) int64 {
 }
 
 func (g *gatherer) totals() {
-	pss, rss := g.track(TotalPSS, "total PSS", record.MethodSmapsRollup, g.shortest(record.MethodSmapsRollup)),
+	pss, rss := g.track(figure.TotalPSS, "total PSS", record.MethodSmapsRollup, g.shortest(record.MethodSmapsRollup)),
 		rssMethod(g.a)
 	sum := g.track("rss_sum", "RSS sum", rss, g.shortest(rss))
 	for _, t := range g.a.Totals {
@@ -172,9 +173,9 @@ func (g *gatherer) computing() []int {
 // followed are the metrics that are worth following, in bytes, by method and name.
 func followed() []part {
 	out := slices.DeleteFunc(parted(), func(p part) bool {
-		return !slices.Contains([]string{Ledger, KVReserved}, p.name)
+		return !slices.Contains([]string{figure.Ledger, figure.KVReserved}, p.name)
 	})
-	return append(out, part{name: JSHeap, title: "JavaScript heap", method: "performance_metrics",
+	return append(out, part{name: figure.JSHeap, title: "JavaScript heap", method: "performance_metrics",
 		value: "js_heap_used_bytes"})
 }
 

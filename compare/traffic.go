@@ -10,32 +10,9 @@ import (
 	"strings"
 
 	"llmparity/compare/stats"
+	"llmparity/internal/figure"
 	"llmparity/internal/record"
 )
-
-// Names of what requests of a traffic take, of which each launch has percentiles: Percentile(Queueing, 0.99) is a
-// figure's name.
-const (
-	OfTTFT   = "ttft"     // from when a request was due until its first token
-	Queueing = "queueing" // from when it was due until it was sent
-	OfITL    = "itl"      // between its tokens
-	TPOT     = "tpot"     // of each of its tokens behind the first
-	E2E      = "e2e"      // from when it was due until it had returned
-)
-
-// Names of what all requests of a launch come to.
-const (
-	AggregateTPS = "aggregate_tps"
-	RequestRate  = "requests_per_s"
-	Goodput      = "goodput"       // requests/s that keep the goal
-	GoodShare    = "goodput_share" // of all requests
-)
-
-// Percentile is the name of a figure: that which a share of a launch's requests (of their gaps, for OfITL) are not
-// above.
-func Percentile(of string, share float64) string {
-	return fmt.Sprintf("%s_p%g", of, math.Round(100*share))
-}
 
 // Load is what a launch's requests came to together, where there are several.
 type Load struct {
@@ -72,13 +49,13 @@ func timedAll() []perTime {
 		return func(r *record.Request) []float64 { return []float64{of(r)} }
 	}
 	return []perTime{
-		{OfTTFT, "time to first token", "from when a request was due until its first token: what it waited before it was sent is in it", one(ttft)},
-		{Queueing, "queueing", "from when a request was due until it was sent: with us, because as many as the engine takes at once were under way; " +
+		{figure.OfTTFT, "time to first token", "from when a request was due until its first token: what it waited before it was sent is in it", one(ttft)},
+		{figure.Queueing, "queueing", "from when a request was due until it was sent: with us, because as many as the engine takes at once were under way; " +
 			"what it waits within the engine is in the time to its first token", one(queued)},
-		{OfITL, "inter-token latency", "the times between a request's tokens, all gaps of all requests", gaps},
-		{TPOT, "time per output token", "(time of the last token - time of the first) / (tokens - 1) of a request",
+		{figure.OfITL, "inter-token latency", "the times between a request's tokens, all gaps of all requests", gaps},
+		{figure.TPOT, "time per output token", "(time of the last token - time of the first) / (tokens - 1) of a request",
 			one(func(r *record.Request) float64 { return 1e3 / decodeTPS(r) })},
-		{E2E, "end to end", "from when a request was due until it had returned", one(latency)},
+		{figure.E2E, "end to end", "from when a request was due until it had returned", one(latency)},
 	}
 }
 
@@ -133,7 +110,7 @@ func percentiles(counted []*record.Attempt, of func(*record.Request) bool) []Fig
 	var out []Figure
 	for _, t := range timedAll() {
 		what := "requests"
-		if t.name == OfITL {
+		if t.name == figure.OfITL {
 			what = "gaps"
 		}
 		launches := make([][]float64, len(counted))
@@ -152,8 +129,8 @@ func percentiles(counted []*record.Attempt, of func(*record.Request) bool) []Fig
 			slices.Sort(launches[i])
 			fewest = min(fewest, len(launches[i]))
 		}
-		for _, share := range quantiles() {
-			f := Figure{Name: Percentile(t.name, share), Title: fmt.Sprintf("%s, p%g", t.title, math.Round(100*share)),
+		for _, share := range figure.Quantiles() {
+			f := Figure{Name: figure.Percentile(t.name, share), Title: fmt.Sprintf("%s, p%g", t.title, math.Round(100*share)),
 				Unit: "ms",
 				How: fmt.Sprintf("of a launch, that which %g %% of all are not above (nearest rank): %s",
 					math.Round(100*share), t.how)}
@@ -185,16 +162,16 @@ func supports(share float64) int {
 // rates are what all requests of a launch come to.
 func rates(t record.Traffic, counted []*record.Attempt) []Figure {
 	const span = "from when the first request was due until "
-	tps := Figure{Name: AggregateTPS, Title: "tokens/s of all requests", Unit: "tokens/s",
+	tps := Figure{Name: figure.AggregateTPS, Title: "tokens/s of all requests", Unit: "tokens/s",
 		Absent: "no request yielded a token",
 		How:    "all tokens of a launch's requests that were answered / the time " + span + "the last token"}
-	rate := Figure{Name: RequestRate, Title: "requests/s", Unit: "requests/s", Absent: "no request returned",
+	rate := Figure{Name: figure.RequestRate, Title: "requests/s", Unit: "requests/s", Absent: "no request returned",
 		How: "a launch's requests that were answered / the time " + span + "the last one had returned"}
-	good := Figure{Name: Goodput, Title: "goodput", Unit: "requests/s",
+	good := Figure{Name: figure.Goodput, Title: "goodput", Unit: "requests/s",
 		Absent: "the plan has no goal that requests are to keep",
 		How: "requests of a launch that kept the goal (" + goalWords(t.Goal) + ") / the time " + span +
 			"the last one had returned"}
-	share := Figure{Name: GoodShare, Title: "requests that kept the goal", Unit: "%", Method: byClock,
+	share := Figure{Name: figure.GoodShare, Title: "requests that kept the goal", Unit: "%", Method: byClock,
 		Absent: good.Absent,
 		How: "of all requests of a launch, those that kept the goal (" + goalWords(t.Goal) +
 			"), which one that failed did not"}
@@ -390,8 +367,8 @@ func trafficWords(t *record.Traffic) string {
 // tail is the highest percentile of times to the first token that both cells have; empty where there is none above the
 // median.
 func tail(a, b *Cell) string {
-	for _, share := range slices.Backward(quantiles()[1:]) {
-		if name := Percentile(OfTTFT, share); a.Figure(name).Known() && b.Figure(name).Known() {
+	for _, share := range slices.Backward(figure.Quantiles()[1:]) {
+		if name := figure.Percentile(figure.OfTTFT, share); a.Figure(name).Known() && b.Figure(name).Known() {
 			return name
 		}
 	}

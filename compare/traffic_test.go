@@ -10,6 +10,7 @@ import (
 
 	"llmparity/compare"
 	"llmparity/compare/comparetest"
+	"llmparity/internal/figure"
 	"llmparity/internal/record"
 )
 
@@ -36,11 +37,11 @@ func TestWhatRequestsWaitIsInTheirTimes(t *testing.T) {
 	res := compare.Runs(comparetest.Run(t, "load", free, one))
 	a, b := &res.Cells[0], &res.Cells[1]
 	for name, want := range map[string][2]float64{
-		compare.Percentile(compare.Queueing, 0.5): {0, 3 * 80}, // three others are before it
-		compare.Percentile(compare.OfTTFT, 0.9):   {9, 9 + 3*80},
-		compare.TTFT:                              {9, 9 + 3*80}, compare.Percentile(compare.TPOT, 0.95): {1.1, 1.1},
-		compare.Percentile(compare.E2E, 0.5): {80, 4 * 80},
-		compare.AggregateTPS:                 {4 * 64 / 0.080, 64 / 0.080}, compare.RequestRate: {4 / 0.080, 1 / 0.080},
+		figure.Percentile(figure.Queueing, 0.5): {0, 3 * 80}, // three others are before it
+		figure.Percentile(figure.OfTTFT, 0.9):   {9, 9 + 3*80},
+		figure.TTFT:                             {9, 9 + 3*80}, figure.Percentile(figure.TPOT, 0.95): {1.1, 1.1},
+		figure.Percentile(figure.E2E, 0.5): {80, 4 * 80},
+		figure.AggregateTPS:                {4 * 64 / 0.080, 64 / 0.080}, figure.RequestRate: {4 / 0.080, 1 / 0.080},
 	} {
 		for i, c := range []*compare.Cell{a, b} {
 			if got := loadFigure(t, c, name); math.Abs(got-want[i]) > 0.06*want[i]+0.001 {
@@ -48,15 +49,15 @@ func TestWhatRequestsWaitIsInTheirTimes(t *testing.T) {
 			}
 		}
 	}
-	if f := a.Figure(compare.Percentile(compare.OfTTFT, 0.99)); f.Known() ||
+	if f := a.Figure(figure.Percentile(figure.OfTTFT, 0.99)); f.Known() ||
 		f.Absent != "it takes 100 requests a launch, and there are 40" {
 		t.Errorf("%+v", f)
 	}
 	// of 40 requests there are gaps enough
-	if f := a.Figure(compare.Percentile(compare.OfITL, 0.99)); !f.Known() || f.N != 6 || f.Interval == nil {
+	if f := a.Figure(figure.Percentile(figure.OfITL, 0.99)); !f.Known() || f.N != 6 || f.Interval == nil {
 		t.Errorf("%+v", f)
 	}
-	if f := a.Figure(compare.Goodput); f.Known() || !strings.Contains(f.Absent, "no goal") {
+	if f := a.Figure(figure.Goodput); f.Known() || !strings.Contains(f.Absent, "no goal") {
 		t.Errorf("%+v", f)
 	}
 	if len(a.Load.Caveats) != 0 || len(b.Load.Caveats) != 1 ||
@@ -67,8 +68,8 @@ func TestWhatRequestsWaitIsInTheirTimes(t *testing.T) {
 	for _, x := range res.Comparisons[0].Ratios {
 		figures = append(figures, x.Figure)
 	}
-	if !slices.Contains(figures, compare.AggregateTPS) ||
-		!slices.Contains(figures, compare.Percentile(compare.OfTTFT, 0.95)) || len(res.Comparisons) != 1 {
+	if !slices.Contains(figures, figure.AggregateTPS) ||
+		!slices.Contains(figures, figure.Percentile(figure.OfTTFT, 0.95)) || len(res.Comparisons) != 1 {
 		t.Errorf("ratios of %q", figures)
 	}
 	if !strings.Contains(res.Verdict[1], "tokens/s of all requests of") || strings.Contains(res.Verdict[1], "decode") {
@@ -107,13 +108,13 @@ func TestRequestsThatFailedAreNoAnswers(t *testing.T) {
 		}
 	}
 	c := &compare.Runs(run).Cells[0]
-	if got := loadFigure(t, c, compare.Percentile(compare.E2E, 0.5)); math.Abs(got-80) > 5 {
+	if got := loadFigure(t, c, figure.Percentile(figure.E2E, 0.5)); math.Abs(got-80) > 5 {
 		t.Errorf("end to end %g ms, want those that were answered, 80", got)
 	}
-	if got := loadFigure(t, c, compare.GoodShare); got != 25 {
+	if got := loadFigure(t, c, figure.GoodShare); got != 25 {
 		t.Errorf("%g %% kept the goal, and 10 of 40 were answered", got)
 	}
-	if got := loadFigure(t, c, compare.RequestRate); got > 4/0.080 {
+	if got := loadFigure(t, c, figure.RequestRate); got > 4/0.080 {
 		t.Errorf("%g requests/s: as if what failed had been answered", got)
 	}
 	if !c.Self.Identical {
@@ -129,14 +130,14 @@ func TestKindsOfAMixHaveTheirOwnTails(t *testing.T) {
 	if len(kinds) != 2 || kinds[0].Kind != "short" || kinds[1].Kind != "long" {
 		t.Fatalf("%+v", kinds)
 	}
-	name := compare.Percentile(compare.OfTTFT, 0.95)
+	name := figure.Percentile(figure.OfTTFT, 0.95)
 	short, long := kinds[0].Figure(name), kinds[1].Figure(name)
 	// each waits for one of the other
 	if math.Abs(short.Center()-(9+792)) > 30 || math.Abs(long.Center()-(90+80)) > 10 {
 		t.Errorf("short %g, long %g", short.Center(), long.Center())
 	}
 	// Within 18 ms are none but the first request of all, which waited for nobody.
-	if got := loadFigure(t, &res.Cells[0], compare.GoodShare); got != 100./40 {
+	if got := loadFigure(t, &res.Cells[0], figure.GoodShare); got != 100./40 {
 		t.Errorf("%g %% kept the goal", got)
 	}
 	if !res.Cells[0].Self.Identical { // among the short ones

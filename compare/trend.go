@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"llmparity/compare/stats"
+	"llmparity/internal/figure"
 	"llmparity/internal/record"
 )
 
@@ -64,7 +65,9 @@ func (f *Figure) watch(unit string) {
 }
 
 // watched lists the figures that launches are looked at for: not those that count tokens.
-func watched(name string) bool { return name != Tokens && name != Prompt && name != Cached }
+func watched(name string) bool {
+	return name != figure.Tokens && name != figure.Prompt && name != figure.Cached
+}
 
 // watch puts warnings beside the cell's figures.
 func (c *Cell) watch(busy string) {

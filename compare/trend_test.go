@@ -4,10 +4,12 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"llmparity/internal/figure"
 )
 
 func figureOf(values ...float64) Figure {
-	f := Figure{Name: TTFT, Unit: "ms"}
+	f := Figure{Name: figure.TTFT, Unit: "ms"}
 	for i, v := range values {
 		f.add(i+1, v)
 	}

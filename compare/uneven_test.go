@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"llmparity/compare"
+	"llmparity/internal/figure"
 )
 
 // Of equal medians, where few launches vary much and many little, more than one family in twenty is called different:
@@ -47,9 +48,9 @@ func TestADifferenceThatIsNotOfSpreadSaysNothingOfIt(t *testing.T) {
 		r := rand.New(rand.NewPCG(uint64(i), 32))
 		a := series{launches: 10, cells: 1, cv: 0.05, engine: "engine"}
 		b := a
-		b.shift = map[string]float64{compare.DecodeTPS: 1.1, compare.PeakPSS: 1.1}
+		b.shift = map[string]float64{figure.DecodeTPS: 1.1, figure.PeakPSS: 1.1}
 		if i%2 == 1 { // one side varies ten times as much, and they are far apart
-			b.cv, b.shift = 0.5, map[string]float64{compare.DecodeTPS: 50, compare.LoadTime: 50}
+			b.cv, b.shift = 0.5, map[string]float64{figure.DecodeTPS: 50, figure.LoadTime: 50}
 		}
 		for _, x := range compare.Runs(a.run(r, "a"), b.run(r, "b")).Comparisons[0].Ratios {
 			if !x.Significant || b.shift[x.Figure] == 0 {

@@ -8,6 +8,7 @@ import (
 
 	"llmparity/compare/stats"
 	"llmparity/internal/accuracy"
+	"llmparity/internal/figure"
 	"llmparity/internal/record"
 )
 
@@ -113,8 +114,8 @@ func (c *ForetoldCell) judge() bool {
 			continue
 		}
 		known = true
-		if _, other := c.Forecast.Part(MemoryIncrease); p.Percent == nil || p.Expected == nil ||
-			p.Name == TotalMemory && other {
+		if _, other := c.Forecast.Part(figure.MemoryIncrease); p.Percent == nil || p.Expected == nil ||
+			p.Name == figure.TotalMemory && other {
 			continue // what is touched is the increase, where that was foretold too
 		}
 		if times := stats.Round(math.Abs(*p.Percent)/p.Expected.Variance, 6); times > c.Worst || c.WorstName == "" {

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"llmparity/internal/figure"
 	"llmparity/internal/record"
 )
 
@@ -40,8 +41,8 @@ func (c *Cell) wholeOf(all []launch) whole {
 
 // named gives the figures their components' names.
 func (w *whole) named(method string) {
-	w.increase.Name, w.increase.Method = MemoryIncrease, method
-	w.total.Name, w.total.Method = TotalMemory, method
+	w.increase.Name, w.increase.Method = figure.MemoryIncrease, method
+	w.total.Name, w.total.Method = figure.TotalMemory, method
 }
 
 // onGPUs is what a whole is of where a GPU computes.
@@ -154,7 +155,7 @@ func (f Figure) value(launch int) float64 {
 // remainder is what is left of the increase beyond the model's components, launch by launch. It may be below zero, and
 // is shown so.
 func (c *Cell) remainder(all []launch, w whole, weights, cache, working, several Figure) Figure {
-	f := Figure{Name: FrameworkOverhead, Method: ByDifference, Absent: "there is nothing to take a difference from: " +
+	f := Figure{Name: figure.FrameworkOverhead, Method: ByDifference, Absent: "there is nothing to take a difference from: " +
 		w.increase.Absent}
 	if len(w.increase.Values) > 0 {
 		f.Absent = "the weights are not known, and would lie in it"

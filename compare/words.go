@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"llmparity/compare/stats"
+	"llmparity/internal/figure"
 	"llmparity/internal/record"
 )
 
@@ -29,7 +30,7 @@ func (r *Result) engines() []string {
 // baselines lists the engines that have a baseline and those that can have none.
 func (r *Result) baselines() (with, without []string) {
 	for _, c := range r.Cells {
-		switch f := c.Figure(Baseline); {
+		switch f := c.Figure(figure.Baseline); {
 		case f.Known():
 			with = appendNew(with, c.Spec.Engine)
 		case f.Absent == NoBaseline:
@@ -129,9 +130,9 @@ func (r *Result) costWords() string {
 	}
 	var words []string
 	for _, c := range r.Cells {
-		peak, tps, did := c.Figure(PeakPSS), c.Figure(DecodeTPS), "decoded"
+		peak, tps, did := c.Figure(figure.PeakPSS), c.Figure(figure.DecodeTPS), "decoded"
 		if c.Load != nil {
-			tps, did = c.Figure(AggregateTPS), "gave all its requests together"
+			tps, did = c.Figure(figure.AggregateTPS), "gave all its requests together"
 		}
 		switch {
 		case len(words) == 3:
@@ -425,7 +426,7 @@ func (c *Cell) ownWarnings() []Warning {
 		}
 		warn("launch-"+string(f.Status), "%s", text)
 	}
-	if busy := c.Figure(SamplerBusy); busy.Known() && busy.Center() > 2 {
+	if busy := c.Figure(figure.SamplerBusy); busy.Known() && busy.Center() > 2 {
 		warn("sampler-cost", "reading took %s %% of a core while the engine worked, which it may have missed",
 			short(busy.Center()))
 	}
@@ -451,9 +452,9 @@ func (c *Cell) ownWarnings() []Warning {
 	if c.Spec.NoTokenIDs {
 		warn("no-token-ids", "no token ids: compared by text")
 	}
-	if cached := c.Figure(Cached); cached.Known() && cached.Center() > 0 {
+	if cached := c.Figure(figure.Cached); cached.Known() && cached.Center() > 0 {
 		warn("cached-prompt", "%s of %s prompt tokens came from a cache: prefill and the time to the first token are of the rest",
-			count(cached), count(c.Figure(Prompt)))
+			count(cached), count(c.Figure(figure.Prompt)))
 	} else if c.unknownPrefill {
 		warn("prompt-cache", "its cache of prompts can't be switched off and does not tell what came from it: there is no "+
 			"prefill, and "+

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/perf/benchfmt"
 
 	"llmparity/compare"
+	"llmparity/internal/figure"
 )
 
 // benched is a figure as benchstat has it, in base units.
@@ -23,14 +24,14 @@ type benched struct {
 func benchedFigures() []benched {
 	const mib = 1 << 20
 	return []benched{
-		{compare.PeakPSS, "peak-B", "lower", mib}, {compare.Increase, "increase-B", "lower", mib},
-		{compare.PeakRSS, "peak-rss-sum-B", "lower", mib},
-		{compare.IncreaseRSS, "increase-rss-sum-B", "lower", mib},
-		{compare.LoadTime, "load-sec", "lower", 1e-3}, {compare.TTFT, "ttft-sec", "lower", 1e-3},
-		{compare.ITL50, "itl-p50-sec", "lower", 1e-3},
-		{compare.ITL99, "itl-p99-sec", "lower", 1e-3}, {compare.Latency, "latency-sec", "lower", 1e-3},
-		{compare.PrefillTPS, "prefill-tokens/s", "higher", 1}, {compare.DecodeTPS, "decode-tokens/s", "higher", 1},
-		{compare.AggregateTPS, "aggregate-tokens/s", "higher", 1},
+		{figure.PeakPSS, "peak-B", "lower", mib}, {figure.Increase, "increase-B", "lower", mib},
+		{figure.PeakRSS, "peak-rss-sum-B", "lower", mib},
+		{figure.IncreaseRSS, "increase-rss-sum-B", "lower", mib},
+		{figure.LoadTime, "load-sec", "lower", 1e-3}, {figure.TTFT, "ttft-sec", "lower", 1e-3},
+		{figure.ITL50, "itl-p50-sec", "lower", 1e-3},
+		{figure.ITL99, "itl-p99-sec", "lower", 1e-3}, {figure.Latency, "latency-sec", "lower", 1e-3},
+		{figure.PrefillTPS, "prefill-tokens/s", "higher", 1}, {figure.DecodeTPS, "decode-tokens/s", "higher", 1},
+		{figure.AggregateTPS, "aggregate-tokens/s", "higher", 1},
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/go-echarts/go-echarts/v2/opts"
 
 	"llmparity/compare"
+	"llmparity/internal/figure"
 )
 
 // moment is one of the times of a breakdown.
@@ -75,7 +76,7 @@ func breakdownNotes(res *compare.Result) []string {
 		for _, n := range c.Memory.Notes {
 			out = append(out, c.Label+": "+n+".")
 		}
-		if f := compare.Held(c.Memory.Load, compare.EngineSays); f.Known() {
+		if f := compare.Held(c.Memory.Load, figure.EngineSays); f.Known() {
 			out = append(out, fmt.Sprintf("%s: Ollama says: size %s MiB (its own estimate, reported at /api/ps).",
 				c.Label, held(f, c.Launches)))
 		}
@@ -90,7 +91,7 @@ func breakdownNotes(res *compare.Result) []string {
 func inside(b *compare.Breakdown) bool {
 	return slices.ContainsFunc(slices.Concat(b.Load, b.Measure, b.Retained),
 		func(f compare.Figure) bool {
-			return f.Known() && f.Name != compare.TotalPSS && f.Name != compare.EngineSays
+			return f.Known() && f.Name != figure.TotalPSS && f.Name != figure.EngineSays
 		})
 }
 
@@ -137,28 +138,28 @@ type layer struct {
 }
 
 func layers() []layer {
-	figure := func(name string) func([]compare.Figure) (float64, bool) {
+	held := func(name string) func([]compare.Figure) (float64, bool) {
 		return func(list []compare.Figure) (float64, bool) {
 			f := compare.Held(list, name)
 			return f.Center(), f.Known()
 		}
 	}
 	free := func(list []compare.Figure) (float64, bool) {
-		reserved, used := compare.Held(list, compare.KVReserved), compare.Held(list, compare.KVUsed)
+		reserved, used := compare.Held(list, figure.KVReserved), compare.Held(list, figure.KVUsed)
 		if !used.Known() {
 			return reserved.Center(), reserved.Known()
 		}
 		return reserved.Center() - used.Center(), reserved.Known()
 	}
 	return []layer{
-		{"weights", "var(--p0)", 1, false, figure(compare.Weights)},
-		{"KV cache, filled (calculated)", "var(--p1)", 1, false, figure(compare.KVUsed)},
+		{"weights", "var(--p0)", 1, false, held(figure.Weights)},
+		{"KV cache, filled (calculated)", "var(--p1)", 1, false, held(figure.KVUsed)},
 		{"KV cache, reserved and not filled", "var(--p1)", .45, false, free},
-		{"workspaces", "var(--p2)", 1, false, figure(compare.Workspaces)},
-		{"unattributed", "var(--p6)", 1, false, figure(compare.Unattributed)},
-		{"JavaScript heap", "var(--p3)", 1, true, figure(compare.JSHeap)},
-		{"array buffers", "var(--p5)", 1, true, figure(compare.ArrayBuffers)},
-		{"WebAssembly", "var(--p4)", 1, true, figure(compare.Wasm)},
+		{"workspaces", "var(--p2)", 1, false, held(figure.Workspaces)},
+		{"unattributed", "var(--p6)", 1, false, held(figure.Unattributed)},
+		{"JavaScript heap", "var(--p3)", 1, true, held(figure.JSHeap)},
+		{"array buffers", "var(--p5)", 1, true, held(figure.ArrayBuffers)},
+		{"WebAssembly", "var(--p4)", 1, true, held(figure.Wasm)},
 	}
 }
 
@@ -171,7 +172,7 @@ func (v *view) stack(shown []int, m moment) map[string]any {
 			labels = append(labels, line(c.Label)+"\nby its log")
 			continue
 		}
-		ledger := held(compare.Held(m.of(c.Memory), compare.Ledger), c.Launches)
+		ledger := held(compare.Held(m.of(c.Memory), figure.Ledger), c.Launches)
 		labels = append(labels, line(c.Label)+"\nWebGPU\n"+ledger+" MiB", line(c.Label)+"\npage")
 	}
 	bar.SetXAxis(labels)
@@ -214,7 +215,7 @@ func stackedBar() *charts.Bar {
 // ledgered tells whether there is a page, and a ledger of what it asked WebGPU for.
 func ledgered(b *compare.Breakdown) bool {
 	return slices.ContainsFunc(slices.Concat(b.Load, b.Measure), func(f compare.Figure) bool {
-		return f.Known() && f.Method != compare.EngineLog && f.Name != compare.TotalPSS && f.Name != compare.EngineSays
+		return f.Known() && f.Method != compare.EngineLog && f.Name != figure.TotalPSS && f.Name != figure.EngineSays
 	})
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"llmparity/compare"
 	"llmparity/compare/comparetest"
+	"llmparity/internal/figure"
 	"llmparity/internal/record"
 	"llmparity/reports"
 )
@@ -135,7 +136,7 @@ func TestBreakdownInJSON(t *testing.T) {
 			continue
 		}
 		figures[f.Name] = *f.Median
-		if f.Unit != "MiB" || f.Method == "" || f.Name != compare.TotalPSS && f.Blind != "what "+f.Method+" can't see" {
+		if f.Unit != "MiB" || f.Method == "" || f.Name != figure.TotalPSS && f.Blind != "what "+f.Method+" can't see" {
 			t.Errorf("%+v", f)
 		}
 	}

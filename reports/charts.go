@@ -9,6 +9,7 @@ import (
 	"github.com/go-echarts/go-echarts/v2/opts"
 
 	"llmparity/compare"
+	"llmparity/internal/figure"
 	"llmparity/internal/record"
 )
 
@@ -62,10 +63,10 @@ func figures() []func(*view) []chart {
 		partStacks,
 		stacks,
 		kvGrowth,
-		bars("load", compare.LoadTime, "Load time"),
-		bars("ttft", compare.TTFT, "Time to first token"),
-		bars("prefill", compare.PrefillTPS, "Prefill speed"),
-		bars("decode", compare.DecodeTPS, "Decode speed"),
+		bars("load", figure.LoadTime, "Load time"),
+		bars("ttft", figure.TTFT, "Time to first token"),
+		bars("prefill", figure.PrefillTPS, "Prefill speed"),
+		bars("decode", figure.DecodeTPS, "Decode speed"),
 		latencies,
 		latencyOverLength,
 		memoryOverLength,
@@ -104,38 +105,38 @@ func marshal(v any) ([]byte, error) {
 func peaks(v *view) []chart {
 	var shown []int
 	for i := range v.res.Cells {
-		if v.res.Cells[i].Figure(compare.PeakPSS).Known() {
+		if v.res.Cells[i].Figure(figure.PeakPSS).Known() {
 			shown = append(shown, i)
 		}
 	}
 	if len(shown) == 0 {
 		return nil
 	}
-	bar := v.barChart(shown, compare.PeakPSS, "MiB")
+	bar := v.barChart(shown, figure.PeakPSS, "MiB")
 	var base, peak []opts.BarData
 	for _, i := range shown {
 		c := &v.res.Cells[i]
-		b := c.Figure(compare.Baseline)
+		b := c.Figure(figure.Baseline)
 		datum := opts.BarData{Value: "-"} // the library's word for no value
 		if b.Known() {
 			datum.Value = digits(b.Center())
 		}
 		base = append(base, datum)
-		peak = append(peak, opts.BarData{Value: digits(c.Figure(compare.PeakPSS).Center()),
+		peak = append(peak, opts.BarData{Value: digits(c.Figure(figure.PeakPSS).Center()),
 			ItemStyle: &opts.ItemStyle{Color: v.colour(i)}})
 	}
 	width := charts.WithBarChartOpts(opts.BarChart{BarGap: "-100%", BarWidth: "46%"})
-	bar.AddSeries("peak", peak, width, interval(v, shown, compare.PeakPSS))
+	bar.AddSeries("peak", peak, width, interval(v, shown, figure.PeakPSS))
 	bar.AddSeries("baseline", base, width, charts.WithItemStyleOpts(opts.ItemStyle{Color: "var(--veil)"}))
-	bar.Overlap(v.launches(shown, compare.PeakPSS))
+	bar.Overlap(v.launches(shown, figure.PeakPSS))
 	t := &grid{Head: []string{"cell", "baseline (MiB)", "after warm-up (MiB)", "peak (MiB)", "increase (MiB)",
 		"peak's 95 % interval", "peaks of launches (MiB)"}}
 	for _, i := range shown {
 		c := &v.res.Cells[i]
-		p := c.Figure(compare.PeakPSS)
-		t.Rows = append(t.Rows, []string{line(c.Label), known(c.Figure(compare.Baseline)),
-			known(c.Figure(compare.PostWarmup)), num(p.Center()),
-			known(c.Figure(compare.Increase)), intervalWords(p), values(p)})
+		p := c.Figure(figure.PeakPSS)
+		t.Rows = append(t.Rows, []string{line(c.Label), known(c.Figure(figure.Baseline)),
+			known(c.Figure(figure.PostWarmup)), num(p.Center()),
+			known(c.Figure(figure.Increase)), intervalWords(p), values(p)})
 	}
 	return []chart{{ID: "peaks", Section: "peaks", Title: "Baseline and peak", Unit: "MiB", Table: t,
 		Note: "Total PSS. Bar: median peak; the muted part: median baseline, before a model is loaded. Dots: launches. " +

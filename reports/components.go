@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"llmparity/compare"
+	"llmparity/internal/figure"
 )
 
 // Words that say how to read the short table; of errors only where there are such.
@@ -63,7 +64,7 @@ func (t *table) components() {
 func componentColumns(res *compare.Result) [][3]string {
 	var out [][3]string
 	for _, col := range partColumns() {
-		some := col[2] != compare.MultiGPUOverhead && col[2] != compare.BrowserShare
+		some := col[2] != figure.MultiGPUOverhead && col[2] != figure.BrowserShare
 		for i := range res.Cells {
 			c := &res.Cells[i]
 			told, _ := c.Forecast.Part(col[2])
@@ -86,7 +87,7 @@ func componentRows(columns [][3]string, c *compare.Cell, all bool) [][]string {
 		f, best := c.Parts.Shown(col[2]).Figure, "-"
 		own = append(own, strings.ReplaceAll(held(f, c.Launches), "–", "-"))
 		p := foretoldOf(c, col[2])
-		if p.Measured != nil && *p.Measured != f.Center() && col[2] != compare.BrowserShare {
+		if p.Measured != nil && *p.Measured != f.Center() && col[2] != figure.BrowserShare {
 			p = compare.Foretold{} // foretold of something else than the column's
 		}
 		if p.Best != nil {
@@ -111,12 +112,12 @@ func componentRows(columns [][3]string, c *compare.Cell, all bool) [][]string {
 // foretoldOf is what was foretold of a column's component. What a browser takes is foretold as a whole, which stands in
 // the column of its own.
 func foretoldOf(c *compare.Cell, name string) compare.Foretold {
-	own := c.Parts.Component(compare.BrowserShare).Known()
+	own := c.Parts.Component(figure.BrowserShare).Known()
 	switch {
-	case own && name == compare.FrameworkOverhead:
+	case own && name == figure.FrameworkOverhead:
 		return compare.Foretold{}
-	case own && name == compare.BrowserShare:
-		name = compare.FrameworkOverhead
+	case own && name == figure.BrowserShare:
+		name = figure.FrameworkOverhead
 	}
 	p, _ := c.Forecast.Part(name)
 	return p

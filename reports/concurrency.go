@@ -1,6 +1,9 @@
 package reports
 
-import "llmparity/compare"
+import (
+	"llmparity/compare"
+	"llmparity/internal/figure"
+)
 
 // manyAtOnce are the axes along which more requests come at once, with the ends of charts' names.
 func manyAtOnce() [][3]string {
@@ -11,22 +14,22 @@ func manyAtOnce() [][3]string {
 // memoryOverConcurrency is memory over how many requests come at once, where a run has several numbers of them.
 func memoryOverConcurrency(v *view) []chart {
 	return v.overConcurrency("fig1_mem_vs_", "Memory over ",
-		append(overLengths(compare.PeakPSS, compare.Increase, compare.PeakRSS),
-			insideOf(compare.KVUsed), insideOf(compare.KVReserved)))
+		append(overLengths(figure.PeakPSS, figure.Increase, figure.PeakRSS),
+			insideOf(figure.KVUsed), insideOf(figure.KVReserved)))
 }
 
 // speedOverConcurrency is what all requests yield together, and one of them among the others.
 func speedOverConcurrency(v *view) []chart {
 	return v.overConcurrency("fig2_tps_vs_", "Tokens a second over ",
-		overLengths(compare.AggregateTPS, compare.DecodeTPS, compare.RequestRate, compare.Goodput))
+		overLengths(figure.AggregateTPS, figure.DecodeTPS, figure.RequestRate, figure.Goodput))
 }
 
 // latencyOverConcurrency is what one request waits among the others.
 func latencyOverConcurrency(v *view) []chart {
 	var names []string
-	for _, of := range []string{compare.OfTTFT, compare.Queueing, compare.TPOT, compare.E2E} {
+	for _, of := range []string{figure.OfTTFT, figure.Queueing, figure.TPOT, figure.E2E} {
 		for _, share := range []float64{0.5, 0.95, 0.99} {
-			names = append(names, compare.Percentile(of, share))
+			names = append(names, figure.Percentile(of, share))
 		}
 	}
 	return v.overConcurrency("latency_vs_", "Latency over ", overLengths(names...))

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"llmparity/compare"
+	"llmparity/internal/figure"
 	"llmparity/internal/record"
 )
 
@@ -194,7 +195,7 @@ func titles(res *compare.Result) (title, subtitle string) {
 
 // summaryColumns are the summary's figures behind those of memory, in order.
 func summaryColumns() []string {
-	return []string{compare.LoadTime, compare.TTFT, compare.ITL50, compare.ITL99, compare.PrefillTPS, compare.DecodeTPS}
+	return []string{figure.LoadTime, figure.TTFT, figure.ITL50, figure.ITL99, figure.PrefillTPS, figure.DecodeTPS}
 }
 
 func summaryFigures(c *compare.Cell) []compare.Figure {
@@ -219,13 +220,13 @@ func (v *view) summary(i int) summaryRow {
 	}
 	for _, f := range summaryFigures(c) {
 		value, under := figureCell(f)
-		switch cached := c.Figure(compare.Cached); {
-		case f.Name == compare.PrefillTPS && cached.Known() && cached.Center() > 0:
+		switch cached := c.Figure(figure.Cached); {
+		case f.Name == figure.PrefillTPS && cached.Known() && cached.Center() > 0:
 			under += fmt.Sprintf("; %s of %s prompt tokens from a cache", num(cached.Center()),
-				num(c.Figure(compare.Prompt).Center()))
-		case (f.Name == compare.ITL50 || f.Name == compare.ITL99) && f.Known() && c.BetweenPieces():
+				num(c.Figure(figure.Prompt).Center()))
+		case (f.Name == figure.ITL50 || f.Name == figure.ITL99) && f.Known() && c.BetweenPieces():
 			under += "; between pieces"
-		case f.Name == compare.PeakRSS:
+		case f.Name == figure.PeakRSS:
 			under += "; RSS sum"
 		}
 		row.Figures = append(row.Figures, summaryFigure{value, f.Unit, under})

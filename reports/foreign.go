@@ -9,6 +9,7 @@ import (
 	"github.com/go-echarts/go-echarts/v2/opts"
 
 	"llmparity/compare"
+	"llmparity/internal/figure"
 	"llmparity/internal/record"
 )
 
@@ -90,7 +91,7 @@ func foreignTable(c *compare.Cell, a *record.Attempt) *grid {
 	if c.Engine != nil {
 		row[0] = line(c.Engine.Version)
 	}
-	for _, name := range []string{compare.PeakRSS, compare.PeakHeap} {
+	for _, name := range []string{figure.PeakRSS, figure.PeakHeap} {
 		highest := math.NaN()
 		if f := c.Figure(name); f.Known() {
 			highest = f.Center()

@@ -14,6 +14,7 @@ import (
 
 	"llmparity/compare"
 	"llmparity/compare/comparetest"
+	"llmparity/internal/figure"
 	"llmparity/internal/record"
 	"llmparity/reports"
 	"llmparity/reports/reportstest"
@@ -120,8 +121,8 @@ func TestBenchstat(t *testing.T) {
 			for figure, unit := range map[string]struct {
 				name  string
 				scale float64
-			}{compare.PeakPSS: {"peak-B", 1 << 20}, compare.TTFT: {"ttft-sec", 1e-3},
-				compare.DecodeTPS: {"decode-tokens/s", 1}, compare.LoadTime: {"load-sec", 1e-3}} {
+			}{figure.PeakPSS: {"peak-B", 1 << 20}, figure.TTFT: {"ttft-sec", 1e-3},
+				figure.DecodeTPS: {"decode-tokens/s", 1}, figure.LoadTime: {"load-sec", 1e-3}} {
 				c := &res.Cells[i]
 				var want []float64
 				for _, v := range c.Figure(figure).Values {

@@ -11,6 +11,7 @@ import (
 	"github.com/go-echarts/go-echarts/v2/opts"
 
 	"llmparity/compare"
+	"llmparity/internal/figure"
 )
 
 // growthTitle heads what is said of growth, everywhere.
@@ -109,7 +110,7 @@ func rateInterval(r compare.Rate) string {
 
 // shownRates are those of memory that the terminal has.
 func shownRates() []string {
-	return []string{compare.Ledger, compare.TotalPSS, compare.SettledPSS, compare.PeakPSS}
+	return []string{figure.Ledger, figure.TotalPSS, compare.SettledPSS, figure.PeakPSS}
 }
 
 // growthLines are a line a sweep and a cell, for the terminal; cells of which the same is said have one together.

@@ -8,6 +8,7 @@ import (
 	"github.com/go-echarts/go-echarts/v2/opts"
 
 	"llmparity/compare"
+	"llmparity/internal/figure"
 )
 
 // ofLength is a figure that is drawn over the length of the prompt, or along another axis.
@@ -28,15 +29,15 @@ func overLengths(names ...string) []ofLength {
 func latencyOverLength(v *view) []chart {
 	return v.over(compare.AxisPrompt, chart{ID: "fig3_latency_vs_seqlen", Section: "lengths",
 		Title: "Latency over prompt length"},
-		overLengths(compare.Latency, compare.TTFT, compare.ITL50, compare.PrefillTPS))
+		overLengths(figure.Latency, figure.TTFT, figure.ITL50, figure.PrefillTPS))
 }
 
 // memoryOverLength is memory over the length of the prompt.
 func memoryOverLength(v *view) []chart {
 	return v.over(compare.AxisPrompt, chart{ID: "fig4_mem_vs_seqlen", Section: "lengths",
 		Title: "Memory over prompt length"},
-		append(overLengths(compare.PeakPSS, compare.Increase, compare.PeakRSS), insideOf(compare.KVUsed),
-			insideOf(compare.KVReserved)))
+		append(overLengths(figure.PeakPSS, figure.Increase, figure.PeakRSS), insideOf(figure.KVUsed),
+			insideOf(figure.KVReserved)))
 }
 
 // insideOf is what an engine holds at the end of the measurement.

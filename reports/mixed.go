@@ -8,6 +8,7 @@ import (
 	"github.com/go-echarts/go-echarts/v2/opts"
 
 	"llmparity/compare"
+	"llmparity/internal/figure"
 	"llmparity/internal/record"
 )
 
@@ -78,9 +79,9 @@ func mixedLengths(v *view) []chart {
 		Note:   "Percentiles of each launch's requests of a kind; bars are medians over launches. A percentile that a launch has too few requests for is absent.",
 		Label:  "Bars of percentiles of latency for each kind of requests, alone and beside the others; the same figures are in the table below it",
 		Table:  &grid{Head: []string{"requests", "what", "median", "95 % interval", "launches"}}}
-	for _, of := range []struct{ name, title string }{{compare.OfTTFT, "Time to first token"},
-		{compare.E2E, "End to end"}, {compare.TPOT, "Time per output token"},
-		{compare.Queueing, "Queueing"}} {
+	for _, of := range []struct{ name, title string }{{figure.OfTTFT, "Time to first token"},
+		{figure.E2E, "End to end"}, {figure.TPOT, "Time per output token"},
+		{figure.Queueing, "Queueing"}} {
 		bar := charts.NewBar()
 		bar.SetGlobalOptions(charts.WithAnimation(false),
 			charts.WithLegendOpts(opts.Legend{Show: opts.Bool(true), Type: "scroll"}),
@@ -93,7 +94,7 @@ func mixedLengths(v *view) []chart {
 		// what no launch has requests enough for takes no room
 		known := slices.DeleteFunc(shares(), func(share float64) bool {
 			return !slices.ContainsFunc(
-				kinds, func(k ofKind) bool { return k.figure(compare.Percentile(of.name, share)).Known() })
+				kinds, func(k ofKind) bool { return k.figure(figure.Percentile(of.name, share)).Known() })
 		})
 		for _, share := range known {
 			labels = append(labels, fmt.Sprintf("p%g", 100*share))
@@ -102,7 +103,7 @@ func mixedLengths(v *view) []chart {
 		for n, k := range kinds {
 			var data []opts.BarData
 			for _, share := range known {
-				f := k.figure(compare.Percentile(of.name, share))
+				f := k.figure(figure.Percentile(of.name, share))
 				datum := opts.BarData{Value: "-"}
 				if f.Known() {
 					datum.Value = fine(f.Center())

@@ -8,6 +8,7 @@ import (
 	"github.com/go-echarts/go-echarts/v2/opts"
 
 	"llmparity/compare"
+	"llmparity/internal/figure"
 	"llmparity/internal/record"
 )
 
@@ -17,7 +18,7 @@ func (v *view) overlaid(cell, points int) []drawing {
 	c := &v.res.Cells[cell]
 	method, what := anyMethod, "total PSS"
 	pick := func(t record.TotalRow) float64 { return t.PSS }
-	if !c.Figure(compare.PeakPSS).Known() {
+	if !c.Figure(figure.PeakPSS).Known() {
 		method, what, pick = record.MethodStatm, "RSS sum", func(t record.TotalRow) float64 { return t.RSS }
 	}
 	l := lineChart("seconds")

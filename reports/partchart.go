@@ -7,7 +7,7 @@ import (
 	"github.com/go-echarts/go-echarts/v2/charts"
 	"github.com/go-echarts/go-echarts/v2/opts"
 
-	"llmparity/compare"
+	"llmparity/internal/figure"
 )
 
 // partLayer is a part of a bar of components.
@@ -16,11 +16,11 @@ type partLayer struct {
 }
 
 func partLayers() []partLayer {
-	return []partLayer{{"weights", "var(--p0)", compare.ModelWeights},
-		{"KV cache, reserved", "var(--p1)", compare.KVCache},
-		{"activations", "var(--p2)", compare.Activations}, {"browser's own", "var(--p5)", compare.BrowserShare},
-		{"everything else", "var(--p6)", compare.FrameworkOverhead},
-		{"multi-GPU", "var(--p4)", compare.MultiGPUOverhead}}
+	return []partLayer{{"weights", "var(--p0)", figure.ModelWeights},
+		{"KV cache, reserved", "var(--p1)", figure.KVCache},
+		{"activations", "var(--p2)", figure.Activations}, {"browser's own", "var(--p5)", figure.BrowserShare},
+		{"everything else", "var(--p6)", figure.FrameworkOverhead},
+		{"multi-GPU", "var(--p4)", figure.MultiGPUOverhead}}
 }
 
 // partStacks draws, for each cell whose weights are known, its components, and beside them what was foretold.
@@ -29,12 +29,12 @@ func partStacks(v *view) []chart {
 	var bars []func(name string) float64
 	for i := range v.res.Cells {
 		c := &v.res.Cells[i]
-		if !c.Parts.Component(compare.ModelWeights).Known() {
+		if !c.Parts.Component(figure.ModelWeights).Known() {
 			continue
 		}
 		labels = append(labels, line(c.Label)+"\n"+found)
 		bars = append(bars, func(name string) float64 { return c.Parts.Shown(name).Center() })
-		if p, ok := c.Forecast.Part(compare.ModelWeights); ok && p.Best != nil {
+		if p, ok := c.Forecast.Part(figure.ModelWeights); ok && p.Best != nil {
 			labels = append(labels, line(c.Label)+"\nforetold")
 			bars = append(bars, func(name string) float64 {
 				if p := foretoldOf(c, name); p.Best != nil {
@@ -57,7 +57,7 @@ func partStacks(v *view) []chart {
 		t.Head = append(t.Head, l.title+" (MiB)")
 		var data []opts.BarData
 		some := false
-		if l.name == compare.BrowserShare && !someBeyond(v.res) {
+		if l.name == figure.BrowserShare && !someBeyond(v.res) {
 			t.Head = t.Head[:len(t.Head)-1]
 			continue
 		}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"llmparity/compare"
+	"llmparity/internal/figure"
 	"llmparity/internal/record"
 )
 
@@ -16,19 +17,19 @@ const partsWords = "MiB, medians over launches. Weights, KV cache (reserved), ac
 
 // partColumns of the terminal's table: two header lines, and a component each.
 func partColumns() [][3]string {
-	return [][3]string{{"", "weights", compare.ModelWeights}, {"KV", "reserved", compare.KVCache},
-		{"KV", "filled", compare.KVCacheUsed},
-		{"acti-", "vations", compare.Activations}, {"browser's", "own", compare.BrowserShare},
-		{"every-", "thing else", compare.FrameworkOverhead},
-		{"multi-", "GPU", compare.MultiGPUOverhead},
-		{"in-", "crease", compare.MemoryIncrease}, {"", "total", compare.TotalMemory}}
+	return [][3]string{{"", "weights", figure.ModelWeights}, {"KV", "reserved", figure.KVCache},
+		{"KV", "filled", figure.KVCacheUsed},
+		{"acti-", "vations", figure.Activations}, {"browser's", "own", figure.BrowserShare},
+		{"every-", "thing else", figure.FrameworkOverhead},
+		{"multi-", "GPU", figure.MultiGPUOverhead},
+		{"in-", "crease", figure.MemoryIncrease}, {"", "total", figure.TotalMemory}}
 }
 
 // parts is where the memory goes, by component: a row a cell, and below it how each was obtained.
 func (t *table) parts() {
 	rows, cells := [][]string{{"", ""}, {"cell", "confidence"}}, []int{}
 	columns := slices.DeleteFunc(partColumns(),
-		func(col [3]string) bool { return col[2] == compare.BrowserShare && !someBeyond(t.res) })
+		func(col [3]string) bool { return col[2] == figure.BrowserShare && !someBeyond(t.res) })
 	for _, col := range columns {
 		rows[0], rows[1] = append(rows[0], col[0]), append(rows[1], col[1])
 	}
@@ -58,7 +59,7 @@ func (t *table) parts() {
 // someBeyond tells whether of some cell a browser's own parts are known.
 func someBeyond(res *compare.Result) bool {
 	return slices.ContainsFunc(res.Cells,
-		func(c compare.Cell) bool { return c.Parts.Component(compare.BrowserShare).Known() })
+		func(c compare.Cell) bool { return c.Parts.Component(figure.BrowserShare).Known() })
 }
 
 // beyond is of what the browser's own is made: a row a part, a column a cell.
@@ -126,7 +127,7 @@ func originWords(o record.Origin) string {
 }
 
 // none tells a component that goes without saying: one device has no overhead of several.
-func none(c compare.Component) bool { return c.Name == compare.MultiGPUOverhead && c.Center() == 0 }
+func none(c compare.Component) bool { return c.Name == figure.MultiGPUOverhead && c.Center() == 0 }
 
 // grouped are names by what they have in common, in the order in which that came first.
 type grouped struct {
@@ -183,7 +184,7 @@ func methodsOf(p *compare.Parts) string {
 	for _, c := range p.Components {
 		name := partName(c.Name)
 		switch {
-		case !c.Known() && c.Name != compare.TotalMemory:
+		case !c.Known() && c.Name != figure.TotalMemory:
 			absent = append(absent, "no "+name+": "+c.Absent)
 			continue
 		case !c.Known(), none(c):
@@ -281,7 +282,7 @@ func negative(res *compare.Result) []string {
 	var out []string
 	for i := range res.Cells {
 		c := &res.Cells[i]
-		if f := c.Parts.Component(compare.FrameworkOverhead); f.Words != "" {
+		if f := c.Parts.Component(figure.FrameworkOverhead); f.Words != "" {
 			out = append(out, c.Label+": "+f.Words+".")
 		}
 	}

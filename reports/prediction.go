@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"llmparity/compare"
+	"llmparity/internal/figure"
 )
 
 // forecastWords say once how to read what was foretold.
@@ -56,9 +57,9 @@ func (t *table) forecast() {
 // toldApart leaves out a total that is the increase again, because there is no baseline.
 func toldApart(f *compare.Forecast) []compare.Foretold {
 	same := func(a, b *float64) bool { return a == b || a != nil && b != nil && *a == *b }
-	increase, _ := f.Part(compare.MemoryIncrease)
+	increase, _ := f.Part(figure.MemoryIncrease)
 	return slices.DeleteFunc(slices.Clone(f.Parts), func(p compare.Foretold) bool {
-		return p.Name == compare.TotalMemory && same(p.Best, increase.Best) && same(p.Measured, increase.Measured)
+		return p.Name == figure.TotalMemory && same(p.Best, increase.Best) && same(p.Measured, increase.Measured)
 	})
 }
 

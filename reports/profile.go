@@ -8,6 +8,7 @@ import (
 
 	"llmparity/compare"
 	"llmparity/internal/fault"
+	"llmparity/internal/figure"
 	"llmparity/internal/record"
 )
 
@@ -165,7 +166,7 @@ func newProfileMetadata(res *compare.Result, c *compare.Cell) profileMetadata {
 		Machine: machine{run.Environment.CPU, run.Environment.Cores, float64(run.Environment.MemoryB) / (1 << 30),
 			run.Environment.OS, run.Environment.Kernel},
 	}
-	if f := c.Figure(compare.Prompt); f.Known() {
+	if f := c.Figure(figure.Prompt); f.Known() {
 		md.Input = f.Median
 	}
 	return md
@@ -173,10 +174,10 @@ func newProfileMetadata(res *compare.Result, c *compare.Cell) profileMetadata {
 
 // profileParts are the components' names in confidence levels, methods and dtypes.
 func profileParts() map[string]string {
-	return map[string]string{compare.ModelWeights: "weights", compare.KVCache: "kv_cache",
-		compare.KVCacheUsed: "kv_cache_used", compare.Activations: "activations",
-		compare.FrameworkOverhead: "framework_overhead", compare.MultiGPUOverhead: "multi_gpu_overhead",
-		compare.TotalMemory: "total_measured"}
+	return map[string]string{figure.ModelWeights: "weights", figure.KVCache: "kv_cache",
+		figure.KVCacheUsed: "kv_cache_used", figure.Activations: "activations",
+		figure.FrameworkOverhead: "framework_overhead", figure.MultiGPUOverhead: "multi_gpu_overhead",
+		figure.TotalMemory: "total_measured"}
 }
 
 // newBreakdown has every component as far as it is known; nil where no launch counts.
@@ -187,10 +188,10 @@ func newBreakdown(c *compare.Cell) *breakdown {
 	b := &breakdown{Confidence: map[string]string{"overall": c.Parts.Confidence}, Methods: map[string]string{},
 		Origins: map[string]record.Origin{}, DTypes: c.Parts.DTypes,
 		Absent: map[string]string{}, Notes: c.Parts.Notes}
-	for name, to := range map[string]**float64{compare.TotalMemory: &b.Total, compare.ModelWeights: &b.Weights,
-		compare.KVCache: &b.KV, compare.KVCacheUsed: &b.KVUsed,
-		compare.Activations: &b.Activations, compare.FrameworkOverhead: &b.Framework,
-		compare.MultiGPUOverhead: &b.MultiGPU} {
+	for name, to := range map[string]**float64{figure.TotalMemory: &b.Total, figure.ModelWeights: &b.Weights,
+		figure.KVCache: &b.KV, figure.KVCacheUsed: &b.KVUsed,
+		figure.Activations: &b.Activations, figure.FrameworkOverhead: &b.Framework,
+		figure.MultiGPUOverhead: &b.MultiGPU} {
 		part, key := c.Parts.Component(name), profileParts()[name]
 		if !part.Known() {
 			b.Absent[key] = part.Absent
@@ -199,21 +200,21 @@ func newBreakdown(c *compare.Cell) *breakdown {
 		*to = gib(part.Figure)
 		b.Confidence[key], b.Methods[key], b.Origins[key] = part.Confidence, part.Method, part.Origin
 	}
-	if whole, increase := c.Parts.Component(compare.TotalMemory),
-		c.Parts.Component(compare.MemoryIncrease); whole.Known() && increase.Known() {
+	if whole, increase := c.Parts.Component(figure.TotalMemory),
+		c.Parts.Component(figure.MemoryIncrease); whole.Known() && increase.Known() {
 		b.Baseline = rounded((whole.Center() - increase.Center()) / 1024)
 	}
 	return b
 }
 
 func newLatency(c *compare.Cell) *latencyStats {
-	latency, tokens := c.Figure(compare.Latency), c.Figure(compare.Tokens)
+	latency, tokens := c.Figure(figure.Latency), c.Figure(figure.Tokens)
 	if !latency.Known() {
 		return nil
 	}
-	l := &latencyStats{Mean: mean(latency.Values), TTFT: c.Figure(compare.TTFT).Median,
-		Decode:  c.Figure(compare.DecodeTPS).Median,
-		Prefill: c.Figure(compare.PrefillTPS).Median, Load: c.Figure(compare.LoadTime).Median}
+	l := &latencyStats{Mean: mean(latency.Values), TTFT: c.Figure(figure.TTFT).Median,
+		Decode:  c.Figure(figure.DecodeTPS).Median,
+		Prefill: c.Figure(figure.PrefillTPS).Median, Load: c.Figure(figure.LoadTime).Median}
 	var rates []compare.Value
 	for i, v := range latency.Values {
 		if i < len(tokens.Values) && tokens.Values[i].Attempt == v.Attempt && tokens.Values[i].Value > 0 &&

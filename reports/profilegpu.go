@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"llmparity/compare"
+	"llmparity/internal/figure"
 )
 
 // gpuInfo is what was read of GPUs, whoever held their memory: nil where nothing was.
@@ -43,7 +44,7 @@ func newGPUInfo(c *compare.Cell) *gpuInfo {
 			whole++
 		}
 	}
-	return &gpuInfo{Number: whole, Devices: devices, MultiGPU: gib(c.Parts.Component(compare.MultiGPUOverhead).Figure)}
+	return &gpuInfo{Number: whole, Devices: devices, MultiGPU: gib(c.Parts.Component(figure.MultiGPUOverhead).Figure)}
 }
 
 func gpuDevices(c *compare.Cell) []gpuMemory {

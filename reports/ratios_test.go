@@ -9,6 +9,7 @@ import (
 
 	"llmparity/compare"
 	"llmparity/compare/comparetest"
+	"llmparity/internal/figure"
 	"llmparity/internal/record"
 	"llmparity/reports"
 )
@@ -140,7 +141,7 @@ func TestWarningsStandBesideTheirNumbers(t *testing.T) {
 		}
 	}
 	res := compare.Runs(run)
-	f := res.Cells[0].Figure(compare.TTFT)
+	f := res.Cells[0].Figure(figure.TTFT)
 	if !slices.ContainsFunc(f.Warnings, func(w record.Warning) bool { return w.Code == compare.Trend }) {
 		t.Fatalf("%+v", f.Warnings)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"llmparity/compare"
 	"llmparity/compare/comparetest"
+	"llmparity/internal/figure"
 	"llmparity/internal/plan"
 	"llmparity/internal/record"
 	"llmparity/internal/recount"
@@ -125,9 +126,9 @@ func busyMachines() map[string]struct {
 		base, now side
 		unknown   []string
 	}
-	times := []string{compare.DecodeTPS, compare.LoadTime, compare.PrefillTPS, compare.TTFT}
-	all := append([]string{compare.Increase, compare.PeakPSS}, times...)
-	memory := []string{compare.Increase, compare.PeakPSS}
+	times := []string{figure.DecodeTPS, figure.LoadTime, figure.PrefillTPS, figure.TTFT}
+	all := append([]string{figure.Increase, figure.PeakPSS}, times...)
+	memory := []string{figure.Increase, figure.PeakPSS}
 	machine := func(fields string) pair { return pair{base: side{machine: fields}, unknown: all} }
 	both := func(base, now func(*comparetest.Engine), unknown ...string) pair {
 		return pair{side{engine: base}, side{engine: now}, unknown}
@@ -183,12 +184,12 @@ func busyMachines() map[string]struct {
 			processes(comparetest.Process{Role: "server", Before: 13, Loaded: 40, Shared: 12},
 				comparetest.Process{Role: "worker", Before: 9, Loaded: 9, Shared: 8}), nil),
 		"a process before the load": both(func(e *comparetest.Engine) { e.Resident = true }, nil,
-			compare.Increase),
-		"prompts from a cache":         both(cached(0), cached(3), compare.PrefillTPS, compare.TTFT),
+			figure.Increase),
+		"prompts from a cache":         both(cached(0), cached(3), figure.PrefillTPS, figure.TTFT),
 		"the first token from a cache": both(cached(0), cached(1)),
 		"prompts from both caches":     both(cached(3), cached(3)),
 		"a load for each text": both(nil, func(e *comparetest.Engine) { e.Cell.PerGeneration = true },
-			compare.LoadTime, compare.TTFT),
+			figure.LoadTime, figure.TTFT),
 		"known by a name alone":      both(served, served, all...),
 		"a device of no known class": both(odd, odd, all...),
 		"two devices": {base: side{journal: once(`"name":"Example CPU 3.0 GHz"`, `"name":"Other"`)},
@@ -264,7 +265,7 @@ func TestWrongWordsOnBusyMachinesAreFound(t *testing.T) {
 	alone := gatedFolders(t, side{}, side{})
 	decode := func(r *compare.Result) *compare.GateCheck {
 		return &r.Gate.Checks[slices.IndexFunc(
-			r.Gate.Checks, func(c compare.GateCheck) bool { return c.Figure == compare.DecodeTPS })]
+			r.Gate.Checks, func(c compare.GateCheck) bool { return c.Figure == figure.DecodeTPS })]
 	}
 	for _, c := range []struct {
 		in       *gated
@@ -324,7 +325,7 @@ func wrongWarnings(t *testing.T) {
 	}
 	ttft := func(r *compare.Result) *compare.Figure {
 		all := r.Cells[0].Figures
-		return &all[slices.IndexFunc(all, func(f compare.Figure) bool { return f.Name == compare.TTFT })]
+		return &all[slices.IndexFunc(all, func(f compare.Figure) bool { return f.Name == figure.TTFT })]
 	}
 	for says, change := range map[string]func(*compare.Result){
 		"runs with a busy machine is": func(r *compare.Result) {
@@ -346,17 +347,17 @@ func wrongWarnings(t *testing.T) {
 			r.Cells[0].Figures[0].Warnings = append(r.Cells[0].Figures[0].Warnings,
 				record.Warning{Code: compare.BusyMachine})
 		},
-		"there are 0 warnings stolen-time": func(r *compare.Result) { ratio(r, compare.DecodeTPS).Warnings = nil },
+		"there are 0 warnings stolen-time": func(r *compare.Result) { ratio(r, figure.DecodeTPS).Warnings = nil },
 		"there are 1 warnings stolen-time": func(r *compare.Result) {
-			x := ratio(r, compare.PeakPSS)
+			x := ratio(r, figure.PeakPSS)
 			x.Warnings = append(x.Warnings, compare.Warning{Warning: record.Warning{Code: compare.StolenTime}})
 		},
 		"where time was stolen is": func(r *compare.Result) {
-			x := ratio(r, compare.DecodeTPS)
+			x := ratio(r, figure.DecodeTPS)
 			x.Warnings[coded(x.Warnings, compare.StolenTime)].Where = "baseline"
 		},
 		"of the warning stolen-time: it says": func(r *compare.Result) {
-			x := ratio(r, compare.DecodeTPS)
+			x := ratio(r, figure.DecodeTPS)
 			w := &x.Warnings[coded(x.Warnings, compare.StolenTime)]
 			w.Text = strings.Replace(w.Text, "and 0 %", "and 1 %", 1)
 		},

@@ -14,6 +14,7 @@ import (
 	"llmparity/compare"
 	"llmparity/compare/comparetest"
 	"llmparity/compare/stats"
+	"llmparity/internal/figure"
 	"llmparity/internal/foreign"
 	"llmparity/internal/record"
 	"llmparity/internal/recount"
@@ -152,7 +153,7 @@ func TestRowsOfOtherProgramsToldWronglyAreFound(t *testing.T) {
 	o := compare.Defaults()
 	o.AllowDifferent = true
 	page := rendered(t, func(w io.Writer) error { return reports.HTML(w, compare.With(o, runs...), runs...) })
-	figure := func(r *compare.Result, cell int, name string) *compare.Figure {
+	fig := func(r *compare.Result, cell int, name string) *compare.Figure {
 		for i := range r.Cells[cell].Figures {
 			if f := &r.Cells[cell].Figures[i]; f.Name == name && f.Known() {
 				return f
@@ -180,27 +181,27 @@ func TestRowsOfOtherProgramsToldWronglyAreFound(t *testing.T) {
 	for says, change := range map[string]func(*compare.Result){
 		"ollama-run1, profiler.csv: peak_rss_sum, median": func(
 			r *compare.Result) {
-			*figure(r, 0, compare.PeakRSS).Median += 0.01
+			*fig(r, 0, figure.PeakRSS).Median += 0.01
 		},
 		"webllm-run1, profiler.csv: peak_js_heap, launch": func(
 			r *compare.Result) {
-			figure(r, 1, compare.PeakHeap).Values[0].Value += 0.01
+			fig(r, 1, figure.PeakHeap).Values[0].Value += 0.01
 		},
 		"page, 0, watched.csv: peak_rss_sum, n is": func(
 			r *compare.Result) {
-			figure(r, 2, compare.PeakRSS).N++
+			fig(r, 2, figure.PeakRSS).N++
 		},
 		"page, 1, watched.csv: peak_js_heap: the interval is": func(
 			r *compare.Result) {
-			figure(r, 3, compare.PeakHeap).Interval = &stats.Interval{Lo: 1, Hi: 2}
+			fig(r, 3, figure.PeakHeap).Interval = &stats.Interval{Lo: 1, Hi: 2}
 		},
 		"has no peak_js_heap": func(
 			r *compare.Result) {
-			figure(r, 1, compare.PeakHeap).Name = compare.PeakRSS
+			fig(r, 1, figure.PeakHeap).Name = figure.PeakRSS
 		},
 		"work it out here": func(
 			r *compare.Result) {
-			figure(r, 1, compare.PeakHeap).Name = compare.PeakPSS
+			fig(r, 1, figure.PeakHeap).Name = figure.PeakPSS
 		},
 		"launches counted is": func(
 			r *compare.Result) {
@@ -239,7 +240,7 @@ func TestRowsOfOtherProgramsToldWronglyAreFound(t *testing.T) {
 		},
 		"a ratio of what was not worked out again": func(
 			r *compare.Result) {
-			ratio(r).Figure = compare.PeakPSS
+			ratio(r).Figure = figure.PeakPSS
 		},
 		"p is":        func(r *compare.Result) { ratio(r).Raw /= 2 },
 		"p corrected": func(r *compare.Result) { ratio(r).P /= 2 },

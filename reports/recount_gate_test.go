@@ -14,6 +14,7 @@ import (
 	"llmparity/compare/comparetest"
 	"llmparity/compare/gate"
 	"llmparity/compare/stats"
+	"llmparity/internal/figure"
 	"llmparity/internal/plan"
 	"llmparity/internal/record"
 	"llmparity/internal/recount"
@@ -229,10 +230,10 @@ func TestWrongGatesAreFound(t *testing.T) {
 		})]
 	}
 	decode := func(r *compare.Result) *compare.GateCheck {
-		return find(r, compare.GateChange, "llamacpp", compare.DecodeTPS)
+		return find(r, compare.GateChange, "llamacpp", figure.DecodeTPS)
 	}
 	peak := func(r *compare.Result) *compare.GateCheck {
-		return find(r, compare.GateLimit, "webllm", compare.PeakPSS)
+		return find(r, compare.GateLimit, "webllm", figure.PeakPSS)
 	}
 	pages := map[*gated]string{} // as they are: to make them takes long
 	for _, g := range []*gated{worse, few} {
@@ -293,9 +294,9 @@ func TestWrongGatesAreFound(t *testing.T) {
 		}},
 		{worse, "comes after one of", func(r *compare.Result) { slices.Reverse(r.Gate.Checks) }},
 		{few, ", p: it is in the report: true",
-			func(r *compare.Result) { find(r, compare.GateChange, "all", compare.DecodeTPS).P = new(0.5) }},
+			func(r *compare.Result) { find(r, compare.GateChange, "all", figure.DecodeTPS).P = new(0.5) }},
 		{few, "its status is fail", func(r *compare.Result) {
-			find(r, compare.GateChange, "all", compare.DecodeTPS).Status = compare.GateFailed
+			find(r, compare.GateChange, "all", figure.DecodeTPS).Status = compare.GateFailed
 		}},
 		{few, ", interval: it is in the report: true",
 			func(r *compare.Result) { peak(r).Interval = &stats.Interval{Lo: 1, Hi: 2, Confidence: 0.95} }},

@@ -13,6 +13,7 @@ import (
 
 	"llmparity/compare"
 	"llmparity/compare/comparetest"
+	"llmparity/internal/figure"
 	"llmparity/internal/record"
 )
 
@@ -116,10 +117,10 @@ func onGPUs(launches int) []comparetest.Engine {
 	llama := onGPU(native, 11, "llamacpp", policy("33 of 33"), llamaLog("engine_log", true),
 		holds("server", "nvml_process", 4000, quarter, 0, 640, "gpu0"))
 	llama.Prediction = &record.Prediction{Source: "gguf", Setup: map[string]string{"context": "512"},
-		Parts: []record.Foretold{part(compare.ModelWeights, 118, 118, 118, "f32"),
-			part(compare.KVCache, 8, 8, 8, "f16"), part(compare.Activations, 5, 10, 20, "f32"),
-			part(compare.FrameworkOverhead, 10, 20, 30, ""),
-			part(compare.MemoryIncrease, 200, 230, 260, ""), part(compare.TotalMemory, 200, 240, 280, "")}}
+		Parts: []record.Foretold{part(figure.ModelWeights, 118, 118, 118, "f32"),
+			part(figure.KVCache, 8, 8, 8, "f16"), part(figure.Activations, 5, 10, 20, "f32"),
+			part(figure.FrameworkOverhead, 10, 20, 30, ""),
+			part(figure.MemoryIncrease, 200, 230, 260, ""), part(figure.TotalMemory, 200, 240, 280, "")}}
 	some := onGPU(native, 12, "llamacpp", policy("10 of 33"), llamaLog("engine_log", true),
 		holds("server", "nvml_process", 4000, quarter, 0, 70, "gpu0"))
 	page := onGPU(comparetest.Measured(comparetest.Browser(launches), comparetest.Page()), 13, "webllm",
@@ -129,9 +130,9 @@ func onGPUs(launches int) []comparetest.Engine {
 		holds("renderer", "drm_fdinfo", 4001, 2*quarter, 0, 3, "gpu0"),
 		until(holds("utility", "nvml_process", 4003, quarter, 300, 0, "gpu0"), 3*time.Second))
 	page.Prediction = &record.Prediction{Source: "webllm-package",
-		Parts: []record.Foretold{part(compare.ModelWeights, 4.004, 4.004, 4.004, "f32"),
-			part(compare.KVCacheUsed, 0.06, 0.06, 0.07, "f32"), part(compare.MultiGPUOverhead, 0, 0, 0, ""),
-			part(compare.MemoryIncrease, 60, 90, 130, "")}}
+		Parts: []record.Foretold{part(figure.ModelWeights, 4.004, 4.004, 4.004, "f32"),
+			part(figure.KVCacheUsed, 0.06, 0.06, 0.07, "f32"), part(figure.MultiGPUOverhead, 0, 0, 0, ""),
+			part(figure.MemoryIncrease, 60, 90, 130, "")}}
 	served := comparetest.Served(launches)
 	served.Cell.Model.WeightsB, served.Cell.Model.Parameters = 0, 0
 	vllm := onGPU(served, 14, "vllm", map[string]string{"kv_dtype": "fp8_e4m3"},
@@ -178,7 +179,7 @@ func TestMemoryOnGPUsIsThatOfTheRecord(t *testing.T) {
 				if p == nil || p.Of != "GPU memory of its processes" {
 					t.Fatalf("%s: the whole is %+v", res.Cells[i].Label, p)
 				}
-				if f := p.Component(compare.FrameworkOverhead); f.Known() != known {
+				if f := p.Component(figure.FrameworkOverhead); f.Known() != known {
 					t.Errorf("%s: what is left is %v (%s)", res.Cells[i].Label, f.Values, f.Absent)
 				}
 			}
@@ -236,7 +237,7 @@ func TestPeaksOnGPUsOfLaunchesThatOthersOpened(t *testing.T) {
 			engines[i].Reused, engines[i].Cell.Reused = true, true
 		}
 		res := reportAgain(t, openers(t, comparetest.Write(t, t.TempDir(), "folder", engines...), change[0], change[1]))
-		most[status] = res.Cells[0].Parts.Component(compare.TotalMemory).Center()
+		most[status] = res.Cells[0].Parts.Component(figure.TotalMemory).Center()
 	}
 	if most["ok"] < most["failed"]+50 {
 		t.Errorf("%v", most)
@@ -260,27 +261,27 @@ func TestWrongMemoryOnGPUsIsFound(t *testing.T) {
 	for says, change := range map[string]func(*compare.Result){
 		"llamacpp: component total, median": func(
 			r *compare.Result) {
-			more(component(r, 0, compare.TotalMemory).Median)
+			more(component(r, 0, figure.TotalMemory).Median)
 		},
 		"llamacpp: component increase, launch": func(
 			r *compare.Result) {
-			more(&component(r, 0, compare.MemoryIncrease).Values[1].Value)
+			more(&component(r, 0, figure.MemoryIncrease).Values[1].Value)
 		},
 		"llamacpp: component framework_overhead, upper": func(
 			r *compare.Result) {
-			more(&component(r, 0, compare.FrameworkOverhead).Interval.Hi)
+			more(&component(r, 0, figure.FrameworkOverhead).Interval.Hi)
 		},
 		"llamacpp: component model_weights, method": func(
 			r *compare.Result) {
-			component(r, 0, compare.ModelWeights).Method = compare.ByTensors
+			component(r, 0, figure.ModelWeights).Method = compare.ByTensors
 		},
 		"llamacpp: component model_weights, origin": func(
 			r *compare.Result) {
-			component(r, 0, compare.ModelWeights).Origin = record.OriginMeasured
+			component(r, 0, figure.ModelWeights).Origin = record.OriginMeasured
 		},
 		"llamacpp: component activations, confidence": func(
 			r *compare.Result) {
-			component(r, 0, compare.Activations).Confidence = compare.HighConfidence
+			component(r, 0, figure.Activations).Confidence = compare.HighConfidence
 		},
 		"llamacpp: confidence is": func(
 			r *compare.Result) {
@@ -288,50 +289,50 @@ func TestWrongMemoryOnGPUsIsFound(t *testing.T) {
 		},
 		"what the whole is of is": func(r *compare.Result) { r.Cells[0].Parts.Of = "total PSS" },
 		"component framework_overhead: the report has 6 values": func(r *compare.Result) {
-			known(component(r, 1, compare.FrameworkOverhead), component(r, 0, compare.FrameworkOverhead).Figure)
+			known(component(r, 1, figure.FrameworkOverhead), component(r, 0, figure.FrameworkOverhead).Figure)
 		},
 		"webllm: component kv_cache_used, median": func(
 			r *compare.Result) {
-			more(component(r, 2, compare.KVCacheUsed).Median)
+			more(component(r, 2, figure.KVCacheUsed).Median)
 		},
 		"webllm: component multi_gpu_overhead: the report has 0": func(
 			r *compare.Result) {
-			known(component(r, 2, compare.MultiGPUOverhead), compare.Figure{})
+			known(component(r, 2, figure.MultiGPUOverhead), compare.Figure{})
 		},
 		"vllm: component multi_gpu_overhead: the report has 6": func(r *compare.Result) {
-			known(component(r, 3, compare.MultiGPUOverhead), component(r, 0, compare.MultiGPUOverhead).Figure)
+			known(component(r, 3, figure.MultiGPUOverhead), component(r, 0, figure.MultiGPUOverhead).Figure)
 		},
 		"vllm: component increase, lower end": func(
 			r *compare.Result) {
-			more(&component(r, 3, compare.MemoryIncrease).Interval.Lo)
+			more(&component(r, 3, figure.MemoryIncrease).Interval.Lo)
 		},
 		"exec: component total: the report has 6": func(r *compare.Result) {
-			known(component(r, 5, compare.TotalMemory), component(r, 0, compare.TotalMemory).Figure)
+			known(component(r, 5, figure.TotalMemory), component(r, 0, figure.TotalMemory).Figure)
 		},
 		"ollama-half: component framework_overhead: the report has 6": func(r *compare.Result) {
-			known(component(r, 6, compare.FrameworkOverhead), component(r, 0, compare.FrameworkOverhead).Figure)
+			known(component(r, 6, figure.FrameworkOverhead), component(r, 0, figure.FrameworkOverhead).Figure)
 		},
 		"forecast of increase: measured is": func(r *compare.Result) {
-			forecast(r, 0, compare.MemoryIncrease).Measured = component(r, 0, compare.MemoryIncrease).Median
+			forecast(r, 0, figure.MemoryIncrease).Measured = component(r, 0, figure.MemoryIncrease).Median
 		},
 		"forecast of framework_overhead: measured is": func(r *compare.Result) {
-			forecast(r, 0, compare.FrameworkOverhead).Measured = component(r, 0, compare.FrameworkOverhead).Median
+			forecast(r, 0, figure.FrameworkOverhead).Measured = component(r, 0, figure.FrameworkOverhead).Median
 		},
 		"llamacpp: forecast of model_weights, error is": func(
 			r *compare.Result) {
-			more(forecast(r, 0, compare.ModelWeights).Error)
+			more(forecast(r, 0, figure.ModelWeights).Error)
 		},
 		"forecast of activations: in range": func(
 			r *compare.Result) {
-			f := forecast(r, 0, compare.Activations).Within
+			f := forecast(r, 0, figure.Activations).Within
 			*f = !*f
 		},
 		"webllm: forecast of kv_cache_used: measured is": func(r *compare.Result) {
-			forecast(r, 2, compare.KVCacheUsed).Measured = component(r, 2, compare.KVCacheUsed).Median
+			forecast(r, 2, figure.KVCacheUsed).Measured = component(r, 2, figure.KVCacheUsed).Median
 		},
 		"webllm: forecast of increase is": func(
 			r *compare.Result) {
-			more(forecast(r, 2, compare.MemoryIncrease).High)
+			more(forecast(r, 2, figure.MemoryIncrease).High)
 		},
 	} {
 		folder.finds(t, says, change, false)

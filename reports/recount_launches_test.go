@@ -11,6 +11,7 @@ import (
 	"llmparity/compare"
 	"llmparity/compare/comparetest"
 	"llmparity/compare/stats"
+	"llmparity/internal/figure"
 	"llmparity/internal/record"
 )
 
@@ -38,7 +39,7 @@ func TestRatiosOfSharedLaunchesAreThoseOfTheRecord(t *testing.T) {
 }
 
 // stopped says of the last cell of some, made before it was looked at, why it was not repeated any more: the interval
-// of a figure reaches from its order-th value to the one as far from the other end; 0: there are too few for one.
+// of a fig reaches from its order-th value to the one as far from the other end; 0: there are too few for one.
 func stopped(t *testing.T, s record.Stop, order int, all ...comparetest.Engine) *record.Stop {
 	t.Helper()
 	f := compare.Runs(comparetest.Run(t, "before", all...)).Cells[len(all)-1].Figure(s.Figure)
@@ -54,15 +55,15 @@ func stopped(t *testing.T, s record.Stop, order int, all ...comparetest.Engine) 
 	return &s
 }
 
-// looked are cells that were repeated until a figure was known well enough, or as often as may be.
+// looked are cells that were repeated until a fig was known well enough, or as often as may be.
 func looked(t *testing.T) []comparetest.Engine {
 	t.Helper()
 	a, b := comparetest.Measured(comparetest.Browser(12), comparetest.Page()),
 		comparetest.Loaded(comparetest.Native(11), 2, 2, 20)
 	a.Vary, b.Vary = 0.05, 0.05
-	a.Stop = stopped(t, record.Stop{Figure: compare.DecodeTPS, Looks: 5, Look: 3, Confidence: 0.99, Percent: 20,
+	a.Stop = stopped(t, record.Stop{Figure: figure.DecodeTPS, Looks: 5, Look: 3, Confidence: 0.99, Percent: 20,
 		Narrow: true}, 2, a)
-	b.Stop = stopped(t, record.Stop{Figure: compare.TTFT, Looks: 2, Look: 2, Confidence: 0.975, Percent: 0.1}, 2, a, b)
+	b.Stop = stopped(t, record.Stop{Figure: figure.TTFT, Looks: 2, Look: 2, Confidence: 0.975, Percent: 0.1}, 2, a, b)
 	return []comparetest.Engine{a, b}
 }
 
@@ -73,14 +74,14 @@ func TestIntervalsOfCellsThatWereLookedAtAreThoseOfTheRecord(t *testing.T) {
 	}
 	c := comparetest.Native(8)
 	// of too few
-	c.Stop = stopped(t, record.Stop{Figure: compare.TTFT, Looks: 9, Look: 9, Confidence: 1 - 0.05/9}, 0, c)
+	c.Stop = stopped(t, record.Stop{Figure: figure.TTFT, Looks: 9, Look: 9, Confidence: 1 - 0.05/9}, 0, c)
 	reportAgain(t, comparetest.Write(t, t.TempDir(), "few", c))
 }
 
 // A record whose stop is another than its launches' is found out.
 func TestWrongStopsAreFound(t *testing.T) {
 	a := comparetest.Native(12)
-	right := stopped(t, record.Stop{Figure: compare.DecodeTPS, Looks: 5, Look: 3, Confidence: 0.99, Percent: 20,
+	right := stopped(t, record.Stop{Figure: figure.DecodeTPS, Looks: 5, Look: 3, Confidence: 0.99, Percent: 20,
 		Narrow: true}, 2, a)
 	for says, change := range map[string]func(*record.Stop){
 		"confidence is":             func(s *record.Stop) { s.Confidence = 0.98 },
@@ -115,7 +116,7 @@ func TestWrongStopsAreFound(t *testing.T) {
 func TestWrongIntervalsOfLaunchesAreFound(t *testing.T) {
 	shared := workedOut(t, comparetest.Write(t, t.TempDir(), "shared", together(true, true)...), compare.Defaults())
 	stopped := workedOut(t, comparetest.Write(t, t.TempDir(), "stopped", looked(t)...), compare.Defaults())
-	figure := func(list []compare.Figure, name string) *compare.Figure {
+	fig := func(list []compare.Figure, name string) *compare.Figure {
 		return &list[slices.IndexFunc(list, func(f compare.Figure) bool { return f.Name == name })]
 	}
 	for _, wrong := range []struct {
@@ -131,13 +132,13 @@ func TestWrongIntervalsOfLaunchesAreFound(t *testing.T) {
 		}},
 		{stopped, "why it was not repeated", func(r *compare.Result) { r.Cells[0].Stop.Looks = 4 }},
 		{stopped, "decode_tps, lower end",
-			func(r *compare.Result) { figure(r.Cells[0].Figures, compare.DecodeTPS).Interval.Lo *= 1.001 }},
+			func(r *compare.Result) { fig(r.Cells[0].Figures, figure.DecodeTPS).Interval.Lo *= 1.001 }},
 		{stopped, "load_time, chance of the interval",
-			func(r *compare.Result) { figure(r.Cells[0].Figures, compare.LoadTime).Interval.Confidence = 0.99 }},
+			func(r *compare.Result) { fig(r.Cells[0].Figures, figure.LoadTime).Interval.Confidence = 0.99 }},
 		{stopped, "retained_pss, upper end",
-			func(r *compare.Result) { figure(r.Cells[0].Figures, compare.Retained).Interval.Hi *= 1.001 }},
+			func(r *compare.Result) { fig(r.Cells[0].Figures, figure.Retained).Interval.Hi *= 1.001 }},
 		{stopped, "ttft_p50, upper end",
-			func(r *compare.Result) { figure(r.Cells[1].Load.Figures, "ttft_p50").Interval.Hi *= 1.001 }},
+			func(r *compare.Result) { fig(r.Cells[1].Load.Figures, "ttft_p50").Interval.Hi *= 1.001 }},
 	} {
 		wrong.in.finds(t, wrong.says, wrong.change, false)
 	}

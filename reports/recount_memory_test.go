@@ -11,6 +11,7 @@ import (
 
 	"llmparity/compare"
 	"llmparity/compare/comparetest"
+	"llmparity/internal/figure"
 	"llmparity/internal/record"
 )
 
@@ -23,11 +24,11 @@ func insides(launches int) []comparetest.Engine {
 	a = comparetest.Mapped(a)
 	part := comparetest.Foretell
 	a.Prediction = &record.Prediction{Source: "webllm-package", Setup: map[string]string{"context": "256"},
-		Parts: []record.Foretold{part(compare.ModelWeights, 4.004, 4.004, 4.004, "f32"),
-			part(compare.KVCache, 0.27, 0.27, 0.27, "f16"),
-			part(compare.KVCacheUsed, 0.06, 0.06, 0.07, "f32"), part(compare.Activations, 0.5, 0.9, 1.6, "f32"),
-			part(compare.FrameworkOverhead, 40, 80, 110, ""),
-			part(compare.MemoryIncrease, 60, 90, 130, ""), part(compare.TotalMemory, 60, 85, 120, "")}}
+		Parts: []record.Foretold{part(figure.ModelWeights, 4.004, 4.004, 4.004, "f32"),
+			part(figure.KVCache, 0.27, 0.27, 0.27, "f16"),
+			part(figure.KVCacheUsed, 0.06, 0.06, 0.07, "f32"), part(figure.Activations, 0.5, 0.9, 1.6, "f32"),
+			part(figure.FrameworkOverhead, 40, 80, 110, ""),
+			part(figure.MemoryIncrease, 60, 90, 130, ""), part(figure.TotalMemory, 60, 85, 120, "")}}
 	place := func(name string, need, high, free int64) record.Place {
 		return record.Place{Name: name, Need: need << 20, High: high << 20, Free: free << 20, Level: record.RiskLow,
 			How: "told"}
@@ -37,8 +38,8 @@ func insides(launches int) []comparetest.Engine {
 		Reasons: []string{"tight"}}
 	a.Risk.Places[0].Level = record.RiskMedium
 	b.Prediction = &record.Prediction{Source: "gguf",
-		Parts: []record.Foretold{part(compare.ModelWeights, 4, 4, 4, "f32"),
-			part(compare.MemoryIncrease, 10, 100, 200, "")}}
+		Parts: []record.Foretold{part(figure.ModelWeights, 4, 4, 4, "f32"),
+			part(figure.MemoryIncrease, 10, 100, 200, "")}}
 	return []comparetest.Engine{a, b}
 }
 
@@ -122,7 +123,7 @@ func TestWrongMemoryIsFound(t *testing.T) {
 		t.Fatalf("there is no component %s", name)
 		return nil
 	}
-	figure := func(list []compare.Figure, name string) *compare.Figure {
+	fig := func(list []compare.Figure, name string) *compare.Figure {
 		for i, f := range list {
 			if f.Name == name && f.Known() {
 				return &list[i]
@@ -141,31 +142,31 @@ func TestWrongMemoryIsFound(t *testing.T) {
 	for what, change := range map[string]func(*compare.Result){
 		"component framework_overhead, median": func(
 			r *compare.Result) {
-			more(component(r, compare.FrameworkOverhead).Median)
+			more(component(r, figure.FrameworkOverhead).Median)
 		},
 		"component model_weights, launch": func(
 			r *compare.Result) {
-			more(&component(r, compare.ModelWeights).Values[2].Value)
+			more(&component(r, figure.ModelWeights).Values[2].Value)
 		},
 		"component activations, lower end": func(
 			r *compare.Result) {
-			more(&component(r, compare.Activations).Interval.Lo)
+			more(&component(r, figure.Activations).Interval.Lo)
 		},
 		"gpu_process, median": func(
 			r *compare.Result) {
-			more(component(r, compare.GPUProcess).Median)
+			more(component(r, figure.GPUProcess).Median)
 		},
 		"everything_else, launch": func(
 			r *compare.Result) {
-			component(r, compare.EverythingElse).Values[1].Value++
+			component(r, figure.EverythingElse).Values[1].Value++
 		},
 		"not_yet_there, method": func(
 			r *compare.Result) {
-			component(r, compare.NotYetThere).Method = compare.Ledger
+			component(r, figure.NotYetThere).Method = figure.Ledger
 		},
 		"page_heaps, confidence": func(
 			r *compare.Result) {
-			component(r, compare.PageHeaps).Confidence = "high"
+			component(r, figure.PageHeaps).Confidence = "high"
 		},
 		"the report has no browser_share": func(
 			r *compare.Result) {
@@ -173,27 +174,27 @@ func TestWrongMemoryIsFound(t *testing.T) {
 		},
 		"no kv_cache": func(
 			r *compare.Result) {
-			component(r, compare.KVCache).Name = "cache"
+			component(r, figure.KVCache).Name = "cache"
 		},
 		"webgpu_ledger at load, median": func(
 			r *compare.Result) {
-			more(figure(r.Cells[0].Memory.Load, compare.Ledger).Median)
+			more(fig(r.Cells[0].Memory.Load, figure.Ledger).Median)
 		},
 		"js_heap at retained, upper end": func(
 			r *compare.Result) {
-			more(&figure(r.Cells[0].Memory.Retained, compare.JSHeap).Interval.Hi)
+			more(&fig(r.Cells[0].Memory.Retained, figure.JSHeap).Interval.Hi)
 		},
 		"total_pss at measure, launch": func(
 			r *compare.Result) {
-			more(&figure(r.Cells[0].Memory.Measure, compare.TotalPSS).Values[0].Value)
+			more(&fig(r.Cells[0].Memory.Measure, figure.TotalPSS).Values[0].Value)
 		},
 		"is of launch": func(
 			r *compare.Result) {
-			figure(r.Cells[0].Memory.Measure, compare.Wasm).Values[1].Attempt++
+			fig(r.Cells[0].Memory.Measure, figure.Wasm).Values[1].Attempt++
 		},
 		"highest RSS of gpu-process in load": func(
 			r *compare.Result) {
-			more(figure(r.Cells[0].Memory.Peaks[2].Phases, "load").Median)
+			more(fig(r.Cells[0].Memory.Peaks[2].Phases, "load").Median)
 		},
 		"report has no highest RSS of browser": func(
 			r *compare.Result) {
@@ -201,44 +202,44 @@ func TestWrongMemoryIsFound(t *testing.T) {
 		},
 		"retained_pss, median": func(
 			r *compare.Result) {
-			more(figure(r.Cells[0].Figures, compare.Retained).Median)
+			more(fig(r.Cells[0].Figures, figure.Retained).Median)
 		},
 		"cached_prompt_tokens, median": func(
 			r *compare.Result) {
-			*figure(r.Cells[1].Figures, compare.Cached).Median = 1
+			*fig(r.Cells[1].Figures, figure.Cached).Median = 1
 		},
 		"sampler_busy, median": func(
 			r *compare.Result) {
-			more(figure(r.Cells[0].Sampler, compare.SamplerBusy).Median)
+			more(fig(r.Cells[0].Sampler, figure.SamplerBusy).Median)
 		},
 		"has no sampler_read": func(
 			r *compare.Result) {
-			figure(r.Cells[1].Sampler, compare.SamplerUS).Name = "read"
+			fig(r.Cells[1].Sampler, figure.SamplerUS).Name = "read"
 		},
 		"forecast of increase, error in percent": func(
 			r *compare.Result) {
-			more(forecast(r, compare.MemoryIncrease).Percent)
+			more(forecast(r, figure.MemoryIncrease).Percent)
 		},
 		"forecast of increase, measured": func(
 			r *compare.Result) {
-			more(forecast(r, compare.MemoryIncrease).Measured)
+			more(forecast(r, figure.MemoryIncrease).Measured)
 		},
 		"forecast of activations: in range": func(
 			r *compare.Result) {
-			f := forecast(r, compare.Activations).Within
+			f := forecast(r, figure.Activations).Within
 			*f = !*f
 		},
 		"forecast of kv_cache: in range": func(
 			r *compare.Result) {
-			forecast(r, compare.KVCache).Verdict = compare.WithinRange
+			forecast(r, figure.KVCache).Verdict = compare.WithinRange
 		},
 		"has no forecast of framework_overhead": func(
 			r *compare.Result) {
-			forecast(r, compare.FrameworkOverhead).Name = compare.ModelWeights
+			forecast(r, figure.FrameworkOverhead).Name = figure.ModelWeights
 		},
 		"forecast of model_weights: as expected": func(
 			r *compare.Result) {
-			f := forecast(r, compare.ModelWeights).AsExpected
+			f := forecast(r, figure.ModelWeights).AsExpected
 			*f = !*f
 		},
 		"the report has no forecast":   func(r *compare.Result) { r.Cells[1].Forecast = nil },
@@ -246,11 +247,11 @@ func TestWrongMemoryIsFound(t *testing.T) {
 		"the report has no peaks":      func(r *compare.Result) { r.Cells[1].Memory = nil },
 		"forecast of increase, measured, upper end": func(
 			r *compare.Result) {
-			more(&forecast(r, compare.MemoryIncrease).Interval.Hi)
+			more(&forecast(r, figure.MemoryIncrease).Interval.Hi)
 		},
 		"forecast of activations, what is general": func(
 			r *compare.Result) {
-			more(&forecast(r, compare.Activations).Expected.Variance)
+			more(&forecast(r, figure.Activations).Expected.Variance)
 		},
 		"recommendations is": func(
 			r *compare.Result) {
@@ -292,7 +293,7 @@ func TestWrongMemoryIsFound(t *testing.T) {
 		"the risk is  in":                     func(r *compare.Result) { r.Cells[0].Risk = nil },
 		"forecast of kv_cache is": func(
 			r *compare.Result) {
-			more(forecast(r, compare.KVCache).High)
+			more(forecast(r, figure.KVCache).High)
 		},
 	} {
 		folder.finds(t, what, change, false)

@@ -9,6 +9,7 @@ import (
 
 	"llmparity/compare"
 	"llmparity/compare/comparetest"
+	"llmparity/internal/figure"
 	"llmparity/internal/record"
 )
 
@@ -34,7 +35,7 @@ func inPieces() []comparetest.Engine {
 func TestFiguresOfPiecesAreThoseOfTheRecord(t *testing.T) {
 	res := reportAgain(t, comparetest.Write(t, t.TempDir(), "folder", inPieces()...))
 	for i, known := range [][2]bool{{true, true}, {false, true}, {true, false}, {true, true}} {
-		for k, name := range []string{compare.DecodeTPS, compare.PrefillTPS} {
+		for k, name := range []string{figure.DecodeTPS, figure.PrefillTPS} {
 			if f := res.Cells[i].Figure(name); f.Known() != known[k] {
 				t.Errorf("%s: %s is %v (%s)", res.Cells[i].Label, name, f.Values, f.Absent)
 			}
@@ -44,7 +45,7 @@ func TestFiguresOfPiecesAreThoseOfTheRecord(t *testing.T) {
 
 func TestWrongFiguresOfPiecesAreFound(t *testing.T) {
 	folder := workedOut(t, comparetest.Write(t, t.TempDir(), "folder", inPieces()...), compare.Defaults())
-	figure := func(r *compare.Result, cell int, name string) *compare.Figure {
+	fig := func(r *compare.Result, cell int, name string) *compare.Figure {
 		list := r.Cells[cell].Figures
 		return &list[slices.IndexFunc(list, func(f compare.Figure) bool { return f.Name == name })]
 	}
@@ -52,19 +53,19 @@ func TestWrongFiguresOfPiecesAreFound(t *testing.T) {
 	for says, change := range map[string]func(*compare.Result){
 		"served, launch: decode_tps, median": func(
 			r *compare.Result) {
-			*figure(r, 0, compare.DecodeTPS).Median *= 20. / 21
+			*fig(r, 0, figure.DecodeTPS).Median *= 20. / 21
 		},
 		"few, launch: decode_tps: median": func(
 			r *compare.Result) {
-			figure(r, 1, compare.DecodeTPS).Median = &v
+			fig(r, 1, figure.DecodeTPS).Median = &v
 		},
 		"untold, server: prefill_tps: median": func(
 			r *compare.Result) {
-			figure(r, 2, compare.PrefillTPS).Median = &v
+			fig(r, 2, figure.PrefillTPS).Median = &v
 		},
 		"unread, launch: memory_increase_rss_sum, median": func(
 			r *compare.Result) {
-			*figure(r, 3, compare.IncreaseRSS).Median += 0.001
+			*fig(r, 3, figure.IncreaseRSS).Median += 0.001
 		},
 	} {
 		folder.finds(t, says, change, false)

@@ -10,6 +10,7 @@ import (
 
 	"llmparity/compare"
 	"llmparity/compare/comparetest"
+	"llmparity/internal/figure"
 	"llmparity/internal/record"
 	"llmparity/internal/recount"
 	"llmparity/reports"
@@ -105,19 +106,19 @@ func TestWrongSweepsAreFound(t *testing.T) {
 		},
 		"peak_pss over input_len: point 2": func(
 			r *compare.Result) {
-			rate(r, compare.PeakPSS).Points[1].MiB += 0.001
+			rate(r, figure.PeakPSS).Points[1].MiB += 0.001
 		},
 		"peak_rss_sum over input_len, where the line begins": func(
 			r *compare.Result) {
-			rate(r, compare.PeakRSS).Fit.From.MiB += 0.001
+			rate(r, figure.PeakRSS).Fit.From.MiB += 0.001
 		},
 		"peak_rss_sum over input_len, where theory's line": func(
 			r *compare.Result) {
-			rate(r, compare.PeakRSS).Fit.Theory.MiB += 0.001
+			rate(r, figure.PeakRSS).Fit.Theory.MiB += 0.001
 		},
 		"peak_pss over input_len: the verdict is": func(
 			r *compare.Result) {
-			rate(r, compare.PeakPSS).Verdict = "it shrinks while tokens come"
+			rate(r, figure.PeakPSS).Verdict = "it shrinks while tokens come"
 		},
 		"settled_pss over input_len: the verdicts are": func(
 			r *compare.Result) {
@@ -125,7 +126,7 @@ func TestWrongSweepsAreFound(t *testing.T) {
 		},
 		"peak_uss over input_len: a line": func(
 			r *compare.Result) {
-			rate(r, compare.PeakPSS).Name = "peak_uss"
+			rate(r, figure.PeakPSS).Name = "peak_uss"
 		},
 		", where the line ends": func(
 			r *compare.Result) {

@@ -11,6 +11,7 @@ import (
 
 	"llmparity/compare"
 	"llmparity/compare/comparetest"
+	"llmparity/internal/figure"
 	"llmparity/internal/record"
 	"llmparity/internal/recount"
 	"llmparity/reports"
@@ -188,12 +189,12 @@ func TestWhatIsWrongOfTokensIsFound(t *testing.T) {
 		{lengths, "peak_pss over input_len, slope", func(r *compare.Result) {
 			rates := r.Sweeps[0].Rates
 			*rates[slices.IndexFunc(rates,
-				func(r compare.Rate) bool { return r.Name == compare.PeakPSS })].Median += 0.01
+				func(r compare.Rate) bool { return r.Name == figure.PeakPSS })].Median += 0.01
 		}},
 		{lengths, "kv_reserved over input_len, upper end", func(r *compare.Result) {
 			rates := r.Sweeps[0].Rates
 			rates[slices.IndexFunc(rates,
-				func(r compare.Rate) bool { return r.Name == compare.KVReserved })].Interval.Hi += 0.01
+				func(r compare.Rate) bool { return r.Name == figure.KVReserved })].Interval.Hi += 0.01
 		}},
 		{scored, "places where both say the same", func(r *compare.Result) { r.Parity[0].Forced.Agreed++ }},
 		{scored, "the mean distance", func(r *compare.Result) { r.Parity[0].Forced.Distance.Mean *= 1.001 }},

@@ -19,6 +19,7 @@ import (
 	"llmparity/compare"
 	"llmparity/compare/comparetest"
 	"llmparity/internal/fault"
+	"llmparity/internal/figure"
 	"llmparity/internal/record"
 	"llmparity/reports"
 )
@@ -101,10 +102,10 @@ func cases(t *testing.T, names ...string) map[string][]*record.Run {
 			a.Prediction = &record.Prediction{Source: "webllm-package",
 				Setup: map[string]string{"context": "256", "kv_dtype": "f16"},
 				Notes: []string{"the library says what its functions use"},
-				Parts: []record.Foretold{part(compare.ModelWeights, 4.004, 4.004, 4.004, "f32"),
-					part(compare.KVCache, 0.27, 0.27, 0.27, "f16"), part(compare.KVCacheUsed, 0.06, 0.06, 0.07, "f32"),
-					part(compare.Activations, 0.5, 0.9, 1.6, "f32"), part(compare.FrameworkOverhead, 40, 80, 110, ""),
-					part(compare.MemoryIncrease, 60, 90, 130, ""), part(compare.TotalMemory, 60, 85, 120, "")}}
+				Parts: []record.Foretold{part(figure.ModelWeights, 4.004, 4.004, 4.004, "f32"),
+					part(figure.KVCache, 0.27, 0.27, 0.27, "f16"), part(figure.KVCacheUsed, 0.06, 0.06, 0.07, "f32"),
+					part(figure.Activations, 0.5, 0.9, 1.6, "f32"), part(figure.FrameworkOverhead, 40, 80, 110, ""),
+					part(figure.MemoryIncrease, 60, 90, 130, ""), part(figure.TotalMemory, 60, 85, 120, "")}}
 			b.Prediction = &record.Prediction{Absent: "the model's shape is not known"}
 			b.Risk = &record.Risk{Level: record.RiskMedium,
 				Reasons:         []string{"the most that it may take is more than is free"},
@@ -194,8 +195,8 @@ func TestTableSaysOnceWhatCellsHaveInCommon(t *testing.T) {
 // absurd has a forecast, and an engine that is looked into.
 func absurd() comparetest.Engine {
 	e := comparetest.Measured(comparetest.Browser(6), comparetest.Page())
-	e.Prediction = &record.Prediction{Parts: []record.Foretold{comparetest.Foretell(compare.ModelWeights, 4, 4, 4,
-		"f32"), comparetest.Foretell(compare.FrameworkOverhead, 4, 5, 6, "")}}
+	e.Prediction = &record.Prediction{Parts: []record.Foretold{comparetest.Foretell(figure.ModelWeights, 4, 4, 4,
+		"f32"), comparetest.Foretell(figure.FrameworkOverhead, 4, 5, 6, "")}}
 	return e
 }
 

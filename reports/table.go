@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"llmparity/compare"
+	"llmparity/internal/figure"
 )
 
 // width is what a terminal surely has.
@@ -31,10 +32,10 @@ type table struct {
 
 // columns of the table: two header lines, and a figure each.
 func columns() [][3]string {
-	return [][3]string{{"peak", "MiB", compare.PeakPSS}, {"increase", "MiB", compare.Increase},
-		{"load", "ms", compare.LoadTime},
-		{"TTFT", "ms", compare.TTFT}, {"ITL p50", "ms", compare.ITL50},
-		{"decode", "tokens/s", compare.DecodeTPS}}
+	return [][3]string{{"peak", "MiB", figure.PeakPSS}, {"increase", "MiB", figure.Increase},
+		{"load", "ms", figure.LoadTime},
+		{"TTFT", "ms", figure.TTFT}, {"ITL p50", "ms", figure.ITL50},
+		{"decode", "tokens/s", figure.DecodeTPS}}
 }
 
 // originsWords say what the figures of the first table come from.
@@ -96,7 +97,7 @@ func (t *table) engines() {
 func (t *table) pieces() {
 	var who []string
 	for i := range t.res.Cells {
-		if c := &t.res.Cells[i]; c.BetweenPieces() && c.Figure(compare.ITL50).Known() {
+		if c := &t.res.Cells[i]; c.BetweenPieces() && c.Figure(figure.ITL50).Known() {
 			who = append(who, c.Label)
 		}
 	}
@@ -209,12 +210,12 @@ func (t *table) points() {
 
 // breakdownColumns of the table: two header lines, and a figure each.
 func breakdownColumns() [][3]string {
-	return [][3]string{{"WebGPU", "ledger", compare.Ledger}, {"", "weights", compare.Weights}, {"KV", "reserved",
-		compare.KVReserved}, {"KV", "filled", compare.KVUsed},
-		{"work-", "spaces", compare.Workspaces}, {"un-", "attributed", compare.Unattributed},
-		{"JS", "heap", compare.JSHeap},
-		{"array", "buffers", compare.ArrayBuffers},
-		{"", "WASM", compare.Wasm}, {"total", "PSS", compare.TotalPSS}}
+	return [][3]string{{"WebGPU", "ledger", figure.Ledger}, {"", "weights", figure.Weights}, {"KV", "reserved",
+		figure.KVReserved}, {"KV", "filled", figure.KVUsed},
+		{"work-", "spaces", figure.Workspaces}, {"un-", "attributed", figure.Unattributed},
+		{"JS", "heap", figure.JSHeap},
+		{"array", "buffers", figure.ArrayBuffers},
+		{"", "WASM", figure.Wasm}, {"total", "PSS", figure.TotalPSS}}
 }
 
 // breakdown says where the memory is, where anything is known of that: a row a cell and moment.

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"llmparity/compare"
+	"llmparity/internal/figure"
 )
 
 const trafficWords = "Percentiles are those of each launch's requests, by nearest rank, so that p50 may be a little under a median of the summary; medians and intervals go by launches. Times to the first token and " +
@@ -46,10 +47,10 @@ func newTrafficPart(res *compare.Result) trafficPart {
 		for _, caveat := range c.Load.Caveats {
 			p.Caveats = append(p.Caveats, label+": "+line(caveat))
 		}
-		tps := c.Figure(compare.AggregateTPS)
-		row := []string{label, known(tps), intervalWords(tps), known(c.Figure(compare.RequestRate))}
+		tps := c.Figure(figure.AggregateTPS)
+		row := []string{label, known(tps), intervalWords(tps), known(c.Figure(figure.RequestRate))}
 		if goal {
-			row = append(row, known(c.Figure(compare.Goodput)), known(c.Figure(compare.GoodShare)))
+			row = append(row, known(c.Figure(figure.Goodput)), known(c.Figure(figure.GoodShare)))
 		}
 		p.Rates.Rows = append(p.Rates.Rows, append(row, strconv.Itoa(tps.N)))
 		p.times(label, "all", c.Figure, &lacking)
@@ -64,13 +65,13 @@ func newTrafficPart(res *compare.Result) trafficPart {
 	return p
 }
 
-func (p *trafficPart) times(label, kind string, figure func(string) compare.Figure, lacking *lacks) {
-	for _, of := range []struct{ name, title string }{{compare.OfTTFT, "time to first token"},
-		{compare.Queueing, "queueing"}, {compare.OfITL, "inter-token latency"},
-		{compare.TPOT, "time per output token"}, {compare.E2E, "end to end"}} {
+func (p *trafficPart) times(label, kind string, find func(string) compare.Figure, lacking *lacks) {
+	for _, of := range []struct{ name, title string }{{figure.OfTTFT, "time to first token"},
+		{figure.Queueing, "queueing"}, {figure.OfITL, "inter-token latency"},
+		{figure.TPOT, "time per output token"}, {figure.E2E, "end to end"}} {
 		row, highest, missing := []string{label, kind, of.title}, compare.Figure{}, map[float64]string{}
 		for _, share := range shares() {
-			f := figure(compare.Percentile(of.name, share))
+			f := find(figure.Percentile(of.name, share))
 			if f.Known() {
 				highest, row = f, append(row, num(f.Center()))
 			} else {

@@ -9,6 +9,7 @@ import (
 
 	"llmparity/compare"
 	"llmparity/compare/comparetest"
+	"llmparity/internal/figure"
 	"llmparity/internal/recount"
 	"llmparity/reports"
 )
@@ -61,7 +62,7 @@ func TestTrafficIsDrawnAndTold(t *testing.T) {
 	}
 	at := tables[0].Column("tokens/s of all")
 	for i := range res.Cells {
-		if f := res.Cells[i].Figure(compare.AggregateTPS); tables[0].Rows[i][at] != recount.Digits(f.Center()) ||
+		if f := res.Cells[i].Figure(figure.AggregateTPS); tables[0].Rows[i][at] != recount.Digits(f.Center()) ||
 			math.IsNaN(f.Center()) {
 			t.Errorf("%q of %g", tables[0].Rows[i], f.Center())
 		}

@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"llmparity/compare"
+	"llmparity/internal/figure"
 )
 
 // ValidationTable writes how well memory was foretold for a terminal.
@@ -156,10 +157,10 @@ func errorGrid(list []compare.ComponentError) *grid {
 
 // cellErrors has a row a cell: the error of each component, the worst first.
 func cellErrors(v *compare.Validation) *grid {
-	columns := [][2]string{{"weights", compare.ModelWeights}, {"KV", compare.KVCache},
-		{"activations", compare.Activations},
-		{"everything else", compare.FrameworkOverhead}, {"increase", compare.MemoryIncrease},
-		{"total", compare.TotalMemory}}
+	columns := [][2]string{{"weights", figure.ModelWeights}, {"KV", figure.KVCache},
+		{"activations", figure.Activations},
+		{"everything else", figure.FrameworkOverhead}, {"increase", figure.MemoryIncrease},
+		{"total", figure.TotalMemory}}
 	g := &grid{Head: []string{"run", "cell", "model", "context"}}
 	for _, c := range columns {
 		g.Head = append(g.Head, c[0])

@@ -9,6 +9,7 @@ import (
 
 	"llmparity/compare"
 	"llmparity/compare/comparetest"
+	"llmparity/internal/figure"
 	"llmparity/internal/record"
 	"llmparity/reports"
 )
@@ -31,7 +32,7 @@ func foretoldHostile() comparetest.Engine {
 	e := hostile()
 	e.Cell.Engine = "e|" + attack
 	e.Prediction = &record.Prediction{Source: attack, Notes: []string{attack}, Setup: map[string]string{attack: attack},
-		Parts: []record.Foretold{{Name: compare.ModelWeights, Low: 1, Best: 9 << 20, High: 10 << 20, DType: attack,
+		Parts: []record.Foretold{{Name: figure.ModelWeights, Low: 1, Best: 9 << 20, High: 10 << 20, DType: attack,
 			Method: attack, Confidence: attack}}}
 	return e
 }

@@ -9,6 +9,7 @@ import (
 	"llmparity/compare"
 	"llmparity/compare/comparetest"
 	"llmparity/compare/stats"
+	"llmparity/internal/figure"
 )
 
 func TestCompareHoldsRunsAgainstTheFirst(t *testing.T) {
@@ -44,7 +45,7 @@ func TestCompareHoldsRunsAgainstTheFirst(t *testing.T) {
 		t.Fatalf("%+v", res)
 	}
 	for _, x := range res.Comparisons[0].Ratios {
-		if decode := x.Figure == compare.DecodeTPS; decode &&
+		if decode := x.Figure == figure.DecodeTPS; decode &&
 			(x.Call != stats.TooSmall || x.Delta >= 0 || *x.Ratio <= 1) || !decode && x.Call != stats.Chance {
 			t.Errorf("%+v", x)
 		}

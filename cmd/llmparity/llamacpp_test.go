@@ -9,6 +9,7 @@ import (
 	"llmparity/compare"
 	"llmparity/internal/cache"
 	"llmparity/internal/fault"
+	"llmparity/internal/figure"
 	"llmparity/internal/record"
 	"llmparity/native/llamacpp"
 )
@@ -52,12 +53,12 @@ func TestLlamaCppsProgramsInOneRun(t *testing.T) {
 		t.Errorf("they say different things: %v", texts)
 	}
 	for _, c := range compare.Runs(r).Cells {
-		for _, name := range []string{compare.Weights, compare.KVReserved, compare.KVUsed, compare.Workspaces} {
+		for _, name := range []string{figure.Weights, figure.KVReserved, figure.KVUsed, figure.Workspaces} {
 			if f := compare.Held(c.Memory.Measure, name); !f.Known() || f.Method != compare.EngineLog || f.Blind == "" {
 				t.Errorf("%s of %s: %+v", name, c.Label, f)
 			}
 		}
-		if f := c.Figure(compare.PeakPSS); !f.Known() {
+		if f := c.Figure(figure.PeakPSS); !f.Known() {
 			t.Errorf("%s: no peak: %+v", c.Label, f)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"llmparity/compare"
 	"llmparity/compare/comparetest"
 	"llmparity/internal/fault"
+	"llmparity/internal/figure"
 	"llmparity/internal/record"
 )
 
@@ -18,8 +19,8 @@ func foretoldRun(t *testing.T, root, name string, kv float64) string {
 	t.Helper()
 	e := comparetest.Measured(comparetest.Browser(2), comparetest.Page())
 	e.Prediction = &record.Prediction{Source: "webllm-package", Parts: []record.Foretold{
-		comparetest.Foretell(compare.ModelWeights, 4.004, 4.004, 4.004, "f32"),
-		comparetest.Foretell(compare.KVCache, kv, kv, kv, "f32")}}
+		comparetest.Foretell(figure.ModelWeights, 4.004, 4.004, 4.004, "f32"),
+		comparetest.Foretell(figure.KVCache, kv, kv, kv, "f32")}}
 	return comparetest.Write(t, root, name, e)
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"llmparity/compare"
 	"llmparity/compare/stats"
+	"llmparity/internal/figure"
 	"llmparity/internal/plan"
 )
 
@@ -299,8 +300,8 @@ func (q *question) hidden() string {
 // not known.
 func (q *question) grown() (float64, bool) {
 	name := q.change.Figure.Name
-	was, is := q.base.Named(compare.PeakRSS), q.now.Named(compare.PeakRSS)
-	if !strings.HasSuffix(name, "_pss") && name != compare.Increase && name != compare.PeakUSS || !was.Known() ||
+	was, is := q.base.Named(figure.PeakRSS), q.now.Named(figure.PeakRSS)
+	if !strings.HasSuffix(name, "_pss") && name != figure.Increase && name != figure.PeakUSS || !was.Known() ||
 		!is.Known() {
 		return 0, false
 	}
@@ -308,8 +309,8 @@ func (q *question) grown() (float64, bool) {
 }
 
 func (q *question) rss() string {
-	return fmt.Sprintf(" (%s MiB, baseline run %s)", num(q.now.Named(compare.PeakRSS).Center()),
-		num(q.base.Named(compare.PeakRSS).Center()))
+	return fmt.Sprintf(" (%s MiB, baseline run %s)", num(q.now.Named(figure.PeakRSS).Center()),
+		num(q.base.Named(figure.PeakRSS).Center()))
 }
 
 // few says so where no launches whatever could have answered the question.

@@ -7,6 +7,7 @@ import (
 
 	"llmparity/compare"
 	"llmparity/compare/comparetest"
+	"llmparity/internal/figure"
 	"llmparity/internal/plan"
 	"llmparity/reports/tables"
 )
@@ -22,11 +23,11 @@ func TestAGateKnowsEveryFigure(t *testing.T) {
 			names = append(names, f.Name)
 		}
 	}
-	for _, of := range []string{compare.OfTTFT, compare.Queueing, compare.OfITL, compare.TPOT, compare.E2E} {
-		names = append(names, compare.Percentile(of, 0.5), compare.Percentile(of, 0.99))
+	for _, of := range []string{figure.OfTTFT, figure.Queueing, figure.OfITL, figure.TPOT, figure.E2E} {
+		names = append(names, figure.Percentile(of, 0.5), figure.Percentile(of, 0.99))
 	}
-	names = append(names, compare.AggregateTPS, compare.RequestRate, compare.Goodput, compare.GoodShare,
-		compare.ModelWeights, compare.KVCache)
+	names = append(names, figure.AggregateTPS, figure.RequestRate, figure.Goodput, figure.GoodShare,
+		figure.ModelWeights, figure.KVCache)
 	for _, table := range tables.Of(res, run) {
 		if table.Name != "summary" {
 			continue

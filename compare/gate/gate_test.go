@@ -11,6 +11,7 @@ import (
 	"llmparity/compare"
 	"llmparity/compare/comparetest"
 	"llmparity/compare/gate"
+	"llmparity/internal/figure"
 	"llmparity/internal/plan"
 	"llmparity/internal/record"
 )
@@ -60,7 +61,7 @@ func TestLimitFailsByTheIntervalAlone(t *testing.T) {
 	e := comparetest.Native(8)
 	e.Vary = 0.1
 	now := result(t, e)
-	f := now.Cells[0].Figure(compare.TTFT)
+	f := now.Cells[0].Figure(figure.TTFT)
 	if f.Interval == nil || !(f.Interval.Lo < f.Center() && f.Center() < f.Interval.Hi) {
 		t.Fatalf("%+v", f)
 	}
@@ -110,7 +111,7 @@ func TestLimitOfFewLaunchesFailsByAllOfThem(t *testing.T) {
 	e := comparetest.Native(3)
 	e.Vary = 0.1
 	now := result(t, e)
-	f := now.Cells[0].Figure(compare.TTFT)
+	f := now.Cells[0].Figure(figure.TTFT)
 	least, most := f.Values[0].Value, f.Values[0].Value
 	for _, v := range f.Values {
 		least, most = min(least, v.Value), max(most, v.Value)

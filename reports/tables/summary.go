@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"llmparity/compare"
+	"llmparity/internal/figure"
 )
 
 // measure is a figure of a summary: its median, its interval's ends and its number of launches are a column each.
@@ -16,61 +17,61 @@ type measure struct {
 
 // measures are a summary's figures, in order. Names of columns stay as they are: new ones come last.
 func measures() []measure {
-	figure := func(column, name, what string) measure {
+	launched := func(column, name, what string) measure {
 		return measure{column, what, func(c *compare.Cell) compare.Figure { return c.Figure(name) }}
 	}
 	part := func(column, name, what string) measure {
 		return measure{column, what, func(c *compare.Cell) compare.Figure { return c.Parts.Component(name).Figure }}
 	}
 	out := []measure{
-		figure("peak_pss_mb", compare.PeakPSS, "MiB: peak memory, the highest total PSS of a launch"),
-		figure("memory_increase_mb", compare.Increase, "MiB: peak less the launch's own baseline"),
-		figure("baseline_pss_mb", compare.Baseline, "MiB: total PSS before a model is loaded"),
-		figure("post_warmup_pss_mb", compare.PostWarmup, "MiB: the last total PSS before the measurement"),
-		figure("retained_pss_mb", compare.Retained, "MiB: total PSS after the unload less the baseline"),
-		figure("peak_uss_mb", compare.PeakUSS, "MiB: the highest total USS"),
-		figure("peak_rss_sum_mb", compare.PeakRSS,
+		launched("peak_pss_mb", figure.PeakPSS, "MiB: peak memory, the highest total PSS of a launch"),
+		launched("memory_increase_mb", figure.Increase, "MiB: peak less the launch's own baseline"),
+		launched("baseline_pss_mb", figure.Baseline, "MiB: total PSS before a model is loaded"),
+		launched("post_warmup_pss_mb", figure.PostWarmup, "MiB: the last total PSS before the measurement"),
+		launched("retained_pss_mb", figure.Retained, "MiB: total PSS after the unload less the baseline"),
+		launched("peak_uss_mb", figure.PeakUSS, "MiB: the highest total USS"),
+		launched("peak_rss_sum_mb", figure.PeakRSS,
 			"MiB: the highest sum of RSS at one tick, shared pages counted once a process"),
-		figure("baseline_rss_sum_mb", compare.BaselineRSS, "MiB: where no PSS could be read"),
-		figure("post_warmup_rss_sum_mb", compare.PostWarmupRSS, "MiB: where no PSS could be read"),
-		figure("memory_increase_rss_sum_mb", compare.IncreaseRSS, "MiB: where no PSS could be read"),
-		figure("load_time_ms", compare.LoadTime, "milliseconds: from asking for the model until it is ready"),
-		figure("ttft_ms", compare.TTFT, "milliseconds: from sending the request to its first token"),
-		figure("itl_p50_ms", compare.ITL50, "milliseconds: median time between tokens"),
-		figure("itl_p99_ms", compare.ITL99, "milliseconds: 99th percentile of the time between tokens"),
-		figure("latency_ms", compare.Latency, "milliseconds: from sending the request until it has returned"),
-		figure("prefill_tokens_per_s", compare.PrefillTPS, "tokens of the prompt that were computed, a second"),
-		figure("decode_tokens_per_s", compare.DecodeTPS, "tokens behind the first, a second"),
-		figure("tokens_generated", compare.Tokens, "tokens of the answer"),
-		figure("prompt_tokens", compare.Prompt, "tokens of the prompt as the engine made them"),
-		figure("cached_prompt_tokens", compare.Cached, "tokens of the prompt that came from a cache"),
-		part("model_weights_mb", compare.ModelWeights, "MiB: weights, by whatever could read them"),
-		part("kv_cache_mb", compare.KVCache, "MiB: KV cache, reserved"),
-		part("kv_cache_used_mb", compare.KVCacheUsed, "MiB: KV cache, filled: calculated, tokens × the bytes of one"),
-		part("activations_mb", compare.Activations, "MiB: activations, workspaces"),
-		part("framework_overhead_mb", compare.FrameworkOverhead,
+		launched("baseline_rss_sum_mb", figure.BaselineRSS, "MiB: where no PSS could be read"),
+		launched("post_warmup_rss_sum_mb", figure.PostWarmupRSS, "MiB: where no PSS could be read"),
+		launched("memory_increase_rss_sum_mb", figure.IncreaseRSS, "MiB: where no PSS could be read"),
+		launched("load_time_ms", figure.LoadTime, "milliseconds: from asking for the model until it is ready"),
+		launched("ttft_ms", figure.TTFT, "milliseconds: from sending the request to its first token"),
+		launched("itl_p50_ms", figure.ITL50, "milliseconds: median time between tokens"),
+		launched("itl_p99_ms", figure.ITL99, "milliseconds: 99th percentile of the time between tokens"),
+		launched("latency_ms", figure.Latency, "milliseconds: from sending the request until it has returned"),
+		launched("prefill_tokens_per_s", figure.PrefillTPS, "tokens of the prompt that were computed, a second"),
+		launched("decode_tokens_per_s", figure.DecodeTPS, "tokens behind the first, a second"),
+		launched("tokens_generated", figure.Tokens, "tokens of the answer"),
+		launched("prompt_tokens", figure.Prompt, "tokens of the prompt as the engine made them"),
+		launched("cached_prompt_tokens", figure.Cached, "tokens of the prompt that came from a cache"),
+		part("model_weights_mb", figure.ModelWeights, "MiB: weights, by whatever could read them"),
+		part("kv_cache_mb", figure.KVCache, "MiB: KV cache, reserved"),
+		part("kv_cache_used_mb", figure.KVCacheUsed, "MiB: KV cache, filled: calculated, tokens × the bytes of one"),
+		part("activations_mb", figure.Activations, "MiB: activations, workspaces"),
+		part("framework_overhead_mb", figure.FrameworkOverhead,
 			"MiB: what is left of the increase; may be below zero"),
-		part("multi_gpu_overhead_mb", compare.MultiGPUOverhead, "MiB: of several GPUs"),
-		figure("sampler_busy_percent", compare.SamplerBusy,
+		part("multi_gpu_overhead_mb", figure.MultiGPUOverhead, "MiB: of several GPUs"),
+		launched("sampler_busy_percent", figure.SamplerBusy,
 			"percent of one core that reading took while the engine worked"),
-		figure("sampler_read_us", compare.SamplerUS, "microseconds: a reading"),
-		figure("sampler_cpu_percent", compare.SamplerCPU, "percent of one core that the whole of llmparity took"),
-		figure("aggregate_tps", compare.AggregateTPS,
+		launched("sampler_read_us", figure.SamplerUS, "microseconds: a reading"),
+		launched("sampler_cpu_percent", figure.SamplerCPU, "percent of one core that the whole of llmparity took"),
+		launched("aggregate_tps", figure.AggregateTPS,
 			"tokens a second of all requests of a launch together, where there are several"),
-		figure("requests_per_s", compare.RequestRate, "requests a second"),
-		figure("goodput", compare.Goodput, "requests a second that kept the plan's goal"),
-		figure("goodput_share_percent", compare.GoodShare, "percent of a launch's requests that kept the goal"),
+		launched("requests_per_s", figure.RequestRate, "requests a second"),
+		launched("goodput", figure.Goodput, "requests a second that kept the plan's goal"),
+		launched("goodput_share_percent", figure.GoodShare, "percent of a launch's requests that kept the goal"),
 	}
 	for _, of := range []struct{ column, name, what string }{
-		{"ttft", compare.OfTTFT, "from when a request was due until its first token"},
-		{"queueing", compare.Queueing, "from when a request was due until it was sent"},
-		{"all_itl", compare.OfITL, "between tokens, of all requests together"},
-		{"tpot", compare.TPOT, "of a request for each token behind the first"},
-		{"e2e", compare.E2E, "from when a request was due until it had returned"},
+		{"ttft", figure.OfTTFT, "from when a request was due until its first token"},
+		{"queueing", figure.Queueing, "from when a request was due until it was sent"},
+		{"all_itl", figure.OfITL, "between tokens, of all requests together"},
+		{"tpot", figure.TPOT, "of a request for each token behind the first"},
+		{"e2e", figure.E2E, "from when a request was due until it had returned"},
 	} {
 		for _, percent := range []int{50, 90, 95, 99} {
-			out = append(out, figure(fmt.Sprintf("%s_p%d_ms", of.column, percent),
-				compare.Percentile(of.name, float64(percent)/100),
+			out = append(out, launched(fmt.Sprintf("%s_p%d_ms", of.column, percent),
+				figure.Percentile(of.name, float64(percent)/100),
 				fmt.Sprintf("milliseconds: %s, that which %d %% of a launch's requests are not above, where there are several", of.what, percent)))
 		}
 	}

@@ -16,6 +16,7 @@ import (
 
 	"llmparity/compare"
 	"llmparity/compare/comparetest"
+	"llmparity/internal/figure"
 	"llmparity/internal/record"
 	"llmparity/internal/schematest"
 	"llmparity/reports/tables"
@@ -148,7 +149,7 @@ func TestSummary(t *testing.T) {
 		t.Fatalf("%d rows of 3 cells", len(got))
 	}
 	number := func(s string) float64 { v, _ := strconv.ParseFloat(s, 64); return v }
-	peak, ttft := res.Cells[0].Figure(compare.PeakPSS), res.Cells[1].Figure(compare.TTFT)
+	peak, ttft := res.Cells[0].Figure(figure.PeakPSS), res.Cells[1].Figure(figure.TTFT)
 	for what, ok := range map[string]bool{
 		"median": number(got[0]["peak_pss_mb"]) == peak.Center() && number(got[1]["ttft_ms"]) == ttft.Center(),
 		"interval": number(got[0]["peak_pss_mb_lo"]) == peak.Interval.Lo &&

@@ -1,0 +1,93 @@
+package figure
+
+// Names of the parts of what a browser takes beyond weights, KV cache and activations.
+const (
+	PageCopies      = "page_copies"
+	TransferBuffers = "transfer_buffers"
+	GPUProcess      = "gpu_process"
+	PageHeaps       = "page_heaps"
+	ProgramFiles    = "program_files"
+	OtherProcesses  = "other_processes"
+	NotYetThere     = "not_yet_there"
+	// BrowserShare is the sum of these, and EverythingElse what they leave of FrameworkOverhead.
+	BrowserShare   = "browser_share"
+	EverythingElse = "everything_else"
+)
+
+// Names of the figures of a Breakdown.
+const (
+	Ledger       = "webgpu_ledger"
+	Weights      = "weights"
+	KVReserved   = "kv_reserved"
+	KVUsed       = "kv_used"
+	Workspaces   = "workspaces"
+	Unattributed = "unattributed"
+	JSHeap       = "js_heap"
+	ArrayBuffers = "array_buffers"
+	Wasm         = "wasm"
+	UserAgent    = "user_agent"
+	TotalPSS     = "total_pss"
+	EngineSays   = "engine_says"
+)
+
+// Names of the components of a cell's memory: those of memory profiles of schema 2.0, and of predictions.
+const (
+	ModelWeights      = "model_weights"
+	KVCache           = "kv_cache" // reserved
+	KVCacheUsed       = "kv_cache_used"
+	Activations       = "activations" // workspaces
+	FrameworkOverhead = "framework_overhead"
+	MultiGPUOverhead  = "multi_gpu_overhead"
+	MemoryIncrease    = "increase" // from baseline to peak
+	TotalMemory       = "total"
+)
+
+// Names of our own figures. Reported figures carry the engine's own names.
+const (
+	PeakPSS    = "peak_pss"
+	Increase   = "memory_increase"
+	Baseline   = "baseline_pss"
+	PostWarmup = "post_warmup_pss"
+	PeakUSS    = "peak_uss"
+	PeakRSS    = "peak_rss_sum"
+	// In place of those of PSS, where that can't be read.
+	BaselineRSS   = "baseline_rss_sum"
+	PostWarmupRSS = "post_warmup_rss_sum"
+	IncreaseRSS   = "memory_increase_rss_sum"
+
+	Retained    = "retained_pss"
+	LoadTime    = "load_time"
+	TTFT        = "ttft"
+	DecodeTPS   = "decode_tps"
+	PrefillTPS  = "prefill_tps"
+	ITL50       = "inter_token_latency_p50"
+	ITL99       = "inter_token_latency_p99"
+	Latency     = "latency"
+	Tokens      = "tokens"
+	Prompt      = "prompt_tokens"
+	Cached      = "cached_prompt_tokens"
+	SamplerCPU  = "sampler_cpu"
+	SamplerBusy = "sampler_busy"
+	SamplerUS   = "sampler_read"
+)
+
+// PeakHeap is the name of the figure that another program's heap_used_mb gives.
+const PeakHeap = "peak_js_heap"
+
+// Names of what requests of a traffic take, of which each launch has percentiles: Percentile(Queueing, 0.99) is a
+// figure's name.
+const (
+	OfTTFT   = "ttft"     // from when a request was due until its first token
+	Queueing = "queueing" // from when it was due until it was sent
+	OfITL    = "itl"      // between its tokens
+	TPOT     = "tpot"     // of each of its tokens behind the first
+	E2E      = "e2e"      // from when it was due until it had returned
+)
+
+// Names of what all requests of a launch come to.
+const (
+	AggregateTPS = "aggregate_tps"
+	RequestRate  = "requests_per_s"
+	Goodput      = "goodput"       // requests/s that keep the goal
+	GoodShare    = "goodput_share" // of all requests
+)
